@@ -1,0 +1,17 @@
+# What can be switched, and the flags that every target shares.
+option(RUNG_TESTS "Build the tests" ON)
+option(RUNG_WERROR "Treat warnings as errors" OFF)
+set(RUNG_WITH_CUDA "AUTO" CACHE STRING "Build the CUDA backend: AUTO (when nvcc is found), ON, OFF")
+set(RUNG_SANITIZE "" CACHE STRING "Sanitizers for host code, as in -fsanitize=...: empty, address,undefined or thread")
+
+add_library(rung_flags INTERFACE)
+target_compile_options(rung_flags INTERFACE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+  -Wpointer-arith -fno-math-errno -ffp-contract=off)
+if(RUNG_WERROR)
+  target_compile_options(rung_flags INTERFACE -Werror)
+endif()
+if(RUNG_SANITIZE)
+  target_compile_options(rung_flags INTERFACE -fsanitize=${RUNG_SANITIZE} -fno-omit-frame-pointer -g
+    -fno-sanitize-recover=all)
+  target_link_options(rung_flags INTERFACE -fsanitize=${RUNG_SANITIZE})
+endif()

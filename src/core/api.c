@@ -1,0 +1,235 @@
+/* The entry points: a call is validate, quick return, choose, run. */
+#include "core/context.h"
+#include "core/status.h"
+#include "core/validate.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void rung_gemm_init(rung_gemm *gemm)
+{
+    memset(gemm, 0, sizeof *gemm);
+    gemm->batch = 1;
+    gemm->alpha = 1.0f;
+}
+
+rung_status rung_gemm_run(rung_context *context, const rung_gemm *gemm)
+{
+    if (!context || !gemm)
+        return rung_fail(RUNG_INVALID_ARGUMENT, "%s is NULL", context ? "gemm" : "context");
+    rung_problem problem;
+    memset(&problem, 0, sizeof problem); /* padding too: plans are looked up by their bytes */
+    int nothing;
+    RUNG_TRY(rung_validate(gemm, context->config.math, &problem, &nothing));
+    if (nothing)
+        return RUNG_SUCCESS;
+    rung_choice choice;
+    RUNG_TRY(rung_context_choose(context, &problem, &choice));
+    return context->backend->run(context->state, &choice, &problem);
+}
+
+rung_status rung_sgemm(rung_context *context, rung_layout layout, rung_transpose trans_a, rung_transpose trans_b,
+                       int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda, const float *b,
+                       int64_t ldb, float beta, float *c, int64_t ldc)
+{
+    rung_gemm gemm = {.layout = layout, .trans_a = trans_a, .trans_b = trans_b, .m = m, .n = n, .k = k, .a = a,
+                      .b = b, .c = c, .lda = lda, .ldb = ldb, .ldc = ldc, .batch = 1, .alpha = alpha, .beta = beta};
+    return rung_gemm_run(context, &gemm);
+}
+
+rung_status rung_sgemm_strided_batched(rung_context *context, rung_layout layout, rung_transpose trans_a,
+                                       rung_transpose trans_b, int64_t m, int64_t n, int64_t k, float alpha,
+                                       const float *a, int64_t lda, int64_t stride_a, const float *b, int64_t ldb,
+                                       int64_t stride_b, float beta, float *c, int64_t ldc, int64_t stride_c,
+                                       int64_t batch)
+{
+    rung_gemm gemm = {.layout = layout, .trans_a = trans_a, .trans_b = trans_b, .m = m, .n = n, .k = k, .a = a,
+                      .b = b, .c = c, .lda = lda, .ldb = ldb, .ldc = ldc, .batch = batch, .stride_a = stride_a,
+                      .stride_b = stride_b, .stride_c = stride_c, .alpha = alpha, .beta = beta};
+    return rung_gemm_run(context, &gemm);
+}
+
+rung_status rung_sgemm_batched(rung_context *context, rung_layout layout, rung_transpose trans_a,
+                               rung_transpose trans_b, int64_t m, int64_t n, int64_t k, float alpha,
+                               const float *const *a, int64_t lda, const float *const *b, int64_t ldb, float beta,
+                               float *const *c, int64_t ldc, int64_t batch)
+{
+    if (!c && m > 0 && n > 0 && batch > 0)
+        return rung_fail_argument(12, "the array of C pointers is NULL");
+    rung_gemm gemm = {.layout = layout, .trans_a = trans_a, .trans_b = trans_b, .m = m, .n = n, .k = k,
+                      .a_array = a, .b_array = b, .c_array = c, .lda = lda, .ldb = ldb, .ldc = ldc, .batch = batch,
+                      .alpha = alpha, .beta = beta};
+    return rung_gemm_run(context, &gemm);
+}
+
+rung_status rung_ssum(rung_context *context, int64_t n, const float *x, float *result)
+{
+    if (!context)
+        return rung_fail(RUNG_INVALID_ARGUMENT, "context is NULL");
+    if (n < 0)
+        return rung_fail(RUNG_INVALID_ARGUMENT, "n is %lld: it must not be negative", (long long)n);
+    if (!result || (n > 0 && !x))
+        return rung_fail(RUNG_INVALID_ARGUMENT, "%s is NULL", result ? "x" : "result");
+    return context->backend->ssum(context->state, n, x, result);
+}
+
+static rung_status plan_create(rung_plan **out, rung_context *context, const rung_gemm *gemm, const char *kernel)
+{
+    if (!out || !context || !gemm)
+        return rung_fail(RUNG_INVALID_ARGUMENT, "%s is NULL", !out ? "plan" : !context ? "context" : "gemm");
+    *out = NULL;
+    rung_plan *plan = calloc(1, sizeof *plan);
+    if (!plan)
+        return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for a plan (%zu bytes)", sizeof *plan);
+    plan->context = context;
+    plan->forced = kernel != NULL;
+    rung_status status;
+    RUNG_TRY_OUT(rung_validate(gemm, context->config.math, &plan->problem, &plan->nothing));
+    if (plan->nothing && kernel && !rung_kernel_find(kernel))
+        RUNG_TRY_OUT(rung_fail(RUNG_INVALID_ARGUMENT, "no kernel is called '%s'", kernel));
+    if (!plan->nothing && kernel)
+        RUNG_TRY_OUT(rung_decide_kernel(context->backend, context->state, &plan->problem, kernel, &plan->choice));
+    if (!plan->nothing && !kernel)
+        RUNG_TRY_OUT(rung_decide(context->backend, context->state, &plan->problem, &plan->choice));
+    *out = plan;
+    return RUNG_SUCCESS;
+out:
+    free(plan);
+    return status;
+}
+
+rung_status rung_plan_create(rung_plan **plan, rung_context *context, const rung_gemm *gemm)
+{
+    return plan_create(plan, context, gemm, NULL);
+}
+
+rung_status rung_plan_create_kernel(rung_plan **plan, rung_context *context, const rung_gemm *gemm,
+                                    const char *kernel)
+{
+    if (!kernel)
+        return rung_fail(RUNG_INVALID_ARGUMENT, "kernel is NULL");
+    return plan_create(plan, context, gemm, kernel);
+}
+
+/* Alignment may only be better than what the plan was made for, and beta = 0 may not turn into another beta. */
+static int same_shape(const rung_problem *made, const rung_problem *now)
+{
+    rung_problem other = *now;
+    if (other.align_a < made->align_a || other.align_b < made->align_b || other.align_c < made->align_c)
+        return 0;
+    other.align_a = made->align_a;
+    other.align_b = made->align_b;
+    other.align_c = made->align_c;
+    other.beta_zero = made->beta_zero;
+    if (other.k == 0) /* alpha = 0: any plan of the shape scales C */
+        other.k = made->k;
+    return memcmp(&other, made, offsetof(rung_problem, a)) == 0;
+}
+
+rung_status rung_plan_run(rung_plan *plan, const rung_gemm *gemm)
+{
+    if (!plan || !gemm)
+        return rung_fail(RUNG_INVALID_ARGUMENT, "%s is NULL", plan ? "gemm" : "plan");
+    rung_problem problem;
+    memset(&problem, 0, sizeof problem);
+    int nothing;
+    RUNG_TRY(rung_validate(gemm, plan->problem.math, &problem, &nothing));
+    if (nothing)
+        return RUNG_SUCCESS;
+    if (plan->nothing || !same_shape(&plan->problem, &problem))
+        return rung_fail(RUNG_INVALID_ARGUMENT, "the product (row-major %lldx%lldx%lld) is not of the shape, strides, "
+                         "alignment or kind this plan was made for (%lldx%lldx%lld)", (long long)problem.m,
+                         (long long)problem.n, (long long)problem.k, (long long)plan->problem.m,
+                         (long long)plan->problem.n, (long long)plan->problem.k);
+    return plan->context->backend->run(plan->context->state, &plan->choice, &problem);
+}
+
+const char *rung_plan_kernel(const rung_plan *plan)
+{
+    return plan->nothing ? "none: nothing to do" : plan->choice.kernel->name;
+}
+
+int64_t rung_plan_workspace_bytes(const rung_plan *plan)
+{
+    return plan->choice.workspace_bytes;
+}
+
+void rung_plan_destroy(rung_plan *plan)
+{
+    free(plan);
+}
+
+typedef struct text {
+    char *at;
+    size_t left;
+    int length;
+} text;
+
+static void put(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void put(text *t, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    int wrote = vsnprintf(t->at, t->left, format, list);
+    va_end(list);
+    if (wrote < 0)
+        return;
+    t->length += wrote;
+    size_t step = (size_t)wrote < t->left ? (size_t)wrote : t->left;
+    t->at += step;
+    t->left -= step;
+}
+
+static const char *math_names[] = {"strict", "accurate", "fast"};
+
+static void print_problem(text *t, const rung_problem *p)
+{
+    put(t, "problem    row-major %lld x %lld x %lld, %c%c, lda %lld ldb %lld ldc %lld", (long long)p->m,
+        (long long)p->n, (long long)p->k, p->trans_a ? 'T' : 'N', p->trans_b ? 'T' : 'N', (long long)p->lda,
+        (long long)p->ldb, (long long)p->ldc);
+    if (p->batch > 1 || p->arrays)
+        put(t, ", batch %lld%s", (long long)p->batch, p->arrays ? " (pointer arrays)" : "");
+    put(t, ", %s\n", math_names[p->math]);
+}
+
+static void print_ranking(text *t, const rung_plan *plan)
+{
+    rung_candidate *candidates = calloc(RUNG_PLAN_CANDIDATES, sizeof *candidates);
+    if (!candidates)
+        return;
+    const rung_context *context = plan->context;
+    int count = rung_rank(context->backend, context->state, &plan->problem, candidates, RUNG_PLAN_CANDIDATES);
+    put(t, "ranking    predicted us  kernel\n");
+    for (int i = 0; i < count; i++) {
+        const rung_candidate *c = &candidates[i];
+        if (c->refusal)
+            put(t, "           %12s  %-34s %s\n", "-", c->choice.kernel->name, c->refusal);
+        else
+            put(t, "           %12.2f  %-34s %s\n", c->choice.cost_us, c->choice.kernel->name, c->choice.note);
+    }
+    free(candidates);
+}
+
+int rung_plan_print(const rung_plan *plan, char *buffer, size_t bytes)
+{
+    text t = {buffer, bytes, 0};
+    print_problem(&t, &plan->problem);
+    if (plan->nothing) {
+        put(&t, "decision   nothing to do: C stays as it is\n");
+        return t.length;
+    }
+    const rung_choice *c = &plan->choice;
+    put(&t, "decision   %s%s on the %s backend\n", c->kernel->name, plan->forced ? " (asked for by name)" : "",
+        plan->context->backend->name);
+    put(&t, "           predicted %.2f us, workspace %lld bytes", c->cost_us, (long long)c->workspace_bytes);
+    if (c->split_k > 1)
+        put(&t, ", k in %d parts", c->split_k);
+    if (c->threads)
+        put(&t, ", %d thread%s", c->threads, c->threads > 1 ? "s" : "");
+    put(&t, "%s%s\n", c->note[0] ? ", " : "", c->note);
+    print_ranking(&t, plan);
+    return t.length;
+}

@@ -1,0 +1,39 @@
+/* The one table of functions through which the core sees a backend. */
+#ifndef RUNG_CORE_BACKEND_H
+#define RUNG_CORE_BACKEND_H
+
+#include "core/problem.h"
+#include "rung_catalog.h"
+
+/* How one kernel would run one problem: what estimate() fills, what the plan ranks and prints, what run() obeys. */
+typedef struct rung_choice {
+    const rung_kernel *kernel;
+    double cost_us;          /* predicted; ranks the candidates */
+    int64_t workspace_bytes; /* device memory borrowed while it runs */
+    int32_t split_k;         /* parts along k, 1: none */
+    int32_t swizzle;         /* tile order; 0: plain */
+    int32_t threads;         /* CPU threads it will use; GPU: 0 */
+    int32_t detail[4];       /* the launcher's own */
+    char note[96];           /* one phrase for `explain`: waves, limiter, path */
+} rung_choice;
+
+typedef struct rung_backend {
+    const char *name;
+    rung_status (*open)(const rung_config *config, void **state);
+    void (*close)(void *state);
+    rung_status (*configure)(void *state, const rung_config *config); /* after a set_ call */
+    int (*threads)(const void *state);
+    int (*device)(const void *state);
+    /* NULL: this kernel can run here at all. */
+    const char *(*unusable)(void *state, const rung_kernel *kernel);
+    /* NULL when the kernel takes the problem (choice then filled), else the reason it does not. */
+    const char *(*estimate)(void *state, const rung_kernel *kernel, const rung_problem *problem, rung_choice *choice);
+    rung_status (*run)(void *state, const rung_choice *choice, const rung_problem *problem);
+    rung_status (*ssum)(void *state, int64_t n, const float *x, float *result);
+    rung_status (*synchronize)(void *state);
+} rung_backend;
+
+extern const rung_backend rung_cpu_backend;
+extern const rung_backend rung_cuda_backend; /* a stand-in that answers RUNG_NO_DEVICE when built without nvcc */
+
+#endif

@@ -1,0 +1,180 @@
+/* Contexts: which backend, its settings, and a small cache of plans so that a repeated shape is planned once. */
+#include "core/context.h"
+#include "core/status.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void rung_config_init(rung_config *config)
+{
+    memset(config, 0, sizeof *config);
+    config->device = RUNG_DEVICE_BEST;
+}
+
+static rung_status check_config(const rung_config *config)
+{
+    if (config->device < RUNG_DEVICE_BEST)
+        return rung_fail(RUNG_INVALID_ARGUMENT, "device is %d: RUNG_DEVICE_BEST, RUNG_DEVICE_CPU or a GPU's number",
+                         config->device);
+    if (config->threads < 0)
+        return rung_fail(RUNG_INVALID_ARGUMENT, "threads is %d: it must not be negative", config->threads);
+    if (config->math < RUNG_STRICT || config->math > RUNG_FAST)
+        return rung_fail(RUNG_INVALID_ARGUMENT, "math is %d: strict (0), accurate (1) or fast (2)", config->math);
+    if (config->pointers < RUNG_POINTERS_AUTO || config->pointers > RUNG_POINTERS_HOST)
+        return rung_fail(RUNG_INVALID_ARGUMENT, "pointers is %d: auto (0), device (1) or host (2)", config->pointers);
+    return RUNG_SUCCESS;
+}
+
+static rung_status open_backend(rung_context *context)
+{
+    rung_config *config = &context->config;
+    if (config->device != RUNG_DEVICE_CPU) {
+        context->backend = &rung_cuda_backend;
+        rung_status status = rung_cuda_backend.open(config, &context->state);
+        if (status == RUNG_SUCCESS || config->device != RUNG_DEVICE_BEST)
+            return status;
+    }
+    context->backend = &rung_cpu_backend;
+    return rung_cpu_backend.open(config, &context->state);
+}
+
+rung_status rung_context_create(rung_context **out, const rung_config *given)
+{
+    if (!out)
+        return rung_fail(RUNG_INVALID_ARGUMENT, "rung_context_create was given NULL for the result");
+    *out = NULL;
+    rung_config config;
+    rung_config_init(&config);
+    if (given)
+        config = *given;
+    RUNG_TRY(check_config(&config));
+    rung_context *context = calloc(1, sizeof *context);
+    if (!context)
+        return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for a context (%zu bytes)", sizeof *context);
+    context->config = config;
+    rung_status status = open_backend(context);
+    if (status != RUNG_SUCCESS) {
+        free(context);
+        return status;
+    }
+    *out = context;
+    return RUNG_SUCCESS;
+}
+
+void rung_context_destroy(rung_context *context)
+{
+    if (!context)
+        return;
+    context->backend->close(context->state);
+    free(context);
+}
+
+static rung_status reconfigure(rung_context *context, const rung_config *config)
+{
+    RUNG_TRY(check_config(config));
+    RUNG_TRY(context->backend->configure(context->state, config));
+    context->config = *config;
+    return RUNG_SUCCESS;
+}
+
+static void forget_plans(rung_context *context)
+{
+    memset(context->recent, 0, sizeof context->recent);
+}
+
+rung_status rung_context_set_math(rung_context *context, rung_math math)
+{
+    rung_config config = context->config;
+    config.math = math;
+    return reconfigure(context, &config); /* math is part of a recent plan's key */
+}
+
+rung_status rung_context_set_threads(rung_context *context, int threads)
+{
+    rung_config config = context->config;
+    config.threads = threads;
+    RUNG_TRY(reconfigure(context, &config));
+    forget_plans(context);
+    return RUNG_SUCCESS;
+}
+
+rung_status rung_context_set_stream(rung_context *context, void *stream)
+{
+    rung_config config = context->config;
+    config.stream = stream;
+    return reconfigure(context, &config);
+}
+
+rung_status rung_context_set_pointers(rung_context *context, rung_pointers pointers)
+{
+    rung_config config = context->config;
+    config.pointers = pointers;
+    return reconfigure(context, &config);
+}
+
+rung_status rung_context_set_workspace_limit(rung_context *context, int64_t bytes)
+{
+    rung_config config = context->config;
+    config.workspace_limit_bytes = bytes;
+    RUNG_TRY(reconfigure(context, &config));
+    forget_plans(context);
+    return RUNG_SUCCESS;
+}
+
+int rung_context_device(const rung_context *context)
+{
+    return context->backend->device(context->state);
+}
+
+int rung_context_threads(const rung_context *context)
+{
+    return context->backend->threads(context->state);
+}
+
+rung_math rung_context_math(const rung_context *context)
+{
+    return context->config.math;
+}
+
+rung_status rung_context_synchronize(rung_context *context)
+{
+    return context->backend->synchronize(context->state);
+}
+
+const char *rung_kernel_unusable(rung_context *context, const rung_kernel *kernel)
+{
+    rung_backend_id id = context->backend == &rung_cpu_backend ? RUNG_BACKEND_CPU : RUNG_BACKEND_CUDA;
+    if (kernel->backend != id)
+        return id == RUNG_BACKEND_CPU ? "a GPU kernel" : "a CPU kernel";
+    return context->backend->unusable(context->state, kernel);
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 29;
+}
+
+static const size_t shape_bytes = offsetof(rung_problem, a); /* the fields a plan depends on come first */
+
+static size_t slot_of(const rung_problem *p)
+{
+    uint64_t hash = mix((uint64_t)p->m, (uint64_t)p->n);
+    hash = mix(hash, (uint64_t)p->k);
+    hash = mix(hash, (uint64_t)p->batch);
+    hash = mix(hash, (uint64_t)(p->trans_a * 2 + p->trans_b + (int)p->math * 4));
+    return hash >> 40 & (RUNG_RECENT_PLANS - 1);
+}
+
+rung_status rung_context_choose(rung_context *context, const rung_problem *problem, rung_choice *choice)
+{
+    rung_recent *recent = &context->recent[slot_of(problem)];
+    if (recent->shape.batch && memcmp(&recent->shape, problem, shape_bytes) == 0) {
+        *choice = recent->choice;
+        return RUNG_SUCCESS;
+    }
+    RUNG_TRY(rung_decide(context->backend, context->state, problem, choice));
+    recent->shape = *problem;
+    recent->choice = *choice;
+    return RUNG_SUCCESS;
+}

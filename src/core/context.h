@@ -1,0 +1,32 @@
+/* A context: one backend's state, its settings, and the plans of recent shapes. */
+#ifndef RUNG_CORE_CONTEXT_H
+#define RUNG_CORE_CONTEXT_H
+
+#include "core/plan.h"
+
+enum { RUNG_RECENT_PLANS = 256 };
+
+typedef struct rung_recent {
+    rung_problem shape; /* its first half; batch 0: empty */
+    rung_choice choice;
+} rung_recent;
+
+struct rung_context {
+    const rung_backend *backend;
+    void *state;
+    rung_config config;
+    rung_recent recent[RUNG_RECENT_PLANS];
+};
+
+struct rung_plan {
+    rung_context *context;
+    rung_problem problem; /* the shape it was made for */
+    rung_choice choice;
+    int forced;  /* by name */
+    int nothing; /* the shape needs no work */
+};
+
+/* The plan for a shape, from the recent ones or decided now. */
+rung_status rung_context_choose(rung_context *context, const rung_problem *problem, rung_choice *choice);
+
+#endif

@@ -1,0 +1,23 @@
+/* Walk the catalog, refuse with a reason, rank by predicted time, decide. */
+#ifndef RUNG_CORE_PLAN_H
+#define RUNG_CORE_PLAN_H
+
+#include "core/backend.h"
+
+enum { RUNG_PLAN_CANDIDATES = 128 };
+
+typedef struct rung_candidate {
+    rung_choice choice;
+    const char *refusal; /* NULL: it can run */
+} rung_candidate;
+
+/* The best production kernel for the problem. */
+rung_status rung_decide(const rung_backend *backend, void *state, const rung_problem *problem, rung_choice *best);
+/* One kernel, asked for by name. */
+rung_status rung_decide_kernel(const rung_backend *backend, void *state, const rung_problem *problem,
+                               const char *kernel, rung_choice *choice);
+/* Every production kernel of the backend, best first, refusals last; returns how many. */
+int rung_rank(const rung_backend *backend, void *state, const rung_problem *problem, rung_candidate *candidates,
+              int capacity);
+
+#endif

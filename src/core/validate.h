@@ -1,0 +1,10 @@
+/* BLAS's rules, in BLAS's order, then the row-major form. */
+#ifndef RUNG_CORE_VALIDATE_H
+#define RUNG_CORE_VALIDATE_H
+
+#include "core/problem.h"
+
+/* Fills *problem. *nothing is set when C needs no work at all (m, n or batch is 0, or alpha*AB = 0 with beta = 1). */
+rung_status rung_validate(const rung_gemm *gemm, rung_math math, rung_problem *problem, int *nothing);
+
+#endif

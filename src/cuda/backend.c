@@ -1,0 +1,130 @@
+/* The CUDA backend: answers the core's table of functions for one GPU and one stream. */
+#include "cuda/device.h"
+#include "cuda/reduce.h"
+#include "cuda/staging.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static rung_status cuda_open(const rung_config *config, void **state)
+{
+    rung_gpu *gpu;
+    RUNG_TRY(rung_gpu_get(config->device == RUNG_DEVICE_BEST ? 0 : config->device, &gpu));
+    rung_cuda *cuda = calloc(1, sizeof *cuda);
+    if (!cuda)
+        return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for a GPU context (%zu bytes)", sizeof *cuda);
+    rung_driver_open(&cuda->driver);
+    cuda->gpu = gpu;
+    cuda->machine = rung_gpu_machine(gpu);
+    cuda->index = config->device == RUNG_DEVICE_BEST ? 0 : config->device;
+    cuda->config = *config;
+    *state = cuda;
+    return RUNG_SUCCESS;
+}
+
+static void cuda_close(void *state)
+{
+    free(state);
+}
+
+static rung_status cuda_configure(void *state, const rung_config *config)
+{
+    rung_cuda *cuda = state;
+    cuda->config = *config;
+    return RUNG_SUCCESS;
+}
+
+static int cuda_threads(const void *state)
+{
+    (void)state;
+    return 0;
+}
+
+static int cuda_device(const void *state)
+{
+    return ((const rung_cuda *)state)->index;
+}
+
+static const char *cuda_unusable(void *state, const rung_kernel *kernel)
+{
+    return rung_gpu_unusable(((rung_cuda *)state)->machine, kernel);
+}
+
+static const char *cuda_estimate(void *state, const rung_kernel *kernel, const rung_problem *problem,
+                                 rung_choice *choice)
+{
+    rung_cuda *cuda = state;
+    const rung_launcher *launcher = rung_launcher_find(kernel->launch);
+    return launcher ? launcher->estimate(cuda->machine, &cuda->config, kernel, problem, choice)
+                    : "its row names no launcher";
+}
+
+/* The primary context is made current for the call; programs on the runtime API have it current already. */
+static rung_status enter(rung_cuda *cuda, int *pushed)
+{
+    CUcontext current = NULL, mine = rung_gpu_context(cuda->gpu);
+    CU_TRY(cuda->driver, context_current(&current));
+    *pushed = current != mine;
+    if (*pushed)
+        CU_TRY(cuda->driver, context_push(mine));
+    return RUNG_SUCCESS;
+}
+
+static void leave(rung_cuda *cuda, int pushed)
+{
+    CUcontext popped;
+    if (pushed)
+        cuda->driver->context_pop(&popped);
+}
+
+static rung_status run_on_device(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem)
+{
+    return rung_launcher_find(choice->kernel->launch)->run(cuda, choice, problem);
+}
+
+static rung_status cuda_run(void *state, const rung_choice *choice, const rung_problem *problem)
+{
+    rung_cuda *cuda = state;
+    int pushed, on_host;
+    RUNG_TRY(enter(cuda, &pushed));
+    rung_status status = rung_operands_where(cuda, problem, &on_host);
+    if (status == RUNG_SUCCESS)
+        status = on_host ? rung_run_staged(cuda, choice, problem, run_on_device)
+                         : run_on_device(cuda, choice, problem);
+    leave(cuda, pushed);
+    return status;
+}
+
+static rung_status cuda_ssum(void *state, int64_t n, const float *x, float *result)
+{
+    rung_cuda *cuda = state;
+    int pushed;
+    RUNG_TRY(enter(cuda, &pushed));
+    rung_status status = rung_reduce_run(cuda, NULL, n, x, result);
+    leave(cuda, pushed);
+    return status;
+}
+
+static rung_status cuda_synchronize(void *state)
+{
+    rung_cuda *cuda = state;
+    int pushed;
+    RUNG_TRY(enter(cuda, &pushed));
+    CUresult result = cuda->driver->stream_synchronize(cuda->config.stream);
+    leave(cuda, pushed);
+    return result == CUDA_SUCCESS ? RUNG_SUCCESS : rung_driver_fail(cuda->driver, result, "cuStreamSynchronize");
+}
+
+const rung_backend rung_cuda_backend = {
+    .name = "CUDA",
+    .open = cuda_open,
+    .close = cuda_close,
+    .configure = cuda_configure,
+    .threads = cuda_threads,
+    .device = cuda_device,
+    .unusable = cuda_unusable,
+    .estimate = cuda_estimate,
+    .run = cuda_run,
+    .ssum = cuda_ssum,
+    .synchronize = cuda_synchronize,
+};

@@ -1,0 +1,79 @@
+/* One GPU as its contexts share it, and what a launcher is given: the machine, kernels by name, workspace. */
+#ifndef RUNG_CUDA_DEVICE_H
+#define RUNG_CUDA_DEVICE_H
+
+#include "core/backend.h"
+#include "cuda/device/args.h"
+#include "cuda/driver.h"
+
+#include <pthread.h>
+
+enum { RUNG_MAX_GPUS = 64, RUNG_MAX_SYMBOLS = 512 };
+
+/* What planning needs to know of a chip; on a machine without one, tests fill it by hand. */
+typedef struct rung_machine {
+    char name[128];
+    int arch; /* 80, 90 ... */
+    int sms;
+    int shared_per_block_bytes; /* with opt-in */
+    int64_t l2_bytes, memory_bytes;
+    double clock_ghz;
+    int driver_version;
+} rung_machine;
+
+typedef struct rung_gpu rung_gpu;
+
+/* One loaded kernel function with its dynamic shared memory already allowed. */
+typedef struct rung_function {
+    CUfunction function;
+    int registers, local_bytes, shared_bytes;
+} rung_function;
+
+typedef struct rung_cuda {
+    const rung_driver *driver;
+    rung_gpu *gpu;
+    const rung_machine *machine;
+    int index;
+    rung_config config;
+} rung_cuda;
+
+/* A GPU's shared state (primary context, loaded modules): made once per process, kept until exit. */
+rung_status rung_gpu_get(int index, rung_gpu **gpu);
+const rung_machine *rung_gpu_machine(const rung_gpu *gpu);
+CUcontext rung_gpu_context(const rung_gpu *gpu);
+
+/* The function `symbol` of the catalog file `stem`; loads the fatbin on first use. Any thread. The dynamic shared memory
+ * limit is raised to `shared_bytes` when that is over 48 KiB. */
+rung_status rung_gpu_function(rung_gpu *gpu, const char *stem, const char *symbol, int shared_bytes,
+                              rung_function *function);
+/* NULL when the build has the kernel's machine code and the chip is new enough for it. */
+const char *rung_gpu_unusable(const rung_machine *machine, const rung_kernel *kernel);
+
+/* Device memory for the length of the launches that use it, stream-ordered. */
+rung_status rung_workspace_get(rung_cuda *cuda, int64_t bytes, void **memory);
+void rung_workspace_put(rung_cuda *cuda, void *memory);
+
+typedef struct rung_grid {
+    unsigned x, y, z, threads, shared_bytes;
+    unsigned cluster; /* blocks of a cluster along x; 0: none */
+} rung_grid;
+
+/* Launches on the context's stream. `argument` points at the kernel's one struct parameter. */
+rung_status rung_launch(rung_cuda *cuda, const rung_function *function, const rung_grid *grid, const void *argument);
+
+/* Fills the argument struct from the problem. */
+void rung_args_fill(rung_args *args, const rung_problem *problem);
+
+/* A launcher knows the grid, parameters and cost of a family of kernels. Rows name theirs in .launch. */
+typedef struct rung_launcher {
+    const char *name;
+    /* NULL when the kernel takes the problem, *choice filled; else the reason. Needs no GPU: only the machine. */
+    const char *(*estimate)(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                            const rung_problem *problem, rung_choice *choice);
+    rung_status (*run)(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem);
+} rung_launcher;
+
+extern const rung_launcher *const rung_launchers[]; /* ends with NULL; src/cuda/launchers.c */
+const rung_launcher *rung_launcher_find(const char *name);
+
+#endif

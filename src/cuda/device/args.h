@@ -1,0 +1,46 @@
+/* The one argument struct of every GEMM kernel, shared by host and device, and the few helpers a kernel's ends need.
+ * Row-major: C is m x n; A is m x k, or stored k x m when trans_a; B is k x n, or stored n x k when trans_b.
+ * A kernel takes it by value: `RUNG_KERNEL(256) l10_thread_tile_8x8(const __grid_constant__ rung_args g)`. */
+#ifndef RUNG_DEVICE_ARGS_H
+#define RUNG_DEVICE_ARGS_H
+
+#include <stdint.h>
+
+typedef struct rung_args {
+    const float *a, *b;
+    float *c;
+    int64_t m, n, k;
+    int64_t lda, ldb, ldc;
+    float alpha, beta;
+    int32_t trans_a, trans_b;
+    /* Production kernels only, from here on. */
+    int64_t batch;
+    int64_t stride_a, stride_b, stride_c;
+    const float *const *a_array;
+    const float *const *b_array;
+    float *const *c_array;
+    const float *alpha_device, *beta_device;
+    const float *bias;
+    int32_t bias_kind;  /* rung_bias: 0 none, 1 per row, 2 per column */
+    int32_t activation; /* rung_activation: 0 identity, 1 relu, 2 gelu */
+    void *workspace;    /* partial sums, tickets, split operands: the launcher's layout */
+    int32_t split_k;    /* parts along k; 1: none */
+    int32_t swizzle;    /* blocks of a column group in the tile order; 0: plain order */
+} rung_args;
+
+#ifdef __CUDACC__
+
+#define RUNG_KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
+#define RUNG_DEVICE static __device__ __forceinline__
+
+/* beta = 0 must not read C: NaN there has to vanish. */
+RUNG_DEVICE float rung_blend(const rung_args *g, float acc, const float *c)
+{
+    float value = g->alpha * acc;
+    if (g->beta != 0.0f)
+        value = fmaf(g->beta, *c, value);
+    return value;
+}
+
+#endif
+#endif

@@ -1,0 +1,102 @@
+/* The CUDA driver API, opened at run time: nothing of CUDA is linked. Only the calls that Rung uses. */
+#ifndef RUNG_CUDA_DRIVER_H
+#define RUNG_CUDA_DRIVER_H
+
+#include "core/status.h"
+
+#include <cuda.h>
+
+/* name in the table, symbol in libcuda, signature */
+#define RUNG_DRIVER_CALLS(X)                                                                                           \
+    X(init, "cuInit", (unsigned))                                                                                      \
+    X(driver_version, "cuDriverGetVersion", (int *))                                                                   \
+    X(error_name, "cuGetErrorName", (CUresult, const char **))                                                         \
+    X(error_string, "cuGetErrorString", (CUresult, const char **))                                                     \
+    X(device_count, "cuDeviceGetCount", (int *))                                                                       \
+    X(device_get, "cuDeviceGet", (CUdevice *, int))                                                                    \
+    X(device_name, "cuDeviceGetName", (char *, int, CUdevice))                                                         \
+    X(device_attribute, "cuDeviceGetAttribute", (int *, CUdevice_attribute, CUdevice))                                 \
+    X(device_memory, "cuDeviceTotalMem_v2", (size_t *, CUdevice))                                                      \
+    X(primary_retain, "cuDevicePrimaryCtxRetain", (CUcontext *, CUdevice))                                             \
+    X(primary_release, "cuDevicePrimaryCtxRelease_v2", (CUdevice))                                                     \
+    X(context_push, "cuCtxPushCurrent_v2", (CUcontext))                                                                \
+    X(context_pop, "cuCtxPopCurrent_v2", (CUcontext *))                                                                \
+    X(context_current, "cuCtxGetCurrent", (CUcontext *))                                                               \
+    X(context_synchronize, "cuCtxSynchronize", (void))                                                                 \
+    X(library_load, "cuLibraryLoadData",                                                                               \
+      (CUlibrary *, const void *, CUjit_option *, void **, unsigned, CUlibraryOption *, void **, unsigned))            \
+    X(library_kernel, "cuLibraryGetKernel", (CUkernel *, CUlibrary, const char *))                                     \
+    X(library_unload, "cuLibraryUnload", (CUlibrary))                                                                  \
+    X(kernel_function, "cuKernelGetFunction", (CUfunction *, CUkernel))                                                \
+    X(function_attribute, "cuFuncGetAttribute", (int *, CUfunction_attribute, CUfunction))                             \
+    X(function_set, "cuFuncSetAttribute", (CUfunction, CUfunction_attribute, int))                                     \
+    X(occupancy, "cuOccupancyMaxActiveBlocksPerMultiprocessor", (int *, CUfunction, int, size_t))                      \
+    X(launch, "cuLaunchKernelEx", (const CUlaunchConfig *, CUfunction, void **, void **))                              \
+    X(memory_alloc, "cuMemAlloc_v2", (CUdeviceptr *, size_t))                                                          \
+    X(memory_free, "cuMemFree_v2", (CUdeviceptr))                                                                      \
+    X(memory_alloc_async, "cuMemAllocAsync", (CUdeviceptr *, size_t, CUstream))                                        \
+    X(memory_free_async, "cuMemFreeAsync", (CUdeviceptr, CUstream))                                                    \
+    X(memory_info, "cuMemGetInfo_v2", (size_t *, size_t *))                                                            \
+    X(default_pool, "cuDeviceGetDefaultMemPool", (CUmemoryPool *, CUdevice))                                           \
+    X(pool_set, "cuMemPoolSetAttribute", (CUmemoryPool, CUmemPool_attribute, void *))                                  \
+    X(host_alloc, "cuMemHostAlloc", (void **, size_t, unsigned))                                                       \
+    X(host_free, "cuMemFreeHost", (void *))                                                                            \
+    X(copy_to_device, "cuMemcpyHtoDAsync_v2", (CUdeviceptr, const void *, size_t, CUstream))                           \
+    X(copy_to_host, "cuMemcpyDtoHAsync_v2", (void *, CUdeviceptr, size_t, CUstream))                                   \
+    X(copy_on_device, "cuMemcpyDtoDAsync_v2", (CUdeviceptr, CUdeviceptr, size_t, CUstream))                            \
+    X(copy_2d, "cuMemcpy2DAsync_v2", (const CUDA_MEMCPY2D *, CUstream))                                                \
+    X(set_32, "cuMemsetD32Async", (CUdeviceptr, unsigned, size_t, CUstream))                                           \
+    X(pointer_attribute, "cuPointerGetAttribute", (void *, CUpointer_attribute, CUdeviceptr))                          \
+    X(pointer_attributes, "cuPointerGetAttributes",                                                                    \
+      (unsigned, CUpointer_attribute *, void **, CUdeviceptr))                                                         \
+    X(stream_create, "cuStreamCreate", (CUstream *, unsigned))                                                         \
+    X(stream_destroy, "cuStreamDestroy_v2", (CUstream))                                                                \
+    X(stream_synchronize, "cuStreamSynchronize", (CUstream))                                                           \
+    X(stream_wait, "cuStreamWaitEvent", (CUstream, CUevent, unsigned))                                                 \
+    X(stream_context, "cuStreamGetCtx", (CUstream, CUcontext *))                                                       \
+    X(stream_capturing, "cuStreamIsCapturing", (CUstream, CUstreamCaptureStatus *))                                    \
+    X(capture_begin, "cuStreamBeginCapture_v2", (CUstream, CUstreamCaptureMode))                                       \
+    X(capture_end, "cuStreamEndCapture", (CUstream, CUgraph *))                                                        \
+    X(graph_instantiate, "cuGraphInstantiateWithFlags", (CUgraphExec *, CUgraph, unsigned long long))                  \
+    X(graph_launch, "cuGraphLaunch", (CUgraphExec, CUstream))                                                          \
+    X(graph_exec_destroy, "cuGraphExecDestroy", (CUgraphExec))                                                         \
+    X(graph_destroy, "cuGraphDestroy", (CUgraph))                                                                      \
+    X(event_create, "cuEventCreate", (CUevent *, unsigned))                                                            \
+    X(event_destroy, "cuEventDestroy_v2", (CUevent))                                                                   \
+    X(event_record, "cuEventRecord", (CUevent, CUstream))                                                              \
+    X(event_synchronize, "cuEventSynchronize", (CUevent))                                                              \
+    X(event_elapsed, "cuEventElapsedTime", (float *, CUevent, CUevent))                                                \
+    X(tensor_map, "cuTensorMapEncodeTiled",                                                                            \
+      (CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *, const cuuint64_t *,                 \
+       const cuuint32_t *, const cuuint32_t *, CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,      \
+       CUtensorMapFloatOOBfill))
+
+typedef struct rung_driver {
+#define X(name, symbol, signature) CUresult(CUDAAPI *name) signature;
+    RUNG_DRIVER_CALLS(X)
+#undef X
+} rung_driver;
+
+/* Opens libcuda once for the process and initialises it; any thread. RUNG_LIBCUDA names another file (tests). */
+rung_status rung_driver_open(const rung_driver **driver);
+
+/* "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (out of memory)" as a status. */
+rung_status rung_driver_fail(const rung_driver *driver, CUresult result, const char *call);
+
+/* CU_TRY(d, launch(...)) calls d->launch and forwards a failure with the call's name. */
+#define CU_TRY(driver, call)                                        \
+    do {                                                            \
+        CUresult result_ = (driver)->call;                          \
+        if (result_ != CUDA_SUCCESS)                                \
+            return rung_driver_fail((driver), result_, #call);      \
+    } while (0)
+#define CU_TRY_OUT(driver, call)                                    \
+    do {                                                            \
+        CUresult result_ = (driver)->call;                          \
+        if (result_ != CUDA_SUCCESS) {                              \
+            status = rung_driver_fail((driver), result_, #call);    \
+            goto out;                                               \
+        }                                                           \
+    } while (0)
+
+#endif

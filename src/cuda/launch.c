@@ -1,0 +1,74 @@
+/* What every launcher uses: the argument struct from a problem, workspace, the launch itself. */
+#include "cuda/device.h"
+
+#include <string.h>
+
+void rung_args_fill(rung_args *args, const rung_problem *p)
+{
+    memset(args, 0, sizeof *args);
+    args->a = p->a;
+    args->b = p->b;
+    args->c = p->c;
+    args->m = p->m;
+    args->n = p->n;
+    args->k = p->k;
+    args->lda = p->lda;
+    args->ldb = p->ldb;
+    args->ldc = p->ldc;
+    args->alpha = p->alpha;
+    args->beta = p->beta;
+    args->trans_a = p->trans_a;
+    args->trans_b = p->trans_b;
+    args->batch = p->batch;
+    args->stride_a = p->stride_a;
+    args->stride_b = p->stride_b;
+    args->stride_c = p->stride_c;
+    args->a_array = p->a_array;
+    args->b_array = p->b_array;
+    args->c_array = p->c_array;
+    args->alpha_device = p->alpha_device;
+    args->beta_device = p->beta_device;
+    args->bias = p->bias;
+    args->bias_kind = p->bias_kind;
+    args->activation = p->activation;
+    args->split_k = 1;
+}
+
+rung_status rung_workspace_get(rung_cuda *cuda, int64_t bytes, void **memory)
+{
+    CUdeviceptr at = 0;
+    *memory = NULL;
+    if (bytes <= 0)
+        return RUNG_SUCCESS;
+    CUresult result = cuda->driver->memory_alloc_async(&at, (size_t)bytes, cuda->config.stream);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY)
+        return rung_fail(RUNG_OUT_OF_MEMORY, "GPU %d has no %lld bytes left for workspace", cuda->index,
+                         (long long)bytes);
+    if (result != CUDA_SUCCESS)
+        return rung_driver_fail(cuda->driver, result, "cuMemAllocAsync");
+    *memory = (void *)(uintptr_t)at;
+    return RUNG_SUCCESS;
+}
+
+void rung_workspace_put(rung_cuda *cuda, void *memory)
+{
+    if (memory)
+        cuda->driver->memory_free_async((CUdeviceptr)(uintptr_t)memory, cuda->config.stream);
+}
+
+rung_status rung_launch(rung_cuda *cuda, const rung_function *function, const rung_grid *grid, const void *argument)
+{
+    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
+    attribute.value.clusterDim.x = grid->cluster;
+    attribute.value.clusterDim.y = attribute.value.clusterDim.z = 1;
+    CUlaunchConfig config = {.gridDimX = grid->x, .gridDimY = grid->y, .gridDimZ = grid->z,
+                             .blockDimX = grid->threads, .blockDimY = 1, .blockDimZ = 1,
+                             .sharedMemBytes = grid->shared_bytes, .hStream = cuda->config.stream};
+    if (grid->cluster > 1) {
+        config.attrs = &attribute;
+        config.numAttrs = 1;
+    }
+    void *parameters[] = {(void *)(uintptr_t)argument};
+    CU_TRY(cuda->driver, launch(&config, function->function, parameters, NULL));
+    return RUNG_SUCCESS;
+}

@@ -1,0 +1,19 @@
+/* The launchers there are. A row's .launch names one of them. */
+#include "cuda/device.h"
+
+#include <string.h>
+
+extern const rung_launcher rung_launch_tiles;
+
+const rung_launcher *const rung_launchers[] = {
+    &rung_launch_tiles,
+    NULL,
+};
+
+const rung_launcher *rung_launcher_find(const char *name)
+{
+    for (int i = 0; name && rung_launchers[i]; i++)
+        if (strcmp(rung_launchers[i]->name, name) == 0)
+            return rung_launchers[i];
+    return NULL;
+}
