@@ -22,11 +22,6 @@ static rung_status cuda_open(const rung_config *config, void **state)
     return RUNG_SUCCESS;
 }
 
-static void cuda_close(void *state)
-{
-    free(state);
-}
-
 static rung_status cuda_configure(void *state, const rung_config *config)
 {
     rung_cuda *cuda = state;
@@ -75,6 +70,17 @@ static void leave(rung_cuda *cuda, int pushed)
     CUcontext popped;
     if (pushed)
         cuda->driver->context_pop(&popped);
+}
+
+static void cuda_close(void *state)
+{
+    rung_cuda *cuda = state;
+    int pushed;
+    if (enter(cuda, &pushed) == RUNG_SUCCESS) {
+        rung_workspace_close(cuda);
+        leave(cuda, pushed);
+    }
+    free(cuda);
 }
 
 static rung_status run_on_device(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem)

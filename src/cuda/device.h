@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-enum { RUNG_MAX_GPUS = 64, RUNG_MAX_SYMBOLS = 512 };
+enum { RUNG_MAX_GPUS = 64, RUNG_MAX_SYMBOLS = 1024, RUNG_KEPT_BUFFERS = 4 };
 
 /* What planning needs to know of a chip; on a machine without one, tests fill it by hand. */
 typedef struct rung_machine {
@@ -29,18 +29,29 @@ typedef struct rung_function {
     int registers, local_bytes, shared_bytes;
 } rung_function;
 
+/* Small workspace is kept between calls, one buffer a stream: allocating costs more than a small product. */
+typedef struct rung_kept_buffer {
+    void *memory;
+    int64_t bytes;
+    unsigned long long stream_id;
+    int in_use;
+} rung_kept_buffer;
+
 typedef struct rung_cuda {
     const rung_driver *driver;
     rung_gpu *gpu;
     const rung_machine *machine;
     int index;
     rung_config config;
+    rung_kept_buffer kept[RUNG_KEPT_BUFFERS];
+    int next_kept; /* whose turn it is to be given up */
 } rung_cuda;
 
 /* A GPU's shared state (primary context, loaded modules): made once per process, kept until exit. */
 rung_status rung_gpu_get(int index, rung_gpu **gpu);
 const rung_machine *rung_gpu_machine(const rung_gpu *gpu);
 CUcontext rung_gpu_context(const rung_gpu *gpu);
+CUmemoryPool rung_gpu_pool(const rung_gpu *gpu);
 
 /* The function `symbol` of the catalog file `stem`; loads the fatbin on first use. Any thread. The dynamic shared memory
  * limit is raised to `shared_bytes` when that is over 48 KiB. */
@@ -49,9 +60,11 @@ rung_status rung_gpu_function(rung_gpu *gpu, const char *stem, const char *symbo
 /* NULL when the build has the kernel's machine code and the chip is new enough for it. */
 const char *rung_gpu_unusable(const rung_machine *machine, const rung_kernel *kernel);
 
-/* Device memory for the length of the launches that use it, stream-ordered. */
+/* Device memory for the length of the launches that use it, in the order of the context's stream. Its contents are
+ * undefined. Every get is followed by a put on the same stream. Under stream capture it becomes part of the graph. */
 rung_status rung_workspace_get(rung_cuda *cuda, int64_t bytes, void **memory);
 void rung_workspace_put(rung_cuda *cuda, void *memory);
+void rung_workspace_close(rung_cuda *cuda);
 
 typedef struct rung_grid {
     unsigned x, y, z, threads, shared_bytes;

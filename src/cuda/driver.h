@@ -37,7 +37,9 @@
     X(memory_alloc_async, "cuMemAllocAsync", (CUdeviceptr *, size_t, CUstream))                                        \
     X(memory_free_async, "cuMemFreeAsync", (CUdeviceptr, CUstream))                                                    \
     X(memory_info, "cuMemGetInfo_v2", (size_t *, size_t *))                                                            \
-    X(default_pool, "cuDeviceGetDefaultMemPool", (CUmemoryPool *, CUdevice))                                           \
+    X(memory_alloc_pool, "cuMemAllocFromPoolAsync", (CUdeviceptr *, size_t, CUmemoryPool, CUstream))                   \
+    X(pool_create, "cuMemPoolCreate", (CUmemoryPool *, const CUmemPoolProps *))                                        \
+    X(pool_destroy, "cuMemPoolDestroy", (CUmemoryPool))                                                                \
     X(pool_set, "cuMemPoolSetAttribute", (CUmemoryPool, CUmemPool_attribute, void *))                                  \
     X(host_alloc, "cuMemHostAlloc", (void **, size_t, unsigned))                                                       \
     X(host_free, "cuMemFreeHost", (void *))                                                                            \
@@ -52,9 +54,11 @@
     X(stream_create, "cuStreamCreate", (CUstream *, unsigned))                                                         \
     X(stream_destroy, "cuStreamDestroy_v2", (CUstream))                                                                \
     X(stream_synchronize, "cuStreamSynchronize", (CUstream))                                                           \
+    X(stream_id, "cuStreamGetId", (CUstream, unsigned long long *))                                                    \
     X(stream_wait, "cuStreamWaitEvent", (CUstream, CUevent, unsigned))                                                 \
     X(stream_context, "cuStreamGetCtx", (CUstream, CUcontext *))                                                       \
     X(stream_capturing, "cuStreamIsCapturing", (CUstream, CUstreamCaptureStatus *))                                    \
+    X(capture_mode, "cuThreadExchangeStreamCaptureMode", (CUstreamCaptureMode *))                                      \
     X(capture_begin, "cuStreamBeginCapture_v2", (CUstream, CUstreamCaptureMode))                                       \
     X(capture_end, "cuStreamEndCapture", (CUstream, CUgraph *))                                                        \
     X(graph_instantiate, "cuGraphInstantiateWithFlags", (CUgraphExec *, CUgraph, unsigned long long))                  \

@@ -35,11 +35,11 @@ struct rung_gpu {
     const rung_driver *driver;
     CUdevice device;
     CUcontext context;
+    CUmemoryPool pool;
     rung_machine machine;
     pthread_mutex_t lock;
     CUlibrary libraries[FATBINS];
     loaded_symbol symbols[RUNG_MAX_SYMBOLS];
-    int symbol_count;
 };
 
 static rung_gpu *gpus[RUNG_MAX_GPUS];
@@ -71,13 +71,16 @@ static rung_status describe(rung_gpu *gpu)
     return RUNG_SUCCESS;
 }
 
-/* Freed workspace stays in the pool instead of going back to the driver at every synchronisation. */
-static rung_status keep_pool(const rung_gpu *gpu)
+/* Workspace comes from a pool of our own, so that the program's default pool keeps its settings. Freed memory stays in
+ * the pool: the driver takes it back when another allocation of this process needs it. */
+static rung_status make_pool(rung_gpu *gpu)
 {
-    CUmemoryPool pool;
+    CUmemPoolProps properties = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .handleTypes = CU_MEM_HANDLE_TYPE_NONE};
+    properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    properties.location.id = (int)gpu->device;
     cuuint64_t keep = UINT64_MAX;
-    CU_TRY(gpu->driver, default_pool(&pool, gpu->device));
-    CU_TRY(gpu->driver, pool_set(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep));
+    CU_TRY(gpu->driver, pool_create(&gpu->pool, &properties));
+    CU_TRY(gpu->driver, pool_set(gpu->pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep));
     return RUNG_SUCCESS;
 }
 
@@ -100,7 +103,7 @@ static rung_status open_gpu(int index, rung_gpu **out)
     CU_TRY_OUT(driver, device_get(&gpu->device, index));
     RUNG_TRY_OUT(describe(gpu));
     CU_TRY_OUT(driver, primary_retain(&gpu->context, gpu->device));
-    RUNG_TRY_OUT(keep_pool(gpu));
+    RUNG_TRY_OUT(make_pool(gpu));
     *out = gpu;
     return RUNG_SUCCESS;
 out:
@@ -132,6 +135,11 @@ const rung_machine *rung_gpu_machine(const rung_gpu *gpu)
 CUcontext rung_gpu_context(const rung_gpu *gpu)
 {
     return gpu->context;
+}
+
+CUmemoryPool rung_gpu_pool(const rung_gpu *gpu)
+{
+    return gpu->pool;
 }
 
 const char *rung_gpu_unusable(const rung_machine *machine, const rung_kernel *kernel)
@@ -173,24 +181,37 @@ static rung_status load_symbol(rung_gpu *gpu, int index, const char *symbol, int
     return RUNG_SUCCESS;
 }
 
+static unsigned hash_text(unsigned hash, const char *text)
+{
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 16777619u;
+    return hash;
+}
+
+/* Open addressing: the slot that holds the symbol, or the free one where it belongs. */
+static loaded_symbol *slot_of(rung_gpu *gpu, const char *stem, const char *symbol)
+{
+    unsigned at = hash_text(hash_text(2166136261u, symbol), stem);
+    for (int tries = 0; tries < RUNG_MAX_SYMBOLS; tries++, at++) {
+        loaded_symbol *slot = &gpu->symbols[at % RUNG_MAX_SYMBOLS];
+        if (!slot->stem || (strcmp(slot->symbol, symbol) == 0 && strcmp(slot->stem, stem) == 0))
+            return slot;
+    }
+    return NULL;
+}
+
 static rung_status find_symbol(rung_gpu *gpu, const char *stem, const char *symbol, int shared_bytes,
                                rung_function *function)
 {
-    for (int i = 0; i < gpu->symbol_count; i++) {
-        loaded_symbol *s = &gpu->symbols[i];
-        if (strcmp(s->symbol, symbol) == 0 && strcmp(s->stem, stem) == 0 && s->shared_bytes >= shared_bytes) {
-            *function = s->function;
-            return RUNG_SUCCESS;
-        }
-    }
-    int index = fatbin_index(stem);
-    if (index < 0)
-        return rung_fail(RUNG_INTERNAL, "no machine code is embedded for %s", stem);
-    if (gpu->symbol_count == RUNG_MAX_SYMBOLS)
+    loaded_symbol *slot = slot_of(gpu, stem, symbol);
+    if (!slot)
         return rung_fail(RUNG_INTERNAL, "more than %d kernels are loaded", RUNG_MAX_SYMBOLS);
-    loaded_symbol *slot = &gpu->symbols[gpu->symbol_count];
-    RUNG_TRY(load_symbol(gpu, index, symbol, shared_bytes, slot));
-    gpu->symbol_count++;
+    if (!slot->stem || slot->shared_bytes < shared_bytes) {
+        int index = fatbin_index(stem);
+        if (index < 0)
+            return rung_fail(RUNG_INTERNAL, "no machine code is embedded for %s", stem);
+        RUNG_TRY(load_symbol(gpu, index, symbol, shared_bytes, slot));
+    }
     *function = slot->function;
     return RUNG_SUCCESS;
 }

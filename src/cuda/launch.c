@@ -1,4 +1,4 @@
-/* What every launcher uses: the argument struct from a problem, workspace, the launch itself. */
+/* What every launcher uses: the argument struct from a problem, and the launch itself. */
 #include "cuda/device.h"
 
 #include <string.h>
@@ -32,28 +32,6 @@ void rung_args_fill(rung_args *args, const rung_problem *p)
     args->bias_kind = p->bias_kind;
     args->activation = p->activation;
     args->split_k = 1;
-}
-
-rung_status rung_workspace_get(rung_cuda *cuda, int64_t bytes, void **memory)
-{
-    CUdeviceptr at = 0;
-    *memory = NULL;
-    if (bytes <= 0)
-        return RUNG_SUCCESS;
-    CUresult result = cuda->driver->memory_alloc_async(&at, (size_t)bytes, cuda->config.stream);
-    if (result == CUDA_ERROR_OUT_OF_MEMORY)
-        return rung_fail(RUNG_OUT_OF_MEMORY, "GPU %d has no %lld bytes left for workspace", cuda->index,
-                         (long long)bytes);
-    if (result != CUDA_SUCCESS)
-        return rung_driver_fail(cuda->driver, result, "cuMemAllocAsync");
-    *memory = (void *)(uintptr_t)at;
-    return RUNG_SUCCESS;
-}
-
-void rung_workspace_put(rung_cuda *cuda, void *memory)
-{
-    if (memory)
-        cuda->driver->memory_free_async((CUdeviceptr)(uintptr_t)memory, cuda->config.stream);
 }
 
 rung_status rung_launch(rung_cuda *cuda, const rung_function *function, const rung_grid *grid, const void *argument)

@@ -1,0 +1,101 @@
+/* Workspace: buffers up to 64 MiB stay with the context, one a stream; larger ones come from the GPU's pool each time. */
+#include "cuda/device.h"
+
+#include <string.h>
+
+static const int64_t kept_limit_bytes = 64 << 20;
+
+static rung_status allocate(rung_cuda *cuda, int64_t bytes, int capturing, void **memory)
+{
+    CUdeviceptr at = 0;
+    CUresult result =
+        capturing ? cuda->driver->memory_alloc_async(&at, (size_t)bytes, cuda->config.stream)
+                  : cuda->driver->memory_alloc_pool(&at, (size_t)bytes, rung_gpu_pool(cuda->gpu), cuda->config.stream);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY)
+        return rung_fail(RUNG_OUT_OF_MEMORY, "GPU %d has no %lld bytes left for workspace", cuda->index,
+                         (long long)bytes);
+    if (result != CUDA_SUCCESS)
+        return rung_driver_fail(cuda->driver, result, "cuMemAllocAsync");
+    *memory = (void *)(uintptr_t)at;
+    return RUNG_SUCCESS;
+}
+
+/* Freed at once: the stream that used it may be gone by now. Waits for the GPU, which is rare and off the fast path. */
+static void give_up(rung_cuda *cuda, rung_kept_buffer *buffer)
+{
+    if (buffer->memory)
+        cuda->driver->memory_free((CUdeviceptr)(uintptr_t)buffer->memory);
+    memset(buffer, 0, sizeof *buffer);
+}
+
+static rung_kept_buffer *buffer_of_stream(rung_cuda *cuda, unsigned long long id)
+{
+    for (int i = 0; i < RUNG_KEPT_BUFFERS; i++)
+        if (cuda->kept[i].memory && cuda->kept[i].stream_id == id)
+            return &cuda->kept[i];
+    rung_kept_buffer *buffer = &cuda->kept[cuda->next_kept];
+    cuda->next_kept = (cuda->next_kept + 1) % RUNG_KEPT_BUFFERS;
+    return buffer;
+}
+
+/* Frees and allocates even while another thread captures a graph: this memory has nothing to do with it. */
+static rung_status replace(rung_cuda *cuda, rung_kept_buffer *buffer, int64_t bytes)
+{
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    CU_TRY(cuda->driver, capture_mode(&mode));
+    give_up(cuda, buffer);
+    int64_t rounded = 1 << 20;
+    while (rounded < bytes)
+        rounded *= 2;
+    rung_status status = allocate(cuda, rounded, 0, &buffer->memory);
+    if (status == RUNG_SUCCESS)
+        buffer->bytes = rounded;
+    cuda->driver->capture_mode(&mode);
+    return status;
+}
+
+static rung_status get_kept(rung_cuda *cuda, int64_t bytes, void **memory)
+{
+    unsigned long long id;
+    CU_TRY(cuda->driver, stream_id(cuda->config.stream, &id));
+    rung_kept_buffer *buffer = buffer_of_stream(cuda, id);
+    if (buffer->in_use) /* a launcher that asks twice */
+        return allocate(cuda, bytes, 0, memory);
+    if (buffer->stream_id != id || buffer->bytes < bytes) {
+        RUNG_TRY(replace(cuda, buffer, bytes));
+        buffer->stream_id = id;
+    }
+    buffer->in_use = 1;
+    *memory = buffer->memory;
+    return RUNG_SUCCESS;
+}
+
+rung_status rung_workspace_get(rung_cuda *cuda, int64_t bytes, void **memory)
+{
+    *memory = NULL;
+    if (bytes <= 0)
+        return RUNG_SUCCESS;
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    CU_TRY(cuda->driver, stream_capturing(cuda->config.stream, &capture));
+    if (capture != CU_STREAM_CAPTURE_STATUS_NONE)
+        return allocate(cuda, bytes, 1, memory);
+    return bytes <= kept_limit_bytes ? get_kept(cuda, bytes, memory) : allocate(cuda, bytes, 0, memory);
+}
+
+void rung_workspace_put(rung_cuda *cuda, void *memory)
+{
+    if (!memory)
+        return;
+    for (int i = 0; i < RUNG_KEPT_BUFFERS; i++)
+        if (cuda->kept[i].memory == memory) {
+            cuda->kept[i].in_use = 0;
+            return;
+        }
+    cuda->driver->memory_free_async((CUdeviceptr)(uintptr_t)memory, cuda->config.stream);
+}
+
+void rung_workspace_close(rung_cuda *cuda)
+{
+    for (int i = 0; i < RUNG_KEPT_BUFFERS; i++)
+        give_up(cuda, &cuda->kept[i]);
+}
