@@ -48,6 +48,7 @@ typedef enum rung_math {
     RUNG_FAST = 2,     /* one tensor-core pass: the larger, documented error */
 } rung_math;
 
+/* RUNG_GELU is the tanh form: x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))). */
 typedef enum rung_activation { RUNG_IDENTITY = 0, RUNG_RELU = 1, RUNG_GELU = 2 } rung_activation;
 typedef enum rung_bias { RUNG_NO_BIAS = 0, RUNG_BIAS_PER_ROW = 1, RUNG_BIAS_PER_COLUMN = 2 } rung_bias;
 
@@ -142,6 +143,9 @@ RUNG_API void rung_plan_destroy(rung_plan *plan);
 
 /* *result = the sum of n floats, always in the same order. x and result: device memory on a GPU context. */
 RUNG_API rung_status rung_ssum(rung_context *context, int64_t n, const float *x, float *result);
+
+/* The kernel that answered this context's last product; NULL before the first. */
+RUNG_API const char *rung_last_kernel(const rung_context *context);
 
 /* Of the calling thread's last failed call. The text stays valid until that thread's next failure. */
 RUNG_API const char *rung_last_error(void);

@@ -27,6 +27,7 @@ rung_status rung_gemm_run(rung_context *context, const rung_gemm *gemm)
         return RUNG_SUCCESS;
     rung_choice choice;
     RUNG_TRY(rung_context_choose(context, &problem, &choice));
+    context->last = choice.kernel;
     return context->backend->run(context->state, &choice, &problem);
 }
 
@@ -143,6 +144,7 @@ rung_status rung_plan_run(rung_plan *plan, const rung_gemm *gemm)
                          "alignment or kind this plan was made for (%lldx%lldx%lld)", (long long)problem.m,
                          (long long)problem.n, (long long)problem.k, (long long)plan->problem.m,
                          (long long)plan->problem.n, (long long)plan->problem.k);
+    plan->context->last = plan->choice.kernel;
     return plan->context->backend->run(plan->context->state, &plan->choice, &problem);
 }
 

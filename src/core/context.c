@@ -136,6 +136,11 @@ rung_math rung_context_math(const rung_context *context)
     return context->config.math;
 }
 
+const char *rung_last_kernel(const rung_context *context)
+{
+    return context->last ? context->last->name : NULL;
+}
+
 rung_status rung_context_synchronize(rung_context *context)
 {
     return context->backend->synchronize(context->state);

@@ -15,6 +15,7 @@ struct rung_context {
     const rung_backend *backend;
     void *state;
     rung_config config;
+    const rung_kernel *last; /* what answered the last product */
     rung_recent recent[RUNG_RECENT_PLANS];
 };
 

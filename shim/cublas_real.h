@@ -1,0 +1,21 @@
+/* The cuBLAS that the program would have called without the drop-in. */
+#ifndef RUNG_SHIM_CUBLAS_REAL_H
+#define RUNG_SHIM_CUBLAS_REAL_H
+
+/* Finds a function: behind this library in the search order, else in the cuBLAS (cublasLt) the process has loaded, else
+ * by versioned file name. NULL: there is none. Any thread. */
+void *rung_real(const char *name);
+
+/* Where RUNG_CALL_REAL keeps what it found: one pointer a call site. */
+#define RUNG_REAL(type, name)                                              \
+    ({                                                                     \
+        static void *found_;                                               \
+        void *now_ = __atomic_load_n(&found_, __ATOMIC_ACQUIRE);           \
+        if (!now_) {                                                       \
+            now_ = rung_real(name);                                        \
+            __atomic_store_n(&found_, now_, __ATOMIC_RELEASE);             \
+        }                                                                  \
+        (type) now_;                                                       \
+    })
+
+#endif

@@ -1,0 +1,277 @@
+/* The cuBLAS drop-in's report: a table of (entry, shape, outcome), filled under a lock, written at exit. */
+#define _GNU_SOURCE
+#include "report.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { SLOTS = 4096, PENDING = 256, ANSWERED = 0, PEER = 1, WHOS = 2 };
+
+typedef struct line {
+    const char *entry;
+    int64_t m, n, k, batch;
+    int trans_a, trans_b;
+    const char *kernel; /* answered */
+    const char *reason; /* handed on */
+    int64_t calls;
+    double cpu_us;
+    double gpu_us[WHOS];
+    int64_t timed[WHOS];
+} line;
+
+typedef struct pending {
+    void *start, *stop;
+    line *of;
+    int who;
+} pending;
+
+typedef struct events {
+    int (*create)(void **, unsigned);
+    int (*record)(void *, void *);
+    int (*synchronize)(void *);
+    int (*elapsed)(float *, void *, void *);
+    int (*capturing)(void *, int *);
+} events;
+
+typedef struct current {
+    const char *entry, *kernel;
+    const rung_gemm *gemm;
+    void *stream, *start;
+    struct timespec since;
+    line *last; /* the line the call went to */
+    int timing;
+} current;
+
+static const char *target;
+static int with_time, with_compare, dropped;
+static events cuda;
+static line lines[SLOTS];
+static pending queue[PENDING];
+static unsigned queue_head, queue_tail;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local current now;
+
+static int64_t nanoseconds(const struct timespec *t)
+{
+    return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
+}
+
+static int flag(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value && strcmp(value, "0") != 0;
+}
+
+static void *driver_symbol(const char *name)
+{
+    const char *named = getenv("RUNG_LIBCUDA");
+    void *driver = dlopen(named ? named : "libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+    return driver ? dlsym(driver, name) : NULL;
+}
+
+__attribute__((constructor)) static void start(void)
+{
+    target = getenv("RUNG_REPORT");
+    if (!target || !*target) {
+        target = NULL;
+        return;
+    }
+    with_compare = flag("RUNG_REPORT_COMPARE");
+    with_time = with_compare || flag("RUNG_REPORT_TIME");
+}
+
+/* Not in the constructor: a program that never calls cuBLAS should not load the driver. */
+static void find_events(void)
+{
+    *(void **)&cuda.create = driver_symbol("cuEventCreate");
+    *(void **)&cuda.record = driver_symbol("cuEventRecord");
+    *(void **)&cuda.synchronize = driver_symbol("cuEventSynchronize");
+    *(void **)&cuda.elapsed = driver_symbol("cuEventElapsedTime");
+    *(void **)&cuda.capturing = driver_symbol("cuStreamIsCapturing");
+    if (!cuda.create || !cuda.record || !cuda.synchronize || !cuda.elapsed || !cuda.capturing)
+        with_time = with_compare = 0;
+}
+
+/* Under the lock: waits for the oldest timed call and books its time. */
+static void settle_one(void)
+{
+    pending *p = &queue[queue_head++ % PENDING];
+    float ms = 0;
+    if (cuda.synchronize(p->stop) == 0 && cuda.elapsed(&ms, p->start, p->stop) == 0) {
+        p->of->gpu_us[p->who] += ms * 1e3;
+        p->of->timed[p->who]++;
+    }
+}
+
+static void time_begin(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find_events);
+    int capture = 0;
+    now.timing = 0;
+    if (!with_time || cuda.capturing(now.stream, &capture) != 0 || capture != 0)
+        return;
+    pthread_mutex_lock(&lock);
+    if (queue_tail - queue_head == PENDING)
+        settle_one();
+    pending *p = &queue[queue_tail % PENDING];
+    now.timing = (p->start || cuda.create(&p->start, 0) == 0) && (p->stop || cuda.create(&p->stop, 0) == 0) &&
+                 cuda.record(p->start, now.stream) == 0;
+    if (!now.timing)
+        pthread_mutex_unlock(&lock); /* held until time_end: timed calls are counted one at a time */
+}
+
+static void time_end(line *of, int who)
+{
+    if (!now.timing)
+        return;
+    pending *p = &queue[queue_tail % PENDING];
+    if (of && cuda.record(p->stop, now.stream) == 0) {
+        p->of = of;
+        p->who = who;
+        queue_tail++;
+    }
+    now.timing = 0;
+    pthread_mutex_unlock(&lock);
+}
+
+void report_begin(const char *entry, const rung_gemm *gemm, void *stream)
+{
+    if (!target)
+        return;
+    now.entry = entry;
+    now.gemm = gemm;
+    now.stream = stream;
+    now.kernel = NULL;
+    now.last = NULL;
+    if (with_time)
+        time_begin();
+    clock_gettime(CLOCK_MONOTONIC, &now.since);
+}
+
+void report_kernel(const char *kernel)
+{
+    now.kernel = kernel;
+}
+
+static int same(const line *l, const char *reason)
+{
+    const rung_gemm *g = now.gemm;
+    return l->entry == now.entry && l->m == g->m && l->n == g->n && l->k == g->k && l->batch == g->batch &&
+           l->trans_a == (int)g->trans_a && l->trans_b == (int)g->trans_b && l->kernel == now.kernel &&
+           l->reason == reason;
+}
+
+static line *find_line(const char *reason)
+{
+    const rung_gemm *g = now.gemm;
+    uint64_t hash = (uint64_t)g->m * 0x9e3779b97f4a7c15u ^ (uint64_t)g->n * 0xc2b2ae3d27d4eb4fu ^
+                    (uint64_t)g->k * 0x165667b19e3779f9u ^ (uint64_t)(uintptr_t)now.entry ^
+                    (uint64_t)(uintptr_t)reason;
+    for (unsigned i = 0; i < SLOTS; i++) {
+        line *l = &lines[((hash >> 32) + i) & (SLOTS - 1)];
+        if (!l->entry) {
+            *l = (line){.entry = now.entry, .m = g->m, .n = g->n, .k = g->k, .batch = g->batch,
+                        .trans_a = (int)g->trans_a, .trans_b = (int)g->trans_b, .kernel = now.kernel,
+                        .reason = reason};
+            return l;
+        }
+        if (same(l, reason))
+            return l;
+    }
+    dropped++;
+    return NULL;
+}
+
+void report_end(const char *reason)
+{
+    if (!target)
+        return;
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    int locked = now.timing;
+    if (!locked)
+        pthread_mutex_lock(&lock);
+    line *l = find_line(reason);
+    if (l) {
+        l->calls++;
+        l->cpu_us += (double)(nanoseconds(&until) - nanoseconds(&now.since)) * 1e-3;
+    }
+    now.last = reason ? NULL : l;
+    if (locked)
+        time_end(reason ? NULL : l, ANSWERED);
+    else
+        pthread_mutex_unlock(&lock);
+}
+
+int report_compare(void)
+{
+    return target && with_compare && now.last && now.gemm->beta == 0.0f && !now.gemm->beta_device;
+}
+
+void report_peer_begin(void)
+{
+    time_begin();
+}
+
+void report_peer_end(void)
+{
+    time_end(now.last, PEER);
+}
+
+static int by_calls(const void *left, const void *right)
+{
+    const line *x = *(line *const *)left, *y = *(line *const *)right;
+    double tx = x->gpu_us[0] + x->cpu_us, ty = y->gpu_us[0] + y->cpu_us;
+    return (tx < ty) - (tx > ty);
+}
+
+static void write_line(FILE *out, const line *l)
+{
+    fprintf(out, "%-29s %c%c %8lld %8lld %8lld %6lld %9lld %10.2f", l->entry, l->trans_a ? 'T' : 'N',
+            l->trans_b ? 'T' : 'N', (long long)l->m, (long long)l->n, (long long)l->k, (long long)l->batch,
+            (long long)l->calls, l->cpu_us / (double)l->calls);
+    for (int who = ANSWERED; who < WHOS; who++) {
+        if (l->timed[who])
+            fprintf(out, " %11.1f", l->gpu_us[who] / (double)l->timed[who]);
+        else
+            fprintf(out, " %11s", "-");
+    }
+    fprintf(out, "  %s%s\n", l->reason ? "cuBLAS: " : "", l->reason ? l->reason : l->kernel ? l->kernel : "nothing to do");
+}
+
+__attribute__((destructor)) static void finish(void)
+{
+    if (!target)
+        return;
+    FILE *out = strcmp(target, "stderr") == 0 ? stderr : fopen(target, "w");
+    if (!out)
+        return;
+    pthread_mutex_lock(&lock);
+    while (queue_head != queue_tail)
+        settle_one();
+    static line *order[SLOTS];
+    size_t count = 0;
+    int64_t calls[2] = {0, 0};
+    for (int i = 0; i < SLOTS; i++)
+        if (lines[i].entry) {
+            order[count++] = &lines[i];
+            calls[lines[i].reason != NULL] += lines[i].calls;
+        }
+    qsort(order, count, sizeof order[0], by_calls);
+    fprintf(out, "Rung %s: %lld calls answered, %lld handed on to cuBLAS\n", rung_version(), (long long)calls[0],
+            (long long)calls[1]);
+    fprintf(out, "%-29s %2s %8s %8s %8s %6s %9s %10s %11s %11s  %s\n", "entry", "op", "m", "n", "k", "batch", "calls",
+            "CPU us", "GPU us", "cuBLAS us", "answered by");
+    for (size_t i = 0; i < count; i++)
+        write_line(out, order[i]);
+    if (dropped)
+        fprintf(out, "%d calls of further shapes are not listed: the table holds %d lines\n", dropped, SLOTS);
+    if (out != stderr)
+        fclose(out);
+    pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,18 @@
+/* What the cuBLAS drop-in did, told at exit: calls by entry point and shape, who answered, why others were handed on.
+ * RUNG_REPORT=FILE or stderr turns it on; RUNG_REPORT_TIME=1 adds GPU time; RUNG_REPORT_COMPARE=1 also times the same
+ * calls on cuBLAS (those with beta = 0, which can run twice). Off, each call costs one test of a flag. */
+#ifndef RUNG_SHIM_REPORT_H
+#define RUNG_SHIM_REPORT_H
+
+#include "rung.h"
+
+void report_begin(const char *entry, const rung_gemm *gemm, void *stream); /* gemm: read at report_end */
+void report_kernel(const char *kernel);
+void report_end(const char *reason); /* NULL: Rung answered */
+
+/* Around the real library's run of the same call, which comes after report_end; compare says whether to make it. */
+int report_compare(void);
+void report_peer_begin(void);
+void report_peer_end(void);
+
+#endif
