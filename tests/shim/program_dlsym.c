@@ -1,0 +1,28 @@
+/* A program that, as JAX does, takes cuBLAS's function with dlsym. Prints the address's owner and the status. */
+#define _GNU_SOURCE
+#include "fake_cublas.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef int sgemm(void *, int, int, int, int, int, const float *, const float *, int, const float *, int,
+                  const float *, float *, int);
+
+int main(int argc, char **argv)
+{
+    void *library = argc > 1 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
+    sgemm *function = library ? (sgemm *)dlsym(library, "cublasSgemm_v2") : NULL;
+    void *untouched = library ? dlsym(library, "cublasDgemm_v2") : NULL;
+    Dl_info owner, other;
+    if (!function || !untouched || !dladdr((void *)function, &owner) || !dladdr(untouched, &other)) {
+        puts("no cublasSgemm_v2");
+        return 2;
+    }
+    fake_handle handle = {0};
+    float x = 1.0f;
+    const char *name = strrchr(owner.dli_fname, '/'), *second = strrchr(other.dli_fname, '/');
+    printf("%s %s %d\n", name ? name + 1 : owner.dli_fname, second ? second + 1 : other.dli_fname,
+           function(&handle, 0, 0, 1, 1, 1, &x, &x, 1, &x, 1, &x, &x, 1));
+    return 0;
+}

@@ -1,0 +1,386 @@
+/* The cuBLAS drop-in without a GPU: its sources, linked with a Rung that records and a cuBLAS that records. Every entry
+ * point must translate each argument to its place, and hand on, untouched, what is not Rung's to answer. */
+#include "fake_cublas.h"
+#include "rung.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <dlfcn.h>
+
+/* ---- a Rung that records ---- */
+
+static rung_gemm seen;
+static int seen_count;
+static rung_config seen_config;
+static rung_status next_status;
+static char the_context;
+
+void rung_config_init(rung_config *config)
+{
+    memset(config, 0, sizeof *config);
+}
+rung_status rung_context_create(rung_context **context, const rung_config *config)
+{
+    seen_config = *config;
+    *context = (rung_context *)&the_context;
+    return RUNG_SUCCESS;
+}
+void rung_context_destroy(rung_context *context)
+{
+    (void)context;
+}
+rung_status rung_context_set_stream(rung_context *context, void *stream)
+{
+    (void)context;
+    seen_config.stream = stream;
+    return RUNG_SUCCESS;
+}
+rung_status rung_context_set_math(rung_context *context, rung_math math)
+{
+    (void)context;
+    seen_config.math = math;
+    return RUNG_SUCCESS;
+}
+void rung_gemm_init(rung_gemm *gemm)
+{
+    memset(gemm, 0, sizeof *gemm);
+    gemm->batch = 1;
+    gemm->alpha = 1.0f;
+}
+rung_status rung_gemm_run(rung_context *context, const rung_gemm *gemm)
+{
+    (void)context;
+    seen = *gemm;
+    seen_count++;
+    return next_status;
+}
+const char *rung_last_kernel(const rung_context *context)
+{
+    (void)context;
+    return "recorder";
+}
+const char *rung_status_name(rung_status status)
+{
+    (void)status;
+    return "status";
+}
+const char *rung_version(void)
+{
+    return "test";
+}
+
+__attribute__((visibility("default"))) int cuCtxGetDevice(int *device);
+int cuCtxGetDevice(int *device)
+{
+    *device = 3;
+    return 0;
+}
+
+/* ---- the entry points under test ---- */
+
+#define SHAPE(INT) void *, int, int, INT, INT, INT
+#define DECLARE(suffix, INT)                                                                                           \
+    int cublasSgemm_v2##suffix(SHAPE(INT), const float *, const float *, INT, const float *, INT, const float *,       \
+                               float *, INT);                                                                          \
+    int cublasSgemmStridedBatched##suffix(SHAPE(INT), const float *, const float *, INT, long long, const float *,     \
+                                          INT, long long, const float *, float *, INT, long long, INT);                \
+    int cublasSgemmBatched##suffix(SHAPE(INT), const float *, const float *const *, INT, const float *const *, INT,    \
+                                   const float *, float *const *, INT, INT);                                           \
+    int cublasSgemmEx##suffix(SHAPE(INT), const float *, const void *, int, INT, const void *, int, INT,               \
+                              const float *, void *, int, INT);                                                        \
+    int cublasGemmEx##suffix(SHAPE(INT), const void *, const void *, int, INT, const void *, int, INT, const void *,   \
+                             void *, int, INT, int, int);                                                              \
+    int cublasGemmStridedBatchedEx##suffix(SHAPE(INT), const void *, const void *, int, INT, long long, const void *,  \
+                                           int, INT, long long, const void *, void *, int, INT, long long, INT, int,   \
+                                           int);                                                                       \
+    int cublasGemmBatchedEx##suffix(SHAPE(INT), const void *, const void *const *, int, INT, const void *const *, int, \
+                                    INT, const void *, void *const *, int, INT, INT, int, int);
+DECLARE(, int)
+DECLARE(_64, int64_t)
+int cublasLtMatmul(void *, void *, const void *, const void *, void *, const void *, void *, const void *,
+                   const void *, void *, void *, void *, const void *, void *, size_t, void *);
+
+static int *calls;
+static float a[4], b[4], c[4], bias[4];
+static const float alpha = 2.5f, beta = -0.5f;
+static int stream_object;
+static fake_handle handle;
+enum { F32 = 0, F16 = 2, COMPUTE = 68, PEDANTIC = 69, TF32 = 77, BIG = 1 << 20 };
+
+static int reset(void **state)
+{
+    (void)state;
+    memset(&seen, 0, sizeof seen);
+    memset(calls, 0, FAKE_ENTRIES * sizeof *calls);
+    seen_count = 0;
+    next_status = RUNG_SUCCESS;
+    handle = (fake_handle){.stream = &stream_object};
+    return 0;
+}
+
+static void expect_shape(int ta, int tb)
+{
+    assert_int_equal(seen_count, 1);
+    assert_int_equal(seen.layout, RUNG_COL_MAJOR);
+    assert_int_equal(seen.trans_a, ta);
+    assert_int_equal(seen.trans_b, tb);
+    assert_int_equal(seen.m, 11);
+    assert_int_equal(seen.n, 12);
+    assert_int_equal(seen.k, 13);
+    assert_int_equal(seen.lda, 14);
+    assert_int_equal(seen.ldb, 15);
+    assert_int_equal(seen.ldc, 16);
+    assert_true(seen.alpha == alpha && seen.beta == beta);
+    assert_ptr_equal(seen_config.stream, &stream_object);
+    assert_int_equal(seen_config.device, 3);
+    assert_int_equal(seen_config.pointers, RUNG_POINTERS_DEVICE);
+    for (int i = 0; i < FAKE_ENTRIES; i++)
+        assert_int_equal(calls[i], 0);
+    seen_count = 0;
+}
+
+static void expect_single(int ta, int tb)
+{
+    assert_ptr_equal(seen.a, a);
+    assert_ptr_equal(seen.b, b);
+    assert_ptr_equal(seen.c, c);
+    assert_int_equal(seen.batch, 1);
+    expect_shape(ta, tb);
+}
+
+static void expect_strided(void)
+{
+    assert_int_equal(seen.stride_a, BIG + 1);
+    assert_int_equal(seen.stride_b, BIG + 2);
+    assert_int_equal(seen.stride_c, BIG + 3);
+    assert_int_equal(seen.batch, 7);
+    assert_ptr_equal(seen.a, a);
+    expect_shape(RUNG_NO_TRANS, RUNG_TRANS);
+}
+
+static const float *const list_a[1] = {a}, *const list_b[1] = {b};
+static float *const list_c[1] = {c};
+
+static void expect_arrays(void)
+{
+    assert_ptr_equal(seen.a_array, list_a);
+    assert_ptr_equal(seen.b_array, list_b);
+    assert_ptr_equal(seen.c_array, list_c);
+    assert_null(seen.a);
+    assert_int_equal(seen.batch, 7);
+    expect_shape(RUNG_TRANS, RUNG_NO_TRANS);
+}
+
+#define TRANSLATES(suffix)                                                                                             \
+    static void translates##suffix(void **state)                                                                       \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        void *h = &handle;                                                                                             \
+        assert_int_equal(cublasSgemm_v2##suffix(h, 0, 1, 11, 12, 13, &alpha, a, 14, b, 15, &beta, c, 16), 0);          \
+        expect_single(0, 1);                                                                                           \
+        assert_int_equal(cublasSgemmEx##suffix(h, 2, 0, 11, 12, 13, &alpha, a, F32, 14, b, F32, 15, &beta, c, F32,     \
+                                               16), 0);                                                                \
+        expect_single(1, 0);                                                                                           \
+        assert_int_equal(cublasGemmEx##suffix(h, 1, 1, 11, 12, 13, &alpha, a, F32, 14, b, F32, 15, &beta, c, F32, 16,  \
+                                              COMPUTE, -1), 0);                                                        \
+        expect_single(1, 1);                                                                                           \
+        assert_int_equal(cublasSgemmStridedBatched##suffix(h, 0, 1, 11, 12, 13, &alpha, a, 14, BIG + 1, b, 15,         \
+                                                           BIG + 2, &beta, c, 16, BIG + 3, 7), 0);                     \
+        expect_strided();                                                                                              \
+        assert_int_equal(cublasGemmStridedBatchedEx##suffix(h, 0, 1, 11, 12, 13, &alpha, a, F32, 14, BIG + 1, b, F32,  \
+                                                            15, BIG + 2, &beta, c, F32, 16, BIG + 3, 7, COMPUTE, -1),  \
+                         0);                                                                                           \
+        expect_strided();                                                                                              \
+        assert_int_equal(cublasSgemmBatched##suffix(h, 1, 0, 11, 12, 13, &alpha, list_a, 14, list_b, 15, &beta,        \
+                                                    list_c, 16, 7), 0);                                                \
+        expect_arrays();                                                                                               \
+        assert_int_equal(cublasGemmBatchedEx##suffix(h, 1, 0, 11, 12, 13, &alpha, (const void *const *)list_a, F32,    \
+                                                     14, (const void *const *)list_b, F32, 15, &beta,                  \
+                                                     (void *const *)list_c, F32, 16, 7, COMPUTE, -1), 0);              \
+        expect_arrays();                                                                                               \
+    }
+TRANSLATES()
+TRANSLATES(_64)
+
+static int plain(void)
+{
+    return cublasSgemm_v2(&handle, 0, 0, 11, 12, 13, &alpha, a, 14, b, 15, &beta, c, 16);
+}
+
+static void expect_handed_on(int status, int entry)
+{
+    assert_int_equal(status, 100 + entry);
+    assert_int_equal(calls[entry], 1);
+    assert_int_equal(seen_count, 0);
+    memset(calls, 0, FAKE_ENTRIES * sizeof *calls);
+}
+
+static void math_modes(void **state)
+{
+    (void)state;
+    assert_int_equal(plain(), 0);
+    assert_int_equal(seen_config.math, RUNG_ACCURATE);
+    handle.math_mode = 16; /* a restriction on half-precision reductions: nothing to FP32 */
+    assert_int_equal(plain(), 0);
+    assert_int_equal(seen_config.math, RUNG_ACCURATE);
+    handle.math_mode = 2;
+    assert_int_equal(plain(), 0);
+    assert_int_equal(seen_config.math, RUNG_STRICT);
+    handle.math_mode = 0;
+    assert_int_equal(cublasGemmEx(&handle, 0, 0, 11, 12, 13, &alpha, a, F32, 14, b, F32, 15, &beta, c, F32, 16,
+                                  PEDANTIC, -1), 0);
+    assert_int_equal(seen_config.math, RUNG_STRICT);
+    seen_count = 0;
+    static const int others[] = {1, 3, 4, 16 + 3};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        handle.math_mode = others[i];
+        expect_handed_on(plain(), 0);
+    }
+}
+
+static void other_types_are_handed_on(void **state)
+{
+    (void)state;
+    for (int which = 0; which < 4; which++) {
+        int types[3] = {F32, F32, F32}, compute = COMPUTE;
+        if (which < 3)
+            types[which] = F16;
+        else
+            compute = TF32;
+        expect_handed_on(cublasGemmEx(&handle, 0, 0, 11, 12, 13, &alpha, a, types[0], 14, b, types[1], 15, &beta, c,
+                                      types[2], 16, compute, -1), 8);
+        expect_handed_on(cublasGemmStridedBatchedEx(&handle, 0, 0, 11, 12, 13, &alpha, a, types[0], 14, 1, b, types[1],
+                                                    15, 1, &beta, c, types[2], 16, 1, 7, compute, -1), 10);
+    }
+    expect_handed_on(cublasSgemmEx(&handle, 0, 0, 11, 12, 13, &alpha, a, F16, 14, b, F16, 15, &beta, c, F32, 16), 6);
+}
+
+static void bad_calls_get_the_real_status(void **state)
+{
+    (void)state;
+    expect_handed_on(cublasSgemm_v2(NULL, 0, 0, 11, 12, 13, &alpha, a, 14, b, 15, &beta, c, 16), 0);
+    expect_handed_on(cublasSgemm_v2(&handle, 3, 0, 11, 12, 13, &alpha, a, 14, b, 15, &beta, c, 16), 0);
+    expect_handed_on(cublasSgemm_v2(&handle, 0, 0, 11, 12, 13, NULL, a, 14, b, 15, &beta, c, 16), 0);
+    next_status = RUNG_INVALID_ARGUMENT; /* Rung looked and refused: cuBLAS says why */
+    assert_int_equal(plain(), 100);
+    assert_int_equal(calls[0], 1);
+    next_status = RUNG_OUT_OF_MEMORY;
+    assert_int_equal(plain(), 100);
+    assert_int_equal(calls[0], 2);
+}
+
+static void device_scalars(void **state)
+{
+    (void)state;
+    handle.pointer_mode = 1;
+    assert_int_equal(cublasSgemm_v2(&handle, 0, 0, 11, 12, 13, (const float *)0x10, a, 14, b, 15, (const float *)0x20,
+                                    c, 16), 0);
+    assert_ptr_equal(seen.alpha_device, (void *)0x10);
+    assert_ptr_equal(seen.beta_device, (void *)0x20);
+}
+
+/* ---- cublasLt ---- */
+
+static int64_t product[64], layout_a[64], layout_b[64], layout_c[64], layout_d[64];
+
+static void set_layout(int64_t *layout, int64_t rows, int64_t cols, int64_t ld)
+{
+    memset(layout, 0, 64 * sizeof *layout);
+    layout[2] = rows;
+    layout[3] = cols;
+    layout[4] = ld;
+    layout[5] = 1;
+}
+
+static void set_lt(void)
+{
+    memset(product, 0, sizeof product);
+    product[0] = COMPUTE;
+    product[3] = 1; /* A transposed */
+    product[7] = 1; /* plain epilogue */
+    product[26] = -1;
+    set_layout(layout_a, 13, 11, 14);
+    set_layout(layout_b, 13, 12, 15);
+    set_layout(layout_c, 11, 12, 16);
+    set_layout(layout_d, 11, 12, 16);
+}
+
+static int lt(void *where_c)
+{
+    return cublasLtMatmul(&handle, product, &alpha, a, layout_a, b, layout_b, &beta, where_c, layout_c, c, layout_d,
+                          NULL, NULL, 0, &stream_object);
+}
+
+static void lt_translates(void **state)
+{
+    (void)state;
+    set_lt();
+    assert_int_equal(lt(c), 0);
+    assert_int_equal(seen.activation, RUNG_IDENTITY);
+    assert_int_equal(seen.bias_kind, RUNG_NO_BIAS);
+    expect_single(1, 0);
+    static const struct {
+        int epilogue, activation, bias;
+    } cases[] = {{2, RUNG_RELU, 0}, {4, RUNG_IDENTITY, 1}, {6, RUNG_RELU, 1}, {32, RUNG_GELU, 0}, {36, RUNG_GELU, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        product[7] = cases[i].epilogue;
+        product[8] = (int64_t)(uintptr_t)bias;
+        assert_int_equal(lt(c), 0);
+        assert_int_equal(seen.activation, cases[i].activation);
+        assert_int_equal(seen.bias_kind, cases[i].bias ? RUNG_BIAS_PER_ROW : RUNG_NO_BIAS);
+        if (cases[i].bias)
+            assert_ptr_equal(seen.bias, bias);
+        expect_single(1, 0);
+    }
+}
+
+static void lt_hands_on(void **state)
+{
+    (void)state;
+    float other[4];
+    set_lt();
+    expect_handed_on(lt(other), 14); /* beta != 0 and C is not D */
+    static const struct {
+        int64_t *where;
+        int attribute;
+        int64_t value;
+    } cases[] = {{product, 0, TF32}, {product, 1, 2}, {product, 2, 2}, {product, 5, 1}, {product, 7, 130},
+                 {product, 17, 64}, {product, 20, 64}, {layout_a, 0, F16}, {layout_b, 1, 1}, {layout_d, 7, 8},
+                 {layout_a, 2, 14}, {layout_b, 5, 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        set_lt();
+        cases[i].where[cases[i].attribute] = cases[i].value;
+        expect_handed_on(lt(c), 14);
+    }
+    set_lt();
+    expect_handed_on(cublasLtMatmul(&handle, product, &alpha, a, NULL, b, layout_b, &beta, c, layout_c, c, layout_d,
+                                    NULL, NULL, 0, &stream_object), 14);
+}
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    setenv("RUNG_CUBLAS", argv[1], 1);
+    void *fake = dlopen(argv[1], RTLD_NOW);
+    int *(*get_calls)(void) = fake ? (int *(*)(void))dlsym(fake, "fake_cublas_calls") : NULL;
+    if (!get_calls)
+        return 2;
+    calls = get_calls();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(translates, reset),
+        cmocka_unit_test_setup(translates_64, reset),
+        cmocka_unit_test_setup(math_modes, reset),
+        cmocka_unit_test_setup(other_types_are_handed_on, reset),
+        cmocka_unit_test_setup(bad_calls_get_the_real_status, reset),
+        cmocka_unit_test_setup(device_scalars, reset),
+        cmocka_unit_test_setup(lt_translates, reset),
+        cmocka_unit_test_setup(lt_hands_on, reset),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,26 @@
+#!/bin/sh
+# The built drop-in in front of a program that dlopens cuBLAS: LD_AUDIT reaches it, other functions stay, the call that Rung
+# cannot answer here (no GPU) is handed on with cuBLAS's own status, the report says so, and RUNG_DISABLE turns it all off.
+set -eu
+lib=$1 program=$2 fake_dir=$3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fake=$fake_dir/libcublas.so.13
+fail() { echo "FAILED: $1"; exit 1; }
+
+plain=$("$program" "$fake")
+[ "$plain" = "libcublas.so.13 libcublas.so.13 100" ] || fail "without the drop-in: $plain"
+
+export RUNG_LIBCUDA=/nonexistent/libcuda.so LD_LIBRARY_PATH="$fake_dir"
+audited=$(LD_PRELOAD=$lib/librung_cublas.so LD_AUDIT=$lib/librung_audit.so RUNG_REPORT=$work/report "$program" "$fake")
+[ "$audited" = "librung_cublas.so libcublas.so.13 100" ] || fail "under LD_AUDIT: $audited"
+grep -q "0 calls answered, 1 handed on" "$work/report" || fail "report: $(cat "$work/report")"
+grep -q "^cublasSgemm_v2 .*cuBLAS: no current GPU" "$work/report" || fail "report: $(cat "$work/report")"
+
+off=$(LD_PRELOAD=$lib/librung_cublas.so LD_AUDIT=$lib/librung_audit.so RUNG_DISABLE=1 RUNG_REPORT=$work/off "$program" "$fake")
+[ "$off" = "librung_cublas.so libcublas.so.13 100" ] || fail "disabled: $off"
+grep -q "0 calls answered, 0 handed on" "$work/off" || fail "disabled, report: $(cat "$work/off")"
+
+quiet=$(LD_PRELOAD=$lib/librung_cublas.so LD_AUDIT=$lib/librung_audit.so "$program" "$fake" 2>"$work/err")
+[ "$quiet" = "$audited" ] && [ ! -s "$work/err" ] || fail "something was printed unasked: $quiet $(cat "$work/err")"
+echo "interposition: 4 cases passed"
