@@ -1,0 +1,30 @@
+#!/bin/sh
+# Who may include what: shim, cli, lab and tests see the public and lab headers only; the core sees backends through
+# core/backend.h; kernels see the device mechanisms (GPU) or cpu/ headers (CPU).
+# usage: include_rule.sh <source folder>
+cd "$1" || exit 1
+bad=0
+
+# rule FILES-GLOB-FOLDERS ALLOWED-REGEX: every #include "..." in these folders must match.
+rule() {
+    folders=$1 allowed=$2
+    for folder in $folders; do
+        [ -d "$folder" ] || continue
+        found=$(grep -rnE --include='*.c' --include='*.h' --include='*.cu' '^[[:space:]]*#[[:space:]]*include "' "$folder" |
+            grep -vE "include \"($allowed)\"")
+        [ -z "$found" ] || { echo "$found" | sed "s|^|not allowed in $folder: |"; bad=1; }
+    done
+}
+
+public='rung[a-z_]*\.h'
+rule shim "$public|[a-z_0-9]+\.(h|inc)"
+rule cli "$public|(lab/)?[a-z_0-9]+\.(h|inc)"
+rule lab "$public|(lab/)?[a-z_0-9]+\.(h|inc)"
+rule tests "$public|(lab/)?[a-z_0-9]+\.h"
+rule examples "$public"
+rule src/core "$public|core/[a-z_]+\.h|core/all_rows\.inc|(ladder/(cpu|gpu|reduce)|cpu/kernels|cuda/kernels)/rows\.inc"
+rule src/cpu "$public|(core|cpu)/[a-z_0-9/]+\.(h|inc)"
+rule src/ladder/cpu "$public|(core|cpu|ladder/cpu)/[a-z_0-9/]+\.(h|inc)"
+rule "src/ladder/gpu src/ladder/reduce src/cuda/kernels" "(cuda/)?device/[a-z_0-9]+\.(h|cuh|inc)|[a-z_0-9]+\.inc"
+rule src/cuda/device "(cuda/)?device/[a-z_0-9]+\.(h|cuh|inc)|[a-z_0-9]+\.h"
+exit $bad

@@ -1,0 +1,246 @@
+/* Every allocation the library makes fails once: the call must answer RUNG_OUT_OF_MEMORY or cope, and nothing may leak.
+ * This program's malloc and pthread_create stand in for glibc's; they fail, and keep count, only for calls from librung.
+ * Not for sanitizer builds, which bring their own malloc. */
+#define _GNU_SOURCE /* dl_iterate_phdr, RTLD_NEXT */
+#include "support.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+void *__libc_malloc(size_t);
+void *__libc_calloc(size_t, size_t);
+void *__libc_realloc(void *, size_t);
+void *__libc_memalign(size_t, size_t);
+void __libc_free(void *);
+
+enum { MOST_LIVE = 4096 };
+
+static uintptr_t library_begin, library_end;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void *live[MOST_LIVE];
+static int live_count;
+static long seen, fail_at; /* 1 is the first allocation; 0: none fails */
+
+/* Counts a call from librung; 1 when it is the one to fail. */
+static int fails(const void *caller)
+{
+    if ((uintptr_t)caller < library_begin || (uintptr_t)caller >= library_end)
+        return 0;
+    pthread_mutex_lock(&lock);
+    int result = ++seen == fail_at;
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+static void *remember(const void *caller, void *memory)
+{
+    if (!memory || (uintptr_t)caller < library_begin || (uintptr_t)caller >= library_end)
+        return memory;
+    pthread_mutex_lock(&lock);
+    if (live_count < MOST_LIVE)
+        live[live_count++] = memory;
+    pthread_mutex_unlock(&lock);
+    return memory;
+}
+
+static void forget(const void *memory)
+{
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < live_count; i++)
+        if (live[i] == memory) {
+            live[i] = live[--live_count];
+            break;
+        }
+    pthread_mutex_unlock(&lock);
+}
+
+#define CALLER __builtin_return_address(0)
+
+void *malloc(size_t bytes)
+{
+    return fails(CALLER) ? NULL : remember(CALLER, __libc_malloc(bytes));
+}
+
+void *calloc(size_t count, size_t bytes)
+{
+    return fails(CALLER) ? NULL : remember(CALLER, __libc_calloc(count, bytes));
+}
+
+void *realloc(void *memory, size_t bytes)
+{
+    if (fails(CALLER))
+        return NULL;
+    forget(memory);
+    return remember(CALLER, __libc_realloc(memory, bytes));
+}
+
+void *memalign(size_t alignment, size_t bytes);
+void *memalign(size_t alignment, size_t bytes)
+{
+    return fails(CALLER) ? NULL : remember(CALLER, __libc_memalign(alignment, bytes));
+}
+
+void *aligned_alloc(size_t alignment, size_t bytes)
+{
+    return fails(CALLER) ? NULL : remember(CALLER, __libc_memalign(alignment, bytes));
+}
+
+int posix_memalign(void **memory, size_t alignment, size_t bytes)
+{
+    if (fails(CALLER))
+        return ENOMEM;
+    *memory = remember(CALLER, __libc_memalign(alignment, bytes));
+    return *memory ? 0 : ENOMEM;
+}
+
+void free(void *memory)
+{
+    if (memory && live_count)
+        forget(memory);
+    __libc_free(memory);
+}
+
+int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes, void *(*start)(void *),
+                   void *restrict argument)
+{
+    int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    *(void **)&next = dlsym(RTLD_NEXT, "pthread_create");
+    return fails(CALLER) ? EAGAIN : next(thread, attributes, start, argument);
+}
+
+static int find_library(struct dl_phdr_info *info, size_t size, void *data)
+{
+    (void)size, (void)data;
+    if (!strstr(info->dlpi_name, "librung.so"))
+        return 0;
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_LOAD && info->dlpi_phdr[i].p_flags & PF_X) {
+            library_begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+            library_end = library_begin + info->dlpi_phdr[i].p_memsz;
+        }
+    return 1;
+}
+
+static float *operands;
+
+/* 1 when the status is one that a failed allocation may give. */
+static int fair(rung_status status)
+{
+    return status == RUNG_SUCCESS || status == RUNG_OUT_OF_MEMORY;
+}
+
+static int right(rung_status status, const float *c, int64_t k)
+{
+    return status == RUNG_OUT_OF_MEMORY || (status == RUNG_SUCCESS && fabsf(c[0] - (float)k) <= 1e-3f * (float)k);
+}
+
+/* A bit of everything; returns the line that went wrong, 0 for none. */
+static int scenario(void)
+{
+    static const int64_t shapes[][3] = {{8, 8, 8}, {200, 200, 200}, {200, 1, 200}, {1, 200, 200}, {16, 16, 4000}, {500, 4, 500}};
+    rung_config config;
+    rung_config_init(&config);
+    config.device = RUNG_DEVICE_CPU;
+    config.threads = 2;
+    rung_context *context;
+    rung_status status = rung_context_create(&context, &config);
+    if (status != RUNG_SUCCESS)
+        return fair(status) && !context ? 0 : __LINE__;
+    int wrong = 0;
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0] && !wrong; i++)
+        for (int form = 0; form < 4; form++) {
+            int64_t m = shapes[i][0], n = shapes[i][1], k = shapes[i][2];
+            float *c = operands + (1 << 20);
+            status = rung_sgemm(context, RUNG_ROW_MAJOR, form & 1, form >> 1, m, n, k, 1.0f, operands, form & 1 ? m : k,
+                                operands, form >> 1 ? k : n, 0.0f, c, n);
+            wrong = right(status, c, k) ? wrong : __LINE__;
+        }
+    status = rung_sgemm_strided_batched(context, RUNG_COL_MAJOR, 0, 0, 20, 20, 20, 1.0f, operands, 20, 400, operands, 20, 400,
+                                        0.0f, operands + (1 << 20), 20, 400, 5);
+    wrong = right(status, operands + (1 << 20), 20) ? wrong : __LINE__;
+    wrong = fair(rung_context_set_threads(context, 3)) ? wrong : __LINE__;
+    rung_gemm gemm;
+    rung_gemm_init(&gemm);
+    gemm.m = gemm.n = gemm.k = gemm.lda = gemm.ldb = gemm.ldc = 100;
+    gemm.a = gemm.b = operands;
+    gemm.c = operands + (1 << 20);
+    rung_plan *plan;
+    status = rung_plan_create(&plan, context, &gemm);
+    if (status == RUNG_SUCCESS) {
+        char text[4096];
+        rung_plan_print(plan, text, sizeof text);
+        wrong = right(rung_plan_run(plan, &gemm), gemm.c, 100) ? wrong : __LINE__;
+    }
+    wrong = fair(status) ? wrong : __LINE__;
+    rung_plan_destroy(plan);
+    float sum;
+    status = rung_ssum(context, 100000, operands, &sum);
+    wrong = fair(status) && (status || fabsf(sum - 1e5f) < 100) ? wrong : __LINE__;
+    rung_context_destroy(context);
+    return wrong;
+}
+
+static void every_allocation_fails_once(void **state)
+{
+    (void)state;
+    fail_at = 0;
+    assert_int_equal(scenario(), 0); /* what is made once a process is made now */
+    int kept = live_count;
+    seen = 0;
+    assert_int_equal(scenario(), 0);
+    long sites = seen;
+    assert_int_equal(live_count, kept);
+    assert_true(sites > 0);
+    for (long site = 1; site <= sites; site++) {
+        seen = 0;
+        fail_at = site;
+        int line = scenario();
+        fail_at = 0;
+        if (line)
+            fail_msg("allocation %ld of %ld failing: wrong at line %d: %s", site, sites, line, rung_last_error());
+        if (live_count != kept)
+            fail_msg("allocation %ld of %ld failing leaks %d blocks", site, sites, live_count - kept);
+    }
+    print_message("%ld allocations failed one by one\n", sites);
+}
+
+/* What is made once a process fails as well: a child for each of the first allocations, before any product ran here. */
+static void the_first_allocations_fail_too(void **state)
+{
+    (void)state;
+    for (long site = 1; site <= 24; site++) {
+        pid_t child = fork();
+        if (child == 0) {
+            fail_at = site;
+            int line = scenario();
+            fail_at = 0;
+            _exit(line ? 1 : scenario() ? 2 : 0);
+        }
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status));
+        if (WEXITSTATUS(status))
+            fail_msg("allocation %ld of a fresh process failing: %s", site,
+                     WEXITSTATUS(status) == 1 ? "a wrong answer" : "the next calls do not recover");
+    }
+}
+
+int main(void)
+{
+    dl_iterate_phdr(find_library, NULL);
+    operands = __libc_malloc((3 << 20) * sizeof(float));
+    for (int i = 0; i < 3 << 20; i++)
+        operands[i] = 1.0f;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_allocations_fail_too),
+        cmocka_unit_test(every_allocation_fails_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

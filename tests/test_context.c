@@ -1,0 +1,257 @@
+/* Contexts, settings, plans and their cache, names and versions. */
+#include "support.h"
+#include "rung_catalog.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static rung_config cpu_config(void)
+{
+    rung_config config;
+    rung_config_init(&config);
+    config.device = RUNG_DEVICE_CPU;
+    return config;
+}
+
+static void expect_config_refused(const rung_config *config, const char *words)
+{
+    rung_context *context = (rung_context *)&context;
+    assert_int_equal(rung_context_create(&context, config), RUNG_INVALID_ARGUMENT);
+    assert_null(context);
+    assert_non_null(strstr(rung_last_error(), words));
+}
+
+static void wrong_settings_are_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(rung_context_create(NULL, NULL), RUNG_INVALID_ARGUMENT);
+    rung_config config = cpu_config();
+    config.device = -9;
+    expect_config_refused(&config, "device is -9");
+    config = cpu_config();
+    config.threads = -1;
+    expect_config_refused(&config, "threads is -1");
+    config = cpu_config();
+    config.math = 3;
+    expect_config_refused(&config, "math is 3");
+    config = cpu_config();
+    config.pointers = 4;
+    expect_config_refused(&config, "pointers is 4");
+}
+
+static void a_refused_setting_changes_nothing(void **state)
+{
+    (void)state;
+    rung_context *context = test_context(1);
+    assert_int_equal(rung_context_set_math(context, 77), RUNG_INVALID_ARGUMENT);
+    assert_int_equal(rung_context_math(context), RUNG_STRICT);
+    assert_int_equal(rung_context_set_threads(context, -2), RUNG_INVALID_ARGUMENT);
+    assert_int_equal(rung_context_set_pointers(context, 9), RUNG_INVALID_ARGUMENT);
+    assert_ok(rung_context_set_math(context, RUNG_ACCURATE));
+    assert_int_equal(rung_context_math(context), RUNG_ACCURATE);
+    assert_ok(rung_context_set_workspace_limit(context, 1 << 20));
+    assert_ok(rung_context_set_stream(context, NULL));
+    assert_ok(rung_context_synchronize(context));
+    rung_context_destroy(context);
+    rung_context_destroy(NULL);
+}
+
+static int threads_of(const char *rung, const char *omp, int given)
+{
+    rung ? setenv("RUNG_NUM_THREADS", rung, 1) : unsetenv("RUNG_NUM_THREADS");
+    omp ? setenv("OMP_NUM_THREADS", omp, 1) : unsetenv("OMP_NUM_THREADS");
+    rung_config config = cpu_config();
+    config.threads = given;
+    rung_context *context;
+    assert_ok(rung_context_create(&context, &config));
+    int threads = rung_context_threads(context);
+    rung_context_destroy(context);
+    unsetenv("RUNG_NUM_THREADS");
+    unsetenv("OMP_NUM_THREADS");
+    return threads;
+}
+
+static void threads_come_from_the_context_then_the_environment(void **state)
+{
+    (void)state;
+    assert_int_equal(threads_of("3", "2", 4), 4);
+    assert_int_equal(threads_of("3", "2", 0), 3);
+    assert_int_equal(threads_of(NULL, "2", 0), 2);
+    int cores = threads_of(NULL, NULL, 0);
+    assert_true(cores >= 1);
+    assert_int_equal(threads_of("nonsense", "", 0), cores);
+}
+
+static void the_context_knows_its_device(void **state)
+{
+    (void)state;
+    rung_config config = cpu_config();
+    rung_context *context;
+    assert_ok(rung_context_create(&context, &config));
+    assert_int_equal(rung_context_device(context), RUNG_DEVICE_CPU);
+    rung_context_destroy(context);
+    assert_ok(rung_context_create(&context, NULL)); /* the best there is: always something */
+    rung_context_destroy(context);
+}
+
+static void plans_run_again_and_again(void **state)
+{
+    (void)state;
+    rung_context *context = test_context(2);
+    for (int seed = 0; seed < 3; seed++) {
+        product p;
+        product_new(&p, RUNG_COL_MAJOR, 1, 0, 40, 50, 60, 2, 1, (uint64_t)seed);
+        rung_plan *plan;
+        assert_ok(rung_plan_create(&plan, context, &p.gemm));
+        assert_non_null(rung_kernel_find(rung_plan_kernel(plan)));
+        assert_true(rung_plan_workspace_bytes(plan) >= 0);
+        for (int i = 0; i < 3; i++) {
+            product_reset(&p);
+            assert_ok(rung_plan_run(plan, &p.gemm));
+            product_check(&p, "plan");
+        }
+        rung_plan_destroy(plan);
+        product_free(&p);
+    }
+    rung_context_destroy(context);
+    rung_plan_destroy(NULL);
+}
+
+static void a_plan_refuses_another_shape(void **state)
+{
+    (void)state;
+    rung_context *context = test_context(1);
+    product p, other;
+    product_new(&p, RUNG_ROW_MAJOR, 0, 0, 20, 20, 20, 0, 1, 1);
+    product_new(&other, RUNG_ROW_MAJOR, 0, 0, 20, 20, 21, 0, 1, 1);
+    rung_plan *plan;
+    assert_ok(rung_plan_create(&plan, context, &p.gemm));
+    product_reset(&other);
+    assert_int_equal(rung_plan_run(plan, &other.gemm), RUNG_INVALID_ARGUMENT);
+    assert_memory_equal(other.gemm.c, other.before, other.count_c * sizeof(float));
+    rung_plan_destroy(plan);
+    product_free(&p);
+    product_free(&other);
+    rung_context_destroy(context);
+}
+
+static void a_plan_prints_its_decision(void **state)
+{
+    (void)state;
+    rung_context *context = test_context(1);
+    product p;
+    product_new(&p, RUNG_ROW_MAJOR, 0, 1, 33, 44, 55, 0, 1, 1);
+    rung_plan *plan;
+    assert_ok(rung_plan_create(&plan, context, &p.gemm));
+    char text[8192], little[10];
+    int length = rung_plan_print(plan, text, sizeof text);
+    assert_int_equal(length, strlen(text));
+    assert_non_null(strstr(text, rung_plan_kernel(plan)));
+    assert_non_null(strstr(text, "33 x 44 x 55"));
+    assert_non_null(strstr(text, "ranking"));
+    assert_int_equal(rung_plan_print(plan, little, sizeof little), length); /* as snprintf does */
+    assert_int_equal(strlen(little), sizeof little - 1);
+    assert_int_equal(rung_plan_print(plan, NULL, 0), length);
+    rung_plan_destroy(plan);
+    product_free(&p);
+    rung_context_destroy(context);
+}
+
+static void kernels_by_name(void **state)
+{
+    (void)state;
+    rung_context *context = test_context(1);
+    product p;
+    product_new(&p, RUNG_ROW_MAJOR, 0, 0, 30, 31, 32, 1, 1, 1);
+    rung_plan *plan;
+    assert_int_equal(rung_plan_create_kernel(&plan, context, &p.gemm, "no_such_kernel"), RUNG_INVALID_ARGUMENT);
+    assert_non_null(strstr(rung_last_error(), "no_such_kernel"));
+    for (int i = 0; i < rung_kernel_count(); i++) {
+        const rung_kernel *kernel = rung_kernel_at(i);
+        rung_status status = rung_plan_create_kernel(&plan, context, &p.gemm, kernel->name);
+        if (rung_kernel_unusable(context, kernel)) {
+            assert_int_not_equal(status, RUNG_SUCCESS);
+            continue;
+        }
+        if (status == RUNG_UNSUPPORTED)
+            continue; /* a path for other shapes */
+        assert_ok(status);
+        assert_string_equal(rung_plan_kernel(plan), kernel->name);
+        product_reset(&p);
+        assert_ok(rung_plan_run(plan, &p.gemm));
+        if (kernel->arith == RUNG_F32)
+            product_check(&p, kernel->name);
+        rung_plan_destroy(plan);
+    }
+    product_free(&p);
+    rung_context_destroy(context);
+}
+
+/* More shapes than the context remembers, twice over, with a change of settings between. */
+static void remembered_plans_stay_right(void **state)
+{
+    (void)state;
+    rung_context *context = test_context(1);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 600; i++) {
+            product p;
+            product_new(&p, RUNG_ROW_MAJOR, i & 1, i >> 1 & 1, 1 + i % 7, 1 + i % 11, 1 + i % 13, i % 4, 1, (uint64_t)i);
+            p.gemm.beta = i % 3 ? 0.0f : 1.0f;
+            product_reset(&p);
+            assert_ok(rung_gemm_run(context, &p.gemm));
+            product_check(&p, "remembered plan");
+            product_free(&p);
+        }
+        assert_ok(rung_context_set_threads(context, 2));
+    }
+    rung_context_destroy(context);
+}
+
+static void a_plan_for_nothing(void **state)
+{
+    (void)state;
+    rung_context *context = test_context(1);
+    rung_gemm g;
+    rung_gemm_init(&g);
+    g.n = g.k = 5;
+    g.lda = g.ldb = g.ldc = 5;
+    rung_plan *plan;
+    assert_ok(rung_plan_create(&plan, context, &g));
+    assert_ok(rung_plan_run(plan, &g));
+    char text[1024];
+    rung_plan_print(plan, text, sizeof text);
+    assert_non_null(strstr(text, "nothing to do"));
+    rung_plan_destroy(plan);
+    rung_context_destroy(context);
+}
+
+static void names_and_versions(void **state)
+{
+    (void)state;
+    for (int i = 0; i <= RUNG_INTERNAL; i++)
+        for (int j = 0; j < i; j++)
+            assert_string_not_equal(rung_status_name(i), rung_status_name(j));
+    assert_string_equal(rung_status_name(99), "unknown status");
+    char version[32];
+    snprintf(version, sizeof version, "%d.%d.%d", RUNG_VERSION_MAJOR, RUNG_VERSION_MINOR, RUNG_VERSION_PATCH);
+    assert_string_equal(rung_version(), version);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wrong_settings_are_refused),
+        cmocka_unit_test(a_refused_setting_changes_nothing),
+        cmocka_unit_test(threads_come_from_the_context_then_the_environment),
+        cmocka_unit_test(the_context_knows_its_device),
+        cmocka_unit_test(plans_run_again_and_again),
+        cmocka_unit_test(a_plan_refuses_another_shape),
+        cmocka_unit_test(a_plan_prints_its_decision),
+        cmocka_unit_test(kernels_by_name),
+        cmocka_unit_test(remembered_plans_stay_right),
+        cmocka_unit_test(a_plan_for_nothing),
+        cmocka_unit_test(names_and_versions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,240 @@
+/* Products through the API against FP64: layouts, transposes, edges, padding, alpha and beta, batches, special values. */
+#include "support.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static rung_context *context;
+
+static const float scalars[][2] = {{1.0f, 0.0f}, {1.0f, 1.0f}, {-0.5f, 0.0f}, {0.0f, -0.5f}, {2.0f, -0.5f}};
+enum { SCALARS = sizeof scalars / sizeof scalars[0] };
+
+static void run_and_check(product *p, const char *what)
+{
+    product_reset(p);
+    assert_ok(rung_gemm_run(context, &p->gemm));
+    assert_ok(rung_context_synchronize(context));
+    product_check(p, what);
+}
+
+static void edges(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = {1, 2, 7, 8, 9, 15, 17, 31, 33, 49, 65};
+    uint64_t pick = 1;
+    for (int round = 0; round < 400; round++) {
+        int64_t size[3];
+        for (int i = 0; i < 3; i++) {
+            random_float(&pick);
+            size[i] = sizes[(pick >> 33) % (sizeof sizes / sizeof sizes[0])];
+        }
+        product p;
+        product_new(&p, round & 1, round >> 1 & 1, round >> 2 & 1, size[0], size[1], size[2], round % 3 ? 0 : 5, 1,
+                    (uint64_t)round);
+        p.gemm.alpha = scalars[round % SCALARS][0];
+        p.gemm.beta = scalars[round % SCALARS][1];
+        run_and_check(&p, "edges");
+        product_free(&p);
+    }
+}
+
+static void shapes_with_paths_of_their_own(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][3] = {{300, 1, 200}, {1, 300, 200}, {300, 4, 200}, {16, 300, 200}, {1, 1, 5000},
+                                        {8, 8, 5000},  {300, 300, 1}, {300, 300, 3}, {257, 129, 513}, {130, 260, 300}};
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
+        for (int form = 0; form < 8; form++) {
+            product p;
+            product_new(&p, form & 1, form >> 1 & 1, form >> 2 & 1, shapes[s][0], shapes[s][1], shapes[s][2], form % 2 * 3, 1,
+                        s);
+            p.gemm.alpha = 1.5f;
+            p.gemm.beta = form % 3 ? 0.0f : -1.0f;
+            run_and_check(&p, "shapes");
+            product_free(&p);
+        }
+}
+
+static void strided_batches(void **state)
+{
+    (void)state;
+    for (int form = 0; form < 8; form++) {
+        product p;
+        product_new(&p, form & 1, form >> 1 & 1, form >> 2 & 1, 13, 21, 34, 3, 5, 7);
+        p.gemm.beta = form % 2 ? 0.0f : 0.25f;
+        run_and_check(&p, "batch");
+        p.gemm.stride_a = 0; /* shared */
+        run_and_check(&p, "batch with one A");
+        product_free(&p);
+    }
+}
+
+static void batches_through_their_own_entry_points(void **state)
+{
+    (void)state;
+    product p;
+    product_new(&p, RUNG_COL_MAJOR, 0, 1, 9, 10, 11, 0, 3, 3);
+    rung_gemm *g = &p.gemm;
+    product_reset(&p);
+    assert_ok(rung_sgemm_strided_batched(context, g->layout, g->trans_a, g->trans_b, g->m, g->n, g->k, g->alpha, g->a, g->lda,
+                                         g->stride_a, g->b, g->ldb, g->stride_b, g->beta, g->c, g->ldc, g->stride_c, 3));
+    product_check(&p, "rung_sgemm_strided_batched");
+    if (rung_context_device(context) == RUNG_DEVICE_CPU) { /* on a GPU the arrays lie in device memory */
+        const float *a[3], *b[3];
+        float *c[3];
+        for (int i = 0; i < 3; i++) {
+            a[i] = g->a + i * g->stride_a;
+            b[i] = g->b + i * g->stride_b;
+            c[i] = g->c + i * g->stride_c;
+        }
+        product_reset(&p);
+        assert_ok(rung_sgemm_batched(context, g->layout, g->trans_a, g->trans_b, g->m, g->n, g->k, g->alpha, a, g->lda, b,
+                                     g->ldb, g->beta, c, g->ldc, 3));
+        product_check(&p, "rung_sgemm_batched");
+    }
+    product_free(&p);
+}
+
+static void bias_and_activation(void **state)
+{
+    (void)state;
+    float bias[64];
+    uint64_t seed = 5;
+    for (int i = 0; i < 64; i++)
+        bias[i] = random_float(&seed);
+    for (int form = 0; form < 18; form++) {
+        product p;
+        product_new(&p, form & 1, 0, 0, 37, 22, 19, 1, 1, 11);
+        p.gemm.beta = 0.5f;
+        p.gemm.bias_kind = form / 2 % 3;
+        p.gemm.activation = form / 6;
+        p.gemm.bias = bias;
+        product_reset(&p);
+        rung_status status = rung_gemm_run(context, &p.gemm);
+        if (status != RUNG_UNSUPPORTED) { /* host operands on a GPU */
+            assert_ok(status);
+            product_check(&p, "bias and activation");
+        }
+        product_free(&p);
+    }
+}
+
+static void nan_and_infinity_propagate(void **state)
+{
+    (void)state;
+    for (int form = 0; form < 8; form++)
+        for (int which = 0; which < 3; which++) {
+            product p;
+            product_new(&p, RUNG_ROW_MAJOR, form & 1, form >> 1 & 1, 20, 24, 18, 0, 1, 2);
+            float *a = (float *)(uintptr_t)p.gemm.a;
+            a[p.gemm.trans_a ? 4 * p.gemm.lda + 3 : 3 * p.gemm.lda + 4] = which == 0 ? NAN : which == 1 ? INFINITY : -INFINITY;
+            product_reset(&p);
+            assert_ok(rung_gemm_run(context, &p.gemm));
+            for (int64_t i = 0; i < p.gemm.m; i++)
+                for (int64_t j = 0; j < p.gemm.n; j++) {
+                    float got = p.gemm.c[i * p.gemm.ldc + j];
+                    if (i != 3)
+                        assert_true(isfinite(got));
+                    else if (which == 0)
+                        assert_true(isnan(got));
+                    else
+                        assert_true(isinf(got)); /* no element of B is 0 here */
+                }
+            product_free(&p);
+        }
+}
+
+static void the_same_call_gives_the_same_bits(void **state)
+{
+    (void)state;
+    product p;
+    product_new(&p, RUNG_ROW_MAJOR, 0, 0, 150, 170, 700, 0, 1, 8);
+    product_reset(&p);
+    float *first = malloc(p.count_c * sizeof(float));
+    assert_ok(rung_gemm_run(context, &p.gemm));
+    memcpy(first, p.gemm.c, p.count_c * sizeof(float));
+    for (int i = 0; i < 20; i++) {
+        product_reset(&p);
+        assert_ok(rung_gemm_run(context, &p.gemm));
+        assert_memory_equal(first, p.gemm.c, p.count_c * sizeof(float));
+    }
+    free(first);
+    product_free(&p);
+}
+
+static void operands_at_any_address(void **state)
+{
+    (void)state;
+    float room[3][8 + 33 * 33];
+    uint64_t seed = 3;
+    for (int i = 0; i < 8 + 33 * 33; i++)
+        room[0][i] = random_float(&seed), room[1][i] = random_float(&seed);
+    float first[33 * 33];
+    for (int shift = 0; shift < 8; shift++) {
+        float *a = memmove(room[0] + shift, room[0] + (shift ? shift - 1 : 0), 33 * 33 * sizeof(float));
+        float *b = memmove(room[1] + shift, room[1] + (shift ? shift - 1 : 0), 33 * 33 * sizeof(float));
+        float *c = room[2] + shift;
+        assert_ok(rung_sgemm(context, RUNG_ROW_MAJOR, 0, 0, 33, 33, 33, 1.0f, a, 33, b, 33, 0.0f, c, 33));
+        for (int i = 0; i < 33 * 33; i++) {
+            if (shift == 0)
+                first[i] = c[i];
+            assert_true(fabsf(c[i] - first[i]) <= 33 * 0x1p-22f);
+        }
+    }
+}
+
+static void sums(void **state)
+{
+    (void)state;
+    enum { MOST = 100003 };
+    float *x = malloc(MOST * sizeof(float));
+    uint64_t seed = 4;
+    for (int i = 0; i < MOST; i++)
+        x[i] = random_float(&seed);
+    static const int64_t sizes[] = {1, 2, 3, 15, 16, 17, 1000, 65536, MOST};
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        double want = 0, size = 0;
+        for (int64_t i = 0; i < sizes[s]; i++)
+            want += x[i], size += fabs(x[i]);
+        float got = NAN, again = NAN;
+        rung_status status = rung_ssum(context, sizes[s], x, &got);
+        if (status != RUNG_SUCCESS && rung_context_device(context) != RUNG_DEVICE_CPU)
+            break; /* a GPU context wants device memory */
+        assert_ok(status);
+        assert_ok(rung_ssum(context, sizes[s], x, &again));
+        assert_memory_equal(&got, &again, sizeof got);
+        assert_true(fabs(got - want) <= (double)sizes[s] * 0x1p-24 * size);
+    }
+    free(x);
+}
+
+static int open_context(void **state)
+{
+    (void)state;
+    context = test_context(2);
+    return 0;
+}
+
+static int close_context(void **state)
+{
+    (void)state;
+    rung_context_destroy(context);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(edges),
+        cmocka_unit_test(shapes_with_paths_of_their_own),
+        cmocka_unit_test(strided_batches),
+        cmocka_unit_test(batches_through_their_own_entry_points),
+        cmocka_unit_test(bias_and_activation),
+        cmocka_unit_test(nan_and_infinity_propagate),
+        cmocka_unit_test(the_same_call_gives_the_same_bits),
+        cmocka_unit_test(operands_at_any_address),
+        cmocka_unit_test(sums),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}

@@ -1,0 +1,143 @@
+/* Many threads, a context each; contexts with several threads side by side; products after fork(). */
+#include "support.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { THREADS = 8, ROUNDS = 12 };
+
+static float a[120 * 120], b[120 * 120], expected[120 * 120];
+
+static void fill(void)
+{
+    uint64_t seed = 1;
+    for (int i = 0; i < 120 * 120; i++) {
+        a[i] = random_float(&seed);
+        b[i] = random_float(&seed);
+    }
+}
+
+static int multiply(rung_context *context, float *c)
+{
+    return rung_sgemm(context, RUNG_ROW_MAJOR, 0, 0, 120, 120, 120, 1.0f, a, 120, b, 120, 0.0f, c, 120) == RUNG_SUCCESS;
+}
+
+static rung_context *open_quietly(int threads) /* cmocka's assertions belong to the main thread */
+{
+    rung_config config;
+    rung_config_init(&config);
+    config.device = RUNG_DEVICE_CPU;
+    config.threads = threads;
+    rung_context *context = NULL;
+    rung_context_create(&context, &config);
+    return context;
+}
+
+static void *work(void *argument)
+{
+    int threads = *(int *)argument, good = 1;
+    float *c = malloc(sizeof expected);
+    for (int round = 0; round < ROUNDS && good; round++) {
+        rung_context *context = open_quietly(threads);
+        good = context && multiply(context, c) && memcmp(c, expected, sizeof expected) == 0;
+        /* A failure of one thread must not show in another's rung_last_error. */
+        good = good && rung_context_set_threads(context, -1 - round) == RUNG_INVALID_ARGUMENT;
+        char mine[16];
+        snprintf(mine, sizeof mine, "is %d:", -1 - round);
+        good = good && strstr(rung_last_error(), mine);
+        rung_context_destroy(context);
+    }
+    free(c);
+    return good ? NULL : (void *)"wrong";
+}
+
+static void contexts_side_by_side(void **state)
+{
+    (void)state;
+    fill();
+    for (int threads = 1; threads <= 3; threads += 2) {
+        rung_context *context = open_quietly(threads);
+        assert_true(multiply(context, expected));
+        rung_context_destroy(context);
+        pthread_t thread[THREADS];
+        for (int i = 0; i < THREADS; i++)
+            assert_int_equal(pthread_create(&thread[i], NULL, work, &threads), 0);
+        for (int i = 0; i < THREADS; i++) {
+            void *result;
+            pthread_join(thread[i], &result);
+            assert_null(result);
+        }
+    }
+}
+
+static void *one_product(void *context)
+{
+    static float c[120 * 120];
+    return multiply(context, c) && memcmp(c, expected, sizeof expected) == 0 ? NULL : (void *)"wrong";
+}
+
+/* A context may move from thread to thread, one at a time. */
+static void a_context_handed_on(void **state)
+{
+    (void)state;
+    fill();
+    rung_context *context = open_quietly(2);
+    assert_true(multiply(context, expected));
+    for (int i = 0; i < 5; i++) {
+        pthread_t thread;
+        void *result;
+        assert_int_equal(pthread_create(&thread, NULL, one_product, context), 0);
+        pthread_join(thread, &result);
+        assert_null(result);
+    }
+    rung_context_destroy(context);
+}
+
+static int child_multiplies(rung_context *inherited)
+{
+    alarm(20); /* a lock held by a thread that is not there would wait for ever */
+    static float c[120 * 120];
+    if (!multiply(inherited, c) || memcmp(c, expected, sizeof expected) != 0)
+        return 1;
+    rung_context *own = open_quietly(2);
+    if (!own || !multiply(own, c) || memcmp(c, expected, sizeof expected) != 0)
+        return 2;
+    rung_context_destroy(own);
+    rung_context_destroy(inherited);
+    return 0;
+}
+
+static void products_after_fork(void **state)
+{
+    (void)state;
+    fill();
+    rung_context *context = open_quietly(2);
+    assert_true(multiply(context, expected));
+    for (int i = 0; i < 3; i++) {
+        pid_t child = fork();
+        if (child == 0)
+            _exit(child_multiplies(context));
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
+        static float c[120 * 120];
+        assert_true(multiply(context, c));
+        assert_memory_equal(c, expected, sizeof expected);
+    }
+    rung_context_destroy(context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(contexts_side_by_side),
+        cmocka_unit_test(a_context_handed_on),
+        cmocka_unit_test(products_after_fork),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

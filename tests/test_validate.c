@@ -1,0 +1,276 @@
+/* Bad arguments: BLAS's order of checks, the position and the value reported, C untouched; quick returns; overflow. */
+#include "support.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { ORDER = 4 };
+static float a[ORDER * ORDER], b[ORDER * ORDER], c[ORDER * ORDER];
+static rung_context *context;
+
+static rung_gemm good(rung_layout layout)
+{
+    rung_gemm g;
+    rung_gemm_init(&g);
+    g.layout = layout;
+    g.m = g.n = g.k = ORDER;
+    g.lda = g.ldb = g.ldc = ORDER;
+    g.a = a, g.b = b, g.c = c;
+    return g;
+}
+
+static void poison(void)
+{
+    for (int i = 0; i < ORDER * ORDER; i++) {
+        a[i] = b[i] = 1.0f;
+        c[i] = (float)i;
+    }
+}
+
+static void expect_refusal(const rung_gemm *g, int argument, const char *words)
+{
+    poison();
+    assert_int_equal(rung_gemm_run(context, g), RUNG_INVALID_ARGUMENT);
+    if (rung_last_error_argument() != argument)
+        fail_msg("argument %d was blamed, not %d: %s", rung_last_error_argument(), argument, rung_last_error());
+    if (!strstr(rung_last_error(), words))
+        fail_msg("'%s' does not say '%s'", rung_last_error(), words);
+    for (int i = 0; i < ORDER * ORDER; i++)
+        assert_true(c[i] == (float)i);
+}
+
+/* Breaks argument `position` of a good call. */
+static void spoil(rung_gemm *g, int position)
+{
+    switch (position) {
+    case 1: g->trans_a = 7; break;
+    case 2: g->trans_b = 8; break;
+    case 3: g->m = -3; break;
+    case 4: g->n = -4; break;
+    case 5: g->k = -5; break;
+    case 8: g->lda = 1; break;
+    case 10: g->ldb = 2; break;
+    case 13: g->ldc = 3; break;
+    }
+}
+
+static const int positions[] = {1, 2, 3, 4, 5, 8, 10, 13};
+static const char *const values[] = {"7", "8", "-3", "-4", "-5", "1", "2", "3"};
+enum { POSITIONS = sizeof positions / sizeof positions[0] };
+
+static void each_argument_is_named_with_its_value(void **state)
+{
+    (void)state;
+    for (int layout = 0; layout < 2; layout++)
+        for (int i = 0; i < POSITIONS; i++) {
+            rung_gemm g = good(layout);
+            spoil(&g, positions[i]);
+            expect_refusal(&g, positions[i], values[i]);
+        }
+}
+
+static void the_first_wrong_argument_is_reported(void **state)
+{
+    (void)state;
+    for (int i = 0; i < POSITIONS; i++)
+        for (int j = i + 1; j < POSITIONS; j++) {
+            rung_gemm g = good(RUNG_ROW_MAJOR);
+            spoil(&g, positions[j]);
+            spoil(&g, positions[i]);
+            expect_refusal(&g, positions[i], values[i]);
+        }
+}
+
+static void null_operands(void **state)
+{
+    (void)state;
+    rung_gemm g = good(RUNG_COL_MAJOR);
+    g.a = NULL;
+    expect_refusal(&g, 7, "NULL");
+    g = good(RUNG_COL_MAJOR);
+    g.b = NULL;
+    expect_refusal(&g, 9, "NULL");
+    g = good(RUNG_COL_MAJOR);
+    g.c = NULL;
+    expect_refusal(&g, 12, "NULL");
+    g = good(RUNG_COL_MAJOR);
+    g.a = (const float *)((const char *)a + 1);
+    expect_refusal(&g, 7, "aligned");
+}
+
+static void other_fields(void **state)
+{
+    (void)state;
+    rung_gemm g = good(RUNG_COL_MAJOR);
+    g.layout = 5;
+    expect_refusal(&g, 0, "layout is 5");
+    g = good(RUNG_COL_MAJOR);
+    g.batch = -2;
+    expect_refusal(&g, 0, "batch is -2");
+    g = good(RUNG_COL_MAJOR);
+    g.batch = 2;
+    expect_refusal(&g, 0, "stride_c is 0");
+    g = good(RUNG_COL_MAJOR);
+    g.bias_kind = 9;
+    expect_refusal(&g, 0, "bias_kind is 9");
+    g = good(RUNG_COL_MAJOR);
+    g.bias_kind = RUNG_BIAS_PER_ROW;
+    expect_refusal(&g, 0, "bias is NULL");
+    g = good(RUNG_COL_MAJOR);
+    g.activation = -1;
+    expect_refusal(&g, 0, "activation is -1");
+}
+
+static void null_structs(void **state)
+{
+    (void)state;
+    rung_gemm g = good(RUNG_COL_MAJOR);
+    assert_int_equal(rung_gemm_run(NULL, &g), RUNG_INVALID_ARGUMENT);
+    assert_int_equal(rung_gemm_run(context, NULL), RUNG_INVALID_ARGUMENT);
+    rung_plan *plan;
+    assert_int_equal(rung_plan_create(NULL, context, &g), RUNG_INVALID_ARGUMENT);
+    assert_int_equal(rung_plan_create(&plan, NULL, &g), RUNG_INVALID_ARGUMENT);
+    assert_int_equal(rung_plan_create(&plan, context, NULL), RUNG_INVALID_ARGUMENT);
+    assert_int_equal(rung_plan_create_kernel(&plan, context, &g, NULL), RUNG_INVALID_ARGUMENT);
+    assert_int_equal(rung_plan_run(NULL, &g), RUNG_INVALID_ARGUMENT);
+    assert_int_equal(rung_sgemm_batched(context, RUNG_COL_MAJOR, 0, 0, 1, 1, 1, 1, NULL, 1, NULL, 1, 0, NULL, 1, 1),
+                     RUNG_INVALID_ARGUMENT);
+    assert_int_equal(rung_last_error_argument(), 12);
+}
+
+static void leading_dimensions_cover_a_stored_line(void **state)
+{
+    (void)state;
+    /* m, n, k = 2, 3, 4: the least leading dimension of A, B, C by layout and transposes */
+    static const int least[2][4][3] = {{{2, 4, 2}, {2, 3, 2}, {4, 4, 2}, {4, 3, 2}},
+                                       {{4, 3, 3}, {4, 4, 3}, {2, 3, 3}, {2, 4, 3}}};
+    for (int layout = 0; layout < 2; layout++)
+        for (int trans = 0; trans < 4; trans++) {
+            const int *ld = least[layout][trans];
+            for (int short_one = 0; short_one < 4; short_one++) {
+                rung_gemm g = good(layout);
+                g.trans_a = trans / 2, g.trans_b = trans % 2;
+                g.m = 2, g.n = 3, g.k = 4;
+                g.lda = ld[0] - (short_one == 1), g.ldb = ld[1] - (short_one == 2), g.ldc = ld[2] - (short_one == 3);
+                if (short_one)
+                    expect_refusal(&g, (int[]){0, 8, 10, 13}[short_one], "at least");
+                else
+                    assert_ok(rung_gemm_run(context, &g));
+            }
+        }
+}
+
+static void quick_returns_read_and_write_nothing(void **state)
+{
+    (void)state;
+    for (int which = 0; which < 5; which++) {
+        rung_gemm g = good(RUNG_COL_MAJOR);
+        g.a = g.b = NULL; /* touching anything would crash */
+        g.c = NULL;
+        g.m = which == 0 ? 0 : ORDER;
+        g.n = which == 1 ? 0 : ORDER;
+        g.k = which == 2 ? 0 : ORDER;
+        g.alpha = which == 3 ? 0.0f : 1.0f;
+        g.batch = which == 4 ? 0 : 1;
+        g.beta = 1.0f;
+        assert_ok(rung_gemm_run(context, &g));
+    }
+}
+
+static void a_zero_size_still_checks_the_rest(void **state)
+{
+    (void)state;
+    rung_gemm g = good(RUNG_COL_MAJOR);
+    g.m = 0;
+    g.ldc = 0;
+    expect_refusal(&g, 13, "ldc is 0");
+    g.ldc = 1;
+    g.lda = 0;
+    expect_refusal(&g, 8, "lda is 0");
+}
+
+static void sizes_that_overflow_are_refused(void **state)
+{
+    (void)state;
+    int64_t huge = INT64_MAX / 2;
+    rung_gemm g = good(RUNG_ROW_MAJOR);
+    g.lda = huge;
+    expect_refusal(&g, 8, "2^63");
+    g = good(RUNG_ROW_MAJOR);
+    g.ldb = huge;
+    expect_refusal(&g, 10, "2^63");
+    g = good(RUNG_ROW_MAJOR);
+    g.ldc = huge;
+    expect_refusal(&g, 13, "2^63");
+    g = good(RUNG_ROW_MAJOR);
+    g.batch = huge;
+    g.stride_a = g.stride_b = 0;
+    g.stride_c = 16;
+    expect_refusal(&g, 13, "2^63");
+}
+
+/* alpha = 0: C = beta*C whatever A and B hold; k = 0 likewise. */
+static void without_a_product_c_is_scaled(void **state)
+{
+    (void)state;
+    for (int which = 0; which < 2; which++)
+        for (int zero_beta = 0; zero_beta < 2; zero_beta++) {
+            rung_gemm g = good(RUNG_COL_MAJOR);
+            g.a = g.b = NULL;
+            g.k = which ? 0 : ORDER;
+            g.alpha = which ? 1.0f : 0.0f;
+            g.beta = zero_beta ? 0.0f : -0.5f;
+            poison();
+            if (zero_beta)
+                c[5] = NAN;
+            assert_ok(rung_gemm_run(context, &g));
+            for (int i = 0; i < ORDER * ORDER; i++)
+                assert_true(c[i] == (zero_beta ? 0.0f : -0.5f * (float)i));
+        }
+}
+
+static void sums_refuse_what_is_wrong(void **state)
+{
+    (void)state;
+    float result;
+    assert_int_equal(rung_ssum(NULL, 1, a, &result), RUNG_INVALID_ARGUMENT);
+    assert_int_equal(rung_ssum(context, -7, a, &result), RUNG_INVALID_ARGUMENT);
+    assert_non_null(strstr(rung_last_error(), "-7"));
+    assert_int_equal(rung_ssum(context, 1, NULL, &result), RUNG_INVALID_ARGUMENT);
+    assert_int_equal(rung_ssum(context, 1, a, NULL), RUNG_INVALID_ARGUMENT);
+    result = NAN;
+    assert_ok(rung_ssum(context, 0, NULL, &result));
+    assert_true(result == 0.0f);
+}
+
+static int open_context(void **state)
+{
+    (void)state;
+    context = test_context(1);
+    return 0;
+}
+
+static int close_context(void **state)
+{
+    (void)state;
+    rung_context_destroy(context);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_argument_is_named_with_its_value),
+        cmocka_unit_test(the_first_wrong_argument_is_reported),
+        cmocka_unit_test(null_operands),
+        cmocka_unit_test(other_fields),
+        cmocka_unit_test(null_structs),
+        cmocka_unit_test(leading_dimensions_cover_a_stored_line),
+        cmocka_unit_test(quick_returns_read_and_write_nothing),
+        cmocka_unit_test(a_zero_size_still_checks_the_rest),
+        cmocka_unit_test(sizes_that_overflow_are_refused),
+        cmocka_unit_test(without_a_product_c_is_scaled),
+        cmocka_unit_test(sums_refuse_what_is_wrong),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
