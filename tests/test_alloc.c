@@ -62,6 +62,7 @@ static void forget(const void *memory)
 }
 
 #define CALLER __builtin_return_address(0)
+#pragma GCC visibility push(default) /* librung must find these */
 
 void *malloc(size_t bytes)
 {
@@ -114,6 +115,8 @@ int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict at
     *(void **)&next = dlsym(RTLD_NEXT, "pthread_create");
     return fails(CALLER) ? EAGAIN : next(thread, attributes, start, argument);
 }
+
+#pragma GCC visibility pop
 
 static int find_library(struct dl_phdr_info *info, size_t size, void *data)
 {
