@@ -1,0 +1,100 @@
+"""Where an array's floats are: one view of NumPy, CuPy, PyTorch and everything else that speaks DLPack."""
+
+import ctypes
+import sys
+
+
+class View:
+    """Pointer, shape and strides (in elements) of FP32 data on `device`: -1 the CPU, 0, 1, ... a GPU."""
+
+    def __init__(self, pointer, shape, strides, device, owner):
+        self.pointer, self.shape, self.strides, self.device = pointer, tuple(shape), tuple(strides), device
+        self.owner = owner  # keeps the memory alive
+
+    def where(self):
+        return "the CPU" if self.device < 0 else f"GPU {self.device}"
+
+
+def _contiguous(shape):
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))
+
+
+def _from_interface(interface, device, owner, name):
+    if interface["typestr"] not in ("<f4", "=f4", "|f4"):
+        raise TypeError(f"{name} holds {interface['typestr']}: Rung multiplies float32 ('<f4')")
+    shape = interface["shape"]
+    strides = interface.get("strides")
+    strides = _contiguous(shape) if strides is None else tuple(s // 4 for s in strides)
+    return View(interface["data"][0], shape, strides, device, owner)
+
+
+class _DLTensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
+                ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
+                ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]
+
+
+def _from_dlpack(array, name):
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    capsule = array.__dlpack__()
+    tensor = _DLTensor.from_address(get(capsule, b"dltensor"))
+    if (tensor.code, tensor.bits, tensor.lanes) != (2, 32, 1):
+        raise TypeError(f"{name} does not hold float32: DLPack type {tensor.code}, {tensor.bits} bits")
+    if tensor.device_type not in (1, 2, 3):
+        raise TypeError(f"{name} is on a device of DLPack type {tensor.device_type}: Rung knows CPUs (1) and CUDA (2)")
+    shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
+    strides = tuple(tensor.strides[i] for i in range(tensor.ndim)) if tensor.strides else _contiguous(shape)
+    device = tensor.device_id if tensor.device_type == 2 else -1
+    return View((tensor.data or 0) + tensor.byte_offset, shape, strides, device, (array, capsule))
+
+
+def _device_of_pointer(array):
+    device = getattr(array, "device", None)
+    return getattr(device, "id", None) if not isinstance(getattr(device, "index", None), int) else device.index
+
+
+def describe(array, name):
+    """The view of one operand; TypeError says what is wrong with it."""
+    if _is_torch(array):
+        if str(array.dtype) != "torch.float32":
+            raise TypeError(f"{name} holds {array.dtype}: Rung multiplies float32")
+        device = array.device.index if array.device.type == "cuda" else -1
+        return View(array.data_ptr(), array.shape, array.stride(), device, array)
+    if hasattr(array, "__cuda_array_interface__"):
+        return _from_interface(array.__cuda_array_interface__, _device_of_pointer(array) or 0, array, name)
+    if hasattr(array, "__array_interface__"):
+        return _from_interface(array.__array_interface__, -1, array, name)
+    if hasattr(array, "__dlpack__"):
+        return _from_dlpack(array, name)
+    raise TypeError(f"{name} is a {type(array).__name__}: it has neither __dlpack__ nor an array interface")
+
+
+def _is_torch(array):
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(array, torch.Tensor)
+
+
+def new_like(array, shape):
+    """An empty FP32 array of the operand's own library, on its device."""
+    if _is_torch(array):
+        return array.new_empty(shape)
+    module = sys.modules.get(type(array).__module__.partition(".")[0])
+    if module is None or not hasattr(module, "empty"):
+        raise TypeError(f"no way is known to make a new {type(array).__name__}: pass out=")
+    return module.empty(shape, dtype="float32")
+
+
+def stream_of(array):
+    """The stream on which the operand's library works now: None for the default one."""
+    if _is_torch(array) and array.is_cuda:
+        return sys.modules["torch"].cuda.current_stream(array.device).cuda_stream or None
+    cupy = sys.modules.get("cupy")
+    if cupy is not None and isinstance(array, cupy.ndarray):
+        return cupy.cuda.get_current_stream().ptr or None
+    return None
