@@ -77,6 +77,7 @@ static void cuda_close(void *state)
     rung_cuda *cuda = state;
     int pushed;
     if (enter(cuda, &pushed) == RUNG_SUCCESS) {
+        rung_staging_close(cuda);
         rung_workspace_close(cuda);
         leave(cuda, pushed);
     }

@@ -22,6 +22,7 @@ typedef struct rung_machine {
 } rung_machine;
 
 typedef struct rung_gpu rung_gpu;
+typedef struct rung_staging rung_staging;
 
 /* One loaded kernel function with its dynamic shared memory already allowed. */
 typedef struct rung_function {
@@ -45,6 +46,7 @@ typedef struct rung_cuda {
     rung_config config;
     rung_kept_buffer kept[RUNG_KEPT_BUFFERS];
     int next_kept; /* whose turn it is to be given up */
+    rung_staging *staging; /* made by the first product on host operands */
 } rung_cuda;
 
 /* A GPU's shared state (primary context, loaded modules): made once per process, kept until exit. */

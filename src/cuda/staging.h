@@ -13,4 +13,6 @@ typedef rung_status rung_run_function(rung_cuda *cuda, const rung_choice *choice
 rung_status rung_run_staged(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem,
                             rung_run_function *run);
 
+void rung_staging_close(rung_cuda *cuda);
+
 #endif
