@@ -52,6 +52,14 @@ static void read_settings(void)
     pthread_key_create(&leaving, close_thread);
 }
 
+/* For programs that compare: 0 lets cuBLAS answer everything from here on, 1 turns Rung on again. */
+RUNG_API void rung_cublas_answer(int on);
+void rung_cublas_answer(int on)
+{
+    pthread_once(&once, read_settings);
+    __atomic_store_n(&set.disabled, !on, __ATOMIC_RELAXED);
+}
+
 static int current_device(void)
 {
     typedef int get_device(int *);
@@ -102,7 +110,7 @@ static rung_context *context_for(void *stream, rung_math math, const char **reas
 static int usable(void)
 {
     pthread_once(&once, read_settings);
-    return !set.disabled && !self.inside;
+    return !__atomic_load_n(&set.disabled, __ATOMIC_RELAXED) && !self.inside;
 }
 
 /* Runs the product. NULL: done; else why it is handed on. */
