@@ -2,30 +2,57 @@
 #include "cpu/cpu.h"
 #include "core/status.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct cpu_state {
     int threads;
+    unsigned features;
+    rung_caches caches;
+    rung_pool *pool;
 } cpu_state;
 
-static rung_status cpu_open(const rung_config *config, void **state)
+static int positive_from_environment(const char *name)
 {
-    cpu_state *cpu = calloc(1, sizeof *cpu);
-    if (!cpu)
-        return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for a CPU context");
-    cpu->threads = config->threads ? config->threads : 1;
-    *state = cpu;
-    return RUNG_SUCCESS;
+    const char *text = getenv(name);
+    long value = text ? strtol(text, NULL, 10) : 0; /* OMP_NUM_THREADS may be a list: its first entry counts */
+    return value > 0 && value <= 4096 ? (int)value : 0;
+}
+
+static int choose_thread_limit(const rung_config *config)
+{
+    int threads = config->threads;
+    if (!threads)
+        threads = positive_from_environment("RUNG_NUM_THREADS");
+    if (!threads)
+        threads = positive_from_environment("OMP_NUM_THREADS");
+    return threads ? threads : rung_cpu_count();
 }
 
 static void cpu_close(void *state)
 {
-    free(state);
+    cpu_state *cpu = state;
+    rung_pool_destroy(cpu->pool);
+    free(cpu);
+}
+
+static rung_status cpu_open(const rung_config *config, void **state)
+{
+    cpu_state *cpu = calloc(1, sizeof *cpu);
+    rung_pool *pool = cpu ? rung_pool_create() : NULL;
+    if (!pool) {
+        free(cpu);
+        return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for a CPU context");
+    }
+    *cpu = (cpu_state){choose_thread_limit(config), rung_cpu_features(), rung_cpu_caches(), pool};
+    *state = cpu;
+    return RUNG_SUCCESS;
 }
 
 static rung_status cpu_configure(void *state, const rung_config *config)
 {
-    ((cpu_state *)state)->threads = config->threads ? config->threads : 1;
+    ((cpu_state *)state)->threads = choose_thread_limit(config);
     return RUNG_SUCCESS;
 }
 
@@ -42,23 +69,46 @@ static int cpu_device(const void *state)
 
 static const char *cpu_unusable(void *state, const rung_kernel *kernel)
 {
-    (void)state, (void)kernel;
-    return NULL;
+    const cpu_state *cpu = state;
+    if (!kernel->cpu_needs)
+        return NULL;
+    if (strcmp(kernel->cpu_needs, "avx512") == 0)
+        return cpu->features & RUNG_CPU_AVX512 ? NULL : "needs AVX-512 (F, VL, BW, DQ), or RUNG_CPU_FEATURES hides it";
+    return cpu->features & RUNG_CPU_AVX2 ? NULL : "needs AVX2 and FMA, or RUNG_CPU_FEATURES hides them";
 }
 
+static rung_cpu_args make_args(const cpu_state *cpu, const rung_problem *p)
+{
+    return (rung_cpu_args){.m = p->m, .n = p->n, .k = p->k, .a = p->a, .lda = p->lda, .b = p->b, .ldb = p->ldb,
+                           .c = p->c, .ldc = p->ldc, .alpha = p->alpha, .beta = p->beta, .trans_a = p->trans_a,
+                           .trans_b = p->trans_b, .threads = cpu->threads, .pool = cpu->pool, .caches = &cpu->caches,
+                           .batch = p->batch, .stride_a = p->stride_a, .stride_b = p->stride_b,
+                           .stride_c = p->stride_c, .a_array = p->arrays ? p->a_array : NULL,
+                           .b_array = p->arrays ? p->b_array : NULL, .c_array = p->arrays ? p->c_array : NULL};
+}
+
+/* Rows stand best first, so the cost only has to fall with the width of what a kernel needs. */
 static const char *cpu_estimate(void *state, const rung_kernel *kernel, const rung_problem *p, rung_choice *choice)
 {
-    (void)state, (void)kernel;
-    choice->cost_us = 2e-4 * (double)p->m * (double)p->n * (double)p->k;
+    const cpu_state *cpu = state;
+    double flops = 2.0 * (double)p->m * (double)p->n * (double)p->k * (double)p->batch;
+    double flops_a_us = !kernel->cpu_needs ? 2e4 : strcmp(kernel->cpu_needs, "avx512") == 0 ? 2e5 : 1e5;
     choice->threads = 1;
+    choice->cost_us = flops / flops_a_us;
+    if (kernel->role == RUNG_PRODUCTION) {
+        rung_cpu_note note;
+        rung_cpu_args args = make_args(cpu, p);
+        args.note = &note;
+        (void)kernel->cpu_entry(&args);
+        choice->threads = note.threads;
+        snprintf(choice->note, sizeof choice->note, "%s", note.path);
+    }
     return NULL;
 }
 
 static rung_status cpu_run(void *state, const rung_choice *choice, const rung_problem *p)
 {
-    (void)state;
-    rung_cpu_args args = {p->m, p->n, p->k, p->a, p->lda, p->b, p->ldb, p->c, p->ldc, p->alpha, p->beta,
-                          p->trans_a, p->trans_b, choice->threads};
+    rung_cpu_args args = make_args(state, p);
     return choice->kernel->cpu_entry(&args);
 }
 

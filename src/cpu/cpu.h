@@ -1,8 +1,16 @@
-/* What a CPU kernel is given. Row-major, as in cuda/device/args.h. */
+/* What a CPU kernel is given. Row-major, as in cuda/device/args.h. Ladder rungs read the first half only. */
 #ifndef RUNG_CPU_H
 #define RUNG_CPU_H
 
 #include "core/backend.h"
+#include "cpu/features.h"
+#include "cpu/pool.h"
+
+/* What a product would do, for `rung explain`. */
+typedef struct rung_cpu_note {
+    const char *path;
+    int threads;
+} rung_cpu_note;
 
 typedef struct rung_cpu_args {
     int64_t m, n, k;
@@ -15,6 +23,20 @@ typedef struct rung_cpu_args {
     float alpha, beta;
     int trans_a, trans_b;
     int threads;
+    rung_pool *pool;           /* the context's; production kernels borrow threads and memory from it */
+    const rung_caches *caches; /* of this machine */
+    int64_t batch;             /* production: products in a row, `stride` apart or listed in the arrays; 0 is 1 */
+    int64_t stride_a, stride_b, stride_c;
+    const float *const *a_array;
+    const float *const *b_array;
+    float *const *c_array;
+    rung_cpu_note *note; /* production: not NULL: fill this in and compute nothing */
 } rung_cpu_args;
+
+struct rung_cpu_kernel;
+
+/* Runs a product on one kernel family: chooses the path, splits the work, packs where that pays. The bits of the
+ * result depend on the shape and the family, not on the number of threads. */
+rung_status rung_cpu_gemm(const rung_cpu_args *args, const struct rung_cpu_kernel *kernel);
 
 #endif

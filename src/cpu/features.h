@@ -1,0 +1,21 @@
+/* CPU features the kernels may need, as bits. RUNG_CPU_FEATURES narrows what is found, for tests and for comparing:
+ * "avx2" keeps AVX2 and drops AVX-512, "none" leaves the portable kernel. */
+#ifndef RUNG_CPU_FEATURES_H
+#define RUNG_CPU_FEATURES_H
+
+enum { RUNG_CPU_AVX2 = 1, RUNG_CPU_AVX512 = 2 };
+
+/* Of this CPU under its operating system, narrowed by the environment at the time of the call. */
+unsigned rung_cpu_features(void);
+
+typedef struct rung_caches {
+    long l1_bytes, l2_bytes, l3_bytes;
+} rung_caches;
+
+/* Data caches of the first CPU, from the kernel's tables; common sizes where it tells nothing. */
+rung_caches rung_cpu_caches(void);
+
+/* CPUs this process may use: its affinity mask, and its cgroup's quota rounded up. */
+int rung_cpu_count(void);
+
+#endif

@@ -1,0 +1,74 @@
+/* What the pieces of the CPU product share: the product on one thread, the plan, and who does what.
+ * gemm_plan.c decides, gemm_paths.c computes, gemm.c splits the work over threads. */
+#ifndef RUNG_CPU_GEMM_H
+#define RUNG_CPU_GEMM_H
+
+#include "cpu/cpu.h"
+#include "cpu/kernels/kernels.h"
+
+typedef enum gemm_path { PATH_DIRECT, PATH_PACK_B, PATH_PACKED, PATH_DOT, PATH_SWAPPED, PATH_LONG_K } gemm_path;
+
+typedef struct gemm_plan {
+    gemm_path path;
+    int64_t mc, kc, nc; /* blocks */
+    int panel_b;        /* columns of a packed panel of B */
+    int64_t parts;      /* PATH_LONG_K: pieces of k */
+    int of_b;           /* PATH_DOT, PATH_SWAPPED: the long operand is B, not A */
+    int stream;         /* write C past the caches */
+    int split_m;        /* threads cut m, else n */
+} gemm_plan;
+
+/* One product on one thread. */
+typedef struct gemm_product {
+    const rung_cpu_kernel *x;
+    int64_t m, n, k;
+    const float *a;
+    int64_t lda;
+    const float *b;
+    int64_t ldb;
+    float *c;
+    int64_t ldc;
+    float alpha, beta;
+    int trans_a, trans_b;
+} gemm_product;
+
+static inline int64_t min64(int64_t x, int64_t y)
+{
+    return x < y ? x : y;
+}
+
+static inline int64_t max64(int64_t x, int64_t y)
+{
+    return x > y ? x : y;
+}
+
+static inline int64_t divide_up(int64_t x, int64_t y)
+{
+    return (x + y - 1) / y;
+}
+
+static inline int64_t round_up(int64_t x, int64_t unit)
+{
+    return divide_up(x, unit) * unit;
+}
+
+static inline const float *a_at(const gemm_product *p, int64_t row, int64_t step)
+{
+    return p->a + (p->trans_a ? step * p->lda + row : row * p->lda + step);
+}
+
+static inline const float *b_at(const gemm_product *p, int64_t step, int64_t column)
+{
+    return p->b + (p->trans_b ? column * p->ldb + step : step * p->ldb + column);
+}
+
+/* Depends on the shape, the kernel family and the caches: never on the number of threads. */
+gemm_plan rung_gemm_plan(const gemm_product *p, const rung_caches *caches);
+/* Floats a thread needs to run a strip of rows x columns. */
+int64_t rung_gemm_workspace(const gemm_product *p, const gemm_plan *plan, int64_t rows, int64_t columns);
+/* Runs one strip of a product on the calling thread. */
+void rung_gemm_strip(const gemm_product *p, const gemm_plan *plan, float *workspace);
+
+enum { RUNG_SWAP_STRIP = 512 }; /* columns of a transposed product computed before they are written out */
+
+#endif

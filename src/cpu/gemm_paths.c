@@ -1,0 +1,205 @@
+/* The paths a CPU product can take, each on one thread: in place, B packed, both packed, dot products, transposed. */
+#include "cpu/gemm.h"
+
+/* A block of C that tiles cover: B either in place or in panels, A either in place or in panels of mr rows. */
+typedef struct block {
+    const rung_cpu_kernel *x;
+    int64_t m, n, k;
+    const float *a;
+    int64_t lda;
+    int kind, packed_a;
+    const float *b;
+    int64_t ldb;
+    int panel_b; /* 0: in place */
+    float *c;
+    rung_tile_out out;
+} block;
+
+/* All rows of one group of `nv` vectors of columns. */
+static void sweep_rows(const block *s, const float *b, int64_t ldb, float *c, int nv, rung_tile_out *out)
+{
+    const rung_cpu_kernel *x = s->x;
+    const rung_tile_fn *tiles = x->tile[s->kind][nv - 1];
+    if (s->packed_a) {
+        for (int64_t i = 0; i < s->m; i += x->mr) {
+            int rows = (int)min64(s->m - i, x->mr);
+            tiles[rows - 1](s->k, s->a + i * s->k, x->mr, b, ldb, c + i * out->ldc, out);
+        }
+        return;
+    }
+    int most = x->max_rows[nv - 1];
+    int64_t count = s->m <= most ? 1 : divide_up(s->m, most), i = 0;
+    int64_t least = count == 1 ? s->m : s->m / count, extra = count == 1 ? 0 : s->m % count;
+    int64_t row_step = s->kind == RUNG_A_BY_ROW ? s->lda : 1;
+    for (int64_t t = 0; t < count; t++) {
+        int64_t rows = least + (t < extra);
+        tiles[rows - 1](s->k, s->a + i * row_step, s->lda, b, ldb, c + i * out->ldc, out);
+        i += rows;
+    }
+}
+
+/* Columns outside, rows inside: a group's B stays in L1 while A passes. */
+static void sweep(const block *s)
+{
+    const rung_cpu_kernel *x = s->x;
+    int vl = x->vl, stream = s->out.stream;
+    rung_tile_out out = s->out;
+    int64_t vectors = divide_up(s->n, vl);
+    int most = s->panel_b ? s->panel_b / vl : x->nv;
+    int64_t groups = vectors <= most ? 1 : divide_up(vectors, most), j = 0;
+    int64_t least = groups == 1 ? vectors : vectors / groups, extra = groups == 1 ? 0 : vectors % groups;
+    for (int64_t g = 0; g < groups; g++) {
+        int nv = (int)(s->panel_b ? min64(most, vectors - g * most) : least + (g < extra));
+        int64_t width = min64((int64_t)nv * vl, s->n - j);
+        out.lanes = (int)(width - (int64_t)(nv - 1) * vl);
+        out.stream = stream && out.lanes == vl;
+        if (s->panel_b)
+            sweep_rows(s, s->b + j * s->k, s->panel_b, s->c + j, nv, &out);
+        else
+            sweep_rows(s, s->b + j, s->ldb, s->c + j, nv, &out);
+        j += width;
+    }
+}
+
+static void set_beta(block *s, const gemm_product *p, int64_t step)
+{
+    s->out.alpha = p->alpha;
+    s->out.beta = step == 0 ? p->beta : 1.0f;
+}
+
+static void run_direct(const gemm_product *p, const gemm_plan *d)
+{
+    block s = {.x = p->x, .m = p->m, .n = p->n, .lda = p->lda, .kind = p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW,
+               .ldb = p->ldb, .c = p->c, .out = {.ldc = p->ldc, .stream = d->stream}};
+    for (int64_t step = 0; step < p->k; step += d->kc) {
+        s.k = min64(d->kc, p->k - step);
+        s.a = a_at(p, 0, step);
+        s.b = b_at(p, step, 0);
+        set_beta(&s, p, step);
+        sweep(&s);
+    }
+}
+
+static void pack_b(const gemm_product *p, int64_t step, int64_t column, int64_t k, int64_t n, int panel, float *to)
+{
+    (p->trans_b ? p->x->pack_by_row : p->x->pack_by_k)(to, b_at(p, step, column), p->ldb, n, k, panel);
+}
+
+/* Few columns: B is packed once a k block, A is read in place. Rows go outside in runs that stay in L1/L2. */
+static void run_pack_b(const gemm_product *p, const gemm_plan *d, float *workspace)
+{
+    block s = {.x = p->x, .n = p->n, .lda = p->lda, .kind = p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW,
+               .b = workspace, .panel_b = d->panel_b, .out = {.ldc = p->ldc}};
+    for (int64_t step = 0; step < p->k; step += d->kc) {
+        s.k = min64(d->kc, p->k - step);
+        pack_b(p, step, 0, s.k, p->n, d->panel_b, workspace);
+        set_beta(&s, p, step);
+        for (int64_t i = 0; i < p->m; i += d->mc) {
+            s.m = min64(d->mc, p->m - i);
+            s.a = a_at(p, i, step);
+            s.c = p->c + i * p->ldc;
+            sweep(&s);
+        }
+    }
+}
+
+static void run_packed(const gemm_product *p, const gemm_plan *d, float *workspace)
+{
+    const rung_cpu_kernel *x = p->x;
+    int64_t mc = min64(d->mc, round_up(p->m, x->mr)), kc = min64(d->kc, p->k);
+    float *packed_b = workspace + round_up(mc * kc + RUNG_PACK_SLACK, 16);
+    block s = {.x = x, .kind = RUNG_A_BY_K, .packed_a = 1, .a = workspace, .b = packed_b, .panel_b = d->panel_b,
+               .out = {.ldc = p->ldc, .stream = d->stream}};
+    for (int64_t j = 0; j < p->n; j += d->nc)
+        for (int64_t step = 0; step < p->k; step += d->kc) {
+            s.n = min64(d->nc, p->n - j);
+            s.k = min64(d->kc, p->k - step);
+            pack_b(p, step, j, s.k, s.n, d->panel_b, packed_b);
+            set_beta(&s, p, step);
+            for (int64_t i = 0; i < p->m; i += d->mc) {
+                s.m = min64(d->mc, p->m - i);
+                (p->trans_a ? x->pack_by_k : x->pack_by_row)(workspace, a_at(p, i, step), p->lda, s.m, s.k, x->mr);
+                s.c = p->c + i * p->ldc + j;
+                sweep(&s);
+            }
+        }
+}
+
+/* Dot products want the long operand's rows along k (A as it is, or B transposed), the short one's columns too. */
+static void run_dot(const gemm_product *p, const gemm_plan *d, float *workspace)
+{
+    int of_b = d->of_b;
+    int64_t rows = of_b ? p->n : p->m, columns = of_b ? p->m : p->n;
+    const float *t = of_b ? p->a : p->b;
+    int64_t ldt = of_b ? p->lda : p->ldb;
+    int along_k = of_b ? !p->trans_a : p->trans_b;
+    rung_dot_args dot = {.k = p->k, .s = of_b ? p->b : p->a, .lds = of_b ? p->ldb : p->lda, .t = t, .t_step = p->x->vl,
+                         .t_ld = ldt, .c = p->c, .c_row = of_b ? 1 : p->ldc, .c_col = of_b ? p->ldc : 1,
+                         .alpha = p->alpha, .beta = p->beta};
+    if (!along_k && !(columns == 1 && ldt == 1)) {
+        p->x->pack_by_row(workspace, t, ldt, p->k, columns, p->x->vl);
+        dot.t = workspace;
+        dot.t_step = columns * p->x->vl;
+        dot.t_ld = p->x->vl;
+    }
+    p->x->dot[columns - 1](&dot, rows);
+}
+
+static void add_transposed(float *c, int64_t ldc, const float *d, int64_t ldd, int64_t m, int64_t n, float beta)
+{
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++)
+            c[i * ldc + j] = beta == 0.0f ? d[j * ldd + i] : beta * c[i * ldc + j] + d[j * ldd + i];
+}
+
+/* (op(A) op(B))' = op(B)' op(A)': brings the long operand's contiguous direction under the vectors. The result goes
+ * through a strip that stays in L2. */
+static void run_swapped(const gemm_product *p, const gemm_plan *d, float *workspace)
+{
+    gemm_product t = {.x = p->x, .k = p->k, .a = p->b, .lda = p->ldb, .b = p->a, .ldb = p->lda, .c = workspace,
+                 .alpha = p->alpha, .beta = 0.0f, .trans_a = !p->trans_b, .trans_b = !p->trans_a};
+    float *rest = workspace + round_up(RUNG_SWAP_STRIP * max64(min64(p->m, p->n), 1), 16);
+    int columns = !d->of_b; /* the long operand is A: its m becomes the columns */
+    int64_t length = columns ? p->m : p->n;
+    for (int64_t at = 0; at < length; at += RUNG_SWAP_STRIP) {
+        int64_t now = min64(RUNG_SWAP_STRIP, length - at);
+        t.m = columns ? p->n : now;
+        t.n = columns ? now : p->m;
+        t.ldc = columns ? RUNG_SWAP_STRIP : p->m;
+        if (columns)
+            t.b = p->a + at;
+        else
+            t.a = p->b + at * p->ldb;
+        if (columns)
+            run_direct(&t, d);
+        else
+            run_pack_b(&t, d, rest);
+        if (columns)
+            add_transposed(p->c + at * p->ldc, p->ldc, workspace, t.ldc, now, p->n, p->beta);
+        else
+            add_transposed(p->c + at, p->ldc, workspace, t.ldc, p->m, now, p->beta);
+    }
+}
+
+void rung_gemm_strip(const gemm_product *p, const gemm_plan *d, float *workspace)
+{
+    switch (d->path) {
+    case PATH_DIRECT:
+        run_direct(p, d);
+        break;
+    case PATH_PACK_B:
+        run_pack_b(p, d, workspace);
+        break;
+    case PATH_DOT:
+        run_dot(p, d, workspace);
+        break;
+    case PATH_SWAPPED:
+        run_swapped(p, d, workspace);
+        break;
+    case PATH_PACKED:
+    case PATH_LONG_K: /* each piece of k is a packed product of its own */
+        run_packed(p, d, workspace);
+        break;
+    }
+}
+

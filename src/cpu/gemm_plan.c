@@ -1,0 +1,108 @@
+/* Which path a product takes, and its block sizes: from the shape, the tile and the cache sizes. */
+#include "cpu/gemm.h"
+
+/* The smallest block that needs no more blocks than `largest` would: 1000 by 256 gives 4 x 250, not 3 x 256 + 232. */
+static int64_t even_block(int64_t size, int64_t largest, int64_t unit)
+{
+    return round_up(divide_up(size, divide_up(size, largest)), unit);
+}
+
+enum {
+    FEW = 32,             /* rows or columns that make a product skinny */
+    KC_STREAM = 64,       /* rows of a streamed B a pass takes: C is read and written once a pass */
+    LONG_K_PARTS = 8,
+    LONG_K_PART_LEAST = 1024,
+};
+
+/* C larger than the caches, written once after little work: written past the caches where its rows allow that. */
+static int should_stream(const gemm_product *p, const rung_caches *caches)
+{
+    int64_t vector_bytes = (int64_t)p->x->vl * 4;
+    return p->beta == 0.0f && p->k <= 64 && p->m * p->n * 4 > caches->l3_bytes / 2 && (uintptr_t)p->c % 64 == 0 &&
+           p->ldc * 4 % 64 == 0 && vector_bytes >= 32;
+}
+
+static int is_dot(const gemm_product *p, gemm_plan *d)
+{
+    if (!p->trans_a && p->n <= RUNG_DOT_MAX_COLS && (p->trans_b || (p->k >= 64 && p->m >= 16)))
+        return 1;
+    d->of_b = p->trans_b && p->m <= RUNG_DOT_MAX_COLS;
+    return d->of_b;
+}
+
+static gemm_path choose_path(const gemm_product *p, gemm_plan *d, const rung_caches *caches)
+{
+    int64_t a_bytes = p->m * p->k * 4, b_bytes = p->k * p->n * 4;
+    if (is_dot(p, d))
+        return PATH_DOT;
+    d->of_b = p->trans_b && p->m <= FEW && p->n > 4 * FEW;
+    if (d->of_b || (p->trans_a && p->n <= FEW && p->m > 4 * FEW))
+        return PATH_SWAPPED;
+    if (!p->trans_b && (p->m <= FEW || (b_bytes <= caches->l2_bytes / 2 && a_bytes <= caches->l2_bytes / 2)))
+        return PATH_DIRECT;
+    if (p->m * p->n <= 256 * 256 && p->k >= 4096 && p->k >= 16 * (p->m > p->n ? p->m : p->n))
+        return PATH_LONG_K;
+    if (p->n <= 2 * FEW || (a_bytes <= caches->l2_bytes / 2 && p->n <= 256))
+        return PATH_PACK_B;
+    return PATH_PACKED;
+}
+
+gemm_plan rung_gemm_plan(const gemm_product *p, const rung_caches *caches)
+{
+    const rung_cpu_kernel *x = p->x;
+    gemm_plan d = {.panel_b = x->nv * x->vl};
+    d.path = choose_path(p, &d, caches);
+    d.split_m = p->m >= p->n;
+    int64_t kc = caches->l1_bytes * 3 / 4 / (4 * d.panel_b) / 16 * 16;
+    kc = max64(min64(kc, 384), 192);
+    d.kc = even_block(p->k, kc, 8);
+    d.mc = round_up(max64(caches->l2_bytes / 3 / (4 * d.kc), x->mr), x->mr);
+    d.nc = round_up(max64(min64(caches->l3_bytes / 4, 4 << 20) / (4 * d.kc), d.panel_b), d.panel_b);
+    if (d.path == PATH_PACKED || d.path == PATH_LONG_K) {
+        d.mc = even_block(p->m, d.mc, x->mr);
+        d.nc = even_block(p->n, d.nc, d.panel_b);
+    }
+    if (d.path == PATH_PACK_B) {
+        d.split_m = 1;
+        d.mc = x->mr;
+    }
+    if (d.path == PATH_DOT)
+        d.split_m = !d.of_b;
+    if (d.path == PATH_SWAPPED) {
+        d.split_m = !d.of_b;
+        d.mc = x->mr;
+    }
+    if (d.path == PATH_DIRECT && p->m <= FEW && p->k * p->n * 4 > caches->l2_bytes / 2)
+        d.kc = even_block(p->k, KC_STREAM, 8);
+    else if (d.path == PATH_DIRECT)
+        d.kc = even_block(p->k, 512, 8);
+    if (d.path == PATH_SWAPPED && !d.of_b)
+        d.kc = even_block(p->k, KC_STREAM, 8);
+    if (d.path == PATH_LONG_K)
+        d.parts = max64(1, min64(LONG_K_PARTS, p->k / LONG_K_PART_LEAST));
+    d.stream = should_stream(p, caches) && d.kc >= p->k;
+    return d;
+}
+
+int64_t rung_gemm_workspace(const gemm_product *p, const gemm_plan *d, int64_t rows, int64_t columns)
+{
+    int64_t kc = min64(d->kc, p->k), floats = 0;
+    switch (d->path) {
+    case PATH_DIRECT:
+        return 0;
+    case PATH_PACK_B:
+        floats = kc * round_up(columns, d->panel_b);
+        break;
+    case PATH_DOT:
+        floats = round_up(p->k, p->x->vl) * (d->of_b ? p->m : p->n);
+        break;
+    case PATH_SWAPPED:
+        floats = RUNG_SWAP_STRIP * min64(p->m, p->n) + kc * round_up(min64(p->m, p->n), d->panel_b) + 16;
+        break;
+    case PATH_PACKED:
+    case PATH_LONG_K:
+        floats = min64(d->mc, round_up(rows, p->x->mr)) * kc + kc * min64(d->nc, round_up(columns, d->panel_b)) + 32;
+        break;
+    }
+    return floats + 2 * RUNG_PACK_SLACK;
+}
