@@ -24,6 +24,7 @@ typedef struct rung_backend {
     rung_status (*configure)(void *state, const rung_config *config); /* after a set_ call */
     int (*threads)(const void *state);
     int (*device)(const void *state);
+    const char *(*identity)(const void *state); /* device and driver, for tuned shapes; NULL: cannot be tuned */
     /* NULL: this kernel can run here at all. */
     const char *(*unusable)(void *state, const rung_kernel *kernel);
     /* NULL when the kernel takes the problem (choice then filled), else the reason it does not. */

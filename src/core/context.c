@@ -57,6 +57,8 @@ rung_status rung_context_create(rung_context **out, const rung_config *given)
         free(context);
         return status;
     }
+    if (context->backend->identity)
+        rung_tuned_load(&context->tuned, context->backend->identity(context->state));
     *out = context;
     return RUNG_SUCCESS;
 }
@@ -66,6 +68,7 @@ void rung_context_destroy(rung_context *context)
     if (!context)
         return;
     context->backend->close(context->state);
+    rung_tuned_free(&context->tuned);
     free(context);
 }
 
@@ -171,6 +174,16 @@ static size_t slot_of(const rung_problem *p)
     return hash >> 40 & (RUNG_RECENT_PLANS - 1);
 }
 
+/* A tuned shape runs what was fastest here, as long as that kernel takes these operands. */
+static rung_status decide(rung_context *context, const rung_problem *problem, rung_choice *choice)
+{
+    const rung_tuned_row *row = rung_tuned_find(&context->tuned, problem);
+    if (row && row->kernel->role == RUNG_PRODUCTION && !rung_refuse_math(row->kernel, problem->math) &&
+        rung_decide_kernel(context->backend, context->state, problem, row->kernel->name, choice) == RUNG_SUCCESS)
+        return RUNG_SUCCESS;
+    return rung_decide(context->backend, context->state, problem, choice);
+}
+
 rung_status rung_context_choose(rung_context *context, const rung_problem *problem, rung_choice *choice)
 {
     rung_recent *recent = &context->recent[slot_of(problem)];
@@ -178,7 +191,7 @@ rung_status rung_context_choose(rung_context *context, const rung_problem *probl
         *choice = recent->choice;
         return RUNG_SUCCESS;
     }
-    RUNG_TRY(rung_decide(context->backend, context->state, problem, choice));
+    RUNG_TRY(decide(context, problem, choice));
     recent->shape = *problem;
     recent->choice = *choice;
     return RUNG_SUCCESS;

@@ -3,6 +3,7 @@
 #define RUNG_CORE_CONTEXT_H
 
 #include "core/plan.h"
+#include "core/tuned.h"
 
 enum { RUNG_RECENT_PLANS = 256 };
 
@@ -16,6 +17,7 @@ struct rung_context {
     void *state;
     rung_config config;
     const rung_kernel *last; /* what answered the last product */
+    rung_tuned tuned;
     rung_recent recent[RUNG_RECENT_PLANS];
 };
 

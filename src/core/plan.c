@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Which arithmetic a math mode allows. */
-static const char *refuse_math(const rung_kernel *kernel, rung_math math)
+const char *rung_refuse_math(const rung_kernel *kernel, rung_math math)
 {
     if (kernel->arith == RUNG_F32)
         return NULL;
@@ -63,7 +63,7 @@ rung_status rung_decide(const rung_backend *backend, void *state, const rung_pro
         if (!is_candidate(backend, kernel))
             continue;
         rung_choice choice;
-        const char *reason = refuse_math(kernel, problem->math);
+        const char *reason = rung_refuse_math(kernel, problem->math);
         if (!reason)
             reason = consider(backend, state, kernel, problem, &choice);
         if (reason) {
@@ -116,7 +116,7 @@ int rung_rank(const rung_backend *backend, void *state, const rung_problem *prob
             continue;
         rung_candidate *candidate = &candidates[count++];
         candidate->refusal = consider(backend, state, kernel, problem, &candidate->choice);
-        const char *math = refuse_math(kernel, problem->math);
+        const char *math = rung_refuse_math(kernel, problem->math);
         if (math)
             candidate->refusal = math;
     }

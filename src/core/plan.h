@@ -16,6 +16,8 @@ rung_status rung_decide(const rung_backend *backend, void *state, const rung_pro
 /* One kernel, asked for by name. */
 rung_status rung_decide_kernel(const rung_backend *backend, void *state, const rung_problem *problem,
                                const char *kernel, rung_choice *choice);
+/* NULL when the math mode allows the kernel's arithmetic. */
+const char *rung_refuse_math(const rung_kernel *kernel, rung_math math);
 /* Every production kernel of the backend, best first, refusals last; returns how many. */
 int rung_rank(const rung_backend *backend, void *state, const rung_problem *problem, rung_candidate *candidates,
               int capacity);

@@ -3,6 +3,7 @@
 #include "cuda/reduce.h"
 #include "cuda/staging.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@ static rung_status cuda_open(const rung_config *config, void **state)
     cuda->machine = rung_gpu_machine(gpu);
     cuda->index = config->device == RUNG_DEVICE_BEST ? 0 : config->device;
     cuda->config = *config;
+    snprintf(cuda->identity, sizeof cuda->identity, "%s, driver %d", cuda->machine->name, cuda->machine->driver_version);
     *state = cuda;
     return RUNG_SUCCESS;
 }
@@ -38,6 +40,11 @@ static int cuda_threads(const void *state)
 static int cuda_device(const void *state)
 {
     return ((const rung_cuda *)state)->index;
+}
+
+static const char *cuda_identity(const void *state)
+{
+    return ((const rung_cuda *)state)->identity;
 }
 
 static const char *cuda_unusable(void *state, const rung_kernel *kernel)
@@ -129,6 +136,7 @@ const rung_backend rung_cuda_backend = {
     .configure = cuda_configure,
     .threads = cuda_threads,
     .device = cuda_device,
+    .identity = cuda_identity,
     .unusable = cuda_unusable,
     .estimate = cuda_estimate,
     .run = cuda_run,

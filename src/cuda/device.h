@@ -43,6 +43,7 @@ typedef struct rung_cuda {
     rung_gpu *gpu;
     const rung_machine *machine;
     int index;
+    char identity[160];
     rung_config config;
     rung_kept_buffer kept[RUNG_KEPT_BUFFERS];
     int next_kept; /* whose turn it is to be given up */
