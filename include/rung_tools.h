@@ -1,0 +1,74 @@
+/* For measuring tools, not stable: memory, time and kernels of their own on the GPU that the library uses, so that the
+ * lab, the command line and the tests need nothing of CUDA themselves. Everything runs on one stream, in order, in the
+ * GPU's primary context, which is current on the calling thread from open to close (cuBLAS finds it there).
+ * Failures read through rung_last_error(). A build without nvcc answers RUNG_NO_DEVICE to open. */
+#ifndef RUNG_TOOLS_H
+#define RUNG_TOOLS_H
+
+#include "rung_catalog.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct rung_tools rung_tools;
+
+typedef struct rung_tools_machine {
+    char name[128];
+    char pci_bus_id[24];
+    int arch; /* 80, 90 ... */
+    int sms;
+    int driver_version; /* 13000: CUDA 13.0 */
+    int shared_per_block_bytes;
+    int64_t l2_bytes, memory_bytes;
+    double clock_ghz;
+} rung_tools_machine;
+
+RUNG_API int rung_tools_gpu_count(void); /* 0 without a driver or GPU: rung_last_error() says why */
+RUNG_API rung_status rung_tools_open(rung_tools **tools, int gpu);
+RUNG_API void rung_tools_close(rung_tools *tools);
+RUNG_API const rung_tools_machine *rung_tools_describe(const rung_tools *tools);
+RUNG_API void *rung_tools_stream(const rung_tools *tools); /* a CUstream, for rung_config.stream and peers */
+RUNG_API rung_status rung_tools_synchronize(rung_tools *tools);
+
+RUNG_API rung_status rung_tools_alloc(rung_tools *tools, size_t bytes, void **memory);
+RUNG_API void rung_tools_free(rung_tools *tools, void *memory);
+RUNG_API rung_status rung_tools_free_bytes(rung_tools *tools, int64_t *bytes);
+RUNG_API rung_status rung_tools_upload(rung_tools *tools, void *device, const void *host, size_t bytes); /* waits */
+RUNG_API rung_status rung_tools_download(rung_tools *tools, void *host, const void *device, size_t bytes); /* waits */
+RUNG_API rung_status rung_tools_copy(rung_tools *tools, void *to, const void *from, size_t bytes); /* on the device */
+RUNG_API rung_status rung_tools_fill(rung_tools *tools, void *device, uint32_t pattern, size_t words);
+
+RUNG_API rung_status rung_tools_event_create(rung_tools *tools, void **event);
+RUNG_API void rung_tools_event_destroy(rung_tools *tools, void *event);
+RUNG_API rung_status rung_tools_event_record(rung_tools *tools, void *event);
+RUNG_API rung_status rung_tools_event_elapsed(rung_tools *tools, void *start, void *stop, float *ms); /* waits for stop */
+
+/* What is queued between begin and end becomes a graph that can be launched again and again. */
+RUNG_API rung_status rung_tools_capture_begin(rung_tools *tools);
+RUNG_API rung_status rung_tools_capture_end(rung_tools *tools, void **graph);
+RUNG_API rung_status rung_tools_graph_launch(rung_tools *tools, void *graph);
+RUNG_API void rung_tools_graph_destroy(rung_tools *tools, void *graph);
+
+/* The caller's own kernels, from a fatbin it embeds. */
+RUNG_API rung_status rung_tools_load(rung_tools *tools, const void *fatbin, void **module);
+RUNG_API void rung_tools_unload(rung_tools *tools, void *module);
+RUNG_API rung_status rung_tools_function(rung_tools *tools, void *module, const char *symbol, void **function);
+RUNG_API rung_status rung_tools_launch(rung_tools *tools, void *function, const unsigned grid[3], unsigned threads,
+                                       unsigned shared_bytes, void **parameters);
+
+/* What the driver says of a catalog kernel once it is loaded. */
+typedef struct rung_tools_kernel {
+    int registers, local_bytes, shared_bytes; /* a thread's, a thread's, a block's static and dynamic */
+    int blocks_per_sm;                        /* resident at once */
+} rung_tools_kernel;
+/* symbol NULL: the row's own name. */
+RUNG_API rung_status rung_tools_kernel_inspect(rung_tools *tools, const rung_kernel *kernel, const char *symbol,
+                                               rung_tools_kernel *out);
+/* Runs one kernel of the reduce ladder by name; NULL: the one rung_ssum takes. */
+RUNG_API rung_status rung_tools_reduce(rung_tools *tools, const char *kernel, int64_t n, const float *x, float *result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
