@@ -1,0 +1,77 @@
+/* What the verbs share: options, the output table, progress, and how to fail. Exit codes: 0 pass, 1 fail, 2 usage. */
+#ifndef CLI_H
+#define CLI_H
+
+#include "lab/place.h"
+
+#include <stdio.h>
+
+enum { CLI_PASS = 0, CLI_FAIL = 1, CLI_USAGE = 2 };
+
+typedef struct cli_verb {
+    const char *name, *idea;
+    const char *usage; /* the lines under "usage:" in its help */
+    int (*run)(int argc, char **argv);
+} cli_verb;
+extern const cli_verb cli_verbs[]; /* ends with a NULL name */
+
+/* ---- failing: one line on stderr ---- */
+int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2))); /* 2 */
+int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));  /* 1 */
+int cli_fail_status(rung_status status, const char *what);                      /* with the library's sentence */
+/* "no X is called 'word'" with the nearest name, or the list when none is near. 2. */
+int cli_unknown(const char *what, const char *word, const char *const *names);
+int cli_unknown_kernel(const char *word);
+
+/* ---- options: --name, --name value, --name=value ---- */
+typedef enum cli_kind { CLI_FLAG, CLI_TEXT, CLI_INTEGER, CLI_CHOICE } cli_kind;
+
+typedef struct cli_option {
+    const char *name; /* without dashes; one letter: -x */
+    cli_kind kind;
+    void *value; /* int (flag, choice's position), int64_t (integer), const char * (text) */
+    const char *const *choices;
+    const char *help;
+} cli_option;
+
+/* Options end with a NULL name. What is no option goes to words (up to `capacity`). 0, or 2 after saying why, or -1 when
+ * --help was asked for and printed. */
+int cli_parse(const char *verb, const cli_option *options, int argc, char **argv, const char **words, int *count,
+              int capacity);
+
+extern const char *const cli_formats[]; /* table csv json */
+typedef enum cli_format { CLI_TABLE, CLI_CSV, CLI_JSON } cli_format;
+#define CLI_FORMAT(variable) {"format", CLI_CHOICE, &(variable), cli_formats, "table, csv or json (one object a line)"}
+
+/* "cpu", "gpu", "gpu1", "best": 0 and *device, or 2. */
+int cli_device(const char *text, int *device);
+/* A comma-separated list, split in place of a copy; returns how many. */
+int cli_split(const char *text, char *copy, size_t bytes, const char **words, int capacity);
+
+/* ---- output: rows that appear as they are made ---- */
+typedef struct cli_column {
+    const char *key, *title;
+    int width;    /* on a terminal; the last column may run over */
+    int decimals; /* -1: text */
+} cli_column;
+
+typedef struct cli_table {
+    cli_format format;
+    const cli_column *columns;
+    int count, at;
+    FILE *to;
+} cli_table;
+
+void cli_table_begin(cli_table *table, cli_format format, const cli_column *columns, int count);
+void cli_text(cli_table *table, const char *text);    /* the next cell of the row; the row ends with its last cell */
+void cli_number(cli_table *table, double value);      /* NaN: empty */
+void cli_note(const cli_table *table, const char *format, ...) __attribute__((format(printf, 2, 3))); /* table only */
+
+/* ---- the terminal ---- */
+int cli_colour(void); /* whether stdout takes colour: a terminal and no NO_COLOR */
+/* One line on stderr that the next replaces; nothing when stderr is no terminal. NULL clears it. */
+void cli_progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* `share` of `cells` as a bar of UTF-8 eighths (or #) into text. */
+void cli_bar(char *text, size_t bytes, double share, int cells);
+
+#endif

@@ -1,0 +1,12 @@
+/* The verbs. */
+#ifndef CLI_COMMANDS_H
+#define CLI_COMMANDS_H
+
+#include "cli/cli.h"
+
+int cmd_list(int argc, char **argv);
+int cmd_verify(int argc, char **argv);
+int cmd_version(int argc, char **argv);
+int cmd_help(int argc, char **argv);
+
+#endif

@@ -1,0 +1,59 @@
+/* One line that says what was wrong, and what would have been right. */
+#include "cli/cli.h"
+#include "lab/names.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+static void say(const char *format, va_list list)
+{
+    cli_progress(NULL);
+    fflush(stdout);
+    fputs("rung: ", stderr);
+    vfprintf(stderr, format, list);
+    fputc('\n', stderr);
+}
+
+int cli_usage(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    say(format, list);
+    va_end(list);
+    return CLI_USAGE;
+}
+
+int cli_fail(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    say(format, list);
+    va_end(list);
+    return CLI_FAIL;
+}
+
+int cli_fail_status(rung_status status, const char *what)
+{
+    return cli_fail("%s: %s: %s", what, rung_status_name(status), lab_error());
+}
+
+int cli_unknown(const char *what, const char *word, const char *const *names)
+{
+    const char *nearest = lab_name_nearest(names, word);
+    if (nearest)
+        return cli_usage("no %s is called '%s'; did you mean '%s'?", what, word, nearest);
+    char list[512] = "";
+    for (int i = 0; names[i]; i++) {
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", names[i]);
+    }
+    return cli_usage("no %s is called '%s'; there are: %s", what, word, list);
+}
+
+int cli_unknown_kernel(const char *word)
+{
+    const char *nearest = lab_kernel_nearest(word);
+    if (nearest)
+        return cli_usage("no kernel is called '%s'; did you mean '%s'?", word, nearest);
+    return cli_usage("no kernel is called '%s'; 'rung list' names them", word);
+}

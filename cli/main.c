@@ -1,0 +1,79 @@
+/* rung: one verb, one cmd_*.c. */
+#include "cli/commands.h"
+#include "lab/names.h"
+
+#include <string.h>
+
+const cli_verb cli_verbs[] = {
+    {"list", "the kernels there are, from the catalog", "rung list [NAME...] [--device cpu|gpu] [--role ladder|production|reduce]",
+     cmd_list},
+    {"verify", "checks kernels against FP64 and the contract; exit 1 on a failure",
+     "rung verify [--device cpu|gpu] [--kernel NAME,... | --math strict|accurate|fast] [--quick | --huge] [--case CASE]",
+     cmd_verify},
+    {"version", "the library's version", "rung version", cmd_version},
+    {"help", "what a verb does and takes", "rung help [VERB]", cmd_help},
+    {NULL, NULL, NULL, NULL},
+};
+
+static int print_overview(FILE *to)
+{
+    fprintf(to, "rung %s: single-precision matrix products, their ladder of kernels, and an honest measurement of both\n\n"
+                "usage: rung VERB [options]\n\n", rung_version());
+    for (const cli_verb *verb = cli_verbs; verb->name; verb++)
+        fprintf(to, "  %-9s %s\n", verb->name, verb->idea);
+    fprintf(to, "\n'rung help VERB' tells a verb's options. Exit codes: 0 pass, 1 fail, 2 usage.\n");
+    return CLI_PASS;
+}
+
+static const cli_verb *find_verb(const char *name)
+{
+    for (const cli_verb *verb = cli_verbs; verb->name; verb++)
+        if (strcmp(verb->name, name) == 0)
+            return verb;
+    return NULL;
+}
+
+static int unknown_verb(const char *word)
+{
+    const char *names[32] = {0};
+    for (int i = 0; cli_verbs[i].name && i < 31; i++)
+        names[i] = cli_verbs[i].name;
+    return cli_unknown("verb", word, names);
+}
+
+int cmd_help(int argc, char **argv)
+{
+    if (argc < 2)
+        return print_overview(stdout);
+    const cli_verb *verb = find_verb(argv[1]);
+    if (!verb)
+        return unknown_verb(argv[1]);
+    if (verb->run == cmd_help)
+        return print_overview(stdout);
+    char *arguments[] = {argv[1], "--help", NULL};
+    return verb->run(2, arguments);
+}
+
+int cmd_version(int argc, char **argv)
+{
+    static const cli_option options[] = {{0}};
+    int code = cli_parse("version", options, argc, argv, NULL, NULL, 0);
+    if (code)
+        return code < 0 ? CLI_PASS : code;
+    printf("rung %s\n", rung_version());
+    return CLI_PASS;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2)
+        return print_overview(stdout);
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return print_overview(stdout);
+    if (strcmp(argv[1], "--version") == 0)
+        return cmd_version(1, argv);
+    const cli_verb *verb = find_verb(argv[1]);
+    if (!verb)
+        return unknown_verb(argv[1]);
+    return verb->run(argc - 1, argv + 1);
+}

@@ -1,0 +1,156 @@
+/* --name, --name value, --name=value, -x; one table a verb. */
+#include "cli/cli.h"
+#include "lab/names.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const cli_formats[] = {"table", "csv", "json", NULL};
+
+static const cli_verb *find_verb(const char *name)
+{
+    for (const cli_verb *verb = cli_verbs; verb->name; verb++)
+        if (strcmp(verb->name, name) == 0)
+            return verb;
+    return NULL;
+}
+
+static const char *value_word(const cli_option *option)
+{
+    switch (option->kind) {
+    case CLI_TEXT: return " TEXT";
+    case CLI_INTEGER: return " N";
+    case CLI_CHOICE: return " NAME";
+    default: return "";
+    }
+}
+
+static void print_help(const char *name, const cli_option *options)
+{
+    const cli_verb *verb = find_verb(name);
+    printf("rung %s: %s\n\nusage: %s\n", name, verb->idea, verb->usage);
+    if (options->name)
+        printf("\noptions:\n");
+    for (const cli_option *o = options; o->name; o++) {
+        char left[48];
+        snprintf(left, sizeof left, "%s%s%s", o->name[1] ? "--" : "-", o->name, value_word(o));
+        printf("  %-20s %s\n", left, o->help);
+    }
+}
+
+static const cli_option *find_option(const cli_option *options, const char *name, size_t length)
+{
+    for (const cli_option *o = options; o->name; o++)
+        if (strlen(o->name) == length && strncmp(o->name, name, length) == 0)
+            return o;
+    return NULL;
+}
+
+static int unknown_option(const char *verb, const cli_option *options, const char *given)
+{
+    const char *names[33] = {0};
+    int count = 0;
+    for (const cli_option *o = options; o->name && count < 31; o++)
+        names[count++] = o->name;
+    names[count] = "help";
+    const char *plain = given + strspn(given, "-");
+    char word[64];
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(plain, "="), plain);
+    const char *nearest = lab_name_nearest(names, word);
+    if (nearest)
+        return cli_usage("%s has no option '%s'; did you mean '%s%s'?", verb, given, nearest[1] ? "--" : "-", nearest);
+    return cli_usage("%s has no option '%s'; 'rung help %s' lists them", verb, given, verb);
+}
+
+static int set_value(const char *verb, const cli_option *option, const char *text)
+{
+    char *end;
+    if (option->kind == CLI_TEXT) {
+        *(const char **)option->value = text;
+    } else if (option->kind == CLI_INTEGER) {
+        errno = 0;
+        long long value = strtoll(text, &end, 10);
+        if (errno || end == text || *end || value < 0)
+            return cli_usage("%s --%s: '%s' is not a number from 0 on", verb, option->name, text);
+        *(int64_t *)option->value = value;
+    } else {
+        int index = lab_name_find(option->choices, text);
+        if (index < 0) {
+            char what[48];
+            snprintf(what, sizeof what, "value of --%s", option->name);
+            return cli_unknown(what, text, option->choices);
+        }
+        *(int *)option->value = index;
+    }
+    return 0;
+}
+
+/* Sets one option from argv[*i] and, where it takes a value of its own word, argv[*i + 1]. */
+static int take_option(const char *verb, const cli_option *options, int argc, char **argv, int *i)
+{
+    const char *word = argv[*i], *name = word + (word[1] == '-' ? 2 : 1), *equals = strchr(name, '=');
+    const cli_option *option = find_option(options, name, equals ? (size_t)(equals - name) : strlen(name));
+    if (!option)
+        return unknown_option(verb, options, word);
+    if (option->kind == CLI_FLAG) {
+        if (equals)
+            return cli_usage("%s --%s takes no value", verb, option->name);
+        *(int *)option->value = 1;
+        return 0;
+    }
+    if (equals)
+        return set_value(verb, option, equals + 1);
+    if (*i + 1 >= argc)
+        return cli_usage("%s --%s needs a value", verb, option->name);
+    return set_value(verb, option, argv[++*i]);
+}
+
+int cli_parse(const char *verb, const cli_option *options, int argc, char **argv, const char **words, int *count,
+              int capacity)
+{
+    int found = 0;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            print_help(verb, options);
+            return -1;
+        }
+        if (argv[i][0] == '-' && argv[i][1]) {
+            int code = take_option(verb, options, argc, argv, &i);
+            if (code)
+                return code;
+        } else if (found < capacity) {
+            words[found++] = argv[i];
+        } else {
+            return cli_usage("%s does not know what to do with '%s'; 'rung help %s' tells its usage", verb, argv[i], verb);
+        }
+    }
+    if (count)
+        *count = found;
+    return 0;
+}
+
+int cli_device(const char *text, int *device)
+{
+    static const char *const names[] = {"cpu", "gpu", "best", NULL};
+    char *end;
+    if (strcmp(text, "cpu") == 0)
+        *device = RUNG_DEVICE_CPU;
+    else if (strcmp(text, "best") == 0)
+        *device = RUNG_DEVICE_BEST;
+    else if (strncmp(text, "gpu", 3) == 0 && (strtol(text + 3, &end, 10), *end == 0))
+        *device = atoi(text + 3);
+    else
+        return cli_unknown("device", text, names);
+    return 0;
+}
+
+int cli_split(const char *text, char *copy, size_t bytes, const char **words, int capacity)
+{
+    int count = 0;
+    char *save = NULL;
+    snprintf(copy, bytes, "%s", text);
+    for (char *word = strtok_r(copy, ",", &save); word && count < capacity; word = strtok_r(NULL, ",", &save))
+        words[count++] = word;
+    return count;
+}

@@ -1,0 +1,119 @@
+/* Cases as text: shape first, then what differs from the default. */
+#include "lab/case.h"
+#include "lab/names.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const form_names[] = {"single", "strided", "shared_b", "arrays", NULL};
+static const char *const bias_names[] = {"none", "row", "column", NULL};
+static const char *const activation_names[] = {"identity", "relu", "gelu", NULL};
+
+void lab_case_init(lab_case *c)
+{
+    memset(c, 0, sizeof *c);
+    c->alpha = 1.0f;
+    c->batch = 1;
+    c->seed = 1;
+}
+
+static char *add(char *at, const char *end, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static char *add(char *at, const char *end, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    int wrote = vsnprintf(at, (size_t)(end - at), format, list);
+    va_end(list);
+    return wrote < end - at ? at + wrote : (char *)(uintptr_t)end - 1;
+}
+
+void lab_case_print(const lab_case *c, char text[LAB_CASE_TEXT])
+{
+    char *at = text;
+    const char *end = text + LAB_CASE_TEXT;
+    at = add(at, end, "%c%c:%" PRId64 "x%" PRId64 "x%" PRId64 ":%s", c->trans_a ? 'T' : 'N', c->trans_b ? 'T' : 'N',
+             c->m, c->n, c->k, c->layout == RUNG_ROW_MAJOR ? "row" : "col");
+    if (c->form != LAB_SINGLE)
+        at = add(at, end, ",%s=%" PRId64, form_names[c->form], c->batch);
+    if (c->pad)
+        at = add(at, end, ",pad=%" PRId64, c->pad);
+    if (c->offset)
+        at = add(at, end, ",offset=%" PRId64, c->offset);
+    if (c->alpha != 1.0f)
+        at = add(at, end, ",alpha=%g", (double)c->alpha);
+    if (c->beta != 0.0f)
+        at = add(at, end, ",beta=%g", (double)c->beta);
+    if (c->data != LAB_SIGNED)
+        at = add(at, end, ",data=%s", lab_data_names[c->data]);
+    if (c->bias)
+        at = add(at, end, ",bias=%s", bias_names[c->bias]);
+    if (c->activation)
+        at = add(at, end, ",act=%s", activation_names[c->activation]);
+    if (c->device_scalars)
+        at = add(at, end, ",scalars=device");
+    if (c->accuracy)
+        at = add(at, end, ",judge=accuracy");
+    if (c->seed != 1)
+        add(at, end, ",seed=%" PRIu32, c->seed);
+}
+
+static rung_status parse_word(const char *word, const char *value, lab_case *c)
+{
+    int form = lab_name_find(form_names, word), index;
+    if (strcmp(word, "row") == 0)
+        c->layout = RUNG_ROW_MAJOR;
+    else if (strcmp(word, "col") == 0)
+        c->layout = RUNG_COL_MAJOR;
+    else if (!value)
+        return lab_fail(RUNG_INVALID_ARGUMENT, "case: '%s' needs a value (%s=...)", word, word);
+    else if (form >= 0)
+        c->form = (lab_form)form, c->batch = atoll(value);
+    else if (strcmp(word, "pad") == 0)
+        c->pad = atoll(value);
+    else if (strcmp(word, "offset") == 0)
+        c->offset = atoll(value);
+    else if (strcmp(word, "alpha") == 0)
+        c->alpha = strtof(value, NULL);
+    else if (strcmp(word, "beta") == 0)
+        c->beta = strtof(value, NULL);
+    else if (strcmp(word, "seed") == 0)
+        c->seed = (uint32_t)strtoul(value, NULL, 10);
+    else if (strcmp(word, "data") == 0 && (index = lab_name_find(lab_data_names, value)) >= 0)
+        c->data = (lab_data)index;
+    else if (strcmp(word, "bias") == 0 && (index = lab_name_find(bias_names, value)) >= 0)
+        c->bias = (rung_bias)index;
+    else if (strcmp(word, "act") == 0 && (index = lab_name_find(activation_names, value)) >= 0)
+        c->activation = (rung_activation)index;
+    else if (strcmp(word, "scalars") == 0 && strcmp(value, "device") == 0)
+        c->device_scalars = 1;
+    else if (strcmp(word, "judge") == 0 && strcmp(value, "accuracy") == 0)
+        c->accuracy = 1;
+    else
+        return lab_fail(RUNG_INVALID_ARGUMENT, "case: cannot read '%s=%s'", word, value);
+    return RUNG_SUCCESS;
+}
+
+rung_status lab_case_parse(const char *text, lab_case *c)
+{
+    char a, b, rest[LAB_CASE_TEXT] = "";
+    lab_case_init(c);
+    int fields = sscanf(text, "%c%c:%" SCNd64 "x%" SCNd64 "x%" SCNd64 ":%159s", &a, &b, &c->m, &c->n, &c->k, rest);
+    if (fields < 5 || !strchr("NT", a) || !strchr("NT", b) || c->m < 0 || c->n < 0 || c->k < 0)
+        return lab_fail(RUNG_INVALID_ARGUMENT, "case '%s': expected such as NN:35x700x2048:col,pad=3", text);
+    c->trans_a = a == 'T' ? RUNG_TRANS : RUNG_NO_TRANS;
+    c->trans_b = b == 'T' ? RUNG_TRANS : RUNG_NO_TRANS;
+    char *save = NULL;
+    for (char *word = strtok_r(rest, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+        char *value = strchr(word, '=');
+        if (value)
+            *value++ = 0;
+        LAB_TRY(parse_word(word, value, c));
+    }
+    if (c->batch < 1 || c->pad < 0 || c->offset < 0)
+        return lab_fail(RUNG_INVALID_ARGUMENT, "case '%s': batch, pad and offset must not be negative", text);
+    return RUNG_SUCCESS;
+}

@@ -1,0 +1,226 @@
+/* Which cases a kernel's row calls for. Sizes stand on the edges of its tile; the other dimensions of the contract
+ * (padding, misalignment, alpha and beta, data) rotate along, so that a short list covers every pair of interest. */
+#include "lab/case.h"
+
+#include <stdlib.h>
+
+typedef struct maker {
+    lab_cases *cases;
+    const rung_kernel *kernel; /* NULL: the library's choice */
+    unsigned accepts;
+    rung_backend_id backend;
+    lab_depth depth;
+    int turn; /* rotates the secondary dimensions */
+    rung_status status;
+} maker;
+
+static const float scalars[][2] = {{1, 0}, {-0.5f, 1}, {1, -0.5f}, {0, -0.5f}, {1, 1}, {-0.5f, 0}, {0, 0}, {-0.5f, -0.5f}};
+enum { SCALARS = sizeof scalars / sizeof scalars[0] };
+
+static void push(maker *x, const lab_case *c)
+{
+    lab_cases *cases = x->cases;
+    if (cases->count == cases->capacity) {
+        int capacity = cases->capacity ? cases->capacity * 2 : 64;
+        lab_case *list = realloc(cases->list, (size_t)capacity * sizeof *list);
+        if (!list) {
+            x->status = lab_fail(RUNG_OUT_OF_MEMORY, "no memory for %d cases", capacity);
+            return;
+        }
+        cases->list = list;
+        cases->capacity = capacity;
+    }
+    cases->list[cases->count++] = *c;
+}
+
+static int takes(const maker *x, int trans_a, int trans_b)
+{
+    return (x->accepts >> (trans_a * 2 + trans_b)) & 1;
+}
+
+/* A case whose secondary dimensions are the next of the rotation. Needed alignment is kept by whole multiples. */
+static lab_case next(maker *x, int64_t m, int64_t n, int64_t k)
+{
+    static const int64_t pads[] = {0, 3, 0, 1, 8}, offsets[] = {0, 0, 1, 0, 2, 3};
+    lab_case c;
+    lab_case_init(&c);
+    int turn = x->turn++;
+    int unit = x->kernel && x->kernel->align_bytes > 4 ? x->kernel->align_bytes / 4 : 1;
+    c.m = m;
+    c.n = n;
+    c.k = k;
+    c.layout = turn % 3 == 2 ? RUNG_COL_MAJOR : RUNG_ROW_MAJOR;
+    c.pad = pads[turn % 5] * unit;
+    c.offset = offsets[turn % 6] * unit;
+    c.alpha = scalars[turn % SCALARS][0];
+    c.beta = scalars[turn % SCALARS][1];
+    c.seed = (uint32_t)turn + 1;
+    for (int i = 0; i < 4; i++) { /* transposes rotate among those the row takes */
+        int trans = (turn + i) % 4;
+        if (takes(x, trans >> 1, trans & 1)) {
+            /* The row speaks of row-major operands: a column-major call swaps A with B. */
+            c.trans_a = (c.layout == RUNG_ROW_MAJOR ? trans >> 1 : trans & 1) ? RUNG_TRANS : RUNG_NO_TRANS;
+            c.trans_b = (c.layout == RUNG_ROW_MAJOR ? trans & 1 : trans >> 1) ? RUNG_TRANS : RUNG_NO_TRANS;
+            break;
+        }
+    }
+    return c;
+}
+
+static void add(maker *x, int64_t m, int64_t n, int64_t k)
+{
+    lab_case c = next(x, m, n, k);
+    push(x, &c);
+}
+
+static int64_t edge(int tile, int which)
+{
+    int64_t edges[] = {1, tile - 1, tile, tile + 1, 2 * tile + 1};
+    return edges[which % 5] > 0 ? edges[which % 5] : 1;
+}
+
+/* Every edge of each dimension against three of each other's. */
+static void add_edges(maker *x)
+{
+    const rung_kernel *row = x->kernel;
+    int bm = row && row->bm ? row->bm : row && row->tm ? row->tm * 4 : 96;
+    int bn = row && row->bn ? row->bn : row && row->tn ? row->tn * 4 : 64;
+    int bk = row && row->bk ? row->bk : 16;
+    int rounds = x->depth == LAB_QUICK ? 2 : 5;
+    for (int round = 0; round < rounds; round++)
+        for (int i = 0; i < 5; i++)
+            add(x, edge(bm, i), edge(bn, i + round), edge(bk, i * 2 + round));
+    add(x, 0, bn, bk);
+    add(x, bm, 0, bk);
+    add(x, bm + 1, bn + 1, 0);
+    add(x, 1, 1, 1);
+}
+
+static void add_scalars(maker *x)
+{
+    static const float values[] = {0.0f, 1.0f, -0.5f};
+    for (int i = 0; i < 9; i++) {
+        lab_case c = next(x, 67, 131, 45);
+        c.alpha = values[i % 3];
+        c.beta = values[i / 3];
+        push(x, &c);
+    }
+}
+
+static void add_shapes(maker *x)
+{
+    static const int64_t small[][3] = {{35, 700, 2048}, {2, 300, 5}, {300, 2, 5}, {1, 1, 3000}, {129, 1, 257}, {1, 129, 257}};
+    static const int64_t odd[][3] = {{4097, 17, 33}, {17, 4097, 33}, {33, 17, 4097}, {257, 255, 1023}, {513, 16, 1030},
+                                     {16, 513, 1030}, {1000, 8, 3}, {8, 1000, 77}, {64, 64, 8192}, {31, 33, 10003},
+                                     {2049, 1000, 33}, {300, 260, 700}, {1025, 1, 2049}, {1, 1025, 2049}, {700, 4, 700}};
+    static const int64_t large[][3] = {{4097, 4097, 4097}, {64, 64, 65536}, {4096, 16, 4096}, {16, 4096, 4096},
+                                       {4096, 4096, 16}, {1024, 1024, 1024}, {2048, 2560, 1536}};
+    for (size_t i = 0; i < sizeof small / sizeof small[0]; i++)
+        add(x, small[i][0], small[i][1], small[i][2]);
+    for (size_t i = 0; x->depth != LAB_QUICK && i < sizeof odd / sizeof odd[0]; i++)
+        add(x, odd[i][0], odd[i][1], odd[i][2]);
+    int gpu = x->backend == RUNG_BACKEND_CUDA;
+    for (size_t i = gpu ? 0 : 1; x->depth != LAB_QUICK && i < sizeof large / sizeof large[0]; i++)
+        if (gpu || !x->kernel || x->kernel->role == RUNG_PRODUCTION)
+            add(x, large[i][0], large[i][1], large[i][2]);
+}
+
+static void add_data(maker *x)
+{
+    for (int data = 0; data < LAB_DATA_COUNT; data++) {
+        lab_case c = next(x, 133, 97, 71);
+        c.data = (lab_data)data;
+        c.alpha = 1.0f;
+        c.beta = 0.0f;
+        push(x, &c);
+        if (data == LAB_SPECIAL) { /* where NaN and Inf meet beta and unpadded full tiles */
+            c = next(x, 256, 256, 256);
+            c.data = (lab_data)data;
+            c.pad = c.offset = 0;
+            c.alpha = 1.0f;
+            push(x, &c);
+        }
+    }
+}
+
+static void add_batches(maker *x)
+{
+    static const int64_t shapes[][4] = {{16, 16, 16, 7}, {33, 31, 17, 5}, {64, 64, 64, 9}, {130, 70, 50, 3}, {1, 1, 1, 3},
+                                        {5, 6, 0, 2}, {197, 64, 197, 4}, {8, 8, 8, 100}};
+    static const lab_form forms[] = {LAB_STRIDED, LAB_SHARED_B, LAB_ARRAYS};
+    for (int f = 0; f < 3; f++) {
+        unsigned needs = forms[f] == LAB_ARRAYS ? RUNG_ACCEPTS_ARRAYS : RUNG_ACCEPTS_BATCH;
+        for (size_t i = 0; (x->accepts & needs) && i < sizeof shapes / sizeof shapes[0]; i++) {
+            lab_case c = next(x, shapes[i][0], shapes[i][1], shapes[i][2]);
+            c.form = forms[f];
+            c.batch = shapes[i][3];
+            push(x, &c);
+        }
+    }
+}
+
+static void add_epilogues(maker *x)
+{
+    for (int i = 0; (x->accepts & RUNG_ACCEPTS_EPILOGUE) && i < 12; i++) {
+        lab_case c = next(x, i % 2 ? 67 : 256, i % 3 ? 130 : 64, i % 5 ? 45 : 512);
+        c.bias = (rung_bias)(i % 3);
+        c.activation = (rung_activation)(i / 3 % 3);
+        push(x, &c);
+    }
+    for (int i = 0; (x->accepts & RUNG_ACCEPTS_DEVICE_SCALARS) && x->backend == RUNG_BACKEND_CUDA && i < SCALARS; i++) {
+        lab_case c = next(x, 67, 130, i % 2 ? 45 : 512);
+        c.device_scalars = 1;
+        push(x, &c);
+    }
+}
+
+/* The acceptance rule: every distribution at every k of the list, on results enough to speak of a maximum. */
+static void add_accuracy(maker *x)
+{
+    static const int64_t depths[] = {1, 16, 257, 1024, 4096, 32768};
+    if (x->kernel && x->kernel->role != RUNG_PRODUCTION)
+        return;
+    int64_t size = x->backend == RUNG_BACKEND_CUDA ? 256 : 128;
+    int every = x->depth == LAB_QUICK ? 5 : 1;
+    for (int i = 0; i < (int)(sizeof depths / sizeof depths[0]) * (LAB_SPECIAL); i += every) {
+        lab_case c = next(x, size, size, depths[i / LAB_SPECIAL]);
+        c.data = (lab_data)(i % LAB_SPECIAL);
+        c.alpha = 1.0f;
+        c.beta = 0.0f;
+        c.pad = c.offset = 0;
+        c.accuracy = 1;
+        if (x->backend == RUNG_BACKEND_CPU && c.k > 4096 && c.data > LAB_SPAN24)
+            continue;
+        push(x, &c);
+    }
+}
+
+static void add_huge(maker *x)
+{
+    static const int64_t shapes[][3] = {{65537, 32771, 17}, {32771, 65537, 3}, {131, 17, 16777300}, {2147483700, 1, 2}};
+    for (size_t i = 0; x->depth == LAB_HUGE && i < sizeof shapes / sizeof shapes[0]; i++) {
+        lab_case c = next(x, shapes[i][0], shapes[i][1], shapes[i][2]);
+        c.layout = RUNG_ROW_MAJOR;
+        c.alpha = 1.0f;
+        c.pad = c.offset = 0;
+        push(x, &c);
+    }
+}
+
+rung_status lab_cases_for(const rung_kernel *kernel, rung_backend_id backend, lab_depth depth, lab_cases *cases)
+{
+    maker x = {.cases = cases, .kernel = kernel, .accepts = kernel ? kernel->accepts : RUNG_ACCEPTS_ALL,
+               .backend = backend, .depth = depth};
+    *cases = (lab_cases){0};
+    if (!kernel && backend == RUNG_BACKEND_CPU)
+        x.accepts &= ~(unsigned)RUNG_ACCEPTS_DEVICE_SCALARS;
+    add_edges(&x);
+    add_scalars(&x);
+    add_shapes(&x);
+    add_data(&x);
+    add_batches(&x);
+    add_epilogues(&x);
+    add_accuracy(&x);
+    add_huge(&x);
+    return x.status;
+}

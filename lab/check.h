@@ -1,0 +1,19 @@
+/* The five operations that verification is made of, each on the CPU (threads) or on the GPU (lab/device). */
+#ifndef LAB_CHECK_H
+#define LAB_CHECK_H
+
+#include "lab/place.h"
+
+rung_status lab_fill(lab_place *place, const lab_fill_args *args);
+rung_status lab_reference(lab_place *place, const lab_reference_args *args);
+
+/* A round of checks: begin, any of compare / untouched / hash, then end waits and gives the tally. */
+rung_status lab_tally_begin(lab_place *place);
+rung_status lab_tally_end(lab_place *place, lab_tally *tally);
+rung_status lab_compare(lab_place *place, const lab_compare_args *args);  /* tally filled in by the callee */
+rung_status lab_untouched(lab_place *place, const lab_region_args *args); /* likewise */
+rung_status lab_hash(lab_place *place, const void *at, int64_t words);
+
+double lab_tally_worst_u(const lab_tally *tally);
+
+#endif

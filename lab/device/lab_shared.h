@@ -1,0 +1,205 @@
+/* What the lab's host code and its GPU kernels agree on: matrix views, random data, the error of one element.
+ * Data are a function of (seed, line, position) alone, so any part of any operand can be made again anywhere.
+ * "Lines" run along k: rows of A, columns of B; ranges and outliers are arranged within a line. */
+#ifndef LAB_SHARED_H
+#define LAB_SHARED_H
+
+#include <float.h>
+#include <math.h>
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#define LAB_INLINE static __device__ __forceinline__
+#else
+#define LAB_INLINE static inline
+#endif
+
+#define LAB_POISON 0x7fc0beefu /* a quiet NaN that no arithmetic produces: whatever still holds it was not written */
+
+typedef enum lab_data {
+    LAB_SIGNED,   /* U(-1,1) */
+    LAB_POSITIVE, /* U(0,1) */
+    LAB_NORMAL,   /* N(0,1) */
+    LAB_SPAN10,   /* exponents uniform over 2^10, 2^24, 2^40, 2^100 within a line */
+    LAB_SPAN24,
+    LAB_SPAN40,
+    LAB_SPAN100,
+    LAB_SPARSE,   /* 90% zeros */
+    LAB_INTEGERS, /* -8 ... 8: products and short sums are exact */
+    LAB_SCALED,   /* lines scaled by 2^60 or 2^-60 */
+    LAB_SPIKE,    /* one element a line is 2^30 times larger */
+    LAB_SPECIAL,  /* a quarter of the lines hold one NaN or Inf */
+    LAB_DATA_COUNT
+} lab_data;
+
+/* Element (i, j) lies at at[i * line_step + j * step]. */
+typedef struct lab_view {
+    float *at;
+    int64_t line_step, step;
+} lab_view;
+
+typedef struct lab_fill_args {
+    lab_view view;
+    int64_t lines, length;
+    uint64_t seed;
+    int32_t data;
+} lab_fill_args;
+
+/* c64 = act(alpha*A*B + beta*C0 + bias), size = |alpha||A||B| + |beta||C0| + |bias|, chain = the same by FP32 FMAs in k
+ * order. All three are dense m x n. */
+typedef struct lab_reference_args {
+    lab_view a, b, c0; /* (i, p), (p, j), (i, j) */
+    int64_t m, n, k;
+    float alpha, beta;
+    const float *bias;
+    int32_t bias_kind, activation; /* as in rung_gemm, for the view's rows and columns */
+    double *c64, *size;
+    float *chain;
+} lab_reference_args;
+
+/* What a comparison counts. worst: the largest error as float bits, above the low 32 bits of its element's index. */
+typedef struct lab_tally {
+    uint64_t worst;
+    uint64_t wrong;    /* NaN or Inf where the reference has none, or the reverse */
+    uint64_t wrong_at; /* the first of them; UINT64_MAX: none */
+    uint64_t touched;  /* words outside C's m x n that changed */
+    uint64_t touched_at;
+    uint64_t hash;
+} lab_tally;
+
+typedef struct lab_compare_args {
+    lab_view c;
+    int64_t m, n;
+    const double *c64, *size;
+    lab_tally *tally;
+} lab_compare_args;
+
+/* A buffer of `words`, of which `batch` matrices of `lines` x `length` elements may be written. */
+typedef struct lab_region_args {
+    const uint32_t *words_at;
+    int64_t words, first, lines, length, ld, stride, batch;
+    lab_tally *tally;
+} lab_region_args;
+
+LAB_INLINE uint64_t lab_mix(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+LAB_INLINE float lab_unit(uint64_t bits) /* [0, 1), 24 bits */
+{
+    return (float)(bits >> 40) * 5.9604644775390625e-8f;
+}
+
+LAB_INLINE float lab_signed(uint64_t bits) /* [-1, 1) */
+{
+    return (float)(bits >> 40) * 1.1920928955078125e-7f - 1.0f;
+}
+
+LAB_INLINE float lab_spanned(uint64_t bits, int binades)
+{
+    int exponent = (int)((bits >> 8 & 0xffff) * (uint64_t)(binades + 1) >> 16) - binades / 2;
+    float magnitude = ldexpf(1.0f + lab_unit(bits), exponent);
+    return bits & 1 ? -magnitude : magnitude;
+}
+
+LAB_INLINE float lab_special(uint64_t line_bits, uint64_t bits, int64_t position, int64_t length)
+{
+    if ((line_bits & 3) == 0 && position == (int64_t)((line_bits >> 8) % (uint64_t)length)) {
+        if (line_bits & 4)
+            return NAN;
+        return line_bits & 64 ? INFINITY : -INFINITY;
+    }
+    return lab_signed(bits);
+}
+
+LAB_INLINE float lab_value(const lab_fill_args *f, int64_t line, int64_t position)
+{
+    uint64_t line_bits = lab_mix(f->seed * 0x2545f4914f6cdd1du + (uint64_t)line);
+    uint64_t bits = lab_mix(line_bits + (uint64_t)position * 0xd1342543de82ef95u);
+    switch (f->data) {
+    case LAB_POSITIVE: return lab_unit(bits);
+    case LAB_NORMAL:
+        return sqrtf(-2.0f * logf(lab_unit(bits) + 2.98e-8f)) * cosf(6.2831853f * lab_unit(lab_mix(bits)));
+    case LAB_SPAN10: return lab_spanned(bits, 10);
+    case LAB_SPAN24: return lab_spanned(bits, 24);
+    case LAB_SPAN40: return lab_spanned(bits, 40);
+    case LAB_SPAN100: return lab_spanned(bits, 100);
+    case LAB_SPARSE: return bits % 10 ? 0.0f : lab_signed(lab_mix(bits));
+    case LAB_INTEGERS: return (float)(int)(bits % 17) - 8.0f;
+    case LAB_SCALED: return lab_signed(bits) * ldexpf(1.0f, line_bits & 1 ? 60 : -60);
+    case LAB_SPIKE:
+        return lab_signed(bits) * (position == (int64_t)((line_bits >> 8) % (uint64_t)f->length) ? 1073741824.0f : 1.0f);
+    case LAB_SPECIAL: return lab_special(line_bits, bits, position, f->length);
+    default: return lab_signed(bits);
+    }
+}
+
+LAB_INLINE double lab_activate(double x, int activation)
+{
+    if (activation == 1)
+        return x < 0.0 ? 0.0 : x; /* NaN stays */
+    if (activation == 2)
+        return 0.5 * x * (1.0 + erf(x * 0.70710678118654752440));
+    return x;
+}
+
+LAB_INLINE void lab_finish(const lab_reference_args *r, int64_t i, int64_t j, double sum, double size, float chain)
+{
+    double value = (double)r->alpha * sum, scale = fabs((double)r->alpha) * size;
+    float plain = r->alpha * chain;
+    if (r->alpha == 0.0f || r->k == 0) {
+        value = scale = 0.0;
+        plain = 0.0f;
+    }
+    if (r->beta != 0.0f) {
+        float c0 = r->c0.at[i * r->c0.line_step + j * r->c0.step];
+        value += (double)r->beta * c0;
+        scale += fabs((double)r->beta * c0);
+        plain = fmaf(r->beta, c0, plain);
+    }
+    if (r->bias_kind) {
+        float bias = r->bias[r->bias_kind == 1 ? i : j];
+        value += bias;
+        scale += fabs((double)bias);
+        plain += bias;
+    }
+    int64_t at = i * r->n + j;
+    r->c64[at] = lab_activate(value, r->activation);
+    r->size[at] = scale;
+    r->chain[at] = (float)lab_activate(plain, r->activation);
+}
+
+/* The error in units of u = 2^-24; negative when c is NaN or Inf and should not be, or should be and is not. Where sums
+ * of this size can overflow on the way, any overflow is allowed. */
+LAB_INLINE double lab_error_of(float c, double c64, double size)
+{
+    if (isnan(c64))
+        return isnan(c) ? 0.0 : -1.0;
+    if (size * 1.0001 > FLT_MAX && !isinf(size) && !isfinite(c))
+        return 0.0;
+    if (isinf(c64))
+        return (double)c == c64 ? 0.0 : -1.0;
+    if (!isfinite(c))
+        return -1.0;
+    double error = fabs((double)c - c64);
+    /* Below the normal range FP32 has a fixed quantum: half of it is no error of the kernel's. */
+    error = error <= 1.4012984643248171e-45 ? 0.0 : error;
+    return error == 0.0 ? 0.0 : error / size * 16777216.0;
+}
+
+LAB_INLINE int lab_may_write(const lab_region_args *r, int64_t word)
+{
+    int64_t at = word - r->first;
+    if (at < 0)
+        return 0;
+    int64_t entry = r->batch > 1 ? at / r->stride : 0;
+    entry = entry < r->batch ? entry : r->batch - 1;
+    at -= entry * r->stride;
+    return at / r->ld < r->lines && at % r->ld < r->length;
+}
+
+#endif

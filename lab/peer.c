@@ -1,0 +1,29 @@
+/* Picks the file that knows a peer. */
+#include "lab/peer.h"
+#include "lab/names.h"
+
+#include <string.h>
+
+const char *const lab_cpu_peers[] = {"openblas", "blis", NULL};
+const char *const lab_gpu_peers[] = {"cublas", "cublaslt", "cublas_tf32", NULL};
+
+rung_status lab_peer_open(lab_place *place, const char *name, lab_peer *peer)
+{
+    const char *const *names = place->tools ? lab_gpu_peers : lab_cpu_peers;
+    memset(peer, 0, sizeof *peer);
+    peer->place = place;
+    int index = lab_name_find(names, name);
+    if (index < 0)
+        return lab_fail(RUNG_INVALID_ARGUMENT, "no peer on the %s is called '%s': there are %s",
+                        place->tools ? "GPU" : "CPU", name,
+                        place->tools ? "cublas, cublaslt, cublas_tf32" : "openblas, blis");
+    peer->name = names[index];
+    return place->tools ? lab_peer_open_gpu(place, name, peer) : lab_peer_open_cpu(place, name, peer);
+}
+
+void lab_peer_close(lab_peer *peer)
+{
+    if (peer->close)
+        peer->close(peer);
+    memset(peer, 0, sizeof *peer);
+}

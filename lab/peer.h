@@ -1,0 +1,31 @@
+/* The libraries Rung is measured against, opened at run time. Each gets its best: all the threads that Rung gets, cuBLAS
+ * by its heuristic, cuBLASLt the fastest of its candidates. RUNG_OPENBLAS, RUNG_BLIS and RUNG_CUBLAS name files. */
+#ifndef LAB_PEER_H
+#define LAB_PEER_H
+
+#include "lab/place.h"
+
+typedef struct lab_peer lab_peer;
+struct lab_peer {
+    const char *name;
+    char version[64], path[256];
+    /* Before the first run of a shape; NULL: nothing to do. */
+    rung_status (*prepare)(lab_peer *peer, const rung_gemm *gemm);
+    rung_status (*run)(lab_peer *peer, const rung_gemm *gemm); /* bias and activation are not for peers */
+    void (*close)(lab_peer *peer);
+    void *state;
+    lab_place *place;
+};
+
+extern const char *const lab_cpu_peers[]; /* names, best first, ending with NULL */
+extern const char *const lab_gpu_peers[];
+
+/* RUNG_MISSING_LIBRARY, with what was looked for and how to get it, when it is not there. */
+rung_status lab_peer_open(lab_place *place, const char *name, lab_peer *peer);
+void lab_peer_close(lab_peer *peer);
+
+/* The peers' own files. */
+rung_status lab_peer_open_cpu(lab_place *place, const char *name, lab_peer *peer);
+rung_status lab_peer_open_gpu(lab_place *place, const char *name, lab_peer *peer);
+
+#endif

@@ -1,0 +1,353 @@
+/* One case: lay out operands between guards, run twice, compare with FP64, look at everything that must not change. */
+#include "lab/verify.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LARGE_SAMPLE = 4096 };
+
+double lab_bound_u(rung_arith arith, int64_t k, int64_t results, double chain_u, double vendor_u)
+{
+    double peers = 1.25 * (chain_u > vendor_u ? chain_u : vendor_u);
+    /* Over few results a chain may be lucky: its maximum then says little of what FP32 errs. */
+    double least = results >= LARGE_SAMPLE ? 1.0 : 4.0;
+    double classical = (double)k + 8.0;
+    double bound = peers > least ? peers : least;
+    if (bound > classical)
+        bound = classical;
+    /* One pass over operands rounded to TF32's 11 bits: two roundings of 2^-11 a product, in units of 2^-24. */
+    return arith == RUNG_TF32 ? 16400.0 + bound : bound;
+}
+
+rung_status lab_verifier_open(lab_verifier *v, lab_place *place, rung_math math, lab_peer *vendor)
+{
+    memset(v, 0, sizeof *v);
+    v->place = place;
+    v->vendor = vendor;
+    return lab_place_context(place, math, &v->context);
+}
+
+void lab_verifier_close(lab_verifier *v)
+{
+    lab_buffer *buffers[] = {&v->a.memory, &v->b.memory, &v->c.memory, &v->c_start, &v->c64,
+                             &v->size,     &v->chain,    &v->bias,     &v->scalars, &v->pointers};
+    rung_context_destroy(v->context);
+    for (size_t i = 0; v->place && i < sizeof buffers / sizeof buffers[0]; i++)
+        lab_buffer_free(v->place, buffers[i]);
+    memset(v, 0, sizeof *v);
+}
+
+/* Whether the stored lines of an operand run along its columns, so that its rows are the lines. */
+static int rows_are_lines(const lab_case *c, rung_transpose trans)
+{
+    return (c->layout == RUNG_ROW_MAJOR) != (trans == RUNG_TRANS);
+}
+
+static lab_view view_a(const lab_verifier *v, const lab_case *c, int64_t entry) /* (i, p) */
+{
+    return lab_operand_view(&v->a, entry, !rows_are_lines(c, c->trans_a));
+}
+
+static lab_view view_b(const lab_verifier *v, const lab_case *c, int64_t entry) /* (p, j) */
+{
+    return lab_operand_view(&v->b, c->form == LAB_SHARED_B ? 0 : entry, !rows_are_lines(c, c->trans_b));
+}
+
+static lab_view view_c(const lab_verifier *v, const lab_case *c, int64_t entry) /* (i, j) */
+{
+    return lab_operand_view(&v->c, entry, c->layout != RUNG_ROW_MAJOR);
+}
+
+static lab_view turned(lab_view view)
+{
+    return (lab_view){view.at, view.step, view.line_step};
+}
+
+static rung_status make(lab_verifier *v, lab_operand *x, const lab_case *c, int rows_first, int64_t rows, int64_t columns,
+                        int64_t batch)
+{
+    return lab_operand_make(v->place, x, rows_first ? rows : columns, rows_first ? columns : rows, c->pad, c->offset,
+                            batch);
+}
+
+static rung_status fill_operands(lab_verifier *v, const lab_case *c)
+{
+    lab_place *place = v->place;
+    int64_t batch_b = c->form == LAB_SHARED_B ? 1 : c->batch;
+    LAB_TRY(make(v, &v->a, c, rows_are_lines(c, c->trans_a), c->m, c->k, c->batch));
+    LAB_TRY(make(v, &v->b, c, rows_are_lines(c, c->trans_b), c->k, c->n, batch_b));
+    LAB_TRY(make(v, &v->c, c, c->layout == RUNG_ROW_MAJOR, c->m, c->n, c->batch));
+    for (int64_t e = 0; e < c->batch; e++) {
+        uint64_t seed = (uint64_t)c->seed * 1000003u + (uint64_t)e * 3;
+        lab_fill_args a = {view_a(v, c, e), c->m, c->k, seed, c->data};
+        lab_fill_args b = {turned(view_b(v, c, e)), c->n, c->k, seed + 1, c->data};
+        lab_fill_args old = {view_c(v, c, e), c->m, c->n, seed + 2, LAB_SIGNED};
+        LAB_TRY(lab_fill(place, &a));
+        if (e < batch_b)
+            LAB_TRY(lab_fill(place, &b));
+        if (c->beta != 0.0f)
+            LAB_TRY(lab_fill(place, &old));
+    }
+    LAB_TRY(lab_buffer_reserve(place, &v->c_start, v->c.words * 4));
+    return lab_copy(place, v->c_start.at, v->c.memory.at, (size_t)v->c.words * 4);
+}
+
+static rung_status make_bias(lab_verifier *v, const lab_case *c, rung_gemm *g)
+{
+    int64_t length = c->bias == RUNG_BIAS_PER_ROW ? c->m : c->n;
+    g->bias_kind = c->bias;
+    g->activation = c->activation;
+    if (c->bias == RUNG_NO_BIAS)
+        return RUNG_SUCCESS;
+    LAB_TRY(lab_buffer_reserve(v->place, &v->bias, length * 4));
+    lab_fill_args fill = {{v->bias.at, length, 1}, 1, length, (uint64_t)c->seed + 77, LAB_SIGNED};
+    g->bias = v->bias.at;
+    return lab_fill(v->place, &fill);
+}
+
+static rung_status make_scalars(lab_verifier *v, const lab_case *c, rung_gemm *g)
+{
+    float values[2] = {c->alpha, c->beta};
+    if (!c->device_scalars)
+        return RUNG_SUCCESS;
+    LAB_TRY(lab_buffer_reserve(v->place, &v->scalars, sizeof values));
+    LAB_TRY(lab_upload(v->place, v->scalars.at, values, sizeof values));
+    g->alpha_device = v->scalars.at;
+    g->beta_device = g->alpha_device + 1;
+    g->alpha = g->beta = NAN; /* must not be looked at */
+    return RUNG_SUCCESS;
+}
+
+static rung_status make_pointers(lab_verifier *v, const lab_case *c, rung_gemm *g)
+{
+    size_t bytes = (size_t)c->batch * sizeof(float *);
+    float **host = malloc(3 * bytes);
+    if (!host)
+        return lab_fail(RUNG_OUT_OF_MEMORY, "no memory for %lld pointers", (long long)c->batch);
+    for (int64_t e = 0; e < c->batch; e++) { /* in reverse: entries need not lie in order */
+        host[e] = view_a(v, c, c->batch - 1 - e).at;
+        host[c->batch + e] = view_b(v, c, c->batch - 1 - e).at;
+        host[2 * c->batch + e] = view_c(v, c, c->batch - 1 - e).at;
+    }
+    rung_status status = lab_buffer_reserve(v->place, &v->pointers, (int64_t)(3 * bytes));
+    if (status == RUNG_SUCCESS)
+        status = lab_upload(v->place, v->pointers.at, host, 3 * bytes);
+    free(host);
+    float **at = v->pointers.at;
+    g->a_array = (const float *const *)at;
+    g->b_array = (const float *const *)(at + c->batch);
+    g->c_array = (float *const *)(at + 2 * c->batch);
+    return status;
+}
+
+static rung_status describe(lab_verifier *v, const lab_case *c, rung_gemm *g)
+{
+    rung_gemm_init(g);
+    g->layout = c->layout;
+    g->trans_a = c->trans_a;
+    g->trans_b = c->trans_b;
+    g->m = c->m;
+    g->n = c->n;
+    g->k = c->k;
+    g->a = v->a.at;
+    g->b = v->b.at;
+    g->c = v->c.at;
+    g->lda = v->a.ld;
+    g->ldb = v->b.ld;
+    g->ldc = v->c.ld;
+    g->alpha = c->alpha;
+    g->beta = c->beta;
+    if (c->form != LAB_SINGLE) {
+        g->batch = c->batch;
+        g->stride_a = v->a.stride;
+        g->stride_b = c->form == LAB_SHARED_B ? 0 : v->b.stride;
+        g->stride_c = v->c.stride;
+    }
+    LAB_TRY(make_bias(v, c, g));
+    LAB_TRY(make_scalars(v, c, g));
+    return c->form == LAB_ARRAYS ? make_pointers(v, c, g) : RUNG_SUCCESS;
+}
+
+static void fail(lab_verdict *verdict, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void fail(lab_verdict *verdict, const char *format, ...)
+{
+    va_list list;
+    if (verdict->outcome == LAB_FAIL)
+        return; /* the first failure tells most */
+    verdict->outcome = LAB_FAIL;
+    va_start(list, format);
+    vsnprintf(verdict->why, sizeof verdict->why, format, list);
+    va_end(list);
+}
+
+static rung_status hash_of(lab_verifier *v, const lab_operand *x, uint64_t *hash)
+{
+    lab_tally tally;
+    LAB_TRY(lab_tally_begin(v->place));
+    LAB_TRY(lab_hash(v->place, x->memory.at, x->words));
+    LAB_TRY(lab_tally_end(v->place, &tally));
+    *hash = tally.hash;
+    return RUNG_SUCCESS;
+}
+
+static rung_status run_twice(lab_verifier *v, rung_plan *plan, const rung_gemm *g, lab_verdict *verdict)
+{
+    uint64_t a[2], b[2], c[2];
+    LAB_TRY(hash_of(v, &v->a, &a[0]));
+    LAB_TRY(hash_of(v, &v->b, &b[0]));
+    for (int i = 0; i < 2; i++) {
+        LAB_TRY(lab_copy(v->place, v->c.memory.at, v->c_start.at, (size_t)v->c.words * 4));
+        LAB_TRY(rung_plan_run(plan, g));
+        LAB_TRY(hash_of(v, &v->c, &c[i]));
+    }
+    LAB_TRY(hash_of(v, &v->a, &a[1]));
+    LAB_TRY(hash_of(v, &v->b, &b[1]));
+    if (c[0] != c[1])
+        fail(verdict, "the same call gave other bits the second time");
+    if (a[0] != a[1] || b[0] != b[1])
+        fail(verdict, "operand %s was changed", a[0] != a[1] ? "A" : "B");
+    return RUNG_SUCCESS;
+}
+
+static rung_status make_reference(lab_verifier *v, const lab_case *c, int64_t entry, lab_reference_args *r)
+{
+    int64_t results = c->m * c->n;
+    LAB_TRY(lab_buffer_reserve(v->place, &v->c64, results * 8));
+    LAB_TRY(lab_buffer_reserve(v->place, &v->size, results * 8));
+    LAB_TRY(lab_buffer_reserve(v->place, &v->chain, results * 4));
+    lab_view c0 = view_c(v, c, entry);
+    c0.at = (float *)v->c_start.at + (c0.at - (float *)v->c.memory.at);
+    *r = (lab_reference_args){.a = view_a(v, c, entry), .b = view_b(v, c, entry), .c0 = c0, .m = c->m, .n = c->n,
+                              .k = c->k, .alpha = c->alpha, .beta = c->beta, .bias = v->bias.at,
+                              .bias_kind = c->bias, .activation = c->activation, .c64 = v->c64.at,
+                              .size = v->size.at, .chain = v->chain.at};
+    return lab_reference(v->place, r);
+}
+
+static rung_status compare(lab_verifier *v, const lab_reference_args *r, lab_view c, lab_tally *tally)
+{
+    lab_compare_args args = {.c = c, .m = r->m, .n = r->n, .c64 = r->c64, .size = r->size};
+    LAB_TRY(lab_tally_begin(v->place));
+    LAB_TRY(lab_compare(v->place, &args));
+    return lab_tally_end(v->place, tally);
+}
+
+static void judge_wrong(const lab_case *c, int64_t entry, const lab_tally *tally, lab_verdict *verdict)
+{
+    if (tally->wrong)
+        fail(verdict, "%llu elements are NaN or Inf where they should not be, or the reverse; the first is (%lld, %lld) of "
+             "entry %lld", (unsigned long long)tally->wrong, (long long)(tally->wrong_at / (uint64_t)c->n),
+             (long long)(tally->wrong_at % (uint64_t)c->n), (long long)entry);
+}
+
+/* The largest error, of ours and of the chain, over the batch; *worst_at: where ours is. */
+static rung_status judge_entries(lab_verifier *v, const lab_case *c, lab_verdict *verdict, int64_t *worst_at)
+{
+    for (int64_t e = 0; e < c->batch; e++) {
+        lab_reference_args r;
+        lab_tally ours, chain;
+        LAB_TRY(make_reference(v, c, e, &r));
+        LAB_TRY(compare(v, &r, view_c(v, c, e), &ours));
+        LAB_TRY(compare(v, &r, (lab_view){r.chain, r.n, 1}, &chain));
+        judge_wrong(c, e, &ours, verdict);
+        double error_u = lab_tally_worst_u(&ours), chain_u = lab_tally_worst_u(&chain);
+        if (!(error_u <= verdict->error_u)) {
+            verdict->error_u = error_u;
+            *worst_at = (int64_t)(ours.worst & UINT32_MAX);
+        }
+        if (chain_u > verdict->chain_u)
+            verdict->chain_u = chain_u;
+    }
+    return RUNG_SUCCESS;
+}
+
+/* The vendor's own error on the same data, into the same C: ours has been judged by then. */
+static rung_status judge_vendor(lab_verifier *v, const lab_case *c, const rung_gemm *g, lab_verdict *verdict)
+{
+    lab_reference_args r;
+    lab_tally tally;
+    verdict->vendor_u = -1.0;
+    if (!v->vendor || !c->accuracy || c->form != LAB_SINGLE || c->bias || c->activation)
+        return RUNG_SUCCESS;
+    LAB_TRY(lab_copy(v->place, v->c.memory.at, v->c_start.at, (size_t)v->c.words * 4));
+    if (v->vendor->prepare)
+        LAB_TRY(v->vendor->prepare(v->vendor, g));
+    LAB_TRY(v->vendor->run(v->vendor, g));
+    LAB_TRY(make_reference(v, c, 0, &r));
+    LAB_TRY(compare(v, &r, view_c(v, c, 0), &tally));
+    verdict->vendor_u = lab_tally_worst_u(&tally);
+    return RUNG_SUCCESS;
+}
+
+static rung_status judge_guards(lab_verifier *v, lab_verdict *verdict)
+{
+    lab_region_args region;
+    lab_tally tally;
+    lab_operand_region(&v->c, &region);
+    LAB_TRY(lab_tally_begin(v->place));
+    LAB_TRY(lab_untouched(v->place, &region));
+    LAB_TRY(lab_tally_end(v->place, &tally));
+    if (tally.touched)
+        fail(verdict, "%llu words outside C's m x n were written; the first is %lld elements from C's first",
+             (unsigned long long)tally.touched, (long long)((int64_t)tally.touched_at - v->c.first));
+    return RUNG_SUCCESS;
+}
+
+static rung_status judge(lab_verifier *v, const lab_case *c, const rung_gemm *g, rung_arith arith, lab_verdict *verdict)
+{
+    int64_t worst_at = 0;
+    LAB_TRY(judge_guards(v, verdict));
+    if (c->m == 0 || c->n == 0)
+        return RUNG_SUCCESS;
+    LAB_TRY(judge_entries(v, c, verdict, &worst_at));
+    LAB_TRY(judge_vendor(v, c, g, verdict));
+    verdict->bound_u = lab_bound_u(arith, c->k, c->m * c->n * c->batch, verdict->chain_u, verdict->vendor_u);
+    if (!(verdict->error_u <= verdict->bound_u))
+        fail(verdict, "element (%lld, %lld) errs %.4g u, the bound is %.4g u (FP32 chain %.3g u, vendor %.3g u)",
+             (long long)(worst_at / c->n), (long long)(worst_at % c->n), verdict->error_u, verdict->bound_u,
+             verdict->chain_u, verdict->vendor_u);
+    return RUNG_SUCCESS;
+}
+
+static rung_status run_case(lab_verifier *v, const rung_kernel *kernel, const lab_case *c, lab_verdict *verdict)
+{
+    rung_gemm g;
+    rung_plan *plan;
+    LAB_TRY(fill_operands(v, c));
+    LAB_TRY(describe(v, c, &g));
+    rung_status status = kernel ? rung_plan_create_kernel(&plan, v->context, &g, kernel->name)
+                                : rung_plan_create(&plan, v->context, &g);
+    if (status == RUNG_UNSUPPORTED) {
+        verdict->outcome = LAB_SKIP;
+        snprintf(verdict->why, sizeof verdict->why, "%s", lab_error());
+        return RUNG_SUCCESS;
+    }
+    LAB_TRY(status);
+    snprintf(verdict->kernel, sizeof verdict->kernel, "%s", rung_plan_kernel(plan));
+    const rung_kernel *chosen = rung_kernel_find(verdict->kernel);
+    status = run_twice(v, plan, &g, verdict);
+    if (status == RUNG_SUCCESS)
+        status = judge(v, c, &g, chosen ? chosen->arith : RUNG_F32, verdict);
+    rung_plan_destroy(plan);
+    return status;
+}
+
+rung_status lab_verify(lab_verifier *v, const rung_kernel *kernel, const lab_case *c, lab_verdict *verdict)
+{
+    memset(verdict, 0, sizeof *verdict);
+    verdict->vendor_u = -1.0;
+    snprintf(verdict->kernel, sizeof verdict->kernel, "%s", kernel ? kernel->name : "library");
+    rung_status status = run_case(v, kernel, c, verdict);
+    if (status == RUNG_OUT_OF_MEMORY) {
+        verdict->outcome = LAB_SKIP;
+        snprintf(verdict->why, sizeof verdict->why, "%s", lab_error());
+        return RUNG_SUCCESS;
+    }
+    if (status != RUNG_SUCCESS)
+        fail(verdict, "%s: %s", rung_status_name(status), lab_error());
+    return status == RUNG_DEVICE_ERROR ? status : RUNG_SUCCESS;
+}

@@ -1,0 +1,39 @@
+/* Runs one case on one kernel and judges it: FP64 reference, guards, inputs unchanged, the same bits twice. */
+#ifndef LAB_VERIFY_H
+#define LAB_VERIFY_H
+
+#include "lab/case.h"
+#include "lab/operand.h"
+#include "lab/peer.h"
+
+typedef enum lab_outcome { LAB_PASS, LAB_FAIL, LAB_SKIP } lab_outcome; /* SKIP: the kernel refused, with its reason */
+
+typedef struct lab_verdict {
+    lab_outcome outcome;
+    char kernel[64];
+    char why[320];   /* what failed, or why it was skipped */
+    double error_u;  /* max |c - c64| / (|A||B|) in u = 2^-24 */
+    double chain_u;  /* of a plain FP32 FMA chain in k order */
+    double vendor_u; /* of the vendor's SGEMM; negative: not asked */
+    double bound_u;
+} lab_verdict;
+
+typedef struct lab_verifier {
+    lab_place *place;
+    lab_peer *vendor; /* may be NULL */
+    rung_context *context;
+    lab_operand a, b, c;
+    lab_buffer c_start, c64, size, chain, bias, scalars, pointers;
+} lab_verifier;
+
+rung_status lab_verifier_open(lab_verifier *v, lab_place *place, rung_math math, lab_peer *vendor);
+void lab_verifier_close(lab_verifier *v);
+
+/* kernel NULL: what the library chooses. A status other than success means that the machine failed (a lost GPU), not the
+ * kernel: stop then. */
+rung_status lab_verify(lab_verifier *v, const rung_kernel *kernel, const lab_case *c, lab_verdict *verdict);
+
+/* The acceptance rule of docs/numerics.md. `results`: how many elements the maxima were taken over. */
+double lab_bound_u(rung_arith arith, int64_t k, int64_t results, double chain_u, double vendor_u);
+
+#endif
