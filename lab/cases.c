@@ -17,6 +17,8 @@ typedef struct maker {
 static const float scalars[][2] = {{1, 0}, {-0.5f, 1}, {1, -0.5f}, {0, -0.5f}, {1, 1}, {-0.5f, 0}, {0, 0}, {-0.5f, -0.5f}};
 enum { SCALARS = sizeof scalars / sizeof scalars[0] };
 
+enum { CPU_LIMIT = 1200000000 }; /* multiply-adds of one case */
+
 static void push(maker *x, const lab_case *c)
 {
     lab_cases *cases = x->cases;
@@ -120,8 +122,9 @@ static void add_shapes(maker *x)
     for (size_t i = 0; x->depth != LAB_QUICK && i < sizeof odd / sizeof odd[0]; i++)
         add(x, odd[i][0], odd[i][1], odd[i][2]);
     int gpu = x->backend == RUNG_BACKEND_CUDA;
-    for (size_t i = gpu ? 0 : 1; x->depth != LAB_QUICK && i < sizeof large / sizeof large[0]; i++)
-        if (gpu || !x->kernel || x->kernel->role == RUNG_PRODUCTION)
+    for (size_t i = 0; x->depth != LAB_QUICK && i < sizeof large / sizeof large[0]; i++)
+        if (gpu || ((!x->kernel || x->kernel->role == RUNG_PRODUCTION) &&
+                    large[i][0] * large[i][1] * large[i][2] < CPU_LIMIT))
             add(x, large[i][0], large[i][1], large[i][2]);
 }
 

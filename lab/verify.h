@@ -33,7 +33,7 @@ void lab_verifier_close(lab_verifier *v);
  * kernel: stop then. */
 rung_status lab_verify(lab_verifier *v, const rung_kernel *kernel, const lab_case *c, lab_verdict *verdict);
 
-/* The acceptance rule of docs/numerics.md. `results`: how many elements the maxima were taken over. */
-double lab_bound_u(rung_arith arith, int64_t k, int64_t results, double chain_u, double vendor_u);
+/* The acceptance rule of docs/numerics.md for accuracy cases, and a wider one for the contract's small cases. */
+double lab_bound_u(rung_arith arith, int64_t k, int accuracy, double chain_u, double vendor_u);
 
 #endif
