@@ -1,0 +1,190 @@
+/* librung_blas.so: answers BLAS's and CBLAS's sgemm, by their 32-bit and 64-bit names, with Rung. Translates arguments,
+ * nothing more; every other routine stays with the library that was there. Wrong arguments go to the xerbla_ or
+ * cblas_xerbla that the program would have reached. Any thread: each has a context of its own.
+ * RUNG_DEVICE=cpu (default), gpu or a GPU's number; RUNG_MATH=strict (default), accurate, fast; RUNG_DISABLE=1. */
+#define _GNU_SOURCE
+#include "rung.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* The reference CBLAS keeps these for its xerbla: a row-major call is the column-major one with A and B exchanged, and
+ * RowMajorStrg tells cblas_xerbla to exchange the argument's position back. Programs written against it refer to both. */
+EXPORT int RowMajorStrg;
+EXPORT int CBLAS_CallFromC;
+
+static rung_config settings;
+static int disabled;
+static pthread_key_t leaving;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static _Thread_local rung_context *own;
+
+static void close_context(void *context)
+{
+    rung_context_destroy(context);
+    own = NULL;
+}
+
+static void read_settings(void)
+{
+    const char *device = getenv("RUNG_DEVICE"), *math = getenv("RUNG_MATH"), *disable = getenv("RUNG_DISABLE");
+    rung_config_init(&settings);
+    settings.device = RUNG_DEVICE_CPU;
+    if (device && strcmp(device, "gpu") == 0)
+        settings.device = 0;
+    else if (device && *device >= '0' && *device <= '9')
+        settings.device = atoi(device);
+    if (math && strcmp(math, "accurate") == 0)
+        settings.math = RUNG_ACCURATE;
+    else if (math && strcmp(math, "fast") == 0)
+        settings.math = RUNG_FAST;
+    disabled = disable && *disable && strcmp(disable, "0") != 0;
+    pthread_key_create(&leaving, close_context);
+}
+
+static rung_context *context_of_thread(void)
+{
+    pthread_once(&once, read_settings);
+    if (own || disabled)
+        return disabled ? NULL : own;
+    if (rung_context_create(&own, &settings) == RUNG_NO_DEVICE) {
+        rung_config cpu = settings;
+        cpu.device = RUNG_DEVICE_CPU;
+        rung_context_create(&own, &cpu);
+    }
+    if (own)
+        pthread_setspecific(leaving, own);
+    return own;
+}
+
+/* Column-major. 0: done; the position of the wrong argument, 1 ... 13; -1: Rung cannot do it, C is as it was. */
+static int sgemm(char transa, char transb, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
+                 const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
+{
+    static const char known[] = "NnTtCc";
+    if (!transa || !strchr(known, transa))
+        return 1;
+    if (!transb || !strchr(known, transb))
+        return 2;
+    rung_context *context = context_of_thread();
+    if (!context)
+        return -1;
+    rung_status status = rung_sgemm(context, RUNG_COL_MAJOR, strchr(known, transa) >= known + 2,
+                                    strchr(known, transb) >= known + 2, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    if (status == RUNG_INVALID_ARGUMENT && rung_last_error_argument())
+        return rung_last_error_argument();
+    return status == RUNG_SUCCESS ? 0 : -1;
+}
+
+/* BLAS has no way to report that a product was not computed, and going on with a wrong C would be worse. */
+static void give_up(const char *name)
+{
+    fprintf(stderr, "%s: Rung could not compute this product (%s), and no other BLAS is loaded that could\n", name,
+            rung_last_error());
+    abort();
+}
+
+/* `info` is 64 bits wide, which a little-endian callee that expects 32 reads rightly too. */
+static void call_xerbla(const char *xerbla, int64_t info)
+{
+    typedef void handler(const char *name, const int64_t *info, size_t length);
+    handler *report = (handler *)dlsym(RTLD_DEFAULT, xerbla);
+    if (report)
+        report("SGEMM ", &info, 6);
+    else
+        fprintf(stderr, " ** On entry to SGEMM  parameter number %2d had an illegal value\n", (int)info);
+}
+
+static void call_cblas_xerbla(const char *cblas_xerbla, const char *xerbla, int64_t info, const char *form, int value)
+{
+    typedef void handler(int64_t info, const char *name, const char *form, ...);
+    handler *report = (handler *)dlsym(RTLD_DEFAULT, cblas_xerbla);
+    if (report)
+        report(info, "cblas_sgemm", form, value);
+    else
+        call_xerbla(xerbla, info - 1); /* as OpenBLAS does: BLAS's position, where the layout does not count */
+}
+
+enum { ROW_MAJOR = 101, COLUMN_MAJOR = 102, NO_TRANS = 111, TRANS = 112, CONJ_TRANS = 113 };
+
+/* 'N', 'T', or 0 for what CBLAS does not know. */
+static char letter(int trans)
+{
+    return trans == NO_TRANS ? 'N' : trans == TRANS || trans == CONJ_TRANS ? 'T' : 0;
+}
+
+static void bad_setting(const char *cblas_xerbla, const char *xerbla, int layout, int transa, int transb)
+{
+    if (layout != ROW_MAJOR && layout != COLUMN_MAJOR)
+        call_cblas_xerbla(cblas_xerbla, xerbla, 1, "Illegal layout setting, %d\n", layout);
+    else if (!letter(transa))
+        call_cblas_xerbla(cblas_xerbla, xerbla, 2, "Illegal TransA setting, %d\n", transa);
+    else
+        call_cblas_xerbla(cblas_xerbla, xerbla, 3, "Illegal TransB setting, %d\n", transb);
+}
+
+static void set_row_major(int row)
+{
+    int *flag = dlsym(RTLD_DEFAULT, "RowMajorStrg"); /* the program's, if it has one */
+    __atomic_store_n(flag ? flag : &RowMajorStrg, row, __ATOMIC_RELAXED);
+}
+
+#define FORTRAN_SGEMM(name, integer, xerbla)                                                                          \
+    EXPORT void name(const char *transa, const char *transb, const integer *m, const integer *n, const integer *k,    \
+                     const float *alpha, const float *a, const integer *lda, const float *b, const integer *ldb,      \
+                     const float *beta, float *c, const integer *ldc);                                                \
+    void name(const char *transa, const char *transb, const integer *m, const integer *n, const integer *k,           \
+              const float *alpha, const float *a, const integer *lda, const float *b, const integer *ldb,             \
+              const float *beta, float *c, const integer *ldc)                                                        \
+    {                                                                                                                 \
+        int info = sgemm(*transa, *transb, *m, *n, *k, *alpha, a, *lda, b, *ldb, *beta, c, *ldc);                     \
+        if (info > 0)                                                                                                 \
+            call_xerbla(xerbla, info);                                                                                \
+        if (info >= 0)                                                                                                \
+            return;                                                                                                   \
+        __typeof__(&name) next = (__typeof__(&name))dlsym(RTLD_NEXT, #name);                                          \
+        if (!next)                                                                                                    \
+            give_up(#name);                                                                                           \
+        next(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);                                           \
+    }
+
+#define C_SGEMM(name, integer, cblas_xerbla, xerbla)                                                                  \
+    EXPORT void name(int layout, int transa, int transb, integer m, integer n, integer k, float alpha,                \
+                     const float *a, integer lda, const float *b, integer ldb, float beta, float *c, integer ldc);    \
+    void name(int layout, int transa, int transb, integer m, integer n, integer k, float alpha, const float *a,       \
+              integer lda, const float *b, integer ldb, float beta, float *c, integer ldc)                            \
+    {                                                                                                                 \
+        char ta = letter(transa), tb = letter(transb);                                                                \
+        int row = layout == ROW_MAJOR;                                                                                \
+        if ((!row && layout != COLUMN_MAJOR) || !ta || !tb) {                                                         \
+            set_row_major(row);                                                                                       \
+            bad_setting(cblas_xerbla, xerbla, layout, transa, transb);                                                \
+            return;                                                                                                   \
+        }                                                                                                             \
+        int info = row ? sgemm(tb, ta, n, m, k, alpha, b, ldb, a, lda, beta, c, ldc)                                  \
+                       : sgemm(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);                                 \
+        if (info > 0) {                                                                                               \
+            set_row_major(row);                                                                                       \
+            call_cblas_xerbla(cblas_xerbla, xerbla, info + 1, "", 0);                                                 \
+        }                                                                                                             \
+        if (info >= 0)                                                                                                \
+            return;                                                                                                   \
+        __typeof__(&name) next = (__typeof__(&name))dlsym(RTLD_NEXT, #name);                                          \
+        if (!next)                                                                                                    \
+            give_up(#name);                                                                                           \
+        next(layout, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);                                   \
+    }
+
+FORTRAN_SGEMM(sgemm_, int, "xerbla_")
+FORTRAN_SGEMM(sgemm_64_, int64_t, "xerbla_64_")
+FORTRAN_SGEMM(scipy_sgemm_, int, "scipy_xerbla_")
+FORTRAN_SGEMM(scipy_sgemm_64_, int64_t, "scipy_xerbla_64_")
+C_SGEMM(cblas_sgemm, int, "cblas_xerbla", "xerbla_")
+C_SGEMM(cblas_sgemm64_, int64_t, "cblas_xerbla64_", "xerbla_64_")
+C_SGEMM(scipy_cblas_sgemm, int, "scipy_cblas_xerbla", "scipy_xerbla_")
+C_SGEMM(scipy_cblas_sgemm64_, int64_t, "scipy_cblas_xerbla64_", "scipy_xerbla_64_")
