@@ -18,8 +18,8 @@ rule() {
 
 public='rung[a-z_]*\.h'
 rule shim "$public|[a-z_0-9]+\.(h|inc)"
-rule cli "$public|(lab/)?[a-z_0-9]+\.(h|inc)"
-rule lab "$public|(lab/)?[a-z_0-9]+\.(h|inc)"
+rule cli "$public|((cli|lab)/)?[a-z_0-9]+\.(h|inc)"
+rule lab "$public|(lab/(device/)?)?[a-z_0-9]+\.(h|inc)"
 rule tests "$public|(lab/)?[a-z_0-9]+\.h"
 rule examples "$public"
 rule src/core "$public|core/[a-z_]+\.h|core/all_rows\.inc|(ladder/(cpu|gpu|reduce)|cpu/kernels|cuda/kernels)/rows\.inc"
