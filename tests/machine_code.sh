@@ -1,0 +1,62 @@
+#!/bin/sh
+# The machine code of every kernel against its row's limits: share of FFMA in the main loop, no local-memory traffic.
+# usage: machine_code.sh SOURCE_DIR BUILD_DIR [all]     ("all": print every kernel's line, not only those with a limit)
+# Needs cuobjdump and nvdisasm (CUDA toolkit; PyPI's triton carries both): exits 77 (skipped) without them.
+set -eu
+source=$1 build=$2 all=${3:-}
+here=$(dirname "$0")
+command -v cuobjdump >/dev/null && command -v nvdisasm >/dev/null || {
+    echo "skipped: no cuobjdump and nvdisasm on the PATH"
+    exit 77
+}
+
+# name limit: from the rows, which may run over several lines.
+limits() {
+    cat "$source"/src/cuda/kernels/rows.inc "$source"/src/ladder/gpu/rows.inc | awk '
+        /^RUNG_CUDA\(/ { name = $1; sub(/RUNG_CUDA\(/, "", name); sub(/,.*/, "", name) }
+        match($0, /\.min_ffma_percent *= *[0-9]+/) { text = substr($0, RSTART, RLENGTH); sub(/.*= */, "", text); print name, text }'
+}
+
+failed=0 checked=0
+printf '%-40s %6s %5s %6s %9s %7s %6s %6s %6s\n' function instr FFMA share conflicts LDS.128 LDS HGMMA local
+check() { # name limit
+    loops=0
+    lines=$(cuobjdump -sass -arch sm_90a "$build/fatbin/$1.fatbin" 2>/dev/null | awk -f "$here/machine_code.awk")
+    while read -r function instructions ffma share conflicts wide narrow hgmma locals; do
+        [ -n "$function" ] || continue
+        printf '%-40s %6s %5s %6s %9s %7s %6s %6s %6s\n' "$function" "$instructions" "$ffma" "$share" "$conflicts" "$wide" \
+            "$narrow" "$hgmma" "$locals"
+        if [ "$2" = 0 ] || [ "$ffma" = 0 ]; then continue; fi # packing and finishing kernels have no such loop
+        loops=$((loops + 1))
+        checked=$((checked + 1))
+        if awk -v share="$share" -v limit="$2" 'BEGIN { exit !(share < limit) }'; then
+            echo "FAILED: $function: $share% of its main loop is FFMA, its row asks for $2%"
+            failed=1
+        fi
+        if [ "$locals" != 0 ]; then
+            echo "FAILED: $function: $locals accesses to local memory"
+            failed=1
+        fi
+    done <<LINES
+$lines
+LINES
+    if [ "$2" != 0 ] && [ "$loops" = 0 ]; then
+        echo "FAILED: $1: no main loop with 64 FFMA or more was found, its row asks for $2%"
+        failed=1
+    fi
+}
+
+work=$(mktemp)
+trap 'rm -f "$work"' EXIT
+limits >"$work"
+if [ -n "$all" ]; then
+    for file in "$build"/fatbin/*.fatbin; do
+        name=$(basename "$file" .fatbin)
+        limit=$(awk -v name="$name" '$1 == name { print $2 }' "$work")
+        check "$name" "${limit:-0}"
+    done
+else
+    while read -r name limit; do check "$name" "$limit"; done <"$work"
+fi
+echo "$checked functions with a limit checked"
+exit $failed
