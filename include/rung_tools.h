@@ -68,6 +68,15 @@ RUNG_API rung_status rung_tools_kernel_inspect(rung_tools *tools, const rung_ker
 /* Runs one kernel of the reduce ladder by name; NULL: the one rung_ssum takes. */
 RUNG_API rung_status rung_tools_reduce(rung_tools *tools, const char *kernel, int64_t n, const float *x, float *result);
 
+/* Tuned shapes: what a context prefers over its own ranking. Recording changes this context at once, saving writes the
+ * user's cache file for later ones. Only devices with an identity can be tuned (GPUs). */
+RUNG_API rung_status rung_tune_record(rung_context *context, const rung_gemm *gemm, const char *kernel, double us);
+RUNG_API rung_status rung_tune_save(rung_context *context);
+RUNG_API const char *rung_tune_path(const rung_context *context);  /* "" when there is no cache folder */
+RUNG_API const char *rung_tune_state(const rung_context *context); /* what was loaded, or why nothing was */
+/* The production kernels that take a product, best first by prediction; returns how many names were written. */
+RUNG_API int rung_tune_candidates(rung_context *context, const rung_gemm *gemm, const char **kernels, int capacity);
+
 #ifdef __cplusplus
 }
 #endif

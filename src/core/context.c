@@ -80,7 +80,7 @@ static rung_status reconfigure(rung_context *context, const rung_config *config)
     return RUNG_SUCCESS;
 }
 
-static void forget_plans(rung_context *context)
+void rung_context_forget_plans(rung_context *context)
 {
     memset(context->recent, 0, sizeof context->recent);
 }
@@ -97,7 +97,7 @@ rung_status rung_context_set_threads(rung_context *context, int threads)
     rung_config config = context->config;
     config.threads = threads;
     RUNG_TRY(reconfigure(context, &config));
-    forget_plans(context);
+    rung_context_forget_plans(context);
     return RUNG_SUCCESS;
 }
 
@@ -120,7 +120,7 @@ rung_status rung_context_set_workspace_limit(rung_context *context, int64_t byte
     rung_config config = context->config;
     config.workspace_limit_bytes = bytes;
     RUNG_TRY(reconfigure(context, &config));
-    forget_plans(context);
+    rung_context_forget_plans(context);
     return RUNG_SUCCESS;
 }
 

@@ -32,4 +32,7 @@ struct rung_plan {
 /* The plan for a shape, from the recent ones or decided now. */
 rung_status rung_context_choose(rung_context *context, const rung_problem *problem, rung_choice *choice);
 
+/* After a change that plans depend on and their key does not hold. */
+void rung_context_forget_plans(rung_context *context);
+
 #endif
