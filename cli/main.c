@@ -7,6 +7,9 @@
 const cli_verb cli_verbs[] = {
     {"list", "the kernels there are, from the catalog", "rung list [NAME...] [--device cpu|gpu] [--role ladder|production|reduce]",
      cmd_list},
+    {"bench", "times products beside the vendor, verified first, one table with ratios",
+     "rung bench [SHAPE|FILE...] [--device cpu|gpu] [--against openblas,blis|cublas,cublaslt] [--math MODE | --kernel NAME]\n"
+     "       SHAPE: MxNxK[:TT][xBATCH], column-major; FILE: lines 'opA opB m n k [batch]' (lab/shapes/)", cmd_bench},
     {"verify", "checks kernels against FP64 and the contract; exit 1 on a failure",
      "rung verify [--device cpu|gpu] [--kernel NAME,... | --math strict|accurate|fast] [--quick | --huge] [--case CASE]",
      cmd_verify},

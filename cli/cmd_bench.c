@@ -1,0 +1,298 @@
+/* rung bench: a list of shapes, each verified and timed beside the peers; ratios, their geometric mean and the worst. */
+#include "cli/commands.h"
+#include "lab/names.h"
+#include "lab/peak.h"
+#include "lab/record.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_WORDS = 64, MAX_COLUMNS = 8 + 2 * LAB_PEERS };
+
+static const char *const layouts[] = {"col", "row", NULL};
+
+typedef struct options {
+    const char *device, *against, *shapes, *kernel, *output;
+    int math, format, graph, cold, layout, data, no_verify;
+    int64_t threads, pad, budget_ms;
+    char command[1024];
+} options;
+
+typedef struct summary {
+    double *best;      /* ratio against the fastest peer, one a shape */
+    double *peer[LAB_PEERS];
+    int count, failed, refused;
+    char worst_shape[LAB_SHAPE_TEXT];
+    double worst;
+    double peak_gflops; /* CPU; 0 on a GPU */
+} summary;
+
+typedef struct layout_of_table {
+    cli_column columns[MAX_COLUMNS];
+    char titles[2 * LAB_PEERS][32], keys[2 * LAB_PEERS][32];
+    int count;
+} layout_of_table;
+
+static void add_column(layout_of_table *l, const char *key, const char *title, int width, int decimals)
+{
+    l->columns[l->count++] = (cli_column){key, title, width, decimals};
+}
+
+static void make_columns(layout_of_table *l, const lab_bench *bench)
+{
+    int gpu = bench->place->tools != NULL;
+    add_column(l, "shape", "shape", 24, -1);
+    add_column(l, "kernel", "kernel", 32, -1);
+    add_column(l, "us", "us", 10, 2);
+    add_column(l, gpu ? "tflops" : "gflops", gpu ? "TFLOP/s" : "GFLOP/s", 7, gpu ? 2 : 1);
+    add_column(l, gpu ? "sm_mhz" : "share_of_peak", gpu ? "MHz" : "of peak", 7, gpu ? 0 : 2);
+    add_column(l, "noise_percent", "noise %", 7, 2);
+    add_column(l, "error_u", "error u", 7, 2);
+    for (int i = 0; i < bench->peer_count; i++) {
+        snprintf(l->titles[2 * i], 32, "%s us", bench->peers[i].name);
+        snprintf(l->keys[2 * i], 32, "%s_us", bench->peers[i].name);
+        snprintf(l->titles[2 * i + 1], 32, "x %s", bench->peers[i].name);
+        snprintf(l->keys[2 * i + 1], 32, "%s_ratio", bench->peers[i].name);
+        add_column(l, l->keys[2 * i], l->titles[2 * i], 14, 2);
+        add_column(l, l->keys[2 * i + 1], l->titles[2 * i + 1], 10, 3);
+    }
+    add_column(l, "best_ratio", "x best", 7, 3);
+}
+
+static void print_row(cli_table *table, const lab_bench *bench, const lab_bench_row *row, const summary *s)
+{
+    char shape[LAB_SHAPE_TEXT];
+    int gpu = bench->place->tools != NULL;
+    lab_shape_print(&row->shape, shape);
+    cli_text(table, shape);
+    cli_text(table, row->kernel);
+    cli_number(table, row->us);
+    cli_number(table, gpu ? row->gflops * 1e-3 : row->gflops);
+    if (gpu)
+        cli_number(table, row->time.sm_mhz ? row->time.sm_mhz : NAN);
+    else
+        cli_number(table, row->gflops / s->peak_gflops);
+    cli_number(table, row->time.us[0].noise * 100.0);
+    cli_number(table, row->bound_u > 0.0 ? row->error_u : NAN);
+    for (int i = 0; i < bench->peer_count; i++) {
+        cli_number(table, row->ratio[i] > 0.0 ? row->peer_us[i] : NAN);
+        cli_number(table, row->ratio[i] > 0.0 ? row->ratio[i] : NAN);
+    }
+    cli_number(table, row->best_ratio > 0.0 ? row->best_ratio : NAN);
+}
+
+static void note_row(summary *s, const lab_bench *bench, const lab_bench_row *row)
+{
+    for (int i = 0; i < bench->peer_count; i++)
+        s->peer[i][s->count] = row->ratio[i];
+    s->best[s->count++] = row->best_ratio;
+    if (row->best_ratio > 0.0 && (s->worst == 0.0 || row->best_ratio < s->worst)) {
+        s->worst = row->best_ratio;
+        lab_shape_print(&row->shape, s->worst_shape);
+    }
+}
+
+/* Geometric mean of the shapes that this peer has; 0 for none. */
+static double mean_of(const double *ratios, int count)
+{
+    double kept[4096];
+    int n = 0;
+    for (int i = 0; i < count && n < 4096; i++)
+        if (ratios[i] > 0.0)
+            kept[n++] = ratios[i];
+    return lab_geometric_mean(kept, n);
+}
+
+static double least_of(const double *ratios, int count)
+{
+    double least = INFINITY;
+    for (int i = 0; i < count; i++)
+        if (ratios[i] > 0.0 && ratios[i] < least)
+            least = ratios[i];
+    return least;
+}
+
+static void print_summary(const cli_table *table, const lab_bench *bench, const summary *s)
+{
+    for (int i = 0; i < bench->peer_count && s->count; i++)
+        cli_note(table, "against %-10s %-10s geometric mean %.3f, worst %.3f", bench->peers[i].name, bench->peers[i].version,
+                 mean_of(s->peer[i], s->count), least_of(s->peer[i], s->count));
+    if (bench->peer_count && s->count && s->worst > 0.0)
+        cli_note(table, "against the best of them  geometric mean %.3f, worst %.3f (%s), %d shapes",
+                 mean_of(s->best, s->count), s->worst, s->worst_shape, s->count);
+    if (s->peak_gflops > 0.0)
+        cli_note(table, "FMA peak in this run: %.1f GFLOP/s on %d thread%s of %s", s->peak_gflops, bench->place->threads,
+                 bench->place->threads > 1 ? "s" : "", bench->place->name);
+}
+
+static void record_summary(FILE *to, const options *o, const lab_bench *bench, const summary *s)
+{
+    lab_json json = {.to = to};
+    lab_record_begin(&json, "bench-summary", o->command, bench->place, &bench->monitor);
+    lab_json_integer(&json, "shapes", s->count);
+    if (s->peak_gflops > 0.0)
+        lab_json_number(&json, "fma_peak_gflops", s->peak_gflops);
+    for (int i = 0; i < bench->peer_count; i++) {
+        lab_json_open(&json, bench->peers[i].name);
+        lab_json_number(&json, "geometric_mean", mean_of(s->peer[i], s->count));
+        lab_json_number(&json, "worst", least_of(s->peer[i], s->count));
+        lab_json_close(&json);
+    }
+    lab_json_number(&json, "best_geometric_mean", mean_of(s->best, s->count));
+    lab_json_number(&json, "best_worst", s->worst);
+    lab_json_text(&json, "worst_shape", s->worst_shape);
+    lab_json_close(&json);
+    lab_json_end_line(&json);
+}
+
+static int bench_one(const options *o, lab_bench *bench, const lab_shape *shape, cli_table *table, FILE *record, summary *s)
+{
+    char text[LAB_SHAPE_TEXT];
+    lab_bench_row row;
+    lab_shape_print(shape, text);
+    cli_progress("%s ...", text);
+    if (!bench->place->tools)
+        s->peak_gflops = fmax(s->peak_gflops, lab_cpu_peak_gflops(bench->place->threads));
+    rung_status status = lab_bench_shape(bench, shape, &row);
+    if (status == RUNG_UNSUPPORTED || status == RUNG_OUT_OF_MEMORY) {
+        s->refused++;
+        cli_progress(NULL);
+        fprintf(stderr, "rung: %s left out: %s\n", text, lab_error());
+        return CLI_PASS;
+    }
+    if (status != RUNG_SUCCESS)
+        return cli_fail_status(status, text);
+    note_row(s, bench, &row);
+    print_row(table, bench, &row, s);
+    if (record)
+        lab_record_bench(record, o->command, bench, &row);
+    if (!o->no_verify && !(row.error_u <= row.bound_u)) {
+        s->failed++;
+        fprintf(stderr, "FAIL %s: %s errs %.4g u, the bound is %.4g u\n", text, row.kernel, row.error_u, row.bound_u);
+    }
+    return CLI_PASS;
+}
+
+static int bench_all(const options *o, lab_bench *bench, const lab_shapes *shapes, FILE *record)
+{
+    layout_of_table l = {0};
+    cli_table table;
+    summary s = {0};
+    double *ratios = calloc((size_t)shapes->count * (LAB_PEERS + 1), sizeof *ratios);
+    if (!ratios)
+        return cli_fail("no memory for %d results", shapes->count);
+    s.best = ratios;
+    for (int i = 0; i < LAB_PEERS; i++)
+        s.peer[i] = ratios + (size_t)shapes->count * (size_t)(i + 1);
+    make_columns(&l, bench);
+    cli_table_begin(&table, (cli_format)o->format, l.columns, l.count);
+    int code = CLI_PASS;
+    for (int i = 0; i < shapes->count && code == CLI_PASS; i++)
+        code = bench_one(o, bench, &shapes->list[i], &table, record, &s);
+    cli_progress(NULL);
+    print_summary(&table, bench, &s);
+    if (record)
+        record_summary(record, o, bench, &s);
+    if (code == CLI_PASS && s.count == 0)
+        code = cli_fail("nothing was measured: every shape was refused");
+    free(ratios);
+    return code == CLI_PASS && s.failed ? CLI_FAIL : code;
+}
+
+static int read_shapes(const options *o, const char **words, int count, lab_shapes *shapes)
+{
+    static const char *usual[] = {"256x256x256", "512x512x512", "1024x1024x1024", "2048x2048x2048"};
+    char copy[2048];
+    const char *listed[MAX_WORDS];
+    int listed_count = o->shapes ? cli_split(o->shapes, copy, sizeof copy, listed, MAX_WORDS) : 0;
+    if (count + listed_count == 0) {
+        words = usual;
+        count = 4;
+    }
+    for (int i = 0; i < count + listed_count; i++) {
+        const char *word = i < count ? words[i] : listed[i - count];
+        lab_shape shape;
+        int is_file = word[0] < '0' || word[0] > '9' || strchr(word, '/') || strchr(word, '.');
+        rung_status status = is_file ? lab_shapes_read(word, shapes) : lab_shape_parse(word, &shape);
+        if (status == RUNG_SUCCESS && !is_file)
+            status = lab_shapes_add(shapes, &shape);
+        if (status != RUNG_SUCCESS)
+            return cli_usage("%s", lab_error());
+    }
+    return shapes->count ? 0 : cli_usage("bench has no shape to measure");
+}
+
+static int run(const options *o, int device, const lab_shapes *shapes)
+{
+    lab_place place;
+    lab_bench bench = {0};
+    char missing[512];
+    FILE *record = NULL;
+    rung_status status = lab_place_open(&place, device, (int)o->threads);
+    if (status != RUNG_SUCCESS)
+        return cli_fail_status(status, "bench");
+    lab_bench_options how = {.math = (rung_math)o->math, .layout = (rung_layout)o->layout, .data = (lab_data)o->data,
+                                 .kernel = o->kernel ? rung_kernel_find(o->kernel) : NULL, .alpha = 1.0f, .pad = o->pad,
+                                 .graph = o->graph && place.tools, .cold = o->cold, .unverified = o->no_verify,
+                                 .budget_s = (double)o->budget_ms * 1e-3};
+    const char *peers = o->against ? o->against : place.tools ? "cublas" : "openblas,blis";
+    status = lab_bench_open(&bench, &place, &how, peers, missing, sizeof missing);
+    int code = status == RUNG_INVALID_ARGUMENT ? cli_usage("%s", lab_error())
+               : status != RUNG_SUCCESS        ? cli_fail_status(status, "bench") : CLI_PASS;
+    if (code == CLI_PASS && missing[0])
+        fprintf(stderr, "rung: not compared: %s\n", missing);
+    if (code == CLI_PASS && o->output && !(record = lab_record_open(o->output)))
+        code = cli_usage("%s", lab_error());
+    if (code == CLI_PASS)
+        code = bench_all(o, &bench, shapes, record);
+    if (record)
+        fclose(record);
+    lab_bench_close(&bench);
+    lab_place_close(&place);
+    return code;
+}
+
+static void join_command(options *o, int argc, char **argv)
+{
+    size_t used = (size_t)snprintf(o->command, sizeof o->command, "rung");
+    for (int i = 0; i < argc && used < sizeof o->command; i++)
+        used += (size_t)snprintf(o->command + used, sizeof o->command - used, " %s", argv[i]);
+}
+
+int cmd_bench(int argc, char **argv)
+{
+    options o = {.device = "best"};
+    lab_shapes shapes = {0};
+    const char *words[MAX_WORDS];
+    int count, device;
+    const cli_option list[] = {
+        {"device", CLI_TEXT, &o.device, NULL, "cpu, gpu, gpu1 ...; default: the best there is"},
+        {"shapes", CLI_TEXT, &o.shapes, NULL, "shapes or files, comma-separated (or as plain words)"},
+        {"against", CLI_TEXT, &o.against, NULL, "peers: openblas,blis or cublas,cublaslt,cublas_tf32; '' for none"},
+        {"math", CLI_CHOICE, &o.math, lab_math_names, "strict (default), accurate or fast"},
+        {"kernel", CLI_TEXT, &o.kernel, NULL, "one kernel by name instead of the library's choice"},
+        {"threads", CLI_INTEGER, &o.threads, NULL, "CPU threads, the peers' too"},
+        {"layout", CLI_CHOICE, &o.layout, layouts, "col (default) or row"},
+        {"data", CLI_CHOICE, &o.data, lab_data_names, "distribution of the operands (default signed)"},
+        {"pad", CLI_INTEGER, &o.pad, NULL, "elements added to every leading dimension"},
+        {"graph", CLI_FLAG, &o.graph, NULL, "GPU: replay captured graphs, so that launches cost the host nothing"},
+        {"cold", CLI_FLAG, &o.cold, NULL, "CPU: rotate over more than the caches (a GPU always does)"},
+        {"no-verify", CLI_FLAG, &o.no_verify, NULL, "skip the check against FP64"},
+        {"budget-ms", CLI_INTEGER, &o.budget_ms, NULL, "time for a shape, all contenders together"},
+        {"o", CLI_TEXT, &o.output, NULL, "append JSON lines to this file (results/...)"},
+        CLI_FORMAT(o.format), {0}};
+    join_command(&o, argc, argv);
+    int code = cli_parse("bench", list, argc, argv, words, &count, MAX_WORDS);
+    if (code)
+        return code < 0 ? CLI_PASS : code;
+    if (o.kernel && !rung_kernel_find(o.kernel))
+        return cli_unknown_kernel(o.kernel);
+    code = cli_device(o.device, &device);
+    if (!code)
+        code = read_shapes(&o, words, count, &shapes);
+    if (!code)
+        code = run(&o, device, &shapes);
+    free(shapes.list);
+    return code;
+}

@@ -1,0 +1,305 @@
+/* Lays out operand sets, checks every contender on the first, times them all in turn. */
+#include "lab/bench.h"
+#include "lab/check.h"
+#include "lab/verify.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_SETS = 256, WARM_SETS = 4, SAMPLE_LINES = 64 };
+
+rung_status lab_bench_open(lab_bench *bench, lab_place *place, const lab_bench_options *options, const char *peers,
+                           char *missing, size_t missing_bytes)
+{
+    char copy[256];
+    char *save = NULL;
+    memset(bench, 0, sizeof *bench);
+    bench->place = place;
+    bench->options = *options;
+    missing[0] = 0;
+    lab_monitor_open(&bench->monitor, place);
+    snprintf(copy, sizeof copy, "%s", peers);
+    for (char *name = strtok_r(copy, ",", &save); name && bench->peer_count < LAB_PEERS; name = strtok_r(NULL, ",", &save)) {
+        rung_status status = lab_peer_open(place, name, &bench->peers[bench->peer_count]);
+        if (status == RUNG_SUCCESS)
+            bench->peer_count++;
+        else if (status != RUNG_MISSING_LIBRARY)
+            return status;
+        else
+            snprintf(missing + strlen(missing), missing_bytes - strlen(missing), "%s%s", missing[0] ? "; " : "", lab_error());
+    }
+    return lab_place_context(place, options->math, &bench->context);
+}
+
+void lab_bench_close(lab_bench *bench)
+{
+    lab_buffer *buffers[] = {&bench->a, &bench->b, &bench->c, &bench->c64, &bench->size, &bench->chain};
+    for (int i = 0; i < bench->peer_count; i++)
+        lab_peer_close(&bench->peers[i]);
+    for (size_t i = 0; bench->place && i < sizeof buffers / sizeof buffers[0]; i++)
+        lab_buffer_free(bench->place, buffers[i]);
+    rung_context_destroy(bench->context);
+    lab_monitor_close(&bench->monitor);
+    memset(bench, 0, sizeof *bench);
+}
+
+/* How the stored operands of one shape lie in the three buffers. */
+typedef struct arrangement {
+    rung_gemm gemm; /* of set 0 */
+    int64_t set_a, set_b, set_c; /* elements a set */
+    int sets;
+} arrangement;
+
+static int64_t stored(int row, int trans, int64_t rows, int64_t columns, int64_t pad, int64_t *ld)
+{
+    int rows_are_lines = row != trans;
+    *ld = (rows_are_lines ? columns : rows) + pad;
+    return (rows_are_lines ? rows : columns) * *ld;
+}
+
+static int64_t whole(int64_t elements) /* sets start on 256 bytes */
+{
+    return (elements + 63) & -64;
+}
+
+static void arrange(const lab_bench *bench, const lab_shape *s, arrangement *x)
+{
+    const lab_bench_options *o = &bench->options;
+    rung_gemm *g = &x->gemm;
+    int row = o->layout == RUNG_ROW_MAJOR;
+    rung_gemm_init(g);
+    g->layout = o->layout;
+    g->trans_a = s->trans_a;
+    g->trans_b = s->trans_b;
+    g->m = s->m;
+    g->n = s->n;
+    g->k = s->k;
+    g->batch = s->batch;
+    g->alpha = o->alpha;
+    g->beta = o->beta;
+    g->stride_a = stored(row, s->trans_a, s->m, s->k, o->pad, &g->lda);
+    g->stride_b = stored(row, s->trans_b, s->k, s->n, o->pad, &g->ldb);
+    g->stride_c = stored(row, 0, s->m, s->n, o->pad, &g->ldc);
+    x->set_a = whole(g->stride_a * s->batch);
+    x->set_b = whole(g->stride_b * s->batch);
+    x->set_c = whole(g->stride_c * s->batch);
+    double set_bytes = 4.0 * (double)(x->set_a + x->set_b + x->set_c);
+    double rotate_over = 3.0 * (double)bench->place->cache_bytes;
+    x->sets = (int)fmin(ceil(rotate_over / set_bytes), MOST_SETS);
+    if (!bench->place->tools && !o->cold)
+        x->sets = WARM_SETS;
+    if (x->sets < 2)
+        x->sets = 2;
+}
+
+static rung_status fill(lab_place *place, lab_buffer *buffer, int64_t elements, uint64_t seed, lab_data data)
+{
+    LAB_TRY(lab_buffer_reserve(place, buffer, elements * 4));
+    /* One long line for plain data; ranges that belong to a line get lines of 4096. */
+    int64_t length = data <= LAB_NORMAL ? elements : 4096;
+    lab_fill_args args = {{buffer->at, length, 1}, elements / length, length, seed, (int32_t)data};
+    LAB_TRY(lab_fill(place, &args));
+    int64_t rest = elements - elements / length * length;
+    lab_fill_args tail = {{(float *)buffer->at + elements - rest, rest, 1}, 1, rest, seed + 99, (int32_t)data};
+    return lab_fill(place, &tail);
+}
+
+static rung_status fill_sets(lab_bench *bench, arrangement *x)
+{
+    lab_data data = bench->options.data;
+    LAB_TRY(fill(bench->place, &bench->a, x->set_a * x->sets, 11, data));
+    LAB_TRY(fill(bench->place, &bench->b, x->set_b * x->sets, 12, data));
+    LAB_TRY(fill(bench->place, &bench->c, x->set_c * x->sets, 13, LAB_SIGNED));
+    x->gemm.a = bench->a.at;
+    x->gemm.b = bench->b.at;
+    x->gemm.c = bench->c.at;
+    return RUNG_SUCCESS;
+}
+
+/* One contender: the library's plan (peer NULL) or a peer, over the sets. */
+typedef struct runner {
+    rung_plan *plan;
+    lab_peer *peer;
+    const arrangement *x;
+} runner;
+
+static rung_status run_set(void *state, int set)
+{
+    const runner *r = state;
+    rung_gemm g = r->x->gemm;
+    g.a += r->x->set_a * set;
+    g.b += r->x->set_b * set;
+    g.c += r->x->set_c * set;
+    return r->plan ? rung_plan_run(r->plan, &g) : r->peer->run(r->peer, &g);
+}
+
+static lab_view view(float *at, int64_t ld, int rows_are_lines)
+{
+    return rows_are_lines ? (lab_view){at, ld, 1} : (lab_view){at, 1, ld};
+}
+
+typedef struct window {
+    int64_t row, rows, column, columns, entry;
+} window;
+
+static rung_status check_window(lab_bench *bench, const rung_gemm *g, const window *w, double *error_u, double *chain_u)
+{
+    lab_place *place = bench->place;
+    int row = g->layout == RUNG_ROW_MAJOR;
+    lab_view a = view((float *)(uintptr_t)g->a + w->entry * g->stride_a, g->lda, row != (int)g->trans_a);
+    lab_view b = view((float *)(uintptr_t)g->b + w->entry * g->stride_b, g->ldb, row != (int)g->trans_b);
+    lab_view c = view(g->c + w->entry * g->stride_c, g->ldc, row);
+    a.at += w->row * a.line_step;
+    b.at += w->column * b.step;
+    c.at += w->row * c.line_step + w->column * c.step;
+    LAB_TRY(lab_buffer_reserve(place, &bench->c64, w->rows * w->columns * 8));
+    LAB_TRY(lab_buffer_reserve(place, &bench->size, w->rows * w->columns * 8));
+    LAB_TRY(lab_buffer_reserve(place, &bench->chain, w->rows * w->columns * 4));
+    lab_reference_args r = {.a = a, .b = b, .m = w->rows, .n = w->columns, .k = g->k, .alpha = g->alpha,
+                            .c64 = bench->c64.at, .size = bench->size.at, .chain = bench->chain.at};
+    LAB_TRY(lab_reference(place, &r));
+    lab_view views[] = {c, {r.chain, r.n, 1}};
+    for (int i = 0; i < 2; i++) {
+        lab_compare_args args = {.c = views[i], .m = r.m, .n = r.n, .c64 = r.c64, .size = r.size};
+        lab_tally tally;
+        LAB_TRY(lab_tally_begin(place));
+        LAB_TRY(lab_compare(place, &args));
+        LAB_TRY(lab_tally_end(place, &tally));
+        double *worst = i ? chain_u : error_u;
+        *worst = fmax(*worst, tally.wrong ? INFINITY : lab_tally_worst_u(&tally));
+    }
+    return RUNG_SUCCESS;
+}
+
+/* Multiply-adds that a check may cost. */
+static double check_limit(const lab_place *place)
+{
+    return place->tools ? 6e11 : 6e8;
+}
+
+/* All of C where that is affordable, else strips of rows and of columns at both ends and at a place of chance. */
+static rung_status check_entry(lab_bench *bench, const rung_gemm *g, int64_t entry, double limit, double *error_u,
+                               double *chain_u)
+{
+    double each = (double)g->k;
+    window all = {0, g->m, 0, g->n, entry};
+    if ((double)g->m * (double)g->n * each <= limit)
+        return check_window(bench, g, &all, error_u, chain_u);
+    int64_t rows = (int64_t)fmin(fmax(limit / 6.0 / ((double)g->n * each), 1.0), fmin(SAMPLE_LINES, (double)g->m));
+    int64_t columns = (int64_t)fmin(fmax(limit / 6.0 / ((double)g->m * each), 1.0), fmin(SAMPLE_LINES, (double)g->n));
+    uint64_t chance = lab_mix((uint64_t)g->m * 31 + (uint64_t)g->n);
+    int64_t row[] = {0, (int64_t)(chance % (uint64_t)(g->m - rows + 1)), g->m - rows};
+    int64_t column[] = {0, (int64_t)(chance % (uint64_t)(g->n - columns + 1)), g->n - columns};
+    for (int i = 0; i < 3; i++) {
+        window across = {row[i], rows, 0, g->n, entry}, down = {0, g->m, column[i], columns, entry};
+        LAB_TRY(check_window(bench, g, &across, error_u, chain_u));
+        LAB_TRY(check_window(bench, g, &down, error_u, chain_u));
+    }
+    return RUNG_SUCCESS;
+}
+
+/* Runs a contender once into poisoned memory and judges it; batches by their ends and middle. beta is 0 for it. */
+static rung_status check(lab_bench *bench, arrangement *x, runner *r, double *error_u, double *chain_u)
+{
+    rung_gemm kept = x->gemm;
+    int64_t entries[] = {0, kept.batch / 2, kept.batch - 1};
+    x->gemm.beta = 0.0f;
+    LAB_TRY(lab_pattern(bench->place, kept.c, LAB_POISON, (size_t)(kept.stride_c * kept.batch)));
+    rung_status status = run_set(r, 0);
+    for (int i = 0; i < 3 && status == RUNG_SUCCESS; i++)
+        if (i == 0 || entries[i] != entries[i - 1])
+            status = check_entry(bench, &x->gemm, entries[i], check_limit(bench->place) / 3.0, error_u, chain_u);
+    x->gemm = kept;
+    return status;
+}
+
+/* Peers that take the shape come first in runners[1..]; *which tells whose each is. */
+static rung_status prepare_peers(lab_bench *bench, arrangement *x, runner *runners, int *which, int *count, lab_bench_row *row)
+{
+    *count = 1;
+    for (int i = 0; i < bench->peer_count; i++) {
+        lab_peer *peer = &bench->peers[i];
+        double chain_u = 0.0;
+        runner *r = &runners[*count];
+        *r = (runner){NULL, peer, x};
+        rung_status status = peer->prepare ? peer->prepare(peer, &x->gemm) : RUNG_SUCCESS;
+        if (status == RUNG_SUCCESS && !bench->options.unverified)
+            status = check(bench, x, r, &row->peer_error_u[i], &chain_u);
+        row->peer_refused[i] = status == RUNG_UNSUPPORTED;
+        if (row->peer_refused[i])
+            lab_error();
+        else if (status != RUNG_SUCCESS)
+            return status;
+        else
+            which[(*count)++] = i;
+    }
+    return RUNG_SUCCESS;
+}
+
+static void fill_row(lab_bench_row *row, const int *which, int count)
+{
+    double fastest = 0.0;
+    row->us = row->time.us[0].median;
+    row->gflops = lab_shape_flops(&row->shape) / row->us * 1e-3;
+    for (int i = 1; i < count; i++) {
+        int peer = which[i];
+        row->peer_us[peer] = row->time.us[i].median;
+        row->ratio[peer] = row->time.ratio[i].median;
+        if (fastest == 0.0 || row->peer_us[peer] < fastest) {
+            fastest = row->peer_us[peer];
+            row->best_ratio = row->ratio[peer];
+        }
+    }
+}
+
+static rung_status time_all(lab_bench *bench, const arrangement *x, runner *runners, int count, lab_bench_row *row)
+{
+    lab_contender contenders[LAB_CONTENDERS];
+    lab_measure_options options = lab_measure_defaults(bench->place);
+    options.sets = x->sets;
+    options.graph = bench->options.graph;
+    if (bench->options.budget_s > 0.0)
+        options.budget_s = bench->options.budget_s;
+    for (int i = 0; i < count; i++)
+        contenders[i] = (lab_contender){run_set, &runners[i]};
+    return lab_measure(bench->place, &bench->monitor, contenders, count, &options, &row->time);
+}
+
+static rung_status bench_plan(lab_bench *bench, arrangement *x, rung_plan *plan, lab_bench_row *row)
+{
+    runner runners[LAB_CONTENDERS] = {{plan, NULL, x}};
+    int which[LAB_CONTENDERS] = {0}, count;
+    double vendor_u = 0.0;
+    const rung_kernel *kernel = rung_kernel_find(row->kernel);
+    if (!bench->options.unverified)
+        LAB_TRY(check(bench, x, &runners[0], &row->error_u, &row->chain_u));
+    LAB_TRY(prepare_peers(bench, x, runners, which, &count, row));
+    for (int i = 0; i < bench->peer_count; i++)
+        if (strcmp(bench->peers[i].name, "cublas_tf32") != 0)
+            vendor_u = fmax(vendor_u, row->peer_error_u[i]);
+    if (!bench->options.unverified)
+        row->bound_u = lab_bound_u(kernel ? kernel->arith : RUNG_F32, row->shape.k, 1, row->chain_u, vendor_u);
+    LAB_TRY(time_all(bench, x, runners, count, row));
+    fill_row(row, which, count);
+    return RUNG_SUCCESS;
+}
+
+rung_status lab_bench_shape(lab_bench *bench, const lab_shape *shape, lab_bench_row *row)
+{
+    arrangement x;
+    rung_plan *plan;
+    memset(row, 0, sizeof *row);
+    row->shape = *shape;
+    arrange(bench, shape, &x);
+    row->sets = x.sets;
+    LAB_TRY(fill_sets(bench, &x));
+    const rung_kernel *kernel = bench->options.kernel;
+    LAB_TRY(kernel ? rung_plan_create_kernel(&plan, bench->context, &x.gemm, kernel->name)
+                   : rung_plan_create(&plan, bench->context, &x.gemm));
+    snprintf(row->kernel, sizeof row->kernel, "%s", rung_plan_kernel(plan));
+    rung_status status = bench_plan(bench, &x, plan, row);
+    rung_plan_destroy(plan);
+    return status;
+}

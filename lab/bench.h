@@ -1,0 +1,54 @@
+/* One shape: verified against FP64, then timed beside the peers. Used by bench, climb and tune. */
+#ifndef LAB_BENCH_H
+#define LAB_BENCH_H
+
+#include "lab/measure.h"
+#include "lab/peer.h"
+#include "lab/shape.h"
+
+enum { LAB_PEERS = LAB_CONTENDERS - 1 };
+
+typedef struct lab_bench_options {
+    rung_math math;
+    const rung_kernel *kernel; /* NULL: the library's choice */
+    rung_layout layout;
+    lab_data data;
+    float alpha, beta;
+    int64_t pad;     /* elements added to leading dimensions */
+    int graph;
+    int cold;        /* CPU: rotate over more than the last-level cache (a GPU always does) */
+    int unverified;  /* skip the reference: for tuning, after a verified run */
+    double budget_s; /* a shape's; 0: the default */
+} lab_bench_options;
+
+typedef struct lab_bench {
+    lab_place *place;
+    lab_monitor monitor;
+    rung_context *context;
+    lab_bench_options options;
+    lab_peer peers[LAB_PEERS];
+    int peer_count;
+    lab_buffer a, b, c, c64, size, chain;
+} lab_bench;
+
+typedef struct lab_bench_row {
+    lab_shape shape;
+    char kernel[64];
+    double error_u, bound_u, chain_u; /* bound_u 0: not verified */
+    double peer_error_u[LAB_PEERS];
+    int peer_refused[LAB_PEERS]; /* this peer has no such product: its ratio is 0 */
+    double us, gflops;
+    double peer_us[LAB_PEERS], ratio[LAB_PEERS]; /* ratio: the peer's time over ours, above 1 we are faster */
+    double best_ratio;                           /* against the fastest peer; 0: no peer */
+    int sets;
+    lab_measurement time;
+} lab_bench_row;
+
+/* peers: comma-separated names, "" for none. A peer that is not installed is left out and named in *missing (text). */
+rung_status lab_bench_open(lab_bench *bench, lab_place *place, const lab_bench_options *options, const char *peers,
+                           char *missing, size_t missing_bytes);
+void lab_bench_close(lab_bench *bench);
+/* Success also when the result is wrong: compare error_u with bound_u. RUNG_UNSUPPORTED: no kernel takes the shape. */
+rung_status lab_bench_shape(lab_bench *bench, const lab_shape *shape, lab_bench_row *row);
+
+#endif

@@ -1,0 +1,83 @@
+/* Twelve independent chains of the widest FMA: enough to cover the latency of two units. */
+#include "lab/peak.h"
+#include "lab/host.h"
+#include "lab/measure.h"
+
+enum { CHAINS = 12, STEPS = 1000000 };
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+__attribute__((target("avx2,fma"))) static float chains_avx2(int64_t steps)
+{
+    __m256 sums[CHAINS], x = _mm256_set1_ps(0.999f), y = _mm256_set1_ps(0.001f);
+    for (int i = 0; i < CHAINS; i++)
+        sums[i] = _mm256_set1_ps((float)i);
+    for (int64_t s = 0; s < steps; s++)
+#pragma GCC unroll 12
+        for (int i = 0; i < CHAINS; i++)
+            sums[i] = _mm256_fmadd_ps(sums[i], x, y);
+    for (int i = 1; i < CHAINS; i++)
+        sums[0] = _mm256_add_ps(sums[0], sums[i]);
+    return _mm256_cvtss_f32(sums[0]);
+}
+
+__attribute__((target("avx512f"))) static float chains_avx512(int64_t steps)
+{
+    __m512 sums[CHAINS], x = _mm512_set1_ps(0.999f), y = _mm512_set1_ps(0.001f);
+    for (int i = 0; i < CHAINS; i++)
+        sums[i] = _mm512_set1_ps((float)i);
+    for (int64_t s = 0; s < steps; s++)
+#pragma GCC unroll 12
+        for (int i = 0; i < CHAINS; i++)
+            sums[i] = _mm512_fmadd_ps(sums[i], x, y);
+    for (int i = 1; i < CHAINS; i++)
+        sums[0] = _mm512_add_ps(sums[0], sums[i]);
+    return _mm512_cvtss_f32(sums[0]);
+}
+#endif
+
+static float chains_plain(int64_t steps)
+{
+    float sums[CHAINS][4];
+    for (int i = 0; i < CHAINS; i++)
+        for (int lane = 0; lane < 4; lane++)
+            sums[i][lane] = (float)i;
+    for (int64_t s = 0; s < steps; s++)
+        for (int i = 0; i < CHAINS; i++)
+            for (int lane = 0; lane < 4; lane++)
+                sums[i][lane] = __builtin_fmaf(sums[i][lane], 0.999f, 0.001f);
+    return sums[0][0] + sums[CHAINS - 1][3];
+}
+
+typedef struct peak_job {
+    float (*chains)(int64_t steps);
+    int lanes;
+    volatile float sink;
+} peak_job;
+
+static peak_job pick(void)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f"))
+        return (peak_job){chains_avx512, 16, 0.0f};
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return (peak_job){chains_avx2, 8, 0.0f};
+#endif
+    return (peak_job){chains_plain, 4, 0.0f};
+}
+
+static void work(void *state, int64_t first, int64_t end)
+{
+    peak_job *job = state;
+    for (int64_t i = first; i < end; i++)
+        job->sink = job->chains(STEPS);
+}
+
+double lab_cpu_peak_gflops(int threads)
+{
+    peak_job job = pick();
+    double start = lab_now_s();
+    lab_parallel(threads, threads, work, &job);
+    return 2.0 * CHAINS * job.lanes * (double)STEPS * threads / (lab_now_s() - start) * 1e-9;
+}

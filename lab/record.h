@@ -1,0 +1,18 @@
+/* One line of JSON a measurement: what was measured, on what, by which build and command. results/ holds such lines. */
+#ifndef LAB_RECORD_H
+#define LAB_RECORD_H
+
+#include "lab/bench.h"
+#include "lab/json.h"
+
+const char *lab_commit(void); /* of the source this was built from; "unknown" outside a checkout */
+
+/* The fields every record begins with: kind, time, command, library, commit, device, driver, threads. Leaves the object
+ * open; the caller adds its own and closes. */
+void lab_record_begin(lab_json *json, const char *kind, const char *command, const lab_place *place,
+                      const lab_monitor *monitor);
+void lab_record_bench(FILE *to, const char *command, const lab_bench *bench, const lab_bench_row *row);
+/* Appends to `file`, making its folder; NULL with lab_error() set when that fails. */
+FILE *lab_record_open(const char *file);
+
+#endif

@@ -1,0 +1,118 @@
+/* Reads and prints shapes. */
+#include "lab/shape.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int read_trans(const char *text, lab_shape *shape)
+{
+    if (!text[0] || !text[1] || !strchr("NnTt", text[0]) || !strchr("NnTt", text[1]))
+        return 0;
+    shape->trans_a = strchr("Tt", text[0]) ? RUNG_TRANS : RUNG_NO_TRANS;
+    shape->trans_b = strchr("Tt", text[1]) ? RUNG_TRANS : RUNG_NO_TRANS;
+    return 1;
+}
+
+static int positive(const lab_shape *s)
+{
+    return s->m > 0 && s->n > 0 && s->k > 0 && s->batch > 0;
+}
+
+/* A number and the 'x' behind it, if there is one. */
+static int read_size(const char **at, int64_t *value)
+{
+    char *end;
+    errno = 0;
+    *value = strtoll(*at, &end, 10);
+    if (errno || end == *at)
+        return 0;
+    *at = end;
+    return 1;
+}
+
+rung_status lab_shape_parse(const char *word, lab_shape *shape)
+{
+    *shape = (lab_shape){.batch = 1};
+    const char *at = word;
+    int good = read_size(&at, &shape->m) && *at++ == 'x' && read_size(&at, &shape->n) && *at++ == 'x' &&
+               read_size(&at, &shape->k);
+    if (good && *at == ':') {
+        good = read_trans(at + 1, shape);
+        at += good ? 3 : 0;
+    }
+    if (good && *at == 'x') {
+        at++;
+        good = read_size(&at, &shape->batch);
+    }
+    if (!good || *at || !positive(shape))
+        return lab_fail(RUNG_INVALID_ARGUMENT, "'%s' is neither a file nor a shape such as 4096x4096x4096, 512x64x512:TN or "
+                        "64x64x64:NNx1000", word);
+    return RUNG_SUCCESS;
+}
+
+rung_status lab_shapes_add(lab_shapes *shapes, const lab_shape *shape)
+{
+    if (shapes->count == shapes->capacity) {
+        int capacity = shapes->capacity ? shapes->capacity * 2 : 32;
+        lab_shape *list = realloc(shapes->list, (size_t)capacity * sizeof *list);
+        if (!list)
+            return lab_fail(RUNG_OUT_OF_MEMORY, "no memory for %d shapes", capacity);
+        shapes->list = list;
+        shapes->capacity = capacity;
+    }
+    shapes->list[shapes->count++] = *shape;
+    return RUNG_SUCCESS;
+}
+
+static rung_status read_line(const char *file, int number, const char *line, lab_shapes *shapes)
+{
+    char a, b;
+    lab_shape shape = {.batch = 1};
+    const char *at = line + strspn(line, " \t\r\n");
+    if (!*at || *at == '#')
+        return RUNG_SUCCESS;
+    int fields = sscanf(at, "%c%c %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64, &a, &b, &shape.m, &shape.n, &shape.k,
+                        &shape.batch);
+    char trans[3] = {a, b, 0};
+    if (fields < 5 || !read_trans(trans, &shape) || !positive(&shape))
+        return lab_fail(RUNG_INVALID_ARGUMENT, "%s:%d: expected 'opA opB m n k [batch]', such as 'NT 512 64 512', found '%.*s'",
+                        file, number, (int)strcspn(at, "\n"), at);
+    return lab_shapes_add(shapes, &shape);
+}
+
+rung_status lab_shapes_read(const char *file, lab_shapes *shapes)
+{
+    char line[256];
+    int number = 0;
+    rung_status status = RUNG_SUCCESS;
+    FILE *from = fopen(file, "r");
+    if (!from)
+        return lab_fail(RUNG_INVALID_ARGUMENT, "cannot read the shapes file '%s': %s", file, strerror(errno));
+    while (status == RUNG_SUCCESS && fgets(line, sizeof line, from))
+        status = read_line(file, ++number, line, shapes);
+    fclose(from);
+    return status;
+}
+
+void lab_shape_print(const lab_shape *s, char text[LAB_SHAPE_TEXT])
+{
+    int used = snprintf(text, LAB_SHAPE_TEXT, "%" PRId64 "x%" PRId64 "x%" PRId64, s->m, s->n, s->k);
+    if (s->trans_a || s->trans_b || s->batch > 1)
+        used += snprintf(text + used, LAB_SHAPE_TEXT - (size_t)used, ":%c%c", s->trans_a ? 'T' : 'N', s->trans_b ? 'T' : 'N');
+    if (s->batch > 1)
+        snprintf(text + used, LAB_SHAPE_TEXT - (size_t)used, "x%" PRId64, s->batch);
+}
+
+double lab_shape_flops(const lab_shape *s)
+{
+    return 2.0 * (double)s->m * (double)s->n * (double)s->k * (double)s->batch;
+}
+
+double lab_shape_bytes(const lab_shape *s)
+{
+    double m = (double)s->m, n = (double)s->n, k = (double)s->k;
+    return 4.0 * (m * k + k * n + m * n) * (double)s->batch;
+}

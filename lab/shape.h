@@ -1,0 +1,27 @@
+/* Shapes to measure, column-major as in BLAS: lines "opA opB m n k [batch]" of a file, or MxNxK[:TT][xBATCH]. */
+#ifndef LAB_SHAPE_H
+#define LAB_SHAPE_H
+
+#include "lab/error.h"
+
+typedef struct lab_shape {
+    rung_transpose trans_a, trans_b;
+    int64_t m, n, k, batch;
+} lab_shape;
+
+typedef struct lab_shapes {
+    lab_shape *list; /* freed by the caller */
+    int count, capacity;
+} lab_shapes;
+
+enum { LAB_SHAPE_TEXT = 96 };
+
+/* RUNG_INVALID_ARGUMENT with the word or line when it cannot be read. */
+rung_status lab_shape_parse(const char *word, lab_shape *shape);
+rung_status lab_shapes_read(const char *file, lab_shapes *shapes); /* appends */
+rung_status lab_shapes_add(lab_shapes *shapes, const lab_shape *shape);
+void lab_shape_print(const lab_shape *shape, char text[LAB_SHAPE_TEXT]);
+double lab_shape_flops(const lab_shape *shape);
+double lab_shape_bytes(const lab_shape *shape); /* A and B read once, C written once */
+
+#endif

@@ -1,0 +1,14 @@
+/* Medians, their spread, and when enough has been measured. */
+#ifndef LAB_STATS_H
+#define LAB_STATS_H
+
+typedef struct lab_stats {
+    double median, min, max;
+    double noise; /* half width of the median's 95% interval, as a share of it, from the median absolute deviation */
+    int samples;
+} lab_stats;
+
+lab_stats lab_stats_of(const double *values, int count); /* zeros for none */
+double lab_geometric_mean(const double *values, int count);
+
+#endif
