@@ -1,0 +1,54 @@
+#!/bin/sh
+# The command's manners: exit codes, one line that says what was wrong and what is right, data on stdout, progress on
+# stderr, every format readable. usage: cli.sh <rung>
+rung=$1 bad=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# refuses WORDS ARGUMENTS...: exit code 2, nothing on stdout, one line on stderr that has the words.
+refuses() {
+    words=$1
+    shift
+    "$rung" "$@" >"$work/out" 2>"$work/err" </dev/null
+    code=$?
+    if [ $code != 2 ] || [ -s "$work/out" ] || [ "$(wc -l <"$work/err")" != 1 ] || ! grep -q -- "$words" "$work/err"; then
+        echo "rung $*: exit code $code, stdout $(wc -c <"$work/out") bytes, stderr: $(cat "$work/err")"
+        bad=1
+    fi
+}
+
+# accepts WORDS ARGUMENTS...: exit code 0, the words on stdout.
+accepts() {
+    words=$1
+    shift
+    "$rung" "$@" >"$work/out" 2>"$work/err" </dev/null
+    code=$?
+    if [ $code != 0 ] || ! grep -q -- "$words" "$work/out"; then
+        echo "rung $*: exit code $code, stdout: $(head -5 "$work/out"), stderr: $(head -5 "$work/err")"
+        bad=1
+    fi
+}
+
+refuses 'frobnicate.*verify' frobnicate
+refuses 'no_such.*rung list' verify --kernel no_such
+refuses '--bogus' verify --bogus
+refuses 'xml.*table.*csv.*json' list --format xml
+refuses 'nowhere.txt' bench --shapes /nowhere.txt
+refuses '12y' bench 12y
+refuses 'nosuchverb' help nosuchverb
+accepts 'usage' help
+accepts 'usage' help verify
+accepts '^rung [0-9]' version
+accepts 'c01_naive' list
+accepts '^c01_naive,' list --format csv
+accepts 'c01_naive' list --format json
+accepts 'c01_naive *pass' verify --device cpu --quick --kernel c01_naive
+if command -v python3 >/dev/null; then
+    for verb in "list" "verify --device cpu --quick --kernel c01_naive"; do
+        # shellcheck disable=SC2086
+        "$rung" $verb --format json 2>/dev/null | python3 -c 'import json, sys; [json.loads(line) for line in sys.stdin]' ||
+            { echo "rung $verb --format json: not JSON lines"; bad=1; }
+    done
+fi
+NO_COLOR=1 "$rung" list | grep -q "$(printf '\033')" && { echo "colours in spite of NO_COLOR"; bad=1; }
+exit $bad
