@@ -234,7 +234,8 @@ static void *open_library(const char *file)
     static const char *const places[] = {
         "/usr/local/cuda*/lib64", "/usr/lib/python3*/site-packages/nvidia/*/lib",
         "/usr/local/lib/python3*/*-packages/nvidia/*/lib", "/usr/lib/python3/dist-packages/nvidia/*/lib",
-        "/opt/*/lib/python3*/site-packages/nvidia/*/lib", "/root/.local/lib/python3*/site-packages/nvidia/*/lib",
+        "/opt/*/lib/python3*/site-packages/nvidia/*/lib",
+        "/opt/*/.venv/lib/python3*/site-packages/nvidia/*/lib", "/root/.local/lib/python3*/site-packages/nvidia/*/lib",
         ".cuda/lib/python3*/site-packages/nvidia/*/lib"};
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     const char *named = getenv("RUNG_CUBLAS"); /* the folder of libcublas and libcublasLt, or libcublas itself */

@@ -1,0 +1,213 @@
+/* The checkers checked: a reference that agrees with the definition, and faults of every kind that must be found, on the
+ * CPU and, where there is one, on the GPU with the same data and the same bits. */
+#include "support.h"
+#include "lab/operand.h"
+#include "lab/verify.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { M = 67, N = 71, K = 45 };
+
+typedef struct products {
+    float a[M * K], b[K * N], chain[M * N];
+    double c64[M * N], size[M * N];
+} products;
+
+static int open_place(lab_place *place, int device)
+{
+    rung_status status = lab_place_open(place, device, 1);
+    if (status != RUNG_SUCCESS)
+        fprintf(stderr, "no place %d: %s\n", device, lab_error());
+    return status == RUNG_SUCCESS;
+}
+
+/* The reference of K x ... operands on a place, brought home. */
+static void make_products(lab_place *place, lab_data data, products *p)
+{
+    lab_buffer a = {0}, b = {0}, c64 = {0}, size = {0}, chain = {0};
+    assert_int_equal(lab_buffer_reserve(place, &a, sizeof p->a), RUNG_SUCCESS);
+    assert_int_equal(lab_buffer_reserve(place, &b, sizeof p->b), RUNG_SUCCESS);
+    assert_int_equal(lab_buffer_reserve(place, &c64, sizeof p->c64), RUNG_SUCCESS);
+    assert_int_equal(lab_buffer_reserve(place, &size, sizeof p->size), RUNG_SUCCESS);
+    assert_int_equal(lab_buffer_reserve(place, &chain, sizeof p->chain), RUNG_SUCCESS);
+    lab_view view_a = {a.at, K, 1}, view_b = {b.at, 1, K}; /* B stored by columns */
+    lab_fill_args fill_a = {view_a, M, K, 5, data}, fill_b = {{b.at, K, 1}, N, K, 6, data};
+    assert_int_equal(lab_fill(place, &fill_a), RUNG_SUCCESS);
+    assert_int_equal(lab_fill(place, &fill_b), RUNG_SUCCESS);
+    lab_reference_args r = {.a = view_a, .b = view_b, .m = M, .n = N, .k = K, .alpha = -0.5f, .c64 = c64.at,
+                            .size = size.at, .chain = chain.at};
+    assert_int_equal(lab_reference(place, &r), RUNG_SUCCESS);
+    lab_download(place, p->a, a.at, sizeof p->a);
+    lab_download(place, p->b, b.at, sizeof p->b);
+    lab_download(place, p->c64, c64.at, sizeof p->c64);
+    lab_download(place, p->size, size.at, sizeof p->size);
+    lab_download(place, p->chain, chain.at, sizeof p->chain);
+    lab_buffer *all[] = {&a, &b, &c64, &size, &chain};
+    for (int i = 0; i < 5; i++)
+        lab_buffer_free(place, all[i]);
+}
+
+static void reference_is_the_definition(void **state)
+{
+    (void)state;
+    lab_place cpu;
+    assert_true(open_place(&cpu, RUNG_DEVICE_CPU));
+    products *p = calloc(1, sizeof *p);
+    make_products(&cpu, LAB_SIGNED, p);
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < N; j++) {
+            double sum = 0.0, size = 0.0;
+            float chain = 0.0f;
+            for (int q = 0; q < K; q++) {
+                sum += (double)p->a[i * K + q] * p->b[j * K + q];
+                size += fabs((double)p->a[i * K + q] * p->b[j * K + q]);
+                chain = fmaf(p->a[i * K + q], p->b[j * K + q], chain);
+            }
+            assert_true(fabs(p->c64[i * N + j] + 0.5 * sum) <= 1e-14 * size);
+            assert_true(fabs(p->size[i * N + j] - 0.5 * size) <= 1e-14 * size);
+            assert_true(p->chain[i * N + j] == -0.5f * chain);
+        }
+    free(p);
+    lab_place_close(&cpu);
+}
+
+static void both_places_give_the_same_bits(void **state)
+{
+    (void)state;
+    lab_place cpu, gpu;
+    if (rung_tools_gpu_count() == 0)
+        skip();
+    assert_true(open_place(&cpu, RUNG_DEVICE_CPU));
+    assert_true(open_place(&gpu, 0));
+    products *x = calloc(2, sizeof *x);
+    for (int data = 0; data < LAB_DATA_COUNT; data++) {
+        if (data == LAB_NORMAL || data == LAB_SPECIAL) /* logf differs by rounding; NaN has many bits */
+            continue;
+        make_products(&cpu, (lab_data)data, &x[0]);
+        make_products(&gpu, (lab_data)data, &x[1]);
+        if (memcmp(&x[0], &x[1], sizeof x[0]) != 0)
+            fail_msg("data %d differs between the CPU and the GPU", data);
+    }
+    free(x);
+    lab_place_close(&gpu);
+    lab_place_close(&cpu);
+}
+
+static lab_tally compare_with(lab_place *place, lab_buffer *c, lab_buffer *c64, lab_buffer *size, float value, int64_t at)
+{
+    lab_tally tally;
+    lab_compare_args args = {.c = {c->at, N, 1}, .m = M, .n = N, .c64 = c64->at, .size = size->at};
+    lab_upload(place, (float *)c->at + at, &value, sizeof value);
+    assert_int_equal(lab_tally_begin(place), RUNG_SUCCESS);
+    assert_int_equal(lab_compare(place, &args), RUNG_SUCCESS);
+    assert_int_equal(lab_tally_end(place, &tally), RUNG_SUCCESS);
+    return tally;
+}
+
+static void faults_in_elements_are_found(lab_place *place)
+{
+    lab_buffer c = {0}, c64 = {0}, size = {0};
+    double ones[M * N];
+    float floats[M * N];
+    for (int i = 0; i < M * N; i++)
+        ones[i] = floats[i] = 1.0f;
+    assert_int_equal(lab_buffer_reserve(place, &c, sizeof floats), RUNG_SUCCESS);
+    assert_int_equal(lab_buffer_reserve(place, &c64, sizeof ones), RUNG_SUCCESS);
+    assert_int_equal(lab_buffer_reserve(place, &size, sizeof ones), RUNG_SUCCESS);
+    lab_upload(place, c.at, floats, sizeof floats);
+    lab_upload(place, c64.at, ones, sizeof ones);
+    lab_upload(place, size.at, ones, sizeof ones);
+    lab_tally right = compare_with(place, &c, &c64, &size, 1.0f, 0);
+    assert_true(lab_tally_worst_u(&right) == 0.0 && right.wrong == 0);
+    lab_tally off = compare_with(place, &c, &c64, &size, 1.0f + 4 * 0x1p-23f, 1234);
+    assert_true(lab_tally_worst_u(&off) == 8.0 && (off.worst & UINT32_MAX) == 1234);
+    lab_tally nan = compare_with(place, &c, &c64, &size, NAN, 17);
+    assert_true(nan.wrong == 1 && nan.wrong_at == 17);
+    lab_tally inf = compare_with(place, &c, &c64, &size, -INFINITY, 5);
+    assert_true(inf.wrong == 2 && inf.wrong_at == 5);
+    double special = NAN;
+    lab_upload(place, (double *)c64.at + 17, &special, sizeof special);
+    lab_tally expected = compare_with(place, &c, &c64, &size, 1.0f, 5);
+    assert_true(expected.wrong == 0);
+    lab_buffer_free(place, &c);
+    lab_buffer_free(place, &c64);
+    lab_buffer_free(place, &size);
+}
+
+static void faults_around_c_are_found(lab_place *place)
+{
+    lab_operand x = {0};
+    lab_region_args region;
+    lab_tally tally;
+    float one = 1.0f;
+    assert_int_equal(lab_operand_make(place, &x, 5, 7, 3, 1, 4), RUNG_SUCCESS);
+    lab_operand_region(&x, &region);
+    /* Element, padding of its line, between two entries, before, behind. */
+    const int64_t places[] = {3, x.ld - 1, 5 * x.ld, -1, 4 * x.stride};
+    for (int i = 0; i < 5; i++) {
+        lab_upload(place, x.at + places[i], &one, sizeof one);
+        assert_int_equal(lab_tally_begin(place), RUNG_SUCCESS);
+        assert_int_equal(lab_untouched(place, &region), RUNG_SUCCESS);
+        assert_int_equal(lab_tally_end(place, &tally), RUNG_SUCCESS);
+        assert_int_equal(tally.touched, i);
+    }
+    lab_buffer_free(place, &x.memory);
+}
+
+static void every_fault_is_found(void **state)
+{
+    (void)state;
+    for (int device = RUNG_DEVICE_CPU; device < (rung_tools_gpu_count() > 0 ? 1 : 0); device++) {
+        lab_place place;
+        assert_true(open_place(&place, device));
+        faults_in_elements_are_found(&place);
+        faults_around_c_are_found(&place);
+        lab_place_close(&place);
+    }
+}
+
+static void overflow_and_specials(void **state)
+{
+    (void)state;
+    assert_true(lab_error_of(INFINITY, 1e39, 1e39) == 0.0);
+    assert_true(lab_error_of(NAN, 1e10, 1e39) == 0.0); /* sums of that size may overflow on the way */
+    assert_true(lab_error_of(INFINITY, 1e10, 1e12) < 0.0);
+    assert_true(lab_error_of(INFINITY, INFINITY, INFINITY) == 0.0);
+    assert_true(lab_error_of(-INFINITY, INFINITY, INFINITY) < 0.0);
+    assert_true(lab_error_of(1.0f, NAN, 1.0) < 0.0);
+    assert_true(lab_error_of(0.0f, 0.0, 0.0) == 0.0);
+    assert_true(lab_error_of(1.0f, 0.0, 0.0) > 1e9);
+}
+
+static void verdicts_see_the_kernel(void **state)
+{
+    (void)state;
+    lab_place cpu;
+    lab_verifier v;
+    lab_verdict verdict;
+    lab_case c;
+    assert_true(open_place(&cpu, RUNG_DEVICE_CPU));
+    assert_int_equal(lab_verifier_open(&v, &cpu, RUNG_STRICT, NULL), RUNG_SUCCESS);
+    assert_int_equal(lab_case_parse("NN:33x17x9:row,pad=3,offset=1,alpha=-0.5,beta=1", &c), RUNG_SUCCESS);
+    assert_int_equal(lab_verify(&v, rung_kernel_find("c01_naive"), &c, &verdict), RUNG_SUCCESS);
+    assert_int_equal(verdict.outcome, LAB_PASS);
+    assert_string_equal(verdict.kernel, "c01_naive");
+    assert_int_equal(lab_case_parse("TN:33x17x9:row", &c), RUNG_SUCCESS);
+    assert_int_equal(lab_verify(&v, rung_kernel_find("c01_naive"), &c, &verdict), RUNG_SUCCESS);
+    assert_int_equal(verdict.outcome, LAB_SKIP); /* a ladder rung takes NN */
+    lab_verifier_close(&v);
+    lab_place_close(&cpu);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reference_is_the_definition), cmocka_unit_test(both_places_give_the_same_bits),
+        cmocka_unit_test(every_fault_is_found),        cmocka_unit_test(overflow_and_specials),
+        cmocka_unit_test(verdicts_see_the_kernel),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

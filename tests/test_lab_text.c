@@ -1,0 +1,116 @@
+/* What the lab reads and writes as text: cases, shapes, names; and its statistics. */
+#include "support.h"
+#include "lab/case.h"
+#include "lab/names.h"
+#include "lab/shape.h"
+#include "lab/stats.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void cases_survive_their_text(void **state)
+{
+    (void)state;
+    int seen = 0;
+    for (int i = 0; i < rung_kernel_count(); i++) {
+        lab_cases cases;
+        const rung_kernel *kernel = rung_kernel_at(i);
+        if (kernel->role == RUNG_REDUCE)
+            continue;
+        assert_int_equal(lab_cases_for(kernel, kernel->backend, LAB_HUGE, &cases), RUNG_SUCCESS);
+        for (int j = 0; j < cases.count; j++, seen++) {
+            char text[LAB_CASE_TEXT], again[LAB_CASE_TEXT];
+            lab_case back;
+            lab_case_print(&cases.list[j], text);
+            assert_int_equal(lab_case_parse(text, &back), RUNG_SUCCESS);
+            lab_case_print(&back, again);
+            assert_string_equal(text, again);
+            assert_int_equal(back.m, cases.list[j].m);
+            assert_true(back.alpha == cases.list[j].alpha);
+        }
+        free(cases.list);
+    }
+    assert_true(seen > 100);
+}
+
+static void bad_cases_are_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"", "NX:1x1x1", "NN:1x1", "NN:-1x1x1", "NN:1x1x1:row,padd=3", "NN:1x1x1:pad=-1",
+                                      "NN:1x1x1:alpha"};
+    lab_case c;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(lab_case_parse(bad[i], &c), RUNG_INVALID_ARGUMENT);
+        assert_true(strlen(lab_error()) > 10);
+    }
+}
+
+static void shapes_are_read(void **state)
+{
+    (void)state;
+    lab_shape s;
+    char text[LAB_SHAPE_TEXT];
+    assert_int_equal(lab_shape_parse("35x700x2048", &s), RUNG_SUCCESS);
+    assert_true(s.m == 35 && s.n == 700 && s.k == 2048 && s.batch == 1 && !s.trans_a && !s.trans_b);
+    assert_int_equal(lab_shape_parse("64x32x16:TNx100", &s), RUNG_SUCCESS);
+    assert_true(s.batch == 100 && s.trans_a && !s.trans_b);
+    lab_shape_print(&s, text);
+    assert_string_equal(text, "64x32x16:TNx100");
+    static const char *const bad[] = {"", "1x2", "1x2x3x", "0x2x3", "1x2x3:T", "1x2x3:AB", "1x2x3junk", "1x2x3:NNx0"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(lab_shape_parse(bad[i], &s), RUNG_INVALID_ARGUMENT);
+        lab_error();
+    }
+}
+
+static void shape_files_name_the_bad_line(void **state)
+{
+    (void)state;
+    char name[] = "/tmp/rung-shapes-XXXXXX";
+    int file = mkstemp(name);
+    assert_true(file >= 0);
+    static const char text[] = "# comment\nNN 1 2 3\n\nTT 4 5 6 7\nNN 1 2\n";
+    assert_int_equal(write(file, text, sizeof text - 1), sizeof text - 1);
+    close(file);
+    lab_shapes shapes = {0};
+    assert_int_equal(lab_shapes_read(name, &shapes), RUNG_INVALID_ARGUMENT);
+    assert_non_null(strstr(lab_error(), ":5:"));
+    assert_int_equal(shapes.count, 2);
+    assert_int_equal(shapes.list[1].batch, 7);
+    free(shapes.list);
+    unlink(name);
+}
+
+static void near_names_are_suggested(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"verify", "bench", "climb", NULL};
+    assert_string_equal(lab_name_nearest(names, "verfy"), "verify");
+    assert_string_equal(lab_name_nearest(names, "benhc"), "bench");
+    assert_null(lab_name_nearest(names, "zzzzzzzzzz"));
+    assert_string_equal(lab_kernel_nearest("c01_naiv"), "c01_naive");
+}
+
+static void statistics_are_robust(void **state)
+{
+    (void)state;
+    const double values[] = {10, 11, 10.5, 1000, 10.2};
+    lab_stats s = lab_stats_of(values, 5);
+    assert_true(s.median == 10.5 && s.min == 10 && s.max == 1000 && s.samples == 5);
+    assert_true(s.noise > 0.0 && s.noise < 0.1);
+    const double pair[] = {2, 8};
+    assert_true(lab_geometric_mean(pair, 2) > 3.999999 && lab_geometric_mean(pair, 2) < 4.000001);
+    assert_true(lab_stats_of(values, 0).samples == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cases_survive_their_text), cmocka_unit_test(bad_cases_are_refused),
+        cmocka_unit_test(shapes_are_read),          cmocka_unit_test(shape_files_name_the_bad_line),
+        cmocka_unit_test(near_names_are_suggested), cmocka_unit_test(statistics_are_robust),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
