@@ -238,7 +238,13 @@ static rung_status prepare_peers(lab_bench *bench, arrangement *x, runner *runne
     return RUNG_SUCCESS;
 }
 
-static void fill_row(lab_bench_row *row, const int *which, int count)
+/* TF32 is another promise: it competes with fast mode only. */
+static int comparable(const lab_bench *bench, int peer)
+{
+    return bench->options.math == RUNG_FAST || strcmp(bench->peers[peer].name, "cublas_tf32") != 0;
+}
+
+static void fill_row(const lab_bench *bench, lab_bench_row *row, const int *which, int count)
 {
     double fastest = 0.0;
     row->us = row->time.us[0].median;
@@ -247,7 +253,7 @@ static void fill_row(lab_bench_row *row, const int *which, int count)
         int peer = which[i];
         row->peer_us[peer] = row->time.us[i].median;
         row->ratio[peer] = row->time.ratio[i].median;
-        if (fastest == 0.0 || row->peer_us[peer] < fastest) {
+        if (comparable(bench, peer) && (fastest == 0.0 || row->peer_us[peer] < fastest)) {
             fastest = row->peer_us[peer];
             row->best_ratio = row->ratio[peer];
         }
@@ -282,7 +288,7 @@ static rung_status bench_plan(lab_bench *bench, arrangement *x, rung_plan *plan,
     if (!bench->options.unverified)
         row->bound_u = lab_bound_u(kernel ? kernel->arith : RUNG_F32, row->shape.k, 1, row->chain_u, vendor_u);
     LAB_TRY(time_all(bench, x, runners, count, row));
-    fill_row(row, which, count);
+    fill_row(bench, row, which, count);
     return RUNG_SUCCESS;
 }
 

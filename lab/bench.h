@@ -39,7 +39,7 @@ typedef struct lab_bench_row {
     int peer_refused[LAB_PEERS]; /* this peer has no such product: its ratio is 0 */
     double us, gflops;
     double peer_us[LAB_PEERS], ratio[LAB_PEERS]; /* ratio: the peer's time over ours, above 1 we are faster */
-    double best_ratio;                           /* against the fastest peer; 0: no peer */
+    double best_ratio;                           /* against the fastest peer of the same promise; 0: none */
     int sets;
     lab_measurement time;
 } lab_bench_row;
