@@ -1,0 +1,211 @@
+/* What CUDA C means under the lens: included before a kernel's own text when the host compiler compiles it as C++.
+ * Shared variables are thread-local: the one storage class that may stand alone and after extern, and that gives each
+ * host thread its own. Threads of a block are fibers of one host thread, so they share them. */
+#ifndef RUNG_LENS_CUDA_H
+#define RUNG_LENS_CUDA_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define __CUDACC__ 1
+#define __CUDA_ARCH__ 900
+#define __global__ __attribute__((noinline, used))
+#define __device__
+#define __host__
+#define __constant__ const
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(...)
+#define __grid_constant__
+#define __align__(bytes) __attribute__((aligned(bytes)))
+#define __shared__ thread_local __attribute__((aligned(16)))
+#define RUNG_LENS_INLINE static inline __attribute__((always_inline, unused))
+
+/* Vector types: a load of one is one access. */
+#define RUNG_LENS_VECTORS(T, name, align1, align2, align4)                                                             \
+    struct __align__(align2) name##2 { T x, y; };                                                                      \
+    struct name##3 { T x, y, z; };                                                                                     \
+    struct __align__(align4) name##4 { T x, y, z, w; };                                                                \
+    RUNG_LENS_INLINE name##2 make_##name##2(T x, T y) { return name##2{x, y}; }                                        \
+    RUNG_LENS_INLINE name##3 make_##name##3(T x, T y, T z) { return name##3{x, y, z}; }                                \
+    RUNG_LENS_INLINE name##4 make_##name##4(T x, T y, T z, T w) { return name##4{x, y, z, w}; }
+typedef unsigned char uchar;
+typedef unsigned short ushort;
+typedef unsigned int uint;
+typedef long long longlong;
+typedef unsigned long long ulonglong;
+RUNG_LENS_VECTORS(float, float, 4, 8, 16)
+RUNG_LENS_VECTORS(int, int, 4, 8, 16)
+RUNG_LENS_VECTORS(unsigned, uint, 4, 8, 16)
+RUNG_LENS_VECTORS(unsigned char, uchar, 1, 2, 4)
+RUNG_LENS_VECTORS(short, short, 2, 4, 8)
+RUNG_LENS_VECTORS(unsigned short, ushort, 2, 4, 8)
+RUNG_LENS_VECTORS(double, double, 8, 16, 16)
+RUNG_LENS_VECTORS(long long, longlong, 8, 16, 16)
+RUNG_LENS_VECTORS(unsigned long long, ulonglong, 8, 16, 16)
+typedef uint3 dim3;
+
+extern "C" {
+extern const uint3 threadIdx, blockIdx;
+extern const dim3 blockDim, gridDim;
+void __syncthreads(void);
+void rung_lens_bar_sync(int id, int count);
+void rung_lens_bar_arrive(int id, int count);
+int rung_lens_syncthreads_count(int predicate);
+uint64_t rung_lens_exchange(uint32_t mask, uint64_t value, int from_lane);
+uint32_t rung_lens_ballot(uint32_t mask, int predicate);
+void rung_lens_syncwarp(uint32_t mask);
+void rung_lens_atomic(const void *at, int bytes);
+void rung_lens_trap(const char *what) __attribute__((noreturn));
+void rung_lens_yield(void);
+uint32_t rung_lens_shared_offset(const void *at);
+void *rung_lens_shared_pointer(uint32_t offset);
+void rung_lens_cp_async(void *to, const void *from, int bytes, int source_bytes);
+void rung_lens_cp_async_commit(void);
+void rung_lens_cp_async_wait(int groups_left); /* negative: none, committed or not */
+void rung_lens_mbarrier_init(const void *object, uint32_t count);
+void rung_lens_mbarrier_arrive(const void *object, int64_t transaction_bytes);
+void rung_lens_mbarrier_wait(const void *object, unsigned parity);
+int rung_lens_mbarrier_test(const void *object, unsigned parity);
+}
+enum { warpSize = 32 };
+
+/* Arithmetic. */
+RUNG_LENS_INLINE float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
+RUNG_LENS_INLINE float __fadd_rn(float a, float b) { return a + b; }
+RUNG_LENS_INLINE float __fsub_rn(float a, float b) { return a - b; }
+RUNG_LENS_INLINE float __fmul_rn(float a, float b) { return a * b; }
+RUNG_LENS_INLINE float __fdiv_rn(float a, float b) { return a / b; }
+RUNG_LENS_INLINE float __frcp_rn(float a) { return 1.0f / a; }
+RUNG_LENS_INLINE float __fsqrt_rn(float a) { return sqrtf(a); }
+RUNG_LENS_INLINE float __expf(float a) { return expf(a); }
+RUNG_LENS_INLINE unsigned __float_as_uint(float a) { unsigned u; memcpy(&u, &a, 4); return u; }
+RUNG_LENS_INLINE int __float_as_int(float a) { int i; memcpy(&i, &a, 4); return i; }
+RUNG_LENS_INLINE float __uint_as_float(unsigned a) { float f; memcpy(&f, &a, 4); return f; }
+RUNG_LENS_INLINE float __int_as_float(int a) { float f; memcpy(&f, &a, 4); return f; }
+RUNG_LENS_INLINE int __popc(unsigned a) { return __builtin_popcount(a); }
+RUNG_LENS_INLINE int __clz(int a) { return a ? __builtin_clz((unsigned)a) : 32; }
+RUNG_LENS_INLINE int __ffs(int a) { return __builtin_ffs(a); }
+RUNG_LENS_INLINE unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((uint64_t)a * b >> 32); }
+RUNG_LENS_INLINE unsigned __brev(unsigned a)
+{
+    unsigned r = 0;
+    for (int i = 0; i < 32; i++)
+        r |= (a >> i & 1) << (31 - i);
+    return r;
+}
+#define RUNG_LENS_MINMAX(T)                                                                                            \
+    RUNG_LENS_INLINE T min(T a, T b) { return a < b ? a : b; }                                                         \
+    RUNG_LENS_INLINE T max(T a, T b) { return a > b ? a : b; }
+RUNG_LENS_MINMAX(int)
+RUNG_LENS_MINMAX(unsigned)
+RUNG_LENS_MINMAX(long)
+RUNG_LENS_MINMAX(unsigned long)
+RUNG_LENS_MINMAX(long long)
+RUNG_LENS_MINMAX(unsigned long long)
+RUNG_LENS_MINMAX(float)
+
+/* Memory. Cache hints change nothing that the lens counts. */
+#define RUNG_LENS_LOAD(name)                                                                                           \
+    template <typename T> RUNG_LENS_INLINE T name(const T *at) { return *at; }
+RUNG_LENS_LOAD(__ldg)
+RUNG_LENS_LOAD(__ldca)
+RUNG_LENS_LOAD(__ldcg)
+RUNG_LENS_LOAD(__ldcs)
+RUNG_LENS_LOAD(__ldlu)
+RUNG_LENS_LOAD(__ldcv)
+#define RUNG_LENS_STORE(name)                                                                                          \
+    template <typename T> RUNG_LENS_INLINE void name(T *at, T value) { *at = value; }
+RUNG_LENS_STORE(__stwb)
+RUNG_LENS_STORE(__stcg)
+RUNG_LENS_STORE(__stcs)
+RUNG_LENS_STORE(__stwt)
+RUNG_LENS_INLINE size_t __cvta_generic_to_shared(const void *at) { return rung_lens_shared_offset(at); }
+RUNG_LENS_INLINE void *__cvta_shared_to_generic(size_t at) { return rung_lens_shared_pointer((uint32_t)at); }
+RUNG_LENS_INLINE void __threadfence(void) { __asm__ volatile("" ::: "memory"); }
+RUNG_LENS_INLINE void __threadfence_block(void) { __asm__ volatile("" ::: "memory"); }
+RUNG_LENS_INLINE void __threadfence_system(void) { __asm__ volatile("" ::: "memory"); }
+RUNG_LENS_INLINE void __nanosleep(unsigned) { rung_lens_yield(); }
+RUNG_LENS_INLINE void __trap(void) { rung_lens_trap("executes __trap()"); }
+RUNG_LENS_INLINE void __prof_trigger(int) {}
+
+/* Barriers and warps. */
+RUNG_LENS_INLINE int __syncthreads_count(int p) { return rung_lens_syncthreads_count(p); }
+RUNG_LENS_INLINE int __syncthreads_or(int p) { return rung_lens_syncthreads_count(p) != 0; }
+RUNG_LENS_INLINE int __syncthreads_and(int p) { return rung_lens_syncthreads_count(p) == (int)blockDim.x; }
+RUNG_LENS_INLINE void __syncwarp(unsigned mask = 0xffffffffu) { rung_lens_syncwarp(mask); }
+RUNG_LENS_INLINE unsigned __ballot_sync(unsigned mask, int p) { return rung_lens_ballot(mask, p); }
+RUNG_LENS_INLINE int __any_sync(unsigned mask, int p) { return rung_lens_ballot(mask, p) != 0; }
+RUNG_LENS_INLINE int __all_sync(unsigned mask, int p) { return rung_lens_ballot(mask, !p) == 0; }
+template <typename T> RUNG_LENS_INLINE T rung_lens_shuffle(unsigned mask, T value, int from)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, &value, sizeof value);
+    bits = rung_lens_exchange(mask, bits, from);
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+template <typename T> RUNG_LENS_INLINE T __shfl_sync(unsigned mask, T value, int from, int width = 32)
+{
+    int lane = threadIdx.x % 32;
+    return rung_lens_shuffle(mask, value, (lane & ~(width - 1)) | (from & (width - 1)));
+}
+template <typename T> RUNG_LENS_INLINE T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32)
+{
+    int lane = threadIdx.x % 32, from = lane ^ bits;
+    return rung_lens_shuffle(mask, value, (from & ~(width - 1)) > (lane & ~(width - 1)) ? lane : from);
+}
+template <typename T> RUNG_LENS_INLINE T __shfl_down_sync(unsigned mask, T value, unsigned by, int width = 32)
+{
+    int lane = threadIdx.x % 32, from = lane + (int)by;
+    return rung_lens_shuffle(mask, value, (from & ~(width - 1)) != (lane & ~(width - 1)) ? lane : from);
+}
+template <typename T> RUNG_LENS_INLINE T __shfl_up_sync(unsigned mask, T value, unsigned by, int width = 32)
+{
+    int lane = threadIdx.x % 32, from = lane - (int)by;
+    return rung_lens_shuffle(mask, value, from < (lane & ~(width - 1)) ? lane : from);
+}
+template <typename T> RUNG_LENS_INLINE T rung_lens_warp_sum(unsigned mask, T value)
+{
+    T sum = 0;
+    for (int lane = 0; lane < 32; lane++) {
+        T other = rung_lens_shuffle(mask, value, lane);
+        if (mask >> lane & 1)
+            sum += other;
+    }
+    return sum;
+}
+template <typename T> RUNG_LENS_INLINE T __reduce_add_sync(unsigned mask, T value) { return rung_lens_warp_sum(mask, value); }
+
+/* Atomics: the old value comes back. */
+#define RUNG_LENS_ATOMIC(name, expression)                                                                             \
+    template <typename T> RUNG_LENS_INLINE T name(T *at, T value)               \
+    {                                                                                                                  \
+        rung_lens_atomic(at, sizeof *at);                                                                              \
+        T old = rung_lens_peek(at);                                                                                    \
+        rung_lens_poke(at, (T)(expression));                                                                           \
+        return old;                                                                                                    \
+    }
+/* Reads and writes that no hook sees: the access is reported by the call beside them. */
+template <typename T> static __attribute__((noinline, no_sanitize_thread)) T rung_lens_peek(const T *at) { return *at; }
+template <typename T> static __attribute__((noinline, no_sanitize_thread)) void rung_lens_poke(T *at, T v) { *at = v; }
+RUNG_LENS_ATOMIC(atomicAdd, old + value)
+RUNG_LENS_ATOMIC(atomicSub, old - value)
+RUNG_LENS_ATOMIC(atomicExch, value)
+RUNG_LENS_ATOMIC(atomicMin, old < value ? old : value)
+RUNG_LENS_ATOMIC(atomicMax, old > value ? old : value)
+RUNG_LENS_ATOMIC(atomicAnd, old & value)
+RUNG_LENS_ATOMIC(atomicOr, old | value)
+RUNG_LENS_ATOMIC(atomicXor, old ^ value)
+RUNG_LENS_ATOMIC(atomicInc, old >= value ? 0 : old + 1)
+RUNG_LENS_ATOMIC(atomicDec, old == 0 || old > value ? value : old - 1)
+template <typename T> RUNG_LENS_INLINE T atomicCAS(T *at, T compare, T value)
+{
+    rung_lens_atomic(at, sizeof *at);
+    T old = rung_lens_peek(at);
+    if (old == compare)
+        rung_lens_poke(at, value);
+    return old;
+}
+#endif

@@ -1,0 +1,568 @@
+/* The CUDA driver API as far as Rung's backend uses it, answered by the lens: a device whose memory is host memory, whose
+ * launches run to their end before they return. Streams and events exist in name only; graphs are refused. */
+#include "lens.h"
+
+#include <cuda.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+typedef struct lens_function {
+    lens_module *module;
+    void (*entry)(void);
+    char symbol[96];
+    int max_dynamic_bytes;
+} lens_function;
+
+typedef struct lens_event {
+    struct timespec at;
+} lens_event;
+
+enum { MAX_FUNCTIONS = 512, DEVICE_MEMORY_GIB = 4 };
+
+static lens_function functions[MAX_FUNCTIONS];
+static int function_count;
+static CUcontext current;
+static int the_context, the_pool, the_stream;
+
+/* Device and context. */
+
+EXPORT CUresult cuInit(unsigned flags)
+{
+    (void)flags;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDriverGetVersion(int *version)
+{
+    *version = 13000;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuGetErrorName(CUresult result, const char **name)
+{
+    *name = result == CUDA_SUCCESS                 ? "CUDA_SUCCESS"
+            : result == CUDA_ERROR_OUT_OF_MEMORY   ? "CUDA_ERROR_OUT_OF_MEMORY"
+            : result == CUDA_ERROR_NOT_FOUND       ? "CUDA_ERROR_NOT_FOUND"
+            : result == CUDA_ERROR_NOT_SUPPORTED   ? "CUDA_ERROR_NOT_SUPPORTED"
+            : result == CUDA_ERROR_INVALID_VALUE   ? "CUDA_ERROR_INVALID_VALUE"
+            : result == CUDA_ERROR_ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+                                                   : "CUDA_ERROR_UNKNOWN";
+    return CUDA_SUCCESS;
+}
+
+static char reason[640] = "";
+
+EXPORT CUresult cuGetErrorString(CUresult result, const char **text)
+{
+    (void)result;
+    *text = reason[0] ? reason : "under the lens";
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDeviceGetCount(int *count)
+{
+    *count = 1;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDeviceGet(CUdevice *device, int index)
+{
+    *device = index;
+    return index == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+EXPORT CUresult cuDeviceGetName(char *name, int bytes, CUdevice device)
+{
+    (void)device;
+    snprintf(name, (size_t)bytes, "the lens (CUDA C on the CPU)");
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
+{
+    (void)device;
+    switch (attribute) {
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = 9; break;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = 0; break;
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = lens_options.sms > 0 ? lens_options.sms : 132; break;
+    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: *value = LENS_MAX_SHARED_BYTES; break;
+    case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: *value = 1980000; break;
+    case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE: *value = 60 << 20; break;
+    default: *value = 0; break;
+    }
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
+{
+    (void)device;
+    *bytes = (size_t)DEVICE_MEMORY_GIB << 30;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
+{
+    (void)device;
+    *context = (CUcontext)&the_context;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
+{
+    (void)device;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuCtxPushCurrent_v2(CUcontext context)
+{
+    current = context;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuCtxPopCurrent_v2(CUcontext *context)
+{
+    *context = current;
+    current = NULL;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuCtxGetCurrent(CUcontext *context)
+{
+    *context = current;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuCtxSynchronize(void)
+{
+    return CUDA_SUCCESS;
+}
+
+/* Kernels. The image is not looked at: the symbol names the file that was compiled for the lens. */
+
+EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit, void **jit_values, unsigned jits,
+                                  CUlibraryOption *options, void **values, unsigned count)
+{
+    (void)code, (void)jit, (void)jit_values, (void)jits, (void)options, (void)values, (void)count;
+    *library = (CUlibrary)&the_context;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuLibraryUnload(CUlibrary library)
+{
+    (void)library;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name)
+{
+    (void)library;
+    for (int i = 0; i < function_count; i++)
+        if (strcmp(functions[i].symbol, name) == 0) {
+            *kernel = (CUkernel)&functions[i];
+            return CUDA_SUCCESS;
+        }
+    lens_module *module = lens_module_find(name, reason, sizeof reason);
+    if (!module)
+        return CUDA_ERROR_NOT_FOUND;
+    void *entry = dlsym(module->handle, name);
+    if (!entry || function_count == MAX_FUNCTIONS) {
+        snprintf(reason, sizeof reason, "%s has no symbol %s", module->path, name);
+        return CUDA_ERROR_NOT_FOUND;
+    }
+    lens_function *f = &functions[function_count++];
+    *f = (lens_function){.module = module, .max_dynamic_bytes = 48 * 1024};
+    *(void **)&f->entry = entry;
+    snprintf(f->symbol, sizeof f->symbol, "%s", name);
+    *kernel = (CUkernel)f;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel)
+{
+    *function = (CUfunction)kernel;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction function)
+{
+    const lens_function *f = (const lens_function *)function;
+    *value = attribute == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES ? (int)f->module->static_bytes : 0;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value)
+{
+    lens_function *f = (lens_function *)function;
+    if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
+        return CUDA_SUCCESS;
+    if (value + (int)f->module->static_bytes > LENS_MAX_SHARED_BYTES) {
+        snprintf(reason, sizeof reason, "%s wants %d bytes of shared memory, a block has at most %d", f->symbol,
+                 value + (int)f->module->static_bytes, LENS_MAX_SHARED_BYTES);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    f->max_dynamic_bytes = value;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int threads, size_t shared)
+{
+    const lens_function *f = (const lens_function *)function;
+    int by_threads = 2048 / (threads > 0 ? threads : 1);
+    int by_shared = (int)((228u << 10) / (f->module->static_bytes + shared + 1024));
+    *blocks = by_threads < by_shared ? by_threads : by_shared;
+    return CUDA_SUCCESS;
+}
+
+/* How much of the parameter struct can be read: kernels take what they need of it, but its size is not told. */
+static size_t readable(const void *argument)
+{
+    uintptr_t at = (uintptr_t)argument, page = (uintptr_t)sysconf(_SC_PAGESIZE), end = at + LENS_MAX_ARGUMENT_BYTES / 2;
+    for (uintptr_t next = (at + page) & ~(page - 1); next < end; next += page) {
+        unsigned char resident;
+        if (mincore((void *)next, 1, &resident) != 0)
+            return next - at;
+    }
+    return end - at;
+}
+
+static CUresult check_launch(const CUlaunchConfig *config, const lens_function *f)
+{
+    unsigned shared = config->sharedMemBytes + f->module->static_bytes;
+    if (config->blockDimX == 0 || config->blockDimX > LENS_MAX_THREADS || config->blockDimY != 1 || config->blockDimZ != 1)
+        snprintf(reason, sizeof reason, "%s: blocks of %u x %u x %u threads, the lens runs 1 to %d x 1 x 1", f->symbol,
+                 config->blockDimX, config->blockDimY, config->blockDimZ, LENS_MAX_THREADS);
+    else if (config->gridDimX == 0 || config->gridDimY == 0 || config->gridDimZ == 0 || config->gridDimY > 65535 ||
+             config->gridDimZ > 65535)
+        snprintf(reason, sizeof reason, "%s: a grid of %u x %u x %u blocks is not possible", f->symbol, config->gridDimX,
+                 config->gridDimY, config->gridDimZ);
+    else if (shared > LENS_MAX_SHARED_BYTES || (int)config->sharedMemBytes > f->max_dynamic_bytes)
+        snprintf(reason, sizeof reason, "%s: %u bytes of shared memory, but a block has at most %d here", f->symbol, shared,
+                 f->max_dynamic_bytes + (int)f->module->static_bytes);
+    else
+        return CUDA_SUCCESS;
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)
+{
+    (void)extra;
+    const lens_function *f = (const lens_function *)function;
+    CUresult checked = check_launch(config, f);
+    if (checked != CUDA_SUCCESS)
+        return checked;
+    lens_launch_config launch = {.entry = f->entry, .module = f->module, .symbol = f->symbol,
+                                 .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
+                                 .threads = config->blockDimX, .dynamic_shared_bytes = config->sharedMemBytes,
+                                 .argument = parameters[0], .argument_bytes = readable(parameters[0]), .cluster = 1};
+    for (unsigned i = 0; i < config->numAttrs; i++)
+        if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+            launch.cluster = config->attrs[i].value.clusterDim.x;
+    if (lens_run(&launch) != 0) {
+        snprintf(reason, sizeof reason, "%s was stopped by the lens; its findings say why", f->symbol);
+        return CUDA_ERROR_ILLEGAL_ADDRESS;
+    }
+    return CUDA_SUCCESS;
+}
+
+/* Memory. */
+
+EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *at, size_t bytes)
+{
+    *at = (CUdeviceptr)(uintptr_t)lens_memory_get(bytes);
+    return *at ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+EXPORT CUresult cuMemFree_v2(CUdeviceptr at)
+{
+    return lens_memory_put((void *)(uintptr_t)at) == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+EXPORT CUresult cuMemAllocAsync(CUdeviceptr *at, size_t bytes, CUstream stream)
+{
+    (void)stream;
+    return cuMemAlloc_v2(at, bytes);
+}
+
+EXPORT CUresult cuMemAllocFromPoolAsync(CUdeviceptr *at, size_t bytes, CUmemoryPool pool, CUstream stream)
+{
+    (void)pool, (void)stream;
+    return cuMemAlloc_v2(at, bytes);
+}
+
+EXPORT CUresult cuMemFreeAsync(CUdeviceptr at, CUstream stream)
+{
+    (void)stream;
+    return cuMemFree_v2(at);
+}
+
+EXPORT CUresult cuMemGetInfo_v2(size_t *left, size_t *all)
+{
+    *left = *all = (size_t)DEVICE_MEMORY_GIB << 30;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *properties)
+{
+    (void)properties;
+    *pool = (CUmemoryPool)&the_pool;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool)
+{
+    (void)pool;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
+{
+    (void)pool, (void)attribute, (void)value;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device)
+{
+    (void)device;
+    *pool = (CUmemoryPool)&the_pool;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemHostAlloc(void **at, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    *at = malloc(bytes ? bytes : 1);
+    return *at ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+EXPORT CUresult cuMemFreeHost(void *at)
+{
+    free(at);
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
+{
+    (void)stream;
+    memcpy((void *)(uintptr_t)to, from, bytes);
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+    (void)stream;
+    memcpy(to, (const void *)(uintptr_t)from, bytes);
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+    (void)stream;
+    memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *copy, CUstream stream)
+{
+    (void)stream;
+    const unsigned char *from = copy->srcMemoryType == CU_MEMORYTYPE_HOST ? copy->srcHost
+                                                                          : (const void *)(uintptr_t)copy->srcDevice;
+    unsigned char *to = copy->dstMemoryType == CU_MEMORYTYPE_HOST ? copy->dstHost : (void *)(uintptr_t)copy->dstDevice;
+    size_t from_pitch = copy->srcPitch ? copy->srcPitch : copy->WidthInBytes;
+    size_t to_pitch = copy->dstPitch ? copy->dstPitch : copy->WidthInBytes;
+    for (size_t row = 0; row < copy->Height; row++)
+        memcpy(to + copy->dstXInBytes + (copy->dstY + row) * to_pitch,
+               from + copy->srcXInBytes + (copy->srcY + row) * from_pitch, copy->WidthInBytes);
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemsetD32Async(CUdeviceptr at, unsigned value, size_t count, CUstream stream)
+{
+    (void)stream;
+    unsigned *words = (unsigned *)(uintptr_t)at;
+    for (size_t i = 0; i < count; i++)
+        words[i] = value;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdeviceptr at)
+{
+    if (!lens_memory_owns((const void *)(uintptr_t)at))
+        return CUDA_ERROR_INVALID_VALUE;
+    switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE: *(CUmemorytype *)value = CU_MEMORYTYPE_DEVICE; break;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: *(int *)value = 0; break;
+    default: return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute *attributes, void **values, CUdeviceptr at)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (cuPointerGetAttribute(values[i], attributes[i], at) != CUDA_SUCCESS) {
+            if (attributes[i] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
+                *(CUmemorytype *)values[i] = 0;
+            else
+                *(int *)values[i] = -1;
+        }
+    return CUDA_SUCCESS;
+}
+
+/* Streams, events, graphs. */
+
+EXPORT CUresult cuStreamCreate(CUstream *stream, unsigned flags)
+{
+    (void)flags;
+    *stream = (CUstream)&the_stream;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuStreamDestroy_v2(CUstream stream)
+{
+    (void)stream;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuStreamSynchronize(CUstream stream)
+{
+    (void)stream;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuStreamGetId(CUstream stream, unsigned long long *id)
+{
+    *id = (unsigned long long)(uintptr_t)stream;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
+{
+    (void)stream, (void)event, (void)flags;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuStreamGetCtx(CUstream stream, CUcontext *context)
+{
+    (void)stream;
+    *context = (CUcontext)&the_context;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
+{
+    (void)stream;
+    *status = CU_STREAM_CAPTURE_STATUS_NONE;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+{
+    (void)mode;
+    return CUDA_SUCCESS;
+}
+
+static CUresult no_graphs(void)
+{
+    snprintf(reason, sizeof reason, "the lens has no graphs");
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+EXPORT CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
+{
+    (void)stream, (void)mode;
+    return no_graphs();
+}
+
+EXPORT CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
+{
+    (void)stream, (void)graph;
+    return no_graphs();
+}
+
+EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
+{
+    (void)exec, (void)graph, (void)flags;
+    return no_graphs();
+}
+
+EXPORT CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
+{
+    (void)exec, (void)stream;
+    return no_graphs();
+}
+
+EXPORT CUresult cuGraphExecDestroy(CUgraphExec exec)
+{
+    (void)exec;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuGraphDestroy(CUgraph graph)
+{
+    (void)graph;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuEventCreate(CUevent *event, unsigned flags)
+{
+    (void)flags;
+    *event = (CUevent)calloc(1, sizeof(lens_event));
+    return *event ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+EXPORT CUresult cuEventDestroy_v2(CUevent event)
+{
+    free(event);
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuEventRecord(CUevent event, CUstream stream)
+{
+    (void)stream;
+    clock_gettime(CLOCK_MONOTONIC, &((lens_event *)event)->at);
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuEventSynchronize(CUevent event)
+{
+    (void)event;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to)
+{
+    const struct timespec *a = &((lens_event *)from)->at, *b = &((lens_event *)to)->at;
+    *ms = (float)(b->tv_sec - a->tv_sec) * 1e3f + (float)(b->tv_nsec - a->tv_nsec) * 1e-6f;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address,
+                                       const cuuint64_t *dims, const cuuint64_t *strides, const cuuint32_t *box,
+                                       const cuuint32_t *element_strides, CUtensorMapInterleave interleave,
+                                       CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
+                                       CUtensorMapFloatOOBfill fill)
+{
+    (void)element_strides, (void)interleave, (void)promotion, (void)fill;
+    static const int sizes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
+    lens_map encoded = {.address = address, .rank = rank, .swizzle = (int)swizzle};
+    if (rank < 1 || rank > 5 || (unsigned)type >= sizeof sizes / sizeof sizes[0] || ((uintptr_t)address & 15))
+        return CUDA_ERROR_INVALID_VALUE;
+    encoded.element_bytes = sizes[type];
+    for (unsigned i = 0; i < rank; i++) {
+        encoded.dims[i] = dims[i];
+        encoded.box[i] = box[i];
+        encoded.strides[i] = i == 0 ? (uint64_t)encoded.element_bytes : strides[i - 1];
+        if (encoded.strides[i] % 16 != 0 && i > 0)
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+    memset(map, 0, sizeof *map);
+    memcpy(map, &encoded, sizeof encoded < sizeof *map ? sizeof encoded : sizeof *map);
+    return CUDA_SUCCESS;
+}

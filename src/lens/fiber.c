@@ -1,0 +1,41 @@
+/* Fibers: the switch between two stacks, and a new stack that begins in a kernel with its parameter struct in place.
+ * x86-64, System V: a struct parameter lies on the stack above the return address. */
+#include "lens.h"
+
+#include <string.h>
+
+#if !defined(__x86_64__)
+#error "the lens knows x86-64 only; the build leaves it out elsewhere"
+#endif
+
+__asm__(".text\n"
+        ".globl lens_switch\n.hidden lens_switch\n.type lens_switch,@function\n"
+        "lens_switch:\n"
+        "    pushq %rbp\n    pushq %rbx\n    pushq %r12\n    pushq %r13\n    pushq %r14\n    pushq %r15\n"
+        "    movq %rsp, (%rdi)\n"
+        "    movq %rsi, %rsp\n"
+        "    popq %r15\n    popq %r14\n    popq %r13\n    popq %r12\n    popq %rbx\n    popq %rbp\n"
+        "    ret\n"
+        ".size lens_switch, .-lens_switch\n"
+        /* A kernel returns here with the stack as after a call: align it and leave for good. */
+        ".hidden lens_returned\n.type lens_returned,@function\n"
+        "lens_returned:\n"
+        "    andq $-16, %rsp\n"
+        "    call lens_thread_exit\n"
+        "    ud2\n"
+        ".size lens_returned, .-lens_returned\n");
+
+extern void lens_returned(void) __attribute__((visibility("hidden")));
+
+void *lens_fiber_prepare(unsigned char *stack, size_t stack_bytes, void (*entry)(void), const void *argument,
+                         size_t argument_bytes)
+{
+    uintptr_t at = ((uintptr_t)stack + stack_bytes - argument_bytes - 64) & ~(uintptr_t)63;
+    memcpy((void *)at, argument, argument_bytes);
+    uintptr_t *top = (uintptr_t *)at;
+    *--top = (uintptr_t)lens_returned;
+    *--top = (uintptr_t)entry;
+    for (int i = 0; i < 6; i++)
+        *--top = 0;
+    return top;
+}

@@ -1,0 +1,74 @@
+/* What was found wrong: kept once for each place and kind, told in one sentence. */
+#include "lens.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static rung_lens_finding found[LENS_MAX_FINDINGS];
+static uintptr_t found_pcs[LENS_MAX_FINDINGS];
+static int count, left_out;
+
+void lens_findings_begin(void)
+{
+    count = left_out = 0;
+}
+
+void lens_find(rung_lens_fault fault, uintptr_t pc, const char *format, ...)
+{
+    for (int i = 0; i < count; i++)
+        if (found[i].fault == fault && found_pcs[i] == pc)
+            return;
+    if (count == LENS_MAX_FINDINGS) {
+        left_out++;
+        return;
+    }
+    rung_lens_finding *f = &found[count];
+    memset(f, 0, sizeof *f);
+    f->fault = fault;
+    memcpy(f->block, lens_now.index, sizeof f->block);
+    f->thread = lens_now.current;
+    va_list list;
+    va_start(list, format);
+    vsnprintf(f->text, sizeof f->text, format, list);
+    va_end(list);
+    found_pcs[count++] = pc;
+}
+
+void lens_findings_end(rung_lens_launch *launch, uintptr_t **pcs)
+{
+    launch->finding_count = 0;
+    launch->findings_left_out = left_out;
+    rung_lens_finding *copy = malloc((size_t)(count + 1) * sizeof *copy);
+    *pcs = malloc((size_t)(count + 1) * sizeof **pcs);
+    launch->findings = copy;
+    if (!copy || !*pcs)
+        return;
+    memcpy(copy, found, (size_t)count * sizeof *copy);
+    memcpy(*pcs, found_pcs, (size_t)count * sizeof **pcs);
+    launch->finding_count = count;
+}
+
+void lens_finding_compose(rung_lens_finding *f)
+{
+    char sentence[sizeof f->text];
+    const char *name = strrchr(f->file, '/');
+    char line[300] = "";
+    if (f->line > 0)
+        snprintf(line, sizeof line, ", %s line %d", name ? name + 1 : f->file, f->line);
+    snprintf(sentence, sizeof sentence, "block (%u,%u,%u), thread %d%s: %.300s", f->block[0], f->block[1], f->block[2],
+             f->thread, line, f->text);
+    memcpy(f->text, sentence, sizeof sentence);
+}
+
+const char *lens_where_shared(uint32_t offset, char *text, size_t text_bytes)
+{
+    const lens_array *array = lens_array_at(lens_module_now, offset);
+    if (!array)
+        snprintf(text, text_bytes, "shared memory at byte %u", offset);
+    else
+        snprintf(text, text_bytes, "shared %s at byte %u (float %u)", array->name, offset - array->offset,
+                 (offset - array->offset) / 4);
+    return text;
+}

@@ -1,0 +1,84 @@
+/* Where the compiler's instrumentation (-fsanitize=thread) calls for each load and store, and the lens's own accesses. */
+#include "lens.h"
+
+#define PC ((uintptr_t)__builtin_return_address(0))
+
+void lens_access(uintptr_t pc, const void *at, unsigned log2_bytes, rung_lens_kind kind)
+{
+    uintptr_t address = (uintptr_t)at;
+    if (lens_now.current < 0 || lens_in_stacks(address))
+        return; /* registers and local arrays */
+    uintptr_t offset = address - (uintptr_t)lens_module_now->shared;
+    bool write = kind == RUNG_LENS_STORE;
+    if (offset < lens_module_now->shared_bytes) {
+        if (kind == RUNG_LENS_ATOMIC)
+            lens_shadow_atomic(pc, (uint32_t)offset, 1u << log2_bytes);
+        else
+            lens_shadow_shared(pc, (uint32_t)offset, 1u << log2_bytes, write);
+    } else if (address - lens_module_now->base < lens_module_now->end - lens_module_now->base) {
+        return; /* constants */
+    } else {
+        lens_check_global(pc, address, 1u << log2_bytes, write || kind == RUNG_LENS_ATOMIC);
+    }
+    lens_log(pc, lens_pack(at, log2_bytes, kind));
+}
+
+#define HOOK(name, log2_bytes, kind)                    \
+    RUNG_LENS_API void __tsan_##name(const void *at);   \
+    void __tsan_##name(const void *at)                  \
+    {                                                   \
+        lens_access(PC, at, log2_bytes, kind);          \
+    }
+
+HOOK(read1, 0, RUNG_LENS_LOAD)
+HOOK(read2, 1, RUNG_LENS_LOAD)
+HOOK(read4, 2, RUNG_LENS_LOAD)
+HOOK(read8, 3, RUNG_LENS_LOAD)
+HOOK(read16, 4, RUNG_LENS_LOAD)
+HOOK(write1, 0, RUNG_LENS_STORE)
+HOOK(write2, 1, RUNG_LENS_STORE)
+HOOK(write4, 2, RUNG_LENS_STORE)
+HOOK(write8, 3, RUNG_LENS_STORE)
+HOOK(write16, 4, RUNG_LENS_STORE)
+HOOK(volatile_read4, 2, RUNG_LENS_LOAD)
+HOOK(volatile_read8, 3, RUNG_LENS_LOAD)
+HOOK(volatile_write4, 2, RUNG_LENS_STORE)
+HOOK(volatile_write8, 3, RUNG_LENS_STORE)
+
+static void range(uintptr_t pc, const char *at, size_t bytes, rung_lens_kind kind)
+{
+    for (size_t done = 0; done < bytes;) {
+        unsigned log2 = 4;
+        while ((bytes - done) < (1u << log2) || ((uintptr_t)(at + done) & ((1u << log2) - 1)))
+            log2--;
+        lens_access(pc, at + done, log2, kind);
+        done += 1u << log2;
+    }
+}
+
+RUNG_LENS_API void __tsan_read_range(const void *at, size_t bytes);
+RUNG_LENS_API void __tsan_write_range(const void *at, size_t bytes);
+RUNG_LENS_API void __tsan_init(void);
+
+void __tsan_read_range(const void *at, size_t bytes)
+{
+    range(PC, at, bytes, RUNG_LENS_LOAD);
+}
+
+void __tsan_write_range(const void *at, size_t bytes)
+{
+    range(PC, at, bytes, RUNG_LENS_STORE);
+}
+
+void __tsan_init(void)
+{
+}
+
+HOOK(unaligned_read2, 1, RUNG_LENS_LOAD)
+HOOK(unaligned_read4, 2, RUNG_LENS_LOAD)
+HOOK(unaligned_read8, 3, RUNG_LENS_LOAD)
+HOOK(unaligned_read16, 4, RUNG_LENS_LOAD)
+HOOK(unaligned_write2, 1, RUNG_LENS_STORE)
+HOOK(unaligned_write4, 2, RUNG_LENS_STORE)
+HOOK(unaligned_write8, 3, RUNG_LENS_STORE)
+HOOK(unaligned_write16, 4, RUNG_LENS_STORE)

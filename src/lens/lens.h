@@ -1,0 +1,200 @@
+/* The lens inside: one launch at a time, blocks one after another, threads of a block as fibers. */
+#ifndef RUNG_LENS_LENS_H
+#define RUNG_LENS_LENS_H
+
+#include "rung_lens.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    LENS_MAX_THREADS = 1024,
+    LENS_WARPS = LENS_MAX_THREADS / 32,
+    LENS_STACK_BYTES = 96 * 1024,
+    LENS_MAX_ARGUMENT_BYTES = 4096,
+    LENS_MAX_SHARED_BYTES = 227 * 1024,
+    LENS_MAX_ENTRIES = 1 << 26, /* accesses of one lane between two barriers */
+    LENS_MAX_FINDINGS = 32,
+    LENS_ASYNC_GROUPS = 16,
+};
+
+/* One access in a lane's log. */
+typedef struct lens_entry {
+    uintptr_t pc;
+    uint64_t where; /* address, and in the upper 16 bits: log2 of the size, kind << 4 */
+} lens_entry;
+
+static inline uint64_t lens_pack(const void *at, unsigned log2_bytes, unsigned kind)
+{
+    return (uint64_t)(uintptr_t)at | (uint64_t)(log2_bytes | kind << 4) << 48;
+}
+static inline uint64_t lens_address(uint64_t where)
+{
+    return where & 0xffffffffffffull;
+}
+static inline unsigned lens_bytes(uint64_t where)
+{
+    return 1u << (where >> 48 & 15);
+}
+static inline rung_lens_kind lens_kind(uint64_t where)
+{
+    return (rung_lens_kind)(where >> 52);
+}
+
+typedef enum lens_state { LENS_READY, LENS_AT_BARRIER, LENS_AT_WARP, LENS_AT_MBARRIER, LENS_DONE } lens_state;
+
+typedef struct lens_copy { /* one cp.async that has not landed */
+    void *to;
+    unsigned char data[16];
+    int bytes, group;
+} lens_copy;
+
+typedef struct lens_thread {
+    void *sp;
+    unsigned char *stack; /* lowest byte */
+    lens_state state;
+    int index;
+    uintptr_t wait_pc;
+    int barrier_id, barrier_count; /* named barriers; count 0: the whole block */
+    const void *wait_object; /* mbarrier */
+    unsigned wait_parity;
+    uint32_t warp_mask;
+    bool meeting_wanted;  /* waits for a meeting of other lanes to end */
+    uint32_t arrived_at;  /* named barriers it has arrived at without waiting, as bits */
+    int predicate;
+    uint64_t met[32];     /* what the lanes of the last warp operation brought */
+    lens_entry *log;
+    size_t entries, capacity;
+    lens_copy *copies;
+    int copy_count, copy_capacity, open_group;
+} lens_thread;
+
+typedef struct lens_array { /* a __shared__ variable of the kernel's object */
+    char name[48];
+    uint32_t offset, bytes;
+} lens_array;
+
+/* A compiled kernel file. */
+typedef struct lens_module {
+    char stem[96];
+    char path[512];
+    void *handle;
+    uintptr_t base;        /* load address: pc - base is what the debug information knows */
+    uintptr_t end;
+    unsigned char *shared; /* this host thread's copy of its __shared__ variables; the dynamic array last */
+    size_t shared_bytes;
+    uint32_t static_bytes, dynamic_offset;
+    lens_array arrays[64];
+    int array_count;
+} lens_module;
+
+typedef struct lens_launch_config {
+    void (*entry)(void);
+    lens_module *module;
+    const char *symbol;
+    unsigned grid[3], threads, cluster, dynamic_shared_bytes;
+    const void *argument;
+    size_t argument_bytes;
+} lens_launch_config;
+
+typedef struct lens_block {
+    unsigned index[3];
+    unsigned threads;
+    int current; /* running thread; -1: the scheduler */
+    lens_thread thread[LENS_MAX_THREADS];
+    void *scheduler_sp;
+    double weight;
+    bool abandoned;
+    bool sampled; /* take sample requests and owners from this block */
+    uint64_t switches;
+} lens_block;
+
+extern lens_block lens_now;
+extern lens_module *lens_module_now;
+extern rung_lens_options lens_options;
+
+/* fiber.c */
+void lens_switch(void **save_sp, void *load_sp);
+void *lens_fiber_prepare(unsigned char *stack, size_t stack_bytes, void (*entry)(void), const void *argument,
+                         size_t argument_bytes);
+void lens_thread_exit(void); /* block.c: where a kernel's return leads */
+
+/* block.c */
+int lens_run(const lens_launch_config *config); /* 0: ran to its end */
+void lens_wait(lens_state state);               /* the running thread gives way */
+void lens_abandon(void) __attribute__((noreturn)); /* ends the launch from inside a thread */
+bool lens_in_stacks(uintptr_t address);
+
+/* record.c */
+void lens_log(uintptr_t pc, uint64_t where);
+void lens_flush_warp(int warp); /* turns a warp's logs into requests */
+void lens_access(uintptr_t pc, const void *at, unsigned log2_bytes, rung_lens_kind kind);
+void lens_sites_begin(void);
+void lens_sites_end(rung_lens_launch *launch, uintptr_t **pcs); /* sites, owners; one pc a site */
+/* Files and lines for the sites; those of one line, kind and width become one. */
+void lens_sites_resolve(rung_lens_launch *launch, const lens_module *module, uintptr_t *pcs);
+void lens_bulk(uintptr_t pc, rung_lens_space space, rung_lens_kind kind, const void *at, double bytes, double sectors);
+
+/* shadow.c */
+void lens_shadow_begin(size_t shared_bytes);
+void lens_shadow_block(unsigned threads);
+void lens_shadow_shared(uintptr_t pc, uint32_t offset, unsigned bytes, bool write);
+void lens_shadow_atomic(uintptr_t pc, uint32_t offset, unsigned bytes);
+void lens_shadow_async(uint32_t offset, unsigned bytes); /* written, and not before it has landed to be read */
+void lens_shadow_landed(uint32_t offset, unsigned bytes);
+void lens_shadow_bulk(uintptr_t pc, uint32_t offset, unsigned bytes, int agent); /* TMA into shared memory */
+void lens_shadow_bulk_read(uintptr_t pc, uint32_t offset, unsigned bytes);
+void lens_order_block(void);                      /* a barrier of all threads */
+void lens_order_warp(int warp, uint32_t mask);    /* lanes of a warp */
+void lens_order_some(const bool *member, unsigned threads); /* named barrier */
+/* What an mbarrier carries from those who arrive to those who wait. */
+uint32_t *lens_order_new(void);
+void lens_order_release(uint32_t *carried);
+void lens_order_acquire(const uint32_t *carried);
+void lens_order_release_agent(uint32_t *carried, int agent);
+void lens_order_clear(uint32_t *carried);
+void lens_order_copy(uint32_t *to, const uint32_t *from);
+
+/* memory.c */
+void *lens_memory_get(size_t bytes);
+int lens_memory_put(void *at);
+bool lens_memory_owns(const void *at);
+void lens_check_global(uintptr_t pc, uintptr_t address, unsigned bytes, bool write);
+/* Names an address: operand and element where it is one. Returns the operand's start, NULL if none. */
+const unsigned char *lens_memory_name(uintptr_t address, char *name, size_t name_bytes, int64_t *row, int64_t *column);
+bool lens_is_operand_c(uintptr_t address, int64_t *row, int64_t *column);
+void lens_memory_reset(void);
+
+/* symbols.c */
+lens_module *lens_module_find(const char *symbol, char *why, size_t why_bytes);
+lens_module *lens_module_open(const char *path, const char *stem, char *why, size_t why_bytes);
+void lens_module_enter(lens_module *module, uint32_t dynamic_bytes);
+/* File and line of each return address. */
+void lens_lines(const lens_module *module, const uintptr_t *pcs, int count, char (*files)[256], int *lines);
+const lens_array *lens_array_at(const lens_module *module, uint32_t offset);
+
+/* What a tensor map holds under the lens, in place of the driver's 128 bytes. */
+typedef struct lens_map {
+    void *address;
+    uint64_t dims[5], strides[5]; /* strides in bytes, the first that of an element */
+    uint32_t box[5];
+    uint8_t rank, element_bytes, swizzle; /* swizzle: 0 none, 1 32, 2 64, 3 128 bytes */
+} lens_map;
+
+/* findings.c */
+void lens_find(rung_lens_fault fault, uintptr_t pc, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void lens_findings_begin(void);
+void lens_findings_end(rung_lens_launch *launch, uintptr_t **pcs);
+/* Puts block, thread and line before the sentence. */
+void lens_finding_compose(rung_lens_finding *finding);
+const char *lens_where_shared(uint32_t offset, char *text, size_t text_bytes);
+
+/* sync.c */
+void lens_sync_begin(unsigned threads);
+void lens_sync_poll(void);
+void lens_mbarrier_complete(uintptr_t pc, const void *object, int64_t bytes, int agent);
+bool lens_mbarrier_ready(const void *object, unsigned parity);
+const char *lens_mbarrier_state(const void *object, char *text, size_t bytes);
+
+#endif

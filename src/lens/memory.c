@@ -1,0 +1,166 @@
+/* Device memory of the lens: host memory with fenced ends, and what is known of its contents. */
+#include "lens.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FENCE_BYTES = 4096, MAX_PIECES = 256, MAX_OPERANDS = 16 };
+
+typedef struct piece {
+    uintptr_t base;
+    size_t bytes;
+    void *memory;
+} piece;
+
+typedef struct operand {
+    char name[32];
+    uintptr_t base;
+    int64_t rows, columns, ld;
+} operand;
+
+static piece pieces[MAX_PIECES];
+static int piece_count, last_piece;
+static operand operands[MAX_OPERANDS];
+static int operand_count;
+
+void *lens_memory_get(size_t bytes)
+{
+    if (piece_count == MAX_PIECES)
+        return NULL;
+    size_t room = (bytes + 255) & ~(size_t)255;
+    unsigned char *memory = NULL;
+    if (posix_memalign((void **)&memory, 4096, room + 2 * FENCE_BYTES) != 0)
+        return NULL;
+    memset(memory, 0xff, FENCE_BYTES); /* NaN, as are the contents: what was never written shows */
+    memset(memory + FENCE_BYTES, 0xff, room + FENCE_BYTES);
+    pieces[piece_count++] = (piece){(uintptr_t)memory + FENCE_BYTES, bytes, memory};
+    return memory + FENCE_BYTES;
+}
+
+int lens_memory_put(void *at)
+{
+    for (int i = 0; i < piece_count; i++) {
+        if (pieces[i].base != (uintptr_t)at)
+            continue;
+        free(pieces[i].memory);
+        pieces[i] = pieces[--piece_count];
+        last_piece = 0;
+        for (int j = 0; j < operand_count; j++)
+            if (operands[j].base == (uintptr_t)at)
+                operands[j--] = operands[--operand_count];
+        return 0;
+    }
+    return -1;
+}
+
+static const piece *piece_of(uintptr_t address)
+{
+    if (last_piece < piece_count && address - pieces[last_piece].base < pieces[last_piece].bytes)
+        return &pieces[last_piece];
+    for (int i = 0; i < piece_count; i++)
+        if (address - pieces[i].base < pieces[i].bytes) {
+            last_piece = i;
+            return &pieces[i];
+        }
+    return NULL;
+}
+
+bool lens_memory_owns(const void *at)
+{
+    return piece_of((uintptr_t)at) != NULL;
+}
+
+void rung_lens_operand(const char *name, const void *at, int64_t rows, int64_t columns, int64_t ld)
+{
+    if (operand_count == MAX_OPERANDS)
+        return;
+    operand *o = &operands[operand_count++];
+    snprintf(o->name, sizeof o->name, "%s", name);
+    *o = (operand){.base = (uintptr_t)at, .rows = rows, .columns = columns, .ld = ld};
+    snprintf(o->name, sizeof o->name, "%s", name);
+}
+
+void lens_memory_reset(void)
+{
+    operand_count = 0;
+}
+
+/* The operand an address lies in or, when it lies past all of a piece's operands, the one before it. */
+static const operand *operand_of(uintptr_t address)
+{
+    const operand *best = NULL;
+    const piece *p = piece_of(address);
+    for (int i = 0; i < operand_count; i++) {
+        const operand *o = &operands[i];
+        bool same = p ? o->base - p->base < p->bytes : address - o->base < (uint64_t)(o->rows * o->ld) * 4 + FENCE_BYTES;
+        if (same && o->base <= address && (!best || o->base > best->base))
+            best = o;
+    }
+    return best;
+}
+
+const unsigned char *lens_memory_name(uintptr_t address, char *name, size_t name_bytes, int64_t *row, int64_t *column)
+{
+    const operand *o = operand_of(address);
+    *row = *column = -1;
+    if (o) {
+        int64_t element = (int64_t)(address - o->base) / 4;
+        *row = o->ld ? element / o->ld : 0;
+        *column = o->ld ? element % o->ld : 0;
+        snprintf(name, name_bytes, "%s", o->name);
+        return (const unsigned char *)o->base;
+    }
+    const piece *p = piece_of(address);
+    snprintf(name, name_bytes, "%s", p ? "workspace" : "unknown");
+    return p ? (const unsigned char *)p->base : NULL;
+}
+
+bool lens_is_operand_c(uintptr_t address, int64_t *row, int64_t *column)
+{
+    const operand *o = operand_of(address);
+    if (!o || strcmp(o->name, "C") != 0)
+        return false;
+    int64_t element = (int64_t)(address - o->base) / 4;
+    *row = element / o->ld;
+    *column = element % o->ld;
+    return true;
+}
+
+static void report(uintptr_t pc, const operand *o, uintptr_t address, unsigned bytes, bool write)
+{
+    int64_t element = (int64_t)(address - o->base) / 4 + (bytes - 4) / 4;
+    lens_find(RUNG_LENS_OUT_OF_BOUNDS, pc, "%s %s[%lld][%lld], but %s is %lld x %lld", write ? "writes" : "reads", o->name,
+              (long long)(element / o->ld), (long long)(element % o->ld), o->name, (long long)o->rows,
+              (long long)o->columns);
+}
+
+void lens_check_global(uintptr_t pc, uintptr_t address, unsigned bytes, bool write)
+{
+    const piece *p = piece_of(address);
+    const operand *o = operand_count ? operand_of(address) : NULL;
+    if (address % bytes != 0) {
+        lens_find(RUNG_LENS_MISALIGNED, pc, "makes a %u-byte access to address %p, which is not a multiple of %u", bytes,
+                  (void *)address, bytes);
+        lens_abandon();
+    }
+    if (p && address + bytes <= p->base + p->bytes) {
+        if (!o)
+            return;
+        uint64_t last = (address - o->base) / 4 + (bytes - 4) / 4;
+        uint64_t end = (uint64_t)((o->rows - 1) * o->ld + o->columns);
+        /* Reads may see the padding between rows, never what lies behind the last one. Writes may see neither. */
+        if (last >= end || (write && (int64_t)(last % (uint64_t)o->ld) >= o->columns))
+            report(pc, o, address, bytes, write);
+        return;
+    }
+    if (o) {
+        report(pc, o, address, bytes, write);
+        return; /* the fence takes it */
+    }
+    bool fenced = piece_of(address + FENCE_BYTES - 16) || piece_of(address - FENCE_BYTES + 16);
+    lens_find(RUNG_LENS_OUT_OF_BOUNDS, pc, "%s address %p, which is in no allocation", write ? "writes" : "reads",
+              (void *)address);
+    if (!fenced)
+        lens_abandon();
+}

@@ -1,0 +1,535 @@
+/* Accesses of lanes become requests of warps, and requests become counts.
+ * Each lane logs its accesses until a barrier; then the n-th access that each lane made from one call site is taken as
+ * one warp's request. Shared memory serves 4-byte accesses of a warp at once, 8-byte ones by half warps and 16-byte ones by
+ * quarters; two parts go together when neighbouring lanes (or next but one) want the same address. */
+#include "lens.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TABLE = 1 << 14, LANES = 32 };
+
+typedef struct group { /* neighbouring 4-byte shared accesses that nvcc would merge */
+    int count, limit;
+    uint32_t mask;
+    uint64_t first[LANES];
+} group;
+
+typedef struct site {
+    uintptr_t pc;
+    rung_lens_site seen;
+    bool full_sample, from_picture;
+    group pending;
+} site;
+
+static site *table[TABLE];
+static site **order;
+static int site_count, site_room;
+static rung_lens_owner *owners;
+static int owner_count, owner_room;
+double lens_shuffles;
+
+void lens_sites_begin(void)
+{
+    memset(table, 0, sizeof table);
+    site_count = 0;
+    owner_count = 0;
+    lens_shuffles = 0;
+}
+
+static site *site_of(uintptr_t pc, rung_lens_kind kind, rung_lens_space space, int bytes)
+{
+    uintptr_t hash = (pc * 0x9e3779b97f4a7c15ull) ^ ((uintptr_t)kind << 7) ^ ((uintptr_t)space << 3) ^ (uintptr_t)bytes;
+    for (size_t at = hash >> 20;; at++) {
+        site *s = table[at % TABLE];
+        if (!s) {
+            s = calloc(1, sizeof *s);
+            if (site_count == site_room) {
+                site_room = site_room ? site_room * 2 : 64;
+                order = realloc(order, (size_t)site_room * sizeof *order);
+            }
+            if (!s || !order || site_count == TABLE / 2)
+                abort(); /* thousands of call sites in one kernel: not a kernel */
+            s->pc = pc;
+            s->seen.kind = kind;
+            s->seen.space = space;
+            s->seen.bytes = bytes;
+            s->seen.ways = 1;
+            table[at % TABLE] = order[site_count++] = s;
+            return s;
+        }
+        if (s->pc == pc && s->seen.kind == kind && s->seen.space == space && s->seen.bytes == bytes)
+            return s;
+    }
+}
+
+/* Shared memory. */
+
+/* Passes that lanes of `mask` take together: the most distinct words any bank has to give. */
+static int passes(uint32_t mask, const uint64_t *where, int words)
+{
+    uint32_t bank_word[32][8];
+    unsigned char bank_count[32] = {0};
+    int most = 0;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        uint64_t first = lens_address(where[__builtin_ctz(left)]) / 4;
+        for (int w = 0; w < words; w++) {
+            uint32_t word = (uint32_t)(first + (unsigned)w), bank = word % 32;
+            int n = bank_count[bank], known = 0;
+            for (int i = 0; i < n && i < 8 && !known; i++)
+                known = bank_word[bank][i] == word;
+            if (known)
+                continue;
+            if (n < 8)
+                bank_word[bank][n] = word;
+            bank_count[bank] = (unsigned char)(n + 1);
+            most = n + 1 > most ? n + 1 : most;
+        }
+    }
+    return most;
+}
+
+/* Every active lane and its partner (lane xor distance) want the same address, or the partner is idle. */
+static bool pairs_agree(uint32_t mask, const uint64_t *where, int distance)
+{
+    for (uint32_t left = mask; left; left &= left - 1) {
+        int lane = __builtin_ctz(left), partner = lane ^ distance;
+        if ((mask >> partner & 1) && lens_address(where[lane]) != lens_address(where[partner]))
+            return false;
+    }
+    return true;
+}
+
+typedef struct shared_cost {
+    int wavefronts, ideal, ways;
+} shared_cost;
+
+static void add_part(shared_cost *cost, uint32_t mask, const uint64_t *where, int words)
+{
+    if (!mask)
+        return;
+    int n = passes(mask, where, words);
+    cost->wavefronts += n;
+    cost->ideal++;
+    cost->ways = n > cost->ways ? n : cost->ways;
+}
+
+static shared_cost cost_of(uint32_t mask, const uint64_t *where, int bytes)
+{
+    shared_cost cost = {0, 0, 1};
+    if (bytes <= 4) {
+        add_part(&cost, mask, where, 1);
+    } else if (bytes == 8) {
+        bool joined = pairs_agree(mask, where, 1) || pairs_agree(mask, where, 2);
+        add_part(&cost, joined ? mask : mask & 0xffff, where, 2);
+        add_part(&cost, joined ? 0 : mask & 0xffff0000u, where, 2);
+    } else {
+        for (int half = 0; half < 2; half++) {
+            uint32_t mine = mask & (half ? 0xffff0000u : 0xffffu);
+            bool joined = pairs_agree(mine, where, 1) || pairs_agree(mine, where, 2);
+            uint32_t low = half ? 0x00ff0000u : 0xffu;
+            add_part(&cost, joined ? mine : mine & low, where, 4);
+            add_part(&cost, joined ? 0 : mine & ~low, where, 4);
+        }
+    }
+    return cost;
+}
+
+static void count_merged(site *s, uint32_t mask, const uint64_t *where, int bytes)
+{
+    shared_cost cost = cost_of(mask, where, bytes);
+    s->seen.merged_requests += lens_now.weight;
+    s->seen.merged_wavefronts += lens_now.weight * cost.wavefronts;
+    s->seen.merged_ideal += lens_now.weight * cost.ideal;
+}
+
+/* A group that did not fill up: pairs where they can be, singles for the rest. */
+static void close_group(site *s)
+{
+    group *g = &s->pending;
+    uint64_t where[LANES];
+    for (int i = 0; i < g->count;) {
+        int take = g->count - i >= 4 ? 4 : g->count - i >= 2 ? 2 : 1;
+        for (int lane = 0; lane < LANES; lane++)
+            where[lane] = lens_address(g->first[lane]) + (uint64_t)i * 4;
+        count_merged(s, g->mask, where, take * 4);
+        i += take;
+    }
+    g->count = 0;
+}
+
+static int alignment(uint32_t mask, const uint64_t *where, uint64_t base)
+{
+    uint64_t bits = 16;
+    for (uint32_t left = mask; left; left &= left - 1)
+        bits |= lens_address(where[__builtin_ctz(left)]) - base;
+    return (int)(bits & -bits);
+}
+
+static void group_shared(site *s, uint32_t mask, const uint64_t *where)
+{
+    group *g = &s->pending;
+    bool follows = g->count > 0 && g->count < g->limit && g->mask == mask;
+    for (uint32_t left = mask; left && follows; left &= left - 1) {
+        int lane = __builtin_ctz(left);
+        follows = lens_address(where[lane]) == lens_address(g->first[lane]) + (uint64_t)g->count * 4;
+    }
+    if (!follows) {
+        close_group(s);
+        memcpy(g->first, where, sizeof g->first);
+        g->mask = mask;
+        int aligned = alignment(mask, where, (uintptr_t)lens_module_now->shared);
+        g->limit = aligned >= 16 ? 4 : aligned >= 8 ? 2 : 1;
+    }
+    if (++g->count == g->limit)
+        close_group(s);
+}
+
+static void count_shared(site *s, uint32_t mask, const uint64_t *where)
+{
+    int bytes = s->seen.bytes;
+    double weight = lens_now.weight;
+    shared_cost cost = cost_of(mask, where, bytes);
+    s->seen.wavefronts += weight * cost.wavefronts;
+    s->seen.ideal_wavefronts += weight * cost.ideal;
+    s->seen.bytes_moved += weight * cost.wavefronts * 128;
+    s->seen.ways = cost.ways > s->seen.ways ? cost.ways : s->seen.ways;
+    if (bytes == 4 && s->seen.kind != RUNG_LENS_ATOMIC)
+        group_shared(s, mask, where);
+    else
+        count_merged(s, mask, where, bytes);
+}
+
+/* Global memory. */
+
+/* Sorted ascending unless they are already. Returns how many. */
+static int gather(uint32_t mask, const uint64_t *where, uint64_t *addresses)
+{
+    int n = 0;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        uint64_t a = lens_address(where[__builtin_ctz(left)]);
+        int at = n++;
+        for (; at > 0 && addresses[at - 1] > a; at--)
+            addresses[at] = addresses[at - 1];
+        addresses[at] = a;
+    }
+    return n;
+}
+
+static uint64_t distinct_bytes(const uint64_t *addresses, int n, int bytes, int *sectors)
+{
+    uint64_t used = 0, end = 0, last_sector = UINT64_MAX;
+    *sectors = 0;
+    for (int i = 0; i < n; i++) {
+        uint64_t from = addresses[i] > end ? addresses[i] : end, to = addresses[i] + (unsigned)bytes;
+        if (to > from)
+            used += to - from;
+        end = to > end ? to : end;
+        for (uint64_t sector = addresses[i] / 32; sector <= (to - 1) / 32; sector++)
+            if (last_sector == UINT64_MAX || sector > last_sector) {
+                (*sectors)++;
+                last_sector = sector;
+            }
+    }
+    return used;
+}
+
+static void note_owners(uint32_t mask, const uint64_t *where, int bytes, int warp)
+{
+    for (uint32_t left = mask; left; left &= left - 1) {
+        int lane = __builtin_ctz(left);
+        for (int i = 0; i < bytes / 4; i++) {
+            int64_t row, column;
+            if (!lens_is_operand_c(lens_address(where[lane]) + (unsigned)i * 4, &row, &column))
+                continue;
+            if (owner_count == owner_room) {
+                owner_room = owner_room ? owner_room * 2 : 4096;
+                owners = realloc(owners, (size_t)owner_room * sizeof *owners);
+                if (!owners)
+                    abort();
+            }
+            owners[owner_count++] = (rung_lens_owner){row, column, warp * 32 + lane};
+        }
+    }
+}
+
+static void take_sample(site *s, uint32_t mask, const uint64_t *where)
+{
+    bool full = mask == UINT32_MAX;
+    bool better = (full && !s->full_sample) || (lens_now.sampled && !s->from_picture && full == s->full_sample);
+    if (s->seen.sample_mask && !better)
+        return;
+    s->full_sample = full;
+    s->from_picture = lens_now.sampled;
+    s->seen.sample_mask = mask;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        int lane = __builtin_ctz(left);
+        uint64_t a = lens_address(where[lane]);
+        s->seen.sample_row[lane] = s->seen.sample_column[lane] = -1;
+        if (s->seen.space == RUNG_LENS_SHARED) {
+            const lens_array *array = lens_array_at(lens_module_now, (uint32_t)(a - (uintptr_t)lens_module_now->shared));
+            s->seen.sample_offset[lane] = (int64_t)(a - (uintptr_t)lens_module_now->shared) - (array ? array->offset : 0);
+            if (array)
+                memcpy(s->seen.name, array->name, sizeof s->seen.name);
+        } else {
+            const unsigned char *start = lens_memory_name(a, s->seen.name, sizeof s->seen.name, &s->seen.sample_row[lane],
+                                                          &s->seen.sample_column[lane]);
+            s->seen.sample_offset[lane] = start ? (int64_t)(a - (uintptr_t)start) : (int64_t)a;
+        }
+    }
+}
+
+static void request(uintptr_t pc, uint32_t mask, const uint64_t *where, int warp)
+{
+    uint64_t first = where[__builtin_ctz(mask)];
+    bool shared = lens_address(first) - (uintptr_t)lens_module_now->shared < lens_module_now->shared_bytes;
+    site *s = site_of(pc, lens_kind(first), shared ? RUNG_LENS_SHARED : RUNG_LENS_GLOBAL, (int)lens_bytes(first));
+    uint64_t addresses[LANES];
+    int sectors, n = gather(mask, where, addresses);
+    double weight = lens_now.weight;
+    uint64_t used = distinct_bytes(addresses, n, s->seen.bytes, &sectors);
+    s->seen.requests += weight;
+    s->seen.lanes += weight * n;
+    s->seen.bytes_used += weight * (double)used;
+    if (shared) {
+        count_shared(s, mask, where);
+    } else {
+        s->seen.sectors += weight * sectors;
+        s->seen.bytes_moved += weight * sectors * 32;
+        if (lens_now.sampled && s->seen.kind == RUNG_LENS_STORE)
+            note_owners(mask, where, s->seen.bytes, warp);
+    }
+    if (!s->full_sample || !s->from_picture)
+        take_sample(s, mask, where);
+}
+
+/* One thread moves a whole box: counted as one request with the sectors it touches. */
+void lens_bulk(uintptr_t pc, rung_lens_space space, rung_lens_kind kind, const void *at, double bytes, double sectors)
+{
+    site *s = site_of(pc, kind, space, 16);
+    double weight = lens_now.weight;
+    s->seen.requests += weight;
+    s->seen.lanes += weight;
+    s->seen.sectors += weight * sectors;
+    s->seen.bytes_used += weight * bytes;
+    s->seen.bytes_moved += weight * (space == RUNG_LENS_GLOBAL ? sectors * 32 : bytes);
+    if (!s->seen.sample_mask) {
+        uint64_t where[LANES] = {(uintptr_t)at};
+        take_sample(s, 1, where);
+    }
+}
+
+/* Logs. */
+
+void lens_log(uintptr_t pc, uint64_t where)
+{
+    lens_thread *me = &lens_now.thread[lens_now.current];
+    if (me->entries == me->capacity) {
+        size_t room = me->capacity ? me->capacity * 2 : 1024;
+        lens_entry *more = room <= LENS_MAX_ENTRIES ? realloc(me->log, room * sizeof *more) : NULL;
+        if (!more) {
+            lens_find(RUNG_LENS_ENDLESS, pc, "made %zu accesses without reaching a barrier or its end: an endless loop",
+                      me->entries);
+            lens_abandon();
+        }
+        me->log = more;
+        me->capacity = room;
+    }
+    me->log[me->entries++] = (lens_entry){pc, where};
+    if (me->entries % (1 << 14) == 0)
+        lens_wait(LENS_READY); /* let the others catch up: the warp's logs are then turned into requests */
+}
+
+/* All active lanes made the same accesses from the same places, one after another. */
+static bool in_step(const lens_thread *lane0, uint32_t mask)
+{
+    for (uint32_t left = mask; left; left &= left - 1) {
+        const lens_thread *t = lane0 + __builtin_ctz(left);
+        if (t->entries != lane0->entries)
+            return false;
+        for (size_t i = 0; i < t->entries; i++)
+            if (t->log[i].pc != lane0->log[i].pc)
+                return false;
+    }
+    return true;
+}
+
+static void flush_in_step(lens_thread *lane0, uint32_t mask, int warp)
+{
+    for (size_t i = 0; i < lane0->entries; i++) {
+        uint64_t where[LANES];
+        for (uint32_t left = mask; left; left &= left - 1) {
+            int lane = __builtin_ctz(left);
+            where[lane] = lane0[lane].log[i].where;
+        }
+        request(lane0->log[i].pc, mask, where, warp);
+    }
+}
+
+/* Lanes that went different ways: sort each lane's accesses by place (stable), then walk the lanes side by side. */
+static int by_place(const void *a, const void *b)
+{
+    const lens_entry *x = *(const lens_entry *const *)a, *y = *(const lens_entry *const *)b;
+    if (x->pc != y->pc)
+        return x->pc < y->pc ? -1 : 1;
+    unsigned kind_x = (unsigned)(x->where >> 48), kind_y = (unsigned)(y->where >> 48);
+    if (kind_x != kind_y)
+        return kind_x < kind_y ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+static int compare_place(const lens_entry *x, const lens_entry *y)
+{
+    if (x->pc != y->pc)
+        return x->pc < y->pc ? -1 : 1;
+    unsigned kind_x = (unsigned)(x->where >> 48), kind_y = (unsigned)(y->where >> 48);
+    return kind_x < kind_y ? -1 : kind_x > kind_y;
+}
+
+static void flush_apart(lens_thread *lane0, uint32_t mask, int warp)
+{
+    const lens_entry **sorted[LANES] = {0};
+    size_t at[LANES] = {0};
+    for (uint32_t left = mask; left; left &= left - 1) {
+        int lane = __builtin_ctz(left);
+        size_t n = lane0[lane].entries;
+        sorted[lane] = malloc((n + 1) * sizeof **sorted);
+        if (!sorted[lane])
+            abort();
+        for (size_t i = 0; i < n; i++)
+            sorted[lane][i] = &lane0[lane].log[i];
+        qsort(sorted[lane], n, sizeof **sorted, by_place);
+    }
+    for (;;) {
+        const lens_entry *least = NULL;
+        for (uint32_t left = mask; left; left &= left - 1) {
+            int lane = __builtin_ctz(left);
+            if (at[lane] < lane0[lane].entries &&
+                (!least || compare_place(sorted[lane][at[lane]], least) < 0))
+                least = sorted[lane][at[lane]];
+        }
+        if (!least)
+            break;
+        uint64_t where[LANES];
+        uint32_t active = 0;
+        for (uint32_t left = mask; left; left &= left - 1) {
+            int lane = __builtin_ctz(left);
+            if (at[lane] >= lane0[lane].entries || compare_place(sorted[lane][at[lane]], least) != 0)
+                continue;
+            active |= 1u << lane;
+            where[lane] = sorted[lane][at[lane]++]->where;
+        }
+        request(least->pc, active, where, warp);
+    }
+    for (int lane = 0; lane < LANES; lane++)
+        free(sorted[lane]);
+}
+
+void lens_flush_warp(int warp)
+{
+    lens_thread *lane0 = &lens_now.thread[warp * 32];
+    uint32_t mask = 0;
+    for (int lane = 0; lane < LANES && (unsigned)(warp * 32 + lane) < lens_now.threads; lane++)
+        if (lane0[lane].entries)
+            mask |= 1u << lane;
+    if (!mask)
+        return;
+    if (lane0->entries && in_step(lane0, mask))
+        flush_in_step(lane0, mask, warp);
+    else
+        flush_apart(lane0, mask, warp);
+    for (uint32_t left = mask; left; left &= left - 1)
+        lane0[__builtin_ctz(left)].entries = 0;
+    for (int i = 0; i < site_count; i++) /* nothing merges across warps or barriers */
+        if (order[i]->pending.count)
+            close_group(order[i]);
+}
+
+/* The end of a launch. */
+
+void lens_sites_end(rung_lens_launch *launch, uintptr_t **pcs)
+{
+    rung_lens_site *sites = calloc((size_t)site_count + 1, sizeof *sites);
+    rung_lens_owner *kept = malloc(((size_t)owner_count + 1) * sizeof *kept);
+    *pcs = calloc((size_t)site_count + 1, sizeof **pcs);
+    launch->sites = sites;
+    launch->owners = kept;
+    launch->shuffles = lens_shuffles;
+    for (int i = 0; i < site_count; i++) {
+        if (sites && *pcs) {
+            sites[i] = order[i]->seen;
+            (*pcs)[i] = order[i]->pc;
+            launch->site_count = i + 1;
+        }
+        free(order[i]);
+    }
+    if (kept) {
+        memcpy(kept, owners, (size_t)owner_count * sizeof *kept);
+        launch->owner_count = owner_count;
+    }
+    memset(table, 0, sizeof table);
+    site_count = 0;
+}
+
+static void add_site(rung_lens_site *to, const rung_lens_site *from)
+{
+    to->requests += from->requests;
+    to->lanes += from->lanes;
+    to->sectors += from->sectors;
+    to->bytes_used += from->bytes_used;
+    to->bytes_moved += from->bytes_moved;
+    to->wavefronts += from->wavefronts;
+    to->ideal_wavefronts += from->ideal_wavefronts;
+    to->merged_requests += from->merged_requests;
+    to->merged_wavefronts += from->merged_wavefronts;
+    to->merged_ideal += from->merged_ideal;
+    to->ways = from->ways > to->ways ? from->ways : to->ways;
+    if (__builtin_popcount(from->sample_mask) > __builtin_popcount(to->sample_mask)) {
+        to->sample_mask = from->sample_mask;
+        memcpy(to->sample_offset, from->sample_offset, sizeof to->sample_offset);
+        memcpy(to->sample_row, from->sample_row, sizeof to->sample_row);
+        memcpy(to->sample_column, from->sample_column, sizeof to->sample_column);
+    }
+}
+
+static int by_line(const void *a, const void *b)
+{
+    const rung_lens_site *x = a, *y = b;
+    int files = strcmp(x->file, y->file);
+    if (files)
+        return files;
+    if (x->line != y->line)
+        return x->line < y->line ? -1 : 1;
+    if (x->space != y->space)
+        return x->space < y->space ? -1 : 1;
+    return x->kind != y->kind ? (x->kind < y->kind ? -1 : 1) : x->bytes - y->bytes;
+}
+
+void lens_sites_resolve(rung_lens_launch *launch, const lens_module *module, uintptr_t *pcs)
+{
+    int n = launch->site_count, kept = 0;
+    rung_lens_site *sites = (rung_lens_site *)(uintptr_t)launch->sites;
+    char(*files)[256] = calloc((size_t)n + 1, sizeof *files);
+    int *lines = calloc((size_t)n + 1, sizeof *lines);
+    if (files && lines)
+        lens_lines(module, pcs, n, files, lines);
+    for (int i = 0; i < n; i++) {
+        int same = -1;
+        if (files && lines) {
+            memcpy(sites[i].file, files[i], sizeof files[i]);
+            sites[i].line = lines[i];
+        }
+        for (int j = 0; j < kept && same < 0; j++)
+            if (by_line(&sites[j], &sites[i]) == 0 && strcmp(sites[j].name, sites[i].name) == 0)
+                same = j;
+        if (same >= 0)
+            add_site(&sites[same], &sites[i]);
+        else
+            sites[kept++] = sites[i];
+    }
+    launch->site_count = kept;
+    qsort(sites, (size_t)kept, sizeof *sites, by_line);
+    free(files);
+    free(lines);
+}

@@ -1,0 +1,302 @@
+/* What is known of each 4-byte word of shared memory: who wrote it, who read it, and whether the one can know of the other.
+ * Order between threads is kept as vector clocks: a clock a thread that advances at each release; a block-wide barrier is
+ * one snapshot of all clocks; warps, named barriers and mbarriers join the clocks they carry. Bulk copies write as agents
+ * of their own, known only to those who waited for the mbarrier. */
+#include "lens.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { AGENTS = 64, CLOCKS = LENS_MAX_THREADS + AGENTS };
+
+typedef struct word {
+    uint32_t block; /* serial number of the block that touched it last */
+    uint32_t write_clock, read_clock, other_clock;
+    uint16_t writer, reader, other_reader;
+    uint8_t written, read; /* byte masks: initialised, read since the last write */
+    uint8_t last_write;    /* bytes of the last write */
+    uint8_t pending;       /* cp.async under way */
+    uint8_t atomic;
+    uintptr_t write_pc;
+} word;
+
+static word *words;
+static size_t word_count;
+static uint32_t block_serial;
+static uint32_t clocks[CLOCKS], snapshot[CLOCKS];
+static uint32_t (*rows)[CLOCKS]; /* rows[t][w]: the latest clock of w that t knows of, beyond the snapshot */
+static unsigned char *row_used;
+
+void lens_shadow_begin(size_t shared_bytes)
+{
+    size_t need = shared_bytes / 4 + 8;
+    if (need > word_count) {
+        free(words);
+        words = calloc(need, sizeof *words);
+        word_count = words ? need : 0;
+    }
+    if (!rows)
+        rows = malloc((size_t)LENS_MAX_THREADS * sizeof *rows);
+    if (!row_used)
+        row_used = calloc(LENS_MAX_THREADS, 1);
+    if (!words || !rows || !row_used)
+        abort();
+}
+
+void lens_shadow_block(unsigned threads)
+{
+    block_serial++;
+    for (unsigned i = 0; i < CLOCKS; i++) {
+        clocks[i] = 1;
+        snapshot[i] = 0;
+    }
+    memset(row_used, 0, threads);
+}
+
+static uint32_t *row_of(unsigned t)
+{
+    if (!row_used[t]) {
+        memset(rows[t], 0, sizeof rows[t]);
+        row_used[t] = 1;
+    }
+    return rows[t];
+}
+
+static bool knows(unsigned t, unsigned other, uint32_t clock)
+{
+    return t == other || clock <= snapshot[other] || (row_used[t] && clock <= rows[t][other]);
+}
+
+void lens_order_block(void)
+{
+    unsigned n = lens_now.threads;
+    for (unsigned i = 0; i < n; i++)
+        snapshot[i] = clocks[i]++;
+    /* What any one thread had learnt of agents, all know now. */
+    for (unsigned i = 0; i < n; i++)
+        if (row_used[i])
+            for (unsigned a = LENS_MAX_THREADS; a < CLOCKS; a++)
+                snapshot[a] = rows[i][a] > snapshot[a] ? rows[i][a] : snapshot[a];
+    memset(row_used, 0, n);
+}
+
+static void join(uint32_t *into, const uint32_t *from)
+{
+    for (unsigned i = 0; i < CLOCKS; i++)
+        into[i] = from[i] > into[i] ? from[i] : into[i];
+}
+
+static void order(const unsigned *members, unsigned count)
+{
+    static uint32_t joined[CLOCKS];
+    memset(joined, 0, sizeof joined);
+    for (unsigned i = 0; i < count; i++) {
+        if (row_used[members[i]])
+            join(joined, rows[members[i]]);
+        joined[members[i]] = clocks[members[i]]++;
+    }
+    for (unsigned i = 0; i < count; i++)
+        join(row_of(members[i]), joined);
+}
+
+void lens_order_warp(int warp, uint32_t mask)
+{
+    unsigned members[32], count = 0;
+    for (uint32_t left = mask; left; left &= left - 1)
+        members[count++] = (unsigned)warp * 32 + (unsigned)__builtin_ctz(left);
+    order(members, count);
+}
+
+void lens_order_some(const bool *member, unsigned threads)
+{
+    static unsigned members[LENS_MAX_THREADS];
+    unsigned count = 0;
+    for (unsigned i = 0; i < threads; i++)
+        if (member[i])
+            members[count++] = i;
+    order(members, count);
+}
+
+uint32_t *lens_order_new(void)
+{
+    return calloc(CLOCKS, sizeof(uint32_t));
+}
+
+void lens_order_clear(uint32_t *carried)
+{
+    memset(carried, 0, sizeof clocks);
+}
+
+void lens_order_copy(uint32_t *to, const uint32_t *from)
+{
+    memcpy(to, from, sizeof clocks);
+}
+
+void lens_order_release(uint32_t *carried)
+{
+    unsigned me = (unsigned)lens_now.current;
+    if (row_used[me])
+        join(carried, rows[me]);
+    for (unsigned i = 0; i < lens_now.threads; i++)
+        carried[i] = snapshot[i] > carried[i] ? snapshot[i] : carried[i];
+    carried[me] = clocks[me]++;
+}
+
+void lens_order_acquire(const uint32_t *carried)
+{
+    join(row_of((unsigned)lens_now.current), carried);
+}
+
+void lens_order_release_agent(uint32_t *carried, int agent)
+{
+    unsigned me = LENS_MAX_THREADS + (unsigned)agent % AGENTS;
+    carried[me] = clocks[me]++;
+}
+
+/* Words. */
+
+static word *word_at(uint32_t offset)
+{
+    word *w = &words[offset / 4];
+    if (w->block != block_serial) {
+        memset(w, 0, sizeof *w);
+        w->block = block_serial;
+    }
+    return w;
+}
+
+static unsigned byte_mask(uint32_t word_offset, uint32_t from, uint32_t to)
+{
+    unsigned low = from > word_offset ? from - word_offset : 0, high = to < word_offset + 4 ? to - word_offset : 4;
+    return ((1u << high) - 1) & ~((1u << low) - 1);
+}
+
+static void describe_thread(unsigned who, char *text, size_t bytes)
+{
+    if (who >= LENS_MAX_THREADS)
+        snprintf(text, bytes, "a bulk copy");
+    else
+        snprintf(text, bytes, "thread %u", who);
+}
+
+static void race(uintptr_t pc, uint32_t offset, const char *did, unsigned other, const char *other_did)
+{
+    char place[128], name[32];
+    describe_thread(other, name, sizeof name);
+    lens_find(RUNG_LENS_RACE, pc, "%s %s, which %s %s with no barrier between them: a race", did,
+              lens_where_shared(offset, place, sizeof place), name, other_did);
+}
+
+static void check_read(uintptr_t pc, word *w, uint32_t offset, unsigned mask, unsigned me)
+{
+    char place[128];
+    if (w->pending)
+        lens_find(RUNG_LENS_RACE, pc, "reads %s while a cp.async into it is still under way: no wait before the read",
+                  lens_where_shared(offset, place, sizeof place));
+    else if ((w->written & mask) != mask)
+        lens_find(RUNG_LENS_UNINITIALISED, pc, "reads %s, which nothing has written",
+                  lens_where_shared(offset, place, sizeof place));
+    else if ((w->last_write & mask) && !knows(me, w->writer, w->write_clock))
+        race(pc, offset, "reads", w->writer, "wrote");
+    if (w->reader != me && w->read) {
+        w->other_reader = w->reader;
+        w->other_clock = w->read_clock;
+    }
+    w->reader = (uint16_t)me;
+    w->read_clock = clocks[me];
+    w->read |= (uint8_t)mask;
+}
+
+static void check_write(uintptr_t pc, word *w, uint32_t offset, unsigned mask, unsigned me, unsigned knower)
+{
+    if ((w->last_write & mask) && !knows(knower, w->writer, w->write_clock))
+        race(pc, offset, "writes", w->writer, "wrote too");
+    else if ((w->read & mask) && !knows(knower, w->reader, w->read_clock))
+        race(pc, offset, "writes", w->reader, "read");
+    else if ((w->read & mask) && w->other_clock && !knows(knower, w->other_reader, w->other_clock))
+        race(pc, offset, "writes", w->other_reader, "read");
+    w->last_write = (uint8_t)(w->writer == me && w->write_clock == clocks[me] ? w->last_write | mask : mask);
+    w->writer = (uint16_t)me;
+    w->write_clock = clocks[me];
+    w->written |= (uint8_t)mask;
+    w->read &= (uint8_t)~mask;
+    w->other_clock = 0;
+    w->atomic = 0;
+}
+
+/* Bytes that belong to no variable of this kernel, or lie past the dynamic shared memory it was launched with. */
+static bool exists(uintptr_t pc, uint32_t offset, unsigned bytes, const char *did)
+{
+    const lens_array *first = lens_array_at(lens_module_now, offset);
+    if (first && offset + bytes <= first->offset + first->bytes)
+        return true;
+    char place[128];
+    if (first)
+        lens_find(RUNG_LENS_OUT_OF_BOUNDS, pc, "%s past the end of shared %s (%u bytes)", did, first->name, first->bytes);
+    else
+        lens_find(RUNG_LENS_OUT_OF_BOUNDS, pc, "%s %s, which no variable holds", did,
+                  lens_where_shared(offset, place, sizeof place));
+    return false;
+}
+
+void lens_shadow_shared(uintptr_t pc, uint32_t offset, unsigned bytes, bool write)
+{
+    unsigned me = (unsigned)lens_now.current;
+    if (!exists(pc, offset, bytes, write ? "writes" : "reads"))
+        return;
+    for (uint32_t at = offset & ~3u; at < offset + bytes; at += 4) {
+        word *w = word_at(at);
+        unsigned mask = byte_mask(at, offset, offset + bytes);
+        if (write)
+            check_write(pc, w, at, mask, me, me);
+        else
+            check_read(pc, w, at, mask, me);
+    }
+}
+
+void lens_shadow_atomic(uintptr_t pc, uint32_t offset, unsigned bytes)
+{
+    unsigned me = (unsigned)lens_now.current;
+    if (!exists(pc, offset, bytes, "updates"))
+        return;
+    for (uint32_t at = offset & ~3u; at < offset + bytes; at += 4) {
+        word *w = word_at(at);
+        char place[128];
+        if (!(w->written & 15))
+            lens_find(RUNG_LENS_UNINITIALISED, pc, "updates %s, which nothing has written",
+                      lens_where_shared(at, place, sizeof place));
+        else if (!w->atomic && !knows(me, w->writer, w->write_clock))
+            race(pc, at, "updates", w->writer, "wrote");
+        w->writer = (uint16_t)me;
+        w->write_clock = clocks[me];
+        w->last_write = 15;
+        w->atomic = 1; /* atomics among themselves are ordered */
+    }
+}
+
+void lens_shadow_async(uint32_t offset, unsigned bytes)
+{
+    for (uint32_t at = offset & ~3u; at < offset + bytes; at += 4)
+        word_at(at)->pending = 1;
+}
+
+void lens_shadow_landed(uint32_t offset, unsigned bytes)
+{
+    for (uint32_t at = offset & ~3u; at < offset + bytes; at += 4)
+        word_at(at)->pending = 0;
+}
+
+void lens_shadow_bulk(uintptr_t pc, uint32_t offset, unsigned bytes, int agent)
+{
+    unsigned me = LENS_MAX_THREADS + (unsigned)agent % AGENTS;
+    if (!exists(pc, offset, bytes, "fills"))
+        return;
+    for (uint32_t at = offset & ~3u; at < offset + bytes; at += 4)
+        check_write(pc, word_at(at), at, byte_mask(at, offset, offset + bytes), me, (unsigned)lens_now.current);
+}
+
+void lens_shadow_bulk_read(uintptr_t pc, uint32_t offset, unsigned bytes)
+{
+    lens_shadow_shared(pc, offset, bytes, false);
+}

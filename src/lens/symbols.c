@@ -1,0 +1,329 @@
+/* Compiled kernel files: one shared object a .cu, its __shared__ variables in thread-local storage, its lines by addr2line. */
+#include "lens.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_MODULES = 256, CACHE = 1024 };
+
+static lens_module modules[MAX_MODULES];
+static int module_count;
+static uint8_t *array_map; /* of the current module: 1 + index of the array a 4-byte word belongs to */
+static size_t array_map_words;
+
+/* Where the kernels are. */
+
+static const char *folder(void)
+{
+    static char text[480];
+    Dl_info info;
+    const char *named = lens_options.kernels ? lens_options.kernels : getenv("RUNG_LENS_KERNELS");
+    if (named)
+        return named;
+    if (!dladdr((void *)(uintptr_t)folder, &info) || !info.dli_fname)
+        return ".";
+    const char *slash = strrchr(info.dli_fname, '/');
+    snprintf(text, sizeof text, "%.*s/rung-lens", slash ? (int)(slash - info.dli_fname) : 1, slash ? info.dli_fname : ".");
+    return text;
+}
+
+/* A symbol is its file's stem, with suffixes for variants: drop them until there is a file. */
+static bool path_of(const char *symbol, const char *extension, char *path, size_t path_bytes, char *stem, size_t stem_bytes)
+{
+    snprintf(stem, stem_bytes, "%s", symbol);
+    for (;;) {
+        snprintf(path, path_bytes, "%s/%s.%s", folder(), stem, extension);
+        if (access(path, R_OK) == 0)
+            return true;
+        char *cut = strrchr(stem, '_');
+        if (!cut)
+            return false;
+        *cut = 0;
+    }
+}
+
+static void why_not(const char *symbol, char *why, size_t why_bytes)
+{
+    char path[600], stem[96];
+    FILE *file = path_of(symbol, "why", path, sizeof path, stem, sizeof stem) ? fopen(path, "r") : NULL;
+    char line[300] = "";
+    if (file) {
+        if (!fgets(line, sizeof line, file))
+            line[0] = 0;
+        line[strcspn(line, "\n")] = 0;
+        fclose(file);
+        snprintf(why, why_bytes, "%s could not be compiled for the lens: %s", symbol, line);
+    } else {
+        snprintf(why, why_bytes, "%s was not compiled for the lens: no %s.so in %s", symbol, symbol, folder());
+    }
+}
+
+const char *rung_lens_missing(const char *kernel)
+{
+    static char why[600];
+    char path[600], stem[96];
+    if (path_of(kernel, "so", path, sizeof path, stem, sizeof stem))
+        return NULL;
+    why_not(kernel, why, sizeof why);
+    return why;
+}
+
+/* The object's own symbol table: thread-local variables with their places and sizes. */
+
+/* The last name in a mangled one: _ZZ4kernE6a_tile is a_tile. */
+static void plain_name(const char *mangled, char *name, size_t bytes)
+{
+    size_t length = strlen(mangled);
+    snprintf(name, bytes, "%s", mangled);
+    if (strncmp(mangled, "_Z", 2) != 0)
+        return;
+    for (size_t i = 2; i < length; i++) {
+        if (mangled[i] < '1' || mangled[i] > '9' || (mangled[i - 1] >= '0' && mangled[i - 1] <= '9'))
+            continue;
+        char *end;
+        size_t n = strtoul(mangled + i, &end, 10);
+        size_t from = (size_t)(end - mangled);
+        if (from + n == length || (from + n < length && mangled[from + n] == '_'))
+            snprintf(name, bytes, "%.*s", (int)n, end);
+    }
+}
+
+static int by_offset(const void *a, const void *b)
+{
+    const lens_array *x = a, *y = b;
+    return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+static void add_array(lens_module *module, const Elf64_Sym *symbol, const char *name, uint32_t *anchor)
+{
+    if (strcmp(name, "rung_lens_anchor") == 0) {
+        *anchor = (uint32_t)symbol->st_value;
+        return;
+    }
+    if (module->array_count == (int)(sizeof module->arrays / sizeof module->arrays[0]))
+        return;
+    lens_array *a = &module->arrays[module->array_count++];
+    plain_name(name, a->name, sizeof a->name);
+    a->offset = (uint32_t)symbol->st_value;
+    a->bytes = (uint32_t)symbol->st_size;
+    if (a->bytes == LENS_MAX_SHARED_BYTES)
+        module->dynamic_offset = a->offset;
+    else
+        module->static_bytes += a->bytes;
+}
+
+static bool read_symbols(lens_module *module, const unsigned char *image, size_t bytes, uint32_t *anchor)
+{
+    const Elf64_Ehdr *header = (const void *)image;
+    if (bytes < sizeof *header || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
+        return false;
+    const Elf64_Phdr *segments = (const void *)(image + header->e_phoff);
+    for (int i = 0; i < header->e_phnum; i++) {
+        if (segments[i].p_type == PT_TLS)
+            module->shared_bytes = segments[i].p_memsz;
+        uintptr_t end = module->base + segments[i].p_vaddr + segments[i].p_memsz;
+        if (segments[i].p_type == PT_LOAD && end > module->end)
+            module->end = end;
+    }
+    const Elf64_Shdr *sections = (const void *)(image + header->e_shoff);
+    for (int i = 0; i < header->e_shnum; i++) {
+        if (sections[i].sh_type != SHT_SYMTAB)
+            continue;
+        const Elf64_Sym *symbols = (const void *)(image + sections[i].sh_offset);
+        const char *strings = (const char *)image + sections[sections[i].sh_link].sh_offset;
+        for (size_t j = 0; j < sections[i].sh_size / sizeof *symbols; j++)
+            if (ELF64_ST_TYPE(symbols[j].st_info) == STT_TLS)
+                add_array(module, &symbols[j], strings + symbols[j].st_name, anchor);
+    }
+    qsort(module->arrays, (size_t)module->array_count, sizeof module->arrays[0], by_offset);
+    return module->shared_bytes > 0;
+}
+
+static bool read_object(lens_module *module, uint32_t *anchor)
+{
+    FILE *file = fopen(module->path, "rb");
+    if (!file)
+        return false;
+    fseek(file, 0, SEEK_END);
+    long bytes = ftell(file);
+    rewind(file);
+    unsigned char *image = bytes > 0 ? malloc((size_t)bytes) : NULL;
+    bool good = image && fread(image, 1, (size_t)bytes, file) == (size_t)bytes &&
+                read_symbols(module, image, (size_t)bytes, anchor);
+    free(image);
+    fclose(file);
+    return good;
+}
+
+/* The hooks that a kernel's object calls live in this library, which its opener may have kept to itself. */
+static void show_hooks(void)
+{
+    Dl_info info;
+    if (dladdr((void *)(uintptr_t)show_hooks, &info) && info.dli_fname)
+        dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
+}
+
+static lens_module *open_module(const char *path, const char *stem, char *why, size_t why_bytes)
+{
+    if (module_count == MAX_MODULES) {
+        snprintf(why, why_bytes, "more than %d kernel files are open", MAX_MODULES);
+        return NULL;
+    }
+    lens_module *module = &modules[module_count];
+    memset(module, 0, sizeof *module);
+    snprintf(module->path, sizeof module->path, "%s", path);
+    snprintf(module->stem, sizeof module->stem, "%s", stem);
+    show_hooks();
+    module->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    struct link_map *map = NULL;
+    if (!module->handle || dlinfo(module->handle, RTLD_DI_LINKMAP, &map) != 0) {
+        snprintf(why, why_bytes, "%s does not load: %s", path, dlerror());
+        return NULL;
+    }
+    module->base = map->l_addr;
+    uint32_t anchor = 0;
+    unsigned char *at = dlsym(module->handle, "rung_lens_anchor");
+    if (!at || !read_object(module, &anchor)) {
+        snprintf(why, why_bytes, "%s was not made for the lens", path);
+        dlclose(module->handle);
+        return NULL;
+    }
+    module->shared = at - anchor;
+    module_count++;
+    return module;
+}
+
+lens_module *lens_module_find(const char *symbol, char *why, size_t why_bytes)
+{
+    char path[600], stem[96];
+    if (!path_of(symbol, "so", path, sizeof path, stem, sizeof stem)) {
+        why_not(symbol, why, why_bytes);
+        return NULL;
+    }
+    for (int i = 0; i < module_count; i++)
+        if (strcmp(modules[i].path, path) == 0)
+            return &modules[i];
+    return open_module(path, stem, why, why_bytes);
+}
+
+lens_module *lens_module_open(const char *path, const char *stem, char *why, size_t why_bytes)
+{
+    return open_module(path, stem, why, why_bytes);
+}
+
+void lens_module_enter(lens_module *module, uint32_t dynamic_bytes)
+{
+    lens_module_now = module;
+    size_t need = module->shared_bytes / 4 + 1;
+    if (need > array_map_words) {
+        free(array_map);
+        array_map = malloc(need);
+        array_map_words = array_map ? need : 0;
+        if (!array_map)
+            abort();
+    }
+    memset(array_map, 0, need);
+    for (int i = 0; i < module->array_count; i++) {
+        lens_array *a = &module->arrays[i];
+        if (a->offset == module->dynamic_offset && module->dynamic_offset)
+            a->bytes = dynamic_bytes;
+        memset(array_map + a->offset / 4, i + 1, (a->bytes + 3) / 4);
+    }
+}
+
+const lens_array *lens_array_at(const lens_module *module, uint32_t offset)
+{
+    size_t word = offset / 4;
+    int index = word < module->shared_bytes / 4 + 1 ? array_map[word] : 0;
+    return index ? &module->arrays[index - 1] : NULL;
+}
+
+/* Lines. */
+
+typedef struct cached_line {
+    const lens_module *module;
+    uintptr_t pc;
+    int line;
+    char file[256];
+} cached_line;
+
+static cached_line cache[CACHE];
+
+static cached_line *cached(const lens_module *module, uintptr_t pc)
+{
+    return &cache[(pc * 0x9e3779b97f4a7c15ull >> 40) % CACHE];
+}
+
+/* addr2line prints the address, then a line "file:number" for each frame, innermost first. The kernel's own file counts,
+ * not the mechanism header that a frame was inlined from. */
+static void take_frame(cached_line *entry, char *text, bool *settled)
+{
+    if (*settled)
+        return;
+    char *discriminator = strstr(text, " (");
+    if (discriminator)
+        *discriminator = 0;
+    char *colon = strrchr(text, ':');
+    if (!colon || text[0] == '?')
+        return;
+    *colon = 0;
+    int line = atoi(colon + 1);
+    if (line <= 0)
+        return;
+    snprintf(entry->file, sizeof entry->file, "%s", text);
+    entry->line = line;
+    *settled = !strstr(text, "/device/") && !strstr(text, "/lens/cuda/");
+}
+
+static void look_up(const lens_module *module, const uintptr_t *pcs, int count)
+{
+    size_t room = strlen(module->path) + 64 + (size_t)count * 20;
+    char *command = malloc(room);
+    if (!command)
+        return;
+    size_t at = (size_t)snprintf(command, room, "addr2line -a -i -e '%s'", module->path);
+    for (int i = 0; i < count; i++)
+        at += (size_t)snprintf(command + at, room - at, " 0x%lx", (unsigned long)(pcs[i] - module->base - 1));
+    snprintf(command + at, room - at, " 2>/dev/null");
+    FILE *pipe = popen(command, "r");
+    char text[600];
+    cached_line *entry = NULL;
+    bool settled = false;
+    for (int i = -1; pipe && fgets(text, sizeof text, pipe);) {
+        text[strcspn(text, "\n")] = 0;
+        if (strncmp(text, "0x", 2) == 0) {
+            if (++i >= count)
+                break;
+            entry = cached(module, pcs[i]);
+            *entry = (cached_line){.module = module, .pc = pcs[i]};
+            settled = false;
+        } else if (entry) {
+            take_frame(entry, text, &settled);
+        }
+    }
+    if (pipe)
+        pclose(pipe);
+    free(command);
+}
+
+void lens_lines(const lens_module *module, const uintptr_t *pcs, int count, char (*files)[256], int *lines)
+{
+    for (int i = 0; i < count; i++) {
+        const cached_line *entry = cached(module, pcs[i]);
+        if (entry->module != module || entry->pc != pcs[i]) {
+            int some = count - i < 200 ? count - i : 200;
+            look_up(module, pcs + i, some);
+        }
+        memset(files[i], 0, sizeof files[i]);
+        lines[i] = 0;
+        if (entry->module == module && entry->pc == pcs[i]) {
+            memcpy(files[i], entry->file, sizeof entry->file);
+            lines[i] = entry->line;
+        }
+    }
+}

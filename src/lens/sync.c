@@ -1,0 +1,400 @@
+/* What threads do together: barriers, warp operations, atomics, asynchronous copies. Called from kernels by the names in
+ * cuda/rung_lens_cuda.h; each blocks the fiber that calls it until the others have come. */
+#include "lens.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PC ((uintptr_t)__builtin_return_address(0))
+
+extern double lens_shuffles;
+
+typedef struct warp_meeting {
+    uint32_t mask, arrived; /* lanes that should come, and did */
+    uint64_t value[32];
+    uint64_t serial; /* meetings held so far */
+    uintptr_t pc;
+} warp_meeting;
+
+static warp_meeting meetings[LENS_WARPS];
+static uint64_t results[LENS_WARPS][32];
+
+typedef struct mbarrier {
+    const void *object;
+    uint32_t expected, pending;
+    int64_t transaction_bytes;
+    unsigned phase;
+    uint32_t *carried;      /* by those who have arrived in this phase */
+    uint32_t *carried_past; /* by those of the last complete one */
+} mbarrier;
+
+enum { MAX_MBARRIERS = 64 };
+static mbarrier mbarriers[MAX_MBARRIERS];
+static int mbarrier_count;
+
+void lens_sync_begin(unsigned threads)
+{
+    (void)threads;
+    memset(meetings, 0, sizeof meetings);
+    mbarrier_count = 0;
+}
+
+/* Block barriers. */
+
+RUNG_LENS_API void __syncthreads(void);
+RUNG_LENS_API void rung_lens_bar_sync(int id, int count);
+RUNG_LENS_API void rung_lens_bar_arrive(int id, int count);
+RUNG_LENS_API int rung_lens_syncthreads_count(int predicate);
+
+void __syncthreads(void)
+{
+    lens_thread *me = &lens_now.thread[lens_now.current];
+    me->wait_pc = PC;
+    me->barrier_id = 0;
+    me->barrier_count = 0;
+    lens_wait(LENS_AT_BARRIER);
+}
+
+static void open_named(int id, int count)
+{
+    static bool member[LENS_MAX_THREADS];
+    int arrived = 0;
+    for (unsigned i = 0; i < lens_now.threads; i++) {
+        const lens_thread *t = &lens_now.thread[i];
+        member[i] = (t->state == LENS_AT_BARRIER && t->barrier_count == count && t->barrier_id == id) ||
+                    (t->arrived_at & 1u << id);
+        arrived += member[i];
+    }
+    if (arrived < count)
+        return;
+    lens_order_some(member, lens_now.threads);
+    for (unsigned i = 0; i < lens_now.threads; i++) {
+        lens_thread *t = &lens_now.thread[i];
+        t->arrived_at &= ~(1u << id);
+        if (t->state == LENS_AT_BARRIER && t->barrier_count == count && t->barrier_id == id)
+            t->state = LENS_READY;
+    }
+}
+
+void rung_lens_bar_sync(int id, int count)
+{
+    lens_thread *me = &lens_now.thread[lens_now.current];
+    me->wait_pc = PC;
+    me->barrier_id = id;
+    me->barrier_count = count;
+    me->state = LENS_AT_BARRIER;
+    open_named(id, count);
+    if (me->state == LENS_AT_BARRIER)
+        lens_wait(LENS_AT_BARRIER);
+}
+
+void rung_lens_bar_arrive(int id, int count)
+{
+    lens_thread *me = &lens_now.thread[lens_now.current];
+    me->arrived_at |= 1u << id;
+    open_named(id, count);
+}
+
+int rung_lens_syncthreads_count(int predicate)
+{
+    int sum = 0;
+    lens_thread *me = &lens_now.thread[lens_now.current];
+    me->wait_pc = PC;
+    me->barrier_id = me->barrier_count = 0;
+    me->predicate = predicate != 0;
+    lens_wait(LENS_AT_BARRIER);
+    for (unsigned i = 0; i < lens_now.threads; i++)
+        sum += lens_now.thread[i].predicate;
+    return sum;
+}
+
+/* Warp operations: every lane of the mask brings a value; when all have come, each takes the one it wants. */
+
+RUNG_LENS_API uint64_t rung_lens_exchange(uint32_t mask, uint64_t value, int from_lane);
+RUNG_LENS_API uint32_t rung_lens_ballot(uint32_t mask, int predicate);
+RUNG_LENS_API void rung_lens_syncwarp(uint32_t mask);
+
+static void meet(uintptr_t pc, uint32_t mask, uint64_t value, bool counts)
+{
+    int index = lens_now.current, warp = index / 32, lane = index % 32;
+    warp_meeting *m = &meetings[warp];
+    lens_thread *me = &lens_now.thread[index];
+    uint32_t exist = lens_now.threads - (unsigned)warp * 32 >= 32 ? UINT32_MAX
+                                                                  : (1u << (lens_now.threads - (unsigned)warp * 32)) - 1;
+    if (!(mask >> lane & 1)) {
+        lens_find(RUNG_LENS_DIVERGENT_BARRIER, pc, "calls a warp operation whose mask 0x%08x leaves out its own lane %d",
+                  mask, lane);
+        lens_abandon();
+    }
+    /* A meeting of another group of lanes is under way: let it finish first. */
+    while (m->arrived && m->mask != (mask & exist)) {
+        me->wait_pc = pc;
+        me->warp_mask = mask;
+        me->meeting_wanted = true;
+        lens_wait(LENS_AT_WARP);
+    }
+    m->mask = mask & exist;
+    m->value[lane] = value;
+    m->arrived |= 1u << lane;
+    me->wait_pc = pc;
+    me->warp_mask = mask;
+    me->meeting_wanted = false;
+    if (m->arrived != m->mask) {
+        lens_wait(LENS_AT_WARP);
+        return;
+    }
+    memcpy(results[warp], m->value, sizeof results[warp]);
+    lens_order_warp(warp, m->mask);
+    lens_shuffles += counts ? lens_now.weight : 0;
+    uint32_t came = m->mask;
+    m->arrived = 0;
+    for (int i = 0; i < 32 && (unsigned)(warp * 32 + i) < lens_now.threads; i++) {
+        lens_thread *t = &lens_now.thread[warp * 32 + i];
+        bool was_here = (came >> i & 1) && t != me;
+        if (was_here)
+            memcpy(t->met, results[warp], sizeof t->met);
+        if (t->state == LENS_AT_WARP && (was_here || t->meeting_wanted))
+            t->state = LENS_READY;
+    }
+    memcpy(me->met, results[warp], sizeof me->met);
+}
+
+uint64_t rung_lens_exchange(uint32_t mask, uint64_t value, int from_lane)
+{
+    meet(PC, mask, value, true);
+    return lens_now.thread[lens_now.current].met[from_lane & 31];
+}
+
+uint32_t rung_lens_ballot(uint32_t mask, int predicate)
+{
+    meet(PC, mask, predicate != 0, true);
+    const lens_thread *me = &lens_now.thread[lens_now.current];
+    uint32_t votes = 0;
+    for (int lane = 0; lane < 32; lane++)
+        if ((mask >> lane & 1) && me->met[lane])
+            votes |= 1u << lane;
+    return votes;
+}
+
+void rung_lens_syncwarp(uint32_t mask)
+{
+    meet(PC, mask, 0, false);
+}
+
+/* Atomics: one thread runs at a time, so they only have to be seen. */
+
+RUNG_LENS_API void rung_lens_atomic(const void *at, int bytes);
+
+void rung_lens_atomic(const void *at, int bytes)
+{
+    lens_access(PC, at, bytes == 8 ? 3 : 2, RUNG_LENS_ATOMIC);
+}
+
+RUNG_LENS_API void rung_lens_trap(const char *what);
+
+void rung_lens_trap(const char *what)
+{
+    lens_find(RUNG_LENS_TRAP, PC, "%s", what);
+    lens_abandon();
+}
+
+RUNG_LENS_API void rung_lens_yield(void);
+
+void rung_lens_yield(void)
+{
+    lens_wait(LENS_READY);
+}
+
+/* Shared memory by number, as instructions that take 32-bit shared addresses see it. */
+
+RUNG_LENS_API uint32_t rung_lens_shared_offset(const void *at);
+RUNG_LENS_API void *rung_lens_shared_pointer(uint32_t offset);
+
+uint32_t rung_lens_shared_offset(const void *at)
+{
+    return (uint32_t)((uintptr_t)at - (uintptr_t)lens_module_now->shared);
+}
+
+void *rung_lens_shared_pointer(uint32_t offset)
+{
+    return lens_module_now->shared + offset;
+}
+
+/* cp.async: the data leave global memory now and land in shared memory when the thread waits for their group. */
+
+RUNG_LENS_API void rung_lens_cp_async(void *to, const void *from, int bytes, int source_bytes);
+RUNG_LENS_API void rung_lens_cp_async_commit(void);
+RUNG_LENS_API void rung_lens_cp_async_wait(int groups_left);
+
+static void land(lens_copy *copy)
+{
+    memcpy(copy->to, copy->data, (size_t)copy->bytes);
+    lens_shadow_landed(rung_lens_shared_offset(copy->to), (unsigned)copy->bytes);
+}
+
+void rung_lens_cp_async(void *to, const void *from, int bytes, int source_bytes)
+{
+    lens_thread *me = &lens_now.thread[lens_now.current];
+    uintptr_t pc = PC;
+    unsigned log2 = bytes == 16 ? 4 : bytes == 8 ? 3 : 2;
+    uint32_t offset = rung_lens_shared_offset(to);
+    if (me->copy_count == me->copy_capacity) {
+        me->copy_capacity = me->copy_capacity ? me->copy_capacity * 2 : 64;
+        me->copies = realloc(me->copies, (size_t)me->copy_capacity * sizeof *me->copies);
+        if (!me->copies)
+            abort();
+    }
+    lens_copy *copy = &me->copies[me->copy_count++];
+    *copy = (lens_copy){.to = to, .bytes = bytes, .group = me->open_group};
+    if (source_bytes > 0) {
+        lens_check_global(pc, (uintptr_t)from, (unsigned)(source_bytes < bytes ? 4 : bytes), false);
+        memcpy(copy->data, from, (size_t)source_bytes);
+        lens_log(pc, lens_pack(from, log2, RUNG_LENS_ASYNC));
+    }
+    lens_shadow_shared(pc, offset, (unsigned)bytes, true);
+    lens_shadow_async(offset, (unsigned)bytes);
+    lens_log(pc, lens_pack(to, log2, RUNG_LENS_ASYNC));
+}
+
+void rung_lens_cp_async_commit(void)
+{
+    lens_now.thread[lens_now.current].open_group++;
+}
+
+void rung_lens_cp_async_wait(int groups_left)
+{
+    lens_thread *me = &lens_now.thread[lens_now.current];
+    int kept = 0;
+    for (int i = 0; i < me->copy_count; i++) {
+        if (groups_left < 0 || me->copies[i].group < me->open_group - groups_left)
+            land(&me->copies[i]);
+        else
+            me->copies[kept++] = me->copies[i];
+    }
+    me->copy_count = kept;
+}
+
+/* mbarriers. */
+
+RUNG_LENS_API void rung_lens_mbarrier_init(const void *object, uint32_t count);
+RUNG_LENS_API void rung_lens_mbarrier_arrive(const void *object, int64_t transaction_bytes);
+RUNG_LENS_API void rung_lens_mbarrier_wait(const void *object, unsigned parity);
+RUNG_LENS_API int rung_lens_mbarrier_test(const void *object, unsigned parity);
+
+static mbarrier *find_mbarrier(const void *object)
+{
+    for (int i = 0; i < mbarrier_count; i++)
+        if (mbarriers[i].object == object)
+            return &mbarriers[i];
+    return NULL;
+}
+
+static mbarrier *known_mbarrier(uintptr_t pc, const void *object)
+{
+    mbarrier *b = find_mbarrier(object);
+    char place[128];
+    if (b)
+        return b;
+    lens_find(RUNG_LENS_UNINITIALISED, pc, "uses an mbarrier at %s that was never initialised",
+              lens_where_shared(rung_lens_shared_offset(object), place, sizeof place));
+    lens_abandon();
+}
+
+void rung_lens_mbarrier_init(const void *object, uint32_t count)
+{
+    mbarrier *b = find_mbarrier(object);
+    if (!b) {
+        if (mbarrier_count == MAX_MBARRIERS) {
+            lens_find(RUNG_LENS_TRAP, PC, "initialises more than %d mbarriers", MAX_MBARRIERS);
+            lens_abandon();
+        }
+        b = &mbarriers[mbarrier_count++];
+    }
+    uint32_t *carried = b->carried ? b->carried : lens_order_new();
+    uint32_t *past = b->carried_past ? b->carried_past : lens_order_new();
+    if (!carried || !past)
+        abort();
+    lens_order_clear(carried);
+    lens_order_clear(past);
+    *b = (mbarrier){.object = object, .expected = count, .pending = count, .carried = carried, .carried_past = past};
+}
+
+static void settle(mbarrier *b)
+{
+    if (b->pending > 0 || b->transaction_bytes != 0)
+        return;
+    b->phase++;
+    b->pending = b->expected;
+    uint32_t *past = b->carried_past;
+    b->carried_past = b->carried;
+    b->carried = past;
+    lens_order_copy(b->carried, b->carried_past);
+}
+
+void rung_lens_mbarrier_arrive(const void *object, int64_t transaction_bytes)
+{
+    mbarrier *b = known_mbarrier(PC, object);
+    if (b->pending == 0) {
+        lens_find(RUNG_LENS_TRAP, PC, "arrives at an mbarrier once more than its %u expected arrivals", b->expected);
+        lens_abandon();
+    }
+    lens_order_release(b->carried);
+    b->transaction_bytes += transaction_bytes;
+    b->pending--;
+    settle(b);
+}
+
+void lens_mbarrier_complete(uintptr_t pc, const void *object, int64_t bytes, int agent)
+{
+    mbarrier *b = known_mbarrier(pc, object);
+    lens_order_release_agent(b->carried, agent);
+    b->transaction_bytes -= bytes;
+    settle(b);
+}
+
+/* The phase with this parity is complete: the current phase has the other one. */
+bool lens_mbarrier_ready(const void *object, unsigned parity)
+{
+    const mbarrier *b = find_mbarrier(object);
+    return b && (b->phase & 1) != (parity & 1);
+}
+
+const char *lens_mbarrier_state(const void *object, char *text, size_t bytes)
+{
+    const mbarrier *b = find_mbarrier(object);
+    if (b)
+        snprintf(text, bytes, "its mbarrier still lacks %u of %u arrivals and %lld bytes", b->pending, b->expected,
+                 (long long)b->transaction_bytes);
+    return text;
+}
+
+void rung_lens_mbarrier_wait(const void *object, unsigned parity)
+{
+    lens_thread *me = &lens_now.thread[lens_now.current];
+    mbarrier *b = known_mbarrier(PC, object);
+    me->wait_pc = PC;
+    me->wait_object = object;
+    me->wait_parity = parity;
+    while (!lens_mbarrier_ready(object, parity))
+        lens_wait(LENS_AT_MBARRIER);
+    lens_order_acquire(b->carried_past);
+}
+
+int rung_lens_mbarrier_test(const void *object, unsigned parity)
+{
+    mbarrier *b = known_mbarrier(PC, object);
+    if (!lens_mbarrier_ready(object, parity))
+        return 0;
+    lens_order_acquire(b->carried_past);
+    return 1;
+}
+
+void lens_sync_poll(void)
+{
+    for (unsigned i = 0; i < lens_now.threads; i++) {
+        lens_thread *t = &lens_now.thread[i];
+        if (t->state == LENS_AT_MBARRIER && lens_mbarrier_ready(t->wait_object, t->wait_parity))
+            t->state = LENS_READY;
+    }
+}
