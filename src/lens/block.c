@@ -1,5 +1,8 @@
 /* Runs a launch: blocks one after another, the threads of a block as fibers that take turns at barriers.
  * A lane that computes too long between two barriers, and memory that is not there, end the launch with a finding. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "lens.h"
 
 #include <signal.h>

@@ -1,5 +1,8 @@
 /* The CUDA driver API as far as Rung's backend uses it, answered by the lens: a device whose memory is host memory, whose
  * launches run to their end before they return. Streams and events exist in name only; graphs are refused. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "lens.h"
 
 #include <cuda.h>
@@ -10,6 +13,10 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
+
+/* The header renames some calls to later versions; the library looks for the names it was written for. */
+#undef cuEventElapsedTime
+CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to);
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -1,4 +1,7 @@
 /* Compiled kernel files: one shared object a .cu, its __shared__ variables in thread-local storage, its lines by addr2line. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "lens.h"
 
 #include <dlfcn.h>
@@ -254,7 +257,7 @@ typedef struct cached_line {
 
 static cached_line cache[CACHE];
 
-static cached_line *cached(const lens_module *module, uintptr_t pc)
+static cached_line *cached(uintptr_t pc)
 {
     return &cache[(pc * 0x9e3779b97f4a7c15ull >> 40) % CACHE];
 }
@@ -275,7 +278,7 @@ static void take_frame(cached_line *entry, char *text, bool *settled)
     int line = atoi(colon + 1);
     if (line <= 0)
         return;
-    snprintf(entry->file, sizeof entry->file, "%s", text);
+    snprintf(entry->file, sizeof entry->file, "%.255s", text);
     entry->line = line;
     *settled = !strstr(text, "/device/") && !strstr(text, "/lens/cuda/");
 }
@@ -299,7 +302,7 @@ static void look_up(const lens_module *module, const uintptr_t *pcs, int count)
         if (strncmp(text, "0x", 2) == 0) {
             if (++i >= count)
                 break;
-            entry = cached(module, pcs[i]);
+            entry = cached(pcs[i]);
             *entry = (cached_line){.module = module, .pc = pcs[i]};
             settled = false;
         } else if (entry) {
@@ -314,7 +317,7 @@ static void look_up(const lens_module *module, const uintptr_t *pcs, int count)
 void lens_lines(const lens_module *module, const uintptr_t *pcs, int count, char (*files)[256], int *lines)
 {
     for (int i = 0; i < count; i++) {
-        const cached_line *entry = cached(module, pcs[i]);
+        const cached_line *entry = cached(pcs[i]);
         if (entry->module != module || entry->pc != pcs[i]) {
             int some = count - i < 200 ? count - i : 200;
             look_up(module, pcs + i, some);

@@ -79,7 +79,7 @@ RUNG_LENS_INLINE float __fmul_rn(float a, float b) { return a * b; }
 RUNG_LENS_INLINE float __fdiv_rn(float a, float b) { return a / b; }
 RUNG_LENS_INLINE float __frcp_rn(float a) { return 1.0f / a; }
 RUNG_LENS_INLINE float __fsqrt_rn(float a) { return sqrtf(a); }
-RUNG_LENS_INLINE float __expf(float a) { return expf(a); }
+#define __expf(a) expf(a)
 RUNG_LENS_INLINE unsigned __float_as_uint(float a) { unsigned u; memcpy(&u, &a, 4); return u; }
 RUNG_LENS_INLINE int __float_as_int(float a) { int i; memcpy(&i, &a, 4); return i; }
 RUNG_LENS_INLINE float __uint_as_float(unsigned a) { float f; memcpy(&f, &a, 4); return f; }
@@ -180,8 +180,9 @@ template <typename T> RUNG_LENS_INLINE T __reduce_add_sync(unsigned mask, T valu
 
 /* Atomics: the old value comes back. */
 #define RUNG_LENS_ATOMIC(name, expression)                                                                             \
-    template <typename T> RUNG_LENS_INLINE T name(T *at, T value)               \
+    template <typename T, typename U> RUNG_LENS_INLINE T name(T *at, U given)                                          \
     {                                                                                                                  \
+        T value = (T)given;                                                                                            \
         rung_lens_atomic(at, sizeof *at);                                                                              \
         T old = rung_lens_peek(at);                                                                                    \
         rung_lens_poke(at, (T)(expression));                                                                           \
@@ -200,12 +201,12 @@ RUNG_LENS_ATOMIC(atomicOr, old | value)
 RUNG_LENS_ATOMIC(atomicXor, old ^ value)
 RUNG_LENS_ATOMIC(atomicInc, old >= value ? 0 : old + 1)
 RUNG_LENS_ATOMIC(atomicDec, old == 0 || old > value ? value : old - 1)
-template <typename T> RUNG_LENS_INLINE T atomicCAS(T *at, T compare, T value)
+template <typename T, typename U, typename V> RUNG_LENS_INLINE T atomicCAS(T *at, U compare, V value)
 {
     rung_lens_atomic(at, sizeof *at);
     T old = rung_lens_peek(at);
-    if (old == compare)
-        rung_lens_poke(at, value);
+    if (old == (T)compare)
+        rung_lens_poke(at, (T)value);
     return old;
 }
 #endif
