@@ -116,6 +116,18 @@ RUNG_LENS_API const rung_lens_launch *rung_lens_launch_at(int index);
 /* NULL when `kernel` was compiled for the lens, else one line that says why not. */
 RUNG_LENS_API const char *rung_lens_missing(const char *kernel);
 
+/* A kernel of the user's own: the object lens_cc.sh made of it, a symbol that takes rung_args, one block a bm x bn tile
+ * of C with columns along grid x. Operands are row-major, in the lens's device memory. NULL, or why it did not run. */
+typedef struct rung_lens_own {
+    const char *object, *symbol;
+    int bm, bn, threads, shared_bytes;
+    int64_t m, n, k, lda, ldb, ldc;
+    const float *a, *b;
+    float *c;
+    float alpha, beta;
+} rung_lens_own;
+RUNG_LENS_API const char *rung_lens_gemm(const rung_lens_own *own);
+
 #ifdef __cplusplus
 }
 #endif

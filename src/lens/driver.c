@@ -5,6 +5,8 @@
 #endif
 #include "lens.h"
 
+#include "cuda/device/args.h"
+
 #include <cuda.h>
 #include <dlfcn.h>
 #include <stdio.h>
@@ -572,4 +574,32 @@ EXPORT CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType typ
     memset(map, 0, sizeof *map);
     memcpy(map, &encoded, sizeof encoded < sizeof *map ? sizeof encoded : sizeof *map);
     return CUDA_SUCCESS;
+}
+
+/* A kernel file of the user's own, with the argument struct of every GEMM kernel, one block a tile. */
+
+static char own_why[640];
+
+const char *rung_lens_gemm(const rung_lens_own *own)
+{
+    lens_module *module = lens_module_open(own->object, own->symbol, own_why, sizeof own_why);
+    if (!module)
+        return own_why;
+    lens_function f = {.module = module, .max_dynamic_bytes = LENS_MAX_SHARED_BYTES - (int)module->static_bytes};
+    *(void **)&f.entry = dlsym(module->handle, own->symbol);
+    if (!f.entry) {
+        snprintf(own_why, sizeof own_why, "it has no kernel called %s (RUNG_KERNEL(...) %s)", own->symbol, own->symbol);
+        return own_why;
+    }
+    snprintf(f.symbol, sizeof f.symbol, "%s", own->symbol);
+    rung_args args = {.a = own->a, .b = own->b, .c = own->c, .m = own->m, .n = own->n, .k = own->k, .lda = own->lda,
+                      .ldb = own->ldb, .ldc = own->ldc, .alpha = own->alpha, .beta = own->beta, .batch = 1, .split_k = 1};
+    CUlaunchConfig config = {.gridDimX = (unsigned)((own->n + own->bn - 1) / own->bn),
+                             .gridDimY = (unsigned)((own->m + own->bm - 1) / own->bm), .gridDimZ = 1,
+                             .blockDimX = (unsigned)own->threads, .blockDimY = 1, .blockDimZ = 1,
+                             .sharedMemBytes = (unsigned)own->shared_bytes};
+    void *parameters[] = {&args};
+    if (cuLaunchKernelEx(&config, (CUfunction)&f, parameters, NULL) == CUDA_SUCCESS)
+        return NULL;
+    return reason;
 }

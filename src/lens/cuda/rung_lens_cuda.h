@@ -68,6 +68,11 @@ void rung_lens_mbarrier_init(const void *object, uint32_t count);
 void rung_lens_mbarrier_arrive(const void *object, int64_t transaction_bytes);
 void rung_lens_mbarrier_wait(const void *object, unsigned parity);
 int rung_lens_mbarrier_test(const void *object, unsigned parity);
+/* The map's box at element `at` (innermost first) to shared memory; completes on the mbarrier. */
+void rung_lens_tensor_load(void *shared, const void *map, const int at[5], const void *mbarrier);
+void rung_lens_tensor_store(const void *map, const void *shared, const int at[5]);
+/* bytes in a row, global to shared. */
+void rung_lens_bulk_load(void *shared, const void *global, int bytes, const void *mbarrier);
 }
 enum { warpSize = 32 };
 

@@ -1,0 +1,433 @@
+/* The lens from the lab's side: opened at run time, fed with operands, its results checked against FP64. */
+#include "lab/lens.h"
+#include "lab/device/lab_shared.h"
+#include "lab/host.h"
+#include "lab/place.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CHECK_MOST = 1 << 16, DOT_BUDGET = 1 << 27 };
+
+const char *const lab_lens_faults[] = {"out of bounds", "never written", "race", "divergent barrier", "endless loop",
+                                       "deadlock", "trap", "misaligned", NULL};
+
+typedef struct lens_calls {
+    void *library;
+    int (*version)(void);
+    void (*configure)(const rung_lens_options *options);
+    void (*reset)(void);
+    void (*operand)(const char *name, const void *at, int64_t rows, int64_t columns, int64_t ld);
+    int (*launch_count)(void);
+    const rung_lens_launch *(*launch_at)(int index);
+    const char *(*missing)(const char *kernel);
+    const char *(*gemm)(const rung_lens_own *own);
+} lens_calls;
+
+static lens_calls lens;
+static rung_tools *tools;
+static rung_context *context;
+static char scratch[64];
+
+/* Beside the library this program uses, or where RUNG_LENS says. */
+static const char *library_path(char *path, size_t bytes)
+{
+    Dl_info info;
+    const char *named = getenv("RUNG_LENS");
+    if (named)
+        return named;
+    if (!dladdr((void *)(uintptr_t)rung_version, &info) || !info.dli_fname)
+        return "librung_lens.so";
+    const char *slash = strrchr(info.dli_fname, '/');
+    snprintf(path, bytes, "%.*slibrung_lens.so", slash ? (int)(slash - info.dli_fname + 1) : 0, info.dli_fname);
+    return path;
+}
+
+static void find(void *call, const char *name)
+{
+    *(void **)call = dlsym(lens.library, name);
+}
+
+static rung_status load(const char *path)
+{
+    if (access(path, R_OK) != 0 && strchr(path, '/'))
+        return lab_fail(RUNG_MISSING_LIBRARY, "this build has no lens: %s is not there (it needs g++ and the CUDA headers when "
+                        "Rung is built)", path);
+    setenv("RUNG_LIBCUDA", path, 1);
+    lens.library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    if (!lens.library)
+        return lab_fail(RUNG_MISSING_LIBRARY, "the lens does not load: %s", dlerror());
+    find(&lens.version, "rung_lens_version");
+    find(&lens.configure, "rung_lens_configure");
+    find(&lens.reset, "rung_lens_reset");
+    find(&lens.operand, "rung_lens_operand");
+    find(&lens.launch_count, "rung_lens_launch_count");
+    find(&lens.launch_at, "rung_lens_launch_at");
+    find(&lens.missing, "rung_lens_missing");
+    find(&lens.gemm, "rung_lens_gemm");
+    if (!lens.version || lens.version() != RUNG_LENS_VERSION || !lens.gemm)
+        return lab_fail(RUNG_MISSING_LIBRARY, "%s is not the lens of this version", path);
+    return RUNG_SUCCESS;
+}
+
+rung_status lab_lens_open(void)
+{
+    char path[600];
+    if (context)
+        return RUNG_SUCCESS;
+    if (!lens.library)
+        LAB_TRY(load(library_path(path, sizeof path)));
+    LAB_TRY(rung_tools_open(&tools, 0));
+    rung_config config;
+    rung_config_init(&config);
+    config.device = 0;
+    config.pointers = RUNG_POINTERS_DEVICE;
+    config.stream = rung_tools_stream(tools);
+    return rung_context_create(&context, &config);
+}
+
+const char *lab_lens_missing(const rung_kernel *kernel)
+{
+    return lens.missing(kernel->name);
+}
+
+int lab_lens_launches(void)
+{
+    return lens.launch_count();
+}
+
+const rung_lens_launch *lab_lens_launch(int index)
+{
+    return lens.launch_at(index);
+}
+
+/* The lens's device memory is this process's own: operands are filled and read in place. */
+
+typedef struct operands {
+    float *memory[3];
+    float *a, *b, *c, *c_start;
+    int64_t lda, ldb, ldc;
+} operands;
+
+static rung_status make_one(float **memory, float **at, int64_t rows, int64_t ld, int64_t offset)
+{
+    void *block = NULL;
+    LAB_TRY(rung_tools_alloc(tools, (size_t)(rows * ld + offset) * 4 + 4, &block));
+    *memory = block;
+    *at = *memory + offset;
+    return RUNG_SUCCESS;
+}
+
+static void fill(float *at, int64_t lines, int64_t length, int64_t line_step, int64_t step, uint64_t seed)
+{
+    lab_fill_args f = {.view = {at, line_step, step}, .lines = lines, .length = length, .seed = seed, .data = LAB_SIGNED};
+    lab_host_fill(&f, 2);
+}
+
+static rung_status make_operands(const lab_lens_case *c, operands *x)
+{
+    x->lda = (c->k > 0 ? c->k : 1) + c->pad;
+    x->ldb = c->n + c->pad;
+    x->ldc = c->n + c->pad;
+    LAB_TRY(make_one(&x->memory[0], &x->a, c->m, x->lda, c->offset));
+    LAB_TRY(make_one(&x->memory[1], &x->b, c->k > 0 ? c->k : 1, x->ldb, c->offset));
+    LAB_TRY(make_one(&x->memory[2], &x->c, c->m, x->ldc, c->offset));
+    fill(x->a, c->m, c->k, x->lda, 1, 11);
+    fill(x->b, c->n, c->k, 1, x->ldb, 22);
+    uint32_t poison = LAB_POISON;
+    for (int64_t i = 0; i < c->m * x->ldc; i++)
+        memcpy(&x->c[i], &poison, 4);
+    x->c_start = NULL;
+    if (c->beta != 0.0f) {
+        fill(x->c, c->m, c->n, x->ldc, 1, 33);
+        x->c_start = malloc((size_t)(c->m * x->ldc) * 4);
+        if (!x->c_start)
+            return lab_fail(RUNG_OUT_OF_MEMORY, "no memory for a copy of C");
+        memcpy(x->c_start, x->c, (size_t)(c->m * x->ldc) * 4);
+    }
+    lens.operand("A", x->a, c->m, c->k, x->lda);
+    lens.operand("B", x->b, c->k, c->n, x->ldb);
+    lens.operand("C", x->c, c->m, c->n, x->ldc);
+    return RUNG_SUCCESS;
+}
+
+static void free_operands(operands *x)
+{
+    for (int i = 0; i < 3; i++)
+        rung_tools_free(tools, x->memory[i]);
+    free(x->c_start);
+}
+
+static int is_poison(const float *at)
+{
+    uint32_t bits;
+    memcpy(&bits, at, 4);
+    return bits == LAB_POISON;
+}
+
+/* |c - c64| / (|A||B|) in u for one element; negative when it is not a number. */
+static double element_error(const lab_lens_case *c, const operands *x, int64_t i, int64_t j)
+{
+    double sum = 0, size = 0;
+    for (int64_t p = 0; p < c->k; p++) {
+        double product = (double)x->a[i * x->lda + p] * x->b[p * x->ldb + j];
+        sum += product;
+        size += fabs(product);
+    }
+    sum *= c->alpha;
+    size *= fabs(c->alpha);
+    if (c->beta != 0.0f) {
+        double old = (double)c->beta * x->c_start[i * x->ldc + j];
+        sum += old;
+        size += fabs(old);
+    }
+    double error = fabs(x->c[i * x->ldc + j] - sum) / (size > 0 ? size : 1) * 16777216.0;
+    return error >= 0 ? error : -1;
+}
+
+static int check(const lab_lens_case *c, const operands *x, int all_blocks, lab_lens_result *result)
+{
+    int64_t elements = c->m * c->n, most = DOT_BUDGET / (c->k > 0 ? c->k : 1);
+    most = most > CHECK_MOST ? CHECK_MOST : most < 64 ? 64 : most;
+    /* A step prime to most widths walks over all rows and columns. */
+    int64_t step = elements > most ? elements / most | 1 : 1;
+    double bound = (c->kernel && c->kernel->arith == RUNG_TF32 ? 16400.0 : 0.0) + (double)c->k + 8.0;
+    for (int64_t e = 0; e < elements; e += step) {
+        int64_t i = e / c->n, j = e % c->n;
+        if (is_poison(&x->c[i * x->ldc + j])) {
+            if (!all_blocks)
+                continue;
+            snprintf(result->why, sizeof result->why, "C[%lld][%lld] was never written", (long long)i, (long long)j);
+            return 0;
+        }
+        if (!all_blocks && x->c_start && x->c[i * x->ldc + j] == x->c_start[i * x->ldc + j])
+            continue;
+        double error = element_error(c, x, i, j);
+        result->checked++;
+        if (!(error >= 0 && error <= bound)) {
+            snprintf(result->why, sizeof result->why, "C[%lld][%lld] is %.9g: off by %.3g u, allowed %.3g", (long long)i,
+                     (long long)j, (double)x->c[i * x->ldc + j], error, bound);
+            return 0;
+        }
+        result->error_u = error > result->error_u ? error : result->error_u;
+    }
+    return 1;
+}
+
+static void configure(const lab_lens_case *c)
+{
+    rung_lens_options options = {.max_blocks = c->max_blocks, .patience_seconds = c->patience_seconds, .sms = c->sms};
+    lens.configure(&options);
+    lens.reset();
+}
+
+static void count_findings(lab_lens_result *result)
+{
+    result->launches = lens.launch_count();
+    for (int i = 0; i < result->launches; i++) {
+        const rung_lens_launch *launch = lens.launch_at(i);
+        result->findings += launch->finding_count;
+        result->findings_left_out += launch->findings_left_out;
+    }
+}
+
+static rung_status launch_own(const lab_lens_case *c, const operands *x)
+{
+    rung_lens_own own = {.object = c->object, .symbol = c->symbol, .bm = c->bm, .bn = c->bn, .threads = c->threads,
+                         .shared_bytes = c->shared_bytes, .m = c->m, .n = c->n, .k = c->k, .lda = x->lda, .ldb = x->ldb,
+                         .ldc = x->ldc, .a = x->a, .b = x->b, .c = x->c, .alpha = c->alpha, .beta = c->beta};
+    const char *why = lens.gemm(&own);
+    return why ? lab_fail(RUNG_DEVICE_ERROR, "%s", why) : RUNG_SUCCESS;
+}
+
+static rung_status launch_row(const lab_lens_case *c, const operands *x)
+{
+    rung_gemm gemm;
+    rung_plan *plan = NULL;
+    rung_gemm_init(&gemm);
+    gemm.layout = RUNG_ROW_MAJOR;
+    gemm.m = c->m, gemm.n = c->n, gemm.k = c->k;
+    gemm.a = x->a, gemm.b = x->b, gemm.c = x->c;
+    gemm.lda = x->lda, gemm.ldb = x->ldb, gemm.ldc = x->ldc;
+    gemm.alpha = c->alpha, gemm.beta = c->beta;
+    LAB_TRY(rung_plan_create_kernel(&plan, context, &gemm, c->kernel->name));
+    rung_status status = rung_plan_run(plan, &gemm);
+    rung_plan_destroy(plan);
+    return status;
+}
+
+rung_status lab_lens_run(const lab_lens_case *c, lab_lens_result *result)
+{
+    operands x = {0};
+    memset(result, 0, sizeof *result);
+    configure(c);
+    rung_status status = make_operands(c, &x);
+    if (status == RUNG_SUCCESS) {
+        status = c->kernel ? launch_row(c, &x) : launch_own(c, &x);
+        count_findings(result);
+        if (status == RUNG_SUCCESS)
+            result->right = check(c, &x, c->max_blocks == 0, result);
+        else
+            snprintf(result->why, sizeof result->why, "%s", lab_error());
+        /* A kernel that the lens stopped is a result, not a failure of the lab. */
+        if (status == RUNG_DEVICE_ERROR && result->findings)
+            status = RUNG_SUCCESS;
+    }
+    free_operands(&x);
+    return status;
+}
+
+rung_status lab_lens_reduce(const lab_lens_case *c, int64_t n, lab_lens_result *result)
+{
+    void *x = NULL, *sum = NULL;
+    double exact = 0, size = 0;
+    memset(result, 0, sizeof *result);
+    configure(c);
+    LAB_TRY(rung_tools_alloc(tools, (size_t)(n + c->offset) * 4 + 4, &x));
+    rung_status status = rung_tools_alloc(tools, 4, &sum);
+    float *values = (float *)x + c->offset;
+    if (status == RUNG_SUCCESS) {
+        fill(values, 1, n, n, 1, 44);
+        for (int64_t i = 0; i < n; i++) {
+            exact += values[i];
+            size += fabs(values[i]);
+        }
+        lens.operand("x", values, 1, n, n > 0 ? n : 1);
+        lens.operand("sum", sum, 1, 1, 1);
+        status = rung_tools_reduce(tools, c->kernel->name, n, values, sum);
+        count_findings(result);
+        double error = fabs(*(float *)sum - exact) / (size > 0 ? size : 1) * 16777216.0;
+        result->error_u = error;
+        result->checked = 1;
+        result->right = status == RUNG_SUCCESS && error <= (double)n + 8;
+        if (!result->right)
+            snprintf(result->why, sizeof result->why, "the sum of %lld floats is %.9g: off by %.3g u%s%s", (long long)n,
+                     (double)*(float *)sum, error, status ? "; " : "", status ? lab_error() : "");
+        if (status == RUNG_DEVICE_ERROR && result->findings)
+            status = RUNG_SUCCESS;
+    }
+    rung_tools_free(tools, x);
+    rung_tools_free(tools, sum);
+    return status;
+}
+
+/* Sums. */
+
+static void add_global(lab_lens_totals *t, const rung_lens_site *s)
+{
+    double asked = s->lanes * s->bytes;
+    if (s->kind == RUNG_LENS_STORE || s->kind == RUNG_LENS_ATOMIC) {
+        t->global_store_requests += s->requests;
+        t->global_store_sectors += s->sectors;
+        t->global_store_bytes += asked;
+        t->global_store_used += s->bytes_used;
+        t->global_store_moved += s->bytes_moved;
+        return;
+    }
+    if (s->kind == RUNG_LENS_BULK) {
+        t->bulk_requests += s->requests;
+        t->bulk_bytes += s->bytes_used;
+    } else if (s->kind == RUNG_LENS_ASYNC) {
+        t->async_requests += s->requests;
+        t->async_sectors += s->sectors;
+    } else {
+        t->global_load_requests += s->requests;
+        t->global_load_sectors += s->sectors;
+        t->global_load_lanes += s->lanes;
+    }
+    t->global_load_bytes += s->kind == RUNG_LENS_BULK ? s->bytes_used : asked;
+    t->global_load_used += s->bytes_used;
+    t->global_load_moved += s->bytes_moved;
+}
+
+static void add_shared(lab_lens_totals *t, const rung_lens_site *s)
+{
+    if (s->kind == RUNG_LENS_LOAD) {
+        t->written_shared_load_requests += s->requests;
+        t->written_shared_load_wavefronts += s->wavefronts;
+        t->shared_load_requests += s->merged_requests;
+        t->shared_load_wavefronts += s->merged_wavefronts;
+        t->shared_load_ideal += s->merged_ideal;
+        t->shared_load_bytes += s->lanes * s->bytes;
+    } else if (s->kind != RUNG_LENS_BULK) {
+        t->shared_store_requests += s->merged_requests;
+        t->shared_store_wavefronts += s->merged_wavefronts;
+        t->shared_store_ideal += s->merged_ideal;
+    }
+}
+
+void lab_lens_sum(lab_lens_totals *totals)
+{
+    memset(totals, 0, sizeof *totals);
+    for (int i = 0; i < lens.launch_count(); i++) {
+        const rung_lens_launch *launch = lens.launch_at(i);
+        totals->barriers += launch->barriers;
+        for (int j = 0; j < launch->site_count; j++) {
+            const rung_lens_site *s = &launch->sites[j];
+            if (s->space == RUNG_LENS_SHARED)
+                add_shared(totals, s);
+            else
+                add_global(totals, s);
+        }
+    }
+}
+
+/* A user's kernel file. */
+
+static const char *compiler_script(char *path, size_t bytes)
+{
+    Dl_info info;
+    const char *named = getenv("RUNG_LENS_CC");
+    if (named)
+        return named;
+    snprintf(path, bytes, "%s", RUNG_LENS_SCRIPT);
+    if (access(path, X_OK) == 0)
+        return path;
+    if (dladdr((void *)(uintptr_t)rung_version, &info) && info.dli_fname && strrchr(info.dli_fname, '/'))
+        snprintf(path, bytes, "%.*s/../share/rung/lens/lens_cc.sh",
+                 (int)(strrchr(info.dli_fname, '/') - info.dli_fname), info.dli_fname);
+    return path;
+}
+
+rung_status lab_lens_compile(const char *source, char *object, size_t object_bytes)
+{
+    char script[600], command[2400];
+    const char *cc = compiler_script(script, sizeof script);
+    if (access(source, R_OK) != 0)
+        return lab_fail(RUNG_INVALID_ARGUMENT, "cannot read %s", source);
+    if (strchr(source, '\'') || access(cc, X_OK) != 0)
+        return lab_fail(RUNG_MISSING_LIBRARY, "cannot compile %s: %s is not there", source, cc);
+    snprintf(scratch, sizeof scratch, "/tmp/rung-lens-XXXXXX");
+    if (!mkdtemp(scratch))
+        return lab_fail(RUNG_INTERNAL, "cannot make a folder under /tmp");
+    snprintf(object, object_bytes, "%s/own.so", scratch);
+    char folder[600];
+    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(cc, '/') - cc), cc);
+    snprintf(command, sizeof command, "RUNG_LENS_STRICT=1 '%s' '%s' '%s' -I'%s/../cuda' -I'%s/..' -I'%s/cuda'", cc, source,
+             object, folder, folder, folder);
+    if (system(command) != 0)
+        return lab_fail(RUNG_INVALID_ARGUMENT, "%s could not be compiled for the lens", source);
+    return RUNG_SUCCESS;
+}
+
+void lab_lens_close(void)
+{
+    static const char *const left[] = {"own.so", "own.d", "own.why", "own.o", "own.stub.o", "own.log"};
+    char path[128];
+    rung_context_destroy(context);
+    context = NULL;
+    if (tools)
+        rung_tools_close(tools);
+    tools = NULL;
+    for (size_t i = 0; scratch[0] && i < sizeof left / sizeof left[0]; i++) {
+        snprintf(path, sizeof path, "%s/%s", scratch, left[i]);
+        unlink(path);
+    }
+    if (scratch[0])
+        rmdir(scratch);
+    scratch[0] = 0;
+}

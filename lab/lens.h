@@ -1,0 +1,58 @@
+/* Kernels under the lens, from the lab's side: opens librung_lens.so as this process's GPU, runs a product, checks it,
+ * and adds up what was seen. Once opened, every GPU call of this process goes to the lens. */
+#ifndef LAB_LENS_H
+#define LAB_LENS_H
+
+#include "lab/error.h"
+#include "rung_catalog.h"
+#include "rung_lens.h"
+
+typedef struct lab_lens_case {
+    const rung_kernel *kernel; /* NULL: the user's own, below */
+    int64_t m, n, k, pad, offset;
+    float alpha, beta;
+    int64_t max_blocks; /* of each kind; 0: all */
+    double patience_seconds;
+    int sms;
+    /* The user's own kernel. */
+    const char *object, *symbol;
+    int bm, bn, threads, shared_bytes;
+} lab_lens_case;
+
+/* Sums over a launch's sites. Shared counts are as nvcc would issue them (neighbouring accesses merged). */
+typedef struct lab_lens_totals {
+    double global_load_requests, global_load_sectors, global_load_lanes, global_load_bytes; /* bytes that lanes asked for */
+    double global_load_used, global_load_moved;
+    double global_store_requests, global_store_sectors, global_store_bytes, global_store_used, global_store_moved;
+    double async_requests, async_sectors, bulk_requests, bulk_bytes;
+    double shared_load_requests, shared_load_wavefronts, shared_load_ideal, shared_load_bytes;
+    double shared_store_requests, shared_store_wavefronts, shared_store_ideal;
+    double written_shared_load_requests, written_shared_load_wavefronts; /* as the source has it, before merging */
+    double barriers;
+} lab_lens_totals;
+
+typedef struct lab_lens_result {
+    int launches, findings, findings_left_out;
+    int64_t checked; /* elements compared with FP64 */
+    double error_u;  /* the worst of them */
+    int right;
+    char why[400];   /* when it is not, or did not run */
+} lab_lens_result;
+
+/* RUNG_MISSING_LIBRARY with the reason when this build or machine has no lens. */
+rung_status lab_lens_open(void);
+const char *lab_lens_missing(const rung_kernel *kernel); /* NULL: it can run under the lens */
+/* Runs and checks. What was seen stays available until the next call. */
+rung_status lab_lens_run(const lab_lens_case *c, lab_lens_result *result);
+/* One kernel of the reduce ladder. */
+rung_status lab_lens_reduce(const lab_lens_case *c, int64_t n, lab_lens_result *result);
+int lab_lens_launches(void);
+const rung_lens_launch *lab_lens_launch(int index);
+void lab_lens_sum(lab_lens_totals *totals); /* over all launches of the last run */
+/* Compiles a user's kernel file; object gets the path of the result, in a folder that lab_lens_close removes. */
+rung_status lab_lens_compile(const char *source, char *object, size_t object_bytes);
+void lab_lens_close(void);
+
+extern const char *const lab_lens_faults[];
+
+#endif

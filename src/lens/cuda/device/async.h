@@ -1,0 +1,19 @@
+/* device/async.h under the lens: the same calls; copies land when their group is waited for. */
+#ifndef RUNG_DEVICE_ASYNC_H
+#define RUNG_DEVICE_ASYNC_H
+
+#include "device/args.h"
+
+RUNG_DEVICE void rung_async_copy16(float *shared, const float *global)
+{
+    rung_lens_cp_async(shared, global, 16, 16);
+}
+
+RUNG_DEVICE void rung_async_commit(void)
+{
+    rung_lens_cp_async_commit();
+}
+
+#define rung_async_wait(pending) rung_lens_cp_async_wait(pending)
+
+#endif

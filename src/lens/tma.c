@@ -1,0 +1,142 @@
+/* The copy engine: boxes of tensors between global and shared memory, edges filled with zeros, units swizzled as asked. */
+#include "lens.h"
+
+#include <string.h>
+
+#define PC ((uintptr_t)__builtin_return_address(0))
+
+RUNG_LENS_API void rung_lens_tensor_load(void *shared, const void *map, const int at[5], const void *mbarrier);
+RUNG_LENS_API void rung_lens_tensor_store(const void *map, const void *shared, const int at[5]);
+RUNG_LENS_API void rung_lens_bulk_load(void *shared, const void *global, int bytes, const void *mbarrier);
+RUNG_LENS_API uint32_t rung_lens_shared_offset(const void *at);
+
+/* 16-byte units trade places within 128-byte lines: unit number xor line number, as far as the mode reaches. */
+static uint32_t swizzled(uint32_t offset, int mode)
+{
+    uint32_t reach = mode == 3 ? 7 : mode == 2 ? 3 : mode == 1 ? 1 : 0;
+    return offset ^ ((offset >> 7 & reach) << 4);
+}
+
+typedef struct box {
+    const lens_map *map;
+    int at[5];
+    uint32_t rows; /* of the innermost dimension */
+} box;
+
+static box box_of(const void *map, const int at[5])
+{
+    box b = {.map = map, .rows = 1};
+    memcpy(b.at, at, sizeof b.at);
+    for (int i = 1; i < b.map->rank; i++)
+        b.rows *= b.map->box[i];
+    return b;
+}
+
+/* Where row `row` of the box begins in global memory (at element at[0], which may lie outside); false: outside. */
+static bool row_start(const box *b, uint32_t row, const unsigned char **start)
+{
+    const unsigned char *p = b->map->address;
+    for (int i = 1; i < b->map->rank; i++) {
+        int64_t position = b->at[i] + (int64_t)(row % b->map->box[i]);
+        row /= b->map->box[i];
+        if (position < 0 || (uint64_t)position >= b->map->dims[i])
+            return false;
+        p += (uint64_t)position * b->map->strides[i];
+    }
+    *start = p;
+    return true;
+}
+
+/* The part of a row that lies inside the tensor, in bytes from the box's edge. */
+static void inside(const box *b, uint32_t *from, uint32_t *to)
+{
+    int64_t first = b->at[0] < 0 ? -(int64_t)b->at[0] : 0, end = (int64_t)b->map->dims[0] - b->at[0];
+    if (end > b->map->box[0])
+        end = b->map->box[0];
+    if (end < first)
+        end = first;
+    *from = (uint32_t)first * b->map->element_bytes;
+    *to = (uint32_t)end * b->map->element_bytes;
+}
+
+static double sectors_of(const unsigned char *start, uint32_t from, uint32_t to)
+{
+    uintptr_t first = (uintptr_t)start + from, last = (uintptr_t)start + to - 1;
+    return to > from ? (double)(last / 32 - first / 32 + 1) : 0;
+}
+
+static int agent_of(const void *mbarrier)
+{
+    return (int)(rung_lens_shared_offset(mbarrier) / 8);
+}
+
+void rung_lens_tensor_load(void *shared, const void *map, const int at[5], const void *mbarrier)
+{
+    box b = box_of(map, at);
+    uint32_t row_bytes = b.map->box[0] * b.map->element_bytes, from, to, base = rung_lens_shared_offset(shared);
+    double bytes = 0, sectors = 0;
+    if (base % (b.map->swizzle ? 128 : 16) != 0)
+        lens_find(RUNG_LENS_MISALIGNED, PC, "fills a tile at shared byte %u, which is not aligned for the copy engine", base);
+    inside(&b, &from, &to);
+    for (uint32_t row = 0; row < b.rows; row++) {
+        const unsigned char *start = NULL;
+        bool there = row_start(&b, row, &start) && to > from;
+        ptrdiff_t shift = (ptrdiff_t)b.at[0] * b.map->element_bytes;
+        for (uint32_t i = 0; i < row_bytes; i += b.map->element_bytes) {
+            unsigned char *to_byte = lens_module_now->shared + swizzled(base + row * row_bytes + i, b.map->swizzle);
+            if (there && i >= from && i < to)
+                memcpy(to_byte, start + shift + i, b.map->element_bytes);
+            else
+                memset(to_byte, 0, b.map->element_bytes);
+        }
+        if (there) {
+            lens_check_global(PC, (uintptr_t)(start + shift + from), 4, false);
+            lens_check_global(PC, (uintptr_t)(start + shift + to - 4), 4, false);
+            bytes += to - from;
+            sectors += sectors_of(start + shift, from, to);
+        }
+    }
+    lens_shadow_bulk(PC, base, b.rows * row_bytes, agent_of(mbarrier));
+    lens_bulk(PC, RUNG_LENS_GLOBAL, RUNG_LENS_BULK, (const unsigned char *)b.map->address, bytes, sectors);
+    lens_bulk(PC, RUNG_LENS_SHARED, RUNG_LENS_BULK, shared, b.rows * row_bytes, 0);
+    lens_mbarrier_complete(PC, mbarrier, b.rows * row_bytes, agent_of(mbarrier));
+}
+
+void rung_lens_tensor_store(const void *map, const void *shared, const int at[5])
+{
+    box b = box_of(map, at);
+    uint32_t row_bytes = b.map->box[0] * b.map->element_bytes, from, to, base = rung_lens_shared_offset(shared);
+    double bytes = 0, sectors = 0;
+    inside(&b, &from, &to);
+    lens_shadow_bulk_read(PC, base, b.rows * row_bytes);
+    for (uint32_t row = 0; row < b.rows; row++) {
+        const unsigned char *start = NULL;
+        if (!row_start(&b, row, &start) || to <= from)
+            continue;
+        unsigned char *line = (unsigned char *)(uintptr_t)start + (ptrdiff_t)b.at[0] * b.map->element_bytes;
+        lens_check_global(PC, (uintptr_t)(line + from), 4, true);
+        lens_check_global(PC, (uintptr_t)(line + to - 4), 4, true);
+        for (uint32_t i = from; i < to; i += b.map->element_bytes)
+            memcpy(line + i, lens_module_now->shared + swizzled(base + row * row_bytes + i, b.map->swizzle),
+                   b.map->element_bytes);
+        bytes += to - from;
+        sectors += sectors_of(line, from, to);
+    }
+    lens_bulk(PC, RUNG_LENS_GLOBAL, RUNG_LENS_BULK, b.map->address, bytes, sectors);
+}
+
+void rung_lens_bulk_load(void *shared, const void *global, int bytes, const void *mbarrier)
+{
+    uint32_t base = rung_lens_shared_offset(shared);
+    if (base % 16 || (uintptr_t)global % 16 || bytes % 16) {
+        lens_find(RUNG_LENS_MISALIGNED, PC, "starts a bulk copy of %d bytes that is not aligned to 16", bytes);
+        lens_abandon();
+    }
+    lens_check_global(PC, (uintptr_t)global, 4, false);
+    lens_check_global(PC, (uintptr_t)global + (unsigned)bytes - 4, 4, false);
+    memcpy(shared, global, (size_t)bytes);
+    lens_shadow_bulk(PC, base, (unsigned)bytes, agent_of(mbarrier));
+    lens_bulk(PC, RUNG_LENS_GLOBAL, RUNG_LENS_BULK, global, bytes, sectors_of(global, 0, (uint32_t)bytes));
+    lens_bulk(PC, RUNG_LENS_SHARED, RUNG_LENS_BULK, shared, bytes, 0);
+    lens_mbarrier_complete(PC, mbarrier, bytes, agent_of(mbarrier));
+}
