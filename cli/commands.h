@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 
 int cmd_bench(int argc, char **argv);
+int cmd_lens(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_run(int argc, char **argv);

@@ -13,6 +13,8 @@ const cli_verb cli_verbs[] = {
     {"verify", "checks kernels against FP64 and the contract; exit 1 on a failure",
      "rung verify [--device cpu|gpu] [--kernel NAME,... | --math strict|accurate|fast] [--quick | --huge] [--case CASE]",
      cmd_verify},
+    {"lens", "a GPU kernel on the CPU, lane by lane: its memory accesses line by line, and its faults",
+     "rung lens KERNEL [MxNxK] [--svg FILE]\n       rung lens --file OWN.cu --tile BMxBN --threads N [MxNxK]\n       rung lens --check [KERNEL...]", cmd_lens},
     {"run", "a program with Rung in front of its BLAS and cuBLAS", "rung run [options] -- PROGRAM [arguments]", cmd_run},
     {"version", "the library's version", "rung version", cmd_version},
     {"help", "what a verb does and takes", "rung help [VERB]", cmd_help},

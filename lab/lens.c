@@ -1,4 +1,5 @@
 /* The lens from the lab's side: opened at run time, fed with operands, its results checked against FP64. */
+#define _GNU_SOURCE /* dladdr */
 #include "lab/lens.h"
 #include "lab/device/lab_shared.h"
 #include "lab/host.h"
@@ -395,7 +396,7 @@ static const char *compiler_script(char *path, size_t bytes)
 
 rung_status lab_lens_compile(const char *source, char *object, size_t object_bytes)
 {
-    char script[600], command[2400];
+    char script[600], command[4800];
     const char *cc = compiler_script(script, sizeof script);
     if (access(source, R_OK) != 0)
         return lab_fail(RUNG_INVALID_ARGUMENT, "cannot read %s", source);
