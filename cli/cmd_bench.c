@@ -253,13 +253,6 @@ static int run(const options *o, int device, const lab_shapes *shapes)
     return code;
 }
 
-static void join_command(options *o, int argc, char **argv)
-{
-    size_t used = (size_t)snprintf(o->command, sizeof o->command, "rung");
-    for (int i = 0; i < argc && used < sizeof o->command; i++)
-        used += (size_t)snprintf(o->command + used, sizeof o->command - used, " %s", argv[i]);
-}
-
 int cmd_bench(int argc, char **argv)
 {
     options o = {.device = "best"};
@@ -282,7 +275,7 @@ int cmd_bench(int argc, char **argv)
         {"budget-ms", CLI_INTEGER, &o.budget_ms, NULL, "time for a shape, all contenders together"},
         {"o", CLI_TEXT, &o.output, NULL, "append JSON lines to this file (results/...)"},
         CLI_FORMAT(o.format), {0}};
-    join_command(&o, argc, argv);
+    cli_command(o.command, sizeof o.command, argc, argv);
     int code = cli_parse("bench", list, argc, argv, words, &count, MAX_WORDS);
     if (code)
         return code < 0 ? CLI_PASS : code;

@@ -6,6 +6,9 @@
 
 int cmd_bench(int argc, char **argv);
 int cmd_lens(int argc, char **argv);
+int cmd_climb(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
+int cmd_explain(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_run(int argc, char **argv);

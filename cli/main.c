@@ -7,6 +7,8 @@
 const cli_verb cli_verbs[] = {
     {"list", "the kernels there are, from the catalog", "rung list [NAME...] [--device cpu|gpu] [--role ladder|production|reduce]",
      cmd_list},
+    {"climb", "the ladder, rung by rung: verified, then timed beside the vendor",
+     "rung climb [--device cpu|gpu] [--size N] [-o results/FILE.jsonl]", cmd_climb},
     {"bench", "times products beside the vendor, verified first, one table with ratios",
      "rung bench [SHAPE|FILE...] [--device cpu|gpu] [--against openblas,blis|cublas,cublaslt] [--math MODE | --kernel NAME]\n"
      "       SHAPE: MxNxK[:TT][xBATCH], column-major; FILE: lines 'opA opB m n k [batch]' (lab/shapes/)", cmd_bench},
@@ -15,6 +17,9 @@ const cli_verb cli_verbs[] = {
      cmd_verify},
     {"lens", "a GPU kernel on the CPU, lane by lane: its memory accesses line by line, and its faults",
      "rung lens KERNEL [MxNxK] [--svg FILE]\n       rung lens --file OWN.cu --tile BMxBN --threads N [MxNxK]\n       rung lens --check [KERNEL...]", cmd_lens},
+    {"explain", "what the library would do with a product, and why",
+     "rung explain MxNxK[:TT][xBATCH] [--device cpu|gpu] [--math MODE | --kernel NAME]", cmd_explain},
+    {"doctor", "what this machine has, what is missing, and what that would give", "rung doctor", cmd_doctor},
     {"run", "a program with Rung in front of its BLAS and cuBLAS", "rung run [options] -- PROGRAM [arguments]", cmd_run},
     {"version", "the library's version", "rung version", cmd_version},
     {"help", "what a verb does and takes", "rung help [VERB]", cmd_help},

@@ -154,3 +154,10 @@ int cli_split(const char *text, char *copy, size_t bytes, const char **words, in
         words[count++] = word;
     return count;
 }
+
+void cli_command(char *text, size_t bytes, int argc, char **argv)
+{
+    size_t used = (size_t)snprintf(text, bytes, "rung");
+    for (int i = 0; i < argc && used < bytes; i++)
+        used += (size_t)snprintf(text + used, bytes - used, " %s", argv[i]);
+}

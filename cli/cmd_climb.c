@@ -1,0 +1,245 @@
+/* rung climb: the ladder of one device, rung by rung: verified against FP64, then timed beside the vendor. */
+#include "cli/commands.h"
+#include "lab/case.h"
+#include "lab/names.h"
+#include "lab/record.h"
+#include "lab/verify.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BAR_CELLS = 24, GPU_SIZE = 4096, CPU_SIZE = 1024, TRIAL_SIZE = 192 };
+
+typedef struct climb {
+    lab_place place;
+    lab_bench bench;
+    lab_verifier verifier;
+    cli_table table;
+    cli_format format;
+    FILE *record;
+    const char *command;
+    int64_t size;
+    double budget_s, slowest_s; /* a rung's time; a single product's, else the rung runs at a smaller size */
+    double first, previous, last, vendor; /* GFLOP/s: of the first rung, the one before, this one, the best peer */
+    int rungs, cases, failed;
+} climb;
+
+static const cli_column columns[] = {
+    {"rung", "rung", 34, -1},           {"n", "m=n=k", 6, 0},          {"gflops", "GFLOP/s", 9, 1},
+    {"us", "us", 12, 1},                {"step", "x before", 8, 2},    {"of_vendor", "of vendor", 9, 3},
+    {"error_u", "error u", 7, 2},       {"cases", "cases", 5, 0},      {"verdict", "check", 5, -1},
+    {"bar", "", BAR_CELLS, -1},
+};
+
+static const char *paint(int failed, int production)
+{
+    if (!cli_colour())
+        return "";
+    return failed ? "\033[31m" : production ? "\033[32m" : "\033[36m";
+}
+
+static void print_line(climb *x, const char *name, int64_t n, double gflops, double us, double error_u, int cases,
+                       int failed, int production)
+{
+    char bar[160], painted[192];
+    cli_text(&x->table, name);
+    cli_number(&x->table, (double)n);
+    cli_number(&x->table, gflops);
+    cli_number(&x->table, us);
+    cli_number(&x->table, x->previous > 0.0 && gflops > 0.0 ? gflops / x->previous : NAN);
+    cli_number(&x->table, x->vendor > 0.0 && gflops > 0.0 ? gflops / x->vendor : NAN);
+    cli_number(&x->table, error_u);
+    cli_number(&x->table, cases > 0 ? cases : NAN);
+    cli_text(&x->table, failed ? "FAIL" : "ok");
+    cli_bar(bar, sizeof bar, x->vendor > 0.0 ? gflops / x->vendor : 0.0, BAR_CELLS);
+    snprintf(painted, sizeof painted, "%s%s%s", paint(failed, production), bar, cli_colour() ? "\033[0m" : "");
+    cli_text(&x->table, x->format == CLI_TABLE ? painted : "");
+}
+
+/* The quick set of one kernel; how many cases ran, and whether one failed. */
+static rung_status verify_quick(climb *x, const rung_kernel *kernel, int *ran, int *failed)
+{
+    lab_cases cases;
+    rung_status status = lab_cases_for(kernel, x->place.tools ? RUNG_BACKEND_CUDA : RUNG_BACKEND_CPU, LAB_QUICK, &cases);
+    for (int i = 0; i < cases.count && status == RUNG_SUCCESS; i++) {
+        lab_verdict verdict;
+        cli_progress("%s: checking, case %d of %d", kernel ? kernel->name : "rung", i + 1, cases.count);
+        status = lab_verify(&x->verifier, kernel, &cases.list[i], &verdict);
+        *ran += verdict.outcome != LAB_SKIP;
+        if (verdict.outcome == LAB_FAIL && (*failed)++ == 0) {
+            char text[LAB_CASE_TEXT];
+            lab_case_print(&cases.list[i], text);
+            cli_progress(NULL);
+            fprintf(stderr, "FAIL %s: %s\n     rung verify --device %s%s%s --case '%s'\n", verdict.kernel, verdict.why,
+                    x->place.tools ? "gpu" : "cpu", kernel ? " --kernel " : " --math strict", kernel ? kernel->name : "", text);
+        }
+    }
+    free(cases.list);
+    return status;
+}
+
+/* The size at which one product takes no longer than slowest_s, judged by a small one: halved until it fits. */
+static rung_status affordable_size(climb *x, int64_t *size)
+{
+    lab_bench_row row;
+    lab_shape trial = {.m = TRIAL_SIZE, .n = TRIAL_SIZE, .k = TRIAL_SIZE, .batch = 1};
+    int peers = x->bench.peer_count;
+    *size = x->size;
+    if (x->place.tools || x->size <= TRIAL_SIZE)
+        return RUNG_SUCCESS;
+    x->bench.peer_count = 0;
+    x->bench.options.unverified = 1;
+    x->bench.options.budget_s = 0.05;
+    rung_status status = lab_bench_shape(&x->bench, &trial, &row);
+    x->bench.peer_count = peers;
+    x->bench.options.unverified = 0;
+    x->bench.options.budget_s = x->budget_s;
+    while (status == RUNG_SUCCESS && *size > TRIAL_SIZE &&
+           row.us * 1e-6 * pow((double)*size / TRIAL_SIZE, 3.0) > x->slowest_s)
+        *size /= 2;
+    return status;
+}
+
+static rung_status climb_one(climb *x, const rung_kernel *kernel, const char *name)
+{
+    int ran = 0, failed = 0;
+    int64_t size;
+    lab_bench_row row;
+    LAB_TRY(verify_quick(x, kernel, &ran, &failed));
+    x->cases += ran;
+    x->bench.options.kernel = kernel;
+    LAB_TRY(affordable_size(x, &size));
+    lab_shape shape = {.m = size, .n = size, .k = size, .batch = 1};
+    cli_progress("%s: timing at %lld", name, (long long)size);
+    LAB_TRY(lab_bench_shape(&x->bench, &shape, &row));
+    failed += !(row.error_u <= row.bound_u);
+    double best_us = row.best_ratio * row.us;
+    x->vendor = best_us > 0.0 ? lab_shape_flops(&shape) / best_us * 1e-3 : x->vendor;
+    print_line(x, name, size, row.gflops, row.us, row.error_u, ran, failed, !kernel || kernel->role == RUNG_PRODUCTION);
+    if (x->record)
+        lab_record_bench(x->record, x->command, &x->bench, &row);
+    if (x->first == 0.0)
+        x->first = row.gflops;
+    x->previous = x->last = row.gflops;
+    x->rungs++;
+    x->failed += failed > 0;
+    return RUNG_SUCCESS;
+}
+
+/* The vendor's own line, from the last interleaved measurement at full size. */
+static rung_status print_vendor(climb *x)
+{
+    lab_bench_row row;
+    lab_shape shape = {.m = x->size, .n = x->size, .k = x->size, .batch = 1};
+    x->bench.options.kernel = NULL;
+    cli_progress("the vendor, at %lld", (long long)x->size);
+    LAB_TRY(lab_bench_shape(&x->bench, &shape, &row));
+    x->vendor = lab_shape_flops(&shape) / (row.best_ratio * row.us) * 1e-3;
+    for (int i = 0; i < x->bench.peer_count; i++) {
+        char name[80];
+        if (row.peer_refused[i])
+            continue;
+        snprintf(name, sizeof name, "%s %s", x->bench.peers[i].name, x->bench.peers[i].version);
+        x->previous = 0.0;
+        print_line(x, name, x->size, lab_shape_flops(&shape) / row.peer_us[i] * 1e-3, row.peer_us[i], row.peer_error_u[i],
+                   0, 0, 0);
+    }
+    return RUNG_SUCCESS;
+}
+
+static rung_status climb_library(climb *x, rung_math math)
+{
+    char name[64];
+    x->bench.options.math = math;
+    LAB_TRY(rung_context_set_math(x->bench.context, math));
+    LAB_TRY(rung_context_set_math(x->verifier.context, math));
+    snprintf(name, sizeof name, "Rung, %s", lab_math_names[math]);
+    return climb_one(x, NULL, name);
+}
+
+static rung_status climb_all(climb *x)
+{
+    for (int i = 0; i < rung_kernel_count(); i++) {
+        const rung_kernel *kernel = rung_kernel_at(i);
+        if (kernel->role != RUNG_LADDER || (kernel->backend == RUNG_BACKEND_CUDA) != (x->place.tools != NULL))
+            continue;
+        const char *why = rung_kernel_unusable(x->bench.context, kernel);
+        if (why)
+            cli_note(&x->table, "%-34s left out: %s", kernel->name, why);
+        else
+            LAB_TRY(climb_one(x, kernel, kernel->name));
+    }
+    LAB_TRY(climb_library(x, RUNG_STRICT));
+    if (x->place.tools)
+        LAB_TRY(climb_library(x, RUNG_ACCURATE));
+    return print_vendor(x);
+}
+
+static rung_status open_climb(climb *x, int device, int64_t threads, int64_t size, const char *peers)
+{
+    char missing[512];
+    LAB_TRY(lab_place_open(&x->place, device, (int)threads));
+    x->size = size ? size : x->place.tools ? GPU_SIZE : CPU_SIZE;
+    x->budget_s = x->place.tools ? 0.3 : 3.0;
+    x->slowest_s = 0.5;
+    lab_bench_options options = {.math = RUNG_STRICT, .layout = RUNG_ROW_MAJOR, .alpha = 1.0f, .budget_s = x->budget_s};
+    if (!peers)
+        peers = x->place.tools ? "cublas,cublaslt" : "openblas,blis";
+    LAB_TRY(lab_bench_open(&x->bench, &x->place, &options, peers, missing, sizeof missing));
+    if (missing[0])
+        fprintf(stderr, "rung: not compared: %s\n", missing);
+    return lab_verifier_open(&x->verifier, &x->place, RUNG_STRICT, x->bench.peer_count ? &x->bench.peers[0] : NULL);
+}
+
+static int run(climb *x, int device, int64_t threads, int64_t size, const char *peers)
+{
+    double start = lab_now_s();
+    rung_status status = open_climb(x, device, threads, size, peers);
+    if (status == RUNG_SUCCESS) {
+        cli_table_begin(&x->table, x->format, columns, (int)(sizeof columns / sizeof columns[0]));
+        cli_note(&x->table, "on %s%s, every rung checked against FP64, then timed in turn with the vendor", x->place.name,
+                 x->place.tools ? "" : x->place.threads > 1 ? " (several threads)" : " (one thread)");
+        status = climb_all(x);
+    }
+    int code = status == RUNG_SUCCESS       ? x->failed ? CLI_FAIL : CLI_PASS
+               : status == RUNG_INVALID_ARGUMENT ? cli_usage("climb: %s", lab_error()) : cli_fail_status(status, "climb");
+    if (status == RUNG_SUCCESS)
+        cli_note(&x->table, "%d lines, %d cases checked, %d failed; the last rung does %.0f times the first; %.0f s", x->rungs,
+                 x->cases, x->failed, x->first > 0.0 ? x->last / x->first : 0.0, lab_now_s() - start);
+    lab_verifier_close(&x->verifier);
+    lab_bench_close(&x->bench);
+    lab_place_close(&x->place);
+    return code;
+}
+
+int cmd_climb(int argc, char **argv)
+{
+    climb x = {0};
+    const char *device_name = "best", *output = NULL, *peers = NULL;
+    char command[1024];
+    int format = CLI_TABLE, device;
+    int64_t size = 0, threads = 0;
+    const cli_option list[] = {
+        {"device", CLI_TEXT, &device_name, NULL, "cpu, gpu, gpu1 ...; default: the best there is"},
+        {"size", CLI_INTEGER, &size, NULL, "m = n = k (default 4096 on a GPU, 1024 on a CPU)"},
+        {"threads", CLI_INTEGER, &threads, NULL, "CPU threads, the vendor's too"},
+        {"against", CLI_TEXT, &peers, NULL, "peers: openblas,blis or cublas,cublaslt"},
+        {"o", CLI_TEXT, &output, NULL, "append JSON lines to this file (results/...)"},
+        CLI_FORMAT(format), {0}};
+    cli_command(command, sizeof command, argc, argv);
+    int code = cli_parse("climb", list, argc, argv, NULL, NULL, 0);
+    if (code)
+        return code < 0 ? CLI_PASS : code;
+    code = cli_device(device_name, &device);
+    if (code)
+        return code;
+    x.format = (cli_format)format;
+    x.command = command;
+    if (output && !(x.record = lab_record_open(output)))
+        return cli_usage("%s", lab_error());
+    code = run(&x, device, threads, size, peers);
+    if (x.record)
+        fclose(x.record);
+    return code;
+}

@@ -1,0 +1,184 @@
+/* rung doctor: what this machine has, what is missing, and what each missing thing would give. */
+#include "cli/commands.h"
+#include "lab/monitor.h"
+#include "lab/peer.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct report {
+    cli_table table;
+    int missing;
+} report;
+
+static void line(report *r, const char *what, const char *state, const char *found, const char *gives)
+{
+    cli_text(&r->table, what);
+    cli_text(&r->table, state);
+    cli_text(&r->table, found);
+    cli_text(&r->table, gives);
+}
+
+static void found(report *r, const char *what, const char *text)
+{
+    line(r, what, "ok", text, "");
+}
+
+static void missing(report *r, const char *what, const char *why, const char *gives)
+{
+    r->missing++;
+    line(r, what, "missing", why, gives);
+}
+
+static void check_cpu(report *r)
+{
+    lab_place place;
+    char text[256] = "";
+    if (lab_place_open(&place, RUNG_DEVICE_CPU, 0) != RUNG_SUCCESS) {
+        missing(r, "CPU", lab_error(), "products on the CPU");
+        return;
+    }
+    snprintf(text, sizeof text, "%s, %ld online, Rung uses %d threads", place.name, sysconf(_SC_NPROCESSORS_ONLN),
+             place.threads);
+    found(r, "CPU", text);
+    lab_place_close(&place);
+#if defined(__x86_64__)
+    snprintf(text, sizeof text, "%s%s%s", __builtin_cpu_supports("avx2") ? "AVX2 " : "", __builtin_cpu_supports("fma") ? "FMA " : "",
+             __builtin_cpu_supports("avx512f") ? "AVX-512" : "");
+    if (__builtin_cpu_supports("avx512f"))
+        found(r, "CPU features", text);
+    else
+        line(r, "CPU features", "ok", text[0] ? text : "SSE2 only", "AVX-512 would double the FMA width");
+#endif
+    snprintf(text, sizeof text, "L1 %ld KiB, L2 %ld KiB, L3 %ld KiB", sysconf(_SC_LEVEL1_DCACHE_SIZE) >> 10,
+             sysconf(_SC_LEVEL2_CACHE_SIZE) >> 10, sysconf(_SC_LEVEL3_CACHE_SIZE) >> 10);
+    found(r, "CPU caches", text);
+}
+
+static void check_backend(report *r)
+{
+    int gpu_kernels = 0;
+    for (int i = 0; i < rung_kernel_count(); i++)
+        gpu_kernels += rung_kernel_at(i)->backend == RUNG_BACKEND_CUDA;
+    char text[64];
+    snprintf(text, sizeof text, "%d GPU kernels in the catalog", gpu_kernels);
+    if (rung_tools_gpu_count() == 0 && strstr(lab_error(), "without nvcc"))
+        missing(r, "CUDA backend", "this build was made without nvcc", "products on NVIDIA GPUs: ./dev setup --cuda, then ./dev build");
+    else
+        found(r, "CUDA backend", text);
+}
+
+static void check_one_gpu(report *r, int index)
+{
+    lab_place place;
+    lab_monitor monitor;
+    char what[16], text[256];
+    snprintf(what, sizeof what, "GPU %d", index);
+    if (lab_place_open(&place, index, 0) != RUNG_SUCCESS) {
+        missing(r, what, lab_error(), "products on this GPU");
+        return;
+    }
+    const rung_tools_machine *m = rung_tools_describe(place.tools);
+    lab_monitor_open(&monitor, &place);
+    snprintf(text, sizeof text, "%s, compute %d.%d, %d SMs, %.2f GHz, %lld GiB, L2 %lld MiB", m->name, m->arch / 10, m->arch % 10,
+             m->sms, m->clock_ghz, (long long)(m->memory_bytes >> 30), (long long)(m->l2_bytes >> 20));
+    found(r, what, text);
+    if (index == 0) {
+        snprintf(text, sizeof text, "%s, CUDA %d.%d", monitor.driver[0] ? monitor.driver : "version unknown",
+                 m->driver_version / 1000, m->driver_version % 1000 / 10);
+        found(r, "NVIDIA driver", text);
+        if (monitor.device)
+            found(r, "NVML", "clocks, power and throttling are watched while measuring");
+        else
+            missing(r, "NVML", "libnvidia-ml.so.1 does not open", "clocks and power in results, throttled samples thrown away");
+        if (m->arch != 90)
+            line(r, "Hopper kernels", "missing", "need compute capability 9.0", "bulk copies and tensor cores: strict and accurate at full speed");
+    }
+    lab_monitor_close(&monitor);
+    lab_place_close(&place);
+}
+
+static void check_gpus(report *r)
+{
+    int gpus = rung_tools_gpu_count();
+    if (gpus == 0)
+        missing(r, "GPU", lab_error(), "the GPU ladder and kernels on real hardware");
+    for (int i = 0; i < gpus; i++)
+        check_one_gpu(r, i);
+}
+
+static void check_peers(report *r, int device, const char *const *names, const char *gives)
+{
+    lab_place place;
+    if (lab_place_open(&place, device, 1) != RUNG_SUCCESS)
+        return;
+    for (int i = 0; names[i]; i++) {
+        lab_peer peer;
+        char text[400];
+        if (lab_peer_open(&place, names[i], &peer) != RUNG_SUCCESS) {
+            missing(r, names[i], lab_error(), gives);
+            continue;
+        }
+        snprintf(text, sizeof text, "%s, %s", peer.version, peer.path);
+        found(r, names[i], text);
+        lab_peer_close(&peer);
+    }
+    lab_place_close(&place);
+}
+
+static void check_library(report *r, const char *what, const char *file, const char *gives)
+{
+    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    if (library) {
+        found(r, what, file);
+        dlclose(library);
+    } else {
+        missing(r, what, "not installed", gives);
+    }
+}
+
+/* A program of the build or of measuring, looked for along PATH. */
+static void check_program(report *r, const char *name, const char *also, const char *gives)
+{
+    char path[4096], file[4200], copy[4096];
+    char *save = NULL;
+    snprintf(path, sizeof path, "%s:%s", getenv("PATH") ? getenv("PATH") : "", also);
+    memcpy(copy, path, sizeof copy);
+    for (char *folder = strtok_r(copy, ":", &save); folder; folder = strtok_r(NULL, ":", &save)) {
+        snprintf(file, sizeof file, "%s/%s", folder, name);
+        if (access(file, X_OK) == 0) {
+            found(r, name, file);
+            return;
+        }
+    }
+    missing(r, name, "not on PATH", gives);
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+    static const cli_column columns[] = {{"what", "what", 14, -1}, {"state", "state", 7, -1}, {"found", "found", 64, -1},
+                                         {"would_give", "would give", 40, -1}};
+    static const char *const cublas_only[] = {"cublas", NULL};
+    report r = {0};
+    int format = CLI_TABLE;
+    const cli_option list[] = {CLI_FORMAT(format), {0}};
+    int code = cli_parse("doctor", list, argc, argv, NULL, NULL, 0);
+    if (code)
+        return code < 0 ? CLI_PASS : code;
+    cli_table_begin(&r.table, (cli_format)format, columns, 4);
+    check_cpu(&r);
+    check_backend(&r);
+    check_gpus(&r);
+    check_peers(&r, RUNG_DEVICE_CPU, lab_cpu_peers, "the CPU's vendor to measure against");
+    if (rung_tools_gpu_count() > 0)
+        check_peers(&r, 0, cublas_only, "the GPU's vendor to measure against");
+    check_library(&r, "hwloc", "libhwloc.so.15", "cache sizes and cores where the C library does not know them");
+    check_library(&r, "jansson", "libjansson.so.4", "reports from result files");
+    check_library(&r, "NCCL", "libnccl.so.2", "one product over several GPUs");
+    check_program(&r, "nvcc", "/usr/local/cuda/bin", "building the CUDA backend: ./dev setup --cuda");
+    check_program(&r, "gnuplot", "", "plots of results");
+    cli_note(&r.table, "%d missing; everything else works without", r.missing);
+    return CLI_PASS;
+}

@@ -1,0 +1,102 @@
+/* rung explain: what the library would do with a product, and why: the whole plan, ranking and refusals. */
+#include "cli/commands.h"
+#include "lab/names.h"
+#include "lab/shape.h"
+
+#include <stdlib.h>
+
+static const char *const layouts[] = {"col", "row", NULL};
+
+typedef struct options {
+    const char *device, *kernel;
+    int math, layout;
+    int64_t threads, pad;
+} options;
+
+/* A plan asks only the alignment of its operands: any aligned address that is not NULL will do. */
+static void describe(const options *o, const lab_shape *s, rung_gemm *g)
+{
+    float *anywhere = (float *)(uintptr_t)4096;
+    int row = o->layout == RUNG_ROW_MAJOR;
+    rung_gemm_init(g);
+    g->layout = (rung_layout)o->layout;
+    g->trans_a = s->trans_a;
+    g->trans_b = s->trans_b;
+    g->m = s->m;
+    g->n = s->n;
+    g->k = s->k;
+    g->batch = s->batch;
+    g->a = g->b = g->c = anywhere;
+    g->lda = (row != (int)s->trans_a ? s->k : s->m) + o->pad;
+    g->ldb = (row != (int)s->trans_b ? s->n : s->k) + o->pad;
+    g->ldc = (row ? s->n : s->m) + o->pad;
+    g->stride_a = g->lda * (row != (int)s->trans_a ? s->m : s->k);
+    g->stride_b = g->ldb * (row != (int)s->trans_b ? s->k : s->n);
+    g->stride_c = g->ldc * (row ? s->m : s->n);
+}
+
+static int print_plan(const rung_plan *plan)
+{
+    int length = rung_plan_print(plan, NULL, 0);
+    char *text = malloc((size_t)length + 1);
+    if (!text)
+        return cli_fail("no memory for the plan's text (%d bytes)", length);
+    rung_plan_print(plan, text, (size_t)length + 1);
+    fputs(text, stdout);
+    free(text);
+    return CLI_PASS;
+}
+
+static int explain(const options *o, const lab_shape *shape, rung_context *context)
+{
+    rung_gemm g;
+    rung_plan *plan;
+    describe(o, shape, &g);
+    rung_status status = o->kernel ? rung_plan_create_kernel(&plan, context, &g, o->kernel)
+                                   : rung_plan_create(&plan, context, &g);
+    if (status != RUNG_SUCCESS)
+        return cli_fail_status(status, "explain");
+    int code = print_plan(plan);
+    rung_plan_destroy(plan);
+    return code;
+}
+
+int cmd_explain(int argc, char **argv)
+{
+    options o = {.device = "best"};
+    const char *words[1];
+    int count = 0;
+    lab_shape shape;
+    const cli_option list[] = {
+        {"device", CLI_TEXT, &o.device, NULL, "cpu, gpu, gpu1 ...; default: the best there is"},
+        {"math", CLI_CHOICE, &o.math, lab_math_names, "strict (default), accurate or fast"},
+        {"kernel", CLI_TEXT, &o.kernel, NULL, "this kernel instead of the library's choice"},
+        {"layout", CLI_CHOICE, &o.layout, layouts, "col (default) or row"},
+        {"threads", CLI_INTEGER, &o.threads, NULL, "CPU threads"},
+        {"pad", CLI_INTEGER, &o.pad, NULL, "elements added to every leading dimension"},
+        {0}};
+    int code = cli_parse("explain", list, argc, argv, words, &count, 1);
+    if (code)
+        return code < 0 ? CLI_PASS : code;
+    if (count == 0)
+        return cli_usage("explain needs a shape such as 4096x4096x4096 or 512x64x512:TN");
+    if (lab_shape_parse(words[0], &shape) != RUNG_SUCCESS)
+        return cli_usage("%s", lab_error());
+    if (o.kernel && !rung_kernel_find(o.kernel))
+        return cli_unknown_kernel(o.kernel);
+    rung_config config;
+    rung_context *context;
+    rung_config_init(&config);
+    code = cli_device(o.device, &config.device);
+    if (code)
+        return code;
+    config.threads = (int)o.threads;
+    config.math = (rung_math)o.math;
+    config.pointers = config.device == RUNG_DEVICE_CPU ? RUNG_POINTERS_AUTO : RUNG_POINTERS_DEVICE;
+    rung_status status = rung_context_create(&context, &config);
+    if (status != RUNG_SUCCESS)
+        return cli_fail_status(status, "explain");
+    code = explain(&o, &shape, context);
+    rung_context_destroy(context);
+    return code;
+}
