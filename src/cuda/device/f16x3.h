@@ -1,0 +1,85 @@
+/* f16x3.h: what the split pass, the product, the guard and the launcher of the fp16x3 method share (host and device).
+ * An operand line (row of op(A), column of op(B)) is scaled by a power of two and kept as hi + lo 2^-11, both fp16.
+ * Image: for each block of 32 along k, for each 8 lines, 1024 bytes: 8 rows of 128 bytes (32 hi, 32 lo), the
+ * 16-byte chunks of row r exchanged by XOR with r, which is what wgmma's 128-byte swizzle reads. */
+#ifndef RUNG_DEVICE_F16X3_H
+#define RUNG_DEVICE_F16X3_H
+
+#include "device/args.h"
+
+enum {
+    F16X3_KB = 32,       /* of k in one row of the image */
+    F16X3_GROUP = 64,    /* lines that are judged together */
+    F16X3_BM = 128,      /* rows of a block tile */
+    F16X3_FIX_MAX = 64,  /* elements of a block tile that the guard takes one by one; more: the whole block */
+    F16X3_THREADS = 256, /* of the split pass and the guard */
+    F16X3_COLS = 64,     /* lines across k that one block turns */
+    F16X3_LOOK = 128,    /* lines across k that one block looks at */
+};
+
+/* One line: the power of two it was scaled by, and how many elements were too small to keep whole. */
+typedef struct f16x3_line {
+    int32_t scale;
+    uint32_t tiny;
+} f16x3_line;
+
+/* 64 lines: everything only grows, so that integer atomics give the same bits in any order. */
+typedef struct f16x3_group {
+    uint32_t max_bits;  /* largest magnitude, as bits; >= 0x7f800000 means Inf or NaN */
+    uint32_t peak_bits; /* largest (max / sum) of a line, as bits: 1 is one element alone, 1/k is all alike */
+    uint32_t tiny;
+    uint32_t unused;
+} f16x3_group;
+
+typedef struct f16x3_element {
+    int32_t row, col;
+} f16x3_element;
+
+/* One operand as the split pass sees it. */
+typedef struct f16x3_operand {
+    const float *x;
+    const float *const *x_array; /* pointer-array batch: x is its entry `entry` */
+    int64_t ld;
+    int32_t along_k; /* neighbours in memory are neighbours along k */
+    int32_t lines, k;
+    int32_t k_blocks;   /* padded k / 32, even */
+    int64_t row_groups; /* padded lines / 8 */
+    char *image;
+    f16x3_line *line;
+    f16x3_group *group;
+    uint32_t *col_max; /* across k only: largest magnitude of each line */
+    float *col_sum;    /* the same: [chunk][line] partial sums of magnitudes */
+    int32_t look_rows;   /* across k: rows of k a block looks at */
+    int32_t turn_blocks; /* across k: blocks of 32 along k that a block turns */
+} f16x3_operand;
+
+typedef struct f16x3_split_args {
+    f16x3_operand a, b;
+    int32_t a_blocks; /* the launch's first so many blocks are for a */
+    int32_t entry;
+    void *zero; /* what the clearing launch clears */
+    int64_t zero_words; /* of 16 bytes */
+} f16x3_split_args;
+
+typedef struct f16x3_args {
+    rung_args g; /* one product: m, n, k, operands, scalars, bias; the guard reads A and B through it */
+    int32_t entry;
+    float min_terms; /* fewer terms that matter than this: refused */
+    const char *a_image, *b_image;
+    int64_t a_row_groups, b_row_groups;
+    const f16x3_line *a_line, *b_line;
+    const f16x3_group *a_group, *b_group;
+    int32_t k_blocks;
+    int32_t tiles_m, tiles_n; /* tiles of one cluster */
+    int32_t band;             /* tiles of m that are walked together, for L2 */
+    int32_t split_tiles;      /* the first so many tiles are cut along k, evenly over the clusters */
+    float *partial;           /* one accumulator tile a block */
+    uint32_t *ready;          /* one a block */
+    uint8_t *late;            /* one a block tile: found unsafe after the product */
+    uint32_t *work;           /* not 0: the guard has something to do */
+    uint32_t *fix_count;      /* one a block tile */
+    f16x3_element *fix;       /* F16X3_FIX_MAX a block tile: elements left to the guard */
+    unsigned long long *counts; /* for the curious: blocks seen, blocks and elements that the guard took; may be NULL */
+} f16x3_args;
+
+#endif

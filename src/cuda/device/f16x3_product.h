@@ -1,0 +1,429 @@
+/* f16x3_product.h: the fp16x3 product, persistent and warp-specialised; included under F16X3_NAME, _STAGES, _CLUSTER.
+ * Contract: split images (f16x3.h) padded to whole cluster tiles; C of any size and leading dimension.
+ * One thread fills a ring of stages by bulk copies; two warpgroups own 64 rows each. The hi*hi sums of 64 along k start
+ * from zero and are added into FP32 registers: wgmma truncates its sums, and a long chain would drift.
+ * Limits: blocks that the guard refuses are left alone, byte for byte, for f16x3_guard. */
+#ifndef RUNG_DEVICE_F16X3_PRODUCT_H
+#define RUNG_DEVICE_F16X3_PRODUCT_H
+
+#include "device/f16x3_rules.h"
+#include "device/ptx.h"
+
+enum {
+    BM = F16X3_BM,
+    BN = F16X3_BN,
+    ACC = BN / 2, /* sums a thread: 64 x BN over 128 threads */
+    STAGES = F16X3_STAGES,
+    CLUSTER = F16X3_CLUSTER,
+    A_BYTES = BM * 128,
+    B_BYTES = BN * 128,
+    STAGE_BYTES = A_BYTES + B_BYTES,
+    CONSUMER_THREADS = 256,
+    THREADS = CONSUMER_THREADS + 128,
+};
+
+/* A run of k blocks of one tile. */
+typedef struct {
+    int tile, k0, k1;
+} segment;
+
+typedef struct {
+    int unit, unit_end, tile;
+} cursor;
+
+typedef struct {
+    uint32_t full, empty, data;
+    int stage;
+    uint32_t parity;
+} ring;
+
+/* What the ends of a tile need, fetched by the producer while the tile before is computed. */
+typedef struct {
+    f16x3_line a[BM], b[BN];
+    int verdict, pad[3];
+} header;
+
+enum { HEADERS = 2 };
+
+/* A ring of headers: same barriers, two slots. */
+typedef struct {
+    uint32_t full, empty;
+    header *slot;
+    int at;
+    uint32_t parity;
+} headers;
+
+RUNG_DEVICE int share_begin(const f16x3_args *g, int cluster, int clusters)
+{
+    return (int)((int64_t)g->split_tiles * (g->k_blocks / 2) * cluster / clusters);
+}
+
+RUNG_DEVICE cursor cursor_begin(const f16x3_args *g, int cluster, int clusters)
+{
+    cursor c = {share_begin(g, cluster, clusters), share_begin(g, cluster + 1, clusters), g->split_tiles + cluster};
+    return c;
+}
+
+/* First this cluster's even share of the tiles cut along k, from its end down: the cluster that has the end of a tile
+ * finishes it, and waits only for clusters that were started before it. Then whole tiles. */
+RUNG_DEVICE int cursor_next(const f16x3_args *g, int clusters, cursor *c, segment *s)
+{
+    int chains = g->k_blocks / 2, start;
+    if (c->unit < c->unit_end) {
+        s->tile = (c->unit_end - 1) / chains;
+        start = max(s->tile * chains, c->unit);
+        s->k0 = (start - s->tile * chains) * 2;
+        s->k1 = (c->unit_end - s->tile * chains) * 2;
+        c->unit_end = start;
+        return 1;
+    }
+    s->tile = c->tile;
+    s->k0 = 0;
+    s->k1 = g->k_blocks;
+    c->tile += clusters;
+    return s->tile < g->tiles_m * g->tiles_n;
+}
+
+RUNG_DEVICE void ring_advance(ring *r)
+{
+    if (++r->stage == STAGES) {
+        r->stage = 0;
+        r->parity ^= 1;
+    }
+}
+
+RUNG_DEVICE void headers_advance(headers *h)
+{
+    h->at ^= 1;
+    h->parity ^= h->at == 0;
+}
+
+/* Announces a tile; says whether it is to be computed. */
+RUNG_DEVICE int produce_header(const f16x3_args *g, headers *h, int block_m, int tm, int tn)
+{
+    header *to = &h->slot[h->at];
+    uint32_t full = h->full + h->at * 8;
+    int verdict = f16x3_verdict(g, block_m, tm, tn, CLUSTER, BN);
+    ptx_mbar_wait(h->empty + h->at * 8, h->parity ^ 1);
+    to->verdict = verdict;
+    ptx_mbar_arrive_tx(full, sizeof to->a + sizeof to->b);
+    ptx_bulk_load(ptx_smem(to->a), g->a_line + (int64_t)block_m * BM, sizeof to->a, full);
+    ptx_bulk_load(ptx_smem(to->b), g->b_line + (int64_t)tn * BN, sizeof to->b, full);
+    headers_advance(h);
+    return verdict & F16X3_RUN;
+}
+
+RUNG_DEVICE void produce(const f16x3_args *g, ring r, headers h, uint32_t rank, int cluster,
+                                               int clusters)
+{
+    cursor c = cursor_begin(g, cluster, clusters);
+    segment s;
+    int tm, tn, kb;
+    while (cursor_next(g, clusters, &c, &s)) {
+        f16x3_tile(g, s.tile, &tm, &tn);
+        if (!produce_header(g, &h, tm * CLUSTER + rank, tm, tn))
+            continue;
+        int64_t a_step = g->a_row_groups * 1024, b_step = g->b_row_groups * 1024;
+        const char *a = g->a_image + ((int64_t)tm * CLUSTER + rank) * A_BYTES + s.k0 * a_step;
+        const char *b = g->b_image + (int64_t)tn * B_BYTES + rank * (B_BYTES / CLUSTER) + s.k0 * b_step;
+        for (kb = s.k0; kb < s.k1; kb++) {
+            uint32_t to = r.data + r.stage * STAGE_BYTES, full = r.full + r.stage * 8;
+            ptx_mbar_wait(r.empty + r.stage * 8, r.parity ^ 1);
+            ptx_mbar_arrive_tx(full, STAGE_BYTES);
+            ptx_bulk_load(to, a, A_BYTES, full);
+            to += A_BYTES + rank * (B_BYTES / CLUSTER);
+            if (CLUSTER == 1)
+                ptx_bulk_load(to, b, B_BYTES, full);
+            else
+                ptx_bulk_load_multicast(to, b, B_BYTES / CLUSTER, full, (1 << CLUSTER) - 1);
+            a += a_step;
+            b += b_step;
+            ring_advance(&r);
+        }
+    }
+}
+
+/* Both corrections of one stage: lo*hi and hi*lo. */
+RUNG_DEVICE void corrections(float *d, uint64_t a, uint64_t b, int keep)
+{
+    PTX_WGMMA_F16_N128(d, a + 4, b, keep);
+    PTX_WGMMA_F16_N128(d, a, b + 4, 1);
+    PTX_WGMMA_F16_N128(d, a + 6, b + 2, 1);
+    PTX_WGMMA_F16_N128(d, a + 2, b + 6, 1);
+}
+
+RUNG_DEVICE void leading(float *d, uint64_t a, uint64_t b, int keep)
+{
+    PTX_WGMMA_F16_N128(d, a, b, keep);
+    PTX_WGMMA_F16_N128(d, a + 2, b + 2, 1);
+}
+
+RUNG_DEVICE void stage_release(uint32_t empty, int stage)
+{
+    int lane = threadIdx.x % 32;
+    if (CLUSTER == 1) {
+        if (lane == 0)
+            ptx_mbar_arrive(empty + stage * 8);
+    } else if (lane < CLUSTER) {
+        ptx_mbar_arrive_cluster(empty + stage * 8, lane);
+    }
+}
+
+/* Waits for the next stage and hands out its operands. */
+RUNG_DEVICE void stage_take(ring *r, int group, uint64_t *a, uint64_t *b)
+{
+    uint32_t at = r->data + r->stage * STAGE_BYTES;
+    ptx_mbar_wait(r->full + r->stage * 8, r->parity);
+    *a = ptx_wgmma_desc_k128(at + group * 64 * 128);
+    *b = ptx_wgmma_desc_k128(at + A_BYTES);
+    ring_advance(r);
+    ptx_wgmma_fence();
+}
+
+/* The sums of one segment, corrections in an accumulator of their own: their truncation is 2^-11 smaller. While a
+ * chain of 64 along k is added to the sum, the matrix unit works on its corrections. */
+RUNG_DEVICE void consume(ring *r, int group, int blocks, float *sum)
+{
+    float acc[ACC], cor[ACC];
+    uint64_t a0, b0, a1, b1;
+    int i, k, before = -1, at;
+
+#pragma unroll
+    for (i = 0; i < ACC; i++)
+        sum[i] = 0.0f;
+#pragma unroll 1
+    for (k = 0; k < blocks; k += 2) {
+        at = r->stage;
+        ptx_hold(acc, ACC);
+        stage_take(r, group, &a0, &b0);
+        leading(acc, a0, b0, 0);
+        stage_take(r, group, &a1, &b1);
+        leading(acc, a1, b1, 1);
+        ptx_wgmma_commit();
+        PTX_WGMMA_WAIT(1); /* the corrections of the chain before */
+        if (before >= 0) {
+            stage_release(r->empty, before);
+            stage_release(r->empty, before + 1 == STAGES ? 0 : before + 1);
+        }
+        before = at;
+        ptx_wgmma_fence();
+        corrections(cor, a0, b0, k > 0);
+        corrections(cor, a1, b1, 1);
+        ptx_wgmma_commit();
+        PTX_WGMMA_WAIT(1); /* this chain */
+        ptx_hold(acc, ACC);
+#pragma unroll
+        for (i = 0; i < ACC; i++)
+            sum[i] += acc[i];
+    }
+    PTX_WGMMA_WAIT(0);
+    ptx_hold(cor, ACC);
+    stage_release(r->empty, before);
+    stage_release(r->empty, before + 1 == STAGES ? 0 : before + 1);
+#pragma unroll
+    for (i = 0; i < ACC; i++)
+        sum[i] = fmaf(cor[i], 0x1p-11f, sum[i]);
+}
+
+/* Sums of a part that another cluster finishes. */
+RUNG_DEVICE void leave_partial(const f16x3_args *g, const float *sum, int t)
+{
+    float *out = g->partial + (int64_t)blockIdx.x * BM * BN + t;
+    int i;
+#pragma unroll
+    for (i = 0; i < ACC; i++)
+        __stcg(out + i * CONSUMER_THREADS, sum[i]);
+    __threadfence();
+    ptx_bar_sync(1, CONSUMER_THREADS);
+    if (t == 0)
+        ptx_store_release(&g->ready[blockIdx.x], 1);
+}
+
+/* Adds the parts of a cut tile, from the end of k down: always the same clusters, always the same order. */
+RUNG_DEVICE void add_partials(const f16x3_args *g, const segment *s, uint32_t rank, int cluster, int clusters,
+                              float *sum, int t)
+{
+    int begin = s->tile * (g->k_blocks / 2), i;
+    do {
+        cluster--;
+        int block = cluster * CLUSTER + rank;
+        const float *in = g->partial + (int64_t)block * BM * BN + t;
+        while (ptx_load_acquire(&g->ready[block]) == 0)
+            __nanosleep(20);
+#pragma unroll
+        for (i = 0; i < ACC; i++)
+            sum[i] += __ldcg(in + i * CONSUMER_THREADS);
+    } while (share_begin(g, cluster, clusters) > begin);
+}
+
+/* 2^e by two exact factors: together the scales can leave the exponent range where the result does not. */
+RUNG_DEVICE float unscale(float v, int e)
+{
+    int e1;
+    e = max(-250, min(e, 254));
+    e1 = e >> 1;
+    return v * __int_as_float((e1 + 127) << 23) * __int_as_float((e - e1 + 127) << 23);
+}
+
+/* True where the tiny elements of the two lines could matter: nobody knows how much the sum's terms cancel, but their
+ * magnitudes add up to at least |sum|. */
+#define DOUBTFUL(v, row, col) (fabsf(v) < 2.0f * ((row).tiny + (col).tiny))
+
+RUNG_DEVICE int count_doubtful(const header *h, const float *sum, int row, int col)
+{
+    int count = 0, j, e;
+#pragma unroll
+    for (j = 0; j < BN / 8; j++)
+#pragma unroll
+        for (e = 0; e < 4; e++)
+            count += DOUBTFUL(sum[j * 4 + e], h->a[row + (e >> 1) * 8], h->b[col + j * 8 + (e & 1)]);
+    return count;
+}
+
+/* Counts this block's doubtful elements; true when they are few enough to be left to the guard one by one. */
+RUNG_DEVICE int settle_doubts(const f16x3_args *g, const header *h, const float *sum, int tile,
+                                                    int row, int col, int t)
+{
+    int mine = count_doubtful(h, sum, row, col);
+    int few;
+    if (mine)
+        atomicAdd(&g->fix_count[tile], (unsigned)mine);
+    __threadfence();
+    ptx_bar_sync(1, CONSUMER_THREADS);
+    few = __ldcg(&g->fix_count[tile]) <= F16X3_FIX_MAX;
+    ptx_bar_sync(1, CONSUMER_THREADS);
+    if (mine)
+        *g->work = 1;
+    if (!few && t == 0)
+        g->late[tile] = 1;
+    return few;
+}
+
+RUNG_DEVICE void leave_element(const f16x3_args *g, int tile, int row, int col)
+{
+    unsigned at = atomicAdd(&g->fix_count[tile], 1u << 16) >> 16;
+    f16x3_element element = {row, col};
+    g->fix[(int64_t)tile * F16X3_FIX_MAX + at] = element;
+}
+
+/* Two neighbours of a row. */
+RUNG_DEVICE void store_pair(const f16x3_args *g, const float *v, const int *keep, int pair, float alpha, float beta,
+                            int row, int col, float *c)
+{
+    if (pair && keep[0] && keep[1]) {
+        float2 out, old = make_float2(0, 0);
+        if (beta != 0.0f)
+            old = *(const float2 *)c;
+        out.x = f16x3_finish(g, v[0], alpha, beta, row, col, &old.x);
+        out.y = f16x3_finish(g, v[1], alpha, beta, row, col + 1, &old.y);
+        *(float2 *)c = out;
+        return;
+    }
+    if (keep[0])
+        c[0] = f16x3_finish(g, v[0], alpha, beta, row, col, c);
+    if (keep[1])
+        c[1] = f16x3_finish(g, v[1], alpha, beta, row, col + 1, c + 1);
+}
+
+RUNG_DEVICE void store_tile(const f16x3_args *g, const header *hd, const float *sum, int block_m, int tn, int t)
+{
+    int lane = t % 32, tile = block_m * g->tiles_n + tn;
+    int row_in = t / 32 * 16 + lane / 4, col_in = lane % 4 * 2, row0 = block_m * BM + row_in, col0 = tn * BN + col_in;
+    float alpha = g->g.alpha_device ? *g->g.alpha_device : g->g.alpha;
+    float beta = g->g.beta_device ? *g->g.beta_device : g->g.beta, *base = f16x3_c(g);
+    int pair = ((g->g.ldc & 1) | (int)((uintptr_t)base >> 2 & 1)) == 0;
+    int j, h, e, tiny = hd->verdict & F16X3_TINY;
+
+    if (tiny && !settle_doubts(g, hd, sum, tile, row_in, col_in, t))
+        return;
+#pragma unroll
+    for (j = 0; j < BN / 8; j++)
+#pragma unroll
+        for (h = 0; h < 2; h++) {
+            int row = row0 + 8 * h, col = col0 + j * 8, keep[2];
+            f16x3_line a = hd->a[row_in + 8 * h];
+            float v[2];
+#pragma unroll
+            for (e = 0; e < 2; e++) {
+                float s = sum[j * 4 + h * 2 + e];
+                f16x3_line b = hd->b[col_in + j * 8 + e];
+                keep[e] = row < g->g.m && col + e < g->g.n;
+                if (tiny && keep[e] && DOUBTFUL(s, a, b)) {
+                    leave_element(g, tile, row, col + e);
+                    keep[e] = 0;
+                }
+                v[e] = unscale(s, -a.scale - b.scale);
+            }
+            store_pair(g, v, keep, pair, alpha, beta, row, col, base + row * g->g.ldc + col);
+        }
+}
+
+RUNG_DEVICE void consume_all(const f16x3_args *g, ring r, headers h, uint32_t rank, int cluster,
+                                                   int clusters)
+{
+    int t = threadIdx.x - 128, group = __shfl_sync(~0u, t / 128, 0), tm, tn;
+    cursor c = cursor_begin(g, cluster, clusters);
+    segment s;
+    float sum[ACC];
+    while (cursor_next(g, clusters, &c, &s)) {
+        const header *hd = &h.slot[h.at];
+        ptx_mbar_wait(h.full + h.at * 8, h.parity);
+        if (!(hd->verdict & F16X3_SAFE) && t == 0)
+            *g->work = 1;
+        if (hd->verdict & F16X3_RUN) {
+            f16x3_tile(g, s.tile, &tm, &tn);
+            consume(&r, group, s.k1 - s.k0, sum);
+            if (s.k1 < g->k_blocks) {
+                leave_partial(g, sum, t);
+            } else {
+                if (s.k0 > 0)
+                    add_partials(g, &s, rank, cluster, clusters, sum, t);
+                if (hd->verdict & F16X3_SAFE)
+                    store_tile(g, hd, sum, tm * CLUSTER + rank, tn, t);
+            }
+        }
+        __syncwarp();
+        if (t % 32 == 0)
+            ptx_mbar_arrive(h.empty + h.at * 8);
+        headers_advance(&h);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1) F16X3_NAME(const __grid_constant__ f16x3_args g)
+{
+    extern __shared__ __align__(1024) char smem[];
+    __shared__ __align__(16) header slots[HEADERS];
+    __shared__ __align__(8) uint64_t full[STAGES], empty[STAGES], header_full[HEADERS], header_empty[HEADERS];
+    ring r = {ptx_smem(full), ptx_smem(empty), ptx_smem(smem), 0, 0};
+    headers h = {ptx_smem(header_full), ptx_smem(header_empty), slots, 0, 0};
+    uint32_t rank = CLUSTER == 1 ? 0 : ptx_cluster_rank();
+    int cluster = blockIdx.x / CLUSTER, clusters = gridDim.x / CLUSTER, i;
+
+    if (threadIdx.x == 0) {
+        for (i = 0; i < STAGES; i++) {
+            ptx_mbar_init(r.full + i * 8, 1);
+            ptx_mbar_init(r.empty + i * 8, CLUSTER * CONSUMER_THREADS / 32);
+        }
+        for (i = 0; i < HEADERS; i++) {
+            ptx_mbar_init(h.full + i * 8, 1);
+            ptx_mbar_init(h.empty + i * 8, CONSUMER_THREADS / 32);
+        }
+        ptx_mbar_init_fence();
+    }
+    __syncthreads();
+    if (CLUSTER > 1)
+        ptx_cluster_sync();
+    if (__shfl_sync(~0u, threadIdx.x / 128, 0) == 0) {
+        PTX_REGS_FEWER(40);
+        if (threadIdx.x == 0)
+            produce(&g, r, h, rank, cluster, clusters);
+    } else {
+        PTX_REGS_MORE(232);
+        consume_all(&g, r, h, rank, cluster, clusters);
+    }
+    __syncwarp();
+    if (CLUSTER > 1) /* the other block may still signal into this one */
+        ptx_cluster_sync();
+}
+
+#endif

@@ -1,0 +1,85 @@
+/* f16x3_rules.h: the order of the tiles, and which blocks the fp16x3 method may compute; asked by the product and by the
+ * guard, same answer. A block is refused when its operands hold Inf or NaN, when strict sums could overflow on the way,
+ * and when so few terms carry the sums that the error of one split product would show.
+ * docs/numerics.md derives the limits. */
+#ifndef RUNG_DEVICE_F16X3_RULES_H
+#define RUNG_DEVICE_F16X3_RULES_H
+
+#include "device/f16x3.h"
+
+/* Bits of a verdict: this block is safe; some block of the cluster is; this block's lines have tiny elements. */
+enum { F16X3_SAFE = 1, F16X3_RUN = 2, F16X3_TINY = 4 };
+
+/* Tiles in bands of `band` cluster tiles along m, so that what is in flight shares its operands in L2. */
+RUNG_DEVICE void f16x3_tile(const f16x3_args *g, int tile, int *tm, int *tn)
+{
+    int per_band = g->band * g->tiles_n, first = tile / per_band * g->band, rest = tile % per_band;
+    int height = min(g->band, g->tiles_m - first);
+    *tm = first + rest % height;
+    *tn = rest / height;
+}
+
+/* The largest of what `count` groups hold. */
+RUNG_DEVICE f16x3_group f16x3_join(const f16x3_group *g, int count)
+{
+    f16x3_group all = {0, 0, 0, 0};
+    int i;
+    for (i = 0; i < count; i++) {
+        uint4 v = *(const uint4 *)&g[i];
+        all.max_bits = max(all.max_bits, v.x);
+        all.peak_bits = max(all.peak_bits, v.y);
+        all.tiny = max(all.tiny, v.z);
+    }
+    return all;
+}
+
+RUNG_DEVICE int f16x3_pair_safe(const f16x3_args *g, f16x3_group a, f16x3_group b)
+{
+    int k = (int)g->g.k, log2_k = 32 - __clz(k);
+    int finite = max(a.max_bits, b.max_bits) < 0x7f800000u;
+    int inside = (int)(a.max_bits >> 23) + (int)(b.max_bits >> 23) - 254 + 2 + log2_k <= 127;
+    float few = __uint_as_float(a.peak_bits) * __uint_as_float(b.peak_bits) * (g->min_terms * k);
+    return finite & inside & (few <= 1.0f);
+}
+
+RUNG_DEVICE int f16x3_safe(const f16x3_args *g, int block_m, int tn, int bn)
+{
+    return f16x3_pair_safe(g, f16x3_join(g->a_group + block_m * (F16X3_BM / F16X3_GROUP), F16X3_BM / F16X3_GROUP),
+                           f16x3_join(g->b_group + tn * (bn / F16X3_GROUP), bn / F16X3_GROUP));
+}
+
+RUNG_DEVICE int f16x3_verdict(const f16x3_args *g, int block_m, int tm, int tn, int cluster, int bn)
+{
+    f16x3_group b = f16x3_join(g->b_group + tn * (bn / F16X3_GROUP), bn / F16X3_GROUP), a;
+    int i, safe, verdict = 0;
+    for (i = 0; i < cluster; i++) {
+        a = f16x3_join(g->a_group + (tm * cluster + i) * (F16X3_BM / F16X3_GROUP), F16X3_BM / F16X3_GROUP);
+        safe = f16x3_pair_safe(g, a, b);
+        verdict |= safe ? F16X3_RUN : 0;
+        if (tm * cluster + i == block_m)
+            verdict |= (safe ? F16X3_SAFE : 0) | (a.tiny | b.tiny ? F16X3_TINY : 0);
+    }
+    return verdict;
+}
+
+RUNG_DEVICE float *f16x3_c(const f16x3_args *g)
+{
+    return g->g.c_array ? g->g.c_array[g->entry] : g->g.c;
+}
+
+/* alpha v + beta c, bias, activation; c is read only when beta is not 0. */
+RUNG_DEVICE float f16x3_finish(const f16x3_args *g, float v, float alpha, float beta, int row, int col, const float *c)
+{
+    v = alpha == 0.0f ? 0.0f : alpha * v;
+    if (beta != 0.0f)
+        v = fmaf(beta, *c, v);
+    if (g->g.bias_kind)
+        v += g->g.bias[g->g.bias_kind == 1 ? row : col];
+    if (g->g.activation == 1)
+        v = v < 0.0f ? 0.0f : v;
+    else if (g->g.activation == 2)
+        v = 0.5f * v * (1.0f + tanhf(0.7978845608f * (v + 0.044715f * v * v * v)));
+    return v;
+}
+
+#endif

@@ -1,0 +1,135 @@
+/* ptx.h: Hopper's asynchronous machinery (mbarrier, bulk copy, cluster, wgmma) as plain inline functions.
+ * Contract: sm_90a only; shared addresses are 32-bit shared-window addresses from ptx_smem().
+ * Limits: nothing here knows about tiles; one instruction a function. */
+#ifndef RUNG_DEVICE_PTX_H
+#define RUNG_DEVICE_PTX_H
+
+#include <stdint.h>
+
+#define PTX static __device__ __forceinline__
+
+PTX uint32_t ptx_smem(const void *p) { return (uint32_t)__cvta_generic_to_shared(p); }
+
+/* ---- mbarrier ---- */
+
+PTX void ptx_mbar_init(uint32_t bar, uint32_t arrivals)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(bar), "r"(arrivals) : "memory");
+}
+
+PTX void ptx_mbar_init_fence(void) { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+
+PTX void ptx_mbar_arrive_tx(uint32_t bar, uint32_t bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes) : "memory");
+}
+
+PTX void ptx_mbar_arrive(uint32_t bar)
+{
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(bar) : "memory");
+}
+
+/* Arrives on the barrier at the same offset in another block of the cluster. */
+PTX void ptx_mbar_arrive_cluster(uint32_t bar, uint32_t rank)
+{
+    asm volatile("{ .reg .b32 a; mapa.shared::cluster.u32 a, %0, %1;\n"
+                 "mbarrier.arrive.shared::cluster.b64 _, [a]; }" ::"r"(bar), "r"(rank) : "memory");
+}
+
+PTX void ptx_mbar_wait(uint32_t bar, uint32_t parity)
+{
+    asm volatile("{ .reg .pred p;\n"
+                 "again: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n"
+                 "@!p bra again; }" ::"r"(bar), "r"(parity) : "memory");
+}
+
+/* ---- bulk copies, global to shared; size a multiple of 16 ---- */
+
+PTX void ptx_bulk_load(uint32_t dst, const void *src, uint32_t bytes, uint32_t bar)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(dst),
+                 "l"(src), "r"(bytes), "r"(bar)
+                 : "memory");
+}
+
+/* Lands at the same offset of every block in mask, and signals the barrier at the same offset of each. */
+PTX void ptx_bulk_load_multicast(uint32_t dst, const void *src, uint32_t bytes, uint32_t bar, uint16_t mask)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+                 "[%0], [%1], %2, [%3], %4;" ::"r"(dst),
+                 "l"(src), "r"(bytes), "r"(bar), "h"(mask)
+                 : "memory");
+}
+
+/* ---- cluster ---- */
+
+PTX uint32_t ptx_cluster_rank(void)
+{
+    uint32_t r;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
+    return r;
+}
+
+PTX void ptx_cluster_sync(void)
+{
+    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+/* ---- named barriers, registers, memory order ---- */
+
+PTX void ptx_bar_sync(int id, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
+
+#define PTX_REGS_MORE(n) asm volatile("setmaxnreg.inc.sync.aligned.u32 " #n ";")
+#define PTX_REGS_FEWER(n) asm volatile("setmaxnreg.dec.sync.aligned.u32 " #n ";")
+
+PTX void ptx_store_release(uint32_t *p, uint32_t v)
+{
+    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
+}
+
+PTX uint32_t ptx_load_acquire(const uint32_t *p)
+{
+    uint32_t v;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+    return v;
+}
+
+/* ---- wgmma ---- */
+
+/* Descriptor of a K-major tile whose rows are 128 bytes, swizzled in groups of eight rows (1024 bytes). */
+PTX uint64_t ptx_wgmma_desc_k128(uint32_t smem)
+{
+    return (uint64_t)((smem & 0x3ffff) >> 4) | (uint64_t)1 << 16 | (uint64_t)(1024 >> 4) << 32 | (uint64_t)1 << 62;
+}
+
+PTX void ptx_wgmma_fence(void) { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+
+/* Nothing that touches d moves across this: ordinary arithmetic is not ordered against wgmma by a memory clobber. */
+PTX void ptx_hold(float *d, int count)
+{
+    int i;
+#pragma unroll
+    for (i = 0; i < count; i++)
+        asm volatile("" : "+f"(d[i])::"memory");
+}
+PTX void ptx_wgmma_commit(void) { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+#define PTX_WGMMA_WAIT(n) asm volatile("wgmma.wait_group.sync.aligned " #n ";" ::: "memory")
+
+#define PTX_F4(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define PTX_F16(d, i) PTX_F4(d, i), PTX_F4(d, i + 4), PTX_F4(d, i + 8), PTX_F4(d, i + 12)
+#define PTX_R16(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p)                                                        \
+    "%" #a ",%" #b ",%" #c ",%" #d ",%" #e ",%" #f ",%" #g ",%" #h ",%" #i ",%" #j ",%" #k ",%" #l ",%" #m ",%" #n       \
+    ",%" #o ",%" #p
+
+#define PTX_REGS_64                                                                                                    \
+    PTX_R16(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)                                                      \
+    "," PTX_R16(16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31) "," PTX_R16(                           \
+        32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46,                                                    \
+        47) "," PTX_R16(48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63)
+/* d (64 x 128) = a b + (keep ? d : 0), fp16 operands, fp32 sums; asynchronous. */
+#define PTX_WGMMA_F16_N128(d, a, b, keep)                                                                              \
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, %66, 0;\n"                                                            \
+                 "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {" PTX_REGS_64 "}, %64, %65, p, 1, 1, 0, 0; }"   \
+                 : PTX_F16(d, 0), PTX_F16(d, 16), PTX_F16(d, 32), PTX_F16(d, 48)                                       \
+                 : "l"(a), "l"(b), "r"(keep))
+#endif

@@ -1,0 +1,40 @@
+/* The guard's counters: three words of device memory that live as long as the context. */
+#include "cuda/accurate.h"
+
+rung_status rung_guard_counts_at(rung_cuda *cuda, unsigned long long **counts)
+{
+    if (!cuda->guard_counts) {
+        CUdeviceptr at = 0;
+        CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* another stream may be capturing a graph */
+        CU_TRY(cuda->driver, capture_mode(&mode));
+        CUresult result = cuda->driver->memory_alloc(&at, 3 * sizeof **counts);
+        if (result == CUDA_SUCCESS)
+            result = cuda->driver->set_32_now(at, 0, 6);
+        cuda->driver->capture_mode(&mode);
+        if (result != CUDA_SUCCESS)
+            return rung_driver_fail(cuda->driver, result, "cuMemAlloc");
+        cuda->guard_counts = (void *)(uintptr_t)at;
+    }
+    *counts = cuda->guard_counts;
+    return RUNG_SUCCESS;
+}
+
+rung_status rung_guard_counts_read(rung_cuda *cuda, rung_guard_counts *counts)
+{
+    unsigned long long values[3] = {0, 0, 0};
+    if (cuda->guard_counts) {
+        CU_TRY(cuda->driver, copy_to_host(values, (CUdeviceptr)(uintptr_t)cuda->guard_counts, sizeof values,
+                                          cuda->config.stream));
+        CU_TRY(cuda->driver, stream_synchronize(cuda->config.stream));
+    }
+    counts->blocks = (int64_t)values[0];
+    counts->strict_blocks = (int64_t)values[1];
+    counts->strict_elements = (int64_t)values[2];
+    return RUNG_SUCCESS;
+}
+
+void rung_guard_counts_close(rung_cuda *cuda)
+{
+    if (cuda->guard_counts)
+        cuda->driver->memory_free((CUdeviceptr)(uintptr_t)cuda->guard_counts);
+}

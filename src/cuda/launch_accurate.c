@@ -1,0 +1,311 @@
+/* Launcher "accurate": split pass, fp16x3 product and guard, on workspace that never exceeds the context's limit: larger
+ * products go in panels of C. Where no workspace is to be had, the best strict kernel runs instead. */
+#include "core/plan.h"
+#include "cuda/accurate.h"
+#include "cuda/device/f16x3.h"
+
+#include <string.h>
+
+enum {
+    CLUSTER = 2,
+    MIN_K = 64,             /* below, two halves err more than FP32 does: docs/numerics.md */
+    MAX_SIZE = 1 << 30,
+    ALIGN = 1024,           /* bytes: what wgmma's swizzle asks of an image */
+    BAND = 8,               /* cluster tiles of m walked together */
+};
+
+/* Least number of terms that must carry a sum (docs/numerics.md). */
+static const float min_terms = 2.0f;
+
+/* Measured on one H200 (docs/performance-log.md, "accurate"). */
+static const double launches_us = 12.0, tile_us = 4.0, chain_us = 1.08, cut_us = 8.0, split_bytes_us = 3.3e6;
+
+/* Where everything lies in the workspace of one panel, in bytes from its start. */
+typedef struct layout {
+    int64_t m_pad, n_pad, k_pad, tiles_m, tiles_n, blocks;
+    int64_t zero_bytes; /* the first so many are cleared */
+    int64_t line[2], group[2], col_max[2], ready, late, work, fix_count, fix, col_sum[2], partial, image[2], bytes;
+} layout;
+
+typedef struct panel {
+    int64_t m, n; /* of the largest panel */
+} panel;
+
+static int64_t round_up(int64_t x, int64_t unit)
+{
+    return (x + unit - 1) / unit * unit;
+}
+
+static int64_t take(int64_t *at, int64_t bytes)
+{
+    int64_t here = *at;
+    *at = round_up(here + bytes, ALIGN);
+    return here;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Rows of k that one block looks at: enough blocks to fill the GPU, few enough partial sums for one thread to add. */
+static int64_t look_rows(int64_t lines, int64_t k, int sms)
+{
+    int64_t across = (lines + F16X3_LOOK - 1) / F16X3_LOOK;
+    int64_t rows = least(256, round_up(k * across / (8 * sms) + 1, 32));
+    return most(rows, round_up((k + 127) / 128, 32));
+}
+
+static int64_t turn_blocks(int64_t lines_pad, int64_t k_blocks, int sms)
+{
+    return most(1, least(8, lines_pad / F16X3_COLS * k_blocks / (16 * sms)));
+}
+
+static layout lay_out(const rung_kernel *kernel, int64_t m, int64_t n, int64_t k, int sms)
+{
+    layout w = {.m_pad = round_up(m, F16X3_BM * CLUSTER), .n_pad = round_up(n, kernel->bn),
+                .k_pad = round_up(k, 2 * F16X3_KB)};
+    int64_t lines[2] = {w.m_pad, w.n_pad}, size[2] = {m, n}, at = 0;
+    w.tiles_m = w.m_pad / (F16X3_BM * CLUSTER);
+    w.tiles_n = w.n_pad / kernel->bn;
+    w.blocks = w.tiles_m * CLUSTER * w.tiles_n;
+    for (int i = 0; i < 2; i++) {
+        w.line[i] = take(&at, lines[i] * (int64_t)sizeof(f16x3_line));
+        w.group[i] = take(&at, lines[i] / F16X3_GROUP * (int64_t)sizeof(f16x3_group));
+        w.col_max[i] = take(&at, lines[i] * 4);
+    }
+    w.ready = take(&at, sms * 4);
+    w.late = take(&at, w.blocks);
+    w.work = take(&at, 4);
+    w.fix_count = take(&at, w.blocks * 4);
+    w.zero_bytes = at;
+    w.fix = take(&at, w.blocks * F16X3_FIX_MAX * (int64_t)sizeof(f16x3_element));
+    for (int i = 0; i < 2; i++) {
+        int64_t rows = look_rows(size[i], k, sms);
+        w.col_sum[i] = take(&at, lines[i] * ((k + rows - 1) / rows) * 4);
+    }
+    w.partial = take(&at, (int64_t)sms * F16X3_BM * kernel->bn * 4);
+    for (int i = 0; i < 2; i++)
+        w.image[i] = take(&at, lines[i] * w.k_pad * 4);
+    w.bytes = at;
+    return w;
+}
+
+/* The largest panels of C whose workspace fits; m is 0 when none does. */
+static panel choose_panel(const rung_kernel *kernel, int64_t m, int64_t n, int64_t k, int sms, int64_t limit)
+{
+    panel p = {m, n};
+    while (lay_out(kernel, p.m, p.n, k, sms).bytes > limit) {
+        if (p.m >= p.n && p.m > F16X3_BM * CLUSTER)
+            p.m = round_up((p.m + 1) / 2, F16X3_BM * CLUSTER);
+        else if (p.n > kernel->bn)
+            p.n = round_up((p.n + 1) / 2, kernel->bn);
+        else if (p.m > F16X3_BM * CLUSTER)
+            p.m = round_up((p.m + 1) / 2, F16X3_BM * CLUSTER);
+        else
+            return (panel){0, 0};
+    }
+    return p;
+}
+
+/* Tiles of one launch that are cut along k so that every cluster gets the same: those of the last, partial wave, when it
+ * leaves more idle than the cutting costs. */
+static int64_t cut_tiles(int64_t tiles, int64_t chains, int64_t clusters)
+{
+    int64_t rest = tiles % clusters;
+    double whole_us = (double)chains * chain_us + tile_us;
+    return (1.0 - (double)rest / (double)clusters) * whole_us > cut_us ? rest : 0;
+}
+
+static double product_us(const layout *w, int sms)
+{
+    int64_t clusters = sms / CLUSTER, tiles = w->tiles_m * w->tiles_n, chains = w->k_pad / (2 * F16X3_KB);
+    int64_t cut = cut_tiles(tiles, chains, clusters);
+    double waves = cut ? (double)tiles / (double)clusters : (double)((tiles + clusters - 1) / clusters);
+    return waves * ((double)chains * chain_us + tile_us) + (cut ? cut_us : 0);
+}
+
+static const char *accurate_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                                     const rung_problem *p, rung_choice *choice)
+{
+    int64_t limit = config->workspace_limit_bytes;
+    if (limit < 0)
+        return "needs workspace, and the context allows none";
+    if (p->k < MIN_K)
+        return "k is too short: two halves would err more than FP32";
+    if (p->m > MAX_SIZE || p->n > MAX_SIZE || p->k > MAX_SIZE)
+        return "a dimension is over 2^30";
+    if (p->m == 0 || p->n == 0 || p->batch == 0)
+        return "nothing to do";
+    panel part = choose_panel(kernel, p->m, p->n, p->k, machine->sms, limit ? limit : (int64_t)4 << 30);
+    if (!part.m)
+        return "no panel of C fits the context's workspace limit";
+    layout w = lay_out(kernel, part.m, part.n, p->k, machine->sms);
+    double panels = (double)((p->m + part.m - 1) / part.m) * (double)((p->n + part.n - 1) / part.n);
+    /* Every element of A and B is read once or twice, and written as two halves. */
+    double split = (double)((part.m + part.n) * w.k_pad) * 8.0 +
+                   4.0 * (double)p->k * (double)((p->trans_a ? part.m : 0) + (p->trans_b ? 0 : part.n));
+    choice->cost_us = (double)p->batch * panels * (launches_us + split / split_bytes_us + product_us(&w, machine->sms));
+    choice->workspace_bytes = w.bytes;
+    return NULL;
+}
+
+static void fill_operand(f16x3_operand *o, const layout *w, char *memory, int which, int64_t lines, int64_t k, int sms)
+{
+    int64_t pad = which ? w->n_pad : w->m_pad;
+    o->lines = (int32_t)lines;
+    o->k = (int32_t)k;
+    o->k_blocks = (int32_t)(w->k_pad / F16X3_KB);
+    o->row_groups = pad / 8;
+    o->image = memory + w->image[which];
+    o->line = (f16x3_line *)(memory + w->line[which]);
+    o->group = (f16x3_group *)(memory + w->group[which]);
+    o->col_max = (uint32_t *)(memory + w->col_max[which]);
+    o->col_sum = (float *)(memory + w->col_sum[which]);
+    o->look_rows = (int32_t)look_rows(lines, k, sms);
+    o->turn_blocks = (int32_t)turn_blocks(pad, o->k_blocks, sms);
+}
+
+static int64_t first_blocks(const f16x3_operand *o)
+{
+    if (o->along_k)
+        return o->row_groups * 8;
+    return (int64_t)((o->lines + F16X3_LOOK - 1) / F16X3_LOOK) * ((o->k + o->look_rows - 1) / o->look_rows);
+}
+
+static int64_t second_blocks(const f16x3_operand *o)
+{
+    if (o->along_k)
+        return 0;
+    return o->row_groups / (F16X3_COLS / 8) * ((o->k_blocks + o->turn_blocks - 1) / o->turn_blocks);
+}
+
+static rung_status launch_named(rung_cuda *cuda, const rung_kernel *kernel, const char *symbol, int64_t blocks,
+                                const void *argument)
+{
+    rung_function function;
+    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, symbol, 0, &function));
+    rung_grid grid = {.x = (unsigned)blocks, .y = 1, .z = 1, .threads = F16X3_THREADS};
+    return rung_launch(cuda, &function, &grid, argument);
+}
+
+static rung_status split(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const layout *w,
+                         char *memory, int entry)
+{
+    f16x3_split_args s = {.entry = entry, .zero = memory, .zero_words = w->zero_bytes / 16};
+    int sms = cuda->machine->sms;
+    fill_operand(&s.a, w, memory, 0, p->m, p->k, sms);
+    fill_operand(&s.b, w, memory, 1, p->n, p->k, sms);
+    s.a.x = p->a;
+    s.b.x = p->b;
+    s.a.x_array = p->a_array;
+    s.b.x_array = p->b_array;
+    s.a.ld = p->lda;
+    s.b.ld = p->ldb;
+    s.a.along_k = !p->trans_a;
+    s.b.along_k = p->trans_b;
+    RUNG_TRY(launch_named(cuda, kernel, "f16x3_clear", (s.zero_words + F16X3_THREADS - 1) / F16X3_THREADS, &s));
+    s.a_blocks = (int32_t)first_blocks(&s.a);
+    RUNG_TRY(launch_named(cuda, kernel, "f16x3_split_first", s.a_blocks + first_blocks(&s.b), &s));
+    s.a_blocks = (int32_t)second_blocks(&s.a);
+    int64_t blocks = s.a_blocks + second_blocks(&s.b);
+    return blocks ? launch_named(cuda, kernel, "f16x3_split_second", blocks, &s) : RUNG_SUCCESS;
+}
+
+static void fill_product(f16x3_args *g, const rung_problem *p, const layout *w, char *memory, int clusters, int entry)
+{
+    memset(g, 0, sizeof *g);
+    rung_args_fill(&g->g, p);
+    g->entry = entry;
+    g->min_terms = min_terms;
+    g->a_image = memory + w->image[0];
+    g->b_image = memory + w->image[1];
+    g->a_row_groups = w->m_pad / 8;
+    g->b_row_groups = w->n_pad / 8;
+    g->a_line = (const f16x3_line *)(memory + w->line[0]);
+    g->b_line = (const f16x3_line *)(memory + w->line[1]);
+    g->a_group = (const f16x3_group *)(memory + w->group[0]);
+    g->b_group = (const f16x3_group *)(memory + w->group[1]);
+    g->k_blocks = (int32_t)(w->k_pad / F16X3_KB);
+    g->tiles_m = (int32_t)w->tiles_m;
+    g->tiles_n = (int32_t)w->tiles_n;
+    g->band = BAND;
+    g->split_tiles = (int32_t)cut_tiles(w->tiles_m * w->tiles_n, g->k_blocks / 2, clusters);
+    g->partial = (float *)(memory + w->partial);
+    g->ready = (uint32_t *)(memory + w->ready);
+    g->late = (uint8_t *)(memory + w->late);
+    g->work = (uint32_t *)(memory + w->work);
+    g->fix_count = (uint32_t *)(memory + w->fix_count);
+    g->fix = (f16x3_element *)(memory + w->fix);
+}
+
+/* One product that fits the workspace. */
+static rung_status run_panel(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, char *memory, int entry)
+{
+    layout w = lay_out(kernel, p->m, p->n, p->k, cuda->machine->sms);
+    int64_t clusters = cuda->machine->sms / CLUSTER, tiles = w.tiles_m * w.tiles_n;
+    rung_function function;
+    f16x3_args g;
+    RUNG_TRY(split(cuda, kernel, p, &w, memory, entry));
+    fill_product(&g, p, &w, memory, (int)clusters, entry);
+    RUNG_TRY(rung_guard_counts_at(cuda, &g.counts));
+    /* Cut tiles: every cluster has a share; whole tiles only: no cluster more than there are tiles. */
+    int64_t units = g.split_tiles ? tiles * (g.k_blocks / 2) : tiles;
+    rung_grid grid = {.x = (unsigned)(least(clusters, units) * CLUSTER), .y = 1, .z = 1,
+                      .threads = (unsigned)kernel->threads, .shared_bytes = (unsigned)kernel->shared_bytes,
+                      .cluster = CLUSTER};
+    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, kernel->shared_bytes, &function));
+    RUNG_TRY(rung_launch(cuda, &function, &grid, &g));
+    return launch_named(cuda, kernel, "f16x3_guard", least(w.blocks, cuda->machine->sms), &g);
+}
+
+static rung_status run_entry(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, panel part, char *memory,
+                             int entry)
+{
+    for (int64_t i = 0; i < p->m; i += part.m)
+        for (int64_t j = 0; j < p->n; j += part.n) {
+            rung_problem q = *p;
+            q.m = least(part.m, p->m - i);
+            q.n = least(part.n, p->n - j);
+            q.batch = 1;
+            if (!p->arrays) {
+                q.a += entry * p->stride_a + (p->trans_a ? i : i * p->lda);
+                q.b += entry * p->stride_b + (p->trans_b ? j * p->ldb : j);
+                q.c += entry * p->stride_c + i * p->ldc + j;
+            }
+            if (p->bias_kind)
+                q.bias += p->bias_kind == RUNG_BIAS_PER_ROW ? i : j;
+            RUNG_TRY(run_panel(cuda, kernel, &q, memory, entry));
+        }
+    return RUNG_SUCCESS;
+}
+
+static rung_status run_strict(rung_cuda *cuda, const rung_problem *p)
+{
+    rung_problem q = *p;
+    rung_choice choice;
+    q.math = RUNG_STRICT;
+    RUNG_TRY(rung_decide(&rung_cuda_backend, cuda, &q, &choice));
+    return rung_launcher_find(choice.kernel->launch)->run(cuda, &choice, &q);
+}
+
+static rung_status accurate_run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
+{
+    int64_t limit = cuda->config.workspace_limit_bytes;
+    panel part = choose_panel(choice->kernel, p->m, p->n, p->k, cuda->machine->sms, limit ? limit : (int64_t)4 << 30);
+    void *memory;
+    rung_status status = rung_workspace_get(cuda, choice->workspace_bytes, &memory);
+    if (status == RUNG_OUT_OF_MEMORY)
+        return run_strict(cuda, p);
+    for (int64_t entry = 0; status == RUNG_SUCCESS && entry < p->batch; entry++)
+        status = run_entry(cuda, choice->kernel, p, part, memory, (int)entry);
+    rung_workspace_put(cuda, memory);
+    return status;
+}
+
+const rung_launcher rung_launch_accurate = {"accurate", accurate_estimate, accurate_run};
