@@ -144,6 +144,14 @@ RUNG_API void rung_plan_destroy(rung_plan *plan);
 /* *result = the sum of n floats, always in the same order. x and result: device memory on a GPU context. */
 RUNG_API rung_status rung_ssum(rung_context *context, int64_t n, const float *x, float *result);
 
+/* How often accurate mode's guard stepped in, since the context was created: blocks of 128 x 128 results computed, those
+ * of them that strict arithmetic computed, and single results it computed in the others. Waits for queued work. */
+typedef struct rung_guard_counts {
+    int64_t blocks, strict_blocks, strict_elements;
+} rung_guard_counts;
+
+RUNG_API rung_status rung_context_guard_counts(rung_context *context, rung_guard_counts *counts);
+
 /* The kernel that answered this context's last product; NULL before the first. */
 RUNG_API const char *rung_last_kernel(const rung_context *context);
 

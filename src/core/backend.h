@@ -32,6 +32,7 @@ typedef struct rung_backend {
     rung_status (*run)(void *state, const rung_choice *choice, const rung_problem *problem);
     rung_status (*ssum)(void *state, int64_t n, const float *x, float *result);
     rung_status (*synchronize)(void *state);
+    rung_status (*guard_counts)(void *state, rung_guard_counts *counts); /* NULL: no guard, nothing to count */
 } rung_backend;
 
 extern const rung_backend rung_cpu_backend;

@@ -149,6 +149,12 @@ rung_status rung_context_synchronize(rung_context *context)
     return context->backend->synchronize(context->state);
 }
 
+rung_status rung_context_guard_counts(rung_context *context, rung_guard_counts *counts)
+{
+    *counts = (rung_guard_counts){0, 0, 0};
+    return context->backend->guard_counts ? context->backend->guard_counts(context->state, counts) : RUNG_SUCCESS;
+}
+
 const char *rung_kernel_unusable(rung_context *context, const rung_kernel *kernel)
 {
     rung_backend_id id = context->backend == &rung_cpu_backend ? RUNG_BACKEND_CPU : RUNG_BACKEND_CUDA;

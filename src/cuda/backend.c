@@ -1,5 +1,5 @@
 /* The CUDA backend: answers the core's table of functions for one GPU and one stream. */
-#include "cuda/device.h"
+#include "cuda/accurate.h"
 #include "cuda/reduce.h"
 #include "cuda/staging.h"
 
@@ -86,6 +86,7 @@ static void cuda_close(void *state)
     if (enter(cuda, &pushed) == RUNG_SUCCESS) {
         rung_staging_close(cuda);
         rung_workspace_close(cuda);
+        rung_guard_counts_close(cuda);
         leave(cuda, pushed);
     }
     free(cuda);
@@ -129,6 +130,16 @@ static rung_status cuda_synchronize(void *state)
     return result == CUDA_SUCCESS ? RUNG_SUCCESS : rung_driver_fail(cuda->driver, result, "cuStreamSynchronize");
 }
 
+static rung_status cuda_guard_counts(void *state, rung_guard_counts *counts)
+{
+    rung_cuda *cuda = state;
+    int pushed;
+    RUNG_TRY(enter(cuda, &pushed));
+    rung_status status = rung_guard_counts_read(cuda, counts);
+    leave(cuda, pushed);
+    return status;
+}
+
 const rung_backend rung_cuda_backend = {
     .name = "CUDA",
     .open = cuda_open,
@@ -142,4 +153,5 @@ const rung_backend rung_cuda_backend = {
     .run = cuda_run,
     .ssum = cuda_ssum,
     .synchronize = cuda_synchronize,
+    .guard_counts = cuda_guard_counts,
 };

@@ -47,6 +47,7 @@ typedef struct rung_cuda {
     rung_config config;
     rung_kept_buffer kept[RUNG_KEPT_BUFFERS];
     int next_kept; /* whose turn it is to be given up */
+    void *guard_counts;    /* device counters of accurate mode's guard; made by its first product */
     rung_staging *staging; /* made by the first product on host operands */
 } rung_cuda;
 

@@ -1,18 +1,30 @@
 /* The guard's counters: three words of device memory that live as long as the context. */
 #include "cuda/accurate.h"
 
+/* On a stream of its own: the context's may be recording a graph, which would then clear them at every launch. */
+static rung_status make_counters(rung_cuda *cuda, CUdeviceptr *at)
+{
+    const rung_driver *d = cuda->driver;
+    CUstream stream;
+    CU_TRY(d, stream_create(&stream, CU_STREAM_NON_BLOCKING));
+    CUresult result = d->memory_alloc(at, 3 * sizeof(unsigned long long));
+    if (result == CUDA_SUCCESS)
+        result = d->set_32(*at, 0, 6, stream);
+    if (result == CUDA_SUCCESS)
+        result = d->stream_synchronize(stream);
+    d->stream_destroy(stream);
+    return result == CUDA_SUCCESS ? RUNG_SUCCESS : rung_driver_fail(d, result, "cuMemAlloc");
+}
+
 rung_status rung_guard_counts_at(rung_cuda *cuda, unsigned long long **counts)
 {
     if (!cuda->guard_counts) {
         CUdeviceptr at = 0;
         CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* another stream may be capturing a graph */
         CU_TRY(cuda->driver, capture_mode(&mode));
-        CUresult result = cuda->driver->memory_alloc(&at, 3 * sizeof **counts);
-        if (result == CUDA_SUCCESS)
-            result = cuda->driver->set_32_now(at, 0, 6);
+        rung_status status = make_counters(cuda, &at);
         cuda->driver->capture_mode(&mode);
-        if (result != CUDA_SUCCESS)
-            return rung_driver_fail(cuda->driver, result, "cuMemAlloc");
+        RUNG_TRY(status);
         cuda->guard_counts = (void *)(uintptr_t)at;
     }
     *counts = cuda->guard_counts;

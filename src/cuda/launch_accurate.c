@@ -140,11 +140,11 @@ static const char *accurate_estimate(const rung_machine *machine, const rung_con
         return "k is too short: two halves would err more than FP32";
     if (p->m > MAX_SIZE || p->n > MAX_SIZE || p->k > MAX_SIZE)
         return "a dimension is over 2^30";
-    if (p->m == 0 || p->n == 0 || p->batch == 0)
-        return "nothing to do";
     panel part = choose_panel(kernel, p->m, p->n, p->k, machine->sms, limit ? limit : (int64_t)4 << 30);
     if (!part.m)
         return "no panel of C fits the context's workspace limit";
+    if (p->arrays && (part.m < p->m || part.n < p->n))
+        return "pointer arrays do not go in panels, and the workspace limit asks for them";
     layout w = lay_out(kernel, part.m, part.n, p->k, machine->sms);
     double panels = (double)((p->m + part.m - 1) / part.m) * (double)((p->n + part.n - 1) / part.n);
     /* Every element of A and B is read once or twice, and written as two halves. */

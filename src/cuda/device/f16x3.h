@@ -5,7 +5,7 @@
 #ifndef RUNG_DEVICE_F16X3_H
 #define RUNG_DEVICE_F16X3_H
 
-#include "device/args.h"
+#include "cuda/device/args.h"
 
 enum {
     F16X3_KB = 32,       /* of k in one row of the image */
