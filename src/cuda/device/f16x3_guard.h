@@ -27,18 +27,18 @@ RUNG_DEVICE float guard_b(const rung_args *g, const float *b, int k, int col)
     return g->trans_b ? b[col * g->ldb + k] : b[k * g->ldb + col];
 }
 
-RUNG_DEVICE void guard_store(const f16x3_args *g, int row, int col, float v)
+RUNG_DEVICE void guard_store(const f16x3_args *g, float *c, float v)
 {
     float alpha = g->g.alpha_device ? *g->g.alpha_device : g->g.alpha;
     float beta = g->g.beta_device ? *g->g.beta_device : g->g.beta;
-    float *c = f16x3_c(g) + row * g->g.ldc + col;
-    *c = f16x3_finish(g, v, alpha, beta, row, col, c);
+    *c = f16x3_finish(v, alpha, beta, c);
 }
 
 static __device__ void guard_block(const f16x3_args *f, const float *pa, const float *pb, int row0, int col0)
 {
     __shared__ float a[GBK][GBM + 4], b[GBK][GBN + 4];
     const rung_args *g = &f->g;
+    float *c = f16x3_c(f);
     float sum[8][GTN];
     int t = threadIdx.x, tr = t / 16, tc = t % 16, i, j, k, k0;
 
@@ -82,8 +82,11 @@ static __device__ void guard_block(const f16x3_args *f, const float *pa, const f
         for (j = 0; j < GTN; j++) {
             int row = row0 + tr * 8 + i, col = col0 + tc * 4 + j / 4 * 64 + j % 4;
             if (row < g->m && col < g->n)
-                guard_store(f, row, col, sum[i][j]);
+                guard_store(f, c + row * g->ldc + col, sum[i][j]);
         }
+#pragma unroll 1
+    for (i = 0; i < 8 * GTN && (g->bias_kind | g->activation); i++)
+        f16x3_extras(g, row0 + tr * 8 + i / GTN, col0 + tc * 4 + i % GTN / 4 * 64 + i % 4, c);
 }
 
 /* Single elements: one warp each, in 32 interleaved sums. */
@@ -98,7 +101,7 @@ static __device__ void guard_elements(const f16x3_args *f, const float *pa, cons
         for (k = 16; k > 0; k >>= 1)
             sum += __shfl_xor_sync(~0u, sum, k);
         if (lane == 0)
-            guard_store(f, at.row, at.col, sum);
+            guard_store(f, f16x3_c(f) + at.row * f->g.ldc + at.col, sum); /* never with bias or activation: see few_doubtful */
     }
 }
 

@@ -269,28 +269,33 @@ RUNG_DEVICE float unscale(float v, int e)
  * magnitudes add up to at least |sum|. */
 #define DOUBTFUL(v, row, col) (fabsf(v) < 2.0f * ((row).tiny + (col).tiny))
 
-RUNG_DEVICE int count_doubtful(const header *h, const float *sum, int row, int col)
+RUNG_DEVICE uint64_t find_doubtful(const f16x3_args *g, const header *h, const float *sum, int row_in, int col_in,
+                                   int row0, int col0)
 {
-    int count = 0, j, e;
+    uint64_t found = 0;
+    int j, e;
 #pragma unroll
     for (j = 0; j < BN / 8; j++)
 #pragma unroll
-        for (e = 0; e < 4; e++)
-            count += DOUBTFUL(sum[j * 4 + e], h->a[row + (e >> 1) * 8], h->b[col + j * 8 + (e & 1)]);
-    return count;
+        for (e = 0; e < 4; e++) {
+            int row = (e >> 1) * 8, col = j * 8 + (e & 1);
+            int doubtful = DOUBTFUL(sum[j * 4 + e], h->a[row_in + row], h->b[col_in + col]) &&
+                           row0 + row < g->g.m && col0 + col < g->g.n;
+            found |= (uint64_t)doubtful << (j * 4 + e);
+        }
+    return found;
 }
 
-/* Counts this block's doubtful elements; true when they are few enough to be left to the guard one by one. */
-RUNG_DEVICE int settle_doubts(const f16x3_args *g, const header *h, const float *sum, int tile,
-                                                    int row, int col, int t)
+/* True when this block's doubtful elements are few enough to be left to the guard one by one. */
+RUNG_DEVICE int few_doubtful(const f16x3_args *g, int mine, int tile, int t)
 {
-    int mine = count_doubtful(h, sum, row, col);
     int few;
     if (mine)
         atomicAdd(&g->fix_count[tile], (unsigned)mine);
     __threadfence();
     ptx_bar_sync(1, CONSUMER_THREADS);
-    few = __ldcg(&g->fix_count[tile]) <= F16X3_FIX_MAX;
+    /* Bias and activation go over whole tiles: then no element may be left alone. */
+    few = __ldcg(&g->fix_count[tile]) <= (g->g.bias_kind | g->g.activation ? 0 : F16X3_FIX_MAX);
     ptx_bar_sync(1, CONSUMER_THREADS);
     if (mine)
         *g->work = 1;
@@ -299,63 +304,97 @@ RUNG_DEVICE int settle_doubts(const f16x3_args *g, const header *h, const float 
     return few;
 }
 
-RUNG_DEVICE void leave_element(const f16x3_args *g, int tile, int row, int col)
+/* Hands this thread's doubtful elements, the bits of `doubtful`, to the guard. */
+RUNG_DEVICE void leave_doubtful(const f16x3_args *g, uint64_t doubtful, int tile, int row0, int col0)
 {
-    unsigned at = atomicAdd(&g->fix_count[tile], 1u << 16) >> 16;
-    f16x3_element element = {row, col};
-    g->fix[(int64_t)tile * F16X3_FIX_MAX + at] = element;
-}
-
-/* Two neighbours of a row. */
-RUNG_DEVICE void store_pair(const f16x3_args *g, const float *v, const int *keep, int pair, float alpha, float beta,
-                            int row, int col, float *c)
-{
-    if (pair && keep[0] && keep[1]) {
-        float2 out, old = make_float2(0, 0);
-        if (beta != 0.0f)
-            old = *(const float2 *)c;
-        out.x = f16x3_finish(g, v[0], alpha, beta, row, col, &old.x);
-        out.y = f16x3_finish(g, v[1], alpha, beta, row, col + 1, &old.y);
-        *(float2 *)c = out;
-        return;
+#pragma unroll 1
+    for (; doubtful; doubtful &= doubtful - 1) {
+        int i = __ffsll(doubtful) - 1;
+        f16x3_element element = {row0 + (i >> 1 & 1) * 8, col0 + i / 4 * 8 + (i & 1)};
+        unsigned at = atomicAdd(&g->fix_count[tile], 1u << 16) >> 16;
+        g->fix[(int64_t)tile * F16X3_FIX_MAX + at] = element;
     }
-    if (keep[0])
-        c[0] = f16x3_finish(g, v[0], alpha, beta, row, col, c);
-    if (keep[1])
-        c[1] = f16x3_finish(g, v[1], alpha, beta, row, col + 1, c + 1);
 }
 
-RUNG_DEVICE void store_tile(const f16x3_args *g, const header *hd, const float *sum, int block_m, int tn, int t)
+/* What bias and activation do to the stored tile. */
+RUNG_DEVICE void store_extras(const f16x3_args *g, int row0, int col0, float *base)
+{
+    int i;
+#pragma unroll 1
+    for (i = 0; i < ACC; i++)
+        f16x3_extras(&g->g, row0 + (i >> 1 & 1) * 8, col0 + i / 4 * 8 + (i & 1), base);
+}
+
+/* alpha A B from the sums, in place. */
+RUNG_DEVICE void unscale_tile(const header *hd, float *sum, float alpha, int row_in, int col_in)
+{
+    int j, e;
+#pragma unroll
+    for (j = 0; j < BN / 8; j++)
+#pragma unroll
+        for (e = 0; e < 4; e++) {
+            int scale = hd->a[row_in + (e >> 1) * 8].scale + hd->b[col_in + j * 8 + (e & 1)].scale;
+            sum[j * 4 + e] = f16x3_finish(unscale(sum[j * 4 + e], -scale), alpha, 0.0f, NULL);
+        }
+}
+
+/* Every element of a whole tile, two at a time. */
+RUNG_DEVICE void store_whole(const float *sum, float beta, float *c, int64_t ldc)
+{
+    int j, h;
+#pragma unroll
+    for (j = 0; j < BN / 8; j++)
+#pragma unroll
+        for (h = 0; h < 2; h++) {
+            float2 *at = (float2 *)(c + h * 8 * ldc + j * 8), v = make_float2(sum[j * 4 + h * 2], sum[j * 4 + h * 2 + 1]);
+            if (beta != 0.0f) {
+                float2 old = *at;
+                v = make_float2(fmaf(beta, old.x, v.x), fmaf(beta, old.y, v.y));
+            }
+            *at = v;
+        }
+}
+
+/* What lies inside C and was not left to the guard, one at a time. */
+RUNG_DEVICE void store_edge(const f16x3_args *g, const float *sum, float beta, int row0, int col0, float *base,
+                            uint64_t left)
+{
+    int j, e;
+#pragma unroll
+    for (j = 0; j < BN / 8; j++)
+#pragma unroll
+        for (e = 0; e < 4; e++) {
+            int row = row0 + (e >> 1) * 8, col = col0 + j * 8 + (e & 1);
+            if (row < g->g.m && col < g->g.n && !(left >> (j * 4 + e) & 1)) {
+                float *c = base + row * g->g.ldc + col;
+                *c = f16x3_finish(sum[j * 4 + e], 1.0f, beta, c);
+            }
+        }
+}
+
+RUNG_DEVICE void store_tile(const f16x3_args *g, const header *hd, float *sum, int block_m, int tn, int t)
 {
     int lane = t % 32, tile = block_m * g->tiles_n + tn;
     int row_in = t / 32 * 16 + lane / 4, col_in = lane % 4 * 2, row0 = block_m * BM + row_in, col0 = tn * BN + col_in;
     float alpha = g->g.alpha_device ? *g->g.alpha_device : g->g.alpha;
     float beta = g->g.beta_device ? *g->g.beta_device : g->g.beta, *base = f16x3_c(g);
-    int pair = ((g->g.ldc & 1) | (int)((uintptr_t)base >> 2 & 1)) == 0;
-    int j, h, e, tiny = hd->verdict & F16X3_TINY;
+    int whole = (block_m + 1) * (int64_t)BM <= g->g.m && (tn + 1) * (int64_t)BN <= g->g.n;
+    int pairs = ((g->g.ldc & 1) | (int)((uintptr_t)base >> 2 & 1)) == 0;
+    uint64_t left = 0;
 
-    if (tiny && !settle_doubts(g, hd, sum, tile, row_in, col_in, t))
-        return;
-#pragma unroll
-    for (j = 0; j < BN / 8; j++)
-#pragma unroll
-        for (h = 0; h < 2; h++) {
-            int row = row0 + 8 * h, col = col0 + j * 8, keep[2];
-            f16x3_line a = hd->a[row_in + 8 * h];
-            float v[2];
-#pragma unroll
-            for (e = 0; e < 2; e++) {
-                float s = sum[j * 4 + h * 2 + e];
-                f16x3_line b = hd->b[col_in + j * 8 + e];
-                keep[e] = row < g->g.m && col + e < g->g.n;
-                if (tiny && keep[e] && DOUBTFUL(s, a, b)) {
-                    leave_element(g, tile, row, col + e);
-                    keep[e] = 0;
-                }
-                v[e] = unscale(s, -a.scale - b.scale);
-            }
-            store_pair(g, v, keep, pair, alpha, beta, row, col, base + row * g->g.ldc + col);
-        }
+    if (hd->verdict & F16X3_TINY) {
+        left = find_doubtful(g, hd, sum, row_in, col_in, row0, col0);
+        if (!few_doubtful(g, __popcll(left), tile, t))
+            return;
+        leave_doubtful(g, left, tile, row0, col0);
+    }
+    unscale_tile(hd, sum, alpha, row_in, col_in);
+    if (whole && pairs && !left)
+        store_whole(sum, beta, base + row0 * g->g.ldc + col0, g->g.ldc);
+    else
+        store_edge(g, sum, beta, row0, col0, base, left);
+    if (g->g.bias_kind | g->g.activation)
+        store_extras(g, row0, col0, base);
 }
 
 RUNG_DEVICE void consume_all(const f16x3_args *g, ring r, headers h, uint32_t rank, int cluster,

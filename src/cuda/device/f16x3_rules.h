@@ -67,19 +67,27 @@ RUNG_DEVICE float *f16x3_c(const f16x3_args *g)
     return g->g.c_array ? g->g.c_array[g->entry] : g->g.c;
 }
 
-/* alpha v + beta c, bias, activation; c is read only when beta is not 0. */
-RUNG_DEVICE float f16x3_finish(const f16x3_args *g, float v, float alpha, float beta, int row, int col, const float *c)
+/* alpha v + beta c; c is read only when beta is not 0. */
+RUNG_DEVICE float f16x3_finish(float v, float alpha, float beta, const float *c)
 {
     v = alpha == 0.0f ? 0.0f : alpha * v;
-    if (beta != 0.0f)
-        v = fmaf(beta, *c, v);
-    if (g->g.bias_kind)
-        v += g->g.bias[g->g.bias_kind == 1 ? row : col];
-    if (g->g.activation == 1)
+    return beta == 0.0f ? v : fmaf(beta, *c, v);
+}
+
+/* Bias and activation on one stored result, where there are any. A second look at C by the thread that wrote it: in the
+ * unrolled stores their code would be there once a result, and the instruction cache could not hold it. */
+RUNG_DEVICE void f16x3_extras(const rung_args *g, int row, int col, float *base)
+{
+    if (row >= g->m || col >= g->n)
+        return;
+    float *c = base + row * g->ldc + col, v = *c;
+    if (g->bias_kind)
+        v += g->bias[g->bias_kind == 1 ? row : col];
+    if (g->activation == 1)
         v = v < 0.0f ? 0.0f : v;
-    else if (g->g.activation == 2)
+    else if (g->activation == 2)
         v = 0.5f * v * (1.0f + tanhf(0.7978845608f * (v + 0.044715f * v * v * v)));
-    return v;
+    *c = v;
 }
 
 #endif
