@@ -17,6 +17,8 @@ const cli_verb cli_verbs[] = {
      cmd_verify},
     {"lens", "a GPU kernel on the CPU, lane by lane: its memory accesses line by line, and its faults",
      "rung lens KERNEL [MxNxK] [--svg FILE]\n       rung lens --file OWN.cu --tile BMxBN --threads N [MxNxK]\n       rung lens --check [KERNEL...]", cmd_lens},
+    {"reduce", "the ladder of sums: checked, then timed beside CUB", "rung reduce [N|2^P...] [--device cpu|gpu] [--kernel NAME,...]",
+     cmd_reduce},
     {"explain", "what the library would do with a product, and why",
      "rung explain MxNxK[:TT][xBATCH] [--device cpu|gpu] [--math MODE | --kernel NAME]", cmd_explain},
     {"doctor", "what this machine has, what is missing, and what that would give", "rung doctor", cmd_doctor},

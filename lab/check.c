@@ -84,6 +84,15 @@ rung_status lab_hash(lab_place *place, const void *at, int64_t words)
     return RUNG_SUCCESS;
 }
 
+rung_status lab_sum(lab_place *place, const float *at, int64_t words)
+{
+    lab_region_args mine = {.words_at = (const uint32_t *)(const void *)at, .words = words, .tally = place->tally};
+    if (place->tools)
+        return launch(place, LAB_SUM, blocks_for(words), &mine);
+    lab_host_sum(at, words, place->tally);
+    return RUNG_SUCCESS;
+}
+
 double lab_tally_worst_u(const lab_tally *tally)
 {
     uint32_t bits = (uint32_t)(tally->worst >> 32);

@@ -1,4 +1,4 @@
-/* The five operations that verification is made of, each on the CPU (threads) or on the GPU (lab/device). */
+/* The six operations that verification is made of, each on the CPU (threads) or on the GPU (lab/device). */
 #ifndef LAB_CHECK_H
 #define LAB_CHECK_H
 
@@ -13,6 +13,7 @@ rung_status lab_tally_end(lab_place *place, lab_tally *tally);
 rung_status lab_compare(lab_place *place, const lab_compare_args *args);  /* tally filled in by the callee */
 rung_status lab_untouched(lab_place *place, const lab_region_args *args); /* likewise */
 rung_status lab_hash(lab_place *place, const void *at, int64_t words);
+rung_status lab_sum(lab_place *place, const float *at, int64_t words);
 
 double lab_tally_worst_u(const lab_tally *tally);
 

@@ -200,3 +200,11 @@ void lab_host_hash(const lab_region_args *r)
     for (int64_t i = 0; i < r->words; i++)
         r->tally->hash += lab_mix((uint64_t)i << 32 ^ r->words_at[i] ^ (uint64_t)i >> 32);
 }
+
+void lab_host_sum(const float *x, int64_t n, lab_tally *tally)
+{
+    for (int64_t i = 0; i < n; i++) {
+        tally->sum += x[i];
+        tally->magnitude += fabs((double)x[i]);
+    }
+}

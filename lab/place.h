@@ -6,7 +6,7 @@
 #include "lab/error.h"
 #include "rung_tools.h"
 
-enum { LAB_FILL, LAB_REFERENCE, LAB_COMPARE, LAB_UNTOUCHED, LAB_HASH, LAB_KERNELS };
+enum { LAB_FILL, LAB_REFERENCE, LAB_COMPARE, LAB_UNTOUCHED, LAB_HASH, LAB_SUM, LAB_KERNELS };
 
 typedef struct lab_place {
     int device;        /* RUNG_DEVICE_CPU or the GPU's number */

@@ -36,6 +36,17 @@ refuses 'xml.*table.*csv.*json' list --format xml
 refuses 'nowhere.txt' bench --shapes /nowhere.txt
 refuses '12y' bench 12y
 refuses 'nosuchverb' help nosuchverb
+refuses 'climbb.*climb' climbb
+refuses 'cpu, gpu' climb --device tpu
+refuses 'did you mean' verify --kernl c01_naive
+refuses 'expected such as' verify --device cpu --case 35x700
+refuses 'not both' verify --quick --huge
+refuses 'needs a shape' explain
+refuses '35x700' explain 35x700
+refuses '2^20' reduce --device cpu lots
+refuses 'needs a value' bench --math
+refuses 'strict' bench --math stict
+refuses 'cublas' bench --device cpu --against cublas 8x8x8
 accepts 'usage' help
 accepts 'usage' help verify
 accepts '^rung [0-9]' version
@@ -43,8 +54,14 @@ accepts 'c01_naive' list
 accepts '^c01_naive,' list --format csv
 accepts 'c01_naive' list --format json
 accepts 'c01_naive *pass' verify --device cpu --quick --kernel c01_naive
+accepts 'decision' explain 512x64x512:TN --device cpu
+accepts 'CPU' doctor
+accepts 'rung_ssum.*ok' reduce --device cpu --budget-ms 20 1000
+accepts '^8x8x8,' bench --device cpu --threads 1 --budget-ms 20 --format csv 8x8x8
+accepts 'Rung, strict' climb --device cpu --threads 1 --size 64 --against ''
+accepts 'bench-summary' bench --device cpu --threads 1 --budget-ms 20 --against '' -o /dev/stdout 33x1x65:TN 8x8x8:NNx3
 if command -v python3 >/dev/null; then
-    for verb in "list" "verify --device cpu --quick --kernel c01_naive"; do
+    for verb in "list" "doctor" "bench --device cpu --threads 1 --budget-ms 20 8x8x8" "verify --device cpu --quick --kernel c01_naive"; do
         # shellcheck disable=SC2086
         "$rung" $verb --format json 2>/dev/null | python3 -c 'import json, sys; [json.loads(line) for line in sys.stdin]' ||
             { echo "rung $verb --format json: not JSON lines"; bad=1; }

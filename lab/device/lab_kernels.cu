@@ -1,4 +1,5 @@
-/* The lab's own GPU kernels: random data, the FP64 reference beside a plain FP32 chain, the comparison, guards, hashes.
+/* The lab's own GPU kernels: random data, the FP64 reference beside a plain FP32 chain, the comparison, guards,
+ * hashes, and sums.
  * Contract: any view, any size; results do not depend on the launch. */
 #include "lab_shared.h"
 
@@ -104,4 +105,24 @@ KERNEL(256) lab_hash(const __grid_constant__ lab_region_args r)
         hash += lab_mix((uint64_t)i << 32 ^ r.words_at[i] ^ (uint64_t)i >> 32);
     if (hash)
         atomicAdd((unsigned long long *)&r.tally->hash, (unsigned long long)hash);
+}
+
+/* Sums in FP64 of values in FP32: the order of the additions moves the last bits only. */
+KERNEL(256) lab_sum(const __grid_constant__ lab_region_args r)
+{
+    int64_t step = (int64_t)gridDim.x * blockDim.x;
+    double sum = 0.0, magnitude = 0.0;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < r.words; i += step) {
+        double x = __uint_as_float(r.words_at[i]);
+        sum += x;
+        magnitude += fabs(x);
+    }
+    for (int lane = 16; lane > 0; lane /= 2) {
+        sum += __shfl_xor_sync(0xffffffffu, sum, lane);
+        magnitude += __shfl_xor_sync(0xffffffffu, magnitude, lane);
+    }
+    if (threadIdx.x % 32 == 0) {
+        atomicAdd(&r.tally->sum, sum);
+        atomicAdd(&r.tally->magnitude, magnitude);
+    }
 }

@@ -65,6 +65,7 @@ typedef struct lab_tally {
     uint64_t touched;  /* words outside C's m x n that changed */
     uint64_t touched_at;
     uint64_t hash;
+    double sum, magnitude; /* of a vector's elements: the reference of a sum, and the scale of its error */
 } lab_tally;
 
 typedef struct lab_compare_args {

@@ -112,13 +112,31 @@ static rung_status cpu_run(void *state, const rung_choice *choice, const rung_pr
     return choice->kernel->cpu_entry(&args);
 }
 
+enum { SUM_LANES = 64, SUM_BLOCK = 2048 };
+
+/* Lanes of FP32 over a block, as wide as any vector; each adds BLOCK / LANES numbers only, so its error stays small. */
+static double sum_block(const float *x, int64_t n)
+{
+    float lanes[SUM_LANES] = {0};
+    int64_t i = 0;
+    for (; i + SUM_LANES <= n; i += SUM_LANES)
+        for (int lane = 0; lane < SUM_LANES; lane++)
+            lanes[lane] += x[i + lane];
+    for (int lane = 0; i < n; i++, lane++)
+        lanes[lane] += x[i];
+    double sum = 0.0;
+    for (int lane = 0; lane < SUM_LANES; lane++)
+        sum += lanes[lane];
+    return sum;
+}
+
 static rung_status cpu_ssum(void *state, int64_t n, const float *x, float *result)
 {
     (void)state;
-    float sum = 0.0f;
-    for (int64_t i = 0; i < n; i++)
-        sum += x[i];
-    *result = sum;
+    double sum = 0.0;
+    for (int64_t i = 0; i < n; i += SUM_BLOCK)
+        sum += sum_block(x + i, n - i < SUM_BLOCK ? n - i : SUM_BLOCK);
+    *result = (float)sum;
     return RUNG_SUCCESS;
 }
 

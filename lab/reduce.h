@@ -1,0 +1,36 @@
+/* Sums of long vectors: one kernel of the reduce ladder, or the library's rung_ssum, checked against FP64 and timed beside
+ * CUB where that peer was built. */
+#ifndef LAB_REDUCE_H
+#define LAB_REDUCE_H
+
+#include "lab/measure.h"
+
+typedef struct lab_reduce {
+    lab_place *place;
+    lab_monitor monitor;
+    rung_context *context;
+    lab_buffer x, results, cub_workspace;
+    int (*cub)(void *workspace, size_t *bytes, const float *x, float *result, int64_t n, void *stream); /* NULL: none */
+    char cub_missing[320];
+    double budget_s;
+} lab_reduce;
+
+typedef struct lab_reduce_row {
+    int64_t n;
+    double error_u, cub_error_u; /* |s - s64| / sum |x| in u = 2^-24 */
+    double bound_u;
+    int same_bits; /* ten runs gave one result */
+    double us, cub_us, ratio; /* ratio: CUB's time over ours; 0: no CUB */
+    double gbytes_per_s;
+    int sets;
+    lab_measurement time;
+} lab_reduce_row;
+
+rung_status lab_reduce_open(lab_reduce *r, lab_place *place);
+void lab_reduce_close(lab_reduce *r);
+/* kernel NULL: rung_ssum. */
+rung_status lab_reduce_check(lab_reduce *r, const char *kernel, int64_t n, int64_t offset, lab_data data,
+                             lab_reduce_row *row);
+rung_status lab_reduce_time(lab_reduce *r, const char *kernel, int64_t n, lab_reduce_row *row);
+
+#endif
