@@ -13,6 +13,7 @@ enum { MAX_KERNELS = 256, MAX_SHOWN = 3 };
 typedef struct options {
     const char *device, *kernels, *one_case;
     int math, quick, huge, format, verbose, no_vendor;
+    const lab_cases *only; /* one_case as a list of its own */
     int64_t threads;
 } options;
 
@@ -104,21 +105,18 @@ static int verify_list(const options *o, lab_place *place, lab_verifier *v, cons
         lab_cases cases = {0};
         double start = now_s();
         rung_status status = RUNG_SUCCESS;
-        if (o->one_case) {
-            cases = (lab_cases){malloc(sizeof *cases.list), 1, 1};
-            status = lab_case_parse(o->one_case, cases.list);
-        } else {
+        if (!o->one_case)
             status = lab_cases_for(kernels[i], place->tools ? RUNG_BACKEND_CUDA : RUNG_BACKEND_CPU, depth, &cases);
-        }
-        if (status != RUNG_SUCCESS) {
-            free(cases.list);
-            return cli_usage("%s", lab_error());
-        }
+        if (status != RUNG_SUCCESS)
+            return cli_fail_status(status, "verify");
+        if (o->one_case)
+            cases = *o->only;
         totals t = verify_kernel(o, v, kernels[i], &cases, &lost);
         print_totals(&table, kernels[i] ? kernels[i]->name : "(library)", &t, now_s() - start);
         failed += t.failed;
         ran += t.passed + t.failed;
-        free(cases.list);
+        if (!o->one_case)
+            free(cases.list);
     }
     if (lost)
         return cli_fail("the device failed: %s", lab_error());
@@ -185,6 +183,8 @@ int cmd_verify(int argc, char **argv)
 {
     options o = {.device = "best", .math = -1, .format = CLI_TABLE};
     int device;
+    lab_case one;
+    lab_cases only = {&one, 1, 1};
     const cli_option list[] = {
         {"device", CLI_TEXT, &o.device, NULL, "cpu, gpu, gpu1 ...; default: the best there is"},
         {"kernel", CLI_TEXT, &o.kernels, NULL, "only these kernels, comma-separated"},
@@ -201,6 +201,9 @@ int cmd_verify(int argc, char **argv)
         return code < 0 ? CLI_PASS : code;
     if (o.quick && o.huge)
         return cli_usage("verify takes --quick or --huge, not both");
+    if (o.one_case && lab_case_parse(o.one_case, &one) != RUNG_SUCCESS)
+        return cli_usage("%s", lab_error());
+    o.only = &only;
     code = cli_device(o.device, &device);
     return code ? code : run(&o, device);
 }

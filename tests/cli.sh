@@ -37,7 +37,7 @@ refuses 'nowhere.txt' bench --shapes /nowhere.txt
 refuses '12y' bench 12y
 refuses 'nosuchverb' help nosuchverb
 refuses 'climbb.*climb' climbb
-refuses 'cpu, gpu' climb --device tpu
+refuses "mean 'cpu'" climb --device tpu
 refuses 'did you mean' verify --kernl c01_naive
 refuses 'expected such as' verify --device cpu --case 35x700
 refuses 'not both' verify --quick --huge
