@@ -3,6 +3,7 @@
 #define CLI_H
 
 #include "lab/place.h"
+#include "lab/shape.h"
 
 #include <stdio.h>
 
@@ -49,6 +50,10 @@ int cli_device(const char *text, int *device);
 void cli_command(char *text, size_t bytes, int argc, char **argv);
 /* A comma-separated list, split in place of a copy; returns how many. */
 int cli_split(const char *text, char *copy, size_t bytes, const char **words, int capacity);
+
+enum { CLI_WORDS = 64 };
+/* Shapes and shape files, from words and from a comma-separated list (or NULL). 0, or 2 after saying what is wrong. */
+int cli_shapes(const char *list, const char **words, int count, lab_shapes *shapes);
 
 /* ---- output: rows that appear as they are made ---- */
 typedef struct cli_column {

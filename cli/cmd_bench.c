@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_WORDS = 64, MAX_COLUMNS = 8 + 2 * LAB_PEERS };
+enum { MAX_COLUMNS = 8 + 2 * LAB_PEERS };
 
 static const char *const layouts[] = {"col", "row", NULL};
 
@@ -200,27 +200,13 @@ static int bench_all(const options *o, lab_bench *bench, const lab_shapes *shape
     return code == CLI_PASS && s.failed ? CLI_FAIL : code;
 }
 
+/* Without a shape: a few squares. */
 static int read_shapes(const options *o, const char **words, int count, lab_shapes *shapes)
 {
     static const char *usual[] = {"256x256x256", "512x512x512", "1024x1024x1024", "2048x2048x2048"};
-    char copy[2048];
-    const char *listed[MAX_WORDS];
-    int listed_count = o->shapes ? cli_split(o->shapes, copy, sizeof copy, listed, MAX_WORDS) : 0;
-    if (count + listed_count == 0) {
-        words = usual;
-        count = 4;
-    }
-    for (int i = 0; i < count + listed_count; i++) {
-        const char *word = i < count ? words[i] : listed[i - count];
-        lab_shape shape;
-        int is_file = word[0] < '0' || word[0] > '9' || strchr(word, '/') || strchr(word, '.');
-        rung_status status = is_file ? lab_shapes_read(word, shapes) : lab_shape_parse(word, &shape);
-        if (status == RUNG_SUCCESS && !is_file)
-            status = lab_shapes_add(shapes, &shape);
-        if (status != RUNG_SUCCESS)
-            return cli_usage("%s", lab_error());
-    }
-    return shapes->count ? 0 : cli_usage("bench has no shape to measure");
+    if (count == 0 && !o->shapes)
+        return cli_shapes(NULL, usual, 4, shapes);
+    return cli_shapes(o->shapes, words, count, shapes);
 }
 
 static int run(const options *o, int device, const lab_shapes *shapes)
@@ -257,7 +243,7 @@ int cmd_bench(int argc, char **argv)
 {
     options o = {.device = "best"};
     lab_shapes shapes = {0};
-    const char *words[MAX_WORDS];
+    const char *words[CLI_WORDS];
     int count, device;
     const cli_option list[] = {
         {"device", CLI_TEXT, &o.device, NULL, "cpu, gpu, gpu1 ...; default: the best there is"},
@@ -276,7 +262,7 @@ int cmd_bench(int argc, char **argv)
         {"o", CLI_TEXT, &o.output, NULL, "append JSON lines to this file (results/...)"},
         CLI_FORMAT(o.format), {0}};
     cli_command(o.command, sizeof o.command, argc, argv);
-    int code = cli_parse("bench", list, argc, argv, words, &count, MAX_WORDS);
+    int code = cli_parse("bench", list, argc, argv, words, &count, CLI_WORDS);
     if (code)
         return code < 0 ? CLI_PASS : code;
     if (o.kernel && !rung_kernel_find(o.kernel))

@@ -22,6 +22,8 @@ const cli_verb cli_verbs[] = {
     {"explain", "what the library would do with a product, and why",
      "rung explain MxNxK[:TT][xBATCH] [--device cpu|gpu] [--math MODE | --kernel NAME]", cmd_explain},
     {"doctor", "what this machine has, what is missing, and what that would give", "rung doctor", cmd_doctor},
+    {"tune", "times candidates on shapes and keeps the fastest for this GPU",
+     "rung tune SHAPE... [--shapes FILE] [--math strict|accurate|fast] [--dry-run]", cmd_tune},
     {"run", "a program with Rung in front of its BLAS and cuBLAS", "rung run [options] -- PROGRAM [arguments]", cmd_run},
     {"version", "the library's version", "rung version", cmd_version},
     {"help", "what a verb does and takes", "rung help [VERB]", cmd_help},

@@ -161,3 +161,21 @@ void cli_command(char *text, size_t bytes, int argc, char **argv)
     for (int i = 0; i < argc && used < bytes; i++)
         used += (size_t)snprintf(text + used, bytes - used, " %s", argv[i]);
 }
+
+int cli_shapes(const char *list, const char **words, int count, lab_shapes *shapes)
+{
+    char copy[2048];
+    const char *listed[CLI_WORDS];
+    int listed_count = list ? cli_split(list, copy, sizeof copy, listed, CLI_WORDS) : 0;
+    for (int i = 0; i < count + listed_count; i++) {
+        const char *word = i < count ? words[i] : listed[i - count];
+        lab_shape shape;
+        int is_file = word[0] < '0' || word[0] > '9' || strchr(word, '/') || strchr(word, '.');
+        rung_status status = is_file ? lab_shapes_read(word, shapes) : lab_shape_parse(word, &shape);
+        if (status == RUNG_SUCCESS && !is_file)
+            status = lab_shapes_add(shapes, &shape);
+        if (status != RUNG_SUCCESS)
+            return cli_usage("%s", lab_error());
+    }
+    return shapes->count ? CLI_PASS : cli_usage("there is no shape to work on: MxNxK[:TT][xBATCH], or --shapes FILE");
+}

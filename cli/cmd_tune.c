@@ -1,0 +1,164 @@
+/* rung tune: times the planner's best candidates on each shape and keeps the fastest in the user's cache folder, where the
+ * library finds it from then on. */
+#include "cli/commands.h"
+#include "lab/bench.h"
+#include "lab/names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_TRIED = 16 };
+
+typedef struct tune_options {
+    const char *device, *shapes;
+    int math, format, dry;
+    int64_t candidates, budget_ms;
+} tune_options;
+
+static const cli_column columns[] = {{"shape", "shape", 24, -1},       {"planned", "planned", 34, -1},
+                                     {"planned_us", "us", 10, 2},      {"fastest", "fastest", 34, -1},
+                                     {"fastest_us", "us", 10, 2},      {"gain_percent", "gain %", 8, 1},
+                                     {"tried", "tried", 6, 0}};
+
+static rung_gemm product_of(const lab_shape *s)
+{
+    rung_gemm g;
+    rung_gemm_init(&g);
+    g.layout = RUNG_COL_MAJOR;
+    g.trans_a = s->trans_a;
+    g.trans_b = s->trans_b;
+    g.m = s->m;
+    g.n = s->n;
+    g.k = s->k;
+    g.batch = s->batch;
+    g.lda = s->trans_a == RUNG_TRANS ? s->k : s->m;
+    g.ldb = s->trans_b == RUNG_TRANS ? s->n : s->k;
+    g.ldc = s->m;
+    g.stride_a = s->m * s->k;
+    g.stride_b = s->k * s->n;
+    g.stride_c = s->m * s->n;
+    /* Only the alignment of these addresses is looked at. */
+    g.a = g.b = (const float *)(uintptr_t)256;
+    g.c = (float *)(uintptr_t)256;
+    return g;
+}
+
+static rung_status time_kernel(lab_bench *bench, const lab_shape *shape, const char *kernel, int verified,
+                               lab_bench_row *row)
+{
+    bench->options.kernel = kernel ? rung_kernel_find(kernel) : NULL;
+    bench->options.unverified = !verified;
+    LAB_TRY(lab_bench_shape(bench, shape, row));
+    if (verified && !(row->error_u <= row->bound_u))
+        return RUNG_INTERNAL;
+    return RUNG_SUCCESS;
+}
+
+/* The fastest of the candidates; *best starts as the plan's own choice. A gain within the noise is no gain. */
+static int try_candidates(const tune_options *o, lab_bench *bench, const lab_shape *shape, lab_bench_row *best)
+{
+    const char *kernels[MAX_TRIED];
+    rung_gemm gemm = product_of(shape);
+    int most = o->candidates < MAX_TRIED ? (int)o->candidates : MAX_TRIED, tried = 1;
+    int count = rung_tune_candidates(bench->context, &gemm, kernels, most);
+    char planned[sizeof best->kernel];
+    memcpy(planned, best->kernel, sizeof planned);
+    for (int i = 0; i < count; i++) {
+        lab_bench_row row;
+        if (strcmp(kernels[i], planned) == 0)
+            continue;
+        cli_progress("%s (%d of %d)", kernels[i], i + 1, count);
+        tried++;
+        if (time_kernel(bench, shape, kernels[i], 0, &row) != RUNG_SUCCESS || !(row.us < best->us * 0.98))
+            continue;
+        if (time_kernel(bench, shape, kernels[i], 1, &row) == RUNG_SUCCESS && row.us < best->us * 0.98)
+            *best = row;
+    }
+    return tried;
+}
+
+static int tune_shape(const tune_options *o, lab_bench *bench, const lab_shape *shape, cli_table *table)
+{
+    char text[LAB_SHAPE_TEXT];
+    lab_bench_row planned, best;
+    lab_shape_print(shape, text);
+    cli_progress("%s ...", text);
+    rung_status status = time_kernel(bench, shape, NULL, 1, &planned);
+    if (status != RUNG_SUCCESS)
+        return cli_fail("%s: %s", text, status == RUNG_INTERNAL ? "the planned kernel's result is wrong" : lab_error());
+    best = planned;
+    int tried = try_candidates(o, bench, shape, &best);
+    rung_gemm gemm = product_of(shape);
+    status = rung_tune_record(bench->context, &gemm, best.kernel, best.us);
+    if (status != RUNG_SUCCESS)
+        return cli_fail_status(status, text);
+    cli_text(table, text);
+    cli_text(table, planned.kernel);
+    cli_number(table, planned.us);
+    cli_text(table, best.kernel);
+    cli_number(table, best.us);
+    cli_number(table, (planned.us / best.us - 1.0) * 100.0);
+    cli_number(table, tried);
+    return CLI_PASS;
+}
+
+static int tune_all(const tune_options *o, lab_bench *bench, const lab_shapes *shapes)
+{
+    cli_table table;
+    cli_table_begin(&table, (cli_format)o->format, columns, (int)(sizeof columns / sizeof columns[0]));
+    for (int i = 0; i < shapes->count; i++) {
+        int code = tune_shape(o, bench, &shapes->list[i], &table);
+        if (code)
+            return code;
+    }
+    cli_progress(NULL);
+    if (o->dry)
+        return CLI_PASS;
+    rung_status status = rung_tune_save(bench->context);
+    if (status != RUNG_SUCCESS)
+        return cli_fail_status(status, "tune");
+    cli_note(&table, "%d shapes kept in %s", shapes->count, rung_tune_path(bench->context));
+    return CLI_PASS;
+}
+
+static int run(const tune_options *o, int device, const lab_shapes *shapes)
+{
+    lab_place place;
+    lab_bench bench = {0};
+    char missing[256];
+    rung_status status = lab_place_open(&place, device, 0);
+    if (status != RUNG_SUCCESS)
+        return cli_fail_status(status, "tune");
+    lab_bench_options how = {.math = (rung_math)o->math, .alpha = 1.0f, .budget_s = (double)o->budget_ms * 1e-3};
+    status = lab_bench_open(&bench, &place, &how, "", missing, sizeof missing);
+    int code = status == RUNG_SUCCESS ? tune_all(o, &bench, shapes) : cli_fail_status(status, "tune");
+    lab_bench_close(&bench);
+    lab_place_close(&place);
+    return code;
+}
+
+int cmd_tune(int argc, char **argv)
+{
+    tune_options o = {.device = "gpu", .candidates = 8, .budget_ms = 100};
+    lab_shapes shapes = {0};
+    const char *words[CLI_WORDS];
+    int count, device;
+    const cli_option options[] = {
+        {"device", CLI_TEXT, &o.device, NULL, "gpu (default), gpu1 ..."},
+        {"shapes", CLI_TEXT, &o.shapes, NULL, "shapes or files, comma-separated (or as plain words)"},
+        {"math", CLI_CHOICE, &o.math, lab_math_names, "strict (default), accurate or fast"},
+        {"candidates", CLI_INTEGER, &o.candidates, NULL, "how many of the ranking are timed (default 8, at most 16)"},
+        {"budget-ms", CLI_INTEGER, &o.budget_ms, NULL, "time for a kernel on a shape (default 100)"},
+        {"dry-run", CLI_FLAG, &o.dry, NULL, "measure, keep nothing"},
+        CLI_FORMAT(o.format), {0}};
+    int code = cli_parse("tune", options, argc, argv, words, &count, CLI_WORDS);
+    if (code)
+        return code < 0 ? CLI_PASS : code;
+    code = cli_device(o.device, &device);
+    if (!code)
+        code = cli_shapes(o.shapes, words, count, &shapes);
+    if (!code)
+        code = run(&o, device, &shapes);
+    free(shapes.list);
+    return code;
+}
