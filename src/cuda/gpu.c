@@ -107,6 +107,8 @@ static rung_status open_gpu(int index, rung_gpu **out)
     *out = gpu;
     return RUNG_SUCCESS;
 out:
+    if (gpu->pool)
+        driver->pool_destroy(gpu->pool);
     if (gpu->context)
         driver->primary_release(gpu->device);
     pthread_mutex_destroy(&gpu->lock);

@@ -1,0 +1,752 @@
+/* A stand-in for libcuda on machines without a GPU: device memory is host memory, streams are queues that run at once or
+ * as late as the dependencies allow (so that a missing one shows as wrong data), launches of kernels that take rung_args compute the
+ * product plainly. Any call can be made to fail. With FAKE_OLD it lacks a function, as an old driver would. */
+#include "fake_libcuda.h"
+
+#include <cuda.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda/device/args.h"
+
+#undef cuEventElapsedTime /* cuda.h renames it; the library asks for the old name */
+
+#define EXPORT __attribute__((visibility("default")))
+
+enum { MOST_BLOCKS = 512, MOST_OPS = 4096, MOST_STREAMS = 32, MOST_DEVICES = 8 };
+
+typedef struct block {
+    char *at;
+    size_t bytes;
+    int device; /* -1: pinned host memory */
+} block;
+
+typedef struct position {
+    struct stream *stream;
+    int index; /* everything before it must have run */
+} position;
+
+typedef struct op {
+    enum { LAUNCH, COPY, FILL, WAIT, RELEASE } kind;
+    rung_args args;
+    CUDA_MEMCPY2D copy;
+    unsigned value;
+    size_t count;
+    CUdeviceptr at;
+    position after;
+} op;
+
+typedef struct stream {
+    int open, done, count;
+    op *ops;
+} stream;
+
+typedef struct event {
+    position recorded;
+} event;
+
+static fake state = {.devices = 1, .arch = 80, .memory_left = (int64_t)1 << 32};
+static block blocks[MOST_BLOCKS];
+static stream streams[MOST_STREAMS]; /* the first stands for NULL */
+static CUcontext stack[16];
+
+EXPORT fake *fake_state(void);
+fake *fake_state(void)
+{
+    return &state;
+}
+
+/* Counts and logs a call; not 0: it is to fail with this. */
+static CUresult enter(const char *name)
+{
+    state.calls++;
+    size_t length = strlen(state.log);
+    if (length + strlen(name) + 2 < FAKE_LOG_BYTES)
+        sprintf(state.log + length, "%s ", name);
+    int chosen = (state.fail_call && state.calls == state.fail_call) || (state.fail_name && strcmp(name, state.fail_name) == 0);
+    return chosen ? (CUresult)state.fail_result : CUDA_SUCCESS;
+}
+
+#define CALL(name, ...)                                                  \
+    EXPORT CUresult CUDAAPI name(__VA_ARGS__);                           \
+    CUresult CUDAAPI name(__VA_ARGS__)
+#define ENTER()                                                          \
+    do {                                                                 \
+        CUresult fails_ = enter(__func__);                               \
+        if (fails_ != CUDA_SUCCESS)                                      \
+            return fails_;                                               \
+    } while (0)
+
+static block *block_of(CUdeviceptr at, size_t bytes)
+{
+    for (int i = 0; i < MOST_BLOCKS; i++)
+        if (blocks[i].at && (char *)(uintptr_t)at >= blocks[i].at &&
+            (char *)(uintptr_t)at + bytes <= blocks[i].at + blocks[i].bytes)
+            return &blocks[i];
+    return NULL;
+}
+
+static int current_device(void)
+{
+    return state.pushed ? (int)(uintptr_t)stack[state.pushed - 1] - 1 : 0;
+}
+
+static CUresult allocate(CUdeviceptr *out, size_t bytes, int device)
+{
+    if (device >= 0 && (int64_t)bytes > state.memory_left)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    for (int i = 0; i < MOST_BLOCKS; i++)
+        if (!blocks[i].at) {
+            blocks[i] = (block){malloc(bytes), bytes, device};
+            memset(blocks[i].at, 0xff, bytes); /* NaN */
+            *out = (CUdeviceptr)(uintptr_t)blocks[i].at;
+            device < 0 ? state.pinned++ : state.memory++;
+            return CUDA_SUCCESS;
+        }
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult release(CUdeviceptr at)
+{
+    block *b = block_of(at, 1);
+    if (!b || b->at != (char *)(uintptr_t)at) {
+        state.faults++;
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    b->device < 0 ? state.pinned-- : state.memory--;
+    free(b->at);
+    memset(b, 0, sizeof *b);
+    return CUDA_SUCCESS;
+}
+
+static void run_until(position p);
+
+/* What was pushed is complete: eager streams do it now. */
+static void pushed(CUstream handle)
+{
+    stream *s = handle ? (stream *)handle : &streams[0];
+    if (state.eager >> (s - streams) & 1)
+        run_until((position){s, s->count});
+}
+
+static stream *stream_of(CUstream handle)
+{
+    stream *s = handle ? (stream *)handle : &streams[0];
+    if (handle && !s->open)
+        state.faults++;
+    return s;
+}
+
+static op *push(CUstream handle, int kind)
+{
+    stream *s = stream_of(handle);
+    if (!s->ops)
+        s->ops = calloc(MOST_OPS, sizeof *s->ops);
+    if (s->count == MOST_OPS && s->done == s->count)
+        s->done = s->count = 0;
+    if (s->count == MOST_OPS)
+        abort();
+    op *o = &s->ops[s->count++];
+    memset(o, 0, sizeof *o);
+    o->kind = kind;
+    return o;
+}
+
+static void multiply(const rung_args *g)
+{
+    for (int64_t i = 0; i < g->m; i++)
+        for (int64_t j = 0; j < g->n; j++) {
+            float acc = 0.0f, *c = &g->c[i * g->ldc + j];
+            if (!block_of((CUdeviceptr)(uintptr_t)c, 4)) {
+                state.faults++;
+                return;
+            }
+            for (int64_t p = 0; p < g->k; p++)
+                acc += g->a[g->trans_a ? p * g->lda + i : i * g->lda + p] * g->b[g->trans_b ? j * g->ldb + p : p * g->ldb + j];
+            *c = g->alpha * acc + (g->beta == 0.0f ? 0.0f : g->beta * *c);
+        }
+}
+
+static void copy_lines(const CUDA_MEMCPY2D *c)
+{
+    const char *from = c->srcMemoryType == CU_MEMORYTYPE_HOST ? c->srcHost : (const char *)(uintptr_t)c->srcDevice;
+    char *to = c->dstMemoryType == CU_MEMORYTYPE_HOST ? c->dstHost : (char *)(uintptr_t)c->dstDevice;
+    CUdeviceptr device = c->srcMemoryType == CU_MEMORYTYPE_DEVICE ? c->srcDevice : c->dstDevice;
+    size_t pitch = c->srcMemoryType == CU_MEMORYTYPE_DEVICE ? c->srcPitch : c->dstPitch;
+    if (c->Height && !block_of(device, pitch * (c->Height - 1) + c->WidthInBytes)) {
+        state.faults++;
+        return;
+    }
+    for (size_t i = 0; i < c->Height; i++)
+        memcpy(to + i * c->dstPitch, from + i * c->srcPitch, c->WidthInBytes);
+}
+
+static void run_op(const op *o)
+{
+    switch (o->kind) {
+    case LAUNCH: multiply(&o->args); break;
+    case COPY: copy_lines(&o->copy); break;
+    case FILL:
+        for (size_t i = 0; i < o->count; i++)
+            ((unsigned *)(uintptr_t)o->at)[i] = o->value;
+        break;
+    case WAIT: run_until(o->after); break;
+    case RELEASE: release(o->at); break;
+    }
+}
+
+static void run_until(position p)
+{
+    for (stream *s = p.stream; s && s->done < p.index && s->done < s->count; s->done++)
+        run_op(&s->ops[s->done]);
+}
+
+static void run_stream(stream *s)
+{
+    run_until((position){s, s->count});
+    s->done = s->count = 0;
+}
+
+static void run_all(void)
+{
+    for (int i = MOST_STREAMS - 1; i >= 0; i--)
+        run_until((position){&streams[i], streams[i].count});
+}
+
+CALL(cuInit, unsigned flags)
+{
+    (void)flags;
+    ENTER();
+    return (CUresult)state.init_result;
+}
+
+CALL(cuDriverGetVersion, int *version)
+{
+    ENTER();
+    *version = 13000;
+    return CUDA_SUCCESS;
+}
+
+CALL(cuGetErrorName, CUresult result, const char **name)
+{
+    *name = result == CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY"
+            : result == CUDA_ERROR_NO_DEVICE   ? "CUDA_ERROR_NO_DEVICE"
+                                               : "CUDA_ERROR_LAUNCH_FAILED";
+    return CUDA_SUCCESS;
+}
+
+CALL(cuGetErrorString, CUresult result, const char **text)
+{
+    (void)result;
+    *text = "as the test wants it";
+    return CUDA_SUCCESS;
+}
+
+CALL(cuDeviceGetCount, int *count)
+{
+    ENTER();
+    *count = state.devices;
+    return CUDA_SUCCESS;
+}
+
+CALL(cuDeviceGet, CUdevice *device, int ordinal)
+{
+    ENTER();
+    *device = ordinal;
+    return ordinal < state.devices ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+CALL(cuDeviceGetName, char *name, int bytes, CUdevice device)
+{
+    ENTER();
+    snprintf(name, (size_t)bytes, "Stand-in %d", device);
+    return CUDA_SUCCESS;
+}
+
+CALL(cuDeviceGetPCIBusId, char *id, int bytes, CUdevice device)
+{
+    ENTER();
+    snprintf(id, (size_t)bytes, "0000:0%d:00.0", device);
+    return CUDA_SUCCESS;
+}
+
+CALL(cuDeviceGetAttribute, int *value, CUdevice_attribute attribute, CUdevice device)
+{
+    (void)device;
+    ENTER();
+    switch (attribute) {
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = state.arch / 10; break;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = state.arch % 10; break;
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = 108; break;
+    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: *value = 166912; break;
+    case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: *value = 1410000; break;
+    case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE: *value = 40 << 20; break;
+    default: *value = 1;
+    }
+    return CUDA_SUCCESS;
+}
+
+CALL(cuDeviceTotalMem_v2, size_t *bytes, CUdevice device)
+{
+    (void)device;
+    ENTER();
+    *bytes = (size_t)40 << 30;
+    return CUDA_SUCCESS;
+}
+
+CALL(cuDevicePrimaryCtxRetain, CUcontext *context, CUdevice device)
+{
+    ENTER();
+    *context = (CUcontext)(uintptr_t)(device + 1);
+    return CUDA_SUCCESS;
+}
+
+CALL(cuDevicePrimaryCtxRelease_v2, CUdevice device)
+{
+    (void)device;
+    ENTER();
+    return CUDA_SUCCESS;
+}
+
+CALL(cuCtxPushCurrent_v2, CUcontext context)
+{
+    ENTER();
+    stack[state.pushed++] = context;
+    return CUDA_SUCCESS;
+}
+
+CALL(cuCtxPopCurrent_v2, CUcontext *context) /* never fails: nobody could put that right */
+{
+    *context = stack[--state.pushed];
+    return CUDA_SUCCESS;
+}
+
+CALL(cuCtxGetCurrent, CUcontext *context)
+{
+    ENTER();
+    *context = state.pushed ? stack[state.pushed - 1] : NULL;
+    return CUDA_SUCCESS;
+}
+
+CALL(cuCtxGetDevice, CUdevice *device)
+{
+    ENTER();
+    *device = current_device();
+    return CUDA_SUCCESS;
+}
+
+CALL(cuCtxSynchronize, void)
+{
+    ENTER();
+    run_all();
+    return CUDA_SUCCESS;
+}
+
+#ifndef FAKE_OLD
+CALL(cuLibraryLoadData, CUlibrary *library, const void *code, CUjit_option *jit, void **jit_values, unsigned jits,
+     CUlibraryOption *options, void **values, unsigned count)
+{
+    (void)jit, (void)jit_values, (void)jits, (void)options, (void)values, (void)count;
+    ENTER();
+    if (*(const unsigned *)code != 0xba55ed50) /* the magic number of a fatbin */
+        state.faults++;
+    *library = (CUlibrary)(uintptr_t)code;
+    state.libraries++;
+    return CUDA_SUCCESS;
+}
+#endif
+
+CALL(cuLibraryUnload, CUlibrary library)
+{
+    (void)library;
+    ENTER();
+    state.libraries--;
+    return CUDA_SUCCESS;
+}
+
+CALL(cuLibraryGetKernel, CUkernel *kernel, CUlibrary library, const char *name)
+{
+    (void)library;
+    ENTER();
+    *kernel = (CUkernel)(uintptr_t)strdup(name); /* kept until the process ends, as a module is */
+    return CUDA_SUCCESS;
+}
+
+CALL(cuLibraryGetGlobal, CUdeviceptr *at, size_t *bytes, CUlibrary library, const char *name)
+{
+    (void)at, (void)bytes, (void)library, (void)name;
+    ENTER();
+    return CUDA_ERROR_NOT_FOUND;
+}
+
+CALL(cuKernelGetFunction, CUfunction *function, CUkernel kernel)
+{
+    ENTER();
+    *function = (CUfunction)kernel;
+    return CUDA_SUCCESS;
+}
+
+CALL(cuFuncGetAttribute, int *value, CUfunction_attribute attribute, CUfunction function)
+{
+    (void)function;
+    ENTER();
+    *value = attribute == CU_FUNC_ATTRIBUTE_NUM_REGS ? 64 : 0;
+    return CUDA_SUCCESS;
+}
+
+CALL(cuFuncSetAttribute, CUfunction function, CUfunction_attribute attribute, int value)
+{
+    (void)function, (void)attribute, (void)value;
+    ENTER();
+    return CUDA_SUCCESS;
+}
+
+CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor, int *blocks_out, CUfunction function, int threads, size_t shared)
+{
+    (void)function, (void)threads, (void)shared;
+    ENTER();
+    *blocks_out = 1;
+    return CUDA_SUCCESS;
+}
+
+CALL(cuLaunchKernelEx, const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)
+{
+    (void)extra;
+    ENTER();
+    state.grid[0] = config->gridDimX, state.grid[1] = config->gridDimY, state.grid[2] = config->gridDimZ;
+    state.threads = config->blockDimX;
+    state.shared_bytes = config->sharedMemBytes;
+    state.stream = config->hStream;
+    snprintf(state.kernel, sizeof state.kernel, "%s", (const char *)function);
+    if (!state.capturing) {
+        push(config->hStream, LAUNCH)->args = *(const rung_args *)parameters[0];
+        pushed(config->hStream);
+    }
+    return CUDA_SUCCESS;
+}
+
+CALL(cuMemAlloc_v2, CUdeviceptr *out, size_t bytes)
+{
+    ENTER();
+    return allocate(out, bytes, current_device());
+}
+
+CALL(cuMemFree_v2, CUdeviceptr at)
+{
+    ENTER();
+    run_all();
+    return release(at);
+}
+
+CALL(cuMemAllocAsync, CUdeviceptr *out, size_t bytes, CUstream on)
+{
+    (void)on;
+    ENTER();
+    return allocate(out, bytes, current_device());
+}
+
+CALL(cuMemAllocFromPoolAsync, CUdeviceptr *out, size_t bytes, CUmemoryPool pool, CUstream on)
+{
+    (void)pool, (void)on;
+    ENTER();
+    return allocate(out, bytes, current_device());
+}
+
+CALL(cuMemFreeAsync, CUdeviceptr at, CUstream on)
+{
+    ENTER();
+    push(on, RELEASE)->at = at;
+    pushed(on);
+    return CUDA_SUCCESS;
+}
+
+CALL(cuMemGetInfo_v2, size_t *left, size_t *total)
+{
+    ENTER();
+    *left = (size_t)state.memory_left;
+    *total = (size_t)40 << 30;
+    return CUDA_SUCCESS;
+}
+
+CALL(cuMemPoolCreate, CUmemoryPool *pool, const CUmemPoolProps *properties)
+{
+    (void)properties;
+    ENTER();
+    *pool = (CUmemoryPool)(uintptr_t)1;
+    state.pools++;
+    return CUDA_SUCCESS;
+}
+
+CALL(cuMemPoolDestroy, CUmemoryPool pool)
+{
+    (void)pool;
+    ENTER();
+    state.pools--;
+    return CUDA_SUCCESS;
+}
+
+CALL(cuMemPoolSetAttribute, CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
+{
+    (void)pool, (void)attribute, (void)value;
+    ENTER();
+    return CUDA_SUCCESS;
+}
+
+CALL(cuMemHostAlloc, void **out, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    ENTER();
+    CUdeviceptr at;
+    CUresult result = allocate(&at, bytes, -1);
+    *out = result == CUDA_SUCCESS ? (void *)(uintptr_t)at : NULL;
+    return result;
+}
+
+CALL(cuMemFreeHost, void *at)
+{
+    ENTER();
+    run_all();
+    return release((CUdeviceptr)(uintptr_t)at);
+}
+
+static CUresult copy_flat(CUdeviceptr to, int to_host, CUdeviceptr from, int from_host, size_t bytes, CUstream on)
+{
+    CUDA_MEMCPY2D *c = &push(on, COPY)->copy;
+    c->srcMemoryType = from_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+    c->dstMemoryType = to_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+    c->srcHost = (void *)(uintptr_t)from;
+    c->dstHost = (void *)(uintptr_t)to;
+    c->srcDevice = from;
+    c->dstDevice = to;
+    c->WidthInBytes = c->srcPitch = c->dstPitch = bytes;
+    c->Height = 1;
+    pushed(on);
+    return CUDA_SUCCESS;
+}
+
+CALL(cuMemcpyHtoDAsync_v2, CUdeviceptr to, const void *from, size_t bytes, CUstream on)
+{
+    ENTER();
+    return copy_flat(to, 0, (CUdeviceptr)(uintptr_t)from, 1, bytes, on);
+}
+
+CALL(cuMemcpyDtoHAsync_v2, void *to, CUdeviceptr from, size_t bytes, CUstream on)
+{
+    ENTER();
+    return copy_flat((CUdeviceptr)(uintptr_t)to, 1, from, 0, bytes, on);
+}
+
+CALL(cuMemcpyDtoDAsync_v2, CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream on)
+{
+    ENTER();
+    return copy_flat(to, 0, from, 0, bytes, on);
+}
+
+CALL(cuMemcpy2DAsync_v2, const CUDA_MEMCPY2D *copy, CUstream on)
+{
+    ENTER();
+    push(on, COPY)->copy = *copy;
+    pushed(on);
+    return CUDA_SUCCESS;
+}
+
+CALL(cuMemsetD32Async, CUdeviceptr at, unsigned value, size_t count, CUstream on)
+{
+    ENTER();
+    op *o = push(on, FILL);
+    o->at = at, o->value = value, o->count = count;
+    pushed(on);
+    return CUDA_SUCCESS;
+}
+
+CALL(cuPointerGetAttribute, void *value, CUpointer_attribute attribute, CUdeviceptr at)
+{
+    ENTER();
+    block *b = block_of(at, 1);
+    if (!b)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (attribute == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
+        *(CUmemorytype *)value = b->device < 0 ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+    return CUDA_SUCCESS;
+}
+
+CALL(cuPointerGetAttributes, unsigned count, CUpointer_attribute *attributes, void **values, CUdeviceptr at)
+{
+    ENTER();
+    block *b = block_of(at, 1);
+    for (unsigned i = 0; i < count; i++) {
+        if (attributes[i] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
+            *(CUmemorytype *)values[i] = !b ? 0 : b->device < 0 ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+        if (attributes[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
+            *(int *)values[i] = b ? b->device : -2;
+    }
+    return CUDA_SUCCESS;
+}
+
+CALL(cuStreamCreate, CUstream *out, unsigned flags)
+{
+    (void)flags;
+    ENTER();
+    for (int i = 1; i < MOST_STREAMS; i++)
+        if (!streams[i].open) {
+            streams[i].open = 1;
+            streams[i].done = streams[i].count = 0;
+            *out = (CUstream)&streams[i];
+            state.streams++;
+            return CUDA_SUCCESS;
+        }
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CALL(cuStreamDestroy_v2, CUstream handle)
+{
+    ENTER();
+    stream *s = stream_of(handle);
+    run_stream(s);
+    s->open = 0;
+    state.streams--;
+    return CUDA_SUCCESS;
+}
+
+CALL(cuStreamSynchronize, CUstream handle)
+{
+    ENTER();
+    stream *s = stream_of(handle);
+    run_until((position){s, s->count});
+    return CUDA_SUCCESS;
+}
+
+CALL(cuStreamWaitEvent, CUstream handle, CUevent waited, unsigned flags)
+{
+    (void)flags;
+    ENTER();
+    push(handle, WAIT)->after = ((event *)waited)->recorded;
+    pushed(handle);
+    return CUDA_SUCCESS;
+}
+
+CALL(cuStreamGetCtx, CUstream handle, CUcontext *context)
+{
+    (void)handle;
+    ENTER();
+    *context = (CUcontext)(uintptr_t)(current_device() + 1);
+    return CUDA_SUCCESS;
+}
+
+CALL(cuStreamGetId, CUstream handle, unsigned long long *id)
+{
+    ENTER();
+    *id = (unsigned long long)(stream_of(handle) - streams) + 1;
+    return CUDA_SUCCESS;
+}
+
+CALL(cuStreamIsCapturing, CUstream handle, CUstreamCaptureStatus *status)
+{
+    (void)handle;
+    ENTER();
+    *status = state.capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+    return CUDA_SUCCESS;
+}
+
+CALL(cuThreadExchangeStreamCaptureMode, CUstreamCaptureMode *mode)
+{
+    (void)mode;
+    ENTER();
+    return CUDA_SUCCESS;
+}
+
+CALL(cuStreamBeginCapture_v2, CUstream handle, CUstreamCaptureMode mode)
+{
+    (void)handle, (void)mode;
+    ENTER();
+    return CUDA_SUCCESS;
+}
+
+CALL(cuStreamEndCapture, CUstream handle, CUgraph *graph)
+{
+    (void)handle;
+    ENTER();
+    *graph = NULL;
+    return CUDA_SUCCESS;
+}
+
+CALL(cuGraphInstantiateWithFlags, CUgraphExec *exec, CUgraph graph, unsigned long long flags)
+{
+    (void)graph, (void)flags;
+    ENTER();
+    *exec = NULL;
+    return CUDA_SUCCESS;
+}
+
+CALL(cuGraphLaunch, CUgraphExec exec, CUstream handle)
+{
+    (void)exec, (void)handle;
+    ENTER();
+    return CUDA_SUCCESS;
+}
+
+CALL(cuGraphExecDestroy, CUgraphExec exec)
+{
+    (void)exec;
+    ENTER();
+    return CUDA_SUCCESS;
+}
+
+CALL(cuGraphDestroy, CUgraph graph)
+{
+    (void)graph;
+    ENTER();
+    return CUDA_SUCCESS;
+}
+
+CALL(cuEventCreate, CUevent *out, unsigned flags)
+{
+    (void)flags;
+    ENTER();
+    *out = calloc(1, sizeof(event));
+    state.events++;
+    return CUDA_SUCCESS;
+}
+
+CALL(cuEventDestroy_v2, CUevent handle)
+{
+    ENTER();
+    free(handle);
+    state.events--;
+    return CUDA_SUCCESS;
+}
+
+CALL(cuEventRecord, CUevent handle, CUstream on)
+{
+    ENTER();
+    stream *s = stream_of(on);
+    ((event *)handle)->recorded = (position){s, s->count};
+    return CUDA_SUCCESS;
+}
+
+CALL(cuEventSynchronize, CUevent handle)
+{
+    ENTER();
+    run_until(((event *)handle)->recorded);
+    return CUDA_SUCCESS;
+}
+
+CALL(cuEventElapsedTime, float *ms, CUevent from, CUevent to)
+{
+    (void)from, (void)to;
+    ENTER();
+    *ms = 1.0f;
+    return CUDA_SUCCESS;
+}
+
+CALL(cuTensorMapEncodeTiled, CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *at, const cuuint64_t *sizes,
+     const cuuint64_t *strides, const cuuint32_t *box, const cuuint32_t *steps, CUtensorMapInterleave interleave,
+     CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill)
+{
+    (void)type, (void)rank, (void)at, (void)sizes, (void)strides, (void)box, (void)steps, (void)interleave, (void)swizzle;
+    (void)promotion, (void)fill;
+    ENTER();
+    memset(map, 0, sizeof *map);
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,31 @@
+/* What a test can set and see of the stand-in for libcuda. */
+#ifndef RUNG_TESTS_FAKE_LIBCUDA_H
+#define RUNG_TESTS_FAKE_LIBCUDA_H
+
+#include <stdint.h>
+
+enum { FAKE_LOG_BYTES = 1 << 16 };
+
+typedef struct fake {
+    /* The machine. */
+    int devices, arch, init_result;
+    int64_t memory_left; /* bytes a device still gives; beyond it: out of memory */
+    int capturing;       /* every stream says it is being captured */
+    unsigned eager;      /* bit i: the i-th stream (0: NULL) works at once; the others as late as they may */
+    /* One call fails: the fail_call-th from now, or every one called fail_name. */
+    long calls, fail_call;
+    const char *fail_name;
+    int fail_result;
+    /* What is open. */
+    int memory, pinned, pools, streams, events, libraries, pushed;
+    int faults; /* a kernel or copy touched memory that was not there, or a misuse of the API */
+    /* The last launch. */
+    unsigned grid[3], threads, shared_bytes;
+    void *stream;
+    char kernel[96];
+    char log[FAKE_LOG_BYTES]; /* names of calls, a space after each, since it was last emptied */
+} fake;
+
+typedef fake *fake_state_function(void); /* symbol "fake_state" */
+
+#endif

@@ -1,0 +1,394 @@
+/* The CUDA backend's host side against a stand-in for libcuda: discovery and its failures, launches, staging of host
+ * operands, mixed pointers, capture, and every driver call failing once. Runs without a GPU. */
+#include "../support.h"
+#include "fake_libcuda.h"
+#include "rung_catalog.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char *stand_in, *old_stand_in;
+static fake *gpu;
+
+static fake *open_fake(const char *path)
+{
+    setenv("RUNG_LIBCUDA", path, 1);
+    void *library = dlopen(path, RTLD_NOW);
+    fake_state_function *state;
+    *(void **)&state = library ? dlsym(library, "fake_state") : NULL;
+    return state ? state() : NULL;
+}
+
+static rung_status open_context(int device, rung_context **context)
+{
+    rung_config config;
+    rung_config_init(&config);
+    config.device = device;
+    return rung_context_create(context, &config);
+}
+
+/* Discovery happens once a process: each case has a process of its own. Returns 0, or says on stderr what differs. */
+static int discover(rung_status wanted, const char *words)
+{
+    rung_context *context;
+    rung_status status = open_context(0, &context);
+    if (status != wanted || !strstr(rung_last_error(), words)) {
+        fprintf(stderr, "%s: '%s' (wanted %s, '%s')\n", rung_status_name(status), rung_last_error(),
+                rung_status_name(wanted), words);
+        return 1;
+    }
+    if (open_context(RUNG_DEVICE_BEST, &context) != RUNG_SUCCESS || rung_context_device(context) != RUNG_DEVICE_CPU) {
+        fprintf(stderr, "the best device is not the CPU\n");
+        return 1;
+    }
+    rung_context_destroy(context);
+    return 0;
+}
+
+typedef struct discovery {
+    int kind;
+    rung_status status;
+    const char *words;
+} discovery;
+
+enum { NO_LIBRARY, OLD_DRIVER, NO_START, NO_GPU, OLD_GPU, NO_CONTEXT, NO_POOL };
+
+static const discovery discoveries[] = {
+    {NO_LIBRARY, RUNG_NO_DEVICE, "no NVIDIA driver"},
+    {OLD_DRIVER, RUNG_NO_DEVICE, "too old: it has no cuLibraryLoadData"},
+    {NO_START, RUNG_NO_DEVICE, "cuInit returned CUDA_ERROR_NO_DEVICE"},
+    {NO_GPU, RUNG_NO_DEVICE, "sees no GPU"},
+    {OLD_GPU, RUNG_NO_DEVICE, "7.5"},
+    {NO_CONTEXT, RUNG_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY"},
+    {NO_POOL, RUNG_DEVICE_ERROR, "CUDA_ERROR_LAUNCH_FAILED"},
+};
+
+static int discovery_child(const discovery *d)
+{
+    if (d->kind == NO_LIBRARY) {
+        setenv("RUNG_LIBCUDA", "/nonexistent/libcuda.so.1", 1);
+        return discover(d->status, d->words);
+    }
+    fake *f = open_fake(d->kind == OLD_DRIVER ? old_stand_in : stand_in);
+    f->init_result = d->kind == NO_START ? 100 : 0;
+    f->devices = d->kind == NO_GPU ? 0 : 1;
+    f->arch = d->kind == OLD_GPU ? 75 : 80;
+    f->fail_name = d->kind == NO_CONTEXT ? "cuDevicePrimaryCtxRetain" : d->kind == NO_POOL ? "cuMemPoolSetAttribute" : NULL;
+    f->fail_result = d->kind == NO_CONTEXT ? 2 : 719;
+    if (discover(d->status, d->words))
+        return 1;
+    if (f->pools || f->memory) {
+        fprintf(stderr, "%d pools and %d blocks of memory are left\n", f->pools, f->memory);
+        return 1;
+    }
+    rung_context *context;
+    f->fail_name = NULL; /* the next try, once the cause is gone */
+    if (d->kind >= NO_CONTEXT && open_context(0, &context) != RUNG_SUCCESS) {
+        fprintf(stderr, "does not recover: %s\n", rung_last_error());
+        return 1;
+    }
+    return 0;
+}
+
+static void discovery_failures_are_told(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof discoveries / sizeof discoveries[0]; i++) {
+        pid_t child = fork();
+        if (child == 0)
+            _exit(discovery_child(&discoveries[i]));
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (!WIFEXITED(status) || WEXITSTATUS(status))
+            fail_msg("discovery case '%s'", discoveries[i].words);
+    }
+}
+
+static void empty_log(void)
+{
+    gpu->log[0] = 0;
+    gpu->calls = gpu->fail_call = 0;
+    gpu->fail_name = NULL;
+}
+
+static int open_gpu(void **state)
+{
+    (void)state;
+    gpu = open_fake(stand_in);
+    assert_non_null(gpu);
+    gpu->devices = 2;
+    return 0;
+}
+
+static void devices_are_numbered(void **state)
+{
+    (void)state;
+    rung_context *context;
+    for (int i = 0; i < 2; i++) {
+        assert_ok(open_context(i, &context));
+        assert_int_equal(rung_context_device(context), i);
+        rung_context_destroy(context);
+    }
+    assert_int_equal(open_context(2, &context), RUNG_NO_DEVICE);
+    assert_non_null(strstr(rung_last_error(), "GPU 2 was asked for, this machine has 2"));
+    assert_int_equal(open_context(1000, &context), RUNG_NO_DEVICE);
+    assert_int_equal(gpu->pushed, 0);
+}
+
+/* A ladder rung that takes rung_args and one block a tile: what the stand-in can compute. */
+static const char rung[] = "l02_coalesced";
+
+static rung_status run_rung(rung_context *context, const rung_gemm *gemm)
+{
+    rung_plan *plan;
+    rung_status status = rung_plan_create_kernel(&plan, context, gemm, rung);
+    if (status == RUNG_SUCCESS)
+        status = rung_plan_run(plan, gemm);
+    rung_plan_destroy(plan);
+    return status;
+}
+
+/* Memory of the stand-in's device, through its own cuMemAlloc. */
+static void *device_memory(int device, size_t bytes)
+{
+    typedef int push_function(void *), pop_function(void **), alloc_function(unsigned long long *, size_t);
+    push_function *push;
+    pop_function *pop;
+    alloc_function *alloc;
+    void *library = dlopen(stand_in, RTLD_NOW), *popped;
+    *(void **)&push = dlsym(library, "cuCtxPushCurrent_v2");
+    *(void **)&pop = dlsym(library, "cuCtxPopCurrent_v2");
+    *(void **)&alloc = dlsym(library, "cuMemAlloc_v2");
+    unsigned long long at;
+    push((void *)(uintptr_t)(device + 1));
+    assert_int_equal(alloc(&at, bytes), 0);
+    pop(&popped);
+    return (void *)(uintptr_t)at;
+}
+
+static void free_device(void *memory)
+{
+    int (*release)(unsigned long long);
+    *(void **)&release = dlsym(dlopen(stand_in, RTLD_NOW), "cuMemFree_v2");
+    assert_int_equal(release((unsigned long long)(uintptr_t)memory), 0);
+}
+
+static void device_operands_are_launched_on_the_stream(void **state)
+{
+    (void)state;
+    rung_context *context;
+    assert_ok(open_context(0, &context));
+    product p;
+    product_new(&p, RUNG_ROW_MAJOR, 0, 0, 70, 33, 40, 0, 1, 1);
+    product_reset(&p);
+    rung_gemm g = p.gemm;
+    float *a = device_memory(0, p.count_a * 4), *b = device_memory(0, p.count_b * 4), *c = device_memory(0, p.count_c * 4);
+    memcpy(a, g.a, p.count_a * 4);
+    memcpy(b, g.b, p.count_b * 4);
+    g.a = a, g.b = b, g.c = c;
+    empty_log();
+    assert_ok(run_rung(context, &g));
+    assert_string_equal(gpu->kernel, rung);
+    assert_null(gpu->stream);
+    const rung_kernel *row = rung_kernel_find(rung);
+    assert_int_equal(gpu->threads, row->threads);
+    assert_int_equal(gpu->grid[0], (33 + row->bn - 1) / row->bn);
+    assert_int_equal(gpu->grid[1], (70 + row->bm - 1) / row->bm);
+    assert_null(strstr(gpu->log, "Synchronize")); /* queued, not waited for */
+    assert_null(strstr(gpu->log, "cuMemAlloc"));
+    assert_true(isnan(c[0])); /* the stand-in has not run it yet */
+    assert_ok(rung_context_synchronize(context));
+    memcpy(p.gemm.c, c, p.count_c * 4);
+    product_check(&p, "device operands");
+    rung_context_destroy(context);
+    free_device(a);
+    free_device(b);
+    free_device(c);
+    product_free(&p);
+    assert_int_equal(gpu->memory, 0);
+    assert_int_equal(gpu->pushed, 0);
+}
+
+static void travel(int form, int64_t m, int64_t n, int64_t k)
+{
+    rung_context *context;
+    assert_ok(open_context(0, &context));
+    product p;
+    product_new(&p, form & 1, 0, 0, m, n, k, form & 2 ? 5 : 0, 1, (uint64_t)form);
+    p.gemm.beta = form & 4 ? 0.0f : -0.5f;
+    p.gemm.alpha = form & 8 ? 1.0f : 0.25f;
+    for (int round = 0; round < 2; round++) {
+        product_reset(&p);
+        assert_ok(run_rung(context, &p.gemm));
+        product_check(&p, "host operands");
+    }
+    product_free(&p);
+    rung_context_destroy(context);
+    assert_int_equal(gpu->faults, 0);
+}
+
+/* Under every mixture of streams that hurry and streams that dawdle: whatever was not ordered comes out wrong. */
+static void host_operands_travel(void **state)
+{
+    (void)state;
+    for (gpu->eager = 0; gpu->eager < 8; gpu->eager++) {
+        for (int form = 0; form < 16; form++)
+            travel(form, form % 3 ? 45 : 600, form % 5 ? 61 : 300, 37);
+        travel(2, 4200, 2, 2500); /* more pieces than the ring has slots */
+        travel(3, 2, 4200, 2500);
+        travel(5, 4200, 2500, 2);
+    }
+    gpu->eager = 0;
+    assert_int_equal(gpu->memory + gpu->pinned + gpu->streams + gpu->events + gpu->pushed, 0);
+}
+
+static void mixed_operands_are_refused(void **state)
+{
+    (void)state;
+    rung_context *context;
+    assert_ok(open_context(0, &context));
+    product p;
+    product_new(&p, RUNG_ROW_MAJOR, 0, 0, 8, 8, 8, 0, 1, 1);
+    product_reset(&p);
+    rung_gemm g = p.gemm;
+    void *here = device_memory(0, 256), *elsewhere = device_memory(1, 256);
+    g.a = here;
+    assert_int_equal(run_rung(context, &g), RUNG_INVALID_ARGUMENT);
+    assert_non_null(strstr(rung_last_error(), "operand a"));
+    assert_non_null(strstr(rung_last_error(), "host memory"));
+    g.a = elsewhere;
+    assert_int_equal(run_rung(context, &g), RUNG_INVALID_ARGUMENT);
+    assert_non_null(strstr(rung_last_error(), "another GPU"));
+    assert_memory_equal(p.gemm.c, p.before, p.count_c * 4);
+    free_device(here);
+    free_device(elsewhere);
+    product_free(&p);
+    rung_context_destroy(context);
+    assert_int_equal(gpu->pushed, 0);
+}
+
+static void kernels_of_newer_chips_are_refused(void **state)
+{
+    (void)state;
+    rung_context *context;
+    assert_ok(open_context(0, &context));
+    for (int i = 0; i < rung_kernel_count(); i++) {
+        const rung_kernel *k = rung_kernel_at(i);
+        const char *why = rung_kernel_unusable(context, k);
+        if (k->backend == RUNG_BACKEND_CPU || k->arch == 90)
+            assert_non_null(why);
+        else
+            assert_null(why);
+    }
+    rung_context_destroy(context);
+}
+
+static void out_of_device_memory_is_said(void **state)
+{
+    (void)state;
+    rung_context *context;
+    assert_ok(open_context(0, &context));
+    product p;
+    product_new(&p, RUNG_ROW_MAJOR, 0, 0, 50, 50, 50, 0, 1, 1);
+    product_reset(&p);
+    int64_t left = gpu->memory_left;
+    gpu->memory_left = 1000;
+    assert_int_equal(run_rung(context, &p.gemm), RUNG_OUT_OF_MEMORY);
+    gpu->memory_left = left;
+    assert_memory_equal(p.gemm.c, p.before, p.count_c * 4);
+    assert_ok(run_rung(context, &p.gemm));
+    product_check(&p, "after memory came back");
+    product_free(&p);
+    rung_context_destroy(context);
+    assert_int_equal(gpu->memory, 0);
+}
+
+/* While a stream is captured nothing may wait and nothing may be allocated but in stream order. */
+static void capture_is_not_disturbed(void **state)
+{
+    (void)state;
+    rung_context *context;
+    assert_ok(open_context(0, &context));
+    rung_gemm g;
+    rung_gemm_init(&g);
+    g.layout = RUNG_ROW_MAJOR;
+    g.m = g.n = g.k = g.lda = g.ldb = g.ldc = 64;
+    float *memory = device_memory(0, 3 * 64 * 64 * 4);
+    g.a = memory, g.b = memory + 64 * 64, g.c = memory + 2 * 64 * 64;
+    gpu->capturing = 1;
+    empty_log();
+    assert_ok(run_rung(context, &g));
+    gpu->capturing = 0;
+    assert_non_null(strstr(gpu->log, "cuLaunchKernelEx"));
+    assert_null(strstr(gpu->log, "Synchronize"));
+    assert_null(strstr(gpu->log, "cuMemAlloc_v2"));
+    assert_null(strstr(gpu->log, "cuMemFree_v2"));
+    free_device(memory);
+    rung_context_destroy(context);
+}
+
+/* Returns what the staged product answered; the context is opened, used and closed. */
+static rung_status whole_life(product *p)
+{
+    rung_context *context;
+    rung_status status = open_context(1, &context);
+    if (status != RUNG_SUCCESS)
+        return status;
+    product_reset(p);
+    status = run_rung(context, &p->gemm);
+    if (status == RUNG_SUCCESS)
+        product_check(p, "although a call failed");
+    rung_context_destroy(context);
+    return status;
+}
+
+static void every_driver_call_fails_once(void **state)
+{
+    (void)state;
+    product p;
+    product_new(&p, RUNG_COL_MAJOR, 0, 0, 40, 30, 20, 1, 1, 1);
+    p.gemm.beta = 1.0f;
+    empty_log();
+    assert_ok(whole_life(&p));
+    long calls = gpu->calls;
+    assert_true(calls > 20);
+    for (long call = 1; call <= calls; call++) {
+        empty_log();
+        gpu->fail_call = call;
+        gpu->fail_result = 719;
+        rung_status status = whole_life(&p);
+        empty_log();
+        if (status != RUNG_SUCCESS && status != RUNG_DEVICE_ERROR)
+            fail_msg("call %ld of %ld failing: %s: %s", call, calls, rung_status_name(status), rung_last_error());
+        if (gpu->faults || gpu->pushed)
+            fail_msg("call %ld of %ld failing: %d faults, %d contexts left current", call, calls, gpu->faults, gpu->pushed);
+    }
+    print_message("%ld driver calls failed one by one\n", calls);
+    assert_ok(whole_life(&p));
+    product_free(&p);
+}
+
+int main(int count, char **arguments)
+{
+    if (count < 3)
+        return 2;
+    stand_in = arguments[1];
+    old_stand_in = arguments[2];
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(discovery_failures_are_told),
+        cmocka_unit_test_setup(devices_are_numbered, open_gpu),
+        cmocka_unit_test(device_operands_are_launched_on_the_stream),
+        cmocka_unit_test(host_operands_travel),
+        cmocka_unit_test(mixed_operands_are_refused),
+        cmocka_unit_test(kernels_of_newer_chips_are_refused),
+        cmocka_unit_test(out_of_device_memory_is_said),
+        cmocka_unit_test(capture_is_not_disturbed),
+        cmocka_unit_test(every_driver_call_fails_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
