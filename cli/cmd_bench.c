@@ -1,14 +1,13 @@
 /* rung bench: a list of shapes, each verified and timed beside the peers; ratios, their geometric mean and the worst. */
 #include "cli/commands.h"
 #include "lab/names.h"
-#include "lab/peak.h"
 #include "lab/record.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_COLUMNS = 8 + 2 * LAB_PEERS };
+enum { MAX_COLUMNS = 9 + 2 * LAB_PEERS };
 
 static const char *const layouts[] = {"col", "row", NULL};
 
@@ -25,7 +24,6 @@ typedef struct summary {
     int count, failed, refused;
     char worst_shape[LAB_SHAPE_TEXT];
     double worst;
-    double peak_gflops; /* CPU; 0 on a GPU */
 } summary;
 
 typedef struct layout_of_table {
@@ -47,6 +45,7 @@ static void make_columns(layout_of_table *l, const lab_bench *bench)
     add_column(l, "us", "us", 10, 2);
     add_column(l, gpu ? "tflops" : "gflops", gpu ? "TFLOP/s" : "GFLOP/s", 7, gpu ? 2 : 1);
     add_column(l, gpu ? "sm_mhz" : "share_of_peak", gpu ? "MHz" : "of peak", 7, gpu ? 0 : 2);
+    add_column(l, "share_of_floor", "of floor", 8, 2);
     add_column(l, "noise_percent", "noise %", 7, 2);
     add_column(l, "error_u", "error u", 7, 2);
     for (int i = 0; i < bench->peer_count; i++) {
@@ -60,7 +59,7 @@ static void make_columns(layout_of_table *l, const lab_bench *bench)
     add_column(l, "best_ratio", "x best", 7, 3);
 }
 
-static void print_row(cli_table *table, const lab_bench *bench, const lab_bench_row *row, const summary *s)
+static void print_row(cli_table *table, const lab_bench *bench, const lab_bench_row *row)
 {
     char shape[LAB_SHAPE_TEXT];
     int gpu = bench->place->tools != NULL;
@@ -72,7 +71,8 @@ static void print_row(cli_table *table, const lab_bench *bench, const lab_bench_
     if (gpu)
         cli_number(table, row->time.sm_mhz ? row->time.sm_mhz : NAN);
     else
-        cli_number(table, row->gflops / s->peak_gflops);
+        cli_number(table, row->gflops / bench->peak_gflops);
+    cli_number(table, row->floor_us / row->us);
     cli_number(table, row->time.us[0].noise * 100.0);
     cli_number(table, row->bound_u > 0.0 ? row->error_u : NAN);
     for (int i = 0; i < bench->peer_count; i++) {
@@ -121,8 +121,8 @@ static void print_summary(const cli_table *table, const lab_bench *bench, const 
     if (bench->peer_count && s->count && s->worst > 0.0)
         cli_note(table, "against the best of them  geometric mean %.3f, worst %.3f (%s), %d shapes",
                  mean_of(s->best, s->count), s->worst, s->worst_shape, s->count);
-    if (s->peak_gflops > 0.0)
-        cli_note(table, "FMA peak in this run: %.1f GFLOP/s on %d thread%s of %s", s->peak_gflops, bench->place->threads,
+    if (!bench->place->tools)
+        cli_note(table, "FMA peak in this run: %.1f GFLOP/s on %d thread%s of %s", bench->peak_gflops, bench->place->threads,
                  bench->place->threads > 1 ? "s" : "", bench->place->name);
 }
 
@@ -131,8 +131,8 @@ static void record_summary(FILE *to, const options *o, const lab_bench *bench, c
     lab_json json = {.to = to};
     lab_record_begin(&json, "bench-summary", o->command, bench->place, &bench->monitor);
     lab_json_integer(&json, "shapes", s->count);
-    if (s->peak_gflops > 0.0)
-        lab_json_number(&json, "fma_peak_gflops", s->peak_gflops);
+    if (!bench->place->tools)
+        lab_json_number(&json, "fma_peak_gflops", bench->peak_gflops);
     for (int i = 0; i < bench->peer_count; i++) {
         lab_json_open(&json, bench->peers[i].name);
         lab_json_number(&json, "geometric_mean", mean_of(s->peer[i], s->count));
@@ -152,8 +152,6 @@ static int bench_one(const options *o, lab_bench *bench, const lab_shape *shape,
     lab_bench_row row;
     lab_shape_print(shape, text);
     cli_progress("%s ...", text);
-    if (!bench->place->tools)
-        s->peak_gflops = fmax(s->peak_gflops, lab_cpu_peak_gflops(bench->place->threads));
     rung_status status = lab_bench_shape(bench, shape, &row);
     if (status == RUNG_UNSUPPORTED || status == RUNG_OUT_OF_MEMORY) {
         s->refused++;
@@ -164,7 +162,7 @@ static int bench_one(const options *o, lab_bench *bench, const lab_shape *shape,
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, text);
     note_row(s, bench, &row);
-    print_row(table, bench, &row, s);
+    print_row(table, bench, &row);
     if (record)
         lab_record_bench(record, o->command, bench, &row);
     if (!o->no_verify && !(row.error_u <= row.bound_u)) {

@@ -22,6 +22,8 @@ typedef struct rung_tools_machine {
     int shared_per_block_bytes;
     int64_t l2_bytes, memory_bytes;
     double clock_ghz;
+    double fma_gflops;         /* 128 FP32 units an SM at that clock */
+    double memory_gbytes_per_s; /* by bus width and memory clock; 0: the driver does not say */
 } rung_tools_machine;
 
 RUNG_API int rung_tools_gpu_count(void); /* 0 without a driver or GPU: rung_last_error() says why */

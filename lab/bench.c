@@ -1,6 +1,7 @@
 /* Lays out operand sets, checks every contender on the first, times them all in turn. */
 #include "lab/bench.h"
 #include "lab/check.h"
+#include "lab/peak.h"
 #include "lab/verify.h"
 
 #include <math.h>
@@ -20,6 +21,8 @@ rung_status lab_bench_open(lab_bench *bench, lab_place *place, const lab_bench_o
     bench->options = *options;
     missing[0] = 0;
     lab_monitor_open(&bench->monitor, place);
+    for (int i = 0; i < 3 && !place->tools; i++)
+        bench->peak_gflops = fmax(bench->peak_gflops, lab_cpu_peak_gflops(place->threads));
     snprintf(copy, sizeof copy, "%s", peers);
     for (char *name = strtok_r(copy, ",", &save); name && bench->peer_count < LAB_PEERS; name = strtok_r(NULL, ",", &save)) {
         rung_status status = lab_peer_open(place, name, &bench->peers[bench->peer_count]);
@@ -118,11 +121,12 @@ static rung_status fill_sets(lab_bench *bench, arrangement *x)
     return RUNG_SUCCESS;
 }
 
-/* One contender: the library's plan (peer NULL) or a peer, over the sets. */
+/* One contender over the sets: the library's plan, a peer, or neither: the traffic alone. */
 typedef struct runner {
     rung_plan *plan;
     lab_peer *peer;
     const arrangement *x;
+    int threads;
 } runner;
 
 static rung_status run_set(void *state, int set)
@@ -132,6 +136,11 @@ static rung_status run_set(void *state, int set)
     g.a += r->x->set_a * set;
     g.b += r->x->set_b * set;
     g.c += r->x->set_c * set;
+    if (!r->plan && !r->peer) {
+        lab_cpu_move(g.a, g.stride_a * g.batch, g.c, g.stride_c * g.batch, r->threads);
+        lab_cpu_move(g.b, g.stride_b * g.batch, g.c, 0, r->threads);
+        return RUNG_SUCCESS;
+    }
     return r->plan ? rung_plan_run(r->plan, &g) : r->peer->run(r->peer, &g);
 }
 
@@ -223,7 +232,7 @@ static rung_status prepare_peers(lab_bench *bench, arrangement *x, runner *runne
         lab_peer *peer = &bench->peers[i];
         double chain_u = 0.0;
         runner *r = &runners[*count];
-        *r = (runner){NULL, peer, x};
+        *r = (runner){NULL, peer, x, 0};
         rung_status status = peer->prepare ? peer->prepare(peer, &x->gemm) : RUNG_SUCCESS;
         if (status == RUNG_SUCCESS && !bench->options.unverified)
             status = check(bench, x, r, &row->peer_error_u[i], &chain_u);
@@ -273,9 +282,24 @@ static rung_status time_all(lab_bench *bench, const arrangement *x, runner *runn
     return lab_measure(bench->place, &bench->monitor, contenders, count, &options, &row->time);
 }
 
+/* The larger of the arithmetic at the FMA peak and the bytes at full bandwidth. */
+static void set_floor(lab_bench *bench, int peers_end, lab_bench_row *row)
+{
+    double memory_us = row->floor_measured ? row->time.us[peers_end].median : 0.0;
+    if (bench->place->tools) {
+        const rung_tools_machine *machine = rung_tools_describe(bench->place->tools);
+        bench->peak_gflops = machine->fma_gflops;
+        if (machine->memory_gbytes_per_s > 0.0)
+            memory_us = lab_shape_bytes(&row->shape) / machine->memory_gbytes_per_s * 1e-3;
+    } else {
+        bench->peak_gflops = fmax(bench->peak_gflops, lab_cpu_peak_gflops(bench->place->threads));
+    }
+    row->floor_us = fmax(memory_us, lab_shape_flops(&row->shape) / bench->peak_gflops * 1e-3);
+}
+
 static rung_status bench_plan(lab_bench *bench, arrangement *x, rung_plan *plan, lab_bench_row *row)
 {
-    runner runners[LAB_CONTENDERS] = {{plan, NULL, x}};
+    runner runners[LAB_CONTENDERS] = {{plan, NULL, x, 0}};
     int which[LAB_CONTENDERS] = {0}, count;
     double vendor_u = 0.0;
     const rung_kernel *kernel = rung_kernel_find(row->kernel);
@@ -287,7 +311,12 @@ static rung_status bench_plan(lab_bench *bench, arrangement *x, rung_plan *plan,
             vendor_u = fmax(vendor_u, row->peer_error_u[i]);
     if (!bench->options.unverified)
         row->bound_u = lab_bound_u(kernel ? kernel->arith : RUNG_F32, row->shape.k, 1, row->chain_u, vendor_u);
-    LAB_TRY(time_all(bench, x, runners, count, row));
+    const lab_shape *shape = &row->shape;
+    row->floor_measured = !bench->place->tools && (shape->m <= LAB_SKINNY || shape->n <= LAB_SKINNY) && shape->batch == 1;
+    if (row->floor_measured)
+        runners[count] = (runner){NULL, NULL, x, bench->place->threads};
+    LAB_TRY(time_all(bench, x, runners, count + row->floor_measured, row));
+    set_floor(bench, count, row);
     fill_row(bench, row, which, count);
     return RUNG_SUCCESS;
 }

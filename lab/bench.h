@@ -6,7 +6,7 @@
 #include "lab/peer.h"
 #include "lab/shape.h"
 
-enum { LAB_PEERS = LAB_CONTENDERS - 1 };
+enum { LAB_PEERS = LAB_CONTENDERS - 2, LAB_SKINNY = 32 };
 
 typedef struct lab_bench_options {
     rung_math math;
@@ -28,6 +28,7 @@ typedef struct lab_bench {
     lab_bench_options options;
     lab_peer peers[LAB_PEERS];
     int peer_count;
+    double peak_gflops; /* CPU: the FMA peak, the best sample so far; GPU: of its units and clock */
     lab_buffer a, b, c, c64, size, chain;
 } lab_bench;
 
@@ -39,6 +40,8 @@ typedef struct lab_bench_row {
     int peer_refused[LAB_PEERS]; /* this peer has no such product: its ratio is 0 */
     double us, gflops;
     double peer_us[LAB_PEERS], ratio[LAB_PEERS]; /* ratio: the peer's time over ours, above 1 we are faster */
+    double floor_us;                             /* what arithmetic or memory traffic alone would take */
+    int floor_measured;                          /* the traffic's time was measured beside ours (skinny, CPU) */
     double best_ratio;                           /* against the fastest peer of the same promise; 0: none */
     int sets;
     lab_measurement time;

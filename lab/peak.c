@@ -1,4 +1,4 @@
-/* Twelve independent chains of the widest FMA: enough to cover the latency of two units. */
+/* Twelve independent chains of the widest FMA: enough to cover the latency of two units. And plain reads and writes. */
 #include "lab/peak.h"
 #include "lab/host.h"
 #include "lab/measure.h"
@@ -80,4 +80,31 @@ double lab_cpu_peak_gflops(int threads)
     double start = lab_now_s();
     lab_parallel(threads, threads, work, &job);
     return 2.0 * CHAINS * job.lanes * (double)STEPS * threads / (lab_now_s() - start) * 1e-9;
+}
+
+typedef struct move_job {
+    const float *from;
+    float *to;
+    int64_t read, written, parts;
+    volatile float sink;
+} move_job;
+
+static void move_part(void *state, int64_t first, int64_t end)
+{
+    move_job *job = state;
+    float lanes[64] = {0};
+    for (int64_t i = job->read * first / job->parts; i + 64 <= job->read * end / job->parts; i += 64)
+        for (int lane = 0; lane < 64; lane++)
+            lanes[lane] += job->from[i + lane];
+    for (int lane = 1; lane < 64; lane++)
+        lanes[0] += lanes[lane];
+    job->sink = lanes[0];
+    for (int64_t i = job->written * first / job->parts; i < job->written * end / job->parts; i++)
+        job->to[i] = lanes[0];
+}
+
+void lab_cpu_move(const float *from, int64_t read, float *to, int64_t written, int threads)
+{
+    move_job job = {from, to, read, written, threads, 0.0f};
+    lab_parallel(threads, threads, move_part, &job);
 }

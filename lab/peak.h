@@ -1,7 +1,13 @@
-/* What this CPU's FMA units reach when nothing else is asked of them: registers only, all threads at once. */
+/* The two ceilings of a CPU, measured: what its FMA units reach from registers, and what moving the bytes costs. */
 #ifndef LAB_PEAK_H
 #define LAB_PEAK_H
 
-double lab_cpu_peak_gflops(int threads); /* one sample of some ten milliseconds */
+#include <stdint.h>
+
+double lab_cpu_peak_gflops(int threads); /* all threads at once; one sample of some ten milliseconds */
+
+/* Reads `read` floats and writes `written` ones, as the threads of a product would: the floor under any product of
+ * these operands. */
+void lab_cpu_move(const float *from, int64_t read, float *to, int64_t written, int threads);
 
 #endif

@@ -38,7 +38,7 @@ static rung_status describe(rung_tools *tools, int index)
     const rung_machine *from = rung_gpu_machine(tools->gpu);
     rung_tools_machine *to = &tools->machine;
     CUdevice device;
-    int domain, bus, slot;
+    int domain, bus, slot, memory_khz = 0, bus_bits = 0;
     CU_TRY(tools->driver, device_get(&device, index));
     CU_TRY(tools->driver, device_attribute(&domain, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, device));
     CU_TRY(tools->driver, device_attribute(&bus, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, device));
@@ -53,6 +53,10 @@ static rung_status describe(rung_tools *tools, int index)
     to->l2_bytes = from->l2_bytes;
     to->memory_bytes = from->memory_bytes;
     to->clock_ghz = from->clock_ghz;
+    to->fma_gflops = from->sms * 256.0 * from->clock_ghz;
+    tools->driver->device_attribute(&memory_khz, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, device);
+    tools->driver->device_attribute(&bus_bits, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, device);
+    to->memory_gbytes_per_s = 2.0 * memory_khz * 1e-6 * bus_bits / 8.0; /* two transfers a clock */
     return RUNG_SUCCESS;
 }
 
