@@ -1,6 +1,5 @@
 /* rung reduce: the ladder of sums, each rung checked against FP64, then timed beside CUB. */
 #include "cli/commands.h"
-#include "lab/names.h"
 #include "lab/record.h"
 #include "lab/reduce.h"
 
@@ -25,24 +24,6 @@ static const cli_column columns[] = {{"kernel", "kernel", 32, -1}, {"n", "n", 11
                                      {"cub_ratio", "x CUB", 7, 3}, {"error_u", "error u", 8, 2},
                                      {"cub_error_u", "CUB u", 8, 2}, {"same_bits", "bits", 6, -1},
                                      {"verdict", "check", 5, -1}, {"bar", "", BAR_CELLS, -1}};
-
-static rung_status check_edges(lab_reduce *r, const char *kernel, int *failed)
-{
-    static const int64_t sizes[] = {0, 1, 2, 3, 31, 33, 255, 257, 1023, 1025, 4097, 65535, 1048577, 3000001};
-    for (int i = 0; i < (int)(sizeof sizes / sizeof sizes[0]) * 3; i++) {
-        static const lab_data data[] = {LAB_SIGNED, LAB_SPIKE, LAB_SPECIAL};
-        lab_reduce_row row = {0};
-        int64_t n = sizes[i / 3], offset = i % 4;
-        LAB_TRY(lab_reduce_check(r, kernel, n, offset, data[i % 3], &row));
-        if (!(row.error_u <= row.bound_u) && (*failed)++ == 0) {
-            cli_progress(NULL);
-            fprintf(stderr, "FAIL %s: the sum of %lld floats (%s, offset %lld) errs %.4g u, the bound is %.4g u\n",
-                    kernel ? kernel : "rung_ssum", (long long)n, lab_data_names[data[i % 3]], (long long)offset, row.error_u,
-                    row.bound_u);
-        }
-    }
-    return RUNG_SUCCESS;
-}
 
 static void print_row(cli_table *table, const char *kernel, const lab_reduce_row *row, int failed, double peak)
 {
@@ -83,10 +64,15 @@ static void record(FILE *to, const options *o, const lab_reduce *r, const char *
 
 static rung_status reduce_kernel(const options *o, lab_reduce *r, const char *kernel, cli_table *table, FILE *to, int *failed)
 {
-    int edges_failed = 0;
+    int edges_failed = 0, ran = 0;
+    char why[320];
     double peak = r->place->tools ? 4800.0 : 50.0; /* the bar's full length, GB/s */
     if (!o->quick)
-        LAB_TRY(check_edges(r, kernel, &edges_failed));
+        LAB_TRY(lab_reduce_edges(r, kernel, &ran, &edges_failed, why, sizeof why));
+    if (edges_failed) {
+        cli_progress(NULL);
+        fprintf(stderr, "FAIL %s: %s\n", kernel ? kernel : "rung_ssum", why);
+    }
     for (int i = 0; i < o->size_count; i++) {
         lab_reduce_row row = {0};
         cli_progress("%s: %lld floats", kernel ? kernel : "rung_ssum", (long long)o->sizes[i]);

@@ -1,6 +1,8 @@
 /* rung verify: the contract's cases, from each kernel's own row; failures as lines that can be run again. */
 #include "cli/commands.h"
 #include "lab/names.h"
+#include "lab/reduce.h"
+#include "lab/refusals.h"
 #include "lab/verify.h"
 
 #include <math.h>
@@ -12,7 +14,7 @@ enum { MAX_KERNELS = 256, MAX_SHOWN = 3 };
 
 typedef struct options {
     const char *device, *kernels, *one_case;
-    int math, quick, huge, format, verbose, no_vendor;
+    int math, quick, huge, format, verbose, no_vendor, from_host;
     const lab_cases *only; /* one_case as a list of its own */
     int64_t threads;
 } options;
@@ -33,15 +35,6 @@ static double now_s(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static void report_failure(const options *o, const lab_case *c, const lab_verdict *verdict, const rung_kernel *kernel)
-{
-    char text[LAB_CASE_TEXT];
-    lab_case_print(c, text);
-    cli_progress(NULL);
-    fprintf(stderr, "FAIL %s: %s\n     rung verify --device %s %s %s --case '%s'\n", verdict->kernel, verdict->why, o->device,
-            kernel ? "--kernel" : "--math", kernel ? kernel->name : lab_math_names[o->math], text);
 }
 
 static void count(totals *t, const lab_case *c, const lab_verdict *verdict)
@@ -73,110 +66,213 @@ static void print_totals(cli_table *table, const char *name, const totals *t, do
     cli_text(table, t->passed ? "" : t->first_skip);
 }
 
-/* All cases of one kernel. *lost: the machine failed, stop. */
-static totals verify_kernel(const options *o, lab_verifier *v, const rung_kernel *kernel, const lab_cases *cases, int *lost)
+/* Everything one run of the verb works with. */
+typedef struct session {
+    const options *o;
+    lab_place place;
+    lab_peer vendor;
+    lab_verifier verifier;
+    cli_table table;
+    rung_math math;
+    int ran, failed, lost; /* lost: the machine failed, stop */
+} session;
+
+static void report_failure(const session *s, const lab_case *c, const lab_verdict *verdict, const rung_kernel *kernel)
+{
+    char text[LAB_CASE_TEXT];
+    lab_case_print(c, text);
+    cli_progress(NULL);
+    fprintf(stderr, "FAIL %s: %s\n     rung verify --device %s%s %s %s --case '%s'\n", verdict->kernel, verdict->why,
+            s->o->device, s->verifier.from_host ? " --from-host" : "", kernel ? "--kernel" : "--math",
+            kernel ? kernel->name : lab_math_names[s->math], text);
+}
+
+static void report_case(const lab_case *c, const lab_verdict *verdict)
+{
+    static const char *const words[] = {"ok", "FAIL", "-"};
+    char text[LAB_CASE_TEXT];
+    lab_case_print(c, text);
+    fprintf(stderr, "%-4s %-34s %-60s %.2f u of %.2f (chain %.2f, vendor %.2f) %s\n", words[verdict->outcome], verdict->kernel,
+            text, verdict->error_u, verdict->bound_u, verdict->chain_u, verdict->vendor_u, verdict->why);
+}
+
+static void finish_line(session *s, const char *name, const totals *t, double start)
+{
+    print_totals(&s->table, name, t, now_s() - start);
+    s->failed += t->failed;
+    s->ran += t->passed + t->failed;
+}
+
+static void verify_cases(session *s, const char *name, const rung_kernel *kernel, const lab_cases *cases)
 {
     totals t = {0};
-    for (int i = 0; i < cases->count && !*lost; i++) {
+    double start = now_s();
+    for (int i = 0; i < cases->count && !s->lost; i++) {
         lab_verdict verdict;
-        cli_progress("%s: case %d of %d", kernel ? kernel->name : "the library's choice", i + 1, cases->count);
-        *lost = lab_verify(v, kernel, &cases->list[i], &verdict) != RUNG_SUCCESS;
+        cli_progress("%s: case %d of %d", name, i + 1, cases->count);
+        s->lost = lab_verify(&s->verifier, kernel, &cases->list[i], &verdict) != RUNG_SUCCESS;
         count(&t, &cases->list[i], &verdict);
         if (verdict.outcome == LAB_FAIL && t.failed <= MAX_SHOWN)
-            report_failure(o, &cases->list[i], &verdict, kernel);
-        if (o->verbose) {
-            char text[LAB_CASE_TEXT];
-            lab_case_print(&cases->list[i], text);
-            fprintf(stderr, "%-4s %-34s %-60s %.2f u of %.2f (chain %.2f, vendor %.2f) %s\n",
-                    verdict.outcome == LAB_PASS ? "ok" : verdict.outcome == LAB_FAIL ? "FAIL" : "-", verdict.kernel, text,
-                    verdict.error_u, verdict.bound_u, verdict.chain_u, verdict.vendor_u, verdict.why);
-        }
+            report_failure(s, &cases->list[i], &verdict, kernel);
+        if (s->o->verbose)
+            report_case(&cases->list[i], &verdict);
     }
-    return t;
+    finish_line(s, name, &t, start);
 }
 
-static int verify_list(const options *o, lab_place *place, lab_verifier *v, const rung_kernel **kernels, int kernel_count)
+static int verify_kernel(session *s, const char *name, const rung_kernel *kernel)
 {
-    cli_table table;
-    int failed = 0, lost = 0, ran = 0;
-    lab_depth depth = o->quick ? LAB_QUICK : o->huge ? LAB_HUGE : LAB_FULL;
-    cli_table_begin(&table, (cli_format)o->format, columns, (int)(sizeof columns / sizeof columns[0]));
-    for (int i = 0; i < kernel_count && !lost; i++) {
-        lab_cases cases = {0};
-        double start = now_s();
-        rung_status status = RUNG_SUCCESS;
-        if (!o->one_case)
-            status = lab_cases_for(kernels[i], place->tools ? RUNG_BACKEND_CUDA : RUNG_BACKEND_CPU, depth, &cases);
-        if (status != RUNG_SUCCESS)
-            return cli_fail_status(status, "verify");
-        if (o->one_case)
-            cases = *o->only;
-        totals t = verify_kernel(o, v, kernels[i], &cases, &lost);
-        print_totals(&table, kernels[i] ? kernels[i]->name : "(library)", &t, now_s() - start);
-        failed += t.failed;
-        ran += t.passed + t.failed;
-        if (!o->one_case)
-            free(cases.list);
+    const options *o = s->o;
+    lab_cases cases = {0};
+    lab_depth depth = o->quick || s->verifier.from_host ? LAB_QUICK : o->huge ? LAB_HUGE : LAB_FULL;
+    if (o->one_case) {
+        verify_cases(s, name, kernel, o->only);
+        return CLI_PASS;
     }
-    if (lost)
-        return cli_fail("the device failed: %s", lab_error());
-    if (!ran)
-        return cli_fail("nothing was verified: no case was accepted");
-    return failed ? CLI_FAIL : CLI_PASS;
+    rung_status status = lab_cases_for(kernel, s->place.tools ? RUNG_BACKEND_CUDA : RUNG_BACKEND_CPU, depth, &cases);
+    if (status == RUNG_SUCCESS)
+        verify_cases(s, name, kernel, &cases);
+    free(cases.list);
+    return status == RUNG_SUCCESS ? CLI_PASS : cli_fail_status(status, "verify");
 }
 
-/* The kernels asked for by name, or all that this place can run; then the library's own choice as kernel NULL. */
-static int pick_kernels(const options *o, lab_place *place, rung_context *context, const rung_kernel **kernels, int *count_out)
+/* The library's own choice under one mode. */
+static int verify_library(session *s, rung_math math)
+{
+    char name[64];
+    snprintf(name, sizeof name, "(library, %s%s)", lab_math_names[math], s->verifier.from_host ? ", from host" : "");
+    if (rung_context_set_math(s->verifier.context, math) != RUNG_SUCCESS)
+        return cli_fail("%s: %s", name, lab_error());
+    s->math = math;
+    return verify_kernel(s, name, NULL);
+}
+
+static int verify_named(session *s)
 {
     char copy[2048];
     const char *words[MAX_KERNELS];
-    int n = 0;
-    if (o->kernels) {
-        int names = cli_split(o->kernels, copy, sizeof copy, words, MAX_KERNELS);
-        for (int i = 0; i < names; i++) {
-            kernels[n] = rung_kernel_find(words[i]);
-            if (!kernels[n++])
-                return cli_unknown_kernel(words[i]);
-        }
-    } else if (o->math >= 0) {
-        kernels[n++] = NULL;
-    } else {
-        for (int i = 0; i < rung_kernel_count() && n < MAX_KERNELS - 1; i++) {
-            const rung_kernel *k = rung_kernel_at(i);
-            if (k->role != RUNG_REDUCE && (k->backend == RUNG_BACKEND_CUDA) == (place->tools != NULL) &&
-                !rung_kernel_unusable(context, k))
-                kernels[n++] = k;
-        }
-        kernels[n++] = NULL;
+    int names = cli_split(s->o->kernels, copy, sizeof copy, words, MAX_KERNELS), code = CLI_PASS;
+    for (int i = 0; i < names && code == CLI_PASS && !s->lost; i++)
+        code = verify_kernel(s, words[i], rung_kernel_find(words[i]));
+    return code;
+}
+
+/* Sums: every rung of that ladder and rung_ssum. */
+static void verify_sums(session *s)
+{
+    lab_reduce reduce;
+    totals t = {0};
+    double start = now_s();
+    rung_status status = lab_reduce_open(&reduce, &s->place);
+    reduce.cub = NULL;
+    for (int i = 0; i <= rung_kernel_count() && status == RUNG_SUCCESS; i++) {
+        const rung_kernel *kernel = rung_kernel_at(i); /* NULL past the last: rung_ssum */
+        char why[320];
+        int ran = 0, failed = 0;
+        if (kernel && (kernel->role != RUNG_REDUCE || !s->place.tools))
+            continue;
+        status = lab_reduce_edges(&reduce, kernel ? kernel->name : NULL, &ran, &failed, why, sizeof why);
+        t.failed += failed;
+        t.passed += ran - failed;
+        if (failed)
+            fprintf(stderr, "FAIL %s: %s\n", kernel ? kernel->name : "rung_ssum", why);
     }
-    *count_out = n;
-    return 0;
+    if (status != RUNG_SUCCESS) {
+        t.failed++;
+        fprintf(stderr, "FAIL sums: %s: %s\n", rung_status_name(status), lab_error());
+    }
+    lab_reduce_close(&reduce);
+    finish_line(s, "(sums)", &t, start);
+}
+
+static void verify_refusals(session *s)
+{
+    totals t = {0};
+    double start = now_s();
+    for (int i = 0; i < lab_refusals(); i++) {
+        char why[512] = "";
+        int good = lab_refusal_check(i, &s->place, why, sizeof why);
+        t.passed += good > 0;
+        t.skipped += good < 0;
+        t.failed += good == 0;
+        if (good == 0)
+            fprintf(stderr, "FAIL a wrong call, %s: %s\n", lab_refusal_name(i), why);
+        else if (s->o->verbose && good > 0)
+            fprintf(stderr, "ok   a wrong call, %s: %s\n", lab_refusal_name(i), why);
+    }
+    finish_line(s, "(wrong calls)", &t, start);
+}
+
+/* The whole suite of a place: every kernel it can run, the library in each mode, host memory, sums, wrong calls. */
+static int verify_everything(session *s)
+{
+    int code = CLI_PASS;
+    for (int i = 0; i < rung_kernel_count() && code == CLI_PASS && !s->lost; i++) {
+        const rung_kernel *k = rung_kernel_at(i);
+        if (k->role != RUNG_REDUCE && !rung_kernel_unusable(s->verifier.context, k))
+            code = verify_kernel(s, k->name, k);
+    }
+    for (int math = RUNG_STRICT; math <= RUNG_FAST && code == CLI_PASS && !s->lost; math++)
+        code = verify_library(s, (rung_math)math);
+    if (code != CLI_PASS || s->lost || s->o->one_case)
+        return code;
+    verify_sums(s);
+    verify_refusals(s);
+    if (s->place.tools && lab_verifier_use_host(&s->verifier) == RUNG_SUCCESS)
+        code = verify_library(s, RUNG_STRICT);
+    return code;
+}
+
+static int run_session(session *s)
+{
+    const options *o = s->o;
+    int code;
+    cli_table_begin(&s->table, (cli_format)o->format, columns, (int)(sizeof columns / sizeof columns[0]));
+    if (o->from_host && lab_verifier_use_host(&s->verifier) != RUNG_SUCCESS)
+        return cli_fail("verify: %s", lab_error());
+    if (o->kernels)
+        code = verify_named(s);
+    else if (o->math >= 0)
+        code = verify_library(s, (rung_math)o->math);
+    else
+        code = verify_everything(s);
+    if (code != CLI_PASS)
+        return code;
+    if (s->lost)
+        return cli_fail("the device failed: %s", lab_error());
+    if (!s->ran)
+        return cli_fail("nothing was verified: no case was accepted");
+    return s->failed ? CLI_FAIL : CLI_PASS;
 }
 
 static int run(const options *o, int device)
 {
-    lab_place place;
-    lab_verifier verifier = {0};
-    lab_peer vendor = {0};
-    const rung_kernel *kernels[MAX_KERNELS];
-    int kernel_count = 0;
-    rung_status status = lab_place_open(&place, device, (int)o->threads);
+    session s = {.o = o};
+    rung_status status = lab_place_open(&s.place, device, (int)o->threads);
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, "verify");
-    const char *vendor_name = place.tools ? "cublas" : "openblas";
-    int have_vendor = !o->no_vendor && lab_peer_open(&place, vendor_name, &vendor) == RUNG_SUCCESS;
+    int have_vendor = !o->no_vendor &&
+                      lab_peer_open(&s.place, s.place.tools ? "cublas" : "openblas", &s.vendor) == RUNG_SUCCESS;
     if (!have_vendor && !o->no_vendor)
         fprintf(stderr, "rung: without a vendor to compare errors with: %s\n", lab_error());
-    status = lab_verifier_open(&verifier, &place, o->math < 0 ? RUNG_STRICT : (rung_math)o->math,
-                               have_vendor ? &vendor : NULL);
-    int code = status == RUNG_SUCCESS ? pick_kernels(o, &place, verifier.context, kernels, &kernel_count)
-                                      : cli_fail_status(status, "verify");
-    if (code == 0)
-        code = verify_list(o, &place, &verifier, kernels, kernel_count);
-    lab_verifier_close(&verifier);
-    lab_peer_close(&vendor);
-    lab_place_close(&place);
+    status = lab_verifier_open(&s.verifier, &s.place, RUNG_STRICT, have_vendor ? &s.vendor : NULL);
+    int code = status == RUNG_SUCCESS ? run_session(&s) : cli_fail_status(status, "verify");
+    lab_verifier_close(&s.verifier);
+    lab_peer_close(&s.vendor);
+    lab_place_close(&s.place);
     return code;
+}
+
+/* Before anything is opened: all names must be known. */
+static int check_names(const char *kernels)
+{
+    char copy[2048];
+    const char *words[MAX_KERNELS];
+    int names = kernels ? cli_split(kernels, copy, sizeof copy, words, MAX_KERNELS) : 0;
+    for (int i = 0; i < names; i++)
+        if (!rung_kernel_find(words[i]))
+            return cli_unknown_kernel(words[i]);
+    return CLI_PASS;
 }
 
 int cmd_verify(int argc, char **argv)
@@ -193,6 +289,7 @@ int cmd_verify(int argc, char **argv)
         {"huge", CLI_FLAG, &o.huge, NULL, "operands beyond 2^31 elements too (tens of GB)"},
         {"case", CLI_TEXT, &o.one_case, NULL, "one case, as a failure prints it"},
         {"threads", CLI_INTEGER, &o.threads, NULL, "CPU threads"},
+        {"from-host", CLI_FLAG, &o.from_host, NULL, "GPU: hand operands over in host memory"},
         {"no-vendor", CLI_FLAG, &o.no_vendor, NULL, "judge errors by the FP32 chain alone"},
         {"verbose", CLI_FLAG, &o.verbose, NULL, "a line a case on stderr"},
         CLI_FORMAT(o.format), {0}};
@@ -204,6 +301,8 @@ int cmd_verify(int argc, char **argv)
     if (o.one_case && lab_case_parse(o.one_case, &one) != RUNG_SUCCESS)
         return cli_usage("%s", lab_error());
     o.only = &only;
-    code = cli_device(o.device, &device);
+    code = check_names(o.kernels);
+    if (code == CLI_PASS)
+        code = cli_device(o.device, &device);
     return code ? code : run(&o, device);
 }

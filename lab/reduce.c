@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "lab/reduce.h"
 #include "lab/check.h"
+#include "lab/names.h"
 
 #include <dlfcn.h>
 #include <math.h>
@@ -122,6 +123,26 @@ rung_status lab_reduce_check(lab_reduce *r, const char *kernel, int64_t n, int64
     LAB_TRY(cub_once(r, n, x, r->results.at));
     LAB_TRY(lab_download(r->place, results, r->results.at, sizeof(float)));
     return judge(r, x, n, results[0], &row->cub_error_u);
+}
+
+rung_status lab_reduce_edges(lab_reduce *r, const char *kernel, int *ran, int *failed, char *why, size_t why_bytes)
+{
+    static const int64_t sizes[] = {0, 1, 2, 3, 31, 33, 255, 257, 1023, 1025, 4097, 65535, 1048577, 3000001};
+    static const lab_data data[] = {LAB_SIGNED, LAB_SPIKE, LAB_SPECIAL};
+    for (int i = 0; i < (int)(sizeof sizes / sizeof sizes[0]) * 3; i++) {
+        lab_reduce_row row = {0};
+        int64_t n = sizes[i / 3], offset = i % 4;
+        LAB_TRY(lab_reduce_check(r, kernel, n, offset, data[i % 3], &row));
+        ++*ran;
+        int bits_differ = !kernel && !row.same_bits; /* rung_ssum promises them; of a rung they are shown */
+        if (row.error_u <= row.bound_u && !bits_differ)
+            continue;
+        if ((*failed)++ == 0)
+            snprintf(why, why_bytes, "the sum of %lld floats (%s, offset %lld) errs %.4g u, the bound is %.4g u%s",
+                     (long long)n, lab_data_names[data[i % 3]], (long long)offset, row.error_u, row.bound_u,
+                     bits_differ ? ", and its bits differ from run to run" : "");
+    }
+    return RUNG_SUCCESS;
 }
 
 typedef struct runner {
