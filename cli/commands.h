@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 
 int cmd_bench(int argc, char **argv);
+int cmd_profile(int argc, char **argv);
 int cmd_lens(int argc, char **argv);
 int cmd_climb(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);

@@ -24,6 +24,8 @@ const cli_verb cli_verbs[] = {
     {"doctor", "what this machine has, what is missing, and what that would give", "rung doctor", cmd_doctor},
     {"tune", "times candidates on shapes and keeps the fastest for this GPU",
      "rung tune SHAPE... [--shapes FILE] [--math strict|accurate|fast] [--dry-run]", cmd_tune},
+    {"profile", "hardware counters beside what the lens predicts",
+     "rung profile KERNEL... [MxNxK] | --ladder [MxNxK]", cmd_profile},
     {"run", "a program with Rung in front of its BLAS and cuBLAS", "rung run [options] -- PROGRAM [arguments]", cmd_run},
     {"version", "the library's version", "rung version", cmd_version},
     {"help", "what a verb does and takes", "rung help [VERB]", cmd_help},

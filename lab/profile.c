@@ -1,0 +1,285 @@
+/* Runs ncu, reads its CSV. */
+#include "lab/profile.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <glob.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+const lab_metric lab_metrics[] = {
+    {"ld_requests", "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", "global load requests", 1, 0},
+    {"ld_sectors", "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "global load sectors", 1, 0},
+    {"ld_sectors_per_request", "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio",
+     "sectors per global load request", 1, 2},
+    {"ld_bytes_used", "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.pct", "global load bytes used, %", 1, 1},
+    {"st_requests", "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum", "global store requests", 1, 0},
+    {"st_sectors", "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", "global store sectors", 1, 0},
+    {"st_sectors_per_request", "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_st.ratio",
+     "sectors per global store request", 1, 2},
+    {"ldgsts_requests", "smsp__inst_executed_op_ldgsts.sum", "cp.async instructions", 1, 0},
+    {"shared_ld_requests", "smsp__sass_inst_executed_op_shared_ld.sum", "shared load instructions", 1, 0},
+    {"shared_ld_wavefronts", "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", "shared load passes", 1, 0},
+    {"shared_ld_conflicts", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum", "shared load passes lost", 1, 0},
+    {"shared_st_requests", "smsp__sass_inst_executed_op_shared_st.sum", "shared store instructions", 1, 0},
+    {"shared_st_wavefronts", "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum", "shared store passes", 1, 0},
+    {"shared_st_conflicts", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum", "shared store passes lost", 1, 0},
+    {"us", "gpu__time_duration.sum", "time, us", 0, 2},
+    {"l1_hit", "l1tex__t_sector_hit_rate.pct", "L1 hit rate, %", 0, 1},
+    {"l2_hit", "lts__t_sector_hit_rate.pct", "L2 hit rate, %", 0, 1},
+    {"dram_bytes", "dram__bytes.sum", "device memory bytes", 0, 0},
+    {"dram_percent", "dram__throughput.avg.pct_of_peak_sustained_elapsed", "device memory, % of peak", 0, 1},
+    {"sm_percent", "sm__throughput.avg.pct_of_peak_sustained_elapsed", "SM, % of peak", 0, 1},
+    {"fma_percent", "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active", "FMA pipe, % of peak", 0, 1},
+    {"issued_percent", "smsp__issue_active.avg.pct_of_peak_sustained_active", "issue slots used, %", 0, 1},
+    {"instructions", "smsp__inst_executed.sum", "instructions of warps", 0, 0},
+    {"occupancy", "sm__warps_active.avg.pct_of_peak_sustained_active", "occupancy achieved, %", 0, 1},
+    {"registers", "launch__registers_per_thread", "registers a thread", 0, 0},
+    {NULL, NULL, NULL, 0, 0},
+};
+
+int lab_metric_index(const char *key)
+{
+    for (int i = 0; lab_metrics[i].key; i++)
+        if (strcmp(lab_metrics[i].key, key) == 0)
+            return i;
+    return -1;
+}
+
+const char *lab_ncu_path(void)
+{
+    static char path[512];
+    const char *named = getenv("RUNG_NCU"), *folders = getenv("PATH");
+    static const char *const usual[] = {"/usr/local/cuda*/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu",
+                                        "/opt/nvidia/nsight-compute/*/target/linux-desktop-glibc_2_11_3-x64/ncu"};
+    if (named)
+        return named;
+    while (folders && *folders) {
+        size_t length = strcspn(folders, ":");
+        snprintf(path, sizeof path, "%.*s/ncu", (int)length, folders);
+        if (access(path, X_OK) == 0)
+            return path;
+        folders += length + (folders[length] == ':');
+    }
+    for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++) {
+        glob_t found;
+        int good = glob(usual[i], 0, NULL, &found) == 0 && access(found.gl_pathv[found.gl_pathc - 1], X_OK) == 0;
+        if (good)
+            snprintf(path, sizeof path, "%s", found.gl_pathv[found.gl_pathc - 1]);
+        globfree(&found);
+        if (good)
+            return path;
+    }
+    return NULL;
+}
+
+/* ncu's output, whole: it is read after ncu has ended. */
+static char *run_words(char *const *words, int *exit_code)
+{
+    int ends[2];
+    if (pipe(ends) != 0)
+        return NULL;
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[1], STDOUT_FILENO);
+        dup2(ends[1], STDERR_FILENO);
+        close(ends[0]);
+        close(ends[1]);
+        unsetenv("RUNG_LIBCUDA"); /* this process looks through the lens, ncu at the GPU */
+        execv(words[0], words);
+        _exit(127);
+    }
+    close(ends[1]);
+    size_t used = 0, room = 1 << 16;
+    char *text = malloc(room);
+    ssize_t got;
+    while (text && child > 0 && (got = read(ends[0], text + used, room - used - 1)) > 0) {
+        used += (size_t)got;
+        if (room - used < 4096) {
+            char *more = realloc(text, room *= 2);
+            if (!more)
+                break;
+            text = more;
+        }
+    }
+    close(ends[0]);
+    int status = -1;
+    if (child > 0)
+        waitpid(child, &status, 0);
+    *exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    if (text)
+        text[used] = 0;
+    return text;
+}
+
+/* Splits a CSV line in place. */
+static int split_csv(char *line, char **cells, int capacity)
+{
+    int count = 0;
+    while (*line && count < capacity) {
+        if (*line == '"') {
+            cells[count++] = ++line;
+            line += strcspn(line, "\"");
+        } else {
+            cells[count++] = line;
+            line += strcspn(line, ",");
+        }
+        if (*line)
+            *line++ = 0;
+        line += *line == ',';
+    }
+    return count;
+}
+
+static double number(const char *text)
+{
+    char plain[64];
+    size_t n = 0;
+    for (; *text && n + 1 < sizeof plain; text++)
+        if (*text != ',')
+            plain[n++] = *text;
+    plain[n] = 0;
+    char *end;
+    double value = strtod(plain, &end);
+    return end == plain ? NAN : value;
+}
+
+/* A helper launch (packing, finishing) counts with the kernel it serves: sums add, ratios stay the main launch's. */
+static void take(lab_profile *profile, int metric, double value, const char *unit, int main_launch)
+{
+    int sum = strstr(lab_metrics[metric].ncu, ".sum") != NULL;
+    if (strcmp(lab_metrics[metric].key, "us") == 0 && strcmp(unit, "ns") == 0)
+        value /= 1000;
+    if (isnan(profile->measured[metric]))
+        profile->measured[metric] = main_launch || sum ? value : NAN;
+    else if (sum)
+        profile->measured[metric] += value;
+    else if (main_launch)
+        profile->measured[metric] = value;
+}
+
+/* The longest kernel name that begins the launch's. */
+static lab_profile *profile_of(lab_profile *profiles, int count, const char *launch)
+{
+    lab_profile *best = NULL;
+    for (int i = 0; i < count; i++) {
+        size_t length = strlen(profiles[i].kernel);
+        if (strncmp(launch, profiles[i].kernel, length) == 0 && (launch[length] == 0 || launch[length] == '_' || launch[length] == '(') &&
+            (!best || length > strlen(best->kernel)))
+            best = &profiles[i];
+    }
+    return best;
+}
+
+static int read_csv(char *text, lab_profile *profiles, int count)
+{
+    char *header[256], *units[256], *cells[256], *saved = NULL;
+    int columns = 0, unit_columns = 0, name_column = -1, taken = 0;
+    for (char *line = strtok_r(text, "\n", &saved); line; line = strtok_r(NULL, "\n", &saved)) {
+        if (line[0] != '"')
+            continue;
+        if (columns == 0) {
+            columns = split_csv(line, header, 256);
+            for (int i = 0; i < columns; i++)
+                name_column = strcmp(header[i], "Kernel Name") == 0 ? i : name_column;
+            continue;
+        }
+        if (unit_columns == 0) {
+            unit_columns = split_csv(line, units, 256);
+            continue;
+        }
+        int n = split_csv(line, cells, 256);
+        if (name_column < 0 || name_column >= n)
+            continue;
+        lab_profile *profile = profile_of(profiles, count, cells[name_column]);
+        if (!profile)
+            continue;
+        size_t length = strlen(profile->kernel);
+        int main_launch = cells[name_column][length] == 0 || cells[name_column][length] == '(';
+        for (int i = 0; i < n && i < columns; i++)
+            for (int m = 0; lab_metrics[m].key; m++)
+                if (strcmp(lab_metrics[m].ncu, header[i]) == 0)
+                    take(profile, m, number(cells[i]), i < unit_columns ? units[i] : "", main_launch);
+        taken++;
+    }
+    return taken;
+}
+
+static rung_status explain_failure(const char *text, int exit_code)
+{
+    if (strstr(text, "ERR_NVGPUCTRPERM"))
+        return lab_fail(RUNG_UNSUPPORTED, "the driver keeps the counters to administrators: run as root, or load the nvidia "
+                        "module with NVreg_RestrictProfilingToAdminUsers=0 (docs/lens.md)");
+    if (strstr(text, "LibraryNotLoaded") || strstr(text, "Failed to initialize the profiler"))
+        return lab_fail(RUNG_UNSUPPORTED, "ncu cannot reach the counters on this machine (a container or virtual machine "
+                        "without profiling support)");
+    const char *error = strstr(text, "==ERROR==");
+    return lab_fail(RUNG_UNSUPPORTED, "ncu ended with %d and no figures: %.160s", exit_code, error ? error + 10 : text);
+}
+
+rung_status lab_ncu_run(char *const *command, lab_profile *profiles, int count)
+{
+    const char *ncu = lab_ncu_path();
+    if (!ncu)
+        return lab_fail(RUNG_MISSING_LIBRARY, "ncu (Nsight Compute) is not on the PATH nor where it is usually installed; "
+                        "RUNG_NCU names it");
+    char metrics[4096] = "";
+    for (int i = 0; lab_metrics[i].key; i++) {
+        strcat(metrics, i ? "," : "");
+        strcat(metrics, lab_metrics[i].ncu);
+    }
+    char path[512];
+    snprintf(path, sizeof path, "%s", ncu);
+    char *words[64] = {path, "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none", "--metrics", metrics};
+    int at = 10, exit_code = 0;
+    for (int i = 0; command[i] && at < 63; i++)
+        words[at++] = command[i];
+    for (int i = 0; i < count; i++)
+        for (int m = 0; m < LAB_METRICS; m++)
+            profiles[i].measured[m] = NAN;
+    char *text = run_words(words, &exit_code);
+    if (!text)
+        return lab_fail(RUNG_OUT_OF_MEMORY, "cannot start ncu");
+    char *copy = strdup(text);
+    const char *keep = getenv("RUNG_NCU_LOG");
+    FILE *log = keep ? fopen(keep, "a") : NULL;
+    if (log) {
+        fputs(text, log);
+        fclose(log);
+    }
+    int taken = copy ? read_csv(copy, profiles, count) : 0;
+    rung_status status = taken ? RUNG_SUCCESS : explain_failure(text, exit_code);
+    free(copy);
+    free(text);
+    return status;
+}
+
+static void set(lab_profile *profile, const char *key, double value)
+{
+    profile->predicted[lab_metric_index(key)] = value;
+}
+
+void lab_profile_predict(lab_profile *profile)
+{
+    lab_lens_totals t;
+    for (int m = 0; m < LAB_METRICS; m++)
+        profile->predicted[m] = NAN;
+    lab_lens_sum(&t);
+    set(profile, "ld_requests", t.global_load_requests);
+    set(profile, "ld_sectors", t.global_load_sectors);
+    set(profile, "ld_sectors_per_request", t.global_load_requests > 0 ? t.global_load_sectors / t.global_load_requests : NAN);
+    set(profile, "ld_bytes_used", t.global_load_moved > 0 && t.global_load_requests > 0
+                                      ? 100 * t.global_load_used / t.global_load_moved : NAN);
+    set(profile, "st_requests", t.global_store_requests);
+    set(profile, "st_sectors", t.global_store_sectors);
+    set(profile, "st_sectors_per_request", t.global_store_requests > 0 ? t.global_store_sectors / t.global_store_requests : NAN);
+    set(profile, "ldgsts_requests", t.async_requests);
+    set(profile, "shared_ld_requests", t.shared_load_requests);
+    set(profile, "shared_ld_wavefronts", t.shared_load_wavefronts);
+    set(profile, "shared_ld_conflicts", t.shared_load_wavefronts - t.shared_load_ideal);
+    set(profile, "shared_st_requests", t.shared_store_requests);
+    set(profile, "shared_st_wavefronts", t.shared_store_wavefronts);
+    set(profile, "shared_st_conflicts", t.shared_store_wavefronts - t.shared_store_ideal);
+}

@@ -1,0 +1,33 @@
+/* Hardware counters of GPU kernels through Nsight Compute's ncu, beside what the lens predicts for the same launch. */
+#ifndef LAB_PROFILE_H
+#define LAB_PROFILE_H
+
+#include "lab/lens.h"
+
+typedef struct lab_metric {
+    const char *key;   /* ours, short */
+    const char *ncu;   /* Nsight Compute's name */
+    const char *what;
+    int predicted;     /* the lens has a figure for it */
+    int decimals;
+} lab_metric;
+extern const lab_metric lab_metrics[]; /* ends with a NULL key */
+enum { LAB_METRICS = 32 };
+
+typedef struct lab_profile {
+    char kernel[96];
+    double measured[LAB_METRICS]; /* NaN: no figure */
+    double predicted[LAB_METRICS];
+} lab_profile;
+
+/* Where ncu is, NULL: nowhere. */
+const char *lab_ncu_path(void);
+/* Runs `command` (words ending with NULL) under ncu and fills a profile for each launch it saw whose name is one of
+ * kernels; others are added up under the kernel they came after. RUNG_MISSING_LIBRARY: no ncu. RUNG_UNSUPPORTED: the
+ * counters are not to be had here, with the reason and what to do about it. */
+rung_status lab_ncu_run(char *const *command, lab_profile *profiles, int count);
+/* The lens's figures for the kernel's last run (lab_lens_run). */
+void lab_profile_predict(lab_profile *profile);
+int lab_metric_index(const char *key);
+
+#endif
