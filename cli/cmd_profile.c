@@ -145,14 +145,14 @@ static int write_json(const options *o, const lab_profile *profiles, int count, 
 /* Without counters: time against the two floors. */
 static void timing_alone(const lab_profile *profiles, int count, int64_t m, int64_t n, int64_t k)
 {
-    char self[512], command[800];
+    char self[512], command[1024];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     if (length <= 0)
         return;
     self[length] = 0;
     fflush(stdout);
     for (int i = 0; i < count; i++) {
-        snprintf(command, sizeof command, "env -u RUNG_LIBCUDA '%s' bench --device gpu --kernel %s %lldx%lldx%lld >&2", self,
+        snprintf(command, sizeof command, "env -u RUNG_LIBCUDA '%s' bench --device gpu --kernel %.95s %lldx%lldx%lld >&2", self,
                  profiles[i].kernel, (long long)m, (long long)n, (long long)k);
         if (system(command) != 0)
             fprintf(stderr, "rung: nor could %s be timed\n", profiles[i].kernel);
