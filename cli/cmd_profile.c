@@ -5,6 +5,7 @@
 #include "lab/profile.h"
 #include "lab/record.h"
 
+#include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -222,8 +223,13 @@ static int profile_kernels(const options *o, const char **words, int count, int6
     for (int i = 0; i < kernels; i++)
         for (int j = 0; j < LAB_METRICS; j++)
             profiles[i].measured[j] = profiles[i].predicted[j] = NAN;
-    int blocked = o->no_counters ? CLI_FAIL : counters(names, shape, profiles, kernels);
-    if (blocked && !o->no_counters)
+    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+    int blocked = CLI_FAIL;
+    if (!driver)
+        fprintf(stderr, "rung: no NVIDIA driver on this machine: only what the lens predicts\n");
+    else if (!o->no_counters)
+        blocked = counters(names, shape, profiles, kernels);
+    if (driver && blocked && !o->no_counters)
         timing_alone(profiles, kernels, m, n, k);
     rung_status status = lab_lens_open();
     if (status == RUNG_SUCCESS)

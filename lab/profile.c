@@ -219,29 +219,57 @@ static rung_status explain_failure(const char *text, int exit_code)
     return lab_fail(RUNG_UNSUPPORTED, "ncu ended with %d and no figures: %.160s", exit_code, error ? error + 10 : text);
 }
 
+static char *run_ncu(const char *ncu, char *const *command, const unsigned char *refused, int *exit_code)
+{
+    char metrics[4096] = "", path[512];
+    for (int i = 0; lab_metrics[i].key; i++)
+        if (!refused[i])
+            snprintf(metrics + strlen(metrics), sizeof metrics - strlen(metrics), "%s%s", metrics[0] ? "," : "",
+                     lab_metrics[i].ncu);
+    snprintf(path, sizeof path, "%s", ncu);
+    char *words[64] = {path, "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none", "--metrics", metrics};
+    int at = 10;
+    for (int i = 0; command[i] && at < 63; i++)
+        words[at++] = command[i];
+    return run_words(words, exit_code);
+}
+
+/* Names that this ncu or this chip does not know: asked for again without them. */
+static int note_refused(const char *text, unsigned char *refused)
+{
+    int found = 0;
+    if (!strstr(text, "Failed to find metric") && !strstr(text, "Unknown metric"))
+        return 0;
+    for (int i = 0; lab_metrics[i].key; i++) {
+        for (const char *at = strstr(text, "metric"); at && !refused[i]; at = strstr(at + 1, "metric")) {
+            size_t line = strcspn(at, "\n"), length = strlen(lab_metrics[i].ncu);
+            const char *name = strstr(at, lab_metrics[i].ncu);
+            if (name && name + length <= at + line)
+                refused[i] = 1, found = 1;
+        }
+    }
+    return found;
+}
+
 rung_status lab_ncu_run(char *const *command, lab_profile *profiles, int count)
 {
     const char *ncu = lab_ncu_path();
     if (!ncu)
         return lab_fail(RUNG_MISSING_LIBRARY, "ncu (Nsight Compute) is not on the PATH nor where it is usually installed; "
                         "RUNG_NCU names it");
-    char metrics[4096] = "";
-    for (int i = 0; lab_metrics[i].key; i++) {
-        strcat(metrics, i ? "," : "");
-        strcat(metrics, lab_metrics[i].ncu);
-    }
-    char path[512];
-    snprintf(path, sizeof path, "%s", ncu);
-    char *words[64] = {path, "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none", "--metrics", metrics};
-    int at = 10, exit_code = 0;
-    for (int i = 0; command[i] && at < 63; i++)
-        words[at++] = command[i];
+    unsigned char refused[LAB_METRICS] = {0};
     for (int i = 0; i < count; i++)
         for (int m = 0; m < LAB_METRICS; m++)
             profiles[i].measured[m] = NAN;
-    char *text = run_words(words, &exit_code);
-    if (!text)
-        return lab_fail(RUNG_OUT_OF_MEMORY, "cannot start ncu");
+    char *text = NULL;
+    int exit_code = 0, again = 1;
+    for (int tries = 0; tries < 8 && again; tries++) {
+        free(text);
+        text = run_ncu(ncu, command, refused, &exit_code);
+        if (!text)
+            return lab_fail(RUNG_OUT_OF_MEMORY, "cannot start ncu");
+        again = note_refused(text, refused);
+    }
     char *copy = strdup(text);
     const char *keep = getenv("RUNG_NCU_LOG");
     FILE *log = keep ? fopen(keep, "a") : NULL;
