@@ -354,6 +354,9 @@ static void add_shared(lab_lens_totals *t, const rung_lens_site *s)
         t->shared_load_wavefronts += s->merged_wavefronts;
         t->shared_load_ideal += s->merged_ideal;
         t->shared_load_bytes += s->lanes * s->bytes;
+    } else if (s->kind == RUNG_LENS_ASYNC) {
+        t->async_wavefronts += s->merged_wavefronts;
+        t->async_ideal += s->merged_ideal;
     } else if (s->kind != RUNG_LENS_BULK) {
         t->shared_store_requests += s->merged_requests;
         t->shared_store_wavefronts += s->merged_wavefronts;

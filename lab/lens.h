@@ -27,6 +27,7 @@ typedef struct lab_lens_totals {
     double async_requests, async_sectors, bulk_requests, bulk_bytes;
     double shared_load_requests, shared_load_wavefronts, shared_load_ideal, shared_load_bytes;
     double shared_store_requests, shared_store_wavefronts, shared_store_ideal;
+    double async_wavefronts, async_ideal; /* cp.async into shared memory */
     double written_shared_load_requests, written_shared_load_wavefronts; /* as the source has it, before merging */
     double barriers;
 } lab_lens_totals;

@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { CSV_CELLS = 4096 };
+
 const lab_metric lab_metrics[] = {
     {"ld_requests", "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", "global load requests", 1, 0},
     {"ld_sectors", "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "global load sectors", 1, 0},
@@ -26,6 +28,13 @@ const lab_metric lab_metrics[] = {
     {"shared_st_requests", "smsp__sass_inst_executed_op_shared_st.sum", "shared store instructions", 1, 0},
     {"shared_st_wavefronts", "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum", "shared store passes", 1, 0},
     {"shared_st_conflicts", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum", "shared store passes lost", 1, 0},
+    {"sass_shared_ld_wavefronts", "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+     "shared load passes by address", 1, 0},
+    {"sass_shared_st_wavefronts", "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+     "shared store passes by address", 1, 0},
+    {"sass_shared_ldgsts_wavefronts", "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum",
+     "cp.async shared passes by address", 1, 0},
+    {"ldgsts_sectors", "l1tex__t_sectors_pipe_lsu_mem_global_op_ldgsts.sum", "cp.async global sectors", 1, 0},
     {"us", "gpu__time_duration.sum", "time, us", 0, 2},
     {"l1_hit", "l1tex__t_sector_hit_rate.pct", "L1 hit rate, %", 0, 1},
     {"l2_hit", "lts__t_sector_hit_rate.pct", "L2 hit rate, %", 0, 1},
@@ -175,22 +184,23 @@ static lab_profile *profile_of(lab_profile *profiles, int count, const char *lau
 
 static int read_csv(char *text, lab_profile *profiles, int count)
 {
-    char *header[256], *units[256], *cells[256], *saved = NULL;
+    static char *header[CSV_CELLS], *units[CSV_CELLS], *cells[CSV_CELLS];
+    char *saved = NULL;
     int columns = 0, unit_columns = 0, name_column = -1, taken = 0;
     for (char *line = strtok_r(text, "\n", &saved); line; line = strtok_r(NULL, "\n", &saved)) {
         if (line[0] != '"')
             continue;
         if (columns == 0) {
-            columns = split_csv(line, header, 256);
+            columns = split_csv(line, header, CSV_CELLS);
             for (int i = 0; i < columns; i++)
                 name_column = strcmp(header[i], "Kernel Name") == 0 ? i : name_column;
             continue;
         }
         if (unit_columns == 0) {
-            unit_columns = split_csv(line, units, 256);
+            unit_columns = split_csv(line, units, CSV_CELLS);
             continue;
         }
-        int n = split_csv(line, cells, 256);
+        int n = split_csv(line, cells, CSV_CELLS);
         if (name_column < 0 || name_column >= n)
             continue;
         lab_profile *profile = profile_of(profiles, count, cells[name_column]);
@@ -310,4 +320,8 @@ void lab_profile_predict(lab_profile *profile)
     set(profile, "shared_st_requests", t.shared_store_requests);
     set(profile, "shared_st_wavefronts", t.shared_store_wavefronts);
     set(profile, "shared_st_conflicts", t.shared_store_wavefronts - t.shared_store_ideal);
+    set(profile, "sass_shared_ld_wavefronts", t.shared_load_wavefronts);
+    set(profile, "sass_shared_st_wavefronts", t.shared_store_wavefronts);
+    set(profile, "sass_shared_ldgsts_wavefronts", t.async_wavefronts);
+    set(profile, "ldgsts_sectors", t.async_sectors);
 }

@@ -11,7 +11,7 @@
 enum { TABLE = 1 << 14, LANES = 32 };
 
 typedef struct group { /* neighbouring 4-byte shared accesses that nvcc would merge */
-    int count, limit;
+    int count, position; /* position: of the first in its 16-byte unit, in words */
     uint32_t mask;
     uint64_t first[LANES];
 } group;
@@ -144,45 +144,59 @@ static void count_merged(site *s, uint32_t mask, const uint64_t *where, int byte
     s->seen.merged_ideal += lens_now.weight * cost.ideal;
 }
 
-/* A group that did not fill up: pairs where they can be, singles for the rest. */
+/* nvcc's rule as its machine code shows it: what lies in one aligned unit of 16 bytes is one access when at least three of
+ * its four words are wanted (the fourth is read along), an aligned pair is one of 8 bytes, the rest are single. */
 static void close_group(site *s)
 {
     group *g = &s->pending;
+    int position = g->position, count = g->count;
     uint64_t where[LANES];
-    for (int i = 0; i < g->count;) {
-        int take = g->count - i >= 4 ? 4 : g->count - i >= 2 ? 2 : 1;
+    g->count = 0;
+    if (count >= 3 || (count == 2 && position % 2 == 0)) {
+        int back = count >= 3 ? position * 4 : 0;
+        for (int lane = 0; lane < LANES; lane++)
+            where[lane] = lens_address(g->first[lane]) - (uint64_t)back;
+        count_merged(s, g->mask, where, count >= 3 ? 16 : 8);
+        return;
+    }
+    for (int i = 0; i < count; i++) {
         for (int lane = 0; lane < LANES; lane++)
             where[lane] = lens_address(g->first[lane]) + (uint64_t)i * 4;
-        count_merged(s, g->mask, where, take * 4);
-        i += take;
+        count_merged(s, g->mask, where, 4);
     }
-    g->count = 0;
 }
 
-static int alignment(uint32_t mask, const uint64_t *where, uint64_t base)
+/* Where in its 16-byte unit the access of every lane lies, in words; -1: not the same for all. */
+static int unit_position(uint32_t mask, const uint64_t *where)
 {
-    uint64_t bits = 16;
+    uint64_t base = (uintptr_t)lens_module_now->shared;
+    int position = (int)((lens_address(where[__builtin_ctz(mask)]) - base) % 16);
     for (uint32_t left = mask; left; left &= left - 1)
-        bits |= lens_address(where[__builtin_ctz(left)]) - base;
-    return (int)(bits & -bits);
+        if ((int)((lens_address(where[__builtin_ctz(left)]) - base) % 16) != position)
+            return -1;
+    return position / 4;
 }
 
 static void group_shared(site *s, uint32_t mask, const uint64_t *where)
 {
     group *g = &s->pending;
-    bool follows = g->count > 0 && g->count < g->limit && g->mask == mask;
+    bool follows = g->count > 0 && g->position + g->count < 4 && g->mask == mask;
     for (uint32_t left = mask; left && follows; left &= left - 1) {
         int lane = __builtin_ctz(left);
         follows = lens_address(where[lane]) == lens_address(g->first[lane]) + (uint64_t)g->count * 4;
     }
     if (!follows) {
+        int position = unit_position(mask, where);
         close_group(s);
+        if (position < 0) {
+            count_merged(s, mask, where, 4);
+            return;
+        }
         memcpy(g->first, where, sizeof g->first);
         g->mask = mask;
-        int aligned = alignment(mask, where, (uintptr_t)lens_module_now->shared);
-        g->limit = aligned >= 16 ? 4 : aligned >= 8 ? 2 : 1;
+        g->position = position;
     }
-    if (++g->count == g->limit)
+    if (g->position + ++g->count == 4)
         close_group(s);
 }
 
