@@ -1,0 +1,4 @@
+/* No fault: nothing may be found. */
+#define KERNEL_NAME sound
+
+#include "tile16.h"

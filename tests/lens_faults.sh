@@ -1,0 +1,33 @@
+#!/bin/sh
+# The lens finds each planted fault, names the right line, and finds nothing in sound code. lens_faults.sh RUNG FOLDER
+rung=$1 folder=$2 failed=0 out=$(mktemp) || exit 1
+trap 'rm -f "$out"' EXIT
+
+# look FILE EXIT_CODE TEXT [options]: the output of a run must hold TEXT
+look() {
+    file=$1 want=$2 text=$3
+    shift 3
+    "$rung" lens --file "$folder/$file.cu" --tile 16x16 --threads 256 --all "$@" 37x41x45 >"$out" 2>&1
+    got=$?
+    if [ $got -ne "$want" ] || ! grep -q -- "$text" "$out"; then
+        echo "FAIL $file: exit $got, wanted $want and '$text'; it said:"
+        cat "$out"
+        failed=1
+    else
+        echo "ok   $file: $(grep -m1 -- "$text" "$out")"
+    fi
+}
+
+look sound 0 "nothing out of bounds, unwritten, racing or divergent"
+look sound 0 "worst error" --beta -0.5 --pad 3
+look missing_barrier 1 "line 38: reads shared b_tile .*, which nothing has written"
+look missing_second_barrier 1 "line 3[2-6]: writes shared ._tile .*, which thread .* read with no barrier between them: a race"
+look off_by_one_read 1 "line 33: reads A\[37\]\[0\], but A is 37 x 45"
+look off_by_one_write 1 "line 46: writes C\[37\]\[0\], but C is 37 x 41"
+look uninitialised_tile 1 "line 38: reads shared a_tile .*, which nothing has written"
+look divergent_barrier 1 "line 14: waits at this barrier while thread 0 waits at the one on line 11: a divergent barrier"
+look early_return 1 "threads of the block never reach: they have returned"
+look warp_race 1 "line 14: reads shared part .*, which thread .* wrote with no barrier between them: a race"
+look endless_loop 1 "thread 53, .* line 4[0-3]: still runs after .* an endless loop" --patience 1
+look too_much_shared 1 "300000 bytes of shared memory, but a block has at most 232448" --shared 300000
+exit $failed
