@@ -11,7 +11,7 @@ const cli_verb cli_verbs[] = {
      "rung climb [--device cpu|gpu] [--size N] [-o results/FILE.jsonl]", cmd_climb},
     {"bench", "times products beside the vendor, verified first, one table with ratios",
      "rung bench [SHAPE|FILE...] [--device cpu|gpu] [--against openblas,blis|cublas,cublaslt] [--math MODE | --kernel NAME]\n"
-     "       SHAPE: MxNxK[:TT][xBATCH], column-major; FILE: lines 'opA opB m n k [batch]' (lab/shapes/)", cmd_bench},
+     "       SHAPE: MxNxK[:TT][xBATCH][+PAD], column-major; FILE: lines 'opA opB m n k [batch] [pad=P]' (lab/shapes/)", cmd_bench},
     {"verify", "checks kernels against FP64 and the contract; exit 1 on a failure",
      "rung verify [--device cpu|gpu] [--kernel NAME,... | --math strict|accurate|fast] [--quick | --huge] [--case CASE]",
      cmd_verify},

@@ -72,6 +72,7 @@ static void arrange(const lab_bench *bench, const lab_shape *s, arrangement *x)
     const lab_bench_options *o = &bench->options;
     rung_gemm *g = &x->gemm;
     int row = o->layout == RUNG_ROW_MAJOR;
+    int64_t pad = o->pad + s->pad;
     rung_gemm_init(g);
     g->layout = o->layout;
     g->trans_a = s->trans_a;
@@ -82,9 +83,9 @@ static void arrange(const lab_bench *bench, const lab_shape *s, arrangement *x)
     g->batch = s->batch;
     g->alpha = o->alpha;
     g->beta = o->beta;
-    g->stride_a = stored(row, s->trans_a, s->m, s->k, o->pad, &g->lda);
-    g->stride_b = stored(row, s->trans_b, s->k, s->n, o->pad, &g->ldb);
-    g->stride_c = stored(row, 0, s->m, s->n, o->pad, &g->ldc);
+    g->stride_a = stored(row, s->trans_a, s->m, s->k, pad, &g->lda);
+    g->stride_b = stored(row, s->trans_b, s->k, s->n, pad, &g->ldb);
+    g->stride_c = stored(row, 0, s->m, s->n, pad, &g->ldc);
     x->set_a = whole(g->stride_a * s->batch);
     x->set_b = whole(g->stride_b * s->batch);
     x->set_c = whole(g->stride_c * s->batch);

@@ -18,7 +18,7 @@ static int read_trans(const char *text, lab_shape *shape)
 
 static int positive(const lab_shape *s)
 {
-    return s->m > 0 && s->n > 0 && s->k > 0 && s->batch > 0;
+    return s->m > 0 && s->n > 0 && s->k > 0 && s->batch > 0 && s->pad >= 0;
 }
 
 /* A number and the 'x' behind it, if there is one. */
@@ -47,6 +47,10 @@ rung_status lab_shape_parse(const char *word, lab_shape *shape)
         at++;
         good = read_size(&at, &shape->batch);
     }
+    if (good && *at == '+') {
+        at++;
+        good = read_size(&at, &shape->pad);
+    }
     if (!good || *at || !positive(shape))
         return lab_fail(RUNG_INVALID_ARGUMENT, "'%s' is neither a file nor a shape such as 4096x4096x4096, 512x64x512:TN or "
                         "64x64x64:NNx1000", word);
@@ -69,7 +73,7 @@ rung_status lab_shapes_add(lab_shapes *shapes, const lab_shape *shape)
 
 static rung_status read_line(const char *file, int number, const char *line, lab_shapes *shapes)
 {
-    char a, b;
+    char a = 0, b = 0;
     lab_shape shape = {.batch = 1};
     const char *at = line + strspn(line, " \t\r\n");
     if (!*at || *at == '#')
@@ -77,8 +81,11 @@ static rung_status read_line(const char *file, int number, const char *line, lab
     int fields = sscanf(at, "%c%c %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64, &a, &b, &shape.m, &shape.n, &shape.k,
                         &shape.batch);
     char trans[3] = {a, b, 0};
+    const char *pad = strstr(at, "pad=");
+    if (pad)
+        shape.pad = atoll(pad + 4);
     if (fields < 5 || !read_trans(trans, &shape) || !positive(&shape))
-        return lab_fail(RUNG_INVALID_ARGUMENT, "%s:%d: expected 'opA opB m n k [batch]', such as 'NT 512 64 512', found '%.*s'",
+        return lab_fail(RUNG_INVALID_ARGUMENT, "%s:%d: expected 'opA opB m n k [batch] [pad=P]', such as 'NT 512 64 512', found '%.*s'",
                         file, number, (int)strcspn(at, "\n"), at);
     return lab_shapes_add(shapes, &shape);
 }
@@ -103,7 +110,9 @@ void lab_shape_print(const lab_shape *s, char text[LAB_SHAPE_TEXT])
     if (s->trans_a || s->trans_b || s->batch > 1)
         used += snprintf(text + used, LAB_SHAPE_TEXT - (size_t)used, ":%c%c", s->trans_a ? 'T' : 'N', s->trans_b ? 'T' : 'N');
     if (s->batch > 1)
-        snprintf(text + used, LAB_SHAPE_TEXT - (size_t)used, "x%" PRId64, s->batch);
+        used += snprintf(text + used, LAB_SHAPE_TEXT - (size_t)used, "x%" PRId64, s->batch);
+    if (s->pad)
+        snprintf(text + used, LAB_SHAPE_TEXT - (size_t)used, "+%" PRId64, s->pad);
 }
 
 double lab_shape_flops(const lab_shape *s)

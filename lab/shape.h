@@ -1,4 +1,5 @@
-/* Shapes to measure, column-major as in BLAS: lines "opA opB m n k [batch]" of a file, or MxNxK[:TT][xBATCH]. */
+/* Shapes to measure, column-major as in BLAS: lines "opA opB m n k [batch] [pad=P]" of a file, or
+ * MxNxK[:TT][xBATCH][+PAD]. The pad is added to every leading dimension. */
 #ifndef LAB_SHAPE_H
 #define LAB_SHAPE_H
 
@@ -6,7 +7,7 @@
 
 typedef struct lab_shape {
     rung_transpose trans_a, trans_b;
-    int64_t m, n, k, batch;
+    int64_t m, n, k, batch, pad;
 } lab_shape;
 
 typedef struct lab_shapes {

@@ -58,6 +58,10 @@ static void shapes_are_read(void **state)
     assert_true(s.batch == 100 && s.trans_a && !s.trans_b);
     lab_shape_print(&s, text);
     assert_string_equal(text, "64x32x16:TNx100");
+    assert_int_equal(lab_shape_parse("64x32x16:NT+7", &s), RUNG_SUCCESS);
+    assert_true(s.pad == 7 && s.batch == 1);
+    lab_shape_print(&s, text);
+    assert_string_equal(text, "64x32x16:NT+7");
     static const char *const bad[] = {"", "1x2", "1x2x3x", "0x2x3", "1x2x3:T", "1x2x3:AB", "1x2x3junk", "1x2x3:NNx0"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_int_equal(lab_shape_parse(bad[i], &s), RUNG_INVALID_ARGUMENT);
@@ -71,7 +75,7 @@ static void shape_files_name_the_bad_line(void **state)
     char name[] = "/tmp/rung-shapes-XXXXXX";
     int file = mkstemp(name);
     assert_true(file >= 0);
-    static const char text[] = "# comment\nNN 1 2 3\n\nTT 4 5 6 7\nNN 1 2\n";
+    static const char text[] = "# comment\nNN 1 2 3\n\nTT 4 5 6 7 pad=3\nNN 1 2\n";
     assert_int_equal(write(file, text, sizeof text - 1), sizeof text - 1);
     close(file);
     lab_shapes shapes = {0};
@@ -79,6 +83,7 @@ static void shape_files_name_the_bad_line(void **state)
     assert_non_null(strstr(lab_error(), ":5:"));
     assert_int_equal(shapes.count, 2);
     assert_int_equal(shapes.list[1].batch, 7);
+    assert_int_equal(shapes.list[1].pad, 3);
     free(shapes.list);
     unlink(name);
 }
