@@ -46,6 +46,8 @@ static void make_columns(layout_of_table *l, const lab_bench *bench)
     add_column(l, gpu ? "tflops" : "gflops", gpu ? "TFLOP/s" : "GFLOP/s", 7, gpu ? 2 : 1);
     add_column(l, gpu ? "sm_mhz" : "share_of_peak", gpu ? "MHz" : "of peak", 7, gpu ? 0 : 2);
     add_column(l, "share_of_floor", "of floor", 8, 2);
+    if (gpu)
+        add_column(l, "host_us", "host us", 7, 2);
     add_column(l, "noise_percent", "noise %", 7, 2);
     add_column(l, "error_u", "error u", 7, 2);
     for (int i = 0; i < bench->peer_count; i++) {
@@ -73,6 +75,8 @@ static void print_row(cli_table *table, const lab_bench *bench, const lab_bench_
     else
         cli_number(table, row->gflops / bench->peak_gflops);
     cli_number(table, row->floor_us / row->us);
+    if (gpu)
+        cli_number(table, row->time.host_us[0] > 0.0 ? row->time.host_us[0] : NAN);
     cli_number(table, row->time.us[0].noise * 100.0);
     cli_number(table, row->bound_u > 0.0 ? row->error_u : NAN);
     for (int i = 0; i < bench->peer_count; i++) {

@@ -13,6 +13,7 @@ typedef struct timer {
     void *start, *stop;
     void *graphs[LAB_CONTENDERS];
     int calls[LAB_CONTENDERS];
+    double host_us[LAB_CONTENDERS];
     int next_set[LAB_CONTENDERS];
 } timer;
 
@@ -41,8 +42,14 @@ static rung_status queue(timer *t, const lab_contender *contender, int which, in
 
 static rung_status queue_sample(timer *t, const lab_contender *contender, int which)
 {
-    return t->graphs[which] ? rung_tools_graph_launch(t->place->tools, t->graphs[which])
-                            : queue(t, contender, which, t->calls[which]);
+    if (t->graphs[which])
+        return rung_tools_graph_launch(t->place->tools, t->graphs[which]);
+    double start = lab_now_s();
+    LAB_TRY(queue(t, contender, which, t->calls[which]));
+    double us = (lab_now_s() - start) * 1e6 / t->calls[which];
+    if (t->host_us[which] == 0.0 || us < t->host_us[which])
+        t->host_us[which] = us;
+    return RUNG_SUCCESS;
 }
 
 /* Seconds that one sample takes. */
@@ -177,6 +184,7 @@ rung_status lab_measure(lab_place *place, const lab_monitor *monitor, const lab_
         out->us[i] = lab_stats_of(r->us[i], r->count);
         out->ratio[i] = lab_stats_of(r->ratio[i], r->count);
         out->calls[i] = t.calls[i];
+        out->host_us[i] = options->graph ? 0.0 : t.host_us[i];
     }
     out->sm_mhz = (unsigned)lab_stats_of(r->mhz, r->count).median;
     out->power_w = lab_stats_of(r->watts, r->count).median;

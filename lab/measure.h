@@ -27,6 +27,7 @@ typedef struct lab_measurement {
     lab_stats us[LAB_CONTENDERS];    /* of one call */
     lab_stats ratio[LAB_CONTENDERS]; /* contender i's time over contender 0's, round by round */
     int calls[LAB_CONTENDERS];       /* calls a sample */
+    double host_us[LAB_CONTENDERS];  /* GPU: the host's time to queue one call, the least over the samples; 0 in a graph */
     int discarded;                   /* rounds thrown away because the GPU throttled */
     int power_capped;                /* rounds in which it sat at its power limit: kept, both sides feel it */
     unsigned sm_mhz;                 /* median; 0 unknown */

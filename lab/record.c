@@ -85,6 +85,7 @@ static void record_peers(lab_json *json, const lab_bench *bench, const lab_bench
         lab_json_text(json, "version", bench->peers[i].version);
         record_stats(json, "us", &row->time.us[contender]);
         record_stats(json, "ratio", &row->time.ratio[contender]);
+        lab_json_number(json, "host_us", row->time.host_us[contender]);
         lab_json_number(json, "error_u", row->peer_error_u[i]);
         lab_json_close(json);
         contender++;
@@ -108,6 +109,8 @@ void lab_record_bench(FILE *to, const char *command, const lab_bench *bench, con
         lab_json_number(&json, "fma_peak_gflops", bench->peak_gflops);
     lab_json_integer(&json, "operand_sets", row->sets);
     lab_json_integer(&json, "graph", bench->options.graph);
+    if (bench->place->tools)
+        lab_json_number(&json, "host_us", row->time.host_us[0]);
     if (row->time.sm_mhz) {
         lab_json_integer(&json, "sm_mhz", row->time.sm_mhz);
         lab_json_number(&json, "power_w", row->time.power_w);
