@@ -128,9 +128,17 @@ static void add_shapes(maker *x)
             add(x, large[i][0], large[i][1], large[i][2]);
 }
 
+/* Kernels that split their operands, and the library's choice, which may be one. */
+static int may_split(const maker *x)
+{
+    return x->backend == RUNG_BACKEND_CUDA && (!x->kernel || x->kernel->arith != RUNG_F32);
+}
+
 static void add_data(maker *x)
 {
     for (int data = 0; data < LAB_DATA_COUNT; data++) {
+        if (data >= LAB_ACROSS && data < LAB_SPECIAL && !may_split(x))
+            continue;
         lab_case c = next(x, 133, 97, 71);
         c.data = (lab_data)data;
         c.alpha = 1.0f;
@@ -177,25 +185,34 @@ static void add_epilogues(maker *x)
     }
 }
 
-/* The acceptance rule: every distribution at every k of the list, on results enough to speak of a maximum. */
+static void push_accuracy(maker *x, int64_t size, int64_t k, lab_data data)
+{
+    lab_case c = next(x, size, size, k);
+    c.data = data;
+    c.alpha = 1.0f;
+    c.beta = 0.0f;
+    c.pad = c.offset = 0;
+    c.accuracy = 1;
+    push(x, &c);
+}
+
+/* The acceptance rule: every distribution at every k of the list, on results enough to speak of a maximum. What is
+ * meant to break split operands is for the kernels that split them. */
 static void add_accuracy(maker *x)
 {
-    static const int64_t depths[] = {1, 16, 257, 1024, 4096, 32768};
+    static const int64_t depths[] = {1, 16, 257, 1024, 4096, 32768, 3, 64};
+    enum { FUZZ = 96 };
     if (x->kernel && x->kernel->role != RUNG_PRODUCTION)
         return;
-    int64_t size = x->backend == RUNG_BACKEND_CUDA ? 256 : 128;
-    int every = x->depth == LAB_QUICK ? 5 : 1;
-    for (int i = 0; i < (int)(sizeof depths / sizeof depths[0]) * (LAB_SPECIAL); i += every) {
-        lab_case c = next(x, size, size, depths[i / LAB_SPECIAL]);
-        c.data = (lab_data)(i % LAB_SPECIAL);
-        c.alpha = 1.0f;
-        c.beta = 0.0f;
-        c.pad = c.offset = 0;
-        c.accuracy = 1;
-        if (x->backend == RUNG_BACKEND_CPU && c.k > 4096 && c.data > LAB_SPAN24)
-            continue;
-        push(x, &c);
+    int gpu = x->backend == RUNG_BACKEND_CUDA, splits = may_split(x);
+    int64_t size = gpu ? 256 : 128;
+    int kinds = splits ? LAB_SPECIAL : LAB_ACROSS, count = gpu ? 8 : 6, every = x->depth == LAB_QUICK ? 5 : 1;
+    for (int i = 0; i < count * kinds; i += every) {
+        if (gpu || depths[i / kinds] <= 4096 || i % kinds <= LAB_SPAN24)
+            push_accuracy(x, size, depths[i / kinds], (lab_data)(i % kinds));
     }
+    for (int i = 0; splits && i < FUZZ; i += every)
+        push_accuracy(x, size, 64 + (int64_t)(i * i) % 1931, LAB_FUZZ);
 }
 
 static void add_huge(maker *x)

@@ -88,7 +88,7 @@ static rung_status fill_operands(lab_verifier *v, const lab_case *c)
     for (int64_t e = 0; e < c->batch; e++) {
         uint64_t seed = (uint64_t)c->seed * 1000003u + (uint64_t)e * 3;
         lab_fill_args a = {view_a(v, c, e), c->m, c->k, seed, c->data};
-        lab_fill_args b = {turned(view_b(v, c, e)), c->n, c->k, seed + 1, c->data};
+        lab_fill_args b = {turned(view_b(v, c, e)), c->n, c->k, seed + 1, c->data | LAB_OF_B};
         lab_fill_args old = {view_c(v, c, e), c->m, c->n, seed + 2, LAB_SIGNED};
         LAB_TRY(lab_fill(place, &a));
         if (e < batch_b)

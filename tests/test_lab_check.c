@@ -34,7 +34,7 @@ static void make_products(lab_place *place, lab_data data, products *p)
     assert_int_equal(lab_buffer_reserve(place, &size, sizeof p->size), RUNG_SUCCESS);
     assert_int_equal(lab_buffer_reserve(place, &chain, sizeof p->chain), RUNG_SUCCESS);
     lab_view view_a = {a.at, K, 1}, view_b = {b.at, 1, K}; /* B stored by columns */
-    lab_fill_args fill_a = {view_a, M, K, 5, data}, fill_b = {{b.at, K, 1}, N, K, 6, data};
+    lab_fill_args fill_a = {view_a, M, K, 5, data}, fill_b = {{b.at, K, 1}, N, K, 6, data | LAB_OF_B};
     assert_int_equal(lab_fill(place, &fill_a), RUNG_SUCCESS);
     assert_int_equal(lab_fill(place, &fill_b), RUNG_SUCCESS);
     lab_reference_args r = {.a = view_a, .b = view_b, .m = M, .n = N, .k = K, .alpha = -0.5f, .c64 = c64.at,

@@ -28,8 +28,20 @@ typedef enum lab_data {
     LAB_INTEGERS, /* -8 ... 8: products and short sums are exact */
     LAB_SCALED,   /* lines scaled by 2^60 or 2^-60 */
     LAB_SPIKE,    /* one element a line is 2^30 times larger */
+    /* Meant to break methods that split or scale operands. A and B play different parts. */
+    LAB_ACROSS,    /* positions scaled by 2^e, -60 <= e <= 60, in A, and by 2^-e in B: every term counts alike */
+    LAB_TRAP,      /* odd positions of A tiny, and in half of B's lines they alone are not zero */
+    LAB_UNIT,      /* B's lines are unit vectors: results are elements of A */
+    LAB_HALVES,    /* half of the lines' halves are zero: results that are exactly zero, or half as long */
+    LAB_CONSTANT,  /* all alike: errors of one product add up instead of averaging out */
+    LAB_OUTLIERS,  /* every 512th position 300 times larger */
+    LAB_SUBNORMAL, /* A below FP32's normal range, the products within */
+    LAB_LARGE,     /* A up to the largest float */
+    LAB_FIXED,     /* x D in A, x / D in B, both shifted along the lines: the BLAS grading test of fixed-point arithmetic */
+    LAB_FUZZ,      /* lines of random span, zeros and steps */
     LAB_SPECIAL,  /* a quarter of the lines hold one NaN or Inf */
-    LAB_DATA_COUNT
+    LAB_DATA_COUNT,
+    LAB_OF_B = 256
 } lab_data;
 
 /* Element (i, j) lies at at[i * line_step + j * step]. */
@@ -42,7 +54,7 @@ typedef struct lab_fill_args {
     lab_view view;
     int64_t lines, length;
     uint64_t seed;
-    int32_t data;
+    int32_t data; /* a lab_data; plus LAB_OF_B for the lines of B */
 } lab_fill_args;
 
 /* c64 = act(alpha*A*B + beta*C0 + bias), size = |alpha||A||B| + |beta||C0| + |bias|, chain = the same by FP32 FMAs in k
@@ -117,11 +129,33 @@ LAB_INLINE float lab_special(uint64_t line_bits, uint64_t bits, int64_t position
     return lab_signed(bits);
 }
 
+/* Powers of two from 2^E down to 2^-E, E = 62 - log2 n. */
+LAB_INLINE float lab_fixed(const lab_fill_args *f, int64_t line, int64_t position)
+{
+    int64_t n = f->length, q = (line + position) % n;
+    int of_b = f->data & LAB_OF_B, top = 62, e;
+    for (int64_t size = 1; size < n; size *= 2)
+        top--;
+    e = n > 1 ? top - (int)(2 * top * q / (n - 1)) : 0;
+    return ldexpf(1.0f + lab_unit(lab_mix((uint64_t)q)), of_b ? -e : e);
+}
+
+LAB_INLINE float lab_fuzz(uint64_t line_bits, uint64_t bits, int64_t position)
+{
+    static const int spans[8] = {0, 2, 8, 16, 24, 32, 48, 72};
+    int span = spans[line_bits >> 20 & 7], step = spans[line_bits >> 24 & 7];
+    uint64_t block = lab_mix(line_bits + (uint64_t)(position >> (line_bits >> 28 & 7)));
+    if ((bits >> 4 & 15) < (line_bits >> 32 & 15) * (line_bits >> 36 & 1))
+        return 0.0f;
+    return ldexpf(lab_spanned(bits, span), -(int)(block % (uint64_t)(step + 1)));
+}
+
 LAB_INLINE float lab_value(const lab_fill_args *f, int64_t line, int64_t position)
 {
     uint64_t line_bits = lab_mix(f->seed * 0x2545f4914f6cdd1du + (uint64_t)line);
     uint64_t bits = lab_mix(line_bits + (uint64_t)position * 0xd1342543de82ef95u);
-    switch (f->data) {
+    int of_b = (f->data & LAB_OF_B) != 0;
+    switch (f->data & ~LAB_OF_B) {
     case LAB_POSITIVE: return lab_unit(bits);
     case LAB_NORMAL:
         return sqrtf(-2.0f * logf(lab_unit(bits) + 2.98e-8f)) * cosf(6.2831853f * lab_unit(lab_mix(bits)));
@@ -134,6 +168,23 @@ LAB_INLINE float lab_value(const lab_fill_args *f, int64_t line, int64_t positio
     case LAB_SCALED: return lab_signed(bits) * ldexpf(1.0f, line_bits & 1 ? 60 : -60);
     case LAB_SPIKE:
         return lab_signed(bits) * (position == (int64_t)((line_bits >> 8) % (uint64_t)f->length) ? 1073741824.0f : 1.0f);
+    case LAB_ACROSS: {
+        int e = (int)(lab_mix((uint64_t)position) % 121) - 60;
+        return ldexpf(lab_signed(bits), of_b ? -e : e);
+    }
+    case LAB_TRAP:
+        if (of_b)
+            return (line_bits & 1) && !(position & 1) ? 0.0f : lab_signed(bits);
+        return position & 1 ? ldexpf(lab_signed(bits), -8 - (int)(line_bits >> 8 & 31)) : lab_signed(bits);
+    case LAB_UNIT: return of_b ? (float)(position == line % f->length) : lab_signed(bits);
+    case LAB_HALVES:
+        return (line & 1) && (position < f->length / 2) == (of_b == (line >> 1 & 1)) ? 0.0f : lab_signed(bits);
+    case LAB_CONSTANT: return of_b ? 0.333333343f : 0.7f;
+    case LAB_OUTLIERS: return lab_signed(bits) * (position % 512 == 3 ? 300.0f : 1.0f);
+    case LAB_SUBNORMAL: return lab_signed(bits) * (of_b ? 1e20f : 1e-40f);
+    case LAB_LARGE: return of_b ? lab_signed(bits) * 0.01f : lab_signed(bits) * FLT_MAX;
+    case LAB_FIXED: return lab_fixed(f, line, position);
+    case LAB_FUZZ: return lab_fuzz(line_bits, bits, position);
     case LAB_SPECIAL: return lab_special(line_bits, bits, position, f->length);
     default: return lab_signed(bits);
     }
