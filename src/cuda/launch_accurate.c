@@ -1,5 +1,6 @@
-/* Launcher "accurate": split pass, fp16x3 product and guard, on workspace that never exceeds the context's limit: larger
- * products go in panels of C. Where no workspace is to be had, the best strict kernel runs instead. */
+/* Launcher "accurate": products of operands that are split (fp16x3, with a guard) or rounded (TF32) into images first, on
+ * workspace that never exceeds the context's limit: larger products go in panels of C. Where no workspace is to be
+ * had, the best strict kernel runs instead. */
 #include "core/plan.h"
 #include "cuda/accurate.h"
 #include "cuda/device/f16x3.h"
@@ -136,8 +137,10 @@ static const char *accurate_estimate(const rung_machine *machine, const rung_con
     int64_t limit = config->workspace_limit_bytes;
     if (limit < 0)
         return "needs workspace, and the context allows none";
-    if (p->k < MIN_K)
+    if (kernel->arith != RUNG_TF32 && p->k < MIN_K)
         return "k is too short: two halves would err more than FP32";
+    if (p->k == 0)
+        return "nothing to multiply: k or alpha is 0";
     if (p->m > MAX_SIZE || p->n > MAX_SIZE || p->k > MAX_SIZE)
         return "a dimension is over 2^30";
     panel part = choose_panel(kernel, p->m, p->n, p->k, machine->sms, limit ? limit : (int64_t)4 << 30);
@@ -194,6 +197,11 @@ static rung_status launch_named(rung_cuda *cuda, const rung_kernel *kernel, cons
     return rung_launch(cuda, &function, &grid, argument);
 }
 
+static int64_t pack_blocks(const f16x3_operand *o)
+{
+    return o->along_k ? o->row_groups * 8 : second_blocks(o);
+}
+
 static rung_status split(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const layout *w,
                          char *memory, int entry)
 {
@@ -210,6 +218,10 @@ static rung_status split(rung_cuda *cuda, const rung_kernel *kernel, const rung_
     s.a.along_k = !p->trans_a;
     s.b.along_k = p->trans_b;
     RUNG_TRY(launch_named(cuda, kernel, "f16x3_clear", (s.zero_words + F16X3_THREADS - 1) / F16X3_THREADS, &s));
+    if (kernel->arith == RUNG_TF32) {
+        s.a_blocks = (int32_t)pack_blocks(&s.a);
+        return launch_named(cuda, kernel, "tf32_pack", s.a_blocks + pack_blocks(&s.b), &s);
+    }
     s.a_blocks = (int32_t)first_blocks(&s.a);
     RUNG_TRY(launch_named(cuda, kernel, "f16x3_split_first", s.a_blocks + first_blocks(&s.b), &s));
     s.a_blocks = (int32_t)second_blocks(&s.a);
@@ -261,6 +273,8 @@ static rung_status run_panel(rung_cuda *cuda, const rung_kernel *kernel, const r
                       .cluster = CLUSTER};
     RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, kernel->shared_bytes, &function));
     RUNG_TRY(rung_launch(cuda, &function, &grid, &g));
+    if (kernel->arith == RUNG_TF32)
+        return RUNG_SUCCESS;
     return launch_named(cuda, kernel, "f16x3_guard", least(w.blocks, cuda->machine->sms), &g);
 }
 

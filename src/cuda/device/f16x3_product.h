@@ -1,4 +1,5 @@
-/* f16x3_product.h: the fp16x3 product, persistent and warp-specialised; included under F16X3_NAME, _STAGES, _CLUSTER.
+/* f16x3_product.h: the fp16x3 product, persistent and warp-specialised; included under F16X3_NAME, _BN, _STAGES, _CLUSTER,
+ * and F16X3_SUMS where the sums are made another way (consume).
  * Contract: split images (f16x3.h) padded to whole cluster tiles; C of any size and leading dimension.
  * One thread fills a ring of stages by bulk copies; two warpgroups own 64 rows each. The hi*hi sums of 64 along k start
  * from zero and are added into FP32 registers: wgmma truncates its sums, and a long chain would drift.
@@ -143,21 +144,6 @@ RUNG_DEVICE void produce(const f16x3_args *g, ring r, headers h, uint32_t rank, 
     }
 }
 
-/* Both corrections of one stage: lo*hi and hi*lo. */
-RUNG_DEVICE void corrections(float *d, uint64_t a, uint64_t b, int keep)
-{
-    PTX_WGMMA_F16_N128(d, a + 4, b, keep);
-    PTX_WGMMA_F16_N128(d, a, b + 4, 1);
-    PTX_WGMMA_F16_N128(d, a + 6, b + 2, 1);
-    PTX_WGMMA_F16_N128(d, a + 2, b + 6, 1);
-}
-
-RUNG_DEVICE void leading(float *d, uint64_t a, uint64_t b, int keep)
-{
-    PTX_WGMMA_F16_N128(d, a, b, keep);
-    PTX_WGMMA_F16_N128(d, a + 2, b + 2, 1);
-}
-
 RUNG_DEVICE void stage_release(uint32_t empty, int stage)
 {
     int lane = threadIdx.x % 32;
@@ -180,50 +166,17 @@ RUNG_DEVICE void stage_take(ring *r, int group, uint64_t *a, uint64_t *b)
     ptx_wgmma_fence();
 }
 
-/* The sums of one segment, corrections in an accumulator of their own: their truncation is 2^-11 smaller. While a
- * chain of 64 along k is added to the sum, the matrix unit works on its corrections. */
-RUNG_DEVICE void consume(ring *r, int group, int blocks, float *sum)
-{
-    float acc[ACC], cor[ACC];
-    uint64_t a0, b0, a1, b1;
-    int i, k, before = -1, at;
-
-#pragma unroll
-    for (i = 0; i < ACC; i++)
-        sum[i] = 0.0f;
-#pragma unroll 1
-    for (k = 0; k < blocks; k += 2) {
-        at = r->stage;
-        ptx_hold(acc, ACC);
-        stage_take(r, group, &a0, &b0);
-        leading(acc, a0, b0, 0);
-        stage_take(r, group, &a1, &b1);
-        leading(acc, a1, b1, 1);
-        ptx_wgmma_commit();
-        PTX_WGMMA_WAIT(1); /* the corrections of the chain before */
-        if (before >= 0) {
-            stage_release(r->empty, before);
-            stage_release(r->empty, before + 1 == STAGES ? 0 : before + 1);
-        }
-        before = at;
-        ptx_wgmma_fence();
-        corrections(cor, a0, b0, k > 0);
-        corrections(cor, a1, b1, 1);
-        ptx_wgmma_commit();
-        PTX_WGMMA_WAIT(1); /* this chain */
-        ptx_hold(acc, ACC);
-#pragma unroll
-        for (i = 0; i < ACC; i++)
-            sum[i] += acc[i];
-    }
-    PTX_WGMMA_WAIT(0);
-    ptx_hold(cor, ACC);
-    stage_release(r->empty, before);
-    stage_release(r->empty, before + 1 == STAGES ? 0 : before + 1);
-#pragma unroll
-    for (i = 0; i < ACC; i++)
-        sum[i] = fmaf(cor[i], 0x1p-11f, sum[i]);
-}
+/* How the sums of one segment come about, consume(): 0 production's, 1 one chain without promotion, 2 TF32. */
+#ifndef F16X3_SUMS
+#define F16X3_SUMS 0
+#endif
+#if F16X3_SUMS == 0
+#include "device/f16x3_sums.h"
+#elif F16X3_SUMS == 1
+#include "device/f16x3_sums_chain.h"
+#else
+#include "device/tf32_sums.h"
+#endif
 
 /* Sums of a part that another cluster finishes. */
 RUNG_DEVICE void leave_partial(const f16x3_args *g, const float *sum, int t)

@@ -126,10 +126,15 @@ PTX void ptx_wgmma_commit(void) { asm volatile("wgmma.commit_group.sync.aligned;
     "," PTX_R16(16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31) "," PTX_R16(                           \
         32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46,                                                    \
         47) "," PTX_R16(48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63)
-/* d (64 x 128) = a b + (keep ? d : 0), fp16 operands, fp32 sums; asynchronous. */
-#define PTX_WGMMA_F16_N128(d, a, b, keep)                                                                              \
+#define PTX_WGMMA_N128(kind, types, d, a, b, keep, trail)                                                              \
     asm volatile("{ .reg .pred p; setp.ne.b32 p, %66, 0;\n"                                                            \
-                 "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {" PTX_REGS_64 "}, %64, %65, p, 1, 1, 0, 0; }"   \
+                 "wgmma.mma_async.sync.aligned.m64n128" kind ".f32" types " {" PTX_REGS_64 "}, %64, %65, p, 1, 1" trail  \
+                 "; }"                                                                                                 \
                  : PTX_F16(d, 0), PTX_F16(d, 16), PTX_F16(d, 32), PTX_F16(d, 48)                                       \
                  : "l"(a), "l"(b), "r"(keep))
+/* d (64 x 128) = a b + (keep ? d : 0), fp32 sums, both operands K-major; asynchronous. */
+#define PTX_WGMMA_F16_N128(d, a, b, keep) PTX_WGMMA_N128("k16", ".f16.f16", d, a, b, keep, ", 0, 0")
+#define PTX_WGMMA_BF16_N128(d, a, b, keep) PTX_WGMMA_N128("k16", ".bf16.bf16", d, a, b, keep, ", 0, 0")
+#define PTX_WGMMA_TF32_N128(d, a, b, keep) PTX_WGMMA_N128("k8", ".tf32.tf32", d, a, b, keep, "")
+
 #endif
