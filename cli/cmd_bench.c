@@ -74,7 +74,8 @@ static void print_row(cli_table *table, const lab_bench *bench, const lab_bench_
         cli_number(table, row->time.sm_mhz ? row->time.sm_mhz : NAN);
     else
         cli_number(table, row->gflops / bench->peak_gflops);
-    cli_number(table, row->floor_us / row->us);
+    const rung_kernel *kernel = rung_kernel_find(row->kernel); /* the floor is FP32's: tensor cores go below it */
+    cli_number(table, kernel && kernel->arith != RUNG_F32 ? NAN : row->floor_us / row->us);
     if (gpu)
         cli_number(table, row->time.host_us[0] > 0.0 ? row->time.host_us[0] : NAN);
     cli_number(table, row->time.us[0].noise * 100.0);

@@ -112,7 +112,13 @@ static rung_status climb_one(climb *x, const rung_kernel *kernel, const char *na
     LAB_TRY(affordable_size(x, &size));
     lab_shape shape = {.m = size, .n = size, .k = size, .batch = 1};
     cli_progress("%s: timing at %lld", name, (long long)size);
-    LAB_TRY(lab_bench_shape(&x->bench, &shape, &row));
+    rung_status status = lab_bench_shape(&x->bench, &shape, &row);
+    if (status == RUNG_UNSUPPORTED) {
+        cli_progress(NULL);
+        cli_note(&x->table, "%-34s left out: %s", name, lab_error());
+        return RUNG_SUCCESS;
+    }
+    LAB_TRY(status);
     failed += !(row.error_u <= row.bound_u);
     double best_us = row.best_ratio * row.us;
     x->vendor = best_us > 0.0 ? lab_shape_flops(&shape) / best_us * 1e-3 : x->vendor;
@@ -134,7 +140,10 @@ static rung_status print_vendor(climb *x)
     lab_shape shape = {.m = x->size, .n = x->size, .k = x->size, .batch = 1};
     x->bench.options.kernel = NULL;
     cli_progress("the vendor, at %lld", (long long)x->size);
-    LAB_TRY(lab_bench_shape(&x->bench, &shape, &row));
+    rung_status status = lab_bench_shape(&x->bench, &shape, &row);
+    if (status == RUNG_UNSUPPORTED)
+        return RUNG_SUCCESS;
+    LAB_TRY(status);
     x->vendor = lab_shape_flops(&shape) / (row.best_ratio * row.us) * 1e-3;
     for (int i = 0; i < x->bench.peer_count; i++) {
         char name[80];

@@ -40,7 +40,7 @@ typedef struct lab_bench_row {
     int peer_refused[LAB_PEERS]; /* this peer has no such product: its ratio is 0 */
     double us, gflops;
     double peer_us[LAB_PEERS], ratio[LAB_PEERS]; /* ratio: the peer's time over ours, above 1 we are faster */
-    double floor_us;                             /* what arithmetic or memory traffic alone would take */
+    double floor_us;                             /* what FP32 arithmetic or memory traffic alone would take */
     int floor_measured;                          /* the traffic's time was measured beside ours (skinny, CPU) */
     double best_ratio;                           /* against the fastest peer of the same promise; 0: none */
     int sets;
