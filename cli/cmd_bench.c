@@ -169,7 +169,7 @@ static int bench_one(const options *o, lab_bench *bench, const lab_shape *shape,
     note_row(s, bench, &row);
     print_row(table, bench, &row);
     if (record)
-        lab_record_bench(record, o->command, bench, &row);
+        lab_record_bench(record, "bench", o->command, bench, &row);
     if (!o->no_verify && !(row.error_u <= row.bound_u)) {
         s->failed++;
         fprintf(stderr, "FAIL %s: %s errs %.4g u, the bound is %.4g u\n", text, row.kernel, row.error_u, row.bound_u);

@@ -124,7 +124,7 @@ static rung_status climb_one(climb *x, const rung_kernel *kernel, const char *na
     x->vendor = best_us > 0.0 ? lab_shape_flops(&shape) / best_us * 1e-3 : x->vendor;
     print_line(x, name, size, row.gflops, row.us, row.error_u, ran, failed, !kernel || kernel->role == RUNG_PRODUCTION);
     if (x->record)
-        lab_record_bench(x->record, x->command, &x->bench, &row);
+        lab_record_bench(x->record, "climb", x->command, &x->bench, &row);
     if (x->first == 0.0)
         x->first = row.gflops;
     x->previous = x->last = row.gflops;

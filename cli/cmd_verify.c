@@ -10,11 +10,13 @@
 #include <string.h>
 #include <time.h>
 
+static const char *const via_names[] = {"direct", "host", "graph", NULL};
+
 enum { MAX_KERNELS = 256, MAX_SHOWN = 3 };
 
 typedef struct options {
     const char *device, *kernels, *one_case;
-    int math, quick, huge, format, verbose, no_vendor, from_host;
+    int math, quick, huge, format, verbose, no_vendor, via;
     const lab_cases *only; /* one_case as a list of its own */
     int64_t threads;
 } options;
@@ -82,8 +84,8 @@ static void report_failure(const session *s, const lab_case *c, const lab_verdic
     char text[LAB_CASE_TEXT];
     lab_case_print(c, text);
     cli_progress(NULL);
-    fprintf(stderr, "FAIL %s: %s\n     rung verify --device %s%s %s %s --case '%s'\n", verdict->kernel, verdict->why,
-            s->o->device, s->verifier.from_host ? " --from-host" : "", kernel ? "--kernel" : "--math",
+    fprintf(stderr, "FAIL %s: %s\n     rung verify --device %s%s%s %s %s --case '%s'\n", verdict->kernel,
+            verdict->why, s->o->device, s->verifier.via ? " --via " : "", s->verifier.via ? via_names[s->verifier.via] : "", kernel ? "--kernel" : "--math",
             kernel ? kernel->name : lab_math_names[s->math], text);
 }
 
@@ -124,7 +126,7 @@ static int verify_kernel(session *s, const char *name, const rung_kernel *kernel
 {
     const options *o = s->o;
     lab_cases cases = {0};
-    lab_depth depth = o->quick || s->verifier.from_host ? LAB_QUICK : o->huge ? LAB_HUGE : LAB_FULL;
+    lab_depth depth = o->quick || s->verifier.via != LAB_DIRECT ? LAB_QUICK : o->huge ? LAB_HUGE : LAB_FULL;
     if (o->one_case) {
         verify_cases(s, name, kernel, o->only);
         return CLI_PASS;
@@ -140,11 +142,19 @@ static int verify_kernel(session *s, const char *name, const rung_kernel *kernel
 static int verify_library(session *s, rung_math math)
 {
     char name[64];
-    snprintf(name, sizeof name, "(library, %s%s)", lab_math_names[math], s->verifier.from_host ? ", from host" : "");
+    static const char *const ways[] = {"", ", from host", ", in a graph"};
+    snprintf(name, sizeof name, "(library, %s%s)", lab_math_names[math], ways[s->verifier.via]);
     if (rung_context_set_math(s->verifier.context, math) != RUNG_SUCCESS)
         return cli_fail("%s: %s", name, lab_error());
     s->math = math;
     return verify_kernel(s, name, NULL);
+}
+
+static int verify_via(session *s, lab_via via, rung_math math)
+{
+    if (lab_verifier_set_via(&s->verifier, via) != RUNG_SUCCESS)
+        return cli_fail("verify: %s", lab_error());
+    return verify_library(s, math);
 }
 
 static int verify_named(session *s)
@@ -218,8 +228,9 @@ static int verify_everything(session *s)
         return code;
     verify_sums(s);
     verify_refusals(s);
-    if (s->place.tools && lab_verifier_use_host(&s->verifier) == RUNG_SUCCESS)
-        code = verify_library(s, RUNG_STRICT);
+    for (int via = LAB_HOST; s->place.tools && via <= LAB_GRAPH && code == CLI_PASS && !s->lost; via++)
+        for (int math = RUNG_STRICT; math <= RUNG_ACCURATE && code == CLI_PASS && !s->lost; math++)
+            code = verify_via(s, (lab_via)via, (rung_math)math);
     return code;
 }
 
@@ -228,7 +239,7 @@ static int run_session(session *s)
     const options *o = s->o;
     int code;
     cli_table_begin(&s->table, (cli_format)o->format, columns, (int)(sizeof columns / sizeof columns[0]));
-    if (o->from_host && lab_verifier_use_host(&s->verifier) != RUNG_SUCCESS)
+    if (lab_verifier_set_via(&s->verifier, (lab_via)o->via) != RUNG_SUCCESS)
         return cli_fail("verify: %s", lab_error());
     if (o->kernels)
         code = verify_named(s);
@@ -289,7 +300,7 @@ int cmd_verify(int argc, char **argv)
         {"huge", CLI_FLAG, &o.huge, NULL, "operands beyond 2^31 elements too (tens of GB)"},
         {"case", CLI_TEXT, &o.one_case, NULL, "one case, as a failure prints it"},
         {"threads", CLI_INTEGER, &o.threads, NULL, "CPU threads"},
-        {"from-host", CLI_FLAG, &o.from_host, NULL, "GPU: hand operands over in host memory"},
+        {"via", CLI_CHOICE, &o.via, via_names, "GPU: direct (default), host (operands in host memory) or graph (captured)"},
         {"no-vendor", CLI_FLAG, &o.no_vendor, NULL, "judge errors by the FP32 chain alone"},
         {"verbose", CLI_FLAG, &o.verbose, NULL, "a line a case on stderr"},
         CLI_FORMAT(o.format), {0}};

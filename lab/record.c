@@ -93,10 +93,10 @@ static void record_peers(lab_json *json, const lab_bench *bench, const lab_bench
     lab_json_list_end(json);
 }
 
-void lab_record_bench(FILE *to, const char *command, const lab_bench *bench, const lab_bench_row *row)
+void lab_record_bench(FILE *to, const char *kind, const char *command, const lab_bench *bench, const lab_bench_row *row)
 {
     lab_json json = {.to = to};
-    lab_record_begin(&json, "bench", command, bench->place, &bench->monitor);
+    lab_record_begin(&json, kind, command, bench->place, &bench->monitor);
     record_shape(&json, bench, &row->shape);
     lab_json_text(&json, "kernel", row->kernel);
     record_stats(&json, "us", &row->time.us[0]);

@@ -29,10 +29,14 @@ rung_status lab_verifier_open(lab_verifier *v, lab_place *place, rung_math math,
     return lab_place_context(place, math, &v->context);
 }
 
-rung_status lab_verifier_use_host(lab_verifier *v)
+rung_status lab_verifier_set_via(lab_verifier *v, lab_via via)
 {
-    v->from_host = 1;
-    return rung_context_set_pointers(v->context, RUNG_POINTERS_AUTO);
+    if (via != LAB_DIRECT && !v->place->tools)
+        return lab_fail(RUNG_UNSUPPORTED, "host memory and graphs are ways to a GPU");
+    v->via = via;
+    if (!v->place->tools)
+        return RUNG_SUCCESS;
+    return rung_context_set_pointers(v->context, via == LAB_HOST ? RUNG_POINTERS_AUTO : RUNG_POINTERS_DEVICE);
 }
 
 void lab_verifier_close(lab_verifier *v)
@@ -232,6 +236,30 @@ static rung_status run_from_host(lab_verifier *v, rung_plan *plan, const rung_ge
     return status;
 }
 
+static rung_status run_captured(lab_verifier *v, rung_plan *plan, const rung_gemm *g)
+{
+    rung_tools *tools = v->place->tools;
+    void *graph = NULL;
+    LAB_TRY(rung_tools_capture_begin(tools));
+    rung_status queued = rung_plan_run(plan, g);
+    rung_status status = rung_tools_capture_end(tools, &graph);
+    if (queued == RUNG_SUCCESS && status == RUNG_SUCCESS)
+        status = rung_tools_graph_launch(tools, graph);
+    if (status == RUNG_SUCCESS)
+        status = rung_tools_synchronize(tools);
+    rung_tools_graph_destroy(tools, graph);
+    return queued != RUNG_SUCCESS ? queued : status;
+}
+
+static rung_status run_once(lab_verifier *v, rung_plan *plan, const rung_gemm *g)
+{
+    switch (v->via) {
+    case LAB_HOST: return run_from_host(v, plan, g);
+    case LAB_GRAPH: return run_captured(v, plan, g);
+    default: return rung_plan_run(plan, g);
+    }
+}
+
 static rung_status run_twice(lab_verifier *v, rung_plan *plan, const rung_gemm *g, lab_verdict *verdict)
 {
     uint64_t a[2], b[2], c[2];
@@ -239,7 +267,7 @@ static rung_status run_twice(lab_verifier *v, rung_plan *plan, const rung_gemm *
     LAB_TRY(hash_of(v, &v->b, &b[0]));
     for (int i = 0; i < 2; i++) {
         LAB_TRY(lab_copy(v->place, v->c.memory.at, v->c_start.at, (size_t)v->c.words * 4));
-        LAB_TRY(v->from_host ? run_from_host(v, plan, g) : rung_plan_run(plan, g));
+        LAB_TRY(run_once(v, plan, g));
         LAB_TRY(hash_of(v, &v->c, &c[i]));
     }
     LAB_TRY(hash_of(v, &v->a, &a[1]));
@@ -355,7 +383,7 @@ static rung_status run_case(lab_verifier *v, const rung_kernel *kernel, const la
 {
     rung_gemm g;
     rung_plan *plan;
-    if (v->from_host && (c->form == LAB_ARRAYS || c->bias || c->device_scalars)) {
+    if (v->via == LAB_HOST && (c->form == LAB_ARRAYS || c->bias || c->device_scalars)) {
         verdict->outcome = LAB_SKIP;
         snprintf(verdict->why, sizeof verdict->why, "pointer arrays, bias and device scalars live in device memory");
         return RUNG_SUCCESS;

@@ -18,18 +18,21 @@ typedef struct lab_verdict {
     double bound_u;
 } lab_verdict;
 
+/* How the library gets a product on a GPU: device operands on a stream, operands in host memory that it stages itself, or
+ * device operands in a captured graph that is then replayed. */
+typedef enum lab_via { LAB_DIRECT, LAB_HOST, LAB_GRAPH } lab_via;
+
 typedef struct lab_verifier {
     lab_place *place;
     lab_peer *vendor; /* may be NULL */
     rung_context *context;
-    int from_host; /* GPU: operands are handed over in host memory */
+    lab_via via;
     lab_operand a, b, c;
     lab_buffer c_start, c64, size, chain, bias, scalars, pointers;
 } lab_verifier;
 
 rung_status lab_verifier_open(lab_verifier *v, lab_place *place, rung_math math, lab_peer *vendor);
-/* From now on the library gets host pointers and stages them itself. */
-rung_status lab_verifier_use_host(lab_verifier *v);
+rung_status lab_verifier_set_via(lab_verifier *v, lab_via via);
 void lab_verifier_close(lab_verifier *v);
 
 /* kernel NULL: what the library chooses. A status other than success means that the machine failed (a lost GPU), not the

@@ -1,0 +1,100 @@
+/* The timing loop with contenders whose times are known: ratios, rotation over the sets, failures handed on. */
+#include "support.h"
+#include "lab/json.h"
+#include "lab/measure.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+enum { SETS = 3 };
+
+typedef struct sleeper {
+    long sleep_us;
+    int seen[SETS], calls, fail_at;
+} sleeper;
+
+static rung_status run(void *state, int set)
+{
+    sleeper *s = state;
+    struct timespec t = {0, s->sleep_us * 1000};
+    assert_in_range(set, 0, SETS - 1);
+    s->seen[set]++;
+    if (++s->calls == s->fail_at)
+        return lab_fail(RUNG_UNSUPPORTED, "as planned");
+    nanosleep(&t, NULL);
+    return RUNG_SUCCESS;
+}
+
+static lab_measure_options quick(const lab_place *place)
+{
+    lab_measure_options options = lab_measure_defaults(place);
+    options.sets = SETS;
+    options.budget_s = 0.3;
+    return options;
+}
+
+static void ratios_and_rotation(void **state)
+{
+    (void)state;
+    lab_place place = {.device = RUNG_DEVICE_CPU};
+    lab_monitor monitor = {0};
+    sleeper short_one = {.sleep_us = 2000}, long_one = {.sleep_us = 8000};
+    lab_contender contenders[] = {{run, &short_one}, {run, &long_one}};
+    lab_measurement m;
+    lab_measure_options options = quick(&place);
+    assert_int_equal(lab_measure(&place, &monitor, contenders, 2, &options, &m), RUNG_SUCCESS);
+    assert_true(m.us[0].median >= 2000.0 && m.us[1].median >= 8000.0);
+    assert_true(m.ratio[0].median == 1.0);
+    assert_true(m.ratio[1].median > 1.2 && m.ratio[1].median < 4.5); /* a busy machine lengthens both */
+    assert_true(m.us[0].min <= m.us[0].median && m.us[0].median <= m.us[0].max);
+    assert_true(m.us[0].samples >= 3 && m.us[0].samples == m.us[1].samples);
+    for (int i = 0; i < SETS; i++)
+        assert_true(short_one.seen[i] > 0 && long_one.seen[i] > 0);
+}
+
+static void failures_are_handed_on(void **state)
+{
+    (void)state;
+    lab_place place = {.device = RUNG_DEVICE_CPU};
+    lab_monitor monitor = {0};
+    sleeper fails = {.sleep_us = 10, .fail_at = 5};
+    lab_contender contender = {run, &fails};
+    lab_measurement m;
+    lab_measure_options options = quick(&place);
+    assert_int_equal(lab_measure(&place, &monitor, &contender, 1, &options, &m), RUNG_UNSUPPORTED);
+    assert_string_equal(lab_error(), "as planned");
+}
+
+static void result_lines_are_json(void **state)
+{
+    (void)state;
+    char text[256] = "";
+    lab_json json = {.to = fmemopen(text, sizeof text, "w")};
+    assert_non_null(json.to);
+    lab_json_open(&json, NULL);
+    lab_json_text(&json, "name", "a \"b\"\\\n");
+    lab_json_number(&json, "nan", NAN);
+    lab_json_list(&json, "list");
+    lab_json_open(&json, NULL);
+    lab_json_integer(&json, "n", -5);
+    lab_json_close(&json);
+    lab_json_open(&json, NULL);
+    lab_json_close(&json);
+    lab_json_list_end(&json);
+    lab_json_number(&json, "x", 0.5);
+    lab_json_close(&json);
+    lab_json_end_line(&json);
+    fclose(json.to);
+    assert_string_equal(text, "{\"name\": \"a \\\"b\\\"\\\\\\u000a\", \"nan\": null, \"list\": [{\"n\": -5}, {}], \"x\": 0.5}\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ratios_and_rotation),
+        cmocka_unit_test(failures_are_handed_on),
+        cmocka_unit_test(result_lines_are_json),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
