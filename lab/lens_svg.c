@@ -1,6 +1,354 @@
+/* Draws what a kernel did under the lens: one block's results by warp and thread, a warp's sectors for each global access,
+ * its banks for each shared one. Numbers in the picture are those of rung lens. */
+#define _GNU_SOURCE /* open_memstream */
 #include "lab/lens_svg.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDTH = 760, MARGIN = 24, LANES = 32, CELL = 14, MOST_LINES = 32, MARKED_LANE = 5 };
+
+typedef struct page {
+    FILE *to;
+    int y;
+} page;
+
+static void escaped(FILE *to, const char *text)
+{
+    for (; *text; text++)
+        switch (*text) {
+        case '<': fputs("&lt;", to); break;
+        case '>': fputs("&gt;", to); break;
+        case '&': fputs("&amp;", to); break;
+        case '"': fputs("&quot;", to); break;
+        default: fputc(*text, to);
+        }
+}
+
+static void text_at(page *p, int x, const char *class, const char *text)
+{
+    fprintf(p->to, "<text x=\"%d\" y=\"%d\" class=\"%s\">", x, p->y, class);
+    escaped(p->to, text);
+    fputs("</text>\n", p->to);
+}
+
+static void box(page *p, double x, double y, double width, double height, const char *class)
+{
+    fprintf(p->to, "<rect x=\"%.4g\" y=\"%.5g\" width=\"%.4g\" height=\"%.4g\" class=\"%s\"/>\n", x, y, width, height, class);
+}
+
+/* The text of a source line, as a caption. */
+static void source_line(const rung_lens_site *s, char *text, size_t bytes)
+{
+    FILE *from = fopen(s->file, "r");
+    char line[400] = "";
+    for (int i = 0; from && i < s->line && fgets(line, sizeof line, from); i++)
+        ;
+    if (from)
+        fclose(from);
+    line[strcspn(line, "\n")] = 0;
+    snprintf(text, bytes, "%.92s", line + strspn(line, " \t"));
+}
+
+/* One block of C: which warp, and one thread's own results. */
+
+typedef struct tile {
+    int64_t row0, column0, rows, columns;
+} tile;
+
+static tile bounds(const rung_lens_launch *l)
+{
+    int64_t r0 = INT64_MAX, c0 = INT64_MAX, r1 = -1, c1 = -1;
+    for (int i = 0; i < l->owner_count; i++) {
+        const rung_lens_owner *o = &l->owners[i];
+        r0 = o->row < r0 ? o->row : r0;
+        c0 = o->column < c0 ? o->column : c0;
+        r1 = o->row > r1 ? o->row : r1;
+        c1 = o->column > c1 ? o->column : c1;
+    }
+    return (tile){r0, c0, r1 - r0 + 1, c1 - c0 + 1};
+}
+
+/* Cells of one row that belong together become one rectangle. */
+static void draw_runs(page *p, const int *owner, const tile *t, double cell, int y0)
+{
+    for (int64_t r = 0; r < t->rows; r++)
+        for (int64_t c = 0; c < t->columns;) {
+            int who = owner[r * t->columns + c];
+            int64_t end = c + 1;
+            int marked = who == MARKED_LANE;
+            while (end < t->columns && owner[r * t->columns + end] >= 0 && who >= 0 &&
+                   owner[r * t->columns + end] / 32 == who / 32 && (owner[r * t->columns + end] == MARKED_LANE) == marked)
+                end++;
+            char class[16];
+            snprintf(class, sizeof class, marked ? "mark" : "w%d", who < 0 ? 8 : who / 32 % 8);
+            box(p, MARGIN + (double)c * cell, y0 + (double)r * cell, (double)(end - c) * cell, cell, class);
+            c = end;
+        }
+}
+
+static void draw_tile(page *p, const rung_lens_launch *l)
+{
+    if (l->owner_count == 0)
+        return;
+    tile t = bounds(l);
+    if (t.rows * t.columns > 1 << 20)
+        return;
+    int *owner = malloc((size_t)(t.rows * t.columns) * sizeof *owner);
+    char caption[200];
+    int per_thread = 0;
+    if (!owner)
+        return;
+    memset(owner, 0xff, (size_t)(t.rows * t.columns) * sizeof *owner);
+    for (int i = 0; i < l->owner_count; i++) {
+        owner[(l->owners[i].row - t.row0) * t.columns + l->owners[i].column - t.column0] = l->owners[i].thread;
+        per_thread += l->owners[i].thread == MARKED_LANE;
+    }
+    double cell = fmin(384.0 / (double)(t.columns > t.rows ? t.columns : t.rows), 12.0);
+    snprintf(caption, sizeof caption, "What one block computes: %lld x %lld of C by %u threads (%u warps, a colour each)",
+             (long long)t.rows, (long long)t.columns, l->threads, (l->threads + 31) / 32);
+    p->y += 26;
+    text_at(p, MARGIN, "h", caption);
+    p->y += 16;
+    snprintf(caption, sizeof caption, "dark: the %d results of thread %d", per_thread, MARKED_LANE);
+    text_at(p, MARGIN, "s", caption);
+    p->y += 10;
+    draw_runs(p, owner, &t, cell, p->y);
+    box(p, MARGIN, p->y, (double)t.columns * cell, (double)t.rows * cell, "frame");
+    p->y += (int)((double)t.rows * cell) + 12;
+    free(owner);
+}
+
+/* Global accesses: the 128-byte lines a warp touches, their sectors, and the bytes it wanted. */
+
+static int by_value(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static int distinct(int64_t *values, int count)
+{
+    int kept = 0;
+    qsort(values, (size_t)count, sizeof *values, by_value);
+    for (int i = 0; i < count; i++)
+        if (kept == 0 || values[kept - 1] != values[i])
+            values[kept++] = values[i];
+    return kept;
+}
+
+static int lines_of(const rung_lens_site *s, int64_t *lines)
+{
+    int n = 0;
+    for (int lane = 0; lane < LANES; lane++)
+        if (s->sample_mask >> lane & 1)
+            lines[n++] = s->sample_offset[lane] / 128;
+    return distinct(lines, n);
+}
+
+static void draw_line(page *p, const rung_lens_site *s, int64_t line, double height)
+{
+    int wanted[LANES] = {0}, moved[4] = {0};
+    for (int lane = 0; lane < LANES; lane++)
+        for (int b = 0; (s->sample_mask >> lane & 1) && b < s->bytes; b += 4) {
+            int64_t at = s->sample_offset[lane] + b - line * 128;
+            if (at >= 0 && at < 128) {
+                wanted[at / 4] = lane + 1;
+                moved[at / 32] = 1;
+            }
+        }
+    for (int word = 0; word < LANES; word++) {
+        const char *class = wanted[word] ? (wanted[word] - 1 == MARKED_LANE ? "mark" : "used") : moved[word / 8] ? "waste" : "idle";
+        box(p, MARGIN + 80 + word * CELL + word / 8 * 6, p->y, CELL - 1, height - 1, class);
+    }
+}
+
+static void draw_global(page *p, const rung_lens_site *s)
+{
+    int64_t lines[LANES];
+    char caption[256], source[100];
+    int count = lines_of(s, lines);
+    static const char *const kinds[] = {"load", "store", "atomic", "cp.async", "bulk copy", "mma"};
+    source_line(s, source, sizeof source);
+    p->y += 26;
+    snprintf(caption, sizeof caption, "Global %s of %s, line %d: %.3g sectors a request, %.3g%% of the bytes moved are used",
+             kinds[s->kind], s->name, s->line, s->sectors / s->requests, 100 * s->bytes_used / s->bytes_moved);
+    text_at(p, MARGIN, "h", caption);
+    p->y += 15;
+    text_at(p, MARGIN, "c", source);
+    p->y += 8;
+    double height = count > 8 ? 7 : CELL;
+    for (int i = 0; i < count && i < MOST_LINES; i++) {
+        draw_line(p, s, lines[i], height);
+        if (i == 0 || i == count - 1) {
+            snprintf(caption, sizeof caption, "byte %lld", (long long)lines[i] * 128);
+            p->y += (int)height;
+            text_at(p, MARGIN, "t", caption);
+            p->y -= (int)height;
+        }
+        p->y += (int)height;
+    }
+    p->y += 6;
+}
+
+/* Shared accesses: 32 banks; what each has to give, pass by pass. A second word in a bank costs a pass more. */
+
+static void banks_of_part(const rung_lens_site *s, int first, int end, int64_t words[32][32], int counts[32])
+{
+    memset(counts, 0, 32 * sizeof *counts);
+    for (int lane = first; lane < end; lane++)
+        for (int b = 0; (s->sample_mask >> lane & 1) && b < s->bytes; b += 4) {
+            int64_t word = s->sample_offset[lane] / 4 + b / 4;
+            int bank = (int)(word % 32), known = 0;
+            for (int i = 0; i < counts[bank]; i++)
+                known |= words[bank][i] == word;
+            if (!known && counts[bank] < 32)
+                words[bank][counts[bank]++] = word;
+        }
+}
+
+static bool pairs_agree(const rung_lens_site *s, int first, int end, int distance)
+{
+    for (int lane = first; lane < end; lane++) {
+        int partner = lane ^ distance;
+        if ((s->sample_mask >> lane & 1) && (s->sample_mask >> partner & 1) &&
+            s->sample_offset[lane] != s->sample_offset[partner])
+            return false;
+    }
+    return true;
+}
+
+static int draw_part(page *p, const rung_lens_site *s, int first, int end)
+{
+    int64_t words[32][32];
+    int counts[32], most = 0;
+    char label[40];
+    banks_of_part(s, first, end, words, counts);
+    for (int bank = 0; bank < 32; bank++)
+        most = counts[bank] > most ? counts[bank] : most;
+    double height = most > 8 ? 5 : 9;
+    p->y += 9;
+    snprintf(label, sizeof label, end - first == 32 ? "all lanes" : "lanes %d-%d", first, end - 1);
+    text_at(p, MARGIN, "t", label);
+    p->y -= 9;
+    for (int bank = 0; bank < 32; bank++)
+        for (int i = 0; i < (most > 0 ? most : 1); i++)
+            box(p, MARGIN + 80 + bank * CELL, p->y + i * height, CELL - 1, height - 1,
+                i < counts[bank] ? (i == 0 ? "used" : "conflict") : "idle");
+    p->y += (int)(most * height) + 4;
+    return most;
+}
+
+static void draw_shared(page *p, const rung_lens_site *s)
+{
+    char caption[256], source[100];
+    static const char *const kinds[] = {"load", "store", "atomic", "cp.async", "bulk copy", "mma"};
+    source_line(s, source, sizeof source);
+    p->y += 26;
+    snprintf(caption, sizeof caption, "Shared %s of %s (%d bytes a lane), line %d: %.3g passes a request, %s", kinds[s->kind],
+             s->name, s->bytes, s->line, s->wavefronts / s->requests, s->ways > 1 ? "bank conflicts" : "no bank conflict");
+    text_at(p, MARGIN, "h", caption);
+    p->y += 15;
+    text_at(p, MARGIN, "c", source);
+    p->y += 8;
+    int step = s->bytes <= 4 ? 32 : s->bytes == 8 ? 16 : 8;
+    for (int first = 0; first < LANES;) {
+        int end = first + step;
+        /* Two parts whose neighbouring lanes agree go together. */
+        int pair_end = s->bytes == 16 ? first + 16 : 32;
+        if (step < 32 && first % (pair_end - first) == 0 &&
+            (pairs_agree(s, first, pair_end, 1) || pairs_agree(s, first, pair_end, 2)))
+            end = pair_end;
+        draw_part(p, s, first, end);
+        first = end;
+    }
+    if (s->merged_requests < 0.75 * s->requests && s->bytes == 4) {
+        p->y += 10;
+        text_at(p, MARGIN, "s", "nvcc merges these accesses to wider ones: fewer requests than drawn");
+    }
+    p->y += 6;
+}
+
+/* The page. */
+
+static const char style[] =
+    "<style>\n"
+    "svg{--bg:#fff;--fg:#1b1f24;--dim:#59636e;--used:#3b82c4;--waste:#f3c9b5;--idle:#eceff2;--conflict:#d1403c;--mark:#14283c;\n"
+    "--w0:#b9d7f0;--w1:#f6d7a8;--w2:#c4e3c2;--w3:#e7c6e0;--w4:#f3c3bd;--w5:#cfd3ee;--w6:#e6e0a6;--w7:#bfe4e0}\n"
+    "@media(prefers-color-scheme:dark){svg{--bg:#14181d;--fg:#e6e9ed;--dim:#9aa4af;--used:#5aa2e0;--waste:#6e4636;--idle:#252b32;\n"
+    "--conflict:#f0605a;--mark:#fff;--w0:#24445f;--w1:#5f4a22;--w2:#2a5130;--w3:#553a55;--w4:#5e3733;--w5:#363d68;--w6:#54502a;--w7:#275350}}\n"
+    ".h{font:600 13px system-ui,sans-serif;fill:var(--fg)}.s{font:12px system-ui,sans-serif;fill:var(--dim)}\n"
+    ".t{font:10px system-ui,sans-serif;fill:var(--dim)}.c{font:11px ui-monospace,monospace;fill:var(--dim)}\n"
+    ".b{font:700 16px system-ui,sans-serif;fill:var(--fg)}.bg{fill:var(--bg)}.frame{fill:none;stroke:var(--dim)}\n"
+    ".used{fill:var(--used)}.waste{fill:var(--waste)}.idle{fill:var(--idle)}.conflict{fill:var(--conflict)}.mark{fill:var(--mark)}\n"
+    ".w0{fill:var(--w0)}.w1{fill:var(--w1)}.w2{fill:var(--w2)}.w3{fill:var(--w3)}.w4{fill:var(--w4)}.w5{fill:var(--w5)}\n"
+    ".w6{fill:var(--w6)}.w7{fill:var(--w7)}.w8{fill:var(--idle)}\n"
+    "</style>\n";
+
+static void legend(page *p)
+{
+    static const struct {
+        const char *class, *text;
+    } entries[] = {{"used", "wanted"}, {"waste", "moved, not wanted"}, {"conflict", "another pass: bank conflict"},
+                   {"mark", "thread 5"}};
+    int x = MARGIN;
+    p->y += 20;
+    for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
+        box(p, x, p->y - 9, 10, 10, entries[i].class);
+        text_at(p, x + 15, "s", entries[i].text);
+        x += 40 + 7 * (int)strlen(entries[i].text);
+    }
+}
+
+static void draw(page *p, const lab_lens_case *c)
+{
+    char title[200];
+    p->y = 34;
+    for (int i = 0; i < lab_lens_launches(); i++) {
+        const rung_lens_launch *l = lab_lens_launch(i);
+        snprintf(title, sizeof title, "%s at %lld x %lld x %lld", l->kernel, (long long)c->m, (long long)c->n, (long long)c->k);
+        text_at(p, MARGIN, "b", title);
+        legend(p);
+        draw_tile(p, l);
+        for (int j = 0; j < l->site_count; j++) {
+            const rung_lens_site *s = &l->sites[j];
+            if (s->sample_mask == 0 || s->kind == RUNG_LENS_BULK || s->kind == RUNG_LENS_MMA)
+                continue;
+            if (s->space == RUNG_LENS_GLOBAL)
+                draw_global(p, s);
+            else
+                draw_shared(p, s);
+        }
+        p->y += 40;
+    }
+}
+
 rung_status lab_lens_svg(const char *path, const lab_lens_case *c)
 {
-    (void)path, (void)c;
+    char *body = NULL, unfinished[600];
+    size_t bytes = 0;
+    page p = {.to = open_memstream(&body, &bytes)};
+    if (!p.to)
+        return lab_fail(RUNG_OUT_OF_MEMORY, "no memory for the picture");
+    draw(&p, c);
+    fclose(p.to);
+    snprintf(unfinished, sizeof unfinished, "%s.part", path);
+    FILE *to = fopen(unfinished, "w");
+    if (!to) {
+        free(body);
+        return lab_fail(RUNG_INVALID_ARGUMENT, "cannot write %s: %s", path, strerror(errno));
+    }
+    fprintf(to, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" role=\"img\">\n%s", WIDTH,
+            p.y, WIDTH, p.y, style);
+    fprintf(to, "<rect width=\"%d\" height=\"%d\" class=\"bg\"/>\n%s</svg>\n", WIDTH, p.y, body);
+    free(body);
+    if (fclose(to) != 0 || rename(unfinished, path) != 0) {
+        remove(unfinished);
+        return lab_fail(RUNG_INTERNAL, "cannot finish %s: %s", path, strerror(errno));
+    }
     return RUNG_SUCCESS;
 }

@@ -34,7 +34,6 @@ const lab_metric lab_metrics[] = {
      "shared store passes by address", 1, 0},
     {"sass_shared_ldgsts_wavefronts", "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum",
      "cp.async shared passes by address", 1, 0},
-    {"ldgsts_sectors", "l1tex__t_sectors_pipe_lsu_mem_global_op_ldgsts.sum", "cp.async global sectors", 1, 0},
     {"us", "gpu__time_duration.sum", "time, us", 0, 2},
     {"l1_hit", "l1tex__t_sector_hit_rate.pct", "L1 hit rate, %", 0, 1},
     {"l2_hit", "lts__t_sector_hit_rate.pct", "L2 hit rate, %", 0, 1},
@@ -305,9 +304,10 @@ void lab_profile_predict(lab_profile *profile)
     for (int m = 0; m < LAB_METRICS; m++)
         profile->predicted[m] = NAN;
     lab_lens_sum(&t);
-    set(profile, "ld_requests", t.global_load_requests);
-    set(profile, "ld_sectors", t.global_load_sectors);
-    set(profile, "ld_sectors_per_request", t.global_load_requests > 0 ? t.global_load_sectors / t.global_load_requests : NAN);
+    double requests = t.global_load_requests + t.async_requests, sectors = t.global_load_sectors + t.async_sectors;
+    set(profile, "ld_requests", requests); /* the counter takes cp.async in */
+    set(profile, "ld_sectors", sectors);
+    set(profile, "ld_sectors_per_request", requests > 0 ? sectors / requests : NAN);
     set(profile, "ld_bytes_used", t.global_load_moved > 0 && t.global_load_requests > 0
                                       ? 100 * t.global_load_used / t.global_load_moved : NAN);
     set(profile, "st_requests", t.global_store_requests);
@@ -323,5 +323,4 @@ void lab_profile_predict(lab_profile *profile)
     set(profile, "sass_shared_ld_wavefronts", t.shared_load_wavefronts);
     set(profile, "sass_shared_st_wavefronts", t.shared_store_wavefronts);
     set(profile, "sass_shared_ldgsts_wavefronts", t.async_wavefronts);
-    set(profile, "ldgsts_sectors", t.async_sectors);
 }
