@@ -8,7 +8,7 @@
 #include <string.h>
 
 typedef struct options {
-    const char *file, *tile, *symbol, *svg, *beta, *alpha;
+    const char *file, *tile, *symbol, *svg, *beta, *alpha, *pictures;
     int64_t threads, shared, pad, offset, blocks, patience;
     int all, check, format;
 } options;
@@ -245,6 +245,26 @@ static int check_all(const options *o, const char **words, int count)
     return failed ? CLI_FAIL : CLI_PASS;
 }
 
+/* --pictures: the figures of docs/ladder. */
+static int draw_all(const options *o)
+{
+    char path[600];
+    for (int i = 0; i < rung_kernel_count(); i++) {
+        const rung_kernel *kernel = rung_kernel_at(i);
+        if (kernel->backend != RUNG_BACKEND_CUDA || kernel->role == RUNG_PRODUCTION || lab_lens_missing(kernel))
+            continue;
+        lab_lens_case c = {.kernel = kernel, .m = 1024, .n = 1024, .k = 1024, .alpha = 1.0f, .max_blocks = 2};
+        lab_lens_result result;
+        cli_progress("%s", kernel->name);
+        rung_status status = kernel->role == RUNG_REDUCE ? lab_lens_reduce(&c, 1 << 20, &result) : lab_lens_run(&c, &result);
+        snprintf(path, sizeof path, "%s/%s.svg", o->pictures, kernel->name);
+        if (status != RUNG_SUCCESS || (status = lab_lens_svg(path, &c)) != RUNG_SUCCESS)
+            return cli_fail_status(status, kernel->name);
+    }
+    cli_progress(NULL);
+    return CLI_PASS;
+}
+
 /* One kernel. */
 
 static int parse_shape(const char *text, lab_lens_case *c)
@@ -321,6 +341,7 @@ int cmd_lens(int argc, char **argv)
         {"shared", CLI_INTEGER, &o.shared, NULL, "dynamic shared memory of --file in bytes"},
         {"symbol", CLI_TEXT, &o.symbol, NULL, "the kernel's name in --file; default: the file's"},
         {"svg", CLI_TEXT, &o.svg, NULL, "draw the tiles, sectors and banks into this file"},
+        {"pictures", CLI_TEXT, &o.pictures, NULL, "draw every rung of the GPU ladder into this folder"},
         {"alpha", CLI_TEXT, &o.alpha, NULL, "default 1"},
         {"beta", CLI_TEXT, &o.beta, NULL, "default 0"},
         {"pad", CLI_INTEGER, &o.pad, NULL, "elements added to each leading dimension"},
@@ -335,7 +356,7 @@ int cmd_lens(int argc, char **argv)
     rung_status status = lab_lens_open();
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, "lens");
-    code = o.check ? check_all(&o, words, count) : run_one(&o, words, count);
+    code = o.check ? check_all(&o, words, count) : o.pictures ? draw_all(&o) : run_one(&o, words, count);
     lab_lens_close();
     return code;
 }

@@ -73,22 +73,35 @@ static tile bounds(const rung_lens_launch *l)
     return (tile){r0, c0, r1 - r0 + 1, c1 - c0 + 1};
 }
 
-/* Cells of one row that belong together become one rectangle. */
+/* Alike neighbours become one rectangle, along the row and over the rows below that are the same. */
+
+static int kind_of(const int *owner)
+{
+    return *owner < 0 ? -2 : *owner == MARKED_LANE ? -1 : *owner / 32;
+}
+
+static bool same_rows(const int *owner, const tile *t, int64_t r, int64_t s)
+{
+    for (int64_t c = 0; c < t->columns; c++)
+        if (kind_of(&owner[r * t->columns + c]) != kind_of(&owner[s * t->columns + c]))
+            return false;
+    return true;
+}
+
 static void draw_runs(page *p, const int *owner, const tile *t, double cell, int y0)
 {
-    for (int64_t r = 0; r < t->rows; r++)
-        for (int64_t c = 0; c < t->columns;) {
-            int who = owner[r * t->columns + c];
-            int64_t end = c + 1;
-            int marked = who == MARKED_LANE;
-            while (end < t->columns && owner[r * t->columns + end] >= 0 && who >= 0 &&
-                   owner[r * t->columns + end] / 32 == who / 32 && (owner[r * t->columns + end] == MARKED_LANE) == marked)
-                end++;
+    for (int64_t r = 0, next; r < t->rows; r = next) {
+        for (next = r + 1; next < t->rows && same_rows(owner, t, r, next); next++)
+            ;
+        for (int64_t c = 0, end; c < t->columns; c = end) {
+            int kind = kind_of(&owner[r * t->columns + c]);
+            for (end = c + 1; end < t->columns && kind_of(&owner[r * t->columns + end]) == kind; end++)
+                ;
             char class[16];
-            snprintf(class, sizeof class, marked ? "mark" : "w%d", who < 0 ? 8 : who / 32 % 8);
-            box(p, MARGIN + (double)c * cell, y0 + (double)r * cell, (double)(end - c) * cell, cell, class);
-            c = end;
+            snprintf(class, sizeof class, kind == -1 ? "mark" : "w%d", kind < 0 ? 8 : kind % 8);
+            box(p, MARGIN + (double)c * cell, y0 + (double)r * cell, (double)(end - c) * cell, (double)(next - r) * cell, class);
         }
+    }
 }
 
 static void draw_tile(page *p, const rung_lens_launch *l)
@@ -114,7 +127,8 @@ static void draw_tile(page *p, const rung_lens_launch *l)
     p->y += 26;
     text_at(p, MARGIN, "h", caption);
     p->y += 16;
-    snprintf(caption, sizeof caption, "dark: the %d results of thread %d", per_thread, MARKED_LANE);
+    snprintf(caption, sizeof caption, per_thread == 1 ? "dark: the %d result of thread %d" : "dark: the %d results of thread %d", per_thread,
+             MARKED_LANE);
     text_at(p, MARGIN, "s", caption);
     p->y += 10;
     draw_runs(p, owner, &t, cell, p->y);
@@ -161,10 +175,12 @@ static void draw_line(page *p, const rung_lens_site *s, int64_t line, double hei
                 moved[at / 32] = 1;
             }
         }
-    for (int word = 0; word < LANES; word++) {
-        const char *class = wanted[word] ? (wanted[word] - 1 == MARKED_LANE ? "mark" : "used") : moved[word / 8] ? "waste" : "idle";
-        box(p, MARGIN + 80 + word * CELL + word / 8 * 6, p->y, CELL - 1, height - 1, class);
-    }
+    for (int sector = 0; sector < 4; sector++)
+        box(p, MARGIN + 80 + sector * (8 * CELL + 6), p->y, 8 * CELL - 1, height - 1, moved[sector] ? "waste" : "idle");
+    for (int word = 0; word < LANES; word++)
+        if (wanted[word])
+            box(p, MARGIN + 80 + word * CELL + word / 8 * 6, p->y, CELL - 1, height - 1,
+                wanted[word] - 1 == MARKED_LANE ? "mark" : "used");
 }
 
 static void draw_global(page *p, const rung_lens_site *s)
@@ -235,10 +251,11 @@ static int draw_part(page *p, const rung_lens_site *s, int first, int end)
     snprintf(label, sizeof label, end - first == 32 ? "all lanes" : "lanes %d-%d", first, end - 1);
     text_at(p, MARGIN, "t", label);
     p->y -= 9;
+    for (int i = 0; i < (most > 0 ? most : 1); i++)
+        box(p, MARGIN + 80, p->y + i * height, 32 * CELL - 1, height - 1, "idle");
     for (int bank = 0; bank < 32; bank++)
-        for (int i = 0; i < (most > 0 ? most : 1); i++)
-            box(p, MARGIN + 80 + bank * CELL, p->y + i * height, CELL - 1, height - 1,
-                i < counts[bank] ? (i == 0 ? "used" : "conflict") : "idle");
+        for (int i = 0; i < counts[bank]; i++)
+            box(p, MARGIN + 80 + bank * CELL, p->y + i * height, CELL - 1, height - 1, i == 0 ? "used" : "conflict");
     p->y += (int)(most * height) + 4;
     return most;
 }
