@@ -1,5 +1,6 @@
 /* rung explain: what the library would do with a product, and why: the whole plan, ranking and refusals. */
 #include "cli/commands.h"
+#include "cli/explain.h"
 #include "lab/names.h"
 #include "lab/shape.h"
 
@@ -9,7 +10,7 @@ static const char *const layouts[] = {"col", "row", NULL};
 
 typedef struct options {
     const char *device, *kernel;
-    int math, layout;
+    int math, layout, chip;
     int64_t threads, pad;
 } options;
 
@@ -65,7 +66,7 @@ static int explain(const options *o, const lab_shape *shape, rung_context *conte
 int cmd_explain(int argc, char **argv)
 {
     options o = {.device = "best"};
-    const char *words[1];
+    const char *words[2];
     int count = 0;
     lab_shape shape;
     const cli_option list[] = {
@@ -74,13 +75,23 @@ int cmd_explain(int argc, char **argv)
         {"kernel", CLI_TEXT, &o.kernel, NULL, "this kernel instead of the library's choice"},
         {"layout", CLI_CHOICE, &o.layout, layouts, "col (default) or row"},
         {"threads", CLI_INTEGER, &o.threads, NULL, "CPU threads"},
+        {"gpu", CLI_CHOICE, &o.chip, lab_chip_names, "the chip whose floors and occupancy are told: h200 (default), h100, a100 ..."},
         {"pad", CLI_INTEGER, &o.pad, NULL, "elements added to every leading dimension"},
         {0}};
-    int code = cli_parse("explain", list, argc, argv, words, &count, 1);
+    int code = cli_parse("explain", list, argc, argv, words, &count, 2);
     if (code)
         return code < 0 ? CLI_PASS : code;
     if (count == 0)
         return cli_usage("explain needs a shape such as 4096x4096x4096 or 512x64x512:TN");
+    const rung_kernel *kernel = rung_kernel_find(words[0]);
+    if (kernel || count > 1) {
+        lab_shape at = {.m = 4096, .n = 4096, .k = 4096, .batch = 1};
+        if (!kernel)
+            return cli_unknown_kernel(words[0]);
+        if (count > 1 && lab_shape_parse(words[1], &at) != RUNG_SUCCESS)
+            return cli_usage("%s", lab_error());
+        return explain_kernel(kernel, o.chip, (double)at.m, (double)at.n, (double)at.k);
+    }
     if (lab_shape_parse(words[0], &shape) != RUNG_SUCCESS)
         return cli_usage("%s", lab_error());
     if (o.kernel && !rung_kernel_find(o.kernel))
@@ -98,6 +109,8 @@ int cmd_explain(int argc, char **argv)
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, "explain");
     code = explain(&o, &shape, context);
+    if (code == CLI_PASS && rung_context_device(context) != RUNG_DEVICE_CPU && shape.batch == 1)
+        explain_floors(&lab_chips[o.chip], (double)shape.m, (double)shape.n, (double)shape.k);
     rung_context_destroy(context);
     return code;
 }

@@ -1,0 +1,10 @@
+/* rung explain's two halves: a shape's plan (cmd_explain.c) and a kernel (cmd_explain_kernel.c). */
+#ifndef CLI_EXPLAIN_H
+#define CLI_EXPLAIN_H
+
+#include "lab/explain.h"
+
+int explain_kernel(const rung_kernel *kernel, int chip_index, double m, double n, double k);
+void explain_floors(const lab_chip *chip, double m, double n, double k);
+
+#endif

@@ -1,0 +1,118 @@
+/* Chips, occupancy, floors and the model of limits. */
+#include "lab/explain.h"
+
+#include <math.h>
+#include <string.h>
+
+/* NVIDIA's data sheets and tuning guides; clocks are the highest boost. */
+const lab_chip lab_chips[] = {
+    {"h200", "NVIDIA H200", 90, 132, 128, 1.98, 4.8, 60, 233472, 232448, 2048, 32},
+    {"h100", "NVIDIA H100 SXM", 90, 132, 128, 1.98, 3.35, 50, 233472, 232448, 2048, 32},
+    {"a100", "NVIDIA A100 SXM 80 GB", 80, 108, 64, 1.41, 2.039, 40, 167936, 166912, 2048, 32},
+    {"rtx3090", "NVIDIA GeForce RTX 3090", 86, 82, 128, 1.695, 0.936, 6, 102400, 101376, 1536, 16},
+    {"rtx4090", "NVIDIA GeForce RTX 4090", 89, 128, 128, 2.52, 1.008, 72, 102400, 101376, 1536, 24},
+    {"l40s", "NVIDIA L40S", 89, 142, 128, 2.52, 0.864, 96, 102400, 101376, 1536, 24},
+    {NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+};
+const char *const lab_chip_names[] = {"h200", "h100", "a100", "rtx3090", "rtx4090", "l40s", NULL};
+
+typedef struct resource_row {
+    const char *symbol;
+    int arch, registers, stack, spill, shared;
+} resource_row;
+
+static const resource_row rows[] = {
+#ifdef RUNG_LAB_CUDA
+#include "resources.inc"
+#endif
+    {NULL, 0, 0, 0, 0, 0},
+};
+
+int lab_resources_of(const char *symbol, int arch, lab_resources *resources)
+{
+    const resource_row *best = NULL;
+    for (const resource_row *r = rows; r->symbol; r++)
+        if (strcmp(r->symbol, symbol) == 0 && r->arch <= arch && (!best || r->arch > best->arch))
+            best = r;
+    if (!best)
+        return 0;
+    *resources = (lab_resources){best->registers, best->stack, best->spill, best->shared};
+    return 1;
+}
+
+static int up_to(int value, int unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
+
+void lab_occupancy_of(const lab_chip *chip, const lab_resources *r, int threads, int shared_bytes, lab_occupancy *o)
+{
+    int warps = (threads + 31) / 32, registers_per_warp = up_to(r->registers * 32, 256);
+    int warps_by_registers = registers_per_warp ? 65536 / 4 / registers_per_warp * 4 : 64;
+    int shared = up_to(r->static_shared_bytes + shared_bytes + 1024, 128); /* 1 KiB a block is the system's */
+    memset(o, 0, sizeof *o);
+    o->by_registers = warps_by_registers / warps;
+    o->by_shared = chip->shared_per_sm_bytes / shared;
+    o->by_threads = chip->threads_per_sm / (warps * 32);
+    o->by_blocks = chip->blocks_per_sm;
+    o->blocks = o->by_registers;
+    o->limiter = "registers";
+    if (o->by_threads < o->blocks || (o->by_threads == o->blocks && o->by_registers > o->by_threads)) {
+        o->blocks = o->by_threads;
+        o->limiter = "threads";
+    }
+    if (o->by_shared < o->blocks) {
+        o->blocks = o->by_shared;
+        o->limiter = "shared memory";
+    }
+    if (o->by_blocks < o->blocks) {
+        o->blocks = o->by_blocks;
+        o->limiter = "blocks";
+    }
+    o->warps = o->blocks * warps;
+    o->percent = 100 * o->warps * 32 / chip->threads_per_sm;
+}
+
+void lab_floors_of(const lab_chip *chip, double m, double n, double k, lab_floors *f)
+{
+    f->flops = 2 * m * n * k;
+    f->bytes = 4 * (m * k + k * n + m * n);
+    double flops_per_us = 2.0 * chip->fma_lanes * chip->sms * chip->clock_ghz * 1e3, bytes_per_us = chip->memory_tb_s * 1e6;
+    f->fma_us = f->flops / flops_per_us;
+    f->memory_us = f->bytes / bytes_per_us;
+    f->intensity = f->flops / f->bytes;
+    f->ridge = flops_per_us / bytes_per_us;
+}
+
+void lab_model_of(const lab_chip *chip, const lab_lens_totals *t, double scale, double m, double n, double k, double blocks,
+                  const lab_occupancy *occupancy, lab_model *out)
+{
+    lab_floors floors;
+    lab_floors_of(chip, m, n, k, &floors);
+    /* SMs that have work, and the last wave's idle ones. */
+    double slots = (double)chip->sms * (occupancy->blocks > 0 ? occupancy->blocks : 1);
+    double busy = blocks < chip->sms ? blocks : chip->sms;
+    out->waves = blocks / slots;
+    double full = blocks > slots ? ceil(out->waves) / out->waves : 1;
+    double cycles_per_us = busy * chip->clock_ghz * 1e3;
+    double fma_warps = m * n * k / 32;
+    double requests = (t->global_load_requests + t->global_store_requests + t->async_requests + t->shared_load_requests +
+                       t->shared_store_requests) * scale;
+    double passes = (t->shared_load_wavefronts + t->shared_store_wavefronts + t->async_wavefronts) * scale;
+    double sectors = (t->global_load_sectors + t->global_store_sectors + t->async_sectors) * scale;
+    out->fma_us = fma_warps / (chip->fma_lanes / 32.0) / cycles_per_us * full;
+    out->issue_us = (fma_warps + requests) / 4 / cycles_per_us * full;
+    out->shared_us = passes / cycles_per_us * full;
+    /* The L1 looks up one 128-byte line a clock: uncoalesced requests take a clock a line, full ones 4 sectors a clock. */
+    double lookups = (t->global_load_requests + t->async_requests + t->global_store_requests) * scale;
+    out->l1_us = fmax(lookups, sectors / 4) / cycles_per_us * full;
+    out->l1_us += passes / cycles_per_us * full; /* the same pipe serves shared memory */
+    out->memory_us = floors.memory_us;
+    const double times[] = {out->fma_us, out->issue_us, out->shared_us, out->l1_us, out->memory_us};
+    static const char *const names[] = {"FMA pipe", "issue slots", "shared memory", "L1 and shared memory's pipe", "device memory"};
+    int most = 0;
+    for (int i = 1; i < 5; i++)
+        most = times[i] > times[most] * 1.0001 ? i : most;
+    out->us = times[most];
+    out->limit = names[most];
+}

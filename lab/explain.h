@@ -1,0 +1,45 @@
+/* What can be said of a kernel without running it on a GPU: floors, occupancy, accesses, and a small model of its time. */
+#ifndef LAB_EXPLAIN_H
+#define LAB_EXPLAIN_H
+
+#include "lab/lens.h"
+
+typedef struct lab_chip {
+    const char *name, *title;
+    int arch, sms, fma_lanes; /* FP32 multiply-adds an SM starts in a clock */
+    double clock_ghz, memory_tb_s, l2_mb;
+    int shared_per_sm_bytes, shared_per_block_bytes, threads_per_sm, blocks_per_sm;
+} lab_chip;
+extern const lab_chip lab_chips[]; /* ends with a NULL name */
+extern const char *const lab_chip_names[];
+
+typedef struct lab_resources {
+    int registers, stack_bytes, spill_bytes, static_shared_bytes;
+} lab_resources;
+/* What ptxas used for a kernel on that architecture (its own, or the next lower that was built); 0: not known. */
+int lab_resources_of(const char *symbol, int arch, lab_resources *resources);
+
+typedef struct lab_occupancy {
+    int by_registers, by_shared, by_threads, by_blocks, blocks; /* of one SM; blocks: the least of them */
+    int warps, percent;
+    const char *limiter;
+} lab_occupancy;
+void lab_occupancy_of(const lab_chip *chip, const lab_resources *resources, int threads, int shared_bytes,
+                      lab_occupancy *occupancy);
+
+typedef struct lab_floors {
+    double flops, bytes, fma_us, memory_us, intensity, ridge;
+} lab_floors;
+void lab_floors_of(const lab_chip *chip, double m, double n, double k, lab_floors *floors);
+
+/* The busiest of the units a kernel needs, from what the lens counted: the time if that one alone set the pace. */
+typedef struct lab_model {
+    double fma_us, issue_us, shared_us, l1_us, memory_us, us;
+    const char *limit;
+    double waves;
+} lab_model;
+/* scale: the problem's m*n*k over that of the lens's run. blocks: the problem's. */
+void lab_model_of(const lab_chip *chip, const lab_lens_totals *totals, double scale, double m, double n, double k,
+                  double blocks, const lab_occupancy *occupancy, lab_model *model);
+
+#endif
