@@ -41,6 +41,7 @@ typedef struct rung_lens_site {
     double requests;  /* one a warp and execution */
     double lanes;     /* active ones */
     double sectors;   /* global: 32-byte sectors touched */
+    double lines;     /* global: 128-byte lines touched, which the L1 looks up one by one */
     double bytes_used, bytes_moved;      /* global: distinct bytes, sectors * 32; shared: distinct bytes, wavefronts * 128 */
     double wavefronts, ideal_wavefronts; /* shared: passes it takes, passes its bytes would need without conflicts */
     /* Shared: as nvcc would issue it, neighbouring scalar accesses of one lane merged to 8 or 16 bytes where aligned. */

@@ -103,9 +103,8 @@ void lab_model_of(const lab_chip *chip, const lab_lens_totals *t, double scale, 
     out->fma_us = fma_warps / (chip->fma_lanes / 32.0) / cycles_per_us * full;
     out->issue_us = (fma_warps + requests) / 4 / cycles_per_us * full;
     out->shared_us = passes / cycles_per_us * full;
-    /* The L1 looks up one 128-byte line a clock: uncoalesced requests take a clock a line, full ones 4 sectors a clock. */
-    double lookups = (t->global_load_requests + t->async_requests + t->global_store_requests) * scale;
-    out->l1_us = fmax(lookups, sectors / 4) / cycles_per_us * full;
+    /* The L1 looks up one 128-byte line a clock and moves four sectors of it. */
+    out->l1_us = fmax(t->global_lines * scale, sectors / 4) / cycles_per_us * full;
     out->l1_us += passes / cycles_per_us * full; /* the same pipe serves shared memory */
     out->memory_us = floors.memory_us;
     const double times[] = {out->fma_us, out->issue_us, out->shared_us, out->l1_us, out->memory_us};

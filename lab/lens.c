@@ -320,6 +320,7 @@ rung_status lab_lens_reduce(const lab_lens_case *c, int64_t n, lab_lens_result *
 static void add_global(lab_lens_totals *t, const rung_lens_site *s)
 {
     double asked = s->lanes * s->bytes;
+    t->global_lines += s->lines;
     if (s->kind == RUNG_LENS_STORE || s->kind == RUNG_LENS_ATOMIC) {
         t->global_store_requests += s->requests;
         t->global_store_sectors += s->sectors;

@@ -231,10 +231,10 @@ static int gather(uint32_t mask, const uint64_t *where, uint64_t *addresses)
     return n;
 }
 
-static uint64_t distinct_bytes(const uint64_t *addresses, int n, int bytes, int *sectors)
+static uint64_t distinct_bytes(const uint64_t *addresses, int n, int bytes, int *sectors, int *lines)
 {
     uint64_t used = 0, end = 0, last_sector = UINT64_MAX;
-    *sectors = 0;
+    *sectors = *lines = 0;
     for (int i = 0; i < n; i++) {
         uint64_t from = addresses[i] > end ? addresses[i] : end, to = addresses[i] + (unsigned)bytes;
         if (to > from)
@@ -243,6 +243,7 @@ static uint64_t distinct_bytes(const uint64_t *addresses, int n, int bytes, int 
         for (uint64_t sector = addresses[i] / 32; sector <= (to - 1) / 32; sector++)
             if (last_sector == UINT64_MAX || sector > last_sector) {
                 (*sectors)++;
+                *lines += last_sector == UINT64_MAX || sector / 4 != last_sector / 4;
                 last_sector = sector;
             }
     }
@@ -300,9 +301,9 @@ static void request(uintptr_t pc, uint32_t mask, const uint64_t *where, int warp
     bool shared = lens_address(first) - (uintptr_t)lens_module_now->shared < lens_module_now->shared_bytes;
     site *s = site_of(pc, lens_kind(first), shared ? RUNG_LENS_SHARED : RUNG_LENS_GLOBAL, (int)lens_bytes(first));
     uint64_t addresses[LANES];
-    int sectors, n = gather(mask, where, addresses);
+    int sectors, lines, n = gather(mask, where, addresses);
     double weight = lens_now.weight;
-    uint64_t used = distinct_bytes(addresses, n, s->seen.bytes, &sectors);
+    uint64_t used = distinct_bytes(addresses, n, s->seen.bytes, &sectors, &lines);
     s->seen.requests += weight;
     s->seen.lanes += weight * n;
     s->seen.bytes_used += weight * (double)used;
@@ -310,6 +311,7 @@ static void request(uintptr_t pc, uint32_t mask, const uint64_t *where, int warp
         count_shared(s, mask, where);
     } else {
         s->seen.sectors += weight * sectors;
+        s->seen.lines += weight * lines;
         s->seen.bytes_moved += weight * sectors * 32;
         if (lens_now.sampled && s->seen.kind == RUNG_LENS_STORE)
             note_owners(mask, where, s->seen.bytes, warp);
@@ -491,6 +493,7 @@ static void add_site(rung_lens_site *to, const rung_lens_site *from)
     to->requests += from->requests;
     to->lanes += from->lanes;
     to->sectors += from->sectors;
+    to->lines += from->lines;
     to->bytes_used += from->bytes_used;
     to->bytes_moved += from->bytes_moved;
     to->wavefronts += from->wavefronts;

@@ -36,6 +36,12 @@ RUNG_DEVICE void rung_barrier_wait(uint64_t *barrier, uint32_t parity)
     rung_lens_mbarrier_wait(barrier, parity);
 }
 
+RUNG_DEVICE void rung_barrier_arrive_after_copies(uint64_t *barrier)
+{
+    rung_lens_cp_async_wait(-1);
+    rung_lens_mbarrier_arrive(barrier, 0);
+}
+
 RUNG_DEVICE void rung_tensor_copy(void *shared, const CUtensorMap *map, int x, int y, uint64_t *barrier)
 {
     int at[5] = {x, y, 0, 0, 0};
