@@ -11,7 +11,7 @@ typedef enum gemm_path { PATH_DIRECT, PATH_PACK_B, PATH_PACKED, PATH_DOT, PATH_S
 typedef struct gemm_plan {
     gemm_path path;
     int64_t mc, kc, nc; /* blocks */
-    int panel_b;        /* columns of a packed panel of B */
+    int most;           /* vectors of columns in a tile, at most */
     int64_t parts;      /* PATH_LONG_K: pieces of k */
     int of_b;           /* PATH_DOT, PATH_SWAPPED: the long operand is B, not A */
     int stream;         /* write C past the caches */

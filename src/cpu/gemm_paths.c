@@ -1,7 +1,8 @@
 /* The paths a CPU product can take, each on one thread: in place, B packed, both packed, dot products, transposed. */
 #include "cpu/gemm.h"
 
-/* A block of C that tiles cover: B either in place or in panels, A either in place or in panels of mr rows. */
+/* A block of C that tiles cover. Columns go in groups of at most `most` vectors, as even as they come, so that no narrow
+ * group is left over. B is in place or packed, one panel a group; A is in place or in panels of mr rows. */
 typedef struct block {
     const rung_cpu_kernel *x;
     int64_t m, n, k;
@@ -10,10 +11,25 @@ typedef struct block {
     int kind, packed_a;
     const float *b;
     int64_t ldb;
-    int panel_b; /* 0: in place */
+    int packed_b;
+    int most;
     float *c;
     rung_tile_out out;
 } block;
+
+/* The first `wide` of `groups` groups have narrow + 1 vectors, the others `narrow`. */
+typedef struct grouping {
+    int64_t groups, narrow, wide;
+} grouping;
+
+static grouping group_columns(int64_t n, int vl_bits, int most)
+{
+    int64_t vectors = (n + (1 << vl_bits) - 1) >> vl_bits;
+    if (vectors <= most)
+        return (grouping){1, vectors, 0};
+    int64_t groups = divide_up(vectors, most), narrow = vectors / groups;
+    return (grouping){groups, narrow, vectors - groups * narrow};
+}
 
 /* All rows of one group of `nv` vectors of columns. */
 static void sweep_rows(const block *s, const float *b, int64_t ldb, float *c, int nv, rung_tile_out *out)
@@ -38,23 +54,20 @@ static void sweep_rows(const block *s, const float *b, int64_t ldb, float *c, in
     }
 }
 
-/* Columns outside, rows inside: a group's B stays in L1 while A passes. */
+/* Columns outside, rows inside: a group's B stays in L1 or L2 while A passes. */
 static void sweep(const block *s)
 {
-    const rung_cpu_kernel *x = s->x;
-    int vl = x->vl, stream = s->out.stream;
+    int vl = s->x->vl, stream = s->out.stream;
     rung_tile_out out = s->out;
-    int64_t vectors = divide_up(s->n, vl);
-    int most = s->panel_b ? s->panel_b / vl : x->nv;
-    int64_t groups = vectors <= most ? 1 : divide_up(vectors, most), j = 0;
-    int64_t least = groups == 1 ? vectors : vectors / groups, extra = groups == 1 ? 0 : vectors % groups;
-    for (int64_t g = 0; g < groups; g++) {
-        int nv = (int)(s->panel_b ? min64(most, vectors - g * most) : least + (g < extra));
+    grouping by = group_columns(s->n, s->x->vl_bits, s->most);
+    int64_t j = 0;
+    for (int64_t g = 0; g < by.groups; g++) {
+        int nv = (int)by.narrow + (g < by.wide);
         int64_t width = min64((int64_t)nv * vl, s->n - j);
         out.lanes = (int)(width - (int64_t)(nv - 1) * vl);
         out.stream = stream && out.lanes == vl;
-        if (s->panel_b)
-            sweep_rows(s, s->b + j * s->k, s->panel_b, s->c + j, nv, &out);
+        if (s->packed_b)
+            sweep_rows(s, s->b + j * s->k, (int64_t)nv * vl, s->c + j, nv, &out);
         else
             sweep_rows(s, s->b + j, s->ldb, s->c + j, nv, &out);
         j += width;
@@ -70,7 +83,7 @@ static void set_beta(block *s, const gemm_product *p, int64_t step)
 static void run_direct(const gemm_product *p, const gemm_plan *d)
 {
     block s = {.x = p->x, .m = p->m, .n = p->n, .lda = p->lda, .kind = p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW,
-               .ldb = p->ldb, .c = p->c, .out = {.ldc = p->ldc, .stream = d->stream}};
+               .ldb = p->ldb, .most = d->most, .c = p->c, .out = {.ldc = p->ldc, .stream = d->stream}};
     for (int64_t step = 0; step < p->k; step += d->kc) {
         s.k = min64(d->kc, p->k - step);
         s.a = a_at(p, 0, step);
@@ -80,19 +93,26 @@ static void run_direct(const gemm_product *p, const gemm_plan *d)
     }
 }
 
-static void pack_b(const gemm_product *p, int64_t step, int64_t column, int64_t k, int64_t n, int panel, float *to)
+/* One panel a group, in the order sweep() visits them. */
+static void pack_b(const gemm_product *p, int64_t step, int64_t column, int64_t k, int64_t n, int most, float *to)
 {
-    (p->trans_b ? p->x->pack_by_row : p->x->pack_by_k)(to, b_at(p, step, column), p->ldb, n, k, panel);
+    rung_pack_fn pack = p->trans_b ? p->x->pack_by_row : p->x->pack_by_k;
+    grouping by = group_columns(n, p->x->vl_bits, most);
+    int vl = p->x->vl, wide_panel = (int)(by.narrow + 1) * vl;
+    int64_t wide_columns = by.wide * wide_panel;
+    if (by.wide > 0)
+        pack(to, b_at(p, step, column), p->ldb, wide_columns, k, wide_panel);
+    pack(to + wide_columns * k, b_at(p, step, column + wide_columns), p->ldb, n - wide_columns, k, (int)by.narrow * vl);
 }
 
 /* Few columns: B is packed once a k block, A is read in place. Rows go outside in runs that stay in L1/L2. */
 static void run_pack_b(const gemm_product *p, const gemm_plan *d, float *workspace)
 {
     block s = {.x = p->x, .n = p->n, .lda = p->lda, .kind = p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW,
-               .b = workspace, .panel_b = d->panel_b, .out = {.ldc = p->ldc}};
+               .b = workspace, .packed_b = 1, .most = d->most, .out = {.ldc = p->ldc}};
     for (int64_t step = 0; step < p->k; step += d->kc) {
         s.k = min64(d->kc, p->k - step);
-        pack_b(p, step, 0, s.k, p->n, d->panel_b, workspace);
+        pack_b(p, step, 0, s.k, p->n, d->most, workspace);
         set_beta(&s, p, step);
         for (int64_t i = 0; i < p->m; i += d->mc) {
             s.m = min64(d->mc, p->m - i);
@@ -108,13 +128,13 @@ static void run_packed(const gemm_product *p, const gemm_plan *d, float *workspa
     const rung_cpu_kernel *x = p->x;
     int64_t mc = min64(d->mc, round_up(p->m, x->mr)), kc = min64(d->kc, p->k);
     float *packed_b = workspace + round_up(mc * kc + RUNG_PACK_SLACK, 16);
-    block s = {.x = x, .kind = RUNG_A_BY_K, .packed_a = 1, .a = workspace, .b = packed_b, .panel_b = d->panel_b,
+    block s = {.x = x, .kind = RUNG_A_BY_K, .packed_a = 1, .a = workspace, .b = packed_b, .packed_b = 1, .most = d->most,
                .out = {.ldc = p->ldc, .stream = d->stream}};
     for (int64_t j = 0; j < p->n; j += d->nc)
         for (int64_t step = 0; step < p->k; step += d->kc) {
             s.n = min64(d->nc, p->n - j);
             s.k = min64(d->kc, p->k - step);
-            pack_b(p, step, j, s.k, s.n, d->panel_b, packed_b);
+            pack_b(p, step, j, s.k, s.n, d->most, packed_b);
             set_beta(&s, p, step);
             for (int64_t i = 0; i < p->m; i += d->mc) {
                 s.m = min64(d->mc, p->m - i);

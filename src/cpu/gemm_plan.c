@@ -1,5 +1,6 @@
 /* Which path a product takes, and its block sizes: from the shape, the tile and the cache sizes. */
 #include "cpu/gemm.h"
+#include <stdlib.h>
 
 /* The smallest block that needs no more blocks than `largest` would: 1000 by 256 gives 4 x 250, not 3 x 256 + 232. */
 static int64_t even_block(int64_t size, int64_t largest, int64_t unit)
@@ -50,17 +51,20 @@ static gemm_path choose_path(const gemm_product *p, gemm_plan *d, const rung_cac
 gemm_plan rung_gemm_plan(const gemm_product *p, const rung_caches *caches)
 {
     const rung_cpu_kernel *x = p->x;
-    gemm_plan d = {.panel_b = x->nv * x->vl};
+    gemm_plan d = {.most = x->nv};
     d.path = choose_path(p, &d, caches);
+    static long EK,EM,EN; static int ini; if(!ini){ini=1; char*e=getenv("EK");EK=e?atol(e):0;e=getenv("EM");EM=e?atol(e):0;e=getenv("EN");EN=e?atol(e):0;}
     d.split_m = p->m >= p->n;
-    int64_t kc = caches->l1_bytes * 3 / 4 / (4 * d.panel_b) / 16 * 16;
-    kc = max64(min64(kc, 384), 192);
+    int64_t panel = (int64_t)x->nv * x->vl;
+    int64_t kc = max64(min64(caches->l2_bytes / 8 / (4 * panel), 512), 256);
+    if(EK)kc=EK;
     d.kc = even_block(p->k, kc, 8);
-    d.mc = round_up(max64(caches->l2_bytes / 3 / (4 * d.kc), x->mr), x->mr);
-    d.nc = round_up(max64(min64(caches->l3_bytes / 4, 4 << 20) / (4 * d.kc), d.panel_b), d.panel_b);
+    d.mc = max64(caches->l2_bytes / 2 / (4 * d.kc) / x->mr, 1) * x->mr;
+    d.nc = max64(min64(caches->l3_bytes / 4, 4 << 20) / (4 * d.kc) / panel, 1) * panel;
+    if(EM)d.mc=EM; if(EN)d.nc=EN;
     if (d.path == PATH_PACKED || d.path == PATH_LONG_K) {
         d.mc = even_block(p->m, d.mc, x->mr);
-        d.nc = even_block(p->n, d.nc, d.panel_b);
+        d.nc = even_block(p->n, d.nc, panel);
     }
     if (d.path == PATH_PACK_B) {
         d.split_m = 1;
@@ -91,17 +95,17 @@ int64_t rung_gemm_workspace(const gemm_product *p, const gemm_plan *d, int64_t r
     case PATH_DIRECT:
         return 0;
     case PATH_PACK_B:
-        floats = kc * round_up(columns, d->panel_b);
+        floats = kc * round_up(columns, (p->x->nv * p->x->vl));
         break;
     case PATH_DOT:
         floats = round_up(p->k, p->x->vl) * (d->of_b ? p->m : p->n);
         break;
     case PATH_SWAPPED:
-        floats = RUNG_SWAP_STRIP * min64(p->m, p->n) + kc * round_up(min64(p->m, p->n), d->panel_b) + 16;
+        floats = RUNG_SWAP_STRIP * min64(p->m, p->n) + kc * round_up(min64(p->m, p->n), (p->x->nv * p->x->vl)) + 16;
         break;
     case PATH_PACKED:
     case PATH_LONG_K:
-        floats = min64(d->mc, round_up(rows, p->x->mr)) * kc + kc * min64(d->nc, round_up(columns, d->panel_b)) + 32;
+        floats = min64(d->mc, round_up(rows, p->x->mr)) * kc + kc * min64(d->nc, round_up(columns, (p->x->nv * p->x->vl))) + 32;
         break;
     }
     return floats + 2 * RUNG_PACK_SLACK;

@@ -7,7 +7,9 @@
 
 #define ROWS_A_POINTER 3 /* rows reached from one pointer: +0, +lda, +2*lda, so 12 rows need 4 */
 #define POINTERS ((RUNG_TILE_MAX_ROWS + ROWS_A_POINTER - 1) / ROWS_A_POINTER)
+#ifndef UNROLL_K
 #define UNROLL_K 4
+#endif
 
 /* Hides where a pointer came from: left to itself the compiler keeps one pointer a row and spills. */
 #define OPAQUE(pointer) __asm__("" : "+r"(pointer))
@@ -160,40 +162,67 @@ static void pack_by_k(float *dst, const float *src, int64_t lds, int64_t width, 
 
 _Static_assert(FAMILY_MR <= VL || FAMILY_MR % VL == 0, "pack_by_row would overrun into lanes already written");
 
-/* Source rows hold one lane each: transpose blocks of VL x VL in registers. Stores may run into the
- * next step or the next panel, which are written later. */
-static void pack_by_row(float *dst, const float *src, int64_t lds, int64_t width, int64_t k,
-                        int panel) {
+/* Loads rows x steps, at most VL x VL, and transposes them: r[q] holds step q. */
+VFN void load_transposed(vf r[VL], const float *from, int64_t lds, int rows, int steps) {
+  if (rows == VL && steps == VL) {
+#pragma GCC unroll 16
+    for (int q = 0; q < VL; q++)
+      r[q] = v_load(from + q * lds);
+  } else {
+    vmask mask = v_mask(steps);
+#pragma GCC unroll 16
+    for (int q = 0; q < VL; q++)
+      r[q] = q < rows ? v_load_some(from + q * lds, mask) : v_zero();
+  }
+  v_transpose(r);
+}
+
+/* Two panels of half a vector each from one transposed block: no lane of the transpose is wasted. */
+static void pack_by_row_halves(float *dst, const float *src, int64_t lds, int64_t width, int64_t k) {
+  const int panel = VL / 2;
+  for (int64_t i = 0; i < width; i += VL) {
+    float *low = dst + i * k, *high = low + panel * k;
+    int rows = (int)(width - i < VL ? width - i : VL);
+    for (int64_t p = 0; p < k; p += VL) {
+      int steps = (int)(k - p < VL ? k - p : VL);
+      const float *from = src + i * lds + p;
+      vf r[VL];
+      if (i + 2 * VL <= width)
+        for (int q = 0; q < VL; q++)
+          __builtin_prefetch(from + (VL + q) * lds);
+      load_transposed(r, from, lds, rows, steps);
+      for (int q = 0; q < steps; q++) {
+        v_store_low(low + (p + q) * panel, r[q]);
+        if (rows > panel)
+          v_store_high(high + (p + q) * panel, r[q]);
+      }
+    }
+  }
+}
+
+/* Source rows hold one lane each: transpose blocks of VL x VL in registers. Stores may run into the next step or the next
+ * panel, which are written later. The rows of the next panel are fetched ahead: they are too many streams for the
+ * hardware to follow. */
+static void pack_by_row(float *dst, const float *src, int64_t lds, int64_t width, int64_t k, int panel) {
+  if (panel * 2 == VL) {
+    pack_by_row_halves(dst, src, lds, width, k);
+    return;
+  }
   for (int64_t i = 0; i < width; i += panel) {
     float *to = dst + i * k;
     int lanes = (int)(width - i < panel ? width - i : panel);
     for (int64_t p = 0; p < k; p += VL) {
       int steps = (int)(k - p < VL ? k - p : VL);
-      vmask mask = v_mask(steps);
       for (int block = 0; block < lanes; block += VL) {
         const float *from = src + (i + block) * lds + p;
         int rows = lanes - block < VL ? lanes - block : VL;
         vf r[VL];
-        if (rows == VL && steps == VL) {
-#pragma GCC unroll 16
-          for (int q = 0; q < VL; q++)
-            r[q] = v_load(from + q * lds);
-        } else {
-#pragma GCC unroll 16
-          for (int q = 0; q < VL; q++)
-            r[q] = q < rows ? v_load_some(from + q * lds, mask) : v_zero();
-        }
-        v_transpose(r);
-        if (steps == VL) {
-#pragma GCC unroll 16
-          for (int q = 0; q < VL; q++)
-            v_store(to + (p + q) * panel + block, r[q]);
-        } else {
-#pragma GCC unroll 16
-          for (int q = 0; q < VL; q++)
-            if (q < steps)
-              v_store(to + (p + q) * panel + block, r[q]);
-        }
+        if (i + 2 * panel <= width)
+          for (int q = 0; q < rows; q++)
+            __builtin_prefetch(from + (panel + q) * lds);
+        load_transposed(r, from, lds, rows, steps);
+        for (int q = 0; q < steps; q++)
+          v_store(to + (p + q) * panel + block, r[q]);
       }
     }
   }
@@ -261,6 +290,7 @@ DOT_LIST(DOT_FN)
 static const rung_cpu_kernel family = {
     .needs = FAMILY_NEEDS,
     .vl = VL,
+    .vl_bits = VL == 16 ? 4 : VL == 8 ? 3 : 2,
     .mr = FAMILY_MR,
     .nv = FAMILY_NV,
     .max_rows = FAMILY_MAX_ROWS,

@@ -48,7 +48,7 @@ typedef void (*rung_dot_fn)(const rung_dot_args *args, int64_t rows);
 
 typedef struct rung_cpu_kernel {
   unsigned needs; /* RUNG_CPU_* feature bits */
-  int vl;         /* floats in a vector */
+  int vl, vl_bits; /* floats in a vector, and its logarithm */
   int mr, nv;     /* the packed tile: mr rows of nv vectors */
   int max_rows[RUNG_TILE_MAX_VECTORS];
   rung_tile_fn tile[RUNG_A_KINDS][RUNG_TILE_MAX_VECTORS][RUNG_TILE_MAX_ROWS];

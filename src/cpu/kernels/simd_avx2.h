@@ -31,6 +31,8 @@ VFN void v_store_some(float *p, vf x, vmask mask) {
   for (int i = 0; lanes >> i; i++)
     p[i] = spill[i];
 }
+VFN void v_store_low(float *p, vf x) { _mm_storeu_ps(p, _mm256_castps256_ps128(x)); }
+VFN void v_store_high(float *p, vf x) { _mm_storeu_ps(p, _mm256_extractf128_ps(x, 1)); }
 VFN void v_stream(float *p, vf x) { _mm256_stream_ps(p, x); }
 VFN void v_stream_fence(void) { _mm_sfence(); }
 VFN vf v_add(vf x, vf y) { return _mm256_add_ps(x, y); }

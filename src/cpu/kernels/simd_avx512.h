@@ -18,6 +18,8 @@ VFN vf v_load(const float *p) { return _mm512_loadu_ps(p); }
 VFN vf v_load_some(const float *p, vmask mask) { return _mm512_maskz_loadu_ps(mask, p); }
 VFN void v_store(float *p, vf x) { _mm512_storeu_ps(p, x); }
 VFN void v_store_some(float *p, vf x, vmask mask) { _mm512_mask_storeu_ps(p, mask, x); }
+VFN void v_store_low(float *p, vf x) { _mm256_storeu_ps(p, _mm512_castps512_ps256(x)); }
+VFN void v_store_high(float *p, vf x) { _mm256_storeu_ps(p, _mm512_extractf32x8_ps(x, 1)); }
 VFN void v_stream(float *p, vf x) { _mm512_stream_ps(p, x); }
 VFN void v_stream_fence(void) { _mm_sfence(); }
 VFN vf v_add(vf x, vf y) { return _mm512_add_ps(x, y); }

@@ -36,6 +36,8 @@ VFN void v_store_some(float *p, vf x, vmask lanes) {
   for (int i = 0; i < lanes; i++)
     p[i] = x[i];
 }
+VFN void v_store_low(float *p, vf x) { memcpy(p, &x, 8); }
+VFN void v_store_high(float *p, vf x) { memcpy(p, (const float *)&x + 2, 8); }
 VFN void v_stream(float *p, vf x) { v_store(p, x); }
 VFN void v_stream_fence(void) {}
 VFN vf v_add(vf x, vf y) { return x + y; }
