@@ -8,6 +8,7 @@
 
 static const char *const path_names[] = {
     [PATH_DIRECT] = "operands in place",
+    [PATH_STREAM] = "B streams past C, in place",
     [PATH_PACK_B] = "B packed, A in place",
     [PATH_PACKED] = "both operands packed",
     [PATH_DOT] = "dot products",
@@ -133,10 +134,15 @@ static int64_t strip_length(const gemm_product *p, const gemm_plan *d, int threa
     return round_up(divide_up(length, strips), unit);
 }
 
+/* Tiny products come first: for them every test before the tiles counts. */
 static rung_status run_one(gemm_product *p, const rung_cpu_args *args, int threads)
 {
     if (p->k == 0 || p->alpha == 0.0f) {
         scale(p);
+        return RUNG_SUCCESS;
+    }
+    if (is_tiny(p)) {
+        rung_gemm_tiny(p);
         return RUNG_SUCCESS;
     }
     gemm_plan d = rung_gemm_plan(p, args->caches);
@@ -212,11 +218,12 @@ rung_status rung_cpu_gemm(const rung_cpu_args *args, const rung_cpu_kernel *kern
     gemm_product p = {kernel, args->m, args->n, args->k, args->a, args->lda, args->b, args->ldb, args->c, args->ldc,
                       args->alpha, args->beta, args->trans_a, args->trans_b};
     if (args->note) {
-        args->note->threads = choose_threads(product_us(&p) * (double)max64(args->batch, 1), args);
+        int small = is_tiny(&p) && args->batch <= 1;
+        args->note->threads = small ? 1 : choose_threads(product_us(&p) * (double)max64(args->batch, 1), args);
         args->note->path = p.k == 0 ? "C is scaled" : path_names[rung_gemm_plan(&p, args->caches).path];
         return RUNG_SUCCESS;
     }
     if (args->batch > 1 || args->a_array)
         return run_batch(&p, args);
-    return run_one(&p, args, args->threads > 1 ? choose_threads(product_us(&p), args) : 1);
+    return run_one(&p, args, args->threads > 1 && !is_tiny(&p) ? choose_threads(product_us(&p), args) : 1);
 }

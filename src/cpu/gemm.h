@@ -6,7 +6,7 @@
 #include "cpu/cpu.h"
 #include "cpu/kernels/kernels.h"
 
-typedef enum gemm_path { PATH_DIRECT, PATH_PACK_B, PATH_PACKED, PATH_DOT, PATH_SWAPPED, PATH_LONG_K } gemm_path;
+typedef enum gemm_path { PATH_DIRECT, PATH_STREAM, PATH_PACK_B, PATH_PACKED, PATH_DOT, PATH_SWAPPED, PATH_LONG_K } gemm_path;
 
 typedef struct gemm_plan {
     gemm_path path;
@@ -64,6 +64,13 @@ static inline const float *b_at(const gemm_product *p, int64_t step, int64_t col
 
 /* Depends on the shape, the kernel family and the caches: never on the number of threads. */
 gemm_plan rung_gemm_plan(const gemm_product *p, const rung_caches *caches);
+/* Products so small that planning would cost as much as computing: in place, one thread, one pass over k. */
+static inline int is_tiny(const gemm_product *p)
+{
+    return !p->trans_b && p->k <= 256 && p->m * p->k <= 1 << 14 && p->k * p->n <= 1 << 14 && p->m * p->n <= 1 << 14;
+}
+
+void rung_gemm_tiny(const gemm_product *p);
 /* Floats a thread needs to run a strip of rows x columns. */
 int64_t rung_gemm_workspace(const gemm_product *p, const gemm_plan *plan, int64_t rows, int64_t columns);
 /* Runs one strip of a product on the calling thread. */

@@ -93,6 +93,60 @@ static void run_direct(const gemm_product *p, const gemm_plan *d)
     }
 }
 
+void rung_gemm_tiny(const gemm_product *p)
+{
+    block s = {.x = p->x, .m = p->m, .n = p->n, .k = p->k, .a = p->a, .lda = p->lda,
+               .kind = p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW, .b = p->b, .ldb = p->ldb, .most = p->x->nv, .c = p->c,
+               .out = {.ldc = p->ldc, .alpha = p->alpha, .beta = p->beta}};
+    sweep(&s);
+}
+
+/* All rows of C against RUNG_STREAM_STEPS rows of B, along `columns` columns. */
+static void stream_rows(block *s, int64_t columns)
+{
+    const rung_cpu_kernel *x = s->x;
+    int64_t passes = divide_up(s->m, RUNG_STREAM_MAX_ROWS), i = 0;
+    for (int64_t pass = 0; pass < passes; pass++) {
+        int rows = (int)(s->m / passes + (pass < s->m % passes)), width = x->stream_nv[rows - 1] * x->vl;
+        const float *a = s->a + i * (s->kind == RUNG_A_BY_ROW ? s->lda : 1);
+        float *c = s->c + i * s->out.ldc;
+        int64_t count = columns / width, done = count * width;
+        s->out.lanes = x->vl;
+        x->stream[s->kind][rows - 1](count, a, s->lda, s->b, s->ldb, c, &s->out);
+        if (done < columns) {
+            block rest = *s;
+            rest.m = rows;
+            rest.n = columns - done;
+            rest.a = a;
+            rest.b += done;
+            rest.c = c + done;
+            sweep(&rest);
+        }
+        i += rows;
+    }
+}
+
+/* Few rows against a B larger than the caches: B passes once, a few rows at a time in long runs, and a block of C's
+ * columns stays in L2 meanwhile. */
+static void run_stream(const gemm_product *p, const gemm_plan *d)
+{
+    block s = {.x = p->x, .m = p->m, .lda = p->lda, .kind = p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW,
+               .ldb = p->ldb, .most = d->most, .out = {.ldc = p->ldc}};
+    for (int64_t j = 0; j < p->n; j += d->nc)
+        for (int64_t step = 0; step < p->k; step += RUNG_STREAM_STEPS) {
+            s.n = min64(d->nc, p->n - j);
+            s.k = min64(RUNG_STREAM_STEPS, p->k - step);
+            s.a = a_at(p, 0, step);
+            s.b = b_at(p, step, j);
+            s.c = p->c + j;
+            set_beta(&s, p, step);
+            if (s.k == RUNG_STREAM_STEPS)
+                stream_rows(&s, s.n);
+            else
+                sweep(&s);
+        }
+}
+
 /* One panel a group, in the order sweep() visits them. */
 static void pack_b(const gemm_product *p, int64_t step, int64_t column, int64_t k, int64_t n, int most, float *to)
 {
@@ -191,7 +245,7 @@ static void run_swapped(const gemm_product *p, const gemm_plan *d, float *worksp
         else
             t.a = p->b + at * p->ldb;
         if (columns)
-            run_direct(&t, d);
+            run_stream(&t, d);
         else
             run_pack_b(&t, d, rest);
         if (columns)
@@ -206,6 +260,9 @@ void rung_gemm_strip(const gemm_product *p, const gemm_plan *d, float *workspace
     switch (d->path) {
     case PATH_DIRECT:
         run_direct(p, d);
+        break;
+    case PATH_STREAM:
+        run_stream(p, d);
         break;
     case PATH_PACK_B:
         run_pack_b(p, d, workspace);

@@ -1,6 +1,5 @@
 /* Which path a product takes, and its block sizes: from the shape, the tile and the cache sizes. */
 #include "cpu/gemm.h"
-#include <stdlib.h>
 
 /* The smallest block that needs no more blocks than `largest` would: 1000 by 256 gives 4 x 250, not 3 x 256 + 232. */
 static int64_t even_block(int64_t size, int64_t largest, int64_t unit)
@@ -10,7 +9,6 @@ static int64_t even_block(int64_t size, int64_t largest, int64_t unit)
 
 enum {
     FEW = 32,             /* rows or columns that make a product skinny */
-    KC_STREAM = 64,       /* rows of a streamed B a pass takes: C is read and written once a pass */
     LONG_K_PARTS = 8,
     LONG_K_PART_LEAST = 1024,
 };
@@ -34,13 +32,17 @@ static int is_dot(const gemm_product *p, gemm_plan *d)
 static gemm_path choose_path(const gemm_product *p, gemm_plan *d, const rung_caches *caches)
 {
     int64_t a_bytes = p->m * p->k * 4, b_bytes = p->k * p->n * 4;
+    if (is_tiny(p))
+        return PATH_DIRECT;
     if (is_dot(p, d))
         return PATH_DOT;
     d->of_b = p->trans_b && p->m <= FEW && p->n > 4 * FEW;
     if (d->of_b || (p->trans_a && p->n <= FEW && p->m > 4 * FEW))
         return PATH_SWAPPED;
-    if (!p->trans_b && (p->m <= FEW || (b_bytes <= caches->l2_bytes / 2 && a_bytes <= caches->l2_bytes / 2)))
+    if (!p->trans_b && b_bytes <= caches->l2_bytes / 2 && a_bytes <= caches->l2_bytes / 2)
         return PATH_DIRECT;
+    if (!p->trans_b && p->m <= 2 * FEW)
+        return PATH_STREAM;
     if (p->m * p->n <= 256 * 256 && p->k >= 4096 && p->k >= 16 * (p->m > p->n ? p->m : p->n))
         return PATH_LONG_K;
     if (p->n <= 2 * FEW || (a_bytes <= caches->l2_bytes / 2 && p->n <= 256))
@@ -48,64 +50,73 @@ static gemm_path choose_path(const gemm_product *p, gemm_plan *d, const rung_cac
     return PATH_PACKED;
 }
 
+/* The columns of C that stay in a quarter of L2 while B streams. */
+static int64_t stream_columns(int64_t rows, int64_t panel, const rung_caches *caches)
+{
+    return max64(caches->l2_bytes / 4 / (4 * rows) / panel, 8) * panel;
+}
+
 gemm_plan rung_gemm_plan(const gemm_product *p, const rung_caches *caches)
 {
     const rung_cpu_kernel *x = p->x;
-    gemm_plan d = {.most = x->nv};
-    d.path = choose_path(p, &d, caches);
-    static long EK,EM,EN; static int ini; if(!ini){ini=1; char*e=getenv("EK");EK=e?atol(e):0;e=getenv("EM");EM=e?atol(e):0;e=getenv("EN");EN=e?atol(e):0;}
-    d.split_m = p->m >= p->n;
     int64_t panel = (int64_t)x->nv * x->vl;
+    gemm_plan d = {.most = x->nv, .split_m = p->m >= p->n};
+    d.path = choose_path(p, &d, caches);
+    /* A panel of B takes an eighth of L2, a block of A half, the packed B a share of L3. */
     int64_t kc = max64(min64(caches->l2_bytes / 8 / (4 * panel), 512), 256);
-    if(EK)kc=EK;
     d.kc = even_block(p->k, kc, 8);
     d.mc = max64(caches->l2_bytes / 2 / (4 * d.kc) / x->mr, 1) * x->mr;
     d.nc = max64(min64(caches->l3_bytes / 4, 4 << 20) / (4 * d.kc) / panel, 1) * panel;
-    if(EM)d.mc=EM; if(EN)d.nc=EN;
-    if (d.path == PATH_PACKED || d.path == PATH_LONG_K) {
+    switch (d.path) {
+    case PATH_DIRECT:
+        d.stream = should_stream(p, caches) && d.kc >= p->k;
+        break;
+    case PATH_PACKED:
+    case PATH_LONG_K:
         d.mc = even_block(p->m, d.mc, x->mr);
         d.nc = even_block(p->n, d.nc, panel);
-    }
-    if (d.path == PATH_PACK_B) {
+        d.parts = max64(1, min64(LONG_K_PARTS, p->k / LONG_K_PART_LEAST));
+        d.stream = should_stream(p, caches) && d.kc >= p->k;
+        break;
+    case PATH_PACK_B:
         d.split_m = 1;
         d.mc = x->mr;
-    }
-    if (d.path == PATH_DOT)
+        break;
+    case PATH_DOT:
         d.split_m = !d.of_b;
-    if (d.path == PATH_SWAPPED) {
+        break;
+    case PATH_STREAM:
+        d.split_m = 0;
+        d.nc = stream_columns(p->m, panel, caches);
+        break;
+    case PATH_SWAPPED:
         d.split_m = !d.of_b;
         d.mc = x->mr;
+        d.nc = stream_columns(p->n, panel, caches);
+        break;
     }
-    if (d.path == PATH_DIRECT && p->m <= FEW && p->k * p->n * 4 > caches->l2_bytes / 2)
-        d.kc = even_block(p->k, KC_STREAM, 8);
-    else if (d.path == PATH_DIRECT)
-        d.kc = even_block(p->k, 512, 8);
-    if (d.path == PATH_SWAPPED && !d.of_b)
-        d.kc = even_block(p->k, KC_STREAM, 8);
-    if (d.path == PATH_LONG_K)
-        d.parts = max64(1, min64(LONG_K_PARTS, p->k / LONG_K_PART_LEAST));
-    d.stream = should_stream(p, caches) && d.kc >= p->k;
     return d;
 }
 
 int64_t rung_gemm_workspace(const gemm_product *p, const gemm_plan *d, int64_t rows, int64_t columns)
 {
-    int64_t kc = min64(d->kc, p->k), floats = 0;
+    int64_t kc = min64(d->kc, p->k), panel = (int64_t)p->x->nv * p->x->vl, floats = 0;
     switch (d->path) {
     case PATH_DIRECT:
+    case PATH_STREAM:
         return 0;
     case PATH_PACK_B:
-        floats = kc * round_up(columns, (p->x->nv * p->x->vl));
+        floats = kc * round_up(columns, panel);
         break;
     case PATH_DOT:
         floats = round_up(p->k, p->x->vl) * (d->of_b ? p->m : p->n);
         break;
     case PATH_SWAPPED:
-        floats = RUNG_SWAP_STRIP * min64(p->m, p->n) + kc * round_up(min64(p->m, p->n), (p->x->nv * p->x->vl)) + 16;
+        floats = RUNG_SWAP_STRIP * min64(p->m, p->n) + kc * round_up(min64(p->m, p->n), panel) + 16;
         break;
     case PATH_PACKED:
     case PATH_LONG_K:
-        floats = min64(d->mc, round_up(rows, p->x->mr)) * kc + kc * min64(d->nc, round_up(columns, (p->x->nv * p->x->vl))) + 32;
+        floats = min64(d->mc, round_up(rows, p->x->mr)) * kc + kc * min64(d->nc, round_up(columns, panel)) + 32;
         break;
     }
     return floats + 2 * RUNG_PACK_SLACK;

@@ -17,6 +17,7 @@
   X(9, 2) X(10, 2) X(11, 2) X(12, 2)                                                               \
   X(1, 3) X(2, 3) X(3, 3) X(4, 3) X(5, 3) X(6, 3) X(7, 3) X(8, 3)                                  \
   X(1, 4) X(2, 4) X(3, 4) X(4, 4) X(5, 4) X(6, 4)
+#define STREAM_LIST(X) X(1, 4) X(2, 4) X(3, 3) X(4, 3) X(5, 2) X(6, 2) X(7, 2) X(8, 2)
 #define DOT_LIST(X) X(8, 1) X(6, 2) X(6, 3) X(6, 4) X(4, 5) X(4, 6) X(3, 7) X(3, 8)
 
 #include "cpu/kernels/kernel_body.h"

@@ -132,6 +132,30 @@ VFN void tile(const int rows, const int nv, const int kind, int64_t k, const flo
   }
 TILE_LIST(TILE_FN)
 
+enum { STREAM_AHEAD = 256 }; /* floats: with C in the way the hardware's prefetchers lose the rows of B */
+
+VFN void stream(const int rows, const int nv, const int kind, int64_t count, const float *a, int64_t lda, const float *b,
+                int64_t ldb, float *c, const rung_tile_out *out) {
+  for (int64_t g = 0; g < count; g++, b += nv * VL, c += nv * VL) {
+    if (rows > 1)
+#pragma GCC unroll 8
+      for (int p = 0; p < RUNG_STREAM_STEPS; p++)
+        for (int j = 0; j < nv * VL; j += 16)
+          __builtin_prefetch(b + p * ldb + STREAM_AHEAD + j);
+    tile(rows, nv, kind, RUNG_STREAM_STEPS, a, lda, b, ldb, c, out);
+  }
+}
+
+#define STREAM_FN(rows, nv, kind, name)                                                            \
+  static void stream_##name##_##rows(int64_t count, const float *a, int64_t lda, const float *b,   \
+                                     int64_t ldb, float *c, const rung_tile_out *out) {            \
+    stream(rows, nv, kind, count, a, lda, b, ldb, c, out);                                         \
+  }
+#define STREAM_BY_K(rows, nv) STREAM_FN(rows, nv, RUNG_A_BY_K, by_k)
+#define STREAM_BY_ROW(rows, nv) STREAM_FN(rows, nv, RUNG_A_BY_ROW, by_row)
+STREAM_LIST(STREAM_BY_K)
+STREAM_LIST(STREAM_BY_ROW)
+
 /* Source rows hold one k each: copy. Eight rows at a time: each source row is read in long runs, each
  * panel written in runs of 8 * panel floats. The last row of a run is stored exactly, since an
  * overrun there would land in a panel already written. */
@@ -285,6 +309,9 @@ DOT_LIST(DOT_FN)
 
 #define TILE_SLOT_BY_K(rows, nv) [RUNG_A_BY_K][nv - 1][rows - 1] = tile_by_k_##rows##x##nv,
 #define TILE_SLOT_BY_ROW(rows, nv) [RUNG_A_BY_ROW][nv - 1][rows - 1] = tile_by_row_##rows##x##nv,
+#define STREAM_SLOT_BY_K(rows, nv) [RUNG_A_BY_K][rows - 1] = stream_by_k_##rows,
+#define STREAM_SLOT_BY_ROW(rows, nv) [RUNG_A_BY_ROW][rows - 1] = stream_by_row_##rows,
+#define STREAM_NV(rows, nv) nv,
 #define DOT_SLOT(rows, cols) dot_##cols,
 
 static const rung_cpu_kernel family = {
@@ -295,6 +322,8 @@ static const rung_cpu_kernel family = {
     .nv = FAMILY_NV,
     .max_rows = FAMILY_MAX_ROWS,
     .tile = {TILE_LIST(TILE_SLOT_BY_K) TILE_LIST(TILE_SLOT_BY_ROW)},
+    .stream = {STREAM_LIST(STREAM_SLOT_BY_K) STREAM_LIST(STREAM_SLOT_BY_ROW)},
+    .stream_nv = {STREAM_LIST(STREAM_NV)},
     .pack_by_k = pack_by_k,
     .pack_by_row = pack_by_row,
     .dot = {DOT_LIST(DOT_SLOT)},

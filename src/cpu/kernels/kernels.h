@@ -9,6 +9,8 @@ enum {
   RUNG_TILE_MAX_VECTORS = 4, /* widest tile, in vectors */
   RUNG_TILE_MAX_ROWS = 16,
   RUNG_DOT_MAX_COLS = 8,
+  RUNG_STREAM_MAX_ROWS = 8,
+  RUNG_STREAM_STEPS = 8,
   RUNG_PACK_SLACK = 16, /* floats a packing routine may write past its buffer's end */
 };
 
@@ -26,6 +28,11 @@ typedef struct rung_tile_out {
 /* C[0..rows) = alpha * A * B + beta * C over k steps; B is k rows of ldb floats. */
 typedef void (*rung_tile_fn)(int64_t k, const float *a, int64_t lda, const float *b, int64_t ldb,
                              float *c, const rung_tile_out *out);
+
+/* The same tile over `count` groups of columns side by side, for RUNG_STREAM_STEPS steps of k: B is read along its rows,
+ * a few rows at a time, as the hardware's prefetchers like it. Widths are stream_nv vectors; whole vectors only. */
+typedef void (*rung_stream_fn)(int64_t count, const float *a, int64_t lda, const float *b, int64_t ldb, float *c,
+                               const rung_tile_out *out);
 
 /* Panels of `panel` along `width`, each k rows of `panel` floats. by_k reads src[p*lds + i], by_row
  * reads src[i*lds + p]. Lanes past width are left as they are; tiles never read them. */
@@ -52,6 +59,8 @@ typedef struct rung_cpu_kernel {
   int mr, nv;     /* the packed tile: mr rows of nv vectors */
   int max_rows[RUNG_TILE_MAX_VECTORS];
   rung_tile_fn tile[RUNG_A_KINDS][RUNG_TILE_MAX_VECTORS][RUNG_TILE_MAX_ROWS];
+  rung_stream_fn stream[RUNG_A_KINDS][RUNG_STREAM_MAX_ROWS];
+  int stream_nv[RUNG_STREAM_MAX_ROWS];
   rung_pack_fn pack_by_k, pack_by_row;
   rung_dot_fn dot[RUNG_DOT_MAX_COLS];
 } rung_cpu_kernel;
