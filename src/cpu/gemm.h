@@ -67,7 +67,7 @@ gemm_plan rung_gemm_plan(const gemm_product *p, const rung_caches *caches);
 /* Products so small that planning would cost as much as computing: in place, one thread, one pass over k. */
 static inline int is_tiny(const gemm_product *p)
 {
-    return !p->trans_b && p->k <= 256 && p->m * p->k <= 1 << 14 && p->k * p->n <= 1 << 14 && p->m * p->n <= 1 << 14;
+    return !p->trans_b && p->k <= 256 && p->m * p->k <= 1 << 12 && p->k * p->n <= 1 << 12 && p->m * p->n <= 1 << 12;
 }
 
 void rung_gemm_tiny(const gemm_product *p);
