@@ -79,12 +79,29 @@ static const char *cpu_unusable(void *state, const rung_kernel *kernel)
 
 static rung_cpu_args make_args(const cpu_state *cpu, const rung_problem *p)
 {
-    return (rung_cpu_args){.m = p->m, .n = p->n, .k = p->k, .a = p->a, .lda = p->lda, .b = p->b, .ldb = p->ldb,
-                           .c = p->c, .ldc = p->ldc, .alpha = p->alpha, .beta = p->beta, .trans_a = p->trans_a,
-                           .trans_b = p->trans_b, .threads = cpu->threads, .pool = cpu->pool, .caches = &cpu->caches,
-                           .batch = p->batch, .stride_a = p->stride_a, .stride_b = p->stride_b,
-                           .stride_c = p->stride_c, .a_array = p->arrays ? p->a_array : NULL,
-                           .b_array = p->arrays ? p->b_array : NULL, .c_array = p->arrays ? p->c_array : NULL};
+    return (rung_cpu_args){.m = p->m,
+                           .n = p->n,
+                           .k = p->k,
+                           .a = p->a,
+                           .lda = p->lda,
+                           .b = p->b,
+                           .ldb = p->ldb,
+                           .c = p->c,
+                           .ldc = p->ldc,
+                           .alpha = p->alpha,
+                           .beta = p->beta,
+                           .trans_a = p->trans_a,
+                           .trans_b = p->trans_b,
+                           .threads = cpu->threads,
+                           .pool = cpu->pool,
+                           .caches = &cpu->caches,
+                           .batch = p->batch,
+                           .stride_a = p->stride_a,
+                           .stride_b = p->stride_b,
+                           .stride_c = p->stride_c,
+                           .a_array = p->arrays ? p->a_array : NULL,
+                           .b_array = p->arrays ? p->b_array : NULL,
+                           .c_array = p->arrays ? p->c_array : NULL};
 }
 
 /* Rows stand best first, so the cost only has to fall with the width of what a kernel needs. */

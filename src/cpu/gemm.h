@@ -6,7 +6,15 @@
 #include "cpu/cpu.h"
 #include "cpu/kernels/kernels.h"
 
-typedef enum gemm_path { PATH_DIRECT, PATH_STREAM, PATH_PACK_B, PATH_PACKED, PATH_DOT, PATH_SWAPPED, PATH_LONG_K } gemm_path;
+typedef enum gemm_path {
+    PATH_DIRECT,
+    PATH_STREAM,
+    PATH_PACK_B,
+    PATH_PACKED,
+    PATH_DOT,
+    PATH_SWAPPED,
+    PATH_LONG_K
+} gemm_path;
 
 typedef struct gemm_plan {
     gemm_path path;

@@ -1,8 +1,8 @@
 /* The paths a CPU product can take, each on one thread: in place, B packed, both packed, dot products, transposed. */
 #include "cpu/gemm.h"
 
-/* A block of C that tiles cover. Columns go in groups of at most `most` vectors, as even as they come, so that no narrow
- * group is left over. B is in place or packed, one panel a group; A is in place or in panels of mr rows. */
+/* A block of C that tiles cover. Columns go in groups of at most `most` vectors, as even as they come, so that no
+ * narrow group is left over. B is in place or packed, one panel a group; A is in place or in panels of mr rows. */
 typedef struct block {
     const rung_cpu_kernel *x;
     int64_t m, n, k;
@@ -82,8 +82,15 @@ static void set_beta(block *s, const gemm_product *p, int64_t step)
 
 static void run_direct(const gemm_product *p, const gemm_plan *d)
 {
-    block s = {.x = p->x, .m = p->m, .n = p->n, .lda = p->lda, .kind = p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW,
-               .ldb = p->ldb, .most = d->most, .c = p->c, .out = {.ldc = p->ldc, .stream = d->stream}};
+    block s = {.x = p->x,
+               .m = p->m,
+               .n = p->n,
+               .lda = p->lda,
+               .kind = p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW,
+               .ldb = p->ldb,
+               .most = d->most,
+               .c = p->c,
+               .out = {.ldc = p->ldc, .stream = d->stream}};
     for (int64_t step = 0; step < p->k; step += d->kc) {
         s.k = min64(d->kc, p->k - step);
         s.a = a_at(p, 0, step);
@@ -95,8 +102,17 @@ static void run_direct(const gemm_product *p, const gemm_plan *d)
 
 void rung_gemm_tiny(const gemm_product *p)
 {
-    block s = {.x = p->x, .m = p->m, .n = p->n, .k = p->k, .a = p->a, .lda = p->lda,
-               .kind = p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW, .b = p->b, .ldb = p->ldb, .most = p->x->nv, .c = p->c,
+    block s = {.x = p->x,
+               .m = p->m,
+               .n = p->n,
+               .k = p->k,
+               .a = p->a,
+               .lda = p->lda,
+               .kind = p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW,
+               .b = p->b,
+               .ldb = p->ldb,
+               .most = p->x->nv,
+               .c = p->c,
                .out = {.ldc = p->ldc, .alpha = p->alpha, .beta = p->beta}};
     sweep(&s);
 }
@@ -130,8 +146,13 @@ static void stream_rows(block *s, int64_t columns)
  * columns stays in L2 meanwhile. */
 static void run_stream(const gemm_product *p, const gemm_plan *d)
 {
-    block s = {.x = p->x, .m = p->m, .lda = p->lda, .kind = p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW,
-               .ldb = p->ldb, .most = d->most, .out = {.ldc = p->ldc}};
+    block s = {.x = p->x,
+               .m = p->m,
+               .lda = p->lda,
+               .kind = p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW,
+               .ldb = p->ldb,
+               .most = d->most,
+               .out = {.ldc = p->ldc}};
     for (int64_t j = 0; j < p->n; j += d->nc)
         for (int64_t step = 0; step < p->k; step += RUNG_STREAM_STEPS) {
             s.n = min64(d->nc, p->n - j);
@@ -162,8 +183,14 @@ static void pack_b(const gemm_product *p, int64_t step, int64_t column, int64_t 
 /* Few columns: B is packed once a k block, A is read in place. Rows go outside in runs that stay in L1/L2. */
 static void run_pack_b(const gemm_product *p, const gemm_plan *d, float *workspace)
 {
-    block s = {.x = p->x, .n = p->n, .lda = p->lda, .kind = p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW,
-               .b = workspace, .packed_b = 1, .most = d->most, .out = {.ldc = p->ldc}};
+    block s = {.x = p->x,
+               .n = p->n,
+               .lda = p->lda,
+               .kind = p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW,
+               .b = workspace,
+               .packed_b = 1,
+               .most = d->most,
+               .out = {.ldc = p->ldc}};
     for (int64_t step = 0; step < p->k; step += d->kc) {
         s.k = min64(d->kc, p->k - step);
         pack_b(p, step, 0, s.k, p->n, d->most, workspace);
@@ -182,7 +209,13 @@ static void run_packed(const gemm_product *p, const gemm_plan *d, float *workspa
     const rung_cpu_kernel *x = p->x;
     int64_t mc = min64(d->mc, round_up(p->m, x->mr)), kc = min64(d->kc, p->k);
     float *packed_b = workspace + round_up(mc * kc + RUNG_PACK_SLACK, 16);
-    block s = {.x = x, .kind = RUNG_A_BY_K, .packed_a = 1, .a = workspace, .b = packed_b, .packed_b = 1, .most = d->most,
+    block s = {.x = x,
+               .kind = RUNG_A_BY_K,
+               .packed_a = 1,
+               .a = workspace,
+               .b = packed_b,
+               .packed_b = 1,
+               .most = d->most,
                .out = {.ldc = p->ldc, .stream = d->stream}};
     for (int64_t j = 0; j < p->n; j += d->nc)
         for (int64_t step = 0; step < p->k; step += d->kc) {
@@ -207,9 +240,17 @@ static void run_dot(const gemm_product *p, const gemm_plan *d, float *workspace)
     const float *t = of_b ? p->a : p->b;
     int64_t ldt = of_b ? p->lda : p->ldb;
     int along_k = of_b ? !p->trans_a : p->trans_b;
-    rung_dot_args dot = {.k = p->k, .s = of_b ? p->b : p->a, .lds = of_b ? p->ldb : p->lda, .t = t, .t_step = p->x->vl,
-                         .t_ld = ldt, .c = p->c, .c_row = of_b ? 1 : p->ldc, .c_col = of_b ? p->ldc : 1,
-                         .alpha = p->alpha, .beta = p->beta};
+    rung_dot_args dot = {.k = p->k,
+                         .s = of_b ? p->b : p->a,
+                         .lds = of_b ? p->ldb : p->lda,
+                         .t = t,
+                         .t_step = p->x->vl,
+                         .t_ld = ldt,
+                         .c = p->c,
+                         .c_row = of_b ? 1 : p->ldc,
+                         .c_col = of_b ? p->ldc : 1,
+                         .alpha = p->alpha,
+                         .beta = p->beta};
     if (!along_k && !(columns == 1 && ldt == 1)) {
         p->x->pack_by_row(workspace, t, ldt, p->k, columns, p->x->vl);
         dot.t = workspace;
@@ -230,8 +271,17 @@ static void add_transposed(float *c, int64_t ldc, const float *d, int64_t ldd, i
  * through a strip that stays in L2. */
 static void run_swapped(const gemm_product *p, const gemm_plan *d, float *workspace)
 {
-    gemm_product t = {.x = p->x, .k = p->k, .a = p->b, .lda = p->ldb, .b = p->a, .ldb = p->lda, .c = workspace,
-                 .alpha = p->alpha, .beta = 0.0f, .trans_a = !p->trans_b, .trans_b = !p->trans_a};
+    gemm_product t = {.x = p->x,
+                      .k = p->k,
+                      .a = p->b,
+                      .lda = p->ldb,
+                      .b = p->a,
+                      .ldb = p->lda,
+                      .c = workspace,
+                      .alpha = p->alpha,
+                      .beta = 0.0f,
+                      .trans_a = !p->trans_b,
+                      .trans_b = !p->trans_a};
     float *rest = workspace + round_up(RUNG_SWAP_STRIP * max64(min64(p->m, p->n), 1), 16);
     int columns = !d->of_b; /* the long operand is A: its m becomes the columns */
     int64_t length = columns ? p->m : p->n;
@@ -258,25 +308,12 @@ static void run_swapped(const gemm_product *p, const gemm_plan *d, float *worksp
 void rung_gemm_strip(const gemm_product *p, const gemm_plan *d, float *workspace)
 {
     switch (d->path) {
-    case PATH_DIRECT:
-        run_direct(p, d);
-        break;
-    case PATH_STREAM:
-        run_stream(p, d);
-        break;
-    case PATH_PACK_B:
-        run_pack_b(p, d, workspace);
-        break;
-    case PATH_DOT:
-        run_dot(p, d, workspace);
-        break;
-    case PATH_SWAPPED:
-        run_swapped(p, d, workspace);
-        break;
+    case PATH_DIRECT: run_direct(p, d); break;
+    case PATH_STREAM: run_stream(p, d); break;
+    case PATH_PACK_B: run_pack_b(p, d, workspace); break;
+    case PATH_DOT: run_dot(p, d, workspace); break;
+    case PATH_SWAPPED: run_swapped(p, d, workspace); break;
     case PATH_PACKED:
-    case PATH_LONG_K: /* each piece of k is a packed product of its own */
-        run_packed(p, d, workspace);
-        break;
+    case PATH_LONG_K: /* each piece of k is a packed product of its own */ run_packed(p, d, workspace); break;
     }
 }
-

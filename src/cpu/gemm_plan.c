@@ -8,7 +8,7 @@ static int64_t even_block(int64_t size, int64_t largest, int64_t unit)
 }
 
 enum {
-    FEW = 32,             /* rows or columns that make a product skinny */
+    FEW = 32, /* rows or columns that make a product skinny */
     LONG_K_PARTS = 8,
     LONG_K_PART_LEAST = 1024,
 };
@@ -68,9 +68,7 @@ gemm_plan rung_gemm_plan(const gemm_product *p, const rung_caches *caches)
     d.mc = max64(caches->l2_bytes / 2 / (4 * d.kc) / x->mr, 1) * x->mr;
     d.nc = max64(min64(caches->l3_bytes / 4, 4 << 20) / (4 * d.kc) / panel, 1) * panel;
     switch (d.path) {
-    case PATH_DIRECT:
-        d.stream = should_stream(p, caches) && d.kc >= p->k;
-        break;
+    case PATH_DIRECT: d.stream = should_stream(p, caches) && d.kc >= p->k; break;
     case PATH_PACKED:
     case PATH_LONG_K:
         d.mc = even_block(p->m, d.mc, x->mr);
@@ -82,9 +80,7 @@ gemm_plan rung_gemm_plan(const gemm_product *p, const rung_caches *caches)
         d.split_m = 1;
         d.mc = x->mr;
         break;
-    case PATH_DOT:
-        d.split_m = !d.of_b;
-        break;
+    case PATH_DOT: d.split_m = !d.of_b; break;
     case PATH_STREAM:
         d.split_m = 0;
         d.nc = stream_columns(p->m, panel, caches);
@@ -103,14 +99,9 @@ int64_t rung_gemm_workspace(const gemm_product *p, const gemm_plan *d, int64_t r
     int64_t kc = min64(d->kc, p->k), panel = (int64_t)p->x->nv * p->x->vl, floats = 0;
     switch (d->path) {
     case PATH_DIRECT:
-    case PATH_STREAM:
-        return 0;
-    case PATH_PACK_B:
-        floats = kc * round_up(columns, panel);
-        break;
-    case PATH_DOT:
-        floats = round_up(p->k, p->x->vl) * (d->of_b ? p->m : p->n);
-        break;
+    case PATH_STREAM: return 0;
+    case PATH_PACK_B: floats = kc * round_up(columns, panel); break;
+    case PATH_DOT: floats = round_up(p->k, p->x->vl) * (d->of_b ? p->m : p->n); break;
     case PATH_SWAPPED:
         floats = RUNG_SWAP_STRIP * min64(p->m, p->n) + kc * round_up(min64(p->m, p->n), panel) + 16;
         break;

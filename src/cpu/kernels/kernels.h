@@ -6,12 +6,12 @@
 #include <stdint.h>
 
 enum {
-  RUNG_TILE_MAX_VECTORS = 4, /* widest tile, in vectors */
-  RUNG_TILE_MAX_ROWS = 16,
-  RUNG_DOT_MAX_COLS = 8,
-  RUNG_STREAM_MAX_ROWS = 8,
-  RUNG_STREAM_STEPS = 8,
-  RUNG_PACK_SLACK = 16, /* floats a packing routine may write past its buffer's end */
+    RUNG_TILE_MAX_VECTORS = 4, /* widest tile, in vectors */
+    RUNG_TILE_MAX_ROWS = 16,
+    RUNG_DOT_MAX_COLS = 8,
+    RUNG_STREAM_MAX_ROWS = 8,
+    RUNG_STREAM_STEPS = 8,
+    RUNG_PACK_SLACK = 16, /* floats a packing routine may write past its buffer's end */
 };
 
 /* How a tile reaches A: A_BY_K reads a[p*lda + i] (packed panels, transposed operands), A_BY_ROW
@@ -19,50 +19,50 @@ enum {
 enum { RUNG_A_BY_K, RUNG_A_BY_ROW, RUNG_A_KINDS };
 
 typedef struct rung_tile_out {
-  int64_t ldc;
-  float alpha, beta;
-  int lanes;  /* columns in use of the tile's last vector, 1..vl */
-  int stream; /* 1: C is 64-byte aligned, beta is 0 and C will not be read soon: bypass the caches */
+    int64_t ldc;
+    float alpha, beta;
+    int lanes;  /* columns in use of the tile's last vector, 1..vl */
+    int stream; /* 1: C is 64-byte aligned, beta is 0 and C will not be read soon: bypass the caches */
 } rung_tile_out;
 
 /* C[0..rows) = alpha * A * B + beta * C over k steps; B is k rows of ldb floats. */
-typedef void (*rung_tile_fn)(int64_t k, const float *a, int64_t lda, const float *b, int64_t ldb,
-                             float *c, const rung_tile_out *out);
+typedef void (*rung_tile_fn)(int64_t k, const float *a, int64_t lda, const float *b, int64_t ldb, float *c,
+                             const rung_tile_out *out);
 
-/* The same tile over `count` groups of columns side by side, for RUNG_STREAM_STEPS steps of k: B is read along its rows,
- * a few rows at a time, as the hardware's prefetchers like it. Widths are stream_nv vectors; whole vectors only. */
+/* The same tile over `count` groups of columns side by side, for RUNG_STREAM_STEPS steps of k: B is read along its
+ * rows, a few rows at a time, as the hardware's prefetchers like it. Widths are stream_nv vectors; whole vectors only.
+ */
 typedef void (*rung_stream_fn)(int64_t count, const float *a, int64_t lda, const float *b, int64_t ldb, float *c,
                                const rung_tile_out *out);
 
 /* Panels of `panel` along `width`, each k rows of `panel` floats. by_k reads src[p*lds + i], by_row
  * reads src[i*lds + p]. Lanes past width are left as they are; tiles never read them. */
-typedef void (*rung_pack_fn)(float *dst, const float *src, int64_t lds, int64_t width, int64_t k,
-                             int panel);
+typedef void (*rung_pack_fn)(float *dst, const float *src, int64_t lds, int64_t width, int64_t k, int panel);
 
 typedef struct rung_dot_args {
-  int64_t k;
-  const float *s; /* rows: s[i*lds + p] */
-  int64_t lds;
-  const float *t; /* columns: t[(p/vl)*t_step + j*t_ld + p%vl] */
-  int64_t t_step, t_ld;
-  float *c; /* c[i*c_row + j*c_col] */
-  int64_t c_row, c_col;
-  float alpha, beta;
+    int64_t k;
+    const float *s; /* rows: s[i*lds + p] */
+    int64_t lds;
+    const float *t; /* columns: t[(p/vl)*t_step + j*t_ld + p%vl] */
+    int64_t t_step, t_ld;
+    float *c; /* c[i*c_row + j*c_col] */
+    int64_t c_row, c_col;
+    float alpha, beta;
 } rung_dot_args;
 
 /* rows x cols dot products of length k, cols fixed by the table slot, any number of rows. */
 typedef void (*rung_dot_fn)(const rung_dot_args *args, int64_t rows);
 
 typedef struct rung_cpu_kernel {
-  unsigned needs; /* RUNG_CPU_* feature bits */
-  int vl, vl_bits; /* floats in a vector, and its logarithm */
-  int mr, nv;     /* the packed tile: mr rows of nv vectors */
-  int max_rows[RUNG_TILE_MAX_VECTORS];
-  rung_tile_fn tile[RUNG_A_KINDS][RUNG_TILE_MAX_VECTORS][RUNG_TILE_MAX_ROWS];
-  rung_stream_fn stream[RUNG_A_KINDS][RUNG_STREAM_MAX_ROWS];
-  int stream_nv[RUNG_STREAM_MAX_ROWS];
-  rung_pack_fn pack_by_k, pack_by_row;
-  rung_dot_fn dot[RUNG_DOT_MAX_COLS];
+    unsigned needs;  /* RUNG_CPU_* feature bits */
+    int vl, vl_bits; /* floats in a vector, and its logarithm */
+    int mr, nv;      /* the packed tile: mr rows of nv vectors */
+    int max_rows[RUNG_TILE_MAX_VECTORS];
+    rung_tile_fn tile[RUNG_A_KINDS][RUNG_TILE_MAX_VECTORS][RUNG_TILE_MAX_ROWS];
+    rung_stream_fn stream[RUNG_A_KINDS][RUNG_STREAM_MAX_ROWS];
+    int stream_nv[RUNG_STREAM_MAX_ROWS];
+    rung_pack_fn pack_by_k, pack_by_row;
+    rung_dot_fn dot[RUNG_DOT_MAX_COLS];
 } rung_cpu_kernel;
 
 #endif

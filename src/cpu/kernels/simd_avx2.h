@@ -12,58 +12,98 @@ typedef __m256i vmask;
 
 #define VFN static inline __attribute__((always_inline))
 
-VFN vmask v_mask(int lanes) {
-  return _mm256_cmpgt_epi32(_mm256_set1_epi32(lanes), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+VFN vmask v_mask(int lanes)
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(lanes), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
-VFN vf v_zero(void) { return _mm256_setzero_ps(); }
-VFN vf v_all(float x) { return _mm256_set1_ps(x); }
-VFN vf v_load(const float *p) { return _mm256_loadu_ps(p); }
-VFN vf v_load_some(const float *p, vmask mask) { return _mm256_maskload_ps(p, mask); }
-VFN void v_store(float *p, vf x) { _mm256_storeu_ps(p, x); }
-VFN void v_store_some(float *p, vf x, vmask mask) {
-  unsigned lanes = (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(mask));
-  float spill[8];
-  if (lanes == 0xff) {
+VFN vf v_zero(void)
+{
+    return _mm256_setzero_ps();
+}
+VFN vf v_all(float x)
+{
+    return _mm256_set1_ps(x);
+}
+VFN vf v_load(const float *p)
+{
+    return _mm256_loadu_ps(p);
+}
+VFN vf v_load_some(const float *p, vmask mask)
+{
+    return _mm256_maskload_ps(p, mask);
+}
+VFN void v_store(float *p, vf x)
+{
     _mm256_storeu_ps(p, x);
-    return;
-  }
-  _mm256_storeu_ps(spill, x);
-  for (int i = 0; lanes >> i; i++)
-    p[i] = spill[i];
 }
-VFN void v_store_low(float *p, vf x) { _mm_storeu_ps(p, _mm256_castps256_ps128(x)); }
-VFN void v_store_high(float *p, vf x) { _mm_storeu_ps(p, _mm256_extractf128_ps(x, 1)); }
-VFN void v_stream(float *p, vf x) { _mm256_stream_ps(p, x); }
-VFN void v_stream_fence(void) { _mm_sfence(); }
-VFN vf v_add(vf x, vf y) { return _mm256_add_ps(x, y); }
-VFN vf v_mul(vf x, vf y) { return _mm256_mul_ps(x, y); }
-VFN vf v_fma(vf x, vf y, vf z) { return _mm256_fmadd_ps(x, y, z); }
-VFN float v_sum(vf x) {
-  __m128 h = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
-  h = _mm_add_ps(h, _mm_movehl_ps(h, h));
-  return _mm_cvtss_f32(_mm_add_ss(h, _mm_movehdup_ps(h)));
+VFN void v_store_some(float *p, vf x, vmask mask)
+{
+    unsigned lanes = (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(mask));
+    float spill[8];
+    if (lanes == 0xff) {
+        _mm256_storeu_ps(p, x);
+        return;
+    }
+    _mm256_storeu_ps(spill, x);
+    for (int i = 0; lanes >> i; i++)
+        p[i] = spill[i];
+}
+VFN void v_store_low(float *p, vf x)
+{
+    _mm_storeu_ps(p, _mm256_castps256_ps128(x));
+}
+VFN void v_store_high(float *p, vf x)
+{
+    _mm_storeu_ps(p, _mm256_extractf128_ps(x, 1));
+}
+VFN void v_stream(float *p, vf x)
+{
+    _mm256_stream_ps(p, x);
+}
+VFN void v_stream_fence(void)
+{
+    _mm_sfence();
+}
+VFN vf v_add(vf x, vf y)
+{
+    return _mm256_add_ps(x, y);
+}
+VFN vf v_mul(vf x, vf y)
+{
+    return _mm256_mul_ps(x, y);
+}
+VFN vf v_fma(vf x, vf y, vf z)
+{
+    return _mm256_fmadd_ps(x, y, z);
+}
+VFN float v_sum(vf x)
+{
+    __m128 h = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    h = _mm_add_ps(h, _mm_movehl_ps(h, h));
+    return _mm_cvtss_f32(_mm_add_ss(h, _mm_movehdup_ps(h)));
 }
 
 /* r[i] lane j becomes r[j] lane i. */
-VFN void v_transpose(vf r[VL]) {
-  vf t[VL], s[VL];
+VFN void v_transpose(vf r[VL])
+{
+    vf t[VL], s[VL];
 #pragma GCC unroll 4
-  for (int i = 0; i < 8; i += 2) {
-    t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
-    t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
-  }
+    for (int i = 0; i < 8; i += 2) {
+        t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
+        t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
+    }
 #pragma GCC unroll 2
-  for (int i = 0; i < 8; i += 4) {
-    s[i] = _mm256_shuffle_ps(t[i], t[i + 2], 0x44);
-    s[i + 1] = _mm256_shuffle_ps(t[i], t[i + 2], 0xee);
-    s[i + 2] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0x44);
-    s[i + 3] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xee);
-  }
+    for (int i = 0; i < 8; i += 4) {
+        s[i] = _mm256_shuffle_ps(t[i], t[i + 2], 0x44);
+        s[i + 1] = _mm256_shuffle_ps(t[i], t[i + 2], 0xee);
+        s[i + 2] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0x44);
+        s[i + 3] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xee);
+    }
 #pragma GCC unroll 4
-  for (int i = 0; i < 4; i++) {
-    r[i] = _mm256_permute2f128_ps(s[i], s[i + 4], 0x20);
-    r[i + 4] = _mm256_permute2f128_ps(s[i], s[i + 4], 0x31);
-  }
+    for (int i = 0; i < 4; i++) {
+        r[i] = _mm256_permute2f128_ps(s[i], s[i + 4], 0x20);
+        r[i + 4] = _mm256_permute2f128_ps(s[i], s[i + 4], 0x31);
+    }
 }
 
 #endif

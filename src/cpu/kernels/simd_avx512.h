@@ -11,53 +11,99 @@ typedef __mmask16 vmask;
 
 #define VFN static inline __attribute__((always_inline))
 
-VFN vmask v_mask(int lanes) { return (vmask)((1u << lanes) - 1u); }
-VFN vf v_zero(void) { return _mm512_setzero_ps(); }
-VFN vf v_all(float x) { return _mm512_set1_ps(x); }
-VFN vf v_load(const float *p) { return _mm512_loadu_ps(p); }
-VFN vf v_load_some(const float *p, vmask mask) { return _mm512_maskz_loadu_ps(mask, p); }
-VFN void v_store(float *p, vf x) { _mm512_storeu_ps(p, x); }
-VFN void v_store_some(float *p, vf x, vmask mask) { _mm512_mask_storeu_ps(p, mask, x); }
-VFN void v_store_low(float *p, vf x) { _mm256_storeu_ps(p, _mm512_castps512_ps256(x)); }
-VFN void v_store_high(float *p, vf x) { _mm256_storeu_ps(p, _mm512_extractf32x8_ps(x, 1)); }
-VFN void v_stream(float *p, vf x) { _mm512_stream_ps(p, x); }
-VFN void v_stream_fence(void) { _mm_sfence(); }
-VFN vf v_add(vf x, vf y) { return _mm512_add_ps(x, y); }
-VFN vf v_mul(vf x, vf y) { return _mm512_mul_ps(x, y); }
-VFN vf v_fma(vf x, vf y, vf z) { return _mm512_fmadd_ps(x, y, z); }
-VFN float v_sum(vf x) { return _mm512_reduce_add_ps(x); }
+VFN vmask v_mask(int lanes)
+{
+    return (vmask)((1u << lanes) - 1u);
+}
+VFN vf v_zero(void)
+{
+    return _mm512_setzero_ps();
+}
+VFN vf v_all(float x)
+{
+    return _mm512_set1_ps(x);
+}
+VFN vf v_load(const float *p)
+{
+    return _mm512_loadu_ps(p);
+}
+VFN vf v_load_some(const float *p, vmask mask)
+{
+    return _mm512_maskz_loadu_ps(mask, p);
+}
+VFN void v_store(float *p, vf x)
+{
+    _mm512_storeu_ps(p, x);
+}
+VFN void v_store_some(float *p, vf x, vmask mask)
+{
+    _mm512_mask_storeu_ps(p, mask, x);
+}
+VFN void v_store_low(float *p, vf x)
+{
+    _mm256_storeu_ps(p, _mm512_castps512_ps256(x));
+}
+VFN void v_store_high(float *p, vf x)
+{
+    _mm256_storeu_ps(p, _mm512_extractf32x8_ps(x, 1));
+}
+VFN void v_stream(float *p, vf x)
+{
+    _mm512_stream_ps(p, x);
+}
+VFN void v_stream_fence(void)
+{
+    _mm_sfence();
+}
+VFN vf v_add(vf x, vf y)
+{
+    return _mm512_add_ps(x, y);
+}
+VFN vf v_mul(vf x, vf y)
+{
+    return _mm512_mul_ps(x, y);
+}
+VFN vf v_fma(vf x, vf y, vf z)
+{
+    return _mm512_fmadd_ps(x, y, z);
+}
+VFN float v_sum(vf x)
+{
+    return _mm512_reduce_add_ps(x);
+}
 
 /* r[i] lane j becomes r[j] lane i. */
-VFN void v_transpose(vf r[VL]) {
-  vf t[VL];
+VFN void v_transpose(vf r[VL])
+{
+    vf t[VL];
 #pragma GCC unroll 8
-  for (int i = 0; i < 16; i += 2) {
-    t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
-    t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
-  }
+    for (int i = 0; i < 16; i += 2) {
+        t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
+        t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
+    }
 #pragma GCC unroll 4
-  for (int i = 0; i < 16; i += 4) {
-    __m512d t0 = _mm512_castps_pd(t[i]), t1 = _mm512_castps_pd(t[i + 1]);
-    __m512d t2 = _mm512_castps_pd(t[i + 2]), t3 = _mm512_castps_pd(t[i + 3]);
-    r[i] = _mm512_castpd_ps(_mm512_unpacklo_pd(t0, t2));
-    r[i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(t0, t2));
-    r[i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(t1, t3));
-    r[i + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(t1, t3));
-  }
+    for (int i = 0; i < 16; i += 4) {
+        __m512d t0 = _mm512_castps_pd(t[i]), t1 = _mm512_castps_pd(t[i + 1]);
+        __m512d t2 = _mm512_castps_pd(t[i + 2]), t3 = _mm512_castps_pd(t[i + 3]);
+        r[i] = _mm512_castpd_ps(_mm512_unpacklo_pd(t0, t2));
+        r[i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(t0, t2));
+        r[i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(t1, t3));
+        r[i + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(t1, t3));
+    }
 #pragma GCC unroll 4
-  for (int i = 0; i < 4; i++) {
-    t[i] = _mm512_shuffle_f32x4(r[i], r[i + 4], 0x88);
-    t[i + 4] = _mm512_shuffle_f32x4(r[i], r[i + 4], 0xdd);
-    t[i + 8] = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0x88);
-    t[i + 12] = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0xdd);
-  }
+    for (int i = 0; i < 4; i++) {
+        t[i] = _mm512_shuffle_f32x4(r[i], r[i + 4], 0x88);
+        t[i + 4] = _mm512_shuffle_f32x4(r[i], r[i + 4], 0xdd);
+        t[i + 8] = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0x88);
+        t[i + 12] = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0xdd);
+    }
 #pragma GCC unroll 4
-  for (int i = 0; i < 4; i++) {
-    r[i] = _mm512_shuffle_f32x4(t[i], t[i + 8], 0x88);
-    r[i + 4] = _mm512_shuffle_f32x4(t[i + 4], t[i + 12], 0x88);
-    r[i + 8] = _mm512_shuffle_f32x4(t[i], t[i + 8], 0xdd);
-    r[i + 12] = _mm512_shuffle_f32x4(t[i + 4], t[i + 12], 0xdd);
-  }
+    for (int i = 0; i < 4; i++) {
+        r[i] = _mm512_shuffle_f32x4(t[i], t[i + 8], 0x88);
+        r[i + 4] = _mm512_shuffle_f32x4(t[i + 4], t[i + 12], 0x88);
+        r[i + 8] = _mm512_shuffle_f32x4(t[i], t[i + 8], 0xdd);
+        r[i + 12] = _mm512_shuffle_f32x4(t[i + 4], t[i + 12], 0xdd);
+    }
 }
 
 #endif

@@ -11,45 +11,84 @@ typedef int vmask; /* the number of leading lanes */
 
 #define VFN static inline __attribute__((always_inline))
 
-VFN vmask v_mask(int lanes) { return lanes; }
-VFN vf v_zero(void) { return (vf){0, 0, 0, 0}; }
-VFN vf v_all(float x) { return (vf){x, x, x, x}; }
-VFN vf v_load(const float *p) {
-  vf x;
-  memcpy(&x, p, sizeof x);
-  return x;
+VFN vmask v_mask(int lanes)
+{
+    return lanes;
 }
-VFN vf v_load_some(const float *p, vmask lanes) {
-  vf x = v_zero();
-  if (lanes == 4)
-    return v_load(p);
-  for (int i = 0; i < lanes; i++)
-    x[i] = p[i];
-  return x;
+VFN vf v_zero(void)
+{
+    return (vf){0, 0, 0, 0};
 }
-VFN void v_store(float *p, vf x) { memcpy(p, &x, sizeof x); }
-VFN void v_store_some(float *p, vf x, vmask lanes) {
-  if (lanes == 4) {
+VFN vf v_all(float x)
+{
+    return (vf){x, x, x, x};
+}
+VFN vf v_load(const float *p)
+{
+    vf x;
+    memcpy(&x, p, sizeof x);
+    return x;
+}
+VFN vf v_load_some(const float *p, vmask lanes)
+{
+    vf x = v_zero();
+    if (lanes == 4)
+        return v_load(p);
+    for (int i = 0; i < lanes; i++)
+        x[i] = p[i];
+    return x;
+}
+VFN void v_store(float *p, vf x)
+{
+    memcpy(p, &x, sizeof x);
+}
+VFN void v_store_some(float *p, vf x, vmask lanes)
+{
+    if (lanes == 4) {
+        v_store(p, x);
+        return;
+    }
+    for (int i = 0; i < lanes; i++)
+        p[i] = x[i];
+}
+VFN void v_store_low(float *p, vf x)
+{
+    memcpy(p, &x, 8);
+}
+VFN void v_store_high(float *p, vf x)
+{
+    memcpy(p, (const float *)&x + 2, 8);
+}
+VFN void v_stream(float *p, vf x)
+{
     v_store(p, x);
-    return;
-  }
-  for (int i = 0; i < lanes; i++)
-    p[i] = x[i];
 }
-VFN void v_store_low(float *p, vf x) { memcpy(p, &x, 8); }
-VFN void v_store_high(float *p, vf x) { memcpy(p, (const float *)&x + 2, 8); }
-VFN void v_stream(float *p, vf x) { v_store(p, x); }
-VFN void v_stream_fence(void) {}
-VFN vf v_add(vf x, vf y) { return x + y; }
-VFN vf v_mul(vf x, vf y) { return x * y; }
-VFN vf v_fma(vf x, vf y, vf z) { return x * y + z; }
-VFN float v_sum(vf x) { return (x[0] + x[2]) + (x[1] + x[3]); }
+VFN void v_stream_fence(void)
+{
+}
+VFN vf v_add(vf x, vf y)
+{
+    return x + y;
+}
+VFN vf v_mul(vf x, vf y)
+{
+    return x * y;
+}
+VFN vf v_fma(vf x, vf y, vf z)
+{
+    return x * y + z;
+}
+VFN float v_sum(vf x)
+{
+    return (x[0] + x[2]) + (x[1] + x[3]);
+}
 
 /* r[i] lane j becomes r[j] lane i. */
-VFN void v_transpose(vf r[VL]) {
-  vf a = r[0], b = r[1], c = r[2], d = r[3];
-  for (int i = 0; i < 4; i++)
-    r[i] = (vf){a[i], b[i], c[i], d[i]};
+VFN void v_transpose(vf r[VL])
+{
+    vf a = r[0], b = r[1], c = r[2], d = r[3];
+    for (int i = 0; i < 4; i++)
+        r[i] = (vf){a[i], b[i], c[i], d[i]};
 }
 
 #endif

@@ -62,8 +62,8 @@ static void block(const rung_cpu_args *g, const float *a, const float *b, int64_
 {
     for (int64_t j = 0; j < columns; j += NR) /* a panel of B, 16 KB, stays in L1 while A passes from L2 */
         for (int64_t i = 0; i < rows; i += MR)
-            tile(k, a + i * k, b + j * k, g->alpha, &g->c[(row + i) * g->ldc + column + j], g->ldc,
-                 least(rows - i, MR), least(columns - j, NR));
+            tile(k, a + i * k, b + j * k, g->alpha, &g->c[(row + i) * g->ldc + column + j], g->ldc, least(rows - i, MR),
+                 least(columns - j, NR));
 }
 
 rung_status c06_simd_tile(const void *arguments)

@@ -1,6 +1,6 @@
 /* c07_prefetch: the tile asks for its rows of C before it starts to sum, and for the panel of A that comes next.
- * Changed from c06_simd_tile: two loops of prefetches in the tile. C lies in long rows that no prefetcher guesses; asked
- * for KC steps ahead, it is there when the sums are done. */
+ * Changed from c06_simd_tile: two loops of prefetches in the tile. C lies in long rows that no prefetcher guesses;
+ * asked for KC steps ahead, it is there when the sums are done. */
 #include "ladder/cpu/start.h"
 
 #include <stdlib.h>
@@ -66,8 +66,8 @@ static void block(const rung_cpu_args *g, const float *a, const float *b, int64_
 {
     for (int64_t j = 0; j < columns; j += NR) /* a panel of B, 16 KB, stays in L1 while A passes from L2 */
         for (int64_t i = 0; i < rows; i += MR)
-            tile(k, a + i * k, b + j * k, g->alpha, &g->c[(row + i) * g->ldc + column + j], g->ldc,
-                 least(rows - i, MR), least(columns - j, NR));
+            tile(k, a + i * k, b + j * k, g->alpha, &g->c[(row + i) * g->ldc + column + j], g->ldc, least(rows - i, MR),
+                 least(columns - j, NR));
 }
 
 rung_status c07_prefetch(const void *arguments)

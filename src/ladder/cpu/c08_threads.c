@@ -1,6 +1,7 @@
 /* c08_threads: the rows of C are dealt out in strips to all threads.
  * Changed from c07_prefetch: nothing inside; each strip is a product of its own and runs c07. No two threads write the
- * same element, so there is nothing to wait for but the end. More strips than threads even out a thread that is late. */
+ * same element, so there is nothing to wait for but the end. More strips than threads even out a thread that is late.
+ */
 #include "ladder/cpu/start.h"
 
 #include <stdatomic.h>
