@@ -27,6 +27,7 @@ const cli_verb cli_verbs[] = {
      "rung tune SHAPE... [--shapes FILE] [--math strict|accurate|fast] [--dry-run]", cmd_tune},
     {"profile", "hardware counters beside what the lens predicts",
      "rung profile KERNEL... [MxNxK] | --ladder [MxNxK]", cmd_profile},
+    {"report", "one self-contained page of charts from result files", "rung report RESULTS.jsonl... [-o report.html]", cmd_report},
     {"run", "a program with Rung in front of its BLAS and cuBLAS", "rung run [options] -- PROGRAM [arguments]", cmd_run},
     {"version", "the library's version", "rung version", cmd_version},
     {"help", "what a verb does and takes", "rung help [VERB]", cmd_help},

@@ -1,0 +1,10 @@
+/* One self-contained HTML page from result lines. */
+#ifndef LAB_REPORT_H
+#define LAB_REPORT_H
+
+#include "lab/error.h"
+
+/* Reads every file first: damage is told with file and line (RUNG_INVALID_ARGUMENT) and nothing is written. */
+rung_status lab_report(const char *const *files, int count, const char *output);
+
+#endif
