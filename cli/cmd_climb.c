@@ -3,11 +3,13 @@
 #include "lab/case.h"
 #include "lab/names.h"
 #include "lab/record.h"
+#include "lab/report.h"
 #include "lab/verify.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { BAR_CELLS = 24, GPU_SIZE = 4096, CPU_SIZE = 1024, TRIAL_SIZE = 192 };
 
@@ -225,8 +227,8 @@ static int run(climb *x, int device, int64_t threads, int64_t size, const char *
 int cmd_climb(int argc, char **argv)
 {
     climb x = {0};
-    const char *device_name = "best", *output = NULL, *peers = NULL;
-    char command[1024];
+    const char *device_name = "best", *output = NULL, *peers = NULL, *report = NULL;
+    char command[1024], unnamed[] = "/tmp/rung-climb-XXXXXX";
     int format = CLI_TABLE, device;
     int64_t size = 0, threads = 0;
     const cli_option list[] = {
@@ -235,6 +237,7 @@ int cmd_climb(int argc, char **argv)
         {"threads", CLI_INTEGER, &threads, NULL, "CPU threads, the vendor's too"},
         {"against", CLI_TEXT, &peers, NULL, "peers: openblas,blis or cublas,cublaslt"},
         {"o", CLI_TEXT, &output, NULL, "append JSON lines to this file (results/...)"},
+        {"report", CLI_TEXT, &report, NULL, "then make this page of charts from the results (rung report)"},
         CLI_FORMAT(format), {0}};
     cli_command(command, sizeof command, argc, argv);
     int code = cli_parse("climb", list, argc, argv, NULL, NULL, 0);
@@ -245,10 +248,23 @@ int cmd_climb(int argc, char **argv)
         return code;
     x.format = (cli_format)format;
     x.command = command;
+    if (report && !output) {
+        int temporary = mkstemp(unnamed);
+        if (temporary < 0)
+            return cli_fail("cannot make a file under /tmp for the report");
+        close(temporary);
+        output = unnamed;
+    }
     if (output && !(x.record = lab_record_open(output)))
         return cli_usage("%s", lab_error());
     code = run(&x, device, threads, size, peers);
     if (x.record)
         fclose(x.record);
+    if (report && code == CLI_PASS && lab_report(&output, 1, report) != RUNG_SUCCESS)
+        code = cli_fail("no report: %s", lab_error());
+    else if (report && code == CLI_PASS)
+        fprintf(stderr, "charts: %s\n", report);
+    if (output == unnamed)
+        unlink(unnamed);
     return code;
 }

@@ -1,0 +1,72 @@
+#!/bin/sh
+# rung report: whole results make a page that a browser draws without complaint; damaged ones make a sentence and no file.
+# report.sh RUNG
+rung=$1 failed=0
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+if "$rung" report /dev/null 2>&1 | grep -q 'this build has no report'; then
+    echo "no jansson: skipped"
+    exit 77
+fi
+
+line() { # SIZE KERNEL US KIND
+    printf '{"kind": "%s", "time": "2026-01-01T00:00:00Z", "command": "a test", "rung": "0.1.0", "commit": "none", ' "$4"
+    printf '"device": "NVIDIA H200", "driver": "0", "cuda": "13.0", "sms": 132, "shape": "%sx%sx%s", ' "$1" "$1" "$1"
+    printf '"m": %s, "n": %s, "k": %s, "batch": 1, "math": "strict", "kernel": "%s", ' "$1" "$1" "$1" "$2"
+    printf '"us": {"median": %s, "noise": 0.001}, "error_u": 2.5, "bound_u": 9, ' "$3"
+    printf '"peers": [{"name": "cublas", "us": {"median": 66}, "ratio": {"median": 1.1}, "error_u": 3.5}]}\n'
+}
+{
+    line 1024 l02_coalesced 376 climb
+    line 1024 l02_coalesced 376 bench
+    line 2048 l02_coalesced 3001 bench
+    printf '{"kind": "counters", "command": "a test", "rung": "0.1.0", "kernel": "l02_coalesced </script>", '
+    printf '"counter": {"ld_requests": 100}, "lens": {"ld_requests": 100}}\n'
+} >"$folder/good.jsonl"
+
+say() { # EXPECTED_EXIT TEXT FILE...
+    want=$1 text=$2
+    shift 2
+    rm -f "$folder/page.html"
+    "$rung" report "$@" -o "$folder/page.html" >"$folder/said" 2>&1
+    got=$?
+    if [ $got -ne "$want" ] || ! grep -q -- "$text" "$folder/said"; then
+        echo "FAIL exit $got, wanted $want and '$text'; it said:"
+        cat "$folder/said"
+        failed=1
+    fi
+    if [ "$want" -ne 0 ] && ls "$folder"/page.html* >/dev/null 2>&1; then
+        echo "FAIL: a page was left behind after '$text'"
+        failed=1
+    fi
+}
+
+sed '2s/, "m".*//' "$folder/good.jsonl" >"$folder/cut.jsonl"
+sed 's/"rung": "0/"rung": "7/' "$folder/good.jsonl" >"$folder/foreign.jsonl"
+sed 's/"median": 376,//' "$folder/good.jsonl" >"$folder/partial.jsonl"
+echo '[1, 2]' >"$folder/other.json"
+: >"$folder/empty.jsonl"
+say 2 "cut.jsonl line 2: is damaged" "$folder/cut.jsonl"
+say 2 "foreign.jsonl line 1: comes from another version" "$folder/foreign.jsonl"
+say 2 "partial.jsonl line 1: is a measurement without" "$folder/partial.jsonl"
+say 2 "other.json line 1: is no result" "$folder/other.json"
+say 2 "empty.jsonl holds no results" "$folder/empty.jsonl"
+say 2 "cannot read" "$folder/nowhere.jsonl"
+say 0 "wrote" "$folder/good.jsonl"
+
+# Nothing is fetched, and a browser that is there draws every chart without an error.
+if grep -nE 'src="http|href="http|@import|fetch\(' "$folder/page.html"; then
+    echo "FAIL: the page asks the network"
+    failed=1
+fi
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
+if [ -n "$browser" ] && [ $failed -eq 0 ]; then
+    HOME=$folder timeout 60 "$browser" --headless --no-sandbox --disable-gpu --enable-logging=stderr --virtual-time-budget=3000 \
+        --dump-dom "file://$folder/page.html" >"$folder/dom" 2>"$folder/log"
+    if grep -q 'CONSOLE' "$folder/log" || ! grep -q 'The machine' "$folder/dom" || [ "$(grep -o '<canvas' "$folder/dom" | wc -l)" -lt 5 ]; then
+        echo "FAIL: the browser complained, or charts are missing:"
+        grep CONSOLE "$folder/log"
+        failed=1
+    fi
+fi
+exit $failed
