@@ -10,7 +10,7 @@ static const char *const layouts[] = {"col", "row", NULL};
 
 typedef struct options {
     const char *device, *kernel;
-    int math, layout, chip;
+    int math, layout, chip, format;
     int64_t threads, pad;
 } options;
 
@@ -37,14 +37,28 @@ static void describe(const options *o, const lab_shape *s, rung_gemm *g)
     g->stride_c = g->ldc * (row ? s->m : s->n);
 }
 
-static int print_plan(const rung_plan *plan)
+static const cli_column columns[] = {{"shape", "shape", 24, -1}, {"kernel", "kernel", 36, -1},
+                                     {"workspace_bytes", "workspace", 12, 0}, {"plan", "plan", 0, -1}};
+
+static int print_plan(const rung_plan *plan, const lab_shape *s, cli_format format)
 {
+    char shape[LAB_SHAPE_TEXT];
     int length = rung_plan_print(plan, NULL, 0);
     char *text = malloc((size_t)length + 1);
     if (!text)
         return cli_fail("no memory for the plan's text (%d bytes)", length);
     rung_plan_print(plan, text, (size_t)length + 1);
-    fputs(text, stdout);
+    if (format == CLI_TABLE) {
+        fputs(text, stdout);
+    } else {
+        cli_table table;
+        lab_shape_print(s, shape);
+        cli_table_begin(&table, format, columns, 4);
+        cli_text(&table, shape);
+        cli_text(&table, rung_plan_kernel(plan));
+        cli_number(&table, (double)rung_plan_workspace_bytes(plan));
+        cli_text(&table, text);
+    }
     free(text);
     return CLI_PASS;
 }
@@ -58,7 +72,7 @@ static int explain(const options *o, const lab_shape *shape, rung_context *conte
                                    : rung_plan_create(&plan, context, &g);
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, "explain");
-    int code = print_plan(plan);
+    int code = print_plan(plan, shape, (cli_format)o->format);
     rung_plan_destroy(plan);
     return code;
 }
@@ -74,6 +88,7 @@ int cmd_explain(int argc, char **argv)
         {"math", CLI_CHOICE, &o.math, lab_math_names, "strict (default), accurate or fast"},
         {"kernel", CLI_TEXT, &o.kernel, NULL, "this kernel instead of the library's choice"},
         {"layout", CLI_CHOICE, &o.layout, layouts, "col (default) or row"},
+        CLI_FORMAT(o.format),
         {"threads", CLI_INTEGER, &o.threads, NULL, "CPU threads"},
         {"gpu", CLI_CHOICE, &o.chip, lab_chip_names, "the chip whose floors and occupancy are told: h200 (default), h100, a100 ..."},
         {"pad", CLI_INTEGER, &o.pad, NULL, "elements added to every leading dimension"},
@@ -109,7 +124,7 @@ int cmd_explain(int argc, char **argv)
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, "explain");
     code = explain(&o, &shape, context);
-    if (code == CLI_PASS && rung_context_device(context) != RUNG_DEVICE_CPU && shape.batch == 1)
+    if (code == CLI_PASS && o.format == CLI_TABLE && rung_context_device(context) != RUNG_DEVICE_CPU && shape.batch == 1)
         explain_floors(&lab_chips[o.chip], (double)shape.m, (double)shape.n, (double)shape.k);
     rung_context_destroy(context);
     return code;

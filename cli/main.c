@@ -1,6 +1,6 @@
 /* rung: one verb, one cmd_*.c. */
 #include "cli/commands.h"
-#include "lab/names.h"
+#include "lab/record.h"
 
 #include <string.h>
 
@@ -75,11 +75,20 @@ int cmd_help(int argc, char **argv)
 
 int cmd_version(int argc, char **argv)
 {
-    static const cli_option options[] = {{0}};
+    static const cli_column columns[] = {{"version", "version", 8, -1}, {"commit", "commit", 12, -1}};
+    int format = CLI_TABLE;
+    const cli_option options[] = {CLI_FORMAT(format), {0}};
     int code = cli_parse("version", options, argc, argv, NULL, NULL, 0);
     if (code)
         return code < 0 ? CLI_PASS : code;
-    printf("rung %s\n", rung_version());
+    if (format == CLI_TABLE) {
+        printf("rung %s (%s)\n", rung_version(), lab_commit());
+        return CLI_PASS;
+    }
+    cli_table table;
+    cli_table_begin(&table, (cli_format)format, columns, 2);
+    cli_text(&table, rung_version());
+    cli_text(&table, lab_commit());
     return CLI_PASS;
 }
 
