@@ -4,10 +4,12 @@
 #include <string.h>
 
 extern const rung_launcher rung_launch_accurate;
+extern const rung_launcher rung_launch_strict;
 extern const rung_launcher rung_launch_tiles;
 
 const rung_launcher *const rung_launchers[] = {
     &rung_launch_accurate,
+    &rung_launch_strict,
     &rung_launch_tiles,
     NULL,
 };

@@ -8,7 +8,10 @@
 
 #define PTX static __device__ __forceinline__
 
-PTX uint32_t ptx_smem(const void *p) { return (uint32_t)__cvta_generic_to_shared(p); }
+PTX uint32_t ptx_smem(const void *p)
+{
+    return (uint32_t)__cvta_generic_to_shared(p);
+}
 
 /* ---- mbarrier ---- */
 
@@ -17,7 +20,10 @@ PTX void ptx_mbar_init(uint32_t bar, uint32_t arrivals)
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(bar), "r"(arrivals) : "memory");
 }
 
-PTX void ptx_mbar_init_fence(void) { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+PTX void ptx_mbar_init_fence(void)
+{
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
 
 PTX void ptx_mbar_arrive_tx(uint32_t bar, uint32_t bytes)
 {
@@ -33,14 +39,65 @@ PTX void ptx_mbar_arrive(uint32_t bar)
 PTX void ptx_mbar_arrive_cluster(uint32_t bar, uint32_t rank)
 {
     asm volatile("{ .reg .b32 a; mapa.shared::cluster.u32 a, %0, %1;\n"
-                 "mbarrier.arrive.shared::cluster.b64 _, [a]; }" ::"r"(bar), "r"(rank) : "memory");
+                 "mbarrier.arrive.shared::cluster.b64 _, [a]; }" ::"r"(bar),
+                 "r"(rank)
+                 : "memory");
 }
 
 PTX void ptx_mbar_wait(uint32_t bar, uint32_t parity)
 {
     asm volatile("{ .reg .pred p;\n"
                  "again: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n"
-                 "@!p bra again; }" ::"r"(bar), "r"(parity) : "memory");
+                 "@!p bra again; }" ::"r"(bar),
+                 "r"(parity)
+                 : "memory");
+}
+
+/* For warps whose other lanes have nothing to say: no branch. */
+PTX void ptx_mbar_arrive_if(uint32_t bar, int condition)
+{
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %1, 0;\n"
+                 "@p mbarrier.arrive.shared::cta.b64 _, [%0]; }" ::"r"(bar),
+                 "r"(condition)
+                 : "memory");
+}
+
+/* 1 when the phase is already over; does not wait. */
+PTX uint32_t ptx_mbar_test(uint32_t bar, uint32_t parity)
+{
+    uint32_t done;
+    asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+                 "selp.u32 %0, 1, 0, p; }"
+                 : "=r"(done)
+                 : "r"(bar), "r"(parity)
+                 : "memory");
+    return done;
+}
+
+/* ---- shared memory ---- */
+
+PTX float4 ptx_shared_load4(uint32_t address)
+{
+    float4 v;
+    asm volatile("ld.shared.v4.f32 {%0,%1,%2,%3}, [%4];" : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "r"(address));
+    return v;
+}
+
+PTX void ptx_shared_store4(uint32_t address, float4 v)
+{
+    asm volatile("st.shared.v4.f32 [%0], {%1,%2,%3,%4};" ::"r"(address), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w)
+                 : "memory");
+}
+
+/* ---- tensor copies: one box of a three-dimensional tensor, x fastest, to shared memory; completes on the barrier ----
+ */
+
+PTX void ptx_tensor_load(uint32_t dst, const void *map, uint32_t bar, int x, int y, int z)
+{
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+                 " [%0], [%1, {%2, %3, %4}], [%5];" ::"r"(dst),
+                 "l"(map), "r"(x), "r"(y), "r"(z), "r"(bar)
+                 : "memory");
 }
 
 /* ---- bulk copies, global to shared; size a multiple of 16 ---- */
@@ -77,10 +134,13 @@ PTX void ptx_cluster_sync(void)
 
 /* ---- named barriers, registers, memory order ---- */
 
-PTX void ptx_bar_sync(int id, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
+PTX void ptx_bar_sync(int id, int threads)
+{
+    asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
 
-#define PTX_REGS_MORE(n) asm volatile("setmaxnreg.inc.sync.aligned.u32 " #n ";")
-#define PTX_REGS_FEWER(n) asm volatile("setmaxnreg.dec.sync.aligned.u32 " #n ";")
+#define PTX_REGS_MORE(n) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(n))
+#define PTX_REGS_FEWER(n) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(n))
 
 PTX void ptx_store_release(uint32_t *p, uint32_t v)
 {
@@ -102,7 +162,10 @@ PTX uint64_t ptx_wgmma_desc_k128(uint32_t smem)
     return (uint64_t)((smem & 0x3ffff) >> 4) | (uint64_t)1 << 16 | (uint64_t)(1024 >> 4) << 32 | (uint64_t)1 << 62;
 }
 
-PTX void ptx_wgmma_fence(void) { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+PTX void ptx_wgmma_fence(void)
+{
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
 
 /* Nothing that touches d moves across this: ordinary arithmetic is not ordered against wgmma by a memory clobber. */
 PTX void ptx_hold(float *d, int count)
@@ -112,24 +175,27 @@ PTX void ptx_hold(float *d, int count)
     for (i = 0; i < count; i++)
         asm volatile("" : "+f"(d[i])::"memory");
 }
-PTX void ptx_wgmma_commit(void) { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+PTX void ptx_wgmma_commit(void)
+{
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
 #define PTX_WGMMA_WAIT(n) asm volatile("wgmma.wait_group.sync.aligned " #n ";" ::: "memory")
 
 #define PTX_F4(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define PTX_F16(d, i) PTX_F4(d, i), PTX_F4(d, i + 4), PTX_F4(d, i + 8), PTX_F4(d, i + 12)
 #define PTX_R16(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p)                                                        \
-    "%" #a ",%" #b ",%" #c ",%" #d ",%" #e ",%" #f ",%" #g ",%" #h ",%" #i ",%" #j ",%" #k ",%" #l ",%" #m ",%" #n       \
+    "%" #a ",%" #b ",%" #c ",%" #d ",%" #e ",%" #f ",%" #g ",%" #h ",%" #i ",%" #j ",%" #k ",%" #l ",%" #m ",%" #n     \
     ",%" #o ",%" #p
 
 #define PTX_REGS_64                                                                                                    \
     PTX_R16(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)                                                      \
-    "," PTX_R16(16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31) "," PTX_R16(                           \
-        32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46,                                                    \
-        47) "," PTX_R16(48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63)
+    "," PTX_R16(16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30,                                            \
+                31) "," PTX_R16(32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46,                            \
+                                47) "," PTX_R16(48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63)
 #define PTX_WGMMA_N128(kind, types, d, a, b, keep, trail)                                                              \
     asm volatile("{ .reg .pred p; setp.ne.b32 p, %66, 0;\n"                                                            \
-                 "wgmma.mma_async.sync.aligned.m64n128" kind ".f32" types " {" PTX_REGS_64 "}, %64, %65, p, 1, 1" trail  \
-                 "; }"                                                                                                 \
+                 "wgmma.mma_async.sync.aligned.m64n128" kind ".f32" types " {" PTX_REGS_64                             \
+                 "}, %64, %65, p, 1, 1" trail "; }"                                                                    \
                  : PTX_F16(d, 0), PTX_F16(d, 16), PTX_F16(d, 32), PTX_F16(d, 48)                                       \
                  : "l"(a), "l"(b), "r"(keep))
 /* d (64 x 128) = a b + (keep ? d : 0), fp32 sums, both operands K-major; asynchronous. */

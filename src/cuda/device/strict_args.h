@@ -1,0 +1,35 @@
+/* Arguments of the bulk-copy FP32 kernels and of the packing that goes before them, shared by host and device. */
+#ifndef RUNG_DEVICE_STRICT_ARGS_H
+#define RUNG_DEVICE_STRICT_ARGS_H
+
+#include <cuda.h>
+#include <stdint.h>
+
+/* Both operands lie with k outermost: A as k x m, B as k x n, third dimension the batch. */
+typedef struct rung_strict_args {
+    CUtensorMap a_map, b_map;
+    float *c;
+    int64_t ldc, stride_c;
+    const float *alpha_device, *beta_device, *bias;
+    float *partials; /* one tile a block: what it leaves of a tile that another block finishes */
+    uint32_t *flags; /* one a block, zero at launch: its partial sums are there */
+    float alpha, beta;
+    int32_t m, n;
+    int32_t tiles_m, tiles_n;
+    int32_t tiles, whole_tiles; /* of all batches; done by one block each. The others are streamed along k */
+    int32_t steps;              /* BK steps of one tile */
+    int32_t bias_kind, activation;
+    int32_t c_vector; /* every row of C starts at a multiple of 16 bytes */
+} rung_strict_args;
+
+/* to[k][mn] = from[k][mn], or from[mn][k] when transposed. */
+typedef struct rung_pack_args {
+    const float *from;
+    float *to;
+    int64_t k, mn, ld_from, ld_to, stride_from, stride_to;
+    int32_t transposed;
+} rung_pack_args;
+
+enum { RUNG_PACK_TILE = 64, RUNG_PACK_THREADS = 256 };
+
+#endif

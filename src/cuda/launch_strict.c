@@ -1,0 +1,251 @@
+/* Launcher "strict": the bulk-copy FP32 kernels for large products. Decides what is packed first, how many tiles one
+ * block does whole and how many are streamed along k over all blocks, and what that should cost. */
+#include "cuda/device.h"
+#include "cuda/device/strict_args.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Measured on an H200 (results/strict-h200.jsonl); the clock and the SM count come from the machine. */
+static const double step_cycles = 4960;           /* 16 along k of a 128 x 256 tile on one SM; 4096 would be all FFMA */
+static const double launch_us = 6, tile_us = 1.5; /* start and end of the kernel; end of each tile */
+static const double stream_us = 5, piece_us = 1.4; /* clearing flags and leaving sums; adding one block's part */
+static const double pack_us = 3, pack_bytes_per_us = 3.0e6;
+
+typedef struct strict_plan {
+    int pack_a, pack_b;
+    int64_t tiles_m, tiles_n, tiles, whole_tiles, steps;
+    int grid;
+    int64_t bytes_a, bytes_b, bytes_partials, bytes_flags; /* workspace, in this order */
+    double cost_us;
+} strict_plan;
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static int64_t min64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int turns_a(const rung_kernel *kernel)
+{
+    return strncmp(kernel->name, "sm90_tmaturn", 12) == 0;
+}
+
+/* Packed rows start at multiples of 16 bytes. */
+static int64_t packed_ld(int64_t mn)
+{
+    return (mn + 3) / 4 * 4;
+}
+
+/* The copy engine reads rows that start at multiples of 16 bytes, and batches a positive multiple of that apart. */
+static int readable(int align, int64_t batch, int64_t stride)
+{
+    return align >= 16 && (batch == 1 || (stride > 0 && stride % 4 == 0));
+}
+
+static double pack_cost_us(int64_t bytes)
+{
+    return bytes ? pack_us + 2.0 * (double)bytes / pack_bytes_per_us : 0;
+}
+
+/* Time of `streamed` tiles cut along k over all blocks, and the others done whole. */
+static double wave_cost_us(const strict_plan *s, int64_t streamed, double step_us)
+{
+    int64_t whole = s->tiles - streamed, rounds = ceil_div(whole, s->grid);
+    double us = (double)rounds * ((double)s->steps * step_us + tile_us);
+    if (streamed) {
+        double pieces = (double)ceil_div(s->grid, streamed) + 1;
+        us += (double)ceil_div(streamed * s->steps, s->grid) * step_us + tile_us + stream_us + pieces * piece_us;
+    }
+    return us;
+}
+
+static void plan_tiles(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, strict_plan *s)
+{
+    double step_us = step_cycles / (machine->clock_ghz * 1e3);
+    s->tiles_m = ceil_div(p->m, kernel->bm);
+    s->tiles_n = ceil_div(p->n, kernel->bn);
+    s->tiles = s->tiles_m * s->tiles_n * p->batch;
+    s->steps = ceil_div(p->k, kernel->bk);
+    /* No more than eight blocks a tile, none with fewer than eight steps. */
+    s->grid = (int)min64(machine->sms, min64(s->tiles * 8, s->tiles * s->steps / 8));
+    if (s->grid < 1)
+        s->grid = 1;
+    int64_t rest = s->tiles % s->grid, streamed[3] = {0, rest, rest && s->tiles > s->grid ? rest + s->grid : 0};
+    s->whole_tiles = s->tiles;
+    s->cost_us = wave_cost_us(s, 0, step_us);
+    for (int i = 1; i < 3; i++) {
+        double us = wave_cost_us(s, streamed[i], step_us);
+        if (s->steps && us < s->cost_us) {
+            s->cost_us = us;
+            s->whole_tiles = s->tiles - streamed[i];
+        }
+    }
+    s->grid = (int)min64(s->grid, s->whole_tiles == s->tiles ? s->tiles : s->grid);
+    if (s->whole_tiles < s->tiles) {
+        s->bytes_partials = (int64_t)s->grid * kernel->bm * kernel->bn * 4;
+        s->bytes_flags = (int64_t)s->grid * 4;
+    }
+}
+
+static const char *plan(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, strict_plan *s)
+{
+    memset(s, 0, sizeof *s);
+    int a_readable = readable(p->align_a, p->batch, p->stride_a),
+        b_readable = readable(p->align_b, p->batch, p->stride_b);
+    if (p->m >= INT32_MAX - 256 || p->n >= INT32_MAX - 256 || p->k >= INT32_MAX - 256)
+        return "a size of 2^31 or more";
+    if (turns_a(kernel) && (p->trans_a || !a_readable))
+        return p->trans_a ? "A lies with k outermost: nothing to turn"
+                          : "rows of A do not start at multiples of 16 bytes";
+    plan_tiles(machine, kernel, p, s);
+    if (s->tiles >= INT32_MAX || s->tiles * s->steps >= INT32_MAX)
+        return "too many tiles for 32-bit counters";
+    s->pack_a = !turns_a(kernel) && !(p->trans_a && a_readable) && p->k;
+    s->pack_b = !(!p->trans_b && b_readable) && p->k;
+    s->bytes_a = s->pack_a ? packed_ld(p->m) * p->k * p->batch * 4 : 0;
+    s->bytes_b = s->pack_b ? packed_ld(p->n) * p->k * p->batch * 4 : 0;
+    if (s->bytes_a + s->bytes_b > machine->memory_bytes / 4)
+        return "the packed copy would take over a quarter of the GPU's memory";
+    s->cost_us += launch_us + pack_cost_us(s->bytes_a) + pack_cost_us(s->bytes_b);
+    return NULL;
+}
+
+static const char *estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                            const rung_problem *p, rung_choice *choice)
+{
+    (void)config;
+    strict_plan s;
+    const char *reason = plan(machine, kernel, p, &s);
+    if (reason)
+        return reason;
+    choice->cost_us = s.cost_us;
+    choice->workspace_bytes = s.bytes_a + s.bytes_b + s.bytes_partials + s.bytes_flags;
+    snprintf(choice->note, sizeof choice->note, "%lld tiles, %lld of them streamed over %d blocks%s%s",
+             (long long)s.tiles, (long long)(s.tiles - s.whole_tiles), s.grid, s.pack_a ? ", A packed" : "",
+             s.pack_b ? ", B packed" : "");
+    return NULL;
+}
+
+typedef struct operand {
+    const float *at;
+    int64_t ld, stride; /* elements */
+} operand;
+
+static rung_status pack(rung_cuda *cuda, const rung_problem *p, const operand *from, int64_t mn, int transposed,
+                        float *to, operand *packed)
+{
+    rung_function function;
+    RUNG_TRY(rung_gpu_function(cuda->gpu, "sm90_tma_f32_128x256x16_s8", "strict_pack_operand", 0, &function));
+    *packed = (operand){to, packed_ld(mn), packed_ld(mn) * p->k};
+    rung_pack_args args = {.from = from->at,
+                           .to = to,
+                           .k = p->k,
+                           .mn = mn,
+                           .ld_from = from->ld,
+                           .ld_to = packed->ld,
+                           .stride_from = from->stride,
+                           .stride_to = packed->stride,
+                           .transposed = transposed};
+    for (int64_t z = 0; z < p->batch; z += 65535) { /* the grid's limit */
+        rung_grid grid = {.x = (unsigned)ceil_div(mn, RUNG_PACK_TILE),
+                          .y = (unsigned)min64(ceil_div(p->k, RUNG_PACK_TILE), 65535),
+                          .z = (unsigned)min64(p->batch - z, 65535),
+                          .threads = RUNG_PACK_THREADS};
+        RUNG_TRY(rung_launch(cuda, &function, &grid, &args));
+        args.from += 65535 * from->stride;
+        args.to += 65535 * packed->stride;
+    }
+    return RUNG_SUCCESS;
+}
+
+/* A box of x by y of a batch of matrices whose rows run along x. */
+static rung_status describe(rung_cuda *cuda, const operand *o, int64_t x, int64_t y, int64_t batch, int box_x,
+                            int box_y, int swizzle, CUtensorMap *map)
+{
+    cuuint64_t sizes[3] = {(cuuint64_t)x, (cuuint64_t)y, (cuuint64_t)batch};
+    cuuint64_t strides[2] = {(cuuint64_t)o->ld * 4, (cuuint64_t)(batch > 1 ? o->stride : o->ld) * 4};
+    cuuint32_t box[3] = {(cuuint32_t)box_x, (cuuint32_t)box_y, 1}, unit[3] = {1, 1, 1};
+    CU_TRY(cuda->driver,
+           tensor_map(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 3, (void *)(uintptr_t)o->at, sizes, strides, box, unit,
+                      CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle ? CU_TENSOR_MAP_SWIZZLE_64B : CU_TENSOR_MAP_SWIZZLE_NONE,
+                      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+    return RUNG_SUCCESS;
+}
+
+static rung_status operands(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const strict_plan *s,
+                            char *workspace, rung_strict_args *args)
+{
+    operand a = {p->a, p->lda, p->stride_a}, b = {p->b, p->ldb, p->stride_b}, packed;
+    if (p->k == 0) /* nothing is read: any valid map will do */
+        return RUNG_SUCCESS;
+    if (s->pack_a) {
+        RUNG_TRY(pack(cuda, p, &a, p->m, !p->trans_a, (float *)workspace, &packed));
+        a = packed;
+    }
+    if (s->pack_b) {
+        RUNG_TRY(pack(cuda, p, &b, p->n, p->trans_b, (float *)(workspace + s->bytes_a), &packed));
+        b = packed;
+    }
+    if (turns_a(kernel))
+        RUNG_TRY(describe(cuda, &a, p->k, p->m, p->batch, kernel->bk, kernel->bm, 1, &args->a_map));
+    else
+        RUNG_TRY(describe(cuda, &a, p->m, p->k, p->batch, kernel->bm, kernel->bk, 0, &args->a_map));
+    return describe(cuda, &b, p->n, p->k, p->batch, kernel->bn, kernel->bk, 0, &args->b_map);
+}
+
+static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const strict_plan *s,
+                          char *workspace)
+{
+    rung_function function;
+    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, kernel->shared_bytes, &function));
+    rung_strict_args args = {.c = p->c,
+                             .ldc = p->ldc,
+                             .stride_c = p->stride_c,
+                             .alpha_device = p->alpha_device,
+                             .beta_device = p->beta_device,
+                             .bias = p->bias,
+                             .alpha = p->alpha,
+                             .beta = p->beta,
+                             .m = (int32_t)p->m,
+                             .n = (int32_t)p->n,
+                             .tiles_m = (int32_t)s->tiles_m,
+                             .tiles_n = (int32_t)s->tiles_n,
+                             .tiles = (int32_t)s->tiles,
+                             .whole_tiles = (int32_t)s->whole_tiles,
+                             .steps = (int32_t)s->steps,
+                             .bias_kind = (int32_t)p->bias_kind,
+                             .activation = (int32_t)p->activation,
+                             .c_vector = p->align_c >= 16};
+    RUNG_TRY(operands(cuda, kernel, p, s, workspace, &args));
+    if (s->bytes_flags) {
+        args.partials = (float *)(workspace + s->bytes_a + s->bytes_b);
+        args.flags = (uint32_t *)(workspace + s->bytes_a + s->bytes_b + s->bytes_partials);
+        CU_TRY(cuda->driver, set_32((CUdeviceptr)(uintptr_t)args.flags, 0, (size_t)s->grid, cuda->config.stream));
+    }
+    rung_grid grid = {.x = (unsigned)s->grid,
+                      .y = 1,
+                      .z = 1,
+                      .threads = (unsigned)kernel->threads,
+                      .shared_bytes = (unsigned)kernel->shared_bytes};
+    return rung_launch(cuda, &function, &grid, &args);
+}
+
+static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
+{
+    strict_plan s;
+    const char *reason = plan(cuda->machine, choice->kernel, p, &s);
+    if (reason)
+        return rung_fail(RUNG_INTERNAL, "%s: %s", choice->kernel->name, reason);
+    void *workspace;
+    RUNG_TRY(rung_workspace_get(cuda, s.bytes_a + s.bytes_b + s.bytes_partials + s.bytes_flags, &workspace));
+    rung_status status = launch(cuda, choice->kernel, p, &s, workspace);
+    rung_workspace_put(cuda, workspace);
+    return status;
+}
+
+const rung_launcher rung_launch_strict = {"strict", estimate, run};
