@@ -19,7 +19,7 @@ extern const cli_verb cli_verbs[]; /* ends with a NULL name */
 /* ---- failing: one line on stderr ---- */
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2))); /* 2 */
 int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));  /* 1 */
-int cli_fail_status(rung_status status, const char *what);                      /* with the library's sentence */
+int cli_fail_status(rung_status status, const char *what);                    /* with the library's sentence */
 /* "no X is called 'word'" with the nearest name, or the list when none is near. 2. */
 int cli_unknown(const char *what, const char *word, const char *const *names);
 int cli_unknown_kernel(const char *word);
@@ -35,14 +35,18 @@ typedef struct cli_option {
     const char *help;
 } cli_option;
 
-/* Options end with a NULL name. What is no option goes to words (up to `capacity`). 0, or 2 after saying why, or -1 when
+/* Options end with a NULL name. What is no option goes to words (up to `capacity`). 0, or 2 after saying why, or -1
+ * when
  * --help was asked for and printed. */
 int cli_parse(const char *verb, const cli_option *options, int argc, char **argv, const char **words, int *count,
               int capacity);
 
 extern const char *const cli_formats[]; /* table csv json */
 typedef enum cli_format { CLI_TABLE, CLI_CSV, CLI_JSON } cli_format;
-#define CLI_FORMAT(variable) {"format", CLI_CHOICE, &(variable), cli_formats, "table, csv or json (one object a line)"}
+#define CLI_FORMAT(variable)                                                                                           \
+    {                                                                                                                  \
+        "format", CLI_CHOICE, &(variable), cli_formats, "table, csv or json (one object a line)"                       \
+    }
 
 /* "cpu", "gpu", "gpu1", "best": 0 and *device, or 2. */
 int cli_device(const char *text, int *device);
@@ -70,8 +74,8 @@ typedef struct cli_table {
 } cli_table;
 
 void cli_table_begin(cli_table *table, cli_format format, const cli_column *columns, int count);
-void cli_text(cli_table *table, const char *text);    /* the next cell of the row; the row ends with its last cell */
-void cli_number(cli_table *table, double value);      /* NaN: empty */
+void cli_text(cli_table *table, const char *text); /* the next cell of the row; the row ends with its last cell */
+void cli_number(cli_table *table, double value);   /* NaN: empty */
 void cli_note(const cli_table *table, const char *format, ...) __attribute__((format(printf, 2, 3))); /* table only */
 
 /* ---- the terminal ---- */

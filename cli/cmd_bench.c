@@ -1,4 +1,5 @@
-/* rung bench: a list of shapes, each verified and timed beside the peers; ratios, their geometric mean and the worst. */
+/* rung bench: a list of shapes, each verified and timed beside the peers; ratios, their geometric mean and the worst.
+ */
 #include "cli/commands.h"
 #include "lab/names.h"
 #include "lab/record.h"
@@ -19,7 +20,7 @@ typedef struct options {
 } options;
 
 typedef struct summary {
-    double *best;      /* ratio against the fastest peer, one a shape */
+    double *best; /* ratio against the fastest peer, one a shape */
     double *peer[LAB_PEERS];
     int count, failed, refused;
     char worst_shape[LAB_SHAPE_TEXT];
@@ -121,14 +122,14 @@ static double least_of(const double *ratios, int count)
 static void print_summary(const cli_table *table, const lab_bench *bench, const summary *s)
 {
     for (int i = 0; i < bench->peer_count && s->count; i++)
-        cli_note(table, "against %-10s %-10s geometric mean %.3f, worst %.3f", bench->peers[i].name, bench->peers[i].version,
-                 mean_of(s->peer[i], s->count), least_of(s->peer[i], s->count));
+        cli_note(table, "against %-10s %-10s geometric mean %.3f, worst %.3f", bench->peers[i].name,
+                 bench->peers[i].version, mean_of(s->peer[i], s->count), least_of(s->peer[i], s->count));
     if (bench->peer_count && s->count && s->worst > 0.0)
         cli_note(table, "against the best of them  geometric mean %.3f, worst %.3f (%s), %d shapes",
                  mean_of(s->best, s->count), s->worst, s->worst_shape, s->count);
     if (!bench->place->tools)
-        cli_note(table, "FMA peak in this run: %.1f GFLOP/s on %d thread%s of %s", bench->peak_gflops, bench->place->threads,
-                 bench->place->threads > 1 ? "s" : "", bench->place->name);
+        cli_note(table, "FMA peak in this run: %.1f GFLOP/s on %d thread%s of %s", bench->peak_gflops,
+                 bench->place->threads, bench->place->threads > 1 ? "s" : "", bench->place->name);
 }
 
 static void record_summary(FILE *to, const options *o, const lab_bench *bench, const summary *s)
@@ -151,7 +152,8 @@ static void record_summary(FILE *to, const options *o, const lab_bench *bench, c
     lab_json_end_line(&json);
 }
 
-static int bench_one(const options *o, lab_bench *bench, const lab_shape *shape, cli_table *table, FILE *record, summary *s)
+static int bench_one(const options *o, lab_bench *bench, const lab_shape *shape, cli_table *table, FILE *record,
+                     summary *s)
 {
     char text[LAB_SHAPE_TEXT];
     lab_bench_row row;
@@ -221,14 +223,23 @@ static int run(const options *o, int device, const lab_shapes *shapes)
     rung_status status = lab_place_open(&place, device, (int)o->threads);
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, "bench");
-    lab_bench_options how = {.math = (rung_math)o->math, .layout = (rung_layout)o->layout, .data = (lab_data)o->data,
-                                 .kernel = o->kernel ? rung_kernel_find(o->kernel) : NULL, .alpha = 1.0f, .pad = o->pad,
-                                 .graph = o->graph && place.tools, .cold = o->cold, .unverified = o->no_verify,
-                                 .budget_s = (double)o->budget_ms * 1e-3};
+    lab_bench_options how = {.math = (rung_math)o->math,
+                             .layout = (rung_layout)o->layout,
+                             .data = (lab_data)o->data,
+                             .kernel = o->kernel ? rung_kernel_find(o->kernel) : NULL,
+                             .alpha = 1.0f,
+                             .pad = o->pad,
+                             .graph = o->graph && place.tools,
+                             .cold = o->cold,
+                             .unverified = o->no_verify,
+                             .budget_s = (double)o->budget_ms * 1e-3};
     const char *peers = o->against ? o->against : place.tools ? "cublas" : "openblas,blis";
     status = lab_bench_open(&bench, &place, &how, peers, missing, sizeof missing);
-    int code = status == RUNG_INVALID_ARGUMENT ? cli_usage("%s", lab_error())
-               : status != RUNG_SUCCESS        ? cli_fail_status(status, "bench") : CLI_PASS;
+    int code = CLI_PASS;
+    if (status == RUNG_INVALID_ARGUMENT)
+        code = cli_usage("%s", lab_error());
+    else if (status != RUNG_SUCCESS)
+        code = cli_fail_status(status, "bench");
     if (code == CLI_PASS && missing[0])
         fprintf(stderr, "rung: not compared: %s\n", missing);
     if (code == CLI_PASS && o->output && !(record = lab_record_open(o->output)))
@@ -263,7 +274,8 @@ int cmd_bench(int argc, char **argv)
         {"no-verify", CLI_FLAG, &o.no_verify, NULL, "skip the check against FP64"},
         {"budget-ms", CLI_INTEGER, &o.budget_ms, NULL, "time for a shape, all contenders together"},
         {"o", CLI_TEXT, &o.output, NULL, "append JSON lines to this file (results/...)"},
-        CLI_FORMAT(o.format), {0}};
+        CLI_FORMAT(o.format),
+        {0}};
     cli_command(o.command, sizeof o.command, argc, argv);
     int code = cli_parse("bench", list, argc, argv, words, &count, CLI_WORDS);
     if (code)

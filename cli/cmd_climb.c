@@ -22,15 +22,15 @@ typedef struct climb {
     FILE *record;
     const char *command;
     int64_t size;
-    double budget_s, slowest_s; /* a rung's time; a single product's, else the rung runs at a smaller size */
+    double budget_s, slowest_s;           /* a rung's time; a single product's, else the rung runs at a smaller size */
     double first, previous, last, vendor; /* GFLOP/s: of the first rung, the one before, this one, the best peer */
     int rungs, cases, failed;
 } climb;
 
 static const cli_column columns[] = {
-    {"rung", "rung", 34, -1},           {"n", "m=n=k", 6, 0},          {"gflops", "GFLOP/s", 9, 1},
-    {"us", "us", 12, 1},                {"step", "x before", 8, 2},    {"of_vendor", "of vendor", 9, 3},
-    {"error_u", "error u", 7, 2},       {"cases", "cases", 5, 0},      {"verdict", "check", 5, -1},
+    {"rung", "rung", 34, -1},     {"n", "m=n=k", 6, 0},       {"gflops", "GFLOP/s", 9, 1},
+    {"us", "us", 12, 1},          {"step", "x before", 8, 2}, {"of_vendor", "of vendor", 9, 3},
+    {"error_u", "error u", 7, 2}, {"cases", "cases", 5, 0},   {"verdict", "check", 5, -1},
     {"bar", "", BAR_CELLS, -1},
 };
 
@@ -63,7 +63,8 @@ static void print_line(climb *x, const char *name, int64_t n, double gflops, dou
 static rung_status verify_quick(climb *x, const rung_kernel *kernel, int *ran, int *failed)
 {
     lab_cases cases;
-    rung_status status = lab_cases_for(kernel, x->place.tools ? RUNG_BACKEND_CUDA : RUNG_BACKEND_CPU, LAB_QUICK, &cases);
+    rung_status status =
+        lab_cases_for(kernel, x->place.tools ? RUNG_BACKEND_CUDA : RUNG_BACKEND_CPU, LAB_QUICK, &cases);
     for (int i = 0; i < cases.count && status == RUNG_SUCCESS; i++) {
         lab_verdict verdict;
         cli_progress("%s: checking, case %d of %d", kernel ? kernel->name : "rung", i + 1, cases.count);
@@ -74,7 +75,8 @@ static rung_status verify_quick(climb *x, const rung_kernel *kernel, int *ran, i
             lab_case_print(&cases.list[i], text);
             cli_progress(NULL);
             fprintf(stderr, "FAIL %s: %s\n     rung verify --device %s%s%s --case '%s'\n", verdict.kernel, verdict.why,
-                    x->place.tools ? "gpu" : "cpu", kernel ? " --kernel " : " --math strict", kernel ? kernel->name : "", text);
+                    x->place.tools ? "gpu" : "cpu", kernel ? " --kernel " : " --math strict",
+                    kernel ? kernel->name : "", text);
         }
     }
     free(cases.list);
@@ -146,15 +148,18 @@ static rung_status print_vendor(climb *x)
     if (status == RUNG_UNSUPPORTED)
         return RUNG_SUCCESS;
     LAB_TRY(status);
-    x->vendor = lab_shape_flops(&shape) / (row.best_ratio * row.us) * 1e-3;
+    x->vendor = 0.0;
+    for (int i = 0; i < x->bench.peer_count; i++)
+        if (!row.peer_refused[i])
+            x->vendor = fmax(x->vendor, lab_shape_flops(&shape) / row.peer_us[i] * 1e-3);
     for (int i = 0; i < x->bench.peer_count; i++) {
         char name[80];
         if (row.peer_refused[i])
             continue;
         snprintf(name, sizeof name, "%s %s", x->bench.peers[i].name, x->bench.peers[i].version);
         x->previous = 0.0;
-        print_line(x, name, x->size, lab_shape_flops(&shape) / row.peer_us[i] * 1e-3, row.peer_us[i], row.peer_error_u[i],
-                   0, 0, 0);
+        print_line(x, name, x->size, lab_shape_flops(&shape) / row.peer_us[i] * 1e-3, row.peer_us[i],
+                   row.peer_error_u[i], 0, 0, 0);
     }
     return RUNG_SUCCESS;
 }
@@ -209,15 +214,18 @@ static int run(climb *x, int device, int64_t threads, int64_t size, const char *
     rung_status status = open_climb(x, device, threads, size, peers);
     if (status == RUNG_SUCCESS) {
         cli_table_begin(&x->table, x->format, columns, (int)(sizeof columns / sizeof columns[0]));
-        cli_note(&x->table, "on %s%s, every rung checked against FP64, then timed in turn with the vendor", x->place.name,
-                 x->place.tools ? "" : x->place.threads > 1 ? " (several threads)" : " (one thread)");
+        cli_note(&x->table, "on %s%s: every rung checked against FP64, then timed in turn with the vendor", x->place.name,
+                 x->place.tools || x->place.threads > 1 ? "" : ", one thread");
         status = climb_all(x);
     }
-    int code = status == RUNG_SUCCESS       ? x->failed ? CLI_FAIL : CLI_PASS
-               : status == RUNG_INVALID_ARGUMENT ? cli_usage("climb: %s", lab_error()) : cli_fail_status(status, "climb");
-    if (status == RUNG_SUCCESS)
-        cli_note(&x->table, "%d lines, %d cases checked, %d failed; the last rung does %.0f times the first; %.0f s", x->rungs,
-                 x->cases, x->failed, x->first > 0.0 ? x->last / x->first : 0.0, lab_now_s() - start);
+    int code = x->failed ? CLI_FAIL : CLI_PASS;
+    if (status == RUNG_INVALID_ARGUMENT)
+        code = cli_usage("climb: %s", lab_error());
+    else if (status != RUNG_SUCCESS)
+        code = cli_fail_status(status, "climb");
+    else
+        cli_note(&x->table, "%d lines, %d cases checked, %d failed; the last rung does %.0f times the first; %.0f s",
+                 x->rungs, x->cases, x->failed, x->first > 0.0 ? x->last / x->first : 0.0, lab_now_s() - start);
     lab_verifier_close(&x->verifier);
     lab_bench_close(&x->bench);
     lab_place_close(&x->place);
@@ -238,7 +246,8 @@ int cmd_climb(int argc, char **argv)
         {"against", CLI_TEXT, &peers, NULL, "peers: openblas,blis or cublas,cublaslt"},
         {"o", CLI_TEXT, &output, NULL, "append JSON lines to this file (results/...)"},
         {"report", CLI_TEXT, &report, NULL, "then make this page of charts from the results (rung report)"},
-        CLI_FORMAT(format), {0}};
+        CLI_FORMAT(format),
+        {0}};
     cli_command(command, sizeof command, argc, argv);
     int code = cli_parse("climb", list, argc, argv, NULL, NULL, 0);
     if (code)

@@ -45,8 +45,8 @@ static void check_cpu(report *r)
     found(r, "CPU", text);
     lab_place_close(&place);
 #if defined(__x86_64__)
-    snprintf(text, sizeof text, "%s%s%s", __builtin_cpu_supports("avx2") ? "AVX2 " : "", __builtin_cpu_supports("fma") ? "FMA " : "",
-             __builtin_cpu_supports("avx512f") ? "AVX-512" : "");
+    snprintf(text, sizeof text, "%s%s%s", __builtin_cpu_supports("avx2") ? "AVX2 " : "",
+             __builtin_cpu_supports("fma") ? "FMA " : "", __builtin_cpu_supports("avx512f") ? "AVX-512" : "");
     if (__builtin_cpu_supports("avx512f"))
         found(r, "CPU features", text);
     else
@@ -65,7 +65,8 @@ static void check_backend(report *r)
     char text[64];
     snprintf(text, sizeof text, "%d GPU kernels in the catalog", gpu_kernels);
     if (rung_tools_gpu_count() == 0 && strstr(lab_error(), "without nvcc"))
-        missing(r, "CUDA backend", "this build was made without nvcc", "products on NVIDIA GPUs: ./dev setup --cuda, then ./dev build");
+        missing(r, "CUDA backend", "this build was made without nvcc",
+                "products on NVIDIA GPUs: ./dev setup --cuda, then ./dev build");
     else
         found(r, "CUDA backend", text);
 }
@@ -82,8 +83,8 @@ static void check_one_gpu(report *r, int index)
     }
     const rung_tools_machine *m = rung_tools_describe(place.tools);
     lab_monitor_open(&monitor, &place);
-    snprintf(text, sizeof text, "%s, compute %d.%d, %d SMs, %.2f GHz, %lld GiB, L2 %lld MiB", m->name, m->arch / 10, m->arch % 10,
-             m->sms, m->clock_ghz, (long long)(m->memory_bytes >> 30), (long long)(m->l2_bytes >> 20));
+    snprintf(text, sizeof text, "%s, compute %d.%d, %d SMs, %.2f GHz, %lld GiB, L2 %lld MiB", m->name, m->arch / 10,
+             m->arch % 10, m->sms, m->clock_ghz, (long long)(m->memory_bytes >> 30), (long long)(m->l2_bytes >> 20));
     found(r, what, text);
     if (index == 0) {
         snprintf(text, sizeof text, "%s, CUDA %d.%d", monitor.driver[0] ? monitor.driver : "version unknown",
@@ -92,9 +93,11 @@ static void check_one_gpu(report *r, int index)
         if (monitor.device)
             found(r, "NVML", "clocks, power and throttling are watched while measuring");
         else
-            missing(r, "NVML", "libnvidia-ml.so.1 does not open", "clocks and power in results, throttled samples thrown away");
+            missing(r, "NVML", "libnvidia-ml.so.1 does not open",
+                    "clocks and power in results, throttled samples thrown away");
         if (m->arch != 90)
-            line(r, "Hopper kernels", "missing", "need compute capability 9.0", "bulk copies and tensor cores: strict and accurate at full speed");
+            line(r, "Hopper kernels", "missing", "need compute capability 9.0",
+                 "bulk copies and tensor cores: strict and accurate at full speed");
     }
     lab_monitor_close(&monitor);
     lab_place_close(&place);
@@ -158,7 +161,9 @@ static void check_program(report *r, const char *name, const char *also, const c
 
 int cmd_doctor(int argc, char **argv)
 {
-    static const cli_column columns[] = {{"what", "what", 14, -1}, {"state", "state", 7, -1}, {"found", "found", 64, -1},
+    static const cli_column columns[] = {{"what", "what", 14, -1},
+                                         {"state", "state", 7, -1},
+                                         {"found", "found", 64, -1},
                                          {"would_give", "would give", 40, -1}};
     static const char *const cublas_only[] = {"cublas", NULL};
     report r = {0};

@@ -60,18 +60,19 @@ static int wanted(const rung_kernel *k, int device, int role, const char **words
 
 int cmd_list(int argc, char **argv)
 {
-    static const cli_column brief[] = {{"name", "kernel", 36, -1}, {"device", "on", 3, -1}, {"role", "role", 10, -1},
-                                       {"math", "math", 6, -1}, {"tile", "tile", 13, -1}, {"threads", "threads", 7, 0},
-                                       {"arch", "arch", 4, 0}, {"idea", "idea", 40, -1}};
-    static const cli_column full[] = {{"name", "", 0, -1}, {"device", "", 0, -1}, {"role", "", 0, -1},
-                                      {"math", "", 0, -1}, {"tile", "", 0, -1}, {"threads", "", 0, 0},
-                                      {"arch", "", 0, 0}, {"accepts", "", 0, -1}, {"file", "", 0, -1},
-                                      {"previous", "", 0, -1}, {"seeds", "", 0, -1}, {"idea", "", 0, -1}};
+    static const cli_column brief[] = {
+        {"name", "kernel", 36, -1}, {"device", "on", 3, -1},      {"role", "role", 10, -1}, {"math", "math", 6, -1},
+        {"tile", "tile", 13, -1},   {"threads", "threads", 7, 0}, {"arch", "arch", 4, 0},   {"idea", "idea", 40, -1}};
+    static const cli_column full[] = {{"name", "", 0, -1},     {"device", "", 0, -1},  {"role", "", 0, -1},
+                                      {"math", "", 0, -1},     {"tile", "", 0, -1},    {"threads", "", 0, 0},
+                                      {"arch", "", 0, 0},      {"accepts", "", 0, -1}, {"file", "", 0, -1},
+                                      {"previous", "", 0, -1}, {"seeds", "", 0, -1},   {"idea", "", 0, -1}};
     int format = CLI_TABLE, device = -1, role = -1, count;
     const char *words[16];
     const cli_option options[] = {{"device", CLI_CHOICE, &device, list_devices, "only the kernels of cpu or gpu"},
                                   {"role", CLI_CHOICE, &role, lab_role_names, "ladder, production or reduce"},
-                                  CLI_FORMAT(format), {0}};
+                                  CLI_FORMAT(format),
+                                  {0}};
     int code = cli_parse("list", options, argc, argv, words, &count, 16);
     if (code)
         return code < 0 ? CLI_PASS : code;

@@ -19,11 +19,12 @@ typedef struct options {
     int size_count;
 } options;
 
-static const cli_column columns[] = {{"kernel", "kernel", 32, -1}, {"n", "n", 11, 0}, {"us", "us", 10, 2},
-                                     {"gbytes_per_s", "GB/s", 8, 1}, {"cub_us", "CUB us", 10, 2},
-                                     {"cub_ratio", "x CUB", 7, 3}, {"error_u", "error u", 8, 2},
-                                     {"cub_error_u", "CUB u", 8, 2}, {"same_bits", "bits", 6, -1},
-                                     {"verdict", "check", 5, -1}, {"bar", "", BAR_CELLS, -1}};
+static const cli_column columns[] = {{"kernel", "kernel", 32, -1}, {"n", "n", 11, 0},
+                                     {"us", "us", 10, 2},          {"gbytes_per_s", "GB/s", 8, 1},
+                                     {"cub_us", "CUB us", 10, 2},  {"cub_ratio", "x CUB", 7, 3},
+                                     {"error_u", "error u", 8, 2}, {"cub_error_u", "CUB u", 8, 2},
+                                     {"same_bits", "bits", 6, -1}, {"verdict", "check", 5, -1},
+                                     {"bar", "", BAR_CELLS, -1}};
 
 static void print_row(cli_table *table, const char *kernel, const lab_reduce_row *row, int failed, double peak)
 {
@@ -62,7 +63,8 @@ static void record(FILE *to, const options *o, const lab_reduce *r, const char *
     lab_json_end_line(&json);
 }
 
-static rung_status reduce_kernel(const options *o, lab_reduce *r, const char *kernel, cli_table *table, FILE *to, int *failed)
+static rung_status reduce_kernel(const options *o, lab_reduce *r, const char *kernel, cli_table *table, FILE *to,
+                                 int *failed)
 {
     int edges_failed = 0, ran = 0;
     char why[320];
@@ -98,7 +100,8 @@ static int pick_kernels(const options *o, const lab_place *place, const char **k
         for (int i = 0; i < *count; i++) {
             const rung_kernel *k = rung_kernel_find(kernels[i]);
             if (!k || k->role != RUNG_REDUCE)
-                return cli_usage("no kernel of the reduce ladder is called '%s'; 'rung list --role reduce' names them", kernels[i]);
+                return cli_usage("no kernel of the reduce ladder is called '%s'; 'rung list --role reduce' names them",
+                                 kernels[i]);
         }
         return 0;
     }
@@ -176,7 +179,8 @@ int cmd_reduce(int argc, char **argv)
         {"quick", CLI_FLAG, &o.quick, NULL, "skip the checks at the edges of sizes and alignment"},
         {"budget-ms", CLI_INTEGER, &o.budget_ms, NULL, "time for a line"},
         {"o", CLI_TEXT, &o.output, NULL, "append JSON lines to this file (results/...)"},
-        CLI_FORMAT(o.format), {0}};
+        CLI_FORMAT(o.format),
+        {0}};
     cli_command(o.command, sizeof o.command, argc, argv);
     int code = cli_parse("reduce", list, argc, argv, words, &count, MAX_SIZES);
     if (code)

@@ -27,10 +27,10 @@ typedef struct totals {
     char first_skip[160];
 } totals;
 
-static const cli_column columns[] = {{"kernel", "kernel", 36, -1}, {"result", "result", 6, -1},
-                                     {"passed", "passed", 6, 0}, {"failed", "failed", 6, 0},
-                                     {"refused", "refused", 7, 0}, {"error_u", "error u", 8, 2},
-                                     {"of_bound", "of bound", 8, 2}, {"seconds", "s", 7, 2}, {"note", "note", 30, -1}};
+static const cli_column columns[] = {
+    {"kernel", "kernel", 36, -1},   {"result", "result", 6, -1},  {"passed", "passed", 6, 0},
+    {"failed", "failed", 6, 0},     {"refused", "refused", 7, 0}, {"error_u", "error u", 8, 2},
+    {"of_bound", "of bound", 8, 2}, {"seconds", "s", 7, 2},       {"note", "note", 30, -1}};
 
 static double now_s(void)
 {
@@ -84,9 +84,9 @@ static void report_failure(const session *s, const lab_case *c, const lab_verdic
     char text[LAB_CASE_TEXT];
     lab_case_print(c, text);
     cli_progress(NULL);
-    fprintf(stderr, "FAIL %s: %s\n     rung verify --device %s%s%s %s %s --case '%s'\n", verdict->kernel,
-            verdict->why, s->o->device, s->verifier.via ? " --via " : "", s->verifier.via ? via_names[s->verifier.via] : "", kernel ? "--kernel" : "--math",
-            kernel ? kernel->name : lab_math_names[s->math], text);
+    fprintf(stderr, "FAIL %s: %s\n     rung verify --device %s%s%s %s %s --case '%s'\n", verdict->kernel, verdict->why,
+            s->o->device, s->verifier.via ? " --via " : "", s->verifier.via ? via_names[s->verifier.via] : "",
+            kernel ? "--kernel" : "--math", kernel ? kernel->name : lab_math_names[s->math], text);
 }
 
 static void report_case(const lab_case *c, const lab_verdict *verdict)
@@ -94,8 +94,9 @@ static void report_case(const lab_case *c, const lab_verdict *verdict)
     static const char *const words[] = {"ok", "FAIL", "-"};
     char text[LAB_CASE_TEXT];
     lab_case_print(c, text);
-    fprintf(stderr, "%-4s %-34s %-60s %.2f u of %.2f (chain %.2f, vendor %.2f) %s\n", words[verdict->outcome], verdict->kernel,
-            text, verdict->error_u, verdict->bound_u, verdict->chain_u, verdict->vendor_u, verdict->why);
+    fprintf(stderr, "%-4s %-34s %-60s %.2f u of %.2f (chain %.2f, vendor %.2f) %s\n", words[verdict->outcome],
+            verdict->kernel, text, verdict->error_u, verdict->bound_u, verdict->chain_u, verdict->vendor_u,
+            verdict->why);
 }
 
 static void finish_line(session *s, const char *name, const totals *t, double start)
@@ -262,8 +263,8 @@ static int run(const options *o, int device)
     rung_status status = lab_place_open(&s.place, device, (int)o->threads);
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, "verify");
-    int have_vendor = !o->no_vendor &&
-                      lab_peer_open(&s.place, s.place.tools ? "cublas" : "openblas", &s.vendor) == RUNG_SUCCESS;
+    int have_vendor =
+        !o->no_vendor && lab_peer_open(&s.place, s.place.tools ? "cublas" : "openblas", &s.vendor) == RUNG_SUCCESS;
     if (!have_vendor && !o->no_vendor)
         fprintf(stderr, "rung: without a vendor to compare errors with: %s\n", lab_error());
     status = lab_verifier_open(&s.verifier, &s.place, RUNG_STRICT, have_vendor ? &s.vendor : NULL);
@@ -300,10 +301,12 @@ int cmd_verify(int argc, char **argv)
         {"huge", CLI_FLAG, &o.huge, NULL, "operands beyond 2^31 elements too (tens of GB)"},
         {"case", CLI_TEXT, &o.one_case, NULL, "one case, as a failure prints it"},
         {"threads", CLI_INTEGER, &o.threads, NULL, "CPU threads"},
-        {"via", CLI_CHOICE, &o.via, via_names, "GPU: direct (default), host (operands in host memory) or graph (captured)"},
+        {"via", CLI_CHOICE, &o.via, via_names,
+         "GPU: direct (default), host (operands in host memory) or graph (captured)"},
         {"no-vendor", CLI_FLAG, &o.no_vendor, NULL, "judge errors by the FP32 chain alone"},
         {"verbose", CLI_FLAG, &o.verbose, NULL, "a line a case on stderr"},
-        CLI_FORMAT(o.format), {0}};
+        CLI_FORMAT(o.format),
+        {0}};
     int code = cli_parse("verify", list, argc, argv, NULL, NULL, 0);
     if (code)
         return code < 0 ? CLI_PASS : code;

@@ -5,30 +5,38 @@
 #include <string.h>
 
 const cli_verb cli_verbs[] = {
-    {"list", "the kernels there are, from the catalog", "rung list [NAME...] [--device cpu|gpu] [--role ladder|production|reduce]",
-     cmd_list},
+    {"list", "the kernels there are, from the catalog",
+     "rung list [NAME...] [--device cpu|gpu] [--role ladder|production|reduce]", cmd_list},
     {"climb", "the ladder, rung by rung: verified, then timed beside the vendor",
      "rung climb [--device cpu|gpu] [--size N] [-o results/FILE.jsonl]", cmd_climb},
     {"bench", "times products beside the vendor, verified first, one table with ratios",
-     "rung bench [SHAPE|FILE...] [--device cpu|gpu] [--against openblas,blis|cublas,cublaslt] [--math MODE | --kernel NAME]\n"
-     "       SHAPE: MxNxK[:TT][xBATCH][+PAD], column-major; FILE: lines 'opA opB m n k [batch] [pad=P]' (lab/shapes/)", cmd_bench},
+     "rung bench [SHAPE|FILE...] [--device cpu|gpu] [--against openblas,blis|cublas,cublaslt] [--math MODE | --kernel "
+     "NAME]\n"
+     "       SHAPE: MxNxK[:TT][xBATCH][+PAD], column-major; FILE: lines 'opA opB m n k [batch] [pad=P]' (lab/shapes/)",
+     cmd_bench},
     {"verify", "checks kernels against FP64 and the contract; exit 1 on a failure",
-     "rung verify [--device cpu|gpu] [--kernel NAME,... | --math strict|accurate|fast] [--quick | --huge] [--case CASE]",
+     "rung verify [--device cpu|gpu] [--kernel NAME,... | --math strict|accurate|fast] [--quick | --huge] [--case "
+     "CASE]",
      cmd_verify},
     {"lens", "a GPU kernel on the CPU, lane by lane: its memory accesses line by line, and its faults",
-     "rung lens KERNEL [MxNxK] [--svg FILE]\n       rung lens --file OWN.cu --tile BMxBN --threads N [MxNxK]\n       rung lens --check [KERNEL...]", cmd_lens},
-    {"reduce", "the ladder of sums: checked, then timed beside CUB", "rung reduce [N|2^P...] [--device cpu|gpu] [--kernel NAME,...]",
-     cmd_reduce},
+     "rung lens KERNEL [MxNxK] [--svg FILE]\n       rung lens --file OWN.cu --tile BMxBN --threads N [MxNxK]\n       "
+     "rung lens --check [KERNEL...]",
+     cmd_lens},
+    {"reduce", "the ladder of sums: checked, then timed beside CUB",
+     "rung reduce [N|2^P...] [--device cpu|gpu] [--kernel NAME,...]", cmd_reduce},
     {"explain", "what the library would do with a product, and why; what limits a kernel",
-     "rung explain MxNxK[:TT][xBATCH] [--device cpu|gpu] [--math MODE | --kernel NAME]\n       rung explain KERNEL [MxNxK] [--gpu CHIP]",
+     "rung explain MxNxK[:TT][xBATCH] [--device cpu|gpu] [--math MODE | --kernel NAME]\n       rung explain KERNEL "
+     "[MxNxK] [--gpu CHIP]",
      cmd_explain},
     {"doctor", "what this machine has, what is missing, and what that would give", "rung doctor", cmd_doctor},
     {"tune", "times candidates on shapes and keeps the fastest for this GPU",
      "rung tune SHAPE... [--shapes FILE] [--math strict|accurate|fast] [--dry-run]", cmd_tune},
-    {"profile", "hardware counters beside what the lens predicts",
-     "rung profile KERNEL... [MxNxK] | --ladder [MxNxK]", cmd_profile},
-    {"report", "one self-contained page of charts from result files", "rung report RESULTS.jsonl... [-o report.html]", cmd_report},
-    {"run", "a program with Rung in front of its BLAS and cuBLAS", "rung run [options] -- PROGRAM [arguments]", cmd_run},
+    {"profile", "hardware counters beside what the lens predicts", "rung profile KERNEL... [MxNxK] | --ladder [MxNxK]",
+     cmd_profile},
+    {"report", "one self-contained page of charts from result files", "rung report RESULTS.jsonl... [-o report.html]",
+     cmd_report},
+    {"run", "a program with Rung in front of its BLAS and cuBLAS", "rung run [options] -- PROGRAM [arguments]",
+     cmd_run},
     {"version", "the library's version", "rung version", cmd_version},
     {"help", "what a verb does and takes", "rung help [VERB]", cmd_help},
     {NULL, NULL, NULL, NULL},
@@ -36,8 +44,10 @@ const cli_verb cli_verbs[] = {
 
 static int print_overview(FILE *to)
 {
-    fprintf(to, "rung %s: single-precision matrix products, their ladder of kernels, and an honest measurement of both\n\n"
-                "usage: rung VERB [options]\n\n", rung_version());
+    fprintf(to,
+            "rung %s: single-precision matrix products, their ladder of kernels, and an honest measurement of both\n\n"
+            "usage: rung VERB [options]\n\n",
+            rung_version());
     for (const cli_verb *verb = cli_verbs; verb->name; verb++)
         fprintf(to, "  %-9s %s\n", verb->name, verb->idea);
     fprintf(to, "\n'rung help VERB' tells a verb's options. Exit codes: 0 pass, 1 fail, 2 usage.\n");

@@ -122,7 +122,8 @@ int cli_parse(const char *verb, const cli_option *options, int argc, char **argv
         } else if (found < capacity) {
             words[found++] = argv[i];
         } else {
-            return cli_usage("%s does not know what to do with '%s'; 'rung help %s' tells its usage", verb, argv[i], verb);
+            return cli_usage("%s does not know what to do with '%s'; 'rung help %s' tells its usage", verb, argv[i],
+                             verb);
         }
     }
     if (count)

@@ -24,14 +24,16 @@ rung_status lab_bench_open(lab_bench *bench, lab_place *place, const lab_bench_o
     for (int i = 0; i < 3 && !place->tools; i++)
         bench->peak_gflops = fmax(bench->peak_gflops, lab_cpu_peak_gflops(place->threads));
     snprintf(copy, sizeof copy, "%s", peers);
-    for (char *name = strtok_r(copy, ",", &save); name && bench->peer_count < LAB_PEERS; name = strtok_r(NULL, ",", &save)) {
+    for (char *name = strtok_r(copy, ",", &save); name && bench->peer_count < LAB_PEERS;
+         name = strtok_r(NULL, ",", &save)) {
         rung_status status = lab_peer_open(place, name, &bench->peers[bench->peer_count]);
         if (status == RUNG_SUCCESS)
             bench->peer_count++;
         else if (status != RUNG_MISSING_LIBRARY)
             return status;
         else
-            snprintf(missing + strlen(missing), missing_bytes - strlen(missing), "%s%s", missing[0] ? "; " : "", lab_error());
+            snprintf(missing + strlen(missing), missing_bytes - strlen(missing), "%s%s", missing[0] ? "; " : "",
+                     lab_error());
     }
     return lab_place_context(place, options->math, &bench->context);
 }
@@ -50,7 +52,7 @@ void lab_bench_close(lab_bench *bench)
 
 /* How the stored operands of one shape lie in the three buffers. */
 typedef struct arrangement {
-    rung_gemm gemm; /* of set 0 */
+    rung_gemm gemm;              /* of set 0 */
     int64_t set_a, set_b, set_c; /* elements a set */
     int sets;
 } arrangement;
@@ -167,8 +169,15 @@ static rung_status check_window(lab_bench *bench, const rung_gemm *g, const wind
     LAB_TRY(lab_buffer_reserve(place, &bench->c64, w->rows * w->columns * 8));
     LAB_TRY(lab_buffer_reserve(place, &bench->size, w->rows * w->columns * 8));
     LAB_TRY(lab_buffer_reserve(place, &bench->chain, w->rows * w->columns * 4));
-    lab_reference_args r = {.a = a, .b = b, .m = w->rows, .n = w->columns, .k = g->k, .alpha = g->alpha,
-                            .c64 = bench->c64.at, .size = bench->size.at, .chain = bench->chain.at};
+    lab_reference_args r = {.a = a,
+                            .b = b,
+                            .m = w->rows,
+                            .n = w->columns,
+                            .k = g->k,
+                            .alpha = g->alpha,
+                            .c64 = bench->c64.at,
+                            .size = bench->size.at,
+                            .chain = bench->chain.at};
     LAB_TRY(lab_reference(place, &r));
     lab_view views[] = {c, {r.chain, r.n, 1}};
     for (int i = 0; i < 2; i++) {
@@ -226,7 +235,8 @@ static rung_status check(lab_bench *bench, arrangement *x, runner *r, double *er
 }
 
 /* Peers that take the shape come first in runners[1..]; *which tells whose each is. */
-static rung_status prepare_peers(lab_bench *bench, arrangement *x, runner *runners, int *which, int *count, lab_bench_row *row)
+static rung_status prepare_peers(lab_bench *bench, arrangement *x, runner *runners, int *which, int *count,
+                                 lab_bench_row *row)
 {
     *count = 1;
     for (int i = 0; i < bench->peer_count; i++) {
@@ -313,7 +323,8 @@ static rung_status bench_plan(lab_bench *bench, arrangement *x, rung_plan *plan,
     if (!bench->options.unverified)
         row->bound_u = lab_bound_u(kernel ? kernel->arith : RUNG_F32, row->shape.k, 1, row->chain_u, vendor_u);
     const lab_shape *shape = &row->shape;
-    row->floor_measured = !bench->place->tools && (shape->m <= LAB_SKINNY || shape->n <= LAB_SKINNY) && shape->batch == 1;
+    row->floor_measured =
+        !bench->place->tools && (shape->m <= LAB_SKINNY || shape->n <= LAB_SKINNY) && shape->batch == 1;
     if (row->floor_measured)
         runners[count] = (runner){NULL, NULL, x, bench->place->threads};
     LAB_TRY(time_all(bench, x, runners, count + row->floor_measured, row));

@@ -14,7 +14,7 @@ typedef struct lab_bench_options {
     rung_layout layout;
     lab_data data;
     float alpha, beta;
-    int64_t pad;     /* elements added to leading dimensions */
+    int64_t pad; /* elements added to leading dimensions */
     int graph;
     int cold;        /* CPU: rotate over more than the last-level cache (a GPU always does) */
     int unverified;  /* skip the reference: for tuning, after a verified run */

@@ -14,7 +14,8 @@ typedef struct maker {
     rung_status status;
 } maker;
 
-static const float scalars[][2] = {{1, 0}, {-0.5f, 1}, {1, -0.5f}, {0, -0.5f}, {1, 1}, {-0.5f, 0}, {0, 0}, {-0.5f, -0.5f}};
+static const float scalars[][2] = {{1, 0}, {-0.5f, 1}, {1, -0.5f}, {0, -0.5f},
+                                   {1, 1}, {-0.5f, 0}, {0, 0},     {-0.5f, -0.5f}};
 enum { SCALARS = sizeof scalars / sizeof scalars[0] };
 
 enum { CPU_LIMIT = 1200000000 }; /* multiply-adds of one case */
@@ -111,20 +112,22 @@ static void add_scalars(maker *x)
 
 static void add_shapes(maker *x)
 {
-    static const int64_t small[][3] = {{35, 700, 2048}, {2, 300, 5}, {300, 2, 5}, {1, 1, 3000}, {129, 1, 257}, {1, 129, 257}};
-    static const int64_t odd[][3] = {{4097, 17, 33}, {17, 4097, 33}, {33, 17, 4097}, {257, 255, 1023}, {513, 16, 1030},
-                                     {16, 513, 1030}, {1000, 8, 3}, {8, 1000, 77}, {64, 64, 8192}, {31, 33, 10003},
-                                     {2049, 1000, 33}, {300, 260, 700}, {1025, 1, 2049}, {1, 1025, 2049}, {700, 4, 700}};
-    static const int64_t large[][3] = {{4097, 4097, 4097}, {64, 64, 65536}, {4096, 16, 4096}, {16, 4096, 4096},
-                                       {4096, 4096, 16}, {1024, 1024, 1024}, {2048, 2560, 1536}};
+    static const int64_t small[][3] = {{35, 700, 2048}, {2, 300, 5},   {300, 2, 5},
+                                       {1, 1, 3000},    {129, 1, 257}, {1, 129, 257}};
+    static const int64_t odd[][3] = {{4097, 17, 33},  {17, 4097, 33},  {33, 17, 4097},   {257, 255, 1023},
+                                     {513, 16, 1030}, {16, 513, 1030}, {1000, 8, 3},     {8, 1000, 77},
+                                     {64, 64, 8192},  {31, 33, 10003}, {2049, 1000, 33}, {300, 260, 700},
+                                     {1025, 1, 2049}, {1, 1025, 2049}, {700, 4, 700}};
+    static const int64_t large[][3] = {{4097, 4097, 4097}, {64, 64, 65536},    {4096, 16, 4096},  {16, 4096, 4096},
+                                       {4096, 4096, 16},   {1024, 1024, 1024}, {2048, 2560, 1536}};
     for (size_t i = 0; i < sizeof small / sizeof small[0]; i++)
         add(x, small[i][0], small[i][1], small[i][2]);
     for (size_t i = 0; x->depth != LAB_QUICK && i < sizeof odd / sizeof odd[0]; i++)
         add(x, odd[i][0], odd[i][1], odd[i][2]);
     int gpu = x->backend == RUNG_BACKEND_CUDA;
     for (size_t i = 0; x->depth != LAB_QUICK && i < sizeof large / sizeof large[0]; i++)
-        if (gpu || ((!x->kernel || x->kernel->role == RUNG_PRODUCTION) &&
-                    large[i][0] * large[i][1] * large[i][2] < CPU_LIMIT))
+        if (gpu ||
+            ((!x->kernel || x->kernel->role == RUNG_PRODUCTION) && large[i][0] * large[i][1] * large[i][2] < CPU_LIMIT))
             add(x, large[i][0], large[i][1], large[i][2]);
 }
 
@@ -156,8 +159,8 @@ static void add_data(maker *x)
 
 static void add_batches(maker *x)
 {
-    static const int64_t shapes[][4] = {{16, 16, 16, 7}, {33, 31, 17, 5}, {64, 64, 64, 9}, {130, 70, 50, 3}, {1, 1, 1, 3},
-                                        {5, 6, 0, 2}, {197, 64, 197, 4}, {8, 8, 8, 100}};
+    static const int64_t shapes[][4] = {{16, 16, 16, 7}, {33, 31, 17, 5}, {64, 64, 64, 9},   {130, 70, 50, 3},
+                                        {1, 1, 1, 3},    {5, 6, 0, 2},    {197, 64, 197, 4}, {8, 8, 8, 100}};
     static const lab_form forms[] = {LAB_STRIDED, LAB_SHARED_B, LAB_ARRAYS};
     for (int f = 0; f < 3; f++) {
         unsigned needs = forms[f] == LAB_ARRAYS ? RUNG_ACCEPTS_ARRAYS : RUNG_ACCEPTS_BATCH;
@@ -229,8 +232,11 @@ static void add_huge(maker *x)
 
 rung_status lab_cases_for(const rung_kernel *kernel, rung_backend_id backend, lab_depth depth, lab_cases *cases)
 {
-    maker x = {.cases = cases, .kernel = kernel, .accepts = kernel ? kernel->accepts : RUNG_ACCEPTS_ALL,
-               .backend = backend, .depth = depth};
+    maker x = {.cases = cases,
+               .kernel = kernel,
+               .accepts = kernel ? kernel->accepts : RUNG_ACCEPTS_ALL,
+               .backend = backend,
+               .depth = depth};
     *cases = (lab_cases){0};
     if (!kernel && backend == RUNG_BACKEND_CPU)
         x.accepts &= ~(unsigned)RUNG_ACCEPTS_DEVICE_SCALARS;

@@ -35,7 +35,8 @@ rung_status lab_reference(lab_place *place, const lab_reference_args *args)
         return RUNG_SUCCESS;
     if (!place->tools)
         return lab_host_reference(args, place->threads);
-    int64_t tiles = ((args->m + REFERENCE_TILE - 1) / REFERENCE_TILE) * ((args->n + REFERENCE_TILE - 1) / REFERENCE_TILE);
+    int64_t tiles =
+        ((args->m + REFERENCE_TILE - 1) / REFERENCE_TILE) * ((args->n + REFERENCE_TILE - 1) / REFERENCE_TILE);
     if (tiles > INT32_MAX)
         return lab_fail(RUNG_UNSUPPORTED, "a reference of %lld x %lld is too large", (long long)args->m,
                         (long long)args->n);

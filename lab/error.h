@@ -4,17 +4,17 @@
 
 #include "rung.h"
 
-#define LAB_TRY(call)                         \
-    do {                                      \
-        rung_status status_ = (call);         \
-        if (status_ != RUNG_SUCCESS)          \
-            return status_;                   \
+#define LAB_TRY(call)                                                                                                  \
+    do {                                                                                                               \
+        rung_status status_ = (call);                                                                                  \
+        if (status_ != RUNG_SUCCESS)                                                                                   \
+            return status_;                                                                                            \
     } while (0)
-#define LAB_TRY_OUT(call)                     \
-    do {                                      \
-        status = (call);                      \
-        if (status != RUNG_SUCCESS)           \
-            goto out;                         \
+#define LAB_TRY_OUT(call)                                                                                              \
+    do {                                                                                                               \
+        status = (call);                                                                                               \
+        if (status != RUNG_SUCCESS)                                                                                    \
+            goto out;                                                                                                  \
     } while (0)
 
 /* Records a failure of the lab's own. */

@@ -1,5 +1,6 @@
 /* The lab's checks on the CPU. The reference keeps strips of a row's FP64 sums, magnitudes and FP32 chain in the first
- * cache and runs down k; it is compiled for what the CPU has, since fused multiply-adds in software would take hours. */
+ * cache and runs down k; it is compiled for what the CPU has, since fused multiply-adds in software would take hours.
+ */
 #include "lab/host.h"
 #include "lab/error.h"
 

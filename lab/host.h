@@ -1,4 +1,5 @@
-/* The lab's checks on the CPU: the same results as lab/device/lab_kernels.cu, with threads where the work is worth it. */
+/* The lab's checks on the CPU: the same results as lab/device/lab_kernels.cu, with threads where the work is worth it.
+ */
 #ifndef LAB_HOST_H
 #define LAB_HOST_H
 

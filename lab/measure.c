@@ -142,8 +142,8 @@ static int quiet(const rounds *r, int contenders, const lab_measure_options *o)
     return 1;
 }
 
-static rung_status run_rounds(timer *t, const lab_monitor *monitor, const lab_contender *contenders, int count, rounds *r,
-                              lab_measurement *out)
+static rung_status run_rounds(timer *t, const lab_monitor *monitor, const lab_contender *contenders, int count,
+                              rounds *r, lab_measurement *out)
 {
     double end = lab_now_s() + t->options->budget_s;
     while (r->count < LAB_ROUNDS) {

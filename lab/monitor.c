@@ -7,13 +7,14 @@
 
 enum { CLOCK_SM = 1, TEMPERATURE_GPU = 0 };
 enum { /* reasons for lower clocks */
-    POWER_CAP = 0x4,
-    HARDWARE = 0x8,
-    SOFTWARE_HEAT = 0x20,
-    HARDWARE_HEAT = 0x40,
-    POWER_BRAKE = 0x80,
+       POWER_CAP = 0x4,
+       HARDWARE = 0x8,
+       SOFTWARE_HEAT = 0x20,
+       HARDWARE_HEAT = 0x40,
+       POWER_BRAKE = 0x80,
 };
 
+/* clang-format off */
 #define NVML_CALLS(X)                                                                     \
     X(init, "nvmlInit_v2", (void))                                                        \
     X(shutdown, "nvmlShutdown", (void))                                                   \
@@ -23,10 +24,11 @@ enum { /* reasons for lower clocks */
     X(temperature, "nvmlDeviceGetTemperature", (void *, int, unsigned *))                 \
     X(reasons, "nvmlDeviceGetCurrentClocksThrottleReasons", (void *, unsigned long long *)) \
     X(driver, "nvmlSystemGetDriverVersion", (char *, unsigned))
+/* clang-format on */
 
 typedef struct nvml {
     void *library;
-#define X(name, symbol, signature) int (*name) signature;
+#define X(name, symbol, signature) int(*name) signature;
     NVML_CALLS(X)
 #undef X
 } nvml;
@@ -36,9 +38,9 @@ static int open_calls(nvml *calls)
     calls->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!calls->library)
         return 0;
-#define X(name, symbol, signature)                            \
-    *(void **)&calls->name = dlsym(calls->library, symbol);   \
-    if (!calls->name)                                         \
+#define X(name, symbol, signature)                                                                                     \
+    *(void **)&calls->name = dlsym(calls->library, symbol);                                                            \
+    if (!calls->name)                                                                                                  \
         return 0;
     NVML_CALLS(X)
 #undef X

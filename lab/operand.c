@@ -29,6 +29,12 @@ lab_view lab_operand_view(const lab_operand *x, int64_t entry, int across)
 
 void lab_operand_region(const lab_operand *x, lab_region_args *region)
 {
-    *region = (lab_region_args){.words_at = x->memory.at, .words = x->words, .first = x->first, .lines = x->lines,
-                                .length = x->length, .ld = x->ld, .stride = x->stride, .batch = x->batch};
+    *region = (lab_region_args){.words_at = x->memory.at,
+                                .words = x->words,
+                                .first = x->first,
+                                .lines = x->lines,
+                                .length = x->length,
+                                .ld = x->ld,
+                                .stride = x->stride,
+                                .batch = x->batch};
 }

@@ -1,5 +1,6 @@
-/* The libraries Rung is measured against, opened at run time. Each gets its best: all the threads that Rung gets, cuBLAS
- * by its heuristic, cuBLASLt the fastest of its candidates. RUNG_OPENBLAS, RUNG_BLIS and RUNG_CUBLAS name files. */
+/* The libraries Rung is measured against, opened at run time. Each gets its best: all the threads that Rung gets,
+ * cuBLAS by its heuristic, cuBLASLt the fastest of its candidates. RUNG_OPENBLAS, RUNG_BLIS and RUNG_CUBLAS name files.
+ */
 #ifndef LAB_PEER_H
 #define LAB_PEER_H
 

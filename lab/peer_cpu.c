@@ -1,4 +1,5 @@
-/* OpenBLAS and BLIS through cblas_sgemm, side by side in one process: each is opened with its symbols kept to itself. */
+/* OpenBLAS and BLIS through cblas_sgemm, side by side in one process: each is opened with its symbols kept to itself.
+ */
 #define _GNU_SOURCE
 #include "lab/peer.h"
 
@@ -8,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef void cblas_sgemm_function(int layout, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a,
-                                  int lda, const float *b, int ldb, float beta, float *c, int ldc);
+typedef void cblas_sgemm_function(int layout, int trans_a, int trans_b, int m, int n, int k, float alpha,
+                                  const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
 
 typedef struct cpu_library {
     const char *name, *variable, *package;
@@ -17,10 +18,15 @@ typedef struct cpu_library {
 } cpu_library;
 
 static const cpu_library libraries[] = {
-    {"openblas", "RUNG_OPENBLAS", "libopenblas0-pthread",
-     {"libopenblas.so.0", "openblas-pthread/libopenblas.so.0", "/usr/lib/x86_64-linux-gnu/openblas-pthread/libopenblas.so.0",
+    {"openblas",
+     "RUNG_OPENBLAS",
+     "libopenblas0-pthread",
+     {"libopenblas.so.0", "openblas-pthread/libopenblas.so.0",
+      "/usr/lib/x86_64-linux-gnu/openblas-pthread/libopenblas.so.0",
       "/usr/lib/aarch64-linux-gnu/openblas-pthread/libopenblas.so.0", "libopenblas.so"}},
-    {"blis", "RUNG_BLIS", "libblis4-pthread",
+    {"blis",
+     "RUNG_BLIS",
+     "libblis4-pthread",
      {"libblis.so.4", "/usr/lib/x86_64-linux-gnu/blis-pthread/libblis.so.4",
       "/usr/lib/aarch64-linux-gnu/blis-pthread/libblis.so.4", "libblis-mt.so", "libblis.so"}},
 };

@@ -20,6 +20,7 @@ typedef struct lt_candidate { /* cublasLtMatmulHeuristicResult_t */
     int reserved[4];
 } lt_candidate;
 
+/* clang-format off */
 /* name in the table, symbol, signature */
 #define BLAS_CALLS(X)                                                                                              \
     X(create, "cublasCreate_v2", (void **))                                                                        \
@@ -54,12 +55,15 @@ typedef struct lt_candidate { /* cublasLtMatmulHeuristicResult_t */
     X(matmul, "cublasLtMatmul",                                                                                    \
       (void *, void *, const void *, const void *, void *, const void *, void *, const void *, const void *,       \
        void *, void *, void *, const void *, void *, size_t, void *))
+/* clang-format on */
 
 typedef struct cuda_peer {
-#define X(name, symbol, signature) int (*name) signature;
-    BLAS_CALLS(X) LT_CALLS(X)
+#define X(name, symbol, signature) int(*name) signature;
+    BLAS_CALLS(X)
+    LT_CALLS(X)
 #undef X
-    void *handle, *stream;
+        void *handle,
+        *stream;
     void *desc, *layout_a, *layout_b, *layout_c;
     lt_candidate best;
     lab_buffer workspace;
@@ -78,10 +82,10 @@ typedef struct column_major {
 static column_major columns(const rung_gemm *g)
 {
     if (g->layout == RUNG_COL_MAJOR)
-        return (column_major){g->trans_a, g->trans_b, g->m, g->n, g->lda, g->ldb, g->stride_a, g->stride_b,
-                              g->a, g->b, g->a_array, g->b_array};
-    return (column_major){g->trans_b, g->trans_a, g->n, g->m, g->ldb, g->lda, g->stride_b, g->stride_a,
-                          g->b, g->a, g->b_array, g->a_array};
+        return (column_major){g->trans_a,  g->trans_b,  g->m, g->n, g->lda,     g->ldb,
+                              g->stride_a, g->stride_b, g->a, g->b, g->a_array, g->b_array};
+    return (column_major){g->trans_b,  g->trans_a,  g->n, g->m, g->ldb,     g->lda,
+                          g->stride_b, g->stride_a, g->b, g->a, g->b_array, g->a_array};
 }
 
 static rung_status check(const lab_peer *peer, int status, const char *call)
@@ -113,9 +117,9 @@ static rung_status run_candidate(lab_peer *peer, const rung_gemm *g, const lt_ca
 {
     cuda_peer *p = peer->state;
     column_major c = columns(g);
-    int status = p->matmul(p->handle, p->desc, &g->alpha, c.a, p->layout_a, c.b, p->layout_b, &g->beta, g->c,
-                           p->layout_c, g->c, p->layout_c, candidate->algo, p->workspace.at, WORKSPACE_BYTES,
-                           p->stream);
+    int status =
+        p->matmul(p->handle, p->desc, &g->alpha, c.a, p->layout_a, c.b, p->layout_b, &g->beta, g->c, p->layout_c, g->c,
+                  p->layout_c, candidate->algo, p->workspace.at, WORKSPACE_BYTES, p->stream);
     return check(peer, status, "cublasLtMatmul");
 }
 
@@ -231,12 +235,14 @@ static void *open_glob(const char *pattern, const char *file)
 /* libcublas needs libcublasLt to be loaded first where the two lie outside the loader's path. */
 static void *open_library(const char *file)
 {
-    static const char *const places[] = {
-        "/usr/local/cuda*/lib64", "/usr/lib/python3*/site-packages/nvidia/*/lib",
-        "/usr/local/lib/python3*/*-packages/nvidia/*/lib", "/usr/lib/python3/dist-packages/nvidia/*/lib",
-        "/opt/*/lib/python3*/site-packages/nvidia/*/lib",
-        "/opt/*/.venv/lib/python3*/site-packages/nvidia/*/lib", "/root/.local/lib/python3*/site-packages/nvidia/*/lib",
-        ".cuda/lib/python3*/site-packages/nvidia/*/lib"};
+    static const char *const places[] = {"/usr/local/cuda*/lib64",
+                                         "/usr/lib/python3*/site-packages/nvidia/*/lib",
+                                         "/usr/local/lib/python3*/*-packages/nvidia/*/lib",
+                                         "/usr/lib/python3/dist-packages/nvidia/*/lib",
+                                         "/opt/*/lib/python3*/site-packages/nvidia/*/lib",
+                                         "/opt/*/.venv/lib/python3*/site-packages/nvidia/*/lib",
+                                         "/root/.local/lib/python3*/site-packages/nvidia/*/lib",
+                                         ".cuda/lib/python3*/site-packages/nvidia/*/lib"};
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     const char *named = getenv("RUNG_CUBLAS"); /* the folder of libcublas and libcublasLt, or libcublas itself */
     if (!library && named) {
@@ -268,17 +274,17 @@ static rung_status open_calls(lab_peer *peer)
     }
     if (!lt || !blas)
         return lab_fail(RUNG_MISSING_LIBRARY, "cuBLAS was not found (pip install nvidia-cublas, or name its folder in "
-                        "RUNG_CUBLAS)");
+                                              "RUNG_CUBLAS)");
     const char *missing = NULL;
-#define X(name, symbol, signature)              \
-    *(void **)&p->name = dlsym(blas, symbol);   \
-    if (!p->name)                               \
+#define X(name, symbol, signature)                                                                                     \
+    *(void **)&p->name = dlsym(blas, symbol);                                                                          \
+    if (!p->name)                                                                                                      \
         missing = symbol;
     BLAS_CALLS(X)
 #undef X
-#define X(name, symbol, signature)              \
-    *(void **)&p->name = dlsym(lt, symbol);     \
-    if (!p->name)                               \
+#define X(name, symbol, signature)                                                                                     \
+    *(void **)&p->name = dlsym(lt, symbol);                                                                            \
+    if (!p->name)                                                                                                      \
         missing = symbol;
     LT_CALLS(X)
 #undef X
@@ -350,8 +356,9 @@ rung_status lab_peer_open_gpu(lab_place *place, const char *name, lab_peer *peer
     rung_status status;
     LAB_TRY_OUT(open_calls(peer));
     enum { DEFAULT_MATH = 0, TF32_MATH = 3 };
-    LAB_TRY_OUT(strcmp(name, "cublaslt") == 0 ? open_lt(peer)
-                                              : open_blas(peer, strcmp(name, "cublas") == 0 ? DEFAULT_MATH : TF32_MATH));
+    LAB_TRY_OUT(strcmp(name, "cublaslt") == 0
+                    ? open_lt(peer)
+                    : open_blas(peer, strcmp(name, "cublas") == 0 ? DEFAULT_MATH : TF32_MATH));
     return RUNG_SUCCESS;
 out:
     close_peer(peer);

@@ -11,8 +11,8 @@ extern const unsigned char rung_fatbin_lab_kernels[];
 
 static rung_status load_kernels(lab_place *place)
 {
-    static const char *const names[LAB_KERNELS] = {"lab_fill", "lab_reference", "lab_compare", "lab_untouched",
-                                                   "lab_hash", "lab_sum"};
+    static const char *const names[LAB_KERNELS] = {"lab_fill",      "lab_reference", "lab_compare",
+                                                   "lab_untouched", "lab_hash",      "lab_sum"};
     LAB_TRY(rung_tools_load(place->tools, rung_fatbin_lab_kernels, &place->module));
     for (int i = 0; i < LAB_KERNELS; i++)
         LAB_TRY(rung_tools_function(place->tools, place->module, names[i], &place->functions[i]));

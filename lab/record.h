@@ -11,7 +11,8 @@ const char *lab_commit(void); /* of the source this was built from; "unknown" ou
  * open; the caller adds its own and closes. */
 void lab_record_begin(lab_json *json, const char *kind, const char *command, const lab_place *place,
                       const lab_monitor *monitor);
-void lab_record_bench(FILE *to, const char *kind, const char *command, const lab_bench *bench, const lab_bench_row *row);
+void lab_record_bench(FILE *to, const char *kind, const char *command, const lab_bench *bench,
+                      const lab_bench_row *row);
 /* Appends to `file`, making its folder; NULL with lab_error() set when that fails. */
 FILE *lab_record_open(const char *file);
 

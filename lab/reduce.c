@@ -27,8 +27,8 @@ static void open_cub(lab_reduce *r)
     if (library)
         *(void **)&r->cub = dlsym(library, "rung_cub_sum");
     if (!r->cub)
-        snprintf(r->cub_missing, sizeof r->cub_missing, "CUB was not found: %.200s (a build with nvcc and a C++ compiler makes it)",
-                 dlerror());
+        snprintf(r->cub_missing, sizeof r->cub_missing,
+                 "CUB was not found: %.200s (a build with nvcc and a C++ compiler makes it)", dlerror());
 }
 
 rung_status lab_reduce_open(lab_reduce *r, lab_place *place)
@@ -101,7 +101,8 @@ static double bound_u(const char *kernel, int64_t n)
     return kernel ? (double)n + 1.0 : 8.0 + sqrt(sqrt((double)n));
 }
 
-rung_status lab_reduce_check(lab_reduce *r, const char *kernel, int64_t n, int64_t offset, lab_data data, lab_reduce_row *row)
+rung_status lab_reduce_check(lab_reduce *r, const char *kernel, int64_t n, int64_t offset, lab_data data,
+                             lab_reduce_row *row)
 {
     float results[REPEATS];
     LAB_TRY(fill(r, n, offset, data));

@@ -1,5 +1,5 @@
-/* Sums of long vectors: one kernel of the reduce ladder, or the library's rung_ssum, checked against FP64 and timed beside
- * CUB where that peer was built. */
+/* Sums of long vectors: one kernel of the reduce ladder, or the library's rung_ssum, checked against FP64 and timed
+ * beside CUB where that peer was built. */
 #ifndef LAB_REDUCE_H
 #define LAB_REDUCE_H
 
@@ -19,7 +19,7 @@ typedef struct lab_reduce_row {
     int64_t n;
     double error_u, cub_error_u; /* |s - s64| / sum |x| in u = 2^-24 */
     double bound_u;
-    int same_bits; /* ten runs gave one result */
+    int same_bits;            /* ten runs gave one result */
     double us, cub_us, ratio; /* ratio: CUB's time over ours; 0: no CUB */
     double gbytes_per_s;
     int sets;

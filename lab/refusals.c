@@ -203,7 +203,8 @@ static rung_status observe(bench_of_wrongs *x, const struct refusal *r, int *goo
     LAB_TRY(hash_c(x, &changed));
     *good = got == r->expected && before == after && changed != after && sentence[0];
     snprintf(why, why_bytes, "%s (expected %s)%s%s: %s", rung_status_name(got), rung_status_name(r->expected),
-             before == after ? "" : ", C was written", changed != after ? "" : ", the context does nothing afterwards", sentence);
+             before == after ? "" : ", C was written", changed != after ? "" : ", the context does nothing afterwards",
+             sentence);
     return RUNG_SUCCESS;
 }
 

@@ -1,4 +1,5 @@
-/* Wrong calls that must be refused with the right status and a sentence, leave C alone, and leave the context usable. */
+/* Wrong calls that must be refused with the right status and a sentence, leave C alone, and leave the context usable.
+ */
 #ifndef LAB_REFUSALS_H
 #define LAB_REFUSALS_H
 

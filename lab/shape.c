@@ -52,8 +52,10 @@ rung_status lab_shape_parse(const char *word, lab_shape *shape)
         good = read_size(&at, &shape->pad);
     }
     if (!good || *at || !positive(shape))
-        return lab_fail(RUNG_INVALID_ARGUMENT, "'%s' is neither a file nor a shape such as 4096x4096x4096, 512x64x512:TN or "
-                        "64x64x64:NNx1000", word);
+        return lab_fail(RUNG_INVALID_ARGUMENT,
+                        "'%s' is neither a file nor a shape such as 4096x4096x4096, 512x64x512:TN or "
+                        "64x64x64:NNx1000",
+                        word);
     return RUNG_SUCCESS;
 }
 
@@ -85,8 +87,9 @@ static rung_status read_line(const char *file, int number, const char *line, lab
     if (pad)
         shape.pad = atoll(pad + 4);
     if (fields < 5 || !read_trans(trans, &shape) || !positive(&shape))
-        return lab_fail(RUNG_INVALID_ARGUMENT, "%s:%d: expected 'opA opB m n k [batch] [pad=P]', such as 'NT 512 64 512', found '%.*s'",
-                        file, number, (int)strcspn(at, "\n"), at);
+        return lab_fail(RUNG_INVALID_ARGUMENT,
+                        "%s:%d: expected 'opA opB m n k [batch] [pad=P]', such as 'NT 512 64 512', found '%.*s'", file,
+                        number, (int)strcspn(at, "\n"), at);
     return lab_shapes_add(shapes, &shape);
 }
 
@@ -108,7 +111,8 @@ void lab_shape_print(const lab_shape *s, char text[LAB_SHAPE_TEXT])
 {
     int used = snprintf(text, LAB_SHAPE_TEXT, "%" PRId64 "x%" PRId64 "x%" PRId64, s->m, s->n, s->k);
     if (s->trans_a || s->trans_b || s->batch > 1)
-        used += snprintf(text + used, LAB_SHAPE_TEXT - (size_t)used, ":%c%c", s->trans_a ? 'T' : 'N', s->trans_b ? 'T' : 'N');
+        used += snprintf(text + used, LAB_SHAPE_TEXT - (size_t)used, ":%c%c", s->trans_a ? 'T' : 'N',
+                         s->trans_b ? 'T' : 'N');
     if (s->batch > 1)
         used += snprintf(text + used, LAB_SHAPE_TEXT - (size_t)used, "x%" PRId64, s->batch);
     if (s->pad)

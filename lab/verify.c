@@ -75,8 +75,8 @@ static lab_view turned(lab_view view)
     return (lab_view){view.at, view.step, view.line_step};
 }
 
-static rung_status make(lab_verifier *v, lab_operand *x, const lab_case *c, int rows_first, int64_t rows, int64_t columns,
-                        int64_t batch)
+static rung_status make(lab_verifier *v, lab_operand *x, const lab_case *c, int rows_first, int64_t rows,
+                        int64_t columns, int64_t batch)
 {
     return lab_operand_make(v->place, x, rows_first ? rows : columns, rows_first ? columns : rows, c->pad, c->offset,
                             batch);
@@ -287,10 +287,20 @@ static rung_status make_reference(lab_verifier *v, const lab_case *c, int64_t en
     LAB_TRY(lab_buffer_reserve(v->place, &v->chain, results * 4));
     lab_view c0 = view_c(v, c, entry);
     c0.at = (float *)v->c_start.at + (c0.at - (float *)v->c.memory.at);
-    *r = (lab_reference_args){.a = view_a(v, c, entry), .b = view_b(v, c, entry), .c0 = c0, .m = c->m, .n = c->n,
-                              .k = c->k, .alpha = c->alpha, .beta = c->beta, .bias = v->bias.at,
-                              .bias_kind = c->bias, .activation = c->activation, .c64 = v->c64.at,
-                              .size = v->size.at, .chain = v->chain.at};
+    *r = (lab_reference_args){.a = view_a(v, c, entry),
+                              .b = view_b(v, c, entry),
+                              .c0 = c0,
+                              .m = c->m,
+                              .n = c->n,
+                              .k = c->k,
+                              .alpha = c->alpha,
+                              .beta = c->beta,
+                              .bias = v->bias.at,
+                              .bias_kind = c->bias,
+                              .activation = c->activation,
+                              .c64 = v->c64.at,
+                              .size = v->size.at,
+                              .chain = v->chain.at};
     return lab_reference(v->place, r);
 }
 
@@ -305,8 +315,10 @@ static rung_status compare(lab_verifier *v, const lab_reference_args *r, lab_vie
 static void judge_wrong(const lab_case *c, int64_t entry, const lab_tally *tally, lab_verdict *verdict)
 {
     if (tally->wrong)
-        fail(verdict, "%llu elements are NaN or Inf where they should not be, or the reverse; the first is (%lld, %lld) of "
-             "entry %lld", (unsigned long long)tally->wrong, (long long)(tally->wrong_at / (uint64_t)c->n),
+        fail(verdict,
+             "%llu elements are NaN or Inf where they should not be, or the reverse; the first is (%lld, %lld) of "
+             "entry %lld",
+             (unsigned long long)tally->wrong, (long long)(tally->wrong_at / (uint64_t)c->n),
              (long long)(tally->wrong_at % (uint64_t)c->n), (long long)entry);
 }
 
@@ -390,8 +402,8 @@ static rung_status run_case(lab_verifier *v, const rung_kernel *kernel, const la
     }
     LAB_TRY(fill_operands(v, c));
     LAB_TRY(describe(v, c, &g));
-    rung_status status = kernel ? rung_plan_create_kernel(&plan, v->context, &g, kernel->name)
-                                : rung_plan_create(&plan, v->context, &g);
+    rung_status status =
+        kernel ? rung_plan_create_kernel(&plan, v->context, &g, kernel->name) : rung_plan_create(&plan, v->context, &g);
     if (status == RUNG_UNSUPPORTED) {
         verdict->outcome = LAB_SKIP;
         snprintf(verdict->why, sizeof verdict->why, "%s", lab_error());

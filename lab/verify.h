@@ -18,8 +18,8 @@ typedef struct lab_verdict {
     double bound_u;
 } lab_verdict;
 
-/* How the library gets a product on a GPU: device operands on a stream, operands in host memory that it stages itself, or
- * device operands in a captured graph that is then replayed. */
+/* How the library gets a product on a GPU: device operands on a stream, operands in host memory that it stages itself,
+ * or device operands in a captured graph that is then replayed. */
 typedef enum lab_via { LAB_DIRECT, LAB_HOST, LAB_GRAPH } lab_via;
 
 typedef struct lab_verifier {
@@ -35,8 +35,8 @@ rung_status lab_verifier_open(lab_verifier *v, lab_place *place, rung_math math,
 rung_status lab_verifier_set_via(lab_verifier *v, lab_via via);
 void lab_verifier_close(lab_verifier *v);
 
-/* kernel NULL: what the library chooses. A status other than success means that the machine failed (a lost GPU), not the
- * kernel: stop then. */
+/* kernel NULL: what the library chooses. A status other than success means that the machine failed (a lost GPU), not
+ * the kernel: stop then. */
 rung_status lab_verify(lab_verifier *v, const rung_kernel *kernel, const lab_case *c, lab_verdict *verdict);
 
 /* The acceptance rule of docs/numerics.md for accuracy cases, and a wider one for the contract's small cases. */

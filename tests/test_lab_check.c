@@ -1,5 +1,5 @@
-/* The checkers checked: a reference that agrees with the definition, and faults of every kind that must be found, on the
- * CPU and, where there is one, on the GPU with the same data and the same bits. */
+/* The checkers checked: a reference that agrees with the definition, and faults of every kind that must be found, on
+ * the CPU and, where there is one, on the GPU with the same data and the same bits. */
 #include "support.h"
 #include "lab/operand.h"
 #include "lab/verify.h"
@@ -37,8 +37,15 @@ static void make_products(lab_place *place, lab_data data, products *p)
     lab_fill_args fill_a = {view_a, M, K, 5, data}, fill_b = {{b.at, K, 1}, N, K, 6, data | LAB_OF_B};
     assert_int_equal(lab_fill(place, &fill_a), RUNG_SUCCESS);
     assert_int_equal(lab_fill(place, &fill_b), RUNG_SUCCESS);
-    lab_reference_args r = {.a = view_a, .b = view_b, .m = M, .n = N, .k = K, .alpha = -0.5f, .c64 = c64.at,
-                            .size = size.at, .chain = chain.at};
+    lab_reference_args r = {.a = view_a,
+                            .b = view_b,
+                            .m = M,
+                            .n = N,
+                            .k = K,
+                            .alpha = -0.5f,
+                            .c64 = c64.at,
+                            .size = size.at,
+                            .chain = chain.at};
     assert_int_equal(lab_reference(place, &r), RUNG_SUCCESS);
     lab_download(place, p->a, a.at, sizeof p->a);
     lab_download(place, p->b, b.at, sizeof p->b);
@@ -96,7 +103,8 @@ static void both_places_give_the_same_bits(void **state)
     lab_place_close(&cpu);
 }
 
-static lab_tally compare_with(lab_place *place, lab_buffer *c, lab_buffer *c64, lab_buffer *size, float value, int64_t at)
+static lab_tally compare_with(lab_place *place, lab_buffer *c, lab_buffer *c64, lab_buffer *size, float value,
+                              int64_t at)
 {
     lab_tally tally;
     lab_compare_args args = {.c = {c->at, N, 1}, .m = M, .n = N, .c64 = c64->at, .size = size->at};

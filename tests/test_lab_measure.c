@@ -86,7 +86,8 @@ static void result_lines_are_json(void **state)
     lab_json_close(&json);
     lab_json_end_line(&json);
     fclose(json.to);
-    assert_string_equal(text, "{\"name\": \"a \\\"b\\\"\\\\\\u000a\", \"nan\": null, \"list\": [{\"n\": -5}, {}], \"x\": 0.5}\n");
+    assert_string_equal(
+        text, "{\"name\": \"a \\\"b\\\"\\\\\\u000a\", \"nan\": null, \"list\": [{\"n\": -5}, {}], \"x\": 0.5}\n");
 }
 
 int main(void)

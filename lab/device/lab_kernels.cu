@@ -32,10 +32,11 @@ KERNEL(256) lab_reference(const __grid_constant__ lab_reference_args r)
         for (int e = threadIdx.x; e < TILE * DEPTH; e += 256) {
             int p = e % DEPTH, i = e / DEPTH;
             int in_k = p0 + p < r.k;
-            a[p][i] = a32[p][i] = in_k && row0 + i < r.m ? r.a.at[(row0 + i) * r.a.line_step + (p0 + p) * r.a.step] : 0.0f;
+            a[p][i] = a32[p][i] =
+                in_k && row0 + i < r.m ? r.a.at[(row0 + i) * r.a.line_step + (p0 + p) * r.a.step] : 0.0f;
             int q = e / TILE, j = e % TILE;
-            b[q][j] = b32[q][j] = p0 + q < r.k && column0 + j < r.n
-                          ? r.b.at[(p0 + q) * r.b.line_step + (column0 + j) * r.b.step] : 0.0f;
+            b[q][j] = b32[q][j] =
+                p0 + q < r.k && column0 + j < r.n ? r.b.at[(p0 + q) * r.b.line_step + (column0 + j) * r.b.step] : 0.0f;
         }
         __syncthreads();
         int depth = r.k - p0 < DEPTH ? (int)(r.k - p0) : DEPTH;

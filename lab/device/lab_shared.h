@@ -37,9 +37,9 @@ typedef enum lab_data {
     LAB_OUTLIERS,  /* every 512th position 300 times larger */
     LAB_SUBNORMAL, /* A below FP32's normal range, the products within */
     LAB_LARGE,     /* A up to the largest float */
-    LAB_FIXED,     /* x D in A, x / D in B, both shifted along the lines: the BLAS grading test of fixed-point arithmetic */
-    LAB_FUZZ,      /* lines of random span, zeros and steps */
-    LAB_SPECIAL,  /* a quarter of the lines hold one NaN or Inf */
+    LAB_FIXED, /* x D in A, x / D in B, both shifted along the lines: the BLAS grading test of fixed-point arithmetic */
+    LAB_FUZZ,  /* lines of random span, zeros and steps */
+    LAB_SPECIAL, /* a quarter of the lines hold one NaN or Inf */
     LAB_DATA_COUNT,
     LAB_OF_B = 256
 } lab_data;
@@ -157,8 +157,7 @@ LAB_INLINE float lab_value(const lab_fill_args *f, int64_t line, int64_t positio
     int of_b = (f->data & LAB_OF_B) != 0;
     switch (f->data & ~LAB_OF_B) {
     case LAB_POSITIVE: return lab_unit(bits);
-    case LAB_NORMAL:
-        return sqrtf(-2.0f * logf(lab_unit(bits) + 2.98e-8f)) * cosf(6.2831853f * lab_unit(lab_mix(bits)));
+    case LAB_NORMAL: return sqrtf(-2.0f * logf(lab_unit(bits) + 2.98e-8f)) * cosf(6.2831853f * lab_unit(lab_mix(bits)));
     case LAB_SPAN10: return lab_spanned(bits, 10);
     case LAB_SPAN24: return lab_spanned(bits, 24);
     case LAB_SPAN40: return lab_spanned(bits, 40);
@@ -167,7 +166,8 @@ LAB_INLINE float lab_value(const lab_fill_args *f, int64_t line, int64_t positio
     case LAB_INTEGERS: return (float)(int)(bits % 17) - 8.0f;
     case LAB_SCALED: return lab_signed(bits) * ldexpf(1.0f, line_bits & 1 ? 60 : -60);
     case LAB_SPIKE:
-        return lab_signed(bits) * (position == (int64_t)((line_bits >> 8) % (uint64_t)f->length) ? 1073741824.0f : 1.0f);
+        return lab_signed(bits) *
+               (position == (int64_t)((line_bits >> 8) % (uint64_t)f->length) ? 1073741824.0f : 1.0f);
     case LAB_ACROSS: {
         int e = (int)(lab_mix((uint64_t)position) % 121) - 60;
         return ldexpf(lab_signed(bits), of_b ? -e : e);

@@ -256,8 +256,13 @@ rung_status rung_tools_function(rung_tools *tools, void *module, const char *sym
 rung_status rung_tools_launch(rung_tools *tools, void *function, const unsigned grid[3], unsigned threads,
                               unsigned shared_bytes, void **parameters)
 {
-    CUlaunchConfig config = {.gridDimX = grid[0], .gridDimY = grid[1], .gridDimZ = grid[2], .blockDimX = threads,
-                             .blockDimY = 1, .blockDimZ = 1, .sharedMemBytes = shared_bytes,
+    CUlaunchConfig config = {.gridDimX = grid[0],
+                             .gridDimY = grid[1],
+                             .gridDimZ = grid[2],
+                             .blockDimX = threads,
+                             .blockDimY = 1,
+                             .blockDimZ = 1,
+                             .sharedMemBytes = shared_bytes,
                              .hStream = tools->stream};
     CU_TRY(tools->driver, launch(&config, function, parameters, NULL));
     return RUNG_SUCCESS;
