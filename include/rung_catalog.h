@@ -18,6 +18,7 @@ typedef enum rung_arith {
     RUNG_BF16X6 = 3,
     RUNG_BF16X9 = 4,
     RUNG_F16X3 = 5,
+    RUNG_F16X3_CHAIN = 6, /* without promotion: drifts */
 } rung_arith;
 
 enum { /* rung_kernel.accepts: bits */

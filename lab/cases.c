@@ -131,6 +131,13 @@ static void add_shapes(maker *x)
             add(x, large[i][0], large[i][1], large[i][2]);
 }
 
+/* TF32 and bf16 have FP32's exponents, and no scale: below 2^-126 their parts run out of bits. */
+static int takes_data(const maker *x, lab_data data)
+{
+    rung_arith arith = x->kernel ? x->kernel->arith : RUNG_F32;
+    return data != LAB_SUBNORMAL || arith == RUNG_F32 || arith == RUNG_F16X3 || arith == RUNG_F16X3_CHAIN;
+}
+
 /* Kernels that split their operands, and the library's choice, which may be one. */
 static int may_split(const maker *x)
 {
@@ -140,7 +147,7 @@ static int may_split(const maker *x)
 static void add_data(maker *x)
 {
     for (int data = 0; data < LAB_DATA_COUNT; data++) {
-        if (data >= LAB_ACROSS && data < LAB_SPECIAL && !may_split(x))
+        if ((data >= LAB_ACROSS && data < LAB_SPECIAL && !may_split(x)) || !takes_data(x, (lab_data)data))
             continue;
         lab_case c = next(x, 133, 97, 71);
         c.data = (lab_data)data;
@@ -211,7 +218,7 @@ static void add_accuracy(maker *x)
     int64_t size = gpu ? 256 : 128;
     int kinds = splits ? LAB_SPECIAL : LAB_ACROSS, count = gpu ? 8 : 6, every = x->depth == LAB_QUICK ? 5 : 1;
     for (int i = 0; i < count * kinds; i += every) {
-        if (gpu || depths[i / kinds] <= 4096 || i % kinds <= LAB_SPAN24)
+        if ((gpu || depths[i / kinds] <= 4096 || i % kinds <= LAB_SPAN24) && takes_data(x, (lab_data)(i % kinds)))
             push_accuracy(x, size, depths[i / kinds], (lab_data)(i % kinds));
     }
     for (int i = 0; splits && i < FUZZ; i += every)

@@ -17,8 +17,13 @@ double lab_bound_u(rung_arith arith, int64_t k, int accuracy, double chain_u, do
     double bound = peers > least ? peers : least;
     if (bound > classical)
         bound = classical;
-    /* One pass over operands rounded to TF32's 11 bits: two roundings of 2^-11 a product, in units of 2^-24. */
-    return arith == RUNG_TF32 ? 16400.0 + bound : bound;
+    switch (arith) {
+    case RUNG_TF32: return 16400.0 + bound; /* one pass, operands rounded to 11 bits: two roundings of 2^-11 a product */
+    case RUNG_TF32X3: return 8.0 + bound;   /* 22 bits of each operand, and lo*lo is left out: at most 8 u a product */
+    case RUNG_BF16X6: return 3.0 + bound;   /* products of 2^-24 and less are left out */
+    case RUNG_F16X3_CHAIN: return 8.0 + (double)k / 4.0 + bound; /* truncated after each 16 of k, three times */
+    default: return bound;
+    }
 }
 
 rung_status lab_verifier_open(lab_verifier *v, lab_place *place, rung_math math, lab_peer *vendor)

@@ -19,7 +19,7 @@ enum {
 static const float min_terms = 2.0f;
 
 /* Measured on one H200 (docs/performance-log.md, "accurate"). */
-static const double launches_us = 12.0, tile_us = 4.0, chain_us = 1.08, cut_us = 8.0, split_bytes_us = 3.3e6;
+static const double launches_us = 20.0, tile_us = 4.0, chain_us = 1.08, cut_us = 8.0, split_bytes_us = 3.3e6;
 
 /* Where everything lies in the workspace of one panel, in bytes from its start. */
 typedef struct layout {

@@ -166,7 +166,7 @@ RUNG_DEVICE void stage_take(ring *r, int group, uint64_t *a, uint64_t *b)
     ptx_wgmma_fence();
 }
 
-/* How the sums of one segment come about, consume(): 0 production's, 1 one chain without promotion, 2 TF32. */
+/* How the sums of one segment come about, consume(): 0 production's, 1 one chain without promotion, 2 TF32, 3 plain promotion. */
 #ifndef F16X3_SUMS
 #define F16X3_SUMS 0
 #endif
@@ -174,6 +174,8 @@ RUNG_DEVICE void stage_take(ring *r, int group, uint64_t *a, uint64_t *b)
 #include "device/f16x3_sums.h"
 #elif F16X3_SUMS == 1
 #include "device/f16x3_sums_chain.h"
+#elif F16X3_SUMS == 3
+#include "device/f16x3_sums_plain.h"
 #else
 #include "device/tf32_sums.h"
 #endif

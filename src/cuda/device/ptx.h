@@ -118,6 +118,9 @@ PTX void ptx_bulk_load_multicast(uint32_t dst, const void *src, uint32_t bytes, 
                  : "memory");
 }
 
+/* What this thread stored to shared memory is visible to the matrix unit and the copy engine after the next barrier. */
+PTX void ptx_async_fence(void) { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
 /* ---- cluster ---- */
 
 PTX uint32_t ptx_cluster_rank(void)
@@ -197,7 +200,7 @@ PTX void ptx_wgmma_commit(void)
                  "wgmma.mma_async.sync.aligned.m64n128" kind ".f32" types " {" PTX_REGS_64                             \
                  "}, %64, %65, p, 1, 1" trail "; }"                                                                    \
                  : PTX_F16(d, 0), PTX_F16(d, 16), PTX_F16(d, 32), PTX_F16(d, 48)                                       \
-                 : "l"(a), "l"(b), "r"(keep))
+                 : "l"(a), "l"(b), "r"((int)(keep)))
 /* d (64 x 128) = a b + (keep ? d : 0), fp32 sums, both operands K-major; asynchronous. */
 #define PTX_WGMMA_F16_N128(d, a, b, keep) PTX_WGMMA_N128("k16", ".f16.f16", d, a, b, keep, ", 0, 0")
 #define PTX_WGMMA_BF16_N128(d, a, b, keep) PTX_WGMMA_N128("k16", ".bf16.bf16", d, a, b, keep, ", 0, 0")

@@ -1,0 +1,12 @@
+/* l35_f16x3_promoted: every 64 along k the chain ends and is added into FP32 registers: no drift.
+ * Contract: any product of launcher "accurate". Changed: promotion; all products of the 64 are waited for first.
+ * Limits: the matrix unit idles while both warpgroups add. */
+#define F16X3_NAME l35_f16x3_promoted
+#define F16X3_BN 128
+#define F16X3_STAGES 6
+#define F16X3_CLUSTER 2
+#define F16X3_SUMS 3
+
+#include "device/f16x3_guard.h"
+#include "device/f16x3_product.h"
+#include "device/f16x3_split.h"
