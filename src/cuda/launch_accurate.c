@@ -5,6 +5,7 @@
 #include "cuda/accurate.h"
 #include "cuda/device/f16x3.h"
 
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -19,7 +20,8 @@ enum {
 static const float min_terms = 2.0f;
 
 /* Measured on one H200 (docs/performance-log.md, "accurate"). */
-static const double launches_us = 20.0, tile_us = 4.0, chain_us = 1.08, cut_us = 8.0, split_bytes_us = 3.3e6;
+static const double launches_us = 20.0, tile_us = 4.0, chain_us = 1.08, tf32_chain_us = 0.75, cut_us = 2.0,
+                    part_us = 1.0, split_bytes_us = 3.3e6;
 
 /* Where everything lies in the workspace of one panel, in bytes from its start. */
 typedef struct layout {
@@ -114,21 +116,31 @@ static panel choose_panel(const rung_kernel *kernel, int64_t m, int64_t n, int64
     return p;
 }
 
-/* Tiles of one launch that are cut along k so that every cluster gets the same: those of the last, partial wave, when it
- * leaves more idle than the cutting costs. */
-static int64_t cut_tiles(int64_t tiles, int64_t chains, int64_t clusters)
+/* The tiles of the last, partial wave may be cut along k: more clusters take part, but somebody adds the parts. */
+typedef struct cut {
+    int64_t tiles, clusters; /* 0, 1: none */
+    double us;               /* of the whole launch */
+} cut;
+
+static double chain_us_of(const rung_kernel *kernel)
 {
-    int64_t rest = tiles % clusters;
-    double whole_us = (double)chains * chain_us + tile_us;
-    return (1.0 - (double)rest / (double)clusters) * whole_us > cut_us ? rest : 0;
+    return kernel->arith == RUNG_TF32 ? tf32_chain_us : chain_us;
 }
 
-static double product_us(const layout *w, int sms)
+static cut choose_cut(const layout *w, const rung_kernel *kernel, int64_t clusters)
 {
-    int64_t clusters = sms / CLUSTER, tiles = w->tiles_m * w->tiles_n, chains = w->k_pad / (2 * F16X3_KB);
-    int64_t cut = cut_tiles(tiles, chains, clusters);
-    double waves = cut ? (double)tiles / (double)clusters : (double)((tiles + clusters - 1) / clusters);
-    return waves * ((double)chains * chain_us + tile_us) + (cut ? cut_us : 0);
+    int64_t tiles = w->tiles_m * w->tiles_n, chains = w->k_pad / (2 * F16X3_KB), rest = tiles % clusters;
+    double chain = chain_us_of(kernel), whole = (double)chains * chain + tile_us;
+    double full_waves = (double)(tiles / clusters) * whole;
+    cut c = {0, 1, full_waves + (rest ? whole : 0)};
+    if (!rest)
+        return c;
+    /* Parts of a tile: half as long, twice as many to add; the least sum of both. */
+    double parts = fmax(1.0, fmin(sqrt((double)chains * chain / part_us), (double)clusters / (double)rest));
+    int64_t sharing = least(clusters, (int64_t)(parts * (double)rest));
+    parts = (double)sharing / (double)rest;
+    double us = full_waves + (double)chains / parts * chain + tile_us + cut_us + ceil(parts) * part_us;
+    return sharing > rest && us < c.us ? (cut){rest, sharing, us} : c;
 }
 
 static const char *accurate_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
@@ -153,7 +165,7 @@ static const char *accurate_estimate(const rung_machine *machine, const rung_con
     /* Every element of A and B is read once or twice, and written as two halves. */
     double split = (double)((part.m + part.n) * w.k_pad) * 8.0 +
                    4.0 * (double)p->k * (double)((p->trans_a ? part.m : 0) + (p->trans_b ? 0 : part.n));
-    choice->cost_us = (double)p->batch * panels * (launches_us + split / split_bytes_us + product_us(&w, machine->sms));
+    choice->cost_us = (double)p->batch * panels * (launches_us + split / split_bytes_us + choose_cut(&w, kernel, machine->sms / CLUSTER).us);
     choice->workspace_bytes = w.bytes;
     return NULL;
 }
@@ -229,7 +241,7 @@ static rung_status split(rung_cuda *cuda, const rung_kernel *kernel, const rung_
     return blocks ? launch_named(cuda, kernel, "f16x3_split_second", blocks, &s) : RUNG_SUCCESS;
 }
 
-static void fill_product(f16x3_args *g, const rung_problem *p, const layout *w, char *memory, int clusters, int entry)
+static void fill_product(f16x3_args *g, const rung_problem *p, const layout *w, char *memory, cut c, int entry)
 {
     memset(g, 0, sizeof *g);
     rung_args_fill(&g->g, p);
@@ -247,7 +259,8 @@ static void fill_product(f16x3_args *g, const rung_problem *p, const layout *w, 
     g->tiles_m = (int32_t)w->tiles_m;
     g->tiles_n = (int32_t)w->tiles_n;
     g->band = BAND;
-    g->split_tiles = (int32_t)cut_tiles(w->tiles_m * w->tiles_n, g->k_blocks / 2, clusters);
+    g->split_tiles = (int32_t)c.tiles;
+    g->split_clusters = (int32_t)c.clusters;
     g->partial = (float *)(memory + w->partial);
     g->ready = (uint32_t *)(memory + w->ready);
     g->late = (uint8_t *)(memory + w->late);
@@ -261,16 +274,16 @@ static rung_status run_panel(rung_cuda *cuda, const rung_kernel *kernel, const r
 {
     layout w = lay_out(kernel, p->m, p->n, p->k, cuda->machine->sms);
     int64_t clusters = cuda->machine->sms / CLUSTER, tiles = w.tiles_m * w.tiles_n;
+    cut c = choose_cut(&w, kernel, clusters);
     rung_function function;
     f16x3_args g;
     RUNG_TRY(split(cuda, kernel, p, &w, memory, entry));
-    fill_product(&g, p, &w, memory, (int)clusters, entry);
+    fill_product(&g, p, &w, memory, c, entry);
     RUNG_TRY(rung_guard_counts_at(cuda, &g.counts));
-    /* Cut tiles: every cluster has a share; whole tiles only: no cluster more than there are tiles. */
-    int64_t units = g.split_tiles ? tiles * (g.k_blocks / 2) : tiles;
-    rung_grid grid = {.x = (unsigned)(least(clusters, units) * CLUSTER), .y = 1, .z = 1,
-                      .threads = (unsigned)kernel->threads, .shared_bytes = (unsigned)kernel->shared_bytes,
-                      .cluster = CLUSTER};
+    /* No more clusters than have a share of the cut tiles or a whole one. */
+    int64_t busy = least(clusters, most(tiles - c.tiles, c.tiles ? c.clusters : 0));
+    rung_grid grid = {.x = (unsigned)(busy * CLUSTER), .y = 1, .z = 1, .threads = (unsigned)kernel->threads,
+                      .shared_bytes = (unsigned)kernel->shared_bytes, .cluster = CLUSTER};
     RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, kernel->shared_bytes, &function));
     RUNG_TRY(rung_launch(cuda, &function, &grid, &g));
     if (kernel->arith == RUNG_TF32)

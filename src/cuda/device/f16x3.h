@@ -72,7 +72,8 @@ typedef struct f16x3_args {
     int32_t k_blocks;
     int32_t tiles_m, tiles_n; /* tiles of one cluster */
     int32_t band;             /* tiles of m that are walked together, for L2 */
-    int32_t split_tiles;      /* the first so many tiles are cut along k, evenly over the clusters */
+    int32_t split_tiles;      /* the first so many tiles are cut along k, evenly over */
+    int32_t split_clusters;   /* the first so many clusters */
     float *partial;           /* one accumulator tile a block */
     uint32_t *ready;          /* one a block */
     uint8_t *late;            /* one a block tile: found unsafe after the product */

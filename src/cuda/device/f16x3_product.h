@@ -54,14 +54,15 @@ typedef struct {
     uint32_t parity;
 } headers;
 
-RUNG_DEVICE int share_begin(const f16x3_args *g, int cluster, int clusters)
+RUNG_DEVICE int share_begin(const f16x3_args *g, int cluster)
 {
-    return (int)((int64_t)g->split_tiles * (g->k_blocks / 2) * cluster / clusters);
+    int64_t units = (int64_t)g->split_tiles * (g->k_blocks / 2);
+    return (int)(units * min(cluster, g->split_clusters) / g->split_clusters);
 }
 
-RUNG_DEVICE cursor cursor_begin(const f16x3_args *g, int cluster, int clusters)
+RUNG_DEVICE cursor cursor_begin(const f16x3_args *g, int cluster)
 {
-    cursor c = {share_begin(g, cluster, clusters), share_begin(g, cluster + 1, clusters), g->split_tiles + cluster};
+    cursor c = {share_begin(g, cluster), share_begin(g, cluster + 1), g->split_tiles + cluster};
     return c;
 }
 
@@ -117,7 +118,7 @@ RUNG_DEVICE int produce_header(const f16x3_args *g, headers *h, int block_m, int
 RUNG_DEVICE void produce(const f16x3_args *g, ring r, headers h, uint32_t rank, int cluster,
                                                int clusters)
 {
-    cursor c = cursor_begin(g, cluster, clusters);
+    cursor c = cursor_begin(g, cluster);
     segment s;
     int tm, tn, kb;
     while (cursor_next(g, clusters, &c, &s)) {
@@ -195,8 +196,7 @@ RUNG_DEVICE void leave_partial(const f16x3_args *g, const float *sum, int t)
 }
 
 /* Adds the parts of a cut tile, from the end of k down: always the same clusters, always the same order. */
-RUNG_DEVICE void add_partials(const f16x3_args *g, const segment *s, uint32_t rank, int cluster, int clusters,
-                              float *sum, int t)
+RUNG_DEVICE void add_partials(const f16x3_args *g, const segment *s, uint32_t rank, int cluster, float *sum, int t)
 {
     int begin = s->tile * (g->k_blocks / 2), i;
     do {
@@ -208,7 +208,7 @@ RUNG_DEVICE void add_partials(const f16x3_args *g, const segment *s, uint32_t ra
 #pragma unroll
         for (i = 0; i < ACC; i++)
             sum[i] += __ldcg(in + i * CONSUMER_THREADS);
-    } while (share_begin(g, cluster, clusters) > begin);
+    } while (share_begin(g, cluster) > begin);
 }
 
 /* 2^e by two exact factors: together the scales can leave the exponent range where the result does not. */
@@ -356,7 +356,7 @@ RUNG_DEVICE void consume_all(const f16x3_args *g, ring r, headers h, uint32_t ra
                                                    int clusters)
 {
     int t = threadIdx.x - 128, group = __shfl_sync(~0u, t / 128, 0), tm, tn;
-    cursor c = cursor_begin(g, cluster, clusters);
+    cursor c = cursor_begin(g, cluster);
     segment s;
     float sum[ACC];
     while (cursor_next(g, clusters, &c, &s)) {
@@ -371,7 +371,7 @@ RUNG_DEVICE void consume_all(const f16x3_args *g, ring r, headers h, uint32_t ra
                 leave_partial(g, sum, t);
             } else {
                 if (s.k0 > 0)
-                    add_partials(g, &s, rank, cluster, clusters, sum, t);
+                    add_partials(g, &s, rank, cluster, sum, t);
                 if (hd->verdict & F16X3_SAFE)
                     store_tile(g, hd, sum, tm * CLUSTER + rank, tn, t);
             }
