@@ -10,7 +10,7 @@ for file in include/rung.h include/rung_catalog.h bin/rung; do
     [ -e "$work/usr/$file" ] || { echo "not installed: $file"; exit 1; }
 done
 "$work/usr/bin/rung" version
-"$cmake" -S "$source/examples" -B "$work/by_cmake" -DCMAKE_PREFIX_PATH="$work/usr" >>"$work/log"
+"$cmake" -G Ninja -S "$source/examples" -B "$work/by_cmake" -DCMAKE_PREFIX_PATH="$work/usr" >>"$work/log"
 "$cmake" --build "$work/by_cmake" >>"$work/log"
 "$work/by_cmake/product"
 if command -v pkg-config >/dev/null; then
