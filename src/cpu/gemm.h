@@ -21,6 +21,8 @@ typedef struct gemm_plan {
     int64_t mc, kc, nc; /* blocks */
     int most;           /* vectors of columns in a tile, at most */
     int64_t parts;      /* PATH_LONG_K: pieces of k */
+    int in_place;       /* PATH_LONG_K: the pieces need no packing */
+    int fetch;          /* A in place: fetch its next rows ahead */
     int of_b;           /* PATH_DOT, PATH_SWAPPED: the long operand is B, not A */
     int stream;         /* write C past the caches */
     int split_m;        /* threads cut m, else n */

@@ -11,6 +11,7 @@ typedef struct block {
     int kind, packed_a;
     const float *b;
     int64_t ldb;
+    int64_t fetch_rows; /* A in place: rows there are from a on; the next tile's are fetched while one runs. 0: not */
     int packed_b;
     int most;
     float *c;
@@ -31,6 +32,14 @@ static grouping group_columns(int64_t n, int vl_bits, int most)
     return (grouping){groups, narrow, vectors - groups * narrow};
 }
 
+/* Into L2: rows a power of two apart would push each other out of L1. */
+static void fetch_a(const block *s, int64_t row, int64_t rows)
+{
+    for (int64_t i = row; i < min64(row + rows, s->fetch_rows); i++)
+        for (int64_t p = 0; p < s->k; p += 16)
+            __builtin_prefetch(s->a + i * s->lda + p, 0, 2);
+}
+
 /* All rows of one group of `nv` vectors of columns. */
 static void sweep_rows(const block *s, const float *b, int64_t ldb, float *c, int nv, rung_tile_out *out)
 {
@@ -49,6 +58,8 @@ static void sweep_rows(const block *s, const float *b, int64_t ldb, float *c, in
     int64_t row_step = s->kind == RUNG_A_BY_ROW ? s->lda : 1;
     for (int64_t t = 0; t < count; t++) {
         int64_t rows = least + (t < extra);
+        if (s->fetch_rows)
+            fetch_a(s, i + rows, rows);
         tiles[rows - 1](s->k, s->a + i * row_step, s->lda, b, ldb, c + i * out->ldc, out);
         i += rows;
     }
@@ -95,6 +106,7 @@ static void run_direct(const gemm_product *p, const gemm_plan *d)
         s.k = min64(d->kc, p->k - step);
         s.a = a_at(p, 0, step);
         s.b = b_at(p, step, 0);
+        s.fetch_rows = d->fetch && !p->trans_a ? p->m : 0;
         set_beta(&s, p, step);
         sweep(&s);
     }
@@ -199,6 +211,7 @@ static void run_pack_b(const gemm_product *p, const gemm_plan *d, float *workspa
             s.m = min64(d->mc, p->m - i);
             s.a = a_at(p, i, step);
             s.c = p->c + i * p->ldc;
+            s.fetch_rows = d->fetch && !p->trans_a ? p->m - i : 0;
             sweep(&s);
         }
     }

@@ -8,7 +8,8 @@ static int64_t even_block(int64_t size, int64_t largest, int64_t unit)
 }
 
 enum {
-    FEW = 32, /* rows or columns that make a product skinny */
+    FEW = 32,          /* rows or columns that make a product skinny */
+    KC_IN_PLACE = 128, /* its B, 64 columns wide, stays in L1 */
     LONG_K_PARTS = 8,
     LONG_K_PART_LEAST = 1024,
 };
@@ -56,6 +57,15 @@ static int64_t stream_columns(int64_t rows, int64_t panel, const rung_caches *ca
     return max64(caches->l2_bytes / 4 / (4 * rows) / panel, 8) * panel;
 }
 
+/* All columns in one tile: each element of A is read once. */
+static void one_group(gemm_plan *d, int64_t n, int64_t k, const rung_cpu_kernel *x)
+{
+    d->most = (int)divide_up(n, x->vl);
+    d->mc = min64(x->max_rows[d->most - 1], 12); /* more rows than an L1 set has ways would collide */
+    d->kc = even_block(k, 256, 8);
+    d->fetch = 1;
+}
+
 gemm_plan rung_gemm_plan(const gemm_product *p, const rung_caches *caches)
 {
     const rung_cpu_kernel *x = p->x;
@@ -69,16 +79,25 @@ gemm_plan rung_gemm_plan(const gemm_product *p, const rung_caches *caches)
     d.nc = max64(min64(caches->l3_bytes / 4, 4 << 20) / (4 * d.kc) / panel, 1) * panel;
     switch (d.path) {
     case PATH_DIRECT: d.stream = should_stream(p, caches) && d.kc >= p->k; break;
-    case PATH_PACKED:
     case PATH_LONG_K:
+        d.parts = max64(1, min64(LONG_K_PARTS, p->k / LONG_K_PART_LEAST));
+        d.in_place = p->trans_a && !p->trans_b && p->n <= x->vl * RUNG_TILE_MAX_VECTORS;
+        if (d.in_place) {
+            one_group(&d, p->n, p->k, x);
+            d.kc = KC_IN_PLACE;
+            break;
+        }
+        /* fall through */
+    case PATH_PACKED:
         d.mc = even_block(p->m, d.mc, x->mr);
         d.nc = even_block(p->n, d.nc, panel);
-        d.parts = max64(1, min64(LONG_K_PARTS, p->k / LONG_K_PART_LEAST));
         d.stream = should_stream(p, caches) && d.kc >= p->k;
         break;
     case PATH_PACK_B:
         d.split_m = 1;
         d.mc = x->mr;
+        if (p->n <= x->vl * RUNG_TILE_MAX_VECTORS)
+            one_group(&d, p->n, p->k, x);
         break;
     case PATH_DOT: d.split_m = !d.of_b; break;
     case PATH_STREAM:

@@ -217,9 +217,9 @@ static void pack_by_row_halves(float *dst, const float *src, int64_t lds, int64_
             int steps = (int)(k - p < VL ? k - p : VL);
             const float *from = src + i * lds + p;
             vf r[VL];
-            if (i + 2 * VL <= width)
+            if (p + 12 * VL < k)
                 for (int q = 0; q < VL; q++)
-                    __builtin_prefetch(from + (VL + q) * lds);
+                    __builtin_prefetch(from + q * lds + 12 * VL, 0, 2);
             load_transposed(r, from, lds, rows, steps);
             for (int q = 0; q < steps; q++) {
                 v_store_low(low + (p + q) * panel, r[q]);
