@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { TRAFFIC_BYTES = 1 << 20 }; /* below, caches hide what moving costs */
 enum { MOST_SETS = 256, WARM_SETS = 4, SAMPLE_LINES = 64 };
 
 rung_status lab_bench_open(lab_bench *bench, lab_place *place, const lab_bench_options *options, const char *peers,
@@ -323,8 +324,8 @@ static rung_status bench_plan(lab_bench *bench, arrangement *x, rung_plan *plan,
     if (!bench->options.unverified)
         row->bound_u = lab_bound_u(kernel ? kernel->arith : RUNG_F32, row->shape.k, 1, row->chain_u, vendor_u);
     const lab_shape *shape = &row->shape;
-    row->floor_measured =
-        !bench->place->tools && (shape->m <= LAB_SKINNY || shape->n <= LAB_SKINNY) && shape->batch == 1;
+    row->floor_measured = !bench->place->tools && (shape->m <= LAB_SKINNY || shape->n <= LAB_SKINNY) &&
+                          shape->batch == 1 && lab_shape_bytes(shape) > TRAFFIC_BYTES;
     if (row->floor_measured)
         runners[count] = (runner){NULL, NULL, x, bench->place->threads};
     LAB_TRY(time_all(bench, x, runners, count + row->floor_measured, row));

@@ -3,9 +3,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
-enum { MOST_CALLS = 2000, MOST_GRAPH_CALLS = 256, MOST_DISCARDED = 50 };
+enum { MOST_CALLS = 2000, MOST_CPU_CALLS = 50000, MOST_GRAPH_CALLS = 256, MOST_DISCARDED = 50, TRIES = 12 };
+
+static const double LONG_S = 0.1;
 
 typedef struct timer {
     lab_place *place;
@@ -15,6 +18,7 @@ typedef struct timer {
     int calls[LAB_CONTENDERS];
     double host_us[LAB_CONTENDERS];
     int next_set[LAB_CONTENDERS];
+    int disturbed;
 } timer;
 
 double lab_now_s(void)
@@ -71,19 +75,44 @@ static rung_status sample(timer *t, const lab_contender *contender, int which, d
     return RUNG_SUCCESS;
 }
 
+/* How often the system took a core away from this process so far. */
+static long preemptions(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_nivcsw : 0;
+}
+
+/* On a CPU that others use too, a sample during which they got our core is taken again, right behind the interruption,
+ * where the chance of a whole time slice is best. Long samples are never free of it: they are kept after a few tries.
+ */
+static rung_status sample_undisturbed(timer *t, const lab_contender *contender, int which, double *seconds)
+{
+    for (int i = 0; i < TRIES; i++) {
+        long before = preemptions();
+        double start = lab_now_s();
+        LAB_TRY(sample(t, contender, which, seconds));
+        if (t->place->tools || preemptions() == before)
+            break; /* a GPU's own events tell its time */
+        t->disturbed++;
+        if (lab_now_s() - start > LONG_S)
+            break;
+    }
+    return RUNG_SUCCESS;
+}
+
 /* Doubles the calls until a sample is long enough. The first call warms up and is not counted. */
 static rung_status calibrate(timer *t, const lab_contender *contender, int which)
 {
     double seconds;
-    int most = t->options->graph ? MOST_GRAPH_CALLS : MOST_CALLS;
+    int most = !t->place->tools ? MOST_CPU_CALLS : t->options->graph ? MOST_GRAPH_CALLS : MOST_CALLS;
     t->calls[which] = 1;
-    LAB_TRY(sample(t, contender, which, &seconds));
-    LAB_TRY(sample(t, contender, which, &seconds));
+    LAB_TRY(sample_undisturbed(t, contender, which, &seconds));
+    LAB_TRY(sample_undisturbed(t, contender, which, &seconds));
     while (seconds < t->options->sample_s && t->calls[which] < most) {
         double grow = t->options->sample_s / (seconds > 1e-7 ? seconds : 1e-7);
         int calls = grow > 8.0 ? t->calls[which] * 8 : (int)(t->calls[which] * grow) + 1;
         t->calls[which] = calls < most ? calls : most;
-        LAB_TRY(sample(t, contender, which, &seconds));
+        LAB_TRY(sample_undisturbed(t, contender, which, &seconds));
     }
     return RUNG_SUCCESS;
 }
@@ -150,7 +179,7 @@ static rung_status run_rounds(timer *t, const lab_monitor *monitor, const lab_co
         int n = r->count;
         for (int i = 0; i < count; i++) {
             double seconds;
-            LAB_TRY(sample(t, &contenders[i], i, &seconds));
+            LAB_TRY(sample_undisturbed(t, &contenders[i], i, &seconds));
             r->us[i][n] = seconds * 1e6 / t->calls[i];
             r->ratio[i][n] = r->us[i][n] / r->us[0][n];
         }
@@ -188,6 +217,7 @@ rung_status lab_measure(lab_place *place, const lab_monitor *monitor, const lab_
     }
     out->sm_mhz = (unsigned)lab_stats_of(r->mhz, r->count).median;
     out->power_w = lab_stats_of(r->watts, r->count).median;
+    out->disturbed = t.disturbed;
     finish(&t, count);
     free(r);
     return status;

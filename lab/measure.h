@@ -1,5 +1,6 @@
 /* The measuring rules, in one place: warm up; every round times each contender once (A B C A B C); operands rotate;
- * samples taken while the GPU throttles are thrown away; stop when the ratios are quiet or the budget is spent. */
+ * samples taken while the GPU throttles, or others have our core, are thrown away; stop when the ratios are quiet or
+ * the budget is spent. */
 #ifndef LAB_MEASURE_H
 #define LAB_MEASURE_H
 
@@ -30,6 +31,7 @@ typedef struct lab_measurement {
     double
         host_us[LAB_CONTENDERS]; /* GPU: the host's time to queue one call, the least over the samples; 0 in a graph */
     int discarded;               /* rounds thrown away because the GPU throttled */
+    int disturbed;               /* CPU: samples taken again because the system gave our core to others meanwhile */
     int power_capped;            /* rounds in which it sat at its power limit: kept, both sides feel it */
     unsigned sm_mhz;             /* median; 0 unknown */
     double power_w;

@@ -105,8 +105,10 @@ void lab_record_bench(FILE *to, const char *kind, const char *command, const lab
     lab_json_number(&json, "bound_u", row->bound_u);
     lab_json_number(&json, "chain_u", row->chain_u);
     lab_json_number(&json, "floor_us", row->floor_us);
-    if (!bench->place->tools)
+    if (!bench->place->tools) {
         lab_json_number(&json, "fma_peak_gflops", bench->peak_gflops);
+        lab_json_integer(&json, "samples_disturbed", row->time.disturbed);
+    }
     lab_json_integer(&json, "operand_sets", row->sets);
     lab_json_integer(&json, "graph", bench->options.graph);
     if (bench->place->tools)
