@@ -20,7 +20,19 @@ if(NOT RUNG_WITH_CUDA STREQUAL "OFF")
   endif()
 endif()
 
-set(RUNG_NVCC_FLAGS -O3 -fatbin --Werror all-warnings -Xptxas -v -I${CMAKE_SOURCE_DIR}/src/cuda -I${CMAKE_SOURCE_DIR}/src
+# The order of FFMAs in the large FP32 kernels is put right after compiling (tools/ffma_order.c): checked with the compiler
+# named here, left out with others and when the tool could not run on this machine.
+set(RUNG_ORDERED_KERNELS "^sm90_tma(turn)?_f32_")
+set(RUNG_ORDER_FFMA OFF)
+if(RUNG_HAVE_CUDA AND NOT CMAKE_CROSSCOMPILING)
+  execute_process(COMMAND ${RUNG_NVCC} --version OUTPUT_VARIABLE nvcc_version)
+  if(nvcc_version MATCHES "release 13\\.0")
+    set(RUNG_ORDER_FFMA ON)
+    add_executable(ffma_order tools/ffma_order.c)
+  endif()
+endif()
+
+set(RUNG_NVCC_FLAGS -O3 --Werror all-warnings -Xptxas -v -I${CMAKE_SOURCE_DIR}/src/cuda -I${CMAKE_SOURCE_DIR}/src
   -I${CMAKE_SOURCE_DIR}/include)
 
 # rung_fatbin(<source.cu> <arch> <objects>): adds to <objects> the assembly source that embeds the fatbin as rung_fatbin_<stem>;
@@ -35,9 +47,16 @@ function(rung_fatbin source arch sources)
       -gencode arch=compute_80,code=compute_80)
   endif()
   set(log ${base}.ptxas)
+  set(form -fatbin)
+  set(order)
+  if(RUNG_ORDER_FFMA AND stem MATCHES "${RUNG_ORDERED_KERNELS}")
+    set(form -cubin)
+    set(order COMMAND ffma_order ${base}.fatbin)
+  endif()
   add_custom_command(OUTPUT ${base}.fatbin ${log}
     COMMAND ${CMAKE_COMMAND} -DLOG=${log} -DOUT=${base}.fatbin -P ${CMAKE_SOURCE_DIR}/cmake/run_nvcc.cmake --
-      ${RUNG_NVCC} ${RUNG_NVCC_FLAGS} ${targets} -MD -MF ${base}.d -MT ${base}.fatbin -o ${base}.fatbin ${source}
+      ${RUNG_NVCC} ${form} ${RUNG_NVCC_FLAGS} ${targets} -MD -MF ${base}.d -MT ${base}.fatbin -o ${base}.fatbin ${source}
+    ${order}
     DEPENDS ${source} ${CMAKE_SOURCE_DIR}/cmake/run_nvcc.cmake DEPFILE ${base}.d
     COMMENT "Compiling ${stem}.cu" VERBATIM)
   file(CONFIGURE OUTPUT ${base}.S CONTENT [[

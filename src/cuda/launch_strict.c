@@ -7,7 +7,8 @@
 #include <string.h>
 
 /* Measured on an H200 (results/strict-h200.jsonl); the clock and the SM count come from the machine. */
-static const double step_cycles = 4960;           /* 16 along k of a 128 x 256 tile on one SM; 4096 would be all FFMA */
+static const double step_cycles = 5000;           /* 16 along k of a 128 x 256 tile on one SM; 4096 would be all FFMA */
+static const double turning_step_cycles = 5170;   /* the same where A is turned around on the way */
 static const double launch_us = 6, tile_us = 1.5; /* start and end of the kernel; end of each tile */
 static const double stream_us = 5, piece_us = 1.4; /* clearing flags and leaving sums; adding one block's part */
 static const double pack_us = 3, pack_bytes_per_us = 3.0e6;
@@ -66,7 +67,7 @@ static double wave_cost_us(const strict_plan *s, int64_t streamed, double step_u
 
 static void plan_tiles(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, strict_plan *s)
 {
-    double step_us = step_cycles / (machine->clock_ghz * 1e3);
+    double step_us = (turns_a(kernel) ? turning_step_cycles : step_cycles) / (machine->clock_ghz * 1e3);
     s->tiles_m = ceil_div(p->m, kernel->bm);
     s->tiles_n = ceil_div(p->n, kernel->bn);
     s->tiles = s->tiles_m * s->tiles_n * p->batch;
@@ -137,7 +138,7 @@ typedef struct operand {
 } operand;
 
 static rung_status pack(rung_cuda *cuda, const rung_problem *p, const operand *from, int64_t mn, int transposed,
-                        float *to, operand *packed)
+                        int align, float *to, operand *packed)
 {
     rung_function function;
     RUNG_TRY(rung_gpu_function(cuda->gpu, "sm90_tma_f32_128x256x16_s8", "strict_pack_operand", 0, &function));
@@ -150,7 +151,8 @@ static rung_status pack(rung_cuda *cuda, const rung_problem *p, const operand *f
                            .ld_to = packed->ld,
                            .stride_from = from->stride,
                            .stride_to = packed->stride,
-                           .transposed = transposed};
+                           .transposed = transposed,
+                           .aligned = align >= 16};
     for (int64_t z = 0; z < p->batch; z += 65535) { /* the grid's limit */
         rung_grid grid = {.x = (unsigned)ceil_div(mn, RUNG_PACK_TILE),
                           .y = (unsigned)min64(ceil_div(p->k, RUNG_PACK_TILE), 65535),
@@ -184,11 +186,11 @@ static rung_status operands(rung_cuda *cuda, const rung_kernel *kernel, const ru
     if (p->k == 0) /* nothing is read: any valid map will do */
         return RUNG_SUCCESS;
     if (s->pack_a) {
-        RUNG_TRY(pack(cuda, p, &a, p->m, !p->trans_a, (float *)workspace, &packed));
+        RUNG_TRY(pack(cuda, p, &a, p->m, !p->trans_a, p->align_a, (float *)workspace, &packed));
         a = packed;
     }
     if (s->pack_b) {
-        RUNG_TRY(pack(cuda, p, &b, p->n, p->trans_b, (float *)(workspace + s->bytes_a), &packed));
+        RUNG_TRY(pack(cuda, p, &b, p->n, p->trans_b, p->align_b, (float *)(workspace + s->bytes_a), &packed));
         b = packed;
     }
     if (turns_a(kernel))

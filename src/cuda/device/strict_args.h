@@ -28,6 +28,7 @@ typedef struct rung_pack_args {
     float *to;
     int64_t k, mn, ld_from, ld_to, stride_from, stride_to;
     int32_t transposed;
+    int32_t aligned; /* every row of `from` starts at a multiple of 16 bytes */
 } rung_pack_args;
 
 enum { RUNG_PACK_TILE = 64, RUNG_PACK_THREADS = 256 };
