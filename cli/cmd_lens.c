@@ -198,7 +198,8 @@ static int check_kernel(cli_table *table, const rung_kernel *kernel)
     cli_progress("%s", kernel->name);
     const char *missing = lab_lens_missing(kernel);
     if (missing) {
-        sum.failed = 1;
+        /* Tensor-core rungs may use instructions that the lens has no words for; FP32 ones may not. */
+        sum.failed = kernel->arith == RUNG_F32;
         snprintf(sum.note, sizeof sum.note, "%.390s", missing);
     } else if (kernel->role == RUNG_REDUCE) {
         for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
@@ -213,7 +214,7 @@ static int check_kernel(cli_table *table, const rung_kernel *kernel)
     }
     cli_progress(NULL);
     cli_text(table, kernel->name);
-    cli_text(table, sum.failed ? "FAIL" : sum.cases ? "pass" : "none");
+    cli_text(table, sum.failed ? "FAIL" : sum.cases ? "pass" : "no");
     cli_number(table, sum.cases);
     cli_number(table, sum.error_u);
     cli_number(table, sum.findings);

@@ -9,7 +9,7 @@ RUNG_DEVICE void rung_async_copy16(float *shared, const float *global)
     rung_lens_cp_async(shared, global, 16, 16);
 }
 
-RUNG_DEVICE void rung_async_copy4(float *shared, const float *global, bool exists)
+RUNG_DEVICE void rung_async_copy4(float *shared, const float *global, bool exists = true)
 {
     rung_lens_cp_async(shared, global, 4, exists ? 4 : 0);
 }
