@@ -73,11 +73,46 @@ void lens_abandon(void)
     __builtin_unreachable();
 }
 
+/* Blocks of a cluster take turns in the one place where kernels see shared memory. */
+static unsigned char *images[16];
+static size_t image_bytes;
+
+unsigned char *lens_image(unsigned rank)
+{
+    return rank == lens_now.rank ? lens_module_now->shared : images[rank];
+}
+
+static void bring_in(unsigned rank)
+{
+    if (rank == lens_now.rank)
+        return;
+    memcpy(images[lens_now.rank], lens_module_now->shared, lens_module_now->shared_bytes);
+    memcpy(lens_module_now->shared, images[rank], lens_module_now->shared_bytes);
+    lens_now.rank = rank;
+}
+
+static int make_images(unsigned cluster)
+{
+    if (cluster <= 1 || (image_bytes >= lens_module_now->shared_bytes && images[cluster - 1]))
+        return 0;
+    for (int i = 0; i < 16; i++) {
+        free(images[i]);
+        images[i] = (unsigned)i < cluster ? malloc(lens_module_now->shared_bytes) : NULL;
+        if ((unsigned)i < cluster && !images[i])
+            return -1;
+    }
+    image_bytes = lens_module_now->shared_bytes;
+    return 0;
+}
+
 static void run_thread(int index)
 {
+    unsigned rank = lens_rank_of(index);
+    bring_in(rank);
     lens_now.current = index;
     lens_now.switches++;
-    threadIdx.x = (unsigned)index;
+    threadIdx.x = (unsigned)index - rank * lens_now.block_threads;
+    blockIdx.x = lens_now.index[0] + rank;
     lens_switch(&lens_now.scheduler_sp, lens_now.thread[index].sp);
     lens_now.current = -1;
 }
@@ -202,18 +237,18 @@ static int line_of(uintptr_t pc)
     return line;
 }
 
-/* All that still run are at block-wide barriers: is it one and the same? */
-static void check_barrier(int first, int waiting, int done)
+/* All that still run in a block are at block-wide barriers: is it one and the same? */
+static void check_barrier(unsigned from, unsigned to, int first, int waiting, int done)
 {
     const lens_thread *leader = &lens_now.thread[first];
-    for (unsigned i = 0; i < lens_now.threads; i++) {
+    for (unsigned i = from; i < to; i++) {
         const lens_thread *t = &lens_now.thread[i];
         if (t->state != LENS_AT_BARRIER || same_line(t->wait_pc, leader->wait_pc))
             continue;
         lens_now.current = (int)i;
         lens_find(RUNG_LENS_DIVERGENT_BARRIER, t->wait_pc,
-                  "waits at this barrier while thread %d waits at the one on line %d: a divergent barrier", first,
-                  line_of(leader->wait_pc));
+                  "waits at this barrier while thread %d waits at the one on line %d: a divergent barrier",
+                  first - (int)from, line_of(leader->wait_pc));
         lens_now.current = -1;
         return;
     }
@@ -240,6 +275,8 @@ static void report_stuck(void)
         else if (t->state == LENS_AT_MBARRIER)
             lens_find(RUNG_LENS_DEADLOCK, t->wait_pc, "waits for ever: %s",
                       lens_mbarrier_state(t->wait_object, text, sizeof text));
+        else if (t->state == LENS_AT_CLUSTER)
+            lens_find(RUNG_LENS_DEADLOCK, t->wait_pc, "waits for ever at a cluster barrier: not all of its threads come");
         else
             lens_find(t->barrier_count ? RUNG_LENS_DEADLOCK : RUNG_LENS_DIVERGENT_BARRIER, t->wait_pc,
                       "waits for ever at barrier %d: not all of its threads come", t->barrier_id);
@@ -247,42 +284,73 @@ static void report_stuck(void)
     }
 }
 
-/* Nobody can run: let a barrier open, or say why none can. False ends the block. */
-static bool move_on(double *barriers)
+/* Opens the barrier of one block when all that still run are at it. */
+static bool open_barrier(unsigned from, unsigned to, double *barriers)
 {
-    int waiting = 0, done = 0, other = 0, first = -1;
-    for (unsigned i = 0; i < lens_now.threads; i++) {
+    int waiting = 0, done = 0, first = -1;
+    for (unsigned i = from; i < to; i++) {
         const lens_thread *t = &lens_now.thread[i];
-        if (t->state == LENS_DONE)
+        if (t->state == LENS_DONE) {
             done++;
-        else if (t->state == LENS_AT_BARRIER && t->barrier_count == 0) {
+        } else if (t->state == LENS_AT_BARRIER && t->barrier_count == 0) {
             waiting++;
             first = first < 0 ? (int)i : first;
-        } else
-            other++;
+        } else {
+            return false;
+        }
     }
-    if (waiting == 0 && other == 0)
+    if (waiting == 0)
         return false;
-    if (other > 0) {
-        report_stuck();
-        lens_now.abandoned = true;
-        return false;
-    }
-    check_barrier(first, waiting, done);
+    check_barrier(from, to, first, waiting, done);
     *barriers += lens_now.weight;
-    flush_all();
-    lens_order_block();
-    for (unsigned i = 0; i < lens_now.threads; i++)
+    for (unsigned warp = from / 32; warp * 32 < to; warp++)
+        lens_flush_warp((int)warp);
+    lens_order_block(from, to);
+    for (unsigned i = from; i < to; i++)
         if (lens_now.thread[i].state == LENS_AT_BARRIER)
             lens_now.thread[i].state = LENS_READY;
     return true;
 }
 
+static bool open_cluster_barrier(void)
+{
+    int waiting = 0;
+    for (unsigned i = 0; i < lens_now.threads; i++) {
+        if (lens_now.thread[i].state != LENS_AT_CLUSTER && lens_now.thread[i].state != LENS_DONE)
+            return false;
+        waiting += lens_now.thread[i].state == LENS_AT_CLUSTER;
+    }
+    if (waiting == 0)
+        return false;
+    flush_all();
+    lens_order_block(0, lens_now.threads);
+    for (unsigned i = 0; i < lens_now.threads; i++)
+        if (lens_now.thread[i].state == LENS_AT_CLUSTER)
+            lens_now.thread[i].state = LENS_READY;
+    return true;
+}
+
+/* Nobody can run: let a barrier open, or say why none can. False ends the block. */
+static bool move_on(double *barriers)
+{
+    bool opened = false, all_done = true;
+    for (unsigned from = 0; from < lens_now.threads; from += lens_now.block_threads)
+        opened |= open_barrier(from, from + lens_now.block_threads, barriers);
+    opened = opened || open_cluster_barrier();
+    for (unsigned i = 0; i < lens_now.threads; i++)
+        all_done &= lens_now.thread[i].state == LENS_DONE;
+    if (!opened && !all_done) {
+        report_stuck();
+        lens_now.abandoned = true;
+    }
+    return opened;
+}
+
 static void run_block(const lens_launch_config *config, double *barriers)
 {
-    lens_shadow_block(config->threads);
-    lens_sync_begin(config->threads);
-    for (unsigned i = 0; i < config->threads; i++) {
+    lens_shadow_block(lens_now.threads);
+    lens_sync_begin(lens_now.threads);
+    for (unsigned i = 0; i < lens_now.threads; i++) {
         lens_thread *t = &lens_now.thread[i];
         t->sp = lens_fiber_prepare(t->stack, LENS_STACK_BYTES, config->entry, config->argument, config->argument_bytes);
         t->state = LENS_READY;
@@ -300,7 +368,7 @@ static void run_block(const lens_launch_config *config, double *barriers)
             break;
         lens_sync_poll();
         bool ready = false;
-        for (unsigned i = 0; i < config->threads && !ready; i++)
+        for (unsigned i = 0; i < lens_now.threads && !ready; i++)
             ready = lens_now.thread[i].state == LENS_READY;
         if (!ready && !move_on(barriers))
             break;
@@ -342,7 +410,7 @@ static bool is_chosen(const kind_of_block *kind)
 static int64_t run_grid(const lens_launch_config *config, double *barriers, unsigned picture[3])
 {
     kind_of_block kinds[4];
-    const unsigned *grid = config->grid;
+    const unsigned grid[3] = {config->grid[0] / config->cluster, config->grid[1], config->grid[2]}; /* in clusters */
     count_kinds(grid, kinds);
     int picture_kind = kinds[0].total ? 0 : kinds[2].total ? 2 : kinds[1].total ? 1 : 3;
     int64_t run = 0;
@@ -357,7 +425,7 @@ static int64_t run_grid(const lens_launch_config *config, double *barriers, unsi
                 if (!chosen)
                     continue;
                 lens_now.weight = (double)kind->total / (double)kind->chosen;
-                lens_now.index[0] = blockIdx.x = x;
+                lens_now.index[0] = blockIdx.x = x * config->cluster;
                 lens_now.index[1] = blockIdx.y = y;
                 lens_now.index[2] = blockIdx.z = z;
                 lens_now.sampled = !pictured && which == picture_kind && kind->run >= (kind->chosen - 1) / 2;
@@ -366,7 +434,7 @@ static int64_t run_grid(const lens_launch_config *config, double *barriers, unsi
                     memcpy(picture, lens_now.index, sizeof lens_now.index);
                 }
                 kind->run++;
-                run++;
+                run += config->cluster;
                 run_block(config, barriers);
             }
     return run;
@@ -474,11 +542,16 @@ int lens_run(const lens_launch_config *config)
     gridDim = (lens_uint3){config->grid[0], config->grid[1], config->grid[2]};
     blockDim = (lens_uint3){config->threads, 1, 1};
     threadIdx = (lens_uint3){0, 0, 0};
-    lens_now.threads = config->threads;
+    lens_now.block_threads = config->threads;
+    lens_now.cluster = config->cluster;
+    lens_now.threads = config->threads * config->cluster;
+    lens_now.rank = 0;
     lens_now.abandoned = false;
     lens_now.current = -1;
     lens_module_enter(config->module, config->dynamic_shared_bytes);
-    lens_shadow_begin(config->module->shared_bytes);
+    lens_shadow_begin(config->module->shared_bytes * config->cluster);
+    if (make_images(config->cluster) != 0)
+        return -1;
     lens_findings_begin();
     lens_sites_begin();
     watch_begin();

@@ -241,7 +241,15 @@ static size_t readable(const void *argument)
     return end - at;
 }
 
-static CUresult check_launch(const CUlaunchConfig *config, const lens_function *f)
+static unsigned cluster_of(const CUlaunchConfig *config)
+{
+    for (unsigned i = 0; i < config->numAttrs; i++)
+        if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION && config->attrs[i].value.clusterDim.x > 1)
+            return config->attrs[i].value.clusterDim.x;
+    return 1;
+}
+
+static CUresult check_launch(const CUlaunchConfig *config, const lens_function *f, unsigned cluster)
 {
     unsigned shared = config->sharedMemBytes + f->module->static_bytes;
     if (config->blockDimX == 0 || config->blockDimX > LENS_MAX_THREADS || config->blockDimY != 1 || config->blockDimZ != 1)
@@ -254,6 +262,9 @@ static CUresult check_launch(const CUlaunchConfig *config, const lens_function *
     else if (shared > LENS_MAX_SHARED_BYTES || (int)config->sharedMemBytes > f->max_dynamic_bytes)
         snprintf(reason, sizeof reason, "%s: %u bytes of shared memory, but a block has at most %d here", f->symbol, shared,
                  f->max_dynamic_bytes + (int)f->module->static_bytes);
+    else if (config->blockDimX * cluster > LENS_MAX_THREADS || config->gridDimX % cluster != 0 || cluster > 16)
+        snprintf(reason, sizeof reason, "%s: clusters of %u blocks of %u threads are more than the lens holds", f->symbol, cluster,
+                 config->blockDimX);
     else
         return CUDA_SUCCESS;
     return CUDA_ERROR_INVALID_VALUE;
@@ -263,16 +274,14 @@ EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction functi
 {
     (void)extra;
     const lens_function *f = (const lens_function *)function;
-    CUresult checked = check_launch(config, f);
+    unsigned cluster = cluster_of(config);
+    CUresult checked = check_launch(config, f, cluster);
     if (checked != CUDA_SUCCESS)
         return checked;
     lens_launch_config launch = {.entry = f->entry, .module = f->module, .symbol = f->symbol,
                                  .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
                                  .threads = config->blockDimX, .dynamic_shared_bytes = config->sharedMemBytes,
-                                 .argument = parameters[0], .argument_bytes = readable(parameters[0]), .cluster = 1};
-    for (unsigned i = 0; i < config->numAttrs; i++)
-        if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
-            launch.cluster = config->attrs[i].value.clusterDim.x;
+                                 .argument = parameters[0], .argument_bytes = readable(parameters[0]), .cluster = cluster};
     if (lens_run(&launch) != 0) {
         snprintf(reason, sizeof reason, "%s was stopped by the lens; its findings say why", f->symbol);
         return CUDA_ERROR_ILLEGAL_ADDRESS;

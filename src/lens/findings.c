@@ -27,8 +27,10 @@ void lens_find(rung_lens_fault fault, uintptr_t pc, const char *format, ...)
     rung_lens_finding *f = &found[count];
     memset(f, 0, sizeof *f);
     f->fault = fault;
+    unsigned rank = lens_now.current < 0 ? 0 : lens_rank_of(lens_now.current);
     memcpy(f->block, lens_now.index, sizeof f->block);
-    f->thread = lens_now.current;
+    f->block[0] += rank;
+    f->thread = lens_now.current - (int)(rank * lens_now.block_threads);
     va_list list;
     va_start(list, format);
     vsnprintf(f->text, sizeof f->text, format, list);

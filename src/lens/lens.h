@@ -42,7 +42,7 @@ static inline rung_lens_kind lens_kind(uint64_t where)
     return (rung_lens_kind)(where >> 52);
 }
 
-typedef enum lens_state { LENS_READY, LENS_AT_BARRIER, LENS_AT_WARP, LENS_AT_MBARRIER, LENS_DONE } lens_state;
+typedef enum lens_state { LENS_READY, LENS_AT_BARRIER, LENS_AT_WARP, LENS_AT_MBARRIER, LENS_AT_CLUSTER, LENS_DONE } lens_state;
 
 typedef struct lens_copy { /* one cp.async that has not landed */
     void *to;
@@ -99,8 +99,10 @@ typedef struct lens_launch_config {
 } lens_launch_config;
 
 typedef struct lens_block {
-    unsigned index[3];
-    unsigned threads;
+    unsigned index[3];      /* of the cluster's first block */
+    unsigned threads;       /* of all blocks of the cluster; without clusters there is one */
+    unsigned block_threads, cluster;
+    unsigned rank;          /* the block whose shared memory is in place */
     int current; /* running thread; -1: the scheduler */
     lens_thread thread[LENS_MAX_THREADS];
     void *scheduler_sp;
@@ -125,6 +127,11 @@ int lens_run(const lens_launch_config *config); /* 0: ran to its end */
 void lens_wait(lens_state state);               /* the running thread gives way */
 void lens_abandon(void) __attribute__((noreturn)); /* ends the launch from inside a thread */
 bool lens_in_stacks(uintptr_t address);
+unsigned char *lens_image(unsigned rank); /* where a block of the cluster has its shared memory now */
+static inline unsigned lens_rank_of(int thread)
+{
+    return lens_now.cluster > 1 ? (unsigned)thread / lens_now.block_threads : 0;
+}
 
 /* record.c */
 void lens_log(uintptr_t pc, uint64_t where);
@@ -143,9 +150,9 @@ void lens_shadow_shared(uintptr_t pc, uint32_t offset, unsigned bytes, bool writ
 void lens_shadow_atomic(uintptr_t pc, uint32_t offset, unsigned bytes);
 void lens_shadow_async(uint32_t offset, unsigned bytes); /* written, and not before it has landed to be read */
 void lens_shadow_landed(uint32_t offset, unsigned bytes);
-void lens_shadow_bulk(uintptr_t pc, uint32_t offset, unsigned bytes, int agent); /* TMA into shared memory */
+void lens_shadow_bulk(uintptr_t pc, unsigned rank, uint32_t offset, unsigned bytes, int agent); /* TMA into shared memory */
 void lens_shadow_bulk_read(uintptr_t pc, uint32_t offset, unsigned bytes);
-void lens_order_block(void);                      /* a barrier of all threads */
+void lens_order_block(unsigned from, unsigned to); /* a barrier of a block's threads, or of a cluster's */
 void lens_order_warp(int warp, uint32_t mask);    /* lanes of a warp */
 void lens_order_some(const bool *member, unsigned threads); /* named barrier */
 /* What an mbarrier carries from those who arrive to those who wait. */
@@ -193,7 +200,9 @@ const char *lens_where_shared(uint32_t offset, char *text, size_t text_bytes);
 /* sync.c */
 void lens_sync_begin(unsigned threads);
 void lens_sync_poll(void);
-void lens_mbarrier_complete(uintptr_t pc, const void *object, int64_t bytes, int agent);
+/* mbarriers are known by their place and block. */
+const void *lens_mbarrier_key(const void *object, unsigned rank);
+void lens_mbarrier_complete(uintptr_t pc, const void *key, int64_t bytes, int agent);
 bool lens_mbarrier_ready(const void *object, unsigned parity);
 const char *lens_mbarrier_state(const void *object, char *text, size_t bytes);
 

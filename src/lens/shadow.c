@@ -68,19 +68,6 @@ static bool knows(unsigned t, unsigned other, uint32_t clock)
     return t == other || clock <= snapshot[other] || (row_used[t] && clock <= rows[t][other]);
 }
 
-void lens_order_block(void)
-{
-    unsigned n = lens_now.threads;
-    for (unsigned i = 0; i < n; i++)
-        snapshot[i] = clocks[i]++;
-    /* What any one thread had learnt of agents, all know now. */
-    for (unsigned i = 0; i < n; i++)
-        if (row_used[i])
-            for (unsigned a = LENS_MAX_THREADS; a < CLOCKS; a++)
-                snapshot[a] = rows[i][a] > snapshot[a] ? rows[i][a] : snapshot[a];
-    memset(row_used, 0, n);
-}
-
 static void join(uint32_t *into, const uint32_t *from)
 {
     for (unsigned i = 0; i < CLOCKS; i++)
@@ -98,6 +85,25 @@ static void order(const unsigned *members, unsigned count)
     }
     for (unsigned i = 0; i < count; i++)
         join(row_of(members[i]), joined);
+}
+
+void lens_order_block(unsigned from, unsigned to)
+{
+    static unsigned members[LENS_MAX_THREADS];
+    if (to - from < lens_now.threads) { /* one block of a cluster */
+        for (unsigned i = from; i < to; i++)
+            members[i - from] = i;
+        order(members, to - from);
+        return;
+    }
+    for (unsigned i = from; i < to; i++)
+        snapshot[i] = clocks[i]++;
+    /* What any one thread had learnt of agents, all know now. */
+    for (unsigned i = from; i < to; i++)
+        if (row_used[i])
+            for (unsigned a = LENS_MAX_THREADS; a < CLOCKS; a++)
+                snapshot[a] = rows[i][a] > snapshot[a] ? rows[i][a] : snapshot[a];
+    memset(row_used, 0, to);
 }
 
 void lens_order_warp(int warp, uint32_t mask)
@@ -156,14 +162,19 @@ void lens_order_release_agent(uint32_t *carried, int agent)
 
 /* Words. */
 
-static word *word_at(uint32_t offset)
+static word *word_in(unsigned rank, uint32_t offset)
 {
-    word *w = &words[offset / 4];
+    word *w = &words[(rank * lens_module_now->shared_bytes + offset) / 4];
     if (w->block != block_serial) {
         memset(w, 0, sizeof *w);
         w->block = block_serial;
     }
     return w;
+}
+
+static word *word_at(uint32_t offset)
+{
+    return word_in(lens_now.rank, offset);
 }
 
 static unsigned byte_mask(uint32_t word_offset, uint32_t from, uint32_t to)
@@ -177,7 +188,7 @@ static void describe_thread(unsigned who, char *text, size_t bytes)
     if (who >= LENS_MAX_THREADS)
         snprintf(text, bytes, "a bulk copy");
     else
-        snprintf(text, bytes, "thread %u", who);
+        snprintf(text, bytes, "thread %u", who - lens_rank_of((int)who) * lens_now.block_threads);
 }
 
 static void race(uintptr_t pc, uint32_t offset, const char *did, unsigned other, const char *other_did)
@@ -287,13 +298,13 @@ void lens_shadow_landed(uint32_t offset, unsigned bytes)
         word_at(at)->pending = 0;
 }
 
-void lens_shadow_bulk(uintptr_t pc, uint32_t offset, unsigned bytes, int agent)
+void lens_shadow_bulk(uintptr_t pc, unsigned rank, uint32_t offset, unsigned bytes, int agent)
 {
     unsigned me = LENS_MAX_THREADS + (unsigned)agent % AGENTS;
     if (!exists(pc, offset, bytes, "fills"))
         return;
     for (uint32_t at = offset & ~3u; at < offset + bytes; at += 4)
-        check_write(pc, word_at(at), at, byte_mask(at, offset, offset + bytes), me, (unsigned)lens_now.current);
+        check_write(pc, word_in(rank, at), at, byte_mask(at, offset, offset + bytes), me, (unsigned)lens_now.current);
 }
 
 void lens_shadow_bulk_read(uintptr_t pc, uint32_t offset, unsigned bytes)

@@ -29,7 +29,7 @@ typedef struct mbarrier {
     uint32_t *carried_past; /* by those of the last complete one */
 } mbarrier;
 
-enum { MAX_MBARRIERS = 64 };
+enum { MAX_MBARRIERS = 256 };
 static mbarrier mbarriers[MAX_MBARRIERS];
 static int mbarrier_count;
 
@@ -60,7 +60,9 @@ static void open_named(int id, int count)
 {
     static bool member[LENS_MAX_THREADS];
     int arrived = 0;
-    for (unsigned i = 0; i < lens_now.threads; i++) {
+    unsigned from = lens_rank_of(lens_now.current) * lens_now.block_threads, to = from + lens_now.block_threads;
+    memset(member, 0, sizeof member);
+    for (unsigned i = from; i < to; i++) {
         const lens_thread *t = &lens_now.thread[i];
         member[i] = (t->state == LENS_AT_BARRIER && t->barrier_count == count && t->barrier_id == id) ||
                     (t->arrived_at & 1u << id);
@@ -69,7 +71,7 @@ static void open_named(int id, int count)
     if (arrived < count)
         return;
     lens_order_some(member, lens_now.threads);
-    for (unsigned i = 0; i < lens_now.threads; i++) {
+    for (unsigned i = from; i < to; i++) {
         lens_thread *t = &lens_now.thread[i];
         t->arrived_at &= ~(1u << id);
         if (t->state == LENS_AT_BARRIER && t->barrier_count == count && t->barrier_id == id)
@@ -99,12 +101,13 @@ void rung_lens_bar_arrive(int id, int count)
 int rung_lens_syncthreads_count(int predicate)
 {
     int sum = 0;
+    unsigned from = lens_rank_of(lens_now.current) * lens_now.block_threads;
     lens_thread *me = &lens_now.thread[lens_now.current];
     me->wait_pc = PC;
     me->barrier_id = me->barrier_count = 0;
     me->predicate = predicate != 0;
     lens_wait(LENS_AT_BARRIER);
-    for (unsigned i = 0; i < lens_now.threads; i++)
+    for (unsigned i = from; i < from + lens_now.block_threads; i++)
         sum += lens_now.thread[i].predicate;
     return sum;
 }
@@ -282,6 +285,16 @@ RUNG_LENS_API void rung_lens_mbarrier_arrive(const void *object, int64_t transac
 RUNG_LENS_API void rung_lens_mbarrier_wait(const void *object, unsigned parity);
 RUNG_LENS_API int rung_lens_mbarrier_test(const void *object, unsigned parity);
 
+const void *lens_mbarrier_key(const void *object, unsigned rank)
+{
+    return (const void *)((uintptr_t)object | (uintptr_t)rank << 56);
+}
+
+static const void *mine(const void *object)
+{
+    return lens_mbarrier_key(object, lens_now.rank);
+}
+
 static mbarrier *find_mbarrier(const void *object)
 {
     for (int i = 0; i < mbarrier_count; i++)
@@ -297,12 +310,13 @@ static mbarrier *known_mbarrier(uintptr_t pc, const void *object)
     if (b)
         return b;
     lens_find(RUNG_LENS_UNINITIALISED, pc, "uses an mbarrier at %s that was never initialised",
-              lens_where_shared(rung_lens_shared_offset(object), place, sizeof place));
+              lens_where_shared(rung_lens_shared_offset((const void *)((uintptr_t)object & 0xffffffffffffffull)), place, sizeof place));
     lens_abandon();
 }
 
 void rung_lens_mbarrier_init(const void *object, uint32_t count)
 {
+    object = mine(object);
     mbarrier *b = find_mbarrier(object);
     if (!b) {
         if (mbarrier_count == MAX_MBARRIERS) {
@@ -332,17 +346,43 @@ static void settle(mbarrier *b)
     lens_order_copy(b->carried, b->carried_past);
 }
 
-void rung_lens_mbarrier_arrive(const void *object, int64_t transaction_bytes)
+static void arrive(uintptr_t pc, const void *key, int64_t transaction_bytes)
 {
-    mbarrier *b = known_mbarrier(PC, object);
+    mbarrier *b = known_mbarrier(pc, key);
     if (b->pending == 0) {
-        lens_find(RUNG_LENS_TRAP, PC, "arrives at an mbarrier once more than its %u expected arrivals", b->expected);
+        lens_find(RUNG_LENS_TRAP, pc, "arrives at an mbarrier once more than its %u expected arrivals", b->expected);
         lens_abandon();
     }
     lens_order_release(b->carried);
     b->transaction_bytes += transaction_bytes;
     b->pending--;
     settle(b);
+}
+
+void rung_lens_mbarrier_arrive(const void *object, int64_t transaction_bytes)
+{
+    arrive(PC, mine(object), transaction_bytes);
+}
+
+RUNG_LENS_API void rung_lens_mbarrier_arrive_cluster(const void *object, uint32_t rank);
+
+void rung_lens_mbarrier_arrive_cluster(const void *object, uint32_t rank)
+{
+    arrive(PC, lens_mbarrier_key(object, rank), 0);
+}
+
+RUNG_LENS_API uint32_t rung_lens_cluster_rank(void);
+RUNG_LENS_API void rung_lens_cluster_sync(void);
+
+uint32_t rung_lens_cluster_rank(void)
+{
+    return lens_now.rank;
+}
+
+void rung_lens_cluster_sync(void)
+{
+    lens_now.thread[lens_now.current].wait_pc = PC;
+    lens_wait(LENS_AT_CLUSTER);
 }
 
 void lens_mbarrier_complete(uintptr_t pc, const void *object, int64_t bytes, int agent)
@@ -372,6 +412,7 @@ const char *lens_mbarrier_state(const void *object, char *text, size_t bytes)
 void rung_lens_mbarrier_wait(const void *object, unsigned parity)
 {
     lens_thread *me = &lens_now.thread[lens_now.current];
+    object = mine(object);
     mbarrier *b = known_mbarrier(PC, object);
     me->wait_pc = PC;
     me->wait_object = object;
@@ -383,6 +424,7 @@ void rung_lens_mbarrier_wait(const void *object, unsigned parity)
 
 int rung_lens_mbarrier_test(const void *object, unsigned parity)
 {
+    object = mine(object);
     mbarrier *b = known_mbarrier(PC, object);
     if (!lens_mbarrier_ready(object, parity))
         return 0;

@@ -7,7 +7,7 @@
 
 RUNG_LENS_API void rung_lens_tensor_load(void *shared, const void *map, const int at[5], const void *mbarrier);
 RUNG_LENS_API void rung_lens_tensor_store(const void *map, const void *shared, const int at[5]);
-RUNG_LENS_API void rung_lens_bulk_load(void *shared, const void *global, int bytes, const void *mbarrier);
+RUNG_LENS_API void rung_lens_bulk_load(void *shared, const void *global, int bytes, const void *mbarrier, uint32_t mask);
 RUNG_LENS_API uint32_t rung_lens_shared_offset(const void *at);
 
 /* 16-byte units trade places within 128-byte lines: unit number xor line number, as far as the mode reaches. */
@@ -96,10 +96,10 @@ void rung_lens_tensor_load(void *shared, const void *map, const int at[5], const
             sectors += sectors_of(start + shift, from, to);
         }
     }
-    lens_shadow_bulk(PC, base, b.rows * row_bytes, agent_of(mbarrier));
+    lens_shadow_bulk(PC, lens_now.rank, base, b.rows * row_bytes, agent_of(mbarrier));
     lens_bulk(PC, RUNG_LENS_GLOBAL, RUNG_LENS_BULK, (const unsigned char *)b.map->address, bytes, sectors);
     lens_bulk(PC, RUNG_LENS_SHARED, RUNG_LENS_BULK, shared, b.rows * row_bytes, 0);
-    lens_mbarrier_complete(PC, mbarrier, b.rows * row_bytes, agent_of(mbarrier));
+    lens_mbarrier_complete(PC, lens_mbarrier_key(mbarrier, lens_now.rank), b.rows * row_bytes, agent_of(mbarrier));
 }
 
 void rung_lens_tensor_store(const void *map, const void *shared, const int at[5])
@@ -125,7 +125,8 @@ void rung_lens_tensor_store(const void *map, const void *shared, const int at[5]
     lens_bulk(PC, RUNG_LENS_GLOBAL, RUNG_LENS_BULK, b.map->address, bytes, sectors);
 }
 
-void rung_lens_bulk_load(void *shared, const void *global, int bytes, const void *mbarrier)
+/* To the same place in every block of the mask; each one's barrier at the same place learns of it. */
+void rung_lens_bulk_load(void *shared, const void *global, int bytes, const void *mbarrier, uint32_t mask)
 {
     uint32_t base = rung_lens_shared_offset(shared);
     if (base % 16 || (uintptr_t)global % 16 || bytes % 16) {
@@ -134,9 +135,13 @@ void rung_lens_bulk_load(void *shared, const void *global, int bytes, const void
     }
     lens_check_global(PC, (uintptr_t)global, 4, false);
     lens_check_global(PC, (uintptr_t)global + (unsigned)bytes - 4, 4, false);
-    memcpy(shared, global, (size_t)bytes);
-    lens_shadow_bulk(PC, base, (unsigned)bytes, agent_of(mbarrier));
+    for (unsigned rank = 0; rank < lens_now.cluster; rank++) {
+        if (mask ? !(mask >> rank & 1) : rank != lens_now.rank)
+            continue;
+        memcpy(lens_image(rank) + base, global, (size_t)bytes);
+        lens_shadow_bulk(PC, rank, base, (unsigned)bytes, agent_of(mbarrier) + (int)rank * 7);
+        lens_bulk(PC, RUNG_LENS_SHARED, RUNG_LENS_BULK, shared, bytes, 0);
+        lens_mbarrier_complete(PC, lens_mbarrier_key(mbarrier, rank), bytes, agent_of(mbarrier) + (int)rank * 7);
+    }
     lens_bulk(PC, RUNG_LENS_GLOBAL, RUNG_LENS_BULK, global, bytes, sectors_of(global, 0, (uint32_t)bytes));
-    lens_bulk(PC, RUNG_LENS_SHARED, RUNG_LENS_BULK, shared, bytes, 0);
-    lens_mbarrier_complete(PC, mbarrier, bytes, agent_of(mbarrier));
 }

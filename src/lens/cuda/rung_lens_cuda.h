@@ -71,8 +71,13 @@ int rung_lens_mbarrier_test(const void *object, unsigned parity);
 /* The map's box at element `at` (innermost first) to shared memory; completes on the mbarrier. */
 void rung_lens_tensor_load(void *shared, const void *map, const int at[5], const void *mbarrier);
 void rung_lens_tensor_store(const void *map, const void *shared, const int at[5]);
-/* bytes in a row, global to shared. */
-void rung_lens_bulk_load(void *shared, const void *global, int bytes, const void *mbarrier);
+/* bytes in a row, global to shared; mask: the cluster's blocks that get them, 0: this one. */
+void rung_lens_bulk_load(void *shared, const void *global, int bytes, const void *mbarrier, uint32_t mask);
+void rung_lens_mbarrier_arrive_cluster(const void *object, uint32_t rank);
+uint32_t rung_lens_cluster_rank(void);
+void rung_lens_cluster_sync(void);
+/* d (64 rows x n of this warpgroup) = a b + (keep ? d : 0): K-major operands in rows of 128 swizzled bytes. */
+void rung_lens_wgmma(float *d, uint64_t a, uint64_t b, int keep, int n, int type);
 }
 enum { warpSize = 32 };
 
@@ -91,6 +96,8 @@ RUNG_LENS_INLINE float __uint_as_float(unsigned a) { float f; memcpy(&f, &a, 4);
 RUNG_LENS_INLINE float __int_as_float(int a) { float f; memcpy(&f, &a, 4); return f; }
 RUNG_LENS_INLINE int __popc(unsigned a) { return __builtin_popcount(a); }
 RUNG_LENS_INLINE int __clz(int a) { return a ? __builtin_clz((unsigned)a) : 32; }
+RUNG_LENS_INLINE int __ffsll(long long a) { return __builtin_ffsll(a); }
+RUNG_LENS_INLINE int __popcll(unsigned long long a) { return __builtin_popcountll(a); }
 RUNG_LENS_INLINE int __ffs(int a) { return __builtin_ffs(a); }
 RUNG_LENS_INLINE unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((uint64_t)a * b >> 32); }
 RUNG_LENS_INLINE unsigned __brev(unsigned a)
