@@ -61,7 +61,9 @@ function(rung_fatbin source arch sources)
     COMMENT "Compiling ${stem}.cu" VERBATIM)
   file(CONFIGURE OUTPUT ${base}.S CONTENT [[
         .section .rodata
-        .balign 64
+        .balign 128
+        .asciz "rung-kernel:@stem@" /* for whoever is given the image alone: the lens */
+        .balign 128
         .globl rung_fatbin_@stem@
         .hidden rung_fatbin_@stem@
 rung_fatbin_@stem@:

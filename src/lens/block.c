@@ -534,7 +534,7 @@ int lens_run(const lens_launch_config *config)
     double begin = now_seconds();
     launch_record record = {.module = config->module};
     rung_lens_launch launch = {.threads = config->threads, .cluster = config->cluster,
-                               .static_shared_bytes = (int)config->module->static_bytes,
+                               .static_shared_bytes = (int)lens_static_bytes(config->module, config->symbol),
                                .dynamic_shared_bytes = (int)config->dynamic_shared_bytes};
     strncpy(launch.kernel, config->symbol, sizeof launch.kernel - 1);
     memcpy(launch.grid, config->grid, sizeof launch.grid);

@@ -153,13 +153,15 @@ EXPORT CUresult cuCtxSynchronize(void)
     return CUDA_SUCCESS;
 }
 
-/* Kernels. The image is not looked at: the symbol names the file that was compiled for the lens. */
+/* Kernels. The image is not looked at: its label names the file that was compiled for the lens. */
 
+/* The build writes the kernel file's stem into the 128 bytes before each image. */
 EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit, void **jit_values, unsigned jits,
                                   CUlibraryOption *options, void **values, unsigned count)
 {
-    (void)code, (void)jit, (void)jit_values, (void)jits, (void)options, (void)values, (void)count;
-    *library = (CUlibrary)&the_context;
+    (void)jit, (void)jit_values, (void)jits, (void)options, (void)values, (void)count;
+    const char *label = (const char *)code - 128;
+    *library = (CUlibrary)(uintptr_t)(strncmp(label, "rung-kernel:", 12) == 0 ? label + 12 : "");
     return CUDA_SUCCESS;
 }
 
@@ -171,13 +173,13 @@ EXPORT CUresult cuLibraryUnload(CUlibrary library)
 
 EXPORT CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name)
 {
-    (void)library;
+    const char *stem = strcmp((const char *)library, "lab_kernels") == 0 ? "lab" : (const char *)library;
     for (int i = 0; i < function_count; i++)
-        if (strcmp(functions[i].symbol, name) == 0) {
+        if (strcmp(functions[i].symbol, name) == 0 && strcmp(functions[i].module->stem, stem) == 0) {
             *kernel = (CUkernel)&functions[i];
             return CUDA_SUCCESS;
         }
-    lens_module *module = lens_module_find(name, reason, sizeof reason);
+    lens_module *module = lens_module_find(stem[0] ? stem : name, reason, sizeof reason);
     if (!module)
         return CUDA_ERROR_NOT_FOUND;
     void *entry = dlsym(module->handle, name);
@@ -202,7 +204,7 @@ EXPORT CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel)
 EXPORT CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction function)
 {
     const lens_function *f = (const lens_function *)function;
-    *value = attribute == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES ? (int)f->module->static_bytes : 0;
+    *value = attribute == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES ? (int)lens_static_bytes(f->module, f->symbol) : 0;
     return CUDA_SUCCESS;
 }
 
@@ -211,9 +213,9 @@ EXPORT CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute att
     lens_function *f = (lens_function *)function;
     if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
         return CUDA_SUCCESS;
-    if (value + (int)f->module->static_bytes > LENS_MAX_SHARED_BYTES) {
+    if (value + (int)lens_static_bytes(f->module, f->symbol) > LENS_MAX_SHARED_BYTES) {
         snprintf(reason, sizeof reason, "%s wants %d bytes of shared memory, a block has at most %d", f->symbol,
-                 value + (int)f->module->static_bytes, LENS_MAX_SHARED_BYTES);
+                 value + (int)lens_static_bytes(f->module, f->symbol), LENS_MAX_SHARED_BYTES);
         return CUDA_ERROR_INVALID_VALUE;
     }
     f->max_dynamic_bytes = value;
@@ -224,7 +226,7 @@ EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunct
 {
     const lens_function *f = (const lens_function *)function;
     int by_threads = 2048 / (threads > 0 ? threads : 1);
-    int by_shared = (int)((228u << 10) / (f->module->static_bytes + shared + 1024));
+    int by_shared = (int)((228u << 10) / (lens_static_bytes(f->module, f->symbol) + shared + 1024));
     *blocks = by_threads < by_shared ? by_threads : by_shared;
     return CUDA_SUCCESS;
 }
@@ -251,7 +253,7 @@ static unsigned cluster_of(const CUlaunchConfig *config)
 
 static CUresult check_launch(const CUlaunchConfig *config, const lens_function *f, unsigned cluster)
 {
-    unsigned shared = config->sharedMemBytes + f->module->static_bytes;
+    unsigned shared = config->sharedMemBytes + lens_static_bytes(f->module, f->symbol);
     if (config->blockDimX == 0 || config->blockDimX > LENS_MAX_THREADS || config->blockDimY != 1 || config->blockDimZ != 1)
         snprintf(reason, sizeof reason, "%s: blocks of %u x %u x %u threads, the lens runs 1 to %d x 1 x 1", f->symbol,
                  config->blockDimX, config->blockDimY, config->blockDimZ, LENS_MAX_THREADS);
@@ -261,7 +263,7 @@ static CUresult check_launch(const CUlaunchConfig *config, const lens_function *
                  config->gridDimY, config->gridDimZ);
     else if (shared > LENS_MAX_SHARED_BYTES || (int)config->sharedMemBytes > f->max_dynamic_bytes)
         snprintf(reason, sizeof reason, "%s: %u bytes of shared memory, but a block has at most %d here", f->symbol, shared,
-                 f->max_dynamic_bytes + (int)f->module->static_bytes);
+                 f->max_dynamic_bytes + (int)lens_static_bytes(f->module, f->symbol));
     else if (config->blockDimX * cluster > LENS_MAX_THREADS || config->gridDimX % cluster != 0 || cluster > 16)
         snprintf(reason, sizeof reason, "%s: clusters of %u blocks of %u threads are more than the lens holds", f->symbol, cluster,
                  config->blockDimX);
@@ -594,7 +596,7 @@ const char *rung_lens_gemm(const rung_lens_own *own)
     lens_module *module = lens_module_open(own->object, own->symbol, own_why, sizeof own_why);
     if (!module)
         return own_why;
-    lens_function f = {.module = module, .max_dynamic_bytes = LENS_MAX_SHARED_BYTES - (int)module->static_bytes};
+    lens_function f = {.module = module, .max_dynamic_bytes = LENS_MAX_SHARED_BYTES - (int)lens_static_bytes(module, own->symbol)};
     *(void **)&f.entry = dlsym(module->handle, own->symbol);
     if (!f.entry) {
         snprintf(own_why, sizeof own_why, "it has no kernel called %s (RUNG_KERNEL(...) %s)", own->symbol, own->symbol);

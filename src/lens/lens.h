@@ -71,7 +71,7 @@ typedef struct lens_thread {
 } lens_thread;
 
 typedef struct lens_array { /* a __shared__ variable of the kernel's object */
-    char name[48];
+    char name[48], owner[96]; /* owner: the function it stands in, "" for none */
     uint32_t offset, bytes;
 } lens_array;
 
@@ -84,7 +84,7 @@ typedef struct lens_module {
     uintptr_t end;
     unsigned char *shared; /* this host thread's copy of its __shared__ variables; the dynamic array last */
     size_t shared_bytes;
-    uint32_t static_bytes, dynamic_offset;
+    uint32_t dynamic_offset;
     lens_array arrays[64];
     int array_count;
 } lens_module;
@@ -179,6 +179,7 @@ lens_module *lens_module_open(const char *path, const char *stem, char *why, siz
 void lens_module_enter(lens_module *module, uint32_t dynamic_bytes);
 /* File and line of each return address. */
 void lens_lines(const lens_module *module, const uintptr_t *pcs, int count, char (*files)[256], int *lines);
+uint32_t lens_static_bytes(const lens_module *module, const char *kernel);
 const lens_array *lens_array_at(const lens_module *module, uint32_t offset);
 
 /* What a tensor map holds under the lens, in place of the driver's 128 bytes. */

@@ -116,8 +116,11 @@ static void add_array(lens_module *module, const Elf64_Sym *symbol, const char *
     a->bytes = (uint32_t)symbol->st_size;
     if (a->bytes == LENS_MAX_SHARED_BYTES)
         module->dynamic_offset = a->offset;
-    else
-        module->static_bytes += a->bytes;
+    if (strncmp(name, "_ZZ", 3) == 0) {
+        char *end;
+        unsigned long length = strtoul(name + 3 + (name[3] == 'L'), &end, 10);
+        snprintf(a->owner, sizeof a->owner, "%.*s", (int)length, end);
+    }
 }
 
 static bool read_symbols(lens_module *module, const unsigned char *image, size_t bytes, uint32_t *anchor)
@@ -237,6 +240,16 @@ void lens_module_enter(lens_module *module, uint32_t dynamic_bytes)
             a->bytes = dynamic_bytes;
         memset(array_map + a->offset / 4, i + 1, (a->bytes + 3) / 4);
     }
+}
+
+/* A file may hold several kernels: what this one's own variables take. */
+uint32_t lens_static_bytes(const lens_module *module, const char *kernel)
+{
+    uint32_t bytes = 0;
+    for (int i = 0; i < module->array_count; i++)
+        if (strcmp(module->arrays[i].owner, kernel) == 0)
+            bytes += module->arrays[i].bytes;
+    return bytes;
 }
 
 const lens_array *lens_array_at(const lens_module *module, uint32_t offset)

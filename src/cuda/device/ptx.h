@@ -157,6 +157,24 @@ PTX uint32_t ptx_load_acquire(const uint32_t *p)
     return v;
 }
 
+/* ---- roundings, as the bits of a float ---- */
+
+/* To nearest TF32, ties away from zero. */
+PTX uint32_t ptx_round_tf32(float x)
+{
+    uint32_t bits;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
+    return bits;
+}
+
+/* To nearest bf16, ties to even. */
+PTX uint32_t ptx_round_bf16(float x)
+{
+    uint32_t bits;
+    asm("{ .reg .b16 h; cvt.rn.bf16.f32 h, %1; mov.b32 %0, {0, h}; }" : "=r"(bits) : "f"(x));
+    return bits;
+}
+
 /* ---- wgmma ---- */
 
 /* Descriptor of a K-major tile whose rows are 128 bytes, swizzled in groups of eight rows (1024 bytes). */

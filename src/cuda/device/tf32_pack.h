@@ -5,12 +5,12 @@
 #define RUNG_DEVICE_TF32_PACK_H
 
 #include "device/f16x3.h"
+#include "device/ptx.h"
 
 /* To nearest, ties away from zero: the matrix unit would truncate. The largest floats stay finite. */
 RUNG_DEVICE float tf32_round(float x)
 {
-    uint32_t bits;
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
+    uint32_t bits = ptx_round_tf32(x);
     if (isinf(__uint_as_float(bits)) && !isinf(x))
         return copysignf(__uint_as_float(0x7f7fe000u), x);
     return __uint_as_float(bits);

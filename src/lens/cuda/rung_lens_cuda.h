@@ -100,6 +100,14 @@ RUNG_LENS_INLINE int __ffsll(long long a) { return __builtin_ffsll(a); }
 RUNG_LENS_INLINE int __popcll(unsigned long long a) { return __builtin_popcountll(a); }
 RUNG_LENS_INLINE int __ffs(int a) { return __builtin_ffs(a); }
 RUNG_LENS_INLINE unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((uint64_t)a * b >> 32); }
+RUNG_LENS_INLINE unsigned __byte_perm(unsigned a, unsigned b, unsigned pick)
+{
+    uint64_t bytes = (uint64_t)b << 32 | a;
+    unsigned r = 0;
+    for (int i = 0; i < 4; i++)
+        r |= (unsigned)(bytes >> (pick >> (4 * i) & 7) * 8 & 255) << (8 * i);
+    return r;
+}
 RUNG_LENS_INLINE unsigned __brev(unsigned a)
 {
     unsigned r = 0;
