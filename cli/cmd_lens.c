@@ -238,8 +238,6 @@ static int check_all(const options *o, const char **words, int count)
             named |= strcmp(words[j], kernel->name) == 0;
         if (kernel->backend != RUNG_BACKEND_CUDA || (count ? !named : kernel->role == RUNG_PRODUCTION))
             continue;
-        if (!count && kernel->arith != RUNG_F32) /* the lens has no tensor cores */
-            continue;
         failed += check_kernel(&table, kernel);
         ran++;
     }
