@@ -18,9 +18,10 @@ double lab_bound_u(rung_arith arith, int64_t k, int accuracy, double chain_u, do
     if (bound > classical)
         bound = classical;
     switch (arith) {
-    case RUNG_TF32: return 16400.0 + bound; /* one pass, operands rounded to 11 bits: two roundings of 2^-11 a product */
-    case RUNG_TF32X3: return 8.0 + bound;   /* 22 bits of each operand, and lo*lo is left out: at most 8 u a product */
-    case RUNG_BF16X6: return 3.0 + bound;   /* products of 2^-24 and less are left out */
+    case RUNG_TF32:
+        return 16400.0 + bound;           /* one pass, operands rounded to 11 bits: two roundings of 2^-11 a product */
+    case RUNG_TF32X3: return 8.0 + bound; /* 22 bits of each operand, and lo*lo is left out: at most 8 u a product */
+    case RUNG_BF16X6: return 3.0 + bound; /* products of 2^-24 and less are left out */
     case RUNG_F16X3_CHAIN: return 8.0 + (double)k / 4.0 + bound; /* truncated after each 16 of k, three times */
     default: return bound;
     }
@@ -32,16 +33,6 @@ rung_status lab_verifier_open(lab_verifier *v, lab_place *place, rung_math math,
     v->place = place;
     v->vendor = vendor;
     return lab_place_context(place, math, &v->context);
-}
-
-rung_status lab_verifier_set_via(lab_verifier *v, lab_via via)
-{
-    if (via != LAB_DIRECT && !v->place->tools)
-        return lab_fail(RUNG_UNSUPPORTED, "host memory and graphs are ways to a GPU");
-    v->via = via;
-    if (!v->place->tools)
-        return RUNG_SUCCESS;
-    return rung_context_set_pointers(v->context, via == LAB_HOST ? RUNG_POINTERS_AUTO : RUNG_POINTERS_DEVICE);
 }
 
 void lab_verifier_close(lab_verifier *v)
@@ -208,63 +199,6 @@ static rung_status hash_of(lab_verifier *v, const lab_operand *x, uint64_t *hash
     return RUNG_SUCCESS;
 }
 
-/* A copy in host memory of the whole buffer, guards included; *at: its first element. */
-static void *bring_home(lab_verifier *v, const lab_operand *x, float **at)
-{
-    float *copy = malloc((size_t)x->words * 4);
-    if (copy && lab_download(v->place, copy, x->memory.at, (size_t)x->words * 4) != RUNG_SUCCESS) {
-        free(copy);
-        copy = NULL;
-    }
-    *at = copy ? copy + x->first : NULL;
-    return copy;
-}
-
-static rung_status run_from_host(lab_verifier *v, rung_plan *plan, const rung_gemm *device)
-{
-    rung_gemm g = *device;
-    float *at_a, *at_b;
-    void *a = bring_home(v, &v->a, &at_a), *b = bring_home(v, &v->b, &at_b), *c = bring_home(v, &v->c, &g.c);
-    rung_status status = RUNG_OUT_OF_MEMORY;
-    if (a && b && c) {
-        g.a = at_a;
-        g.b = at_b;
-        status = rung_plan_run(plan, &g);
-        if (status == RUNG_SUCCESS)
-            status = lab_upload(v->place, v->c.memory.at, c, (size_t)v->c.words * 4);
-    } else {
-        lab_fail(status, "no host memory for copies of the operands");
-    }
-    free(a);
-    free(b);
-    free(c);
-    return status;
-}
-
-static rung_status run_captured(lab_verifier *v, rung_plan *plan, const rung_gemm *g)
-{
-    rung_tools *tools = v->place->tools;
-    void *graph = NULL;
-    LAB_TRY(rung_tools_capture_begin(tools));
-    rung_status queued = rung_plan_run(plan, g);
-    rung_status status = rung_tools_capture_end(tools, &graph);
-    if (queued == RUNG_SUCCESS && status == RUNG_SUCCESS)
-        status = rung_tools_graph_launch(tools, graph);
-    if (status == RUNG_SUCCESS)
-        status = rung_tools_synchronize(tools);
-    rung_tools_graph_destroy(tools, graph);
-    return queued != RUNG_SUCCESS ? queued : status;
-}
-
-static rung_status run_once(lab_verifier *v, rung_plan *plan, const rung_gemm *g)
-{
-    switch (v->via) {
-    case LAB_HOST: return run_from_host(v, plan, g);
-    case LAB_GRAPH: return run_captured(v, plan, g);
-    default: return rung_plan_run(plan, g);
-    }
-}
-
 static rung_status run_twice(lab_verifier *v, rung_plan *plan, const rung_gemm *g, lab_verdict *verdict)
 {
     uint64_t a[2], b[2], c[2];
@@ -272,7 +206,7 @@ static rung_status run_twice(lab_verifier *v, rung_plan *plan, const rung_gemm *
     LAB_TRY(hash_of(v, &v->b, &b[0]));
     for (int i = 0; i < 2; i++) {
         LAB_TRY(lab_copy(v->place, v->c.memory.at, v->c_start.at, (size_t)v->c.words * 4));
-        LAB_TRY(run_once(v, plan, g));
+        LAB_TRY(lab_run_via(v, plan, g));
         LAB_TRY(hash_of(v, &v->c, &c[i]));
     }
     LAB_TRY(hash_of(v, &v->a, &a[1]));

@@ -33,6 +33,7 @@ typedef struct lab_verifier {
 
 rung_status lab_verifier_open(lab_verifier *v, lab_place *place, rung_math math, lab_peer *vendor);
 rung_status lab_verifier_set_via(lab_verifier *v, lab_via via);
+rung_status lab_run_via(lab_verifier *v, rung_plan *plan, const rung_gemm *gemm); /* once, by that way */
 void lab_verifier_close(lab_verifier *v);
 
 /* kernel NULL: what the library chooses. A status other than success means that the machine failed (a lost GPU), not
