@@ -25,8 +25,8 @@ int main(void)
     rung_context *context;
     if (rung_context_create(&context, NULL) != RUNG_SUCCESS) /* NULL: a GPU if there is one, else the CPU */
         return report("rung_context_create");
-    if (rung_sgemm(context, RUNG_ROW_MAJOR, RUNG_NO_TRANS, RUNG_NO_TRANS, SIZE, SIZE, SIZE, 1.0f, a, SIZE, b, SIZE, 0.0f, c,
-                   SIZE) != RUNG_SUCCESS)
+    if (rung_sgemm(context, RUNG_ROW_MAJOR, RUNG_NO_TRANS, RUNG_NO_TRANS, SIZE, SIZE, SIZE, 1.0f, a, SIZE, b, SIZE,
+                   0.0f, c, SIZE) != RUNG_SUCCESS)
         return report("rung_sgemm");
 
     rung_gemm gemm;
@@ -38,8 +38,8 @@ int main(void)
         return report("rung_plan_create");
     char text[8192];
     rung_plan_print(plan, text, sizeof text);
-    printf("rung %s on device %d\n%sC[0] = %g, and should be %d\n", rung_version(), rung_context_device(context), text, c[0],
-           2 * SIZE);
+    printf("rung %s on device %d\n%sC[0] = %g, and should be %d\n", rung_version(), rung_context_device(context), text,
+           c[0], 2 * SIZE);
 
     rung_plan_destroy(plan);
     rung_context_destroy(context);

@@ -14,7 +14,8 @@
 #define EXPORT __attribute__((visibility("default")))
 
 /* The reference CBLAS keeps these for its xerbla: a row-major call is the column-major one with A and B exchanged, and
- * RowMajorStrg tells cblas_xerbla to exchange the argument's position back. Programs written against it refer to both. */
+ * RowMajorStrg tells cblas_xerbla to exchange the argument's position back. Programs written against it refer to both.
+ */
 EXPORT int RowMajorStrg;
 EXPORT int CBLAS_CallFromC;
 
@@ -134,50 +135,50 @@ static void set_row_major(int row)
     __atomic_store_n(flag ? flag : &RowMajorStrg, row, __ATOMIC_RELAXED);
 }
 
-#define FORTRAN_SGEMM(name, integer, xerbla)                                                                          \
-    EXPORT void name(const char *transa, const char *transb, const integer *m, const integer *n, const integer *k,    \
-                     const float *alpha, const float *a, const integer *lda, const float *b, const integer *ldb,      \
-                     const float *beta, float *c, const integer *ldc);                                                \
-    void name(const char *transa, const char *transb, const integer *m, const integer *n, const integer *k,           \
-              const float *alpha, const float *a, const integer *lda, const float *b, const integer *ldb,             \
-              const float *beta, float *c, const integer *ldc)                                                        \
-    {                                                                                                                 \
-        int info = sgemm(*transa, *transb, *m, *n, *k, *alpha, a, *lda, b, *ldb, *beta, c, *ldc);                     \
-        if (info > 0)                                                                                                 \
-            call_xerbla(xerbla, info);                                                                                \
-        if (info >= 0)                                                                                                \
-            return;                                                                                                   \
-        __typeof__(&name) next = (__typeof__(&name))dlsym(RTLD_NEXT, #name);                                          \
-        if (!next)                                                                                                    \
-            give_up(#name);                                                                                           \
-        next(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);                                           \
+#define FORTRAN_SGEMM(name, integer, xerbla)                                                                           \
+    EXPORT void name(const char *transa, const char *transb, const integer *m, const integer *n, const integer *k,     \
+                     const float *alpha, const float *a, const integer *lda, const float *b, const integer *ldb,       \
+                     const float *beta, float *c, const integer *ldc);                                                 \
+    void name(const char *transa, const char *transb, const integer *m, const integer *n, const integer *k,            \
+              const float *alpha, const float *a, const integer *lda, const float *b, const integer *ldb,              \
+              const float *beta, float *c, const integer *ldc)                                                         \
+    {                                                                                                                  \
+        int info = sgemm(*transa, *transb, *m, *n, *k, *alpha, a, *lda, b, *ldb, *beta, c, *ldc);                      \
+        if (info > 0)                                                                                                  \
+            call_xerbla(xerbla, info);                                                                                 \
+        if (info >= 0)                                                                                                 \
+            return;                                                                                                    \
+        __typeof__(&name) next = (__typeof__(&name))dlsym(RTLD_NEXT, #name);                                           \
+        if (!next)                                                                                                     \
+            give_up(#name);                                                                                            \
+        next(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);                                            \
     }
 
-#define C_SGEMM(name, integer, cblas_xerbla, xerbla)                                                                  \
-    EXPORT void name(int layout, int transa, int transb, integer m, integer n, integer k, float alpha,                \
-                     const float *a, integer lda, const float *b, integer ldb, float beta, float *c, integer ldc);    \
-    void name(int layout, int transa, int transb, integer m, integer n, integer k, float alpha, const float *a,       \
-              integer lda, const float *b, integer ldb, float beta, float *c, integer ldc)                            \
-    {                                                                                                                 \
-        char ta = letter(transa), tb = letter(transb);                                                                \
-        int row = layout == ROW_MAJOR;                                                                                \
-        if ((!row && layout != COLUMN_MAJOR) || !ta || !tb) {                                                         \
-            set_row_major(row);                                                                                       \
-            bad_setting(cblas_xerbla, xerbla, layout, transa, transb);                                                \
-            return;                                                                                                   \
-        }                                                                                                             \
-        int info = row ? sgemm(tb, ta, n, m, k, alpha, b, ldb, a, lda, beta, c, ldc)                                  \
-                       : sgemm(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);                                 \
-        if (info > 0) {                                                                                               \
-            set_row_major(row);                                                                                       \
-            call_cblas_xerbla(cblas_xerbla, xerbla, info + 1, "", 0);                                                 \
-        }                                                                                                             \
-        if (info >= 0)                                                                                                \
-            return;                                                                                                   \
-        __typeof__(&name) next = (__typeof__(&name))dlsym(RTLD_NEXT, #name);                                          \
-        if (!next)                                                                                                    \
-            give_up(#name);                                                                                           \
-        next(layout, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);                                   \
+#define C_SGEMM(name, integer, cblas_xerbla, xerbla)                                                                   \
+    EXPORT void name(int layout, int transa, int transb, integer m, integer n, integer k, float alpha, const float *a, \
+                     integer lda, const float *b, integer ldb, float beta, float *c, integer ldc);                     \
+    void name(int layout, int transa, int transb, integer m, integer n, integer k, float alpha, const float *a,        \
+              integer lda, const float *b, integer ldb, float beta, float *c, integer ldc)                             \
+    {                                                                                                                  \
+        char ta = letter(transa), tb = letter(transb);                                                                 \
+        int row = layout == ROW_MAJOR;                                                                                 \
+        if ((!row && layout != COLUMN_MAJOR) || !ta || !tb) {                                                          \
+            set_row_major(row);                                                                                        \
+            bad_setting(cblas_xerbla, xerbla, layout, transa, transb);                                                 \
+            return;                                                                                                    \
+        }                                                                                                              \
+        int info = row ? sgemm(tb, ta, n, m, k, alpha, b, ldb, a, lda, beta, c, ldc)                                   \
+                       : sgemm(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);                                  \
+        if (info > 0) {                                                                                                \
+            set_row_major(row);                                                                                        \
+            call_cblas_xerbla(cblas_xerbla, xerbla, info + 1, "", 0);                                                  \
+        }                                                                                                              \
+        if (info >= 0)                                                                                                 \
+            return;                                                                                                    \
+        __typeof__(&name) next = (__typeof__(&name))dlsym(RTLD_NEXT, #name);                                           \
+        if (!next)                                                                                                     \
+            give_up(#name);                                                                                            \
+        next(layout, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);                                    \
     }
 
 FORTRAN_SGEMM(sgemm_, int, "xerbla_")

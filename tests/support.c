@@ -56,7 +56,8 @@ static size_t extent(int64_t lines, int64_t length, int64_t ld, int64_t stride, 
     return lines && length ? (size_t)(stride * (batch - 1) + ld * (lines - 1) + length) : 0;
 }
 
-static void fill(float *memory, int64_t lines, int64_t length, int64_t ld, int64_t stride, int64_t batch, uint64_t *seed)
+static void fill(float *memory, int64_t lines, int64_t length, int64_t ld, int64_t stride, int64_t batch,
+                 uint64_t *seed)
 {
     for (int64_t e = 0; e < batch; e++)
         for (int64_t i = 0; i < lines; i++)
@@ -145,7 +146,9 @@ static double expect(const product *p, int64_t e, int64_t i, int64_t j, int64_t 
         size += fabs(x * y);
     }
     double c = g->beta == 0.0f ? 0.0 : (double)g->beta * p->before[at];
-    double bias = g->bias_kind == RUNG_BIAS_PER_ROW ? g->bias[i] : g->bias_kind == RUNG_BIAS_PER_COLUMN ? g->bias[j] : 0;
+    double bias = g->bias_kind == RUNG_BIAS_PER_ROW      ? g->bias[i]
+                  : g->bias_kind == RUNG_BIAS_PER_COLUMN ? g->bias[j]
+                                                         : 0;
     *magnitude = fabs(g->alpha) * size + fabs(c) + fabs(bias);
     return activated(g->activation, g->alpha * sum + c + bias);
 }
@@ -174,11 +177,13 @@ void product_check(const product *p, const char *what)
                 double magnitude, want = expect(p, e, i, j, at, &magnitude), got = g->c[at];
                 double bound = ((double)g->k + 8) * 0x1p-24 * magnitude + 1e-37;
                 if (!(fabs(got - want) <= bound))
-                    fail_msg("%s: %s-major %c%c %lldx%lldx%lld ld %lld %lld %lld alpha %g beta %g batch %lld: C(%lld,%lld) is "
-                             "%.9g, not %.9g (bound %.3g)", what, row ? "row" : "column", g->trans_a ? 'T' : 'N',
-                             g->trans_b ? 'T' : 'N', (long long)g->m, (long long)g->n, (long long)g->k, (long long)g->lda,
-                             (long long)g->ldb, (long long)g->ldc, g->alpha, g->beta, (long long)e, (long long)i,
-                             (long long)j, got, want, bound);
+                    fail_msg("%s: %s-major %c%c %lldx%lldx%lld ld %lld %lld %lld alpha %g beta %g batch %lld: "
+                             "C(%lld,%lld) is "
+                             "%.9g, not %.9g (bound %.3g)",
+                             what, row ? "row" : "column", g->trans_a ? 'T' : 'N', g->trans_b ? 'T' : 'N',
+                             (long long)g->m, (long long)g->n, (long long)g->k, (long long)g->lda, (long long)g->ldb,
+                             (long long)g->ldc, g->alpha, g->beta, (long long)e, (long long)i, (long long)j, got, want,
+                             bound);
             }
     check_untouched(p, what);
 }

@@ -1,5 +1,5 @@
-/* What the tests share: cmocka, random numbers, an FP64 reference, memory that faults one element too far. Tests see the
- * public headers only. RUNG_TEST_DEVICE=0 runs them on a GPU instead of the CPU. */
+/* What the tests share: cmocka, random numbers, an FP64 reference, memory that faults one element too far. Tests see
+ * the public headers only. RUNG_TEST_DEVICE=0 runs them on a GPU instead of the CPU. */
 #ifndef RUNG_TESTS_SUPPORT_H
 #define RUNG_TESTS_SUPPORT_H
 
@@ -13,11 +13,11 @@
 #include "rung.h"
 
 /* assert_int_equal with the library's sentence when it fails. */
-#define assert_ok(call)                                                                                       \
-    do {                                                                                                      \
-        rung_status status_ = (call);                                                                         \
-        if (status_ != RUNG_SUCCESS)                                                                          \
-            fail_msg("%s: %s: %s", #call, rung_status_name(status_), rung_last_error());                      \
+#define assert_ok(call)                                                                                                \
+    do {                                                                                                               \
+        rung_status status_ = (call);                                                                                  \
+        if (status_ != RUNG_SUCCESS)                                                                                   \
+            fail_msg("%s: %s: %s", #call, rung_status_name(status_), rung_last_error());                               \
     } while (0)
 
 rung_context *test_context(int threads);

@@ -1,6 +1,6 @@
 /* Every allocation the library makes fails once: the call must answer RUNG_OUT_OF_MEMORY or cope, and nothing may leak.
- * This program's malloc and pthread_create stand in for glibc's; they fail, and keep count, only for calls from librung.
- * Not for sanitizer builds, which bring their own malloc. */
+ * This program's malloc and pthread_create stand in for glibc's; they fail, and keep count, only for calls from
+ * librung. Not for sanitizer builds, which bring their own malloc. */
 #define _GNU_SOURCE /* dl_iterate_phdr, RTLD_NEXT */
 #include "support.h"
 
@@ -147,7 +147,8 @@ static int right(rung_status status, const float *c, int64_t k)
 /* A bit of everything; returns the line that went wrong, 0 for none. */
 static int scenario(void)
 {
-    static const int64_t shapes[][3] = {{8, 8, 8}, {200, 200, 200}, {200, 1, 200}, {1, 200, 200}, {16, 16, 4000}, {500, 4, 500}};
+    static const int64_t shapes[][3] = {{8, 8, 8},     {200, 200, 200}, {200, 1, 200},
+                                        {1, 200, 200}, {16, 16, 4000},  {500, 4, 500}};
     rung_config config;
     rung_config_init(&config);
     config.device = RUNG_DEVICE_CPU;
@@ -165,8 +166,8 @@ static int scenario(void)
                                 operands, form >> 1 ? k : n, 0.0f, c, n);
             wrong = right(status, c, k) ? wrong : __LINE__;
         }
-    status = rung_sgemm_strided_batched(context, RUNG_COL_MAJOR, 0, 0, 20, 20, 20, 1.0f, operands, 20, 400, operands, 20, 400,
-                                        0.0f, operands + (1 << 20), 20, 400, 5);
+    status = rung_sgemm_strided_batched(context, RUNG_COL_MAJOR, 0, 0, 20, 20, 20, 1.0f, operands, 20, 400, operands,
+                                        20, 400, 0.0f, operands + (1 << 20), 20, 400, 5);
     wrong = right(status, operands + (1 << 20), 20) ? wrong : __LINE__;
     wrong = fair(rung_context_set_threads(context, 3)) ? wrong : __LINE__;
     rung_gemm gemm;

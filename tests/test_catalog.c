@@ -31,10 +31,10 @@ static const char *stem_of(const char *file)
 
 static void check_row(const rung_kernel *k)
 {
-#define expect(condition)                                                            \
-    do {                                                                             \
-        if (!(condition))                                                            \
-            fail_msg("row %s: not so: %s", k->name, #condition);                     \
+#define expect(condition)                                                                                              \
+    do {                                                                                                               \
+        if (!(condition))                                                                                              \
+            fail_msg("row %s: not so: %s", k->name, #condition);                                                       \
     } while (0)
     int gpu = k->backend == RUNG_BACKEND_CUDA;
     for (const char *c = k->name; *c; c++)

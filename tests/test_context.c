@@ -196,7 +196,8 @@ static void remembered_plans_stay_right(void **state)
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < 600; i++) {
             product p;
-            product_new(&p, RUNG_ROW_MAJOR, i & 1, i >> 1 & 1, 1 + i % 7, 1 + i % 11, 1 + i % 13, i % 4, 1, (uint64_t)i);
+            product_new(&p, RUNG_ROW_MAJOR, i & 1, i >> 1 & 1, 1 + i % 7, 1 + i % 11, 1 + i % 13, i % 4, 1,
+                        (uint64_t)i);
             p.gemm.beta = i % 3 ? 0.0f : 1.0f;
             product_reset(&p);
             assert_ok(rung_gemm_run(context, &p.gemm));

@@ -1,4 +1,5 @@
-/* Products through the API against FP64: layouts, transposes, edges, padding, alpha and beta, batches, special values. */
+/* Products through the API against FP64: layouts, transposes, edges, padding, alpha and beta, batches, special values.
+ */
 #include "support.h"
 
 #include <math.h>
@@ -42,13 +43,13 @@ static void edges(void **state)
 static void shapes_with_paths_of_their_own(void **state)
 {
     (void)state;
-    static const int64_t shapes[][3] = {{300, 1, 200}, {1, 300, 200}, {300, 4, 200}, {16, 300, 200}, {1, 1, 5000},
+    static const int64_t shapes[][3] = {{300, 1, 200}, {1, 300, 200}, {300, 4, 200}, {16, 300, 200},  {1, 1, 5000},
                                         {8, 8, 5000},  {300, 300, 1}, {300, 300, 3}, {257, 129, 513}, {130, 260, 300}};
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
         for (int form = 0; form < 8; form++) {
             product p;
-            product_new(&p, form & 1, form >> 1 & 1, form >> 2 & 1, shapes[s][0], shapes[s][1], shapes[s][2], form % 2 * 3, 1,
-                        s);
+            product_new(&p, form & 1, form >> 1 & 1, form >> 2 & 1, shapes[s][0], shapes[s][1], shapes[s][2],
+                        form % 2 * 3, 1, s);
             p.gemm.alpha = 1.5f;
             p.gemm.beta = form % 3 ? 0.0f : -1.0f;
             run_and_check(&p, "shapes");
@@ -77,8 +78,9 @@ static void batches_through_their_own_entry_points(void **state)
     product_new(&p, RUNG_COL_MAJOR, 0, 1, 9, 10, 11, 0, 3, 3);
     rung_gemm *g = &p.gemm;
     product_reset(&p);
-    assert_ok(rung_sgemm_strided_batched(context, g->layout, g->trans_a, g->trans_b, g->m, g->n, g->k, g->alpha, g->a, g->lda,
-                                         g->stride_a, g->b, g->ldb, g->stride_b, g->beta, g->c, g->ldc, g->stride_c, 3));
+    assert_ok(rung_sgemm_strided_batched(context, g->layout, g->trans_a, g->trans_b, g->m, g->n, g->k, g->alpha, g->a,
+                                         g->lda, g->stride_a, g->b, g->ldb, g->stride_b, g->beta, g->c, g->ldc,
+                                         g->stride_c, 3));
     product_check(&p, "rung_sgemm_strided_batched");
     if (rung_context_device(context) == RUNG_DEVICE_CPU) { /* on a GPU the arrays lie in device memory */
         const float *a[3], *b[3];
@@ -89,8 +91,8 @@ static void batches_through_their_own_entry_points(void **state)
             c[i] = g->c + i * g->stride_c;
         }
         product_reset(&p);
-        assert_ok(rung_sgemm_batched(context, g->layout, g->trans_a, g->trans_b, g->m, g->n, g->k, g->alpha, a, g->lda, b,
-                                     g->ldb, g->beta, c, g->ldc, 3));
+        assert_ok(rung_sgemm_batched(context, g->layout, g->trans_a, g->trans_b, g->m, g->n, g->k, g->alpha, a, g->lda,
+                                     b, g->ldb, g->beta, c, g->ldc, 3));
         product_check(&p, "rung_sgemm_batched");
     }
     product_free(&p);
@@ -128,7 +130,9 @@ static void nan_and_infinity_propagate(void **state)
             product p;
             product_new(&p, RUNG_ROW_MAJOR, form & 1, form >> 1 & 1, 20, 24, 18, 0, 1, 2);
             float *a = (float *)(uintptr_t)p.gemm.a;
-            a[p.gemm.trans_a ? 4 * p.gemm.lda + 3 : 3 * p.gemm.lda + 4] = which == 0 ? NAN : which == 1 ? INFINITY : -INFINITY;
+            a[p.gemm.trans_a ? 4 * p.gemm.lda + 3 : 3 * p.gemm.lda + 4] = which == 0   ? NAN
+                                                                          : which == 1 ? INFINITY
+                                                                                       : -INFINITY;
             product_reset(&p);
             assert_ok(rung_gemm_run(context, &p.gemm));
             for (int64_t i = 0; i < p.gemm.m; i++)

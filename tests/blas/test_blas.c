@@ -13,7 +13,8 @@
 
 #define FORTRAN(name, integer)                                                                                         \
     void name(const char *, const char *, const integer *, const integer *, const integer *, const float *,            \
-              const float *, const integer *, const float *, const integer *, const float *, float *, const integer *);
+              const float *, const integer *, const float *, const integer *, const float *, float *,                  \
+              const integer *);
 #define CBLAS(name, integer)                                                                                           \
     void name(int, int, int, integer, integer, integer, float, const float *, integer, const float *, integer, float,  \
               float *, integer);

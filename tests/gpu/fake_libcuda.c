@@ -1,6 +1,7 @@
-/* A stand-in for libcuda on machines without a GPU: device memory is host memory, streams are queues that run at once or
- * as late as the dependencies allow (so that a missing one shows as wrong data), launches of kernels that take rung_args compute the
- * product plainly. Any call can be made to fail. With FAKE_OLD it lacks a function, as an old driver would. */
+/* A stand-in for libcuda on machines without a GPU: device memory is host memory, streams are queues that run at once
+ * or as late as the dependencies allow (so that a missing one shows as wrong data), launches of kernels that take
+ * rung_args compute the product plainly. Any call can be made to fail. With FAKE_OLD it lacks a function, as an old
+ * driver would. */
 #include "fake_libcuda.h"
 
 #include <cuda.h>
@@ -64,18 +65,19 @@ static CUresult enter(const char *name)
     size_t length = strlen(state.log);
     if (length + strlen(name) + 2 < FAKE_LOG_BYTES)
         sprintf(state.log + length, "%s ", name);
-    int chosen = (state.fail_call && state.calls == state.fail_call) || (state.fail_name && strcmp(name, state.fail_name) == 0);
+    int chosen =
+        (state.fail_call && state.calls == state.fail_call) || (state.fail_name && strcmp(name, state.fail_name) == 0);
     return chosen ? (CUresult)state.fail_result : CUDA_SUCCESS;
 }
 
-#define CALL(name, ...)                                                  \
-    EXPORT CUresult CUDAAPI name(__VA_ARGS__);                           \
+#define CALL(name, ...)                                                                                                \
+    EXPORT CUresult CUDAAPI name(__VA_ARGS__);                                                                         \
     CUresult CUDAAPI name(__VA_ARGS__)
-#define ENTER()                                                          \
-    do {                                                                 \
-        CUresult fails_ = enter(__func__);                               \
-        if (fails_ != CUDA_SUCCESS)                                      \
-            return fails_;                                               \
+#define ENTER()                                                                                                        \
+    do {                                                                                                               \
+        CUresult fails_ = enter(__func__);                                                                             \
+        if (fails_ != CUDA_SUCCESS)                                                                                    \
+            return fails_;                                                                                             \
     } while (0)
 
 static block *block_of(CUdeviceptr at, size_t bytes)
@@ -163,7 +165,8 @@ static void multiply(const rung_args *g)
                 return;
             }
             for (int64_t p = 0; p < g->k; p++)
-                acc += g->a[g->trans_a ? p * g->lda + i : i * g->lda + p] * g->b[g->trans_b ? j * g->ldb + p : p * g->ldb + j];
+                acc += g->a[g->trans_a ? p * g->lda + i : i * g->lda + p] *
+                       g->b[g->trans_b ? j * g->ldb + p : p * g->ldb + j];
             *c = g->alpha * acc + (g->beta == 0.0f ? 0.0f : g->beta * *c);
         }
 }
@@ -740,11 +743,13 @@ CALL(cuEventElapsedTime, float *ms, CUevent from, CUevent to)
     return CUDA_SUCCESS;
 }
 
-CALL(cuTensorMapEncodeTiled, CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *at, const cuuint64_t *sizes,
-     const cuuint64_t *strides, const cuuint32_t *box, const cuuint32_t *steps, CUtensorMapInterleave interleave,
-     CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill)
+CALL(cuTensorMapEncodeTiled, CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *at,
+     const cuuint64_t *sizes, const cuuint64_t *strides, const cuuint32_t *box, const cuuint32_t *steps,
+     CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
+     CUtensorMapFloatOOBfill fill)
 {
-    (void)type, (void)rank, (void)at, (void)sizes, (void)strides, (void)box, (void)steps, (void)interleave, (void)swizzle;
+    (void)type, (void)rank, (void)at, (void)sizes, (void)strides, (void)box, (void)steps, (void)interleave,
+        (void)swizzle;
     (void)promotion, (void)fill;
     ENTER();
     memset(map, 0, sizeof *map);

@@ -78,7 +78,9 @@ static int discovery_child(const discovery *d)
     f->init_result = d->kind == NO_START ? 100 : 0;
     f->devices = d->kind == NO_GPU ? 0 : 1;
     f->arch = d->kind == OLD_GPU ? 75 : 80;
-    f->fail_name = d->kind == NO_CONTEXT ? "cuDevicePrimaryCtxRetain" : d->kind == NO_POOL ? "cuMemPoolSetAttribute" : NULL;
+    f->fail_name = d->kind == NO_CONTEXT ? "cuDevicePrimaryCtxRetain"
+                   : d->kind == NO_POOL  ? "cuMemPoolSetAttribute"
+                                         : NULL;
     f->fail_result = d->kind == NO_CONTEXT ? 2 : 719;
     if (discover(d->status, d->words))
         return 1;
@@ -187,7 +189,8 @@ static void device_operands_are_launched_on_the_stream(void **state)
     product_new(&p, RUNG_ROW_MAJOR, 0, 0, 70, 33, 40, 0, 1, 1);
     product_reset(&p);
     rung_gemm g = p.gemm;
-    float *a = device_memory(0, p.count_a * 4), *b = device_memory(0, p.count_b * 4), *c = device_memory(0, p.count_c * 4);
+    float *a = device_memory(0, p.count_a * 4), *b = device_memory(0, p.count_b * 4),
+          *c = device_memory(0, p.count_c * 4);
     memcpy(a, g.a, p.count_a * 4);
     memcpy(b, g.b, p.count_b * 4);
     g.a = a, g.b = b, g.c = c;
@@ -366,7 +369,8 @@ static void every_driver_call_fails_once(void **state)
         if (status != RUNG_SUCCESS && status != RUNG_DEVICE_ERROR)
             fail_msg("call %ld of %ld failing: %s: %s", call, calls, rung_status_name(status), rung_last_error());
         if (gpu->faults || gpu->pushed)
-            fail_msg("call %ld of %ld failing: %d faults, %d contexts left current", call, calls, gpu->faults, gpu->pushed);
+            fail_msg("call %ld of %ld failing: %d faults, %d contexts left current", call, calls, gpu->faults,
+                     gpu->pushed);
     }
     print_message("%ld driver calls failed one by one\n", calls);
     assert_ok(whole_life(&p));

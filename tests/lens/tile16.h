@@ -19,7 +19,7 @@
 
 enum { T = 16 };
 
-RUNG_KERNEL(T * T) KERNEL_NAME(const __grid_constant__ rung_args g)
+RUNG_KERNEL(T *T) KERNEL_NAME(const __grid_constant__ rung_args g)
 {
     __shared__ float a_tile[T][T], b_tile[T][T];
     int x = threadIdx.x % T, y = threadIdx.x / T;

@@ -1,5 +1,5 @@
-/* A recording stand-in for libcublas and libcublasLt: every call returns 100 plus the entry's number, so that a test can
- * tell who answered, and the getters report what the test put into the handle. */
+/* A recording stand-in for libcublas and libcublasLt: every call returns 100 plus the entry's number, so that a test
+ * can tell who answered, and the getters report what the test put into the handle. */
 #include "fake_cublas.h"
 
 #include <string.h>
@@ -14,12 +14,12 @@ int *fake_cublas_calls(void)
     return fake_calls;
 }
 
-#define RECORD(number, name)            \
-    EXPORT int name(void);              \
-    int name(void)                      \
-    {                                   \
-        fake_calls[number]++;           \
-        return 100 + number;            \
+#define RECORD(number, name)                                                                                           \
+    EXPORT int name(void);                                                                                             \
+    int name(void)                                                                                                     \
+    {                                                                                                                  \
+        fake_calls[number]++;                                                                                          \
+        return 100 + number;                                                                                           \
     }
 FAKE_CUBLAS(RECORD)
 

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef int sgemm(void *, int, int, int, int, int, const float *, const float *, int, const float *, int,
-                  const float *, float *, int);
+typedef int sgemm(void *, int, int, int, int, int, const float *, const float *, int, const float *, int, const float *,
+                  float *, int);
 
 int main(int argc, char **argv)
 {

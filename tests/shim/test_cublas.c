@@ -103,8 +103,8 @@ int cuCtxGetDevice(int *device)
                                     INT, const void *, void *const *, int, INT, INT, int, int);
 DECLARE(, int)
 DECLARE(_64, int64_t)
-int cublasLtMatmul(void *, void *, const void *, const void *, void *, const void *, void *, const void *,
-                   const void *, void *, void *, void *, const void *, void *, size_t, void *);
+int cublasLtMatmul(void *, void *, const void *, const void *, void *, const void *, void *, const void *, const void *,
+                   void *, void *, void *, const void *, void *, size_t, void *);
 
 static int *calls;
 static float a[4], b[4], c[4], bias[4];
@@ -184,25 +184,28 @@ static void expect_arrays(void)
         void *h = &handle;                                                                                             \
         assert_int_equal(cublasSgemm_v2##suffix(h, 0, 1, 11, 12, 13, &alpha, a, 14, b, 15, &beta, c, 16), 0);          \
         expect_single(0, 1);                                                                                           \
-        assert_int_equal(cublasSgemmEx##suffix(h, 2, 0, 11, 12, 13, &alpha, a, F32, 14, b, F32, 15, &beta, c, F32,     \
-                                               16), 0);                                                                \
+        assert_int_equal(                                                                                              \
+            cublasSgemmEx##suffix(h, 2, 0, 11, 12, 13, &alpha, a, F32, 14, b, F32, 15, &beta, c, F32, 16), 0);         \
         expect_single(1, 0);                                                                                           \
-        assert_int_equal(cublasGemmEx##suffix(h, 1, 1, 11, 12, 13, &alpha, a, F32, 14, b, F32, 15, &beta, c, F32, 16,  \
-                                              COMPUTE, -1), 0);                                                        \
+        assert_int_equal(                                                                                              \
+            cublasGemmEx##suffix(h, 1, 1, 11, 12, 13, &alpha, a, F32, 14, b, F32, 15, &beta, c, F32, 16, COMPUTE, -1), \
+            0);                                                                                                        \
         expect_single(1, 1);                                                                                           \
         assert_int_equal(cublasSgemmStridedBatched##suffix(h, 0, 1, 11, 12, 13, &alpha, a, 14, BIG + 1, b, 15,         \
-                                                           BIG + 2, &beta, c, 16, BIG + 3, 7), 0);                     \
+                                                           BIG + 2, &beta, c, 16, BIG + 3, 7),                         \
+                         0);                                                                                           \
         expect_strided();                                                                                              \
         assert_int_equal(cublasGemmStridedBatchedEx##suffix(h, 0, 1, 11, 12, 13, &alpha, a, F32, 14, BIG + 1, b, F32,  \
                                                             15, BIG + 2, &beta, c, F32, 16, BIG + 3, 7, COMPUTE, -1),  \
                          0);                                                                                           \
         expect_strided();                                                                                              \
-        assert_int_equal(cublasSgemmBatched##suffix(h, 1, 0, 11, 12, 13, &alpha, list_a, 14, list_b, 15, &beta,        \
-                                                    list_c, 16, 7), 0);                                                \
+        assert_int_equal(                                                                                              \
+            cublasSgemmBatched##suffix(h, 1, 0, 11, 12, 13, &alpha, list_a, 14, list_b, 15, &beta, list_c, 16, 7), 0); \
         expect_arrays();                                                                                               \
         assert_int_equal(cublasGemmBatchedEx##suffix(h, 1, 0, 11, 12, 13, &alpha, (const void *const *)list_a, F32,    \
                                                      14, (const void *const *)list_b, F32, 15, &beta,                  \
-                                                     (void *const *)list_c, F32, 16, 7, COMPUTE, -1), 0);              \
+                                                     (void *const *)list_c, F32, 16, 7, COMPUTE, -1),                  \
+                         0);                                                                                           \
         expect_arrays();                                                                                               \
     }
 TRANSLATES()
@@ -233,8 +236,8 @@ static void math_modes(void **state)
     assert_int_equal(plain(), 0);
     assert_int_equal(seen_config.math, RUNG_STRICT);
     handle.math_mode = 0;
-    assert_int_equal(cublasGemmEx(&handle, 0, 0, 11, 12, 13, &alpha, a, F32, 14, b, F32, 15, &beta, c, F32, 16,
-                                  PEDANTIC, -1), 0);
+    assert_int_equal(
+        cublasGemmEx(&handle, 0, 0, 11, 12, 13, &alpha, a, F32, 14, b, F32, 15, &beta, c, F32, 16, PEDANTIC, -1), 0);
     assert_int_equal(seen_config.math, RUNG_STRICT);
     seen_count = 0;
     static const int others[] = {1, 3, 4, 16 + 3};
@@ -254,9 +257,11 @@ static void other_types_are_handed_on(void **state)
         else
             compute = TF32;
         expect_handed_on(cublasGemmEx(&handle, 0, 0, 11, 12, 13, &alpha, a, types[0], 14, b, types[1], 15, &beta, c,
-                                      types[2], 16, compute, -1), 8);
+                                      types[2], 16, compute, -1),
+                         8);
         expect_handed_on(cublasGemmStridedBatchedEx(&handle, 0, 0, 11, 12, 13, &alpha, a, types[0], 14, 1, b, types[1],
-                                                    15, 1, &beta, c, types[2], 16, 1, 7, compute, -1), 10);
+                                                    15, 1, &beta, c, types[2], 16, 1, 7, compute, -1),
+                         10);
     }
     expect_handed_on(cublasSgemmEx(&handle, 0, 0, 11, 12, 13, &alpha, a, F16, 14, b, F16, 15, &beta, c, F32, 16), 6);
 }
@@ -279,8 +284,8 @@ static void device_scalars(void **state)
 {
     (void)state;
     handle.pointer_mode = 1;
-    assert_int_equal(cublasSgemm_v2(&handle, 0, 0, 11, 12, 13, (const float *)0x10, a, 14, b, 15, (const float *)0x20,
-                                    c, 16), 0);
+    assert_int_equal(
+        cublasSgemm_v2(&handle, 0, 0, 11, 12, 13, (const float *)0x10, a, 14, b, 15, (const float *)0x20, c, 16), 0);
     assert_ptr_equal(seen.alpha_device, (void *)0x10);
     assert_ptr_equal(seen.beta_device, (void *)0x20);
 }
@@ -350,9 +355,9 @@ static void lt_hands_on(void **state)
         int64_t *where;
         int attribute;
         int64_t value;
-    } cases[] = {{product, 0, TF32}, {product, 1, 2}, {product, 2, 2}, {product, 5, 1}, {product, 7, 130},
-                 {product, 17, 64}, {product, 20, 64}, {layout_a, 0, F16}, {layout_b, 1, 1}, {layout_d, 7, 8},
-                 {layout_a, 2, 14}, {layout_b, 5, 2}};
+    } cases[] = {{product, 0, TF32}, {product, 1, 2},   {product, 2, 2},   {product, 5, 1},
+                 {product, 7, 130},  {product, 17, 64}, {product, 20, 64}, {layout_a, 0, F16},
+                 {layout_b, 1, 1},   {layout_d, 7, 8},  {layout_a, 2, 14}, {layout_b, 5, 2}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         set_lt();
         cases[i].where[cases[i].attribute] = cases[i].value;
@@ -360,7 +365,8 @@ static void lt_hands_on(void **state)
     }
     set_lt();
     expect_handed_on(cublasLtMatmul(&handle, product, &alpha, a, NULL, b, layout_b, &beta, c, layout_c, c, layout_d,
-                                    NULL, NULL, 0, &stream_object), 14);
+                                    NULL, NULL, 0, &stream_object),
+                     14);
 }
 
 int main(int argc, char **argv)
