@@ -6,10 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Fitted to results/strict-squares-h200.jsonl and strict-transposes-h200.jsonl; the clock and the SM count come from the machine. */
-static const double step_cycles = 5000;           /* 16 along k of a 128 x 256 tile on one SM; 4096 would be all FFMA */
-static const double turning_step_cycles = 5170;   /* the same where A is turned around on the way */
-static const double launch_us = 6, tile_us = 1.5; /* start and end of the kernel; end of each tile */
+/* Fitted to results/strict-squares-h200.jsonl and strict-transposes-h200.jsonl; the clock and the SM count come from
+ * the machine. */
+static const double step_cycles = 5000;         /* 16 along k of a 128 x 256 tile on one SM; 4096 would be all FFMA */
+static const double turning_step_cycles = 5170; /* the same where A is turned around on the way */
+static const double launch_us = 6;              /* start and end of the kernel */
+static const double end_us = 1.5;               /* end of a tile: 16-byte stores of alpha times the sums */
+static const double general_end_us = 16; /* end of a tile element by element: beta, bias, activation, odd rows of C */
+static const double ragged_us = 12;      /* tiles over C's edge end element by element too */
 static const double stream_us = 5, piece_us = 1.4; /* clearing flags and leaving sums; adding one block's part */
 static const double pack_us = 3, pack_bytes_per_us = 1.8e6;
 
@@ -54,7 +58,7 @@ static double pack_cost_us(int64_t bytes)
 }
 
 /* Time of `streamed` tiles cut along k over all blocks, and the others done whole. */
-static double wave_cost_us(const strict_plan *s, int64_t streamed, double step_us)
+static double wave_cost_us(const strict_plan *s, int64_t streamed, double step_us, double tile_us)
 {
     int64_t whole = s->tiles - streamed, rounds = ceil_div(whole, s->grid);
     double us = (double)rounds * ((double)s->steps * step_us + tile_us);
@@ -68,6 +72,8 @@ static double wave_cost_us(const strict_plan *s, int64_t streamed, double step_u
 static void plan_tiles(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, strict_plan *s)
 {
     double step_us = (turns_a(kernel) ? turning_step_cycles : step_cycles) / (machine->clock_ghz * 1e3);
+    int plain = p->align_c >= 16 && p->beta_zero && !p->bias_kind && !p->activation;
+    double tile_us = plain ? end_us : general_end_us;
     s->tiles_m = ceil_div(p->m, kernel->bm);
     s->tiles_n = ceil_div(p->n, kernel->bn);
     s->tiles = s->tiles_m * s->tiles_n * p->batch;
@@ -78,14 +84,16 @@ static void plan_tiles(const rung_machine *machine, const rung_kernel *kernel, c
         s->grid = 1;
     int64_t rest = s->tiles % s->grid, streamed[3] = {0, rest, rest && s->tiles > s->grid ? rest + s->grid : 0};
     s->whole_tiles = s->tiles;
-    s->cost_us = wave_cost_us(s, 0, step_us);
+    s->cost_us = wave_cost_us(s, 0, step_us, tile_us);
     for (int i = 1; i < 3; i++) {
-        double us = wave_cost_us(s, streamed[i], step_us);
+        double us = wave_cost_us(s, streamed[i], step_us, tile_us);
         if (s->steps && us < s->cost_us) {
             s->cost_us = us;
             s->whole_tiles = s->tiles - streamed[i];
         }
     }
+    if (plain && (p->m % kernel->bm || p->n % kernel->bn))
+        s->cost_us += ragged_us;
     s->grid = (int)min64(s->grid, s->whole_tiles == s->tiles ? s->tiles : s->grid);
     if (s->whole_tiles < s->tiles) {
         s->bytes_partials = (int64_t)s->grid * kernel->bm * kernel->bn * 4;
