@@ -6,6 +6,7 @@
 #include "cuda/device/f16x3.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -14,6 +15,8 @@ enum {
     MAX_SIZE = 1 << 30,
     ALIGN = 1024,           /* bytes: what wgmma's swizzle asks of an image */
     BAND = 8,               /* cluster tiles of m walked together */
+    LOOK_STEP = 32,         /* rows of k */
+    MAX_LOOKS = 128,        /* partial sums that one thread adds */
 };
 
 /* Least number of terms that must carry a sum (docs/numerics.md). */
@@ -60,8 +63,14 @@ static int64_t most(int64_t a, int64_t b)
 static int64_t look_rows(int64_t lines, int64_t k, int sms)
 {
     int64_t across = (lines + F16X3_LOOK - 1) / F16X3_LOOK;
-    int64_t rows = least(256, round_up(k * across / (8 * sms) + 1, 32));
-    return most(rows, round_up((k + 127) / 128, 32));
+    int64_t rows = least(256, round_up(k * across / (8 * sms) + 1, LOOK_STEP));
+    return most(rows, round_up((k + MAX_LOOKS - 1) / MAX_LOOKS, LOOK_STEP));
+}
+
+/* The most partial sums a line can have, whatever the number of lines: panels share one layout's size. */
+static int64_t most_looks(int64_t k)
+{
+    return least(MAX_LOOKS, (k + LOOK_STEP - 1) / LOOK_STEP);
 }
 
 static int64_t turn_blocks(int64_t lines_pad, int64_t k_blocks, int sms)
@@ -73,7 +82,7 @@ static layout lay_out(const rung_kernel *kernel, int64_t m, int64_t n, int64_t k
 {
     layout w = {.m_pad = round_up(m, F16X3_BM * CLUSTER), .n_pad = round_up(n, kernel->bn),
                 .k_pad = round_up(k, 2 * F16X3_KB)};
-    int64_t lines[2] = {w.m_pad, w.n_pad}, size[2] = {m, n}, at = 0;
+    int64_t lines[2] = {w.m_pad, w.n_pad}, at = 0;
     w.tiles_m = w.m_pad / (F16X3_BM * CLUSTER);
     w.tiles_n = w.n_pad / kernel->bn;
     w.blocks = w.tiles_m * CLUSTER * w.tiles_n;
@@ -88,10 +97,8 @@ static layout lay_out(const rung_kernel *kernel, int64_t m, int64_t n, int64_t k
     w.fix_count = take(&at, w.blocks * 4);
     w.zero_bytes = at;
     w.fix = take(&at, w.blocks * F16X3_FIX_MAX * (int64_t)sizeof(f16x3_element));
-    for (int i = 0; i < 2; i++) {
-        int64_t rows = look_rows(size[i], k, sms);
-        w.col_sum[i] = take(&at, lines[i] * ((k + rows - 1) / rows) * 4);
-    }
+    for (int i = 0; i < 2; i++)
+        w.col_sum[i] = take(&at, lines[i] * most_looks(k) * 4);
     w.partial = take(&at, (int64_t)sms * F16X3_BM * kernel->bn * 4);
     for (int i = 0; i < 2; i++)
         w.image[i] = take(&at, lines[i] * w.k_pad * 4);
@@ -147,6 +154,8 @@ static const char *accurate_estimate(const rung_machine *machine, const rung_con
                                      const rung_problem *p, rung_choice *choice)
 {
     int64_t limit = config->workspace_limit_bytes;
+    if (machine->sms < CLUSTER)
+        return "needs a cluster of two SMs";
     if (limit < 0)
         return "needs workspace, and the context allows none";
     if (kernel->arith != RUNG_TF32 && p->k < MIN_K)
@@ -165,7 +174,10 @@ static const char *accurate_estimate(const rung_machine *machine, const rung_con
     /* Every element of A and B is read once or twice, and written as two halves. */
     double split = (double)((part.m + part.n) * w.k_pad) * 8.0 +
                    4.0 * (double)p->k * (double)((p->trans_a ? part.m : 0) + (p->trans_b ? 0 : part.n));
-    choice->cost_us = (double)p->batch * panels * (launches_us + split / split_bytes_us + choose_cut(&w, kernel, machine->sms / CLUSTER).us);
+    cut c = choose_cut(&w, kernel, machine->sms / CLUSTER);
+    choice->cost_us = (double)p->batch * panels * (launches_us + split / split_bytes_us + c.us);
+    snprintf(choice->note, sizeof choice->note, "split %.0f us, product %.0f us; %.0f panels of %lld tiles, %lld cut along k",
+             split / split_bytes_us, c.us, panels, (long long)(w.tiles_m * w.tiles_n), (long long)c.tiles);
     choice->workspace_bytes = w.bytes;
     return NULL;
 }
