@@ -35,8 +35,8 @@ rung_status rung_guard_counts_read(rung_cuda *cuda, rung_guard_counts *counts)
 {
     unsigned long long values[3] = {0, 0, 0};
     if (cuda->guard_counts) {
-        CU_TRY(cuda->driver, copy_to_host(values, (CUdeviceptr)(uintptr_t)cuda->guard_counts, sizeof values,
-                                          cuda->config.stream));
+        CU_TRY(cuda->driver,
+               copy_to_host(values, (CUdeviceptr)(uintptr_t)cuda->guard_counts, sizeof values, cuda->config.stream));
         CU_TRY(cuda->driver, stream_synchronize(cuda->config.stream));
     }
     counts->blocks = (int64_t)values[0];

@@ -1,5 +1,5 @@
-/* Launcher "accurate": products of operands that are split (fp16x3, with a guard) or rounded (TF32) into images first, on
- * workspace that never exceeds the context's limit: larger products go in panels of C. Where no workspace is to be
+/* Launcher "accurate": products of operands that are split (fp16x3, with a guard) or rounded (TF32) into images first,
+ * on workspace that never exceeds the context's limit: larger products go in panels of C. Where no workspace is to be
  * had, the best strict kernel runs instead. */
 #include "core/plan.h"
 #include "cuda/accurate.h"
@@ -11,12 +11,12 @@
 
 enum {
     CLUSTER = 2,
-    MIN_K = 64,             /* below, two halves err more than FP32 does: docs/numerics.md */
+    MIN_K = 64, /* below, two halves err more than FP32 does: docs/numerics.md */
     MAX_SIZE = 1 << 30,
-    ALIGN = 1024,           /* bytes: what wgmma's swizzle asks of an image */
-    BAND = 8,               /* cluster tiles of m walked together */
-    LOOK_STEP = 32,         /* rows of k */
-    MAX_LOOKS = 128,        /* partial sums that one thread adds */
+    ALIGN = 1024,    /* bytes: what wgmma's swizzle asks of an image */
+    BAND = 8,        /* cluster tiles of m walked together */
+    LOOK_STEP = 32,  /* rows of k */
+    MAX_LOOKS = 128, /* partial sums that one thread adds */
 };
 
 /* Least number of terms that must carry a sum (docs/numerics.md). */
@@ -80,8 +80,8 @@ static int64_t turn_blocks(int64_t lines_pad, int64_t k_blocks, int sms)
 
 static layout lay_out(const rung_kernel *kernel, int64_t m, int64_t n, int64_t k, int sms)
 {
-    layout w = {.m_pad = round_up(m, F16X3_BM * CLUSTER), .n_pad = round_up(n, kernel->bn),
-                .k_pad = round_up(k, 2 * F16X3_KB)};
+    layout w = {
+        .m_pad = round_up(m, F16X3_BM * CLUSTER), .n_pad = round_up(n, kernel->bn), .k_pad = round_up(k, 2 * F16X3_KB)};
     int64_t lines[2] = {w.m_pad, w.n_pad}, at = 0;
     w.tiles_m = w.m_pad / (F16X3_BM * CLUSTER);
     w.tiles_n = w.n_pad / kernel->bn;
@@ -176,8 +176,9 @@ static const char *accurate_estimate(const rung_machine *machine, const rung_con
                    4.0 * (double)p->k * (double)((p->trans_a ? part.m : 0) + (p->trans_b ? 0 : part.n));
     cut c = choose_cut(&w, kernel, machine->sms / CLUSTER);
     choice->cost_us = (double)p->batch * panels * (launches_us + split / split_bytes_us + c.us);
-    snprintf(choice->note, sizeof choice->note, "split %.0f us, product %.0f us; %.0f panels of %lld tiles, %lld cut along k",
-             split / split_bytes_us, c.us, panels, (long long)(w.tiles_m * w.tiles_n), (long long)c.tiles);
+    snprintf(choice->note, sizeof choice->note,
+             "split %.0f us, product %.0f us; %.0f panels of %lld tiles, %lld cut along k", split / split_bytes_us,
+             c.us, panels, (long long)(w.tiles_m * w.tiles_n), (long long)c.tiles);
     choice->workspace_bytes = w.bytes;
     return NULL;
 }
@@ -294,8 +295,12 @@ static rung_status run_panel(rung_cuda *cuda, const rung_kernel *kernel, const r
     RUNG_TRY(rung_guard_counts_at(cuda, &g.counts));
     /* No more clusters than have a share of the cut tiles or a whole one. */
     int64_t busy = least(clusters, most(tiles - c.tiles, c.tiles ? c.clusters : 0));
-    rung_grid grid = {.x = (unsigned)(busy * CLUSTER), .y = 1, .z = 1, .threads = (unsigned)kernel->threads,
-                      .shared_bytes = (unsigned)kernel->shared_bytes, .cluster = CLUSTER};
+    rung_grid grid = {.x = (unsigned)(busy * CLUSTER),
+                      .y = 1,
+                      .z = 1,
+                      .threads = (unsigned)kernel->threads,
+                      .shared_bytes = (unsigned)kernel->shared_bytes,
+                      .cluster = CLUSTER};
     RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, kernel->shared_bytes, &function));
     RUNG_TRY(rung_launch(cuda, &function, &grid, &g));
     if (kernel->arith == RUNG_TF32)
@@ -303,8 +308,8 @@ static rung_status run_panel(rung_cuda *cuda, const rung_kernel *kernel, const r
     return launch_named(cuda, kernel, "f16x3_guard", least(w.blocks, cuda->machine->sms), &g);
 }
 
-static rung_status run_entry(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, panel part, char *memory,
-                             int entry)
+static rung_status run_entry(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, panel part,
+                             char *memory, int entry)
 {
     for (int64_t i = 0; i < p->m; i += part.m)
         for (int64_t j = 0; j < p->n; j += part.n) {

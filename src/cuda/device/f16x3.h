@@ -47,8 +47,8 @@ typedef struct f16x3_operand {
     char *image;
     f16x3_line *line;
     f16x3_group *group;
-    uint32_t *col_max; /* across k only: largest magnitude of each line */
-    float *col_sum;    /* the same: [chunk][line] partial sums of magnitudes */
+    uint32_t *col_max;   /* across k only: largest magnitude of each line */
+    float *col_sum;      /* the same: [chunk][line] partial sums of magnitudes */
     int32_t look_rows;   /* across k: rows of k a block looks at */
     int32_t turn_blocks; /* across k: blocks of 32 along k that a block turns */
 } f16x3_operand;
@@ -57,7 +57,7 @@ typedef struct f16x3_split_args {
     f16x3_operand a, b;
     int32_t a_blocks; /* the launch's first so many blocks are for a */
     int32_t entry;
-    void *zero; /* what the clearing launch clears */
+    void *zero;         /* what the clearing launch clears */
     int64_t zero_words; /* of 16 bytes */
 } f16x3_split_args;
 
@@ -70,16 +70,16 @@ typedef struct f16x3_args {
     const f16x3_line *a_line, *b_line;
     const f16x3_group *a_group, *b_group;
     int32_t k_blocks;
-    int32_t tiles_m, tiles_n; /* tiles of one cluster */
-    int32_t band;             /* tiles of m that are walked together, for L2 */
-    int32_t split_tiles;      /* the first so many tiles are cut along k, evenly over */
-    int32_t split_clusters;   /* the first so many clusters */
-    float *partial;           /* one accumulator tile a block */
-    uint32_t *ready;          /* one a block */
-    uint8_t *late;            /* one a block tile: found unsafe after the product */
-    uint32_t *work;           /* not 0: the guard has something to do */
-    uint32_t *fix_count;      /* one a block tile */
-    f16x3_element *fix;       /* F16X3_FIX_MAX a block tile: elements left to the guard */
+    int32_t tiles_m, tiles_n;   /* tiles of one cluster */
+    int32_t band;               /* tiles of m that are walked together, for L2 */
+    int32_t split_tiles;        /* the first so many tiles are cut along k, evenly over */
+    int32_t split_clusters;     /* the first so many clusters */
+    float *partial;             /* one accumulator tile a block */
+    uint32_t *ready;            /* one a block */
+    uint8_t *late;              /* one a block tile: found unsafe after the product */
+    uint32_t *work;             /* not 0: the guard has something to do */
+    uint32_t *fix_count;        /* one a block tile */
+    f16x3_element *fix;         /* F16X3_FIX_MAX a block tile: elements left to the guard */
     unsigned long long *counts; /* for the curious: blocks seen, blocks and elements that the guard took; may be NULL */
 } f16x3_args;
 

@@ -101,7 +101,8 @@ static __device__ void guard_elements(const f16x3_args *f, const float *pa, cons
         for (k = 16; k > 0; k >>= 1)
             sum += __shfl_xor_sync(~0u, sum, k);
         if (lane == 0)
-            guard_store(f, f16x3_c(f) + at.row * f->g.ldc + at.col, sum); /* never with bias or activation: see few_doubtful */
+            guard_store(f, f16x3_c(f) + at.row * f->g.ldc + at.col,
+                        sum); /* never with bias or activation: see few_doubtful */
     }
 }
 

@@ -1,9 +1,9 @@
-/* f16x3_product.h: the fp16x3 product, persistent and warp-specialised; included under F16X3_NAME, _BN, _STAGES, _CLUSTER,
- * and F16X3_SUMS where the sums are made another way (consume).
- * Contract: split images (f16x3.h) padded to whole cluster tiles; C of any size and leading dimension.
- * One thread fills a ring of stages by bulk copies; two warpgroups own 64 rows each. The hi*hi sums of 64 along k start
- * from zero and are added into FP32 registers: wgmma truncates its sums, and a long chain would drift.
- * Limits: blocks that the guard refuses are left alone, byte for byte, for f16x3_guard. */
+/* f16x3_product.h: the fp16x3 product, persistent and warp-specialised; included under F16X3_NAME, _BN, _STAGES,
+ * _CLUSTER, and F16X3_SUMS where the sums are made another way (consume). Contract: split images (f16x3.h) padded to
+ * whole cluster tiles; C of any size and leading dimension. One thread fills a ring of stages by bulk copies; two
+ * warpgroups own 64 rows each. The hi*hi sums of 64 along k start from zero and are added into FP32 registers: wgmma
+ * truncates its sums, and a long chain would drift. Limits: blocks that the guard refuses are left alone, byte for
+ * byte, for f16x3_guard. */
 #ifndef RUNG_DEVICE_F16X3_PRODUCT_H
 #define RUNG_DEVICE_F16X3_PRODUCT_H
 
@@ -115,8 +115,7 @@ RUNG_DEVICE int produce_header(const f16x3_args *g, headers *h, int block_m, int
     return verdict & F16X3_RUN;
 }
 
-RUNG_DEVICE void produce(const f16x3_args *g, ring r, headers h, uint32_t rank, int cluster,
-                                               int clusters)
+RUNG_DEVICE void produce(const f16x3_args *g, ring r, headers h, uint32_t rank, int cluster, int clusters)
 {
     cursor c = cursor_begin(g, cluster);
     segment s;
@@ -167,7 +166,8 @@ RUNG_DEVICE void stage_take(ring *r, int group, uint64_t *a, uint64_t *b)
     ptx_wgmma_fence();
 }
 
-/* How the sums of one segment come about, consume(): 0 production's, 1 one chain without promotion, 2 TF32, 3 plain promotion. */
+/* How the sums of one segment come about, consume(): 0 production's, 1 one chain without promotion, 2 TF32, 3 plain
+ * promotion. */
 #ifndef F16X3_SUMS
 #define F16X3_SUMS 0
 #endif
@@ -234,8 +234,8 @@ RUNG_DEVICE uint64_t find_doubtful(const f16x3_args *g, const header *h, const f
 #pragma unroll
         for (e = 0; e < 4; e++) {
             int row = (e >> 1) * 8, col = j * 8 + (e & 1);
-            int doubtful = DOUBTFUL(sum[j * 4 + e], h->a[row_in + row], h->b[col_in + col]) &&
-                           row0 + row < g->g.m && col0 + col < g->g.n;
+            int doubtful = DOUBTFUL(sum[j * 4 + e], h->a[row_in + row], h->b[col_in + col]) && row0 + row < g->g.m &&
+                           col0 + col < g->g.n;
             found |= (uint64_t)doubtful << (j * 4 + e);
         }
     return found;
@@ -301,7 +301,8 @@ RUNG_DEVICE void store_whole(const float *sum, float beta, float *c, int64_t ldc
     for (j = 0; j < BN / 8; j++)
 #pragma unroll
         for (h = 0; h < 2; h++) {
-            float2 *at = (float2 *)(c + h * 8 * ldc + j * 8), v = make_float2(sum[j * 4 + h * 2], sum[j * 4 + h * 2 + 1]);
+            float2 *at = (float2 *)(c + h * 8 * ldc + j * 8),
+                   v = make_float2(sum[j * 4 + h * 2], sum[j * 4 + h * 2 + 1]);
             if (beta != 0.0f) {
                 float2 old = *at;
                 v = make_float2(fmaf(beta, old.x, v.x), fmaf(beta, old.y, v.y));
@@ -352,8 +353,7 @@ RUNG_DEVICE void store_tile(const f16x3_args *g, const header *hd, float *sum, i
         store_extras(g, row0, col0, base);
 }
 
-RUNG_DEVICE void consume_all(const f16x3_args *g, ring r, headers h, uint32_t rank, int cluster,
-                                                   int clusters)
+RUNG_DEVICE void consume_all(const f16x3_args *g, ring r, headers h, uint32_t rank, int cluster, int clusters)
 {
     int t = threadIdx.x - 128, group = __shfl_sync(~0u, t / 128, 0), tm, tn;
     cursor c = cursor_begin(g, cluster);

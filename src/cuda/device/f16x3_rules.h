@@ -1,7 +1,7 @@
-/* f16x3_rules.h: the order of the tiles, and which blocks the fp16x3 method may compute; asked by the product and by the
- * guard, same answer. A block is refused when its operands hold Inf or NaN, when strict sums could overflow on the way,
- * and when so few terms carry the sums that the error of one split product would show.
- * docs/numerics.md derives the limits. */
+/* f16x3_rules.h: the order of the tiles, and which blocks the fp16x3 method may compute; asked by the product and by
+ * the guard, same answer. A block is refused when its operands hold Inf or NaN, when strict sums could overflow on the
+ * way, and when so few terms carry the sums that the error of one split product would show. docs/numerics.md derives
+ * the limits. */
 #ifndef RUNG_DEVICE_F16X3_RULES_H
 #define RUNG_DEVICE_F16X3_RULES_H
 

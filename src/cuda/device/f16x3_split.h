@@ -1,7 +1,8 @@
 /* f16x3_split.h: two operands into scaled fp16 hi and lo images (layout in f16x3.h), with what the guard needs.
  * Contract: any leading dimension and alignment; lines and k padded with zeros. Three launches, in order: clear, first,
  * second (only when an operand lies across k). Lines along k are read once, lines across k twice.
- * Limits: values stay exact to 2^-23 of themselves down to 2^-28 of their line's largest; what is smaller is counted. */
+ * Limits: values stay exact to 2^-23 of themselves down to 2^-28 of their line's largest; what is smaller is counted.
+ */
 #ifndef RUNG_DEVICE_F16X3_SPLIT_H
 #define RUNG_DEVICE_F16X3_SPLIT_H
 
@@ -26,7 +27,10 @@ RUNG_DEVICE int split_scale(unsigned max_bits)
     return 14 - e;
 }
 
-RUNG_DEVICE float split_exp2(int e) { return __int_as_float((e + 127) << 23); }
+RUNG_DEVICE float split_exp2(int e)
+{
+    return __int_as_float((e + 127) << 23);
+}
 
 /* Halves of one value, packed hi in the low and lo in the high 16 bits; says whether lo lost bits. */
 RUNG_DEVICE unsigned split_value(float x, float s1, float s2, unsigned *tiny)
@@ -44,8 +48,7 @@ RUNG_DEVICE char *split_row(const f16x3_operand *s, int k_block, int line)
 }
 
 /* Four values at k, k+1, k+2, k+3 of a line, k a multiple of four. */
-RUNG_DEVICE void split_store4(const f16x3_operand *s, int line, int k, float4 x, float s1,
-                                                    float s2, unsigned *tiny)
+RUNG_DEVICE void split_store4(const f16x3_operand *s, int line, int k, float4 x, float s1, float s2, unsigned *tiny)
 {
     unsigned a = split_value(x.x, s1, s2, tiny), b = split_value(x.y, s1, s2, tiny);
     unsigned c = split_value(x.z, s1, s2, tiny), d = split_value(x.w, s1, s2, tiny);

@@ -119,7 +119,10 @@ PTX void ptx_bulk_load_multicast(uint32_t dst, const void *src, uint32_t bytes, 
 }
 
 /* What this thread stored to shared memory is visible to the matrix unit and the copy engine after the next barrier. */
-PTX void ptx_async_fence(void) { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+PTX void ptx_async_fence(void)
+{
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
 
 /* ---- cluster ---- */
 

@@ -4,7 +4,6 @@
 #define T_NAME l33_bf16x9
 #define T_TF32 0
 #define T_IMAGES 4
-#define T_PRODUCTS_SMALL                                                                                              \
-    X(3, 3) X(3, 2) X(2, 3) X(3, 1) X(2, 2) X(1, 3) X(2, 1) X(1, 2)
+#define T_PRODUCTS_SMALL X(3, 3) X(3, 2) X(2, 3) X(3, 1) X(2, 2) X(1, 3) X(2, 1) X(1, 2)
 
 #include "split_body.inc"
