@@ -6,11 +6,21 @@
 extern const rung_launcher rung_launch_accurate;
 extern const rung_launcher rung_launch_strict;
 extern const rung_launcher rung_launch_tiles;
+extern const rung_launcher rung_launch_ladder_split_k;
+extern const rung_launcher rung_launch_ladder_tma;
+extern const rung_launcher rung_launch_ladder_persistent;
+extern const rung_launcher rung_launch_ladder_searched;
+extern const rung_launcher rung_launch_ladder_banks;
 
 const rung_launcher *const rung_launchers[] = {
     &rung_launch_accurate,
     &rung_launch_strict,
     &rung_launch_tiles,
+    &rung_launch_ladder_split_k,
+    &rung_launch_ladder_tma,
+    &rung_launch_ladder_persistent,
+    &rung_launch_ladder_searched,
+    &rung_launch_ladder_banks,
     NULL,
 };
 

@@ -30,8 +30,15 @@ typedef struct rung_args {
 
 #ifdef __CUDACC__
 
-#define RUNG_KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
+/* RUNG_KERNEL(threads of a block) or RUNG_KERNEL(threads of a block, blocks an SM should hold at least) */
+#define RUNG_KERNEL(...) extern "C" __global__ void __launch_bounds__(__VA_ARGS__)
 #define RUNG_DEVICE static __device__ __forceinline__
+
+/* This block's place down C, in tiles. Launchers fold what is over the limit of grid y into z. */
+RUNG_DEVICE int64_t rung_block_row(void)
+{
+    return (int64_t)blockIdx.z * gridDim.y + blockIdx.y;
+}
 
 /* beta = 0 must not read C: NaN there has to vanish. */
 RUNG_DEVICE float rung_blend(const rung_args *g, float acc, const float *c)
