@@ -14,6 +14,11 @@ RUNG_DEVICE void rung_async_copy4(float *shared, const float *global, bool exist
     rung_lens_cp_async(shared, global, 4, exists ? 4 : 0);
 }
 
+RUNG_DEVICE void rung_async_copy4_or_zero(float *shared, const float *global, bool exists)
+{
+    rung_lens_cp_async(shared, global, 4, exists ? 4 : 0);
+}
+
 RUNG_DEVICE void rung_async_commit(void)
 {
     rung_lens_cp_async_commit();
