@@ -70,6 +70,10 @@ const char *rung_gpu_unusable(const rung_machine *machine, const rung_kernel *ke
  * undefined. Every get is followed by a put on the same stream. Under stream capture it becomes part of the graph. */
 rung_status rung_workspace_get(rung_cuda *cuda, int64_t bytes, void **memory);
 void rung_workspace_put(rung_cuda *cuda, void *memory);
+/* The same with RUNG_TICKET_BYTES of counters just before it: zero when handed out, and to be left zero. A kept buffer's
+ * are cleared once, so that split-k costs no extra launch. NULL for no bytes. */
+rung_status rung_workspace_get_with_tickets(rung_cuda *cuda, int64_t bytes, void **memory);
+void rung_workspace_put_with_tickets(rung_cuda *cuda, void *memory);
 void rung_workspace_close(rung_cuda *cuda);
 
 /* RUNG_COUNTER_BYTES that stay with the stream between launches; the first 256 are zero, and whoever counts in them

@@ -1,4 +1,5 @@
-/* Workspace: buffers up to 64 MiB stay with the context, one a stream; larger ones come from the GPU's pool each time. */
+/* Workspace: buffers up to 64 MiB stay with the context, one a stream; larger ones come from the GPU's pool each time.
+ * Kept buffers have counters before them, zero between launches. */
 #include "cuda/device.h"
 
 #include <string.h>
@@ -20,11 +21,26 @@ static rung_status allocate(rung_cuda *cuda, int64_t bytes, int capturing, void 
     return RUNG_SUCCESS;
 }
 
+/* Memory with cleared counters before it. */
+static rung_status allocate_with_tickets(rung_cuda *cuda, int64_t bytes, int capturing, void **memory)
+{
+    void *start = NULL;
+    RUNG_TRY(allocate(cuda, bytes + RUNG_TICKET_BYTES, capturing, &start));
+    CUresult result =
+        cuda->driver->set_32((CUdeviceptr)(uintptr_t)start, 0, RUNG_TICKET_BYTES / 4, cuda->config.stream);
+    if (result != CUDA_SUCCESS) {
+        cuda->driver->memory_free_async((CUdeviceptr)(uintptr_t)start, cuda->config.stream);
+        return rung_driver_fail(cuda->driver, result, "cuMemsetD32Async");
+    }
+    *memory = (char *)start + RUNG_TICKET_BYTES;
+    return RUNG_SUCCESS;
+}
+
 /* Freed at once: the stream that used it may be gone by now. Waits for the GPU, which is rare and off the fast path. */
 static void give_up(rung_cuda *cuda, rung_kept_buffer *buffer)
 {
     if (buffer->memory)
-        cuda->driver->memory_free((CUdeviceptr)(uintptr_t)buffer->memory);
+        cuda->driver->memory_free((CUdeviceptr)(uintptr_t)buffer->memory - RUNG_TICKET_BYTES);
     memset(buffer, 0, sizeof *buffer);
 }
 
@@ -47,20 +63,21 @@ static rung_status replace(rung_cuda *cuda, rung_kept_buffer *buffer, int64_t by
     int64_t rounded = 1 << 20;
     while (rounded < bytes)
         rounded *= 2;
-    rung_status status = allocate(cuda, rounded, 0, &buffer->memory);
+    rung_status status = allocate_with_tickets(cuda, rounded, 0, &buffer->memory);
     if (status == RUNG_SUCCESS)
         buffer->bytes = rounded;
     cuda->driver->capture_mode(&mode);
     return status;
 }
 
-static rung_status get_kept(rung_cuda *cuda, int64_t bytes, void **memory)
+static rung_status get_kept(rung_cuda *cuda, int64_t bytes, rung_status (*other)(rung_cuda *, int64_t, int, void **),
+                            void **memory)
 {
     unsigned long long id;
     CU_TRY(cuda->driver, stream_id(cuda->config.stream, &id));
     rung_kept_buffer *buffer = buffer_of_stream(cuda, id);
     if (buffer->in_use) /* a launcher that asks twice */
-        return allocate(cuda, bytes, 0, memory);
+        return other(cuda, bytes, 0, memory);
     if (buffer->stream_id != id || buffer->bytes < bytes) {
         RUNG_TRY(replace(cuda, buffer, bytes));
         buffer->stream_id = id;
@@ -70,7 +87,8 @@ static rung_status get_kept(rung_cuda *cuda, int64_t bytes, void **memory)
     return RUNG_SUCCESS;
 }
 
-rung_status rung_workspace_get(rung_cuda *cuda, int64_t bytes, void **memory)
+static rung_status get(rung_cuda *cuda, int64_t bytes, rung_status (*other)(rung_cuda *, int64_t, int, void **),
+                       void **memory)
 {
     *memory = NULL;
     if (bytes <= 0)
@@ -78,11 +96,11 @@ rung_status rung_workspace_get(rung_cuda *cuda, int64_t bytes, void **memory)
     CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
     CU_TRY(cuda->driver, stream_capturing(cuda->config.stream, &capture));
     if (capture != CU_STREAM_CAPTURE_STATUS_NONE)
-        return allocate(cuda, bytes, 1, memory);
-    return bytes <= kept_limit_bytes ? get_kept(cuda, bytes, memory) : allocate(cuda, bytes, 0, memory);
+        return other(cuda, bytes, 1, memory);
+    return bytes <= kept_limit_bytes ? get_kept(cuda, bytes, other, memory) : other(cuda, bytes, 0, memory);
 }
 
-void rung_workspace_put(rung_cuda *cuda, void *memory)
+static void put(rung_cuda *cuda, void *memory, int64_t before_bytes)
 {
     if (!memory)
         return;
@@ -91,7 +109,27 @@ void rung_workspace_put(rung_cuda *cuda, void *memory)
             cuda->kept[i].in_use = 0;
             return;
         }
-    cuda->driver->memory_free_async((CUdeviceptr)(uintptr_t)memory, cuda->config.stream);
+    cuda->driver->memory_free_async((CUdeviceptr)(uintptr_t)memory - (CUdeviceptr)before_bytes, cuda->config.stream);
+}
+
+rung_status rung_workspace_get(rung_cuda *cuda, int64_t bytes, void **memory)
+{
+    return get(cuda, bytes, allocate, memory);
+}
+
+void rung_workspace_put(rung_cuda *cuda, void *memory)
+{
+    put(cuda, memory, 0);
+}
+
+rung_status rung_workspace_get_with_tickets(rung_cuda *cuda, int64_t bytes, void **memory)
+{
+    return get(cuda, bytes, allocate_with_tickets, memory);
+}
+
+void rung_workspace_put_with_tickets(rung_cuda *cuda, void *memory)
+{
+    put(cuda, memory, RUNG_TICKET_BYTES);
 }
 
 static rung_status new_counters(rung_cuda *cuda, int capturing, void **memory)

@@ -6,6 +6,8 @@
 
 #include <stdint.h>
 
+enum { RUNG_TICKET_BYTES = 65536 }; /* counters before a workspace that was asked for with tickets */
+
 typedef struct rung_args {
     const float *a, *b;
     float *c;

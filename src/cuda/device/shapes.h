@@ -1,0 +1,343 @@
+/* Mechanisms of the shape kernels (skinny, long k, outer, small, batched): asynchronous copies of tiles in either
+ * storage order, fragments, split-k finishes, the epilogue. Constant parameters fold away when inlined. Rows and
+ * leading dimensions stay under 2^30 (the launcher sees to it). */
+#ifndef RUNG_DEVICE_SHAPES_H
+#define RUNG_DEVICE_SHAPES_H
+
+#include "device/args.h"
+
+RUNG_DEVICE unsigned smem_addr(const void *p)
+{
+    return (unsigned)__cvta_generic_to_shared(p);
+}
+
+/* Copies `bytes` (0..16) and zero-fills the rest of the 16. */
+RUNG_DEVICE void copy16(unsigned dst, const float *src, int bytes)
+{
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;\n" ::"r"(dst), "l"(src), "r"(bytes));
+}
+RUNG_DEVICE void copy4(unsigned dst, const float *src, int bytes)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;\n" ::"r"(dst), "l"(src), "r"(bytes));
+}
+RUNG_DEVICE void copy_async(unsigned dst, const float *src, int bytes, const int width)
+{
+    if (width == 4)
+        copy16(dst, src, bytes);
+    else
+        copy4(dst, src, bytes);
+}
+RUNG_DEVICE void copy_commit(void)
+{
+    asm volatile("cp.async.commit_group;\n" ::: "memory");
+}
+#define COPY_WAIT(n) asm volatile("cp.async.wait_group %0;\n" ::"n"(n) : "memory")
+
+RUNG_DEVICE int clamp4(int x)
+{
+    return x < 0 ? 0 : (x > 4 ? 4 : x);
+}
+
+/* src[row*ld + col] by one wide multiply-add: rows and leading dimensions stay under 2^30. */
+RUNG_DEVICE const float *element(const float *src, unsigned row, unsigned ld, unsigned col)
+{
+    return (const float *)((const char *)src + (unsigned long long)row * (ld * 4) + col * 4);
+}
+
+/* Row r of a k-contiguous tile starts at float row_at(r): four consecutive rows land a quarter of the tile apart, so
+ * threads that own four consecutive rows each still read neighbouring slots, and rows are padded by 16 bytes: no bank
+ * conflicts. Depth 16 copies two rows a quarter warp: the quarters are then shifted half the banks apart. */
+#define QUARTER_FLOATS(extent, depth)                                                                                  \
+    ((extent) / 4 * ((depth) + 4) + ((depth) == 16 && (extent) / 4 * ((depth) + 4) % 32 == 0 ? 16 : 0))
+#define TILE_FLOATS(extent, depth, k_contiguous)                                                                       \
+    ((k_contiguous) ? 3 * QUARTER_FLOATS(extent, depth) + (extent) / 4 * ((depth) + 4) : (extent) * (depth))
+RUNG_DEVICE int row_at(int r, const int extent, const int depth)
+{
+    return (r & 3) * QUARTER_FLOATS(extent, depth) + (r >> 2) * (depth + 4);
+}
+
+/* k-contiguous operand: element (r, k) at src[r*ld + k] -> shared row_at(r) + k, `width` floats a copy. */
+RUNG_DEVICE void load_k_contiguous(unsigned dst, const float *src, unsigned ld, int rows, int k_left, int tid,
+                                   const int extent, const int depth, const int threads, const int width)
+{
+    const int per_row = depth / width, pass = threads / per_row;
+    if (threads % per_row == 0 && pass % 4 == 0 && extent % pass == 0) {
+        const int r = tid / per_row, k = tid % per_row * width;
+        const int bytes = (width == 4 ? clamp4(k_left - k) : k < k_left) * 4;
+        const float *from = element(src, r, ld, k);
+        dst += (row_at(r, extent, depth) + k) * 4;
+#pragma unroll
+        for (int c = 0; c < extent / pass; c++) {
+            copy_async(dst + c * (pass / 4) * (depth + 4) * 4, from, r + c * pass < rows ? bytes : 0, width);
+            from = element(from, pass, ld, 0);
+        }
+    } else {
+        const int total = extent * per_row;
+#pragma unroll 4
+        for (int q = 0; q < total; q += threads) {
+            int idx = q + tid;
+            if (total % threads == 0 || idx < total) {
+                int r = idx / per_row, k = idx % per_row * width;
+                int bytes = (width == 4 ? clamp4(k_left - k) : k < k_left) * 4;
+                copy_async(dst + (row_at(r, extent, depth) + k) * 4, element(src, r, ld, k), r < rows ? bytes : 0,
+                           width);
+            }
+        }
+    }
+}
+
+/* mn-contiguous operand: element (k, x) at src[k*ld + x] -> shared [k][extent], `width` floats a copy. */
+RUNG_DEVICE void load_mn_contiguous(unsigned dst, const float *src, unsigned ld, int cols, int k_left, int tid,
+                                    const int extent, const int depth, const int threads, const int width)
+{
+    const int per_row = extent / width, pass = threads / per_row;
+    if (threads % per_row == 0 && depth % pass == 0) {
+        const int k = tid / per_row, x = tid % per_row * width;
+        const int bytes = (width == 4 ? clamp4(cols - x) : x < cols) * 4;
+        const float *from = element(src, k, ld, x);
+        dst += (k * extent + x) * 4;
+#pragma unroll
+        for (int c = 0; c < depth / pass; c++) {
+            copy_async(dst + c * pass * extent * 4, from, k + c * pass < k_left ? bytes : 0, width);
+            from = element(from, pass, ld, 0);
+        }
+    } else {
+        const int total = per_row * depth;
+#pragma unroll 4
+        for (int q = 0; q < total; q += threads) {
+            int idx = q + tid;
+            if (total % threads == 0 || idx < total) {
+                int k = idx / per_row, x = idx % per_row * width;
+                int bytes = (width == 4 ? clamp4(cols - x) : x < cols) * 4;
+                copy_async(dst + (k * extent + x) * 4, element(src, k, ld, x), k < k_left ? bytes : 0, width);
+            }
+        }
+    }
+}
+
+/* Brings one operand tile in, 16 bytes a copy where pointer and leading dimension allow, 4 otherwise. */
+RUNG_DEVICE void load_tile(unsigned dst, const float *src, unsigned ld, int limit, int k_left, int vec, int tid,
+                           const int extent, const int depth, const int threads, const int k_contiguous)
+{
+    if (k_contiguous) {
+        if (vec)
+            load_k_contiguous(dst, src, ld, limit, k_left, tid, extent, depth, threads, 4);
+        else
+            load_k_contiguous(dst, src, ld, limit, k_left, tid, extent, depth, threads, 1);
+    } else {
+        if (vec)
+            load_mn_contiguous(dst, src, ld, limit, k_left, tid, extent, depth, threads, 4);
+        else
+            load_mn_contiguous(dst, src, ld, limit, k_left, tid, extent, depth, threads, 1);
+    }
+}
+
+/* The 16-byte path with what a thread can know before the loop kept in registers. Rows and columns outside the
+ * matrix are not copied (they only feed results that are never stored); k outside it is zero-filled. */
+typedef struct {
+    const float *from; /* this thread's first element in the current block of k */
+    unsigned to;       /* byte offset inside the tile */
+    int limit;         /* k contiguous: passes with a valid row; else bytes of its column group, 0 outside */
+} tile_reader;
+
+RUNG_DEVICE tile_reader reader_start(const float *src, unsigned ld, int limit, int tid, const int extent,
+                                     const int depth, const int threads, const int k_contiguous)
+{
+    tile_reader r;
+    const int per_row = (k_contiguous ? depth : extent) / 4, pass = threads / per_row;
+    const int line = tid / per_row, at = tid % per_row * 4;
+    r.from = element(src, line, ld, at);
+    r.to = (k_contiguous ? row_at(line, extent, depth) + at : line * extent + at) * 4;
+    if (k_contiguous) {
+        int left = (limit < extent ? limit : extent) - line;
+        r.limit = left > 0 && tid < pass * per_row ? (left + pass - 1) / pass : 0;
+    } else {
+        r.limit = tid < pass * per_row ? clamp4(limit - at) * 4 : 0;
+    }
+    return r;
+}
+
+RUNG_DEVICE void reader_copy(const tile_reader *r, unsigned tile, unsigned ld, int k_left, int tid, const int extent,
+                             const int depth, const int threads, const int k_contiguous)
+{
+    const int per_row = (k_contiguous ? depth : extent) / 4, pass = threads / per_row;
+    const float *from = r->from;
+    if (k_contiguous) {
+        const int bytes = clamp4(k_left - tid % per_row * 4) * 4;
+#pragma unroll
+        for (int c = 0; c < (extent + pass - 1) / pass; c++) {
+            const int to = pass % 4 == 0
+                               ? c * (pass / 4) * (depth + 4)
+                               : row_at(tid / per_row + c * pass, extent, depth) - row_at(tid / per_row, extent, depth);
+            if (c < r->limit)
+                copy16(tile + r->to + to * 4, from, bytes);
+            from = element(from, pass, ld, 0);
+        }
+    } else {
+#pragma unroll
+        for (int c = 0; c < (depth + pass - 1) / pass; c++) {
+            const int k = tid / per_row + c * pass;
+            if (r->limit && (depth % pass == 0 || k < depth))
+                copy16(tile + r->to + c * pass * extent * 4, from, k < k_left ? r->limit : 0);
+            from = element(from, pass, ld, 0);
+        }
+    }
+}
+
+/* f[q][i]: `count` rows (or columns) of a thread for `step` values of k, groups of four consecutive ones `lines` groups
+ * apart; `at` is the thread's first element at the first of these k. */
+RUNG_DEVICE void fragment(float *f, const float *at, const int count, const int lines, const int extent,
+                          const int depth, const int step, const int k_contiguous)
+{
+#pragma unroll
+    for (int i = 0; i < count; i += 4) {
+        if (k_contiguous) {
+#pragma unroll
+            for (int q = 0; q < 4; q++) {
+                const float *from = at + q * QUARTER_FLOATS(extent, depth) + i / 4 * lines * (depth + 4);
+                if (step == 4) {
+                    float4 v = *(const float4 *)from;
+                    f[i + q] = v.x, f[count + i + q] = v.y, f[2 * count + i + q] = v.z, f[3 * count + i + q] = v.w;
+                } else {
+                    float2 v = *(const float2 *)from;
+                    f[i + q] = v.x, f[count + i + q] = v.y;
+                }
+            }
+        } else {
+#pragma unroll
+            for (int q = 0; q < step; q++) {
+                float4 v = *(const float4 *)(at + q * extent + i * lines);
+                f[q * count + i] = v.x, f[q * count + i + 1] = v.y, f[q * count + i + 2] = v.z,
+                              f[q * count + i + 3] = v.w;
+            }
+        }
+    }
+}
+
+/* acc += a * b for `step` values of k. */
+RUNG_DEVICE void multiply(float *acc, const float *a, const float *b, const int tm, const int tn, const int step)
+{
+#pragma unroll
+    for (int q = 0; q < step; q++)
+#pragma unroll
+        for (int i = 0; i < tm; i++)
+#pragma unroll
+            for (int j = 0; j < tn; j++)
+                acc[i * tn + j] = fmaf(a[q * tm + i], b[q * tn + j], acc[i * tn + j]);
+}
+
+RUNG_DEVICE float4 add4(float4 x, float4 y)
+{
+    return make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
+}
+
+/* from[0] + from[stride] + ... in this order; eight loads in flight. */
+RUNG_DEVICE float4 sum_in_order(const float4 *from, unsigned count, size_t stride)
+{
+    float4 sum = __ldcg(from);
+#pragma unroll 8
+    for (unsigned s = 1; s < count; s++)
+        sum = add4(sum, __ldcg(from + s * stride));
+    return sum;
+}
+
+/* The sums of a block's slices, from shared memory, in slice order. */
+RUNG_DEVICE float4 slice_sum(const float4 *from, const int slices, const int stride)
+{
+    float4 sum = from[0];
+#pragma unroll
+    for (int s = 1; s < slices; s++)
+        sum = add4(sum, from[s * stride]);
+    return sum;
+}
+
+/* Parts of k whose partial tiles one block adds: all up to 16, beyond that a square root, so that no block reads many.
+ */
+RUNG_DEVICE unsigned group_of(unsigned parts)
+{
+    unsigned group = parts;
+    if (parts > 16)
+        for (group = 5; group * group < parts;)
+            group++;
+    return group;
+}
+
+/* Counters that are zero before and after every launch; they lie just before the workspace. */
+RUNG_DEVICE unsigned *tickets_of(const rung_args *g)
+{
+    return (unsigned *)((char *)g->workspace - RUNG_TICKET_BYTES);
+}
+
+/* Counts this block in; true for the last of `count`, which then sees the others' stores. Leaves the counter at 0. */
+RUNG_DEVICE int arrive_last(unsigned *counter, unsigned count)
+{
+    __shared__ unsigned ticket;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        ticket = atomicAdd(counter, 1);
+        if (ticket == count - 1)
+            *counter = 0;
+        __threadfence();
+    }
+    __syncthreads();
+    return ticket == count - 1;
+}
+
+RUNG_DEVICE float activate(float x, int kind)
+{
+    if (kind == 1)
+        return x < 0.0f ? 0.0f : x; /* NaN stays */
+    if (kind == 2)
+        return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f));
+    return x;
+}
+
+/* Four neighbouring results of one row: alpha*sum + beta*C + bias, activation, store. beta == 0 never reads C. */
+RUNG_DEVICE void store4(const rung_args *p, float *c, int vec, float alpha, float beta, int row, int col, float4 sum)
+{
+    if (row >= p->m || col >= p->n)
+        return;
+    float *out = c + (long long)row * p->ldc + col;
+    float v[4] = {alpha * sum.x, alpha * sum.y, alpha * sum.z, alpha * sum.w};
+    int left = p->n - col;
+    if (vec && left >= 4) {
+        if (beta != 0.0f) {
+            float4 old = *(const float4 *)out;
+            v[0] = fmaf(beta, old.x, v[0]);
+            v[1] = fmaf(beta, old.y, v[1]);
+            v[2] = fmaf(beta, old.z, v[2]);
+            v[3] = fmaf(beta, old.w, v[3]);
+        }
+    } else if (beta != 0.0f) {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (i < left)
+                v[i] = fmaf(beta, out[i], v[i]);
+    }
+    if (p->bias_kind) {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (i < left)
+                v[i] += p->bias[p->bias_kind == 1 ? row : col + i];
+    }
+    if (p->activation) {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            v[i] = activate(v[i], p->activation);
+    }
+    if (vec && left >= 4) {
+        *(float4 *)out = make_float4(v[0], v[1], v[2], v[3]);
+    } else {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (i < left)
+                out[i] = v[i];
+    }
+}
+
+RUNG_DEVICE int aligned16(const void *p, long long ld)
+{
+    return (((unsigned long long)p | (unsigned long long)ld << 2) & 15) == 0;
+}
+#endif

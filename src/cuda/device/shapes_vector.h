@@ -1,0 +1,57 @@
+/* Matrix times vector, memory bound: every matrix element is read once, 16 bytes a load. A is the matrix, B[k * ldb]
+ * the vector, C[row * ldc] the result; the launcher swaps sides where m = 1. Eight warps share k; their sums meet in
+ * shared memory in warp order, parts of k in the workspace in part order. */
+#ifndef RUNG_DEVICE_SHAPES_VECTOR_H
+#define RUNG_DEVICE_SHAPES_VECTOR_H
+
+#include "device/shapes.h"
+
+#define WARPS 8
+
+/* Adds the splits' sums in order (the last block to arrive does it), then alpha, beta, bias, activation. */
+RUNG_DEVICE void finish_rows(const rung_args *p, float *c, float alpha, float beta, unsigned tile, unsigned split,
+                             unsigned of, const int rows, float sum)
+{
+    const int t = threadIdx.x;
+    if (p->split_k > 1) {
+        unsigned tiles = (unsigned)((p->m + rows - 1) / rows);
+        size_t counter_bytes = ((size_t)tiles * p->batch * 4 + 255) / 256 * 256;
+        float *slot = (float *)((char *)p->workspace + counter_bytes) + (size_t)of * p->split_k * rows + t;
+        if (t < rows)
+            __stcg(slot + (size_t)split * rows, sum);
+        if (!arrive_last((unsigned *)p->workspace + of, p->split_k))
+            return;
+        if (t < rows) {
+            sum = 0.0f;
+#pragma unroll 16
+            for (int s = 0; s < p->split_k; s++)
+                sum += __ldcg(slot + (size_t)s * rows);
+        }
+    }
+    long long r = (long long)tile * rows + t;
+    if (t >= rows || r >= p->m)
+        return;
+    float v = alpha * sum;
+    if (beta != 0.0f)
+        v = fmaf(beta, c[r * p->ldc], v);
+    if (p->bias_kind)
+        v += p->bias[p->bias_kind == 1 ? r : 0];
+    if (p->activation)
+        v = activate(v, p->activation);
+    c[r * p->ldc] = v;
+}
+
+#define VECTOR_PROLOGUE                                                                                                \
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;                                                        \
+    unsigned tiles = (unsigned)((p.m + ROWS - 1) / ROWS), tile = blockIdx.x % tiles, rest = blockIdx.x / tiles;        \
+    unsigned split = rest % p.split_k, batch = rest / p.split_k;                                                       \
+    const float alpha = p.alpha_device ? *p.alpha_device : p.alpha;                                                    \
+    const float beta = p.beta_device ? *p.beta_device : p.beta;                                                        \
+    const float *a = p.a_array ? p.a_array[batch] : p.a + batch * p.stride_a;                                          \
+    const float *x = p.b_array ? p.b_array[batch] : p.b + batch * p.stride_b;                                          \
+    float *c = p.c_array ? p.c_array[batch] : p.c + batch * p.stride_c;                                                \
+    const int vec = aligned16(a, p.lda);                                                                               \
+    const int k = (int)p.k, k_per_part = ((k + STEP - 1) / STEP + p.split_k - 1) / p.split_k * STEP;                   \
+    const int k0 = (int)split * k_per_part, depth = alpha == 0.0f || k0 >= k ? 0 : min(k - k0, k_per_part)
+
+#endif

@@ -1,0 +1,16 @@
+/* M up to 64, short k or batches: no slices. */
+#include "device/shapes.h"
+
+#define NAME sm80_cpasync_f32_64x128x16_s4
+#define BM 64
+#define BN 128
+#define BK 16
+#define TM 8
+#define TN 8
+#define SLICES 1
+#define STAGES 4
+#define KSTEP 2
+#define LANES_X 8
+#define MIN_BLOCKS 3
+#define BODY "device/shapes_tile.h"
+#include "device/shapes_all.h"

@@ -1,0 +1,331 @@
+/* Launchers of the shape kernels: "shapes" (tiles of one size, any part of k), "shapes_small" (several matrices a
+ * block) and "shapes_vector" (m = 1 or n = 1). Costs come from a small model of one multiprocessor's share of the work;
+ * its constants were fitted on an H200 (docs/performance-log.md, "shapes"). */
+#include "cuda/device.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_SIZE = 1 << 30, MAX_TICKETS = RUNG_TICKET_BYTES / 4 };
+
+/* Microseconds, and bytes a microsecond. */
+static const double launch_us = 2.7, memory_rate = 4.03e6, cache_rate = 11.8e6, finish_us = 2.0, reduce_rate = 0.03e6,
+                    partial_rate = 1.25e6;
+
+typedef struct tile_traits {
+    const char *name;
+    int slices, resident; /* slices of k in a block; blocks an SM that the registers allow */
+    double share;         /* of the FFMA peak that full SMs reach */
+    double alone;         /* blocks an SM needs before more of them take longer */
+    double block_us;      /* a block's start and end when the SM is full */
+} tile_traits;
+
+static const tile_traits traits[] = {
+    {"sm90_cpasync_f32_8x128x64_s3", 8, 2, 0.310, 1.00, 1.26},
+    {"sm80_cpasync_f32_16x128x64_s3", 4, 2, 0.490, 1.08, 1.55},
+    {"sm90_cpasync_f32_64x128x32_s3", 2, 2, 0.707, 1.18, 5.08},
+    {"sm80_cpasync_f32_64x128x16_s4", 1, 3, 0.662, 1.22, 2.91},
+    {"sm90_cpasync_f32_64x256x16_s3", 1, 2, 0.668, 1.22, 3.44},
+    {"sm80_cpasync_f32_128x128x16_s4", 1, 2, 0.692, 1.22, 2.93},
+    {"sm90_cpasync_f32_128x8x64_s3", 8, 2, 0.333, 1.00, 2.60},
+    {"sm80_cpasync_f32_128x16x32_s4", 4, 2, 0.465, 1.11, 1.33},
+    {"sm90_cpasync_f32_128x48x16_s4", 1, 4, 0.508, 1.25, 3.28},
+    {"sm80_cpasync_f32_128x64x16_s4", 1, 3, 0.634, 1.21, 2.25},
+    {"sm80_cpasync_f32_64x64x32_s3", 2, 3, 0.659, 1.19, 2.48},
+    {"sm90_cpasync_f32_64x64x16_s3", 1, 6, 0.600, 2.00, 2.50},
+    {"sm80_cpasync_f32_32x64x32_s4", 2, 3, 0.616, 1.28, 1.88},
+    {"sm90_cpasync_f32_64x32x32_s4", 2, 3, 0.589, 1.27, 1.55},
+    {"sm80_cpasync_f32_32x32x64_s4", 4, 2, 0.503, 1.11, 1.13},
+    {"sm90_cpasync_f32_32x32x32_s4", 2, 5, 0.480, 1.45, 1.21},
+    {"sm80_cpasync_f32_16x16x128_s4", 16, 2, 0.361, 1.02, 2.09},
+    {"sm90_cpasync_f32_48x48x16_s3", 2, 2, 0.407, 1.52, 1.04},
+    {"sm90_cpasync_f32_32x128x16_s2", 1, 5, 0.533, 1.52, 1.95},
+    {"sm90_cpasync_f32_128x32x16_s2", 1, 5, 0.551, 1.50, 1.65},
+    {"sm90_cpasync_f32_64x128x16_s2", 1, 4, 0.549, 1.94, 3.30},
+};
+
+static const tile_traits *traits_of(const rung_kernel *kernel)
+{
+    for (size_t i = 0; i < sizeof traits / sizeof *traits; i++)
+        if (strcmp(traits[i].name, kernel->name) == 0)
+            return &traits[i];
+    return NULL;
+}
+
+static int64_t ceil_div(int64_t x, int64_t y)
+{
+    return (x + y - 1) / y;
+}
+
+static double product_bytes(const rung_problem *p)
+{
+    double m = (double)p->m, n = (double)p->n, k = (double)p->k;
+    return 4.0 * (double)p->batch * (m * k + k * n + m * n * (p->beta_zero ? 1.0 : 2.0));
+}
+
+static const char *refuse_sizes(const rung_problem *p)
+{
+    if (p->m >= MAX_SIZE || p->n >= MAX_SIZE || p->k >= MAX_SIZE)
+        return "a dimension is 2^30 or more";
+    if (p->lda >= MAX_SIZE || p->ldb >= MAX_SIZE)
+        return "a leading dimension is 2^30 or more";
+    return NULL;
+}
+
+/* What device/shapes.h lays out: row padding in k-contiguous tiles, and a shift between quarters at depth 16. */
+static int tile_floats(int extent, int depth, int k_contiguous)
+{
+    int quarter = extent / 4 * (depth + 4), shift = depth == 16 && quarter % 32 == 0 ? 16 : 0;
+    return k_contiguous ? 3 * (quarter + shift) + quarter : extent * depth;
+}
+
+static int shared_bytes(const rung_kernel *kernel, int slices, const rung_problem *p, int64_t blocks_of_k)
+{
+    int stage = tile_floats(kernel->bm, kernel->bk, !p->trans_a) + tile_floats(kernel->bn, kernel->bk, p->trans_b);
+    int64_t stages = blocks_of_k + 1 < kernel->stages ? blocks_of_k + 1 : kernel->stages;
+    int64_t floats = stages * stage, results = (int64_t)slices * kernel->bm * kernel->bn;
+    return (int)(4 * (floats > results ? floats : results));
+}
+
+static int64_t tiles_of(const rung_kernel *kernel, const rung_problem *p)
+{
+    return ceil_div(p->m, kernel->bm) * ceil_div(p->n, kernel->bn) * p->batch;
+}
+
+/* Time of the blocks on the busiest SM: full rounds of `resident` blocks, then what is left. */
+static double rounds_us(const tile_traits *t, double blocks, int sms, int resident, double block_work_us)
+{
+    double a_round = (double)sms * resident, full = floor(blocks / a_round),
+           left = ceil((blocks - full * a_round) / sms);
+    double last = left > 0 ? fmax(left, t->alone) * block_work_us + t->block_us * left / resident : 0.0;
+    return full * (fmax(resident, t->alone) * block_work_us + t->block_us) + last;
+}
+
+static double tile_cost_us(const rung_machine *machine, const rung_kernel *kernel, const tile_traits *t,
+                           const rung_problem *p, int64_t tiles, int64_t parts)
+{
+    double blocks = (double)tiles * (double)parts;
+    int64_t steps = ceil_div(ceil_div(p->k, kernel->bk), parts);
+    double depth = (double)steps * kernel->bk, tile_bytes = 4.0 * kernel->bm * kernel->bn;
+    int shared = shared_bytes(kernel, t->slices, p, kernel->stages) + 1024;
+    int fit = 233472 / shared, resident = fit < t->resident ? fit : t->resident;
+    int unaligned = (p->align_a < 16) + (p->align_b < 16);
+    double share = t->share / (1.0 + 0.06 * unaligned);
+    double work = kernel->bm * kernel->bn * depth / (128e3 * machine->clock_ghz * share);
+    double compute = rounds_us(t, blocks, machine->sms, resident > 0 ? resident : 1, work);
+    double memory = fmax(product_bytes(p) / memory_rate, blocks * 4.0 * (kernel->bm + kernel->bn) * depth / cache_rate);
+    double cost = launch_us + fmax(compute, memory) + 0.13 * fmin(compute, memory);
+    if (parts > 1) {
+        double read = parts > 16 ? 2.0 * sqrt((double)parts) : (double)parts;
+        cost += finish_us + read * tile_bytes / reduce_rate + blocks * tile_bytes / partial_rate;
+    }
+    return cost;
+}
+
+/* NULL when this many parts of k can be had. */
+static const char *refuse_parts(const rung_config *config, const rung_kernel *kernel, int64_t tiles, int64_t parts,
+                                int64_t *workspace_bytes)
+{
+    *workspace_bytes = 0;
+    if (tiles * parts > INT32_MAX)
+        return "more than 2^31 - 1 blocks: the grid has no room";
+    if (parts == 1)
+        return NULL;
+    int64_t bytes = tiles * parts * kernel->bm * kernel->bn * 4, limit = config->workspace_limit_bytes;
+    if (limit < 0 || bytes + RUNG_TICKET_BYTES > (limit ? limit : (int64_t)4 << 30))
+        return "partial sums do not fit the context's workspace limit";
+    if (tiles * (2 + (int64_t)sqrt((double)parts)) > MAX_TICKETS)
+        return "too many tiles to count partial sums";
+    *workspace_bytes = bytes;
+    return NULL;
+}
+
+static const int16_t part_counts[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 18, 22, 33, 44, 66, 88, 132, 198, 264};
+
+static const char *tile_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                                 const rung_problem *p, rung_choice *choice)
+{
+    const tile_traits *t = traits_of(kernel);
+    if (!t)
+        return "its launcher has no traits for it";
+    const char *reason = refuse_sizes(p);
+    if (reason)
+        return reason;
+    int64_t tiles = tiles_of(kernel, p), steps = ceil_div(p->k, kernel->bk);
+    choice->cost_us = HUGE_VAL;
+    for (size_t i = 0; i < sizeof part_counts / sizeof *part_counts; i++) {
+        int64_t parts = part_counts[i], bytes = 0;
+        if (parts > 1 && (parts > steps || tiles * parts > 9 * machine->sms))
+            break;
+        if (steps > 0)
+            parts = ceil_div(steps, ceil_div(steps, parts)); /* no part without work */
+        const char *refusal = refuse_parts(config, kernel, tiles, parts, &bytes);
+        if (refusal && i == 0)
+            return refusal;
+        double cost = refusal ? HUGE_VAL : tile_cost_us(machine, kernel, t, p, tiles, parts);
+        if (cost < choice->cost_us) {
+            choice->cost_us = cost;
+            choice->split_k = (int32_t)parts;
+            choice->workspace_bytes = bytes;
+        }
+    }
+    snprintf(choice->note, sizeof choice->note, "%lld tiles, %d parts of k", (long long)tiles, (int)choice->split_k);
+    return NULL;
+}
+
+static rung_status tile_run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
+{
+    static const char *const forms[] = {"nn", "nt", "tn", "tt"};
+    const rung_kernel *kernel = choice->kernel;
+    const tile_traits *t = traits_of(kernel);
+    int aligned = !p->arrays && p->align_a >= 16 && p->align_b >= 16;
+    char symbol[96];
+    snprintf(symbol, sizeof symbol, "%s_%s%s", kernel->name, forms[2 * (p->trans_a != 0) + (p->trans_b != 0)],
+             aligned ? "" : "_u");
+    rung_function function;
+    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, symbol, kernel->shared_bytes, &function));
+    rung_args args;
+    rung_args_fill(&args, p);
+    args.split_k = choice->split_k;
+    int64_t tiles = tiles_of(kernel, p), steps = ceil_div(ceil_div(p->k, kernel->bk), choice->split_k);
+    rung_grid grid = {.x = (unsigned)(tiles * choice->split_k),
+                      .y = 1,
+                      .z = 1,
+                      .threads = (unsigned)kernel->threads,
+                      .shared_bytes = (unsigned)shared_bytes(kernel, t->slices, p, steps)};
+    RUNG_TRY(rung_workspace_get_with_tickets(cuda, choice->workspace_bytes, &args.workspace));
+    rung_status status = rung_launch(cuda, &function, &grid, &args);
+    rung_workspace_put_with_tickets(cuda, args.workspace);
+    return status;
+}
+
+static int matrices_a_block(const rung_kernel *kernel)
+{
+    return kernel->threads / (kernel->bm / kernel->tm * (kernel->bn / kernel->tn));
+}
+
+static const char *small_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                                  const rung_problem *p, rung_choice *choice)
+{
+    (void)config;
+    if (p->m > kernel->bm || p->n > kernel->bn)
+        return "m or n is larger than its tile";
+    const char *reason = refuse_sizes(p);
+    if (reason)
+        return reason;
+    int64_t blocks = ceil_div(p->batch, matrices_a_block(kernel));
+    if (blocks > INT32_MAX)
+        return "more than 2^31 - 1 blocks: the grid has no room";
+    /* Measured: what a block of each edge costs an SM that is full of them. */
+    double block_us = kernel->bm == 8 ? 1.2 : kernel->bm == 16 ? 0.9 : 1.75;
+    double steps = (double)ceil_div(p->k > 0 ? p->k : 1, kernel->bk), rounds = fmax(1.0, (double)blocks / machine->sms);
+    choice->cost_us = launch_us + fmax(product_bytes(p) / memory_rate, rounds * steps * block_us);
+    snprintf(choice->note, sizeof choice->note, "%d matrices a block", matrices_a_block(kernel));
+    return NULL;
+}
+
+static rung_status small_run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
+{
+    static const char *const forms[] = {"nn", "nt", "tn", "tt"};
+    const rung_kernel *kernel = choice->kernel;
+    int aligned = !p->arrays && p->align_a >= 16 && p->align_b >= 16;
+    char symbol[96];
+    snprintf(symbol, sizeof symbol, "%s_%s%s", kernel->name, forms[2 * (p->trans_a != 0) + (p->trans_b != 0)],
+             aligned ? "" : "_u");
+    rung_function function;
+    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, symbol, 0, &function));
+    rung_args args;
+    rung_args_fill(&args, p);
+    rung_grid grid = {.x = (unsigned)ceil_div(p->batch, matrices_a_block(kernel)),
+                      .y = 1,
+                      .z = 1,
+                      .threads = (unsigned)kernel->threads};
+    return rung_launch(cuda, &function, &grid, &args);
+}
+
+/* The vector kernels see a matrix of `rows` rows: A where n = 1, B's transpose where m = 1. */
+static int is_vector_of_rows(const rung_problem *p)
+{
+    return p->n == 1;
+}
+
+static int k_is_contiguous(const rung_problem *p)
+{
+    return is_vector_of_rows(p) ? !p->trans_a : p->trans_b;
+}
+
+static int64_t vector_tiles(const rung_kernel *kernel, const rung_problem *p)
+{
+    return ceil_div(is_vector_of_rows(p) ? p->m : p->n, kernel->bm) * p->batch;
+}
+
+static const char *vector_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                                   const rung_problem *p, rung_choice *choice)
+{
+    if (p->m != 1 && p->n != 1)
+        return "neither m nor n is 1";
+    if (k_is_contiguous(p) != (kernel->bm < 64))
+        return k_is_contiguous(p) ? "k is contiguous in the matrix" : "k is not contiguous in the matrix";
+    const char *reason = refuse_sizes(p);
+    if (reason)
+        return reason;
+    int64_t tiles = vector_tiles(kernel, p), steps = ceil_div(p->k, kernel->bk);
+    int aligned = (is_vector_of_rows(p) ? p->align_a : p->align_b) >= 16;
+    choice->cost_us = HUGE_VAL;
+    for (int64_t parts = 1; parts <= 64; parts += parts < 4 ? 1 : parts / 2) {
+        int64_t bytes = 0;
+        if (parts > 1 && (parts > steps || tiles * parts > 9 * machine->sms))
+            break;
+        const char *refusal = refuse_parts(config, kernel, tiles, parts, &bytes);
+        if (refusal && parts == 1)
+            return refusal;
+        /* Three blocks an SM keep enough bytes in flight. */
+        double busy = fmin(1.0, (double)(tiles * parts) / (3.0 * machine->sms));
+        double cost = launch_us + 1.0 + (parts > 1 ? 1.5 + 0.02 * (double)parts : 0.0) +
+                      product_bytes(p) / memory_rate / busy * (aligned ? 1.0 : 1.4);
+        if (!refusal && cost < choice->cost_us) {
+            choice->cost_us = cost;
+            choice->split_k = (int32_t)parts;
+            choice->workspace_bytes = bytes;
+        }
+    }
+    snprintf(choice->note, sizeof choice->note, "memory bound, %d parts of k", (int)choice->split_k);
+    return NULL;
+}
+
+static void fill_vector_args(rung_args *args, const rung_problem *p)
+{
+    rung_args_fill(args, p);
+    if (is_vector_of_rows(p)) {
+        args->ldb = p->trans_b ? 1 : p->ldb;
+        return;
+    }
+    args->a = p->b, args->a_array = p->b_array, args->stride_a = p->stride_b, args->lda = p->ldb;
+    args->b = p->a, args->b_array = p->a_array, args->stride_b = p->stride_a, args->ldb = p->trans_a ? p->lda : 1;
+    args->m = p->n, args->n = 1, args->ldc = 1;
+    if (p->bias_kind)
+        args->bias_kind = p->bias_kind == 1 ? 2 : 1;
+}
+
+static rung_status vector_run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
+{
+    const rung_kernel *kernel = choice->kernel;
+    rung_function function;
+    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, 0, &function));
+    rung_args args;
+    fill_vector_args(&args, p);
+    args.split_k = choice->split_k;
+    rung_grid grid = {.x = (unsigned)(vector_tiles(kernel, p) * choice->split_k),
+                      .y = 1,
+                      .z = 1,
+                      .threads = (unsigned)kernel->threads};
+    RUNG_TRY(rung_workspace_get_with_tickets(cuda, choice->workspace_bytes, &args.workspace));
+    rung_status status = rung_launch(cuda, &function, &grid, &args);
+    rung_workspace_put_with_tickets(cuda, args.workspace);
+    return status;
+}
+
+const rung_launcher rung_launch_shapes = {"shapes", tile_estimate, tile_run};
+const rung_launcher rung_launch_shapes_small = {"shapes_small", small_estimate, small_run};
+const rung_launcher rung_launch_shapes_vector = {"shapes_vector", vector_estimate, vector_run};
