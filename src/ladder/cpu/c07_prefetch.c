@@ -1,6 +1,6 @@
-/* c07_prefetch: the tile asks for its rows of C before it starts to sum, and for the panel of A that comes next.
- * Changed from c06_simd_tile: two loops of prefetches in the tile. C lies in long rows that no prefetcher guesses;
- * asked for KC steps ahead, it is there when the sums are done. */
+/* c07_prefetch: the tile asks for its rows of C before it starts to sum.
+ * Changed from c06_simd_tile: one loop of prefetches in the tile. C lies in rows far apart that no hardware prefetcher
+ * guesses; asked for KC steps ahead, it is there when the sums are done. */
 #include "ladder/cpu/start.h"
 
 #include <stdlib.h>
@@ -46,8 +46,6 @@ SIMD static void tile(int64_t k, const float *a, const float *b, float alpha, fl
     vec acc[MR][2] = {{{0}}};
     for (int64_t r = 0; r < rows; r++)
         __builtin_prefetch(&c[r * ldc], 1);
-    for (int64_t line = 0; line < MR * k; line += 16 * 4) /* every fourth line: the hardware follows from there */
-        __builtin_prefetch(a + MR * k + line);
     for (int64_t p = 0; p < k; p++, a += MR, b += NR) {
         vec left = *(const vec *)b, right = *(const vec *)(b + VL);
 #pragma GCC unroll 6
