@@ -217,6 +217,15 @@ static void run_pack_b(const gemm_product *p, const gemm_plan *d, float *workspa
     }
 }
 
+/* The next steps of k of a few long rows, one row after the other: rows far apart in memory are slow to read in turns.
+ */
+static void fetch_steps(const float *rows, int64_t ld, int64_t count, int64_t k)
+{
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t p = 0; p < k; p += 16)
+            __builtin_prefetch(rows + i * ld + p, 0, 2);
+}
+
 static void run_packed(const gemm_product *p, const gemm_plan *d, float *workspace)
 {
     const rung_cpu_kernel *x = p->x;
@@ -235,6 +244,12 @@ static void run_packed(const gemm_product *p, const gemm_plan *d, float *workspa
             s.n = min64(d->nc, p->n - j);
             s.k = min64(d->kc, p->k - step);
             pack_b(p, step, j, s.k, s.n, d->most, packed_b);
+            if (d->path == PATH_LONG_K && step + s.k < p->k) {
+                if (!p->trans_a)
+                    fetch_steps(a_at(p, 0, step + s.k), p->lda, p->m, min64(d->kc, p->k - step - s.k));
+                if (p->trans_b)
+                    fetch_steps(b_at(p, step + s.k, 0), p->ldb, p->n, min64(d->kc, p->k - step - s.k));
+            }
             set_beta(&s, p, step);
             for (int64_t i = 0; i < p->m; i += d->mc) {
                 s.m = min64(d->mc, p->m - i);
