@@ -8,7 +8,7 @@ for page in *.md docs/*.md docs/*/*.md; do
     for target in $(grep -oE '\]\([^)#: ]+' "$page" | sed 's/^](//'); do
         [ -e "$folder/$target" ] || { echo "$page: no $target"; bad=1; }
     done
-    for target in $(grep -oE 'results/[A-Za-z0-9_.-]+\.(jsonl|json|txt|csv)' "$page" | sort -u); do
+    for target in $(grep -oE 'results/[a-z0-9_.-]+\.(jsonl|json|txt|csv)' "$page" | sort -u); do
         [ -e "$target" ] || { echo "$page: no $target"; bad=1; }
     done
 done
