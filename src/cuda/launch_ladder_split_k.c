@@ -43,8 +43,10 @@ static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_pr
     RUNG_TRY(rung_workspace_get(cuda, choice->workspace_bytes, &args.workspace));
 
     int64_t down = tiles(p->m, kernel->bm), folds = tiles(down, 65535), groups = tiles(p->m * p->n, FINISH_RESULTS);
-    rung_grid grid = {.x = (unsigned)(tiles(p->n, kernel->bn) * choice->split_k), .y = (unsigned)tiles(down, folds),
-                      .z = (unsigned)folds, .threads = (unsigned)kernel->threads};
+    rung_grid grid = {.x = (unsigned)(tiles(p->n, kernel->bn) * choice->split_k),
+                      .y = (unsigned)tiles(down, folds),
+                      .z = (unsigned)folds,
+                      .threads = (unsigned)kernel->threads};
     rung_status status = rung_launch(cuda, &parts, &grid, &args);
     if (status == RUNG_SUCCESS) {
         grid = (rung_grid){.x = (unsigned)(groups < 65536 ? groups : 65536), .y = 1, .z = 1, .threads = 256};

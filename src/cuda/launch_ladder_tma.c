@@ -51,7 +51,8 @@ static int64_t workspace_bytes(const rung_problem *p)
 {
     if (p->k == 0)
         return 0;
-    return (aligned(p->a, p->lda) ? 0 : packed_bytes(p->m, p->k)) + (aligned(p->b, p->ldb) ? 0 : packed_bytes(p->k, p->n));
+    return (aligned(p->a, p->lda) ? 0 : packed_bytes(p->m, p->k)) +
+           (aligned(p->b, p->ldb) ? 0 : packed_bytes(p->k, p->n));
 }
 
 static const char *estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
@@ -72,7 +73,11 @@ static rung_status pack(rung_cuda *cuda, const float **x, int64_t *ld, int64_t r
 {
     rung_function function;
     RUNG_TRY(rung_gpu_function(cuda->gpu, "l21_tma", "l21_tma_pack", 0, &function));
-    rung_pack_args args = {.from = *x, .to = (float *)*workspace, .rows = rows, .columns = columns, .from_ld = *ld,
+    rung_pack_args args = {.from = *x,
+                           .to = (float *)*workspace,
+                           .rows = rows,
+                           .columns = columns,
+                           .from_ld = *ld,
                            .to_ld = padded(columns)};
     int64_t blocks = tiles(rows * columns, 256 * 8);
     rung_grid grid = {.x = (unsigned)(blocks < 65536 ? blocks : 65536), .y = 1, .z = 1, .threads = 256};
@@ -88,8 +93,8 @@ static rung_status map(rung_cuda *cuda, CUtensorMap *to, const float *x, int64_t
     cuuint64_t sizes[2] = {(cuuint64_t)columns, (cuuint64_t)rows}, strides[1] = {(cuuint64_t)ld * sizeof(float)};
     cuuint32_t box[2] = {(cuuint32_t)box_columns, (cuuint32_t)box_rows}, steps[2] = {1, 1};
     CU_TRY(cuda->driver, tensor_map(to, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, (void *)(uintptr_t)x, sizes, strides, box,
-                                    steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
-                                    CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+                                    steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                                    CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
     return RUNG_SUCCESS;
 }
 
@@ -111,8 +116,8 @@ static rung_status prepare(rung_cuda *cuda, rung_tma_args *args, const rung_prob
 }
 
 /* Blocks: how many a persistent kernel keeps on an SM; 0: one block a tile. */
-static rung_status run_tile(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p, const char *symbol, int bm,
-                            int bn, int stages, int blocks, int threads)
+static rung_status run_tile(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p, const char *symbol,
+                            int bm, int bn, int stages, int blocks, int threads)
 {
     rung_function function;
     rung_tma_args args;
@@ -120,8 +125,11 @@ static rung_status run_tile(rung_cuda *cuda, const rung_choice *choice, const ru
     int shared_bytes = stages * ((bm + bn) * BK * (int)sizeof(float) + 2 * (int)sizeof(uint64_t));
     int64_t down = tiles(p->m, bm), across = tiles(p->n, bn), resident = (int64_t)cuda->machine->sms * blocks;
     int64_t folds = tiles(down, 65535);
-    rung_grid grid = {.x = (unsigned)across, .y = (unsigned)tiles(down, folds), .z = (unsigned)folds,
-                      .threads = (unsigned)threads, .shared_bytes = (unsigned)shared_bytes};
+    rung_grid grid = {.x = (unsigned)across,
+                      .y = (unsigned)tiles(down, folds),
+                      .z = (unsigned)folds,
+                      .threads = (unsigned)threads,
+                      .shared_bytes = (unsigned)shared_bytes};
     if (blocks > 0) {
         grid.x = (unsigned)(down * across < resident ? down * across : resident);
         grid.y = grid.z = 1;
@@ -189,7 +197,10 @@ static rung_status run_banks(rung_cuda *cuda, const rung_choice *choice, const r
     rung_tma_args args;
     void *workspace;
     int64_t all = tiles(p->m, k->bm) * tiles(p->n, k->bn), resident = cuda->machine->sms;
-    rung_grid grid = {.x = (unsigned)(all < resident ? all : resident), .y = 1, .z = 1, .threads = (unsigned)k->threads,
+    rung_grid grid = {.x = (unsigned)(all < resident ? all : resident),
+                      .y = 1,
+                      .z = 1,
+                      .threads = (unsigned)k->threads,
                       .shared_bytes = (unsigned)k->shared_bytes};
     RUNG_TRY(rung_gpu_function(cuda->gpu, k->name, k->name, k->shared_bytes, &function));
     RUNG_TRY(rung_workspace_get(cuda, workspace_bytes(p), &workspace));

@@ -1,4 +1,5 @@
-/* Sums of long vectors on the GPU: launches a kernel of the reduce ladder; the last rung is the one the library takes. */
+/* Sums of long vectors on the GPU: launches a kernel of the reduce ladder; the last rung is the one the library takes.
+ */
 #include "cuda/reduce.h"
 #include "cuda/device/reduce_args.h"
 
@@ -24,7 +25,8 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
 }
 
 /* r01: clears the result, then everybody adds to it. */
-static rung_status run_atomics(rung_cuda *cuda, const rung_kernel *kernel, const rung_function *function, rung_reduce_args *args)
+static rung_status run_atomics(rung_cuda *cuda, const rung_kernel *kernel, const rung_function *function,
+                               rung_reduce_args *args)
 {
     int64_t blocks = pieces(args->n, kernel->bm);
     CU_TRY(cuda->driver, set_32((CUdeviceptr)(uintptr_t)args->out, 0, 1, cuda->config.stream));
@@ -32,8 +34,8 @@ static rung_status run_atomics(rung_cuda *cuda, const rung_kernel *kernel, const
 }
 
 /* r02 to r05: launches again on the blocks' results until one is left. Even launches write the first half of `sums`. */
-static rung_status run_levels(rung_cuda *cuda, const rung_kernel *kernel, const rung_function *function, rung_reduce_args *args,
-                              int64_t most_blocks)
+static rung_status run_levels(rung_cuda *cuda, const rung_kernel *kernel, const rung_function *function,
+                              rung_reduce_args *args, int64_t most_blocks)
 {
     float *result = args->out;
     int64_t blocks = pieces(args->n, kernel->bm);
@@ -56,11 +58,12 @@ static rung_status run_levels(rung_cuda *cuda, const rung_kernel *kernel, const 
 }
 
 /* r06: one launch; the counters hold the ticket, then the blocks' sums. */
-static rung_status run_ticket(rung_cuda *cuda, const rung_kernel *kernel, const rung_function *function, rung_reduce_args *args)
+static rung_status run_ticket(rung_cuda *cuda, const rung_kernel *kernel, const rung_function *function,
+                              rung_reduce_args *args)
 {
     void *counters;
-    /* Blocks side by side keep neighbouring memory in use, which is best until the sum is so long that the slowest block
-     * is waited for: then many shares, each long enough for what a block costs. */
+    /* Blocks side by side keep neighbouring memory in use, which is best until the sum is so long that the slowest
+     * block is waited for: then many shares, each long enough for what a block costs. */
     int64_t blocks = pieces(args->n, (int64_t)kernel->threads * 4), most = (int64_t)cuda->machine->sms * 2;
     if (args->n >= LONG_SUM) {
         most = (int64_t)cuda->machine->sms * 64;

@@ -1,6 +1,6 @@
 /* Bulk tensor copies and the barriers they complete on (sm_90): thin wrappers, one PTX instruction each.
- * A barrier counts arrivals and bytes; when both are in, its phase ends and its parity flips. Waiting for parity p returns
- * once the phase of parity p has ended; a fresh barrier is in phase 0, so waiting for parity 1 returns at once.
+ * A barrier counts arrivals and bytes; when both are in, its phase ends and its parity flips. Waiting for parity p
+ * returns once the phase of parity p has ended; a fresh barrier is in phase 0, so waiting for parity 1 returns at once.
  */
 #ifndef RUNG_DEVICE_TMA_H
 #define RUNG_DEVICE_TMA_H
@@ -31,7 +31,8 @@ RUNG_DEVICE uint32_t rung_shared_address(const void *p)
 
 RUNG_DEVICE void rung_barrier_init(uint64_t *barrier, int arrivals)
 {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(rung_shared_address(barrier)), "r"(arrivals) : "memory");
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(rung_shared_address(barrier)), "r"(arrivals)
+                 : "memory");
 }
 
 /* Makes initialised barriers known to the copy engine. */
@@ -48,7 +49,8 @@ RUNG_DEVICE void rung_barrier_arrive(uint64_t *barrier)
 /* Arrives and announces bytes that copies will bring in this phase. */
 RUNG_DEVICE void rung_barrier_expect(uint64_t *barrier, int bytes)
 {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(rung_shared_address(barrier)), "r"(bytes)
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(rung_shared_address(barrier)),
+                 "r"(bytes)
                  : "memory");
 }
 
@@ -73,10 +75,11 @@ RUNG_DEVICE void rung_barrier_arrive_after_copies(uint64_t *barrier)
 /* The box of the map at column x, row y to shared memory; outside the tensor it reads zeros. Counts on `barrier`. */
 RUNG_DEVICE void rung_tensor_copy(void *shared, const CUtensorMap *map, int x, int y, uint64_t *barrier)
 {
-    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], "
-                 "[%4];" ::"r"(rung_shared_address(shared)),
-                 "l"(map), "r"(x), "r"(y), "r"(rung_shared_address(barrier))
-                 : "memory");
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], "
+        "[%4];" ::"r"(rung_shared_address(shared)),
+        "l"(map), "r"(x), "r"(y), "r"(rung_shared_address(barrier))
+        : "memory");
 }
 
 /* Moves registers between the warpgroups (4 warps) of a block; n is a constant multiple of 8. */

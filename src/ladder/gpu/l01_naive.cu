@@ -7,7 +7,7 @@
 
 enum { BM = 32, BN = 32 };
 
-RUNG_KERNEL(BM * BN) l01_naive(const __grid_constant__ rung_args g)
+RUNG_KERNEL(BM *BN) l01_naive(const __grid_constant__ rung_args g)
 {
     int64_t row = rung_block_row() * BM + threadIdx.x % BM;
     int64_t column = (int64_t)blockIdx.x * BN + threadIdx.x / BM;

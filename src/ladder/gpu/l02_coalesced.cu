@@ -7,7 +7,7 @@
 
 enum { BM = 16, BN = 32 };
 
-RUNG_KERNEL(BM * BN) l02_coalesced(const __grid_constant__ rung_args g)
+RUNG_KERNEL(BM *BN) l02_coalesced(const __grid_constant__ rung_args g)
 {
     int64_t row = rung_block_row() * BM + threadIdx.x / BN;
     int64_t column = (int64_t)blockIdx.x * BN + threadIdx.x % BN;

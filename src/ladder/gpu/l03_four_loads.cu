@@ -1,13 +1,13 @@
 /* l03_four_loads: four neighbouring floats of B in one load, for four results a thread.
  * Changed from l03_two_loads: 16 bytes a load, the widest there is: one float of A and one load of B feed four FMAs.
- * Limits: a warp's load of B is 512 bytes, four passes through L1, so the bytes are what is left to save. Rows of B off the
- * 16-byte boundaries are read float by float.
+ * Limits: a warp's load of B is 512 bytes, four passes through L1, so the bytes are what is left to save. Rows of B
+ * off the 16-byte boundaries are read float by float.
  */
 #include "device/tile.h"
 
 enum { BM = 4, BN = 128, TN = 4 };
 
-RUNG_KERNEL(BM * BN / TN) l03_four_loads(const __grid_constant__ rung_args g)
+RUNG_KERNEL(BM *BN / TN) l03_four_loads(const __grid_constant__ rung_args g)
 {
     int64_t row = rung_block_row() * BM + threadIdx.x / (BN / TN);
     int64_t column = (int64_t)blockIdx.x * BN + threadIdx.x % (BN / TN) * TN;
@@ -23,12 +23,14 @@ RUNG_KERNEL(BM * BN / TN) l03_four_loads(const __grid_constant__ rung_args g)
 #pragma unroll 8
         for (int i = 0; i < k; i++) {
             float4 v = *(const float4 *)(b + i * ldb);
-            acc = make_float4(fmaf(a[i], v.x, acc.x), fmaf(a[i], v.y, acc.y), fmaf(a[i], v.z, acc.z), fmaf(a[i], v.w, acc.w));
+            acc = make_float4(fmaf(a[i], v.x, acc.x), fmaf(a[i], v.y, acc.y), fmaf(a[i], v.z, acc.z),
+                              fmaf(a[i], v.w, acc.w));
         }
     } else {
         for (int64_t i = 0; i < g.k; i++, b += g.ldb) {
             float4 v = rung_read4_at(b, g.m, g.n, row, column, false);
-            acc = make_float4(fmaf(a[i], v.x, acc.x), fmaf(a[i], v.y, acc.y), fmaf(a[i], v.z, acc.z), fmaf(a[i], v.w, acc.w));
+            acc = make_float4(fmaf(a[i], v.x, acc.x), fmaf(a[i], v.y, acc.y), fmaf(a[i], v.z, acc.z),
+                              fmaf(a[i], v.w, acc.w));
         }
     }
     rung_write4(&g, row, column, acc, all && rung_is_aligned16(g.c, g.ldc));

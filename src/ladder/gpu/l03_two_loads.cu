@@ -1,14 +1,14 @@
 /* l03_two_loads: two neighbouring floats of B in one load, for two results a thread.
- * Changed from l02_coalesced: a thread computes two neighbouring columns, so that one float of A and one 8-byte load of B feed
- * two FMAs: half the load instructions, and half the loop around them.
- * Eight steps at a time keep the loads of A that share a sector together. Rows of B off 8 bytes are read float by float.
+ * Changed from l02_coalesced: a thread computes two neighbouring columns, so that one float of A and one 8-byte load
+ * of B feed two FMAs: half the load instructions, and half the loop around them. Eight steps at a time keep the loads
+ * of A that share a sector together. Rows of B off 8 bytes are read float by float.
  * Limits: every operand still comes through L1 for each use.
  */
 #include "device/args.h"
 
 enum { BM = 4, BN = 64, TN = 2 };
 
-RUNG_KERNEL(BM * BN / TN) l03_two_loads(const __grid_constant__ rung_args g)
+RUNG_KERNEL(BM *BN / TN) l03_two_loads(const __grid_constant__ rung_args g)
 {
     int64_t row = rung_block_row() * BM + threadIdx.x / (BN / TN);
     int64_t column = (int64_t)blockIdx.x * BN + threadIdx.x % (BN / TN) * TN;

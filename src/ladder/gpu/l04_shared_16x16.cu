@@ -7,7 +7,7 @@
 
 enum { BM = 16, BN = 16, BK = 16 };
 
-RUNG_KERNEL(BM * BN) l04_shared_16x16(const __grid_constant__ rung_args g)
+RUNG_KERNEL(BM *BN) l04_shared_16x16(const __grid_constant__ rung_args g)
 {
     __shared__ __align__(16) float a_tile[BM][BK];
     __shared__ __align__(16) float b_tile[BK][BN];

@@ -7,7 +7,7 @@
 
 enum { BM = 32, BN = 32, BK = 32 };
 
-RUNG_KERNEL(BM * BN) l04_shared_32x32(const __grid_constant__ rung_args g)
+RUNG_KERNEL(BM *BN) l04_shared_32x32(const __grid_constant__ rung_args g)
 {
     __shared__ __align__(16) float a_tile[BM][BK];
     __shared__ __align__(16) float b_tile[BK][BN];

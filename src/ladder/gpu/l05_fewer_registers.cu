@@ -1,14 +1,14 @@
 /* l05_fewer_registers: pointers that walk along k instead of addresses formed anew from row, column and step.
- * Changed from l04_shared_32x32: two pointers and one countdown live through the loop, where row, column, i and two 64-bit
- * products did; the second argument of RUNG_KERNEL holds the compiler to 65536 / 2048 = 32 registers, so that two
- * blocks of 1024 threads share an SM and one computes while the other waits at a barrier.
+ * Changed from l04_shared_32x32: two pointers and one countdown live through the loop, where row, column, i and two
+ * 64-bit products did; the second argument of RUNG_KERNEL holds the compiler to 65536 / 2048 = 32 registers, so that
+ * two blocks of 1024 threads share an SM and one computes while the other waits at a barrier.
  * Limits: today's compiler does most of this by itself (both rungs end at 32 registers): expect little.
  */
 #include "device/args.h"
 
 enum { BM = 32, BN = 32, BK = 32 };
 
-RUNG_KERNEL(BM * BN, 2) l05_fewer_registers(const __grid_constant__ rung_args g)
+RUNG_KERNEL(BM *BN, 2) l05_fewer_registers(const __grid_constant__ rung_args g)
 {
     __shared__ __align__(16) float a_tile[BM][BK];
     __shared__ __align__(16) float b_tile[BK][BN];

@@ -1,14 +1,14 @@
 /* l06_conflict_free: B lies transposed in shared memory, rows padded so that no two lanes meet in a bank.
- * Changed from l05_fewer_registers: with k along the rows of both tiles, one 16-byte load brings four steps of k: 16 shared
- * loads for 32 FMAs instead of 40. Unpadded, the 32 lanes reading down column kk would all hit one bank; rows of 36
- * floats put each group of eight lanes on all 32 banks once.
+ * Changed from l05_fewer_registers: with k along the rows of both tiles, one 16-byte load brings four steps of k: 16
+ * shared loads for 32 FMAs instead of 40. Unpadded, the 32 lanes reading down column kk would all hit one bank; rows
+ * of 36 floats put each group of eight lanes on all 32 banks once.
  * Limits: the bytes that shared memory delivers are unchanged, only the instructions are fewer.
  */
 #include "device/args.h"
 
 enum { BM = 32, BN = 32, BK = 32, PAD = 4 };
 
-RUNG_KERNEL(BM * BN, 2) l06_conflict_free(const __grid_constant__ rung_args g)
+RUNG_KERNEL(BM *BN, 2) l06_conflict_free(const __grid_constant__ rung_args g)
 {
     __shared__ __align__(16) float a_tile[BM][BK];
     __shared__ __align__(16) float b_tile[BN][BK + PAD]; /* [column][k] */

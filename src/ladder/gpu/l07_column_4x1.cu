@@ -1,6 +1,7 @@
 /* l07_column_4x1: four results a thread, one above the other.
- * Changed from l06_conflict_free: a float of B, once in a register, serves four rows. Per 4 steps of k a thread loads four
- * float4 of A and one of B for 16 FMAs: 0.31 shared loads an FMA instead of 0.5. A quarter of the threads does the work.
+ * Changed from l06_conflict_free: a float of B, once in a register, serves four rows. Per 4 steps of k a thread loads
+ * four float4 of A and one of B for 16 FMAs: 0.31 shared loads an FMA instead of 0.5. A quarter of the threads does
+ * the work.
  * Limits: each thread copies four floats of each tile, one at a time.
  */
 #include "device/args.h"

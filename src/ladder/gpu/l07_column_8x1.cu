@@ -1,7 +1,7 @@
 /* l07_column_8x1: eight results a thread in a 64x64 tile.
- * Changed from l07_column_4x1: a column of eight, and four times the results a block. Per 4 steps of k nine shared loads
- * for 32 FMAs (0.28), and each float fetched from global memory serves 64 results instead of 32. Two barriers every
- * 128 FMAs.
+ * Changed from l07_column_4x1: a column of eight, and four times the results a block. Per 4 steps of k nine shared
+ * loads for 32 FMAs (0.28), and each float fetched from global memory serves 64 results instead of 32. Two barriers
+ * every 128 FMAs.
  * Limits: k/32 global loads a result, all of 4 bytes.
  */
 #include "device/args.h"

@@ -1,7 +1,8 @@
 /* l08_float4: 16-byte loads and stores between global memory and the block.
- * Changed from l07_column_8x1: a thread's eight results are two rows of four columns, so B is read and C written as float4;
- * tiles are copied with one 16-byte load a thread and matrix half. A quarter of the global instructions, the same bytes.
- * B lies as in memory again. Neighbouring lanes share their columns: a 16-byte shared load then takes two passes, not four.
+ * Changed from l07_column_8x1: a thread's eight results are two rows of four columns, so B is read and C written as
+ * float4; tiles are copied with one 16-byte load a thread and matrix half. A quarter of the global instructions, the
+ * same bytes. B lies as in memory again. Neighbouring lanes share their columns: a 16-byte shared load then takes two
+ * passes, not four.
  * Limits: rows that do not start on 16 bytes, and edges, are fetched float by float.
  */
 #include "device/tile.h"
@@ -18,7 +19,8 @@ RUNG_KERNEL(THREADS) l08_float4(const __grid_constant__ rung_args g)
     int r = copies_a ? thread / (BK / 4) : thread % (BK * BN / 4) / (BN / 4);
     int c = copies_a ? thread % (BK / 4) * 4 : thread % (BN / 4) * 4;
     int64_t row0 = rung_block_row() * BM, column0 = (int64_t)blockIdx.x * BN;
-    bool inside = rung_is_aligned16(g.a, g.lda) && rung_is_aligned16(g.b, g.ldb) && row0 + BM <= g.m && column0 + BN <= g.n;
+    bool inside =
+        rung_is_aligned16(g.a, g.lda) && rung_is_aligned16(g.b, g.ldb) && row0 + BM <= g.m && column0 + BN <= g.n;
 
     float acc[TM][TN] = {{0.0f}};
     for (int64_t i = 0; i < g.k; i += BK) {

@@ -1,6 +1,6 @@
 /* l09_thread_tile_4x4: sixteen results a thread in a 64x64 tile.
- * Changed from l08_float4: 4x4 results instead of 2x4. Per 4 steps of k a thread loads four float4 of A and four of B for
- * 64 FMAs: half the shared loads an FMA, and half the threads for the same tile, each with more work of its own to
+ * Changed from l08_float4: 4x4 results instead of 2x4. Per 4 steps of k a thread loads four float4 of A and four of B
+ * for 64 FMAs: half the shared loads an FMA, and half the threads for the same tile, each with more work of its own to
  * overlap.
  * Limits: every tile is fetched, waited for and then used: nothing overlaps but the blocks of an SM.
  */
@@ -17,7 +17,8 @@ RUNG_KERNEL(THREADS, 4) l09_thread_tile_4x4(const __grid_constant__ rung_args g)
     int a_r = thread / (BK / 4), a_c = thread % (BK / 4) * 4;
     int b_r = thread / (BN / 4), b_c = thread % (BN / 4) * 4;
     int64_t row0 = rung_block_row() * BM, column0 = (int64_t)blockIdx.x * BN;
-    bool inside = rung_is_aligned16(g.a, g.lda) && rung_is_aligned16(g.b, g.ldb) && row0 + BM <= g.m && column0 + BN <= g.n;
+    bool inside =
+        rung_is_aligned16(g.a, g.lda) && rung_is_aligned16(g.b, g.ldb) && row0 + BM <= g.m && column0 + BN <= g.n;
     const float *a_next = g.a + (row0 + a_r) * g.lda + a_c, *b_next = g.b + b_r * g.ldb + column0 + b_c;
 
     float acc[TM][TN] = {{0.0f}};

@@ -1,7 +1,7 @@
 /* l10_thread_tile_8x8: 64 results a thread in a 128x128 tile.
- * Changed from l09_thread_tile_4x4: 8x8 results, again half the shared loads an FMA (16 float4 for 256 FMAs), and each float
- * fetched from global memory serves 128 results instead of 64. A thread's columns are two groups of four, 64 apart:
- * eight side by side would set the lanes' 16-byte loads 32 bytes apart, on half of the banks.
+ * Changed from l09_thread_tile_4x4: 8x8 results, again half the shared loads an FMA (16 float4 for 256 FMAs), and each
+ * float fetched from global memory serves 128 results instead of 64. A thread's columns are two groups of four, 64
+ * apart: eight side by side would set the lanes' 16-byte loads 32 bytes apart, on half of the banks.
  * Limits: the block waits for each of its tiles; A, read along k, holds 32 registers.
  */
 #include "device/tile.h"
@@ -18,7 +18,8 @@ RUNG_KERNEL(THREADS, 2) l10_thread_tile_8x8(const __grid_constant__ rung_args g)
     int a_r = thread / (BK / 4), a_c = thread % (BK / 4) * 4;
     int b_r = thread / (BN / 4), b_c = thread % (BN / 4) * 4;
     int64_t row0 = rung_block_row() * BM, column0 = (int64_t)blockIdx.x * BN;
-    bool inside = rung_is_aligned16(g.a, g.lda) && rung_is_aligned16(g.b, g.ldb) && row0 + BM <= g.m && column0 + BN <= g.n;
+    bool inside =
+        rung_is_aligned16(g.a, g.lda) && rung_is_aligned16(g.b, g.ldb) && row0 + BM <= g.m && column0 + BN <= g.n;
     const float *a_next = g.a + (row0 + a_r) * g.lda + a_c, *b_next = g.b + b_r * g.ldb + column0 + b_c;
 
     float acc[TM][TN] = {{0.0f}};

@@ -1,7 +1,7 @@
 /* l12_a_transposed: A turned on its way into shared memory, every access 16 bytes again.
- * Changed from l10_thread_tile_8x8 (l11 led nowhere): a_tile is [k][row], so the rows of a thread lie side by side: two float4 of A
- * and two of B for each step of k, and A's fragments need 8 registers instead of 32. Rows of 132 floats keep the two
- * lanes that hold one row of A, 4 steps of k apart, out of each other's banks when they store it.
+ * Changed from l10_thread_tile_8x8 (l11 led nowhere): a_tile is [k][row], so the rows of a thread lie side by side:
+ * two float4 of A and two of B for each step of k, and A's fragments need 8 registers instead of 32. Rows of 132
+ * floats keep the two lanes that hold one row of A, 4 steps of k apart, out of each other's banks when they store it.
  * Limits: the block waits for each of its tiles.
  */
 #include "device/tile.h"
@@ -17,7 +17,8 @@ RUNG_KERNEL(THREADS, 2) l12_a_transposed(const __grid_constant__ rung_args g)
     int a_r = thread / (BK / 4), a_c = thread % (BK / 4) * 4;
     int b_r = thread / (BN / 4), b_c = thread % (BN / 4) * 4;
     int64_t row0 = rung_block_row() * BM, column0 = (int64_t)blockIdx.x * BN;
-    bool inside = rung_is_aligned16(g.a, g.lda) && rung_is_aligned16(g.b, g.ldb) && row0 + BM <= g.m && column0 + BN <= g.n;
+    bool inside =
+        rung_is_aligned16(g.a, g.lda) && rung_is_aligned16(g.b, g.ldb) && row0 + BM <= g.m && column0 + BN <= g.n;
     const float *a_next = g.a + (row0 + a_r) * g.lda + a_c, *b_next = g.b + b_r * g.ldb + column0 + b_c;
 
     float acc[TM][TN] = {{0.0f}};

@@ -1,7 +1,7 @@
 /* l13_warp_tile_sequential: a warp owns a 32x64 piece of the tile and takes it in four 16x32 steps, side by side.
- * Changed from l12_a_transposed: 4x8 lanes of 4x4 results make one 16x32 step, where a warp was 2x16 lanes before. Its fragments of
- * A and B together are 96 floats a step of k instead of 16 + 128: eight lanes read 128 neighbouring bytes of B, all
- * banks once. A thread's 8x8 results are four 4x4 pieces, 16 rows and 32 columns apart.
+ * Changed from l12_a_transposed: 4x8 lanes of 4x4 results make one 16x32 step, where a warp was 2x16 lanes before. Its
+ * fragments of A and B together are 96 floats a step of k instead of 16 + 128: eight lanes read 128 neighbouring bytes
+ * of B, all banks once. A thread's 8x8 results are four 4x4 pieces, 16 rows and 32 columns apart.
  * Limits: the block waits for each of its tiles.
  */
 #include "device/tile.h"
@@ -20,7 +20,8 @@ RUNG_KERNEL(THREADS, 2) l13_warp_tile_sequential(const __grid_constant__ rung_ar
     int a_r = thread / (BK / 4), a_c = thread % (BK / 4) * 4;
     int b_r = thread / (BN / 4), b_c = thread % (BN / 4) * 4;
     int64_t row0 = rung_block_row() * BM, column0 = (int64_t)blockIdx.x * BN;
-    bool inside = rung_is_aligned16(g.a, g.lda) && rung_is_aligned16(g.b, g.ldb) && row0 + BM <= g.m && column0 + BN <= g.n;
+    bool inside =
+        rung_is_aligned16(g.a, g.lda) && rung_is_aligned16(g.b, g.ldb) && row0 + BM <= g.m && column0 + BN <= g.n;
     const float *a_next = g.a + (row0 + a_r) * g.lda + a_c, *b_next = g.b + b_r * g.ldb + column0 + b_c;
 
     float acc[TM][TN] = {{0.0f}};

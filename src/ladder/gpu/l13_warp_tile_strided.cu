@@ -1,6 +1,7 @@
 /* l13_warp_tile_strided: the four 16x32 pieces of a warp lie half a tile apart.
- * Changed from l13_warp_tile_sequential: all eight warps work on one 64x64 quarter of the tile at a time instead of each on a
- * 32x64 piece of its own. The counts are the same; at any moment the warps read a narrower strip of shared memory.
+ * Changed from l13_warp_tile_sequential: all eight warps work on one 64x64 quarter of the tile at a time instead of
+ * each on a 32x64 piece of its own. The counts are the same; at any moment the warps read a narrower strip of shared
+ * memory.
  * Limits: the block waits for each of its tiles.
  */
 #include "device/tile.h"
@@ -19,7 +20,8 @@ RUNG_KERNEL(THREADS, 2) l13_warp_tile_strided(const __grid_constant__ rung_args 
     int a_r = thread / (BK / 4), a_c = thread % (BK / 4) * 4;
     int b_r = thread / (BN / 4), b_c = thread % (BN / 4) * 4;
     int64_t row0 = rung_block_row() * BM, column0 = (int64_t)blockIdx.x * BN;
-    bool inside = rung_is_aligned16(g.a, g.lda) && rung_is_aligned16(g.b, g.ldb) && row0 + BM <= g.m && column0 + BN <= g.n;
+    bool inside =
+        rung_is_aligned16(g.a, g.lda) && rung_is_aligned16(g.b, g.ldb) && row0 + BM <= g.m && column0 + BN <= g.n;
     const float *a_next = g.a + (row0 + a_r) * g.lda + a_c, *b_next = g.b + b_r * g.ldb + column0 + b_c;
 
     float acc[TM][TN] = {{0.0f}};

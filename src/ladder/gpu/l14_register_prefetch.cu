@@ -1,6 +1,6 @@
 /* l14_register_prefetch: the next tile is on its way to registers while this one is used.
- * Changed from l13_warp_tile_strided: the global loads of tile i + 1 are issued before the FMAs of tile i, and wait in eight
- * registers until the tile in shared memory is used up; inside the tile, the fragments of step kk + 1 are loaded
+ * Changed from l13_warp_tile_strided: the global loads of tile i + 1 are issued before the FMAs of tile i, and wait in
+ * eight registers until the tile in shared memory is used up; inside the tile, the fragments of step kk + 1 are loaded
  * before the FMAs of step kk. The latency of global and shared memory hides behind FMAs.
  * Limits: two barriers a tile, and the stores into shared memory between them overlap with nothing.
  */
@@ -19,7 +19,8 @@ RUNG_KERNEL(THREADS, 2) l14_register_prefetch(const __grid_constant__ rung_args 
     int a_r = thread / (BK / 4), a_c = thread % (BK / 4) * 4;
     int b_r = thread / (BN / 4), b_c = thread % (BN / 4) * 4;
     int64_t row0 = rung_block_row() * BM, column0 = (int64_t)blockIdx.x * BN;
-    bool inside = rung_is_aligned16(g.a, g.lda) && rung_is_aligned16(g.b, g.ldb) && row0 + BM <= g.m && column0 + BN <= g.n;
+    bool inside =
+        rung_is_aligned16(g.a, g.lda) && rung_is_aligned16(g.b, g.ldb) && row0 + BM <= g.m && column0 + BN <= g.n;
 
     float acc[TM][TN] = {{0.0f}}, a[2][TM], b[2][TN];
     const float *a_next = g.a + (row0 + a_r) * g.lda + a_c, *b_next = g.b + b_r * g.ldb + column0 + b_c;

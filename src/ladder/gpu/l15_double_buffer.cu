@@ -1,7 +1,7 @@
 /* l15_double_buffer: two tiles of each operand in shared memory, one barrier a tile.
- * Changed from l14_register_prefetch: while the warps compute from one buffer, the tile waiting in registers is stored into the
- * other. Nobody has to wait until all are done reading before storing: one barrier instead of two, and a fast warp may
- * run ahead by a tile.
+ * Changed from l14_register_prefetch: while the warps compute from one buffer, the tile waiting in registers is stored
+ * into the other. Nobody has to wait until all are done reading before storing: one barrier instead of two, and a fast
+ * warp may run ahead by a tile.
  * Limits: 16 KB of shared memory more; loads, stores and barrier still take issue slots from FMAs.
  */
 #include "device/tile.h"
@@ -20,7 +20,8 @@ RUNG_KERNEL(THREADS, 2) l15_double_buffer(const __grid_constant__ rung_args g)
     int a_r = thread / (BK / 4), a_c = thread % (BK / 4) * 4;
     int b_r = thread / (BN / 4), b_c = thread % (BN / 4) * 4;
     int64_t row0 = rung_block_row() * BM, column0 = (int64_t)blockIdx.x * BN;
-    bool inside = rung_is_aligned16(g.a, g.lda) && rung_is_aligned16(g.b, g.ldb) && row0 + BM <= g.m && column0 + BN <= g.n;
+    bool inside =
+        rung_is_aligned16(g.a, g.lda) && rung_is_aligned16(g.b, g.ldb) && row0 + BM <= g.m && column0 + BN <= g.n;
 
     float acc[TM][TN] = {{0.0f}}, a[2][TM], b[2][TN];
     const float *a_next = g.a + (row0 + a_r) * g.lda + a_c, *b_next = g.b + b_r * g.ldb + column0 + b_c;

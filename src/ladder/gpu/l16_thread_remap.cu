@@ -1,7 +1,8 @@
 /* l16_thread_remap: the same 4x8 lanes, dealt out in another order.
- * Changed from l15_double_buffer: lanes 0 to 15 now cover 4 rows and 4 columns of 4x4 pieces instead of 2 and 8. Shared memory
- * serves a 16-byte load in passes of a quarter warp, and joins two quarters whose neighbouring lanes (or next but one)
- * want the same address. Before, that held for A only; now for A and B: 8 passes a step of k instead of 12.
+ * Changed from l15_double_buffer: lanes 0 to 15 now cover 4 rows and 4 columns of 4x4 pieces instead of 2 and 8.
+ * Shared memory serves a 16-byte load in passes of a quarter warp, and joins two quarters whose neighbouring lanes (or
+ * next but one) want the same address. Before, that held for A only; now for A and B: 8 passes a step of k instead of
+ * 12.
  * Limits: loads, stores and barrier still take issue slots from FMAs.
  */
 #include "device/tile.h"
@@ -21,7 +22,8 @@ RUNG_KERNEL(THREADS, 2) l16_thread_remap(const __grid_constant__ rung_args g)
     int a_r = thread / (BK / 4), a_c = thread % (BK / 4) * 4;
     int b_r = thread / (BN / 4), b_c = thread % (BN / 4) * 4;
     int64_t row0 = rung_block_row() * BM, column0 = (int64_t)blockIdx.x * BN;
-    bool inside = rung_is_aligned16(g.a, g.lda) && rung_is_aligned16(g.b, g.ldb) && row0 + BM <= g.m && column0 + BN <= g.n;
+    bool inside =
+        rung_is_aligned16(g.a, g.lda) && rung_is_aligned16(g.b, g.ldb) && row0 + BM <= g.m && column0 + BN <= g.n;
 
     float acc[TM][TN] = {{0.0f}}, a[2][TM], b[2][TN];
     const float *a_next = g.a + (row0 + a_r) * g.lda + a_c, *b_next = g.b + b_r * g.ldb + column0 + b_c;

@@ -1,6 +1,7 @@
 /* l17_hierarchical: block 128x128, warp 64x64, thread 8x16: each level four times the next in area or more.
- * Changed from l16_thread_remap: four warps of 64x64 instead of eight of 32x64. Six 16-byte shared loads feed 128 FMAs a step of
- * k instead of four for 64, and with 16 steps a tile the loop's fixed cost halves. 128 threads may use 255 registers.
+ * Changed from l16_thread_remap: four warps of 64x64 instead of eight of 32x64. Six 16-byte shared loads feed 128 FMAs
+ * a step of k instead of four for 64, and with 16 steps a tile the loop's fixed cost halves. 128 threads may use 255
+ * registers.
  * Limits: two blocks, eight warps an SM: little to switch to, so the prefetching has to hide every latency.
  */
 #include "device/tile.h"
@@ -17,8 +18,8 @@ typedef struct tile_place {
     int64_t row, column;
 } tile_place;
 
-/* Which tile this block takes. Blocks start in order of their number: along C's rows, or, with a GROUP, down the columns
- * of a group of GROUP tile rows, so that the blocks in flight share more of A and B in the L2 cache. */
+/* Which tile this block takes. Blocks start in order of their number: along C's rows, or, with a GROUP, down the
+ * columns of a group of GROUP tile rows, so that the blocks in flight share more of A and B in the L2 cache. */
 static __device__ __forceinline__ tile_place my_tile(void)
 {
     int64_t row = rung_block_row(), column = blockIdx.x;
@@ -54,7 +55,8 @@ RUNG_KERNEL(THREADS, 2) KERNEL(const __grid_constant__ rung_args g)
     int a_r = thread / 2, a_c = thread % 2 * 4; /* and 64 rows down, and 8 steps of k on */
     int b_r = thread / (BN / 4), b_c = thread % (BN / 4) * 4;
     tile_place at = my_tile();
-    bool inside = rung_is_aligned16(g.a, g.lda) && rung_is_aligned16(g.b, g.ldb) && at.row + BM <= g.m && at.column + BN <= g.n;
+    bool inside =
+        rung_is_aligned16(g.a, g.lda) && rung_is_aligned16(g.b, g.ldb) && at.row + BM <= g.m && at.column + BN <= g.n;
 
     float acc[TM][TN] = {{0.0f}}, a[2][TM], b[2][TN];
     float4 av[FETCHES], bv[FETCHES];

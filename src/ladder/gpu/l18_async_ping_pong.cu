@@ -1,7 +1,7 @@
 /* l18_async_ping_pong: the hardware copies tiles into shared memory (cp.async); two buffers take turns.
- * Changed from l17_hierarchical: no float on its way to shared memory passes through a register or costs a store. B travels
- * 16 bytes a copy; A 4 bytes, since only single floats can be turned on the way. A warp copies 8 steps of k of 4 rows
- * at a time: whole 32-byte sectors, and with rows of 132 floats no two in one bank.
+ * Changed from l17_hierarchical: no float on its way to shared memory passes through a register or costs a store. B
+ * travels 16 bytes a copy; A 4 bytes, since only single floats can be turned on the way. A warp copies 8 steps of k of
+ * 4 rows at a time: whole 32-byte sectors, and with rows of 132 floats no two in one bank.
  * Limits: the copies of tile i + 1 have only the FMAs of tile i to arrive in.
  */
 #include "device/async.h"
@@ -11,8 +11,8 @@ enum { BM = 128, BN = 128, BK = 16, WM = 64, WN = 64, TM = 8, TN = 16, PAD = 4, 
 enum { ROW_STEP = 32, COLUMN_STEP = 16, A_ROW = BM + PAD };
 
 /* Starts copying the tiles of A and B at step i of k. */
-static __device__ __forceinline__ void fetch(const rung_args *g, float *a_tile, float *b_tile, int64_t row0, int64_t column0,
-                                             int64_t i, bool whole)
+static __device__ __forceinline__ void fetch(const rung_args *g, float *a_tile, float *b_tile, int64_t row0,
+                                             int64_t column0, int64_t i, bool whole)
 {
     int a_c = threadIdx.x % 8, a_r = threadIdx.x / 8, b_c = threadIdx.x % 32 * 4, b_r = threadIdx.x / 32;
     const float *a_from = g->a + (row0 + a_r) * g->lda + i + a_c, *b_from = g->b + (i + b_r) * g->ldb + column0 + b_c;

@@ -1,7 +1,7 @@
 /* l19_split_k: k is cut into parts, each tile of C gets a block for every part, and a second kernel adds the parts up.
- * Changed from l09_thread_tile_4x4: a C too small for 132 SMs with a long k (64 x 64 x 65536 is one tile) now fills the GPU. Parts
- * go to workspace as whole matrices; l19_split_k_finish adds them in a fixed order: the same bits every time, which
- * atomics would not give. The next tile is fetched into registers ahead of use, as in l14.
+ * Changed from l09_thread_tile_4x4: a C too small for 132 SMs with a long k (64 x 64 x 65536 is one tile) now fills
+ * the GPU. Parts go to workspace as whole matrices; l19_split_k_finish adds them in a fixed order: the same bits every
+ * time, which atomics would not give. The next tile is fetched into registers ahead of use, as in l14.
  * Limits: 8 bytes of traffic for each part of each result; the launcher chooses the parts.
  */
 #include "device/tile.h"
@@ -18,7 +18,8 @@ RUNG_KERNEL(THREADS, 3) l19_split_k(const __grid_constant__ rung_args g)
     int b_r = thread / (BN / 4), b_c = thread % (BN / 4) * 4;
     int part = blockIdx.x % g.split_k;
     int64_t row0 = rung_block_row() * BM, column0 = (int64_t)(blockIdx.x / g.split_k) * BN;
-    bool inside = rung_is_aligned16(g.a, g.lda) && rung_is_aligned16(g.b, g.ldb) && row0 + BM <= g.m && column0 + BN <= g.n;
+    bool inside =
+        rung_is_aligned16(g.a, g.lda) && rung_is_aligned16(g.b, g.ldb) && row0 + BM <= g.m && column0 + BN <= g.n;
     /* Parts begin at multiples of BK, some one step longer than others. */
     int64_t steps = (g.k + BK - 1) / BK;
     int64_t begin = steps * part / g.split_k * BK, end = steps * (part + 1) / g.split_k * BK;
@@ -69,7 +70,7 @@ RUNG_KERNEL(THREADS, 3) l19_split_k(const __grid_constant__ rung_args g)
 enum { LANES = 32, GROUPS = 8 };
 
 /* 32 results a block; group w of 32 threads adds parts w, w + 8, w + 16, ... and the first group adds the groups. */
-RUNG_KERNEL(LANES * GROUPS) l19_split_k_finish(const __grid_constant__ rung_args g)
+RUNG_KERNEL(LANES *GROUPS) l19_split_k_finish(const __grid_constant__ rung_args g)
 {
     __shared__ float sums[GROUPS][LANES];
     int lane = threadIdx.x % LANES, group = threadIdx.x / LANES;

@@ -1,7 +1,7 @@
 /* l19_tall_skinny: a 32x16 tile for a C that is tall and narrow, k cut among the four warps of the block.
- * Changed from l19_split_k: with n = 16 a 64x64 tile computes three quarters for nothing. Here a block streams 32 rows of A through a
- * ring of three asynchronous copies; each warp takes 16 of every 64 steps of k for all 32x16 results, and at the end
- * the four sums are added in order through shared memory.
+ * Changed from l19_split_k: with n = 16 a 64x64 tile computes three quarters for nothing. Here a block streams 32 rows
+ * of A through a ring of three asynchronous copies; each warp takes 16 of every 64 steps of k for all 32x16 results,
+ * and at the end the four sums are added in order through shared memory.
  * Limits: one use of each float of A for 16 results: bound by device memory, which is the floor for such a shape.
  */
 #include "device/async.h"
@@ -10,8 +10,8 @@
 enum { BM = 32, BN = 16, BK = 64, TM = 4, TN = 4, PAD = 4, STAGES = 3, WARPS = 4, THREADS = 32 * WARPS };
 enum { A_ROW = BK + PAD, WARP_K = BK / WARPS };
 
-static __device__ __forceinline__ void fetch(const rung_args *g, float *a_tile, float *b_tile, int64_t row0, int64_t column0,
-                                             int64_t i, bool a_whole, bool b_whole)
+static __device__ __forceinline__ void fetch(const rung_args *g, float *a_tile, float *b_tile, int64_t row0,
+                                             int64_t column0, int64_t i, bool a_whole, bool b_whole)
 {
 #pragma unroll
     for (int e = threadIdx.x; e < BM * BK / 4; e += THREADS) {
@@ -45,7 +45,8 @@ RUNG_KERNEL(THREADS) l19_tall_skinny(const __grid_constant__ rung_args g)
     for (int stage = 0; stage < STAGES - 1; stage++) {
         int64_t i = (int64_t)stage * BK;
         if (i < g.k)
-            fetch(&g, a_tile[stage], b_tile[stage], row0, column0, i, a_inside && i + BK <= g.k, b_inside && i + BK <= g.k);
+            fetch(&g, a_tile[stage], b_tile[stage], row0, column0, i, a_inside && i + BK <= g.k,
+                  b_inside && i + BK <= g.k);
         rung_async_commit();
     }
     int stage = 0;

@@ -1,6 +1,6 @@
 /* l20_multistage: a ring of four tiles in shared memory, three of them on their way.
- * Changed from l18_async_ping_pong: a copy now has the time of three tiles' FMAs to arrive, and the wait is for the oldest group of
- * copies only. Needs more shared memory than a block gets unasked (48 KB): it is allotted at launch.
+ * Changed from l18_async_ping_pong: a copy now has the time of three tiles' FMAs to arrive, and the wait is for the
+ * oldest group of copies only. Needs more shared memory than a block gets unasked (48 KB): it is allotted at launch.
  * Limits: threads still compute addresses and issue every copy, and a barrier for the block ends each tile.
  */
 #include "device/async.h"
@@ -11,8 +11,8 @@ enum { ROW_STEP = 32, COLUMN_STEP = 16, A_ROW = BM + PAD, STAGES = 4 };
 enum { A_FLOATS = BK * A_ROW, B_FLOATS = BK * BN, STAGE_FLOATS = A_FLOATS + B_FLOATS };
 
 /* Starts copying the tiles of A and B at step i of k. */
-static __device__ __forceinline__ void fetch(const rung_args *g, float *a_tile, float *b_tile, int64_t row0, int64_t column0,
-                                             int64_t i, bool whole)
+static __device__ __forceinline__ void fetch(const rung_args *g, float *a_tile, float *b_tile, int64_t row0,
+                                             int64_t column0, int64_t i, bool whole)
 {
     int a_c = threadIdx.x % 8, a_r = threadIdx.x / 8, b_c = threadIdx.x % 32 * 4, b_r = threadIdx.x / 32;
     const float *a_from = g->a + (row0 + a_r) * g->lda + i + a_c, *b_from = g->b + (i + b_r) * g->ldb + column0 + b_c;

@@ -1,8 +1,9 @@
 /* l21_tma: the copy engine (TMA) brings whole tiles; one warp asks for them, eight warps only compute.
- * Changed from l20_multistage: a box of a matrix is one instruction of one thread, edges are filled with zeros by the engine, and
- * barriers in shared memory (full, empty) pair each stage's producer with its consumers: no block-wide barrier. The loop
- * of a consumer holds FMAs and 16-byte shared loads and next to nothing else. Tile 128x256.
- * A is [row][k], 32 floats a row, its 16-byte units stored at unit ^ (row % 8) by the engine, so eight rows fill all banks.
+ * Changed from l20_multistage: a box of a matrix is one instruction of one thread, edges are filled with zeros by the
+ * engine, and barriers in shared memory (full, empty) pair each stage's producer with its consumers: no block-wide
+ * barrier. The loop of a consumer holds FMAs and 16-byte shared loads and next to nothing else. Tile 128x256.
+ * A is [row][k], 32 floats a row, its 16-byte units stored at unit ^ (row % 8) by the engine, so eight rows fill all
+ * banks.
  * Limits: sm_90. The engine wants rows on 16 bytes: the launcher copies other operands first (l21_tma_pack).
  */
 #include "device/tile.h"
@@ -13,8 +14,8 @@ enum { CONSUMERS = BM * BN / (TM * TN), THREADS = CONSUMERS + 128, ROW_STEP = 8,
 enum { A_FLOATS = BM * BK, B_FLOATS = BK * BN, STAGE_FLOATS = A_FLOATS + B_FLOATS };
 
 /* One thread: asks for the tiles of all steps along k as stages come free. */
-static __device__ __forceinline__ void produce(const rung_tma_args *p, float *ring, uint64_t *full, uint64_t *empty, int row0,
-                                               int column0)
+static __device__ __forceinline__ void produce(const rung_tma_args *p, float *ring, uint64_t *full, uint64_t *empty,
+                                               int row0, int column0)
 {
     int stage = 0;
     uint32_t parity = 0;
@@ -29,8 +30,8 @@ static __device__ __forceinline__ void produce(const rung_tma_args *p, float *ri
     }
 }
 
-static __device__ __forceinline__ void consume(const rung_tma_args *p, const float *ring, uint64_t *full, uint64_t *empty,
-                                               int64_t row0, int64_t column0)
+static __device__ __forceinline__ void consume(const rung_tma_args *p, const float *ring, uint64_t *full,
+                                               uint64_t *empty, int64_t row0, int64_t column0)
 {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int lane_m = lane / 2 % 8, lane_n = lane / 16 * 2 + lane % 2;

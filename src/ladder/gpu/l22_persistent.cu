@@ -1,7 +1,7 @@
 /* l22_persistent: as many blocks as fit the GPU at once, each taking one tile of C after another.
- * Changed from l21_tma: barriers and ring are set up once; while the consumers write a tile of C, the producer already fills
- * the ring for the next. Tiles go in groups of GROUP tile rows, down the columns of a group, so that the tiles in work
- * at one time share panels of A and B in the L2 cache. Block b takes tiles b, b + blocks, b + 2 blocks, ...
+ * Changed from l21_tma: barriers and ring are set up once; while the consumers write a tile of C, the producer already
+ * fills the ring for the next. Tiles go in groups of GROUP tile rows, down the columns of a group, so that the tiles
+ * in work at one time share panels of A and B in the L2 cache. Block b takes tiles b, b + blocks, b + 2 blocks, ...
  * Limits: the last round of tiles may keep only some of the SMs busy. Tile sizes are macros: l23_searched sets others.
  */
 #include "device/tile.h"
@@ -26,7 +26,8 @@
 #define ROW_STEP 8
 #define COLUMN_STEP 16
 #define CONSUMERS (BM * BN / (TM * TN))
-/* Whole warpgroups of consumers get registers from a producer warpgroup; fewer consumers need none, and one warp asks. */
+/* Whole warpgroups of consumers get registers from a producer warpgroup; fewer consumers need none, and one warp asks.
+ */
 #define TRADE (CONSUMERS % 128 == 0)
 #define THREADS (CONSUMERS + (TRADE ? 128 : 32))
 #define A_FLOATS (BM * BK)
@@ -46,7 +47,8 @@ static __device__ __forceinline__ int64_t NAME(tiles)(const rung_args *g)
     return (g->m + BM - 1) / BM * ((g->n + BN - 1) / BN);
 }
 
-static __device__ __forceinline__ void NAME(produce)(const rung_tma_args *p, float *ring, uint64_t *full, uint64_t *empty)
+static __device__ __forceinline__ void NAME(produce)(const rung_tma_args *p, float *ring, uint64_t *full,
+                                                     uint64_t *empty)
 {
     int stage = 0, row0, column0;
     uint32_t parity = 0;
@@ -65,7 +67,8 @@ static __device__ __forceinline__ void NAME(produce)(const rung_tma_args *p, flo
 }
 
 /* The FMAs of one stage. */
-static __device__ __forceinline__ void NAME(multiply)(float acc[TM][TN], const float *a_tile, const float *b_tile, int lane_m)
+static __device__ __forceinline__ void NAME(multiply)(float acc[TM][TN], const float *a_tile, const float *b_tile,
+                                                      int lane_m)
 {
 #pragma unroll 1
     for (int chunk = 0; chunk < BK; chunk += CHUNK) {
@@ -91,7 +94,8 @@ static __device__ __forceinline__ void NAME(multiply)(float acc[TM][TN], const f
     }
 }
 
-static __device__ __forceinline__ void NAME(consume)(const rung_tma_args *p, const float *ring, uint64_t *full, uint64_t *empty)
+static __device__ __forceinline__ void NAME(consume)(const rung_tma_args *p, const float *ring, uint64_t *full,
+                                                     uint64_t *empty)
 {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int lane_m = lane / 2 % 8, lane_n = lane / 16 * 2 + lane % 2;
@@ -116,7 +120,8 @@ static __device__ __forceinline__ void NAME(consume)(const rung_tma_args *p, con
             parity ^= stage == 0;
         }
         NAME(place)(&p->g, tile, &row0, &column0);
-        bool inside = rung_is_aligned16(p->g.c, p->g.ldc) && (int64_t)row0 + BM <= p->g.m && (int64_t)column0 + BN <= p->g.n;
+        bool inside =
+            rung_is_aligned16(p->g.c, p->g.ldc) && (int64_t)row0 + BM <= p->g.m && (int64_t)column0 + BN <= p->g.n;
 #pragma unroll
         for (int t = 0; t < TM; t++)
 #pragma unroll

@@ -1,7 +1,7 @@
 /* l23_searched: the persistent kernel in six tiles; which one runs was found by timing them all.
- * Changed from l22_persistent: nothing in the kernel. Tile, stages and blocks an SM are macros, each line below makes a kernel,
- * and the launcher takes the one with the least predicted time: rounds of tiles on the SMs times the tile's measured
- * time for a step of k (docs/ladder/l23_searched.md has the search and its table).
+ * Changed from l22_persistent: nothing in the kernel. Tile, stages and blocks an SM are macros, each line below makes
+ * a kernel, and the launcher takes the one with the least predicted time: rounds of tiles on the SMs times the tile's
+ * measured time for a step of k (docs/ladder/l23_searched.md has the search and its table).
  * Limits: sm_90; one thread tile, 8x16, in all of them. The launcher copies unaligned operands first.
  */
 #define KERNEL l23_searched

@@ -1,8 +1,8 @@
 /* l24_register_banks: A turned on its way again, by the producer warps, for the sake of the register file.
- * Changed from l22_persistent: a register bank delivers one operand a cycle and an FMA wants three; what the last FMA used may be
- * used again for free. With A [row][k], the rows of a step of k lie four registers apart: one bank. With A [k][row] they
- * alternate, and FMAs that run along a row and back along the next repeat an operand each time. Four producer warps copy A
- * 4 bytes at a time (only single floats can be turned on the way), the engine brings B.
+ * Changed from l22_persistent: a register bank delivers one operand a cycle and an FMA wants three; what the last FMA
+ * used may be used again for free. With A [row][k], the rows of a step of k lie four registers apart: one bank. With A
+ * [k][row] they alternate, and FMAs that run along a row and back along the next repeat an operand each time. Four
+ * producer warps copy A 4 bytes at a time (only single floats can be turned on the way), the engine brings B.
  * Limits: sm_90. A needs no alignment; B is copied first where its rows do not start on 16 bytes.
  */
 #include "device/async.h"
@@ -109,7 +109,8 @@ static __device__ __forceinline__ void multiply(float acc[TM][TN], const float *
     }
 }
 
-static __device__ __forceinline__ void consume(const rung_tma_args *p, const float *ring, uint64_t *full, uint64_t *empty)
+static __device__ __forceinline__ void consume(const rung_tma_args *p, const float *ring, uint64_t *full,
+                                               uint64_t *empty)
 {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int lane_m = lane / 2 % 8, lane_n = lane / 16 * 2 + lane % 2;

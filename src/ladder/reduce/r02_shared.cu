@@ -1,6 +1,6 @@
 /* r02_shared: a block adds its 256 elements as a tree in shared memory.
- * Changed from r01_atomics: eight rounds of additions, half the threads each time, and one result a block. The launcher runs the
- * kernel again on the blocks' results until one is left: always the same order, the same bits.
+ * Changed from r01_atomics: eight rounds of additions, half the threads each time, and one result a block. The
+ * launcher runs the kernel again on the blocks' results until one is left: always the same order, the same bits.
  * Limits: one load a thread, then eight barriers; half the threads are idle from the first round on.
  */
 #include "device/reduce_args.h"

@@ -1,6 +1,7 @@
 /* r03_several_per_thread: each thread adds eight elements in a register first.
- * Changed from r02_shared: eight independent loads are under way at once in every thread, and the tree with its barriers comes
- * once for 2048 elements instead of once for 256. Threads step by the block's width, so loads stay coalesced.
+ * Changed from r02_shared: eight independent loads are under way at once in every thread, and the tree with its
+ * barriers comes once for 2048 elements instead of once for 256. Threads step by the block's width, so loads stay
+ * coalesced.
  * Limits: eight rounds with a barrier each.
  */
 #include "device/reduce_args.h"

@@ -1,6 +1,7 @@
 /* r05_shuffle: lanes hand their sums to each other through registers.
- * Changed from r04_last_warp_unroll: a warp adds its 32 sums in five shuffles; only one sum a warp goes through shared memory, with
- * one barrier. The grid is as large as the GPU holds and steps through x, so few results are left for the second launch.
+ * Changed from r04_last_warp_unroll: a warp adds its 32 sums in five shuffles; only one sum a warp goes through shared
+ * memory, with one barrier. The grid is as large as the GPU holds and steps through x, so few results are left for the
+ * second launch.
  * Limits: 4-byte loads; a second launch adds the blocks' results.
  */
 #include "device/reduce_args.h"
@@ -20,7 +21,8 @@ RUNG_KERNEL(THREADS) r05_shuffle(const __grid_constant__ rung_reduce_args g)
     __shared__ float sums[WARPS];
     int thread = threadIdx.x;
     float sum = 0.0f;
-    for (int64_t first = (int64_t)blockIdx.x * THREADS * EACH + thread; first < g.n; first += (int64_t)gridDim.x * THREADS * EACH) {
+    for (int64_t first = (int64_t)blockIdx.x * THREADS * EACH + thread; first < g.n;
+         first += (int64_t)gridDim.x * THREADS * EACH) {
 #pragma unroll
         for (int e = 0; e < EACH; e++)
             sum += first + e * THREADS < g.n ? g.x[first + e * THREADS] : 0.0f;

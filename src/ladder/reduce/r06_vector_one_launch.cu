@@ -1,6 +1,7 @@
 /* r06_vector_one_launch: 16-byte loads, and the last block to finish adds the blocks' sums in order.
- * Changed from r05_shuffle: a quarter of the load instructions, eight of them under way in each thread, and no second launch: each
- * block leaves its sum in memory and takes a ticket; who draws the last one adds all sums, always in the same order.
+ * Changed from r05_shuffle: a quarter of the load instructions, eight of them under way in each thread, and no second
+ * launch: each block leaves its sum in memory and takes a ticket; who draws the last one adds all sums, always in the
+ * same order.
  * Limits: bound by device memory. The ticket counter has to be zero at the start, and is again at the end.
  */
 #include "device/reduce_args.h"
