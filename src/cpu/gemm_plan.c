@@ -42,10 +42,10 @@ static gemm_path choose_path(const gemm_product *p, gemm_plan *d, const rung_cac
         return PATH_SWAPPED;
     if (!p->trans_b && b_bytes <= caches->l2_bytes / 2 && a_bytes <= caches->l2_bytes / 2)
         return PATH_DIRECT;
-    if (!p->trans_b && p->m <= 2 * FEW)
-        return PATH_STREAM;
     if (p->m * p->n <= 256 * 256 && p->k >= 4096 && p->k >= 16 * (p->m > p->n ? p->m : p->n))
         return PATH_LONG_K;
+    if (!p->trans_b && p->m <= 2 * FEW)
+        return PATH_STREAM;
     if (p->n <= 2 * FEW || (a_bytes <= caches->l2_bytes / 2 && p->n <= 256))
         return PATH_PACK_B;
     return PATH_PACKED;
