@@ -341,7 +341,12 @@ void rung_gemm_strip(const gemm_product *p, const gemm_plan *d, float *workspace
     case PATH_PACK_B: run_pack_b(p, d, workspace); break;
     case PATH_DOT: run_dot(p, d, workspace); break;
     case PATH_SWAPPED: run_swapped(p, d, workspace); break;
-    case PATH_PACKED:
-    case PATH_LONG_K: /* each piece of k is a packed product of its own */ run_packed(p, d, workspace); break;
+    case PATH_PACKED: run_packed(p, d, workspace); break;
+    case PATH_LONG_K: /* each piece of k is a product of its own */
+        if (d->in_place)
+            run_direct(p, d);
+        else
+            run_packed(p, d, workspace);
+        break;
     }
 }
