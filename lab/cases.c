@@ -183,7 +183,7 @@ static void add_batches(maker *x)
 static void add_epilogues(maker *x)
 {
     for (int i = 0; (x->accepts & RUNG_ACCEPTS_EPILOGUE) && i < 12; i++) {
-        lab_case c = next(x, i % 2 ? 67 : 256, i % 3 ? 130 : 64, i % 5 ? 45 : 512);
+        lab_case c = next(x, i % 2 ? 67 : 256, i % 3 ? 130 : 64, i % 4 ? 512 : 45);
         c.bias = (rung_bias)(i % 3);
         c.activation = (rung_activation)(i / 3 % 3);
         push(x, &c);

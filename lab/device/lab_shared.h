@@ -195,7 +195,7 @@ LAB_INLINE double lab_activate(double x, int activation)
     if (activation == 1)
         return x < 0.0 ? 0.0 : x; /* NaN stays */
     if (activation == 2)
-        return 0.5 * x * (1.0 + erf(x * 0.70710678118654752440));
+        return 0.5 * x * (1.0 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
     return x;
 }
 
