@@ -289,7 +289,7 @@ RUNG_DEVICE float activate(float x, int kind)
     if (kind == 1)
         return x < 0.0f ? 0.0f : x; /* NaN stays */
     if (kind == 2)
-        return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f));
+        return 0.5f * x * (1.0f + tanhf(0.7978845608f * (x + 0.044715f * x * x * x)));
     return x;
 }
 
