@@ -47,8 +47,6 @@ typedef struct rung_cuda {
     rung_config config;
     rung_kept_buffer kept[RUNG_KEPT_BUFFERS];
     int next_kept; /* whose turn it is to be given up */
-    rung_kept_buffer counters[RUNG_KEPT_BUFFERS];
-    int next_counters;
     void *guard_counts;    /* device counters of accurate mode's guard; made by its first product */
     rung_staging *staging; /* made by the first product on host operands */
 } rung_cuda;
@@ -75,13 +73,6 @@ void rung_workspace_put(rung_cuda *cuda, void *memory);
 rung_status rung_workspace_get_with_tickets(rung_cuda *cuda, int64_t bytes, void **memory);
 void rung_workspace_put_with_tickets(rung_cuda *cuda, void *memory);
 void rung_workspace_close(rung_cuda *cuda);
-
-/* RUNG_COUNTER_BYTES that stay with the stream between launches; the first 256 are zero, and whoever counts in them
- * leaves zeros behind. */
-enum { RUNG_COUNTER_BYTES = 1 << 16 };
-rung_status rung_counters_get(rung_cuda *cuda, void **memory);
-/* After the launches that use them. */
-void rung_counters_put(rung_cuda *cuda, void *memory);
 
 typedef struct rung_grid {
     unsigned x, y, z, threads, shared_bytes;

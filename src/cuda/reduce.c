@@ -57,11 +57,11 @@ static rung_status run_levels(rung_cuda *cuda, const rung_kernel *kernel, const 
     return status;
 }
 
-/* r06: one launch; the counters hold the ticket, then the blocks' sums. */
+/* r06: one launch; the ticket is a counter before the workspace, which holds the blocks' sums. */
 static rung_status run_ticket(rung_cuda *cuda, const rung_kernel *kernel, const rung_function *function,
                               rung_reduce_args *args)
 {
-    void *counters;
+    void *partials;
     /* Blocks side by side keep neighbouring memory in use, which is best until the sum is so long that the slowest
      * block is waited for: then many shares, each long enough for what a block costs. */
     int64_t blocks = pieces(args->n, (int64_t)kernel->threads * 4), most = (int64_t)cuda->machine->sms * 2;
@@ -70,11 +70,11 @@ static rung_status run_ticket(rung_cuda *cuda, const rung_kernel *kernel, const 
         args->share = pieces(args->n / 4, most < MOST_PARTIALS ? most : MOST_PARTIALS);
     }
     most = most < MOST_PARTIALS ? most : MOST_PARTIALS;
-    RUNG_TRY(rung_counters_get(cuda, &counters));
-    args->ticket = counters;
-    args->partials = (float *)counters + 64;
+    RUNG_TRY(rung_workspace_get_with_tickets(cuda, MOST_PARTIALS * (int64_t)sizeof(float), &partials));
+    args->ticket = (unsigned *)((char *)partials - RUNG_TICKET_BYTES);
+    args->partials = partials;
     rung_status status = launch(cuda, kernel, function, blocks < most ? blocks : most, args);
-    rung_counters_put(cuda, counters);
+    rung_workspace_put_with_tickets(cuda, partials);
     return status;
 }
 

@@ -132,49 +132,8 @@ void rung_workspace_put_with_tickets(rung_cuda *cuda, void *memory)
     put(cuda, memory, RUNG_TICKET_BYTES);
 }
 
-static rung_status new_counters(rung_cuda *cuda, int capturing, void **memory)
-{
-    RUNG_TRY(allocate(cuda, RUNG_COUNTER_BYTES, capturing, memory));
-    CUresult result = cuda->driver->set_32((CUdeviceptr)(uintptr_t)*memory, 0, 64, cuda->config.stream);
-    return result == CUDA_SUCCESS ? RUNG_SUCCESS : rung_driver_fail(cuda->driver, result, "cuMemsetD32Async");
-}
-
-rung_status rung_counters_get(rung_cuda *cuda, void **memory)
-{
-    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
-    unsigned long long id;
-    *memory = NULL;
-    CU_TRY(cuda->driver, stream_capturing(cuda->config.stream, &capture));
-    if (capture != CU_STREAM_CAPTURE_STATUS_NONE)
-        return new_counters(cuda, 1, memory);
-    CU_TRY(cuda->driver, stream_id(cuda->config.stream, &id));
-    for (int i = 0; i < RUNG_KEPT_BUFFERS; i++)
-        if (cuda->counters[i].memory && cuda->counters[i].stream_id == id) {
-            *memory = cuda->counters[i].memory;
-            return RUNG_SUCCESS;
-        }
-    rung_kept_buffer *buffer = &cuda->counters[cuda->next_counters];
-    cuda->next_counters = (cuda->next_counters + 1) % RUNG_KEPT_BUFFERS;
-    give_up(cuda, buffer);
-    RUNG_TRY(new_counters(cuda, 0, &buffer->memory));
-    buffer->stream_id = id;
-    *memory = buffer->memory;
-    return RUNG_SUCCESS;
-}
-
-void rung_counters_put(rung_cuda *cuda, void *memory)
-{
-    for (int i = 0; i < RUNG_KEPT_BUFFERS; i++)
-        if (cuda->counters[i].memory == memory)
-            return;
-    if (memory)
-        cuda->driver->memory_free_async((CUdeviceptr)(uintptr_t)memory, cuda->config.stream);
-}
-
 void rung_workspace_close(rung_cuda *cuda)
 {
     for (int i = 0; i < RUNG_KEPT_BUFFERS; i++)
         give_up(cuda, &cuda->kept[i]);
-    for (int i = 0; i < RUNG_KEPT_BUFFERS; i++)
-        give_up(cuda, &cuda->counters[i]);
 }
