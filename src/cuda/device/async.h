@@ -33,6 +33,25 @@ RUNG_DEVICE void rung_async_copy4_or_zero(float *shared, const float *global, bo
                  : "memory");
 }
 
+/* A place in shared memory that address arithmetic is done on; sums of it count bytes. */
+typedef uint32_t rung_shared_at;
+
+RUNG_DEVICE rung_shared_at rung_shared_address(const void *shared)
+{
+    return (uint32_t)__cvta_generic_to_shared(shared);
+}
+
+/* Copies `bytes` (0 to 16, or 0 and 4) and fills the rest of the 16 (or 4) with zeros; fetches whole L2 lines. */
+RUNG_DEVICE void rung_async_put16(rung_shared_at to, const float *global, int bytes)
+{
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(global), "r"(bytes));
+}
+
+RUNG_DEVICE void rung_async_put4(rung_shared_at to, const float *global, int bytes)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(global), "r"(bytes));
+}
+
 RUNG_DEVICE void rung_async_commit(void)
 {
     asm volatile("cp.async.commit_group;" ::: "memory");

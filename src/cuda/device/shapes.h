@@ -5,33 +5,15 @@
 #define RUNG_DEVICE_SHAPES_H
 
 #include "device/args.h"
+#include "device/async.h"
 
-RUNG_DEVICE unsigned smem_addr(const void *p)
-{
-    return (unsigned)__cvta_generic_to_shared(p);
-}
-
-/* Copies `bytes` (0..16) and zero-fills the rest of the 16. */
-RUNG_DEVICE void copy16(unsigned dst, const float *src, int bytes)
-{
-    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;\n" ::"r"(dst), "l"(src), "r"(bytes));
-}
-RUNG_DEVICE void copy4(unsigned dst, const float *src, int bytes)
-{
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;\n" ::"r"(dst), "l"(src), "r"(bytes));
-}
-RUNG_DEVICE void copy_async(unsigned dst, const float *src, int bytes, const int width)
+RUNG_DEVICE void copy_async(rung_shared_at dst, const float *src, int bytes, const int width)
 {
     if (width == 4)
-        copy16(dst, src, bytes);
+        rung_async_put16(dst, src, bytes);
     else
-        copy4(dst, src, bytes);
+        rung_async_put4(dst, src, bytes);
 }
-RUNG_DEVICE void copy_commit(void)
-{
-    asm volatile("cp.async.commit_group;\n" ::: "memory");
-}
-#define COPY_WAIT(n) asm volatile("cp.async.wait_group %0;\n" ::"n"(n) : "memory")
 
 RUNG_DEVICE int clamp4(int x)
 {
@@ -57,7 +39,7 @@ RUNG_DEVICE int row_at(int r, const int extent, const int depth)
 }
 
 /* k-contiguous operand: element (r, k) at src[r*ld + k] -> shared row_at(r) + k, `width` floats a copy. */
-RUNG_DEVICE void load_k_contiguous(unsigned dst, const float *src, unsigned ld, int rows, int k_left, int tid,
+RUNG_DEVICE void load_k_contiguous(rung_shared_at dst, const float *src, unsigned ld, int rows, int k_left, int tid,
                                    const int extent, const int depth, const int threads, const int width)
 {
     const int per_row = depth / width, pass = threads / per_row;
@@ -87,7 +69,7 @@ RUNG_DEVICE void load_k_contiguous(unsigned dst, const float *src, unsigned ld, 
 }
 
 /* mn-contiguous operand: element (k, x) at src[k*ld + x] -> shared [k][extent], `width` floats a copy. */
-RUNG_DEVICE void load_mn_contiguous(unsigned dst, const float *src, unsigned ld, int cols, int k_left, int tid,
+RUNG_DEVICE void load_mn_contiguous(rung_shared_at dst, const float *src, unsigned ld, int cols, int k_left, int tid,
                                     const int extent, const int depth, const int threads, const int width)
 {
     const int per_row = extent / width, pass = threads / per_row;
@@ -116,7 +98,7 @@ RUNG_DEVICE void load_mn_contiguous(unsigned dst, const float *src, unsigned ld,
 }
 
 /* Brings one operand tile in, 16 bytes a copy where pointer and leading dimension allow, 4 otherwise. */
-RUNG_DEVICE void load_tile(unsigned dst, const float *src, unsigned ld, int limit, int k_left, int vec, int tid,
+RUNG_DEVICE void load_tile(rung_shared_at dst, const float *src, unsigned ld, int limit, int k_left, int vec, int tid,
                            const int extent, const int depth, const int threads, const int k_contiguous)
 {
     if (k_contiguous) {
@@ -157,7 +139,7 @@ RUNG_DEVICE tile_reader reader_start(const float *src, unsigned ld, int limit, i
     return r;
 }
 
-RUNG_DEVICE void reader_copy(const tile_reader *r, unsigned tile, unsigned ld, int k_left, int tid, const int extent,
+RUNG_DEVICE void reader_copy(const tile_reader *r, rung_shared_at tile, unsigned ld, int k_left, int tid, const int extent,
                              const int depth, const int threads, const int k_contiguous)
 {
     const int per_row = (k_contiguous ? depth : extent) / 4, pass = threads / per_row;
@@ -170,7 +152,7 @@ RUNG_DEVICE void reader_copy(const tile_reader *r, unsigned tile, unsigned ld, i
                                ? c * (pass / 4) * (depth + 4)
                                : row_at(tid / per_row + c * pass, extent, depth) - row_at(tid / per_row, extent, depth);
             if (c < r->limit)
-                copy16(tile + r->to + to * 4, from, bytes);
+                rung_async_put16(tile + r->to + to * 4, from, bytes);
             from = element(from, pass, ld, 0);
         }
     } else {
@@ -178,7 +160,7 @@ RUNG_DEVICE void reader_copy(const tile_reader *r, unsigned tile, unsigned ld, i
         for (int c = 0; c < (depth + pass - 1) / pass; c++) {
             const int k = tid / per_row + c * pass;
             if (r->limit && (depth % pass == 0 || k < depth))
-                copy16(tile + r->to + c * pass * extent * 4, from, k < k_left ? r->limit : 0);
+                rung_async_put16(tile + r->to + c * pass * extent * 4, from, k < k_left ? r->limit : 0);
             from = element(from, pass, ld, 0);
         }
     }

@@ -36,11 +36,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) KERNEL(const _
 
     for (int k0 = 0; k0 < (int)p.k; k0 += EDGE) {
         if (k_left > 0) {
-            load_tile(smem_addr(as), a, (unsigned)p.lda, m, k_left, vec_a, t, EDGE, EDGE, TPS, A_KC);
-            load_tile(smem_addr(bs), b, (unsigned)p.ldb, n, k_left, vec_b, t, EDGE, EDGE, TPS, B_KC);
+            load_tile(rung_shared_address(as), a, (unsigned)p.lda, m, k_left, vec_a, t, EDGE, EDGE, TPS, A_KC);
+            load_tile(rung_shared_address(bs), b, (unsigned)p.ldb, n, k_left, vec_b, t, EDGE, EDGE, TPS, B_KC);
         }
-        copy_commit();
-        COPY_WAIT(0);
+        rung_async_commit();
+        rung_async_wait(0);
         if (TPS > 32)
             __syncthreads();
         else

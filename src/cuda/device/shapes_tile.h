@@ -72,7 +72,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) KERNEL(const _
 
 #define LOAD_STAGE(s)                                                                                                  \
     do {                                                                                                               \
-        unsigned to = smem_addr(smem + (s)*STAGE_FLOATS), lda = p.lda, ldb = p.ldb;                                    \
+        rung_shared_at to = rung_shared_address(smem + (s)*STAGE_FLOATS);                                             \
+        unsigned lda = p.lda, ldb = p.ldb;                                                                             \
         asm volatile("" : "+r"(lda), "+r"(ldb)); /* keeps row offsets from being hoisted into registers */             \
         if (ALIGNED || vec_a)                                                                                          \
             reader_copy(&ra, to, lda, k_left, tid, BM, BK, THREADS, A_KC);                                             \
@@ -97,9 +98,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) KERNEL(const _
     for (int s = 0; s < STAGES; s++) {
         if (s < blocks)
             LOAD_STAGE(s);
-        copy_commit();
+        rung_async_commit();
     }
-    COPY_WAIT(STAGES - 1);
+    rung_async_wait(STAGES - 1);
     __syncthreads();
     int read = 0;
     const int thread_a = A_KC ? ty * (BK + 4) + slice * KSTEP : slice * KSTEP * BM + ty * 4;
@@ -117,18 +118,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) KERNEL(const _
         at_a += 2 * MOVE_A, at_b += 2 * MOVE_B;
         if (--turn == 0) { /* this stage is in registers: refill it, and read on in the next */
             turn = STEPS / 2;
-            COPY_WAIT(STAGES - 2);
+            rung_async_wait(STAGES - 2);
             __syncthreads();
             if (k_left > 0)
                 LOAD_STAGE(read);
-            copy_commit();
+            rung_async_commit();
             read = read + 1 == STAGES ? 0 : read + 1;
             at_a = smem + read * STAGE_FLOATS + thread_a, at_b = smem + read * STAGE_FLOATS + thread_b;
         }
         LOAD_FRAGMENTS(0, at_a, at_b);
         MULTIPLY(1);
     }
-    COPY_WAIT(0);
+    rung_async_wait(0);
 
 #if SLICES == 1
     if (vec_c && beta == 0.0f && !p.bias_kind && !p.activation && parts == 1 && rows >= BM && cols >= BN) {

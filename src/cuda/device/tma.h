@@ -5,7 +5,7 @@
 #ifndef RUNG_DEVICE_TMA_H
 #define RUNG_DEVICE_TMA_H
 
-#include "args.h"
+#include "async.h"
 
 #include <cuda.h>
 
@@ -23,11 +23,6 @@ typedef struct rung_pack_args {
 } rung_pack_args;
 
 #ifdef __CUDACC__
-
-RUNG_DEVICE uint32_t rung_shared_address(const void *p)
-{
-    return (uint32_t)__cvta_generic_to_shared(p);
-}
 
 RUNG_DEVICE void rung_barrier_init(uint64_t *barrier, int arrivals)
 {

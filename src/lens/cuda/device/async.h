@@ -19,6 +19,23 @@ RUNG_DEVICE void rung_async_copy4_or_zero(float *shared, const float *global, bo
     rung_lens_cp_async(shared, global, 4, exists ? 4 : 0);
 }
 
+typedef uintptr_t rung_shared_at;
+
+RUNG_DEVICE rung_shared_at rung_shared_address(const void *shared)
+{
+    return (uintptr_t)shared;
+}
+
+RUNG_DEVICE void rung_async_put16(rung_shared_at to, const float *global, int bytes)
+{
+    rung_lens_cp_async((float *)to, global, 16, bytes);
+}
+
+RUNG_DEVICE void rung_async_put4(rung_shared_at to, const float *global, int bytes)
+{
+    rung_lens_cp_async((float *)to, global, 4, bytes);
+}
+
 RUNG_DEVICE void rung_async_commit(void)
 {
     rung_lens_cp_async_commit();

@@ -2,15 +2,10 @@
 #ifndef RUNG_LENS_DEVICE_TMA_H
 #define RUNG_LENS_DEVICE_TMA_H
 
-#include "device/args.h"
+#include "device/async.h"
 #undef __CUDACC__ /* the original gives its structs alone */
 #include "../../../cuda/device/tma.h"
 #define __CUDACC__ 1
-
-RUNG_DEVICE uint32_t rung_shared_address(const void *p)
-{
-    return rung_lens_shared_offset(p);
-}
 
 RUNG_DEVICE void rung_barrier_init(uint64_t *barrier, int arrivals)
 {
