@@ -14,12 +14,10 @@ RUNG_DEVICE void finish_rows(const rung_args *p, float *c, float alpha, float be
 {
     const int t = threadIdx.x;
     if (p->split_k > 1) {
-        unsigned tiles = (unsigned)((p->m + rows - 1) / rows);
-        size_t counter_bytes = ((size_t)tiles * p->batch * 4 + 255) / 256 * 256;
-        float *slot = (float *)((char *)p->workspace + counter_bytes) + (size_t)of * p->split_k * rows + t;
+        float *slot = (float *)p->workspace + (size_t)of * p->split_k * rows + t;
         if (t < rows)
             __stcg(slot + (size_t)split * rows, sum);
-        if (!arrive_last((unsigned *)p->workspace + of, p->split_k))
+        if (!arrive_last(tickets_of(p) + of, p->split_k))
             return;
         if (t < rows) {
             sum = 0.0f;
