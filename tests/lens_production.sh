@@ -1,0 +1,49 @@
+#!/bin/sh
+# The production FP32 kernels and their launchers without a GPU: the CUDA backend driven by the lens, which answers the
+# driver's calls and runs the kernels on the CPU. A few cases a kernel, at its tile's edges: padding, misalignment, all
+# transposes, parts of k, batches, device scalars, bias and activation. usage: lens_production.sh RUNG LIBRUNG_LENS
+set -u
+rung=$1
+export RUNG_LIBCUDA=$2
+[ -e "$RUNG_LIBCUDA" ] || { echo "skipped: no lens in this build"; exit 77; }
+work=$(mktemp)
+trap 'rm -f "$work"' EXIT
+passed=0 refused=0 failed=0
+
+try() { # KERNEL CASE
+    "$rung" verify --device gpu --kernel "$1" --no-vendor --verbose --case "$2" >"$work" 2>&1
+    case $(grep -E '^(ok|-|FAIL) ' "$work" | head -n 1) in
+    ok*) passed=$((passed + 1)) ;;
+    -*) refused=$((refused + 1)) ;;
+    *) failed=$((failed + 1)); echo "FAILED: $1 $2"; tail -n 3 "$work" ;;
+    esac
+}
+
+kernels=$("$rung" list --device gpu --role production --format csv | cut -d, -f1,5 | grep -E '_(cpasync|small|dot|axpy)_')
+[ -n "$kernels" ] || { echo "FAILED: the catalog lists no such kernel"; exit 1; }
+for row in $kernels; do
+    name=${row%%,*} tile=${row##*,}
+    m=${tile%%x*} rest=${tile#*x}
+    n=${rest%%x*} k=${rest#*x}
+    case $name in
+    *_small_*)
+        try "$name" "NN:$((m - 1))x${n}x$((k - 1)):row,pad=3,alpha=-0.5,beta=1,strided=5"
+        try "$name" "NT:${m}x${n}x${k}:row,strided=9"
+        try "$name" "TN:${m}x$((n - 1))x$((k + 3)):row,beta=-0.5,arrays=6,offset=1"
+        try "$name" "TT:${m}x${n}x${k}:row,strided=4,scalars=device,bias=row,act=relu" ;;
+    *_dot_* | *_axpy_*)
+        try "$name" "NN:70x1x300:row,pad=1"
+        try "$name" "TN:70x1x300:row,beta=1"
+        try "$name" "NN:1x70x300:row,pad=3"
+        try "$name" "NT:1x70x300:row,alpha=-0.5"
+        try "$name" "TT:33x1x1030:row,bias=column,act=gelu"
+        try "$name" "NN:130x1x2000:row,scalars=device,beta=-0.5" ;;
+    *)
+        try "$name" "NT:$((m + 4))x$((n + 4))x$((3 * k)):row,pad=4,alpha=-0.5,beta=1"
+        try "$name" "TN:$((m + 3))x$((n + 8))x$((k + 4)):row,offset=1,beta=-0.5,bias=row"
+        try "$name" "TT:${m}x${n}x$((2 * k)):row,strided=2,scalars=device,act=relu"
+        try "$name" "NN:${m}x${n}x$((20 * k)):row" ;;
+    esac
+done
+echo "$passed passed, $failed failed, $refused refused"
+[ "$failed" = 0 ] && [ "$passed" -gt 80 ]
