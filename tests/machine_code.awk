@@ -1,7 +1,7 @@
 # Reads `cuobjdump -sass` and prints, for each function, its main loop: the loop with the largest share of FFMA among those
 # with at least 64 (or, where there is none, of HGMMA). Columns: function, instructions, FFMA, share in percent, conflicts
 # (FFMA whose three sources are different registers of one bank, none from the reuse cache), 16-byte and other shared
-# loads, HGMMA, local-memory accesses in the whole function.
+# loads, HGMMA, accesses to local memory in that loop (spills elsewhere are the business of ptxas's figures).
 
 function number(hex,    value, i) {
     value = 0
@@ -27,19 +27,20 @@ function conflict(text,    operands, i, parts, seen, banks, reg) {
     return banks == 0 || banks == 3
 }
 
-function finish(    i, j, best, share, total, ffma, hgmma, conflicts, wide, narrow, b_ffma, line) {
+function finish(    i, j, spills, best, share, total, ffma, hgmma, conflicts, wide, narrow, b_ffma, line) {
     if (name == "" || count == 0)
         return
     best = -1
-    line = sprintf("%s 0 0 0 0 0 0 0 %d", name, spills)
+    line = sprintf("%s 0 0 0 0 0 0 0 0", name)
     for (i = 0; i < count; i++) {
         if (!(i in target) || target[i] > address[i] || !(target[i] in at))
             continue
-        total = ffma = hgmma = conflicts = wide = narrow = 0
+        total = ffma = hgmma = conflicts = wide = narrow = spills = 0
         for (j = at[target[i]]; j <= i; j++) {
             total++
             if (opcode[j] ~ /^FFMA/) { ffma++; conflicts += bad[j] }
             if (opcode[j] ~ /^HGMMA/) hgmma++
+            if (opcode[j] ~ /^(LDL|STL)/) spills++
             if (opcode[j] ~ /^LDS.*128/) wide++
             else if (opcode[j] ~ /^LDS/) narrow++
         }
@@ -58,7 +59,7 @@ function finish(    i, j, best, share, total, ffma, hgmma, conflicts, wide, narr
 /Function :/ {
     finish()
     name = $NF
-    count = spills = 0
+    count = 0
     delete address; delete opcode; delete target; delete at; delete bad
     next
 }
@@ -75,8 +76,6 @@ function finish(    i, j, best, share, total, ffma, hgmma, conflicts, wide, narr
     word = text
     sub(/[ \t].*/, "", word)
     opcode[count] = word
-    if (word ~ /^(LDL|STL)/)
-        spills++
     if (word ~ /^FFMA/)
         bad[count] = conflict(text)
     if (word ~ /^BRA/ && match(text, /0x[0-9a-f]+/))

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The machine code of every kernel against its row's limits: share of FFMA in the main loop, no local-memory traffic.
+# The machine code of every kernel against its row's limits: share of FFMA in the main loop, no local-memory traffic in it.
 # usage: machine_code.sh SOURCE_DIR BUILD_DIR [all]     ("all": print every kernel's line, not only those with a limit)
 # Needs cuobjdump and nvdisasm (CUDA toolkit; PyPI's triton carries both): exits 77 (skipped) without them.
 set -eu
@@ -34,7 +34,7 @@ check() { # name limit
             failed=1
         fi
         if [ "$locals" != 0 ]; then
-            echo "FAILED: $function: $locals accesses to local memory"
+            echo "FAILED: $function: $locals accesses to local memory in its main loop"
             failed=1
         fi
     done <<LINES
