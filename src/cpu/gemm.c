@@ -131,9 +131,6 @@ static int64_t strip_length(const gemm_product *p, const gemm_plan *d, int threa
     if (threads <= 1)
         return length;
     int64_t strips = threads * max64(1, min64(STRIPS_A_THREAD, length / (threads * STRIP_LEAST)));
-    /* Few rows: memory bound, and long runs of each row of B matter more than even shares. */
-    if (!d->split_m && d->path == PATH_DIRECT && p->m <= 64)
-        strips = threads;
     return round_up(divide_up(length, strips), unit);
 }
 
