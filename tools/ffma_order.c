@@ -212,6 +212,16 @@ static int port_step(struct ports *p, int a, int b, int c, int d, int commit, in
     return late * 8 + (backlog > 2 ? backlog - 2 : 0);
 }
 
+/* A load brings registers new values: what is cached of the old ones is of no use. */
+static void ports_load(struct ports *p, int d, int width)
+{
+    ++p->cycle;
+    for (int slot = 0; slot < 2; ++slot)
+        for (int bank = 0; bank < 2; ++bank)
+            if (p->cached[slot][bank] >= d && p->cached[slot][bank] < d + width)
+                p->cached[slot][bank] = -1;
+}
+
 static void ports_reset(struct ports *p)
 {
     memset(p, 0, sizeof *p);
@@ -301,7 +311,7 @@ static int schedule(const struct run *r, const struct knobs *k, struct plan *out
                 return 0;
             last_load = slot;
             best_swap = 0;
-            ++p.cycle;
+            ports_load(&p, x->d, x->width);
         } else {
             if (loaded[i] > slot + waited)
                 waited += loaded[i] - slot - waited;
@@ -327,13 +337,16 @@ static int schedule(const struct run *r, const struct knobs *k, struct plan *out
     return 1;
 }
 
-/* Whether operand `slot` of FFMA p is what the same slot and bank reads next. A load between does no harm. */
+/* Whether operand `slot` of FFMA p is what the same slot and bank reads next. A load between does no harm, unless it
+ * brings that register a new value. */
 static int reused(const struct node *x, int n, int p, int slot)
 {
     int r = slot ? x[p].b : x[p].a;
     if (x[p].d == r)
         return 0;
     for (int q = p + 1; q < n; ++q) {
+        if (x[q].load && writes(&x[q], r))
+            return 0;
         if (x[q].load)
             continue;
         int other = slot ? x[q].b : x[q].a;
@@ -561,7 +574,7 @@ static int port_cost(const struct word *code, int n)
     ports_reset(&p);
     for (int i = 0; i < n; ++i) {
         if (!is_fma(code[i])) {
-            ++p.cycle;
+            ports_load(&p, field_d(code[i]), is_load(code[i]) ? 4 : 1);
             continue;
         }
         int fresh;
