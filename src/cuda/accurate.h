@@ -1,4 +1,4 @@
-/* How often the guard of the fp16x3 method stepped in: device counters that a context keeps. */
+/* What accurate mode needs beside its launcher: counters of how often the guard stepped in, and strict tiles. */
 #ifndef RUNG_CUDA_ACCURATE_H
 #define RUNG_CUDA_ACCURATE_H
 
@@ -9,5 +9,10 @@ rung_status rung_guard_counts_at(rung_cuda *cuda, unsigned long long **counts);
 /* Waits for the context's stream. */
 rung_status rung_guard_counts_read(rung_cuda *cuda, rung_guard_counts *counts);
 void rung_guard_counts_close(rung_cuda *cuda);
+
+/* Strict arithmetic for the 128 x 128 blocks of one product that are marked in device memory, a byte a block. */
+rung_status rung_marked_tiles_run(rung_cuda *cuda, const rung_problem *p, const uint8_t *marks);
+/* NULL, or why these kernels cannot take the product. */
+const char *rung_marked_tiles_refuse(const rung_problem *p);
 
 #endif

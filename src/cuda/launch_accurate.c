@@ -12,7 +12,6 @@
 enum {
     CLUSTER = 2,
     MIN_K = 64, /* below, two halves err more than FP32 does: docs/numerics.md */
-    MAX_SIZE = 1 << 30,
     ALIGN = 1024,    /* bytes: what wgmma's swizzle asks of an image */
     BAND = 8,        /* cluster tiles of m walked together */
     LOOK_STEP = 32,  /* rows of k */
@@ -30,7 +29,7 @@ static const double launches_us = 20.0, tile_us = 4.0, chain_us = 1.08, tf32_cha
 typedef struct layout {
     int64_t m_pad, n_pad, k_pad, tiles_m, tiles_n, blocks;
     int64_t zero_bytes; /* the first so many are cleared */
-    int64_t line[2], group[2], col_max[2], ready, late, work, fix_count, fix, col_sum[2], partial, image[2], bytes;
+    int64_t line[2], group[2], col_max[2], ready, marks, col_sum[2], partial, image[2], bytes;
 } layout;
 
 typedef struct panel {
@@ -92,11 +91,8 @@ static layout lay_out(const rung_kernel *kernel, int64_t m, int64_t n, int64_t k
         w.col_max[i] = take(&at, lines[i] * 4);
     }
     w.ready = take(&at, sms * 4);
-    w.late = take(&at, w.blocks);
-    w.work = take(&at, 4);
-    w.fix_count = take(&at, w.blocks * 4);
+    w.marks = take(&at, w.blocks);
     w.zero_bytes = at;
-    w.fix = take(&at, w.blocks * F16X3_FIX_MAX * (int64_t)sizeof(f16x3_element));
     for (int i = 0; i < 2; i++)
         w.col_sum[i] = take(&at, lines[i] * most_looks(k) * 4);
     w.partial = take(&at, (int64_t)sms * F16X3_BM * kernel->bn * 4);
@@ -162,8 +158,9 @@ static const char *accurate_estimate(const rung_machine *machine, const rung_con
         return "k is too short: two halves would err more than FP32";
     if (p->k == 0)
         return "nothing to multiply: k or alpha is 0";
-    if (p->m > MAX_SIZE || p->n > MAX_SIZE || p->k > MAX_SIZE)
-        return "a dimension is over 2^30";
+    const char *refusal = rung_marked_tiles_refuse(p);
+    if (refusal)
+        return refusal;
     panel part = choose_panel(kernel, p->m, p->n, p->k, machine->sms, limit ? limit : (int64_t)4 << 30);
     if (!part.m)
         return "no panel of C fits the context's workspace limit";
@@ -276,10 +273,19 @@ static void fill_product(f16x3_args *g, const rung_problem *p, const layout *w, 
     g->split_clusters = (int32_t)c.clusters;
     g->partial = (float *)(memory + w->partial);
     g->ready = (uint32_t *)(memory + w->ready);
-    g->late = (uint8_t *)(memory + w->late);
-    g->work = (uint32_t *)(memory + w->work);
-    g->fix_count = (uint32_t *)(memory + w->fix_count);
-    g->fix = (f16x3_element *)(memory + w->fix);
+    g->marks = (uint8_t *)(memory + w->marks);
+}
+
+/* What the product marked and left alone. */
+static rung_status strict_tiles(rung_cuda *cuda, const rung_problem *p, const uint8_t *marks, int entry)
+{
+    rung_problem q = *p;
+    if (q.arrays) {
+        q.a_array += entry;
+        q.b_array += entry;
+        q.c_array += entry;
+    }
+    return rung_marked_tiles_run(cuda, &q, marks);
 }
 
 /* One product that fits the workspace. */
@@ -292,7 +298,8 @@ static rung_status run_panel(rung_cuda *cuda, const rung_kernel *kernel, const r
     f16x3_args g;
     RUNG_TRY(split(cuda, kernel, p, &w, memory, entry));
     fill_product(&g, p, &w, memory, c, entry);
-    RUNG_TRY(rung_guard_counts_at(cuda, &g.counts));
+    if (kernel->arith != RUNG_TF32)
+        RUNG_TRY(rung_guard_counts_at(cuda, &g.counts));
     /* No more clusters than have a share of the cut tiles or a whole one. */
     int64_t busy = least(clusters, most(tiles - c.tiles, c.tiles ? c.clusters : 0));
     rung_grid grid = {.x = (unsigned)(busy * CLUSTER),
@@ -305,7 +312,7 @@ static rung_status run_panel(rung_cuda *cuda, const rung_kernel *kernel, const r
     RUNG_TRY(rung_launch(cuda, &function, &grid, &g));
     if (kernel->arith == RUNG_TF32)
         return RUNG_SUCCESS;
-    return launch_named(cuda, kernel, "f16x3_guard", least(w.blocks, cuda->machine->sms), &g);
+    return strict_tiles(cuda, p, g.marks, entry);
 }
 
 static rung_status run_entry(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, panel part,

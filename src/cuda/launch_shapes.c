@@ -1,6 +1,7 @@
 /* Launchers of the shape kernels: "shapes" (tiles of one size, any part of k), "shapes_small" (several matrices a
  * block) and "shapes_vector" (m = 1 or n = 1). Costs come from a small model of one multiprocessor's share of the work;
  * its constants were fitted on an H200 (docs/performance-log.md, "shapes"). */
+#include "cuda/accurate.h"
 #include "cuda/device.h"
 
 #include <math.h>
@@ -174,7 +175,7 @@ static const char *tile_estimate(const rung_machine *machine, const rung_config 
     return NULL;
 }
 
-static rung_status tile_run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
+static rung_status launch_tiles(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p, const uint8_t *marks)
 {
     static const char *const forms[] = {"nn", "nt", "tn", "tt"};
     const rung_kernel *kernel = choice->kernel;
@@ -188,6 +189,7 @@ static rung_status tile_run(rung_cuda *cuda, const rung_choice *choice, const ru
     rung_args args;
     rung_args_fill(&args, p);
     args.split_k = choice->split_k;
+    args.marks = marks;
     int64_t tiles = tiles_of(kernel, p), steps = ceil_div(ceil_div(p->k, kernel->bk), choice->split_k);
     rung_grid grid = {.x = (unsigned)(tiles * choice->split_k),
                       .y = 1,
@@ -198,6 +200,22 @@ static rung_status tile_run(rung_cuda *cuda, const rung_choice *choice, const ru
     rung_status status = rung_launch(cuda, &function, &grid, &args);
     rung_workspace_put_with_tickets(cuda, args.workspace);
     return status;
+}
+
+static rung_status tile_run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
+{
+    return launch_tiles(cuda, choice, p, NULL);
+}
+
+const char *rung_marked_tiles_refuse(const rung_problem *p)
+{
+    return refuse_sizes(p);
+}
+
+rung_status rung_marked_tiles_run(rung_cuda *cuda, const rung_problem *p, const uint8_t *marks)
+{
+    rung_choice choice = {.kernel = rung_kernel_find("sm80_cpasync_f32_128x128x16_s4"), .split_k = 1};
+    return launch_tiles(cuda, &choice, p, marks);
 }
 
 static int matrices_a_block(const rung_kernel *kernel)

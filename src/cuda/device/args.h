@@ -28,6 +28,8 @@ typedef struct rung_args {
     void *workspace;    /* partial sums, tickets, split operands: the launcher's layout */
     int32_t split_k;    /* parts along k; 1: none */
     int32_t swizzle;    /* blocks of a column group in the tile order; 0: plain order */
+    /* One byte a tile, row by row, for kernels that can leave tiles out: only marked ones are computed. NULL: all. */
+    const uint8_t *marks;
 } rung_args;
 
 #ifdef __CUDACC__

@@ -1,4 +1,4 @@
-/* f16x3.h: what the split pass, the product, the guard and the launcher of the fp16x3 method share (host and device).
+/* f16x3.h: what the split pass, the product and the launcher of the fp16x3 method share (host and device).
  * An operand line (row of op(A), column of op(B)) is scaled by a power of two and kept as hi + lo 2^-11, both fp16.
  * Image: for each block of 32 along k, for each 8 lines, 1024 bytes: 8 rows of 128 bytes (32 hi, 32 lo), the
  * 16-byte chunks of row r exchanged by XOR with r, which is what wgmma's 128-byte swizzle reads. */
@@ -11,8 +11,8 @@ enum {
     F16X3_KB = 32,       /* of k in one row of the image */
     F16X3_GROUP = 64,    /* lines that are judged together */
     F16X3_BM = 128,      /* rows of a block tile */
-    F16X3_FIX_MAX = 64,  /* elements of a block tile that the guard takes one by one; more: the whole block */
-    F16X3_THREADS = 256, /* of the split pass and the guard */
+    F16X3_FIX_MAX = 64,  /* elements of a block tile that are settled one by one; more: the whole block */
+    F16X3_THREADS = 256, /* of the split pass */
     F16X3_COLS = 64,     /* lines across k that one block turns */
     F16X3_LOOK = 128,    /* lines across k that one block looks at */
 };
@@ -30,10 +30,6 @@ typedef struct f16x3_group {
     uint32_t tiny;
     uint32_t unused;
 } f16x3_group;
-
-typedef struct f16x3_element {
-    int32_t row, col;
-} f16x3_element;
 
 /* One operand as the split pass sees it. */
 typedef struct f16x3_operand {
@@ -62,7 +58,7 @@ typedef struct f16x3_split_args {
 } f16x3_split_args;
 
 typedef struct f16x3_args {
-    rung_args g; /* one product: m, n, k, operands, scalars, bias; the guard reads A and B through it */
+    rung_args g; /* one product: m, n, k, operands, scalars, bias; doubtful elements read A and B through it */
     int32_t entry;
     float min_terms; /* fewer terms that matter than this: refused */
     const char *a_image, *b_image;
@@ -76,11 +72,8 @@ typedef struct f16x3_args {
     int32_t split_clusters;     /* the first so many clusters */
     float *partial;             /* one accumulator tile a block */
     uint32_t *ready;            /* one a block */
-    uint8_t *late;              /* one a block tile: found unsafe after the product */
-    uint32_t *work;             /* not 0: the guard has something to do */
-    uint32_t *fix_count;        /* one a block tile */
-    f16x3_element *fix;         /* F16X3_FIX_MAX a block tile: elements left to the guard */
-    unsigned long long *counts; /* for the curious: blocks seen, blocks and elements that the guard took; may be NULL */
+    uint8_t *marks;             /* one a block tile: left alone, strict arithmetic is to compute it */
+    unsigned long long *counts; /* for the curious: blocks seen, strict blocks, strict elements; may be NULL */
 } f16x3_args;
 
 #endif

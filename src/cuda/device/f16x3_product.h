@@ -2,8 +2,8 @@
  * _CLUSTER, and F16X3_SUMS where the sums are made another way (consume). Contract: split images (f16x3.h) padded to
  * whole cluster tiles; C of any size and leading dimension. One thread fills a ring of stages by bulk copies; two
  * warpgroups own 64 rows each. The hi*hi sums of 64 along k start from zero and are added into FP32 registers: wgmma
- * truncates its sums, and a long chain would drift. Limits: blocks that the guard refuses are left alone, byte for
- * byte, for f16x3_guard. */
+ * truncates its sums, and a long chain would drift. Limits: blocks that the rules refuse are marked and left alone, byte
+ * for byte: strict tiles follow. */
 #ifndef RUNG_DEVICE_F16X3_PRODUCT_H
 #define RUNG_DEVICE_F16X3_PRODUCT_H
 
@@ -241,43 +241,85 @@ RUNG_DEVICE uint64_t find_doubtful(const f16x3_args *g, const header *h, const f
     return found;
 }
 
-/* True when this block's doubtful elements are few enough to be left to the guard one by one. */
-RUNG_DEVICE int few_doubtful(const f16x3_args *g, int mine, int tile, int t)
+/* True when this block's doubtful elements are few enough to be settled one by one. */
+RUNG_DEVICE int few_doubtful(int mine, int t)
 {
+    __shared__ int count;
     int few;
-    if (mine)
-        atomicAdd(&g->fix_count[tile], (unsigned)mine);
-    __threadfence();
     ptx_bar_sync(1, CONSUMER_THREADS);
-    /* Bias and activation go over whole tiles: then no element may be left alone. */
-    few = __ldcg(&g->fix_count[tile]) <= (g->g.bias_kind | g->g.activation ? 0 : F16X3_FIX_MAX);
+    if (t == 0)
+        count = 0;
     ptx_bar_sync(1, CONSUMER_THREADS);
     if (mine)
-        *g->work = 1;
-    if (!few && t == 0)
-        g->late[tile] = 1;
+        atomicAdd(&count, mine);
+    ptx_bar_sync(1, CONSUMER_THREADS);
+    few = count <= F16X3_FIX_MAX;
     return few;
 }
 
-/* Hands this thread's doubtful elements, the bits of `doubtful`, to the guard. */
-RUNG_DEVICE void leave_doubtful(const f16x3_args *g, uint64_t doubtful, int tile, int row0, int col0)
+/* One element by FP32 multiply-adds: a warp, in 32 interleaved sums. */
+RUNG_DEVICE float strict_element(const f16x3_args *f, int64_t row, int64_t col)
 {
+    const rung_args *g = &f->g;
+    const float *a = g->a_array ? g->a_array[f->entry] : g->a, *b = g->b_array ? g->b_array[f->entry] : g->b;
+    int64_t step_a = g->trans_a ? g->lda : 1, step_b = g->trans_b ? 1 : g->ldb, k;
+    float sum = 0.0f;
+    int i;
+    a += g->trans_a ? row : row * g->lda;
+    b += g->trans_b ? col * g->ldb : col;
 #pragma unroll 1
-    for (; doubtful; doubtful &= doubtful - 1) {
-        int i = __ffsll(doubtful) - 1;
-        f16x3_element element = {row0 + (i >> 1 & 1) * 8, col0 + i / 4 * 8 + (i & 1)};
-        unsigned at = atomicAdd(&g->fix_count[tile], 1u << 16) >> 16;
-        g->fix[(int64_t)tile * F16X3_FIX_MAX + at] = element;
+    for (k = threadIdx.x % 32; k < g->k; k += 32)
+        sum = fmaf(a[k * step_a], b[k * step_b], sum);
+#pragma unroll 1
+    for (i = 16; i > 0; i >>= 1)
+        sum += __shfl_xor_sync(~0u, sum, i);
+    return sum;
+}
+
+/* The doubtful elements of a warp, the bits of `doubtful` in each lane, computed strictly and stored. */
+RUNG_DEVICE void settle_doubtful(const f16x3_args *g, uint64_t doubtful, int row0, int col0, float alpha, float beta,
+                                 float *base)
+{
+    f16x3_ending end = f16x3_ending_of(&g->g);
+    int lane = threadIdx.x % 32, owner;
+#pragma unroll 1
+    for (owner = 0; owner < 32; owner++) {
+        uint64_t bits = __shfl_sync(~0u, doubtful, owner);
+        int row = __shfl_sync(~0u, row0, owner), col = __shfl_sync(~0u, col0, owner);
+#pragma unroll 1
+        for (; bits; bits &= bits - 1) {
+            int i = __ffsll(bits) - 1, r = row + (i >> 1 & 1) * 8, c = col + i / 4 * 8 + (i & 1);
+            float sum = strict_element(g, r, c), *to = base + r * g->g.ldc + c;
+            if (lane == owner) {
+                float bias = f16x3_bias(&end, 1, r, g->g.m) + f16x3_bias(&end, 2, c, g->g.n);
+                *to = f16x3_end(f16x3_finish(sum, alpha, beta, to), bias, end.least);
+                if (g->counts)
+                    atomicAdd(&g->counts[2], 1ull);
+            }
+        }
     }
 }
 
-/* What bias and activation do to the stored tile. */
-RUNG_DEVICE void store_extras(const f16x3_args *g, int row0, int col0, float *base)
+/* The second look at a stored tile, for the activation that is too long for unrolled stores. */
+RUNG_DEVICE void store_gelu(const f16x3_args *g, int row0, int col0, float *base)
 {
     int i;
 #pragma unroll 1
-    for (i = 0; i < ACC; i++)
-        f16x3_extras(&g->g, row0 + (i >> 1 & 1) * 8, col0 + i / 4 * 8 + (i & 1), base);
+    for (i = 0; i < ACC; i++) {
+        int row = row0 + (i >> 1 & 1) * 8, col = col0 + i / 4 * 8 + (i & 1);
+        if (row < g->g.m && col < g->g.n) {
+            float *c = base + row * g->g.ldc + col;
+            *c = f16x3_gelu(*c);
+        }
+    }
+}
+
+/* The block is left alone, to be computed strictly. */
+RUNG_DEVICE void mark(const f16x3_args *g, int tile)
+{
+    g->marks[tile] = 1;
+    if (g->counts)
+        atomicAdd(&g->counts[1], 1ull);
 }
 
 /* alpha A B from the sums, in place. */
@@ -294,36 +336,43 @@ RUNG_DEVICE void unscale_tile(const header *hd, float *sum, float alpha, int row
 }
 
 /* Every element of a whole tile, two at a time. */
-RUNG_DEVICE void store_whole(const float *sum, float beta, float *c, int64_t ldc)
+RUNG_DEVICE void store_whole(const f16x3_args *g, const float *sum, float beta, int row0, int col0, float *base)
 {
+    f16x3_ending end = f16x3_ending_of(&g->g);
+    float row_bias[2] = {f16x3_bias(&end, 1, row0, g->g.m), f16x3_bias(&end, 1, row0 + 8, g->g.m)};
+    float *c = base + row0 * g->g.ldc + col0;
     int j, h;
 #pragma unroll
-    for (j = 0; j < BN / 8; j++)
+    for (j = 0; j < BN / 8; j++) {
+        float x = f16x3_bias(&end, 2, col0 + j * 8, g->g.n), y = f16x3_bias(&end, 2, col0 + j * 8 + 1, g->g.n);
 #pragma unroll
         for (h = 0; h < 2; h++) {
-            float2 *at = (float2 *)(c + h * 8 * ldc + j * 8),
+            float2 *at = (float2 *)(c + h * 8 * g->g.ldc + j * 8),
                    v = make_float2(sum[j * 4 + h * 2], sum[j * 4 + h * 2 + 1]);
             if (beta != 0.0f) {
                 float2 old = *at;
                 v = make_float2(fmaf(beta, old.x, v.x), fmaf(beta, old.y, v.y));
             }
-            *at = v;
+            *at = make_float2(f16x3_end(v.x, row_bias[h] + x, end.least), f16x3_end(v.y, row_bias[h] + y, end.least));
         }
+    }
 }
 
-/* What lies inside C and was not left to the guard, one at a time. */
+/* What lies inside C and is not doubtful, one at a time. */
 RUNG_DEVICE void store_edge(const f16x3_args *g, const float *sum, float beta, int row0, int col0, float *base,
-                            uint64_t left)
+                            uint64_t doubtful)
 {
+    f16x3_ending end = f16x3_ending_of(&g->g);
     int j, e;
 #pragma unroll
     for (j = 0; j < BN / 8; j++)
 #pragma unroll
         for (e = 0; e < 4; e++) {
             int row = row0 + (e >> 1) * 8, col = col0 + j * 8 + (e & 1);
-            if (row < g->g.m && col < g->g.n && !(left >> (j * 4 + e) & 1)) {
+            if (row < g->g.m && col < g->g.n && !(doubtful >> (j * 4 + e) & 1)) {
                 float *c = base + row * g->g.ldc + col;
-                *c = f16x3_finish(sum[j * 4 + e], 1.0f, beta, c);
+                float bias = f16x3_bias(&end, 1, row, g->g.m) + f16x3_bias(&end, 2, col, g->g.n);
+                *c = f16x3_end(f16x3_finish(sum[j * 4 + e], 1.0f, beta, c), bias, end.least);
             }
         }
 }
@@ -336,21 +385,25 @@ RUNG_DEVICE void store_tile(const f16x3_args *g, const header *hd, float *sum, i
     float beta = g->g.beta_device ? *g->g.beta_device : g->g.beta, *base = f16x3_c(g);
     int whole = (block_m + 1) * (int64_t)BM <= g->g.m && (tn + 1) * (int64_t)BN <= g->g.n;
     int pairs = ((g->g.ldc & 1) | (int)((uintptr_t)base >> 2 & 1)) == 0;
-    uint64_t left = 0;
+    uint64_t doubtful = 0;
 
     if (hd->verdict & F16X3_TINY) {
-        left = find_doubtful(g, hd, sum, row_in, col_in, row0, col0);
-        if (!few_doubtful(g, __popcll(left), tile, t))
+        doubtful = find_doubtful(g, hd, sum, row_in, col_in, row0, col0);
+        if (!few_doubtful(__popcll(doubtful), t)) {
+            if (t == 0)
+                mark(g, tile);
             return;
-        leave_doubtful(g, left, tile, row0, col0);
+        }
+        __syncwarp();
+        settle_doubtful(g, doubtful, row0, col0, alpha, beta, base);
     }
     unscale_tile(hd, sum, alpha, row_in, col_in);
-    if (whole && pairs && !left)
-        store_whole(sum, beta, base + row0 * g->g.ldc + col0, g->g.ldc);
+    if (whole && pairs && !doubtful)
+        store_whole(g, sum, beta, row0, col0, base);
     else
-        store_edge(g, sum, beta, row0, col0, base, left);
-    if (g->g.bias_kind | g->g.activation)
-        store_extras(g, row0, col0, base);
+        store_edge(g, sum, beta, row0, col0, base, doubtful);
+    if (g->g.activation == 2)
+        store_gelu(g, row0, col0, base);
 }
 
 RUNG_DEVICE void consume_all(const f16x3_args *g, ring r, headers h, uint32_t rank, int cluster, int clusters)
@@ -359,13 +412,16 @@ RUNG_DEVICE void consume_all(const f16x3_args *g, ring r, headers h, uint32_t ra
     cursor c = cursor_begin(g, cluster);
     segment s;
     float sum[ACC];
+    if (g->counts && blockIdx.x == 0 && t == 0)
+        atomicAdd(&g->counts[0], (unsigned long long)((g->g.m + BM - 1) / BM) * g->tiles_n);
     while (cursor_next(g, clusters, &c, &s)) {
         const header *hd = &h.slot[h.at];
         ptx_mbar_wait(h.full + h.at * 8, h.parity);
-        if (!(hd->verdict & F16X3_SAFE) && t == 0)
-            *g->work = 1;
+        f16x3_tile(g, s.tile, &tm, &tn);
+        int tile = (tm * CLUSTER + (int)rank) * g->tiles_n + tn;
+        if (!(hd->verdict & F16X3_SAFE) && s.k1 == g->k_blocks && t == 0)
+            mark(g, tile);
         if (hd->verdict & F16X3_RUN) {
-            f16x3_tile(g, s.tile, &tm, &tn);
             consume(&r, group, s.k1 - s.k0, sum);
             if (s.k1 < g->k_blocks) {
                 leave_partial(g, sum, t);

@@ -1,5 +1,4 @@
-/* f16x3_rules.h: the order of the tiles, and which blocks the fp16x3 method may compute; asked by the product and by
- * the guard, same answer. A block is refused when its operands hold Inf or NaN, when strict sums could overflow on the
+/* f16x3_rules.h: the order of the tiles, and which blocks the fp16x3 method may compute. A block is refused when its operands hold Inf or NaN, when strict sums could overflow on the
  * way, and when so few terms carry the sums that the error of one split product would show. docs/numerics.md derives
  * the limits. */
 #ifndef RUNG_DEVICE_F16X3_RULES_H
@@ -42,12 +41,6 @@ RUNG_DEVICE int f16x3_pair_safe(const f16x3_args *g, f16x3_group a, f16x3_group 
     return finite & inside & (few <= 1.0f);
 }
 
-RUNG_DEVICE int f16x3_safe(const f16x3_args *g, int block_m, int tn, int bn)
-{
-    return f16x3_pair_safe(g, f16x3_join(g->a_group + block_m * (F16X3_BM / F16X3_GROUP), F16X3_BM / F16X3_GROUP),
-                           f16x3_join(g->b_group + tn * (bn / F16X3_GROUP), bn / F16X3_GROUP));
-}
-
 RUNG_DEVICE int f16x3_verdict(const f16x3_args *g, int block_m, int tm, int tn, int cluster, int bn)
 {
     f16x3_group b = f16x3_join(g->b_group + tn * (bn / F16X3_GROUP), bn / F16X3_GROUP), a;
@@ -74,20 +67,35 @@ RUNG_DEVICE float f16x3_finish(float v, float alpha, float beta, const float *c)
     return beta == 0.0f ? v : fmaf(beta, *c, v);
 }
 
-/* Bias and activation on one stored result, where there are any. A second look at C by the thread that wrote it: in the
- * unrolled stores their code would be there once a result, and the instruction cache could not hold it. */
-RUNG_DEVICE void f16x3_extras(const rung_args *g, int row, int col, float *base)
+/* What follows alpha A B + beta C: the bias, and relu as the least value there is. Nothing changes without them: -0 is
+ * what an addition leaves alone, and NaN is below nothing. */
+typedef struct {
+    const float *bias;
+    int kind;
+    float least;
+} f16x3_ending;
+
+RUNG_DEVICE f16x3_ending f16x3_ending_of(const rung_args *g)
 {
-    if (row >= g->m || col >= g->n)
-        return;
-    float *c = base + row * g->ldc + col, v = *c;
-    if (g->bias_kind)
-        v += g->bias[g->bias_kind == 1 ? row : col];
-    if (g->activation == 1)
-        v = v < 0.0f ? 0.0f : v;
-    else if (g->activation == 2)
-        v = 0.5f * v * (1.0f + tanhf(0.7978845608f * (v + 0.044715f * v * v * v)));
-    *c = v;
+    f16x3_ending e = {g->bias, g->bias_kind, g->activation == 1 ? 0.0f : __int_as_float(0xff800000)};
+    return e;
+}
+
+RUNG_DEVICE float f16x3_bias(const f16x3_ending *e, int kind, int64_t at, int64_t limit)
+{
+    return e->kind == kind && at < limit ? __ldg(e->bias + at) : -0.0f;
+}
+
+RUNG_DEVICE float f16x3_end(float v, float bias, float least)
+{
+    v += bias;
+    return v < least ? least : v;
+}
+
+/* tanhf is long: not in unrolled stores, the instruction cache could not hold them. */
+RUNG_DEVICE float f16x3_gelu(float v)
+{
+    return 0.5f * v * (1.0f + tanhf(0.7978845608f * (v + 0.044715f * v * v * v)));
 }
 
 #endif
