@@ -64,7 +64,7 @@ static rung_status verify_quick(climb *x, const rung_kernel *kernel, int *ran, i
 {
     lab_cases cases;
     rung_status status =
-        lab_cases_for(kernel, x->place.tools ? RUNG_BACKEND_CUDA : RUNG_BACKEND_CPU, LAB_QUICK, &cases);
+        lab_cases_for(kernel, RUNG_STRICT, x->place.tools ? RUNG_BACKEND_CUDA : RUNG_BACKEND_CPU, LAB_QUICK, &cases);
     for (int i = 0; i < cases.count && status == RUNG_SUCCESS; i++) {
         lab_verdict verdict;
         cli_progress("%s: checking, case %d of %d", kernel ? kernel->name : "rung", i + 1, cases.count);

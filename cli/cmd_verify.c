@@ -18,7 +18,7 @@ typedef struct options {
     const char *device, *kernels, *one_case;
     int math, quick, huge, format, verbose, no_vendor, via;
     const lab_cases *only; /* one_case as a list of its own */
-    int64_t threads;
+    int64_t threads, workspace_mb;
 } options;
 
 typedef struct totals {
@@ -132,7 +132,7 @@ static int verify_kernel(session *s, const char *name, const rung_kernel *kernel
         verify_cases(s, name, kernel, o->only);
         return CLI_PASS;
     }
-    rung_status status = lab_cases_for(kernel, s->place.tools ? RUNG_BACKEND_CUDA : RUNG_BACKEND_CPU, depth, &cases);
+    rung_status status = lab_cases_for(kernel, s->math, s->place.tools ? RUNG_BACKEND_CUDA : RUNG_BACKEND_CPU, depth, &cases);
     if (status == RUNG_SUCCESS)
         verify_cases(s, name, kernel, &cases);
     free(cases.list);
@@ -268,6 +268,8 @@ static int run(const options *o, int device)
     if (!have_vendor && !o->no_vendor)
         fprintf(stderr, "rung: without a vendor to compare errors with: %s\n", lab_error());
     status = lab_verifier_open(&s.verifier, &s.place, RUNG_STRICT, have_vendor ? &s.vendor : NULL);
+    if (status == RUNG_SUCCESS && o->workspace_mb)
+        status = rung_context_set_workspace_limit(s.verifier.context, o->workspace_mb < 0 ? -1 : o->workspace_mb << 20);
     int code = status == RUNG_SUCCESS ? run_session(&s) : cli_fail_status(status, "verify");
     lab_verifier_close(&s.verifier);
     lab_peer_close(&s.vendor);
@@ -301,6 +303,7 @@ int cmd_verify(int argc, char **argv)
         {"huge", CLI_FLAG, &o.huge, NULL, "operands beyond 2^31 elements too (tens of GB)"},
         {"case", CLI_TEXT, &o.one_case, NULL, "one case, as a failure prints it"},
         {"threads", CLI_INTEGER, &o.threads, NULL, "CPU threads"},
+        {"workspace-mb", CLI_INTEGER, &o.workspace_mb, NULL, "MB of device memory a product may borrow; -1: none; default 4096"},
         {"via", CLI_CHOICE, &o.via, via_names,
          "GPU: direct (default), host (operands in host memory) or graph (captured)"},
         {"no-vendor", CLI_FLAG, &o.no_vendor, NULL, "judge errors by the FP32 chain alone"},

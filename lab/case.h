@@ -37,8 +37,9 @@ typedef struct lab_cases {
     int count, capacity;
 } lab_cases;
 
-/* What the contract asks of one kernel, from its row; kernel NULL: of the library's own choice in that backend. The
- * caller frees list. QUICK is a small covering set, HUGE adds operands beyond 2^31 elements. */
-rung_status lab_cases_for(const rung_kernel *kernel, rung_backend_id backend, lab_depth depth, lab_cases *cases);
+/* What the contract asks of one kernel, from its row; kernel NULL: of the library's own choice in that backend under
+ * `math`. The caller frees list. QUICK is a small covering set, HUGE adds operands beyond 2^31 elements. */
+rung_status lab_cases_for(const rung_kernel *kernel, rung_math math, rung_backend_id backend, lab_depth depth,
+                          lab_cases *cases);
 
 #endif

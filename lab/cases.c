@@ -6,7 +6,8 @@
 
 typedef struct maker {
     lab_cases *cases;
-    const rung_kernel *kernel; /* NULL: the library's choice */
+    const rung_kernel *kernel; /* NULL: the library's choice under `math` */
+    rung_math math;
     unsigned accepts;
     rung_backend_id backend;
     lab_depth depth;
@@ -134,7 +135,7 @@ static void add_shapes(maker *x)
 /* TF32 and bf16 have FP32's exponents, and no scale: below 2^-126 their parts run out of bits. */
 static int takes_data(const maker *x, lab_data data)
 {
-    rung_arith arith = x->kernel ? x->kernel->arith : RUNG_F32;
+    rung_arith arith = x->kernel ? x->kernel->arith : x->math == RUNG_FAST ? RUNG_TF32 : RUNG_F32;
     return data != LAB_SUBNORMAL || arith == RUNG_F32 || arith == RUNG_F16X3 || arith == RUNG_F16X3_CHAIN;
 }
 
@@ -237,10 +238,12 @@ static void add_huge(maker *x)
     }
 }
 
-rung_status lab_cases_for(const rung_kernel *kernel, rung_backend_id backend, lab_depth depth, lab_cases *cases)
+rung_status lab_cases_for(const rung_kernel *kernel, rung_math math, rung_backend_id backend, lab_depth depth,
+                          lab_cases *cases)
 {
     maker x = {.cases = cases,
                .kernel = kernel,
+               .math = math,
                .accepts = kernel ? kernel->accepts : RUNG_ACCEPTS_ALL,
                .backend = backend,
                .depth = depth};

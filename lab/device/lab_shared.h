@@ -37,6 +37,8 @@ typedef enum lab_data {
     LAB_OUTLIERS,  /* every 512th position 300 times larger */
     LAB_SUBNORMAL, /* A below FP32's normal range, the products within */
     LAB_LARGE,     /* A up to the largest float */
+    LAB_SOFTMAX,   /* A: a line's gradient of cross entropy, one element against all others; in every second
+                    * 128 lines it mostly comes last along k */
     LAB_FIXED, /* x D in A, x / D in B, both shifted along the lines: the BLAS grading test of fixed-point arithmetic */
     LAB_FUZZ,  /* lines of random span, zeros and steps */
     LAB_SPECIAL, /* a quarter of the lines hold one NaN or Inf */
@@ -140,6 +142,12 @@ LAB_INLINE float lab_fixed(const lab_fill_args *f, int64_t line, int64_t positio
     return ldexpf(1.0f + lab_unit(lab_mix((uint64_t)q)), of_b ? -e : e);
 }
 
+LAB_INLINE float lab_softmax(const lab_fill_args *f, int64_t line, uint64_t line_bits, uint64_t bits, int64_t position)
+{
+    int64_t target = (line & 128) && line % 6 ? f->length - 1 : (int64_t)((line_bits >> 8) % (uint64_t)f->length);
+    return position == target ? -1.0f : expf(4.0f * lab_signed(bits)) / (6.8f * (float)f->length);
+}
+
 LAB_INLINE float lab_fuzz(uint64_t line_bits, uint64_t bits, int64_t position)
 {
     static const int spans[8] = {0, 2, 8, 16, 24, 32, 48, 72};
@@ -183,6 +191,7 @@ LAB_INLINE float lab_value(const lab_fill_args *f, int64_t line, int64_t positio
     case LAB_OUTLIERS: return lab_signed(bits) * (position % 512 == 3 ? 300.0f : 1.0f);
     case LAB_SUBNORMAL: return lab_signed(bits) * (of_b ? 1e20f : 1e-40f);
     case LAB_LARGE: return of_b ? lab_signed(bits) * 0.01f : lab_signed(bits) * FLT_MAX;
+    case LAB_SOFTMAX: return of_b ? lab_signed(bits) : lab_softmax(f, line, line_bits, bits, position);
     case LAB_FIXED: return lab_fixed(f, line, position);
     case LAB_FUZZ: return lab_fuzz(line_bits, bits, position);
     case LAB_SPECIAL: return lab_special(line_bits, bits, position, f->length);

@@ -29,7 +29,7 @@ static const double launches_us = 20.0, tile_us = 4.0, chain_us = 1.08, tf32_cha
 typedef struct layout {
     int64_t m_pad, n_pad, k_pad, tiles_m, tiles_n, blocks;
     int64_t zero_bytes; /* the first so many are cleared */
-    int64_t line[2], group[2], col_max[2], ready, marks, col_sum[2], partial, image[2], bytes;
+    int64_t line[2], group[2], col_max[2], ready, marks, col_sum[2], col_count[2], partial, image[2], bytes;
 } layout;
 
 typedef struct panel {
@@ -88,13 +88,15 @@ static layout lay_out(const rung_kernel *kernel, int64_t m, int64_t n, int64_t k
     for (int i = 0; i < 2; i++) {
         w.line[i] = take(&at, lines[i] * (int64_t)sizeof(f16x3_line));
         w.group[i] = take(&at, lines[i] / F16X3_GROUP * (int64_t)sizeof(f16x3_group));
-        w.col_max[i] = take(&at, lines[i] * 4);
+        w.col_max[i] = take(&at, lines[i] * 8);
     }
     w.ready = take(&at, sms * 4);
     w.marks = take(&at, w.blocks);
     w.zero_bytes = at;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         w.col_sum[i] = take(&at, lines[i] * most_looks(k) * 4);
+        w.col_count[i] = take(&at, lines[i] * most_looks(k) * 4);
+    }
     w.partial = take(&at, (int64_t)sms * F16X3_BM * kernel->bn * 4);
     for (int i = 0; i < 2; i++)
         w.image[i] = take(&at, lines[i] * w.k_pad * 4);
@@ -190,8 +192,9 @@ static void fill_operand(f16x3_operand *o, const layout *w, char *memory, int wh
     o->image = memory + w->image[which];
     o->line = (f16x3_line *)(memory + w->line[which]);
     o->group = (f16x3_group *)(memory + w->group[which]);
-    o->col_max = (uint32_t *)(memory + w->col_max[which]);
+    o->col_max = (uint64_t *)(memory + w->col_max[which]);
     o->col_sum = (float *)(memory + w->col_sum[which]);
+    o->col_count = (uint32_t *)(memory + w->col_count[which]);
     o->look_rows = (int32_t)look_rows(lines, k, sms);
     o->turn_blocks = (int32_t)turn_blocks(pad, o->k_blocks, sms);
 }

@@ -15,7 +15,12 @@ enum {
     F16X3_THREADS = 256, /* of the split pass */
     F16X3_COLS = 64,     /* lines across k that one block turns */
     F16X3_LOOK = 128,    /* lines across k that one block looks at */
+    F16X3_TAIL = 1024,   /* elements after a line's largest that still move an FP32 sum: a long tail */
+    F16X3_TAIL_BIT = 16,
 };
+
+#define F16X3_ALONE 0x1p-6f /* of a line's sum of magnitudes: its largest element stands out */
+#define F16X3_DENSE 32.0f   /* a line of k elements whose largest is at most so many k-ths of its sum is dense */
 
 /* One line: the power of two it was scaled by, and how many elements were too small to keep whole. */
 typedef struct f16x3_line {
@@ -28,7 +33,7 @@ typedef struct f16x3_group {
     uint32_t max_bits;  /* largest magnitude, as bits; >= 0x7f800000 means Inf or NaN */
     uint32_t peak_bits; /* largest (max / sum) of a line, as bits: 1 is one element alone, 1/k is all alike */
     uint32_t tiny;
-    uint32_t unused;
+    uint32_t alone; /* lines in which few elements stand out; above F16X3_TAIL_BIT, those of them with a long tail */
 } f16x3_group;
 
 /* One operand as the split pass sees it. */
@@ -43,8 +48,9 @@ typedef struct f16x3_operand {
     char *image;
     f16x3_line *line;
     f16x3_group *group;
-    uint32_t *col_max;   /* across k only: largest magnitude of each line */
+    uint64_t *col_max;   /* across k only: largest magnitude of each line, as bits, above ~ its first place along k */
     float *col_sum;      /* the same: [chunk][line] partial sums of magnitudes */
+    uint32_t *col_count; /* the same: elements that are not small beside the chunk's others */
     int32_t look_rows;   /* across k: rows of k a block looks at */
     int32_t turn_blocks; /* across k: blocks of 32 along k that a block turns */
 } f16x3_operand;

@@ -18,7 +18,7 @@ RUNG_DEVICE void f16x3_tile(const f16x3_args *g, int tile, int *tm, int *tn)
     *tn = rest / height;
 }
 
-/* The largest of what `count` groups hold. */
+/* What `count` groups hold: the largest, and all lines that stand alone. */
 RUNG_DEVICE f16x3_group f16x3_join(const f16x3_group *g, int count)
 {
     f16x3_group all = {0, 0, 0, 0};
@@ -28,8 +28,17 @@ RUNG_DEVICE f16x3_group f16x3_join(const f16x3_group *g, int count)
         all.max_bits = max(all.max_bits, v.x);
         all.peak_bits = max(all.peak_bits, v.y);
         all.tiny = max(all.tiny, v.z);
+        all.alone += v.w;
     }
     return all;
+}
+
+/* Lines of which a few elements stand out, against dense ones: FP32 sums them badly when a long tail follows what stands
+ * out, because each of its terms is rounded to the last bit of the large partial sum. Gradients of a softmax look so. */
+RUNG_DEVICE int f16x3_tails(f16x3_group few, f16x3_group dense, int k)
+{
+    unsigned alone = few.alone & ((1u << F16X3_TAIL_BIT) - 1), tailed = few.alone >> F16X3_TAIL_BIT;
+    return alone > 0 && tailed * 8 >= alone && __uint_as_float(dense.peak_bits) * k <= F16X3_DENSE;
 }
 
 RUNG_DEVICE int f16x3_pair_safe(const f16x3_args *g, f16x3_group a, f16x3_group b)
@@ -38,7 +47,7 @@ RUNG_DEVICE int f16x3_pair_safe(const f16x3_args *g, f16x3_group a, f16x3_group 
     int finite = max(a.max_bits, b.max_bits) < 0x7f800000u;
     int inside = (int)(a.max_bits >> 23) + (int)(b.max_bits >> 23) - 254 + 2 + log2_k <= 127;
     float few = __uint_as_float(a.peak_bits) * __uint_as_float(b.peak_bits) * (g->min_terms * k);
-    return finite & inside & (few <= 1.0f);
+    return finite & inside && (few <= 1.0f || f16x3_tails(a, b, k) || f16x3_tails(b, a, k));
 }
 
 RUNG_DEVICE int f16x3_verdict(const f16x3_args *g, int block_m, int tm, int tn, int cluster, int bn)

@@ -83,16 +83,30 @@ RUNG_DEVICE void split_stat4(float4 v, unsigned *max_bits, float *sum)
     *sum += fabsf(v.x) * SPLIT_SMALL + fabsf(v.y) * SPLIT_SMALL + fabsf(v.z) * SPLIT_SMALL + fabsf(v.w) * SPLIT_SMALL;
 }
 
+/* The largest element's share of a line's magnitudes: 1 is one alone, 1/k is all alike. */
+RUNG_DEVICE float split_peak(unsigned max_bits, float sum)
+{
+    return __uint_as_float(max_bits) * SPLIT_SMALL / sum;
+}
+
+RUNG_DEVICE int split_alone(unsigned max_bits, float sum)
+{
+    return max_bits && max_bits < 0x7f800000u && split_peak(max_bits, sum) >= F16X3_ALONE;
+}
+
 /* What a line adds to its group of 64. */
-RUNG_DEVICE void split_report(const f16x3_operand *s, int line, unsigned max_bits, float sum)
+RUNG_DEVICE void split_report(const f16x3_operand *s, int line, unsigned max_bits, float sum, int tail)
 {
     f16x3_group *g = &s->group[line / F16X3_GROUP];
     s->line[line].scale = split_scale(max_bits);
     if (max_bits == 0)
         return;
     atomicMax(&g->max_bits, max_bits);
-    if (max_bits < 0x7f800000u)
-        atomicMax(&g->peak_bits, __float_as_uint(__uint_as_float(max_bits) * SPLIT_SMALL / sum));
+    if (max_bits >= 0x7f800000u)
+        return;
+    atomicMax(&g->peak_bits, __float_as_uint(split_peak(max_bits, sum)));
+    if (split_alone(max_bits, sum))
+        atomicAdd(&g->alone, 1u + ((unsigned)(tail >= F16X3_TAIL) << F16X3_TAIL_BIT));
 }
 
 RUNG_DEVICE void split_count(const f16x3_operand *s, int line, unsigned tiny)
@@ -106,6 +120,28 @@ RUNG_DEVICE void split_count(const f16x3_operand *s, int line, unsigned tiny)
 RUNG_DEVICE const float *split_source(const f16x3_operand *s, int entry)
 {
     return s->x_array ? s->x_array[entry] : s->x;
+}
+
+/* Along k: how many elements after the line's first largest one still move an FP32 sum that holds it. */
+RUNG_DEVICE int split_tail(const float *row, int k_end, unsigned max_bits)
+{
+    __shared__ int place, count;
+    float least = __uint_as_float(max_bits) * 0x1p-21f;
+    int k, mine = 0;
+    if (threadIdx.x == 0)
+        place = k_end, count = 0;
+    __syncthreads();
+    for (k = threadIdx.x; k < k_end; k += SPLIT_THREADS)
+        if (__float_as_uint(fabsf(row[k])) == max_bits) {
+            atomicMin(&place, k);
+            break;
+        }
+    __syncthreads();
+    for (k = place + 1 + threadIdx.x; k < k_end; k += SPLIT_THREADS)
+        mine += fabsf(row[k]) >= least;
+    atomicAdd(&count, mine);
+    __syncthreads();
+    return count;
 }
 
 /* Lines along k: one block a line; the first SPLIT_KEEP * 1024 values stay in registers between the two looks. */
@@ -145,8 +181,9 @@ RUNG_DEVICE void split_line(const f16x3_operand *s, const float *x, int line)
         max_bits = max(max_bits, warp_max[i]);
         sum += warp_sum[i];
     }
+    i = split_alone(max_bits, sum) ? split_tail(row, k_end, max_bits) : 0;
     if (t == 0)
-        split_report(s, line, max_bits, sum);
+        split_report(s, line, max_bits, sum, i);
     scale = split_scale(max_bits);
     s1 = split_exp2(scale >> 1);
     s2 = split_exp2(scale - (scale >> 1));
@@ -161,16 +198,18 @@ RUNG_DEVICE void split_line(const f16x3_operand *s, const float *x, int line)
     split_count(s, line, tiny);
 }
 
-/* Lines across k, first look: largest magnitude and partial sums over look_rows of k, 128 lines a block. */
+/* Lines across k, first look: largest magnitude, partial sums and counts over look_rows of k, 128 lines a block. */
 RUNG_DEVICE void split_look(const f16x3_operand *s, const float *x, int block)
 {
     __shared__ unsigned warp_max[SPLIT_THREADS / 32][F16X3_LOOK];
     __shared__ float warp_sum[SPLIT_THREADS / 32][F16X3_LOOK];
+    __shared__ int warp_place[SPLIT_THREADS / 32][F16X3_LOOK], warp_count[SPLIT_THREADS / 32][F16X3_LOOK];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, across = (s->lines + F16X3_LOOK - 1) / F16X3_LOOK;
     int first = block % across * F16X3_LOOK, chunk = block / across;
     int k0 = chunk * s->look_rows, k1 = min(k0 + s->look_rows, s->k);
     unsigned max_bits[4] = {0, 0, 0, 0};
     float sum[4] = {0, 0, 0, 0};
+    int place[4] = {k0, k0, k0, k0}, count[4] = {0, 0, 0, 0};
     int i, k, line;
 
 #pragma unroll 8
@@ -179,7 +218,9 @@ RUNG_DEVICE void split_look(const f16x3_operand *s, const float *x, int block)
 #pragma unroll
         for (i = 0; i < 4; i++) {
             float v = first + lane + 32 * i < s->lines ? fabsf(row[32 * i]) : 0.0f;
-            max_bits[i] = max(max_bits[i], __float_as_uint(v));
+            if (__float_as_uint(v) > max_bits[i])
+                max_bits[i] = __float_as_uint(v), place[i] = k;
+            count[i] += v > __uint_as_float(max_bits[i]) * 0x1p-6f;
             sum[i] += v * SPLIT_SMALL;
         }
     }
@@ -187,19 +228,24 @@ RUNG_DEVICE void split_look(const f16x3_operand *s, const float *x, int block)
     for (i = 0; i < 4; i++) {
         warp_max[warp][lane + 32 * i] = max_bits[i];
         warp_sum[warp][lane + 32 * i] = sum[i];
+        warp_place[warp][lane + 32 * i] = place[i];
+        warp_count[warp][lane + 32 * i] = count[i];
     }
     __syncthreads();
     line = first + threadIdx.x;
     if (threadIdx.x < F16X3_LOOK && line < s->lines) {
-        unsigned m = 0;
+        unsigned long long m = 0;
         float a = 0;
+        int n = 0;
         for (i = 0; i < SPLIT_THREADS / 32; i++) {
-            m = max(m, warp_max[i][threadIdx.x]);
+            m = max(m, (unsigned long long)warp_max[i][threadIdx.x] << 32 | ~(unsigned)warp_place[i][threadIdx.x]);
             a += warp_sum[i][threadIdx.x];
+            n += warp_count[i][threadIdx.x];
         }
-        if (m)
-            atomicMax(&s->col_max[line], m);
+        if (m >> 32)
+            atomicMax((unsigned long long *)&s->col_max[line], m);
         s->col_sum[chunk * s->row_groups * 8 + line] = a;
+        s->col_count[chunk * s->row_groups * 8 + line] = n;
     }
 }
 
@@ -237,6 +283,18 @@ RUNG_DEVICE float split_sum(const f16x3_operand *s, int line)
     return sum;
 }
 
+/* Across k: as split_tail, but by whole chunks, of those that are not too small beside the largest element. */
+RUNG_DEVICE int split_tail_across(const f16x3_operand *s, int line, uint64_t largest)
+{
+    int chunks = (s->k + s->look_rows - 1) / s->look_rows, i = (int)(~(unsigned)largest / s->look_rows) + 1, tail = 0;
+    float least = __uint_as_float((unsigned)(largest >> 32)) * (SPLIT_SMALL * 0x1p-15f);
+    for (; i < chunks; i++) {
+        int64_t at = i * s->row_groups * 8 + line;
+        tail += s->col_sum[at] >= least * s->look_rows ? (int)s->col_count[at] : 0;
+    }
+    return tail;
+}
+
 /* Lines across k, second look: 64 lines by turn_blocks blocks of k, turned through shared memory. The end of k goes
  * first: it was looked at last, and may still be in L2. */
 RUNG_DEVICE void split_turn(const f16x3_operand *s, const float *x, int block)
@@ -246,13 +304,16 @@ RUNG_DEVICE void split_turn(const f16x3_operand *s, const float *x, int block)
     int across = (int)(s->row_groups / (F16X3_COLS / 8)), first = block % across * F16X3_COLS, line = first + col;
     int turns = (s->k_blocks + s->turn_blocks - 1) / s->turn_blocks, chunk = turns - 1 - block / across;
     int b = chunk * s->turn_blocks, end = min(b + s->turn_blocks, s->k_blocks);
-    unsigned max_bits = line < s->lines ? s->col_max[line] : 0, tiny = 0;
+    uint64_t largest = line < s->lines ? s->col_max[line] : 0;
+    unsigned max_bits = (unsigned)(largest >> 32), tiny = 0;
     int scale = split_scale(max_bits);
     float s1 = split_exp2(scale >> 1), s2 = split_exp2(scale - (scale >> 1)), v[8];
 
     split_load8(s, x, line, b * F16X3_KB + piece * 8, v);
-    if (chunk == 0 && t < F16X3_COLS)
-        split_report(s, line, max_bits, line < s->lines ? split_sum(s, line) : 0.0f);
+    if (chunk == 0 && t < F16X3_COLS) {
+        float sum = line < s->lines ? split_sum(s, line) : 0.0f;
+        split_report(s, line, max_bits, sum, split_alone(max_bits, sum) ? split_tail_across(s, line, largest) : 0);
+    }
     for (; b < end; b++) {
         uint4 *out = turn[b & 1], *image = (uint4 *)split_row(s, b, first);
         split_pack8(out, col, piece, v, s1, s2, &tiny);
