@@ -89,14 +89,23 @@ static void report_failure(const session *s, const lab_case *c, const lab_verdic
             kernel ? "--kernel" : "--math", kernel ? kernel->name : lab_math_names[s->math], text);
 }
 
-static void report_case(const lab_case *c, const lab_verdict *verdict)
+/* A line on stderr; `before` is what accurate mode's guard had counted until this case. */
+static void report_case(session *s, const lab_case *c, const lab_verdict *verdict, rung_guard_counts *before)
 {
     static const char *const words[] = {"ok", "FAIL", "-"};
     char text[LAB_CASE_TEXT];
+    rung_guard_counts now = {0};
     lab_case_print(c, text);
-    fprintf(stderr, "%-4s %-34s %-60s %.2f u of %.2f (chain %.2f, vendor %.2f) %s\n", words[verdict->outcome],
+    fprintf(stderr, "%-4s %-34s %-60s %.2f u of %.2f (chain %.2f, vendor %.2f) %s", words[verdict->outcome],
             verdict->kernel, text, verdict->error_u, verdict->bound_u, verdict->chain_u, verdict->vendor_u,
             verdict->why);
+    if (s->place.tools && rung_context_guard_counts(s->verifier.context, &now) == RUNG_SUCCESS &&
+        now.blocks > before->blocks)
+        fprintf(stderr, "guard: %lld of %lld blocks, %lld elements strict",
+                (long long)(now.strict_blocks - before->strict_blocks), (long long)(now.blocks - before->blocks),
+                (long long)(now.strict_elements - before->strict_elements));
+    fputc('\n', stderr);
+    *before = now;
 }
 
 static void finish_line(session *s, const char *name, const totals *t, double start)
@@ -110,6 +119,9 @@ static void verify_cases(session *s, const char *name, const rung_kernel *kernel
 {
     totals t = {0};
     double start = now_s();
+    rung_guard_counts guard = {0};
+    if (s->o->verbose && s->place.tools)
+        s->lost = rung_context_guard_counts(s->verifier.context, &guard) != RUNG_SUCCESS;
     for (int i = 0; i < cases->count && !s->lost; i++) {
         lab_verdict verdict;
         cli_progress("%s: case %d of %d", name, i + 1, cases->count);
@@ -118,7 +130,7 @@ static void verify_cases(session *s, const char *name, const rung_kernel *kernel
         if (verdict.outcome == LAB_FAIL && t.failed <= MAX_SHOWN)
             report_failure(s, &cases->list[i], &verdict, kernel);
         if (s->o->verbose)
-            report_case(&cases->list[i], &verdict);
+            report_case(s, &cases->list[i], &verdict, &guard);
     }
     finish_line(s, name, &t, start);
 }
@@ -269,7 +281,7 @@ static int run(const options *o, int device)
         fprintf(stderr, "rung: without a vendor to compare errors with: %s\n", lab_error());
     status = lab_verifier_open(&s.verifier, &s.place, RUNG_STRICT, have_vendor ? &s.vendor : NULL);
     if (status == RUNG_SUCCESS && o->workspace_mb)
-        status = rung_context_set_workspace_limit(s.verifier.context, o->workspace_mb < 0 ? -1 : o->workspace_mb << 20);
+        status = rung_context_set_workspace_limit(s.verifier.context, o->workspace_mb << 20);
     int code = status == RUNG_SUCCESS ? run_session(&s) : cli_fail_status(status, "verify");
     lab_verifier_close(&s.verifier);
     lab_peer_close(&s.vendor);
@@ -303,7 +315,7 @@ int cmd_verify(int argc, char **argv)
         {"huge", CLI_FLAG, &o.huge, NULL, "operands beyond 2^31 elements too (tens of GB)"},
         {"case", CLI_TEXT, &o.one_case, NULL, "one case, as a failure prints it"},
         {"threads", CLI_INTEGER, &o.threads, NULL, "CPU threads"},
-        {"workspace-mb", CLI_INTEGER, &o.workspace_mb, NULL, "MB of device memory a product may borrow; -1: none; default 4096"},
+        {"workspace-mb", CLI_INTEGER, &o.workspace_mb, NULL, "MB of device memory a product may borrow; default 4096"},
         {"via", CLI_CHOICE, &o.via, via_names,
          "GPU: direct (default), host (operands in host memory) or graph (captured)"},
         {"no-vendor", CLI_FLAG, &o.no_vendor, NULL, "judge errors by the FP32 chain alone"},

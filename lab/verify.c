@@ -13,7 +13,8 @@ double lab_bound_u(rung_arith arith, int64_t k, int accuracy, double chain_u, do
      * get more room. The accuracy cases are judged by the rule itself. */
     double peers = (accuracy ? 1.25 : 2.0) * (chain_u > vendor_u ? chain_u : vendor_u);
     double least = accuracy ? 1.0 : 4.0;
-    double classical = (double)k + 8.0;
+    /* Where products underflow no FP32 sum keeps the classical bound, the chain neither. */
+    double classical = (double)k + 8.0 > chain_u ? (double)k + 8.0 : chain_u;
     double bound = peers > least ? peers : least;
     if (bound > classical)
         bound = classical;

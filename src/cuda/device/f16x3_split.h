@@ -109,6 +109,14 @@ RUNG_DEVICE void split_report(const f16x3_operand *s, int line, unsigned max_bit
         atomicAdd(&g->alone, 1u + ((unsigned)(tail >= F16X3_TAIL) << F16X3_TAIL_BIT));
 }
 
+RUNG_DEVICE unsigned split_warp_sum(unsigned v)
+{
+    int i;
+    for (i = 16; i > 0; i >>= 1)
+        v += __shfl_xor_sync(~0u, v, i);
+    return v;
+}
+
 RUNG_DEVICE void split_count(const f16x3_operand *s, int line, unsigned tiny)
 {
     if (tiny) {
@@ -195,7 +203,9 @@ RUNG_DEVICE void split_line(const f16x3_operand *s, const float *x, int line)
     }
     for (k = (SPLIT_KEEP * SPLIT_THREADS + t) * 4; k < k_pad; k += SPLIT_THREADS * 4)
         split_store4(s, line, k, split_load4(row, k, k_end, vector), s1, s2, &tiny);
-    split_count(s, line, tiny);
+    tiny = split_warp_sum(tiny);
+    if (t % 32 == 0)
+        split_count(s, line, tiny);
 }
 
 /* Lines across k, first look: largest magnitude, partial sums and counts over look_rows of k, 128 lines a block. */
