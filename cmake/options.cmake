@@ -2,6 +2,7 @@
 option(RUNG_TESTS "Build the tests" ON)
 option(RUNG_WERROR "Treat warnings as errors" OFF)
 set(RUNG_WITH_CUDA "AUTO" CACHE STRING "Build the CUDA backend: AUTO (when nvcc is found), ON, OFF")
+option(RUNG_WITH_MPI "Build the MPI transport where MPI is found" ON)
 set(RUNG_SANITIZE "" CACHE STRING "Sanitizers for host code, as in -fsanitize=...: empty, address,undefined or thread")
 
 add_library(rung_flags INTERFACE)

@@ -22,28 +22,29 @@ typedef enum rung_arith {
 } rung_arith;
 
 enum { /* rung_kernel.accepts: bits */
-    RUNG_ACCEPTS_NN = 1,
-    RUNG_ACCEPTS_NT = 2,
-    RUNG_ACCEPTS_TN = 4,
-    RUNG_ACCEPTS_TT = 8,
-    RUNG_ACCEPTS_ANY_TRANS = 15,
-    RUNG_ACCEPTS_BATCH = 16,        /* strided */
-    RUNG_ACCEPTS_ARRAYS = 32,       /* pointer arrays */
-    RUNG_ACCEPTS_EPILOGUE = 64,     /* bias and activation */
-    RUNG_ACCEPTS_DEVICE_SCALARS = 128,
-    RUNG_ACCEPTS_ALL = 255,
+       RUNG_ACCEPTS_NN = 1,
+       RUNG_ACCEPTS_NT = 2,
+       RUNG_ACCEPTS_TN = 4,
+       RUNG_ACCEPTS_TT = 8,
+       RUNG_ACCEPTS_ANY_TRANS = 15,
+       RUNG_ACCEPTS_BATCH = 16,    /* strided */
+       RUNG_ACCEPTS_ARRAYS = 32,   /* pointer arrays */
+       RUNG_ACCEPTS_EPILOGUE = 64, /* bias and activation */
+       RUNG_ACCEPTS_DEVICE_SCALARS = 128,
+       RUNG_ACCEPTS_ALL = 255,
+       RUNG_KEEPS_ORDER = 256, /* can add up each element by k alone: the same bits however C is divided */
 };
 
 typedef struct rung_kernel {
-    const char *name; /* file stem = symbol = row = CLI = report */
-    const char *file; /* from the repository's root */
-    const char *idea; /* one line: what it does, or what changed from the previous rung */
+    const char *name;     /* file stem = symbol = row = CLI = report */
+    const char *file;     /* from the repository's root */
+    const char *idea;     /* one line: what it does, or what changed from the previous rung */
     const char *previous; /* previous rung; NULL for the first and for production */
     rung_backend_id backend;
     rung_role role;
     rung_arith arith;
     unsigned accepts;
-    int align_bytes; /* operands and leading dimensions must be multiples of this; 0 or 4: none */
+    int align_bytes;        /* operands and leading dimensions must be multiples of this; 0 or 4: none */
     int bm, bn, bk, stages; /* block tile */
     int wm, wn;             /* warp tile */
     int tm, tn;             /* thread (GPU) or micro-kernel (CPU: MR x NR) tile */
@@ -53,9 +54,9 @@ typedef struct rung_kernel {
     const char *cpu_needs;  /* CPU features, comma separated; NULL: none */
     int max_registers;      /* build-time limits, checked where a disassembler or ptxas output is at hand; 0: none */
     int max_spill_bytes;
-    int min_ffma_percent;   /* of the main loop's instructions */
-    const char *seeds;      /* which steps of the source documents it stands for */
-    const char *launch;     /* name of the launcher that knows its grid and parameters (GPU) */
+    int min_ffma_percent;                       /* of the main loop's instructions */
+    const char *seeds;                          /* which steps of the source documents it stands for */
+    const char *launch;                         /* name of the launcher that knows its grid and parameters (GPU) */
     rung_status (*cpu_entry)(const void *args); /* CPU: struct rung_cpu_args */
 } rung_kernel;
 

@@ -1,6 +1,7 @@
 // The public headers in a C++ program, warnings as errors.
 #include "rung.h"
 #include "rung_catalog.h"
+#include "rung_multi.h"
 
 int main()
 {

@@ -15,7 +15,7 @@ void rung_gemm_init(rung_gemm *gemm)
     gemm->alpha = 1.0f;
 }
 
-rung_status rung_gemm_run(rung_context *context, const rung_gemm *gemm)
+static rung_status gemm_run(rung_context *context, const rung_gemm *gemm, int in_order)
 {
     if (!context || !gemm)
         return rung_fail(RUNG_INVALID_ARGUMENT, "%s is NULL", context ? "gemm" : "context");
@@ -25,18 +25,42 @@ rung_status rung_gemm_run(rung_context *context, const rung_gemm *gemm)
     RUNG_TRY(rung_validate(gemm, context->config.math, &problem, &nothing));
     if (nothing)
         return RUNG_SUCCESS;
+    problem.in_order = in_order;
     rung_choice choice;
     RUNG_TRY(rung_context_choose(context, &problem, &choice));
     context->last = choice.kernel;
     return context->backend->run(context->state, &choice, &problem);
 }
 
+rung_status rung_gemm_run(rung_context *context, const rung_gemm *gemm)
+{
+    return gemm_run(context, gemm, 0);
+}
+
+rung_status rung_gemm_run_in_order(rung_context *context, const rung_gemm *gemm)
+{
+    return gemm_run(context, gemm, 1);
+}
+
 rung_status rung_sgemm(rung_context *context, rung_layout layout, rung_transpose trans_a, rung_transpose trans_b,
                        int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda, const float *b,
                        int64_t ldb, float beta, float *c, int64_t ldc)
 {
-    rung_gemm gemm = {.layout = layout, .trans_a = trans_a, .trans_b = trans_b, .m = m, .n = n, .k = k, .a = a,
-                      .b = b, .c = c, .lda = lda, .ldb = ldb, .ldc = ldc, .batch = 1, .alpha = alpha, .beta = beta};
+    rung_gemm gemm = {.layout = layout,
+                      .trans_a = trans_a,
+                      .trans_b = trans_b,
+                      .m = m,
+                      .n = n,
+                      .k = k,
+                      .a = a,
+                      .b = b,
+                      .c = c,
+                      .lda = lda,
+                      .ldb = ldb,
+                      .ldc = ldc,
+                      .batch = 1,
+                      .alpha = alpha,
+                      .beta = beta};
     return rung_gemm_run(context, &gemm);
 }
 
@@ -46,9 +70,24 @@ rung_status rung_sgemm_strided_batched(rung_context *context, rung_layout layout
                                        int64_t stride_b, float beta, float *c, int64_t ldc, int64_t stride_c,
                                        int64_t batch)
 {
-    rung_gemm gemm = {.layout = layout, .trans_a = trans_a, .trans_b = trans_b, .m = m, .n = n, .k = k, .a = a,
-                      .b = b, .c = c, .lda = lda, .ldb = ldb, .ldc = ldc, .batch = batch, .stride_a = stride_a,
-                      .stride_b = stride_b, .stride_c = stride_c, .alpha = alpha, .beta = beta};
+    rung_gemm gemm = {.layout = layout,
+                      .trans_a = trans_a,
+                      .trans_b = trans_b,
+                      .m = m,
+                      .n = n,
+                      .k = k,
+                      .a = a,
+                      .b = b,
+                      .c = c,
+                      .lda = lda,
+                      .ldb = ldb,
+                      .ldc = ldc,
+                      .batch = batch,
+                      .stride_a = stride_a,
+                      .stride_b = stride_b,
+                      .stride_c = stride_c,
+                      .alpha = alpha,
+                      .beta = beta};
     return rung_gemm_run(context, &gemm);
 }
 
@@ -59,9 +98,21 @@ rung_status rung_sgemm_batched(rung_context *context, rung_layout layout, rung_t
 {
     if (!c && m > 0 && n > 0 && batch > 0)
         return rung_fail_argument(12, "the array of C pointers is NULL");
-    rung_gemm gemm = {.layout = layout, .trans_a = trans_a, .trans_b = trans_b, .m = m, .n = n, .k = k,
-                      .a_array = a, .b_array = b, .c_array = c, .lda = lda, .ldb = ldb, .ldc = ldc, .batch = batch,
-                      .alpha = alpha, .beta = beta};
+    rung_gemm gemm = {.layout = layout,
+                      .trans_a = trans_a,
+                      .trans_b = trans_b,
+                      .m = m,
+                      .n = n,
+                      .k = k,
+                      .a_array = a,
+                      .b_array = b,
+                      .c_array = c,
+                      .lda = lda,
+                      .ldb = ldb,
+                      .ldc = ldc,
+                      .batch = batch,
+                      .alpha = alpha,
+                      .beta = beta};
     return rung_gemm_run(context, &gemm);
 }
 
@@ -106,8 +157,7 @@ rung_status rung_plan_create(rung_plan **plan, rung_context *context, const rung
     return plan_create(plan, context, gemm, NULL);
 }
 
-rung_status rung_plan_create_kernel(rung_plan **plan, rung_context *context, const rung_gemm *gemm,
-                                    const char *kernel)
+rung_status rung_plan_create_kernel(rung_plan **plan, rung_context *context, const rung_gemm *gemm, const char *kernel)
 {
     if (!kernel)
         return rung_fail(RUNG_INVALID_ARGUMENT, "kernel is NULL");
@@ -140,9 +190,10 @@ rung_status rung_plan_run(rung_plan *plan, const rung_gemm *gemm)
     if (nothing)
         return RUNG_SUCCESS;
     if (plan->nothing || !same_shape(&plan->problem, &problem))
-        return rung_fail(RUNG_INVALID_ARGUMENT, "the product (row-major %lldx%lldx%lld) is not of the shape, strides, "
-                         "alignment or kind this plan was made for (%lldx%lldx%lld)", (long long)problem.m,
-                         (long long)problem.n, (long long)problem.k, (long long)plan->problem.m,
+        return rung_fail(RUNG_INVALID_ARGUMENT,
+                         "the product (row-major %lldx%lldx%lld) is not of the shape, strides, "
+                         "alignment or kind this plan was made for (%lldx%lldx%lld)",
+                         (long long)problem.m, (long long)problem.n, (long long)problem.k, (long long)plan->problem.m,
                          (long long)plan->problem.n, (long long)plan->problem.k);
     plan->context->last = plan->choice.kernel;
     return plan->context->backend->run(plan->context->state, &plan->choice, &problem);

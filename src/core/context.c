@@ -176,14 +176,14 @@ static size_t slot_of(const rung_problem *p)
     uint64_t hash = mix((uint64_t)p->m, (uint64_t)p->n);
     hash = mix(hash, (uint64_t)p->k);
     hash = mix(hash, (uint64_t)p->batch);
-    hash = mix(hash, (uint64_t)(p->trans_a * 2 + p->trans_b + (int)p->math * 4));
+    hash = mix(hash, (uint64_t)(p->trans_a * 2 + p->trans_b + (int)p->math * 4 + p->in_order * 16));
     return hash >> 40 & (RUNG_RECENT_PLANS - 1);
 }
 
 /* A tuned shape runs what was fastest here, as long as that kernel takes these operands. */
 static rung_status decide(rung_context *context, const rung_problem *problem, rung_choice *choice)
 {
-    const rung_tuned_row *row = rung_tuned_find(&context->tuned, problem);
+    const rung_tuned_row *row = problem->in_order ? NULL : rung_tuned_find(&context->tuned, problem);
     if (row && row->kernel->role == RUNG_PRODUCTION && !rung_refuse_math(row->kernel, problem->math) &&
         rung_decide_kernel(context->backend, context->state, problem, row->kernel->name, choice) == RUNG_SUCCESS)
         return RUNG_SUCCESS;

@@ -32,6 +32,10 @@ struct rung_plan {
 /* The plan for a shape, from the recent ones or decided now. */
 rung_status rung_context_choose(rung_context *context, const rung_problem *problem, rung_choice *choice);
 
+/* rung_gemm_run with a result that does not depend on how C is divided: an element's bits follow from k, alpha, beta
+ * and its row of op(A) and column of op(B), whatever m and n are. */
+rung_status rung_gemm_run_in_order(rung_context *context, const rung_gemm *gemm);
+
 /* After a change that plans depend on and their key does not hold. */
 void rung_context_forget_plans(rung_context *context);
 

@@ -29,6 +29,8 @@ static const char *refuse_form(const rung_kernel *kernel, const rung_problem *p)
         return "has no bias or activation";
     if (p->device_scalars && !(kernel->accepts & RUNG_ACCEPTS_DEVICE_SCALARS))
         return "does not read alpha and beta from device memory";
+    if (p->in_order && !(kernel->accepts & RUNG_KEEPS_ORDER))
+        return "its bits depend on the size of C";
     if (p->k > 0 && kernel->align_bytes > 4 && (p->align_a % kernel->align_bytes || p->align_b % kernel->align_bytes))
         return "operands are not aligned enough";
     return NULL;
@@ -54,6 +56,20 @@ static int is_candidate(const rung_backend *backend, const rung_kernel *kernel)
     return kernel->backend == id && kernel->role == RUNG_PRODUCTION;
 }
 
+/* Where bits must not depend on the size of C, arithmetic and chip choose among the kernels, and only then the time. */
+static int is_better(const rung_problem *problem, const rung_choice *x, const rung_choice *y)
+{
+    int by_arith = (x->kernel->arith == RUNG_TF32) - (y->kernel->arith == RUNG_TF32);
+    int by_arch = x->kernel->arch - y->kernel->arch;
+    if (!by_arith)
+        by_arith = (x->kernel->arith != RUNG_F32) - (y->kernel->arith != RUNG_F32);
+    if (problem->in_order && by_arith)
+        return by_arith > 0;
+    if (problem->in_order && by_arch)
+        return by_arch > 0;
+    return x->cost_us < y->cost_us;
+}
+
 rung_status rung_decide(const rung_backend *backend, void *state, const rung_problem *problem, rung_choice *best)
 {
     int found = 0;
@@ -68,7 +84,7 @@ rung_status rung_decide(const rung_backend *backend, void *state, const rung_pro
             reason = consider(backend, state, kernel, problem, &choice);
         if (reason) {
             last_reason = reason;
-        } else if (!found || choice.cost_us < best->cost_us) {
+        } else if (!found || is_better(problem, &choice, best)) {
             *best = choice;
             found = 1;
         }
@@ -79,8 +95,8 @@ rung_status rung_decide(const rung_backend *backend, void *state, const rung_pro
     return RUNG_SUCCESS;
 }
 
-rung_status rung_decide_kernel(const rung_backend *backend, void *state, const rung_problem *problem,
-                               const char *name, rung_choice *choice)
+rung_status rung_decide_kernel(const rung_backend *backend, void *state, const rung_problem *problem, const char *name,
+                               rung_choice *choice)
 {
     const rung_kernel *kernel = rung_kernel_find(name);
     if (!kernel)

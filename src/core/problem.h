@@ -14,6 +14,7 @@ typedef struct rung_problem {
     int align_a, align_b, align_c; /* largest power of two, at most 16, that divides every row's address, in bytes */
     int beta_zero;                 /* known on the host to be 0 */
     int device_scalars;
+    int in_order; /* the bits of an element may depend on k only, not on the size of C: src/multi */
     rung_bias bias_kind;
     rung_activation activation;
     rung_math math;

@@ -93,6 +93,7 @@ static rung_cpu_args make_args(const cpu_state *cpu, const rung_problem *p)
                            .trans_a = p->trans_a,
                            .trans_b = p->trans_b,
                            .threads = cpu->threads,
+                           .in_order = p->in_order,
                            .pool = cpu->pool,
                            .caches = &cpu->caches,
                            .batch = p->batch,

@@ -215,8 +215,9 @@ static rung_status run_batch(gemm_product *p, const rung_cpu_args *args)
 
 rung_status rung_cpu_gemm(const rung_cpu_args *args, const rung_cpu_kernel *kernel)
 {
-    gemm_product p = {kernel,    args->m, args->n,   args->k,     args->a,    args->lda,     args->b,
-                      args->ldb, args->c, args->ldc, args->alpha, args->beta, args->trans_a, args->trans_b};
+    gemm_product p = {kernel,      args->m,    args->n,       args->k,       args->a,
+                      args->lda,   args->b,    args->ldb,     args->c,       args->ldc,
+                      args->alpha, args->beta, args->trans_a, args->trans_b, args->in_order};
     if (args->note) {
         int small = is_tiny(&p) && args->batch <= 1;
         args->note->threads = small ? 1 : choose_threads(product_us(&p) * (double)max64(args->batch, 1), args);

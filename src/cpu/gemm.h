@@ -40,6 +40,7 @@ typedef struct gemm_product {
     int64_t ldc;
     float alpha, beta;
     int trans_a, trans_b;
+    int in_order; /* one path and one block of k for every m and n */
 } gemm_product;
 
 static inline int64_t min64(int64_t x, int64_t y)
@@ -77,7 +78,8 @@ gemm_plan rung_gemm_plan(const gemm_product *p, const rung_caches *caches);
 /* Products so small that planning would cost as much as computing: in place, one thread, one pass over k. */
 static inline int is_tiny(const gemm_product *p)
 {
-    return !p->trans_b && p->k <= 256 && p->m * p->k <= 1 << 12 && p->k * p->n <= 1 << 12 && p->m * p->n <= 1 << 12;
+    return !p->in_order && !p->trans_b && p->k <= 256 && p->m * p->k <= 1 << 12 && p->k * p->n <= 1 << 12 &&
+           p->m * p->n <= 1 << 12;
 }
 
 void rung_gemm_tiny(const gemm_product *p);

@@ -33,6 +33,8 @@ static int is_dot(const gemm_product *p, gemm_plan *d)
 static gemm_path choose_path(const gemm_product *p, gemm_plan *d, const rung_caches *caches)
 {
     int64_t a_bytes = p->m * p->k * 4, b_bytes = p->k * p->n * 4;
+    if (p->in_order)
+        return PATH_PACKED;
     if (is_tiny(p))
         return PATH_DIRECT;
     if (is_dot(p, d))

@@ -132,13 +132,13 @@ static double chain_us_of(const rung_kernel *kernel)
     return kernel->arith == RUNG_TF32 ? tf32_chain_us : chain_us;
 }
 
-static cut choose_cut(const layout *w, const rung_kernel *kernel, int64_t clusters)
+static cut choose_cut(const layout *w, const rung_kernel *kernel, int64_t clusters, int in_order)
 {
     int64_t tiles = w->tiles_m * w->tiles_n, chains = w->k_pad / (2 * F16X3_KB), rest = tiles % clusters;
     double chain = chain_us_of(kernel), whole = (double)chains * chain + tile_us;
     double full_waves = (double)(tiles / clusters) * whole;
     cut c = {0, 1, full_waves + (rest ? whole : 0)};
-    if (!rest)
+    if (!rest || in_order)
         return c;
     /* Parts of a tile: half as long, twice as many to add; the least sum of both. */
     double parts = fmax(1.0, fmin(sqrt((double)chains * chain / part_us), (double)clusters / (double)rest));
@@ -173,7 +173,7 @@ static const char *accurate_estimate(const rung_machine *machine, const rung_con
     /* Every element of A and B is read once or twice, and written as two halves. */
     double split = (double)((part.m + part.n) * w.k_pad) * 8.0 +
                    4.0 * (double)p->k * (double)((p->trans_a ? part.m : 0) + (p->trans_b ? 0 : part.n));
-    cut c = choose_cut(&w, kernel, machine->sms / CLUSTER);
+    cut c = choose_cut(&w, kernel, machine->sms / CLUSTER, p->in_order);
     choice->cost_us = (double)p->batch * panels * (launches_us + split / split_bytes_us + c.us);
     snprintf(choice->note, sizeof choice->note,
              "split %.0f us, product %.0f us; %.0f panels of %lld tiles, %lld cut along k", split / split_bytes_us,
@@ -296,7 +296,7 @@ static rung_status run_panel(rung_cuda *cuda, const rung_kernel *kernel, const r
 {
     layout w = lay_out(kernel, p->m, p->n, p->k, cuda->machine->sms);
     int64_t clusters = cuda->machine->sms / CLUSTER, tiles = w.tiles_m * w.tiles_n;
-    cut c = choose_cut(&w, kernel, clusters);
+    cut c = choose_cut(&w, kernel, clusters, p->in_order);
     rung_function function;
     f16x3_args g;
     RUNG_TRY(split(cuda, kernel, p, &w, memory, entry));

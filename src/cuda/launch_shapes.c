@@ -157,7 +157,7 @@ static const char *tile_estimate(const rung_machine *machine, const rung_config 
     choice->cost_us = HUGE_VAL;
     for (size_t i = 0; i < sizeof part_counts / sizeof *part_counts; i++) {
         int64_t parts = part_counts[i], bytes = 0;
-        if (parts > 1 && (parts > steps || tiles * parts > 9 * machine->sms))
+        if (parts > 1 && (p->in_order || parts > steps || tiles * parts > 9 * machine->sms))
             break;
         if (steps > 0)
             parts = ceil_div(steps, ceil_div(steps, parts)); /* no part without work */

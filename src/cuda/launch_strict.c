@@ -87,7 +87,7 @@ static void plan_tiles(const rung_machine *machine, const rung_kernel *kernel, c
     s->cost_us = wave_cost_us(s, 0, step_us, tile_us);
     for (int i = 1; i < 3; i++) {
         double us = wave_cost_us(s, streamed[i], step_us, tile_us);
-        if (s->steps && us < s->cost_us) {
+        if (s->steps && us < s->cost_us && !p->in_order) {
             s->cost_us = us;
             s->whole_tiles = s->tiles - streamed[i];
         }

@@ -1,0 +1,320 @@
+/* Making and unmaking a multi context: its engines, its transport, its control connection. */
+#define _GNU_SOURCE /* dladdr */
+#include "multi/nccl.h"
+#include "multi/product.h"
+#include "multi/stage.h"
+#include "multi/timeline.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Steps of k at a time, by device: results depend on it. On a GPU the product of one panel must hide the copies of the
+ * next and the ends of tiles; on a CPU a panel must stay in the caches. */
+enum { CPU_PANEL = 512, GPU_PANEL = 8192 };
+
+void rung_multi_config_init(rung_multi_config *config)
+{
+    memset(config, 0, sizeof *config);
+    config->device = RUNG_DEVICE_BEST;
+}
+
+static double positive_from_environment(const char *name, double otherwise)
+{
+    const char *text = getenv(name);
+    double value = text ? strtod(text, NULL) : 0.0;
+    return value > 0.0 && value < 1e9 ? value : otherwise;
+}
+
+static rung_status check_config(const rung_multi_config *c)
+{
+    if (c->transport < RUNG_TRANSPORT_LOCAL || c->transport > RUNG_TRANSPORT_NCCL)
+        return rung_fail(RUNG_INVALID_ARGUMENT, "transport is %d: local (0), MPI (1) or NCCL (2)", c->transport);
+    if (c->math < RUNG_STRICT || c->math > RUNG_FAST)
+        return rung_fail(RUNG_INVALID_ARGUMENT, "math is %d: strict (0), accurate (1) or fast (2)", c->math);
+    if (c->ranks < 0 || c->ranks > MULTI_MAX_HELD)
+        return rung_fail(RUNG_INVALID_ARGUMENT, "ranks is %d: a process holds 1 to %d", c->ranks, MULTI_MAX_HELD);
+    if (c->threads < 0)
+        return rung_fail(RUNG_INVALID_ARGUMENT, "threads is %d: it must not be negative", c->threads);
+    if (!(c->timeout_s >= 0.0 && c->timeout_s <= 1e9))
+        return rung_fail(RUNG_INVALID_ARGUMENT, "timeout_s is %g: 0 (the default) or the longest wait in seconds",
+                         c->timeout_s);
+    if (c->memory_bytes < 0)
+        return rung_fail(RUNG_INVALID_ARGUMENT, "memory_bytes is %lld: it must not be negative",
+                         (long long)c->memory_bytes);
+    return RUNG_SUCCESS;
+}
+
+static rung_status open_engine(rung_multi *multi, int held, int device, int threads)
+{
+    multi_engine *e = &multi->engines[held];
+    e->rank = multi->first_rank + held;
+    e->timeline = multi->timeline;
+    rung_status status = device == RUNG_DEVICE_CPU ? multi_engine_open_cpu(e, threads, multi->config.math)
+                                                   : multi_engine_open_gpu(e, device, multi->config.math);
+    if (status == RUNG_SUCCESS)
+        multi->held = held + 1;
+    return status;
+}
+
+/* Local: GPU i for rank i unless told otherwise; without a GPU one CPU rank. */
+static rung_status open_local(rung_multi *multi)
+{
+    const rung_multi_config *c = &multi->config;
+    int gpus = c->devices ? 0 : multi_gpu_count();
+    int count = c->ranks ? c->ranks : gpus ? gpus : 1;
+    for (int i = 0; i < count; i++) {
+        int device = c->devices ? c->devices[i] : gpus ? i : RUNG_DEVICE_CPU;
+        if (i > 0 && (device == RUNG_DEVICE_CPU) == multi->is_gpu)
+            return rung_fail(RUNG_INVALID_ARGUMENT, "rank %d's device is %d: ranks are all GPUs or all CPUs", i,
+                             device);
+        multi->is_gpu = device != RUNG_DEVICE_CPU;
+        RUNG_TRY(open_engine(multi, i, device, c->threads));
+    }
+    multi->ranks = count;
+    for (int i = 0; multi->is_gpu && i < count; i++)
+        for (int j = 0; j < count; j++)
+            if (multi->engines[i].device != multi->engines[j].device)
+                RUNG_TRY(multi_engine_connect_gpu(&multi->engines[i], &multi->engines[j]));
+    return RUNG_SUCCESS;
+}
+
+/* ---- processes of one rank each ---- */
+
+/* librung_mpi.so: named by RUNG_MPI, beside this library, or where the loader looks. */
+static void *open_plugin(char *where, size_t bytes)
+{
+    const char *named = getenv("RUNG_MPI");
+    Dl_info here;
+    if (named) {
+        snprintf(where, bytes, "%s", named);
+        return dlopen(named, RTLD_NOW | RTLD_GLOBAL);
+    }
+    void *library = NULL;
+    if (dladdr((void *)(uintptr_t)&rung_multi_config_init, &here) && strrchr(here.dli_fname, '/')) {
+        int folder = (int)(strrchr(here.dli_fname, '/') - here.dli_fname);
+        snprintf(where, bytes, "%.*s/librung_mpi.so", folder, here.dli_fname);
+        library = dlopen(where, RTLD_NOW | RTLD_GLOBAL);
+    }
+    return library ? library : dlopen("librung_mpi.so", RTLD_NOW | RTLD_GLOBAL);
+}
+
+static rung_status open_mpi(rung_multi *multi, multi_transport *t)
+{
+    char where[512] = "librung_mpi.so", why[MULTI_WHY_BYTES] = "";
+    multi->plugin = open_plugin(where, sizeof where);
+    if (!multi->plugin)
+        return rung_fail(RUNG_MISSING_LIBRARY,
+                         "the MPI transport is a library of its own, librung_mpi.so, built where "
+                         "mpicc is installed (Debian: libopenmpi-dev): %s",
+                         dlerror());
+    multi_mpi_open_function *open;
+    *(void **)&open = dlsym(multi->plugin, MULTI_MPI_SYMBOL);
+    if (!open)
+        return rung_fail(RUNG_MISSING_LIBRARY, "%s is no MPI transport of Rung: it lacks %s", where, MULTI_MPI_SYMBOL);
+    return multi_transport_try(multi, open(t, multi->config.communicator, why), why);
+}
+
+static int is_set(const char *name)
+{
+    const char *text = getenv(name);
+    return text && *text;
+}
+
+/* Rank and size that a launcher put into the environment. */
+static rung_status read_environment(multi_transport *t)
+{
+    const char *names[] = {"RUNG_RANK", "RUNG_SIZE"};
+    long values[2];
+    for (int i = 0; i < 2; i++) {
+        char *end;
+        const char *text = getenv(names[i]);
+        values[i] = text ? strtol(text, &end, 10) : -1;
+        if (!text || *end || values[i] < i || values[i] > 1 << 20)
+            return rung_fail(RUNG_INVALID_ARGUMENT,
+                             "%s is '%s': a launcher sets RUNG_RANK (0, 1 ...), RUNG_SIZE and "
+                             "RUNG_ADDRESS (host:port, rank 0's)",
+                             names[i], text ? text : "not set");
+    }
+    t->rank = (int)values[0];
+    t->size = (int)values[1];
+    if (t->rank >= t->size)
+        return rung_fail(RUNG_INVALID_ARGUMENT, "RUNG_RANK is %d but RUNG_SIZE %d", t->rank, t->size);
+    if (t->size > 1 && !is_set("RUNG_ADDRESS"))
+        return rung_fail(RUNG_INVALID_ARGUMENT, "RUNG_ADDRESS is not set: host:port where rank 0 can be reached");
+    return RUNG_SUCCESS;
+}
+
+/* Rank 0 listens; how others learn where is the transport's part, or the environment's. */
+static rung_status open_control(rung_multi *multi, multi_transport *t)
+{
+    char address[CONTROL_ADDRESS_BYTES] = "", why[MULTI_WHY_BYTES] = "";
+    const char *off = getenv("RUNG_CONTROL");
+    if (off && strcmp(off, "0") == 0) /* simulated processes have no sockets */
+        return RUNG_SUCCESS;
+    if (is_set("RUNG_ADDRESS"))
+        snprintf(address, sizeof address, "%s", getenv("RUNG_ADDRESS"));
+    rung_status listening = RUNG_SUCCESS;
+    if (t->rank == 0) {
+        char actual[CONTROL_ADDRESS_BYTES];
+        listening = multi_control_listen(&multi->control, t->size, address, actual);
+        snprintf(address, sizeof address, "%s", listening == RUNG_SUCCESS ? actual : "");
+    }
+    if (t->share)
+        RUNG_TRY(multi_transport_try(multi, t->share(t->state, address, sizeof address, why), why));
+    RUNG_TRY(listening);
+    if (!address[0])
+        return rung_fail(RUNG_DEVICE_ERROR, "rank 0 cannot listen for the other ranks");
+    if (t->rank == 0)
+        return multi_control_accept(multi->control, multi->timeout_s);
+    return multi_control_connect(&multi->control, t->rank, t->size, address, multi->timeout_s);
+}
+
+/* Place among the ranks of the same host, for those whose launcher does not tell. */
+static rung_status find_local_rank(rung_multi *multi, multi_transport *t)
+{
+    enum { NAME = 64 };
+    char mine[NAME] = "", *all = NULL;
+    int32_t *places = calloc((size_t)t->size, sizeof *places);
+    rung_status status = RUNG_SUCCESS;
+    gethostname(mine, sizeof mine - 1);
+    if (t->rank == 0)
+        all = calloc((size_t)t->size, NAME);
+    if (!places || (t->rank == 0 && !all))
+        RUNG_TRY_OUT(rung_fail(RUNG_OUT_OF_MEMORY, "no memory for the names of %d hosts", t->size));
+    RUNG_TRY_OUT(multi_control_gather(multi->control, mine, all, NAME, "told its host", multi->timeout_s));
+    for (int i = 1; all && i < t->size; i++)
+        for (int j = 0; j < i; j++)
+            places[i] += strcmp(all + i * NAME, all + j * NAME) == 0;
+    RUNG_TRY_OUT(multi_control_share(multi->control, places, t->size * (int)sizeof *places, "told the ranks' hosts",
+                                     multi->timeout_s));
+    t->local_rank = places[t->rank];
+out:
+    free(places);
+    free(all);
+    return status;
+}
+
+/* Ranks that share a machine's cores take equal parts of them, unless somebody said how many or bound them. */
+static int choose_threads(const rung_multi *multi, const multi_transport *t)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    rung_context *context;
+    rung_config config;
+    if (multi->config.threads || is_set("RUNG_NUM_THREADS") || is_set("OMP_NUM_THREADS") || t->local_size < 2)
+        return multi->config.threads;
+    rung_config_init(&config);
+    config.device = RUNG_DEVICE_CPU;
+    if (rung_context_create(&context, &config) != RUNG_SUCCESS)
+        return 0;
+    int mine = rung_context_threads(context);
+    rung_context_destroy(context);
+    return mine < cores ? mine : mine / t->local_size > 1 ? mine / t->local_size : 1;
+}
+
+static rung_status open_rank(rung_multi *multi, multi_transport *t)
+{
+    if (multi->config.transport == RUNG_TRANSPORT_MPI)
+        return open_engine(multi, 0, RUNG_DEVICE_CPU, choose_threads(multi, t));
+    if (t->local_rank < 0)
+        RUNG_TRY(find_local_rank(multi, t));
+    multi->is_gpu = 1;
+    int device = multi->config.device == RUNG_DEVICE_BEST ? t->local_rank : multi->config.device;
+    RUNG_TRY(open_engine(multi, 0, device, 0));
+    return multi_nccl_open(multi, t);
+}
+
+static rung_status open_processes(rung_multi *multi)
+{
+    multi_transport *t = calloc(1, sizeof *t);
+    if (!t)
+        return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for a transport");
+    t->local_rank = -1;
+    multi->transport = t;
+    int from_environment = multi->config.transport == RUNG_TRANSPORT_NCCL && is_set("RUNG_RANK");
+    RUNG_TRY(from_environment ? read_environment(t) : open_mpi(multi, t));
+    multi->ranks = t->size;
+    multi->first_rank = t->rank;
+    RUNG_TRY(open_control(multi, t));
+    rung_status status = open_rank(multi, t);
+    multi_record record = {.count = 0};
+    multi_record_add(&record, "transport", multi->config.transport);
+    multi_record_add(&record, "math", multi->config.math);
+    multi_record_add(&record, "RUNG_MULTI_PANEL", multi->panel);
+    return multi_agree(multi, &record, status, "rung_multi_create");
+}
+
+rung_status rung_multi_create(rung_multi **out, const rung_multi_config *given)
+{
+    if (!out)
+        return rung_fail(RUNG_INVALID_ARGUMENT, "rung_multi_create was given NULL for the result");
+    *out = NULL;
+    rung_multi_config config;
+    rung_multi_config_init(&config);
+    if (given)
+        config = *given;
+    RUNG_TRY(check_config(&config));
+    rung_multi *multi = calloc(1, sizeof *multi);
+    if (!multi || !(multi->timeline = multi_timeline_create())) {
+        free(multi);
+        return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for a multi context");
+    }
+    multi->config = config;
+    multi->timeout_s = config.timeout_s > 0.0 ? config.timeout_s : positive_from_environment("RUNG_TIMEOUT_S", 60.0);
+    multi->panel = (int64_t)positive_from_environment("RUNG_MULTI_PANEL", 0);
+    if (!multi->panel && config.transport != RUNG_TRANSPORT_LOCAL)
+        multi->panel = config.transport == RUNG_TRANSPORT_NCCL ? GPU_PANEL : CPU_PANEL;
+    rung_status status = config.transport == RUNG_TRANSPORT_LOCAL ? open_local(multi) : open_processes(multi);
+    if (!multi->panel)
+        multi->panel = multi->is_gpu ? GPU_PANEL : CPU_PANEL;
+    multi->config.devices = NULL; /* the caller's */
+    if (status != RUNG_SUCCESS) {
+        char why[512];
+        snprintf(why, sizeof why, "%s", rung_last_error());
+        rung_multi_destroy(multi);
+        return rung_fail(status, "%s", why);
+    }
+    *out = multi;
+    return RUNG_SUCCESS;
+}
+
+void rung_multi_destroy(rung_multi *multi)
+{
+    if (!multi)
+        return;
+    for (int i = 0; i < multi->held; i++)
+        multi->engines[i].ops->drain(&multi->engines[i]);
+    multi_stage_close(multi);
+    multi_product_close(multi);
+    if (multi->transport && multi->transport->close)
+        multi->transport->close(multi->transport->state, multi->broken != RUNG_SUCCESS);
+    if (multi->control)
+        multi_control_close(multi->control);
+    for (int i = 0; i < multi->held; i++)
+        multi->engines[i].ops->close(&multi->engines[i]);
+    free(multi->transport);
+    multi_timeline_destroy(multi->timeline);
+    free(multi); /* the plugin stays loaded: MPI may not be started twice */
+}
+
+int rung_multi_ranks(const rung_multi *multi)
+{
+    return multi->ranks;
+}
+
+int rung_multi_first_rank(const rung_multi *multi)
+{
+    return multi->first_rank;
+}
+
+int rung_multi_held_ranks(const rung_multi *multi)
+{
+    return multi->held;
+}
+
+int rung_multi_device(const rung_multi *multi, int held)
+{
+    return held >= 0 && held < multi->held ? multi->engines[held].device : RUNG_DEVICE_CPU;
+}

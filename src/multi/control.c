@@ -1,0 +1,444 @@
+/* The control connection: a star of TCP connections around rank 0. Frames have a type, a length and that many bytes. A
+ * connection that closes without a farewell is a rank that died. Keepalive covers hosts that fall off the network. */
+#include "multi/control.h"
+#include "multi/engine.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { FRAME_HELLO = 1, FRAME_DATA = 2, FRAME_FAILED = 3, FRAME_LEFT = 4 };
+enum { LONGEST_FRAME = 1 << 16, MAGIC = 0x72756e67 };
+
+typedef struct frame_head {
+    uint32_t type, bytes;
+} frame_head;
+
+typedef struct failure {
+    int32_t rank, status;
+    char why[448];
+} failure;
+
+/* One connection: what arrived of the next frame. */
+typedef struct line {
+    int socket; /* -1: closed */
+    int left;   /* said farewell */
+    size_t have;
+    unsigned char *data; /* head and body */
+} line;
+
+struct multi_control {
+    int rank, size, listener;
+    line *lines; /* rank 0: one a rank; else: lines[0] to rank 0 */
+    int failed;
+    failure first; /* what failed first */
+};
+
+static int is_root(const multi_control *c)
+{
+    return c->rank == 0;
+}
+
+static int line_count(const multi_control *c)
+{
+    return is_root(c) ? c->size : 1;
+}
+
+static multi_control *control_new(int rank, int size)
+{
+    multi_control *c = calloc(1, sizeof *c);
+    int count = rank == 0 ? size : 1;
+    if (!c || !(c->lines = calloc((size_t)count, sizeof *c->lines))) {
+        free(c);
+        return NULL;
+    }
+    c->rank = rank;
+    c->size = size;
+    c->listener = -1;
+    for (int i = 0; i < count; i++)
+        c->lines[i].socket = -1;
+    return c;
+}
+
+/* Small frames leave at once; a peer whose host is gone is noticed after some ten seconds. */
+static void tune_socket(int fd)
+{
+    int on = 1, idle = 5, interval = 2, count = 3;
+    unsigned gone_ms = 12000;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &gone_ms, sizeof gone_ms);
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+/* "host:port" apart; host may be empty. */
+static int split_address(const char *address, char host[96], char port[16])
+{
+    const char *colon = strrchr(address, ':');
+    size_t length = colon ? (size_t)(colon - address) : strlen(address);
+    if (length >= 96 || (colon && strlen(colon + 1) >= 16))
+        return 0;
+    memcpy(host, address, length);
+    host[length] = 0;
+    snprintf(port, 16, "%s", colon && colon[1] ? colon + 1 : "0");
+    return 1;
+}
+
+static rung_status listen_on(multi_control *c, const char *port)
+{
+    struct sockaddr_in here = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(port))};
+    int on = 1;
+    c->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (c->listener < 0)
+        return rung_fail(RUNG_INTERNAL, "no socket for the ranks' control connection: %s", strerror(errno));
+    setsockopt(c->listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (bind(c->listener, (struct sockaddr *)&here, sizeof here) || listen(c->listener, 128))
+        return rung_fail(RUNG_INVALID_ARGUMENT, "rank 0 cannot listen on port %s: %s", port, strerror(errno));
+    return RUNG_SUCCESS;
+}
+
+rung_status multi_control_listen(multi_control **out, int size, const char *address, char actual[CONTROL_ADDRESS_BYTES])
+{
+    char host[96], port[16];
+    *out = NULL;
+    if (!split_address(address, host, port))
+        return rung_fail(RUNG_INVALID_ARGUMENT, "the address '%s' is not host:port", address);
+    multi_control *c = control_new(0, size);
+    if (!c)
+        return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for %d control connections", size);
+    rung_status status = listen_on(c, port);
+    if (status != RUNG_SUCCESS) {
+        multi_control_close(c);
+        return status;
+    }
+    struct sockaddr_in here;
+    socklen_t length = sizeof here;
+    getsockname(c->listener, (struct sockaddr *)&here, &length);
+    if (!host[0] && gethostname(host, sizeof host))
+        snprintf(host, sizeof host, "127.0.0.1");
+    snprintf(actual, CONTROL_ADDRESS_BYTES, "%s:%d", host, ntohs(here.sin_port));
+    *out = c;
+    return RUNG_SUCCESS;
+}
+
+static rung_status note_failure(multi_control *c, const failure *f)
+{
+    if (!c->failed) {
+        c->first = *f;
+        c->first.why[sizeof c->first.why - 1] = 0;
+        c->failed = 1;
+    }
+    return RUNG_SUCCESS;
+}
+
+static void lost(multi_control *c, int rank, const char *how)
+{
+    failure f = {.rank = rank, .status = RUNG_DEVICE_ERROR};
+    snprintf(f.why, sizeof f.why, "rank %d is gone: %s", rank, how);
+    note_failure(c, &f);
+}
+
+static int rank_of_line(const multi_control *c, const line *l)
+{
+    return is_root(c) ? (int)(l - c->lines) : 0;
+}
+
+static void close_line(line *l)
+{
+    if (l->socket >= 0)
+        close(l->socket);
+    l->socket = -1;
+}
+
+/* The whole frame, waiting for room: frames are small and the other side reads whenever it waits. */
+static int send_frame(line *l, uint32_t type, const void *data, int bytes, double timeout_s)
+{
+    unsigned char *all = malloc(sizeof(frame_head) + (size_t)bytes);
+    frame_head head = {type, (uint32_t)bytes};
+    double end_s = multi_now_s() + timeout_s;
+    size_t at = 0, size = sizeof head + (size_t)bytes;
+    if (!all || l->socket < 0) {
+        free(all);
+        return 0;
+    }
+    memcpy(all, &head, sizeof head);
+    if (bytes)
+        memcpy(all + sizeof head, data, (size_t)bytes);
+    while (at < size && multi_now_s() < end_s) {
+        ssize_t wrote = send(l->socket, all + at, size - at, MSG_NOSIGNAL);
+        if (wrote > 0)
+            at += (size_t)wrote;
+        else if (wrote < 0 && errno != EAGAIN && errno != EINTR)
+            break;
+        else
+            poll(&(struct pollfd){.fd = l->socket, .events = POLLOUT}, 1, 20);
+    }
+    free(all);
+    return at == size;
+}
+
+/* Reads what is there of one frame; 1: the frame is complete, 0: not yet, -1: the line is dead. */
+static int read_frame(multi_control *c, line *l)
+{
+    if (!l->data && !(l->data = malloc(sizeof(frame_head) + LONGEST_FRAME)))
+        return 0;
+    for (;;) {
+        frame_head head;
+        size_t want = sizeof head;
+        if (l->have >= sizeof head) {
+            memcpy(&head, l->data, sizeof head);
+            if (head.bytes > LONGEST_FRAME) {
+                lost(c, rank_of_line(c, l), "it sent something that is no frame");
+                return -1;
+            }
+            want += head.bytes;
+            if (l->have == want)
+                return 1;
+        }
+        ssize_t got = recv(l->socket, l->data + l->have, want - l->have, 0);
+        if (got > 0) {
+            l->have += (size_t)got;
+        } else if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+            return 0;
+        } else {
+            if (!l->left)
+                lost(c, rank_of_line(c, l), got == 0 ? "its process ended" : strerror(errno));
+            return -1;
+        }
+    }
+}
+
+/* Takes frames that carry news; 1: a data frame waits in l->data. */
+static int take_news(multi_control *c, line *l)
+{
+    while (l->socket >= 0) {
+        int got = read_frame(c, l);
+        if (got < 0)
+            close_line(l);
+        if (got <= 0)
+            return 0;
+        frame_head head;
+        memcpy(&head, l->data, sizeof head);
+        if (head.type == FRAME_DATA || head.type == FRAME_HELLO)
+            return 1;
+        failure f = {0};
+        if (head.type == FRAME_FAILED && head.bytes == sizeof f) {
+            memcpy(&f, l->data + sizeof head, sizeof f);
+            note_failure(c, &f);
+        } else if (head.type == FRAME_LEFT) {
+            l->left = 1;
+        }
+        l->have = 0;
+    }
+    return 0;
+}
+
+/* What one rank knows all learn: rank 0 passes it on. */
+static void spread(multi_control *c)
+{
+    for (int i = 1; is_root(c) && i < c->size; i++)
+        if (c->lines[i].socket >= 0)
+            send_frame(&c->lines[i], FRAME_FAILED, &c->first, sizeof c->first, 1.0);
+}
+
+rung_status multi_control_check(multi_control *c)
+{
+    int known = c->failed;
+    for (int i = is_root(c); i < line_count(c) && !c->failed; i++)
+        take_news(c, &c->lines[i]);
+    if (c->failed && !known)
+        spread(c);
+    if (!c->failed)
+        return RUNG_SUCCESS;
+    return rung_fail((rung_status)c->first.status, "%s", c->first.why);
+}
+
+void multi_control_tell(multi_control *c, rung_status status, const char *why)
+{
+    if (c->failed)
+        return;
+    failure f = {.rank = c->rank, .status = (int32_t)status};
+    snprintf(f.why, sizeof f.why, "rank %d: %s", c->rank, why);
+    note_failure(c, &f);
+    if (is_root(c))
+        spread(c);
+    else
+        send_frame(&c->lines[0], FRAME_FAILED, &f, sizeof f, 1.0);
+}
+
+/* Waits for a data frame on the line and takes its `bytes`. */
+static rung_status receive(multi_control *c, line *l, void *data, int bytes, const char *what, double end_s)
+{
+    double start_s = multi_now_s();
+    for (;;) {
+        if (take_news(c, l)) {
+            frame_head head;
+            memcpy(&head, l->data, sizeof head);
+            l->have = 0;
+            if (head.bytes != (uint32_t)bytes)
+                return rung_fail(RUNG_INVALID_ARGUMENT,
+                                 "rank %d sent %u bytes where %d belong: another version of Rung, "
+                                 "or another call",
+                                 rank_of_line(c, l), head.bytes, bytes);
+            memcpy(data, l->data + sizeof head, (size_t)bytes);
+            return RUNG_SUCCESS;
+        }
+        RUNG_TRY(multi_control_check(c));
+        if (l->left)
+            return rung_fail(RUNG_DEVICE_ERROR, "rank %d has destroyed its context: it has not %s", rank_of_line(c, l),
+                             what);
+        if (multi_now_s() > end_s)
+            return rung_fail(RUNG_DEVICE_ERROR, "rank %d has not %s within %.1f s", rank_of_line(c, l), what,
+                             end_s - start_s);
+        poll(&(struct pollfd){.fd = l->socket, .events = POLLIN}, 1, 5);
+    }
+}
+
+/* Takes one connection and its greeting. */
+static rung_status greet(multi_control *c, int fd, double end_s)
+{
+    int32_t hello[3];
+    line guest = {.socket = fd};
+    tune_socket(fd);
+    rung_status status = receive(c, &guest, hello, sizeof hello, "greeted", end_s);
+    free(guest.data);
+    int fits = status == RUNG_SUCCESS && hello[0] == MAGIC && hello[1] > 0 && hello[1] < c->size &&
+               hello[2] == c->size && c->lines[hello[1]].socket < 0;
+    if (!fits) {
+        close(fd); /* a stranger, or a rank that is there already: not taken */
+        c->failed = 0;
+        return RUNG_INVALID_ARGUMENT;
+    }
+    c->lines[hello[1]].socket = fd;
+    return RUNG_SUCCESS;
+}
+
+static int first_missing(const multi_control *c)
+{
+    for (int i = 1; i < c->size; i++)
+        if (c->lines[i].socket < 0)
+            return i;
+    return 0;
+}
+
+rung_status multi_control_accept(multi_control *c, double timeout_s)
+{
+    double end_s = multi_now_s() + timeout_s;
+    while (first_missing(c)) {
+        if (multi_now_s() > end_s)
+            return rung_fail(RUNG_DEVICE_ERROR, "rank %d has not come within %.1f s", first_missing(c), timeout_s);
+        if (poll(&(struct pollfd){.fd = c->listener, .events = POLLIN}, 1, 50) <= 0)
+            continue;
+        int fd = accept(c->listener, NULL, NULL);
+        if (fd >= 0)
+            greet(c, fd, multi_now_s() + 2.0);
+    }
+    close(c->listener);
+    c->listener = -1;
+    return RUNG_SUCCESS;
+}
+
+static int try_connect(const char *host, const char *port)
+{
+    struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *list = NULL;
+    int fd = -1;
+    if (getaddrinfo(host[0] ? host : "127.0.0.1", port, &hints, &list))
+        return -1;
+    for (struct addrinfo *at = list; at && fd < 0; at = at->ai_next) {
+        fd = socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, 0);
+        if (fd >= 0 && connect(fd, at->ai_addr, at->ai_addrlen)) {
+            close(fd);
+            fd = -1;
+        }
+    }
+    freeaddrinfo(list);
+    return fd;
+}
+
+rung_status multi_control_connect(multi_control **out, int rank, int size, const char *address, double timeout_s)
+{
+    char host[96], port[16];
+    double end_s = multi_now_s() + timeout_s;
+    *out = NULL;
+    if (!split_address(address, host, port) || strcmp(port, "0") == 0)
+        return rung_fail(RUNG_INVALID_ARGUMENT, "the address '%s' is not host:port", address);
+    multi_control *c = control_new(rank, size);
+    if (!c)
+        return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for a control connection");
+    int fd = try_connect(host, port);
+    while (fd < 0 && multi_now_s() < end_s) {
+        poll(NULL, 0, 20);
+        fd = try_connect(host, port);
+    }
+    if (fd < 0) {
+        multi_control_close(c);
+        return rung_fail(RUNG_DEVICE_ERROR, "rank %d cannot reach rank 0 at %s within %.1f s: %s", rank, address,
+                         timeout_s, strerror(errno));
+    }
+    tune_socket(fd);
+    c->lines[0].socket = fd;
+    int32_t hello[3] = {MAGIC, rank, size};
+    send_frame(&c->lines[0], FRAME_HELLO, hello, sizeof hello, timeout_s);
+    *out = c;
+    return RUNG_SUCCESS;
+}
+
+void multi_control_close(multi_control *c)
+{
+    if (!c)
+        return;
+    for (int i = 0; i < line_count(c); i++) {
+        line *l = &c->lines[i];
+        if (l->socket >= 0 && !c->failed)
+            send_frame(l, FRAME_LEFT, NULL, 0, 1.0);
+        close_line(l);
+        free(l->data);
+    }
+    if (c->listener >= 0)
+        close(c->listener);
+    free(c->lines);
+    free(c);
+}
+
+rung_status multi_control_gather(multi_control *c, const void *mine, void *all, int bytes, const char *what,
+                                 double timeout_s)
+{
+    double end_s = multi_now_s() + timeout_s;
+    RUNG_TRY(multi_control_check(c));
+    if (!is_root(c)) {
+        if (!send_frame(&c->lines[0], FRAME_DATA, mine, bytes, timeout_s)) {
+            RUNG_TRY(multi_control_check(c));
+            return rung_fail(RUNG_DEVICE_ERROR, "rank 0 takes no more messages");
+        }
+        return RUNG_SUCCESS;
+    }
+    memcpy(all, mine, (size_t)bytes);
+    for (int i = 1; i < c->size; i++)
+        RUNG_TRY(receive(c, &c->lines[i], (char *)all + (size_t)i * (size_t)bytes, bytes, what, end_s));
+    return RUNG_SUCCESS;
+}
+
+rung_status multi_control_share(multi_control *c, void *data, int bytes, const char *what, double timeout_s)
+{
+    if (!is_root(c))
+        return receive(c, &c->lines[0], data, bytes, what, multi_now_s() + timeout_s);
+    for (int i = 1; i < c->size; i++)
+        if (!send_frame(&c->lines[i], FRAME_DATA, data, bytes, timeout_s)) {
+            RUNG_TRY(multi_control_check(c));
+            return rung_fail(RUNG_DEVICE_ERROR, "rank %d takes no more messages", i);
+        }
+    return RUNG_SUCCESS;
+}

@@ -1,0 +1,88 @@
+/* One rank's device: memory, copies and products on a few lanes (streams), and marks that order lanes of any engines of
+ * the process. The CPU's engine does everything at once; a GPU's only queues it. */
+#ifndef RUNG_MULTI_ENGINE_H
+#define RUNG_MULTI_ENGINE_H
+
+#include "core/status.h"
+#include "rung_multi.h"
+
+typedef enum multi_lane {
+    LANE_IN,     /* what comes from other ranks or from host memory */
+    LANE_SPREAD, /* host operands: what came to one GPU goes to the others */
+    LANE_WORK,   /* products; two lanes, so that one's last tiles run beside the other's first */
+    LANE_WORK2,
+    LANE_OUT, /* results to host memory */
+    MULTI_LANES
+} multi_lane;
+
+/* `lines` lines of `length` floats. */
+typedef struct multi_copy {
+    const float *from;
+    int64_t from_ld;
+    float *to;
+    int64_t to_ld, length, lines;
+    int from_host, to_host;
+} multi_copy;
+
+typedef struct multi_engine multi_engine;
+
+/* A point in a lane's work. */
+typedef struct multi_mark {
+    void *event;
+} multi_mark;
+
+/* A span of the timeline that is being taken. */
+typedef struct multi_label {
+    const char *side; /* "A", "B", "C" */
+    int panel, part;
+} multi_label;
+
+typedef struct multi_engine_ops {
+    void (*close)(multi_engine *engine);
+    rung_status (*alloc)(multi_engine *engine, int64_t bytes, void **memory);
+    void (*free)(multi_engine *engine, void *memory);
+    rung_status (*host_alloc)(multi_engine *engine, int64_t bytes, void **memory);
+    void (*host_free)(multi_engine *engine, void *memory);
+    int64_t (*free_bytes)(multi_engine *engine);
+    /* from_engine: whose memory is read, when it is another's. */
+    rung_status (*copy)(multi_engine *engine, multi_lane lane, const multi_copy *copy, multi_engine *from_engine);
+    rung_status (*product)(multi_engine *engine, multi_lane lane, const rung_gemm *gemm);
+    rung_status (*mark)(multi_engine *engine, multi_lane lane, multi_mark *mark);
+    rung_status (*wait)(multi_engine *engine, multi_lane lane, multi_mark mark);
+    int (*is_pinned)(multi_engine *engine, const void *memory);
+    /* Begins a call: marks of earlier ones may be used again. */
+    rung_status (*begin)(multi_engine *engine);
+    /* *done: everything queued has run. */
+    rung_status (*poll)(multi_engine *engine, int *done);
+    /* Waits for what is queued, whatever became of it, so that memory may be freed. */
+    void (*drain)(multi_engine *engine);
+    rung_status (*trace)(multi_engine *engine, int on, double now_us);
+    /* Called once all has run: turns taken times into spans. */
+    rung_status (*collect)(multi_engine *engine);
+} multi_engine_ops;
+
+struct multi_engine {
+    const multi_engine_ops *ops;
+    int rank, device;
+    int queues; /* work is only queued: host memory is not read or written at once */
+    int tracing;
+    multi_label label; /* of what is issued next, for the timeline */
+    struct multi_timeline *timeline;
+    void *state;
+};
+
+rung_status multi_engine_open_cpu(multi_engine *engine, int threads, rung_math math);
+/* device: a GPU's number. Without the CUDA backend: RUNG_NO_DEVICE. */
+rung_status multi_engine_open_gpu(multi_engine *engine, int device, rung_math math);
+/* Lets `engine` copy from `other`'s memory directly where the machine can. */
+rung_status multi_engine_connect_gpu(multi_engine *engine, multi_engine *other);
+/* A lane's CUstream, for NCCL. */
+void *multi_engine_gpu_stream(multi_engine *engine, multi_lane lane);
+int multi_gpu_count(void);
+/* Makes the engine's GPU current for the calling thread, and undoes it: for calls into other libraries. */
+rung_status multi_engine_gpu_enter(multi_engine *engine);
+void multi_engine_gpu_leave(multi_engine *engine);
+
+double multi_now_s(void);
+
+#endif

@@ -1,0 +1,35 @@
+/* Moves rectangles between ranks: directly within a process, packed into one message a pair of ranks between processes.
+ * Every process adds the pieces that concern it in the same order. */
+#ifndef RUNG_MULTI_MOVER_H
+#define RUNG_MULTI_MOVER_H
+
+#include "multi/multi.h"
+
+typedef struct mover_message {
+    int peer, receive;
+    int64_t floats;
+    multi_buffer buffer;
+    multi_copy *pieces;
+    int count, capacity;
+} mover_message;
+
+typedef struct multi_mover {
+    mover_message *messages;
+    int count, capacity;
+    void *pending;
+} multi_mover;
+
+/* copy.from needs to be right where `from` is held, copy.to where `to` is. Within a process it is copied at once, on
+ * `to`'s lane in. */
+rung_status multi_mover_add(rung_multi *multi, multi_mover *mover, int from, int to, const multi_copy *copy);
+/* Packs and begins. */
+rung_status multi_mover_begin(rung_multi *multi, multi_mover *mover, int64_t tag);
+/* *done: everything has arrived, and is unpacked. */
+rung_status multi_mover_poll(rung_multi *multi, multi_mover *mover, int *done, int *waiting_for);
+/* Waits for it. */
+rung_status multi_mover_finish(rung_multi *multi, multi_mover *mover, const char *what);
+/* Forgets the pieces, keeps the memory. */
+void multi_mover_reset(multi_mover *mover);
+void multi_mover_free(rung_multi *multi, multi_mover *mover);
+
+#endif

@@ -1,0 +1,85 @@
+/* A multi context, and what its parts share. */
+#ifndef RUNG_MULTI_MULTI_H
+#define RUNG_MULTI_MULTI_H
+
+#include "multi/control.h"
+#include "multi/engine.h"
+#include "multi/layout.h"
+#include "multi/transport.h"
+
+enum { MULTI_MAX_HELD = 64 };
+
+/* Memory of one engine that grows and is used again. */
+typedef struct multi_buffer {
+    float *at;
+    int64_t floats;
+} multi_buffer;
+
+typedef struct multi_stage multi_stage; /* host operands: pinned buffers (stage.c) */
+
+struct rung_multi {
+    rung_multi_config config;
+    int ranks, first_rank, held;
+    int is_gpu;
+    multi_engine engines[MULTI_MAX_HELD];
+    multi_transport *transport; /* NULL: all ranks are in this process */
+    void *plugin;
+    multi_control *control; /* NULL likewise */
+    double timeout_s;
+    int64_t panel; /* steps of k multiplied at a time: part of what the bits depend on */
+    int64_t next_tag;
+    multi_buffer *buffers[MULTI_MAX_HELD]; /* each held rank's slots (product.c) */
+    int buffer_count;
+    multi_stage *stage;
+    rung_status broken; /* not success: what every later call answers */
+    char broken_why[512];
+    struct multi_timeline *timeline;
+};
+
+static inline int multi_holds(const rung_multi *multi, int rank)
+{
+    return rank >= multi->first_rank && rank < multi->first_rank + multi->held;
+}
+
+static inline multi_engine *multi_engine_of(rung_multi *multi, int rank)
+{
+    return &multi->engines[rank - multi->first_rank];
+}
+
+/* At least so many floats; contents undefined. The engine must not be using it. */
+rung_status multi_buffer_reserve(multi_engine *engine, multi_buffer *buffer, int64_t floats);
+void multi_buffer_free(multi_engine *engine, multi_buffer *buffer);
+
+/* ---- faults ---- */
+/* Whether the context still works; each public call begins with it. */
+rung_status multi_usable(const rung_multi *multi);
+/* A call failed in the middle: tells the other ranks, remembers it. Returns status. */
+rung_status multi_break(rung_multi *multi, rung_status status);
+
+/* ---- waiting: every loop that waits asks this; it fails when a rank failed or the time is over ---- */
+typedef struct multi_deadline {
+    double start_s, end_s;
+    int idle; /* turns without progress */
+} multi_deadline;
+
+multi_deadline multi_deadline_start(const rung_multi *multi);
+/* Checks and lets others run. what, waiting_for: for the sentence; -1: nobody in particular. */
+rung_status multi_wait_turn(rung_multi *multi, multi_deadline *deadline, const char *what, int waiting_for);
+/* A transport's result as a status. */
+rung_status multi_transport_try(rung_multi *multi, int result, const char *why);
+/* Waits until all held engines have run what is queued. */
+rung_status multi_finish(rung_multi *multi);
+
+/* ---- agreement: a record of named integers must be the same on all ranks ---- */
+typedef struct multi_record {
+    int64_t values[64];
+    const char *names[64];
+    int count;
+} multi_record;
+
+void multi_record_add(multi_record *record, const char *name, int64_t value);
+void multi_record_matrix(multi_record *record, const char *const names[8], const rung_matrix *matrix);
+/* mine: this rank's own verdict on its arguments. All ranks succeed, or all get an error. */
+rung_status multi_agree(rung_multi *multi, const multi_record *record, rung_status mine, const char *call);
+
+#endif

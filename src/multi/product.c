@@ -1,0 +1,329 @@
+/* The order of fetches and products. Products of one element of C run in the order of the panels, on the same kernel,
+ * whatever the grid: that is what makes the bits independent of it. */
+#include "multi/product.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TILE = 256, POLLED_CHUNKS = 8 };
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+product_unit product_unit_at(const multi_product *p, int64_t index)
+{
+    product_unit u = {.index = index};
+    int64_t first = 2 * p->first_bands;
+    u.side = (int)(index % 2);
+    u.panel = index < first ? 0 : 1 + (index - first) / 2;
+    u.band = index < first ? (int)(index / 2) : 0;
+    u.slot = (int)(u.panel % PANEL_SLOTS);
+    u.k0 = u.panel * p->multi->panel;
+    u.kw = least(p->multi->panel, p->k - u.k0);
+    return u;
+}
+
+/* The first panel's bands double: an eighth, an eighth, a quarter, a half. */
+int64_t product_band_edge(const multi_product *p, int64_t panel, int band, int64_t lines)
+{
+    int bands = panel == 0 ? p->first_bands : 1;
+    if (band == 0)
+        return 0;
+    if (band >= bands)
+        return lines;
+    int64_t edge = lines >> (bands - band);
+    return least(lines, (edge + TILE - 1) / TILE * TILE);
+}
+
+int product_owner(const product_side *s, int line_part, int k_part)
+{
+    int row = s->lines_are_rows ? line_part : k_part, col = s->lines_are_rows ? k_part : line_part;
+    return row * s->desc->grid_cols + col;
+}
+
+const float *product_source_at(const multi_product *p, const product_side *s, int owner, int64_t line, int64_t step)
+{
+    const float *at = s->local[owner - p->multi->first_rank];
+    return s->lines_are_rows ? at + line + step * s->desc->ld : at + step + line * s->desc->ld;
+}
+
+int product_members(const multi_product *p, int side)
+{
+    return side == SIDE_A ? p->desc_c->grid_cols : p->desc_c->grid_rows;
+}
+
+int product_member(const multi_product *p, int side, int group, int member)
+{
+    return side == SIDE_A ? group * p->desc_c->grid_cols + member : member * p->desc_c->grid_cols + group;
+}
+
+multi_copy product_copy(const product_side *s, const float *from, int64_t from_ld, float *to, int64_t to_ld,
+                        int64_t count, int64_t steps)
+{
+    return (multi_copy){.from = from,
+                        .from_ld = from_ld,
+                        .to = to,
+                        .to_ld = to_ld,
+                        .length = s->lines_are_rows ? count : steps,
+                        .lines = s->lines_are_rows ? steps : count};
+}
+
+/* Lines of a slot start at multiples of 16 bytes, as the kernels like them. */
+static int64_t slot_ld(const multi_product *p, int held, int side)
+{
+    int64_t length = p->side[side].lines_are_rows ? p->shares[held].lines[side] : least(p->multi->panel, p->k);
+    return (length + 3) & -4;
+}
+
+static multi_buffer *slot_buffer(const multi_product *p, int held, int slot, int side)
+{
+    return &p->multi->buffers[held][slot * SIDES + side];
+}
+
+float *product_slot_at(const multi_product *p, int held, const product_unit *u, int64_t line, int64_t step, int64_t *ld)
+{
+    float *at = slot_buffer(p, held, u->slot, u->side)->at;
+    *ld = slot_ld(p, held, u->side);
+    return p->side[u->side].lines_are_rows ? at + line + step * *ld : at + step + line * *ld;
+}
+
+/* The whole panel lies in this rank's own part, in one piece, and nobody else of its group needs it from here. */
+static rung_status find_in_place(multi_product *p, int held, const product_unit *u)
+{
+    product_share *share = &p->shares[held];
+    const product_side *s = &p->side[u->side];
+    const multi_runs *lines = &s->lines[u->side == SIDE_A ? share->row : share->col];
+    multi_axis steps = multi_whole(p->k), stored = s->lines_are_rows ? multi_cols(s->desc) : multi_rows(s->desc);
+    multi_runs runs = {0};
+    int *in_place = &share->in_place[u->slot][u->side];
+    *in_place = 0;
+    if (lines->count != 1 || (p->multi->transport && product_members(p, u->side) > 1))
+        return RUNG_SUCCESS;
+    rung_status status = multi_runs_find(&runs, &steps, 0, u->k0, u->kw, 0, &stored, s->k_origin);
+    if (status == RUNG_SUCCESS && runs.count == 1 &&
+        product_owner(s, lines->list[0].part, runs.list[0].part) == share->rank) {
+        *in_place = 1;
+        share->panel[u->slot][u->side] = product_source_at(p, s, share->rank, lines->list[0].local, runs.list[0].local);
+        share->panel_ld[u->slot][u->side] = s->desc->ld;
+    }
+    multi_runs_free(&runs);
+    return status;
+}
+
+/* Before the first unit of a panel's side: where its products will read, and room there. */
+static rung_status prepare_slot(multi_product *p, int held, const product_unit *u)
+{
+    product_share *share = &p->shares[held];
+    multi_engine *e = &p->multi->engines[held];
+    for (int i = 0; i < share->used_lanes[u->slot]; i++)
+        RUNG_TRY(e->ops->wait(e, LANE_IN, share->used[u->slot][i]));
+    if (u->band > 0)
+        return RUNG_SUCCESS;
+    RUNG_TRY(find_in_place(p, held, u));
+    if (share->in_place[u->slot][u->side])
+        return RUNG_SUCCESS;
+    share->panel[u->slot][u->side] = product_slot_at(p, held, u, 0, 0, &share->panel_ld[u->slot][u->side]);
+    return RUNG_SUCCESS;
+}
+
+static rung_status begin_unit(multi_product *p)
+{
+    product_unit u = product_unit_at(p, p->begun);
+    for (int i = 0; i < p->multi->held; i++)
+        if (p->shares[i].row >= 0)
+            RUNG_TRY(prepare_slot(p, i, &u));
+    for (int i = 0; i < p->multi->held; i++)
+        p->multi->engines[i].label = (multi_label){p->side[u.side].name, (int)u.panel, u.band};
+    RUNG_TRY(p->multi->transport ? fetch_message_begin(p, &u) : fetch_local_begin(p, &u));
+    p->begun++;
+    return RUNG_SUCCESS;
+}
+
+/* One rectangle of C times one panel. */
+static rung_status multiply(multi_product *p, int held, const product_unit *u, int64_t row, int64_t rows, int64_t col,
+                            int64_t cols, multi_lane lane)
+{
+    product_share *share = &p->shares[held];
+    multi_engine *e = &p->multi->engines[held];
+    const float *a = share->panel[u->slot][SIDE_A], *b = share->panel[u->slot][SIDE_B];
+    int64_t lda = share->panel_ld[u->slot][SIDE_A], ldb = share->panel_ld[u->slot][SIDE_B];
+    rung_gemm gemm;
+    rung_gemm_init(&gemm);
+    gemm.layout = RUNG_COL_MAJOR;
+    gemm.trans_a = (rung_transpose)p->side[SIDE_A].trans;
+    gemm.trans_b = (rung_transpose)p->side[SIDE_B].trans;
+    gemm.m = rows;
+    gemm.n = cols;
+    gemm.k = u->kw;
+    gemm.a = a + (gemm.trans_a ? row * lda : row);
+    gemm.lda = lda;
+    gemm.b = b + (gemm.trans_b ? col : col * ldb);
+    gemm.ldb = ldb;
+    gemm.c = share->c + row + col * p->desc_c->ld;
+    gemm.ldc = p->desc_c->ld;
+    gemm.alpha = p->alpha;
+    gemm.beta = u->panel == 0 ? p->beta : 1.0f;
+    e->label = (multi_label){"C", (int)u->panel, u->band};
+    return rows > 0 && cols > 0 ? e->ops->product(e, lane, &gemm) : RUNG_SUCCESS;
+}
+
+static rung_status next_lane(multi_product *p, int held, multi_lane *lane)
+{
+    product_share *share = &p->shares[held];
+    multi_engine *e = &p->multi->engines[held];
+    *lane = (multi_lane)(LANE_WORK + share->next_lane);
+    share->next_lane = (share->next_lane + 1) % WORK_LANES;
+    return e->ops->wait(e, *lane, share->fetched);
+}
+
+/* The first panel: with every band of A and of B, the part of C that they complete to a larger rectangle. */
+static rung_status multiply_band(multi_product *p, int held, const product_unit *u)
+{
+    product_share *share = &p->shares[held];
+    int64_t row = product_band_edge(p, 0, u->band, share->lines[SIDE_A]),
+            row_end = product_band_edge(p, 0, u->band + 1, share->lines[SIDE_A]),
+            col = product_band_edge(p, 0, u->band, share->lines[SIDE_B]),
+            col_end = product_band_edge(p, 0, u->band + 1, share->lines[SIDE_B]);
+    multi_lane lane;
+    RUNG_TRY(next_lane(p, held, &lane));
+    RUNG_TRY(multiply(p, held, u, row, row_end - row, 0, col_end, lane));
+    if (row == 0)
+        return RUNG_SUCCESS;
+    RUNG_TRY(next_lane(p, held, &lane));
+    return multiply(p, held, u, 0, row, col, col_end - col, lane);
+}
+
+/* Later panels: C in chunks of columns, each on a lane of its own, so that one's last tiles run beside another's first.
+ * Between processes on CPUs the chunks are where messages get their turn. */
+static rung_status multiply_chunks(multi_product *p, int held, const product_unit *u)
+{
+    product_share *share = &p->shares[held];
+    int polled = p->multi->transport && !p->multi->is_gpu;
+    int chunks = polled ? POLLED_CHUNKS : p->multi->is_gpu ? 2 : 1;
+    int64_t cols = share->lines[SIDE_B], width = ((cols + chunks - 1) / chunks + TILE - 1) / TILE * TILE;
+    share->next_lane = 0;
+    for (int64_t col = 0; col < cols; col += width) {
+        multi_lane lane;
+        RUNG_TRY(next_lane(p, held, &lane));
+        RUNG_TRY(multiply(p, held, u, 0, share->lines[SIDE_A], col, least(width, cols - col), lane));
+        if (polled)
+            RUNG_TRY(fetch_message_progress(p));
+    }
+    return RUNG_SUCCESS;
+}
+
+/* Every lane goes on after all that was queued on the others. */
+static rung_status join_lanes(multi_product *p, int held)
+{
+    multi_engine *e = &p->multi->engines[held];
+    multi_mark marks[WORK_LANES];
+    for (int i = 0; i < WORK_LANES; i++)
+        RUNG_TRY(e->ops->mark(e, (multi_lane)(LANE_WORK + i), &marks[i]));
+    for (int i = 0; i < WORK_LANES; i++)
+        for (int j = 0; j < WORK_LANES; j++)
+            if (i != j)
+                RUNG_TRY(e->ops->wait(e, (multi_lane)(LANE_WORK + i), marks[j]));
+    return RUNG_SUCCESS;
+}
+
+/* What becomes possible with a unit of B: its panel's products, or the first panel's with this band. */
+static rung_status multiply_unit(multi_product *p, int held, const product_unit *u)
+{
+    product_share *share = &p->shares[held];
+    multi_engine *e = &p->multi->engines[held];
+    int last = u->panel > 0 || u->band == p->first_bands - 1;
+    RUNG_TRY(e->ops->mark(e, LANE_IN, &share->fetched));
+    RUNG_TRY(u->panel == 0 && p->first_bands > 1 ? multiply_band(p, held, u) : multiply_chunks(p, held, u));
+    if (!last)
+        return RUNG_SUCCESS;
+    if (u->panel == 0 && p->panels > 1)
+        RUNG_TRY(join_lanes(p, held));
+    share->used_lanes[u->slot] = WORK_LANES;
+    for (int i = 0; i < WORK_LANES; i++)
+        RUNG_TRY(e->ops->mark(e, (multi_lane)(LANE_WORK + i), &share->used[u->slot][i]));
+    return RUNG_SUCCESS;
+}
+
+/* No products: C is only scaled. */
+static rung_status scale(multi_product *p)
+{
+    product_unit u = {.panel = 0, .kw = 0};
+    for (int i = 0; i < p->multi->held; i++) {
+        product_share *share = &p->shares[i];
+        if (share->row < 0)
+            continue;
+        for (int side = 0; side < SIDES; side++)
+            share->panel_ld[0][side] = share->lines[side] + 1; /* nothing is read, but it must be possible */
+        RUNG_TRY(multiply(p, i, &u, 0, share->lines[SIDE_A], 0, share->lines[SIDE_B], LANE_WORK));
+    }
+    return RUNG_SUCCESS;
+}
+
+static rung_status reserve_slots(multi_product *p)
+{
+    rung_multi *multi = p->multi;
+    for (int i = 0; i < multi->held; i++) {
+        if (!multi->buffers[i] && !(multi->buffers[i] = calloc(PANEL_SLOTS * SIDES, sizeof(multi_buffer))))
+            return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for a list of buffers");
+        for (int slot = 0; slot < least(PANEL_SLOTS, p->panels) && p->shares[i].row >= 0; slot++)
+            for (int side = 0; side < SIDES; side++) {
+                product_unit u = {.panel = slot, .side = side, .slot = slot, .k0 = slot * multi->panel};
+                int64_t lines = p->side[side].lines_are_rows ? least(multi->panel, p->k) : p->shares[i].lines[side];
+                /* A panel that lies in place needs no room; all panels alike, or the first would not tell. */
+                u.kw = p->k;
+                u.k0 = 0;
+                RUNG_TRY(find_in_place(p, i, &u));
+                if (!p->shares[i].in_place[slot][side])
+                    RUNG_TRY(multi_buffer_reserve(&multi->engines[i], slot_buffer(p, i, slot, side),
+                                                  slot_ld(p, i, side) * lines));
+            }
+    }
+    return RUNG_SUCCESS;
+}
+
+static rung_status run_panels(multi_product *p)
+{
+    RUNG_TRY(reserve_slots(p));
+    if (p->multi->transport)
+        RUNG_TRY(fetch_message_open(p));
+    for (int64_t i = 0; i < p->units; i++) {
+        product_unit u = product_unit_at(p, i);
+        while (p->begun < p->units && product_unit_at(p, p->begun).panel < u.panel + PANEL_SLOTS)
+            RUNG_TRY(begin_unit(p));
+        if (p->multi->transport)
+            RUNG_TRY(fetch_message_finish(p, &u));
+        if (u.side == SIDE_A)
+            continue;
+        for (int held = 0; held < p->multi->held; held++)
+            if (p->shares[held].row >= 0)
+                RUNG_TRY(multiply_unit(p, held, &u));
+    }
+    return RUNG_SUCCESS;
+}
+
+rung_status multi_product_run(multi_product *p)
+{
+    rung_multi *multi = p->multi;
+    int64_t panels = p->alpha == 0.0f ? 0 : (p->k + multi->panel - 1) / multi->panel;
+    p->panels = p->m > 0 && p->n > 0 ? panels : 0;
+    p->first_bands = multi->is_gpu ? MOST_BANDS : 1;
+    p->units = p->panels > 0 ? 2 * p->first_bands + 2 * (p->panels - 1) : 0;
+    for (int i = 0; i < multi->held; i++)
+        RUNG_TRY(multi->engines[i].ops->begin(&multi->engines[i]));
+    rung_status status = p->panels > 0 ? run_panels(p) : scale(p);
+    if (status == RUNG_SUCCESS)
+        status = multi_finish(multi);
+    return status;
+}
+
+void multi_product_close(rung_multi *multi)
+{
+    for (int i = 0; i < multi->held; i++) {
+        for (int j = 0; multi->buffers[i] && j < PANEL_SLOTS * SIDES; j++)
+            multi_buffer_free(&multi->engines[i], &multi->buffers[i][j]);
+        free(multi->buffers[i]);
+        multi->buffers[i] = NULL;
+    }
+}

@@ -1,0 +1,277 @@
+/* One rank of the tests over MPI: mpirun -n N mpi_ranks MODE. Modes: layouts (against FP64 and, where it is linked,
+ * ScaLAPACK's psgemm on the same layouts), bits (rank 0 prints a hash of the result), mismatch, killed, stopped. */
+#include "layouts.h"
+
+#include <mpi.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static int me, ranks;
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+#ifdef WITH_SCALAPACK
+extern void Cblacs_get(int context, int what, int *value);
+extern void Cblacs_gridinit(int *context, const char *order, int rows, int cols);
+extern void Cblacs_gridexit(int context);
+extern void psgemm_(const char *trans_a, const char *trans_b, const int *m, const int *n, const int *k,
+                    const float *alpha, const float *a, const int *ia, const int *ja, const int *desc_a, const float *b,
+                    const int *ib, const int *jb, const int *desc_b, const float *beta, float *c, const int *ic,
+                    const int *jc, const int *desc_c);
+
+static void scalapack(const layout_case *t, const rung_matrix d[3], const float *a, const float *b, float *c)
+{
+    int context, desc[3][9], m = (int)t->m, n = (int)t->n, k = (int)t->k;
+    int ij[6] = {(int)t->ia, (int)t->ja, (int)t->ib, (int)t->jb, (int)t->ic, (int)t->jc};
+    Cblacs_get(-1, 0, &context);
+    Cblacs_gridinit(&context, "R", t->grids[0].rows, t->grids[0].cols);
+    for (int i = 0; i < 3; i++) {
+        const int fields[9] = {1,
+                               context,
+                               (int)d[i].m,
+                               (int)d[i].n,
+                               (int)d[i].mb,
+                               (int)d[i].nb,
+                               d[i].row_source,
+                               d[i].col_source,
+                               (int)d[i].ld};
+        memcpy(desc[i], fields, sizeof fields);
+    }
+    psgemm_(t->trans_a ? "T" : "N", t->trans_b ? "T" : "N", &m, &n, &k, &t->alpha, a, &ij[0], &ij[1], desc[0], b,
+            &ij[2], &ij[3], desc[1], &t->beta, c, &ij[4], &ij[5], desc[2]);
+    Cblacs_gridexit(context);
+}
+
+/* ScaLAPACK's result and ours differ by rounding only. */
+static int agrees(const layout_case *t, const rung_matrix d[3], const float *a, const float *b, const float *ours)
+{
+    float *theirs = part_new(&d[2], me, 2);
+    int64_t count = d[2].ld * rung_matrix_cols(&d[2], me);
+    scalapack(t, d, a, b, theirs);
+    int right = 1;
+    for (int64_t i = 0; i < count && right; i++)
+        right = fabs((double)ours[i] - theirs[i]) <= ldexp(4.0 * ((double)t->k + 2) * ((double)t->k + 2), -24);
+    free(theirs);
+    return right;
+}
+#else
+static int agrees(const layout_case *t, const rung_matrix d[3], const float *a, const float *b, const float *ours)
+{
+    (void)t, (void)d, (void)a, (void)b, (void)ours;
+    return 1;
+}
+#endif
+
+static rung_multi *open_multi(double timeout_s)
+{
+    rung_multi *multi;
+    rung_multi_config config;
+    rung_multi_config_init(&config);
+    config.transport = RUNG_TRANSPORT_MPI;
+    config.threads = 1;
+    config.timeout_s = timeout_s;
+    if (rung_multi_create(&multi, &config) != RUNG_SUCCESS) {
+        fprintf(stderr, "rank %d: no context: %s\n", me, rung_last_error());
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    return multi;
+}
+
+static rung_status run(rung_multi *multi, const layout_case *t, const rung_matrix d[3], const float *a, const float *b,
+                       float *c)
+{
+    return rung_psgemm(multi, (rung_transpose)t->trans_a, (rung_transpose)t->trans_b, t->m, t->n, t->k, t->alpha, &a,
+                       t->ia, t->ja, &d[0], &b, t->ib, t->jb, &d[1], t->beta, &c, t->ic, t->jc, &d[2]);
+}
+
+static int one_case(rung_multi *multi, const layout_case *t, int one_grid)
+{
+    rung_matrix d[3];
+    case_matrices(t, d);
+    float *a = part_new(&d[0], me, 0), *b = part_new(&d[1], me, 1), *c = part_new(&d[2], me, 2);
+    rung_status status = run(multi, t, d, a, b, c);
+    int right = status == RUNG_SUCCESS && part_right(t, &d[2], me, c, 2.0 + (double)t->k);
+    if (status != RUNG_SUCCESS)
+        fprintf(stderr, "rank %d: %s\n", me, rung_last_error());
+    if (right && one_grid && !agrees(t, d, a, b, c)) {
+        fprintf(stderr, "rank %d: ScaLAPACK has another result\n", me);
+        right = 0;
+    }
+    if (!right)
+        print_case(t);
+    free(a);
+    free(b);
+    free(c);
+    return right;
+}
+
+static int layouts(int cases)
+{
+    rung_multi *multi = open_multi(60.0);
+    int right = 1;
+    for (int i = 0; i < cases; i++) {
+        layout_case t = case_at(i, ranks, i % 2 == 0);
+        int mine = one_case(multi, &t, i % 2 == 0);
+        MPI_Allreduce(&mine, &right, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+        if (!right)
+            break;
+    }
+    rung_multi_destroy(multi);
+    return right;
+}
+
+/* Several panels, and more than one message segment a panel. */
+static layout_case large(int rows, int cols)
+{
+    grid g = {rows, cols};
+    return (layout_case){.m = 700,
+                         .n = 900,
+                         .k = 1500,
+                         .ia = 1,
+                         .ja = 1,
+                         .ib = 1,
+                         .jb = 1,
+                         .ic = 1,
+                         .jc = 1,
+                         .mb = {96, 200, 96},
+                         .nb = {200, 128, 128},
+                         .grids = {g, g, g},
+                         .alpha = 0.7f,
+                         .beta = 0.3f};
+}
+
+static int bits(int rows, int cols)
+{
+    rung_multi *multi = open_multi(60.0);
+    layout_case t = large(rows, cols);
+    rung_matrix d[3];
+    case_matrices(&t, d);
+    float *a = part_new(&d[0], me, 0), *b = part_new(&d[1], me, 1), *c = part_new(&d[2], me, 2), *whole = NULL;
+    if (me == 0)
+        whole = malloc((size_t)(d[2].m * d[2].n) * sizeof *whole);
+    const float *parts[] = {c};
+    int right = run(multi, &t, d, a, b, c) == RUNG_SUCCESS &&
+                rung_gather(multi, 0, parts, &d[2], whole, d[2].m) == RUNG_SUCCESS;
+    uint64_t hash = 1469598103934665603u;
+    for (int64_t i = 0; whole && i < d[2].m * d[2].n; i++) {
+        uint32_t word;
+        memcpy(&word, &whole[i], 4);
+        hash = (hash ^ word) * 1099511628211u;
+    }
+    if (me == 0)
+        printf("%016llx\n", (unsigned long long)hash);
+    free(a);
+    free(b);
+    free(c);
+    free(whole);
+    rung_multi_destroy(multi);
+    return right;
+}
+
+static int says(const char *words)
+{
+    if (strstr(rung_last_error(), words))
+        return 1;
+    fprintf(stderr, "rank %d: '%s' does not say '%s'\n", me, rung_last_error(), words);
+    return 0;
+}
+
+/* Arguments that differ between ranks, and a descriptor that one rank gets wrong: all ranks are told; nothing breaks.
+ */
+static int mismatch(void)
+{
+    rung_multi *multi = open_multi(20.0);
+    layout_case t = large(ranks, 1);
+    rung_matrix d[3];
+    case_matrices(&t, d);
+    float *a = part_new(&d[0], me, 0), *b = part_new(&d[1], me, 1), *c = part_new(&d[2], me, 2);
+    t.n -= me == 1;
+    int right = run(multi, &t, d, a, b, c) == RUNG_INVALID_ARGUMENT && says("rank 1 was given n = 899, rank 0 900");
+    t.n = 900;
+    if (me == 1)
+        d[2].ld = 1;
+    right = run(multi, &t, d, a, b, c) == RUNG_INVALID_ARGUMENT && says("rank 1: descriptor of C: ld is 1") && right;
+    case_matrices(&t, d);
+    right = (me == 1 ? rung_multi_barrier(multi) : run(multi, &t, d, a, b, c)) == RUNG_INVALID_ARGUMENT &&
+            says("rank 1 called rung_multi_barrier, rank 0 rung_psgemm") && right;
+    right = run(multi, &t, d, a, b, c) == RUNG_SUCCESS && right;
+    free(a);
+    free(b);
+    free(c);
+    rung_multi_destroy(multi);
+    return right;
+}
+
+/* After a while another process sends rank `victim` the signal, by its pid. */
+static void arrange(int victim, int number)
+{
+    int *pids = malloc((size_t)ranks * sizeof *pids), mine = (int)getpid();
+    MPI_Allgather(&mine, 1, MPI_INT, pids, 1, MPI_INT, MPI_COMM_WORLD);
+    if (me == 0 && fork() == 0) {
+        usleep(400000);
+        kill(pids[victim], number);
+        if (number == SIGSTOP) {
+            sleep(6);
+            kill(pids[victim], SIGKILL);
+        }
+        _exit(0);
+    }
+    free(pids);
+}
+
+/* Products one after another until a rank dies or stops: an error that names it, in time, and a context that can be
+ * destroyed. Ends without MPI_Finalize, which would wait for the dead. */
+static void victim_test(int number, double timeout_s, const char *words)
+{
+    rung_multi *multi = open_multi(timeout_s);
+    layout_case t = large(ranks / 2, 2);
+    rung_matrix d[3];
+    case_matrices(&t, d);
+    float *a = part_new(&d[0], me, 0), *b = part_new(&d[1], me, 1), *c = part_new(&d[2], me, 2);
+    arrange(2, number);
+    double start = now_s(), called = start;
+    rung_status status = RUNG_SUCCESS;
+    while (status == RUNG_SUCCESS && now_s() - start < 30.0) {
+        called = now_s();
+        status = run(multi, &t, d, a, b, c);
+    }
+    double took = now_s() - called;
+    int right = status == RUNG_DEVICE_ERROR && says(words) && took < timeout_s + 3.0;
+    fprintf(stderr, "rank %d: after %.2f s in the call: %s\n", me, took, rung_last_error());
+    right = run(multi, &t, d, a, b, c) == RUNG_DEVICE_ERROR && says("can only be destroyed") && right;
+    rung_multi_destroy(multi);
+    printf("rank %d %s\n", me, right ? "survived" : "FAILED");
+    fflush(stdout);
+    if (me == 0)
+        while (wait(NULL) > 0)
+            ;
+    _exit(right ? 0 : 1);
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc > 1 ? argv[1] : "";
+    int right = 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &me);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (strcmp(mode, "layouts") == 0)
+        right = layouts(argc > 2 ? atoi(argv[2]) : 100);
+    else if (strcmp(mode, "bits") == 0 && argc > 3)
+        right = bits(atoi(argv[2]), atoi(argv[3]));
+    else if (strcmp(mode, "mismatch") == 0)
+        right = mismatch();
+    else if (strcmp(mode, "killed") == 0)
+        victim_test(SIGKILL, 20.0, "rank 2");
+    else if (strcmp(mode, "stopped") == 0)
+        victim_test(SIGSTOP, 2.0, "has not");
+    MPI_Finalize();
+    return right ? 0 : 1;
+}

@@ -1,0 +1,267 @@
+/* Distributed products with all ranks in one process, on the CPU: every layout against FP64, the same bits on any grid,
+ * redistribution, and what bad input is answered. */
+#include "../support.h"
+#include "layouts.h"
+
+static rung_multi *local(int ranks)
+{
+    static const int cpus[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
+    rung_multi *multi;
+    rung_multi_config config;
+    rung_multi_config_init(&config);
+    config.ranks = ranks;
+    config.devices = cpus;
+    config.threads = 1;
+    assert_ok(rung_multi_create(&multi, &config));
+    assert_int_equal(rung_multi_ranks(multi), ranks);
+    assert_int_equal(rung_multi_held_ranks(multi), ranks);
+    return multi;
+}
+
+typedef struct parts {
+    float *a[8], *b[8], *c[8];
+} parts;
+
+static void parts_new(parts *p, const rung_matrix d[3], int ranks, int poison_c, const layout_case *t)
+{
+    for (int r = 0; r < ranks; r++) {
+        p->a[r] = part_new(&d[0], r, 0);
+        p->b[r] = part_new(&d[1], r, 1);
+        p->c[r] = part_new(&d[2], r, 2);
+        for (int64_t j = 0; poison_c && j < rung_matrix_cols(&d[2], r); j++)
+            for (int64_t i = 0; i < rung_matrix_rows(&d[2], r); i++) {
+                int64_t gi = global_index(i, d[2].mb, r / d[2].grid_cols, d[2].grid_rows, d[2].row_source),
+                        gj = global_index(j, d[2].nb, r % d[2].grid_cols, d[2].grid_cols, d[2].col_source);
+                if (gi >= t->ic - 1 && gi < t->ic - 1 + t->m && gj >= t->jc - 1 && gj < t->jc - 1 + t->n)
+                    p->c[r][i + j * d[2].ld] = NAN; /* beta = 0: must not be read */
+            }
+    }
+}
+
+static void parts_free(parts *p, int ranks)
+{
+    for (int r = 0; r < ranks; r++) {
+        free(p->a[r]);
+        free(p->b[r]);
+        free(p->c[r]);
+    }
+}
+
+static rung_status run(rung_multi *multi, const layout_case *t, const rung_matrix d[3], parts *p)
+{
+    return rung_psgemm(multi, (rung_transpose)t->trans_a, (rung_transpose)t->trans_b, t->m, t->n, t->k, t->alpha,
+                       (const float *const *)p->a, t->ia, t->ja, &d[0], (const float *const *)p->b, t->ib, t->jb, &d[1],
+                       t->beta, p->c, t->ic, t->jc, &d[2]);
+}
+
+static void check(rung_multi *multi, const layout_case *t, int ranks)
+{
+    rung_matrix d[3];
+    parts p = {0};
+    case_matrices(t, d);
+    parts_new(&p, d, ranks, t->beta == 0.0f, t);
+    int right = run(multi, t, d, &p) == RUNG_SUCCESS;
+    if (!right)
+        fprintf(stderr, "%s\n", rung_last_error());
+    for (int r = 0; r < ranks && right; r++)
+        right = part_right(t, &d[2], r, p.c[r], 2.0 + (double)t->k);
+    if (!right) {
+        print_case(t);
+        fail_msg("a distributed product is wrong");
+    }
+    parts_free(&p, ranks);
+}
+
+static void every_layout(void **state)
+{
+    (void)state;
+    int counts[] = {1, 2, 3, 4, 6};
+    for (int i = 0; i < 5; i++) {
+        rung_multi *multi = local(counts[i]);
+        for (int j = 0; j < 160; j++) {
+            layout_case t = case_at(j, counts[i], j % 4 == 0);
+            check(multi, &t, counts[i]);
+        }
+        rung_multi_destroy(multi);
+    }
+}
+
+/* The whole C of one product, on a grid. */
+static float *product_on(int ranks, grid g, int64_t mb, int64_t nb, int trans_a, int trans_b, int64_t m, int64_t n,
+                         int64_t k)
+{
+    rung_multi *multi = local(ranks);
+    layout_case t = {.trans_a = trans_a,
+                     .trans_b = trans_b,
+                     .m = m,
+                     .n = n,
+                     .k = k,
+                     .ia = 1,
+                     .ja = 1,
+                     .ib = 1,
+                     .jb = 1,
+                     .ic = 1,
+                     .jc = 1,
+                     .mb = {mb, nb, mb},
+                     .nb = {nb, mb, nb},
+                     .grids = {g, g, g},
+                     .alpha = 0.7f,
+                     .beta = -0.3f};
+    rung_matrix d[3];
+    parts p = {0};
+    case_matrices(&t, d);
+    parts_new(&p, d, ranks, 0, &t);
+    assert_ok(run(multi, &t, d, &p));
+    float *whole = malloc((size_t)(d[2].m * d[2].n) * sizeof *whole);
+    assert_ok(rung_gather(multi, ranks - 1, (const float *const *)p.c, &d[2], whole, d[2].m));
+    parts_free(&p, ranks);
+    rung_multi_destroy(multi);
+    return whole;
+}
+
+static void same_bits(void **state)
+{
+    (void)state;
+    static const struct {
+        int ranks;
+        grid g;
+        int64_t mb, nb;
+    } grids[] = {{2, {2, 1}, 64, 64}, {2, {1, 2}, 17, 130}, {4, {2, 2}, 150, 11},
+                 {4, {1, 4}, 31, 64}, {4, {4, 1}, 8, 8},    {6, {3, 2}, 1, 3}};
+    for (int trans = 0; trans < 4; trans++) {
+        int64_t m = 301, n = 270, k = 1100; /* three panels */
+        size_t bytes = (size_t)(m + 1) * (size_t)(n + 2) * sizeof(float);
+        float *one = product_on(1, (grid){1, 1}, 512, 512, trans & 1, trans >> 1, m, n, k);
+        for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
+            float *other =
+                product_on(grids[i].ranks, grids[i].g, grids[i].mb, grids[i].nb, trans & 1, trans >> 1, m, n, k);
+            assert_memory_equal(one, other, bytes);
+            free(other);
+        }
+        free(one);
+    }
+}
+
+static void scatter_and_gather(void **state)
+{
+    (void)state;
+    rung_multi *multi = local(6);
+    int64_t m = 71, n = 45;
+    float *whole = malloc((size_t)((m + 3) * n) * sizeof *whole), *back = calloc((size_t)(m * n), sizeof *back);
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < m + 3; i++)
+            whole[i + j * (m + 3)] = i < m ? element(0, i, j) : NAN;
+    rung_matrix d[2];
+    rung_matrix_init(&d[0], m, n, 5, 9, 3, 2);
+    rung_matrix_init(&d[1], m, n, 16, 4, 2, 3);
+    d[0].row_source = 2, d[1].col_source = 1;
+    float *p[2][6];
+    for (int i = 0; i < 2; i++)
+        for (int r = 0; r < 6; r++)
+            p[i][r] = calloc((size_t)(d[i].ld * (rung_matrix_cols(&d[i], r) + 1)), sizeof(float));
+    assert_ok(rung_scatter(multi, 3, whole, m + 3, p[0], &d[0]));
+    assert_ok(rung_redistribute(multi, m, n, (const float *const *)p[0], 1, 1, &d[0], p[1], 1, 1, &d[1]));
+    assert_ok(rung_gather(multi, 5, (const float *const *)p[1], &d[1], back, m));
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < m; i++)
+            assert_true(back[i + j * m] == element(0, i, j));
+    for (int i = 0; i < 2; i++)
+        for (int r = 0; r < 6; r++)
+            free(p[i][r]);
+    free(whole);
+    free(back);
+    rung_multi_destroy(multi);
+}
+
+#define refused(call, status, words)                                                                                   \
+    do {                                                                                                               \
+        assert_int_equal(call, status);                                                                                \
+        if (!strstr(rung_last_error(), words))                                                                         \
+            fail_msg("'%s' does not say '%s'", rung_last_error(), words);                                              \
+    } while (0)
+
+static void bad_input(void **state)
+{
+    (void)state;
+    rung_multi *multi = local(4);
+    grid g = {2, 2};
+    layout_case t = {.m = 40,
+                     .n = 30,
+                     .k = 50,
+                     .ia = 1,
+                     .ja = 1,
+                     .ib = 1,
+                     .jb = 1,
+                     .ic = 1,
+                     .jc = 1,
+                     .mb = {7, 8, 9},
+                     .nb = {8, 9, 7},
+                     .grids = {g, g, g},
+                     .alpha = 1.0f,
+                     .beta = 1.0f};
+    rung_matrix d[3], good[3];
+    parts p = {0};
+    case_matrices(&t, d);
+    parts_new(&p, d, 4, 0, &t);
+    memcpy(good, d, sizeof d);
+    assert_ok(run(multi, &t, d, &p));
+#define broken(field, value, words)                                                                                    \
+    d[0].field = value;                                                                                                \
+    refused(run(multi, &t, d, &p), RUNG_INVALID_ARGUMENT, words);                                                      \
+    memcpy(d, good, sizeof d)
+    broken(m, -1, "m is -1");
+    broken(m, 1, "are not inside");
+    broken(nb, 0, "nb is 0");
+    broken(grid_rows, 5, "needs");
+    broken(grid_cols, 0, "grid_cols is 0");
+    broken(row_source, 9, "row_source is 9");
+    broken(ld, 0, "ld is 0");
+    t.ja = 0;
+    refused(run(multi, &t, d, &p), RUNG_INVALID_ARGUMENT, "(1, 0), counted from 1");
+    t.ja = 1;
+    t.k = -2;
+    refused(run(multi, &t, d, &p), RUNG_INVALID_ARGUMENT, "k is -2");
+    t.k = 50;
+    float *kept = p.b[0];
+    p.b[0] = NULL;
+    refused(run(multi, &t, d, &p), RUNG_INVALID_ARGUMENT, "rank 0's part of B is NULL");
+    p.b[0] = kept;
+    refused(rung_scatter(multi, 4, kept, 1000, p.a, &d[0]), RUNG_INVALID_ARGUMENT, "root is 4");
+    refused(rung_gather(multi, 0, (const float *const *)p.a, &d[0], NULL, 1000), RUNG_INVALID_ARGUMENT,
+            "whole is NULL");
+    refused(rung_multi_create(NULL, NULL), RUNG_INVALID_ARGUMENT, "NULL");
+    assert_ok(run(multi, &t, d, &p)); /* the context took no harm */
+    parts_free(&p, 4);
+    rung_multi_destroy(multi);
+    rung_multi_destroy(NULL);
+}
+
+static void missing_libraries(void **state)
+{
+    (void)state;
+    rung_multi *multi = (rung_multi *)state;
+    rung_multi_config config;
+    rung_multi_config_init(&config);
+    config.transport = RUNG_TRANSPORT_MPI;
+    setenv("RUNG_MPI", "/nowhere/librung_mpi.so", 1);
+    refused(rung_multi_create(&multi, &config), RUNG_MISSING_LIBRARY, "librung_mpi.so");
+    assert_null(multi);
+    setenv("RUNG_MPI", "libm.so.6", 1);
+    refused(rung_multi_create(&multi, &config), RUNG_MISSING_LIBRARY, "rung_mpi_transport_open");
+    unsetenv("RUNG_MPI");
+    config.transport = RUNG_TRANSPORT_NCCL;
+    setenv("RUNG_RANK", "0", 1);
+    refused(rung_multi_create(&multi, &config), RUNG_INVALID_ARGUMENT, "RUNG_SIZE is 'not set'");
+    setenv("RUNG_SIZE", "2", 1);
+    refused(rung_multi_create(&multi, &config), RUNG_INVALID_ARGUMENT, "RUNG_ADDRESS");
+    unsetenv("RUNG_RANK");
+    unsetenv("RUNG_SIZE");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_layout), cmocka_unit_test(same_bits),
+                                       cmocka_unit_test(scatter_and_gather), cmocka_unit_test(bad_input),
+                                       cmocka_unit_test(missing_libraries)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
