@@ -24,7 +24,7 @@ typedef struct options {
 typedef struct totals {
     int passed, failed, skipped;
     double worst_u, worst_share; /* of the accuracy cases: error, and error over bound */
-    char first_skip[160];
+    char note[160]; /* why the first case was refused, if nothing else is to be said */
 } totals;
 
 static const cli_column columns[] = {
@@ -42,8 +42,8 @@ static double now_s(void)
 static void count(totals *t, const lab_case *c, const lab_verdict *verdict)
 {
     if (verdict->outcome == LAB_SKIP) {
-        if (t->skipped++ == 0)
-            snprintf(t->first_skip, sizeof t->first_skip, "%.150s", verdict->why);
+        if (t->skipped++ == 0 && t->passed == 0)
+            snprintf(t->note, sizeof t->note, "%.150s", verdict->why);
         return;
     }
     t->passed += verdict->outcome == LAB_PASS;
@@ -65,7 +65,7 @@ static void print_totals(cli_table *table, const char *name, const totals *t, do
     cli_number(table, t->worst_share > 0.0 ? t->worst_u : NAN);
     cli_number(table, t->worst_share > 0.0 ? t->worst_share : NAN);
     cli_number(table, seconds);
-    cli_text(table, t->passed ? "" : t->first_skip);
+    cli_text(table, t->passed && t->skipped ? "" : t->note);
 }
 
 /* Everything one run of the verb works with. */
@@ -151,6 +151,38 @@ static int verify_kernel(session *s, const char *name, const rung_kernel *kernel
     return status == RUNG_SUCCESS ? CLI_PASS : cli_fail_status(status, "verify");
 }
 
+/* The grading test of error growth: squares of U(0,1) from 16 up; the exponent of the error against n, at most 1, by least
+ * squares. */
+static void verify_growth(session *s, const char *name)
+{
+    totals t = {0};
+    double start = now_s(), sx = 0, sy = 0, sxx = 0, sxy = 0, count_n = 0;
+    int64_t most = s->place.tools ? 4096 : 512;
+    for (int64_t n = 16; n <= most && !s->lost; n *= 2) {
+        char text[LAB_CASE_TEXT];
+        lab_case c;
+        lab_verdict verdict;
+        snprintf(text, sizeof text, "NN:%lldx%lldx%lld:row,data=positive,judge=accuracy", (long long)n, (long long)n,
+                 (long long)n);
+        cli_progress("%s: n = %lld", name, (long long)n);
+        s->lost = lab_case_parse(text, &c) != RUNG_SUCCESS || lab_verify(&s->verifier, NULL, &c, &verdict) != RUNG_SUCCESS;
+        if (s->lost)
+            break;
+        count(&t, &c, &verdict);
+        if (verdict.outcome == LAB_FAIL)
+            report_failure(s, &c, &verdict, NULL);
+        double x = log2((double)n), y = log2(fmax(verdict.error_u, 0.01));
+        sx += x, sy += y, sxx += x * x, sxy += x * y, count_n++;
+    }
+    double exponent = (count_n * sxy - sx * sy) / (count_n * sxx - sx * sx);
+    if (!(exponent <= 1.0)) {
+        t.failed++;
+        fprintf(stderr, "FAIL %s: the error grows as n^%.2f, more than n\n", name, exponent);
+    }
+    snprintf(t.note, sizeof t.note, "grows as n^%.2f", exponent);
+    finish_line(s, name, &t, start);
+}
+
 /* The library's own choice under one mode. */
 static int verify_library(session *s, rung_math math)
 {
@@ -160,7 +192,12 @@ static int verify_library(session *s, rung_math math)
     if (rung_context_set_math(s->verifier.context, math) != RUNG_SUCCESS)
         return cli_fail("%s: %s", name, lab_error());
     s->math = math;
-    return verify_kernel(s, name, NULL);
+    int code = verify_kernel(s, name, NULL);
+    if (code == CLI_PASS && !s->lost && !s->o->one_case && s->verifier.via == LAB_DIRECT) {
+        snprintf(name, sizeof name, "(growth of the error, %s)", lab_math_names[math]);
+        verify_growth(s, name);
+    }
+    return code;
 }
 
 static int verify_via(session *s, lab_via via, rung_math math)
