@@ -175,7 +175,7 @@ static void verify_growth(session *s, const char *name)
         sx += x, sy += y, sxx += x * x, sxy += x * y, count_n++;
     }
     double exponent = (count_n * sxy - sx * sy) / (count_n * sxx - sx * sx);
-    if (!(exponent <= 1.0)) {
+    if (s->math != RUNG_FAST && !(exponent <= 1.0)) { /* one pass of 11 bits promises no such thing */
         t.failed++;
         fprintf(stderr, "FAIL %s: the error grows as n^%.2f, more than n\n", name, exponent);
     }

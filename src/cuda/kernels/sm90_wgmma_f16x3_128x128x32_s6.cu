@@ -1,5 +1,5 @@
 /* sm90_wgmma_f16x3_128x128x32_s6: FP32-accurate products from fp16 tensor cores, three products of split operands.
- * Contract: any product of its launcher ("accurate"); split pass, product and guard are one file, four or five
+ * Contract: any product of its launcher ("accurate"); split pass and product are one file, then strict tiles: four or five
  * launches. Clusters of two blocks share the B tile by multicast; a stage is 32 of k, hi and lo together. Limits: k of
  * 64 and more; docs/numerics.md says what is promised. */
 #define F16X3_NAME sm90_wgmma_f16x3_128x128x32_s6
