@@ -22,7 +22,7 @@ endif()
 
 # The order of FFMAs in the large FP32 kernels is put right after compiling (tools/ffma_order.c): checked with the compiler
 # named here, left out with others and when the tool could not run on this machine.
-set(RUNG_ORDERED_KERNELS "^sm90_tma(turn)?_f32_")
+set(RUNG_ORDERED_KERNELS "^sm90_tma(turn|warp)?_f32_")
 set(RUNG_ORDER_FFMA OFF)
 if(RUNG_HAVE_CUDA AND NOT CMAKE_CROSSCOMPILING)
   execute_process(COMMAND ${RUNG_NVCC} --version OUTPUT_VARIABLE nvcc_version)
@@ -49,15 +49,17 @@ function(rung_fatbin source arch sources)
   set(log ${base}.ptxas)
   set(form -fatbin)
   set(order)
+  set(order_tool)
   if(RUNG_ORDER_FFMA AND stem MATCHES "${RUNG_ORDERED_KERNELS}")
     set(form -cubin)
     set(order COMMAND ffma_order ${base}.fatbin)
+    set(order_tool ffma_order)
   endif()
   add_custom_command(OUTPUT ${base}.fatbin ${log}
     COMMAND ${CMAKE_COMMAND} -DLOG=${log} -DOUT=${base}.fatbin -P ${CMAKE_SOURCE_DIR}/cmake/run_nvcc.cmake --
       ${RUNG_NVCC} ${form} ${RUNG_NVCC_FLAGS} ${targets} -MD -MF ${base}.d -MT ${base}.fatbin -o ${base}.fatbin ${source}
     ${order}
-    DEPENDS ${source} ${CMAKE_SOURCE_DIR}/cmake/run_nvcc.cmake DEPFILE ${base}.d
+    DEPENDS ${source} ${CMAKE_SOURCE_DIR}/cmake/run_nvcc.cmake ${order_tool} DEPFILE ${base}.d
     COMMENT "Compiling ${stem}.cu" VERBATIM)
   file(CONFIGURE OUTPUT ${base}.S CONTENT [[
         .section .rodata

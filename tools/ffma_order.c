@@ -392,6 +392,20 @@ static void account(struct word w, pending_set pending)
             pending[held + BARRIERS][source[k / 4] + k % 4] = 1;
 }
 
+/* A scoreboard counts from the second cycle on: a waiter right behind its load would not see it. Cycles added. */
+static int see_scoreboards(struct word *w, unsigned waits)
+{
+    unsigned sets = 0;
+    if (write_barrier(*w) < BARRIERS)
+        sets |= 1u << write_barrier(*w);
+    if (read_barrier(*w) < BARRIERS)
+        sets |= 1u << read_barrier(*w);
+    if (!(sets & waits) || stall_of(*w) >= 2)
+        return 0;
+    w->hi += (w->hi >> 41 & 15) ? 1ull << 41 : 2ull << 41;
+    return 1;
+}
+
 static void emit(struct word *code, const struct run *r, const struct plan *s, pending_set pending)
 {
     static struct node out[RUN_MAX];
@@ -427,18 +441,9 @@ static void emit(struct word *code, const struct run *r, const struct plan *s, p
         account(x->code, as_is);
         code[p] = x->code;
     }
-    /* A scoreboard counts from the second cycle on: a waiter right behind its load would not see it. */
-    for (int p = 0; p + 1 < r->n; ++p) {
-        unsigned sets = 0;
-        if (write_barrier(code[p]) < BARRIERS)
-            sets |= 1u << write_barrier(code[p]);
-        if (read_barrier(code[p]) < BARRIERS)
-            sets |= 1u << read_barrier(code[p]);
-        if ((wait_of(code[p + 1]) & sets) && stall_of(code[p]) < 2) {
-            code[p].hi += 1ull << 41;
-            ++slots_is;
-        }
-    }
+    for (int p = 0; p + 1 < r->n; ++p)
+        slots_is += see_scoreboards(&code[p], wait_of(code[p + 1]));
+    slots_is += see_scoreboards(&code[r->n - 1], ~0u); /* whoever follows */
     /* What the compiled run had waited for by its end, the code after it takes for granted. */
     unsigned late = 0;
     for (int b = 0; b < 2 * BARRIERS; ++b)
@@ -616,6 +621,7 @@ static int improve(struct word *code, struct run *r, pending_set pending)
     if (port_cost(new_code, r->n) > port_cost(old, r->n))
         return 0;
     memcpy(code, new_code, (size_t)r->n * sizeof *code);
+    see_scoreboards(code - 1, wait_of(code[0]));
     return 1;
 }
 
@@ -668,7 +674,7 @@ static void order_section(struct word *code, int n, const char *name)
         /* A load at the end may be what the next instruction waits for: leave trailing loads where they are. */
         while (count && is_load(code[i + count - 1]))
             --count;
-        if (count >= RUN_MIN && !entangled(code, n, i, count)) {
+        if (i && count >= RUN_MIN && !entangled(code, n, i, count)) {
             r.n = count;
             for (int k = 0; k < count; ++k) {
                 struct node x = r.node[k] = decode(code[i + k], k);
