@@ -77,6 +77,15 @@ static int64_t turn_blocks(int64_t lines_pad, int64_t k_blocks, int sms)
     return most(1, least(8, lines_pad / F16X3_COLS * k_blocks / (16 * sms)));
 }
 
+/* A thread keeps 32 values of its line in registers. */
+static int line_warps(int64_t k)
+{
+    int warps = 1;
+    while (warps < 8 && k > 1024 * warps)
+        warps *= 2;
+    return warps;
+}
+
 static layout lay_out(const rung_kernel *kernel, int64_t m, int64_t n, int64_t k, int sms)
 {
     layout w = {
@@ -197,12 +206,13 @@ static void fill_operand(f16x3_operand *o, const layout *w, char *memory, int wh
     o->col_count = (uint32_t *)(memory + w->col_count[which]);
     o->look_rows = (int32_t)look_rows(lines, k, sms);
     o->turn_blocks = (int32_t)turn_blocks(pad, o->k_blocks, sms);
+    o->line_warps = line_warps(k);
 }
 
 static int64_t first_blocks(const f16x3_operand *o)
 {
     if (o->along_k)
-        return o->row_groups * 8;
+        return o->row_groups * o->line_warps; /* eight warps a block, padded lines in eights */
     return (int64_t)((o->lines + F16X3_LOOK - 1) / F16X3_LOOK) * ((o->k + o->look_rows - 1) / o->look_rows);
 }
 

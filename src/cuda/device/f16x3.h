@@ -53,6 +53,7 @@ typedef struct f16x3_operand {
     uint32_t *col_count; /* the same: elements that are not small beside the chunk's others */
     int32_t look_rows;   /* across k: rows of k a block looks at */
     int32_t turn_blocks; /* across k: blocks of 32 along k that a block turns */
+    int32_t line_warps;  /* along k: warps of a block that share a line: 1, 2, 4 or 8 */
 } f16x3_operand;
 
 typedef struct f16x3_split_args {

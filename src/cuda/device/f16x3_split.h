@@ -130,81 +130,96 @@ RUNG_DEVICE const float *split_source(const f16x3_operand *s, int entry)
     return s->x_array ? s->x_array[entry] : s->x;
 }
 
-/* Along k: how many elements after the line's first largest one still move an FP32 sum that holds it. */
-RUNG_DEVICE int split_tail(const float *row, int k_end, unsigned max_bits)
+/* The threads of a block that share a line along k: `warps` warps, as many as keep it in registers. */
+typedef struct {
+    int line, first, threads; /* which line; this thread's place among so many */
+    int warp, warps;          /* of the block: the first of them, and their number */
+} split_team;
+
+RUNG_DEVICE split_team split_team_of(const f16x3_operand *s, int block)
 {
-    __shared__ int place, count;
+    int warps = s->line_warps, team = threadIdx.x / 32 / warps;
+    split_team of = {block * (SPLIT_THREADS / 32 / warps) + team, (int)threadIdx.x - team * warps * 32, warps * 32,
+                     team * warps, warps};
+    return of;
+}
+
+/* Along k: how many elements after the line's first largest one still move an FP32 sum that holds it. */
+RUNG_DEVICE int split_tail(const split_team *of, const float *row, int k_end, unsigned max_bits)
+{
+    __shared__ int place[SPLIT_THREADS / 32], count[SPLIT_THREADS / 32];
     float least = __uint_as_float(max_bits) * 0x1p-21f;
     int k, mine = 0;
-    if (threadIdx.x == 0)
-        place = k_end, count = 0;
+    if (of->first == 0)
+        place[of->warp] = k_end, count[of->warp] = 0;
     __syncthreads();
-    for (k = threadIdx.x; k < k_end; k += SPLIT_THREADS)
+    for (k = of->first; k < k_end; k += of->threads)
         if (__float_as_uint(fabsf(row[k])) == max_bits) {
-            atomicMin(&place, k);
+            atomicMin(&place[of->warp], k);
             break;
         }
     __syncthreads();
-    for (k = place + 1 + threadIdx.x; k < k_end; k += SPLIT_THREADS)
+    for (k = place[of->warp] + 1 + of->first; k < k_end; k += of->threads)
         mine += fabsf(row[k]) >= least;
-    atomicAdd(&count, mine);
+    atomicAdd(&count[of->warp], mine);
     __syncthreads();
-    return count;
+    return count[of->warp];
 }
 
-/* Lines along k: one block a line; the first SPLIT_KEEP * 1024 values stay in registers between the two looks. */
-RUNG_DEVICE void split_line(const f16x3_operand *s, const float *x, int line)
+/* Lines along k; the first SPLIT_KEEP * 4 values of a thread stay in registers between the two looks. */
+RUNG_DEVICE void split_lines(const f16x3_operand *s, const float *x, int block)
 {
     __shared__ unsigned warp_max[SPLIT_THREADS / 32];
     __shared__ float warp_sum[SPLIT_THREADS / 32];
-    int t = threadIdx.x, k_pad = s->k_blocks * F16X3_KB;
-    int k_end = line < s->lines ? s->k : 0;
+    split_team of = split_team_of(s, block);
+    int line = of.line, k_pad = s->k_blocks * F16X3_KB, k_end = line < s->lines ? s->k : 0;
     const float *row = x + line * s->ld;
     int vector = ((s->ld & 3) | (int)((uintptr_t)x >> 2 & 3)) == 0;
     float4 keep[SPLIT_KEEP];
     unsigned max_bits = 0, tiny = 0;
     float sum = 0, s1, s2;
-    int i, k, scale;
+    int i, k, scale, tail = 0;
 
 #pragma unroll
     for (i = 0; i < SPLIT_KEEP; i++)
-        keep[i] = split_load4(row, (i * SPLIT_THREADS + t) * 4, k_end, vector);
+        keep[i] = split_load4(row, (i * of.threads + of.first) * 4, k_end, vector);
 #pragma unroll
     for (i = 0; i < SPLIT_KEEP; i++)
         split_stat4(keep[i], &max_bits, &sum);
-    for (k = (SPLIT_KEEP * SPLIT_THREADS + t) * 4; k < k_end; k += SPLIT_THREADS * 4)
+    for (k = (SPLIT_KEEP * of.threads + of.first) * 4; k < k_end; k += of.threads * 4)
         split_stat4(split_load4(row, k, k_end, vector), &max_bits, &sum);
     for (i = 16; i > 0; i >>= 1) {
         max_bits = max(max_bits, __shfl_xor_sync(~0u, max_bits, i));
         sum += __shfl_xor_sync(~0u, sum, i);
     }
-    if (t % 32 == 0) {
-        warp_max[t / 32] = max_bits;
-        warp_sum[t / 32] = sum;
+    if (threadIdx.x % 32 == 0) {
+        warp_max[threadIdx.x / 32] = max_bits;
+        warp_sum[threadIdx.x / 32] = sum;
     }
     __syncthreads();
     max_bits = 0;
     sum = 0;
-    for (i = 0; i < SPLIT_THREADS / 32; i++) {
-        max_bits = max(max_bits, warp_max[i]);
-        sum += warp_sum[i];
+    for (i = 0; i < of.warps; i++) {
+        max_bits = max(max_bits, warp_max[of.warp + i]);
+        sum += warp_sum[of.warp + i];
     }
-    i = split_alone(max_bits, sum) ? split_tail(row, k_end, max_bits) : 0;
-    if (t == 0)
-        split_report(s, line, max_bits, sum, i);
+    if (__syncthreads_or(split_alone(max_bits, sum)))
+        tail = split_tail(&of, row, k_end, max_bits);
+    if (of.first == 0)
+        split_report(s, line, max_bits, sum, tail);
     scale = split_scale(max_bits);
     s1 = split_exp2(scale >> 1);
     s2 = split_exp2(scale - (scale >> 1));
 #pragma unroll
     for (i = 0; i < SPLIT_KEEP; i++) {
-        k = (i * SPLIT_THREADS + t) * 4;
+        k = (i * of.threads + of.first) * 4;
         if (k < k_pad)
             split_store4(s, line, k, keep[i], s1, s2, &tiny);
     }
-    for (k = (SPLIT_KEEP * SPLIT_THREADS + t) * 4; k < k_pad; k += SPLIT_THREADS * 4)
+    for (k = (SPLIT_KEEP * of.threads + of.first) * 4; k < k_pad; k += of.threads * 4)
         split_store4(s, line, k, split_load4(row, k, k_end, vector), s1, s2, &tiny);
     tiny = split_warp_sum(tiny);
-    if (t % 32 == 0)
+    if (threadIdx.x % 32 == 0)
         split_count(s, line, tiny);
 }
 
@@ -349,7 +364,7 @@ RUNG_KERNEL(F16X3_THREADS) f16x3_split_first(const __grid_constant__ f16x3_split
     int of_a = blockIdx.x < s.a_blocks, block = of_a ? blockIdx.x : blockIdx.x - s.a_blocks;
     const f16x3_operand *op = of_a ? &s.a : &s.b;
     if (op->along_k)
-        split_line(op, split_source(op, s.entry), block);
+        split_lines(op, split_source(op, s.entry), block);
     else
         split_look(op, split_source(op, s.entry), block);
 }
