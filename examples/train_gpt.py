@@ -8,8 +8,10 @@ The data is a made-up language with structure at several distances, so the loss 
 """
 
 import argparse
+import ctypes
 import json
 import statistics
+import sys
 import time
 
 import torch
@@ -82,13 +84,18 @@ def graph_step(step, tokens, targets):
     return lambda: (graph.replay(), loss)[1]
 
 
+def in_front():
+    """Whether this process was started with Rung's drop-in."""
+    return hasattr(ctypes.CDLL(None), "rung_cublas_answer")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for name, default in (("steps", 50), ("seed", 1), ("batch", 8), ("length", 512), ("width", 1024), ("heads", 16),
                           ("layers", 6), ("vocabulary", 8192)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--mode", choices=("eager", "compile", "graph"), default="eager")
-    parser.add_argument("--json", help="write losses and times to this file")
+    parser.add_argument("--json", help="append losses and times to this file, a line")
     args = parser.parse_args()
     torch.manual_seed(args.seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -122,8 +129,11 @@ def main():
             print(f"step {index:4d}  loss {losses[-1]:.4f}  {times[-1]:8.2f} ms", flush=True)
     print(f"median step {statistics.median(times[len(times) // 4:]):.2f} ms ({args.mode}, {device})")
     if args.json:
-        with open(args.json, "w") as file:
-            json.dump({"losses": losses, "step_ms": times, "args": vars(args)}, file)
+        setting = {key: value for key, value in vars(args).items() if key != "json"}
+        line = {"command": " ".join(sys.argv), "rung": in_front(), "median_step_ms": statistics.median(times[len(times) // 4 :]),
+                **setting, "losses": losses, "step_ms": times}
+        with open(args.json, "a") as file:
+            file.write(json.dumps(line) + "\n")
 
 
 if __name__ == "__main__":
