@@ -21,6 +21,8 @@
     X(primary_release, "cuDevicePrimaryCtxRelease_v2", (CUdevice))                                                     \
     X(context_push, "cuCtxPushCurrent_v2", (CUcontext))                                                                \
     X(context_pop, "cuCtxPopCurrent_v2", (CUcontext *))                                                                \
+    X(peer_possible, "cuDeviceCanAccessPeer", (int *, CUdevice, CUdevice))                                             \
+    X(peer_enable, "cuCtxEnablePeerAccess", (CUcontext, unsigned))                                                     \
     X(context_current, "cuCtxGetCurrent", (CUcontext *))                                                               \
     X(context_synchronize, "cuCtxSynchronize", (void))                                                                 \
     X(library_load, "cuLibraryLoadData",                                                                               \
@@ -46,6 +48,8 @@
     X(copy_to_device, "cuMemcpyHtoDAsync_v2", (CUdeviceptr, const void *, size_t, CUstream))                           \
     X(copy_to_host, "cuMemcpyDtoHAsync_v2", (void *, CUdeviceptr, size_t, CUstream))                                   \
     X(copy_on_device, "cuMemcpyDtoDAsync_v2", (CUdeviceptr, CUdeviceptr, size_t, CUstream))                            \
+    X(copy_peer, "cuMemcpyPeerAsync", (CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream))               \
+    X(copy_peer_3d, "cuMemcpy3DPeerAsync", (const CUDA_MEMCPY3D_PEER *, CUstream))                                     \
     X(copy_2d, "cuMemcpy2DAsync_v2", (const CUDA_MEMCPY2D *, CUstream))                                                \
     X(set_32, "cuMemsetD32Async", (CUdeviceptr, unsigned, size_t, CUstream))                                           \
     X(pointer_attribute, "cuPointerGetAttribute", (void *, CUpointer_attribute, CUdeviceptr))                          \
@@ -54,6 +58,7 @@
     X(stream_create, "cuStreamCreate", (CUstream *, unsigned))                                                         \
     X(stream_destroy, "cuStreamDestroy_v2", (CUstream))                                                                \
     X(stream_synchronize, "cuStreamSynchronize", (CUstream))                                                           \
+    X(stream_query, "cuStreamQuery", (CUstream))                                                                       \
     X(stream_id, "cuStreamGetId", (CUstream, unsigned long long *))                                                    \
     X(stream_wait, "cuStreamWaitEvent", (CUstream, CUevent, unsigned))                                                 \
     X(stream_context, "cuStreamGetCtx", (CUstream, CUcontext *))                                                       \
@@ -69,6 +74,7 @@
     X(event_destroy, "cuEventDestroy_v2", (CUevent))                                                                   \
     X(event_record, "cuEventRecord", (CUevent, CUstream))                                                              \
     X(event_synchronize, "cuEventSynchronize", (CUevent))                                                              \
+    X(event_query, "cuEventQuery", (CUevent))                                                                          \
     X(event_elapsed, "cuEventElapsedTime", (float *, CUevent, CUevent))                                                \
     X(tensor_map, "cuTensorMapEncodeTiled",                                                                            \
       (CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *, const cuuint64_t *,                 \

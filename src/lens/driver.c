@@ -142,6 +142,20 @@ EXPORT CUresult cuCtxPopCurrent_v2(CUcontext *context)
     return CUDA_SUCCESS;
 }
 
+/* One device: there are no peers. */
+EXPORT CUresult cuDeviceCanAccessPeer(int *possible, CUdevice device, CUdevice peer)
+{
+    (void)device, (void)peer;
+    *possible = 0;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags)
+{
+    (void)peer, (void)flags;
+    return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+}
+
 EXPORT CUresult cuCtxGetCurrent(CUcontext *context)
 {
     *context = current;
@@ -388,6 +402,19 @@ EXPORT CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t by
     return CUDA_SUCCESS;
 }
 
+EXPORT CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+                                  size_t bytes, CUstream stream)
+{
+    (void)to_context, (void)from_context;
+    return cuMemcpyDtoDAsync_v2(to, from, bytes, stream);
+}
+
+EXPORT CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *copy, CUstream stream)
+{
+    (void)copy, (void)stream;
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
 EXPORT CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *copy, CUstream stream)
 {
     (void)stream;
@@ -451,6 +478,12 @@ EXPORT CUresult cuStreamDestroy_v2(CUstream stream)
 }
 
 EXPORT CUresult cuStreamSynchronize(CUstream stream)
+{
+    (void)stream;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuStreamQuery(CUstream stream)
 {
     (void)stream;
     return CUDA_SUCCESS;
@@ -551,6 +584,12 @@ EXPORT CUresult cuEventRecord(CUevent event, CUstream stream)
 }
 
 EXPORT CUresult cuEventSynchronize(CUevent event)
+{
+    (void)event;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuEventQuery(CUevent event)
 {
     (void)event;
     return CUDA_SUCCESS;

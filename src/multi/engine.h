@@ -6,12 +6,13 @@
 #include "core/status.h"
 #include "rung_multi.h"
 
+enum { WORK_LANES = 4 };
+
 typedef enum multi_lane {
     LANE_IN,     /* what comes from other ranks or from host memory */
     LANE_SPREAD, /* host operands: what came to one GPU goes to the others */
-    LANE_WORK,   /* products; two lanes, so that one's last tiles run beside the other's first */
-    LANE_WORK2,
-    LANE_OUT, /* results to host memory */
+    LANE_WORK,   /* products; several lanes, so that one's last tiles run beside another's first */
+    LANE_OUT = LANE_WORK + WORK_LANES, /* results to host memory */
     MULTI_LANES
 } multi_lane;
 
@@ -49,6 +50,8 @@ typedef struct multi_engine_ops {
     rung_status (*product)(multi_engine *engine, multi_lane lane, const rung_gemm *gemm);
     rung_status (*mark)(multi_engine *engine, multi_lane lane, multi_mark *mark);
     rung_status (*wait)(multi_engine *engine, multi_lane lane, multi_mark mark);
+    /* Whether a mark's work has run; *status tells of a fault. */
+    int (*reached)(multi_engine *engine, multi_mark mark, rung_status *status);
     int (*is_pinned)(multi_engine *engine, const void *memory);
     /* Begins a call: marks of earlier ones may be used again. */
     rung_status (*begin)(multi_engine *engine);

@@ -68,6 +68,13 @@ static rung_status cpu_wait(multi_engine *e, multi_lane lane, multi_mark mark)
     return RUNG_SUCCESS;
 }
 
+static int cpu_reached(multi_engine *e, multi_mark mark, rung_status *status)
+{
+    (void)e, (void)mark;
+    *status = RUNG_SUCCESS;
+    return 1;
+}
+
 static int cpu_is_pinned(multi_engine *e, const void *memory)
 {
     (void)e, (void)memory;
@@ -110,6 +117,7 @@ static const multi_engine_ops cpu_ops = {
     .product = cpu_product,
     .mark = cpu_mark,
     .wait = cpu_wait,
+    .reached = cpu_reached,
     .is_pinned = cpu_is_pinned,
     .begin = cpu_nothing,
     .poll = cpu_poll,

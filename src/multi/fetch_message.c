@@ -62,7 +62,7 @@ static int64_t group_lines(const multi_product *p, int side, int group)
 
 rung_status fetch_message_open(multi_product *p)
 {
-    p->ring_count = 2 * (p->first_bands + PANEL_SLOTS);
+    p->ring_count = UNITS_ON_THE_WAY;
     p->ring = calloc((size_t)p->ring_count, sizeof *p->ring);
     int members = (int)most(product_members(p, SIDE_A), product_members(p, SIDE_B));
     for (int i = 0; p->ring && i < p->ring_count; i++) {

@@ -128,6 +128,16 @@ static rung_status prepare_slot(multi_product *p, int held, const product_unit *
     return RUNG_SUCCESS;
 }
 
+static rung_status mark_fetched(multi_product *p, const product_unit *u)
+{
+    for (int i = 0; i < p->multi->held; i++) {
+        multi_engine *e = &p->multi->engines[i];
+        if (p->shares[i].row >= 0)
+            RUNG_TRY(e->ops->mark(e, LANE_IN, &p->shares[i].fetched[u->index % UNITS_ON_THE_WAY]));
+    }
+    return RUNG_SUCCESS;
+}
+
 static rung_status begin_unit(multi_product *p)
 {
     product_unit u = product_unit_at(p, p->begun);
@@ -136,9 +146,11 @@ static rung_status begin_unit(multi_product *p)
             RUNG_TRY(prepare_slot(p, i, &u));
     for (int i = 0; i < p->multi->held; i++)
         p->multi->engines[i].label = (multi_label){p->side[u.side].name, (int)u.panel, u.band};
-    RUNG_TRY(p->multi->transport ? fetch_message_begin(p, &u) : fetch_local_begin(p, &u));
     p->begun++;
-    return RUNG_SUCCESS;
+    if (p->multi->transport)
+        return fetch_message_begin(p, &u);
+    RUNG_TRY(fetch_local_begin(p, &u));
+    return mark_fetched(p, &u);
 }
 
 /* One rectangle of C times one panel. */
@@ -169,13 +181,14 @@ static rung_status multiply(multi_product *p, int held, const product_unit *u, i
     return rows > 0 && cols > 0 ? e->ops->product(e, lane, &gemm) : RUNG_SUCCESS;
 }
 
-static rung_status next_lane(multi_product *p, int held, multi_lane *lane)
+/* The next work lane, once the unit is there: units come in order. */
+static rung_status next_lane(multi_product *p, int held, const product_unit *u, multi_lane *lane)
 {
     product_share *share = &p->shares[held];
     multi_engine *e = &p->multi->engines[held];
     *lane = (multi_lane)(LANE_WORK + share->next_lane);
     share->next_lane = (share->next_lane + 1) % WORK_LANES;
-    return e->ops->wait(e, *lane, share->fetched);
+    return e->ops->wait(e, *lane, share->fetched[u->index % UNITS_ON_THE_WAY]);
 }
 
 /* The first panel: with every band of A and of B, the part of C that they complete to a larger rectangle. */
@@ -187,11 +200,11 @@ static rung_status multiply_band(multi_product *p, int held, const product_unit 
             col = product_band_edge(p, 0, u->band, share->lines[SIDE_B]),
             col_end = product_band_edge(p, 0, u->band + 1, share->lines[SIDE_B]);
     multi_lane lane;
-    RUNG_TRY(next_lane(p, held, &lane));
+    RUNG_TRY(next_lane(p, held, u, &lane));
     RUNG_TRY(multiply(p, held, u, row, row_end - row, 0, col_end, lane));
     if (row == 0)
         return RUNG_SUCCESS;
-    RUNG_TRY(next_lane(p, held, &lane));
+    RUNG_TRY(next_lane(p, held, u, &lane));
     return multiply(p, held, u, 0, row, col, col_end - col, lane);
 }
 
@@ -206,7 +219,7 @@ static rung_status multiply_chunks(multi_product *p, int held, const product_uni
     share->next_lane = 0;
     for (int64_t col = 0; col < cols; col += width) {
         multi_lane lane;
-        RUNG_TRY(next_lane(p, held, &lane));
+        RUNG_TRY(next_lane(p, held, u, &lane));
         RUNG_TRY(multiply(p, held, u, 0, share->lines[SIDE_A], col, least(width, cols - col), lane));
         if (polled)
             RUNG_TRY(fetch_message_progress(p));
@@ -234,7 +247,6 @@ static rung_status multiply_unit(multi_product *p, int held, const product_unit 
     product_share *share = &p->shares[held];
     multi_engine *e = &p->multi->engines[held];
     int last = u->panel > 0 || u->band == p->first_bands - 1;
-    RUNG_TRY(e->ops->mark(e, LANE_IN, &share->fetched));
     RUNG_TRY(u->panel == 0 && p->first_bands > 1 ? multiply_band(p, held, u) : multiply_chunks(p, held, u));
     if (!last)
         return RUNG_SUCCESS;
@@ -292,8 +304,10 @@ static rung_status run_panels(multi_product *p)
         product_unit u = product_unit_at(p, i);
         while (p->begun < p->units && product_unit_at(p, p->begun).panel < u.panel + PANEL_SLOTS)
             RUNG_TRY(begin_unit(p));
-        if (p->multi->transport)
+        if (p->multi->transport) {
             RUNG_TRY(fetch_message_finish(p, &u));
+            RUNG_TRY(mark_fetched(p, &u));
+        }
         if (u.side == SIDE_A)
             continue;
         for (int held = 0; held < p->multi->held; held++)

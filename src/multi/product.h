@@ -7,7 +7,7 @@
 #include "multi/mover.h"
 
 enum { SIDE_A, SIDE_B, SIDES };
-enum { PANEL_SLOTS = 3, MOST_BANDS = 4, WORK_LANES = 4 };
+enum { PANEL_SLOTS = 3, MOST_BANDS = 4, UNITS_ON_THE_WAY = 2 * (MOST_BANDS + PANEL_SLOTS) };
 
 typedef struct product_side {
     const char *name;
@@ -28,7 +28,7 @@ typedef struct product_share {
     const float *panel[PANEL_SLOTS][SIDES]; /* what the products read: a slot, or the matrix in place */
     int64_t panel_ld[PANEL_SLOTS][SIDES];
     int in_place[PANEL_SLOTS][SIDES];
-    multi_mark fetched;                       /* after the last unit */
+    multi_mark fetched[UNITS_ON_THE_WAY];     /* after each unit, by its index */
     multi_mark used[PANEL_SLOTS][WORK_LANES]; /* after the products that read a slot */
     int used_lanes[PANEL_SLOTS];
     int next_lane, chunks; /* how the last panel's products were laid out */

@@ -59,7 +59,8 @@ static int grow(multi_timeline *t)
 void multi_timeline_add(multi_timeline *t, int rank, multi_lane lane, const multi_label *label, double start_us,
                         double stop_us)
 {
-    static const char *const lanes[] = {"copy in", "copy between GPUs", "product", "product 2", "copy out"};
+    static const char *const lanes[] = {"copy in",   "copy between GPUs", "product", "product 2",
+                                        "product 3", "product 4",         "copy out"};
     if (t->count == t->capacity && !grow(t))
         return;
     t->spans[t->count] = (rung_span){.rank = rank, .lane = lanes[lane], .start_us = start_us, .stop_us = stop_us};

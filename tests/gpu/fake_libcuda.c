@@ -15,7 +15,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { MOST_BLOCKS = 512, MOST_OPS = 4096, MOST_STREAMS = 32, MOST_DEVICES = 8 };
+enum { MOST_BLOCKS = 512, MOST_OPS = 4096, MOST_STREAMS = 64, MOST_DEVICES = 8 };
 
 typedef struct block {
     char *at;
@@ -325,6 +325,20 @@ CALL(cuCtxPopCurrent_v2, CUcontext *context) /* never fails: nobody could put th
     return CUDA_SUCCESS;
 }
 
+CALL(cuDeviceCanAccessPeer, int *possible, CUdevice device, CUdevice peer)
+{
+    ENTER();
+    *possible = device != peer;
+    return CUDA_SUCCESS;
+}
+
+CALL(cuCtxEnablePeerAccess, CUcontext peer, unsigned flags)
+{
+    (void)peer, (void)flags;
+    ENTER();
+    return CUDA_SUCCESS;
+}
+
 CALL(cuCtxGetCurrent, CUcontext *context)
 {
     ENTER();
@@ -546,6 +560,40 @@ CALL(cuMemcpyDtoDAsync_v2, CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstr
     return copy_flat(to, 0, from, 0, bytes, on);
 }
 
+/* The context that a peer copy names must be that of the memory. */
+static void check_place(CUdeviceptr at, CUcontext context)
+{
+    block *b = block_of(at, 1);
+    if (!b || b->device != (int)(uintptr_t)context - 1)
+        state.faults++;
+}
+
+CALL(cuMemcpyPeerAsync, CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes,
+     CUstream on)
+{
+    ENTER();
+    check_place(to, to_context);
+    check_place(from, from_context);
+    return copy_flat(to, 0, from, 0, bytes, on);
+}
+
+CALL(cuMemcpy3DPeerAsync, const CUDA_MEMCPY3D_PEER *c, CUstream on)
+{
+    ENTER();
+    check_place(c->srcDevice, c->srcContext);
+    check_place(c->dstDevice, c->dstContext);
+    push(on, COPY)->copy = (CUDA_MEMCPY2D){.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                                           .srcDevice = c->srcDevice,
+                                           .srcPitch = c->srcPitch,
+                                           .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                                           .dstDevice = c->dstDevice,
+                                           .dstPitch = c->dstPitch,
+                                           .WidthInBytes = c->WidthInBytes,
+                                           .Height = c->Height};
+    pushed(on);
+    return CUDA_SUCCESS;
+}
+
 CALL(cuMemcpy2DAsync_v2, const CUDA_MEMCPY2D *copy, CUstream on)
 {
     ENTER();
@@ -617,6 +665,29 @@ CALL(cuStreamSynchronize, CUstream handle)
     ENTER();
     stream *s = stream_of(handle);
     run_until((position){s, s->count});
+    return CUDA_SUCCESS;
+}
+
+/* Work goes on while the program waits. */
+CALL(cuStreamQuery, CUstream handle)
+{
+    ENTER();
+    stream *s = stream_of(handle);
+    if (s->done < s->count) {
+        run_until((position){s, s->done + 1});
+        return CUDA_ERROR_NOT_READY;
+    }
+    return CUDA_SUCCESS;
+}
+
+CALL(cuEventQuery, CUevent handle)
+{
+    ENTER();
+    position p = ((event *)handle)->recorded;
+    if (p.stream && p.stream->done < p.index) {
+        run_until((position){p.stream, p.stream->done + 1});
+        return CUDA_ERROR_NOT_READY;
+    }
     return CUDA_SUCCESS;
 }
 

@@ -1,0 +1,270 @@
+/* Ranks on several GPUs of one process, against the stand-in for libcuda: every layout, streams that run at once or as
+ * late as their dependencies allow (a missing one shows as a wrong result), every driver call failing once, nothing
+ * leaked. usage: test_multi_gpu <stand-in> */
+#include "../gpu/fake_libcuda.h"
+#include "../support.h"
+#include "layouts.h"
+
+#include <dlfcn.h>
+
+static const char *stand_in;
+static fake *gpu;
+
+static int open_fake(void **state)
+{
+    (void)state;
+    setenv("RUNG_LIBCUDA", stand_in, 1);
+    setenv("RUNG_MULTI_PANEL", "96", 1);
+    void *library = dlopen(stand_in, RTLD_NOW);
+    fake_state_function *get;
+    *(void **)&get = library ? dlsym(library, "fake_state") : NULL;
+    gpu = get ? get() : NULL;
+    assert_non_null(gpu);
+    gpu->devices = 4;
+    return 0;
+}
+
+static rung_status open_gpus(rung_multi **multi, int ranks, double timeout_s)
+{
+    rung_multi_config config;
+    rung_multi_config_init(&config);
+    config.ranks = ranks;
+    config.timeout_s = timeout_s;
+    return rung_multi_create(multi, &config);
+}
+
+typedef struct parts {
+    float *host[3][4];
+    void *device[3][4];
+} parts;
+
+static rung_status parts_new(rung_multi *multi, parts *p, const rung_matrix d[3], int ranks)
+{
+    rung_status status = RUNG_SUCCESS;
+    for (int i = 0; i < 3; i++)
+        for (int r = 0; r < ranks; r++) {
+            int64_t cols = rung_matrix_cols(&d[i], r), bytes = d[i].ld * (cols > 0 ? cols : 1) * 4;
+            p->host[i][r] = part_new(&d[i], r, i);
+            if (status == RUNG_SUCCESS)
+                status = rung_multi_alloc(multi, r, bytes, &p->device[i][r]);
+            if (status == RUNG_SUCCESS)
+                status = rung_multi_upload(multi, r, p->device[i][r], p->host[i][r], d[i].ld * cols * 4);
+        }
+    return status;
+}
+
+static void parts_free(rung_multi *multi, parts *p, int ranks)
+{
+    for (int i = 0; i < 3; i++)
+        for (int r = 0; r < ranks; r++) {
+            rung_multi_free(multi, r, p->device[i][r]);
+            free(p->host[i][r]);
+        }
+}
+
+static rung_status run(rung_multi *multi, const layout_case *t, const rung_matrix d[3], parts *p)
+{
+    return rung_psgemm(multi, (rung_transpose)t->trans_a, (rung_transpose)t->trans_b, t->m, t->n, t->k, t->alpha,
+                       (const float *const *)p->device[0], t->ia, t->ja, &d[0], (const float *const *)p->device[1],
+                       t->ib, t->jb, &d[1], t->beta, (float *const *)p->device[2], t->ic, t->jc, &d[2]);
+}
+
+static int result_right(rung_multi *multi, const layout_case *t, const rung_matrix d[3], parts *p, int ranks)
+{
+    for (int r = 0; r < ranks; r++) {
+        int64_t bytes = d[2].ld * rung_matrix_cols(&d[2], r) * 4;
+        if (rung_multi_download(multi, r, p->host[2][r], p->device[2][r], bytes) != RUNG_SUCCESS ||
+            !part_right(t, &d[2], r, p->host[2][r], 2.0 + (double)t->k))
+            return 0;
+    }
+    return 1;
+}
+
+static void check(rung_multi *multi, const layout_case *t, int ranks)
+{
+    rung_matrix d[3];
+    parts p = {0};
+    case_matrices(t, d);
+    assert_ok(parts_new(multi, &p, d, ranks));
+    rung_status status = run(multi, t, d, &p);
+    if (status != RUNG_SUCCESS || !result_right(multi, t, d, &p, ranks) || gpu->faults) {
+        print_case(t);
+        fail_msg("%s: %s, %d faults", rung_status_name(status), rung_last_error(), gpu->faults);
+    }
+    parts_free(multi, &p, ranks);
+}
+
+/* Large enough for bands and chunks of C, and for more panels than slots. */
+static layout_case large(int rows, int cols, int trans)
+{
+    grid g = {rows, cols};
+    return (layout_case){.trans_a = trans & 1,
+                         .trans_b = trans >> 1,
+                         .m = 600,
+                         .n = 560,
+                         .k = 500,
+                         .ia = 1,
+                         .ja = 1,
+                         .ib = 1,
+                         .jb = 1,
+                         .ic = 1,
+                         .jc = 1,
+                         .mb = {300, 100, 300},
+                         .nb = {64, 300, 280},
+                         .grids = {g, g, g},
+                         .alpha = 0.5f,
+                         .beta = -1.0f};
+}
+
+static void every_order_of_streams(void **state)
+{
+    (void)state;
+    static const unsigned eager[] = {0u, ~0u, 0x55555555u, 0xccccccccu, 0x0f0f0f0fu, 0x01010101u, 0x80808080u};
+    for (size_t i = 0; i < sizeof eager / sizeof *eager; i++) {
+        rung_multi *multi;
+        gpu->eager = eager[i];
+        assert_ok(open_gpus(&multi, 4, 20.0));
+        layout_case t = large(2, 2, (int)i % 4);
+        check(multi, &t, 4);
+        for (int j = 0; j < 12; j++) {
+            t = case_at((int)i * 12 + j, 4, j % 2);
+            check(multi, &t, 4);
+        }
+        rung_multi_destroy(multi);
+    }
+    uint64_t seed = 1;
+    for (int i = 0; i < 16; i++) {
+        rung_multi *multi;
+        gpu->eager = (unsigned)pick(&seed, 1 << 30);
+        assert_ok(open_gpus(&multi, 4, 20.0));
+        layout_case t = large(2, 2, i % 4);
+        t.k = 300;
+        check(multi, &t, 4);
+        rung_multi_destroy(multi);
+    }
+    gpu->eager = 0;
+}
+
+static void fewer_ranks(void **state)
+{
+    (void)state;
+    for (int ranks = 1; ranks <= 3; ranks++) {
+        rung_multi *multi;
+        assert_ok(open_gpus(&multi, ranks, 20.0));
+        layout_case t = large(ranks, 1, 0);
+        check(multi, &t, ranks);
+        for (int j = 0; j < 12; j++) {
+            t = case_at(j, ranks, 0);
+            check(multi, &t, ranks);
+        }
+        rung_multi_destroy(multi);
+    }
+}
+
+/* One whole use, with the n-th driver call failing: success with the right result, or an error, and nothing is left. */
+static int use(long fail_call)
+{
+    rung_multi *multi = NULL;
+    parts p = {0};
+    rung_matrix d[3];
+    layout_case t = case_at(9, 2, 1);
+    t.m = t.n = 40, t.k = 200, t.alpha = 1.0f;
+    case_matrices(&t, d);
+    int memory = gpu->memory, events = gpu->events, streams = gpu->streams, pinned = gpu->pinned;
+    gpu->calls = 0;
+    gpu->fail_call = fail_call;
+    gpu->fail_result = 719;
+    rung_status status = open_gpus(&multi, 2, 20.0);
+    if (status == RUNG_SUCCESS) {
+        status = parts_new(multi, &p, d, 2);
+        if (status == RUNG_SUCCESS)
+            status = run(multi, &t, d, &p);
+    }
+    int failed = gpu->calls >= fail_call && fail_call > 0;
+    gpu->fail_call = 0;
+    if (status == RUNG_SUCCESS && multi)
+        assert_true(result_right(multi, &t, d, &p, 2));
+    if (status != RUNG_SUCCESS)
+        assert_true(rung_last_error()[0] != 0);
+    parts_free(multi, &p, 2);
+    rung_multi_destroy(multi);
+    if (gpu->memory != memory || gpu->events != events || gpu->streams != streams || gpu->pinned != pinned)
+        fail_msg("call %ld failing leaves %d blocks, %d events, %d streams, %d pinned", fail_call, gpu->memory - memory,
+                 gpu->events - events, gpu->streams - streams, gpu->pinned - pinned);
+    return failed;
+}
+
+static void every_call_may_fail(void **state)
+{
+    (void)state;
+    long n = 1;
+    use(0); /* loads kernels, which stay */
+    while (use(n))
+        n++;
+    assert_true(n > 200);
+    assert_int_equal(gpu->faults, 0);
+}
+
+/* A GPU that never finishes: the call ends with an error in time. */
+static void a_lost_gpu(void **state)
+{
+    (void)state;
+    rung_multi *multi;
+    parts p = {0};
+    rung_matrix d[3];
+    layout_case t = large(2, 1, 0);
+    case_matrices(&t, d);
+    assert_ok(open_gpus(&multi, 2, 0.2));
+    assert_ok(parts_new(multi, &p, d, 2));
+    gpu->fail_name = "cuStreamQuery";
+    gpu->fail_result = 600; /* not ready */
+    assert_int_equal(run(multi, &t, d, &p), RUNG_DEVICE_ERROR);
+    assert_non_null(strstr(rung_last_error(), "not finished within 0.2 s"));
+    gpu->fail_name = NULL;
+    parts_free(multi, &p, 2);
+    rung_multi_destroy(multi);
+}
+
+static void spans_are_taken(void **state)
+{
+    (void)state;
+    rung_multi *multi;
+    const rung_span *spans;
+    assert_ok(open_gpus(&multi, 4, 20.0));
+    assert_ok(rung_multi_trace(multi, 1));
+    layout_case t = large(2, 2, 0);
+    check(multi, &t, 4);
+    int count = rung_multi_spans(multi, &spans), products = 0, copies = 0;
+    for (int i = 0; i < count; i++) {
+        products += strncmp(spans[i].lane, "product", 7) == 0;
+        copies += strcmp(spans[i].lane, "copy in") == 0;
+        assert_in_range(spans[i].rank, 0, 3);
+    }
+    assert_true(products >= 4 * 6 && copies >= 4 * 6);
+    assert_ok(rung_multi_trace(multi, 0));
+    rung_multi_destroy(multi);
+}
+
+static void devices_are_checked(void **state)
+{
+    (void)state;
+    rung_multi *multi;
+    assert_int_equal(open_gpus(&multi, 5, 1.0), RUNG_NO_DEVICE);
+    assert_non_null(strstr(rung_last_error(), "GPU 4 was asked for, this machine has 4"));
+    const int mixed[] = {0, RUNG_DEVICE_CPU};
+    rung_multi_config config;
+    rung_multi_config_init(&config);
+    config.ranks = 2;
+    config.devices = mixed;
+    assert_int_equal(rung_multi_create(&multi, &config), RUNG_INVALID_ARGUMENT);
+    assert_non_null(strstr(rung_last_error(), "all GPUs or all CPUs"));
+}
+
+int main(int argc, char **argv)
+{
+    stand_in = argc > 1 ? argv[1] : "";
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_order_of_streams), cmocka_unit_test(fewer_ranks),
+                                       cmocka_unit_test(every_call_may_fail),    cmocka_unit_test(a_lost_gpu),
+                                       cmocka_unit_test(spans_are_taken),        cmocka_unit_test(devices_are_checked)};
+    return cmocka_run_group_tests(tests, open_fake, NULL);
+}
