@@ -28,8 +28,8 @@ struct rung_multi {
     double timeout_s;
     int64_t panel; /* steps of k multiplied at a time: part of what the bits depend on */
     int64_t next_tag;
-    multi_buffer *buffers[MULTI_MAX_HELD]; /* each held rank's slots (product.c) */
-    int buffer_count;
+    multi_buffer *buffers[MULTI_MAX_HELD];     /* each held rank's slots (product.c) */
+    multi_buffer host_buffers[MULTI_MAX_HELD]; /* tiles and panels of operands in host memory (host.c) */
     multi_stage *stage;
     rung_status broken; /* not success: what every later call answers */
     char broken_why[512];

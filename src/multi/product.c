@@ -339,5 +339,6 @@ void multi_product_close(rung_multi *multi)
             multi_buffer_free(&multi->engines[i], &multi->buffers[i][j]);
         free(multi->buffers[i]);
         multi->buffers[i] = NULL;
+        multi_buffer_free(&multi->engines[i], &multi->host_buffers[i]);
     }
 }

@@ -173,6 +173,33 @@ static void scatter_and_gather(void **state)
     rung_multi_destroy(multi);
 }
 
+/* Operands in host memory, tiles of C shared out over the ranks. */
+static void host_operands(void **state)
+{
+    (void)state;
+    for (int ranks = 1; ranks <= 6; ranks++) {
+        rung_multi *multi = local(ranks);
+        for (int i = 0; i < 16; i++) {
+            product p;
+            int64_t m = 1 + (i * 97 + ranks) % 600, n = 1 + (i * 211) % 500, k = i % 5 == 0 ? 1100 : i * 13;
+            product_new(&p, i & 4 ? RUNG_ROW_MAJOR : RUNG_COL_MAJOR, i & 1, i >> 1 & 1, m, n, k, i % 3, 1, (uint64_t)i);
+            p.gemm.alpha = i == 7 ? 0.0f : 0.5f;
+            p.gemm.beta = i % 3 == 0 ? 0.0f : -0.5f;
+            product_reset(&p);
+            rung_gemm *g = &p.gemm;
+            assert_ok(rung_multi_sgemm(multi, g->layout, g->trans_a, g->trans_b, m, n, k, g->alpha, g->a, g->lda, g->b,
+                                       g->ldb, g->beta, g->c, g->ldc));
+            product_check(&p, "operands in host memory");
+            product_free(&p);
+        }
+        float x = 1.0f;
+        assert_int_equal(rung_multi_sgemm(multi, RUNG_COL_MAJOR, 0, 0, 2, 1, 1, 1.0f, &x, 1, &x, 1, 0.0f, &x, 2),
+                         RUNG_INVALID_ARGUMENT);
+        assert_int_equal(rung_last_error_argument(), 8);
+        rung_multi_destroy(multi);
+    }
+}
+
 #define refused(call, status, words)                                                                                   \
     do {                                                                                                               \
         assert_int_equal(call, status);                                                                                \
@@ -260,8 +287,8 @@ static void missing_libraries(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_layout), cmocka_unit_test(same_bits),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_layout),       cmocka_unit_test(same_bits),
                                        cmocka_unit_test(scatter_and_gather), cmocka_unit_test(bad_input),
-                                       cmocka_unit_test(missing_libraries)};
+                                       cmocka_unit_test(host_operands),      cmocka_unit_test(missing_libraries)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

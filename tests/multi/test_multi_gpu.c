@@ -205,6 +205,78 @@ static void every_call_may_fail(void **state)
     assert_int_equal(gpu->faults, 0);
 }
 
+static void host_case(rung_multi *multi, int i, int pinned, int64_t m, int64_t n, int64_t k)
+{
+    product p;
+    product_new(&p, i & 4 ? RUNG_ROW_MAJOR : RUNG_COL_MAJOR, i & 1, i >> 1 & 1, m, n, k, i % 3, 1, (uint64_t)i);
+    p.gemm.alpha = i == 7 ? 0.0f : 0.5f;
+    p.gemm.beta = i % 3 == 0 ? 0.0f : -0.5f;
+    product_reset(&p);
+    rung_gemm *g = &p.gemm;
+    const float *from[3] = {g->a, g->b, g->c};
+    size_t counts[3] = {p.count_a, p.count_b, p.count_c};
+    float *at[3] = {(float *)(uintptr_t)g->a, (float *)(uintptr_t)g->b, g->c};
+    for (int j = 0; j < 3 && pinned; j++) {
+        assert_ok(rung_multi_host_alloc(multi, (int64_t)counts[j] * 4, (void **)&at[j]));
+        memcpy(at[j], from[j], counts[j] * 4);
+    }
+    assert_ok(rung_multi_sgemm(multi, g->layout, g->trans_a, g->trans_b, m, n, k, g->alpha, at[0], g->lda, at[1],
+                               g->ldb, g->beta, at[2], g->ldc));
+    if (pinned)
+        memcpy(g->c, at[2], counts[2] * 4);
+    for (int j = 0; j < 3 && pinned; j++)
+        rung_multi_host_free(multi, at[j]);
+    product_check(&p, pinned ? "operands in pinned memory" : "operands in host memory");
+    product_free(&p);
+    assert_int_equal(gpu->faults, 0);
+}
+
+/* Panels of 96, tiles of C that do not fit at once, both kinds of host memory, any order of streams. */
+static void host_operands(void **state)
+{
+    (void)state;
+    uint64_t seed = 5;
+    for (int ranks = 1; ranks <= 4; ranks++)
+        for (int i = 0; i < 10; i++) {
+            rung_multi *multi;
+            rung_multi_config config;
+            rung_multi_config_init(&config);
+            config.ranks = ranks;
+            config.memory_bytes = i % 2 ? 3 << 20 : 0; /* room for tiles of some 256 x 512 */
+            gpu->eager = i < 2 ? (unsigned)-i : (unsigned)pick(&seed, 1 << 30);
+            assert_ok(rung_multi_create(&multi, &config));
+            host_case(multi, i, i % 4 < 2, 1 + (i * 397 + ranks * 100) % 900, 1 + (i * 211) % 700, 40 * i);
+            rung_multi_destroy(multi);
+        }
+    gpu->eager = 0;
+}
+
+/* More pieces than a ring has buffers; bands. */
+static void large_host_operands(void **state)
+{
+    (void)state;
+    rung_multi *multi;
+    assert_ok(open_gpus(&multi, 1, 20.0));
+    host_case(multi, 1, 0, 3000, 2600, 5);
+    host_case(multi, 2, 1, 2600, 3000, 5);
+    rung_multi_destroy(multi);
+    assert_ok(open_gpus(&multi, 4, 20.0));
+    host_case(multi, 3, 1, 5000, 4200, 2);
+    rung_multi_destroy(multi);
+    rung_multi_config config;
+    rung_multi_config_init(&config);
+    config.memory_bytes = 1 << 19;
+    product p;
+    product_new(&p, RUNG_COL_MAJOR, 0, 0, 600, 600, 500, 0, 1, 1);
+    assert_ok(rung_multi_create(&multi, &config));
+    assert_int_equal(rung_multi_sgemm(multi, RUNG_COL_MAJOR, 0, 0, 600, 600, 500, 1.0f, p.gemm.a, p.gemm.lda, p.gemm.b,
+                                      p.gemm.ldb, 0.0f, p.gemm.c, p.gemm.ldc),
+                     RUNG_OUT_OF_MEMORY);
+    assert_non_null(strstr(rung_last_error(), "smallest tile"));
+    rung_multi_destroy(multi);
+    product_free(&p);
+}
+
 /* A GPU that never finishes: the call ends with an error in time. */
 static void a_lost_gpu(void **state)
 {
@@ -265,6 +337,7 @@ int main(int argc, char **argv)
     stand_in = argc > 1 ? argv[1] : "";
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_order_of_streams), cmocka_unit_test(fewer_ranks),
                                        cmocka_unit_test(every_call_may_fail),    cmocka_unit_test(a_lost_gpu),
+                                       cmocka_unit_test(host_operands),          cmocka_unit_test(large_host_operands),
                                        cmocka_unit_test(spans_are_taken),        cmocka_unit_test(devices_are_checked)};
     return cmocka_run_group_tests(tests, open_fake, NULL);
 }
