@@ -20,15 +20,18 @@ if(NOT RUNG_WITH_CUDA STREQUAL "OFF")
   endif()
 endif()
 
-# The order of FFMAs in the large FP32 kernels is put right after compiling (tools/ffma_order.c): checked with the compiler
-# named here, left out with others and when the tool could not run on this machine.
-set(RUNG_ORDERED_KERNELS "^sm90_tma(turn|warp)?_f32_")
+# The main loop of the large FP32 kernels is written anew after compiling (tools/ffma_loop.c), the order of FFMAs in others
+# put right (tools/ffma_order.c): checked with the compiler named here, left out with others and when the tools could not
+# run on this machine.
+set(RUNG_LOOP_KERNELS "^sm90_tmak?_f32_")
+set(RUNG_ORDERED_KERNELS "^sm90_tmawarp_f32_")
 set(RUNG_ORDER_FFMA OFF)
 if(RUNG_HAVE_CUDA AND NOT CMAKE_CROSSCOMPILING)
   execute_process(COMMAND ${RUNG_NVCC} --version OUTPUT_VARIABLE nvcc_version)
   if(nvcc_version MATCHES "release 13\\.0")
     set(RUNG_ORDER_FFMA ON)
     add_executable(ffma_order tools/ffma_order.c)
+    add_executable(ffma_loop tools/ffma_loop.c)
   endif()
 endif()
 
@@ -54,6 +57,10 @@ function(rung_fatbin source arch sources)
     set(form -cubin)
     set(order COMMAND ffma_order ${base}.fatbin)
     set(order_tool ffma_order)
+  elseif(RUNG_ORDER_FFMA AND stem MATCHES "${RUNG_LOOP_KERNELS}")
+    set(form -cubin)
+    set(order COMMAND ffma_loop ${base}.fatbin)
+    set(order_tool ffma_loop)
   endif()
   add_custom_command(OUTPUT ${base}.fatbin ${log}
     COMMAND ${CMAKE_COMMAND} -DLOG=${log} -DOUT=${base}.fatbin -P ${CMAKE_SOURCE_DIR}/cmake/run_nvcc.cmake --

@@ -89,6 +89,14 @@ PTX void ptx_shared_store4(uint32_t address, float4 v)
                  : "memory");
 }
 
+/* Marks where a loop begins that tools/ffma_loop.c writes anew, and tells it which registers hold the loop's inputs.
+ * The store itself goes to 16 bytes of shared memory that nobody reads. */
+PTX void ptx_loop_inputs(uint32_t full, uint32_t a, uint32_t b, uint32_t done, uint32_t steps)
+{
+    asm volatile("st.shared.v4.b32 [%0 + 256], {%1, %2, %3, %4};" ::"r"(full), "r"(a), "r"(b), "r"(done), "r"(steps)
+                 : "memory");
+}
+
 /* ---- tensor copies: one box of a three-dimensional tensor, x fastest, to shared memory; completes on the barrier ----
  */
 

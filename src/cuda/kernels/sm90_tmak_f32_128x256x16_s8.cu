@@ -1,10 +1,10 @@
-/* Large FP32 products whose A has k innermost: as sm90_tma_f32_128x256x16_s8, with two warps that turn the tiles of A
- * around in shared memory. See device/strict_tma.inc. */
+/* Large FP32 products whose A has k innermost: as sm90_tma_f32_128x256x16_s8, but A is read along k as it lies. See
+ * device/strict_tma.inc. */
 #include "device/args.h"
 #include "device/ptx.h"
 #include "device/strict_args.h"
 
-#define KERNEL sm90_tmaturn_f32_128x256x16_s8
+#define KERNEL sm90_tmak_f32_128x256x16_s8
 #define NAME(x) strict_##x
 #define BM 128
 #define BN 256
