@@ -5,7 +5,7 @@
  */
 #include "device/args.h"
 
-enum { BM = 16, BN = 32 };
+enum { BM = 8, BN = 64 };
 
 RUNG_KERNEL(BM *BN) l02_coalesced(const __grid_constant__ rung_args g)
 {

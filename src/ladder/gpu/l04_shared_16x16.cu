@@ -1,6 +1,6 @@
 /* l04_shared_16x16: a tile of A and a tile of B in shared memory, used by all threads of the block.
  * Changed from l03_four_loads: 256 threads copy 16x16 tiles of A and B once, and each float is then read 16 times from
- * shared memory: k/8 global loads a result instead of 1.25 k. Past an edge the tiles are filled with zeros.
+ * shared memory: k/8 global loads a result instead of 1.25 k. Past the end of k the tiles are filled with zeros.
  * Limits: two shared loads for one FMA, and two barriers for 16 FMAs.
  */
 #include "device/args.h"
@@ -14,11 +14,13 @@ RUNG_KERNEL(BM *BN) l04_shared_16x16(const __grid_constant__ rung_args g)
     int x = threadIdx.x % BN, y = threadIdx.x / BN;
     int64_t row = rung_block_row() * BM + y;
     int64_t column = (int64_t)blockIdx.x * BN + x;
+    /* Past an edge the last row or column is read again: what comes of it is never written. */
+    int64_t a_row = row < g.m ? row : g.m - 1, b_column = column < g.n ? column : g.n - 1;
 
     float acc = 0.0f;
     for (int64_t i = 0; i < g.k; i += BK) {
-        float av = row < g.m && i + x < g.k ? g.a[row * g.lda + i + x] : 0.0f;
-        float bv = i + y < g.k && column < g.n ? g.b[(i + y) * g.ldb + column] : 0.0f;
+        float av = i + x < g.k ? g.a[a_row * g.lda + i + x] : 0.0f;
+        float bv = i + y < g.k ? g.b[(i + y) * g.ldb + b_column] : 0.0f;
         __syncthreads(); /* everybody is done with the last tiles; the two loads travel meanwhile */
         a_tile[y][x] = av;
         b_tile[y][x] = bv;

@@ -1,6 +1,6 @@
 /* l05_fewer_registers: pointers that walk along k instead of addresses formed anew from row, column and step.
- * Changed from l04_shared_32x32: two pointers and one countdown live through the loop, where row, column, i and two
- * 64-bit products did; the second argument of RUNG_KERNEL holds the compiler to 65536 / 2048 = 32 registers, so that
+ * Changed from l04_shared_32x32: two pointers and one count live through the loop, where row, column, i and two 64-bit
+ * products did; the second argument of RUNG_KERNEL holds the compiler to 65536 / 2048 = 32 registers, so that
  * two blocks of 1024 threads share an SM and one computes while the other waits at a barrier.
  * Limits: today's compiler does most of this by itself (both rungs end at 32 registers): expect little.
  */
@@ -15,13 +15,15 @@ RUNG_KERNEL(BM *BN, 2) l05_fewer_registers(const __grid_constant__ rung_args g)
     int x = threadIdx.x % BN, y = threadIdx.x / BN;
     int64_t row = rung_block_row() * BM + y;
     int64_t column = (int64_t)blockIdx.x * BN + x;
-    const float *a = g.a + row * g.lda + x;
-    const float *b = g.b + y * g.ldb + column;
+    /* Past an edge the last row or column is read again: what comes of it is never written. */
+    int64_t a_row = row < g.m ? row : g.m - 1, b_column = column < g.n ? column : g.n - 1;
+    const float *a = g.a + a_row * g.lda + x;
+    const float *b = g.b + y * g.ldb + b_column;
 
     float acc = 0.0f;
-    for (int64_t left = g.k; left > 0; left -= BK) {
-        float av = row < g.m && x < left ? *a : 0.0f;
-        float bv = column < g.n && y < left ? *b : 0.0f;
+    for (int64_t i = 0; i < g.k; i += BK) {
+        float av = i + x < g.k ? *a : 0.0f;
+        float bv = i + y < g.k ? *b : 0.0f;
         a += BK;
         b += BK * g.ldb;
         __syncthreads(); /* everybody is done with the last tiles; the two loads travel meanwhile */

@@ -15,14 +15,16 @@ RUNG_KERNEL(BM *BN, 2) l06_conflict_free(const __grid_constant__ rung_args g)
     int x = threadIdx.x % BN, y = threadIdx.x / BN;
     int64_t row = rung_block_row() * BM + y;
     int64_t column = (int64_t)blockIdx.x * BN + x;
-    const float *a = g.a + row * g.lda + x;
-    const float *b = g.b + y * g.ldb + column;
+    /* Past an edge the last row or column is read again: what comes of it is never written. */
+    int64_t a_row = row < g.m ? row : g.m - 1, b_column = column < g.n ? column : g.n - 1;
+    const float *a = g.a + a_row * g.lda + x;
+    const float *b = g.b + y * g.ldb + b_column;
 
     float acc = 0.0f;
 #pragma unroll 1
-    for (int64_t left = g.k; left > 0; left -= BK) {
-        float av = row < g.m && x < left ? *a : 0.0f;
-        float bv = column < g.n && y < left ? *b : 0.0f;
+    for (int64_t i = 0; i < g.k; i += BK) {
+        float av = i + x < g.k ? *a : 0.0f;
+        float bv = i + y < g.k ? *b : 0.0f;
         a += BK;
         b += BK * g.ldb;
         __syncthreads(); /* everybody is done with the last tiles; the two loads travel meanwhile */

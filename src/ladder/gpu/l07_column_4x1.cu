@@ -17,7 +17,8 @@ RUNG_KERNEL(THREADS) l07_column_4x1(const __grid_constant__ rung_args g)
     int a_x = threadIdx.x % BK, a_y = threadIdx.x / BK;
     int64_t row0 = rung_block_row() * BM;
     int64_t column = (int64_t)blockIdx.x * BN + x;
-    const float *a_next = g.a + (row0 + a_y) * g.lda + a_x, *b_next = g.b + y * g.ldb + column;
+    int64_t b_column = column < g.n ? column : g.n - 1; /* past the edge the last one is read again, and not written */
+    const float *a_next = g.a + (row0 + a_y) * g.lda + a_x, *b_next = g.b + y * g.ldb + b_column;
 
     float acc[TM] = {0.0f};
     for (int64_t left = g.k; left > 0; left -= BK) {
@@ -27,7 +28,7 @@ RUNG_KERNEL(THREADS) l07_column_4x1(const __grid_constant__ rung_args g)
             av[f] = row0 + a_y + f * A_STEP < g.m && a_x < left ? a_next[f * A_STEP * g.lda] : 0.0f;
 #pragma unroll
         for (int f = 0; f < BK * BN / THREADS; f++)
-            bv[f] = y + f * B_STEP < left && column < g.n ? b_next[f * B_STEP * g.ldb] : 0.0f;
+            bv[f] = y + f * B_STEP < left ? b_next[f * B_STEP * g.ldb] : 0.0f;
         a_next += BK;
         b_next += BK * g.ldb;
         __syncthreads(); /* everybody is done with the last tiles; the loads travel meanwhile */

@@ -1,7 +1,7 @@
 /* l07_column_8x1: eight results a thread in a 64x64 tile.
  * Changed from l07_column_4x1: a column of eight, and four times the results a block. Per 4 steps of k nine shared
  * loads for 32 FMAs (0.28), and each float fetched from global memory serves 64 results instead of 32. Two barriers
- * every 128 FMAs.
+ * every 256 FMAs. 40 registers at most: three blocks an SM.
  * Limits: k/32 global loads a result, all of 4 bytes.
  */
 #include "device/args.h"
@@ -9,7 +9,7 @@
 enum { BM = 64, BN = 64, BK = 32, TM = 8, PAD = 4, THREADS = BM * BN / TM };
 enum { A_STEP = THREADS / BK, B_STEP = THREADS / BN }; /* rows that the block fetches at a time */
 
-RUNG_KERNEL(THREADS, 2) l07_column_8x1(const __grid_constant__ rung_args g)
+RUNG_KERNEL(THREADS, 3) l07_column_8x1(const __grid_constant__ rung_args g)
 {
     __shared__ __align__(16) float a_tile[BM][BK];
     __shared__ __align__(16) float b_tile[BN][BK + PAD]; /* [column][k] */
@@ -17,7 +17,8 @@ RUNG_KERNEL(THREADS, 2) l07_column_8x1(const __grid_constant__ rung_args g)
     int a_x = threadIdx.x % BK, a_y = threadIdx.x / BK;
     int64_t row0 = rung_block_row() * BM;
     int64_t column = (int64_t)blockIdx.x * BN + x;
-    const float *a_next = g.a + (row0 + a_y) * g.lda + a_x, *b_next = g.b + y * g.ldb + column;
+    int64_t b_column = column < g.n ? column : g.n - 1; /* past the edge the last one is read again, and not written */
+    const float *a_next = g.a + (row0 + a_y) * g.lda + a_x, *b_next = g.b + y * g.ldb + b_column;
 
     float acc[TM] = {0.0f};
     for (int64_t left = g.k; left > 0; left -= BK) {
@@ -27,7 +28,7 @@ RUNG_KERNEL(THREADS, 2) l07_column_8x1(const __grid_constant__ rung_args g)
             av[f] = row0 + a_y + f * A_STEP < g.m && a_x < left ? a_next[f * A_STEP * g.lda] : 0.0f;
 #pragma unroll
         for (int f = 0; f < BK * BN / THREADS; f++)
-            bv[f] = y + f * B_STEP < left && column < g.n ? b_next[f * B_STEP * g.ldb] : 0.0f;
+            bv[f] = y + f * B_STEP < left ? b_next[f * B_STEP * g.ldb] : 0.0f;
         a_next += BK;
         b_next += BK * g.ldb;
         __syncthreads(); /* everybody is done with the last tiles; the loads travel meanwhile */
@@ -38,7 +39,7 @@ RUNG_KERNEL(THREADS, 2) l07_column_8x1(const __grid_constant__ rung_args g)
         for (int f = 0; f < BK * BN / THREADS; f++)
             b_tile[x][y + f * B_STEP] = bv[f];
         __syncthreads();
-#pragma unroll 2
+#pragma unroll 4
         for (int kk = 0; kk < BK; kk += 4) {
             float4 bv = *(const float4 *)&b_tile[x][kk];
 #pragma unroll

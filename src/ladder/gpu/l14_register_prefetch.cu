@@ -1,7 +1,7 @@
 /* l14_register_prefetch: the next tile is on its way to registers while this one is used.
  * Changed from l13_warp_tile_strided: the global loads of tile i + 1 are issued before the FMAs of tile i, and wait in
- * eight registers until the tile in shared memory is used up; inside the tile, the fragments of step kk + 1 are loaded
- * before the FMAs of step kk. The latency of global and shared memory hides behind FMAs.
+ * eight registers until the tile in shared memory is used up; the fragments of step kk + 1 are loaded before the FMAs
+ * of step kk, a tile's first ones as soon as it is stored. The latency of both memories hides behind FMAs.
  * Limits: two barriers a tile, and the stores into shared memory between them overlap with nothing.
  */
 #include "device/tile.h"
@@ -9,13 +9,23 @@
 enum { BM = 128, BN = 128, BK = 8, WM = 16, WN = 32, TM = 8, TN = 8, PAD = 4, THREADS = BM * BN / (TM * TN) };
 enum { ROW_STEP = BM / 2, COLUMN_STEP = BN / 2 };
 
+/* One step of k from shared memory to registers. */
+static __device__ __forceinline__ void fragments(float *a, float *b, const float *a_row, const float *b_row)
+{
+    rung_get4(a, a_row);
+    rung_get4(a + 4, a_row + ROW_STEP);
+    rung_get4(b, b_row);
+    rung_get4(b + 4, b_row + COLUMN_STEP);
+}
+
 RUNG_KERNEL(THREADS, 2) l14_register_prefetch(const __grid_constant__ rung_args g)
 {
     __shared__ __align__(16) float a_tile[BK][BM + PAD]; /* [k][row] */
     __shared__ __align__(16) float b_tile[BK][BN];
     int thread = threadIdx.x;
     int lane = thread % 32, warp = thread / 32;
-    int y = warp / 2 * WM + lane / 8 * 4, x = warp % 2 * WN + lane % 8 * 4;
+    int lane_m = lane / 8, lane_n = lane % 8;
+    int y = warp / 2 * WM + lane_m * 4, x = warp % 2 * WN + lane_n * 4;
     int a_r = thread / (BK / 4), a_c = thread % (BK / 4) * 4;
     int b_r = thread / (BN / 4), b_c = thread % (BN / 4) * 4;
     int64_t row0 = rung_block_row() * BM, column0 = (int64_t)blockIdx.x * BN;
@@ -26,13 +36,14 @@ RUNG_KERNEL(THREADS, 2) l14_register_prefetch(const __grid_constant__ rung_args 
     const float *a_next = g.a + (row0 + a_r) * g.lda + a_c, *b_next = g.b + b_r * g.ldb + column0 + b_c;
     float4 av = rung_read4_at(a_next, g.m, g.k, row0 + a_r, a_c, inside && BK <= g.k);
     float4 bv = rung_read4_at(b_next, g.k, g.n, b_r, column0 + b_c, inside && BK <= g.k);
+    a_tile[a_c][a_r] = av.x;
+    a_tile[a_c + 1][a_r] = av.y;
+    a_tile[a_c + 2][a_r] = av.z;
+    a_tile[a_c + 3][a_r] = av.w;
+    *(float4 *)&b_tile[b_r][b_c] = bv;
+    __syncthreads();
+    fragments(a[0], b[0], &a_tile[0][y], &b_tile[0][x]);
     for (int64_t i = 0; i < g.k; i += BK) {
-        a_tile[a_c][a_r] = av.x;
-        a_tile[a_c + 1][a_r] = av.y;
-        a_tile[a_c + 2][a_r] = av.z;
-        a_tile[a_c + 3][a_r] = av.w;
-        *(float4 *)&b_tile[b_r][b_c] = bv;
-        __syncthreads();
         if (i + BK < g.k) {
             bool whole = inside && i + 2 * BK <= g.k;
             a_next += BK;
@@ -40,19 +51,11 @@ RUNG_KERNEL(THREADS, 2) l14_register_prefetch(const __grid_constant__ rung_args 
             av = rung_read4_at(a_next, g.m, g.k, row0 + a_r, i + BK + a_c, whole);
             bv = rung_read4_at(b_next, g.k, g.n, i + BK + b_r, column0 + b_c, whole);
         }
-        rung_get4(a[0], &a_tile[0][y]);
-        rung_get4(a[0] + 4, &a_tile[0][y + ROW_STEP]);
-        rung_get4(b[0], &b_tile[0][x]);
-        rung_get4(b[0] + 4, &b_tile[0][x + COLUMN_STEP]);
 #pragma unroll
         for (int kk = 0; kk < BK; kk++) {
             int now = kk % 2, next = 1 - now;
-            if (kk + 1 < BK) {
-                rung_get4(a[next], &a_tile[kk + 1][y]);
-                rung_get4(a[next] + 4, &a_tile[kk + 1][y + ROW_STEP]);
-                rung_get4(b[next], &b_tile[kk + 1][x]);
-                rung_get4(b[next] + 4, &b_tile[kk + 1][x + COLUMN_STEP]);
-            }
+            if (kk + 1 < BK)
+                fragments(a[next], b[next], &a_tile[kk + 1][y], &b_tile[kk + 1][x]);
 #pragma unroll
             for (int u = 0; u < TN; u++)
 #pragma unroll
@@ -62,6 +65,13 @@ RUNG_KERNEL(THREADS, 2) l14_register_prefetch(const __grid_constant__ rung_args 
                 }
         }
         __syncthreads();
+        a_tile[a_c][a_r] = av.x;
+        a_tile[a_c + 1][a_r] = av.y;
+        a_tile[a_c + 2][a_r] = av.z;
+        a_tile[a_c + 3][a_r] = av.w;
+        *(float4 *)&b_tile[b_r][b_c] = bv;
+        __syncthreads();
+        fragments(a[0], b[0], &a_tile[0][y], &b_tile[0][x]);
     }
 
     bool c_inside = rung_is_aligned16(g.c, g.ldc) && row0 + BM <= g.m && column0 + BN <= g.n;

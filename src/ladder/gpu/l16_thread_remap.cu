@@ -3,12 +3,21 @@
  * Shared memory serves a 16-byte load in passes of a quarter warp, and joins two quarters whose neighbouring lanes (or
  * next but one) want the same address. Before, that held for A only; now for A and B: 8 passes a step of k instead of
  * 12.
- * Limits: loads, stores and barrier still take issue slots from FMAs.
+ * Limits: as the rung before; and where loads are early enough already, shorter ones gain nothing.
  */
 #include "device/tile.h"
 
 enum { BM = 128, BN = 128, BK = 8, WM = 16, WN = 32, TM = 8, TN = 8, PAD = 4, THREADS = BM * BN / (TM * TN) };
 enum { ROW_STEP = BM / 2, COLUMN_STEP = BN / 2 };
+
+/* One step of k from shared memory to registers. */
+static __device__ __forceinline__ void fragments(float *a, float *b, const float *a_row, const float *b_row)
+{
+    rung_get4(a, a_row);
+    rung_get4(a + 4, a_row + ROW_STEP);
+    rung_get4(b, b_row);
+    rung_get4(b + 4, b_row + COLUMN_STEP);
+}
 
 RUNG_KERNEL(THREADS, 2) l16_thread_remap(const __grid_constant__ rung_args g)
 {
@@ -30,13 +39,14 @@ RUNG_KERNEL(THREADS, 2) l16_thread_remap(const __grid_constant__ rung_args g)
     float4 av = rung_read4_at(a_next, g.m, g.k, row0 + a_r, a_c, inside && BK <= g.k);
     float4 bv = rung_read4_at(b_next, g.k, g.n, b_r, column0 + b_c, inside && BK <= g.k);
     int buffer = 0;
+    a_tile[buffer][a_c][a_r] = av.x;
+    a_tile[buffer][a_c + 1][a_r] = av.y;
+    a_tile[buffer][a_c + 2][a_r] = av.z;
+    a_tile[buffer][a_c + 3][a_r] = av.w;
+    *(float4 *)&b_tile[buffer][b_r][b_c] = bv;
+    __syncthreads();
+    fragments(a[0], b[0], &a_tile[buffer][0][y], &b_tile[buffer][0][x]);
     for (int64_t i = 0; i < g.k; i += BK) {
-        a_tile[buffer][a_c][a_r] = av.x;
-        a_tile[buffer][a_c + 1][a_r] = av.y;
-        a_tile[buffer][a_c + 2][a_r] = av.z;
-        a_tile[buffer][a_c + 3][a_r] = av.w;
-        *(float4 *)&b_tile[buffer][b_r][b_c] = bv;
-        __syncthreads();
         if (i + BK < g.k) {
             bool whole = inside && i + 2 * BK <= g.k;
             a_next += BK;
@@ -44,19 +54,11 @@ RUNG_KERNEL(THREADS, 2) l16_thread_remap(const __grid_constant__ rung_args g)
             av = rung_read4_at(a_next, g.m, g.k, row0 + a_r, i + BK + a_c, whole);
             bv = rung_read4_at(b_next, g.k, g.n, i + BK + b_r, column0 + b_c, whole);
         }
-        rung_get4(a[0], &a_tile[buffer][0][y]);
-        rung_get4(a[0] + 4, &a_tile[buffer][0][y + ROW_STEP]);
-        rung_get4(b[0], &b_tile[buffer][0][x]);
-        rung_get4(b[0] + 4, &b_tile[buffer][0][x + COLUMN_STEP]);
 #pragma unroll
         for (int kk = 0; kk < BK; kk++) {
             int now = kk % 2, next = 1 - now;
-            if (kk + 1 < BK) {
-                rung_get4(a[next], &a_tile[buffer][kk + 1][y]);
-                rung_get4(a[next] + 4, &a_tile[buffer][kk + 1][y + ROW_STEP]);
-                rung_get4(b[next], &b_tile[buffer][kk + 1][x]);
-                rung_get4(b[next] + 4, &b_tile[buffer][kk + 1][x + COLUMN_STEP]);
-            }
+            if (kk + 1 < BK)
+                fragments(a[next], b[next], &a_tile[buffer][kk + 1][y], &b_tile[buffer][kk + 1][x]);
 #pragma unroll
             for (int u = 0; u < TN; u++)
 #pragma unroll
@@ -66,6 +68,13 @@ RUNG_KERNEL(THREADS, 2) l16_thread_remap(const __grid_constant__ rung_args g)
                 }
         }
         buffer = 1 - buffer;
+        a_tile[buffer][a_c][a_r] = av.x;
+        a_tile[buffer][a_c + 1][a_r] = av.y;
+        a_tile[buffer][a_c + 2][a_r] = av.z;
+        a_tile[buffer][a_c + 3][a_r] = av.w;
+        *(float4 *)&b_tile[buffer][b_r][b_c] = bv;
+        __syncthreads();
+        fragments(a[0], b[0], &a_tile[buffer][0][y], &b_tile[buffer][0][x]);
     }
 
     bool c_inside = rung_is_aligned16(g.c, g.ldc) && row0 + BM <= g.m && column0 + BN <= g.n;

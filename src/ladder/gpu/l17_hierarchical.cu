@@ -71,17 +71,16 @@ RUNG_KERNEL(THREADS, 2) KERNEL(const __grid_constant__ rung_args g)
             }
         }
         if (i >= 0) {
-            fragments(a[0], b[0], &a_tile[buffer][0][y], &b_tile[buffer][0][x]);
 #pragma unroll
             for (int kk = 0; kk < BK; kk++) {
                 int now = kk % 2, next = 1 - now;
                 if (kk + 1 < BK)
                     fragments(a[next], b[next], &a_tile[buffer][kk + 1][y], &b_tile[buffer][kk + 1][x]);
 #pragma unroll
-                for (int u = 0; u < TN; u++)
+                for (int t = 0; t < TM; t++)
 #pragma unroll
-                    for (int v = 0; v < TM; v++) {
-                        int t = u % 2 ? TM - 1 - v : v; /* down one column, up the next */
+                    for (int v = 0; v < TN; v++) {
+                        int u = t % 2 ? TN - 1 - v : v; /* along one row, back along the next */
                         acc[t][u] = fmaf(a[now][t], b[now][u], acc[t][u]);
                     }
             }
@@ -99,6 +98,8 @@ RUNG_KERNEL(THREADS, 2) KERNEL(const __grid_constant__ rung_args g)
             }
         }
         __syncthreads();
+        if (i + BK < g.k)
+            fragments(a[0], b[0], &a_tile[buffer][0][y], &b_tile[buffer][0][x]);
     }
 
     bool c_inside = rung_is_aligned16(g.c, g.ldc) && at.row + BM <= g.m && at.column + BN <= g.n;

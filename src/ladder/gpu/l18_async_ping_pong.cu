@@ -68,21 +68,21 @@ RUNG_KERNEL(THREADS, 2) l18_async_ping_pong(const __grid_constant__ rung_args g)
     for (int64_t i = 0; i < g.k; i += BK) {
         rung_async_wait(0); /* this tile is here, and with the barrier everybody's part of it; */
         __syncthreads();    /* and everybody is done with the other buffer */
+        const float *a_now = a_tile[buffer] + y, *b_now = b_tile[buffer] + x;
+        fragments(a[0], b[0], a_now, b_now);
         if (i + BK < g.k)
             fetch(&g, a_tile[1 - buffer], b_tile[1 - buffer], row0, column0, i + BK, inside && i + 2 * BK <= g.k);
         rung_async_commit();
-        const float *a_now = a_tile[buffer] + y, *b_now = b_tile[buffer] + x;
-        fragments(a[0], b[0], a_now, b_now);
 #pragma unroll
         for (int kk = 0; kk < BK; kk++) {
             int now = kk % 2, next = 1 - now;
             if (kk + 1 < BK)
                 fragments(a[next], b[next], a_now + (kk + 1) * A_ROW, b_now + (kk + 1) * BN);
 #pragma unroll
-            for (int u = 0; u < TN; u++)
+            for (int t = 0; t < TM; t++)
 #pragma unroll
-                for (int v = 0; v < TM; v++) {
-                    int t = u % 2 ? TM - 1 - v : v; /* down one column, up the next */
+                for (int v = 0; v < TN; v++) {
+                    int u = t % 2 ? TN - 1 - v : v; /* along one row, back along the next */
                     acc[t][u] = fmaf(a[now][t], b[now][u], acc[t][u]);
                 }
         }

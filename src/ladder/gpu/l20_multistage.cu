@@ -71,23 +71,23 @@ RUNG_KERNEL(THREADS, 2) l20_multistage(const __grid_constant__ rung_args g)
     for (int64_t i = 0; i < g.k; i += BK) {
         rung_async_wait(STAGES - 2); /* the oldest tile is here, and with the barrier everybody's part of it; */
         __syncthreads();             /* and everybody is done with the tile before, whose place is refilled */
+        const float *a_now = ring + stage * STAGE_FLOATS + y, *b_now = ring + stage * STAGE_FLOATS + A_FLOATS + x;
+        fragments(a[0], b[0], a_now, b_now);
         int64_t ahead = i + (STAGES - 1) * BK;
         float *to = ring + (stage + STAGES - 1) % STAGES * STAGE_FLOATS;
         if (ahead < g.k)
             fetch(&g, to, to + A_FLOATS, row0, column0, ahead, inside && ahead + BK <= g.k);
         rung_async_commit(); /* also when empty: the count of groups stays one a tile */
-        const float *a_now = ring + stage * STAGE_FLOATS + y, *b_now = ring + stage * STAGE_FLOATS + A_FLOATS + x;
-        fragments(a[0], b[0], a_now, b_now);
 #pragma unroll
         for (int kk = 0; kk < BK; kk++) {
             int now = kk % 2, next = 1 - now;
             if (kk + 1 < BK)
                 fragments(a[next], b[next], a_now + (kk + 1) * A_ROW, b_now + (kk + 1) * BN);
 #pragma unroll
-            for (int u = 0; u < TN; u++)
+            for (int t = 0; t < TM; t++)
 #pragma unroll
-                for (int v = 0; v < TM; v++) {
-                    int t = u % 2 ? TM - 1 - v : v; /* down one column, up the next */
+                for (int v = 0; v < TN; v++) {
+                    int u = t % 2 ? TN - 1 - v : v; /* along one row, back along the next */
                     acc[t][u] = fmaf(a[now][t], b[now][u], acc[t][u]);
                 }
         }
