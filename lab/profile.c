@@ -154,7 +154,7 @@ static double number(const char *text)
     return end == plain ? NAN : value;
 }
 
-/* A helper launch (packing, finishing) counts with the kernel it serves: sums add, ratios stay the main launch's. */
+/* A helper launch (packing, finishing) counts with the kernel it serves: sums add, percentages stay the main launch's. */
 static void take(lab_profile *profile, int metric, double value, const char *unit, int main_launch)
 {
     int sum = strstr(lab_metrics[metric].ncu, ".sum") != NULL;
@@ -214,6 +214,21 @@ static int read_csv(char *text, lab_profile *profiles, int count)
         taken++;
     }
     return taken;
+}
+
+/* Over all launches of a kernel, as the lens counts. */
+static void ratios_of_sums(lab_profile *profile)
+{
+    static const char *const kinds[] = {"ld", "st"};
+    for (int i = 0; i < 2; i++) {
+        char requests[32], sectors[32], ratio[32];
+        snprintf(requests, sizeof requests, "%s_requests", kinds[i]);
+        snprintf(sectors, sizeof sectors, "%s_sectors", kinds[i]);
+        snprintf(ratio, sizeof ratio, "%s_sectors_per_request", kinds[i]);
+        double n = profile->measured[lab_metric_index(requests)];
+        if (n > 0)
+            profile->measured[lab_metric_index(ratio)] = profile->measured[lab_metric_index(sectors)] / n;
+    }
 }
 
 static rung_status explain_failure(const char *text, int exit_code)
@@ -287,6 +302,8 @@ rung_status lab_ncu_run(char *const *command, lab_profile *profiles, int count)
         fclose(log);
     }
     int taken = copy ? read_csv(copy, profiles, count) : 0;
+    for (int i = 0; i < count; i++)
+        ratios_of_sums(&profiles[i]);
     rung_status status = taken ? RUNG_SUCCESS : explain_failure(text, exit_code);
     free(copy);
     free(text);

@@ -1,5 +1,6 @@
 #!/bin/sh
-# The lens finds each planted fault, names the right line, and finds nothing in sound code. lens_faults.sh RUNG FOLDER
+# The lens finds each planted fault, names the right line, finds nothing in sound code, and counts asynchronous copies as an
+# H200 did. lens_faults.sh RUNG FOLDER
 rung=$1 folder=$2 failed=0 out=$(mktemp) || exit 1
 trap 'rm -f "$out"' EXIT
 
@@ -30,4 +31,19 @@ look early_return 1 "threads of the block never reach: they have returned"
 look warp_race 1 "line 14: reads shared part .*, which thread .* wrote with no barrier between them: a race"
 look endless_loop 1 "thread 53, .* line 4[0-3]: still runs after .* an endless loop" --patience 1
 look too_much_shared 1 "300000 bytes of shared memory, but a block has at most 232448" --shared 300000
+
+# Each copy's line ends with the sectors and passes that the hardware counted for it.
+"$rung" lens --file "$folder/copies.cu" --tile 32x32 --threads 32 --all 32x32x1024 --format csv >"$out" 2>&1 || failed=1
+if awk -F, '/cp.async/ && match($0, /\/\* [0-9]+ [0-9]+ \*\//) {
+        split(substr($0, RSTART, RLENGTH), want, " ")
+        got = $2 ~ /^global/ ? $6 : $8
+        if (got != ($2 ~ /^global/ ? want[2] : want[3])) { print "FAIL copies: counted " got " in " $0; bad = 1 }
+        seen++
+    }
+    END { exit bad || seen != 44 }' "$out"; then
+    echo "ok   copies: sectors and passes of 22 patterns"
+else
+    echo "FAIL copies"
+    failed=1
+fi
 exit $failed

@@ -1,7 +1,7 @@
 /* Accesses of lanes become requests of warps, and requests become counts.
  * Each lane logs its accesses until a barrier; then the n-th access that each lane made from one call site is taken as
  * one warp's request. Shared memory serves 4-byte accesses of a warp at once, 8-byte ones by half warps and 16-byte ones by
- * quarters; two parts go together when neighbouring lanes (or next but one) want the same address. */
+ * quarters; two parts go together when neighbouring lanes (or next but one) want the same address. cp.async: docs/lens.md. */
 #include "lens.h"
 
 #include <stdio.h>
@@ -209,7 +209,7 @@ static void count_shared(site *s, uint32_t mask, const uint64_t *where)
     s->seen.ideal_wavefronts += weight * cost.ideal;
     s->seen.bytes_moved += weight * cost.wavefronts * 128;
     s->seen.ways = cost.ways > s->seen.ways ? cost.ways : s->seen.ways;
-    if (bytes == 4 && s->seen.kind != RUNG_LENS_ATOMIC)
+    if (bytes == 4 && (s->seen.kind == RUNG_LENS_LOAD || s->seen.kind == RUNG_LENS_STORE))
         group_shared(s, mask, where);
     else
         count_merged(s, mask, where, bytes);
@@ -295,10 +295,135 @@ static void take_sample(site *s, uint32_t mask, const uint64_t *where)
     }
 }
 
+/* cp.async: each lane logs where a copy comes from (0: zeros, nothing is read) and then where it goes to. */
+
+typedef struct copying {
+    uint32_t mask; /* lanes that read */
+    uint64_t from[LANES];
+} copying;
+
+static copying copies_now;
+
+typedef struct copy_cost {
+    int sectors, passes, ideal;
+} copy_cost;
+
+/* Of 4 and 8 bytes: through the L1, whose lines lie in the banks of shared memory. What meets in a bank on either side
+ * takes another pass. */
+static copy_cost cost_through_cache(uint32_t mask, const uint64_t *from, const uint64_t *to, int bytes)
+{
+    copy_cost cost = {0, 0, 0};
+    for (int part = 0; part < bytes / 4; part++) {
+        uint32_t lanes = bytes == 4 ? mask : mask & (part ? 0xffff0000u : 0xffffu);
+        int read = passes(lanes & copies_now.mask, from, bytes / 4), written = passes(lanes, to, bytes / 4);
+        cost.passes += read > written ? read : written;
+        cost.ideal += lanes != 0;
+    }
+    return cost;
+}
+
+/* Distinct values of `of` among the first n pairs whose `by` is that of pair i. */
+static int fan_out(const uint64_t *by, const uint64_t *of, int n, int i)
+{
+    int distinct = 0;
+    for (int j = 0; j < n; j++) {
+        int known = by[j] != by[i];
+        for (int k = 0; k < j && !known; k++)
+            known = by[k] == by[i] && of[k] == of[j];
+        distinct += !known;
+    }
+    return distinct;
+}
+
+/* One piece of a quarter warp's copies, from one line to one line of shared memory. A sector that goes into two, or is put
+ * together from two, costs a second pass. */
+static int piece_passes(const uint64_t *from, const uint64_t *to, int n, uint64_t from_line, uint64_t to_line)
+{
+    uint64_t source[8], target[8];
+    int count = 0, most = 0;
+    for (int i = 0; i < n; i++)
+        if (from[i] / 128 == from_line && to[i] / 128 == to_line) {
+            source[count] = from[i] / 32;
+            target[count++] = to[i] / 32;
+        }
+    for (int i = 0; i < count; i++) {
+        int out = fan_out(source, target, count, i), in = fan_out(target, source, count, i);
+        most = out > most ? out : most;
+        most = in > most ? in : most;
+    }
+    return most;
+}
+
+/* Of 16 bytes: past the L1, a quarter of the warp at a time; a sector of shared memory counts for every line that feeds it. */
+static void add_quarter(copy_cost *cost, uint32_t lanes, const uint64_t *where_from, const uint64_t *where_to)
+{
+    uint64_t from[8], to[8];
+    int n = 0, read = 0, fed = 0;
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        int lane = __builtin_ctz(left);
+        from[n] = lens_address(where_from[lane]);
+        to[n++] = lens_address(where_to[lane]) - (uintptr_t)lens_module_now->shared;
+    }
+    for (int i = 0; i < n; i++) {
+        int new_sector = 1, new_fed = 1, new_piece = 1;
+        for (int j = 0; j < i; j++) {
+            bool same_line = from[j] / 128 == from[i] / 128;
+            new_sector &= from[j] / 32 != from[i] / 32;
+            new_fed &= !same_line || to[j] / 32 != to[i] / 32;
+            new_piece &= !same_line || to[j] / 128 != to[i] / 128;
+        }
+        read += new_sector;
+        fed += new_fed;
+        if (new_piece)
+            cost->passes += piece_passes(from, to, n, from[i] / 128, to[i] / 128);
+    }
+    cost->sectors += read > fed ? read : fed;
+    cost->ideal += n > 0;
+}
+
+static void count_copies(uintptr_t pc, site *s, uint32_t mask, const uint64_t *where)
+{
+    int bytes = s->seen.bytes;
+    double weight = lens_now.weight;
+    copy_cost cost = {0, 0, 0};
+    if (bytes == 16) {
+        for (int quarter = 0; quarter < 4; quarter++)
+            add_quarter(&cost, mask & copies_now.mask & 0xffu << 8 * quarter, copies_now.from, where);
+        site *source = site_of(pc, RUNG_LENS_ASYNC, RUNG_LENS_GLOBAL, bytes);
+        source->seen.sectors += weight * cost.sectors;
+        source->seen.bytes_moved += weight * cost.sectors * 32;
+    } else {
+        cost = cost_through_cache(mask, copies_now.from, where, bytes);
+    }
+    s->seen.wavefronts += weight * cost.passes;
+    s->seen.ideal_wavefronts += weight * cost.ideal;
+    s->seen.bytes_moved += weight * cost.passes * 128;
+    s->seen.merged_requests += weight;
+    s->seen.merged_wavefronts += weight * cost.passes;
+    s->seen.merged_ideal += weight * cost.ideal;
+}
+
+/* Lanes of a copy that read; remembered until its other half comes. */
+static uint32_t remember_copies(uint32_t mask, const uint64_t *where)
+{
+    copies_now.mask = 0;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        int lane = __builtin_ctz(left);
+        copies_now.from[lane] = where[lane];
+        copies_now.mask |= (uint32_t)(lens_address(where[lane]) != 0) << lane;
+    }
+    return copies_now.mask;
+}
+
 static void request(uintptr_t pc, uint32_t mask, const uint64_t *where, int warp)
 {
     uint64_t first = where[__builtin_ctz(mask)];
     bool shared = lens_address(first) - (uintptr_t)lens_module_now->shared < lens_module_now->shared_bytes;
+    if (lens_kind(first) == RUNG_LENS_ASYNC && !shared) {
+        mask = remember_copies(mask, where);
+        if (!mask)
+            return;
+    }
     site *s = site_of(pc, lens_kind(first), shared ? RUNG_LENS_SHARED : RUNG_LENS_GLOBAL, (int)lens_bytes(first));
     uint64_t addresses[LANES];
     int sectors, lines, n = gather(mask, where, addresses);
@@ -307,12 +432,15 @@ static void request(uintptr_t pc, uint32_t mask, const uint64_t *where, int warp
     s->seen.requests += weight;
     s->seen.lanes += weight * n;
     s->seen.bytes_used += weight * (double)used;
-    if (shared) {
+    if (shared && s->seen.kind == RUNG_LENS_ASYNC) {
+        count_copies(pc, s, mask, where);
+    } else if (shared) {
         count_shared(s, mask, where);
     } else {
-        s->seen.sectors += weight * sectors;
+        bool later = s->seen.kind == RUNG_LENS_ASYNC && s->seen.bytes == 16; /* where it goes to decides */
+        s->seen.sectors += later ? 0 : weight * sectors;
         s->seen.lines += weight * lines;
-        s->seen.bytes_moved += weight * sectors * 32;
+        s->seen.bytes_moved += later ? 0 : weight * sectors * 32;
         if (lens_now.sampled && s->seen.kind == RUNG_LENS_STORE)
             note_owners(mask, where, s->seen.bytes, warp);
     }

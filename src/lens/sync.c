@@ -253,8 +253,8 @@ void rung_lens_cp_async(void *to, const void *from, int bytes, int source_bytes)
     if (source_bytes > 0) {
         lens_check_global(pc, (uintptr_t)from, (unsigned)(source_bytes < bytes ? 4 : bytes), false);
         memcpy(copy->data, from, (size_t)source_bytes);
-        lens_log(pc, lens_pack(from, log2, RUNG_LENS_ASYNC));
     }
+    lens_log(pc, lens_pack(source_bytes > 0 ? from : NULL, log2, RUNG_LENS_ASYNC));
     lens_shadow_shared(pc, offset, (unsigned)bytes, true);
     lens_shadow_async(offset, (unsigned)bytes);
     lens_log(pc, lens_pack(to, log2, RUNG_LENS_ASYNC));
