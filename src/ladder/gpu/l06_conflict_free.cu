@@ -22,9 +22,9 @@ RUNG_KERNEL(BM *BN, 2) l06_conflict_free(const __grid_constant__ rung_args g)
 
     float acc = 0.0f;
 #pragma unroll 1
-    for (int64_t i = 0; i < g.k; i += BK) {
-        float av = i + x < g.k ? *a : 0.0f;
-        float bv = i + y < g.k ? *b : 0.0f;
+    for (int64_t left = g.k; left > 0; left -= BK) {
+        float av = x < left ? *a : 0.0f;
+        float bv = y < left ? *b : 0.0f;
         a += BK;
         b += BK * g.ldb;
         __syncthreads(); /* everybody is done with the last tiles; the two loads travel meanwhile */
