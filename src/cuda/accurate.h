@@ -10,8 +10,9 @@ rung_status rung_guard_counts_at(rung_cuda *cuda, unsigned long long **counts);
 rung_status rung_guard_counts_read(rung_cuda *cuda, rung_guard_counts *counts);
 void rung_guard_counts_close(rung_cuda *cuda);
 
-/* Strict arithmetic for the 128 x 128 blocks of one product that are marked in device memory, a byte a block. */
-rung_status rung_marked_tiles_run(rung_cuda *cuda, const rung_problem *p, const uint8_t *marks);
+/* Strict arithmetic for the 128 x 128 blocks of one product that are marked in device memory, a byte a block. With
+ * zero_words, marks and that many times 16 bytes from `zero` are zero afterwards. */
+rung_status rung_marked_tiles_run(rung_cuda *cuda, const rung_problem *p, uint8_t *marks, void *zero, int64_t zero_words);
 /* NULL, or why these kernels cannot take the product. */
 const char *rung_marked_tiles_refuse(const rung_problem *p);
 

@@ -38,6 +38,11 @@ typedef struct rung_kept_buffer {
     int in_use;
 } rung_kept_buffer;
 
+typedef struct rung_kept {
+    rung_kept_buffer buffers[RUNG_KEPT_BUFFERS];
+    int next; /* whose turn it is to be given up */
+} rung_kept;
+
 typedef struct rung_cuda {
     const rung_driver *driver;
     rung_gpu *gpu;
@@ -45,8 +50,7 @@ typedef struct rung_cuda {
     int index;
     char identity[160];
     rung_config config;
-    rung_kept_buffer kept[RUNG_KEPT_BUFFERS];
-    int next_kept; /* whose turn it is to be given up */
+    rung_kept kept, zeros;
     void *guard_counts;    /* device counters of accurate mode's guard; made by its first product */
     rung_staging *staging; /* made by the first product on host operands */
 } rung_cuda;
@@ -72,6 +76,10 @@ void rung_workspace_put(rung_cuda *cuda, void *memory);
  * are cleared once, so that split-k costs no extra launch. NULL for no bytes. */
 rung_status rung_workspace_get_with_tickets(rung_cuda *cuda, int64_t bytes, void **memory);
 void rung_workspace_put_with_tickets(rung_cuda *cuda, void *memory);
+/* `bytes` that stay with the stream: zero when handed out, and to be left zero by the launches that use them; no put.
+ * NULL under stream capture, for more than they hold, or without memory: the caller clears some of its own instead. */
+rung_status rung_zeros_get(rung_cuda *cuda, int64_t bytes, void **memory);
+void rung_zeros_spoil(rung_cuda *cuda); /* a launch failed: the current stream's are cleared before they are lent again */
 void rung_workspace_close(rung_cuda *cuda);
 
 typedef struct rung_grid {

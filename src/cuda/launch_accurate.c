@@ -25,10 +25,10 @@ static const float min_terms = 2.0f;
 static const double launches_us = 20.0, tile_us = 4.0, chain_us = 1.08, tf32_chain_us = 0.75, cut_us = 2.0,
                     part_us = 1.0, split_bytes_us = 3.3e6;
 
-/* Where everything lies in the workspace of one panel, in bytes from its start. */
+/* Where everything lies in the workspace of one panel, in bytes from its start; what has to be zero may lie elsewhere. */
 typedef struct layout {
     int64_t m_pad, n_pad, k_pad, tiles_m, tiles_n, blocks;
-    int64_t zero_bytes; /* the first so many are cleared */
+    int64_t zero_bytes; /* the first so many must be zero; marks come last of them */
     int64_t line[2], group[2], col_max[2], ready, marks, col_sum[2], col_count[2], partial, image[2], bytes;
 } layout;
 
@@ -191,19 +191,25 @@ static const char *accurate_estimate(const rung_machine *machine, const rung_con
     return NULL;
 }
 
-static void fill_operand(f16x3_operand *o, const layout *w, char *memory, int which, int64_t lines, int64_t k, int sms)
+/* The memory of one product. */
+typedef struct places {
+    char *memory, *zeros;
+    int kept; /* the zeros are zero already, and are to be left so */
+} places;
+
+static void fill_operand(f16x3_operand *o, const layout *w, places at, int which, int64_t lines, int64_t k, int sms)
 {
     int64_t pad = which ? w->n_pad : w->m_pad;
     o->lines = (int32_t)lines;
     o->k = (int32_t)k;
     o->k_blocks = (int32_t)(w->k_pad / F16X3_KB);
     o->row_groups = pad / 8;
-    o->image = memory + w->image[which];
-    o->line = (f16x3_line *)(memory + w->line[which]);
-    o->group = (f16x3_group *)(memory + w->group[which]);
-    o->col_max = (uint64_t *)(memory + w->col_max[which]);
-    o->col_sum = (float *)(memory + w->col_sum[which]);
-    o->col_count = (uint32_t *)(memory + w->col_count[which]);
+    o->image = at.memory + w->image[which];
+    o->line = (f16x3_line *)(at.zeros + w->line[which]);
+    o->group = (f16x3_group *)(at.zeros + w->group[which]);
+    o->col_max = (uint64_t *)(at.zeros + w->col_max[which]);
+    o->col_sum = (float *)(at.memory + w->col_sum[which]);
+    o->col_count = (uint32_t *)(at.memory + w->col_count[which]);
     o->look_rows = (int32_t)look_rows(lines, k, sms);
     o->turn_blocks = (int32_t)turn_blocks(pad, o->k_blocks, sms);
     o->line_warps = line_warps(k);
@@ -238,12 +244,12 @@ static int64_t pack_blocks(const f16x3_operand *o)
 }
 
 static rung_status split(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const layout *w,
-                         char *memory, int entry)
+                         places at, int entry)
 {
-    f16x3_split_args s = {.entry = entry, .zero = memory, .zero_words = w->zero_bytes / 16};
+    f16x3_split_args s = {.entry = entry, .zero = at.zeros, .zero_words = at.kept ? 0 : w->zero_bytes / 16};
     int sms = cuda->machine->sms;
-    fill_operand(&s.a, w, memory, 0, p->m, p->k, sms);
-    fill_operand(&s.b, w, memory, 1, p->n, p->k, sms);
+    fill_operand(&s.a, w, at, 0, p->m, p->k, sms);
+    fill_operand(&s.b, w, at, 1, p->n, p->k, sms);
     s.a.x = p->a;
     s.b.x = p->b;
     s.a.x_array = p->a_array;
@@ -252,11 +258,12 @@ static rung_status split(rung_cuda *cuda, const rung_kernel *kernel, const rung_
     s.b.ld = p->ldb;
     s.a.along_k = !p->trans_a;
     s.b.along_k = p->trans_b;
-    RUNG_TRY(launch_named(cuda, kernel, "f16x3_clear", (s.zero_words + F16X3_THREADS - 1) / F16X3_THREADS, &s));
     if (kernel->arith == RUNG_TF32) {
         s.a_blocks = (int32_t)pack_blocks(&s.a);
         return launch_named(cuda, kernel, "tf32_pack", s.a_blocks + pack_blocks(&s.b), &s);
     }
+    if (s.zero_words)
+        RUNG_TRY(launch_named(cuda, kernel, "f16x3_clear", (s.zero_words + F16X3_THREADS - 1) / F16X3_THREADS, &s));
     s.a_blocks = (int32_t)first_blocks(&s.a);
     RUNG_TRY(launch_named(cuda, kernel, "f16x3_split_first", s.a_blocks + first_blocks(&s.b), &s));
     s.a_blocks = (int32_t)second_blocks(&s.a);
@@ -264,33 +271,33 @@ static rung_status split(rung_cuda *cuda, const rung_kernel *kernel, const rung_
     return blocks ? launch_named(cuda, kernel, "f16x3_split_second", blocks, &s) : RUNG_SUCCESS;
 }
 
-static void fill_product(f16x3_args *g, const rung_problem *p, const layout *w, char *memory, cut c, int entry)
+static void fill_product(f16x3_args *g, const rung_problem *p, const layout *w, places at, cut c, int entry)
 {
     memset(g, 0, sizeof *g);
     rung_args_fill(&g->g, p);
     g->entry = entry;
     g->min_terms = min_terms;
-    g->a_image = memory + w->image[0];
-    g->b_image = memory + w->image[1];
+    g->a_image = at.memory + w->image[0];
+    g->b_image = at.memory + w->image[1];
     g->a_row_groups = w->m_pad / 8;
     g->b_row_groups = w->n_pad / 8;
-    g->a_line = (const f16x3_line *)(memory + w->line[0]);
-    g->b_line = (const f16x3_line *)(memory + w->line[1]);
-    g->a_group = (const f16x3_group *)(memory + w->group[0]);
-    g->b_group = (const f16x3_group *)(memory + w->group[1]);
+    g->a_line = (const f16x3_line *)(at.zeros + w->line[0]);
+    g->b_line = (const f16x3_line *)(at.zeros + w->line[1]);
+    g->a_group = (const f16x3_group *)(at.zeros + w->group[0]);
+    g->b_group = (const f16x3_group *)(at.zeros + w->group[1]);
     g->k_blocks = (int32_t)(w->k_pad / F16X3_KB);
     g->tiles_m = (int32_t)w->tiles_m;
     g->tiles_n = (int32_t)w->tiles_n;
     g->band = BAND;
     g->split_tiles = (int32_t)c.tiles;
     g->split_clusters = (int32_t)c.clusters;
-    g->partial = (float *)(memory + w->partial);
-    g->ready = (uint32_t *)(memory + w->ready);
-    g->marks = (uint8_t *)(memory + w->marks);
+    g->partial = (float *)(at.memory + w->partial);
+    g->ready = (uint32_t *)(at.zeros + w->ready);
+    g->marks = (uint8_t *)(at.zeros + w->marks);
 }
 
 /* What the product marked and left alone. */
-static rung_status strict_tiles(rung_cuda *cuda, const rung_problem *p, const uint8_t *marks, int entry)
+static rung_status strict_tiles(rung_cuda *cuda, const rung_problem *p, const layout *w, places at, int entry)
 {
     rung_problem q = *p;
     if (q.arrays) {
@@ -298,19 +305,19 @@ static rung_status strict_tiles(rung_cuda *cuda, const rung_problem *p, const ui
         q.b_array += entry;
         q.c_array += entry;
     }
-    return rung_marked_tiles_run(cuda, &q, marks);
+    return rung_marked_tiles_run(cuda, &q, (uint8_t *)(at.zeros + w->marks), at.zeros, at.kept ? w->marks / 16 : 0);
 }
 
 /* One product that fits the workspace. */
-static rung_status run_panel(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, char *memory, int entry)
+static rung_status run_panel(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, places at, int entry)
 {
     layout w = lay_out(kernel, p->m, p->n, p->k, cuda->machine->sms);
     int64_t clusters = cuda->machine->sms / CLUSTER, tiles = w.tiles_m * w.tiles_n;
     cut c = choose_cut(&w, kernel, clusters, p->in_order);
     rung_function function;
     f16x3_args g;
-    RUNG_TRY(split(cuda, kernel, p, &w, memory, entry));
-    fill_product(&g, p, &w, memory, c, entry);
+    RUNG_TRY(split(cuda, kernel, p, &w, at, entry));
+    fill_product(&g, p, &w, at, c, entry);
     if (kernel->arith != RUNG_TF32)
         RUNG_TRY(rung_guard_counts_at(cuda, &g.counts));
     /* No more clusters than have a share of the cut tiles or a whole one. */
@@ -325,11 +332,11 @@ static rung_status run_panel(rung_cuda *cuda, const rung_kernel *kernel, const r
     RUNG_TRY(rung_launch(cuda, &function, &grid, &g));
     if (kernel->arith == RUNG_TF32)
         return RUNG_SUCCESS;
-    return strict_tiles(cuda, p, g.marks, entry);
+    return strict_tiles(cuda, p, &w, at, entry);
 }
 
 static rung_status run_entry(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, panel part,
-                             char *memory, int entry)
+                             places at, int entry)
 {
     for (int64_t i = 0; i < p->m; i += part.m)
         for (int64_t j = 0; j < p->n; j += part.n) {
@@ -344,7 +351,7 @@ static rung_status run_entry(rung_cuda *cuda, const rung_kernel *kernel, const r
             }
             if (p->bias_kind)
                 q.bias += p->bias_kind == RUNG_BIAS_PER_ROW ? i : j;
-            RUNG_TRY(run_panel(cuda, kernel, &q, memory, entry));
+            RUNG_TRY(run_panel(cuda, kernel, &q, at, entry));
         }
     return RUNG_SUCCESS;
 }
@@ -366,8 +373,16 @@ static rung_status accurate_run(rung_cuda *cuda, const rung_choice *choice, cons
     rung_status status = rung_workspace_get(cuda, choice->workspace_bytes, &memory);
     if (status == RUNG_OUT_OF_MEMORY)
         return run_strict(cuda, p);
+    places at = {.memory = memory, .zeros = memory};
+    void *zeros = NULL;
+    if (status == RUNG_SUCCESS && choice->kernel->arith != RUNG_TF32)
+        status = rung_zeros_get(cuda, lay_out(choice->kernel, part.m, part.n, p->k, cuda->machine->sms).zero_bytes, &zeros);
+    if (zeros)
+        at = (places){.memory = memory, .zeros = zeros, .kept = 1};
     for (int64_t entry = 0; status == RUNG_SUCCESS && entry < p->batch; entry++)
-        status = run_entry(cuda, choice->kernel, p, part, memory, (int)entry);
+        status = run_entry(cuda, choice->kernel, p, part, at, (int)entry);
+    if (zeros && status != RUNG_SUCCESS)
+        rung_zeros_spoil(cuda);
     rung_workspace_put(cuda, memory);
     return status;
 }

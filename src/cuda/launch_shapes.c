@@ -175,7 +175,8 @@ static const char *tile_estimate(const rung_machine *machine, const rung_config 
     return NULL;
 }
 
-static rung_status launch_tiles(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p, const uint8_t *marks)
+static rung_status launch_tiles(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p, uint8_t *marks,
+                                void *zero, int64_t zero_words)
 {
     static const char *const forms[] = {"nn", "nt", "tn", "tt"};
     const rung_kernel *kernel = choice->kernel;
@@ -190,6 +191,8 @@ static rung_status launch_tiles(rung_cuda *cuda, const rung_choice *choice, cons
     rung_args_fill(&args, p);
     args.split_k = choice->split_k;
     args.marks = marks;
+    args.zero = zero;
+    args.zero_words = zero_words;
     int64_t tiles = tiles_of(kernel, p), steps = ceil_div(ceil_div(p->k, kernel->bk), choice->split_k);
     rung_grid grid = {.x = (unsigned)(tiles * choice->split_k),
                       .y = 1,
@@ -204,7 +207,7 @@ static rung_status launch_tiles(rung_cuda *cuda, const rung_choice *choice, cons
 
 static rung_status tile_run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
 {
-    return launch_tiles(cuda, choice, p, NULL);
+    return launch_tiles(cuda, choice, p, NULL, NULL, 0);
 }
 
 const char *rung_marked_tiles_refuse(const rung_problem *p)
@@ -212,10 +215,10 @@ const char *rung_marked_tiles_refuse(const rung_problem *p)
     return refuse_sizes(p);
 }
 
-rung_status rung_marked_tiles_run(rung_cuda *cuda, const rung_problem *p, const uint8_t *marks)
+rung_status rung_marked_tiles_run(rung_cuda *cuda, const rung_problem *p, uint8_t *marks, void *zero, int64_t zero_words)
 {
     rung_choice choice = {.kernel = rung_kernel_find("sm80_cpasync_f32_128x128x16_s4"), .split_k = 1};
-    return launch_tiles(cuda, &choice, p, marks);
+    return launch_tiles(cuda, &choice, p, marks, zero, zero_words);
 }
 
 static int matrices_a_block(const rung_kernel *kernel)

@@ -1,10 +1,10 @@
 /* Workspace: buffers up to 64 MiB stay with the context, one a stream; larger ones come from the GPU's pool each time.
- * Kept buffers have counters before them, zero between launches. */
+ * Kept buffers have counters before them, zero between launches; a MiB of zeros is kept likewise for who asks for it. */
 #include "cuda/device.h"
 
 #include <string.h>
 
-static const int64_t kept_limit_bytes = 64 << 20;
+static const int64_t kept_limit_bytes = 64 << 20, zeros_bytes = 1 << 20;
 
 static rung_status allocate(rung_cuda *cuda, int64_t bytes, int capturing, void **memory)
 {
@@ -44,13 +44,13 @@ static void give_up(rung_cuda *cuda, rung_kept_buffer *buffer)
     memset(buffer, 0, sizeof *buffer);
 }
 
-static rung_kept_buffer *buffer_of_stream(rung_cuda *cuda, unsigned long long id)
+static rung_kept_buffer *buffer_of_stream(rung_kept *kept, unsigned long long id)
 {
     for (int i = 0; i < RUNG_KEPT_BUFFERS; i++)
-        if (cuda->kept[i].memory && cuda->kept[i].stream_id == id)
-            return &cuda->kept[i];
-    rung_kept_buffer *buffer = &cuda->kept[cuda->next_kept];
-    cuda->next_kept = (cuda->next_kept + 1) % RUNG_KEPT_BUFFERS;
+        if (kept->buffers[i].memory && kept->buffers[i].stream_id == id)
+            return &kept->buffers[i];
+    rung_kept_buffer *buffer = &kept->buffers[kept->next];
+    kept->next = (kept->next + 1) % RUNG_KEPT_BUFFERS;
     return buffer;
 }
 
@@ -75,7 +75,7 @@ static rung_status get_kept(rung_cuda *cuda, int64_t bytes, rung_status (*other)
 {
     unsigned long long id;
     CU_TRY(cuda->driver, stream_id(cuda->config.stream, &id));
-    rung_kept_buffer *buffer = buffer_of_stream(cuda, id);
+    rung_kept_buffer *buffer = buffer_of_stream(&cuda->kept, id);
     if (buffer->in_use) /* a launcher that asks twice */
         return other(cuda, bytes, 0, memory);
     if (buffer->stream_id != id || buffer->bytes < bytes) {
@@ -105,8 +105,8 @@ static void put(rung_cuda *cuda, void *memory, int64_t before_bytes)
     if (!memory)
         return;
     for (int i = 0; i < RUNG_KEPT_BUFFERS; i++)
-        if (cuda->kept[i].memory == memory) {
-            cuda->kept[i].in_use = 0;
+        if (cuda->kept.buffers[i].memory == memory) {
+            cuda->kept.buffers[i].in_use = 0;
             return;
         }
     cuda->driver->memory_free_async((CUdeviceptr)(uintptr_t)memory - (CUdeviceptr)before_bytes, cuda->config.stream);
@@ -132,8 +132,44 @@ void rung_workspace_put_with_tickets(rung_cuda *cuda, void *memory)
     put(cuda, memory, RUNG_TICKET_BYTES);
 }
 
+/* in_use says here that what is in the buffer is not known to be zero. */
+rung_status rung_zeros_get(rung_cuda *cuda, int64_t bytes, void **memory)
+{
+    unsigned long long id;
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    *memory = NULL;
+    CU_TRY(cuda->driver, stream_capturing(cuda->config.stream, &capture));
+    if (bytes > zeros_bytes || capture != CU_STREAM_CAPTURE_STATUS_NONE)
+        return RUNG_SUCCESS;
+    CU_TRY(cuda->driver, stream_id(cuda->config.stream, &id));
+    rung_kept_buffer *buffer = buffer_of_stream(&cuda->zeros, id);
+    if (buffer->stream_id != id || !buffer->memory) {
+        rung_status status = replace(cuda, buffer, zeros_bytes);
+        if (status != RUNG_SUCCESS)
+            return status == RUNG_OUT_OF_MEMORY ? RUNG_SUCCESS : status;
+        buffer->stream_id = id;
+        buffer->in_use = 1;
+    }
+    if (buffer->in_use)
+        CU_TRY(cuda->driver, set_32((CUdeviceptr)(uintptr_t)buffer->memory, 0, (size_t)zeros_bytes / 4, cuda->config.stream));
+    buffer->in_use = 0;
+    *memory = buffer->memory;
+    return RUNG_SUCCESS;
+}
+
+void rung_zeros_spoil(rung_cuda *cuda)
+{
+    unsigned long long id;
+    if (cuda->driver->stream_id(cuda->config.stream, &id) == CUDA_SUCCESS)
+        for (int i = 0; i < RUNG_KEPT_BUFFERS; i++)
+            if (cuda->zeros.buffers[i].stream_id == id)
+                cuda->zeros.buffers[i].in_use = 1;
+}
+
 void rung_workspace_close(rung_cuda *cuda)
 {
-    for (int i = 0; i < RUNG_KEPT_BUFFERS; i++)
-        give_up(cuda, &cuda->kept[i]);
+    for (int i = 0; i < RUNG_KEPT_BUFFERS; i++) {
+        give_up(cuda, &cuda->kept.buffers[i]);
+        give_up(cuda, &cuda->zeros.buffers[i]);
+    }
 }

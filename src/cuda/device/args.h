@@ -29,7 +29,9 @@ typedef struct rung_args {
     int32_t split_k;    /* parts along k; 1: none */
     int32_t swizzle;    /* blocks of a column group in the tile order; 0: plain order */
     /* One byte a tile, row by row, for kernels that can leave tiles out: only marked ones are computed. NULL: all. */
-    const uint8_t *marks;
+    uint8_t *marks;
+    void *zero;         /* with marks: what is left zero for the next product, */
+    int64_t zero_words; /* so many times 16 bytes and the marks themselves; 0: nothing is */
 } rung_args;
 
 #ifdef __CUDACC__

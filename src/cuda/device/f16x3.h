@@ -60,7 +60,7 @@ typedef struct f16x3_split_args {
     f16x3_operand a, b;
     int32_t a_blocks; /* the launch's first so many blocks are for a */
     int32_t entry;
-    void *zero;         /* what the clearing launch clears */
+    void *zero;         /* what must be zero before the operands are looked at */
     int64_t zero_words; /* of 16 bytes */
 } f16x3_split_args;
 

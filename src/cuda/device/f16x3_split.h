@@ -1,6 +1,6 @@
 /* f16x3_split.h: two operands into scaled fp16 hi and lo images (layout in f16x3.h), with what the guard needs.
- * Contract: any leading dimension and alignment; lines and k padded with zeros. Three launches, in order: clear, first,
- * second (only when an operand lies across k). Lines along k are read once, lines across k twice.
+ * Contract: any leading dimension and alignment; lines and k padded with zeros. Launches, in order: clear (where no zeros
+ * are kept), first, second (only when an operand lies across k). Lines along k are read once, lines across k twice.
  * Limits: values stay exact to 2^-23 of themselves down to 2^-28 of their line's largest; what is smaller is counted.
  */
 #ifndef RUNG_DEVICE_F16X3_SPLIT_H

@@ -97,6 +97,18 @@ RUNG_DEVICE void load_mn_contiguous(rung_shared_at dst, const float *src, unsign
     }
 }
 
+/* Whether this block's tile is marked. What is to be left zero is cleared here: nobody reads it any more, but the marks. */
+RUNG_DEVICE bool take_mark(const rung_args *p, unsigned tile, int threads)
+{
+    bool marked = p->marks[tile] != 0;
+    for (long long i = blockIdx.x * (long long)threads + threadIdx.x; i < p->zero_words; i += gridDim.x * threads)
+        ((uint4 *)p->zero)[i] = make_uint4(0, 0, 0, 0);
+    __syncthreads(); /* all have read the mark */
+    if (marked && p->zero_words && threadIdx.x == 0)
+        p->marks[tile] = 0;
+    return marked;
+}
+
 /* Brings one operand tile in, 16 bytes a copy where pointer and leading dimension allow, 4 otherwise. */
 RUNG_DEVICE void load_tile(rung_shared_at dst, const float *src, unsigned ld, int limit, int k_left, int vec, int tid,
                            const int extent, const int depth, const int threads, const int k_contiguous)

@@ -42,7 +42,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) KERNEL(const _
     const unsigned tile = blockIdx.x % tiles, part = blockIdx.x / tiles % parts, batch = blockIdx.x / tiles / parts;
     const unsigned which = batch * tiles + tile;
     const int row0 = (int)(tile / tiles_n) * BM, col0 = (int)(tile % tiles_n) * BN;
-    if (p.marks && !p.marks[tile])
+    if (BM * BN == 128 * 128 && p.marks && !take_mark(&p, tile, THREADS)) /* only the largest tile is ever marked */
         return;
 
     const float alpha = p.alpha_device ? *p.alpha_device : p.alpha;

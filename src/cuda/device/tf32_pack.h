@@ -66,18 +66,14 @@ RUNG_DEVICE void tf32_turn(const f16x3_operand *s, const float *x, int block)
     }
 }
 
-RUNG_KERNEL(F16X3_THREADS) f16x3_clear(const __grid_constant__ f16x3_split_args s)
-{
-    int64_t i = blockIdx.x * (int64_t)F16X3_THREADS + threadIdx.x;
-    if (i < s.zero_words)
-        ((uint4 *)s.zero)[i] = make_uint4(0, 0, 0, 0);
-}
-
 RUNG_KERNEL(F16X3_THREADS) tf32_pack(const __grid_constant__ f16x3_split_args s)
 {
     int of_a = blockIdx.x < s.a_blocks, block = of_a ? blockIdx.x : blockIdx.x - s.a_blocks;
     const f16x3_operand *op = of_a ? &s.a : &s.b;
     const float *x = op->x_array ? op->x_array[s.entry] : op->x;
+    int64_t i;
+    for (i = blockIdx.x * (int64_t)F16X3_THREADS + threadIdx.x; i < s.zero_words; i += gridDim.x * F16X3_THREADS)
+        ((uint4 *)s.zero)[i] = make_uint4(0, 0, 0, 0); /* for the product */
     if (op->along_k)
         tf32_line(op, x, block);
     else
