@@ -35,8 +35,11 @@ static _Thread_local thread_state self;
 static void close_thread(void *state)
 {
     thread_state *mine = state;
-    for (int i = 0; i < MAX_DEVICES; i++)
+    for (int i = 0; i < MAX_DEVICES; i++) {
+        if (mine->contexts[i])
+            report_context_closing(mine->contexts[i]);
         rung_context_destroy(mine->contexts[i]);
+    }
     memset(mine, 0, sizeof *mine);
 }
 
@@ -96,6 +99,7 @@ static rung_context *context_for(void *stream, rung_math math, const char **reas
             return NULL;
         }
         pthread_setspecific(leaving, &self);
+        report_context(*context);
     } else {
         if (self.streams[device] != stream)
             rung_context_set_stream(*context, stream);

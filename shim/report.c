@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { SLOTS = 4096, PENDING = 256, ANSWERED = 0, PEER = 1, WHOS = 2 };
+enum { SLOTS = 4096, PENDING = 256, CONTEXTS = 256, ANSWERED = 0, PEER = 1, WHOS = 2 };
 
 typedef struct line {
     const char *entry;
@@ -48,6 +48,9 @@ typedef struct current {
 
 static const char *target;
 static int with_time, with_compare, dropped;
+static rung_context *contexts[CONTEXTS];
+static int context_count, guards_unread;
+static rung_guard_counts guard;
 static events cuda;
 static line lines[SLOTS];
 static pending queue[PENDING];
@@ -105,6 +108,63 @@ static void settle_one(void)
         p->of->gpu_us[p->who] += ms * 1e3;
         p->of->timed[p->who]++;
     }
+}
+
+/* Under the lock. The context's last stream may be gone by now: the default one is asked. */
+static void read_guard(rung_context *context)
+{
+    rung_guard_counts counts;
+    rung_context_set_stream(context, NULL);
+    if (rung_context_guard_counts(context, &counts) != RUNG_SUCCESS) {
+        guards_unread++;
+        return;
+    }
+    guard.blocks += counts.blocks;
+    guard.strict_blocks += counts.strict_blocks;
+    guard.strict_elements += counts.strict_elements;
+}
+
+/* At exit, and registered late: before CUDA, which was there first, is taken down. */
+static void collect(void)
+{
+    int (*synchronize)(void);
+    *(void **)&synchronize = driver_symbol("cuCtxSynchronize");
+    if (synchronize)
+        synchronize();
+    pthread_mutex_lock(&lock);
+    while (queue_head != queue_tail)
+        settle_one();
+    while (context_count > 0)
+        read_guard(contexts[--context_count]);
+    pthread_mutex_unlock(&lock);
+}
+
+void report_context(rung_context *context)
+{
+    static int registered;
+    if (!target)
+        return;
+    pthread_mutex_lock(&lock);
+    if (!registered)
+        registered = atexit(collect) == 0;
+    if (context_count < CONTEXTS)
+        contexts[context_count++] = context;
+    else
+        guards_unread++;
+    pthread_mutex_unlock(&lock);
+}
+
+void report_context_closing(rung_context *context)
+{
+    if (!target)
+        return;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < context_count; i++)
+        if (contexts[i] == context) {
+            read_guard(context);
+            contexts[i] = contexts[--context_count];
+        }
+    pthread_mutex_unlock(&lock);
 }
 
 static void time_begin(void)
@@ -252,8 +312,6 @@ __attribute__((destructor)) static void finish(void)
     if (!out)
         return;
     pthread_mutex_lock(&lock);
-    while (queue_head != queue_tail)
-        settle_one();
     static line *order[SLOTS];
     size_t count = 0;
     int64_t calls[2] = {0, 0};
@@ -265,6 +323,9 @@ __attribute__((destructor)) static void finish(void)
     qsort(order, count, sizeof order[0], by_calls);
     fprintf(out, "Rung %s: %lld calls answered, %lld handed on to cuBLAS\n", rung_version(), (long long)calls[0],
             (long long)calls[1]);
+    fprintf(out, "guard of accurate products: %lld blocks of 128 x 128, of which %lld computed in strict FP32; %lld single "
+            "elements besides%s\n", (long long)guard.blocks, (long long)guard.strict_blocks,
+            (long long)guard.strict_elements, guards_unread ? " (some contexts could not be asked)" : "");
     fprintf(out, "%-29s %2s %8s %8s %8s %6s %9s %10s %11s %11s  %s\n", "entry", "op", "m", "n", "k", "batch", "calls",
             "CPU us", "GPU us", "cuBLAS us", "answered by");
     for (size_t i = 0; i < count; i++)

@@ -6,6 +6,10 @@
 
 #include "rung.h"
 
+/* A context that answers calls; one whose thread ends. What accurate mode's guard did is read before it goes. */
+void report_context(rung_context *context);
+void report_context_closing(rung_context *context);
+
 void report_begin(const char *entry, const rung_gemm *gemm, void *stream); /* gemm: read at report_end */
 void report_kernel(const char *kernel);
 void report_end(const char *reason); /* NULL: Rung answered */
