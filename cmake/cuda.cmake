@@ -59,7 +59,7 @@ function(rung_fatbin source arch sources)
     set(order_tool ffma_order)
   elseif(RUNG_ORDER_FFMA AND stem MATCHES "${RUNG_LOOP_KERNELS}")
     set(form -cubin)
-    set(order COMMAND ffma_loop ${base}.fatbin)
+    set(order COMMAND ffma_loop $<$<BOOL:${RUNG_WERROR}>:--strict> ${base}.fatbin)
     set(order_tool ffma_loop)
   endif()
   add_custom_command(OUTPUT ${base}.fatbin ${log}
@@ -67,7 +67,7 @@ function(rung_fatbin source arch sources)
       ${RUNG_NVCC} ${form} ${RUNG_NVCC_FLAGS} ${targets} -MD -MF ${base}.d -MT ${base}.fatbin -o ${base}.fatbin ${source}
     ${order}
     DEPENDS ${source} ${CMAKE_SOURCE_DIR}/cmake/run_nvcc.cmake ${order_tool} DEPFILE ${base}.d
-    COMMENT "Compiling ${stem}.cu" VERBATIM)
+    COMMENT "Compiling ${stem}.cu" COMMAND_EXPAND_LISTS VERBATIM)
   file(CONFIGURE OUTPUT ${base}.S CONTENT [[
         .section .rodata
         .balign 128

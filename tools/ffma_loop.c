@@ -38,9 +38,11 @@ enum { /* opcodes, with the form of their operands */
        OP_FFMA = 0x223,
        OP_LDS = 0x984,
        OP_STS_UNIFORM = 0x988,
+       OP_STS = 0x388,
        OP_BRA = 0x947,
        OP_MOV = 0x202,
        OP_LEA_UNIFORM = 0xc11,
+       OP_LEA = 0x211,
        OP_CS2R = 0x805,
        OP_IADD3 = 0x810,
        OP_IMAD = 0x824,
@@ -71,7 +73,8 @@ struct kernel {
     struct word *code;
     int n, k_major;
     int mark, entry, bottom; /* instructions from `entry` to `bottom` give way */
-    int inputs, uniform;     /* four registers: A, B, steps done, steps to do; a uniform one: the first full barrier */
+    int inputs;              /* four registers: A, B, steps done, steps to do */
+    int full, uniform;       /* the first full barrier: a register, or a uniform one; -1 */
     int result[TM][TN];      /* the registers that the code after the loop expects the sums in */
     char owned[256], predicate[8];
 };
@@ -122,14 +125,19 @@ static int branch_to(struct word w, int at)
 
 static int find_loop(struct kernel *k)
 {
-    k->mark = -1;
-    for (int i = 0; i < k->n; i++)
-        if (opcode(k->code[i]) == OP_STS_UNIFORM && k->code[i].lo >> 40 == MARK_OFFSET && (k->code[i].hi >> 9 & 7) == 6)
+    k->mark = k->full = k->uniform = -1;
+    for (int i = 0; i < k->n; i++) {
+        int store = opcode(k->code[i]) == OP_STS || opcode(k->code[i]) == OP_STS_UNIFORM;
+        if (store && k->code[i].lo >> 40 == MARK_OFFSET && (k->code[i].hi >> 9 & 7) == 6)
             k->mark = i;
+    }
     if (k->mark < 0)
         return refusal = "no mark", 0;
+    if (opcode(k->code[k->mark]) == OP_STS)
+        k->full = field_a(k->code[k->mark]);
+    else
+        k->uniform = (int)(k->code[k->mark].hi & 63);
     k->inputs = field_b(k->code[k->mark]);
-    k->uniform = (int)(k->code[k->mark].hi & 63);
     for (int i = k->mark; i < k->n; i++) {
         int to = opcode(k->code[i]) == OP_BRA ? branch_to(k->code[i], i) : i, fmas = 0;
         for (int j = to; j < i; j++)
@@ -208,7 +216,7 @@ static int find_owned(struct kernel *k)
         case 0x207: /* SEL */
         case 0x807:
         case OP_LEA_UNIFORM:
-        case 0x211: /* LEA */
+        case OP_LEA:
         case 0xc02: /* MOV from a uniform register */
             if (field_d(w) != RZ)
                 k->owned[field_d(w)] = 1;
@@ -229,10 +237,13 @@ static int find_owned(struct kernel *k)
     }
     for (int i = k->mark + 1; i < k->entry; i++)
         for (int e = 0; e < 4; e++)
-            if (field_d(k->code[i]) == k->inputs + e && opcode(k->code[i]) != OP_BRA && opcode(k->code[i]) != 0x945)
+            if ((field_d(k->code[i]) == k->inputs + e || field_d(k->code[i]) == k->full) &&
+                opcode(k->code[i]) != OP_BRA && opcode(k->code[i]) != 0x945)
                 return refusal = "an input changes before the loop", 0;
     for (int e = 0; e < 4; e++)
         k->owned[k->inputs + e] = 0;
+    if (k->full >= 0 && k->owned[k->full])
+        return refusal = "the barrier's register changes in the loop", 0;
     return 1;
 }
 
@@ -352,6 +363,8 @@ static struct instruction *multiply_add(struct program *p, int d, int a, int con
 /* A full barrier's address. */
 static struct instruction *barrier_of(struct program *p, int d, int stage)
 {
+    if (p->kernel->full >= 0)
+        return put(p, OP_LEA | D(d) | A(stage) | B(p->kernel->full), 0x78e18ff);
     return put(p, OP_LEA_UNIFORM | D(d) | A(stage) | B(p->kernel->uniform), 0xf8e18ff);
 }
 static struct instruction *and_with(struct program *p, int d, int a, uint32_t constant)
@@ -391,6 +404,7 @@ static struct instruction *arrive(struct program *p, int bar)
 {
     struct instruction *x = put(p, OP_ARRIVE | D(RZ) | A(bar) | B(RZ) | (uint64_t)EMPTY_OFFSET << 40, 0x810003f);
     if_predicate(x, p->r.elected);
+    x->read_barrier = SB_READ;
     x->stall = 2;
     return x;
 }
@@ -542,7 +556,7 @@ static void deliver(struct program *p)
 {
     int from[256], readers[256] = {0}, left = 0, spare = p->r.index;
     memset(from, -1, sizeof from);
-    nop(p, 0, ALU_LATENCY);
+    nop(p, 1 << SB_READ, ALU_LATENCY);
     for (int i = 0; i < TM * TN; i++) {
         int to = p->kernel->result[i / TN][i % TN], is = p->r.sum[i / TN][i % TN];
         if (to != is) {
@@ -742,6 +756,7 @@ static void run_barrier(struct machine *s, struct word w)
         }
         return;
     }
+    s->reading[field_a(w)] |= 1 << (w.hi >> 49 & 7);
     if (bar != FULL + 8u * (unsigned)(s->arrived % STAGES) || w.lo >> 40 != EMPTY_OFFSET)
         s->wrong = "the wrong stage is handed back";
     for (int r = 0; r < 256; r++)
@@ -762,6 +777,7 @@ static void run_integer(struct machine *s, struct word w)
         s->ready[d] = s->now + ALU_LATENCY;
         return;
     case OP_LEA_UNIFORM: x = (a << 3) + FULL; break;
+    case OP_LEA: x = (a << 3) + b; break;
     case OP_S2R:
         s->filling[d] |= 1 << (w.hi >> 46 & 7);
         s->value[d] = 0;
@@ -790,8 +806,8 @@ static int step(struct machine *s, const struct word *code, int at)
     struct word w = code[at];
     unsigned op = opcode(w);
     int guard = (int)(w.lo >> 12) & 15, on = (guard & 7) == PT || s->predicate[guard & 7] == !(guard & NOT);
-    int reads[3] = {RZ, RZ, RZ},
-        has_b = op == OP_FFMA || op == OP_MOV || op == OP_LOP3_REGISTER || op == OP_ISETP_REGISTER || op == OP_PHASECHK;
+    int reads[3] = {RZ, RZ, RZ}, has_b = op == OP_FFMA || op == OP_LEA || op == OP_MOV || op == OP_LOP3_REGISTER ||
+                                         op == OP_ISETP_REGISTER || op == OP_PHASECHK;
     int sets = op != OP_BRA && op != OP_NOP && op != OP_ISETP && op != OP_ISETP_REGISTER && op != OP_PHASECHK;
     if (op != OP_MOV && op != OP_BRA && op != OP_NOP && op != OP_S2R)
         reads[0] = field_a(w);
@@ -843,6 +859,8 @@ static int prove(const struct kernel *kernel, const struct word *code, int n, in
     s.value[kernel->inputs + 1] = BASE_B;
     s.value[kernel->inputs + 2] = (uint64_t)done;
     s.value[kernel->inputs + 3] = (uint64_t)steps;
+    if (kernel->full >= 0)
+        s.value[kernel->full] = FULL;
     s.holds[done % STAGES] = done;
     s.next = done + 1;
     s.arrived = done;
@@ -864,7 +882,8 @@ static int prove(const struct kernel *kernel, const struct word *code, int n, in
 
 /* ---- files ---- */
 
-static void rewrite(struct word *code, int n, const char *name)
+/* 0 when the kernel stays as compiled. */
+static int rewrite(struct word *code, int n, const char *name)
 {
     static struct kernel k;
     static struct program p;
@@ -878,7 +897,7 @@ static void rewrite(struct word *code, int n, const char *name)
     p.kernel = &k;
     if (!find_loop(&k) || !find_results(&k) || !find_owned(&k) || !write_loop(&p)) {
         fprintf(stderr, "ffma_loop: %s stays as compiled: %s\n", name, refusal);
-        return;
+        return 0;
     }
     for (int i = 0; i < p.n; i++)
         new_code[i] = encode(&p.at[i], i);
@@ -894,6 +913,7 @@ static void rewrite(struct word *code, int n, const char *name)
     code[k.mark] =
         encode(&(struct instruction){OP_NOP | 0x7000, 0, 15, NONE, NONE, (int)(code[k.mark].hi >> 52) & 63, 0, -1}, 0);
     printf("%s: a loop of %d instructions\n", name, p.n);
+    return 1;
 }
 
 /* A compiled kernel, read whole; NULL when it cannot be. */
@@ -916,9 +936,11 @@ static unsigned char *read_image(const char *name, size_t *size)
 int main(int argc, char **argv)
 {
     size_t size = 0;
-    unsigned char *image = argc == 2 ? read_image(argv[1], &size) : NULL;
+    int strict = argc > 1 && !strcmp(argv[1], "--strict"), done = 1;
+    const char *path = argc == 2 + strict ? argv[1 + strict] : NULL;
+    unsigned char *image = path ? read_image(path, &size) : NULL;
     if (!image || size < sizeof(Elf64_Ehdr) || memcmp(image, ELFMAG, SELFMAG)) {
-        fprintf(stderr, "usage: ffma_loop CUBIN, which is rewritten in place\n");
+        fprintf(stderr, "usage: ffma_loop [--strict] CUBIN, which is rewritten in place; strict: or fails\n");
         return 2;
     }
     const Elf64_Ehdr *h = (const Elf64_Ehdr *)image;
@@ -927,11 +949,13 @@ int main(int argc, char **argv)
     for (int i = 0; i < h->e_shnum; i++) {
         const char *name = names + sections[i].sh_name;
         if (!strncmp(name, ".text.sm90_tma", 14))
-            rewrite((struct word *)(image + sections[i].sh_offset), (int)(sections[i].sh_size / 16), name + 6);
+            done &= rewrite((struct word *)(image + sections[i].sh_offset), (int)(sections[i].sh_size / 16), name + 6);
     }
-    FILE *file = fopen(argv[1], "wb");
+    if (strict && !done)
+        return 1;
+    FILE *file = fopen(path, "wb");
     if (!file || fwrite(image, 1, size, file) != size || fclose(file)) {
-        perror(argv[1]);
+        perror(path);
         return 1;
     }
     free(image);

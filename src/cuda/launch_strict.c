@@ -10,14 +10,15 @@
  * the machine. */
 static const double step_cycles = 4680; /* 16 along k of a 128 x 256 tile on one SM; 4096 would be all FFMA */
 static const double along_k_step_cycles = 4780;
-static const double launch_us = 6;       /* start and end of the kernel */
-static const double end_us = 1.5;        /* end of a tile: 16-byte stores of alpha times the sums */
-static const double general_end_us = 16; /* end of a tile element by element: beta, bias, activation, odd rows of C */
-static const double ragged_us = 12;      /* tiles over C's edge end element by element too */
+static const double launch_us = 6; /* start and end of the kernel */
+/* End of a tile: 16-byte stores; element by element; down the columns of a C stored the other way round; and what beta,
+ * bias or an activation add. */
+static const double end_us = 1.5, scattered_end_us = 22, transposed_end_us = 4, more_end_us = 3;
 static const double stream_us = 5, piece_us = 1.4; /* clearing flags and leaving sums; adding one block's part */
 static const double pack_us = 3, pack_bytes_per_us = 1.8e6;
 
 typedef struct strict_plan {
+    int transposed; /* C^T = B^T A^T is made instead */
     int pack_a, pack_b;
     int64_t tiles_m, tiles_n, tiles, whole_tiles, steps;
     int grid;
@@ -73,8 +74,9 @@ static double wave_cost_us(const strict_plan *s, int64_t streamed, double step_u
 static void plan_tiles(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, strict_plan *s)
 {
     double step_us = (along_k(kernel) ? along_k_step_cycles : step_cycles) / (machine->clock_ghz * 1e3);
-    int plain = p->align_c >= 16 && p->beta_zero && !p->bias_kind && !p->activation;
-    double tile_us = plain ? end_us : general_end_us;
+    double tile_us = s->transposed ? transposed_end_us : p->align_c >= 16 && p->n % 4 == 0 ? end_us : scattered_end_us;
+    if (!p->beta_zero || p->bias_kind || p->activation)
+        tile_us += more_end_us;
     s->tiles_m = ceil_div(p->m, kernel->bm);
     s->tiles_n = ceil_div(p->n, kernel->bn);
     s->tiles = s->tiles_m * s->tiles_n * p->batch;
@@ -93,8 +95,6 @@ static void plan_tiles(const rung_machine *machine, const rung_kernel *kernel, c
             s->whole_tiles = s->tiles - streamed[i];
         }
     }
-    if (plain && (p->m % kernel->bm || p->n % kernel->bn))
-        s->cost_us += ragged_us;
     s->grid = (int)min64(s->grid, s->whole_tiles == s->tiles ? s->tiles : s->grid);
     if (s->whole_tiles < s->tiles) {
         s->bytes_partials = (int64_t)s->grid * kernel->bm * kernel->bn * 4;
@@ -102,9 +102,11 @@ static void plan_tiles(const rung_machine *machine, const rung_kernel *kernel, c
     }
 }
 
-static const char *plan(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, strict_plan *s)
+static const char *plan_as_asked(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p,
+                                 int transposed, strict_plan *s)
 {
     memset(s, 0, sizeof *s);
+    s->transposed = transposed;
     int a_readable = readable(p->align_a, p->batch, p->stride_a),
         b_readable = readable(p->align_b, p->batch, p->stride_b);
     if (p->m >= INT32_MAX - 256 || p->n >= INT32_MAX - 256 || p->k >= INT32_MAX - 256)
@@ -125,6 +127,43 @@ static const char *plan(const rung_machine *machine, const rung_kernel *kernel, 
     return NULL;
 }
 
+/* C^T = B^T A^T: the same numbers, the operands' parts exchanged. */
+static rung_problem transposed_problem(const rung_problem *p)
+{
+    rung_problem t = *p;
+    t.m = p->n;
+    t.n = p->m;
+    t.a = p->b;
+    t.b = p->a;
+    t.lda = p->ldb;
+    t.ldb = p->lda;
+    t.stride_a = p->stride_b;
+    t.stride_b = p->stride_a;
+    t.trans_a = !p->trans_b;
+    t.trans_b = !p->trans_a;
+    t.align_a = p->align_b;
+    t.align_b = p->align_a;
+    t.bias_kind = p->bias_kind == RUNG_BIAS_PER_ROW      ? RUNG_BIAS_PER_COLUMN
+                  : p->bias_kind == RUNG_BIAS_PER_COLUMN ? RUNG_BIAS_PER_ROW
+                                                         : RUNG_NO_BIAS;
+    return t;
+}
+
+/* A kernel that reads A along k may as well read B so, for C^T. */
+static const char *plan(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, strict_plan *s)
+{
+    const char *reason = plan_as_asked(machine, kernel, p, 0, s);
+    if (!along_k(kernel) || !p->trans_b)
+        return reason;
+    rung_problem t = transposed_problem(p);
+    strict_plan other;
+    if (!plan_as_asked(machine, kernel, &t, 1, &other) && (reason || other.cost_us < s->cost_us)) {
+        *s = other;
+        return NULL;
+    }
+    return reason;
+}
+
 static const char *estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                             const rung_problem *p, rung_choice *choice)
 {
@@ -136,8 +175,11 @@ static const char *estimate(const rung_machine *machine, const rung_config *conf
     choice->cost_us = s.cost_us;
     choice->workspace_bytes = s.bytes_a + s.bytes_b + s.bytes_partials + s.bytes_flags;
     snprintf(choice->note, sizeof choice->note, "%lld tiles, %lld of them streamed over %d blocks%s%s",
-             (long long)s.tiles, (long long)(s.tiles - s.whole_tiles), s.grid, s.pack_a ? ", A packed" : "",
-             s.pack_b ? ", B packed" : "");
+             (long long)s.tiles, (long long)(s.tiles - s.whole_tiles), s.grid,
+             s.pack_a                   ? ", A packed"
+             : s.pack_b && s.transposed ? ", A packed"
+                                        : "",
+             s.pack_b && !s.transposed ? ", B packed" : "");
     return NULL;
 }
 
@@ -231,7 +273,8 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
                              .steps = (int32_t)s->steps,
                              .bias_kind = (int32_t)p->bias_kind,
                              .activation = (int32_t)p->activation,
-                             .c_vector = p->align_c >= 16};
+                             .c_vector = p->align_c >= 16,
+                             .c_transposed = s->transposed};
     RUNG_TRY(operands(cuda, kernel, p, s, workspace, &args));
     if (s->bytes_flags) {
         args.partials = (float *)(workspace + s->bytes_a + s->bytes_b);
@@ -254,7 +297,8 @@ static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_pr
         return rung_fail(RUNG_INTERNAL, "%s: %s", choice->kernel->name, reason);
     void *workspace;
     RUNG_TRY(rung_workspace_get(cuda, s.bytes_a + s.bytes_b + s.bytes_partials + s.bytes_flags, &workspace));
-    rung_status status = launch(cuda, choice->kernel, p, &s, workspace);
+    rung_problem t = s.transposed ? transposed_problem(p) : *p;
+    rung_status status = launch(cuda, choice->kernel, &t, &s, workspace);
     rung_workspace_put(cuda, workspace);
     return status;
 }

@@ -97,6 +97,12 @@ PTX void ptx_loop_inputs(uint32_t full, uint32_t a, uint32_t b, uint32_t done, u
                  : "memory");
 }
 
+/* What is made of *x is made here, not ahead of a loop where it would hold registers. */
+PTX void ptx_here(int64_t *x)
+{
+    asm volatile("" : "+l"(*x));
+}
+
 /* ---- tensor copies: one box of a three-dimensional tensor, x fastest, to shared memory; completes on the barrier ----
  */
 

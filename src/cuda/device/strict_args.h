@@ -5,7 +5,8 @@
 #include <cuda.h>
 #include <stdint.h>
 
-/* Both operands lie with k outermost: A as k x m, B as k x n, third dimension the batch. */
+/* B lies with k outermost, as k x n; A as k x m or, for kernels that read it along k, m x k. Third dimension: the
+ * batch. */
 typedef struct rung_strict_args {
     CUtensorMap a_map, b_map;
     float *c;
@@ -19,7 +20,8 @@ typedef struct rung_strict_args {
     int32_t tiles, whole_tiles; /* of all batches; done by one block each. The others are streamed along k */
     int32_t steps;              /* BK steps of one tile */
     int32_t bias_kind, activation;
-    int32_t c_vector; /* every row of C starts at a multiple of 16 bytes */
+    int32_t c_vector;     /* every row of C starts at a multiple of 16 bytes */
+    int32_t c_transposed; /* C is stored n x m (a kernel that reads A along k) */
 } rung_strict_args;
 
 /* to[k][mn] = from[k][mn], or from[mn][k] when transposed. */

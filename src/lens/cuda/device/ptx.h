@@ -24,6 +24,9 @@ PTX void ptx_mbar_arrive_if(uint32_t bar, int condition)
 PTX void ptx_loop_inputs(uint32_t, uint32_t, uint32_t, uint32_t, uint32_t)
 {
 }
+PTX void ptx_here(int64_t *)
+{
+}
 PTX uint32_t ptx_mbar_test(uint32_t bar, uint32_t parity)
 {
     return (uint32_t)rung_lens_mbarrier_test(rung_lens_shared_pointer(bar), parity);
