@@ -100,6 +100,9 @@ static rung_cpu_args make_args(const cpu_state *cpu, const rung_problem *p)
                            .stride_a = p->stride_a,
                            .stride_b = p->stride_b,
                            .stride_c = p->stride_c,
+                           .bias_kind = p->bias_kind,
+                           .activation = p->activation,
+                           .bias = p->bias,
                            .a_array = p->arrays ? p->a_array : NULL,
                            .b_array = p->arrays ? p->b_array : NULL,
                            .c_array = p->arrays ? p->c_array : NULL};

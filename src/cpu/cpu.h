@@ -31,6 +31,9 @@ typedef struct rung_cpu_args {
     const float *const *b_array;
     float *const *c_array;
     int in_order;        /* production: the bits may depend on k only, not on m and n */
+    rung_bias bias_kind; /* production */
+    rung_activation activation;
+    const float *bias;
     rung_cpu_note *note; /* production: not NULL: fill this in and compute nothing */
 } rung_cpu_args;
 

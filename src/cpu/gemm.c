@@ -1,7 +1,7 @@
 /* The CPU product: plan, split over threads, run. Every path adds up each element of C in the same order of k
  * whatever the strips are, so the thread count never changes a bit; only long-k products are cut along k, at places
  * the shape alone decides. */
-#include "cpu/gemm.h"
+#include "cpu/gemm_block.h"
 #include "core/status.h"
 
 #include <string.h>
@@ -21,8 +21,8 @@ typedef struct job {
     const gemm_plan *d;
     int64_t rows, columns; /* of a strip */
     int64_t strips_along_n;
-    float *parts; /* PATH_LONG_K: one m x n result a piece */
-    int64_t part_k;
+    float *parts; /* one m x n result a piece of k */
+    int64_t part_k, part_count, add_columns;
 } job;
 
 static void run_strip(void *argument, int64_t task, float *workspace)
@@ -35,6 +35,8 @@ static void run_strip(void *argument, int64_t task, float *workspace)
     strip.a = a_at(j->p, i, 0);
     strip.b = b_at(j->p, 0, column);
     strip.c += i * strip.ldc + column;
+    if (strip.bias_kind)
+        strip.bias += strip.bias_kind == RUNG_BIAS_PER_ROW ? i : column;
     rung_gemm_strip(&strip, j->d, workspace);
 }
 
@@ -42,34 +44,41 @@ static void run_part(void *argument, int64_t task, float *workspace)
 {
     const job *j = argument;
     gemm_product part = *j->p;
-    int64_t step = task * j->part_k;
+    int64_t piece = task / j->strips_along_n, step = piece * j->part_k, column = task % j->strips_along_n * j->columns;
+    part.n = min64(j->columns, j->p->n - column);
     part.k = min64(j->part_k, j->p->k - step);
     part.a = a_at(j->p, 0, step);
-    part.b = b_at(j->p, step, 0);
-    part.c = j->parts + task * part.m * part.n;
-    part.ldc = part.n;
+    part.b = b_at(j->p, step, column);
+    part.c = j->parts + piece * part.m * j->p->n + column;
+    part.ldc = j->p->n;
     part.beta = 0.0f;
+    part.bias_kind = RUNG_NO_BIAS;
+    part.activation = RUNG_IDENTITY;
     rung_gemm_strip(&part, j->d, workspace);
 }
 
-/* In order of the pieces, so that the sum does not depend on who finished first. */
-static void add_parts(const job *j, int64_t parts)
+/* A run of C's columns: the pieces in order, so that the sum does not depend on who finished first. */
+static void add_parts(void *argument, int64_t task, float *workspace)
 {
+    const job *j = argument;
     const gemm_product *p = j->p;
+    int64_t column = task * j->add_columns, columns = min64(j->add_columns, p->n - column);
+    (void)workspace;
     for (int64_t i = 0; i < p->m; i++) {
-        float *c = p->c + i * p->ldc;
-        for (int64_t part = 0; part < parts; part++) {
-            const float *from = j->parts + (part * p->m + i) * p->n;
+        float *c = p->c + i * p->ldc + column;
+        for (int64_t part = 0; part < j->part_count; part++) {
+            const float *from = j->parts + (part * p->m + i) * p->n + column;
             if (part == 0 && p->beta == 0.0f)
-                memcpy(c, from, (size_t)p->n * sizeof *c);
+                memcpy(c, from, (size_t)columns * sizeof *c);
             else if (part == 0 && p->beta != 1.0f)
-                for (int64_t k = 0; k < p->n; k++)
+                for (int64_t k = 0; k < columns; k++)
                     c[k] = p->beta * c[k] + from[k];
             else
-                for (int64_t k = 0; k < p->n; k++)
+                for (int64_t k = 0; k < columns; k++)
                     c[k] += from[k];
         }
     }
+    rung_gemm_finish(p, 0, p->m, column, columns);
 }
 
 static rung_status no_memory(int slots, int64_t floats)
@@ -78,18 +87,35 @@ static rung_status no_memory(int slots, int64_t floats)
                      (long long)floats * (long long)sizeof(float));
 }
 
-static rung_status run_long_k(const gemm_product *p, const gemm_plan *d, const rung_cpu_args *args, int threads)
+enum { PART_STRIP_LEAST = 2048, ADD_LEAST = 256 };
+
+/* Pieces of k, each into a result of its own; more threads than pieces cut the columns of long rows too. */
+static rung_status run_parts(const gemm_product *p, const gemm_plan *d, const rung_cpu_args *args, int threads)
 {
-    int64_t parts = d->parts, floats = rung_gemm_workspace(p, d, p->m, p->n), extra = parts * p->m * p->n;
+    int64_t strips = d->path == PATH_STREAM ? max64(1, min64(threads / d->parts, p->n / PART_STRIP_LEAST)) : 1;
+    job j = {.p = p, .d = d, .part_k = round_up(divide_up(p->k, d->parts), 16)};
+    j.columns = round_up(divide_up(p->n, strips), (int64_t)p->x->nv * p->x->vl);
+    j.strips_along_n = divide_up(p->n, j.columns);
+    j.part_count = divide_up(p->k, j.part_k);
+    j.add_columns = max64(ADD_LEAST, divide_up(p->n, threads));
     /* The caller's slot holds the pieces behind its own workspace. */
+    int64_t floats = rung_gemm_workspace(p, d, p->n), extra = j.part_count * p->m * p->n;
     int64_t base = round_up(floats, 16);
     if (!rung_pool_reserve(args->pool, 1, base + extra) || !rung_pool_reserve(args->pool, threads, floats))
         return no_memory(threads, base + extra);
-    job j = {.p = p, .d = d, .part_k = round_up(divide_up(p->k, parts), 16)};
     j.parts = rung_pool_workspace(args->pool, 0) + base;
-    parts = divide_up(p->k, j.part_k);
-    rung_pool_run(args->pool, threads, parts, run_part, &j);
-    add_parts(&j, parts);
+    rung_pool_run(args->pool, threads, j.part_count * j.strips_along_n, run_part, &j);
+    rung_pool_run(args->pool, threads, divide_up(p->n, j.add_columns), add_parts, &j);
+    return RUNG_SUCCESS;
+}
+
+static rung_status run_shared(const gemm_product *p, const gemm_plan *d, const rung_cpu_args *args, int threads)
+{
+    int64_t a_floats = rung_gemm_packed_a_floats(p, d), floats = rung_gemm_workspace(p, d, p->n);
+    if (!rung_pool_reserve(args->pool, 1, floats) || !rung_pool_reserve(args->pool, threads, a_floats))
+        return no_memory(threads, floats);
+    float *workspace = rung_pool_workspace(args->pool, 0);
+    rung_gemm_packed(p, d, workspace + a_floats, args->pool, threads, workspace);
     return RUNG_SUCCESS;
 }
 
@@ -100,6 +126,7 @@ static void scale(const gemm_product *p)
             float *c = p->c + i * p->ldc + j;
             *c = p->beta == 0.0f ? 0.0f : p->beta * *c;
         }
+    rung_gemm_finish(p, 0, p->m, 0, p->n);
 }
 
 /* Threads earn their wake-up only on products of some length: a few microseconds when the workers still spin, more
@@ -122,6 +149,14 @@ static double product_us(const gemm_product *p)
 
 enum { STRIPS_A_THREAD = 4, STRIP_LEAST = 192 };
 
+/* Packing B together saves each thread from packing it alone, and costs a meeting of all threads a slab. With few rows
+ * a slab would be read from the other cores' caches more often than it is used. */
+static int is_worth_sharing(const gemm_product *p, int threads)
+{
+    enum { LEAST_US = 500, PANELS_A_THREAD = 6 };
+    return product_us(p) >= LEAST_US * threads && p->m >= (int64_t)p->x->mr * PANELS_A_THREAD * threads;
+}
+
 /* Strips of whole tiles along one dimension. More strips than threads even out a thread that is held up, but each
  * packs for itself, so none is made narrow. */
 static int64_t strip_length(const gemm_product *p, const gemm_plan *d, int threads)
@@ -143,14 +178,17 @@ static rung_status run_one(gemm_product *p, const rung_cpu_args *args, int threa
     }
     if (is_tiny(p)) {
         rung_gemm_tiny(p);
+        rung_gemm_finish(p, 0, p->m, 0, p->n);
         return RUNG_SUCCESS;
     }
     gemm_plan d = rung_gemm_plan(p, args->caches);
-    if (d.path == PATH_LONG_K)
-        return run_long_k(p, &d, args, threads);
+    if (d.path == PATH_LONG_K || d.parts > 1)
+        return run_parts(p, &d, args, threads);
+    if (d.path == PATH_PACKED && threads > 1 && is_worth_sharing(p, threads))
+        return run_shared(p, &d, args, threads);
     int64_t length = strip_length(p, &d, threads);
     job j = {.p = p, .d = &d, .rows = d.split_m ? length : p->m, .columns = d.split_m ? p->n : length};
-    int64_t floats = rung_gemm_workspace(p, &d, j.rows, j.columns);
+    int64_t floats = rung_gemm_workspace(p, &d, j.columns);
     if (floats > 0 && !rung_pool_reserve(args->pool, threads, floats))
         return no_memory(threads, floats);
     if (threads == 1) {
@@ -198,14 +236,14 @@ static rung_status run_batch(gemm_product *p, const rung_cpu_args *args)
         j.d = rung_gemm_plan(p, args->caches);
         j.d.stream = 0; /* alignment differs from product to product */
     }
-    if (p->k == 0 || p->alpha == 0.0f || j.d.path == PATH_LONG_K || args->batch < 2 * threads) {
+    if (p->k == 0 || p->alpha == 0.0f || j.d.path == PATH_LONG_K || j.d.parts > 1 || args->batch < 2 * threads) {
         for (int64_t item = 0; item < args->batch; item++) {
             select_item(p, args, item);
             RUNG_TRY(run_one(p, args, choose_threads(product_us(p), args)));
         }
         return RUNG_SUCCESS;
     }
-    int64_t floats = rung_gemm_workspace(p, &j.d, p->m, p->n);
+    int64_t floats = rung_gemm_workspace(p, &j.d, p->n);
     if (floats > 0 && !rung_pool_reserve(args->pool, threads, floats))
         return no_memory(threads, floats);
     j.run = threads == 1 ? args->batch : divide_up(args->batch, (int64_t)threads * TASKS_A_THREAD);
@@ -215,9 +253,24 @@ static rung_status run_batch(gemm_product *p, const rung_cpu_args *args)
 
 rung_status rung_cpu_gemm(const rung_cpu_args *args, const rung_cpu_kernel *kernel)
 {
-    gemm_product p = {kernel,      args->m,    args->n,       args->k,       args->a,
-                      args->lda,   args->b,    args->ldb,     args->c,       args->ldc,
-                      args->alpha, args->beta, args->trans_a, args->trans_b, args->in_order};
+    gemm_product p = {.x = kernel,
+                      .m = args->m,
+                      .n = args->n,
+                      .k = args->k,
+                      .a = args->a,
+                      .lda = args->lda,
+                      .b = args->b,
+                      .ldb = args->ldb,
+                      .c = args->c,
+                      .ldc = args->ldc,
+                      .alpha = args->alpha,
+                      .beta = args->beta,
+                      .trans_a = args->trans_a,
+                      .trans_b = args->trans_b,
+                      .in_order = args->in_order,
+                      .bias_kind = args->bias_kind,
+                      .activation = args->activation,
+                      .bias = args->bias};
     if (args->note) {
         int small = is_tiny(&p) && args->batch <= 1;
         args->note->threads = small ? 1 : choose_threads(product_us(&p) * (double)max64(args->batch, 1), args);

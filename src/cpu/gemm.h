@@ -1,5 +1,5 @@
 /* What the pieces of the CPU product share: the product on one thread, the plan, and who does what.
- * gemm_plan.c decides, gemm_paths.c computes, gemm.c splits the work over threads. */
+ * gemm_plan.c decides, gemm_paths.c and gemm_packed.c compute, gemm.c splits the work over threads. */
 #ifndef RUNG_CPU_GEMM_H
 #define RUNG_CPU_GEMM_H
 
@@ -20,7 +20,7 @@ typedef struct gemm_plan {
     gemm_path path;
     int64_t mc, kc, nc; /* blocks */
     int most;           /* vectors of columns in a tile, at most */
-    int64_t parts;      /* PATH_LONG_K: pieces of k */
+    int64_t parts;      /* PATH_LONG_K, PATH_STREAM: pieces of k, each summed apart; 1: one */
     int in_place;       /* PATH_LONG_K: the pieces need no packing */
     int fetch;          /* A in place: fetch its next rows ahead */
     int of_b;           /* PATH_DOT, PATH_SWAPPED: the long operand is B, not A */
@@ -41,6 +41,9 @@ typedef struct gemm_product {
     float alpha, beta;
     int trans_a, trans_b;
     int in_order; /* one path and one block of k for every m and n */
+    rung_bias bias_kind;
+    rung_activation activation;
+    const float *bias;
 } gemm_product;
 
 static inline int64_t min64(int64_t x, int64_t y)
@@ -83,8 +86,13 @@ static inline int is_tiny(const gemm_product *p)
 }
 
 void rung_gemm_tiny(const gemm_product *p);
-/* Floats a thread needs to run a strip of rows x columns. */
-int64_t rung_gemm_workspace(const gemm_product *p, const gemm_plan *plan, int64_t rows, int64_t columns);
+/* Floats a thread needs to run a strip of so many columns. */
+int64_t rung_gemm_workspace(const gemm_product *p, const gemm_plan *plan, int64_t columns);
+/* The product with both operands packed, on `threads` threads of the pool, or on the calling one. packed_b holds one
+ * slab of B; workspace, and each thread's slot, a block of A. */
+void rung_gemm_packed(const gemm_product *p, const gemm_plan *plan, float *packed_b, rung_pool *pool, int threads,
+                      float *workspace);
+int64_t rung_gemm_packed_a_floats(const gemm_product *p, const gemm_plan *plan);
 /* Runs one strip of a product on the calling thread. */
 void rung_gemm_strip(const gemm_product *p, const gemm_plan *plan, float *workspace);
 

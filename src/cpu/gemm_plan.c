@@ -12,6 +12,10 @@ enum {
     KC_IN_PLACE = 128, /* its B, 64 columns wide, stays in L1 */
     LONG_K_PARTS = 8,
     LONG_K_PART_LEAST = 1024,
+    STREAM_ROWS = 16,        /* at most: with more, packing B costs less than passing C again and again */
+    STREAM_PARTS = 4,
+    STREAM_PART_LEAST = 512,
+    STREAM_PARTS_COLUMNS = 16384, /* at most: beyond, columns are enough to share out */
 };
 
 /* C larger than the caches, written once after little work: written past the caches where its rows allow that. */
@@ -46,7 +50,7 @@ static gemm_path choose_path(const gemm_product *p, gemm_plan *d, const rung_cac
         return PATH_DIRECT;
     if (p->m * p->n <= 256 * 256 && p->k >= 4096 && p->k >= 16 * (p->m > p->n ? p->m : p->n))
         return PATH_LONG_K;
-    if (!p->trans_b && p->m <= 2 * FEW)
+    if (!p->trans_b && p->m <= STREAM_ROWS)
         return PATH_STREAM;
     if (p->n <= 2 * FEW || (a_bytes <= caches->l2_bytes / 2 && p->n <= 256))
         return PATH_PACK_B;
@@ -68,11 +72,22 @@ static void one_group(gemm_plan *d, int64_t n, int64_t k, const rung_cpu_kernel 
     d->fetch = 1;
 }
 
+/* Each pass over C costs page walks where its rows lie far apart, so k is cut as seldom as L2 allows: a panel of B
+ * takes a fifth of it, a block of A a quarter, the slab of B a share of L3. Few rows pass C cheaply: small blocks. */
+static void deep_blocks(gemm_plan *d, const gemm_product *p, const rung_caches *caches)
+{
+    int64_t panel = (int64_t)p->x->nv * p->x->vl;
+    int64_t kc = p->m <= 2 * FEW && !p->in_order ? 256 : max64(min64(caches->l2_bytes / 5 / (4 * panel), 1024), 256);
+    d->kc = even_block(p->k, kc, 8);
+    d->mc = max64(caches->l2_bytes / 4 / (4 * d->kc) / p->x->mr, 1) * p->x->mr;
+    d->nc = max64(min64(caches->l3_bytes / 4, 4 << 20) / (4 * d->kc) / panel, 1) * panel;
+}
+
 gemm_plan rung_gemm_plan(const gemm_product *p, const rung_caches *caches)
 {
     const rung_cpu_kernel *x = p->x;
     int64_t panel = (int64_t)x->nv * x->vl;
-    gemm_plan d = {.most = x->nv, .split_m = p->m >= p->n};
+    gemm_plan d = {.most = x->nv, .split_m = p->m >= p->n, .parts = 1};
     d.path = choose_path(p, &d, caches);
     /* A panel of B takes an eighth of L2, a block of A half, the packed B a share of L3. */
     int64_t kc = max64(min64(caches->l2_bytes / 8 / (4 * panel), 512), 256);
@@ -91,6 +106,9 @@ gemm_plan rung_gemm_plan(const gemm_product *p, const rung_caches *caches)
         }
         /* fall through */
     case PATH_PACKED:
+        deep_blocks(&d, p, caches);
+        if (p->m <= 2 * FEW)
+            d.split_m = 0;
         d.mc = even_block(p->m, d.mc, x->mr);
         d.nc = even_block(p->n, d.nc, panel);
         d.stream = should_stream(p, caches) && d.kc >= p->k;
@@ -105,6 +123,8 @@ gemm_plan rung_gemm_plan(const gemm_product *p, const rung_caches *caches)
     case PATH_STREAM:
         d.split_m = 0;
         d.nc = stream_columns(p->m, panel, caches);
+        if (p->n <= STREAM_PARTS_COLUMNS)
+            d.parts = max64(1, min64(STREAM_PARTS, p->k / STREAM_PART_LEAST));
         break;
     case PATH_SWAPPED:
         d.split_m = !d.of_b;
@@ -115,7 +135,7 @@ gemm_plan rung_gemm_plan(const gemm_product *p, const rung_caches *caches)
     return d;
 }
 
-int64_t rung_gemm_workspace(const gemm_product *p, const gemm_plan *d, int64_t rows, int64_t columns)
+int64_t rung_gemm_workspace(const gemm_product *p, const gemm_plan *d, int64_t columns)
 {
     int64_t kc = min64(d->kc, p->k), panel = (int64_t)p->x->nv * p->x->vl, floats = 0;
     switch (d->path) {
@@ -128,7 +148,7 @@ int64_t rung_gemm_workspace(const gemm_product *p, const gemm_plan *d, int64_t r
         break;
     case PATH_PACKED:
     case PATH_LONG_K:
-        floats = min64(d->mc, round_up(rows, p->x->mr)) * kc + kc * min64(d->nc, round_up(columns, panel)) + 32;
+        floats = rung_gemm_packed_a_floats(p, d) + kc * min64(d->nc, round_up(columns, panel));
         break;
     }
     return floats + 2 * RUNG_PACK_SLACK;

@@ -163,8 +163,18 @@ STREAM_LIST(STREAM_BY_ROW)
 /* Source rows hold one k each: copy. Eight rows at a time: each source row is read in long runs, each
  * panel written in runs of 8 * panel floats. The last row of a run is stored exactly, since an
  * overrun there would land in a panel already written. */
+enum { PACK_AHEAD = 256 }; /* floats along a row, then on to the next rows: short runs lose the hardware's prefetchers */
+
+static void fetch_rows(const float *from, int64_t lds, int64_t rows, int lanes)
+{
+    for (int64_t q = 0; q < rows; q++)
+        for (int v = 0; v < lanes; v += 16)
+            __builtin_prefetch(from + q * lds + v);
+}
+
 static void pack_by_k(float *dst, const float *src, int64_t lds, int64_t width, int64_t k, int panel)
 {
+    int64_t ahead = PACK_AHEAD % width / panel * panel, ahead_p = PACK_AHEAD / width * 8;
     for (int64_t p = 0; p < k; p += 8) {
         int64_t steps = k - p < 8 ? k - p : 8;
         for (int64_t i = 0; i < width; i += panel) {
@@ -173,6 +183,13 @@ static void pack_by_k(float *dst, const float *src, int64_t lds, int64_t width, 
             int lanes = (int)(width - i < panel ? width - i : panel);
             int full = lanes / VL, rest = lanes % VL;
             vmask mask = v_mask(rest);
+            if (ahead_p < k && (panel >= 16 || ahead % 16 == 0))
+                fetch_rows(src + ahead_p * lds + ahead, lds, k - ahead_p < 8 ? k - ahead_p : 8, panel);
+            ahead += panel;
+            if (ahead >= width) {
+                ahead = 0;
+                ahead_p += 8;
+            }
             for (int64_t q = 0; q < steps; q++, from += lds, to += panel) {
                 for (int v = 0; v < full; v++)
                     v_store(to + v * VL, v_load(from + v * VL));
@@ -316,6 +333,49 @@ VFN void dot_block(const int rows, const int cols, const rung_dot_args *x, int64
     }
 DOT_LIST(DOT_FN)
 
+/* e^x to a few units in the last place, Inf above 88.4; NaN stays NaN. Plain C, which the compiler turns into vectors. */
+VFN float exp_of(float x)
+{
+    x = x > 89.0f ? 89.0f : x < -87.0f ? -87.0f : x;
+    const float shift = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer and leaves that in the low bits */
+    float shifted = x * 1.44269504f + shift, whole = shifted - shift;
+    float r = x - whole * 0.693145752f - whole * 1.42860677e-6f;
+    float series = 1.0f + r * (1.0f + r * (0.5f + r * (0.166666672f + r * (0.0416664519f + r * (0.00833336823f +
+                                                                                               r * 0.00139304355f)))));
+    union {
+        float value;
+        uint32_t bits;
+    } scale = {.value = shifted};
+    scale.bits = (scale.bits + 127) << 23;
+    return series * scale.value;
+}
+
+/* x/2 (1 + tanh(u)) is x / (1 + e^-2u). */
+VFN float gelu_of(float x)
+{
+    return x * (1.0f / (1.0f + exp_of(-1.59576912f * (x + 0.044715f * x * x * x))));
+}
+
+static void finish(float *c, int64_t ldc, int64_t m, int64_t n, const float *row_bias, const float *column_bias,
+                   int activation)
+{
+    for (int64_t i = 0; i < m; i++, c += ldc) {
+        if (column_bias)
+            for (int64_t j = 0; j < n; j++)
+                c[j] += column_bias[j];
+        const float same = row_bias ? row_bias[i] : 0.0f;
+        if (row_bias)
+            for (int64_t j = 0; j < n; j++)
+                c[j] += same;
+        if (activation == RUNG_RELU)
+            for (int64_t j = 0; j < n; j++)
+                c[j] = c[j] < 0.0f ? 0.0f : c[j]; /* NaN stays */
+        if (activation == RUNG_GELU)
+            for (int64_t j = 0; j < n; j++)
+                c[j] = gelu_of(c[j]);
+    }
+}
+
 #define TILE_SLOT_BY_K(rows, nv) [RUNG_A_BY_K][nv - 1][rows - 1] = tile_by_k_##rows##x##nv,
 #define TILE_SLOT_BY_ROW(rows, nv) [RUNG_A_BY_ROW][nv - 1][rows - 1] = tile_by_row_##rows##x##nv,
 #define STREAM_SLOT_BY_K(rows, nv) [RUNG_A_BY_K][rows - 1] = stream_by_k_##rows,
@@ -338,6 +398,7 @@ static const rung_cpu_kernel family = {
     .pack_by_k = pack_by_k,
     .pack_by_row = pack_by_row,
     .dot = {DOT_LIST(DOT_SLOT)},
+    .finish = finish,
 };
 
 rung_status FAMILY(const void *args);

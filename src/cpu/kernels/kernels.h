@@ -53,6 +53,10 @@ typedef struct rung_dot_args {
 /* rows x cols dot products of length k, cols fixed by the table slot, any number of rows. */
 typedef void (*rung_dot_fn)(const rung_dot_args *args, int64_t rows);
 
+/* C = activation(C + bias): one number a row, or one a column; NULL: none. */
+typedef void (*rung_finish_fn)(float *c, int64_t ldc, int64_t m, int64_t n, const float *row_bias,
+                               const float *column_bias, int activation);
+
 typedef struct rung_cpu_kernel {
     unsigned needs;  /* RUNG_CPU_* feature bits */
     int vl, vl_bits; /* floats in a vector, and its logarithm */
@@ -63,6 +67,7 @@ typedef struct rung_cpu_kernel {
     int stream_nv[RUNG_STREAM_MAX_ROWS];
     rung_pack_fn pack_by_k, pack_by_row;
     rung_dot_fn dot[RUNG_DOT_MAX_COLS];
+    rung_finish_fn finish;
 } rung_cpu_kernel;
 
 #endif

@@ -1,0 +1,82 @@
+/* The sweep: which tile goes where in a block of C. */
+#include "cpu/gemm_block.h"
+
+/* Into L2: rows a power of two apart would push each other out of L1. */
+static void fetch_a(const block *s, int64_t row, int64_t rows)
+{
+    for (int64_t i = row; i < min64(row + rows, s->fetch_rows); i++)
+        for (int64_t p = 0; p < s->k; p += 16)
+            __builtin_prefetch(s->a + i * s->lda + p, 0, 2);
+}
+
+/* All rows of one group of `nv` vectors of columns. */
+static void sweep_rows(const block *s, const float *b, int64_t ldb, float *c, int nv, rung_tile_out *out)
+{
+    const rung_cpu_kernel *x = s->x;
+    const rung_tile_fn *tiles = x->tile[s->kind][nv - 1];
+    if (s->packed_a) {
+        for (int64_t i = 0; i < s->m; i += x->mr) {
+            int rows = (int)min64(s->m - i, x->mr);
+            tiles[rows - 1](s->k, s->a + i * s->k, x->mr, b, ldb, c + i * out->ldc, out);
+        }
+        return;
+    }
+    int most = x->max_rows[nv - 1];
+    int64_t count = s->m <= most ? 1 : divide_up(s->m, most), i = 0;
+    int64_t least = count == 1 ? s->m : s->m / count, extra = count == 1 ? 0 : s->m % count;
+    int64_t row_step = s->kind == RUNG_A_BY_ROW ? s->lda : 1;
+    for (int64_t t = 0; t < count; t++) {
+        int64_t rows = least + (t < extra);
+        if (s->fetch_rows)
+            fetch_a(s, i + rows, rows);
+        tiles[rows - 1](s->k, s->a + i * row_step, s->lda, b, ldb, c + i * out->ldc, out);
+        i += rows;
+    }
+}
+
+void rung_gemm_sweep_groups(const block *s, const grouping *by, int64_t first, int64_t count)
+{
+    int vl = s->x->vl, stream = s->out.stream;
+    rung_tile_out out = s->out;
+    int64_t j = 0;
+    for (int64_t g = first; g < first + count; g++) {
+        int nv = (int)by->narrow + (g < by->wide);
+        int64_t width = min64((int64_t)nv * vl, s->n - j);
+        out.lanes = (int)(width - (int64_t)(nv - 1) * vl);
+        out.stream = stream && out.lanes == vl;
+        if (s->packed_b)
+            sweep_rows(s, s->b + j * s->k, (int64_t)nv * vl, s->c + j, nv, &out);
+        else
+            sweep_rows(s, s->b + j, s->ldb, s->c + j, nv, &out);
+        j += width;
+    }
+}
+
+void rung_gemm_sweep(const block *s)
+{
+    grouping by = group_columns(s->n, s->x->vl_bits, s->most);
+    rung_gemm_sweep_groups(s, &by, 0, by.groups);
+}
+
+/* One panel a group, in the order the sweep visits them. */
+void rung_gemm_pack_b(const gemm_product *p, int64_t step, int64_t column, int64_t k, int64_t n, const grouping *by,
+                      int64_t first, int64_t count, float *to)
+{
+    rung_pack_fn pack = p->trans_b ? p->x->pack_by_row : p->x->pack_by_k;
+    int vl = p->x->vl;
+    int64_t bounds[] = {first, max64(first, min64(by->wide, first + count)), first + count};
+    for (int part = 0; part < 2; part++) { /* the wide groups, then the others */
+        int64_t from = group_start(by, bounds[part], vl), end = min64(group_start(by, bounds[part + 1], vl), n);
+        if (end > from)
+            pack(to + from * k, b_at(p, step, column + from), p->ldb, end - from, k, (int)(by->narrow + !part) * vl);
+    }
+}
+
+void rung_gemm_finish(const gemm_product *p, int64_t row, int64_t rows, int64_t column, int64_t columns)
+{
+    if (!p->bias_kind && !p->activation)
+        return;
+    const float *by_row = p->bias_kind == RUNG_BIAS_PER_ROW ? p->bias + row : NULL;
+    const float *by_column = p->bias_kind == RUNG_BIAS_PER_COLUMN ? p->bias + column : NULL;
+    p->x->finish(p->c + row * p->ldc + column, p->ldc, rows, columns, by_row, by_column, (int)p->activation);
+}

@@ -1,0 +1,60 @@
+/* A block of C and the sweep of tiles over it: what every path ends in. */
+#ifndef RUNG_CPU_GEMM_BLOCK_H
+#define RUNG_CPU_GEMM_BLOCK_H
+
+#include "cpu/gemm.h"
+
+/* A block of C that tiles cover. Columns go in groups of at most `most` vectors, as even as they come, so that no
+ * narrow group is left over. B is in place or packed, one panel a group; A is in place or in panels of mr rows. */
+typedef struct block {
+    const rung_cpu_kernel *x;
+    int64_t m, n, k;
+    const float *a;
+    int64_t lda;
+    int kind, packed_a;
+    const float *b;
+    int64_t ldb;
+    int64_t fetch_rows; /* A in place: rows there are from a on; the next tile's are fetched while one runs. 0: not */
+    int packed_b;
+    int most;
+    float *c;
+    rung_tile_out out;
+} block;
+
+/* The first `wide` of `groups` groups have narrow + 1 vectors, the others `narrow`. */
+typedef struct grouping {
+    int64_t groups, narrow, wide;
+} grouping;
+
+static inline grouping group_columns(int64_t n, int vl_bits, int most)
+{
+    int64_t vectors = (n + (1 << vl_bits) - 1) >> vl_bits;
+    if (vectors <= most)
+        return (grouping){1, vectors, 0};
+    int64_t groups = divide_up(vectors, most), narrow = vectors / groups;
+    return (grouping){groups, narrow, vectors - groups * narrow};
+}
+
+/* The first column of a group. */
+static inline int64_t group_start(const grouping *by, int64_t group, int vl)
+{
+    return (group * by->narrow + min64(group, by->wide)) * vl;
+}
+
+static inline void set_beta(block *s, const gemm_product *p, int64_t step)
+{
+    s->out.alpha = p->alpha;
+    s->out.beta = step == 0 ? p->beta : 1.0f;
+}
+
+/* Columns outside, rows inside: a group's B stays in L1 or L2 while A passes. */
+void rung_gemm_sweep(const block *s);
+/* The same for `count` groups from `first` on; b, c and n count from the first of them. */
+void rung_gemm_sweep_groups(const block *s, const grouping *by, int64_t first, int64_t count);
+/* Packs groups of columns of B, k steps of them, into the slab `to`; columns count from `column`, the slab has n. */
+void rung_gemm_pack_b(const gemm_product *p, int64_t step, int64_t column, int64_t k, int64_t n, const grouping *by,
+                      int64_t first, int64_t count, float *to);
+/* Bias and activation over a part of C that is otherwise done. */
+void rung_gemm_finish(const gemm_product *p, int64_t row, int64_t rows, int64_t column, int64_t columns);
+
+#endif
