@@ -72,9 +72,11 @@ VFN vf v_mul(vf x, vf y)
 {
     return _mm256_mul_ps(x, y);
 }
+/* z stays where it is: left the choice, the compiler rotates sums through the 16 registers and spills them. */
 VFN vf v_fma(vf x, vf y, vf z)
 {
-    return _mm256_fmadd_ps(x, y, z);
+    __asm__("vfmadd231ps %2, %1, %0" : "+x"(z) : "x"(x), "xm"(y));
+    return z;
 }
 VFN float v_sum(vf x)
 {
