@@ -19,6 +19,10 @@ static rung_status gemm_run(rung_context *context, const rung_gemm *gemm, int in
 {
     if (!context || !gemm)
         return rung_fail(RUNG_INVALID_ARGUMENT, "%s is NULL", context ? "gemm" : "context");
+    if (context->small && !in_order && rung_is_small(gemm)) {
+        context->last = context->small;
+        return context->backend->run_small(context->state, gemm);
+    }
     rung_problem problem;
     memset(&problem, 0, sizeof problem); /* padding too: plans are looked up by their bytes */
     int nothing;
@@ -136,6 +140,7 @@ static rung_status plan_create(rung_plan **out, rung_context *context, const run
     if (!plan)
         return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for a plan (%zu bytes)", sizeof *plan);
     plan->context = context;
+    plan->made_from = *gemm;
     plan->forced = kernel != NULL;
     rung_status status;
     RUNG_TRY_OUT(rung_validate(gemm, context->config.math, &plan->problem, &plan->nothing));
@@ -179,10 +184,23 @@ static int same_shape(const rung_problem *made, const rung_problem *now)
     return memcmp(&other, made, offsetof(rung_problem, a)) == 0;
 }
 
+/* The small way only for what the plan's kernel would answer there too. */
+static int is_small_way(const rung_plan *plan, const rung_gemm *g)
+{
+    const rung_gemm *made = &plan->made_from;
+    return plan->choice.kernel && plan->choice.kernel == plan->context->small && g->m == made->m && g->n == made->n &&
+           g->k == made->k && g->layout == made->layout && g->trans_a == made->trans_a && g->trans_b == made->trans_b &&
+           g->lda == made->lda && g->ldb == made->ldb && g->ldc == made->ldc && rung_is_small(made) && rung_is_small(g);
+}
+
 rung_status rung_plan_run(rung_plan *plan, const rung_gemm *gemm)
 {
     if (!plan || !gemm)
         return rung_fail(RUNG_INVALID_ARGUMENT, "%s is NULL", plan ? "gemm" : "plan");
+    if (is_small_way(plan, gemm)) {
+        plan->context->last = plan->choice.kernel;
+        return plan->context->backend->run_small(plan->context->state, gemm);
+    }
     rung_problem problem;
     memset(&problem, 0, sizeof problem);
     int nothing;

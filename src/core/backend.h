@@ -30,6 +30,9 @@ typedef struct rung_backend {
     /* NULL when the kernel takes the problem (choice then filled), else the reason it does not. */
     const char *(*estimate)(void *state, const rung_kernel *kernel, const rung_problem *problem, rung_choice *choice);
     rung_status (*run)(void *state, const rung_choice *choice, const rung_problem *problem);
+    /* NULL, or the way of products for which rung_is_small() holds, and the kernel that answers them. */
+    rung_status (*run_small)(void *state, const rung_gemm *gemm);
+    const rung_kernel *(*small_kernel)(const void *state);
     rung_status (*ssum)(void *state, int64_t n, const float *x, float *result);
     rung_status (*synchronize)(void *state);
     rung_status (*guard_counts)(void *state, rung_guard_counts *counts); /* NULL: no guard, nothing to count */

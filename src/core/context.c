@@ -57,6 +57,7 @@ rung_status rung_context_create(rung_context **out, const rung_config *given)
         free(context);
         return status;
     }
+    context->small = context->backend->small_kernel ? context->backend->small_kernel(context->state) : NULL;
     if (context->backend->identity)
         rung_tuned_load(&context->tuned, context->backend->identity(context->state));
     *out = context;

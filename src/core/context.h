@@ -16,7 +16,8 @@ struct rung_context {
     const rung_backend *backend;
     void *state;
     rung_config config;
-    const rung_kernel *last; /* what answered the last product */
+    const rung_kernel *last;  /* what answered the last product */
+    const rung_kernel *small; /* what answers small ones without a plan; NULL: nothing does */
     rung_tuned tuned;
     rung_recent recent[RUNG_RECENT_PLANS];
 };
@@ -25,6 +26,7 @@ struct rung_plan {
     rung_context *context;
     rung_problem problem; /* the shape it was made for */
     rung_choice choice;
+    rung_gemm made_from;  /* what that shape came from */
     int forced;  /* by name */
     int nothing; /* the shape needs no work */
 };

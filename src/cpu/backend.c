@@ -11,6 +11,8 @@ typedef struct cpu_state {
     unsigned features;
     rung_caches caches;
     rung_pool *pool;
+    const rung_kernel *best; /* production kernel that this CPU can run; rows stand best first */
+    rung_cpu_args small;     /* of a small product, but for its operands */
 } cpu_state;
 
 static int positive_from_environment(const char *name)
@@ -30,6 +32,26 @@ static int choose_thread_limit(const rung_config *config)
     return threads ? threads : rung_cpu_count();
 }
 
+static const char *cpu_unusable(void *state, const rung_kernel *kernel)
+{
+    const cpu_state *cpu = state;
+    if (!kernel->cpu_needs)
+        return NULL;
+    if (strcmp(kernel->cpu_needs, "avx512") == 0)
+        return cpu->features & RUNG_CPU_AVX512 ? NULL : "needs AVX-512 (F, VL, BW, DQ), or RUNG_CPU_FEATURES hides it";
+    return cpu->features & RUNG_CPU_AVX2 ? NULL : "needs AVX2 and FMA, or RUNG_CPU_FEATURES hides them";
+}
+
+static const rung_kernel *find_best(cpu_state *cpu)
+{
+    for (int i = 0; i < rung_kernel_count(); i++) {
+        const rung_kernel *kernel = rung_kernel_at(i);
+        if (kernel->backend == RUNG_BACKEND_CPU && kernel->role == RUNG_PRODUCTION && !cpu_unusable(cpu, kernel))
+            return kernel;
+    }
+    return NULL;
+}
+
 static void cpu_close(void *state)
 {
     cpu_state *cpu = state;
@@ -45,7 +67,9 @@ static rung_status cpu_open(const rung_config *config, void **state)
         free(cpu);
         return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for a CPU context");
     }
-    *cpu = (cpu_state){choose_thread_limit(config), rung_cpu_features(), rung_cpu_caches(), pool};
+    *cpu = (cpu_state){choose_thread_limit(config), rung_cpu_features(), rung_cpu_caches(), pool, NULL, {0}};
+    cpu->best = find_best(cpu);
+    cpu->small = (rung_cpu_args){.threads = 1, .pool = pool, .caches = &cpu->caches, .batch = 1};
     *state = cpu;
     return RUNG_SUCCESS;
 }
@@ -65,16 +89,6 @@ static int cpu_device(const void *state)
 {
     (void)state;
     return RUNG_DEVICE_CPU;
-}
-
-static const char *cpu_unusable(void *state, const rung_kernel *kernel)
-{
-    const cpu_state *cpu = state;
-    if (!kernel->cpu_needs)
-        return NULL;
-    if (strcmp(kernel->cpu_needs, "avx512") == 0)
-        return cpu->features & RUNG_CPU_AVX512 ? NULL : "needs AVX-512 (F, VL, BW, DQ), or RUNG_CPU_FEATURES hides it";
-    return cpu->features & RUNG_CPU_AVX2 ? NULL : "needs AVX2 and FMA, or RUNG_CPU_FEATURES hides them";
 }
 
 static rung_cpu_args make_args(const cpu_state *cpu, const rung_problem *p)
@@ -133,6 +147,32 @@ static rung_status cpu_run(void *state, const rung_choice *choice, const rung_pr
     return choice->kernel->cpu_entry(&args);
 }
 
+static const rung_kernel *cpu_small_kernel(const void *state)
+{
+    return ((const cpu_state *)state)->best;
+}
+
+static rung_status cpu_run_small(void *state, const rung_gemm *g)
+{
+    cpu_state *cpu = state;
+    rung_cpu_args *args = &cpu->small;
+    int swap = g->layout == RUNG_COL_MAJOR; /* as in core/validate.c */
+    args->m = swap ? g->n : g->m;
+    args->n = swap ? g->m : g->n;
+    args->k = g->k;
+    args->a = swap ? g->b : g->a;
+    args->lda = swap ? g->ldb : g->lda;
+    args->b = swap ? g->a : g->b;
+    args->ldb = swap ? g->lda : g->ldb;
+    args->c = g->c;
+    args->ldc = g->ldc;
+    args->alpha = g->alpha;
+    args->beta = g->beta;
+    args->trans_a = (int)(swap ? g->trans_b : g->trans_a);
+    args->trans_b = (int)(swap ? g->trans_a : g->trans_b);
+    return cpu->best->cpu_entry(args);
+}
+
 enum { SUM_LANES = 64, SUM_BLOCK = 2048 };
 
 /* Lanes of FP32 over a block, as wide as any vector; each adds BLOCK / LANES numbers only, so its error stays small. */
@@ -177,6 +217,8 @@ const rung_backend rung_cpu_backend = {
     .unusable = cpu_unusable,
     .estimate = cpu_estimate,
     .run = cpu_run,
+    .run_small = cpu_run_small,
+    .small_kernel = cpu_small_kernel,
     .ssum = cpu_ssum,
     .synchronize = cpu_synchronize,
 };

@@ -22,8 +22,22 @@ static void run_direct(const gemm_product *p, const gemm_plan *d)
     }
 }
 
+/* One tile holds all of C. */
+static int run_one_tile(const gemm_product *p)
+{
+    const rung_cpu_kernel *x = p->x;
+    int64_t vectors = (p->n + x->vl - 1) >> x->vl_bits;
+    if (vectors > x->nv || p->m > x->max_rows[vectors - 1])
+        return 0;
+    rung_tile_out out = {p->ldc, p->alpha, p->beta, (int)(p->n - ((vectors - 1) << x->vl_bits)), 0};
+    x->tile[p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW][vectors - 1][p->m - 1](p->k, p->a, p->lda, p->b, p->ldb, p->c, &out);
+    return 1;
+}
+
 void rung_gemm_tiny(const gemm_product *p)
 {
+    if (run_one_tile(p))
+        return;
     block s = {.x = p->x,
                .m = p->m,
                .n = p->n,

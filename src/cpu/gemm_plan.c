@@ -77,7 +77,9 @@ static void one_group(gemm_plan *d, int64_t n, int64_t k, const rung_cpu_kernel 
 static void deep_blocks(gemm_plan *d, const gemm_product *p, const rung_caches *caches)
 {
     int64_t panel = (int64_t)p->x->nv * p->x->vl;
-    int64_t kc = p->m <= 2 * FEW && !p->in_order ? 256 : max64(min64(caches->l2_bytes / 5 / (4 * panel), 1024), 256);
+    int64_t deepest = panel > 32 ? 1024 : 512; /* narrow panels gain nothing, and long sums err more */
+    int few = p->m <= 2 * FEW && !p->in_order;
+    int64_t kc = few ? 256 : max64(min64(caches->l2_bytes / 5 / (4 * panel), deepest), 256);
     d->kc = even_block(p->k, kc, 8);
     d->mc = max64(caches->l2_bytes / 4 / (4 * d->kc) / p->x->mr, 1) * p->x->mr;
     d->nc = max64(min64(caches->l3_bytes / 4, 4 << 20) / (4 * d->kc) / panel, 1) * panel;

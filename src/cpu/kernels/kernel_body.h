@@ -8,7 +8,7 @@
 #define ROWS_A_POINTER 3 /* rows reached from one pointer: +0, +lda, +2*lda, so 12 rows need 4 */
 #define POINTERS ((RUNG_TILE_MAX_ROWS + ROWS_A_POINTER - 1) / ROWS_A_POINTER)
 #ifndef UNROLL_K
-#define UNROLL_K 4
+#define UNROLL_K 2
 #endif
 
 /* Hides where a pointer came from: left to itself the compiler keeps one pointer a row and spills. */
