@@ -65,6 +65,17 @@ static void find_version(void *library, lab_peer *peer)
     const char *text = openblas ? openblas() : blis ? blis() : "unknown";
     snprintf(peer->version, sizeof peer->version, "%.60s", strncmp(text, "OpenBLAS ", 9) ? text : text + 9);
     peer->version[strcspn(peer->version, " ")] = 0;
+    /* Which of its kernels it has chosen, or was told to choose (OPENBLAS_CORETYPE, BLIS_ARCH_TYPE). */
+    const char *(*core)(void);
+    int (*id)(void);
+    const char *(*name_of)(int);
+    *(void **)&core = dlsym(library, "openblas_get_corename");
+    *(void **)&id = dlsym(library, "bli_arch_query_id");
+    *(void **)&name_of = dlsym(library, "bli_arch_string");
+    const char *chosen = core ? core() : id && name_of ? name_of(id()) : NULL;
+    size_t length = strlen(peer->version);
+    if (chosen)
+        snprintf(peer->version + length, sizeof peer->version - length, " %.20s", chosen);
 }
 
 static void *open_library(const cpu_library *from)

@@ -114,12 +114,41 @@ static void bias_and_activation(void **state)
         p.gemm.bias = bias;
         product_reset(&p);
         rung_status status = rung_gemm_run(context, &p.gemm);
-        if (status != RUNG_UNSUPPORTED) { /* host operands on a GPU */
+        if (status != RUNG_UNSUPPORTED || rung_context_device(context) == RUNG_DEVICE_CPU) { /* host operands on a GPU */
             assert_ok(status);
             product_check(&p, "bias and activation");
         }
         product_free(&p);
     }
+}
+
+/* Every way through the CPU backend ends with them, on each part of C once. */
+static void bias_and_activation_on_every_path(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][3] = {{90, 80, 70},  {8, 1500, 1100}, {1, 1300, 600}, {600, 40, 300}, {300, 5, 300},
+                                        {48, 40, 8192}, {130, 260, 300}, {20, 600, 300}, {30, 20, 0}};
+    static float bias[1500];
+    uint64_t seed = 6;
+    for (int i = 0; i < 1500; i++)
+        bias[i] = random_float(&seed);
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
+        for (int form = 0; form < 8; form++) {
+            product p;
+            product_new(&p, RUNG_ROW_MAJOR, form & 1, form >> 1 & 1, shapes[s][0], shapes[s][1], shapes[s][2], form % 3,
+                        1, s);
+            p.gemm.beta = form % 3 ? 0.0f : -1.0f;
+            p.gemm.bias_kind = 1 + form % 2;
+            p.gemm.activation = form % 3;
+            p.gemm.bias = bias;
+            product_reset(&p);
+            rung_status status = rung_gemm_run(context, &p.gemm);
+            if (status != RUNG_UNSUPPORTED || rung_context_device(context) == RUNG_DEVICE_CPU) {
+                assert_ok(status);
+                product_check(&p, "bias and activation");
+            }
+            product_free(&p);
+        }
 }
 
 static void nan_and_infinity_propagate(void **state)
@@ -235,6 +264,7 @@ int main(void)
         cmocka_unit_test(strided_batches),
         cmocka_unit_test(batches_through_their_own_entry_points),
         cmocka_unit_test(bias_and_activation),
+        cmocka_unit_test(bias_and_activation_on_every_path),
         cmocka_unit_test(nan_and_infinity_propagate),
         cmocka_unit_test(the_same_call_gives_the_same_bits),
         cmocka_unit_test(operands_at_any_address),

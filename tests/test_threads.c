@@ -132,12 +132,87 @@ static void products_after_fork(void **state)
     rung_context_destroy(context);
 }
 
+/* One shape for each way through the CPU backend, and for each of its ways to share the work. */
+static const int64_t paths[][3] = {{90, 80, 70},   {300, 300, 300}, {600, 330, 1100}, {40, 1500, 500}, {8, 1500, 1100},
+                                   {1, 3000, 600}, {1200, 40, 300}, {700, 5, 300},    {48, 40, 8192}, {20, 600, 600}};
+
+/* Where the sums are cut is the shape's matter alone. */
+static void any_number_of_threads_gives_the_same_bits(void **state)
+{
+    (void)state;
+    static const int threads[] = {2, 3, 7};
+    rung_context *alone = open_quietly(1);
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+        for (int form = 0; form < 4; form++) {
+            product p;
+            product_new(&p, RUNG_ROW_MAJOR, form & 1, form >> 1, paths[i][0], paths[i][1], paths[i][2], 1, 1, i);
+            p.gemm.beta = 0.5f;
+            p.gemm.activation = form == 3 ? RUNG_GELU : RUNG_IDENTITY;
+            product_reset(&p);
+            assert_ok(rung_gemm_run(alone, &p.gemm));
+            float *first = malloc(p.count_c * sizeof *first);
+            memcpy(first, p.gemm.c, p.count_c * sizeof *first);
+            for (size_t t = 0; t < sizeof threads / sizeof threads[0]; t++) {
+                rung_context *several = open_quietly(threads[t]);
+                for (int again = 0; again < 2; again++) { /* the first call starts the threads */
+                    product_reset(&p);
+                    assert_ok(rung_gemm_run(several, &p.gemm));
+                    assert_memory_equal(first, p.gemm.c, p.count_c * sizeof *first);
+                }
+                rung_context_destroy(several);
+            }
+            free(first);
+            product_free(&p);
+        }
+    rung_context_destroy(alone);
+}
+
+static int large_in_a_child(rung_context *context, const product *p, const float *expected_c)
+{
+    alarm(60);
+    for (int i = 0; i < 2; i++)
+        if (rung_gemm_run(context, &p->gemm) != RUNG_SUCCESS ||
+            memcmp(p->gemm.c, expected_c, p->count_c * sizeof *expected_c) != 0)
+            return 1;
+    return 0;
+}
+
+/* Large enough that the parent's workers run, spin and sleep: the child has none of them. */
+static void workers_after_fork(void **state)
+{
+    (void)state;
+    rung_context *context = open_quietly(2);
+    product p;
+    product_new(&p, RUNG_ROW_MAJOR, 0, 0, 400, 400, 600, 0, 1, 4);
+    product_reset(&p);
+    assert_ok(rung_gemm_run(context, &p.gemm));
+    float *first = malloc(p.count_c * sizeof *first);
+    memcpy(first, p.gemm.c, p.count_c * sizeof *first);
+    for (int i = 0; i < 3; i++) {
+        if (i == 2)
+            usleep(20000); /* asleep by now */
+        pid_t child = fork();
+        if (child == 0)
+            _exit(large_in_a_child(context, &p, first));
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        assert_ok(rung_gemm_run(context, &p.gemm));
+        assert_memory_equal(first, p.gemm.c, p.count_c * sizeof *first);
+    }
+    free(first);
+    product_free(&p);
+    rung_context_destroy(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(contexts_side_by_side),
         cmocka_unit_test(a_context_handed_on),
         cmocka_unit_test(products_after_fork),
+        cmocka_unit_test(workers_after_fork),
+        cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

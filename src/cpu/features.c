@@ -84,19 +84,60 @@ static int affinity_count(void)
     return count > 0 ? count : 1;
 }
 
-static int quota_count(void)
+/* CPUs' worth of time the group at `path` may use; 0: no limit. Version 2 has one file, version 1 two. */
+static int quota_at(const char *path)
 {
-    char line[64];
+    char file[640], line[64];
     long long quota = 0, period = 0;
-    if (read_line("/sys/fs/cgroup/cpu.max", line, sizeof line)) {
+    snprintf(file, sizeof file, "/sys/fs/cgroup%s/cpu.max", path);
+    if (read_line(file, line, sizeof line)) {
         if (sscanf(line, "%lld %lld", &quota, &period) != 2) /* "max 100000": no limit */
             return 0;
-    } else if (read_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", line, sizeof line)) {
-        quota = atoll(line);
-        if (read_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us", line, sizeof line))
-            period = atoll(line);
+    } else {
+        snprintf(file, sizeof file, "/sys/fs/cgroup/cpu%s/cpu.cfs_quota_us", path);
+        quota = read_line(file, line, sizeof line) ? atoll(line) : 0;
+        snprintf(file, sizeof file, "/sys/fs/cgroup/cpu%s/cpu.cfs_period_us", path);
+        period = read_line(file, line, sizeof line) ? atoll(line) : 0;
     }
     return quota > 0 && period > 0 ? (int)((quota + period - 1) / period) : 0;
+}
+
+/* The process's own group, as "/a/b": version 2 writes "0::/a/b", version 1 "4:cpu,cpuacct:/a/b". */
+static void find_group(char *path, size_t bytes)
+{
+    char line[512];
+    path[0] = '\0';
+    FILE *file = fopen("/proc/self/cgroup", "re");
+    while (file && fgets(line, sizeof line, file)) {
+        char *controllers = strchr(line, ':'), *group = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!group)
+            continue;
+        *group++ = '\0';
+        group[strcspn(group, "\n")] = '\0';
+        if (controllers[1] == '\0' || lists(controllers + 1, "cpu"))
+            snprintf(path, bytes, "%s", strcmp(group, "/") ? group : "");
+        if (lists(controllers + 1, "cpu"))
+            break;
+    }
+    if (file)
+        fclose(file);
+}
+
+/* The tightest limit from the process's own group up to the root, which is all a container sees. */
+static int quota_count(void)
+{
+    char path[512];
+    int least = 0;
+    find_group(path, sizeof path);
+    for (;;) {
+        int quota = quota_at(path);
+        if (quota > 0 && (least == 0 || quota < least))
+            least = quota;
+        char *parent = strrchr(path, '/');
+        if (!parent)
+            return least;
+        *parent = '\0';
+    }
 }
 
 int rung_cpu_count(void)
