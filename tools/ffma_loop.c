@@ -40,6 +40,7 @@ enum { /* opcodes, with the form of their operands */
        OP_STS_UNIFORM = 0x988,
        OP_STS = 0x388,
        OP_BRA = 0x947,
+       OP_VOTE = 0x806,
        OP_MOV = 0x202,
        OP_LEA_UNIFORM = 0xc11,
        OP_LEA = 0x211,
@@ -408,6 +409,14 @@ static struct instruction *arrive(struct program *p, int bar)
     x->stall = 2;
     return x;
 }
+/* Whether all lanes found the stage filled. They may differ, when it fills as they look, and must not part: the elected
+ * lane would hand the stage back before the others have read it. */
+static void agree(struct program *p)
+{
+    struct instruction *x = put(p, OP_VOTE | D(RZ), (uint64_t)p->r.ready << 17 | (uint64_t)p->r.ready << 23);
+    x->wait = 1 << SB_PHASE;
+    x->stall = PREDICATE_LATENCY;
+}
 static struct instruction *branch(struct program *p, int predicate, int target)
 {
     struct instruction *x = put(p, OP_BRA, 0x3800000);
@@ -541,10 +550,11 @@ static void change_stage(struct program *p, int top)
     add(p, r->limit, r->at_b, B_BYTES);
     arrive(p, r->left_bar)->wait = 1 << SB_B | 2 << SB_B | 1 << SB_A | 2 << SB_A;
     compare(p, r->more, GT, r->left, 0);
-    branch(p, NOT | r->ready, p->n + 2)->wait = 1 << SB_PHASE;
-    branch(p, PT, top);
+    agree(p);
+    branch(p, r->ready, top);
     test_phase(p);
-    branch(p, NOT | r->ready, p->n - 1)->wait = 1 << SB_PHASE;
+    agree(p);
+    branch(p, NOT | r->ready, p->n - 2);
     branch(p, PT, top);
     p->at[leave].target = p->n;
     nop(p, 1 << SB_B | 2 << SB_B | 1 << SB_A | 2 << SB_A, 1);
@@ -808,8 +818,8 @@ static int step(struct machine *s, const struct word *code, int at)
     int guard = (int)(w.lo >> 12) & 15, on = (guard & 7) == PT || s->predicate[guard & 7] == !(guard & NOT);
     int reads[3] = {RZ, RZ, RZ}, has_b = op == OP_FFMA || op == OP_LEA || op == OP_MOV || op == OP_LOP3_REGISTER ||
                                          op == OP_ISETP_REGISTER || op == OP_PHASECHK;
-    int sets = op != OP_BRA && op != OP_NOP && op != OP_ISETP && op != OP_ISETP_REGISTER && op != OP_PHASECHK;
-    if (op != OP_MOV && op != OP_BRA && op != OP_NOP && op != OP_S2R)
+    int sets = op != OP_BRA && op != OP_VOTE && op != OP_NOP && op != OP_ISETP && op != OP_ISETP_REGISTER && op != OP_PHASECHK;
+    if (op != OP_MOV && op != OP_BRA && op != OP_VOTE && op != OP_NOP && op != OP_S2R)
         reads[0] = field_a(w);
     if (has_b)
         reads[1] = field_b(w);
@@ -826,6 +836,8 @@ static int step(struct machine *s, const struct word *code, int at)
         run_load(s, w);
     else if (on && (op == OP_PHASECHK || op == OP_ARRIVE))
         run_barrier(s, w);
+    else if (op == OP_VOTE) /* of one lane */
+        s->predicate_ready[w.hi >> 17 & 7] = s->now + PREDICATE_LATENCY;
     else if (on && op != OP_BRA && op != OP_NOP)
         run_integer(s, w);
     s->value[RZ] = 0;
