@@ -14,7 +14,7 @@
 enum { MAX_PROFILES = 64 };
 
 typedef struct options {
-    const char *launch, *json;
+    const char *launch, *json, *saved;
     int ladder, format, no_counters;
 } options;
 
@@ -177,6 +177,12 @@ static int counters(const char *names, const char *shape, lab_profile *profiles,
     return CLI_FAIL;
 }
 
+/* What splits its operands first runs block after block, each on all that the one before left: minutes under the lens. */
+static int is_long_under_lens(const rung_kernel *kernel)
+{
+    return strcmp(kernel->launch, "accurate") == 0;
+}
+
 static void predict(lab_profile *profiles, int count, int64_t m, int64_t n, int64_t k)
 {
     for (int i = 0; i < count; i++) {
@@ -186,6 +192,8 @@ static void predict(lab_profile *profiles, int count, int64_t m, int64_t n, int6
         for (int j = 0; j < LAB_METRICS; j++)
             profiles[i].predicted[j] = NAN;
         cli_progress("lens: %s", profiles[i].kernel);
+        if (is_long_under_lens(c.kernel))
+            continue;
         if (!lab_lens_missing(c.kernel) && lab_lens_run(&c, &result) == RUNG_SUCCESS)
             lab_profile_predict(&profiles[i]);
     }
@@ -219,13 +227,18 @@ static int profile_kernels(const options *o, const char **words, int count, int6
     if (kernels == 0)
         return cli_usage("profile takes the name of a GPU kernel, or --ladder");
     snprintf(shape, sizeof shape, "%lldx%lldx%lld", (long long)m, (long long)n, (long long)k);
-    snprintf(command, sizeof command, "rung profile %s %s", o->ladder ? "--ladder" : names, shape);
+    snprintf(command, sizeof command, "rung profile %s %s%s%s", o->ladder ? "--ladder" : names, shape,
+             o->saved ? " --counters " : "", o->saved ? o->saved : "");
     for (int i = 0; i < kernels; i++)
         for (int j = 0; j < LAB_METRICS; j++)
             profiles[i].measured[j] = profiles[i].predicted[j] = NAN;
-    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-    int blocked = CLI_FAIL;
-    if (!driver)
+    void *driver = o->saved ? NULL : dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+    int blocked = CLI_FAIL, found;
+    if (o->saved) {
+        if (lab_counters_read(o->saved, m, n, k, profiles, kernels, &found) != RUNG_SUCCESS)
+            return cli_fail("%s", lab_error());
+        blocked = CLI_PASS;
+    } else if (!driver)
         fprintf(stderr, "rung: no NVIDIA driver on this machine: only what the lens predicts\n");
     else if (!o->no_counters)
         blocked = counters(names, shape, profiles, kernels);
@@ -254,6 +267,7 @@ int cmd_profile(int argc, char **argv)
     char rest;
     const cli_option list[] = {
         {"ladder", CLI_FLAG, &o.ladder, NULL, "every rung of the GPU ladder"},
+        {"counters", CLI_TEXT, &o.saved, NULL, "take the counters from this file of an earlier run instead of a GPU"},
         {"no-counters", CLI_FLAG, &o.no_counters, NULL, "only what the lens predicts"},
         {"output", CLI_TEXT, &o.json, NULL, "append the figures to this file as JSON lines"},
         {"launch", CLI_TEXT, &o.launch, NULL, "(what runs under ncu) launch these kernels once and nothing else"},

@@ -310,6 +310,49 @@ rung_status lab_ncu_run(char *const *command, lab_profile *profiles, int count)
     return status;
 }
 
+/* The number after "key": in a line of our own making, up to `end`; NaN where the key is not. */
+static double number_of(const char *line, const char *end, const char *key)
+{
+    char quoted[64];
+    snprintf(quoted, sizeof quoted, "\"%s\": ", key);
+    const char *at = strstr(line, quoted);
+    return at && at < end ? strtod(at + strlen(quoted), NULL) : NAN;
+}
+
+static lab_profile *profile_named(lab_profile *profiles, int count, const char *line)
+{
+    char quoted[128];
+    for (int i = 0; i < count; i++) {
+        snprintf(quoted, sizeof quoted, "\"kernel\": \"%s\"", profiles[i].kernel);
+        if (strstr(line, quoted))
+            return &profiles[i];
+    }
+    return NULL;
+}
+
+rung_status lab_counters_read(const char *path, int64_t m, int64_t n, int64_t k, lab_profile *profiles, int count, int *found)
+{
+    FILE *from = fopen(path, "r");
+    char *line = NULL;
+    size_t room = 0;
+    *found = 0;
+    if (!from)
+        return lab_fail(RUNG_INVALID_ARGUMENT, "%s cannot be read", path);
+    while (getline(&line, &room, from) > 0) {
+        const char *counters = strstr(line, "\"counter\": {"), *end = counters ? strchr(counters, '}') : NULL;
+        lab_profile *profile = end ? profile_named(profiles, count, line) : NULL;
+        if (!profile || number_of(line, counters, "m") != (double)m || number_of(line, counters, "n") != (double)n ||
+            number_of(line, counters, "k") != (double)k)
+            continue;
+        for (int i = 0; lab_metrics[i].key; i++)
+            profile->measured[i] = number_of(counters, end, lab_metrics[i].key);
+        ++*found;
+    }
+    free(line);
+    fclose(from);
+    return *found ? RUNG_SUCCESS : lab_fail(RUNG_INVALID_ARGUMENT, "%s has no counters of these kernels at this size", path);
+}
+
 static void set(lab_profile *profile, const char *key, double value)
 {
     profile->predicted[lab_metric_index(key)] = value;
