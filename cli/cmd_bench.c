@@ -1,5 +1,6 @@
 /* rung bench: a list of shapes, each verified and timed beside the peers; ratios, their geometric mean and the worst.
  */
+#include "cli/bench_multi.h"
 #include "cli/commands.h"
 #include "lab/names.h"
 #include "lab/record.h"
@@ -256,6 +257,7 @@ static int run(const options *o, int device, const lab_shapes *shapes)
 int cmd_bench(int argc, char **argv)
 {
     options o = {.device = "best"};
+    bench_multi_options several = {.operands = NULL, .repeats = 5};
     lab_shapes shapes = {0};
     const char *words[CLI_WORDS];
     int count, device;
@@ -273,6 +275,15 @@ int cmd_bench(int argc, char **argv)
         {"cold", CLI_FLAG, &o.cold, NULL, "CPU: rotate over more than the caches (a GPU always does)"},
         {"no-verify", CLI_FLAG, &o.no_verify, NULL, "skip the check against FP64"},
         {"budget-ms", CLI_INTEGER, &o.budget_ms, NULL, "time for a shape, all contenders together"},
+        {"gpus", CLI_TEXT, &several.gpus, NULL, "over so many GPUs of this process, such as 4 or 1,2,4 (cpu4: CPU ranks)"},
+        {"distributed", CLI_FLAG, &several.distributed, NULL, "as one rank of several: mpirun -n N rung bench --distributed"},
+        {"operands", CLI_TEXT, &several.operands, NULL, "several ranks: distributed (default), host, or both by comma"},
+        {"grid", CLI_TEXT, &several.grid, NULL, "several ranks: rows and columns, such as 2x2"},
+        {"block", CLI_INTEGER, &several.block, NULL, "several ranks: rows and columns of a block (default: one a rank)"},
+        {"repeats", CLI_INTEGER, &several.repeats, NULL, "several ranks: calls timed (default 5)"},
+        {"memory-mib", CLI_INTEGER, &several.memory_mib, NULL, "several ranks, host operands: what each GPU may use"},
+        {"no-peer", CLI_FLAG, &several.no_peer, NULL, "several ranks: neither one GPU alone nor cuBLAS-XT beside"},
+        {"timeline", CLI_TEXT, &several.timeline, NULL, "several ranks: copies and products as .svg, or a Chrome trace"},
         {"o", CLI_TEXT, &o.output, NULL, "append JSON lines to this file (results/...)"},
         CLI_FORMAT(o.format),
         {0}};
@@ -285,8 +296,16 @@ int cmd_bench(int argc, char **argv)
     code = cli_device(o.device, &device);
     if (!code)
         code = read_shapes(&o, words, count, &shapes);
-    if (!code)
+    if (!code && (several.gpus || several.distributed)) {
+        several.math = o.math;
+        several.format = o.format;
+        several.output = o.output;
+        several.command = o.command;
+        several.operands = several.operands ? several.operands : "distributed";
+        code = cli_bench_multi(&several, &shapes);
+    } else if (!code) {
         code = run(&o, device, &shapes);
+    }
     free(shapes.list);
     return code;
 }

@@ -1,5 +1,6 @@
 /* cuBLAS and cuBLASLt, opened at run time: the few calls used are declared here, so no CUDA header is needed. */
 #define _GNU_SOURCE
+#include "lab/multi.h"
 #include "lab/peer.h"
 
 #include <dlfcn.h>
@@ -264,14 +265,27 @@ static void *open_library(const char *file)
     return library;
 }
 
+static void *open_both(void **lt)
+{
+    *lt = open_library("libcublasLt.so.13");
+    void *blas = open_library("libcublas.so.13");
+    if (!blas) {
+        *lt = open_library("libcublasLt.so.12");
+        blas = open_library("libcublas.so.12");
+    }
+    return blas;
+}
+
+void *lab_open_cublas(void)
+{
+    void *lt;
+    return open_both(&lt);
+}
+
 static rung_status open_calls(lab_peer *peer)
 {
     cuda_peer *p = peer->state;
-    void *lt = open_library("libcublasLt.so.13"), *blas = open_library("libcublas.so.13");
-    if (!blas) {
-        lt = open_library("libcublasLt.so.12");
-        blas = open_library("libcublas.so.12");
-    }
+    void *lt, *blas = open_both(&lt);
     if (!lt || !blas)
         return lab_fail(RUNG_MISSING_LIBRARY, "cuBLAS was not found (pip install nvidia-cublas, or name its folder in "
                                               "RUNG_CUBLAS)");

@@ -1,0 +1,265 @@
+/* rung bench --gpus and --distributed: products over several ranks, operands distributed or in host memory, each
+ * checked by random projections; efficiency against one GPU, the vendor's cuBLAS-XT beside, the bits of C. */
+#include "cli/bench_multi.h"
+#include "lab/multi.h"
+#include "lab/names.h"
+#include "lab/record.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_COUNTS = 8 };
+
+typedef struct session {
+    const bench_multi_options *options;
+    cli_table table;
+    FILE *record;
+    rung_multi *owner; /* of the host memory */
+    int counts[MOST_COUNTS], count_count;
+    int cpu, failed, printed;
+} session;
+
+static const cli_column columns[] = {{"shape", "shape", 20, -1},
+                                     {"math", "math", 8, -1},
+                                     {"operands", "operands", 11, -1},
+                                     {"ranks", "ranks", 5, 0},
+                                     {"grid", "grid", 5, -1},
+                                     {"ms", "ms", 10, 3},
+                                     {"noise_percent", "noise %", 7, 2},
+                                     {"tflops", "TFLOP/s", 8, 2},
+                                     {"efficiency", "of ranks x one", 14, 3},
+                                     {"error_u", "error u", 8, 4},
+                                     {"cublasxt_ratio", "x cublasXt", 10, 3},
+                                     {"bits", "bits of C", 16, -1}};
+
+typedef struct result {
+    const lab_shape *shape;
+    const char *operands;
+    int ranks, rows, cols, xt_block;
+    lab_multi_row row;
+    double one_us, xt_us; /* 0: not measured */
+} result;
+
+static void record(const session *s, const result *r)
+{
+    lab_json json = {.to = s->record};
+    char text[LAB_SHAPE_TEXT], bits[24];
+    lab_shape_print(r->shape, text);
+    snprintf(bits, sizeof bits, "%016llx", (unsigned long long)r->row.bits);
+    lab_json_open(&json, NULL);
+    lab_json_text(&json, "kind", "bench-multi");
+    lab_json_text(&json, "command", s->options->command);
+    lab_json_text(&json, "rung", rung_version());
+    lab_json_text(&json, "commit", lab_commit());
+    lab_json_text(&json, "shape", text);
+    lab_json_text(&json, "math", lab_math_names[s->options->math]);
+    lab_json_text(&json, "operands", r->operands);
+    lab_json_text(&json, "devices", s->cpu ? "CPU" : "GPU");
+    lab_json_integer(&json, "ranks", r->ranks);
+    lab_json_integer(&json, "grid_rows", r->rows);
+    lab_json_integer(&json, "grid_cols", r->cols);
+    lab_json_number(&json, "us", r->row.us.median);
+    lab_json_number(&json, "us_min", r->row.us.min);
+    lab_json_number(&json, "us_max", r->row.us.max);
+    lab_json_integer(&json, "samples", r->row.us.samples);
+    lab_json_number(&json, "tflops", lab_shape_flops(r->shape) / r->row.us.median * 1e-6);
+    lab_json_number(&json, "one_gpu_us", r->one_us > 0.0 ? r->one_us : NAN);
+    lab_json_number(&json, "cublasxt_us", r->xt_us > 0.0 ? r->xt_us : NAN);
+    lab_json_integer(&json, "cublasxt_block", r->xt_block);
+    lab_json_number(&json, "projection_error_u", r->row.error_u);
+    lab_json_number(&json, "projection_bound_u", r->row.bound_u);
+    lab_json_text(&json, "bits", bits);
+    lab_json_close(&json);
+    lab_json_end_line(&json);
+    fflush(s->record);
+}
+
+static void print(session *s, const result *r)
+{
+    char text[LAB_SHAPE_TEXT], bits[24], grid[24];
+    lab_shape_print(r->shape, text);
+    snprintf(grid, sizeof grid, "%dx%d", r->rows, r->cols);
+    snprintf(bits, sizeof bits, "%016llx", (unsigned long long)r->row.bits);
+    cli_text(&s->table, text);
+    cli_text(&s->table, lab_math_names[s->options->math]);
+    cli_text(&s->table, r->operands);
+    cli_number(&s->table, r->ranks);
+    cli_text(&s->table, grid);
+    cli_number(&s->table, r->row.us.median * 1e-3);
+    cli_number(&s->table, r->row.us.noise * 100.0);
+    cli_number(&s->table, lab_shape_flops(r->shape) / r->row.us.median * 1e-6);
+    cli_number(&s->table, r->one_us > 0.0 ? r->one_us / r->row.us.median / r->ranks : NAN);
+    cli_number(&s->table, r->row.error_u);
+    cli_number(&s->table, r->xt_us > 0.0 ? r->xt_us / r->row.us.median : NAN);
+    cli_text(&s->table, bits);
+    s->printed++;
+    if (s->record)
+        record(s, r);
+    if (!(r->row.error_u <= r->row.bound_u)) {
+        s->failed++;
+        fprintf(stderr, "FAIL %s, %s, %d ranks: the projection errs %.4g u, the bound is %.4g u\n", text, r->operands,
+                r->ranks, r->row.error_u, r->row.bound_u);
+    }
+}
+
+static int write_timeline(const session *s, const rung_multi *multi)
+{
+    const rung_span *spans;
+    int count = rung_multi_spans(multi, &spans);
+    if (!s->options->timeline || rung_multi_first_rank(multi) != 0)
+        return CLI_PASS;
+    rung_status status = lab_timeline_write(s->options->timeline, spans, count);
+    return status == RUNG_SUCCESS ? CLI_PASS : cli_fail_status(status, "timeline");
+}
+
+static int wants(const session *s, const char *operands)
+{
+    return strstr(s->options->operands, operands) != NULL;
+}
+
+static int choose_grid(const session *s, result *r)
+{
+    lab_multi_grid(r->shape, r->ranks, &r->rows, &r->cols);
+    if (!s->options->grid)
+        return CLI_PASS;
+    char rest;
+    if (sscanf(s->options->grid, "%dx%d%c", &r->rows, &r->cols, &rest) != 2 || r->rows < 1 || r->cols < 1 ||
+        r->rows * r->cols > r->ranks)
+        return cli_usage("--grid %s: expected such as 2x2, at most %d ranks", s->options->grid, r->ranks);
+    return CLI_PASS;
+}
+
+static int bench_context(session *s, rung_multi *multi, const lab_whole *whole, double one_us, double xt_us,
+                         int xt_block)
+{
+    const bench_multi_options *o = s->options;
+    rung_math math = (rung_math)o->math;
+    result r = {.shape = &whole->shape, .ranks = rung_multi_ranks(multi), .one_us = one_us};
+    int trace = o->timeline != NULL, code = choose_grid(s, &r), mine = rung_multi_first_rank(multi) == 0;
+    if (code)
+        return code;
+    if (wants(s, "distributed")) {
+        r.operands = "distributed";
+        rung_status status =
+            lab_multi_distributed(multi, whole, r.rows, r.cols, o->block, (int)o->repeats, trace, math, &r.row);
+        if (status != RUNG_SUCCESS)
+            return cli_fail_status(status, "bench");
+        if (mine)
+            print(s, &r);
+        code = write_timeline(s, multi);
+    }
+    if (code == CLI_PASS && wants(s, "host")) {
+        r.operands = "host";
+        r.xt_us = xt_us;
+        r.xt_block = xt_block;
+        rung_status status = lab_multi_host(multi, whole, (int)o->repeats, trace, math, &r.row);
+        if (status != RUNG_SUCCESS)
+            return cli_fail_status(status, "bench");
+        print(s, &r);
+        code = write_timeline(s, multi);
+    }
+    return code;
+}
+
+static rung_status open_context(const session *s, int ranks, rung_multi **multi)
+{
+    int cpus[64];
+    rung_multi_config config;
+    rung_multi_config_init(&config);
+    config.math = (rung_math)s->options->math;
+    config.ranks = ranks;
+    config.memory_bytes = s->options->memory_mib << 20;
+    for (int i = 0; i < 64; i++)
+        cpus[i] = RUNG_DEVICE_CPU;
+    if (s->cpu)
+        config.devices = cpus;
+    return rung_multi_create(multi, &config);
+}
+
+/* The best that others do with the same operands: one GPU alone, and cuBLAS-XT on each number of GPUs. */
+static int bench_local(session *s, const lab_whole *whole)
+{
+    const bench_multi_options *o = s->options;
+    lab_stats one = {0}, xt = {0};
+    int xt_block = 0, code = CLI_PASS;
+    if (!s->cpu && !o->no_peer && lab_multi_one_gpu(whole, (rung_math)o->math, (int)o->repeats, &one) != RUNG_SUCCESS)
+        fprintf(stderr, "rung: one GPU alone was not measured: %s\n", lab_error());
+    for (int i = 0; i < s->count_count && code == CLI_PASS; i++) {
+        rung_multi *multi;
+        if (!s->cpu && !o->no_peer && wants(s, "host") &&
+            lab_multi_cublasxt(whole, s->counts[i], (int)o->repeats, &xt, &xt_block) != RUNG_SUCCESS)
+            fprintf(stderr, "rung: not compared: %s\n", lab_error());
+        rung_status status = open_context(s, s->counts[i], &multi);
+        if (status != RUNG_SUCCESS)
+            return cli_fail_status(status, "bench");
+        code = bench_context(s, multi, whole, one.median, xt.median, xt_block);
+        rung_multi_destroy(multi);
+    }
+    return code;
+}
+
+static int bench_shape(session *s, const lab_shape *shape)
+{
+    lab_whole whole;
+    rung_status status = lab_whole_new(&whole, shape, s->owner);
+    if (status != RUNG_SUCCESS)
+        return cli_fail_status(status, "bench");
+    int code = s->options->distributed ? bench_context(s, s->owner, &whole, 0.0, 0.0, 0) : bench_local(s, &whole);
+    lab_whole_free(&whole);
+    return code;
+}
+
+static int read_counts(session *s)
+{
+    char copy[256];
+    const char *words[MOST_COUNTS], *text = s->options->gpus;
+    s->cpu = strncmp(text, "cpu", 3) == 0;
+    s->count_count = cli_split(s->cpu ? text + 3 : text, copy, sizeof copy, words, MOST_COUNTS);
+    for (int i = 0; i < s->count_count; i++) {
+        s->counts[i] = atoi(words[i]);
+        if (s->counts[i] < 1 || s->counts[i] > 64)
+            return cli_usage("--gpus %s: expected numbers of GPUs such as 4 or 1,2,4 (cpu4: CPU ranks)", text);
+    }
+    return s->count_count ? CLI_PASS : cli_usage("--gpus needs a number");
+}
+
+static rung_status open_owner(session *s)
+{
+    if (!s->options->distributed) {
+        int most = 0;
+        for (int i = 0; i < s->count_count; i++)
+            most = s->counts[i] > most ? s->counts[i] : most;
+        return open_context(s, most, &s->owner);
+    }
+    rung_multi_config config;
+    rung_multi_config_init(&config);
+    config.transport = getenv("RUNG_RANK") || getenv("RUNG_NCCL") ? RUNG_TRANSPORT_NCCL : RUNG_TRANSPORT_MPI;
+    config.math = (rung_math)s->options->math;
+    s->cpu = config.transport == RUNG_TRANSPORT_MPI;
+    return rung_multi_create(&s->owner, &config);
+}
+
+int cli_bench_multi(const bench_multi_options *o, const lab_shapes *shapes)
+{
+    session s = {.options = o};
+    int code = o->distributed ? CLI_PASS : read_counts(&s);
+    if (code)
+        return code;
+    if (o->distributed && wants(&s, "host"))
+        return cli_usage("--distributed has its operands distributed: --operands host is for --gpus");
+    rung_status status = open_owner(&s);
+    if (status != RUNG_SUCCESS)
+        return cli_fail_status(status, "bench");
+    int mine = rung_multi_first_rank(s.owner) == 0;
+    if (mine && o->output && !(s.record = lab_record_open(o->output)))
+        code = cli_usage("%s", lab_error());
+    if (mine)
+        cli_table_begin(&s.table, (cli_format)o->format, columns, sizeof columns / sizeof *columns);
+    for (int i = 0; i < shapes->count && code == CLI_PASS; i++)
+        code = bench_shape(&s, &shapes->list[i]);
+    if (s.record)
+        fclose(s.record);
+    rung_multi_destroy(s.owner);
+    return code == CLI_PASS && s.failed ? CLI_FAIL : code;
+}

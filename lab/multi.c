@@ -1,0 +1,356 @@
+/* Products over several ranks, measured. */
+#include "lab/multi.h"
+#include "lab/host.h"
+#include "lab/measure.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST_REPEATS = 64 };
+
+static int all_cores(void)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return cores > 0 ? (int)cores : 1;
+}
+
+static int64_t stored_rows(int trans, int64_t rows, int64_t cols)
+{
+    return trans ? cols : rows;
+}
+
+typedef struct fill {
+    float *at;
+    uint64_t seed;
+} fill;
+
+static void fill_part(void *state, int64_t first, int64_t end)
+{
+    const fill *f = state;
+    for (int64_t i = first; i < end; i++) {
+        uint64_t x = ((uint64_t)i + f->seed) * 0x9e3779b97f4a7c15u;
+        x = (x ^ x >> 32) * 0xd6e8feb86659fd93u;
+        f->at[i] = (float)(int32_t)(x >> 32) * 0x1p-31f;
+    }
+}
+
+static rung_status new_matrix(rung_multi *owner, float **at, int64_t floats, uint64_t seed)
+{
+    LAB_TRY(rung_multi_host_alloc(owner, floats * 4, (void **)at));
+    fill f = {*at, seed};
+    lab_parallel(all_cores(), floats, fill_part, &f);
+    return RUNG_SUCCESS;
+}
+
+rung_status lab_whole_new(lab_whole *w, const lab_shape *s, rung_multi *owner)
+{
+    *w = (lab_whole){.shape = *s, .owner = owner};
+    w->lda = stored_rows(s->trans_a, s->m, s->k);
+    w->ldb = stored_rows(s->trans_b, s->k, s->n);
+    w->ldc = s->m;
+    if (s->batch > 1)
+        return lab_fail(RUNG_UNSUPPORTED, "batches are not distributed");
+    if (rung_multi_first_rank(owner) != 0)
+        return RUNG_SUCCESS;
+    rung_status status;
+    LAB_TRY_OUT(new_matrix(owner, &w->a, s->m * s->k, 1));
+    LAB_TRY_OUT(new_matrix(owner, &w->b, s->k * s->n, (uint64_t)1 << 40));
+    LAB_TRY_OUT(new_matrix(owner, &w->c, s->m * s->n, (uint64_t)1 << 41));
+    return RUNG_SUCCESS;
+out:
+    lab_whole_free(w);
+    return status;
+}
+
+void lab_whole_free(lab_whole *w)
+{
+    rung_multi_host_free(w->owner, w->a);
+    rung_multi_host_free(w->owner, w->b);
+    rung_multi_host_free(w->owner, w->c);
+    w->a = w->b = w->c = NULL;
+}
+
+void lab_multi_grid(const lab_shape *s, int ranks, int *rows, int *cols)
+{
+    double best = INFINITY;
+    for (int r = 1; r <= ranks; r++) {
+        double sum = (double)s->m / r + (double)s->n / (ranks / r);
+        if (ranks % r == 0 && sum < best) {
+            best = sum;
+            *rows = r;
+            *cols = ranks / r;
+        }
+    }
+}
+
+/* ---- projections ---- */
+
+/* out = M*v and out_size = |M|*v_size, or with the transpose. */
+typedef struct projection {
+    const float *m;
+    int64_t rows, cols, ld;
+    int trans;
+    const double *v, *v_size;
+    double *out, *out_size;
+} projection;
+
+static void project_rows(void *state, int64_t first, int64_t end)
+{
+    const projection *p = state;
+    for (int64_t i = first; i < end; i++)
+        p->out[i] = p->out_size[i] = 0.0;
+    for (int64_t j = 0; j < p->cols; j++) {
+        const float *column = p->m + j * p->ld;
+        double v = p->v[j], size = p->v_size[j];
+        for (int64_t i = first; i < end; i++) {
+            p->out[i] += column[i] * v;
+            p->out_size[i] += fabs((double)column[i]) * size;
+        }
+    }
+}
+
+static void project_columns(void *state, int64_t first, int64_t end)
+{
+    const projection *p = state;
+    for (int64_t j = first; j < end; j++) {
+        const float *column = p->m + j * p->ld;
+        double sum = 0.0, size = 0.0;
+        for (int64_t i = 0; i < p->rows; i++) {
+            sum += column[i] * p->v[i];
+            size += fabs((double)column[i]) * p->v_size[i];
+        }
+        p->out[j] = sum;
+        p->out_size[j] = size;
+    }
+}
+
+static void project(const float *m, int64_t rows, int64_t cols, int64_t ld, int trans, const double *v[2],
+                    double *out[2])
+{
+    projection p = {m, rows, cols, ld, trans, v[0], v[1], out[0], out[1]};
+    lab_parallel(all_cores(), trans ? cols : rows, trans ? project_columns : project_rows, &p);
+}
+
+/* Errors of one row's elements come with random signs, so their sum is far smaller than n of them; a wrong element
+ * is not. */
+static double bound_of(const lab_shape *s, rung_math math)
+{
+    double one = math == RUNG_FAST ? 0x1p14 : 8.0;
+    return one / sqrt((double)s->n) + (math == RUNG_FAST ? 64.0 : 0.25);
+}
+
+rung_status lab_projection(const lab_whole *w, rung_math math, double *error_u, double *bound_u)
+{
+    const lab_shape *s = &w->shape;
+    int64_t total = 2 * (s->n + s->k + 2 * s->m);
+    double *memory = malloc((size_t)total * sizeof *memory), worst = 0.0;
+    if (!memory)
+        return lab_fail(RUNG_OUT_OF_MEMORY, "no memory for a projection of %lld numbers", (long long)total);
+    double *x[2] = {memory, memory + s->n}, *y[2] = {x[1] + s->n, x[1] + s->n + s->k},
+           *z[2] = {y[1] + s->k, y[1] + s->k + s->m}, *r[2] = {z[1] + s->m, z[1] + 2 * s->m};
+    uint64_t bits = 0x243f6a8885a308d3u;
+    for (int64_t j = 0; j < s->n; j++) {
+        bits = bits * 6364136223846793005u + 1442695040888963407u;
+        x[0][j] = bits >> 63 ? 1.0 : -1.0;
+        x[1][j] = 1.0;
+    }
+    project(w->b, stored_rows(s->trans_b, s->k, s->n), stored_rows(!s->trans_b, s->k, s->n), w->ldb, s->trans_b,
+            (const double **)x, y);
+    project(w->a, stored_rows(s->trans_a, s->m, s->k), stored_rows(!s->trans_a, s->m, s->k), w->lda, s->trans_a,
+            (const double **)y, z);
+    project(w->c, s->m, s->n, w->ldc, 0, (const double **)x, r);
+    for (int64_t i = 0; i < s->m; i++) {
+        double error = fabs(r[0][i] - z[0][i]) / (z[1][i] > 0.0 ? z[1][i] : 1.0) * 0x1p24;
+        if (!(error <= worst)) /* NaN counts */
+            worst = error;
+    }
+    free(memory);
+    *error_u = worst;
+    *bound_u = bound_of(s, math);
+    return RUNG_SUCCESS;
+}
+
+typedef struct hashing {
+    const uint32_t *words;
+    uint64_t *sums; /* a chunk each */
+    int64_t count;
+} hashing;
+
+enum { HASH_CHUNK = 1 << 20 };
+
+static void hash_chunks(void *state, int64_t first, int64_t end)
+{
+    const hashing *h = state;
+    for (int64_t c = first; c < end; c++) {
+        uint64_t hash = 1469598103934665603u;
+        int64_t from = c * HASH_CHUNK, to = from + HASH_CHUNK < h->count ? from + HASH_CHUNK : h->count;
+        for (int64_t i = from; i < to; i++)
+            hash = (hash ^ h->words[i]) * 1099511628211u;
+        h->sums[c] = hash;
+    }
+}
+
+static uint64_t hash_of(const lab_whole *w)
+{
+    int64_t count = w->shape.m * w->shape.n, chunks = (count + HASH_CHUNK - 1) / HASH_CHUNK;
+    hashing h = {(const uint32_t *)w->c, malloc((size_t)chunks * sizeof(uint64_t)), count};
+    uint64_t hash = 0;
+    if (!h.sums)
+        return 0;
+    lab_parallel(all_cores(), chunks, hash_chunks, &h);
+    for (int64_t i = 0; i < chunks; i++)
+        hash = (hash ^ h.sums[i]) * 0x9e3779b97f4a7c15u + 1;
+    free(h.sums);
+    return hash;
+}
+
+static rung_status judge(const lab_whole *w, rung_math math, lab_multi_row *row)
+{
+    if (!w->c)
+        return RUNG_SUCCESS;
+    row->bits = hash_of(w);
+    return lab_projection(w, math, &row->error_u, &row->bound_u);
+}
+
+/* ---- runs ---- */
+
+typedef struct distributed {
+    rung_multi *multi;
+    const lab_shape *shape;
+    rung_matrix desc[3];
+    void *part[3][64];
+} distributed;
+
+static void free_parts(distributed *d)
+{
+    for (int i = 0; i < 3; i++)
+        for (int r = 0; r < rung_multi_held_ranks(d->multi); r++)
+            rung_multi_free(d->multi, r, d->part[i][r]);
+}
+
+static rung_status scatter(distributed *d, const lab_whole *w, int rows, int cols, int64_t block)
+{
+    const lab_shape *s = d->shape;
+    const float *from[3] = {w->a, w->b, w->c};
+    int64_t m[3] = {stored_rows(s->trans_a, s->m, s->k), stored_rows(s->trans_b, s->k, s->n), s->m},
+            n[3] = {stored_rows(!s->trans_a, s->m, s->k), stored_rows(!s->trans_b, s->k, s->n), s->n};
+    for (int i = 0; i < 3; i++) {
+        int64_t mb = block ? block : (m[i] + rows - 1) / rows, nb = block ? block : (n[i] + cols - 1) / cols;
+        rung_matrix_init(&d->desc[i], m[i], n[i], mb > 0 ? mb : 1, nb > 0 ? nb : 1, rows, cols);
+        for (int r = 0; r < rung_multi_held_ranks(d->multi); r++) {
+            int rank = rung_multi_first_rank(d->multi) + r;
+            int64_t floats = d->desc[i].ld * rung_matrix_cols(&d->desc[i], rank);
+            LAB_TRY(rung_multi_alloc(d->multi, r, floats * 4, &d->part[i][r]));
+        }
+        LAB_TRY(rung_scatter(d->multi, 0, from[i], m[i], (float *const *)d->part[i], &d->desc[i]));
+    }
+    return RUNG_SUCCESS;
+}
+
+static rung_status run_distributed(distributed *d)
+{
+    const lab_shape *s = d->shape;
+    return rung_psgemm(d->multi, s->trans_a, s->trans_b, s->m, s->n, s->k, 1.0f, (const float *const *)d->part[0], 1, 1,
+                       &d->desc[0], (const float *const *)d->part[1], 1, 1, &d->desc[1], 0.0f,
+                       (float *const *)d->part[2], 1, 1, &d->desc[2]);
+}
+
+static int sane(int repeats)
+{
+    return repeats < 1 ? 1 : repeats > MOST_REPEATS ? MOST_REPEATS : repeats;
+}
+
+rung_status lab_multi_distributed(rung_multi *multi, const lab_whole *w, int rows, int cols, int64_t block, int repeats,
+                                  int trace, rung_math math, lab_multi_row *row)
+{
+    distributed d = {.multi = multi, .shape = &w->shape};
+    double us[MOST_REPEATS];
+    rung_status status;
+    memset(row, 0, sizeof *row);
+    repeats = sane(repeats);
+    LAB_TRY_OUT(scatter(&d, w, rows, cols, block));
+    LAB_TRY_OUT(run_distributed(&d));
+    for (int i = 0; i < repeats; i++) {
+        LAB_TRY_OUT(rung_multi_barrier(multi));
+        double start_s = lab_now_s();
+        LAB_TRY_OUT(run_distributed(&d));
+        LAB_TRY_OUT(rung_multi_barrier(multi));
+        us[i] = (lab_now_s() - start_s) * 1e6;
+    }
+    row->us = lab_stats_of(us, repeats);
+    if (trace) {
+        LAB_TRY_OUT(rung_multi_trace(multi, 1));
+        LAB_TRY_OUT(run_distributed(&d));
+        LAB_TRY_OUT(rung_multi_trace(multi, 0));
+    }
+    LAB_TRY_OUT(rung_gather(multi, 0, (const float *const *)d.part[2], &d.desc[2], w->c, w->ldc));
+    status = judge(w, math, row);
+out:
+    free_parts(&d);
+    return status;
+}
+
+static rung_status run_host(rung_multi *multi, const lab_whole *w)
+{
+    const lab_shape *s = &w->shape;
+    return rung_multi_sgemm(multi, RUNG_COL_MAJOR, s->trans_a, s->trans_b, s->m, s->n, s->k, 1.0f, w->a, w->lda, w->b,
+                            w->ldb, 0.0f, w->c, w->ldc);
+}
+
+rung_status lab_multi_host(rung_multi *multi, const lab_whole *w, int repeats, int trace, rung_math math,
+                           lab_multi_row *row)
+{
+    double us[MOST_REPEATS];
+    memset(row, 0, sizeof *row);
+    repeats = sane(repeats);
+    memset(w->c, 0xff, (size_t)(w->shape.m * w->shape.n) * 4); /* NaN: what is not written shows */
+    LAB_TRY(run_host(multi, w));
+    for (int i = 0; i < repeats; i++) {
+        double start_s = lab_now_s();
+        LAB_TRY(run_host(multi, w));
+        us[i] = (lab_now_s() - start_s) * 1e6;
+    }
+    row->us = lab_stats_of(us, repeats);
+    if (trace) {
+        LAB_TRY(rung_multi_trace(multi, 1));
+        LAB_TRY(run_host(multi, w));
+        LAB_TRY(rung_multi_trace(multi, 0));
+    }
+    return judge(w, math, row);
+}
+
+rung_status lab_multi_one_gpu(const lab_whole *w, rung_math math, int repeats, lab_stats *us)
+{
+    const lab_shape *s = &w->shape;
+    lab_place place;
+    lab_buffer x[3] = {{0}};
+    rung_context *context = NULL;
+    double times[MOST_REPEATS];
+    int64_t floats[3] = {s->m * s->k, s->k * s->n, s->m * s->n};
+    const float *from[3] = {w->a, w->b, w->c};
+    rung_status status;
+    repeats = sane(repeats);
+    LAB_TRY(lab_place_open(&place, 0, 0));
+    for (int i = 0; i < 3; i++) {
+        LAB_TRY_OUT(lab_buffer_reserve(&place, &x[i], floats[i] * 4));
+        LAB_TRY_OUT(lab_upload(&place, x[i].at, from[i], (size_t)floats[i] * 4));
+    }
+    LAB_TRY_OUT(lab_place_context(&place, math, &context));
+    for (int i = -1; i < repeats; i++) {
+        double start_s = lab_now_s();
+        LAB_TRY_OUT(rung_sgemm(context, RUNG_COL_MAJOR, s->trans_a, s->trans_b, s->m, s->n, s->k, 1.0f, x[0].at, w->lda,
+                               x[1].at, w->ldb, 0.0f, x[2].at, w->ldc));
+        LAB_TRY_OUT(rung_context_synchronize(context));
+        if (i >= 0)
+            times[i] = (lab_now_s() - start_s) * 1e6;
+    }
+    *us = lab_stats_of(times, repeats);
+out:
+    rung_context_destroy(context);
+    for (int i = 0; i < 3; i++)
+        lab_buffer_free(&place, &x[i]);
+    lab_place_close(&place);
+    return status;
+}

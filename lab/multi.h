@@ -1,0 +1,52 @@
+/* Products over several ranks, measured: whole operands in one process's (pinned) host memory, scattered over the ranks
+ * or streamed from there; checked by random projections in FP64, which cost n^2; the bits of C as a hash. Beside them,
+ * where they are there: one GPU alone, and cuBLAS-XT. */
+#ifndef LAB_MULTI_H
+#define LAB_MULTI_H
+
+#include "lab/shape.h"
+#include "lab/stats.h"
+#include "rung_multi.h"
+
+/* Column-major, leading dimensions as small as can be. On other processes than rank 0's all is NULL. */
+typedef struct lab_whole {
+    lab_shape shape;
+    float *a, *b, *c;
+    int64_t lda, ldb, ldc;
+    rung_multi *owner; /* whose pinned memory it is */
+} lab_whole;
+
+typedef struct lab_multi_row {
+    lab_stats us;
+    double error_u, bound_u; /* of the projection, in units of 2^-24 of its size; 0, 0: not looked at */
+    uint64_t bits;
+} lab_multi_row;
+
+/* Random operands; rank 0's process holds them. */
+rung_status lab_whole_new(lab_whole *whole, const lab_shape *shape, rung_multi *owner);
+void lab_whole_free(lab_whole *whole);
+
+/* The grid of `ranks` whose parts of C are nearest to squares. */
+void lab_multi_grid(const lab_shape *shape, int ranks, int *rows, int *cols);
+
+/* Blocks of `block` (0: one a rank) on a grid of rows x cols. trace: one more call, its spans left in the context. */
+rung_status lab_multi_distributed(rung_multi *multi, const lab_whole *whole, int rows, int cols, int64_t block,
+                                  int repeats, int trace, rung_math math, lab_multi_row *row);
+/* Straight from host memory; one process. */
+rung_status lab_multi_host(rung_multi *multi, const lab_whole *whole, int repeats, int trace, rung_math math,
+                           lab_multi_row *row);
+/* rung_sgemm on one GPU, operands in its memory: what efficiency is measured against. */
+rung_status lab_multi_one_gpu(const lab_whole *whole, rung_math math, int repeats, lab_stats *us);
+/* cuBLAS-XT on so many GPUs, the best of a few block sizes. RUNG_MISSING_LIBRARY where there is none. */
+rung_status lab_multi_cublasxt(const lab_whole *whole, int gpus, int repeats, lab_stats *us, int *block);
+
+/* Largest error of C*x against op(A)*(op(B)*x), x of random signs; *bound_u: what a right C stays below. */
+rung_status lab_projection(const lab_whole *whole, rung_math math, double *error_u, double *bound_u);
+
+/* Spans as an SVG (a name that ends in .svg) or a Chrome trace. */
+rung_status lab_timeline_write(const char *file, const rung_span *spans, int count);
+
+/* peer_cuda.c: libcublas as cuBLAS's peers find it; NULL: not there. */
+void *lab_open_cublas(void);
+
+#endif
