@@ -36,11 +36,14 @@ static rung_status allocate_with_tickets(rung_cuda *cuda, int64_t bytes, int cap
     return RUNG_SUCCESS;
 }
 
-/* Freed at once: the stream that used it may be gone by now. Waits for the GPU, which is rare and off the fast path. */
+/* Freed at once: the stream that used it may be gone by now. Waits for the GPU, which is rare and off the fast path:
+ * memory from a pool is taken away without waiting for what still uses it. */
 static void give_up(rung_cuda *cuda, rung_kept_buffer *buffer)
 {
-    if (buffer->memory)
+    if (buffer->memory) {
+        cuda->driver->context_synchronize();
         cuda->driver->memory_free((CUdeviceptr)(uintptr_t)buffer->memory - RUNG_TICKET_BYTES);
+    }
     memset(buffer, 0, sizeof *buffer);
 }
 

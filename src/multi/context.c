@@ -13,7 +13,7 @@
 
 /* Steps of k at a time, by device: results depend on it. On a GPU the product of one panel must hide the copies of the
  * next and the ends of tiles; on a CPU a panel must stay in the caches. */
-enum { CPU_PANEL = 512, GPU_PANEL = 8192 };
+enum { CPU_PANEL = 512, GPU_PANEL = 8192, GPU_WAVE = 1 << 22 };
 
 void rung_multi_config_init(rung_multi_config *config)
 {
@@ -263,6 +263,7 @@ rung_status rung_multi_create(rung_multi **out, const rung_multi_config *given)
     }
     multi->config = config;
     multi->timeout_s = config.timeout_s > 0.0 ? config.timeout_s : positive_from_environment("RUNG_TIMEOUT_S", 60.0);
+    multi->wave_elements = (int64_t)positive_from_environment("RUNG_MULTI_WAVE", GPU_WAVE); /* tests: small ones */
     multi->panel = (int64_t)positive_from_environment("RUNG_MULTI_PANEL", 0);
     if (!multi->panel && config.transport != RUNG_TRANSPORT_LOCAL)
         multi->panel = config.transport == RUNG_TRANSPORT_NCCL ? GPU_PANEL : CPU_PANEL;

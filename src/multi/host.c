@@ -302,10 +302,11 @@ static rung_status multiply_columns(host_product *h, int held, const host_unit *
                                     int64_t col, int64_t end)
 {
     static const int sixteenths[] = {0, 4, 8, 12, 14, 15, 16};
-    int last = u->panel == h->panels - 1, parts = last ? 6 : 2;
-    int64_t cols = end - col, from = 0;
+    int64_t cols = end - col, from = 0, waves = rows * cols / h->multi->wave_elements;
+    int shrinks = u->panel == h->panels - 1 && waves >= 16;
+    int parts = shrinks ? 6 : (int)most(1, least(waves, u->panel == h->panels - 1 ? 4 : 2));
     for (int i = 1; i <= parts; i++) {
-        int64_t to = last ? cols * sixteenths[i] / 16 : cols * i / parts;
+        int64_t to = shrinks ? cols * sixteenths[i] / 16 : cols * i / parts;
         to = i == parts ? cols : least(cols, round_up(to, TILE));
         RUNG_TRY(multiply(h, held, u, row, rows, col + from, to - from));
         from = to;
@@ -455,8 +456,8 @@ static rung_status choose_tiles(host_product *h)
                              (long long)memory_floats(h) * 4, (long long)limit * 4);
         *larger = round_up(ceil_div(*larger, 2), TILE);
     }
-    int64_t narrow = least(h->tile_m, h->tile_n);
-    h->first_bands = !h->multi->is_gpu || h->staged ? 1 : narrow < 1024 ? 1 : narrow < 4096 ? 2 : HOST_BANDS;
+    int64_t waves = h->tile_m * h->tile_n / h->multi->wave_elements;
+    h->first_bands = !h->multi->is_gpu || h->staged || waves < 4 ? 1 : waves < 16 ? 2 : HOST_BANDS;
     h->units = 2 * h->first_bands + 2 * (h->tiles_m * h->tiles_n * h->panels - 1);
     return RUNG_SUCCESS;
 }

@@ -26,7 +26,8 @@ struct rung_multi {
     void *plugin;
     multi_control *control; /* NULL likewise */
     double timeout_s;
-    int64_t panel; /* steps of k multiplied at a time: part of what the bits depend on */
+    int64_t panel;         /* steps of k multiplied at a time: part of what the bits depend on */
+    int64_t wave_elements; /* of C that fill a GPU once: cutting finer leaves multiprocessors without work */
     int64_t next_tag;
     multi_buffer *buffers[MULTI_MAX_HELD];     /* each held rank's slots (product.c) */
     multi_buffer host_buffers[MULTI_MAX_HELD]; /* tiles and panels of operands in host memory (host.c) */

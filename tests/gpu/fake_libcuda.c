@@ -21,6 +21,7 @@ typedef struct block {
     char *at;
     size_t bytes;
     int device; /* -1: pinned host memory */
+    int pooled; /* cuMemFree does not wait for what uses it */
 } block;
 
 typedef struct position {
@@ -100,7 +101,7 @@ static CUresult allocate(CUdeviceptr *out, size_t bytes, int device)
         return CUDA_ERROR_OUT_OF_MEMORY;
     for (int i = 0; i < MOST_BLOCKS; i++)
         if (!blocks[i].at) {
-            blocks[i] = (block){malloc(bytes), bytes, device};
+            blocks[i] = (block){malloc(bytes), bytes, device, 0};
             memset(blocks[i].at, 0xff, bytes); /* NaN */
             *out = (CUdeviceptr)(uintptr_t)blocks[i].at;
             device < 0 ? state.pinned++ : state.memory++;
@@ -191,6 +192,10 @@ static void run_op(const op *o)
     case LAUNCH: multiply(&o->args); break;
     case COPY: copy_lines(&o->copy); break;
     case FILL:
+        if (!block_of(o->at, o->count * 4)) {
+            state.faults++;
+            break;
+        }
         for (size_t i = 0; i < o->count; i++)
             ((unsigned *)(uintptr_t)o->at)[i] = o->value;
         break;
@@ -449,25 +454,50 @@ CALL(cuMemAlloc_v2, CUdeviceptr *out, size_t bytes)
     return allocate(out, bytes, current_device());
 }
 
+/* A launch that has not run yet works in this block. */
+static int awaited(const block *b)
+{
+    for (int i = 0; i < MOST_STREAMS; i++)
+        for (int j = streams[i].done; j < streams[i].count; j++) {
+            const op *o = &streams[i].ops[j];
+            if (o->kind == LAUNCH && o->args.workspace &&
+                block_of((CUdeviceptr)(uintptr_t)o->args.workspace, 1) == b)
+                return 1;
+        }
+    return 0;
+}
+
 CALL(cuMemFree_v2, CUdeviceptr at)
 {
     ENTER();
-    run_all();
+    block *b = block_of(at, 1);
+    if (!b || !b->pooled)
+        run_all();
+    else if (awaited(b))
+        state.faults++;
     return release(at);
+}
+
+static CUresult allocate_pooled(CUdeviceptr *out, size_t bytes)
+{
+    CUresult result = allocate(out, bytes, current_device());
+    if (result == CUDA_SUCCESS)
+        block_of(*out, 1)->pooled = 1;
+    return result;
 }
 
 CALL(cuMemAllocAsync, CUdeviceptr *out, size_t bytes, CUstream on)
 {
     (void)on;
     ENTER();
-    return allocate(out, bytes, current_device());
+    return allocate_pooled(out, bytes);
 }
 
 CALL(cuMemAllocFromPoolAsync, CUdeviceptr *out, size_t bytes, CUmemoryPool pool, CUstream on)
 {
     (void)pool, (void)on;
     ENTER();
-    return allocate(out, bytes, current_device());
+    return allocate_pooled(out, bytes);
 }
 
 CALL(cuMemFreeAsync, CUdeviceptr at, CUstream on)

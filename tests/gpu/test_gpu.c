@@ -312,6 +312,38 @@ static void out_of_device_memory_is_said(void **state)
 }
 
 /* While a stream is captured nothing may wait and nothing may be allocated but in stream order. */
+/* Longer products need more workspace than the ones before, which have not run yet. */
+static void workspace_grows_under_queued_work(void **state)
+{
+    (void)state;
+    enum { K = 4096, MOST = 256 };
+    rung_context *context;
+    assert_ok(open_context(0, &context));
+    float *a = device_memory(0, MOST * K * 4), *b = device_memory(0, MOST * K * 4),
+          *c = device_memory(0, MOST * MOST * 4);
+    int64_t parts = 0;
+    gpu->eager = 0;
+    for (int64_t size = 16; size <= MOST; size *= 4) {
+        rung_plan *plan;
+        rung_gemm g;
+        rung_gemm_init(&g);
+        g.m = g.n = g.ldb = g.ldc = size, g.k = g.lda = K;
+        g.layout = RUNG_ROW_MAJOR;
+        g.a = a, g.b = b, g.c = c;
+        assert_ok(rung_plan_create(&plan, context, &g));
+        parts += rung_plan_workspace_bytes(plan) > parts ? rung_plan_workspace_bytes(plan) - parts : 0;
+        assert_ok(rung_plan_run(plan, &g));
+        rung_plan_destroy(plan);
+    }
+    assert_true(parts > 1 << 20); /* more than the first buffer has */
+    assert_ok(rung_context_synchronize(context));
+    assert_int_equal(gpu->faults, 0);
+    rung_context_destroy(context);
+    free_device(a);
+    free_device(b);
+    free_device(c);
+}
+
 static void capture_is_not_disturbed(void **state)
 {
     (void)state;
@@ -391,6 +423,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(mixed_operands_are_refused),
         cmocka_unit_test(kernels_of_newer_chips_are_refused),
         cmocka_unit_test(out_of_device_memory_is_said),
+        cmocka_unit_test(workspace_grows_under_queued_work),
         cmocka_unit_test(capture_is_not_disturbed),
         cmocka_unit_test(every_driver_call_fails_once),
     };

@@ -15,6 +15,7 @@ static int open_fake(void **state)
     (void)state;
     setenv("RUNG_LIBCUDA", stand_in, 1);
     setenv("RUNG_MULTI_PANEL", "96", 1);
+    setenv("RUNG_MULTI_WAVE", "5000", 1);
     void *library = dlopen(stand_in, RTLD_NOW);
     fake_state_function *get;
     *(void **)&get = library ? dlsym(library, "fake_state") : NULL;
