@@ -38,9 +38,9 @@ typedef struct line {
 
 struct multi_control {
     int rank, size, listener;
-    line *lines; /* rank 0: one a rank; else: lines[0] to rank 0 */
-    int failed;
-    failure first; /* what failed first */
+    line *lines;        /* rank 0: one a rank; else: lines[0] to rank 0 */
+    int failed, spread; /* spread: rank 0 has passed it on */
+    failure first;      /* what failed first */
 };
 
 static int is_root(const multi_control *c)
@@ -249,6 +249,9 @@ static int take_news(multi_control *c, line *l)
 /* What one rank knows all learn: rank 0 passes it on. */
 static void spread(multi_control *c)
 {
+    if (c->spread)
+        return;
+    c->spread = 1;
     for (int i = 1; is_root(c) && i < c->size; i++)
         if (c->lines[i].socket >= 0)
             send_frame(&c->lines[i], FRAME_FAILED, &c->first, sizeof c->first, 1.0);
@@ -256,13 +259,11 @@ static void spread(multi_control *c)
 
 rung_status multi_control_check(multi_control *c)
 {
-    int known = c->failed;
     for (int i = is_root(c); i < line_count(c) && !c->failed; i++)
         take_news(c, &c->lines[i]);
-    if (c->failed && !known)
-        spread(c);
     if (!c->failed)
         return RUNG_SUCCESS;
+    spread(c);
     return rung_fail((rung_status)c->first.status, "%s", c->first.why);
 }
 
