@@ -1,8 +1,10 @@
 /* --name, --name value, --name=value, -x; one table a verb. */
+#define _GNU_SOURCE
 #include "cli/cli.h"
 #include "lab/names.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -158,7 +160,16 @@ int cli_split(const char *text, char *copy, size_t bytes, const char **words, in
 
 void cli_command(char *text, size_t bytes, int argc, char **argv)
 {
-    size_t used = (size_t)snprintf(text, bytes, "rung");
+    static const char *const settings[] = {"OPENBLAS_CORETYPE", "BLIS_ARCH_TYPE", "RUNG_CPU_FEATURES"};
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
+        if (getenv(settings[i]) && used < bytes)
+            used += (size_t)snprintf(text + used, bytes - used, "%s=%s ", settings[i], getenv(settings[i]));
+    if (sched_getscheduler(0) == SCHED_FIFO && used < bytes)
+        used += (size_t)snprintf(text + used, bytes - used, "chrt -f 1 ");
+    if (used < bytes)
+        used += (size_t)snprintf(text + used, bytes - used, "rung");
     for (int i = 0; i < argc && used < bytes; i++)
         used += (size_t)snprintf(text + used, bytes - used, " %s", argv[i]);
 }

@@ -150,6 +150,7 @@ static rung_status plan_create(rung_plan **out, rung_context *context, const run
         RUNG_TRY_OUT(rung_decide_kernel(context->backend, context->state, &plan->problem, kernel, &plan->choice));
     if (!plan->nothing && !kernel)
         RUNG_TRY_OUT(rung_decide(context->backend, context->state, &plan->problem, &plan->choice));
+    plan->small = context->small && plan->choice.kernel == context->small && rung_is_small(gemm);
     *out = plan;
     return RUNG_SUCCESS;
 out:
@@ -188,9 +189,9 @@ static int same_shape(const rung_problem *made, const rung_problem *now)
 static int is_small_way(const rung_plan *plan, const rung_gemm *g)
 {
     const rung_gemm *made = &plan->made_from;
-    return plan->choice.kernel && plan->choice.kernel == plan->context->small && g->m == made->m && g->n == made->n &&
-           g->k == made->k && g->layout == made->layout && g->trans_a == made->trans_a && g->trans_b == made->trans_b &&
-           g->lda == made->lda && g->ldb == made->ldb && g->ldc == made->ldc && rung_is_small(made) && rung_is_small(g);
+    return plan->small && g->m == made->m && g->n == made->n && g->k == made->k &&
+           g->layout == made->layout && g->trans_a == made->trans_a && g->trans_b == made->trans_b && g->lda == made->lda &&
+           g->ldb == made->ldb && g->ldc == made->ldc && rung_is_small(g);
 }
 
 rung_status rung_plan_run(rung_plan *plan, const rung_gemm *gemm)

@@ -27,8 +27,9 @@ struct rung_plan {
     rung_problem problem; /* the shape it was made for */
     rung_choice choice;
     rung_gemm made_from;  /* what that shape came from */
-    int forced;  /* by name */
-    int nothing; /* the shape needs no work */
+    int small;            /* the context's way of small products answers it */
+    int forced;           /* by name */
+    int nothing;          /* the shape needs no work */
 };
 
 /* The plan for a shape, from the recent ones or decided now. */
