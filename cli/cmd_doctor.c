@@ -32,6 +32,32 @@ static void missing(report *r, const char *what, const char *why, const char *gi
     line(r, what, "missing", why, gives);
 }
 
+static int read_word(int index, const char *name, char *word, int bytes)
+{
+    char path[96];
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index, name);
+    FILE *file = fopen(path, "re");
+    int ok = file && fgets(word, bytes, file);
+    if (file)
+        fclose(file);
+    if (ok)
+        word[strcspn(word, "\n")] = '\0';
+    return ok;
+}
+
+/* The caches of the first CPU, from where the library takes its block sizes too. */
+static void list_caches(char *text, size_t bytes)
+{
+    char level[8], type[32], size[32];
+    text[0] = '\0';
+    for (int i = 0; read_word(i, "level", level, sizeof level); i++)
+        if (read_word(i, "type", type, sizeof type) && strcmp(type, "Instruction") != 0 &&
+            read_word(i, "size", size, sizeof size)) {
+            size_t used = strlen(text);
+            snprintf(text + used, bytes - used, "%sL%s %siB", used ? ", " : "", level, size);
+        }
+}
+
 static void check_cpu(report *r)
 {
     lab_place place;
@@ -52,9 +78,11 @@ static void check_cpu(report *r)
     else
         line(r, "CPU features", "ok", text[0] ? text : "SSE2 only", "AVX-512 would double the FMA width");
 #endif
-    snprintf(text, sizeof text, "L1 %ld KiB, L2 %ld KiB, L3 %ld KiB", sysconf(_SC_LEVEL1_DCACHE_SIZE) >> 10,
-             sysconf(_SC_LEVEL2_CACHE_SIZE) >> 10, sysconf(_SC_LEVEL3_CACHE_SIZE) >> 10);
-    found(r, "CPU caches", text);
+    list_caches(text, sizeof text);
+    if (text[0])
+        found(r, "CPU caches", text);
+    else
+        missing(r, "CPU caches", "the kernel does not list them in /sys", "blocks sized to this CPU: a common size is taken");
 }
 
 static void check_backend(report *r)
@@ -179,7 +207,6 @@ int cmd_doctor(int argc, char **argv)
     check_peers(&r, RUNG_DEVICE_CPU, lab_cpu_peers, "the CPU's vendor to measure against");
     if (rung_tools_gpu_count() > 0)
         check_peers(&r, 0, cublas_only, "the GPU's vendor to measure against");
-    check_library(&r, "hwloc", "libhwloc.so.15", "cache sizes and cores where the C library does not know them");
     check_library(&r, "jansson", "libjansson.so.4", "reports from result files");
     check_library(&r, "NCCL", "libnccl.so.2", "one product over several GPUs");
     check_program(&r, "nvcc", "/usr/local/cuda/bin", "building the CUDA backend: ./dev setup --cuda");

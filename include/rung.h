@@ -86,7 +86,9 @@ RUNG_API rung_math rung_context_math(const rung_context *context);
 /* Waits for everything this context has started. CPU products have always finished on return. */
 RUNG_API rung_status rung_context_synchronize(rung_context *context);
 
-/* C = alpha*op(A)*op(B) + beta*C. op(A) is m x k, op(B) k x n, C m x n. With beta = 0 C is not read, with alpha = 0
+/* The same call gives the same bits, on a CPU on any number of threads.
+ *
+ * C = alpha*op(A)*op(B) + beta*C. op(A) is m x k, op(B) k x n, C m x n. With beta = 0 C is not read, with alpha = 0
  * or k = 0 neither A nor B is. On a GPU context with device pointers the call returns once the work is queued. */
 RUNG_API rung_status rung_sgemm(rung_context *context, rung_layout layout, rung_transpose trans_a,
                                 rung_transpose trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
