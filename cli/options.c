@@ -170,8 +170,13 @@ void cli_command(char *text, size_t bytes, int argc, char **argv)
         used += (size_t)snprintf(text + used, bytes - used, "chrt -f 1 ");
     if (used < bytes)
         used += (size_t)snprintf(text + used, bytes - used, "rung");
-    for (int i = 0; i < argc && used < bytes; i++)
-        used += (size_t)snprintf(text + used, bytes - used, " %s", argv[i]);
+    for (int i = 0; i < argc && used < bytes; i++) {
+        int last = i + 1 == argc;
+        if (!last && (strcmp(argv[i], "-o") == 0 || strcmp(argv[i], "--output") == 0))
+            i++;
+        else if (strncmp(argv[i], "-o=", 3) != 0 && strncmp(argv[i], "--output=", 9) != 0)
+            used += (size_t)snprintf(text + used, bytes - used, " %s", argv[i]);
+    }
 }
 
 int cli_shapes(const char *list, const char **words, int count, lab_shapes *shapes)
