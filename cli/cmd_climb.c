@@ -214,8 +214,8 @@ static int run(climb *x, int device, int64_t threads, int64_t size, const char *
     rung_status status = open_climb(x, device, threads, size, peers);
     if (status == RUNG_SUCCESS) {
         cli_table_begin(&x->table, x->format, columns, (int)(sizeof columns / sizeof columns[0]));
-        cli_note(&x->table, "on %s%s: every rung checked against FP64, then timed in turn with the vendor", x->place.name,
-                 x->place.tools || x->place.threads > 1 ? "" : ", one thread");
+        cli_note(&x->table, "on %s%s: every rung checked against FP64, then timed in turn with the vendor",
+                 x->place.name, x->place.tools || x->place.threads > 1 ? "" : ", one thread");
         status = climb_all(x);
     }
     int code = x->failed ? CLI_FAIL : CLI_PASS;

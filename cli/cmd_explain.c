@@ -37,8 +37,10 @@ static void describe(const options *o, const lab_shape *s, rung_gemm *g)
     g->stride_c = g->ldc * (row ? s->m : s->n);
 }
 
-static const cli_column columns[] = {{"shape", "shape", 24, -1}, {"kernel", "kernel", 36, -1},
-                                     {"workspace_bytes", "workspace", 12, 0}, {"plan", "plan", 0, -1}};
+static const cli_column columns[] = {{"shape", "shape", 24, -1},
+                                     {"kernel", "kernel", 36, -1},
+                                     {"workspace_bytes", "workspace", 12, 0},
+                                     {"plan", "plan", 0, -1}};
 
 static int print_plan(const rung_plan *plan, const lab_shape *s, cli_format format)
 {
@@ -68,8 +70,8 @@ static int explain(const options *o, const lab_shape *shape, rung_context *conte
     rung_gemm g;
     rung_plan *plan;
     describe(o, shape, &g);
-    rung_status status = o->kernel ? rung_plan_create_kernel(&plan, context, &g, o->kernel)
-                                   : rung_plan_create(&plan, context, &g);
+    rung_status status =
+        o->kernel ? rung_plan_create_kernel(&plan, context, &g, o->kernel) : rung_plan_create(&plan, context, &g);
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, "explain");
     int code = print_plan(plan, shape, (cli_format)o->format);
@@ -83,16 +85,16 @@ int cmd_explain(int argc, char **argv)
     const char *words[2];
     int count = 0;
     lab_shape shape;
-    const cli_option list[] = {
-        {"device", CLI_TEXT, &o.device, NULL, "cpu, gpu, gpu1 ...; default: the best there is"},
-        {"math", CLI_CHOICE, &o.math, lab_math_names, "strict (default), accurate or fast"},
-        {"kernel", CLI_TEXT, &o.kernel, NULL, "this kernel instead of the library's choice"},
-        {"layout", CLI_CHOICE, &o.layout, layouts, "col (default) or row"},
-        CLI_FORMAT(o.format),
-        {"threads", CLI_INTEGER, &o.threads, NULL, "CPU threads"},
-        {"gpu", CLI_CHOICE, &o.chip, lab_chip_names, "the chip whose floors and occupancy are told: h200 (default), h100, a100 ..."},
-        {"pad", CLI_INTEGER, &o.pad, NULL, "elements added to every leading dimension"},
-        {0}};
+    const cli_option list[] = {{"device", CLI_TEXT, &o.device, NULL, "cpu, gpu, gpu1 ...; default: the best there is"},
+                               {"math", CLI_CHOICE, &o.math, lab_math_names, "strict (default), accurate or fast"},
+                               {"kernel", CLI_TEXT, &o.kernel, NULL, "this kernel instead of the library's choice"},
+                               {"layout", CLI_CHOICE, &o.layout, layouts, "col (default) or row"},
+                               CLI_FORMAT(o.format),
+                               {"threads", CLI_INTEGER, &o.threads, NULL, "CPU threads"},
+                               {"gpu", CLI_CHOICE, &o.chip, lab_chip_names,
+                                "the chip whose floors and occupancy are told: h200 (default), h100, a100 ..."},
+                               {"pad", CLI_INTEGER, &o.pad, NULL, "elements added to every leading dimension"},
+                               {0}};
     int code = cli_parse("explain", list, argc, argv, words, &count, 2);
     if (code)
         return code < 0 ? CLI_PASS : code;
@@ -124,7 +126,8 @@ int cmd_explain(int argc, char **argv)
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, "explain");
     code = explain(&o, &shape, context);
-    if (code == CLI_PASS && o.format == CLI_TABLE && rung_context_device(context) != RUNG_DEVICE_CPU && shape.batch == 1)
+    if (code == CLI_PASS && o.format == CLI_TABLE && rung_context_device(context) != RUNG_DEVICE_CPU &&
+        shape.batch == 1)
         explain_floors(&lab_chips[o.chip], (double)shape.m, (double)shape.n, (double)shape.k);
     rung_context_destroy(context);
     return code;

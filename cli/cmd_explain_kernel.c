@@ -41,8 +41,13 @@ static void look(view *v, const lab_chip *chip, double m, double n, double k)
 {
     lab_lens_result result;
     v->seen_m = at_most(m, 1024), v->seen_n = at_most(n, 1024), v->seen_k = at_most(k, 1024);
-    lab_lens_case c = {.kernel = v->kernel, .m = (int64_t)v->seen_m, .n = (int64_t)v->seen_n, .k = (int64_t)v->seen_k,
-                       .alpha = 1.0f, .max_blocks = 1, .sms = chip->sms};
+    lab_lens_case c = {.kernel = v->kernel,
+                       .m = (int64_t)v->seen_m,
+                       .n = (int64_t)v->seen_n,
+                       .k = (int64_t)v->seen_k,
+                       .alpha = 1.0f,
+                       .max_blocks = 1,
+                       .sms = chip->sms};
     v->has_resources = lab_resources_of(v->kernel->name, chip->arch, &v->resources);
     if (v->has_resources)
         lab_occupancy_of(chip, &v->resources, v->kernel->threads, v->kernel->shared_bytes, &v->occupancy);
@@ -58,9 +63,9 @@ void explain_floors(const lab_chip *chip, double m, double n, double k)
 {
     lab_floors f;
     lab_floors_of(chip, m, n, k, &f);
-    printf("floors    %s: %.4g GFLOP at %.1f TFLOP/s take %.1f us; %.4g MB at %.2f TB/s take %.1f us: %s rules\n", chip->title,
-           f.flops * 1e-9, f.flops / f.fma_us * 1e-6, f.fma_us, f.bytes * 1e-6, chip->memory_tb_s, f.memory_us,
-           f.fma_us >= f.memory_us ? "arithmetic" : "memory");
+    printf("floors    %s: %.4g GFLOP at %.1f TFLOP/s take %.1f us; %.4g MB at %.2f TB/s take %.1f us: %s rules\n",
+           chip->title, f.flops * 1e-9, f.flops / f.fma_us * 1e-6, f.fma_us, f.bytes * 1e-6, chip->memory_tb_s,
+           f.memory_us, f.fma_us >= f.memory_us ? "arithmetic" : "memory");
     printf("roofline  %.1f FLOP a byte, the ridge lies at %.1f: %s\n", f.intensity, f.ridge,
            f.intensity >= f.ridge ? "right of it, under the flat roof"
                                   : "left of it, under the slope: no kernel goes faster than memory brings operands");
@@ -73,12 +78,15 @@ static void print_occupancy(const lab_chip *chip, const view *v)
         printf("occupancy not known: this build compiled no GPU code for %s\n", chip->name);
         return;
     }
-    printf("uses      %d registers a thread, %d B shared a block (%d static, %d dynamic), %d threads; %d B stack, %d B spilled\n",
-           v->resources.registers, v->resources.static_shared_bytes + v->kernel->shared_bytes, v->resources.static_shared_bytes,
-           v->kernel->shared_bytes, v->kernel->threads, v->resources.stack_bytes, v->resources.spill_bytes);
-    printf("occupancy %d block%s an SM, %d warps, %d%%: limited by %s (registers allow %d, shared memory %d, threads %d, blocks %d)\n",
-           o->blocks, o->blocks == 1 ? "" : "s", o->warps, o->percent, o->limiter, o->by_registers, o->by_shared, o->by_threads,
-           o->by_blocks);
+    printf("uses      %d registers a thread, %d B shared a block (%d static, %d dynamic), %d threads; %d B stack, %d B "
+           "spilled\n",
+           v->resources.registers, v->resources.static_shared_bytes + v->kernel->shared_bytes,
+           v->resources.static_shared_bytes, v->kernel->shared_bytes, v->kernel->threads, v->resources.stack_bytes,
+           v->resources.spill_bytes);
+    printf("occupancy %d block%s an SM, %d warps, %d%%: limited by %s (registers allow %d, shared memory %d, threads "
+           "%d, blocks %d)\n",
+           o->blocks, o->blocks == 1 ? "" : "s", o->warps, o->percent, o->limiter, o->by_registers, o->by_shared,
+           o->by_threads, o->by_blocks);
 }
 
 /* Floats a result needs, from the tiles: k/BN + k/BM from global memory, k/TN + k/TM from shared memory. */
@@ -93,11 +101,14 @@ static void print_accesses(const view *v, double k)
         printf("            shared loads         %10.4g\n", shared);
         return;
     }
-    printf("            global loads         %10.4g    %10.4g\n", global, v->totals.global_load_bytes / 4 / seen * scale);
-    printf("            shared loads         %10.4g    %10.4g\n", shared, v->totals.shared_load_bytes / 4 / seen * scale);
+    printf("            global loads         %10.4g    %10.4g\n", global,
+           v->totals.global_load_bytes / 4 / seen * scale);
+    printf("            shared loads         %10.4g    %10.4g\n", shared,
+           v->totals.shared_load_bytes / 4 / seen * scale);
     double lookups = v->totals.global_load_requests + v->totals.async_requests;
     if (lookups > 0)
-        printf("          %.2f sectors a global load request; ", (v->totals.global_load_sectors + v->totals.async_sectors) / lookups);
+        printf("          %.2f sectors a global load request; ",
+               (v->totals.global_load_sectors + v->totals.async_sectors) / lookups);
     else
         printf("          global loads by bulk copies; ");
     printf("%.0f%% of the bytes moved are used\n", 100 * v->totals.global_load_used / v->totals.global_load_moved);
@@ -112,8 +123,9 @@ static void print_model(const view *v)
     const lab_model *t = &v->model;
     if (!v->has_lens || !v->has_resources)
         return;
-    printf("model     each unit alone, us: FMA pipe %.0f, issue %.0f, shared memory %.0f, L1's pipe in all %.0f, memory %.0f\n", t->fma_us,
-           t->issue_us, t->shared_us, t->l1_us, t->memory_us);
+    printf("model     each unit alone, us: FMA pipe %.0f, issue %.0f, shared memory %.0f, L1's pipe in all %.0f, "
+           "memory %.0f\n",
+           t->fma_us, t->issue_us, t->shared_us, t->l1_us, t->memory_us);
     printf("          no faster than %.0f us, set by the %s; %.2f waves of blocks\n", t->us, t->limit, t->waves);
 }
 
@@ -128,8 +140,10 @@ static void print_next(const lab_chip *chip, const view *v, double m, double n, 
         return;
     look(&then, chip, m, n, k);
     if (then.has_lens && then.has_resources)
-        printf("          predicted: %.0f us set by the %s, instead of %.0f: %.2f times as fast by these limits alone; occupancy %d%% instead "
-               "of %d%%\n", then.model.us, then.model.limit, v->model.us, v->model.us / then.model.us, then.occupancy.percent,
+        printf("          predicted: %.0f us set by the %s, instead of %.0f: %.2f times as fast by these limits alone; "
+               "occupancy %d%% instead "
+               "of %d%%\n",
+               then.model.us, then.model.limit, v->model.us, v->model.us / then.model.us, then.occupancy.percent,
                v->occupancy.percent);
 }
 
@@ -138,12 +152,16 @@ int explain_kernel(const rung_kernel *kernel, int chip_index, double m, double n
     const lab_chip *chip = &lab_chips[chip_index];
     view v = {.kernel = kernel};
     if (kernel->backend != RUNG_BACKEND_CUDA)
-        return cli_usage("%s is a CPU kernel: explain KERNEL is for GPU kernels; explain MxNxK prints the plan of either", kernel->name);
+        return cli_usage(
+            "%s is a CPU kernel: explain KERNEL is for GPU kernels; explain MxNxK prints the plan of either",
+            kernel->name);
     printf("%s: %s\n", kernel->name, kernel->idea);
-    printf("          %s; tile %d x %d x %d, warp %d x %d, thread %d x %d, %d stage%s\n", kernel->file, kernel->bm, kernel->bn,
-           kernel->bk, kernel->wm, kernel->wn, kernel->tm, kernel->tn, kernel->stages, kernel->stages == 1 ? "" : "s");
+    printf("          %s; tile %d x %d x %d, warp %d x %d, thread %d x %d, %d stage%s\n", kernel->file, kernel->bm,
+           kernel->bn, kernel->bk, kernel->wm, kernel->wn, kernel->tm, kernel->tn, kernel->stages,
+           kernel->stages == 1 ? "" : "s");
     if (kernel->arch > chip->arch || (kernel->arch == 90 && chip->arch != 90))
-        printf("          does not run on %s: it needs compute capability %d.%d\n", chip->title, kernel->arch / 10, kernel->arch % 10);
+        printf("          does not run on %s: it needs compute capability %d.%d\n", chip->title, kernel->arch / 10,
+               kernel->arch % 10);
     printf("at        %.0f x %.0f x %.0f\n", m, n, k);
     explain_floors(chip, m, n, k);
     look(&v, chip, m, n, k);

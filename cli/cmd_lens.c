@@ -13,14 +13,14 @@ typedef struct options {
     int all, check, format;
 } options;
 
-static const cli_column site_columns[] = {{"line", "line", 4, 0}, {"access", "access", 19, -1}, {"operand", "of", 8, -1},
-                                          {"requests", "requests", 10, 0}, {"lanes", "lanes", 5, 1},
-                                          {"sectors_per_request", "sectors", 7, 2}, {"used_percent", "used %", 6, 1},
-                                          {"wavefronts_per_request", "passes", 6, 2}, {"ways", "n-way", 5, 0},
-                                          {"source", "source", 60, -1}};
+static const cli_column site_columns[] = {{"line", "line", 4, 0},           {"access", "access", 19, -1},
+                                          {"operand", "of", 8, -1},         {"requests", "requests", 10, 0},
+                                          {"lanes", "lanes", 5, 1},         {"sectors_per_request", "sectors", 7, 2},
+                                          {"used_percent", "used %", 6, 1}, {"wavefronts_per_request", "passes", 6, 2},
+                                          {"ways", "n-way", 5, 0},          {"source", "source", 60, -1}};
 static const cli_column total_columns[] = {{"quantity", "quantity", 52, -1}, {"value", "value", 14, 3}};
-static const cli_column check_columns[] = {{"kernel", "kernel", 36, -1}, {"result", "result", 6, -1},
-                                           {"cases", "cases", 5, 0}, {"error_u", "error u", 8, 2},
+static const cli_column check_columns[] = {{"kernel", "kernel", 36, -1},   {"result", "result", 6, -1},
+                                           {"cases", "cases", 5, 0},       {"error_u", "error u", 8, 2},
                                            {"findings", "findings", 8, 0}, {"note", "note", 40, -1}};
 
 /* The text of a source line, without its indent. */
@@ -117,11 +117,13 @@ static int print_run(const options *o, const lab_lens_case *c, const lab_lens_re
         const rung_lens_launch *l = lab_lens_launch(i);
         cli_table table;
         if (o->format == CLI_TABLE)
-            printf("%s at %lld x %lld x %lld under the lens: grid %u x %u x %u, %u threads, %d B shared; %lld of %lld blocks ran%s\n",
-                   l->kernel, (long long)c->m, (long long)c->n, (long long)c->k, l->grid[0], l->grid[1], l->grid[2], l->threads,
-                   l->static_shared_bytes + l->dynamic_shared_bytes, (long long)l->blocks_run, (long long)l->blocks,
-                   l->blocks_run < l->blocks ? " and stand for the rest" : "");
-        cli_table_begin(&table, (cli_format)o->format, site_columns, (int)(sizeof site_columns / sizeof site_columns[0]));
+            printf("%s at %lld x %lld x %lld under the lens: grid %u x %u x %u, %u threads, %d B shared; %lld of %lld "
+                   "blocks ran%s\n",
+                   l->kernel, (long long)c->m, (long long)c->n, (long long)c->k, l->grid[0], l->grid[1], l->grid[2],
+                   l->threads, l->static_shared_bytes + l->dynamic_shared_bytes, (long long)l->blocks_run,
+                   (long long)l->blocks, l->blocks_run < l->blocks ? " and stand for the rest" : "");
+        cli_table_begin(&table, (cli_format)o->format, site_columns,
+                        (int)(sizeof site_columns / sizeof site_columns[0]));
         for (int j = 0; j < l->site_count; j++)
             print_site(&table, &l->sites[j]);
     }
@@ -133,7 +135,8 @@ static int print_run(const options *o, const lab_lens_case *c, const lab_lens_re
                         result->findings + result->findings_left_out,
                         result->findings + result->findings_left_out == 1 ? "" : "s");
     if (o->format == CLI_TABLE)
-        printf("\n%lld results checked against FP64: worst error %.2f u; nothing out of bounds, unwritten, racing or divergent\n",
+        printf("\n%lld results checked against FP64: worst error %.2f u; nothing out of bounds, unwritten, racing or "
+               "divergent\n",
                (long long)result->checked, result->error_u);
     return CLI_PASS;
 }
@@ -147,8 +150,9 @@ typedef struct edge {
 } edge;
 
 static const edge edges[] = {
-    {0, 0, 0, 1, 1, 1, 0, 0, 1.0f, 0.0f},   {1, 1, 1, -1, 1, 1, 3, 0, -0.5f, 1.0f}, {1, 1, 2, 0, 0, 0, 4, 0, 1.0f, -0.5f},
-    {1, 1, 1, 1, -1, -1, 0, 1, 1.0f, 0.0f}, {2, 1, 2, 1, 1, 1, 0, 0, 1.0f, 1.0f},   {1, 2, 4, 0, 0, 3, 1, 0, 2.0f, 0.0f},
+    {0, 0, 0, 1, 1, 1, 0, 0, 1.0f, 0.0f},  {1, 1, 1, -1, 1, 1, 3, 0, -0.5f, 1.0f},
+    {1, 1, 2, 0, 0, 0, 4, 0, 1.0f, -0.5f}, {1, 1, 1, 1, -1, -1, 0, 1, 1.0f, 0.0f},
+    {2, 1, 2, 1, 1, 1, 0, 0, 1.0f, 1.0f},  {1, 2, 4, 0, 0, 3, 1, 0, 2.0f, 0.0f},
 };
 
 static int64_t at_least_1(int64_t x)
@@ -160,9 +164,15 @@ static lab_lens_case edge_case(const rung_kernel *kernel, const edge *e)
 {
     int bk = kernel->bk > 0 ? kernel->bk : 8;
     bk = bk < 4 ? 4 : bk;
-    return (lab_lens_case){.kernel = kernel, .m = at_least_1((int64_t)e->m * kernel->bm + e->dm),
-                           .n = at_least_1((int64_t)e->n * kernel->bn + e->dn), .k = at_least_1((int64_t)e->k * bk + e->dk),
-                           .pad = e->pad, .offset = e->offset, .alpha = e->alpha, .beta = e->beta, .sms = 3};
+    return (lab_lens_case){.kernel = kernel,
+                           .m = at_least_1((int64_t)e->m * kernel->bm + e->dm),
+                           .n = at_least_1((int64_t)e->n * kernel->bn + e->dn),
+                           .k = at_least_1((int64_t)e->k * bk + e->dk),
+                           .pad = e->pad,
+                           .offset = e->offset,
+                           .alpha = e->alpha,
+                           .beta = e->beta,
+                           .sms = 3};
 }
 
 typedef struct checked {
@@ -184,8 +194,8 @@ static void check_one(const rung_kernel *kernel, const lab_lens_case *c, int64_t
         return;
     print_findings();
     if (!sum->failed++ && reduce_n < 0)
-        snprintf(sum->note, sizeof sum->note, "%lldx%lldx%lld: %.300s", (long long)c->m, (long long)c->n, (long long)c->k,
-                 status == RUNG_SUCCESS ? result.why : lab_error());
+        snprintf(sum->note, sizeof sum->note, "%lldx%lldx%lld: %.300s", (long long)c->m, (long long)c->n,
+                 (long long)c->k, status == RUNG_SUCCESS ? result.why : lab_error());
     else if (sum->failed == 1)
         snprintf(sum->note, sizeof sum->note, "%.300s", status == RUNG_SUCCESS ? result.why : lab_error());
     (void)kernel;
@@ -230,7 +240,8 @@ static int check_all(const options *o, const char **words, int count)
     for (int i = 0; i < count; i++)
         if (!rung_kernel_find(words[i]))
             return cli_unknown_kernel(words[i]);
-    cli_table_begin(&table, (cli_format)o->format, check_columns, (int)(sizeof check_columns / sizeof check_columns[0]));
+    cli_table_begin(&table, (cli_format)o->format, check_columns,
+                    (int)(sizeof check_columns / sizeof check_columns[0]));
     for (int i = 0; i < rung_kernel_count(); i++) {
         const rung_kernel *kernel = rung_kernel_at(i);
         int named = 0;
@@ -257,7 +268,8 @@ static int draw_all(const options *o)
         lab_lens_case c = {.kernel = kernel, .m = 1024, .n = 1024, .k = 1024, .alpha = 1.0f, .max_blocks = 2};
         lab_lens_result result;
         cli_progress("%s", kernel->name);
-        rung_status status = kernel->role == RUNG_REDUCE ? lab_lens_reduce(&c, 1 << 20, &result) : lab_lens_run(&c, &result);
+        rung_status status =
+            kernel->role == RUNG_REDUCE ? lab_lens_reduce(&c, 1 << 20, &result) : lab_lens_run(&c, &result);
         snprintf(path, sizeof path, "%s/%s.svg", o->pictures, kernel->name);
         if (status != RUNG_SUCCESS || (status = lab_lens_svg(path, &c)) != RUNG_SUCCESS)
             return cli_fail_status(status, kernel->name);
@@ -278,11 +290,13 @@ static int parse_shape(const char *text, lab_lens_case *c)
     return 0;
 }
 
-static int own_kernel(const options *o, lab_lens_case *c, char *object, size_t object_bytes, char *symbol, size_t symbol_bytes)
+static int own_kernel(const options *o, lab_lens_case *c, char *object, size_t object_bytes, char *symbol,
+                      size_t symbol_bytes)
 {
     char rest;
     if (!o->tile || sscanf(o->tile, "%dx%d%c", &c->bm, &c->bn, &rest) != 2 || c->bm < 1 || c->bn < 1 || o->threads < 1)
-        return cli_usage("--file needs --tile BMxBN and --threads N: what a block of your kernel computes, and with how many");
+        return cli_usage(
+            "--file needs --tile BMxBN and --threads N: what a block of your kernel computes, and with how many");
     const char *name = strrchr(o->file, '/');
     snprintf(symbol, symbol_bytes, "%.*s", (int)strcspn(name ? name + 1 : o->file, "."), name ? name + 1 : o->file);
     rung_status status = lab_lens_compile(o->file, object, object_bytes);
@@ -298,9 +312,17 @@ static int own_kernel(const options *o, lab_lens_case *c, char *object, size_t o
 static int run_one(const options *o, const char **words, int count)
 {
     char object[128], symbol[96];
-    lab_lens_case c = {.m = 1024, .n = 1024, .k = 1024, .alpha = o->alpha ? strtof(o->alpha, NULL) : 1.0f,
-                       .beta = o->beta ? strtof(o->beta, NULL) : 0.0f, .pad = o->pad, .offset = o->offset,
-                       .max_blocks = o->all ? 0 : o->blocks > 0 ? o->blocks : 2, .patience_seconds = (double)o->patience};
+    lab_lens_case c = {.m = 1024,
+                       .n = 1024,
+                       .k = 1024,
+                       .alpha = o->alpha ? strtof(o->alpha, NULL) : 1.0f,
+                       .beta = o->beta ? strtof(o->beta, NULL) : 0.0f,
+                       .pad = o->pad,
+                       .offset = o->offset,
+                       .max_blocks = o->all          ? 0
+                                     : o->blocks > 0 ? o->blocks
+                                                     : 2,
+                       .patience_seconds = (double)o->patience};
     int shape = o->file ? 0 : 1;
     if (count > shape + 1 || (!o->file && count == 0))
         return cli_usage("rung lens takes a kernel and a shape, or --file and a shape, or --check");
@@ -335,7 +357,8 @@ int cmd_lens(int argc, char **argv)
     const char *words[64];
     int count = 0;
     const cli_option list[] = {
-        {"check", CLI_FLAG, &o.check, NULL, "the ladder (or the kernels named) at sizes with edges: results and findings"},
+        {"check", CLI_FLAG, &o.check, NULL,
+         "the ladder (or the kernels named) at sizes with edges: results and findings"},
         {"file", CLI_TEXT, &o.file, NULL, "a kernel file of your own, taking rung_args; with --tile and --threads"},
         {"tile", CLI_TEXT, &o.tile, NULL, "BMxBN that one block of --file computes"},
         {"threads", CLI_INTEGER, &o.threads, NULL, "threads of a block of --file"},
@@ -350,7 +373,8 @@ int cmd_lens(int argc, char **argv)
         {"blocks", CLI_INTEGER, &o.blocks, NULL, "blocks to run of each kind (inside, edges, corner); default 2"},
         {"all", CLI_FLAG, &o.all, NULL, "run every block"},
         {"patience", CLI_INTEGER, &o.patience, NULL, "seconds until a lane counts as an endless loop; default 10"},
-        CLI_FORMAT(o.format), {0}};
+        CLI_FORMAT(o.format),
+        {0}};
     int code = cli_parse("lens", list, argc, argv, words, &count, 64);
     if (code)
         return code < 0 ? CLI_PASS : code;

@@ -1,4 +1,5 @@
-/* rung profile: a kernel's hardware counters beside what the lens predicts; without counters, what timing alone can say. */
+/* rung profile: a kernel's hardware counters beside what the lens predicts; without counters, what timing alone can
+ * say. */
 #include "cli/commands.h"
 #include "lab/host.h"
 #include "lab/measure.h"
@@ -18,12 +19,16 @@ typedef struct options {
     int ladder, format, no_counters;
 } options;
 
-static const cli_column columns[] = {{"kernel", "kernel", 26, -1}, {"metric", "metric", 32, -1}, {"counter", "counter", 14, 2},
-                                     {"lens", "lens", 14, 2}, {"lens_over_counter", "lens/counter", 12, 3}};
+static const cli_column columns[] = {{"kernel", "kernel", 26, -1},
+                                     {"metric", "metric", 32, -1},
+                                     {"counter", "counter", 14, 2},
+                                     {"lens", "lens", 14, 2},
+                                     {"lens_over_counter", "lens/counter", 12, 3}};
 
 /* The part that ncu watches: each kernel once, nothing else. */
 
-static rung_status launch_one(rung_tools *tools, rung_context *context, const char *name, int64_t m, int64_t n, int64_t k)
+static rung_status launch_one(rung_tools *tools, rung_context *context, const char *name, int64_t m, int64_t n,
+                              int64_t k)
 {
     void *a = NULL, *b = NULL, *c = NULL;
     rung_plan *plan = NULL;
@@ -109,8 +114,8 @@ static void print_profile(cli_table *table, const lab_profile *p)
     }
 }
 
-static int write_json(const options *o, const lab_profile *profiles, int count, const char *command, int64_t m, int64_t n,
-                      int64_t k)
+static int write_json(const options *o, const lab_profile *profiles, int count, const char *command, int64_t m,
+                      int64_t n, int64_t k)
 {
     FILE *to = lab_record_open(o->json);
     if (!to)
@@ -153,7 +158,8 @@ static void timing_alone(const lab_profile *profiles, int count, int64_t m, int6
     self[length] = 0;
     fflush(stdout);
     for (int i = 0; i < count; i++) {
-        snprintf(command, sizeof command, "env -u RUNG_LIBCUDA '%s' bench --device gpu --kernel %.95s %lldx%lldx%lld >&2", self,
+        snprintf(command, sizeof command,
+                 "env -u RUNG_LIBCUDA '%s' bench --device gpu --kernel %.95s %lldx%lldx%lld >&2", self,
                  profiles[i].kernel, (long long)m, (long long)n, (long long)k);
         if (system(command) != 0)
             fprintf(stderr, "rung: nor could %s be timed\n", profiles[i].kernel);
@@ -177,7 +183,8 @@ static int counters(const char *names, const char *shape, lab_profile *profiles,
     return CLI_FAIL;
 }
 
-/* What splits its operands first runs block after block, each on all that the one before left: minutes under the lens. */
+/* What splits its operands first runs block after block, each on all that the one before left: minutes under the lens.
+ */
 static int is_long_under_lens(const rung_kernel *kernel)
 {
     return strcmp(kernel->launch, "accurate") == 0;
@@ -186,8 +193,8 @@ static int is_long_under_lens(const rung_kernel *kernel)
 static void predict(lab_profile *profiles, int count, int64_t m, int64_t n, int64_t k)
 {
     for (int i = 0; i < count; i++) {
-        lab_lens_case c = {.kernel = rung_kernel_find(profiles[i].kernel), .m = m, .n = n, .k = k, .alpha = 1.0f,
-                           .max_blocks = 2};
+        lab_lens_case c = {
+            .kernel = rung_kernel_find(profiles[i].kernel), .m = m, .n = n, .k = k, .alpha = 1.0f, .max_blocks = 2};
         lab_lens_result result;
         for (int j = 0; j < LAB_METRICS; j++)
             profiles[i].predicted[j] = NAN;
@@ -271,7 +278,8 @@ int cmd_profile(int argc, char **argv)
         {"no-counters", CLI_FLAG, &o.no_counters, NULL, "only what the lens predicts"},
         {"output", CLI_TEXT, &o.json, NULL, "append the figures to this file as JSON lines"},
         {"launch", CLI_TEXT, &o.launch, NULL, "(what runs under ncu) launch these kernels once and nothing else"},
-        CLI_FORMAT(o.format), {0}};
+        CLI_FORMAT(o.format),
+        {0}};
     int code = cli_parse("profile", list, argc, argv, words, &count, MAX_PROFILES);
     if (code)
         return code < 0 ? CLI_PASS : code;

@@ -1,5 +1,5 @@
-/* rung tune: times the planner's best candidates on each shape and keeps the fastest in the user's cache folder, where the
- * library finds it from then on. */
+/* rung tune: times the planner's best candidates on each shape and keeps the fastest in the user's cache folder, where
+ * the library finds it from then on. */
 #include "cli/commands.h"
 #include "lab/bench.h"
 #include "lab/names.h"
@@ -15,9 +15,9 @@ typedef struct tune_options {
     int64_t candidates, budget_ms;
 } tune_options;
 
-static const cli_column columns[] = {{"shape", "shape", 24, -1},       {"planned", "planned", 34, -1},
-                                     {"planned_us", "us", 10, 2},      {"fastest", "fastest", 34, -1},
-                                     {"fastest_us", "us", 10, 2},      {"gain_percent", "gain %", 8, 1},
+static const cli_column columns[] = {{"shape", "shape", 24, -1},  {"planned", "planned", 34, -1},
+                                     {"planned_us", "us", 10, 2}, {"fastest", "fastest", 34, -1},
+                                     {"fastest_us", "us", 10, 2}, {"gain_percent", "gain %", 8, 1},
                                      {"tried", "tried", 6, 0}};
 
 static rung_gemm product_of(const lab_shape *s)
@@ -150,7 +150,8 @@ int cmd_tune(int argc, char **argv)
         {"candidates", CLI_INTEGER, &o.candidates, NULL, "how many of the ranking are timed (default 8, at most 16)"},
         {"budget-ms", CLI_INTEGER, &o.budget_ms, NULL, "time for a kernel on a shape (default 100)"},
         {"dry-run", CLI_FLAG, &o.dry, NULL, "measure, keep nothing"},
-        CLI_FORMAT(o.format), {0}};
+        CLI_FORMAT(o.format),
+        {0}};
     int code = cli_parse("tune", options, argc, argv, words, &count, CLI_WORDS);
     if (code)
         return code < 0 ? CLI_PASS : code;

@@ -24,7 +24,7 @@ typedef struct options {
 typedef struct totals {
     int passed, failed, skipped;
     double worst_u, worst_share; /* of the accuracy cases: error, and error over bound */
-    char note[160]; /* why the first case was refused, if nothing else is to be said */
+    char note[160];              /* why the first case was refused, if nothing else is to be said */
 } totals;
 
 static const cli_column columns[] = {
@@ -144,15 +144,16 @@ static int verify_kernel(session *s, const char *name, const rung_kernel *kernel
         verify_cases(s, name, kernel, o->only);
         return CLI_PASS;
     }
-    rung_status status = lab_cases_for(kernel, s->math, s->place.tools ? RUNG_BACKEND_CUDA : RUNG_BACKEND_CPU, depth, &cases);
+    rung_status status =
+        lab_cases_for(kernel, s->math, s->place.tools ? RUNG_BACKEND_CUDA : RUNG_BACKEND_CPU, depth, &cases);
     if (status == RUNG_SUCCESS)
         verify_cases(s, name, kernel, &cases);
     free(cases.list);
     return status == RUNG_SUCCESS ? CLI_PASS : cli_fail_status(status, "verify");
 }
 
-/* The grading test of error growth: squares of U(0,1) from 16 up; the exponent of the error against n, at most 1, by least
- * squares. */
+/* The grading test of error growth: squares of U(0,1) from 16 up; the exponent of the error against n, at most 1, by
+ * least squares. */
 static void verify_growth(session *s, const char *name)
 {
     totals t = {0};
@@ -165,7 +166,8 @@ static void verify_growth(session *s, const char *name)
         snprintf(text, sizeof text, "NN:%lldx%lldx%lld:row,data=positive,judge=accuracy", (long long)n, (long long)n,
                  (long long)n);
         cli_progress("%s: n = %lld", name, (long long)n);
-        s->lost = lab_case_parse(text, &c) != RUNG_SUCCESS || lab_verify(&s->verifier, NULL, &c, &verdict) != RUNG_SUCCESS;
+        s->lost =
+            lab_case_parse(text, &c) != RUNG_SUCCESS || lab_verify(&s->verifier, NULL, &c, &verdict) != RUNG_SUCCESS;
         if (s->lost)
             break;
         count(&t, &c, &verdict);

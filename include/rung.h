@@ -44,7 +44,7 @@ typedef enum rung_transpose { RUNG_NO_TRANS = 0, RUNG_TRANS = 1 } rung_transpose
 /* What the arithmetic promises. docs/numerics.md has the bounds and the measured errors. */
 typedef enum rung_math {
     RUNG_STRICT = 0,   /* FP32 fused multiply-adds only */
-    RUNG_ACCURATE = 1, /* tensor cores on split operands, never worse than strict's bound; strict where there are none */
+    RUNG_ACCURATE = 1, /* tensor cores on split operands, within strict's bound; strict where there are none */
     RUNG_FAST = 2,     /* one tensor-core pass: the larger, documented error */
 } rung_math;
 
@@ -146,8 +146,9 @@ RUNG_API void rung_plan_destroy(rung_plan *plan);
 /* *result = the sum of n floats, always in the same order. x and result: device memory on a GPU context. */
 RUNG_API rung_status rung_ssum(rung_context *context, int64_t n, const float *x, float *result);
 
-/* How often accurate mode's guard stepped in, since the context was created: blocks of 128 x 128 results computed, those
- * of them that strict arithmetic computed, and single results it computed in the others. Waits for queued work. */
+/* How often accurate mode's guard stepped in, since the context was created: blocks of 128 x 128 results computed,
+ * those of them that strict arithmetic computed, and single results it computed in the others. Waits for queued work.
+ */
 typedef struct rung_guard_counts {
     int64_t blocks, strict_blocks, strict_elements;
 } rung_guard_counts;

@@ -30,23 +30,24 @@ typedef enum rung_lens_kind {
     RUNG_LENS_MMA = 5, /* tensor-core instructions; lanes counts the multiply-adds, bytes the shared bytes read */
 } rung_lens_kind;
 
-/* Sums over warps of what one load or store in the source did. Counts are of the whole grid: where only some blocks ran,
- * each stands for the blocks of its kind (inside, last row, last column). */
+/* Sums over warps of what one load or store in the source did. Counts are of the whole grid: where only some blocks
+ * ran, each stands for the blocks of its kind (inside, last row, last column). */
 typedef struct rung_lens_site {
     char file[256]; /* "" when unknown */
     int line;
     rung_lens_space space;
     rung_lens_kind kind;
-    int bytes;        /* of one lane's access */
-    double requests;  /* one a warp and execution */
-    double lanes;     /* active ones */
-    double sectors;   /* global: 32-byte sectors touched */
-    double lines;     /* global: 128-byte lines touched, which the L1 looks up one by one */
-    double bytes_used, bytes_moved;      /* global: distinct bytes, sectors * 32; shared: distinct bytes, wavefronts * 128 */
+    int bytes;                      /* of one lane's access */
+    double requests;                /* one a warp and execution */
+    double lanes;                   /* active ones */
+    double sectors;                 /* global: 32-byte sectors touched */
+    double lines;                   /* global: 128-byte lines touched, which the L1 looks up one by one */
+    double bytes_used, bytes_moved; /* global: distinct bytes, sectors * 32; shared: distinct bytes, wavefronts * 128 */
     double wavefronts, ideal_wavefronts; /* shared: passes it takes, passes its bytes would need without conflicts */
-    /* Shared: as nvcc would issue it, neighbouring scalar accesses of one lane merged to 8 or 16 bytes where aligned. */
+    /* Shared: as nvcc would issue it, neighbouring scalar accesses of one lane merged to 8 or 16 bytes where aligned.
+     */
     double merged_requests, merged_wavefronts, merged_ideal;
-    int ways; /* shared: most passes any one request took beyond its ideal, as n-way (1: free of conflicts) */
+    int ways;      /* shared: most passes any one request took beyond its ideal, as n-way (1: free of conflicts) */
     char name[48]; /* the operand or shared array */
     /* One request of a full warp, from a block in the middle of the grid where there is one. */
     uint32_t sample_mask;

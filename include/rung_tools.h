@@ -22,7 +22,7 @@ typedef struct rung_tools_machine {
     int shared_per_block_bytes;
     int64_t l2_bytes, memory_bytes;
     double clock_ghz;
-    double fma_gflops;         /* 128 FP32 units an SM at that clock */
+    double fma_gflops;          /* 128 FP32 units an SM at that clock */
     double memory_gbytes_per_s; /* by bus width and memory clock; 0: the driver does not say */
 } rung_tools_machine;
 
@@ -36,7 +36,7 @@ RUNG_API rung_status rung_tools_synchronize(rung_tools *tools);
 RUNG_API rung_status rung_tools_alloc(rung_tools *tools, size_t bytes, void **memory);
 RUNG_API void rung_tools_free(rung_tools *tools, void *memory);
 RUNG_API rung_status rung_tools_free_bytes(rung_tools *tools, int64_t *bytes);
-RUNG_API rung_status rung_tools_upload(rung_tools *tools, void *device, const void *host, size_t bytes); /* waits */
+RUNG_API rung_status rung_tools_upload(rung_tools *tools, void *device, const void *host, size_t bytes);   /* waits */
 RUNG_API rung_status rung_tools_download(rung_tools *tools, void *host, const void *device, size_t bytes); /* waits */
 RUNG_API rung_status rung_tools_copy(rung_tools *tools, void *to, const void *from, size_t bytes); /* on the device */
 RUNG_API rung_status rung_tools_fill(rung_tools *tools, void *device, uint32_t pattern, size_t words);
@@ -44,7 +44,8 @@ RUNG_API rung_status rung_tools_fill(rung_tools *tools, void *device, uint32_t p
 RUNG_API rung_status rung_tools_event_create(rung_tools *tools, void **event);
 RUNG_API void rung_tools_event_destroy(rung_tools *tools, void *event);
 RUNG_API rung_status rung_tools_event_record(rung_tools *tools, void *event);
-RUNG_API rung_status rung_tools_event_elapsed(rung_tools *tools, void *start, void *stop, float *ms); /* waits for stop */
+RUNG_API rung_status rung_tools_event_elapsed(rung_tools *tools, void *start, void *stop,
+                                              float *ms); /* waits for stop */
 
 /* What is queued between begin and end becomes a graph that can be launched again and again. */
 RUNG_API rung_status rung_tools_capture_begin(rung_tools *tools);

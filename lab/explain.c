@@ -77,15 +77,16 @@ void lab_floors_of(const lab_chip *chip, double m, double n, double k, lab_floor
 {
     f->flops = 2 * m * n * k;
     f->bytes = 4 * (m * k + k * n + m * n);
-    double flops_per_us = 2.0 * chip->fma_lanes * chip->sms * chip->clock_ghz * 1e3, bytes_per_us = chip->memory_tb_s * 1e6;
+    double flops_per_us = 2.0 * chip->fma_lanes * chip->sms * chip->clock_ghz * 1e3,
+           bytes_per_us = chip->memory_tb_s * 1e6;
     f->fma_us = f->flops / flops_per_us;
     f->memory_us = f->bytes / bytes_per_us;
     f->intensity = f->flops / f->bytes;
     f->ridge = flops_per_us / bytes_per_us;
 }
 
-void lab_model_of(const lab_chip *chip, const lab_lens_totals *t, double scale, double m, double n, double k, double blocks,
-                  const lab_occupancy *occupancy, lab_model *out)
+void lab_model_of(const lab_chip *chip, const lab_lens_totals *t, double scale, double m, double n, double k,
+                  double blocks, const lab_occupancy *occupancy, lab_model *out)
 {
     lab_floors floors;
     lab_floors_of(chip, m, n, k, &floors);
@@ -96,8 +97,9 @@ void lab_model_of(const lab_chip *chip, const lab_lens_totals *t, double scale, 
     double full = blocks > slots ? ceil(out->waves) / out->waves : 1;
     double cycles_per_us = busy * chip->clock_ghz * 1e3;
     double fma_warps = m * n * k / 32;
-    double requests = (t->global_load_requests + t->global_store_requests + t->async_requests + t->shared_load_requests +
-                       t->shared_store_requests) * scale;
+    double requests = (t->global_load_requests + t->global_store_requests + t->async_requests +
+                       t->shared_load_requests + t->shared_store_requests) *
+                      scale;
     double passes = (t->shared_load_wavefronts + t->shared_store_wavefronts + t->async_wavefronts) * scale;
     double sectors = (t->global_load_sectors + t->global_store_sectors + t->async_sectors) * scale;
     out->fma_us = fma_warps / (chip->fma_lanes / 32.0) / cycles_per_us * full;
@@ -108,7 +110,8 @@ void lab_model_of(const lab_chip *chip, const lab_lens_totals *t, double scale, 
     out->l1_us += passes / cycles_per_us * full; /* the same pipe serves shared memory */
     out->memory_us = floors.memory_us;
     const double times[] = {out->fma_us, out->issue_us, out->shared_us, out->l1_us, out->memory_us};
-    static const char *const names[] = {"FMA pipe", "issue slots", "shared memory", "L1 and shared memory's pipe", "device memory"};
+    static const char *const names[] = {"FMA pipe", "issue slots", "shared memory", "L1 and shared memory's pipe",
+                                        "device memory"};
     int most = 0;
     for (int i = 1; i < 5; i++)
         most = times[i] > times[most] * 1.0001 ? i : most;

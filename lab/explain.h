@@ -1,4 +1,5 @@
-/* What can be said of a kernel without running it on a GPU: floors, occupancy, accesses, and a small model of its time. */
+/* What can be said of a kernel without running it on a GPU: floors, occupancy, accesses, and a small model of its time.
+ */
 #ifndef LAB_EXPLAIN_H
 #define LAB_EXPLAIN_H
 

@@ -14,8 +14,9 @@
 
 enum { CHECK_MOST = 1 << 16, DOT_BUDGET = 1 << 27 };
 
-const char *const lab_lens_faults[] = {"out of bounds", "never written", "race", "divergent barrier", "endless loop",
-                                       "deadlock", "trap", "misaligned", NULL};
+const char *const lab_lens_faults[] = {
+    "out of bounds", "never written", "race", "divergent barrier", "endless loop", "deadlock",
+    "trap",          "misaligned",    NULL};
 
 typedef struct lens_calls {
     void *library;
@@ -56,8 +57,10 @@ static void find(void *call, const char *name)
 static rung_status load(const char *path)
 {
     if (access(path, R_OK) != 0 && strchr(path, '/'))
-        return lab_fail(RUNG_MISSING_LIBRARY, "this build has no lens: %s is not there (it needs g++ and the CUDA headers when "
-                        "Rung is built)", path);
+        return lab_fail(RUNG_MISSING_LIBRARY,
+                        "this build has no lens: %s is not there (it needs g++ and the CUDA headers when "
+                        "Rung is built)",
+                        path);
     setenv("RUNG_LIBCUDA", path, 1);
     lens.library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
     if (!lens.library)
@@ -125,7 +128,8 @@ static rung_status make_one(float **memory, float **at, int64_t rows, int64_t ld
 
 static void fill(float *at, int64_t lines, int64_t length, int64_t line_step, int64_t step, uint64_t seed)
 {
-    lab_fill_args f = {.view = {at, line_step, step}, .lines = lines, .length = length, .seed = seed, .data = LAB_SIGNED};
+    lab_fill_args f = {
+        .view = {at, line_step, step}, .lines = lines, .length = length, .seed = seed, .data = LAB_SIGNED};
     lab_host_fill(&f, 2);
 }
 
@@ -210,8 +214,8 @@ static int check(const lab_lens_case *c, const operands *x, int all_blocks, lab_
         double error = element_error(c, x, i, j);
         result->checked++;
         if (!(error >= 0 && error <= bound)) {
-            snprintf(result->why, sizeof result->why, "C[%lld][%lld] is %.9g: off by %.3g u, allowed %.3g", (long long)i,
-                     (long long)j, (double)x->c[i * x->ldc + j], error, bound);
+            snprintf(result->why, sizeof result->why, "C[%lld][%lld] is %.9g: off by %.3g u, allowed %.3g",
+                     (long long)i, (long long)j, (double)x->c[i * x->ldc + j], error, bound);
             return 0;
         }
         result->error_u = error > result->error_u ? error : result->error_u;
@@ -238,9 +242,23 @@ static void count_findings(lab_lens_result *result)
 
 static rung_status launch_own(const lab_lens_case *c, const operands *x)
 {
-    rung_lens_own own = {.object = c->object, .symbol = c->symbol, .bm = c->bm, .bn = c->bn, .threads = c->threads,
-                         .shared_bytes = c->shared_bytes, .m = c->m, .n = c->n, .k = c->k, .lda = x->lda, .ldb = x->ldb,
-                         .ldc = x->ldc, .a = x->a, .b = x->b, .c = x->c, .alpha = c->alpha, .beta = c->beta};
+    rung_lens_own own = {.object = c->object,
+                         .symbol = c->symbol,
+                         .bm = c->bm,
+                         .bn = c->bn,
+                         .threads = c->threads,
+                         .shared_bytes = c->shared_bytes,
+                         .m = c->m,
+                         .n = c->n,
+                         .k = c->k,
+                         .lda = x->lda,
+                         .ldb = x->ldb,
+                         .ldc = x->ldc,
+                         .a = x->a,
+                         .b = x->b,
+                         .c = x->c,
+                         .alpha = c->alpha,
+                         .beta = c->beta};
     const char *why = lens.gemm(&own);
     return why ? lab_fail(RUNG_DEVICE_ERROR, "%s", why) : RUNG_SUCCESS;
 }
@@ -272,7 +290,8 @@ rung_status lab_lens_run(const lab_lens_case *c, lab_lens_result *result)
         count_findings(result);
         if (status == RUNG_SUCCESS)
             result->right = check(c, &x, c->max_blocks == 0, result);
-        if (status == RUNG_DEVICE_ERROR && result->findings) { /* what the lens stopped is a result, no failure of the lab */
+        if (status == RUNG_DEVICE_ERROR &&
+            result->findings) { /* what the lens stopped is a result, no failure of the lab */
             snprintf(result->why, sizeof result->why, "%s", lab_error());
             status = RUNG_SUCCESS;
         }
@@ -411,8 +430,8 @@ rung_status lab_lens_compile(const char *source, char *object, size_t object_byt
     snprintf(object, object_bytes, "%s/own.so", scratch);
     char folder[600];
     snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(cc, '/') - cc), cc);
-    snprintf(command, sizeof command, "RUNG_LENS_STRICT=1 '%s' '%s' '%s' -I'%s/../cuda' -I'%s/..' -I'%s/cuda'", cc, source,
-             object, folder, folder, folder);
+    snprintf(command, sizeof command, "RUNG_LENS_STRICT=1 '%s' '%s' '%s' -I'%s/../cuda' -I'%s/..' -I'%s/cuda'", cc,
+             source, object, folder, folder, folder);
     if (system(command) != 0)
         return lab_fail(RUNG_INVALID_ARGUMENT, "%s could not be compiled for the lens", source);
     return RUNG_SUCCESS;

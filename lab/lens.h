@@ -21,13 +21,14 @@ typedef struct lab_lens_case {
 
 /* Sums over a launch's sites. Shared counts are as nvcc would issue them (neighbouring accesses merged). */
 typedef struct lab_lens_totals {
-    double global_load_requests, global_load_sectors, global_load_lanes, global_load_bytes; /* bytes that lanes asked for */
+    double global_load_requests, global_load_sectors, global_load_lanes,
+        global_load_bytes; /* bytes that lanes asked for */
     double global_load_used, global_load_moved;
     double global_store_requests, global_store_sectors, global_store_bytes, global_store_used, global_store_moved;
     double async_requests, async_sectors, bulk_requests, bulk_bytes;
     double shared_load_requests, shared_load_wavefronts, shared_load_ideal, shared_load_bytes;
     double shared_store_requests, shared_store_wavefronts, shared_store_ideal;
-    double async_wavefronts, async_ideal; /* cp.async into shared memory */
+    double async_wavefronts, async_ideal;                                /* cp.async into shared memory */
     double written_shared_load_requests, written_shared_load_wavefronts; /* as the source has it, before merging */
     double global_lines; /* 128-byte lines looked up in the L1, loads and stores */
     double barriers;
@@ -38,7 +39,7 @@ typedef struct lab_lens_result {
     int64_t checked; /* elements compared with FP64 */
     double error_u;  /* the worst of them */
     int right;
-    char why[400];   /* when it is not, or did not run */
+    char why[400]; /* when it is not, or did not run */
 } lab_lens_result;
 
 /* RUNG_MISSING_LIBRARY with the reason when this build or machine has no lens. */

@@ -1,5 +1,5 @@
-/* Draws what a kernel did under the lens: one block's results by warp and thread, a warp's sectors for each global access,
- * its banks for each shared one. Numbers in the picture are those of rung lens. */
+/* Draws what a kernel did under the lens: one block's results by warp and thread, a warp's sectors for each global
+ * access, its banks for each shared one. Numbers in the picture are those of rung lens. */
 #define _GNU_SOURCE /* open_memstream */
 #include "lab/lens_svg.h"
 
@@ -38,7 +38,8 @@ static void text_at(page *p, int x, const char *class, const char *text)
 
 static void box(page *p, double x, double y, double width, double height, const char *class)
 {
-    fprintf(p->to, "<rect x=\"%.4g\" y=\"%.5g\" width=\"%.4g\" height=\"%.4g\" class=\"%s\"/>\n", x, y, width, height, class);
+    fprintf(p->to, "<rect x=\"%.4g\" y=\"%.5g\" width=\"%.4g\" height=\"%.4g\" class=\"%s\"/>\n", x, y, width, height,
+            class);
 }
 
 /* The text of a source line, as a caption. */
@@ -99,7 +100,8 @@ static void draw_runs(page *p, const int *owner, const tile *t, double cell, int
                 ;
             char class[16];
             snprintf(class, sizeof class, kind == -1 ? "mark" : "w%d", kind < 0 ? 8 : kind % 8);
-            box(p, MARGIN + (double)c * cell, y0 + (double)r * cell, (double)(end - c) * cell, (double)(next - r) * cell, class);
+            box(p, MARGIN + (double)c * cell, y0 + (double)r * cell, (double)(end - c) * cell,
+                (double)(next - r) * cell, class);
         }
     }
 }
@@ -122,12 +124,14 @@ static void draw_tile(page *p, const rung_lens_launch *l)
         per_thread += l->owners[i].thread == MARKED_LANE;
     }
     double cell = fmin(384.0 / (double)(t.columns > t.rows ? t.columns : t.rows), 12.0);
-    snprintf(caption, sizeof caption, "What one block computes: %lld x %lld of C by %u threads (%u warps, a colour each)",
-             (long long)t.rows, (long long)t.columns, l->threads, (l->threads + 31) / 32);
+    snprintf(caption, sizeof caption,
+             "What one block computes: %lld x %lld of C by %u threads (%u warps, a colour each)", (long long)t.rows,
+             (long long)t.columns, l->threads, (l->threads + 31) / 32);
     p->y += 26;
     text_at(p, MARGIN, "h", caption);
     p->y += 16;
-    snprintf(caption, sizeof caption, per_thread == 1 ? "dark: the %d result of thread %d" : "dark: the %d results of thread %d", per_thread,
+    snprintf(caption, sizeof caption,
+             per_thread == 1 ? "dark: the %d result of thread %d" : "dark: the %d results of thread %d", per_thread,
              MARKED_LANE);
     text_at(p, MARGIN, "s", caption);
     p->y += 10;
@@ -191,8 +195,9 @@ static void draw_global(page *p, const rung_lens_site *s)
     static const char *const kinds[] = {"load", "store", "atomic", "cp.async", "bulk copy", "mma"};
     source_line(s, source, sizeof source);
     p->y += 26;
-    snprintf(caption, sizeof caption, "Global %s of %s, line %d: %.3g sectors a request, %.3g%% of the bytes moved are used",
-             kinds[s->kind], s->name, s->line, s->sectors / s->requests, 100 * s->bytes_used / s->bytes_moved);
+    snprintf(caption, sizeof caption,
+             "Global %s of %s, line %d: %.3g sectors a request, %.3g%% of the bytes moved are used", kinds[s->kind],
+             s->name, s->line, s->sectors / s->requests, 100 * s->bytes_used / s->bytes_moved);
     text_at(p, MARGIN, "h", caption);
     p->y += 15;
     text_at(p, MARGIN, "c", source);
@@ -266,8 +271,9 @@ static void draw_shared(page *p, const rung_lens_site *s)
     static const char *const kinds[] = {"load", "store", "atomic", "cp.async", "bulk copy", "mma"};
     source_line(s, source, sizeof source);
     p->y += 26;
-    snprintf(caption, sizeof caption, "Shared %s of %s (%d bytes a lane), line %d: %.3g passes a request, %s", kinds[s->kind],
-             s->name, s->bytes, s->line, s->wavefronts / s->requests, s->ways > 1 ? "bank conflicts" : "no bank conflict");
+    snprintf(caption, sizeof caption, "Shared %s of %s (%d bytes a lane), line %d: %.3g passes a request, %s",
+             kinds[s->kind], s->name, s->bytes, s->line, s->wavefronts / s->requests,
+             s->ways > 1 ? "bank conflicts" : "no bank conflict");
     text_at(p, MARGIN, "h", caption);
     p->y += 15;
     text_at(p, MARGIN, "c", source);
@@ -294,15 +300,20 @@ static void draw_shared(page *p, const rung_lens_site *s)
 
 static const char style[] =
     "<style>\n"
-    "svg{--bg:#fff;--fg:#1b1f24;--dim:#59636e;--used:#3b82c4;--waste:#f3c9b5;--idle:#eceff2;--conflict:#d1403c;--mark:#14283c;\n"
+    "svg{--bg:#fff;--fg:#1b1f24;--dim:#59636e;--used:#3b82c4;--waste:#f3c9b5;--idle:#eceff2;--conflict:#d1403c;--mark:#"
+    "14283c;\n"
     "--w0:#b9d7f0;--w1:#f6d7a8;--w2:#c4e3c2;--w3:#e7c6e0;--w4:#f3c3bd;--w5:#cfd3ee;--w6:#e6e0a6;--w7:#bfe4e0}\n"
-    "@media(prefers-color-scheme:dark){svg{--bg:#14181d;--fg:#e6e9ed;--dim:#9aa4af;--used:#5aa2e0;--waste:#6e4636;--idle:#252b32;\n"
-    "--conflict:#f0605a;--mark:#fff;--w0:#24445f;--w1:#5f4a22;--w2:#2a5130;--w3:#553a55;--w4:#5e3733;--w5:#363d68;--w6:#54502a;--w7:#275350}}\n"
+    "@media(prefers-color-scheme:dark){svg{--bg:#14181d;--fg:#e6e9ed;--dim:#9aa4af;--used:#5aa2e0;--waste:#6e4636;--"
+    "idle:#252b32;\n"
+    "--conflict:#f0605a;--mark:#fff;--w0:#24445f;--w1:#5f4a22;--w2:#2a5130;--w3:#553a55;--w4:#5e3733;--w5:#363d68;--w6:"
+    "#54502a;--w7:#275350}}\n"
     ".h{font:600 13px system-ui,sans-serif;fill:var(--fg)}.s{font:12px system-ui,sans-serif;fill:var(--dim)}\n"
     ".t{font:10px system-ui,sans-serif;fill:var(--dim)}.c{font:11px ui-monospace,monospace;fill:var(--dim)}\n"
     ".b{font:700 16px system-ui,sans-serif;fill:var(--fg)}.bg{fill:var(--bg)}.frame{fill:none;stroke:var(--dim)}\n"
-    ".used{fill:var(--used)}.waste{fill:var(--waste)}.idle{fill:var(--idle)}.conflict{fill:var(--conflict)}.mark{fill:var(--mark)}\n"
-    ".w0{fill:var(--w0)}.w1{fill:var(--w1)}.w2{fill:var(--w2)}.w3{fill:var(--w3)}.w4{fill:var(--w4)}.w5{fill:var(--w5)}\n"
+    ".used{fill:var(--used)}.waste{fill:var(--waste)}.idle{fill:var(--idle)}.conflict{fill:var(--conflict)}.mark{fill:"
+    "var(--mark)}\n"
+    ".w0{fill:var(--w0)}.w1{fill:var(--w1)}.w2{fill:var(--w2)}.w3{fill:var(--w3)}.w4{fill:var(--w4)}.w5{fill:var(--w5)}"
+    "\n"
     ".w6{fill:var(--w6)}.w7{fill:var(--w7)}.w8{fill:var(--idle)}\n"
     "</style>\n";
 
@@ -310,7 +321,9 @@ static void legend(page *p)
 {
     static const struct {
         const char *class, *text;
-    } entries[] = {{"used", "wanted"}, {"waste", "moved, not wanted"}, {"conflict", "another pass: bank conflict"},
+    } entries[] = {{"used", "wanted"},
+                   {"waste", "moved, not wanted"},
+                   {"conflict", "another pass: bank conflict"},
                    {"mark", "thread 5"}};
     int x = MARGIN;
     p->y += 20;
@@ -327,7 +340,8 @@ static void draw(page *p, const lab_lens_case *c)
     p->y = 34;
     for (int i = 0; i < lab_lens_launches(); i++) {
         const rung_lens_launch *l = lab_lens_launch(i);
-        snprintf(title, sizeof title, "%s at %lld x %lld x %lld", l->kernel, (long long)c->m, (long long)c->n, (long long)c->k);
+        snprintf(title, sizeof title, "%s at %lld x %lld x %lld", l->kernel, (long long)c->m, (long long)c->n,
+                 (long long)c->k);
         text_at(p, MARGIN, "b", title);
         legend(p);
         draw_tile(p, l);
@@ -359,8 +373,10 @@ rung_status lab_lens_svg(const char *path, const lab_lens_case *c)
         free(body);
         return lab_fail(RUNG_INVALID_ARGUMENT, "cannot write %s: %s", path, strerror(errno));
     }
-    fprintf(to, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" role=\"img\">\n%s", WIDTH,
-            p.y, WIDTH, p.y, style);
+    fprintf(
+        to,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" role=\"img\">\n%s",
+        WIDTH, p.y, WIDTH, p.y, style);
     fprintf(to, "<rect width=\"%d\" height=\"%d\" class=\"bg\"/>\n%s</svg>\n", WIDTH, p.y, body);
     free(body);
     if (fclose(to) != 0 || rename(unfinished, path) != 0) {

@@ -16,7 +16,8 @@ const lab_metric lab_metrics[] = {
     {"ld_sectors", "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "global load sectors", 1, 0},
     {"ld_sectors_per_request", "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio",
      "sectors per global load request", 1, 2},
-    {"ld_bytes_used", "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.pct", "global load bytes used, %", 1, 1},
+    {"ld_bytes_used", "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.pct", "global load bytes used, %", 1,
+     1},
     {"st_requests", "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum", "global store requests", 1, 0},
     {"st_sectors", "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", "global store sectors", 1, 0},
     {"st_sectors_per_request", "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_st.ratio",
@@ -24,10 +25,12 @@ const lab_metric lab_metrics[] = {
     {"ldgsts_requests", "smsp__inst_executed_op_ldgsts.sum", "cp.async instructions", 1, 0},
     {"shared_ld_requests", "smsp__sass_inst_executed_op_shared_ld.sum", "shared load instructions", 1, 0},
     {"shared_ld_wavefronts", "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", "shared load passes", 1, 0},
-    {"shared_ld_conflicts", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum", "shared load passes lost", 1, 0},
+    {"shared_ld_conflicts", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum", "shared load passes lost", 1,
+     0},
     {"shared_st_requests", "smsp__sass_inst_executed_op_shared_st.sum", "shared store instructions", 1, 0},
     {"shared_st_wavefronts", "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum", "shared store passes", 1, 0},
-    {"shared_st_conflicts", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum", "shared store passes lost", 1, 0},
+    {"shared_st_conflicts", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum", "shared store passes lost", 1,
+     0},
     {"sass_shared_ld_wavefronts", "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
      "shared load passes by address", 1, 0},
     {"sass_shared_st_wavefronts", "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
@@ -154,7 +157,8 @@ static double number(const char *text)
     return end == plain ? NAN : value;
 }
 
-/* A helper launch (packing, finishing) counts with the kernel it serves: sums add, percentages stay the main launch's. */
+/* A helper launch (packing, finishing) counts with the kernel it serves: sums add, percentages stay the main launch's.
+ */
 static void take(lab_profile *profile, int metric, double value, const char *unit, int main_launch)
 {
     int sum = strstr(lab_metrics[metric].ncu, ".sum") != NULL;
@@ -174,7 +178,8 @@ static lab_profile *profile_of(lab_profile *profiles, int count, const char *lau
     lab_profile *best = NULL;
     for (int i = 0; i < count; i++) {
         size_t length = strlen(profiles[i].kernel);
-        if (strncmp(launch, profiles[i].kernel, length) == 0 && (launch[length] == 0 || launch[length] == '_' || launch[length] == '(') &&
+        if (strncmp(launch, profiles[i].kernel, length) == 0 &&
+            (launch[length] == 0 || launch[length] == '_' || launch[length] == '(') &&
             (!best || length > strlen(best->kernel)))
             best = &profiles[i];
     }
@@ -234,10 +239,12 @@ static void ratios_of_sums(lab_profile *profile)
 static rung_status explain_failure(const char *text, int exit_code)
 {
     if (strstr(text, "ERR_NVGPUCTRPERM"))
-        return lab_fail(RUNG_UNSUPPORTED, "the driver keeps the counters to administrators: run as root, or load the nvidia "
+        return lab_fail(RUNG_UNSUPPORTED,
+                        "the driver keeps the counters to administrators: run as root, or load the nvidia "
                         "module with NVreg_RestrictProfilingToAdminUsers=0 (docs/lens.md)");
     if (strstr(text, "LibraryNotLoaded") || strstr(text, "Failed to initialize the profiler"))
-        return lab_fail(RUNG_UNSUPPORTED, "ncu cannot reach the counters on this machine (a container or virtual machine "
+        return lab_fail(RUNG_UNSUPPORTED,
+                        "ncu cannot reach the counters on this machine (a container or virtual machine "
                         "without profiling support)");
     const char *error = strstr(text, "==ERROR==");
     return lab_fail(RUNG_UNSUPPORTED, "ncu ended with %d and no figures: %.160s", exit_code, error ? error + 10 : text);
@@ -251,7 +258,8 @@ static char *run_ncu(const char *ncu, char *const *command, const unsigned char 
             snprintf(metrics + strlen(metrics), sizeof metrics - strlen(metrics), "%s%s", metrics[0] ? "," : "",
                      lab_metrics[i].ncu);
     snprintf(path, sizeof path, "%s", ncu);
-    char *words[64] = {path, "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none", "--metrics", metrics};
+    char *words[64] = {path,   "--csv",           "--page", "raw",       "--print-units",
+                       "base", "--clock-control", "none",   "--metrics", metrics};
     int at = 10;
     for (int i = 0; command[i] && at < 63; i++)
         words[at++] = command[i];
@@ -279,7 +287,8 @@ rung_status lab_ncu_run(char *const *command, lab_profile *profiles, int count)
 {
     const char *ncu = lab_ncu_path();
     if (!ncu)
-        return lab_fail(RUNG_MISSING_LIBRARY, "ncu (Nsight Compute) is not on the PATH nor where it is usually installed; "
+        return lab_fail(RUNG_MISSING_LIBRARY,
+                        "ncu (Nsight Compute) is not on the PATH nor where it is usually installed; "
                         "RUNG_NCU names it");
     unsigned char refused[LAB_METRICS] = {0};
     for (int i = 0; i < count; i++)
@@ -330,7 +339,8 @@ static lab_profile *profile_named(lab_profile *profiles, int count, const char *
     return NULL;
 }
 
-rung_status lab_counters_read(const char *path, int64_t m, int64_t n, int64_t k, lab_profile *profiles, int count, int *found)
+rung_status lab_counters_read(const char *path, int64_t m, int64_t n, int64_t k, lab_profile *profiles, int count,
+                              int *found)
 {
     FILE *from = fopen(path, "r");
     char *line = NULL;
@@ -350,7 +360,8 @@ rung_status lab_counters_read(const char *path, int64_t m, int64_t n, int64_t k,
     }
     free(line);
     fclose(from);
-    return *found ? RUNG_SUCCESS : lab_fail(RUNG_INVALID_ARGUMENT, "%s has no counters of these kernels at this size", path);
+    return *found ? RUNG_SUCCESS
+                  : lab_fail(RUNG_INVALID_ARGUMENT, "%s has no counters of these kernels at this size", path);
 }
 
 static void set(lab_profile *profile, const char *key, double value)
@@ -368,11 +379,12 @@ void lab_profile_predict(lab_profile *profile)
     set(profile, "ld_requests", requests); /* the counter takes cp.async in */
     set(profile, "ld_sectors", sectors);
     set(profile, "ld_sectors_per_request", requests > 0 ? sectors / requests : NAN);
-    set(profile, "ld_bytes_used", t.global_load_moved > 0 && t.global_load_requests > 0
-                                      ? 100 * t.global_load_used / t.global_load_moved : NAN);
+    set(profile, "ld_bytes_used",
+        t.global_load_moved > 0 && t.global_load_requests > 0 ? 100 * t.global_load_used / t.global_load_moved : NAN);
     set(profile, "st_requests", t.global_store_requests);
     set(profile, "st_sectors", t.global_store_sectors);
-    set(profile, "st_sectors_per_request", t.global_store_requests > 0 ? t.global_store_sectors / t.global_store_requests : NAN);
+    set(profile, "st_sectors_per_request",
+        t.global_store_requests > 0 ? t.global_store_sectors / t.global_store_requests : NAN);
     set(profile, "ldgsts_requests", t.async_requests);
     set(profile, "shared_ld_requests", t.shared_load_requests);
     set(profile, "shared_ld_wavefronts", t.shared_load_wavefronts);

@@ -5,10 +5,10 @@
 #include "lab/lens.h"
 
 typedef struct lab_metric {
-    const char *key;   /* ours, short */
-    const char *ncu;   /* Nsight Compute's name */
+    const char *key; /* ours, short */
+    const char *ncu; /* Nsight Compute's name */
     const char *what;
-    int predicted;     /* the lens has a figure for it */
+    int predicted; /* the lens has a figure for it */
     int decimals;
 } lab_metric;
 extern const lab_metric lab_metrics[]; /* ends with a NULL key */
@@ -27,7 +27,8 @@ const char *lab_ncu_path(void);
  * counters are not to be had here, with the reason and what to do about it. */
 rung_status lab_ncu_run(char *const *command, lab_profile *profiles, int count);
 /* The same from lines that `rung profile --output` wrote, for products of this size; says how many kernels it found. */
-rung_status lab_counters_read(const char *path, int64_t m, int64_t n, int64_t k, lab_profile *profiles, int count, int *found);
+rung_status lab_counters_read(const char *path, int64_t m, int64_t n, int64_t k, lab_profile *profiles, int count,
+                              int *found);
 /* The lens's figures for the kernel's last run (lab_lens_run). */
 void lab_profile_predict(lab_profile *profile);
 int lab_metric_index(const char *key);

@@ -26,7 +26,8 @@ extern const char rung_report_page[], rung_report_chart[];
 /* Chart.js: put into the program by the build where Debian's package was there, else read from where it installs. */
 static char *chart_text(void)
 {
-    static const char *const places[] = {"/usr/share/javascript/chart.js/chart.min.js", "/usr/share/javascript/chart.js/Chart.min.js"};
+    static const char *const places[] = {"/usr/share/javascript/chart.js/chart.min.js",
+                                         "/usr/share/javascript/chart.js/Chart.min.js"};
     if (rung_report_chart[0])
         return strdup(rung_report_chart);
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
@@ -64,8 +65,8 @@ static rung_status check(const char *file, int line, const json_t *record)
     if (!json_is_object(record) || !kind)
         return damaged(file, line, "is no result of Rung's: it has no \"kind\"");
     if (!version || atoi(version) != RUNG_VERSION_MAJOR) {
-        snprintf(why, sizeof why, "comes from another version of Rung (%.40s, this is %s)", version ? version : "none named",
-                 rung_version());
+        snprintf(why, sizeof why, "comes from another version of Rung (%.40s, this is %s)",
+                 version ? version : "none named", rung_version());
         return damaged(file, line, why);
     }
     if (strcmp(kind, "bench") == 0 || strcmp(kind, "climb") == 0) {
@@ -127,9 +128,9 @@ static void put_kernels(FILE *to)
     json_t *all = json_object();
     for (int i = 0; i < rung_kernel_count(); i++) {
         const rung_kernel *k = rung_kernel_at(i);
-        json_object_set_new(all, k->name, json_pack("{s:s,s:s,s:i,s:i,s:i}", "role", lab_role_names[k->role],
-                                                    "arith", lab_arith_names[k->arith], "bm", k->bm, "bn", k->bn,
-                                                    "bk", k->bk));
+        json_object_set_new(all, k->name,
+                            json_pack("{s:s,s:s,s:i,s:i,s:i}", "role", lab_role_names[k->role], "arith",
+                                      lab_arith_names[k->arith], "bm", k->bm, "bn", k->bn, "bk", k->bk));
     }
     put_json(to, all);
     json_decref(all);
@@ -189,7 +190,8 @@ rung_status lab_report(const char *const *files, int count, const char *output)
     for (int i = 0; i < count && status == RUNG_SUCCESS; i++)
         status = read_file(files[i], records);
     if (status == RUNG_SUCCESS && !(chart = chart_text()))
-        status = lab_fail(RUNG_MISSING_LIBRARY, "the report draws with Chart.js, which is not installed (apt install libjs-chart.js)");
+        status = lab_fail(RUNG_MISSING_LIBRARY,
+                          "the report draws with Chart.js, which is not installed (apt install libjs-chart.js)");
     if (status == RUNG_SUCCESS) {
         snprintf(unfinished, sizeof unfinished, "%s.part", output);
         FILE *to = fopen(unfinished, "w");

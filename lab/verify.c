@@ -337,7 +337,8 @@ static rung_status judge(lab_verifier *v, const lab_case *c, const rung_gemm *g,
     LAB_TRY(judge_entries(v, c, verdict, &worst_at));
     LAB_TRY(judge_vendor(v, c, g, verdict));
     rung_arith arith = kernel ? kernel->arith : RUNG_F32;
-    /* Constant data is meant for split products. FP32 sums of it are one sample of rounding luck: the contract's bound. */
+    /* Constant data is meant for split products. FP32 sums of it are one sample of rounding luck: the contract's bound.
+     */
     int by_rule = c->accuracy && !(c->data == LAB_CONSTANT && arith == RUNG_F32);
     verdict->bound_u = lab_bound_u(arith, c->k, by_rule, verdict->chain_u, verdict->vendor_u) + unfused_u(kernel);
     if (!(verdict->error_u <= verdict->bound_u))

@@ -206,8 +206,7 @@ static int answer(const char *entry, void *handle, rung_gemm *gemm, int trans_a,
     return reason == NULL;
 }
 
-static void fill(rung_gemm *gemm, int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
-                 int64_t batch)
+static void fill(rung_gemm *gemm, int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc, int64_t batch)
 {
     rung_gemm_init(gemm);
     gemm->m = m;
@@ -243,30 +242,30 @@ static void fill_arrays(rung_gemm *gemm, const void *a, const void *b, const voi
 }
 
 /* The report wants the same call timed on cuBLAS. It runs after Rung's, so what the program sees is cuBLAS's result. */
-#define COMPARE(name, parameters, arguments)                                    \
-    do {                                                                        \
-        typedef cublas_status function_ parameters;                             \
-        function_ *real_ = RUNG_REAL(function_ *, name);                        \
-        if (!real_)                                                             \
-            break;                                                              \
-        self.inside++;                                                          \
-        report_peer_begin();                                                    \
-        real_ arguments;                                                        \
-        report_peer_end();                                                      \
-        self.inside--;                                                          \
+#define COMPARE(name, parameters, arguments)                                                                           \
+    do {                                                                                                               \
+        typedef cublas_status function_ parameters;                                                                    \
+        function_ *real_ = RUNG_REAL(function_ *, name);                                                               \
+        if (!real_)                                                                                                    \
+            break;                                                                                                     \
+        self.inside++;                                                                                                 \
+        report_peer_begin();                                                                                           \
+        real_ arguments;                                                                                               \
+        report_peer_end();                                                                                             \
+        self.inside--;                                                                                                 \
     } while (0)
 
 /* Calls the real function of this name with the same arguments. */
-#define HAND_ON(name, parameters, arguments)                                    \
-    do {                                                                        \
-        typedef cublas_status function_ parameters;                             \
-        function_ *real_ = RUNG_REAL(function_ *, name);                        \
-        if (!real_)                                                             \
-            return CUBLAS_NOT_INITIALIZED;                                      \
-        self.inside++;                                                          \
-        cublas_status status_ = real_ arguments;                                \
-        self.inside--;                                                          \
-        return status_;                                                         \
+#define HAND_ON(name, parameters, arguments)                                                                           \
+    do {                                                                                                               \
+        typedef cublas_status function_ parameters;                                                                    \
+        function_ *real_ = RUNG_REAL(function_ *, name);                                                               \
+        if (!real_)                                                                                                    \
+            return CUBLAS_NOT_INITIALIZED;                                                                             \
+        self.inside++;                                                                                                 \
+        cublas_status status_ = real_ arguments;                                                                       \
+        self.inside--;                                                                                                 \
+        return status_;                                                                                                \
     } while (0)
 
 #define ENTRY(name, parameters, arguments, fill_operands, batch, a_type, b_type, c_type, compute)                      \
@@ -291,50 +290,57 @@ static void fill_arrays(rung_gemm *gemm, const void *a, const void *b, const voi
 #define F32 CUBLAS_TYPE_F32
 
 #define SGEMM(name, INT)                                                                                               \
-    ENTRY(name, (SHAPE(INT), const float *alpha, const float *a, INT lda, const float *b, INT ldb, const float *beta,  \
-                 float *c, INT ldc),                                                                                   \
+    ENTRY(name,                                                                                                        \
+          (SHAPE(INT), const float *alpha, const float *a, INT lda, const float *b, INT ldb, const float *beta,        \
+           float *c, INT ldc),                                                                                         \
           (handle, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc), fill_single(&gemm, a, b, c), 1,    \
           F32, F32, F32, CUBLAS_COMPUTE_F32)
 SGEMM(cublasSgemm_v2, int)
 SGEMM(cublasSgemm_v2_64, int64_t)
 
 #define SGEMM_STRIDED(name, INT)                                                                                       \
-    ENTRY(name, (SHAPE(INT), const float *alpha, const float *a, INT lda, long long stride_a, const float *b, INT ldb, \
-                 long long stride_b, const float *beta, float *c, INT ldc, long long stride_c, INT batch),             \
-          (handle, trans_a, trans_b, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b, beta, c, ldc, stride_c,       \
-           batch), fill_strided(&gemm, a, stride_a, b, stride_b, c, stride_c), batch, F32, F32, F32,                   \
-          CUBLAS_COMPUTE_F32)
+    ENTRY(                                                                                                             \
+        name,                                                                                                          \
+        (SHAPE(INT), const float *alpha, const float *a, INT lda, long long stride_a, const float *b, INT ldb,         \
+         long long stride_b, const float *beta, float *c, INT ldc, long long stride_c, INT batch),                     \
+        (handle, trans_a, trans_b, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b, beta, c, ldc, stride_c, batch), \
+        fill_strided(&gemm, a, stride_a, b, stride_b, c, stride_c), batch, F32, F32, F32, CUBLAS_COMPUTE_F32)
 SGEMM_STRIDED(cublasSgemmStridedBatched, int)
 SGEMM_STRIDED(cublasSgemmStridedBatched_64, int64_t)
 
 #define SGEMM_ARRAYS(name, INT)                                                                                        \
-    ENTRY(name, (SHAPE(INT), const float *alpha, const float *const *a, INT lda, const float *const *b, INT ldb,       \
-                 const float *beta, float *const *c, INT ldc, INT batch),                                              \
+    ENTRY(name,                                                                                                        \
+          (SHAPE(INT), const float *alpha, const float *const *a, INT lda, const float *const *b, INT ldb,             \
+           const float *beta, float *const *c, INT ldc, INT batch),                                                    \
           (handle, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, batch),                             \
           fill_arrays(&gemm, a, b, c), batch, F32, F32, F32, CUBLAS_COMPUTE_F32)
 SGEMM_ARRAYS(cublasSgemmBatched, int)
 SGEMM_ARRAYS(cublasSgemmBatched_64, int64_t)
 
 #define SGEMM_EX(name, INT)                                                                                            \
-    ENTRY(name, (SHAPE(INT), const float *alpha, const void *a, int type_a, INT lda, const void *b, int type_b,        \
-                 INT ldb, const float *beta, void *c, int type_c, INT ldc),                                            \
+    ENTRY(name,                                                                                                        \
+          (SHAPE(INT), const float *alpha, const void *a, int type_a, INT lda, const void *b, int type_b, INT ldb,     \
+           const float *beta, void *c, int type_c, INT ldc),                                                           \
           (handle, trans_a, trans_b, m, n, k, alpha, a, type_a, lda, b, type_b, ldb, beta, c, type_c, ldc),            \
           fill_single(&gemm, a, b, c), 1, type_a, type_b, type_c, CUBLAS_COMPUTE_F32)
 SGEMM_EX(cublasSgemmEx, int)
 SGEMM_EX(cublasSgemmEx_64, int64_t)
 
 #define GEMM_EX(name, INT)                                                                                             \
-    ENTRY(name, (SHAPE(INT), const void *alpha, const void *a, int type_a, INT lda, const void *b, int type_b,         \
-                 INT ldb, const void *beta, void *c, int type_c, INT ldc, int compute, int algorithm),                 \
+    ENTRY(name,                                                                                                        \
+          (SHAPE(INT), const void *alpha, const void *a, int type_a, INT lda, const void *b, int type_b, INT ldb,      \
+           const void *beta, void *c, int type_c, INT ldc, int compute, int algorithm),                                \
           (handle, trans_a, trans_b, m, n, k, alpha, a, type_a, lda, b, type_b, ldb, beta, c, type_c, ldc, compute,    \
-           algorithm), fill_single(&gemm, a, b, c), 1, type_a, type_b, type_c, compute)
+           algorithm),                                                                                                 \
+          fill_single(&gemm, a, b, c), 1, type_a, type_b, type_c, compute)
 GEMM_EX(cublasGemmEx, int)
 GEMM_EX(cublasGemmEx_64, int64_t)
 
 #define GEMM_STRIDED_EX(name, INT)                                                                                     \
-    ENTRY(name, (SHAPE(INT), const void *alpha, const void *a, int type_a, INT lda, long long stride_a,                \
-                 const void *b, int type_b, INT ldb, long long stride_b, const void *beta, void *c, int type_c,        \
-                 INT ldc, long long stride_c, INT batch, int compute, int algorithm),                                  \
+    ENTRY(name,                                                                                                        \
+          (SHAPE(INT), const void *alpha, const void *a, int type_a, INT lda, long long stride_a, const void *b,       \
+           int type_b, INT ldb, long long stride_b, const void *beta, void *c, int type_c, INT ldc,                    \
+           long long stride_c, INT batch, int compute, int algorithm),                                                 \
           (handle, trans_a, trans_b, m, n, k, alpha, a, type_a, lda, stride_a, b, type_b, ldb, stride_b, beta, c,      \
            type_c, ldc, stride_c, batch, compute, algorithm),                                                          \
           fill_strided(&gemm, a, stride_a, b, stride_b, c, stride_c), batch, type_a, type_b, type_c, compute)
@@ -342,11 +348,12 @@ GEMM_STRIDED_EX(cublasGemmStridedBatchedEx, int)
 GEMM_STRIDED_EX(cublasGemmStridedBatchedEx_64, int64_t)
 
 #define GEMM_ARRAYS_EX(name, INT)                                                                                      \
-    ENTRY(name, (SHAPE(INT), const void *alpha, const void *const *a, int type_a, INT lda, const void *const *b,       \
-                 int type_b, INT ldb, const void *beta, void *const *c, int type_c, INT ldc, INT batch, int compute,   \
-                 int algorithm),                                                                                       \
+    ENTRY(name,                                                                                                        \
+          (SHAPE(INT), const void *alpha, const void *const *a, int type_a, INT lda, const void *const *b, int type_b, \
+           INT ldb, const void *beta, void *const *c, int type_c, INT ldc, INT batch, int compute, int algorithm),     \
           (handle, trans_a, trans_b, m, n, k, alpha, a, type_a, lda, b, type_b, ldb, beta, c, type_c, ldc, batch,      \
-           compute, algorithm), fill_arrays(&gemm, a, b, c), batch, type_a, type_b, type_c, compute)
+           compute, algorithm),                                                                                        \
+          fill_arrays(&gemm, a, b, c), batch, type_a, type_b, type_c, compute)
 GEMM_ARRAYS_EX(cublasGemmBatchedEx, int)
 GEMM_ARRAYS_EX(cublasGemmBatchedEx_64, int64_t)
 
@@ -487,8 +494,8 @@ static const char *lt_answer(void *handle, void *descriptor, const void *alpha, 
 
 #define LT_PARAMETERS                                                                                                  \
     (void *handle, void *descriptor, const void *alpha, const void *a, void *layout_a, const void *b, void *layout_b,  \
-     const void *beta, const void *c, void *layout_c, void *d, void *layout_d, const void *algorithm,                  \
-     void *workspace, size_t workspace_bytes, void *stream)
+     const void *beta, const void *c, void *layout_c, void *d, void *layout_d, const void *algorithm, void *workspace, \
+     size_t workspace_bytes, void *stream)
 
 #define LT_ARGUMENTS                                                                                                   \
     (handle, descriptor, alpha, a, layout_a, b, layout_b, beta, c, layout_c, d, layout_d, algorithm, workspace,        \

@@ -31,8 +31,17 @@ enum {
     LT_BIAS_TYPE = 26,
 };
 /* cublasLtMatrixLayoutAttribute_t */
-enum { LT_TYPE = 0, LT_ORDER = 1, LT_ROWS = 2, LT_COLS = 3, LT_LD = 4, LT_BATCH = 5, LT_STRIDE = 6, LT_PLANE = 7,
-       LT_BATCH_MODE = 8 };
+enum {
+    LT_TYPE = 0,
+    LT_ORDER = 1,
+    LT_ROWS = 2,
+    LT_COLS = 3,
+    LT_LD = 4,
+    LT_BATCH = 5,
+    LT_STRIDE = 6,
+    LT_PLANE = 7,
+    LT_BATCH_MODE = 8
+};
 enum { LT_ORDER_COLUMN = 0 };
 enum { LT_PLAIN = 1, LT_RELU = 2, LT_BIAS = 4, LT_RELU_BIAS = 6, LT_GELU = 32, LT_GELU_BIAS = 36 };
 

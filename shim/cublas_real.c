@@ -1,4 +1,5 @@
-/* Finds the real cuBLAS functions. PyTorch loads its cuBLAS privately, where RTLD_NEXT does not look: hence the names. */
+/* Finds the real cuBLAS functions. PyTorch loads its cuBLAS privately, where RTLD_NEXT does not look: hence the names.
+ */
 #define _GNU_SOURCE
 #include "cublas_real.h"
 

@@ -7,15 +7,15 @@
 void *rung_real(const char *name);
 
 /* Where RUNG_CALL_REAL keeps what it found: one pointer a call site. */
-#define RUNG_REAL(type, name)                                              \
-    ({                                                                     \
-        static void *found_;                                               \
-        void *now_ = __atomic_load_n(&found_, __ATOMIC_ACQUIRE);           \
-        if (!now_) {                                                       \
-            now_ = rung_real(name);                                        \
-            __atomic_store_n(&found_, now_, __ATOMIC_RELEASE);             \
-        }                                                                  \
-        (type) now_;                                                       \
+#define RUNG_REAL(type, name)                                                                                          \
+    ({                                                                                                                 \
+        static void *found_;                                                                                           \
+        void *now_ = __atomic_load_n(&found_, __ATOMIC_ACQUIRE);                                                       \
+        if (!now_) {                                                                                                   \
+            now_ = rung_real(name);                                                                                    \
+            __atomic_store_n(&found_, now_, __ATOMIC_RELEASE);                                                         \
+        }                                                                                                              \
+        (type) now_;                                                                                                   \
     })
 
 #endif

@@ -22,9 +22,9 @@ enum { JUMP_SLOT = R_AARCH64_JUMP_SLOT, GLOBAL_DATA = R_AARCH64_GLOB_DAT };
 #endif
 
 typedef struct tables {
-    const ElfW(Sym) *symbols;
+    const ElfW(Sym) * symbols;
     const char *strings;
-    const ElfW(Rela) *lists[2];
+    const ElfW(Rela) * lists[2];
     size_t bytes[2];
 } tables;
 
@@ -33,7 +33,7 @@ static uintptr_t at(uintptr_t base, uintptr_t value)
     return value < base ? value + base : value;
 }
 
-static void read_tables(const ElfW(Dyn) *dynamic, uintptr_t base, tables *t)
+static void read_tables(const ElfW(Dyn) * dynamic, uintptr_t base, tables *t)
 {
     for (; dynamic->d_tag != DT_NULL; dynamic++) {
         uintptr_t value = dynamic->d_un.d_val;

@@ -230,13 +230,18 @@ static line *find_line(const char *reason)
 {
     const rung_gemm *g = now.gemm;
     uint64_t hash = (uint64_t)g->m * 0x9e3779b97f4a7c15u ^ (uint64_t)g->n * 0xc2b2ae3d27d4eb4fu ^
-                    (uint64_t)g->k * 0x165667b19e3779f9u ^ (uint64_t)(uintptr_t)now.entry ^
-                    (uint64_t)(uintptr_t)reason;
+                    (uint64_t)g->k * 0x165667b19e3779f9u ^ (uint64_t)(uintptr_t)now.entry ^ (uint64_t)(uintptr_t)reason;
     for (unsigned i = 0; i < SLOTS; i++) {
         line *l = &lines[((hash >> 32) + i) & (SLOTS - 1)];
         if (!l->entry) {
-            *l = (line){.entry = now.entry, .m = g->m, .n = g->n, .k = g->k, .batch = g->batch,
-                        .trans_a = (int)g->trans_a, .trans_b = (int)g->trans_b, .kernel = now.kernel,
+            *l = (line){.entry = now.entry,
+                        .m = g->m,
+                        .n = g->n,
+                        .k = g->k,
+                        .batch = g->batch,
+                        .trans_a = (int)g->trans_a,
+                        .trans_b = (int)g->trans_b,
+                        .kernel = now.kernel,
                         .reason = reason};
             return l;
         }
@@ -301,7 +306,10 @@ static void write_line(FILE *out, const line *l)
         else
             fprintf(out, " %11s", "-");
     }
-    fprintf(out, "  %s%s\n", l->reason ? "cuBLAS: " : "", l->reason ? l->reason : l->kernel ? l->kernel : "nothing to do");
+    fprintf(out, "  %s%s\n", l->reason ? "cuBLAS: " : "",
+            l->reason   ? l->reason
+            : l->kernel ? l->kernel
+                        : "nothing to do");
 }
 
 __attribute__((destructor)) static void finish(void)
@@ -323,9 +331,11 @@ __attribute__((destructor)) static void finish(void)
     qsort(order, count, sizeof order[0], by_calls);
     fprintf(out, "Rung %s: %lld calls answered, %lld handed on to cuBLAS\n", rung_version(), (long long)calls[0],
             (long long)calls[1]);
-    fprintf(out, "guard of accurate products: %lld blocks of 128 x 128, of which %lld computed in strict FP32; %lld single "
-            "elements besides%s\n", (long long)guard.blocks, (long long)guard.strict_blocks,
-            (long long)guard.strict_elements, guards_unread ? " (some contexts could not be asked)" : "");
+    fprintf(out,
+            "guard of accurate products: %lld blocks of 128 x 128, of which %lld computed in strict FP32; %lld single "
+            "elements besides%s\n",
+            (long long)guard.blocks, (long long)guard.strict_blocks, (long long)guard.strict_elements,
+            guards_unread ? " (some contexts could not be asked)" : "");
     fprintf(out, "%-29s %2s %8s %8s %8s %6s %9s %10s %11s %11s  %s\n", "entry", "op", "m", "n", "k", "batch", "calls",
             "CPU us", "GPU us", "cuBLAS us", "answered by");
     for (size_t i = 0; i < count; i++)

@@ -114,7 +114,8 @@ static void bias_and_activation(void **state)
         p.gemm.bias = bias;
         product_reset(&p);
         rung_status status = rung_gemm_run(context, &p.gemm);
-        if (status != RUNG_UNSUPPORTED || rung_context_device(context) == RUNG_DEVICE_CPU) { /* host operands on a GPU */
+        if (status != RUNG_UNSUPPORTED ||
+            rung_context_device(context) == RUNG_DEVICE_CPU) { /* host operands on a GPU */
             assert_ok(status);
             product_check(&p, "bias and activation");
         }
@@ -135,7 +136,8 @@ static void bias_and_activation_on_every_path(void **state)
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
         for (int form = 0; form < 4; form++) {
             product p;
-            product_new(&p, RUNG_ROW_MAJOR, form & 1, form >> 1, shapes[s][0], shapes[s][1], shapes[s][2], form % 3, 1, s);
+            product_new(&p, RUNG_ROW_MAJOR, form & 1, form >> 1, shapes[s][0], shapes[s][1], shapes[s][2], form % 3, 1,
+                        s);
             p.gemm.beta = form % 3 ? 0.0f : -1.0f;
             p.gemm.bias_kind = 1 + form % 2;
             p.gemm.activation = form % 3;

@@ -11,8 +11,10 @@
 #undef RUNG_CUDA
 
 static const rung_kernel rows[] = {
-#define RUNG_CPU(id, ...) {.name = #id, .file = RUNG_DIR #id ".c", .backend = RUNG_BACKEND_CPU, .cpu_entry = id, __VA_ARGS__},
-#define RUNG_CUDA(id, arch_, ...) {.name = #id, .file = RUNG_DIR #id ".cu", .backend = RUNG_BACKEND_CUDA, .arch = arch_, __VA_ARGS__},
+#define RUNG_CPU(id, ...)                                                                                              \
+    {.name = #id, .file = RUNG_DIR #id ".c", .backend = RUNG_BACKEND_CPU, .cpu_entry = id, __VA_ARGS__},
+#define RUNG_CUDA(id, arch_, ...)                                                                                      \
+    {.name = #id, .file = RUNG_DIR #id ".cu", .backend = RUNG_BACKEND_CUDA, .arch = arch_, __VA_ARGS__},
 #include "core/all_rows.inc"
 #undef RUNG_CPU
 #undef RUNG_CUDA

@@ -1,22 +1,23 @@
-/* Errors inside the library: RUNG_TRY forwards, rung_fail records the sentence (thread-local) and returns the status. */
+/* Errors inside the library: RUNG_TRY forwards, rung_fail records the sentence (thread-local) and returns the status.
+ */
 #ifndef RUNG_CORE_STATUS_H
 #define RUNG_CORE_STATUS_H
 
 #include "rung.h"
 
-#define RUNG_TRY(call)                        \
-    do {                                      \
-        rung_status status_ = (call);         \
-        if (status_ != RUNG_SUCCESS)          \
-            return status_;                   \
+#define RUNG_TRY(call)                                                                                                 \
+    do {                                                                                                               \
+        rung_status status_ = (call);                                                                                  \
+        if (status_ != RUNG_SUCCESS)                                                                                   \
+            return status_;                                                                                            \
     } while (0)
 
 /* For functions that clean up at `out:` and keep their result in `status`. */
-#define RUNG_TRY_OUT(call)                    \
-    do {                                      \
-        status = (call);                      \
-        if (status != RUNG_SUCCESS)           \
-            goto out;                         \
+#define RUNG_TRY_OUT(call)                                                                                             \
+    do {                                                                                                               \
+        status = (call);                                                                                               \
+        if (status != RUNG_SUCCESS)                                                                                    \
+            goto out;                                                                                                  \
     } while (0)
 
 rung_status rung_fail(rung_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -176,8 +176,8 @@ void rung_tuned_free(rung_tuned *t)
 
 static int is_row_of(const rung_tuned_row *row, const rung_problem *p)
 {
-    return row->m == p->m && row->n == p->n && row->k == p->k && row->batch == p->batch &&
-           row->trans_a == p->trans_a && row->trans_b == p->trans_b && row->math == p->math;
+    return row->m == p->m && row->n == p->n && row->k == p->k && row->batch == p->batch && row->trans_a == p->trans_a &&
+           row->trans_b == p->trans_b && row->math == p->math;
 }
 
 const rung_tuned_row *rung_tuned_find(const rung_tuned *t, const rung_problem *p)
@@ -216,9 +216,11 @@ static int write_rows(const rung_tuned *t, FILE *file)
     fprintf(file, "{\"format\": %d, \"rung\": \"%s\", \"device\": \"%s\"}\n", FORMAT, rung_version(), t->identity);
     for (int i = 0; i < t->count; i++) {
         const rung_tuned_row *r = &t->rows[i];
-        fprintf(file, "{\"op\": \"%c%c\", \"m\": %lld, \"n\": %lld, \"k\": %lld, \"batch\": %lld, \"math\": \"%s\", "
-                "\"kernel\": \"%s\", \"us\": %.3f}\n", r->trans_a ? 'T' : 'N', r->trans_b ? 'T' : 'N', (long long)r->m,
-                (long long)r->n, (long long)r->k, (long long)r->batch, math_names[r->math], r->kernel->name, r->us);
+        fprintf(file,
+                "{\"op\": \"%c%c\", \"m\": %lld, \"n\": %lld, \"k\": %lld, \"batch\": %lld, \"math\": \"%s\", "
+                "\"kernel\": \"%s\", \"us\": %.3f}\n",
+                r->trans_a ? 'T' : 'N', r->trans_b ? 'T' : 'N', (long long)r->m, (long long)r->n, (long long)r->k,
+                (long long)r->batch, math_names[r->math], r->kernel->name, r->us);
     }
     int failed = ferror(file);
     return fclose(file) == 0 && !failed;

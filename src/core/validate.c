@@ -32,8 +32,9 @@ static rung_status check_extent(int argument, const char *name, int64_t lines, i
     int64_t elements, span, bytes;
     if (__builtin_mul_overflow(lines, ld, &elements) || __builtin_mul_overflow(stride, batch - 1, &span) ||
         __builtin_add_overflow(elements, span, &elements) || __builtin_mul_overflow(elements, (int64_t)4, &bytes))
-        return rung_fail_argument(argument, "%s would span more than 2^63 bytes (%" PRId64 " lines, ld %" PRId64
-                                  ", batch %" PRId64 ")", name, lines, ld, batch);
+        return rung_fail_argument(
+            argument, "%s would span more than 2^63 bytes (%" PRId64 " lines, ld %" PRId64 ", batch %" PRId64 ")", name,
+            lines, ld, batch);
     return RUNG_SUCCESS;
 }
 
@@ -92,7 +93,9 @@ static rung_status check_pointers(const rung_gemm *g, const rung_problem *p)
     if (g->bias_kind != RUNG_NO_BIAS && !g->bias)
         return rung_fail(RUNG_INVALID_ARGUMENT, "bias is NULL although bias_kind is %d", g->bias_kind);
     if ((uintptr_t)g->a % 4 || (uintptr_t)g->b % 4 || (uintptr_t)g->c % 4)
-        return rung_fail_argument((uintptr_t)g->a % 4 ? 7 : (uintptr_t)g->b % 4 ? 9 : 12,
+        return rung_fail_argument((uintptr_t)g->a % 4   ? 7
+                                  : (uintptr_t)g->b % 4 ? 9
+                                                        : 12,
                                   "operands must be aligned to 4 bytes (a %p, b %p, c %p)", (const void *)g->a,
                                   (const void *)g->b, (const void *)g->c);
     return RUNG_SUCCESS;

@@ -34,7 +34,8 @@ static void multiply_task(void *argument, int64_t task, float *workspace)
     int64_t panels = divide_up(p->m, x->mr), rows_at = task / j->column_chunks, chunk = task % j->column_chunks;
     int64_t row = share(panels, j->row_blocks, rows_at) * x->mr;
     int64_t rows = min64(share(panels, j->row_blocks, rows_at + 1) * x->mr, p->m) - row;
-    int64_t first = share(j->by.groups, j->column_chunks, chunk), end = share(j->by.groups, j->column_chunks, chunk + 1);
+    int64_t first = share(j->by.groups, j->column_chunks, chunk),
+            end = share(j->by.groups, j->column_chunks, chunk + 1);
     int64_t from = group_start(&j->by, first, x->vl), to = min64(group_start(&j->by, end, x->vl), j->n);
     block s = {.x = x,
                .m = rows,

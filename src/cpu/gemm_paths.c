@@ -30,7 +30,8 @@ static int run_one_tile(const gemm_product *p)
     if (vectors > x->nv || p->m > x->max_rows[vectors - 1])
         return 0;
     rung_tile_out out = {p->ldc, p->alpha, p->beta, (int)(p->n - ((vectors - 1) << x->vl_bits)), 0};
-    x->tile[p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW][vectors - 1][p->m - 1](p->k, p->a, p->lda, p->b, p->ldb, p->c, &out);
+    x->tile[p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW][vectors - 1][p->m - 1](p->k, p->a, p->lda, p->b, p->ldb, p->c,
+                                                                             &out);
     return 1;
 }
 

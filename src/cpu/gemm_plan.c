@@ -12,7 +12,7 @@ enum {
     KC_IN_PLACE = 128, /* its B, 64 columns wide, stays in L1 */
     LONG_K_PARTS = 8,
     LONG_K_PART_LEAST = 1024,
-    STREAM_ROWS = 16,        /* at most: with more, packing B costs less than passing C again and again */
+    STREAM_ROWS = 16, /* at most: with more, packing B costs less than passing C again and again */
     STREAM_PARTS = 4,
     STREAM_PART_LEAST = 512,
     STREAM_PARTS_COLUMNS = 16384, /* at most: beyond, columns are enough to share out */
@@ -149,9 +149,7 @@ int64_t rung_gemm_workspace(const gemm_product *p, const gemm_plan *d, int64_t c
         floats = RUNG_SWAP_STRIP * min64(p->m, p->n) + kc * round_up(min64(p->m, p->n), panel) + 16;
         break;
     case PATH_PACKED:
-    case PATH_LONG_K:
-        floats = rung_gemm_packed_a_floats(p, d) + kc * min64(d->nc, round_up(columns, panel));
-        break;
+    case PATH_LONG_K: floats = rung_gemm_packed_a_floats(p, d) + kc * min64(d->nc, round_up(columns, panel)); break;
     }
     return floats + 2 * RUNG_PACK_SLACK;
 }

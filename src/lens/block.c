@@ -256,8 +256,8 @@ static void check_barrier(unsigned from, unsigned to, int first, int waiting, in
         return;
     lens_now.current = first;
     lens_find(RUNG_LENS_DIVERGENT_BARRIER, leader->wait_pc,
-              "waits with %d others at a barrier that %d threads of the block never reach: they have returned", waiting - 1,
-              done);
+              "waits with %d others at a barrier that %d threads of the block never reach: they have returned",
+              waiting - 1, done);
     lens_now.current = -1;
 }
 
@@ -276,7 +276,8 @@ static void report_stuck(void)
             lens_find(RUNG_LENS_DEADLOCK, t->wait_pc, "waits for ever: %s",
                       lens_mbarrier_state(t->wait_object, text, sizeof text));
         else if (t->state == LENS_AT_CLUSTER)
-            lens_find(RUNG_LENS_DEADLOCK, t->wait_pc, "waits for ever at a cluster barrier: not all of its threads come");
+            lens_find(RUNG_LENS_DEADLOCK, t->wait_pc,
+                      "waits for ever at a cluster barrier: not all of its threads come");
         else
             lens_find(t->barrier_count ? RUNG_LENS_DEADLOCK : RUNG_LENS_DIVERGENT_BARRIER, t->wait_pc,
                       "waits for ever at barrier %d: not all of its threads come", t->barrier_id);
@@ -533,7 +534,8 @@ int lens_run(const lens_launch_config *config)
         return -1;
     double begin = now_seconds();
     launch_record record = {.module = config->module};
-    rung_lens_launch launch = {.threads = config->threads, .cluster = config->cluster,
+    rung_lens_launch launch = {.threads = config->threads,
+                               .cluster = config->cluster,
                                .static_shared_bytes = (int)lens_static_bytes(config->module, config->symbol),
                                .dynamic_shared_bytes = (int)config->dynamic_shared_bytes};
     strncpy(launch.kernel, config->symbol, sizeof launch.kernel - 1);

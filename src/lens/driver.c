@@ -1,5 +1,5 @@
-/* The CUDA driver API as far as Rung's backend uses it, answered by the lens: a device whose memory is host memory, whose
- * launches run to their end before they return. Streams and events exist in name only; graphs are refused. */
+/* The CUDA driver API as far as Rung's backend uses it, answered by the lens: a device whose memory is host memory,
+ * whose launches run to their end before they return. Streams and events exist in name only; graphs are refused. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -170,8 +170,8 @@ EXPORT CUresult cuCtxSynchronize(void)
 /* Kernels. The image is not looked at: its label names the file that was compiled for the lens. */
 
 /* The build writes the kernel file's stem into the 128 bytes before each image. */
-EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit, void **jit_values, unsigned jits,
-                                  CUlibraryOption *options, void **values, unsigned count)
+EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit, void **jit_values,
+                                  unsigned jits, CUlibraryOption *options, void **values, unsigned count)
 {
     (void)jit, (void)jit_values, (void)jits, (void)options, (void)values, (void)count;
     const char *label = (const char *)code - 128;
@@ -236,7 +236,8 @@ EXPORT CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute att
     return CUDA_SUCCESS;
 }
 
-EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int threads, size_t shared)
+EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int threads,
+                                                            size_t shared)
 {
     const lens_function *f = (const lens_function *)function;
     int by_threads = 2048 / (threads > 0 ? threads : 1);
@@ -268,19 +269,20 @@ static unsigned cluster_of(const CUlaunchConfig *config)
 static CUresult check_launch(const CUlaunchConfig *config, const lens_function *f, unsigned cluster)
 {
     unsigned shared = config->sharedMemBytes + lens_static_bytes(f->module, f->symbol);
-    if (config->blockDimX == 0 || config->blockDimX > LENS_MAX_THREADS || config->blockDimY != 1 || config->blockDimZ != 1)
+    if (config->blockDimX == 0 || config->blockDimX > LENS_MAX_THREADS || config->blockDimY != 1 ||
+        config->blockDimZ != 1)
         snprintf(reason, sizeof reason, "%s: blocks of %u x %u x %u threads, the lens runs 1 to %d x 1 x 1", f->symbol,
                  config->blockDimX, config->blockDimY, config->blockDimZ, LENS_MAX_THREADS);
     else if (config->gridDimX == 0 || config->gridDimY == 0 || config->gridDimZ == 0 || config->gridDimY > 65535 ||
              config->gridDimZ > 65535)
-        snprintf(reason, sizeof reason, "%s: a grid of %u x %u x %u blocks is not possible", f->symbol, config->gridDimX,
-                 config->gridDimY, config->gridDimZ);
+        snprintf(reason, sizeof reason, "%s: a grid of %u x %u x %u blocks is not possible", f->symbol,
+                 config->gridDimX, config->gridDimY, config->gridDimZ);
     else if (shared > LENS_MAX_SHARED_BYTES || (int)config->sharedMemBytes > f->max_dynamic_bytes)
-        snprintf(reason, sizeof reason, "%s: %u bytes of shared memory, but a block has at most %d here", f->symbol, shared,
-                 f->max_dynamic_bytes + (int)lens_static_bytes(f->module, f->symbol));
+        snprintf(reason, sizeof reason, "%s: %u bytes of shared memory, but a block has at most %d here", f->symbol,
+                 shared, f->max_dynamic_bytes + (int)lens_static_bytes(f->module, f->symbol));
     else if (config->blockDimX * cluster > LENS_MAX_THREADS || config->gridDimX % cluster != 0 || cluster > 16)
-        snprintf(reason, sizeof reason, "%s: clusters of %u blocks of %u threads are more than the lens holds", f->symbol, cluster,
-                 config->blockDimX);
+        snprintf(reason, sizeof reason, "%s: clusters of %u blocks of %u threads are more than the lens holds",
+                 f->symbol, cluster, config->blockDimX);
     else
         return CUDA_SUCCESS;
     return CUDA_ERROR_INVALID_VALUE;
@@ -294,10 +296,15 @@ EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction functi
     CUresult checked = check_launch(config, f, cluster);
     if (checked != CUDA_SUCCESS)
         return checked;
-    lens_launch_config launch = {.entry = f->entry, .module = f->module, .symbol = f->symbol,
+    lens_launch_config launch = {.entry = f->entry,
+                                 .module = f->module,
+                                 .symbol = f->symbol,
                                  .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
-                                 .threads = config->blockDimX, .dynamic_shared_bytes = config->sharedMemBytes,
-                                 .argument = parameters[0], .argument_bytes = readable(parameters[0]), .cluster = cluster};
+                                 .threads = config->blockDimX,
+                                 .dynamic_shared_bytes = config->sharedMemBytes,
+                                 .argument = parameters[0],
+                                 .argument_bytes = readable(parameters[0]),
+                                 .cluster = cluster};
     if (lens_run(&launch) != 0) {
         snprintf(reason, sizeof reason, "%s was stopped by the lens; its findings say why", f->symbol);
         return CUDA_ERROR_ILLEGAL_ADDRESS;
@@ -418,8 +425,8 @@ EXPORT CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *copy, CUstream str
 EXPORT CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *copy, CUstream stream)
 {
     (void)stream;
-    const unsigned char *from = copy->srcMemoryType == CU_MEMORYTYPE_HOST ? copy->srcHost
-                                                                          : (const void *)(uintptr_t)copy->srcDevice;
+    const unsigned char *from =
+        copy->srcMemoryType == CU_MEMORYTYPE_HOST ? copy->srcHost : (const void *)(uintptr_t)copy->srcDevice;
     unsigned char *to = copy->dstMemoryType == CU_MEMORYTYPE_HOST ? copy->dstHost : (void *)(uintptr_t)copy->dstDevice;
     size_t from_pitch = copy->srcPitch ? copy->srcPitch : copy->WidthInBytes;
     size_t to_pitch = copy->dstPitch ? copy->dstPitch : copy->WidthInBytes;
@@ -635,18 +642,33 @@ const char *rung_lens_gemm(const rung_lens_own *own)
     lens_module *module = lens_module_open(own->object, own->symbol, own_why, sizeof own_why);
     if (!module)
         return own_why;
-    lens_function f = {.module = module, .max_dynamic_bytes = LENS_MAX_SHARED_BYTES - (int)lens_static_bytes(module, own->symbol)};
+    lens_function f = {.module = module,
+                       .max_dynamic_bytes = LENS_MAX_SHARED_BYTES - (int)lens_static_bytes(module, own->symbol)};
     *(void **)&f.entry = dlsym(module->handle, own->symbol);
     if (!f.entry) {
         snprintf(own_why, sizeof own_why, "it has no kernel called %s (RUNG_KERNEL(...) %s)", own->symbol, own->symbol);
         return own_why;
     }
     snprintf(f.symbol, sizeof f.symbol, "%s", own->symbol);
-    rung_args args = {.a = own->a, .b = own->b, .c = own->c, .m = own->m, .n = own->n, .k = own->k, .lda = own->lda,
-                      .ldb = own->ldb, .ldc = own->ldc, .alpha = own->alpha, .beta = own->beta, .batch = 1, .split_k = 1};
+    rung_args args = {.a = own->a,
+                      .b = own->b,
+                      .c = own->c,
+                      .m = own->m,
+                      .n = own->n,
+                      .k = own->k,
+                      .lda = own->lda,
+                      .ldb = own->ldb,
+                      .ldc = own->ldc,
+                      .alpha = own->alpha,
+                      .beta = own->beta,
+                      .batch = 1,
+                      .split_k = 1};
     CUlaunchConfig config = {.gridDimX = (unsigned)((own->n + own->bn - 1) / own->bn),
-                             .gridDimY = (unsigned)((own->m + own->bm - 1) / own->bm), .gridDimZ = 1,
-                             .blockDimX = (unsigned)own->threads, .blockDimY = 1, .blockDimZ = 1,
+                             .gridDimY = (unsigned)((own->m + own->bm - 1) / own->bm),
+                             .gridDimZ = 1,
+                             .blockDimX = (unsigned)own->threads,
+                             .blockDimY = 1,
+                             .blockDimZ = 1,
                              .sharedMemBytes = (unsigned)own->shared_bytes};
     void *parameters[] = {&args};
     if (cuLaunchKernelEx(&config, (CUfunction)&f, parameters, NULL) == CUDA_SUCCESS)

@@ -1,4 +1,5 @@
-/* Where the compiler's instrumentation (-fsanitize=thread) calls for each load and store, and the lens's own accesses. */
+/* Where the compiler's instrumentation (-fsanitize=thread) calls for each load and store, and the lens's own accesses.
+ */
 #include "lens.h"
 
 #define PC ((uintptr_t)__builtin_return_address(0))
@@ -23,11 +24,11 @@ void lens_access(uintptr_t pc, const void *at, unsigned log2_bytes, rung_lens_ki
     lens_log(pc, lens_pack(at, log2_bytes, kind));
 }
 
-#define HOOK(name, log2_bytes, kind)                    \
-    RUNG_LENS_API void __tsan_##name(const void *at);   \
-    void __tsan_##name(const void *at)                  \
-    {                                                   \
-        lens_access(PC, at, log2_bytes, kind);          \
+#define HOOK(name, log2_bytes, kind)                                                                                   \
+    RUNG_LENS_API void __tsan_##name(const void *at);                                                                  \
+    void __tsan_##name(const void *at)                                                                                 \
+    {                                                                                                                  \
+        lens_access(PC, at, log2_bytes, kind);                                                                         \
     }
 
 HOOK(read1, 0, RUNG_LENS_LOAD)

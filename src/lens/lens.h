@@ -42,7 +42,14 @@ static inline rung_lens_kind lens_kind(uint64_t where)
     return (rung_lens_kind)(where >> 52);
 }
 
-typedef enum lens_state { LENS_READY, LENS_AT_BARRIER, LENS_AT_WARP, LENS_AT_MBARRIER, LENS_AT_CLUSTER, LENS_DONE } lens_state;
+typedef enum lens_state {
+    LENS_READY,
+    LENS_AT_BARRIER,
+    LENS_AT_WARP,
+    LENS_AT_MBARRIER,
+    LENS_AT_CLUSTER,
+    LENS_DONE
+} lens_state;
 
 typedef struct lens_copy { /* one cp.async that has not landed */
     void *to;
@@ -57,20 +64,20 @@ typedef struct lens_thread {
     int index;
     uintptr_t wait_pc;
     int barrier_id, barrier_count; /* named barriers; count 0: the whole block */
-    const void *wait_object; /* mbarrier */
+    const void *wait_object;       /* mbarrier */
     unsigned wait_parity;
     uint32_t warp_mask;
-    bool meeting_wanted;  /* waits for a meeting of other lanes to end */
-    uint32_t arrived_at;  /* named barriers it has arrived at without waiting, as bits */
+    bool meeting_wanted; /* waits for a meeting of other lanes to end */
+    uint32_t arrived_at; /* named barriers it has arrived at without waiting, as bits */
     int predicate;
-    uint64_t met[32];     /* what the lanes of the last warp operation brought */
+    uint64_t met[32]; /* what the lanes of the last warp operation brought */
     lens_entry *log;
     size_t entries, capacity;
     lens_copy *copies;
     int copy_count, copy_capacity, open_group;
 } lens_thread;
 
-typedef struct lens_array { /* a __shared__ variable of the kernel's object */
+typedef struct lens_array {   /* a __shared__ variable of the kernel's object */
     char name[48], owner[96]; /* owner: the function it stands in, "" for none */
     uint32_t offset, bytes;
 } lens_array;
@@ -80,7 +87,7 @@ typedef struct lens_module {
     char stem[96];
     char path[512];
     void *handle;
-    uintptr_t base;        /* load address: pc - base is what the debug information knows */
+    uintptr_t base; /* load address: pc - base is what the debug information knows */
     uintptr_t end;
     unsigned char *shared; /* this host thread's copy of its __shared__ variables; the dynamic array last */
     size_t shared_bytes;
@@ -99,11 +106,11 @@ typedef struct lens_launch_config {
 } lens_launch_config;
 
 typedef struct lens_block {
-    unsigned index[3];      /* of the cluster's first block */
-    unsigned threads;       /* of all blocks of the cluster; without clusters there is one */
+    unsigned index[3]; /* of the cluster's first block */
+    unsigned threads;  /* of all blocks of the cluster; without clusters there is one */
     unsigned block_threads, cluster;
-    unsigned rank;          /* the block whose shared memory is in place */
-    int current; /* running thread; -1: the scheduler */
+    unsigned rank; /* the block whose shared memory is in place */
+    int current;   /* running thread; -1: the scheduler */
     lens_thread thread[LENS_MAX_THREADS];
     void *scheduler_sp;
     double weight;
@@ -123,8 +130,8 @@ void *lens_fiber_prepare(unsigned char *stack, size_t stack_bytes, void (*entry)
 void lens_thread_exit(void); /* block.c: where a kernel's return leads */
 
 /* block.c */
-int lens_run(const lens_launch_config *config); /* 0: ran to its end */
-void lens_wait(lens_state state);               /* the running thread gives way */
+int lens_run(const lens_launch_config *config);    /* 0: ran to its end */
+void lens_wait(lens_state state);                  /* the running thread gives way */
 void lens_abandon(void) __attribute__((noreturn)); /* ends the launch from inside a thread */
 bool lens_in_stacks(uintptr_t address);
 unsigned char *lens_image(unsigned rank); /* where a block of the cluster has its shared memory now */
@@ -150,10 +157,11 @@ void lens_shadow_shared(uintptr_t pc, uint32_t offset, unsigned bytes, bool writ
 void lens_shadow_atomic(uintptr_t pc, uint32_t offset, unsigned bytes);
 void lens_shadow_async(uint32_t offset, unsigned bytes); /* written, and not before it has landed to be read */
 void lens_shadow_landed(uint32_t offset, unsigned bytes);
-void lens_shadow_bulk(uintptr_t pc, unsigned rank, uint32_t offset, unsigned bytes, int agent); /* TMA into shared memory */
+void lens_shadow_bulk(uintptr_t pc, unsigned rank, uint32_t offset, unsigned bytes,
+                      int agent); /* TMA into shared memory */
 void lens_shadow_bulk_read(uintptr_t pc, uint32_t offset, unsigned bytes);
-void lens_order_block(unsigned from, unsigned to); /* a barrier of a block's threads, or of a cluster's */
-void lens_order_warp(int warp, uint32_t mask);    /* lanes of a warp */
+void lens_order_block(unsigned from, unsigned to);          /* a barrier of a block's threads, or of a cluster's */
+void lens_order_warp(int warp, uint32_t mask);              /* lanes of a warp */
 void lens_order_some(const bool *member, unsigned threads); /* named barrier */
 /* What an mbarrier carries from those who arrive to those who wait. */
 uint32_t *lens_order_new(void);

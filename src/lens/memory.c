@@ -93,7 +93,8 @@ static const operand *operand_of(uintptr_t address)
     const piece *p = piece_of(address);
     for (int i = 0; i < operand_count; i++) {
         const operand *o = &operands[i];
-        bool same = p ? o->base - p->base < p->bytes : address - o->base < (uint64_t)(o->rows * o->ld) * 4 + FENCE_BYTES;
+        bool same =
+            p ? o->base - p->base < p->bytes : address - o->base < (uint64_t)(o->rows * o->ld) * 4 + FENCE_BYTES;
         if (same && o->base <= address && (!best || o->base > best->base))
             best = o;
     }
@@ -130,8 +131,8 @@ bool lens_is_operand_c(uintptr_t address, int64_t *row, int64_t *column)
 static void report(uintptr_t pc, const operand *o, uintptr_t address, unsigned bytes, bool write)
 {
     int64_t element = (int64_t)(address - o->base) / 4 + (bytes - 4) / 4;
-    lens_find(RUNG_LENS_OUT_OF_BOUNDS, pc, "%s %s[%lld][%lld], but %s is %lld x %lld", write ? "writes" : "reads", o->name,
-              (long long)(element / o->ld), (long long)(element % o->ld), o->name, (long long)o->rows,
+    lens_find(RUNG_LENS_OUT_OF_BOUNDS, pc, "%s %s[%lld][%lld], but %s is %lld x %lld", write ? "writes" : "reads",
+              o->name, (long long)(element / o->ld), (long long)(element % o->ld), o->name, (long long)o->rows,
               (long long)o->columns);
 }
 
@@ -140,8 +141,8 @@ void lens_check_global(uintptr_t pc, uintptr_t address, unsigned bytes, bool wri
     const piece *p = piece_of(address);
     const operand *o = operand_count ? operand_of(address) : NULL;
     if (address % bytes != 0) {
-        lens_find(RUNG_LENS_MISALIGNED, pc, "makes a %u-byte access to address %p, which is not a multiple of %u", bytes,
-                  (void *)address, bytes);
+        lens_find(RUNG_LENS_MISALIGNED, pc, "makes a %u-byte access to address %p, which is not a multiple of %u",
+                  bytes, (void *)address, bytes);
         lens_abandon();
     }
     if (p && address + bytes <= p->base + p->bytes) {

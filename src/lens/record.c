@@ -1,7 +1,8 @@
 /* Accesses of lanes become requests of warps, and requests become counts.
  * Each lane logs its accesses until a barrier; then the n-th access that each lane made from one call site is taken as
- * one warp's request. Shared memory serves 4-byte accesses of a warp at once, 8-byte ones by half warps and 16-byte ones by
- * quarters; two parts go together when neighbouring lanes (or next but one) want the same address. cp.async: docs/lens.md. */
+ * one warp's request. Shared memory serves 4-byte accesses of a warp at once, 8-byte ones by half warps and 16-byte
+ * ones by quarters; two parts go together when neighbouring lanes (or next but one) want the same address. cp.async:
+ * docs/lens.md. */
 #include "lens.h"
 
 #include <stdio.h>
@@ -10,7 +11,7 @@
 
 enum { TABLE = 1 << 14, LANES = 32 };
 
-typedef struct group { /* neighbouring 4-byte shared accesses that nvcc would merge */
+typedef struct group {   /* neighbouring 4-byte shared accesses that nvcc would merge */
     int count, position; /* position: of the first in its 16-byte unit, in words */
     uint32_t mask;
     uint64_t first[LANES];
@@ -144,8 +145,8 @@ static void count_merged(site *s, uint32_t mask, const uint64_t *where, int byte
     s->seen.merged_ideal += lens_now.weight * cost.ideal;
 }
 
-/* nvcc's rule as its machine code shows it: what lies in one aligned unit of 16 bytes is one access when at least three of
- * its four words are wanted (the fourth is read along), an aligned pair is one of 8 bytes, the rest are single. */
+/* nvcc's rule as its machine code shows it: what lies in one aligned unit of 16 bytes is one access when at least three
+ * of its four words are wanted (the fourth is read along), an aligned pair is one of 8 bytes, the rest are single. */
 static void close_group(site *s)
 {
     group *g = &s->pending;
@@ -283,13 +284,15 @@ static void take_sample(site *s, uint32_t mask, const uint64_t *where)
         uint64_t a = lens_address(where[lane]);
         s->seen.sample_row[lane] = s->seen.sample_column[lane] = -1;
         if (s->seen.space == RUNG_LENS_SHARED) {
-            const lens_array *array = lens_array_at(lens_module_now, (uint32_t)(a - (uintptr_t)lens_module_now->shared));
-            s->seen.sample_offset[lane] = (int64_t)(a - (uintptr_t)lens_module_now->shared) - (array ? array->offset : 0);
+            const lens_array *array =
+                lens_array_at(lens_module_now, (uint32_t)(a - (uintptr_t)lens_module_now->shared));
+            s->seen.sample_offset[lane] =
+                (int64_t)(a - (uintptr_t)lens_module_now->shared) - (array ? array->offset : 0);
             if (array)
                 memcpy(s->seen.name, array->name, sizeof s->seen.name);
         } else {
-            const unsigned char *start = lens_memory_name(a, s->seen.name, sizeof s->seen.name, &s->seen.sample_row[lane],
-                                                          &s->seen.sample_column[lane]);
+            const unsigned char *start = lens_memory_name(a, s->seen.name, sizeof s->seen.name,
+                                                          &s->seen.sample_row[lane], &s->seen.sample_column[lane]);
             s->seen.sample_offset[lane] = start ? (int64_t)(a - (uintptr_t)start) : (int64_t)a;
         }
     }
@@ -335,8 +338,8 @@ static int fan_out(const uint64_t *by, const uint64_t *of, int n, int i)
     return distinct;
 }
 
-/* One piece of a quarter warp's copies, from one line to one line of shared memory. A sector that goes into two, or is put
- * together from two, costs a second pass. */
+/* One piece of a quarter warp's copies, from one line to one line of shared memory. A sector that goes into two, or is
+ * put together from two, costs a second pass. */
 static int piece_passes(const uint64_t *from, const uint64_t *to, int n, uint64_t from_line, uint64_t to_line)
 {
     uint64_t source[8], target[8];
@@ -354,7 +357,8 @@ static int piece_passes(const uint64_t *from, const uint64_t *to, int n, uint64_
     return most;
 }
 
-/* Of 16 bytes: past the L1, a quarter of the warp at a time; a sector of shared memory counts for every line that feeds it. */
+/* Of 16 bytes: past the L1, a quarter of the warp at a time; a sector of shared memory counts for every line that feeds
+ * it. */
 static void add_quarter(copy_cost *cost, uint32_t lanes, const uint64_t *where_from, const uint64_t *where_to)
 {
     uint64_t from[8], to[8];
@@ -549,8 +553,7 @@ static void flush_apart(lens_thread *lane0, uint32_t mask, int warp)
         const lens_entry *least = NULL;
         for (uint32_t left = mask; left; left &= left - 1) {
             int lane = __builtin_ctz(left);
-            if (at[lane] < lane0[lane].entries &&
-                (!least || compare_place(sorted[lane][at[lane]], least) < 0))
+            if (at[lane] < lane0[lane].entries && (!least || compare_place(sorted[lane][at[lane]], least) < 0))
                 least = sorted[lane][at[lane]];
         }
         if (!least)

@@ -1,7 +1,7 @@
-/* What is known of each 4-byte word of shared memory: who wrote it, who read it, and whether the one can know of the other.
- * Order between threads is kept as vector clocks: a clock a thread that advances at each release; a block-wide barrier is
- * one snapshot of all clocks; warps, named barriers and mbarriers join the clocks they carry. Bulk copies write as agents
- * of their own, known only to those who waited for the mbarrier. */
+/* What is known of each 4-byte word of shared memory: who wrote it, who read it, and whether the one can know of the
+ * other. Order between threads is kept as vector clocks: a clock a thread that advances at each release; a block-wide
+ * barrier is one snapshot of all clocks; warps, named barriers and mbarriers join the clocks they carry. Bulk copies
+ * write as agents of their own, known only to those who waited for the mbarrier. */
 #include "lens.h"
 
 #include <stdio.h>
@@ -244,7 +244,8 @@ static bool exists(uintptr_t pc, uint32_t offset, unsigned bytes, const char *di
         return true;
     char place[128];
     if (first)
-        lens_find(RUNG_LENS_OUT_OF_BOUNDS, pc, "%s past the end of shared %s (%u bytes)", did, first->name, first->bytes);
+        lens_find(RUNG_LENS_OUT_OF_BOUNDS, pc, "%s past the end of shared %s (%u bytes)", did, first->name,
+                  first->bytes);
     else
         lens_find(RUNG_LENS_OUT_OF_BOUNDS, pc, "%s %s, which no variable holds", did,
                   lens_where_shared(offset, place, sizeof place));

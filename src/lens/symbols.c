@@ -1,4 +1,5 @@
-/* Compiled kernel files: one shared object a .cu, its __shared__ variables in thread-local storage, its lines by addr2line. */
+/* Compiled kernel files: one shared object a .cu, its __shared__ variables in thread-local storage, its lines by
+ * addr2line. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -31,12 +32,14 @@ static const char *folder(void)
     if (!dladdr((void *)(uintptr_t)folder, &info) || !info.dli_fname)
         return ".";
     const char *slash = strrchr(info.dli_fname, '/');
-    snprintf(text, sizeof text, "%.*s/rung-lens", slash ? (int)(slash - info.dli_fname) : 1, slash ? info.dli_fname : ".");
+    snprintf(text, sizeof text, "%.*s/rung-lens", slash ? (int)(slash - info.dli_fname) : 1,
+             slash ? info.dli_fname : ".");
     return text;
 }
 
 /* A symbol is its file's stem, with suffixes for variants: drop them until there is a file. */
-static bool path_of(const char *symbol, const char *extension, char *path, size_t path_bytes, char *stem, size_t stem_bytes)
+static bool path_of(const char *symbol, const char *extension, char *path, size_t path_bytes, char *stem,
+                    size_t stem_bytes)
 {
     snprintf(stem, stem_bytes, "%s", symbol);
     for (;;) {
@@ -275,8 +278,8 @@ static cached_line *cached(uintptr_t pc)
     return &cache[(pc * 0x9e3779b97f4a7c15ull >> 40) % CACHE];
 }
 
-/* addr2line prints the address, then a line "file:number" for each frame, innermost first. The kernel's own file counts,
- * not the mechanism header that a frame was inlined from. */
+/* addr2line prints the address, then a line "file:number" for each frame, innermost first. The kernel's own file
+ * counts, not the mechanism header that a frame was inlined from. */
 static void take_frame(cached_line *entry, char *text, bool *settled)
 {
     if (*settled)

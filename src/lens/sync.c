@@ -1,5 +1,5 @@
-/* What threads do together: barriers, warp operations, atomics, asynchronous copies. Called from kernels by the names in
- * cuda/rung_lens_cuda.h; each blocks the fiber that calls it until the others have come. */
+/* What threads do together: barriers, warp operations, atomics, asynchronous copies. Called from kernels by the names
+ * in cuda/rung_lens_cuda.h; each blocks the fiber that calls it until the others have come. */
 #include "lens.h"
 
 #include <stdio.h>
@@ -123,11 +123,12 @@ static void meet(uintptr_t pc, uint32_t mask, uint64_t value, bool counts)
     int index = lens_now.current, warp = index / 32, lane = index % 32;
     warp_meeting *m = &meetings[warp];
     lens_thread *me = &lens_now.thread[index];
-    uint32_t exist = lens_now.threads - (unsigned)warp * 32 >= 32 ? UINT32_MAX
-                                                                  : (1u << (lens_now.threads - (unsigned)warp * 32)) - 1;
+    uint32_t exist = lens_now.threads - (unsigned)warp * 32 >= 32
+                         ? UINT32_MAX
+                         : (1u << (lens_now.threads - (unsigned)warp * 32)) - 1;
     if (!(mask >> lane & 1)) {
-        lens_find(RUNG_LENS_DIVERGENT_BARRIER, pc, "calls a warp operation whose mask 0x%08x leaves out its own lane %d",
-                  mask, lane);
+        lens_find(RUNG_LENS_DIVERGENT_BARRIER, pc,
+                  "calls a warp operation whose mask 0x%08x leaves out its own lane %d", mask, lane);
         lens_abandon();
     }
     /* A meeting of another group of lanes is under way: let it finish first. */
@@ -310,7 +311,8 @@ static mbarrier *known_mbarrier(uintptr_t pc, const void *object)
     if (b)
         return b;
     lens_find(RUNG_LENS_UNINITIALISED, pc, "uses an mbarrier at %s that was never initialised",
-              lens_where_shared(rung_lens_shared_offset((const void *)((uintptr_t)object & 0xffffffffffffffull)), place, sizeof place));
+              lens_where_shared(rung_lens_shared_offset((const void *)((uintptr_t)object & 0xffffffffffffffull)), place,
+                                sizeof place));
     lens_abandon();
 }
 

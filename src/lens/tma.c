@@ -1,4 +1,5 @@
-/* The copy engine: boxes of tensors between global and shared memory, edges filled with zeros, units swizzled as asked. */
+/* The copy engine: boxes of tensors between global and shared memory, edges filled with zeros, units swizzled as asked.
+ */
 #include "lens.h"
 
 #include <string.h>
@@ -7,7 +8,8 @@
 
 RUNG_LENS_API void rung_lens_tensor_load(void *shared, const void *map, const int at[5], const void *mbarrier);
 RUNG_LENS_API void rung_lens_tensor_store(const void *map, const void *shared, const int at[5]);
-RUNG_LENS_API void rung_lens_bulk_load(void *shared, const void *global, int bytes, const void *mbarrier, uint32_t mask);
+RUNG_LENS_API void rung_lens_bulk_load(void *shared, const void *global, int bytes, const void *mbarrier,
+                                       uint32_t mask);
 RUNG_LENS_API uint32_t rung_lens_shared_offset(const void *at);
 
 /* 16-byte units trade places within 128-byte lines: unit number xor line number, as far as the mode reaches. */
@@ -76,7 +78,8 @@ void rung_lens_tensor_load(void *shared, const void *map, const int at[5], const
     uint32_t row_bytes = b.map->box[0] * b.map->element_bytes, from, to, base = rung_lens_shared_offset(shared);
     double bytes = 0, sectors = 0;
     if (base % (b.map->swizzle ? 128 : 16) != 0)
-        lens_find(RUNG_LENS_MISALIGNED, PC, "fills a tile at shared byte %u, which is not aligned for the copy engine", base);
+        lens_find(RUNG_LENS_MISALIGNED, PC, "fills a tile at shared byte %u, which is not aligned for the copy engine",
+                  base);
     inside(&b, &from, &to);
     for (uint32_t row = 0; row < b.rows; row++) {
         const unsigned char *start = NULL;

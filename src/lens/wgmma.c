@@ -1,6 +1,6 @@
-/* wgmma: each thread works out its own part of the warpgroup's tile from the operands in shared memory, when it is issued.
- * Sums are made in double and rounded once: more exact than the hardware, which truncates. Operands are read as the
- * descriptor says: K-major, rows of 128 bytes, 16-byte units swizzled within 8 rows. */
+/* wgmma: each thread works out its own part of the warpgroup's tile from the operands in shared memory, when it is
+ * issued. Sums are made in double and rounded once: more exact than the hardware, which truncates. Operands are read as
+ * the descriptor says: K-major, rows of 128 bytes, 16-byte units swizzled within 8 rows. */
 #include "lens.h"
 
 #include <math.h>
@@ -16,7 +16,8 @@ static float from_half(uint16_t h)
 {
     int exponent = h >> 10 & 31, fraction = h & 1023;
     float value = exponent == 31 ? (fraction ? NAN : INFINITY)
-                                 : exponent ? ldexpf((float)(1024 + fraction), exponent - 25) : ldexpf((float)fraction, -24);
+                  : exponent     ? ldexpf((float)(1024 + fraction), exponent - 25)
+                                 : ldexpf((float)fraction, -24);
     return h >> 15 ? -value : value;
 }
 
@@ -62,7 +63,8 @@ static void look(uintptr_t pc, uint32_t start, int rows)
 
 void rung_lens_wgmma(float *d, uint64_t a, uint64_t b, int keep, int n, int type)
 {
-    int t = (lens_now.current - (int)(lens_now.rank * lens_now.block_threads)) % 128, lane = t % 32, depth = type == TF32 ? 8 : 16;
+    int t = (lens_now.current - (int)(lens_now.rank * lens_now.block_threads)) % 128, lane = t % 32,
+        depth = type == TF32 ? 8 : 16;
     float rows[2][16], column[16];
     uint32_t a_start = start_of(a), b_start = start_of(b);
     for (int h = 0; !halves_ready && h < 65536; h++)

@@ -19,49 +19,49 @@ RUNG_KERNEL(32) copies(const __grid_constant__ rung_args g)
 #define COPY16(to, from) rung_async_copy16((float *)(s + (to)), (const float *)(a + (from)))
 #define COPY4(to, from) rung_async_copy4((float *)(s + (to)), (const float *)(a + (from)))
 #define NEXT rung_async_commit(), rung_async_wait(0), __syncthreads()
-    COPY16(t * 16, t * 16);                                           /* 16 4 */
+    COPY16(t * 16, t * 16); /* 16 4 */
     NEXT;
-    COPY16(t * 16, t / 4 * 4096 + t % 4 * 16);                        /* 16 8 */
+    COPY16(t * 16, t / 4 * 4096 + t % 4 * 16); /* 16 8 */
     NEXT;
-    COPY16(t / 4 * 80 + t % 4 * 16, t / 4 * 4096 + t % 4 * 16);       /* 20 15 */
+    COPY16(t / 4 * 80 + t % 4 * 16, t / 4 * 4096 + t % 4 * 16); /* 20 15 */
     NEXT;
-    COPY16(t / 8 * 144 + t % 8 * 16, t / 8 * 4096 + t % 8 * 16);      /* 18 10 */
+    COPY16(t / 8 * 144 + t % 8 * 16, t / 8 * 4096 + t % 8 * 16); /* 18 10 */
     NEXT;
-    COPY16(t / 16 * 272 + t % 16 * 16, t / 16 * 4096 + t % 16 * 16);  /* 18 8 */
+    COPY16(t / 16 * 272 + t % 16 * 16, t / 16 * 4096 + t % 16 * 16); /* 18 8 */
     NEXT;
-    COPY16(t * 16, t / 2 * 4096 + t % 2 * 16);                        /* 16 16 */
+    COPY16(t * 16, t / 2 * 4096 + t % 2 * 16); /* 16 16 */
     NEXT;
-    COPY16(t * 16, t * 4096);                                         /* 32 32 */
+    COPY16(t * 16, t * 4096); /* 32 32 */
     NEXT;
-    COPY16(t * 16, t * 16 + 16);                                      /* 20 12 */
+    COPY16(t * 16, t * 16 + 16); /* 20 12 */
     NEXT;
-    COPY16(t * 16, t * 16 + 64);                                      /* 16 8 */
+    COPY16(t * 16, t * 16 + 64); /* 16 8 */
     NEXT;
-    COPY16(t * 16 + 64, t * 16);                                      /* 16 8 */
+    COPY16(t * 16 + 64, t * 16); /* 16 8 */
     NEXT;
-    COPY16(t * 128, t * 16);                                          /* 32 32 */
+    COPY16(t * 128, t * 16); /* 32 32 */
     NEXT;
-    COPY16(t * 16, t / 6 * 4096 + t % 6 * 16);                        /* 16 8 */
+    COPY16(t * 16, t / 6 * 4096 + t % 6 * 16); /* 16 8 */
     NEXT;
     COPY16(t / 4 * 64 + t % 4 * 16 + t / 8 * 16 % 64, t / 4 * 4096 + t % 4 * 16); /* 20 15 */
     NEXT;
-    COPY4(t * 4, t * 4);                                              /* 4 1 */
+    COPY4(t * 4, t * 4); /* 4 1 */
     NEXT;
-    COPY4(t * 4, t * 4 + 16);                                         /* 5 1 */
+    COPY4(t * 4, t * 4 + 16); /* 5 1 */
     NEXT;
-    COPY4(t * 4, t / 8 * 4096 + t % 8 * 4);                           /* 4 4 */
+    COPY4(t * 4, t / 8 * 4096 + t % 8 * 4); /* 4 4 */
     NEXT;
-    COPY4(t % 8 * 528 + t / 8 * 4, t / 8 * 4096 + t % 8 * 4);         /* 4 4 */
+    COPY4(t % 8 * 528 + t / 8 * 4, t / 8 * 4096 + t % 8 * 4); /* 4 4 */
     NEXT;
-    COPY4(t * 4, t / 16 * 4096 + t % 16 * 4);                         /* 4 2 */
+    COPY4(t * 4, t / 16 * 4096 + t % 16 * 4); /* 4 2 */
     NEXT;
-    COPY4(t * 4, t / 4 * 4096 + t % 4 * 4);                           /* 8 8 */
+    COPY4(t * 4, t / 4 * 4096 + t % 4 * 4); /* 8 8 */
     NEXT;
-    COPY4(t * 8, t * 4);                                              /* 4 2 */
+    COPY4(t * 8, t * 4); /* 4 2 */
     NEXT;
-    COPY4(t * 128, t * 4);                                            /* 4 32 */
+    COPY4(t * 128, t * 4); /* 4 32 */
     NEXT;
-    COPY4(t * 4, t * 4096);                                           /* 32 32 */
+    COPY4(t * 4, t * 4096); /* 32 32 */
     NEXT;
     for (int e = t; e < 32 * 32; e += 32) { /* and the product that the lens checks */
         int64_t row = rung_block_row() * 32 + e / 32, column = (int64_t)blockIdx.x * 32 + e % 32;

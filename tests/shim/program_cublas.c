@@ -1,7 +1,8 @@
 /* A program linked against cuBLAS, for a machine with a GPU. It runs as it is and under the drop-in, and its output is
- * compared (compare_cublas.sh): `status N` makes a table of good and bad calls of entry N and prints what each returned and whether
- * it changed C; `time` prints the CPU time of calls; `product`, `dlopen FILE` and `plugin FILE` make one product by a linked
- * function, by one from dlopen, and through a plugin opened with RTLD_DEEPBIND. Exit 77: no GPU or no cuBLAS. */
+ * compared (compare_cublas.sh): `status N` makes a table of good and bad calls of entry N and prints what each returned
+ * and whether it changed C; `time` prints the CPU time of calls; `product`, `dlopen FILE` and `plugin FILE` make one
+ * product by a linked function, by one from dlopen, and through a plugin opened with RTLD_DEEPBIND. Exit 77: no GPU or
+ * no cuBLAS. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
@@ -176,11 +177,10 @@ typedef int run_call(const call *);
     }                                                                                                                  \
     static int arrays_ex##suffix(const call *x)                                                                        \
     {                                                                                                                  \
-        return cublasGemmBatchedEx##suffix(x->handle, x->ta, x->tb, (INT)x->m, (INT)x->n, (INT)x->k, x->alpha,         \
-                                           (const void *const *)a_list, x->type_a, (INT)x->lda,                        \
-                                           (const void *const *)b_list, x->type_b, (INT)x->ldb, x->beta,               \
-                                           (void *const *)c_list, x->type_c, (INT)x->ldc, (INT)x->batch, x->compute,   \
-                                           x->algorithm);                                                              \
+        return cublasGemmBatchedEx##suffix(                                                                            \
+            x->handle, x->ta, x->tb, (INT)x->m, (INT)x->n, (INT)x->k, x->alpha, (const void *const *)a_list,           \
+            x->type_a, (INT)x->lda, (const void *const *)b_list, x->type_b, (INT)x->ldb, x->beta,                      \
+            (void *const *)c_list, x->type_c, (INT)x->ldc, (INT)x->batch, x->compute, x->algorithm);                   \
     }
 RUNNERS(, int)
 RUNNERS(_64, int64_t)
@@ -200,18 +200,28 @@ static int lt_matmul(const call *x)
     for (int i = 0; i < 3; i++)
         if (rows[i] >= 0 && cols[i] >= 0)
             api.layout_create(&layouts[i], types[i], (uint64_t)rows[i], (uint64_t)cols[i], lds[i]);
-    return cublasLtMatmul(x->handle ? lt : NULL, desc, x->alpha, a, layouts[0], b, layouts[1], x->beta, c, layouts[2], c,
-                          layouts[2], NULL, NULL, 0, NULL);
+    return cublasLtMatmul(x->handle ? lt : NULL, desc, x->alpha, a, layouts[0], b, layouts[1], x->beta, c, layouts[2],
+                          c, layouts[2], NULL, NULL, 0, NULL);
 }
 
 static const struct entry {
     const char *name;
     run_call *run;
 } entries[] = {
-    {"Sgemm", sgemm}, {"SgemmStridedBatched", strided}, {"SgemmBatched", arrays}, {"SgemmEx", sgemm_ex}, {"GemmEx", gemm_ex},
-    {"GemmStridedBatchedEx", strided_ex}, {"GemmBatchedEx", arrays_ex}, {"Sgemm_64", sgemm_64},
-    {"SgemmStridedBatched_64", strided_64}, {"SgemmBatched_64", arrays_64}, {"SgemmEx_64", sgemm_ex_64},
-    {"GemmEx_64", gemm_ex_64}, {"GemmStridedBatchedEx_64", strided_ex_64}, {"GemmBatchedEx_64", arrays_ex_64},
+    {"Sgemm", sgemm},
+    {"SgemmStridedBatched", strided},
+    {"SgemmBatched", arrays},
+    {"SgemmEx", sgemm_ex},
+    {"GemmEx", gemm_ex},
+    {"GemmStridedBatchedEx", strided_ex},
+    {"GemmBatchedEx", arrays_ex},
+    {"Sgemm_64", sgemm_64},
+    {"SgemmStridedBatched_64", strided_64},
+    {"SgemmBatched_64", arrays_64},
+    {"SgemmEx_64", sgemm_ex_64},
+    {"GemmEx_64", gemm_ex_64},
+    {"GemmStridedBatchedEx_64", strided_ex_64},
+    {"GemmBatchedEx_64", arrays_ex_64},
     {"LtMatmul", lt_matmul},
 };
 
@@ -241,12 +251,12 @@ static int status_table(size_t entry)
     const call good = {"good", handle, 0, 0, N, N, N, N, N, N, 2, &one, &zero, F32, F32, F32, COMPUTE, -1, 0};
     call calls[64];
     int count = 0;
-#define CALL(text, change)                  \
-    do {                                    \
-        call *x = &calls[count++];          \
-        *x = good;                          \
-        x->what = text;                     \
-        change;                             \
+#define CALL(text, change)                                                                                             \
+    do {                                                                                                               \
+        call *x = &calls[count++];                                                                                     \
+        *x = good;                                                                                                     \
+        x->what = text;                                                                                                \
+        change;                                                                                                        \
     } while (0)
     CALL("good", (void)x);
     CALL("good, transposed", x->ta = x->tb = 1);

@@ -163,7 +163,9 @@ STREAM_LIST(STREAM_BY_ROW)
 /* Source rows hold one k each: copy. Eight rows at a time: each source row is read in long runs, each
  * panel written in runs of 8 * panel floats. The last row of a run is stored exactly, since an
  * overrun there would land in a panel already written. */
-enum { PACK_AHEAD = 256 }; /* floats along a row, then on to the next rows: short runs lose the hardware's prefetchers */
+enum {
+    PACK_AHEAD = 256
+}; /* floats along a row, then on to the next rows: short runs lose the hardware's prefetchers */
 
 static void fetch_rows(const float *from, int64_t lds, int64_t rows, int lanes)
 {
@@ -333,15 +335,17 @@ VFN void dot_block(const int rows, const int cols, const rung_dot_args *x, int64
     }
 DOT_LIST(DOT_FN)
 
-/* e^x to a few units in the last place, Inf above 88.4; NaN stays NaN. Plain C, which the compiler turns into vectors. */
+/* e^x to a few units in the last place, Inf above 88.4; NaN stays NaN. Plain C, which the compiler turns into vectors.
+ */
 VFN float exp_of(float x)
 {
     x = x > 89.0f ? 89.0f : x < -87.0f ? -87.0f : x;
     const float shift = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer and leaves that in the low bits */
     float shifted = x * 1.44269504f + shift, whole = shifted - shift;
     float r = x - whole * 0.693145752f - whole * 1.42860677e-6f;
-    float series = 1.0f + r * (1.0f + r * (0.5f + r * (0.166666672f + r * (0.0416664519f + r * (0.00833336823f +
-                                                                                               r * 0.00139304355f)))));
+    float series =
+        1.0f +
+        r * (1.0f + r * (0.5f + r * (0.166666672f + r * (0.0416664519f + r * (0.00833336823f + r * 0.00139304355f)))));
     union {
         float value;
         uint32_t bits;
