@@ -818,7 +818,8 @@ static int step(struct machine *s, const struct word *code, int at)
     int guard = (int)(w.lo >> 12) & 15, on = (guard & 7) == PT || s->predicate[guard & 7] == !(guard & NOT);
     int reads[3] = {RZ, RZ, RZ}, has_b = op == OP_FFMA || op == OP_LEA || op == OP_MOV || op == OP_LOP3_REGISTER ||
                                          op == OP_ISETP_REGISTER || op == OP_PHASECHK;
-    int sets = op != OP_BRA && op != OP_VOTE && op != OP_NOP && op != OP_ISETP && op != OP_ISETP_REGISTER && op != OP_PHASECHK;
+    int sets =
+        op != OP_BRA && op != OP_VOTE && op != OP_NOP && op != OP_ISETP && op != OP_ISETP_REGISTER && op != OP_PHASECHK;
     if (op != OP_MOV && op != OP_BRA && op != OP_VOTE && op != OP_NOP && op != OP_S2R)
         reads[0] = field_a(w);
     if (has_b)
@@ -879,8 +880,11 @@ static int prove(const struct kernel *kernel, const struct word *code, int n, in
     for (int b = 0; b < 8; b++)
         s.set[b] = -2;
     int at = 0, room = kernel->bottom + 1 - kernel->entry;
-    while (at != room && !s.wrong)
-        at = at >= 0 && at < n ? step(&s, code, at) : (s.wrong = "it runs astray", at);
+    for (long left = 4096L * (steps + 2); at != room && !s.wrong; left--)
+        if (at < 0 || at >= n || !left)
+            s.wrong = "it runs astray";
+        else
+            at = step(&s, code, at);
     if (!s.wrong && (s.arrived != done + steps || s.next != done + steps))
         s.wrong = "stages are left over";
     for (int i = 0; i < TM && !s.wrong; i++)
