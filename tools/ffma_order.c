@@ -230,16 +230,33 @@ static void ports_reset(struct ports *p)
 
 struct knobs {
     int spacing, load_slots;
-    double evict, age, jitter;
+    double evict, age, jitter, patience;
 };
+
+/* Scoreboards during a schedule: a wait ends when all loads counted on the board so far are there, the latest too. */
+struct boards {
+    int issued[BARRIERS], cleared[BARRIERS], ready[BARRIERS]; /* loads counted, and up to which they were waited for */
+    int needs[RUN_MAX][BARRIERS];                             /* of each node: the last such load, 0: none */
+};
+
+static int board_wait(const struct boards *b, int node, int now)
+{
+    int wait = 0;
+    for (int k = 0; k < BARRIERS; ++k)
+        if (b->needs[node][k] > b->cleared[k] && b->ready[k] - now > wait)
+            wait = b->ready[k] - now;
+    return wait;
+}
 
 /* One greedy schedule. Returns 0 where it got stuck. */
 static int schedule(const struct run *r, const struct knobs *k, struct plan *out)
 {
     static int left[RUN_MAX], ready[RUN_MAX], loaded[RUN_MAX], open[RUN_MAX];
     int uses[REGISTERS] = {0}, opens = 0, slot = 0, last_load = -1000, done = 0, waited = 0;
+    static struct boards boards;
     struct ports p;
     ports_reset(&p);
+    memset(&boards, 0, sizeof boards);
     memcpy(left, r->waits_for, sizeof left);
     memcpy(ready, r->ready, sizeof ready);
     memcpy(loaded, r->loaded, sizeof loaded);
@@ -271,8 +288,11 @@ static int schedule(const struct run *r, const struct knobs *k, struct plan *out
                 }
                 continue;
             }
-            if (loaded[i] > slot)
-                base += 4.0 * (loaded[i] - slot);
+            int late = loaded[i] - slot - waited, held_up = board_wait(&boards, i, slot + waited);
+            if (late > held_up)
+                held_up = late;
+            if (held_up > 0)
+                base += k->patience * held_up;
             for (int swap = 0; swap < 2; ++swap) {
                 int a = swap ? x->b : x->a, b = swap ? x->a : x->b, fresh;
                 double score = base + port_step(&p, a, b, x->c, x->d, 0, &fresh) * 4.0 + fresh;
@@ -289,19 +309,17 @@ static int schedule(const struct run *r, const struct knobs *k, struct plan *out
                 }
             }
         }
+        /* Nothing is ready: a load goes before its spacing, else the warp waits a cycle. */
+        for (int o = 0; o < opens && best < 0; ++o)
+            if (r->node[open[o]].load && ready[open[o]] <= slot)
+                best = o;
         if (best < 0) {
-            if (!done || out->stall[done - 1] >= 10) {
-                /* Nothing is ready: let a load go before its spacing, or give up. */
-                for (int o = 0; o < opens && best < 0; ++o)
-                    if (r->node[open[o]].load && ready[open[o]] <= slot)
-                        best = o;
-                if (best < 0)
-                    return 0;
-            } else {
-                ++out->stall[done - 1];
-                ++slot;
-                continue;
-            }
+            if (!done || out->stall[done - 1] >= 10)
+                return 0;
+            ++out->stall[done - 1];
+            ++slot;
+            ++p.cycle;
+            continue;
         }
         int i = open[best], fresh;
         const struct node *x = &r->node[i];
@@ -312,9 +330,18 @@ static int schedule(const struct run *r, const struct knobs *k, struct plan *out
             last_load = slot;
             best_swap = 0;
             ports_load(&p, x->d, x->width);
+            int board = (int)write_barrier(x->code);
+            ++boards.issued[board];
+            boards.ready[board] = slot + waited + k->load_slots;
         } else {
-            if (loaded[i] > slot + waited)
-                waited += loaded[i] - slot - waited;
+            int late = loaded[i] - slot - waited, held_up = board_wait(&boards, i, slot + waited);
+            if (late > held_up)
+                held_up = late;
+            for (int b = 0; b < BARRIERS; ++b)
+                if (boards.needs[i][b] > boards.cleared[b])
+                    boards.cleared[b] = boards.issued[b];
+            if (held_up > 0)
+                waited += held_up;
             port_step(&p, best_swap ? x->b : x->a, best_swap ? x->a : x->b, x->c, x->d, 1, &fresh);
             --uses[x->a];
             --uses[x->b];
@@ -326,8 +353,8 @@ static int schedule(const struct run *r, const struct knobs *k, struct plan *out
             int to = r->edge[e].to;
             if (slot + r->edge[e].gap > ready[to])
                 ready[to] = slot + r->edge[e].gap;
-            if (x->load && !r->node[to].load && slot + k->load_slots > loaded[to])
-                loaded[to] = slot + k->load_slots;
+            if (x->load && !r->node[to].load)
+                boards.needs[to][write_barrier(x->code)] = boards.issued[write_barrier(x->code)];
             if (!--left[to])
                 open[opens++] = to;
         }
@@ -373,6 +400,19 @@ static unsigned needed_waits(const struct node *x, pending_set pending)
     return mask;
 }
 
+/* Instructions whose fields are no vector registers: branches, barriers, uniform registers. */
+static int no_registers(struct word w)
+{
+    static const unsigned short list[] = {0x947, 0x945, 0x941, 0x946, 0x948, 0x918, 0x94d, 0x547, 0x9c3, 0x882,
+                                          0xc82, 0x890, 0x290, 0x891, 0x291, 0x892, 0x292, 0x899, 0x299,
+                                          0x28c, 0x88c, 0x287, 0x887, 0x2a4, 0x2a5, 0x8a4, 0xab9, 0x81c, 0x82f,
+                                          0x5b4};
+    for (size_t i = 0; i < sizeof list / sizeof *list; ++i)
+        if (opcode(w) == list[i])
+            return 1;
+    return 0;
+}
+
 static void account(struct word w, pending_set pending)
 {
     for (int b = 0; b < BARRIERS; ++b)
@@ -380,6 +420,8 @@ static void account(struct word w, pending_set pending)
             memset(pending[b], 0, REGISTERS);
             memset(pending[b + BARRIERS], 0, REGISTERS);
         }
+    if (no_registers(w))
+        return;
     unsigned barrier = write_barrier(w), held = read_barrier(w);
     for (int k = 0; barrier < BARRIERS && k < 4 && field_d(w) + k < NONE; ++k)
         pending[barrier][field_d(w) + k] = 1;
@@ -406,7 +448,8 @@ static int see_scoreboards(struct word *w, unsigned waits)
     return 1;
 }
 
-static void emit(struct word *code, const struct run *r, const struct plan *s, pending_set pending)
+/* 0: this order cannot be had. */
+static int emit(struct word *code, const struct run *r, const struct plan *s, pending_set pending)
 {
     static struct node out[RUN_MAX];
     static pending_set as_was, as_is;
@@ -452,7 +495,7 @@ static void emit(struct word *code, const struct run *r, const struct plan *s, p
                 late |= 1u << b % BARRIERS;
     int last = r->n - 1;
     if (late && out[last].load)
-        fprintf(stderr, "ffma_order: a load ends a run with waits owed\n"), exit(1);
+        return 0; /* it could not wait for others on what it counts on itself */
     code[last].hi |= (uint64_t)(late | (all & ~waited)) << 52;
     for (int p = last; p >= 0 && slots_is < slots_was; --p) {
         int s0 = stall_of(code[p]), more = slots_was - slots_is < 11 - s0 ? slots_was - slots_is : 11 - s0;
@@ -463,6 +506,7 @@ static void emit(struct word *code, const struct run *r, const struct plan *s, p
             code[p].hi &= ~(1ull << 45); /* long stalls go with the yield bit clear */
         slots_is += more;
     }
+    return 1;
 }
 
 static uint64_t mix(uint64_t h, uint64_t v)
@@ -486,17 +530,6 @@ static void evaluate(const struct word *code, int n, uint64_t value[REGISTERS])
             value[field_d(w)] = mix(mix(x < y ? x : y, x < y ? y : x), value[field_c(w)]);
         }
     }
-}
-
-/* Instructions whose fields are no vector registers: branches, barriers, uniform registers. */
-static int no_registers(struct word w)
-{
-    static const unsigned short list[] = {0x947, 0x945, 0x941, 0x946, 0x948, 0x918, 0x94d, 0x547, 0x9c3, 0x882,
-                                          0xc82, 0x890, 0x290, 0x891, 0x291, 0x892, 0x292, 0x899, 0x299};
-    for (size_t i = 0; i < sizeof list / sizeof *list; ++i)
-        if (opcode(w) == list[i])
-            return 1;
-    return 0;
 }
 
 /* An instruction just after the run that takes a result of it, or changes a load's address: leave the run alone. */
@@ -593,7 +626,7 @@ static int port_cost(const struct word *code, int n)
     return p.cycle;
 }
 
-enum { TRIES = 60, SPACING = 18, LOAD_SLOTS = 60 };
+enum { TRIES = 200, LOAD_SLOTS = 34 };
 
 static int improve(struct word *code, struct run *r, pending_set pending)
 {
@@ -604,14 +637,15 @@ static int improve(struct word *code, struct run *r, pending_set pending)
     link_nodes(r);
     best.cost = 1e30;
     for (int t = 0; t < TRIES; ++t) {
-        struct knobs k = {SPACING + (int)(dice() % 6), LOAD_SLOTS, 0.05 * (1 + dice() % 8), 0.002 * (1 + dice() % 20),
-                          0.2 * (dice() % 4)};
+        struct knobs k = {6 + (int)(dice() % 18), LOAD_SLOTS, 0.05 * (1 + dice() % 8), 0.002 * (1 + dice() % 20),
+                          0.2 * (dice() % 4), 0.5 * (1 + dice() % 8)};
         if (schedule(r, &k, &trial) && trial.cost < best.cost)
             best = trial;
     }
     if (best.cost >= 1e30)
         return 0;
-    emit(new_code, r, &best, pending);
+    if (!emit(new_code, r, &best, pending))
+        return 0;
     evaluate(old, r->n, was);
     evaluate(new_code, r->n, is);
     if (memcmp(was, is, sizeof was)) {
@@ -651,12 +685,30 @@ static void note_store(struct word w, int at, int busy_until[REGISTERS])
         }
 }
 
+/* Cycles until FFMA w may go out, `done` telling when FFMAs before it are: a run left as compiled may follow one that
+ * was reordered. */
+static int cycles_to_wait(struct word w, const int done[REGISTERS], int cycle)
+{
+    int source[3] = {field_a(w), field_b(w), field_c(w)}, wait = 0;
+    for (int k = 0; is_fma(w) && k < 3; ++k)
+        if (done[source[k]] - cycle > wait)
+            wait = done[source[k]] - cycle;
+    return wait;
+}
+
+static void lengthen_stall(struct word *w, int more)
+{
+    w->hi += (uint64_t)more << 41;
+    if (stall_of(*w) > 4)
+        w->hi &= ~(1ull << 45); /* long stalls go with the yield bit clear */
+}
+
 static void order_section(struct word *code, int n, const char *name)
 {
     int busy_until[REGISTERS] = {0};
     static pending_set pending;
     static struct run r;
-    int settled[REGISTERS] = {0}, loaded[REGISTERS] = {0}, cycle = 0, runs = 0, before = 0, after = 0, fmas = 0;
+    int settled[REGISTERS] = {0}, loaded[REGISTERS] = {0}, done[REGISTERS] = {0}, cycle = 0, runs = 0, before = 0, after = 0, fmas = 0;
     pending_set **label = find_labels(code, n);
     if (!label)
         return;
@@ -703,14 +755,20 @@ static void order_section(struct word *code, int n, const char *name)
         int step = count ? count : 1;
         for (int k = 0; k < step; ++k) {
             struct word w = code[i + k];
+            int wait = i + k ? cycles_to_wait(w, done, cycle) : 0;
+            if (wait > 0) {
+                lengthen_stall(&code[i + k - 1], wait);
+                cycle += wait;
+            }
             account(w, pending);
             note_store(w, i + k, busy_until);
             if (is_load(w)) {
                 for (int q = 0; q < 4; ++q)
-                    loaded[field_d(w) + q] = cycle + 40;
-            } else if (field_d(w) != NONE) {
+                    loaded[field_d(w) + q] = cycle + LOAD_SLOTS;
+            } else if (field_d(w) != NONE && !no_registers(w)) {
                 for (int q = 0; q < 2 && field_d(w) + q < NONE; ++q)
                     settled[field_d(w) + q] = cycle + (is_fma(w) ? FMA_LATENCY : ANCHOR_LATENCY);
+                done[field_d(w)] = is_fma(w) ? cycle + FMA_LATENCY - 1 : 0;
             }
             cycle += stall_of(w);
         }
