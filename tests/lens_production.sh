@@ -19,7 +19,7 @@ try() { # KERNEL CASE
     esac
 }
 
-kernels=$("$rung" list --device gpu --role production --format csv | cut -d, -f1,5 | grep -E '_(cpasync|small|dot|axpy)_')
+kernels=$("$rung" list --device gpu --role production --format csv | cut -d, -f1,5 | grep -E '_(tmawarp|cpasync|small|dot|axpy)_')
 [ -n "$kernels" ] || { echo "FAILED: the catalog lists no such kernel"; exit 1; }
 for row in $kernels; do
     name=${row%%,*} tile=${row##*,}
@@ -38,6 +38,12 @@ for row in $kernels; do
         try "$name" "NT:1x70x300:row,alpha=-0.5"
         try "$name" "TT:33x1x1030:row,bias=column,act=gelu"
         try "$name" "NN:130x1x2000:row,scalars=device,beta=-0.5" ;;
+    *_tmawarp_*)
+        try "$name" "NT:$((m + 4))x$((n + 4))x$((5 * k + 132)):row,pad=4,alpha=-0.5,beta=1"
+        try "$name" "TN:$((m + 3))x$((n + 8))x$((k + 4)):row,offset=1,beta=-0.5,bias=row"
+        try "$name" "TT:$((m - 1))x$((n + 1))x$((2 * k)):row,strided=2,scalars=device,act=relu"
+        try "$name" "NN:$((2 * m + 5))x${n}x$((20 * k + 3)):row,bias=column,act=gelu"
+        try "$name" "NN:${m}x$((3 * n))x$((64 * k)):row,pad=4" ;;
     *)
         try "$name" "NT:$((m + 4))x$((n + 4))x$((3 * k)):row,pad=4,alpha=-0.5,beta=1"
         try "$name" "TN:$((m + 3))x$((n + 8))x$((k + 4)):row,offset=1,beta=-0.5,bias=row"

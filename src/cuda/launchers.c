@@ -5,6 +5,7 @@
 
 extern const rung_launcher rung_launch_accurate;
 extern const rung_launcher rung_launch_strict;
+extern const rung_launcher rung_launch_warp;
 extern const rung_launcher rung_launch_shapes, rung_launch_shapes_small, rung_launch_shapes_vector;
 extern const rung_launcher rung_launch_tiles;
 extern const rung_launcher rung_launch_ladder_split_k;
@@ -16,6 +17,7 @@ extern const rung_launcher rung_launch_ladder_banks;
 const rung_launcher *const rung_launchers[] = {
     &rung_launch_accurate,
     &rung_launch_strict,
+    &rung_launch_warp,
     &rung_launch_shapes,
     &rung_launch_shapes_small,
     &rung_launch_shapes_vector,

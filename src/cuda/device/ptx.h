@@ -62,6 +62,15 @@ PTX void ptx_mbar_arrive_if(uint32_t bar, int condition)
                  : "memory");
 }
 
+/* By one lane of a converged warp; address and count the same in all, so that no branch is needed. */
+PTX void ptx_mbar_arrive_tx_elected(uint32_t bar, uint32_t bytes)
+{
+    asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff;\n"
+                 "@p mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1; }" ::"r"(bar),
+                 "r"(bytes)
+                 : "memory");
+}
+
 /* 1 when the phase is already over; does not wait. */
 PTX uint32_t ptx_mbar_test(uint32_t bar, uint32_t parity)
 {
@@ -110,6 +119,16 @@ PTX void ptx_tensor_load(uint32_t dst, const void *map, uint32_t bar, int x, int
 {
     asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
                  " [%0], [%1, {%2, %3, %4}], [%5];" ::"r"(dst),
+                 "l"(map), "r"(x), "r"(y), "r"(z), "r"(bar)
+                 : "memory");
+}
+
+/* The same by one lane of a converged warp, all operands the same in all lanes. */
+PTX void ptx_tensor_load_elected(uint32_t dst, const void *map, uint32_t bar, int x, int y, int z)
+{
+    asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff;\n"
+                 "@p cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+                 " [%0], [%1, {%2, %3, %4}], [%5]; }" ::"r"(dst),
                  "l"(map), "r"(x), "r"(y), "r"(z), "r"(bar)
                  : "memory");
 }

@@ -38,6 +38,16 @@ PTX void ptx_tensor_load(uint32_t dst, const void *map, uint32_t bar, int x, int
     int at[5] = {x, y, z, 0, 0};
     rung_lens_tensor_load(rung_lens_shared_pointer(dst), map, at, rung_lens_shared_pointer(bar));
 }
+PTX void ptx_mbar_arrive_tx_elected(uint32_t bar, uint32_t bytes)
+{
+    if (threadIdx.x % 32 == 0)
+        ptx_mbar_arrive_tx(bar, bytes);
+}
+PTX void ptx_tensor_load_elected(uint32_t dst, const void *map, uint32_t bar, int x, int y, int z)
+{
+    if (threadIdx.x % 32 == 0)
+        ptx_tensor_load(dst, map, bar, x, y, z);
+}
 PTX void ptx_bulk_load(uint32_t dst, const void *src, uint32_t bytes, uint32_t bar)
 {
     rung_lens_bulk_load(rung_lens_shared_pointer(dst), src, (int)bytes, rung_lens_shared_pointer(bar), 0);

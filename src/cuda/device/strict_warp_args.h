@@ -1,0 +1,43 @@
+/* Arguments of the medium FP32 tiles (device/strict_warp.inc), shared by host and device. */
+#ifndef RUNG_DEVICE_STRICT_WARP_ARGS_H
+#define RUNG_DEVICE_STRICT_WARP_ARGS_H
+
+#include <cuda.h>
+#include <stdint.h>
+
+#define RUNG_WARP_BK 16     /* along k of a stage */
+#define RUNG_WARP_GROUP_M 8 /* tile rows of a column group */
+
+/* Operands as they lie, the third dimension of a map the batch. */
+typedef struct rung_warp_args {
+    CUtensorMap a_map, b_map;
+    float *c;
+    int64_t ldc, stride_c;
+    const float *alpha_device, *beta_device, *bias;
+    float *partials; /* one tile a block: what it leaves of a tile that another block finishes */
+    uint32_t *flags; /* one a block, zero before and after a launch: its partial sums are there */
+    float alpha, beta;
+    int32_t m, n;
+    int32_t tiles_m, tiles_n;
+    int32_t tiles, whole_tiles; /* of all batches; done by one block each. The others are streamed along k */
+    int32_t steps;              /* of RUNG_WARP_BK, of one tile */
+    int32_t share, wider;       /* steps that a block streams, at least one if any; the first `wider` blocks one more */
+    int32_t bias_kind, activation;
+    int32_t c_vector; /* every row of C starts at a multiple of 16 bytes */
+} rung_warp_args;
+
+/* One operand copied: `outer` rows of `inner` elements, of each matrix of the batch. */
+typedef struct rung_warp_pack_operand {
+    const float *from;
+    float *to;
+    int64_t inner, outer, ld_from, ld_to, stride_from, stride_to;
+} rung_warp_pack_operand;
+
+typedef struct rung_warp_pack_args {
+    rung_warp_pack_operand a, b;
+    uint32_t blocks_a; /* the first of the grid copy A, the others B */
+} rung_warp_pack_args;
+
+enum { RUNG_WARP_PACK_COLUMNS = 256, RUNG_WARP_PACK_ROWS = 16, RUNG_WARP_PACK_THREADS = 256 };
+
+#endif

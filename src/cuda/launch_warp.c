@@ -1,0 +1,338 @@
+/* Launcher "warp": FP32 tiles of medium size that bulk copies fill, operands in the order they lie. Decides over how
+ * many blocks the tiles' k is spread and what that costs; copies operands whose rows the copy engine cannot read. */
+#include "cuda/device.h"
+#include "cuda/device/strict_warp_args.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Fitted to timings of 48 shapes, each with seven ways of spreading its k (docs/performance-log.md). */
+static const double launch_us = 4.0, pack_us = 3.0, pack_bytes_per_us = 1.8e6, memory_bytes_per_us = 4.0e6;
+
+typedef struct warp_traits {
+    const char *name;
+    int groups, resident;      /* of warps that share k, in a block; blocks on a multiprocessor */
+    double alone_us, full_us;  /* a step with one block on the multiprocessor, and with `resident`, at 1.98 GHz */
+    double tile_us, again_us;  /* end of a tile; before a block's next one */
+    double finish_us, part_us; /* meeting of a tile's parts, and each of them */
+    double uneven_us;          /* blocks that stream parts of two tiles */
+} warp_traits;
+
+static const warp_traits traits[] = {
+    {"sm90_tmawarp_f32_128x128x16_s6", 1, 2, 1.53, 2.76, 2.00, 3.0, 2.3, 0.74, 2.3},
+    {"sm90_tmawarp_f32_64x64x64_s3", 4, 2, 1.44, 2.64, 1.04, 2.0, 2.2, 0.27, 9.2},
+    {"sm90_tmawarp_f32_64x64x128_s3", 8, 1, 1.44, 2.62, 2.95, 2.0, 2.0, 0.05, 7.7},
+    {"sm90_tmawarp_f32_64x128x32_s4", 2, 2, 1.46, 2.66, 2.07, 1.5, 2.4, 0.29, 5.8},
+    {"sm90_tmawarp_f32_128x64x32_s4", 2, 2, 1.51, 2.76, 2.23, 1.5, 2.1, 0.29, 6.4},
+};
+
+/* Both operands with k innermost are multiplied with neighbouring k exchanged; sums this short must not show it. */
+enum { SHORT_K = 128 };
+
+typedef struct operand {
+    const float *at;
+    int64_t ld, stride;   /* elements */
+    int64_t inner, outer; /* extents: rows of `inner` elements */
+    int readable;
+} operand;
+
+typedef struct warp_plan {
+    operand a, b;
+    int64_t tiles_m, tiles_n, tiles, whole_tiles, steps;
+    int64_t grid;
+    double factor;                            /* on a step's time */
+    int64_t bytes_a, bytes_b, bytes_partials; /* workspace, in this order */
+    double cost_us;
+} warp_plan;
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static int64_t min64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static const warp_traits *traits_of(const rung_kernel *kernel)
+{
+    for (size_t i = 0; i < sizeof traits / sizeof *traits; i++)
+        if (strcmp(traits[i].name, kernel->name) == 0)
+            return &traits[i];
+    return NULL;
+}
+
+/* The copy engine reads rows that start at multiples of 16 bytes, and batches a positive multiple of that apart. */
+static int readable(int align, int64_t batch, int64_t stride)
+{
+    return align >= 16 && (batch == 1 || (stride > 0 && stride % 4 == 0));
+}
+
+static operand operand_a(const rung_problem *p)
+{
+    operand a = {p->a,
+                 p->lda,
+                 p->stride_a,
+                 p->trans_a ? p->m : p->k,
+                 p->trans_a ? p->k : p->m,
+                 readable(p->align_a, p->batch, p->stride_a)};
+    return a;
+}
+
+static operand operand_b(const rung_problem *p)
+{
+    operand b = {p->b,
+                 p->ldb,
+                 p->stride_b,
+                 p->trans_b ? p->k : p->n,
+                 p->trans_b ? p->n : p->k,
+                 readable(p->align_b, p->batch, p->stride_b)};
+    return b;
+}
+
+static int64_t packed_ld(const operand *o)
+{
+    return (o->inner + 3) / 4 * 4;
+}
+
+static int64_t packed_bytes(const operand *o, const rung_problem *p)
+{
+    return o->readable || !p->k ? 0 : packed_ld(o) * o->outer * p->batch * 4;
+}
+
+static int64_t pack_blocks(const operand *o, int64_t batch)
+{
+    return ceil_div(o->inner, RUNG_WARP_PACK_COLUMNS) * ceil_div(o->outer, RUNG_WARP_PACK_ROWS) * batch;
+}
+
+/* Steps take longer where one operand lies with k innermost and the other does not, or both do: register ports. */
+static double form_factor(const rung_problem *p)
+{
+    static const double factor[] = {1.0, 1.01, 0.98, 1.04}; /* NN NT TN TT */
+    return factor[2 * (p->trans_a != 0) + (p->trans_b != 0)];
+}
+
+/* How many of a block's groups share `steps`: at least four each (device/strict_warp.inc). */
+static int64_t groups_at_work(const warp_traits *t, int64_t steps)
+{
+    int64_t groups = 1;
+    while (groups < t->groups && steps >= 8 * groups)
+        groups *= 2;
+    return groups;
+}
+
+/* One block's `steps` of a tile, with this many blocks on the busiest multiprocessor. */
+static double item_us(const warp_traits *t, const warp_plan *s, int64_t steps, int64_t blocks)
+{
+    int64_t groups = groups_at_work(t, steps);
+    int alone = blocks < t->resident || (t->resident == 1 && groups < t->groups);
+    return (double)ceil_div(steps, groups) * (alone ? t->alone_us : t->full_us) * s->factor + t->tile_us;
+}
+
+/* `whole` tiles done by one block each, the others in `steps` cut along k over all blocks. */
+static void consider(const rung_machine *machine, const warp_traits *t, warp_plan *s, int64_t grid, int64_t whole,
+                     int64_t steps)
+{
+    int64_t streamed = s->tiles - whole, blocks = ceil_div(grid, machine->sms);
+    if (grid < 1 || whole < 0)
+        return;
+    double rounds = (double)ceil_div(whole, grid);
+    double us = rounds * (item_us(t, s, steps, blocks) + t->again_us) - (streamed ? 0.0 : t->again_us);
+    if (streamed) {
+        int even = grid % streamed == 0 && steps % (grid / streamed) == 0;
+        int64_t share = ceil_div(streamed * steps, grid);
+        if (share < (even ? 4 : 8) * t->groups)
+            return;
+        us += item_us(t, s, share, blocks) + t->finish_us + t->part_us * fmax(1.0, (double)grid / (double)streamed) +
+              (even ? 0.0 : t->uneven_us);
+    }
+    us *= 1.98 / machine->clock_ghz;
+    if (us < s->cost_us) {
+        s->cost_us = us;
+        s->grid = grid;
+        s->whole_tiles = whole;
+        s->steps = steps;
+    }
+}
+
+static void plan_spread(const rung_machine *machine, const warp_traits *t, int may_stream, int64_t steps, warp_plan *s)
+{
+    int64_t slots = (int64_t)machine->sms * t->resident;
+    s->cost_us = HUGE_VAL;
+    consider(machine, t, s, min64(slots, s->tiles), s->tiles, steps);
+    if (!may_stream || !steps)
+        return;
+    int64_t rest = s->tiles % slots;
+    if (rest) {
+        consider(machine, t, s, slots, s->tiles - rest, steps);
+        consider(machine, t, s, slots, s->tiles - rest - slots, steps);
+    }
+    /* As many parts of each tile: steps beyond k, which read zeros, make them equal. */
+    for (int64_t parts = 2; parts * s->tiles <= slots && parts <= steps; parts++)
+        consider(machine, t, s, parts * s->tiles, 0, ceil_div(steps, parts) * parts);
+}
+
+static const char *plan(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                        const rung_problem *p, warp_plan *s)
+{
+    const warp_traits *t = traits_of(kernel);
+    memset(s, 0, sizeof *s);
+    if (!t)
+        return "its launcher has no traits for it";
+    if (p->m >= INT32_MAX - 65536 || p->n >= INT32_MAX - 65536 || p->k >= INT32_MAX - 65536)
+        return "a size close to 2^31 or over it";
+    if (!p->trans_a && p->trans_b && p->k < SHORT_K)
+        return "k is innermost in both operands and short";
+    int64_t steps = ceil_div(p->k, RUNG_WARP_BK);
+    s->factor = form_factor(p);
+    s->a = operand_a(p);
+    s->b = operand_b(p);
+    s->tiles_m = ceil_div(p->m, kernel->bm);
+    s->tiles_n = ceil_div(p->n, kernel->bn);
+    s->tiles = s->tiles_m * s->tiles_n * p->batch;
+    if (s->tiles >= INT32_MAX / RUNG_WARP_GROUP_M || s->tiles * (2 * steps + 1) >= INT32_MAX)
+        return "too many tiles for 32-bit counters";
+    s->bytes_a = packed_bytes(&s->a, p);
+    s->bytes_b = packed_bytes(&s->b, p);
+    if (pack_blocks(&s->a, p->batch) + pack_blocks(&s->b, p->batch) > INT32_MAX)
+        return "too many rows to copy";
+    if (s->bytes_a + s->bytes_b > machine->memory_bytes / 4)
+        return "the packed copy would take over a quarter of the GPU's memory";
+    int64_t limit = config->workspace_limit_bytes;
+    if (s->bytes_a + s->bytes_b > (limit < 0 ? 0 : limit ? limit : INT64_MAX))
+        return "the packed copy does not fit the context's workspace limit";
+    int64_t partials = (int64_t)machine->sms * t->resident * kernel->bm * kernel->bn * 4;
+    int may_stream =
+        limit >= 0 && s->bytes_a + s->bytes_b + partials + RUNG_TICKET_BYTES <= (limit ? limit : INT64_MAX);
+    plan_spread(machine, t, may_stream, steps, s);
+    if (s->whole_tiles < s->tiles)
+        s->bytes_partials = s->grid * kernel->bm * kernel->bn * 4;
+    double bytes = 4.0 * (double)p->batch *
+                   ((double)(p->m + p->n) * (double)p->k + (double)p->m * (double)p->n * (p->beta_zero ? 1.0 : 2.0));
+    s->cost_us = launch_us + fmax(s->cost_us, bytes / memory_bytes_per_us);
+    if (s->bytes_a + s->bytes_b)
+        s->cost_us += pack_us + 2.0 * (double)(s->bytes_a + s->bytes_b) / pack_bytes_per_us;
+    return NULL;
+}
+
+static const char *estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                            const rung_problem *p, rung_choice *choice)
+{
+    warp_plan s;
+    const char *reason = plan(machine, config, kernel, p, &s);
+    if (reason)
+        return reason;
+    choice->cost_us = s.cost_us;
+    choice->workspace_bytes = s.bytes_a + s.bytes_b + s.bytes_partials;
+    snprintf(choice->note, sizeof choice->note, "%lld tiles, %lld of them streamed over %lld blocks%s%s",
+             (long long)s.tiles, (long long)(s.tiles - s.whole_tiles), (long long)s.grid, s.bytes_a ? ", A packed" : "",
+             s.bytes_b ? ", B packed" : "");
+    return NULL;
+}
+
+/* The operand as its copy will lie at `to`. */
+static rung_warp_pack_operand pack_to(operand *o, float *to)
+{
+    rung_warp_pack_operand p = {o->at, to, o->inner, o->outer, o->ld, packed_ld(o), o->stride, packed_ld(o) * o->outer};
+    o->at = to;
+    o->ld = p.ld_to;
+    o->stride = p.stride_to;
+    return p;
+}
+
+static rung_status pack(rung_cuda *cuda, const rung_problem *p, warp_plan *s, char *workspace)
+{
+    rung_function function;
+    RUNG_TRY(rung_gpu_function(cuda->gpu, "sm90_tmawarp_f32_64x64x64_s3", "warp_pack_operands", 0, &function));
+    rung_warp_pack_args args = {.blocks_a = 0};
+    rung_grid grid = {.x = 0, .y = 1, .z = 1, .threads = RUNG_WARP_PACK_THREADS};
+    if (s->bytes_a) {
+        grid.x = args.blocks_a = (uint32_t)pack_blocks(&s->a, p->batch);
+        args.a = pack_to(&s->a, (float *)workspace);
+    }
+    if (s->bytes_b) {
+        grid.x += (unsigned)pack_blocks(&s->b, p->batch);
+        args.b = pack_to(&s->b, (float *)(workspace + s->bytes_a));
+    }
+    return rung_launch(cuda, &function, &grid, &args);
+}
+
+/* Boxes of one step: 16 of k by the tile's rows; k innermost swizzled, so that reading along k meets no bank twice. */
+static rung_status describe(rung_cuda *cuda, const operand *o, int64_t batch, int k_innermost, int extent,
+                            CUtensorMap *map)
+{
+    cuuint64_t sizes[3] = {(cuuint64_t)o->inner, (cuuint64_t)o->outer, (cuuint64_t)batch};
+    cuuint64_t strides[2] = {(cuuint64_t)o->ld * 4, (cuuint64_t)(batch > 1 ? o->stride : o->ld) * 4};
+    cuuint32_t box[3] = {k_innermost ? RUNG_WARP_BK : (cuuint32_t)extent,
+                         k_innermost ? (cuuint32_t)extent : RUNG_WARP_BK, 1};
+    cuuint32_t unit[3] = {1, 1, 1};
+    CU_TRY(cuda->driver, tensor_map(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 3, (void *)(uintptr_t)o->at, sizes, strides,
+                                    box, unit, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                                    k_innermost ? CU_TENSOR_MAP_SWIZZLE_64B : CU_TENSOR_MAP_SWIZZLE_NONE,
+                                    CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+    return RUNG_SUCCESS;
+}
+
+static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, warp_plan *s,
+                          char *workspace)
+{
+    static const char *const forms[] = {"nn", "nt", "tn", "tt"};
+    char symbol[96];
+    snprintf(symbol, sizeof symbol, "%s_%s", kernel->name, forms[2 * (p->trans_a != 0) + (p->trans_b != 0)]);
+    rung_function function;
+    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, symbol, kernel->shared_bytes, &function));
+    int64_t streamed = (s->tiles - s->whole_tiles) * s->steps;
+    rung_warp_args args = {.c = p->c,
+                           .ldc = p->ldc,
+                           .stride_c = p->stride_c,
+                           .alpha_device = p->alpha_device,
+                           .beta_device = p->beta_device,
+                           .bias = p->bias,
+                           .alpha = p->alpha,
+                           .beta = p->beta,
+                           .m = (int32_t)p->m,
+                           .n = (int32_t)p->n,
+                           .tiles_m = (int32_t)s->tiles_m,
+                           .tiles_n = (int32_t)s->tiles_n,
+                           .tiles = (int32_t)s->tiles,
+                           .whole_tiles = (int32_t)s->whole_tiles,
+                           .steps = (int32_t)s->steps,
+                           .share = (int32_t)(streamed / s->grid),
+                           .wider = (int32_t)(streamed % s->grid),
+                           .bias_kind = (int32_t)p->bias_kind,
+                           .activation = (int32_t)p->activation,
+                           .c_vector = p->align_c >= 16};
+    if (p->k) { /* else nothing is read: any map will do */
+        if (s->bytes_a + s->bytes_b)
+            RUNG_TRY(pack(cuda, p, s, workspace));
+        RUNG_TRY(describe(cuda, &s->a, p->batch, !p->trans_a, kernel->bm, &args.a_map));
+        RUNG_TRY(describe(cuda, &s->b, p->batch, p->trans_b, kernel->bn, &args.b_map));
+    }
+    if (s->bytes_partials) {
+        args.partials = (float *)(workspace + s->bytes_a + s->bytes_b);
+        args.flags = (uint32_t *)(workspace - RUNG_TICKET_BYTES);
+    }
+    rung_grid grid = {.x = (unsigned)s->grid,
+                      .y = 1,
+                      .z = 1,
+                      .threads = (unsigned)kernel->threads,
+                      .shared_bytes = (unsigned)kernel->shared_bytes};
+    return rung_launch(cuda, &function, &grid, &args);
+}
+
+static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
+{
+    warp_plan s;
+    const char *reason = plan(cuda->machine, &cuda->config, choice->kernel, p, &s);
+    if (reason)
+        return rung_fail(RUNG_INTERNAL, "%s: %s", choice->kernel->name, reason);
+    void *workspace;
+    RUNG_TRY(rung_workspace_get_with_tickets(cuda, s.bytes_a + s.bytes_b + s.bytes_partials, &workspace));
+    rung_status status = launch(cuda, choice->kernel, p, &s, workspace);
+    rung_workspace_put_with_tickets(cuda, workspace);
+    return status;
+}
+
+const rung_launcher rung_launch_warp = {"warp", estimate, run};
