@@ -82,7 +82,8 @@ static void check_cpu(report *r)
     if (text[0])
         found(r, "CPU caches", text);
     else
-        missing(r, "CPU caches", "the kernel does not list them in /sys", "blocks sized to this CPU: a common size is taken");
+        missing(r, "CPU caches", "the kernel does not list them in /sys",
+                "blocks sized to this CPU: a common size is taken");
 }
 
 static void check_backend(report *r)

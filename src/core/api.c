@@ -189,9 +189,9 @@ static int same_shape(const rung_problem *made, const rung_problem *now)
 static int is_small_way(const rung_plan *plan, const rung_gemm *g)
 {
     const rung_gemm *made = &plan->made_from;
-    return plan->small && g->m == made->m && g->n == made->n && g->k == made->k &&
-           g->layout == made->layout && g->trans_a == made->trans_a && g->trans_b == made->trans_b && g->lda == made->lda &&
-           g->ldb == made->ldb && g->ldc == made->ldc && rung_is_small(g);
+    return plan->small && g->m == made->m && g->n == made->n && g->k == made->k && g->layout == made->layout &&
+           g->trans_a == made->trans_a && g->trans_b == made->trans_b && g->lda == made->lda && g->ldb == made->ldb &&
+           g->ldc == made->ldc && rung_is_small(g);
 }
 
 rung_status rung_plan_run(rung_plan *plan, const rung_gemm *gemm)

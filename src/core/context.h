@@ -26,10 +26,10 @@ struct rung_plan {
     rung_context *context;
     rung_problem problem; /* the shape it was made for */
     rung_choice choice;
-    rung_gemm made_from;  /* what that shape came from */
-    int small;            /* the context's way of small products answers it */
-    int forced;           /* by name */
-    int nothing;          /* the shape needs no work */
+    rung_gemm made_from; /* what that shape came from */
+    int small;           /* the context's way of small products answers it */
+    int forced;          /* by name */
+    int nothing;         /* the shape needs no work */
 };
 
 /* The plan for a shape, from the recent ones or decided now. */
