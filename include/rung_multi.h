@@ -22,7 +22,7 @@ typedef struct rung_multi rung_multi;
 typedef enum rung_transport {
     RUNG_TRANSPORT_LOCAL = 0, /* all ranks in this process */
     RUNG_TRANSPORT_MPI = 1,   /* one CPU rank a process; needs librung_mpi.so. MPI_Init is called if it was not */
-    RUNG_TRANSPORT_NCCL = 2,  /* one GPU rank a process; started by MPI, or by RUNG_RANK, RUNG_SIZE and RUNG_ADDRESS */
+    RUNG_TRANSPORT_NCCL = 2,  /* one GPU rank a process: answers RUNG_UNSUPPORTED in this version */
 } rung_transport;
 
 /* Zero every field you do not set, or start from rung_multi_config_init. */
