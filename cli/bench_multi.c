@@ -118,16 +118,18 @@ static int wants(const session *s, const char *operands)
     return strstr(s->options->operands, operands) != NULL;
 }
 
+static int read_grid(const session *s, int ranks, int *rows, int *cols)
+{
+    char rest;
+    if (sscanf(s->options->grid, "%dx%d%c", rows, cols, &rest) != 2 || *rows < 1 || *cols < 1 || *rows * *cols > ranks)
+        return cli_usage("--grid %s: expected such as 2x2, at most %d ranks", s->options->grid, ranks);
+    return CLI_PASS;
+}
+
 static int choose_grid(const session *s, result *r)
 {
     lab_multi_grid(r->shape, r->ranks, &r->rows, &r->cols);
-    if (!s->options->grid)
-        return CLI_PASS;
-    char rest;
-    if (sscanf(s->options->grid, "%dx%d%c", &r->rows, &r->cols, &rest) != 2 || r->rows < 1 || r->cols < 1 ||
-        r->rows * r->cols > r->ranks)
-        return cli_usage("--grid %s: expected such as 2x2, at most %d ranks", s->options->grid, r->ranks);
-    return CLI_PASS;
+    return s->options->grid ? read_grid(s, r->ranks, &r->rows, &r->cols) : CLI_PASS;
 }
 
 static int bench_context(session *s, rung_multi *multi, const lab_whole *whole, double one_us, double xt_us,
@@ -251,10 +253,12 @@ int cli_bench_multi(const bench_multi_options *o, const lab_shapes *shapes)
     rung_status status = open_owner(&s);
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, "bench");
-    int mine = rung_multi_first_rank(s.owner) == 0;
-    if (mine && o->output && !(s.record = lab_record_open(o->output)))
+    int mine = rung_multi_first_rank(s.owner) == 0, rows, cols;
+    if (o->grid)
+        code = read_grid(&s, rung_multi_ranks(s.owner), &rows, &cols);
+    if (code == CLI_PASS && mine && o->output && !(s.record = lab_record_open(o->output)))
         code = cli_usage("%s", lab_error());
-    if (mine)
+    if (code == CLI_PASS && mine)
         cli_table_begin(&s.table, (cli_format)o->format, columns, sizeof columns / sizeof *columns);
     for (int i = 0; i < shapes->count && code == CLI_PASS; i++)
         code = bench_shape(&s, &shapes->list[i]);
