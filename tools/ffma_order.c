@@ -404,9 +404,8 @@ static unsigned needed_waits(const struct node *x, pending_set pending)
 static int no_registers(struct word w)
 {
     static const unsigned short list[] = {0x947, 0x945, 0x941, 0x946, 0x948, 0x918, 0x94d, 0x547, 0x9c3, 0x882,
-                                          0xc82, 0x890, 0x290, 0x891, 0x291, 0x892, 0x292, 0x899, 0x299,
-                                          0x28c, 0x88c, 0x287, 0x887, 0x2a4, 0x2a5, 0x8a4, 0xab9, 0x81c, 0x82f,
-                                          0x5b4};
+                                          0xc82, 0x890, 0x290, 0x891, 0x291, 0x892, 0x292, 0x899, 0x299, 0x28c,
+                                          0x88c, 0x287, 0x887, 0x2a4, 0x2a5, 0x8a4, 0xab9, 0x81c, 0x82f, 0x5b4};
     for (size_t i = 0; i < sizeof list / sizeof *list; ++i)
         if (opcode(w) == list[i])
             return 1;
@@ -637,8 +636,8 @@ static int improve(struct word *code, struct run *r, pending_set pending)
     link_nodes(r);
     best.cost = 1e30;
     for (int t = 0; t < TRIES; ++t) {
-        struct knobs k = {6 + (int)(dice() % 18), LOAD_SLOTS, 0.05 * (1 + dice() % 8), 0.002 * (1 + dice() % 20),
-                          0.2 * (dice() % 4), 0.5 * (1 + dice() % 8)};
+        struct knobs k = {6 + (int)(dice() % 18),    LOAD_SLOTS,         0.05 * (1 + dice() % 8),
+                          0.002 * (1 + dice() % 20), 0.2 * (dice() % 4), 0.5 * (1 + dice() % 8)};
         if (schedule(r, &k, &trial) && trial.cost < best.cost)
             best = trial;
     }
@@ -708,7 +707,8 @@ static void order_section(struct word *code, int n, const char *name)
     int busy_until[REGISTERS] = {0};
     static pending_set pending;
     static struct run r;
-    int settled[REGISTERS] = {0}, loaded[REGISTERS] = {0}, done[REGISTERS] = {0}, cycle = 0, runs = 0, before = 0, after = 0, fmas = 0;
+    int settled[REGISTERS] = {0}, loaded[REGISTERS] = {0}, done[REGISTERS] = {0}, cycle = 0, runs = 0, before = 0,
+        after = 0, fmas = 0;
     pending_set **label = find_labels(code, n);
     if (!label)
         return;

@@ -1,4 +1,5 @@
-/* medium tiles, four warps of 64x64 fed by bulk copies, any transpose as it lies, k streamed over blocks. See device/strict_warp.inc. */
+/* medium tiles, four warps of 64x64 fed by bulk copies, any transpose as it lies, k streamed over blocks. See
+ * device/strict_warp.inc. */
 #define ROW sm90_tmawarp_f32_128x128x16_s6
 #define WM 2
 #define WN 2
