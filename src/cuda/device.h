@@ -85,6 +85,7 @@ void rung_workspace_close(rung_cuda *cuda);
 typedef struct rung_grid {
     unsigned x, y, z, threads, shared_bytes;
     unsigned cluster; /* blocks of a cluster along x; 0: none */
+    int overlaps;     /* the kernel calls rung_after_earlier_kernels(): it may start while the one before it ends */
 } rung_grid;
 
 /* Launches on the context's stream. `argument` points at the kernel's one struct parameter. */

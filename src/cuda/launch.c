@@ -34,17 +34,31 @@ void rung_args_fill(rung_args *args, const rung_problem *p)
     args->split_k = 1;
 }
 
+/* Kernels that overlap have the call that this needs in their sm_90 code only; capturing it takes CUDA 12.3. */
+static int may_overlap(const rung_cuda *cuda, const rung_grid *grid)
+{
+    return grid->overlaps && cuda->machine->arch == 90 && cuda->machine->driver_version >= 12030;
+}
+
 rung_status rung_launch(rung_cuda *cuda, const rung_function *function, const rung_grid *grid, const void *argument)
 {
-    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
-    attribute.value.clusterDim.x = grid->cluster;
-    attribute.value.clusterDim.y = attribute.value.clusterDim.z = 1;
+    CUlaunchAttribute attributes[2];
     CUlaunchConfig config = {.gridDimX = grid->x, .gridDimY = grid->y, .gridDimZ = grid->z,
                              .blockDimX = grid->threads, .blockDimY = 1, .blockDimZ = 1,
-                             .sharedMemBytes = grid->shared_bytes, .hStream = cuda->config.stream};
+                             .sharedMemBytes = grid->shared_bytes, .hStream = cuda->config.stream,
+                             .attrs = attributes};
     if (grid->cluster > 1) {
-        config.attrs = &attribute;
-        config.numAttrs = 1;
+        CUlaunchAttribute *attribute = &attributes[config.numAttrs++];
+        memset(attribute, 0, sizeof *attribute);
+        attribute->id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+        attribute->value.clusterDim.x = grid->cluster;
+        attribute->value.clusterDim.y = attribute->value.clusterDim.z = 1;
+    }
+    if (may_overlap(cuda, grid)) {
+        CUlaunchAttribute *attribute = &attributes[config.numAttrs++];
+        memset(attribute, 0, sizeof *attribute);
+        attribute->id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+        attribute->value.programmaticStreamSerializationAllowed = 1;
     }
     void *parameters[] = {(void *)(uintptr_t)argument};
     CU_TRY(cuda->driver, launch(&config, function->function, parameters, NULL));

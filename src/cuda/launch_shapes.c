@@ -175,6 +175,13 @@ static const char *tile_estimate(const rung_machine *machine, const rung_config 
     return NULL;
 }
 
+/* Measured: where a grid fills the multiprocessors once, blocks that start unevenly read rows of memory apart that would
+ * be read together, and lose more than an early start gains. */
+static int starts_early(const rung_machine *machine, int64_t blocks)
+{
+    return blocks <= machine->sms || blocks > 4 * (int64_t)machine->sms;
+}
+
 static rung_status launch_tiles(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p, uint8_t *marks,
                                 void *zero, int64_t zero_words)
 {
@@ -198,7 +205,8 @@ static rung_status launch_tiles(rung_cuda *cuda, const rung_choice *choice, cons
                       .y = 1,
                       .z = 1,
                       .threads = (unsigned)kernel->threads,
-                      .shared_bytes = (unsigned)shared_bytes(kernel, t->slices, p, steps)};
+                      .shared_bytes = (unsigned)shared_bytes(kernel, t->slices, p, steps),
+                      .overlaps = !marks && starts_early(cuda->machine, tiles * choice->split_k)};
     RUNG_TRY(rung_workspace_get_with_tickets(cuda, choice->workspace_bytes, &args.workspace));
     rung_status status = rung_launch(cuda, &function, &grid, &args);
     rung_workspace_put_with_tickets(cuda, args.workspace);
@@ -261,7 +269,8 @@ static rung_status small_run(rung_cuda *cuda, const rung_choice *choice, const r
     rung_grid grid = {.x = (unsigned)ceil_div(p->batch, matrices_a_block(kernel)),
                       .y = 1,
                       .z = 1,
-                      .threads = (unsigned)kernel->threads};
+                      .threads = (unsigned)kernel->threads,
+                      .overlaps = 1};
     return rung_launch(cuda, &function, &grid, &args);
 }
 
@@ -340,7 +349,8 @@ static rung_status vector_run(rung_cuda *cuda, const rung_choice *choice, const 
     rung_grid grid = {.x = (unsigned)(vector_tiles(kernel, p) * choice->split_k),
                       .y = 1,
                       .z = 1,
-                      .threads = (unsigned)kernel->threads};
+                      .threads = (unsigned)kernel->threads,
+                      .overlaps = k_is_contiguous(p)}; /* else as in starts_early() */
     RUNG_TRY(rung_workspace_get_with_tickets(cuda, choice->workspace_bytes, &args.workspace));
     rung_status status = rung_launch(cuda, &function, &grid, &args);
     rung_workspace_put_with_tickets(cuda, args.workspace);

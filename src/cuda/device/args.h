@@ -40,6 +40,24 @@ typedef struct rung_args {
 #define RUNG_KERNEL(...) extern "C" __global__ void __launch_bounds__(__VA_ARGS__)
 #define RUNG_DEVICE static __device__ __forceinline__
 
+/* Launched to overlap (rung_grid.overlaps), a kernel starts while the one before it ends, and waits here until all that
+ * came before is complete. Every thread calls it before it touches global memory. */
+RUNG_DEVICE void rung_after_earlier_kernels(void)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && !defined(RUNG_LENS)
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/* Once every block has said so or ended, the next kernel's blocks may take the room that is left. Where several blocks fit
+ * a multiprocessor this comes late: blocks that come early crowd on the multiprocessors that happen to be free. */
+RUNG_DEVICE void rung_next_kernel_may_start(void)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && !defined(RUNG_LENS)
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 /* This block's place down C, in tiles. Launchers fold what is over the limit of grid y into z. */
 RUNG_DEVICE int64_t rung_block_row(void)
 {

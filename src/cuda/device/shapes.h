@@ -225,14 +225,27 @@ RUNG_DEVICE float4 add4(float4 x, float4 y)
     return make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
 }
 
-/* from[0] + from[stride] + ... in this order; eight loads in flight. */
-RUNG_DEVICE float4 sum_in_order(const float4 *from, unsigned count, size_t stride)
+/* sum[i] = head[i * apart] + next[i * apart] + next[stride + i * apart] + ... over `count` parts in this order, for `many`
+ * vectors at once: enough loads are in flight to hide their way from L2. */
+RUNG_DEVICE void sum_parts(float4 *sum, const float4 *head, const float4 *next, size_t stride, unsigned count,
+                           const int many, const int apart)
 {
-    float4 sum = __ldcg(from);
+#pragma unroll
+    for (int i = 0; i < many; i++)
+        sum[i] = __ldcg(head + i * apart);
+    if (many > 2) {
+#pragma unroll 4
+        for (unsigned s = 1; s < count; s++, next += stride)
+#pragma unroll
+            for (int i = 0; i < many; i++)
+                sum[i] = add4(sum[i], __ldcg(next + i * apart));
+    } else {
 #pragma unroll 8
-    for (unsigned s = 1; s < count; s++)
-        sum = add4(sum, __ldcg(from + s * stride));
-    return sum;
+        for (unsigned s = 1; s < count; s++, next += stride)
+#pragma unroll
+            for (int i = 0; i < many; i++)
+                sum[i] = add4(sum[i], __ldcg(next + i * apart));
+    }
 }
 
 /* The sums of a block's slices, from shared memory, in slice order. */

@@ -16,6 +16,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) KERNEL(const _
     const int ty = zigzag ? t / 2 % 2 + t / 4 / (TCOLS / 2) * 2 : t / TCOLS;
     const long long batch = (long long)blockIdx.x * PER_BLOCK + which;
     const int live = batch < p.batch, m = (int)p.m, n = (int)p.n;
+    rung_after_earlier_kernels();
     const float alpha = p.alpha_device ? *p.alpha_device : p.alpha;
     const float beta = p.beta_device ? *p.beta_device : p.beta;
     const long long at = live ? batch : 0;
@@ -62,6 +63,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) KERNEL(const _
         }
         a += A_KC ? EDGE : EDGE * p.lda, b += B_KC ? EDGE : EDGE * p.ldb, k_left -= EDGE;
     }
+    rung_next_kernel_may_start();
     if (!live)
         return;
     if (vec_c && beta == 0.0f && !p.bias_kind && !p.activation && m == EDGE && n == EDGE) {

@@ -17,6 +17,7 @@
 #define LANES_Y (FITS_Y(32) ? FITS_Y(32) : FITS_Y(16) ? FITS_Y(16) : 1)
 #define LANES (LANES_X * LANES_Y)
 #define TILE_VECTORS (BM * BN / 4)
+#define AT_ONCE (TILE_VECTORS % (4 * THREADS) == 0 ? 4 : TILE_VECTORS % (2 * THREADS) == 0 ? 2 : 1)
 #define HALF_X (LANES_X > 1 ? LANES_X / 2 : 1)
 
 #if TCOLS % LANES_X || TPS % LANES || STEPS % 2 || BK % (4 * SLICES)
@@ -42,6 +43,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) KERNEL(const _
     const unsigned tile = blockIdx.x % tiles, part = blockIdx.x / tiles % parts, batch = blockIdx.x / tiles / parts;
     const unsigned which = batch * tiles + tile;
     const int row0 = (int)(tile / tiles_n) * BM, col0 = (int)(tile % tiles_n) * BN;
+    rung_after_earlier_kernels();
     if (BM * BN == 128 * 128 && p.marks && !take_mark(&p, tile, THREADS)) /* only the largest tile is ever marked */
         return;
 
@@ -132,6 +134,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) KERNEL(const _
         MULTIPLY(1);
     }
     rung_async_wait(0);
+    rung_next_kernel_may_start();
 
 #if SLICES == 1
     if (vec_c && beta == 0.0f && !p.bias_kind && !p.activation && parts == 1 && rows >= BM && cols >= BN) {
@@ -156,34 +159,44 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) KERNEL(const _
                 make_float4(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]);
     __syncthreads();
 
-    const float4 *sums = (const float4 *)smem;
-    unsigned count = 1;
-    size_t stride = 0;
     if (parts > 1) {
         /* Partial tiles go to the workspace. The last block of a group adds the group; the last group adds the groups.
          */
         const unsigned group = group_of(parts), groups = (parts + group - 1) / group, first = part / group * group;
-        float4 *slot = (float4 *)p.workspace + (size_t)which * parts * TILE_VECTORS;
-        unsigned *counter = tickets_of(&p) + (size_t)which * (groups + 1);
+        float4 *slot = (float4 *)p.workspace + (size_t)which * parts * TILE_VECTORS, *sums = slot + (size_t)first * TILE_VECTORS;
+        unsigned *counter = tickets_of(&p) + (size_t)which * (groups + 1), count = min(parts - first, group);
+        size_t stride = TILE_VECTORS;
+        float4 sum[AT_ONCE];
 #pragma unroll 1
         for (int v = tid; v < TILE_VECTORS; v += THREADS)
             __stcg(slot + (size_t)part * TILE_VECTORS + v, SLICE_SUM(v));
-        sums = slot + (size_t)first * TILE_VECTORS, stride = TILE_VECTORS, count = min(parts - first, group);
         if (!arrive_last(counter + part / group, count))
             return;
         if (groups > 1) {
 #pragma unroll 1
-            for (int v = tid; v < TILE_VECTORS; v += THREADS)
-                __stcg(slot + (size_t)first * TILE_VECTORS + v, sum_in_order(sums + v, count, stride));
-            sums = slot, stride = (size_t)group * TILE_VECTORS, count = groups;
-            if (!arrive_last(counter + groups, count))
+            for (int v = tid; v < TILE_VECTORS; v += AT_ONCE * THREADS) {
+                sum_parts(sum, sums + v, sums + stride + v, stride, count, AT_ONCE, THREADS);
+#pragma unroll
+                for (int i = 0; i < AT_ONCE; i++)
+                    __stcg(sums + v + i * THREADS, sum[i]);
+            }
+            if (!arrive_last(counter + groups, groups))
                 return;
+            sums = slot, stride *= group, count = groups;
+        }
+        /* Registers take no run-time index: the short loop below finds the sums in shared memory. */
+#pragma unroll 1
+        for (int v = tid; v < TILE_VECTORS; v += AT_ONCE * THREADS) {
+            sum_parts(sum, sums + v, sums + stride + v, stride, count, AT_ONCE, THREADS);
+#pragma unroll
+            for (int i = 0; i < AT_ONCE; i++)
+                ((float4 *)smem)[v + i * THREADS] = sum[i];
         }
     }
 #pragma unroll 1
     for (int v = tid; v < TILE_VECTORS; v += THREADS)
         store4(&p, c, vec_c, alpha, beta, row0 + v / (BN / 4), col0 + v % (BN / 4) * 4,
-               parts > 1 ? sum_in_order(sums + v, count, stride) : SLICE_SUM(v));
+               parts > 1 ? ((const float4 *)smem)[v] : SLICE_SUM(v));
 }
 #undef LOAD_STAGE
 #undef LOAD_FRAGMENTS

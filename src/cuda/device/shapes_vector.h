@@ -13,6 +13,7 @@ RUNG_DEVICE void finish_rows(const rung_args *p, float *c, float alpha, float be
                              unsigned of, const int rows, float sum)
 {
     const int t = threadIdx.x;
+    rung_next_kernel_may_start();
     if (p->split_k > 1) {
         float *slot = (float *)p->workspace + (size_t)of * p->split_k * rows + t;
         if (t < rows)
@@ -43,6 +44,7 @@ RUNG_DEVICE void finish_rows(const rung_args *p, float *c, float alpha, float be
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;                                                        \
     unsigned tiles = (unsigned)((p.m + ROWS - 1) / ROWS), tile = blockIdx.x % tiles, rest = blockIdx.x / tiles;        \
     unsigned split = rest % p.split_k, batch = rest / p.split_k;                                                       \
+    rung_after_earlier_kernels();                                                                                      \
     const float alpha = p.alpha_device ? *p.alpha_device : p.alpha;                                                    \
     const float beta = p.beta_device ? *p.beta_device : p.beta;                                                        \
     const float *a = p.a_array ? p.a_array[batch] : p.a + batch * p.stride_a;                                          \
