@@ -1,0 +1,222 @@
+/* Launcher "lone": FP32 tiles of one warp each, fed by bulk tensor copies (device/lone_warp.inc). Decides whether the
+ * warps of a block share a tile's k or have tiles of their own, over how many blocks, and what that should cost. */
+#include "cuda/device.h"
+#include "cuda/device/lone_args.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_SIZE = 1 << 30, MAX_TICKETS = RUNG_TICKET_BYTES / 4, PARTITIONS = 4 };
+
+/* Microseconds, and bytes a microsecond; fitted to 682 timings on an H200 (docs/performance-log.md, "lone warps"). */
+static const double launch_us = 3.0, memory_rate = 4.09e6, meet_us = 2.0, finish_us = 4.1, part_rate = 0.086e6;
+
+typedef struct lone_traits {
+    const char *name;
+    double share;  /* of the FFMA peak while multiplying */
+    double end_us; /* a warp's time to store a tile of its own */
+} lone_traits;
+
+static const lone_traits traits[] = {
+    {"sm90_lonewarp_f32_8x128x16_s3", 0.443, 0.22},  {"sm90_lonewarp_f32_16x128x16_s3", 0.541, 0.39},
+    {"sm90_lonewarp_f32_128x16x16_s3", 0.540, 1.96}, {"sm90_lonewarp_f32_32x128x16_s2", 0.644, 0.89},
+    {"sm90_lonewarp_f32_48x64x16_s3", 0.599, 0.60},  {"sm90_lonewarp_f32_64x48x16_s3", 0.609, 1.00},
+    {"sm90_lonewarp_f32_96x32x16_s2", 0.616, 1.12},  {"sm90_lonewarp_f32_64x64x16_s3", 0.637, 0.93},
+};
+
+static const lone_traits *traits_of(const rung_kernel *kernel)
+{
+    for (size_t i = 0; i < sizeof traits / sizeof *traits; i++)
+        if (strcmp(traits[i].name, kernel->name) == 0)
+            return &traits[i];
+    return NULL;
+}
+
+typedef struct lone_plan {
+    int64_t tiles_m, tiles_n, tiles, steps;
+    int together, grid, tickets;
+    int64_t workspace_bytes;
+    double cost_us;
+} lone_plan;
+
+static int64_t ceil_div(int64_t x, int64_t y)
+{
+    return (x + y - 1) / y;
+}
+
+static int64_t min64(int64_t x, int64_t y)
+{
+    return x < y ? x : y;
+}
+
+/* The copy engine reads rows that start at multiples of 16 bytes, and batches a multiple of that apart. */
+static int readable(int align, int64_t batch, int64_t stride)
+{
+    return align >= 16 && (batch == 1 || (stride >= 0 && stride % 4 == 0));
+}
+
+/* 16 along k of one tile, on one of a multiprocessor's four partitions. */
+static double step_us(const rung_machine *machine, const rung_kernel *kernel)
+{
+    double ffma = kernel->tm * kernel->tn * RUNG_LONE_BK;
+    return (ffma / traits_of(kernel)->share + 60.0) / (machine->clock_ghz * 1e3);
+}
+
+static double memory_us(const rung_problem *p)
+{
+    double m = (double)p->m, n = (double)p->n, k = (double)p->k, batch = (double)p->batch;
+    double a = m * k * (p->stride_a ? batch : 1.0), b = k * n * (p->stride_b ? batch : 1.0);
+    return 4.0 * (a + b + m * n * batch * (p->beta_zero ? 1.0 : 2.0)) / memory_rate;
+}
+
+static void plan_apart(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, lone_plan *s)
+{
+    double rounds = (double)ceil_div(s->tiles, (int64_t)machine->sms * PARTITIONS);
+    double tile_us = (double)s->steps * step_us(machine, kernel) + traits_of(kernel)->end_us;
+    s->together = 0;
+    s->grid = (int)min64(machine->sms, s->tiles);
+    s->workspace_bytes = 0;
+    s->cost_us = launch_us + fmax(rounds * tile_us, memory_us(p));
+}
+
+static double together_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p,
+                          const lone_plan *s, int64_t grid)
+{
+    double tile_bytes = 4.0 * kernel->bm * kernel->bn;
+    int64_t total = s->tiles * s->steps, steps = ceil_div(ceil_div(total, grid), RUNG_LONE_WARPS);
+    int ends = (int)ceil_div(s->tiles, grid) + (s->tiles % grid && grid % s->tiles);
+    double compute = (double)steps * step_us(machine, kernel) * RUNG_LONE_WARPS / PARTITIONS;
+    double cost = launch_us + fmax(compute, memory_us(p)) + ends * meet_us * sqrt(tile_bytes / 16384.0);
+    if (total % grid || total / grid % s->steps) { /* tiles are cut */
+        double parts = (double)grid / (double)s->tiles, read = parts > 16.0 ? 2.0 * sqrt(parts) : parts;
+        cost += finish_us + read * tile_bytes / part_rate;
+    }
+    return cost;
+}
+
+/* Tries `grid` blocks; keeps it when it is the cheapest so far. */
+static void try_together(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                         const rung_problem *p, int64_t grid, lone_plan *s)
+{
+    int64_t total = s->tiles * s->steps, limit = config->workspace_limit_bytes;
+    if (grid < 1 || grid > machine->sms || grid > total)
+        return;
+    double cost = together_us(machine, kernel, p, s, grid);
+    if (cost >= s->cost_us)
+        return;
+    int whole = total % grid == 0 && total / grid % s->steps == 0;
+    int64_t bytes = whole ? 0 : 2 * grid * kernel->bm * kernel->bn * 4;
+    int tickets = 4 + (int)sqrt((double)ceil_div(grid, s->tiles) + 1.0);
+    if (bytes && (limit < 0 || bytes + RUNG_TICKET_BYTES > (limit ? limit : (int64_t)4 << 30) ||
+                  s->tiles * tickets > MAX_TICKETS))
+        return;
+    s->together = 1;
+    s->grid = (int)grid;
+    s->tickets = tickets;
+    s->workspace_bytes = bytes;
+    s->cost_us = cost;
+}
+
+static const char *plan(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                        const rung_problem *p, lone_plan *s)
+{
+    memset(s, 0, sizeof *s);
+    if (!traits_of(kernel))
+        return "its launcher has no traits for it";
+    if (p->m >= MAX_SIZE || p->n >= MAX_SIZE || p->k >= MAX_SIZE || p->lda >= MAX_SIZE || p->ldb >= MAX_SIZE)
+        return "a dimension or leading dimension is 2^30 or more";
+    if (p->k > 0 && (!readable(p->align_a, p->batch, p->stride_a) || !readable(p->align_b, p->batch, p->stride_b)))
+        return "rows of A or B do not start at multiples of 16 bytes";
+    s->tiles_m = ceil_div(p->m, kernel->bm);
+    s->tiles_n = ceil_div(p->n, kernel->bn);
+    s->tiles = s->tiles_m * s->tiles_n * p->batch;
+    s->steps = p->k > 0 ? ceil_div(p->k, RUNG_LONE_BK) : 1;
+    if (s->tiles_m * s->tiles_n >= MAX_SIZE / p->batch || s->tiles * s->steps >= MAX_SIZE)
+        return "too many tiles for 32-bit counters";
+    plan_apart(machine, kernel, p, s);
+    if (s->tiles <= machine->sms * 8) {
+        for (int64_t parts = 1; s->tiles * parts <= machine->sms; parts++)
+            try_together(machine, config, kernel, p, s->tiles * parts, s);
+        try_together(machine, config, kernel, p, machine->sms, s);
+    }
+    return NULL;
+}
+
+static const char *estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                            const rung_problem *p, rung_choice *choice)
+{
+    lone_plan s;
+    const char *reason = plan(machine, config, kernel, p, &s);
+    if (reason)
+        return reason;
+    choice->cost_us = s.cost_us;
+    choice->workspace_bytes = s.workspace_bytes;
+    snprintf(choice->note, sizeof choice->note, "%lld tiles, %s, %d blocks", (long long)s.tiles,
+             s.together ? "k shared by the warps of a block" : "a warp each", s.grid);
+    return NULL;
+}
+
+/* Boxes of `extent` rows (or columns) by 16 along k. */
+static rung_status describe(rung_cuda *cuda, const float *at, int64_t ld, int64_t stride, int64_t mn, int64_t k,
+                            int64_t batch, int extent, int k_innermost, CUtensorMap *map)
+{
+    int64_t batches = stride ? batch : 1, apart = batches > 1 ? stride : ld;
+    cuuint64_t sizes[3] = {(cuuint64_t)(k_innermost ? k : mn), (cuuint64_t)(k_innermost ? mn : k), (cuuint64_t)batches};
+    cuuint64_t strides[2] = {(cuuint64_t)ld * 4, (cuuint64_t)apart * 4};
+    cuuint32_t box[3] = {(cuuint32_t)(k_innermost ? RUNG_LONE_BK : extent),
+                         (cuuint32_t)(k_innermost ? extent : RUNG_LONE_BK), 1};
+    cuuint32_t unit[3] = {1, 1, 1};
+    CU_TRY(cuda->driver, tensor_map(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 3, (void *)(uintptr_t)at, sizes, strides, box,
+                                    unit, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                                    k_innermost ? CU_TENSOR_MAP_SWIZZLE_64B : CU_TENSOR_MAP_SWIZZLE_NONE,
+                                    CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+    return RUNG_SUCCESS;
+}
+
+static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const lone_plan *s,
+                          void *workspace)
+{
+    static const char *const forms[] = {"nn", "nt", "tn", "tt"};
+    char symbol[96];
+    snprintf(symbol, sizeof symbol, "%s_%s", kernel->name, forms[2 * (p->trans_a != 0) + (p->trans_b != 0)]);
+    rung_function function;
+    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, symbol, kernel->shared_bytes, &function));
+    rung_lone_args args = {.tiles_m = (int32_t)s->tiles_m,
+                           .tiles_n = (int32_t)s->tiles_n,
+                           .tiles = (int32_t)s->tiles,
+                           .steps = (int32_t)s->steps,
+                           .together = s->together,
+                           .batched_a = p->stride_a != 0,
+                           .batched_b = p->stride_b != 0,
+                           .tickets = s->tickets,
+                           .c_vector = p->align_c >= 16};
+    rung_args_fill(&args.g, p);
+    args.g.workspace = workspace;
+    if (p->k > 0) {
+        RUNG_TRY(describe(cuda, p->a, p->lda, p->stride_a, p->m, p->k, p->batch, kernel->bm, !p->trans_a, &args.a_map));
+        RUNG_TRY(describe(cuda, p->b, p->ldb, p->stride_b, p->n, p->k, p->batch, kernel->bn, p->trans_b, &args.b_map));
+    }
+    rung_grid grid = {.x = (unsigned)s->grid,
+                      .y = 1,
+                      .z = 1,
+                      .threads = (unsigned)kernel->threads,
+                      .shared_bytes = (unsigned)kernel->shared_bytes,
+                      .overlaps = s->cost_us < 16.0}; /* measured: later, an uneven start costs more than it gains */
+    return rung_launch(cuda, &function, &grid, &args);
+}
+
+static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
+{
+    lone_plan s;
+    const char *reason = plan(cuda->machine, &cuda->config, choice->kernel, p, &s);
+    if (reason)
+        return rung_fail(RUNG_INTERNAL, "%s: %s", choice->kernel->name, reason);
+    void *workspace;
+    RUNG_TRY(rung_workspace_get_with_tickets(cuda, s.workspace_bytes, &workspace));
+    rung_status status = launch(cuda, choice->kernel, p, &s, workspace);
+    rung_workspace_put_with_tickets(cuda, workspace);
+    return status;
+}
+
+const rung_launcher rung_launch_lone = {"lone", estimate, run};
