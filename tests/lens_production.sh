@@ -45,11 +45,12 @@ for row in $kernels; do
         try "$name" "NN:$((2 * m + 5))x${n}x$((20 * k + 3)):row,bias=column,act=gelu"
         try "$name" "NN:${m}x$((3 * n))x$((64 * k)):row,pad=4" ;;
     *_lonewarp_*) # rows at multiples of 16 bytes: k shared by a block's warps, and a tile a warp
-        try "$name" "NN:$((m + 8))x$((n + 4))x600:row,pad=4,alpha=-0.5,beta=1"
+        try "$name" "NN:$((m + 8))x$((n + 4))x100:row,pad=4,alpha=-0.5,beta=1"
         try "$name" "NT:$((m + 3))x$((n + 5))x64:row,strided=5,scalars=device,act=relu"
         try "$name" "TN:$((2 * m))x$((n + 8))x48:row,strided=3,beta=-0.5,bias=row"
         try "$name" "TT:$((2 * m - 4))x$((2 * n))x$((n + m)):row,strided=2,bias=column,act=gelu"
-        try "$name" "TN:${m}x${n}x9000:row" ;;
+        try "$name" "TN:${m}x${n}x9000:row"
+        try "$name" "NN:$((m + 8))x$((n + 4))x9000:row,beta=1" ;;
     *)
         try "$name" "NT:$((m + 4))x$((n + 4))x$((3 * k)):row,pad=4,alpha=-0.5,beta=1"
         try "$name" "TN:$((m + 3))x$((n + 8))x$((k + 4)):row,offset=1,beta=-0.5,bias=row"

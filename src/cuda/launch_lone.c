@@ -19,10 +19,10 @@ typedef struct lone_traits {
 } lone_traits;
 
 static const lone_traits traits[] = {
-    {"sm90_lonewarp_f32_8x128x16_s3", 0.443, 0.22},  {"sm90_lonewarp_f32_16x128x16_s3", 0.541, 0.39},
-    {"sm90_lonewarp_f32_128x16x16_s3", 0.540, 1.96}, {"sm90_lonewarp_f32_32x128x16_s2", 0.644, 0.89},
-    {"sm90_lonewarp_f32_48x64x16_s3", 0.599, 0.60},  {"sm90_lonewarp_f32_64x48x16_s3", 0.609, 1.00},
-    {"sm90_lonewarp_f32_96x32x16_s2", 0.616, 1.12},  {"sm90_lonewarp_f32_64x64x16_s3", 0.637, 0.93},
+    {"sm90_lonewarp_f32_8x128x16_s3", 0.443, 0.22},  {"sm90_lonewarp_f32_16x128x16_s3", 0.500, 0.39},
+    {"sm90_lonewarp_f32_128x16x16_s3", 0.500, 1.96}, {"sm90_lonewarp_f32_32x128x16_s2", 0.560, 0.89},
+    {"sm90_lonewarp_f32_48x64x16_s3", 0.580, 0.60},  {"sm90_lonewarp_f32_64x48x16_s3", 0.570, 1.00},
+    {"sm90_lonewarp_f32_96x32x16_s2", 0.616, 1.12},  {"sm90_lonewarp_f32_64x64x16_s3", 0.570, 1.50},
 };
 
 static const lone_traits *traits_of(const rung_kernel *kernel)
@@ -135,7 +135,7 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
     if (s->tiles_m * s->tiles_n >= MAX_SIZE / p->batch || s->tiles * s->steps >= MAX_SIZE)
         return "too many tiles for 32-bit counters";
     plan_apart(machine, kernel, p, s);
-    if (s->tiles <= machine->sms * 8) {
+    if (s->tiles <= machine->sms * 8 && s->steps >= 2 * RUNG_LONE_WARPS) { /* two steps a warp at least */
         for (int64_t parts = 1; s->tiles * parts <= machine->sms; parts++)
             try_together(machine, config, kernel, p, s->tiles * parts, s);
         try_together(machine, config, kernel, p, machine->sms, s);

@@ -11,8 +11,8 @@
 enum { MAX_SIZE = 1 << 30, MAX_TICKETS = RUNG_TICKET_BYTES / 4 };
 
 /* Microseconds, and bytes a microsecond. */
-static const double launch_us = 2.7, memory_rate = 4.03e6, cache_rate = 11.8e6, finish_us = 2.0, reduce_rate = 0.03e6,
-                    partial_rate = 1.25e6;
+static const double launch_us = 2.06, memory_rate = 4.03e6, cache_rate = 14.2e6, finish_us = 2.87,
+                    reduce_rate = 0.077e6, partial_rate = 1.35e6;
 
 typedef struct tile_traits {
     const char *name;
@@ -20,30 +20,31 @@ typedef struct tile_traits {
     double share;         /* of the FFMA peak that full SMs reach */
     double alone;         /* blocks an SM needs before more of them take longer */
     double block_us;      /* a block's start and end when the SM is full */
+    double unaligned;     /* what each operand that takes 4-byte copies adds */
 } tile_traits;
 
 static const tile_traits traits[] = {
-    {"sm90_cpasync_f32_8x128x64_s3", 8, 2, 0.310, 1.00, 1.26},
-    {"sm80_cpasync_f32_16x128x64_s3", 4, 2, 0.490, 1.08, 1.55},
-    {"sm90_cpasync_f32_64x128x32_s3", 2, 2, 0.707, 1.18, 5.08},
-    {"sm80_cpasync_f32_64x128x16_s4", 1, 3, 0.662, 1.22, 2.91},
-    {"sm90_cpasync_f32_64x256x16_s3", 1, 2, 0.668, 1.22, 3.44},
-    {"sm80_cpasync_f32_128x128x16_s4", 1, 2, 0.692, 1.22, 2.93},
-    {"sm90_cpasync_f32_128x8x64_s3", 8, 2, 0.333, 1.00, 2.60},
-    {"sm80_cpasync_f32_128x16x32_s4", 4, 2, 0.465, 1.11, 1.33},
-    {"sm90_cpasync_f32_128x48x16_s4", 1, 4, 0.508, 1.25, 3.28},
-    {"sm80_cpasync_f32_128x64x16_s4", 1, 3, 0.634, 1.21, 2.25},
-    {"sm80_cpasync_f32_64x64x32_s3", 2, 3, 0.659, 1.19, 2.48},
-    {"sm90_cpasync_f32_64x64x16_s3", 1, 6, 0.600, 2.00, 2.50},
-    {"sm80_cpasync_f32_32x64x32_s4", 2, 3, 0.580, 1.28, 1.88},
-    {"sm90_cpasync_f32_64x32x32_s4", 2, 3, 0.589, 1.27, 1.55},
-    {"sm80_cpasync_f32_32x32x64_s4", 4, 2, 0.503, 1.11, 1.13},
-    {"sm90_cpasync_f32_32x32x32_s4", 2, 5, 0.480, 1.45, 1.21},
-    {"sm80_cpasync_f32_16x16x128_s4", 16, 2, 0.361, 1.02, 2.09},
-    {"sm90_cpasync_f32_48x48x16_s3", 2, 2, 0.407, 1.52, 1.04},
-    {"sm90_cpasync_f32_32x128x16_s2", 1, 5, 0.533, 1.52, 1.95},
-    {"sm90_cpasync_f32_128x32x16_s2", 1, 5, 0.551, 1.50, 1.65},
-    {"sm90_cpasync_f32_64x128x16_s2", 1, 4, 0.549, 1.94, 3.30},
+    {"sm90_cpasync_f32_8x128x64_s3", 8, 2, 0.268, 1.00, 0.71, 0.25},
+    {"sm80_cpasync_f32_16x128x64_s3", 4, 2, 0.479, 1.10, 2.08, 0.14},
+    {"sm90_cpasync_f32_64x128x32_s3", 2, 2, 0.718, 1.36, 4.75, 0.00},
+    {"sm80_cpasync_f32_64x128x16_s4", 1, 3, 0.669, 1.49, 2.20, 0.04},
+    {"sm90_cpasync_f32_64x256x16_s3", 1, 2, 0.755, 2.01, 3.09, 0.18},
+    {"sm80_cpasync_f32_128x128x16_s4", 1, 2, 0.745, 1.17, 2.03, 0.01},
+    {"sm90_cpasync_f32_128x8x64_s3", 8, 2, 0.333, 1.18, 1.48, 0.30},
+    {"sm80_cpasync_f32_128x16x32_s4", 4, 2, 0.428, 1.26, 2.25, 0.04},
+    {"sm90_cpasync_f32_128x48x16_s4", 1, 4, 0.609, 2.42, 3.22, 0.30},
+    {"sm80_cpasync_f32_128x64x16_s4", 1, 3, 0.674, 1.55, 1.74, 0.00},
+    {"sm80_cpasync_f32_64x64x32_s3", 2, 3, 0.620, 1.07, 2.91, 0.06},
+    {"sm90_cpasync_f32_64x64x16_s3", 1, 6, 0.586, 2.22, 1.46, 0.07},
+    {"sm80_cpasync_f32_32x64x32_s4", 2, 3, 0.601, 1.79, 1.95, 0.07},
+    {"sm90_cpasync_f32_64x32x32_s4", 2, 3, 0.583, 1.75, 1.98, 0.11},
+    {"sm80_cpasync_f32_32x32x64_s4", 4, 2, 0.495, 1.10, 1.62, 0.11},
+    {"sm90_cpasync_f32_32x32x32_s4", 2, 5, 0.445, 1.32, 1.73, 0.04},
+    {"sm80_cpasync_f32_16x16x128_s4", 16, 2, 0.274, 1.06, 1.24, 0.19},
+    {"sm90_cpasync_f32_48x48x16_s3", 2, 2, 0.370, 1.12, 1.66, 0.15},
+    {"sm90_cpasync_f32_32x128x16_s2", 1, 5, 0.500, 1.46, 1.39, 0.16},
+    {"sm90_cpasync_f32_128x32x16_s2", 1, 5, 0.536, 1.22, 2.00, 0.00},
+    {"sm90_cpasync_f32_64x128x16_s2", 1, 4, 0.686, 3.84, 2.44, 0.14},
 };
 
 static const tile_traits *traits_of(const rung_kernel *kernel)
@@ -112,7 +113,7 @@ static double tile_cost_us(const rung_machine *machine, const rung_kernel *kerne
     int shared = shared_bytes(kernel, t->slices, p, kernel->stages) + 1024;
     int fit = 233472 / shared, resident = fit < t->resident ? fit : t->resident;
     int unaligned = (p->align_a < 16) + (p->align_b < 16);
-    double share = t->share / (1.0 + 0.06 * unaligned);
+    double share = t->share / (1.0 + t->unaligned * unaligned);
     double work = kernel->bm * kernel->bn * depth / (128e3 * machine->clock_ghz * share);
     double compute = rounds_us(t, blocks, machine->sms, resident > 0 ? resident : 1, work);
     double memory = fmax(product_bytes(p) / memory_rate, blocks * 4.0 * (kernel->bm + kernel->bn) * depth / cache_rate);
@@ -175,8 +176,8 @@ static const char *tile_estimate(const rung_machine *machine, const rung_config 
     return NULL;
 }
 
-/* Measured: where a grid fills the multiprocessors once, blocks that start unevenly read rows of memory apart that would
- * be read together, and lose more than an early start gains. */
+/* Measured: where a grid fills the multiprocessors once, blocks that start unevenly read rows of memory apart that
+ * would be read together, and lose more than an early start gains. */
 static int starts_early(const rung_machine *machine, int64_t blocks)
 {
     return blocks <= machine->sms || blocks > 4 * (int64_t)machine->sms;
