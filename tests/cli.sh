@@ -72,5 +72,9 @@ if command -v python3 >/dev/null; then
             { echo "rung $verb --format json: not JSON lines"; bad=1; }
     done
 fi
+# A result line tells its command, but not where it was written to.
+"$rung" bench --device cpu --threads 1 --budget-ms 5 --against '' -o /dev/stdout 8x8x8 2>/dev/null |
+    grep '"kind": "bench"' | grep -q '"command": "[^"]*rung bench --device cpu --threads 1 --budget-ms 5 --against  8x8x8"' ||
+    { echo "a result line's command is not the one that was typed, without -o"; bad=1; }
 NO_COLOR=1 "$rung" list | grep -q "$(printf '\033')" && { echo "colours in spite of NO_COLOR"; bad=1; }
 exit $bad
