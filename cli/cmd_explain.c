@@ -1,10 +1,12 @@
 /* rung explain: what the library would do with a product, and why: the whole plan, ranking and refusals. */
 #include "cli/commands.h"
 #include "cli/explain.h"
+#include "lab/explain.h"
 #include "lab/names.h"
 #include "lab/shape.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const char *const layouts[] = {"col", "row", NULL};
 
@@ -65,7 +67,18 @@ static int print_plan(const rung_plan *plan, const lab_shape *s, cli_format form
     return CLI_PASS;
 }
 
-static int explain(const options *o, const lab_shape *shape, rung_context *context)
+/* Plans are made by the device's count of multiprocessors and its generation: the lens's Hopper answers for a real one. */
+static int stand_in(const lab_chip *chip, rung_config *config)
+{
+    if (chip->arch != 90)
+        return cli_usage("no plan for %s without it at hand: the lens stands in for h100 and h200 only", chip->name);
+    if (lab_lens_open() != RUNG_SUCCESS)
+        return cli_fail("%s", lab_error());
+    config->device = 0;
+    return CLI_PASS;
+}
+
+static int explain(const options *o, const lab_shape *shape, rung_context *context, const rung_kernel **chosen)
 {
     rung_gemm g;
     rung_plan *plan;
@@ -75,13 +88,14 @@ static int explain(const options *o, const lab_shape *shape, rung_context *conte
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, "explain");
     int code = print_plan(plan, shape, (cli_format)o->format);
+    *chosen = rung_kernel_find(rung_plan_kernel(plan));
     rung_plan_destroy(plan);
     return code;
 }
 
 int cmd_explain(int argc, char **argv)
 {
-    options o = {.device = "best"};
+    options o = {.device = "best", .chip = -1};
     const char *words[2];
     int count = 0;
     lab_shape shape;
@@ -92,7 +106,7 @@ int cmd_explain(int argc, char **argv)
                                CLI_FORMAT(o.format),
                                {"threads", CLI_INTEGER, &o.threads, NULL, "CPU threads"},
                                {"gpu", CLI_CHOICE, &o.chip, lab_chip_names,
-                                "the chip whose floors and occupancy are told: h200 (default), h100, a100 ..."},
+                                "floors and occupancy of this chip: h200 (default), h100, a100 ...; a shape's plan without it at hand"},
                                {"pad", CLI_INTEGER, &o.pad, NULL, "elements added to every leading dimension"},
                                {0}};
     int code = cli_parse("explain", list, argc, argv, words, &count, 2);
@@ -107,7 +121,7 @@ int cmd_explain(int argc, char **argv)
             return cli_unknown_kernel(words[0]);
         if (count > 1 && lab_shape_parse(words[1], &at) != RUNG_SUCCESS)
             return cli_usage("%s", lab_error());
-        return explain_kernel(kernel, o.chip, (double)at.m, (double)at.n, (double)at.k);
+        return explain_kernel(kernel, o.chip < 0 ? 0 : o.chip, (double)at.m, (double)at.n, (double)at.k);
     }
     if (lab_shape_parse(words[0], &shape) != RUNG_SUCCESS)
         return cli_usage("%s", lab_error());
@@ -119,16 +133,19 @@ int cmd_explain(int argc, char **argv)
     code = cli_device(o.device, &config.device);
     if (code)
         return code;
+    if (o.chip >= 0 && config.device == RUNG_DEVICE_BEST && (code = stand_in(&lab_chips[o.chip], &config)))
+        return code;
     config.threads = (int)o.threads;
     config.math = (rung_math)o.math;
     config.pointers = config.device == RUNG_DEVICE_CPU ? RUNG_POINTERS_AUTO : RUNG_POINTERS_DEVICE;
     rung_status status = rung_context_create(&context, &config);
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, "explain");
-    code = explain(&o, &shape, context);
+    const rung_kernel *chosen = NULL;
+    code = explain(&o, &shape, context, &chosen);
     if (code == CLI_PASS && o.format == CLI_TABLE && rung_context_device(context) != RUNG_DEVICE_CPU &&
         shape.batch == 1)
-        explain_floors(&lab_chips[o.chip], (double)shape.m, (double)shape.n, (double)shape.k);
+        explain_floors(&lab_chips[o.chip < 0 ? 0 : o.chip], chosen ? chosen->arith : RUNG_F32, (double)shape.m, (double)shape.n, (double)shape.k);
     rung_context_destroy(context);
     return code;
 }

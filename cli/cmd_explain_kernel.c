@@ -55,16 +55,19 @@ static void look(view *v, const lab_chip *chip, double m, double n, double k)
         return;
     v->has_lens = 1;
     lab_lens_sum(&v->totals);
-    lab_model_of(chip, &v->totals, m * n * k / (v->seen_m * v->seen_n * v->seen_k), m, n, k, tiles_of(v->kernel, m, n),
+    lab_model_of(chip, v->kernel->arith, &v->totals, m * n * k / (v->seen_m * v->seen_n * v->seen_k), m, n, k, tiles_of(v->kernel, m, n),
                  &v->occupancy, &v->model);
 }
 
-void explain_floors(const lab_chip *chip, double m, double n, double k)
+void explain_floors(const lab_chip *chip, rung_arith arith, double m, double n, double k)
 {
     lab_floors f;
-    lab_floors_of(chip, m, n, k, &f);
-    printf("floors    %s: %.4g GFLOP at %.1f TFLOP/s take %.1f us; %.4g MB at %.2f TB/s take %.1f us: %s rules\n",
-           chip->title, f.flops * 1e-9, f.flops / f.fma_us * 1e-6, f.fma_us, f.bytes * 1e-6, chip->memory_tb_s,
+    lab_floors_of(chip, arith, m, n, k, &f);
+    char unit[48] = "";
+    if (f.products)
+        snprintf(unit, sizeof unit, " (%s)", f.unit);
+    printf("floors    %s: %.4g GFLOP%s at %.1f TFLOP/s take %.1f us; %.4g MB at %.2f TB/s take %.1f us: %s rules\n",
+           chip->title, f.flops * 1e-9, unit, f.flops / f.fma_us * 1e-6, f.fma_us, f.bytes * 1e-6, chip->memory_tb_s,
            f.memory_us, f.fma_us >= f.memory_us ? "arithmetic" : "memory");
     printf("roofline  %.1f FLOP a byte, the ridge lies at %.1f: %s\n", f.intensity, f.ridge,
            f.intensity >= f.ridge ? "right of it, under the flat roof"
@@ -123,9 +126,9 @@ static void print_model(const view *v)
     const lab_model *t = &v->model;
     if (!v->has_lens || !v->has_resources)
         return;
-    printf("model     each unit alone, us: FMA pipe %.0f, issue %.0f, shared memory %.0f, L1's pipe in all %.0f, "
+    printf("model     each unit alone, us: %s %.0f, issue %.0f, shared memory %.0f, L1's pipe in all %.0f, "
            "memory %.0f\n",
-           t->fma_us, t->issue_us, t->shared_us, t->l1_us, t->memory_us);
+           t->unit, t->fma_us, t->issue_us, t->shared_us, t->l1_us, t->memory_us);
     printf("          no faster than %.0f us, set by the %s; %.2f waves of blocks\n", t->us, t->limit, t->waves);
 }
 
@@ -163,7 +166,7 @@ int explain_kernel(const rung_kernel *kernel, int chip_index, double m, double n
         printf("          does not run on %s: it needs compute capability %d.%d\n", chip->title, kernel->arch / 10,
                kernel->arch % 10);
     printf("at        %.0f x %.0f x %.0f\n", m, n, k);
-    explain_floors(chip, m, n, k);
+    explain_floors(chip, kernel->arith, m, n, k);
     look(&v, chip, m, n, k);
     print_occupancy(chip, &v);
     print_accesses(&v, k);

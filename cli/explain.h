@@ -5,6 +5,6 @@
 #include "lab/explain.h"
 
 int explain_kernel(const rung_kernel *kernel, int chip_index, double m, double n, double k);
-void explain_floors(const lab_chip *chip, double m, double n, double k);
+void explain_floors(const lab_chip *chip, rung_arith arith, double m, double n, double k);
 
 #endif

@@ -6,13 +6,13 @@
 
 /* NVIDIA's data sheets and tuning guides; clocks are the highest boost. */
 const lab_chip lab_chips[] = {
-    {"h200", "NVIDIA H200", 90, 132, 128, 1.98, 4.8, 60, 233472, 232448, 2048, 32},
-    {"h100", "NVIDIA H100 SXM", 90, 132, 128, 1.98, 3.35, 50, 233472, 232448, 2048, 32},
-    {"a100", "NVIDIA A100 SXM 80 GB", 80, 108, 64, 1.41, 2.039, 40, 167936, 166912, 2048, 32},
-    {"rtx3090", "NVIDIA GeForce RTX 3090", 86, 82, 128, 1.695, 0.936, 6, 102400, 101376, 1536, 16},
-    {"rtx4090", "NVIDIA GeForce RTX 4090", 89, 128, 128, 2.52, 1.008, 72, 102400, 101376, 1536, 24},
-    {"l40s", "NVIDIA L40S", 89, 142, 128, 2.52, 0.864, 96, 102400, 101376, 1536, 24},
-    {NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+    {"h200", "NVIDIA H200", 90, 132, 128, 2048, 1.98, 4.8, 60, 233472, 232448, 2048, 32},
+    {"h100", "NVIDIA H100 SXM", 90, 132, 128, 2048, 1.98, 3.35, 50, 233472, 232448, 2048, 32},
+    {"a100", "NVIDIA A100 SXM 80 GB", 80, 108, 64, 1024, 1.41, 2.039, 40, 167936, 166912, 2048, 32},
+    {"rtx3090", "NVIDIA GeForce RTX 3090", 86, 82, 128, 256, 1.695, 0.936, 6, 102400, 101376, 1536, 16},
+    {"rtx4090", "NVIDIA GeForce RTX 4090", 89, 128, 128, 256, 2.52, 1.008, 72, 102400, 101376, 1536, 24},
+    {"l40s", "NVIDIA L40S", 89, 142, 128, 512, 2.52, 0.864, 96, 102400, 101376, 1536, 24},
+    {NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
 };
 const char *const lab_chip_names[] = {"h200", "h100", "a100", "rtx3090", "rtx4090", "l40s", NULL};
 
@@ -73,36 +73,53 @@ void lab_occupancy_of(const lab_chip *chip, const lab_resources *r, int threads,
     o->percent = 100 * o->warps * 32 / chip->threads_per_sm;
 }
 
-void lab_floors_of(const lab_chip *chip, double m, double n, double k, lab_floors *f)
+/* Products of pieces, their type, and TF32's share of the rate of halves; none: FFMA. */
+static const struct {
+    int products;
+    const char *unit;
+    double rate;
+} units[] = {
+    [RUNG_F32] = {0, "FMA pipe", 0},
+    [RUNG_TF32] = {1, "tensor cores in TF32", 0.5},
+    [RUNG_TF32X3] = {3, "tensor cores in TF32", 0.5},
+    [RUNG_BF16X6] = {6, "tensor cores in bf16", 1},
+    [RUNG_BF16X9] = {9, "tensor cores in bf16", 1},
+    [RUNG_F16X3] = {3, "tensor cores in fp16", 1},
+    [RUNG_F16X3_CHAIN] = {3, "tensor cores in fp16", 1},
+};
+
+void lab_floors_of(const lab_chip *chip, rung_arith arith, double m, double n, double k, lab_floors *f)
 {
-    f->flops = 2 * m * n * k;
+    f->products = units[arith].products;
+    f->unit = units[arith].unit;
+    f->flops = 2 * m * n * k * (f->products ? f->products : 1);
     f->bytes = 4 * (m * k + k * n + m * n);
-    double flops_per_us = 2.0 * chip->fma_lanes * chip->sms * chip->clock_ghz * 1e3,
-           bytes_per_us = chip->memory_tb_s * 1e6;
+    double lanes = f->products ? chip->half_fmas * units[arith].rate : chip->fma_lanes;
+    double flops_per_us = 2.0 * lanes * chip->sms * chip->clock_ghz * 1e3, bytes_per_us = chip->memory_tb_s * 1e6;
     f->fma_us = f->flops / flops_per_us;
     f->memory_us = f->bytes / bytes_per_us;
     f->intensity = f->flops / f->bytes;
     f->ridge = flops_per_us / bytes_per_us;
 }
 
-void lab_model_of(const lab_chip *chip, const lab_lens_totals *t, double scale, double m, double n, double k,
+void lab_model_of(const lab_chip *chip, rung_arith arith, const lab_lens_totals *t, double scale, double m, double n, double k,
                   double blocks, const lab_occupancy *occupancy, lab_model *out)
 {
     lab_floors floors;
-    lab_floors_of(chip, m, n, k, &floors);
+    lab_floors_of(chip, arith, m, n, k, &floors);
     /* SMs that have work, and the last wave's idle ones. */
     double slots = (double)chip->sms * (occupancy->blocks > 0 ? occupancy->blocks : 1);
     double busy = blocks < chip->sms ? blocks : chip->sms;
     out->waves = blocks / slots;
     double full = blocks > slots ? ceil(out->waves) / out->waves : 1;
     double cycles_per_us = busy * chip->clock_ghz * 1e3;
-    double fma_warps = m * n * k / 32;
+    double fma_warps = floors.products ? 0 : m * n * k / 32; /* a tensor core's instruction holds thousands */
     double requests = (t->global_load_requests + t->global_store_requests + t->async_requests +
                        t->shared_load_requests + t->shared_store_requests) *
                       scale;
     double passes = (t->shared_load_wavefronts + t->shared_store_wavefronts + t->async_wavefronts) * scale;
     double sectors = (t->global_load_sectors + t->global_store_sectors + t->async_sectors) * scale;
-    out->fma_us = fma_warps / (chip->fma_lanes / 32.0) / cycles_per_us * full;
+    out->fma_us = floors.fma_us * chip->sms / busy * full;
     out->issue_us = (fma_warps + requests) / 4 / cycles_per_us * full;
     out->shared_us = passes / cycles_per_us * full;
     /* The L1 looks up one 128-byte line a clock and moves four sectors of it. */
@@ -110,11 +127,12 @@ void lab_model_of(const lab_chip *chip, const lab_lens_totals *t, double scale, 
     out->l1_us += passes / cycles_per_us * full; /* the same pipe serves shared memory */
     out->memory_us = floors.memory_us;
     const double times[] = {out->fma_us, out->issue_us, out->shared_us, out->l1_us, out->memory_us};
-    static const char *const names[] = {"FMA pipe", "issue slots", "shared memory", "L1 and shared memory's pipe",
+    const char *const names[] = {floors.unit, "issue slots", "shared memory", "L1 and shared memory's pipe",
                                         "device memory"};
     int most = 0;
     for (int i = 1; i < 5; i++)
         most = times[i] > times[most] * 1.0001 ? i : most;
     out->us = times[most];
+    out->unit = floors.unit;
     out->limit = names[most];
 }

@@ -8,6 +8,7 @@
 typedef struct lab_chip {
     const char *name, *title;
     int arch, sms, fma_lanes; /* FP32 multiply-adds an SM starts in a clock */
+    int half_fmas;            /* fp16 or bf16 ones with FP32 sums on its tensor cores; TF32: half as many */
     double clock_ghz, memory_tb_s, l2_mb;
     int shared_per_sm_bytes, shared_per_block_bytes, threads_per_sm, blocks_per_sm;
 } lab_chip;
@@ -30,17 +31,19 @@ void lab_occupancy_of(const lab_chip *chip, const lab_resources *resources, int 
 
 typedef struct lab_floors {
     double flops, bytes, fma_us, memory_us, intensity, ridge;
+    int products;     /* on tensor cores, of these operands' pieces; 0: FFMA */
+    const char *unit; /* what multiplies */
 } lab_floors;
-void lab_floors_of(const lab_chip *chip, double m, double n, double k, lab_floors *floors);
+void lab_floors_of(const lab_chip *chip, rung_arith arith, double m, double n, double k, lab_floors *floors);
 
 /* The busiest of the units a kernel needs, from what the lens counted: the time if that one alone set the pace. */
 typedef struct lab_model {
     double fma_us, issue_us, shared_us, l1_us, memory_us, us;
-    const char *limit;
+    const char *unit, *limit; /* unit: what multiplies */
     double waves;
 } lab_model;
 /* scale: the problem's m*n*k over that of the lens's run. blocks: the problem's. */
-void lab_model_of(const lab_chip *chip, const lab_lens_totals *totals, double scale, double m, double n, double k,
+void lab_model_of(const lab_chip *chip, rung_arith arith, const lab_lens_totals *totals, double scale, double m, double n, double k,
                   double blocks, const lab_occupancy *occupancy, lab_model *model);
 
 #endif
