@@ -55,6 +55,12 @@ accepts '^c01_naive,' list --format csv
 accepts 'c01_naive' list --format json
 accepts 'c01_naive *pass' verify --device cpu --quick --kernel c01_naive
 accepts 'decision' explain 512x64x512:TN --device cpu
+refuses 'h100 and h200 only' explain 512x64x512 --gpu a100
+if "$rung" lens l01_naive 32x32x32 >/dev/null 2>&1; then
+    accepts 'decision *sm90_' explain 1024x1024x1024 --gpu h200
+    accepts 'set by the.*waves' explain l10_thread_tile_8x8
+    accepts 'tensor cores in fp16' explain 4096x4096x4096 --gpu h200 --math accurate
+fi
 accepts 'CPU' doctor
 accepts 'rung_ssum.*ok' reduce --device cpu --budget-ms 20 1000
 accepts '^8x8x8,' bench --device cpu --threads 1 --budget-ms 20 --format csv 8x8x8
