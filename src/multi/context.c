@@ -12,8 +12,10 @@
 #include <unistd.h>
 
 /* Steps of k at a time, by device: results depend on it. On a GPU the product of one panel must hide the copies of the
- * next and the ends of tiles; on a CPU a panel must stay in the caches. */
-enum { CPU_PANEL = 512, GPU_PANEL = 8192, GPU_WAVE = 1 << 22 };
+ * next and the ends of tiles, and tensor cores need wider panels to do so; on a CPU a panel must stay in the caches. */
+static const multi_panels cpu_panels = {512, 512, 512}, strict_panels = {2048, 8192, 4096},
+                          tensor_panels = {8192, 8192, 8192};
+enum { GPU_WAVE = 1 << 22 };
 
 void rung_multi_config_init(rung_multi_config *config)
 {
@@ -26,6 +28,19 @@ static double positive_from_environment(const char *name, double otherwise)
     const char *text = getenv(name);
     double value = text ? strtod(text, NULL) : 0.0;
     return value > 0.0 && value < 1e9 ? value : otherwise;
+}
+
+/* RUNG_MULTI_PANEL: "width", or "first:widest:last". */
+static void choose_panels(rung_multi *multi, int gpu)
+{
+    const char *text = getenv("RUNG_MULTI_PANEL");
+    long long first, widest, last;
+    int read = text ? sscanf(text, "%lld:%lld:%lld", &first, &widest, &last) : 0;
+    multi->panels = !gpu ? cpu_panels : multi->config.math == RUNG_STRICT ? strict_panels : tensor_panels;
+    if (read == 1)
+        widest = last = first;
+    if ((read == 1 || read == 3) && first > 0 && widest > 0 && last > 0)
+        multi->panels = (multi_panels){first, widest, last};
 }
 
 static rung_status check_config(const rung_multi_config *c)
@@ -74,6 +89,7 @@ static rung_status open_local(rung_multi *multi)
         RUNG_TRY(open_engine(multi, i, device, c->threads));
     }
     multi->ranks = count;
+    choose_panels(multi, multi->is_gpu);
     for (int i = 0; multi->is_gpu && i < count; i++)
         for (int j = 0; j < count; j++)
             if (multi->engines[i].device != multi->engines[j].device)
@@ -237,12 +253,15 @@ static rung_status open_processes(rung_multi *multi)
     RUNG_TRY(from_environment ? read_environment(t) : open_mpi(multi, t));
     multi->ranks = t->size;
     multi->first_rank = t->rank;
+    choose_panels(multi, multi->config.transport == RUNG_TRANSPORT_NCCL);
     RUNG_TRY(open_control(multi, t));
     rung_status status = open_rank(multi, t);
     multi_record record = {.count = 0};
     multi_record_add(&record, "transport", multi->config.transport);
     multi_record_add(&record, "math", multi->config.math);
-    multi_record_add(&record, "RUNG_MULTI_PANEL", multi->panel);
+    multi_record_add(&record, "RUNG_MULTI_PANEL's first width", multi->panels.first);
+    multi_record_add(&record, "RUNG_MULTI_PANEL's widest", multi->panels.widest);
+    multi_record_add(&record, "RUNG_MULTI_PANEL's last width", multi->panels.last);
     return multi_agree(multi, &record, status, "rung_multi_create");
 }
 
@@ -264,12 +283,7 @@ rung_status rung_multi_create(rung_multi **out, const rung_multi_config *given)
     multi->config = config;
     multi->timeout_s = config.timeout_s > 0.0 ? config.timeout_s : positive_from_environment("RUNG_TIMEOUT_S", 60.0);
     multi->wave_elements = (int64_t)positive_from_environment("RUNG_MULTI_WAVE", GPU_WAVE); /* tests: small ones */
-    multi->panel = (int64_t)positive_from_environment("RUNG_MULTI_PANEL", 0);
-    if (!multi->panel && config.transport != RUNG_TRANSPORT_LOCAL)
-        multi->panel = config.transport == RUNG_TRANSPORT_NCCL ? GPU_PANEL : CPU_PANEL;
     rung_status status = config.transport == RUNG_TRANSPORT_LOCAL ? open_local(multi) : open_processes(multi);
-    if (!multi->panel)
-        multi->panel = multi->is_gpu ? GPU_PANEL : CPU_PANEL;
     multi->config.devices = NULL; /* the caller's */
     if (status != RUNG_SUCCESS) {
         char why[512];

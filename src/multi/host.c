@@ -37,6 +37,7 @@ typedef struct host_product {
     int rows, cols;                   /* the grid */
     int64_t tile_m, tile_n;           /* a GPU's part of a tile of C */
     int64_t tiles_m, tiles_n, panels; /* panels of a tile; flights are tiles times panels */
+    multi_cuts cuts;
     int first_bands;
     int64_t units, begun;
     host_share shares[MULTI_MAX_HELD];
@@ -81,8 +82,8 @@ static host_unit unit_at(const host_product *h, int64_t index)
     u.slot = (int)(u.flight % PANEL_SLOTS);
     u.tile = u.flight / h->panels;
     u.panel = u.flight % h->panels;
-    u.k0 = u.panel * h->multi->panel;
-    u.kw = least(h->multi->panel, h->k - u.k0);
+    u.k0 = h->cuts.edges[u.panel];
+    u.kw = h->cuts.count ? h->cuts.edges[u.panel + 1] - u.k0 : 0;
     return u;
 }
 
@@ -106,7 +107,7 @@ static int64_t band_edge(const host_product *h, const host_unit *u, int band, in
 static int64_t slot_ld(const host_product *h, int side)
 {
     int64_t lines = side == SIDE_A ? h->tile_m : h->tile_n;
-    return round_up(h->side[side].lines_are_rows ? lines : least(h->multi->panel, most(h->k, 1)), 4);
+    return round_up(h->side[side].lines_are_rows ? lines : most(h->cuts.widest, 1), 4);
 }
 
 static float *slot_at(const host_product *h, int held, const host_unit *u, int64_t line, int64_t step)
@@ -406,7 +407,7 @@ static void choose_grid(host_product *h)
 
 static int64_t slot_floats(const host_product *h, int side)
 {
-    int64_t lines = side == SIDE_A ? h->tile_m : h->tile_n, steps = least(h->multi->panel, most(h->k, 1));
+    int64_t lines = side == SIDE_A ? h->tile_m : h->tile_n, steps = most(h->cuts.widest, 1);
     return slot_ld(h, side) * (h->side[side].lines_are_rows ? steps : lines);
 }
 
@@ -452,7 +453,7 @@ static rung_status choose_tiles(host_product *h)
             return rung_fail(RUNG_OUT_OF_MEMORY,
                              "the smallest tile of the product, %lld x %lld with panels of %lld, "
                              "needs %lld bytes of a GPU, there are %lld",
-                             (long long)h->tile_m, (long long)h->tile_n, (long long)h->multi->panel,
+                             (long long)h->tile_m, (long long)h->tile_n, (long long)h->cuts.widest,
                              (long long)memory_floats(h) * 4, (long long)limit * 4);
         *larger = round_up(ceil_div(*larger, 2), TILE);
     }
@@ -496,7 +497,6 @@ static void describe(host_product *h, rung_multi *multi, const rung_problem *p)
         .multi = multi, .m = p->n, .n = p->m, .k = p->k, .alpha = p->alpha, .beta = p->beta, .c = p->c, .ldc = p->ldc};
     h->side[SIDE_A] = (host_side){"A", p->b, p->ldb, p->trans_b, !p->trans_b, 1};
     h->side[SIDE_B] = (host_side){"B", p->a, p->lda, p->trans_a, p->trans_a, 1};
-    h->panels = most(1, ceil_div(h->k, multi->panel));
     h->c_pinned = is_pinned(multi, h->c);
     for (int i = 0; i < SIDES; i++)
         h->side[i].pinned = h->k == 0 || is_pinned(multi, h->side[i].at);
@@ -506,17 +506,21 @@ static void describe(host_product *h, rung_multi *multi, const rung_problem *p)
 static rung_status run(host_product *h)
 {
     rung_status status;
+    RUNG_TRY(multi_panels_cut(&h->multi->panels, h->k, &h->cuts));
+    h->panels = most(1, h->cuts.count);
     choose_grid(h);
-    RUNG_TRY(choose_tiles(h));
-    RUNG_TRY(reserve(h));
+    RUNG_TRY_OUT(choose_tiles(h));
+    RUNG_TRY_OUT(reserve(h));
     for (int i = 0; i < h->multi->held; i++)
-        RUNG_TRY(h->multi->engines[i].ops->begin(&h->multi->engines[i]));
+        RUNG_TRY_OUT(h->multi->engines[i].ops->begin(&h->multi->engines[i]));
     status = run_units(h);
     if (status != RUNG_SUCCESS) {
         for (int i = 0; i < h->multi->held; i++) /* nothing may still be writing to the caller's memory */
             h->multi->engines[i].ops->drain(&h->multi->engines[i]);
         multi_stage_forget(h->multi);
     }
+out:
+    multi_panels_free(&h->cuts);
     return status;
 }
 

@@ -15,6 +15,19 @@ typedef struct multi_buffer {
     int64_t floats;
 } multi_buffer;
 
+/* Widths of the panels that k is cut into (panels.c). */
+typedef struct multi_panels {
+    int64_t first, widest, last;
+} multi_panels;
+
+/* A product's panels: panel i is [edges[i], edges[i + 1]). */
+typedef struct multi_cuts {
+    int64_t *edges, count, widest;
+} multi_cuts;
+
+rung_status multi_panels_cut(const multi_panels *rule, int64_t k, multi_cuts *cuts);
+void multi_panels_free(multi_cuts *cuts);
+
 typedef struct multi_stage multi_stage; /* host operands: pinned buffers (stage.c) */
 
 struct rung_multi {
@@ -26,7 +39,7 @@ struct rung_multi {
     void *plugin;
     multi_control *control; /* NULL likewise */
     double timeout_s;
-    int64_t panel;         /* steps of k multiplied at a time: part of what the bits depend on */
+    multi_panels panels;   /* how k is cut: part of what the bits depend on */
     int64_t wave_elements; /* of C that fill a GPU once: cutting finer leaves multiprocessors without work */
     int64_t next_tag;
     multi_buffer *buffers[MULTI_MAX_HELD];     /* each held rank's slots (product.c) */

@@ -20,8 +20,8 @@ product_unit product_unit_at(const multi_product *p, int64_t index)
     u.panel = index < first ? 0 : 1 + (index - first) / 2;
     u.band = index < first ? (int)(index / 2) : 0;
     u.slot = (int)(u.panel % PANEL_SLOTS);
-    u.k0 = u.panel * p->multi->panel;
-    u.kw = least(p->multi->panel, p->k - u.k0);
+    u.k0 = p->cuts.edges[u.panel];
+    u.kw = p->cuts.edges[u.panel + 1] - u.k0;
     return u;
 }
 
@@ -73,7 +73,7 @@ multi_copy product_copy(const product_side *s, const float *from, int64_t from_l
 /* Lines of a slot start at multiples of 16 bytes, as the kernels like them. */
 static int64_t slot_ld(const multi_product *p, int held, int side)
 {
-    int64_t length = p->side[side].lines_are_rows ? p->shares[held].lines[side] : least(p->multi->panel, p->k);
+    int64_t length = p->side[side].lines_are_rows ? p->shares[held].lines[side] : p->cuts.widest;
     return (length + 3) & -4;
 }
 
@@ -191,7 +191,8 @@ static rung_status next_lane(multi_product *p, int held, const product_unit *u, 
     return e->ops->wait(e, *lane, share->fetched[u->index % UNITS_ON_THE_WAY]);
 }
 
-/* The first panel: with every band of A and of B, the part of C that they complete to a larger rectangle. */
+/* The first panel: with every band of A and of B, the part of C that they complete to a larger rectangle. The last
+ * product is of the right columns and goes on a lane of its own: the left ones' next panel need not wait for it. */
 static rung_status multiply_band(multi_product *p, int held, const product_unit *u)
 {
     product_share *share = &p->shares[held];
@@ -199,13 +200,31 @@ static rung_status multiply_band(multi_product *p, int held, const product_unit 
             row_end = product_band_edge(p, 0, u->band + 1, share->lines[SIDE_A]),
             col = product_band_edge(p, 0, u->band, share->lines[SIDE_B]),
             col_end = product_band_edge(p, 0, u->band + 1, share->lines[SIDE_B]);
+    multi_engine *e = &p->multi->engines[held];
     multi_lane lane;
+    if (row > 0) {
+        RUNG_TRY(next_lane(p, held, u, &lane));
+        RUNG_TRY(multiply(p, held, u, row, row_end - row, 0, col, lane));
+    }
+    if (u->band == p->first_bands - 1) {
+        for (int i = 0; i < WORK_LANES; i++)
+            RUNG_TRY(e->ops->mark(e, (multi_lane)(LANE_WORK + i), &share->left_done[i]));
+        share->left_cols = col;
+        share->next_lane = WORK_LANES - 1;
+    }
     RUNG_TRY(next_lane(p, held, u, &lane));
-    RUNG_TRY(multiply(p, held, u, row, row_end - row, 0, col_end, lane));
-    if (row == 0)
-        return RUNG_SUCCESS;
-    RUNG_TRY(next_lane(p, held, u, &lane));
-    return multiply(p, held, u, 0, row, col, col_end - col, lane);
+    return multiply(p, held, u, 0, row_end, col, col_end - col, lane);
+}
+
+/* The first panel was cut otherwise than the second, whose products of columns up to `end` go on `lane`. */
+static rung_status after_bands(multi_product *p, int held, multi_lane lane, int64_t end)
+{
+    const product_share *share = &p->shares[held];
+    multi_engine *e = &p->multi->engines[held];
+    const multi_mark *marks = end <= share->left_cols ? share->left_done : share->used[0];
+    for (int i = 0; i < WORK_LANES; i++)
+        RUNG_TRY(e->ops->wait(e, lane, marks[i]));
+    return RUNG_SUCCESS;
 }
 
 /* Later panels: C in chunks of columns, each on a lane of its own, so that one's last tiles run beside another's first.
@@ -223,24 +242,12 @@ static rung_status multiply_chunks(multi_product *p, int held, const product_uni
     for (int64_t col = 0; col < cols; col += width) {
         multi_lane lane;
         RUNG_TRY(next_lane(p, held, u, &lane));
+        if (u->panel == 1 && p->first_bands > 1)
+            RUNG_TRY(after_bands(p, held, lane, least(col + width, cols)));
         RUNG_TRY(multiply(p, held, u, 0, share->lines[SIDE_A], col, least(width, cols - col), lane));
         if (polled)
             RUNG_TRY(fetch_message_progress(p));
     }
-    return RUNG_SUCCESS;
-}
-
-/* Every lane goes on after all that was queued on the others. */
-static rung_status join_lanes(multi_product *p, int held)
-{
-    multi_engine *e = &p->multi->engines[held];
-    multi_mark marks[WORK_LANES];
-    for (int i = 0; i < WORK_LANES; i++)
-        RUNG_TRY(e->ops->mark(e, (multi_lane)(LANE_WORK + i), &marks[i]));
-    for (int i = 0; i < WORK_LANES; i++)
-        for (int j = 0; j < WORK_LANES; j++)
-            if (i != j)
-                RUNG_TRY(e->ops->wait(e, (multi_lane)(LANE_WORK + i), marks[j]));
     return RUNG_SUCCESS;
 }
 
@@ -253,8 +260,6 @@ static rung_status multiply_unit(multi_product *p, int held, const product_unit 
     RUNG_TRY(u->panel == 0 && p->first_bands > 1 ? multiply_band(p, held, u) : multiply_chunks(p, held, u));
     if (!last)
         return RUNG_SUCCESS;
-    if (u->panel == 0 && p->panels > 1)
-        RUNG_TRY(join_lanes(p, held));
     share->used_lanes[u->slot] = WORK_LANES;
     for (int i = 0; i < WORK_LANES; i++)
         RUNG_TRY(e->ops->mark(e, (multi_lane)(LANE_WORK + i), &share->used[u->slot][i]));
@@ -284,11 +289,9 @@ static rung_status reserve_slots(multi_product *p)
             return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for a list of buffers");
         for (int slot = 0; slot < least(PANEL_SLOTS, p->panels) && p->shares[i].row >= 0; slot++)
             for (int side = 0; side < SIDES; side++) {
-                product_unit u = {.panel = slot, .side = side, .slot = slot, .k0 = slot * multi->panel};
-                int64_t lines = p->side[side].lines_are_rows ? least(multi->panel, p->k) : p->shares[i].lines[side];
                 /* A panel that lies in place needs no room; all panels alike, or the first would not tell. */
-                u.kw = p->k;
-                u.k0 = 0;
+                product_unit u = {.panel = slot, .side = side, .slot = slot, .k0 = 0, .kw = p->k};
+                int64_t lines = p->side[side].lines_are_rows ? p->cuts.widest : p->shares[i].lines[side];
                 RUNG_TRY(find_in_place(p, i, &u));
                 if (!p->shares[i].in_place[slot][side])
                     RUNG_TRY(multi_buffer_reserve(&multi->engines[i], slot_buffer(p, i, slot, side),
@@ -298,6 +301,15 @@ static rung_status reserve_slots(multi_product *p)
     return RUNG_SUCCESS;
 }
 
+/* As far ahead as there are slots. Within a process all is only queued, and the first products go before the copies of
+ * later panels. */
+static int may_begin(const multi_product *p, const product_unit *u)
+{
+    if (p->begun == p->units || product_unit_at(p, p->begun).panel >= u->panel + PANEL_SLOTS)
+        return 0;
+    return p->multi->transport || p->begun <= 2 * u->index + 1;
+}
+
 static rung_status run_panels(multi_product *p)
 {
     RUNG_TRY(reserve_slots(p));
@@ -305,7 +317,7 @@ static rung_status run_panels(multi_product *p)
         RUNG_TRY(fetch_message_open(p));
     for (int64_t i = 0; i < p->units; i++) {
         product_unit u = product_unit_at(p, i);
-        while (p->begun < p->units && product_unit_at(p, p->begun).panel < u.panel + PANEL_SLOTS)
+        while (may_begin(p, &u))
             RUNG_TRY(begin_unit(p));
         if (p->multi->transport) {
             RUNG_TRY(fetch_message_finish(p, &u));
@@ -323,8 +335,8 @@ static rung_status run_panels(multi_product *p)
 rung_status multi_product_run(multi_product *p)
 {
     rung_multi *multi = p->multi;
-    int64_t panels = p->alpha == 0.0f ? 0 : (p->k + multi->panel - 1) / multi->panel;
-    p->panels = p->m > 0 && p->n > 0 ? panels : 0;
+    RUNG_TRY(multi_panels_cut(&multi->panels, p->k, &p->cuts));
+    p->panels = p->m > 0 && p->n > 0 && p->alpha != 0.0f ? p->cuts.count : 0;
     int64_t part = (p->m / p->desc_c->grid_rows + 1) * (p->n / p->desc_c->grid_cols + 1);
     int worth = part >= 16 * multi->wave_elements ? MOST_BANDS : part >= 4 * multi->wave_elements ? 2 : 1;
     p->first_bands = multi->is_gpu ? worth : 1;

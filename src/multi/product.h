@@ -31,7 +31,10 @@ typedef struct product_share {
     multi_mark fetched[UNITS_ON_THE_WAY];     /* after each unit, by its index */
     multi_mark used[PANEL_SLOTS][WORK_LANES]; /* after the products that read a slot */
     int used_lanes[PANEL_SLOTS];
-    int next_lane, chunks; /* how the last panel's products were laid out */
+    int next_lane;
+    /* The first panel in bands: after all of its products but the last, when this many columns are done. */
+    multi_mark left_done[WORK_LANES];
+    int64_t left_cols;
 } product_share;
 
 struct message_unit;
@@ -44,6 +47,7 @@ typedef struct multi_product {
     const rung_matrix *desc_c;
     int64_t row_origin, col_origin;
     product_share shares[MULTI_MAX_HELD];
+    multi_cuts cuts;
     int64_t panels, units;
     int first_bands;           /* of panel 0: products start before all of it is there */
     struct message_unit *ring; /* between processes: what is under way */

@@ -145,6 +145,7 @@ out:
             p->multi->engines[i].ops->drain(&p->multi->engines[i]);
     }
     fetch_message_close(p);
+    multi_panels_free(&p->cuts);
     for (int side = 0; side < SIDES; side++) {
         for (int i = 0; p->side[side].lines && i < p->side[side].groups; i++)
             multi_runs_free(&p->side[side].lines[i]);

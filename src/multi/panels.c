@@ -1,0 +1,50 @@
+/* How k is cut into panels. Every element is added up panel after panel, so the cuts are part of what its bits depend
+ * on: they follow from k and the context alone, never from ranks, grids or blocks. Narrow panels first, because
+ * products wait for the first one; then wide ones, because every panel adds itself to C once; narrower ones last,
+ * because at the end multiprocessors wait for the last tiles. */
+#include "multi/multi.h"
+
+#include <stdlib.h>
+
+enum { STEP = 256 }; /* panels begin at multiples of it */
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Doubling from the first to the widest; towards the end half of what is left, down to the last's width. */
+static int64_t width_at(const multi_panels *rule, int64_t k0, int64_t k)
+{
+    int64_t left = k - k0, half = (left / 2 + STEP - 1) / STEP * STEP;
+    int64_t grown = most(rule->first, least(k0, rule->widest)), shrunk = most(rule->last, half);
+    return least(left, least(grown, shrunk));
+}
+
+rung_status multi_panels_cut(const multi_panels *rule, int64_t k, multi_cuts *cuts)
+{
+    *cuts = (multi_cuts){0};
+    for (int64_t k0 = 0; k0 < k; k0 += width_at(rule, k0, k))
+        cuts->count++;
+    cuts->edges = malloc((size_t)(cuts->count + 1) * sizeof *cuts->edges);
+    if (!cuts->edges)
+        return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for %lld panels", (long long)cuts->count);
+    cuts->edges[0] = 0;
+    for (int64_t i = 0; i < cuts->count; i++) {
+        int64_t width = width_at(rule, cuts->edges[i], k);
+        cuts->edges[i + 1] = cuts->edges[i] + width;
+        cuts->widest = most(cuts->widest, width);
+    }
+    return RUNG_SUCCESS;
+}
+
+void multi_panels_free(multi_cuts *cuts)
+{
+    free(cuts->edges);
+    *cuts = (multi_cuts){0};
+}
