@@ -80,7 +80,7 @@ static void print(session *s, const result *r)
     char text[LAB_SHAPE_TEXT], bits[24], grid[24];
     lab_shape_print(r->shape, text);
     snprintf(grid, sizeof grid, "%dx%d", r->rows, r->cols);
-    snprintf(bits, sizeof bits, "%016llx", (unsigned long long)r->row.bits);
+    snprintf(bits, sizeof bits, r->row.bits ? "%016llx" : "", (unsigned long long)r->row.bits);
     cli_text(&s->table, text);
     cli_text(&s->table, lab_math_names[s->options->math]);
     cli_text(&s->table, r->operands);
@@ -164,6 +164,21 @@ static int bench_context(session *s, rung_multi *multi, const lab_whole *whole, 
     return code;
 }
 
+/* Nothing is whole anywhere, so nothing can be compared: one time on each number of ranks, and the check. */
+static int bench_parts(session *s, rung_multi *multi, const lab_shape *shape)
+{
+    const bench_multi_options *o = s->options;
+    result r = {.shape = shape, .operands = "parts", .ranks = rung_multi_ranks(multi)};
+    int code = choose_grid(s, &r);
+    if (code)
+        return code;
+    rung_status status = lab_multi_parts(multi, shape, r.rows, r.cols, (int)o->repeats, (rung_math)o->math, &r.row);
+    if (status != RUNG_SUCCESS)
+        return cli_fail_status(status, "bench");
+    print(s, &r);
+    return CLI_PASS;
+}
+
 static rung_status open_context(const session *s, int ranks, rung_multi **multi)
 {
     int cpus[64];
@@ -204,6 +219,18 @@ static int bench_local(session *s, const lab_whole *whole)
 static int bench_shape(session *s, const lab_shape *shape)
 {
     lab_whole whole;
+    for (int i = 0; wants(s, "parts") && i < s->count_count; i++) {
+        rung_multi *multi;
+        rung_status status = open_context(s, s->counts[i], &multi);
+        if (status != RUNG_SUCCESS)
+            return cli_fail_status(status, "bench");
+        int code = bench_parts(s, multi, shape);
+        rung_multi_destroy(multi);
+        if (code)
+            return code;
+    }
+    if (!wants(s, "distributed") && !wants(s, "host"))
+        return CLI_PASS;
     rung_status status = lab_whole_new(&whole, shape, s->owner);
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, "bench");
@@ -248,8 +275,8 @@ int cli_bench_multi(const bench_multi_options *o, const lab_shapes *shapes)
     int code = o->distributed ? CLI_PASS : read_counts(&s);
     if (code)
         return code;
-    if (o->distributed && wants(&s, "host"))
-        return cli_usage("--distributed has its operands distributed: --operands host is for --gpus");
+    if (o->distributed && (wants(&s, "host") || wants(&s, "parts")))
+        return cli_usage("--distributed has its operands distributed: --operands host and parts are for --gpus");
     rung_status status = open_owner(&s);
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, "bench");

@@ -2,24 +2,13 @@
 #include "lab/multi.h"
 #include "lab/host.h"
 #include "lab/measure.h"
+#include "lab/projection.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { MOST_REPEATS = 64 };
-
-static int all_cores(void)
-{
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return cores > 0 ? (int)cores : 1;
-}
-
-static int64_t stored_rows(int trans, int64_t rows, int64_t cols)
-{
-    return trans ? cols : rows;
-}
 
 typedef struct fill {
     float *at;
@@ -29,26 +18,23 @@ typedef struct fill {
 static void fill_part(void *state, int64_t first, int64_t end)
 {
     const fill *f = state;
-    for (int64_t i = first; i < end; i++) {
-        uint64_t x = ((uint64_t)i + f->seed) * 0x9e3779b97f4a7c15u;
-        x = (x ^ x >> 32) * 0xd6e8feb86659fd93u;
-        f->at[i] = (float)(int32_t)(x >> 32) * 0x1p-31f;
-    }
+    for (int64_t i = first; i < end; i++)
+        f->at[i] = lab_element(f->seed, i);
 }
 
 static rung_status new_matrix(rung_multi *owner, float **at, int64_t floats, uint64_t seed)
 {
     LAB_TRY(rung_multi_host_alloc(owner, floats * 4, (void **)at));
     fill f = {*at, seed};
-    lab_parallel(all_cores(), floats, fill_part, &f);
+    lab_parallel(lab_all_cores(), floats, fill_part, &f);
     return RUNG_SUCCESS;
 }
 
 rung_status lab_whole_new(lab_whole *w, const lab_shape *s, rung_multi *owner)
 {
     *w = (lab_whole){.shape = *s, .owner = owner};
-    w->lda = stored_rows(s->trans_a, s->m, s->k);
-    w->ldb = stored_rows(s->trans_b, s->k, s->n);
+    w->lda = lab_stored_rows(s->trans_a, s->m, s->k);
+    w->ldb = lab_stored_rows(s->trans_b, s->k, s->n);
     w->ldc = s->m;
     if (s->batch > 1)
         return lab_fail(RUNG_UNSUPPORTED, "batches are not distributed");
@@ -87,88 +73,21 @@ void lab_multi_grid(const lab_shape *s, int ranks, int *rows, int *cols)
 
 /* ---- projections ---- */
 
-/* out = M*v and out_size = |M|*v_size, or with the transpose. */
-typedef struct projection {
-    const float *m;
-    int64_t rows, cols, ld;
-    int trans;
-    const double *v, *v_size;
-    double *out, *out_size;
-} projection;
-
-static void project_rows(void *state, int64_t first, int64_t end)
-{
-    const projection *p = state;
-    for (int64_t i = first; i < end; i++)
-        p->out[i] = p->out_size[i] = 0.0;
-    for (int64_t j = 0; j < p->cols; j++) {
-        const float *column = p->m + j * p->ld;
-        double v = p->v[j], size = p->v_size[j];
-        for (int64_t i = first; i < end; i++) {
-            p->out[i] += column[i] * v;
-            p->out_size[i] += fabs((double)column[i]) * size;
-        }
-    }
-}
-
-static void project_columns(void *state, int64_t first, int64_t end)
-{
-    const projection *p = state;
-    for (int64_t j = first; j < end; j++) {
-        const float *column = p->m + j * p->ld;
-        double sum = 0.0, size = 0.0;
-        for (int64_t i = 0; i < p->rows; i++) {
-            sum += column[i] * p->v[i];
-            size += fabs((double)column[i]) * p->v_size[i];
-        }
-        p->out[j] = sum;
-        p->out_size[j] = size;
-    }
-}
-
-static void project(const float *m, int64_t rows, int64_t cols, int64_t ld, int trans, const double *v[2],
-                    double *out[2])
-{
-    projection p = {m, rows, cols, ld, trans, v[0], v[1], out[0], out[1]};
-    lab_parallel(all_cores(), trans ? cols : rows, trans ? project_columns : project_rows, &p);
-}
-
-/* Errors of one row's elements come with random signs, so their sum is far smaller than n of them; a wrong element
- * is not. */
-static double bound_of(const lab_shape *s, rung_math math)
-{
-    double one = math == RUNG_FAST ? 0x1p14 : 8.0;
-    return one / sqrt((double)s->n) + (math == RUNG_FAST ? 64.0 : 0.25);
-}
-
 rung_status lab_projection(const lab_whole *w, rung_math math, double *error_u, double *bound_u)
 {
     const lab_shape *s = &w->shape;
-    int64_t total = 2 * (s->n + s->k + 2 * s->m);
-    double *memory = malloc((size_t)total * sizeof *memory), worst = 0.0;
+    double *memory = malloc(lab_vectors_bytes(s));
     if (!memory)
-        return lab_fail(RUNG_OUT_OF_MEMORY, "no memory for a projection of %lld numbers", (long long)total);
-    double *x[2] = {memory, memory + s->n}, *y[2] = {x[1] + s->n, x[1] + s->n + s->k},
-           *z[2] = {y[1] + s->k, y[1] + s->k + s->m}, *r[2] = {z[1] + s->m, z[1] + 2 * s->m};
-    uint64_t bits = 0x243f6a8885a308d3u;
-    for (int64_t j = 0; j < s->n; j++) {
-        bits = bits * 6364136223846793005u + 1442695040888963407u;
-        x[0][j] = bits >> 63 ? 1.0 : -1.0;
-        x[1][j] = 1.0;
-    }
-    project(w->b, stored_rows(s->trans_b, s->k, s->n), stored_rows(!s->trans_b, s->k, s->n), w->ldb, s->trans_b,
-            (const double **)x, y);
-    project(w->a, stored_rows(s->trans_a, s->m, s->k), stored_rows(!s->trans_a, s->m, s->k), w->lda, s->trans_a,
-            (const double **)y, z);
-    project(w->c, s->m, s->n, w->ldc, 0, (const double **)x, r);
-    for (int64_t i = 0; i < s->m; i++) {
-        double error = fabs(r[0][i] - z[0][i]) / (z[1][i] > 0.0 ? z[1][i] : 1.0) * 0x1p24;
-        if (!(error <= worst)) /* NaN counts */
-            worst = error;
-    }
+        return lab_fail(RUNG_OUT_OF_MEMORY, "no memory for a projection of %zu bytes", lab_vectors_bytes(s));
+    lab_vectors v = lab_vectors_of(memory, s);
+    lab_project(w->b, lab_stored_rows(s->trans_b, s->k, s->n), lab_stored_rows(!s->trans_b, s->k, s->n), w->ldb,
+                s->trans_b, (const double **)v.x, v.y);
+    lab_project(w->a, lab_stored_rows(s->trans_a, s->m, s->k), lab_stored_rows(!s->trans_a, s->m, s->k), w->lda,
+                s->trans_a, (const double **)v.y, v.z);
+    lab_project(w->c, s->m, s->n, w->ldc, 0, (const double **)v.x, v.r);
+    *error_u = lab_vectors_error(&v, s->m);
     free(memory);
-    *error_u = worst;
-    *bound_u = bound_of(s, math);
+    *bound_u = lab_projection_bound(s, math);
     return RUNG_SUCCESS;
 }
 
@@ -199,7 +118,7 @@ static uint64_t hash_of(const lab_whole *w)
     uint64_t hash = 0;
     if (!h.sums)
         return 0;
-    lab_parallel(all_cores(), chunks, hash_chunks, &h);
+    lab_parallel(lab_all_cores(), chunks, hash_chunks, &h);
     for (int64_t i = 0; i < chunks; i++)
         hash = (hash ^ h.sums[i]) * 0x9e3779b97f4a7c15u + 1;
     free(h.sums);
@@ -234,8 +153,8 @@ static rung_status scatter(distributed *d, const lab_whole *w, int rows, int col
 {
     const lab_shape *s = d->shape;
     const float *from[3] = {w->a, w->b, w->c};
-    int64_t m[3] = {stored_rows(s->trans_a, s->m, s->k), stored_rows(s->trans_b, s->k, s->n), s->m},
-            n[3] = {stored_rows(!s->trans_a, s->m, s->k), stored_rows(!s->trans_b, s->k, s->n), s->n};
+    int64_t m[3] = {lab_stored_rows(s->trans_a, s->m, s->k), lab_stored_rows(s->trans_b, s->k, s->n), s->m},
+            n[3] = {lab_stored_rows(!s->trans_a, s->m, s->k), lab_stored_rows(!s->trans_b, s->k, s->n), s->n};
     for (int i = 0; i < 3; i++) {
         int64_t mb = block ? block : (m[i] + rows - 1) / rows, nb = block ? block : (n[i] + cols - 1) / cols;
         rung_matrix_init(&d->desc[i], m[i], n[i], mb > 0 ? mb : 1, nb > 0 ? nb : 1, rows, cols);

@@ -35,6 +35,11 @@ rung_status lab_multi_distributed(rung_multi *multi, const lab_whole *whole, int
 /* Straight from host memory; one process. */
 rung_status lab_multi_host(rung_multi *multi, const lab_whole *whole, int repeats, int trace, rung_math math,
                            lab_multi_row *row);
+/* Operands made in the memory of one process's ranks, each one's part by itself: they need not fit one GPU, nor the
+ * host.
+ */
+rung_status lab_multi_parts(rung_multi *multi, const lab_shape *shape, int rows, int cols, int repeats, rung_math math,
+                            lab_multi_row *row);
 /* rung_sgemm on one GPU, operands in its memory: what efficiency is measured against. */
 rung_status lab_multi_one_gpu(const lab_whole *whole, rung_math math, int repeats, lab_stats *us);
 /* cuBLAS-XT on so many GPUs, the best of a few block sizes. RUNG_MISSING_LIBRARY where there is none. */

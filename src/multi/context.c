@@ -262,7 +262,13 @@ static rung_status open_processes(rung_multi *multi)
     multi_record_add(&record, "RUNG_MULTI_PANEL's first width", multi->panels.first);
     multi_record_add(&record, "RUNG_MULTI_PANEL's widest", multi->panels.widest);
     multi_record_add(&record, "RUNG_MULTI_PANEL's last width", multi->panels.last);
-    return multi_agree(multi, &record, status, "rung_multi_create");
+    RUNG_TRY(multi_agree(multi, &record, status, "rung_multi_create"));
+    if (multi->config.transport != RUNG_TRANSPORT_NCCL)
+        return RUNG_SUCCESS;
+    status = multi_nccl_connect(multi, t);
+    if (status != RUNG_SUCCESS)
+        return multi_break(multi, status);
+    return multi_agree(multi, &(multi_record){.count = 0}, status, "rung_multi_create");
 }
 
 rung_status rung_multi_create(rung_multi **out, const rung_multi_config *given)

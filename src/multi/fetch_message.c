@@ -60,9 +60,26 @@ static int64_t group_lines(const multi_product *p, int side, int group)
     return r->count ? r->list[r->count - 1].at + r->list[r->count - 1].count : 0;
 }
 
+/* In a queue's order a unit's memory is free again once it is queued: one unit of A and one of B. Room for the widest
+ * panel at once: nothing is freed while others may still be waited for. */
+static rung_status reserve_ordered(multi_product *p)
+{
+    for (int side = 0; side < SIDES; side++) {
+        int group = my_group(p, side), members = product_members(p, side);
+        int64_t lines = group >= 0 ? group_lines(p, side, group) : 0;
+        if (lines > 0 && !p->shares[0].in_place[0][side])
+            RUNG_TRY(multi_buffer_reserve(&p->multi->engines[0], &p->multi->parts[side],
+                                          lines * p->cuts.widest + 64 * (int64_t)members));
+        p->ring[side].parts = p->multi->parts[side];
+    }
+    return RUNG_SUCCESS;
+}
+
 rung_status fetch_message_open(multi_product *p)
 {
-    p->ring_count = UNITS_ON_THE_WAY;
+    multi_transport *t = p->multi->transport;
+    char why[MULTI_WHY_BYTES] = "";
+    p->ring_count = t->ordered ? SIDES : UNITS_ON_THE_WAY;
     p->ring = calloc((size_t)p->ring_count, sizeof *p->ring);
     int members = (int)most(product_members(p, SIDE_A), product_members(p, SIDE_B));
     for (int i = 0; p->ring && i < p->ring_count; i++) {
@@ -74,23 +91,31 @@ rung_status fetch_message_open(multi_product *p)
         if (!x->steps || !x->offsets || !x->pending)
             return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for a panel's messages");
     }
+    if (!p->ring)
+        return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for the panels' messages");
     p->first_tag = p->multi->next_tag;
     p->multi->next_tag += p->units * (members + 1);
-    return p->ring ? RUNG_SUCCESS : rung_fail(RUNG_OUT_OF_MEMORY, "no memory for the panels' messages");
+    if (t->groups)
+        RUNG_TRY(
+            multi_transport_try(p->multi, t->groups(t->state, p->desc_c->grid_rows, p->desc_c->grid_cols, why), why));
+    return t->ordered ? reserve_ordered(p) : RUNG_SUCCESS;
 }
 
 void fetch_message_close(multi_product *p)
 {
+    const multi_transport *t = p->multi->transport;
     for (int i = 0; p->ring && i < p->ring_count; i++) {
         message_unit *x = &p->ring[i];
         int open = 0;
         for (int j = 0; x->pending && j < x->members; j++)
             if (x->pending[j]) {
-                p->multi->transport->abandon(p->multi->transport->state, x->pending[j]);
+                t->abandon(t->state, x->pending[j]);
                 open = 1;
             }
         multi_mover_free(p->multi, &x->mover);
-        if (!open) /* else messages may still arrive there: it is left to the process */
+        if (t->ordered) /* stays for the next product */
+            p->multi->parts[i] = x->parts;
+        else if (!open) /* else messages may still arrive there: it is left to the process */
             multi_buffer_free(&p->multi->engines[0], &x->parts);
         free(x->segments);
         free(x->steps);

@@ -96,7 +96,10 @@ rung_status multi_mover_begin(rung_multi *multi, multi_mover *m, int64_t tag)
     rung_status status = messages ? RUNG_SUCCESS : no_memory();
     for (int i = 0; i < m->count && status == RUNG_SUCCESS; i++) {
         mover_message *x = &m->messages[i];
-        status = multi_buffer_reserve(engine, &x->buffer, x->floats);
+        if (x->buffer.at && x->buffer.floats < x->floats) /* freeing waits for the device, and that without an end */
+            status = multi_finish(multi);
+        if (status == RUNG_SUCCESS)
+            status = multi_buffer_reserve(engine, &x->buffer, x->floats);
         if (status == RUNG_SUCCESS && !x->receive)
             status = copy_pieces(engine, x);
         messages[i] = (multi_message){x->buffer.at, x->floats * 4, x->peer, x->receive};

@@ -43,6 +43,7 @@ struct rung_multi {
     int64_t wave_elements; /* of C that fill a GPU once: cutting finer leaves multiprocessors without work */
     int64_t next_tag;
     multi_buffer *buffers[MULTI_MAX_HELD];     /* each held rank's slots (product.c) */
+    multi_buffer parts[2];                     /* between processes in a queue's order (fetch_message.c) */
     multi_buffer host_buffers[MULTI_MAX_HELD]; /* tiles and panels of operands in host memory (host.c) */
     multi_stage *stage;
     rung_status broken; /* not success: what every later call answers */

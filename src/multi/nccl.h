@@ -4,7 +4,9 @@
 
 #include "multi/multi.h"
 
-/* Rank, size and control connection are there, and so is the engine. Replaces the transport's functions. */
+/* The engine is open, rank and size are known. Opens libnccl and replaces the transport's functions. */
 rung_status multi_nccl_open(rung_multi *multi, multi_transport *transport);
+/* Once all ranks have it: connects them. */
+rung_status multi_nccl_connect(rung_multi *multi, multi_transport *transport);
 
 #endif

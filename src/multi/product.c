@@ -138,6 +138,12 @@ static rung_status mark_fetched(multi_product *p, const product_unit *u)
     return RUNG_SUCCESS;
 }
 
+/* Whether a unit has to be waited for here. Else it is only queued, and complete once it is begun. */
+static int waits(const multi_product *p)
+{
+    return p->multi->transport && !p->multi->transport->ordered;
+}
+
 static rung_status begin_unit(multi_product *p)
 {
     product_unit u = product_unit_at(p, p->begun);
@@ -147,9 +153,14 @@ static rung_status begin_unit(multi_product *p)
     for (int i = 0; i < p->multi->held; i++)
         p->multi->engines[i].label = (multi_label){p->side[u.side].name, (int)u.panel, u.band};
     p->begun++;
+    if (!p->multi->transport)
+        RUNG_TRY(fetch_local_begin(p, &u));
+    else
+        RUNG_TRY(fetch_message_begin(p, &u));
+    if (waits(p))
+        return RUNG_SUCCESS;
     if (p->multi->transport)
-        return fetch_message_begin(p, &u);
-    RUNG_TRY(fetch_local_begin(p, &u));
+        RUNG_TRY(fetch_message_finish(p, &u));
     return mark_fetched(p, &u);
 }
 
@@ -301,13 +312,13 @@ static rung_status reserve_slots(multi_product *p)
     return RUNG_SUCCESS;
 }
 
-/* As far ahead as there are slots. Within a process all is only queued, and the first products go before the copies of
- * later panels. */
+/* As far ahead as there are slots. Where all is only queued, the first products go before the copies of later panels.
+ */
 static int may_begin(const multi_product *p, const product_unit *u)
 {
     if (p->begun == p->units || product_unit_at(p, p->begun).panel >= u->panel + PANEL_SLOTS)
         return 0;
-    return p->multi->transport || p->begun <= 2 * u->index + 1;
+    return waits(p) || p->begun <= 2 * u->index + 1;
 }
 
 static rung_status run_panels(multi_product *p)
@@ -319,7 +330,7 @@ static rung_status run_panels(multi_product *p)
         product_unit u = product_unit_at(p, i);
         while (may_begin(p, &u))
             RUNG_TRY(begin_unit(p));
-        if (p->multi->transport) {
+        if (waits(p)) {
             RUNG_TRY(fetch_message_finish(p, &u));
             RUNG_TRY(mark_fetched(p, &u));
         }
@@ -358,4 +369,6 @@ void multi_product_close(rung_multi *multi)
         multi->buffers[i] = NULL;
         multi_buffer_free(&multi->engines[i], &multi->host_buffers[i]);
     }
+    for (int i = 0; i < 2 && multi->held > 0; i++)
+        multi_buffer_free(&multi->engines[0], &multi->parts[i]);
 }

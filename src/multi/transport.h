@@ -30,10 +30,14 @@ typedef struct multi_transport {
     int (*poll)(void *state, void *pending, int *done, int *waiting_for, char *why);
     /* Gives up on something pending: the handle is gone, its memory may still be written. */
     void (*abandon)(void *state, void *pending);
+    /* All ranks, before broadcasts along the rows and columns of a grid; ranks beyond it too. NULL: not needed. */
+    int (*groups)(void *state, int rows, int cols, char *why);
     /* For starting: every rank gets root 0's data. May block. */
     int (*share)(void *state, void *data, int64_t bytes, char *why);
     /* Whether a fault is known; called while waiting. NULL: never. */
     int (*check)(void *state, char *why);
+    /* After a fault: what is begun ends, so that nothing queued behind it waits for ever. NULL: not needed. */
+    void (*stop)(void *state);
     void (*close)(void *state, int failed);
 } multi_transport;
 

@@ -27,6 +27,8 @@ rung_status multi_break(rung_multi *multi, rung_status status)
     snprintf(why, sizeof why, "%s", rung_last_error());
     if (multi->control)
         multi_control_tell(multi->control, status, why);
+    if (multi->transport && multi->transport->stop)
+        multi->transport->stop(multi->transport->state);
     multi->broken = status;
     snprintf(multi->broken_why, sizeof multi->broken_why, "%s", why);
     return rung_fail(status, "%s", why);
@@ -70,9 +72,11 @@ rung_status multi_transport_try(rung_multi *multi, int result, const char *why)
 {
     if (!result)
         return RUNG_SUCCESS;
-    /* A rank that dies is often the reason, and then the better sentence. */
-    if (multi->control)
+    /* A rank that dies is often the reason, and then the better sentence: it may be on its way. */
+    for (double end_s = multi_now_s() + 0.5; multi->control && multi_now_s() < end_s;) {
         RUNG_TRY(multi_control_check(multi->control));
+        nanosleep(&(struct timespec){0, 5000000}, NULL);
+    }
     return rung_fail((rung_status)result, "%s", why);
 }
 

@@ -1,0 +1,300 @@
+/* Ranks over the NCCL transport, against stand-ins for libcuda and libnccl: one process each, started here by the
+ * environment as any launcher would. usage: nccl_ranks <libcuda> <libnccl> <mode> [ranks]. Modes: layouts (against
+ * FP64), bits, mismatch, killed, stopped, failing (NCCL does not start on rank 0). */
+#include "../gpu/fake_libcuda.h"
+#include "layouts.h"
+
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST = 8, VICTIM = 2 };
+
+static int me, ranks;
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- a rank ---- */
+
+static int says(const char *words)
+{
+    if (strstr(rung_last_error(), words))
+        return 1;
+    fprintf(stderr, "rank %d: '%s' does not say '%s'\n", me, rung_last_error(), words);
+    return 0;
+}
+
+static rung_status open_rank(rung_multi **multi, double timeout_s)
+{
+    rung_multi_config config;
+    rung_multi_config_init(&config);
+    config.transport = RUNG_TRANSPORT_NCCL;
+    config.timeout_s = timeout_s;
+    return rung_multi_create(multi, &config);
+}
+
+static rung_multi *opened(double timeout_s)
+{
+    rung_multi *multi;
+    if (open_rank(&multi, timeout_s) == RUNG_SUCCESS)
+        return multi;
+    fprintf(stderr, "rank %d: no context: %s\n", me, rung_last_error());
+    _exit(1);
+}
+
+typedef struct parts {
+    rung_matrix d[3];
+    float *host[3];
+    void *device[3];
+    int64_t bytes[3];
+} parts;
+
+static int parts_make(rung_multi *multi, parts *p, const layout_case *t)
+{
+    case_matrices(t, p->d);
+    int right = 1;
+    for (int i = 0; i < 3; i++) {
+        int64_t cols = rung_matrix_cols(&p->d[i], me);
+        p->bytes[i] = p->d[i].ld * cols * 4;
+        p->host[i] = part_new(&p->d[i], me, i);
+        right = right && rung_multi_alloc(multi, 0, p->bytes[i], &p->device[i]) == RUNG_SUCCESS &&
+                rung_multi_upload(multi, 0, p->device[i], p->host[i], p->bytes[i]) == RUNG_SUCCESS;
+    }
+    return right;
+}
+
+static void parts_drop(rung_multi *multi, parts *p)
+{
+    for (int i = 0; i < 3; i++) {
+        rung_multi_free(multi, 0, p->device[i]);
+        free(p->host[i]);
+    }
+}
+
+static rung_status run(rung_multi *multi, const layout_case *t, parts *p)
+{
+    const float *a = p->device[0], *b = p->device[1];
+    float *c = p->device[2];
+    return rung_psgemm(multi, (rung_transpose)t->trans_a, (rung_transpose)t->trans_b, t->m, t->n, t->k, t->alpha, &a,
+                       t->ia, t->ja, &p->d[0], &b, t->ib, t->jb, &p->d[1], t->beta, &c, t->ic, t->jc, &p->d[2]);
+}
+
+static int one_case(rung_multi *multi, const layout_case *t)
+{
+    parts p;
+    int right = parts_make(multi, &p, t) && run(multi, t, &p) == RUNG_SUCCESS &&
+                rung_multi_download(multi, 0, p.host[2], p.device[2], p.bytes[2]) == RUNG_SUCCESS;
+    if (!right)
+        fprintf(stderr, "rank %d: %s\n", me, rung_last_error());
+    right = right && part_right(t, &p.d[2], me, p.host[2], 2.0 + (double)t->k);
+    if (!right)
+        print_case(t);
+    parts_drop(multi, &p);
+    return right;
+}
+
+/* Several panels, bands and chunks of C. */
+static layout_case large(int rows, int cols)
+{
+    grid g = {rows, cols};
+    return (layout_case){.m = 600,
+                         .n = 560,
+                         .k = 700,
+                         .ia = 1,
+                         .ja = 1,
+                         .ib = 1,
+                         .jb = 1,
+                         .ic = 1,
+                         .jc = 1,
+                         .mb = {300, 100, 300},
+                         .nb = {64, 300, 280},
+                         .grids = {g, g, g},
+                         .alpha = 0.5f,
+                         .beta = -1.0f};
+}
+
+static int layouts(fake *gpu, int cases)
+{
+    rung_multi *multi = opened(30.0);
+    uint64_t seed = (uint64_t)me + 1;
+    int right = 1;
+    for (int i = 0; i < cases && right; i++) {
+        layout_case t =
+            i % 10 == 9 ? large(ranks % 2 ? ranks : ranks / 2, ranks % 2 ? 1 : 2) : case_at(i, ranks, i % 2);
+        gpu->eager = (unsigned)pick(&seed, 1 << 30); /* streams in any order, another on every rank */
+        right = one_case(multi, &t) && gpu->faults == 0;
+    }
+    rung_multi_destroy(multi);
+    return right;
+}
+
+/* The whole C, on one rank's grid and on all ranks': the same bits. */
+static int bits(void)
+{
+    static const int grids[][2] = {{1, 1}, {2, 2}, {1, 4}, {4, 1}, {2, 1}};
+    rung_multi *multi = opened(30.0);
+    float *first = NULL, *whole = NULL;
+    int right = 1;
+    for (int i = 0; i < 5 && right; i++) {
+        layout_case t = large(grids[i][0], grids[i][1]);
+        parts p;
+        right = parts_make(multi, &p, &t) && run(multi, &t, &p) == RUNG_SUCCESS;
+        size_t count = (size_t)(p.d[2].m * p.d[2].n);
+        const float *c = p.device[2];
+        if (me == 0)
+            whole = malloc(count * sizeof *whole);
+        right = right && rung_gather(multi, 0, &c, &p.d[2], whole, p.d[2].m) == RUNG_SUCCESS;
+        if (me == 0 && first && memcmp(first, whole, count * sizeof *whole) != 0) {
+            fprintf(stderr, "other bits on a grid of %d x %d\n", grids[i][0], grids[i][1]);
+            right = 0;
+        }
+        if (first || me)
+            free(whole);
+        else
+            first = whole;
+        parts_drop(multi, &p);
+    }
+    free(first);
+    rung_multi_destroy(multi);
+    return right;
+}
+
+static int mismatch(void)
+{
+    rung_multi *multi = opened(10.0);
+    layout_case t = large(ranks, 1);
+    parts p;
+    int right = parts_make(multi, &p, &t);
+    t.n -= me == 1;
+    right = right && run(multi, &t, &p) == RUNG_INVALID_ARGUMENT && says("rank 1 was given n = 559, rank 0 560");
+    t.n = 560;
+    right = right && run(multi, &t, &p) == RUNG_SUCCESS;
+    float x = 0.0f;
+    right =
+        rung_multi_sgemm(multi, RUNG_COL_MAJOR, 0, 0, 1, 1, 1, 1.0f, &x, 1, &x, 1, 0.0f, &x, 1) == RUNG_UNSUPPORTED &&
+        right;
+    parts_drop(multi, &p);
+    rung_multi_destroy(multi);
+    return right;
+}
+
+/* Products one after another until a rank dies or stops. */
+static int survive(double timeout_s, const char *words)
+{
+    rung_multi *multi = opened(timeout_s);
+    layout_case t = large(ranks / 2, 2);
+    parts p;
+    rung_status status = parts_make(multi, &p, &t) ? RUNG_SUCCESS : RUNG_INTERNAL;
+    double start = now_s(), called = start;
+    while (status == RUNG_SUCCESS && now_s() - start < 30.0) {
+        called = now_s();
+        status = run(multi, &t, &p);
+    }
+    double took = now_s() - called;
+    fprintf(stderr, "rank %d: after %.2f s in the call: %s\n", me, took, rung_last_error());
+    int right = status == RUNG_DEVICE_ERROR && says(words) && took < timeout_s + 3.0;
+    right = run(multi, &t, &p) == RUNG_DEVICE_ERROR && says("can only be destroyed") && right;
+    parts_drop(multi, &p);
+    rung_multi_destroy(multi);
+    return right;
+}
+
+static int failing(void)
+{
+    rung_multi *multi;
+    setenv("FAKE_NCCL_FAILS", "ncclGetUniqueId", 1); /* rank 0 asks for it */
+    double start = now_s();
+    return open_rank(&multi, 20.0) == RUNG_DEVICE_ERROR && says("ncclGetUniqueId failed") && now_s() - start < 10.0;
+}
+
+static int child(const char *libcuda, const char *libnccl, const char *mode)
+{
+    setenv("RUNG_LIBCUDA", libcuda, 1);
+    setenv("RUNG_NCCL", libnccl, 1);
+    setenv("RUNG_MULTI_PANEL", strcmp(mode, "bits") == 0 ? "64:200:96" : "96", 1);
+    setenv("RUNG_MULTI_WAVE", "5000", 1);
+    void *library = dlopen(libcuda, RTLD_NOW);
+    fake_state_function *get;
+    *(void **)&get = library ? dlsym(library, "fake_state") : NULL;
+    if (!get)
+        return 1;
+    get()->devices = MOST;
+    int right = strcmp(mode, "layouts") == 0    ? layouts(get(), 60)
+                : strcmp(mode, "bits") == 0     ? bits()
+                : strcmp(mode, "mismatch") == 0 ? mismatch()
+                : strcmp(mode, "killed") == 0   ? survive(20.0, "rank 2 is gone")
+                : strcmp(mode, "stopped") == 0  ? survive(2.0, "within 2.0 s")
+                                                : failing();
+    return right ? 0 : 1;
+}
+
+/* ---- the launcher ---- */
+
+static int free_port(void)
+{
+    struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof here;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (bind(fd, (struct sockaddr *)&here, sizeof here) || getsockname(fd, (struct sockaddr *)&here, &length))
+        return 0;
+    close(fd);
+    return ntohs(here.sin_port);
+}
+
+static void set_number(const char *name, int value)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%d", value);
+    setenv(name, text, 1);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 4)
+        return 2;
+    const char *mode = argv[3];
+    ranks = argc > 4 ? atoi(argv[4]) : 4;
+    char address[32];
+    pid_t pids[MOST];
+    snprintf(address, sizeof address, "127.0.0.1:%d", free_port());
+    setenv("RUNG_ADDRESS", address, 1);
+    set_number("RUNG_SIZE", ranks);
+    for (me = 0; me < ranks; me++) {
+        pids[me] = fork();
+        if (pids[me] == 0) {
+            set_number("RUNG_RANK", me);
+            _exit(child(argv[1], argv[2], mode));
+        }
+    }
+    int killed = strcmp(mode, "killed") == 0, stopped = strcmp(mode, "stopped") == 0, bad = 0;
+    if (killed || stopped) {
+        usleep(700000);
+        kill(pids[VICTIM], killed ? SIGKILL : SIGSTOP);
+    }
+    double end = now_s() + 100.0;
+    for (int i = 0; i < ranks; i++) {
+        int status = 1;
+        if ((killed || stopped) && i == VICTIM)
+            continue;
+        while (waitpid(pids[i], &status, WNOHANG) == 0 && now_s() < end)
+            usleep(10000);
+        if (now_s() >= end)
+            kill(pids[i], SIGKILL);
+        if (!WIFEXITED(status) || WEXITSTATUS(status)) {
+            fprintf(stderr, "rank %d failed (%d)\n", i, status);
+            bad = 1;
+        }
+    }
+    if (killed || stopped)
+        kill(pids[VICTIM], SIGKILL);
+    return bad;
+}
