@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_COUNTS = 8 };
+enum { MOST_COUNTS = 8, MOST_PANELS = 8 };
 
 typedef struct session {
     const bench_multi_options *options;
@@ -17,6 +17,9 @@ typedef struct session {
     FILE *record;
     rung_multi *owner; /* of the host memory */
     int counts[MOST_COUNTS], count_count;
+    char panels_text[256];
+    const char *panels[MOST_PANELS]; /* to try; none: as the environment says */
+    int panel_count;
     int cpu, failed, printed;
 } session;
 
@@ -31,7 +34,14 @@ static const cli_column columns[] = {{"shape", "shape", 20, -1},
                                      {"efficiency", "of ranks x one", 14, 3},
                                      {"error_u", "error u", 8, 4},
                                      {"cublasxt_ratio", "x cublasXt", 10, 3},
-                                     {"bits", "bits of C", 16, -1}};
+                                     {"bits", "bits of C", 16, -1},
+                                     {"panels", "panels", 14, -1}};
+
+static const char *panels_now(void)
+{
+    const char *text = getenv("RUNG_MULTI_PANEL");
+    return text ? text : "default";
+}
 
 typedef struct result {
     const lab_shape *shape;
@@ -55,6 +65,7 @@ static void record(const session *s, const result *r)
     lab_json_text(&json, "shape", text);
     lab_json_text(&json, "math", lab_math_names[s->options->math]);
     lab_json_text(&json, "operands", r->operands);
+    lab_json_text(&json, "panels", panels_now());
     lab_json_text(&json, "devices", s->cpu ? "CPU" : "GPU");
     lab_json_integer(&json, "ranks", r->ranks);
     lab_json_integer(&json, "grid_rows", r->rows);
@@ -93,6 +104,7 @@ static void print(session *s, const result *r)
     cli_number(&s->table, r->row.error_u);
     cli_number(&s->table, r->xt_us > 0.0 ? r->xt_us / r->row.us.median : NAN);
     cli_text(&s->table, bits);
+    cli_text(&s->table, panels_now());
     s->printed++;
     if (s->record)
         record(s, r);
@@ -194,24 +206,41 @@ static rung_status open_context(const session *s, int ranks, rung_multi **multi)
     return rung_multi_create(multi, &config);
 }
 
+typedef struct peers {
+    lab_stats one, xt; /* one GPU alone; cuBLAS-XT on as many */
+    int xt_block;
+} peers;
+
+/* On each way of cutting k that was asked for. */
+static int bench_count(session *s, int ranks, const lab_whole *whole, const peers *p)
+{
+    int code = CLI_PASS;
+    for (int i = 0; i < (s->panel_count ? s->panel_count : 1) && code == CLI_PASS; i++) {
+        rung_multi *multi;
+        if (s->panel_count)
+            setenv("RUNG_MULTI_PANEL", s->panels[i], 1);
+        rung_status status = open_context(s, ranks, &multi);
+        if (status != RUNG_SUCCESS)
+            return cli_fail_status(status, "bench");
+        code = bench_context(s, multi, whole, p->one.median, p->xt.median, p->xt_block);
+        rung_multi_destroy(multi);
+    }
+    return code;
+}
+
 /* The best that others do with the same operands: one GPU alone, and cuBLAS-XT on each number of GPUs. */
 static int bench_local(session *s, const lab_whole *whole)
 {
     const bench_multi_options *o = s->options;
-    lab_stats one = {0}, xt = {0};
-    int xt_block = 0, code = CLI_PASS;
-    if (!s->cpu && !o->no_peer && lab_multi_one_gpu(whole, (rung_math)o->math, (int)o->repeats, &one) != RUNG_SUCCESS)
+    peers p = {.xt_block = 0};
+    int code = CLI_PASS;
+    if (!s->cpu && !o->no_peer && lab_multi_one_gpu(whole, (rung_math)o->math, (int)o->repeats, &p.one) != RUNG_SUCCESS)
         fprintf(stderr, "rung: one GPU alone was not measured: %s\n", lab_error());
     for (int i = 0; i < s->count_count && code == CLI_PASS; i++) {
-        rung_multi *multi;
         if (!s->cpu && !o->no_peer && wants(s, "host") &&
-            lab_multi_cublasxt(whole, s->counts[i], (int)o->repeats, &xt, &xt_block) != RUNG_SUCCESS)
+            lab_multi_cublasxt(whole, s->counts[i], (int)o->repeats, &p.xt, &p.xt_block) != RUNG_SUCCESS)
             fprintf(stderr, "rung: not compared: %s\n", lab_error());
-        rung_status status = open_context(s, s->counts[i], &multi);
-        if (status != RUNG_SUCCESS)
-            return cli_fail_status(status, "bench");
-        code = bench_context(s, multi, whole, one.median, xt.median, xt_block);
-        rung_multi_destroy(multi);
+        code = bench_count(s, s->counts[i], whole, &p);
     }
     return code;
 }
@@ -277,6 +306,8 @@ int cli_bench_multi(const bench_multi_options *o, const lab_shapes *shapes)
         return code;
     if (o->distributed && (wants(&s, "host") || wants(&s, "parts")))
         return cli_usage("--distributed has its operands distributed: --operands host and parts are for --gpus");
+    if (o->panels)
+        s.panel_count = cli_split(o->panels, s.panels_text, sizeof s.panels_text, s.panels, MOST_PANELS);
     rung_status status = open_owner(&s);
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, "bench");

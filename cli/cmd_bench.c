@@ -284,6 +284,8 @@ int cmd_bench(int argc, char **argv)
         {"grid", CLI_TEXT, &several.grid, NULL, "several ranks: rows and columns, such as 2x2"},
         {"block", CLI_INTEGER, &several.block, NULL,
          "several ranks: rows and columns of a block (default: one a rank)"},
+        {"panels", CLI_TEXT, &several.panels, NULL,
+         "several ranks: widths of the panels of k to try, such as 8192,2048:8192:4096 (RUNG_MULTI_PANEL)"},
         {"repeats", CLI_INTEGER, &several.repeats, NULL, "several ranks: calls timed (default 5)"},
         {"memory-mib", CLI_INTEGER, &several.memory_mib, NULL, "several ranks, host operands: what each GPU may use"},
         {"no-peer", CLI_FLAG, &several.no_peer, NULL, "several ranks: neither one GPU alone nor cuBLAS-XT beside"},

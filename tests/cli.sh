@@ -68,6 +68,7 @@ accepts 'Rung, strict' climb --device cpu --threads 1 --size 64 --against ''
 accepts 'bench-summary' bench --device cpu --threads 1 --budget-ms 20 --against '' -o /dev/stdout 33x1x65:TN 8x8x8:NNx3
 accepts '^100x90x80,strict,distributed,4,2x2,' bench --gpus cpu1,4 --repeats 1 --format csv 100x90x80
 accepts '^100x90x80:TN,strict,host,2,' bench --gpus cpu2 --operands host --repeats 1 --format csv --timeline /dev/null 100x90x80:TN
+accepts '^100x90x800,strict,distributed,4,2x2,.*,64:256:128$' bench --gpus cpu4 --panels 512,64:256:128 --repeats 1 --format csv 100x90x800
 accepts '^300x200x150:NT,strict,parts,4,2x2,' bench --gpus cpu4 --operands parts --repeats 1 --format csv 300x200x150:NT
 refuses 'such as 4 or 1,2,4' bench --gpus none 8x8x8
 refuses 'such as 2x2' bench --gpus cpu2 --grid 3x3 8x8x8
