@@ -305,7 +305,7 @@ int cli_bench_multi(const bench_multi_options *o, const lab_shapes *shapes)
     if (code)
         return code;
     if (o->distributed && (wants(&s, "host") || wants(&s, "parts")))
-        return cli_usage("--distributed has its operands distributed: --operands host and parts are for --gpus");
+        return cli_usage("--distributed has its operands distributed: --operands host is for --gpus, and so is parts");
     if (o->panels)
         s.panel_count = cli_split(o->panels, s.panels_text, sizeof s.panels_text, s.panels, MOST_PANELS);
     rung_status status = open_owner(&s);
