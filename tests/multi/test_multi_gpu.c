@@ -117,6 +117,12 @@ static layout_case large(int rows, int cols, int trans)
                          .beta = -1.0f};
 }
 
+/* Panels alike, and panels that grow and shrink. */
+static void choose_panels(int i)
+{
+    setenv("RUNG_MULTI_PANEL", i % 2 ? "64:200:96" : "96", 1);
+}
+
 static void every_order_of_streams(void **state)
 {
     (void)state;
@@ -124,6 +130,7 @@ static void every_order_of_streams(void **state)
     for (size_t i = 0; i < sizeof eager / sizeof *eager; i++) {
         rung_multi *multi;
         gpu->eager = eager[i];
+        choose_panels((int)i);
         assert_ok(open_gpus(&multi, 4, 20.0));
         layout_case t = large(2, 2, (int)i % 4);
         check(multi, &t, 4);
@@ -137,12 +144,14 @@ static void every_order_of_streams(void **state)
     for (int i = 0; i < 16; i++) {
         rung_multi *multi;
         gpu->eager = (unsigned)pick(&seed, 1 << 30);
+        choose_panels(i / 4);
         assert_ok(open_gpus(&multi, 4, 20.0));
         layout_case t = large(2, 2, i % 4);
         t.k = 300;
         check(multi, &t, 4);
         rung_multi_destroy(multi);
     }
+    choose_panels(0);
     gpu->eager = 0;
 }
 
@@ -245,10 +254,12 @@ static void host_operands(void **state)
             config.ranks = ranks;
             config.memory_bytes = i % 2 ? 3 << 20 : 0; /* room for tiles of some 256 x 512 */
             gpu->eager = i < 2 ? (unsigned)-i : (unsigned)pick(&seed, 1 << 30);
+            choose_panels(i / 2);
             assert_ok(rung_multi_create(&multi, &config));
             host_case(multi, i, i % 4 < 2, 1 + (i * 397 + ranks * 100) % 900, 1 + (i * 211) % 700, 40 * i);
             rung_multi_destroy(multi);
         }
+    choose_panels(0);
     gpu->eager = 0;
 }
 
