@@ -209,6 +209,7 @@ int cmd_doctor(int argc, char **argv)
     if (rung_tools_gpu_count() > 0)
         check_peers(&r, 0, cublas_only, "the GPU's vendor to measure against");
     check_library(&r, "jansson", "libjansson.so.4", "reports from result files");
+    check_library(&r, "NCCL", "libnccl.so.2", "one product over the GPUs of several processes");
     check_program(&r, "nvcc", "/usr/local/cuda/bin", "building the CUDA backend: ./dev setup --cuda");
     check_program(&r, "gnuplot", "", "plots of results");
     cli_note(&r.table, "%d missing; everything else works without", r.missing);

@@ -22,7 +22,10 @@ typedef struct rung_multi rung_multi;
 typedef enum rung_transport {
     RUNG_TRANSPORT_LOCAL = 0, /* all ranks in this process */
     RUNG_TRANSPORT_MPI = 1,   /* one CPU rank a process; needs librung_mpi.so. MPI_Init is called if it was not */
-    RUNG_TRANSPORT_NCCL = 2,  /* one GPU rank a process: answers RUNG_UNSUPPORTED in this version */
+    /* One GPU rank a process; libnccl 2.18 or later is opened at run time (RUNG_NCCL names it where the loader does not
+     * find it). Started by MPI, or by any launcher that sets RUNG_RANK, RUNG_SIZE and RUNG_ADDRESS (host:port of rank
+     * 0). */
+    RUNG_TRANSPORT_NCCL = 2,
 } rung_transport;
 
 /* Zero every field you do not set, or start from rung_multi_config_init. */
@@ -83,7 +86,8 @@ RUNG_API rung_status rung_scatter(rung_multi *multi, int root, const float *whol
 RUNG_API rung_status rung_gather(rung_multi *multi, int root, const float *const *a, const rung_matrix *desc_a,
                                  float *whole, int64_t ld);
 
-/* C = alpha*op(A)*op(B) + beta*C on operands in this process's host memory, tiles of C shared out over its GPUs (local
+/* rung_sgemm for several GPUs (a rung_context is one device, so it is a call of its own):
+ * C = alpha*op(A)*op(B) + beta*C on operands in this process's host memory, tiles of C shared out over its GPUs (local
  * transport). They may be larger than the GPUs' memory. Pinned memory (rung_multi_host_alloc) travels directly, other
  * memory through pinned buffers. */
 RUNG_API rung_status rung_multi_sgemm(rung_multi *multi, rung_layout layout, rung_transpose trans_a,

@@ -55,7 +55,7 @@
     X(pointer_attribute, "cuPointerGetAttribute", (void *, CUpointer_attribute, CUdeviceptr))                          \
     X(pointer_attributes, "cuPointerGetAttributes",                                                                    \
       (unsigned, CUpointer_attribute *, void **, CUdeviceptr))                                                         \
-    X(stream_create, "cuStreamCreate", (CUstream *, unsigned))                                                         \
+    X(stream_create, "cuStreamCreateWithPriority", (CUstream *, unsigned, int))                                        \
     X(stream_destroy, "cuStreamDestroy_v2", (CUstream))                                                                \
     X(stream_synchronize, "cuStreamSynchronize", (CUstream))                                                           \
     X(stream_query, "cuStreamQuery", (CUstream))                                                                       \

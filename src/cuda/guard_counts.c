@@ -6,7 +6,7 @@ static rung_status make_counters(rung_cuda *cuda, CUdeviceptr *at)
 {
     const rung_driver *d = cuda->driver;
     CUstream stream;
-    CU_TRY(d, stream_create(&stream, CU_STREAM_NON_BLOCKING));
+    CU_TRY(d, stream_create(&stream, CU_STREAM_NON_BLOCKING, 0));
     CUresult result = d->memory_alloc(at, 3 * sizeof(unsigned long long));
     if (result == CUDA_SUCCESS)
         result = d->set_32(*at, 0, 6, stream);

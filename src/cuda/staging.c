@@ -91,8 +91,8 @@ void rung_staging_close(rung_cuda *cuda)
 static rung_status open_slots(rung_cuda *cuda, rung_staging *s)
 {
     const rung_driver *d = cuda->driver;
-    CU_TRY(d, stream_create(&s->in, CU_STREAM_NON_BLOCKING));
-    CU_TRY(d, stream_create(&s->out, CU_STREAM_NON_BLOCKING));
+    CU_TRY(d, stream_create(&s->in, CU_STREAM_NON_BLOCKING, 0));
+    CU_TRY(d, stream_create(&s->out, CU_STREAM_NON_BLOCKING, 0));
     CU_TRY(d, event_create(&s->order, CU_EVENT_DISABLE_TIMING));
     for (int i = 0; i < RING; i++) {
         CU_TRY(d, host_alloc((void **)&s->slots[i].pinned, PIECE_FLOATS * sizeof(float), 0));

@@ -73,7 +73,7 @@ rung_status rung_tools_open(rung_tools **out, int gpu)
     RUNG_TRY_OUT(describe(tools, gpu));
     CU_TRY_OUT(tools->driver, context_push(rung_gpu_context(tools->gpu)));
     pushed = 1;
-    CU_TRY_OUT(tools->driver, stream_create(&tools->stream, CU_STREAM_NON_BLOCKING));
+    CU_TRY_OUT(tools->driver, stream_create(&tools->stream, CU_STREAM_NON_BLOCKING, 0));
     rung_config_init(&tools->cuda.config);
     tools->cuda.config.stream = tools->stream;
     tools->cuda.config.pointers = RUNG_POINTERS_DEVICE;

@@ -471,9 +471,9 @@ EXPORT CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute *attr
 
 /* Streams, events, graphs. */
 
-EXPORT CUresult cuStreamCreate(CUstream *stream, unsigned flags)
+EXPORT CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority)
 {
-    (void)flags;
+    (void)flags, (void)priority;
     *stream = (CUstream)&the_stream;
     return CUDA_SUCCESS;
 }

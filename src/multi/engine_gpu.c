@@ -443,8 +443,10 @@ static const multi_engine_ops gpu_ops = {
 
 static rung_status open_inside(gpu_state *s, int device, rung_math math)
 {
+    /* NCCL's kernels on the lane in must find a place beside products that fill the GPU. */
+    enum { HIGHEST = -100, NORMAL = 0 }; /* the driver takes the nearest that it has */
     for (int i = 0; i < MULTI_LANES; i++)
-        CU_TRY(s->driver, stream_create(&s->streams[i], CU_STREAM_NON_BLOCKING));
+        CU_TRY(s->driver, stream_create(&s->streams[i], CU_STREAM_NON_BLOCKING, i == LANE_IN ? HIGHEST : NORMAL));
     for (int i = 0; i < WORK_LANES; i++) {
         rung_config config;
         rung_config_init(&config);

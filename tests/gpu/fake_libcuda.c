@@ -667,9 +667,9 @@ CALL(cuPointerGetAttributes, unsigned count, CUpointer_attribute *attributes, vo
     return CUDA_SUCCESS;
 }
 
-CALL(cuStreamCreate, CUstream *out, unsigned flags)
+CALL(cuStreamCreateWithPriority, CUstream *out, unsigned flags, int priority)
 {
-    (void)flags;
+    (void)flags, (void)priority;
     ENTER();
     for (int i = 1; i < MOST_STREAMS; i++)
         if (!streams[i].open) {
