@@ -79,21 +79,24 @@ static int refuse(const nccl_state *s, int result, const char *call, char *why)
     return RUNG_DEVICE_ERROR;
 }
 
-/* The communicator's last call goes on by itself until it is done. */
+/* The communicator's last call goes on by itself until it is done, whether it said so or not (ncclCommSplit does not). */
 static int settle(nccl_state *s, nccl_comm *comm, int result, const char *call, char *why)
 {
     multi_deadline deadline = multi_deadline_start(s->multi);
-    while (result == NCCL_IN_PROGRESS) {
+    if (result != NCCL_SUCCESS && result != NCCL_IN_PROGRESS)
+        return refuse(s, result, call, why);
+    for (;;) {
+        int asked = s->calls.async_error(comm, &result);
+        if (asked != NCCL_SUCCESS)
+            return refuse(s, asked, "ncclCommGetAsyncError", why);
+        if (result != NCCL_IN_PROGRESS)
+            return result == NCCL_SUCCESS ? 0 : refuse(s, result, call, why);
         rung_status status = multi_wait_turn(s->multi, &deadline, call, -1);
         if (status != RUNG_SUCCESS) {
             snprintf(why, MULTI_WHY_BYTES, "%.*s", MULTI_WHY_BYTES - 1, rung_last_error());
             return (int)status;
         }
-        int asked = s->calls.async_error(comm, &result);
-        if (asked != NCCL_SUCCESS)
-            return refuse(s, asked, "ncclCommGetAsyncError", why);
     }
-    return result == NCCL_SUCCESS ? 0 : refuse(s, result, call, why);
 }
 
 static CUstream stream_of(const nccl_state *s)
@@ -171,14 +174,11 @@ static void nccl_abandon(void *state, void *pending)
 
 /* ---- groups ---- */
 
+/* The new communicator is there once the old one is done, and ready when it says so itself. */
 static int split(nccl_state *s, int color, int key, nccl_comm **comm, char *why)
 {
     int failed = settle(s, s->all, s->calls.split(s->all, color, key, comm, NULL), "ncclCommSplit", why);
-    if (failed || color == NCCL_NO_COLOR)
-        return failed;
-    int result = NCCL_IN_PROGRESS;
-    s->calls.async_error(*comm, &result);
-    return settle(s, *comm, result, "ncclCommSplit", why);
+    return failed || color == NCCL_NO_COLOR ? failed : settle(s, *comm, NCCL_SUCCESS, "ncclCommSplit", why);
 }
 
 static void abort_grid(nccl_state *s, nccl_grid *g)

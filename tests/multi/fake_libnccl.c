@@ -41,8 +41,8 @@ struct comm {
     pthread_t thread;
     op ops[MOST_OPS];
     int count;
-    /* a split under way */
-    comm *child;
+    /* a split under way: where the new communicator goes once it is there */
+    comm *child, **place;
     int color, key;
 };
 
@@ -180,6 +180,7 @@ static int run_split(comm *c)
         }
     result = open_listener(child);
     child->state = result;
+    *c->place = child;
     return result;
 }
 
@@ -276,13 +277,13 @@ CALL(int, ncclCommSplit, comm *c, int color, int key, comm **out, config *given)
     if (given)
         return BAD_ARGUMENT;
     snprintf(name, sizeof name, "%.60s/%d.%d", c->name, c->splits++, color);
-    *out = color == NO_COLOR ? NULL : comm_new(name, 0, 0);
-    if (*out)
-        (*out)->state = IN_PROGRESS;
-    c->child = *out;
+    *out = NULL;
+    c->child = color == NO_COLOR ? NULL : comm_new(name, 0, 0);
+    c->place = out;
     c->color = color;
     c->key = key;
-    return start(c);
+    int result = start(c);
+    return result == IN_PROGRESS ? SUCCESS : result; /* as NCCL does: only the communicator tells that it goes on */
 }
 
 CALL(int, ncclCommGetAsyncError, comm *c, int *result)
