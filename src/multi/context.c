@@ -13,8 +13,8 @@
 
 /* Steps of k at a time, by device: results depend on it. On a GPU the product of one panel must hide the copies of the
  * next and the ends of tiles, and tensor cores need wider panels to do so; on a CPU a panel must stay in the caches. */
-static const multi_panels cpu_panels = {512, 512, 512}, strict_panels = {2048, 8192, 4096},
-                          tensor_panels = {8192, 8192, 8192};
+static const multi_panels cpu_panels = {512, 512, 512, 1, 1}, strict_panels = {2048, 8192, 4096, 4, 2},
+                          tensor_panels = {8192, 8192, 8192, 4, 2};
 enum { GPU_WAVE = 1 << 22 };
 
 void rung_multi_config_init(rung_multi_config *config)
@@ -30,17 +30,22 @@ static double positive_from_environment(const char *name, double otherwise)
     return value > 0.0 && value < 1e9 ? value : otherwise;
 }
 
-/* RUNG_MULTI_PANEL: "width", or "first:widest:last". */
+/* RUNG_MULTI_PANEL: "width", or "first:widest:last", or "first:widest:last:bands:chunks". */
 static void choose_panels(rung_multi *multi, int gpu)
 {
     const char *text = getenv("RUNG_MULTI_PANEL");
     long long first, widest, last;
-    int read = text ? sscanf(text, "%lld:%lld:%lld", &first, &widest, &last) : 0;
+    int bands, chunks;
+    int read = text ? sscanf(text, "%lld:%lld:%lld:%d:%d", &first, &widest, &last, &bands, &chunks) : 0;
     multi->panels = !gpu ? cpu_panels : multi->config.math == RUNG_STRICT ? strict_panels : tensor_panels;
     if (read == 1)
         widest = last = first;
-    if ((read == 1 || read == 3) && first > 0 && widest > 0 && last > 0)
-        multi->panels = (multi_panels){first, widest, last};
+    if (read != 5) {
+        bands = multi->panels.bands;
+        chunks = multi->panels.chunks;
+    }
+    if ((read == 1 || read == 3 || read == 5) && first > 0 && widest > 0 && last > 0)
+        multi->panels = (multi_panels){first, widest, last, bands, chunks};
 }
 
 static rung_status check_config(const rung_multi_config *c)

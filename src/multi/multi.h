@@ -15,9 +15,11 @@ typedef struct multi_buffer {
     int64_t floats;
 } multi_buffer;
 
-/* Widths of the panels that k is cut into (panels.c). */
+/* Widths of the panels that k is cut into (panels.c). What bits do not depend on: bands of the first panel, and parts
+ * of C that later ones are multiplied in. */
 typedef struct multi_panels {
     int64_t first, widest, last;
+    int bands, chunks;
 } multi_panels;
 
 /* A product's panels: panel i is [edges[i], edges[i + 1]). */

@@ -12,6 +12,11 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 product_unit product_unit_at(const multi_product *p, int64_t index)
 {
     product_unit u = {.index = index};
@@ -245,9 +250,10 @@ static rung_status multiply_chunks(multi_product *p, int held, const product_uni
     product_share *share = &p->shares[held];
     int polled = p->multi->transport && !p->multi->is_gpu;
     int64_t cols = share->lines[SIDE_B];
-    int chunks = polled                                                                           ? POLLED_CHUNKS
-                 : p->multi->is_gpu && share->lines[SIDE_A] * cols >= 2 * p->multi->wave_elements ? 2
-                                                                                                  : 1;
+    int chunks = polled ? POLLED_CHUNKS
+                 : p->multi->is_gpu && share->lines[SIDE_A] * cols >= 2 * p->multi->wave_elements
+                     ? p->multi->panels.chunks
+                     : 1;
     int64_t width = ((cols + chunks - 1) / chunks + TILE - 1) / TILE * TILE;
     share->next_lane = 0;
     for (int64_t col = 0; col < cols; col += width) {
@@ -350,7 +356,7 @@ rung_status multi_product_run(multi_product *p)
     p->panels = p->m > 0 && p->n > 0 && p->alpha != 0.0f ? p->cuts.count : 0;
     int64_t part = (p->m / p->desc_c->grid_rows + 1) * (p->n / p->desc_c->grid_cols + 1);
     int worth = part >= 16 * multi->wave_elements ? MOST_BANDS : part >= 4 * multi->wave_elements ? 2 : 1;
-    p->first_bands = multi->is_gpu ? worth : 1;
+    p->first_bands = multi->is_gpu ? (int)most(1, least(worth, multi->panels.bands)) : 1;
     p->units = p->panels > 0 ? 2 * p->first_bands + 2 * (p->panels - 1) : 0;
     for (int i = 0; i < multi->held; i++)
         RUNG_TRY(multi->engines[i].ops->begin(&multi->engines[i]));
