@@ -249,6 +249,8 @@ static rung_status begin_unit(host_product *h)
 
 /* ---- products, and results on their way out ---- */
 
+enum { CUT_BANDS, CUT_HALVES, CUT_LEAVING };
+
 static rung_status send_out(host_product *h, int held, const host_unit *u, const rectangle *part, int64_t row,
                             int64_t rows, int64_t col, int64_t cols, multi_lane lane)
 {
@@ -275,8 +277,11 @@ static rung_status multiply(host_product *h, int held, const host_unit *u, int64
     rectangle part = part_of(h, held, u->tile);
     if (rows <= 0 || cols <= 0)
         return RUNG_SUCCESS;
+    /* Of more than two at once the GPU does not keep the order, and parts leave in order. Bands fill it only together.
+     */
+    int lanes = s->partition == CUT_BANDS ? WORK_LANES : 2;
     multi_lane lane = (multi_lane)(LANE_WORK + s->next_lane);
-    s->next_lane = (s->next_lane + 1) % WORK_LANES;
+    s->next_lane = (s->next_lane + 1) % lanes;
     RUNG_TRY(e->ops->wait(e, lane, s->fetched[u->index % HOST_UNITS]));
     if (u->panel == 0)
         RUNG_TRY(e->ops->wait(e, lane, s->left[u->tile % C_BUFFERS]));
@@ -327,8 +332,6 @@ static rung_status join_lanes(host_product *h, int held)
                 RUNG_TRY(e->ops->wait(e, (multi_lane)(LANE_WORK + i), marks[j]));
     return RUNG_SUCCESS;
 }
-
-enum { CUT_BANDS, CUT_HALVES, CUT_LEAVING };
 
 /* The same part of C must follow itself from panel to panel: lanes are joined where the cut changes. */
 static rung_status begin_panel(host_product *h, int held, const host_unit *u)
