@@ -72,6 +72,7 @@ static rung_status open_engine(rung_multi *multi, int held, int device, int thre
     multi_engine *e = &multi->engines[held];
     e->rank = multi->first_rank + held;
     e->timeline = multi->timeline;
+    e->timeout_s = multi->timeout_s;
     rung_status status = device == RUNG_DEVICE_CPU ? multi_engine_open_cpu(e, threads, multi->config.math)
                                                    : multi_engine_open_gpu(e, device, multi->config.math);
     if (status == RUNG_SUCCESS)

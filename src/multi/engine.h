@@ -57,7 +57,8 @@ typedef struct multi_engine_ops {
     rung_status (*begin)(multi_engine *engine);
     /* *done: everything queued has run. */
     rung_status (*poll)(multi_engine *engine, int *done);
-    /* Waits for what is queued, whatever became of it, so that memory may be freed. */
+    /* Waits for what is queued, whatever became of it, so that memory may be freed; for the time limit at most. Then
+     * the engine is stuck, and its memory stays. */
     void (*drain)(multi_engine *engine);
     rung_status (*trace)(multi_engine *engine, int on, double now_us);
     /* Called once all has run: turns taken times into spans. */
@@ -69,6 +70,8 @@ struct multi_engine {
     int rank, device;
     int queues; /* work is only queued: host memory is not read or written at once */
     int tracing;
+    int stuck;         /* did not finish its work in time */
+    double timeout_s;  /* as the context's */
     multi_label label; /* of what is issued next, for the timeline */
     struct multi_timeline *timeline;
     void *state;

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 typedef struct timed {
     multi_lane lane;
@@ -145,9 +146,10 @@ static rung_status gpu_alloc(multi_engine *e, int64_t bytes, void **memory)
     INSIDE(e, alloc_inside(state_of(e), e->device, bytes, memory));
 }
 
+/* A stuck GPU's memory stays: the driver would wait for it, and its work may still write there. */
 static void gpu_free(multi_engine *e, void *memory)
 {
-    if (multi_engine_gpu_enter(e) == RUNG_SUCCESS) {
+    if (!e->stuck && multi_engine_gpu_enter(e) == RUNG_SUCCESS) {
         state_of(e)->driver->memory_free((CUdeviceptr)(uintptr_t)memory);
         multi_engine_gpu_leave(e);
     }
@@ -168,7 +170,7 @@ static rung_status gpu_host_alloc(multi_engine *e, int64_t bytes, void **memory)
 
 static void gpu_host_free(multi_engine *e, void *memory)
 {
-    if (multi_engine_gpu_enter(e) == RUNG_SUCCESS) {
+    if (!e->stuck && multi_engine_gpu_enter(e) == RUNG_SUCCESS) {
         state_of(e)->driver->host_free(memory);
         multi_engine_gpu_leave(e);
     }
@@ -341,14 +343,30 @@ static rung_status gpu_poll(multi_engine *e, int *done)
     INSIDE(e, poll_inside(state_of(e), done));
 }
 
+/* Queries, since a wait in the driver has no end. After an error they tell nothing: then the driver does not wait. */
+static int drain_stream(gpu_state *s, CUstream stream, double end_s)
+{
+    for (int turns = 0;; turns++) {
+        CUresult result = s->driver->stream_query(stream);
+        if (result == CUDA_SUCCESS)
+            return 1;
+        if (result != CUDA_ERROR_NOT_READY)
+            return s->driver->stream_synchronize(stream), 1;
+        if (multi_now_s() > end_s)
+            return 0;
+        if (turns > 1000)
+            nanosleep(&(struct timespec){0, 100000}, NULL);
+    }
+}
+
 static void gpu_drain(multi_engine *e)
 {
     gpu_state *s = state_of(e);
-    if (multi_engine_gpu_enter(e) != RUNG_SUCCESS)
+    double end_s = multi_now_s() + e->timeout_s;
+    if (e->stuck || multi_engine_gpu_enter(e) != RUNG_SUCCESS)
         return;
-    for (int i = 0; i < MULTI_LANES; i++)
-        if (s->streams[i])
-            s->driver->stream_synchronize(s->streams[i]);
+    for (int i = 0; i < MULTI_LANES && !e->stuck; i++)
+        e->stuck = s->streams[i] && !drain_stream(s, s->streams[i], end_s);
     s->span_count = s->times.used = 0;
     multi_engine_gpu_leave(e);
 }
@@ -413,6 +431,8 @@ static void close_inside(gpu_state *s)
 static void gpu_close(multi_engine *e)
 {
     gpu_state *s = state_of(e);
+    if (e->stuck) /* its streams and events, too */
+        return;
     if (multi_engine_gpu_enter(e) == RUNG_SUCCESS) {
         close_inside(s);
         multi_engine_gpu_leave(e);

@@ -518,8 +518,7 @@ static rung_status run(host_product *h)
         RUNG_TRY_OUT(h->multi->engines[i].ops->begin(&h->multi->engines[i]));
     status = run_units(h);
     if (status != RUNG_SUCCESS) {
-        for (int i = 0; i < h->multi->held; i++) /* nothing may still be writing to the caller's memory */
-            h->multi->engines[i].ops->drain(&h->multi->engines[i]);
+        status = multi_drain(h->multi, status);
         multi_stage_forget(h->multi);
     }
 out:

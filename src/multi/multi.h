@@ -86,6 +86,9 @@ rung_status multi_wait_turn(rung_multi *multi, multi_deadline *deadline, const c
 rung_status multi_transport_try(rung_multi *multi, int result, const char *why);
 /* Waits until all held engines have run what is queued. */
 rung_status multi_finish(rung_multi *multi);
+/* After a fault, `status`: nothing queued may go on writing to the caller's memory. What does not end in time makes the
+ * context unusable. Returns status. */
+rung_status multi_drain(rung_multi *multi, rung_status status);
 
 /* ---- agreement: a record of named integers must be the same on all ranks ---- */
 typedef struct multi_record {

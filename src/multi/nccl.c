@@ -79,7 +79,8 @@ static int refuse(const nccl_state *s, int result, const char *call, char *why)
     return RUNG_DEVICE_ERROR;
 }
 
-/* The communicator's last call goes on by itself until it is done, whether it said so or not (ncclCommSplit does not). */
+/* The communicator's last call goes on by itself until it is done, whether it said so or not (ncclCommSplit does not).
+ */
 static int settle(nccl_state *s, nccl_comm *comm, int result, const char *call, char *why)
 {
     multi_deadline deadline = multi_deadline_start(s->multi);

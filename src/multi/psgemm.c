@@ -141,8 +141,7 @@ out:
     if (status != RUNG_SUCCESS) {
         if (p->multi->transport) /* the other ranks wait for this one's parts */
             status = multi_break(p->multi, status);
-        for (int i = 0; i < p->multi->held; i++) /* nothing may still be writing to the caller's memory */
-            p->multi->engines[i].ops->drain(&p->multi->engines[i]);
+        status = multi_drain(p->multi, status);
     }
     fetch_message_close(p);
     multi_panels_free(&p->cuts);

@@ -91,8 +91,8 @@ out:
     multi_runs_free(&cols);
     if (status != RUNG_SUCCESS && multi->transport)
         status = multi_break(multi, status);
-    for (int i = 0; status != RUNG_SUCCESS && i < multi->held; i++)
-        multi->engines[i].ops->drain(&multi->engines[i]);
+    if (status != RUNG_SUCCESS)
+        status = multi_drain(multi, status);
     multi_mover_free(multi, &mover);
     return status;
 }

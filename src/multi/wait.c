@@ -96,6 +96,16 @@ rung_status multi_finish(rung_multi *multi)
     return RUNG_SUCCESS;
 }
 
+rung_status multi_drain(rung_multi *multi, rung_status status)
+{
+    int stuck = 0;
+    for (int i = 0; i < multi->held; i++) {
+        multi->engines[i].ops->drain(&multi->engines[i]);
+        stuck |= multi->engines[i].stuck;
+    }
+    return stuck && !multi->broken ? multi_break(multi, status) : status;
+}
+
 rung_status multi_buffer_reserve(multi_engine *e, multi_buffer *b, int64_t floats)
 {
     if (b->floats >= floats)

@@ -289,7 +289,7 @@ static void large_host_operands(void **state)
     product_free(&p);
 }
 
-/* A GPU that never finishes: the call ends with an error in time. */
+/* A GPU that never finishes: the call ends with an error in time, the context is of no more use, its memory stays. */
 static void a_lost_gpu(void **state)
 {
     (void)state;
@@ -304,9 +304,13 @@ static void a_lost_gpu(void **state)
     gpu->fail_result = 600; /* not ready */
     assert_int_equal(run(multi, &t, d, &p), RUNG_DEVICE_ERROR);
     assert_non_null(strstr(rung_last_error(), "not finished within 0.2 s"));
-    gpu->fail_name = NULL;
+    assert_int_equal(run(multi, &t, d, &p), RUNG_DEVICE_ERROR);
+    assert_non_null(strstr(rung_last_error(), "can only be destroyed"));
+    int memory = gpu->memory;
     parts_free(multi, &p, 2);
     rung_multi_destroy(multi);
+    assert_int_equal(gpu->memory, memory);
+    gpu->fail_name = NULL;
 }
 
 static void spans_are_taken(void **state)
