@@ -12,9 +12,10 @@
 #include <unistd.h>
 
 /* Steps of k at a time, by device: results depend on it. On a GPU the product of one panel must hide the copies of the
- * next and the ends of tiles, and tensor cores need wider panels to do so; on a CPU a panel must stay in the caches. */
+ * next and the ends of tiles; tensor cores need wider panels to do so, and fewer pieces, since each splits its operands
+ * anew. On a CPU a panel must stay in the caches. */
 static const multi_panels cpu_panels = {512, 512, 512, 1, 1}, strict_panels = {2048, 8192, 4096, 4, 2},
-                          tensor_panels = {8192, 8192, 8192, 4, 2};
+                          tensor_panels = {8192, 8192, 8192, 2, 1};
 enum { GPU_WAVE = 1 << 22 };
 
 void rung_multi_config_init(rung_multi_config *config)

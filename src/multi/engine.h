@@ -84,6 +84,9 @@ rung_status multi_engine_open_gpu(multi_engine *engine, int device, rung_math ma
 rung_status multi_engine_connect_gpu(multi_engine *engine, multi_engine *other);
 /* A lane's CUstream, for NCCL. */
 void *multi_engine_gpu_stream(multi_engine *engine, multi_lane lane);
+/* Before and after work that another library queues on a lane: a span of the timeline, under the engine's label. The
+ * GPU must be current. */
+rung_status multi_engine_gpu_span(multi_engine *engine, multi_lane lane, int stops);
 int multi_gpu_count(void);
 /* Makes the engine's GPU current for the calling thread, and undoes it: for calls into other libraries. */
 rung_status multi_engine_gpu_enter(multi_engine *engine);

@@ -126,6 +126,11 @@ static rung_status span_stop(multi_engine *e, multi_lane lane)
     return RUNG_SUCCESS;
 }
 
+rung_status multi_engine_gpu_span(multi_engine *e, multi_lane lane, int stops)
+{
+    return stops ? span_stop(e, lane) : span_start(e, lane);
+}
+
 /* ---- memory ---- */
 
 static rung_status alloc_inside(gpu_state *s, int device, int64_t bytes, void **memory)

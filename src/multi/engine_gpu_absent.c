@@ -35,6 +35,12 @@ void multi_engine_gpu_leave(multi_engine *engine)
     (void)engine;
 }
 
+rung_status multi_engine_gpu_span(multi_engine *engine, multi_lane lane, int stops)
+{
+    (void)engine, (void)lane, (void)stops;
+    return absent();
+}
+
 int multi_gpu_count(void)
 {
     return 0;

@@ -3,8 +3,6 @@
  * them, which ends what is queued on the GPU. */
 #include "multi/nccl.h"
 
-#include "cuda/driver.h"
-
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
@@ -47,9 +45,9 @@ typedef struct nccl_config {
     X(int, abort, "ncclCommAbort", (nccl_comm *))                                                                      \
     X(int, group_start, "ncclGroupStart", (void))                                                                      \
     X(int, group_end, "ncclGroupEnd", (void))                                                                          \
-    X(int, send, "ncclSend", (const void *, size_t, int, int, nccl_comm *, CUstream))                                  \
-    X(int, receive, "ncclRecv", (void *, size_t, int, int, nccl_comm *, CUstream))                                     \
-    X(int, broadcast, "ncclBroadcast", (const void *, void *, size_t, int, int, nccl_comm *, CUstream))
+    X(int, send, "ncclSend", (const void *, size_t, int, int, nccl_comm *, void *))                                    \
+    X(int, receive, "ncclRecv", (void *, size_t, int, int, nccl_comm *, void *))                                       \
+    X(int, broadcast, "ncclBroadcast", (const void *, void *, size_t, int, int, nccl_comm *, void *))
 
 typedef struct nccl_calls {
 #define X(type, name, symbol, signature) type(*name) signature;
@@ -100,7 +98,7 @@ static int settle(nccl_state *s, nccl_comm *comm, int result, const char *call, 
     }
 }
 
-static CUstream stream_of(const nccl_state *s)
+static void *stream_of(const nccl_state *s)
 {
     return multi_engine_gpu_stream(&s->multi->engines[0], LANE_IN);
 }
@@ -129,17 +127,39 @@ static int enter(nccl_state *s, char *why)
     return (int)status;
 }
 
+/* The GPU is current between the two; what is queued there is a span of the timeline. */
+static int begin(nccl_state *s, char *why)
+{
+    multi_engine *e = &s->multi->engines[0];
+    int failed = enter(s, why);
+    if (failed)
+        return failed;
+    rung_status status = multi_engine_gpu_span(e, LANE_IN, 0);
+    if (status != RUNG_SUCCESS) {
+        snprintf(why, MULTI_WHY_BYTES, "%.*s", MULTI_WHY_BYTES - 1, rung_last_error());
+        multi_engine_gpu_leave(e);
+    }
+    return (int)status;
+}
+
+static int end(nccl_state *s, nccl_comm *comm, int result, const char *what, char *why)
+{
+    multi_engine *e = &s->multi->engines[0];
+    int failed = settle(s, comm, result, what, why);
+    rung_status status = failed ? RUNG_SUCCESS : multi_engine_gpu_span(e, LANE_IN, 1);
+    if (status != RUNG_SUCCESS)
+        snprintf(why, MULTI_WHY_BYTES, "%.*s", MULTI_WHY_BYTES - 1, rung_last_error());
+    multi_engine_gpu_leave(e);
+    return failed ? failed : (int)status;
+}
+
 static int nccl_exchange(void *state, const multi_message *messages, int count, int64_t tag, void **pending, char *why)
 {
     nccl_state *s = state;
     (void)tag;
     *pending = s; /* poll() says done at once: what follows on the lane finds the data there */
-    int failed = enter(s, why);
-    if (failed)
-        return failed;
-    failed = settle(s, s->all, queue_messages(s, messages, count), "NCCL's messages between ranks", why);
-    multi_engine_gpu_leave(&s->multi->engines[0]);
-    return failed;
+    int failed = begin(s, why);
+    return failed ? failed : end(s, s->all, queue_messages(s, messages, count), "NCCL's messages between ranks", why);
 }
 
 static int nccl_broadcast(void *state, const int *ranks, int count, int root, void *data, int64_t bytes, int64_t tag,
@@ -151,13 +171,11 @@ static int nccl_broadcast(void *state, const int *ranks, int count, int root, vo
     const nccl_grid *g = &s->grids[s->grid];
     int in_row = count == g->cols && ranks[0] / g->cols == ranks[count - 1] / g->cols;
     nccl_comm *comm = in_row ? g->row : g->col;
-    int failed = enter(s, why);
+    int failed = begin(s, why);
     if (failed)
         return failed;
     int result = s->calls.broadcast(data, data, (size_t)bytes / 4, NCCL_FLOAT, root, comm, stream_of(s));
-    failed = settle(s, comm, result, "NCCL's broadcast of a panel", why);
-    multi_engine_gpu_leave(&s->multi->engines[0]);
-    return failed;
+    return end(s, comm, result, "NCCL's broadcast of a panel", why);
 }
 
 static int nccl_poll(void *state, void *pending, int *done, int *waiting_for, char *why)
@@ -254,10 +272,13 @@ static void nccl_stop(void *state)
     multi_engine_gpu_leave(&s->multi->engines[0]);
 }
 
-/* The other ranks destroy theirs at about the same time; one that does not is not waited for longer than the limit. */
-static void leave(nccl_state *s, nccl_comm *comm)
+/* The other ranks destroy theirs at about the same time; one that does not is not waited for longer than the limit.
+ * While it waits, nobody else may ask this communicator. */
+static void leave(nccl_state *s, nccl_comm **place)
 {
     char why[MULTI_WHY_BYTES];
+    nccl_comm *comm = *place;
+    *place = NULL;
     if (!comm)
         return;
     if (settle(s, comm, s->calls.finalize(comm), "ncclCommFinalize", why) == 0)
@@ -273,10 +294,10 @@ static void nccl_close(void *state, int failed)
         nccl_stop(s);
     if (!s->stopped && multi_engine_gpu_enter(&s->multi->engines[0]) == RUNG_SUCCESS) {
         for (int i = s->grid_count - 1; i >= 0; i--) {
-            leave(s, s->grids[i].col);
-            leave(s, s->grids[i].row);
+            leave(s, &s->grids[i].col);
+            leave(s, &s->grids[i].row);
         }
-        leave(s, s->all);
+        leave(s, &s->all);
         multi_engine_gpu_leave(&s->multi->engines[0]);
     }
     if (s->start.close)

@@ -34,6 +34,7 @@ typedef struct op {
 } op;
 
 struct comm {
+    int alive, finishing;
     char name[96];
     int rank, size, listener, in[MOST_RANKS], out[MOST_RANKS];
     volatile int state, aborted;
@@ -187,6 +188,8 @@ static int run_split(comm *c)
 static void *work(void *argument)
 {
     comm *c = argument;
+    if (c->finishing)
+        usleep(5000);
     int result = c->child || c->color != INT32_MIN ? run_split(c) : run_ops(c);
     c->child = NULL;
     c->color = INT32_MIN;
@@ -250,6 +253,7 @@ static comm *comm_new(const char *name, int rank, int size)
     c->size = size;
     c->listener = -1;
     c->color = INT32_MIN;
+    c->alive = 1;
     return c;
 }
 
@@ -288,12 +292,18 @@ CALL(int, ncclCommSplit, comm *c, int color, int key, comm **out, config *given)
 
 CALL(int, ncclCommGetAsyncError, comm *c, int *result)
 {
+    if (!c || !c->alive) { /* after it was destroyed or aborted, or before it was there */
+        fprintf(stderr, "ncclCommGetAsyncError: no such communicator\n");
+        abort();
+    }
     *result = c->state;
     return SUCCESS;
 }
 
+/* Its memory stays, so that a later use is seen. */
 static void comm_free(comm *c)
 {
+    c->alive = 0;
     c->aborted = 1;
     if (c->running)
         pthread_join(c->thread, NULL);
@@ -304,12 +314,12 @@ static void comm_free(comm *c)
         if (c->out[i] >= 0)
             close(c->out[i]);
     }
-    free(c);
 }
 
 CALL(int, ncclCommFinalize, comm *c)
 {
-    return c->state;
+    c->finishing = 1;
+    return start(c);
 }
 
 CALL(int, ncclCommDestroy, comm *c)
