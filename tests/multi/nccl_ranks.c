@@ -14,7 +14,7 @@
 
 enum { MOST = 8, VICTIM = 2 };
 
-static int me, ranks;
+static int me, ranks, ready[2]; /* a pipe: ranks whose context is there tell the launcher */
 
 static double now_s(void)
 {
@@ -193,7 +193,7 @@ static int survive(double timeout_s, const char *words)
     rung_multi *multi = opened(timeout_s);
     layout_case t = large(ranks / 2, 2);
     parts p;
-    rung_status status = parts_make(multi, &p, &t) ? RUNG_SUCCESS : RUNG_INTERNAL;
+    rung_status status = parts_make(multi, &p, &t) && write(ready[1], "", 1) == 1 ? RUNG_SUCCESS : RUNG_INTERNAL;
     double start = now_s(), called = start;
     while (status == RUNG_SUCCESS && now_s() - start < 30.0) {
         called = now_s();
@@ -268,6 +268,8 @@ int main(int argc, char **argv)
     snprintf(address, sizeof address, "127.0.0.1:%d", free_port());
     setenv("RUNG_ADDRESS", address, 1);
     set_number("RUNG_SIZE", ranks);
+    if (pipe(ready))
+        return 1;
     for (me = 0; me < ranks; me++) {
         pids[me] = fork();
         if (pids[me] == 0) {
@@ -277,7 +279,11 @@ int main(int argc, char **argv)
     }
     int killed = strcmp(mode, "killed") == 0, stopped = strcmp(mode, "stopped") == 0, bad = 0;
     if (killed || stopped) {
-        usleep(700000);
+        char byte;
+        close(ready[1]);
+        for (int i = 0; i < ranks && read(ready[0], &byte, 1) == 1; i++)
+            ;
+        usleep(300000); /* they multiply */
         kill(pids[VICTIM], killed ? SIGKILL : SIGSTOP);
     }
     double end = now_s() + 100.0;
