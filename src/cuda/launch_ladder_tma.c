@@ -1,4 +1,5 @@
-/* Launchers "ladder_tma", "ladder_persistent", "ladder_searched" and "ladder_banks": rungs fed by bulk tensor copies.
+/* Launchers "ladder_tma", "ladder_persistent", "ladder_searched", "ladder_banks" and "ladder_stream_k": rungs fed by bulk
+ * tensor copies.
  * The copy engine wants rows that start on 16 bytes: other operands are first copied to workspace (l21_tma_pack). */
 #include "cuda/device.h"
 #include "cuda/device/tma.h"
@@ -211,7 +212,53 @@ static rung_status run_banks(rung_cuda *cuda, const rung_choice *choice, const r
     return status;
 }
 
+/* Two kept pieces a block, then the operands that have to be copied. */
+static int64_t pieces_bytes(const rung_machine *machine, const rung_kernel *k)
+{
+    return (int64_t)machine->sms * 2 * k->bm * k->bn * (int64_t)sizeof(float);
+}
+
+static const char *estimate_stream_k(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                                     const rung_problem *p, rung_choice *choice)
+{
+    const char *reason = estimate(machine, config, kernel, p, choice);
+    choice->workspace_bytes += pieces_bytes(machine, kernel);
+    return reason;
+}
+
+/* As many blocks as SMs, but none with less than eight steps of k. */
+static rung_status run_stream_k(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
+{
+    const rung_kernel *k = choice->kernel;
+    rung_function parts, finish;
+    rung_tma_args args;
+    void *workspace;
+    int64_t all = tiles(p->m, k->bm) * tiles(p->n, k->bn), most = tiles(all * tiles(p->k, BK), 8);
+    int64_t blocks = most < cuda->machine->sms ? most : cuda->machine->sms;
+    blocks = blocks > 0 ? blocks : 1;
+    rung_grid grid = {.x = (unsigned)blocks,
+                      .y = 1,
+                      .z = 1,
+                      .threads = (unsigned)k->threads,
+                      .shared_bytes = (unsigned)k->shared_bytes};
+    RUNG_TRY(rung_gpu_function(cuda->gpu, k->name, k->name, k->shared_bytes, &parts));
+    RUNG_TRY(rung_gpu_function(cuda->gpu, k->name, "l25_stream_k_finish", 0, &finish));
+    RUNG_TRY(rung_workspace_get(cuda, choice->workspace_bytes, &workspace));
+    rung_status status = prepare(cuda, &args, p, 0, k->bn, (char *)workspace + pieces_bytes(cuda->machine, k));
+    args.g.workspace = workspace;
+    args.g.split_k = (int32_t)blocks;
+    if (status == RUNG_SUCCESS)
+        status = rung_launch(cuda, &parts, &grid, &args);
+    if (status == RUNG_SUCCESS && p->k > 0 && all % blocks != 0) {
+        grid = (rung_grid){.x = (unsigned)blocks, .y = (unsigned)(k->bm * k->bn / 1024), .z = 1, .threads = 256};
+        status = rung_launch(cuda, &finish, &grid, &args);
+    }
+    rung_workspace_put(cuda, workspace);
+    return status;
+}
+
 const rung_launcher rung_launch_ladder_tma = {"ladder_tma", estimate, run_tma};
 const rung_launcher rung_launch_ladder_persistent = {"ladder_persistent", estimate, run_persistent};
 const rung_launcher rung_launch_ladder_searched = {"ladder_searched", estimate_searched, run_searched};
 const rung_launcher rung_launch_ladder_banks = {"ladder_banks", estimate, run_banks};
+const rung_launcher rung_launch_ladder_stream_k = {"ladder_stream_k", estimate_stream_k, run_stream_k};

@@ -14,6 +14,7 @@ extern const rung_launcher rung_launch_ladder_tma;
 extern const rung_launcher rung_launch_ladder_persistent;
 extern const rung_launcher rung_launch_ladder_searched;
 extern const rung_launcher rung_launch_ladder_banks;
+extern const rung_launcher rung_launch_ladder_stream_k;
 
 const rung_launcher *const rung_launchers[] = {
     &rung_launch_accurate,
@@ -29,6 +30,7 @@ const rung_launcher *const rung_launchers[] = {
     &rung_launch_ladder_persistent,
     &rung_launch_ladder_searched,
     &rung_launch_ladder_banks,
+    &rung_launch_ladder_stream_k,
     NULL,
 };
 
