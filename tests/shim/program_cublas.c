@@ -1,6 +1,6 @@
 /* A program linked against cuBLAS, for a machine with a GPU. It runs as it is and under the drop-in, and its output is
- * compared (compare_cublas.sh): `status N` makes a table of good and bad calls of entry N and prints what each returned
- * and whether it changed C; `time` prints the CPU time of calls; `product`, `dlopen FILE` and `plugin FILE` make one
+ * compared (compare_cublas.sh): `status N FROM` makes a table of good and bad calls of entry N, from the FROMth on, and
+ * prints what each returned and whether it changed C; a call that breaks the GPU's context is the last (exit 4); `time` prints the CPU time of calls; `product`, `dlopen FILE` and `plugin FILE` make one
  * product by a linked function, by one from dlopen, and through a plugin opened with RTLD_DEEPBIND. Exit 77: no GPU or
  * no cuBLAS. */
 #define _GNU_SOURCE
@@ -237,16 +237,21 @@ static unsigned checksum(void)
     return sum;
 }
 
-static void report(const struct entry *e, const call *x)
+/* 0: the GPU's context is no longer of use. */
+static int report(const struct entry *e, const call *x)
 {
     fill_c();
     unsigned before = checksum();
     printf("%-24s %-28s ", e->name, x->what); /* should the call crash, it is known which */
     int status = e->run(x), after = api.synchronize();
-    printf("%3d  GPU %d  C %s\n", status, after, checksum() == before ? "untouched" : "written");
+    if (after)
+        printf("%3d  GPU %d\n", status, after);
+    else
+        printf("%3d  GPU 0  C %s\n", status, checksum() == before ? "untouched" : "written");
+    return after == 0;
 }
 
-static int status_table(size_t entry)
+static int status_table(size_t entry, int from)
 {
     const call good = {"good", handle, 0, 0, N, N, N, N, N, N, 2, &one, &zero, F32, F32, F32, COMPUTE, -1, 0};
     call calls[64];
@@ -294,8 +299,9 @@ static int status_table(size_t entry)
     CALL("algorithm 99", x->algorithm = 99);
     if (entry >= sizeof entries / sizeof entries[0])
         return 3;
-    for (int i = 0; i < count; i++)
-        report(&entries[entry], &calls[i]);
+    for (int i = from; i < count; i++)
+        if (!report(&entries[entry], &calls[i]))
+            return 4;
     return 0;
 }
 
@@ -359,8 +365,8 @@ int main(int argc, char **argv)
     const char *mode = argc > 1 ? argv[1] : "";
     setvbuf(stdout, NULL, _IONBF, 0);
     start();
-    if (strcmp(mode, "status") == 0 && argc > 2)
-        return status_table((size_t)atoi(argv[2]));
+    if (strcmp(mode, "status") == 0 && argc > 3)
+        return status_table((size_t)atoi(argv[2]), atoi(argv[3]));
     if (strcmp(mode, "time") == 0)
         return times();
     if (strcmp(mode, "product") == 0)
@@ -373,6 +379,6 @@ int main(int argc, char **argv)
         *(void **)&function = symbol(library, plugin ? "plugin_sgemm" : "cublasSgemm_v2");
         return product(function);
     }
-    puts("program_cublas status N | time | product | dlopen FILE | plugin FILE");
+    puts("program_cublas status N FROM | time | product | dlopen FILE | plugin FILE");
     return 2;
 }
