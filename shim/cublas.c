@@ -374,7 +374,7 @@ static int64_t lt_read(get_attribute *get, void *descriptor, int attribute, size
 }
 
 typedef struct lt_layout {
-    int64_t rows, cols, ld, batch, stride;
+    int64_t rows, cols, ld, batch, stride, order;
 } lt_layout;
 
 static const char *lt_read_layout(get_attribute *get, void *layout, lt_layout *out)
@@ -383,9 +383,10 @@ static const char *lt_read_layout(get_attribute *get, void *layout, lt_layout *o
         return "a layout is NULL";
     if (lt_read(get, layout, LT_TYPE, 4, -1) != CUBLAS_TYPE_F32)
         return "operands are not FP32";
-    if (lt_read(get, layout, LT_ORDER, 4, 0) != LT_ORDER_COLUMN || lt_read(get, layout, LT_PLANE, 8, 0) != 0 ||
+    out->order = lt_read(get, layout, LT_ORDER, 4, LT_ORDER_COLUMN);
+    if ((out->order != LT_ORDER_COLUMN && out->order != LT_ORDER_ROW) || lt_read(get, layout, LT_PLANE, 8, 0) != 0 ||
         lt_read(get, layout, LT_BATCH_MODE, 4, 0) != 0)
-        return "a layout that is not column-major";
+        return "a layout that is neither column- nor row-major";
     out->rows = lt_read(get, layout, LT_ROWS, 8, -1);
     out->cols = lt_read(get, layout, LT_COLS, 8, -1);
     out->ld = lt_read(get, layout, LT_LD, 8, -1);
@@ -447,12 +448,20 @@ static const char *lt_fill(rung_gemm *gemm, const lt_layout *a, const lt_layout 
     if ((gemm->trans_a ? a->cols : a->rows) != gemm->m || (gemm->trans_b ? b->rows : b->cols) != gemm->n ||
         (gemm->trans_b ? b->cols : b->rows) != gemm->k || a->batch != d->batch || b->batch != d->batch)
         return "layouts that do not fit together";
+    if (gemm->m == 0 || gemm->n == 0)
+        return "nothing to compute"; /* cublasLt calls that an error */
     int reads_c = gemm->beta_device || gemm->beta != 0.0f;
     if (reads_c && (c_memory != d_memory || c->ld != d->ld || c->stride != d->stride || c->rows != d->rows ||
-                    c->cols != d->cols || c->batch != d->batch))
+                    c->cols != d->cols || c->batch != d->batch || c->order != d->order))
         return "C and D are not the same matrix";
-    if (d->batch > 1 && gemm->bias_kind != RUNG_NO_BIAS)
-        return "a bias in a batch";
+    if (gemm->bias_kind != RUNG_NO_BIAS && (d->batch > 1 || d->order == LT_ORDER_ROW))
+        return "a bias in a batch, or in row-major order";
+    /* The product is made in D's order: what lies in the other one is its own transpose. */
+    gemm->layout = d->order == LT_ORDER_ROW ? RUNG_ROW_MAJOR : RUNG_COL_MAJOR;
+    if (a->order != d->order)
+        gemm->trans_a = gemm->trans_a == RUNG_NO_TRANS ? RUNG_TRANS : RUNG_NO_TRANS;
+    if (b->order != d->order)
+        gemm->trans_b = gemm->trans_b == RUNG_NO_TRANS ? RUNG_TRANS : RUNG_NO_TRANS;
     gemm->lda = a->ld;
     gemm->ldb = b->ld;
     gemm->ldc = d->ld;

@@ -42,7 +42,7 @@ enum {
     LT_PLANE = 7,
     LT_BATCH_MODE = 8
 };
-enum { LT_ORDER_COLUMN = 0 };
+enum { LT_ORDER_COLUMN = 0, LT_ORDER_ROW = 1 };
 enum { LT_PLAIN = 1, LT_RELU = 2, LT_BIAS = 4, LT_RELU_BIAS = 6, LT_GELU = 32, LT_GELU_BIAS = 36 };
 
 #endif

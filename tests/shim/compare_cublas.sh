@@ -9,6 +9,9 @@ work=$(mktemp -d) failed=0
 trap 'rm -rf "$work"' EXIT
 program=$programs/program_cublas
 
+# cuBLAS prints lines of its own between a call's name and its status.
+calls_in() { grep -c 'GPU [0-9]\|ends the process' "$1"; }
+
 # table FILE ENTRY COMMAND...: cuBLAS itself crashes on some bad calls, and then must do so under Rung too: the calls after
 # such a one are made by a new process.
 table() {
@@ -23,7 +26,7 @@ table() {
         4) ;;
         *) echo "ends the process with $code" >>"$file" ;;
         esac
-        next=$(wc -l <"$file")
+        next=$(calls_in "$file")
         [ "$next" -gt $from ] || break
         from=$next
     done
@@ -42,7 +45,7 @@ wait
 entry=0 calls=0
 while [ $entry -lt $entries ]; do
     real=$work/real$entry
-    name=$(sed -n '1s/ .*//p' "$real") count=$(wc -l <"$real")
+    name=$(sed -n '1s/ .*//p' "$real") count=$(calls_in "$real")
     grep 'ends the process' "$real" | sed 's/^/     cuBLAS: /'
     if [ "$(cat "$real.code")" -eq 0 ] && cmp -s "$real" "$work/rung$entry"; then
         echo "ok   $name: $count calls, the same statuses and effects"
@@ -72,8 +75,8 @@ reached 1 "dlopen" "$program" dlopen libcublas.so.13
 reached "${DEEPBIND_WANT:-0}" "RTLD_DEEPBIND" "$program" plugin "$programs/libplugin_cublas.so"
 [ -z "$static" ] || reached 0 "static" "$static" product
 
-echo "CPU time of a call, alone:"
+echo "CPU time of a call, us, without the drop-in:"
 "$program" time
-echo "with Rung:"
+echo "with it: cuBLAS and Rung in turn, in one process:"
 "$rung" run -- "$program" time
 exit $failed

@@ -351,6 +351,40 @@ static void lt_translates(void **state)
     }
 }
 
+/* The product is made in D's order; an operand in the other one is read as its transpose. */
+static void lt_reads_rows(void **state)
+{
+    for (int rows = 0; rows < 16; rows++) {
+        reset(state);
+        set_lt();
+        layout_a[1] = rows & 1;
+        layout_b[1] = rows >> 1 & 1;
+        layout_c[1] = rows >> 2 & 1;
+        layout_d[1] = rows >> 3;
+        int same = layout_c[1] == layout_d[1];
+        if (!same) {
+            expect_handed_on(lt(c), 14); /* beta != 0 */
+            continue;
+        }
+        assert_int_equal(lt(c), 0);
+        assert_int_equal(seen.layout, layout_d[1] ? RUNG_ROW_MAJOR : RUNG_COL_MAJOR);
+        assert_int_equal(seen.trans_a, layout_a[1] == layout_d[1] ? RUNG_TRANS : RUNG_NO_TRANS);
+        assert_int_equal(seen.trans_b, layout_b[1] == layout_d[1] ? RUNG_NO_TRANS : RUNG_TRANS);
+        assert_int_equal(seen.m, 11);
+        assert_int_equal(seen.n, 12);
+        assert_int_equal(seen.k, 13);
+        assert_int_equal(seen.lda, 14);
+        assert_int_equal(seen.ldb, 15);
+        assert_int_equal(seen.ldc, 16);
+    }
+    reset(state);
+    set_lt();
+    layout_a[1] = layout_b[1] = layout_c[1] = layout_d[1] = 1;
+    product[7] = 4; /* a bias */
+    product[8] = (int64_t)(uintptr_t)bias;
+    expect_handed_on(lt(c), 14);
+}
+
 static void lt_hands_on(void **state)
 {
     (void)state;
@@ -363,12 +397,15 @@ static void lt_hands_on(void **state)
         int64_t value;
     } cases[] = {{product, 0, TF32}, {product, 1, 2},   {product, 2, 2},   {product, 5, 1},
                  {product, 7, 130},  {product, 17, 64}, {product, 20, 64}, {layout_a, 0, F16},
-                 {layout_b, 1, 1},   {layout_d, 7, 8},  {layout_a, 2, 14}, {layout_b, 5, 2}};
+                 {layout_b, 1, 2},   {layout_d, 7, 8},  {layout_a, 2, 14}, {layout_b, 5, 2}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         set_lt();
         cases[i].where[cases[i].attribute] = cases[i].value;
         expect_handed_on(lt(c), 14);
     }
+    set_lt();
+    layout_a[3] = layout_c[2] = layout_d[2] = 0; /* m = 0, which cublasLt calls an error */
+    expect_handed_on(lt(c), 14);
     set_lt();
     expect_handed_on(cublasLtMatmul(&handle, product, &alpha, a, NULL, b, layout_b, &beta, c, layout_c, c, layout_d,
                                     NULL, NULL, 0, &stream_object),
@@ -392,6 +429,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(bad_calls_get_the_real_status, reset),
         cmocka_unit_test_setup(device_scalars, reset),
         cmocka_unit_test_setup(lt_translates, reset),
+        cmocka_unit_test_setup(lt_reads_rows, reset),
         cmocka_unit_test_setup(lt_hands_on, reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
