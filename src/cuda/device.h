@@ -35,12 +35,15 @@ typedef struct rung_kept_buffer {
     void *memory;
     int64_t bytes;
     unsigned long long stream_id;
+    CUevent last_use;
+    int use_recorded; /* last_use stands behind all that uses it */
     int in_use;
 } rung_kept_buffer;
 
 typedef struct rung_kept {
     rung_kept_buffer buffers[RUNG_KEPT_BUFFERS];
-    int next; /* whose turn it is to be given up */
+    int next;    /* whose turn it is to be given to another stream */
+    int several; /* more than one stream was lent one */
 } rung_kept;
 
 typedef struct rung_cuda {
@@ -76,10 +79,11 @@ void rung_workspace_put(rung_cuda *cuda, void *memory);
  * are cleared once, so that split-k costs no extra launch. NULL for no bytes. */
 rung_status rung_workspace_get_with_tickets(rung_cuda *cuda, int64_t bytes, void **memory);
 void rung_workspace_put_with_tickets(rung_cuda *cuda, void *memory);
-/* `bytes` that stay with the stream: zero when handed out, and to be left zero by the launches that use them; no put.
- * NULL under stream capture, for more than they hold, or without memory: the caller clears some of its own instead. */
-rung_status rung_zeros_get(rung_cuda *cuda, int64_t bytes, void **memory);
-void rung_zeros_spoil(rung_cuda *cuda); /* a launch failed: the current stream's are cleared before they are lent again */
+/* Memory, and beside it zero_bytes that stay with the stream: zero when handed out, and to be left zero by the launches
+ * that use them; are_zero = 0 says that they may not be. Zeros are NULL under stream capture, for more than are kept, or
+ * without memory: the caller clears some of its own instead. */
+rung_status rung_workspace_get_with_zeros(rung_cuda *cuda, int64_t bytes, int64_t zero_bytes, void **memory, void **zeros);
+void rung_workspace_put_with_zeros(rung_cuda *cuda, void *memory, void *zeros, int are_zero);
 void rung_workspace_close(rung_cuda *cuda);
 
 typedef struct rung_grid {
@@ -90,6 +94,10 @@ typedef struct rung_grid {
 
 /* Launches on the context's stream. `argument` points at the kernel's one struct parameter. */
 rung_status rung_launch(rung_cuda *cuda, const rung_function *function, const rung_grid *grid, const void *argument);
+
+/* The kernel's function for the problem's transposes: its name with _nn, _nt, _tn or _tt, and `end` behind. */
+rung_status rung_form_function(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *problem, const char *end,
+                               rung_function *function);
 
 /* Fills the argument struct from the problem. */
 void rung_args_fill(rung_args *args, const rung_problem *problem);

@@ -34,6 +34,22 @@ void rung_args_fill(rung_args *args, const rung_problem *p)
     args->split_k = 1;
 }
 
+static char *append(char *to, const char *text)
+{
+    size_t bytes = strlen(text);
+    memcpy(to, text, bytes + 1);
+    return to + bytes;
+}
+
+rung_status rung_form_function(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const char *end,
+                               rung_function *function)
+{
+    static const char *const forms[] = {"_nn", "_nt", "_tn", "_tt"};
+    char symbol[96];
+    append(append(append(symbol, kernel->name), forms[2 * (p->trans_a != 0) + (p->trans_b != 0)]), end);
+    return rung_gpu_function(cuda->gpu, kernel->name, symbol, kernel->shared_bytes, function);
+}
+
 /* Kernels that overlap have the call that this needs in their sm_90 code only; capturing it takes CUDA 12.3. */
 static int may_overlap(const rung_cuda *cuda, const rung_grid *grid)
 {

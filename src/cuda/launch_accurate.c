@@ -29,11 +29,12 @@ static const double launches_us = 20.0, tile_us = 4.0, chain_us = 1.08, tf32_cha
 typedef struct layout {
     int64_t m_pad, n_pad, k_pad, tiles_m, tiles_n, blocks;
     int64_t zero_bytes; /* the first so many must be zero; marks come last of them */
-    int64_t line[2], group[2], col_max[2], ready, marks, col_sum[2], col_count[2], partial, image[2], bytes;
+    int64_t line[2], group[2], col_max[2], looked[2], ready, marks, col_sum[2], col_count[2], partial, image[2], bytes;
 } layout;
 
 typedef struct panel {
     int64_t m, n; /* of the largest panel */
+    layout w;
 } panel;
 
 static int64_t round_up(int64_t x, int64_t unit)
@@ -72,7 +73,7 @@ static int64_t most_looks(int64_t k)
     return least(MAX_LOOKS, (k + LOOK_STEP - 1) / LOOK_STEP);
 }
 
-static int64_t turn_blocks(int64_t lines_pad, int64_t k_blocks, int sms)
+static int64_t blocks_a_turn(int64_t lines_pad, int64_t k_blocks, int sms)
 {
     return most(1, least(8, lines_pad / F16X3_COLS * k_blocks / (16 * sms)));
 }
@@ -98,6 +99,7 @@ static layout lay_out(const rung_kernel *kernel, int64_t m, int64_t n, int64_t k
         w.line[i] = take(&at, lines[i] * (int64_t)sizeof(f16x3_line));
         w.group[i] = take(&at, lines[i] / F16X3_GROUP * (int64_t)sizeof(f16x3_group));
         w.col_max[i] = take(&at, lines[i] * 8);
+        w.looked[i] = take(&at, (lines[i] + F16X3_LOOK - 1) / F16X3_LOOK * 4);
     }
     w.ready = take(&at, sms * 4);
     w.marks = take(&at, w.blocks);
@@ -116,8 +118,8 @@ static layout lay_out(const rung_kernel *kernel, int64_t m, int64_t n, int64_t k
 /* The largest panels of C whose workspace fits; m is 0 when none does. */
 static panel choose_panel(const rung_kernel *kernel, int64_t m, int64_t n, int64_t k, int sms, int64_t limit)
 {
-    panel p = {m, n};
-    while (lay_out(kernel, p.m, p.n, k, sms).bytes > limit) {
+    panel p = {m, n, lay_out(kernel, m, n, k, sms)};
+    while (p.w.bytes > limit) {
         if (p.m >= p.n && p.m > F16X3_BM * CLUSTER)
             p.m = round_up((p.m + 1) / 2, F16X3_BM * CLUSTER);
         else if (p.n > kernel->bn)
@@ -125,7 +127,8 @@ static panel choose_panel(const rung_kernel *kernel, int64_t m, int64_t n, int64
         else if (p.m > F16X3_BM * CLUSTER)
             p.m = round_up((p.m + 1) / 2, F16X3_BM * CLUSTER);
         else
-            return (panel){0, 0};
+            return (panel){0};
+        p.w = lay_out(kernel, p.m, p.n, k, sms);
     }
     return p;
 }
@@ -177,7 +180,7 @@ static const char *accurate_estimate(const rung_machine *machine, const rung_con
         return "no panel of C fits the context's workspace limit";
     if (p->arrays && (part.m < p->m || part.n < p->n))
         return "pointer arrays do not go in panels, and the workspace limit asks for them";
-    layout w = lay_out(kernel, part.m, part.n, p->k, machine->sms);
+    layout w = part.w;
     double panels = (double)((p->m + part.m - 1) / part.m) * (double)((p->n + part.n - 1) / part.n);
     /* Every element of A and B is read once or twice, and written as two halves. */
     double split = (double)((part.m + part.n) * w.k_pad) * 8.0 +
@@ -210,8 +213,9 @@ static void fill_operand(f16x3_operand *o, const layout *w, places at, int which
     o->col_max = (uint64_t *)(at.zeros + w->col_max[which]);
     o->col_sum = (float *)(at.memory + w->col_sum[which]);
     o->col_count = (uint32_t *)(at.memory + w->col_count[which]);
+    o->looked = (uint32_t *)(at.zeros + w->looked[which]);
     o->look_rows = (int32_t)look_rows(lines, k, sms);
-    o->turn_blocks = (int32_t)turn_blocks(pad, o->k_blocks, sms);
+    o->turn_blocks = (int32_t)blocks_a_turn(pad, o->k_blocks, sms);
     o->line_warps = line_warps(k);
 }
 
@@ -222,7 +226,7 @@ static int64_t first_blocks(const f16x3_operand *o)
     return (int64_t)((o->lines + F16X3_LOOK - 1) / F16X3_LOOK) * ((o->k + o->look_rows - 1) / o->look_rows);
 }
 
-static int64_t second_blocks(const f16x3_operand *o)
+static int64_t turn_blocks(const f16x3_operand *o)
 {
     if (o->along_k)
         return 0;
@@ -240,7 +244,7 @@ static rung_status launch_named(rung_cuda *cuda, const rung_kernel *kernel, cons
 
 static int64_t pack_blocks(const f16x3_operand *o)
 {
-    return o->along_k ? o->row_groups * 8 : second_blocks(o);
+    return o->along_k ? o->row_groups * 8 : turn_blocks(o);
 }
 
 static rung_status split(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const layout *w,
@@ -264,11 +268,15 @@ static rung_status split(rung_cuda *cuda, const rung_kernel *kernel, const rung_
     }
     if (s.zero_words)
         RUNG_TRY(launch_named(cuda, kernel, "f16x3_clear", (s.zero_words + F16X3_THREADS - 1) / F16X3_THREADS, &s));
+    if (s.b.along_k && !s.a.along_k) {
+        f16x3_operand first = s.b;
+        s.b = s.a;
+        s.a = first;
+    }
     s.a_blocks = (int32_t)first_blocks(&s.a);
-    RUNG_TRY(launch_named(cuda, kernel, "f16x3_split_first", s.a_blocks + first_blocks(&s.b), &s));
-    s.a_blocks = (int32_t)second_blocks(&s.a);
-    int64_t blocks = s.a_blocks + second_blocks(&s.b);
-    return blocks ? launch_named(cuda, kernel, "f16x3_split_second", blocks, &s) : RUNG_SUCCESS;
+    s.b_blocks = (int32_t)first_blocks(&s.b);
+    s.a_turns = (int32_t)turn_blocks(&s.a);
+    return launch_named(cuda, kernel, "f16x3_split", (int64_t)s.a_blocks + s.b_blocks + s.a_turns + turn_blocks(&s.b), &s);
 }
 
 static void fill_product(f16x3_args *g, const rung_problem *p, const layout *w, places at, cut c, int entry)
@@ -309,9 +317,11 @@ static rung_status strict_tiles(rung_cuda *cuda, const rung_problem *p, const la
 }
 
 /* One product that fits the workspace. */
-static rung_status run_panel(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, places at, int entry)
+static rung_status run_panel(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const panel *part,
+                             places at, int entry)
 {
-    layout w = lay_out(kernel, p->m, p->n, p->k, cuda->machine->sms);
+    int is_largest = p->m == part->m && p->n == part->n;
+    layout w = is_largest ? part->w : lay_out(kernel, p->m, p->n, p->k, cuda->machine->sms);
     int64_t clusters = cuda->machine->sms / CLUSTER, tiles = w.tiles_m * w.tiles_n;
     cut c = choose_cut(&w, kernel, clusters, p->in_order);
     rung_function function;
@@ -335,14 +345,14 @@ static rung_status run_panel(rung_cuda *cuda, const rung_kernel *kernel, const r
     return strict_tiles(cuda, p, &w, at, entry);
 }
 
-static rung_status run_entry(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, panel part,
+static rung_status run_entry(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const panel *part,
                              places at, int entry)
 {
-    for (int64_t i = 0; i < p->m; i += part.m)
-        for (int64_t j = 0; j < p->n; j += part.n) {
+    for (int64_t i = 0; i < p->m; i += part->m)
+        for (int64_t j = 0; j < p->n; j += part->n) {
             rung_problem q = *p;
-            q.m = least(part.m, p->m - i);
-            q.n = least(part.n, p->n - j);
+            q.m = least(part->m, p->m - i);
+            q.n = least(part->n, p->n - j);
             q.batch = 1;
             if (!p->arrays) {
                 q.a += entry * p->stride_a + (p->trans_a ? i : i * p->lda);
@@ -351,7 +361,7 @@ static rung_status run_entry(rung_cuda *cuda, const rung_kernel *kernel, const r
             }
             if (p->bias_kind)
                 q.bias += p->bias_kind == RUNG_BIAS_PER_ROW ? i : j;
-            RUNG_TRY(run_panel(cuda, kernel, &q, at, entry));
+            RUNG_TRY(run_panel(cuda, kernel, &q, part, at, entry));
         }
     return RUNG_SUCCESS;
 }
@@ -369,21 +379,15 @@ static rung_status accurate_run(rung_cuda *cuda, const rung_choice *choice, cons
 {
     int64_t limit = cuda->config.workspace_limit_bytes;
     panel part = choose_panel(choice->kernel, p->m, p->n, p->k, cuda->machine->sms, limit ? limit : (int64_t)4 << 30);
-    void *memory;
-    rung_status status = rung_workspace_get(cuda, choice->workspace_bytes, &memory);
+    int64_t zero_bytes = choice->kernel->arith == RUNG_TF32 ? 0 : part.w.zero_bytes;
+    void *memory, *zeros;
+    rung_status status = rung_workspace_get_with_zeros(cuda, choice->workspace_bytes, zero_bytes, &memory, &zeros);
     if (status == RUNG_OUT_OF_MEMORY)
         return run_strict(cuda, p);
-    places at = {.memory = memory, .zeros = memory};
-    void *zeros = NULL;
-    if (status == RUNG_SUCCESS && choice->kernel->arith != RUNG_TF32)
-        status = rung_zeros_get(cuda, lay_out(choice->kernel, part.m, part.n, p->k, cuda->machine->sms).zero_bytes, &zeros);
-    if (zeros)
-        at = (places){.memory = memory, .zeros = zeros, .kept = 1};
+    places at = {.memory = memory, .zeros = zeros ? zeros : memory, .kept = zeros != NULL};
     for (int64_t entry = 0; status == RUNG_SUCCESS && entry < p->batch; entry++)
-        status = run_entry(cuda, choice->kernel, p, part, at, (int)entry);
-    if (zeros && status != RUNG_SUCCESS)
-        rung_zeros_spoil(cuda);
-    rung_workspace_put(cuda, memory);
+        status = run_entry(cuda, choice->kernel, p, &part, at, (int)entry);
+    rung_workspace_put_with_zeros(cuda, memory, zeros, status == RUNG_SUCCESS);
     return status;
 }
 

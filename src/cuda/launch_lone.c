@@ -177,11 +177,8 @@ static rung_status describe(rung_cuda *cuda, const float *at, int64_t ld, int64_
 static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const lone_plan *s,
                           void *workspace)
 {
-    static const char *const forms[] = {"nn", "nt", "tn", "tt"};
-    char symbol[96];
-    snprintf(symbol, sizeof symbol, "%s_%s", kernel->name, forms[2 * (p->trans_a != 0) + (p->trans_b != 0)]);
     rung_function function;
-    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, symbol, kernel->shared_bytes, &function));
+    RUNG_TRY(rung_form_function(cuda, kernel, p, "", &function));
     rung_lone_args args = {.tiles_m = (int32_t)s->tiles_m,
                            .tiles_n = (int32_t)s->tiles_n,
                            .tiles = (int32_t)s->tiles,

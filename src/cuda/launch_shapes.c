@@ -186,15 +186,11 @@ static int starts_early(const rung_machine *machine, int64_t blocks)
 static rung_status launch_tiles(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p, uint8_t *marks,
                                 void *zero, int64_t zero_words)
 {
-    static const char *const forms[] = {"nn", "nt", "tn", "tt"};
     const rung_kernel *kernel = choice->kernel;
     const tile_traits *t = traits_of(kernel);
     int aligned = !p->arrays && p->align_a >= 16 && p->align_b >= 16;
-    char symbol[96];
-    snprintf(symbol, sizeof symbol, "%s_%s%s", kernel->name, forms[2 * (p->trans_a != 0) + (p->trans_b != 0)],
-             aligned ? "" : "_u");
     rung_function function;
-    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, symbol, kernel->shared_bytes, &function));
+    RUNG_TRY(rung_form_function(cuda, kernel, p, aligned ? "" : "_u", &function));
     rung_args args;
     rung_args_fill(&args, p);
     args.split_k = choice->split_k;
@@ -226,7 +222,12 @@ const char *rung_marked_tiles_refuse(const rung_problem *p)
 
 rung_status rung_marked_tiles_run(rung_cuda *cuda, const rung_problem *p, uint8_t *marks, void *zero, int64_t zero_words)
 {
-    rung_choice choice = {.kernel = rung_kernel_find("sm80_cpasync_f32_128x128x16_s4"), .split_k = 1};
+    static const rung_kernel *found; /* every accurate product asks for it */
+    rung_choice choice = {.kernel = __atomic_load_n(&found, __ATOMIC_RELAXED), .split_k = 1};
+    if (!choice.kernel) {
+        choice.kernel = rung_kernel_find("sm80_cpasync_f32_128x128x16_s4");
+        __atomic_store_n(&found, choice.kernel, __ATOMIC_RELAXED);
+    }
     return launch_tiles(cuda, &choice, p, marks, zero, zero_words);
 }
 
@@ -257,14 +258,10 @@ static const char *small_estimate(const rung_machine *machine, const rung_config
 
 static rung_status small_run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
 {
-    static const char *const forms[] = {"nn", "nt", "tn", "tt"};
     const rung_kernel *kernel = choice->kernel;
     int aligned = !p->arrays && p->align_a >= 16 && p->align_b >= 16;
-    char symbol[96];
-    snprintf(symbol, sizeof symbol, "%s_%s%s", kernel->name, forms[2 * (p->trans_a != 0) + (p->trans_b != 0)],
-             aligned ? "" : "_u");
     rung_function function;
-    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, symbol, 0, &function));
+    RUNG_TRY(rung_form_function(cuda, kernel, p, aligned ? "" : "_u", &function));
     rung_args args;
     rung_args_fill(&args, p);
     rung_grid grid = {.x = (unsigned)ceil_div(p->batch, matrices_a_block(kernel)),

@@ -278,11 +278,8 @@ static rung_status describe(rung_cuda *cuda, const operand *o, int64_t batch, in
 static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, warp_plan *s,
                           char *workspace)
 {
-    static const char *const forms[] = {"nn", "nt", "tn", "tt"};
-    char symbol[96];
-    snprintf(symbol, sizeof symbol, "%s_%s", kernel->name, forms[2 * (p->trans_a != 0) + (p->trans_b != 0)]);
     rung_function function;
-    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, symbol, kernel->shared_bytes, &function));
+    RUNG_TRY(rung_form_function(cuda, kernel, p, "", &function));
     int64_t streamed = (s->tiles - s->whole_tiles) * s->steps;
     rung_warp_args args = {.c = p->c,
                            .ldc = p->ldc,

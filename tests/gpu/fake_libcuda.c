@@ -1,6 +1,6 @@
 /* A stand-in for libcuda on machines without a GPU: device memory is host memory, streams are queues that run at once
- * or as late as the dependencies allow (so that a missing one shows as wrong data), launches of kernels that take
- * rung_args compute the product plainly. Any call can be made to fail. With FAKE_OLD it lacks a function, as an old
+ * or as late as the dependencies allow (so that a missing one shows as wrong data, or as workspace that an earlier launch
+ * still needs), launches of kernels that take rung_args compute the product plainly. Any call can be made to fail. With FAKE_OLD it lacks a function, as an old
  * driver would. */
 #include "fake_libcuda.h"
 
@@ -27,10 +27,12 @@ typedef struct block {
 typedef struct position {
     struct stream *stream;
     int index; /* everything before it must have run */
+    unsigned long long id; /* not 0: that stream's, should another one have taken its place */
 } position;
 
 typedef struct op {
     enum { LAUNCH, COPY, FILL, WAIT, RELEASE } kind;
+    long order; /* of being queued, among all streams' */
     rung_args args;
     CUDA_MEMCPY2D copy;
     unsigned value;
@@ -41,6 +43,7 @@ typedef struct op {
 
 typedef struct stream {
     int open, done, count;
+    unsigned long long id;
     op *ops;
 } stream;
 
@@ -52,6 +55,8 @@ static fake state = {.devices = 1, .arch = 80, .memory_left = (int64_t)1 << 32};
 static block blocks[MOST_BLOCKS];
 static stream streams[MOST_STREAMS]; /* the first stands for NULL */
 static CUcontext stack[16];
+static long queued;
+static unsigned long long ids;
 
 EXPORT fake *fake_state(void);
 fake *fake_state(void)
@@ -130,7 +135,7 @@ static void pushed(CUstream handle)
 {
     stream *s = handle ? (stream *)handle : &streams[0];
     if (state.eager >> (s - streams) & 1)
-        run_until((position){s, s->count});
+        run_until((position){s, s->count, 0});
 }
 
 static stream *stream_of(CUstream handle)
@@ -153,6 +158,7 @@ static op *push(CUstream handle, int kind)
     op *o = &s->ops[s->count++];
     memset(o, 0, sizeof *o);
     o->kind = kind;
+    o->order = ++queued;
     return o;
 }
 
@@ -186,10 +192,31 @@ static void copy_lines(const CUDA_MEMCPY2D *c)
         memcpy(to + i * c->dstPitch, from + i * c->srcPitch, c->WidthInBytes);
 }
 
+/* A launch that was queued before and has not run yet works in this block. */
+static int awaited(const block *b, long before)
+{
+    for (int i = 0; b && i < MOST_STREAMS; i++)
+        for (int j = streams[i].done; j < streams[i].count; j++) {
+            const op *o = &streams[i].ops[j];
+            if (o->kind == LAUNCH && o->order < before && o->args.workspace &&
+                block_of((CUdeviceptr)(uintptr_t)o->args.workspace, 1) == b)
+                return 1;
+        }
+    return 0;
+}
+
+static void run_launch(const op *o)
+{
+    const block *workspace = block_of((CUdeviceptr)(uintptr_t)o->args.workspace, 1);
+    if (o->args.workspace && (!workspace || awaited(workspace, o->order)))
+        state.faults++;
+    multiply(&o->args);
+}
+
 static void run_op(const op *o)
 {
     switch (o->kind) {
-    case LAUNCH: multiply(&o->args); break;
+    case LAUNCH: run_launch(o); break;
     case COPY: copy_lines(&o->copy); break;
     case FILL:
         if (!block_of(o->at, o->count * 4)) {
@@ -200,26 +227,25 @@ static void run_op(const op *o)
             ((unsigned *)(uintptr_t)o->at)[i] = o->value;
         break;
     case WAIT: run_until(o->after); break;
-    case RELEASE: release(o->at); break;
+    case RELEASE:
+        state.faults += awaited(block_of(o->at, 1), o->order);
+        release(o->at);
+        break;
     }
 }
 
 static void run_until(position p)
 {
+    if (p.id && p.id != p.stream->id)
+        return; /* that one is long done */
     for (stream *s = p.stream; s && s->done < p.index && s->done < s->count; s->done++)
         run_op(&s->ops[s->done]);
-}
-
-static void run_stream(stream *s)
-{
-    run_until((position){s, s->count});
-    s->done = s->count = 0;
 }
 
 static void run_all(void)
 {
     for (int i = MOST_STREAMS - 1; i >= 0; i--)
-        run_until((position){&streams[i], streams[i].count});
+        run_until((position){&streams[i], streams[i].count, 0});
 }
 
 CALL(cuInit, unsigned flags)
@@ -456,26 +482,13 @@ CALL(cuMemAlloc_v2, CUdeviceptr *out, size_t bytes)
     return allocate(out, bytes, current_device());
 }
 
-/* A launch that has not run yet works in this block. */
-static int awaited(const block *b)
-{
-    for (int i = 0; i < MOST_STREAMS; i++)
-        for (int j = streams[i].done; j < streams[i].count; j++) {
-            const op *o = &streams[i].ops[j];
-            if (o->kind == LAUNCH && o->args.workspace &&
-                block_of((CUdeviceptr)(uintptr_t)o->args.workspace, 1) == b)
-                return 1;
-        }
-    return 0;
-}
-
 CALL(cuMemFree_v2, CUdeviceptr at)
 {
     ENTER();
     block *b = block_of(at, 1);
     if (!b || !b->pooled)
         run_all();
-    else if (awaited(b))
+    else if (awaited(b, queued + 1))
         state.faults++;
     return release(at);
 }
@@ -672,9 +685,10 @@ CALL(cuStreamCreateWithPriority, CUstream *out, unsigned flags, int priority)
     (void)flags, (void)priority;
     ENTER();
     for (int i = 1; i < MOST_STREAMS; i++)
-        if (!streams[i].open) {
+        if (!streams[i].open && streams[i].done == streams[i].count) {
             streams[i].open = 1;
             streams[i].done = streams[i].count = 0;
+            streams[i].id = ++ids;
             *out = (CUstream)&streams[i];
             state.streams++;
             return CUDA_SUCCESS;
@@ -685,9 +699,7 @@ CALL(cuStreamCreateWithPriority, CUstream *out, unsigned flags, int priority)
 CALL(cuStreamDestroy_v2, CUstream handle)
 {
     ENTER();
-    stream *s = stream_of(handle);
-    run_stream(s);
-    s->open = 0;
+    stream_of(handle)->open = 0; /* its work goes on */
     state.streams--;
     return CUDA_SUCCESS;
 }
@@ -696,7 +708,7 @@ CALL(cuStreamSynchronize, CUstream handle)
 {
     ENTER();
     stream *s = stream_of(handle);
-    run_until((position){s, s->count});
+    run_until((position){s, s->count, 0});
     return CUDA_SUCCESS;
 }
 
@@ -706,7 +718,7 @@ CALL(cuStreamQuery, CUstream handle)
     ENTER();
     stream *s = stream_of(handle);
     if (s->done < s->count) {
-        run_until((position){s, s->done + 1});
+        run_until((position){s, s->done + 1, 0});
         return CUDA_ERROR_NOT_READY;
     }
     return CUDA_SUCCESS;
@@ -716,8 +728,8 @@ CALL(cuEventQuery, CUevent handle)
 {
     ENTER();
     position p = ((event *)handle)->recorded;
-    if (p.stream && p.stream->done < p.index) {
-        run_until((position){p.stream, p.stream->done + 1});
+    if (p.stream && p.stream->id == p.id && p.stream->done < p.index) {
+        run_until((position){p.stream, p.stream->done + 1, 0});
         return CUDA_ERROR_NOT_READY;
     }
     return CUDA_SUCCESS;
@@ -743,7 +755,7 @@ CALL(cuStreamGetCtx, CUstream handle, CUcontext *context)
 CALL(cuStreamGetId, CUstream handle, unsigned long long *id)
 {
     ENTER();
-    *id = (unsigned long long)(stream_of(handle) - streams) + 1;
+    *id = stream_of(handle)->id;
     return CUDA_SUCCESS;
 }
 
@@ -827,7 +839,7 @@ CALL(cuEventRecord, CUevent handle, CUstream on)
 {
     ENTER();
     stream *s = stream_of(on);
-    ((event *)handle)->recorded = (position){s, s->count};
+    ((event *)handle)->recorded = (position){s, s->count, s->id};
     return CUDA_SUCCESS;
 }
 

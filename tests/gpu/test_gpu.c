@@ -311,31 +311,49 @@ static void out_of_device_memory_is_said(void **state)
     assert_int_equal(gpu->memory, 0);
 }
 
-/* While a stream is captured nothing may wait and nothing may be allocated but in stream order. */
+enum { DEEP = 4096, WIDEST = 256 };
+
+/* A product whose k is cut into parts, which meet in workspace; returns its bytes. */
+static int64_t run_deep(rung_context *context, float *a, float *b, float *c, int64_t size)
+{
+    rung_plan *plan;
+    rung_gemm g;
+    rung_gemm_init(&g);
+    g.m = g.n = g.ldb = g.ldc = size, g.k = g.lda = DEEP;
+    g.layout = RUNG_ROW_MAJOR;
+    g.a = a, g.b = b, g.c = c;
+    assert_ok(rung_plan_create(&plan, context, &g));
+    int64_t bytes = rung_plan_workspace_bytes(plan);
+    assert_ok(rung_plan_run(plan, &g));
+    rung_plan_destroy(plan);
+    return bytes;
+}
+
+/* Another thread's stream may be recording a graph: waiting for the GPU, or freeing at once, would end that. */
+static void assert_nothing_waited(void)
+{
+    assert_null(strstr(gpu->log, "Synchronize"));
+    assert_null(strstr(gpu->log, "cuMemAlloc_v2"));
+    assert_null(strstr(gpu->log, "cuMemFree_v2"));
+}
+
 /* Longer products need more workspace than the ones before, which have not run yet. */
 static void workspace_grows_under_queued_work(void **state)
 {
     (void)state;
-    enum { K = 4096, MOST = 256 };
     rung_context *context;
     assert_ok(open_context(0, &context));
-    float *a = device_memory(0, MOST * K * 4), *b = device_memory(0, MOST * K * 4),
-          *c = device_memory(0, MOST * MOST * 4);
-    int64_t parts = 0;
+    float *a = device_memory(0, WIDEST * DEEP * 4), *b = device_memory(0, WIDEST * DEEP * 4),
+          *c = device_memory(0, WIDEST * WIDEST * 4);
+    int64_t most = 0;
     gpu->eager = 0;
-    for (int64_t size = 16; size <= MOST; size *= 4) {
-        rung_plan *plan;
-        rung_gemm g;
-        rung_gemm_init(&g);
-        g.m = g.n = g.ldb = g.ldc = size, g.k = g.lda = K;
-        g.layout = RUNG_ROW_MAJOR;
-        g.a = a, g.b = b, g.c = c;
-        assert_ok(rung_plan_create(&plan, context, &g));
-        parts += rung_plan_workspace_bytes(plan) > parts ? rung_plan_workspace_bytes(plan) - parts : 0;
-        assert_ok(rung_plan_run(plan, &g));
-        rung_plan_destroy(plan);
+    empty_log();
+    for (int64_t size = 16; size <= WIDEST; size *= 4) {
+        int64_t bytes = run_deep(context, a, b, c, size);
+        most = bytes > most ? bytes : most;
     }
-    assert_true(parts > 1 << 20); /* more than the first buffer has */
+    assert_true(most > 1 << 20); /* more than the first buffer has */
+    assert_nothing_waited();
     assert_ok(rung_context_synchronize(context));
     assert_int_equal(gpu->faults, 0);
     rung_context_destroy(context);
@@ -344,6 +362,47 @@ static void workspace_grows_under_queued_work(void **state)
     free_device(c);
 }
 
+/* More streams than a context keeps buffers for, in turn, some of them gone by the time their buffer passes on. */
+static void workspace_passes_between_streams(void **state)
+{
+    (void)state;
+    enum { STREAMS = 7 };
+    int (*create)(void **, unsigned), (*destroy)(void *);
+    *(void **)&create = dlsym(dlopen(stand_in, RTLD_NOW), "cuStreamCreate");
+    *(void **)&destroy = dlsym(dlopen(stand_in, RTLD_NOW), "cuStreamDestroy_v2");
+    rung_context *context;
+    assert_ok(open_context(0, &context));
+    float *a = device_memory(0, 64 * DEEP * 4), *b = device_memory(0, 64 * DEEP * 4), *c[STREAMS];
+    void *streams[STREAMS];
+    for (int i = 0; i < STREAMS; i++)
+        c[i] = device_memory(0, 64 * 64 * 4);
+    gpu->eager = 0;
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < STREAMS; i++)
+            assert_int_equal(create(&streams[i], 1), 0);
+        empty_log();
+        for (int turn = 0; turn < 2 * STREAMS; turn++) {
+            int i = turn * 3 % STREAMS;
+            assert_ok(rung_context_set_stream(context, streams[i]));
+            assert_true(run_deep(context, a, b, c[i], turn % 2 ? 64 : 16) > 0);
+        }
+        assert_nothing_waited();
+        assert_ok(rung_context_set_stream(context, NULL));
+        for (int i = 0; i < STREAMS; i++)
+            assert_int_equal(destroy(streams[i]), 0);
+    }
+    assert_int_equal(gpu->faults, 0);
+    rung_context_destroy(context);
+    assert_int_equal(gpu->events, 0);
+    free_device(a);
+    free_device(b);
+    for (int i = 0; i < STREAMS; i++)
+        free_device(c[i]);
+    assert_int_equal(gpu->faults, 0);
+    assert_int_equal(gpu->memory, 0);
+}
+
+/* While a stream is captured nothing may wait and nothing may be allocated but in stream order. */
 static void capture_is_not_disturbed(void **state)
 {
     (void)state;
@@ -360,9 +419,7 @@ static void capture_is_not_disturbed(void **state)
     assert_ok(run_rung(context, &g));
     gpu->capturing = 0;
     assert_non_null(strstr(gpu->log, "cuLaunchKernelEx"));
-    assert_null(strstr(gpu->log, "Synchronize"));
-    assert_null(strstr(gpu->log, "cuMemAlloc_v2"));
-    assert_null(strstr(gpu->log, "cuMemFree_v2"));
+    assert_nothing_waited();
     free_device(memory);
     rung_context_destroy(context);
 }
@@ -424,6 +481,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(kernels_of_newer_chips_are_refused),
         cmocka_unit_test(out_of_device_memory_is_said),
         cmocka_unit_test(workspace_grows_under_queued_work),
+        cmocka_unit_test(workspace_passes_between_streams),
         cmocka_unit_test(capture_is_not_disturbed),
         cmocka_unit_test(every_driver_call_fails_once),
     };

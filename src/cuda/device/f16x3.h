@@ -51,6 +51,7 @@ typedef struct f16x3_operand {
     uint64_t *col_max;   /* across k only: largest magnitude of each line, as bits, above ~ its first place along k */
     float *col_sum;      /* the same: [chunk][line] partial sums of magnitudes */
     uint32_t *col_count; /* the same: elements that are not small beside the chunk's others */
+    uint32_t *looked;    /* the same: a count a 128 lines, of the blocks that have looked at them */
     int32_t look_rows;   /* across k: rows of k a block looks at */
     int32_t turn_blocks; /* across k: blocks of 32 along k that a block turns */
     int32_t line_warps;  /* along k: warps of a block that share a line: 1, 2, 4 or 8 */
@@ -58,7 +59,8 @@ typedef struct f16x3_operand {
 
 typedef struct f16x3_split_args {
     f16x3_operand a, b;
-    int32_t a_blocks; /* the launch's first so many blocks are for a */
+    int32_t a_blocks, b_blocks; /* the launch's first so many blocks are for a; then so many for b; */
+    int32_t a_turns;            /* then so many turn a; the rest turn b */
     int32_t entry;
     void *zero;         /* what must be zero before the operands are looked at */
     int64_t zero_words; /* of 16 bytes */

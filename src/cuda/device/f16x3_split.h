@@ -1,6 +1,6 @@
 /* f16x3_split.h: two operands into scaled fp16 hi and lo images (layout in f16x3.h), with what the guard needs.
  * Contract: any leading dimension and alignment; lines and k padded with zeros. Launches, in order: clear (where no zeros
- * are kept), first, second (only when an operand lies across k). Lines along k are read once, lines across k twice.
+ * are kept), split. Lines along k are read once, lines across k twice, by different blocks of the one launch.
  * Limits: values stay exact to 2^-23 of themselves down to 2^-28 of their line's largest; what is smaller is counted.
  */
 #ifndef RUNG_DEVICE_F16X3_SPLIT_H
@@ -9,6 +9,7 @@
 #include <cuda_fp16.h>
 
 #include "device/f16x3.h"
+#include "device/ptx.h"
 
 enum { SPLIT_THREADS = F16X3_THREADS, SPLIT_KEEP = 8 /* float4 a thread that stay in registers */ };
 
@@ -223,12 +224,22 @@ RUNG_DEVICE void split_lines(const f16x3_operand *s, const float *x, int block)
         split_count(s, line, tiny);
 }
 
+/* What each warp of a block saw of 128 lines across k. */
+typedef struct {
+    unsigned max[SPLIT_THREADS / 32][F16X3_LOOK];
+    float sum[SPLIT_THREADS / 32][F16X3_LOOK];
+    int place[SPLIT_THREADS / 32][F16X3_LOOK], count[SPLIT_THREADS / 32][F16X3_LOOK];
+} split_seen;
+
+/* A block looks, or turns. */
+typedef union {
+    split_seen seen;
+    uint4 turn[2][F16X3_COLS * 8];
+} split_shared;
+
 /* Lines across k, first look: largest magnitude, partial sums and counts over look_rows of k, 128 lines a block. */
-RUNG_DEVICE void split_look(const f16x3_operand *s, const float *x, int block)
+RUNG_DEVICE void split_look(const f16x3_operand *s, const float *x, int block, split_seen *seen)
 {
-    __shared__ unsigned warp_max[SPLIT_THREADS / 32][F16X3_LOOK];
-    __shared__ float warp_sum[SPLIT_THREADS / 32][F16X3_LOOK];
-    __shared__ int warp_place[SPLIT_THREADS / 32][F16X3_LOOK], warp_count[SPLIT_THREADS / 32][F16X3_LOOK];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, across = (s->lines + F16X3_LOOK - 1) / F16X3_LOOK;
     int first = block % across * F16X3_LOOK, chunk = block / across;
     int k0 = chunk * s->look_rows, k1 = min(k0 + s->look_rows, s->k);
@@ -251,10 +262,10 @@ RUNG_DEVICE void split_look(const f16x3_operand *s, const float *x, int block)
     }
 #pragma unroll
     for (i = 0; i < 4; i++) {
-        warp_max[warp][lane + 32 * i] = max_bits[i];
-        warp_sum[warp][lane + 32 * i] = sum[i];
-        warp_place[warp][lane + 32 * i] = place[i];
-        warp_count[warp][lane + 32 * i] = count[i];
+        seen->max[warp][lane + 32 * i] = max_bits[i];
+        seen->sum[warp][lane + 32 * i] = sum[i];
+        seen->place[warp][lane + 32 * i] = place[i];
+        seen->count[warp][lane + 32 * i] = count[i];
     }
     __syncthreads();
     line = first + threadIdx.x;
@@ -263,15 +274,29 @@ RUNG_DEVICE void split_look(const f16x3_operand *s, const float *x, int block)
         float a = 0;
         int n = 0;
         for (i = 0; i < SPLIT_THREADS / 32; i++) {
-            m = max(m, (unsigned long long)warp_max[i][threadIdx.x] << 32 | ~(unsigned)warp_place[i][threadIdx.x]);
-            a += warp_sum[i][threadIdx.x];
-            n += warp_count[i][threadIdx.x];
+            m = max(m, (unsigned long long)seen->max[i][threadIdx.x] << 32 | ~(unsigned)seen->place[i][threadIdx.x]);
+            a += seen->sum[i][threadIdx.x];
+            n += seen->count[i][threadIdx.x];
         }
         if (m >> 32)
             atomicMax((unsigned long long *)&s->col_max[line], m);
         s->col_sum[chunk * s->row_groups * 8 + line] = a;
         s->col_count[chunk * s->row_groups * 8 + line] = n;
     }
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0)
+        atomicAdd(&s->looked[first / F16X3_LOOK], 1u);
+}
+
+/* Until all blocks that look at this line are done. They come before those that wait, which therefore may. */
+RUNG_DEVICE void split_wait(const f16x3_operand *s, int line)
+{
+    unsigned chunks = (s->k + s->look_rows - 1) / s->look_rows;
+    if (threadIdx.x == 0 && line < s->lines)
+        while (ptx_load_acquire(&s->looked[line / F16X3_LOOK]) < chunks)
+            __nanosleep(20);
+    __syncthreads();
 }
 
 /* Eight values along k of one line across k. */
@@ -304,7 +329,7 @@ RUNG_DEVICE float split_sum(const f16x3_operand *s, int line)
     int chunks = (s->k + s->look_rows - 1) / s->look_rows, i;
     float sum = 0;
     for (i = 0; i < chunks; i++)
-        sum += s->col_sum[i * s->row_groups * 8 + line];
+        sum += __ldcg(&s->col_sum[i * s->row_groups * 8 + line]);
     return sum;
 }
 
@@ -315,26 +340,31 @@ RUNG_DEVICE int split_tail_across(const f16x3_operand *s, int line, uint64_t lar
     float least = __uint_as_float((unsigned)(largest >> 32)) * (SPLIT_SMALL * 0x1p-15f);
     for (; i < chunks; i++) {
         int64_t at = i * s->row_groups * 8 + line;
-        tail += s->col_sum[at] >= least * s->look_rows ? (int)s->col_count[at] : 0;
+        tail += __ldcg(&s->col_sum[at]) >= least * s->look_rows ? (int)__ldcg(&s->col_count[at]) : 0;
     }
     return tail;
 }
 
 /* Lines across k, second look: 64 lines by turn_blocks blocks of k, turned through shared memory. The end of k goes
  * first: it was looked at last, and may still be in L2. */
-RUNG_DEVICE void split_turn(const f16x3_operand *s, const float *x, int block)
+RUNG_DEVICE void split_turn(const f16x3_operand *s, const float *x, int block, uint4 (*turn)[F16X3_COLS * 8])
 {
-    __shared__ __align__(128) uint4 turn[2][F16X3_COLS * 8];
     int t = threadIdx.x, col = t % F16X3_COLS, piece = t / F16X3_COLS;
     int across = (int)(s->row_groups / (F16X3_COLS / 8)), first = block % across * F16X3_COLS, line = first + col;
     int turns = (s->k_blocks + s->turn_blocks - 1) / s->turn_blocks, chunk = turns - 1 - block / across;
     int b = chunk * s->turn_blocks, end = min(b + s->turn_blocks, s->k_blocks);
-    uint64_t largest = line < s->lines ? s->col_max[line] : 0;
-    unsigned max_bits = (unsigned)(largest >> 32), tiny = 0;
-    int scale = split_scale(max_bits);
-    float s1 = split_exp2(scale >> 1), s2 = split_exp2(scale - (scale >> 1)), v[8];
+    uint64_t largest;
+    unsigned max_bits, tiny = 0;
+    int scale;
+    float s1, s2, v[8];
 
     split_load8(s, x, line, b * F16X3_KB + piece * 8, v);
+    split_wait(s, first);
+    largest = line < s->lines ? __ldcg((const unsigned long long *)&s->col_max[line]) : 0;
+    max_bits = (unsigned)(largest >> 32);
+    scale = split_scale(max_bits);
+    s1 = split_exp2(scale >> 1);
+    s2 = split_exp2(scale - (scale >> 1));
     if (chunk == 0 && t < F16X3_COLS) {
         float sum = line < s->lines ? split_sum(s, line) : 0.0f;
         split_report(s, line, max_bits, sum, split_alone(max_bits, sum) ? split_tail_across(s, line, largest) : 0);
@@ -358,23 +388,27 @@ RUNG_KERNEL(F16X3_THREADS) f16x3_clear(const __grid_constant__ f16x3_split_args 
         ((uint4 *)s.zero)[i] = make_uint4(0, 0, 0, 0);
 }
 
-/* Operands along k whole, the others looked at. */
-RUNG_KERNEL(F16X3_THREADS) f16x3_split_first(const __grid_constant__ f16x3_split_args s)
+/* Operands along k whole, the others looked at and then turned. The host puts an operand along k first: its lines then do
+ * not come between the two looks at the other, which may still be in L2. */
+RUNG_KERNEL(F16X3_THREADS, 4) f16x3_split(const __grid_constant__ f16x3_split_args s)
 {
-    int of_a = blockIdx.x < s.a_blocks, block = of_a ? blockIdx.x : blockIdx.x - s.a_blocks;
+    __shared__ __align__(128) split_shared shared;
+    int block = blockIdx.x, of_a = block < s.a_blocks, turns = block >= s.a_blocks + s.b_blocks;
+    if (!of_a)
+        block -= s.a_blocks;
+    if (turns) {
+        block -= s.b_blocks;
+        of_a = block < s.a_turns;
+        block -= of_a ? 0 : s.a_turns;
+    }
     const f16x3_operand *op = of_a ? &s.a : &s.b;
-    if (op->along_k)
-        split_lines(op, split_source(op, s.entry), block);
+    const float *x = split_source(op, s.entry);
+    if (turns)
+        split_turn(op, x, block, shared.turn);
+    else if (op->along_k)
+        split_lines(op, x, block);
     else
-        split_look(op, split_source(op, s.entry), block);
-}
-
-/* Operands across k. */
-RUNG_KERNEL(F16X3_THREADS) f16x3_split_second(const __grid_constant__ f16x3_split_args s)
-{
-    int of_a = blockIdx.x < s.a_blocks;
-    const f16x3_operand *op = of_a ? &s.a : &s.b;
-    split_turn(op, split_source(op, s.entry), of_a ? blockIdx.x : blockIdx.x - s.a_blocks);
+        split_look(op, x, block, &shared.seen);
 }
 
 #endif
