@@ -1,57 +1,74 @@
 #!/bin/sh
 # PyTorch's operator samples and CuPy's own tests of products and linear algebra, with and without the drop-in, on a machine
 # with a GPU: one list of every test and its outcome, and what differs. Exit 1 when something does.
-#   own_tests.sh RUNG CUPY-SOURCE LIST [WORKERS]     CUPY-SOURCE: CuPy's source tree, of the version that is installed
+#   own_tests.sh RUNG FOLDER torch [SECONDS] [PROCESSES]
+#   own_tests.sh RUNG FOLDER CUPY-SOURCE [SECONDS] [PROCESSES]    CuPy's source tree, of the version that is installed
+# FOLDER gets the lists as they grow, and list-torch.txt or list-cupy.txt. What SECONDS cut short is left out of both.
 set -u
-rung=$1 source=$2 list=$3 workers=${4:-6}
+rung=$1 folder=$(cd "$2" && pwd) suite=$3 seconds=${4:-600} processes=${5:-6}
 here=$(cd "$(dirname "$0")" && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-export CUPY_CACHE_DIR="$work/cache" PYTHONHASHSEED=0
+# The processes share the cores: none of them needs threads.
+export CUPY_CACHE_DIR="$folder/cache" PYTHONHASHSEED=0 PYTHONUNBUFFERED=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-samples() { # samples NAME COMMAND...
+samples() { # samples NAME COMMAND...: a list of "test outcome" a process
     name=$1
     shift
-    timeout 300 "$@" python3 "$here/opinfo.py" >"$work/$name.torch" 2>"$work/$name.torch.err"
-    echo $? >"$work/$name.torch.code"
+    part=0
+    while [ $part -lt "$processes" ]; do
+        timeout -k 2 "$seconds" "$@" python3 "$here/opinfo.py" $part/"$processes" >"$folder/$name.torch.$part" 2>"$folder/$name.torch.$part.err" || echo "ended with $?" >"$folder/$name.torch.cut" &
+        part=$((part + 1))
+    done
+    wait
+    cat "$folder/$name.torch."*[0-9] | sort >"$folder/$name.torch"
 }
 
-tests() { # tests NAME COMMAND...: CuPy's, those that call cuBLAS first
+tests() { # tests NAME COMMAND...: the same from pytest's lines
     name=$1
     shift
-    cd "$source/tests" || exit 2
-    timeout 300 "$@" python3 -m pytest -v --tb=no -p no:cacheprovider -p no:randomly -n "$workers" --dist worksteal \
+    cd "$suite/tests" || exit 2
+    timeout -k 2 "$seconds" "$@" python3 -m pytest -v --tb=no -p no:cacheprovider -n "$processes" --dist worksteal \
         cupy_tests/math_tests/test_matmul.py cupy_tests/test_cublas.py cupy_tests/cuda_tests/test_cublas.py \
-        cupy_tests/linalg_tests >"$work/$name.out" 2>&1
+        cupy_tests/linalg_tests >"$folder/$name.out" 2>&1
     code=$?
-    [ $code -le 1 ] || tail -n 5 "$work/$name.out" >&2
-    sed -n 's/^\[gw[0-9]*\] *\[ *[0-9]*%\] \([A-Z]*\) \(.*\)$/\2 \1/p' "$work/$name.out" | sed 's/ *$//' | sort >"$work/$name.cupy"
-    tail -n 1 "$work/$name.out" >"$work/$name.cupy.last"
-    echo $code >"$work/$name.cupy.code"
+    [ $code -le 1 ] || echo "ended with $code" >"$folder/$name.cupy.cut"
+    sed -n 's/^\[gw[0-9]*\] *\[ *[0-9]*%\] \([A-Z]*\) \(.*[^ ]\) *$/\2 \1/p' "$folder/$name.out" | sort >"$folder/$name.cupy"
 }
 
-samples without & samples with "$rung" run --report-file "$work/torch.report" -- &
-tests without & tests with "$rung" run -- &
+case $suite in
+torch)
+    samples without &
+    samples with "$rung" run --report-file "$folder/torch.report" -- &
+    ;;
+*)
+    tests without &
+    tests with "$rung" run -- &
+    ;;
+esac
 wait
-# The workers of a run would write over each other's report: one product says whether CuPy is reached.
-"$rung" run --report-file "$work/cupy.report" -- python3 -c 'import cupy; a = cupy.ones((64, 64), "f"); (a @ a).get()'
-
+[ "$suite" = torch ] || suite=cupy
+# The processes of a run write over each other's report; one product says whether the library is reached.
+"$rung" run --report-file "$folder/$suite.report" -- python3 -c "import $suite as x; x.eye(64, **({'device': 'cuda'} if '$suite' == 'torch' else {'dtype': 'f'})) @ x.ones((64, 64), **({'device': 'cuda'} if '$suite' == 'torch' else {'dtype': 'f'}))"
+awk -v suite=$suite '
+    FNR == 1 { side++ }
+    { name = $0; sub(/ [^ ]*$/, "", name); outcome = substr($0, length(name) + 2) }
+    side == 1 { without[name] = outcome; next }
+    name in without { both++; if (without[name] == outcome) { same++; line[same] = $0; count[outcome]++ } else differ[name] = without[name] " -> " outcome }
+    END {
+        printf "# %d tests in both runs, %d with the same outcome; ", both, same
+        for (o in count) printf "%d %s, ", count[o], o
+        print "outcomes that differ:", both - same
+        for (n in differ) print "differs:", n, differ[n]
+        for (i = 1; i <= same; i++) print line[i]
+        exit both == 0 || both != same
+    }' "$folder/without.$suite" "$folder/with.$suite" >"$folder/list-$suite.body"
+failed=$?
 {
-    python3 -c 'import torch, cupy, numpy; print("# PyTorch", torch.__version__, "CuPy", cupy.__version__, "NumPy", numpy.__version__, torch.cuda.get_device_name())'
-    echo "# own_tests.sh: operator samples of PyTorch's OpInfo database (lab/torch/opinfo.py), CuPy's own tests"
-    for suite in torch cupy; do
-        echo "# $suite: $(wc -l <"$work/without.$suite") without the drop-in (exit $(cat "$work/without.$suite.code")), $(wc -l <"$work/with.$suite") with it (exit $(cat "$work/with.$suite.code")), $(comm -12 "$work/without.$suite" "$work/with.$suite" 2>/dev/null | wc -l) the same"
-        echo "# $suite: the drop-in's report: $(sed -n '1s/.*: //p' "$work/$suite.report" 2>/dev/null)"
-        awk '{ n[$NF] += 1 } END { for (o in n) printf "# %s: %d %s\n", suite, n[o], o }' suite=$suite "$work/without.$suite" | sort
-    done
-    tail -q -n 1 "$work/without.cupy.last" "$work/with.cupy.last" | sed 's/^/# cupy: /'
-    for suite in torch cupy; do
-        diff "$work/without.$suite" "$work/with.$suite" | sed -n 's/^[<]/differs, without: /p; s/^[>]/differs, with:    /p'
-        sed "s/^/$suite /" "$work/without.$suite"
-    done
-} >"$list"
-sed -n '/^#/p; /^differs/p' "$list" | head -60
-for suite in torch cupy; do
-    [ -s "$work/without.$suite" ] && cmp -s "$work/without.$suite" "$work/with.$suite" || failed=1
-done
-exit ${failed:-0}
+    python3 -c "import $suite, numpy; print('# $suite', $suite.__version__, 'NumPy', numpy.__version__)"
+    nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | sed 's/^/# /'
+    echo "# reached: $(sed -n '1s/.*: //p' "$folder/$suite.report")"
+    echo "# tests: $(wc -l <"$folder/without.$suite") without the drop-in, $(wc -l <"$folder/with.$suite") with it" \
+        "$(cat "$folder/without.$suite.cut" "$folder/with.$suite.cut" 2>/dev/null | sort -u | tr '\n' ' ')"
+    cat "$folder/list-$suite.body"
+} >"$folder/list-$suite.txt"
+grep '^#\|^differs' "$folder/list-$suite.txt" | head -40
+exit $failed
