@@ -1,6 +1,7 @@
 /* rung explain: what the library would do with a product, and why: the whole plan, ranking and refusals. */
 #include "cli/commands.h"
 #include "cli/explain.h"
+#include "lab/check.h"
 #include "lab/explain.h"
 #include "lab/names.h"
 #include "lab/shape.h"
@@ -12,7 +13,7 @@ static const char *const layouts[] = {"col", "row", NULL};
 
 typedef struct options {
     const char *device, *kernel;
-    int math, layout, chip, format;
+    int math, layout, chip, format, data; /* data -1: the product is not run */
     int64_t threads, pad;
 } options;
 
@@ -93,9 +94,71 @@ static int explain(const options *o, const lab_shape *shape, rung_context *conte
     return code;
 }
 
+/* Element (line, k) of an operand: a row of op(A), a column of op(B). */
+static lab_view view_of(float *at, int64_t ld, int k_is_contiguous)
+{
+    return k_is_contiguous ? (lab_view){at, ld, 1} : (lab_view){at, 1, ld};
+}
+
+static rung_status run_once(lab_place *place, rung_context *context, const options *o, const lab_shape *s,
+                            lab_buffer *memory, rung_guard_counts *counts)
+{
+    rung_gemm g;
+    rung_plan *plan;
+    int row = o->layout == RUNG_ROW_MAJOR;
+    describe(o, s, &g);
+    const int64_t bytes[] = {g.stride_a * s->batch * 4, g.stride_b * s->batch * 4, g.stride_c * s->batch * 4};
+    for (int i = 0; i < 3; i++)
+        LAB_TRY(lab_buffer_reserve(place, &memory[i], bytes[i]));
+    float *a = memory[0].at, *b = memory[1].at;
+    for (int64_t e = 0; e < s->batch; e++) {
+        lab_fill_args of_a = {view_of(a + e * g.stride_a, g.lda, row != (int)s->trans_a), s->m, s->k,
+                              (uint64_t)e * 2 + 1, o->data};
+        lab_fill_args of_b = {view_of(b + e * g.stride_b, g.ldb, row == (int)s->trans_b), s->n, s->k,
+                              (uint64_t)e * 2 + 2, o->data | LAB_OF_B};
+        LAB_TRY(lab_fill(place, &of_a));
+        LAB_TRY(lab_fill(place, &of_b));
+    }
+    g.a = a;
+    g.b = b;
+    g.c = memory[2].at;
+    LAB_TRY(o->kernel ? rung_plan_create_kernel(&plan, context, &g, o->kernel) : rung_plan_create(&plan, context, &g));
+    rung_status status = rung_plan_run(plan, &g);
+    rung_plan_destroy(plan);
+    return status == RUNG_SUCCESS ? rung_context_guard_counts(context, counts) : status;
+}
+
+/* Which way the guard of accurate mode takes is decided on the device, by the data: the product runs once to tell. */
+static int explain_guard(const options *o, const lab_shape *s, int device)
+{
+    lab_place place;
+    lab_buffer memory[3] = {{0}};
+    rung_context *context = NULL;
+    rung_guard_counts counts = {0};
+    rung_status status = lab_place_open(&place, device, (int)o->threads);
+    if (status != RUNG_SUCCESS)
+        return cli_fail("explain: %s", lab_error());
+    status = lab_place_context(&place, (rung_math)o->math, &context);
+    if (status == RUNG_SUCCESS)
+        status = run_once(&place, context, o, s, memory, &counts);
+    for (int i = 0; i < 3; i++)
+        lab_buffer_free(&place, &memory[i]);
+    rung_context_destroy(context);
+    lab_place_close(&place);
+    if (status != RUNG_SUCCESS)
+        return cli_fail_status(status, "explain");
+    if (counts.blocks == 0)
+        printf("guard      not asked: strict arithmetic all over\n");
+    else
+        printf("guard      on '%s' data: %lld of %lld blocks of 128 x 128 in strict FP32, and %lld single elements\n",
+               lab_data_names[o->data], (long long)counts.strict_blocks, (long long)counts.blocks,
+               (long long)counts.strict_elements);
+    return CLI_PASS;
+}
+
 int cmd_explain(int argc, char **argv)
 {
-    options o = {.device = "best", .chip = -1};
+    options o = {.device = "best", .chip = -1, .data = -1};
     const char *words[2];
     int count = 0;
     lab_shape shape;
@@ -108,6 +171,8 @@ int cmd_explain(int argc, char **argv)
                                {"gpu", CLI_CHOICE, &o.chip, lab_chip_names,
                                 "floors and occupancy of this chip: h200 (default), h100, a100 ...; a shape's plan without it at hand"},
                                {"pad", CLI_INTEGER, &o.pad, NULL, "elements added to every leading dimension"},
+                               {"data", CLI_CHOICE, &o.data, lab_data_names,
+                                "run the product once on such data: how often the guard of accurate stepped in"},
                                {0}};
     int code = cli_parse("explain", list, argc, argv, words, &count, 2);
     if (code)
@@ -143,6 +208,8 @@ int cmd_explain(int argc, char **argv)
         return cli_fail_status(status, "explain");
     const rung_kernel *chosen = NULL;
     code = explain(&o, &shape, context, &chosen);
+    if (code == CLI_PASS && o.format == CLI_TABLE && o.data >= 0)
+        code = explain_guard(&o, &shape, rung_context_device(context));
     if (code == CLI_PASS && o.format == CLI_TABLE && rung_context_device(context) != RUNG_DEVICE_CPU &&
         shape.batch == 1)
         explain_floors(&lab_chips[o.chip < 0 ? 0 : o.chip], chosen ? chosen->arith : RUNG_F32, (double)shape.m, (double)shape.n, (double)shape.k);

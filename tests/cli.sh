@@ -61,6 +61,7 @@ if "$rung" lens l01_naive 32x32x32 >/dev/null 2>&1; then
     accepts 'set by the.*waves' explain l10_thread_tile_8x8
     accepts 'tensor cores in fp16' explain 4096x4096x4096 --gpu h200 --math accurate
 fi
+accepts 'guard      not asked' explain 40x64x50:TT --device cpu --layout row --data normal
 accepts 'CPU' doctor
 accepts 'rung_ssum.*ok' reduce --device cpu --budget-ms 20 1000
 accepts '^8x8x8,' bench --device cpu --threads 1 --budget-ms 20 --format csv 8x8x8

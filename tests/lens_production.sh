@@ -1,7 +1,7 @@
 #!/bin/sh
-# The production FP32 kernels and their launchers without a GPU: the CUDA backend driven by the lens, which answers the
+# The production kernels and their launchers without a GPU: the CUDA backend driven by the lens, which answers the
 # driver's calls and runs the kernels on the CPU. A few cases a kernel, at its tile's edges: padding, misalignment, all
-# transposes, parts of k, batches, device scalars, bias and activation. usage: lens_production.sh RUNG LIBRUNG_LENS
+# transposes, parts of k, batches, device scalars, bias and activation; for fp16x3 also what its guard refuses. usage: lens_production.sh RUNG LIBRUNG_LENS
 set -u
 rung=$1
 export RUNG_LIBCUDA=$2
@@ -19,7 +19,13 @@ try() { # KERNEL CASE
     esac
 }
 
-kernels=$("$rung" list --device gpu --role production --format csv | cut -d, -f1,5 | grep -E '_(tmawarp|cpasync|small|dot|axpy|lonewarp)_')
+guard() { # KERNEL DATA BLOCKS: of four, so many are computed strictly
+    "$rung" explain 256x256x256:TN --device gpu --kernel "$1" --math accurate --data "$2" >"$work" 2>&1
+    grep -q "^guard .* $3 of 4 blocks" "$work" && passed=$((passed + 1)) && return
+    failed=$((failed + 1)); echo "FAILED: $1, the guard on $2 data: $(grep '^guard' "$work")"
+}
+
+kernels=$("$rung" list --device gpu --role production --format csv | cut -d, -f1,5 | grep -E '_(tmawarp|cpasync|small|dot|axpy|lonewarp|wgmma_f16x3)_')
 [ -n "$kernels" ] || { echo "FAILED: the catalog lists no such kernel"; exit 1; }
 for row in $kernels; do
     name=${row%%,*} tile=${row##*,}
@@ -44,6 +50,14 @@ for row in $kernels; do
         try "$name" "TT:$((m - 1))x$((n + 1))x$((2 * k)):row,strided=2,scalars=device,act=relu"
         try "$name" "NN:$((2 * m + 5))x${n}x$((20 * k + 3)):row,bias=column,act=gelu"
         try "$name" "NN:${m}x$((3 * n))x$((64 * k)):row,pad=4" ;;
+    *_wgmma_f16x3_*) # operands along k, across k, both; each case runs twice, the second time on what the first left zero
+        try "$name" "NN:$((m + 2))x$((n - 1))x$((2 * k + 10)):row,pad=3,alpha=-0.5,beta=1"
+        try "$name" "NT:$((m - 1))x$((2 * n + 1))x$((3 * k + 1)):row,offset=1,bias=row,act=relu"
+        try "$name" "TN:$((2 * m + 1))x${n}x$((10 * k + 4)):row,beta=-0.5,bias=column"
+        try "$name" "TT:${m}x$((n + 1))x$((4 * k)):row,arrays=2,scalars=device,act=gelu"
+        try "$name" "NN:$((m + 2))x$((2 * n))x$((8 * k)):row,data=trap,judge=accuracy"
+        try "$name" "TN:$((m + 2))x$((2 * n))x$((8 * k)):row,data=span40,judge=accuracy"
+        guard "$name" normal 0 && guard "$name" trap 4 ;;
     *_lonewarp_*) # rows at multiples of 16 bytes: k shared by a block's warps, and a tile a warp
         try "$name" "NN:$((m + 8))x$((n + 4))x100:row,pad=4,alpha=-0.5,beta=1"
         try "$name" "NT:$((m + 3))x$((n + 5))x64:row,strided=5,scalars=device,act=relu"
