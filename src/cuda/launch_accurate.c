@@ -11,7 +11,7 @@
 
 enum {
     CLUSTER = 2,
-    MIN_K = 64, /* below, two halves err more than FP32 does: docs/numerics.md */
+    MIN_K = 64,      /* below, two halves err more than FP32 does: docs/numerics.md */
     ALIGN = 1024,    /* bytes: what wgmma's swizzle asks of an image */
     BAND = 8,        /* cluster tiles of m walked together */
     LOOK_STEP = 32,  /* rows of k */
@@ -25,7 +25,8 @@ static const float min_terms = 2.0f;
 static const double launches_us = 20.0, tile_us = 4.0, chain_us = 1.08, tf32_chain_us = 0.75, cut_us = 2.0,
                     part_us = 1.0, split_bytes_us = 3.3e6;
 
-/* Where everything lies in the workspace of one panel, in bytes from its start; what has to be zero may lie elsewhere. */
+/* Where everything lies in the workspace of one panel, in bytes from its start; what has to be zero may lie elsewhere.
+ */
 typedef struct layout {
     int64_t m_pad, n_pad, k_pad, tiles_m, tiles_n, blocks;
     int64_t zero_bytes; /* the first so many must be zero; marks come last of them */
@@ -247,8 +248,8 @@ static int64_t pack_blocks(const f16x3_operand *o)
     return o->along_k ? o->row_groups * 8 : turn_blocks(o);
 }
 
-static rung_status split(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const layout *w,
-                         places at, int entry)
+static rung_status split(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const layout *w, places at,
+                         int entry)
 {
     f16x3_split_args s = {.entry = entry, .zero = at.zeros, .zero_words = at.kept ? 0 : w->zero_bytes / 16};
     int sms = cuda->machine->sms;
@@ -276,7 +277,8 @@ static rung_status split(rung_cuda *cuda, const rung_kernel *kernel, const rung_
     s.a_blocks = (int32_t)first_blocks(&s.a);
     s.b_blocks = (int32_t)first_blocks(&s.b);
     s.a_turns = (int32_t)turn_blocks(&s.a);
-    return launch_named(cuda, kernel, "f16x3_split", (int64_t)s.a_blocks + s.b_blocks + s.a_turns + turn_blocks(&s.b), &s);
+    return launch_named(cuda, kernel, "f16x3_split", (int64_t)s.a_blocks + s.b_blocks + s.a_turns + turn_blocks(&s.b),
+                        &s);
 }
 
 static void fill_product(f16x3_args *g, const rung_problem *p, const layout *w, places at, cut c, int entry)

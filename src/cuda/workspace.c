@@ -200,13 +200,15 @@ static rung_status get_zeros(rung_cuda *cuda, const stream_now *now, int64_t byt
     if (status != RUNG_SUCCESS)
         return status == RUNG_OUT_OF_MEMORY ? RUNG_SUCCESS : status;
     if (buffer->in_use)
-        CU_TRY(cuda->driver, set_32((CUdeviceptr)(uintptr_t)buffer->memory, 0, (size_t)zeros_bytes / 4, cuda->config.stream));
+        CU_TRY(cuda->driver,
+               set_32((CUdeviceptr)(uintptr_t)buffer->memory, 0, (size_t)zeros_bytes / 4, cuda->config.stream));
     buffer->in_use = 0;
     *zeros = buffer->memory;
     return RUNG_SUCCESS;
 }
 
-rung_status rung_workspace_get_with_zeros(rung_cuda *cuda, int64_t bytes, int64_t zero_bytes, void **memory, void **zeros)
+rung_status rung_workspace_get_with_zeros(rung_cuda *cuda, int64_t bytes, int64_t zero_bytes, void **memory,
+                                          void **zeros)
 {
     stream_now now;
     *memory = *zeros = NULL;

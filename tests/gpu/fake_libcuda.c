@@ -1,7 +1,7 @@
 /* A stand-in for libcuda on machines without a GPU: device memory is host memory, streams are queues that run at once
- * or as late as the dependencies allow (so that a missing one shows as wrong data, or as workspace that an earlier launch
- * still needs), launches of kernels that take rung_args compute the product plainly. Any call can be made to fail. With FAKE_OLD it lacks a function, as an old
- * driver would. */
+ * or as late as the dependencies allow (so that a missing one shows as wrong data, or as workspace that an earlier
+ * launch still needs), launches of kernels that take rung_args compute the product plainly. Any call can be made to
+ * fail. With FAKE_OLD it lacks a function, as an old driver would. */
 #include "fake_libcuda.h"
 
 #include <cuda.h>
@@ -26,7 +26,7 @@ typedef struct block {
 
 typedef struct position {
     struct stream *stream;
-    int index; /* everything before it must have run */
+    int index;             /* everything before it must have run */
     unsigned long long id; /* not 0: that stream's, should another one have taken its place */
 } position;
 

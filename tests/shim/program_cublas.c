@@ -1,8 +1,8 @@
 /* A program linked against cuBLAS, for a machine with a GPU. It runs as it is and under the drop-in, and its output is
  * compared (compare_cublas.sh): `status N FROM` makes a table of good and bad calls of entry N, from the FROMth on, and
- * prints what each returned and whether it changed C; a call that breaks the GPU's context is the last (exit 4); `time` prints the CPU time of calls; `product`, `dlopen FILE` and `plugin FILE` make one
- * product by a linked function, by one from dlopen, and through a plugin opened with RTLD_DEEPBIND. Exit 77: no GPU or
- * no cuBLAS. */
+ * prints what each returned and whether it changed C; a call that breaks the GPU's context is the last (exit 4); `time`
+ * prints the CPU time of calls; `product`, `dlopen FILE` and `plugin FILE` make one product by a linked function, by
+ * one from dlopen, and through a plugin opened with RTLD_DEEPBIND. Exit 77: no GPU or no cuBLAS. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
@@ -319,8 +319,8 @@ static int by_value(const void *x, const void *y)
     return (*(const double *)x > *(const double *)y) - (*(const double *)x < *(const double *)y);
 }
 
-/* The CPU time of a call by who answers (0: cuBLAS, 1: the drop-in, where it is there): of 41 batches the lower quartile,
- * what else runs on the machine only adds; the queue is empty before each. */
+/* The CPU time of a call by who answers (0: cuBLAS, 1: the drop-in, where it is there): of 41 batches the lower
+ * quartile, what else runs on the machine only adds; the queue is empty before each. */
 static void time_call(const char *what, int n)
 {
     enum { BATCHES = 41 };

@@ -1,6 +1,6 @@
 /* f16x3_split.h: two operands into scaled fp16 hi and lo images (layout in f16x3.h), with what the guard needs.
- * Contract: any leading dimension and alignment; lines and k padded with zeros. Launches, in order: clear (where no zeros
- * are kept), split. Lines along k are read once, lines across k twice, by different blocks of the one launch.
+ * Contract: any leading dimension and alignment; lines and k padded with zeros. Launches, in order: clear (where no
+ * zeros are kept), split. Lines along k are read once, lines across k twice, by different blocks of the one launch.
  * Limits: values stay exact to 2^-23 of themselves down to 2^-28 of their line's largest; what is smaller is counted.
  */
 #ifndef RUNG_DEVICE_F16X3_SPLIT_H
@@ -388,8 +388,8 @@ RUNG_KERNEL(F16X3_THREADS) f16x3_clear(const __grid_constant__ f16x3_split_args 
         ((uint4 *)s.zero)[i] = make_uint4(0, 0, 0, 0);
 }
 
-/* Operands along k whole, the others looked at and then turned. The host puts an operand along k first: its lines then do
- * not come between the two looks at the other, which may still be in L2. */
+/* Operands along k whole, the others looked at and then turned. The host puts an operand along k first: its lines then
+ * do not come between the two looks at the other, which may still be in L2. */
 RUNG_KERNEL(F16X3_THREADS, 4) f16x3_split(const __grid_constant__ f16x3_split_args s)
 {
     __shared__ __align__(128) split_shared shared;
