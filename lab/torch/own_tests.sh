@@ -3,7 +3,8 @@
 # with a GPU: one list of every test and its outcome, and what differs. Exit 1 when something does.
 #   own_tests.sh RUNG FOLDER torch [SECONDS] [PROCESSES]
 #   own_tests.sh RUNG FOLDER CUPY-SOURCE [SECONDS] [PROCESSES]    CuPy's source tree, of the version that is installed
-# FOLDER gets the lists as they grow, and list-torch.txt or list-cupy.txt. What SECONDS cut short is left out of both.
+# FOLDER gets the lists as they grow, and list-torch.txt or list-cupy.txt: a line a test with how many of its parameters had
+# which outcome. What SECONDS cut short is left out of both. PyTorch's samples need its test module expecttest.
 set -u
 rung=$1 folder=$(cd "$2" && pwd) suite=$3 seconds=${4:-600} processes=${5:-6}
 here=$(cd "$(dirname "$0")" && pwd)
@@ -52,13 +53,20 @@ awk -v suite=$suite '
     FNR == 1 { side++ }
     { name = $0; sub(/ [^ ]*$/, "", name); outcome = substr($0, length(name) + 2) }
     side == 1 { without[name] = outcome; next }
-    name in without { both++; if (without[name] == outcome) { same++; line[same] = $0; count[outcome]++ } else differ[name] = without[name] " -> " outcome }
+    name in without {
+        both++
+        if (without[name] != outcome) { differ[name] = without[name] " -> " outcome; next }
+        same++
+        count[outcome]++
+        gsub(/_param_[0-9]+_{[^}]*}+|\[.*\]/, "", name)
+        if (!lines[name " " outcome]++) line[++kept] = name " " outcome
+    }
     END {
         printf "# %d tests in both runs, %d with the same outcome; ", both, same
         for (o in count) printf "%d %s, ", count[o], o
         print "outcomes that differ:", both - same
         for (n in differ) print "differs:", n, differ[n]
-        for (i = 1; i <= same; i++) print line[i]
+        for (i = 1; i <= kept; i++) print lines[line[i]], line[i]
         exit both == 0 || both != same
     }' "$folder/without.$suite" "$folder/with.$suite" >"$folder/list-$suite.body"
 failed=$?

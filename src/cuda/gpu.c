@@ -183,6 +183,17 @@ static rung_status load_symbol(rung_gpu *gpu, int index, const char *symbol, int
     return RUNG_SUCCESS;
 }
 
+/* Another thread may be recording a graph, which has nothing to do with this. */
+static rung_status load_beside_captures(rung_gpu *gpu, int index, const char *symbol, int shared_bytes,
+                                        loaded_symbol *slot)
+{
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    CU_TRY(gpu->driver, capture_mode(&mode));
+    rung_status status = load_symbol(gpu, index, symbol, shared_bytes, slot);
+    gpu->driver->capture_mode(&mode);
+    return status;
+}
+
 /* Eight letters at a time: every launch looks its function up. */
 static uint64_t hash_text(uint64_t hash, const char *text)
 {
@@ -220,7 +231,7 @@ static rung_status find_symbol(rung_gpu *gpu, const char *stem, const char *symb
         int index = fatbin_index(stem);
         if (index < 0)
             return rung_fail(RUNG_INTERNAL, "no machine code is embedded for %s", stem);
-        RUNG_TRY(load_symbol(gpu, index, symbol, shared_bytes, slot));
+        RUNG_TRY(load_beside_captures(gpu, index, symbol, shared_bytes, slot));
     }
     *function = slot->function;
     return RUNG_SUCCESS;
