@@ -82,11 +82,15 @@ static void leave(rung_cuda *cuda, int pushed)
 static void cuda_close(void *state)
 {
     rung_cuda *cuda = state;
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* another thread may be recording a graph */
     int pushed;
     if (enter(cuda, &pushed) == RUNG_SUCCESS) {
+        int relaxed = cuda->driver->capture_mode(&mode) == CUDA_SUCCESS;
         rung_staging_close(cuda);
         rung_workspace_close(cuda);
         rung_guard_counts_close(cuda);
+        if (relaxed)
+            cuda->driver->capture_mode(&mode);
         leave(cuda, pushed);
     }
     free(cuda);

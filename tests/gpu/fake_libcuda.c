@@ -55,6 +55,7 @@ static fake state = {.devices = 1, .arch = 80, .memory_left = (int64_t)1 << 32};
 static block blocks[MOST_BLOCKS];
 static stream streams[MOST_STREAMS]; /* the first stands for NULL */
 static CUcontext stack[16];
+static _Thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 static long queued;
 static unsigned long long ids;
 
@@ -62,6 +63,12 @@ EXPORT fake *fake_state(void);
 fake *fake_state(void)
 {
     return &state;
+}
+
+/* A call that may end another thread's recording, unless its thread says that it knows. */
+static void unsafe(void)
+{
+    state.faults += state.recording && capture_mode != CU_STREAM_CAPTURE_MODE_RELAXED;
 }
 
 /* Counts and logs a call; not 0: it is to fail with this. */
@@ -388,6 +395,7 @@ CALL(cuCtxGetDevice, CUdevice *device)
 
 CALL(cuCtxSynchronize, void)
 {
+    state.faults += state.recording;
     ENTER();
     run_all();
     return CUDA_SUCCESS;
@@ -398,6 +406,7 @@ CALL(cuLibraryLoadData, CUlibrary *library, const void *code, CUjit_option *jit,
      CUlibraryOption *options, void **values, unsigned count)
 {
     (void)jit, (void)jit_values, (void)jits, (void)options, (void)values, (void)count;
+    unsafe();
     ENTER();
     if (*(const unsigned *)code != 0xba55ed50) /* the magic number of a fatbin */
         state.faults++;
@@ -478,12 +487,14 @@ CALL(cuLaunchKernelEx, const CUlaunchConfig *config, CUfunction function, void *
 
 CALL(cuMemAlloc_v2, CUdeviceptr *out, size_t bytes)
 {
+    unsafe();
     ENTER();
     return allocate(out, bytes, current_device());
 }
 
 CALL(cuMemFree_v2, CUdeviceptr at)
 {
+    unsafe();
     ENTER();
     block *b = block_of(at, 1);
     if (!b || !b->pooled)
@@ -558,6 +569,7 @@ CALL(cuMemPoolSetAttribute, CUmemoryPool pool, CUmemPool_attribute attribute, vo
 CALL(cuMemHostAlloc, void **out, size_t bytes, unsigned flags)
 {
     (void)flags;
+    unsafe();
     ENTER();
     CUdeviceptr at;
     CUresult result = allocate(&at, bytes, -1);
@@ -567,6 +579,7 @@ CALL(cuMemHostAlloc, void **out, size_t bytes, unsigned flags)
 
 CALL(cuMemFreeHost, void *at)
 {
+    unsafe();
     ENTER();
     run_all();
     return release((CUdeviceptr)(uintptr_t)at);
@@ -769,8 +782,10 @@ CALL(cuStreamIsCapturing, CUstream handle, CUstreamCaptureStatus *status)
 
 CALL(cuThreadExchangeStreamCaptureMode, CUstreamCaptureMode *mode)
 {
-    (void)mode;
     ENTER();
+    CUstreamCaptureMode before = capture_mode;
+    capture_mode = *mode;
+    *mode = before;
     return CUDA_SUCCESS;
 }
 

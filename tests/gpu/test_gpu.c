@@ -377,6 +377,7 @@ static void workspace_passes_between_streams(void **state)
     for (int i = 0; i < STREAMS; i++)
         c[i] = device_memory(0, 64 * 64 * 4);
     gpu->eager = 0;
+    gpu->recording = 1;
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < STREAMS; i++)
             assert_int_equal(create(&streams[i], 1), 0);
@@ -391,8 +392,9 @@ static void workspace_passes_between_streams(void **state)
         for (int i = 0; i < STREAMS; i++)
             assert_int_equal(destroy(streams[i]), 0);
     }
-    assert_int_equal(gpu->faults, 0);
     rung_context_destroy(context);
+    assert_int_equal(gpu->faults, 0);
+    gpu->recording = 0;
     assert_int_equal(gpu->events, 0);
     free_device(a);
     free_device(b);
