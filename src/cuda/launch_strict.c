@@ -2,6 +2,7 @@
  * block does whole and how many are streamed along k over all blocks, and what that should cost. */
 #include "cuda/device.h"
 #include "cuda/device/strict_args.h"
+#include "cuda/row_copy.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,15 +12,18 @@
 static const double step_cycles = 4680; /* 16 along k of a 128 x 256 tile on one SM; 4096 would be all FFMA */
 static const double along_k_step_cycles = 4780;
 static const double launch_us = 6; /* start and end of the kernel */
-/* End of a tile: 16-byte stores; element by element; down the columns of a C stored the other way round; and what beta,
- * bias or an activation add. */
-static const double end_us = 1.5, scattered_end_us = 22, transposed_end_us = 4, more_end_us = 3;
+/* End of a tile: 16-byte stores; in lines at any address; in lines down the columns of a C stored the other way round; and
+ * what beta, bias or an activation add. */
+static const double end_us = 1.5, scattered_end_us = 5, transposed_end_us = 3, more_end_us = 3;
 static const double stream_us = 5, piece_us = 1.4; /* clearing flags and leaving sums; adding one block's part */
-static const double pack_us = 3, pack_bytes_per_us = 1.8e6;
+static const double turn_us = 3, turn_bytes_per_us = 1.8e6;
+static const double spare_share = 0.19, along_k_spare_share = 0.33; /* of the products' time, for spare warps' copies of B */
 
 typedef struct strict_plan {
     int transposed; /* C^T = B^T A^T is made instead */
-    int pack_a, pack_b;
+    int pack_a, pack_b; /* copied first: turned, unless k lies as the kernel reads it */
+    int turn_a, turn_b;
+    int spare_b; /* copied by spare warps as it is needed */
     int64_t tiles_m, tiles_n, tiles, whole_tiles, steps;
     int grid;
     int64_t bytes_a, bytes_b, bytes_partials, bytes_flags; /* workspace, in this order */
@@ -42,21 +46,9 @@ static int along_k(const rung_kernel *kernel)
     return strncmp(kernel->name, "sm90_tmak", 9) == 0;
 }
 
-/* Packed rows start at multiples of 16 bytes. */
-static int64_t packed_ld(int64_t mn)
+static double turn_cost_us(int64_t bytes)
 {
-    return (mn + 3) / 4 * 4;
-}
-
-/* The copy engine reads rows that start at multiples of 16 bytes, and batches a positive multiple of that apart. */
-static int readable(int align, int64_t batch, int64_t stride)
-{
-    return align >= 16 && (batch == 1 || (stride > 0 && stride % 4 == 0));
-}
-
-static double pack_cost_us(int64_t bytes)
-{
-    return bytes ? pack_us + 2.0 * (double)bytes / pack_bytes_per_us : 0;
+    return bytes ? turn_us + 2.0 * (double)bytes / turn_bytes_per_us : 0;
 }
 
 /* Time of `streamed` tiles cut along k over all blocks, and the others done whole. */
@@ -107,23 +99,35 @@ static const char *plan_as_asked(const rung_machine *machine, const rung_kernel 
 {
     memset(s, 0, sizeof *s);
     s->transposed = transposed;
-    int a_readable = readable(p->align_a, p->batch, p->stride_a),
-        b_readable = readable(p->align_b, p->batch, p->stride_b);
+    int a_readable = rung_rows_readable(p->align_a, p->batch, p->stride_a),
+        b_readable = rung_rows_readable(p->align_b, p->batch, p->stride_b);
     if (p->m >= INT32_MAX - 256 || p->n >= INT32_MAX - 256 || p->k >= INT32_MAX - 256)
         return "a size of 2^31 or more";
-    if (along_k(kernel) && (p->trans_a || !a_readable))
-        return p->trans_a ? "A lies with k outermost: another kernel reads it so"
-                          : "rows of A do not start at multiples of 16 bytes";
+    if (along_k(kernel) && p->trans_a)
+        return "A lies with k outermost: another kernel reads it so";
     plan_tiles(machine, kernel, p, s);
     if (s->tiles >= INT32_MAX || s->tiles * s->steps >= INT32_MAX)
         return "too many tiles for 32-bit counters";
-    s->pack_a = !along_k(kernel) && !(p->trans_a && a_readable) && p->k;
-    s->pack_b = !(!p->trans_b && b_readable) && p->k;
-    s->bytes_a = s->pack_a ? packed_ld(p->m) * p->k * p->batch * 4 : 0;
-    s->bytes_b = s->pack_b ? packed_ld(p->n) * p->k * p->batch * 4 : 0;
-    if (s->bytes_a + s->bytes_b > machine->memory_bytes / 4)
+    s->turn_a = p->k && !along_k(kernel) && !p->trans_a;
+    s->turn_b = p->k && p->trans_b;
+    /* Rows of the operands as the kernel reads them. */
+    int64_t rows_a = along_k(kernel) ? p->m : p->k, inner_a = along_k(kernel) ? p->k : p->m;
+    int64_t bytes_a = rung_row_copy_ld(inner_a) * rows_a * p->batch * 4,
+            bytes_b = rung_row_copy_ld(p->n) * p->k * p->batch * 4, limit = machine->memory_bytes / 4;
+    const double products_us = s->cost_us;
+    const double spare_us = products_us * (along_k(kernel) ? along_k_spare_share : spare_share);
+    s->spare_b = p->k && !s->turn_b && !b_readable &&
+                 (spare_us < rung_row_copy_us(bytes_b) || bytes_b > limit / 2 ||
+                  rung_row_copy_refuses(p->n, p->k * p->batch));
+    s->pack_a = p->k && (s->turn_a || !a_readable);
+    s->pack_b = p->k && (s->turn_b || (!b_readable && !s->spare_b));
+    s->bytes_a = s->pack_a ? bytes_a : 0;
+    s->bytes_b = s->pack_b ? bytes_b : 0;
+    if (s->bytes_a + s->bytes_b > limit)
         return "the packed copy would take over a quarter of the GPU's memory";
-    s->cost_us += launch_us + pack_cost_us(s->bytes_a) + pack_cost_us(s->bytes_b);
+    s->cost_us += launch_us + turn_cost_us(s->turn_a ? s->bytes_a : 0) + turn_cost_us(s->turn_b ? s->bytes_b : 0) +
+                  rung_row_copy_us((s->turn_a ? 0 : s->bytes_a) + (s->turn_b ? 0 : s->bytes_b)) +
+                  (s->spare_b ? spare_us : 0);
     return NULL;
 }
 
@@ -174,12 +178,12 @@ static const char *estimate(const rung_machine *machine, const rung_config *conf
         return reason;
     choice->cost_us = s.cost_us;
     choice->workspace_bytes = s.bytes_a + s.bytes_b + s.bytes_partials + s.bytes_flags;
+    const int spare_a = s.transposed && s.spare_b, spare_b = !s.transposed && s.spare_b;
+    const int pack_a = s.transposed ? s.pack_b : s.pack_a, pack_b = s.transposed ? s.pack_a : s.pack_b;
     snprintf(choice->note, sizeof choice->note, "%lld tiles, %lld of them streamed over %d blocks%s%s",
              (long long)s.tiles, (long long)(s.tiles - s.whole_tiles), s.grid,
-             s.pack_a                   ? ", A packed"
-             : s.pack_b && s.transposed ? ", A packed"
-                                        : "",
-             s.pack_b && !s.transposed ? ", B packed" : "");
+             pack_a ? ", A packed" : spare_a ? ", A by spare warps" : "",
+             pack_b ? ", B packed" : spare_b ? ", B by spare warps" : "");
     return NULL;
 }
 
@@ -188,21 +192,21 @@ typedef struct operand {
     int64_t ld, stride; /* elements */
 } operand;
 
-static rung_status pack(rung_cuda *cuda, const rung_problem *p, const operand *from, int64_t mn, int transposed,
-                        int align, float *to, operand *packed)
+/* Copies an operand to k outermost. */
+static rung_status turn(rung_cuda *cuda, const rung_problem *p, int64_t mn, int align, float *to, operand *o)
 {
     rung_function function;
     RUNG_TRY(rung_gpu_function(cuda->gpu, "sm90_tma_f32_128x256x16_s8", "strict_pack_operand", 0, &function));
-    *packed = (operand){to, packed_ld(mn), packed_ld(mn) * p->k};
-    rung_pack_args args = {.from = from->at,
+    const operand from = *o;
+    *o = (operand){to, rung_row_copy_ld(mn), rung_row_copy_ld(mn) * p->k};
+    rung_pack_args args = {.from = from.at,
                            .to = to,
                            .k = p->k,
                            .mn = mn,
-                           .ld_from = from->ld,
-                           .ld_to = packed->ld,
-                           .stride_from = from->stride,
-                           .stride_to = packed->stride,
-                           .transposed = transposed,
+                           .ld_from = from.ld,
+                           .ld_to = o->ld,
+                           .stride_from = from.stride,
+                           .stride_to = o->stride,
                            .aligned = align >= 16};
     for (int64_t z = 0; z < p->batch; z += 65535) { /* the grid's limit */
         rung_grid grid = {.x = (unsigned)ceil_div(mn, RUNG_PACK_TILE),
@@ -210,10 +214,37 @@ static rung_status pack(rung_cuda *cuda, const rung_problem *p, const operand *f
                           .z = (unsigned)min64(p->batch - z, 65535),
                           .threads = RUNG_PACK_THREADS};
         RUNG_TRY(rung_launch(cuda, &function, &grid, &args));
-        args.from += 65535 * from->stride;
-        args.to += 65535 * packed->stride;
+        args.from += 65535 * from.stride;
+        args.to += 65535 * o->stride;
     }
     return RUNG_SUCCESS;
+}
+
+/* The operand's copy at `to`, in the order it lies; it takes the operand's place. */
+static rung_row_copy copy_to(operand *o, int64_t inner, int64_t outer, int64_t batch, float *to)
+{
+    int64_t ld = rung_row_copy_ld(inner);
+    rung_row_copy c = {o->at, to, inner, outer, batch, o->ld, ld, o->stride, ld * outer};
+    *o = (operand){to, c.ld_to, c.stride_to};
+    return c;
+}
+
+/* Copies what has to be copied. */
+static rung_status pack(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const strict_plan *s,
+                        char *workspace, operand *a, operand *b)
+{
+    float *to_a = (float *)workspace, *to_b = (float *)(workspace + s->bytes_a);
+    rung_row_copy copies[2] = {{.from = NULL}, {.from = NULL}};
+    int count = 0;
+    if (s->turn_a)
+        RUNG_TRY(turn(cuda, p, p->m, p->align_a, to_a, a));
+    else if (s->pack_a)
+        copies[count++] = along_k(kernel) ? copy_to(a, p->k, p->m, p->batch, to_a) : copy_to(a, p->m, p->k, p->batch, to_a);
+    if (s->turn_b)
+        RUNG_TRY(turn(cuda, p, p->n, p->align_b, to_b, b));
+    else if (s->pack_b)
+        copies[count++] = copy_to(b, p->n, p->k, p->batch, to_b);
+    return count ? rung_row_copy_run(cuda, &copies[0], &copies[1]) : RUNG_SUCCESS;
 }
 
 /* A box of x by y of a batch of matrices whose rows run along x. */
@@ -233,22 +264,20 @@ static rung_status describe(rung_cuda *cuda, const operand *o, int64_t x, int64_
 static rung_status operands(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const strict_plan *s,
                             char *workspace, rung_strict_args *args)
 {
-    operand a = {p->a, p->lda, p->stride_a}, b = {p->b, p->ldb, p->stride_b}, packed;
+    operand a = {p->a, p->lda, p->stride_a}, b = {p->b, p->ldb, p->stride_b};
     if (p->k == 0) /* nothing is read: any valid map will do */
         return RUNG_SUCCESS;
-    if (s->pack_a) {
-        RUNG_TRY(pack(cuda, p, &a, p->m, !p->trans_a, p->align_a, (float *)workspace, &packed));
-        a = packed;
-    }
-    if (s->pack_b) {
-        RUNG_TRY(pack(cuda, p, &b, p->n, p->trans_b, p->align_b, (float *)(workspace + s->bytes_a), &packed));
-        b = packed;
-    }
+    RUNG_TRY(pack(cuda, kernel, p, s, workspace, &a, &b));
     if (along_k(kernel))
         RUNG_TRY(describe(cuda, &a, p->k, p->m, p->batch, kernel->bk, kernel->bm, 1, &args->a_map));
     else
         RUNG_TRY(describe(cuda, &a, p->m, p->k, p->batch, kernel->bm, kernel->bk, 0, &args->a_map));
-    return describe(cuda, &b, p->n, p->k, p->batch, kernel->bn, kernel->bk, 0, &args->b_map);
+    if (!s->spare_b)
+        return describe(cuda, &b, p->n, p->k, p->batch, kernel->bn, kernel->bk, 0, &args->b_map);
+    args->b = b.at;
+    args->ldb = b.ld;
+    args->stride_b = b.stride;
+    return RUNG_SUCCESS;
 }
 
 static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const strict_plan *s,
@@ -266,6 +295,7 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
                              .beta = p->beta,
                              .m = (int32_t)p->m,
                              .n = (int32_t)p->n,
+                             .k = (int32_t)p->k,
                              .tiles_m = (int32_t)s->tiles_m,
                              .tiles_n = (int32_t)s->tiles_n,
                              .tiles = (int32_t)s->tiles,
@@ -275,17 +305,18 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
                              .activation = (int32_t)p->activation,
                              .c_vector = p->align_c >= 16,
                              .c_transposed = s->transposed};
-    RUNG_TRY(operands(cuda, kernel, p, s, workspace, &args));
     if (s->bytes_flags) {
         args.partials = (float *)(workspace + s->bytes_a + s->bytes_b);
         args.flags = (uint32_t *)(workspace + s->bytes_a + s->bytes_b + s->bytes_partials);
         CU_TRY(cuda->driver, set_32((CUdeviceptr)(uintptr_t)args.flags, 0, (size_t)s->grid, cuda->config.stream));
     }
+    RUNG_TRY(operands(cuda, kernel, p, s, workspace, &args));
     rung_grid grid = {.x = (unsigned)s->grid,
                       .y = 1,
                       .z = 1,
                       .threads = (unsigned)kernel->threads,
-                      .shared_bytes = (unsigned)kernel->shared_bytes};
+                      .shared_bytes = (unsigned)kernel->shared_bytes,
+                      .overlaps = 1};
     return rung_launch(cuda, &function, &grid, &args);
 }
 

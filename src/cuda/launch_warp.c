@@ -2,13 +2,15 @@
  * many blocks the tiles' k is spread and what that costs; copies operands whose rows the copy engine cannot read. */
 #include "cuda/device.h"
 #include "cuda/device/strict_warp_args.h"
+#include "cuda/row_copy.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 /* Fitted to timings of 48 shapes, each with seven ways of spreading its k (docs/performance-log.md). */
-static const double launch_us = 4.0, pack_us = 3.0, pack_bytes_per_us = 1.8e6, memory_bytes_per_us = 4.0e6;
+static const double launch_us = 4.0, memory_bytes_per_us = 4.0e6;
+static const double scattered_us = 1.0; /* for 64 x 64 results by 128 threads to rows at odd addresses: by count */
 
 typedef struct warp_traits {
     const char *name;
@@ -42,6 +44,7 @@ typedef struct warp_plan {
     int64_t tiles_m, tiles_n, tiles, whole_tiles, steps;
     int64_t grid;
     double factor;                            /* on a step's time */
+    double end_us;                            /* a tile's, beyond its traits' */
     int64_t bytes_a, bytes_b, bytes_partials; /* workspace, in this order */
     double cost_us;
 } warp_plan;
@@ -64,12 +67,6 @@ static const warp_traits *traits_of(const rung_kernel *kernel)
     return NULL;
 }
 
-/* The copy engine reads rows that start at multiples of 16 bytes, and batches a positive multiple of that apart. */
-static int readable(int align, int64_t batch, int64_t stride)
-{
-    return align >= 16 && (batch == 1 || (stride > 0 && stride % 4 == 0));
-}
-
 static operand operand_a(const rung_problem *p)
 {
     operand a = {p->a,
@@ -77,7 +74,7 @@ static operand operand_a(const rung_problem *p)
                  p->stride_a,
                  p->trans_a ? p->m : p->k,
                  p->trans_a ? p->k : p->m,
-                 readable(p->align_a, p->batch, p->stride_a)};
+                 rung_rows_readable(p->align_a, p->batch, p->stride_a)};
     return a;
 }
 
@@ -88,23 +85,18 @@ static operand operand_b(const rung_problem *p)
                  p->stride_b,
                  p->trans_b ? p->k : p->n,
                  p->trans_b ? p->n : p->k,
-                 readable(p->align_b, p->batch, p->stride_b)};
+                 rung_rows_readable(p->align_b, p->batch, p->stride_b)};
     return b;
 }
 
 static int64_t packed_ld(const operand *o)
 {
-    return (o->inner + 3) / 4 * 4;
+    return rung_row_copy_ld(o->inner);
 }
 
 static int64_t packed_bytes(const operand *o, const rung_problem *p)
 {
     return o->readable || !p->k ? 0 : packed_ld(o) * o->outer * p->batch * 4;
-}
-
-static int64_t pack_blocks(const operand *o, int64_t batch)
-{
-    return ceil_div(o->inner, RUNG_WARP_PACK_COLUMNS) * ceil_div(o->outer, RUNG_WARP_PACK_ROWS) * batch;
 }
 
 /* Steps take longer where one operand lies with k innermost and the other does not, or both do: register ports. */
@@ -128,7 +120,7 @@ static double item_us(const warp_traits *t, const warp_plan *s, int64_t steps, i
 {
     int64_t groups = groups_at_work(t, steps);
     int alone = blocks < t->resident || (t->resident == 1 && groups < t->groups);
-    return (double)ceil_div(steps, groups) * (alone ? t->alone_us : t->full_us) * s->factor + t->tile_us;
+    return (double)ceil_div(steps, groups) * (alone ? t->alone_us : t->full_us) * s->factor + t->tile_us + s->end_us;
 }
 
 /* `whole` tiles done by one block each, the others in `steps` cut along k over all blocks. */
@@ -187,6 +179,7 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
         return "k is innermost in both operands and short";
     int64_t steps = ceil_div(p->k, RUNG_WARP_BK);
     s->factor = form_factor(p);
+    s->end_us = p->align_c >= 16 ? 0.0 : scattered_us * kernel->bm * kernel->bn / (4096.0 * kernel->threads / 128.0);
     s->a = operand_a(p);
     s->b = operand_b(p);
     s->tiles_m = ceil_div(p->m, kernel->bm);
@@ -196,8 +189,13 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
         return "too many tiles for 32-bit counters";
     s->bytes_a = packed_bytes(&s->a, p);
     s->bytes_b = packed_bytes(&s->b, p);
-    if (pack_blocks(&s->a, p->batch) + pack_blocks(&s->b, p->batch) > INT32_MAX)
-        return "too many rows to copy";
+    const char *too_many = NULL;
+    if (s->bytes_a)
+        too_many = rung_row_copy_refuses(s->a.inner, s->a.outer * p->batch);
+    if (s->bytes_b && !too_many)
+        too_many = rung_row_copy_refuses(s->b.inner, s->b.outer * p->batch);
+    if (too_many)
+        return too_many;
     if (s->bytes_a + s->bytes_b > machine->memory_bytes / 4)
         return "the packed copy would take over a quarter of the GPU's memory";
     int64_t limit = config->workspace_limit_bytes;
@@ -212,8 +210,7 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
     double bytes = 4.0 * (double)p->batch *
                    ((double)(p->m + p->n) * (double)p->k + (double)p->m * (double)p->n * (p->beta_zero ? 1.0 : 2.0));
     s->cost_us = launch_us + fmax(s->cost_us, bytes / memory_bytes_per_us);
-    if (s->bytes_a + s->bytes_b)
-        s->cost_us += pack_us + 2.0 * (double)(s->bytes_a + s->bytes_b) / pack_bytes_per_us;
+    s->cost_us += rung_row_copy_us(s->bytes_a + s->bytes_b);
     return NULL;
 }
 
@@ -232,31 +229,25 @@ static const char *estimate(const rung_machine *machine, const rung_config *conf
     return NULL;
 }
 
-/* The operand as its copy will lie at `to`. */
-static rung_warp_pack_operand pack_to(operand *o, float *to)
+/* The operand's copy at `to`, which takes its place. */
+static rung_row_copy copy_to(operand *o, int64_t batch, float *to)
 {
-    rung_warp_pack_operand p = {o->at, to, o->inner, o->outer, o->ld, packed_ld(o), o->stride, packed_ld(o) * o->outer};
+    rung_row_copy c = {o->at, to, o->inner, o->outer, batch, o->ld, packed_ld(o), o->stride, packed_ld(o) * o->outer};
     o->at = to;
-    o->ld = p.ld_to;
-    o->stride = p.stride_to;
-    return p;
+    o->ld = c.ld_to;
+    o->stride = c.stride_to;
+    return c;
 }
 
 static rung_status pack(rung_cuda *cuda, const rung_problem *p, warp_plan *s, char *workspace)
 {
-    rung_function function;
-    RUNG_TRY(rung_gpu_function(cuda->gpu, "sm90_tmawarp_f32_64x64x64_s3", "warp_pack_operands", 0, &function));
-    rung_warp_pack_args args = {.blocks_a = 0};
-    rung_grid grid = {.x = 0, .y = 1, .z = 1, .threads = RUNG_WARP_PACK_THREADS};
-    if (s->bytes_a) {
-        grid.x = args.blocks_a = (uint32_t)pack_blocks(&s->a, p->batch);
-        args.a = pack_to(&s->a, (float *)workspace);
-    }
-    if (s->bytes_b) {
-        grid.x += (unsigned)pack_blocks(&s->b, p->batch);
-        args.b = pack_to(&s->b, (float *)(workspace + s->bytes_a));
-    }
-    return rung_launch(cuda, &function, &grid, &args);
+    rung_row_copy copies[2] = {{.from = NULL}, {.from = NULL}};
+    int count = 0;
+    if (s->bytes_a)
+        copies[count++] = copy_to(&s->a, p->batch, (float *)workspace);
+    if (s->bytes_b)
+        copies[count++] = copy_to(&s->b, p->batch, (float *)(workspace + s->bytes_a));
+    return rung_row_copy_run(cuda, &copies[0], &copies[1]);
 }
 
 /* Boxes of one step: 16 of k by the tile's rows; k innermost swizzled, so that reading along k meets no bank twice. */

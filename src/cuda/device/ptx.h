@@ -92,10 +92,50 @@ PTX float4 ptx_shared_load4(uint32_t address)
     return v;
 }
 
+PTX float ptx_shared_load(uint32_t address)
+{
+    float v;
+    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(v) : "r"(address));
+    return v;
+}
+
+PTX void ptx_shared_store(uint32_t address, float v)
+{
+    asm volatile("st.shared.f32 [%0], %1;" ::"r"(address), "f"(v) : "memory");
+}
+
 PTX void ptx_shared_store4(uint32_t address, float4 v)
 {
     asm volatile("st.shared.v4.f32 [%0], {%1,%2,%3,%4};" ::"r"(address), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w)
                  : "memory");
+}
+
+/* Copies 4 bytes, or none and fills with zeros; waited for as in device/async.h. */
+PTX void ptx_async_put4(uint32_t to, const float *from, int bytes)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(bytes));
+}
+
+/* ---- global memory, without a branch that could part a warp ---- */
+
+PTX void ptx_store_if(float *to, float v, int condition)
+{
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %2, 0;\n"
+                 "@p st.global.f32 [%0], %1; }" ::"l"(to), "f"(v), "r"(condition)
+                 : "memory");
+}
+
+/* Zero where the condition does not hold. */
+PTX float ptx_load_if(const float *from, int condition)
+{
+    float v;
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %2, 0;\n"
+                 "mov.f32 %0, 0f00000000;\n"
+                 "@p ld.global.f32 %0, [%1]; }"
+                 : "=&f"(v)
+                 : "l"(from), "r"(condition)
+                 : "memory");
+    return v;
 }
 
 /* Marks where a loop begins that tools/ffma_loop.c writes anew, and tells it which registers hold the loop's inputs.
@@ -110,6 +150,11 @@ PTX void ptx_loop_inputs(uint32_t full, uint32_t a, uint32_t b, uint32_t done, u
 PTX void ptx_here(int64_t *x)
 {
     asm volatile("" : "+l"(*x));
+}
+
+PTX void ptx_here_int(int *x)
+{
+    asm volatile("" : "+r"(*x));
 }
 
 /* ---- tensor copies: one box of a three-dimensional tensor, x fastest, to shared memory; completes on the barrier ----

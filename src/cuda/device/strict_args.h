@@ -9,6 +9,9 @@
  * batch. */
 typedef struct rung_strict_args {
     CUtensorMap a_map, b_map;
+    const float *b; /* NULL, or what spare warps copy, 4 bytes a lane, where b_map could not read it */
+    int64_t ldb, stride_b;
+    int32_t k;
     float *c;
     int64_t ldc, stride_c;
     const float *alpha_device, *beta_device, *bias;
@@ -24,12 +27,11 @@ typedef struct rung_strict_args {
     int32_t c_transposed; /* C is stored n x m (a kernel that reads A along k) */
 } rung_strict_args;
 
-/* to[k][mn] = from[k][mn], or from[mn][k] when transposed. */
+/* to[k][mn] = from[mn][k]. */
 typedef struct rung_pack_args {
     const float *from;
     float *to;
     int64_t k, mn, ld_from, ld_to, stride_from, stride_to;
-    int32_t transposed;
     int32_t aligned; /* every row of `from` starts at a multiple of 16 bytes */
 } rung_pack_args;
 

@@ -1,5 +1,5 @@
-/* Packing: an operand copied to workspace with k outermost and rows that start at multiples of 16 bytes, for operands
- * that the bulk copy engine cannot read as they lie (k innermost, odd strides). One 64 x 64 tile a block. */
+/* Turning: an operand with k innermost copied to workspace with k outermost and rows that start at multiples of 16 bytes.
+ * One 64 x 64 tile a block. */
 #ifndef RUNG_DEVICE_STRICT_PACK_H
 #define RUNG_DEVICE_STRICT_PACK_H
 
@@ -37,23 +37,18 @@ RUNG_DEVICE void strict_pack(const rung_pack_args *p)
     float *to = p->to + blockIdx.z * p->stride_to;
     int x = threadIdx.x % RUNG_PACK_TILE, y0 = threadIdx.x / RUNG_PACK_TILE, step = RUNG_PACK_THREADS / RUNG_PACK_TILE;
     for (int64_t k0 = (int64_t)blockIdx.y * RUNG_PACK_TILE; k0 < p->k; k0 += (int64_t)gridDim.y * RUNG_PACK_TILE) {
-        if (p->transposed && p->aligned) {
+        if (p->aligned) {
             strict_pack_turned(p, from, to, mn0, k0);
-        } else if (p->transposed) {
+        } else {
 #pragma unroll 8
             for (int y = y0; y < RUNG_PACK_TILE; y += step)
-                tile[x][y] = mn0 + y < p->mn && k0 + x < p->k ? from[(mn0 + y) * p->ld_from + k0 + x] : 0.0f;
+                tile[x][y] = mn0 + y < p->mn && k0 + x < p->k ? __ldg(from + (mn0 + y) * p->ld_from + k0 + x) : 0.0f;
             __syncthreads();
 #pragma unroll 8
             for (int y = y0; y < RUNG_PACK_TILE; y += step)
                 if (k0 + y < p->k && mn0 + x < p->mn)
                     to[(k0 + y) * p->ld_to + mn0 + x] = tile[y][x];
             __syncthreads();
-        } else {
-#pragma unroll 8
-            for (int y = y0; y < RUNG_PACK_TILE; y += step)
-                if (k0 + y < p->k && mn0 + x < p->mn)
-                    to[(k0 + y) * p->ld_to + mn0 + x] = from[(k0 + y) * p->ld_from + mn0 + x];
         }
     }
 }

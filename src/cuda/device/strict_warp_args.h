@@ -26,18 +26,4 @@ typedef struct rung_warp_args {
     int32_t c_vector; /* every row of C starts at a multiple of 16 bytes */
 } rung_warp_args;
 
-/* One operand copied: `outer` rows of `inner` elements, of each matrix of the batch. */
-typedef struct rung_warp_pack_operand {
-    const float *from;
-    float *to;
-    int64_t inner, outer, ld_from, ld_to, stride_from, stride_to;
-} rung_warp_pack_operand;
-
-typedef struct rung_warp_pack_args {
-    rung_warp_pack_operand a, b;
-    uint32_t blocks_a; /* the first of the grid copy A, the others B */
-} rung_warp_pack_args;
-
-enum { RUNG_WARP_PACK_COLUMNS = 256, RUNG_WARP_PACK_ROWS = 16, RUNG_WARP_PACK_THREADS = 256 };
-
 #endif

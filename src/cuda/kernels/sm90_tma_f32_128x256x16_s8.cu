@@ -1,6 +1,7 @@
 /* Large FP32 products: 128 x 256 tiles filled by the bulk copy engine, an FFMA-only inner loop, k streamed over blocks.
  * Operands the copy engine cannot read as they lie are packed first by the second kernel. See device/strict_tma.inc. */
 #include "device/args.h"
+#include "device/async.h"
 #include "device/ptx.h"
 #include "device/strict_args.h"
 #include "device/strict_pack.h"

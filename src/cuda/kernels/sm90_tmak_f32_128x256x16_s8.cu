@@ -1,6 +1,7 @@
 /* Large FP32 products whose A has k innermost: as sm90_tma_f32_128x256x16_s8, but A is read along k as it lies. See
  * device/strict_tma.inc. */
 #include "device/args.h"
+#include "device/async.h"
 #include "device/ptx.h"
 #include "device/strict_args.h"
 

@@ -7,4 +7,4 @@
 #define BLOCKS 2
 #include "device/strict_warp_all.h"
 
-#include "device/strict_warp_pack.h"
+#include "device/row_copy.h"

@@ -27,11 +27,29 @@ PTX void ptx_loop_inputs(uint32_t, uint32_t, uint32_t, uint32_t, uint32_t)
 PTX void ptx_here(int64_t *)
 {
 }
+PTX void ptx_here_int(int *)
+{
+}
 PTX uint32_t ptx_mbar_test(uint32_t bar, uint32_t parity)
 {
     return (uint32_t)rung_lens_mbarrier_test(rung_lens_shared_pointer(bar), parity);
 }
 PTX float4 ptx_shared_load4(uint32_t address) { return *(const float4 *)rung_lens_shared_pointer(address); }
+PTX float ptx_shared_load(uint32_t address) { return *(const float *)rung_lens_shared_pointer(address); }
+PTX void ptx_shared_store(uint32_t address, float v) { *(float *)rung_lens_shared_pointer(address) = v; }
+PTX void ptx_async_put4(uint32_t to, const float *from, int bytes)
+{
+    rung_lens_cp_async((float *)rung_lens_shared_pointer(to), from, 4, bytes);
+}
+PTX void ptx_store_if(float *to, float v, int condition)
+{
+    if (condition)
+        *to = v;
+}
+PTX float ptx_load_if(const float *from, int condition)
+{
+    return condition ? *from : 0.0f;
+}
 PTX void ptx_shared_store4(uint32_t address, float4 v) { *(float4 *)rung_lens_shared_pointer(address) = v; }
 PTX void ptx_tensor_load(uint32_t dst, const void *map, uint32_t bar, int x, int y, int z)
 {
