@@ -1,5 +1,6 @@
 /* The entry points: a call is validate, quick return, choose, run. */
 #include "core/context.h"
+#include "core/peel.h"
 #include "core/status.h"
 #include "core/validate.h"
 
@@ -148,8 +149,10 @@ static rung_status plan_create(rung_plan **out, rung_context *context, const run
         RUNG_TRY_OUT(rung_fail(RUNG_INVALID_ARGUMENT, "no kernel is called '%s'", kernel));
     if (!plan->nothing && kernel)
         RUNG_TRY_OUT(rung_decide_kernel(context->backend, context->state, &plan->problem, kernel, &plan->choice));
-    if (!plan->nothing && !kernel)
+    if (!plan->nothing && !kernel) {
         RUNG_TRY_OUT(rung_decide(context->backend, context->state, &plan->problem, &plan->choice));
+        rung_peel(context->backend, context->state, &plan->problem, &plan->choice);
+    }
     plan->small = context->small && plan->choice.kernel == context->small && rung_is_small(gemm);
     *out = plan;
     return RUNG_SUCCESS;
@@ -285,6 +288,19 @@ static void print_ranking(text *t, const rung_plan *plan)
     free(candidates);
 }
 
+/* What runs the rows and columns that the decision's kernel leaves. */
+static void print_edges(text *t, const rung_plan *plan)
+{
+    static const char *const names[] = {"rows and columns", "to the right", "below"};
+    for (int i = RUNG_PART_MAIN; plan->choice.cut_m && i < RUNG_PARTS; i++) {
+        rung_problem product;
+        rung_choice choice;
+        if (rung_peeled(&plan->problem, &plan->choice, (rung_part)i, &product, &choice))
+            put(t, "           %lld x %lld %s by %s\n", (long long)product.m, (long long)product.n, names[i],
+                choice.kernel->name);
+    }
+}
+
 int rung_plan_print(const rung_plan *plan, char *buffer, size_t bytes)
 {
     text t = {buffer, bytes, 0};
@@ -302,6 +318,7 @@ int rung_plan_print(const rung_plan *plan, char *buffer, size_t bytes)
     if (c->threads)
         put(&t, ", %d thread%s", c->threads, c->threads > 1 ? "s" : "");
     put(&t, "%s%s\n", c->note[0] ? ", " : "", c->note);
+    print_edges(&t, plan);
     print_ranking(&t, plan);
     return t.length;
 }

@@ -5,6 +5,12 @@
 #include "core/problem.h"
 #include "rung_catalog.h"
 
+/* How the kernel of a part of a cut C runs it: see rung_choice. */
+typedef struct rung_edge {
+    const rung_kernel *kernel;
+    int32_t split_k, swizzle, detail[4];
+} rung_edge;
+
 /* How one kernel would run one problem: what estimate() fills, what the plan ranks and prints, what run() obeys. */
 typedef struct rung_choice {
     const rung_kernel *kernel;
@@ -15,6 +21,9 @@ typedef struct rung_choice {
     int32_t threads;         /* CPU threads it will use; GPU: 0 */
     int32_t detail[4];       /* the launcher's own */
     char note[96];           /* one phrase for `explain`: waves, limiter, path */
+    /* Rows and columns of C that all of the above is for; the others are the edges' (core/peel.h). 0: C is not cut. */
+    int64_t cut_m, cut_n;
+    rung_edge edges[2];
 } rung_choice;
 
 typedef struct rung_backend {

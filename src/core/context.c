@@ -1,5 +1,6 @@
 /* Contexts: which backend, its settings, and a small cache of plans so that a repeated shape is planned once. */
 #include "core/context.h"
+#include "core/peel.h"
 #include "core/status.h"
 
 #include <stdlib.h>
@@ -188,7 +189,9 @@ static rung_status decide(rung_context *context, const rung_problem *problem, ru
     if (row && row->kernel->role == RUNG_PRODUCTION && !rung_refuse_math(row->kernel, problem->math) &&
         rung_decide_kernel(context->backend, context->state, problem, row->kernel->name, choice) == RUNG_SUCCESS)
         return RUNG_SUCCESS;
-    return rung_decide(context->backend, context->state, problem, choice);
+    RUNG_TRY(rung_decide(context->backend, context->state, problem, choice));
+    rung_peel(context->backend, context->state, problem, choice);
+    return RUNG_SUCCESS;
 }
 
 rung_status rung_context_choose(rung_context *context, const rung_problem *problem, rung_choice *choice)

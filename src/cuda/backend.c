@@ -1,4 +1,5 @@
 /* The CUDA backend: answers the core's table of functions for one GPU and one stream. */
+#include "core/peel.h"
 #include "cuda/accurate.h"
 #include "cuda/reduce.h"
 #include "cuda/staging.h"
@@ -98,7 +99,15 @@ static void cuda_close(void *state)
 
 static rung_status run_on_device(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem)
 {
-    return rung_launcher_find(choice->kernel->launch)->run(cuda, choice, problem);
+    if (!choice->cut_m)
+        return rung_launcher_find(choice->kernel->launch)->run(cuda, choice, problem);
+    for (int i = RUNG_PART_MAIN; i < RUNG_PARTS; i++) {
+        rung_problem product;
+        rung_choice its;
+        if (rung_peeled(problem, choice, (rung_part)i, &product, &its))
+            RUNG_TRY(rung_launcher_find(its.kernel->launch)->run(cuda, &its, &product));
+    }
+    return RUNG_SUCCESS;
 }
 
 static rung_status cuda_run(void *state, const rung_choice *choice, const rung_problem *problem)

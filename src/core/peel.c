@@ -1,0 +1,96 @@
+/* Cutting a few rows and columns off C: where, what the parts are, whether it pays. */
+#include "core/peel.h"
+#include "core/plan.h"
+
+enum { TILE = 64, FEW = 16 };                                /* cuts at multiples of TILE, FEW rows at most cut off */
+static const double worth_us = 12, next_us = 1, gain = 0.97; /* least time of a product to cut; between two parts */
+
+static rung_problem part_of(const rung_problem *p, int64_t cut_m, int64_t cut_n, rung_part part)
+{
+    rung_problem q = *p;
+    if (part == RUNG_PART_BELOW) {
+        q.m = p->m - cut_m;
+        q.a = p->a ? p->a + (p->trans_a ? cut_m : cut_m * p->lda) : NULL;
+        q.c = p->c ? p->c + cut_m * p->ldc : NULL;
+        q.bias = p->bias && p->bias_kind == RUNG_BIAS_PER_ROW ? p->bias + cut_m : p->bias;
+        return q;
+    }
+    q.m = cut_m;
+    q.n = cut_n;
+    if (part == RUNG_PART_RIGHT) {
+        q.n = p->n - cut_n;
+        q.b = p->b ? p->b + (p->trans_b ? cut_n * p->ldb : cut_n) : NULL;
+        q.c = p->c ? p->c + cut_n : NULL;
+        q.bias = p->bias && p->bias_kind == RUNG_BIAS_PER_COLUMN ? p->bias + cut_n : p->bias;
+    }
+    return q;
+}
+
+int rung_peeled(const rung_problem *problem, const rung_choice *choice, rung_part part, rung_problem *product,
+                rung_choice *its_choice)
+{
+    *product = part_of(problem, choice->cut_m, choice->cut_n, part);
+    *its_choice = *choice;
+    its_choice->cut_m = its_choice->cut_n = 0;
+    if (part != RUNG_PART_MAIN) {
+        const rung_edge *edge = &choice->edges[part - RUNG_PART_RIGHT];
+        its_choice->kernel = edge->kernel;
+        its_choice->split_k = edge->split_k;
+        its_choice->swizzle = edge->swizzle;
+        for (int i = 0; i < 4; i++)
+            its_choice->detail[i] = edge->detail[i];
+    }
+    return product->m > 0 && product->n > 0;
+}
+
+/* C cut there, if that beats *best. */
+static void consider(const rung_backend *backend, void *state, const rung_problem *problem, int64_t cut_m,
+                     int64_t cut_n, rung_choice *best)
+{
+    rung_choice whole = {.kernel = NULL}, part;
+    double us = 0;
+    for (int i = RUNG_PART_MAIN; i < RUNG_PARTS; i++) {
+        rung_problem product = part_of(problem, cut_m, cut_n, (rung_part)i);
+        if (product.m == 0 || product.n == 0)
+            continue;
+        if (rung_decide(backend, state, &product, &part) != RUNG_SUCCESS)
+            return;
+        us += part.cost_us + (i == RUNG_PART_MAIN ? 0 : next_us);
+        if (i == RUNG_PART_MAIN) {
+            whole = part;
+        } else {
+            rung_edge *edge = &whole.edges[i - RUNG_PART_RIGHT];
+            *edge = (rung_edge){.kernel = part.kernel, .split_k = part.split_k, .swizzle = part.swizzle};
+            for (int d = 0; d < 4; d++)
+                edge->detail[d] = part.detail[d];
+            if (part.workspace_bytes > whole.workspace_bytes)
+                whole.workspace_bytes = part.workspace_bytes;
+        }
+    }
+    if (us >= best->cost_us)
+        return;
+    whole.cost_us = us;
+    whole.cut_m = cut_m;
+    whole.cut_n = cut_n;
+    *best = whole;
+}
+
+void rung_peel(const rung_backend *backend, void *state, const rung_problem *problem, rung_choice *choice)
+{
+    const int64_t m = problem->m, n = problem->n, over_m = m % TILE, over_n = n % TILE;
+    const int may_m = m > TILE && over_m > 0 && over_m <= FEW, may_n = n > TILE && over_n > 0 && over_n <= FEW;
+    if (backend != &rung_cuda_backend || problem->math != RUNG_STRICT || problem->in_order || problem->arrays ||
+        problem->k == 0 || choice->cost_us < worth_us || !(may_m || may_n))
+        return;
+    rung_choice best = *choice;
+    best.cost_us *= gain;
+    const double limit = best.cost_us;
+    if (may_m)
+        consider(backend, state, problem, m - over_m, n, &best);
+    if (may_n)
+        consider(backend, state, problem, m, n - over_n, &best);
+    if (may_m && may_n)
+        consider(backend, state, problem, m - over_m, n - over_n, &best);
+    if (best.cost_us < limit)
+        *choice = best;
+}
