@@ -72,5 +72,31 @@ for row in $kernels; do
         try "$name" "NN:${m}x${n}x$((20 * k)):row" ;;
     esac
 done
+# Large tiles, operands and C at odd addresses: B copied first (long k) or by spare warps, turned, both orders of C.
+for name in sm90_tma_f32_128x256x16_s8 sm90_tmak_f32_128x256x16_s8; do
+    try "$name" "NN:127x255x16:row,pad=3,alpha=-0.5,beta=1"
+    try "$name" "TT:129x257x33:row,pad=1,beta=-0.5,bias=row,act=gelu"
+    try "$name" "NN:35x33x303:row,strided=3,beta=-0.5"
+    try "$name" "NN:35x33x3003:row"
+    try "$name" "NT:70x130x90:row,strided=2,pad=2,bias=column"
+done
+try sm90_tma_f32_128x256x16_s8 "TN:130x70x41:row,pad=1,scalars=device"
+
+# A few rows and columns over whole tiles are cut off C.
+"$rung" explain --device gpu 4097x4097x4097 >"$work"
+if grep -q ' 1 x 4097 below by' "$work" && grep -q ' 4096 x 1 to the right by' "$work"; then
+    passed=$((passed + 1))
+else
+    failed=$((failed + 1)); echo "FAILED: 4097x4097x4097 is not cut"; head -n 6 "$work"
+fi
+"$rung" explain --device gpu 2049x1025x100 >"$work"
+grep -q ' 1 x 2049 below by' "$work" || { failed=$((failed + 1)); echo "FAILED: 2049x1025x100 is not cut"; }
+work_case="NN:2049x1025x100:col,alpha=-0.5,beta=1,bias=column,act=relu"
+if "$rung" verify --device gpu --math strict --no-vendor --case "$work_case" >"$work" 2>&1; then
+    passed=$((passed + 1))
+else
+    failed=$((failed + 1)); echo "FAILED: --math strict $work_case"; tail -n 3 "$work"
+fi
+
 echo "$passed passed, $failed failed, $refused refused"
 [ "$failed" = 0 ] && [ "$passed" -gt 80 ]
