@@ -12,15 +12,16 @@
 static const double step_cycles = 4680; /* 16 along k of a 128 x 256 tile on one SM; 4096 would be all FFMA */
 static const double along_k_step_cycles = 4780;
 static const double launch_us = 6; /* start and end of the kernel */
-/* End of a tile: 16-byte stores; in lines at any address; in lines down the columns of a C stored the other way round; and
- * what beta, bias or an activation add. */
+/* End of a tile: 16-byte stores; in lines at any address; in lines down the columns of a C stored the other way round;
+ * and what beta, bias or an activation add. */
 static const double end_us = 1.5, scattered_end_us = 5, transposed_end_us = 3, more_end_us = 3;
 static const double stream_us = 5, piece_us = 1.4; /* clearing flags and leaving sums; adding one block's part */
 static const double turn_us = 3, turn_bytes_per_us = 1.8e6;
-static const double spare_share = 0.19, along_k_spare_share = 0.33; /* of the products' time, for spare warps' copies of B */
+static const double spare_share = 0.19,
+                    along_k_spare_share = 0.33; /* of the products' time, for spare warps' copies of B */
 
 typedef struct strict_plan {
-    int transposed; /* C^T = B^T A^T is made instead */
+    int transposed;     /* C^T = B^T A^T is made instead */
     int pack_a, pack_b; /* copied first: turned, unless k lies as the kernel reads it */
     int turn_a, turn_b;
     int spare_b; /* copied by spare warps as it is needed */
@@ -116,9 +117,9 @@ static const char *plan_as_asked(const rung_machine *machine, const rung_kernel 
             bytes_b = rung_row_copy_ld(p->n) * p->k * p->batch * 4, limit = machine->memory_bytes / 4;
     const double products_us = s->cost_us;
     const double spare_us = products_us * (along_k(kernel) ? along_k_spare_share : spare_share);
-    s->spare_b = p->k && !s->turn_b && !b_readable &&
-                 (spare_us < rung_row_copy_us(bytes_b) || bytes_b > limit / 2 ||
-                  rung_row_copy_refuses(p->n, p->k * p->batch));
+    s->spare_b =
+        p->k && !s->turn_b && !b_readable &&
+        (spare_us < rung_row_copy_us(bytes_b) || bytes_b > limit / 2 || rung_row_copy_refuses(p->n, p->k * p->batch));
     s->pack_a = p->k && (s->turn_a || !a_readable);
     s->pack_b = p->k && (s->turn_b || (!b_readable && !s->spare_b));
     s->bytes_a = s->pack_a ? bytes_a : 0;
@@ -182,8 +183,12 @@ static const char *estimate(const rung_machine *machine, const rung_config *conf
     const int pack_a = s.transposed ? s.pack_b : s.pack_a, pack_b = s.transposed ? s.pack_a : s.pack_b;
     snprintf(choice->note, sizeof choice->note, "%lld tiles, %lld of them streamed over %d blocks%s%s",
              (long long)s.tiles, (long long)(s.tiles - s.whole_tiles), s.grid,
-             pack_a ? ", A packed" : spare_a ? ", A by spare warps" : "",
-             pack_b ? ", B packed" : spare_b ? ", B by spare warps" : "");
+             pack_a    ? ", A packed"
+             : spare_a ? ", A by spare warps"
+                       : "",
+             pack_b    ? ", B packed"
+             : spare_b ? ", B by spare warps"
+                       : "");
     return NULL;
 }
 
@@ -239,7 +244,8 @@ static rung_status pack(rung_cuda *cuda, const rung_kernel *kernel, const rung_p
     if (s->turn_a)
         RUNG_TRY(turn(cuda, p, p->m, p->align_a, to_a, a));
     else if (s->pack_a)
-        copies[count++] = along_k(kernel) ? copy_to(a, p->k, p->m, p->batch, to_a) : copy_to(a, p->m, p->k, p->batch, to_a);
+        copies[count++] =
+            along_k(kernel) ? copy_to(a, p->k, p->m, p->batch, to_a) : copy_to(a, p->m, p->k, p->batch, to_a);
     if (s->turn_b)
         RUNG_TRY(turn(cuda, p, p->n, p->align_b, to_b, b));
     else if (s->pack_b)

@@ -1,6 +1,6 @@
-/* Copies of operands whose rows do not start at multiples of 16 bytes, to rows that do, in the order they lie; two in one
- * launch. A warp copies 16 pieces of 32 elements, all on their way at once; pieces do not cross rows. Arguments and kernel.
- * Limits: fewer than 2^32 pieces. Rows of the copy end in elements that nobody reads. */
+/* Copies of operands whose rows do not start at multiples of 16 bytes, to rows that do, in the order they lie; two in
+ * one launch. A warp copies 16 pieces of 32 elements, all on their way at once; pieces do not cross rows. Arguments and
+ * kernel. Limits: fewer than 2^32 pieces. Rows of the copy end in elements that nobody reads. */
 #ifndef RUNG_DEVICE_ROW_COPY_H
 #define RUNG_DEVICE_ROW_COPY_H
 

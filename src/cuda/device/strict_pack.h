@@ -1,5 +1,5 @@
-/* Turning: an operand with k innermost copied to workspace with k outermost and rows that start at multiples of 16 bytes.
- * One 64 x 64 tile a block. */
+/* Turning: an operand with k innermost copied to workspace with k outermost and rows that start at multiples of 16
+ * bytes. One 64 x 64 tile a block. */
 #ifndef RUNG_DEVICE_STRICT_PACK_H
 #define RUNG_DEVICE_STRICT_PACK_H
 
