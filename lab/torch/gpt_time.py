@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import train_gpt
 
 # Parts of kernels' names: cuBLAS's and CUTLASS's products, Rung's with what they pack, split and finish.
-PRODUCTS = ("gemm", "cutlass", "splitKreduce", "sm90_", "sm80_", "f16x3_", "strict_pack")
+PRODUCTS = ("gemm", "cutlass", "splitKreduce", "sm90_", "sm80_", "f16x3_", "strict_pack", "row_copy")
 
 
 def main():
