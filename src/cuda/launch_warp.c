@@ -10,7 +10,7 @@
 
 /* Fitted to timings of 48 shapes, each with seven ways of spreading its k (docs/performance-log.md). */
 static const double launch_us = 4.0, memory_bytes_per_us = 4.0e6;
-static const double scattered_us = 1.0; /* for 64 x 64 results by 128 threads to rows at odd addresses: by count */
+static const double scattered_us = 2.0; /* for 64 x 64 results by 128 threads to rows at odd addresses */
 
 typedef struct warp_traits {
     const char *name;
