@@ -3,7 +3,8 @@
  * is in docs/performance-log.md: a loop of four k that the first instruction cache holds, loads spread evenly, one row
  * of A kept in the operand cache while B's columns pass, sums in the register bank opposite to the column's. The new
  * loop is run on symbols, scoreboards and latencies included, before it is written. Where the compiled loop is not what
- * is expected the kernel stays as compiled, which is as right and slower. Limits: 128 x 256 tiles, stages of 16 k.
+ * is expected the kernel stays as compiled, which is as right and slower. Limits: stages of 16 k, a power of two of
+ * them.
  */
 #include <elf.h>
 #include <stdint.h>
@@ -15,12 +16,7 @@ enum {
     TM = 8,
     TN = 16,
     BK = 16,
-    STAGES = 8,
-    A_ROW_BYTES = 512, /* of one k, or, with k innermost, of eight rows of A */
-    B_ROW_BYTES = 1024,
-    B_BYTES = BK * B_ROW_BYTES,
-    STAGE_BYTES = 0x6000,
-    EMPTY_OFFSET = 8 * STAGES,
+    STAGES_MAX = 8,
     MARK_OFFSET = 0x100, /* of the store that marks the loop (ptx_loop_inputs) */
     TURN = 4,            /* k a turn of the loop */
     BLOCK = TM * TN,     /* FFMAs of one k */
@@ -46,6 +42,7 @@ enum { /* opcodes, with the form of their operands */
        OP_LEA = 0x211,
        OP_CS2R = 0x805,
        OP_IADD3 = 0x810,
+       OP_IADD3_REGISTER = 0x210,
        OP_IMAD = 0x824,
        OP_LOP3 = 0x812,
        OP_LOP3_REGISTER = 0x212,
@@ -60,6 +57,16 @@ enum { /* opcodes, with the form of their operands */
 
 enum { EQ = 2, GT = 4, NE = 5 };
 enum { SB_B = 0, SB_A = 2, SB_PHASE = 4, SB_READ = 5 }; /* scoreboards: two for B, two for A */
+
+/* What the kernel's name says. */
+static int rows, columns, stages, along_k;
+#define STAGES stages
+#define A_ROW_BYTES (along_k ? 8 * BK * 4 : rows * 4) /* of one k, or, with k innermost, of eight rows of A */
+#define A_BYTES (rows * BK * 4)
+#define B_ROW_BYTES (columns * 4)
+#define B_BYTES (BK * B_ROW_BYTES)
+#define STAGE_BYTES (A_BYTES + B_BYTES)
+#define EMPTY_OFFSET (8 * STAGES)
 
 struct word {
     uint64_t lo, hi;
@@ -165,8 +172,9 @@ static int find_results(struct kernel *k)
     for (int i = k->mark + 1; i <= k->bottom; i++) {
         struct word w = k->code[i];
         int d = field_d(w), offset = (int)(w.lo >> 40);
-        if (opcode(w) == OP_IMAD || opcode(w) == OP_LOP3 || opcode(w) == OP_IADD3) {
-            int from = base[field_a(w)] ? field_a(w) : field_c(w);
+        if (opcode(w) == OP_IMAD || opcode(w) == OP_LOP3 || opcode(w) == OP_IADD3 || opcode(w) == OP_IADD3_REGISTER) {
+            int other = opcode(w) == OP_IADD3_REGISTER ? field_b(w) : field_c(w);
+            int from = base[field_a(w)] ? field_a(w) : other;
             if (from != RZ && d != RZ)
                 base[d] = base[from];
         } else if (opcode(w) == OP_LDS) {
@@ -205,9 +213,10 @@ static int find_owned(struct kernel *k)
         case OP_FFMA: k->owned[field_d(w)] = k->owned[field_c(w)] = 1; break;
         case OP_ISETP:
         case OP_ISETP_REGISTER:
+        case 0xc0c: /* ISETP with a uniform register */
         case OP_PHASECHK: k->predicate[w.hi >> 17 & 7] = 1; break;
         case OP_IADD3:
-        case 0x210: /* IADD3 of registers */
+        case OP_IADD3_REGISTER:
         case OP_IMAD:
         case OP_LOP3:
         case OP_LOP3_REGISTER:
@@ -403,7 +412,7 @@ static struct instruction *test_phase(struct program *p)
 }
 static struct instruction *arrive(struct program *p, int bar)
 {
-    struct instruction *x = put(p, OP_ARRIVE | D(RZ) | A(bar) | B(RZ) | (uint64_t)EMPTY_OFFSET << 40, 0x810003f);
+    struct instruction *x = put(p, OP_ARRIVE | D(RZ) | A(bar) | B(RZ) | (uint64_t)(EMPTY_OFFSET) << 40, 0x810003f);
     if_predicate(x, p->r.elected);
     x->read_barrier = SB_READ;
     x->stall = 2;
@@ -485,9 +494,12 @@ static void advance_at(struct program *p, int m)
         compare_registers(p, p->r.ready, NE, p->r.at_b, p->r.limit);
 }
 
-/* FFMAs of one k: block `k` of a turn takes the k before. */
-static void multiply(struct program *p, int k, int loads)
+enum { LOADS = 1, FIRST = 2 };
+
+/* FFMAs of one k: block `k` of a turn takes the k before. The first ones start from zero. */
+static void multiply(struct program *p, int k, int how)
 {
+    int loads = how & LOADS;
     int set = ~k & 1;
     for (int m = 0; m < BLOCK; m++) {
         if (loads)
@@ -496,14 +508,18 @@ static void multiply(struct program *p, int k, int loads)
             advance_at(p, m);
         int i = m / TN, j = i & 1 ? TN - 1 - m % TN : m % TN;
         int a = p->kernel->k_major ? p->r.quad_a[i] + (k + TURN - 1) % TURN : p->r.a[set][i];
-        put(p, OP_FFMA | D(p->r.sum[i][j]) | A(a) | B(p->r.b[set][j]), (uint64_t)p->r.sum[i][j]);
+        put(p, OP_FFMA | D(p->r.sum[i][j]) | A(a) | B(p->r.b[set][j]), (uint64_t)(how & FIRST ? RZ : p->r.sum[i][j]));
     }
 }
 
 static void place_in_ring(struct program *p)
 {
+    int log2_stages = 0;
+    while (1 << log2_stages < STAGES)
+        log2_stages++;
     and_with(p, p->r.index, p->r.place, STAGES - 1);
-    shift_left(p, p->r.phase, p->r.place, 28)->stall = 5; /* the parity of the round, in the topmost bit */
+    /* The parity of the round, in the topmost bit. */
+    shift_left(p, p->r.phase, p->r.place, 31 - log2_stages)->stall = 5;
     barrier_of(p, p->r.bar, p->r.index);
     and_with(p, p->r.phase, p->r.phase, 1u << 31);
     multiply_add(p, p->r.at_a, p->r.index, STAGE_BYTES, p->kernel->inputs)->wait = 1 << SB_READ;
@@ -531,8 +547,6 @@ static void enter(struct program *p)
         load_a(p, 0, 0, i);
     for (int i = 0; i < 4; i++)
         load_b(p, 0, 0, i);
-    for (int i = 0; i < TM * TN; i++)
-        move(p, r->sum[i / TN][i % TN], RZ);
     nop(p, 1 << SB_A | 2 << SB_A, PREDICATE_LATENCY); /* one row is read again */
 }
 
@@ -649,21 +663,24 @@ static int write_loop(struct program *p)
     if (refusal)
         return 0;
     enter(p);
+    int first = p->n;
+    multiply(p, 1, LOADS | FIRST);
     int start = p->n;
     branch(p, PT, -1);
-    int top = p->n, second = -1;
+    int top = p->n;
     for (int k = 0; k < TURN; k++) {
-        if (k == 1)
-            second = p->n;
-        multiply(p, k, 1);
+        if (k == 2)
+            p->at[start].target = p->n;
+        multiply(p, k, LOADS);
     }
-    p->at[start].target = second;
     int turn_end = p->n;
     branch(p, p->r.ready, top);
     change_stage(p, top);
     int last = p->n;
     multiply(p, 0, 0);
+    add_waits(p, 0, start);
     add_waits(p, top, turn_end);
+    add_reuse(p, first, start);
     add_reuse(p, top, turn_end);
     add_reuse(p, last, p->n);
     deliver(p);
@@ -691,12 +708,13 @@ struct machine {
     uint64_t value[256];
     int predicate[8], filling[256], reading[256], phase_asked; /* scoreboards under way, as bits */
     long ready[256], predicate_ready[8], set[8], now;          /* set: when each scoreboard was last counted up */
-    int holds[STAGES]; /* the step whose data a stage holds, -1 when it was handed back */
+    int holds[STAGES_MAX]; /* the step whose data a stage holds, -1 when it was handed back */
     int next, arrived, refuse;
     const char *wrong;
 };
 
-enum { BASE_A = 0x430, BASE_B = 0x2440, FULL = 0x30400 };
+enum { BASE_A = 0x430, FULL = 0x30400 };
+#define BASE_B (BASE_A + A_BYTES - 0x10)
 
 static uint64_t mix(uint64_t h, uint64_t v)
 {
@@ -767,7 +785,7 @@ static void run_barrier(struct machine *s, struct word w)
         return;
     }
     s->reading[field_a(w)] |= 1 << (w.hi >> 49 & 7);
-    if (bar != FULL + 8u * (unsigned)(s->arrived % STAGES) || w.lo >> 40 != EMPTY_OFFSET)
+    if (bar != FULL + 8u * (unsigned)(s->arrived % STAGES) || w.lo >> 40 != (uint64_t)EMPTY_OFFSET)
         s->wrong = "the wrong stage is handed back";
     for (int r = 0; r < 256; r++)
         if (s->filling[r])
@@ -908,10 +926,14 @@ static int rewrite(struct word *code, int n, const char *name)
     memset(&p, 0, sizeof p);
     k.code = code;
     k.n = n;
-    k.k_major = !strncmp(name, "sm90_tmak_", 10);
+    along_k = k.k_major = !strncmp(name, "sm90_tmak_", 10) || !strcmp(name + strlen(name) - 3, "_nn");
     refusal = NULL;
+    const char *tile = strstr(name, "_f32_");
+    if (!tile || sscanf(tile, "_f32_%dx%dx16_s%d", &rows, &columns, &stages) != 3 || stages < 1 ||
+        stages > STAGES_MAX || (stages & (stages - 1)))
+        refusal = "another tile";
     p.kernel = &k;
-    if (!find_loop(&k) || !find_results(&k) || !find_owned(&k) || !write_loop(&p)) {
+    if (refusal || !find_loop(&k) || !find_results(&k) || !find_owned(&k) || !write_loop(&p)) {
         fprintf(stderr, "ffma_loop: %s stays as compiled: %s\n", name, refusal);
         return 0;
     }

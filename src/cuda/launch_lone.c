@@ -1,5 +1,6 @@
-/* Launcher "lone": FP32 tiles of one warp each, fed by bulk tensor copies (device/lone_warp.inc). Decides whether the
- * warps of a block share a tile's k or have tiles of their own, over how many blocks, and what that should cost. */
+/* Launcher "lone": FP32 tiles of one warp each, fed by bulk tensor copies (device/lone_warp.inc), or of four warps, two
+ * at a time a block (device/pair.inc). Decides whether the warps of a block share a tile's k or have tiles of their
+ * own, over how many blocks, and what that should cost. */
 #include "cuda/device.h"
 #include "cuda/device/lone_args.h"
 
@@ -9,20 +10,25 @@
 
 enum { MAX_SIZE = 1 << 30, MAX_TICKETS = RUNG_TICKET_BYTES / 4, PARTITIONS = 4 };
 
-/* Microseconds, and bytes a microsecond; fitted to 682 timings on an H200 (docs/performance-log.md, "lone warps"). */
+/* Microseconds, and bytes a microsecond; fitted to timings on an H200 (docs/performance-log.md, "lone warps", "pairs").
+ */
 static const double launch_us = 3.0, memory_rate = 4.09e6, meet_us = 2.0, finish_us = 4.1, part_rate = 0.086e6;
+/* A pair's first operands and last results; what a tile takes longer that has a multiprocessor for itself. */
+static const double pair_us = 1.5, alone_share = 0.05;
 
 typedef struct lone_traits {
     const char *name;
     double share;  /* of the FFMA peak while multiplying */
-    double end_us; /* a warp's time to store a tile of its own */
+    double end_us; /* a warp's time to store a tile of its own; of a pair, what ends a tile in neither's shadow */
 } lone_traits;
 
 static const lone_traits traits[] = {
-    {"sm90_lonewarp_f32_8x128x16_s3", 0.443, 0.22},  {"sm90_lonewarp_f32_16x128x16_s3", 0.500, 0.39},
-    {"sm90_lonewarp_f32_128x16x16_s3", 0.500, 1.96}, {"sm90_lonewarp_f32_32x128x16_s2", 0.560, 0.89},
-    {"sm90_lonewarp_f32_48x64x16_s3", 0.580, 0.60},  {"sm90_lonewarp_f32_64x48x16_s3", 0.570, 1.00},
-    {"sm90_lonewarp_f32_96x32x16_s2", 0.616, 1.12},  {"sm90_lonewarp_f32_64x64x16_s3", 0.570, 1.50},
+    {"sm90_lonewarp_f32_8x128x16_s3", 0.443, 0.22},    {"sm90_lonewarp_f32_16x128x16_s3", 0.620, 0.39},
+    {"sm90_lonewarp_f32_128x16x16_s3", 0.540, 1.96},   {"sm90_lonewarp_f32_32x128x16_s2", 0.740, 0.70},
+    {"sm90_lonewarp_f32_48x64x16_s3", 0.750, 0.60},    {"sm90_lonewarp_f32_64x48x16_s3", 0.740, 0.90},
+    {"sm90_lonewarp_f32_96x32x16_s2", 0.710, 0.84},    {"sm90_lonewarp_f32_32x32x16_s6", 0.580, 0.30},
+    {"sm90_lonewarp_f32_64x64x16_s3", 0.730, 0.78},    {"sm90_tmapair_f32_128x128x16_s4", 0.850, 0.65},
+    {"sm90_tmapair_f32_64x256x16_s4", 0.850, 0.65},    {"sm90_tmapair_f32_256x64x16_s4", 0.850, 0.80},
 };
 
 static const lone_traits *traits_of(const rung_kernel *kernel)
@@ -70,6 +76,12 @@ static double memory_us(const rung_problem *p)
     return 4.0 * (a + b + m * n * batch * (p->beta_zero ? 1.0 : 2.0)) / memory_rate;
 }
 
+/* Two things at once: the longer one, and more where they are alike. */
+static double overlapped(double x_us, double y_us)
+{
+    return cbrt(x_us * x_us * x_us + y_us * y_us * y_us);
+}
+
 static void plan_apart(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, lone_plan *s)
 {
     double rounds = (double)ceil_div(s->tiles, (int64_t)machine->sms * PARTITIONS);
@@ -77,7 +89,24 @@ static void plan_apart(const rung_machine *machine, const rung_kernel *kernel, c
     s->together = 0;
     s->grid = (int)min64(machine->sms, s->tiles);
     s->workspace_bytes = 0;
-    s->cost_us = launch_us + fmax(rounds * tile_us, memory_us(p));
+    s->cost_us = launch_us + overlapped(rounds * tile_us, memory_us(p));
+}
+
+/* Tiles of four warps, two at a time; the last one of an odd number has a multiprocessor for itself. */
+static int in_pairs(const rung_kernel *kernel)
+{
+    return kernel->wm < kernel->bm || kernel->wn < kernel->bn;
+}
+
+static void plan_pairs(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, lone_plan *s)
+{
+    double tile_us = (double)s->steps * step_us(machine, kernel) + traits_of(kernel)->end_us;
+    int64_t most = ceil_div(s->tiles, machine->sms);
+    s->together = 0;
+    s->grid = (int)min64(machine->sms, s->tiles);
+    s->workspace_bytes = 0;
+    s->cost_us =
+        launch_us + pair_us + overlapped(((double)most + (most % 2 ? alone_share : 0.0)) * tile_us, memory_us(p));
 }
 
 static double together_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p,
@@ -126,7 +155,8 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
         return "its launcher has no traits for it";
     if (p->m >= MAX_SIZE || p->n >= MAX_SIZE || p->k >= MAX_SIZE || p->lda >= MAX_SIZE || p->ldb >= MAX_SIZE)
         return "a dimension or leading dimension is 2^30 or more";
-    if (p->k > 0 && (!readable(p->align_a, p->batch, p->stride_a) || !readable(p->align_b, p->batch, p->stride_b)))
+    if (p->k > 0 &&
+        (!readable(p->align_a, p->batch, p->stride_a) || !readable(p->align_b, p->batch, p->stride_b)))
         return "rows of A or B do not start at multiples of 16 bytes";
     s->tiles_m = ceil_div(p->m, kernel->bm);
     s->tiles_n = ceil_div(p->n, kernel->bn);
@@ -134,6 +164,10 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
     s->steps = p->k > 0 ? ceil_div(p->k, RUNG_LONE_BK) : 1;
     if (s->tiles_m * s->tiles_n >= MAX_SIZE / p->batch || s->tiles * s->steps >= MAX_SIZE)
         return "too many tiles for 32-bit counters";
+    if (in_pairs(kernel)) {
+        plan_pairs(machine, kernel, p, s);
+        return NULL;
+    }
     plan_apart(machine, kernel, p, s);
     if (s->tiles <= machine->sms * 8 && s->steps >= 2 * RUNG_LONE_WARPS) { /* two steps a warp at least */
         for (int64_t parts = 1; s->tiles * parts <= machine->sms; parts++)
@@ -153,7 +187,10 @@ static const char *estimate(const rung_machine *machine, const rung_config *conf
     choice->cost_us = s.cost_us;
     choice->workspace_bytes = s.workspace_bytes;
     snprintf(choice->note, sizeof choice->note, "%lld tiles, %s, %d blocks", (long long)s.tiles,
-             s.together ? "k shared by the warps of a block" : "a warp each", s.grid);
+             in_pairs(kernel) ? "four warps each"
+             : s.together     ? "k shared by the warps of a block"
+                              : "a warp each",
+             s.grid);
     return NULL;
 }
 
@@ -174,12 +211,35 @@ static rung_status describe(rung_cuda *cuda, const float *at, int64_t ld, int64_
     return RUNG_SUCCESS;
 }
 
+/* Boxes of 32 x 32 of C. */
+static rung_status describe_results(rung_cuda *cuda, const rung_problem *p, CUtensorMap *map)
+{
+    cuuint64_t sizes[3] = {(cuuint64_t)p->n, (cuuint64_t)p->m, (cuuint64_t)p->batch};
+    cuuint64_t strides[2] = {(cuuint64_t)p->ldc * 4, (cuuint64_t)(p->batch > 1 ? p->stride_c : p->ldc) * 4};
+    cuuint32_t box[3] = {32, 32, 1}, unit[3] = {1, 1, 1};
+    CU_TRY(cuda->driver, tensor_map(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 3, p->c, sizes, strides, box, unit,
+                                    CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                    CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+    return RUNG_SUCCESS;
+}
+
+/* Exact for what is below 2^31 (Granlund and Montgomery). */
+static rung_divisor divisor(uint32_t by)
+{
+    uint32_t bits = 0;
+    while (1ull << bits < by)
+        bits++;
+    return (rung_divisor){(uint32_t)((1ull << (31 + bits)) / by + 1), 31 + bits};
+}
+
 static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const lone_plan *s,
                           void *workspace)
 {
     rung_function function;
     RUNG_TRY(rung_form_function(cuda, kernel, p, "", &function));
-    rung_lone_args args = {.tiles_m = (int32_t)s->tiles_m,
+    rung_lone_args args = {.by_batch = divisor((uint32_t)(s->tiles_m * s->tiles_n)),
+                           .by_row = divisor((uint32_t)s->tiles_n),
+                           .per_batch = (int32_t)(s->tiles_m * s->tiles_n),
                            .tiles_n = (int32_t)s->tiles_n,
                            .tiles = (int32_t)s->tiles,
                            .steps = (int32_t)s->steps,
@@ -187,13 +247,16 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
                            .batched_a = p->stride_a != 0,
                            .batched_b = p->stride_b != 0,
                            .tickets = s->tickets,
-                           .c_vector = p->align_c >= 16};
+                           .c_vector = p->align_c >= 16,
+                           .c_boxes = in_pairs(kernel) && p->align_c >= 16 && p->n % 4 == 0};
     rung_args_fill(&args.g, p);
     args.g.workspace = workspace;
     if (p->k > 0) {
         RUNG_TRY(describe(cuda, p->a, p->lda, p->stride_a, p->m, p->k, p->batch, kernel->bm, !p->trans_a, &args.a_map));
         RUNG_TRY(describe(cuda, p->b, p->ldb, p->stride_b, p->n, p->k, p->batch, kernel->bn, p->trans_b, &args.b_map));
     }
+    if (args.c_boxes)
+        RUNG_TRY(describe_results(cuda, p, &args.c_map));
     rung_grid grid = {.x = (unsigned)s->grid,
                       .y = 1,
                       .z = 1,

@@ -4,6 +4,7 @@
 #include "cuda/device/strict_args.h"
 #include "cuda/row_copy.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ static const double stream_us = 5, piece_us = 1.4; /* clearing flags and leaving
 static const double turn_us = 3, turn_bytes_per_us = 1.8e6;
 static const double spare_share = 0.19,
                     along_k_spare_share = 0.33; /* of the products' time, for spare warps' copies of B */
+static const double write_bytes_per_us = 4.2e6;
 
 typedef struct strict_plan {
     int transposed;     /* C^T = B^T A^T is made instead */
@@ -70,6 +72,9 @@ static void plan_tiles(const rung_machine *machine, const rung_kernel *kernel, c
     double tile_us = s->transposed ? transposed_end_us : p->align_c >= 16 && p->n % 4 == 0 ? end_us : scattered_end_us;
     if (!p->beta_zero || p->bias_kind || p->activation)
         tile_us += more_end_us;
+    /* All blocks end their tiles at once: what L2 does not hold is written while nothing is multiplied. */
+    if (4.0 * (double)p->m * (double)p->n * (double)p->batch > (double)machine->l2_bytes)
+        tile_us = fmax(tile_us, 4.0 * kernel->bm * kernel->bn * machine->sms / write_bytes_per_us);
     s->tiles_m = ceil_div(p->m, kernel->bm);
     s->tiles_n = ceil_div(p->n, kernel->bn);
     s->tiles = s->tiles_m * s->tiles_n * p->batch;

@@ -114,6 +114,8 @@ void rung_lens_tensor_store(const void *map, const void *shared, const int at[5]
     uint32_t row_bytes = b.map->box[0] * b.map->element_bytes, from, to, base = rung_lens_shared_offset(shared);
     double bytes = 0, sectors = 0;
     inside(&b, &from, &to);
+    if (to < row_bytes)
+        to = (to + 15) & ~15u; /* whole units of 16 bytes, as an H200 writes them */
     lens_shadow_bulk_read(PC, base, b.rows * row_bytes);
     for (uint32_t row = 0; row < b.rows; row++) {
         const unsigned char *start = NULL;

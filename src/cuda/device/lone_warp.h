@@ -12,11 +12,15 @@ struct lone_run {
     int row, col, batch;
 };
 
+RUNG_DEVICE unsigned lone_divide(unsigned x, rung_divisor by)
+{
+    return (unsigned)((unsigned long long)x * by.multiplier >> by.shift);
+}
+
 RUNG_DEVICE void lone_place(struct lone_run *r, const rung_lone_args *p, const int bm, const int bn)
 {
-    const unsigned per_batch = (unsigned)p->tiles_m * (unsigned)p->tiles_n;
-    const unsigned tile = (unsigned)r->tile, batch = tile / per_batch, rest = tile - batch * per_batch,
-                   down = rest / (unsigned)p->tiles_n;
+    const unsigned tile = (unsigned)r->tile, batch = lone_divide(tile, p->by_batch),
+                   rest = tile - batch * (unsigned)p->per_batch, down = lone_divide(rest, p->by_row);
     r->batch = (int)batch;
     r->row = (int)down * bm;
     r->col = (int)(rest - down * (unsigned)p->tiles_n) * bn;

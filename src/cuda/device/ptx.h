@@ -178,6 +178,22 @@ PTX void ptx_tensor_load_elected(uint32_t dst, const void *map, uint32_t bar, in
                  : "memory");
 }
 
+/* One box back, read from shared memory behind this thread's back; outside the tensor nothing is written. */
+PTX void ptx_tensor_store_if(const void *map, uint32_t src, int x, int y, int z, int condition)
+{
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %5, 0;\n"
+                 "@p cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4}], [%1];\n"
+                 "@p cp.async.bulk.commit_group; }" ::"l"(map),
+                 "r"(src), "r"(x), "r"(y), "r"(z), "r"(condition)
+                 : "memory");
+}
+
+/* Until this thread's boxes have been read. */
+PTX void ptx_tensor_stores_read(void)
+{
+    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+
 /* ---- bulk copies, global to shared; size a multiple of 16 ---- */
 
 PTX void ptx_bulk_load(uint32_t dst, const void *src, uint32_t bytes, uint32_t bar)
@@ -221,6 +237,18 @@ PTX void ptx_cluster_sync(void)
 PTX void ptx_bar_sync(int id, int threads)
 {
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+/* Counts towards the barrier without waiting. */
+PTX void ptx_bar_arrive(int id, int threads)
+{
+    asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+/* Zero, not ahead of the asm before it. */
+PTX void ptx_clear_here(float *x)
+{
+    asm volatile("mov.f32 %0, 0f00000000;" : "=f"(*x));
 }
 
 #define PTX_REGS_MORE(n) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(n))

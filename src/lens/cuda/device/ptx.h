@@ -30,6 +30,13 @@ PTX void ptx_here(int64_t *)
 PTX void ptx_here_int(int *)
 {
 }
+PTX void ptx_tensor_store_if(const void *map, uint32_t src, int x, int y, int z, int condition)
+{
+    int at[5] = {x, y, z, 0, 0};
+    if (condition)
+        rung_lens_tensor_store(map, rung_lens_shared_pointer(src), at);
+}
+PTX void ptx_tensor_stores_read(void) {}
 PTX uint32_t ptx_mbar_test(uint32_t bar, uint32_t parity)
 {
     return (uint32_t)rung_lens_mbarrier_test(rung_lens_shared_pointer(bar), parity);
@@ -78,6 +85,8 @@ PTX void ptx_async_fence(void) {}
 PTX uint32_t ptx_cluster_rank(void) { return rung_lens_cluster_rank(); }
 PTX void ptx_cluster_sync(void) { rung_lens_cluster_sync(); }
 PTX void ptx_bar_sync(int id, int threads) { rung_lens_bar_sync(id, threads); }
+PTX void ptx_bar_arrive(int id, int threads) { rung_lens_bar_arrive(id, threads); }
+PTX void ptx_clear_here(float *x) { *x = 0.0f; }
 PTX void ptx_store_release(uint32_t *p, uint32_t v)
 {
     rung_lens_atomic(p, 4);
