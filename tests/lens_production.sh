@@ -25,7 +25,7 @@ guard() { # KERNEL DATA BLOCKS: of four, so many are computed strictly
     failed=$((failed + 1)); echo "FAILED: $1, the guard on $2 data: $(grep '^guard' "$work")"
 }
 
-kernels=$("$rung" list --device gpu --role production --format csv | cut -d, -f1,5 | grep -E '_(tmawarp|cpasync|small|dot|axpy|lonewarp|wgmma_f16x3)_')
+kernels=$("$rung" list --device gpu --role production --format csv | cut -d, -f1,5 | grep -E '_(tmawarp|tmapair|cpasync|small|dot|axpy|lonewarp|wgmma_f16x3)_')
 [ -n "$kernels" ] || { echo "FAILED: the catalog lists no such kernel"; exit 1; }
 for row in $kernels; do
     name=${row%%,*} tile=${row##*,}
@@ -58,6 +58,13 @@ for row in $kernels; do
         try "$name" "NN:$((m + 2))x$((2 * n))x$((8 * k)):row,data=trap,judge=accuracy"
         try "$name" "TN:$((m + 2))x$((2 * n))x$((8 * k)):row,data=span40,judge=accuracy"
         guard "$name" normal 0 && guard "$name" trap 4 ;;
+    *_tmapair_*) # C by the copy engine, clipped at its edges, and with what beta, bias or an activation add
+        try "$name" "NN:$((m + 8))x$((n + 4))x100:row,pad=4,alpha=-0.5,beta=1"
+        try "$name" "TN:$((m + 4))x$((n + 12))x48:row,strided=3,beta=-0.5,bias=row"
+        try "$name" "NN:$((m + 4))x$((2 * n + 4))x64:row,strided=3"
+        try "$name" "TN:$((2 * m + 4))x$((n + 4))x36:row,pad=4,alpha=2,scalars=device"
+        try "$name" "NN:$((m / 2 + 3))x$((n + 2))x34:row,pad=2"
+        try "$name" "TN:$((m + 4))x$((n + 4))x20:row,act=relu" ;;
     *_lonewarp_*) # rows at multiples of 16 bytes: k shared by a block's warps, and a tile a warp
         try "$name" "NN:$((m + 8))x$((n + 4))x100:row,pad=4,alpha=-0.5,beta=1"
         try "$name" "NT:$((m + 3))x$((n + 5))x64:row,strided=5,scalars=device,act=relu"
