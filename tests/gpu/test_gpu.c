@@ -367,8 +367,8 @@ static void workspace_passes_between_streams(void **state)
 {
     (void)state;
     enum { STREAMS = 7 };
-    int (*create)(void **, unsigned), (*destroy)(void *);
-    *(void **)&create = dlsym(dlopen(stand_in, RTLD_NOW), "cuStreamCreate");
+    int (*create)(void **, unsigned, int), (*destroy)(void *);
+    *(void **)&create = dlsym(dlopen(stand_in, RTLD_NOW), "cuStreamCreateWithPriority");
     *(void **)&destroy = dlsym(dlopen(stand_in, RTLD_NOW), "cuStreamDestroy_v2");
     rung_context *context;
     assert_ok(open_context(0, &context));
@@ -380,7 +380,7 @@ static void workspace_passes_between_streams(void **state)
     gpu->recording = 1;
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < STREAMS; i++)
-            assert_int_equal(create(&streams[i], 1), 0);
+            assert_int_equal(create(&streams[i], 1, 0), 0);
         empty_log();
         for (int turn = 0; turn < 2 * STREAMS; turn++) {
             int i = turn * 3 % STREAMS;
