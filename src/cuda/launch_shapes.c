@@ -119,8 +119,8 @@ static double tile_cost_us(const rung_machine *machine, const rung_kernel *kerne
     double memory = fmax(product_bytes(p) / memory_rate, blocks * 4.0 * (kernel->bm + kernel->bn) * depth / cache_rate);
     double cost = launch_us + fmax(compute, memory) + 0.13 * fmin(compute, memory);
     if (parts > 1) {
-        double read = parts > 16 ? 2.0 * sqrt((double)parts) : (double)parts;
-        cost += finish_us + read * tile_bytes / reduce_rate + blocks * tile_bytes / partial_rate;
+        double chunks = fmin(fmin(32.0, (double)parts), tile_bytes / 256.0); /* added side by side: device/meeting.h */
+        cost += finish_us + (double)parts / chunks * tile_bytes / reduce_rate + blocks * tile_bytes / partial_rate;
     }
     return cost;
 }
@@ -137,7 +137,7 @@ static const char *refuse_parts(const rung_config *config, const rung_kernel *ke
     int64_t bytes = tiles * parts * kernel->bm * kernel->bn * 4, limit = config->workspace_limit_bytes;
     if (limit < 0 || bytes + RUNG_TICKET_BYTES > (limit ? limit : (int64_t)4 << 30))
         return "partial sums do not fit the context's workspace limit";
-    if (tiles * (2 + (int64_t)sqrt((double)parts)) > MAX_TICKETS)
+    if (2 * tiles > MAX_TICKETS)
         return "too many tiles to count partial sums";
     *workspace_bytes = bytes;
     return NULL;
@@ -293,7 +293,7 @@ static const char *vector_estimate(const rung_machine *machine, const rung_confi
 {
     if (p->m != 1 && p->n != 1)
         return "neither m nor n is 1";
-    if (k_is_contiguous(p) != (kernel->bm < 64))
+    if (k_is_contiguous(p) != (kernel->bm < 32))
         return k_is_contiguous(p) ? "k is contiguous in the matrix" : "k is not contiguous in the matrix";
     const char *reason = refuse_sizes(p);
     if (reason)
@@ -308,8 +308,11 @@ static const char *vector_estimate(const rung_machine *machine, const rung_confi
         const char *refusal = refuse_parts(config, kernel, tiles, parts, &bytes);
         if (refusal && parts == 1)
             return refusal;
-        /* Three blocks an SM keep enough bytes in flight. */
-        double busy = fmin(1.0, (double)(tiles * parts) / (3.0 * machine->sms));
+        double blocks = (double)(tiles * parts), rounds = ceil(blocks / machine->sms);
+        /* Without stages three blocks an SM keep enough bytes in flight; with them one. */
+        double busy = kernel->stages == 1      ? fmin(1.0, blocks / (3.0 * machine->sms))
+                      : blocks <= machine->sms ? fmin(1.0, 1.15 * blocks / machine->sms)
+                                               : blocks / (rounds * machine->sms);
         double cost = launch_us + 1.0 + (parts > 1 ? 1.5 + 0.02 * (double)parts : 0.0) +
                       product_bytes(p) / memory_rate / busy * (aligned ? 1.0 : 1.4);
         if (!refusal && cost < choice->cost_us) {
@@ -340,7 +343,7 @@ static rung_status vector_run(rung_cuda *cuda, const rung_choice *choice, const 
 {
     const rung_kernel *kernel = choice->kernel;
     rung_function function;
-    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, 0, &function));
+    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, kernel->shared_bytes, &function));
     rung_args args;
     fill_vector_args(&args, p);
     args.split_k = choice->split_k;
@@ -348,7 +351,8 @@ static rung_status vector_run(rung_cuda *cuda, const rung_choice *choice, const 
                       .y = 1,
                       .z = 1,
                       .threads = (unsigned)kernel->threads,
-                      .overlaps = k_is_contiguous(p)}; /* else as in starts_early() */
+                      .shared_bytes = (unsigned)kernel->shared_bytes,
+                      .overlaps = 1};
     RUNG_TRY(rung_workspace_get_with_tickets(cuda, choice->workspace_bytes, &args.workspace));
     rung_status status = rung_launch(cuda, &function, &grid, &args);
     rung_workspace_put_with_tickets(cuda, args.workspace);

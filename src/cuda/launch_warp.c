@@ -201,12 +201,12 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
     int64_t limit = config->workspace_limit_bytes;
     if (s->bytes_a + s->bytes_b > (limit < 0 ? 0 : limit ? limit : INT64_MAX))
         return "the packed copy does not fit the context's workspace limit";
-    int64_t partials = (int64_t)machine->sms * t->resident * kernel->bm * kernel->bn * 4;
+    int64_t partials = (int64_t)machine->sms * t->resident * kernel->bm * kernel->bn * 8;
     int may_stream =
         limit >= 0 && s->bytes_a + s->bytes_b + partials + RUNG_TICKET_BYTES <= (limit ? limit : INT64_MAX);
     plan_spread(machine, t, may_stream, steps, s);
     if (s->whole_tiles < s->tiles)
-        s->bytes_partials = s->grid * kernel->bm * kernel->bn * 4;
+        s->bytes_partials = s->grid * kernel->bm * kernel->bn * 8;
     double bytes = 4.0 * (double)p->batch *
                    ((double)(p->m + p->n) * (double)p->k + (double)p->m * (double)p->n * (p->beta_zero ? 1.0 : 2.0));
     s->cost_us = launch_us + fmax(s->cost_us, bytes / memory_bytes_per_us);
@@ -300,13 +300,14 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
     }
     if (s->bytes_partials) {
         args.partials = (float *)(workspace + s->bytes_a + s->bytes_b);
-        args.flags = (uint32_t *)(workspace - RUNG_TICKET_BYTES);
+        args.counters = (uint32_t *)(workspace - RUNG_TICKET_BYTES);
     }
     rung_grid grid = {.x = (unsigned)s->grid,
                       .y = 1,
                       .z = 1,
                       .threads = (unsigned)kernel->threads,
-                      .shared_bytes = (unsigned)kernel->shared_bytes};
+                      .shared_bytes = (unsigned)kernel->shared_bytes,
+                      .overlaps = !(s->bytes_a + s->bytes_b)};
     return rung_launch(cuda, &function, &grid, &args);
 }
 

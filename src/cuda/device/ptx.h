@@ -160,6 +160,12 @@ PTX void ptx_here_int(int *x)
 /* ---- tensor copies: one box of a three-dimensional tensor, x fastest, to shared memory; completes on the barrier ----
  */
 
+/* So that the first copy finds the map there. */
+PTX void ptx_prefetch_map(const void *map)
+{
+    asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+
 PTX void ptx_tensor_load(uint32_t dst, const void *map, uint32_t bar, int x, int y, int z)
 {
     asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"

@@ -6,6 +6,7 @@
 
 #include "device/args.h"
 #include "device/async.h"
+#include "device/meeting.h"
 
 RUNG_DEVICE void copy_async(rung_shared_at dst, const float *src, int bytes, const int width)
 {

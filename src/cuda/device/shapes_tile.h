@@ -1,8 +1,7 @@
 /* A block computes one BM x BN tile over one range of k: STAGES buffers filled by asynchronous copies, SLICES groups of
  * threads that share each buffer's k range between them, TM x TN results a thread. Operands keep their storage order
  * in shared memory; KSTEP values of k are read at once in either order, so nothing is transposed. Parts of
- * k meet in the workspace; the last block to arrive adds them, always in the same order: same bits every time. Included
- * under macros: KERNEL A_KC B_KC (k contiguous) ALIGNED, and the sizes. */
+ * k meet in the workspace and are added in their order (device/meeting.h): same bits every time. Included under macros: KERNEL A_KC B_KC (k contiguous) ALIGNED, and the sizes. */
 #define TROWS (BM / TM)
 #define TCOLS (BN / TN)
 #define TPS (TROWS * TCOLS)
@@ -17,7 +16,6 @@
 #define LANES_Y (FITS_Y(32) ? FITS_Y(32) : FITS_Y(16) ? FITS_Y(16) : 1)
 #define LANES (LANES_X * LANES_Y)
 #define TILE_VECTORS (BM * BN / 4)
-#define AT_ONCE (TILE_VECTORS % (4 * THREADS) == 0 ? 4 : TILE_VECTORS % (2 * THREADS) == 0 ? 2 : 1)
 #define HALF_X (LANES_X > 1 ? LANES_X / 2 : 1)
 
 #if TCOLS % LANES_X || TPS % LANES || STEPS % 2 || BK % (4 * SLICES)
@@ -44,6 +42,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) KERNEL(const _
     const unsigned which = batch * tiles + tile;
     const int row0 = (int)(tile / tiles_n) * BM, col0 = (int)(tile % tiles_n) * BN;
     rung_after_earlier_kernels();
+    if (parts > 1 && tid == 0)
+        meeting_begin(tickets_of(&p) + (size_t)which * 2);
     if (BM * BN == 128 * 128 && p.marks && !take_mark(&p, tile, THREADS)) /* only the largest tile is ever marked */
         return;
 
@@ -160,43 +160,30 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) KERNEL(const _
     __syncthreads();
 
     if (parts > 1) {
-        /* Partial tiles go to the workspace. The last block of a group adds the group; the last group adds the groups.
-         */
-        const unsigned group = group_of(parts), groups = (parts + group - 1) / group, first = part / group * group;
-        float4 *slot = (float4 *)p.workspace + (size_t)which * parts * TILE_VECTORS, *sums = slot + (size_t)first * TILE_VECTORS;
-        unsigned *counter = tickets_of(&p) + (size_t)which * (groups + 1), count = min(parts - first, group);
-        size_t stride = TILE_VECTORS;
-        float4 sum[AT_ONCE];
+        unsigned *counters = tickets_of(&p) + (size_t)which * 2;
+        float4 *slot = (float4 *)p.workspace + (size_t)which * parts * TILE_VECTORS, *sums = (float4 *)smem;
+        const int stays = tid == 0 && meeting_all_run(counters, parts);
 #pragma unroll 1
         for (int v = tid; v < TILE_VECTORS; v += THREADS)
             __stcg(slot + (size_t)part * TILE_VECTORS + v, SLICE_SUM(v));
-        if (!arrive_last(counter + part / group, count))
-            return;
-        if (groups > 1) {
+        const unsigned chunks = meeting_chunks(parts, TILE_VECTORS), count = TILE_VECTORS / chunks;
+        struct meeting_share mine = meeting_join(counters, parts, chunks, stays);
 #pragma unroll 1
-            for (int v = tid; v < TILE_VECTORS; v += AT_ONCE * THREADS) {
-                sum_parts(sum, sums + v, sums + stride + v, stride, count, AT_ONCE, THREADS);
-#pragma unroll
-                for (int i = 0; i < AT_ONCE; i++)
-                    __stcg(sums + v + i * THREADS, sum[i]);
-            }
-            if (!arrive_last(counter + groups, groups))
-                return;
-            sums = slot, stride *= group, count = groups;
-        }
-        /* Registers take no run-time index: the short loop below finds the sums in shared memory. */
+        for (; mine.begin < mine.end; mine.begin++) {
+            const unsigned first = mine.begin * count;
+            const unsigned of_each = meeting_add_chunk(sums, slot, slot + TILE_VECTORS, TILE_VECTORS, parts, first, count, THREADS);
+            __syncthreads();
 #pragma unroll 1
-        for (int v = tid; v < TILE_VECTORS; v += AT_ONCE * THREADS) {
-            sum_parts(sum, sums + v, sums + stride + v, stride, count, AT_ONCE, THREADS);
-#pragma unroll
-            for (int i = 0; i < AT_ONCE; i++)
-                ((float4 *)smem)[v + i * THREADS] = sum[i];
+            for (unsigned v = tid; v < count; v += THREADS)
+                store4(&p, c, vec_c, alpha, beta, row0 + (first + v) / (BN / 4), col0 + (first + v) % (BN / 4) * 4,
+                       meeting_total(sums + v, of_each, count));
+            __syncthreads();
         }
+        return;
     }
 #pragma unroll 1
     for (int v = tid; v < TILE_VECTORS; v += THREADS)
-        store4(&p, c, vec_c, alpha, beta, row0 + v / (BN / 4), col0 + v % (BN / 4) * 4,
-               parts > 1 ? ((const float4 *)smem)[v] : SLICE_SUM(v));
+        store4(&p, c, vec_c, alpha, beta, row0 + v / (BN / 4), col0 + v % (BN / 4) * 4, SLICE_SUM(v));
 }
 #undef LOAD_STAGE
 #undef LOAD_FRAGMENTS

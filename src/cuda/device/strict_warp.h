@@ -3,6 +3,7 @@
 #define RUNG_DEVICE_STRICT_WARP_H
 
 #include "device/args.h"
+#include "device/meeting.h"
 #include "device/ptx.h"
 #include "device/strict_warp_args.h"
 
@@ -101,17 +102,6 @@ RUNG_DEVICE int warp_block_of(const rung_warp_args *p, int first)
 {
     const int wide = p->wider * (p->share + 1);
     return first < wide ? first / (p->share + 1) : p->wider + (first - wide) / p->share;
-}
-
-/* Waits for the sums of blocks first .. this one, and clears their flags for the next launch. */
-RUNG_DEVICE void warp_await(const rung_warp_args *p, int first, const int threads)
-{
-    for (int b = first + (int)threadIdx.x; b < (int)blockIdx.x; b += threads) {
-        while (ptx_load_acquire(p->flags + b) == 0) {
-        }
-        ptx_store_release(p->flags + b, 0);
-    }
-    __syncthreads();
 }
 
 /* One element through the general end: beta, bias, activation. */

@@ -14,8 +14,8 @@ typedef struct rung_warp_args {
     float *c;
     int64_t ldc, stride_c;
     const float *alpha_device, *beta_device, *bias;
-    float *partials; /* one tile a block: what it leaves of a tile that another block finishes */
-    uint32_t *flags; /* one a block, zero before and after a launch: its partial sums are there */
+    float *partials;    /* two tiles a block: its parts of tiles that it shares with others */
+    uint32_t *counters; /* two a streamed tile, zero before and after a launch */
     float alpha, beta;
     int32_t m, n;
     int32_t tiles_m, tiles_n;

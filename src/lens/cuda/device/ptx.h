@@ -58,6 +58,7 @@ PTX float ptx_load_if(const float *from, int condition)
     return condition ? *from : 0.0f;
 }
 PTX void ptx_shared_store4(uint32_t address, float4 v) { *(float4 *)rung_lens_shared_pointer(address) = v; }
+PTX void ptx_prefetch_map(const void *) {}
 PTX void ptx_tensor_load(uint32_t dst, const void *map, uint32_t bar, int x, int y, int z)
 {
     int at[5] = {x, y, z, 0, 0};

@@ -1,0 +1,149 @@
+/* Where the blocks that hold parts of one tile's sums meet: each leaves its part in memory, and as many as the tile has
+ * chunks stay to add one chunk each, always in the order of the parts. A block stays only when all the parts' blocks
+ * are running, so that nobody waits for one that cannot start; what nobody stayed for is added by the last to come.
+ * Two counters a tile, zero before and after a launch:
+ *   at[0]  parts begun, and from bit 16 on the stayers that have seen all parts arrive
+ *   at[1]  parts left in memory, and from bit 16 on the blocks that stay */
+#ifndef RUNG_DEVICE_MEETING_H
+#define RUNG_DEVICE_MEETING_H
+
+#include "device/args.h"
+
+/* Chunks a tile of `vectors` float4 is added in, a power of two: no more than parts, none shorter than 256 bytes. */
+RUNG_DEVICE unsigned meeting_chunks(unsigned parts, const unsigned vectors)
+{
+    unsigned chunks = 1;
+#pragma unroll
+    for (unsigned c = 2; c <= 32 && vectors % c == 0 && vectors / c >= 16; c *= 2)
+        chunks = parts >= c ? c : chunks;
+    return chunks;
+}
+
+/* By one thread, when its block begins its part. */
+RUNG_DEVICE void meeting_begin(unsigned *at)
+{
+    atomicAdd(at, 1);
+}
+
+/* By one thread, before its block's part goes to memory: whether all parts' blocks run. */
+RUNG_DEVICE int meeting_all_run(unsigned *at, unsigned parts)
+{
+    return (*(volatile unsigned *)at & 0xffff) == parts;
+}
+
+RUNG_DEVICE unsigned meeting_add(unsigned *at, unsigned value)
+{
+#ifdef RUNG_LENS
+    return atomicAdd(at, value);
+#else
+    unsigned old;
+    asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], %2;" : "=r"(old) : "l"(at), "r"(value) : "memory");
+    return old;
+#endif
+}
+
+RUNG_DEVICE unsigned meeting_look(const unsigned *at)
+{
+#ifdef RUNG_LENS
+    return atomicAdd((unsigned *)at, 0u);
+#else
+    unsigned now;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(at) : "memory");
+    return now;
+#endif
+}
+
+/* The chunks, from `begin` on, that this block is to add. */
+struct meeting_share {
+    unsigned begin, end;
+};
+
+/* By all threads, once the block's part is stored. `stays` (of thread 0): meeting_all_run(), and this block has nothing
+ * else to do. Returns when all parts are there, or with no chunks. */
+RUNG_DEVICE struct meeting_share meeting_join(unsigned *at, unsigned parts, unsigned chunks, int stays)
+{
+    __shared__ struct meeting_share share;
+    __syncthreads(); /* thread 0 lets out what all have stored */
+    if (threadIdx.x == 0) {
+        unsigned old = meeting_add(at + 1, stays ? 0x10001 : 1), now = old + (stays ? 0x10001 : 1);
+        share.begin = old >> 16, share.end = chunks;
+        const int counts = stays && share.begin < chunks;
+        if ((now & 0xffff) < parts) {
+            share.begin = counts ? share.begin : chunks;
+            share.end = counts ? share.begin + 1 : chunks;
+            while (counts && (now & 0xffff) < parts)
+                now = meeting_look(at + 1);
+        }
+        if ((now & 0xffff) == parts) {
+            const unsigned stayers = min(now >> 16, chunks);
+            if (stayers == 0 || (counts && (meeting_add(at, 0x10000) >> 16) + 1 == stayers))
+                at[0] = 0, at[1] = 0;
+        }
+    }
+    __syncthreads();
+    return share;
+}
+
+RUNG_DEVICE float4 meeting_add4(float4 x, float4 y)
+{
+    return make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
+}
+
+/* Adds one vector's parts `from` to `to`: the first lies at `head`, the others at next, next + stride, ... */
+RUNG_DEVICE float4 meeting_sum(const float4 *head, const float4 *next, size_t stride, unsigned from, unsigned to)
+{
+    float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    if (from == 0 && to > 0)
+        sum = __ldcg(head), from = 1;
+    next += (from - 1) * stride;
+#pragma unroll 8
+    for (; from < to; from++, next += stride)
+        sum = meeting_add4(sum, __ldcg(next));
+    return sum;
+}
+
+/* Vectors first .. first + count of the tile into `sums` (shared memory, count or as many vectors as threads): the threads
+ * share a short chunk's parts between them. Returns how many sums of each vector there are, `count` apart. */
+RUNG_DEVICE unsigned meeting_add_chunk(float4 *sums, const float4 *head, const float4 *next, size_t stride,
+                                       unsigned parts, unsigned first, unsigned count, const unsigned threads)
+{
+    const unsigned tid = threadIdx.x;
+    head += first, next += first;
+    if (count >= threads) {
+        /* Few parts: several vectors at once keep loads under way. */
+#pragma unroll 1
+        for (unsigned v = tid; v < count; v += 4 * threads) {
+            float4 sum[4];
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                if (v + i * threads < count)
+                    sum[i] = __ldcg(head + v + i * threads);
+            const float4 *from = next + v;
+#pragma unroll 2
+            for (unsigned s = 1; s < parts; s++, from += stride)
+#pragma unroll
+                for (int i = 0; i < 4; i++)
+                    if (v + i * threads < count)
+                        sum[i] = meeting_add4(sum[i], __ldcg(from + i * threads));
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                if (v + i * threads < count)
+                    sums[v + i * threads] = sum[i];
+        }
+        return 1;
+    }
+    const unsigned groups = threads / count, group = tid / count, v = tid % count;
+    if (group < groups)
+        sums[tid] = meeting_sum(head + v, next + v, stride, group * parts / groups, (group + 1) * parts / groups);
+    return groups;
+}
+
+/* A vector's sum of those that meeting_add_chunk() made. */
+RUNG_DEVICE float4 meeting_total(const float4 *sums, unsigned of_each, unsigned count)
+{
+    float4 sum = sums[0];
+    for (unsigned i = 1; i < of_each; i++)
+        sum = meeting_add4(sum, sums[i * count]);
+    return sum;
+}
+#endif
