@@ -11,8 +11,8 @@
 enum { MAX_SIZE = 1 << 30, MAX_TICKETS = RUNG_TICKET_BYTES / 4 };
 
 /* Microseconds, and bytes a microsecond. */
-static const double launch_us = 2.06, memory_rate = 4.03e6, cache_rate = 14.2e6, finish_us = 2.87,
-                    reduce_rate = 0.077e6, partial_rate = 1.35e6;
+static const double launch_us = 2.42, late_us = 1.38, memory_rate = 3.99e6, cache_rate = 30.3e6, overlap = 0.11,
+                    finish_us = 2.22, reduce_rate = 0.035e6;
 
 typedef struct tile_traits {
     const char *name;
@@ -24,27 +24,27 @@ typedef struct tile_traits {
 } tile_traits;
 
 static const tile_traits traits[] = {
-    {"sm90_cpasync_f32_8x128x64_s3", 8, 2, 0.268, 1.00, 0.71, 0.25},
-    {"sm80_cpasync_f32_16x128x64_s3", 4, 2, 0.479, 1.10, 2.08, 0.14},
-    {"sm90_cpasync_f32_64x128x32_s3", 2, 2, 0.718, 1.36, 4.75, 0.00},
-    {"sm80_cpasync_f32_64x128x16_s4", 1, 3, 0.669, 1.49, 2.20, 0.04},
-    {"sm90_cpasync_f32_64x256x16_s3", 1, 2, 0.755, 2.01, 3.09, 0.18},
-    {"sm80_cpasync_f32_128x128x16_s4", 1, 2, 0.745, 1.17, 2.03, 0.01},
-    {"sm90_cpasync_f32_128x8x64_s3", 8, 2, 0.333, 1.18, 1.48, 0.30},
-    {"sm80_cpasync_f32_128x16x32_s4", 4, 2, 0.428, 1.26, 2.25, 0.04},
-    {"sm90_cpasync_f32_128x48x16_s4", 1, 4, 0.609, 2.42, 3.22, 0.30},
-    {"sm80_cpasync_f32_128x64x16_s4", 1, 3, 0.674, 1.55, 1.74, 0.00},
-    {"sm80_cpasync_f32_64x64x32_s3", 2, 3, 0.620, 1.07, 2.91, 0.06},
-    {"sm90_cpasync_f32_64x64x16_s3", 1, 6, 0.586, 2.22, 1.46, 0.07},
-    {"sm80_cpasync_f32_32x64x32_s4", 2, 3, 0.601, 1.79, 1.95, 0.07},
-    {"sm90_cpasync_f32_64x32x32_s4", 2, 3, 0.583, 1.75, 1.98, 0.11},
-    {"sm80_cpasync_f32_32x32x64_s4", 4, 2, 0.495, 1.10, 1.62, 0.11},
-    {"sm90_cpasync_f32_32x32x32_s4", 2, 5, 0.445, 1.32, 1.73, 0.04},
-    {"sm80_cpasync_f32_16x16x128_s4", 16, 2, 0.274, 1.06, 1.24, 0.19},
-    {"sm90_cpasync_f32_48x48x16_s3", 2, 2, 0.370, 1.12, 1.66, 0.15},
-    {"sm90_cpasync_f32_32x128x16_s2", 1, 5, 0.500, 1.46, 1.39, 0.16},
-    {"sm90_cpasync_f32_128x32x16_s2", 1, 5, 0.536, 1.22, 2.00, 0.00},
-    {"sm90_cpasync_f32_64x128x16_s2", 1, 4, 0.686, 3.84, 2.44, 0.14},
+    {"sm90_cpasync_f32_8x128x64_s3", 8, 2, 0.285, 1.03, 1.11, 0.27},
+    {"sm80_cpasync_f32_16x128x64_s3", 4, 2, 0.473, 1.21, 2.03, 0.13},
+    {"sm90_cpasync_f32_64x128x32_s3", 2, 2, 0.702, 1.13, 4.41, 0.08},
+    {"sm80_cpasync_f32_64x128x16_s4", 1, 3, 0.684, 1.57, 2.07, 0.09},
+    {"sm90_cpasync_f32_64x256x16_s3", 1, 2, 0.819, 2.20, 2.70, 0.21},
+    {"sm80_cpasync_f32_128x128x16_s4", 1, 2, 0.742, 1.22, 2.41, 0.06},
+    {"sm90_cpasync_f32_128x8x64_s3", 8, 2, 0.328, 1.07, 3.34, 0.46},
+    {"sm80_cpasync_f32_128x16x32_s4", 4, 2, 0.427, 1.35, 2.27, 0.03},
+    {"sm90_cpasync_f32_128x48x16_s4", 1, 4, 0.594, 2.02, 3.08, 0.17},
+    {"sm80_cpasync_f32_128x64x16_s4", 1, 3, 0.672, 1.52, 2.01, 0.07},
+    {"sm80_cpasync_f32_64x64x32_s3", 2, 3, 0.667, 1.23, 3.00, 0.14},
+    {"sm90_cpasync_f32_64x64x16_s3", 1, 6, 0.666, 2.59, 1.95, 0.10},
+    {"sm80_cpasync_f32_32x64x32_s4", 2, 3, 0.570, 1.32, 1.92, 0.11},
+    {"sm90_cpasync_f32_64x32x32_s4", 2, 3, 0.551, 1.10, 1.90, 0.08},
+    {"sm80_cpasync_f32_32x32x64_s4", 4, 2, 0.495, 1.12, 1.50, 0.14},
+    {"sm90_cpasync_f32_32x32x32_s4", 2, 5, 0.464, 1.42, 1.70, 0.09},
+    {"sm80_cpasync_f32_16x16x128_s4", 16, 2, 0.278, 1.30, 0.87, 0.00},
+    {"sm90_cpasync_f32_48x48x16_s3", 2, 2, 0.373, 1.64, 1.65, 0.15},
+    {"sm90_cpasync_f32_32x128x16_s2", 1, 5, 0.522, 1.62, 1.50, 0.09},
+    {"sm90_cpasync_f32_128x32x16_s2", 1, 5, 0.557, 2.25, 2.05, 0.04},
+    {"sm90_cpasync_f32_64x128x16_s2", 1, 4, 0.752, 4.00, 2.57, 0.24},
 };
 
 static const tile_traits *traits_of(const rung_kernel *kernel)
@@ -104,23 +104,36 @@ static double rounds_us(const tile_traits *t, double blocks, int sms, int reside
     return full * (fmax(resident, t->alone) * block_work_us + t->block_us) + last;
 }
 
+/* Blocks that a multiprocessor holds at once. */
+static int resident_of(const rung_kernel *kernel, const tile_traits *t, const rung_problem *p)
+{
+    int fit = 233472 / (shared_bytes(kernel, t->slices, p, kernel->stages) + 1024);
+    return fit < 1 ? 1 : fit < t->resident ? fit : t->resident;
+}
+
+/* Measured: where a grid fills the multiprocessors once, blocks that start unevenly read rows of memory apart that
+ * would be read together, and lose more than an early start gains. */
+static int starts_early(const rung_machine *machine, int64_t blocks)
+{
+    return blocks <= machine->sms || blocks > 4 * (int64_t)machine->sms;
+}
+
 static double tile_cost_us(const rung_machine *machine, const rung_kernel *kernel, const tile_traits *t,
                            const rung_problem *p, int64_t tiles, int64_t parts)
 {
     double blocks = (double)tiles * (double)parts;
     int64_t steps = ceil_div(ceil_div(p->k, kernel->bk), parts);
     double depth = (double)steps * kernel->bk, tile_bytes = 4.0 * kernel->bm * kernel->bn;
-    int shared = shared_bytes(kernel, t->slices, p, kernel->stages) + 1024;
-    int fit = 233472 / shared, resident = fit < t->resident ? fit : t->resident;
     int unaligned = (p->align_a < 16) + (p->align_b < 16);
     double share = t->share / (1.0 + t->unaligned * unaligned);
     double work = kernel->bm * kernel->bn * depth / (128e3 * machine->clock_ghz * share);
-    double compute = rounds_us(t, blocks, machine->sms, resident > 0 ? resident : 1, work);
+    double compute = rounds_us(t, blocks, machine->sms, resident_of(kernel, t, p), work);
     double memory = fmax(product_bytes(p) / memory_rate, blocks * 4.0 * (kernel->bm + kernel->bn) * depth / cache_rate);
-    double cost = launch_us + fmax(compute, memory) + 0.13 * fmin(compute, memory);
+    double cost = launch_us + (starts_early(machine, tiles * parts) ? 0.0 : late_us) + fmax(compute, memory) +
+                  overlap * fmin(compute, memory);
     if (parts > 1) {
         double chunks = fmin(fmin(32.0, (double)parts), tile_bytes / 256.0); /* added side by side: device/meeting.h */
-        cost += finish_us + (double)parts / chunks * tile_bytes / reduce_rate + blocks * tile_bytes / partial_rate;
+        cost += finish_us + (double)parts / chunks * tile_bytes / reduce_rate;
     }
     return cost;
 }
@@ -158,7 +171,8 @@ static const char *tile_estimate(const rung_machine *machine, const rung_config 
     choice->cost_us = HUGE_VAL;
     for (size_t i = 0; i < sizeof part_counts / sizeof *part_counts; i++) {
         int64_t parts = part_counts[i], bytes = 0;
-        if (parts > 1 && (p->in_order || parts > steps || tiles * parts > 9 * machine->sms))
+        /* Parts whose blocks do not run side by side would be added by the last one alone. */
+        if (parts > 1 && (p->in_order || parts > steps || tiles * parts > (int64_t)machine->sms * resident_of(kernel, t, p)))
             break;
         if (steps > 0)
             parts = ceil_div(steps, ceil_div(steps, parts)); /* no part without work */
@@ -174,13 +188,6 @@ static const char *tile_estimate(const rung_machine *machine, const rung_config 
     }
     snprintf(choice->note, sizeof choice->note, "%lld tiles, %d parts of k", (long long)tiles, (int)choice->split_k);
     return NULL;
-}
-
-/* Measured: where a grid fills the multiprocessors once, blocks that start unevenly read rows of memory apart that
- * would be read together, and lose more than an early start gains. */
-static int starts_early(const rung_machine *machine, int64_t blocks)
-{
-    return blocks <= machine->sms || blocks > 4 * (int64_t)machine->sms;
 }
 
 static rung_status launch_tiles(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p, uint8_t *marks,

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Fitted to timings of 48 shapes, each with seven ways of spreading its k (docs/performance-log.md). */
-static const double launch_us = 4.0, memory_bytes_per_us = 4.0e6;
+static const double launch_us = 2.9, cluster_us = 2.0, memory_bytes_per_us = 4.0e6;
 static const double scattered_us = 2.0; /* for 64 x 64 results by 128 threads to rows at odd addresses */
 
 typedef struct warp_traits {
@@ -23,10 +23,10 @@ typedef struct warp_traits {
 
 static const warp_traits traits[] = {
     {"sm90_tmawarp_f32_128x128x16_s6", 1, 2, 1.53, 2.76, 2.00, 3.0, 2.3, 0.74, 2.3},
-    {"sm90_tmawarp_f32_64x64x64_s3", 4, 2, 1.44, 2.64, 1.04, 2.0, 2.2, 0.27, 9.2},
-    {"sm90_tmawarp_f32_64x64x128_s3", 8, 1, 1.44, 2.62, 2.95, 2.0, 2.0, 0.05, 7.7},
-    {"sm90_tmawarp_f32_64x128x32_s4", 2, 2, 1.46, 2.66, 2.07, 1.5, 2.4, 0.29, 5.8},
-    {"sm90_tmawarp_f32_128x64x32_s4", 2, 2, 1.51, 2.76, 2.23, 1.5, 2.1, 0.29, 6.4},
+    {"sm90_tmawarp_f32_64x64x64_s3", 4, 2, 1.45, 2.66, 0.54, 2.0, 5.1, 0.01, 9.2},
+    {"sm90_tmawarp_f32_64x64x128_s3", 8, 1, 1.40, 2.64, 1.27, 2.0, 4.5, 0.02, 7.7},
+    {"sm90_tmawarp_f32_64x128x32_s4", 2, 2, 1.53, 2.78, 1.16, 1.5, 5.5, 0.00, 6.2},
+    {"sm90_tmawarp_f32_128x64x32_s4", 2, 2, 1.53, 2.78, 1.36, 1.5, 5.5, 0.00, 6.2},
 };
 
 /* Both operands with k innermost are multiplied with neighbouring k exchanged; sums this short must not show it. */
@@ -43,6 +43,7 @@ typedef struct warp_plan {
     operand a, b;
     int64_t tiles_m, tiles_n, tiles, whole_tiles, steps;
     int64_t grid;
+    int cluster;                              /* blocks that share a tile as a cluster; 0: none do */
     double factor;                            /* on a step's time */
     double end_us;                            /* a tile's, beyond its traits' */
     int64_t bytes_a, bytes_b, bytes_partials; /* workspace, in this order */
@@ -123,6 +124,12 @@ static double item_us(const warp_traits *t, const warp_plan *s, int64_t steps, i
     return (double)ceil_div(steps, groups) * (alone ? t->alone_us : t->full_us) * s->factor + t->tile_us + s->end_us;
 }
 
+/* Whether the parts of a tile may be a cluster: clusters of two fit everywhere, four where multiprocessors hold two blocks. */
+static int clusters_fit(const warp_traits *t, int64_t parts)
+{
+    return parts == 2 || (parts == 4 && t->resident > 1);
+}
+
 /* `whole` tiles done by one block each, the others in `steps` cut along k over all blocks. */
 static void consider(const rung_machine *machine, const warp_traits *t, warp_plan *s, int64_t grid, int64_t whole,
                      int64_t steps)
@@ -130,6 +137,7 @@ static void consider(const rung_machine *machine, const warp_traits *t, warp_pla
     int64_t streamed = s->tiles - whole, blocks = ceil_div(grid, machine->sms);
     if (grid < 1 || whole < 0)
         return;
+    int cluster = 0;
     double rounds = (double)ceil_div(whole, grid);
     double us = rounds * (item_us(t, s, steps, blocks) + t->again_us) - (streamed ? 0.0 : t->again_us);
     if (streamed) {
@@ -137,13 +145,15 @@ static void consider(const rung_machine *machine, const warp_traits *t, warp_pla
         int64_t share = ceil_div(streamed * steps, grid);
         if (share < (even ? 4 : 8) * t->groups)
             return;
-        us += item_us(t, s, share, blocks) + t->finish_us + t->part_us * fmax(1.0, (double)grid / (double)streamed) +
+        cluster = even && !whole && clusters_fit(t, grid / streamed) ? (int)(grid / streamed) : 0;
+        us += item_us(t, s, share, blocks) + (cluster ? cluster_us : t->finish_us) + t->part_us * (double)grid / (double)streamed +
               (even ? 0.0 : t->uneven_us);
     }
     us *= 1.98 / machine->clock_ghz;
     if (us < s->cost_us) {
         s->cost_us = us;
         s->grid = grid;
+        s->cluster = cluster;
         s->whole_tiles = whole;
         s->steps = steps;
     }
@@ -205,7 +215,7 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
     int may_stream =
         limit >= 0 && s->bytes_a + s->bytes_b + partials + RUNG_TICKET_BYTES <= (limit ? limit : INT64_MAX);
     plan_spread(machine, t, may_stream, steps, s);
-    if (s->whole_tiles < s->tiles)
+    if (s->whole_tiles < s->tiles && !s->cluster)
         s->bytes_partials = s->grid * kernel->bm * kernel->bn * 8;
     double bytes = 4.0 * (double)p->batch *
                    ((double)(p->m + p->n) * (double)p->k + (double)p->m * (double)p->n * (p->beta_zero ? 1.0 : 2.0));
@@ -289,6 +299,7 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
                            .steps = (int32_t)s->steps,
                            .share = (int32_t)(streamed / s->grid),
                            .wider = (int32_t)(streamed % s->grid),
+                           .cluster = s->cluster,
                            .bias_kind = (int32_t)p->bias_kind,
                            .activation = (int32_t)p->activation,
                            .c_vector = p->align_c >= 16};
@@ -307,6 +318,7 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
                       .z = 1,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)kernel->shared_bytes,
+                      .cluster = (unsigned)s->cluster,
                       .overlaps = !(s->bytes_a + s->bytes_b)};
     return rung_launch(cuda, &function, &grid, &args);
 }

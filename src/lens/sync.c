@@ -374,11 +374,18 @@ void rung_lens_mbarrier_arrive_cluster(const void *object, uint32_t rank)
 }
 
 RUNG_LENS_API uint32_t rung_lens_cluster_rank(void);
+RUNG_LENS_API void rung_lens_cluster_load(void *to, uint32_t offset, uint32_t rank, int bytes);
 RUNG_LENS_API void rung_lens_cluster_sync(void);
 
 uint32_t rung_lens_cluster_rank(void)
 {
     return lens_now.rank;
+}
+
+/* From another block's shared memory. */
+void rung_lens_cluster_load(void *to, uint32_t offset, uint32_t rank, int bytes)
+{
+    memcpy(to, lens_image(rank) + offset, (size_t)bytes);
 }
 
 void rung_lens_cluster_sync(void)

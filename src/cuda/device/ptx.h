@@ -233,6 +233,18 @@ PTX uint32_t ptx_cluster_rank(void)
     return r;
 }
 
+/* From the same address of another block's shared memory. */
+PTX float4 ptx_cluster_load4(uint32_t address, uint32_t rank)
+{
+    float4 v;
+    asm volatile("{ .reg .b32 a; mapa.shared::cluster.u32 a, %4, %5;\n"
+                 "ld.shared::cluster.v4.f32 {%0,%1,%2,%3}, [a]; }"
+                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+                 : "r"(address), "r"(rank)
+                 : "memory");
+    return v;
+}
+
 PTX void ptx_cluster_sync(void)
 {
     asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");

@@ -22,7 +22,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32, 3)
     if (vec) {
         const int whole = depth & ~3, xvec = p.ldb == 1 && aligned16(x, 0);
         done = whole;
-#pragma unroll 4
+#pragma unroll 1 /* more loads under way are slower: 19.3 us against 18.6 at 4096 x 4096 */
         for (int k = (warp * 32 + lane) * 4; k < whole; k += WARPS * 128) {
             float4 v[ROWS], w;
 #pragma unroll

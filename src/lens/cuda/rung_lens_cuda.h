@@ -75,6 +75,7 @@ void rung_lens_tensor_store(const void *map, const void *shared, const int at[5]
 void rung_lens_bulk_load(void *shared, const void *global, int bytes, const void *mbarrier, uint32_t mask);
 void rung_lens_mbarrier_arrive_cluster(const void *object, uint32_t rank);
 uint32_t rung_lens_cluster_rank(void);
+void rung_lens_cluster_load(void *to, uint32_t offset, uint32_t rank, int bytes);
 void rung_lens_cluster_sync(void);
 /* d (64 rows x n of this warpgroup) = a b + (keep ? d : 0): K-major operands in rows of 128 swizzled bytes. */
 void rung_lens_wgmma(float *d, uint64_t a, uint64_t b, int keep, int n, int type);

@@ -84,6 +84,12 @@ PTX void ptx_bulk_load_multicast(uint32_t dst, const void *src, uint32_t bytes, 
 }
 PTX void ptx_async_fence(void) {}
 PTX uint32_t ptx_cluster_rank(void) { return rung_lens_cluster_rank(); }
+PTX float4 ptx_cluster_load4(uint32_t address, uint32_t rank)
+{
+    float4 v;
+    rung_lens_cluster_load(&v, address, rank, sizeof v);
+    return v;
+}
 PTX void ptx_cluster_sync(void) { rung_lens_cluster_sync(); }
 PTX void ptx_bar_sync(int id, int threads) { rung_lens_bar_sync(id, threads); }
 PTX void ptx_bar_arrive(int id, int threads) { rung_lens_bar_arrive(id, threads); }

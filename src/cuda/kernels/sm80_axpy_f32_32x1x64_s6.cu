@@ -1,13 +1,13 @@
-/* Matrix times vector, rows contiguous: 32 rows a block, a line of memory wide; 32 warps share k. Each thread copies ahead
- * into a ring of its own, so that 128 KB a multiprocessor are under way all the time and nobody waits for another. */
+/* Matrix times vector, rows contiguous: 32 rows a block, a line of memory wide; 16 warps share k. Each thread copies ahead
+ * into a ring of its own, so that bytes are under way all the time and nobody waits for another. */
 #define ROWS 32
-#define STEP 128
-#define WARPS 32
-#define STAGES 8
+#define STEP 64
+#define WARPS 16
+#define STAGES 6
 #include "device/shapes_vector.h"
 
-extern "C" __global__ void __launch_bounds__(WARPS * 32, 1)
-    sm80_axpy_f32_32x1x128_s8(const __grid_constant__ rung_args p)
+extern "C" __global__ void __launch_bounds__(WARPS * 32, 2)
+    sm80_axpy_f32_32x1x64_s6(const __grid_constant__ rung_args p)
 {
     extern __shared__ __align__(16) float ring[]; /* STAGES times 16 bytes a thread; then the warps' sums */
     VECTOR_PROLOGUE;
