@@ -319,7 +319,7 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)kernel->shared_bytes,
                       .cluster = (unsigned)s->cluster,
-                      .overlaps = !(s->bytes_a + s->bytes_b)};
+                      .overlaps = 1};
     return rung_launch(cuda, &function, &grid, &args);
 }
 
