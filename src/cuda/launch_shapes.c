@@ -12,7 +12,7 @@ enum { MAX_SIZE = 1 << 30, MAX_TICKETS = RUNG_TICKET_BYTES / 4 };
 
 /* Microseconds, and bytes a microsecond. */
 static const double launch_us = 2.42, late_us = 1.38, memory_rate = 3.99e6, cache_rate = 30.3e6, overlap = 0.11,
-                    finish_us = 2.22, reduce_rate = 0.035e6;
+                    finish_us = 1.80, reduce_rate = 0.035e6, partial_rate = 2.5e6;
 
 typedef struct tile_traits {
     const char *name;
@@ -24,27 +24,27 @@ typedef struct tile_traits {
 } tile_traits;
 
 static const tile_traits traits[] = {
-    {"sm90_cpasync_f32_8x128x64_s3", 8, 2, 0.285, 1.03, 1.11, 0.27},
-    {"sm80_cpasync_f32_16x128x64_s3", 4, 2, 0.473, 1.21, 2.03, 0.13},
-    {"sm90_cpasync_f32_64x128x32_s3", 2, 2, 0.702, 1.13, 4.41, 0.08},
-    {"sm80_cpasync_f32_64x128x16_s4", 1, 3, 0.684, 1.57, 2.07, 0.09},
-    {"sm90_cpasync_f32_64x256x16_s3", 1, 2, 0.819, 2.20, 2.70, 0.21},
-    {"sm80_cpasync_f32_128x128x16_s4", 1, 2, 0.742, 1.22, 2.41, 0.06},
-    {"sm90_cpasync_f32_128x8x64_s3", 8, 2, 0.328, 1.07, 3.34, 0.46},
-    {"sm80_cpasync_f32_128x16x32_s4", 4, 2, 0.427, 1.35, 2.27, 0.03},
-    {"sm90_cpasync_f32_128x48x16_s4", 1, 4, 0.594, 2.02, 3.08, 0.17},
-    {"sm80_cpasync_f32_128x64x16_s4", 1, 3, 0.672, 1.52, 2.01, 0.07},
+    {"sm90_cpasync_f32_8x128x64_s3", 8, 2, 0.268, 1.00, 0.71, 0.25},
+    {"sm80_cpasync_f32_16x128x64_s3", 4, 2, 0.479, 1.10, 2.08, 0.14},
+    {"sm90_cpasync_f32_64x128x32_s3", 2, 2, 0.718, 1.36, 4.75, 0.00},
+    {"sm80_cpasync_f32_64x128x16_s4", 1, 3, 0.669, 1.49, 2.20, 0.04},
+    {"sm90_cpasync_f32_64x256x16_s3", 1, 2, 0.755, 2.01, 3.09, 0.18},
+    {"sm80_cpasync_f32_128x128x16_s4", 1, 2, 0.745, 1.17, 2.03, 0.01},
+    {"sm90_cpasync_f32_128x8x64_s3", 8, 2, 0.333, 1.18, 1.48, 0.30},
+    {"sm80_cpasync_f32_128x16x32_s4", 4, 2, 0.428, 1.26, 2.25, 0.04},
+    {"sm90_cpasync_f32_128x48x16_s4", 1, 4, 0.609, 2.42, 3.22, 0.30},
+    {"sm80_cpasync_f32_128x64x16_s4", 1, 3, 0.674, 1.55, 1.74, 0.00},
     {"sm80_cpasync_f32_64x64x32_s3", 2, 3, 0.667, 1.23, 3.00, 0.14},
-    {"sm90_cpasync_f32_64x64x16_s3", 1, 6, 0.666, 2.59, 1.95, 0.10},
-    {"sm80_cpasync_f32_32x64x32_s4", 2, 3, 0.570, 1.32, 1.92, 0.11},
-    {"sm90_cpasync_f32_64x32x32_s4", 2, 3, 0.551, 1.10, 1.90, 0.08},
+    {"sm90_cpasync_f32_64x64x16_s3", 1, 6, 0.586, 2.22, 1.46, 0.07},
+    {"sm80_cpasync_f32_32x64x32_s4", 2, 3, 0.570, 1.60, 1.92, 0.11},
+    {"sm90_cpasync_f32_64x32x32_s4", 2, 3, 0.555, 1.60, 1.95, 0.11},
     {"sm80_cpasync_f32_32x32x64_s4", 4, 2, 0.495, 1.12, 1.50, 0.14},
     {"sm90_cpasync_f32_32x32x32_s4", 2, 5, 0.464, 1.42, 1.70, 0.09},
     {"sm80_cpasync_f32_16x16x128_s4", 16, 2, 0.278, 1.30, 0.87, 0.00},
-    {"sm90_cpasync_f32_48x48x16_s3", 2, 2, 0.373, 1.64, 1.65, 0.15},
-    {"sm90_cpasync_f32_32x128x16_s2", 1, 5, 0.522, 1.62, 1.50, 0.09},
-    {"sm90_cpasync_f32_128x32x16_s2", 1, 5, 0.557, 2.25, 2.05, 0.04},
-    {"sm90_cpasync_f32_64x128x16_s2", 1, 4, 0.752, 4.00, 2.57, 0.24},
+    {"sm90_cpasync_f32_48x48x16_s3", 2, 2, 0.370, 1.12, 1.66, 0.15},
+    {"sm90_cpasync_f32_32x128x16_s2", 1, 5, 0.500, 1.46, 1.39, 0.16},
+    {"sm90_cpasync_f32_128x32x16_s2", 1, 5, 0.536, 1.22, 2.00, 0.00},
+    {"sm90_cpasync_f32_64x128x16_s2", 1, 4, 0.686, 3.84, 2.44, 0.14},
 };
 
 static const tile_traits *traits_of(const rung_kernel *kernel)
@@ -133,7 +133,7 @@ static double tile_cost_us(const rung_machine *machine, const rung_kernel *kerne
                   overlap * fmin(compute, memory);
     if (parts > 1) {
         double chunks = fmin(fmin(32.0, (double)parts), tile_bytes / 256.0); /* added side by side: device/meeting.h */
-        cost += finish_us + (double)parts / chunks * tile_bytes / reduce_rate;
+        cost += finish_us + (double)parts / chunks * tile_bytes / reduce_rate + blocks * tile_bytes / partial_rate;
     }
     return cost;
 }
@@ -172,7 +172,8 @@ static const char *tile_estimate(const rung_machine *machine, const rung_config 
     for (size_t i = 0; i < sizeof part_counts / sizeof *part_counts; i++) {
         int64_t parts = part_counts[i], bytes = 0;
         /* Parts whose blocks do not run side by side would be added by the last one alone. */
-        if (parts > 1 && (p->in_order || parts > steps || tiles * parts > (int64_t)machine->sms * resident_of(kernel, t, p)))
+        if (parts > 1 &&
+            (p->in_order || parts > steps || tiles * parts > (int64_t)machine->sms * resident_of(kernel, t, p)))
             break;
         if (steps > 0)
             parts = ceil_div(steps, ceil_div(steps, parts)); /* no part without work */
@@ -227,7 +228,8 @@ const char *rung_marked_tiles_refuse(const rung_problem *p)
     return refuse_sizes(p);
 }
 
-rung_status rung_marked_tiles_run(rung_cuda *cuda, const rung_problem *p, uint8_t *marks, void *zero, int64_t zero_words)
+rung_status rung_marked_tiles_run(rung_cuda *cuda, const rung_problem *p, uint8_t *marks, void *zero,
+                                  int64_t zero_words)
 {
     static const rung_kernel *found; /* every accurate product asks for it */
     rung_choice choice = {.kernel = __atomic_load_n(&found, __ATOMIC_RELAXED), .split_k = 1};

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Fitted to timings of 48 shapes, each with seven ways of spreading its k (docs/performance-log.md). */
-static const double launch_us = 2.9, cluster_us = 2.0, memory_bytes_per_us = 4.0e6;
+static const double launch_us = 2.9, cluster_us = 1.3, memory_bytes_per_us = 4.0e6;
 static const double scattered_us = 2.0; /* for 64 x 64 results by 128 threads to rows at odd addresses */
 
 typedef struct warp_traits {
@@ -22,7 +22,7 @@ typedef struct warp_traits {
 } warp_traits;
 
 static const warp_traits traits[] = {
-    {"sm90_tmawarp_f32_128x128x16_s6", 1, 2, 1.53, 2.76, 2.00, 3.0, 2.3, 0.74, 2.3},
+    {"sm90_tmawarp_f32_128x128x16_s6", 1, 2, 1.53, 2.76, 2.00, 3.0, 5.3, 0.74, 2.3},
     {"sm90_tmawarp_f32_64x64x64_s3", 4, 2, 1.45, 2.66, 0.54, 2.0, 5.1, 0.01, 9.2},
     {"sm90_tmawarp_f32_64x64x128_s3", 8, 1, 1.40, 2.64, 1.27, 2.0, 4.5, 0.02, 7.7},
     {"sm90_tmawarp_f32_64x128x32_s4", 2, 2, 1.53, 2.78, 1.16, 1.5, 5.5, 0.00, 6.2},
@@ -124,10 +124,11 @@ static double item_us(const warp_traits *t, const warp_plan *s, int64_t steps, i
     return (double)ceil_div(steps, groups) * (alone ? t->alone_us : t->full_us) * s->factor + t->tile_us + s->end_us;
 }
 
-/* Whether the parts of a tile may be a cluster: clusters of two fit everywhere, four where multiprocessors hold two blocks. */
-static int clusters_fit(const warp_traits *t, int64_t parts)
+/* Whether a tile's parts may be a cluster. Clusters of two fit everywhere. Measured: of larger ones, which must lie in
+ * one cluster of multiprocessors each, not all that there is room for run at once; half of it is safe. */
+static int clusters_fit(const rung_machine *machine, const warp_traits *t, int64_t parts, int64_t grid)
 {
-    return parts == 2 || (parts == 4 && t->resident > 1);
+    return parts == 2 || ((parts == 4 || parts == 8) && 2 * grid <= (int64_t)machine->sms * t->resident);
 }
 
 /* `whole` tiles done by one block each, the others in `steps` cut along k over all blocks. */
@@ -145,9 +146,9 @@ static void consider(const rung_machine *machine, const warp_traits *t, warp_pla
         int64_t share = ceil_div(streamed * steps, grid);
         if (share < (even ? 4 : 8) * t->groups)
             return;
-        cluster = even && !whole && clusters_fit(t, grid / streamed) ? (int)(grid / streamed) : 0;
-        us += item_us(t, s, share, blocks) + (cluster ? cluster_us : t->finish_us) + t->part_us * (double)grid / (double)streamed +
-              (even ? 0.0 : t->uneven_us);
+        cluster = even && !whole && clusters_fit(machine, t, grid / streamed, grid) ? (int)(grid / streamed) : 0;
+        us += item_us(t, s, share, blocks) + t->finish_us - (cluster ? cluster_us : 0.0) +
+              t->part_us * (double)grid / (double)streamed + (even ? 0.0 : t->uneven_us);
     }
     us *= 1.98 / machine->clock_ghz;
     if (us < s->cost_us) {
@@ -172,8 +173,13 @@ static void plan_spread(const rung_machine *machine, const warp_traits *t, int m
         consider(machine, t, s, slots, s->tiles - rest - slots, steps);
     }
     /* As many parts of each tile: steps beyond k, which read zeros, make them equal. */
-    for (int64_t parts = 2; parts * s->tiles <= slots && parts <= steps; parts++)
+    int64_t most = min64(slots / s->tiles, steps), once = machine->sms / s->tiles;
+    for (int64_t parts = 2; parts <= most; parts += parts < 16 ? 1 : parts / 8)
         consider(machine, t, s, parts * s->tiles, 0, ceil_div(steps, parts) * parts);
+    if (most > 16)
+        consider(machine, t, s, most * s->tiles, 0, ceil_div(steps, most) * most);
+    if (once > 16 && once <= most)
+        consider(machine, t, s, once * s->tiles, 0, ceil_div(steps, once) * once);
 }
 
 static const char *plan(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,

@@ -9,14 +9,12 @@
 
 #include "device/args.h"
 
-/* Chunks a tile of `vectors` float4 is added in, a power of two: no more than parts, none shorter than 256 bytes. */
-RUNG_DEVICE unsigned meeting_chunks(unsigned parts, const unsigned vectors)
+/* Vectors (float4) of a chunk: a tile's, over parts, 256 bytes at least and 32 chunks at most. Where there is little to
+ * add (96 KB), one block does it all: waiting for each other would take longer. */
+RUNG_DEVICE unsigned meeting_chunk(unsigned parts, const unsigned vectors)
 {
-    unsigned chunks = 1;
-#pragma unroll
-    for (unsigned c = 2; c <= 32 && vectors % c == 0 && vectors / c >= 16; c *= 2)
-        chunks = parts >= c ? c : chunks;
-    return chunks;
+    const unsigned chunks = min(min(parts, 32u), vectors / 16);
+    return parts * vectors <= 6144 ? vectors : ((vectors + chunks - 1) / chunks + 15) / 16 * 16;
 }
 
 /* By one thread, when its block begins its part. */
@@ -25,10 +23,10 @@ RUNG_DEVICE void meeting_begin(unsigned *at)
     atomicAdd(at, 1);
 }
 
-/* By one thread, before its block's part goes to memory: whether all parts' blocks run. */
-RUNG_DEVICE int meeting_all_run(unsigned *at, unsigned parts)
+/* By one thread, before its block's part goes to memory: how many parts have begun, for meeting_join(). */
+RUNG_DEVICE unsigned meeting_begun(unsigned *at)
 {
-    return (*(volatile unsigned *)at & 0xffff) == parts;
+    return *(volatile unsigned *)at;
 }
 
 RUNG_DEVICE unsigned meeting_add(unsigned *at, unsigned value)
@@ -58,13 +56,15 @@ struct meeting_share {
     unsigned begin, end;
 };
 
-/* By all threads, once the block's part is stored. `stays` (of thread 0): meeting_all_run(), and this block has nothing
- * else to do. Returns when all parts are there, or with no chunks. */
-RUNG_DEVICE struct meeting_share meeting_join(unsigned *at, unsigned parts, unsigned chunks, int stays)
+/* By all threads, once the block's part is stored. `begun` as thread 0 saw it; `may_stay`: the block has nothing else
+ * to do. Returns when all parts are there, or with no chunks. */
+RUNG_DEVICE struct meeting_share meeting_join(unsigned *at, unsigned parts, unsigned chunks, unsigned begun,
+                                              int may_stay)
 {
     __shared__ struct meeting_share share;
     __syncthreads(); /* thread 0 lets out what all have stored */
     if (threadIdx.x == 0) {
+        const int stays = may_stay && chunks > 1 && (begun & 0xffff) == parts;
         unsigned old = meeting_add(at + 1, stays ? 0x10001 : 1), now = old + (stays ? 0x10001 : 1);
         share.begin = old >> 16, share.end = chunks;
         const int counts = stays && share.begin < chunks;
@@ -102,31 +102,32 @@ RUNG_DEVICE float4 meeting_sum(const float4 *head, const float4 *next, size_t st
     return sum;
 }
 
-/* Vectors first .. first + count of the tile into `sums` (shared memory, count or as many vectors as threads): the threads
- * share a short chunk's parts between them. Returns how many sums of each vector there are, `count` apart. */
+/* Vectors first .. first + count of the tile into `sums` (shared memory, count or as many vectors as threads): the
+ * threads share a short chunk's parts between them. Returns how many sums of each vector there are, `count` apart.
+ * `many` vectors of a long chunk at once keep loads under way. */
 RUNG_DEVICE unsigned meeting_add_chunk(float4 *sums, const float4 *head, const float4 *next, size_t stride,
-                                       unsigned parts, unsigned first, unsigned count, const unsigned threads)
+                                       unsigned parts, unsigned first, unsigned count, const unsigned threads,
+                                       const int many)
 {
     const unsigned tid = threadIdx.x;
     head += first, next += first;
     if (count >= threads) {
-        /* Few parts: several vectors at once keep loads under way. */
 #pragma unroll 1
-        for (unsigned v = tid; v < count; v += 4 * threads) {
-            float4 sum[4];
+        for (unsigned v = tid; v < count; v += many * threads) {
+            float4 sum[6];
+            const float4 *from = next + v;
 #pragma unroll
-            for (int i = 0; i < 4; i++)
+            for (int i = 0; i < many; i++)
                 if (v + i * threads < count)
                     sum[i] = __ldcg(head + v + i * threads);
-            const float4 *from = next + v;
 #pragma unroll 2
             for (unsigned s = 1; s < parts; s++, from += stride)
 #pragma unroll
-                for (int i = 0; i < 4; i++)
+                for (int i = 0; i < many; i++)
                     if (v + i * threads < count)
                         sum[i] = meeting_add4(sum[i], __ldcg(from + i * threads));
 #pragma unroll
-            for (int i = 0; i < 4; i++)
+            for (int i = 0; i < many; i++)
                 if (v + i * threads < count)
                     sums[v + i * threads] = sum[i];
         }

@@ -250,6 +250,17 @@ PTX void ptx_cluster_sync(void)
     asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
+/* In two halves, for blocks that have only read each other's memory. */
+PTX void ptx_cluster_leave(void)
+{
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+
+PTX void ptx_cluster_await(void)
+{
+    asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+}
+
 /* ---- named barriers, registers, memory order ---- */
 
 PTX void ptx_bar_sync(int id, int threads)

@@ -280,13 +280,11 @@ RUNG_DEVICE unsigned *tickets_of(const rung_args *g)
 RUNG_DEVICE int arrive_last(unsigned *counter, unsigned count)
 {
     __shared__ unsigned ticket;
-    __threadfence();
-    __syncthreads();
+    __syncthreads(); /* thread 0 lets out what all have stored */
     if (threadIdx.x == 0) {
-        ticket = atomicAdd(counter, 1);
+        ticket = meeting_add(counter, 1);
         if (ticket == count - 1)
             *counter = 0;
-        __threadfence();
     }
     __syncthreads();
     return ticket == count - 1;

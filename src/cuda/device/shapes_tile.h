@@ -1,7 +1,8 @@
 /* A block computes one BM x BN tile over one range of k: STAGES buffers filled by asynchronous copies, SLICES groups of
  * threads that share each buffer's k range between them, TM x TN results a thread. Operands keep their storage order
  * in shared memory; KSTEP values of k are read at once in either order, so nothing is transposed. Parts of
- * k meet in the workspace and are added in their order (device/meeting.h): same bits every time. Included under macros: KERNEL A_KC B_KC (k contiguous) ALIGNED, and the sizes. */
+ * k meet in the workspace and are added in their order (device/meeting.h): same bits every time. Included under macros:
+ * KERNEL A_KC B_KC (k contiguous) ALIGNED, and the sizes. */
 #define TROWS (BM / TM)
 #define TCOLS (BN / TN)
 #define TPS (TROWS * TCOLS)
@@ -76,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) KERNEL(const _
 
 #define LOAD_STAGE(s)                                                                                                  \
     do {                                                                                                               \
-        rung_shared_at to = rung_shared_address(smem + (s)*STAGE_FLOATS);                                             \
+        rung_shared_at to = rung_shared_address(smem + (s)*STAGE_FLOATS);                                              \
         unsigned lda = p.lda, ldb = p.ldb;                                                                             \
         asm volatile("" : "+r"(lda), "+r"(ldb)); /* keeps row offsets from being hoisted into registers */             \
         if (ALIGNED || vec_a)                                                                                          \
@@ -162,16 +163,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) KERNEL(const _
     if (parts > 1) {
         unsigned *counters = tickets_of(&p) + (size_t)which * 2;
         float4 *slot = (float4 *)p.workspace + (size_t)which * parts * TILE_VECTORS, *sums = (float4 *)smem;
-        const int stays = tid == 0 && meeting_all_run(counters, parts);
+        const unsigned begun = tid == 0 ? meeting_begun(counters) : 0;
 #pragma unroll 1
         for (int v = tid; v < TILE_VECTORS; v += THREADS)
             __stcg(slot + (size_t)part * TILE_VECTORS + v, SLICE_SUM(v));
-        const unsigned chunks = meeting_chunks(parts, TILE_VECTORS), count = TILE_VECTORS / chunks;
-        struct meeting_share mine = meeting_join(counters, parts, chunks, stays);
+        const unsigned chunk = meeting_chunk(parts, TILE_VECTORS);
+        struct meeting_share mine = meeting_join(counters, parts, (TILE_VECTORS + chunk - 1) / chunk, begun, 1);
 #pragma unroll 1
         for (; mine.begin < mine.end; mine.begin++) {
-            const unsigned first = mine.begin * count;
-            const unsigned of_each = meeting_add_chunk(sums, slot, slot + TILE_VECTORS, TILE_VECTORS, parts, first, count, THREADS);
+            const unsigned first = mine.begin * chunk, count = min(chunk, TILE_VECTORS - first);
+            const unsigned of_each =
+                meeting_add_chunk(sums, slot, slot + TILE_VECTORS, TILE_VECTORS, parts, first, count, THREADS, 4);
             __syncthreads();
 #pragma unroll 1
             for (unsigned v = tid; v < count; v += THREADS)

@@ -1,6 +1,6 @@
 /* Matrix times vector, memory bound: every matrix element is read once, 16 bytes a load. A is the matrix, B[k * ldb]
- * the vector, C[row * ldc] the result; the launcher swaps sides where m = 1. Eight warps share k; their sums meet in
- * shared memory in warp order, parts of k in the workspace in part order. */
+ * the vector, C[row * ldc] the result; the launcher swaps sides where m = 1. WARPS warps share k; their sums meet
+ * in shared memory in warp order, parts of k in the workspace in part order. */
 #ifndef RUNG_DEVICE_SHAPES_VECTOR_H
 #define RUNG_DEVICE_SHAPES_VECTOR_H
 

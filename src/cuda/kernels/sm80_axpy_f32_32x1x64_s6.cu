@@ -1,5 +1,5 @@
-/* Matrix times vector, rows contiguous: 32 rows a block, a line of memory wide; 16 warps share k. Each thread copies ahead
- * into a ring of its own, so that bytes are under way all the time and nobody waits for another. */
+/* Matrix times vector, rows contiguous: 32 rows a block, a line of memory wide; 16 warps share k. Each thread copies
+ * ahead into a ring of its own, so that bytes are under way all the time and nobody waits for another. */
 #define ROWS 32
 #define STEP 64
 #define WARPS 16

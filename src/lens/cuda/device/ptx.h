@@ -91,6 +91,8 @@ PTX float4 ptx_cluster_load4(uint32_t address, uint32_t rank)
     return v;
 }
 PTX void ptx_cluster_sync(void) { rung_lens_cluster_sync(); }
+PTX void ptx_cluster_leave(void) {}
+PTX void ptx_cluster_await(void) { rung_lens_cluster_sync(); }
 PTX void ptx_bar_sync(int id, int threads) { rung_lens_bar_sync(id, threads); }
 PTX void ptx_bar_arrive(int id, int threads) { rung_lens_bar_arrive(id, threads); }
 PTX void ptx_clear_here(float *x) { *x = 0.0f; }
