@@ -11,8 +11,8 @@
 enum { MAX_SIZE = 1 << 30, MAX_TICKETS = RUNG_TICKET_BYTES / 4 };
 
 /* Microseconds, and bytes a microsecond. */
-static const double launch_us = 2.42, late_us = 1.38, memory_rate = 3.99e6, cache_rate = 30.3e6, overlap = 0.11,
-                    finish_us = 1.80, reduce_rate = 0.035e6, partial_rate = 2.5e6;
+static const double launch_us = 1.85, late_us = 1.53, memory_rate = 3.97e6, cache_rate = 16.0e6, overlap = 0.09,
+                    finish_us = 2.02, reduce_rate = 0.024e6, partial_rate = 2.4e6;
 
 typedef struct tile_traits {
     const char *name;
@@ -24,24 +24,24 @@ typedef struct tile_traits {
 } tile_traits;
 
 static const tile_traits traits[] = {
-    {"sm90_cpasync_f32_8x128x64_s3", 8, 2, 0.268, 1.00, 0.71, 0.25},
-    {"sm80_cpasync_f32_16x128x64_s3", 4, 2, 0.479, 1.10, 2.08, 0.14},
+    {"sm90_cpasync_f32_8x128x64_s3", 8, 2, 0.279, 1.35, 1.00, 0.21},
+    {"sm80_cpasync_f32_16x128x64_s3", 4, 2, 0.464, 1.43, 2.26, 0.11},
     {"sm90_cpasync_f32_64x128x32_s3", 2, 2, 0.718, 1.36, 4.75, 0.00},
     {"sm80_cpasync_f32_64x128x16_s4", 1, 3, 0.669, 1.49, 2.20, 0.04},
     {"sm90_cpasync_f32_64x256x16_s3", 1, 2, 0.755, 2.01, 3.09, 0.18},
     {"sm80_cpasync_f32_128x128x16_s4", 1, 2, 0.745, 1.17, 2.03, 0.01},
-    {"sm90_cpasync_f32_128x8x64_s3", 8, 2, 0.333, 1.18, 1.48, 0.30},
-    {"sm80_cpasync_f32_128x16x32_s4", 4, 2, 0.428, 1.26, 2.25, 0.04},
+    {"sm90_cpasync_f32_128x8x64_s3", 8, 2, 0.319, 1.07, 3.59, 0.48},
+    {"sm80_cpasync_f32_128x16x32_s4", 4, 2, 0.422, 1.36, 2.33, 0.02},
     {"sm90_cpasync_f32_128x48x16_s4", 1, 4, 0.609, 2.42, 3.22, 0.30},
     {"sm80_cpasync_f32_128x64x16_s4", 1, 3, 0.674, 1.55, 1.74, 0.00},
-    {"sm80_cpasync_f32_64x64x32_s3", 2, 3, 0.667, 1.23, 3.00, 0.14},
+    {"sm80_cpasync_f32_64x64x32_s3", 2, 3, 0.699, 1.28, 3.00, 0.20},
     {"sm90_cpasync_f32_64x64x16_s3", 1, 6, 0.586, 2.22, 1.46, 0.07},
-    {"sm80_cpasync_f32_32x64x32_s4", 2, 3, 0.570, 1.60, 1.92, 0.11},
-    {"sm90_cpasync_f32_64x32x32_s4", 2, 3, 0.555, 1.60, 1.95, 0.11},
-    {"sm80_cpasync_f32_32x32x64_s4", 4, 2, 0.495, 1.12, 1.50, 0.14},
-    {"sm90_cpasync_f32_32x32x32_s4", 2, 5, 0.464, 1.42, 1.70, 0.09},
-    {"sm80_cpasync_f32_16x16x128_s4", 16, 2, 0.278, 1.30, 0.87, 0.00},
-    {"sm90_cpasync_f32_48x48x16_s3", 2, 2, 0.370, 1.12, 1.66, 0.15},
+    {"sm80_cpasync_f32_32x64x32_s4", 2, 3, 0.572, 1.60, 1.97, 0.12},
+    {"sm90_cpasync_f32_64x32x32_s4", 2, 3, 0.554, 1.72, 1.89, 0.10},
+    {"sm80_cpasync_f32_32x32x64_s4", 4, 2, 0.491, 1.15, 1.58, 0.16},
+    {"sm90_cpasync_f32_32x32x32_s4", 2, 5, 0.457, 1.49, 1.77, 0.10},
+    {"sm80_cpasync_f32_16x16x128_s4", 16, 2, 0.266, 1.14, 0.82, 0.00},
+    {"sm90_cpasync_f32_48x48x16_s3", 2, 2, 0.362, 1.34, 1.53, 0.20},
     {"sm90_cpasync_f32_32x128x16_s2", 1, 5, 0.500, 1.46, 1.39, 0.16},
     {"sm90_cpasync_f32_128x32x16_s2", 1, 5, 0.536, 1.22, 2.00, 0.00},
     {"sm90_cpasync_f32_64x128x16_s2", 1, 4, 0.686, 3.84, 2.44, 0.14},

@@ -124,13 +124,6 @@ static double item_us(const warp_traits *t, const warp_plan *s, int64_t steps, i
     return (double)ceil_div(steps, groups) * (alone ? t->alone_us : t->full_us) * s->factor + t->tile_us + s->end_us;
 }
 
-/* Whether a tile's parts may be a cluster. Clusters of two fit everywhere. Measured: of larger ones, which must lie in
- * one cluster of multiprocessors each, not all that there is room for run at once; half of it is safe. */
-static int clusters_fit(const rung_machine *machine, const warp_traits *t, int64_t parts, int64_t grid)
-{
-    return parts == 2 || ((parts == 4 || parts == 8) && 2 * grid <= (int64_t)machine->sms * t->resident);
-}
-
 /* `whole` tiles done by one block each, the others in `steps` cut along k over all blocks. */
 static void consider(const rung_machine *machine, const warp_traits *t, warp_plan *s, int64_t grid, int64_t whole,
                      int64_t steps)
@@ -146,7 +139,9 @@ static void consider(const rung_machine *machine, const warp_traits *t, warp_pla
         int64_t share = ceil_div(streamed * steps, grid);
         if (share < (even ? 4 : 8) * t->groups)
             return;
-        cluster = even && !whole && clusters_fit(machine, t, grid / streamed, grid) ? (int)(grid / streamed) : 0;
+        /* Two parts are a cluster. Measured: of clusters of four and eight not all that there is room for run at once.
+         */
+        cluster = even && !whole && grid == 2 * streamed ? 2 : 0;
         us += item_us(t, s, share, blocks) + t->finish_us - (cluster ? cluster_us : 0.0) +
               t->part_us * (double)grid / (double)streamed + (even ? 0.0 : t->uneven_us);
     }
