@@ -15,6 +15,7 @@ enum { MAX_SIZE = 1 << 30, MAX_TICKETS = RUNG_TICKET_BYTES / 4, PARTITIONS = 4 }
 static const double launch_us = 3.0, memory_rate = 4.09e6, meet_us = 2.0, finish_us = 4.1, part_rate = 0.086e6;
 /* A pair's first operands and last results; what a tile takes longer that has a multiprocessor for itself. */
 static const double pair_us = 1.5, alone_share = 0.05;
+static const double straddle_share = 0.10, along_k_share = 0.06; /* uneven stretches; both operands with k innermost */
 
 typedef struct lone_traits {
     const char *name;
@@ -23,12 +24,12 @@ typedef struct lone_traits {
 } lone_traits;
 
 static const lone_traits traits[] = {
-    {"sm90_lonewarp_f32_8x128x16_s3", 0.443, 0.22},    {"sm90_lonewarp_f32_16x128x16_s3", 0.620, 0.39},
-    {"sm90_lonewarp_f32_128x16x16_s3", 0.540, 1.96},   {"sm90_lonewarp_f32_32x128x16_s2", 0.740, 0.70},
-    {"sm90_lonewarp_f32_48x64x16_s3", 0.750, 0.60},    {"sm90_lonewarp_f32_64x48x16_s3", 0.740, 0.90},
-    {"sm90_lonewarp_f32_96x32x16_s2", 0.710, 0.84},    {"sm90_lonewarp_f32_32x32x16_s6", 0.580, 0.30},
-    {"sm90_lonewarp_f32_64x64x16_s3", 0.730, 0.78},    {"sm90_tmapair_f32_128x128x16_s4", 0.850, 0.65},
-    {"sm90_tmapair_f32_64x256x16_s4", 0.850, 0.65},    {"sm90_tmapair_f32_256x64x16_s4", 0.850, 0.80},
+    {"sm90_lonewarp_f32_8x128x16_s3", 0.410, 0.22},  {"sm90_lonewarp_f32_16x128x16_s3", 0.620, 0.39},
+    {"sm90_lonewarp_f32_128x16x16_s3", 0.540, 1.96}, {"sm90_lonewarp_f32_32x128x16_s2", 0.740, 0.70},
+    {"sm90_lonewarp_f32_48x64x16_s3", 0.750, 0.60},  {"sm90_lonewarp_f32_64x48x16_s3", 0.740, 0.90},
+    {"sm90_lonewarp_f32_96x32x16_s2", 0.710, 0.84},  {"sm90_lonewarp_f32_32x32x16_s6", 0.580, 0.30},
+    {"sm90_lonewarp_f32_64x64x16_s3", 0.730, 0.78},  {"sm90_tmapair_f32_128x128x16_s4", 0.850, 0.65},
+    {"sm90_tmapair_f32_64x256x16_s4", 0.850, 0.65},  {"sm90_tmapair_f32_256x64x16_s4", 0.850, 0.80},
 };
 
 static const lone_traits *traits_of(const rung_kernel *kernel)
@@ -116,6 +117,10 @@ static double together_us(const rung_machine *machine, const rung_kernel *kernel
     int64_t total = s->tiles * s->steps, steps = ceil_div(ceil_div(total, grid), RUNG_LONE_WARPS);
     int ends = (int)ceil_div(s->tiles, grid) + (s->tiles % grid && grid % s->tiles);
     double compute = (double)steps * step_us(machine, kernel) * RUNG_LONE_WARPS / PARTITIONS;
+    if (s->tiles % grid && grid % s->tiles) /* stretches that straddle tiles fill and drain their rings twice */
+        compute = compute * (1.0 + straddle_share) + 1.0;
+    if (!p->trans_a && p->trans_b)
+        compute *= 1.0 + along_k_share;
     double cost = launch_us + fmax(compute, memory_us(p)) + ends * meet_us * sqrt(tile_bytes / 16384.0);
     if (total % grid || total / grid % s->steps) { /* tiles are cut */
         double parts = (double)grid / (double)s->tiles, read = parts > 16.0 ? 2.0 * sqrt(parts) : parts;
@@ -155,8 +160,7 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
         return "its launcher has no traits for it";
     if (p->m >= MAX_SIZE || p->n >= MAX_SIZE || p->k >= MAX_SIZE || p->lda >= MAX_SIZE || p->ldb >= MAX_SIZE)
         return "a dimension or leading dimension is 2^30 or more";
-    if (p->k > 0 &&
-        (!readable(p->align_a, p->batch, p->stride_a) || !readable(p->align_b, p->batch, p->stride_b)))
+    if (p->k > 0 && (!readable(p->align_a, p->batch, p->stride_a) || !readable(p->align_b, p->batch, p->stride_b)))
         return "rows of A or B do not start at multiples of 16 bytes";
     s->tiles_m = ceil_div(p->m, kernel->bm);
     s->tiles_n = ceil_div(p->n, kernel->bn);

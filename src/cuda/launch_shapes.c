@@ -12,7 +12,8 @@ enum { MAX_SIZE = 1 << 30, MAX_TICKETS = RUNG_TICKET_BYTES / 4 };
 
 /* Microseconds, and bytes a microsecond. */
 static const double launch_us = 1.85, late_us = 1.53, memory_rate = 3.97e6, cache_rate = 16.0e6, overlap = 0.09,
-                    finish_us = 2.02, reduce_rate = 0.024e6, partial_rate = 2.4e6;
+                    finish_us = 2.02, sliced_us = 2.5, /* parts that a block first adds from many slices come late */
+    reduce_rate = 0.024e6, partial_rate = 2.4e6;
 
 typedef struct tile_traits {
     const char *name;
@@ -29,13 +30,13 @@ static const tile_traits traits[] = {
     {"sm90_cpasync_f32_64x128x32_s3", 2, 2, 0.718, 1.36, 4.75, 0.00},
     {"sm80_cpasync_f32_64x128x16_s4", 1, 3, 0.669, 1.49, 2.20, 0.04},
     {"sm90_cpasync_f32_64x256x16_s3", 1, 2, 0.755, 2.01, 3.09, 0.18},
-    {"sm80_cpasync_f32_128x128x16_s4", 1, 2, 0.745, 1.17, 2.03, 0.01},
+    {"sm80_cpasync_f32_128x128x16_s4", 1, 2, 0.745, 1.17, 2.60, 0.01},
     {"sm90_cpasync_f32_128x8x64_s3", 8, 2, 0.319, 1.07, 3.59, 0.48},
     {"sm80_cpasync_f32_128x16x32_s4", 4, 2, 0.422, 1.36, 2.33, 0.02},
     {"sm90_cpasync_f32_128x48x16_s4", 1, 4, 0.609, 2.42, 3.22, 0.30},
-    {"sm80_cpasync_f32_128x64x16_s4", 1, 3, 0.674, 1.55, 1.74, 0.00},
+    {"sm80_cpasync_f32_128x64x16_s4", 1, 3, 0.674, 1.55, 1.74, 0.06},
     {"sm80_cpasync_f32_64x64x32_s3", 2, 3, 0.699, 1.28, 3.00, 0.20},
-    {"sm90_cpasync_f32_64x64x16_s3", 1, 6, 0.586, 2.22, 1.46, 0.07},
+    {"sm90_cpasync_f32_64x64x16_s3", 1, 6, 0.586, 2.22, 1.46, 0.16},
     {"sm80_cpasync_f32_32x64x32_s4", 2, 3, 0.572, 1.60, 1.97, 0.12},
     {"sm90_cpasync_f32_64x32x32_s4", 2, 3, 0.554, 1.72, 1.89, 0.10},
     {"sm80_cpasync_f32_32x32x64_s4", 4, 2, 0.491, 1.15, 1.58, 0.16},
@@ -43,7 +44,7 @@ static const tile_traits traits[] = {
     {"sm80_cpasync_f32_16x16x128_s4", 16, 2, 0.266, 1.14, 0.82, 0.00},
     {"sm90_cpasync_f32_48x48x16_s3", 2, 2, 0.362, 1.34, 1.53, 0.20},
     {"sm90_cpasync_f32_32x128x16_s2", 1, 5, 0.500, 1.46, 1.39, 0.16},
-    {"sm90_cpasync_f32_128x32x16_s2", 1, 5, 0.536, 1.22, 2.00, 0.00},
+    {"sm90_cpasync_f32_128x32x16_s2", 1, 5, 0.536, 1.22, 2.00, 0.08},
     {"sm90_cpasync_f32_64x128x16_s2", 1, 4, 0.686, 3.84, 2.44, 0.14},
 };
 
@@ -133,7 +134,8 @@ static double tile_cost_us(const rung_machine *machine, const rung_kernel *kerne
                   overlap * fmin(compute, memory);
     if (parts > 1) {
         double chunks = fmin(fmin(32.0, (double)parts), tile_bytes / 256.0); /* added side by side: device/meeting.h */
-        cost += finish_us + (double)parts / chunks * tile_bytes / reduce_rate + blocks * tile_bytes / partial_rate;
+        cost += finish_us + (t->slices >= 4 ? sliced_us : 0.0) + (double)parts / chunks * tile_bytes / reduce_rate +
+                blocks * tile_bytes / partial_rate;
     }
     return cost;
 }
