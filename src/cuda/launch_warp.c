@@ -22,11 +22,11 @@ typedef struct warp_traits {
 } warp_traits;
 
 static const warp_traits traits[] = {
-    {"sm90_tmawarp_f32_128x128x16_s6", 1, 2, 1.53, 2.76, 2.00, 3.0, 5.3, 0.74, 2.3},
+    {"sm90_tmawarp_f32_128x128x16_s6", 1, 2, 1.53, 2.76, 2.00, 3.0, 14.0, 0.74, 10.3},
     {"sm90_tmawarp_f32_64x64x64_s3", 4, 2, 1.45, 2.66, 0.54, 2.0, 5.1, 0.01, 9.2},
     {"sm90_tmawarp_f32_64x64x128_s3", 8, 1, 1.40, 2.64, 1.27, 2.0, 4.5, 0.02, 7.7},
-    {"sm90_tmawarp_f32_64x128x32_s4", 2, 2, 1.53, 2.78, 1.16, 1.5, 5.5, 0.00, 6.2},
-    {"sm90_tmawarp_f32_128x64x32_s4", 2, 2, 1.53, 2.78, 1.36, 1.5, 5.5, 0.00, 6.2},
+    {"sm90_tmawarp_f32_64x128x32_s4", 2, 2, 1.53, 2.78, 1.16, 1.5, 10.7, 0.00, 6.2},
+    {"sm90_tmawarp_f32_128x64x32_s4", 2, 2, 1.53, 2.78, 1.36, 1.5, 10.7, 0.00, 6.2},
 };
 
 /* Both operands with k innermost are multiplied with neighbouring k exchanged; sums this short must not show it. */
