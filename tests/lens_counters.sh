@@ -3,7 +3,10 @@
 # requests and passes of shared memory within 5%. lens_counters.sh RUNG FILE
 rung=$1 saved=$2 out=$(mktemp) || exit 1
 trap 'rm -f "$out"' EXIT
-kernels=$("$rung" list --format csv | awk -F, '/^l[012][0-9]_/ { print $1 }')
+kernels=
+for kernel in $("$rung" list --format csv | awk -F, '/^l[012][0-9]_/ { print $1 }'); do
+    if grep -q "\"$kernel\"" "$saved"; then kernels="$kernels $kernel"; else echo "no counters saved of $kernel"; fi
+done
 # shellcheck disable=SC2086
 "$rung" profile $kernels 1024x1024x1024 --counters "$saved" --format csv >"$out" || exit 1
 awk -F, '
