@@ -50,8 +50,8 @@ typedef enum cli_format { CLI_TABLE, CLI_CSV, CLI_JSON } cli_format;
 
 /* "cpu", "gpu", "gpu1", "best": 0 and *device, or 2. */
 int cli_device(const char *text, int *device);
-/* "rung verb words..." as it was typed, but for where result lines go, behind what else decides a CPU's figures: settings
- * of the peers and of Rung in the environment, real-time priority. */
+/* "rung verb words..." as it was typed, but for where result lines go, behind what else decides a CPU's figures:
+ * settings of the peers and of Rung in the environment, real-time priority. */
 void cli_command(char *text, size_t bytes, int argc, char **argv);
 /* A comma-separated list, split in place of a copy; returns how many. */
 int cli_split(const char *text, char *copy, size_t bytes, const char **words, int capacity);

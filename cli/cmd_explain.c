@@ -68,7 +68,8 @@ static int print_plan(const rung_plan *plan, const lab_shape *s, cli_format form
     return CLI_PASS;
 }
 
-/* Plans are made by the device's count of multiprocessors and its generation: the lens's Hopper answers for a real one. */
+/* Plans are made by the device's count of multiprocessors and its generation: the lens's Hopper answers for a real one.
+ */
 static int stand_in(const lab_chip *chip, rung_config *config)
 {
     if (chip->arch != 90)
@@ -162,18 +163,19 @@ int cmd_explain(int argc, char **argv)
     const char *words[2];
     int count = 0;
     lab_shape shape;
-    const cli_option list[] = {{"device", CLI_TEXT, &o.device, NULL, "cpu, gpu, gpu1 ...; default: the best there is"},
-                               {"math", CLI_CHOICE, &o.math, lab_math_names, "strict (default), accurate or fast"},
-                               {"kernel", CLI_TEXT, &o.kernel, NULL, "this kernel instead of the library's choice"},
-                               {"layout", CLI_CHOICE, &o.layout, layouts, "col (default) or row"},
-                               CLI_FORMAT(o.format),
-                               {"threads", CLI_INTEGER, &o.threads, NULL, "CPU threads"},
-                               {"gpu", CLI_CHOICE, &o.chip, lab_chip_names,
-                                "floors and occupancy of this chip: h200 (default), h100, a100 ...; a shape's plan without it at hand"},
-                               {"pad", CLI_INTEGER, &o.pad, NULL, "elements added to every leading dimension"},
-                               {"data", CLI_CHOICE, &o.data, lab_data_names,
-                                "run the product once on such data: how often the guard of accurate stepped in"},
-                               {0}};
+    const cli_option list[] = {
+        {"device", CLI_TEXT, &o.device, NULL, "cpu, gpu, gpu1 ...; default: the best there is"},
+        {"math", CLI_CHOICE, &o.math, lab_math_names, "strict (default), accurate or fast"},
+        {"kernel", CLI_TEXT, &o.kernel, NULL, "this kernel instead of the library's choice"},
+        {"layout", CLI_CHOICE, &o.layout, layouts, "col (default) or row"},
+        CLI_FORMAT(o.format),
+        {"threads", CLI_INTEGER, &o.threads, NULL, "CPU threads"},
+        {"gpu", CLI_CHOICE, &o.chip, lab_chip_names,
+         "floors and occupancy of this chip: h200 (default), h100, a100 ...; a shape's plan without it at hand"},
+        {"pad", CLI_INTEGER, &o.pad, NULL, "elements added to every leading dimension"},
+        {"data", CLI_CHOICE, &o.data, lab_data_names,
+         "run the product once on such data: how often the guard of accurate stepped in"},
+        {0}};
     int code = cli_parse("explain", list, argc, argv, words, &count, 2);
     if (code)
         return code < 0 ? CLI_PASS : code;
@@ -212,7 +214,8 @@ int cmd_explain(int argc, char **argv)
         code = explain_guard(&o, &shape, rung_context_device(context));
     if (code == CLI_PASS && o.format == CLI_TABLE && rung_context_device(context) != RUNG_DEVICE_CPU &&
         shape.batch == 1)
-        explain_floors(&lab_chips[o.chip < 0 ? 0 : o.chip], chosen ? chosen->arith : RUNG_F32, (double)shape.m, (double)shape.n, (double)shape.k);
+        explain_floors(&lab_chips[o.chip < 0 ? 0 : o.chip], chosen ? chosen->arith : RUNG_F32, (double)shape.m,
+                       (double)shape.n, (double)shape.k);
     rung_context_destroy(context);
     return code;
 }

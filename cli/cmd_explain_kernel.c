@@ -55,8 +55,8 @@ static void look(view *v, const lab_chip *chip, double m, double n, double k)
         return;
     v->has_lens = 1;
     lab_lens_sum(&v->totals);
-    lab_model_of(chip, v->kernel->arith, &v->totals, m * n * k / (v->seen_m * v->seen_n * v->seen_k), m, n, k, tiles_of(v->kernel, m, n),
-                 &v->occupancy, &v->model);
+    lab_model_of(chip, v->kernel->arith, &v->totals, m * n * k / (v->seen_m * v->seen_n * v->seen_k), m, n, k,
+                 tiles_of(v->kernel, m, n), &v->occupancy, &v->model);
 }
 
 void explain_floors(const lab_chip *chip, rung_arith arith, double m, double n, double k)

@@ -102,8 +102,8 @@ void lab_floors_of(const lab_chip *chip, rung_arith arith, double m, double n, d
     f->ridge = flops_per_us / bytes_per_us;
 }
 
-void lab_model_of(const lab_chip *chip, rung_arith arith, const lab_lens_totals *t, double scale, double m, double n, double k,
-                  double blocks, const lab_occupancy *occupancy, lab_model *out)
+void lab_model_of(const lab_chip *chip, rung_arith arith, const lab_lens_totals *t, double scale, double m, double n,
+                  double k, double blocks, const lab_occupancy *occupancy, lab_model *out)
 {
     lab_floors floors;
     lab_floors_of(chip, arith, m, n, k, &floors);
@@ -128,7 +128,7 @@ void lab_model_of(const lab_chip *chip, rung_arith arith, const lab_lens_totals 
     out->memory_us = floors.memory_us;
     const double times[] = {out->fma_us, out->issue_us, out->shared_us, out->l1_us, out->memory_us};
     const char *const names[] = {floors.unit, "issue slots", "shared memory", "L1 and shared memory's pipe",
-                                        "device memory"};
+                                 "device memory"};
     int most = 0;
     for (int i = 1; i < 5; i++)
         most = times[i] > times[most] * 1.0001 ? i : most;

@@ -43,7 +43,7 @@ typedef struct lab_model {
     double waves;
 } lab_model;
 /* scale: the problem's m*n*k over that of the lens's run. blocks: the problem's. */
-void lab_model_of(const lab_chip *chip, rung_arith arith, const lab_lens_totals *totals, double scale, double m, double n, double k,
-                  double blocks, const lab_occupancy *occupancy, lab_model *model);
+void lab_model_of(const lab_chip *chip, rung_arith arith, const lab_lens_totals *totals, double scale, double m,
+                  double n, double k, double blocks, const lab_occupancy *occupancy, lab_model *model);
 
 #endif

@@ -63,8 +63,7 @@ typedef struct cuda_peer {
     BLAS_CALLS(X)
     LT_CALLS(X)
 #undef X
-        void *handle,
-        *stream;
+    void *handle, *stream;
     void *desc, *layout_a, *layout_b, *layout_c;
     lt_candidate best;
     lab_buffer workspace;

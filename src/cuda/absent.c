@@ -30,14 +30,14 @@ rung_status rung_tools_open(rung_tools **tools, int gpu)
 }
 
 /* Without open there is no handle to call these with; they are here for the linker. */
-#define ABSENT(name, ...)          \
-    rung_status name(__VA_ARGS__)  \
-    {                              \
-        return absent();           \
+#define ABSENT(name, ...)                                                                                              \
+    rung_status name(__VA_ARGS__)                                                                                      \
+    {                                                                                                                  \
+        return absent();                                                                                               \
     }
-#define ABSENT_VOID(name, ...)     \
-    void name(__VA_ARGS__)         \
-    {                              \
+#define ABSENT_VOID(name, ...)                                                                                         \
+    void name(__VA_ARGS__)                                                                                             \
+    {                                                                                                                  \
     }
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 

@@ -12,7 +12,8 @@ void rung_guard_counts_close(rung_cuda *cuda);
 
 /* Strict arithmetic for the 128 x 128 blocks of one product that are marked in device memory, a byte a block. With
  * zero_words, marks and that many times 16 bytes from `zero` are zero afterwards. */
-rung_status rung_marked_tiles_run(rung_cuda *cuda, const rung_problem *p, uint8_t *marks, void *zero, int64_t zero_words);
+rung_status rung_marked_tiles_run(rung_cuda *cuda, const rung_problem *p, uint8_t *marks, void *zero,
+                                  int64_t zero_words);
 /* NULL, or why these kernels cannot take the product. */
 const char *rung_marked_tiles_refuse(const rung_problem *p);
 

@@ -20,7 +20,8 @@ static rung_status cuda_open(const rung_config *config, void **state)
     cuda->machine = rung_gpu_machine(gpu);
     cuda->index = config->device == RUNG_DEVICE_BEST ? 0 : config->device;
     cuda->config = *config;
-    snprintf(cuda->identity, sizeof cuda->identity, "%s, driver %d", cuda->machine->name, cuda->machine->driver_version);
+    snprintf(cuda->identity, sizeof cuda->identity, "%s, driver %d", cuda->machine->name,
+             cuda->machine->driver_version);
     *state = cuda;
     return RUNG_SUCCESS;
 }
@@ -117,8 +118,7 @@ static rung_status cuda_run(void *state, const rung_choice *choice, const rung_p
     RUNG_TRY(enter(cuda, &pushed));
     rung_status status = rung_operands_where(cuda, problem, &on_host);
     if (status == RUNG_SUCCESS)
-        status = on_host ? rung_run_staged(cuda, choice, problem, run_on_device)
-                         : run_on_device(cuda, choice, problem);
+        status = on_host ? rung_run_staged(cuda, choice, problem, run_on_device) : run_on_device(cuda, choice, problem);
     leave(cuda, pushed);
     return status;
 }

@@ -64,8 +64,8 @@ const rung_machine *rung_gpu_machine(const rung_gpu *gpu);
 CUcontext rung_gpu_context(const rung_gpu *gpu);
 CUmemoryPool rung_gpu_pool(const rung_gpu *gpu);
 
-/* The function `symbol` of the catalog file `stem`; loads the fatbin on first use. Any thread. The dynamic shared memory
- * limit is raised to `shared_bytes` when that is over 48 KiB. */
+/* The function `symbol` of the catalog file `stem`; loads the fatbin on first use. Any thread. The dynamic shared
+ * memory limit is raised to `shared_bytes` when that is over 48 KiB. */
 rung_status rung_gpu_function(rung_gpu *gpu, const char *stem, const char *symbol, int shared_bytes,
                               rung_function *function);
 /* NULL when the build has the kernel's machine code and the chip is new enough for it. */
@@ -75,14 +75,15 @@ const char *rung_gpu_unusable(const rung_machine *machine, const rung_kernel *ke
  * undefined. Every get is followed by a put on the same stream. Under stream capture it becomes part of the graph. */
 rung_status rung_workspace_get(rung_cuda *cuda, int64_t bytes, void **memory);
 void rung_workspace_put(rung_cuda *cuda, void *memory);
-/* The same with RUNG_TICKET_BYTES of counters just before it: zero when handed out, and to be left zero. A kept buffer's
- * are cleared once, so that split-k costs no extra launch. NULL for no bytes. */
+/* The same with RUNG_TICKET_BYTES of counters just before it: zero when handed out, and to be left zero. A kept
+ * buffer's are cleared once, so that split-k costs no extra launch. NULL for no bytes. */
 rung_status rung_workspace_get_with_tickets(rung_cuda *cuda, int64_t bytes, void **memory);
 void rung_workspace_put_with_tickets(rung_cuda *cuda, void *memory);
 /* Memory, and beside it zero_bytes that stay with the stream: zero when handed out, and to be left zero by the launches
- * that use them; are_zero = 0 says that they may not be. Zeros are NULL under stream capture, for more than are kept, or
- * without memory: the caller clears some of its own instead. */
-rung_status rung_workspace_get_with_zeros(rung_cuda *cuda, int64_t bytes, int64_t zero_bytes, void **memory, void **zeros);
+ * that use them; are_zero = 0 says that they may not be. Zeros are NULL under stream capture, for more than are kept,
+ * or without memory: the caller clears some of its own instead. */
+rung_status rung_workspace_get_with_zeros(rung_cuda *cuda, int64_t bytes, int64_t zero_bytes, void **memory,
+                                          void **zeros);
 void rung_workspace_put_with_zeros(rung_cuda *cuda, void *memory, void *zeros, int are_zero);
 void rung_workspace_close(rung_cuda *cuda);
 

@@ -39,11 +39,11 @@ static void open_once(void)
         refuse("no NVIDIA driver: %s", dlerror());
         return;
     }
-#define X(name, symbol, signature)                                                            \
-    *(void **)&table.name = find(library, symbol);                                            \
-    if (!table.name) {                                                                        \
-        refuse("the NVIDIA driver is too old: it has no %s (Rung needs CUDA 12 or later)", symbol); \
-        return;                                                                               \
+#define X(name, symbol, signature)                                                                                     \
+    *(void **)&table.name = find(library, symbol);                                                                     \
+    if (!table.name) {                                                                                                 \
+        refuse("the NVIDIA driver is too old: it has no %s (Rung needs CUDA 12 or later)", symbol);                    \
+        return;                                                                                                        \
     }
     RUNG_DRIVER_CALLS(X)
 #undef X

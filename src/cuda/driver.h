@@ -48,13 +48,12 @@
     X(copy_to_device, "cuMemcpyHtoDAsync_v2", (CUdeviceptr, const void *, size_t, CUstream))                           \
     X(copy_to_host, "cuMemcpyDtoHAsync_v2", (void *, CUdeviceptr, size_t, CUstream))                                   \
     X(copy_on_device, "cuMemcpyDtoDAsync_v2", (CUdeviceptr, CUdeviceptr, size_t, CUstream))                            \
-    X(copy_peer, "cuMemcpyPeerAsync", (CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream))               \
+    X(copy_peer, "cuMemcpyPeerAsync", (CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream))              \
     X(copy_peer_3d, "cuMemcpy3DPeerAsync", (const CUDA_MEMCPY3D_PEER *, CUstream))                                     \
     X(copy_2d, "cuMemcpy2DAsync_v2", (const CUDA_MEMCPY2D *, CUstream))                                                \
     X(set_32, "cuMemsetD32Async", (CUdeviceptr, unsigned, size_t, CUstream))                                           \
     X(pointer_attribute, "cuPointerGetAttribute", (void *, CUpointer_attribute, CUdeviceptr))                          \
-    X(pointer_attributes, "cuPointerGetAttributes",                                                                    \
-      (unsigned, CUpointer_attribute *, void **, CUdeviceptr))                                                         \
+    X(pointer_attributes, "cuPointerGetAttributes", (unsigned, CUpointer_attribute *, void **, CUdeviceptr))           \
     X(stream_create, "cuStreamCreateWithPriority", (CUstream *, unsigned, int))                                        \
     X(stream_destroy, "cuStreamDestroy_v2", (CUstream))                                                                \
     X(stream_synchronize, "cuStreamSynchronize", (CUstream))                                                           \
@@ -94,19 +93,19 @@ rung_status rung_driver_open(const rung_driver **driver);
 rung_status rung_driver_fail(const rung_driver *driver, CUresult result, const char *call);
 
 /* CU_TRY(d, launch(...)) calls d->launch and forwards a failure with the call's name. */
-#define CU_TRY(driver, call)                                        \
-    do {                                                            \
-        CUresult result_ = (driver)->call;                          \
-        if (result_ != CUDA_SUCCESS)                                \
-            return rung_driver_fail((driver), result_, #call);      \
+#define CU_TRY(driver, call)                                                                                           \
+    do {                                                                                                               \
+        CUresult result_ = (driver)->call;                                                                             \
+        if (result_ != CUDA_SUCCESS)                                                                                   \
+            return rung_driver_fail((driver), result_, #call);                                                         \
     } while (0)
-#define CU_TRY_OUT(driver, call)                                    \
-    do {                                                            \
-        CUresult result_ = (driver)->call;                          \
-        if (result_ != CUDA_SUCCESS) {                              \
-            status = rung_driver_fail((driver), result_, #call);    \
-            goto out;                                               \
-        }                                                           \
+#define CU_TRY_OUT(driver, call)                                                                                       \
+    do {                                                                                                               \
+        CUresult result_ = (driver)->call;                                                                             \
+        if (result_ != CUDA_SUCCESS) {                                                                                 \
+            status = rung_driver_fail((driver), result_, #call);                                                       \
+            goto out;                                                                                                  \
+        }                                                                                                              \
     } while (0)
 
 #endif

@@ -59,9 +59,14 @@ static int may_overlap(const rung_cuda *cuda, const rung_grid *grid)
 rung_status rung_launch(rung_cuda *cuda, const rung_function *function, const rung_grid *grid, const void *argument)
 {
     CUlaunchAttribute attributes[2];
-    CUlaunchConfig config = {.gridDimX = grid->x, .gridDimY = grid->y, .gridDimZ = grid->z,
-                             .blockDimX = grid->threads, .blockDimY = 1, .blockDimZ = 1,
-                             .sharedMemBytes = grid->shared_bytes, .hStream = cuda->config.stream,
+    CUlaunchConfig config = {.gridDimX = grid->x,
+                             .gridDimY = grid->y,
+                             .gridDimZ = grid->z,
+                             .blockDimX = grid->threads,
+                             .blockDimY = 1,
+                             .blockDimZ = 1,
+                             .sharedMemBytes = grid->shared_bytes,
+                             .hStream = cuda->config.stream,
                              .attrs = attributes};
     if (grid->cluster > 1) {
         CUlaunchAttribute *attribute = &attributes[config.numAttrs++];

@@ -1,6 +1,6 @@
-/* Launchers "ladder_tma", "ladder_persistent", "ladder_searched", "ladder_banks" and "ladder_stream_k": rungs fed by bulk
- * tensor copies.
- * The copy engine wants rows that start on 16 bytes: other operands are first copied to workspace (l21_tma_pack). */
+/* Launchers "ladder_tma", "ladder_persistent", "ladder_searched", "ladder_banks" and "ladder_stream_k": rungs fed by
+ * bulk tensor copies. The copy engine wants rows that start on 16 bytes: other operands are first copied to workspace
+ * (l21_tma_pack). */
 #include "cuda/device.h"
 #include "cuda/device/tma.h"
 

@@ -28,8 +28,11 @@ static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_pr
     rung_args_fill(&args, p);
     /* Grid y ends at 65535: tall problems fold into z; blocks past the last row find nothing to do. */
     int64_t down = tiles(p->m, kernel->bm), folds = tiles(down, 65535);
-    rung_grid grid = {.x = (unsigned)tiles(p->n, kernel->bn), .y = (unsigned)tiles(down, (int)folds),
-                      .z = (unsigned)folds, .threads = (unsigned)kernel->threads, .shared_bytes = (unsigned)kernel->shared_bytes};
+    rung_grid grid = {.x = (unsigned)tiles(p->n, kernel->bn),
+                      .y = (unsigned)tiles(down, (int)folds),
+                      .z = (unsigned)folds,
+                      .threads = (unsigned)kernel->threads,
+                      .shared_bytes = (unsigned)kernel->shared_bytes};
     return rung_launch(cuda, &function, &grid, &args);
 }
 

@@ -1,6 +1,6 @@
 /* Host operands on a GPU context. A, B and C get packed copies on the device; C is made in panels of rows (or of batch
- * entries), so that panel i + 1 travels in while panel i is multiplied and panel i - 1 travels out. Pageable memory goes
- * through a ring of pinned buffers, pinned memory directly. */
+ * entries), so that panel i + 1 travels in while panel i is multiplied and panel i - 1 travels out. Pageable memory
+ * goes through a ring of pinned buffers, pinned memory directly. */
 #include "cuda/staging.h"
 
 #include <stdlib.h>
@@ -173,8 +173,8 @@ static rung_status copy_piece(rung_cuda *cuda, const slab *piece, int to_device)
 static int is_pinned(rung_cuda *cuda, const void *pointer)
 {
     CUmemorytype type = 0;
-    return cuda->driver->pointer_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-                                           (CUdeviceptr)(uintptr_t)pointer) == CUDA_SUCCESS &&
+    return cuda->driver->pointer_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)(uintptr_t)pointer) ==
+               CUDA_SUCCESS &&
            type == CU_MEMORYTYPE_HOST;
 }
 
@@ -191,8 +191,12 @@ static rung_status copy_slab(rung_cuda *cuda, const slab *s, int to_device)
     int64_t width = smaller(s->length, PIECE_FLOATS), height = smaller(s->lines, PIECE_FLOATS / width);
     for (int64_t i = 0; i < s->lines; i += height)
         for (int64_t j = 0; j < s->length; j += width) {
-            slab piece = {s->host + i * s->host_ld + j, s->device + (CUdeviceptr)(i * s->device_ld + j) * 4,
-                          smaller(height, s->lines - i), smaller(width, s->length - j), s->host_ld, s->device_ld};
+            slab piece = {s->host + i * s->host_ld + j,
+                          s->device + (CUdeviceptr)(i * s->device_ld + j) * 4,
+                          smaller(height, s->lines - i),
+                          smaller(width, s->length - j),
+                          s->host_ld,
+                          s->device_ld};
             RUNG_TRY(copy_piece(cuda, &piece, to_device));
         }
     return RUNG_SUCCESS;
@@ -222,7 +226,11 @@ static rung_status copy_entries(rung_cuda *cuda, const float *host, int64_t host
                                 int64_t first, int64_t entries, int to_device)
 {
     for (int64_t e = first; e < first + entries; e++) {
-        slab s = {(float *)(uintptr_t)host + e * host_stride, address(device, e * device_stride), lines, length, host_ld,
+        slab s = {(float *)(uintptr_t)host + e * host_stride,
+                  address(device, e * device_stride),
+                  lines,
+                  length,
+                  host_ld,
                   line_floats(length)};
         RUNG_TRY(copy_slab(cuda, &s, to_device));
     }
@@ -254,8 +262,8 @@ static rung_status shared_in(rung_cuda *cuda, const staged *s)
 {
     const rung_problem *h = s->host, *d = &s->device;
     if (h->batch == 1 || h->stride_b == 0)
-        RUNG_TRY(copy_entries(cuda, h->b, 0, h->ldb, d->b, 0, h->trans_b ? h->n : h->k, h->trans_b ? h->k : h->n, 0, 1,
-                              1));
+        RUNG_TRY(
+            copy_entries(cuda, h->b, 0, h->ldb, d->b, 0, h->trans_b ? h->n : h->k, h->trans_b ? h->k : h->n, 0, 1, 1));
     if (h->batch > 1 && h->stride_a == 0)
         RUNG_TRY(a_in(cuda, s, 0, 1));
     return RUNG_SUCCESS;
@@ -289,7 +297,8 @@ static rung_status panel_run(rung_cuda *cuda, const staged *s, const rung_kernel
         p.c += first * p.ldc;
     }
     rung_choice choice = {.kernel = kernel, .split_k = 1};
-    const char *reason = rung_launcher_find(kernel->launch)->estimate(cuda->machine, &cuda->config, kernel, &p, &choice);
+    const char *reason =
+        rung_launcher_find(kernel->launch)->estimate(cuda->machine, &cuda->config, kernel, &p, &choice);
     if (reason)
         return rung_fail(RUNG_UNSUPPORTED, "%s cannot run a panel of this product: %s", kernel->name, reason);
     return run(cuda, &choice, &p);
@@ -358,7 +367,8 @@ static int64_t matrix_bytes(int64_t lines, int64_t length, int64_t batch)
 rung_status rung_run_staged(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p, rung_run_function *run)
 {
     if (p->arrays || p->device_scalars || p->bias_kind)
-        return rung_fail(RUNG_UNSUPPORTED, "operands in host memory: pointer arrays, device scalars and bias need device "
+        return rung_fail(RUNG_UNSUPPORTED,
+                         "operands in host memory: pointer arrays, device scalars and bias need device "
                          "memory");
     RUNG_TRY(open_staging(cuda));
     int64_t bytes_a = matrix_bytes(p->trans_a ? p->k : p->m, p->trans_a ? p->m : p->k, p->stride_a ? p->batch : 1);

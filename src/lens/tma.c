@@ -81,8 +81,8 @@ void rung_lens_tensor_load(void *shared, const void *map, const int at[5], const
         lens_find(RUNG_LENS_MISALIGNED, PC, "fills a tile at shared byte %u, which is not aligned for the copy engine",
                   base);
     if ((int64_t)b.at[0] * b.map->element_bytes % 16 != 0)
-        lens_find(RUNG_LENS_MISALIGNED, PC, "fills a tile from x = %d of its tensor, which is not a multiple of 16 bytes",
-                  b.at[0]);
+        lens_find(RUNG_LENS_MISALIGNED, PC,
+                  "fills a tile from x = %d of its tensor, which is not a multiple of 16 bytes", b.at[0]);
     inside(&b, &from, &to);
     for (uint32_t row = 0; row < b.rows; row++) {
         const unsigned char *start = NULL;

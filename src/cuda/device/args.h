@@ -49,8 +49,8 @@ RUNG_DEVICE void rung_after_earlier_kernels(void)
 #endif
 }
 
-/* Once every block has said so or ended, the next kernel's blocks may take the room that is left. Where several blocks fit
- * a multiprocessor this comes late: blocks that come early crowd on the multiprocessors that happen to be free. */
+/* Once every block has said so or ended, the next kernel's blocks may take the room that is left. Where several blocks
+ * fit a multiprocessor this comes late: blocks that come early crowd on the multiprocessors that happen to be free. */
 RUNG_DEVICE void rung_next_kernel_may_start(void)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && !defined(RUNG_LENS)

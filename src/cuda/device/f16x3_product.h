@@ -2,8 +2,8 @@
  * _CLUSTER, and F16X3_SUMS where the sums are made another way (consume). Contract: split images (f16x3.h) padded to
  * whole cluster tiles; C of any size and leading dimension. One thread fills a ring of stages by bulk copies; two
  * warpgroups own 64 rows each. The hi*hi sums of 64 along k start from zero and are added into FP32 registers: wgmma
- * truncates its sums, and a long chain would drift. Limits: blocks that the rules refuse are marked and left alone, byte
- * for byte: strict tiles follow. */
+ * truncates its sums, and a long chain would drift. Limits: blocks that the rules refuse are marked and left alone,
+ * byte for byte: strict tiles follow. */
 #ifndef RUNG_DEVICE_F16X3_PRODUCT_H
 #define RUNG_DEVICE_F16X3_PRODUCT_H
 

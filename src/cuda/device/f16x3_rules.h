@@ -1,6 +1,6 @@
-/* f16x3_rules.h: the order of the tiles, and which blocks the fp16x3 method may compute. A block is refused when its operands hold Inf or NaN, when strict sums could overflow on the
- * way, and when so few terms carry the sums that the error of one split product would show. docs/numerics.md derives
- * the limits. */
+/* f16x3_rules.h: the order of the tiles, and which blocks the fp16x3 method may compute. A block is refused when its
+ * operands hold Inf or NaN, when strict sums could overflow on the way, and when so few terms carry the sums that the
+ * error of one split product would show. docs/numerics.md derives the limits. */
 #ifndef RUNG_DEVICE_F16X3_RULES_H
 #define RUNG_DEVICE_F16X3_RULES_H
 
@@ -33,8 +33,9 @@ RUNG_DEVICE f16x3_group f16x3_join(const f16x3_group *g, int count)
     return all;
 }
 
-/* Lines of which a few elements stand out, against dense ones: FP32 sums them badly when a long tail follows what stands
- * out, because each of its terms is rounded to the last bit of the large partial sum. Gradients of a softmax look so. */
+/* Lines of which a few elements stand out, against dense ones: FP32 sums them badly when a long tail follows what
+ * stands out, because each of its terms is rounded to the last bit of the large partial sum. Gradients of a softmax
+ * look so. */
 RUNG_DEVICE int f16x3_tails(f16x3_group few, f16x3_group dense, int k)
 {
     unsigned alone = few.alone & ((1u << F16X3_TAIL_BIT) - 1), tailed = few.alone >> F16X3_TAIL_BIT;

@@ -121,7 +121,8 @@ PTX void ptx_async_put4(uint32_t to, const float *from, int bytes)
 PTX void ptx_store_if(float *to, float v, int condition)
 {
     asm volatile("{ .reg .pred p; setp.ne.s32 p, %2, 0;\n"
-                 "@p st.global.f32 [%0], %1; }" ::"l"(to), "f"(v), "r"(condition)
+                 "@p st.global.f32 [%0], %1; }" ::"l"(to),
+                 "f"(v), "r"(condition)
                  : "memory");
 }
 

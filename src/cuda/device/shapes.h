@@ -98,7 +98,8 @@ RUNG_DEVICE void load_mn_contiguous(rung_shared_at dst, const float *src, unsign
     }
 }
 
-/* Whether this block's tile is marked. What is to be left zero is cleared here: nobody reads it any more, but the marks. */
+/* Whether this block's tile is marked. What is to be left zero is cleared here: nobody reads it any more, but the
+ * marks. */
 RUNG_DEVICE bool take_mark(const rung_args *p, unsigned tile, int threads)
 {
     bool marked = p->marks[tile] != 0;
@@ -152,8 +153,8 @@ RUNG_DEVICE tile_reader reader_start(const float *src, unsigned ld, int limit, i
     return r;
 }
 
-RUNG_DEVICE void reader_copy(const tile_reader *r, rung_shared_at tile, unsigned ld, int k_left, int tid, const int extent,
-                             const int depth, const int threads, const int k_contiguous)
+RUNG_DEVICE void reader_copy(const tile_reader *r, rung_shared_at tile, unsigned ld, int k_left, int tid,
+                             const int extent, const int depth, const int threads, const int k_contiguous)
 {
     const int per_row = (k_contiguous ? depth : extent) / 4, pass = threads / per_row;
     const float *from = r->from;
@@ -226,8 +227,8 @@ RUNG_DEVICE float4 add4(float4 x, float4 y)
     return make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
 }
 
-/* sum[i] = head[i * apart] + next[i * apart] + next[stride + i * apart] + ... over `count` parts in this order, for `many`
- * vectors at once: enough loads are in flight to hide their way from L2. */
+/* sum[i] = head[i * apart] + next[i * apart] + next[stride + i * apart] + ... over `count` parts in this order, for
+ * `many` vectors at once: enough loads are in flight to hide their way from L2. */
 RUNG_DEVICE void sum_parts(float4 *sum, const float4 *head, const float4 *next, size_t stride, unsigned count,
                            const int many, const int apart)
 {

@@ -1,4 +1,5 @@
-/* Panels of 64 rows and batches with m up to 64: two groups a block end their 64 x 256 tiles in turn. See device/pair.inc. */
+/* Panels of 64 rows and batches with m up to 64: two groups a block end their 64 x 256 tiles in turn. See
+ * device/pair.inc. */
 #define STEM sm90_tmapair_f32_64x256x16_s4
 #define BM 64
 #define BN 256

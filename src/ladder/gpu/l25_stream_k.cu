@@ -1,8 +1,8 @@
 /* l25_stream_k: what would leave SMs idle in the last round of tiles is cut along k and shared out evenly.
- * Changed from l24_register_banks: whole rounds of tiles are worked as before; the tiles of the last full round and of the
- * ragged one after it lie end to end, as steps of k, and every block takes an equal stretch of them. A tile that a stretch
- * cuts goes to workspace in pieces, and l25_stream_k_finish adds them in the order of k: the same bits every time.
- * Limits: as l24; a cut tile costs a trip to memory and a second kernel, some ten microseconds.
+ * Changed from l24_register_banks: whole rounds of tiles are worked as before; the tiles of the last full round and of
+ * the ragged one after it lie end to end, as steps of k, and every block takes an equal stretch of them. A tile that a
+ * stretch cuts goes to workspace in pieces, and l25_stream_k_finish adds them in the order of k: the same bits every
+ * time. Limits: as l24; a cut tile costs a trip to memory and a second kernel, some ten microseconds.
  */
 #include "device/async.h"
 #include "device/tile.h"
@@ -76,7 +76,8 @@ static __device__ __forceinline__ bool piece_at(const rung_args *g, int64_t i, p
     return true;
 }
 
-/* Where block b keeps a piece: it has at most one that begins a tile without ending it, and one that does not begin it. */
+/* Where block b keeps a piece: it has at most one that begins a tile without ending it, and one that does not begin it.
+ */
 static __device__ __forceinline__ float *kept_at(const rung_args *g, int64_t b, bool begins)
 {
     return (float *)g->workspace + (b * 2 + begins) * (BM * BN);

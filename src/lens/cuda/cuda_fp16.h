@@ -2,6 +2,8 @@
 #ifndef RUNG_LENS_CUDA_FP16_H
 #define RUNG_LENS_CUDA_FP16_H
 
+/* clang-format off: one line a function, as a table */
+
 struct __half {
     unsigned short bits;
 };

@@ -4,6 +4,8 @@
 #ifndef RUNG_LENS_CUDA_H
 #define RUNG_LENS_CUDA_H
 
+/* clang-format off: one line a function, as a table */
+
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -2,6 +2,8 @@
 #ifndef RUNG_DEVICE_PTX_H
 #define RUNG_DEVICE_PTX_H
 
+/* clang-format off: one line a function, as a table */
+
 #include <stdint.h>
 
 #define PTX RUNG_LENS_INLINE
