@@ -2,7 +2,8 @@
 #ifndef RUNG_LENS_CUDA_FP16_H
 #define RUNG_LENS_CUDA_FP16_H
 
-/* clang-format off: one line a function, as a table */
+/* One line a function, as a table. */
+/* clang-format off */
 
 struct __half {
     unsigned short bits;

@@ -4,7 +4,8 @@
 #ifndef RUNG_LENS_CUDA_H
 #define RUNG_LENS_CUDA_H
 
-/* clang-format off: one line a function, as a table */
+/* One line a function, as a table. */
+/* clang-format off */
 
 #include <math.h>
 #include <stddef.h>

@@ -2,7 +2,8 @@
 #ifndef RUNG_DEVICE_PTX_H
 #define RUNG_DEVICE_PTX_H
 
-/* clang-format off: one line a function, as a table */
+/* One line a function, as a table. */
+/* clang-format off */
 
 #include <stdint.h>
 
