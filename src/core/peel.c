@@ -79,18 +79,20 @@ void rung_peel(const rung_backend *backend, void *state, const rung_problem *pro
 {
     const int64_t m = problem->m, n = problem->n, over_m = m % TILE, over_n = n % TILE;
     const int may_m = m > TILE && over_m > 0 && over_m <= FEW, may_n = n > TILE && over_n > 0 && over_n <= FEW;
-    if (backend != &rung_cuda_backend || problem->math != RUNG_STRICT || problem->in_order || problem->arrays ||
+    if (backend != &rung_cuda_backend || choice->kernel->arith != RUNG_F32 || problem->in_order || problem->arrays ||
         problem->k == 0 || choice->cost_us < worth_us || !(may_m || may_n))
         return;
     rung_choice best = *choice;
+    rung_problem strict = *problem; /* accurate mode may have chosen a strict kernel: then for the parts too */
+    strict.math = RUNG_STRICT;
     best.cost_us *= gain;
     const double limit = best.cost_us;
     if (may_m)
-        consider(backend, state, problem, m - over_m, n, &best);
+        consider(backend, state, &strict, m - over_m, n, &best);
     if (may_n)
-        consider(backend, state, problem, m, n - over_n, &best);
+        consider(backend, state, &strict, m, n - over_n, &best);
     if (may_m && may_n)
-        consider(backend, state, problem, m - over_m, n - over_n, &best);
+        consider(backend, state, &strict, m - over_m, n - over_n, &best);
     if (best.cost_us < limit)
         *choice = best;
 }
