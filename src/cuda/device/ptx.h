@@ -116,6 +116,12 @@ PTX void ptx_async_put4(uint32_t to, const float *from, int bytes)
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(bytes));
 }
 
+/* Arrives once all copies that this thread has started so are done. */
+PTX void ptx_mbar_arrive_after_copies(uint32_t bar)
+{
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(bar) : "memory");
+}
+
 /* ---- global memory, without a branch that could part a warp ---- */
 
 PTX void ptx_store_if(float *to, float v, int condition)

@@ -181,9 +181,7 @@ static __device__ __forceinline__ void consume(const rung_tma_args *p, const flo
             const float *a_tile = ring + stage * STAGE_FLOATS;
             rung_barrier_wait(&full[stage], parity);
             multiply(acc, a_tile + y, a_tile + A_FLOATS + x);
-            __syncwarp();
-            if (lane == 0)
-                rung_barrier_arrive(&empty[stage]);
+            rung_barrier_arrive(&empty[stage]);
             stage = (stage + 1) % STAGES;
             parity ^= stage == 0;
         }
@@ -215,7 +213,7 @@ RUNG_KERNEL(THREADS, 1) l25_stream_k(const __grid_constant__ rung_tma_args p)
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < STAGES; stage++) {
             rung_barrier_init(&full[stage], 1 + PRODUCERS);
-            rung_barrier_init(&empty[stage], CONSUMERS / 32);
+            rung_barrier_init(&empty[stage], CONSUMERS);
         }
         rung_barrier_publish();
     }

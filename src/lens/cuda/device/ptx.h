@@ -51,6 +51,11 @@ PTX void ptx_async_put4(uint32_t to, const float *from, int bytes)
 {
     rung_lens_cp_async((float *)rung_lens_shared_pointer(to), from, 4, bytes);
 }
+PTX void ptx_mbar_arrive_after_copies(uint32_t bar)
+{
+    rung_lens_cp_async_wait(-1);
+    ptx_mbar_arrive(bar);
+}
 PTX void ptx_store_if(float *to, float v, int condition)
 {
     if (condition)
