@@ -175,8 +175,8 @@ static rung_status load_symbol(rung_gpu *gpu, int index, const char *symbol, int
     CU_TRY(d, function_attribute(&f->registers, CU_FUNC_ATTRIBUTE_NUM_REGS, f->function));
     CU_TRY(d, function_attribute(&f->local_bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, f->function));
     CU_TRY(d, function_attribute(&f->shared_bytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, f->function));
-    if (shared_bytes > 48 * 1024)
-        CU_TRY(d, function_set(f->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes));
+    int most = gpu->machine.shared_per_block_bytes - f->shared_bytes; /* launches may ask for more than the kernel does */
+    CU_TRY(d, function_set(f->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most));
     slot->stem = fatbins[index].stem;
     snprintf(slot->symbol, sizeof slot->symbol, "%s", symbol);
     slot->shared_bytes = shared_bytes;

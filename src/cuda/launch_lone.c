@@ -266,7 +266,7 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
                       .z = 1,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)kernel->shared_bytes,
-                      .overlaps = s->cost_us < 16.0}; /* measured: later, an uneven start costs more than it gains */
+                      .overlaps = in_pairs(kernel) || s->cost_us < 16.0}; /* lone warps: measured, longer ones lose */
     return rung_launch(cuda, &function, &grid, &args);
 }
 

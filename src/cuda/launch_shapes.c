@@ -11,7 +11,7 @@
 enum { MAX_SIZE = 1 << 30, MAX_TICKETS = RUNG_TICKET_BYTES / 4 };
 
 /* Microseconds, and bytes a microsecond. */
-static const double launch_us = 1.85, late_us = 1.53, memory_rate = 3.97e6, cache_rate = 16.0e6, overlap = 0.09,
+static const double launch_us = 1.85, memory_rate = 3.97e6, cache_rate = 16.0e6, overlap = 0.09,
                     finish_us = 2.02, sliced_us = 2.5, /* parts that a block first adds from many slices come late */
     reduce_rate = 0.024e6, partial_rate = 2.4e6;
 
@@ -112,13 +112,6 @@ static int resident_of(const rung_kernel *kernel, const tile_traits *t, const ru
     return fit < 1 ? 1 : fit < t->resident ? fit : t->resident;
 }
 
-/* Measured: where a grid fills the multiprocessors once, blocks that start unevenly read rows of memory apart that
- * would be read together, and lose more than an early start gains. */
-static int starts_early(const rung_machine *machine, int64_t blocks)
-{
-    return blocks <= machine->sms || blocks > 4 * (int64_t)machine->sms;
-}
-
 static double tile_cost_us(const rung_machine *machine, const rung_kernel *kernel, const tile_traits *t,
                            const rung_problem *p, int64_t tiles, int64_t parts)
 {
@@ -130,8 +123,7 @@ static double tile_cost_us(const rung_machine *machine, const rung_kernel *kerne
     double work = kernel->bm * kernel->bn * depth / (128e3 * machine->clock_ghz * share);
     double compute = rounds_us(t, blocks, machine->sms, resident_of(kernel, t, p), work);
     double memory = fmax(product_bytes(p) / memory_rate, blocks * 4.0 * (kernel->bm + kernel->bn) * depth / cache_rate);
-    double cost = launch_us + (starts_early(machine, tiles * parts) ? 0.0 : late_us) + fmax(compute, memory) +
-                  overlap * fmin(compute, memory);
+    double cost = launch_us + fmax(compute, memory) + overlap * fmin(compute, memory);
     if (parts > 1) {
         double chunks = fmin(fmin(32.0, (double)parts), tile_bytes / 256.0); /* added side by side: device/meeting.h */
         cost += finish_us + (t->slices >= 4 ? sliced_us : 0.0) + (double)parts / chunks * tile_bytes / reduce_rate +
@@ -213,7 +205,7 @@ static rung_status launch_tiles(rung_cuda *cuda, const rung_choice *choice, cons
                       .z = 1,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)shared_bytes(kernel, t->slices, p, steps),
-                      .overlaps = !marks && starts_early(cuda->machine, tiles * choice->split_k)};
+                      .overlaps = !marks};
     RUNG_TRY(rung_workspace_get_with_tickets(cuda, choice->workspace_bytes, &args.workspace));
     rung_status status = rung_launch(cuda, &function, &grid, &args);
     rung_workspace_put_with_tickets(cuda, args.workspace);
