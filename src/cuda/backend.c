@@ -67,6 +67,7 @@ static const char *cuda_estimate(void *state, const rung_kernel *kernel, const r
 static rung_status enter(rung_cuda *cuda, int *pushed)
 {
     CUcontext current = NULL, mine = rung_gpu_context(cuda->gpu);
+    *pushed = 0;
     CU_TRY(cuda->driver, context_current(&current));
     *pushed = current != mine;
     if (*pushed)
@@ -81,19 +82,34 @@ static void leave(rung_cuda *cuda, int pushed)
         cuda->driver->context_pop(&popped);
 }
 
+/* The same for calls that allocate or wait. */
+typedef struct waiting {
+    int pushed;
+    rung_thread_mode mode;
+} waiting;
+
+static rung_status enter_to_wait(rung_cuda *cuda, waiting *before)
+{
+    RUNG_TRY(enter(cuda, &before->pushed));
+    before->mode = rung_driver_relax(cuda->driver);
+    return RUNG_SUCCESS;
+}
+
+static void leave_waiting(rung_cuda *cuda, const waiting *before)
+{
+    rung_driver_put_back(cuda->driver, before->mode);
+    leave(cuda, before->pushed);
+}
+
 static void cuda_close(void *state)
 {
     rung_cuda *cuda = state;
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* another thread may be recording a graph */
-    int pushed;
-    if (enter(cuda, &pushed) == RUNG_SUCCESS) {
-        int relaxed = cuda->driver->capture_mode(&mode) == CUDA_SUCCESS;
+    waiting before;
+    if (enter_to_wait(cuda, &before) == RUNG_SUCCESS) {
         rung_staging_close(cuda);
         rung_workspace_close(cuda);
         rung_guard_counts_close(cuda);
-        if (relaxed)
-            cuda->driver->capture_mode(&mode);
-        leave(cuda, pushed);
+        leave_waiting(cuda, &before);
     }
     free(cuda);
 }
@@ -111,6 +127,14 @@ static rung_status run_on_device(rung_cuda *cuda, const rung_choice *choice, con
     return RUNG_SUCCESS;
 }
 
+static rung_status run_staged(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem)
+{
+    rung_thread_mode mode = rung_driver_relax(cuda->driver);
+    rung_status status = rung_run_staged(cuda, choice, problem, run_on_device);
+    rung_driver_put_back(cuda->driver, mode);
+    return status;
+}
+
 static rung_status cuda_run(void *state, const rung_choice *choice, const rung_problem *problem)
 {
     rung_cuda *cuda = state;
@@ -118,7 +142,7 @@ static rung_status cuda_run(void *state, const rung_choice *choice, const rung_p
     RUNG_TRY(enter(cuda, &pushed));
     rung_status status = rung_operands_where(cuda, problem, &on_host);
     if (status == RUNG_SUCCESS)
-        status = on_host ? rung_run_staged(cuda, choice, problem, run_on_device) : run_on_device(cuda, choice, problem);
+        status = on_host ? run_staged(cuda, choice, problem) : run_on_device(cuda, choice, problem);
     leave(cuda, pushed);
     return status;
 }
@@ -126,30 +150,30 @@ static rung_status cuda_run(void *state, const rung_choice *choice, const rung_p
 static rung_status cuda_ssum(void *state, int64_t n, const float *x, float *result)
 {
     rung_cuda *cuda = state;
-    int pushed;
-    RUNG_TRY(enter(cuda, &pushed));
+    waiting before;
+    RUNG_TRY(enter_to_wait(cuda, &before));
     rung_status status = rung_reduce_run(cuda, NULL, n, x, result);
-    leave(cuda, pushed);
+    leave_waiting(cuda, &before);
     return status;
 }
 
 static rung_status cuda_synchronize(void *state)
 {
     rung_cuda *cuda = state;
-    int pushed;
-    RUNG_TRY(enter(cuda, &pushed));
+    waiting before;
+    RUNG_TRY(enter_to_wait(cuda, &before));
     CUresult result = cuda->driver->stream_synchronize(cuda->config.stream);
-    leave(cuda, pushed);
+    leave_waiting(cuda, &before);
     return result == CUDA_SUCCESS ? RUNG_SUCCESS : rung_driver_fail(cuda->driver, result, "cuStreamSynchronize");
 }
 
 static rung_status cuda_guard_counts(void *state, rung_guard_counts *counts)
 {
     rung_cuda *cuda = state;
-    int pushed;
-    RUNG_TRY(enter(cuda, &pushed));
+    waiting before;
+    RUNG_TRY(enter_to_wait(cuda, &before));
     rung_status status = rung_guard_counts_read(cuda, counts);
-    leave(cuda, pushed);
+    leave_waiting(cuda, &before);
     return status;
 }
 

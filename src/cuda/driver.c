@@ -75,3 +75,16 @@ rung_status rung_driver_fail(const rung_driver *driver, CUresult result, const c
     rung_status status = result == CUDA_ERROR_OUT_OF_MEMORY ? RUNG_OUT_OF_MEMORY : RUNG_DEVICE_ERROR;
     return rung_fail(status, "%.*s failed: %s (%s)", length, call, name, text);
 }
+
+rung_thread_mode rung_driver_relax(const rung_driver *driver)
+{
+    rung_thread_mode mode = {.before = CU_STREAM_CAPTURE_MODE_RELAXED};
+    mode.changed = driver->capture_mode(&mode.before) == CUDA_SUCCESS;
+    return mode;
+}
+
+void rung_driver_put_back(const rung_driver *driver, rung_thread_mode mode)
+{
+    if (mode.changed)
+        driver->capture_mode(&mode.before);
+}

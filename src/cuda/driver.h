@@ -92,6 +92,17 @@ rung_status rung_driver_open(const rung_driver **driver);
 /* "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (out of memory)" as a status. */
 rung_status rung_driver_fail(const rung_driver *driver, CUresult result, const char *call);
 
+/* Another thread may be recording a graph in global mode: whoever allocates, loads or waits then ends that, unless his own
+ * thread is in relaxed mode. Puts the thread into it, for work that has to do with no graph; what it returns puts the
+ * thread back. 50 to 100 ns each: not for every launch. */
+typedef struct rung_thread_mode {
+    int changed;
+    CUstreamCaptureMode before;
+} rung_thread_mode;
+
+rung_thread_mode rung_driver_relax(const rung_driver *driver);
+void rung_driver_put_back(const rung_driver *driver, rung_thread_mode mode);
+
 /* CU_TRY(d, launch(...)) calls d->launch and forwards a failure with the call's name. */
 #define CU_TRY(driver, call)                                                                                           \
     do {                                                                                                               \

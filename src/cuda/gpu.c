@@ -84,10 +84,8 @@ static rung_status make_pool(rung_gpu *gpu)
     return RUNG_SUCCESS;
 }
 
-static rung_status open_gpu(int index, rung_gpu **out)
+static rung_status open_gpu(const rung_driver *driver, int index, rung_gpu **out)
 {
-    const rung_driver *driver;
-    RUNG_TRY(rung_driver_open(&driver));
     int count = 0;
     CU_TRY(driver, device_count(&count));
     if (count == 0)
@@ -116,6 +114,16 @@ out:
     return status;
 }
 
+static rung_status open_beside_recordings(int index, rung_gpu **out)
+{
+    const rung_driver *driver;
+    RUNG_TRY(rung_driver_open(&driver));
+    rung_thread_mode mode = rung_driver_relax(driver);
+    rung_status status = open_gpu(driver, index, out);
+    rung_driver_put_back(driver, mode);
+    return status;
+}
+
 rung_status rung_gpu_get(int index, rung_gpu **gpu)
 {
     if (index < 0 || index >= RUNG_MAX_GPUS)
@@ -123,7 +131,7 @@ rung_status rung_gpu_get(int index, rung_gpu **gpu)
     rung_status status = RUNG_SUCCESS;
     pthread_mutex_lock(&gpus_lock);
     if (!gpus[index])
-        status = open_gpu(index, &gpus[index]);
+        status = open_beside_recordings(index, &gpus[index]);
     *gpu = gpus[index];
     pthread_mutex_unlock(&gpus_lock);
     return status;
@@ -183,14 +191,12 @@ static rung_status load_symbol(rung_gpu *gpu, int index, const char *symbol, int
     return RUNG_SUCCESS;
 }
 
-/* Another thread may be recording a graph, which has nothing to do with this. */
-static rung_status load_beside_captures(rung_gpu *gpu, int index, const char *symbol, int shared_bytes,
-                                        loaded_symbol *slot)
+static rung_status load_beside_recordings(rung_gpu *gpu, int index, const char *symbol, int shared_bytes,
+                                          loaded_symbol *slot)
 {
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    CU_TRY(gpu->driver, capture_mode(&mode));
+    rung_thread_mode mode = rung_driver_relax(gpu->driver);
     rung_status status = load_symbol(gpu, index, symbol, shared_bytes, slot);
-    gpu->driver->capture_mode(&mode);
+    rung_driver_put_back(gpu->driver, mode);
     return status;
 }
 
@@ -231,7 +237,7 @@ static rung_status find_symbol(rung_gpu *gpu, const char *stem, const char *symb
         int index = fatbin_index(stem);
         if (index < 0)
             return rung_fail(RUNG_INTERNAL, "no machine code is embedded for %s", stem);
-        RUNG_TRY(load_beside_captures(gpu, index, symbol, shared_bytes, slot));
+        RUNG_TRY(load_beside_recordings(gpu, index, symbol, shared_bytes, slot));
     }
     *function = slot->function;
     return RUNG_SUCCESS;

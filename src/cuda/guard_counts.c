@@ -20,10 +20,9 @@ rung_status rung_guard_counts_at(rung_cuda *cuda, unsigned long long **counts)
 {
     if (!cuda->guard_counts) {
         CUdeviceptr at = 0;
-        CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* another stream may be capturing a graph */
-        CU_TRY(cuda->driver, capture_mode(&mode));
+        rung_thread_mode mode = rung_driver_relax(cuda->driver);
         rung_status status = make_counters(cuda, &at);
-        cuda->driver->capture_mode(&mode);
+        rung_driver_put_back(cuda->driver, mode);
         RUNG_TRY(status);
         cuda->guard_counts = (void *)(uintptr_t)at;
     }

@@ -27,9 +27,11 @@ static rung_status ask_stream(rung_cuda *cuda, stream_now *now)
 static rung_status allocate(rung_cuda *cuda, int64_t bytes, int capturing, void **memory)
 {
     CUdeviceptr at = 0;
+    rung_thread_mode mode = rung_driver_relax(cuda->driver);
     CUresult result =
         capturing ? cuda->driver->memory_alloc_async(&at, (size_t)bytes, cuda->config.stream)
                   : cuda->driver->memory_alloc_pool(&at, (size_t)bytes, rung_gpu_pool(cuda->gpu), cuda->config.stream);
+    rung_driver_put_back(cuda->driver, mode);
     if (result == CUDA_ERROR_OUT_OF_MEMORY)
         return rung_fail(RUNG_OUT_OF_MEMORY, "GPU %d has no %lld bytes left for workspace", cuda->index,
                          (long long)bytes);
@@ -41,7 +43,9 @@ static rung_status allocate(rung_cuda *cuda, int64_t bytes, int capturing, void 
 
 static void free_in_order(rung_cuda *cuda, void *memory, int64_t before_bytes)
 {
+    rung_thread_mode mode = rung_driver_relax(cuda->driver);
     cuda->driver->memory_free_async((CUdeviceptr)(uintptr_t)memory - (CUdeviceptr)before_bytes, cuda->config.stream);
+    rung_driver_put_back(cuda->driver, mode);
 }
 
 /* Memory with cleared counters before it. */
@@ -112,12 +116,7 @@ static rung_status claim(rung_cuda *cuda, rung_kept_buffer *buffer, unsigned lon
     buffer->use_recorded = 0;
     if (buffer->memory && buffer->bytes >= bytes)
         return RUNG_SUCCESS;
-    /* Even while another thread captures a graph: this memory has nothing to do with it. */
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    CU_TRY(cuda->driver, capture_mode(&mode));
-    rung_status status = replace(cuda, buffer, bytes);
-    cuda->driver->capture_mode(&mode);
-    return status;
+    return replace(cuda, buffer, bytes);
 }
 
 /* Where several streams take turns, another one may be the next to use the buffer. Recorded while the stream is surely
@@ -232,12 +231,21 @@ void rung_workspace_put_with_zeros(rung_cuda *cuda, void *memory, void *zeros, i
     rung_workspace_put(cuda, memory);
 }
 
+/* Freeing memory that is not of a pool waits for all that was queued before. cuCtxSynchronize says so by its name, but
+ * ends the recordings of other threads, in any mode. */
+static void wait_for_all(rung_cuda *cuda)
+{
+    CUdeviceptr at;
+    if (cuda->driver->memory_alloc(&at, 1) != CUDA_SUCCESS || cuda->driver->memory_free(at) != CUDA_SUCCESS)
+        cuda->driver->context_synchronize();
+}
+
 /* The stream that used it may be gone by now, and memory from a pool is taken away without waiting for what uses it. */
 static void give_up(rung_cuda *cuda, rung_kept_buffer *buffer)
 {
     if (buffer->memory) {
         if (!buffer->use_recorded || cuda->driver->event_synchronize(buffer->last_use) != CUDA_SUCCESS)
-            cuda->driver->context_synchronize();
+            wait_for_all(cuda);
         cuda->driver->memory_free((CUdeviceptr)(uintptr_t)buffer->memory - RUNG_TICKET_BYTES);
     }
     if (buffer->last_use)

@@ -65,7 +65,7 @@ fake *fake_state(void)
     return &state;
 }
 
-/* A call that may end another thread's recording, unless its thread says that it knows. */
+/* A call that ends another thread's recording in global mode, unless its own thread is in relaxed mode. */
 static void unsafe(void)
 {
     state.faults += state.recording && capture_mode != CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -522,12 +522,14 @@ CALL(cuMemAllocAsync, CUdeviceptr *out, size_t bytes, CUstream on)
 CALL(cuMemAllocFromPoolAsync, CUdeviceptr *out, size_t bytes, CUmemoryPool pool, CUstream on)
 {
     (void)pool, (void)on;
+    unsafe();
     ENTER();
     return allocate_pooled(out, bytes);
 }
 
 CALL(cuMemFreeAsync, CUdeviceptr at, CUstream on)
 {
+    unsafe();
     ENTER();
     push(on, RELEASE)->at = at;
     pushed(on);
@@ -545,6 +547,7 @@ CALL(cuMemGetInfo_v2, size_t *left, size_t *total)
 CALL(cuMemPoolCreate, CUmemoryPool *pool, const CUmemPoolProps *properties)
 {
     (void)properties;
+    unsafe();
     ENTER();
     *pool = (CUmemoryPool)(uintptr_t)1;
     state.pools++;
@@ -554,6 +557,7 @@ CALL(cuMemPoolCreate, CUmemoryPool *pool, const CUmemPoolProps *properties)
 CALL(cuMemPoolDestroy, CUmemoryPool pool)
 {
     (void)pool;
+    unsafe();
     ENTER();
     state.pools--;
     return CUDA_SUCCESS;
@@ -562,6 +566,7 @@ CALL(cuMemPoolDestroy, CUmemoryPool pool)
 CALL(cuMemPoolSetAttribute, CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
 {
     (void)pool, (void)attribute, (void)value;
+    unsafe();
     ENTER();
     return CUDA_SUCCESS;
 }
@@ -602,12 +607,14 @@ static CUresult copy_flat(CUdeviceptr to, int to_host, CUdeviceptr from, int fro
 
 CALL(cuMemcpyHtoDAsync_v2, CUdeviceptr to, const void *from, size_t bytes, CUstream on)
 {
+    unsafe();
     ENTER();
     return copy_flat(to, 0, (CUdeviceptr)(uintptr_t)from, 1, bytes, on);
 }
 
 CALL(cuMemcpyDtoHAsync_v2, void *to, CUdeviceptr from, size_t bytes, CUstream on)
 {
+    unsafe();
     ENTER();
     return copy_flat((CUdeviceptr)(uintptr_t)to, 1, from, 0, bytes, on);
 }
@@ -719,6 +726,7 @@ CALL(cuStreamDestroy_v2, CUstream handle)
 
 CALL(cuStreamSynchronize, CUstream handle)
 {
+    unsafe();
     ENTER();
     stream *s = stream_of(handle);
     run_until((position){s, s->count, 0});
@@ -728,6 +736,7 @@ CALL(cuStreamSynchronize, CUstream handle)
 /* Work goes on while the program waits. */
 CALL(cuStreamQuery, CUstream handle)
 {
+    unsafe();
     ENTER();
     stream *s = stream_of(handle);
     if (s->done < s->count) {
@@ -739,6 +748,7 @@ CALL(cuStreamQuery, CUstream handle)
 
 CALL(cuEventQuery, CUevent handle)
 {
+    unsafe();
     ENTER();
     position p = ((event *)handle)->recorded;
     if (p.stream && p.stream->id == p.id && p.stream->done < p.index) {
@@ -785,6 +795,7 @@ CALL(cuThreadExchangeStreamCaptureMode, CUstreamCaptureMode *mode)
     ENTER();
     CUstreamCaptureMode before = capture_mode;
     capture_mode = *mode;
+    state.relaxed += (capture_mode != CU_STREAM_CAPTURE_MODE_GLOBAL) - (before != CU_STREAM_CAPTURE_MODE_GLOBAL);
     *mode = before;
     return CUDA_SUCCESS;
 }
@@ -860,6 +871,7 @@ CALL(cuEventRecord, CUevent handle, CUstream on)
 
 CALL(cuEventSynchronize, CUevent handle)
 {
+    unsafe();
     ENTER();
     run_until(((event *)handle)->recorded);
     return CUDA_SUCCESS;

@@ -19,7 +19,8 @@ typedef struct fake {
     int fail_result;
     /* What is open. */
     int memory, pinned, pools, streams, events, libraries, pushed;
-    int faults; /* a kernel or copy touched memory that was not there, or a misuse of the API */
+    int relaxed; /* threads in another capture mode than the one they start with */
+    int faults;  /* a kernel or copy touched memory that was not there, or a misuse of the API */
     /* The last launch. */
     unsigned grid[3], threads, shared_bytes;
     void *stream;

@@ -89,9 +89,14 @@ static int discovery_child(const discovery *d)
         return 1;
     }
     rung_context *context;
-    f->fail_name = NULL; /* the next try, once the cause is gone */
+    f->fail_name = NULL; /* the next try, once the cause is gone, beside another thread's recording */
+    f->recording = 1;
     if (d->kind >= NO_CONTEXT && open_context(0, &context) != RUNG_SUCCESS) {
         fprintf(stderr, "does not recover: %s\n", rung_last_error());
+        return 1;
+    }
+    if (f->faults || f->relaxed) {
+        fprintf(stderr, "%d calls end a recording; %d capture modes are not put back\n", f->faults, f->relaxed);
         return 1;
     }
     return 0;
@@ -404,6 +409,36 @@ static void workspace_passes_between_streams(void **state)
     assert_int_equal(gpu->memory, 0);
 }
 
+/* Calls that wait, allocate and load, while another thread records a graph: in relaxed mode all of them, and the thread
+ * has its own mode back whenever a call of Rung's ends. */
+static void recordings_of_other_threads_go_on(void **state)
+{
+    (void)state;
+    rung_context *context;
+    rung_guard_counts counts;
+    float *a = device_memory(0, 64 * DEEP * 4), *b = device_memory(0, 64 * DEEP * 4), *c = device_memory(0, 64 * 64 * 4);
+    product p;
+    product_new(&p, RUNG_COL_MAJOR, 0, 0, 40, 30, 20, 1, 1, 1);
+    gpu->recording = 1;
+    for (int time = 0; time < 2; time++) {
+        assert_ok(open_context(0, &context));
+        assert_true(run_deep(context, a, b, c, 64) > 0);
+        assert_int_equal(gpu->relaxed, 0);
+        assert_ok(run_rung(context, &p.gemm));
+        assert_ok(rung_context_guard_counts(context, &counts));
+        assert_ok(rung_context_synchronize(context));
+        assert_int_equal(gpu->relaxed, 0);
+        rung_context_destroy(context);
+        assert_int_equal(gpu->relaxed, 0);
+        assert_int_equal(gpu->faults, 0);
+    }
+    gpu->recording = 0;
+    product_free(&p);
+    free_device(a);
+    free_device(b);
+    free_device(c);
+}
+
 /* While a stream is captured nothing may wait and nothing may be allocated but in stream order. */
 static void capture_is_not_disturbed(void **state)
 {
@@ -484,6 +519,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(out_of_device_memory_is_said),
         cmocka_unit_test(workspace_grows_under_queued_work),
         cmocka_unit_test(workspace_passes_between_streams),
+        cmocka_unit_test(recordings_of_other_threads_go_on),
         cmocka_unit_test(capture_is_not_disturbed),
         cmocka_unit_test(every_driver_call_fails_once),
     };
