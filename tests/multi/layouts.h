@@ -119,6 +119,41 @@ static inline int part_right(const layout_case *t, const rung_matrix *d, int ran
     return 1;
 }
 
+/* One pointer for each rank that the process holds. */
+static inline rung_status case_run(rung_multi *multi, const layout_case *t, const rung_matrix d[3], float *const *a,
+                                   float *const *b, float *const *c)
+{
+    return rung_psgemm(multi, (rung_transpose)t->trans_a, (rung_transpose)t->trans_b, t->m, t->n, t->k, t->alpha,
+                       (const float *const *)a, t->ia, t->ja, &d[0], (const float *const *)b, t->ib, t->jb, &d[1],
+                       t->beta, c, t->ic, t->jc, &d[2]);
+}
+
+/* Whole matrices, all on one grid; blocks and transposes are the caller's. */
+static inline layout_case whole_case(grid g, int64_t m, int64_t n, int64_t k)
+{
+    return (layout_case){.m = m,
+                         .n = n,
+                         .k = k,
+                         .ia = 1,
+                         .ja = 1,
+                         .ib = 1,
+                         .jb = 1,
+                         .ic = 1,
+                         .jc = 1,
+                         .grids = {g, g, g},
+                         .alpha = 0.7f,
+                         .beta = -0.3f};
+}
+
+/* Large enough for bands and chunks of C, and for more panels than slots. */
+static inline layout_case large_case(int rows, int cols)
+{
+    layout_case t = whole_case((grid){rows, cols}, 600, 560, 500);
+    memcpy(t.mb, (int64_t[]){300, 100, 300}, sizeof t.mb);
+    memcpy(t.nb, (int64_t[]){64, 300, 280}, sizeof t.nb);
+    return t;
+}
+
 static inline void print_case(const layout_case *t)
 {
     fprintf(stderr, "case %c%c %lldx%lldx%lld alpha %g beta %g from (%lld,%lld) (%lld,%lld) (%lld,%lld)",

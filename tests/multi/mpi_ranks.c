@@ -1,21 +1,11 @@
 /* One rank of the tests over MPI: mpirun -n N mpi_ranks MODE. Modes: layouts (against FP64 and, where it is linked,
  * ScaLAPACK's psgemm on the same layouts), bits (rank 0 prints a hash of the result), mismatch, killed, stopped. */
-#include "layouts.h"
+#include "ranks.h"
 
 #include <mpi.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-
-static int me, ranks;
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 #ifdef WITH_SCALAPACK
 extern void Cblacs_get(int context, int what, int *value);
@@ -84,19 +74,12 @@ static rung_multi *open_multi(double timeout_s)
     return multi;
 }
 
-static rung_status run(rung_multi *multi, const layout_case *t, const rung_matrix d[3], const float *a, const float *b,
-                       float *c)
-{
-    return rung_psgemm(multi, (rung_transpose)t->trans_a, (rung_transpose)t->trans_b, t->m, t->n, t->k, t->alpha, &a,
-                       t->ia, t->ja, &d[0], &b, t->ib, t->jb, &d[1], t->beta, &c, t->ic, t->jc, &d[2]);
-}
-
 static int one_case(rung_multi *multi, const layout_case *t, int one_grid)
 {
     rung_matrix d[3];
     case_matrices(t, d);
     float *a = part_new(&d[0], me, 0), *b = part_new(&d[1], me, 1), *c = part_new(&d[2], me, 2);
-    rung_status status = run(multi, t, d, a, b, c);
+    rung_status status = case_run(multi, t, d, &a, &b, &c);
     int right = status == RUNG_SUCCESS && part_right(t, &d[2], me, c, 2.0 + (double)t->k);
     if (status != RUNG_SUCCESS)
         fprintf(stderr, "rank %d: %s\n", me, rung_last_error());
@@ -130,21 +113,10 @@ static int layouts(int cases)
 /* Several panels, and more than one message segment a panel. */
 static layout_case large(int rows, int cols)
 {
-    grid g = {rows, cols};
-    return (layout_case){.m = 700,
-                         .n = 900,
-                         .k = 1500,
-                         .ia = 1,
-                         .ja = 1,
-                         .ib = 1,
-                         .jb = 1,
-                         .ic = 1,
-                         .jc = 1,
-                         .mb = {96, 200, 96},
-                         .nb = {200, 128, 128},
-                         .grids = {g, g, g},
-                         .alpha = 0.7f,
-                         .beta = 0.3f};
+    layout_case t = whole_case((grid){rows, cols}, 700, 900, 1500);
+    memcpy(t.mb, (int64_t[]){96, 200, 96}, sizeof t.mb);
+    memcpy(t.nb, (int64_t[]){200, 128, 128}, sizeof t.nb);
+    return t;
 }
 
 static int bits(int rows, int cols)
@@ -157,7 +129,7 @@ static int bits(int rows, int cols)
     if (me == 0)
         whole = malloc((size_t)(d[2].m * d[2].n) * sizeof *whole);
     const float *parts[] = {c};
-    int right = run(multi, &t, d, a, b, c) == RUNG_SUCCESS &&
+    int right = case_run(multi, &t, d, &a, &b, &c) == RUNG_SUCCESS &&
                 rung_gather(multi, 0, parts, &d[2], whole, d[2].m) == RUNG_SUCCESS;
     uint64_t hash = 1469598103934665603u;
     for (int64_t i = 0; whole && i < d[2].m * d[2].n; i++) {
@@ -175,14 +147,6 @@ static int bits(int rows, int cols)
     return right;
 }
 
-static int says(const char *words)
-{
-    if (strstr(rung_last_error(), words))
-        return 1;
-    fprintf(stderr, "rank %d: '%s' does not say '%s'\n", me, rung_last_error(), words);
-    return 0;
-}
-
 /* Arguments that differ between ranks, and a descriptor that one rank gets wrong: all ranks are told; nothing breaks.
  */
 static int mismatch(void)
@@ -193,15 +157,17 @@ static int mismatch(void)
     case_matrices(&t, d);
     float *a = part_new(&d[0], me, 0), *b = part_new(&d[1], me, 1), *c = part_new(&d[2], me, 2);
     t.n -= me == 1;
-    int right = run(multi, &t, d, a, b, c) == RUNG_INVALID_ARGUMENT && says("rank 1 was given n = 899, rank 0 900");
+    int right =
+        case_run(multi, &t, d, &a, &b, &c) == RUNG_INVALID_ARGUMENT && says("rank 1 was given n = 899, rank 0 900");
     t.n = 900;
     if (me == 1)
         d[2].ld = 1;
-    right = run(multi, &t, d, a, b, c) == RUNG_INVALID_ARGUMENT && says("rank 1: descriptor of C: ld is 1") && right;
+    right = case_run(multi, &t, d, &a, &b, &c) == RUNG_INVALID_ARGUMENT && says("rank 1: descriptor of C: ld is 1") &&
+            right;
     case_matrices(&t, d);
-    right = (me == 1 ? rung_multi_barrier(multi) : run(multi, &t, d, a, b, c)) == RUNG_INVALID_ARGUMENT &&
+    right = (me == 1 ? rung_multi_barrier(multi) : case_run(multi, &t, d, &a, &b, &c)) == RUNG_INVALID_ARGUMENT &&
             says("rank 1 called rung_multi_barrier, rank 0 rung_psgemm") && right;
-    right = run(multi, &t, d, a, b, c) == RUNG_SUCCESS && right;
+    right = case_run(multi, &t, d, &a, &b, &c) == RUNG_SUCCESS && right;
     free(a);
     free(b);
     free(c);
@@ -226,26 +192,18 @@ static void arrange(int victim, int number)
     free(pids);
 }
 
-/* Products one after another until a rank dies or stops: an error that names it, in time, and a context that can be
- * destroyed. Ends without MPI_Finalize, which would wait for the dead. */
+/* Ends without MPI_Finalize, which would wait for the dead. */
 static void victim_test(int number, double timeout_s, const char *words)
 {
     rung_multi *multi = open_multi(timeout_s);
     layout_case t = large(ranks / 2, 2);
     rung_matrix d[3];
     case_matrices(&t, d);
-    float *a = part_new(&d[0], me, 0), *b = part_new(&d[1], me, 1), *c = part_new(&d[2], me, 2);
+    float *parts[3];
+    for (int i = 0; i < 3; i++)
+        parts[i] = part_new(&d[i], me, i);
     arrange(2, number);
-    double start = now_s(), called = start;
-    rung_status status = RUNG_SUCCESS;
-    while (status == RUNG_SUCCESS && now_s() - start < 30.0) {
-        called = now_s();
-        status = run(multi, &t, d, a, b, c);
-    }
-    double took = now_s() - called;
-    int right = status == RUNG_DEVICE_ERROR && says(words) && took < timeout_s + 3.0;
-    fprintf(stderr, "rank %d: after %.2f s in the call: %s\n", me, took, rung_last_error());
-    right = run(multi, &t, d, a, b, c) == RUNG_DEVICE_ERROR && says("can only be destroyed") && right;
+    int right = told_in_time(multi, &t, d, parts, timeout_s, words);
     rung_multi_destroy(multi);
     printf("rank %d %s\n", me, right ? "survived" : "FAILED");
     fflush(stdout);

@@ -2,36 +2,20 @@
  * environment as any launcher would. usage: nccl_ranks <libcuda> <libnccl> <mode> [ranks]. Modes: layouts (against
  * FP64), bits, mismatch, killed, stopped, failing (NCCL does not start on rank 0). */
 #include "../gpu/fake_libcuda.h"
-#include "layouts.h"
+#include "ranks.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MOST = 8, VICTIM = 2 };
 
-static int me, ranks, ready[2]; /* a pipe: ranks whose context is there tell the launcher */
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+static int ready[2]; /* a pipe: ranks whose context is there tell the launcher */
 
 /* ---- a rank ---- */
-
-static int says(const char *words)
-{
-    if (strstr(rung_last_error(), words))
-        return 1;
-    fprintf(stderr, "rank %d: '%s' does not say '%s'\n", me, rung_last_error(), words);
-    return 0;
-}
 
 static rung_status open_rank(rung_multi **multi, double timeout_s)
 {
@@ -53,8 +37,7 @@ static rung_multi *opened(double timeout_s)
 
 typedef struct parts {
     rung_matrix d[3];
-    float *host[3];
-    void *device[3];
+    float *host[3], *device[3];
     int64_t bytes[3];
 } parts;
 
@@ -66,7 +49,7 @@ static int parts_make(rung_multi *multi, parts *p, const layout_case *t)
         int64_t cols = rung_matrix_cols(&p->d[i], me);
         p->bytes[i] = p->d[i].ld * cols * 4;
         p->host[i] = part_new(&p->d[i], me, i);
-        right = right && rung_multi_alloc(multi, 0, p->bytes[i], &p->device[i]) == RUNG_SUCCESS &&
+        right = right && rung_multi_alloc(multi, 0, p->bytes[i], (void **)&p->device[i]) == RUNG_SUCCESS &&
                 rung_multi_upload(multi, 0, p->device[i], p->host[i], p->bytes[i]) == RUNG_SUCCESS;
     }
     return right;
@@ -82,10 +65,7 @@ static void parts_drop(rung_multi *multi, parts *p)
 
 static rung_status run(rung_multi *multi, const layout_case *t, parts *p)
 {
-    const float *a = p->device[0], *b = p->device[1];
-    float *c = p->device[2];
-    return rung_psgemm(multi, (rung_transpose)t->trans_a, (rung_transpose)t->trans_b, t->m, t->n, t->k, t->alpha, &a,
-                       t->ia, t->ja, &p->d[0], &b, t->ib, t->jb, &p->d[1], t->beta, &c, t->ic, t->jc, &p->d[2]);
+    return case_run(multi, t, p->d, &p->device[0], &p->device[1], &p->device[2]);
 }
 
 static int one_case(rung_multi *multi, const layout_case *t)
@@ -102,26 +82,6 @@ static int one_case(rung_multi *multi, const layout_case *t)
     return right;
 }
 
-/* Several panels, bands and chunks of C. */
-static layout_case large(int rows, int cols)
-{
-    grid g = {rows, cols};
-    return (layout_case){.m = 600,
-                         .n = 560,
-                         .k = 700,
-                         .ia = 1,
-                         .ja = 1,
-                         .ib = 1,
-                         .jb = 1,
-                         .ic = 1,
-                         .jc = 1,
-                         .mb = {300, 100, 300},
-                         .nb = {64, 300, 280},
-                         .grids = {g, g, g},
-                         .alpha = 0.5f,
-                         .beta = -1.0f};
-}
-
 static int layouts(fake *gpu, int cases)
 {
     rung_multi *multi = opened(30.0);
@@ -129,7 +89,7 @@ static int layouts(fake *gpu, int cases)
     int right = 1;
     for (int i = 0; i < cases && right; i++) {
         layout_case t =
-            i % 10 == 9 ? large(ranks % 2 ? ranks : ranks / 2, ranks % 2 ? 1 : 2) : case_at(i, ranks, i % 2);
+            i % 10 == 9 ? large_case(ranks % 2 ? ranks : ranks / 2, ranks % 2 ? 1 : 2) : case_at(i, ranks, i % 2);
         gpu->eager = (unsigned)pick(&seed, 1 << 30); /* streams in any order, another on every rank */
         right = one_case(multi, &t) && gpu->faults == 0;
     }
@@ -145,7 +105,7 @@ static int bits(void)
     float *first = NULL, *whole = NULL;
     int right = 1;
     for (int i = 0; i < 5 && right; i++) {
-        layout_case t = large(grids[i][0], grids[i][1]);
+        layout_case t = large_case(grids[i][0], grids[i][1]);
         parts p;
         right = parts_make(multi, &p, &t) && run(multi, &t, &p) == RUNG_SUCCESS;
         size_t count = (size_t)(p.d[2].m * p.d[2].n);
@@ -171,7 +131,7 @@ static int bits(void)
 static int mismatch(void)
 {
     rung_multi *multi = opened(10.0);
-    layout_case t = large(ranks, 1);
+    layout_case t = large_case(ranks, 1);
     parts p;
     int right = parts_make(multi, &p, &t);
     t.n -= me == 1;
@@ -187,22 +147,13 @@ static int mismatch(void)
     return right;
 }
 
-/* Products one after another until a rank dies or stops. */
 static int survive(double timeout_s, const char *words)
 {
     rung_multi *multi = opened(timeout_s);
-    layout_case t = large(ranks / 2, 2);
+    layout_case t = large_case(ranks / 2, 2);
     parts p;
-    rung_status status = parts_make(multi, &p, &t) && write(ready[1], "", 1) == 1 ? RUNG_SUCCESS : RUNG_INTERNAL;
-    double start = now_s(), called = start;
-    while (status == RUNG_SUCCESS && now_s() - start < 30.0) {
-        called = now_s();
-        status = run(multi, &t, &p);
-    }
-    double took = now_s() - called;
-    fprintf(stderr, "rank %d: after %.2f s in the call: %s\n", me, took, rung_last_error());
-    int right = status == RUNG_DEVICE_ERROR && says(words) && took < timeout_s + 3.0;
-    right = run(multi, &t, &p) == RUNG_DEVICE_ERROR && says("can only be destroyed") && right;
+    int right = parts_make(multi, &p, &t) && write(ready[1], "", 1) == 1 &&
+                told_in_time(multi, &t, p.d, p.device, timeout_s, words);
     parts_drop(multi, &p);
     rung_multi_destroy(multi);
     return right;

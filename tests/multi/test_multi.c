@@ -49,9 +49,7 @@ static void parts_free(parts *p, int ranks)
 
 static rung_status run(rung_multi *multi, const layout_case *t, const rung_matrix d[3], parts *p)
 {
-    return rung_psgemm(multi, (rung_transpose)t->trans_a, (rung_transpose)t->trans_b, t->m, t->n, t->k, t->alpha,
-                       (const float *const *)p->a, t->ia, t->ja, &d[0], (const float *const *)p->b, t->ib, t->jb, &d[1],
-                       t->beta, p->c, t->ic, t->jc, &d[2]);
+    return case_run(multi, t, d, p->a, p->b, p->c);
 }
 
 static void check(rung_multi *multi, const layout_case *t, int ranks)
@@ -91,22 +89,11 @@ static float *product_on(int ranks, grid g, int64_t mb, int64_t nb, int trans_a,
                          int64_t k)
 {
     rung_multi *multi = local(ranks);
-    layout_case t = {.trans_a = trans_a,
-                     .trans_b = trans_b,
-                     .m = m,
-                     .n = n,
-                     .k = k,
-                     .ia = 1,
-                     .ja = 1,
-                     .ib = 1,
-                     .jb = 1,
-                     .ic = 1,
-                     .jc = 1,
-                     .mb = {mb, nb, mb},
-                     .nb = {nb, mb, nb},
-                     .grids = {g, g, g},
-                     .alpha = 0.7f,
-                     .beta = -0.3f};
+    layout_case t = whole_case(g, m, n, k);
+    t.trans_a = trans_a;
+    t.trans_b = trans_b;
+    memcpy(t.mb, (int64_t[]){mb, nb, mb}, sizeof t.mb);
+    memcpy(t.nb, (int64_t[]){nb, mb, nb}, sizeof t.nb);
     rung_matrix d[3];
     parts p = {0};
     case_matrices(&t, d);
@@ -211,21 +198,9 @@ static void bad_input(void **state)
 {
     (void)state;
     rung_multi *multi = local(4);
-    grid g = {2, 2};
-    layout_case t = {.m = 40,
-                     .n = 30,
-                     .k = 50,
-                     .ia = 1,
-                     .ja = 1,
-                     .ib = 1,
-                     .jb = 1,
-                     .ic = 1,
-                     .jc = 1,
-                     .mb = {7, 8, 9},
-                     .nb = {8, 9, 7},
-                     .grids = {g, g, g},
-                     .alpha = 1.0f,
-                     .beta = 1.0f};
+    layout_case t = whole_case((grid){2, 2}, 40, 30, 50);
+    memcpy(t.mb, (int64_t[]){7, 8, 9}, sizeof t.mb);
+    memcpy(t.nb, (int64_t[]){8, 9, 7}, sizeof t.nb);
     rung_matrix d[3], good[3];
     parts p = {0};
     case_matrices(&t, d);

@@ -65,9 +65,8 @@ static void parts_free(rung_multi *multi, parts *p, int ranks)
 
 static rung_status run(rung_multi *multi, const layout_case *t, const rung_matrix d[3], parts *p)
 {
-    return rung_psgemm(multi, (rung_transpose)t->trans_a, (rung_transpose)t->trans_b, t->m, t->n, t->k, t->alpha,
-                       (const float *const *)p->device[0], t->ia, t->ja, &d[0], (const float *const *)p->device[1],
-                       t->ib, t->jb, &d[1], t->beta, (float *const *)p->device[2], t->ic, t->jc, &d[2]);
+    return case_run(multi, t, d, (float *const *)p->device[0], (float *const *)p->device[1],
+                    (float *const *)p->device[2]);
 }
 
 static int result_right(rung_multi *multi, const layout_case *t, const rung_matrix d[3], parts *p, int ranks)
@@ -95,26 +94,12 @@ static void check(rung_multi *multi, const layout_case *t, int ranks)
     parts_free(multi, &p, ranks);
 }
 
-/* Large enough for bands and chunks of C, and for more panels than slots. */
 static layout_case large(int rows, int cols, int trans)
 {
-    grid g = {rows, cols};
-    return (layout_case){.trans_a = trans & 1,
-                         .trans_b = trans >> 1,
-                         .m = 600,
-                         .n = 560,
-                         .k = 500,
-                         .ia = 1,
-                         .ja = 1,
-                         .ib = 1,
-                         .jb = 1,
-                         .ic = 1,
-                         .jc = 1,
-                         .mb = {300, 100, 300},
-                         .nb = {64, 300, 280},
-                         .grids = {g, g, g},
-                         .alpha = 0.5f,
-                         .beta = -1.0f};
+    layout_case t = large_case(rows, cols);
+    t.trans_a = trans & 1;
+    t.trans_b = trans >> 1;
+    return t;
 }
 
 /* Panels alike, and panels that grow and shrink. */
