@@ -92,9 +92,9 @@ rung_status rung_driver_open(const rung_driver **driver);
 /* "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (out of memory)" as a status. */
 rung_status rung_driver_fail(const rung_driver *driver, CUresult result, const char *call);
 
-/* Another thread may be recording a graph in global mode: whoever allocates, loads or waits then ends that, unless his own
- * thread is in relaxed mode. Puts the thread into it, for work that has to do with no graph; what it returns puts the
- * thread back. 50 to 100 ns each: not for every launch. */
+/* Another thread may be recording a graph in global mode: whoever allocates, loads or waits then ends that, unless his
+ * own thread is in relaxed mode. Puts the thread into it, for work that has to do with no graph; what it returns puts
+ * the thread back. Two more calls of the driver: not around a launch. */
 typedef struct rung_thread_mode {
     int changed;
     CUstreamCaptureMode before;

@@ -416,7 +416,8 @@ static void recordings_of_other_threads_go_on(void **state)
     (void)state;
     rung_context *context;
     rung_guard_counts counts;
-    float *a = device_memory(0, 64 * DEEP * 4), *b = device_memory(0, 64 * DEEP * 4), *c = device_memory(0, 64 * 64 * 4);
+    float *a = device_memory(0, 64 * DEEP * 4), *b = device_memory(0, 64 * DEEP * 4),
+          *c = device_memory(0, 64 * 64 * 4);
     product p;
     product_new(&p, RUNG_COL_MAJOR, 0, 0, 40, 30, 20, 1, 1, 1);
     gpu->recording = 1;
