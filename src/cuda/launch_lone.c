@@ -15,21 +15,28 @@ enum { MAX_SIZE = 1 << 30, MAX_TICKETS = RUNG_TICKET_BYTES / 4, PARTITIONS = 4 }
 static const double launch_us = 3.0, memory_rate = 4.09e6, meet_us = 2.0, finish_us = 4.1, part_rate = 0.086e6;
 /* A pair's first operands and last results; what a tile takes longer that has a multiprocessor for itself. */
 static const double pair_us = 1.5, alone_share = 0.05;
-static const double straddle_share = 0.10, along_k_share = 0.06; /* uneven stretches; both operands with k innermost */
+static const double straddle_share = 0.10; /* uneven stretches */
 
 typedef struct lone_traits {
     const char *name;
-    double share;  /* of the FFMA peak while multiplying */
-    double end_us; /* a warp's time to store a tile of its own; of a pair, what ends a tile in neither's shadow */
+    double share;      /* of the FFMA peak while multiplying */
+    double end_us;     /* a warp's time to store a tile of its own; of a pair, what ends a tile in neither's shadow */
+    double along_k[2]; /* what B with k innermost adds to that time; B and A */
 } lone_traits;
 
 static const lone_traits traits[] = {
-    {"sm90_lonewarp_f32_8x128x16_s3", 0.410, 0.22},  {"sm90_lonewarp_f32_16x128x16_s3", 0.620, 0.39},
-    {"sm90_lonewarp_f32_128x16x16_s3", 0.540, 1.96}, {"sm90_lonewarp_f32_32x128x16_s2", 0.740, 0.70},
-    {"sm90_lonewarp_f32_48x64x16_s3", 0.750, 0.60},  {"sm90_lonewarp_f32_64x48x16_s3", 0.740, 0.90},
-    {"sm90_lonewarp_f32_96x32x16_s2", 0.710, 0.84},  {"sm90_lonewarp_f32_32x32x16_s6", 0.580, 0.30},
-    {"sm90_lonewarp_f32_64x64x16_s3", 0.730, 0.78},  {"sm90_tmapair_f32_128x128x16_s4", 0.850, 0.65},
-    {"sm90_tmapair_f32_64x256x16_s4", 0.850, 0.65},  {"sm90_tmapair_f32_256x64x16_s4", 0.850, 0.80},
+    {"sm90_lonewarp_f32_8x128x16_s3", 0.410, 0.22, {0.15, 0.17}},
+    {"sm90_lonewarp_f32_16x128x16_s3", 0.620, 0.39, {0.18, 0.21}},
+    {"sm90_lonewarp_f32_128x16x16_s3", 0.540, 1.96, {0.03, 0.07}},
+    {"sm90_lonewarp_f32_32x128x16_s2", 0.740, 0.70, {0.18, 0.25}},
+    {"sm90_lonewarp_f32_48x64x16_s3", 0.750, 0.60, {0.13, 0.21}},
+    {"sm90_lonewarp_f32_64x48x16_s3", 0.740, 0.90, {0.02, 0.18}},
+    {"sm90_lonewarp_f32_96x32x16_s2", 0.710, 0.84, {0.00, 0.13}},
+    {"sm90_lonewarp_f32_32x32x16_s6", 0.580, 0.30, {0.01, 0.15}},
+    {"sm90_lonewarp_f32_64x64x16_s3", 0.730, 0.78, {0.09, 0.18}},
+    {"sm90_tmapair_f32_128x128x16_s4", 0.850, 0.65, {0.00, 0.00}},
+    {"sm90_tmapair_f32_64x256x16_s4", 0.850, 0.65, {0.00, 0.00}},
+    {"sm90_tmapair_f32_256x64x16_s4", 0.850, 0.80, {0.00, 0.00}},
 };
 
 static const lone_traits *traits_of(const rung_kernel *kernel)
@@ -64,10 +71,11 @@ static int readable(int align, int64_t batch, int64_t stride)
 }
 
 /* 16 along k of one tile, on one of a multiprocessor's four partitions. */
-static double step_us(const rung_machine *machine, const rung_kernel *kernel)
+static double step_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
 {
-    double ffma = kernel->tm * kernel->tn * RUNG_LONE_BK;
-    return (ffma / traits_of(kernel)->share + 60.0) / (machine->clock_ghz * 1e3);
+    const lone_traits *t = traits_of(kernel);
+    double ffma = kernel->tm * kernel->tn * RUNG_LONE_BK, longer = p->trans_b ? t->along_k[!p->trans_a] : 0.0;
+    return (ffma / t->share + 60.0) * (1.0 + longer) / (machine->clock_ghz * 1e3);
 }
 
 static double memory_us(const rung_problem *p)
@@ -86,7 +94,7 @@ static double overlapped(double x_us, double y_us)
 static void plan_apart(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, lone_plan *s)
 {
     double rounds = (double)ceil_div(s->tiles, (int64_t)machine->sms * PARTITIONS);
-    double tile_us = (double)s->steps * step_us(machine, kernel) + traits_of(kernel)->end_us;
+    double tile_us = (double)s->steps * step_us(machine, kernel, p) + traits_of(kernel)->end_us;
     s->together = 0;
     s->grid = (int)min64(machine->sms, s->tiles);
     s->workspace_bytes = 0;
@@ -101,7 +109,7 @@ static int in_pairs(const rung_kernel *kernel)
 
 static void plan_pairs(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, lone_plan *s)
 {
-    double tile_us = (double)s->steps * step_us(machine, kernel) + traits_of(kernel)->end_us;
+    double tile_us = (double)s->steps * step_us(machine, kernel, p) + traits_of(kernel)->end_us;
     int64_t most = ceil_div(s->tiles, machine->sms);
     s->together = 0;
     s->grid = (int)min64(machine->sms, s->tiles);
@@ -116,11 +124,9 @@ static double together_us(const rung_machine *machine, const rung_kernel *kernel
     double tile_bytes = 4.0 * kernel->bm * kernel->bn;
     int64_t total = s->tiles * s->steps, steps = ceil_div(ceil_div(total, grid), RUNG_LONE_WARPS);
     int ends = (int)ceil_div(s->tiles, grid) + (s->tiles % grid && grid % s->tiles);
-    double compute = (double)steps * step_us(machine, kernel) * RUNG_LONE_WARPS / PARTITIONS;
+    double compute = (double)steps * step_us(machine, kernel, p) * RUNG_LONE_WARPS / PARTITIONS;
     if (s->tiles % grid && grid % s->tiles) /* stretches that straddle tiles fill and drain their rings twice */
         compute = compute * (1.0 + straddle_share) + 1.0;
-    if (!p->trans_a && p->trans_b)
-        compute *= 1.0 + along_k_share;
     double cost = launch_us + fmax(compute, memory_us(p)) + ends * meet_us * sqrt(tile_bytes / 16384.0);
     if (total % grid || total / grid % s->steps) { /* tiles are cut */
         double parts = (double)grid / (double)s->tiles, read = parts > 16.0 ? 2.0 * sqrt(parts) : parts;

@@ -11,8 +11,8 @@
 enum { MAX_SIZE = 1 << 30, MAX_TICKETS = RUNG_TICKET_BYTES / 4 };
 
 /* Microseconds, and bytes a microsecond. */
-static const double launch_us = 1.85, memory_rate = 3.97e6, cache_rate = 16.0e6, overlap = 0.09,
-                    finish_us = 2.02, sliced_us = 2.5, /* parts that a block first adds from many slices come late */
+static const double launch_us = 1.85, memory_rate = 3.97e6, cache_rate = 16.0e6, overlap = 0.09, finish_us = 2.02,
+                    sliced_us = 2.5, /* parts that a block first adds from many slices come late */
     reduce_rate = 0.024e6, partial_rate = 2.4e6;
 
 typedef struct tile_traits {
@@ -22,30 +22,31 @@ typedef struct tile_traits {
     double alone;         /* blocks an SM needs before more of them take longer */
     double block_us;      /* a block's start and end when the SM is full */
     double unaligned;     /* what each operand that takes 4-byte copies adds */
+    double along_k[2];    /* what B with k innermost adds; B and A */
 } tile_traits;
 
 static const tile_traits traits[] = {
-    {"sm90_cpasync_f32_8x128x64_s3", 8, 2, 0.279, 1.35, 1.00, 0.21},
-    {"sm80_cpasync_f32_16x128x64_s3", 4, 2, 0.464, 1.43, 2.26, 0.11},
-    {"sm90_cpasync_f32_64x128x32_s3", 2, 2, 0.718, 1.36, 4.75, 0.00},
-    {"sm80_cpasync_f32_64x128x16_s4", 1, 3, 0.669, 1.49, 2.20, 0.04},
-    {"sm90_cpasync_f32_64x256x16_s3", 1, 2, 0.755, 2.01, 3.09, 0.18},
-    {"sm80_cpasync_f32_128x128x16_s4", 1, 2, 0.745, 1.17, 2.60, 0.01},
-    {"sm90_cpasync_f32_128x8x64_s3", 8, 2, 0.319, 1.07, 3.59, 0.48},
-    {"sm80_cpasync_f32_128x16x32_s4", 4, 2, 0.422, 1.36, 2.33, 0.02},
-    {"sm90_cpasync_f32_128x48x16_s4", 1, 4, 0.609, 2.42, 3.22, 0.30},
-    {"sm80_cpasync_f32_128x64x16_s4", 1, 3, 0.674, 1.55, 1.74, 0.06},
-    {"sm80_cpasync_f32_64x64x32_s3", 2, 3, 0.699, 1.28, 3.00, 0.20},
-    {"sm90_cpasync_f32_64x64x16_s3", 1, 6, 0.586, 2.22, 1.46, 0.16},
-    {"sm80_cpasync_f32_32x64x32_s4", 2, 3, 0.572, 1.60, 1.97, 0.12},
-    {"sm90_cpasync_f32_64x32x32_s4", 2, 3, 0.554, 1.72, 1.89, 0.10},
-    {"sm80_cpasync_f32_32x32x64_s4", 4, 2, 0.491, 1.15, 1.58, 0.16},
-    {"sm90_cpasync_f32_32x32x32_s4", 2, 5, 0.457, 1.49, 1.77, 0.10},
-    {"sm80_cpasync_f32_16x16x128_s4", 16, 2, 0.266, 1.14, 0.82, 0.00},
-    {"sm90_cpasync_f32_48x48x16_s3", 2, 2, 0.362, 1.34, 1.53, 0.20},
-    {"sm90_cpasync_f32_32x128x16_s2", 1, 5, 0.500, 1.46, 1.39, 0.16},
-    {"sm90_cpasync_f32_128x32x16_s2", 1, 5, 0.536, 1.22, 2.00, 0.08},
-    {"sm90_cpasync_f32_64x128x16_s2", 1, 4, 0.686, 3.84, 2.44, 0.14},
+    {"sm90_cpasync_f32_8x128x64_s3", 8, 2, 0.279, 1.35, 1.00, 0.21, {0.00, 0.00}},
+    {"sm80_cpasync_f32_16x128x64_s3", 4, 2, 0.464, 1.43, 2.26, 0.11, {0.00, 0.00}},
+    {"sm90_cpasync_f32_64x128x32_s3", 2, 2, 0.718, 1.36, 4.75, 0.00, {0.28, 0.37}},
+    {"sm80_cpasync_f32_64x128x16_s4", 1, 3, 0.669, 1.49, 2.20, 0.04, {0.26, 0.39}},
+    {"sm90_cpasync_f32_64x256x16_s3", 1, 2, 0.755, 2.01, 3.09, 0.18, {0.26, 0.35}},
+    {"sm80_cpasync_f32_128x128x16_s4", 1, 2, 0.745, 1.17, 2.60, 0.01, {0.25, 0.37}},
+    {"sm90_cpasync_f32_128x8x64_s3", 8, 2, 0.319, 1.07, 3.59, 0.48, {0.00, 0.00}},
+    {"sm80_cpasync_f32_128x16x32_s4", 4, 2, 0.422, 1.36, 2.33, 0.02, {0.05, 0.05}},
+    {"sm90_cpasync_f32_128x48x16_s4", 1, 4, 0.609, 2.42, 3.22, 0.30, {0.18, 0.34}},
+    {"sm80_cpasync_f32_128x64x16_s4", 1, 3, 0.674, 1.55, 1.74, 0.06, {0.28, 0.42}},
+    {"sm80_cpasync_f32_64x64x32_s3", 2, 3, 0.699, 1.28, 3.00, 0.20, {0.21, 0.33}},
+    {"sm90_cpasync_f32_64x64x16_s3", 1, 6, 0.586, 2.22, 1.46, 0.16, {0.16, 0.28}},
+    {"sm80_cpasync_f32_32x64x32_s4", 2, 3, 0.572, 1.60, 1.97, 0.12, {0.05, 0.07}},
+    {"sm90_cpasync_f32_64x32x32_s4", 2, 3, 0.554, 1.72, 1.89, 0.10, {0.00, 0.05}},
+    {"sm80_cpasync_f32_32x32x64_s4", 4, 2, 0.491, 1.15, 1.58, 0.16, {0.00, 0.00}},
+    {"sm90_cpasync_f32_32x32x32_s4", 2, 5, 0.457, 1.49, 1.77, 0.10, {0.00, 0.02}},
+    {"sm80_cpasync_f32_16x16x128_s4", 16, 2, 0.266, 1.14, 0.82, 0.00, {0.00, 0.00}},
+    {"sm90_cpasync_f32_48x48x16_s3", 2, 2, 0.362, 1.34, 1.53, 0.20, {0.14, 0.05}},
+    {"sm90_cpasync_f32_32x128x16_s2", 1, 5, 0.500, 1.46, 1.39, 0.16, {0.13, 0.24}},
+    {"sm90_cpasync_f32_128x32x16_s2", 1, 5, 0.536, 1.22, 2.00, 0.08, {0.05, 0.16}},
+    {"sm90_cpasync_f32_64x128x16_s2", 1, 4, 0.686, 3.84, 2.44, 0.14, {0.22, 0.30}},
 };
 
 static const tile_traits *traits_of(const rung_kernel *kernel)
@@ -119,7 +120,8 @@ static double tile_cost_us(const rung_machine *machine, const rung_kernel *kerne
     int64_t steps = ceil_div(ceil_div(p->k, kernel->bk), parts);
     double depth = (double)steps * kernel->bk, tile_bytes = 4.0 * kernel->bm * kernel->bn;
     int unaligned = (p->align_a < 16) + (p->align_b < 16);
-    double share = t->share / (1.0 + t->unaligned * unaligned);
+    double along_k = p->trans_b ? t->along_k[!p->trans_a] : 0.0;
+    double share = t->share / (1.0 + t->unaligned * unaligned) / (1.0 + along_k);
     double work = kernel->bm * kernel->bn * depth / (128e3 * machine->clock_ghz * share);
     double compute = rounds_us(t, blocks, machine->sms, resident_of(kernel, t, p), work);
     double memory = fmax(product_bytes(p) / memory_rate, blocks * 4.0 * (kernel->bm + kernel->bn) * depth / cache_rate);
