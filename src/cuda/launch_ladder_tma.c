@@ -250,7 +250,8 @@ static rung_status run_stream_k(rung_cuda *cuda, const rung_choice *choice, cons
     if (status == RUNG_SUCCESS)
         status = rung_launch(cuda, &parts, &grid, &args);
     if (status == RUNG_SUCCESS && p->k > 0 && all % blocks != 0) {
-        grid = (rung_grid){.x = (unsigned)blocks, .y = (unsigned)(k->bm * k->bn / 1024), .z = 1, .threads = 256};
+        int64_t rounds = all / blocks, whole = rounds > 1 ? (rounds - 1) * blocks : 0;
+        grid = (rung_grid){.x = (unsigned)(all - whole), .y = (unsigned)(k->bm * k->bn / 1024), .z = 1, .threads = 256};
         status = rung_launch(cuda, &finish, &grid, &args);
     }
     rung_workspace_put(cuda, workspace);

@@ -229,22 +229,24 @@ RUNG_KERNEL(THREADS, 1) l25_stream_k(const __grid_constant__ rung_tma_args p)
 
 enum { FINISHERS = 256, SLICES = BM * BN / (FINISHERS * 4) };
 
-/* Blocks (b, slice): if block b of the product began a tile without ending it, a slice of its pieces' sum.
+/* Blocks (t, slice): a slice of the t-th tile that may be cut, if it is: the sum of its pieces.
  * g.split_k: the product's blocks. */
 RUNG_KERNEL(FINISHERS) l25_stream_k_finish(const __grid_constant__ rung_tma_args p)
 {
     const rung_args *g = &p.g;
-    int64_t blocks = g->split_k, steps = steps_of(g), end = stretch(g, blocks, blockIdx.x + 1);
-    int64_t tile = end / steps, last = (tile + 1) * steps;
-    if (end == tile * steps || stretch(g, blocks, blockIdx.x) > tile * steps)
-        return;
+    int64_t blocks = g->split_k, steps = steps_of(g), first = blockIdx.x * steps, last = first + steps;
+    int64_t b = first * blocks / stretch(g, blocks, blocks);
+    while (stretch(g, blocks, b + 1) <= first)
+        b++;
+    if (stretch(g, blocks, b + 1) >= last)
+        return; /* one stretch holds all of it */
     int at = (blockIdx.y * FINISHERS + threadIdx.x) * 4;
-    float4 sum = *(const float4 *)(kept_at(g, blockIdx.x, true) + at);
-    for (int64_t b = blockIdx.x + 1; stretch(g, blocks, b) < last; b++) {
+    float4 sum = *(const float4 *)(kept_at(g, b, true) + at);
+    for (b++; stretch(g, blocks, b) < last; b++) {
         float4 v = *(const float4 *)(kept_at(g, b, false) + at);
         sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
     }
-    tile_place to = place_of(g, whole_tiles(g, blocks) + tile);
+    tile_place to = place_of(g, whole_tiles(g, blocks) + blockIdx.x);
     bool inside = rung_is_aligned16(g->c, g->ldc) && to.row + BM <= g->m && to.column + BN <= g->n;
     rung_write4(g, to.row + at / BN, to.column + at % BN, sum, inside);
 }
