@@ -14,8 +14,10 @@ enum {
     MIN_K = 64,      /* below, two halves err more than FP32 does: docs/numerics.md */
     ALIGN = 1024,    /* bytes: what wgmma's swizzle asks of an image */
     BAND = 8,        /* cluster tiles of m walked together */
-    LOOK_STEP = 32,  /* rows of k */
-    MAX_LOOKS = 128, /* partial sums that one thread adds */
+    MAX_SPLIT = 8,   /* blocks of a cluster that splits lines across k */
+    MAX_KEEP = 3,    /* pieces a warp: two blocks a multiprocessor */
+    PIECE_BYTES = F16X3_LINES * F16X3_KB * 4,
+    SPLIT_WARPS = F16X3_THREADS / 32,
 };
 
 /* Least number of terms that must carry a sum (docs/numerics.md). */
@@ -30,7 +32,7 @@ static const double launches_us = 12.0, second_look_us = 4.0, tile_us = 4.0, cha
 typedef struct layout {
     int64_t m_pad, n_pad, k_pad, tiles_m, tiles_n, blocks;
     int64_t zero_bytes; /* the first so many must be zero; marks come last of them */
-    int64_t line[2], group[2], col_max[2], looked[2], ready, marks, col_sum[2], col_count[2], partial, image[2], bytes;
+    int64_t line[2], group[2], ready, marks, partial, image[2], bytes;
 } layout;
 
 typedef struct panel {
@@ -60,23 +62,24 @@ static int64_t most(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Rows of k that one block looks at: enough blocks to fill the GPU, few enough partial sums for one thread to add. */
-static int64_t look_rows(int64_t lines, int64_t k, int sms)
-{
-    int64_t across = (lines + F16X3_LOOK - 1) / F16X3_LOOK;
-    int64_t rows = least(256, round_up(k * across / (8 * sms) + 1, LOOK_STEP));
-    return most(rows, round_up((k + MAX_LOOKS - 1) / MAX_LOOKS, LOOK_STEP));
-}
-
-/* The most partial sums a line can have, whatever the number of lines: panels share one layout's size. */
-static int64_t most_looks(int64_t k)
-{
-    return least(MAX_LOOKS, (k + LOOK_STEP - 1) / LOOK_STEP);
-}
-
 static int64_t blocks_a_turn(int64_t lines_pad, int64_t k_blocks, int sms)
 {
     return most(1, least(8, lines_pad / F16X3_COLS * k_blocks / (16 * sms)));
+}
+
+/* Lines across k: as many blocks as give each warp one piece of 32 along k. */
+static int split_cluster(int64_t k_pad)
+{
+    int cluster = 1;
+    while (cluster < MAX_SPLIT && k_pad > F16X3_KB * SPLIT_WARPS * cluster)
+        cluster *= 2;
+    return cluster;
+}
+
+static int pieces_kept(int64_t k_pad)
+{
+    int64_t a_turn = F16X3_KB * SPLIT_WARPS * split_cluster(k_pad);
+    return (int)least(MAX_KEEP, (k_pad + a_turn - 1) / a_turn);
 }
 
 /* A thread keeps 32 values of its line in registers. */
@@ -99,16 +102,10 @@ static layout lay_out(const rung_kernel *kernel, int64_t m, int64_t n, int64_t k
     for (int i = 0; i < 2; i++) {
         w.line[i] = take(&at, lines[i] * (int64_t)sizeof(f16x3_line));
         w.group[i] = take(&at, lines[i] / F16X3_GROUP * (int64_t)sizeof(f16x3_group));
-        w.col_max[i] = take(&at, lines[i] * 8);
-        w.looked[i] = take(&at, (lines[i] + F16X3_LOOK - 1) / F16X3_LOOK * 4);
     }
     w.ready = take(&at, sms * 4);
     w.marks = take(&at, w.blocks);
     w.zero_bytes = at;
-    for (int i = 0; i < 2; i++) {
-        w.col_sum[i] = take(&at, lines[i] * most_looks(k) * 4);
-        w.col_count[i] = take(&at, lines[i] * most_looks(k) * 4);
-    }
     w.partial = take(&at, (int64_t)sms * F16X3_BM * kernel->bn * 4);
     for (int i = 0; i < 2; i++)
         w.image[i] = take(&at, lines[i] * w.k_pad * 4);
@@ -212,36 +209,36 @@ static void fill_operand(f16x3_operand *o, const layout *w, places at, int which
     o->image = at.memory + w->image[which];
     o->line = (f16x3_line *)(at.zeros + w->line[which]);
     o->group = (f16x3_group *)(at.zeros + w->group[which]);
-    o->col_max = (uint64_t *)(at.zeros + w->col_max[which]);
-    o->col_sum = (float *)(at.memory + w->col_sum[which]);
-    o->col_count = (uint32_t *)(at.memory + w->col_count[which]);
-    o->looked = (uint32_t *)(at.zeros + w->looked[which]);
-    o->look_rows = (int32_t)look_rows(lines, k, sms);
     o->turn_blocks = (int32_t)blocks_a_turn(pad, o->k_blocks, sms);
     o->line_warps = line_warps(k);
+    o->keep = pieces_kept(w->k_pad);
 }
 
-static int64_t first_blocks(const f16x3_operand *o)
+static int64_t split_blocks(const f16x3_operand *o, int cluster)
 {
     if (o->along_k)
         return o->row_groups * o->line_warps; /* eight warps a block, padded lines in eights */
-    return (int64_t)((o->lines + F16X3_LOOK - 1) / F16X3_LOOK) * ((o->k + o->look_rows - 1) / o->look_rows);
+    return o->row_groups * 8 / F16X3_LINES * cluster;
 }
 
 static int64_t turn_blocks(const f16x3_operand *o)
 {
-    if (o->along_k)
-        return 0;
     return o->row_groups / (F16X3_COLS / 8) * ((o->k_blocks + o->turn_blocks - 1) / o->turn_blocks);
 }
 
-static rung_status launch_named(rung_cuda *cuda, const rung_kernel *kernel, const char *symbol, int64_t blocks,
-                                const void *argument)
+static rung_status launch_split(rung_cuda *cuda, const rung_kernel *kernel, const char *symbol, int64_t blocks,
+                                const f16x3_split_args *s)
 {
+    int across = s->cluster && !(s->a.along_k && s->b.along_k);
     rung_function function;
-    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, symbol, 0, &function));
-    rung_grid grid = {.x = (unsigned)blocks, .y = 1, .z = 1, .threads = F16X3_THREADS};
-    return rung_launch(cuda, &function, &grid, argument);
+    rung_grid grid = {.x = (unsigned)blocks,
+                      .y = 1,
+                      .z = 1,
+                      .threads = F16X3_THREADS,
+                      .shared_bytes = across ? (unsigned)(s->a.keep * SPLIT_WARPS * PIECE_BYTES) : 0,
+                      .cluster = across ? (unsigned)s->cluster : 1};
+    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, symbol, (int)grid.shared_bytes, &function));
+    return rung_launch(cuda, &function, &grid, s);
 }
 
 static int64_t pack_blocks(const f16x3_operand *o)
@@ -266,20 +263,13 @@ static rung_status split(rung_cuda *cuda, const rung_kernel *kernel, const rung_
     s.b.along_k = p->trans_b;
     if (kernel->arith == RUNG_TF32) {
         s.a_blocks = (int32_t)pack_blocks(&s.a);
-        return launch_named(cuda, kernel, "tf32_pack", s.a_blocks + pack_blocks(&s.b), &s);
+        return launch_split(cuda, kernel, "tf32_pack", s.a_blocks + pack_blocks(&s.b), &s);
     }
     if (s.zero_words)
-        RUNG_TRY(launch_named(cuda, kernel, "f16x3_clear", (s.zero_words + F16X3_THREADS - 1) / F16X3_THREADS, &s));
-    if (s.b.along_k && !s.a.along_k) {
-        f16x3_operand first = s.b;
-        s.b = s.a;
-        s.a = first;
-    }
-    s.a_blocks = (int32_t)first_blocks(&s.a);
-    s.b_blocks = (int32_t)first_blocks(&s.b);
-    s.a_turns = (int32_t)turn_blocks(&s.a);
-    return launch_named(cuda, kernel, "f16x3_split", (int64_t)s.a_blocks + s.b_blocks + s.a_turns + turn_blocks(&s.b),
-                        &s);
+        RUNG_TRY(launch_split(cuda, kernel, "f16x3_clear", (s.zero_words + F16X3_THREADS - 1) / F16X3_THREADS, &s));
+    s.cluster = split_cluster(w->k_pad);
+    s.a_blocks = (int32_t)split_blocks(&s.a, s.cluster);
+    return launch_split(cuda, kernel, "f16x3_split", s.a_blocks + split_blocks(&s.b, s.cluster), &s);
 }
 
 static void fill_product(f16x3_args *g, const rung_problem *p, const layout *w, places at, cut c, int entry)

@@ -269,10 +269,10 @@ static unsigned cluster_of(const CUlaunchConfig *config)
 static CUresult check_launch(const CUlaunchConfig *config, const lens_function *f, unsigned cluster)
 {
     unsigned shared = config->sharedMemBytes + lens_static_bytes(f->module, f->symbol);
-    if (config->blockDimX == 0 || config->blockDimX > LENS_MAX_THREADS || config->blockDimY != 1 ||
+    if (config->blockDimX == 0 || config->blockDimX > LENS_BLOCK_THREADS || config->blockDimY != 1 ||
         config->blockDimZ != 1)
         snprintf(reason, sizeof reason, "%s: blocks of %u x %u x %u threads, the lens runs 1 to %d x 1 x 1", f->symbol,
-                 config->blockDimX, config->blockDimY, config->blockDimZ, LENS_MAX_THREADS);
+                 config->blockDimX, config->blockDimY, config->blockDimZ, LENS_BLOCK_THREADS);
     else if (config->gridDimX == 0 || config->gridDimY == 0 || config->gridDimZ == 0 || config->gridDimY > 65535 ||
              config->gridDimZ > 65535)
         snprintf(reason, sizeof reason, "%s: a grid of %u x %u x %u blocks is not possible", f->symbol,

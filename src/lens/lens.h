@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 enum {
-    LENS_MAX_THREADS = 1024,
+    LENS_MAX_THREADS = 2048, /* of a cluster */
+    LENS_BLOCK_THREADS = 1024,
     LENS_WARPS = LENS_MAX_THREADS / 32,
     LENS_STACK_BYTES = 96 * 1024,
     LENS_MAX_ARGUMENT_BYTES = 4096,

@@ -13,8 +13,8 @@ enum {
     F16X3_BM = 128,      /* rows of a block tile */
     F16X3_FIX_MAX = 64,  /* elements of a block tile that are settled one by one; more: the whole block */
     F16X3_THREADS = 256, /* of the split pass */
-    F16X3_COLS = 64,     /* lines across k that one block turns */
-    F16X3_LOOK = 128,    /* lines across k that one block looks at */
+    F16X3_COLS = 64,     /* lines across k that one block turns (TF32) */
+    F16X3_LINES = 32,    /* lines across k that one cluster splits */
     F16X3_TAIL = 1024,   /* elements after a line's largest that still move an FP32 sum: a long tail */
     F16X3_TAIL_BIT = 16,
 };
@@ -48,19 +48,15 @@ typedef struct f16x3_operand {
     char *image;
     f16x3_line *line;
     f16x3_group *group;
-    uint64_t *col_max;   /* across k only: largest magnitude of each line, as bits, above ~ its first place along k */
-    float *col_sum;      /* the same: [chunk][line] partial sums of magnitudes */
-    uint32_t *col_count; /* the same: elements that are not small beside the chunk's others */
-    uint32_t *looked;    /* the same: a count a 128 lines, of the blocks that have looked at them */
-    int32_t look_rows;   /* across k: rows of k a block looks at */
-    int32_t turn_blocks; /* across k: blocks of 32 along k that a block turns */
+    int32_t turn_blocks; /* across k, TF32: blocks of 32 along k that a block turns */
+    int32_t keep;        /* across k: pieces of 32 x 32 that a warp keeps in shared memory between its two looks */
     int32_t line_warps;  /* along k: warps of a block that share a line: 1, 2, 4 or 8 */
 } f16x3_operand;
 
 typedef struct f16x3_split_args {
     f16x3_operand a, b;
-    int32_t a_blocks, b_blocks; /* the launch's first so many blocks are for a; then so many for b; */
-    int32_t a_turns;            /* then so many turn a; the rest turn b */
+    int32_t a_blocks; /* the launch's first so many blocks are for a, the rest for b */
+    int32_t cluster;  /* blocks that share lines across k */
     int32_t entry;
     void *zero;         /* what must be zero before the operands are looked at */
     int64_t zero_words; /* of 16 bytes */

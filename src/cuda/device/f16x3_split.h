@@ -1,7 +1,8 @@
 /* f16x3_split.h: two operands into scaled fp16 hi and lo images (layout in f16x3.h), with what the guard needs.
  * Contract: any leading dimension and alignment; lines and k padded with zeros. Launches, in order: clear (where no
- * zeros are kept), split. Lines along k are read once, lines across k twice, by different blocks of the one launch.
- * Limits: values stay exact to 2^-23 of themselves down to 2^-28 of their line's largest; what is smaller is counted.
+ * zeros are kept), split. An element is read once while its line fits what its threads keep: registers along k, the
+ * shared memory of a cluster across k. Limits: values stay exact to 2^-23 of themselves down to 2^-28 of their line's
+ * largest; what is smaller is counted.
  */
 #ifndef RUNG_DEVICE_F16X3_SPLIT_H
 #define RUNG_DEVICE_F16X3_SPLIT_H
@@ -33,14 +34,17 @@ RUNG_DEVICE float split_exp2(int e)
     return __int_as_float((e + 127) << 23);
 }
 
-/* Halves of one value, packed hi in the low and lo in the high 16 bits; says whether lo lost bits. */
-RUNG_DEVICE unsigned split_value(float x, float s1, float s2, unsigned *tiny)
+/* Halves of two values that follow each other along k: both hi in one word, both lo in another; counts those whose lo
+ * lost bits. */
+RUNG_DEVICE uint2 split_pair(float x, float y, float s1, float s2, unsigned *tiny)
 {
-    float v = x * s1 * s2;
-    __half hi = __float2half_rn(v);
-    __half lo = __float2half_rn((v - __half2float(hi)) * 2048.0f);
+    float v = x * s1 * s2, w = y * s1 * s2;
+    unsigned hi = ptx_round_halves(v, w);
+    float rest_v = v - __half2float(__ushort_as_half((unsigned short)hi));
+    float rest_w = w - __half2float(__ushort_as_half((unsigned short)(hi >> 16)));
     *tiny += x != 0.0f && fabsf(v) < 0x1p-13f;
-    return (unsigned)__half_as_ushort(hi) | (unsigned)__half_as_ushort(lo) << 16;
+    *tiny += y != 0.0f && fabsf(w) < 0x1p-13f;
+    return make_uint2(hi, ptx_round_halves(rest_v * 2048.0f, rest_w * 2048.0f));
 }
 
 RUNG_DEVICE char *split_row(const f16x3_operand *s, int k_block, int line)
@@ -51,13 +55,11 @@ RUNG_DEVICE char *split_row(const f16x3_operand *s, int k_block, int line)
 /* Four values at k, k+1, k+2, k+3 of a line, k a multiple of four. */
 RUNG_DEVICE void split_store4(const f16x3_operand *s, int line, int k, float4 x, float s1, float s2, unsigned *tiny)
 {
-    unsigned a = split_value(x.x, s1, s2, tiny), b = split_value(x.y, s1, s2, tiny);
-    unsigned c = split_value(x.z, s1, s2, tiny), d = split_value(x.w, s1, s2, tiny);
+    uint2 a = split_pair(x.x, x.y, s1, s2, tiny), b = split_pair(x.z, x.w, s1, s2, tiny);
     char *row = split_row(s, k >> 5, line);
     int chunk = (k >> 3) & 3, half = k & 4, r = line & 7;
-    *(uint2 *)(row + ((chunk ^ r) << 4) + half * 2) = make_uint2(__byte_perm(a, b, 0x5410), __byte_perm(c, d, 0x5410));
-    *(uint2 *)(row + (((chunk + 4) ^ r) << 4) + half * 2) =
-        make_uint2(__byte_perm(a, b, 0x7632), __byte_perm(c, d, 0x7632));
+    *(uint2 *)(row + ((chunk ^ r) << 4) + half * 2) = make_uint2(a.x, b.x);
+    *(uint2 *)(row + (((chunk + 4) ^ r) << 4) + half * 2) = make_uint2(a.y, b.y);
 }
 
 RUNG_DEVICE float4 split_load4(const float *row, int k, int k_end, int vector)
@@ -145,11 +147,13 @@ RUNG_DEVICE split_team split_team_of(const f16x3_operand *s, int block)
     return of;
 }
 
+#define SPLIT_TAIL 0x1p-21f /* of a sum's largest term: a smaller one does not move it */
+
 /* Along k: how many elements after the line's first largest one still move an FP32 sum that holds it. */
 RUNG_DEVICE int split_tail(const split_team *of, const float *row, int k_end, unsigned max_bits)
 {
     __shared__ int place[SPLIT_THREADS / 32], count[SPLIT_THREADS / 32];
-    float least = __uint_as_float(max_bits) * 0x1p-21f;
+    float least = __uint_as_float(max_bits) * SPLIT_TAIL;
     int k, mine = 0;
     if (of->first == 0)
         place[of->warp] = k_end, count[of->warp] = 0;
@@ -224,161 +228,196 @@ RUNG_DEVICE void split_lines(const f16x3_operand *s, const float *x, int block)
         split_count(s, line, tiny);
 }
 
-/* What each warp of a block saw of 128 lines across k. */
+/* ---- lines across k: 32 lines a cluster, a lane a line, a warp 32 of k at a time ---- */
+
+enum { SPLIT_WARPS = SPLIT_THREADS / 32, SPLIT_LINES = F16X3_LINES, SPLIT_PIECE = F16X3_KB * SPLIT_LINES };
+
+/* What somebody saw of 32 lines: largest magnitudes and sums of magnitudes; or first places and counts. */
 typedef struct {
-    unsigned max[SPLIT_THREADS / 32][F16X3_LOOK];
-    float sum[SPLIT_THREADS / 32][F16X3_LOOK];
-    int place[SPLIT_THREADS / 32][F16X3_LOOK], count[SPLIT_THREADS / 32][F16X3_LOOK];
+    unsigned max[SPLIT_LINES];
+    float sum[SPLIT_LINES];
 } split_seen;
 
-/* A block looks, or turns. */
-typedef union {
-    split_seen seen;
-    uint4 turn[2][F16X3_COLS * 8];
-} split_shared;
+/* A thread's part in it. */
+typedef struct {
+    int lane, warp, rank, cluster;
+    int line, first, step; /* its line; the first of its warp's blocks of k, and from one to the next */
+    float *kept;           /* its warp's pieces in shared memory */
+} split_place;
 
-/* Lines across k, first look: largest magnitude, partial sums and counts over look_rows of k, 128 lines a block. */
-RUNG_DEVICE void split_look(const f16x3_operand *s, const float *x, int block, split_seen *seen)
+/* 32 values along k of one line across k, from block kb of k. */
+RUNG_DEVICE void split_load32(const f16x3_operand *s, const float *x, int line, int kb, float *v)
 {
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, across = (s->lines + F16X3_LOOK - 1) / F16X3_LOOK;
-    int first = block % across * F16X3_LOOK, chunk = block / across;
-    int k0 = chunk * s->look_rows, k1 = min(k0 + s->look_rows, s->k);
-    unsigned max_bits[4] = {0, 0, 0, 0};
-    float sum[4] = {0, 0, 0, 0};
-    int place[4] = {k0, k0, k0, k0}, count[4] = {0, 0, 0, 0};
-    int i, k, line;
-
-#pragma unroll 8
-    for (k = k0 + warp; k < k1; k += SPLIT_THREADS / 32) {
-        const float *row = x + k * s->ld + first + lane;
+    const float *from = x + (int64_t)kb * F16X3_KB * s->ld + line;
+    int count = line < s->lines ? s->k - kb * F16X3_KB : 0, i;
 #pragma unroll
-        for (i = 0; i < 4; i++) {
-            float v = first + lane + 32 * i < s->lines ? fabsf(row[32 * i]) : 0.0f;
-            if (__float_as_uint(v) > max_bits[i])
-                max_bits[i] = __float_as_uint(v), place[i] = k;
-            count[i] += v > __uint_as_float(max_bits[i]) * 0x1p-6f;
-            sum[i] += v * SPLIT_SMALL;
-        }
+    for (i = 0; i < F16X3_KB; i++, from += s->ld)
+        v[i] = i < count ? *from : 0.0f;
+}
+
+/* The same from what the warp kept, or where it could keep no more. */
+RUNG_DEVICE void split_again32(const f16x3_operand *s, const float *x, const split_place *at, int kb, int piece,
+                               float *v)
+{
+    int i;
+    if (piece >= s->keep) {
+        split_load32(s, x, at->line, kb, v);
+        return;
     }
+#pragma unroll
+    for (i = 0; i < F16X3_KB; i++)
+        v[i] = at->kept[piece * SPLIT_PIECE + i * SPLIT_LINES + at->lane];
+}
+
+/* Every block's record, in the order of the blocks; they may overwrite theirs after the next meeting. */
+RUNG_DEVICE void split_gather(const split_place *at, const split_seen *mine, split_seen *all)
+{
+    enum { WORDS4 = sizeof(split_seen) / 16 };
+    int i;
+    ptx_cluster_sync();
+    for (i = threadIdx.x; i < at->cluster * WORDS4; i += SPLIT_THREADS)
+        ((float4 *)&all[i / WORDS4])[i % WORDS4] = ptx_cluster_load4(ptx_smem((const float4 *)mine + i % WORDS4), i / WORDS4);
+    __syncthreads();
+}
+
+/* As split_tail. The whole cluster comes here, or none of it. */
+RUNG_DEVICE int split_tail_across(const f16x3_operand *s, const float *x, const split_place *at, unsigned max_bits,
+                                  split_seen *mine, split_seen *all)
+{
+    float least = __uint_as_float(max_bits) * SPLIT_TAIL, v[F16X3_KB];
+    unsigned place = s->k, count = 0;
+    int i, kb, piece;
+    ptx_cluster_sync(); /* all have read what they are to read of the maxima */
+    if (at->warp == 0)
+        mine->max[at->lane] = s->k;
+    __syncthreads();
+    for (kb = at->first, piece = 0; kb < s->k_blocks; kb += at->step, piece++) {
+        split_again32(s, x, at, kb, piece, v);
+#pragma unroll
+        for (i = 0; i < F16X3_KB; i++)
+            if (__float_as_uint(fabsf(v[i])) == max_bits)
+                place = min(place, (unsigned)(kb * F16X3_KB + i));
+    }
+    atomicMin(&mine->max[at->lane], place);
+    split_gather(at, mine, all);
+    for (i = 0; i < at->cluster; i++)
+        place = min(place, all[i].max[at->lane]);
+    ptx_cluster_sync();
+    if (at->warp == 0)
+        mine->max[at->lane] = 0;
+    __syncthreads();
+    for (kb = at->first, piece = 0; kb < s->k_blocks; kb += at->step, piece++) {
+        split_again32(s, x, at, kb, piece, v);
+#pragma unroll
+        for (i = 0; i < F16X3_KB; i++)
+            count += kb * F16X3_KB + i < s->k && (unsigned)(kb * F16X3_KB + i) > place && fabsf(v[i]) >= least;
+    }
+    atomicAdd(&mine->max[at->lane], count);
+    split_gather(at, mine, all);
+    count = 0;
+    for (i = 0; i < at->cluster; i++)
+        count += all[i].max[at->lane];
+    return (int)count;
+}
+
+/* First look: largest magnitude and sum of magnitudes of this thread's line, over the whole cluster. */
+RUNG_DEVICE void split_look(const f16x3_operand *s, const float *x, const split_place *at, split_seen *mine,
+                            split_seen *all, unsigned *max_bits, float *sum)
+{
+    unsigned largest = 0;
+    float total = 0, v[F16X3_KB];
+    int i, kb, piece;
+    for (kb = at->first, piece = 0; kb < s->k_blocks; kb += at->step, piece++) {
+        split_load32(s, x, at->line, kb, v);
+#pragma unroll
+        for (i = 0; i < F16X3_KB; i++) {
+            largest = max(largest, __float_as_uint(fabsf(v[i])));
+            total += fabsf(v[i]) * SPLIT_SMALL;
+        }
+        if (piece < s->keep)
+#pragma unroll
+            for (i = 0; i < F16X3_KB; i++)
+                at->kept[piece * SPLIT_PIECE + i * SPLIT_LINES + at->lane] = v[i];
+    }
+    all[at->warp].max[at->lane] = largest;
+    all[at->warp].sum[at->lane] = total;
+    __syncthreads();
+    if (at->warp == 0) {
+        for (i = 1; i < SPLIT_WARPS; i++) {
+            largest = max(largest, all[i].max[at->lane]);
+            total += all[i].sum[at->lane];
+        }
+        mine->max[at->lane] = largest;
+        mine->sum[at->lane] = total;
+    }
+    split_gather(at, mine, all);
+    *max_bits = 0;
+    *sum = 0;
+    for (i = 0; i < at->cluster; i++) {
+        *max_bits = max(*max_bits, all[i].max[at->lane]);
+        *sum += all[i].sum[at->lane];
+    }
+}
+
+/* A warp's 32 x 32 values as 4 KiB of the image, turned in shared memory. */
+RUNG_DEVICE void split_turn(const f16x3_operand *s, const split_place *at, int kb, const float *v, float s1, float s2,
+                            uint4 *turn, unsigned *tiny)
+{
+    uint4 *image = (uint4 *)split_row(s, kb, at->line - at->lane);
+    uint2 halves[F16X3_KB / 2];
+    int i, row = at->lane * 8, swap = at->lane & 7;
+#pragma unroll
+    for (i = 0; i < F16X3_KB / 2; i++)
+        halves[i] = split_pair(v[2 * i], v[2 * i + 1], s1, s2, tiny);
+    __syncwarp();
 #pragma unroll
     for (i = 0; i < 4; i++) {
-        seen->max[warp][lane + 32 * i] = max_bits[i];
-        seen->sum[warp][lane + 32 * i] = sum[i];
-        seen->place[warp][lane + 32 * i] = place[i];
-        seen->count[warp][lane + 32 * i] = count[i];
+        const uint2 *h = &halves[4 * i];
+        turn[row + (i ^ swap)] = make_uint4(h[0].x, h[1].x, h[2].x, h[3].x);
+        turn[row + ((i + 4) ^ swap)] = make_uint4(h[0].y, h[1].y, h[2].y, h[3].y);
     }
-    __syncthreads();
-    line = first + threadIdx.x;
-    if (threadIdx.x < F16X3_LOOK && line < s->lines) {
-        unsigned long long m = 0;
-        float a = 0;
-        int n = 0;
-        for (i = 0; i < SPLIT_THREADS / 32; i++) {
-            m = max(m, (unsigned long long)seen->max[i][threadIdx.x] << 32 | ~(unsigned)seen->place[i][threadIdx.x]);
-            a += seen->sum[i][threadIdx.x];
-            n += seen->count[i][threadIdx.x];
-        }
-        if (m >> 32)
-            atomicMax((unsigned long long *)&s->col_max[line], m);
-        s->col_sum[chunk * s->row_groups * 8 + line] = a;
-        s->col_count[chunk * s->row_groups * 8 + line] = n;
-    }
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0)
-        atomicAdd(&s->looked[first / F16X3_LOOK], 1u);
-}
-
-/* Until all blocks that look at this line are done. They come before those that wait, which therefore may. */
-RUNG_DEVICE void split_wait(const f16x3_operand *s, int line)
-{
-    unsigned chunks = (s->k + s->look_rows - 1) / s->look_rows;
-    if (threadIdx.x == 0 && line < s->lines)
-        while (ptx_load_acquire(&s->looked[line / F16X3_LOOK]) < chunks)
-            __nanosleep(20);
-    __syncthreads();
-}
-
-/* Eight values along k of one line across k. */
-RUNG_DEVICE void split_load8(const f16x3_operand *s, const float *x, int line, int k, float *v)
-{
-    int i;
+    __syncwarp();
 #pragma unroll
     for (i = 0; i < 8; i++)
-        v[i] = k + i < s->k && line < s->lines ? x[(k + i) * s->ld + line] : 0.0f;
+        image[i * 32 + at->lane] = turn[i * 32 + at->lane];
 }
 
-/* Eight values of line `col` of the block as 16 bytes of hi and 16 of lo, in the image's order. */
-RUNG_DEVICE void split_pack8(uint4 *out, int col, int piece, const float *x, float s1, float s2, unsigned *tiny)
+/* What could not be kept is read again, from the end: it was looked at last, and may still be in L2. */
+RUNG_DEVICE void split_across(const f16x3_operand *s, const float *x, int block, int cluster, float *shared)
 {
-    unsigned v[8];
-    int i;
-#pragma unroll
-    for (i = 0; i < 8; i++)
-        v[i] = split_value(x[i], s1, s2, tiny);
-    out[col * 8 + (piece ^ (col & 7))] = make_uint4(__byte_perm(v[0], v[1], 0x5410), __byte_perm(v[2], v[3], 0x5410),
-                                                    __byte_perm(v[4], v[5], 0x5410), __byte_perm(v[6], v[7], 0x5410));
-    out[col * 8 + ((piece + 4) ^ (col & 7))] =
-        make_uint4(__byte_perm(v[0], v[1], 0x7632), __byte_perm(v[2], v[3], 0x7632), __byte_perm(v[4], v[5], 0x7632),
-                   __byte_perm(v[6], v[7], 0x7632));
-}
-
-/* The sum over all chunks of one line's magnitudes. */
-RUNG_DEVICE float split_sum(const f16x3_operand *s, int line)
-{
-    int chunks = (s->k + s->look_rows - 1) / s->look_rows, i;
-    float sum = 0;
-    for (i = 0; i < chunks; i++)
-        sum += __ldcg(&s->col_sum[i * s->row_groups * 8 + line]);
-    return sum;
-}
-
-/* Across k: as split_tail, but by whole chunks, of those that are not too small beside the largest element. */
-RUNG_DEVICE int split_tail_across(const f16x3_operand *s, int line, uint64_t largest)
-{
-    int chunks = (s->k + s->look_rows - 1) / s->look_rows, i = (int)(~(unsigned)largest / s->look_rows) + 1, tail = 0;
-    float least = __uint_as_float((unsigned)(largest >> 32)) * (SPLIT_SMALL * 0x1p-15f);
-    for (; i < chunks; i++) {
-        int64_t at = i * s->row_groups * 8 + line;
-        tail += __ldcg(&s->col_sum[at]) >= least * s->look_rows ? (int)__ldcg(&s->col_count[at]) : 0;
-    }
-    return tail;
-}
-
-/* Lines across k, second look: 64 lines by turn_blocks blocks of k, turned through shared memory. The end of k goes
- * first: it was looked at last, and may still be in L2. */
-RUNG_DEVICE void split_turn(const f16x3_operand *s, const float *x, int block, uint4 (*turn)[F16X3_COLS * 8])
-{
-    int t = threadIdx.x, col = t % F16X3_COLS, piece = t / F16X3_COLS;
-    int across = (int)(s->row_groups / (F16X3_COLS / 8)), first = block % across * F16X3_COLS, line = first + col;
-    int turns = (s->k_blocks + s->turn_blocks - 1) / s->turn_blocks, chunk = turns - 1 - block / across;
-    int b = chunk * s->turn_blocks, end = min(b + s->turn_blocks, s->k_blocks);
-    uint64_t largest;
+    __shared__ __align__(16) split_seen mine, all[SPLIT_WARPS];
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, rank = (int)ptx_cluster_rank(), piece, pieces, scale, tail = 0;
+    split_place at = {lane,
+                      warp,
+                      rank,
+                      cluster,
+                      block / cluster * SPLIT_LINES + lane,
+                      rank * SPLIT_WARPS + warp,
+                      cluster * SPLIT_WARPS,
+                      shared + warp * s->keep * SPLIT_PIECE};
     unsigned max_bits, tiny = 0;
-    int scale;
-    float s1, s2, v[8];
+    float sum, s1, s2, v[F16X3_KB];
 
-    split_load8(s, x, line, b * F16X3_KB + piece * 8, v);
-    split_wait(s, first);
-    largest = line < s->lines ? __ldcg((const unsigned long long *)&s->col_max[line]) : 0;
-    max_bits = (unsigned)(largest >> 32);
+    split_look(s, x, &at, &mine, all, &max_bits, &sum);
+    if (__any_sync(~0u, split_alone(max_bits, sum)))
+        tail = split_tail_across(s, x, &at, max_bits, &mine, all);
+    ptx_cluster_leave();
+    if (rank == 0 && warp == 0)
+        split_report(s, at.line, max_bits, sum, tail);
     scale = split_scale(max_bits);
     s1 = split_exp2(scale >> 1);
     s2 = split_exp2(scale - (scale >> 1));
-    if (chunk == 0 && t < F16X3_COLS) {
-        float sum = line < s->lines ? split_sum(s, line) : 0.0f;
-        split_report(s, line, max_bits, sum, split_alone(max_bits, sum) ? split_tail_across(s, line, largest) : 0);
+    pieces = max(0, (s->k_blocks - at.first + at.step - 1) / at.step);
+    for (piece = 0; piece < min(pieces, s->keep); piece++) {
+        split_again32(s, x, &at, at.first + piece * at.step, piece, v);
+        split_turn(s, &at, at.first + piece * at.step, v, s1, s2, (uint4 *)(at.kept + piece * SPLIT_PIECE), &tiny);
     }
-    for (; b < end; b++) {
-        uint4 *out = turn[b & 1], *image = (uint4 *)split_row(s, b, first);
-        split_pack8(out, col, piece, v, s1, s2, &tiny);
-        if (b + 1 < end)
-            split_load8(s, x, line, (b + 1) * F16X3_KB + piece * 8, v);
-        __syncthreads();
-        image[t] = out[t];
-        image[t + SPLIT_THREADS] = out[t + SPLIT_THREADS];
+    for (piece = pieces - 1; piece >= s->keep; piece--) {
+        split_load32(s, x, at.line, at.first + piece * at.step, v);
+        split_turn(s, &at, at.first + piece * at.step, v, s1, s2, (uint4 *)at.kept, &tiny);
     }
-    split_count(s, line, tiny);
+    split_count(s, at.line, tiny);
+    ptx_cluster_await();
 }
 
 RUNG_KERNEL(F16X3_THREADS) f16x3_clear(const __grid_constant__ f16x3_split_args s)
@@ -388,27 +427,17 @@ RUNG_KERNEL(F16X3_THREADS) f16x3_clear(const __grid_constant__ f16x3_split_args 
         ((uint4 *)s.zero)[i] = make_uint4(0, 0, 0, 0);
 }
 
-/* Operands along k whole, the others looked at and then turned. The host puts an operand along k first: its lines then
- * do not come between the two looks at the other, which may still be in L2. */
+/* Lines across k come in clusters; an operand along k has a multiple of them in blocks, which know nothing of it. */
 RUNG_KERNEL(F16X3_THREADS, 4) f16x3_split(const __grid_constant__ f16x3_split_args s)
 {
-    __shared__ __align__(128) split_shared shared;
-    int block = blockIdx.x, of_a = block < s.a_blocks, turns = block >= s.a_blocks + s.b_blocks;
-    if (!of_a)
-        block -= s.a_blocks;
-    if (turns) {
-        block -= s.b_blocks;
-        of_a = block < s.a_turns;
-        block -= of_a ? 0 : s.a_turns;
-    }
+    extern __shared__ __align__(1024) char smem[];
+    int of_a = blockIdx.x < s.a_blocks, block = of_a ? blockIdx.x : blockIdx.x - s.a_blocks;
     const f16x3_operand *op = of_a ? &s.a : &s.b;
     const float *x = split_source(op, s.entry);
-    if (turns)
-        split_turn(op, x, block, shared.turn);
-    else if (op->along_k)
+    if (op->along_k)
         split_lines(op, x, block);
     else
-        split_look(op, x, block, &shared.seen);
+        split_across(op, x, block, s.cluster, (float *)smem);
 }
 
 #endif

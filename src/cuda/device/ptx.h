@@ -320,6 +320,14 @@ PTX uint32_t ptx_round_bf16(float x)
     return bits;
 }
 
+/* Two to nearest fp16, the first in the low 16 bits. */
+PTX uint32_t ptx_round_halves(float low, float high)
+{
+    uint32_t bits;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+    return bits;
+}
+
 /* ---- wgmma ---- */
 
 /* Descriptor of a K-major tile whose rows are 128 bytes, swizzled in groups of eight rows (1024 bytes). */

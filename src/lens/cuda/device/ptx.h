@@ -5,6 +5,7 @@
 /* One line a function, as a table. */
 /* clang-format off */
 
+#include <cuda_fp16.h>
 #include <stdint.h>
 
 #define PTX RUNG_LENS_INLINE
@@ -116,6 +117,11 @@ PTX uint32_t ptx_load_acquire(const uint32_t *p)
 }
 #define PTX_REGS_MORE(n)
 #define PTX_REGS_FEWER(n)
+
+PTX uint32_t ptx_round_halves(float low, float high)
+{
+    return (uint32_t)__half_as_ushort(__float2half_rn(high)) << 16 | __half_as_ushort(__float2half_rn(low));
+}
 
 PTX uint64_t ptx_wgmma_desc_k128(uint32_t smem) { return (smem & 0x3ffff) >> 4; }
 PTX void ptx_wgmma_fence(void) {}
