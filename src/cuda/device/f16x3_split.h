@@ -250,9 +250,15 @@ RUNG_DEVICE void split_load32(const f16x3_operand *s, const float *x, int line, 
 {
     const float *from = x + (int64_t)kb * F16X3_KB * s->ld + line;
     int count = line < s->lines ? s->k - kb * F16X3_KB : 0, i;
+    if (__all_sync(~0u, count >= F16X3_KB)) {
 #pragma unroll
-    for (i = 0; i < F16X3_KB; i++, from += s->ld)
-        v[i] = i < count ? *from : 0.0f;
+        for (i = 0; i < F16X3_KB; i++, from += s->ld)
+            v[i] = *from;
+    } else {
+#pragma unroll
+        for (i = 0; i < F16X3_KB; i++, from += s->ld)
+            v[i] = i < count ? *from : 0.0f;
+    }
 }
 
 /* The same from what the warp kept, or where it could keep no more. */
@@ -428,7 +434,7 @@ RUNG_KERNEL(F16X3_THREADS) f16x3_clear(const __grid_constant__ f16x3_split_args 
 }
 
 /* Lines across k come in clusters; an operand along k has a multiple of them in blocks, which know nothing of it. */
-RUNG_KERNEL(F16X3_THREADS, 4) f16x3_split(const __grid_constant__ f16x3_split_args s)
+RUNG_KERNEL(F16X3_THREADS, 3) f16x3_split(const __grid_constant__ f16x3_split_args s)
 {
     extern __shared__ __align__(1024) char smem[];
     int of_a = blockIdx.x < s.a_blocks, block = of_a ? blockIdx.x : blockIdx.x - s.a_blocks;
