@@ -32,7 +32,7 @@ rung_status rung_operands_where(rung_cuda *cuda, const rung_problem *p, int *on_
     int seen = p->k > 0 ? 3 : 1;
     place first = where(cuda, operands[0]);
     for (int i = 0; i < seen; i++) {
-        place here = where(cuda, operands[i]);
+        place here = i == 0 ? first : where(cuda, operands[i]);
         if (here == ON_OTHER_GPU)
             return rung_fail(RUNG_INVALID_ARGUMENT, "operand %s (%p) lies on another GPU than the context's GPU %d",
                              names[i], operands[i], cuda->index);
