@@ -1,6 +1,7 @@
 /* The CUDA backend: answers the core's table of functions for one GPU and one stream. */
 #include "core/peel.h"
 #include "cuda/accurate.h"
+#include "cuda/chain.h"
 #include "cuda/reduce.h"
 #include "cuda/staging.h"
 
@@ -109,6 +110,7 @@ static void cuda_close(void *state)
         rung_staging_close(cuda);
         rung_workspace_close(cuda);
         rung_guard_counts_close(cuda);
+        rung_chain_close(cuda);
         leave_waiting(cuda, &before);
     }
     free(cuda);

@@ -23,6 +23,7 @@ typedef struct rung_machine {
 
 typedef struct rung_gpu rung_gpu;
 typedef struct rung_staging rung_staging;
+typedef struct rung_chain rung_chain;
 
 /* One loaded kernel function with its dynamic shared memory already allowed. */
 typedef struct rung_function {
@@ -56,6 +57,7 @@ typedef struct rung_cuda {
     rung_kept kept, zeros;
     void *guard_counts;    /* device counters of accurate mode's guard; made by its first product */
     rung_staging *staging; /* made by the first product on host operands */
+    rung_chain *chain;     /* made by the first product of several launches in a row */
 } rung_cuda;
 
 /* A GPU's shared state (primary context, loaded modules): made once per process, kept until exit. */
@@ -91,6 +93,7 @@ typedef struct rung_grid {
     unsigned x, y, z, threads, shared_bytes;
     unsigned cluster; /* blocks of a cluster along x; 0: none */
     int overlaps;     /* the kernel calls rung_after_earlier_kernels(): it may start while the one before it ends */
+    unsigned argument_bytes; /* of launches that a chain may hold back (chain.h); 0: never */
 } rung_grid;
 
 /* Launches on the context's stream. `argument` points at the kernel's one struct parameter. */

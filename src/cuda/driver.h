@@ -59,12 +59,20 @@
     X(stream_synchronize, "cuStreamSynchronize", (CUstream))                                                           \
     X(stream_query, "cuStreamQuery", (CUstream))                                                                       \
     X(stream_id, "cuStreamGetId", (CUstream, unsigned long long *))                                                    \
+    X(stream_priority, "cuStreamGetPriority", (CUstream, int *))                                                       \
     X(stream_wait, "cuStreamWaitEvent", (CUstream, CUevent, unsigned))                                                 \
     X(stream_context, "cuStreamGetCtx", (CUstream, CUcontext *))                                                       \
     X(stream_capturing, "cuStreamIsCapturing", (CUstream, CUstreamCaptureStatus *))                                    \
     X(capture_mode, "cuThreadExchangeStreamCaptureMode", (CUstreamCaptureMode *))                                      \
     X(capture_begin, "cuStreamBeginCapture_v2", (CUstream, CUstreamCaptureMode))                                       \
     X(capture_end, "cuStreamEndCapture", (CUstream, CUgraph *))                                                        \
+    X(graph_create, "cuGraphCreate", (CUgraph *, unsigned))                                                            \
+    X(graph_add_kernel, "cuGraphAddKernelNode_v2",                                                                     \
+      (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const CUDA_KERNEL_NODE_PARAMS *))                          \
+    X(graph_kernel_set, "cuGraphKernelNodeSetAttribute",                                                               \
+      (CUgraphNode, CUkernelNodeAttrID, const CUkernelNodeAttrValue *))                                                \
+    X(graph_kernel_renew, "cuGraphExecKernelNodeSetParams_v2",                                                         \
+      (CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS *))                                                     \
     X(graph_instantiate, "cuGraphInstantiateWithFlags", (CUgraphExec *, CUgraph, unsigned long long))                  \
     X(graph_launch, "cuGraphLaunch", (CUgraphExec, CUstream))                                                          \
     X(graph_exec_destroy, "cuGraphExecDestroy", (CUgraphExec))                                                         \

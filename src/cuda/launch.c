@@ -1,5 +1,5 @@
 /* What every launcher uses: the argument struct from a problem, and the launch itself. */
-#include "cuda/device.h"
+#include "cuda/chain.h"
 
 #include <string.h>
 
@@ -96,6 +96,8 @@ rung_status rung_launch(rung_cuda *cuda, const rung_function *function, const ru
         attribute->value.programmaticStreamSerializationAllowed = 1;
         config.sharedMemBytes = shared_for_a_fair_share(cuda->machine, function, grid);
     }
+    if (rung_chain_add(cuda, &config, function->function, argument, grid->argument_bytes))
+        return RUNG_SUCCESS;
     void *parameters[] = {(void *)(uintptr_t)argument};
     CU_TRY(cuda->driver, launch(&config, function->function, parameters, NULL));
     return RUNG_SUCCESS;

@@ -3,6 +3,7 @@
  * had, the best strict kernel runs instead. */
 #include "core/plan.h"
 #include "cuda/accurate.h"
+#include "cuda/chain.h"
 #include "cuda/device/f16x3.h"
 
 #include <math.h>
@@ -236,7 +237,8 @@ static rung_status launch_split(rung_cuda *cuda, const rung_kernel *kernel, cons
                       .z = 1,
                       .threads = F16X3_THREADS,
                       .shared_bytes = across ? (unsigned)(s->a.keep * SPLIT_WARPS * PIECE_BYTES) : 0,
-                      .cluster = across ? (unsigned)s->cluster : 1};
+                      .cluster = across ? (unsigned)s->cluster : 1,
+                      .argument_bytes = sizeof *s};
     RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, symbol, (int)grid.shared_bytes, &function));
     return rung_launch(cuda, &function, &grid, s);
 }
@@ -310,8 +312,8 @@ static rung_status strict_tiles(rung_cuda *cuda, const rung_problem *p, const la
 }
 
 /* One product that fits the workspace. */
-static rung_status run_panel(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const panel *part,
-                             places at, int entry)
+static rung_status launch_panel(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const panel *part,
+                                places at, int entry)
 {
     int is_largest = p->m == part->m && p->n == part->n;
     layout w = is_largest ? part->w : lay_out(kernel, p->m, p->n, p->k, cuda->machine->sms);
@@ -330,12 +332,24 @@ static rung_status run_panel(rung_cuda *cuda, const rung_kernel *kernel, const r
                       .z = 1,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)kernel->shared_bytes,
-                      .cluster = CLUSTER};
+                      .cluster = CLUSTER,
+                      .argument_bytes = sizeof g};
     RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, kernel->shared_bytes, &function));
     RUNG_TRY(rung_launch(cuda, &function, &grid, &g));
     if (kernel->arith == RUNG_TF32)
         return RUNG_SUCCESS;
     return strict_tiles(cuda, p, &w, at, entry);
+}
+
+/* Where the stream is recording, there are no kept zeros, and the recorded graph takes the launches one by one. */
+static rung_status run_panel(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const panel *part,
+                             places at, int entry)
+{
+    if (at.kept)
+        rung_chain_begin(cuda);
+    rung_status status = launch_panel(cuda, kernel, p, part, at, entry);
+    rung_status queued = rung_chain_end(cuda, status == RUNG_SUCCESS);
+    return status == RUNG_SUCCESS ? queued : status;
 }
 
 static rung_status run_entry(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const panel *part,

@@ -207,7 +207,8 @@ static rung_status launch_tiles(rung_cuda *cuda, const rung_choice *choice, cons
                       .z = 1,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)shared_bytes(kernel, t->slices, p, steps),
-                      .overlaps = !marks};
+                      .overlaps = !marks,
+                      .argument_bytes = sizeof args};
     RUNG_TRY(rung_workspace_get_with_tickets(cuda, choice->workspace_bytes, &args.workspace));
     rung_status status = rung_launch(cuda, &function, &grid, &args);
     rung_workspace_put_with_tickets(cuda, args.workspace);

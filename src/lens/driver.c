@@ -534,6 +534,13 @@ static CUresult no_graphs(void)
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
+EXPORT CUresult cuStreamGetPriority(CUstream stream, int *priority)
+{
+    (void)stream;
+    *priority = 0;
+    return CUDA_SUCCESS;
+}
+
 EXPORT CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
 {
     (void)stream, (void)mode;
@@ -543,6 +550,33 @@ EXPORT CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mod
 EXPORT CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
 {
     (void)stream, (void)graph;
+    return no_graphs();
+}
+
+EXPORT CUresult cuGraphCreate(CUgraph *graph, unsigned flags)
+{
+    (void)graph, (void)flags;
+    return no_graphs();
+}
+
+EXPORT CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
+                                        const CUDA_KERNEL_NODE_PARAMS *parameters)
+{
+    (void)node, (void)graph, (void)before, (void)count, (void)parameters;
+    return no_graphs();
+}
+
+EXPORT CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttrID id,
+                                              const CUkernelNodeAttrValue *value)
+{
+    (void)node, (void)id, (void)value;
+    return no_graphs();
+}
+
+EXPORT CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
+                                                  const CUDA_KERNEL_NODE_PARAMS *parameters)
+{
+    (void)exec, (void)node, (void)parameters;
     return no_graphs();
 }
 
