@@ -136,7 +136,8 @@ static int same_series(const kept_graph *g, const rung_chain *chain, unsigned lo
 static int same_launch(const chain_link *a, const chain_link *b)
 {
     return memcmp(a->grid, b->grid, sizeof a->grid) == 0 && a->threads == b->threads &&
-           a->shared_bytes == b->shared_bytes && a->bytes == b->bytes && memcmp(a->argument, b->argument, a->bytes) == 0;
+           a->shared_bytes == b->shared_bytes && a->bytes == b->bytes &&
+           memcmp(a->argument, b->argument, a->bytes) == 0;
 }
 
 /* The launches' new grids and arguments. */

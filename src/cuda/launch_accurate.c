@@ -12,13 +12,10 @@
 
 enum {
     CLUSTER = 2,
-    MIN_K = 64,      /* below, two halves err more than FP32 does: docs/numerics.md */
-    ALIGN = 1024,    /* bytes: what wgmma's swizzle asks of an image */
-    BAND = 8,        /* cluster tiles of m walked together */
-    MAX_SPLIT = 8,   /* blocks of a cluster that splits lines across k */
-    MAX_KEEP = 3,    /* pieces a warp: two blocks a multiprocessor */
-    PIECE_BYTES = F16X3_LINES * F16X3_KB * 4,
-    SPLIT_WARPS = F16X3_THREADS / 32,
+    MIN_K = 64,    /* below, two halves err more than FP32 does: docs/numerics.md */
+    ALIGN = 1024,  /* bytes: what wgmma's swizzle asks of an image */
+    BAND = 8,      /* cluster tiles of m walked together */
+    MAX_SPLIT = 8, /* blocks of a cluster that splits lines across k */
 };
 
 /* Least number of terms that must carry a sum (docs/numerics.md). */
@@ -68,19 +65,13 @@ static int64_t blocks_a_turn(int64_t lines_pad, int64_t k_blocks, int sms)
     return most(1, least(8, lines_pad / F16X3_COLS * k_blocks / (16 * sms)));
 }
 
-/* Lines across k: as many blocks as give each warp one piece of 32 along k. */
+/* Lines across k: as many blocks as give each warp one piece, which it keeps. */
 static int split_cluster(int64_t k_pad)
 {
     int cluster = 1;
-    while (cluster < MAX_SPLIT && k_pad > F16X3_KB * SPLIT_WARPS * cluster)
+    while (cluster < MAX_SPLIT && k_pad > F16X3_KB * (F16X3_THREADS / 32) * cluster)
         cluster *= 2;
     return cluster;
-}
-
-static int pieces_kept(int64_t k_pad)
-{
-    int64_t a_turn = F16X3_KB * SPLIT_WARPS * split_cluster(k_pad);
-    return (int)least(MAX_KEEP, (k_pad + a_turn - 1) / a_turn);
 }
 
 /* A thread keeps 32 values of its line in registers. */
@@ -212,7 +203,6 @@ static void fill_operand(f16x3_operand *o, const layout *w, places at, int which
     o->group = (f16x3_group *)(at.zeros + w->group[which]);
     o->turn_blocks = (int32_t)blocks_a_turn(pad, o->k_blocks, sms);
     o->line_warps = line_warps(k);
-    o->keep = pieces_kept(w->k_pad);
 }
 
 static int64_t split_blocks(const f16x3_operand *o, int cluster)
@@ -236,10 +226,9 @@ static rung_status launch_split(rung_cuda *cuda, const rung_kernel *kernel, cons
                       .y = 1,
                       .z = 1,
                       .threads = F16X3_THREADS,
-                      .shared_bytes = across ? (unsigned)(s->a.keep * SPLIT_WARPS * PIECE_BYTES) : 0,
                       .cluster = across ? (unsigned)s->cluster : 1,
                       .argument_bytes = sizeof *s};
-    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, symbol, (int)grid.shared_bytes, &function));
+    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, symbol, 0, &function));
     return rung_launch(cuda, &function, &grid, s);
 }
 

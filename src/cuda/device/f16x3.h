@@ -49,7 +49,6 @@ typedef struct f16x3_operand {
     f16x3_line *line;
     f16x3_group *group;
     int32_t turn_blocks; /* across k, TF32: blocks of 32 along k that a block turns */
-    int32_t keep;        /* across k: pieces of 32 x 32 that a warp keeps in shared memory between its two looks */
     int32_t line_warps;  /* along k: warps of a block that share a line: 1, 2, 4 or 8 */
 } f16x3_operand;
 

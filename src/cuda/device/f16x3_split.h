@@ -242,7 +242,7 @@ typedef struct {
 typedef struct {
     int lane, warp, rank, cluster;
     int line, first, step; /* its line; the first of its warp's blocks of k, and from one to the next */
-    float *kept;           /* its warp's pieces in shared memory */
+    float *kept;           /* its warp's first piece, in shared memory */
 } split_place;
 
 /* 32 values along k of one line across k, from block kb of k. */
@@ -261,18 +261,18 @@ RUNG_DEVICE void split_load32(const f16x3_operand *s, const float *x, int line, 
     }
 }
 
-/* The same from what the warp kept, or where it could keep no more. */
+/* The same once more; the warp's first piece is kept. */
 RUNG_DEVICE void split_again32(const f16x3_operand *s, const float *x, const split_place *at, int kb, int piece,
                                float *v)
 {
     int i;
-    if (piece >= s->keep) {
+    if (piece > 0) {
         split_load32(s, x, at->line, kb, v);
         return;
     }
 #pragma unroll
     for (i = 0; i < F16X3_KB; i++)
-        v[i] = at->kept[piece * SPLIT_PIECE + i * SPLIT_LINES + at->lane];
+        v[i] = at->kept[i * SPLIT_LINES + at->lane];
 }
 
 /* Every block's record, in the order of the blocks; they may overwrite theirs after the next meeting. */
@@ -282,7 +282,8 @@ RUNG_DEVICE void split_gather(const split_place *at, const split_seen *mine, spl
     int i;
     ptx_cluster_sync();
     for (i = threadIdx.x; i < at->cluster * WORDS4; i += SPLIT_THREADS)
-        ((float4 *)&all[i / WORDS4])[i % WORDS4] = ptx_cluster_load4(ptx_smem((const float4 *)mine + i % WORDS4), i / WORDS4);
+        ((float4 *)&all[i / WORDS4])[i % WORDS4] =
+            ptx_cluster_load4(ptx_smem((const float4 *)mine + i % WORDS4), i / WORDS4);
     __syncthreads();
 }
 
@@ -340,10 +341,10 @@ RUNG_DEVICE void split_look(const f16x3_operand *s, const float *x, const split_
             largest = max(largest, __float_as_uint(fabsf(v[i])));
             total += fabsf(v[i]) * SPLIT_SMALL;
         }
-        if (piece < s->keep)
+        if (piece == 0)
 #pragma unroll
             for (i = 0; i < F16X3_KB; i++)
-                at->kept[piece * SPLIT_PIECE + i * SPLIT_LINES + at->lane] = v[i];
+                at->kept[i * SPLIT_LINES + at->lane] = v[i];
     }
     all[at->warp].max[at->lane] = largest;
     all[at->warp].sum[at->lane] = total;
@@ -365,11 +366,10 @@ RUNG_DEVICE void split_look(const f16x3_operand *s, const float *x, const split_
     }
 }
 
-/* A warp's 32 x 32 values as 4 KiB of the image, turned in shared memory. */
-RUNG_DEVICE void split_turn(const f16x3_operand *s, const split_place *at, int kb, const float *v, float s1, float s2,
-                            uint4 *turn, unsigned *tiny)
+/* A warp's 32 x 32 values as 4 KiB of the image, turned in shared memory, where the first piece was. */
+RUNG_DEVICE void split_turn(const split_place *at, char *to, const float *v, float s1, float s2, unsigned *tiny)
 {
-    uint4 *image = (uint4 *)split_row(s, kb, at->line - at->lane);
+    uint4 *image = (uint4 *)to, *turn = (uint4 *)at->kept;
     uint2 halves[F16X3_KB / 2];
     int i, row = at->lane * 8, swap = at->lane & 7;
 #pragma unroll
@@ -388,11 +388,14 @@ RUNG_DEVICE void split_turn(const f16x3_operand *s, const split_place *at, int k
         image[i * 32 + at->lane] = turn[i * 32 + at->lane];
 }
 
-/* What could not be kept is read again, from the end: it was looked at last, and may still be in L2. */
-RUNG_DEVICE void split_across(const f16x3_operand *s, const float *x, int block, int cluster, float *shared)
+/* More pieces than one a warp are read again, from the end: it was looked at last, and may still be in L2. More that is
+ * kept would leave room for fewer blocks, which costs more than the second look. */
+RUNG_DEVICE void split_across(const f16x3_operand *s, const float *x, int block, int cluster)
 {
+    __shared__ __align__(16) float kept[SPLIT_WARPS][SPLIT_PIECE];
     __shared__ __align__(16) split_seen mine, all[SPLIT_WARPS];
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, rank = (int)ptx_cluster_rank(), piece, pieces, scale, tail = 0;
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, rank = (int)ptx_cluster_rank(), piece, pieces, i, scale,
+        tail = 0;
     split_place at = {lane,
                       warp,
                       rank,
@@ -400,7 +403,7 @@ RUNG_DEVICE void split_across(const f16x3_operand *s, const float *x, int block,
                       block / cluster * SPLIT_LINES + lane,
                       rank * SPLIT_WARPS + warp,
                       cluster * SPLIT_WARPS,
-                      shared + warp * s->keep * SPLIT_PIECE};
+                      kept[warp]};
     unsigned max_bits, tiny = 0;
     float sum, s1, s2, v[F16X3_KB];
 
@@ -414,13 +417,10 @@ RUNG_DEVICE void split_across(const f16x3_operand *s, const float *x, int block,
     s1 = split_exp2(scale >> 1);
     s2 = split_exp2(scale - (scale >> 1));
     pieces = max(0, (s->k_blocks - at.first + at.step - 1) / at.step);
-    for (piece = 0; piece < min(pieces, s->keep); piece++) {
+    for (i = 0; i < pieces; i++) {
+        piece = i == 0 ? 0 : pieces - i;
         split_again32(s, x, &at, at.first + piece * at.step, piece, v);
-        split_turn(s, &at, at.first + piece * at.step, v, s1, s2, (uint4 *)(at.kept + piece * SPLIT_PIECE), &tiny);
-    }
-    for (piece = pieces - 1; piece >= s->keep; piece--) {
-        split_load32(s, x, at.line, at.first + piece * at.step, v);
-        split_turn(s, &at, at.first + piece * at.step, v, s1, s2, (uint4 *)at.kept, &tiny);
+        split_turn(&at, split_row(s, at.first + piece * at.step, at.line - lane), v, s1, s2, &tiny);
     }
     split_count(s, at.line, tiny);
     ptx_cluster_await();
@@ -436,14 +436,13 @@ RUNG_KERNEL(F16X3_THREADS) f16x3_clear(const __grid_constant__ f16x3_split_args 
 /* Lines across k come in clusters; an operand along k has a multiple of them in blocks, which know nothing of it. */
 RUNG_KERNEL(F16X3_THREADS, 3) f16x3_split(const __grid_constant__ f16x3_split_args s)
 {
-    extern __shared__ __align__(1024) char smem[];
     int of_a = blockIdx.x < s.a_blocks, block = of_a ? blockIdx.x : blockIdx.x - s.a_blocks;
     const f16x3_operand *op = of_a ? &s.a : &s.b;
     const float *x = split_source(op, s.entry);
     if (op->along_k)
         split_lines(op, x, block);
     else
-        split_across(op, x, block, s.cluster, (float *)smem);
+        split_across(op, x, block, s.cluster);
 }
 
 #endif
