@@ -1,7 +1,8 @@
 /* A stand-in for libcuda on machines without a GPU: device memory is host memory, streams are queues that run at once
  * or as late as the dependencies allow (so that a missing one shows as wrong data, or as workspace that an earlier
- * launch still needs), launches of kernels that take rung_args compute the product plainly. Any call can be made to
- * fail. With FAKE_OLD it lacks a function, as an old driver would. */
+ * launch still needs), launches of kernels whose argument begins with rung_args compute the product plainly, the
+ * others and strict tiles do nothing. Any call can be made to fail. With FAKE_OLD it lacks a function, as an old driver
+ * would. */
 #include "fake_libcuda.h"
 
 #include <cuda.h>
@@ -322,7 +323,7 @@ CALL(cuDeviceGetAttribute, int *value, CUdevice_attribute attribute, CUdevice de
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = state.arch / 10; break;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = state.arch % 10; break;
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = 108; break;
-    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: *value = 166912; break;
+    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: *value = state.arch == 90 ? 232448 : 166912; break;
     case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: *value = 1410000; break;
     case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE: *value = 40 << 20; break;
     default: *value = 1;
@@ -469,6 +470,12 @@ CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor, int *blocks_out, CUfunction fu
     return CUDA_SUCCESS;
 }
 
+/* Nothing is ever marked for strict tiles here. */
+static int multiplies(CUfunction function, void **parameters)
+{
+    return strncmp((const char *)function, "f16x3_", 6) != 0 && !((const rung_args *)parameters[0])->marks;
+}
+
 CALL(cuLaunchKernelEx, const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)
 {
     (void)extra;
@@ -478,7 +485,7 @@ CALL(cuLaunchKernelEx, const CUlaunchConfig *config, CUfunction function, void *
     state.shared_bytes = config->sharedMemBytes;
     state.stream = config->hStream;
     snprintf(state.kernel, sizeof state.kernel, "%s", (const char *)function);
-    if (!state.capturing) {
+    if (!state.capturing && multiplies(function, parameters)) {
         push(config->hStream, LAUNCH)->args = *(const rung_args *)parameters[0];
         pushed(config->hStream);
     }
@@ -782,6 +789,14 @@ CALL(cuStreamGetId, CUstream handle, unsigned long long *id)
     return CUDA_SUCCESS;
 }
 
+CALL(cuStreamGetPriority, CUstream handle, int *priority)
+{
+    (void)handle;
+    ENTER();
+    *priority = -1;
+    return CUDA_SUCCESS;
+}
+
 CALL(cuStreamIsCapturing, CUstream handle, CUstreamCaptureStatus *status)
 {
     (void)handle;
@@ -815,32 +830,93 @@ CALL(cuStreamEndCapture, CUstream handle, CUgraph *graph)
     return CUDA_SUCCESS;
 }
 
+/* A graph is its kernels in the order they were added. */
+typedef struct kernels {
+    int count;
+    rung_args args[4];
+    int is_product[4];
+} kernels;
+
+static CUresult set_kernel(kernels *graph, int i, const CUDA_KERNEL_NODE_PARAMS *node)
+{
+    graph->is_product[i] = multiplies(node->func, node->kernelParams);
+    if (graph->is_product[i])
+        graph->args[i] = *(const rung_args *)node->kernelParams[0];
+    return CUDA_SUCCESS;
+}
+
+CALL(cuGraphCreate, CUgraph *graph, unsigned flags)
+{
+    (void)flags;
+    ENTER();
+    *graph = calloc(1, sizeof(kernels));
+    state.graphs++;
+    return CUDA_SUCCESS;
+}
+
+CALL(cuGraphAddKernelNode_v2, CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
+     const CUDA_KERNEL_NODE_PARAMS *parameters)
+{
+    kernels *g = (kernels *)graph;
+    ENTER();
+    if (g->count == 4 || count != (size_t)(g->count > 0) || (count && *before != (CUgraphNode)(uintptr_t)g->count))
+        return CUDA_ERROR_INVALID_VALUE;
+    set_kernel(g, g->count, parameters);
+    *node = (CUgraphNode)(uintptr_t)++g->count;
+    return CUDA_SUCCESS;
+}
+
+CALL(cuGraphKernelNodeSetAttribute, CUgraphNode node, CUkernelNodeAttrID id, const CUkernelNodeAttrValue *value)
+{
+    (void)node, (void)id, (void)value;
+    ENTER();
+    return CUDA_SUCCESS;
+}
+
+CALL(cuGraphExecKernelNodeSetParams_v2, CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *parameters)
+{
+    ENTER();
+    return set_kernel((kernels *)exec, (int)(uintptr_t)node - 1, parameters);
+}
+
 CALL(cuGraphInstantiateWithFlags, CUgraphExec *exec, CUgraph graph, unsigned long long flags)
 {
-    (void)graph, (void)flags;
+    (void)flags;
+    unsafe();
     ENTER();
     *exec = NULL;
+    if (graph) {
+        *exec = malloc(sizeof(kernels));
+        memcpy(*exec, graph, sizeof(kernels));
+        state.graphs++;
+    }
     return CUDA_SUCCESS;
 }
 
 CALL(cuGraphLaunch, CUgraphExec exec, CUstream handle)
 {
-    (void)exec, (void)handle;
+    const kernels *g = (const kernels *)exec;
     ENTER();
+    for (int i = 0; g && i < g->count; i++)
+        if (g->is_product[i])
+            push(handle, LAUNCH)->args = g->args[i];
+    pushed(handle);
     return CUDA_SUCCESS;
 }
 
 CALL(cuGraphExecDestroy, CUgraphExec exec)
 {
-    (void)exec;
     ENTER();
+    state.graphs -= exec != NULL;
+    free(exec);
     return CUDA_SUCCESS;
 }
 
 CALL(cuGraphDestroy, CUgraph graph)
 {
-    (void)graph;
     ENTER();
+    state.graphs -= graph != NULL;
+    free(graph);
     return CUDA_SUCCESS;
 }
 

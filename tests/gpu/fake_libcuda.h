@@ -18,7 +18,7 @@ typedef struct fake {
     const char *fail_name;
     int fail_result;
     /* What is open. */
-    int memory, pinned, pools, streams, events, libraries, pushed;
+    int memory, pinned, pools, streams, events, libraries, graphs, pushed;
     int relaxed; /* threads in another capture mode than the one they start with */
     int faults;  /* a kernel or copy touched memory that was not there, or a misuse of the API */
     /* The last launch. */

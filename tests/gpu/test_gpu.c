@@ -462,6 +462,85 @@ static void capture_is_not_disturbed(void **state)
     rung_context_destroy(context);
 }
 
+static int times_called(const char *name)
+{
+    int times = 0;
+    for (const char *at = gpu->log; (at = strstr(at, name)); at++)
+        times++;
+    return times;
+}
+
+static void run_accurate(rung_context *context, rung_plan *plan, rung_gemm *g, float *memory, int which_c,
+                         const char *refused)
+{
+    enum { EDGE = 128, SIZE = EDGE * EDGE };
+    g->c = memory + (2 + which_c) * SIZE;
+    for (int i = 0; i < SIZE; i++)
+        memory[i] = (float)(i % 7 - 3), memory[SIZE + i] = (float)(i % 5 - 2), g->c[i] = NAN;
+    empty_log();
+    gpu->fail_name = refused;
+    gpu->fail_result = 801; /* CUDA_ERROR_NOT_SUPPORTED */
+    assert_ok(rung_plan_run(plan, g));
+    assert_ok(rung_context_synchronize(context));
+    for (int i = 0; i < SIZE; i++) {
+        float sum = 0.0f;
+        for (int k = 0; k < EDGE; k++)
+            sum += memory[i / EDGE * EDGE + k] * memory[SIZE + k * EDGE + i % EDGE];
+        assert_true(g->c[i] == sum);
+    }
+}
+
+/* Split, product and strict tiles: queued as one graph, kept for each stream; singly where the driver makes none. */
+static void launches_in_a_row_are_one_graph(void **state)
+{
+    (void)state;
+    static const char *const refusing[] = {NULL, "cuGraphCreate", "cuGraphAddKernelNode_v2",
+                                           "cuGraphInstantiateWithFlags", "cuGraphExecKernelNodeSetParams_v2"};
+    int (*create)(void **, unsigned, int), (*destroy)(void *);
+    *(void **)&create = dlsym(dlopen(stand_in, RTLD_NOW), "cuStreamCreateWithPriority");
+    *(void **)&destroy = dlsym(dlopen(stand_in, RTLD_NOW), "cuStreamDestroy_v2");
+    gpu->devices = 3;
+    gpu->arch = 90;
+    for (int i = 0; i < 5; i++) {
+        const char *refused = refusing[i];
+        int makes = i == 0 || i == 4; /* a graph, once */
+        rung_context *context;
+        rung_plan *plan;
+        void *stream;
+        assert_ok(open_context(2, &context));
+        assert_ok(rung_context_set_math(context, RUNG_ACCURATE));
+        rung_gemm g;
+        rung_gemm_init(&g);
+        g.layout = RUNG_ROW_MAJOR;
+        g.m = g.n = g.k = g.lda = g.ldb = g.ldc = 128;
+        float *memory = device_memory(2, 4 * 128 * 128 * 4);
+        g.a = memory, g.b = memory + 128 * 128, g.c = memory + 2 * 128 * 128;
+        assert_ok(rung_plan_create_kernel(&plan, context, &g, "sm90_wgmma_f16x3_128x128x32_s6"));
+        run_accurate(context, plan, &g, memory, 0, refused);
+        assert_int_equal(times_called("cuLaunchKernelEx "), makes ? 0 : 3);
+        assert_int_equal(times_called("cuGraphLaunch "), makes);
+        /* Elsewhere in C: the split is as it was, product and strict tiles are not. */
+        run_accurate(context, plan, &g, memory, 1, refused);
+        assert_int_equal(times_called("cuGraphExecKernelNodeSetParams_v2 "), i == 0 ? 2 : i == 4);
+        assert_int_equal(times_called("cuLaunchKernelEx "), i == 0 ? 0 : 3);
+        assert_int_equal(times_called("cuGraphCreate "), 0);
+        gpu->recording = 1;
+        assert_int_equal(create(&stream, 1, 0), 0);
+        assert_ok(rung_context_set_stream(context, stream));
+        run_accurate(context, plan, &g, memory, 0, NULL);
+        assert_int_equal(times_called("cuGraphCreate "), i == 0);
+        gpu->recording = 0;
+        rung_plan_destroy(plan);
+        rung_context_destroy(context);
+        assert_int_equal(destroy(stream), 0);
+        free_device(memory);
+        assert_int_equal(gpu->faults + gpu->graphs + gpu->memory, 0);
+    }
+    gpu->devices = 2;
+    gpu->arch = 80;
+    empty_log();
+}
+
 /* Returns what the staged product answered; the context is opened, used and closed. */
 static rung_status whole_life(product *p)
 {
@@ -522,6 +601,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(workspace_passes_between_streams),
         cmocka_unit_test(recordings_of_other_threads_go_on),
         cmocka_unit_test(capture_is_not_disturbed),
+        cmocka_unit_test(launches_in_a_row_are_one_graph),
         cmocka_unit_test(every_driver_call_fails_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
