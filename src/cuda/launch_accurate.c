@@ -22,8 +22,8 @@ enum {
 static const float min_terms = 2.0f;
 
 /* Measured on one H200 (docs/performance-log.md, "accurate"). */
-static const double launches_us = 12.0, second_look_us = 4.0, tile_us = 4.0, chain_us = 1.08, tf32_chain_us = 0.75,
-                    cut_us = 2.0, part_us = 1.0, split_bytes_us = 3.3e6;
+static const double launches_us = 10.0, tile_us = 4.0, chain_us = 1.08, tf32_chain_us = 0.75, cut_us = 2.0,
+                    part_us = 1.0, split_bytes_us = 3.3e6;
 
 /* Where everything lies in the workspace of one panel, in bytes from its start; what has to be zero may lie elsewhere.
  */
@@ -172,12 +172,11 @@ static const char *accurate_estimate(const rung_machine *machine, const rung_con
         return "pointer arrays do not go in panels, and the workspace limit asks for them";
     layout w = part.w;
     double panels = (double)((p->m + part.m - 1) / part.m) * (double)((p->n + part.n - 1) / part.n);
-    /* Every element of A and B is read once or twice, and written as two halves. */
+    /* Every element of A and B is read, and written as two halves; across k that takes half as long again. */
     double split = (double)((part.m + part.n) * w.k_pad) * 8.0 +
                    4.0 * (double)p->k * (double)((p->trans_a ? part.m : 0) + (p->trans_b ? 0 : part.n));
     cut c = choose_cut(&w, kernel, machine->sms / CLUSTER, p->in_order);
-    double looks = p->trans_a || !p->trans_b ? second_look_us : 0.0; /* an operand lies across k */
-    choice->cost_us = (double)p->batch * panels * (launches_us + looks + split / split_bytes_us + c.us);
+    choice->cost_us = (double)p->batch * panels * (launches_us + split / split_bytes_us + c.us);
     snprintf(choice->note, sizeof choice->note,
              "split %.0f us, product %.0f us; %.0f panels of %lld tiles, %lld cut along k", split / split_bytes_us,
              c.us, panels, (long long)(w.tiles_m * w.tiles_n), (long long)c.tiles);
