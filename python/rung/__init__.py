@@ -66,6 +66,7 @@ def _load():
         [ptr, ctypes.c_int, ctypes.c_int, ctypes.c_int, i64, i64, i64, f32]
         + [ptr, i64, i64] * 2 + [f32, ptr, i64, i64, i64])
     library.rung_context_create.argtypes = [ctypes.POINTER(ptr), ctypes.POINTER(_Config)]
+    library.rung_context_destroy.argtypes, library.rung_context_destroy.restype = [ptr], None
     for setter in ("rung_context_set_math", "rung_context_set_stream"):
         getattr(library, setter).argtypes = [ptr, ctypes.c_int if setter.endswith("math") else ptr]
     return library
@@ -87,14 +88,25 @@ def _check(status):
         raise RungError(_lib().rung_last_error().decode())
 
 
+class _Context:
+    """A thread's context on a device; it ends with the thread, and its workspace with it."""
+
+    def __init__(self, device):
+        config = _Config(device=device, pointers=1 if device >= 0 else 0)
+        self.handle = ctypes.c_void_p()
+        self.library = _lib()
+        _check(self.library.rung_context_create(ctypes.byref(self.handle), ctypes.byref(config)))
+
+    def __del__(self):
+        if self.handle and not sys.is_finalizing():
+            self.library.rung_context_destroy(self.handle)
+
+
 def _context(device):
     contexts = _local.__dict__.setdefault("contexts", {})
     if device not in contexts:
-        config = _Config(device=device, pointers=1 if device >= 0 else 0)
-        context = ctypes.c_void_p()
-        _check(_lib().rung_context_create(ctypes.byref(context), ctypes.byref(config)))
-        contexts[device] = context
-    return contexts[device]
+        contexts[device] = _Context(device)
+    return contexts[device].handle
 
 
 def version():
@@ -105,6 +117,8 @@ def version():
 def _as_rows(view, name):
     """A 2- or 3-D view as (transposed, leading dimension, batch stride) of a row-major matrix, or None."""
     *_, rows, columns = view.shape
+    if 0 in view.shape:  # whose strides mean nothing
+        return False, max(columns, 1), 0
     stride_row, stride_column = view.strides[-2:]
     if columns == 1 and rows != 1 and stride_row == 1:  # a column vector: its transpose is a contiguous row
         transposed, leading = True, max(rows, 1)
@@ -140,25 +154,29 @@ def matmul(a, b, out=None, *, alpha=1.0, beta=0.0, math="accurate"):
             raise RungError("beta is not 0 but there is no out to add to")
         out = new_like(a, (batch, m, n) if batched else (m, n))
     vc = describe(out, "out")
+    if not vc.writable:
+        raise RungError("out is read-only")
     if vc.shape != ((batch, m, n) if batched else (m, n)) or vc.device != va.device:
         raise RungError(f"out is {vc.shape} on {vc.where()}: it must be {(batch, m, n) if batched else (m, n)} on {va.where()}")
+    if 0 in vc.shape:
+        return out
     return _run(va, vb, vc, out, (m, n, k, batch), (alpha, beta), math, stream_of(a))
 
 
 def _run(va, vb, vc, out, sizes, scalars, math, stream):
     m, n, k, batch = sizes
     (ta, lda, sa), (tb, ldb, sb), (tc, ldc, sc) = _as_rows(va, "a"), _as_rows(vb, "b"), _as_rows(vc, "out")
-    if tc and not (m == 1 or n == 1):  # column-major out: out^T = b^T a^T
+    if tc:  # column-major out: out^T = b^T a^T
         va, vb, ta, tb, lda, ldb, sa, sb, m, n = vb, va, not tb, not ta, ldb, lda, sb, sa, n, m
-    elif tc:
-        ldc = vc.strides[-2] if m > 1 else max(n, 1)
+    if ldc < n or (batch > 1 and sc == 0):
+        raise RungError(f"out has strides {vc.strides}: its elements overlap")
     context = _context(va.device)
     _check(_lib().rung_context_set_math(context, _MATH[math]))
     if va.device >= 0:
         _check(_lib().rung_context_set_stream(context, stream))
     _check(_lib().rung_sgemm_strided_batched(
         context, 1, int(ta), int(tb), m, n, k, scalars[0], va.pointer, lda, sa, vb.pointer, ldb, sb, scalars[1],
-        vc.pointer, max(ldc, n, 1), sc if sc else m * max(ldc, n, 1), batch))
+        vc.pointer, ldc, sc, batch))
     return out
 
 

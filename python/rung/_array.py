@@ -7,8 +7,9 @@ import sys
 class View:
     """Pointer, shape and strides (in elements) of FP32 data on `device`: -1 the CPU, 0, 1, ... a GPU."""
 
-    def __init__(self, pointer, shape, strides, device, owner):
+    def __init__(self, pointer, shape, strides, device, owner, writable=True):
         self.pointer, self.shape, self.strides, self.device = pointer, tuple(shape), tuple(strides), device
+        self.writable = writable
         self.owner = owner  # keeps the memory alive
 
     def where(self):
@@ -27,9 +28,11 @@ def _from_interface(interface, device, owner, name):
     if interface["typestr"] not in ("<f4", "=f4", "|f4"):
         raise TypeError(f"{name} holds {interface['typestr']}: Rung multiplies float32 ('<f4')")
     shape = interface["shape"]
-    strides = interface.get("strides")
+    strides, (pointer, read_only) = interface.get("strides"), interface["data"]
+    if strides is not None and any(s % 4 for s in strides):
+        raise TypeError(f"{name} has strides of {strides} bytes: not all are multiples of 4 bytes, a float's size")
     strides = _contiguous(shape) if strides is None else tuple(s // 4 for s in strides)
-    return View(interface["data"][0], shape, strides, device, owner)
+    return View(pointer, shape, strides, device, owner, not read_only)
 
 
 class _DLTensor(ctypes.Structure):
