@@ -64,54 +64,55 @@ static const char *cuda_estimate(void *state, const rung_kernel *kernel, const r
                     : "its row names no launcher";
 }
 
-/* The primary context is made current for the call; programs on the runtime API have it current already. */
-static rung_status enter(rung_cuda *cuda, int *pushed)
+/* What a call changes of its thread, and puts back. */
+typedef struct entered {
+    int pushed;  /* the primary context is current for the call: before, another one was, or none */
+    int foreign; /* that one is of the same GPU, and what the program allocates lies in it */
+    rung_thread_mode mode;
+} entered;
+
+/* Programs on the runtime API have the primary context current already. */
+static rung_status enter(rung_cuda *cuda, entered *before)
 {
     CUcontext current = NULL, mine = rung_gpu_context(cuda->gpu);
-    *pushed = 0;
+    *before = (entered){.pushed = 0};
     CU_TRY(cuda->driver, context_current(&current));
-    *pushed = current != mine;
-    if (*pushed)
-        CU_TRY(cuda->driver, context_push(mine));
+    if (current == mine)
+        return RUNG_SUCCESS;
+    CUdevice device;
+    if (current)
+        before->foreign = cuda->driver->context_device(&device) == CUDA_SUCCESS && device == cuda->index;
+    CU_TRY(cuda->driver, context_push(mine));
+    before->pushed = 1;
     return RUNG_SUCCESS;
 }
 
-static void leave(rung_cuda *cuda, int pushed)
+/* For calls that allocate or wait. */
+static rung_status enter_to_wait(rung_cuda *cuda, entered *before)
 {
-    CUcontext popped;
-    if (pushed)
-        cuda->driver->context_pop(&popped);
-}
-
-/* The same for calls that allocate or wait. */
-typedef struct waiting {
-    int pushed;
-    rung_thread_mode mode;
-} waiting;
-
-static rung_status enter_to_wait(rung_cuda *cuda, waiting *before)
-{
-    RUNG_TRY(enter(cuda, &before->pushed));
+    RUNG_TRY(enter(cuda, before));
     before->mode = rung_driver_relax(cuda->driver);
     return RUNG_SUCCESS;
 }
 
-static void leave_waiting(rung_cuda *cuda, const waiting *before)
+static void leave(rung_cuda *cuda, const entered *before)
 {
+    CUcontext popped;
     rung_driver_put_back(cuda->driver, before->mode);
-    leave(cuda, before->pushed);
+    if (before->pushed)
+        cuda->driver->context_pop(&popped);
 }
 
 static void cuda_close(void *state)
 {
     rung_cuda *cuda = state;
-    waiting before;
+    entered before;
     if (enter_to_wait(cuda, &before) == RUNG_SUCCESS) {
         rung_staging_close(cuda);
         rung_workspace_close(cuda);
         rung_guard_counts_close(cuda);
         rung_chain_close(cuda);
-        leave_waiting(cuda, &before);
+        leave(cuda, &before);
     }
     free(cuda);
 }
@@ -137,45 +138,58 @@ static rung_status run_staged(rung_cuda *cuda, const rung_choice *choice, const 
     return status;
 }
 
+static rung_status run_entered(rung_cuda *cuda, const entered *before, const rung_choice *choice,
+                               const rung_problem *problem)
+{
+    int on_host;
+    RUNG_TRY(rung_operands_where(cuda, problem, &on_host));
+    if (on_host)
+        return run_staged(cuda, choice, problem);
+    if (before->foreign)
+        return rung_fail(RUNG_UNSUPPORTED,
+                         "the calling thread's CUDA context is not the primary one of GPU %d: its memory is out of "
+                         "Rung's reach",
+                         cuda->index);
+    return run_on_device(cuda, choice, problem);
+}
+
 static rung_status cuda_run(void *state, const rung_choice *choice, const rung_problem *problem)
 {
     rung_cuda *cuda = state;
-    int pushed, on_host;
-    RUNG_TRY(enter(cuda, &pushed));
-    rung_status status = rung_operands_where(cuda, problem, &on_host);
-    if (status == RUNG_SUCCESS)
-        status = on_host ? run_staged(cuda, choice, problem) : run_on_device(cuda, choice, problem);
-    leave(cuda, pushed);
+    entered before;
+    RUNG_TRY(enter(cuda, &before));
+    rung_status status = run_entered(cuda, &before, choice, problem);
+    leave(cuda, &before);
     return status;
 }
 
 static rung_status cuda_ssum(void *state, int64_t n, const float *x, float *result)
 {
     rung_cuda *cuda = state;
-    waiting before;
+    entered before;
     RUNG_TRY(enter_to_wait(cuda, &before));
     rung_status status = rung_reduce_run(cuda, NULL, n, x, result);
-    leave_waiting(cuda, &before);
+    leave(cuda, &before);
     return status;
 }
 
 static rung_status cuda_synchronize(void *state)
 {
     rung_cuda *cuda = state;
-    waiting before;
+    entered before;
     RUNG_TRY(enter_to_wait(cuda, &before));
     CUresult result = cuda->driver->stream_synchronize(cuda->config.stream);
-    leave_waiting(cuda, &before);
+    leave(cuda, &before);
     return result == CUDA_SUCCESS ? RUNG_SUCCESS : rung_driver_fail(cuda->driver, result, "cuStreamSynchronize");
 }
 
 static rung_status cuda_guard_counts(void *state, rung_guard_counts *counts)
 {
     rung_cuda *cuda = state;
-    waiting before;
+    entered before;
     RUNG_TRY(enter_to_wait(cuda, &before));
     rung_status status = rung_guard_counts_read(cuda, counts);
-    leave_waiting(cuda, &before);
+    leave(cuda, &before);
     return status;
 }
 

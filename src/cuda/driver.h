@@ -24,6 +24,7 @@
     X(peer_possible, "cuDeviceCanAccessPeer", (int *, CUdevice, CUdevice))                                             \
     X(peer_enable, "cuCtxEnablePeerAccess", (CUcontext, unsigned))                                                     \
     X(context_current, "cuCtxGetCurrent", (CUcontext *))                                                               \
+    X(context_device, "cuCtxGetDevice", (CUdevice *))                                                                  \
     X(context_synchronize, "cuCtxSynchronize", (void))                                                                 \
     X(library_load, "cuLibraryLoadData",                                                                               \
       (CUlibrary *, const void *, CUjit_option *, void **, unsigned, CUlibraryOption *, void **, unsigned))            \

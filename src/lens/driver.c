@@ -162,6 +162,12 @@ EXPORT CUresult cuCtxGetCurrent(CUcontext *context)
     return CUDA_SUCCESS;
 }
 
+EXPORT CUresult cuCtxGetDevice(CUdevice *device)
+{
+    *device = 0;
+    return current ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
 EXPORT CUresult cuCtxSynchronize(void)
 {
     return CUDA_SUCCESS;

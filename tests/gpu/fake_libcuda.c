@@ -105,7 +105,7 @@ static block *block_of(CUdeviceptr at, size_t bytes)
 
 static int current_device(void)
 {
-    return state.pushed ? (int)(uintptr_t)stack[state.pushed - 1] - 1 : 0;
+    return state.pushed ? (int)((uintptr_t)stack[state.pushed - 1] % FAKE_OTHER_CONTEXT) - 1 : 0;
 }
 
 static CUresult allocate(CUdeviceptr *out, size_t bytes, int device)

@@ -28,6 +28,8 @@ typedef struct fake {
     char log[FAKE_LOG_BYTES]; /* names of calls, a space after each, since it was last emptied */
 } fake;
 
+enum { FAKE_OTHER_CONTEXT = 256 }; /* added to a primary context (device + 1): another one of its device */
+
 typedef fake *fake_state_function(void); /* symbol "fake_state" */
 
 #endif

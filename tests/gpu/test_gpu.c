@@ -409,6 +409,41 @@ static void workspace_passes_between_streams(void **state)
     assert_int_equal(gpu->memory, 0);
 }
 
+/* A program that works in another context of the GPU: what it allocated there is not touched. Another GPU's is no
+ * matter. */
+static void foreign_contexts_are_refused(void **state)
+{
+    (void)state;
+    int (*push)(void *), (*pop)(void **);
+    void *popped;
+    *(void **)&push = dlsym(dlopen(stand_in, RTLD_NOW), "cuCtxPushCurrent_v2");
+    *(void **)&pop = dlsym(dlopen(stand_in, RTLD_NOW), "cuCtxPopCurrent_v2");
+    rung_context *context;
+    assert_ok(open_context(0, &context));
+    float *a = device_memory(0, 64 * DEEP * 4), *b = device_memory(0, 64 * DEEP * 4),
+          *c = device_memory(0, 64 * 64 * 4);
+    product p;
+    product_new(&p, RUNG_COL_MAJOR, 0, 0, 40, 30, 20, 1, 1, 1);
+    rung_gemm g = p.gemm;
+    g.a = a, g.b = b, g.c = c;
+    push((void *)(uintptr_t)(1 + FAKE_OTHER_CONTEXT));
+    empty_log();
+    assert_int_equal(run_rung(context, &g), RUNG_UNSUPPORTED);
+    assert_non_null(strstr(rung_last_error(), "not the primary one of GPU 0"));
+    assert_null(strstr(gpu->log, "cuLaunchKernelEx"));
+    assert_ok(run_rung(context, &p.gemm)); /* from host memory: in the primary context */
+    assert_int_equal(gpu->pushed, 1);
+    pop(&popped);
+    push((void *)(uintptr_t)2);
+    assert_ok(run_rung(context, &g));
+    pop(&popped);
+    rung_context_destroy(context);
+    product_free(&p);
+    free_device(a);
+    free_device(b);
+    free_device(c);
+}
+
 /* Calls that wait, allocate and load, while another thread records a graph: in relaxed mode all of them, and the thread
  * has its own mode back whenever a call of Rung's ends. */
 static void recordings_of_other_threads_go_on(void **state)
@@ -599,6 +634,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(out_of_device_memory_is_said),
         cmocka_unit_test(workspace_grows_under_queued_work),
         cmocka_unit_test(workspace_passes_between_streams),
+        cmocka_unit_test(foreign_contexts_are_refused),
         cmocka_unit_test(recordings_of_other_threads_go_on),
         cmocka_unit_test(capture_is_not_disturbed),
         cmocka_unit_test(launches_in_a_row_are_one_graph),
