@@ -3,6 +3,7 @@
  * own, over how many blocks, and what that should cost. */
 #include "cuda/device.h"
 #include "cuda/device/lone_args.h"
+#include "cuda/memory_cost.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,10 +13,10 @@ enum { MAX_SIZE = 1 << 30, MAX_TICKETS = RUNG_TICKET_BYTES / 4, PARTITIONS = 4 }
 
 /* Microseconds, and bytes a microsecond; fitted to timings on an H200 (docs/performance-log.md, "lone warps", "pairs").
  */
-static const double launch_us = 3.0, memory_rate = 4.09e6, meet_us = 2.0, finish_us = 4.1, part_rate = 0.086e6;
+static const double launch_us = 3.90, meet_us = 2.01, finish_us = 4.10, part_rate = 0.097e6;
 /* A pair's first operands and last results; what a tile takes longer that has a multiprocessor for itself. */
-static const double pair_us = 1.5, alone_share = 0.05;
-static const double straddle_share = 0.10; /* uneven stretches */
+static const double pair_us = 0.172, alone_share = 0.046;
+static const double straddle_share = 0.048; /* uneven stretches */
 
 typedef struct lone_traits {
     const char *name;
@@ -25,18 +26,18 @@ typedef struct lone_traits {
 } lone_traits;
 
 static const lone_traits traits[] = {
-    {"sm90_lonewarp_f32_8x128x16_s3", 0.410, 0.22, {0.15, 0.17}},
-    {"sm90_lonewarp_f32_16x128x16_s3", 0.620, 0.39, {0.18, 0.21}},
-    {"sm90_lonewarp_f32_128x16x16_s3", 0.540, 1.96, {0.03, 0.07}},
-    {"sm90_lonewarp_f32_32x128x16_s2", 0.740, 0.70, {0.18, 0.25}},
-    {"sm90_lonewarp_f32_48x64x16_s3", 0.750, 0.60, {0.13, 0.21}},
-    {"sm90_lonewarp_f32_64x48x16_s3", 0.740, 0.90, {0.02, 0.18}},
-    {"sm90_lonewarp_f32_96x32x16_s2", 0.710, 0.84, {0.00, 0.13}},
-    {"sm90_lonewarp_f32_32x32x16_s6", 0.580, 0.30, {0.01, 0.15}},
-    {"sm90_lonewarp_f32_64x64x16_s3", 0.730, 0.78, {0.09, 0.18}},
-    {"sm90_tmapair_f32_128x128x16_s4", 0.850, 0.65, {0.00, 0.00}},
-    {"sm90_tmapair_f32_64x256x16_s4", 0.850, 0.65, {0.00, 0.00}},
-    {"sm90_tmapair_f32_256x64x16_s4", 0.850, 0.80, {0.00, 0.00}},
+    {"sm90_lonewarp_f32_8x128x16_s3", 0.449, 0.24, {0.15, 0.23}},
+    {"sm90_lonewarp_f32_16x128x16_s3", 0.645, 0.44, {0.13, 0.20}},
+    {"sm90_lonewarp_f32_128x16x16_s3", 0.608, 0.83, {0.03, 0.07}},
+    {"sm90_lonewarp_f32_32x128x16_s2", 0.790, 1.38, {0.18, 0.15}},
+    {"sm90_lonewarp_f32_48x64x16_s3", 0.776, 0.95, {0.12, 0.09}},
+    {"sm90_lonewarp_f32_64x48x16_s3", 0.770, 0.97, {0.02, 0.16}},
+    {"sm90_lonewarp_f32_96x32x16_s2", 0.748, 1.26, {0.00, 0.13}},
+    {"sm90_lonewarp_f32_32x32x16_s6", 0.582, 0.45, {0.01, 0.13}},
+    {"sm90_lonewarp_f32_64x64x16_s3", 0.723, 0.89, {0.10, 0.18}},
+    {"sm90_tmapair_f32_128x128x16_s4", 0.871, 0.14, {0.00, 0.00}},
+    {"sm90_tmapair_f32_64x256x16_s4", 0.846, 0.62, {0.00, 0.00}},
+    {"sm90_tmapair_f32_256x64x16_s4", 0.817, 0.67, {0.00, 0.00}},
 };
 
 static const lone_traits *traits_of(const rung_kernel *kernel)
@@ -78,13 +79,6 @@ static double step_us(const rung_machine *machine, const rung_kernel *kernel, co
     return (ffma / t->share + 60.0) * (1.0 + longer) / (machine->clock_ghz * 1e3);
 }
 
-static double memory_us(const rung_problem *p)
-{
-    double m = (double)p->m, n = (double)p->n, k = (double)p->k, batch = (double)p->batch;
-    double a = m * k * (p->stride_a ? batch : 1.0), b = k * n * (p->stride_b ? batch : 1.0);
-    return 4.0 * (a + b + m * n * batch * (p->beta_zero ? 1.0 : 2.0)) / memory_rate;
-}
-
 /* Two things at once: the longer one, and more where they are alike. */
 static double overlapped(double x_us, double y_us)
 {
@@ -98,7 +92,7 @@ static void plan_apart(const rung_machine *machine, const rung_kernel *kernel, c
     s->together = 0;
     s->grid = (int)min64(machine->sms, s->tiles);
     s->workspace_bytes = 0;
-    s->cost_us = launch_us + overlapped(rounds * tile_us, memory_us(p));
+    s->cost_us = launch_us + overlapped(rounds * tile_us, rung_memory_us(p));
 }
 
 /* Tiles of four warps, two at a time; the last one of an odd number has a multiprocessor for itself. */
@@ -115,7 +109,7 @@ static void plan_pairs(const rung_machine *machine, const rung_kernel *kernel, c
     s->grid = (int)min64(machine->sms, s->tiles);
     s->workspace_bytes = 0;
     s->cost_us =
-        launch_us + pair_us + overlapped(((double)most + (most % 2 ? alone_share : 0.0)) * tile_us, memory_us(p));
+        launch_us + pair_us + overlapped(((double)most + (most % 2 ? alone_share : 0.0)) * tile_us, rung_memory_us(p));
 }
 
 static double together_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p,
@@ -127,7 +121,7 @@ static double together_us(const rung_machine *machine, const rung_kernel *kernel
     double compute = (double)steps * step_us(machine, kernel, p) * RUNG_LONE_WARPS / PARTITIONS;
     if (s->tiles % grid && grid % s->tiles) /* stretches that straddle tiles fill and drain their rings twice */
         compute = compute * (1.0 + straddle_share) + 1.0;
-    double cost = launch_us + fmax(compute, memory_us(p)) + ends * meet_us * sqrt(tile_bytes / 16384.0);
+    double cost = launch_us + fmax(compute, rung_memory_us(p)) + ends * meet_us * sqrt(tile_bytes / 16384.0);
     if (total % grid || total / grid % s->steps) { /* tiles are cut */
         double parts = (double)grid / (double)s->tiles, read = parts > 16.0 ? 2.0 * sqrt(parts) : parts;
         cost += finish_us + read * tile_bytes / part_rate;

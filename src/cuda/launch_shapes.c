@@ -3,6 +3,7 @@
  * its constants were fitted on an H200 (docs/performance-log.md, "shapes"). */
 #include "cuda/accurate.h"
 #include "cuda/device.h"
+#include "cuda/memory_cost.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,9 +12,8 @@
 enum { MAX_SIZE = 1 << 30, MAX_TICKETS = RUNG_TICKET_BYTES / 4 };
 
 /* Microseconds, and bytes a microsecond. */
-static const double launch_us = 1.85, memory_rate = 3.97e6, cache_rate = 16.0e6, overlap = 0.09, finish_us = 2.02,
-                    sliced_us = 2.5, /* parts that a block first adds from many slices come late */
-    reduce_rate = 0.024e6, partial_rate = 2.4e6;
+static const double launch_us = 2.05, cache_rate = 14.91e6, overlap = 0.196, finish_us = 2.24,
+                    reduce_rate = 0.046e6, partial_rate = 4.34e6;
 
 typedef struct tile_traits {
     const char *name;
@@ -26,27 +26,27 @@ typedef struct tile_traits {
 } tile_traits;
 
 static const tile_traits traits[] = {
-    {"sm90_cpasync_f32_8x128x64_s3", 8, 2, 0.279, 1.35, 1.00, 0.21, {0.00, 0.00}},
-    {"sm80_cpasync_f32_16x128x64_s3", 4, 2, 0.464, 1.43, 2.26, 0.11, {0.00, 0.00}},
-    {"sm90_cpasync_f32_64x128x32_s3", 2, 2, 0.718, 1.36, 4.75, 0.00, {0.28, 0.37}},
-    {"sm80_cpasync_f32_64x128x16_s4", 1, 3, 0.669, 1.49, 2.20, 0.04, {0.26, 0.39}},
-    {"sm90_cpasync_f32_64x256x16_s3", 1, 2, 0.755, 2.01, 3.09, 0.18, {0.26, 0.35}},
-    {"sm80_cpasync_f32_128x128x16_s4", 1, 2, 0.745, 1.17, 2.60, 0.01, {0.25, 0.37}},
-    {"sm90_cpasync_f32_128x8x64_s3", 8, 2, 0.319, 1.07, 3.59, 0.48, {0.00, 0.00}},
-    {"sm80_cpasync_f32_128x16x32_s4", 4, 2, 0.422, 1.36, 2.33, 0.02, {0.05, 0.05}},
-    {"sm90_cpasync_f32_128x48x16_s4", 1, 4, 0.609, 2.42, 3.22, 0.30, {0.18, 0.34}},
-    {"sm80_cpasync_f32_128x64x16_s4", 1, 3, 0.674, 1.55, 1.74, 0.06, {0.28, 0.42}},
-    {"sm80_cpasync_f32_64x64x32_s3", 2, 3, 0.699, 1.28, 3.00, 0.20, {0.21, 0.33}},
-    {"sm90_cpasync_f32_64x64x16_s3", 1, 6, 0.586, 2.22, 1.46, 0.16, {0.16, 0.28}},
-    {"sm80_cpasync_f32_32x64x32_s4", 2, 3, 0.572, 1.60, 1.97, 0.12, {0.05, 0.07}},
-    {"sm90_cpasync_f32_64x32x32_s4", 2, 3, 0.554, 1.72, 1.89, 0.10, {0.00, 0.05}},
-    {"sm80_cpasync_f32_32x32x64_s4", 4, 2, 0.491, 1.15, 1.58, 0.16, {0.00, 0.00}},
-    {"sm90_cpasync_f32_32x32x32_s4", 2, 5, 0.457, 1.49, 1.77, 0.10, {0.00, 0.02}},
-    {"sm80_cpasync_f32_16x16x128_s4", 16, 2, 0.266, 1.14, 0.82, 0.00, {0.00, 0.00}},
-    {"sm90_cpasync_f32_48x48x16_s3", 2, 2, 0.362, 1.34, 1.53, 0.20, {0.14, 0.05}},
-    {"sm90_cpasync_f32_32x128x16_s2", 1, 5, 0.500, 1.46, 1.39, 0.16, {0.13, 0.24}},
-    {"sm90_cpasync_f32_128x32x16_s2", 1, 5, 0.536, 1.22, 2.00, 0.08, {0.05, 0.16}},
-    {"sm90_cpasync_f32_64x128x16_s2", 1, 4, 0.686, 3.84, 2.44, 0.14, {0.22, 0.30}},
+    {"sm90_cpasync_f32_8x128x64_s3", 8, 2, 0.333, 1.33, 1.04, 0.21, {0.00, 0.00}},
+    {"sm80_cpasync_f32_16x128x64_s3", 4, 2, 0.498, 1.06, 1.27, 0.15, {0.00, 0.00}},
+    {"sm90_cpasync_f32_64x128x32_s3", 2, 2, 0.718, 1.20, 4.18, 0.06, {0.28, 0.36}},
+    {"sm80_cpasync_f32_64x128x16_s4", 1, 3, 0.704, 1.52, 2.86, 0.04, {0.29, 0.41}},
+    {"sm90_cpasync_f32_64x256x16_s3", 1, 2, 0.755, 1.49, 4.18, 0.18, {0.26, 0.35}},
+    {"sm80_cpasync_f32_128x128x16_s4", 1, 2, 0.750, 1.23, 4.37, 0.01, {0.25, 0.37}},
+    {"sm90_cpasync_f32_128x8x64_s3", 8, 2, 0.359, 1.03, 4.06, 0.45, {0.00, 0.00}},
+    {"sm80_cpasync_f32_128x16x32_s4", 4, 2, 0.444, 1.22, 2.51, 0.02, {0.05, 0.05}},
+    {"sm90_cpasync_f32_128x48x16_s4", 1, 4, 0.564, 2.33, 4.36, 0.30, {0.18, 0.34}},
+    {"sm80_cpasync_f32_128x64x16_s4", 1, 3, 0.683, 1.44, 3.09, 0.06, {0.22, 0.39}},
+    {"sm80_cpasync_f32_64x64x32_s3", 2, 3, 0.682, 1.42, 2.53, 0.08, {0.25, 0.33}},
+    {"sm90_cpasync_f32_64x64x16_s3", 1, 6, 0.580, 4.05, 1.53, 0.07, {0.20, 0.22}},
+    {"sm80_cpasync_f32_32x64x32_s4", 2, 3, 0.618, 1.18, 1.51, 0.09, {0.02, 0.06}},
+    {"sm90_cpasync_f32_64x32x32_s4", 2, 3, 0.585, 1.49, 1.98, 0.11, {0.00, 0.04}},
+    {"sm80_cpasync_f32_32x32x64_s4", 4, 2, 0.481, 1.07, 1.07, 0.10, {0.00, 0.00}},
+    {"sm90_cpasync_f32_32x32x32_s4", 2, 5, 0.431, 1.63, 1.68, 0.03, {0.00, 0.02}},
+    {"sm80_cpasync_f32_16x16x128_s4", 16, 2, 0.317, 1.00, 0.89, 0.25, {0.00, 0.00}},
+    {"sm90_cpasync_f32_48x48x16_s3", 2, 2, 0.404, 1.20, 1.67, 0.20, {0.14, 0.05}},
+    {"sm90_cpasync_f32_32x128x16_s2", 1, 5, 0.530, 2.81, 0.81, 0.12, {0.15, 0.16}},
+    {"sm90_cpasync_f32_128x32x16_s2", 1, 5, 0.537, 2.74, 2.47, 0.08, {0.05, 0.16}},
+    {"sm90_cpasync_f32_64x128x16_s2", 1, 4, 0.709, 3.84, 3.88, 0.14, {0.22, 0.30}},
 };
 
 static const tile_traits *traits_of(const rung_kernel *kernel)
@@ -60,12 +60,6 @@ static const tile_traits *traits_of(const rung_kernel *kernel)
 static int64_t ceil_div(int64_t x, int64_t y)
 {
     return (x + y - 1) / y;
-}
-
-static double product_bytes(const rung_problem *p)
-{
-    double m = (double)p->m, n = (double)p->n, k = (double)p->k;
-    return 4.0 * (double)p->batch * (m * k + k * n + m * n * (p->beta_zero ? 1.0 : 2.0));
 }
 
 static const char *refuse_sizes(const rung_problem *p)
@@ -124,11 +118,11 @@ static double tile_cost_us(const rung_machine *machine, const rung_kernel *kerne
     double share = t->share / (1.0 + t->unaligned * unaligned) / (1.0 + along_k);
     double work = kernel->bm * kernel->bn * depth / (128e3 * machine->clock_ghz * share);
     double compute = rounds_us(t, blocks, machine->sms, resident_of(kernel, t, p), work);
-    double memory = fmax(product_bytes(p) / memory_rate, blocks * 4.0 * (kernel->bm + kernel->bn) * depth / cache_rate);
+    double memory = fmax(rung_memory_us(p), blocks * 4.0 * (kernel->bm + kernel->bn) * depth / cache_rate);
     double cost = launch_us + fmax(compute, memory) + overlap * fmin(compute, memory);
     if (parts > 1) {
         double chunks = fmin(fmin(32.0, (double)parts), tile_bytes / 256.0); /* added side by side: device/meeting.h */
-        cost += finish_us + (t->slices >= 4 ? sliced_us : 0.0) + (double)parts / chunks * tile_bytes / reduce_rate +
+        cost += finish_us + (double)parts / chunks * tile_bytes / reduce_rate +
                 blocks * tile_bytes / partial_rate;
     }
     return cost;
@@ -257,7 +251,7 @@ static const char *small_estimate(const rung_machine *machine, const rung_config
     /* Measured: what a block of each edge costs an SM that is full of them. */
     double block_us = kernel->bm == 8 ? 1.2 : kernel->bm == 16 ? 0.9 : 1.75;
     double steps = (double)ceil_div(p->k > 0 ? p->k : 1, kernel->bk), rounds = fmax(1.0, (double)blocks / machine->sms);
-    choice->cost_us = launch_us + fmax(product_bytes(p) / memory_rate, rounds * steps * block_us);
+    choice->cost_us = launch_us + fmax(rung_memory_us(p), rounds * steps * block_us);
     snprintf(choice->note, sizeof choice->note, "%d matrices a block", matrices_a_block(kernel));
     return NULL;
 }
@@ -320,7 +314,7 @@ static const char *vector_estimate(const rung_machine *machine, const rung_confi
                       : blocks <= machine->sms ? fmin(1.0, 1.15 * blocks / machine->sms)
                                                : blocks / (rounds * machine->sms);
         double cost = launch_us + 1.0 + (parts > 1 ? 1.5 + 0.02 * (double)parts : 0.0) +
-                      product_bytes(p) / memory_rate / busy * (aligned ? 1.0 : 1.4);
+                      rung_memory_us(p) / busy * (aligned ? 1.0 : 1.4);
         if (!refusal && cost < choice->cost_us) {
             choice->cost_us = cost;
             choice->split_k = (int32_t)parts;

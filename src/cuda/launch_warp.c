@@ -2,6 +2,7 @@
  * many blocks the tiles' k is spread and what that costs; copies operands whose rows the copy engine cannot read. */
 #include "cuda/device.h"
 #include "cuda/device/strict_warp_args.h"
+#include "cuda/memory_cost.h"
 #include "cuda/row_copy.h"
 
 #include <math.h>
@@ -9,7 +10,7 @@
 #include <string.h>
 
 /* Fitted to timings of 48 shapes, each with seven ways of spreading its k (docs/performance-log.md). */
-static const double launch_us = 2.9, cluster_us = 1.3, memory_bytes_per_us = 4.0e6;
+static const double launch_us = 2.9, cluster_us = 1.3;
 static const double scattered_us = 2.0; /* for 64 x 64 results by 128 threads to rows at odd addresses */
 
 typedef struct warp_traits {
@@ -218,9 +219,7 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
     plan_spread(machine, t, may_stream, steps, s);
     if (s->whole_tiles < s->tiles && !s->cluster)
         s->bytes_partials = s->grid * kernel->bm * kernel->bn * 8;
-    double bytes = 4.0 * (double)p->batch *
-                   ((double)(p->m + p->n) * (double)p->k + (double)p->m * (double)p->n * (p->beta_zero ? 1.0 : 2.0));
-    s->cost_us = launch_us + fmax(s->cost_us, bytes / memory_bytes_per_us);
+    s->cost_us = launch_us + fmax(s->cost_us, rung_memory_us(p));
     s->cost_us += rung_row_copy_us(s->bytes_a + s->bytes_b);
     return NULL;
 }
