@@ -18,16 +18,16 @@ typedef struct warp_traits {
     int groups, resident;      /* of warps that share k, in a block; blocks on a multiprocessor */
     double alone_us, full_us;  /* a step with one block on the multiprocessor, and with `resident`, at 1.98 GHz */
     double tile_us, again_us;  /* end of a tile; before a block's next one */
-    double finish_us, part_us; /* meeting of a tile's parts, and each of them */
+    double finish_us, part_us; /* meeting of a tile's parts, and each of them while one block adds them all */
     double uneven_us;          /* blocks that stream parts of two tiles */
 } warp_traits;
 
 static const warp_traits traits[] = {
-    {"sm90_tmawarp_f32_128x128x16_s6", 1, 2, 1.53, 2.76, 2.00, 3.0, 14.0, 0.74, 10.3},
+    {"sm90_tmawarp_f32_128x128x16_s6", 1, 2, 1.53, 2.76, 2.00, 3.0, 0.0, 1.30, 1.8},
     {"sm90_tmawarp_f32_64x64x64_s3", 4, 2, 1.45, 2.66, 0.54, 2.0, 5.1, 0.01, 9.2},
     {"sm90_tmawarp_f32_64x64x128_s3", 8, 1, 1.40, 2.64, 1.27, 2.0, 4.5, 0.02, 7.7},
-    {"sm90_tmawarp_f32_64x128x32_s4", 2, 2, 1.53, 2.78, 1.16, 1.5, 10.7, 0.00, 6.2},
-    {"sm90_tmawarp_f32_128x64x32_s4", 2, 2, 1.53, 2.78, 1.36, 1.5, 10.7, 0.00, 6.2},
+    {"sm90_tmawarp_f32_64x128x32_s4", 2, 2, 1.53, 2.78, 1.16, 1.5, 0.4, 1.08, 7.2},
+    {"sm90_tmawarp_f32_128x64x32_s4", 2, 2, 1.53, 2.78, 1.36, 1.5, 0.4, 1.08, 7.2},
 };
 
 /* Both operands with k innermost are multiplied with neighbouring k exchanged; sums this short must not show it. */
@@ -44,6 +44,7 @@ typedef struct warp_plan {
     operand a, b;
     int64_t tiles_m, tiles_n, tiles, whole_tiles, steps;
     int64_t grid;
+    double few_parts;                         /* of a tile: more are added by several blocks */
     int cluster;                              /* blocks that share a tile as a cluster; 0: none do */
     double factor;                            /* on a step's time */
     double end_us;                            /* a tile's, beyond its traits' */
@@ -144,7 +145,7 @@ static void consider(const rung_machine *machine, const warp_traits *t, warp_pla
          */
         cluster = even && !whole && grid == 2 * streamed ? 2 : 0;
         us += item_us(t, s, share, blocks) + t->finish_us - (cluster ? cluster_us : 0.0) +
-              t->part_us * (double)grid / (double)streamed + (even ? 0.0 : t->uneven_us);
+              t->part_us * fmin((double)grid / (double)streamed, s->few_parts) + (even ? 0.0 : t->uneven_us);
     }
     us *= 1.98 / machine->clock_ghz;
     if (us < s->cost_us) {
@@ -194,6 +195,7 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
     s->end_us = p->align_c >= 16 ? 0.0 : scattered_us * kernel->bm * kernel->bn / (4096.0 * kernel->threads / 128.0);
     s->a = operand_a(p);
     s->b = operand_b(p);
+    s->few_parts = 4.0 * RUNG_WARP_FEW / ((double)kernel->bm * kernel->bn);
     s->tiles_m = ceil_div(p->m, kernel->bm);
     s->tiles_n = ceil_div(p->n, kernel->bn);
     s->tiles = s->tiles_m * s->tiles_n * p->batch;

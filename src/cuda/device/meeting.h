@@ -1,7 +1,8 @@
-/* Where the blocks that hold parts of one tile's sums meet: each leaves its part in memory, and as many as the tile has
- * chunks stay to add one chunk each, always in the order of the parts. A block stays only when all the parts' blocks
- * are running, so that nobody waits for one that cannot start; what nobody stayed for is added by the last to come.
- * Two counters a tile, zero before and after a launch:
+/* Where the blocks that hold parts of one tile's sums meet, each part left in memory, always added in the same order.
+ * Where there is much to add, as many blocks as the tile has chunks stay to add one chunk each. A block stays only when all
+ * the parts' blocks are running, so that nobody waits for one that cannot start; what nobody stayed for is added by the
+ * last to come. Where there is little, one block adds all: the last to come, or the one of the last part, which keeps that
+ * part and awaits the others (meeting_leave, meeting_await). Two counters a tile, zero before and after a launch:
  *   at[0]  parts begun, and from bit 16 on the stayers that have seen all parts arrive
  *   at[1]  parts left in memory, and from bit 16 on the blocks that stay */
 #ifndef RUNG_DEVICE_MEETING_H
@@ -9,12 +10,12 @@
 
 #include "device/args.h"
 
-/* Vectors (float4) of a chunk: a tile's, over parts, 256 bytes at least and 32 chunks at most. Where there is little to
- * add (96 KB), one block does it all: waiting for each other would take longer. */
-RUNG_DEVICE unsigned meeting_chunk(unsigned parts, const unsigned vectors)
+/* Vectors (float4) of a chunk: a tile's, over parts, 256 bytes at least and 32 chunks at most. Where all parts have no
+ * more than `few`, one block does it all: waiting for each other would take longer. */
+RUNG_DEVICE unsigned meeting_chunk(unsigned parts, const unsigned vectors, unsigned few)
 {
     const unsigned chunks = min(min(parts, 32u), vectors / 16);
-    return parts * vectors <= 6144 ? vectors : ((vectors + chunks - 1) / chunks + 15) / 16 * 16;
+    return parts * vectors <= few ? vectors : ((vectors + chunks - 1) / chunks + 15) / 16 * 16;
 }
 
 /* By one thread, when its block begins its part. */
@@ -49,6 +50,25 @@ RUNG_DEVICE unsigned meeting_look(const unsigned *at)
     asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(at) : "memory");
     return now;
 #endif
+}
+
+/* By all threads of a block whose part is stored and that adds nothing. */
+RUNG_DEVICE void meeting_leave(unsigned *at)
+{
+    __syncthreads(); /* thread 0 lets out what all have stored */
+    if (threadIdx.x == 0)
+        meeting_add(at + 1, 1);
+}
+
+/* By all threads of the block that adds all: until `others` blocks, of lower numbers, have left. */
+RUNG_DEVICE void meeting_await(unsigned *at, unsigned others)
+{
+    if (threadIdx.x == 0) {
+        while (meeting_look(at + 1) != others)
+            ;
+        at[0] = at[1] = 0;
+    }
+    __syncthreads();
 }
 
 /* The chunks, from `begin` on, that this block is to add. */

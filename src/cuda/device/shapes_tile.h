@@ -167,7 +167,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) KERNEL(const _
 #pragma unroll 1
         for (int v = tid; v < TILE_VECTORS; v += THREADS)
             __stcg(slot + (size_t)part * TILE_VECTORS + v, SLICE_SUM(v));
-        const unsigned chunk = meeting_chunk(parts, TILE_VECTORS);
+        const unsigned chunk = meeting_chunk(parts, TILE_VECTORS, 6144 /* 96 KB */);
         struct meeting_share mine = meeting_join(counters, parts, (TILE_VECTORS + chunk - 1) / chunk, begun, 1);
 #pragma unroll 1
         for (; mine.begin < mine.end; mine.begin++) {

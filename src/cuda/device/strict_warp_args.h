@@ -7,6 +7,7 @@
 
 #define RUNG_WARP_BK 16     /* along k of a stage */
 #define RUNG_WARP_GROUP_M 8 /* tile rows of a column group */
+#define RUNG_WARP_FEW 24576 /* vectors of all a tile's parts that one block adds alone: 384 KB */
 
 /* Operands as they lie, the third dimension of a map the batch. */
 typedef struct rung_warp_args {
@@ -22,7 +23,7 @@ typedef struct rung_warp_args {
     int32_t tiles, whole_tiles; /* of all batches; done by one block each. The others are streamed along k */
     int32_t steps;              /* of RUNG_WARP_BK, of one tile */
     int32_t share, wider;       /* steps that a block streams, at least one if any; the first `wider` blocks one more */
-    int32_t cluster;            /* blocks of a cluster, each a part of the same tile; 0: parts meet in memory */
+    int32_t cluster;            /* 2: the two parts of a tile are a cluster; 0: parts meet in memory */
     int32_t bias_kind, activation;
     int32_t c_vector; /* every row of C starts at a multiple of 16 bytes */
 } rung_warp_args;
