@@ -37,6 +37,12 @@ for row in $kernels; do
         try "$name" "NT:${m}x${n}x${k}:row,strided=9"
         try "$name" "TN:${m}x$((n - 1))x$((k + 3)):row,beta=-0.5,arrays=6,offset=1"
         try "$name" "TT:${m}x${n}x${k}:row,strided=4,scalars=device,bias=row,act=relu" ;;
+    sm90_axpy_*) # rows at multiples of 16 bytes; the last one with parts of k
+        try "$name" "TN:72x1x300:row,beta=1"
+        try "$name" "NN:1x71x300:row,pad=1,alpha=-0.5"
+        try "$name" "NN:1x132x70:row,strided=3,beta=-0.5,bias=row"
+        try "$name" "TT:36x1x1030:row,bias=column,act=gelu"
+        try "$name" "NN:1x260x5000:row,scalars=device,beta=-0.5" ;;
     *_dot_* | *_axpy_*)
         try "$name" "NN:70x1x300:row,pad=1"
         try "$name" "TN:70x1x300:row,beta=1"

@@ -325,7 +325,7 @@ static const char *vector_estimate(const rung_machine *machine, const rung_confi
     return NULL;
 }
 
-static void fill_vector_args(rung_args *args, const rung_problem *p)
+void rung_args_fill_vector(rung_args *args, const rung_problem *p)
 {
     rung_args_fill(args, p);
     if (is_vector_of_rows(p)) {
@@ -345,7 +345,7 @@ static rung_status vector_run(rung_cuda *cuda, const rung_choice *choice, const 
     rung_function function;
     RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, kernel->shared_bytes, &function));
     rung_args args;
-    fill_vector_args(&args, p);
+    rung_args_fill_vector(&args, p);
     args.split_k = choice->split_k;
     rung_grid grid = {.x = (unsigned)(vector_tiles(kernel, p) * choice->split_k),
                       .y = 1,

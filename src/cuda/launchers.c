@@ -8,6 +8,7 @@ extern const rung_launcher rung_launch_strict;
 extern const rung_launcher rung_launch_warp;
 extern const rung_launcher rung_launch_shapes, rung_launch_shapes_small, rung_launch_shapes_vector;
 extern const rung_launcher rung_launch_lone;
+extern const rung_launcher rung_launch_vector;
 extern const rung_launcher rung_launch_tiles;
 extern const rung_launcher rung_launch_ladder_split_k;
 extern const rung_launcher rung_launch_ladder_tma;
@@ -24,6 +25,7 @@ const rung_launcher *const rung_launchers[] = {
     &rung_launch_shapes_small,
     &rung_launch_shapes_vector,
     &rung_launch_lone,
+    &rung_launch_vector,
     &rung_launch_tiles,
     &rung_launch_ladder_split_k,
     &rung_launch_ladder_tma,

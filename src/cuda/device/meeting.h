@@ -1,10 +1,10 @@
 /* Where the blocks that hold parts of one tile's sums meet, each part left in memory, always added in the same order.
- * Where there is much to add, as many blocks as the tile has chunks stay to add one chunk each. A block stays only when all
- * the parts' blocks are running, so that nobody waits for one that cannot start; what nobody stayed for is added by the
- * last to come. Where there is little, one block adds all: the last to come, or the one of the last part, which keeps that
- * part and awaits the others (meeting_leave, meeting_await). Two counters a tile, zero before and after a launch:
- *   at[0]  parts begun, and from bit 16 on the stayers that have seen all parts arrive
- *   at[1]  parts left in memory, and from bit 16 on the blocks that stay */
+ * Where there is much to add, as many blocks as the tile has chunks stay to add one chunk each. A block stays only when
+ * all the parts' blocks are running, so that nobody waits for one that cannot start; what nobody stayed for is added by
+ * the last to come. Where there is little, one block adds all: the last to come, or the one of the last part, which
+ * keeps that part and awaits the others (meeting_leave, meeting_await). Two counters a tile, zero before and after a
+ * launch: at[0]  parts begun, and from bit 16 on the stayers that have seen all parts arrive at[1]  parts left in
+ * memory, and from bit 16 on the blocks that stay */
 #ifndef RUNG_DEVICE_MEETING_H
 #define RUNG_DEVICE_MEETING_H
 
