@@ -25,7 +25,7 @@ guard() { # KERNEL DATA BLOCKS: of four, so many are computed strictly
     failed=$((failed + 1)); echo "FAILED: $1, the guard on $2 data: $(grep '^guard' "$work")"
 }
 
-kernels=$("$rung" list --device gpu --role production --format csv | cut -d, -f1,5 | grep -E '_(tmawarp|tmapair|cpasync|small|dot|axpy|lonewarp|wgmma_f16x3)_')
+kernels=$("$rung" list --device gpu --role production --format csv | cut -d, -f1,5 | grep -E '_(tmawarp|tmapair|tmashift|cpasync|small|dot|axpy|lonewarp|wgmma_f16x3)_')
 [ -n "$kernels" ] || { echo "FAILED: the catalog lists no such kernel"; exit 1; }
 for row in $kernels; do
     name=${row%%,*} tile=${row##*,}
@@ -71,13 +71,21 @@ for row in $kernels; do
         try "$name" "TN:$((2 * m + 4))x$((n + 4))x36:row,pad=4,alpha=2,scalars=device"
         try "$name" "NN:$((m / 2 + 3))x$((n + 2))x34:row,pad=2"
         try "$name" "TN:$((m + 4))x$((n + 4))x20:row,act=relu" ;;
+    *_tmashift_*) # rows that all start differently, two ways or alike; ends of rows; batches apart by odd strides
+        try "$name" "NN:$((m + 8))x$((n + 4))x100:row,pad=1,alpha=-0.5,beta=1"
+        try "$name" "NT:$((m + 3))x$((n + 5))x35:row,pad=2,offset=1,strided=2,scalars=device,act=relu"
+        try "$name" "TN:$((m - 1))x$((n + 3))x45:row,strided=3,beta=-0.5,bias=row"
+        try "$name" "TT:$((m + 1))x$((n - 1))x33:row,strided=2,offset=3,bias=column,act=gelu"
+        try "$name" "TN:4x5x83:row,strided=2"
+        try "$name" "NN:$((m + 9))x4x64:row,pad=3" ;;
     *_lonewarp_*) # rows at multiples of 16 bytes: k shared by a block's warps, and a tile a warp
         try "$name" "NN:$((m + 8))x$((n + 4))x100:row,pad=4,alpha=-0.5,beta=1"
         try "$name" "NT:$((m + 3))x$((n + 5))x64:row,strided=5,scalars=device,act=relu"
         try "$name" "TN:$((2 * m))x$((n + 8))x48:row,strided=3,beta=-0.5,bias=row"
         try "$name" "TT:$((2 * m - 4))x$((2 * n))x$((n + m)):row,strided=2,bias=column,act=gelu"
         try "$name" "TN:${m}x${n}x9000:row"
-        try "$name" "NN:$((m + 8))x$((n + 4))x9000:row,beta=1" ;;
+        try "$name" "NN:$((m + 8))x$((n + 4))x9000:row,beta=1"
+        try "$name" "NT:$((m + 9))x$((n + 5))x70:row,strided=3" ;; # operands copied first, C in lines
     *)
         try "$name" "NT:$((m + 4))x$((n + 4))x$((3 * k)):row,pad=4,alpha=-0.5,beta=1"
         try "$name" "TN:$((m + 3))x$((n + 8))x$((k + 4)):row,offset=1,beta=-0.5,bias=row"

@@ -4,6 +4,8 @@
 #include "cuda/device.h"
 #include "cuda/device/lone_args.h"
 #include "cuda/memory_cost.h"
+#include "cuda/row_copy.h"
+#include "cuda/shifted.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,6 +18,7 @@ enum { MAX_SIZE = 1 << 30, MAX_TICKETS = RUNG_TICKET_BYTES / 4, PARTITIONS = 4 }
 static const double launch_us = 3.90, meet_us = 2.01, finish_us = 4.10, part_rate = 0.097e6;
 /* A pair's first operands and last results; what a tile takes longer that has a multiprocessor for itself. */
 static const double pair_us = 0.172, alone_share = 0.046;
+static const double scattered_rate = 0.6e6; /* bytes of a C at odd addresses, a microsecond */
 static const double straddle_share = 0.048; /* uneven stretches */
 
 typedef struct lone_traits {
@@ -38,6 +41,9 @@ static const lone_traits traits[] = {
     {"sm90_tmapair_f32_128x128x16_s4", 0.871, 0.14, {0.00, 0.00}},
     {"sm90_tmapair_f32_64x256x16_s4", 0.846, 0.62, {0.00, 0.00}},
     {"sm90_tmapair_f32_256x64x16_s4", 0.817, 0.67, {0.00, 0.00}},
+    {"sm90_tmashift_f32_128x128x16_s2", 0.740, 1.00, {0.00, 0.00}},
+    {"sm90_tmashift_f32_64x256x16_s2", 0.760, 1.20, {0.00, 0.00}},
+    {"sm90_tmashift_f32_256x64x16_s2", 0.755, 1.60, {0.00, 0.00}},
 };
 
 static const lone_traits *traits_of(const rung_kernel *kernel)
@@ -51,7 +57,8 @@ static const lone_traits *traits_of(const rung_kernel *kernel)
 typedef struct lone_plan {
     int64_t tiles_m, tiles_n, tiles, steps;
     int together, grid, tickets;
-    int64_t workspace_bytes;
+    rung_operand a, b;
+    int64_t copy_bytes, workspace_bytes; /* the latter of partial tiles, which lie before the copies of operands */
     double cost_us;
 } lone_plan;
 
@@ -65,10 +72,28 @@ static int64_t min64(int64_t x, int64_t y)
     return x < y ? x : y;
 }
 
-/* The copy engine reads rows that start at multiples of 16 bytes, and batches a multiple of that apart. */
-static int readable(int align, int64_t batch, int64_t stride)
+/* Copies rows at any address and shifts them in shared memory. */
+static int shifts(const rung_kernel *kernel)
 {
-    return align >= 16 && (batch == 1 || (stride >= 0 && stride % 4 == 0));
+    return strncmp(kernel->name, "sm90_tmashift", 13) == 0;
+}
+
+/* Operands as the kernel gets them, or why it cannot. */
+static const char *plan_operands(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                                 const rung_problem *p, lone_plan *s)
+{
+    s->a = rung_operand_a(p);
+    s->b = rung_operand_b(p);
+    s->a.readable |= p->align_a >= 16 && p->stride_a == 0;
+    s->b.readable |= p->align_b >= 16 && p->stride_b == 0;
+    if (p->k == 0)
+        return NULL;
+    if (shifts(kernel)) {
+        const char *reason = rung_shifted_refuses(&s->a, p->batch);
+        return reason ? reason : rung_shifted_refuses(&s->b, p->batch);
+    }
+    s->copy_bytes = rung_operand_copy_bytes(&s->a, p) + rung_operand_copy_bytes(&s->b, p);
+    return rung_operand_copies_refuse(machine, config, p, &s->a, &s->b);
 }
 
 /* 16 along k of one tile, on one of a multiprocessor's four partitions. */
@@ -142,7 +167,7 @@ static void try_together(const rung_machine *machine, const rung_config *config,
     int whole = total % grid == 0 && total / grid % s->steps == 0;
     int64_t bytes = whole ? 0 : 2 * grid * kernel->bm * kernel->bn * 4;
     int tickets = 4 + (int)sqrt((double)ceil_div(grid, s->tiles) + 1.0);
-    if (bytes && (limit < 0 || bytes + RUNG_TICKET_BYTES > (limit ? limit : (int64_t)4 << 30) ||
+    if (bytes && (limit < 0 || bytes + s->copy_bytes + RUNG_TICKET_BYTES > (limit ? limit : (int64_t)4 << 30) ||
                   s->tiles * tickets > MAX_TICKETS))
         return;
     s->together = 1;
@@ -152,16 +177,17 @@ static void try_together(const rung_machine *machine, const rung_config *config,
     s->cost_us = cost;
 }
 
-static const char *plan(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
-                        const rung_problem *p, lone_plan *s)
+static const char *plan_tiles(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                              const rung_problem *p, lone_plan *s)
 {
     memset(s, 0, sizeof *s);
     if (!traits_of(kernel))
         return "its launcher has no traits for it";
     if (p->m >= MAX_SIZE || p->n >= MAX_SIZE || p->k >= MAX_SIZE || p->lda >= MAX_SIZE || p->ldb >= MAX_SIZE)
         return "a dimension or leading dimension is 2^30 or more";
-    if (p->k > 0 && (!readable(p->align_a, p->batch, p->stride_a) || !readable(p->align_b, p->batch, p->stride_b)))
-        return "rows of A or B do not start at multiples of 16 bytes";
+    const char *reason = plan_operands(machine, config, kernel, p, s);
+    if (reason)
+        return reason;
     s->tiles_m = ceil_div(p->m, kernel->bm);
     s->tiles_n = ceil_div(p->n, kernel->bn);
     s->tiles = s->tiles_m * s->tiles_n * p->batch;
@@ -181,6 +207,17 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
     return NULL;
 }
 
+static const char *plan(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                        const rung_problem *p, lone_plan *s)
+{
+    const char *reason = plan_tiles(machine, config, kernel, p, s);
+    s->cost_us += rung_row_copy_us(s->copy_bytes);
+    /* Timed when lone warps still stored such a C element by element: an upper bound. */
+    if (s->copy_bytes && !s->together && !in_pairs(kernel) && p->align_c < 16)
+        s->cost_us += 4.0 * (double)p->m * (double)p->n * (double)p->batch / scattered_rate;
+    return reason;
+}
+
 static const char *estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                             const rung_problem *p, rung_choice *choice)
 {
@@ -189,27 +226,27 @@ static const char *estimate(const rung_machine *machine, const rung_config *conf
     if (reason)
         return reason;
     choice->cost_us = s.cost_us;
-    choice->workspace_bytes = s.workspace_bytes;
-    snprintf(choice->note, sizeof choice->note, "%lld tiles, %s, %d blocks", (long long)s.tiles,
+    choice->workspace_bytes = s.workspace_bytes + s.copy_bytes;
+    snprintf(choice->note, sizeof choice->note, "%lld tiles, %s, %d blocks%s", (long long)s.tiles,
              in_pairs(kernel) ? "four warps each"
              : s.together     ? "k shared by the warps of a block"
                               : "a warp each",
-             s.grid);
+             s.grid, s.copy_bytes ? ", operands copied" : "");
     return NULL;
 }
 
 /* Boxes of `extent` rows (or columns) by 16 along k. */
-static rung_status describe(rung_cuda *cuda, const float *at, int64_t ld, int64_t stride, int64_t mn, int64_t k,
-                            int64_t batch, int extent, int k_innermost, CUtensorMap *map)
+static rung_status describe(rung_cuda *cuda, const rung_operand *o, int64_t mn, int64_t k, int64_t batch, int extent,
+                            int k_innermost, CUtensorMap *map)
 {
-    int64_t batches = stride ? batch : 1, apart = batches > 1 ? stride : ld;
+    int64_t batches = o->stride ? batch : 1, apart = batches > 1 ? o->stride : o->ld;
     cuuint64_t sizes[3] = {(cuuint64_t)(k_innermost ? k : mn), (cuuint64_t)(k_innermost ? mn : k), (cuuint64_t)batches};
-    cuuint64_t strides[2] = {(cuuint64_t)ld * 4, (cuuint64_t)apart * 4};
+    cuuint64_t strides[2] = {(cuuint64_t)o->ld * 4, (cuuint64_t)apart * 4};
     cuuint32_t box[3] = {(cuuint32_t)(k_innermost ? RUNG_LONE_BK : extent),
                          (cuuint32_t)(k_innermost ? extent : RUNG_LONE_BK), 1};
     cuuint32_t unit[3] = {1, 1, 1};
-    CU_TRY(cuda->driver, tensor_map(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 3, (void *)(uintptr_t)at, sizes, strides, box,
-                                    unit, CU_TENSOR_MAP_INTERLEAVE_NONE,
+    CU_TRY(cuda->driver, tensor_map(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 3, (void *)(uintptr_t)o->at, sizes, strides,
+                                    box, unit, CU_TENSOR_MAP_INTERLEAVE_NONE,
                                     k_innermost ? CU_TENSOR_MAP_SWIZZLE_64B : CU_TENSOR_MAP_SWIZZLE_NONE,
                                     CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
     return RUNG_SUCCESS;
@@ -236,8 +273,8 @@ static rung_divisor divisor(uint32_t by)
     return (rung_divisor){(uint32_t)((1ull << (31 + bits)) / by + 1), 31 + bits};
 }
 
-static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const lone_plan *s,
-                          void *workspace)
+static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, lone_plan *s,
+                          char *workspace)
 {
     rung_function function;
     RUNG_TRY(rung_form_function(cuda, kernel, p, "", &function));
@@ -252,12 +289,16 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
                            .batched_b = p->stride_b != 0,
                            .tickets = s->tickets,
                            .c_vector = p->align_c >= 16,
-                           .c_boxes = in_pairs(kernel) && p->align_c >= 16 && p->n % 4 == 0};
+                           .c_boxes = in_pairs(kernel) && !shifts(kernel) && p->align_c >= 16 && p->n % 4 == 0};
     rung_args_fill(&args.g, p);
     args.g.workspace = workspace;
-    if (p->k > 0) {
-        RUNG_TRY(describe(cuda, p->a, p->lda, p->stride_a, p->m, p->k, p->batch, kernel->bm, !p->trans_a, &args.a_map));
-        RUNG_TRY(describe(cuda, p->b, p->ldb, p->stride_b, p->n, p->k, p->batch, kernel->bn, p->trans_b, &args.b_map));
+    if (p->k > 0 && shifts(kernel)) {
+        RUNG_TRY(rung_shifted_describe(cuda, &s->a, p->batch, kernel->bm, !p->trans_a, &args.a_odd));
+        RUNG_TRY(rung_shifted_describe(cuda, &s->b, p->batch, kernel->bn, p->trans_b, &args.b_odd));
+    } else if (p->k > 0) {
+        RUNG_TRY(rung_operands_copy(cuda, p, &s->a, &s->b, workspace + s->workspace_bytes));
+        RUNG_TRY(describe(cuda, &s->a, p->m, p->k, p->batch, kernel->bm, !p->trans_a, &args.a_map));
+        RUNG_TRY(describe(cuda, &s->b, p->n, p->k, p->batch, kernel->bn, p->trans_b, &args.b_map));
     }
     if (args.c_boxes)
         RUNG_TRY(describe_results(cuda, p, &args.c_map));
@@ -277,7 +318,7 @@ static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_pr
     if (reason)
         return rung_fail(RUNG_INTERNAL, "%s: %s", choice->kernel->name, reason);
     void *workspace;
-    RUNG_TRY(rung_workspace_get_with_tickets(cuda, s.workspace_bytes, &workspace));
+    RUNG_TRY(rung_workspace_get_with_tickets(cuda, s.workspace_bytes + s.copy_bytes, &workspace));
     rung_status status = launch(cuda, choice->kernel, p, &s, workspace);
     rung_workspace_put_with_tickets(cuda, workspace);
     return status;

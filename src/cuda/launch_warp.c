@@ -33,15 +33,8 @@ static const warp_traits traits[] = {
 /* Both operands with k innermost are multiplied with neighbouring k exchanged; sums this short must not show it. */
 enum { SHORT_K = 128 };
 
-typedef struct operand {
-    const float *at;
-    int64_t ld, stride;   /* elements */
-    int64_t inner, outer; /* extents: rows of `inner` elements */
-    int readable;
-} operand;
-
 typedef struct warp_plan {
-    operand a, b;
+    rung_operand a, b;
     int64_t tiles_m, tiles_n, tiles, whole_tiles, steps;
     int64_t grid;
     double few_parts;                         /* of a tile: more are added by several blocks */
@@ -68,38 +61,6 @@ static const warp_traits *traits_of(const rung_kernel *kernel)
         if (strcmp(traits[i].name, kernel->name) == 0)
             return &traits[i];
     return NULL;
-}
-
-static operand operand_a(const rung_problem *p)
-{
-    operand a = {p->a,
-                 p->lda,
-                 p->stride_a,
-                 p->trans_a ? p->m : p->k,
-                 p->trans_a ? p->k : p->m,
-                 rung_rows_readable(p->align_a, p->batch, p->stride_a)};
-    return a;
-}
-
-static operand operand_b(const rung_problem *p)
-{
-    operand b = {p->b,
-                 p->ldb,
-                 p->stride_b,
-                 p->trans_b ? p->k : p->n,
-                 p->trans_b ? p->n : p->k,
-                 rung_rows_readable(p->align_b, p->batch, p->stride_b)};
-    return b;
-}
-
-static int64_t packed_ld(const operand *o)
-{
-    return rung_row_copy_ld(o->inner);
-}
-
-static int64_t packed_bytes(const operand *o, const rung_problem *p)
-{
-    return o->readable || !p->k ? 0 : packed_ld(o) * o->outer * p->batch * 4;
 }
 
 /* Steps take longer where one operand lies with k innermost and the other does not, or both do: register ports. */
@@ -193,28 +154,20 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
     int64_t steps = ceil_div(p->k, RUNG_WARP_BK);
     s->factor = form_factor(p);
     s->end_us = p->align_c >= 16 ? 0.0 : scattered_us * kernel->bm * kernel->bn / (4096.0 * kernel->threads / 128.0);
-    s->a = operand_a(p);
-    s->b = operand_b(p);
+    s->a = rung_operand_a(p);
+    s->b = rung_operand_b(p);
     s->few_parts = 4.0 * RUNG_WARP_FEW / ((double)kernel->bm * kernel->bn);
     s->tiles_m = ceil_div(p->m, kernel->bm);
     s->tiles_n = ceil_div(p->n, kernel->bn);
     s->tiles = s->tiles_m * s->tiles_n * p->batch;
     if (s->tiles >= INT32_MAX / RUNG_WARP_GROUP_M || s->tiles * (2 * steps + 1) >= INT32_MAX)
         return "too many tiles for 32-bit counters";
-    s->bytes_a = packed_bytes(&s->a, p);
-    s->bytes_b = packed_bytes(&s->b, p);
-    const char *too_many = NULL;
-    if (s->bytes_a)
-        too_many = rung_row_copy_refuses(s->a.inner, s->a.outer * p->batch);
-    if (s->bytes_b && !too_many)
-        too_many = rung_row_copy_refuses(s->b.inner, s->b.outer * p->batch);
-    if (too_many)
-        return too_many;
-    if (s->bytes_a + s->bytes_b > machine->memory_bytes / 4)
-        return "the packed copy would take over a quarter of the GPU's memory";
+    s->bytes_a = rung_operand_copy_bytes(&s->a, p);
+    s->bytes_b = rung_operand_copy_bytes(&s->b, p);
+    const char *reason = rung_operand_copies_refuse(machine, config, p, &s->a, &s->b);
+    if (reason)
+        return reason;
     int64_t limit = config->workspace_limit_bytes;
-    if (s->bytes_a + s->bytes_b > (limit < 0 ? 0 : limit ? limit : INT64_MAX))
-        return "the packed copy does not fit the context's workspace limit";
     int64_t partials = (int64_t)machine->sms * t->resident * kernel->bm * kernel->bn * 8;
     int may_stream =
         limit >= 0 && s->bytes_a + s->bytes_b + partials + RUNG_TICKET_BYTES <= (limit ? limit : INT64_MAX);
@@ -241,29 +194,8 @@ static const char *estimate(const rung_machine *machine, const rung_config *conf
     return NULL;
 }
 
-/* The operand's copy at `to`, which takes its place. */
-static rung_row_copy copy_to(operand *o, int64_t batch, float *to)
-{
-    rung_row_copy c = {o->at, to, o->inner, o->outer, batch, o->ld, packed_ld(o), o->stride, packed_ld(o) * o->outer};
-    o->at = to;
-    o->ld = c.ld_to;
-    o->stride = c.stride_to;
-    return c;
-}
-
-static rung_status pack(rung_cuda *cuda, const rung_problem *p, warp_plan *s, char *workspace)
-{
-    rung_row_copy copies[2] = {{.from = NULL}, {.from = NULL}};
-    int count = 0;
-    if (s->bytes_a)
-        copies[count++] = copy_to(&s->a, p->batch, (float *)workspace);
-    if (s->bytes_b)
-        copies[count++] = copy_to(&s->b, p->batch, (float *)(workspace + s->bytes_a));
-    return rung_row_copy_run(cuda, &copies[0], &copies[1]);
-}
-
 /* Boxes of one step: 16 of k by the tile's rows; k innermost swizzled, so that reading along k meets no bank twice. */
-static rung_status describe(rung_cuda *cuda, const operand *o, int64_t batch, int k_innermost, int extent,
+static rung_status describe(rung_cuda *cuda, const rung_operand *o, int64_t batch, int k_innermost, int extent,
                             CUtensorMap *map)
 {
     cuuint64_t sizes[3] = {(cuuint64_t)o->inner, (cuuint64_t)o->outer, (cuuint64_t)batch};
@@ -306,8 +238,7 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
                            .activation = (int32_t)p->activation,
                            .c_vector = p->align_c >= 16};
     if (p->k) { /* else nothing is read: any map will do */
-        if (s->bytes_a + s->bytes_b)
-            RUNG_TRY(pack(cuda, p, s, workspace));
+        RUNG_TRY(rung_operands_copy(cuda, p, &s->a, &s->b, workspace));
         RUNG_TRY(describe(cuda, &s->a, p->batch, !p->trans_a, kernel->bm, &args.a_map));
         RUNG_TRY(describe(cuda, &s->b, p->batch, p->trans_b, kernel->bn, &args.b_map));
     }

@@ -5,6 +5,24 @@
 #include "cuda/device.h"
 #include "cuda/device/row_copy.h"
 
+/* An operand as it lies: `outer` rows of `inner` elements, in each batch. */
+typedef struct rung_operand {
+    const float *at;
+    int64_t ld, stride, inner, outer;
+    int readable; /* by the copy engine */
+} rung_operand;
+
+rung_operand rung_operand_a(const rung_problem *p);
+rung_operand rung_operand_b(const rung_problem *p);
+/* Bytes of the copy that makes it readable; 0: it is, or k is 0. */
+int64_t rung_operand_copy_bytes(const rung_operand *o, const rung_problem *p);
+/* Why these copies of A and B cannot be made; NULL: they can. */
+const char *rung_operand_copies_refuse(const rung_machine *machine, const rung_config *config, const rung_problem *p,
+                                       const rung_operand *a, const rung_operand *b);
+/* Copies what is not readable, A's copy first in the workspace; the copies take the operands' places. */
+rung_status rung_operands_copy(rung_cuda *cuda, const rung_problem *p, rung_operand *a, rung_operand *b,
+                               void *workspace);
+
 /* The copy engine reads rows that start at multiples of 16 bytes, and batches a positive multiple of that apart. */
 int rung_rows_readable(int align, int64_t batch, int64_t stride);
 /* Elements from one row of a copy to the next: rows start with a sector, long ones with a line. */

@@ -3,6 +3,7 @@
 #define RUNG_DEVICE_LONE_ARGS_H
 
 #include "args.h"
+#include "shifted_args.h"
 
 #include <cuda.h>
 
@@ -17,6 +18,7 @@ typedef struct rung_divisor {
 typedef struct rung_lone_args {
     CUtensorMap a_map, b_map;      /* operands as they lie, the third dimension the batch */
     CUtensorMap c_map;             /* of C, with c_boxes */
+    rung_shifted a_odd, b_odd;     /* instead of the first two, for kernels that shift */
     rung_args g;                   /* g.workspace: two partial tiles a block, tickets before them */
     rung_divisor by_batch, by_row; /* tiles of a batch, of a row of tiles */
     int32_t per_batch, tiles_n;    /* the same */

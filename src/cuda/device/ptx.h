@@ -4,6 +4,7 @@
 #ifndef RUNG_DEVICE_PTX_H
 #define RUNG_DEVICE_PTX_H
 
+#include <cuda.h>
 #include <stdint.h>
 
 #define PTX static __device__ __forceinline__
@@ -188,6 +189,26 @@ PTX void ptx_tensor_load_elected(uint32_t dst, const void *map, uint32_t bar, in
                  "@p cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
                  " [%0], [%1, {%2, %3, %4}], [%5]; }" ::"r"(dst),
                  "l"(map), "r"(x), "r"(y), "r"(z), "r"(bar)
+                 : "memory");
+}
+
+/* Four boxes of two dimensions, `apart` bytes from each other in shared memory, from a map each, at x + `ahead`. As
+ * above. */
+PTX void ptx_tensor_load_four_elected(uint32_t dst, const uint32_t apart, const CUtensorMap map[4], uint32_t bar,
+                                      const int x[4], const int ahead, int y)
+{
+    asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff;\n"
+                 "@p cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%4, {%8, "
+                 "%13}], [%12];\n"
+                 "@p cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%1], [%5, {%9, "
+                 "%13}], [%12];\n"
+                 "@p cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%2], [%6, {%10, "
+                 "%13}], [%12];\n"
+                 "@p cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%3], [%7, {%11, "
+                 "%13}], [%12]; }" ::"r"(dst),
+                 "r"(dst + apart), "r"(dst + 2 * apart), "r"(dst + 3 * apart), "l"(map), "l"(map + 1), "l"(map + 2),
+                 "l"(map + 3), "r"(x[0] + ahead), "r"(x[1] + ahead), "r"(x[2] + ahead), "r"(x[3] + ahead), "r"(bar),
+                 "r"(y)
                  : "memory");
 }
 

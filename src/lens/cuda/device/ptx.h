@@ -5,6 +5,7 @@
 /* One line a function, as a table. */
 /* clang-format off */
 
+#include <cuda.h>
 #include <cuda_fp16.h>
 #include <stdint.h>
 
@@ -82,6 +83,12 @@ PTX void ptx_tensor_load_elected(uint32_t dst, const void *map, uint32_t bar, in
 {
     if (threadIdx.x % 32 == 0)
         ptx_tensor_load(dst, map, bar, x, y, z);
+}
+PTX void ptx_tensor_load_four_elected(uint32_t dst, uint32_t apart, const CUtensorMap map[4], uint32_t bar, const int x[4],
+                                      int ahead, int y)
+{
+    for (int i = 0; i < 4; i++)
+        ptx_tensor_load_elected(dst + i * apart, map + i, bar, x[i] + ahead, y, 0);
 }
 PTX void ptx_bulk_load(uint32_t dst, const void *src, uint32_t bytes, uint32_t bar)
 {

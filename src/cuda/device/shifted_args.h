@@ -1,0 +1,16 @@
+/* An operand whose rows lie at any address, as device/shifted.h reads it; shared by host and device. */
+#ifndef RUNG_DEVICE_SHIFTED_ARGS_H
+#define RUNG_DEVICE_SHIFTED_ARGS_H
+
+#include <cuda.h>
+#include <stdint.h>
+
+enum { RUNG_SHIFTED_CHUNK = 128 }; /* floats of a row that one copy takes, besides the four more that a shift needs */
+
+/* A row is what lies in one piece: all of a k, or, with k innermost, one row of A or column of B. */
+typedef struct rung_shifted {
+    CUtensorMap of[4];          /* rows r % 4 */
+    int32_t origin, ld, stride; /* floats: from the maps' start to the operand, from row to row, from batch to batch */
+} rung_shifted;
+
+#endif
