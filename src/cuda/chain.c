@@ -85,10 +85,12 @@ static CUDA_KERNEL_NODE_PARAMS node_of(const chain_link *l, void **parameters)
 
 static void forget(const rung_driver *d, kept_graph *g)
 {
+    rung_thread_mode mode = rung_driver_relax(d);
     if (g->exec)
         d->graph_exec_destroy(g->exec); /* goes on to its end if it is running */
     if (g->graph)
         d->graph_destroy(g->graph);
+    rung_driver_put_back(d, mode);
     memset(g, 0, sizeof *g);
 }
 
@@ -115,12 +117,25 @@ static CUresult add_node(const rung_driver *d, kept_graph *g, int i, int priorit
 static CUresult make(const rung_driver *d, CUstream stream, kept_graph *g)
 {
     int priority = 0;
+    rung_thread_mode mode = rung_driver_relax(d);
     CUresult result = d->stream_priority(stream, &priority);
     if (result == CUDA_SUCCESS)
         result = d->graph_create(&g->graph, 0);
     for (int i = 0; i < g->count && result == CUDA_SUCCESS; i++)
         result = add_node(d, g, i, priority);
-    return result == CUDA_SUCCESS ? d->graph_instantiate(&g->exec, g->graph, 0) : result;
+    if (result == CUDA_SUCCESS)
+        result = d->graph_instantiate(&g->exec, g->graph, 0);
+    rung_driver_put_back(d, mode);
+    return result;
+}
+
+/* The first launch brings the graph to the GPU. */
+static CUresult first_launch(const rung_driver *d, const kept_graph *g, CUstream stream)
+{
+    rung_thread_mode mode = rung_driver_relax(d);
+    CUresult result = d->graph_launch(g->exec, stream);
+    rung_driver_put_back(d, mode);
+    return result;
 }
 
 static int same_series(const kept_graph *g, const rung_chain *chain, unsigned long long stream_id)
@@ -185,10 +200,7 @@ static kept_graph *graph_for(rung_cuda *cuda, rung_chain *chain, unsigned long l
         return NULL;
     }
     kept_graph *g = make_room(d, chain, stream_id);
-    rung_thread_mode mode = rung_driver_relax(d); /* another thread may be recording a graph */
-    CUresult result = make(d, cuda->config.stream, g);
-    rung_driver_put_back(d, mode);
-    if (result == CUDA_SUCCESS)
+    if (make(d, cuda->config.stream, g) == CUDA_SUCCESS)
         return g;
     forget(d, g);
     return NULL;
@@ -225,9 +237,10 @@ rung_status rung_chain_end(rung_cuda *cuda, int queue)
         chain->refused = 1;
         return queue_singly(cuda, chain);
     }
+    CUresult result = g->used ? cuda->driver->graph_launch(g->exec, cuda->config.stream)
+                              : first_launch(cuda->driver, g, cuda->config.stream);
     g->used = ++chain->chains;
-    CU_TRY(cuda->driver, graph_launch(g->exec, cuda->config.stream));
-    return RUNG_SUCCESS;
+    return result == CUDA_SUCCESS ? RUNG_SUCCESS : rung_driver_fail(cuda->driver, result, "cuGraphLaunch");
 }
 
 void rung_chain_close(rung_cuda *cuda)

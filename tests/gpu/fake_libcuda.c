@@ -906,6 +906,7 @@ CALL(cuGraphLaunch, CUgraphExec exec, CUstream handle)
 
 CALL(cuGraphExecDestroy, CUgraphExec exec)
 {
+    unsafe();
     ENTER();
     state.graphs -= exec != NULL;
     free(exec);

@@ -531,6 +531,7 @@ static void launches_in_a_row_are_one_graph(void **state)
     (void)state;
     static const char *const refusing[] = {NULL, "cuGraphCreate", "cuGraphAddKernelNode_v2",
                                            "cuGraphInstantiateWithFlags", "cuGraphExecKernelNodeSetParams_v2"};
+    enum { STREAMS = 9 }; /* more than a context keeps graphs */
     int (*create)(void **, unsigned, int), (*destroy)(void *);
     *(void **)&create = dlsym(dlopen(stand_in, RTLD_NOW), "cuStreamCreateWithPriority");
     *(void **)&destroy = dlsym(dlopen(stand_in, RTLD_NOW), "cuStreamDestroy_v2");
@@ -541,7 +542,7 @@ static void launches_in_a_row_are_one_graph(void **state)
         int makes = i == 0 || i == 4; /* a graph, once */
         rung_context *context;
         rung_plan *plan;
-        void *stream;
+        void *streams[STREAMS];
         assert_ok(open_context(2, &context));
         assert_ok(rung_context_set_math(context, RUNG_ACCURATE));
         rung_gemm g;
@@ -560,14 +561,17 @@ static void launches_in_a_row_are_one_graph(void **state)
         assert_int_equal(times_called("cuLaunchKernelEx "), i == 0 ? 0 : 3);
         assert_int_equal(times_called("cuGraphCreate "), 0);
         gpu->recording = 1;
-        assert_int_equal(create(&stream, 1, 0), 0);
-        assert_ok(rung_context_set_stream(context, stream));
-        run_accurate(context, plan, &g, memory, 0, NULL);
-        assert_int_equal(times_called("cuGraphCreate "), i == 0);
-        gpu->recording = 0;
+        for (int s = 0; s < STREAMS; s++) {
+            assert_int_equal(create(&streams[s], 1, 0), 0);
+            assert_ok(rung_context_set_stream(context, streams[s]));
+            run_accurate(context, plan, &g, memory, 0, NULL);
+            assert_int_equal(times_called("cuGraphCreate "), i == 0);
+        }
         rung_plan_destroy(plan);
         rung_context_destroy(context);
-        assert_int_equal(destroy(stream), 0);
+        gpu->recording = 0;
+        for (int s = 0; s < STREAMS; s++)
+            assert_int_equal(destroy(streams[s]), 0);
         free_device(memory);
         assert_int_equal(gpu->faults + gpu->graphs + gpu->memory, 0);
     }
