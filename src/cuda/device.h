@@ -66,10 +66,9 @@ const rung_machine *rung_gpu_machine(const rung_gpu *gpu);
 CUcontext rung_gpu_context(const rung_gpu *gpu);
 CUmemoryPool rung_gpu_pool(const rung_gpu *gpu);
 
-/* The function `symbol` of the catalog file `stem`; loads the fatbin on first use. Any thread. The dynamic shared
- * memory limit is raised to `shared_bytes` when that is over 48 KiB. */
-rung_status rung_gpu_function(rung_gpu *gpu, const char *stem, const char *symbol, int shared_bytes,
-                              rung_function *function);
+/* The function `symbol` of the catalog file `stem`; loads the fatbin on first use. Any thread. A launch may ask for
+ * all the shared memory that the chip gives a block. */
+rung_status rung_gpu_function(rung_gpu *gpu, const char *stem, const char *symbol, rung_function *function);
 /* NULL when the build has the kernel's machine code and the chip is new enough for it. */
 const char *rung_gpu_unusable(const rung_machine *machine, const rung_kernel *kernel);
 

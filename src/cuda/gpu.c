@@ -27,7 +27,6 @@ enum { FATBINS = sizeof fatbins / sizeof fatbins[0] };
 typedef struct loaded_symbol {
     const char *stem;
     char symbol[96];
-    int shared_bytes;
     rung_function function;
 } loaded_symbol;
 
@@ -171,7 +170,7 @@ static int fatbin_index(const char *stem)
     return -1;
 }
 
-static rung_status load_symbol(rung_gpu *gpu, int index, const char *symbol, int shared_bytes, loaded_symbol *slot)
+static rung_status load_symbol(rung_gpu *gpu, int index, const char *symbol, loaded_symbol *slot)
 {
     const rung_driver *d = gpu->driver;
     if (!gpu->libraries[index])
@@ -183,19 +182,18 @@ static rung_status load_symbol(rung_gpu *gpu, int index, const char *symbol, int
     CU_TRY(d, function_attribute(&f->registers, CU_FUNC_ATTRIBUTE_NUM_REGS, f->function));
     CU_TRY(d, function_attribute(&f->local_bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, f->function));
     CU_TRY(d, function_attribute(&f->shared_bytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, f->function));
-    int most = gpu->machine.shared_per_block_bytes - f->shared_bytes; /* launches may ask for more than the kernel does */
+    int most =
+        gpu->machine.shared_per_block_bytes - f->shared_bytes; /* launches may ask for more than the kernel does */
     CU_TRY(d, function_set(f->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most));
     slot->stem = fatbins[index].stem;
     snprintf(slot->symbol, sizeof slot->symbol, "%s", symbol);
-    slot->shared_bytes = shared_bytes;
     return RUNG_SUCCESS;
 }
 
-static rung_status load_beside_recordings(rung_gpu *gpu, int index, const char *symbol, int shared_bytes,
-                                          loaded_symbol *slot)
+static rung_status load_beside_recordings(rung_gpu *gpu, int index, const char *symbol, loaded_symbol *slot)
 {
     rung_thread_mode mode = rung_driver_relax(gpu->driver);
-    rung_status status = load_symbol(gpu, index, symbol, shared_bytes, slot);
+    rung_status status = load_symbol(gpu, index, symbol, slot);
     rung_driver_put_back(gpu->driver, mode);
     return status;
 }
@@ -227,27 +225,25 @@ static loaded_symbol *slot_of(rung_gpu *gpu, const char *stem, const char *symbo
     return NULL;
 }
 
-static rung_status find_symbol(rung_gpu *gpu, const char *stem, const char *symbol, int shared_bytes,
-                               rung_function *function)
+static rung_status find_symbol(rung_gpu *gpu, const char *stem, const char *symbol, rung_function *function)
 {
     loaded_symbol *slot = slot_of(gpu, stem, symbol);
     if (!slot)
         return rung_fail(RUNG_INTERNAL, "more than %d kernels are loaded", RUNG_MAX_SYMBOLS);
-    if (!slot->stem || slot->shared_bytes < shared_bytes) {
+    if (!slot->stem) {
         int index = fatbin_index(stem);
         if (index < 0)
             return rung_fail(RUNG_INTERNAL, "no machine code is embedded for %s", stem);
-        RUNG_TRY(load_beside_recordings(gpu, index, symbol, shared_bytes, slot));
+        RUNG_TRY(load_beside_recordings(gpu, index, symbol, slot));
     }
     *function = slot->function;
     return RUNG_SUCCESS;
 }
 
-rung_status rung_gpu_function(rung_gpu *gpu, const char *stem, const char *symbol, int shared_bytes,
-                              rung_function *function)
+rung_status rung_gpu_function(rung_gpu *gpu, const char *stem, const char *symbol, rung_function *function)
 {
     pthread_mutex_lock(&gpu->lock);
-    rung_status status = find_symbol(gpu, stem, symbol, shared_bytes, function);
+    rung_status status = find_symbol(gpu, stem, symbol, function);
     pthread_mutex_unlock(&gpu->lock);
     return status;
 }

@@ -47,7 +47,7 @@ rung_status rung_form_function(rung_cuda *cuda, const rung_kernel *kernel, const
     static const char *const forms[] = {"_nn", "_nt", "_tn", "_tt"};
     char symbol[96];
     append(append(append(symbol, kernel->name), forms[2 * (p->trans_a != 0) + (p->trans_b != 0)]), end);
-    return rung_gpu_function(cuda->gpu, kernel->name, symbol, kernel->shared_bytes, function);
+    return rung_gpu_function(cuda->gpu, kernel->name, symbol, function);
 }
 
 /* Kernels that overlap have the call that this needs in their sm_90 code only; capturing it takes CUDA 12.3. */

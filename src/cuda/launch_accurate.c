@@ -227,7 +227,7 @@ static rung_status launch_split(rung_cuda *cuda, const rung_kernel *kernel, cons
                       .threads = F16X3_THREADS,
                       .cluster = across ? (unsigned)s->cluster : 1,
                       .argument_bytes = sizeof *s};
-    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, symbol, 0, &function));
+    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, symbol, &function));
     return rung_launch(cuda, &function, &grid, s);
 }
 
@@ -322,7 +322,7 @@ static rung_status launch_panel(rung_cuda *cuda, const rung_kernel *kernel, cons
                       .shared_bytes = (unsigned)kernel->shared_bytes,
                       .cluster = CLUSTER,
                       .argument_bytes = sizeof g};
-    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, kernel->shared_bytes, &function));
+    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, &function));
     RUNG_TRY(rung_launch(cuda, &function, &grid, &g));
     if (kernel->arith == RUNG_TF32)
         return RUNG_SUCCESS;

@@ -36,8 +36,8 @@ static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_pr
     const rung_kernel *kernel = choice->kernel;
     rung_function parts, finish;
     rung_args args;
-    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, 0, &parts));
-    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, "l19_split_k_finish", 0, &finish));
+    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, &parts));
+    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, "l19_split_k_finish", &finish));
     rung_args_fill(&args, p);
     args.split_k = choice->split_k;
     RUNG_TRY(rung_workspace_get(cuda, choice->workspace_bytes, &args.workspace));

@@ -73,7 +73,7 @@ static const char *estimate(const rung_machine *machine, const rung_config *conf
 static rung_status pack(rung_cuda *cuda, const float **x, int64_t *ld, int64_t rows, int64_t columns, char **workspace)
 {
     rung_function function;
-    RUNG_TRY(rung_gpu_function(cuda->gpu, "l21_tma", "l21_tma_pack", 0, &function));
+    RUNG_TRY(rung_gpu_function(cuda->gpu, "l21_tma", "l21_tma_pack", &function));
     rung_pack_args args = {.from = *x,
                            .to = (float *)*workspace,
                            .rows = rows,
@@ -135,7 +135,7 @@ static rung_status run_tile(rung_cuda *cuda, const rung_choice *choice, const ru
         grid.x = (unsigned)(down * across < resident ? down * across : resident);
         grid.y = grid.z = 1;
     }
-    RUNG_TRY(rung_gpu_function(cuda->gpu, choice->kernel->name, symbol, shared_bytes, &function));
+    RUNG_TRY(rung_gpu_function(cuda->gpu, choice->kernel->name, symbol, &function));
     RUNG_TRY(rung_workspace_get(cuda, workspace_bytes(p), &workspace));
     rung_status status = prepare(cuda, &args, p, bm, bn, workspace);
     if (status == RUNG_SUCCESS)
@@ -203,7 +203,7 @@ static rung_status run_banks(rung_cuda *cuda, const rung_choice *choice, const r
                       .z = 1,
                       .threads = (unsigned)k->threads,
                       .shared_bytes = (unsigned)k->shared_bytes};
-    RUNG_TRY(rung_gpu_function(cuda->gpu, k->name, k->name, k->shared_bytes, &function));
+    RUNG_TRY(rung_gpu_function(cuda->gpu, k->name, k->name, &function));
     RUNG_TRY(rung_workspace_get(cuda, workspace_bytes(p), &workspace));
     rung_status status = prepare(cuda, &args, p, 0, k->bn, workspace);
     if (status == RUNG_SUCCESS)
@@ -241,8 +241,8 @@ static rung_status run_stream_k(rung_cuda *cuda, const rung_choice *choice, cons
                       .z = 1,
                       .threads = (unsigned)k->threads,
                       .shared_bytes = (unsigned)k->shared_bytes};
-    RUNG_TRY(rung_gpu_function(cuda->gpu, k->name, k->name, k->shared_bytes, &parts));
-    RUNG_TRY(rung_gpu_function(cuda->gpu, k->name, "l25_stream_k_finish", 0, &finish));
+    RUNG_TRY(rung_gpu_function(cuda->gpu, k->name, k->name, &parts));
+    RUNG_TRY(rung_gpu_function(cuda->gpu, k->name, "l25_stream_k_finish", &finish));
     RUNG_TRY(rung_workspace_get(cuda, choice->workspace_bytes, &workspace));
     rung_status status = prepare(cuda, &args, p, 0, k->bn, (char *)workspace + pieces_bytes(cuda->machine, k));
     args.g.workspace = workspace;

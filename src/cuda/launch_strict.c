@@ -206,7 +206,7 @@ typedef struct operand {
 static rung_status turn(rung_cuda *cuda, const rung_problem *p, int64_t mn, int align, float *to, operand *o)
 {
     rung_function function;
-    RUNG_TRY(rung_gpu_function(cuda->gpu, "sm90_tma_f32_128x256x16_s8", "strict_pack_operand", 0, &function));
+    RUNG_TRY(rung_gpu_function(cuda->gpu, "sm90_tma_f32_128x256x16_s8", "strict_pack_operand", &function));
     const operand from = *o;
     *o = (operand){to, rung_row_copy_ld(mn), rung_row_copy_ld(mn) * p->k};
     rung_pack_args args = {.from = from.at,
@@ -295,7 +295,7 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
                           char *workspace)
 {
     rung_function function;
-    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, kernel->shared_bytes, &function));
+    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, &function));
     rung_strict_args args = {.c = p->c,
                              .ldc = p->ldc,
                              .stride_c = p->stride_c,

@@ -23,7 +23,7 @@ static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_pr
 {
     const rung_kernel *kernel = choice->kernel;
     rung_function function;
-    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, kernel->shared_bytes, &function));
+    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, &function));
     rung_args args;
     rung_args_fill(&args, p);
     /* Grid y ends at 65535: tall problems fold into z; blocks past the last row find nothing to do. */

@@ -82,7 +82,7 @@ static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_pr
 {
     const rung_kernel *kernel = choice->kernel;
     rung_function function;
-    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, kernel->shared_bytes, &function));
+    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, &function));
     vector_matrix a = matrix_of(p);
     rung_vector_args args = {.args = {.k = 0}};
     rung_args_fill_vector(&args.args, p);

@@ -24,7 +24,7 @@ typedef struct warp_traits {
 
 static const warp_traits traits[] = {
     {"sm90_tmawarp_f32_128x128x16_s6", 1, 2, 1.53, 2.76, 2.00, 3.0, 0.0, 1.30, 1.8},
-    {"sm90_tmawarp_f32_64x64x64_s3", 4, 2, 1.45, 2.66, 0.54, 2.0, 5.1, 0.01, 9.2},
+    {"sm90_tmawarp_f32_64x64x64_s3", 4, 2, 1.53, 2.66, 0.54, 2.0, 5.1, 0.01, 9.2},
     {"sm90_tmawarp_f32_64x64x128_s3", 8, 1, 1.40, 2.64, 1.27, 2.0, 4.5, 0.02, 7.7},
     {"sm90_tmawarp_f32_64x128x32_s4", 2, 2, 1.53, 2.78, 1.16, 1.5, 0.4, 1.08, 7.2},
     {"sm90_tmawarp_f32_128x64x32_s4", 2, 2, 1.53, 2.78, 1.36, 1.5, 0.4, 1.08, 7.2},
@@ -206,7 +206,7 @@ static rung_status describe(rung_cuda *cuda, const rung_operand *o, int64_t batc
     CU_TRY(cuda->driver, tensor_map(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 3, (void *)(uintptr_t)o->at, sizes, strides,
                                     box, unit, CU_TENSOR_MAP_INTERLEAVE_NONE,
                                     k_innermost ? CU_TENSOR_MAP_SWIZZLE_64B : CU_TENSOR_MAP_SWIZZLE_NONE,
-                                    CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+                                    CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
     return RUNG_SUCCESS;
 }
 

@@ -83,7 +83,7 @@ rung_status rung_reduce_run(rung_cuda *cuda, const rung_kernel *kernel, int64_t 
     rung_function function;
     rung_reduce_args args = {.x = x, .out = result, .n = n};
     kernel = kernel ? kernel : rung_kernel_find(best);
-    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, 0, &function));
+    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, &function));
     if (strcmp(kernel->launch, "reduce_atomics") == 0)
         return run_atomics(cuda, kernel, &function, &args);
     if (strcmp(kernel->launch, "reduce_levels") == 0)

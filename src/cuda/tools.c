@@ -272,7 +272,7 @@ rung_status rung_tools_kernel_inspect(rung_tools *tools, const rung_kernel *kern
                                       rung_tools_kernel *out)
 {
     rung_function f;
-    RUNG_TRY(rung_gpu_function(tools->gpu, kernel->name, symbol ? symbol : kernel->name, kernel->shared_bytes, &f));
+    RUNG_TRY(rung_gpu_function(tools->gpu, kernel->name, symbol ? symbol : kernel->name, &f));
     out->registers = f.registers;
     out->local_bytes = f.local_bytes;
     out->shared_bytes = f.shared_bytes + kernel->shared_bytes;
