@@ -23,7 +23,9 @@ static const float min_terms = 2.0f;
 
 /* Measured on one H200 (docs/performance-log.md, "accurate"). */
 static const double launches_us = 10.0, tile_us = 4.0, chain_us = 1.08, tf32_chain_us = 0.75, cut_us = 2.0,
-                    part_us = 1.0, split_bytes_us = 3.3e6;
+                    part_us = 1.0, split_bytes_us = 3.3e6,
+                    ragged_us =
+                        4.0; /* tiles at C's edges, lines that are no whole pieces: 1000 takes that longer than 1024 */
 
 /* Where everything lies in the workspace of one panel, in bytes from its start; what has to be zero may lie elsewhere.
  */
@@ -176,7 +178,9 @@ static const char *accurate_estimate(const rung_machine *machine, const rung_con
     double split = (double)((part.m + part.n) * w.k_pad) * 8.0 +
                    4.0 * (double)p->k * (double)((p->trans_a ? part.m : 0) + (p->trans_b ? 0 : part.n));
     cut c = choose_cut(&w, kernel, machine->sms / CLUSTER, p->in_order);
-    choice->cost_us = (double)p->batch * panels * (launches_us + split / split_bytes_us + c.us);
+    int ragged = p->m != w.m_pad || p->n != w.n_pad || p->k != w.k_pad;
+    choice->cost_us =
+        (double)p->batch * panels * (launches_us + split / split_bytes_us + c.us + (ragged ? ragged_us : 0.0));
     snprintf(choice->note, sizeof choice->note,
              "split %.0f us, product %.0f us; %.0f panels of %lld tiles, %lld cut along k", split / split_bytes_us,
              c.us, panels, (long long)(w.tiles_m * w.tiles_n), (long long)c.tiles);
