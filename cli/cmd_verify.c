@@ -18,7 +18,7 @@ typedef struct options {
     const char *device, *kernels, *one_case;
     int math, quick, huge, format, verbose, no_vendor, via;
     const lab_cases *only; /* one_case as a list of its own */
-    int64_t threads, workspace_mb;
+    int64_t threads, workspace_mb, repeats;
 } options;
 
 typedef struct totals {
@@ -321,6 +321,7 @@ static int run(const options *o, int device)
     status = lab_verifier_open(&s.verifier, &s.place, RUNG_STRICT, have_vendor ? &s.vendor : NULL);
     if (status == RUNG_SUCCESS && o->workspace_mb)
         status = rung_context_set_workspace_limit(s.verifier.context, o->workspace_mb << 20);
+    s.verifier.repeats = o->repeats;
     int code = status == RUNG_SUCCESS ? run_session(&s) : cli_fail_status(status, "verify");
     lab_verifier_close(&s.verifier);
     lab_peer_close(&s.vendor);
@@ -353,6 +354,7 @@ int cmd_verify(int argc, char **argv)
         {"quick", CLI_FLAG, &o.quick, NULL, "a small covering set"},
         {"huge", CLI_FLAG, &o.huge, NULL, "operands beyond 2^31 elements too (tens of GB)"},
         {"case", CLI_TEXT, &o.one_case, NULL, "one case, as a failure prints it"},
+        {"repeat", CLI_INTEGER, &o.repeats, NULL, "calls a case, which must give the same bits; default 2"},
         {"threads", CLI_INTEGER, &o.threads, NULL, "CPU threads"},
         {"workspace-mb", CLI_INTEGER, &o.workspace_mb, NULL, "MB of device memory a product may borrow; default 4096"},
         {"via", CLI_CHOICE, &o.via, via_names,
@@ -366,6 +368,8 @@ int cmd_verify(int argc, char **argv)
         return code < 0 ? CLI_PASS : code;
     if (o.quick && o.huge)
         return cli_usage("verify takes --quick or --huge, not both");
+    if (o.repeats < 0)
+        return cli_usage("--repeat %lld: a number of calls, 2 or more", (long long)o.repeats);
     if (o.one_case && lab_case_parse(o.one_case, &one) != RUNG_SUCCESS)
         return cli_usage("%s", lab_error());
     o.only = &only;

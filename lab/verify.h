@@ -27,6 +27,7 @@ typedef struct lab_verifier {
     lab_peer *vendor; /* may be NULL */
     rung_context *context;
     lab_via via;
+    int64_t repeats; /* calls of a case whose results must be the same bits; fewer than two: two */
     lab_operand a, b, c;
     lab_buffer c_start, c64, size, chain, bias, scalars, pointers;
 } lab_verifier;

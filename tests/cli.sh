@@ -41,6 +41,7 @@ refuses "mean 'cpu'" climb --device tpu
 refuses 'did you mean' verify --kernl c01_naive
 refuses 'expected such as' verify --device cpu --case 35x700
 refuses 'not both' verify --quick --huge
+refuses 'repeat -3' verify --repeat -3
 refuses 'needs a shape' explain
 refuses '35x700' explain 35x700
 refuses '2^20' reduce --device cpu lots
@@ -54,6 +55,7 @@ accepts 'c01_naive' list
 accepts '^c01_naive,' list --format csv
 accepts 'c01_naive' list --format json
 accepts 'c01_naive *pass' verify --device cpu --quick --kernel c01_naive
+accepts 'c01_naive *pass' verify --device cpu --repeat 20 --kernel c01_naive --case NN:5x7x3:row,seed=1
 accepts 'decision' explain 512x64x512:TN --device cpu
 refuses 'h100 and h200 only' explain 512x64x512 --gpu a100
 if "$rung" lens l01_naive 32x32x32 >/dev/null 2>&1; then
