@@ -368,8 +368,6 @@ int cmd_verify(int argc, char **argv)
         return code < 0 ? CLI_PASS : code;
     if (o.quick && o.huge)
         return cli_usage("verify takes --quick or --huge, not both");
-    if (o.repeats < 0)
-        return cli_usage("--repeat %lld: a number of calls, 2 or more", (long long)o.repeats);
     if (o.one_case && lab_case_parse(o.one_case, &one) != RUNG_SUCCESS)
         return cli_usage("%s", lab_error());
     o.only = &only;
