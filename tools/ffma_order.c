@@ -433,18 +433,19 @@ static void account(struct word w, pending_set pending)
             pending[held + BARRIERS][source[k / 4] + k % 4] = 1;
 }
 
-/* A scoreboard counts from the second cycle on: a waiter right behind its load would not see it. Cycles added. */
-static int see_scoreboards(struct word *w, unsigned waits)
+/* A scoreboard counts from the second cycle on: a waiter right behind its load would not see it, and nobody after it
+ * would wait again. */
+static void see_scoreboards(struct word *code, int n)
 {
-    unsigned sets = 0;
-    if (write_barrier(*w) < BARRIERS)
-        sets |= 1u << write_barrier(*w);
-    if (read_barrier(*w) < BARRIERS)
-        sets |= 1u << read_barrier(*w);
-    if (!(sets & waits) || stall_of(*w) >= 2)
-        return 0;
-    w->hi += (w->hi >> 41 & 15) ? 1ull << 41 : 2ull << 41;
-    return 1;
+    for (int i = 0; i + 1 < n; ++i) {
+        unsigned sets = 0;
+        if (write_barrier(code[i]) < BARRIERS)
+            sets |= 1u << write_barrier(code[i]);
+        if (read_barrier(code[i]) < BARRIERS)
+            sets |= 1u << read_barrier(code[i]);
+        if (sets & wait_of(code[i + 1]) && stall_of(code[i]) < 2)
+            code[i].hi += (code[i].hi >> 41 & 15) ? 1ull << 41 : 2ull << 41;
+    }
 }
 
 /* 0: this order cannot be had. */
@@ -483,11 +484,13 @@ static int emit(struct word *code, const struct run *r, const struct plan *s, pe
         account(x->code, as_is);
         code[p] = x->code;
     }
-    for (int p = 0; p + 1 < r->n; ++p)
-        slots_is += see_scoreboards(&code[p], wait_of(code[p + 1]));
-    slots_is += see_scoreboards(&code[r->n - 1], ~0u); /* whoever follows */
-    /* What the compiled run had waited for by its end, the code after it takes for granted. */
+    /* What the compiled run had waited for by its end, the code after it takes for granted: loads from before the run at
+     * its beginning, before others are counted on the same board, the run's own at its end. */
     unsigned late = 0;
+    code[0].hi |= (uint64_t)(all & ~waited) << 52;
+    memcpy(as_is, pending, sizeof as_is);
+    for (int p = 0; p < r->n; ++p)
+        account(code[p], as_is);
     for (int b = 0; b < 2 * BARRIERS; ++b)
         for (int k = 0; k < REGISTERS; ++k)
             if (as_is[b][k] && !as_was[b][k])
@@ -495,7 +498,7 @@ static int emit(struct word *code, const struct run *r, const struct plan *s, pe
     int last = r->n - 1;
     if (late && out[last].load)
         return 0; /* it could not wait for others on what it counts on itself */
-    code[last].hi |= (uint64_t)(late | (all & ~waited)) << 52;
+    code[last].hi |= (uint64_t)late << 52;
     for (int p = last; p >= 0 && slots_is < slots_was; --p) {
         int s0 = stall_of(code[p]), more = slots_was - slots_is < 11 - s0 ? slots_was - slots_is : 11 - s0;
         if (more <= 0)
@@ -654,7 +657,6 @@ static int improve(struct word *code, struct run *r, pending_set pending)
     if (port_cost(new_code, r->n) > port_cost(old, r->n))
         return 0;
     memcpy(code, new_code, (size_t)r->n * sizeof *code);
-    see_scoreboards(code - 1, wait_of(code[0]));
     return 1;
 }
 
@@ -774,6 +776,7 @@ static void order_section(struct word *code, int n, const char *name)
         }
         i += step;
     }
+    see_scoreboards(code, n); /* last: every wait is in place */
     printf("%s: %d runs, %d FFMAs, %d -> %d cycles\n", name, runs, fmas, before, after);
 }
 
