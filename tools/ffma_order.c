@@ -435,17 +435,34 @@ static void account(struct word w, pending_set pending)
 
 /* A scoreboard counts from the second cycle on: a waiter right behind its load would not see it, and nobody after it
  * would wait again. */
+static int is_unseen(struct word w, struct word waiter)
+{
+    unsigned sets = 0;
+    if (write_barrier(w) < BARRIERS)
+        sets |= 1u << write_barrier(w);
+    if (read_barrier(w) < BARRIERS)
+        sets |= 1u << read_barrier(w);
+    return (sets & wait_of(waiter)) && (w.hi >> 41 & 15) == 1; /* 0: held back in another way */
+}
+
 static void see_scoreboards(struct word *code, int n)
 {
-    for (int i = 0; i + 1 < n; ++i) {
-        unsigned sets = 0;
-        if (write_barrier(code[i]) < BARRIERS)
-            sets |= 1u << write_barrier(code[i]);
-        if (read_barrier(code[i]) < BARRIERS)
-            sets |= 1u << read_barrier(code[i]);
-        if (sets & wait_of(code[i + 1]) && stall_of(code[i]) < 2)
-            code[i].hi += (code[i].hi >> 41 & 15) ? 1ull << 41 : 2ull << 41;
-    }
+    for (int i = 0; i + 1 < n; ++i)
+        if (is_unseen(code[i], code[i + 1]))
+            code[i].hi += 1ull << 41;
+}
+
+/* Prints where a waiter would not see the load before it; how many there are. */
+static int check_section(const struct word *code, int n, const char *name)
+{
+    int unseen = 0;
+    for (int i = 0; i + 1 < n; ++i)
+        if (is_unseen(code[i], code[i + 1])) {
+            printf("%s: the instruction at 0x%x waits for a scoreboard that the one before it has not yet raised\n", name,
+                   16 * (i + 1));
+            ++unseen;
+        }
+    return unseen;
 }
 
 /* 0: this order cannot be had. */
@@ -797,12 +814,24 @@ static unsigned char *read_image(const char *name, size_t *size)
     return image;
 }
 
+static int write_image(const char *name, const unsigned char *image, size_t size)
+{
+    FILE *file = fopen(name, "wb");
+    if (file && fwrite(image, 1, size, file) == size && !fclose(file))
+        return 0;
+    perror(name);
+    return 1;
+}
+
 int main(int argc, char **argv)
 {
     size_t size = 0;
-    unsigned char *image = argc == 2 ? read_image(argv[1], &size) : NULL;
+    int check = argc == 3 && !strcmp(argv[1], "--check"), unseen = 0;
+    const char *target = argv[argc - 1];
+    unsigned char *image = argc == 2 + check ? read_image(target, &size) : NULL;
     if (!image || size < sizeof(Elf64_Ehdr) || memcmp(image, ELFMAG, SELFMAG)) {
-        fprintf(stderr, "usage: ffma_order CUBIN, which is rewritten in place\n");
+        fprintf(stderr, "usage: ffma_order CUBIN, which is rewritten in place\n"
+                        "       ffma_order --check CUBIN: does every waiter see the load before it?\n");
         return 2;
     }
     const Elf64_Ehdr *h = (const Elf64_Ehdr *)image;
@@ -810,14 +839,16 @@ int main(int argc, char **argv)
     const char *names = (const char *)image + sections[h->e_shstrndx].sh_offset;
     for (int i = 0; i < h->e_shnum; i++) {
         const char *name = names + sections[i].sh_name;
-        if (!strncmp(name, ".text.", 6))
-            order_section((struct word *)(image + sections[i].sh_offset), (int)(sections[i].sh_size / 16), name + 6);
+        struct word *code = (struct word *)(image + sections[i].sh_offset);
+        int n = (int)(sections[i].sh_size / 16);
+        if (strncmp(name, ".text.", 6))
+            continue;
+        if (check)
+            unseen += check_section(code, n, name + 6);
+        else
+            order_section(code, n, name + 6);
     }
-    FILE *file = fopen(argv[1], "wb");
-    if (!file || fwrite(image, 1, size, file) != size || fclose(file)) {
-        perror(argv[1]);
-        return 1;
-    }
+    int code = check ? unseen > 0 : write_image(target, image, size);
     free(image);
-    return 0;
+    return code;
 }

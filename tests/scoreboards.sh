@@ -1,0 +1,31 @@
+#!/bin/sh
+# Every waiter in the rewritten kernels sees the load before it (tools/ffma_order.c), and one that does not is reported.
+# usage: scoreboards.sh FFMA_ORDER BUILD_DIR
+set -eu
+order=$1 build=$2 checked=0
+work=$(mktemp)
+trap 'rm -f "$work"' EXIT
+for file in "$build"/fatbin/sm90_*warp_f32_*.fatbin "$build"/fatbin/sm90_tma*_f32_*.fatbin; do
+    "$order" --check "$file"
+    checked=$((checked + 1))
+done
+[ "$checked" -gt 0 ] || { echo "FAILED: no rewritten kernel in $build/fatbin"; exit 1; }
+
+# A copy with one stall too short: a two-cycle LDS.128 whose next instruction waits for the LDS's own scoreboard.
+command -v python3 >/dev/null || { echo "$checked kernels; no python3 for the damaged one"; exit 0; }
+python3 - "$build"/fatbin/sm90_lonewarp_f32_64x64x16_s3.fatbin "$work" <<'PYTHON'
+import struct, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+for at in range(0, len(data) - 31, 16):
+    low, high, _, following = struct.unpack_from("<4Q", data, at)
+    if low & 0xFFF == 0x984 and high >> 41 & 15 == 2 and following >> 52 >> (high >> 46 & 7) & 1:
+        struct.pack_into("<Q", data, at + 8, high & ~(15 << 41) | 1 << 41)
+        open(sys.argv[2], "wb").write(data)
+        sys.exit(0)
+sys.exit("FAILED: no load with a waiter right behind it to damage")
+PYTHON
+if "$order" --check "$work" >/dev/null; then
+    echo "FAILED: a waiter that does not see its load was not reported"
+    exit 1
+fi
+echo "$checked kernels, every waiter sees its load; a damaged one is reported"
