@@ -138,10 +138,34 @@ static rung_status run_staged(rung_cuda *cuda, const rung_choice *choice, const 
     return status;
 }
 
+/* Launches on another GPU's stream would fail one by one, some perhaps behind others that did not. */
+static rung_status check_stream(rung_cuda *cuda)
+{
+    void *stream = cuda->config.stream;
+    CUcontext its, popped;
+    CUdevice device = cuda->index;
+    if (stream == cuda->known_stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD)
+        return RUNG_SUCCESS;
+    CU_TRY(cuda->driver, stream_context(stream, &its));
+    if (its != rung_gpu_context(cuda->gpu)) {
+        CU_TRY(cuda->driver, context_push(its));
+        CUresult result = cuda->driver->context_device(&device);
+        cuda->driver->context_pop(&popped);
+        if (result != CUDA_SUCCESS)
+            return rung_driver_fail(cuda->driver, result, "cuCtxGetDevice");
+    }
+    if (device != cuda->index)
+        return rung_fail(RUNG_INVALID_ARGUMENT, "the stream (%p) is one of GPU %d, the context's GPU is %d", stream,
+                         (int)device, cuda->index);
+    cuda->known_stream = stream;
+    return RUNG_SUCCESS;
+}
+
 static rung_status run_entered(rung_cuda *cuda, const entered *before, const rung_choice *choice,
                                const rung_problem *problem)
 {
     int on_host;
+    RUNG_TRY(check_stream(cuda));
     RUNG_TRY(rung_operands_where(cuda, problem, &on_host));
     if (on_host)
         return run_staged(cuda, choice, problem);
@@ -168,7 +192,9 @@ static rung_status cuda_ssum(void *state, int64_t n, const float *x, float *resu
     rung_cuda *cuda = state;
     entered before;
     RUNG_TRY(enter_to_wait(cuda, &before));
-    rung_status status = rung_reduce_run(cuda, NULL, n, x, result);
+    rung_status status = check_stream(cuda);
+    if (status == RUNG_SUCCESS)
+        status = rung_reduce_run(cuda, NULL, n, x, result);
     leave(cuda, &before);
     return status;
 }

@@ -54,6 +54,7 @@ typedef struct rung_cuda {
     int index;
     char identity[160];
     rung_config config;
+    void *known_stream; /* the last one found to be this GPU's */
     rung_kept kept, zeros;
     void *guard_counts;    /* device counters of accurate mode's guard; made by its first product */
     rung_staging *staging; /* made by the first product on host operands */

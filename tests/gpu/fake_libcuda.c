@@ -43,7 +43,7 @@ typedef struct op {
 } op;
 
 typedef struct stream {
-    int open, done, count;
+    int open, done, count, device;
     unsigned long long id;
     op *ops;
 } stream;
@@ -714,6 +714,7 @@ CALL(cuStreamCreateWithPriority, CUstream *out, unsigned flags, int priority)
     for (int i = 1; i < MOST_STREAMS; i++)
         if (!streams[i].open && streams[i].done == streams[i].count) {
             streams[i].open = 1;
+            streams[i].device = current_device();
             streams[i].done = streams[i].count = 0;
             streams[i].id = ++ids;
             *out = (CUstream)&streams[i];
@@ -776,9 +777,8 @@ CALL(cuStreamWaitEvent, CUstream handle, CUevent waited, unsigned flags)
 
 CALL(cuStreamGetCtx, CUstream handle, CUcontext *context)
 {
-    (void)handle;
     ENTER();
-    *context = (CUcontext)(uintptr_t)(current_device() + 1);
+    *context = (CUcontext)(uintptr_t)(stream_of(handle)->device + 1);
     return CUDA_SUCCESS;
 }
 

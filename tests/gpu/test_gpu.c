@@ -32,6 +32,19 @@ static rung_status open_context(int device, rung_context **context)
     return rung_context_create(context, &config);
 }
 
+static void *stream_of(int device)
+{
+    void *driver = dlopen(stand_in, RTLD_NOW), *stream, *popped;
+    int (*push)(void *), (*pop)(void **), (*create)(void **, unsigned, int);
+    *(void **)&push = dlsym(driver, "cuCtxPushCurrent_v2");
+    *(void **)&pop = dlsym(driver, "cuCtxPopCurrent_v2");
+    *(void **)&create = dlsym(driver, "cuStreamCreateWithPriority");
+    push((void *)(uintptr_t)(device + 1));
+    assert_int_equal(create(&stream, 1, 0), 0);
+    pop(&popped);
+    return stream;
+}
+
 /* Discovery happens once a process: each case has a process of its own. Returns 0, or says on stderr what differs. */
 static int discover(rung_status wanted, const char *words)
 {
@@ -411,6 +424,36 @@ static void workspace_passes_between_streams(void **state)
 
 /* A program that works in another context of the GPU: what it allocated there is not touched. Another GPU's is no
  * matter. */
+static void streams_of_another_gpu_are_refused(void **state)
+{
+    (void)state;
+    void *here = stream_of(0), *elsewhere = stream_of(1);
+    rung_context *context;
+    assert_ok(open_context(0, &context));
+    float *a = device_memory(0, 64 * DEEP * 4), *b = device_memory(0, 64 * DEEP * 4),
+          *c = device_memory(0, 64 * 64 * 4);
+    product p;
+    product_new(&p, RUNG_COL_MAJOR, 0, 0, 40, 30, 20, 1, 1, 1);
+    rung_gemm g = p.gemm;
+    g.a = a, g.b = b, g.c = c;
+    for (int on_host = 0; on_host < 2; on_host++) {
+        assert_ok(rung_context_set_stream(context, elsewhere));
+        empty_log();
+        assert_int_equal(run_rung(context, on_host ? &p.gemm : &g), RUNG_INVALID_ARGUMENT);
+        assert_non_null(strstr(rung_last_error(), "one of GPU 1, the context's GPU is 0"));
+        assert_null(strstr(gpu->log, "cuLaunchKernelEx"));
+        assert_ok(rung_context_set_stream(context, here));
+        assert_ok(run_rung(context, on_host ? &p.gemm : &g));
+    }
+    assert_ok(rung_context_synchronize(context));
+    assert_int_equal(gpu->pushed, 0);
+    rung_context_destroy(context);
+    product_free(&p);
+    free_device(a);
+    free_device(b);
+    free_device(c);
+}
+
 static void foreign_contexts_are_refused(void **state)
 {
     (void)state;
@@ -532,8 +575,7 @@ static void launches_in_a_row_are_one_graph(void **state)
     static const char *const refusing[] = {NULL, "cuGraphCreate", "cuGraphAddKernelNode_v2",
                                            "cuGraphInstantiateWithFlags", "cuGraphExecKernelNodeSetParams_v2"};
     enum { STREAMS = 9 }; /* more than a context keeps graphs */
-    int (*create)(void **, unsigned, int), (*destroy)(void *);
-    *(void **)&create = dlsym(dlopen(stand_in, RTLD_NOW), "cuStreamCreateWithPriority");
+    int (*destroy)(void *);
     *(void **)&destroy = dlsym(dlopen(stand_in, RTLD_NOW), "cuStreamDestroy_v2");
     gpu->devices = 3;
     gpu->arch = 90;
@@ -562,7 +604,7 @@ static void launches_in_a_row_are_one_graph(void **state)
         assert_int_equal(times_called("cuGraphCreate "), 0);
         gpu->recording = 1;
         for (int s = 0; s < STREAMS; s++) {
-            assert_int_equal(create(&streams[s], 1, 0), 0);
+            streams[s] = stream_of(2);
             assert_ok(rung_context_set_stream(context, streams[s]));
             run_accurate(context, plan, &g, memory, 0, NULL);
             assert_int_equal(times_called("cuGraphCreate "), i == 0);
@@ -634,6 +676,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(device_operands_are_launched_on_the_stream),
         cmocka_unit_test(host_operands_travel),
         cmocka_unit_test(mixed_operands_are_refused),
+        cmocka_unit_test(streams_of_another_gpu_are_refused),
         cmocka_unit_test(kernels_of_newer_chips_are_refused),
         cmocka_unit_test(out_of_device_memory_is_said),
         cmocka_unit_test(workspace_grows_under_queued_work),
