@@ -1,5 +1,6 @@
 #!/bin/sh
 # The machine code of every kernel against its row's limits: share of FFMA in the main loop, no local-memory traffic in it.
+# And where loops were written anew (tools/ffma_loop.c): the list of barrier instructions names the new ones.
 # usage: machine_code.sh SOURCE_DIR BUILD_DIR [all]     ("all": print every kernel's line, not only those with a limit)
 # Needs cuobjdump and nvdisasm (CUDA toolkit; PyPI's triton carries both): exits 77 (skipped) without them.
 set -eu
@@ -46,8 +47,33 @@ LINES
     fi
 }
 
-work=$(mktemp)
-trap 'rm -f "$work"' EXIT
+# Function and place of each instruction that arrives at a barrier or waits for one: as listed, and as they are.
+listed() {
+    cuobjdump -elf "$1" 2>/dev/null | awk '
+        /^[.]/ { name = /^[.]nv[.]info[.]/ ? substr($1, 10) : "" }
+        name != "" && $6 ~ /^MBARRIER_(ARRIVE|TRY_WAIT_PARITY)$/ { sub(/^0x0*/, "", $1); print name, $1, $6 }' | sort
+}
+placed() {
+    cuobjdump -sass -arch sm_90a "$1" 2>/dev/null | awk '
+        /Function :/ { name = $NF }
+        / SYNCS[.](ARRIVE[.]TRANS64[.]A1T0|PHASECHK)/ {
+            gsub(/[\/*]/, "", $1); sub(/^0*/, "", $1)
+            print name, $1, /PHASECHK/ ? "MBARRIER_TRY_WAIT_PARITY" : "MBARRIER_ARRIVE"
+        }' | sort
+}
+
+work=$(mktemp) places=$(mktemp)
+trap 'rm -f "$work" "$places"' EXIT
+for file in "$build"/fatbin/sm90_tma_*.fatbin "$build"/fatbin/sm90_tmak_*.fatbin "$build"/fatbin/sm90_tmapair_*.fatbin \
+    "$build"/fatbin/sm90_tmashift_*.fatbin; do
+    [ -e "$file" ] || continue
+    listed "$file" >"$work"
+    placed "$file" >"$places"
+    if ! grep -q TRY_WAIT "$work" || ! comm -23 "$work" "$places" | awk '{ print; found = 1 } END { exit found }'; then
+        echo "FAILED: $(basename "$file" .fatbin) lists barrier instructions where none are"
+        failed=1
+    fi
+done
 limits >"$work"
 if [ -n "$all" ]; then
     for file in "$build"/fatbin/*.fatbin; do

@@ -49,17 +49,16 @@ enum { /* opcodes, with the form of their operands */
        OP_SHF = 0x819,
        OP_ISETP = 0x80c,
        OP_ISETP_REGISTER = 0x20c,
-       OP_S2R = 0x919,
        OP_PHASECHK = 0x5a7,
        OP_ARRIVE = 0x9a7,
        OP_NOP = 0x918
 };
 
-enum { EQ = 2, GT = 4, NE = 5 };
+enum { GT = 4, NE = 5 };
 enum { SB_B = 0, SB_A = 2, SB_PHASE = 4, SB_READ = 5 }; /* scoreboards: two for B, two for A */
 
 /* What the kernel's name says. */
-static int rows, columns, stages, along_k;
+static int rows, columns, stages, along_k, shifted;
 #define STAGES stages
 #define A_ROW_BYTES (along_k ? 8 * BK * 4 : rows * 4) /* of one k, or, with k innermost, of eight rows of A */
 #define A_BYTES (rows * BK * 4)
@@ -90,7 +89,7 @@ struct kernel {
 struct registers {
     int a[2][TM], quad_a[TM], b[2][TN], sum[TM][TN];
     int at_a, at_b, stage_a, unit, bar, left_bar, phase, place, index, left, limit;
-    int ready, more, elected; /* predicates; `ready` also says whether the stage goes on */
+    int ready, more; /* predicates; `ready` also says whether the stage goes on */
 };
 
 struct program {
@@ -326,7 +325,6 @@ static void assign(const struct kernel *k, struct registers *r)
     r->unit = r->index; /* the one is needed when the other is not */
     r->ready = take_predicate(free_one);
     r->more = take_predicate(free_one);
-    r->elected = take_predicate(free_one);
 }
 
 /* ---- instructions ---- */
@@ -410,16 +408,16 @@ static struct instruction *test_phase(struct program *p)
     x->stall = 2;
     return x;
 }
+/* Every lane hands back what it has read: that orders its loads before what is stored there next, by whatever means. */
 static struct instruction *arrive(struct program *p, int bar)
 {
     struct instruction *x = put(p, OP_ARRIVE | D(RZ) | A(bar) | B(RZ) | (uint64_t)(EMPTY_OFFSET) << 40, 0x810003f);
-    if_predicate(x, p->r.elected);
     x->read_barrier = SB_READ;
     x->stall = 2;
     return x;
 }
-/* Whether all lanes found the stage filled. They may differ, when it fills as they look, and must not part: the elected
- * lane would hand the stage back before the others have read it. */
+/* Whether all lanes found the stage filled. They may differ, when it fills as they look, and must not part: nothing
+ * would join them again. */
 static void agree(struct program *p)
 {
     struct instruction *x = put(p, OP_VOTE | D(RZ), (uint64_t)p->r.ready << 17 | (uint64_t)p->r.ready << 23);
@@ -535,13 +533,11 @@ static void enter(struct program *p)
 {
     struct registers *r = &p->r;
     nop(p, 63, 15);
-    put(p, OP_S2R | D(r->left_bar), 0)->write_barrier = SB_PHASE; /* the lane's number */
     move(p, r->place, p->kernel->inputs + 2);
     add(p, r->left, p->kernel->inputs + 3, -1)->stall = ALU_LATENCY;
     place_in_ring(p);
     compare(p, r->more, GT, r->left, 0);
-    compare(p, r->elected, EQ, r->left_bar, 0)->wait = 1 << SB_PHASE;
-    nop(p, 0, 2);
+    move(p, r->left_bar, r->bar)->stall = 2;
     add(p, r->limit, r->at_b, B_BYTES);
     for (int i = 0; i < (p->kernel->k_major ? TM : 2); i++)
         load_a(p, 0, 0, i);
@@ -554,15 +550,15 @@ static void enter(struct program *p)
 static void change_stage(struct program *p, int top)
 {
     struct registers *r = &p->r;
+    arrive(p, r->left_bar)->wait = 1 << SB_B | 2 << SB_B | 1 << SB_A | 2 << SB_A;
     int leave = p->n;
     branch(p, NOT | r->more, -1);
-    add(p, r->place, r->place, 1)->stall = 2;
-    move(p, r->left_bar, r->bar)->stall = 4;
+    add(p, r->place, r->place, 1)->stall = ALU_LATENCY;
     place_in_ring(p);
     add(p, r->left, r->left, -1);
     test_phase(p);
     add(p, r->limit, r->at_b, B_BYTES);
-    arrive(p, r->left_bar)->wait = 1 << SB_B | 2 << SB_B | 1 << SB_A | 2 << SB_A;
+    move(p, r->left_bar, r->bar)->stall = 2;
     compare(p, r->more, GT, r->left, 0);
     agree(p);
     branch(p, r->ready, top);
@@ -571,8 +567,6 @@ static void change_stage(struct program *p, int top)
     branch(p, NOT | r->ready, p->n - 2);
     branch(p, PT, top);
     p->at[leave].target = p->n;
-    nop(p, 1 << SB_B | 2 << SB_B | 1 << SB_A | 2 << SB_A, 1);
-    arrive(p, r->bar);
 }
 
 /* Sums to the registers in which the compiler's code wants them. */
@@ -806,10 +800,6 @@ static void run_integer(struct machine *s, struct word w)
         return;
     case OP_LEA_UNIFORM: x = (a << 3) + FULL; break;
     case OP_LEA: x = (a << 3) + b; break;
-    case OP_S2R:
-        s->filling[d] |= 1 << (w.hi >> 46 & 7);
-        s->value[d] = 0;
-        return;
     case OP_IADD3: x = a + constant; break;
     case OP_IMAD: x = a * constant + c; break;
     case OP_LOP3: x = a & constant; break;
@@ -819,7 +809,7 @@ static void run_integer(struct machine *s, struct word w)
     case OP_ISETP_REGISTER: {
         int how = (int)(w.hi >> 12) & 7, p = (int)(w.hi >> 17) & 7;
         int32_t y = opcode(w) == OP_ISETP ? (int32_t)constant : (int32_t)b;
-        s->predicate[p] = how == EQ ? (int32_t)a == y : how == NE ? (int32_t)a != y : (int32_t)a > y;
+        s->predicate[p] = how == NE ? (int32_t)a != y : (int32_t)a > y;
         s->predicate_ready[p] = s->now + PREDICATE_LATENCY;
         return;
     }
@@ -838,7 +828,7 @@ static int step(struct machine *s, const struct word *code, int at)
                                          op == OP_ISETP_REGISTER || op == OP_PHASECHK;
     int sets =
         op != OP_BRA && op != OP_VOTE && op != OP_NOP && op != OP_ISETP && op != OP_ISETP_REGISTER && op != OP_PHASECHK;
-    if (op != OP_MOV && op != OP_BRA && op != OP_VOTE && op != OP_NOP && op != OP_S2R)
+    if (op != OP_MOV && op != OP_BRA && op != OP_VOTE && op != OP_NOP)
         reads[0] = field_a(w);
     if (has_b)
         reads[1] = field_b(w);
@@ -914,6 +904,80 @@ static int prove(const struct kernel *kernel, const struct word *code, int n, in
     return !s.wrong;
 }
 
+/* ---- what the compiler noted of the old loop ---- */
+
+/* A barrier's instruction, as .nv.info lists them for tools that watch barriers (compute-sanitizer): its address in the
+ * code and that of its barrier, the sum of a register, a uniform one and a constant. */
+struct note {
+    uint32_t at, base;
+    int32_t offset;
+    uint8_t kind, known, uniform, stride;
+};
+
+enum { NOTES = 0x39, SIZED = 4, NOTE_ARRIVE = 1, NOTE_WAIT = 10, NO_UNIFORM = 63 };
+
+static struct note *find_notes(unsigned char *info, size_t size, int *count)
+{
+    for (size_t i = 0; i + 4 <= size;) {
+        size_t bytes = info[i] == SIZED ? info[i + 2] | (size_t)info[i + 3] << 8 : 0;
+        if (info[i] == SIZED && info[i + 1] == NOTES) {
+            *count = (int)(bytes / sizeof(struct note));
+            return (struct note *)(info + i + 4);
+        }
+        i += 4 + bytes;
+    }
+    *count = 0;
+    return NULL;
+}
+
+static int inside(const struct kernel *k, int at)
+{
+    return at >= k->entry && at <= k->bottom;
+}
+
+/* Where the old loop waited when a stage was not filled: code behind it, to which nothing leads any more. */
+static int was_waited_for(const struct kernel *k, const struct note *x)
+{
+    int at = (int)(x->at / 16);
+    for (int i = at + 1; x->kind == NOTE_WAIT && !inside(k, at) && i < at + 4 && i < k->n; i++)
+        if (opcode(k->code[i]) == OP_BRA && inside(k, branch_to(k->code[i], i)))
+            return 1;
+    return 0;
+}
+
+static int by_place(const void *x, const void *y)
+{
+    const struct note *a = x, *b = y;
+    return (a->at > b->at) - (a->at < b->at);
+}
+
+/* The old loop's notes become the new one's: it has as many such instructions. */
+static int write_notes(const struct kernel *k, const struct word *code, int n, struct note *notes, int count)
+{
+    int next = 0;
+    for (int i = 0; i < n; i++) {
+        if (opcode(code[i]) != OP_ARRIVE && opcode(code[i]) != OP_PHASECHK)
+            continue;
+        while (next < count && !inside(k, (int)(notes[next].at / 16)) && !was_waited_for(k, &notes[next]))
+            next++;
+        if (next == count)
+            return refusal = "the compiler noted fewer barriers", 0;
+        notes[next] = (struct note){.at = (uint32_t)(k->entry + i) * 16,
+                                    .base = (uint32_t)field_a(code[i]),
+                                    .offset = (int32_t)(code[i].lo >> 40),
+                                    .kind = opcode(code[i]) == OP_ARRIVE ? NOTE_ARRIVE : NOTE_WAIT,
+                                    .known = notes[next].known,
+                                    .uniform = NO_UNIFORM,
+                                    .stride = notes[next].stride};
+        next++;
+    }
+    for (; next < count; next++)
+        if (inside(k, (int)(notes[next].at / 16)))
+            return refusal = "the compiler noted more barriers", 0;
+    qsort(notes, (size_t)count, sizeof *notes, by_place);
+    return 1;
+}
+
 /* ---- files ---- */
 
 /* Warps that move operands within shared memory take the issue from those that multiply: they get it over in runs. As
@@ -930,7 +994,7 @@ static void gather_moves(struct word *code, int n)
 }
 
 /* 0 when the kernel stays as compiled. */
-static int rewrite(struct word *code, int n, const char *name)
+static int rewrite(struct word *code, int n, const char *name, struct note *notes, int count)
 {
     static struct kernel k;
     static struct program p;
@@ -939,8 +1003,8 @@ static int rewrite(struct word *code, int n, const char *name)
     memset(&p, 0, sizeof p);
     k.code = code;
     k.n = n;
-    along_k = k.k_major = !strncmp(name, "sm90_tmak_", 10) ||
-                          (!strcmp(name + strlen(name) - 3, "_nn") && strncmp(name, "sm90_tmashift_", 14));
+    shifted = !strncmp(name, "sm90_tmashift_", 14);
+    along_k = k.k_major = !strncmp(name, "sm90_tmak_", 10) || (!strcmp(name + strlen(name) - 3, "_nn") && !shifted);
     refusal = NULL;
     const char *tile = strstr(name, "_f32_");
     if (!tile || sscanf(tile, "_f32_%dx%dx16_s%d", &rows, &columns, &stages) != 3 || stages < 1 ||
@@ -957,11 +1021,15 @@ static int rewrite(struct word *code, int n, const char *name)
     for (int i = 0; i < 5; i++)
         if (!prove(&k, new_code, p.n, done[i], steps[i]))
             exit(1);
+    if (!write_notes(&k, new_code, p.n, notes, count)) {
+        fprintf(stderr, "ffma_loop: %s: %s\n", name, refusal);
+        exit(1);
+    }
     int room = k.bottom + 1 - k.entry;
     for (int i = 0; i < room; i++)
         code[k.entry + i] =
             i < p.n ? new_code[i] : encode(&(struct instruction){OP_NOP | 0x7000, 0, 1, NONE, NONE, 0, 0, -1}, i);
-    if (!strncmp(name, "sm90_tmashift_", 14))
+    if (shifted)
         gather_moves(code, k.mark);
     /* The mark has served. */
     code[k.mark] =
@@ -1002,8 +1070,16 @@ int main(int argc, char **argv)
     const char *names = (const char *)image + sections[h->e_shstrndx].sh_offset;
     for (int i = 0; i < h->e_shnum; i++) {
         const char *name = names + sections[i].sh_name;
-        if (!strncmp(name, ".text.sm90_tma", 14))
-            done &= rewrite((struct word *)(image + sections[i].sh_offset), (int)(sections[i].sh_size / 16), name + 6);
+        struct note *notes = NULL;
+        int count = 0;
+        if (strncmp(name, ".text.sm90_tma", 14))
+            continue;
+        for (int j = 0; j < h->e_shnum && !notes; j++)
+            if (!strncmp(names + sections[j].sh_name, ".nv.info.", 9) &&
+                !strcmp(names + sections[j].sh_name + 9, name + 6))
+                notes = find_notes(image + sections[j].sh_offset, sections[j].sh_size, &count);
+        done &= rewrite((struct word *)(image + sections[i].sh_offset), (int)(sections[i].sh_size / 16), name + 6,
+                        notes, count);
     }
     if (strict && !done)
         return 1;

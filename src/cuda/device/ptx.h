@@ -36,6 +36,10 @@ PTX void ptx_mbar_arrive(uint32_t bar)
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(bar) : "memory");
 }
 
+/* On the barrier so many bytes behind this one: the instruction adds them. */
+#define PTX_MBAR_ARRIVE_BEHIND(bar, bytes)                                                                             \
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0 + %1];" ::"r"(bar), "n"(bytes) : "memory")
+
 /* Arrives on the barrier at the same offset in another block of the cluster. */
 PTX void ptx_mbar_arrive_cluster(uint32_t bar, uint32_t rank)
 {

@@ -16,6 +16,7 @@ PTX void ptx_mbar_init(uint32_t bar, uint32_t n) { rung_lens_mbarrier_init(rung_
 PTX void ptx_mbar_init_fence(void) {}
 PTX void ptx_mbar_arrive_tx(uint32_t bar, uint32_t bytes) { rung_lens_mbarrier_arrive(rung_lens_shared_pointer(bar), bytes); }
 PTX void ptx_mbar_arrive(uint32_t bar) { rung_lens_mbarrier_arrive(rung_lens_shared_pointer(bar), 0); }
+#define PTX_MBAR_ARRIVE_BEHIND(bar, bytes) ptx_mbar_arrive((bar) + (bytes))
 PTX void ptx_mbar_arrive_cluster(uint32_t bar, uint32_t rank)
 {
     rung_lens_mbarrier_arrive_cluster(rung_lens_shared_pointer(bar), rank);

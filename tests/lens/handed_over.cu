@@ -1,0 +1,4 @@
+/* No fault: nothing may be found. */
+#define KERNEL_NAME handed_over
+
+#include "hand_over.h"
