@@ -12,12 +12,12 @@
 
 static const char *const via_names[] = {"direct", "host", "graph", NULL};
 
-enum { MAX_KERNELS = 256, MAX_SHOWN = 3 };
+enum { MAX_KERNELS = 256, MAX_SHOWN = 3, MAX_CASES = 32 };
 
 typedef struct options {
-    const char *device, *kernels, *one_case;
-    int math, quick, huge, format, verbose, no_vendor, via;
-    const lab_cases *only; /* one_case as a list of its own */
+    const char *device, *kernels, *cases;
+    int math, quick, huge, format, verbose, no_vendor, via, wrong_calls;
+    const lab_cases *only; /* `cases`, read */
     int64_t threads, workspace_mb, repeats;
 } options;
 
@@ -140,7 +140,7 @@ static int verify_kernel(session *s, const char *name, const rung_kernel *kernel
     const options *o = s->o;
     lab_cases cases = {0};
     lab_depth depth = o->quick || s->verifier.via != LAB_DIRECT ? LAB_QUICK : o->huge ? LAB_HUGE : LAB_FULL;
-    if (o->one_case) {
+    if (o->cases) {
         verify_cases(s, name, kernel, o->only);
         return CLI_PASS;
     }
@@ -195,7 +195,7 @@ static int verify_library(session *s, rung_math math)
         return cli_fail("%s: %s", name, lab_error());
     s->math = math;
     int code = verify_kernel(s, name, NULL);
-    if (code == CLI_PASS && !s->lost && !s->o->one_case && s->verifier.via == LAB_DIRECT) {
+    if (code == CLI_PASS && !s->lost && !s->o->cases && s->verifier.via == LAB_DIRECT) {
         snprintf(name, sizeof name, "(growth of the error, %s)", lab_math_names[math]);
         verify_growth(s, name);
     }
@@ -276,7 +276,7 @@ static int verify_everything(session *s)
     }
     for (int math = RUNG_STRICT; math <= RUNG_FAST && code == CLI_PASS && !s->lost; math++)
         code = verify_library(s, (rung_math)math);
-    if (code != CLI_PASS || s->lost || s->o->one_case)
+    if (code != CLI_PASS || s->lost || s->o->cases)
         return code;
     verify_sums(s);
     verify_refusals(s);
@@ -293,7 +293,9 @@ static int run_session(session *s)
     cli_table_begin(&s->table, (cli_format)o->format, columns, (int)(sizeof columns / sizeof columns[0]));
     if (lab_verifier_set_via(&s->verifier, (lab_via)o->via) != RUNG_SUCCESS)
         return cli_fail("verify: %s", lab_error());
-    if (o->kernels)
+    if (o->wrong_calls)
+        code = (verify_refusals(s), CLI_PASS);
+    else if (o->kernels)
         code = verify_named(s);
     else if (o->math >= 0)
         code = verify_library(s, (rung_math)o->math);
@@ -341,24 +343,40 @@ static int check_names(const char *kernels)
     return CLI_PASS;
 }
 
+static int read_cases(const char *text, lab_cases *cases)
+{
+    char copy[MAX_CASES * LAB_CASE_TEXT], *save = NULL;
+    if (snprintf(copy, sizeof copy, "%s", text) >= (int)sizeof copy)
+        return cli_usage("too many cases");
+    for (char *one = strtok_r(copy, ";", &save); one; one = strtok_r(NULL, ";", &save)) {
+        if (cases->count == cases->capacity)
+            return cli_usage("more than %d cases", cases->capacity);
+        if (lab_case_parse(one, &cases->list[cases->count]) != RUNG_SUCCESS)
+            return cli_usage("%s", lab_error());
+        cases->count++;
+    }
+    return cases->count ? CLI_PASS : cli_usage("no case is named");
+}
+
 int cmd_verify(int argc, char **argv)
 {
     options o = {.device = "best", .math = -1, .format = CLI_TABLE};
     int device;
-    lab_case one;
-    lab_cases only = {&one, 1, 1};
+    lab_case some[MAX_CASES];
+    lab_cases only = {some, 0, MAX_CASES};
     const cli_option list[] = {
         {"device", CLI_TEXT, &o.device, NULL, "cpu, gpu, gpu1 ...; default: the best there is"},
         {"kernel", CLI_TEXT, &o.kernels, NULL, "only these kernels, comma-separated"},
         {"math", CLI_CHOICE, &o.math, lab_math_names, "the library's own choice under strict, accurate or fast"},
         {"quick", CLI_FLAG, &o.quick, NULL, "a small covering set"},
         {"huge", CLI_FLAG, &o.huge, NULL, "operands beyond 2^31 elements too (tens of GB)"},
-        {"case", CLI_TEXT, &o.one_case, NULL, "one case, as a failure prints it"},
+        {"case", CLI_TEXT, &o.cases, NULL, "only this case, as a failure prints it, or several with ';' between"},
         {"repeat", CLI_INTEGER, &o.repeats, NULL, "calls a case, which must give the same bits; default 2"},
         {"threads", CLI_INTEGER, &o.threads, NULL, "CPU threads"},
         {"workspace-mb", CLI_INTEGER, &o.workspace_mb, NULL, "MB of device memory a product may borrow; default 4096"},
         {"via", CLI_CHOICE, &o.via, via_names,
          "GPU: direct (default), host (operands in host memory) or graph (captured)"},
+        {"wrong-calls", CLI_FLAG, &o.wrong_calls, NULL, "only the calls that must be refused"},
         {"no-vendor", CLI_FLAG, &o.no_vendor, NULL, "judge errors by the FP32 chain alone"},
         {"verbose", CLI_FLAG, &o.verbose, NULL, "a line a case on stderr"},
         CLI_FORMAT(o.format),
@@ -368,8 +386,8 @@ int cmd_verify(int argc, char **argv)
         return code < 0 ? CLI_PASS : code;
     if (o.quick && o.huge)
         return cli_usage("verify takes --quick or --huge, not both");
-    if (o.one_case && lab_case_parse(o.one_case, &one) != RUNG_SUCCESS)
-        return cli_usage("%s", lab_error());
+    if (o.cases && (code = read_cases(o.cases, &only)))
+        return code;
     o.only = &only;
     code = check_names(o.kernels);
     if (code == CLI_PASS)
