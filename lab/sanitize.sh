@@ -90,8 +90,9 @@ runs() { # TOOL FAMILY: the arguments of each
             echo "verify $way --case $(cases library "$1")"
         done
         echo "verify --wrong-calls" ;;
-    *) # six kernels each
-        kernels "$2" | paste -sd ',,,,,\n' - | sed "s/,*$//; s/^/verify --case $(cases "$2" "$1") --kernel /" ;;
+    *) # three kernels each, or six
+        [ "$1" = racecheck ] && join=',,\n' || join=',,,,,\n'
+        kernels "$2" | paste -sd "$join" - | sed "s/,*$//; s/^/verify --case $(cases "$2" "$1") --kernel /" ;;
     esac
 }
 for family in $(echo "$families" | tr , ' '); do
