@@ -914,7 +914,7 @@ struct note {
     uint8_t kind, known, uniform, stride;
 };
 
-enum { NOTES = 0x39, SIZED = 4, NOTE_ARRIVE = 1, NOTE_WAIT = 10, NO_UNIFORM = 63 };
+enum { NOTES = 0x39, SIZED = 4, NOTE_ARRIVE = 1, NOTE_WAIT = 10, NO_UNIFORM = 63, NOTES_MAX = 256 };
 
 static struct note *find_notes(unsigned char *info, size_t size, int *count)
 {
@@ -952,9 +952,13 @@ static int by_place(const void *x, const void *y)
 }
 
 /* The old loop's notes become the new one's: it has as many such instructions. */
-static int write_notes(const struct kernel *k, const struct word *code, int n, struct note *notes, int count)
+static int write_notes(const struct kernel *k, const struct word *code, int n, struct note *written, int count)
 {
+    static struct note notes[NOTES_MAX];
     int next = 0;
+    if (count < 1 || count > NOTES_MAX)
+        return refusal = "the compiler noted no barriers, or too many", 0;
+    memcpy(notes, written, (size_t)count * sizeof *notes);
     for (int i = 0; i < n; i++) {
         if (opcode(code[i]) != OP_ARRIVE && opcode(code[i]) != OP_PHASECHK)
             continue;
@@ -975,6 +979,7 @@ static int write_notes(const struct kernel *k, const struct word *code, int n, s
         if (inside(k, (int)(notes[next].at / 16)))
             return refusal = "the compiler noted more barriers", 0;
     qsort(notes, (size_t)count, sizeof *notes, by_place);
+    memcpy(written, notes, (size_t)count * sizeof *notes);
     return 1;
 }
 
@@ -1022,8 +1027,8 @@ static int rewrite(struct word *code, int n, const char *name, struct note *note
         if (!prove(&k, new_code, p.n, done[i], steps[i]))
             exit(1);
     if (!write_notes(&k, new_code, p.n, notes, count)) {
-        fprintf(stderr, "ffma_loop: %s: %s\n", name, refusal);
-        exit(1);
+        fprintf(stderr, "ffma_loop: %s stays as compiled: %s\n", name, refusal);
+        return 0;
     }
     int room = k.bottom + 1 - k.entry;
     for (int i = 0; i < room; i++)
