@@ -102,15 +102,23 @@ if [ "$part" = even ]; then
     [ "$failed" = 0 ] && [ "$passed" -gt 80 ]
     exit
 fi
-# Large tiles, operands and C at odd addresses: B copied first (long k) or by spare warps, turned, both orders of C.
-for name in sm90_tma_f32_128x256x16_s8 sm90_tmak_f32_128x256x16_s8; do
+# Large tiles, operands and C at odd addresses: one operand copied as needed, the other first, turned, both orders of C;
+# tiles that few and many blocks share, with parts of their own and of two tiles.
+for name in sm90_tma_f32_128x256x16_s8 sm90_tmak_f32_128x256x16_s8 sm90_tma_f32_256x128x16_s8 sm90_tmak_f32_256x128x16_s8; do
     try "$name" "NN:127x255x16:row,pad=3,alpha=-0.5,beta=1"
     try "$name" "TT:129x257x33:row,pad=1,beta=-0.5,bias=row,act=gelu"
     try "$name" "NN:35x33x303:row,strided=3,beta=-0.5"
-    try "$name" "NN:35x33x3003:row"
+    try "$name" "NN:5x300x410:row"
+    try "$name" "NN:130x3x410:row,pad=1"
+    try "$name" "NT:257x129x530:row,beta=1"
+    try "$name" "NN:130x130x330:row,pad=2,beta=0.5,bias=row"
     try "$name" "NT:70x130x90:row,strided=2,pad=2,bias=column"
 done
-try sm90_tma_f32_128x256x16_s8 "TN:130x70x41:row,pad=1,scalars=device"
+for name in sm90_tma_f32_128x256x16_s8 sm90_tma_f32_256x128x16_s8; do
+    try "$name" "TN:130x70x41:row,pad=1,scalars=device"
+    try "$name" "TN:300x129x133:row"
+done
+try sm90_tmak_f32_256x128x16_s8 "NN:35x33x3003:row"
 
 # A few rows and columns over whole tiles are cut off C.
 "$rung" explain --device gpu 4097x4097x4097 >"$work"

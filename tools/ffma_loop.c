@@ -33,6 +33,7 @@ enum {
 enum { /* opcodes, with the form of their operands */
        OP_FFMA = 0x223,
        OP_LDS = 0x984,
+       OP_LDGSTS = 0xfae,
        OP_STS_UNIFORM = 0x988,
        OP_STS = 0x388,
        OP_BRA = 0x947,
@@ -43,6 +44,7 @@ enum { /* opcodes, with the form of their operands */
        OP_CS2R = 0x805,
        OP_IADD3 = 0x810,
        OP_IADD3_REGISTER = 0x210,
+       OP_VIADD = 0x836,
        OP_IMAD = 0x824,
        OP_LOP3 = 0x812,
        OP_LOP3_REGISTER = 0x212,
@@ -171,8 +173,9 @@ static int find_results(struct kernel *k)
     for (int i = k->mark + 1; i <= k->bottom; i++) {
         struct word w = k->code[i];
         int d = field_d(w), offset = (int)(w.lo >> 40);
-        if (opcode(w) == OP_IMAD || opcode(w) == OP_LOP3 || opcode(w) == OP_IADD3 || opcode(w) == OP_IADD3_REGISTER) {
-            int other = opcode(w) == OP_IADD3_REGISTER ? field_b(w) : field_c(w);
+        if (opcode(w) == OP_IMAD || opcode(w) == OP_LOP3 || opcode(w) == OP_IADD3 || opcode(w) == OP_IADD3_REGISTER ||
+            opcode(w) == OP_VIADD) {
+            int other = opcode(w) == OP_IADD3_REGISTER ? field_b(w) : opcode(w) == OP_VIADD ? RZ : field_c(w);
             int from = base[field_a(w)] ? field_a(w) : other;
             if (from != RZ && d != RZ)
                 base[d] = base[from];
@@ -216,6 +219,7 @@ static int find_owned(struct kernel *k)
         case OP_PHASECHK: k->predicate[w.hi >> 17 & 7] = 1; break;
         case OP_IADD3:
         case OP_IADD3_REGISTER:
+        case OP_VIADD:
         case OP_IMAD:
         case OP_LOP3:
         case OP_LOP3_REGISTER:
@@ -985,15 +989,18 @@ static int write_notes(const struct kernel *k, const struct word *code, int n, s
 
 /* ---- files ---- */
 
-/* Warps that move operands within shared memory take the issue from those that multiply: they get it over in runs. As
- * compiled they leave three cycles between any two loads or stores. */
-static void gather_moves(struct word *code, int n)
+/* Warps that move or copy operands take the issue from those that multiply: they get it over in runs. As compiled they
+ * leave three cycles between any two loads or stores, or two copies from memory to shared memory; before the first copy
+ * of a run an address may have been made, so the stall behind that one stays. */
+static void gather_moves(struct word *code, int n, int copies)
 {
-    for (int i = 0; i < n; i++) {
+    for (int i = 1; i < n; i++) {
         const uint64_t control = code[i].hi >> 41;
         const int alone =
             (control >> 5 & 7) == NONE && (control >> 8 & 7) == NONE; /* no scoreboard to be set in time */
-        if ((opcode(code[i]) == OP_LDS || opcode(code[i]) == OP_STS) && (control & 15) == 4)
+        const int move = copies ? opcode(code[i]) == OP_LDGSTS && opcode(code[i - 1]) == OP_LDGSTS
+                                : opcode(code[i]) == OP_LDS || opcode(code[i]) == OP_STS;
+        if (move && (control & 15) == 4)
             code[i].hi = (code[i].hi & ~((uint64_t)15 << 41)) | (uint64_t)(alone ? 1 : 2) << 41;
     }
 }
@@ -1034,8 +1041,8 @@ static int rewrite(struct word *code, int n, const char *name, struct note *note
     for (int i = 0; i < room; i++)
         code[k.entry + i] =
             i < p.n ? new_code[i] : encode(&(struct instruction){OP_NOP | 0x7000, 0, 1, NONE, NONE, 0, 0, -1}, i);
-    if (shifted)
-        gather_moves(code, k.mark);
+    if (strncmp(name, "sm90_tmapair_", 13))
+        gather_moves(code, k.mark, !shifted);
     /* The mark has served. */
     code[k.mark] =
         encode(&(struct instruction){OP_NOP | 0x7000, 0, 15, NONE, NONE, (int)(code[k.mark].hi >> 52) & 63, 0, -1}, 0);

@@ -12,24 +12,27 @@
  * the machine. */
 static const double step_cycles = 4680; /* 16 along k of a 128 x 256 tile on one SM; 4096 would be all FFMA */
 static const double along_k_step_cycles = 4780;
-static const double launch_us = 6; /* start and end of the kernel */
+static const double launch_us = 5; /* start and end of the kernel */
 /* End of a tile: 16-byte stores; in lines at any address; in lines down the columns of a C stored the other way round;
  * and what beta, bias or an activation add. */
 static const double end_us = 1.5, scattered_end_us = 5, transposed_end_us = 3, more_end_us = 3;
-static const double stream_us = 5, piece_us = 1.4; /* clearing flags and leaving sums; adding one block's part */
-static const double turn_us = 3, turn_bytes_per_us = 1.8e6;
-/* Of the products' time, for spare warps' copies of B: 0.19 and 0.33 with two warps, less with three. */
-static const double spare_share = 0.14, along_k_spare_share = 0.25;
+/* Where four blocks or more share a tile: leaving sums and meeting; what the parts beyond 32 add; blocks with parts of
+ * two tiles. Where fewer do: leaving sums; adding one block's part. */
+static const double meet_us = 10, more_parts_us = 2.5, straddle_us = 4, leave_us = 7, piece_us = 1.4;
+static const double turn_us = 6, turn_bytes_per_us = 1.8e6;
+/* Cycles of a step that the copying warps take from the multiplying ones: each time, and for each copy of theirs, with
+ * k outermost and innermost. */
+static const double copy_cycles = 100, copy_row_cycles = 2.5, copy_line_cycles = 47;
 static const double write_bytes_per_us = 4.2e6;
 
 typedef struct strict_plan {
     int transposed;     /* C^T = B^T A^T is made instead */
     int pack_a, pack_b; /* copied first: turned, unless k lies as the kernel reads it */
     int turn_a, turn_b;
-    int spare_b; /* copied by spare warps as it is needed */
+    int copied; /* 'a' or 'b': 4 bytes a lane as it is needed; 0: neither */
     int64_t tiles_m, tiles_n, tiles, whole_tiles, steps;
     int grid;
-    int64_t bytes_a, bytes_b, bytes_partials, bytes_flags; /* workspace, in this order */
+    int64_t bytes_a, bytes_b, bytes_partials; /* workspace, in this order */
     double cost_us;
 } strict_plan;
 
@@ -54,14 +57,18 @@ static double turn_cost_us(int64_t bytes)
     return bytes ? turn_us + 2.0 * (double)bytes / turn_bytes_per_us : 0;
 }
 
-/* Time of `streamed` tiles cut along k over all blocks, and the others done whole. */
-static double wave_cost_us(const strict_plan *s, int64_t streamed, double step_us, double tile_us)
+/* Time of `streamed` tiles cut along k over `grid` blocks, and the others done whole. */
+static double wave_cost_us(const strict_plan *s, int64_t streamed, int64_t grid, double step_us, double tile_us)
 {
-    int64_t whole = s->tiles - streamed, rounds = ceil_div(whole, s->grid);
+    int64_t rounds = ceil_div(s->tiles - streamed, grid);
     double us = (double)rounds * ((double)s->steps * step_us + tile_us);
     if (streamed) {
-        double pieces = (double)ceil_div(s->grid, streamed) + 1;
-        us += (double)ceil_div(streamed * s->steps, s->grid) * step_us + tile_us + stream_us + pieces * piece_us;
+        const double parts = (double)grid / (double)streamed;
+        us += (double)ceil_div(streamed * s->steps, grid) * step_us + tile_us;
+        if (parts < 4)
+            us += leave_us + (ceil(parts) + 1) * piece_us;
+        else
+            us += meet_us + fmax(parts / 32 - 1, 0) * more_parts_us + (grid % streamed ? straddle_us : 0);
     }
     return us;
 }
@@ -79,25 +86,80 @@ static void plan_tiles(const rung_machine *machine, const rung_kernel *kernel, c
     s->tiles_n = ceil_div(p->n, kernel->bn);
     s->tiles = s->tiles_m * s->tiles_n * p->batch;
     s->steps = ceil_div(p->k, kernel->bk);
-    /* No more than eight blocks a tile, none with fewer than eight steps. */
-    s->grid = (int)min64(machine->sms, min64(s->tiles * 8, s->tiles * s->steps / 8));
-    if (s->grid < 1)
-        s->grid = 1;
-    int64_t rest = s->tiles % s->grid, streamed[3] = {0, rest, rest && s->tiles > s->grid ? rest + s->grid : 0};
+    /* None with fewer than eight steps. */
+    int64_t most = min64(machine->sms, s->tiles * s->steps / 8);
+    most = most < 1 ? 1 : most;
+    /* All whole; the last round over all blocks; the last two; all, in equal parts. */
+    int64_t rest = s->tiles % most, even = most / s->tiles * s->tiles;
+    const int64_t streamed[4] = {0, rest, s->tiles > most ? rest + most : 0, s->tiles};
+    const int64_t grids[4] = {min64(most, s->tiles), most, most, even};
+    s->grid = (int)grids[0];
     s->whole_tiles = s->tiles;
-    s->cost_us = wave_cost_us(s, 0, step_us, tile_us);
-    for (int i = 1; i < 3; i++) {
-        double us = wave_cost_us(s, streamed[i], step_us, tile_us);
-        if (s->steps && us < s->cost_us && !p->in_order) {
+    s->cost_us = wave_cost_us(s, 0, s->grid, step_us, tile_us);
+    for (int i = 1; i < 4; i++) {
+        if (p->in_order || !rest || grids[i] < 2 || streamed[i] == 0 || streamed[i] * s->steps < 4 * grids[i])
+            continue;
+        double us = wave_cost_us(s, streamed[i], grids[i], step_us, tile_us);
+        if (us < s->cost_us) {
             s->cost_us = us;
             s->whole_tiles = s->tiles - streamed[i];
+            s->grid = (int)grids[i];
         }
     }
-    s->grid = (int)min64(s->grid, s->whole_tiles == s->tiles ? s->tiles : s->grid);
-    if (s->whole_tiles < s->tiles) {
-        s->bytes_partials = (int64_t)s->grid * kernel->bm * kernel->bn * 4;
-        s->bytes_flags = (int64_t)s->grid * 4;
+    s->bytes_partials = s->whole_tiles < s->tiles ? (int64_t)s->grid * 2 * kernel->bm * kernel->bn * 4 : 0;
+}
+
+/* What the warps that copy an operand take from those that multiply. */
+static double copied_cost_us(const rung_kernel *kernel, char which, double products_us)
+{
+    const int along = which == 'a' && along_k(kernel), width = which == 'a' ? kernel->bm : kernel->bn;
+    const double copies = width * kernel->bk / 32 / 4; /* of a warp and step */
+    const double cycles = copy_cycles + copies * (along ? copy_line_cycles : copy_row_cycles);
+    return products_us * cycles / (along_k(kernel) ? along_k_step_cycles : step_cycles);
+}
+
+/* Decides which operands are copied first, and whether one is copied as it is needed. */
+static const char *plan_operands(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p,
+                                 strict_plan *s)
+{
+    const int along = along_k(kernel), a_readable = rung_rows_readable(p->align_a, p->batch, p->stride_a),
+              b_readable = rung_rows_readable(p->align_b, p->batch, p->stride_b);
+    s->turn_a = p->k && !along && !p->trans_a;
+    s->turn_b = p->k && p->trans_b;
+    const int odd_a = p->k && !s->turn_a && !a_readable, odd_b = p->k && !s->turn_b && !b_readable;
+    /* Rows of the operands as the kernel reads them. */
+    const int64_t rows_a = along ? p->m : p->k, inner_a = along ? p->k : p->m, limit = machine->memory_bytes / 4;
+    const int64_t bytes_a = rung_row_copy_ld(inner_a) * rows_a * p->batch * 4,
+                  bytes_b = rung_row_copy_ld(p->n) * p->k * p->batch * 4;
+    const char *reason = "the packed copy would take over a quarter of the GPU's memory";
+    double least = INFINITY;
+    static const char choices[3] = {0, 'a', 'b'};
+    for (const char *at = choices; at < choices + 3; at++) {
+        if ((*at == 'a' && !odd_a) || (*at == 'b' && !odd_b))
+            continue;
+        const int pack_a = s->turn_a || (odd_a && *at != 'a'), pack_b = s->turn_b || (odd_b && *at != 'b');
+        const int64_t to_a = pack_a ? bytes_a : 0, to_b = pack_b ? bytes_b : 0;
+        if (to_a + to_b > limit)
+            continue;
+        const char *refusal = pack_a && !s->turn_a ? rung_row_copy_refuses(inner_a, rows_a * p->batch) : NULL;
+        if (!refusal && pack_b && !s->turn_b)
+            refusal = rung_row_copy_refuses(p->n, p->k * p->batch);
+        const double us = turn_cost_us(s->turn_a ? to_a : 0) + turn_cost_us(s->turn_b ? to_b : 0) +
+                          rung_row_copy_us((s->turn_a ? 0 : to_a) + (s->turn_b ? 0 : to_b)) +
+                          (*at ? copied_cost_us(kernel, *at, s->cost_us) : 0);
+        if (refusal || us >= least) {
+            reason = refusal && isinf(least) ? refusal : reason;
+            continue;
+        }
+        least = us;
+        s->copied = *at;
+        s->pack_a = pack_a;
+        s->pack_b = pack_b;
+        s->bytes_a = to_a;
+        s->bytes_b = to_b;
     }
+    s->cost_us += launch_us + least;
+    return isinf(least) ? reason : NULL;
 }
 
 static const char *plan_as_asked(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p,
@@ -105,8 +167,6 @@ static const char *plan_as_asked(const rung_machine *machine, const rung_kernel 
 {
     memset(s, 0, sizeof *s);
     s->transposed = transposed;
-    int a_readable = rung_rows_readable(p->align_a, p->batch, p->stride_a),
-        b_readable = rung_rows_readable(p->align_b, p->batch, p->stride_b);
     if (p->m >= INT32_MAX - 256 || p->n >= INT32_MAX - 256 || p->k >= INT32_MAX - 256)
         return "a size of 2^31 or more";
     if (along_k(kernel) && p->trans_a)
@@ -114,27 +174,7 @@ static const char *plan_as_asked(const rung_machine *machine, const rung_kernel 
     plan_tiles(machine, kernel, p, s);
     if (s->tiles >= INT32_MAX || s->tiles * s->steps >= INT32_MAX)
         return "too many tiles for 32-bit counters";
-    s->turn_a = p->k && !along_k(kernel) && !p->trans_a;
-    s->turn_b = p->k && p->trans_b;
-    /* Rows of the operands as the kernel reads them. */
-    int64_t rows_a = along_k(kernel) ? p->m : p->k, inner_a = along_k(kernel) ? p->k : p->m;
-    int64_t bytes_a = rung_row_copy_ld(inner_a) * rows_a * p->batch * 4,
-            bytes_b = rung_row_copy_ld(p->n) * p->k * p->batch * 4, limit = machine->memory_bytes / 4;
-    const double products_us = s->cost_us;
-    const double spare_us = products_us * (along_k(kernel) ? along_k_spare_share : spare_share);
-    s->spare_b =
-        p->k && !s->turn_b && !b_readable &&
-        (spare_us < rung_row_copy_us(bytes_b) || bytes_b > limit / 2 || rung_row_copy_refuses(p->n, p->k * p->batch));
-    s->pack_a = p->k && (s->turn_a || !a_readable);
-    s->pack_b = p->k && (s->turn_b || (!b_readable && !s->spare_b));
-    s->bytes_a = s->pack_a ? bytes_a : 0;
-    s->bytes_b = s->pack_b ? bytes_b : 0;
-    if (s->bytes_a + s->bytes_b > limit)
-        return "the packed copy would take over a quarter of the GPU's memory";
-    s->cost_us += launch_us + turn_cost_us(s->turn_a ? s->bytes_a : 0) + turn_cost_us(s->turn_b ? s->bytes_b : 0) +
-                  rung_row_copy_us((s->turn_a ? 0 : s->bytes_a) + (s->turn_b ? 0 : s->bytes_b)) +
-                  (s->spare_b ? spare_us : 0);
-    return NULL;
+    return plan_operands(machine, kernel, p, s);
 }
 
 /* C^T = B^T A^T: the same numbers, the operands' parts exchanged. */
@@ -183,17 +223,17 @@ static const char *estimate(const rung_machine *machine, const rung_config *conf
     if (reason)
         return reason;
     choice->cost_us = s.cost_us;
-    choice->workspace_bytes = s.bytes_a + s.bytes_b + s.bytes_partials + s.bytes_flags;
-    const int spare_a = s.transposed && s.spare_b, spare_b = !s.transposed && s.spare_b;
+    choice->workspace_bytes = s.bytes_a + s.bytes_b + s.bytes_partials;
+    const int copied_a = s.copied == (s.transposed ? 'b' : 'a'), copied_b = s.copied == (s.transposed ? 'a' : 'b');
     const int pack_a = s.transposed ? s.pack_b : s.pack_a, pack_b = s.transposed ? s.pack_a : s.pack_b;
     snprintf(choice->note, sizeof choice->note, "%lld tiles, %lld of them streamed over %d blocks%s%s",
              (long long)s.tiles, (long long)(s.tiles - s.whole_tiles), s.grid,
-             pack_a    ? ", A packed"
-             : spare_a ? ", A by spare warps"
-                       : "",
-             pack_b    ? ", B packed"
-             : spare_b ? ", B by spare warps"
-                       : "");
+             pack_a     ? ", A packed"
+             : copied_a ? ", A copied as needed"
+                        : "",
+             pack_b     ? ", B packed"
+             : copied_b ? ", B copied as needed"
+                        : "");
     return NULL;
 }
 
@@ -222,7 +262,8 @@ static rung_status turn(rung_cuda *cuda, const rung_problem *p, int64_t mn, int 
         rung_grid grid = {.x = (unsigned)ceil_div(mn, RUNG_PACK_TILE),
                           .y = (unsigned)min64(ceil_div(p->k, RUNG_PACK_TILE), 65535),
                           .z = (unsigned)min64(p->batch - z, 65535),
-                          .threads = RUNG_PACK_THREADS};
+                          .threads = RUNG_PACK_THREADS,
+                          .overlaps = 1};
         RUNG_TRY(rung_launch(cuda, &function, &grid, &args));
         args.from += 65535 * from.stride;
         args.to += 65535 * o->stride;
@@ -279,16 +320,20 @@ static rung_status operands(rung_cuda *cuda, const rung_kernel *kernel, const ru
     if (p->k == 0) /* nothing is read: any valid map will do */
         return RUNG_SUCCESS;
     RUNG_TRY(pack(cuda, kernel, p, s, workspace, &a, &b));
+    if (s->copied) {
+        const operand *o = s->copied == 'a' ? &a : &b;
+        args->copied = o->at;
+        args->copied_ld = o->ld;
+        args->copied_stride = o->stride;
+        args->copied_a = s->copied == 'a';
+    }
+    if (s->copied != 'b')
+        RUNG_TRY(describe(cuda, &b, p->n, p->k, p->batch, kernel->bn, kernel->bk, 0, &args->b_map));
+    if (s->copied == 'a')
+        return RUNG_SUCCESS;
     if (along_k(kernel))
-        RUNG_TRY(describe(cuda, &a, p->k, p->m, p->batch, kernel->bk, kernel->bm, 1, &args->a_map));
-    else
-        RUNG_TRY(describe(cuda, &a, p->m, p->k, p->batch, kernel->bm, kernel->bk, 0, &args->a_map));
-    if (!s->spare_b)
-        return describe(cuda, &b, p->n, p->k, p->batch, kernel->bn, kernel->bk, 0, &args->b_map);
-    args->b = b.at;
-    args->ldb = b.ld;
-    args->stride_b = b.stride;
-    return RUNG_SUCCESS;
+        return describe(cuda, &a, p->k, p->m, p->batch, kernel->bk, kernel->bm, 1, &args->a_map);
+    return describe(cuda, &a, p->m, p->k, p->batch, kernel->bm, kernel->bk, 0, &args->a_map);
 }
 
 static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const strict_plan *s,
@@ -316,10 +361,9 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
                              .activation = (int32_t)p->activation,
                              .c_vector = p->align_c >= 16,
                              .c_transposed = s->transposed};
-    if (s->bytes_flags) {
+    if (s->bytes_partials) {
         args.partials = (float *)(workspace + s->bytes_a + s->bytes_b);
-        args.flags = (uint32_t *)(workspace + s->bytes_a + s->bytes_b + s->bytes_partials);
-        CU_TRY(cuda->driver, set_32((CUdeviceptr)(uintptr_t)args.flags, 0, (size_t)s->grid, cuda->config.stream));
+        args.counters = (uint32_t *)(workspace - RUNG_TICKET_BYTES);
     }
     RUNG_TRY(operands(cuda, kernel, p, s, workspace, &args));
     rung_grid grid = {.x = (unsigned)s->grid,
@@ -338,10 +382,10 @@ static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_pr
     if (reason)
         return rung_fail(RUNG_INTERNAL, "%s: %s", choice->kernel->name, reason);
     void *workspace;
-    RUNG_TRY(rung_workspace_get(cuda, s.bytes_a + s.bytes_b + s.bytes_partials + s.bytes_flags, &workspace));
+    RUNG_TRY(rung_workspace_get_with_tickets(cuda, s.bytes_a + s.bytes_b + s.bytes_partials, &workspace));
     rung_problem t = s.transposed ? transposed_problem(p) : *p;
     rung_status status = launch(cuda, choice->kernel, &t, &s, workspace);
-    rung_workspace_put(cuda, workspace);
+    rung_workspace_put_with_tickets(cuda, workspace);
     return status;
 }
 

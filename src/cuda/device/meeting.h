@@ -10,6 +10,11 @@
 
 #include "device/args.h"
 
+/* All threads of a block that meet others: a kernel may have more than those. */
+#ifndef MEETING_SYNC
+#define MEETING_SYNC() __syncthreads()
+#endif
+
 /* Vectors (float4) of a chunk: a tile's, over parts, 256 bytes at least and 32 chunks at most. Where all parts have no
  * more than `few`, one block does it all: waiting for each other would take longer. */
 RUNG_DEVICE unsigned meeting_chunk(unsigned parts, const unsigned vectors, unsigned few)
@@ -55,7 +60,7 @@ RUNG_DEVICE unsigned meeting_look(const unsigned *at)
 /* By all threads of a block whose part is stored and that adds nothing. */
 RUNG_DEVICE void meeting_leave(unsigned *at)
 {
-    __syncthreads(); /* thread 0 lets out what all have stored */
+    MEETING_SYNC(); /* thread 0 lets out what all have stored */
     if (threadIdx.x == 0)
         meeting_add(at + 1, 1);
 }
@@ -68,7 +73,7 @@ RUNG_DEVICE void meeting_await(unsigned *at, unsigned others)
             ;
         at[0] = at[1] = 0;
     }
-    __syncthreads();
+    MEETING_SYNC();
 }
 
 /* The chunks, from `begin` on, that this block is to add. */
@@ -82,7 +87,7 @@ RUNG_DEVICE struct meeting_share meeting_join(unsigned *at, unsigned parts, unsi
                                               int may_stay)
 {
     __shared__ struct meeting_share share;
-    __syncthreads(); /* thread 0 lets out what all have stored */
+    MEETING_SYNC(); /* thread 0 lets out what all have stored */
     if (threadIdx.x == 0) {
         const int stays = may_stay && chunks > 1 && (begun & 0xffff) == parts;
         unsigned old = meeting_add(at + 1, stays ? 0x10001 : 1), now = old + (stays ? 0x10001 : 1);
@@ -100,7 +105,7 @@ RUNG_DEVICE struct meeting_share meeting_join(unsigned *at, unsigned parts, unsi
                 at[0] = 0, at[1] = 0;
         }
     }
-    __syncthreads();
+    MEETING_SYNC();
     return share;
 }
 

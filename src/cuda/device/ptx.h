@@ -115,6 +115,18 @@ PTX void ptx_shared_store4(uint32_t address, float4 v)
                  : "memory");
 }
 
+/* Copies 4 bytes; waited for as in device/async.h. */
+PTX void ptx_async_copy4(uint32_t to, const float *from)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from));
+}
+
+/* The same, and L2 fetches the 256 bytes around: what the next steps along a row want. */
+PTX void ptx_async_copy4_ahead(uint32_t to, const float *from)
+{
+    asm volatile("cp.async.ca.shared.global.L2::256B [%0], [%1], 4;" ::"r"(to), "l"(from));
+}
+
 /* Copies 4 bytes, or none and fills with zeros; waited for as in device/async.h. */
 PTX void ptx_async_put4(uint32_t to, const float *from, int bytes)
 {

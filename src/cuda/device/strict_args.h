@@ -9,14 +9,15 @@
  * batch. */
 typedef struct rung_strict_args {
     CUtensorMap a_map, b_map;
-    const float *b; /* NULL, or what spare warps copy, 4 bytes a lane, where b_map could not read it */
-    int64_t ldb, stride_b;
+    const float *copied; /* NULL, or what warps copy, 4 bytes a lane, where its map could not read it: A, */
+    int64_t copied_ld, copied_stride;
+    int32_t copied_a; /* or, if zero, B */
     int32_t k;
     float *c;
     int64_t ldc, stride_c;
     const float *alpha_device, *beta_device, *bias;
-    float *partials; /* one tile a block: what it leaves of a tile that another block finishes */
-    uint32_t *flags; /* one a block, zero at launch: its partial sums are there */
+    float *partials;    /* two tiles a block: its parts of tiles that it shares with others */
+    uint32_t *counters; /* two a streamed tile, zero before and after a launch */
     float alpha, beta;
     int32_t m, n;
     int32_t tiles_m, tiles_n;

@@ -17,5 +17,6 @@
 
 RUNG_KERNEL(RUNG_PACK_THREADS) strict_pack_operand(const __grid_constant__ rung_pack_args p)
 {
+    rung_after_earlier_kernels();
     strict_pack(&p);
 }

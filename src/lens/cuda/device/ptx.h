@@ -50,6 +50,11 @@ PTX uint32_t ptx_mbar_test(uint32_t bar, uint32_t parity)
 PTX float4 ptx_shared_load4(uint32_t address) { return *(const float4 *)rung_lens_shared_pointer(address); }
 PTX float ptx_shared_load(uint32_t address) { return *(const float *)rung_lens_shared_pointer(address); }
 PTX void ptx_shared_store(uint32_t address, float v) { *(float *)rung_lens_shared_pointer(address) = v; }
+PTX void ptx_async_copy4(uint32_t to, const float *from)
+{
+    rung_lens_cp_async((float *)rung_lens_shared_pointer(to), from, 4, 4);
+}
+PTX void ptx_async_copy4_ahead(uint32_t to, const float *from) { ptx_async_copy4(to, from); }
 PTX void ptx_async_put4(uint32_t to, const float *from, int bytes)
 {
     rung_lens_cp_async((float *)rung_lens_shared_pointer(to), from, 4, bytes);
