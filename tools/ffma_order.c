@@ -13,6 +13,7 @@
 enum {
     OP_FFMA = 0x223,
     OP_LDS = 0x984,
+    OP_LDGSTS = 0xfae,
     OP_BRA = 0x947,
     OP_BRX = 0x949,
     OP_BSSY = 0x945,
@@ -427,8 +428,9 @@ static void account(struct word w, pending_set pending)
     /* A load may read its address late. Where no barrier says when it has, its data's arrival does. */
     if (held >= BARRIERS)
         held = barrier;
-    int source[3] = {field_a(w), field_b(w), field_c(w)};
-    for (int k = 0; held < BARRIERS && k < (is_load(w) ? 1 : 12); ++k)
+    /* A copy to shared memory has its address there where others have their result. */
+    int source[4] = {field_a(w), field_b(w), field_c(w), opcode(w) == OP_LDGSTS ? field_d(w) : NONE};
+    for (int k = 0; held < BARRIERS && k < (is_load(w) ? 1 : 16); ++k)
         if (source[k / 4] + k % 4 < NONE)
             pending[held + BARRIERS][source[k / 4] + k % 4] = 1;
 }
