@@ -14,6 +14,7 @@ enum { MAX_SIZE = 1 << 30, MAX_TICKETS = RUNG_TICKET_BYTES / 4 };
 /* Microseconds, and bytes a microsecond. */
 static const double launch_us = 2.05, cache_rate = 14.91e6, overlap = 0.196, finish_us = 2.24, reduce_rate = 0.046e6,
                     partial_rate = 4.34e6;
+static const double turned = 0.05; /* what an operand adds that is turned while it is copied */
 
 typedef struct tile_traits {
     const char *name;
@@ -22,31 +23,31 @@ typedef struct tile_traits {
     double alone;         /* blocks an SM needs before more of them take longer */
     double block_us;      /* a block's start and end when the SM is full */
     double unaligned;     /* what each operand that takes 4-byte copies adds */
-    double along_k[2];    /* what B with k innermost adds; B and A */
+    double along_k[2];    /* what B with k innermost adds, both aligned; B and A */
 } tile_traits;
 
 static const tile_traits traits[] = {
     {"sm90_cpasync_f32_8x128x64_s3", 8, 2, 0.333, 1.33, 1.04, 0.21, {0.00, 0.00}},
-    {"sm80_cpasync_f32_16x128x64_s3", 4, 2, 0.498, 1.06, 1.27, 0.15, {0.00, 0.00}},
-    {"sm90_cpasync_f32_64x128x32_s3", 2, 2, 0.718, 1.20, 4.18, 0.06, {0.28, 0.36}},
+    {"sm80_cpasync_f32_16x128x64_s3", 4, 2, 0.498, 1.06, 1.27, 0.06, {0.00, 0.00}},
+    {"sm90_cpasync_f32_64x128x32_s3", 2, 2, 0.718, 1.20, 4.18, 0.05, {0.28, 0.36}},
     {"sm80_cpasync_f32_64x128x16_s4", 1, 3, 0.704, 1.52, 2.86, 0.04, {0.29, 0.41}},
-    {"sm90_cpasync_f32_64x256x16_s3", 1, 2, 0.755, 1.49, 4.18, 0.18, {0.26, 0.35}},
+    {"sm90_cpasync_f32_64x256x16_s3", 1, 2, 0.755, 1.49, 4.18, 0.10, {0.26, 0.35}},
     {"sm80_cpasync_f32_128x128x16_s4", 1, 2, 0.750, 1.23, 4.37, 0.01, {0.25, 0.37}},
     {"sm90_cpasync_f32_128x8x64_s3", 8, 2, 0.359, 1.03, 4.06, 0.45, {0.00, 0.00}},
     {"sm80_cpasync_f32_128x16x32_s4", 4, 2, 0.444, 1.22, 2.51, 0.02, {0.05, 0.05}},
-    {"sm90_cpasync_f32_128x48x16_s4", 1, 4, 0.564, 2.33, 4.36, 0.30, {0.18, 0.34}},
-    {"sm80_cpasync_f32_128x64x16_s4", 1, 3, 0.683, 1.44, 3.09, 0.06, {0.22, 0.39}},
-    {"sm80_cpasync_f32_64x64x32_s3", 2, 3, 0.682, 1.42, 2.53, 0.08, {0.25, 0.33}},
-    {"sm90_cpasync_f32_64x64x16_s3", 1, 6, 0.580, 4.05, 1.53, 0.07, {0.20, 0.22}},
-    {"sm80_cpasync_f32_32x64x32_s4", 2, 3, 0.600, 1.18, 1.51, 0.09, {0.02, 0.06}},
-    {"sm90_cpasync_f32_64x32x32_s4", 2, 3, 0.585, 1.49, 1.98, 0.11, {0.00, 0.04}},
-    {"sm80_cpasync_f32_32x32x64_s4", 4, 2, 0.481, 1.07, 1.07, 0.10, {0.00, 0.00}},
-    {"sm90_cpasync_f32_32x32x32_s4", 2, 5, 0.431, 1.63, 1.68, 0.03, {0.00, 0.02}},
+    {"sm90_cpasync_f32_128x48x16_s4", 1, 4, 0.564, 2.33, 4.36, 0.15, {0.18, 0.34}},
+    {"sm80_cpasync_f32_128x64x16_s4", 1, 3, 0.683, 1.44, 3.09, 0.03, {0.22, 0.39}},
+    {"sm80_cpasync_f32_64x64x32_s3", 2, 3, 0.682, 1.42, 2.53, 0.05, {0.25, 0.33}},
+    {"sm90_cpasync_f32_64x64x16_s3", 1, 6, 0.580, 4.05, 1.53, 0.05, {0.20, 0.22}},
+    {"sm80_cpasync_f32_32x64x32_s4", 2, 3, 0.600, 1.18, 1.51, 0.06, {0.02, 0.06}},
+    {"sm90_cpasync_f32_64x32x32_s4", 2, 3, 0.585, 1.49, 1.98, 0.05, {0.00, 0.04}},
+    {"sm80_cpasync_f32_32x32x64_s4", 4, 2, 0.481, 1.07, 1.07, 0.04, {0.00, 0.00}},
+    {"sm90_cpasync_f32_32x32x32_s4", 2, 5, 0.431, 1.63, 1.68, 0.02, {0.00, 0.02}},
     {"sm80_cpasync_f32_16x16x128_s4", 16, 2, 0.317, 1.00, 0.89, 0.25, {0.00, 0.00}},
-    {"sm90_cpasync_f32_48x48x16_s3", 2, 2, 0.404, 1.20, 1.67, 0.20, {0.14, 0.05}},
-    {"sm90_cpasync_f32_32x128x16_s2", 1, 5, 0.530, 2.81, 0.81, 0.12, {0.15, 0.16}},
-    {"sm90_cpasync_f32_128x32x16_s2", 1, 5, 0.537, 2.74, 2.47, 0.08, {0.05, 0.16}},
-    {"sm90_cpasync_f32_64x128x16_s2", 1, 4, 0.709, 3.84, 3.88, 0.14, {0.22, 0.30}},
+    {"sm90_cpasync_f32_48x48x16_s3", 2, 2, 0.404, 1.20, 1.67, 0.15, {0.14, 0.05}},
+    {"sm90_cpasync_f32_32x128x16_s2", 1, 5, 0.530, 2.81, 0.81, 0.05, {0.15, 0.16}},
+    {"sm90_cpasync_f32_128x32x16_s2", 1, 5, 0.537, 2.74, 2.47, 0.00, {0.05, 0.16}},
+    {"sm90_cpasync_f32_64x128x16_s2", 1, 4, 0.709, 3.84, 3.88, 0.08, {0.22, 0.30}},
 };
 
 static const tile_traits *traits_of(const rung_kernel *kernel)
@@ -71,16 +72,25 @@ static const char *refuse_sizes(const rung_problem *p)
     return NULL;
 }
 
-/* What device/shapes.h lays out: row padding in k-contiguous tiles, and a shift between quarters at depth 16. */
-static int tile_floats(int extent, int depth, int k_contiguous)
+static int is_aligned(const rung_problem *p)
 {
+    return !p->arrays && p->align_a >= 16 && p->align_b >= 16;
+}
+
+/* What device/shapes.h lays out: row padding in k-contiguous tiles, and a shift between quarters at depth 16; with an
+ * operand at odd addresses rows of k, padded where they are turned. */
+static int tile_floats(int extent, int depth, int k_contiguous, int aligned)
+{
+    if (!aligned)
+        return (extent + (k_contiguous ? 4 : 0)) * depth;
     int quarter = extent / 4 * (depth + 4), shift = depth == 16 && quarter % 32 == 0 ? 16 : 0;
     return k_contiguous ? 3 * (quarter + shift) + quarter : extent * depth;
 }
 
 static int shared_bytes(const rung_kernel *kernel, int slices, const rung_problem *p, int64_t blocks_of_k)
 {
-    int stage = tile_floats(kernel->bm, kernel->bk, !p->trans_a) + tile_floats(kernel->bn, kernel->bk, p->trans_b);
+    int aligned = is_aligned(p), stage = tile_floats(kernel->bm, kernel->bk, !p->trans_a, aligned) +
+                                         tile_floats(kernel->bn, kernel->bk, p->trans_b, aligned);
     int64_t stages = blocks_of_k + 1 < kernel->stages ? blocks_of_k + 1 : kernel->stages;
     int64_t floats = stages * stage, results = (int64_t)slices * kernel->bm * kernel->bn;
     return (int)(4 * (floats > results ? floats : results));
@@ -114,11 +124,11 @@ static double tile_cost_us(const rung_machine *machine, const rung_kernel *kerne
     int64_t steps = ceil_div(ceil_div(p->k, kernel->bk), parts);
     double depth = (double)steps * kernel->bk, tile_bytes = 4.0 * kernel->bm * kernel->bn;
     int unaligned = (p->align_a < 16) + (p->align_b < 16);
-    double along_k = p->trans_b ? t->along_k[!p->trans_a] : 0.0;
+    double along_k = !is_aligned(p) ? turned * (!p->trans_a + p->trans_b) : p->trans_b ? t->along_k[!p->trans_a] : 0.0;
     double share = t->share / (1.0 + t->unaligned * unaligned) / (1.0 + along_k);
     double work = kernel->bm * kernel->bn * depth / (128e3 * machine->clock_ghz * share);
     double compute = rounds_us(t, blocks, machine->sms, resident_of(kernel, t, p), work);
-    double memory = fmax(rung_memory_us(p), blocks * 4.0 * (kernel->bm + kernel->bn) * depth / cache_rate);
+    double memory = fmax(rung_memory_in_lines_us(p), blocks * 4.0 * (kernel->bm + kernel->bn) * depth / cache_rate);
     double cost = launch_us + fmax(compute, memory) + overlap * fmin(compute, memory);
     if (parts > 1) {
         double chunks = fmin(fmin(32.0, (double)parts), tile_bytes / 256.0); /* added side by side: device/meeting.h */
@@ -195,9 +205,8 @@ static rung_status launch_tiles(rung_cuda *cuda, const rung_choice *choice, cons
 {
     const rung_kernel *kernel = choice->kernel;
     const tile_traits *t = traits_of(kernel);
-    int aligned = !p->arrays && p->align_a >= 16 && p->align_b >= 16;
     rung_function function;
-    RUNG_TRY(rung_form_function(cuda, kernel, p, aligned ? "" : "_u", &function));
+    RUNG_TRY(rung_form_function(cuda, kernel, p, is_aligned(p) ? "" : "_u", &function));
     rung_args args;
     rung_args_fill(&args, p);
     args.split_k = choice->split_k;
@@ -268,9 +277,8 @@ static const char *small_estimate(const rung_machine *machine, const rung_config
 static rung_status small_run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
 {
     const rung_kernel *kernel = choice->kernel;
-    int aligned = !p->arrays && p->align_a >= 16 && p->align_b >= 16;
     rung_function function;
-    RUNG_TRY(rung_form_function(cuda, kernel, p, aligned ? "" : "_u", &function));
+    RUNG_TRY(rung_form_function(cuda, kernel, p, is_aligned(p) ? "" : "_u", &function));
     rung_args args;
     rung_args_fill(&args, p);
     rung_grid grid = {.x = (unsigned)ceil_div(p->batch, matrices_a_block(kernel)),

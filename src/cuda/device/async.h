@@ -52,6 +52,15 @@ RUNG_DEVICE void rung_async_put4(rung_shared_at to, const float *global, int byt
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(global), "r"(bytes));
 }
 
+/* Copies 4 bytes, or writes zeros without reading; fetches whole L2 lines. */
+RUNG_DEVICE void rung_async_put4_if(rung_shared_at to, const float *global, bool exists)
+{
+    asm volatile("{ .reg .pred none;\n"
+                 "setp.eq.s32 none, %2, 0;\n"
+                 "cp.async.ca.shared.global.L2::128B [%0], [%1], 4, none; }" ::"r"(to),
+                 "l"(global), "r"((int)exists));
+}
+
 RUNG_DEVICE void rung_async_commit(void)
 {
     asm volatile("cp.async.commit_group;" ::: "memory");

@@ -128,6 +128,106 @@ RUNG_DEVICE void load_tile(rung_shared_at dst, const float *src, unsigned ld, in
     }
 }
 
+/* Tiles of operands at any address, 4 bytes a copy, always to rows of k in shared memory, whatever their order outside:
+ * an operand with k innermost is turned by the way it is copied. Where the tile lies inside the operand nothing is
+ * asked a copy. */
+
+/* Sixteen k of a row by half a warp: a row of k is `pitch` floats, four more than the rows there are, so the sixteen meet
+ * each bank twice at most. */
+#define TURNED_PITCH(extent) ((extent) + 4)
+RUNG_DEVICE void load_turned(rung_shared_at dst, const float *src, unsigned ld, int rows, int k_left, int tid,
+                             const int extent, const int depth, const int threads)
+{
+    const int pitch = TURNED_PITCH(extent), halves = threads / 16, down = halves < extent ? halves : extent,
+              deep = halves / down * 16;
+    if (threads % 16 == 0 && halves % down == 0 && extent % down == 0 && depth % deep == 0) {
+        const int r = tid / 16 % down, k = tid % 16 + tid / 16 / down * 16;
+        const float *from = element(src, r, ld, k);
+        const bool inside = rows >= extent && k_left >= depth;
+        dst += (k * pitch + r) * 4;
+        if (inside) {
+#pragma unroll
+            for (int c = 0; c < extent / down; c++) {
+#pragma unroll
+                for (int q = 0; q < depth / deep; q++)
+                    rung_async_put4_if(dst + (q * deep * pitch + c * down) * 4, from + q * deep, true);
+                from = element(from, down, ld, 0);
+            }
+        } else {
+#pragma unroll
+            for (int c = 0; c < extent / down; c++) {
+#pragma unroll
+                for (int q = 0; q < depth / deep; q++)
+                    rung_async_put4_if(dst + (q * deep * pitch + c * down) * 4, from + q * deep,
+                                       r + c * down < rows && k + q * deep < k_left);
+                from = element(from, down, ld, 0);
+            }
+        }
+    } else {
+        const int total = extent * depth;
+#pragma unroll 4
+        for (int q = 0; q < total; q += threads) {
+            const int at = q + tid, r = at / 16 % extent, k = at % 16 + at / 16 / extent * 16;
+            if (total % threads == 0 || at < total)
+                rung_async_put4_if(dst + (k * pitch + r) * 4, element(src, r, ld, k), r < rows && k < k_left);
+        }
+    }
+}
+
+/* `wide` columns from x0 on. */
+RUNG_DEVICE void load_band(rung_shared_at dst, const float *src, unsigned ld, int cols, int k_left, int tid,
+                           const int x0, const int wide, const int extent, const int depth, const int threads)
+{
+    const int width = wide % 32 == 0 ? 32 : wide, lines = threads / width;
+    if (threads % width == 0 && depth % lines == 0) {
+        const int k = tid / width, x = x0 + tid % width;
+        const float *from = element(src, k, ld, x);
+        const bool inside = cols >= extent && k_left >= depth;
+        dst += (k * extent + x) * 4;
+        if (inside) {
+#pragma unroll
+            for (int c = 0; c < depth / lines; c++) {
+#pragma unroll
+                for (int j = 0; j < wide; j += width)
+                    rung_async_put4_if(dst + (c * lines * extent + j) * 4, from + j, true);
+                from = element(from, lines, ld, 0);
+            }
+        } else {
+#pragma unroll
+            for (int c = 0; c < depth / lines; c++) {
+#pragma unroll
+                for (int j = 0; j < wide; j += width)
+                    rung_async_put4_if(dst + (c * lines * extent + j) * 4, from + j,
+                                       x + j < cols && k + c * lines < k_left);
+                from = element(from, lines, ld, 0);
+            }
+        }
+    } else {
+        const int total = wide * depth;
+#pragma unroll 4
+        for (int q = 0; q < total; q += threads) {
+            const int at = q + tid, k = at / wide, x = x0 + at % wide;
+            if (total % threads == 0 || at < total)
+                rung_async_put4_if(dst + (k * extent + x) * 4, element(src, k, ld, x), x < cols && k < k_left);
+        }
+    }
+}
+
+RUNG_DEVICE void load_across(rung_shared_at dst, const float *src, unsigned ld, int cols, int k_left, int tid,
+                             const int extent, const int depth, const int threads)
+{
+    if (threads % extent == 0 || threads > 32) {
+        load_band(dst, src, ld, cols, k_left, tid, 0, extent, extent, depth, threads);
+    } else { /* a warp: as many columns as it has lanes, then half, then a quarter */
+        if (extent >= 32)
+            load_band(dst, src, ld, cols, k_left, tid, 0, extent & ~31, extent, depth, threads);
+        if (extent & 16)
+            load_band(dst, src, ld, cols, k_left, tid, extent & ~31, 16, extent, depth, threads);
+        if (extent & 8)
+            load_band(dst, src, ld, cols, k_left, tid, extent & ~15, 8, extent, depth, threads);
+    }
+}
+
 /* The 16-byte path with what a thread can know before the loop kept in registers. Rows and columns outside the
  * matrix are not copied (they only feed results that are never stored); k outside it is zero-filled. */
 typedef struct {
@@ -340,6 +440,51 @@ RUNG_DEVICE void store4(const rung_args *p, float *c, int vec, float alpha, floa
         for (int i = 0; i < 4; i++)
             if (i < left)
                 out[i] = v[i];
+    }
+}
+
+/* One result, as store4() makes it. */
+RUNG_DEVICE void store1(const rung_args *p, float *out, float alpha, float beta, int row, int col, float sum)
+{
+    float v = alpha * sum;
+    if (beta != 0.0f)
+        v = fmaf(beta, *out, v);
+    if (p->bias_kind)
+        v += p->bias[p->bias_kind == 1 ? row : col];
+    if (p->activation == 2)
+        v = activate(v, 2);
+    *out = p->activation == 1 && v < 0.0f ? 0.0f : v;
+}
+
+/* Rows of C at odd addresses: `count` results from `first` of the tile on, a line of them a warp, so that its stores fill
+ * sectors. Each is the sum of `terms` floats `apart`. */
+RUNG_DEVICE void store_lines(const rung_args *p, float *c, float alpha, float beta, int row0, int col0, unsigned first,
+                             unsigned count, const float *sums, const unsigned terms, unsigned apart, int tid,
+                             const int bn, const int threads)
+{
+    const int rows = (int)p->m - row0, cols = (int)p->n - col0;
+    const bool plain = beta == 0.0f && !p->bias_kind && !p->activation;
+    c += row0 * p->ldc + col0;
+    if (plain) {
+#pragma unroll 4
+        for (unsigned e = tid; e < count; e += threads) {
+            const int row = (int)((first + e) / bn), col = (int)((first + e) % bn);
+            float sum = sums[e];
+            for (unsigned s = 1; s < terms; s++)
+                sum += sums[s * apart + e];
+            if (row < rows && col < cols)
+                c[row * p->ldc + col] = alpha * sum;
+        }
+        return;
+    }
+#pragma unroll 1
+    for (unsigned e = tid; e < count; e += threads) {
+        const int row = (int)((first + e) / bn), col = (int)((first + e) % bn);
+        float sum = sums[e];
+        for (unsigned s = 1; s < terms; s++)
+            sum += sums[s * apart + e];
+        if (row < rows && col < cols)
+            store1(p, c + row * p->ldc + col, alpha, beta, row0 + row, col0 + col, sum);
     }
 }
 

@@ -1,17 +1,22 @@
 /* A block computes one BM x BN tile over one range of k: STAGES buffers filled by asynchronous copies, SLICES groups of
- * threads that share each buffer's k range between them, TM x TN results a thread. Operands keep their storage order
- * in shared memory; KSTEP values of k are read at once in either order, so nothing is transposed. Parts of
+ * threads that share each buffer's k range between them, TM x TN results a thread. Aligned operands keep their storage
+ * order in shared memory; KSTEP values of k are read at once in either order, so nothing is transposed. Others are
+ * copied 4 bytes at a time, which costs the same in any order: there k is outermost. Parts of
  * k meet in the workspace and are added in their order (device/meeting.h): same bits every time. Included under macros:
  * KERNEL A_KC B_KC (k contiguous) ALIGNED, and the sizes. */
 #define TROWS (BM / TM)
 #define TCOLS (BN / TN)
 #define TPS (TROWS * TCOLS)
 #define THREADS (TPS * SLICES)
-#define A_FLOATS TILE_FLOATS(BM, BK, A_KC)
-#define B_FLOATS TILE_FLOATS(BN, BK, B_KC)
+#define A_ALONG (A_KC && ALIGNED) /* k innermost in shared memory too */
+#define B_ALONG (B_KC && ALIGNED)
+#define PITCH_A (A_KC && !ALIGNED ? TURNED_PITCH(BM) : BM)
+#define PITCH_B (B_KC && !ALIGNED ? TURNED_PITCH(BN) : BN)
+#define A_FLOATS (A_ALONG ? TILE_FLOATS(BM, BK, 1) : BK * PITCH_A)
+#define B_FLOATS (B_ALONG ? TILE_FLOATS(BN, BK, 1) : BK * PITCH_B)
 #define STEPS (BK / KSTEP / SLICES)
-#define MOVE_A (KSTEP * SLICES * (A_KC ? 1 : BM))
-#define MOVE_B (KSTEP * SLICES * (B_KC ? 1 : BN))
+#define MOVE_A (KSTEP * SLICES * (A_ALONG ? 1 : PITCH_A))
+#define MOVE_B (KSTEP * SLICES * (B_ALONG ? 1 : PITCH_B))
 #define STAGE_FLOATS (A_FLOATS + B_FLOATS)
 #define FITS_Y(lanes) (TROWS % ((lanes) / LANES_X) == 0 ? (lanes) / LANES_X : 0)
 #define LANES_Y (FITS_Y(32) ? FITS_Y(32) : FITS_Y(16) ? FITS_Y(16) : 1)
@@ -80,21 +85,25 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) KERNEL(const _
         rung_shared_at to = rung_shared_address(smem + (s)*STAGE_FLOATS);                                              \
         unsigned lda = p.lda, ldb = p.ldb;                                                                             \
         asm volatile("" : "+r"(lda), "+r"(ldb)); /* keeps row offsets from being hoisted into registers */             \
-        if (ALIGNED || vec_a)                                                                                          \
+        if (ALIGNED || (vec_a && !A_KC))                                                                               \
             reader_copy(&ra, to, lda, k_left, tid, BM, BK, THREADS, A_KC);                                             \
+        else if (A_KC)                                                                                                 \
+            load_turned(to, a, lda, rows, k_left, tid, BM, BK, THREADS);                                               \
         else                                                                                                           \
-            load_tile(to, a, lda, rows, k_left, 0, tid, BM, BK, THREADS, A_KC);                                        \
+            load_across(to, a, lda, rows, k_left, tid, BM, BK, THREADS);                                               \
         to += A_FLOATS * 4;                                                                                            \
-        if (ALIGNED || vec_b)                                                                                          \
+        if (ALIGNED || (vec_b && !B_KC))                                                                               \
             reader_copy(&rb, to, ldb, k_left, tid, BN, BK, THREADS, B_KC);                                             \
+        else if (B_KC)                                                                                                 \
+            load_turned(to, b, ldb, cols, k_left, tid, BN, BK, THREADS);                                               \
         else                                                                                                           \
-            load_tile(to, b, ldb, cols, k_left, 0, tid, BN, BK, THREADS, B_KC);                                        \
+            load_across(to, b, ldb, cols, k_left, tid, BN, BK, THREADS);                                               \
         a += step_a, b += step_b, ra.from += step_a, rb.from += step_b, k_left -= BK;                                  \
     } while (0)
 #define LOAD_FRAGMENTS(f, at_a, at_b)                                                                                  \
     do {                                                                                                               \
-        fragment(af[f][0], (at_a), TM, TROWS, BM, BK, KSTEP, A_KC);                                                    \
-        fragment(bf[f][0], (at_b), TN, TCOLS, BN, BK, KSTEP, B_KC);                                                    \
+        fragment(af[f][0], (at_a), TM, TROWS, PITCH_A, BK, KSTEP, A_ALONG);                                                  \
+        fragment(bf[f][0], (at_b), TN, TCOLS, PITCH_B, BK, KSTEP, B_ALONG);                                                  \
     } while (0)
 #define SLICE_SUM(v) slice_sum((const float4 *)smem + (v), SLICES, TILE_VECTORS)
 #define MULTIPLY(f) multiply(acc[0], af[f][0], bf[f][0], TM, TN, KSTEP)
@@ -108,8 +117,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) KERNEL(const _
     rung_async_wait(STAGES - 1);
     __syncthreads();
     int read = 0;
-    const int thread_a = A_KC ? ty * (BK + 4) + slice * KSTEP : slice * KSTEP * BM + ty * 4;
-    const int thread_b = A_FLOATS + (B_KC ? tx * (BK + 4) + slice * KSTEP : slice * KSTEP * BN + tx * 4);
+    const int thread_a = A_ALONG ? ty * (BK + 4) + slice * KSTEP : slice * KSTEP * PITCH_A + ty * 4;
+    const int thread_b = A_FLOATS + (B_ALONG ? tx * (BK + 4) + slice * KSTEP : slice * KSTEP * PITCH_B + tx * 4);
     const float *at_a = smem + thread_a, *at_b = smem + thread_b;
     float af[2][KSTEP][TM], bf[2][KSTEP][TN];
     if (blocks > 0)
@@ -175,12 +184,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) KERNEL(const _
             const unsigned of_each =
                 meeting_add_chunk(sums, slot, slot + TILE_VECTORS, TILE_VECTORS, parts, first, count, THREADS, 4);
             __syncthreads();
+            if (!vec_c) {
+                store_lines(&p, c, alpha, beta, row0, col0, 4 * first, 4 * count, smem, of_each, 4 * count, tid, BN,
+                            THREADS);
+                __syncthreads();
+                continue;
+            }
 #pragma unroll 1
             for (unsigned v = tid; v < count; v += THREADS)
                 store4(&p, c, vec_c, alpha, beta, row0 + (first + v) / (BN / 4), col0 + (first + v) % (BN / 4) * 4,
                        meeting_total(sums + v, of_each, count));
             __syncthreads();
         }
+        return;
+    }
+    if (!vec_c) {
+        store_lines(&p, c, alpha, beta, row0, col0, 0, BM * BN, smem, SLICES, BM * BN, tid, BN, THREADS);
         return;
     }
 #pragma unroll 1

@@ -36,6 +36,11 @@ RUNG_DEVICE void rung_async_put4(rung_shared_at to, const float *global, int byt
     rung_lens_cp_async((float *)to, global, 4, bytes);
 }
 
+RUNG_DEVICE void rung_async_put4_if(rung_shared_at to, const float *global, bool exists)
+{
+    rung_lens_cp_async((float *)to, global, 4, exists ? 4 : 0);
+}
+
 RUNG_DEVICE void rung_async_commit(void)
 {
     rung_lens_cp_async_commit();
