@@ -26,7 +26,7 @@ guard() { # KERNEL DATA BLOCKS: of four, so many are computed strictly
     failed=$((failed + 1)); echo "FAILED: $1, the guard on $2 data: $(grep '^guard' "$work")"
 }
 
-kernels=$("$rung" list --device gpu --role production --format csv | cut -d, -f1,5 | grep -E '_(tmawarp|tmapair|tmashift|cpasync|small|dot|axpy|lonewarp|wgmma_f16x3)_')
+kernels=$("$rung" list --device gpu --role production --format csv | cut -d, -f1,5 | grep -E '_(tmawarp|tmapair|tmashift|cpasync|small|dot|axpy|lonewarp|lonecopy|wgmma_f16x3)_')
 [ -n "$kernels" ] || { echo "FAILED: the catalog lists no such kernel"; exit 1; }
 which=odd
 for row in $kernels; do
@@ -82,6 +82,15 @@ for row in $kernels; do
         try "$name" "TT:$((m + 1))x$((n - 1))x33:row,strided=2,offset=3,bias=column,act=gelu"
         try "$name" "TN:4x5x83:row,strided=2"
         try "$name" "NN:$((m + 9))x4x64:row,pad=3" ;;
+    *_lonecopy_*) # operands at any address: k shared by a block's warps, and a tile a warp
+        try "$name" "NN:$((m + 8))x$((n + 4))x100:row,pad=1,alpha=-0.5,beta=1"
+        try "$name" "NT:$((m + 3))x$((n + 5))x67:row,offset=1,strided=5,scalars=device,act=relu"
+        try "$name" "TN:$((2 * m - 1))x$((n + 7))x45:row,strided=3,beta=-0.5,bias=row"
+        try "$name" "TT:$((2 * m - 3))x$((2 * n))x$((n + m + 1)):row,strided=2,offset=3,bias=column,act=gelu"
+        try "$name" "TN:${m}x${n}x5001:row,pad=1"
+        try "$name" "TN:$((2 * m))x$((n + 8))x48:row,strided=2" # rows at multiples of 16 bytes, of 8 bytes
+        try "$name" "TN:$((m + 2))x$((2 * n))x40:row,pad=2"
+        try "$name" "NT:5x3x33:row,strided=9" ;;
     *_lonewarp_*) # rows at multiples of 16 bytes: k shared by a block's warps, and a tile a warp
         try "$name" "NN:$((m + 8))x$((n + 4))x100:row,pad=4,alpha=-0.5,beta=1"
         try "$name" "NT:$((m + 3))x$((n + 5))x64:row,strided=5,scalars=device,act=relu"

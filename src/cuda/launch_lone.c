@@ -15,17 +15,18 @@ enum { MAX_SIZE = 1 << 30, MAX_TICKETS = RUNG_TICKET_BYTES / 4, PARTITIONS = 4 }
 
 /* Microseconds, and bytes a microsecond; fitted to timings on an H200 (docs/performance-log.md, "lone warps", "pairs").
  */
-static const double launch_us = 3.90, meet_us = 2.01, finish_us = 4.10, part_rate = 0.097e6;
+static const double launch_us = 3.90, copying_launch_us = 3.20, meet_us = 2.01, finish_us = 4.10, part_rate = 0.097e6;
 /* A pair's first operands and last results; what a tile takes longer that has a multiprocessor for itself. */
 static const double pair_us = 0.6, alone_share = 0.046;
-static const double scattered_rate = 0.6e6; /* bytes of a C at odd addresses, a microsecond */
+static const double scattered_rate = 0.6e6; /* bytes of a C at odd addresses, a microsecond, after a copy of operands */
 static const double straddle_share = 0.048; /* uneven stretches */
 
 typedef struct lone_traits {
     const char *name;
     double share;      /* of the FFMA peak while multiplying */
     double end_us;     /* a warp's time to store a tile of its own; of a pair, what ends a tile in neither's shadow */
-    double along_k[2]; /* what B with k innermost adds to that time; B and A */
+    double along_k[2]; /* what B with k innermost adds to that time; B and A. Of operands that are turned while they are
+                          copied: A, B */
 } lone_traits;
 
 static const lone_traits traits[] = {
@@ -38,6 +39,11 @@ static const lone_traits traits[] = {
     {"sm90_lonewarp_f32_96x32x16_s2", 0.748, 1.26, {0.00, 0.13}},
     {"sm90_lonewarp_f32_32x32x16_s6", 0.582, 0.45, {0.01, 0.13}},
     {"sm90_lonewarp_f32_64x64x16_s3", 0.723, 0.89, {0.10, 0.18}},
+    {"sm90_lonecopy_f32_48x64x16_s3", 0.630, 1.30, {0.03, 0.06}},
+    {"sm90_lonecopy_f32_40x64x16_s3", 0.610, 1.10, {0.08, 0.08}},
+    {"sm90_lonecopy_f32_32x64x16_s3", 0.600, 0.60, {0.06, 0.12}},
+    {"sm90_lonecopy_f32_32x32x16_s4", 0.470, 0.60, {0.00, 0.01}},
+    {"sm90_lonecopy_f32_16x96x16_s3", 0.460, 0.60, {0.00, 0.15}},
     {"sm90_tmapair_f32_128x128x16_s4", 0.850, 0.65, {0.00, 0.00}},
     {"sm90_tmapair_f32_64x256x16_s4", 0.850, 0.65, {0.00, 0.00}},
     {"sm90_tmapair_f32_256x64x16_s4", 0.850, 0.80, {0.00, 0.00}},
@@ -78,6 +84,12 @@ static int shifts(const rung_kernel *kernel)
     return strncmp(kernel->name, "sm90_tmashift", 13) == 0;
 }
 
+/* Copies rows at any address, 4 bytes a lane. */
+static int copies_itself(const rung_kernel *kernel)
+{
+    return strncmp(kernel->name, "sm90_lonecopy", 13) == 0;
+}
+
 /* Operands as the kernel gets them, or why it cannot. */
 static const char *plan_operands(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                                  const rung_problem *p, lone_plan *s)
@@ -86,7 +98,7 @@ static const char *plan_operands(const rung_machine *machine, const rung_config 
     s->b = rung_operand_b(p);
     s->a.readable |= p->align_a >= 16 && p->stride_a == 0;
     s->b.readable |= p->align_b >= 16 && p->stride_b == 0;
-    if (p->k == 0)
+    if (p->k == 0 || copies_itself(kernel))
         return NULL;
     if (shifts(kernel)) {
         const char *reason = rung_shifted_refuses(&s->a, p->batch);
@@ -96,11 +108,23 @@ static const char *plan_operands(const rung_machine *machine, const rung_config 
     return rung_operand_copies_refuse(machine, config, p, &s->a, &s->b);
 }
 
+static double start_us(const rung_kernel *kernel)
+{
+    return copies_itself(kernel) ? copying_launch_us : launch_us;
+}
+
+static double memory_us(const rung_kernel *kernel, const rung_problem *p)
+{
+    return copies_itself(kernel) ? rung_memory_in_lines_us(p) : rung_memory_us(p);
+}
+
 /* 16 along k of one tile, on one of a multiprocessor's four partitions. */
 static double step_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
 {
     const lone_traits *t = traits_of(kernel);
     double ffma = kernel->tm * kernel->tn * RUNG_LONE_BK, longer = p->trans_b ? t->along_k[!p->trans_a] : 0.0;
+    if (copies_itself(kernel))
+        longer = t->along_k[0] * !p->trans_a + t->along_k[1] * p->trans_b;
     return (ffma / t->share + 60.0) * (1.0 + longer) / (machine->clock_ghz * 1e3);
 }
 
@@ -117,7 +141,7 @@ static void plan_apart(const rung_machine *machine, const rung_kernel *kernel, c
     s->together = 0;
     s->grid = (int)min64(machine->sms, s->tiles);
     s->workspace_bytes = 0;
-    s->cost_us = launch_us + overlapped(rounds * tile_us, rung_memory_us(p));
+    s->cost_us = start_us(kernel) + overlapped(rounds * tile_us, memory_us(kernel, p));
 }
 
 /* Tiles of four warps, two at a time; the last one of an odd number has a multiprocessor for itself. */
@@ -146,7 +170,7 @@ static double together_us(const rung_machine *machine, const rung_kernel *kernel
     double compute = (double)steps * step_us(machine, kernel, p) * RUNG_LONE_WARPS / PARTITIONS;
     if (s->tiles % grid && grid % s->tiles) /* stretches that straddle tiles fill and drain their rings twice */
         compute = compute * (1.0 + straddle_share) + 1.0;
-    double cost = launch_us + fmax(compute, rung_memory_us(p)) + ends * meet_us * sqrt(tile_bytes / 16384.0);
+    double cost = start_us(kernel) + fmax(compute, memory_us(kernel, p)) + ends * meet_us * sqrt(tile_bytes / 16384.0);
     if (total % grid || total / grid % s->steps) { /* tiles are cut */
         double parts = (double)grid / (double)s->tiles, read = parts > 16.0 ? 2.0 * sqrt(parts) : parts;
         cost += finish_us + read * tile_bytes / part_rate;
@@ -212,7 +236,6 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
 {
     const char *reason = plan_tiles(machine, config, kernel, p, s);
     s->cost_us += rung_row_copy_us(s->copy_bytes);
-    /* Stored element by element. */
     if (s->copy_bytes && !s->together && !in_pairs(kernel) && p->align_c < 16)
         s->cost_us += 4.0 * (double)p->m * (double)p->n * (double)p->batch / scattered_rate;
     return reason;
@@ -295,19 +318,20 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
     if (p->k > 0 && shifts(kernel)) {
         RUNG_TRY(rung_shifted_describe(cuda, &s->a, p->batch, kernel->bm, !p->trans_a, &args.a_odd));
         RUNG_TRY(rung_shifted_describe(cuda, &s->b, p->batch, kernel->bn, p->trans_b, &args.b_odd));
-    } else if (p->k > 0) {
+    } else if (p->k > 0 && !copies_itself(kernel)) {
         RUNG_TRY(rung_operands_copy(cuda, p, &s->a, &s->b, workspace + s->workspace_bytes));
         RUNG_TRY(describe(cuda, &s->a, p->m, p->k, p->batch, kernel->bm, !p->trans_a, &args.a_map));
         RUNG_TRY(describe(cuda, &s->b, p->n, p->k, p->batch, kernel->bn, p->trans_b, &args.b_map));
     }
     if (args.c_boxes)
         RUNG_TRY(describe_results(cuda, p, &args.c_map));
+    /* Started while the kernel before ends: of the lone warps that tensor copies feed, longer ones lose by it. */
     rung_grid grid = {.x = (unsigned)s->grid,
                       .y = 1,
                       .z = 1,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)kernel->shared_bytes,
-                      .overlaps = in_pairs(kernel) || s->cost_us < 16.0}; /* lone warps: measured, longer ones lose */
+                      .overlaps = in_pairs(kernel) || copies_itself(kernel) || s->cost_us < 16.0};
     return rung_launch(cuda, &function, &grid, &args);
 }
 

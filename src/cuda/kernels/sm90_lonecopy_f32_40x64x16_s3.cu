@@ -1,0 +1,8 @@
+/* Operands at any address: lone warps that copy them themselves. */
+#define STEM sm90_lonecopy_f32_40x64x16_s3
+#define BM 40
+#define BN 64
+#define TM 20
+#define TN 4
+#define STAGES 3
+#include "device/lone_copy_all.h"
