@@ -132,8 +132,8 @@ RUNG_DEVICE void load_tile(rung_shared_at dst, const float *src, unsigned ld, in
  * an operand with k innermost is turned by the way it is copied. Where the tile lies inside the operand nothing is
  * asked a copy. */
 
-/* Sixteen k of a row by half a warp: a row of k is `pitch` floats, four more than the rows there are, so the sixteen meet
- * each bank twice at most. */
+/* Sixteen k of a row by half a warp: a row of k is `pitch` floats, four more than the rows there are, so the sixteen
+ * meet each bank twice at most. */
 #define TURNED_PITCH(extent) ((extent) + 4)
 RUNG_DEVICE void load_turned(rung_shared_at dst, const float *src, unsigned ld, int rows, int k_left, int tid,
                              const int extent, const int depth, const int threads)
@@ -456,8 +456,8 @@ RUNG_DEVICE void store1(const rung_args *p, float *out, float alpha, float beta,
     *out = p->activation == 1 && v < 0.0f ? 0.0f : v;
 }
 
-/* Rows of C at odd addresses: `count` results from `first` of the tile on, a line of them a warp, so that its stores fill
- * sectors. Each is the sum of `terms` floats `apart`. */
+/* Rows of C at odd addresses: `count` results from `first` of the tile on, a line of them a warp, so that its stores
+ * fill sectors. Each is the sum of `terms` floats `apart`. */
 RUNG_DEVICE void store_lines(const rung_args *p, float *c, float alpha, float beta, int row0, int col0, unsigned first,
                              unsigned count, const float *sums, const unsigned terms, unsigned apart, int tid,
                              const int bn, const int threads)

@@ -102,8 +102,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) KERNEL(const _
     } while (0)
 #define LOAD_FRAGMENTS(f, at_a, at_b)                                                                                  \
     do {                                                                                                               \
-        fragment(af[f][0], (at_a), TM, TROWS, PITCH_A, BK, KSTEP, A_ALONG);                                                  \
-        fragment(bf[f][0], (at_b), TN, TCOLS, PITCH_B, BK, KSTEP, B_ALONG);                                                  \
+        fragment(af[f][0], (at_a), TM, TROWS, PITCH_A, BK, KSTEP, A_ALONG);                                            \
+        fragment(bf[f][0], (at_b), TN, TCOLS, PITCH_B, BK, KSTEP, B_ALONG);                                            \
     } while (0)
 #define SLICE_SUM(v) slice_sum((const float4 *)smem + (v), SLICES, TILE_VECTORS)
 #define MULTIPLY(f) multiply(acc[0], af[f][0], bf[f][0], TM, TN, KSTEP)
