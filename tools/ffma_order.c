@@ -460,8 +460,8 @@ static int check_section(const struct word *code, int n, const char *name)
     int unseen = 0;
     for (int i = 0; i + 1 < n; ++i)
         if (is_unseen(code[i], code[i + 1])) {
-            printf("%s: the instruction at 0x%x waits for a scoreboard that the one before it has not yet raised\n", name,
-                   16 * (i + 1));
+            printf("%s: the instruction at 0x%x waits for a scoreboard that the one before it has not yet raised\n",
+                   name, 16 * (i + 1));
             ++unseen;
         }
     return unseen;
@@ -503,8 +503,8 @@ static int emit(struct word *code, const struct run *r, const struct plan *s, pe
         account(x->code, as_is);
         code[p] = x->code;
     }
-    /* What the compiled run had waited for by its end, the code after it takes for granted: loads from before the run at
-     * its beginning, before others are counted on the same board, the run's own at its end. */
+    /* What the compiled run had waited for by its end, the code after it takes for granted: loads from before the run
+     * at its beginning, before others are counted on the same board, the run's own at its end. */
     unsigned late = 0;
     code[0].hi |= (uint64_t)(all & ~waited) << 52;
     memcpy(as_is, pending, sizeof as_is);

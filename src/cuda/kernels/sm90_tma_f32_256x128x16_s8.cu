@@ -1,4 +1,5 @@
-/* Large FP32 products with few columns: as sm90_tma_f32_128x256x16_s8, in 256 x 128 tiles. See device/strict_tma.inc. */
+/* Large FP32 products with few columns: as sm90_tma_f32_128x256x16_s8, in 256 x 128 tiles. See device/strict_tma.inc.
+ */
 #include "device/args.h"
 #include "device/async.h"
 #include "device/ptx.h"
