@@ -364,6 +364,14 @@ static int64_t matrix_bytes(int64_t lines, int64_t length, int64_t batch)
     return (lines * line_floats(length) * batch * 4 + 255) & -256;
 }
 
+/* A kernel may read the last four floats of a line at once: those behind the line's end are nobody's otherwise. */
+static rung_status clear_line_ends(rung_cuda *cuda, const rung_problem *p, void *operands, int64_t bytes)
+{
+    if (p->m % 4 || p->n % 4 || p->k % 4)
+        CU_TRY(cuda->driver, set_32((CUdeviceptr)(uintptr_t)operands, 0, (size_t)bytes / 4, cuda->config.stream));
+    return RUNG_SUCCESS;
+}
+
 rung_status rung_run_staged(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p, rung_run_function *run)
 {
     if (p->arrays || p->device_scalars || p->bias_kind)
@@ -377,7 +385,9 @@ rung_status rung_run_staged(rung_cuda *cuda, const rung_choice *choice, const ru
     RUNG_TRY(rung_workspace_get(cuda, bytes_a + bytes_b + matrix_bytes(p->m, p->n, p->batch), &memory));
     staged s;
     pack(&s, p, memory, bytes_a, bytes_b);
-    rung_status status = pipeline(cuda, &s, choice->kernel, run);
+    rung_status status = clear_line_ends(cuda, p, memory, bytes_a + bytes_b);
+    if (status == RUNG_SUCCESS)
+        status = pipeline(cuda, &s, choice->kernel, run);
     if (status != RUNG_SUCCESS)
         drain(cuda); /* nothing may still be writing to the caller's memory */
     rung_workspace_put(cuda, memory);
