@@ -337,6 +337,8 @@ void lens_lines(const lens_module *module, const uintptr_t *pcs, int count, char
         if (entry->module != module || entry->pc != pcs[i]) {
             int some = count - i < 200 ? count - i : 200;
             look_up(module, pcs + i, some);
+            if (entry->pc != pcs[i]) /* another of them took its place */
+                look_up(module, pcs + i, 1);
         }
         memset(files[i], 0, sizeof files[i]);
         lines[i] = 0;
