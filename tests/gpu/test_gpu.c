@@ -422,8 +422,7 @@ static void workspace_passes_between_streams(void **state)
     assert_int_equal(gpu->memory, 0);
 }
 
-/* A program that works in another context of the GPU: what it allocated there is not touched. Another GPU's is no
- * matter. */
+/* Its launches would fail one by one: nothing is launched, and the context works on with a stream of its own GPU. */
 static void streams_of_another_gpu_are_refused(void **state)
 {
     (void)state;
@@ -454,6 +453,8 @@ static void streams_of_another_gpu_are_refused(void **state)
     free_device(c);
 }
 
+/* A program that works in another context of the GPU: what it allocated there is not touched. Another GPU's is no
+ * matter. */
 static void foreign_contexts_are_refused(void **state)
 {
     (void)state;
