@@ -8,7 +8,7 @@
 
 enum { MOST_CALLS = 2000, MOST_CPU_CALLS = 50000, MOST_GRAPH_CALLS = 256, MOST_DISCARDED = 50, TRIES = 12 };
 
-static const double LONG_S = 0.1;
+static const double LONG_S = 0.1, LEAD_S = 0.02;
 
 typedef struct timer {
     lab_place *place;
@@ -16,7 +16,7 @@ typedef struct timer {
     void *start, *stop;
     void *graphs[LAB_CONTENDERS];
     int calls[LAB_CONTENDERS];
-    double host_us[LAB_CONTENDERS];
+    double host_us[LAB_CONTENDERS], last_s[LAB_CONTENDERS];
     int next_set[LAB_CONTENDERS];
     int disturbed;
 } timer;
@@ -56,7 +56,9 @@ static rung_status queue_sample(timer *t, const lab_contender *contender, int wh
     return RUNG_SUCCESS;
 }
 
-/* Seconds that one sample takes. */
+/* Seconds that one sample takes. A GPU that has nothing to do takes the start's time at once and then waits until the host
+ * has made the first call, 10 to 20 us: one call that isn't counted goes ahead, but where it would cost more than it mends.
+ */
 static rung_status sample(timer *t, const lab_contender *contender, int which, double *seconds)
 {
     rung_tools *tools = t->place->tools;
@@ -67,11 +69,13 @@ static rung_status sample(timer *t, const lab_contender *contender, int which, d
         *seconds = lab_now_s() - start;
         return RUNG_SUCCESS;
     }
+    if (t->last_s[which] < LEAD_S)
+        LAB_TRY(queue(t, contender, which, 1));
     LAB_TRY(rung_tools_event_record(tools, t->start));
     LAB_TRY(queue_sample(t, contender, which));
     LAB_TRY(rung_tools_event_record(tools, t->stop));
     LAB_TRY(rung_tools_event_elapsed(tools, t->start, t->stop, &ms));
-    *seconds = ms * 1e-3;
+    *seconds = t->last_s[which] = ms * 1e-3;
     return RUNG_SUCCESS;
 }
 
