@@ -102,7 +102,7 @@ typedef struct rung_lens_launch {
 typedef struct rung_lens_options {
     int64_t max_blocks;      /* blocks to run of each kind (inside, edges, corner); 0: all */
     double patience_seconds; /* a lane that computes longer than this without a barrier loops for ever; 0: 10 */
-    int sms;                 /* multiprocessors the device claims; 0: 132 */
+    int sms;                 /* multiprocessors the device claims; 0: RUNG_LENS_SMS, or else 132 */
     const char *kernels;     /* folder of compiled kernels; NULL: RUNG_LENS_KERNELS, then beside librung_lens.so */
 } rung_lens_options;
 

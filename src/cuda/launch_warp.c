@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Fitted to timings of 48 shapes, each with seven ways of spreading its k (docs/performance-log.md). */
-static const double launch_us = 2.9, cluster_us = 1.3;
+static const double launch_us = 2.9, cluster_us = 1.3, apart_us = 1.2;
 static const double scattered_us = 2.0; /* for 64 x 64 results by 128 threads to rows at odd addresses */
 
 typedef struct warp_traits {
@@ -36,9 +36,10 @@ enum { SHORT_K = 128 };
 typedef struct warp_plan {
     rung_operand a, b;
     int64_t tiles_m, tiles_n, tiles, whole_tiles, steps;
-    int64_t grid;
+    int64_t grid, streamers;                  /* blocks, and the last of them, which stream */
     double few_parts;                         /* of a tile: more are added by several blocks */
     int cluster;                              /* blocks that share a tile as a cluster; 0: none do */
+    int beside;                               /* cut tiles run beside whole ones */
     double factor;                            /* on a step's time */
     double end_us;                            /* a tile's, beyond its traits' */
     int64_t bytes_a, bytes_b, bytes_partials; /* workspace, in this order */
@@ -87,57 +88,90 @@ static double item_us(const warp_traits *t, const warp_plan *s, int64_t steps, i
     return (double)ceil_div(steps, groups) * (alone ? t->alone_us : t->full_us) * s->factor + t->tile_us + s->end_us;
 }
 
-/* `whole` tiles done by one block each, the others in `steps` cut along k over all blocks. */
+/* A tile done whole by a block that another streams `share` steps beside. */
+static double beside_us(const warp_traits *t, const warp_plan *s, int64_t steps, int64_t share)
+{
+    int64_t groups = groups_at_work(t, steps), all = ceil_div(steps, groups),
+            both = min64(ceil_div(share, groups), all);
+    return ((double)both * t->full_us + (double)(all - both) * t->alone_us) * s->factor + t->tile_us + s->end_us;
+}
+
+/* `whole` tiles done by one block each, the others in `steps` cut along k over the last `streamers` blocks. Where the
+ * whole ones leave some blocks without a tile in the last round, those are the streamers: multiprocessors have one of
+ * each. */
 static void consider(const rung_machine *machine, const warp_traits *t, warp_plan *s, int64_t grid, int64_t whole,
-                     int64_t steps)
+                     int64_t streamers, int64_t steps)
 {
     int64_t streamed = s->tiles - whole, blocks = ceil_div(grid, machine->sms);
     if (grid < 1 || whole < 0)
         return;
     int cluster = 0;
-    double rounds = (double)ceil_div(whole, grid);
+    int64_t beside = streamed && streamers < grid ? whole % grid : 0;
+    double rounds = (double)ceil_div(whole - beside, grid);
     double us = rounds * (item_us(t, s, steps, blocks) + t->again_us) - (streamed ? 0.0 : t->again_us);
     if (streamed) {
-        int even = grid % streamed == 0 && steps % (grid / streamed) == 0;
-        int64_t share = ceil_div(streamed * steps, grid);
+        int even = streamers % streamed == 0 && steps % (streamers / streamed) == 0;
+        int64_t share = ceil_div(streamed * steps, streamers);
         if (share < (even ? 4 : 8) * t->groups)
             return;
         /* Two parts are a cluster. Measured: of clusters of four and eight not all that there is room for run at once.
          */
-        cluster = even && !whole && grid == 2 * streamed ? 2 : 0;
-        us += item_us(t, s, share, blocks) + t->finish_us - (cluster ? cluster_us : 0.0) +
-              t->part_us * fmin((double)grid / (double)streamed, s->few_parts) + (even ? 0.0 : t->uneven_us);
+        cluster = even && !whole && streamers == 2 * streamed ? 2 : 0;
+        double cut = item_us(t, s, share, beside ? blocks : ceil_div(streamers, machine->sms)) + t->finish_us -
+                     (cluster ? cluster_us : 0.0) +
+                     t->part_us * fmin((double)streamers / (double)streamed, s->few_parts) +
+                     (even ? 0.0 : t->uneven_us);
+        us += beside ? fmax(cut, beside_us(t, s, steps, share)) + apart_us : cut;
     }
     us *= 1.98 / machine->clock_ghz;
     if (us < s->cost_us) {
         s->cost_us = us;
         s->grid = grid;
+        s->streamers = streamers;
         s->cluster = cluster;
+        s->beside = beside > 0;
         s->whole_tiles = whole;
         s->steps = steps;
     }
 }
 
+/* As many parts of each of the tiles that are not done whole, on as many blocks: steps beyond k, which read zeros, make
+ * them equal. */
+static void consider_parts(const rung_machine *machine, const warp_traits *t, warp_plan *s, int64_t grid, int64_t whole,
+                           int64_t parts, int64_t steps)
+{
+    int64_t streamers = parts * (s->tiles - whole);
+    consider(machine, t, s, grid ? grid : streamers, whole, streamers, ceil_div(steps, parts) * parts);
+}
+
 static void plan_spread(const rung_machine *machine, const warp_traits *t, int may_stream, int64_t steps, warp_plan *s)
 {
-    int64_t slots = (int64_t)machine->sms * t->resident;
+    int64_t sms = machine->sms, slots = sms * t->resident, all = min64(slots, s->tiles);
     s->cost_us = HUGE_VAL;
-    consider(machine, t, s, min64(slots, s->tiles), s->tiles, steps);
+    consider(machine, t, s, all, s->tiles, all, steps);
     if (!may_stream || !steps)
         return;
-    int64_t rest = s->tiles % slots;
+    int64_t rest = s->tiles % slots, rounds = s->tiles - rest;
     if (rest) {
-        consider(machine, t, s, slots, s->tiles - rest, steps);
-        consider(machine, t, s, slots, s->tiles - rest - slots, steps);
+        consider(machine, t, s, slots, rounds, slots, steps);
+        consider(machine, t, s, slots, rounds - slots, slots, steps);
     }
-    /* As many parts of each tile: steps beyond k, which read zeros, make them equal. */
-    int64_t most = min64(slots / s->tiles, steps), once = machine->sms / s->tiles;
+    /* After full rounds, the rest in parts, as many blocks as that takes; or a round of one tile a multiprocessor, and
+     * beside it the rest of the rest. */
+    for (int64_t parts = 2; rounds && rest && parts * rest <= slots; parts++)
+        consider_parts(machine, t, s, slots, rounds, parts, steps);
+    int64_t beside = t->resident == 2 ? rest - sms : 0;
+    if (beside > 0)
+        consider(machine, t, s, slots, rounds + sms, sms, steps);
+    for (int64_t parts = 2; beside > 0 && parts * beside <= sms; parts++)
+        consider_parts(machine, t, s, rounds ? slots : sms + parts * beside, rounds + sms, parts, steps);
+    int64_t most = min64(slots / s->tiles, steps), once = sms / s->tiles;
     for (int64_t parts = 2; parts <= most; parts += parts < 16 ? 1 : parts / 8)
-        consider(machine, t, s, parts * s->tiles, 0, ceil_div(steps, parts) * parts);
+        consider_parts(machine, t, s, 0, 0, parts, steps);
     if (most > 16)
-        consider(machine, t, s, most * s->tiles, 0, ceil_div(steps, most) * most);
+        consider_parts(machine, t, s, 0, 0, most, steps);
     if (once > 16 && once <= most)
-        consider(machine, t, s, once * s->tiles, 0, ceil_div(steps, once) * once);
+        consider_parts(machine, t, s, 0, 0, once, steps);
 }
 
 static const char *plan(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
@@ -173,7 +207,7 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
         limit >= 0 && s->bytes_a + s->bytes_b + partials + RUNG_TICKET_BYTES <= (limit ? limit : INT64_MAX);
     plan_spread(machine, t, may_stream, steps, s);
     if (s->whole_tiles < s->tiles && !s->cluster)
-        s->bytes_partials = s->grid * kernel->bm * kernel->bn * 8;
+        s->bytes_partials = s->streamers * kernel->bm * kernel->bn * 8;
     s->cost_us = launch_us + fmax(s->cost_us, rung_memory_us(p));
     s->cost_us += rung_row_copy_us(s->bytes_a + s->bytes_b);
     return NULL;
@@ -188,8 +222,8 @@ static const char *estimate(const rung_machine *machine, const rung_config *conf
         return reason;
     choice->cost_us = s.cost_us;
     choice->workspace_bytes = s.bytes_a + s.bytes_b + s.bytes_partials;
-    snprintf(choice->note, sizeof choice->note, "%lld tiles, %lld of them streamed over %lld blocks%s%s",
-             (long long)s.tiles, (long long)(s.tiles - s.whole_tiles), (long long)s.grid, s.bytes_a ? ", A packed" : "",
+    snprintf(choice->note, sizeof choice->note, "%lld tiles, %lld of them cut over %lld blocks%s%s", (long long)s.tiles,
+             (long long)(s.tiles - s.whole_tiles), (long long)s.streamers, s.bytes_a ? ", A packed" : "",
              s.bytes_b ? ", B packed" : "");
     return NULL;
 }
@@ -231,8 +265,9 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
                            .tiles = (int32_t)s->tiles,
                            .whole_tiles = (int32_t)s->whole_tiles,
                            .steps = (int32_t)s->steps,
-                           .share = (int32_t)(streamed / s->grid),
-                           .wider = (int32_t)(streamed % s->grid),
+                           .alone = (int32_t)(s->grid - s->streamers),
+                           .share = (int32_t)(streamed / s->streamers),
+                           .wider = (int32_t)(streamed % s->streamers),
                            .cluster = s->cluster,
                            .bias_kind = (int32_t)p->bias_kind,
                            .activation = (int32_t)p->activation,
@@ -251,8 +286,10 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
                       .z = 1,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)kernel->shared_bytes,
-                      .cluster = (unsigned)s->cluster,
-                      .overlaps = 1};
+                      /* No two blocks with whole tiles on one multiprocessor: none may start where a block of the
+                       * kernel before has just ended, and a full grid must come in clusters. */
+                      .cluster = s->beside && s->grid % 2 == 0 ? 2 : (unsigned)s->cluster,
+                      .overlaps = !s->beside};
     return rung_launch(cuda, &function, &grid, &args);
 }
 

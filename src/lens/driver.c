@@ -94,13 +94,20 @@ EXPORT CUresult cuDeviceGetName(char *name, int bytes, CUdevice device)
     return CUDA_SUCCESS;
 }
 
+static int claimed_sms(void)
+{
+    const char *named = getenv("RUNG_LENS_SMS");
+    int sms = lens_options.sms > 0 ? lens_options.sms : named ? atoi(named) : 0;
+    return sms > 0 ? sms : 132;
+}
+
 EXPORT CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
 {
     (void)device;
     switch (attribute) {
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = 9; break;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = 0; break;
-    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = lens_options.sms > 0 ? lens_options.sms : 132; break;
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = claimed_sms(); break;
     case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: *value = LENS_MAX_SHARED_BYTES; break;
     case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: *value = 1980000; break;
     case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE: *value = 60 << 20; break;

@@ -27,17 +27,18 @@ struct warp_work {
     int stream_begin, stream_end;
 };
 
-/* The first `wider` blocks stream one step more than the others. */
-RUNG_DEVICE int warp_stream_start(const rung_warp_args *p, int block)
+/* Where the streamed range of the block of this number among those that stream begins. */
+RUNG_DEVICE int warp_stream_start(const rung_warp_args *p, int streamer)
 {
-    return block * p->share + min(block, p->wider);
+    return max(streamer, 0) * p->share + min(max(streamer, 0), p->wider);
 }
 
 RUNG_DEVICE void warp_work_start(struct warp_work *w, const rung_warp_args *p)
 {
+    const int streamer = blockIdx.x - p->alone;
     w->next_tile = blockIdx.x;
-    w->stream_begin = warp_stream_start(p, blockIdx.x);
-    w->stream_end = warp_stream_start(p, blockIdx.x + 1);
+    w->stream_begin = warp_stream_start(p, streamer);
+    w->stream_end = warp_stream_start(p, streamer + 1);
 }
 
 /* Streamed runs go from last to first: what other blocks wait for comes first. */
@@ -97,8 +98,8 @@ RUNG_DEVICE float4 warp_add4(float4 x, float4 y)
     return make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
 }
 
-/* The block whose streamed range holds step `first`. */
-RUNG_DEVICE int warp_block_of(const rung_warp_args *p, int first)
+/* Which of the streaming blocks has step `first` in its range. */
+RUNG_DEVICE int warp_streamer_of(const rung_warp_args *p, int first)
 {
     const int wide = p->wider * (p->share + 1);
     return first < wide ? first / (p->share + 1) : p->wider + (first - wide) / p->share;

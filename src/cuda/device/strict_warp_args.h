@@ -22,8 +22,9 @@ typedef struct rung_warp_args {
     int32_t tiles_m, tiles_n;
     int32_t tiles, whole_tiles; /* of all batches; done by one block each. The others are streamed along k */
     int32_t steps;              /* of RUNG_WARP_BK, of one tile */
-    int32_t share, wider;       /* steps that a block streams, at least one if any; the first `wider` blocks one more */
-    int32_t cluster;            /* 2: the two parts of a tile are a cluster; 0: parts meet in memory */
+    int32_t alone;              /* the first blocks, which stream nothing */
+    int32_t share, wider; /* steps that another streams, at least one if any; the first `wider` of them one more */
+    int32_t cluster;      /* 2: the two parts of a tile are a cluster; 0: parts meet in memory */
     int32_t bias_kind, activation;
     int32_t c_vector; /* every row of C starts at a multiple of 16 bytes */
 } rung_warp_args;
