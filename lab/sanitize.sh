@@ -51,7 +51,7 @@ list() { # ROLE PATTERN: kernels, one a line
 }
 kernels() { # FAMILY
     case $1 in
-    copies) list production '_(tma|tmak|tmapair|tmashift)_' ;;
+    copies) list production '_(tma|tmak|tmapair|tmashift|tmaslice)_' ;;
     warps) list production '_(tmawarp|lone[a-z]*)_' ;;
     matrix) list production _wgmma_ ;;
     tiles) list production _cpasync_ ;;

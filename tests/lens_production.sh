@@ -34,7 +34,7 @@ guard() { # KERNEL DATA BLOCKS: of four, so many are computed strictly
     failed=$((failed + 1)); echo "FAILED: $1, the guard on $2 data: $(grep '^guard' "$work")"
 }
 
-kernels=$("$rung" list --device gpu --role production --format csv | cut -d, -f1,5 | grep -E '_(tmawarp|tmapair|tmashift|cpasync|small|dot|axpy|lonewarp|lonecopy|wgmma_f16x3)_')
+kernels=$("$rung" list --device gpu --role production --format csv | cut -d, -f1,5 | grep -E '_(tmawarp|tmaslice|tmapair|tmashift|cpasync|small|dot|axpy|lonewarp|lonecopy|wgmma_f16x3)_')
 [ -n "$kernels" ] || { echo "FAILED: the catalog lists no such kernel"; exit 1; }
 which=odd
 for row in $kernels; do
@@ -62,7 +62,7 @@ for row in $kernels; do
         try "$name" "NT:1x70x300:row,alpha=-0.5"
         try "$name" "TT:33x1x1030:row,bias=column,act=gelu"
         try "$name" "NN:130x1x2000:row,scalars=device,beta=-0.5" ;;
-    *_tmawarp_*)
+    *_tmawarp_* | *_tmaslice_*)
         try "$name" "NT:$((m + 4))x$((n + 4))x$((5 * k + 132)):row,pad=4,alpha=-0.5,beta=1"
         try "$name" "TN:$((m + 3))x$((n + 8))x$((k + 4)):row,offset=1,beta=-0.5,bias=row"
         try "$name" "TT:$((m - 1))x$((n + 1))x$((2 * k)):row,strided=2,scalars=device,act=relu"

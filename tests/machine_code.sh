@@ -64,8 +64,7 @@ placed() {
 
 work=$(mktemp) places=$(mktemp)
 trap 'rm -f "$work" "$places"' EXIT
-for file in "$build"/fatbin/sm90_tma_*.fatbin "$build"/fatbin/sm90_tmak_*.fatbin "$build"/fatbin/sm90_tmapair_*.fatbin \
-    "$build"/fatbin/sm90_tmashift_*.fatbin; do
+for file in "$build"/fatbin/sm90_tma_*.fatbin "$build"/fatbin/sm90_tma[!_w]*_*.fatbin; do
     [ -e "$file" ] || continue
     listed "$file" >"$work"
     placed "$file" >"$places"

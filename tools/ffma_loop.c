@@ -33,6 +33,7 @@ enum {
 enum { /* opcodes, with the form of their operands */
        OP_FFMA = 0x223,
        OP_LDS = 0x984,
+       OP_LDG = 0x981,
        OP_LDGSTS = 0xfae,
        OP_STS_UNIFORM = 0x988,
        OP_STS = 0x388,
@@ -98,7 +99,7 @@ struct program {
     struct instruction at[CODE_MAX];
     int n;
     struct registers r;
-    const struct kernel *kernel;
+    struct kernel *kernel;
 };
 
 static const char *refusal;
@@ -132,12 +133,18 @@ static int branch_to(struct word w, int at)
     return at + 1 + (int)(((int64_t)(bits << 8) >> 8) * 4 / 16);
 }
 
+static int is_mark(struct word w)
+{
+    return (opcode(w) == OP_STS || opcode(w) == OP_STS_UNIFORM) && w.lo >> 40 == MARK_OFFSET && (w.hi >> 9 & 7) == 6;
+}
+
+/* The mark is the last store of its kind before the loop; stores of results behind it may look the same. */
 static int find_loop(struct kernel *k)
 {
     k->mark = k->full = k->uniform = -1;
-    for (int i = 0; i < k->n; i++) {
-        int store = opcode(k->code[i]) == OP_STS || opcode(k->code[i]) == OP_STS_UNIFORM;
-        if (store && k->code[i].lo >> 40 == MARK_OFFSET && (k->code[i].hi >> 9 & 7) == 6)
+    for (int i = 0, fmas = 0; i < k->n && fmas < BLOCK; i++) {
+        fmas += opcode(k->code[i]) == OP_FFMA;
+        if (is_mark(k->code[i]))
             k->mark = i;
     }
     if (k->mark < 0)
@@ -179,6 +186,8 @@ static int find_results(struct kernel *k)
             int from = base[field_a(w)] ? field_a(w) : other;
             if (from != RZ && d != RZ)
                 base[d] = base[from];
+        } else if (opcode(w) == OP_LEA) {
+            base[d] = base[field_b(w)];
         } else if (opcode(w) == OP_LDS) {
             if (!base[field_a(w)])
                 return refusal = "a load from elsewhere", 0;
@@ -200,6 +209,25 @@ static int find_results(struct kernel *k)
         if (k->result[i / TN][i % TN] < 0)
             return refusal = "a sum is missing", 0;
     return 1;
+}
+
+static int names(struct word w, int quad)
+{
+    return field_d(w) / 4 == quad || field_a(w) / 4 == quad || field_b(w) / 4 == quad || field_c(w) / 4 == quad;
+}
+
+/* Quads that nothing names before the loop's end, and that a load fills first behind it, hold nothing while it runs. (A
+ * constant may look like a name: then the quad is left alone.) */
+static void find_idle(struct kernel *k)
+{
+    for (int quad = 0; quad < RZ / 4; quad++) {
+        int first = 0;
+        while (first < k->n && !names(k->code[first], quad))
+            first++;
+        if (first > k->bottom && first < k->n && opcode(k->code[first]) == OP_LDG &&
+            (k->code[first].hi >> 9 & 7) == 6 && field_d(k->code[first]) == 4 * quad)
+            memset(k->owned + 4 * quad, 1, 4);
+    }
 }
 
 /* Registers and predicates that the old loop writes are free for the new one. */
@@ -658,6 +686,11 @@ static void add_reuse(struct program *p, int top, int end)
 static int write_loop(struct program *p)
 {
     assign(p->kernel, &p->r);
+    if (refusal) {
+        refusal = NULL;
+        find_idle(p->kernel);
+        assign(p->kernel, &p->r);
+    }
     if (refusal)
         return 0;
     enter(p);

@@ -20,14 +20,16 @@ typedef struct warp_traits {
     double tile_us, again_us;  /* end of a tile; before a block's next one */
     double finish_us, part_us; /* meeting of a tile's parts, and each of them while one block adds them all */
     double uneven_us;          /* blocks that stream parts of two tiles */
+    int no_clusters;
 } warp_traits;
 
 static const warp_traits traits[] = {
-    {"sm90_tmawarp_f32_128x128x16_s6", 1, 2, 1.53, 2.76, 2.00, 3.0, 0.0, 1.30, 1.8},
-    {"sm90_tmawarp_f32_64x64x64_s3", 4, 2, 1.53, 2.66, 0.54, 2.0, 5.1, 0.01, 9.2},
-    {"sm90_tmawarp_f32_64x64x128_s3", 8, 1, 1.40, 2.64, 1.27, 2.0, 4.5, 0.02, 7.7},
-    {"sm90_tmawarp_f32_64x128x32_s4", 2, 2, 1.53, 2.78, 1.16, 1.5, 0.4, 1.08, 7.2},
-    {"sm90_tmawarp_f32_128x64x32_s4", 2, 2, 1.53, 2.78, 1.36, 1.5, 0.4, 1.08, 7.2},
+    {"sm90_tmawarp_f32_128x128x16_s6", 1, 2, 1.53, 2.76, 2.00, 3.0, 0.0, 1.30, 1.8, 0},
+    {"sm90_tmawarp_f32_64x64x64_s3", 4, 2, 1.53, 2.66, 0.54, 2.0, 5.1, 0.01, 9.2, 0},
+    {"sm90_tmaslice_f32_64x64x16_s2", 4, 2, 1.35, 2.53, 0.54, 2.0, 5.1, 0.01, 9.2, 1},
+    {"sm90_tmawarp_f32_64x64x128_s3", 8, 1, 1.40, 2.64, 1.27, 2.0, 4.5, 0.02, 7.7, 0},
+    {"sm90_tmawarp_f32_64x128x32_s4", 2, 2, 1.53, 2.78, 1.16, 1.5, 0.4, 1.08, 7.2, 0},
+    {"sm90_tmawarp_f32_128x64x32_s4", 2, 2, 1.53, 2.78, 1.36, 1.5, 0.4, 1.08, 7.2, 0},
 };
 
 /* Both operands with k innermost are multiplied with neighbouring k exchanged; sums this short must not show it. */
@@ -116,7 +118,7 @@ static void consider(const rung_machine *machine, const warp_traits *t, warp_pla
             return;
         /* Two parts are a cluster. Measured: of clusters of four and eight not all that there is room for run at once.
          */
-        cluster = even && !whole && streamers == 2 * streamed ? 2 : 0;
+        cluster = even && !whole && streamers == 2 * streamed && !t->no_clusters ? 2 : 0;
         double cut = item_us(t, s, share, beside ? blocks : ceil_div(streamers, machine->sms)) + t->finish_us -
                      (cluster ? cluster_us : 0.0) +
                      t->part_us * fmin((double)streamers / (double)streamed, s->few_parts) +
