@@ -13,43 +13,44 @@
 
 enum { MAX_SIZE = 1 << 30, MAX_TICKETS = RUNG_TICKET_BYTES / 4, PARTITIONS = 4 };
 
-/* Microseconds, and bytes a microsecond; fitted to timings on an H200 (docs/performance-log.md, "lone warps", "pairs").
- */
-static const double launch_us = 3.90, copying_launch_us = 3.20, meet_us = 2.01, finish_us = 4.10, part_rate = 0.097e6;
+/* Microseconds, and bytes a microsecond; fitted to timings on an H200 (docs/performance-log.md, "the planner"). */
+static const double launch_us = 2.01, copying_launch_us = 1.11, meet_us = 4.16, finish_us = 2.09, part_rate = 0.064e6;
 /* A pair's first operands and last results; what a tile takes longer that has a multiprocessor for itself. */
-static const double pair_us = 0.6, alone_share = 0.046;
-static const double scattered_rate = 0.6e6; /* bytes of a C at odd addresses, a microsecond, after a copy of operands */
-static const double straddle_share = 0.048; /* uneven stretches */
+static const double pair_us = 2.66, alone_share = 0.024;
+static const double straddle_share = 0.027; /* uneven stretches */
+/* A step of a warp that has its partition for itself; the end of a tile without a result, of one stored in columns. */
+static const double lonely = 1.16, empty_end = 0.45, odd_end = 0.30, strided_end = 0.85;
+/* A sector that an operand's step brings in takes cycles; rows at odd multiples of 16 bytes take more of them. */
+static const double sector_cycles = 3.51, straddling = 1.73;
 
 typedef struct lone_traits {
     const char *name;
     double share;      /* of the FFMA peak while multiplying */
     double end_us;     /* a warp's time to store a tile of its own; of a pair, what ends a tile in neither's shadow */
-    double along_k[2]; /* what B with k innermost adds to that time; B and A. Of operands that are turned while they are
-                          copied: A, B */
+    double along_k[3]; /* what operands with k innermost add: A, B, both */
 } lone_traits;
 
 static const lone_traits traits[] = {
-    {"sm90_lonewarp_f32_8x128x16_s3", 0.449, 0.24, {0.15, 0.23}},
-    {"sm90_lonewarp_f32_16x128x16_s3", 0.645, 0.44, {0.13, 0.20}},
-    {"sm90_lonewarp_f32_128x16x16_s3", 0.608, 0.83, {0.03, 0.07}},
-    {"sm90_lonewarp_f32_32x128x16_s2", 0.790, 1.38, {0.18, 0.15}},
-    {"sm90_lonewarp_f32_48x64x16_s3", 0.776, 0.95, {0.12, 0.09}},
-    {"sm90_lonewarp_f32_64x48x16_s3", 0.770, 0.97, {0.02, 0.16}},
-    {"sm90_lonewarp_f32_96x32x16_s2", 0.748, 1.26, {0.00, 0.13}},
-    {"sm90_lonewarp_f32_32x32x16_s6", 0.582, 0.45, {0.01, 0.13}},
-    {"sm90_lonewarp_f32_64x64x16_s3", 0.723, 0.89, {0.10, 0.18}},
-    {"sm90_lonecopy_f32_48x64x16_s3", 0.630, 1.30, {0.03, 0.06}},
-    {"sm90_lonecopy_f32_40x64x16_s3", 0.610, 1.10, {0.08, 0.08}},
-    {"sm90_lonecopy_f32_32x64x16_s3", 0.600, 0.60, {0.06, 0.12}},
-    {"sm90_lonecopy_f32_32x32x16_s4", 0.470, 0.60, {0.00, 0.01}},
-    {"sm90_lonecopy_f32_16x96x16_s3", 0.460, 0.60, {0.00, 0.15}},
-    {"sm90_tmapair_f32_128x128x16_s4", 0.850, 0.65, {0.00, 0.00}},
-    {"sm90_tmapair_f32_64x256x16_s4", 0.850, 0.65, {0.00, 0.00}},
-    {"sm90_tmapair_f32_256x64x16_s4", 0.850, 0.80, {0.00, 0.00}},
-    {"sm90_tmashift_f32_128x128x16_s2", 0.740, 1.00, {0.00, 0.00}},
-    {"sm90_tmashift_f32_64x256x16_s2", 0.760, 1.20, {0.00, 0.00}},
-    {"sm90_tmashift_f32_256x64x16_s2", 0.755, 1.60, {0.00, 0.00}},
+    {"sm90_lonewarp_f32_8x128x16_s3", 0.950, 0.68, {0.04, 0.42, 0.48}},
+    {"sm90_lonewarp_f32_16x128x16_s3", 0.869, 1.29, {0.08, 0.03, 0.11}},
+    {"sm90_lonewarp_f32_128x16x16_s3", 0.805, 2.50, {-0.01, 0.04, 0.05}},
+    {"sm90_lonewarp_f32_32x128x16_s2", 0.839, 2.26, {0.01, 0.05, 0.10}},
+    {"sm90_lonewarp_f32_48x64x16_s3", 0.832, 1.81, {0.04, 0.05, 0.11}},
+    {"sm90_lonewarp_f32_64x48x16_s3", 0.804, 2.18, {-0.02, 0.04, 0.08}},
+    {"sm90_lonewarp_f32_96x32x16_s2", 0.827, 2.60, {0.04, 0.03, 0.11}},
+    {"sm90_lonewarp_f32_32x32x16_s6", 0.689, 0.83, {0.02, -0.03, 0.09}},
+    {"sm90_lonewarp_f32_64x64x16_s3", 0.805, 2.45, {0.00, 0.07, 0.11}},
+    {"sm90_lonecopy_f32_48x64x16_s3", 0.641, 1.88, {0.05, 0.07, 0.10}},
+    {"sm90_lonecopy_f32_40x64x16_s3", 0.579, 1.74, {0.06, 0.10, 0.10}},
+    {"sm90_lonecopy_f32_32x64x16_s3", 0.617, 1.18, {0.07, 0.10, 0.19}},
+    {"sm90_lonecopy_f32_32x32x16_s4", 0.498, 1.08, {0.08, 0.06, 0.13}},
+    {"sm90_lonecopy_f32_16x96x16_s3", 0.457, 0.67, {0.03, 0.20, 0.19}},
+    {"sm90_tmapair_f32_128x128x16_s4", 0.847, 0.85, {0.00, 0.00, 0.00}},
+    {"sm90_tmapair_f32_64x256x16_s4", 0.849, 0.84, {0.01, 0.00, 0.00}},
+    {"sm90_tmapair_f32_256x64x16_s4", 0.847, 0.91, {0.01, 0.00, 0.00}},
+    {"sm90_tmashift_f32_128x128x16_s2", 0.790, 2.00, {0.03, 0.03, 0.02}},
+    {"sm90_tmashift_f32_64x256x16_s2", 0.729, 2.00, {0.03, -0.01, 0.00}},
+    {"sm90_tmashift_f32_256x64x16_s2", 0.723, 2.29, {-0.03, 0.00, -0.03}},
 };
 
 static const lone_traits *traits_of(const rung_kernel *kernel)
@@ -64,6 +65,7 @@ typedef struct lone_plan {
     int64_t tiles_m, tiles_n, tiles, steps;
     int together, grid, tickets;
     rung_operand a, b;
+    double step_us;
     int64_t copy_bytes, workspace_bytes; /* the latter of partial tiles, which lie before the copies of operands */
     double cost_us;
 } lone_plan;
@@ -90,6 +92,12 @@ static int copies_itself(const rung_kernel *kernel)
     return strncmp(kernel->name, "sm90_lonecopy", 13) == 0;
 }
 
+/* Tiles of four warps, two at a time; the last one of an odd number has a multiprocessor for itself. */
+static int in_pairs(const rung_kernel *kernel)
+{
+    return kernel->wm < kernel->bm || kernel->wn < kernel->bn;
+}
+
 /* Operands as the kernel gets them, or why it cannot. */
 static const char *plan_operands(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                                  const rung_problem *p, lone_plan *s)
@@ -113,67 +121,85 @@ static double start_us(const rung_kernel *kernel)
     return copies_itself(kernel) ? copying_launch_us : launch_us;
 }
 
-static double memory_us(const rung_kernel *kernel, const rung_problem *p)
+static double write_us(const rung_kernel *kernel, const rung_problem *p)
 {
-    return copies_itself(kernel) ? rung_memory_in_lines_us(p) : rung_memory_us(p);
+    return rung_write_us(p, copies_itself(kernel) ? part_lines : scattered, kernel->bn);
+}
+
+/* Sectors of 32 bytes that 16 k of `rows` rows or columns take up. */
+static double sectors(const rung_operand *o, int rows, int k_innermost)
+{
+    double more = o->readable && o->ld % 8 ? straddling : 0.0; /* copies start with a sector */
+    return k_innermost ? rows * (2.0 + more) : RUNG_LONE_BK * (rows / 8.0 + more);
 }
 
 /* 16 along k of one tile, on one of a multiprocessor's four partitions. */
-static double step_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
+static double step_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, const lone_plan *s)
 {
     const lone_traits *t = traits_of(kernel);
-    double ffma = kernel->tm * kernel->tn * RUNG_LONE_BK, longer = p->trans_b ? t->along_k[!p->trans_a] : 0.0;
-    if (copies_itself(kernel))
-        longer = t->along_k[0] * !p->trans_a + t->along_k[1] * p->trans_b;
-    return (ffma / t->share + 60.0) * (1.0 + longer) / (machine->clock_ghz * 1e3);
+    double ffma = kernel->tm * kernel->tn * RUNG_LONE_BK;
+    double cycles = (ffma / t->share + 60.0) * (1.0 + rung_along_k(p, t->along_k));
+    if (!copies_itself(kernel) && !in_pairs(kernel))
+        cycles = rung_overlapped(
+            cycles, sector_cycles * (sectors(&s->a, kernel->bm, !p->trans_a) + sectors(&s->b, kernel->bn, p->trans_b)));
+    return cycles / (machine->clock_ghz * 1e3);
 }
 
-/* Two things at once: the longer one, and more where they are alike. */
-static double overlapped(double x_us, double y_us)
+/* A warp's time to store a tile of its own. */
+static double end_us(const rung_kernel *kernel, const rung_problem *p, const lone_plan *s)
 {
-    return cbrt(x_us * x_us * x_us + y_us * y_us * y_us);
+    double results = (double)p->m * (double)p->n * (double)p->batch;
+    double filled = results / ((double)s->tiles * kernel->bm * kernel->bn);
+    int strided = p->trans_b && !copies_itself(kernel) && kernel->bn / kernel->tn > 4;
+    return traits_of(kernel)->end_us * (empty_end + (1.0 - empty_end) * filled) * (strided ? 1.0 + strided_end : 1.0) *
+           (p->align_c < 16 ? 1.0 + odd_end : 1.0);
 }
 
 static void plan_apart(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, lone_plan *s)
 {
-    double rounds = (double)ceil_div(s->tiles, (int64_t)machine->sms * PARTITIONS);
-    double tile_us = (double)s->steps * step_us(machine, kernel, p) + traits_of(kernel)->end_us;
+    int64_t most = ceil_div(s->tiles, machine->sms), rest = most % RUNG_LONE_WARPS,
+            rounds = ceil_div(most, RUNG_LONE_WARPS);
+    double tile_us = (double)s->steps * s->step_us, end = end_us(kernel, p, s);
+    double round_us = tile_us * RUNG_LONE_WARPS / PARTITIONS + end;
+    double compute = (double)(most / RUNG_LONE_WARPS) * round_us;
+    if (rest)
+        compute += rest <= PARTITIONS ? tile_us * lonely + end : round_us;
+    double read = rung_read_us(p), write = write_us(kernel, p);
+    /* The first operands and the last results are in nobody's shadow. */
+    double first = fmin(1.0, (double)kernel->stages / (double)(rounds * s->steps));
+    compute += read * first + write / (double)rounds;
     s->together = 0;
     s->grid = (int)min64(machine->sms, s->tiles);
     s->workspace_bytes = 0;
-    s->cost_us = start_us(kernel) + overlapped(rounds * tile_us, memory_us(kernel, p));
-}
-
-/* Tiles of four warps, two at a time; the last one of an odd number has a multiprocessor for itself. */
-static int in_pairs(const rung_kernel *kernel)
-{
-    return kernel->wm < kernel->bm || kernel->wn < kernel->bn;
+    s->cost_us = start_us(kernel) + rung_overlapped(compute, read + write);
 }
 
 static void plan_pairs(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, lone_plan *s)
 {
-    double tile_us = (double)s->steps * step_us(machine, kernel, p) + traits_of(kernel)->end_us;
+    double tile_us = (double)s->steps * s->step_us + traits_of(kernel)->end_us;
     int64_t most = ceil_div(s->tiles, machine->sms);
     s->together = 0;
     s->grid = (int)min64(machine->sms, s->tiles);
     s->workspace_bytes = 0;
-    s->cost_us =
-        launch_us + pair_us + overlapped(((double)most + (most % 2 ? alone_share : 0.0)) * tile_us, rung_memory_us(p));
+    s->cost_us = launch_us + pair_us +
+                 fmax(((double)most + (most % 2 ? alone_share : 0.0)) * tile_us, rung_memory_us(p, kernel->bn));
 }
 
-static double together_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p,
-                          const lone_plan *s, int64_t grid)
+static double together_us(const rung_kernel *kernel, const rung_problem *p, const lone_plan *s, int64_t grid)
 {
     double tile_bytes = 4.0 * kernel->bm * kernel->bn;
     int64_t total = s->tiles * s->steps, steps = ceil_div(ceil_div(total, grid), RUNG_LONE_WARPS);
     int ends = (int)ceil_div(s->tiles, grid) + (s->tiles % grid && grid % s->tiles);
-    double compute = (double)steps * step_us(machine, kernel, p) * RUNG_LONE_WARPS / PARTITIONS;
+    double compute = (double)steps * s->step_us * RUNG_LONE_WARPS / PARTITIONS;
     if (s->tiles % grid && grid % s->tiles) /* stretches that straddle tiles fill and drain their rings twice */
         compute = compute * (1.0 + straddle_share) + 1.0;
-    double cost = start_us(kernel) + fmax(compute, memory_us(kernel, p)) + ends * meet_us * sqrt(tile_bytes / 16384.0);
+    double read = rung_read_us(p), write = write_us(kernel, p);
+    compute += read * fmin(1.0, (double)kernel->stages / (double)steps) + write / ends;
+    double cost =
+        start_us(kernel) + rung_overlapped(compute, read + write) + ends * meet_us * sqrt(tile_bytes / 16384.0);
     if (total % grid || total / grid % s->steps) { /* tiles are cut */
-        double parts = (double)grid / (double)s->tiles, read = parts > 16.0 ? 2.0 * sqrt(parts) : parts;
-        cost += finish_us + read * tile_bytes / part_rate;
+        double parts = (double)grid / (double)s->tiles, added = parts > 16.0 ? 2.0 * sqrt(parts) : parts;
+        cost += finish_us + added * tile_bytes / part_rate;
     }
     return cost;
 }
@@ -185,7 +211,7 @@ static void try_together(const rung_machine *machine, const rung_config *config,
     int64_t total = s->tiles * s->steps, limit = config->workspace_limit_bytes;
     if (grid < 1 || grid > machine->sms || grid > total)
         return;
-    double cost = together_us(machine, kernel, p, s, grid);
+    double cost = together_us(kernel, p, s, grid);
     if (cost >= s->cost_us)
         return;
     int whole = total % grid == 0 && total / grid % s->steps == 0;
@@ -218,6 +244,7 @@ static const char *plan_tiles(const rung_machine *machine, const rung_config *co
     s->steps = p->k > 0 ? ceil_div(p->k, RUNG_LONE_BK) : 1;
     if (s->tiles_m * s->tiles_n >= MAX_SIZE / p->batch || s->tiles * s->steps >= MAX_SIZE)
         return "too many tiles for 32-bit counters";
+    s->step_us = step_us(machine, kernel, p, s);
     if (in_pairs(kernel)) {
         plan_pairs(machine, kernel, p, s);
         return NULL;
@@ -236,8 +263,6 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
 {
     const char *reason = plan_tiles(machine, config, kernel, p, s);
     s->cost_us += rung_row_copy_us(s->copy_bytes);
-    if (s->copy_bytes && !s->together && !in_pairs(kernel) && p->align_c < 16)
-        s->cost_us += 4.0 * (double)p->m * (double)p->n * (double)p->batch / scattered_rate;
     return reason;
 }
 

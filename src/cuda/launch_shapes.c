@@ -12,42 +12,42 @@
 enum { MAX_SIZE = 1 << 30, MAX_TICKETS = RUNG_TICKET_BYTES / 4 };
 
 /* Microseconds, and bytes a microsecond. */
-static const double launch_us = 2.05, cache_rate = 14.91e6, overlap = 0.196, finish_us = 2.24, reduce_rate = 0.046e6,
-                    partial_rate = 4.34e6;
-static const double turned = 0.05; /* what an operand adds that is turned while it is copied */
+static const double launch_us = 1.61, finish_us = 2.72, reduce_rate = 0.053e6, partial_rate = 5.79e6;
+static const double odd_rows = 2.52; /* rows of C at odd addresses: their bytes count so many times */
+static const double turned = 0.058;  /* what an operand adds that is turned while it is copied */
 
 typedef struct tile_traits {
     const char *name;
     int slices, resident; /* slices of k in a block; blocks an SM that the registers allow */
-    double share;         /* of the FFMA peak that full SMs reach */
-    double alone;         /* blocks an SM needs before more of them take longer */
+    double share;         /* of the FFMA peak, were there nothing to wait for */
+    double alone;         /* blocks that would keep an SM as long as waiting does */
     double block_us;      /* a block's start and end when the SM is full */
     double unaligned;     /* what each operand that takes 4-byte copies adds */
-    double along_k[2];    /* what B with k innermost adds, both aligned; B and A */
+    double along_k[3];    /* what aligned operands with k innermost add: A, B, both */
 } tile_traits;
 
 static const tile_traits traits[] = {
-    {"sm90_cpasync_f32_8x128x64_s3", 8, 2, 0.333, 1.33, 1.04, 0.21, {0.00, 0.00}},
-    {"sm80_cpasync_f32_16x128x64_s3", 4, 2, 0.498, 1.06, 1.27, 0.06, {0.00, 0.00}},
-    {"sm90_cpasync_f32_64x128x32_s3", 2, 2, 0.718, 1.20, 4.18, 0.05, {0.28, 0.36}},
-    {"sm80_cpasync_f32_64x128x16_s4", 1, 3, 0.704, 1.52, 2.86, 0.04, {0.29, 0.41}},
-    {"sm90_cpasync_f32_64x256x16_s3", 1, 2, 0.755, 1.49, 4.18, 0.10, {0.26, 0.35}},
-    {"sm80_cpasync_f32_128x128x16_s4", 1, 2, 0.750, 1.23, 4.37, 0.01, {0.25, 0.37}},
-    {"sm90_cpasync_f32_128x8x64_s3", 8, 2, 0.359, 1.03, 4.06, 0.45, {0.00, 0.00}},
-    {"sm80_cpasync_f32_128x16x32_s4", 4, 2, 0.444, 1.22, 2.51, 0.02, {0.05, 0.05}},
-    {"sm90_cpasync_f32_128x48x16_s4", 1, 4, 0.564, 2.33, 4.36, 0.15, {0.18, 0.34}},
-    {"sm80_cpasync_f32_128x64x16_s4", 1, 3, 0.683, 1.44, 3.09, 0.03, {0.22, 0.39}},
-    {"sm80_cpasync_f32_64x64x32_s3", 2, 3, 0.682, 1.42, 2.53, 0.05, {0.25, 0.33}},
-    {"sm90_cpasync_f32_64x64x16_s3", 1, 6, 0.580, 4.05, 1.53, 0.05, {0.20, 0.22}},
-    {"sm80_cpasync_f32_32x64x32_s4", 2, 3, 0.600, 1.18, 1.51, 0.06, {0.02, 0.06}},
-    {"sm90_cpasync_f32_64x32x32_s4", 2, 3, 0.585, 1.49, 1.98, 0.05, {0.00, 0.04}},
-    {"sm80_cpasync_f32_32x32x64_s4", 4, 2, 0.481, 1.07, 1.07, 0.04, {0.00, 0.00}},
-    {"sm90_cpasync_f32_32x32x32_s4", 2, 5, 0.431, 1.63, 1.68, 0.02, {0.00, 0.02}},
-    {"sm80_cpasync_f32_16x16x128_s4", 16, 2, 0.317, 1.00, 0.89, 0.25, {0.00, 0.00}},
-    {"sm90_cpasync_f32_48x48x16_s3", 2, 2, 0.404, 1.20, 1.67, 0.15, {0.14, 0.05}},
-    {"sm90_cpasync_f32_32x128x16_s2", 1, 5, 0.530, 2.81, 0.81, 0.05, {0.15, 0.16}},
-    {"sm90_cpasync_f32_128x32x16_s2", 1, 5, 0.537, 2.74, 2.47, 0.00, {0.05, 0.16}},
-    {"sm90_cpasync_f32_64x128x16_s2", 1, 4, 0.709, 3.84, 3.88, 0.08, {0.22, 0.30}},
+    {"sm90_cpasync_f32_8x128x64_s3", 8, 2, 0.279, 0.71, 0.00, 0.09, {0.00, -0.02, -0.05}},
+    {"sm80_cpasync_f32_16x128x64_s3", 4, 2, 0.459, 0.82, 0.93, 0.05, {-0.04, -0.07, -0.08}},
+    {"sm90_cpasync_f32_64x128x32_s3", 2, 2, 0.740, 0.88, 2.49, 0.02, {0.03, 0.30, 0.35}},
+    {"sm80_cpasync_f32_64x128x16_s4", 1, 3, 0.738, 1.27, 2.36, 0.04, {0.06, 0.26, 0.41}},
+    {"sm90_cpasync_f32_64x256x16_s3", 1, 2, 0.810, 1.13, 3.28, 0.05, {0.07, 0.33, 0.45}},
+    {"sm80_cpasync_f32_128x128x16_s4", 1, 2, 0.796, 0.92, 3.41, 0.03, {0.07, 0.33, 0.43}},
+    {"sm90_cpasync_f32_128x8x64_s3", 8, 2, 0.336, 0.86, 2.30, 0.04, {0.04, 0.03, 0.01}},
+    {"sm80_cpasync_f32_128x16x32_s4", 4, 2, 0.445, 0.89, 1.66, 0.00, {0.00, 0.06, 0.01}},
+    {"sm90_cpasync_f32_128x48x16_s4", 1, 4, 0.597, 1.81, 3.38, 0.17, {0.07, 0.25, 0.30}},
+    {"sm80_cpasync_f32_128x64x16_s4", 1, 3, 0.731, 1.18, 2.41, 0.03, {0.06, 0.26, 0.40}},
+    {"sm80_cpasync_f32_64x64x32_s3", 2, 3, 0.681, 1.09, 2.55, 0.03, {0.01, 0.21, 0.32}},
+    {"sm90_cpasync_f32_64x64x16_s3", 1, 6, 0.664, 2.99, 2.28, 0.01, {0.00, 0.21, 0.33}},
+    {"sm80_cpasync_f32_32x64x32_s4", 2, 3, 0.596, 1.18, 1.46, 0.06, {0.01, -0.01, -0.01}},
+    {"sm90_cpasync_f32_64x32x32_s4", 2, 3, 0.603, 1.17, 1.48, 0.07, {0.06, 0.08, 0.08}},
+    {"sm80_cpasync_f32_32x32x64_s4", 4, 2, 0.472, 0.76, 1.29, 0.04, {-0.03, -0.04, -0.04}},
+    {"sm90_cpasync_f32_32x32x32_s4", 2, 5, 0.465, 1.49, 1.58, 0.04, {0.01, 0.02, 0.01}},
+    {"sm80_cpasync_f32_16x16x128_s4", 16, 2, 0.278, 0.72, 0.99, 0.00, {-0.06, -0.07, -0.14}},
+    {"sm90_cpasync_f32_48x48x16_s3", 2, 2, 0.418, 1.03, 1.03, 0.12, {0.05, 0.12, 0.06}},
+    {"sm90_cpasync_f32_32x128x16_s2", 1, 5, 0.606, 1.89, 1.65, 0.07, {0.11, 0.23, 0.33}},
+    {"sm90_cpasync_f32_128x32x16_s2", 1, 5, 0.590, 1.75, 2.03, 0.00, {0.08, 0.19, 0.24}},
+    {"sm90_cpasync_f32_64x128x16_s2", 1, 4, 0.950, 4.23, 3.21, 0.05, {0.06, 0.32, 0.38}},
 };
 
 static const tile_traits *traits_of(const rung_kernel *kernel)
@@ -106,8 +106,8 @@ static double rounds_us(const tile_traits *t, double blocks, int sms, int reside
 {
     double a_round = (double)sms * resident, full = floor(blocks / a_round),
            left = ceil((blocks - full * a_round) / sms);
-    double last = left > 0 ? fmax(left, t->alone) * block_work_us + t->block_us * left / resident : 0.0;
-    return full * (fmax(resident, t->alone) * block_work_us + t->block_us) + last;
+    double last = left > 0 ? rung_overlapped(left, t->alone) * block_work_us + t->block_us * left / resident : 0.0;
+    return full * (rung_overlapped(resident, t->alone) * block_work_us + t->block_us) + last;
 }
 
 /* Blocks that a multiprocessor holds at once. */
@@ -123,13 +123,17 @@ static double tile_cost_us(const rung_machine *machine, const rung_kernel *kerne
     double blocks = (double)tiles * (double)parts;
     int64_t steps = ceil_div(ceil_div(p->k, kernel->bk), parts);
     double depth = (double)steps * kernel->bk, tile_bytes = 4.0 * kernel->bm * kernel->bn;
-    int unaligned = (p->align_a < 16) + (p->align_b < 16);
-    double along_k = !is_aligned(p) ? turned * (!p->trans_a + p->trans_b) : p->trans_b ? t->along_k[!p->trans_a] : 0.0;
+    int unaligned = (p->align_a < 16) + (p->align_b < 16), resident = resident_of(kernel, t, p);
+    double along_k = !is_aligned(p) ? turned * (!p->trans_a + p->trans_b) : rung_along_k(p, t->along_k);
     double share = t->share / (1.0 + t->unaligned * unaligned) / (1.0 + along_k);
     double work = kernel->bm * kernel->bn * depth / (128e3 * machine->clock_ghz * share);
-    double compute = rounds_us(t, blocks, machine->sms, resident_of(kernel, t, p), work);
-    double memory = fmax(rung_memory_in_lines_us(p), blocks * 4.0 * (kernel->bm + kernel->bn) * depth / cache_rate);
-    double cost = launch_us + fmax(compute, memory) + overlap * fmin(compute, memory);
+    double compute = rounds_us(t, blocks, machine->sms, resident, work);
+    double read = rung_read_us(p);
+    double write = rung_write_us(p, odd_rows, kernel->bn), rounds = ceil(blocks / ((double)machine->sms * resident));
+    /* The first operands and the last results are in nobody's shadow. */
+    double first = fmin(1.0, (double)kernel->stages / ((double)steps * rounds));
+    compute += read * first + write / rounds;
+    double cost = launch_us + fmax(compute, read + write);
     if (parts > 1) {
         double chunks = fmin(fmin(32.0, (double)parts), tile_bytes / 256.0); /* added side by side: device/meeting.h */
         cost += finish_us + (double)parts / chunks * tile_bytes / reduce_rate + blocks * tile_bytes / partial_rate;
@@ -268,8 +272,11 @@ static const char *small_estimate(const rung_machine *machine, const rung_config
         return "more than 2^31 - 1 blocks: the grid has no room";
     /* Measured: what a block of each edge costs an SM that is full of them. */
     double block_us = kernel->bm == 8 ? 1.2 : kernel->bm == 16 ? 0.9 : 1.75;
+    double filled = (double)p->m * (double)p->n / (kernel->bm * kernel->bn);
+    block_us *= (0.55 + 0.5 * filled) * (is_aligned(p) ? 1.0 : 1.3);
     double steps = (double)ceil_div(p->k > 0 ? p->k : 1, kernel->bk), rounds = fmax(1.0, (double)blocks / machine->sms);
-    choice->cost_us = launch_us + fmax(rung_memory_us(p), rounds * steps * block_us);
+    double memory = rung_read_us(p) + rung_write_us(p, odd_rows, kernel->bn);
+    choice->cost_us = launch_us + fmax(memory, rounds * steps * block_us);
     snprintf(choice->note, sizeof choice->note, "%d matrices a block", matrices_a_block(kernel));
     return NULL;
 }
@@ -317,6 +324,8 @@ static const char *vector_estimate(const rung_machine *machine, const rung_confi
         return reason;
     int64_t tiles = vector_tiles(kernel, p), steps = ceil_div(p->k, kernel->bk);
     int aligned = (is_vector_of_rows(p) ? p->align_a : p->align_b) >= 16;
+    double matrix = 4.0 * (double)p->batch * (double)(p->m * p->n) * (double)p->k;
+    double memory = matrix / (kernel->stages == 1 ? 3.8e6 : 3.4e6);
     choice->cost_us = HUGE_VAL;
     for (int64_t parts = 1; parts <= 64; parts += parts < 4 ? 1 : parts / 2) {
         int64_t bytes = 0;
@@ -330,8 +339,8 @@ static const char *vector_estimate(const rung_machine *machine, const rung_confi
         double busy = kernel->stages == 1      ? fmin(1.0, blocks / (3.0 * machine->sms))
                       : blocks <= machine->sms ? fmin(1.0, 1.15 * blocks / machine->sms)
                                                : blocks / (rounds * machine->sms);
-        double cost = launch_us + 1.0 + (parts > 1 ? 1.5 + 0.02 * (double)parts : 0.0) +
-                      rung_memory_us(p) / busy * (aligned ? 1.0 : 1.4);
+        double cost =
+            launch_us + 0.5 + (parts > 1 ? 1.5 + 0.02 * (double)parts : 0.0) + memory / busy * (aligned ? 1.0 : 1.4);
         if (!refusal && cost < choice->cost_us) {
             choice->cost_us = cost;
             choice->split_k = (int32_t)parts;

@@ -8,22 +8,22 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Fitted to results/strict-squares-h200.jsonl and strict-transposes-h200.jsonl; the clock and the SM count come from
- * the machine. */
-static const double step_cycles = 4680; /* 16 along k of a 128 x 256 tile on one SM; 4096 would be all FFMA */
-static const double along_k_step_cycles = 4780;
-static const double launch_us = 5; /* start and end of the kernel */
+/* Fitted to timings on an H200 (docs/performance-log.md, "the planner"); the clock and the SM count come from the
+ * machine. */
+static const double step_cycles = 4754; /* 16 along k of a 128 x 256 tile on one SM; 4096 would be all FFMA */
+static const double along_k_step_cycles = 4829;
+static const double launch_us = 4.80; /* start and end of the kernel */
 /* End of a tile: 16-byte stores; in lines at any address; in lines down the columns of a C stored the other way round;
  * and what beta, bias or an activation add. */
-static const double end_us = 1.5, scattered_end_us = 5, transposed_end_us = 3, more_end_us = 3;
+static const double end_us = 4.62, scattered_end_us = 5.34, transposed_end_us = 5.16, more_end_us = 3.00;
 /* Where four blocks or more share a tile: leaving sums and meeting; what the parts beyond 32 add; blocks with parts of
- * two tiles. Where fewer do: leaving sums; adding one block's part. */
-static const double meet_us = 10, more_parts_us = 2.5, straddle_us = 4, leave_us = 7, piece_us = 1.4;
-static const double turn_us = 6, turn_bytes_per_us = 1.8e6;
+ * two tiles. Where fewer do. */
+static const double meet_us = 5.47, more_parts_us = 0.58, straddle_us = 7.01, leave_us = 7.76;
+static const double turn_us = 2.68, turn_bytes_per_us = 1.90e6;
 /* Cycles of a step that the copying warps take from the multiplying ones: each time, and for each copy of theirs, with
  * k outermost and innermost. */
-static const double copy_cycles = 100, copy_row_cycles = 2.5, copy_line_cycles = 47;
-static const double write_bytes_per_us = 4.2e6;
+static const double copy_cycles = 17.49, copy_row_cycles = 4.85, copy_line_cycles = 39.8;
+static const double write_bytes_per_us = 4.47e6;
 
 typedef struct strict_plan {
     int transposed;     /* C^T = B^T A^T is made instead */
@@ -66,7 +66,7 @@ static double wave_cost_us(const strict_plan *s, int64_t streamed, int64_t grid,
         const double parts = (double)grid / (double)streamed;
         us += (double)ceil_div(streamed * s->steps, grid) * step_us + tile_us;
         if (parts < 4)
-            us += leave_us + (ceil(parts) + 1) * piece_us;
+            us += leave_us;
         else
             us += meet_us + fmax(parts / 32 - 1, 0) * more_parts_us + (grid % streamed ? straddle_us : 0);
     }

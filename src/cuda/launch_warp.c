@@ -210,7 +210,7 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
     plan_spread(machine, t, may_stream, steps, s);
     if (s->whole_tiles < s->tiles && !s->cluster)
         s->bytes_partials = s->streamers * kernel->bm * kernel->bn * 8;
-    s->cost_us = launch_us + fmax(s->cost_us, rung_memory_us(p));
+    s->cost_us = launch_us + fmax(s->cost_us, rung_memory_us(p, kernel->bn));
     s->cost_us += rung_row_copy_us(s->bytes_a + s->bytes_b);
     return NULL;
 }

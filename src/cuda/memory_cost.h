@@ -1,31 +1,51 @@
-/* What it takes to bring a product's operands from memory and its result there, for the launchers' cost models. */
+/* What the launchers' cost models share: how long operands and results take from and to memory. */
 #ifndef RUNG_CUDA_MEMORY_COST_H
 #define RUNG_CUDA_MEMORY_COST_H
 
 #include "core/problem.h"
 
-/* Bytes a microsecond, fitted to timings on an H200 (docs/performance-log.md, "the planner"). */
-static const double read_rate = 4.20e6, write_rate = 2.89e6;
-/* Rows of C at odd addresses, stored four results a lane, or a line a warp: their bytes count so many times. */
-static const double scattered = 1.86, in_lines = 1.15;
+#include <math.h>
 
-static inline double rung_memory_us_with(const rung_problem *p, double odd_rows)
+/* Bytes a microsecond, measured on an H200. */
+static const double read_rate = 4.65e6, write_rate = 4.65e6;
+/* Fitted (docs/performance-log.md, "the planner"): so many times C's bytes count where its rows are not whole lines of
+ * 128 bytes, and where they are at odd addresses and stored four results a lane; what 32 bytes more at a row's edges
+ * add, where tiles share sectors. */
+static const double part_lines = 1.36, scattered = 2.34, edge_sectors = 2.84;
+
+/* Time to read the operands. */
+static inline double rung_read_us(const rung_problem *p)
 {
     double m = (double)p->m, n = (double)p->n, k = (double)p->k, batch = (double)p->batch;
     double a = m * k * (p->stride_a ? batch : 1.0), b = k * n * (p->stride_b ? batch : 1.0);
-    double c = m * n * batch * (p->align_c < 16 ? odd_rows : 1.0);
-    return 4.0 * ((a + b + (p->beta_zero ? 0.0 : c)) / read_rate + c / write_rate);
+    return 4.0 * (a + b + (p->beta_zero ? 0.0 : m * n * batch)) / read_rate;
 }
 
-static inline double rung_memory_us(const rung_problem *p)
+/* Time to write C by tiles of `width` columns. Its bytes count `odd_rows` times where rows are not aligned. */
+static inline double rung_write_us(const rung_problem *p, double odd_rows, int width)
 {
-    return rung_memory_us_with(p, scattered);
+    double times = p->align_c < 16 ? odd_rows : p->ldc % 32 ? part_lines : 1.0;
+    if (p->ldc % 8)
+        times += edge_sectors * 8.0 / width;
+    return 4.0 * (double)p->m * (double)p->n * (double)p->batch * times / write_rate;
 }
 
-/* By kernels that store rows of C at odd addresses a line a warp. */
-static inline double rung_memory_in_lines_us(const rung_problem *p)
+/* Both, by kernels that store four results a lane. */
+static inline double rung_memory_us(const rung_problem *p, int width)
 {
-    return rung_memory_us_with(p, in_lines);
+    return rung_read_us(p) + rung_write_us(p, scattered, width);
+}
+
+/* Two things at once: the longer one, and more where they are alike. */
+static inline double rung_overlapped(double x, double y)
+{
+    return cbrt(x * x * x + y * y * y);
+}
+
+/* What a kernel takes longer by where k is innermost in A, in B, in both. */
+static inline double rung_along_k(const rung_problem *p, const double longer[3])
+{
+    return !p->trans_a && p->trans_b ? longer[2] : p->trans_b ? longer[1] : !p->trans_a ? longer[0] : 0.0;
 }
 
 #endif
