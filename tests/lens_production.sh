@@ -101,6 +101,15 @@ for row in $kernels; do
         try "$name" "TN:$((2 * m))x$((n + 8))x48:row,strided=2" # rows at multiples of 16 bytes, of 8 bytes
         try "$name" "TN:$((m + 2))x$((2 * n))x40:row,pad=2"
         try "$name" "NT:5x3x33:row,strided=9" ;;
+    *_lonewarp_f32_16x64x* | *_lonewarp_f32_64x16x* | *_lonewarp_f32_32x64x* | *_lonewarp_f32_64x32x* | *_lonewarp_f32_32x32x32_*)
+        # a warp's lanes take two slices of k: blocks in clusters of two, alone, and with parts in memory
+        try "$name" "NN:$((m + 8))x$((n + 4))x530:row,pad=4,alpha=-0.5,beta=1"
+        try "$name" "NT:$((m + 3))x$((n + 5))x560:row,strided=3,scalars=device,act=relu"
+        try "$name" "TN:${m}x$((n - 4))x512:row,strided=70,beta=-0.5,bias=row"
+        try "$name" "TT:$((m - 4))x$((n + 4))x1030:row,strided=2,bias=column,act=gelu"
+        try "$name" "TN:${m}x${n}x9000:row"
+        try "$name" "NN:$((m + 8))x$((n + 4))x9000:row,beta=1"
+        try "$name" "NT:$((m + 9))x$((n + 5))x570:row" ;; # operands copied first
     *_lonewarp_*) # rows at multiples of 16 bytes: k shared by a block's warps, and a tile a warp
         try "$name" "NN:$((m + 8))x$((n + 4))x100:row,pad=4,alpha=-0.5,beta=1"
         try "$name" "NT:$((m + 3))x$((n + 5))x64:row,strided=5,scalars=device,act=relu"

@@ -15,6 +15,8 @@ enum { MAX_SIZE = 1 << 30, MAX_TICKETS = RUNG_TICKET_BYTES / 4, PARTITIONS = 4 }
 
 /* Microseconds, and bytes a microsecond; fitted to timings on an H200 (docs/performance-log.md, "the planner"). */
 static const double launch_us = 2.01, copying_launch_us = 1.11, meet_us = 4.16, finish_us = 2.09, part_rate = 0.064e6;
+/* Tiles whose lanes take slices of k: their launch; until memory is at full speed; adding a cluster's halves. */
+static const double slicing_launch_us = 2.2, ramp_us = 0.5, cluster_us = 0.5;
 /* A pair's first operands and last results; what a tile takes longer that has a multiprocessor for itself. */
 static const double pair_us = 2.66, alone_share = 0.024;
 static const double straddle_share = 0.027; /* uneven stretches */
@@ -40,6 +42,11 @@ static const lone_traits traits[] = {
     {"sm90_lonewarp_f32_96x32x16_s2", 0.827, 2.60, {0.04, 0.03, 0.11}},
     {"sm90_lonewarp_f32_32x32x16_s6", 0.689, 0.83, {0.02, -0.03, 0.09}},
     {"sm90_lonewarp_f32_64x64x16_s3", 0.805, 2.45, {0.00, 0.07, 0.11}},
+    {"sm90_lonewarp_f32_16x64x16_s3", 0.800, 0.00, {0.02, 0.13, 0.25}},
+    {"sm90_lonewarp_f32_64x16x16_s3", 0.800, 0.00, {0.02, 0.30, 0.20}},
+    {"sm90_lonewarp_f32_32x64x16_s3", 0.800, 0.00, {0.02, 0.18, 0.19}},
+    {"sm90_lonewarp_f32_64x32x16_s3", 0.800, 0.00, {0.02, 0.10, 0.17}},
+    {"sm90_lonewarp_f32_32x32x32_s3", 0.750, 0.00, {0.02, 0.05, 0.13}},
     {"sm90_lonecopy_f32_48x64x16_s3", 0.641, 1.88, {0.05, 0.07, 0.10}},
     {"sm90_lonecopy_f32_40x64x16_s3", 0.579, 1.74, {0.06, 0.10, 0.10}},
     {"sm90_lonecopy_f32_32x64x16_s3", 0.617, 1.18, {0.07, 0.10, 0.19}},
@@ -63,7 +70,7 @@ static const lone_traits *traits_of(const rung_kernel *kernel)
 
 typedef struct lone_plan {
     int64_t tiles_m, tiles_n, tiles, steps;
-    int together, grid, tickets;
+    int together, grid, cluster, tickets;
     rung_operand a, b;
     double step_us;
     int64_t copy_bytes, workspace_bytes; /* the latter of partial tiles, which lie before the copies of operands */
@@ -98,6 +105,12 @@ static int in_pairs(const rung_kernel *kernel)
     return kernel->wm < kernel->bm || kernel->wn < kernel->bn;
 }
 
+/* Half of a warp's lanes take other k than the others: such tiles' warps always share k. */
+static int slices(const rung_kernel *kernel)
+{
+    return kernel->bm / kernel->tm * (kernel->bn / kernel->tn) == 16 && !in_pairs(kernel);
+}
+
 /* Operands as the kernel gets them, or why it cannot. */
 static const char *plan_operands(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                                  const rung_problem *p, lone_plan *s)
@@ -118,7 +131,7 @@ static const char *plan_operands(const rung_machine *machine, const rung_config 
 
 static double start_us(const rung_kernel *kernel)
 {
-    return copies_itself(kernel) ? copying_launch_us : launch_us;
+    return copies_itself(kernel) ? copying_launch_us : slices(kernel) ? slicing_launch_us : launch_us;
 }
 
 static double write_us(const rung_kernel *kernel, const rung_problem *p)
@@ -126,22 +139,22 @@ static double write_us(const rung_kernel *kernel, const rung_problem *p)
     return rung_write_us(p, copies_itself(kernel) ? part_lines : scattered, kernel->bn);
 }
 
-/* Sectors of 32 bytes that 16 k of `rows` rows or columns take up. */
-static double sectors(const rung_operand *o, int rows, int k_innermost)
+/* Sectors of 32 bytes that a step of `rows` rows or columns takes up. */
+static double sectors(const rung_operand *o, int rows, int depth, int k_innermost)
 {
     double more = o->readable && o->ld % 8 ? straddling : 0.0; /* copies start with a sector */
-    return k_innermost ? rows * (2.0 + more) : RUNG_LONE_BK * (rows / 8.0 + more);
+    return k_innermost ? rows * (depth / 8.0 + more) : depth * (rows / 8.0 + more);
 }
 
-/* 16 along k of one tile, on one of a multiprocessor's four partitions. */
+/* A step along k of one tile, on one of a multiprocessor's four partitions. */
 static double step_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, const lone_plan *s)
 {
     const lone_traits *t = traits_of(kernel);
-    double ffma = kernel->tm * kernel->tn * RUNG_LONE_BK;
+    double ffma = kernel->tm * kernel->tn * kernel->bk / (slices(kernel) ? 2.0 : 1.0);
     double cycles = (ffma / t->share + 60.0) * (1.0 + rung_along_k(p, t->along_k));
     if (!copies_itself(kernel) && !in_pairs(kernel))
-        cycles = rung_overlapped(
-            cycles, sector_cycles * (sectors(&s->a, kernel->bm, !p->trans_a) + sectors(&s->b, kernel->bn, p->trans_b)));
+        cycles = rung_overlapped(cycles, sector_cycles * (sectors(&s->a, kernel->bm, kernel->bk, !p->trans_a) +
+                                                          sectors(&s->b, kernel->bn, kernel->bk, p->trans_b)));
     return cycles / (machine->clock_ghz * 1e3);
 }
 
@@ -185,6 +198,12 @@ static void plan_pairs(const rung_machine *machine, const rung_kernel *kernel, c
                  fmax(((double)most + (most % 2 ? alone_share : 0.0)) * tile_us, rung_memory_us(p, kernel->bn));
 }
 
+/* Each tile's two halves of k to a cluster of two blocks. */
+static int as_cluster(const rung_kernel *kernel, const lone_plan *s, int64_t grid)
+{
+    return slices(kernel) && grid == 2 * s->tiles;
+}
+
 static double together_us(const rung_kernel *kernel, const rung_problem *p, const lone_plan *s, int64_t grid)
 {
     double tile_bytes = 4.0 * kernel->bm * kernel->bn;
@@ -195,8 +214,12 @@ static double together_us(const rung_kernel *kernel, const rung_problem *p, cons
         compute = compute * (1.0 + straddle_share) + 1.0;
     double read = rung_read_us(p), write = write_us(kernel, p);
     compute += read * fmin(1.0, (double)kernel->stages / (double)steps) + write / ends;
+    if (slices(kernel))
+        compute += ramp_us;
     double cost =
         start_us(kernel) + rung_overlapped(compute, read + write) + ends * meet_us * sqrt(tile_bytes / 16384.0);
+    if (as_cluster(kernel, s, grid))
+        return cost + cluster_us;
     if (total % grid || total / grid % s->steps) { /* tiles are cut */
         double parts = (double)grid / (double)s->tiles, added = parts > 16.0 ? 2.0 * sqrt(parts) : parts;
         cost += finish_us + added * tile_bytes / part_rate;
@@ -215,20 +238,24 @@ static void try_together(const rung_machine *machine, const rung_config *config,
     if (cost >= s->cost_us)
         return;
     int whole = total % grid == 0 && total / grid % s->steps == 0;
-    int64_t bytes = whole ? 0 : 2 * grid * kernel->bm * kernel->bn * 4;
+    int cluster = as_cluster(kernel, s, grid);
+    int64_t bytes = whole || cluster ? 0 : 2 * grid * kernel->bm * kernel->bn * 4;
     int tickets = 4 + (int)sqrt((double)ceil_div(grid, s->tiles) + 1.0);
     if (bytes && (limit < 0 || bytes + s->copy_bytes + RUNG_TICKET_BYTES > (limit ? limit : (int64_t)4 << 30) ||
                   s->tiles * tickets > MAX_TICKETS))
         return;
     s->together = 1;
+    s->cluster = cluster ? 2 : 0;
     s->grid = (int)grid;
     s->tickets = tickets;
     s->workspace_bytes = bytes;
     s->cost_us = cost;
 }
 
+/* `settled`: what settled_of() an earlier plan of the same problem was, which this one then follows; 0: no such plan.
+ */
 static const char *plan_tiles(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
-                              const rung_problem *p, lone_plan *s)
+                              const rung_problem *p, int settled, lone_plan *s)
 {
     memset(s, 0, sizeof *s);
     if (!traits_of(kernel))
@@ -241,7 +268,7 @@ static const char *plan_tiles(const rung_machine *machine, const rung_config *co
     s->tiles_m = ceil_div(p->m, kernel->bm);
     s->tiles_n = ceil_div(p->n, kernel->bn);
     s->tiles = s->tiles_m * s->tiles_n * p->batch;
-    s->steps = p->k > 0 ? ceil_div(p->k, RUNG_LONE_BK) : 1;
+    s->steps = p->k > 0 ? ceil_div(p->k, kernel->bk) : 1;
     if (s->tiles_m * s->tiles_n >= MAX_SIZE / p->batch || s->tiles * s->steps >= MAX_SIZE)
         return "too many tiles for 32-bit counters";
     s->step_us = step_us(machine, kernel, p, s);
@@ -249,19 +276,30 @@ static const char *plan_tiles(const rung_machine *machine, const rung_config *co
         plan_pairs(machine, kernel, p, s);
         return NULL;
     }
-    plan_apart(machine, kernel, p, s);
-    if (s->tiles <= machine->sms * 8 && s->steps >= 2 * RUNG_LONE_WARPS) { /* two steps a warp at least */
+    if (slices(kernel) || settled > 0)
+        s->cost_us = HUGE_VAL;
+    else
+        plan_apart(machine, kernel, p, s);
+    if (settled > 0)
+        try_together(machine, config, kernel, p, settled, s);
+    int64_t few = (slices(kernel) ? 4 : 2) * RUNG_LONE_WARPS * RUNG_LONE_BK / kernel->bk; /* of what a sum takes */
+    if (settled == 0 && s->tiles <= machine->sms * 8 && s->steps >= few) {
         for (int64_t parts = 1; s->tiles * parts <= machine->sms; parts++)
             try_together(machine, config, kernel, p, s->tiles * parts, s);
         try_together(machine, config, kernel, p, machine->sms, s);
     }
-    return NULL;
+    return s->cost_us < HUGE_VAL ? NULL : "k is too short, or tiles are too many, for a block's warps to share each";
+}
+
+static int32_t settled_of(const lone_plan *s)
+{
+    return s->together ? s->grid : -1;
 }
 
 static const char *plan(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
-                        const rung_problem *p, lone_plan *s)
+                        const rung_problem *p, int settled, lone_plan *s)
 {
-    const char *reason = plan_tiles(machine, config, kernel, p, s);
+    const char *reason = plan_tiles(machine, config, kernel, p, settled, s);
     s->cost_us += rung_row_copy_us(s->copy_bytes);
     return reason;
 }
@@ -270,32 +308,35 @@ static const char *estimate(const rung_machine *machine, const rung_config *conf
                             const rung_problem *p, rung_choice *choice)
 {
     lone_plan s;
-    const char *reason = plan(machine, config, kernel, p, &s);
+    const char *reason = plan(machine, config, kernel, p, 0, &s);
     if (reason)
         return reason;
+    choice->detail[0] = settled_of(&s);
     choice->cost_us = s.cost_us;
     choice->workspace_bytes = s.workspace_bytes + s.copy_bytes;
     snprintf(choice->note, sizeof choice->note, "%lld tiles, %s, %d blocks%s", (long long)s.tiles,
              in_pairs(kernel) ? "four warps each"
+             : s.cluster      ? "k shared by the warps of two blocks"
              : s.together     ? "k shared by the warps of a block"
                               : "a warp each",
              s.grid, s.copy_bytes ? ", operands copied" : "");
     return NULL;
 }
 
-/* Boxes of `extent` rows (or columns) by 16 along k. */
+/* Boxes of `extent` rows (or columns) by `depth` along k. */
 static rung_status describe(rung_cuda *cuda, const rung_operand *o, int64_t mn, int64_t k, int64_t batch, int extent,
-                            int k_innermost, CUtensorMap *map)
+                            int depth, int k_innermost, CUtensorMap *map)
 {
     int64_t batches = o->stride ? batch : 1, apart = batches > 1 ? o->stride : o->ld;
     cuuint64_t sizes[3] = {(cuuint64_t)(k_innermost ? k : mn), (cuuint64_t)(k_innermost ? mn : k), (cuuint64_t)batches};
     cuuint64_t strides[2] = {(cuuint64_t)o->ld * 4, (cuuint64_t)apart * 4};
-    cuuint32_t box[3] = {(cuuint32_t)(k_innermost ? RUNG_LONE_BK : extent),
-                         (cuuint32_t)(k_innermost ? extent : RUNG_LONE_BK), 1};
+    cuuint32_t box[3] = {(cuuint32_t)(k_innermost ? depth : extent), (cuuint32_t)(k_innermost ? extent : depth), 1};
     cuuint32_t unit[3] = {1, 1, 1};
     CU_TRY(cuda->driver, tensor_map(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 3, (void *)(uintptr_t)o->at, sizes, strides,
                                     box, unit, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                                    k_innermost ? CU_TENSOR_MAP_SWIZZLE_64B : CU_TENSOR_MAP_SWIZZLE_NONE,
+                                    !k_innermost  ? CU_TENSOR_MAP_SWIZZLE_NONE
+                                    : depth == 16 ? CU_TENSOR_MAP_SWIZZLE_64B
+                                                  : CU_TENSOR_MAP_SWIZZLE_128B,
                                     CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
     return RUNG_SUCCESS;
 }
@@ -333,6 +374,7 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
                            .tiles = (int32_t)s->tiles,
                            .steps = (int32_t)s->steps,
                            .together = s->together,
+                           .cluster = s->cluster,
                            .batched_a = p->stride_a != 0,
                            .batched_b = p->stride_b != 0,
                            .tickets = s->tickets,
@@ -345,25 +387,30 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
         RUNG_TRY(rung_shifted_describe(cuda, &s->b, p->batch, kernel->bn, p->trans_b, &args.b_odd));
     } else if (p->k > 0 && !copies_itself(kernel)) {
         RUNG_TRY(rung_operands_copy(cuda, p, &s->a, &s->b, workspace + s->workspace_bytes));
-        RUNG_TRY(describe(cuda, &s->a, p->m, p->k, p->batch, kernel->bm, !p->trans_a, &args.a_map));
-        RUNG_TRY(describe(cuda, &s->b, p->n, p->k, p->batch, kernel->bn, p->trans_b, &args.b_map));
+        RUNG_TRY(describe(cuda, &s->a, p->m, p->k, p->batch, kernel->bm, kernel->bk, !p->trans_a, &args.a_map));
+        RUNG_TRY(describe(cuda, &s->b, p->n, p->k, p->batch, kernel->bn, kernel->bk, p->trans_b, &args.b_map));
     }
     if (args.c_boxes)
         RUNG_TRY(describe_results(cuda, p, &args.c_map));
-    /* Started while the kernel before ends: of the lone warps that tensor copies feed, longer ones lose by it. */
+    /* Started while the kernel before ends: of the lone warps that tensor copies feed, longer ones that wait
+     * for memory lose by it. */
     rung_grid grid = {.x = (unsigned)s->grid,
                       .y = 1,
                       .z = 1,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)kernel->shared_bytes,
-                      .overlaps = in_pairs(kernel) || copies_itself(kernel) || s->cost_us < 16.0};
+                      .cluster = (unsigned)s->cluster,
+                      .overlaps = in_pairs(kernel) || copies_itself(kernel) || s->cost_us < 16.0 ||
+                                  (s->together && s->cost_us > 1.5 * rung_memory_us(p))};
     return rung_launch(cuda, &function, &grid, &args);
 }
 
 static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
 {
     lone_plan s;
-    const char *reason = plan(cuda->machine, &cuda->config, choice->kernel, p, &s);
+    const char *reason = plan(cuda->machine, &cuda->config, choice->kernel, p, choice->detail[0], &s);
+    if (reason) /* less workspace is allowed than when it was settled */
+        reason = plan(cuda->machine, &cuda->config, choice->kernel, p, 0, &s);
     if (reason)
         return rung_fail(RUNG_INTERNAL, "%s: %s", choice->kernel->name, reason);
     void *workspace;

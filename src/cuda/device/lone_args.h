@@ -7,7 +7,7 @@
 
 #include <cuda.h>
 
-#define RUNG_LONE_BK 16   /* along k of a stage */
+#define RUNG_LONE_BK 16   /* along k of a stage, where a tile does not say otherwise */
 #define RUNG_LONE_WARPS 8 /* of a block */
 
 /* Division of what is below 2^31 by a constant: (x * multiplier) >> shift. */
@@ -23,8 +23,9 @@ typedef struct rung_lone_args {
     rung_divisor by_batch, by_row; /* tiles of a batch, of a row of tiles */
     int32_t per_batch, tiles_n;    /* the same */
     int32_t tiles;                 /* of all batches */
-    int32_t steps;                 /* of RUNG_LONE_BK, of one tile; at least one */
+    int32_t steps;                 /* of a stage each, of one tile; at least one */
     int32_t together;              /* the warps of a block share a tile's k; else each has tiles of its own */
+    int32_t cluster;               /* two blocks in a row, a cluster, take half of a tile's k each */
     int32_t batched_a, batched_b;  /* 0: every batch has the same A, or B */
     int32_t tickets;               /* counters of one tile */
     int32_t c_vector;              /* every row of C starts at a multiple of 16 bytes */

@@ -1,0 +1,8 @@
+/* M up to 16, columns over all multiprocessors: half of the lanes take other k than the others. */
+#define STEM sm90_lonewarp_f32_16x64x16_s3
+#define BM 16
+#define BN 64
+#define TM 8
+#define TN 8
+#define STAGES 3
+#include "device/lone_all.h"

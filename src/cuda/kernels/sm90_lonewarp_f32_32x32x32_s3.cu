@@ -1,0 +1,9 @@
+/* M and n up to 32, long k: half of the lanes take other k than the others. */
+#define STEM sm90_lonewarp_f32_32x32x32_s3
+#define BM 32
+#define BN 32
+#define BK 32
+#define TM 8
+#define TN 8
+#define STAGES 3
+#include "device/lone_all.h"
