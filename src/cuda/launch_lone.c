@@ -15,8 +15,8 @@ enum { MAX_SIZE = 1 << 30, MAX_TICKETS = RUNG_TICKET_BYTES / 4, PARTITIONS = 4 }
 
 /* Microseconds, and bytes a microsecond; fitted to timings on an H200 (docs/performance-log.md, "the planner"). */
 static const double launch_us = 2.01, copying_launch_us = 1.11, meet_us = 4.16, finish_us = 2.09, part_rate = 0.064e6;
-/* Tiles whose lanes take slices of k: their launch; until memory is at full speed; adding a cluster's halves. */
-static const double slicing_launch_us = 2.2, ramp_us = 0.5, cluster_us = 0.5;
+/* Tiles whose lanes take slices of k: their launch; adding a cluster's halves. */
+static const double slicing_launch_us = 1.16, cluster_us = 1.28;
 /* A pair's first operands and last results; what a tile takes longer that has a multiprocessor for itself. */
 static const double pair_us = 2.66, alone_share = 0.024;
 static const double straddle_share = 0.027; /* uneven stretches */
@@ -42,11 +42,11 @@ static const lone_traits traits[] = {
     {"sm90_lonewarp_f32_96x32x16_s2", 0.827, 2.60, {0.04, 0.03, 0.11}},
     {"sm90_lonewarp_f32_32x32x16_s6", 0.689, 0.83, {0.02, -0.03, 0.09}},
     {"sm90_lonewarp_f32_64x64x16_s3", 0.805, 2.45, {0.00, 0.07, 0.11}},
-    {"sm90_lonewarp_f32_16x64x16_s3", 0.800, 0.00, {0.02, 0.13, 0.25}},
-    {"sm90_lonewarp_f32_64x16x16_s3", 0.800, 0.00, {0.02, 0.30, 0.20}},
-    {"sm90_lonewarp_f32_32x64x16_s3", 0.800, 0.00, {0.02, 0.18, 0.19}},
-    {"sm90_lonewarp_f32_64x32x16_s3", 0.800, 0.00, {0.02, 0.10, 0.17}},
-    {"sm90_lonewarp_f32_32x32x32_s3", 0.750, 0.00, {0.02, 0.05, 0.13}},
+    {"sm90_lonewarp_f32_16x64x16_s3", 0.950, 0.00, {-0.01, 0.13, 0.34}},
+    {"sm90_lonewarp_f32_64x16x16_s3", 0.920, 0.00, {0.01, 0.49, 0.20}},
+    {"sm90_lonewarp_f32_32x64x16_s3", 0.904, 0.00, {0.01, 0.18, 0.26}},
+    {"sm90_lonewarp_f32_64x32x16_s3", 0.950, 0.00, {0.02, 0.10, 0.28}},
+    {"sm90_lonewarp_f32_32x32x32_s3", 0.647, 0.00, {0.01, 0.05, 0.20}},
     {"sm90_lonecopy_f32_48x64x16_s3", 0.641, 1.88, {0.05, 0.07, 0.10}},
     {"sm90_lonecopy_f32_40x64x16_s3", 0.579, 1.74, {0.06, 0.10, 0.10}},
     {"sm90_lonecopy_f32_32x64x16_s3", 0.617, 1.18, {0.07, 0.10, 0.19}},
@@ -214,8 +214,6 @@ static double together_us(const rung_kernel *kernel, const rung_problem *p, cons
         compute = compute * (1.0 + straddle_share) + 1.0;
     double read = rung_read_us(p), write = write_us(kernel, p);
     compute += read * fmin(1.0, (double)kernel->stages / (double)steps) + write / ends;
-    if (slices(kernel))
-        compute += ramp_us;
     double cost =
         start_us(kernel) + rung_overlapped(compute, read + write) + ends * meet_us * sqrt(tile_bytes / 16384.0);
     if (as_cluster(kernel, s, grid))
@@ -401,7 +399,7 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
                       .shared_bytes = (unsigned)kernel->shared_bytes,
                       .cluster = (unsigned)s->cluster,
                       .overlaps = in_pairs(kernel) || copies_itself(kernel) || s->cost_us < 16.0 ||
-                                  (s->together && s->cost_us > 1.5 * rung_memory_us(p))};
+                                  (s->together && s->cost_us > 1.65 * rung_memory_us(p, kernel->bn))};
     return rung_launch(cuda, &function, &grid, &args);
 }
 
