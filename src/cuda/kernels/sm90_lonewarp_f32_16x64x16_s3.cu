@@ -1,4 +1,4 @@
-/* M up to 16, columns over all multiprocessors: half of the lanes take other k than the others. */
+/* M up to 16: narrower than 16x128, so that more multiprocessors have columns of their own. */
 #define STEM sm90_lonewarp_f32_16x64x16_s3
 #define BM 16
 #define BN 64

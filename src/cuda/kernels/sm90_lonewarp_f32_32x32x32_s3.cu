@@ -1,4 +1,4 @@
-/* M and n up to 32, long k: half of the lanes take other k than the others. */
+/* M and n up to 32, long k: stages of 32 k, rows with k innermost copied 128 bytes at a time. */
 #define STEM sm90_lonewarp_f32_32x32x32_s3
 #define BM 32
 #define BN 32

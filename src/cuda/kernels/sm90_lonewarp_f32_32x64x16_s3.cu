@@ -1,4 +1,4 @@
-/* M up to 32, columns over all multiprocessors: half of the lanes take other k than the others. */
+/* M up to 32: narrower than 32x128, so that more multiprocessors have columns of their own. */
 #define STEM sm90_lonewarp_f32_32x64x16_s3
 #define BM 32
 #define BN 64
