@@ -34,7 +34,7 @@ guard() { # KERNEL DATA BLOCKS: of four, so many are computed strictly
     failed=$((failed + 1)); echo "FAILED: $1, the guard on $2 data: $(grep '^guard' "$work")"
 }
 
-kernels=$("$rung" list --device gpu --role production --format csv | cut -d, -f1,5 | grep -E '_(tmawarp|tmaslice|tmapair|tmashift|cpasync|small|dot|axpy|lonewarp|lonecopy|wgmma_f16x3)_')
+kernels=$("$rung" list --device gpu --role production --format csv | cut -d, -f1,5 | grep -E '_(tmawarp|tmaslice|tmapair|tmashift|cpasync|small|dot|axpy|lonewarp|lonecopy|lonefour|wgmma_f16x3)_')
 [ -n "$kernels" ] || { echo "FAILED: the catalog lists no such kernel"; exit 1; }
 which=odd
 for row in $kernels; do
@@ -101,7 +101,14 @@ for row in $kernels; do
         try "$name" "TN:${m}x${n}x5001:row,pad=1"
         try "$name" "TN:$((2 * m))x$((n + 8))x48:row,strided=2" # rows at multiples of 16 bytes, of 8 bytes
         try "$name" "TN:$((m + 2))x$((2 * n))x40:row,pad=2"
-        try "$name" "NT:5x3x33:row,strided=9" ;;
+        try "$name" "NT:5x3x33:row,strided=9"
+        try "$name" "NN:${m}x${n}x23:row,pad=1,strided=2" ;; # half of the last step left out
+    *_lonefour_*) # every fourth k a warp; B with k outermost, rows that start all differently, two ways or alike
+        try "$name" "NN:$((m + 8))x$((n + 4))x100:row,pad=1,alpha=-0.5,beta=1"
+        try "$name" "TN:$((2 * m - 1))x$((n + 7))x45:row,offset=3,strided=3,beta=-0.5,bias=row"
+        try "$name" "NN:$((m + 3))x$((2 * n - 8))x67:row,offset=1,strided=5,scalars=device,act=relu"
+        try "$name" "TN:${m}x${n}x5001:row,pad=2"
+        try "$name" "NN:${m}x$((n - 4))x64:row" ;;
     *_lonewarp_f32_16x64x* | *_lonewarp_f32_64x16x* | *_lonewarp_f32_32x64x* | *_lonewarp_f32_64x32x* | *_lonewarp_f32_32x32x32_*)
         # a warp's lanes take two slices of k: blocks in clusters of two, alone, and with parts in memory
         try "$name" "NN:$((m + 8))x$((n + 4))x530:row,pad=4,alpha=-0.5,beta=1"
@@ -148,6 +155,12 @@ for name in sm90_tma_f32_128x256x16_s8 sm90_tma_f32_256x128x16_s8; do
     try "$name" "TN:300x129x133:row"
 done
 try sm90_tmak_f32_256x128x16_s8 "NN:35x33x3003:row"
+# The same by k % 4: B, A or both read as they lie, the other one turned or packed; with a few k beyond whole steps, and without.
+for name in sm90_tma_f32_128x256x16_s8 sm90_tma_f32_256x128x16_s8; do
+    try "$name" "NN:77x301x515:row,pad=1"
+    try "$name" "TN:131x261x577:row,pad=1,beta=0.5,bias=row"
+    try "$name" "TT:131x253x578:row,offset=3,pad=3,act=relu"
+done
 
 # A few rows and columns over whole tiles are cut off C.
 "$rung" explain --device gpu 4097x4097x4097 >"$work"

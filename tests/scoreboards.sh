@@ -5,7 +5,7 @@ set -eu
 order=$1 build=$2 checked=0
 work=$(mktemp)
 trap 'rm -f "$work"' EXIT
-for file in "$build"/fatbin/sm90_*warp_f32_*.fatbin "$build"/fatbin/sm90_tma*_f32_*.fatbin; do
+for file in "$build"/fatbin/sm90_*warp_f32_*.fatbin "$build"/fatbin/sm90_lone[cf]*_f32_*.fatbin "$build"/fatbin/sm90_tma*_f32_*.fatbin; do
     "$order" --check "$file"
     checked=$((checked + 1))
 done

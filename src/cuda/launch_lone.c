@@ -49,6 +49,9 @@ static const lone_traits traits[] = {
     {"sm90_lonewarp_f32_32x32x32_s3", 0.647, 0.00, {0.01, 0.05, 0.20}},
     {"sm90_lonecopy_f32_48x64x16_s3", 0.641, 1.88, {0.05, 0.07, 0.10}},
     {"sm90_lonecopy_f32_40x64x16_s3", 0.579, 1.74, {0.06, 0.10, 0.10}},
+    {"sm90_lonefour_f32_48x64x16_s3", 0.690, 1.88, {0.05, 0.00, 0.00}},
+    {"sm90_lonefour_f32_40x64x16_s3", 0.640, 1.74, {0.06, 0.00, 0.00}},
+    {"sm90_lonefour_f32_32x64x16_s3", 0.660, 1.18, {0.07, 0.00, 0.00}},
     {"sm90_lonecopy_f32_32x64x16_s3", 0.617, 1.18, {0.07, 0.10, 0.19}},
     {"sm90_lonecopy_f32_32x32x16_s4", 0.498, 1.08, {0.08, 0.06, 0.13}},
     {"sm90_lonecopy_f32_16x96x16_s3", 0.457, 0.67, {0.03, 0.20, 0.19}},
@@ -93,10 +96,17 @@ static int shifts(const rung_kernel *kernel)
     return strncmp(kernel->name, "sm90_tmashift", 13) == 0;
 }
 
+/* Each warp takes every fourth k, whose rows of B start alike; of a tile's columns all but FEWER, wherever they start. */
+enum { FEWER = 4 };
+static int in_fourths(const rung_kernel *kernel)
+{
+    return strncmp(kernel->name, "sm90_lonefour", 13) == 0;
+}
+
 /* Copies rows at any address, 4 bytes a lane. */
 static int copies_itself(const rung_kernel *kernel)
 {
-    return strncmp(kernel->name, "sm90_lonecopy", 13) == 0;
+    return strncmp(kernel->name, "sm90_lonecopy", 13) == 0 || in_fourths(kernel);
 }
 
 /* Tiles of four warps, two at a time; the last one of an odd number has a multiprocessor for itself. */
@@ -172,7 +182,9 @@ static void plan_apart(const rung_machine *machine, const rung_kernel *kernel, c
 {
     int64_t most = ceil_div(s->tiles, machine->sms), rest = most % RUNG_LONE_WARPS,
             rounds = ceil_div(most, RUNG_LONE_WARPS);
-    double tile_us = (double)s->steps * s->step_us, end = end_us(kernel, p, s);
+    /* The second half of the last step is left out where it holds no k. */
+    double steps = (double)s->steps - (p->k > 0 && (p->k - 1) % RUNG_LONE_BK < RUNG_LONE_BK / 2 ? 0.5 : 0.0);
+    double tile_us = steps * s->step_us, end = end_us(kernel, p, s);
     double round_us = tile_us * RUNG_LONE_WARPS / PARTITIONS + end;
     double compute = (double)(most / RUNG_LONE_WARPS) * round_us;
     if (rest)
@@ -264,9 +276,11 @@ static const char *plan_tiles(const rung_machine *machine, const rung_config *co
     if (reason)
         return reason;
     s->tiles_m = ceil_div(p->m, kernel->bm);
-    s->tiles_n = ceil_div(p->n, kernel->bn);
+    s->tiles_n = ceil_div(p->n, kernel->bn - (in_fourths(kernel) ? FEWER : 0));
     s->tiles = s->tiles_m * s->tiles_n * p->batch;
     s->steps = p->k > 0 ? ceil_div(p->k, kernel->bk) : 1;
+    if (in_fourths(kernel))
+        s->steps = (s->steps + 3) / 4 * 4;
     if (s->tiles_m * s->tiles_n >= MAX_SIZE / p->batch || s->tiles * s->steps >= MAX_SIZE)
         return "too many tiles for 32-bit counters";
     s->step_us = step_us(machine, kernel, p, s);
@@ -274,7 +288,11 @@ static const char *plan_tiles(const rung_machine *machine, const rung_config *co
         plan_pairs(machine, kernel, p, s);
         return NULL;
     }
-    if (slices(kernel) || settled > 0)
+    if (in_fourths(kernel) && (p->lda >= MAX_SIZE / 4 || p->ldb >= MAX_SIZE / 4))
+        return "a leading dimension is 2^28 or more";
+    if (in_fourths(kernel) && p->k < 2 * RUNG_LONE_WARPS * RUNG_LONE_BK) /* sums of few terms would round once more */
+        return "k is too short for a block's warps to share";
+    if (slices(kernel) || in_fourths(kernel) || settled > 0)
         s->cost_us = HUGE_VAL;
     else
         plan_apart(machine, kernel, p, s);

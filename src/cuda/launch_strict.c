@@ -20,6 +20,8 @@ static const double end_us = 4.62, scattered_end_us = 5.34, transposed_end_us = 
  * two tiles. Where fewer do. */
 static const double meet_us = 5.47, more_parts_us = 0.58, straddle_us = 7.01, leave_us = 7.76;
 static const double turn_us = 2.68, turn_bytes_per_us = 1.90e6;
+/* Of classes: a small operand's turning, and adding parts that start apart. */
+static const double class_turn_us = 4.5, class_meet_us = 11;
 /* Cycles of a step that the copying warps take from the multiplying ones: each time, and for each copy of theirs, with
  * k outermost and innermost. */
 static const double copy_cycles = 17.49, copy_row_cycles = 4.85, copy_line_cycles = 39.8;
@@ -32,6 +34,8 @@ typedef struct strict_plan {
     int copied; /* 'a' or 'b': 4 bytes a lane as it is needed; 0: neither */
     int64_t tiles_m, tiles_n, tiles, whole_tiles, steps;
     int grid;
+    int64_t tile_rows, tile_cols; /* stored of a tile */
+    int64_t class_steps; /* k is cut in four classes, k % 4, each streamed by blocks of its own; or 0 */
     int64_t bytes_a, bytes_b, bytes_partials; /* workspace, in this order */
     double cost_us;
 } strict_plan;
@@ -82,6 +86,8 @@ static void plan_tiles(const rung_machine *machine, const rung_kernel *kernel, c
     /* All blocks end their tiles at once: what L2 does not hold is written while nothing is multiplied. */
     if (4.0 * (double)p->m * (double)p->n * (double)p->batch > (double)machine->l2_bytes)
         tile_us = fmax(tile_us, 4.0 * kernel->bm * kernel->bn * machine->sms / write_bytes_per_us);
+    s->tile_rows = kernel->bm;
+    s->tile_cols = kernel->bn;
     s->tiles_m = ceil_div(p->m, kernel->bm);
     s->tiles_n = ceil_div(p->n, kernel->bn);
     s->tiles = s->tiles_m * s->tiles_n * p->batch;
@@ -116,6 +122,74 @@ static double copied_cost_us(const rung_kernel *kernel, char which, double produ
     const double copies = width * kernel->bk / 32 / 4; /* of a warp and step */
     const double cycles = copy_cycles + copies * (along ? copy_line_cycles : copy_row_cycles);
     return products_us * cycles / (along_k(kernel) ? along_k_step_cycles : step_cycles);
+}
+
+enum {
+    CLASSES = 4,
+    CLASS_STEPS = 8, /* of a block at least */
+    SHORTER = 4,     /* a tile's rows that start anywhere */
+    MOST_TAIL = 4    /* of k, left to where the parts are added */
+};
+
+/* What k holds beyond whole steps of all classes, where it is little. */
+static int64_t class_tail(const rung_kernel *kernel, const rung_problem *p)
+{
+    const int64_t tail = p->k % (CLASSES * kernel->bk);
+    return tail <= MOST_TAIL ? tail : 0;
+}
+
+static int64_t class_rows(const rung_problem *p)
+{
+    return ceil_div(p->k, CLASSES);
+}
+
+/* Rows k, k + 4, k + 8 ... start alike whatever the leading dimension: where k is cut anyhow, each block takes one of the four
+ * classes, whose rows the copy engine can read from the multiple of 16 bytes before them on. The parts of a tile then
+ * start up to three columns (rows of A) apart, which is made good when they are added. An operand with k innermost is
+ * turned; the one of two that both lie at odd addresses may be packed, where shorter tiles would be too many. */
+static void try_classes(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, int pack_a,
+                        int pack_b, strict_plan *least)
+{
+    strict_plan plan = {.turn_a = !p->trans_a, .turn_b = p->trans_b, .pack_a = pack_a, .pack_b = pack_b}, *s = &plan;
+    s->bytes_a = pack_a ? rung_row_copy_ld(p->m) * class_rows(p) * CLASSES * 4 : 0;
+    s->bytes_b = pack_b ? rung_row_copy_ld(p->n) * class_rows(p) * CLASSES * 4 : 0;
+    if (s->bytes_a + s->bytes_b > machine->memory_bytes / 4 ||
+        (pack_a && !s->turn_a && rung_row_copy_refuses(p->m, p->k)) ||
+        (pack_b && !s->turn_b && rung_row_copy_refuses(p->n, p->k)))
+        return;
+    s->tile_rows = kernel->bm - (!pack_a && p->align_a < 16 ? SHORTER : 0);
+    s->tile_cols = kernel->bn - (!pack_b && p->align_b < 16 ? SHORTER : 0);
+    s->tiles_m = ceil_div(p->m, s->tile_rows);
+    s->tiles_n = ceil_div(p->n, s->tile_cols);
+    s->tiles = s->tiles_m * s->tiles_n;
+    s->class_steps = ceil_div(p->k - class_tail(kernel, p), CLASSES * kernel->bk);
+    s->steps = s->class_steps * CLASSES;
+    const int64_t pieces = min64(machine->sms / CLASSES / s->tiles, s->class_steps / CLASS_STEPS); /* of a class */
+    if (pieces < 1 || s->tiles * s->steps >= INT32_MAX)
+        return;
+    s->grid = (int)(s->tiles * pieces * CLASSES);
+    s->bytes_partials = (int64_t)s->grid * 2 * kernel->bm * kernel->bn * 4;
+    const double step_us = step_cycles / (machine->clock_ghz * 1e3);
+    const int64_t turned = (s->turn_a ? s->bytes_a : 0) + (s->turn_b ? s->bytes_b : 0);
+    s->cost_us = launch_us + (s->turn_a + s->turn_b) * class_turn_us + 2.0 * (double)turned / turn_bytes_per_us +
+                 rung_row_copy_us(s->bytes_a + s->bytes_b - turned) + end_us + class_meet_us +
+                 (double)ceil_div(s->class_steps, pieces) * step_us +
+                 fmax((double)pieces * CLASSES / 32 - 1, 0) * more_parts_us;
+    if (s->cost_us < least->cost_us)
+        *least = *s;
+}
+
+static void plan_classes(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, strict_plan *s)
+{
+    const int odd_a = p->trans_a && p->align_a < 16, odd_b = !p->trans_b && p->align_b < 16;
+    if (along_k(kernel) || p->batch != 1 || p->in_order || p->k < CLASSES * CLASS_STEPS * kernel->bk)
+        return;
+    if (odd_a && odd_b)
+        try_classes(machine, kernel, p, 0, 0, s);
+    if (odd_b)
+        try_classes(machine, kernel, p, !p->trans_a || odd_a, 0, s);
+    if (odd_a)
+        try_classes(machine, kernel, p, 0, p->trans_b || odd_b, s);
 }
 
 /* Decides which operands are copied first, and whether one is copied as it is needed. */
@@ -174,7 +248,11 @@ static const char *plan_as_asked(const rung_machine *machine, const rung_kernel 
     plan_tiles(machine, kernel, p, s);
     if (s->tiles >= INT32_MAX || s->tiles * s->steps >= INT32_MAX)
         return "too many tiles for 32-bit counters";
-    return plan_operands(machine, kernel, p, s);
+    const char *reason = plan_operands(machine, kernel, p, s);
+    if (reason)
+        s->cost_us = INFINITY;
+    plan_classes(machine, kernel, p, s);
+    return isinf(s->cost_us) ? reason : NULL;
 }
 
 /* C^T = B^T A^T: the same numbers, the operands' parts exchanged. */
@@ -226,8 +304,9 @@ static const char *estimate(const rung_machine *machine, const rung_config *conf
     choice->workspace_bytes = s.bytes_a + s.bytes_b + s.bytes_partials;
     const int copied_a = s.copied == (s.transposed ? 'b' : 'a'), copied_b = s.copied == (s.transposed ? 'a' : 'b');
     const int pack_a = s.transposed ? s.pack_b : s.pack_a, pack_b = s.transposed ? s.pack_a : s.pack_b;
-    snprintf(choice->note, sizeof choice->note, "%lld tiles, %lld of them streamed over %d blocks%s%s",
-             (long long)s.tiles, (long long)(s.tiles - s.whole_tiles), s.grid,
+    snprintf(choice->note, sizeof choice->note, "%lld tiles, %lld of them %s over %d blocks%s%s",
+             (long long)s.tiles, (long long)(s.tiles - s.whole_tiles),
+             s.class_steps ? "by k % 4" : "streamed", s.grid,
              pack_a     ? ", A packed"
              : copied_a ? ", A copied as needed"
                         : "",
@@ -242,11 +321,13 @@ typedef struct operand {
     int64_t ld, stride; /* elements */
 } operand;
 
-/* Copies an operand to k outermost. */
-static rung_status turn(rung_cuda *cuda, const rung_problem *p, int64_t mn, int align, float *to, operand *o)
+/* Copies an operand to k outermost, with `classed` all k of a class together. */
+static rung_status turn(rung_cuda *cuda, const rung_problem *p, int64_t mn, int align, int classed, float *to,
+                        operand *o)
 {
     rung_function function;
-    RUNG_TRY(rung_gpu_function(cuda->gpu, "sm90_tma_f32_128x256x16_s8", "strict_pack_operand", &function));
+    RUNG_TRY(rung_gpu_function(cuda->gpu, "sm90_tma_f32_128x256x16_s8",
+                               classed ? "strict_pack_classes" : "strict_pack_operand", &function));
     const operand from = *o;
     *o = (operand){to, rung_row_copy_ld(mn), rung_row_copy_ld(mn) * p->k};
     rung_pack_args args = {.from = from.at,
@@ -257,6 +338,7 @@ static rung_status turn(rung_cuda *cuda, const rung_problem *p, int64_t mn, int 
                            .ld_to = o->ld,
                            .stride_from = from.stride,
                            .stride_to = o->stride,
+                           .class_rows = classed ? class_rows(p) : 0,
                            .aligned = align >= 16};
     for (int64_t z = 0; z < p->batch; z += 65535) { /* the grid's limit */
         rung_grid grid = {.x = (unsigned)ceil_div(mn, RUNG_PACK_TILE),
@@ -288,12 +370,12 @@ static rung_status pack(rung_cuda *cuda, const rung_kernel *kernel, const rung_p
     rung_row_copy copies[2] = {{.from = NULL}, {.from = NULL}};
     int count = 0;
     if (s->turn_a)
-        RUNG_TRY(turn(cuda, p, p->m, p->align_a, to_a, a));
+        RUNG_TRY(turn(cuda, p, p->m, p->align_a, s->class_steps > 0, to_a, a));
     else if (s->pack_a)
         copies[count++] =
             along_k(kernel) ? copy_to(a, p->k, p->m, p->batch, to_a) : copy_to(a, p->m, p->k, p->batch, to_a);
     if (s->turn_b)
-        RUNG_TRY(turn(cuda, p, p->n, p->align_b, to_b, b));
+        RUNG_TRY(turn(cuda, p, p->n, p->align_b, s->class_steps > 0, to_b, b));
     else if (s->pack_b)
         copies[count++] = copy_to(b, p->n, p->k, p->batch, to_b);
     return count ? rung_row_copy_run(cuda, &copies[0], &copies[1]) : RUNG_SUCCESS;
@@ -313,6 +395,20 @@ static rung_status describe(rung_cuda *cuda, const operand *o, int64_t x, int64_
     return RUNG_SUCCESS;
 }
 
+/* Rows k, k + 4, k + 8 ... of an operand with k outermost as it lies, or of its copy, where they follow each other; returns
+ * in `starts` how many elements before the first of each class its rows begin. */
+static rung_status describe_classes(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, operand o, int turned,
+                                    int64_t mn, int extent, CUtensorMap of[CLASSES], int32_t starts[CLASSES])
+{
+    for (int r = 0; r < CLASSES; r++) {
+        operand rows = {o.at + r * o.ld * (turned ? class_rows(p) : 1), o.ld * (turned ? 1 : CLASSES), 0};
+        starts[r] = (int32_t)((uintptr_t)rows.at % 16 / 4);
+        rows.at -= starts[r];
+        RUNG_TRY(describe(cuda, &rows, mn + starts[r], (p->k - r + CLASSES - 1) / CLASSES, 1, extent, kernel->bk, 0, &of[r]));
+    }
+    return RUNG_SUCCESS;
+}
+
 static rung_status operands(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const strict_plan *s,
                             char *workspace, rung_strict_args *args)
 {
@@ -320,6 +416,18 @@ static rung_status operands(rung_cuda *cuda, const rung_kernel *kernel, const ru
     if (p->k == 0) /* nothing is read: any valid map will do */
         return RUNG_SUCCESS;
     RUNG_TRY(pack(cuda, kernel, p, s, workspace, &a, &b));
+    if (s->class_steps) {
+        const int64_t k = p->k - class_tail(kernel, p);
+        args->tail = (int32_t)class_tail(kernel, p);
+        args->a_row = p->trans_a ? 1 : p->lda;
+        args->a_k = p->trans_a ? p->lda : 1;
+        args->a_tail = p->a + k * args->a_k;
+        args->b_col = p->trans_b ? p->ldb : 1;
+        args->b_k = p->trans_b ? 1 : p->ldb;
+        args->b_tail = p->b + k * args->b_k;
+        RUNG_TRY(describe_classes(cuda, kernel, p, a, s->turn_a, p->m, kernel->bm, args->a_of, args->a_starts));
+        return describe_classes(cuda, kernel, p, b, s->turn_b, p->n, kernel->bn, args->b_of, args->b_starts);
+    }
     if (s->copied) {
         const operand *o = s->copied == 'a' ? &a : &b;
         args->copied = o->at;
@@ -357,6 +465,9 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
                              .tiles = (int32_t)s->tiles,
                              .whole_tiles = (int32_t)s->whole_tiles,
                              .steps = (int32_t)s->steps,
+                             .class_steps = (int32_t)s->class_steps,
+                             .tile_rows = (int32_t)s->tile_rows,
+                             .tile_cols = (int32_t)s->tile_cols,
                              .bias_kind = (int32_t)p->bias_kind,
                              .activation = (int32_t)p->activation,
                              .c_vector = p->align_c >= 16,

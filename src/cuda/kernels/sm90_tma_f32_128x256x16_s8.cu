@@ -18,5 +18,12 @@
 RUNG_KERNEL(RUNG_PACK_THREADS) strict_pack_operand(const __grid_constant__ rung_pack_args p)
 {
     rung_after_earlier_kernels();
-    strict_pack(&p);
+    strict_pack(&p, 0);
+}
+
+RUNG_KERNEL(RUNG_PACK_THREADS) strict_pack_classes(const __grid_constant__ rung_pack_args p)
+{
+    rung_after_earlier_kernels();
+    rung_next_kernel_may_start();
+    strict_pack(&p, 1);
 }
