@@ -104,11 +104,11 @@ for row in $kernels; do
         try "$name" "NT:5x3x33:row,strided=9"
         try "$name" "NN:${m}x${n}x23:row,pad=1,strided=2" ;; # half of the last step left out
     *_lonefour_*) # every fourth k a warp; B with k outermost, rows that start all differently, two ways or alike
-        try "$name" "NN:$((m + 8))x$((n + 4))x100:row,pad=1,alpha=-0.5,beta=1"
-        try "$name" "TN:$((2 * m - 1))x$((n + 7))x45:row,offset=3,strided=3,beta=-0.5,bias=row"
-        try "$name" "NN:$((m + 3))x$((2 * n - 8))x67:row,offset=1,strided=5,scalars=device,act=relu"
-        try "$name" "TN:${m}x${n}x5001:row,pad=2"
-        try "$name" "NN:${m}x$((n - 4))x64:row" ;;
+        try "$name" "NN:$((m + 8))x$((n + 4))x300:row,pad=1,alpha=-0.5,beta=1"
+        try "$name" "TN:$((2 * m - 1))x$((n + 7))x309:row,offset=3,strided=3,beta=-0.5,bias=row"
+        try "$name" "NN:$((m + 3))x$((2 * n - 8))x271:row,offset=1,strided=5,scalars=device,act=relu"
+        try "$name" "TN:${m}x${n}x2501:row,pad=2"
+        try "$name" "NN:${m}x$((n - 4))x256:row" ;;
     *_lonewarp_f32_16x64x* | *_lonewarp_f32_64x16x* | *_lonewarp_f32_32x64x* | *_lonewarp_f32_64x32x* | *_lonewarp_f32_32x32x32_*)
         # a warp's lanes take two slices of k: blocks in clusters of two, alone, and with parts in memory
         try "$name" "NN:$((m + 8))x$((n + 4))x530:row,pad=4,alpha=-0.5,beta=1"
