@@ -14,16 +14,17 @@
 enum { MAX_SIZE = 1 << 30, MAX_TICKETS = RUNG_TICKET_BYTES / 4, PARTITIONS = 4 };
 
 /* Microseconds, and bytes a microsecond; fitted to timings on an H200 (docs/performance-log.md, "the planner"). */
-static const double launch_us = 2.01, copying_launch_us = 1.11, meet_us = 4.16, finish_us = 2.09, part_rate = 0.064e6;
+static const double launch_us = 2.00, copying_launch_us = 1.11, meet_us = 4.22, finish_us = 2.09, part_rate = 0.065e6;
 /* Tiles whose lanes take slices of k: their launch; adding a cluster's halves. */
-static const double slicing_launch_us = 1.16, cluster_us = 1.28;
-/* A pair's first operands and last results; what a tile takes longer that has a multiprocessor for itself. */
-static const double pair_us = 2.66, alone_share = 0.024;
-static const double straddle_share = 0.027; /* uneven stretches */
+static const double slicing_straddling = 2.49, slicing_launch_us = 2.05, cluster_us = 0.16;
+/* What warps take longer than bulk copies to write C; a pair's first operands and last results; what a tile takes
+ * longer that has a multiprocessor for itself. */
+static const double shifted_writes = 1.42, pair_us = 2.65, alone_share = 0.025;
+static const double straddle_share = 0.020; /* uneven stretches */
 /* A step of a warp that has its partition for itself; the end of a tile without a result, of one stored in columns. */
-static const double lonely = 1.16, empty_end = 0.45, odd_end = 0.30, strided_end = 0.85;
+static const double lonely = 1.17, empty_end = 0.45, odd_end = 0.37, strided_end = 0.86;
 /* A sector that an operand's step brings in takes cycles; rows at odd multiples of 16 bytes take more of them. */
-static const double sector_cycles = 3.51, straddling = 1.73;
+static const double sector_cycles = 3.55, straddling = 1.71;
 
 typedef struct lone_traits {
     const char *name;
@@ -33,34 +34,34 @@ typedef struct lone_traits {
 } lone_traits;
 
 static const lone_traits traits[] = {
-    {"sm90_lonewarp_f32_8x128x16_s3", 0.950, 0.68, {0.04, 0.42, 0.48}},
-    {"sm90_lonewarp_f32_16x128x16_s3", 0.869, 1.29, {0.08, 0.03, 0.11}},
-    {"sm90_lonewarp_f32_128x16x16_s3", 0.805, 2.50, {-0.01, 0.04, 0.05}},
-    {"sm90_lonewarp_f32_32x128x16_s2", 0.839, 2.26, {0.01, 0.05, 0.10}},
-    {"sm90_lonewarp_f32_48x64x16_s3", 0.832, 1.81, {0.04, 0.05, 0.11}},
-    {"sm90_lonewarp_f32_64x48x16_s3", 0.804, 2.18, {-0.02, 0.04, 0.08}},
-    {"sm90_lonewarp_f32_96x32x16_s2", 0.827, 2.60, {0.04, 0.03, 0.11}},
-    {"sm90_lonewarp_f32_32x32x16_s6", 0.689, 0.83, {0.02, -0.03, 0.09}},
-    {"sm90_lonewarp_f32_64x64x16_s3", 0.805, 2.45, {0.00, 0.07, 0.11}},
-    {"sm90_lonewarp_f32_16x64x16_s3", 0.950, 0.00, {-0.01, 0.13, 0.34}},
-    {"sm90_lonewarp_f32_64x16x16_s3", 0.920, 0.00, {0.01, 0.49, 0.20}},
-    {"sm90_lonewarp_f32_32x64x16_s3", 0.860, 0.00, {0.01, 0.18, 0.26}},
-    {"sm90_lonewarp_f32_64x32x16_s3", 0.860, 0.00, {0.02, 0.10, 0.28}},
-    {"sm90_lonewarp_f32_32x32x32_s3", 0.647, 0.00, {0.01, 0.05, 0.20}},
-    {"sm90_lonecopy_f32_48x64x16_s3", 0.641, 1.88, {0.05, 0.07, 0.10}},
-    {"sm90_lonecopy_f32_40x64x16_s3", 0.579, 1.74, {0.06, 0.10, 0.10}},
+    {"sm90_lonewarp_f32_8x128x16_s3", 0.950, 0.71, {0.04, 0.52, 0.51}},
+    {"sm90_lonewarp_f32_16x128x16_s3", 0.880, 1.30, {0.08, 0.03, 0.10}},
+    {"sm90_lonewarp_f32_128x16x16_s3", 0.812, 2.41, {-0.01, 0.04, 0.05}},
+    {"sm90_lonewarp_f32_32x128x16_s2", 0.842, 2.26, {0.01, 0.05, 0.10}},
+    {"sm90_lonewarp_f32_48x64x16_s3", 0.835, 1.80, {0.04, 0.05, 0.11}},
+    {"sm90_lonewarp_f32_64x48x16_s3", 0.804, 2.19, {-0.02, 0.04, 0.08}},
+    {"sm90_lonewarp_f32_96x32x16_s2", 0.829, 2.59, {0.04, 0.03, 0.11}},
+    {"sm90_lonewarp_f32_32x32x16_s6", 0.691, 0.82, {0.03, -0.03, 0.09}},
+    {"sm90_lonewarp_f32_64x64x16_s3", 0.804, 2.42, {0.00, 0.07, 0.11}},
+    {"sm90_lonewarp_f32_16x64x16_s3", 0.950, 0.00, {-0.02, 0.14, 0.30}},
+    {"sm90_lonewarp_f32_64x16x16_s3", 0.809, 0.00, {0.00, 0.70, 0.26}},
+    {"sm90_lonewarp_f32_32x64x16_s3", 0.890, 0.00, {0.02, 0.18, 0.29}},
+    {"sm90_lonewarp_f32_64x32x16_s3", 0.886, 0.00, {0.02, 0.20, 0.32}},
+    {"sm90_lonewarp_f32_32x32x32_s3", 0.728, 0.00, {0.01, 0.06, 0.23}},
+    {"sm90_lonecopy_f32_48x64x16_s3", 0.642, 1.84, {0.05, 0.07, 0.10}},
+    {"sm90_lonecopy_f32_40x64x16_s3", 0.581, 1.70, {0.06, 0.10, 0.10}},
     {"sm90_lonefour_f32_48x64x16_s3", 0.690, 1.88, {0.05, 0.00, 0.00}},
     {"sm90_lonefour_f32_40x64x16_s3", 0.640, 1.74, {0.06, 0.00, 0.00}},
     {"sm90_lonefour_f32_32x64x16_s3", 0.660, 1.18, {0.07, 0.00, 0.00}},
-    {"sm90_lonecopy_f32_32x64x16_s3", 0.617, 1.18, {0.07, 0.10, 0.19}},
-    {"sm90_lonecopy_f32_32x32x16_s4", 0.498, 1.08, {0.08, 0.06, 0.13}},
-    {"sm90_lonecopy_f32_16x96x16_s3", 0.457, 0.67, {0.03, 0.20, 0.19}},
+    {"sm90_lonecopy_f32_32x64x16_s3", 0.620, 1.21, {0.07, 0.11, 0.19}},
+    {"sm90_lonecopy_f32_32x32x16_s4", 0.499, 1.08, {0.08, 0.06, 0.13}},
+    {"sm90_lonecopy_f32_16x96x16_s3", 0.460, 0.70, {0.03, 0.19, 0.19}},
     {"sm90_tmapair_f32_128x128x16_s4", 0.847, 0.85, {0.00, 0.00, 0.00}},
     {"sm90_tmapair_f32_64x256x16_s4", 0.849, 0.84, {0.01, 0.00, 0.00}},
-    {"sm90_tmapair_f32_256x64x16_s4", 0.847, 0.91, {0.01, 0.00, 0.00}},
-    {"sm90_tmashift_f32_128x128x16_s2", 0.790, 2.00, {0.03, 0.03, 0.02}},
-    {"sm90_tmashift_f32_64x256x16_s2", 0.729, 2.00, {0.03, -0.01, 0.00}},
-    {"sm90_tmashift_f32_256x64x16_s2", 0.723, 2.29, {-0.03, 0.00, -0.03}},
+    {"sm90_tmapair_f32_256x64x16_s4", 0.847, 0.92, {0.01, 0.00, 0.00}},
+    {"sm90_tmashift_f32_128x128x16_s2", 0.790, 2.01, {0.04, 0.03, 0.02}},
+    {"sm90_tmashift_f32_64x256x16_s2", 0.732, 2.06, {0.03, -0.01, 0.00}},
+    {"sm90_tmashift_f32_256x64x16_s2", 0.724, 2.32, {-0.02, 0.00, -0.03}},
 };
 
 static const lone_traits *traits_of(const rung_kernel *kernel)
@@ -149,10 +150,20 @@ static double write_us(const rung_kernel *kernel, const rung_problem *p)
     return rung_write_us(p, copies_itself(kernel) ? part_lines : scattered, kernel->bn);
 }
 
-/* Sectors of 32 bytes that a step of `rows` rows or columns takes up. */
-static double sectors(const rung_operand *o, int rows, int depth, int k_innermost)
+/* Time to read the operands. Tiles follow each other along n: where they are more than what runs at once, and L2 does
+ * not hold B, later rows of tiles read B again. */
+static double read_us(const rung_machine *machine, const rung_problem *p, const lone_plan *s, double at_once)
 {
-    double more = o->readable && o->ld % 8 ? straddling : 0.0; /* copies start with a sector */
+    double b_bytes = 4.0 * (double)p->k * (double)p->n, l2_bytes = (double)machine->l2_bytes;
+    double passes = fmin((double)s->tiles_m, fmax(1.0, (double)(s->tiles_m * s->tiles_n) / at_once));
+    double missed = b_bytes * b_bytes / (b_bytes * b_bytes + l2_bytes * l2_bytes);
+    return rung_read_us(p) + (passes - 1.0) * missed * b_bytes * (p->stride_b ? (double)p->batch : 1.0) / read_rate;
+}
+
+/* Sectors of 32 bytes that a step of `rows` rows or columns takes up. */
+static double sectors(const rung_operand *o, int rows, int depth, int k_innermost, double straddle)
+{
+    double more = o->readable && o->ld % 8 ? straddle : 0.0; /* copies start with a sector */
     return k_innermost ? rows * (depth / 8.0 + more) : depth * (rows / 8.0 + more);
 }
 
@@ -162,9 +173,11 @@ static double step_us(const rung_machine *machine, const rung_kernel *kernel, co
     const lone_traits *t = traits_of(kernel);
     double ffma = kernel->tm * kernel->tn * kernel->bk / (slices(kernel) ? 2.0 : 1.0);
     double cycles = (ffma / t->share + 60.0) * (1.0 + rung_along_k(p, t->along_k));
+    double straddle = slices(kernel) ? slicing_straddling : straddling;
     if (!copies_itself(kernel) && !in_pairs(kernel))
-        cycles = rung_overlapped(cycles, sector_cycles * (sectors(&s->a, kernel->bm, kernel->bk, !p->trans_a) +
-                                                          sectors(&s->b, kernel->bn, kernel->bk, p->trans_b)));
+        cycles =
+            rung_overlapped(cycles, sector_cycles * (sectors(&s->a, kernel->bm, kernel->bk, !p->trans_a, straddle) +
+                                                     sectors(&s->b, kernel->bn, kernel->bk, p->trans_b, straddle)));
     return cycles / (machine->clock_ghz * 1e3);
 }
 
@@ -189,7 +202,7 @@ static void plan_apart(const rung_machine *machine, const rung_kernel *kernel, c
     double compute = (double)(most / RUNG_LONE_WARPS) * round_us;
     if (rest)
         compute += rest <= PARTITIONS ? tile_us * lonely + end : round_us;
-    double read = rung_read_us(p), write = write_us(kernel, p);
+    double read = read_us(machine, p, s, (double)machine->sms * RUNG_LONE_WARPS), write = write_us(kernel, p);
     /* The first operands and the last results are in nobody's shadow. */
     double first = fmin(1.0, (double)kernel->stages / (double)(rounds * s->steps));
     compute += read * first + write / (double)rounds;
@@ -206,8 +219,8 @@ static void plan_pairs(const rung_machine *machine, const rung_kernel *kernel, c
     s->together = 0;
     s->grid = (int)min64(machine->sms, s->tiles);
     s->workspace_bytes = 0;
-    s->cost_us = launch_us + pair_us +
-                 fmax(((double)most + (most % 2 ? alone_share : 0.0)) * tile_us, rung_memory_us(p, kernel->bn));
+    double memory = rung_read_us(p) + rung_write_us(p, scattered, kernel->bn) * (shifts(kernel) ? shifted_writes : 1.0);
+    s->cost_us = launch_us + pair_us + fmax(((double)most + (most % 2 ? alone_share : 0.0)) * tile_us, memory);
 }
 
 /* Each tile's two halves of k to a cluster of two blocks. */
@@ -216,7 +229,8 @@ static int as_cluster(const rung_kernel *kernel, const lone_plan *s, int64_t gri
     return slices(kernel) && grid == 2 * s->tiles;
 }
 
-static double together_us(const rung_kernel *kernel, const rung_problem *p, const lone_plan *s, int64_t grid)
+static double together_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p,
+                          const lone_plan *s, int64_t grid)
 {
     double tile_bytes = 4.0 * kernel->bm * kernel->bn;
     int64_t total = s->tiles * s->steps, steps = ceil_div(ceil_div(total, grid), RUNG_LONE_WARPS);
@@ -224,7 +238,9 @@ static double together_us(const rung_kernel *kernel, const rung_problem *p, cons
     double compute = (double)steps * s->step_us * RUNG_LONE_WARPS / PARTITIONS;
     if (s->tiles % grid && grid % s->tiles) /* stretches that straddle tiles fill and drain their rings twice */
         compute = compute * (1.0 + straddle_share) + 1.0;
-    double read = rung_read_us(p), write = write_us(kernel, p);
+    /* Blocks whose stretches straddle tiles are at different k: none shares what another reads. */
+    int straddle = s->tiles % grid && grid % s->tiles;
+    double read = read_us(machine, p, s, straddle ? 1.0 : (double)grid), write = write_us(kernel, p);
     compute += read * fmin(1.0, (double)kernel->stages / (double)steps) + write / ends;
     double cost =
         start_us(kernel) + rung_overlapped(compute, read + write) + ends * meet_us * sqrt(tile_bytes / 16384.0);
@@ -244,7 +260,7 @@ static void try_together(const rung_machine *machine, const rung_config *config,
     int64_t total = s->tiles * s->steps, limit = config->workspace_limit_bytes;
     if (grid < 1 || grid > machine->sms || grid > total)
         return;
-    double cost = together_us(kernel, p, s, grid);
+    double cost = together_us(machine, kernel, p, s, grid);
     if (cost >= s->cost_us)
         return;
     int whole = total % grid == 0 && total / grid % s->steps == 0;

@@ -10,21 +10,21 @@
 
 /* Fitted to timings on an H200 (docs/performance-log.md, "the planner"); the clock and the SM count come from the
  * machine. */
-static const double step_cycles = 4754; /* 16 along k of a 128 x 256 tile on one SM; 4096 would be all FFMA */
-static const double along_k_step_cycles = 4829;
-static const double launch_us = 4.80; /* start and end of the kernel */
+static const double step_cycles = 4755; /* 16 along k of a 128 x 256 tile on one SM; 4096 would be all FFMA */
+static const double along_k_step_cycles = 4830;
+static const double launch_us = 4.88; /* start and end of the kernel */
 /* End of a tile: 16-byte stores; in lines at any address; in lines down the columns of a C stored the other way round;
  * and what beta, bias or an activation add. */
-static const double end_us = 4.62, scattered_end_us = 5.34, transposed_end_us = 5.16, more_end_us = 3.00;
+static const double end_us = 4.48, scattered_end_us = 5.31, transposed_end_us = 5.11, more_end_us = 3.00;
 /* Where four blocks or more share a tile: leaving sums and meeting; what the parts beyond 32 add; blocks with parts of
  * two tiles. Where fewer do. */
-static const double meet_us = 5.47, more_parts_us = 0.58, straddle_us = 7.01, leave_us = 7.76;
-static const double turn_us = 2.68, turn_bytes_per_us = 1.90e6;
+static const double meet_us = 5.46, more_parts_us = 0.58, straddle_us = 7.03, leave_us = 7.75;
+static const double turn_us = 2.72, turn_bytes_per_us = 1.91e6;
 /* Of classes: a small operand's turning, and adding parts that start apart. */
 static const double class_turn_us = 4.5, class_meet_us = 11;
 /* Cycles of a step that the copying warps take from the multiplying ones: each time, and for each copy of theirs, with
  * k outermost and innermost. */
-static const double copy_cycles = 17.49, copy_row_cycles = 4.85, copy_line_cycles = 39.8;
+static const double copy_cycles = 14.72, copy_row_cycles = 4.90, copy_line_cycles = 40.1;
 static const double write_bytes_per_us = 4.47e6;
 
 typedef struct strict_plan {
