@@ -97,7 +97,8 @@ static int shifts(const rung_kernel *kernel)
     return strncmp(kernel->name, "sm90_tmashift", 13) == 0;
 }
 
-/* Each warp takes every fourth k, whose rows of B start alike; of a tile's columns all but FEWER, wherever they start. */
+/* Each warp takes every fourth k, whose rows of B start alike; of a tile's columns all but FEWER, wherever they start.
+ */
 enum { FEWER = 4 };
 static int in_fourths(const rung_kernel *kernel)
 {

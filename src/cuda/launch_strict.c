@@ -35,7 +35,7 @@ typedef struct strict_plan {
     int64_t tiles_m, tiles_n, tiles, whole_tiles, steps;
     int grid;
     int64_t tile_rows, tile_cols; /* stored of a tile */
-    int64_t class_steps; /* k is cut in four classes, k % 4, each streamed by blocks of its own; or 0 */
+    int64_t class_steps;          /* k is cut in four classes, k % 4, each streamed by blocks of its own; or 0 */
     int64_t bytes_a, bytes_b, bytes_partials; /* workspace, in this order */
     double cost_us;
 } strict_plan;
@@ -143,10 +143,11 @@ static int64_t class_rows(const rung_problem *p)
     return ceil_div(p->k, CLASSES);
 }
 
-/* Rows k, k + 4, k + 8 ... start alike whatever the leading dimension: where k is cut anyhow, each block takes one of the four
- * classes, whose rows the copy engine can read from the multiple of 16 bytes before them on. The parts of a tile then
- * start up to three columns (rows of A) apart, which is made good when they are added. An operand with k innermost is
- * turned; the one of two that both lie at odd addresses may be packed, where shorter tiles would be too many. */
+/* Rows k, k + 4, k + 8 ... start alike whatever the leading dimension: where k is cut anyhow, each block takes one of
+ * the four classes, whose rows the copy engine can read from the multiple of 16 bytes before them on. The parts of a
+ * tile then start up to three columns (rows of A) apart, which is made good when they are added. An operand with k
+ * innermost is turned; the one of two that both lie at odd addresses may be packed, where shorter tiles would be too
+ * many. */
 static void try_classes(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, int pack_a,
                         int pack_b, strict_plan *least)
 {
@@ -304,9 +305,8 @@ static const char *estimate(const rung_machine *machine, const rung_config *conf
     choice->workspace_bytes = s.bytes_a + s.bytes_b + s.bytes_partials;
     const int copied_a = s.copied == (s.transposed ? 'b' : 'a'), copied_b = s.copied == (s.transposed ? 'a' : 'b');
     const int pack_a = s.transposed ? s.pack_b : s.pack_a, pack_b = s.transposed ? s.pack_a : s.pack_b;
-    snprintf(choice->note, sizeof choice->note, "%lld tiles, %lld of them %s over %d blocks%s%s",
-             (long long)s.tiles, (long long)(s.tiles - s.whole_tiles),
-             s.class_steps ? "by k % 4" : "streamed", s.grid,
+    snprintf(choice->note, sizeof choice->note, "%lld tiles, %lld of them %s over %d blocks%s%s", (long long)s.tiles,
+             (long long)(s.tiles - s.whole_tiles), s.class_steps ? "by k % 4" : "streamed", s.grid,
              pack_a     ? ", A packed"
              : copied_a ? ", A copied as needed"
                         : "",
@@ -395,16 +395,18 @@ static rung_status describe(rung_cuda *cuda, const operand *o, int64_t x, int64_
     return RUNG_SUCCESS;
 }
 
-/* Rows k, k + 4, k + 8 ... of an operand with k outermost as it lies, or of its copy, where they follow each other; returns
- * in `starts` how many elements before the first of each class its rows begin. */
-static rung_status describe_classes(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, operand o, int turned,
-                                    int64_t mn, int extent, CUtensorMap of[CLASSES], int32_t starts[CLASSES])
+/* Rows k, k + 4, k + 8 ... of an operand with k outermost as it lies, or of its copy, where they follow each other;
+ * returns in `starts` how many elements before the first of each class its rows begin. */
+static rung_status describe_classes(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, operand o,
+                                    int turned, int64_t mn, int extent, CUtensorMap of[CLASSES],
+                                    int32_t starts[CLASSES])
 {
     for (int r = 0; r < CLASSES; r++) {
         operand rows = {o.at + r * o.ld * (turned ? class_rows(p) : 1), o.ld * (turned ? 1 : CLASSES), 0};
         starts[r] = (int32_t)((uintptr_t)rows.at % 16 / 4);
         rows.at -= starts[r];
-        RUNG_TRY(describe(cuda, &rows, mn + starts[r], (p->k - r + CLASSES - 1) / CLASSES, 1, extent, kernel->bk, 0, &of[r]));
+        RUNG_TRY(describe(cuda, &rows, mn + starts[r], (p->k - r + CLASSES - 1) / CLASSES, 1, extent, kernel->bk, 0,
+                          &of[r]));
     }
     return RUNG_SUCCESS;
 }

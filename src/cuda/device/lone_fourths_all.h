@@ -1,4 +1,5 @@
-/* Compiles the lone-warp body for a B with k outermost at any address, each warp with every fourth k: STEM_nn, STEM_tn. */
+/* Compiles the lone-warp body for a B with k outermost at any address, each warp with every fourth k: STEM_nn, STEM_tn.
+ */
 #define LONE_JOIN_(a, b) a##b
 #define LONE_JOIN(a, b) LONE_JOIN_(a, b)
 #define COPIED

@@ -9,7 +9,8 @@
  * batch. */
 typedef struct rung_strict_args {
     CUtensorMap a_map, b_map;
-    CUtensorMap a_of[4], b_of[4]; /* with class_steps: k, k + 4, k + 8 ... of an operand whose rows lie at any address */
+    CUtensorMap a_of[4],
+        b_of[4];         /* with class_steps: k, k + 4, k + 8 ... of an operand whose rows lie at any address */
     const float *copied; /* NULL, or what warps copy, 4 bytes a lane, where its map could not read it: A, */
     int64_t copied_ld, copied_stride;
     int32_t copied_a; /* or, if zero, B */
@@ -22,14 +23,14 @@ typedef struct rung_strict_args {
     float alpha, beta;
     int32_t m, n;
     int32_t tiles_m, tiles_n;
-    int32_t tiles, whole_tiles; /* of all batches; done by one block each. The others are streamed along k */
-    int32_t steps;              /* BK steps of one tile */
-    const float *a_tail, *b_tail;       /* with class_steps: the few k beyond whole steps, added with the parts; */
-    int64_t a_row, a_k, b_col, b_k;     /* from row to row and from k to k of them */
-    int32_t tail;                       /* how many */
-    int32_t class_steps;        /* a quarter of them, of every fourth k, none of which two blocks share; or 0 */
-    int32_t tile_rows, tile_cols;       /* of a tile's that are stored: four less where rows of classes start apart */
-    int32_t a_starts[4], b_starts[4];   /* where a tile of each class begins in what is copied of it */
+    int32_t tiles, whole_tiles;       /* of all batches; done by one block each. The others are streamed along k */
+    int32_t steps;                    /* BK steps of one tile */
+    const float *a_tail, *b_tail;     /* with class_steps: the few k beyond whole steps, added with the parts; */
+    int64_t a_row, a_k, b_col, b_k;   /* from row to row and from k to k of them */
+    int32_t tail;                     /* how many */
+    int32_t class_steps;              /* a quarter of them, of every fourth k, none of which two blocks share; or 0 */
+    int32_t tile_rows, tile_cols;     /* of a tile's that are stored: four less where rows of classes start apart */
+    int32_t a_starts[4], b_starts[4]; /* where a tile of each class begins in what is copied of it */
     int32_t bias_kind, activation;
     int32_t c_vector;     /* every row of C starts at a multiple of 16 bytes */
     int32_t c_transposed; /* C is stored n x m (a kernel that reads A along k) */

@@ -1,5 +1,5 @@
-/* Compiles device/strict_slice.inc for the two ways A may lie: STEM_nn, k innermost, and STEM_tn. All threads that multiply
- * meet where a medium tile's do. */
+/* Compiles device/strict_slice.inc for the two ways A may lie: STEM_nn, k innermost, and STEM_tn. All threads that
+ * multiply meet where a medium tile's do. */
 #include "device/args.h"
 #include "device/ptx.h"
 #define MEETING_SYNC() ptx_bar_sync(1, 32 * WM * WN * WK)
