@@ -41,7 +41,7 @@ typedef struct warp_plan {
     int64_t grid, streamers;                  /* blocks, and the last of them, which stream */
     double few_parts;                         /* of a tile: more are added by several blocks */
     int cluster;                              /* blocks that share a tile as a cluster; 0: none do */
-    int beside;                               /* cut tiles run beside whole ones */
+    int unlike;                               /* not all blocks have as much to do */
     double factor;                            /* on a step's time */
     double end_us;                            /* a tile's, beyond its traits' */
     int64_t bytes_a, bytes_b, bytes_partials; /* workspace, in this order */
@@ -123,7 +123,7 @@ static void consider(const rung_machine *machine, const warp_traits *t, warp_pla
                          (even ? 0.0 : t->uneven_us);
         double cut = item_us(t, s, share, beside ? blocks : ceil_div(streamers, machine->sms)) +
                      (cluster ? cluster_us : meeting);
-        us += beside ? fmax(cut, beside_us(t, s, steps, share)) + apart_us : cut;
+        us += (beside ? fmax(cut, beside_us(t, s, steps, share)) : cut) + (streamers < grid ? apart_us : 0.0);
     }
     us *= 1.98 / machine->clock_ghz;
     if (us < s->cost_us) {
@@ -131,7 +131,7 @@ static void consider(const rung_machine *machine, const warp_traits *t, warp_pla
         s->grid = grid;
         s->streamers = streamers;
         s->cluster = cluster;
-        s->beside = beside > 0;
+        s->unlike = streamed && streamers < grid;
         s->whole_tiles = whole;
         s->steps = steps;
     }
@@ -288,10 +288,10 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
                       .z = 1,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)kernel->shared_bytes,
-                      /* No two blocks with whole tiles on one multiprocessor: none may start where a block of the
+                      /* Each multiprocessor is to have one block of each kind: none may start where a block of the
                        * kernel before has just ended, and a full grid must come in clusters. */
-                      .cluster = s->beside && s->grid % 2 == 0 ? 2 : (unsigned)s->cluster,
-                      .overlaps = !s->beside};
+                      .cluster = s->unlike && s->grid % 2 == 0 ? 2 : (unsigned)s->cluster,
+                      .overlaps = !s->unlike};
     return rung_launch(cuda, &function, &grid, &args);
 }
 

@@ -4,5 +4,6 @@
 #define BN 64
 #define TM 20
 #define TN 4
+#define HALVES 0
 #define STAGES 3
 #include "device/lone_copy_all.h"

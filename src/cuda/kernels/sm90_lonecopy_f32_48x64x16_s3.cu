@@ -4,5 +4,6 @@
 #define BN 64
 #define TM 12
 #define TN 8
+#define HALVES 0
 #define STAGES 3
 #include "device/lone_copy_all.h"

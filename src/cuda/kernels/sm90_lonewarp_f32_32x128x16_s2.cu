@@ -4,5 +4,6 @@
 #define BN 128
 #define TM 8
 #define TN 16
+#define HALVES 0
 #define STAGES 2
 #include "device/lone_all.h"

@@ -4,5 +4,6 @@
 #define BN 64
 #define TM 8
 #define TN 16
+#define HALVES 0
 #define STAGES 3
 #include "device/lone_all.h"
