@@ -57,7 +57,7 @@ static rung_status queue_sample(timer *t, const lab_contender *contender, int wh
 }
 
 /* Seconds that one sample takes. A GPU that has nothing to do takes the start's time at once and then waits until the
- * host has made the first call, 10 to 20 us: one call that isn't counted goes ahead, but where it would cost more than
+ * host has made the first call: one call that isn't counted goes ahead, but where it would cost more than
  * it mends.
  */
 static rung_status sample(timer *t, const lab_contender *contender, int which, double *seconds)
