@@ -24,7 +24,7 @@ endif()
 # put right (tools/ffma_order.c): checked with the compiler named here, left out with others and when the tools could not
 # run on this machine.
 set(RUNG_LOOP_KERNELS "^sm90_tma(k|pair|shift|slice)?_f32_")
-set(RUNG_ORDERED_KERNELS "^sm90_(tmawarp|lonewarp|lonecopy|lonefour)_f32_")
+set(RUNG_ORDERED_KERNELS "^sm90_(tmawarp|lonewarp|lonecopy|lonefour|crowd)_f32_")
 set(RUNG_ORDER_FFMA OFF)
 if(RUNG_HAVE_CUDA AND NOT CMAKE_CROSSCOMPILING)
   execute_process(COMMAND ${RUNG_NVCC} --version OUTPUT_VARIABLE nvcc_version)

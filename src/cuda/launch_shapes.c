@@ -50,12 +50,32 @@ static const tile_traits traits[] = {
     {"sm90_cpasync_f32_64x128x16_s2", 1, 4, 0.950, 4.33, 3.22, 0.05, {0.06, 0.32, 0.39}},
 };
 
+static const tile_traits crowd_traits[] = {
+    {"sm90_crowd_f32_64x64x8_s4", 1, 4, 0.60, 1.5, 1.5, 0.0, {0.0, 0.0, 0.0}},
+    {"sm90_crowd_f32_64x64x8_s3", 1, 5, 0.60, 1.5, 1.5, 0.0, {0.0, 0.0, 0.0}},
+    {"sm90_crowd_f32_128x64x8_s4", 1, 3, 0.60, 1.5, 1.5, 0.0, {0.0, 0.0, 0.0}},
+    {"sm90_crowd_f32_64x128x8_s4", 1, 3, 0.60, 1.5, 1.5, 0.0, {0.0, 0.0, 0.0}},
+    {"sm90_crowd_f32_64x32x8_s4", 1, 8, 0.57, 3.0, 1.5, 0.0, {0.0, 0.0, 0.0}},
+    {"sm90_crowd_f32_32x64x8_s4", 1, 8, 0.57, 3.0, 1.5, 0.0, {0.0, 0.0, 0.0}},
+    {"sm90_crowd_f32_32x32x8_s4", 1, 16, 0.55, 6.0, 1.5, 0.0, {0.0, 0.0, 0.0}},
+    {"sm90_crowd_f32_128x32x8_s4", 1, 4, 0.60, 1.5, 1.5, 0.0, {0.0, 0.0, 0.0}},
+    {"sm90_crowd_f32_32x128x8_s4", 1, 4, 0.60, 1.5, 1.5, 0.0, {0.0, 0.0, 0.0}},
+};
+
 static const tile_traits *traits_of(const rung_kernel *kernel)
 {
     for (size_t i = 0; i < sizeof traits / sizeof *traits; i++)
         if (strcmp(traits[i].name, kernel->name) == 0)
             return &traits[i];
+    for (size_t i = 0; i < sizeof crowd_traits / sizeof *crowd_traits; i++)
+        if (strcmp(crowd_traits[i].name, kernel->name) == 0)
+            return &crowd_traits[i];
     return NULL;
+}
+
+static int is_crowd(const rung_kernel *kernel)
+{
+    return strcmp(kernel->launch, "shapes_crowd") == 0;
 }
 
 static int64_t ceil_div(int64_t x, int64_t y)
@@ -91,8 +111,9 @@ static int shared_bytes(const rung_kernel *kernel, int slices, const rung_proble
 {
     int aligned = is_aligned(p), stage = tile_floats(kernel->bm, kernel->bk, !p->trans_a, aligned) +
                                          tile_floats(kernel->bn, kernel->bk, p->trans_b, aligned);
-    int64_t stages = blocks_of_k + 1 < kernel->stages ? blocks_of_k + 1 : kernel->stages;
-    int64_t floats = stages * stage, results = (int64_t)slices * kernel->bm * kernel->bn;
+    int crowd = is_crowd(kernel); /* fills all its stages, and pads its results */
+    int64_t stages = !crowd && blocks_of_k + 1 < kernel->stages ? blocks_of_k + 1 : kernel->stages;
+    int64_t floats = stages * stage, results = (int64_t)slices * kernel->bm * kernel->bn * (crowd ? 36 : 32) / 32;
     return (int)(4 * (floats > results ? floats : results));
 }
 
@@ -204,13 +225,24 @@ static const char *tile_estimate(const rung_machine *machine, const rung_config 
     return NULL;
 }
 
+static const char *crowd_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                                  const rung_problem *p, rung_choice *choice)
+{
+    if (is_aligned(p))
+        return "its copies of 4 bytes are for operands at odd addresses";
+    if (p->batch > UINT16_MAX)
+        return "more than 65535 matrices: the grid has no room";
+    return tile_estimate(machine, config, kernel, p, choice);
+}
+
 static rung_status launch_tiles(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p, uint8_t *marks,
                                 void *zero, int64_t zero_words)
 {
     const rung_kernel *kernel = choice->kernel;
     const tile_traits *t = traits_of(kernel);
     rung_function function;
-    RUNG_TRY(rung_form_function(cuda, kernel, p, is_aligned(p) ? "" : "_u", &function));
+    int crowd = is_crowd(kernel);
+    RUNG_TRY(rung_form_function(cuda, kernel, p, crowd || is_aligned(p) ? "" : "_u", &function));
     rung_args args;
     rung_args_fill(&args, p);
     args.split_k = choice->split_k;
@@ -218,9 +250,9 @@ static rung_status launch_tiles(rung_cuda *cuda, const rung_choice *choice, cons
     args.zero = zero;
     args.zero_words = zero_words;
     int64_t tiles = tiles_of(kernel, p), steps = ceil_div(ceil_div(p->k, kernel->bk), choice->split_k);
-    rung_grid grid = {.x = (unsigned)(tiles * choice->split_k),
-                      .y = 1,
-                      .z = 1,
+    rung_grid grid = {.x = (unsigned)(crowd ? tiles / p->batch : tiles * choice->split_k),
+                      .y = crowd ? (unsigned)choice->split_k : 1,
+                      .z = crowd ? (unsigned)p->batch : 1,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)shared_bytes(kernel, t->slices, p, steps),
                       .overlaps = !marks,
@@ -386,5 +418,6 @@ static rung_status vector_run(rung_cuda *cuda, const rung_choice *choice, const 
 }
 
 const rung_launcher rung_launch_shapes = {"shapes", tile_estimate, tile_run};
+const rung_launcher rung_launch_shapes_crowd = {"shapes_crowd", crowd_estimate, tile_run};
 const rung_launcher rung_launch_shapes_small = {"shapes_small", small_estimate, small_run};
 const rung_launcher rung_launch_shapes_vector = {"shapes_vector", vector_estimate, vector_run};

@@ -6,7 +6,7 @@
 extern const rung_launcher rung_launch_accurate;
 extern const rung_launcher rung_launch_strict;
 extern const rung_launcher rung_launch_warp;
-extern const rung_launcher rung_launch_shapes, rung_launch_shapes_small, rung_launch_shapes_vector;
+extern const rung_launcher rung_launch_shapes, rung_launch_shapes_crowd, rung_launch_shapes_small, rung_launch_shapes_vector;
 extern const rung_launcher rung_launch_lone;
 extern const rung_launcher rung_launch_vector;
 extern const rung_launcher rung_launch_tiles;
@@ -22,6 +22,7 @@ const rung_launcher *const rung_launchers[] = {
     &rung_launch_strict,
     &rung_launch_warp,
     &rung_launch_shapes,
+    &rung_launch_shapes_crowd,
     &rung_launch_shapes_small,
     &rung_launch_shapes_vector,
     &rung_launch_lone,

@@ -105,7 +105,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) KERNEL(const _
         fragment(af[f][0], (at_a), TM, TROWS, PITCH_A, BK, KSTEP, A_ALONG);                                            \
         fragment(bf[f][0], (at_b), TN, TCOLS, PITCH_B, BK, KSTEP, B_ALONG);                                            \
     } while (0)
-#define SLICE_SUM(v) slice_sum((const float4 *)smem + (v), SLICES, TILE_VECTORS)
 #define MULTIPLY(f) multiply(acc[0], af[f][0], bf[f][0], TM, TN, KSTEP)
 
 #pragma unroll 1
@@ -146,70 +145,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) KERNEL(const _
     rung_async_wait(0);
     rung_next_kernel_may_start();
 
-#if SLICES == 1
-    if (vec_c && beta == 0.0f && !p.bias_kind && !p.activation && parts == 1 && rows >= BM && cols >= BN) {
-        c += (row0 + ty * 4) * p.ldc + col0 + tx * 4;
-#pragma unroll
-        for (int i = 0; i < TM; i++)
-#pragma unroll
-            for (int j = 0; j < TN; j += 4)
-                *(float4 *)(c + (i / 4 * TROWS * 4 + i % 4) * p.ldc + j * TCOLS) =
-                    make_float4(alpha * acc[i][j], alpha * acc[i][j + 1], alpha * acc[i][j + 2], alpha * acc[i][j + 3]);
-        return;
-    }
-#endif
-
-    /* Everything else by way of shared memory, in short loops: the slices' sums are added in slice order. */
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < TM; i++)
-#pragma unroll
-        for (int j = 0; j < TN; j += 4)
-            *(float4 *)(smem + slice * BM * BN + ((i / 4 * TROWS + ty) * 4 + i % 4) * BN + (j / 4 * TCOLS + tx) * 4) =
-                make_float4(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]);
-    __syncthreads();
-
-    if (parts > 1) {
-        unsigned *counters = tickets_of(&p) + (size_t)which * 2;
-        float4 *slot = (float4 *)p.workspace + (size_t)which * parts * TILE_VECTORS, *sums = (float4 *)smem;
-        const unsigned begun = tid == 0 ? meeting_begun(counters) : 0;
-#pragma unroll 1
-        for (int v = tid; v < TILE_VECTORS; v += THREADS)
-            __stcg(slot + (size_t)part * TILE_VECTORS + v, SLICE_SUM(v));
-        const unsigned chunk = meeting_chunk(parts, TILE_VECTORS, 6144 /* 96 KB */);
-        struct meeting_share mine = meeting_join(counters, parts, (TILE_VECTORS + chunk - 1) / chunk, begun, 1);
-#pragma unroll 1
-        for (; mine.begin < mine.end; mine.begin++) {
-            const unsigned first = mine.begin * chunk, count = min(chunk, TILE_VECTORS - first);
-            const unsigned of_each =
-                meeting_add_chunk(sums, slot, slot + TILE_VECTORS, TILE_VECTORS, parts, first, count, THREADS, 4);
-            __syncthreads();
-            if (!vec_c) {
-                store_lines(&p, c, alpha, beta, row0, col0, 4 * first, 4 * count, smem, of_each, 4 * count, tid, BN,
-                            THREADS);
-                __syncthreads();
-                continue;
-            }
-#pragma unroll 1
-            for (unsigned v = tid; v < count; v += THREADS)
-                store4(&p, c, vec_c, alpha, beta, row0 + (first + v) / (BN / 4), col0 + (first + v) % (BN / 4) * 4,
-                       meeting_total(sums + v, of_each, count));
-            __syncthreads();
-        }
-        return;
-    }
-    if (!vec_c) {
-        store_lines(&p, c, alpha, beta, row0, col0, 0, BM * BN, smem, SLICES, BM * BN, tid, BN, THREADS);
-        return;
-    }
-#pragma unroll 1
-    for (int v = tid; v < TILE_VECTORS; v += THREADS)
-        store4(&p, c, vec_c, alpha, beta, row0 + v / (BN / 4), col0 + v % (BN / 4) * 4, SLICE_SUM(v));
+#include "device/shapes_end.inc"
 }
 #undef LOAD_STAGE
 #undef LOAD_FRAGMENTS
 #undef MULTIPLY
-#undef SLICE_SUM
 #undef KERNEL
 #undef A_KC
 #undef B_KC
