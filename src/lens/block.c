@@ -59,6 +59,12 @@ void lens_wait(lens_state state)
     lens_switch(&me->sp, lens_now.scheduler_sp);
 }
 
+void lens_look(void)
+{
+    lens_now.looked = true;
+    lens_wait(LENS_READY);
+}
+
 void lens_thread_exit(void)
 {
     lens_wait(LENS_DONE);
@@ -110,17 +116,18 @@ static void run_thread(int index)
     unsigned rank = lens_rank_of(index);
     bring_in(rank);
     lens_now.current = index;
-    lens_now.switches++;
+    lens_now.looked = false;
     threadIdx.x = (unsigned)index - rank * lens_now.block_threads;
     blockIdx.x = lens_now.index[0] + rank;
     lens_switch(&lens_now.scheduler_sp, lens_now.thread[index].sp);
     lens_now.current = -1;
+    lens_now.progress += !lens_now.looked;
 }
 
 /* Watching over lanes that never come back and addresses that do not exist. */
 
-static volatile sig_atomic_t ticks_in_turn;
-static uint64_t turn_seen;
+static volatile sig_atomic_t ticks_without;
+static uint64_t progress_seen;
 static int patience_ticks;
 
 static uintptr_t where_was_it(void *context)
@@ -138,12 +145,12 @@ static void on_tick(int signal_number, siginfo_t *info, void *context)
     (void)signal_number, (void)info;
     if (lens_now.current < 0)
         return;
-    if (turn_seen != lens_now.switches) {
-        turn_seen = lens_now.switches;
-        ticks_in_turn = 0;
+    if (progress_seen != lens_now.progress) {
+        progress_seen = lens_now.progress;
+        ticks_without = 0;
         return;
     }
-    if (++ticks_in_turn < patience_ticks)
+    if (++ticks_without < patience_ticks)
         return;
     lens_find(RUNG_LENS_ENDLESS, where_was_it(context),
               "still runs after %.3g seconds of computing without reaching a barrier or its end: an endless loop",
@@ -168,7 +175,7 @@ static void watch_begin(void)
 {
     double patience = lens_options.patience_seconds > 0 ? lens_options.patience_seconds : 10;
     patience_ticks = patience < 0.25 ? 1 : (int)(patience * 4);
-    ticks_in_turn = 0;
+    ticks_without = 0;
     stack_t alternate = {.ss_sp = fault_stack, .ss_size = sizeof fault_stack};
     sigaltstack(&alternate, NULL);
     struct sigaction action = {.sa_sigaction = on_tick, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART};
@@ -331,20 +338,25 @@ static bool open_cluster_barrier(void)
     return true;
 }
 
-/* Nobody can run: let a barrier open, or say why none can. False ends the block. */
-static bool move_on(double *barriers)
+/* A block's barrier opens while others of its cluster run: they may wait, in a loop, for what comes after it. */
+static bool open_barriers(double *barriers)
 {
-    bool opened = false, all_done = true;
+    bool opened = false;
     for (unsigned from = 0; from < lens_now.threads; from += lens_now.block_threads)
         opened |= open_barrier(from, from + lens_now.block_threads, barriers);
-    opened = opened || open_cluster_barrier();
+    return opened || open_cluster_barrier();
+}
+
+/* Nobody can run, now or later: all are done, or some will wait for ever. */
+static void end_block(void)
+{
+    bool all_done = true;
     for (unsigned i = 0; i < lens_now.threads; i++)
         all_done &= lens_now.thread[i].state == LENS_DONE;
-    if (!opened && !all_done) {
+    if (!all_done) {
         report_stuck();
         lens_now.abandoned = true;
     }
-    return opened;
 }
 
 static void run_block(const lens_launch_config *config, double *barriers)
@@ -360,19 +372,15 @@ static void run_block(const lens_launch_config *config, double *barriers)
         t->arrived_at = 0;
         t->meeting_wanted = false;
     }
-    for (;;) {
-        if (take_turns()) {
-            lens_sync_poll();
-            continue;
-        }
+    while (!lens_now.abandoned) {
+        bool ran = take_turns();
         if (lens_now.abandoned)
             break;
-        lens_sync_poll();
-        bool ready = false;
-        for (unsigned i = 0; i < lens_now.threads && !ready; i++)
-            ready = lens_now.thread[i].state == LENS_READY;
-        if (!ready && !move_on(barriers))
+        bool woken = lens_sync_poll(), opened = open_barriers(barriers);
+        if (!ran && !woken && !opened) {
+            end_block();
             break;
+        }
     }
     flush_all();
 }

@@ -117,7 +117,8 @@ typedef struct lens_block {
     double weight;
     bool abandoned;
     bool sampled; /* take sample requests and owners from this block */
-    uint64_t switches;
+    uint64_t progress; /* turns in which a lane did more than look whether something has come */
+    bool looked;
 } lens_block;
 
 extern lens_block lens_now;
@@ -133,6 +134,7 @@ void lens_thread_exit(void); /* block.c: where a kernel's return leads */
 /* block.c */
 int lens_run(const lens_launch_config *config);    /* 0: ran to its end */
 void lens_wait(lens_state state);                  /* the running thread gives way */
+void lens_look(void);                              /* the same, in a loop that waits for what another thread does */
 void lens_abandon(void) __attribute__((noreturn)); /* ends the launch from inside a thread */
 bool lens_in_stacks(uintptr_t address);
 unsigned char *lens_image(unsigned rank); /* where a block of the cluster has its shared memory now */
@@ -209,7 +211,7 @@ const char *lens_where_shared(uint32_t offset, char *text, size_t text_bytes);
 
 /* sync.c */
 void lens_sync_begin(unsigned threads);
-void lens_sync_poll(void);
+bool lens_sync_poll(void); /* true: somebody need not wait any longer */
 /* mbarriers are known by their place and block. */
 const void *lens_mbarrier_key(const void *object, unsigned rank);
 void lens_mbarrier_complete(uintptr_t pc, const void *key, int64_t bytes, int agent);

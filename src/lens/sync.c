@@ -186,13 +186,21 @@ void rung_lens_syncwarp(uint32_t mask)
     meet(PC, mask, 0, false);
 }
 
-/* Atomics: one thread runs at a time, so they only have to be seen. */
+/* Atomics: one thread runs at a time, so they only have to be seen. Who looks at the same place again, with no other
+ * access in between, waits for another thread. */
 
 RUNG_LENS_API void rung_lens_atomic(const void *at, int bytes);
 
 void rung_lens_atomic(const void *at, int bytes)
 {
-    lens_access(PC, at, bytes == 8 ? 3 : 2, RUNG_LENS_ATOMIC);
+    const lens_thread *me = &lens_now.thread[lens_now.current];
+    const lens_entry *last = me->entries ? &me->log[me->entries - 1] : NULL;
+    unsigned log2_bytes = bytes == 8 ? 3 : 2;
+    bool again = last && last->pc == PC && last->where == lens_pack(at, log2_bytes, RUNG_LENS_ATOMIC);
+    lens_now.looked = again; /* should the log give way */
+    lens_access(PC, at, log2_bytes, RUNG_LENS_ATOMIC);
+    if (again)
+        lens_look();
 }
 
 RUNG_LENS_API void rung_lens_trap(const char *what);
@@ -207,7 +215,7 @@ RUNG_LENS_API void rung_lens_yield(void);
 
 void rung_lens_yield(void)
 {
-    lens_wait(LENS_READY);
+    lens_look();
 }
 
 /* Shared memory by number, as instructions that take 32-bit shared addresses see it. */
@@ -441,11 +449,15 @@ int rung_lens_mbarrier_test(const void *object, unsigned parity)
     return 1;
 }
 
-void lens_sync_poll(void)
+bool lens_sync_poll(void)
 {
+    bool ready = false;
     for (unsigned i = 0; i < lens_now.threads; i++) {
         lens_thread *t = &lens_now.thread[i];
-        if (t->state == LENS_AT_MBARRIER && lens_mbarrier_ready(t->wait_object, t->wait_parity))
+        if (t->state == LENS_AT_MBARRIER && lens_mbarrier_ready(t->wait_object, t->wait_parity)) {
             t->state = LENS_READY;
+            ready = true;
+        }
     }
+    return ready;
 }
