@@ -26,25 +26,20 @@ rung_lens_options lens_options;
 
 enum { LOG_TURN = 1 << 14 }; /* a lane without barriers gives way after this many accesses, so that logs stay small */
 
-static unsigned char *stacks;
-static size_t stacks_bytes;
-
-bool lens_in_stacks(uintptr_t address)
-{
-    return address - (uintptr_t)stacks < stacks_bytes;
-}
+unsigned char *lens_stacks;
+size_t lens_stacks_bytes;
 
 static int make_stacks(void)
 {
-    if (stacks)
+    if (lens_stacks)
         return 0;
-    stacks_bytes = (size_t)LENS_MAX_THREADS * LENS_STACK_BYTES;
-    void *memory = mmap(NULL, stacks_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    lens_stacks_bytes = (size_t)LENS_MAX_THREADS * LENS_STACK_BYTES;
+    void *memory = mmap(NULL, lens_stacks_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return -1;
-    stacks = memory;
+    lens_stacks = memory;
     for (int i = 0; i < LENS_MAX_THREADS; i++) {
-        lens_now.thread[i].stack = stacks + (size_t)i * LENS_STACK_BYTES;
+        lens_now.thread[i].stack = lens_stacks + (size_t)i * LENS_STACK_BYTES;
         lens_now.thread[i].index = i;
     }
     return 0;

@@ -4,7 +4,7 @@
 
 #define PC ((uintptr_t)__builtin_return_address(0))
 
-void lens_access(uintptr_t pc, const void *at, unsigned log2_bytes, rung_lens_kind kind)
+__attribute__((noinline)) void lens_access(uintptr_t pc, const void *at, unsigned log2_bytes, rung_lens_kind kind)
 {
     uintptr_t address = (uintptr_t)at;
     if (lens_now.current < 0 || lens_in_stacks(address))
@@ -28,7 +28,8 @@ void lens_access(uintptr_t pc, const void *at, unsigned log2_bytes, rung_lens_ki
     RUNG_LENS_API void __tsan_##name(const void *at);                                                                  \
     void __tsan_##name(const void *at)                                                                                 \
     {                                                                                                                  \
-        lens_access(PC, at, log2_bytes, kind);                                                                         \
+        if (!lens_in_stacks((uintptr_t)at)) /* most are local arrays */                                                \
+            lens_access(PC, at, log2_bytes, kind);                                                                     \
     }
 
 HOOK(read1, 0, RUNG_LENS_LOAD)

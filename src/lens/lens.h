@@ -136,7 +136,12 @@ int lens_run(const lens_launch_config *config);    /* 0: ran to its end */
 void lens_wait(lens_state state);                  /* the running thread gives way */
 void lens_look(void);                              /* the same, in a loop that waits for what another thread does */
 void lens_abandon(void) __attribute__((noreturn)); /* ends the launch from inside a thread */
-bool lens_in_stacks(uintptr_t address);
+extern unsigned char *lens_stacks;
+extern size_t lens_stacks_bytes;
+static inline bool lens_in_stacks(uintptr_t address)
+{
+    return address - (uintptr_t)lens_stacks < lens_stacks_bytes;
+}
 unsigned char *lens_image(unsigned rank); /* where a block of the cluster has its shared memory now */
 static inline unsigned lens_rank_of(int thread)
 {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { AGENTS = 64, CLOCKS = LENS_MAX_THREADS + AGENTS };
+enum { AGENTS = 64, CLOCKS = AGENTS + LENS_MAX_THREADS }; /* agents first: a small block needs few of them */
 
 typedef struct word {
     uint32_t block; /* serial number of the block that touched it last */
@@ -27,6 +27,22 @@ static uint32_t block_serial;
 static uint32_t clocks[CLOCKS], snapshot[CLOCKS];
 static uint32_t (*rows)[CLOCKS]; /* rows[t][w]: the latest clock of w that t knows of, beyond the snapshot */
 static unsigned char *row_used;
+static unsigned clock_count; /* that are in use: of the agents and of this block's threads */
+
+static unsigned clock_of(unsigned thread)
+{
+    return AGENTS + thread;
+}
+
+static unsigned my_clock(void)
+{
+    return clock_of((unsigned)lens_now.current);
+}
+
+static unsigned agent_clock(int agent)
+{
+    return (unsigned)agent % AGENTS;
+}
 
 void lens_shadow_begin(size_t shared_bytes)
 {
@@ -37,9 +53,9 @@ void lens_shadow_begin(size_t shared_bytes)
         word_count = words ? need : 0;
     }
     if (!rows)
-        rows = malloc((size_t)LENS_MAX_THREADS * sizeof *rows);
+        rows = malloc(CLOCKS * sizeof *rows);
     if (!row_used)
-        row_used = calloc(LENS_MAX_THREADS, 1);
+        row_used = calloc(CLOCKS, 1);
     if (!words || !rows || !row_used)
         abort();
 }
@@ -47,17 +63,18 @@ void lens_shadow_begin(size_t shared_bytes)
 void lens_shadow_block(unsigned threads)
 {
     block_serial++;
-    for (unsigned i = 0; i < CLOCKS; i++) {
+    clock_count = AGENTS + threads;
+    for (unsigned i = 0; i < clock_count; i++) {
         clocks[i] = 1;
         snapshot[i] = 0;
     }
-    memset(row_used, 0, threads);
+    memset(row_used, 0, clock_count);
 }
 
 static uint32_t *row_of(unsigned t)
 {
     if (!row_used[t]) {
-        memset(rows[t], 0, sizeof rows[t]);
+        memset(rows[t], 0, clock_count * sizeof rows[t][0]);
         row_used[t] = 1;
     }
     return rows[t];
@@ -70,21 +87,23 @@ static bool knows(unsigned t, unsigned other, uint32_t clock)
 
 static void join(uint32_t *into, const uint32_t *from)
 {
-    for (unsigned i = 0; i < CLOCKS; i++)
+    for (unsigned i = 0; i < clock_count; i++)
         into[i] = from[i] > into[i] ? from[i] : into[i];
 }
 
 static void order(const unsigned *members, unsigned count)
 {
     static uint32_t joined[CLOCKS];
-    memset(joined, 0, sizeof joined);
-    for (unsigned i = 0; i < count; i++) {
+    memset(joined, 0, clock_count * sizeof *joined);
+    for (unsigned i = 0; i < count; i++)
         if (row_used[members[i]])
             join(joined, rows[members[i]]);
-        joined[members[i]] = clocks[members[i]]++;
-    }
     for (unsigned i = 0; i < count; i++)
-        join(row_of(members[i]), joined);
+        joined[members[i]] = clocks[members[i]]++;
+    for (unsigned i = 0; i < count; i++) { /* it holds all that each of them knew */
+        memcpy(rows[members[i]], joined, clock_count * sizeof *joined);
+        row_used[members[i]] = 1;
+    }
 }
 
 void lens_order_block(unsigned from, unsigned to)
@@ -92,25 +111,25 @@ void lens_order_block(unsigned from, unsigned to)
     static unsigned members[LENS_MAX_THREADS];
     if (to - from < lens_now.threads) { /* one block of a cluster */
         for (unsigned i = from; i < to; i++)
-            members[i - from] = i;
+            members[i - from] = clock_of(i);
         order(members, to - from);
         return;
     }
-    for (unsigned i = from; i < to; i++)
+    for (unsigned i = clock_of(from); i < clock_of(to); i++)
         snapshot[i] = clocks[i]++;
     /* What any one thread had learnt of agents, all know now. */
-    for (unsigned i = from; i < to; i++)
+    for (unsigned i = clock_of(from); i < clock_of(to); i++)
         if (row_used[i])
-            for (unsigned a = LENS_MAX_THREADS; a < CLOCKS; a++)
+            for (unsigned a = 0; a < AGENTS; a++)
                 snapshot[a] = rows[i][a] > snapshot[a] ? rows[i][a] : snapshot[a];
-    memset(row_used, 0, to);
+    memset(row_used, 0, clock_count);
 }
 
 void lens_order_warp(int warp, uint32_t mask)
 {
     unsigned members[32], count = 0;
     for (uint32_t left = mask; left; left &= left - 1)
-        members[count++] = (unsigned)warp * 32 + (unsigned)__builtin_ctz(left);
+        members[count++] = clock_of((unsigned)warp * 32 + (unsigned)__builtin_ctz(left));
     order(members, count);
 }
 
@@ -120,7 +139,7 @@ void lens_order_some(const bool *member, unsigned threads)
     unsigned count = 0;
     for (unsigned i = 0; i < threads; i++)
         if (member[i])
-            members[count++] = i;
+            members[count++] = clock_of(i);
     order(members, count);
 }
 
@@ -131,32 +150,31 @@ uint32_t *lens_order_new(void)
 
 void lens_order_clear(uint32_t *carried)
 {
-    memset(carried, 0, sizeof clocks);
+    memset(carried, 0, clock_count * sizeof *carried);
 }
 
 void lens_order_copy(uint32_t *to, const uint32_t *from)
 {
-    memcpy(to, from, sizeof clocks);
+    memcpy(to, from, clock_count * sizeof *to);
 }
 
 void lens_order_release(uint32_t *carried)
 {
-    unsigned me = (unsigned)lens_now.current;
+    unsigned me = my_clock();
     if (row_used[me])
         join(carried, rows[me]);
-    for (unsigned i = 0; i < lens_now.threads; i++)
-        carried[i] = snapshot[i] > carried[i] ? snapshot[i] : carried[i];
+    join(carried, snapshot);
     carried[me] = clocks[me]++;
 }
 
 void lens_order_acquire(const uint32_t *carried)
 {
-    join(row_of((unsigned)lens_now.current), carried);
+    join(row_of(my_clock()), carried);
 }
 
 void lens_order_release_agent(uint32_t *carried, int agent)
 {
-    unsigned me = LENS_MAX_THREADS + (unsigned)agent % AGENTS;
+    unsigned me = agent_clock(agent);
     carried[me] = clocks[me]++;
 }
 
@@ -185,10 +203,11 @@ static unsigned byte_mask(uint32_t word_offset, uint32_t from, uint32_t to)
 
 static void describe_thread(unsigned who, char *text, size_t bytes)
 {
-    if (who >= LENS_MAX_THREADS)
+    unsigned thread = who - AGENTS;
+    if (who < AGENTS)
         snprintf(text, bytes, "a bulk copy");
     else
-        snprintf(text, bytes, "thread %u", who - lens_rank_of((int)who) * lens_now.block_threads);
+        snprintf(text, bytes, "thread %u", thread - lens_rank_of((int)thread) * lens_now.block_threads);
 }
 
 static void race(uintptr_t pc, uint32_t offset, const char *did, unsigned other, const char *other_did)
@@ -254,7 +273,7 @@ static bool exists(uintptr_t pc, uint32_t offset, unsigned bytes, const char *di
 
 void lens_shadow_shared(uintptr_t pc, uint32_t offset, unsigned bytes, bool write)
 {
-    unsigned me = (unsigned)lens_now.current;
+    unsigned me = my_clock();
     if (!exists(pc, offset, bytes, write ? "writes" : "reads"))
         return;
     for (uint32_t at = offset & ~3u; at < offset + bytes; at += 4) {
@@ -269,7 +288,7 @@ void lens_shadow_shared(uintptr_t pc, uint32_t offset, unsigned bytes, bool writ
 
 void lens_shadow_atomic(uintptr_t pc, uint32_t offset, unsigned bytes)
 {
-    unsigned me = (unsigned)lens_now.current;
+    unsigned me = my_clock();
     if (!exists(pc, offset, bytes, "updates"))
         return;
     for (uint32_t at = offset & ~3u; at < offset + bytes; at += 4) {
@@ -301,11 +320,11 @@ void lens_shadow_landed(uint32_t offset, unsigned bytes)
 
 void lens_shadow_bulk(uintptr_t pc, unsigned rank, uint32_t offset, unsigned bytes, int agent)
 {
-    unsigned me = LENS_MAX_THREADS + (unsigned)agent % AGENTS;
+    unsigned me = agent_clock(agent);
     if (!exists(pc, offset, bytes, "fills"))
         return;
     for (uint32_t at = offset & ~3u; at < offset + bytes; at += 4)
-        check_write(pc, word_in(rank, at), at, byte_mask(at, offset, offset + bytes), me, (unsigned)lens_now.current);
+        check_write(pc, word_in(rank, at), at, byte_mask(at, offset, offset + bytes), me, my_clock());
 }
 
 void lens_shadow_bulk_read(uintptr_t pc, uint32_t offset, unsigned bytes)
