@@ -34,7 +34,8 @@ static int make_stacks(void)
     if (lens_stacks)
         return 0;
     lens_stacks_bytes = (size_t)LENS_MAX_THREADS * LENS_STACK_BYTES;
-    void *memory = mmap(NULL, lens_stacks_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *memory =
+        mmap(NULL, lens_stacks_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return -1;
     lens_stacks = memory;
@@ -54,8 +55,9 @@ void lens_wait(lens_state state)
     lens_switch(&me->sp, lens_now.scheduler_sp);
 }
 
-void lens_look(void)
+void lens_look(uintptr_t pc)
 {
+    lens_now.thread[lens_now.current].wait_pc = pc;
     lens_now.looked = true;
     lens_wait(LENS_READY);
 }
@@ -111,6 +113,7 @@ static void run_thread(int index)
     unsigned rank = lens_rank_of(index);
     bring_in(rank);
     lens_now.current = index;
+    lens_now.turns++;
     lens_now.looked = false;
     threadIdx.x = (unsigned)index - rank * lens_now.block_threads;
     blockIdx.x = lens_now.index[0] + rank;
@@ -122,7 +125,7 @@ static void run_thread(int index)
 /* Watching over lanes that never come back and addresses that do not exist. */
 
 static volatile sig_atomic_t ticks_without;
-static uint64_t progress_seen;
+static uint64_t turns_seen, progress_seen;
 static int patience_ticks;
 
 static uintptr_t where_was_it(void *context)
@@ -140,6 +143,8 @@ static void on_tick(int signal_number, siginfo_t *info, void *context)
     (void)signal_number, (void)info;
     if (lens_now.current < 0)
         return;
+    bool looks = turns_seen != lens_now.turns; /* lanes take turns, but get nowhere */
+    turns_seen = lens_now.turns;
     if (progress_seen != lens_now.progress) {
         progress_seen = lens_now.progress;
         ticks_without = 0;
@@ -147,6 +152,11 @@ static void on_tick(int signal_number, siginfo_t *info, void *context)
     }
     if (++ticks_without < patience_ticks)
         return;
+    if (looks) {
+        lens_find(RUNG_LENS_ENDLESS, lens_now.thread[lens_now.current].wait_pc,
+                  "has looked for %.3g seconds for what no thread does: an endless loop", patience_ticks * 0.25);
+        lens_abandon();
+    }
     lens_find(RUNG_LENS_ENDLESS, where_was_it(context),
               "still runs after %.3g seconds of computing without reaching a barrier or its end: an endless loop",
               patience_ticks * 0.25);

@@ -116,9 +116,9 @@ typedef struct lens_block {
     void *scheduler_sp;
     double weight;
     bool abandoned;
-    bool sampled; /* take sample requests and owners from this block */
-    uint64_t progress; /* turns in which a lane did more than look whether something has come */
-    bool looked;
+    bool sampled;             /* take sample requests and owners from this block */
+    bool looked;              /* the running thread, whether something has come, and gave way */
+    uint64_t turns, progress; /* turns of threads, and those in which one did more than look */
 } lens_block;
 
 extern lens_block lens_now;
@@ -134,7 +134,7 @@ void lens_thread_exit(void); /* block.c: where a kernel's return leads */
 /* block.c */
 int lens_run(const lens_launch_config *config);    /* 0: ran to its end */
 void lens_wait(lens_state state);                  /* the running thread gives way */
-void lens_look(void);                              /* the same, in a loop that waits for what another thread does */
+void lens_look(uintptr_t pc);                      /* the same, in a loop that waits for what another thread does */
 void lens_abandon(void) __attribute__((noreturn)); /* ends the launch from inside a thread */
 extern unsigned char *lens_stacks;
 extern size_t lens_stacks_bytes;

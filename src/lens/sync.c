@@ -200,7 +200,7 @@ void rung_lens_atomic(const void *at, int bytes)
     lens_now.looked = again; /* should the log give way */
     lens_access(PC, at, log2_bytes, RUNG_LENS_ATOMIC);
     if (again)
-        lens_look();
+        lens_look(PC);
 }
 
 RUNG_LENS_API void rung_lens_trap(const char *what);
@@ -215,7 +215,7 @@ RUNG_LENS_API void rung_lens_yield(void);
 
 void rung_lens_yield(void)
 {
-    lens_look();
+    lens_look(PC);
 }
 
 /* Shared memory by number, as instructions that take 32-bit shared addresses see it. */
