@@ -22,7 +22,7 @@ give_up() {
 # split, join, repeat or drop accesses or barriers on the way (-fno-tree-sra keeps a float4 one access).
 "$cxx" -x c++ -std=gnu++17 -O1 -gdwarf-4 -fPIC -w -fsanitize=thread --param tsan-instrument-func-entry-exit=0 \
     -fno-tree-sra -fno-ipa-sra -fno-tree-vectorize -fno-store-merging -fno-tree-loop-distribute-patterns \
-    -fno-unroll-loops -fno-crossjumping -fno-tree-tail-merge -fno-strict-aliasing -fno-math-errno -ffp-contract=off -fno-extern-tls-init -fno-exceptions \
+    -fno-plt -fno-unroll-loops -fno-crossjumping -fno-tree-tail-merge -fno-strict-aliasing -fno-math-errno -ffp-contract=off -fno-extern-tls-init -fno-exceptions \
     -fno-rtti -fno-threadsafe-statics -fvisibility=default ${RUNG_LENS_CXXFLAGS:-} -DRUNG_LENS=1 \
     -I"$here/cuda" "$@" -include rung_lens_cuda.h -MD -MF "$base.d" -MT "$base.stamp" -c "$source" -o "$base.o" >"$base.log" 2>&1 || give_up
 
