@@ -14,15 +14,15 @@
 enum { MAX_SIZE = 1 << 30, MAX_TICKETS = RUNG_TICKET_BYTES / 4, PARTITIONS = 4 };
 
 /* Microseconds, and bytes a microsecond; fitted to timings on an H200 (docs/performance-log.md, "the planner"). */
-static const double launch_us = 2.00, copying_launch_us = 1.11, meet_us = 4.22, finish_us = 2.09, part_rate = 0.065e6;
+static const double launch_us = 1.99, copying_launch_us = 1.22, meet_us = 4.22, finish_us = 2.09, part_rate = 0.065e6;
 /* Tiles whose lanes take slices of k: their launch; adding a cluster's halves. */
 static const double slicing_straddling = 2.49, slicing_launch_us = 2.05, cluster_us = 0.16;
 /* What warps take longer than bulk copies to write C; a pair's first operands and last results; what a tile takes
  * longer that has a multiprocessor for itself. */
-static const double shifted_writes = 1.42, pair_us = 2.65, alone_share = 0.025;
+static const double shifted_writes = 1.31, pair_us = 2.65, alone_share = 0.025;
 static const double straddle_share = 0.020; /* uneven stretches */
 /* A step of a warp that has its partition for itself; the end of a tile without a result, of one stored in columns. */
-static const double lonely = 1.17, empty_end = 0.45, odd_end = 0.37, strided_end = 0.86;
+static const double lonely = 1.12, empty_end = 0.73, odd_end = 0.36, strided_end = 0.84;
 /* A sector that an operand's step brings in takes cycles; rows at odd multiples of 16 bytes take more of them. */
 static const double sector_cycles = 3.55, straddling = 1.71;
 
@@ -31,37 +31,38 @@ typedef struct lone_traits {
     double share;      /* of the FFMA peak while multiplying */
     double end_us;     /* a warp's time to store a tile of its own; of a pair, what ends a tile in neither's shadow */
     double along_k[3]; /* what operands with k innermost add: A, B, both */
+    int whole_steps;   /* the last step is multiplied whole even where half of it holds no k */
 } lone_traits;
 
 static const lone_traits traits[] = {
-    {"sm90_lonewarp_f32_8x128x16_s3", 0.950, 0.71, {0.04, 0.52, 0.51}},
-    {"sm90_lonewarp_f32_16x128x16_s3", 0.880, 1.30, {0.08, 0.03, 0.10}},
-    {"sm90_lonewarp_f32_128x16x16_s3", 0.812, 2.41, {-0.01, 0.04, 0.05}},
-    {"sm90_lonewarp_f32_32x128x16_s2", 0.842, 2.26, {0.01, 0.05, 0.10}},
-    {"sm90_lonewarp_f32_48x64x16_s3", 0.835, 1.80, {0.04, 0.05, 0.11}},
-    {"sm90_lonewarp_f32_64x48x16_s3", 0.804, 2.19, {-0.02, 0.04, 0.08}},
-    {"sm90_lonewarp_f32_96x32x16_s2", 0.829, 2.59, {0.04, 0.03, 0.11}},
-    {"sm90_lonewarp_f32_32x32x16_s6", 0.691, 0.82, {0.03, -0.03, 0.09}},
-    {"sm90_lonewarp_f32_64x64x16_s3", 0.804, 2.42, {0.00, 0.07, 0.11}},
-    {"sm90_lonewarp_f32_16x64x16_s3", 0.950, 0.00, {-0.02, 0.14, 0.30}},
-    {"sm90_lonewarp_f32_64x16x16_s3", 0.809, 0.00, {0.00, 0.70, 0.26}},
-    {"sm90_lonewarp_f32_32x64x16_s3", 0.890, 0.00, {0.02, 0.18, 0.29}},
-    {"sm90_lonewarp_f32_64x32x16_s3", 0.886, 0.00, {0.02, 0.20, 0.32}},
-    {"sm90_lonewarp_f32_32x32x32_s3", 0.728, 0.00, {0.01, 0.06, 0.23}},
-    {"sm90_lonecopy_f32_48x64x16_s3", 0.642, 1.84, {0.05, 0.07, 0.10}},
-    {"sm90_lonecopy_f32_40x64x16_s3", 0.581, 1.70, {0.06, 0.10, 0.10}},
-    {"sm90_lonefour_f32_48x64x16_s3", 0.690, 1.88, {0.05, 0.00, 0.00}},
-    {"sm90_lonefour_f32_40x64x16_s3", 0.640, 1.74, {0.06, 0.00, 0.00}},
-    {"sm90_lonefour_f32_32x64x16_s3", 0.660, 1.18, {0.07, 0.00, 0.00}},
-    {"sm90_lonecopy_f32_32x64x16_s3", 0.620, 1.21, {0.07, 0.11, 0.19}},
-    {"sm90_lonecopy_f32_32x32x16_s4", 0.499, 1.08, {0.08, 0.06, 0.13}},
-    {"sm90_lonecopy_f32_16x96x16_s3", 0.460, 0.70, {0.03, 0.19, 0.19}},
-    {"sm90_tmapair_f32_128x128x16_s4", 0.847, 0.85, {0.00, 0.00, 0.00}},
-    {"sm90_tmapair_f32_64x256x16_s4", 0.849, 0.84, {0.01, 0.00, 0.00}},
-    {"sm90_tmapair_f32_256x64x16_s4", 0.847, 0.92, {0.01, 0.00, 0.00}},
-    {"sm90_tmashift_f32_128x128x16_s2", 0.790, 2.01, {0.04, 0.03, 0.02}},
-    {"sm90_tmashift_f32_64x256x16_s2", 0.732, 2.06, {0.03, -0.01, 0.00}},
-    {"sm90_tmashift_f32_256x64x16_s2", 0.724, 2.32, {-0.02, 0.00, -0.03}},
+    {"sm90_lonewarp_f32_8x128x16_s3", 0.950, 0.93, {0.04, 0.52, 0.51}, 0},
+    {"sm90_lonewarp_f32_16x128x16_s3", 0.889, 1.60, {0.08, 0.03, 0.10}, 0},
+    {"sm90_lonewarp_f32_128x16x16_s3", 0.856, 4.26, {-0.01, 0.04, 0.05}, 0},
+    {"sm90_lonewarp_f32_32x128x16_s2", 0.842, 2.63, {0.01, 0.05, 0.10}, 1},
+    {"sm90_lonewarp_f32_48x64x16_s3", 0.845, 2.52, {0.04, 0.05, 0.11}, 0},
+    {"sm90_lonewarp_f32_64x48x16_s3", 0.826, 3.56, {-0.02, 0.04, 0.08}, 0},
+    {"sm90_lonewarp_f32_96x32x16_s2", 0.845, 3.10, {0.04, 0.03, 0.11}, 0},
+    {"sm90_lonewarp_f32_32x32x16_s6", 0.691, 1.04, {0.03, -0.03, 0.09}, 0},
+    {"sm90_lonewarp_f32_64x64x16_s3", 0.814, 3.24, {0.00, 0.07, 0.11}, 1},
+    {"sm90_lonewarp_f32_16x64x16_s3", 0.950, 0.00, {-0.02, 0.14, 0.30}, 0},
+    {"sm90_lonewarp_f32_64x16x16_s3", 0.809, 0.00, {0.00, 0.70, 0.26}, 0},
+    {"sm90_lonewarp_f32_32x64x16_s3", 0.890, 0.00, {0.02, 0.18, 0.29}, 0},
+    {"sm90_lonewarp_f32_64x32x16_s3", 0.886, 0.00, {0.02, 0.20, 0.32}, 0},
+    {"sm90_lonewarp_f32_32x32x32_s3", 0.728, 0.00, {0.01, 0.06, 0.23}, 0},
+    {"sm90_lonecopy_f32_48x64x16_s3", 0.642, 1.80, {0.05, 0.07, 0.10}, 1},
+    {"sm90_lonecopy_f32_40x64x16_s3", 0.574, 1.47, {0.06, 0.10, 0.10}, 1},
+    {"sm90_lonefour_f32_48x64x16_s3", 0.653, 1.88, {0.05, 0.00, 0.00}, 0},
+    {"sm90_lonefour_f32_40x64x16_s3", 0.648, 1.74, {0.06, 0.00, 0.00}, 0},
+    {"sm90_lonefour_f32_32x64x16_s3", 0.644, 1.18, {0.07, 0.00, 0.00}, 0},
+    {"sm90_lonecopy_f32_32x64x16_s3", 0.627, 1.64, {0.07, 0.11, 0.19}, 0},
+    {"sm90_lonecopy_f32_32x32x16_s4", 0.511, 1.36, {0.08, 0.06, 0.13}, 0},
+    {"sm90_lonecopy_f32_16x96x16_s3", 0.471, 1.42, {0.03, 0.19, 0.19}, 0},
+    {"sm90_tmapair_f32_128x128x16_s4", 0.847, 0.85, {0.00, 0.00, 0.00}, 0},
+    {"sm90_tmapair_f32_64x256x16_s4", 0.849, 0.84, {0.01, 0.00, 0.00}, 0},
+    {"sm90_tmapair_f32_256x64x16_s4", 0.847, 0.92, {0.01, 0.00, 0.00}, 0},
+    {"sm90_tmashift_f32_128x128x16_s2", 0.800, 2.29, {0.04, 0.03, 0.02}, 0},
+    {"sm90_tmashift_f32_64x256x16_s2", 0.741, 2.60, {0.03, -0.01, 0.00}, 0},
+    {"sm90_tmashift_f32_256x64x16_s2", 0.724, 2.35, {-0.02, 0.00, -0.03}, 0},
 };
 
 static const lone_traits *traits_of(const rung_kernel *kernel)
@@ -197,7 +198,7 @@ static void plan_apart(const rung_machine *machine, const rung_kernel *kernel, c
     int64_t most = ceil_div(s->tiles, machine->sms), rest = most % RUNG_LONE_WARPS,
             rounds = ceil_div(most, RUNG_LONE_WARPS);
     /* The second half of the last step is left out where it holds no k. */
-    double steps = (double)s->steps - (p->k > 0 && (p->k - 1) % RUNG_LONE_BK < RUNG_LONE_BK / 2 ? 0.5 : 0.0);
+    double steps = (double)s->steps - (!traits_of(kernel)->whole_steps && p->k > 0 && (p->k - 1) % RUNG_LONE_BK < RUNG_LONE_BK / 2 ? 0.5 : 0.0);
     double tile_us = steps * s->step_us, end = end_us(kernel, p, s);
     double round_us = tile_us * RUNG_LONE_WARPS / PARTITIONS + end;
     double compute = (double)(most / RUNG_LONE_WARPS) * round_us;
