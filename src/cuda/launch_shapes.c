@@ -15,6 +15,7 @@ enum { MAX_SIZE = 1 << 30, MAX_TICKETS = RUNG_TICKET_BYTES / 4 };
 static const double launch_us = 1.61, finish_us = 2.74, reduce_rate = 0.055e6, partial_rate = 5.84e6;
 /* Rows of C at odd addresses: their bytes count so many times; a crowd's, that are stored a line a warp. */
 static const double odd_rows = 2.52, odd_lines = 1.44;
+static const double crowd_load_us = 0.08; enum { ADDED_BY_ONE = 24 };
 static const double last_round = 0.80; /* of a crowd's starts and ends, what shows in its last round */
 static const double vector_block_us = 0.60; /* a vector kernel's block, however little it does */
 static const double turned = 0.058;  /* what an operand adds that is turned while it is copied */
@@ -54,14 +55,14 @@ static const tile_traits traits[] = {
 };
 
 static const tile_traits crowd_traits[] = {
-    {"sm90_crowd_f32_64x64x8_s4", 1, 4, 0.677, 1.61, 2.10, 0.00, {0.00, 0.00, 0.00}},
-    {"sm90_crowd_f32_128x64x8_s4", 1, 3, 0.766, 1.43, 2.98, 0.00, {0.00, 0.00, 0.00}},
-    {"sm90_crowd_f32_64x128x8_s4", 1, 3, 0.760, 1.51, 2.86, 0.00, {0.00, 0.00, 0.00}},
-    {"sm90_crowd_f32_64x32x8_s4", 1, 8, 0.574, 3.35, 1.95, 0.00, {0.00, 0.00, 0.00}},
-    {"sm90_crowd_f32_32x64x8_s4", 1, 8, 0.568, 3.48, 2.01, 0.00, {0.00, 0.00, 0.00}},
-    {"sm90_crowd_f32_32x32x8_s4", 1, 16, 0.512, 7.40, 1.95, 0.00, {0.00, 0.00, 0.00}},
-    {"sm90_crowd_f32_128x32x8_s4", 1, 4, 0.643, 1.74, 2.02, 0.00, {0.00, 0.00, 0.00}},
-    {"sm90_crowd_f32_32x128x8_s4", 1, 4, 0.624, 1.60, 2.15, 0.00, {0.00, 0.00, 0.00}},
+    {"sm90_crowd_f32_64x64x8_s5", 1, 4, 0.677, 1.61, 2.10, 0.00, {0.00, 0.00, 0.00}},
+    {"sm90_crowd_f32_128x64x8_s5", 1, 3, 0.766, 1.43, 2.98, 0.00, {0.00, 0.00, 0.00}},
+    {"sm90_crowd_f32_64x128x8_s5", 1, 3, 0.760, 1.51, 2.86, 0.00, {0.00, 0.00, 0.00}},
+    {"sm90_crowd_f32_64x32x8_s5", 1, 8, 0.574, 3.35, 1.95, 0.00, {0.00, 0.00, 0.00}},
+    {"sm90_crowd_f32_32x64x8_s5", 1, 8, 0.568, 3.48, 2.01, 0.00, {0.00, 0.00, 0.00}},
+    {"sm90_crowd_f32_32x32x8_s5", 1, 16, 0.512, 7.40, 1.95, 0.00, {0.00, 0.00, 0.00}},
+    {"sm90_crowd_f32_128x32x8_s5", 1, 4, 0.643, 1.74, 2.02, 0.00, {0.00, 0.00, 0.00}},
+    {"sm90_crowd_f32_32x128x8_s5", 1, 4, 0.624, 1.60, 2.15, 0.00, {0.00, 0.00, 0.00}},
 };
 
 static const tile_traits *traits_of(const rung_kernel *kernel)
@@ -156,9 +157,13 @@ static double tile_cost_us(const rung_machine *machine, const rung_kernel *kerne
     /* The first operands and the last results are in nobody's shadow. */
     double first = fmin(1.0, (double)kernel->stages / ((double)steps * rounds));
     compute += read * first + write / rounds;
-    double cost = launch_us + fmax(compute, read + write);
+    double cost = launch_us + (is_crowd(kernel) ? rung_overlapped(compute, read + write) : fmax(compute, read + write));
     if (parts > 1) {
         double chunks = fmin(fmin(32.0, (double)parts), tile_bytes / 256.0); /* added side by side: device/meeting.h */
+        if (is_crowd(kernel)) { /* few threads add: loads of a thread, one by one */
+            double vectors = tile_bytes / 16.0, each = vectors / kernel->threads * (double)parts;
+            cost += crowd_load_us * (each <= ADDED_BY_ONE ? each : each / chunks);
+        }
         cost += finish_us + (double)parts / chunks * tile_bytes / reduce_rate + blocks * tile_bytes / partial_rate;
     }
     return cost;

@@ -14,6 +14,7 @@
 #define A_FLOATS (BK * PITCH_A)
 #define STAGE_FLOATS (A_FLOATS + BK * PITCH_B)
 #define TILE_VECTORS (BM * BN / 4)
+#define ADDED_BY_ONE (24 * THREADS)
 
 #if TROWS % 4 || TCOLS % 8 || THREADS % BM && THREADS > BM || THREADS % BN && THREADS > BN
 #error "warps of 4 x 8 threads do not tile the block, or threads its copies"
@@ -63,16 +64,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) KERNEL(const _
             acc[i][j] = 0.0f;
 
 #pragma unroll 1
-    for (int s = 0; s < STAGES - 1; s++) {
+    for (int s = 0; s < STAGES - 2; s++) {
         COPY_A();
         COPY_B();
     }
     const float *stage = smem;
     float a[2][TM], b[2][TN];
-    rung_async_wait(STAGES - 2);
+    rung_async_wait(STAGES - 3);
     __syncthreads();
     LOAD_FRAGMENTS(0);
-    /* Each k is read into registers while the one before is multiplied. What is copied goes where the stage before lay. */
+    /* Each k is read into registers while the one before is multiplied. What is copied goes where
+     * the last stage but one lay: loads of the last one may still be under way when its zeros come. */
 #pragma unroll 1
     for (int left = blocks; left > 0; left--) {
 #pragma unroll
@@ -80,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) KERNEL(const _
             if (q + 1 < BK) {
                 LOAD_FRAGMENTS(q + 1);
             } else { /* this stage is in registers: on to the next */
-                rung_async_wait(STAGES - 2);
+                rung_async_wait(STAGES - 3);
                 __syncthreads();
                 stage = stage == smem + (STAGES - 1) * STAGE_FLOATS ? smem : stage + STAGE_FLOATS;
                 LOAD_FRAGMENTS(0);
@@ -132,3 +134,4 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) KERNEL(const _
 #undef A_FLOATS
 #undef STAGE_FLOATS
 #undef TILE_VECTORS
+#undef ADDED_BY_ONE

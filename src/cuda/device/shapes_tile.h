@@ -22,6 +22,7 @@
 #define LANES_Y (FITS_Y(32) ? FITS_Y(32) : FITS_Y(16) ? FITS_Y(16) : 1)
 #define LANES (LANES_X * LANES_Y)
 #define TILE_VECTORS (BM * BN / 4)
+#define ADDED_BY_ONE 6144 /* 96 KB */
 #define HALF_X (LANES_X > 1 ? LANES_X / 2 : 1)
 
 #if TCOLS % LANES_X || TPS % LANES || STEPS % 2 || BK % (4 * SLICES)
