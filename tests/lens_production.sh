@@ -43,7 +43,7 @@ guard() { # KERNEL DATA BLOCKS: of four, so many are computed strictly
     failed=$((failed + 1)); echo "FAILED: $1, the guard on $2 data: $(grep '^guard' "$work")"
 }
 
-kernels=$("$rung" list --device gpu --role production --format csv | cut -d, -f1,5 | grep -E '_(tmawarp|tmaslice|tmapair|tmashift|cpasync|small|dot|axpy|lonewarp|lonecopy|lonefour|wgmma_f16x3)_')
+kernels=$("$rung" list --device gpu --role production --format csv | cut -d, -f1,5 | grep -E '_(tmawarp|tmaslice|tmapair|tmashift|cpasync|crowd|small|dot|axpy|lonewarp|lonecopy|lonefour|wgmma_f16x3)_')
 [ -n "$kernels" ] || { echo "FAILED: the catalog lists no such kernel"; exit 1; }
 for row in $kernels; do
     mine || continue
@@ -113,6 +113,16 @@ for row in $kernels; do
         try "$name" "TN:$((m + 2))x$((2 * n))x40:row,pad=2"
         try "$name" "NT:5x3x33:row,strided=9"
         try "$name" "NN:${m}x${n}x23:row,pad=1,strided=2" ;; # half of the last step left out
+    *_crowd_*) # operands at any address, many small blocks: edges, parts of k, few k, batches, aligned ones too
+        try "$name" "NN:$((m + 8))x$((n + 4))x100:row,pad=1,alpha=-0.5,beta=1"
+        try "$name" "NT:$((m + 3))x$((n + 5))x67:row,offset=1,strided=5,scalars=device,act=relu"
+        try "$name" "TN:$((2 * m - 1))x$((n + 7))x45:row,strided=3,beta=-0.5,bias=row"
+        try "$name" "TT:$((m - 3))x$((2 * n - 1))x$((n + 9)):row,arrays=2,offset=3,bias=column,act=gelu"
+        try "$name" "TN:${m}x${n}x1401:row,pad=1"
+        try "$name" "NN:$((m - 1))x$((n + 1))x700:row,beta=0.5"
+        try "$name" "TN:$((m + 2))x$((2 * n))x7:row,pad=2"
+        try "$name" "NT:5x3x1:row,strided=9"
+        try "$name" "TT:${m}x${n}x40:row" ;;
     *_lonefour_*) # every fourth k a warp; B with k outermost, rows that start all differently, two ways or alike
         try "$name" "NN:$((m + 8))x$((n + 4))x300:row,pad=1,alpha=-0.5,beta=1"
         try "$name" "TN:$((2 * m - 1))x$((n + 7))x309:row,offset=3,strided=3,beta=-0.5,bias=row"

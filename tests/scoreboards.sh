@@ -1,11 +1,13 @@
 #!/bin/sh
-# Every waiter in the rewritten kernels sees the load before it (tools/ffma_order.c), and one that does not is reported.
+# Every waiter in the rewritten kernels sees the load before it, every load waits for the barrier before it
+# (tools/ffma_order.c), and one that does not is reported.
 # usage: scoreboards.sh FFMA_ORDER BUILD_DIR
 set -eu
 order=$1 build=$2 checked=0
 work=$(mktemp)
 trap 'rm -f "$work"' EXIT
-for file in "$build"/fatbin/sm90_*warp_f32_*.fatbin "$build"/fatbin/sm90_lone[cf]*_f32_*.fatbin "$build"/fatbin/sm90_tma*_f32_*.fatbin; do
+for file in "$build"/fatbin/sm90_*warp_f32_*.fatbin "$build"/fatbin/sm90_lone[cf]*_f32_*.fatbin "$build"/fatbin/sm90_tma*_f32_*.fatbin \
+    "$build"/fatbin/sm90_crowd_f32_*.fatbin; do
     "$order" --check "$file"
     checked=$((checked + 1))
 done
@@ -28,4 +30,22 @@ if "$order" --check "$work" >/dev/null; then
     echo "FAILED: a waiter that does not see its load was not reported"
     exit 1
 fi
-echo "$checked kernels, every waiter sees its load; a damaged one is reported"
+
+# And a load right behind a barrier that holds its warp back for less than six cycles.
+python3 - "$build"/fatbin/sm90_crowd_f32_64x64x8_s4.fatbin "$work" <<'PYTHON'
+import struct, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+words = [struct.unpack_from("<2Q", data, at) for at in range(0, len(data) - 15, 16)]
+load = next(i for i, (low, high) in enumerate(words) if low & 0xFFF == 0x984)
+for i, (low, high) in enumerate(words):
+    if low & 0xFFF == 0xB1D and high >> 41 & 15 < 6:
+        data[16 * i + 16:16 * i + 32] = data[16 * load:16 * load + 16]
+        open(sys.argv[2], "wb").write(data)
+        sys.exit(0)
+sys.exit("FAILED: no barrier to damage")
+PYTHON
+if "$order" --check "$work" >/dev/null; then
+    echo "FAILED: a load that does not wait for its barrier was not reported"
+    exit 1
+fi
+echo "$checked kernels, every waiter sees its load and every load its barrier; damaged ones are reported"

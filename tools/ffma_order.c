@@ -14,6 +14,7 @@ enum {
     OP_FFMA = 0x223,
     OP_LDS = 0x984,
     OP_LDGSTS = 0xfae,
+    OP_BAR = 0xb1d,
     OP_BRA = 0x947,
     OP_BRX = 0x949,
     OP_BSSY = 0x945,
@@ -26,6 +27,8 @@ enum {
     RUN_MIN = 6,
     FMA_LATENCY = 5,    /* issue slots between an FFMA and one that reads its result */
     ANCHOR_LATENCY = 8, /* the same for integer instructions before a run */
+    BAR_LATENCY = 8,    /* the same between a barrier and a load: the warp goes on for some cycles */
+    BAR_SEEN = 6,       /* what the compiler keeps between them at least */
     LOAD_TAIL = 24,     /* loads stay this far from the end of a run: what follows may change their address */
     WINDOW = 2          /* cycles an FFMA's operand reads may lag its issue */
 };
@@ -454,10 +457,45 @@ static void see_scoreboards(struct word *code, int n)
             code[i].hi += 1ull << 41;
 }
 
-/* Prints where a waiter would not see the load before it; how many there are. */
+static int64_t branch_to(struct word w, int at)
+{
+    int64_t offset;
+    unsigned op = opcode(w);
+    if (op == OP_BRA || op == OP_UBRA || op == OP_CALL) {
+        uint64_t bits = (w.lo >> 16 & 255) | w.lo >> 34 << 8 | (w.hi & 0x3ffff) << 38;
+        offset = ((int64_t)(bits << 8) >> 8) * 4;
+    } else if (op == OP_BSSY) {
+        offset = (int32_t)(w.lo >> 32);
+    } else {
+        return -1;
+    }
+    return at + 1 + offset / 16;
+}
+
+/* Cycles from a barrier before instruction i to its issue, as many as matter. */
+static int cycles_behind_barrier(const struct word *code, int i)
+{
+    int cycles = 0;
+    while (i-- > 0 && cycles < BAR_SEEN) {
+        cycles += stall_of(code[i]);
+        if (opcode(code[i]) == OP_BAR)
+            return cycles;
+        if (branch_to(code[i], i) >= 0)
+            break;
+    }
+    return BAR_SEEN;
+}
+
+/* Prints where a waiter would not see the load before it, or a load not wait for a barrier; how many there are. */
 static int check_section(const struct word *code, int n, const char *name)
 {
     int unseen = 0;
+    for (int i = 0; i < n; ++i)
+        if (opcode(code[i]) == OP_LDS && cycles_behind_barrier(code, i) < BAR_SEEN) {
+            printf("%s: the load at 0x%x comes %d cycles behind a barrier\n", name, 16 * i,
+                   cycles_behind_barrier(code, i));
+            ++unseen;
+        }
     for (int i = 0; i + 1 < n; ++i)
         if (is_unseen(code[i], code[i + 1])) {
             printf("%s: the instruction at 0x%x waits for a scoreboard that the one before it has not yet raised\n",
@@ -576,21 +614,6 @@ static int entangled(const struct word *code, int n, int first, int count)
         }
     }
     return 0;
-}
-
-static int64_t branch_to(struct word w, int at)
-{
-    int64_t offset;
-    unsigned op = opcode(w);
-    if (op == OP_BRA || op == OP_UBRA || op == OP_CALL) {
-        uint64_t bits = (w.lo >> 16 & 255) | w.lo >> 34 << 8 | (w.hi & 0x3ffff) << 38;
-        offset = ((int64_t)(bits << 8) >> 8) * 4;
-    } else if (op == OP_BSSY) {
-        offset = (int32_t)(w.lo >> 32);
-    } else {
-        return -1;
-    }
-    return at + 1 + offset / 16;
 }
 
 static pending_set **find_labels(const struct word *code, int n)
@@ -729,7 +752,7 @@ static void order_section(struct word *code, int n, const char *name)
     static pending_set pending;
     static struct run r;
     int settled[REGISTERS] = {0}, loaded[REGISTERS] = {0}, done[REGISTERS] = {0}, cycle = 0, runs = 0, before = 0,
-        after = 0, fmas = 0;
+        after = 0, fmas = 0, met = 0;
     pending_set **label = find_labels(code, n);
     if (!label)
         return;
@@ -752,7 +775,8 @@ static void order_section(struct word *code, int n, const char *name)
             for (int k = 0; k < count; ++k) {
                 struct node x = r.node[k] = decode(code[i + k], k);
                 int regs[4] = {x.a, x.b, x.c, x.d};
-                r.ready[k] = r.loaded[k] = 0;
+                r.ready[k] = x.load && met > cycle ? met - cycle : 0;
+                r.loaded[k] = 0;
                 for (int q = 0; q < 4; ++q) {
                     if (regs[q] < 0)
                         continue;
@@ -783,6 +807,8 @@ static void order_section(struct word *code, int n, const char *name)
             }
             account(w, pending);
             note_store(w, i + k, busy_until);
+            if (opcode(w) == OP_BAR)
+                met = cycle + BAR_LATENCY;
             if (is_load(w)) {
                 for (int q = 0; q < 4; ++q)
                     loaded[field_d(w) + q] = cycle + LOAD_SLOTS;

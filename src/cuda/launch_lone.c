@@ -198,7 +198,9 @@ static void plan_apart(const rung_machine *machine, const rung_kernel *kernel, c
     int64_t most = ceil_div(s->tiles, machine->sms), rest = most % RUNG_LONE_WARPS,
             rounds = ceil_div(most, RUNG_LONE_WARPS);
     /* The second half of the last step is left out where it holds no k. */
-    double steps = (double)s->steps - (!traits_of(kernel)->whole_steps && p->k > 0 && (p->k - 1) % RUNG_LONE_BK < RUNG_LONE_BK / 2 ? 0.5 : 0.0);
+    double steps =
+        (double)s->steps -
+        (!traits_of(kernel)->whole_steps && p->k > 0 && (p->k - 1) % RUNG_LONE_BK < RUNG_LONE_BK / 2 ? 0.5 : 0.0);
     double tile_us = steps * s->step_us, end = end_us(kernel, p, s);
     double round_us = tile_us * RUNG_LONE_WARPS / PARTITIONS + end;
     double compute = (double)(most / RUNG_LONE_WARPS) * round_us;

@@ -15,10 +15,11 @@ enum { MAX_SIZE = 1 << 30, MAX_TICKETS = RUNG_TICKET_BYTES / 4 };
 static const double launch_us = 1.61, finish_us = 2.74, reduce_rate = 0.055e6, partial_rate = 5.84e6;
 /* Rows of C at odd addresses: their bytes count so many times; a crowd's, that are stored a line a warp. */
 static const double odd_rows = 2.52, odd_lines = 1.44;
-static const double crowd_load_us = 0.08; enum { ADDED_BY_ONE = 24 };
-static const double last_round = 0.80; /* of a crowd's starts and ends, what shows in its last round */
+static const double crowd_load_us = 0.08;
+enum { ADDED_BY_ONE = 24 };
+static const double last_round = 0.80;      /* of a crowd's starts and ends, what shows in its last round */
 static const double vector_block_us = 0.60; /* a vector kernel's block, however little it does */
-static const double turned = 0.058;  /* what an operand adds that is turned while it is copied */
+static const double turned = 0.058;         /* what an operand adds that is turned while it is copied */
 
 typedef struct tile_traits {
     const char *name;
@@ -55,14 +56,14 @@ static const tile_traits traits[] = {
 };
 
 static const tile_traits crowd_traits[] = {
-    {"sm90_crowd_f32_64x64x8_s5", 1, 4, 0.677, 1.61, 2.10, 0.00, {0.00, 0.00, 0.00}},
-    {"sm90_crowd_f32_128x64x8_s5", 1, 3, 0.766, 1.43, 2.98, 0.00, {0.00, 0.00, 0.00}},
-    {"sm90_crowd_f32_64x128x8_s5", 1, 3, 0.760, 1.51, 2.86, 0.00, {0.00, 0.00, 0.00}},
-    {"sm90_crowd_f32_64x32x8_s5", 1, 8, 0.574, 3.35, 1.95, 0.00, {0.00, 0.00, 0.00}},
-    {"sm90_crowd_f32_32x64x8_s5", 1, 8, 0.568, 3.48, 2.01, 0.00, {0.00, 0.00, 0.00}},
-    {"sm90_crowd_f32_32x32x8_s5", 1, 16, 0.512, 7.40, 1.95, 0.00, {0.00, 0.00, 0.00}},
-    {"sm90_crowd_f32_128x32x8_s5", 1, 4, 0.643, 1.74, 2.02, 0.00, {0.00, 0.00, 0.00}},
-    {"sm90_crowd_f32_32x128x8_s5", 1, 4, 0.624, 1.60, 2.15, 0.00, {0.00, 0.00, 0.00}},
+    {"sm90_crowd_f32_64x64x8_s4", 1, 4, 0.677, 1.61, 2.10, 0.00, {0.00, 0.00, 0.00}},
+    {"sm90_crowd_f32_128x64x8_s4", 1, 3, 0.766, 1.43, 2.98, 0.00, {0.00, 0.00, 0.00}},
+    {"sm90_crowd_f32_64x128x8_s4", 1, 3, 0.760, 1.51, 2.86, 0.00, {0.00, 0.00, 0.00}},
+    {"sm90_crowd_f32_64x32x8_s4", 1, 8, 0.574, 3.35, 1.95, 0.00, {0.00, 0.00, 0.00}},
+    {"sm90_crowd_f32_32x64x8_s4", 1, 8, 0.568, 3.48, 2.01, 0.00, {0.00, 0.00, 0.00}},
+    {"sm90_crowd_f32_32x32x8_s4", 1, 16, 0.512, 7.40, 1.95, 0.00, {0.00, 0.00, 0.00}},
+    {"sm90_crowd_f32_128x32x8_s4", 1, 4, 0.643, 1.74, 2.02, 0.00, {0.00, 0.00, 0.00}},
+    {"sm90_crowd_f32_32x128x8_s4", 1, 4, 0.624, 1.60, 2.15, 0.00, {0.00, 0.00, 0.00}},
 };
 
 static const tile_traits *traits_of(const rung_kernel *kernel)
@@ -114,7 +115,7 @@ static int shared_bytes(const rung_kernel *kernel, int slices, const rung_proble
 {
     int crowd = is_crowd(kernel); /* copies 4 bytes at a time always, fills all its stages, pads its results */
     int aligned = !crowd && is_aligned(p), stage = tile_floats(kernel->bm, kernel->bk, !p->trans_a, aligned) +
-                                         tile_floats(kernel->bn, kernel->bk, p->trans_b, aligned);
+                                                   tile_floats(kernel->bn, kernel->bk, p->trans_b, aligned);
     int64_t stages = !crowd && blocks_of_k + 1 < kernel->stages ? blocks_of_k + 1 : kernel->stages;
     int64_t floats = stages * stage, results = (int64_t)slices * kernel->bm * kernel->bn * (crowd ? 36 : 32) / 32;
     return (int)(4 * (floats > results ? floats : results));
@@ -126,7 +127,8 @@ static int64_t tiles_of(const rung_kernel *kernel, const rung_problem *p)
 }
 
 /* Time of the blocks on the busiest SM: full rounds of `resident` blocks, then what is left. */
-static double rounds_us(const tile_traits *t, double blocks, int sms, int resident, double block_work_us, double last_us)
+static double rounds_us(const tile_traits *t, double blocks, int sms, int resident, double block_work_us,
+                        double last_us)
 {
     double a_round = (double)sms * resident, full = floor(blocks / a_round),
            left = ceil((blocks - full * a_round) / sms);
@@ -148,12 +150,15 @@ static double tile_cost_us(const rung_machine *machine, const rung_kernel *kerne
     int64_t steps = ceil_div(ceil_div(p->k, kernel->bk), parts);
     double depth = (double)steps * kernel->bk, tile_bytes = 4.0 * kernel->bm * kernel->bn;
     int unaligned = (p->align_a < 16) + (p->align_b < 16), resident = resident_of(kernel, t, p);
-    double along_k = is_crowd(kernel) || !is_aligned(p) ? turned * (!p->trans_a + p->trans_b) : rung_along_k(p, t->along_k);
+    double along_k =
+        is_crowd(kernel) || !is_aligned(p) ? turned * (!p->trans_a + p->trans_b) : rung_along_k(p, t->along_k);
     double share = t->share / (1.0 + t->unaligned * unaligned) / (1.0 + along_k);
     double work = kernel->bm * kernel->bn * depth / (128e3 * machine->clock_ghz * share);
-    double compute = rounds_us(t, blocks, machine->sms, resident, work, t->block_us * (is_crowd(kernel) ? last_round : 1.0));
+    double compute =
+        rounds_us(t, blocks, machine->sms, resident, work, t->block_us * (is_crowd(kernel) ? last_round : 1.0));
     double read = rung_read_us(p);
-    double write = rung_write_us(p, is_crowd(kernel) ? odd_lines : odd_rows, kernel->bn), rounds = ceil(blocks / ((double)machine->sms * resident));
+    double write = rung_write_us(p, is_crowd(kernel) ? odd_lines : odd_rows, kernel->bn),
+           rounds = ceil(blocks / ((double)machine->sms * resident));
     /* The first operands and the last results are in nobody's shadow. */
     double first = fmin(1.0, (double)kernel->stages / ((double)steps * rounds));
     compute += read * first + write / rounds;

@@ -6,7 +6,8 @@
 extern const rung_launcher rung_launch_accurate;
 extern const rung_launcher rung_launch_strict;
 extern const rung_launcher rung_launch_warp;
-extern const rung_launcher rung_launch_shapes, rung_launch_shapes_crowd, rung_launch_shapes_small, rung_launch_shapes_vector;
+extern const rung_launcher rung_launch_shapes, rung_launch_shapes_crowd, rung_launch_shapes_small,
+    rung_launch_shapes_vector;
 extern const rung_launcher rung_launch_lone;
 extern const rung_launcher rung_launch_vector;
 extern const rung_launcher rung_launch_tiles;

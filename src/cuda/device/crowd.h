@@ -1,8 +1,8 @@
-/* Operands at any address by a crowd of small blocks: BM x BN results, 8 x TN a thread, few registers and stages of 8 k, so
- * that many blocks share a multiprocessor and one's start, waits and end lie in the others' shadow. Copied 4 bytes at a
- * time, k outermost in shared memory whatever the order outside. Lines outside the matrix are copied from its last one:
- * they only feed results that are never stored; k outside is filled with zeros. Included under macros: KERNEL A_KC B_KC
- * (k contiguous), and the sizes; without include guard, once for each kernel. */
+/* Operands at any address by a crowd of small blocks: BM x BN results, 8 x TN a thread, few registers and stages of 8
+ * k, so that many blocks share a multiprocessor and one's start, waits and end lie in the others' shadow. Copied 4
+ * bytes at a time, k outermost in shared memory whatever the order outside; what is outside the matrix is filled with
+ * zeros. Included under macros: KERNEL A_KC B_KC (k contiguous), and the sizes BM BN TN STAGES MIN_BLOCKS; once for
+ * each kernel. */
 #define TM 8
 #define BK 8
 #define SLICES 1
@@ -34,18 +34,26 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) KERNEL(const _
     if (p.split_k > 1 && tid == 0)
         meeting_begin(tickets_of(&p) + (size_t)at.which * 2);
 
-    const int k = (int)p.k, k_per_part = ((k + BK - 1) / BK + p.split_k - 1) / p.split_k * BK, k0 = (int)at.part * k_per_part;
+    const int k = (int)p.k, k_per_part = ((k + BK - 1) / BK + p.split_k - 1) / p.split_k * BK,
+              k0 = (int)at.part * k_per_part;
     const float scale = p.alpha_device ? *p.alpha_device : p.alpha;
     int k_left = scale == 0.0f || k0 >= k ? 0 : min(k - k0, k_per_part);
     const int blocks = (k_left + BK - 1) / BK;
-    crowd_lines la = crowd_start(p.a_array ? p.a_array[at.batch] : p.a + at.batch * p.stride_a, p.lda, at.row0, (int)p.m, k0, tid, BM, A_KC);
-    crowd_lines lb = crowd_start(p.b_array ? p.b_array[at.batch] : p.b + at.batch * p.stride_b, p.ldb, at.col0, (int)p.n, k0, tid, BN, B_KC);
+    crowd_lines la = crowd_start(p.a_array ? p.a_array[at.batch] : p.a + at.batch * p.stride_a, p.lda, at.row0,
+                                 (int)p.m, k0, tid, BM, A_KC);
+    crowd_lines lb = crowd_start(p.b_array ? p.b_array[at.batch] : p.b + at.batch * p.stride_b, p.ldb, at.col0,
+                                 (int)p.n, k0, tid, BN, B_KC);
     const rung_shared_at ring = rung_shared_address(smem);
     rung_shared_at fill = ring;
-#define COPY_A() crowd_copy(&la, fill, p.lda, k_left, tid, BM, THREADS, A_KC)
+#define COPY_A()                                                                                                       \
+    do {                                                                                                               \
+        if (k_left > 0)                                                                                                \
+            crowd_copy(&la, fill, p.lda, k_left, tid, BM, THREADS, A_KC);                                              \
+    } while (0)
 #define COPY_B()                                                                                                       \
     do {                                                                                                               \
-        crowd_copy(&lb, fill + A_FLOATS * 4, p.ldb, k_left, tid, BN, THREADS, B_KC);                                   \
+        if (k_left > 0)                                                                                                \
+            crowd_copy(&lb, fill + A_FLOATS * 4, p.ldb, k_left, tid, BN, THREADS, B_KC);                               \
         rung_async_commit();                                                                                           \
         k_left -= BK;                                                                                                  \
         fill = fill + STAGE_FLOATS * 4 == ring + STAGES * STAGE_FLOATS * 4 ? ring : fill + STAGE_FLOATS * 4;           \
@@ -64,17 +72,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) KERNEL(const _
             acc[i][j] = 0.0f;
 
 #pragma unroll 1
-    for (int s = 0; s < STAGES - 2; s++) {
+    for (int s = 0; s < STAGES - 1; s++) {
         COPY_A();
         COPY_B();
     }
     const float *stage = smem;
     float a[2][TM], b[2][TN];
-    rung_async_wait(STAGES - 3);
+    rung_async_wait(STAGES - 2);
     __syncthreads();
     LOAD_FRAGMENTS(0);
     /* Each k is read into registers while the one before is multiplied. What is copied goes where
-     * the last stage but one lay: loads of the last one may still be under way when its zeros come. */
+     * the stage before lay. */
 #pragma unroll 1
     for (int left = blocks; left > 0; left--) {
 #pragma unroll
@@ -82,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) KERNEL(const _
             if (q + 1 < BK) {
                 LOAD_FRAGMENTS(q + 1);
             } else { /* this stage is in registers: on to the next */
-                rung_async_wait(STAGES - 3);
+                rung_async_wait(STAGES - 2);
                 __syncthreads();
                 stage = stage == smem + (STAGES - 1) * STAGE_FLOATS ? smem : stage + STAGE_FLOATS;
                 LOAD_FRAGMENTS(0);
@@ -110,8 +118,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) KERNEL(const _
 #pragma unroll
         for (int j = 0; j < TN; j += 4) {
             const int from_row = ty / 4 * 16, from_col = j * TCOLS + tx / 8 * 32;
-            crowd_store(acc[0] + j, TN, smem + warp * (32 * CROWD_PITCH), c + (row0 + from_row) * p.ldc + col0 + from_col,
-                        p.ldc, rows - from_row, cols - from_col, BM / 2, alpha, ty % 4, tx % 8, lane);
+            crowd_store(acc[0] + j, TN, smem + warp * (32 * CROWD_PITCH),
+                        c + (row0 + from_row) * p.ldc + col0 + from_col, p.ldc, rows - from_row, cols - from_col,
+                        BM / 2, alpha, ty % 4, tx % 8, lane);
         }
         return;
     }

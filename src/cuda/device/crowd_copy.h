@@ -71,8 +71,8 @@ RUNG_DEVICE void crowd_store(const float *acc, const int tn, float *mine, float 
 {
 #pragma unroll
     for (int i = 0; i < 8; i++)
-        *(float4 *)(mine + (i / 4 * 16 + ty * 4 + i % 4) * CROWD_PITCH + tx * 4) = make_float4(
-            alpha * acc[tn * i], alpha * acc[tn * i + 1], alpha * acc[tn * i + 2], alpha * acc[tn * i + 3]);
+        *(float4 *)(mine + (i / 4 * 16 + ty * 4 + i % 4) * CROWD_PITCH + tx * 4) =
+            make_float4(alpha * acc[tn * i], alpha * acc[tn * i + 1], alpha * acc[tn * i + 2], alpha * acc[tn * i + 3]);
     __syncwarp();
     mine += lane, c += lane;
     rows = lane < cols ? rows : 0;

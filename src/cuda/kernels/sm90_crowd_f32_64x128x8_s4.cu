@@ -1,8 +1,8 @@
 /* Operands at any address: tiles of four warps, 8 x 8 results a thread. */
-#define NAME sm90_crowd_f32_128x64x8_s5
-#define BM 128
-#define BN 64
+#define NAME sm90_crowd_f32_64x128x8_s4
+#define BM 64
+#define BN 128
 #define TN 8
-#define STAGES 5
+#define STAGES 4
 #define MIN_BLOCKS 3
 #include "device/crowd_all.h"

@@ -1,8 +1,8 @@
 /* Operands at any address: tiles of four warps. */
-#define NAME sm90_crowd_f32_128x32x8_s5
-#define BM 128
-#define BN 32
+#define NAME sm90_crowd_f32_64x64x8_s4
+#define BM 64
+#define BN 64
 #define TN 4
-#define STAGES 5
+#define STAGES 4
 #define MIN_BLOCKS 4
 #include "device/crowd_all.h"
