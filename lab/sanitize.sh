@@ -54,7 +54,7 @@ kernels() { # FAMILY
     copies) list production '_(tma|tmak|tmapair|tmashift|tmaslice)_' ;;
     warps) list production '_(tmawarp|lone[a-z]*)_' ;;
     matrix) list production _wgmma_ ;;
-    tiles) list production _cpasync_ ;;
+    tiles) list production '_(cpasync|crowd)_' ;;
     vectors) list production '_(dot|axpy)_' ;;
     small) list production _small_ ;;
     ladder | reduce) list "$1" . ;;
