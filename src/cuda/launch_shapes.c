@@ -15,9 +15,10 @@ enum { MAX_SIZE = 1 << 30, MAX_TICKETS = RUNG_TICKET_BYTES / 4 };
 static const double launch_us = 1.61, finish_us = 2.74, reduce_rate = 0.055e6, partial_rate = 5.84e6;
 /* Rows of C at odd addresses: their bytes count so many times; a crowd's, that are stored a line a warp. */
 static const double odd_rows = 2.52, odd_lines = 1.44;
-static const double crowd_load_us = 0.08;
+/* A crowd: a load of a thread that adds parts of k, of which one block alone does so many a thread (device/crowd.h); of
+ * its blocks' starts and ends, what shows in the last round. */
+static const double crowd_load_us = 0.08, last_round = 0.80;
 enum { ADDED_BY_ONE = 24 };
-static const double last_round = 0.80;      /* of a crowd's starts and ends, what shows in its last round */
 static const double vector_block_us = 0.60; /* a vector kernel's block, however little it does */
 static const double turned = 0.058;         /* what an operand adds that is turned while it is copied */
 
