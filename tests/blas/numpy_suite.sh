@@ -4,7 +4,9 @@ lib=$1 python=/usr/bin/python3
 numpy=$($python -c 'import numpy, pytest, hypothesis; print(numpy.__path__[0])' 2>/dev/null) || { echo "skipped: no python3-numpy with pytest and hypothesis"; exit 77; }
 LD_DEBUG=bindings LD_PRELOAD=$lib $python -c 'import numpy; a = numpy.ones((9, 9), "f"); assert (a @ a == 9).all()' 2>&1 |
     grep -q "to $lib .*symbol .cblas_sgemm'" || { echo "NumPy's matmul did not reach $lib"; exit 1; }
-cd "${TMPDIR:-/tmp}" || exit 1
+work=$(mktemp -d) # python -m looks for modules here first
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
 export OPENBLAS_NUM_THREADS=1 # LAPACK's threads wait for each other busily
 # huge_vectordot wants 32 GiB and calls no sgemm.
 LD_PRELOAD=$lib $python -B -m pytest -q -p no:cacheprovider "$numpy/core/tests/test_einsum.py" "$numpy/linalg/tests/test_linalg.py" \
