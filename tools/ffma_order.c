@@ -858,8 +858,9 @@ int main(int argc, char **argv)
     const char *target = argv[argc - 1];
     unsigned char *image = argc == 2 + check ? read_image(target, &size) : NULL;
     if (!image || size < sizeof(Elf64_Ehdr) || memcmp(image, ELFMAG, SELFMAG)) {
-        fprintf(stderr, "usage: ffma_order CUBIN, which is rewritten in place\n"
-                        "       ffma_order --check CUBIN: does every waiter see the load before it?\n");
+        fprintf(stderr,
+                "usage: ffma_order CUBIN, which is rewritten in place\n"
+                "       ffma_order --check CUBIN: does every waiter see the load before it, every load the barrier?\n");
         return 2;
     }
     const Elf64_Ehdr *h = (const Elf64_Ehdr *)image;

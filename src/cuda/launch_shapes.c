@@ -3,6 +3,7 @@
  * its constants were fitted on an H200 (docs/performance-log.md, "shapes"). */
 #include "cuda/accurate.h"
 #include "cuda/device.h"
+#include "cuda/device/crowd_args.h"
 #include "cuda/memory_cost.h"
 
 #include <math.h>
@@ -15,10 +16,8 @@ enum { MAX_SIZE = 1 << 30, MAX_TICKETS = RUNG_TICKET_BYTES / 4 };
 static const double launch_us = 1.61, finish_us = 2.74, reduce_rate = 0.055e6, partial_rate = 5.84e6;
 /* Rows of C at odd addresses: their bytes count so many times; a crowd's, that are stored a line a warp. */
 static const double odd_rows = 2.52, odd_lines = 1.44;
-/* A crowd: a load of a thread that adds parts of k, of which one block alone does so many a thread (device/crowd.h); of
- * its blocks' starts and ends, what shows in the last round. */
+/* A crowd: a load of a thread that adds parts of k; of its blocks' starts and ends, what shows in the last round. */
 static const double crowd_load_us = 0.08, last_round = 0.80;
-enum { ADDED_BY_ONE = 24 };
 static const double vector_block_us = 0.60; /* a vector kernel's block, however little it does */
 static const double turned = 0.058;         /* what an operand adds that is turned while it is copied */
 
@@ -54,16 +53,13 @@ static const tile_traits traits[] = {
     {"sm90_cpasync_f32_32x128x16_s2", 1, 5, 0.607, 1.88, 1.65, 0.07, {0.11, 0.23, 0.33}},
     {"sm90_cpasync_f32_128x32x16_s2", 1, 5, 0.589, 1.74, 2.02, 0.00, {0.08, 0.19, 0.24}},
     {"sm90_cpasync_f32_64x128x16_s2", 1, 4, 0.950, 4.33, 3.22, 0.05, {0.06, 0.32, 0.39}},
-};
-
-static const tile_traits crowd_traits[] = {
     {"sm90_crowd_f32_64x64x8_s4", 1, 4, 0.677, 1.61, 2.10, 0.00, {0.00, 0.00, 0.00}},
     {"sm90_crowd_f32_128x64x8_s4", 1, 3, 0.766, 1.43, 2.98, 0.00, {0.00, 0.00, 0.00}},
     {"sm90_crowd_f32_64x128x8_s4", 1, 3, 0.760, 1.51, 3.50, 0.00, {0.00, 0.00, 0.00}},
     {"sm90_crowd_f32_64x32x8_s4", 1, 8, 0.574, 3.35, 1.95, 0.00, {0.00, 0.00, 0.00}},
     {"sm90_crowd_f32_32x64x8_s4", 1, 8, 0.568, 3.48, 2.01, 0.00, {0.00, 0.00, 0.00}},
     {"sm90_crowd_f32_32x32x8_s4", 1, 16, 0.512, 7.40, 1.95, 0.00, {0.00, 0.00, 0.00}},
-    {"sm90_crowd_f32_128x32x8_s4", 1, 4, 0.643, 1.74, 2.4, 0.00, {0.00, 0.00, 0.00}},
+    {"sm90_crowd_f32_128x32x8_s4", 1, 4, 0.643, 1.74, 2.40, 0.00, {0.00, 0.00, 0.00}},
     {"sm90_crowd_f32_32x128x8_s4", 1, 4, 0.624, 1.60, 2.15, 0.00, {0.00, 0.00, 0.00}},
 };
 
@@ -72,9 +68,6 @@ static const tile_traits *traits_of(const rung_kernel *kernel)
     for (size_t i = 0; i < sizeof traits / sizeof *traits; i++)
         if (strcmp(traits[i].name, kernel->name) == 0)
             return &traits[i];
-    for (size_t i = 0; i < sizeof crowd_traits / sizeof *crowd_traits; i++)
-        if (strcmp(crowd_traits[i].name, kernel->name) == 0)
-            return &crowd_traits[i];
     return NULL;
 }
 
@@ -118,7 +111,8 @@ static int shared_bytes(const rung_kernel *kernel, int slices, const rung_proble
     int aligned = !crowd && is_aligned(p), stage = tile_floats(kernel->bm, kernel->bk, !p->trans_a, aligned) +
                                                    tile_floats(kernel->bn, kernel->bk, p->trans_b, aligned);
     int64_t stages = !crowd && blocks_of_k + 1 < kernel->stages ? blocks_of_k + 1 : kernel->stages;
-    int64_t floats = stages * stage, results = (int64_t)slices * kernel->bm * kernel->bn * (crowd ? 36 : 32) / 32;
+    int64_t floats = stages * stage,
+            results = (int64_t)slices * kernel->bm * kernel->bn * (crowd ? RUNG_CROWD_PITCH : 32) / 32;
     return (int)(4 * (floats > results ? floats : results));
 }
 
@@ -168,7 +162,7 @@ static double tile_cost_us(const rung_machine *machine, const rung_kernel *kerne
         double chunks = fmin(fmin(32.0, (double)parts), tile_bytes / 256.0); /* added side by side: device/meeting.h */
         if (is_crowd(kernel)) { /* few threads add: loads of a thread, one by one */
             double vectors = tile_bytes / 16.0, each = vectors / kernel->threads * (double)parts;
-            cost += crowd_load_us * (each <= ADDED_BY_ONE ? each : each / chunks);
+            cost += crowd_load_us * (each <= RUNG_CROWD_LOADS ? each : each / chunks);
         }
         cost += finish_us + (double)parts / chunks * tile_bytes / reduce_rate + blocks * tile_bytes / partial_rate;
     }

@@ -14,7 +14,7 @@
 #define A_FLOATS (BK * PITCH_A)
 #define STAGE_FLOATS (A_FLOATS + BK * PITCH_B)
 #define TILE_VECTORS (BM * BN / 4)
-#define ADDED_BY_ONE (24 * THREADS)
+#define ADDED_BY_ONE (RUNG_CROWD_LOADS * THREADS)
 
 #if TROWS % 4 || TCOLS % 8 || THREADS % BM && THREADS > BM || THREADS % BN && THREADS > BN
 #error "warps of 4 x 8 threads do not tile the block, or threads its copies"
@@ -118,7 +118,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) KERNEL(const _
 #pragma unroll
         for (int j = 0; j < TN; j += 4) {
             const int from_row = ty / 4 * 16, from_col = j * TCOLS + tx / 8 * 32;
-            crowd_store(acc[0] + j, TN, smem + warp * (32 * CROWD_PITCH),
+            crowd_store(acc[0] + j, TN, smem + warp * (32 * RUNG_CROWD_PITCH),
                         c + (row0 + from_row) * p.ldc + col0 + from_col, p.ldc, rows - from_row, cols - from_col,
                         BM / 2, alpha, ty % 4, tx % 8, lane);
         }

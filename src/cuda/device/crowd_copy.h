@@ -2,6 +2,7 @@
 #ifndef RUNG_DEVICE_CROWD_COPY_H
 #define RUNG_DEVICE_CROWD_COPY_H
 
+#include "device/crowd_args.h"
 #include "device/shapes.h"
 
 /* A block's place: grid x counts tiles, y parts of k, z matrices. Worked out anew each time it is asked for. */
@@ -65,23 +66,22 @@ RUNG_DEVICE void crowd_copy(crowd_lines *l, rung_shared_at tile, unsigned ld, in
 
 /* C at any address: a warp's 32 x 32 results, of which the second sixteen rows lie `apart` from the first, by way of
  * shared memory, so that each store fills a line's sectors. */
-#define CROWD_PITCH 36
 RUNG_DEVICE void crowd_store(const float *acc, const int tn, float *mine, float *c, long long ldc, int rows, int cols,
                              const int apart, float alpha, int ty, int tx, int lane)
 {
 #pragma unroll
     for (int i = 0; i < 8; i++)
-        *(float4 *)(mine + (i / 4 * 16 + ty * 4 + i % 4) * CROWD_PITCH + tx * 4) =
+        *(float4 *)(mine + (i / 4 * 16 + ty * 4 + i % 4) * RUNG_CROWD_PITCH + tx * 4) =
             make_float4(alpha * acc[tn * i], alpha * acc[tn * i + 1], alpha * acc[tn * i + 2], alpha * acc[tn * i + 3]);
     __syncwarp();
     mine += lane, c += lane;
     rows = lane < cols ? rows : 0;
 #pragma unroll 1
-    for (int half = 0; half < 2; half++, rows -= apart, mine += 16 * CROWD_PITCH, c += apart * ldc)
+    for (int half = 0; half < 2; half++, rows -= apart, mine += 16 * RUNG_CROWD_PITCH, c += apart * ldc)
 #pragma unroll
         for (int r = 0; r < 16; r++)
             if (r < rows)
-                c[r * ldc] = mine[r * CROWD_PITCH];
+                c[r * ldc] = mine[r * RUNG_CROWD_PITCH];
     __syncwarp();
 }
 
