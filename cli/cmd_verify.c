@@ -1,10 +1,12 @@
 /* rung verify: the contract's cases, from each kernel's own row; failures as lines that can be run again. */
 #include "cli/commands.h"
+#include "lab/bits.h"
 #include "lab/names.h"
 #include "lab/reduce.h"
 #include "lab/refusals.h"
 #include "lab/verify.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +17,7 @@ static const char *const via_names[] = {"direct", "host", "graph", NULL};
 enum { MAX_KERNELS = 256, MAX_SHOWN = 3, MAX_CASES = 32 };
 
 typedef struct options {
-    const char *device, *kernels, *cases;
+    const char *device, *kernels, *cases, *bits;
     int math, quick, huge, format, verbose, no_vendor, via, wrong_calls;
     const lab_cases *only; /* `cases`, read */
     int64_t threads, workspace_mb, repeats;
@@ -286,10 +288,30 @@ static int verify_everything(session *s)
     return code;
 }
 
+/* Prints the bits of the listed products; fails where a kept hash is another one. */
+static int verify_bits(session *s)
+{
+    lab_bits_counts counts;
+    FILE *list = fopen(s->o->bits, "r");
+    if (!list)
+        return cli_fail("verify --bits: %s cannot be read: %s", s->o->bits, strerror(errno));
+    rung_status status = lab_bits(&s->verifier, list, stdout, &counts);
+    fclose(list);
+    if (status != RUNG_SUCCESS)
+        return cli_fail_status(status, "verify --bits");
+    fprintf(stderr, "bits: %d the same, %d others, %d without a kept hash, %d refused, %d whose kernel is not here\n",
+            counts.same, counts.differ, counts.new_ones, counts.refused, counts.unknown);
+    if (counts.same + counts.differ + counts.new_ones == 0)
+        return cli_fail("verify --bits: no product of %s was computed", s->o->bits);
+    return counts.differ ? CLI_FAIL : CLI_PASS;
+}
+
 static int run_session(session *s)
 {
     const options *o = s->o;
     int code;
+    if (o->bits)
+        return verify_bits(s);
     cli_table_begin(&s->table, (cli_format)o->format, columns, (int)(sizeof columns / sizeof columns[0]));
     if (lab_verifier_set_via(&s->verifier, (lab_via)o->via) != RUNG_SUCCESS)
         return cli_fail("verify: %s", lab_error());
@@ -371,6 +393,8 @@ int cmd_verify(int argc, char **argv)
         {"quick", CLI_FLAG, &o.quick, NULL, "a small covering set"},
         {"huge", CLI_FLAG, &o.huge, NULL, "operands beyond 2^31 elements too (tens of GB)"},
         {"case", CLI_TEXT, &o.cases, NULL, "only this case, as a failure prints it, or several with ';' between"},
+        {"bits", CLI_TEXT, &o.bits, NULL,
+         "print the bits of the products listed in this file; fail where a kept hash differs"},
         {"repeat", CLI_INTEGER, &o.repeats, NULL, "calls a case, which must give the same bits; default 2"},
         {"threads", CLI_INTEGER, &o.threads, NULL, "CPU threads"},
         {"workspace-mb", CLI_INTEGER, &o.workspace_mb, NULL, "MB of device memory a product may borrow; default 4096"},

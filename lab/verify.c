@@ -203,7 +203,7 @@ static rung_status hash_of(lab_verifier *v, const lab_operand *x, uint64_t *hash
 static rung_status run_again_and_again(lab_verifier *v, rung_plan *plan, const rung_gemm *g, lab_verdict *verdict)
 {
     uint64_t a[2], b[2], first = 0, c;
-    int64_t repeats = v->repeats < 2 ? 2 : v->repeats, differ = 0, where = 0;
+    int64_t repeats = v->bits_alone ? 1 : v->repeats < 2 ? 2 : v->repeats, differ = 0, where = 0;
     LAB_TRY(hash_of(v, &v->a, &a[0]));
     LAB_TRY(hash_of(v, &v->b, &b[0]));
     for (int64_t i = 0; i < repeats; i++) {
@@ -214,6 +214,7 @@ static rung_status run_again_and_again(lab_verifier *v, rung_plan *plan, const r
         where = c != first && !differ ? i : where;
         differ += c != first;
     }
+    verdict->bits = first;
     LAB_TRY(hash_of(v, &v->a, &a[1]));
     LAB_TRY(hash_of(v, &v->b, &b[1]));
     if (differ)
@@ -375,7 +376,7 @@ static rung_status run_case(lab_verifier *v, const rung_kernel *kernel, const la
     snprintf(verdict->kernel, sizeof verdict->kernel, "%s", rung_plan_kernel(plan));
     const rung_kernel *chosen = rung_kernel_find(verdict->kernel);
     status = run_again_and_again(v, plan, &g, verdict);
-    if (status == RUNG_SUCCESS)
+    if (status == RUNG_SUCCESS && !v->bits_alone)
         status = judge(v, c, &g, chosen, verdict);
     rung_plan_destroy(plan);
     return status;

@@ -16,6 +16,7 @@ typedef struct lab_verdict {
     double chain_u;  /* of a plain FP32 FMA chain in k order */
     double vendor_u; /* of the vendor's SGEMM; negative: not asked */
     double bound_u;
+    uint64_t bits; /* a hash of all that C's memory held after the first call */
 } lab_verdict;
 
 /* How the library gets a product on a GPU: device operands on a stream, operands in host memory that it stages itself,
@@ -28,6 +29,7 @@ typedef struct lab_verifier {
     rung_context *context;
     lab_via via;
     int64_t repeats; /* calls of a case whose results must be the same bits; fewer than two: two */
+    int bits_alone;  /* one call, hashed and not judged */
     lab_operand a, b, c;
     lab_buffer c_start, c64, size, chain, bias, scalars, pointers;
 } lab_verifier;
