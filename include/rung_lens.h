@@ -118,8 +118,9 @@ RUNG_LENS_API const rung_lens_launch *rung_lens_launch_at(int index);
 /* NULL when `kernel` was compiled for the lens, else one line that says why not. */
 RUNG_LENS_API const char *rung_lens_missing(const char *kernel);
 
-/* A kernel of the user's own: the object lens_cc.sh made of it, a symbol that takes rung_args, one block a bm x bn tile
- * of C with columns along grid x. Operands are row-major, in the lens's device memory. NULL, or why it did not run. */
+/* A kernel of the user's own: the object that lens_cc.sh made of it and a symbol that takes rung_args, one block a
+ * bm x bn tile of C with columns along grid x. Operands are row-major, in the lens's device memory. NULL, or why it did
+ * not run. */
 typedef struct rung_lens_own {
     const char *object, *symbol;
     int bm, bn, threads, shared_bytes;
@@ -127,8 +128,21 @@ typedef struct rung_lens_own {
     const float *a, *b;
     float *c;
     float alpha, beta;
+    int parts;       /* grid z: each part of k has its own blocks; 0: one part */
+    void *workspace; /* for the parts' sums */
 } rung_lens_own;
 RUNG_LENS_API const char *rung_lens_gemm(const rung_lens_own *own);
+
+/* The same for a symbol that takes rung_reduce_args, on so many blocks. */
+typedef struct rung_lens_own_sum {
+    const char *object, *symbol;
+    int blocks, threads, shared_bytes;
+    int64_t n;
+    const float *x;
+    float *out, *partials; /* one a block */
+    unsigned *ticket;
+} rung_lens_own_sum;
+RUNG_LENS_API const char *rung_lens_sum(const rung_lens_own_sum *own);
 
 #ifdef __cplusplus
 }

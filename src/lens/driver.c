@@ -5,7 +5,7 @@
 #endif
 #include "lens.h"
 
-#include "cuda/device/args.h"
+#include "cuda/device/reduce_args.h"
 
 #include <cuda.h>
 #include <dlfcn.h>
@@ -680,23 +680,31 @@ EXPORT CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType typ
     return CUDA_SUCCESS;
 }
 
-/* A kernel file of the user's own, with the argument struct of every GEMM kernel, one block a tile. */
+/* A kernel file of the user's own. */
 
 static char own_why[640];
 
-const char *rung_lens_gemm(const rung_lens_own *own)
+static const char *run_own(const char *object, const char *symbol, CUlaunchConfig *config, void *argument)
 {
-    lens_module *module = lens_module_open(own->object, own->symbol, own_why, sizeof own_why);
+    lens_module *module = lens_module_open(object, symbol, own_why, sizeof own_why);
     if (!module)
         return own_why;
     lens_function f = {.module = module,
-                       .max_dynamic_bytes = LENS_MAX_SHARED_BYTES - (int)lens_static_bytes(module, own->symbol)};
-    *(void **)&f.entry = dlsym(module->handle, own->symbol);
+                       .max_dynamic_bytes = LENS_MAX_SHARED_BYTES - (int)lens_static_bytes(module, symbol)};
+    *(void **)&f.entry = dlsym(module->handle, symbol);
     if (!f.entry) {
-        snprintf(own_why, sizeof own_why, "it has no kernel called %s (RUNG_KERNEL(...) %s)", own->symbol, own->symbol);
+        snprintf(own_why, sizeof own_why, "it has no kernel called %s (RUNG_KERNEL(...) %s)", symbol, symbol);
         return own_why;
     }
-    snprintf(f.symbol, sizeof f.symbol, "%s", own->symbol);
+    snprintf(f.symbol, sizeof f.symbol, "%s", symbol);
+    config->blockDimY = config->blockDimZ = 1;
+    void *parameters[] = {argument};
+    return cuLaunchKernelEx(config, (CUfunction)&f, parameters, NULL) == CUDA_SUCCESS ? NULL : reason;
+}
+
+const char *rung_lens_gemm(const rung_lens_own *own)
+{
+    int parts = own->parts > 1 ? own->parts : 1;
     rung_args args = {.a = own->a,
                       .b = own->b,
                       .c = own->c,
@@ -709,16 +717,24 @@ const char *rung_lens_gemm(const rung_lens_own *own)
                       .alpha = own->alpha,
                       .beta = own->beta,
                       .batch = 1,
-                      .split_k = 1};
+                      .workspace = own->workspace,
+                      .split_k = parts};
     CUlaunchConfig config = {.gridDimX = (unsigned)((own->n + own->bn - 1) / own->bn),
                              .gridDimY = (unsigned)((own->m + own->bm - 1) / own->bm),
+                             .gridDimZ = (unsigned)parts,
+                             .blockDimX = (unsigned)own->threads,
+                             .sharedMemBytes = (unsigned)own->shared_bytes};
+    return run_own(own->object, own->symbol, &config, &args);
+}
+
+const char *rung_lens_sum(const rung_lens_own_sum *own)
+{
+    rung_reduce_args args = {
+        .x = own->x, .out = own->out, .n = own->n, .partials = own->partials, .ticket = own->ticket};
+    CUlaunchConfig config = {.gridDimX = (unsigned)own->blocks,
+                             .gridDimY = 1,
                              .gridDimZ = 1,
                              .blockDimX = (unsigned)own->threads,
-                             .blockDimY = 1,
-                             .blockDimZ = 1,
                              .sharedMemBytes = (unsigned)own->shared_bytes};
-    void *parameters[] = {&args};
-    if (cuLaunchKernelEx(&config, (CUfunction)&f, parameters, NULL) == CUDA_SUCCESS)
-        return NULL;
-    return reason;
+    return run_own(own->object, own->symbol, &config, &args);
 }
