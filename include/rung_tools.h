@@ -80,6 +80,12 @@ RUNG_API const char *rung_tune_state(const rung_context *context); /* what was l
 /* The production kernels that take a product, best first by prediction; returns how many names were written. */
 RUNG_API int rung_tune_candidates(rung_context *context, const rung_gemm *gemm, const char **kernels, int capacity);
 
+/* Of the calling thread: products whose plan was made, and products whose plan was remembered. */
+typedef struct rung_recent_counts {
+    int64_t planned, found;
+} rung_recent_counts;
+RUNG_API void rung_recent_count(rung_recent_counts *counts);
+
 #ifdef __cplusplus
 }
 #endif

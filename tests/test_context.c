@@ -1,7 +1,8 @@
 /* Contexts, settings, plans and their cache, names and versions. */
 #include "support.h"
-#include "rung_catalog.h"
+#include "rung_tools.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -209,6 +210,83 @@ static void remembered_plans_stay_right(void **state)
     rung_context_destroy(context);
 }
 
+/* Runs a product of m x 1 x 1, which is too long to be small, and says how many plans it took. */
+static int64_t plans_made(rung_context *context, int64_t m, int64_t ld)
+{
+    static float a[8192], b[1], c[8192];
+    rung_recent_counts before, after;
+    rung_recent_count(&before);
+    assert_ok(
+        rung_sgemm(context, RUNG_COL_MAJOR, RUNG_NO_TRANS, RUNG_NO_TRANS, m, 1, 1, 1.0f, a, ld, b, ld, 0.0f, c, ld));
+    rung_recent_count(&after);
+    assert_int_equal(after.planned - before.planned + after.found - before.found, 1);
+    return after.planned - before.planned;
+}
+
+static void a_shape_is_planned_once(void **state)
+{
+    (void)state;
+    rung_context *context = test_context(1), *other = test_context(1);
+    assert_int_equal(plans_made(context, 101, 8192), 1);
+    assert_int_equal(plans_made(context, 101, 8191), 1); /* another leading dimension is another shape */
+    for (int i = 0; i < 3; i++) {                        /* and does not drive out the first */
+        assert_int_equal(plans_made(context, 101, 8192), 0);
+        assert_int_equal(plans_made(context, 101, 8191), 0);
+    }
+    assert_int_equal(plans_made(other, 101, 8192), 0); /* a thread's contexts know what each of them planned */
+    assert_ok(rung_context_set_threads(other, 2));
+    assert_int_equal(plans_made(other, 101, 8192), 1); /* on other settings there is another plan */
+    assert_ok(rung_context_set_workspace_limit(other, 1 << 20));
+    assert_int_equal(plans_made(other, 101, 8192), 1);
+    assert_ok(rung_context_set_math(other, RUNG_ACCURATE));
+    assert_int_equal(plans_made(other, 101, 8192), 1);
+    assert_int_equal(plans_made(context, 101, 8192), 0);
+    rung_context_destroy(context);
+    rung_context_destroy(other);
+}
+
+static void thousands_of_shapes_are_remembered(void **state)
+{
+    (void)state;
+    rung_context *context = test_context(1);
+    int64_t made[2] = {0, 0};
+    for (int round = 0; round < 2; round++)
+        for (int64_t m = 4000; m < 4000 + 4096; m++)
+            made[round] += plans_made(context, m, 8192);
+    assert_int_equal(made[0], 4096);
+    assert_int_equal(made[1], 0);
+    /* More than it keeps: a shape that is asked for all the time stays. */
+    for (int64_t i = 0; i < 12000; i++) {
+        plans_made(context, 4000 + i / 2000, 8000 - i % 2000);
+        assert_int_equal(plans_made(context, 4000, 8192), 0);
+    }
+    rung_context_destroy(context);
+}
+
+static void *plan_in_a_thread(void *context)
+{
+    static int64_t made;
+    made = plans_made(context, 103, 8192) + plans_made(context, 103, 8192);
+    return &made;
+}
+
+/* A context may go from thread to thread; each has plans of its own, which end with it. */
+static void threads_remember_for_themselves(void **state)
+{
+    (void)state;
+    rung_context *context = test_context(1);
+    assert_int_equal(plans_made(context, 103, 8192), 1);
+    for (int i = 0; i < 2; i++) {
+        pthread_t thread;
+        void *made;
+        assert_int_equal(pthread_create(&thread, NULL, plan_in_a_thread, context), 0);
+        pthread_join(thread, &made);
+        assert_int_equal(*(int64_t *)made, 1);
+    }
+    assert_int_equal(plans_made(context, 103, 8192), 0);
+    rung_context_destroy(context);
+}
+
 static void a_plan_for_nothing(void **state)
 {
     (void)state;
@@ -251,6 +329,9 @@ int main(void)
         cmocka_unit_test(a_plan_prints_its_decision),
         cmocka_unit_test(kernels_by_name),
         cmocka_unit_test(remembered_plans_stay_right),
+        cmocka_unit_test(a_shape_is_planned_once),
+        cmocka_unit_test(thousands_of_shapes_are_remembered),
+        cmocka_unit_test(threads_remember_for_themselves),
         cmocka_unit_test(a_plan_for_nothing),
         cmocka_unit_test(names_and_versions),
     };

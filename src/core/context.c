@@ -1,4 +1,4 @@
-/* Contexts: which backend, its settings, and a small cache of plans so that a repeated shape is planned once. */
+/* Contexts: which backend, its settings, and the plan of a product (core/recent.h remembers those of recent shapes). */
 #include "core/context.h"
 #include "core/peel.h"
 #include "core/status.h"
@@ -61,6 +61,7 @@ rung_status rung_context_create(rung_context **out, const rung_config *given)
     context->small = context->backend->small_kernel ? context->backend->small_kernel(context->state) : NULL;
     if (context->backend->identity)
         rung_tuned_load(&context->tuned, context->backend->identity(context->state));
+    rung_context_rescope(context);
     *out = context;
     return RUNG_SUCCESS;
 }
@@ -82,16 +83,24 @@ static rung_status reconfigure(rung_context *context, const rung_config *config)
     return RUNG_SUCCESS;
 }
 
-void rung_context_forget_plans(rung_context *context)
+/* Every table of tuned shapes that is not empty, and every change of one, has a number of its own. */
+void rung_context_rescope(rung_context *context)
 {
-    memset(context->recent, 0, sizeof context->recent);
+    static int64_t tables;
+    rung_scope *scope = &context->scope;
+    memset(scope, 0, sizeof *scope); /* padding too: scopes are compared by their bytes */
+    scope->backend = context->backend;
+    scope->workspace_limit_bytes = context->config.workspace_limit_bytes;
+    scope->device = context->backend->device(context->state);
+    scope->threads = context->backend->threads(context->state);
+    scope->tuned = context->tuned.count ? __atomic_add_fetch(&tables, 1, __ATOMIC_RELAXED) : 0;
 }
 
 rung_status rung_context_set_math(rung_context *context, rung_math math)
 {
     rung_config config = context->config;
     config.math = math;
-    return reconfigure(context, &config); /* math is part of a recent plan's key */
+    return reconfigure(context, &config); /* math is part of a problem, and so of a recent plan's key */
 }
 
 rung_status rung_context_set_threads(rung_context *context, int threads)
@@ -99,7 +108,7 @@ rung_status rung_context_set_threads(rung_context *context, int threads)
     rung_config config = context->config;
     config.threads = threads;
     RUNG_TRY(reconfigure(context, &config));
-    rung_context_forget_plans(context);
+    rung_context_rescope(context);
     return RUNG_SUCCESS;
 }
 
@@ -122,7 +131,7 @@ rung_status rung_context_set_workspace_limit(rung_context *context, int64_t byte
     rung_config config = context->config;
     config.workspace_limit_bytes = bytes;
     RUNG_TRY(reconfigure(context, &config));
-    rung_context_forget_plans(context);
+    rung_context_rescope(context);
     return RUNG_SUCCESS;
 }
 
@@ -165,23 +174,6 @@ const char *rung_kernel_unusable(rung_context *context, const rung_kernel *kerne
     return context->backend->unusable(context->state, kernel);
 }
 
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-    hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
-    return hash ^ hash >> 29;
-}
-
-static const size_t shape_bytes = offsetof(rung_problem, a); /* the fields a plan depends on come first */
-
-static size_t slot_of(const rung_problem *p)
-{
-    uint64_t hash = mix((uint64_t)p->m, (uint64_t)p->n);
-    hash = mix(hash, (uint64_t)p->k);
-    hash = mix(hash, (uint64_t)p->batch);
-    hash = mix(hash, (uint64_t)(p->trans_a * 2 + p->trans_b + (int)p->math * 4 + p->in_order * 16));
-    return hash >> 40 & (RUNG_RECENT_PLANS - 1);
-}
-
 /* A tuned shape runs what was fastest here, as long as that kernel takes these operands. */
 static rung_status decide(rung_context *context, const rung_problem *problem, rung_choice *choice)
 {
@@ -196,13 +188,12 @@ static rung_status decide(rung_context *context, const rung_problem *problem, ru
 
 rung_status rung_context_choose(rung_context *context, const rung_problem *problem, rung_choice *choice)
 {
-    rung_recent *recent = &context->recent[slot_of(problem)];
-    if (recent->shape.batch && memcmp(&recent->shape, problem, shape_bytes) == 0) {
-        *choice = recent->choice;
+    const rung_choice *recent = rung_recent_find(&context->scope, problem);
+    if (recent) {
+        *choice = *recent;
         return RUNG_SUCCESS;
     }
     RUNG_TRY(decide(context, problem, choice));
-    recent->shape = *problem;
-    recent->choice = *choice;
+    rung_recent_remember(&context->scope, problem, choice);
     return RUNG_SUCCESS;
 }

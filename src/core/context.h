@@ -1,16 +1,10 @@
-/* A context: one backend's state, its settings, and the plans of recent shapes. */
+/* A context: one backend's state and its settings. */
 #ifndef RUNG_CORE_CONTEXT_H
 #define RUNG_CORE_CONTEXT_H
 
 #include "core/plan.h"
+#include "core/recent.h"
 #include "core/tuned.h"
-
-enum { RUNG_RECENT_PLANS = 256 };
-
-typedef struct rung_recent {
-    rung_problem shape; /* its first half; batch 0: empty */
-    rung_choice choice;
-} rung_recent;
 
 struct rung_context {
     const rung_backend *backend;
@@ -19,7 +13,7 @@ struct rung_context {
     const rung_kernel *last;  /* what answered the last product */
     const rung_kernel *small; /* what answers small ones without a plan; NULL: nothing does */
     rung_tuned tuned;
-    rung_recent recent[RUNG_RECENT_PLANS];
+    rung_scope scope; /* what its plans depend on beside their shapes */
 };
 
 struct rung_plan {
@@ -39,7 +33,7 @@ rung_status rung_context_choose(rung_context *context, const rung_problem *probl
  * and its row of op(A) and column of op(B), whatever m and n are. */
 rung_status rung_gemm_run_in_order(rung_context *context, const rung_gemm *gemm);
 
-/* After a change that plans depend on and their key does not hold. */
-void rung_context_forget_plans(rung_context *context);
+/* After a change of what plans depend on: settings, or the table of tuned shapes. */
+void rung_context_rescope(rung_context *context);
 
 #endif

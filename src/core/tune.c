@@ -28,7 +28,7 @@ rung_status rung_tune_record(rung_context *context, const rung_gemm *gemm, const
     if (choice.kernel->role != RUNG_PRODUCTION)
         return rung_fail(RUNG_INVALID_ARGUMENT, "%s is no production kernel", kernel);
     RUNG_TRY(rung_tuned_record(&context->tuned, &problem, choice.kernel, us));
-    rung_context_forget_plans(context);
+    rung_context_rescope(context);
     return RUNG_SUCCESS;
 }
 
