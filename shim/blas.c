@@ -63,11 +63,37 @@ static rung_context *context_of_thread(void)
     return own;
 }
 
+enum { C_ARGUMENT = 12 };
+static const char known[] = "NnTtCc";
+
+static int is_transposed(char letter)
+{
+    return strchr(known, letter) >= known + 2;
+}
+
+/* A C that lies on A or B: BLAS forbids it and leaves the result open. Here C is what it would be in memory of its own. */
+static rung_status into_copy(rung_context *context, char transa, char transb, int64_t m, int64_t n, int64_t k,
+                             float alpha, const float *a, int64_t lda, const float *b, int64_t ldb, float beta,
+                             float *c, int64_t ldc)
+{
+    size_t column = (size_t)m * sizeof *c;
+    float *copy = malloc(column * (size_t)n);
+    if (!copy)
+        return RUNG_OUT_OF_MEMORY;
+    for (int64_t j = 0; j < n && beta != 0.0f; j++)
+        memcpy(copy + j * m, c + j * ldc, column);
+    rung_status status = rung_sgemm(context, RUNG_COL_MAJOR, is_transposed(transa), is_transposed(transb), m, n, k,
+                                    alpha, a, lda, b, ldb, beta, copy, m);
+    for (int64_t j = 0; j < n && status == RUNG_SUCCESS; j++)
+        memcpy(c + j * ldc, copy + j * m, column);
+    free(copy);
+    return status;
+}
+
 /* Column-major. 0: done; the position of the wrong argument, 1 ... 13; -1: Rung cannot do it, C is as it was. */
 static int sgemm(char transa, char transb, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
                  const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
 {
-    static const char known[] = "NnTtCc";
     if (!transa || !strchr(known, transa))
         return 1;
     if (!transb || !strchr(known, transb))
@@ -75,8 +101,9 @@ static int sgemm(char transa, char transb, int64_t m, int64_t n, int64_t k, floa
     rung_context *context = context_of_thread();
     if (!context)
         return -1;
-    rung_status status = rung_sgemm(context, RUNG_COL_MAJOR, strchr(known, transa) >= known + 2,
-                                    strchr(known, transb) >= known + 2, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    rung_status status = rung_sgemm(context, RUNG_COL_MAJOR, is_transposed(transa), is_transposed(transb), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    if (status == RUNG_INVALID_ARGUMENT && rung_last_error_argument() == C_ARGUMENT && c)
+        status = into_copy(context, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
     if (status == RUNG_INVALID_ARGUMENT && rung_last_error_argument())
         return rung_last_error_argument();
     return status == RUNG_SUCCESS ? 0 : -1;

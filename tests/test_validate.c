@@ -243,6 +243,78 @@ static void sums_refuse_what_is_wrong(void **state)
     assert_true(result == 0.0f);
 }
 
+/* Marks the floats of one operand in a memory of `MEMORY`; how many of them were marked before, or -1 out of bounds. */
+enum { MEMORY = 192, AS_C = 2 };
+
+static int mark(unsigned char *memory, int64_t at, int64_t lines, int64_t length, int64_t ld, int64_t batch,
+                int64_t stride, unsigned char as)
+{
+    int met = 0;
+    for (int64_t e = 0; e < batch; e++)
+        for (int64_t i = 0; i < lines; i++)
+            for (int64_t j = 0; j < length; j++) {
+                int64_t place = at + e * stride + i * ld + j;
+                if (place < 0 || place >= MEMORY)
+                    return -1;
+                met += as == AS_C && memory[place];
+                memory[place] = as;
+            }
+    return met;
+}
+
+/* Random places in one small memory: refused where a float is written that another operand or result holds, only there. */
+static void overlap_is_found_float_by_float(void **state)
+{
+    (void)state;
+    static float memory[MEMORY];
+    unsigned seed = 12345;
+#define DRAW(most) ((seed = seed * 1103515245u + 12345u) >> 16) % (most)
+    int apart = 0, met = 0;
+    for (int round = 0; round < 60000; round++) {
+        rung_gemm g = good(DRAW(2));
+        int row = g.layout == RUNG_ROW_MAJOR;
+        g.trans_a = DRAW(2), g.trans_b = DRAW(2);
+        g.m = 1 + DRAW(4), g.n = 1 + DRAW(4), g.k = 1 + DRAW(4), g.batch = 1 + DRAW(3);
+        int64_t line_a = row != (int)g.trans_a ? g.k : g.m, lines_a = g.m * g.k / line_a;
+        int64_t line_b = row != (int)g.trans_b ? g.n : g.k, lines_b = g.k * g.n / line_b;
+        int64_t line_c = row ? g.n : g.m, lines_c = g.m * g.n / line_c, of_a = DRAW(96), of_b = DRAW(96), of_c = DRAW(96);
+        g.lda = line_a + DRAW(9), g.ldb = line_b + DRAW(9), g.ldc = DRAW(3) ? line_c + DRAW(9) : g.lda;
+        g.ldc = g.ldc < line_c ? line_c : g.ldc;
+        g.stride_a = (int64_t)(DRAW(60)) - 20, g.stride_b = DRAW(40), g.stride_c = 1 + DRAW(40);
+        unsigned char marks[MEMORY] = {0};
+        if (mark(marks, of_a, lines_a, line_a, g.lda, g.batch, g.stride_a, 1) < 0 ||
+            mark(marks, of_b, lines_b, line_b, g.ldb, g.batch, g.stride_b, 1) < 0)
+            continue;
+        int overlaps = mark(marks, of_c, lines_c, line_c, g.ldc, g.batch, g.stride_c, AS_C);
+        if (overlaps < 0)
+            continue;
+        g.a = memory + of_a, g.b = memory + of_b, g.c = memory + of_c;
+        rung_status status = rung_gemm_run(context, &g);
+        if (status != (overlaps ? RUNG_INVALID_ARGUMENT : RUNG_SUCCESS) || (overlaps && rung_last_error_argument() != 12))
+            fail_msg("round %d: %d floats overlap, and the call gives %s", round, overlaps, rung_status_name(status));
+        *(overlaps ? &met : &apart) += 1;
+        if (overlaps && g.batch == 1) { /* neither is read: anywhere is fine */
+            g.alpha = 0.0f;
+            assert_ok(rung_gemm_run(context, &g));
+        }
+    }
+    assert_true(apart > 500 && met > 500);
+}
+
+static void a_plan_refuses_overlap_when_it_runs(void **state)
+{
+    (void)state;
+    rung_plan *plan;
+    rung_gemm g = good(RUNG_ROW_MAJOR);
+    g.c = a; /* addresses tell a plan alignment only */
+    assert_ok(rung_plan_create(&plan, context, &g));
+    assert_int_equal(rung_plan_run(plan, &g), RUNG_INVALID_ARGUMENT);
+    assert_non_null(strstr(rung_last_error(), "overlaps a"));
+    g.c = c;
+    assert_ok(rung_plan_run(plan, &g));
+    rung_plan_destroy(plan);
+}
+
 static int open_context(void **state)
 {
     (void)state;
@@ -271,6 +343,8 @@ int main(void)
         cmocka_unit_test(sizes_that_overflow_are_refused),
         cmocka_unit_test(without_a_product_c_is_scaled),
         cmocka_unit_test(sums_refuse_what_is_wrong),
+        cmocka_unit_test(overlap_is_found_float_by_float),
+        cmocka_unit_test(a_plan_refuses_overlap_when_it_runs),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

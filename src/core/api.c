@@ -1,5 +1,6 @@
 /* The entry points: a call is validate, quick return, choose, run. */
 #include "core/context.h"
+#include "core/overlap.h"
 #include "core/peel.h"
 #include "core/status.h"
 #include "core/validate.h"
@@ -20,7 +21,7 @@ static rung_status gemm_run(rung_context *context, const rung_gemm *gemm, int in
 {
     if (!context || !gemm)
         return rung_fail(RUNG_INVALID_ARGUMENT, "%s is NULL", context ? "gemm" : "context");
-    if (context->small && !in_order && rung_is_small(gemm)) {
+    if (context->small && !in_order && rung_is_small(gemm) && rung_is_apart(gemm)) {
         context->last = context->small;
         return context->backend->run_small(context->state, gemm);
     }
@@ -30,6 +31,7 @@ static rung_status gemm_run(rung_context *context, const rung_gemm *gemm, int in
     RUNG_TRY(rung_validate(gemm, context->config.math, &problem, &nothing));
     if (nothing)
         return RUNG_SUCCESS;
+    RUNG_TRY(rung_refuse_overlap(&problem, gemm));
     problem.in_order = in_order;
     rung_choice choice;
     RUNG_TRY(rung_context_choose(context, &problem, &choice));
@@ -194,7 +196,7 @@ static int is_small_way(const rung_plan *plan, const rung_gemm *g)
     const rung_gemm *made = &plan->made_from;
     return plan->small && g->m == made->m && g->n == made->n && g->k == made->k && g->layout == made->layout &&
            g->trans_a == made->trans_a && g->trans_b == made->trans_b && g->lda == made->lda && g->ldb == made->ldb &&
-           g->ldc == made->ldc && rung_is_small(g);
+           g->ldc == made->ldc && rung_is_small(g) && rung_is_apart(g);
 }
 
 rung_status rung_plan_run(rung_plan *plan, const rung_gemm *gemm)
@@ -217,6 +219,7 @@ rung_status rung_plan_run(rung_plan *plan, const rung_gemm *gemm)
                          "alignment or kind this plan was made for (%lldx%lldx%lld)",
                          (long long)problem.m, (long long)problem.n, (long long)problem.k, (long long)plan->problem.m,
                          (long long)plan->problem.n, (long long)plan->problem.k);
+    RUNG_TRY(rung_refuse_overlap(&problem, gemm));
     plan->context->last = plan->choice.kernel;
     return plan->context->backend->run(plan->context->state, &plan->choice, &problem);
 }

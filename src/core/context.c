@@ -98,6 +98,8 @@ void rung_context_rescope(rung_context *context)
 
 rung_status rung_context_set_math(rung_context *context, rung_math math)
 {
+    if (math == context->config.math) /* set before every product by some callers */
+        return RUNG_SUCCESS;
     rung_config config = context->config;
     config.math = math;
     return reconfigure(context, &config); /* math is part of a problem, and so of a recent plan's key */
@@ -114,6 +116,8 @@ rung_status rung_context_set_threads(rung_context *context, int threads)
 
 rung_status rung_context_set_stream(rung_context *context, void *stream)
 {
+    if (stream == context->config.stream)
+        return RUNG_SUCCESS;
     rung_config config = context->config;
     config.stream = stream;
     return reconfigure(context, &config);

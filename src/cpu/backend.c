@@ -7,7 +7,7 @@
 #include <string.h>
 
 typedef struct cpu_state {
-    int threads;
+    int threads, asked; /* asked: as the configuration says, where 0 is this machine's count */
     unsigned features;
     rung_caches caches;
     rung_pool *pool;
@@ -67,7 +67,11 @@ static rung_status cpu_open(const rung_config *config, void **state)
         free(cpu);
         return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for a CPU context");
     }
-    *cpu = (cpu_state){choose_thread_limit(config), rung_cpu_features(), rung_cpu_caches(), pool, NULL, {0}};
+    *cpu = (cpu_state){.threads = choose_thread_limit(config),
+                       .asked = config->threads,
+                       .features = rung_cpu_features(),
+                       .caches = rung_cpu_caches(),
+                       .pool = pool};
     cpu->best = find_best(cpu);
     cpu->small = (rung_cpu_args){.threads = 1, .pool = pool, .caches = &cpu->caches, .batch = 1};
     *state = cpu;
@@ -76,7 +80,11 @@ static rung_status cpu_open(const rung_config *config, void **state)
 
 static rung_status cpu_configure(void *state, const rung_config *config)
 {
-    ((cpu_state *)state)->threads = choose_thread_limit(config);
+    cpu_state *cpu = state;
+    if (config->threads != cpu->asked) { /* counting processors reads files: not at every change of something else */
+        cpu->threads = choose_thread_limit(config);
+        cpu->asked = config->threads;
+    }
     return RUNG_SUCCESS;
 }
 

@@ -183,6 +183,30 @@ static void wrong_settings_reach_xerbla(void **state)
     untouched();
 }
 
+/* BLAS leaves open what a C on top of A or B becomes: here it is what it would be elsewhere. */
+static void a_result_on_its_operand_is_right(void **state)
+{
+    (void)state;
+    for (int on_b = 0; on_b < 2; on_b++)
+        for (int beta = 0; beta < 2; beta++) {
+            float both[80 * 81], x[80 * 80], y[80 * 80], apart[80 * 81];
+            int n = 80, ld = 81;
+            float one = 1, of_c = (float)beta * 0.5f;
+            for (int i = 0; i < 80 * 80; i++)
+                x[i] = (float)(i % 7), y[i] = (float)(i % 5);
+            for (int i = 0; i < 80 * 81; i++)
+                both[i] = (float)(i % 11);
+            memcpy(apart, both, sizeof both);
+            told_info = 0;
+            sgemm_("N", "T", &n, &n, &n, &one, on_b ? x : both, on_b ? &n : &ld, on_b ? both : y, on_b ? &ld : &n, &of_c,
+                   apart, &ld);
+            sgemm_("N", "T", &n, &n, &n, &one, on_b ? x : both, on_b ? &n : &ld, on_b ? both : y, on_b ? &ld : &n, &of_c,
+                   both, &ld);
+            assert_int_equal(told_info, 0);
+            assert_memory_equal(both, apart, sizeof both);
+        }
+}
+
 static void *many_products(void *argument)
 {
     (void)argument;
@@ -218,6 +242,7 @@ int main(void)
         cmocka_unit_test(wrong_arguments_reach_xerbla),
         cmocka_unit_test(row_major_positions_follow_the_reference),
         cmocka_unit_test(wrong_settings_reach_xerbla),
+        cmocka_unit_test(a_result_on_its_operand_is_right),
         cmocka_unit_test(from_many_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
