@@ -71,7 +71,8 @@ static int is_transposed(char letter)
     return strchr(known, letter) >= known + 2;
 }
 
-/* A C that lies on A or B: BLAS forbids it and leaves the result open. Here C is what it would be in memory of its own. */
+/* A C that lies on A or B: BLAS forbids it and leaves the result open. Here C is what it would be in memory of its own.
+ */
 static rung_status into_copy(rung_context *context, char transa, char transb, int64_t m, int64_t n, int64_t k,
                              float alpha, const float *a, int64_t lda, const float *b, int64_t ldb, float beta,
                              float *c, int64_t ldc)
@@ -101,7 +102,8 @@ static int sgemm(char transa, char transb, int64_t m, int64_t n, int64_t k, floa
     rung_context *context = context_of_thread();
     if (!context)
         return -1;
-    rung_status status = rung_sgemm(context, RUNG_COL_MAJOR, is_transposed(transa), is_transposed(transb), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    rung_status status = rung_sgemm(context, RUNG_COL_MAJOR, is_transposed(transa), is_transposed(transb), m, n, k,
+                                    alpha, a, lda, b, ldb, beta, c, ldc);
     if (status == RUNG_INVALID_ARGUMENT && rung_last_error_argument() == C_ARGUMENT && c)
         status = into_copy(context, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
     if (status == RUNG_INVALID_ARGUMENT && rung_last_error_argument())

@@ -262,7 +262,8 @@ static int mark(unsigned char *memory, int64_t at, int64_t lines, int64_t length
     return met;
 }
 
-/* Random places in one small memory: refused where a float is written that another operand or result holds, only there. */
+/* Random places in one small memory: refused where a float is written that another operand or result holds, only there.
+ */
 static void overlap_is_found_float_by_float(void **state)
 {
     (void)state;
@@ -277,7 +278,8 @@ static void overlap_is_found_float_by_float(void **state)
         g.m = 1 + DRAW(4), g.n = 1 + DRAW(4), g.k = 1 + DRAW(4), g.batch = 1 + DRAW(3);
         int64_t line_a = row != (int)g.trans_a ? g.k : g.m, lines_a = g.m * g.k / line_a;
         int64_t line_b = row != (int)g.trans_b ? g.n : g.k, lines_b = g.k * g.n / line_b;
-        int64_t line_c = row ? g.n : g.m, lines_c = g.m * g.n / line_c, of_a = DRAW(96), of_b = DRAW(96), of_c = DRAW(96);
+        int64_t line_c = row ? g.n : g.m, lines_c = g.m * g.n / line_c, of_a = DRAW(96), of_b = DRAW(96),
+                of_c = DRAW(96);
         g.lda = line_a + DRAW(9), g.ldb = line_b + DRAW(9), g.ldc = DRAW(3) ? line_c + DRAW(9) : g.lda;
         g.ldc = g.ldc < line_c ? line_c : g.ldc;
         g.stride_a = (int64_t)(DRAW(60)) - 20, g.stride_b = DRAW(40), g.stride_c = 1 + DRAW(40);
@@ -290,7 +292,8 @@ static void overlap_is_found_float_by_float(void **state)
             continue;
         g.a = memory + of_a, g.b = memory + of_b, g.c = memory + of_c;
         rung_status status = rung_gemm_run(context, &g);
-        if (status != (overlaps ? RUNG_INVALID_ARGUMENT : RUNG_SUCCESS) || (overlaps && rung_last_error_argument() != 12))
+        if (status != (overlaps ? RUNG_INVALID_ARGUMENT : RUNG_SUCCESS) ||
+            (overlaps && rung_last_error_argument() != 12))
             fail_msg("round %d: %d floats overlap, and the call gives %s", round, overlaps, rung_status_name(status));
         *(overlaps ? &met : &apart) += 1;
         if (overlaps && g.batch == 1) { /* neither is read: anywhere is fine */

@@ -105,7 +105,8 @@ rung_status rung_refuse_overlap(const rung_problem *p, const rung_gemm *g)
     lines b = lines_of(p->b, p->trans_b ? p->n : p->k, p->trans_b ? p->k : p->n, p->ldb, p->batch, p->stride_b);
     int on_a = batches_meet(&c, &a), on_b = !on_a && batches_meet(&c, &b);
     if (on_a || on_b)
-        return rung_fail_argument(12, "c (%p) overlaps %s (%p), which is read while C is written: give C memory of its own",
+        return rung_fail_argument(12,
+                                  "c (%p) overlaps %s (%p), which is read while C is written: give C memory of its own",
                                   (void *)g->c, on_a != swap ? "a" : "b", (const void *)(on_a != swap ? g->a : g->b));
     return RUNG_SUCCESS;
 }

@@ -198,10 +198,10 @@ static void a_result_on_its_operand_is_right(void **state)
                 both[i] = (float)(i % 11);
             memcpy(apart, both, sizeof both);
             told_info = 0;
-            sgemm_("N", "T", &n, &n, &n, &one, on_b ? x : both, on_b ? &n : &ld, on_b ? both : y, on_b ? &ld : &n, &of_c,
-                   apart, &ld);
-            sgemm_("N", "T", &n, &n, &n, &one, on_b ? x : both, on_b ? &n : &ld, on_b ? both : y, on_b ? &ld : &n, &of_c,
-                   both, &ld);
+            sgemm_("N", "T", &n, &n, &n, &one, on_b ? x : both, on_b ? &n : &ld, on_b ? both : y, on_b ? &ld : &n,
+                   &of_c, apart, &ld);
+            sgemm_("N", "T", &n, &n, &n, &one, on_b ? x : both, on_b ? &n : &ld, on_b ? both : y, on_b ? &ld : &n,
+                   &of_c, both, &ld);
             assert_int_equal(told_info, 0);
             assert_memory_equal(both, apart, sizeof both);
         }
