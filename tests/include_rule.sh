@@ -10,7 +10,7 @@ rule() {
     folders=$1 allowed=$2
     for folder in $folders; do
         [ -d "$folder" ] || continue
-        found=$(grep -rnE --include='*.c' --include='*.h' --include='*.cu' '^[[:space:]]*#[[:space:]]*include "' "$folder" |
+        found=$(grep -rnE --include='*.c' --include='*.h' --include='*.cu' --include='*.inc' '^[[:space:]]*#[[:space:]]*include "' "$folder" |
             grep -vE "include \"($allowed)\"")
         [ -z "$found" ] || { echo "$found" | sed "s|^|not allowed in $folder: |"; bad=1; }
     done
@@ -22,11 +22,14 @@ rule cli "$public|((cli|lab)/)?[a-z_0-9]+\.(h|inc)"
 rule lab "$public|(lab/(device/)?)?[a-z_0-9]+\.(h|inc)"
 rule tests "$public|multi/transport\.h|(lab/|\.\./|\.\./gpu/)?[a-z_0-9]+\.h|(cuda/)?device/(args|async|tma)\.h" # stand-ins for a GPU, kernels with planted faults
 rule examples "$public"
-rule src/multi "$public|(core|multi)/[a-z_0-9]+\.h|cuda/(driver|device)\.h|cpu/pool\.h"
+rule src/multi "$public|(core|multi)/[a-z_0-9]+\.h|cuda/driver/(driver|device)\.h|cpu/pool\.h"
 rule src/core "$public|core/[a-z_]+\.h|core/all_rows\.inc|(ladder/(cpu|gpu|reduce)|cpu/kernels|cuda/kernels)/rows\.inc"
 rule src/cpu "$public|(core|cpu)/[a-z_0-9/]+\.(h|inc)"
 rule src/ladder/cpu "$public|(core|cpu|ladder/cpu)/[a-z_0-9/]+\.(h|inc)"
 # A rung may be another rung's body under other macros.
-rule "src/ladder/gpu src/ladder/reduce src/cuda/kernels" "(cuda/)?device/[a-z_0-9]+\.(h|cuh|inc)|[a-z_0-9]+\.inc|ladder/(gpu|reduce)/[a-z_0-9]+\.cu"
-rule src/cuda/device "(cuda/)?device/[a-z_0-9]+\.(h|cuh|inc)|[a-z_0-9]+\.h"
+rule "src/ladder/gpu src/ladder/reduce src/cuda/kernels" "(cuda/)?device/[a-z_0-9]+\.(h|inc)|families/[a-z]+/[a-z_0-9]+\.(h|inc)|[a-z_0-9]+\.inc|ladder/(gpu|reduce)/[a-z_0-9]+\.cu"
+rule src/cuda/device "(cuda/)?device/[a-z_0-9]+\.(h|inc)|[a-z_0-9]+\.h"
+rule src/cuda/driver "$public|core/[a-z_]+\.(h|inc)|cuda/(device|driver)/[a-z_0-9]+\.h"
+rule "src/cuda/host src/cuda/ladder" "$public|core/[a-z_]+\.h|cuda/(device|driver|host|ladder|families/accurate)/[a-z_0-9]+\.h"
+rule src/cuda/families "$public|core/[a-z_]+\.h|cuda/(device|driver|host)/[a-z_0-9]+\.h|(cuda/)?families/[a-z]+/[a-z_0-9]+\.(h|inc)|device/[a-z_0-9]+\.(h|inc)"
 exit $bad

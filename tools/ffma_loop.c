@@ -1,10 +1,10 @@
-/* Writes the main loop of a compiled large FP32 kernel (sm90_tma*, device/strict_tma.inc) anew, in place: registers,
- * order, loads and waits as a Hopper partition wants them. ffma_order.c tells how registers are read; what else counts
- * is in docs/performance-log.md: a loop of four k that the first instruction cache holds, loads spread evenly, one row
- * of A kept in the operand cache while B's columns pass, sums in the register bank opposite to the column's. The new
- * loop is run on symbols, scoreboards and latencies included, before it is written. Where the compiled loop is not what
- * is expected the kernel stays as compiled, which is as right and slower. Limits: stages of 16 k, a power of two of
- * them.
+/* Writes the main loop of a compiled large FP32 kernel (sm90_tma*, families/large/kernel.inc) anew, in place:
+ * registers, order, loads and waits as a Hopper partition wants them. ffma_order.c tells how registers are read; what
+ * else counts is in docs/performance-log.md: a loop of four k that the first instruction cache holds, loads spread
+ * evenly, one row of A kept in the operand cache while B's columns pass, sums in the register bank opposite to the
+ * column's. The new loop is run on symbols, scoreboards and latencies included, before it is written. Where the
+ * compiled loop is not what is expected the kernel stays as compiled, which is as right and slower. Limits: stages of
+ * 16 k, a power of two of them.
  */
 #include <elf.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* A GPU as a rank's device: a stream a lane, a context of the library on each work lane's stream, events for marks.
  * Written over the driver API; every call makes the GPU's primary context current for its length. */
 #include "core/context.h"
-#include "cuda/device.h"
+#include "cuda/driver/device.h"
 #include "multi/timeline.h"
 
 #include <stdlib.h>

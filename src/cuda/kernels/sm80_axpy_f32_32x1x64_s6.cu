@@ -4,7 +4,7 @@
 #define STEP 64
 #define WARPS 16
 #define STAGES 6
-#include "device/shapes_vector.h"
+#include "families/vector/vector.h"
 
 extern "C" __global__ void __launch_bounds__(WARPS * 32, 2)
     sm80_axpy_f32_32x1x64_s6(const __grid_constant__ rung_args p)

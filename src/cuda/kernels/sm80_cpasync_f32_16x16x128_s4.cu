@@ -12,5 +12,5 @@
 #define KSTEP 4
 #define LANES_X 4
 #define MIN_BLOCKS 2
-#define BODY "device/shapes_tile.h"
-#include "device/shapes_all.h"
+#define BODY "families/small/tile.inc"
+#include "families/small/forms.inc"

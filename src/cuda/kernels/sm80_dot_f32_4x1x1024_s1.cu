@@ -1,7 +1,7 @@
 /* Matrix times vector, k contiguous: four rows a block, warps share k. */
 #define ROWS 4
 #define STEP 1024
-#include "device/shapes_vector.h"
+#include "families/vector/vector.h"
 
 extern "C" __global__ void __launch_bounds__(WARPS * 32, 3)
     sm80_dot_f32_4x1x1024_s1(const __grid_constant__ rung_args p)

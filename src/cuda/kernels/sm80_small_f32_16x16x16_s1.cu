@@ -7,5 +7,5 @@
 #define TN 4
 #define PER_BLOCK 8
 #define MIN_BLOCKS 7
-#define BODY "device/shapes_small.h"
-#include "device/shapes_all.h"
+#define BODY "families/small/batch.inc"
+#include "families/small/forms.inc"

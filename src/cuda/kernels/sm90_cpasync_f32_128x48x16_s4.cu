@@ -12,5 +12,5 @@
 #define KSTEP 2
 #define LANES_X 2
 #define MIN_BLOCKS 4
-#define BODY "device/shapes_tile.h"
-#include "device/shapes_all.h"
+#define BODY "families/small/tile.inc"
+#include "families/small/forms.inc"

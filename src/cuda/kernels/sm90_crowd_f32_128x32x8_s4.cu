@@ -5,4 +5,4 @@
 #define TN 4
 #define STAGES 4
 #define MIN_BLOCKS 4
-#include "device/crowd_all.h"
+#include "families/small/crowd_forms.inc"

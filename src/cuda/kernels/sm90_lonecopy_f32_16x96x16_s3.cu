@@ -5,4 +5,4 @@
 #define TM 4
 #define TN 12
 #define STAGES 3
-#include "device/lone_copy_all.h"
+#include "families/lone/copied_forms.inc"

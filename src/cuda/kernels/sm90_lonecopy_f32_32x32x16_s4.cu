@@ -5,4 +5,4 @@
 #define TM 8
 #define TN 4
 #define STAGES 4
-#include "device/lone_copy_all.h"
+#include "families/lone/copied_forms.inc"

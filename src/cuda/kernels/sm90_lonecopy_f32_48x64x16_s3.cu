@@ -6,4 +6,4 @@
 #define TN 8
 #define HALVES 0
 #define STAGES 3
-#include "device/lone_copy_all.h"
+#include "families/lone/copied_forms.inc"

@@ -5,4 +5,4 @@
 #define TM 20
 #define TN 4
 #define STAGES 3
-#include "device/lone_fourths_all.h"
+#include "families/lone/fourths_forms.inc"

@@ -6,4 +6,4 @@
 #define TN 16
 #define HALVES 0
 #define STAGES 2
-#include "device/lone_all.h"
+#include "families/lone/forms.inc"

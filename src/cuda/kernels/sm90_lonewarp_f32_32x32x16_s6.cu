@@ -5,4 +5,4 @@
 #define TM 8
 #define TN 4
 #define STAGES 6
-#include "device/lone_all.h"
+#include "families/lone/forms.inc"

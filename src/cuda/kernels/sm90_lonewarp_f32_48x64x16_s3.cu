@@ -5,4 +5,4 @@
 #define TM 12
 #define TN 8
 #define STAGES 3
-#include "device/lone_all.h"
+#include "families/lone/forms.inc"

@@ -1,10 +1,11 @@
 /* Large FP32 products: 128 x 256 tiles filled by the bulk copy engine, an FFMA-only inner loop, k streamed over blocks.
- * Operands the copy engine cannot read as they lie are packed first by the second kernel. See device/strict_tma.inc. */
+ * Operands the copy engine cannot read as they lie are packed first by the second kernel. See
+ * families/large/kernel.inc. */
 #include "device/args.h"
 #include "device/async.h"
 #include "device/ptx.h"
-#include "device/strict_args.h"
-#include "device/strict_pack.h"
+#include "families/large/args.h"
+#include "families/large/pack.h"
 
 #define KERNEL sm90_tma_f32_128x256x16_s8
 #define NAME(x) strict_##x
@@ -13,7 +14,7 @@
 #define BK 16
 #define STAGES 8
 #define A_K_MAJOR 0
-#include "device/strict_tma.inc"
+#include "families/large/kernel.inc"
 
 RUNG_KERNEL(RUNG_PACK_THREADS) strict_pack_operand(const __grid_constant__ rung_pack_args p)
 {

@@ -1,9 +1,10 @@
-/* Large FP32 products with few columns: as sm90_tma_f32_128x256x16_s8, in 256 x 128 tiles. See device/strict_tma.inc.
+/* Large FP32 products with few columns: as sm90_tma_f32_128x256x16_s8, in 256 x 128 tiles. See
+ * families/large/kernel.inc.
  */
 #include "device/args.h"
 #include "device/async.h"
 #include "device/ptx.h"
-#include "device/strict_args.h"
+#include "families/large/args.h"
 
 #define KERNEL sm90_tma_f32_256x128x16_s8
 #define NAME(x) strict_##x
@@ -12,4 +13,4 @@
 #define BK 16
 #define STAGES 8
 #define A_K_MAJOR 0
-#include "device/strict_tma.inc"
+#include "families/large/kernel.inc"

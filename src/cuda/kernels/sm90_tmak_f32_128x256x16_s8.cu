@@ -1,9 +1,9 @@
 /* Large FP32 products whose A has k innermost: as sm90_tma_f32_128x256x16_s8, but A is read along k as it lies. See
- * device/strict_tma.inc. */
+ * families/large/kernel.inc. */
 #include "device/args.h"
 #include "device/async.h"
 #include "device/ptx.h"
-#include "device/strict_args.h"
+#include "families/large/args.h"
 
 #define KERNEL sm90_tmak_f32_128x256x16_s8
 #define NAME(x) strict_##x
@@ -12,4 +12,4 @@
 #define BK 16
 #define STAGES 8
 #define A_K_MAJOR 1
-#include "device/strict_tma.inc"
+#include "families/large/kernel.inc"

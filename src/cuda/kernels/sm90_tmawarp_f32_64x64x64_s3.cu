@@ -1,10 +1,10 @@
-/* tiles of one warp, four warps share k. See device/strict_warp.inc. */
+/* tiles of one warp, four warps share k. See families/medium/kernel.inc. */
 #define ROW sm90_tmawarp_f32_64x64x64_s3
 #define WM 1
 #define WN 1
 #define WK 4
 #define STAGES 3
 #define BLOCKS 2
-#include "device/strict_warp_all.h"
+#include "families/medium/forms.inc"
 
 #include "device/row_copy.h"

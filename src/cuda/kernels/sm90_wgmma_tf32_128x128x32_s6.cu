@@ -8,5 +8,5 @@
 #define F16X3_CLUSTER 2
 #define F16X3_SUMS 2
 
-#include "device/f16x3_product.h"
-#include "device/tf32_pack.h"
+#include "families/accurate/kernel.inc"
+#include "families/accurate/tf32_pack.h"

@@ -7,5 +7,5 @@
 #define F16X3_CLUSTER 2
 #define F16X3_SUMS 3
 
-#include "device/f16x3_product.h"
+#include "families/accurate/kernel.inc"
 #include "device/f16x3_split.h"

@@ -1,0 +1,19 @@
+/* Launches of one product that follow each other, queued as one graph: three cost the host what one does alone, and the
+ * GPU goes on to the next sooner. */
+#ifndef RUNG_CUDA_CHAIN_H
+#define RUNG_CUDA_CHAIN_H
+
+#include "cuda/driver/device.h"
+
+/* From here on launches that tell the size of their argument (rung_grid) are held back, until the end queues them in
+ * order. Not while the stream is recording a graph of its own. Without memory nothing is held back. */
+void rung_chain_begin(rung_cuda *cuda);
+/* What is held back is queued, or with queue = 0 forgotten. */
+rung_status rung_chain_end(rung_cuda *cuda, int queue);
+void rung_chain_close(rung_cuda *cuda);
+
+/* For rung_launch: 1 when the launch is held back. */
+int rung_chain_add(rung_cuda *cuda, const CUlaunchConfig *config, CUfunction function, const void *argument,
+                   unsigned bytes);
+
+#endif

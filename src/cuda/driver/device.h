@@ -1,0 +1,123 @@
+/* One GPU as its contexts share it, and what a launcher is given: the machine, kernels by name, workspace. */
+#ifndef RUNG_CUDA_DEVICE_H
+#define RUNG_CUDA_DEVICE_H
+
+#include "core/backend.h"
+#include "cuda/device/args.h"
+#include "cuda/driver/driver.h"
+
+#include <pthread.h>
+
+enum { RUNG_MAX_GPUS = 64, RUNG_MAX_SYMBOLS = 1024, RUNG_KEPT_BUFFERS = 4 };
+
+/* What planning needs to know of a chip; on a machine without one, tests fill it by hand. */
+typedef struct rung_machine {
+    char name[128];
+    int arch; /* 80, 90 ... */
+    int sms;
+    int shared_per_block_bytes; /* with opt-in */
+    int64_t l2_bytes, memory_bytes;
+    double clock_ghz;
+    int driver_version;
+} rung_machine;
+
+typedef struct rung_gpu rung_gpu;
+typedef struct rung_staging rung_staging;
+typedef struct rung_chain rung_chain;
+
+/* One loaded kernel function with its dynamic shared memory already allowed. */
+typedef struct rung_function {
+    CUfunction function;
+    int registers, local_bytes, shared_bytes;
+} rung_function;
+
+/* Small workspace is kept between calls, one buffer a stream: allocating costs more than a small product. */
+typedef struct rung_kept_buffer {
+    void *memory;
+    int64_t bytes;
+    unsigned long long stream_id;
+    CUevent last_use;
+    int use_recorded; /* last_use stands behind all that uses it */
+    int in_use;
+} rung_kept_buffer;
+
+typedef struct rung_kept {
+    rung_kept_buffer buffers[RUNG_KEPT_BUFFERS];
+    int next;    /* whose turn it is to be given to another stream */
+    int several; /* more than one stream was lent one */
+} rung_kept;
+
+typedef struct rung_cuda {
+    const rung_driver *driver;
+    rung_gpu *gpu;
+    const rung_machine *machine;
+    int index;
+    char identity[160];
+    rung_config config;
+    void *known_stream; /* the last one found to be this GPU's */
+    rung_kept kept, zeros;
+    void *guard_counts;    /* device counters of accurate mode's guard; made by its first product */
+    rung_staging *staging; /* made by the first product on host operands */
+    rung_chain *chain;     /* made by the first product of several launches in a row */
+} rung_cuda;
+
+/* A GPU's shared state (primary context, loaded modules): made once per process, kept until exit. */
+rung_status rung_gpu_get(int index, rung_gpu **gpu);
+const rung_machine *rung_gpu_machine(const rung_gpu *gpu);
+CUcontext rung_gpu_context(const rung_gpu *gpu);
+CUmemoryPool rung_gpu_pool(const rung_gpu *gpu);
+
+/* The function `symbol` of the catalog file `stem`; loads the fatbin on first use. Any thread. A launch may ask for
+ * all the shared memory that the chip gives a block. */
+rung_status rung_gpu_function(rung_gpu *gpu, const char *stem, const char *symbol, rung_function *function);
+/* NULL when the build has the kernel's machine code and the chip is new enough for it. */
+const char *rung_gpu_unusable(const rung_machine *machine, const rung_kernel *kernel);
+
+/* Device memory for the length of the launches that use it, in the order of the context's stream. Its contents are
+ * undefined. Every get is followed by a put on the same stream. Under stream capture it becomes part of the graph. */
+rung_status rung_workspace_get(rung_cuda *cuda, int64_t bytes, void **memory);
+void rung_workspace_put(rung_cuda *cuda, void *memory);
+/* The same with RUNG_TICKET_BYTES of counters just before it: zero when handed out, and to be left zero. A kept
+ * buffer's are cleared once, so that split-k costs no extra launch. NULL for no bytes. */
+rung_status rung_workspace_get_with_tickets(rung_cuda *cuda, int64_t bytes, void **memory);
+void rung_workspace_put_with_tickets(rung_cuda *cuda, void *memory);
+/* Memory, and beside it zero_bytes that stay with the stream: zero when handed out, and to be left zero by the launches
+ * that use them; are_zero = 0 says that they may not be. Zeros are NULL under stream capture, for more than are kept,
+ * or without memory: the caller clears some of its own instead. */
+rung_status rung_workspace_get_with_zeros(rung_cuda *cuda, int64_t bytes, int64_t zero_bytes, void **memory,
+                                          void **zeros);
+void rung_workspace_put_with_zeros(rung_cuda *cuda, void *memory, void *zeros, int are_zero);
+void rung_workspace_close(rung_cuda *cuda);
+
+typedef struct rung_grid {
+    unsigned x, y, z, threads, shared_bytes;
+    unsigned cluster; /* blocks of a cluster along x; 0: none */
+    int overlaps;     /* the kernel calls rung_after_earlier_kernels(): it may start while the one before it ends */
+    unsigned argument_bytes; /* of launches that a chain may hold back (chain.h); 0: never */
+} rung_grid;
+
+/* Launches on the context's stream. `argument` points at the kernel's one struct parameter. */
+rung_status rung_launch(rung_cuda *cuda, const rung_function *function, const rung_grid *grid, const void *argument);
+
+/* The kernel's function for the problem's transposes: its name with _nn, _nt, _tn or _tt, and `end` behind. */
+rung_status rung_form_function(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *problem, const char *end,
+                               rung_function *function);
+
+/* Fills the argument struct from the problem. */
+void rung_args_fill(rung_args *args, const rung_problem *problem);
+/* The same with the matrix as A, whichever side it is on: m = 1 or n = 1. */
+void rung_args_fill_vector(rung_args *args, const rung_problem *problem);
+
+/* A launcher knows the grid, parameters and cost of a family of kernels. Rows name theirs in .launch. */
+typedef struct rung_launcher {
+    const char *name;
+    /* NULL when the kernel takes the problem, *choice filled; else the reason. Needs no GPU: only the machine. */
+    const char *(*estimate)(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                            const rung_problem *problem, rung_choice *choice);
+    rung_status (*run)(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem);
+} rung_launcher;
+
+extern const rung_launcher *const rung_launchers[]; /* ends with NULL; src/cuda/host/launchers.c */
+const rung_launcher *rung_launcher_find(const char *name);
+
+#endif

@@ -1,0 +1,90 @@
+/* Opens libcuda at run time and fills the table of calls. */
+#include "cuda/driver/driver.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static rung_driver table;
+static rung_status open_status = RUNG_INTERNAL;
+static char open_error[256];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void *find(void *library, const char *symbol)
+{
+    return dlsym(library, symbol);
+}
+
+static void refuse(const char *format, const char *what)
+{
+    snprintf(open_error, sizeof open_error, format, what);
+    open_status = RUNG_NO_DEVICE;
+}
+
+static void *open_library(void)
+{
+    const char *named = getenv("RUNG_LIBCUDA");
+    if (named)
+        return dlopen(named, RTLD_NOW | RTLD_LOCAL);
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    return library ? library : dlopen("libcuda.so", RTLD_NOW | RTLD_LOCAL);
+}
+
+static void open_once(void)
+{
+    void *library = open_library();
+    if (!library) {
+        refuse("no NVIDIA driver: %s", dlerror());
+        return;
+    }
+#define X(name, symbol, signature)                                                                                     \
+    *(void **)&table.name = find(library, symbol);                                                                     \
+    if (!table.name) {                                                                                                 \
+        refuse("the NVIDIA driver is too old: it has no %s (Rung needs CUDA 12 or later)", symbol);                    \
+        return;                                                                                                        \
+    }
+    RUNG_DRIVER_CALLS(X)
+#undef X
+    CUresult result = table.init(0);
+    if (result != CUDA_SUCCESS) {
+        const char *name = "unknown error";
+        table.error_name(result, &name);
+        refuse("the NVIDIA driver does not start: cuInit returned %s", name);
+        return;
+    }
+    open_status = RUNG_SUCCESS;
+}
+
+rung_status rung_driver_open(const rung_driver **driver)
+{
+    pthread_once(&once, open_once);
+    *driver = &table;
+    if (open_status != RUNG_SUCCESS)
+        return rung_fail(open_status, "%s", open_error);
+    return RUNG_SUCCESS;
+}
+
+rung_status rung_driver_fail(const rung_driver *driver, CUresult result, const char *call)
+{
+    const char *name = "unknown error", *text = "";
+    driver->error_name(result, &name);
+    driver->error_string(result, &text);
+    int length = (int)strcspn(call, "(");
+    rung_status status = result == CUDA_ERROR_OUT_OF_MEMORY ? RUNG_OUT_OF_MEMORY : RUNG_DEVICE_ERROR;
+    return rung_fail(status, "%.*s failed: %s (%s)", length, call, name, text);
+}
+
+rung_thread_mode rung_driver_relax(const rung_driver *driver)
+{
+    rung_thread_mode mode = {.before = CU_STREAM_CAPTURE_MODE_RELAXED};
+    mode.changed = driver->capture_mode(&mode.before) == CUDA_SUCCESS;
+    return mode;
+}
+
+void rung_driver_put_back(const rung_driver *driver, rung_thread_mode mode)
+{
+    if (mode.changed)
+        driver->capture_mode(&mode.before);
+}

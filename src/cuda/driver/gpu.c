@@ -1,0 +1,249 @@
+/* GPUs of the process: discovery, the primary context, fatbins loaded on first use, functions kept by name. */
+#include "cuda/driver/device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct fatbin {
+    const char *stem;
+    const unsigned char *image;
+} fatbin;
+
+/* One symbol a kernel file, made by the build from the fatbins (see cmake/embed.S.in). */
+#define RUNG_CPU(id, ...)
+#define RUNG_CUDA(id, arch_, ...) extern const unsigned char rung_fatbin_##id[];
+#include "core/all_rows.inc"
+#undef RUNG_CUDA
+
+static const fatbin fatbins[] = {
+#define RUNG_CUDA(id, arch_, ...) {#id, rung_fatbin_##id},
+#include "core/all_rows.inc"
+#undef RUNG_CUDA
+#undef RUNG_CPU
+};
+enum { FATBINS = sizeof fatbins / sizeof fatbins[0] };
+
+typedef struct loaded_symbol {
+    const char *stem;
+    char symbol[96];
+    rung_function function;
+} loaded_symbol;
+
+struct rung_gpu {
+    const rung_driver *driver;
+    CUdevice device;
+    CUcontext context;
+    CUmemoryPool pool;
+    rung_machine machine;
+    pthread_mutex_t lock;
+    CUlibrary libraries[FATBINS];
+    loaded_symbol symbols[RUNG_MAX_SYMBOLS];
+};
+
+static rung_gpu *gpus[RUNG_MAX_GPUS];
+static pthread_mutex_t gpus_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static rung_status describe(rung_gpu *gpu)
+{
+    const rung_driver *d = gpu->driver;
+    rung_machine *m = &gpu->machine;
+    int major, minor, clock_khz, l2;
+    size_t memory;
+    CU_TRY(d, device_name(m->name, sizeof m->name, gpu->device));
+    CU_TRY(d, device_attribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, gpu->device));
+    CU_TRY(d, device_attribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, gpu->device));
+    CU_TRY(d, device_attribute(&m->sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, gpu->device));
+    CU_TRY(d, device_attribute(&m->shared_per_block_bytes, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+                               gpu->device));
+    CU_TRY(d, device_attribute(&clock_khz, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, gpu->device));
+    CU_TRY(d, device_attribute(&l2, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, gpu->device));
+    CU_TRY(d, device_memory(&memory, gpu->device));
+    CU_TRY(d, driver_version(&m->driver_version));
+    m->arch = major * 10 + minor;
+    m->clock_ghz = clock_khz * 1e-6;
+    m->l2_bytes = l2;
+    m->memory_bytes = (int64_t)memory;
+    if (m->arch < 80)
+        return rung_fail(RUNG_NO_DEVICE, "GPU %s has compute capability %d.%d: Rung needs 8.0 (Ampere) or later",
+                         m->name, major, minor);
+    return RUNG_SUCCESS;
+}
+
+/* Workspace comes from a pool of our own, so that the program's default pool keeps its settings. Freed memory stays in
+ * the pool: the driver takes it back when another allocation of this process needs it. */
+static rung_status make_pool(rung_gpu *gpu)
+{
+    CUmemPoolProps properties = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .handleTypes = CU_MEM_HANDLE_TYPE_NONE};
+    properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    properties.location.id = (int)gpu->device;
+    cuuint64_t keep = UINT64_MAX;
+    CU_TRY(gpu->driver, pool_create(&gpu->pool, &properties));
+    CU_TRY(gpu->driver, pool_set(gpu->pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep));
+    return RUNG_SUCCESS;
+}
+
+static rung_status open_gpu(const rung_driver *driver, int index, rung_gpu **out)
+{
+    int count = 0;
+    CU_TRY(driver, device_count(&count));
+    if (count == 0)
+        return rung_fail(RUNG_NO_DEVICE, "the NVIDIA driver sees no GPU");
+    if (index >= count)
+        return rung_fail(RUNG_NO_DEVICE, "GPU %d was asked for, this machine has %d (numbered from 0)", index, count);
+    rung_gpu *gpu = calloc(1, sizeof *gpu);
+    if (!gpu)
+        return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for a GPU's state (%zu bytes)", sizeof *gpu);
+    gpu->driver = driver;
+    pthread_mutex_init(&gpu->lock, NULL);
+    rung_status status;
+    CU_TRY_OUT(driver, device_get(&gpu->device, index));
+    RUNG_TRY_OUT(describe(gpu));
+    CU_TRY_OUT(driver, primary_retain(&gpu->context, gpu->device));
+    RUNG_TRY_OUT(make_pool(gpu));
+    *out = gpu;
+    return RUNG_SUCCESS;
+out:
+    if (gpu->pool)
+        driver->pool_destroy(gpu->pool);
+    if (gpu->context)
+        driver->primary_release(gpu->device);
+    pthread_mutex_destroy(&gpu->lock);
+    free(gpu);
+    return status;
+}
+
+static rung_status open_beside_recordings(int index, rung_gpu **out)
+{
+    const rung_driver *driver;
+    RUNG_TRY(rung_driver_open(&driver));
+    rung_thread_mode mode = rung_driver_relax(driver);
+    rung_status status = open_gpu(driver, index, out);
+    rung_driver_put_back(driver, mode);
+    return status;
+}
+
+rung_status rung_gpu_get(int index, rung_gpu **gpu)
+{
+    if (index < 0 || index >= RUNG_MAX_GPUS)
+        return rung_fail(RUNG_NO_DEVICE, "GPU %d was asked for: numbers go from 0 to %d", index, RUNG_MAX_GPUS - 1);
+    rung_status status = RUNG_SUCCESS;
+    pthread_mutex_lock(&gpus_lock);
+    if (!gpus[index])
+        status = open_beside_recordings(index, &gpus[index]);
+    *gpu = gpus[index];
+    pthread_mutex_unlock(&gpus_lock);
+    return status;
+}
+
+const rung_machine *rung_gpu_machine(const rung_gpu *gpu)
+{
+    return &gpu->machine;
+}
+
+CUcontext rung_gpu_context(const rung_gpu *gpu)
+{
+    return gpu->context;
+}
+
+CUmemoryPool rung_gpu_pool(const rung_gpu *gpu)
+{
+    return gpu->pool;
+}
+
+const char *rung_gpu_unusable(const rung_machine *machine, const rung_kernel *kernel)
+{
+    if (kernel->arch == 90 && machine->arch != 90)
+        return "needs a Hopper GPU (compute capability 9.0)";
+    if (kernel->arch > machine->arch)
+        return "needs a newer GPU";
+    if (kernel->shared_bytes > machine->shared_per_block_bytes)
+        return "needs more shared memory than this GPU gives a block";
+    return NULL;
+}
+
+static int fatbin_index(const char *stem)
+{
+    for (int i = 0; i < FATBINS; i++)
+        if (strcmp(fatbins[i].stem, stem) == 0)
+            return i;
+    return -1;
+}
+
+static rung_status load_symbol(rung_gpu *gpu, int index, const char *symbol, loaded_symbol *slot)
+{
+    const rung_driver *d = gpu->driver;
+    if (!gpu->libraries[index])
+        CU_TRY(d, library_load(&gpu->libraries[index], fatbins[index].image, NULL, NULL, 0, NULL, NULL, 0));
+    CUkernel kernel;
+    CU_TRY(d, library_kernel(&kernel, gpu->libraries[index], symbol));
+    rung_function *f = &slot->function;
+    CU_TRY(d, kernel_function(&f->function, kernel));
+    CU_TRY(d, function_attribute(&f->registers, CU_FUNC_ATTRIBUTE_NUM_REGS, f->function));
+    CU_TRY(d, function_attribute(&f->local_bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, f->function));
+    CU_TRY(d, function_attribute(&f->shared_bytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, f->function));
+    int most =
+        gpu->machine.shared_per_block_bytes - f->shared_bytes; /* launches may ask for more than the kernel does */
+    CU_TRY(d, function_set(f->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most));
+    slot->stem = fatbins[index].stem;
+    snprintf(slot->symbol, sizeof slot->symbol, "%s", symbol);
+    return RUNG_SUCCESS;
+}
+
+static rung_status load_beside_recordings(rung_gpu *gpu, int index, const char *symbol, loaded_symbol *slot)
+{
+    rung_thread_mode mode = rung_driver_relax(gpu->driver);
+    rung_status status = load_symbol(gpu, index, symbol, slot);
+    rung_driver_put_back(gpu->driver, mode);
+    return status;
+}
+
+/* Eight letters at a time: every launch looks its function up. */
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+    size_t left = strlen(text);
+    for (; left > 0; text += 8) {
+        uint64_t word = 0;
+        size_t bytes = left < sizeof word ? left : sizeof word;
+        memcpy(&word, text, bytes);
+        hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 32;
+        left -= bytes;
+    }
+    return hash;
+}
+
+/* Open addressing: the slot that holds the symbol, or the free one where it belongs. */
+static loaded_symbol *slot_of(rung_gpu *gpu, const char *stem, const char *symbol)
+{
+    uint64_t at = hash_text(hash_text(0, symbol), stem);
+    for (int tries = 0; tries < RUNG_MAX_SYMBOLS; tries++, at++) {
+        loaded_symbol *slot = &gpu->symbols[at % RUNG_MAX_SYMBOLS];
+        if (!slot->stem || (strcmp(slot->symbol, symbol) == 0 && strcmp(slot->stem, stem) == 0))
+            return slot;
+    }
+    return NULL;
+}
+
+static rung_status find_symbol(rung_gpu *gpu, const char *stem, const char *symbol, rung_function *function)
+{
+    loaded_symbol *slot = slot_of(gpu, stem, symbol);
+    if (!slot)
+        return rung_fail(RUNG_INTERNAL, "more than %d kernels are loaded", RUNG_MAX_SYMBOLS);
+    if (!slot->stem) {
+        int index = fatbin_index(stem);
+        if (index < 0)
+            return rung_fail(RUNG_INTERNAL, "no machine code is embedded for %s", stem);
+        RUNG_TRY(load_beside_recordings(gpu, index, symbol, slot));
+    }
+    *function = slot->function;
+    return RUNG_SUCCESS;
+}
+
+rung_status rung_gpu_function(rung_gpu *gpu, const char *stem, const char *symbol, rung_function *function)
+{
+    pthread_mutex_lock(&gpu->lock);
+    rung_status status = find_symbol(gpu, stem, symbol, function);
+    pthread_mutex_unlock(&gpu->lock);
+    return status;
+}

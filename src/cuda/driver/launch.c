@@ -1,0 +1,104 @@
+/* What every launcher uses: the argument struct from a problem, and the launch itself. */
+#include "cuda/driver/chain.h"
+
+#include <string.h>
+
+void rung_args_fill(rung_args *args, const rung_problem *p)
+{
+    memset(args, 0, sizeof *args);
+    args->a = p->a;
+    args->b = p->b;
+    args->c = p->c;
+    args->m = p->m;
+    args->n = p->n;
+    args->k = p->k;
+    args->lda = p->lda;
+    args->ldb = p->ldb;
+    args->ldc = p->ldc;
+    args->alpha = p->k > 0 ? p->alpha : 0.0f; /* no products: an infinite alpha must not meet the empty sum */
+    args->beta = p->beta;
+    args->trans_a = p->trans_a;
+    args->trans_b = p->trans_b;
+    args->batch = p->batch;
+    args->stride_a = p->stride_a;
+    args->stride_b = p->stride_b;
+    args->stride_c = p->stride_c;
+    args->a_array = p->a_array;
+    args->b_array = p->b_array;
+    args->c_array = p->c_array;
+    args->alpha_device = p->alpha_device;
+    args->beta_device = p->beta_device;
+    args->bias = p->bias;
+    args->bias_kind = p->bias_kind;
+    args->activation = p->activation;
+    args->split_k = 1;
+}
+
+static char *append(char *to, const char *text)
+{
+    size_t bytes = strlen(text);
+    memcpy(to, text, bytes + 1);
+    return to + bytes;
+}
+
+rung_status rung_form_function(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const char *end,
+                               rung_function *function)
+{
+    static const char *const forms[] = {"_nn", "_nt", "_tn", "_tt"};
+    char symbol[96];
+    append(append(append(symbol, kernel->name), forms[2 * (p->trans_a != 0) + (p->trans_b != 0)]), end);
+    return rung_gpu_function(cuda->gpu, kernel->name, symbol, function);
+}
+
+/* Kernels that overlap have the call that this needs in their sm_90 code only; capturing it takes CUDA 12.3. */
+static int may_overlap(const rung_cuda *cuda, const rung_grid *grid)
+{
+    return grid->overlaps && cuda->machine->arch == 90 && cuda->machine->driver_version >= 12030;
+}
+
+/* Blocks that come while the kernel before them ends crowd on the multiprocessors that are free first, which then take
+ * twice the time (704 x 704 x 704: 28 us instead of 20). So a block asks for so much shared memory that no
+ * multiprocessor has room for more of them than its share. */
+static unsigned shared_for_a_fair_share(const rung_machine *machine, const rung_function *function,
+                                        const rung_grid *grid)
+{
+    enum { MULTIPROCESSOR = 228 * 1024, SYSTEM = 1024, UNIT = 128 }; /* bytes: in all, a block's beyond its own */
+    int64_t blocks = (int64_t)grid->x * grid->y * grid->z, share = (blocks + machine->sms - 1) / machine->sms;
+    int64_t bytes = MULTIPROCESSOR / (share + 1) - SYSTEM - function->shared_bytes;
+    bytes = (bytes / UNIT + 1) * UNIT; /* share + 1 blocks do not fit */
+    int64_t most = machine->shared_per_block_bytes - function->shared_bytes;
+    return bytes > grid->shared_bytes && bytes <= most ? (unsigned)bytes : grid->shared_bytes;
+}
+
+rung_status rung_launch(rung_cuda *cuda, const rung_function *function, const rung_grid *grid, const void *argument)
+{
+    CUlaunchAttribute attributes[2];
+    CUlaunchConfig config = {.gridDimX = grid->x,
+                             .gridDimY = grid->y,
+                             .gridDimZ = grid->z,
+                             .blockDimX = grid->threads,
+                             .blockDimY = 1,
+                             .blockDimZ = 1,
+                             .sharedMemBytes = grid->shared_bytes,
+                             .hStream = cuda->config.stream,
+                             .attrs = attributes};
+    if (grid->cluster > 1) {
+        CUlaunchAttribute *attribute = &attributes[config.numAttrs++];
+        memset(attribute, 0, sizeof *attribute);
+        attribute->id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+        attribute->value.clusterDim.x = grid->cluster;
+        attribute->value.clusterDim.y = attribute->value.clusterDim.z = 1;
+    }
+    if (may_overlap(cuda, grid)) {
+        CUlaunchAttribute *attribute = &attributes[config.numAttrs++];
+        memset(attribute, 0, sizeof *attribute);
+        attribute->id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+        attribute->value.programmaticStreamSerializationAllowed = 1;
+        config.sharedMemBytes = shared_for_a_fair_share(cuda->machine, function, grid);
+    }
+    if (rung_chain_add(cuda, &config, function->function, argument, grid->argument_bytes))
+        return RUNG_SUCCESS;
+    void *parameters[] = {(void *)(uintptr_t)argument};
+    CU_TRY(cuda->driver, launch(&config, function->function, parameters, NULL));
+    return RUNG_SUCCESS;
+}

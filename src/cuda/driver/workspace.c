@@ -1,0 +1,262 @@
+/* Workspace: buffers up to 160 MiB stay with the context, one a stream; larger ones come from the GPU's pool each time.
+ * Kept buffers have counters before them, zero between launches; a MiB of zeros is kept likewise for who asks for it.
+ * Nothing here waits for the GPU but the close: a buffer that is outgrown is freed in its stream's order, and one that
+ * another stream takes over is waited for by that stream. */
+#include "cuda/driver/device.h"
+
+#include <string.h>
+
+static const int64_t kept_limit_bytes = 160 << 20, zeros_bytes = 1 << 20, step_bytes = 32 << 20;
+
+/* What the context's stream says of itself. */
+typedef struct stream_now {
+    int capturing;
+    unsigned long long id; /* while it is not capturing */
+} stream_now;
+
+static rung_status ask_stream(rung_cuda *cuda, stream_now *now)
+{
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    CU_TRY(cuda->driver, stream_capturing(cuda->config.stream, &capture));
+    *now = (stream_now){.capturing = capture != CU_STREAM_CAPTURE_STATUS_NONE};
+    if (!now->capturing)
+        CU_TRY(cuda->driver, stream_id(cuda->config.stream, &now->id));
+    return RUNG_SUCCESS;
+}
+
+static rung_status allocate(rung_cuda *cuda, int64_t bytes, int capturing, void **memory)
+{
+    CUdeviceptr at = 0;
+    rung_thread_mode mode = rung_driver_relax(cuda->driver);
+    CUresult result =
+        capturing ? cuda->driver->memory_alloc_async(&at, (size_t)bytes, cuda->config.stream)
+                  : cuda->driver->memory_alloc_pool(&at, (size_t)bytes, rung_gpu_pool(cuda->gpu), cuda->config.stream);
+    rung_driver_put_back(cuda->driver, mode);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY)
+        return rung_fail(RUNG_OUT_OF_MEMORY, "GPU %d has no %lld bytes left for workspace", cuda->index,
+                         (long long)bytes);
+    if (result != CUDA_SUCCESS)
+        return rung_driver_fail(cuda->driver, result, "cuMemAllocAsync");
+    *memory = (void *)(uintptr_t)at;
+    return RUNG_SUCCESS;
+}
+
+static void free_in_order(rung_cuda *cuda, void *memory, int64_t before_bytes)
+{
+    rung_thread_mode mode = rung_driver_relax(cuda->driver);
+    cuda->driver->memory_free_async((CUdeviceptr)(uintptr_t)memory - (CUdeviceptr)before_bytes, cuda->config.stream);
+    rung_driver_put_back(cuda->driver, mode);
+}
+
+/* Memory with cleared counters before it. */
+static rung_status allocate_with_tickets(rung_cuda *cuda, int64_t bytes, int capturing, void **memory)
+{
+    void *start = NULL;
+    RUNG_TRY(allocate(cuda, bytes + RUNG_TICKET_BYTES, capturing, &start));
+    CUresult result =
+        cuda->driver->set_32((CUdeviceptr)(uintptr_t)start, 0, RUNG_TICKET_BYTES / 4, cuda->config.stream);
+    if (result != CUDA_SUCCESS) {
+        free_in_order(cuda, start, 0);
+        return rung_driver_fail(cuda->driver, result, "cuMemsetD32Async");
+    }
+    *memory = (char *)start + RUNG_TICKET_BYTES;
+    return RUNG_SUCCESS;
+}
+
+/* The stream's own buffer, else an empty one, else one of another stream whose end of use is known; NULL: none. */
+static rung_kept_buffer *buffer_for(rung_kept *kept, unsigned long long id)
+{
+    rung_kept_buffer *empty = NULL, *known = NULL;
+    for (int i = 0; i < RUNG_KEPT_BUFFERS; i++) {
+        rung_kept_buffer *buffer = &kept->buffers[(kept->next + i) % RUNG_KEPT_BUFFERS];
+        if (!buffer->memory) {
+            empty = empty ? empty : buffer;
+            continue;
+        }
+        if (buffer->stream_id == id)
+            return buffer;
+        kept->several = 1;
+        if (buffer->use_recorded && !known)
+            known = buffer;
+    }
+    if (empty || !known)
+        return empty;
+    kept->next = (int)(known - kept->buffers + 1) % RUNG_KEPT_BUFFERS;
+    return known;
+}
+
+static int64_t rounded(int64_t bytes)
+{
+    int64_t up = 1 << 20;
+    while (up < bytes && up < step_bytes)
+        up *= 2;
+    return up >= bytes ? up : (bytes + step_bytes - 1) / step_bytes * step_bytes;
+}
+
+/* Frees what the buffer holds, in stream order, and gives it more. */
+static rung_status replace(rung_cuda *cuda, rung_kept_buffer *buffer, int64_t bytes)
+{
+    if (!buffer->last_use)
+        CU_TRY(cuda->driver, event_create(&buffer->last_use, CU_EVENT_DISABLE_TIMING));
+    if (buffer->memory)
+        free_in_order(cuda, buffer->memory, RUNG_TICKET_BYTES);
+    buffer->memory = NULL;
+    buffer->bytes = 0;
+    RUNG_TRY(allocate_with_tickets(cuda, rounded(bytes), 0, &buffer->memory));
+    buffer->bytes = rounded(bytes);
+    return RUNG_SUCCESS;
+}
+
+/* Makes the buffer the stream's, with so many bytes at least. */
+static rung_status claim(rung_cuda *cuda, rung_kept_buffer *buffer, unsigned long long id, int64_t bytes)
+{
+    if (buffer->memory && buffer->stream_id != id)
+        CU_TRY(cuda->driver, stream_wait(cuda->config.stream, buffer->last_use, 0));
+    buffer->stream_id = id;
+    buffer->use_recorded = 0;
+    if (buffer->memory && buffer->bytes >= bytes)
+        return RUNG_SUCCESS;
+    return replace(cuda, buffer, bytes);
+}
+
+/* Where several streams take turns, another one may be the next to use the buffer. Recorded while the stream is surely
+ * there: when the buffer changes hands it may be gone. One stream alone does not pay for it. */
+static void note_use(rung_cuda *cuda, const rung_kept *kept, rung_kept_buffer *buffer)
+{
+    if (kept->several)
+        buffer->use_recorded = cuda->driver->event_record(buffer->last_use, cuda->config.stream) == CUDA_SUCCESS;
+}
+
+typedef rung_status allocator(rung_cuda *cuda, int64_t bytes, int capturing, void **memory);
+
+static rung_status get(rung_cuda *cuda, const stream_now *now, int64_t bytes, allocator *other, void **memory)
+{
+    if (now->capturing || bytes > kept_limit_bytes)
+        return other(cuda, bytes, now->capturing, memory);
+    rung_kept_buffer *buffer = buffer_for(&cuda->kept, now->id);
+    if (!buffer || buffer->in_use) /* a launcher that asks twice */
+        return other(cuda, bytes, 0, memory);
+    RUNG_TRY(claim(cuda, buffer, now->id, bytes));
+    buffer->in_use = 1;
+    *memory = buffer->memory;
+    return RUNG_SUCCESS;
+}
+
+static rung_status ask_and_get(rung_cuda *cuda, int64_t bytes, allocator *other, void **memory)
+{
+    stream_now now;
+    *memory = NULL;
+    if (bytes <= 0)
+        return RUNG_SUCCESS;
+    RUNG_TRY(ask_stream(cuda, &now));
+    return get(cuda, &now, bytes, other, memory);
+}
+
+static void put(rung_cuda *cuda, void *memory, int64_t before_bytes)
+{
+    if (!memory)
+        return;
+    for (int i = 0; i < RUNG_KEPT_BUFFERS; i++)
+        if (cuda->kept.buffers[i].memory == memory) {
+            cuda->kept.buffers[i].in_use = 0;
+            note_use(cuda, &cuda->kept, &cuda->kept.buffers[i]);
+            return;
+        }
+    free_in_order(cuda, memory, before_bytes);
+}
+
+rung_status rung_workspace_get(rung_cuda *cuda, int64_t bytes, void **memory)
+{
+    return ask_and_get(cuda, bytes, allocate, memory);
+}
+
+void rung_workspace_put(rung_cuda *cuda, void *memory)
+{
+    put(cuda, memory, 0);
+}
+
+rung_status rung_workspace_get_with_tickets(rung_cuda *cuda, int64_t bytes, void **memory)
+{
+    return ask_and_get(cuda, bytes, allocate_with_tickets, memory);
+}
+
+void rung_workspace_put_with_tickets(rung_cuda *cuda, void *memory)
+{
+    put(cuda, memory, RUNG_TICKET_BYTES);
+}
+
+/* in_use says here that what is in the buffer is not known to be zero. */
+static rung_status get_zeros(rung_cuda *cuda, const stream_now *now, int64_t bytes, void **zeros)
+{
+    if (now->capturing || bytes <= 0 || bytes > zeros_bytes)
+        return RUNG_SUCCESS;
+    rung_kept_buffer *buffer = buffer_for(&cuda->zeros, now->id);
+    if (!buffer)
+        return RUNG_SUCCESS;
+    if (!buffer->memory)
+        buffer->in_use = 1;
+    rung_status status = claim(cuda, buffer, now->id, zeros_bytes);
+    if (status != RUNG_SUCCESS)
+        return status == RUNG_OUT_OF_MEMORY ? RUNG_SUCCESS : status;
+    if (buffer->in_use)
+        CU_TRY(cuda->driver,
+               set_32((CUdeviceptr)(uintptr_t)buffer->memory, 0, (size_t)zeros_bytes / 4, cuda->config.stream));
+    buffer->in_use = 0;
+    *zeros = buffer->memory;
+    return RUNG_SUCCESS;
+}
+
+rung_status rung_workspace_get_with_zeros(rung_cuda *cuda, int64_t bytes, int64_t zero_bytes, void **memory,
+                                          void **zeros)
+{
+    stream_now now;
+    *memory = *zeros = NULL;
+    RUNG_TRY(ask_stream(cuda, &now));
+    RUNG_TRY(get(cuda, &now, bytes, allocate, memory));
+    rung_status status = get_zeros(cuda, &now, zero_bytes, zeros);
+    if (status != RUNG_SUCCESS) {
+        rung_workspace_put(cuda, *memory);
+        *memory = NULL;
+    }
+    return status;
+}
+
+void rung_workspace_put_with_zeros(rung_cuda *cuda, void *memory, void *zeros, int are_zero)
+{
+    for (int i = 0; zeros && i < RUNG_KEPT_BUFFERS; i++)
+        if (cuda->zeros.buffers[i].memory == zeros) {
+            cuda->zeros.buffers[i].in_use = !are_zero;
+            note_use(cuda, &cuda->zeros, &cuda->zeros.buffers[i]);
+        }
+    rung_workspace_put(cuda, memory);
+}
+
+/* Freeing memory that is not of a pool waits for all that was queued before. cuCtxSynchronize says so by its name, but
+ * ends the recordings of other threads, in any mode. */
+static void wait_for_all(rung_cuda *cuda)
+{
+    CUdeviceptr at;
+    if (cuda->driver->memory_alloc(&at, 1) != CUDA_SUCCESS || cuda->driver->memory_free(at) != CUDA_SUCCESS)
+        cuda->driver->context_synchronize();
+}
+
+/* The stream that used it may be gone by now, and memory from a pool is taken away without waiting for what uses it. */
+static void give_up(rung_cuda *cuda, rung_kept_buffer *buffer)
+{
+    if (buffer->memory) {
+        if (!buffer->use_recorded || cuda->driver->event_synchronize(buffer->last_use) != CUDA_SUCCESS)
+            wait_for_all(cuda);
+        cuda->driver->memory_free((CUdeviceptr)(uintptr_t)buffer->memory - RUNG_TICKET_BYTES);
+    }
+    if (buffer->last_use)
+        cuda->driver->event_destroy(buffer->last_use);
+    memset(buffer, 0, sizeof *buffer);
+}
+
+void rung_workspace_close(rung_cuda *cuda)
+{
+    for (int i = 0; i < RUNG_KEPT_BUFFERS; i++) {
+        give_up(cuda, &cuda->kept.buffers[i]);
+        give_up(cuda, &cuda->zeros.buffers[i]);
+    }
+}

@@ -1,0 +1,63 @@
+/* What the lone-warp tiles share whatever their size: order of work, fragments, where sums of a tile's parts lie. */
+#ifndef RUNG_DEVICE_LONE_WARP_H
+#define RUNG_DEVICE_LONE_WARP_H
+
+#include "families/lone/args.h"
+#include "device/ptx.h"
+#include "device/shapes.h"
+
+/* Steps of one tile: first, first + stride, ... below end. `row` and `col` are the tile's corner. */
+struct lone_run {
+    int tile, step, end;
+    int row, col, batch;
+};
+
+RUNG_DEVICE unsigned lone_divide(unsigned x, rung_divisor by)
+{
+    return (unsigned)((unsigned long long)x * by.multiplier >> by.shift);
+}
+
+RUNG_DEVICE void lone_place(struct lone_run *r, const rung_lone_args *p, const int bm, const int bn)
+{
+    const unsigned tile = (unsigned)r->tile, batch = lone_divide(tile, p->by_batch),
+                   rest = tile - batch * (unsigned)p->per_batch, down = lone_divide(rest, p->by_row);
+    r->batch = (int)batch;
+    r->row = (int)down * bm;
+    r->col = (int)(rest - down * (unsigned)p->tiles_n) * bn;
+}
+
+/* Together: this block's range of the steps of all tiles in order. */
+RUNG_DEVICE int lone_begin(const rung_lone_args *p, int block)
+{
+    return (int)((long long)p->tiles * p->steps * block / gridDim.x);
+}
+
+/* The block whose range holds step `at`. */
+RUNG_DEVICE int lone_block_of(const rung_lone_args *p, int at)
+{
+    int b = (int)((long long)at * gridDim.x / ((long long)p->tiles * p->steps));
+    while (lone_begin(p, b + 1) <= at)
+        b++;
+    return b;
+}
+
+/* A block leaves at most two parts of tiles: of the tile its range begins in, and of the one it ends in. */
+RUNG_DEVICE int lone_slot(const rung_lone_args *p, int block, int tile)
+{
+    return 2 * block + (lone_begin(p, block) / p->steps != tile);
+}
+
+/* Sixteen bytes of shared memory: four k of one row, or four rows of one k. */
+RUNG_DEVICE void lone_load_row(float x[4], uint32_t at)
+{
+    float4 v = ptx_shared_load4(at);
+    x[0] = v.x, x[1] = v.y, x[2] = v.z, x[3] = v.w;
+}
+
+RUNG_DEVICE void lone_load_column(float x[][4], const int k, uint32_t at)
+{
+    float4 v = ptx_shared_load4(at);
+    x[0][k] = v.x, x[1][k] = v.y, x[2][k] = v.z, x[3][k] = v.w;
+}
+
+#endif

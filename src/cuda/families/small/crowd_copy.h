@@ -1,0 +1,88 @@
+/* What a crowd's blocks (families/small/crowd.inc) do besides multiplying. */
+#ifndef RUNG_DEVICE_CROWD_COPY_H
+#define RUNG_DEVICE_CROWD_COPY_H
+
+#include "families/small/crowd_args.h"
+#include "device/shapes.h"
+
+/* A block's place: grid x counts tiles, y parts of k, z matrices. Worked out anew each time it is asked for. */
+typedef struct {
+    unsigned part, batch, which; /* which: of all tiles of all matrices */
+    int row0, col0;
+} crowd_place;
+
+RUNG_DEVICE crowd_place crowd_place_of(const rung_args *p, const int bm, const int bn)
+{
+    crowd_place at;
+    unsigned tile = blockIdx.x;
+    asm volatile("" : "+r"(tile));
+    const unsigned tiles_n = ((unsigned)p->n + bn - 1) / bn;
+    at.part = blockIdx.y;
+    at.batch = blockIdx.z;
+    at.which = at.batch * gridDim.x + tile;
+    at.row0 = (int)(tile / tiles_n) * bm;
+    at.col0 = (int)(tile % tiles_n) * bn;
+    return at;
+}
+
+/* A thread's first element of the next stage of eight k, and how many lines on its operand ends. */
+typedef struct {
+    const float *from;
+    int last;
+} crowd_lines;
+
+RUNG_DEVICE crowd_lines crowd_start(const float *src, long long ld, int line0, int lines, int k0, int tid,
+                                    const int extent, const int k_contiguous)
+{
+    crowd_lines l;
+    const int line = k_contiguous ? tid / 8 : tid % extent, k = k_contiguous ? tid % 8 : tid / extent;
+    l.last = lines - 1 - line0 - line;
+    l.from = k_contiguous ? src + (line0 + line) * ld + k0 + k : src + (k0 + k) * ld + line0 + line;
+    return l;
+}
+
+/* Copies a thread's share of the next stage, of which `k` of eight exist; zeros for all that does not. (Lanes that copy
+ * the same element to different places would take turns.) */
+RUNG_DEVICE void crowd_copy(crowd_lines *l, rung_shared_at tile, unsigned ld, int k, int tid, const int extent,
+                            const int threads, const int k_contiguous)
+{
+    asm volatile("" : "+r"(ld)); /* keeps products from being hoisted into registers */
+    if (k_contiguous) {
+        const int pass = threads / 8, last = tid % 8 < k ? l->last : -1;
+        tile += (tid % 8 * TURNED_PITCH(extent) + tid / 8) * 4;
+#pragma unroll
+        for (int c = 0; c < extent / pass; c++)
+            rung_async_put4_if(tile + c * pass * 4, element(l->from, c * pass, ld, 0), c * pass <= last);
+        l->from += 8;
+    } else {
+        const int pass = threads / extent, left = l->last < 0 ? 0 : k - tid / extent;
+        tile += tid * 4;
+#pragma unroll
+        for (int c = 0; c < 8 / pass; c++)
+            rung_async_put4_if(tile + c * pass * extent * 4, element(l->from, c * pass, ld, 0), c * pass < left);
+        l->from = element(l->from, 8, ld, 0);
+    }
+}
+
+/* C at any address: a warp's 32 x 32 results, of which the second sixteen rows lie `apart` from the first, by way of
+ * shared memory, so that each store fills a line's sectors. */
+RUNG_DEVICE void crowd_store(const float *acc, const int tn, float *mine, float *c, long long ldc, int rows, int cols,
+                             const int apart, float alpha, int ty, int tx, int lane)
+{
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        *(float4 *)(mine + (i / 4 * 16 + ty * 4 + i % 4) * RUNG_CROWD_PITCH + tx * 4) =
+            make_float4(alpha * acc[tn * i], alpha * acc[tn * i + 1], alpha * acc[tn * i + 2], alpha * acc[tn * i + 3]);
+    __syncwarp();
+    mine += lane, c += lane;
+    rows = lane < cols ? rows : 0;
+#pragma unroll 1
+    for (int half = 0; half < 2; half++, rows -= apart, mine += 16 * RUNG_CROWD_PITCH, c += apart * ldc)
+#pragma unroll
+        for (int r = 0; r < 16; r++)
+            if (r < rows)
+                c[r * ldc] = mine[r * RUNG_CROWD_PITCH];
+    __syncwarp();
+}
+
+#endif

@@ -1,0 +1,17 @@
+/* Arguments of the matrix-vector kernels that bulk copies feed (families/vector/ring.inc), shared by host and device.
+ */
+#ifndef RUNG_DEVICE_VECTOR_ARGS_H
+#define RUNG_DEVICE_VECTOR_ARGS_H
+
+#include "cuda/device/args.h"
+
+#include <cuda.h>
+
+#define RUNG_VECTOR_BOX 1024 /* floats that a copy brings: some k of a block's rows */
+
+typedef struct rung_vector_args {
+    CUtensorMap a_map; /* the third dimension is the batch */
+    rung_args args;
+} rung_vector_args;
+
+#endif

@@ -1,0 +1,236 @@
+/* The CUDA backend: answers the core's table of functions for one GPU and one stream. */
+#include "core/peel.h"
+#include "cuda/families/accurate/accurate.h"
+#include "cuda/driver/chain.h"
+#include "cuda/ladder/reduce.h"
+#include "cuda/host/staging.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static rung_status cuda_open(const rung_config *config, void **state)
+{
+    rung_gpu *gpu;
+    RUNG_TRY(rung_gpu_get(config->device == RUNG_DEVICE_BEST ? 0 : config->device, &gpu));
+    rung_cuda *cuda = calloc(1, sizeof *cuda);
+    if (!cuda)
+        return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for a GPU context (%zu bytes)", sizeof *cuda);
+    rung_driver_open(&cuda->driver);
+    cuda->gpu = gpu;
+    cuda->machine = rung_gpu_machine(gpu);
+    cuda->index = config->device == RUNG_DEVICE_BEST ? 0 : config->device;
+    cuda->config = *config;
+    snprintf(cuda->identity, sizeof cuda->identity, "%s, driver %d", cuda->machine->name,
+             cuda->machine->driver_version);
+    *state = cuda;
+    return RUNG_SUCCESS;
+}
+
+static rung_status cuda_configure(void *state, const rung_config *config)
+{
+    rung_cuda *cuda = state;
+    cuda->config = *config;
+    return RUNG_SUCCESS;
+}
+
+static int cuda_threads(const void *state)
+{
+    (void)state;
+    return 0;
+}
+
+static int cuda_device(const void *state)
+{
+    return ((const rung_cuda *)state)->index;
+}
+
+static const char *cuda_identity(const void *state)
+{
+    return ((const rung_cuda *)state)->identity;
+}
+
+static const char *cuda_unusable(void *state, const rung_kernel *kernel)
+{
+    return rung_gpu_unusable(((rung_cuda *)state)->machine, kernel);
+}
+
+static const char *cuda_estimate(void *state, const rung_kernel *kernel, const rung_problem *problem,
+                                 rung_choice *choice)
+{
+    rung_cuda *cuda = state;
+    const rung_launcher *launcher = rung_launcher_find(kernel->launch);
+    return launcher ? launcher->estimate(cuda->machine, &cuda->config, kernel, problem, choice)
+                    : "its row names no launcher";
+}
+
+/* What a call changes of its thread, and puts back. */
+typedef struct entered {
+    int pushed;  /* the primary context is current for the call: before, another one was, or none */
+    int foreign; /* that one is of the same GPU, and what the program allocates lies in it */
+    rung_thread_mode mode;
+} entered;
+
+/* Programs on the runtime API have the primary context current already. */
+static rung_status enter(rung_cuda *cuda, entered *before)
+{
+    CUcontext current = NULL, mine = rung_gpu_context(cuda->gpu);
+    *before = (entered){.pushed = 0};
+    CU_TRY(cuda->driver, context_current(&current));
+    if (current == mine)
+        return RUNG_SUCCESS;
+    CUdevice device;
+    if (current)
+        before->foreign = cuda->driver->context_device(&device) == CUDA_SUCCESS && device == cuda->index;
+    CU_TRY(cuda->driver, context_push(mine));
+    before->pushed = 1;
+    return RUNG_SUCCESS;
+}
+
+/* For calls that allocate or wait. */
+static rung_status enter_to_wait(rung_cuda *cuda, entered *before)
+{
+    RUNG_TRY(enter(cuda, before));
+    before->mode = rung_driver_relax(cuda->driver);
+    return RUNG_SUCCESS;
+}
+
+static void leave(rung_cuda *cuda, const entered *before)
+{
+    CUcontext popped;
+    rung_driver_put_back(cuda->driver, before->mode);
+    if (before->pushed)
+        cuda->driver->context_pop(&popped);
+}
+
+static void cuda_close(void *state)
+{
+    rung_cuda *cuda = state;
+    entered before;
+    if (enter_to_wait(cuda, &before) == RUNG_SUCCESS) {
+        rung_staging_close(cuda);
+        rung_workspace_close(cuda);
+        rung_guard_counts_close(cuda);
+        rung_chain_close(cuda);
+        leave(cuda, &before);
+    }
+    free(cuda);
+}
+
+static rung_status run_on_device(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem)
+{
+    if (!choice->cut_m)
+        return rung_launcher_find(choice->kernel->launch)->run(cuda, choice, problem);
+    for (int i = RUNG_PART_MAIN; i < RUNG_PARTS; i++) {
+        rung_problem product;
+        rung_choice its;
+        if (rung_peeled(problem, choice, (rung_part)i, &product, &its))
+            RUNG_TRY(rung_launcher_find(its.kernel->launch)->run(cuda, &its, &product));
+    }
+    return RUNG_SUCCESS;
+}
+
+static rung_status run_staged(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem)
+{
+    rung_thread_mode mode = rung_driver_relax(cuda->driver);
+    rung_status status = rung_run_staged(cuda, choice, problem, run_on_device);
+    rung_driver_put_back(cuda->driver, mode);
+    return status;
+}
+
+/* Launches on another GPU's stream would fail one by one, some perhaps behind others that did not. */
+static rung_status check_stream(rung_cuda *cuda)
+{
+    void *stream = cuda->config.stream;
+    CUcontext its, popped;
+    CUdevice device = cuda->index;
+    if (stream == cuda->known_stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD)
+        return RUNG_SUCCESS;
+    CU_TRY(cuda->driver, stream_context(stream, &its));
+    if (its != rung_gpu_context(cuda->gpu)) {
+        CU_TRY(cuda->driver, context_push(its));
+        CUresult result = cuda->driver->context_device(&device);
+        cuda->driver->context_pop(&popped);
+        if (result != CUDA_SUCCESS)
+            return rung_driver_fail(cuda->driver, result, "cuCtxGetDevice");
+    }
+    if (device != cuda->index)
+        return rung_fail(RUNG_INVALID_ARGUMENT, "the stream (%p) is one of GPU %d, the context's GPU is %d", stream,
+                         (int)device, cuda->index);
+    cuda->known_stream = stream;
+    return RUNG_SUCCESS;
+}
+
+static rung_status run_entered(rung_cuda *cuda, const entered *before, const rung_choice *choice,
+                               const rung_problem *problem)
+{
+    int on_host;
+    RUNG_TRY(check_stream(cuda));
+    RUNG_TRY(rung_operands_where(cuda, problem, &on_host));
+    if (on_host)
+        return run_staged(cuda, choice, problem);
+    if (before->foreign)
+        return rung_fail(RUNG_UNSUPPORTED,
+                         "the calling thread's CUDA context is not the primary one of GPU %d: its memory is out of "
+                         "Rung's reach",
+                         cuda->index);
+    return run_on_device(cuda, choice, problem);
+}
+
+static rung_status cuda_run(void *state, const rung_choice *choice, const rung_problem *problem)
+{
+    rung_cuda *cuda = state;
+    entered before;
+    RUNG_TRY(enter(cuda, &before));
+    rung_status status = run_entered(cuda, &before, choice, problem);
+    leave(cuda, &before);
+    return status;
+}
+
+static rung_status cuda_ssum(void *state, int64_t n, const float *x, float *result)
+{
+    rung_cuda *cuda = state;
+    entered before;
+    RUNG_TRY(enter_to_wait(cuda, &before));
+    rung_status status = check_stream(cuda);
+    if (status == RUNG_SUCCESS)
+        status = rung_reduce_run(cuda, NULL, n, x, result);
+    leave(cuda, &before);
+    return status;
+}
+
+static rung_status cuda_synchronize(void *state)
+{
+    rung_cuda *cuda = state;
+    entered before;
+    RUNG_TRY(enter_to_wait(cuda, &before));
+    CUresult result = cuda->driver->stream_synchronize(cuda->config.stream);
+    leave(cuda, &before);
+    return result == CUDA_SUCCESS ? RUNG_SUCCESS : rung_driver_fail(cuda->driver, result, "cuStreamSynchronize");
+}
+
+static rung_status cuda_guard_counts(void *state, rung_guard_counts *counts)
+{
+    rung_cuda *cuda = state;
+    entered before;
+    RUNG_TRY(enter_to_wait(cuda, &before));
+    rung_status status = rung_guard_counts_read(cuda, counts);
+    leave(cuda, &before);
+    return status;
+}
+
+const rung_backend rung_cuda_backend = {
+    .name = "CUDA",
+    .open = cuda_open,
+    .close = cuda_close,
+    .configure = cuda_configure,
+    .threads = cuda_threads,
+    .device = cuda_device,
+    .identity = cuda_identity,
+    .unusable = cuda_unusable,
+    .estimate = cuda_estimate,
+    .run = cuda_run,
+    .ssum = cuda_ssum,
+    .synchronize = cuda_synchronize,
+    .guard_counts = cuda_guard_counts,
+};

@@ -1,0 +1,113 @@
+/* Copies of operands that the bulk copy engine cannot read as they lie: whether, what it costs, the launch. */
+#include "cuda/host/row_copy.h"
+
+static const double start_us = 3, bytes_per_us = 3.9e6; /* read and written bytes both count */
+
+int rung_rows_readable(int align, int64_t batch, int64_t stride)
+{
+    return align >= 16 && (batch == 1 || (stride > 0 && stride % 4 == 0));
+}
+
+int64_t rung_row_copy_ld(int64_t inner)
+{
+    int64_t unit = inner < 256 ? 8 : 32;
+    return (inner + unit - 1) / unit * unit;
+}
+
+static int64_t blocks_of(const rung_row_copy *c)
+{
+    int64_t pieces = (c->inner + RUNG_ROW_PIECE - 1) / RUNG_ROW_PIECE * c->outer * c->batch;
+    return (pieces + RUNG_ROW_BLOCK_PIECES - 1) / RUNG_ROW_BLOCK_PIECES;
+}
+
+const char *rung_row_copy_refuses(int64_t inner, int64_t rows)
+{
+    if (inner >= INT32_MAX - RUNG_ROW_PIECE * RUNG_ROW_PIECES || rows >= INT32_MAX ||
+        (inner + RUNG_ROW_PIECE - 1) / RUNG_ROW_PIECE * rows >= UINT32_MAX - RUNG_ROW_BLOCK_PIECES)
+        return "too many rows to copy";
+    return NULL;
+}
+
+double rung_row_copy_us(int64_t bytes)
+{
+    return bytes ? start_us + 2.0 * (double)bytes / bytes_per_us : 0;
+}
+
+rung_status rung_row_copy_run(rung_cuda *cuda, const rung_row_copy *first, const rung_row_copy *second)
+{
+    rung_function function;
+    RUNG_TRY(rung_gpu_function(cuda->gpu, "sm90_tmawarp_f32_64x64x64_s3", "row_copy_two", &function));
+    rung_row_copy_args args = {.of = {*first}, .blocks_of_first = (uint32_t)blocks_of(first)};
+    rung_grid grid = {.x = args.blocks_of_first, .y = 1, .z = 1, .threads = RUNG_ROW_COPY_THREADS, .overlaps = 1};
+    if (second->from) {
+        args.of[1] = *second;
+        grid.x += (unsigned)blocks_of(second);
+    }
+    return rung_launch(cuda, &function, &grid, &args);
+}
+
+rung_operand rung_operand_a(const rung_problem *p)
+{
+    return (rung_operand){p->a,
+                          p->lda,
+                          p->stride_a,
+                          p->trans_a ? p->m : p->k,
+                          p->trans_a ? p->k : p->m,
+                          rung_rows_readable(p->align_a, p->batch, p->stride_a)};
+}
+
+rung_operand rung_operand_b(const rung_problem *p)
+{
+    return (rung_operand){p->b,
+                          p->ldb,
+                          p->stride_b,
+                          p->trans_b ? p->k : p->n,
+                          p->trans_b ? p->n : p->k,
+                          rung_rows_readable(p->align_b, p->batch, p->stride_b)};
+}
+
+int64_t rung_operand_copy_bytes(const rung_operand *o, const rung_problem *p)
+{
+    return o->readable || !p->k ? 0 : rung_row_copy_ld(o->inner) * o->outer * p->batch * 4;
+}
+
+const char *rung_operand_copies_refuse(const rung_machine *machine, const rung_config *config, const rung_problem *p,
+                                       const rung_operand *a, const rung_operand *b)
+{
+    const int64_t bytes_a = rung_operand_copy_bytes(a, p), bytes_b = rung_operand_copy_bytes(b, p),
+                  limit = config->workspace_limit_bytes;
+    const char *reason = bytes_a ? rung_row_copy_refuses(a->inner, a->outer * p->batch) : NULL;
+    if (!reason && bytes_b)
+        reason = rung_row_copy_refuses(b->inner, b->outer * p->batch);
+    if (reason)
+        return reason;
+    if (bytes_a + bytes_b > machine->memory_bytes / 4)
+        return "the packed copy would take over a quarter of the GPU's memory";
+    if (bytes_a + bytes_b > (limit < 0 ? 0 : limit ? limit : INT64_MAX))
+        return "the packed copy does not fit the context's workspace limit";
+    return NULL;
+}
+
+/* The operand's copy at `to`, which takes its place. */
+static rung_row_copy copy_to(rung_operand *o, int64_t batch, float *to)
+{
+    const int64_t ld = rung_row_copy_ld(o->inner);
+    rung_row_copy c = {o->at, to, o->inner, o->outer, batch, o->ld, ld, o->stride, ld * o->outer};
+    o->at = to;
+    o->ld = c.ld_to;
+    o->stride = c.stride_to;
+    return c;
+}
+
+rung_status rung_operands_copy(rung_cuda *cuda, const rung_problem *p, rung_operand *a, rung_operand *b,
+                               void *workspace)
+{
+    const int64_t bytes_a = rung_operand_copy_bytes(a, p), bytes_b = rung_operand_copy_bytes(b, p);
+    rung_row_copy copies[2] = {{.from = NULL}, {.from = NULL}};
+    int count = 0;
+    if (bytes_a)
+        copies[count++] = copy_to(a, p->batch, workspace);
+    if (bytes_b)
+        copies[count++] = copy_to(b, p->batch, (float *)((char *)workspace + bytes_a));
+    return count ? rung_row_copy_run(cuda, &copies[0], &copies[1]) : RUNG_SUCCESS;
+}

@@ -1,0 +1,395 @@
+/* Host operands on a GPU context. A, B and C get packed copies on the device; C is made in panels of rows (or of batch
+ * entries), so that panel i + 1 travels in while panel i is multiplied and panel i - 1 travels out. Pageable memory
+ * goes through a ring of pinned buffers, pinned memory directly. */
+#include "cuda/host/staging.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum place { ON_HOST, ON_DEVICE, ON_OTHER_GPU } place;
+
+static place where(rung_cuda *cuda, const void *pointer)
+{
+    CUmemorytype type = 0;
+    int ordinal = -1;
+    CUpointer_attribute names[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+    void *values[] = {&type, &ordinal};
+    if (cuda->driver->pointer_attributes(2, names, values, (CUdeviceptr)(uintptr_t)pointer) != CUDA_SUCCESS)
+        return ON_HOST;
+    if (type != CU_MEMORYTYPE_DEVICE && type != CU_MEMORYTYPE_UNIFIED && type != CU_MEMORYTYPE_ARRAY)
+        return ON_HOST;
+    return type == CU_MEMORYTYPE_DEVICE && ordinal != cuda->index ? ON_OTHER_GPU : ON_DEVICE;
+}
+
+rung_status rung_operands_where(rung_cuda *cuda, const rung_problem *p, int *on_host)
+{
+    *on_host = cuda->config.pointers == RUNG_POINTERS_HOST;
+    if (cuda->config.pointers != RUNG_POINTERS_AUTO)
+        return RUNG_SUCCESS;
+    const void *operands[] = {p->arrays ? (const void *)p->c_array : p->c, p->arrays ? (const void *)p->a_array : p->a,
+                              p->arrays ? (const void *)p->b_array : p->b};
+    static const char *const names[] = {"c", "a", "b"};
+    int seen = p->k > 0 ? 3 : 1;
+    place first = where(cuda, operands[0]);
+    for (int i = 0; i < seen; i++) {
+        place here = i == 0 ? first : where(cuda, operands[i]);
+        if (here == ON_OTHER_GPU)
+            return rung_fail(RUNG_INVALID_ARGUMENT, "operand %s (%p) lies on another GPU than the context's GPU %d",
+                             names[i], operands[i], cuda->index);
+        if (here != first)
+            return rung_fail(RUNG_INVALID_ARGUMENT, "operand %s (%p) is %s memory but c (%p) is %s memory", names[i],
+                             operands[i], here == ON_HOST ? "host" : "device", operands[0],
+                             first == ON_HOST ? "host" : "device");
+    }
+    *on_host = first == ON_HOST;
+    return RUNG_SUCCESS;
+}
+
+/* A rectangle of floats that lies in host memory with one leading dimension and on the device with another. */
+typedef struct slab {
+    float *host;
+    CUdeviceptr device;
+    int64_t lines, length, host_ld, device_ld;
+} slab;
+
+enum { RING = 4, PIECE_FLOATS = 2 << 20 };
+
+typedef struct ring_slot {
+    float *pinned;
+    CUevent done;
+    slab unpack; /* lines > 0: results that still have to reach host memory */
+} ring_slot;
+
+struct rung_staging {
+    CUstream in, out;
+    CUevent order; /* one after another stream's work */
+    ring_slot slots[RING];
+    int next;
+};
+
+void rung_staging_close(rung_cuda *cuda)
+{
+    rung_staging *s = cuda->staging;
+    if (!s)
+        return;
+    for (int i = 0; i < RING; i++) {
+        if (s->slots[i].pinned)
+            cuda->driver->host_free(s->slots[i].pinned);
+        if (s->slots[i].done)
+            cuda->driver->event_destroy(s->slots[i].done);
+    }
+    if (s->order)
+        cuda->driver->event_destroy(s->order);
+    if (s->in)
+        cuda->driver->stream_destroy(s->in);
+    if (s->out)
+        cuda->driver->stream_destroy(s->out);
+    free(s);
+    cuda->staging = NULL;
+}
+
+static rung_status open_slots(rung_cuda *cuda, rung_staging *s)
+{
+    const rung_driver *d = cuda->driver;
+    CU_TRY(d, stream_create(&s->in, CU_STREAM_NON_BLOCKING, 0));
+    CU_TRY(d, stream_create(&s->out, CU_STREAM_NON_BLOCKING, 0));
+    CU_TRY(d, event_create(&s->order, CU_EVENT_DISABLE_TIMING));
+    for (int i = 0; i < RING; i++) {
+        CU_TRY(d, host_alloc((void **)&s->slots[i].pinned, PIECE_FLOATS * sizeof(float), 0));
+        CU_TRY(d, event_create(&s->slots[i].done, CU_EVENT_DISABLE_TIMING));
+    }
+    return RUNG_SUCCESS;
+}
+
+static rung_status open_staging(rung_cuda *cuda)
+{
+    if (cuda->staging)
+        return RUNG_SUCCESS;
+    cuda->staging = calloc(1, sizeof *cuda->staging);
+    if (!cuda->staging)
+        return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for the staging ring");
+    rung_status status = open_slots(cuda, cuda->staging);
+    if (status != RUNG_SUCCESS)
+        rung_staging_close(cuda);
+    return status;
+}
+
+/* Everything issued so far on `first` comes before what is issued later on `second`. */
+static rung_status after(rung_cuda *cuda, CUstream first, CUstream second)
+{
+    CU_TRY(cuda->driver, event_record(cuda->staging->order, first));
+    CU_TRY(cuda->driver, stream_wait(second, cuda->staging->order, 0));
+    return RUNG_SUCCESS;
+}
+
+static void copy_lines(float *to, int64_t to_ld, const float *from, int64_t from_ld, int64_t lines, int64_t length)
+{
+    for (int64_t i = 0; i < lines; i++)
+        memcpy(to + i * to_ld, from + i * from_ld, (size_t)length * sizeof(float));
+}
+
+/* Waits until the slot's last copy is over and delivers the results it may hold. */
+static rung_status settle(rung_cuda *cuda, ring_slot *slot)
+{
+    CU_TRY(cuda->driver, event_synchronize(slot->done));
+    slab *u = &slot->unpack;
+    copy_lines(u->host, u->host_ld, slot->pinned, u->length, u->lines, u->length);
+    u->lines = 0;
+    return RUNG_SUCCESS;
+}
+
+static rung_status device_copy(rung_cuda *cuda, const slab *s, float *host, int64_t host_ld, int to_device,
+                               CUstream stream)
+{
+    CUDA_MEMCPY2D copy = {0};
+    copy.WidthInBytes = (size_t)s->length * 4;
+    copy.Height = (size_t)s->lines;
+    copy.srcMemoryType = to_device ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+    copy.dstMemoryType = to_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+    copy.srcHost = copy.dstHost = host;
+    copy.srcDevice = copy.dstDevice = s->device;
+    copy.srcPitch = (size_t)(to_device ? host_ld : s->device_ld) * 4;
+    copy.dstPitch = (size_t)(to_device ? s->device_ld : host_ld) * 4;
+    CU_TRY(cuda->driver, copy_2d(&copy, stream));
+    return RUNG_SUCCESS;
+}
+
+static rung_status copy_piece(rung_cuda *cuda, const slab *piece, int to_device)
+{
+    rung_staging *s = cuda->staging;
+    ring_slot *slot = &s->slots[s->next];
+    CUstream stream = to_device ? s->in : s->out;
+    s->next = (s->next + 1) % RING;
+    RUNG_TRY(settle(cuda, slot));
+    if (to_device)
+        copy_lines(slot->pinned, piece->length, piece->host, piece->host_ld, piece->lines, piece->length);
+    RUNG_TRY(device_copy(cuda, piece, slot->pinned, piece->length, to_device, stream));
+    CU_TRY(cuda->driver, event_record(slot->done, stream));
+    if (!to_device)
+        slot->unpack = *piece;
+    return RUNG_SUCCESS;
+}
+
+static int is_pinned(rung_cuda *cuda, const void *pointer)
+{
+    CUmemorytype type = 0;
+    return cuda->driver->pointer_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)(uintptr_t)pointer) ==
+               CUDA_SUCCESS &&
+           type == CU_MEMORYTYPE_HOST;
+}
+
+static int64_t smaller(int64_t x, int64_t y)
+{
+    return x < y ? x : y;
+}
+
+static rung_status copy_slab(rung_cuda *cuda, const slab *s, int to_device)
+{
+    rung_staging *staging = cuda->staging;
+    if (is_pinned(cuda, s->host))
+        return device_copy(cuda, s, s->host, s->host_ld, to_device, to_device ? staging->in : staging->out);
+    int64_t width = smaller(s->length, PIECE_FLOATS), height = smaller(s->lines, PIECE_FLOATS / width);
+    for (int64_t i = 0; i < s->lines; i += height)
+        for (int64_t j = 0; j < s->length; j += width) {
+            slab piece = {s->host + i * s->host_ld + j,
+                          s->device + (CUdeviceptr)(i * s->device_ld + j) * 4,
+                          smaller(height, s->lines - i),
+                          smaller(width, s->length - j),
+                          s->host_ld,
+                          s->device_ld};
+            RUNG_TRY(copy_piece(cuda, &piece, to_device));
+        }
+    return RUNG_SUCCESS;
+}
+
+/* The whole product on both sides. Panels are rows of C, or batch entries when there is more than one. */
+typedef struct staged {
+    const rung_problem *host;
+    rung_problem device; /* packed */
+    int64_t panel;       /* rows, or batch entries */
+    int64_t count;       /* m, or batch */
+} staged;
+
+static CUdeviceptr address(const void *pointer, int64_t offset)
+{
+    return (CUdeviceptr)(uintptr_t)pointer + (CUdeviceptr)offset * 4;
+}
+
+/* Lines start at multiples of 16 bytes: no kernel then refuses the copies for their alignment. */
+static int64_t line_floats(int64_t length)
+{
+    return (length + 3) & -4;
+}
+
+static rung_status copy_entries(rung_cuda *cuda, const float *host, int64_t host_stride, int64_t host_ld,
+                                const float *device, int64_t device_stride, int64_t lines, int64_t length,
+                                int64_t first, int64_t entries, int to_device)
+{
+    for (int64_t e = first; e < first + entries; e++) {
+        slab s = {(float *)(uintptr_t)host + e * host_stride,
+                  address(device, e * device_stride),
+                  lines,
+                  length,
+                  host_ld,
+                  line_floats(length)};
+        RUNG_TRY(copy_slab(cuda, &s, to_device));
+    }
+    return RUNG_SUCCESS;
+}
+
+static rung_status a_in(rung_cuda *cuda, const staged *s, int64_t first, int64_t size)
+{
+    const rung_problem *h = s->host, *d = &s->device;
+    if (h->batch > 1)
+        return copy_entries(cuda, h->a, h->stride_a, h->lda, d->a, d->stride_a, h->trans_a ? h->k : h->m,
+                            h->trans_a ? h->m : h->k, first, size, 1);
+    slab rows = {(float *)(uintptr_t)h->a + first * h->lda, address(d->a, first * d->lda), size, h->k, h->lda, d->lda};
+    slab columns = {(float *)(uintptr_t)h->a + first, address(d->a, first), h->k, size, h->lda, d->lda};
+    return copy_slab(cuda, h->trans_a ? &columns : &rows, 1);
+}
+
+static rung_status c_copy(rung_cuda *cuda, const staged *s, int64_t first, int64_t size, int to_device)
+{
+    const rung_problem *h = s->host, *d = &s->device;
+    if (h->batch > 1)
+        return copy_entries(cuda, h->c, h->stride_c, h->ldc, d->c, d->stride_c, h->m, h->n, first, size, to_device);
+    slab rows = {h->c + first * h->ldc, address(d->c, first * d->ldc), size, h->n, h->ldc, d->ldc};
+    return copy_slab(cuda, &rows, to_device);
+}
+
+/* What all panels share: B, unless each batch entry has its own, and A where one A serves the batch. */
+static rung_status shared_in(rung_cuda *cuda, const staged *s)
+{
+    const rung_problem *h = s->host, *d = &s->device;
+    if (h->batch == 1 || h->stride_b == 0)
+        RUNG_TRY(
+            copy_entries(cuda, h->b, 0, h->ldb, d->b, 0, h->trans_b ? h->n : h->k, h->trans_b ? h->k : h->n, 0, 1, 1));
+    if (h->batch > 1 && h->stride_a == 0)
+        RUNG_TRY(a_in(cuda, s, 0, 1));
+    return RUNG_SUCCESS;
+}
+
+static rung_status panel_in(rung_cuda *cuda, const staged *s, int64_t first, int64_t size)
+{
+    const rung_problem *h = s->host, *d = &s->device;
+    if (h->k > 0 && (h->batch == 1 || h->stride_a))
+        RUNG_TRY(a_in(cuda, s, first, size));
+    if (h->k > 0 && h->batch > 1 && h->stride_b)
+        RUNG_TRY(copy_entries(cuda, h->b, h->stride_b, h->ldb, d->b, d->stride_b, h->trans_b ? h->n : h->k,
+                              h->trans_b ? h->k : h->n, first, size, 1));
+    if (!h->beta_zero)
+        RUNG_TRY(c_copy(cuda, s, first, size, 1));
+    return RUNG_SUCCESS;
+}
+
+static rung_status panel_run(rung_cuda *cuda, const staged *s, const rung_kernel *kernel, int64_t first, int64_t size,
+                             rung_run_function *run)
+{
+    rung_problem p = s->device;
+    if (p.batch > 1) {
+        p.batch = size;
+        p.a += first * p.stride_a;
+        p.b += first * p.stride_b;
+        p.c += first * p.stride_c;
+    } else {
+        p.m = size;
+        p.a += p.trans_a ? first : first * p.lda;
+        p.c += first * p.ldc;
+    }
+    rung_choice choice = {.kernel = kernel, .split_k = 1};
+    const char *reason =
+        rung_launcher_find(kernel->launch)->estimate(cuda->machine, &cuda->config, kernel, &p, &choice);
+    if (reason)
+        return rung_fail(RUNG_UNSUPPORTED, "%s cannot run a panel of this product: %s", kernel->name, reason);
+    return run(cuda, &choice, &p);
+}
+
+static rung_status pipeline(rung_cuda *cuda, const staged *s, const rung_kernel *kernel, rung_run_function *run)
+{
+    CUstream in = cuda->staging->in, out = cuda->staging->out, work = cuda->config.stream;
+    RUNG_TRY(after(cuda, work, in)); /* the device copies were allocated in the order of the work stream */
+    if (s->host->k > 0)
+        RUNG_TRY(shared_in(cuda, s));
+    int64_t previous = -1;
+    for (int64_t first = 0; first < s->count; first += s->panel) {
+        RUNG_TRY(panel_in(cuda, s, first, smaller(s->panel, s->count - first)));
+        RUNG_TRY(after(cuda, in, work));
+        if (previous >= 0) /* issued only now, so that waiting for a result does not hold up the next panel's way in */
+            RUNG_TRY(c_copy(cuda, s, previous, s->panel, 0));
+        RUNG_TRY(panel_run(cuda, s, kernel, first, smaller(s->panel, s->count - first), run));
+        RUNG_TRY(after(cuda, work, out));
+        previous = first;
+    }
+    RUNG_TRY(c_copy(cuda, s, previous, s->count - previous, 0));
+    for (int i = 0; i < RING; i++)
+        RUNG_TRY(settle(cuda, &cuda->staging->slots[i]));
+    CU_TRY(cuda->driver, stream_synchronize(out));
+    return RUNG_SUCCESS;
+}
+
+static void drain(rung_cuda *cuda)
+{
+    cuda->driver->stream_synchronize(cuda->staging->in);
+    cuda->driver->stream_synchronize(cuda->config.stream);
+    cuda->driver->stream_synchronize(cuda->staging->out);
+    for (int i = 0; i < RING; i++)
+        cuda->staging->slots[i].unpack.lines = 0;
+}
+
+static void pack(staged *s, const rung_problem *p, char *memory, int64_t bytes_a, int64_t bytes_b)
+{
+    s->host = p;
+    rung_problem *d = &s->device;
+    *d = *p;
+    d->a = (const float *)memory;
+    d->b = (const float *)(memory + bytes_a);
+    d->c = (float *)(memory + bytes_a + bytes_b);
+    d->lda = line_floats(p->trans_a ? p->m : p->k);
+    d->ldb = line_floats(p->trans_b ? p->k : p->n);
+    d->ldc = line_floats(p->n);
+    d->stride_a = p->stride_a ? (p->trans_a ? p->k : p->m) * d->lda : 0;
+    d->stride_b = p->stride_b ? (p->trans_b ? p->n : p->k) * d->ldb : 0;
+    d->stride_c = p->batch > 1 ? p->m * d->ldc : 0;
+    d->align_a = d->align_b = d->align_c = 16;
+    s->count = p->batch > 1 ? p->batch : p->m;
+    int64_t eighth = (s->count + 7) / 8, floats = p->batch > 1 ? p->m * p->n : p->n;
+    int64_t least = floats > 0 ? (4 << 20) / floats + 1 : 1; /* below 16 MiB of C a panel is not worth its launches */
+    s->panel = eighth > least ? eighth : least;
+    if (p->batch == 1)
+        s->panel = (s->panel + 255) / 256 * 256;
+}
+
+static int64_t matrix_bytes(int64_t lines, int64_t length, int64_t batch)
+{
+    return (lines * line_floats(length) * batch * 4 + 255) & -256;
+}
+
+/* A kernel may read the last four floats of a line at once: those behind the line's end are nobody's otherwise. */
+static rung_status clear_line_ends(rung_cuda *cuda, const rung_problem *p, void *operands, int64_t bytes)
+{
+    if (p->m % 4 || p->n % 4 || p->k % 4)
+        CU_TRY(cuda->driver, set_32((CUdeviceptr)(uintptr_t)operands, 0, (size_t)bytes / 4, cuda->config.stream));
+    return RUNG_SUCCESS;
+}
+
+rung_status rung_run_staged(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p, rung_run_function *run)
+{
+    if (p->arrays || p->device_scalars || p->bias_kind)
+        return rung_fail(RUNG_UNSUPPORTED,
+                         "operands in host memory: pointer arrays, device scalars and bias need device "
+                         "memory");
+    RUNG_TRY(open_staging(cuda));
+    int64_t bytes_a = matrix_bytes(p->trans_a ? p->k : p->m, p->trans_a ? p->m : p->k, p->stride_a ? p->batch : 1);
+    int64_t bytes_b = matrix_bytes(p->trans_b ? p->n : p->k, p->trans_b ? p->k : p->n, p->stride_b ? p->batch : 1);
+    void *memory = NULL;
+    RUNG_TRY(rung_workspace_get(cuda, bytes_a + bytes_b + matrix_bytes(p->m, p->n, p->batch), &memory));
+    staged s;
+    pack(&s, p, memory, bytes_a, bytes_b);
+    rung_status status = clear_line_ends(cuda, p, memory, bytes_a + bytes_b);
+    if (status == RUNG_SUCCESS)
+        status = pipeline(cuda, &s, choice->kernel, run);
+    if (status != RUNG_SUCCESS)
+        drain(cuda); /* nothing may still be writing to the caller's memory */
+    rung_workspace_put(cuda, memory);
+    return status;
+}
