@@ -1,16 +1,19 @@
 /* rung tune: times the planner's best candidates on each shape and keeps the fastest in the user's cache folder, where
- * the library finds it from then on. */
+ * the library finds it from then on. With --times it keeps nothing and writes all candidates' times to a file, from
+ * which costs are fitted. */
 #include "cli/commands.h"
-#include "lab/bench.h"
 #include "lab/names.h"
+#include "lab/record.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_TRIED = 16 };
+enum { MAX_TRIED = 16, MAX_TIMED = 128 };
 
 typedef struct tune_options {
-    const char *device, *shapes;
+    const char *device, *shapes, *times;
+    char command[1024];
     int math, format, dry;
     int64_t candidates, budget_ms;
 } tune_options;
@@ -31,12 +34,12 @@ static rung_gemm product_of(const lab_shape *s)
     g.n = s->n;
     g.k = s->k;
     g.batch = s->batch;
-    g.lda = s->trans_a == RUNG_TRANS ? s->k : s->m;
-    g.ldb = s->trans_b == RUNG_TRANS ? s->n : s->k;
-    g.ldc = s->m;
-    g.stride_a = s->m * s->k;
-    g.stride_b = s->k * s->n;
-    g.stride_c = s->m * s->n;
+    g.lda = (s->trans_a == RUNG_TRANS ? s->k : s->m) + s->pad;
+    g.ldb = (s->trans_b == RUNG_TRANS ? s->n : s->k) + s->pad;
+    g.ldc = s->m + s->pad;
+    g.stride_a = g.lda * (s->trans_a == RUNG_TRANS ? s->m : s->k);
+    g.stride_b = g.ldb * (s->trans_b == RUNG_TRANS ? s->k : s->n);
+    g.stride_c = g.ldc * s->n;
     /* Only the alignment of these addresses is looked at. */
     g.a = g.b = (const float *)(uintptr_t)256;
     g.c = (float *)(uintptr_t)256;
@@ -102,6 +105,52 @@ static int tune_shape(const tune_options *o, lab_bench *bench, const lab_shape *
     return CLI_PASS;
 }
 
+/* One line: the product, the vendor's time, and every candidate's, best first by prediction. */
+static int record_times(const tune_options *o, lab_bench *bench, const lab_shape *shape, FILE *file)
+{
+    const char *kernels[MAX_TIMED];
+    char text[LAB_SHAPE_TEXT];
+    rung_gemm gemm = product_of(shape);
+    int most = o->candidates < MAX_TIMED ? (int)o->candidates : MAX_TIMED, peers = bench->peer_count;
+    int count = rung_tune_candidates(bench->context, &gemm, kernels, most);
+    lab_json json = {.to = file};
+    lab_bench_row row;
+    lab_shape_print(shape, text);
+    cli_progress("%s, %d kernels ...", text, count);
+    lab_record_begin(&json, "times", o->command, bench->place, &bench->monitor);
+    lab_json_text(&json, "shape", text);
+    lab_json_text(&json, "math", lab_math_names[o->math]);
+    rung_status status = time_kernel(bench, shape, NULL, 0, &row);
+    lab_json_text(&json, "chosen", row.kernel);
+    lab_json_number(&json, "chosen_us", row.us);
+    if (status == RUNG_SUCCESS && peers && !row.peer_refused[0])
+        lab_json_number(&json, bench->peers[0].name, row.peer_us[0]);
+    lab_json_open(&json, "kernels");
+    bench->peer_count = 0;
+    for (int i = 0; i < count && status == RUNG_SUCCESS; i++) {
+        rung_status timed = time_kernel(bench, shape, kernels[i], 0, &row);
+        lab_json_number(&json, kernels[i], timed == RUNG_SUCCESS ? row.us : NAN); /* not finite: null */
+    }
+    bench->peer_count = peers;
+    lab_json_close(&json);
+    lab_json_close(&json);
+    lab_json_end_line(&json);
+    return status == RUNG_SUCCESS ? CLI_PASS : cli_fail_status(status, text);
+}
+
+static int record_all(const tune_options *o, lab_bench *bench, const lab_shapes *shapes)
+{
+    FILE *file = lab_record_open(o->times);
+    if (!file)
+        return cli_fail("%s", lab_error());
+    int code = CLI_PASS;
+    for (int i = 0; i < shapes->count && code == CLI_PASS; i++)
+        code = record_times(o, bench, &shapes->list[i], file);
+    cli_progress(NULL);
+    fclose(file);
+    return code;
+}
+
 static int tune_all(const tune_options *o, lab_bench *bench, const lab_shapes *shapes)
 {
     cli_table table;
@@ -130,8 +179,10 @@ static int run(const tune_options *o, int device, const lab_shapes *shapes)
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, "tune");
     lab_bench_options how = {.math = (rung_math)o->math, .alpha = 1.0f, .budget_s = (double)o->budget_ms * 1e-3};
-    status = lab_bench_open(&bench, &place, &how, "", missing, sizeof missing);
-    int code = status == RUNG_SUCCESS ? tune_all(o, &bench, shapes) : cli_fail_status(status, "tune");
+    status = lab_bench_open(&bench, &place, &how, o->times ? "cublas" : "", missing, sizeof missing);
+    int code = status != RUNG_SUCCESS ? cli_fail_status(status, "tune")
+               : o->times             ? record_all(o, &bench, shapes)
+                                      : tune_all(o, &bench, shapes);
     lab_bench_close(&bench);
     lab_place_close(&place);
     return code;
@@ -150,11 +201,13 @@ int cmd_tune(int argc, char **argv)
         {"candidates", CLI_INTEGER, &o.candidates, NULL, "how many of the ranking are timed (default 8, at most 16)"},
         {"budget-ms", CLI_INTEGER, &o.budget_ms, NULL, "time for a kernel on a shape (default 100)"},
         {"dry-run", CLI_FLAG, &o.dry, NULL, "measure, keep nothing"},
+        {"times", CLI_TEXT, &o.times, NULL, "append every candidate's time to this file (results/...), keep nothing"},
         CLI_FORMAT(o.format),
         {0}};
     int code = cli_parse("tune", options, argc, argv, words, &count, CLI_WORDS);
     if (code)
         return code < 0 ? CLI_PASS : code;
+    cli_command(o.command, sizeof o.command, argc, argv);
     code = cli_device(o.device, &device);
     if (!code)
         code = cli_shapes(o.shapes, words, count, &shapes);
