@@ -23,7 +23,8 @@ static const cli_column columns[] = {{"kernel", "kernel", 26, -1},
                                      {"metric", "metric", 32, -1},
                                      {"counter", "counter", 14, 2},
                                      {"lens", "lens", 14, 2},
-                                     {"lens_over_counter", "lens/counter", 12, 3}};
+                                     {"lens_over_counter", "lens/counter", 12, 3},
+                                     {"meaning", "", 40, -1}};
 
 /* The part that ncu watches: each kernel once, nothing else. */
 
@@ -111,6 +112,7 @@ static void print_profile(cli_table *table, const lab_profile *p)
         cli_number(table, measured);
         cli_number(table, predicted);
         cli_number(table, measured > 0 ? predicted / measured : NAN);
+        cli_text(table, lab_metrics[i].meaning ? lab_metrics[i].meaning : "");
     }
 }
 

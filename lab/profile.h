@@ -10,9 +10,10 @@ typedef struct lab_metric {
     const char *what;
     int predicted; /* the lens has a figure for it */
     int decimals;
+    const char *meaning; /* a sentence for the reader; NULL: the name says it */
 } lab_metric;
 extern const lab_metric lab_metrics[]; /* ends with a NULL key */
-enum { LAB_METRICS = 32 };
+enum { LAB_METRICS = 64 };
 
 typedef struct lab_profile {
     char kernel[96];
