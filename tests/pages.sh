@@ -1,0 +1,35 @@
+#!/bin/sh
+# Pages say what results, lens, build and sources say; and the check finds a wrong figure, a wrong line of code, and a figure without a source.
+# usage: pages.sh SOURCE_DIR BUILD_DIR
+source=$1 build=$2 bad=0
+command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
+export PYTHONDONTWRITEBYTECODE=1
+python3 "$source/tools/pages/pages.py" --check || bad=1
+python3 "$source/tools/pages/pages.py" --check-record "$build" || bad=1
+
+copy=$(mktemp -d) || exit 1
+trap 'rm -rf "$copy"' EXIT
+mkdir -p "$copy/docs" "$copy/tools" "$copy/src" "$copy/results"
+cp -r "$source/docs/." "$copy/docs"
+cp -r "$source/tools/pages" "$copy/tools"
+cp -r "$source/src/ladder" "$copy/src"
+cp "$source"/results/*.jsonl "$copy/results"
+cp "$source/README.md" "$copy"
+expect() { # what was planted, what the check must say
+    if python3 "$copy/tools/pages/pages.py" --check >"$copy/said" 2>&1 || ! grep -q "$2" "$copy/said"; then
+        echo "FAILED: $1 was not found; said:"
+        cat "$copy/said"
+        bad=1
+    fi
+    cp -r "$source/docs/." "$copy/docs"
+}
+page=docs/ladder/l10_thread_tile_8x8.md
+sed -i 's/ TFLOP\/s\*\* (/1 TFLOP\/s** (/' "$copy/$page"
+expect "a wrong figure" "$page is not what its sources give"
+echo "It runs at 12.3 TFLOP/s." >>"$copy/$page"
+expect "a figure without a source" "$page: a figure without a source"
+printf '<!--= tflops("l99") -->1<!--/-->\n' >>"$copy/$page"
+expect "a rung that is not there" "'l99' names 0 rungs"
+printf '<!-- fill code none -->\n<!-- /fill -->\n' >>"$copy/$page"
+expect "an excerpt that is not there" "has 0 lines"
+exit $bad

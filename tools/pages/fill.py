@@ -1,0 +1,323 @@
+"""Fills a page: figures, tables and excerpts between markers, from records.py and the sources.
+
+    <!--= EXPRESSION [% decimals] -->29.6<!--/-->      a figure in a sentence; words: records.py
+    <!-- fill KIND [arguments] --> ... <!-- /fill -->  a block; kinds: the functions block_* below
+An excerpt is what stands in a source between the comment lines `lesson NAME` and `/lesson`.
+"""
+import os
+import re
+
+from records import BUILD, CLIMB, COUNTERS, CPU, LENS, REDUCE, SHAPES, SIZES, Missing, occupancy, words
+
+FIGURE = re.compile(r"<!--= *(.+?) *-->(.*?)<!--/-->", re.S)
+BLOCK = re.compile(r"<!-- fill (\S+) *(.*?) *-->\n.*?<!-- /fill -->", re.S)
+KINDS = {"c": "cpu", "r": "reduce", "l": "gpu"}
+REDUCE_SIZES = [16, 20, 24, 28, 30]
+
+STALLS = [  # key, words of a picture, colour
+    ("selected", "issues", "#3a7d44"), ("not_selected", "ready, another was taken", "#9ccc9f"),
+    ("long_scoreboard", "waits for memory", "#c0392b"), ("lg_throttle", "queue to memory full", "#e59866"),
+    ("short_scoreboard", "waits for shared memory", "#7d3c98"), ("mio_throttle", "queue to shared memory full", "#bb8fce"),
+    ("barrier", "waits at a barrier", "#2e5fa3"), ("dispatch_stall", "register ports", "#d4ac0d"),
+    ("math_pipe_throttle", "arithmetic pipe busy", "#7f8c8d"), ("wait", "fixed delay", "#b2babb"),
+    ("gmma", "waits for tensor cores", "#117a65"), ("no_instruction", "waits for instructions", "#5d6d7e"),
+]
+
+
+def number(value, decimals):
+    if value is None:
+        return ""
+    return f"{value:,.{decimals}f}".replace(",", " ") if abs(value) >= 10000 else f"{value:.{decimals}f}"
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows])
+
+
+class Page:
+    def __init__(self, records, path):
+        self.r = records
+        self.path = path
+        self.name = os.path.splitext(os.path.basename(path))[0]
+        self.words = words(records)
+        self.faults = []
+
+    def fill(self, text):
+        text = BLOCK.sub(self.block, text)
+        return FIGURE.sub(self.figure, text)
+
+    def figure(self, match):
+        source, decimals = match.group(1), 2
+        at = re.search(r" % (\d)$", source)
+        if at:
+            source, decimals = source[:at.start()], int(at.group(1))
+        try:
+            value = eval(source, {"__builtins__": {}}, self.words)  # the project's own pages, its own words
+        except Missing as fault:
+            self.faults.append(f"{source}: {fault}")
+            return match.group(0)
+        except Exception as fault:  # a misspelt word of a page
+            self.faults.append(f"{source}: {type(fault).__name__}: {fault}")
+            return match.group(0)
+        value = value if isinstance(value, str) else number(value, decimals)
+        return f"<!--= {match.group(1)} -->{value}<!--/-->"
+
+    def block(self, match):
+        kind, arguments = match.group(1), match.group(2)
+        try:
+            body = getattr(self, "block_" + kind)(*arguments.split())
+        except Missing as fault:
+            self.faults.append(f"{kind} {arguments}: {fault}")
+            return match.group(0)
+        except (AttributeError, TypeError) as fault:
+            self.faults.append(f"{kind} {arguments}: {fault}")
+            return match.group(0)
+        opening = f"<!-- fill {kind} {arguments} -->" if arguments else f"<!-- fill {kind} -->"
+        return f"{opening}\n{body}\n<!-- /fill -->"
+
+    # ---- what stands at the head and the foot of a rung's page
+
+    def link(self, name):
+        return f"[{name}]({name}.md)"
+
+    def block_head(self):
+        row = self.r.row(self.name)
+        before, after = self.r.neighbours(self.name)
+        parts = [f"Previous: {self.link(before)}" if before else "The first rung",
+                 f"Next: {self.link(after)}" if after else "The last rung", "[All rungs](README.md)", "[Words](../glossary.md)"]
+        lines = [" · ".join(parts), "", f"> {row['idea'][0].upper()}{row['idea'][1:]}."]
+        changed = f" Changes {self.link(row['previous'])}." if row["previous"] and row["previous"] != before else ""
+        seeds = row.get("seeds")
+        told = f" In the [source documents](../sources.md): {seeds.replace(' ', ', ')}." if seeds else ""
+        return "\n".join(lines) + f"\n\nSource: [`{row['file']}`](../../{row['file']}).{changed}{told}"
+
+    def block_foot(self):
+        before, after = self.r.neighbours(self.name)
+        return " · ".join([f"Previous: {self.link(before)}" if before else "[All rungs](README.md)",
+                           f"Next: {self.link(after)}" if after else "[All rungs](README.md)"])
+
+    # ---- code
+
+    def block_code(self, name="", file=None):
+        path = file or self.r.row(self.name)["file"]
+        lines = open(os.path.join(self.r.root, path), encoding="utf-8").read().split("\n")
+        opening = ("/* lesson " + name).strip() + " */"
+        starts = [i for i, line in enumerate(lines) if line.strip() == opening]
+        if len(starts) != 1:
+            raise Missing(f"{path} has {len(starts)} lines '{opening}'")
+        end = next((i for i in range(starts[0] + 1, len(lines)) if lines[i].strip() == "/* /lesson */"), None)
+        if end is None:
+            raise Missing(f"{path}: '{opening}' does not end with /* /lesson */")
+        cut = [line for line in lines[starts[0] + 1:end] if not re.fullmatch(r"\s*/\* /?lesson.*\*/", line)]
+        indent = min(len(line) - len(line.lstrip()) for line in cut if line.strip())
+        return "```c\n" + "\n".join(line[indent:] for line in cut) + "\n```\n" + f"From `{path}`."
+
+    # ---- counts
+
+    def block_counts(self):
+        r, row = self.r, self.r.row(self.name)
+        o, build, rows = occupancy(r, self.name), r.build_of(self.name), []
+        try:
+            lens = r.lens_of(self.name)
+        except Missing:
+            lens = None
+        if lens and self.name[0] == "l":
+            results = lens["m"] * lens["n"]
+            fmas = results * lens["k"] / 32
+            asked = lens["global_load_bytes"] / 4 / results / lens["k"]
+            rows.append(["floats asked of global memory a result", f"{asked:.4g} k, {1 / (2 * asked):.3g} FLOP a byte"])
+            if lens["global_load_requests"]:
+                rows.append(["sectors of 32 bytes a load of a warp",
+                             f"{lens['sectors_per_request']:.3g}; {lens['used_percent']:.0f}% of the bytes moved are used"])
+            elif lens["bulk_copies"]:
+                rows.append(["global loads", "bulk copies by the engine; no load instructions"])
+            if lens["shared_load_requests"]:
+                lost = lens["shared_load_lost"] / lens["shared_load_passes"] * 100
+                rows.append(["shared loads an FMA", f"{lens['shared_load_requests'] / fmas:.3g}, in "
+                             f"{lens['shared_load_passes'] / fmas:.3g} passes; {lost:.0f}% of them lost to bank conflicts"])
+            if lens["shared_store_passes"]:
+                lost = lens["shared_store_lost"] / lens["shared_store_passes"] * 100
+                rows.append(["passes of shared stores an FMA",
+                             f"{lens['shared_store_passes'] / fmas:.3g}; {lost:.0f}% of them lost to bank conflicts"])
+        rows.append(["registers a thread, shared memory a block",
+                     f"{build['registers']}, {build['shared_bytes']} bytes"
+                     + (f"; {build['spill_bytes']} bytes spilled" if build["spill_bytes"] else "")])
+        rows.append(["blocks and warps an SM, and what limits them",
+                     f"{o['blocks']}, {o['warps']} of 64; {' and '.join(o['limiter'])}"])
+        sources = f"Counted by the lens (`{LENS}`) and the compiler (`{BUILD}`)." if lens else \
+            f"Counted by the compiler (`{BUILD}`)."
+        return table(["what", "count"], rows) + "\n\n" + sources
+
+    def block_occupancy(self):
+        r, row = self.r, self.r.row(self.name)
+        o, build = occupancy(r, self.name), r.build_of(self.name)
+        warps = row["threads"] // 32
+        return "\n".join([
+            "| step | sum |", "| --- | --- |",
+            f"| registers of a warp | {build['registers']} × 32 = {build['registers'] * 32}, in units of 256: {o['a_warp']} |",
+            f"| warps that a quarter of the SM holds | 16384 / {o['a_warp']} = {16384 // o['a_warp']}, four quarters: "
+            f"{16384 // o['a_warp'] * 4} |",
+            f"| blocks by registers | {16384 // o['a_warp'] * 4} / {warps} warps a block = {o['limits']['registers']} |",
+            f"| blocks by shared memory | 233472 / ({build['shared_bytes']} + 1024 of the system) = {o['limits']['shared memory']} |",
+            f"| blocks by threads | 2048 / {row['threads']} = {o['limits']['threads']} |",
+            f"| the least of them | {o['blocks']} blocks, {o['warps']} warps of 64: {100 * o['warps'] // 64}% |"])
+
+    # ---- timings
+
+    def block_measured(self):
+        r, row = self.r, self.r.row(self.name)
+        line, path = r.bench(self.name)
+        peer = [p for p in line["peers"] if p["name"] == "cublas"][0]
+        before = row["previous"]
+        step = ""
+        if before:
+            step = f"; {line['gflops'] / r.bench(before)[0]['gflops']:.2f} times {before}"
+        return (f"One {line['device']}, m = n = k = {line['m']}, median of {line['us']['samples']}: **{line['gflops'] / 1000:.2f} "
+                f"TFLOP/s** ({line['us']['median']:.1f} µs), {peer['ratio']['median']:.3f} of cuBLAS timed in turn{step}. Error "
+                f"{line['error_u']:.2f} u; a plain FMA chain on the same data {line['chain_u']:.2f} u.\n\n"
+                f"File `{path}`, command `{line['command'].split(' -o ')[0]}`.")
+
+    def size_lines(self):
+        found = {}
+        for line in self.r.load(SIZES):
+            if line["kernel"] == self.name and line["m"] == line["n"] == line["k"]:
+                found[line["m"]] = line
+        if not found:
+            raise Missing(f"{SIZES} has no {self.name}")
+        return [found[m] for m in sorted(found)]
+
+    def block_sizes(self):
+        rows = []
+        for line in self.size_lines():
+            peer = [p for p in line["peers"] if p["name"] == "cublas"][0]
+            rows.append([line["m"], number(line["gflops"] / 1000, 2), number(peer["ratio"]["median"], 3)])
+        head = ["m = n = k"] + [str(x[0]) for x in rows]
+        return (table(head, [["TFLOP/s"] + [x[1] for x in rows], ["of cuBLAS"] + [x[2] for x in rows]])
+                + f"\n\n![Rate against size](img/{self.name}-rate.svg)\n\n"
+                + f"The line is this rung, the thin one the rung before, grey cuBLAS; the roof is what the FMA pipes could do. "
+                  f"File `{SIZES}`.")
+
+    def block_shapes(self, *rungs):
+        shapes, rungs = {}, [self.r.find(x) for x in rungs] or [self.name]
+        for line in self.r.load(SHAPES):
+            if line["kernel"] in rungs:
+                shapes.setdefault((line["m"], line["n"], line["k"]), {})[line["kernel"]] = line
+        if not shapes:
+            raise Missing(f"{SHAPES} has none of {', '.join(rungs)}")
+        rows = []
+        for shape, found in shapes.items():
+            rows.append(["×".join(map(str, shape))] + [
+                f"{found[x]['us']['median']:.1f}" if x in found else "" for x in rungs] + [
+                f"{[p for p in next(iter(found.values()))['peers'] if p['name'] == 'cublas'][0]['us']['median']:.1f}"])
+        return table(["m × n × k, µs"] + [self.link(x) for x in rungs] + ["cuBLAS"], rows) + f"\n\nFile `{SHAPES}`."
+
+    # ---- why
+
+    def block_stalls(self):
+        counters = self.r.counters(self.name)
+        total = sum(v for k, v in counters.items() if k.startswith("stall_"))
+        if not total:
+            raise Missing(f"{COUNTERS} has no stalls of {self.name}")
+        share = sorted(((100 * counters.get("stall_" + key, 0) / total, text) for key, text, _ in STALLS), reverse=True)
+        told = ", ".join(f"{text} {value:.0f}%" for value, text in share if value >= 4)
+        fma = (2048 ** 3 / 32) / counters["instructions"]
+        extra = f" {1 / fma:.2f} instructions are issued for each FMA." if fma > 0.2 else ""
+        return (f"![What the warps do](img/{self.name}-stalls.svg)\n\n"
+                f"A warp's time, counted by the hardware at 2048: {told}. The schedulers issue in {counters['issued_percent']:.0f}% of "
+                f"the cycles, the FMA pipe works in {counters['fma_percent']:.0f}%.{extra} File `{COUNTERS}`, command `rung profile "
+                f"--ladder 2048x2048x2048`; [what the words mean](../glossary.md#what-a-warp-waits-for).")
+
+    # ---- tables of whole ladders
+
+    def block_index(self, which):
+        r, rows = self.r, []
+        for name in r.order:
+            if name[0] != which:
+                continue
+            row = r.row(name)
+            if which == "r":
+                line = r.reduce_of(name, 1 << 20)
+                try:
+                    large = r.reduce_of(name, 1 << 30)
+                except Missing:
+                    large = None
+                rows.append([self.link(name), row["idea"], f"{line['us']:.2f}", f"{large['gbytes_per_s']:.0f}" if large else "not run",
+                             f"{large['cub_ratio']:.3f}" if large else ""])
+                continue
+            try:
+                line, _ = r.bench(name, 1024 if which == "c" else 4096)
+                rate = f"{line['gflops']:.1f}" if which == "c" else f"{line['gflops'] / 1000:.2f}"
+                peers = [p for p in line["peers"] if p["name"] == "cublas"] or line["peers"]
+                ratio = f"{min(p['ratio']['median'] for p in peers):.3f}" if peers else ""
+                share = f"{100 * line['gflops'] / 66900:.0f}%"
+            except Missing:
+                rate = ratio = share = "not timed yet"
+            if which == "c":
+                rows.append([self.link(name), row["idea"], rate, ratio])
+            else:
+                tile = f"{row['bm']}×{row['bn']}×{row['bk']}"
+                thread = f"{row['tm']}×{row['tn']}" if "tm" in row else "tensor cores"
+                rows.append([self.link(name), row["idea"], tile, thread, rate, share, ratio])
+        if which == "r":
+            return table(["rung", "idea", "µs at 2^20", "GB/s at 2^30", "of CUB at 2^30"], rows)
+        if which == "c":
+            return table(["rung", "idea", "GFLOP/s", "of the best library"], rows)
+        return table(["rung", "idea", "block tile", "thread", "TFLOP/s", "of 66.9", "of cuBLAS"], rows)
+
+    def block_reduce(self):
+        rows = []
+        for power in REDUCE_SIZES:
+            try:
+                line = self.r.reduce_of(self.name, 1 << power)
+            except Missing:
+                continue
+            rows.append([f"2^{power}", f"{line['us']:.2f}", f"{line['gbytes_per_s']:.1f}", f"{line['cub_ratio']:.3f}",
+                         "yes" if line["same_bits"] else "no"])
+        if not rows:
+            raise Missing(f"{REDUCE} has no {self.name}")
+        line = [x for x in self.r.load(REDUCE) if x["kernel"] == self.name][-1]
+        return table(["n", "µs", "GB/s", "times CUB", "same bits"], rows) + (
+            f"\n\nOne {line['device']}, medians, in turn with CUB's DeviceReduce. File `{REDUCE}`, command "
+            f"`{line['command'].split(' -o ')[0]}`.")
+
+    def block_cpu(self):
+        line, path = self.r.bench(self.name, 1024)
+        before = self.r.row(self.name)["previous"]
+        step = f", {line['gflops'] / self.r.bench(before, 1024)[0]['gflops']:.2f} times {before}" if before else ""
+        best = min(line["peers"], key=lambda p: p["ratio"]["median"], default=None)
+        peer = f"; {best['ratio']['median']:.2f} of {best['name']} {best['version']}, timed in turn" if best else ""
+        return (f"**{line['gflops']:.2f} GFLOP/s** ({line['us']['median'] / 1000:.2f} ms){step}{peer}. m = n = k = 1024, one thread "
+                f"of an {line['device']}.\n\n"
+                f"File `{path}`, command `{line['command'].split(' -o ')[0]}`.")
+
+    def block_peaks(self, strict, accurate):
+        """README's first table: each mode beside cuBLAS in its own run."""
+        rows = []
+        for m in (1024, 2048, 4096, 8192, 16384):
+            cells = [m]
+            for path in (strict, accurate):
+                line = self.r.one(path, f"{m}", lambda x: x.get("m") == x.get("n") == x.get("k") == m)
+                peer = [p for p in line["peers"] if p["name"] == "cublas"][0]
+                cells += [f"{2 * m ** 3 / peer['us']['median'] / 1e6:.1f}",
+                          f"{line['gflops'] / 1000:.1f} ({peer['ratio']['median']:.2f}×)"]
+            rows.append(cells + [f"{peer['error_u']:.1f}", f"{line['error_u']:.1f}"])
+        return table(["m = n = k", "cuBLAS", "`strict`", "cuBLAS", "`accurate`", "error, cuBLAS", "error, `accurate`"], rows)
+
+    def block_results(self, path, columns, *where):
+        """Lines of a results file as a table: columns and conditions as a.b=value, words separated by commas."""
+        keep = dict(w.split("=", 1) for w in where)
+        rows = []
+        for line in self.r.load(path):
+            if all(str(line.get(k)) == v for k, v in keep.items()):
+                cells = []
+                for column in columns.split(","):
+                    name, _, decimals = column.partition(":")
+                    value = line
+                    for part in name.split("."):
+                        value = value[int(part)] if isinstance(value, list) else value.get(part, "")
+                    cells.append(number(value, int(decimals)) if decimals and value != "" else value)
+                rows.append(cells)
+        if not rows:
+            raise Missing(f"{path} has no lines with {keep}")
+        return table([c.partition(":")[0] for c in columns.split(",")], rows) + f"\n\nFile `{path}`."

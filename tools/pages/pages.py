@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""Fills the pages under docs/ from the records: ./dev pages.
+
+    pages.py           writes figures, tables, excerpts and curves into the pages
+    pages.py --check   says what differs and fails (a test of the suite)
+    pages.py --record BUILD_FOLDER   counts anew with the lens and the build: results/ladder-lens-1024.jsonl, ladder-build.jsonl
+    pages.py --check-record BUILD_FOLDER   fails where the build's records differ from the file
+"""
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import pictures  # noqa: E402
+from fill import BLOCK, FIGURE, Page  # noqa: E402
+from records import BUILD, LENS, Records, totals_of  # noqa: E402
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PAGES = ["README.md", "docs/*.md", "docs/ladder/*.md", "docs/book/*.md"]
+MEASURED = re.compile(r"\d[\d.,]*\s*(TFLOP/s|GFLOP/s|GB/s|TB/s|µs|us\b|ms\b)")
+FREE = ["expected", "expectation", "prediction", "try", "guess"]  # sections whose figures are predictions or sums
+
+
+def unsourced(text):
+    """Sentences of a lesson that state a rate or a time without a marker, outside predictions."""
+    text = BLOCK.sub("", text)
+    text = re.sub(r"```.*?```", "", text, flags=re.S)
+    found, section = [], ""
+    for line in text.split("\n"):
+        if line.startswith("#"):
+            section = line.lower()
+        bare = FIGURE.sub("", line)
+        if section and not any(word in section for word in FREE) and "<!-- count -->" not in line and MEASURED.search(bare):
+            found.append(bare.strip()[:120])
+    return found
+
+
+def write(path, text, check, faults):
+    old = open(path, encoding="utf-8").read() if os.path.exists(path) else None
+    if old == text:
+        return
+    if check:
+        faults.append(f"{os.path.relpath(path, ROOT)} is not what its sources give: run ./dev pages")
+        return
+    with open(path, "w", encoding="utf-8") as to:
+        to.write(text)
+
+
+def fill_all(check):
+    records, faults = Records(ROOT), []
+    for pattern in PAGES:
+        for path in sorted(glob.glob(os.path.join(ROOT, pattern))):
+            text = open(path, encoding="utf-8").read()
+            if "<!-- fill " not in text and "<!--=" not in text:
+                continue
+            page = Page(records, path)
+            filled = page.fill(text)
+            faults += [f"{os.path.relpath(path, ROOT)}: {fault}" for fault in page.faults]
+            if "/ladder/" in path and os.path.basename(path)[0] in "lcr":
+                faults += [f"{os.path.relpath(path, ROOT)}: a figure without a source: {line}" for line in unsourced(filled)]
+            write(path, filled, check, faults)
+    for name, text in pictures.all_of(records).items():
+        write(os.path.join(ROOT, "docs/ladder/img", name), text, check, faults)
+    return faults
+
+
+def compiler_of(folder):
+    """nvcc's version: another compiler gives out registers in another way."""
+    for line in open(os.path.join(folder, "CMakeCache.txt"), encoding="utf-8"):
+        if line.startswith("RUNG_NVCC:"):
+            said = subprocess.run([line.split("=", 1)[1].strip(), "--version"], capture_output=True, text=True, check=False).stdout
+            found = re.search(r"V([0-9.]+)", said)
+            return found.group(1) if found else None
+    return None
+
+
+def build_lines(records, folder):
+    used = {}
+    path = os.path.join(folder, "lab/resources.inc")
+    if not os.path.exists(path):
+        return None
+    for line in open(path, encoding="utf-8"):
+        match = re.match(r'\{"(\w+)", (\d+), (\d+), (\d+), (\d+), (\d+)\}', line)
+        if match and int(match.group(2)) <= 90:
+            used[match.group(1)] = [int(x) for x in match.groups()[1:]]
+    lines, compiler = [], compiler_of(folder)
+    for name in records.order:
+        if name[0] in "lr" and name in used:
+            arch, registers, _, spill, shared = used[name]
+            row = records.rows[name]
+            lines.append({"kernel": name, "arch": arch, "registers": registers, "spill_bytes": spill,
+                          "shared_bytes": shared + row.get("shared_bytes", 0), "threads": row["threads"],
+                          "nvcc": compiler})
+    return lines
+
+
+def lens_line(rung, name):
+    shape = "1024x1024x1024"
+    totals = totals_of(rung, name, shape, dict(os.environ))
+    if not totals:
+        return None
+    results = 1024.0 * 1024.0
+    return {"kernel": name, "command": f"rung lens {name} {shape} --format csv", "m": 1024, "n": 1024, "k": 1024,
+            "global_load_bytes": totals["global loads per result (floats)"] * 4 * results,
+            "global_load_requests": totals["global load requests of warps"],
+            "sectors_per_request": totals.get("sectors per global load request"),
+            "used_percent": totals.get("global load bytes used of bytes moved (%)"), "bulk_copies": totals["bulk copies"],
+            "shared_load_requests": totals["shared load requests as nvcc merges them"],
+            "shared_load_passes": totals["shared load passes"],
+            "shared_load_lost": totals["shared load passes lost to bank conflicts"],
+            "shared_store_passes": totals["shared store passes"],
+            "shared_store_lost": totals["shared store passes lost to bank conflicts"], "barriers": totals.get("barriers a block")}
+
+
+def dump(path, lines):
+    with open(os.path.join(ROOT, path), "w", encoding="utf-8") as to:
+        to.writelines(json.dumps(line) + "\n" for line in lines)
+
+
+def record(folder, only):
+    records = Records(ROOT)
+    build = build_lines(records, folder)
+    if build is None:
+        return [f"{folder} has no lab/resources.inc: build with nvcc first"]
+    dump(BUILD, build)
+    rung = os.path.join(folder, "bin/rung")
+    known = {line["kernel"]: line for line in records.load(LENS)}
+    for name in records.order:
+        if name[0] == "l" and (not only or name in only):
+            line = lens_line(rung, name)
+            if line:
+                known[name] = line
+    dump(LENS, [known[name] for name in records.order if name in known])
+    return []
+
+
+def check_record(folder):
+    records = Records(ROOT)
+    built = build_lines(records, folder)
+    if built is None:
+        return []  # built without nvcc: nothing to compare
+    kept = {line["kernel"]: line for line in records.load(BUILD)}
+    return [f"{BUILD}: {line['kernel']} is {kept.get(line['kernel'])}, the build says {line}: run ./dev pages --record"
+            for line in built if kept.get(line["kernel"]) != line and line["nvcc"] == kept.get(line["kernel"], line).get("nvcc")]
+
+
+def main(words):
+    if words[:1] == ["--record"]:
+        faults = record(words[1], words[2:])
+    elif words[:1] == ["--check-record"]:
+        faults = check_record(words[1])
+    elif words in ([], ["--check"]):
+        faults = fill_all(bool(words))
+    else:
+        print(__doc__, file=sys.stderr)
+        return 2
+    for fault in faults:
+        print(fault, file=sys.stderr)
+    return 1 if faults else 0
+
+
+sys.exit(main(sys.argv[1:]))

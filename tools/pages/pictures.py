@@ -1,0 +1,171 @@
+"""Pictures made of results: rate against size, stalls, all rungs against size. Plain SVG with colours of its own."""
+import math
+
+from fill import STALLS
+from records import COUNTERS, SIZES
+
+ROOF = 66.9  # TFLOP/s: 132 SMs, 128 FMAs a cycle, 1.98 GHz
+FONT = "font-family=\"DejaVu Sans, Verdana, sans-serif\""
+INK, DIM, GRID, PAPER = "#1b1f24", "#59636e", "#dde2e7", "#ffffff"
+
+
+def escape(text):
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+class Drawing:
+    def __init__(self, width, height, title):
+        self.width, self.height = width, height
+        self.parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+                      f'role="img"><title>{escape(title)}</title>', self.rect(0, 0, width, height, PAPER)]
+
+    @staticmethod
+    def rect(x, y, w, h, fill):
+        return f'<rect x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" fill="{fill}"/>'
+
+    def box(self, x, y, w, h, fill):
+        self.parts.append(self.rect(x, y, w, h, fill))
+
+    def line(self, x1, y1, x2, y2, colour, width=1, dash=""):
+        dash = f' stroke-dasharray="{dash}"' if dash else ""
+        self.parts.append(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}" '
+                          f'stroke-width="{width}"{dash}/>')
+
+    def path(self, points, colour, width=2):
+        text = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        self.parts.append(f'<polyline points="{text}" fill="none" stroke="{colour}" stroke-width="{width}"/>')
+
+    def dot(self, x, y, colour):
+        self.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>')
+
+    def text(self, x, y, words, size=12, colour=INK, anchor="start", bold=False):
+        weight = ' font-weight="bold"' if bold else ""
+        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" {FONT} font-size="{size}" fill="{colour}" text-anchor="{anchor}"'
+                          f'{weight}>{escape(words)}</text>')
+
+    def done(self):
+        return "\n".join(self.parts) + "\n</svg>\n"
+
+
+def curve_of(records, kernel):
+    found = {}
+    for line in records.load(SIZES):
+        if line["kernel"] == kernel and line["m"] == line["n"] == line["k"]:
+            found[line["m"]] = line
+    return found
+
+
+def axes(d, left, top, right, bottom, sizes, most, step):
+    low, high = math.log2(min(sizes)), math.log2(max(sizes))
+
+    def x(m):
+        return left + (math.log2(m) - low) / max(high - low, 1) * (right - left)
+
+    def y(rate):
+        return bottom - rate / most * (bottom - top)
+
+    for rate in range(0, int(most) + 1, step):
+        d.line(left, y(rate), right, y(rate), GRID)
+        d.text(left - 8, y(rate) + 4, str(rate), 11, DIM, "end")
+    for m in sizes:
+        d.text(x(m), bottom + 18, str(m), 11, DIM, "middle")
+    d.text((left + right) / 2, bottom + 36, "m = n = k", 11, DIM, "middle")
+    d.text(left, top - 12, "TFLOP/s", 11, DIM, "middle")
+    return x, y
+
+
+def rate(records, kernel):
+    own = curve_of(records, kernel)
+    if not own:
+        return None
+    before = records.row(kernel)["previous"]
+    other = curve_of(records, before) if before else {}
+    tensor = max(line["gflops"] for line in own.values()) > 70000
+    sizes = sorted(own)
+    top_rate = 260 if tensor else 70
+    d = Drawing(640, 330, f"{kernel}: rate against size")
+    x, y = axes(d, 60, 44, 470, 270, sizes, top_rate, 50 if tensor else 10)
+    d.line(60, y(ROOF), 470, y(ROOF), "#c0392b", 1, "6 4")
+    labels = [(y(ROOF), "roof of the FMA pipes", "#c0392b")]
+    vendor = [(m, 2 * m ** 3 / [p for p in own[m]["peers"] if p["name"] == "cublas"][0]["us"]["median"] / 1e6) for m in sizes]
+    for points, colour, width, name in (
+            (vendor, "#8a949e", 2, "cuBLAS, FP32"),
+            ([(m, other[m]["gflops"] / 1000) for m in sizes if m in other], "#7fb0dd", 1.5, before),
+            ([(m, own[m]["gflops"] / 1000) for m in sizes], "#1f5f9e", 3, kernel)):
+        if points:
+            d.path([(x(m), y(v)) for m, v in points], colour, width)
+            for m, v in points:
+                d.dot(x(m), y(v), colour)
+            labels.append((y(points[-1][1]), name, colour))
+    last = -99
+    for at, name, colour in sorted(labels):
+        last = max(at + 4, last + 14)
+        d.text(480, last, name[:24], 11, colour)
+    d.text(20, 22, f"{kernel}: rate against size, one H200", 13, INK, bold=True)
+    return d.done()
+
+
+def overview(records):
+    """Every rung of the FP32 climb against size."""
+    names = [n for n in records.order if n[0] == "l" and n < "l30" and not n.startswith("l19") and curve_of(records, n)]
+    if not names:
+        return None
+    sizes = sorted({m for n in names for m in curve_of(records, n)})
+    d = Drawing(860, 620, "Every rung against size")
+    x, y = axes(d, 60, 50, 620, 560, sizes, 70, 10)
+    d.line(60, y(ROOF), 620, y(ROOF), "#c0392b", 1, "6 4")
+    labels = [(y(ROOF), "roof of the FMA pipes", "#c0392b")]
+    vendor = {}
+    for i, name in enumerate(names):
+        own = curve_of(records, name)
+        for m, line in own.items():
+            vendor.setdefault(m, []).append(2 * m ** 3 / [p for p in line["peers"] if p["name"] == "cublas"][0]["us"]["median"] / 1e6)
+        part = i / max(len(names) - 1, 1)
+        colour = f"hsl({210 - 190 * part:.0f}, 62%, {42 - 6 * math.sin(part * math.pi):.0f}%)"
+        points = [(x(m), y(own[m]["gflops"] / 1000)) for m in sorted(own)]
+        d.path(points, colour, 1.6)
+        labels.append((points[-1][1], name, colour))
+    points = [(x(m), y(sorted(v)[len(v) // 2])) for m, v in sorted(vendor.items())]
+    d.path(points, INK, 3)
+    labels.append((points[-1][1], "cuBLAS, FP32", INK))
+    last = -99
+    for at, name, colour in sorted(labels):
+        last = max(at + 4, last + 13)
+        d.text(632, last, name, 10, colour)
+    d.text(20, 24, "Every rung against size, one H200", 14, INK, bold=True)
+    return d.done()
+
+
+def stalls(records, kernel):
+    found = [x for x in records.load(COUNTERS) if x["kernel"] == kernel]
+    if not found:
+        return None
+    counters = found[-1]["counter"]
+    total = sum(v for k, v in counters.items() if k.startswith("stall_"))
+    if not total:
+        return None
+    shares = [(100 * counters.get("stall_" + key, 0) / total, text, colour) for key, text, colour in STALLS]
+    rest = 100 - sum(s for s, _, _ in shares)
+    shares = [s for s in shares if s[0] >= 0.5] + ([(rest, "other", "#d6dbdf")] if rest >= 0.5 else [])
+    rows = (len(shares) + 1) // 2
+    d = Drawing(640, 92 + 20 * rows, f"{kernel}: what its warps do")
+    d.text(20, 24, f"{kernel}: what its warps do, of all their time", 13, INK, bold=True)
+    at = 20.0
+    for share, text, colour in shares:
+        d.box(at, 40, 600 * share / 100, 30, colour)
+        at += 600 * share / 100
+    for i, (share, text, colour) in enumerate(shares):
+        x, y = 20 + 310 * (i // rows), 92 + 20 * (i % rows)
+        d.box(x, y - 10, 12, 12, colour)
+        d.text(x + 20, y, f"{text}: {share:.1f}%", 12)
+    return d.done()
+
+
+def all_of(records):
+    """Every picture: its path under docs/ladder/img and its text."""
+    made = {"overview.svg": overview(records)}
+    for name in records.order:
+        if name[0] == "l":
+            made[f"{name}-rate.svg"] = rate(records, name)
+            made[f"{name}-stalls.svg"] = stalls(records, name)
+    return {name: text for name, text in made.items() if text}

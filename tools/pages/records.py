@@ -1,0 +1,255 @@
+"""What the pages may quote: the catalog's rows, lines of results/*.jsonl, the lens's counts and the build's records.
+
+Every function below is a word that a page can use between `<!--=` and `-->` (fill.py). A word that finds nothing raises
+Missing, so that no figure without a source gets onto a page.
+"""
+import csv
+import io
+import json
+import math
+import os
+import re
+import statistics
+
+SIZES = "results/ladder-sizes-h200.jsonl"
+CLIMB = "results/ladder-climb-4096-h200.jsonl"
+SHAPES = "results/ladder-shapes-h200.jsonl"
+REDUCE = "results/ladder-reduce-h200.jsonl"
+CPU = "results/cpu_climb_1024.jsonl"
+COUNTERS = "results/ladder-counters-2048-h200.jsonl"
+LENS = "results/ladder-lens-1024.jsonl"
+BUILD = "results/ladder-build.jsonl"
+ROWS = ["src/ladder/gpu/rows.inc", "src/ladder/cpu/rows.inc", "src/ladder/reduce/rows.inc"]
+
+
+class Missing(Exception):
+    """A page asks for something that no file has."""
+
+
+class Records:
+    def __init__(self, root):
+        self.root = root
+        self.lines = {}
+        self.rows = {}
+        self.order = []
+        for path in ROWS:
+            self.read_rows(path)
+
+    # ---- the catalog
+
+    def read_rows(self, path):
+        text = open(os.path.join(self.root, path), encoding="utf-8").read()
+        folder = os.path.dirname(path)
+        for match in re.finditer(r"^RUNG_(CUDA|CPU|REDUCE)\w*\((\w+)(.*?)\)\s*$", text, re.M | re.S):
+            kind, name, body = match.groups()
+            row = {"name": name, "folder": folder, "file": f"{folder}/{name}.{'c' if kind == 'CPU' else 'cu'}"}
+            for field, value in re.findall(r'\.(\w+)\s*=\s*("(?:[^"\\]|\\.)*"|[\w-]+)', body):
+                row[field] = value[1:-1] if value[0] == '"' else int(value) if re.fullmatch(r"-?\d+", value) else value
+            if row.get("previous") in (None, "NULL"):
+                row["previous"] = None
+            self.rows[name] = row
+            self.order.append(name)
+
+    def find(self, rung):
+        if rung in self.rows:
+            return rung
+        found = [name for name in self.order if name.startswith(rung + "_")]
+        if len(found) != 1:
+            raise Missing(f"'{rung}' names {len(found)} rungs" + (": " + ", ".join(found) if found else ""))
+        return found[0]
+
+    def row(self, rung):
+        return self.rows[self.find(rung)]
+
+    def neighbours(self, rung):
+        """The rung before and the one after it in the order of the catalog, of the same ladder."""
+        same = [name for name in self.order if name[0] == rung[0]]
+        at = same.index(rung)
+        return (same[at - 1] if at else None), (same[at + 1] if at + 1 < len(same) else None)
+
+    # ---- results
+
+    def load(self, path):
+        if path not in self.lines:
+            full = os.path.join(self.root, path)
+            self.lines[path] = [json.loads(line) for line in open(full, encoding="utf-8") if line.startswith("{")] \
+                if os.path.exists(full) else []
+        return self.lines[path]
+
+    def one(self, path, what, keep):
+        found = [line for line in self.load(path) if keep(line)]
+        if not found:
+            raise Missing(f"{path} has no {what}")
+        return found[-1]
+
+    def bench(self, rung, m=4096, n=None, k=None):
+        """The line of a rung at a size, and the file it is from: one recount of all rungs, or the climb at 4096."""
+        rung, n, k = self.find(rung), n or m, k or n or m
+        paths = [CPU] if rung[0] == "c" else [SIZES, SHAPES] if (m, n, k) != (4096, 4096, 4096) else [SIZES, CLIMB]
+        for path in paths:
+            found = [x for x in self.load(path) if x.get("kernel") == rung and (x["m"], x["n"], x["k"]) == (m, n, k)]
+            if found:
+                return found[-1], path
+        raise Missing(f"no timing of {rung} at {m}x{n}x{k} in {' or '.join(paths)}")
+
+    def counters(self, rung):
+        rung = self.find(rung)
+        return self.one(COUNTERS, f"counters of {rung}", lambda x: x["kernel"] == rung)["counter"]
+
+    def lens_of(self, rung):
+        rung = self.find(rung)
+        return self.one(LENS, f"line of {rung}", lambda x: x["kernel"] == rung)
+
+    def build_of(self, rung):
+        rung = self.find(rung)
+        return self.one(BUILD, f"line of {rung}", lambda x: x["kernel"] == rung)
+
+    def reduce_of(self, rung, n):
+        rung = self.find(rung)
+        return self.one(REDUCE, f"line of {rung} at {n}", lambda x: x["kernel"] == rung and x["n"] == n)
+
+
+def words(r):
+    """The words of a page's expressions."""
+
+    def default(rung):
+        return 1024 if r.find(rung)[0] == "c" else 4096
+
+    def tflops(rung, m=4096, n=None, k=None):
+        return r.bench(rung, m, n, k)[0]["gflops"] / 1000
+
+    def gflops(rung, m=1024):
+        return r.bench(rung, m)[0]["gflops"]
+
+    def us(rung, m=4096, n=None, k=None):
+        return r.bench(rung, m, n, k)[0]["us"]["median"]
+
+    def ratio(rung, m=4096, n=None, k=None):
+        """Of cuBLAS, timed in turn; on a CPU of the best library."""
+        peers = r.bench(rung, m, n, k)[0]["peers"]
+        best = [p for p in peers if p["name"] == "cublas"] or peers
+        return min(p["ratio"]["median"] for p in best)
+
+    def cublas(rung="l10_thread_tile_8x8", m=4096, n=None, k=None):
+        line, _ = r.bench(rung, m, n, k)
+        peer = [p for p in line["peers"] if p["name"] == "cublas"][0]
+        return 2 * line["m"] * line["n"] * line["k"] / peer["us"]["median"] / 1e6
+
+    def step(rung, before=None, m=None):
+        m = m or default(rung)
+        before = before or r.row(rung)["previous"]
+        return r.bench(rung, m)[0]["gflops"] / r.bench(before, m)[0]["gflops"]
+
+    def error(rung, m=4096, n=None, k=None):
+        return r.bench(rung, m, n, k)[0]["error_u"]
+
+    def chain(rung, m=4096, n=None, k=None):
+        return r.bench(rung, m, n, k)[0]["chain_u"]
+
+    def samples(rung, m=4096, n=None, k=None):
+        return r.bench(rung, m, n, k)[0]["us"]["samples"]
+
+    def counter(rung, key):
+        value = r.counters(rung).get(key)
+        if value is None:
+            raise Missing(f"{COUNTERS} has no '{key}' of {rung}")
+        return value
+
+    def stall(rung, why):
+        """Warps that wait for this reason, for each instruction issued."""
+        return counter(rung, "stall_" + why)
+
+    def stall_share(rung, why):
+        """The same, of all warps' time, in per cent."""
+        found = r.counters(rung)
+        return 100 * stall(rung, why) / sum(v for k, v in found.items() if k.startswith("stall_"))
+
+    def per_fma(rung):
+        """Instructions issued for each FMA of the product, a warp's instructions against a warp's FMAs, at 2048."""
+        return counter(rung, "instructions") / (2048 ** 3 / 32)
+
+    def lens(rung, key):
+        value = r.lens_of(rung).get(key)
+        if value is None:
+            raise Missing(f"{LENS} has no '{key}' of {rung}")
+        return value
+
+    def registers(rung):
+        return r.build_of(rung)["registers"]
+
+    def spills(rung):
+        return r.build_of(rung)["spill_bytes"]
+
+    def shared_bytes(rung):
+        return r.build_of(rung)["shared_bytes"]
+
+    def blocks(rung):
+        return occupancy(r, rung)["blocks"]
+
+    def warps(rung):
+        return occupancy(r, rung)["warps"]
+
+    def gbytes(rung, n):
+        return r.reduce_of(rung, n)["gbytes_per_s"]
+
+    def reduce_us(rung, n):
+        return r.reduce_of(rung, n)["us"]
+
+    def cub(rung, n):
+        return r.reduce_of(rung, n)["cub_ratio"]
+
+    def geomean(values):
+        return math.exp(statistics.mean(math.log(v) for v in values))
+
+    def ratios(path, match, peer="cublas", **where):
+        """Of the lines whose command names this list: the ratios to a peer."""
+        values = [p["ratio"]["median"] for x in r.load(path)
+                  if x.get("kind") == "bench" and match in x["command"] and all(x.get(k) == v for k, v in where.items())
+                  for p in x["peers"] if p["name"] == peer]
+        if not values:
+            raise Missing(f"{path} has no lines of '{match}' beside {peer}")
+        return values
+
+    def mean(path, match, peer="cublas", **where):
+        return geomean(ratios(path, match, peer, **where))
+
+    def worst(path, match, peer="cublas", **where):
+        return min(ratios(path, match, peer, **where))
+
+    def below(path, match, bar=0.97):
+        return float(sum(v < bar for v in ratios(path, match)))
+
+    def count(path, match):
+        return float(len(ratios(path, match)))
+
+    def line(path, value, **where):
+        """A value of the last line of a file that has these fields; 'us.median' goes one level down."""
+        found = r.one(path, str(where), lambda x: all(x.get(k) == v for k, v in where.items()))
+        for part in value.split("."):
+            found = found[int(part)] if isinstance(found, list) else found[part]
+        return found
+
+    return {name: value for name, value in locals().items() if callable(value) and name != "default"} | {
+        "min": min, "max": max, "round": round, "sum": sum, "abs": abs, "peak": 4 * 32 * 2 * 132 * 1.98e9 / 1e12}
+
+
+def occupancy(r, rung):
+    """By hand, on a Hopper SM: 65536 registers in units of 256 a warp, 228 KB shared with 1 KB a block for the system."""
+    row, build = r.row(rung), r.build_of(rung)
+    warps = row["threads"] // 32
+    a_warp = -(-build["registers"] * 32 // 256) * 256
+    shared = build["shared_bytes"] + 1024
+    limits = {"registers": 65536 // 4 // a_warp * 4 // warps, "shared memory": 233472 // (-(-shared // 128) * 128),
+              "threads": 2048 // row["threads"], "blocks": 32}
+    blocks = min(limits.values())
+    return {"limits": limits, "blocks": blocks, "warps": blocks * warps, "a_warp": a_warp, "shared": shared,
+            "limiter": [name for name, value in limits.items() if value == blocks]}
+
+
+def totals_of(rung_command, kernel, shape, environment):
+    """The lens's totals of a kernel, as `rung lens` prints them."""
+    import subprocess
+    done = subprocess.run([rung_command, "lens", kernel, *([shape] if shape else []), "--format", "csv"], capture_output=True,
+                          text=True, env=environment, check=False)
+    rows = list(csv.reader(io.StringIO(done.stdout)))
+    return {row[0]: float(row[1]) for row in rows if len(row) == 2 and re.fullmatch(r"-?[\d.e+]+", row[1])}
