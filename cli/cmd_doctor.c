@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "lab/monitor.h"
 #include "lab/peer.h"
+#include "lab/report.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -86,18 +87,20 @@ static void check_cpu(report *r)
                 "blocks sized to this CPU: a common size is taken");
 }
 
-static void check_backend(report *r)
+/* The modules of device code that this installation has: one for Hopper, one for the other chips. */
+static void check_device_code(report *r)
 {
-    int gpu_kernels = 0;
+    int gpu_kernels = 0, hopper = rung_tools_resources(90) != NULL, others = rung_tools_resources(80) != NULL;
     for (int i = 0; i < rung_kernel_count(); i++)
         gpu_kernels += rung_kernel_at(i)->backend == RUNG_BACKEND_CUDA;
-    char text[64];
-    snprintf(text, sizeof text, "%d GPU kernels in the catalog", gpu_kernels);
-    if (rung_tools_gpu_count() == 0 && strstr(lab_error(), "without nvcc"))
-        missing(r, "CUDA backend", "this build was made without nvcc",
-                "products on NVIDIA GPUs: ./dev setup --cuda, then ./dev build");
+    char text[96];
+    snprintf(text, sizeof text, "%d kernels in the catalog; built for%s%s%s", gpu_kernels, others ? " sm_80" : "",
+             others && hopper ? "," : "", hopper ? " sm_90a" : "");
+    if (hopper || others)
+        found(r, "device code", text);
     else
-        found(r, "CUDA backend", text);
+        missing(r, "device code", "none was built: RUNG_CUDA_ARCHS=native builds it where there is a GPU",
+                "products on NVIDIA GPUs; the lens runs the kernels without it");
 }
 
 static void check_one_gpu(report *r, int index)
@@ -203,14 +206,18 @@ int cmd_doctor(int argc, char **argv)
         return code < 0 ? CLI_PASS : code;
     cli_table_begin(&r.table, (cli_format)format, columns, 4);
     check_cpu(&r);
-    check_backend(&r);
+    check_device_code(&r);
     check_gpus(&r);
     check_peers(&r, RUNG_DEVICE_CPU, lab_cpu_peers, "the CPU's vendor to measure against");
     if (rung_tools_gpu_count() > 0)
         check_peers(&r, 0, cublas_only, "the GPU's vendor to measure against");
-    check_library(&r, "jansson", "libjansson.so.4", "reports from result files");
+    if (lab_report_built())
+        found(&r, "jansson", "this build makes reports");
+    else
+        missing(&r, "jansson", "its headers were not there when this was built (libjansson-dev)",
+                "reports from result files");
     check_library(&r, "NCCL", "libnccl.so.2", "one product over the GPUs of several processes");
-    check_program(&r, "nvcc", "/usr/local/cuda/bin", "building the CUDA backend: ./dev setup --cuda");
+    check_program(&r, "nvcc", "/usr/local/cuda/bin", "building device code: ./dev setup --cuda");
     check_program(&r, "gnuplot", "", "plots of results");
     cli_note(&r.table, "%d missing; everything else works without", r.missing);
     return CLI_PASS;

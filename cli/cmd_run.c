@@ -54,7 +54,7 @@ static int set_up(const run_options *o)
     int cublas = wants_cublas && prepend("LD_PRELOAD", folder, "librung_cublas.so");
     int blas = wants_blas && prepend("LD_PRELOAD", folder, "librung_blas.so");
     if (o->only == 1 && !cublas)
-        return cli_fail("%s has no librung_cublas.so: this build was made without nvcc (./dev setup --cuda)", folder);
+        return cli_fail("%s has no librung_cublas.so: a build with a sanitizer leaves it out", folder);
     if (!cublas && !blas)
         return cli_fail("%s holds neither librung_cublas.so nor librung_blas.so", folder);
     if (cublas && !o->no_audit)

@@ -1,6 +1,19 @@
-# nvcc, if there is one, and how a device-only .cu becomes an embedded fatbin. Kernels that need Hopper (architecture 90)
-# are built for sm_90a only; the others for sm_80 and sm_90a, with PTX for later chips.
-set(RUNG_HAVE_CUDA OFF)
+# Device code: how a row of the catalog and a kernel file become an image that a GPU runs.
+#
+#   rung_kernel(<stem> <source.cu> <arch> [FLAG...])   declares one kernel file: once for each row, and for the lab's kernels
+#   rung_device_modules()                              after the last of them: the modules, librung_sm_80.so and librung_sm_90a.so
+#
+# A kernel file is compiled by nvcc once for each chip: device/sm_90a/<stem>.cubin (rewritten by a tool where the stem asks for
+# it, see below) and device/sm_80/<stem>.fatbin (machine code and PTX for later chips; rows of architecture 90 have none). What
+# ptxas said stands in <stem>.ptxas beside it. A module is the compressed images of all kernel files, each as the symbol
+# rung_image_<stem>; the library opens the module of the chip that it finds (src/cuda/driver/images.c). The lens compiles the
+# same files with the host compiler when they are asked for (src/lens/objects.c).
+#
+# RUNG_CUDA_ARCHS says which modules are built and installed by default. Every module is a target, whatever it says.
+set(RUNG_CUDA_ARCHS "native" CACHE STRING
+  "GPUs to build device code for: native (those of this machine; none without a GPU), all, or a list such as 80;90a")
+
+set(RUNG_HAVE_NVCC OFF)
 if(NOT RUNG_WITH_CUDA STREQUAL "OFF")
   file(GLOB pypi_toolkits ${CMAKE_SOURCE_DIR}/.cuda/lib/python*/site-packages/nvidia/cu13)
   find_program(RUNG_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda ${pypi_toolkits} PATH_SUFFIXES bin)
@@ -8,15 +21,65 @@ if(NOT RUNG_WITH_CUDA STREQUAL "OFF")
     get_filename_component(nvcc_real ${RUNG_NVCC} REALPATH)
     get_filename_component(nvcc_bin ${nvcc_real} DIRECTORY)
     get_filename_component(RUNG_CUDA_ROOT ${nvcc_bin} DIRECTORY)
-    find_path(RUNG_CUDA_INCLUDE cuda.h HINTS ${RUNG_CUDA_ROOT}/include ${RUNG_CUDA_ROOT}/targets/x86_64-linux/include)
+    find_program(RUNG_FATBINARY fatbinary HINTS ${nvcc_bin} /usr/local/cuda/bin)
   endif()
-  if(RUNG_NVCC AND RUNG_CUDA_INCLUDE)
-    set(RUNG_HAVE_CUDA ON)
-    message(STATUS "CUDA backend: on (${RUNG_NVCC})")
+  if(RUNG_NVCC AND RUNG_FATBINARY)
+    set(RUNG_HAVE_NVCC ON)
   elseif(RUNG_WITH_CUDA STREQUAL "ON")
-    message(FATAL_ERROR "RUNG_WITH_CUDA is ON but no nvcc with cuda.h was found; ./dev setup --cuda installs one")
+    message(FATAL_ERROR "RUNG_WITH_CUDA is ON but no nvcc was found; ./dev setup --cuda installs one")
   else()
-    message(STATUS "CUDA backend: left out, no nvcc found (./dev setup --cuda installs one); everything else is built")
+    message(STATUS "Device code: left out, no nvcc found (./dev setup --cuda installs one); everything else is built")
+  endif()
+endif()
+
+# The modules for this machine's GPUs.
+function(rung_native_modules modules)
+  set(found)
+  find_program(nvidia_smi nvidia-smi NO_CACHE)
+  if(nvidia_smi)
+    execute_process(COMMAND ${nvidia_smi} --query-gpu=compute_cap --format=csv,noheader OUTPUT_VARIABLE text RESULT_VARIABLE failed
+      ERROR_QUIET)
+    string(REGEX MATCHALL "[0-9]+[.][0-9]" chips "${text}")
+    if(NOT failed)
+      foreach(chip IN LISTS chips)
+        string(REPLACE "." "" chip ${chip})
+        rung_module_of(${chip} module)
+        list(APPEND found ${module})
+      endforeach()
+    endif()
+  endif()
+  set(${modules} ${found} PARENT_SCOPE)
+endfunction()
+
+# Hopper's machine code runs on Hopper only; the other module has machine code for 8.x and PTX for later chips.
+function(rung_module_of chip module)
+  if(chip MATCHES "^90a?(-real)?$")
+    set(${module} sm_90a PARENT_SCOPE)
+  elseif(chip MATCHES "^(8[0-9]|1[0-9][0-9])(-real)?$")
+    set(${module} sm_80 PARENT_SCOPE)
+  else()
+    message(FATAL_ERROR "RUNG_CUDA_ARCHS: '${chip}' is not native, all, 80 to 89, 90a or 100 and later")
+  endif()
+endfunction()
+
+set(RUNG_MODULES) # those built by default
+if(RUNG_HAVE_NVCC)
+  foreach(entry IN LISTS RUNG_CUDA_ARCHS)
+    if(entry STREQUAL "all")
+      list(APPEND RUNG_MODULES sm_80 sm_90a)
+    elseif(entry STREQUAL "native")
+      rung_native_modules(native)
+      list(APPEND RUNG_MODULES ${native})
+    else()
+      rung_module_of(${entry} module)
+      list(APPEND RUNG_MODULES ${module})
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES RUNG_MODULES)
+  if(RUNG_MODULES)
+    message(STATUS "Device code: ${RUNG_MODULES} (${RUNG_NVCC})")
+  else()
+    message(STATUS "Device code: none by default, this machine has no GPU (RUNG_CUDA_ARCHS=all builds it)")
   endif()
 endif()
 
@@ -26,59 +89,108 @@ endif()
 set(RUNG_LOOP_KERNELS "^sm90_tma(k|pair|shift|slice)?_f32_")
 set(RUNG_ORDERED_KERNELS "^sm90_(tmawarp|lonewarp|lonecopy|lonefour|crowd)_f32_")
 set(RUNG_ORDER_FFMA OFF)
-if(RUNG_HAVE_CUDA AND NOT CMAKE_CROSSCOMPILING)
+set(RUNG_COMPRESS --compress-all)
+if(RUNG_HAVE_NVCC)
   execute_process(COMMAND ${RUNG_NVCC} --version OUTPUT_VARIABLE nvcc_version)
-  if(nvcc_version MATCHES "release 13\\.0")
+  execute_process(COMMAND ${RUNG_FATBINARY} --help OUTPUT_VARIABLE fatbinary_help ERROR_VARIABLE fatbinary_help)
+  if(fatbinary_help MATCHES "compress-mode")
+    set(RUNG_COMPRESS --compress-mode=size)
+  endif()
+  if(nvcc_version MATCHES "release 13\\.0" AND NOT CMAKE_CROSSCOMPILING)
     set(RUNG_ORDER_FFMA ON)
-    add_executable(ffma_order tools/ffma_order.c)
-    add_executable(ffma_loop tools/ffma_loop.c)
+    add_executable(ffma_order EXCLUDE_FROM_ALL tools/ffma_order.c)
+    add_executable(ffma_loop EXCLUDE_FROM_ALL tools/ffma_loop.c)
   endif()
 endif()
 
 set(RUNG_NVCC_FLAGS -O3 --Werror all-warnings -Xptxas -v -I${CMAKE_SOURCE_DIR}/src/cuda -I${CMAKE_SOURCE_DIR}/src
-  -I${CMAKE_SOURCE_DIR}/include)
+  -I${CMAKE_SOURCE_DIR}/src/cuda/api -I${CMAKE_SOURCE_DIR}/include)
 
-# rung_fatbin(<source.cu> <arch> <objects>): adds to <objects> the assembly source that embeds the fatbin as rung_fatbin_<stem>;
-# registers, spills and shared memory go to <stem>.ptxas beside it.
-function(rung_fatbin source arch sources)
-  get_filename_component(stem ${source} NAME_WE)
-  set(base ${CMAKE_BINARY_DIR}/fatbin/${stem})
-  if(arch GREATER_EQUAL 90)
-    set(targets -gencode arch=compute_90a,code=sm_90a)
-  else()
-    set(targets -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90a,code=sm_90a
-      -gencode arch=compute_80,code=compute_80)
-  endif()
-  set(log ${base}.ptxas)
-  set(form -fatbin)
-  set(order)
-  set(order_tool)
+function(rung_kernel stem source arch)
+  set_property(GLOBAL APPEND PROPERTY RUNG_KERNEL_STEMS ${stem})
+  set_property(GLOBAL PROPERTY RUNG_KERNEL_${stem} ${source} ${arch} ${ARGN})
+endfunction()
+
+# What a tool does to a compiled kernel before it becomes an image: a command, or nothing.
+function(rung_post_compile stem cubin command tool)
+  set(${command} PARENT_SCOPE)
+  set(${tool} PARENT_SCOPE)
   if(RUNG_ORDER_FFMA AND stem MATCHES "${RUNG_ORDERED_KERNELS}")
-    set(form -cubin)
-    set(order COMMAND ffma_order ${base}.fatbin)
-    set(order_tool ffma_order)
+    set(${command} COMMAND ffma_order ${cubin} PARENT_SCOPE)
+    set(${tool} ffma_order PARENT_SCOPE)
   elseif(RUNG_ORDER_FFMA AND stem MATCHES "${RUNG_LOOP_KERNELS}")
-    set(form -cubin)
-    set(order COMMAND ffma_loop $<$<BOOL:${RUNG_WERROR}>:--strict> ${base}.fatbin)
-    set(order_tool ffma_loop)
+    set(${command} COMMAND ffma_loop $<$<BOOL:${RUNG_WERROR}>:--strict> ${cubin} PARENT_SCOPE)
+    set(${tool} ffma_loop PARENT_SCOPE)
   endif()
-  add_custom_command(OUTPUT ${base}.fatbin ${log}
-    COMMAND ${CMAKE_COMMAND} -DLOG=${log} -DOUT=${base}.fatbin -P ${CMAKE_SOURCE_DIR}/cmake/run_nvcc.cmake --
-      ${RUNG_NVCC} ${form} ${RUNG_NVCC_FLAGS} ${targets} -MD -MF ${base}.d -MT ${base}.fatbin -o ${base}.fatbin ${source}
-    ${order}
-    DEPENDS ${source} ${CMAKE_SOURCE_DIR}/cmake/run_nvcc.cmake ${order_tool} DEPFILE ${base}.d
-    COMMENT "Compiling ${stem}.cu" COMMAND_EXPAND_LISTS VERBATIM)
-  file(CONFIGURE OUTPUT ${base}.S CONTENT [[
-        .section .rodata
-        .balign 128
-        .asciz "rung-kernel:@stem@" /* for whoever is given the image alone: the lens */
-        .balign 128
-        .globl rung_fatbin_@stem@
-        .hidden rung_fatbin_@stem@
-rung_fatbin_@stem@:
-        .incbin "@base@.fatbin"
-        .section .note.GNU-stack,"",%progbits
-]] @ONLY)
-  set_source_files_properties(${base}.S PROPERTIES OBJECT_DEPENDS ${base}.fatbin)
-  set(${sources} ${${sources}} ${base}.S PARENT_SCOPE)
+endfunction()
+
+# One kernel file for one chip: <folder>/<stem>.fatbin, the compressed image, and <stem>.ptxas.
+function(rung_image stem source folder)
+  set(base ${folder}/${stem})
+  if(folder MATCHES "sm_90a$")
+    rung_post_compile(${stem} ${base}.cubin post tool)
+    set(compiled ${base}.cubin)
+    set(form -cubin -gencode arch=compute_90a,code=sm_90a)
+    set(pack COMMAND ${RUNG_FATBINARY} --64 ${RUNG_COMPRESS} --create=${base}.fatbin --image3=kind=elf,sm=90a,file=${base}.cubin)
+    set(by_products ${base}.cubin)
+  else()
+    set(post)
+    set(tool)
+    set(compiled ${base}.fatbin)
+    set(form -fatbin ${RUNG_COMPRESS} -gencode arch=compute_80,code=sm_80 -gencode arch=compute_80,code=compute_80)
+    set(pack)
+    set(by_products)
+  endif()
+  add_custom_command(OUTPUT ${base}.fatbin ${base}.ptxas ${by_products}
+    COMMAND ${CMAKE_COMMAND} -DLOG=${base}.ptxas -DOUT=${compiled} -P ${CMAKE_SOURCE_DIR}/cmake/run_nvcc.cmake --
+      ${RUNG_NVCC} ${form} ${RUNG_NVCC_FLAGS} -MD -MF ${base}.d -MT ${base}.fatbin -o ${compiled} ${source}
+    ${post} ${pack}
+    DEPENDS ${source} ${CMAKE_SOURCE_DIR}/cmake/run_nvcc.cmake ${tool} DEPFILE ${base}.d
+    COMMENT "Compiling ${stem}.cu for ${folder}" COMMAND_EXPAND_LISTS VERBATIM)
+endfunction()
+
+# The module of one chip: assembled from the images, with ptxas's table of registers and memory as rung_resources.
+function(rung_device_module module stems)
+  set(folder ${CMAKE_BINARY_DIR}/device/${module})
+  file(MAKE_DIRECTORY ${folder})
+  set(text "        .section .rodata\n")
+  set(images)
+  set(logs)
+  foreach(stem IN LISTS stems)
+    list(APPEND images ${folder}/${stem}.fatbin)
+    list(APPEND logs ${folder}/${stem}.ptxas)
+    string(APPEND text "        .balign 128\n        .globl rung_image_${stem}\nrung_image_${stem}:\n"
+      "        .incbin \"${folder}/${stem}.fatbin\"\n")
+  endforeach()
+  string(APPEND text "        .globl rung_resources\nrung_resources:\n        .incbin \"${folder}/resources.txt\"\n"
+    "        .byte 0\n        .section .note.GNU-stack,\"\",%progbits\n")
+  file(CONFIGURE OUTPUT ${folder}/images.S CONTENT "${text}" @ONLY)
+  add_custom_command(OUTPUT ${folder}/resources.txt
+    COMMAND ${CMAKE_SOURCE_DIR}/cmake/resources.sh ${logs} > ${folder}/resources.txt
+    DEPENDS ${logs} ${CMAKE_SOURCE_DIR}/cmake/resources.sh VERBATIM COMMENT "Collecting what ptxas used for ${module}")
+  set_source_files_properties(${folder}/images.S PROPERTIES OBJECT_DEPENDS "${images};${folder}/resources.txt")
+  add_library(rung_${module} MODULE EXCLUDE_FROM_ALL ${folder}/images.S)
+  set_target_properties(rung_${module} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+  if(module IN_LIST RUNG_MODULES)
+    set_target_properties(rung_${module} PROPERTIES EXCLUDE_FROM_ALL OFF)
+    install(TARGETS rung_${module} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  endif()
+endfunction()
+
+function(rung_device_modules)
+  get_property(stems GLOBAL PROPERTY RUNG_KERNEL_STEMS)
+  set(sm_80)
+  set(sm_90a)
+  foreach(stem IN LISTS stems)
+    get_property(kernel GLOBAL PROPERTY RUNG_KERNEL_${stem})
+    list(POP_FRONT kernel source arch)
+    list(APPEND sm_90a ${stem})
+    rung_image(${stem} ${source} ${CMAKE_BINARY_DIR}/device/sm_90a)
+    if(arch LESS 90)
+      list(APPEND sm_80 ${stem})
+      rung_image(${stem} ${source} ${CMAKE_BINARY_DIR}/device/sm_80)
+    endif()
+  endforeach()
+  rung_device_module(sm_80 "${sm_80}")
+  rung_device_module(sm_90a "${sm_90a}")
 endfunction()

@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-enum { RUNG_LENS_VERSION = 1, RUNG_LENS_LANES = 32 };
+enum { RUNG_LENS_VERSION = 2, RUNG_LENS_LANES = 32 };
 
 typedef enum rung_lens_space { RUNG_LENS_GLOBAL = 0, RUNG_LENS_SHARED = 1 } rung_lens_space;
 /* ASYNC: cp.async, whose two halves are a global load and a shared store; BULK: one thread moves a box (TMA). */
@@ -103,7 +103,7 @@ typedef struct rung_lens_options {
     int64_t max_blocks;      /* blocks to run of each kind (inside, edges, corner); 0: all */
     double patience_seconds; /* a lane that computes longer than this without a barrier loops for ever; 0: 10 */
     int sms;                 /* multiprocessors the device claims; 0: RUNG_LENS_SMS, or else 132 */
-    const char *kernels;     /* folder of compiled kernels; NULL: RUNG_LENS_KERNELS, then beside librung_lens.so */
+    const char *kernels; /* folder of objects made before; NULL: RUNG_LENS_KERNELS, or they are made when asked for */
 } rung_lens_options;
 
 RUNG_LENS_API int rung_lens_version(void);
@@ -115,8 +115,11 @@ RUNG_LENS_API void rung_lens_operand(const char *name, const void *at, int64_t r
 RUNG_LENS_API int rung_lens_launch_count(void);
 /* Valid until the next launch or reset. */
 RUNG_LENS_API const rung_lens_launch *rung_lens_launch_at(int index);
-/* NULL when `kernel` was compiled for the lens, else one line that says why not. */
+/* NULL when `kernel` can run: it is compiled for the lens when it is first asked for, which takes seconds. Else one
+ * line that says why not. */
 RUNG_LENS_API const char *rung_lens_missing(const char *kernel);
+/* The script that compiles a kernel file: lens_cc.sh SOURCE.cu OUT.so. NULL where this installation has none. */
+RUNG_LENS_API const char *rung_lens_compiler(void);
 
 /* A kernel of the user's own: the object that lens_cc.sh made of it and a symbol that takes rung_args, one block a
  * bm x bn tile of C with columns along grid x. Operands are row-major, in the lens's device memory. NULL, or why it did

@@ -53,8 +53,12 @@ RUNG_API rung_status rung_tools_capture_end(rung_tools *tools, void **graph);
 RUNG_API rung_status rung_tools_graph_launch(rung_tools *tools, void *graph);
 RUNG_API void rung_tools_graph_destroy(rung_tools *tools, void *graph);
 
-/* The caller's own kernels, from a fatbin it embeds. */
-RUNG_API rung_status rung_tools_load(rung_tools *tools, const void *fatbin, void **module);
+/* Kernels that are no products: a kernel file by its stem, from the device code beside the library. */
+RUNG_API rung_status rung_tools_load(rung_tools *tools, const char *stem, void **module);
+/* What the compiler gave each kernel on a chip of this compute capability, a line a kernel: "symbol registers stack
+ * spill shared", the last three in bytes. Needs no GPU. NULL where this installation has no device code for the chip.
+ */
+RUNG_API const char *rung_tools_resources(int arch);
 RUNG_API void rung_tools_unload(rung_tools *tools, void *module);
 RUNG_API rung_status rung_tools_function(rung_tools *tools, void *module, const char *symbol, void **function);
 RUNG_API rung_status rung_tools_launch(rung_tools *tools, void *function, const unsigned grid[3], unsigned threads,

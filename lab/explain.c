@@ -1,7 +1,10 @@
 /* Chips, occupancy, floors and the model of limits. */
 #include "lab/explain.h"
 
+#include "rung_tools.h"
+
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* NVIDIA's data sheets and tuning guides; clocks are the highest boost. */
@@ -16,28 +19,15 @@ const lab_chip lab_chips[] = {
 };
 const char *const lab_chip_names[] = {"h200", "h100", "a100", "rtx3090", "rtx4090", "l40s", NULL};
 
-typedef struct resource_row {
-    const char *symbol;
-    int arch, registers, stack, spill, shared;
-} resource_row;
-
-static const resource_row rows[] = {
-#ifdef RUNG_LAB_CUDA
-#include "resources.inc"
-#endif
-    {NULL, 0, 0, 0, 0, 0},
-};
-
 int lab_resources_of(const char *symbol, int arch, lab_resources *resources)
 {
-    const resource_row *best = NULL;
-    for (const resource_row *r = rows; r->symbol; r++)
-        if (strcmp(r->symbol, symbol) == 0 && r->arch <= arch && (!best || r->arch > best->arch))
-            best = r;
-    if (!best)
-        return 0;
-    *resources = (lab_resources){best->registers, best->stack, best->spill, best->shared};
-    return 1;
+    const char *line = rung_tools_resources(arch);
+    size_t length = strlen(symbol);
+    for (; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+        if (strncmp(line, symbol, length) == 0 && line[length] == ' ')
+            return sscanf(line + length, "%d %d %d %d", &resources->registers, &resources->stack_bytes,
+                          &resources->spill_bytes, &resources->static_shared_bytes) == 4;
+    return 0;
 }
 
 static int up_to(int value, int unit)

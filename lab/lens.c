@@ -27,6 +27,7 @@ typedef struct lens_calls {
     int (*launch_count)(void);
     const rung_lens_launch *(*launch_at)(int index);
     const char *(*missing)(const char *kernel);
+    const char *(*compiler)(void);
     const char *(*gemm)(const rung_lens_own *own);
 } lens_calls;
 
@@ -58,8 +59,8 @@ static rung_status load(const char *path)
 {
     if (access(path, R_OK) != 0 && strchr(path, '/'))
         return lab_fail(RUNG_MISSING_LIBRARY,
-                        "this build has no lens: %s is not there (it needs g++ and the CUDA headers when "
-                        "Rung is built)",
+                        "this build has no lens: %s is not there (it runs on x86-64 and is left out of builds with a "
+                        "sanitizer)",
                         path);
     setenv("RUNG_LIBCUDA", path, 1);
     lens.library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
@@ -72,6 +73,7 @@ static rung_status load(const char *path)
     find(&lens.launch_count, "rung_lens_launch_count");
     find(&lens.launch_at, "rung_lens_launch_at");
     find(&lens.missing, "rung_lens_missing");
+    find(&lens.compiler, "rung_lens_compiler");
     find(&lens.gemm, "rung_lens_gemm");
     if (!lens.version || lens.version() != RUNG_LENS_VERSION || !lens.gemm)
         return lab_fail(RUNG_MISSING_LIBRARY, "%s is not the lens of this version", path);
@@ -401,37 +403,22 @@ void lab_lens_sum(lab_lens_totals *totals)
 
 /* A user's kernel file. */
 
-static const char *compiler_script(char *path, size_t bytes)
-{
-    Dl_info info;
-    const char *named = getenv("RUNG_LENS_CC");
-    if (named)
-        return named;
-    snprintf(path, bytes, "%s", RUNG_LENS_SCRIPT);
-    if (access(path, X_OK) == 0)
-        return path;
-    if (dladdr((void *)(uintptr_t)rung_version, &info) && info.dli_fname && strrchr(info.dli_fname, '/'))
-        snprintf(path, bytes, "%.*s/../share/rung/lens/lens_cc.sh",
-                 (int)(strrchr(info.dli_fname, '/') - info.dli_fname), info.dli_fname);
-    return path;
-}
-
 rung_status lab_lens_compile(const char *source, char *object, size_t object_bytes)
 {
-    char script[600], command[4800];
-    const char *cc = compiler_script(script, sizeof script);
+    char command[4800], path[600];
+    if (!lens.library)
+        LAB_TRY(load(library_path(path, sizeof path)));
+    const char *cc = lens.compiler();
     if (access(source, R_OK) != 0)
         return lab_fail(RUNG_INVALID_ARGUMENT, "cannot read %s", source);
-    if (strchr(source, '\'') || access(cc, X_OK) != 0)
-        return lab_fail(RUNG_MISSING_LIBRARY, "cannot compile %s: %s is not there", source, cc);
+    if (strchr(source, '\'') || !cc || access(cc, X_OK) != 0)
+        return lab_fail(RUNG_MISSING_LIBRARY, "cannot compile %s: the lens's compiler %s is not there", source,
+                        cc ? cc : "lens_cc.sh");
     snprintf(scratch, sizeof scratch, "/tmp/rung-lens-XXXXXX");
     if (!mkdtemp(scratch))
         return lab_fail(RUNG_INTERNAL, "cannot make a folder under /tmp");
     snprintf(object, object_bytes, "%s/own.so", scratch);
-    char folder[600];
-    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(cc, '/') - cc), cc);
-    snprintf(command, sizeof command, "RUNG_LENS_STRICT=1 '%s' '%s' '%s' -I'%s/../cuda' -I'%s/..' -I'%s/cuda'", cc,
-             source, object, folder, folder, folder);
+    snprintf(command, sizeof command, "'%s' '%s' '%s'", cc, source, object);
     if (system(command) != 0)
         return lab_fail(RUNG_INVALID_ARGUMENT, "%s could not be compiled for the lens", source);
     return RUNG_SUCCESS;
@@ -439,7 +426,7 @@ rung_status lab_lens_compile(const char *source, char *object, size_t object_byt
 
 void lab_lens_close(void)
 {
-    static const char *const left[] = {"own.so", "own.d", "own.why", "own.o", "own.stub.o", "own.log"};
+    static const char *const left[] = {"own.so", "own.d", "own.why"};
     char path[128];
     rung_context_destroy(context);
     context = NULL;

@@ -6,25 +6,15 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#ifdef RUNG_LAB_CUDA
-extern const unsigned char rung_fatbin_lab_kernels[];
-
 static rung_status load_kernels(lab_place *place)
 {
     static const char *const names[LAB_KERNELS] = {"lab_fill",      "lab_reference", "lab_compare",
                                                    "lab_untouched", "lab_hash",      "lab_sum"};
-    LAB_TRY(rung_tools_load(place->tools, rung_fatbin_lab_kernels, &place->module));
+    LAB_TRY(rung_tools_load(place->tools, "lab_kernels", &place->module));
     for (int i = 0; i < LAB_KERNELS; i++)
         LAB_TRY(rung_tools_function(place->tools, place->module, names[i], &place->functions[i]));
     return RUNG_SUCCESS;
 }
-#else
-static rung_status load_kernels(lab_place *place)
-{
-    (void)place;
-    return lab_fail(RUNG_NO_DEVICE, "this build has no CUDA backend: it was made without nvcc (./dev setup --cuda)");
-}
-#endif
 
 static rung_status open_gpu(lab_place *place)
 {

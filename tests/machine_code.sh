@@ -6,6 +6,7 @@
 set -eu
 source=$1 build=$2 all=${3:-}
 here=$(dirname "$0")
+[ -e "$build/device/sm_90a/resources.txt" ] || { echo "left out: the device code was not built (RUNG_CUDA_ARCHS=all)"; exit 77; }
 command -v cuobjdump >/dev/null && command -v nvdisasm >/dev/null || {
     echo "skipped: no cuobjdump and nvdisasm on the PATH"
     exit 77
@@ -22,7 +23,7 @@ failed=0 checked=0
 printf '%-40s %6s %5s %6s %9s %7s %6s %6s %6s\n' function instr FFMA share conflicts LDS.128 LDS HGMMA local
 check() { # name limit
     loops=0
-    lines=$(cuobjdump -sass -arch sm_90a "$build/fatbin/$1.fatbin" 2>/dev/null | awk -f "$here/machine_code.awk")
+    lines=$(cuobjdump -sass "$build/device/sm_90a/$1.cubin" 2>/dev/null | awk -f "$here/machine_code.awk")
     while read -r function instructions ffma share conflicts wide narrow hgmma locals; do
         [ -n "$function" ] || continue
         printf '%-40s %6s %5s %6s %9s %7s %6s %6s %6s\n' "$function" "$instructions" "$ffma" "$share" "$conflicts" "$wide" \
@@ -54,7 +55,7 @@ listed() {
         name != "" && $6 ~ /^MBARRIER_(ARRIVE|TRY_WAIT_PARITY)$/ { sub(/^0x0*/, "", $1); print name, $1, $6 }' | sort
 }
 placed() {
-    cuobjdump -sass -arch sm_90a "$1" 2>/dev/null | awk '
+    cuobjdump -sass "$1" 2>/dev/null | awk '
         /Function :/ { name = $NF }
         / SYNCS[.](ARRIVE[.]TRANS64[.]A1T0|PHASECHK)/ {
             gsub(/[\/*]/, "", $1); sub(/^0*/, "", $1)
@@ -64,19 +65,19 @@ placed() {
 
 work=$(mktemp) places=$(mktemp)
 trap 'rm -f "$work" "$places"' EXIT
-for file in "$build"/fatbin/sm90_tma_*.fatbin "$build"/fatbin/sm90_tma[!_w]*_*.fatbin; do
+for file in "$build"/device/sm_90a/sm90_tma_*.cubin "$build"/device/sm_90a/sm90_tma[!_w]*_*.cubin; do
     [ -e "$file" ] || continue
     listed "$file" >"$work"
     placed "$file" >"$places"
     if ! grep -q TRY_WAIT "$work" || ! comm -23 "$work" "$places" | awk '{ print; found = 1 } END { exit found }'; then
-        echo "FAILED: $(basename "$file" .fatbin) lists barrier instructions where none are"
+        echo "FAILED: $(basename "$file" .cubin) lists barrier instructions where none are"
         failed=1
     fi
 done
 limits >"$work"
 if [ -n "$all" ]; then
-    for file in "$build"/fatbin/*.fatbin; do
-        name=$(basename "$file" .fatbin)
+    for file in "$build"/device/sm_90a/*.cubin; do
+        name=$(basename "$file" .cubin)
         limit=$(awk -v name="$name" '$1 == name { print $2 }' "$work")
         check "$name" "${limit:-0}"
     done

@@ -6,16 +6,17 @@ set -eu
 order=$1 build=$2 checked=0
 work=$(mktemp)
 trap 'rm -f "$work"' EXIT
-for file in "$build"/fatbin/sm90_*warp_f32_*.fatbin "$build"/fatbin/sm90_lone[cf]*_f32_*.fatbin "$build"/fatbin/sm90_tma*_f32_*.fatbin \
-    "$build"/fatbin/sm90_crowd_f32_*.fatbin; do
+[ -e "$build/device/sm_90a/resources.txt" ] || { echo "left out: the device code was not built (RUNG_CUDA_ARCHS=all)"; exit 77; }
+for file in "$build"/device/sm_90a/sm90_*warp_f32_*.cubin "$build"/device/sm_90a/sm90_lone[cf]*_f32_*.cubin "$build"/device/sm_90a/sm90_tma*_f32_*.cubin \
+    "$build"/device/sm_90a/sm90_crowd_f32_*.cubin; do
     "$order" --check "$file"
     checked=$((checked + 1))
 done
-[ "$checked" -gt 0 ] || { echo "FAILED: no rewritten kernel in $build/fatbin"; exit 1; }
+[ "$checked" -gt 0 ] || { echo "FAILED: no rewritten kernel in $build/device/sm_90a"; exit 1; }
 
 # A copy with one stall too short: a two-cycle LDS.128 whose next instruction waits for the LDS's own scoreboard.
 command -v python3 >/dev/null || { echo "$checked kernels; no python3 for the damaged one"; exit 0; }
-python3 - "$build"/fatbin/sm90_lonewarp_f32_64x64x16_s3.fatbin "$work" <<'PYTHON'
+python3 - "$build"/device/sm_90a/sm90_lonewarp_f32_64x64x16_s3.cubin "$work" <<'PYTHON'
 import struct, sys
 data = bytearray(open(sys.argv[1], "rb").read())
 for at in range(0, len(data) - 31, 16):
@@ -32,7 +33,7 @@ if "$order" --check "$work" >/dev/null; then
 fi
 
 # And a load right behind a barrier that holds its warp back for less than six cycles.
-python3 - "$build"/fatbin/sm90_crowd_f32_64x64x8_s4.fatbin "$work" <<'PYTHON'
+python3 - "$build"/device/sm_90a/sm90_crowd_f32_64x64x8_s4.cubin "$work" <<'PYTHON'
 import struct, sys
 data = bytearray(open(sys.argv[1], "rb").read())
 words = [struct.unpack_from("<2Q", data, at) for at in range(0, len(data) - 15, 16)]

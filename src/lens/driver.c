@@ -16,10 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The header renames some calls to later versions; the library looks for the names it was written for. */
-#undef cuEventElapsedTime
-CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to);
-
 #define EXPORT __attribute__((visibility("default")))
 
 typedef struct lens_function {
@@ -180,33 +176,47 @@ EXPORT CUresult cuCtxSynchronize(void)
     return CUDA_SUCCESS;
 }
 
-/* Kernels. The image is not looked at: its label names the file that was compiled for the lens. */
+/* Kernels. The library has them found by the name of their file, not loaded from an image. */
 
-/* The build writes the kernel file's stem into the 128 bytes before each image. */
+typedef struct lens_library {
+    char stem[96];
+} lens_library;
+
+CUresult rung_library_named(CUlibrary *library, const char *stem);
+
+EXPORT CUresult rung_library_named(CUlibrary *library, const char *stem)
+{
+    lens_library *named = calloc(1, sizeof *named);
+    if (!named)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    snprintf(named->stem, sizeof named->stem, "%s", stem);
+    *library = (CUlibrary)named;
+    return CUDA_SUCCESS;
+}
+
 EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit, void **jit_values,
                                   unsigned jits, CUlibraryOption *options, void **values, unsigned count)
 {
-    (void)jit, (void)jit_values, (void)jits, (void)options, (void)values, (void)count;
-    const char *label = (const char *)code - 128;
-    *library = (CUlibrary)(uintptr_t)(strncmp(label, "rung-kernel:", 12) == 0 ? label + 12 : "");
-    return CUDA_SUCCESS;
+    (void)library, (void)code, (void)jit, (void)jit_values, (void)jits, (void)options, (void)values, (void)count;
+    snprintf(reason, sizeof reason, "the lens runs sources, not images");
+    return CUDA_ERROR_NOT_SUPPORTED;
 }
 
 EXPORT CUresult cuLibraryUnload(CUlibrary library)
 {
-    (void)library;
+    free(library);
     return CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name)
 {
-    const char *stem = strcmp((const char *)library, "lab_kernels") == 0 ? "lab" : (const char *)library;
+    const char *stem = ((const lens_library *)library)->stem;
     for (int i = 0; i < function_count; i++)
         if (strcmp(functions[i].symbol, name) == 0 && strcmp(functions[i].module->stem, stem) == 0) {
             *kernel = (CUkernel)&functions[i];
             return CUDA_SUCCESS;
         }
-    lens_module *module = lens_module_find(stem[0] ? stem : name, reason, sizeof reason);
+    lens_module *module = lens_module_find(stem, reason, sizeof reason);
     if (!module)
         return CUDA_ERROR_NOT_FOUND;
     void *entry = dlsym(module->handle, name);
@@ -378,13 +388,6 @@ EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool)
 EXPORT CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
 {
     (void)pool, (void)attribute, (void)value;
-    return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device)
-{
-    (void)device;
-    *pool = (CUmemoryPool)&the_pool;
     return CUDA_SUCCESS;
 }
 

@@ -189,6 +189,14 @@ const unsigned char *lens_memory_name(uintptr_t address, char *name, size_t name
 bool lens_is_operand_c(uintptr_t address, int64_t *row, int64_t *column);
 void lens_memory_reset(void);
 
+/* objects.c */
+typedef struct lens_object {
+    char stem[96], path[600];
+} lens_object;
+
+/* The object of the kernel file that holds the symbol: compiled first where there is none or its sources are newer. */
+bool lens_object_find(const char *symbol, lens_object *object, char *why, size_t why_bytes);
+
 /* symbols.c */
 lens_module *lens_module_find(const char *symbol, char *why, size_t why_bytes);
 lens_module *lens_module_open(const char *path, const char *stem, char *why, size_t why_bytes);

@@ -20,65 +20,6 @@ static int module_count;
 static uint8_t *array_map; /* of the current module: 1 + index of the array a 4-byte word belongs to */
 static size_t array_map_words;
 
-/* Where the kernels are. */
-
-static const char *folder(void)
-{
-    static char text[480];
-    Dl_info info;
-    const char *named = lens_options.kernels ? lens_options.kernels : getenv("RUNG_LENS_KERNELS");
-    if (named)
-        return named;
-    if (!dladdr((void *)(uintptr_t)folder, &info) || !info.dli_fname)
-        return ".";
-    const char *slash = strrchr(info.dli_fname, '/');
-    snprintf(text, sizeof text, "%.*s/rung-lens", slash ? (int)(slash - info.dli_fname) : 1,
-             slash ? info.dli_fname : ".");
-    return text;
-}
-
-/* A symbol is its file's stem, with suffixes for variants: drop them until there is a file. */
-static bool path_of(const char *symbol, const char *extension, char *path, size_t path_bytes, char *stem,
-                    size_t stem_bytes)
-{
-    snprintf(stem, stem_bytes, "%s", symbol);
-    for (;;) {
-        snprintf(path, path_bytes, "%s/%s.%s", folder(), stem, extension);
-        if (access(path, R_OK) == 0)
-            return true;
-        char *cut = strrchr(stem, '_');
-        if (!cut)
-            return false;
-        *cut = 0;
-    }
-}
-
-static void why_not(const char *symbol, char *why, size_t why_bytes)
-{
-    char path[600], stem[96];
-    FILE *file = path_of(symbol, "why", path, sizeof path, stem, sizeof stem) ? fopen(path, "r") : NULL;
-    char line[300] = "";
-    if (file) {
-        if (!fgets(line, sizeof line, file))
-            line[0] = 0;
-        line[strcspn(line, "\n")] = 0;
-        fclose(file);
-        snprintf(why, why_bytes, "%s could not be compiled for the lens: %s", symbol, line);
-    } else {
-        snprintf(why, why_bytes, "%s was not compiled for the lens: no %s.so in %s", symbol, symbol, folder());
-    }
-}
-
-const char *rung_lens_missing(const char *kernel)
-{
-    static char why[600];
-    char path[600], stem[96];
-    if (path_of(kernel, "so", path, sizeof path, stem, sizeof stem))
-        return NULL;
-    why_not(kernel, why, sizeof why);
-    return why;
-}
-
 /* The object's own symbol table: thread-local variables with their places and sizes. */
 
 /* The last name in a mangled one: _ZZ4kernE6a_tile is a_tile. */
@@ -209,15 +150,13 @@ static lens_module *open_module(const char *path, const char *stem, char *why, s
 
 lens_module *lens_module_find(const char *symbol, char *why, size_t why_bytes)
 {
-    char path[600], stem[96];
-    if (!path_of(symbol, "so", path, sizeof path, stem, sizeof stem)) {
-        why_not(symbol, why, why_bytes);
+    lens_object object;
+    if (!lens_object_find(symbol, &object, why, why_bytes))
         return NULL;
-    }
     for (int i = 0; i < module_count; i++)
-        if (strcmp(modules[i].path, path) == 0)
+        if (strcmp(modules[i].path, object.path) == 0)
             return &modules[i];
-    return open_module(path, stem, why, why_bytes);
+    return open_module(object.path, object.stem, why, why_bytes);
 }
 
 lens_module *lens_module_open(const char *path, const char *stem, char *why, size_t why_bytes)

@@ -12,8 +12,6 @@
 
 #include "cuda/device/args.h"
 
-#undef cuEventElapsedTime /* cuda.h renames it; the library asks for the old name */
-
 #define EXPORT __attribute__((visibility("default")))
 
 enum { MOST_BLOCKS = 512, MOST_OPS = 4096, MOST_STREAMS = 64, MOST_DEVICES = 8 };

@@ -67,7 +67,9 @@ const rung_machine *rung_gpu_machine(const rung_gpu *gpu);
 CUcontext rung_gpu_context(const rung_gpu *gpu);
 CUmemoryPool rung_gpu_pool(const rung_gpu *gpu);
 
-/* The function `symbol` of the catalog file `stem`; loads the fatbin on first use. Any thread. A launch may ask for
+/* A kernel file's image, loaded; the caller's. */
+rung_status rung_gpu_library(rung_gpu *gpu, const char *stem, CUlibrary *library);
+/* The function `symbol` of the catalog file `stem`; loads its image on first use. Any thread. A launch may ask for
  * all the shared memory that the chip gives a block. */
 rung_status rung_gpu_function(rung_gpu *gpu, const char *stem, const char *symbol, rung_function *function);
 /* NULL when the build has the kernel's machine code and the chip is new enough for it. */

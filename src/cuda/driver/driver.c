@@ -47,6 +47,7 @@ static void open_once(void)
     }
     RUNG_DRIVER_CALLS(X)
 #undef X
+    *(void **)&table.library_named = find(library, "rung_library_named");
     CUresult result = table.init(0);
     if (result != CUDA_SUCCESS) {
         const char *name = "unknown error";

@@ -93,6 +93,8 @@ typedef struct rung_driver {
 #define X(name, symbol, signature) CUresult(CUDAAPI *name) signature;
     RUNG_DRIVER_CALLS(X)
 #undef X
+    /* Not libcuda's: a stand-in that finds kernel files by name needs no images (the lens). NULL: it does need them. */
+    CUresult(CUDAAPI *library_named)(CUlibrary *library, const char *stem);
 } rung_driver;
 
 /* Opens libcuda once for the process and initialises it; any thread. RUNG_LIBCUDA names another file (tests). */

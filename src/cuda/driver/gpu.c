@@ -1,28 +1,19 @@
-/* GPUs of the process: discovery, the primary context, fatbins loaded on first use, functions kept by name. */
+/* GPUs of the process: discovery, the primary context, kernel files loaded on first use, functions kept by name. */
 #include "cuda/driver/device.h"
+#include "cuda/driver/images.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct fatbin {
-    const char *stem;
-    const unsigned char *image;
-} fatbin;
-
-/* One symbol a kernel file, made by the build from the fatbins (see cmake/embed.S.in). */
+static const char *const stems[] = {
 #define RUNG_CPU(id, ...)
-#define RUNG_CUDA(id, arch_, ...) extern const unsigned char rung_fatbin_##id[];
-#include "core/all_rows.inc"
-#undef RUNG_CUDA
-
-static const fatbin fatbins[] = {
-#define RUNG_CUDA(id, arch_, ...) {#id, rung_fatbin_##id},
+#define RUNG_CUDA(id, arch_, ...) #id,
 #include "core/all_rows.inc"
 #undef RUNG_CUDA
 #undef RUNG_CPU
 };
-enum { FATBINS = sizeof fatbins / sizeof fatbins[0] };
+enum { STEMS = sizeof stems / sizeof stems[0] };
 
 typedef struct loaded_symbol {
     const char *stem;
@@ -37,7 +28,8 @@ struct rung_gpu {
     CUmemoryPool pool;
     rung_machine machine;
     pthread_mutex_t lock;
-    CUlibrary libraries[FATBINS];
+    void *images; /* NULL: the driver finds kernel files by their names */
+    CUlibrary libraries[STEMS];
     loaded_symbol symbols[RUNG_MAX_SYMBOLS];
 };
 
@@ -99,6 +91,8 @@ static rung_status open_gpu(const rung_driver *driver, int index, rung_gpu **out
     rung_status status;
     CU_TRY_OUT(driver, device_get(&gpu->device, index));
     RUNG_TRY_OUT(describe(gpu));
+    if (!driver->library_named)
+        RUNG_TRY_OUT(rung_images_open(gpu->machine.arch, gpu->machine.name, &gpu->images));
     CU_TRY_OUT(driver, primary_retain(&gpu->context, gpu->device));
     RUNG_TRY_OUT(make_pool(gpu));
     *out = gpu;
@@ -162,19 +156,32 @@ const char *rung_gpu_unusable(const rung_machine *machine, const rung_kernel *ke
     return NULL;
 }
 
-static int fatbin_index(const char *stem)
+static int index_of(const char *stem)
 {
-    for (int i = 0; i < FATBINS; i++)
-        if (strcmp(fatbins[i].stem, stem) == 0)
+    for (int i = 0; i < STEMS; i++)
+        if (strcmp(stems[i], stem) == 0)
             return i;
     return -1;
+}
+
+rung_status rung_gpu_library(rung_gpu *gpu, const char *stem, CUlibrary *library)
+{
+    const rung_driver *d = gpu->driver;
+    const void *image;
+    if (d->library_named) {
+        CU_TRY(d, library_named(library, stem));
+        return RUNG_SUCCESS;
+    }
+    RUNG_TRY(rung_images_find(gpu->images, stem, &image));
+    CU_TRY(d, library_load(library, image, NULL, NULL, 0, NULL, NULL, 0));
+    return RUNG_SUCCESS;
 }
 
 static rung_status load_symbol(rung_gpu *gpu, int index, const char *symbol, loaded_symbol *slot)
 {
     const rung_driver *d = gpu->driver;
     if (!gpu->libraries[index])
-        CU_TRY(d, library_load(&gpu->libraries[index], fatbins[index].image, NULL, NULL, 0, NULL, NULL, 0));
+        RUNG_TRY(rung_gpu_library(gpu, stems[index], &gpu->libraries[index]));
     CUkernel kernel;
     CU_TRY(d, library_kernel(&kernel, gpu->libraries[index], symbol));
     rung_function *f = &slot->function;
@@ -185,7 +192,7 @@ static rung_status load_symbol(rung_gpu *gpu, int index, const char *symbol, loa
     int most =
         gpu->machine.shared_per_block_bytes - f->shared_bytes; /* launches may ask for more than the kernel does */
     CU_TRY(d, function_set(f->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most));
-    slot->stem = fatbins[index].stem;
+    slot->stem = stems[index];
     snprintf(slot->symbol, sizeof slot->symbol, "%s", symbol);
     return RUNG_SUCCESS;
 }
@@ -231,9 +238,9 @@ static rung_status find_symbol(rung_gpu *gpu, const char *stem, const char *symb
     if (!slot)
         return rung_fail(RUNG_INTERNAL, "more than %d kernels are loaded", RUNG_MAX_SYMBOLS);
     if (!slot->stem) {
-        int index = fatbin_index(stem);
+        int index = index_of(stem);
         if (index < 0)
-            return rung_fail(RUNG_INTERNAL, "no machine code is embedded for %s", stem);
+            return rung_fail(RUNG_INTERNAL, "no kernel file is called %s", stem);
         RUNG_TRY(load_beside_recordings(gpu, index, symbol, slot));
     }
     *function = slot->function;

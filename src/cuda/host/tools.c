@@ -233,10 +233,9 @@ void rung_tools_graph_destroy(rung_tools *tools, void *graph)
         tools->driver->graph_exec_destroy(graph);
 }
 
-rung_status rung_tools_load(rung_tools *tools, const void *fatbin, void **module)
+rung_status rung_tools_load(rung_tools *tools, const char *stem, void **module)
 {
-    CU_TRY(tools->driver, library_load((CUlibrary *)module, fatbin, NULL, NULL, 0, NULL, NULL, 0));
-    return RUNG_SUCCESS;
+    return rung_gpu_library(tools->gpu, stem, (CUlibrary *)module);
 }
 
 void rung_tools_unload(rung_tools *tools, void *module)
