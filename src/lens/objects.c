@@ -1,5 +1,6 @@
-/* Where a kernel's object for the lens comes from: the list of kernel files, and the compiler when an object is missing or
- * older than its sources. Objects stand beside librung_lens.so, or in the user's cache folder where that is not writable. */
+/* Where a kernel's object for the lens comes from: the list of kernel files, and the compiler when an object is missing
+ * or older than its sources. Objects stand beside librung_lens.so, or in the user's cache folder where that is not
+ * writable. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

@@ -1,4 +1,5 @@
-/* Every value and layout that src/cuda/api/cuda.h declares, printed: compiled once with it and once with the toolkit's. */
+/* Every value and layout that src/cuda/api/cuda.h declares, printed: compiled once with it and once with the toolkit's.
+ */
 #include <cuda.h>
 #include <stddef.h>
 #include <stdio.h>

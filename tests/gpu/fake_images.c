@@ -1,4 +1,5 @@
-/* A module of device code that holds none: an image for every kernel file, which only the stand-in for libcuda takes. */
+/* A module of device code that holds none: an image for every kernel file, which only the stand-in for libcuda takes.
+ */
 #include <stdint.h>
 
 typedef struct image {

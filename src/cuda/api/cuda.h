@@ -1,6 +1,7 @@
-/* The part of the CUDA driver API that Rung uses: its documented names, values and layouts, 64-bit. Host code, device code
- * and the lens all include this file as <cuda.h>, so the library builds without NVIDIA's toolkit, and host and device agree
- * about every struct. tests/gpu/api_values.inc lists what it declares; a test compares that with the toolkit's own header. */
+/* The part of the CUDA driver API that Rung uses: its documented names, values and layouts, 64-bit. Host code, device
+ * code and the lens all include this file as <cuda.h>, so the library builds without NVIDIA's toolkit, and host and
+ * device agree about every struct. tests/gpu/api_values.inc lists what it declares; a test compares that with the
+ * toolkit's own header. */
 #ifndef RUNG_CUDA_API_H
 #define RUNG_CUDA_API_H
 
@@ -253,7 +254,8 @@ CUresult CUDAAPI cuCtxEnablePeerAccess(CUcontext, unsigned);
 CUresult CUDAAPI cuCtxGetCurrent(CUcontext *);
 CUresult CUDAAPI cuCtxGetDevice(CUdevice *);
 CUresult CUDAAPI cuCtxSynchronize(void);
-CUresult CUDAAPI cuLibraryLoadData(CUlibrary *, const void *, CUjit_option *, void **, unsigned, CUlibraryOption *, void **, unsigned);
+CUresult CUDAAPI cuLibraryLoadData(CUlibrary *, const void *, CUjit_option *, void **, unsigned, CUlibraryOption *,
+                                   void **, unsigned);
 CUresult CUDAAPI cuLibraryGetKernel(CUkernel *, CUlibrary, const char *);
 CUresult CUDAAPI cuLibraryUnload(CUlibrary);
 CUresult CUDAAPI cuKernelGetFunction(CUfunction *, CUkernel);
@@ -294,7 +296,8 @@ CUresult CUDAAPI cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *);
 CUresult CUDAAPI cuStreamBeginCapture_v2(CUstream, CUstreamCaptureMode);
 CUresult CUDAAPI cuStreamEndCapture(CUstream, CUgraph *);
 CUresult CUDAAPI cuGraphCreate(CUgraph *, unsigned);
-CUresult CUDAAPI cuGraphAddKernelNode_v2(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const CUDA_KERNEL_NODE_PARAMS *);
+CUresult CUDAAPI cuGraphAddKernelNode_v2(CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
+                                         const CUDA_KERNEL_NODE_PARAMS *);
 CUresult CUDAAPI cuGraphKernelNodeSetAttribute(CUgraphNode, CUkernelNodeAttrID, const CUkernelNodeAttrValue *);
 CUresult CUDAAPI cuGraphExecKernelNodeSetParams_v2(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS *);
 CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec *, CUgraph, unsigned long long);
@@ -307,7 +310,10 @@ CUresult CUDAAPI cuEventRecord(CUevent, CUstream);
 CUresult CUDAAPI cuEventSynchronize(CUevent);
 CUresult CUDAAPI cuEventQuery(CUevent);
 CUresult CUDAAPI cuEventElapsedTime(float *, CUevent, CUevent);
-CUresult CUDAAPI cuTensorMapEncodeTiled(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *, const cuuint64_t *, const cuuint32_t *, const cuuint32_t *, CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
+CUresult CUDAAPI cuTensorMapEncodeTiled(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *,
+                                        const cuuint64_t *, const cuuint32_t *, const cuuint32_t *,
+                                        CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,
+                                        CUtensorMapFloatOOBfill);
 
 #ifdef __cplusplus
 }
