@@ -7,8 +7,7 @@ typedef struct image {
     const char *stem;
 } image;
 
-#define RUNG_CPU(id, ...)
-#define RUNG_CUDA(id, ...)                                                                                             \
+#define IMAGE(id)                                                                                                      \
     extern const image rung_image_##id;                                                                                \
     __attribute__((visibility("default"))) const image rung_image_##id = {0xba55ed50u, sizeof #id, #id};
-#include "core/all_rows.inc"
+#include "image_list.inc" /* made by the build: IMAGE(stem) for each kernel file */
