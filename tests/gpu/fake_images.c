@@ -10,4 +10,4 @@ typedef struct image {
 #define IMAGE(id)                                                                                                      \
     extern const image rung_image_##id;                                                                                \
     __attribute__((visibility("default"))) const image rung_image_##id = {0xba55ed50u, sizeof #id, #id};
-#include "image_list.inc" /* made by the build: IMAGE(stem) for each kernel file */
+#include "image_list.h" /* made by the build: IMAGE(stem) for each kernel file */
