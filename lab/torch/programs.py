@@ -1,0 +1,583 @@
+#!/usr/bin/env python3
+"""Whole programs in FP32 with and without Rung in front: language, vision, recurrent and graph models in training and
+inference, generation, factorisations, least squares, kernel methods, optimisers. Models are built from configurations
+with random weights; nothing is downloaded. Every program runs in processes of its own, with and without in turn:
+
+    python3 lab/torch/programs.py --rung build/release/bin/rung [--rounds 3] [--only NAME,...] [--json FILE]
+
+A program is warmed until its time is steady. Its outcome is held against the same program in FP64 where that is
+possible, else the two outcomes are held against each other.
+"""
+
+import argparse
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+PROGRAMS = {}
+
+
+def program(group, wide=True):
+    """A function that makes a step (which returns its outcome) for a dtype; wide: the outcome in FP64 is comparable."""
+    def keep(make):
+        PROGRAMS[make.__name__] = (group, make, wide)
+        return make
+    return keep
+
+
+# ---- language ----
+
+def bert(batch, length, dtype):
+    import torch
+    from transformers import BertConfig, BertModel
+    model = BertModel(BertConfig(attn_implementation="eager")).to("cuda", dtype).eval()
+    tokens = torch.randint(0, 30000, (batch, length), device="cuda")
+
+    def step():
+        with torch.no_grad():
+            return model(input_ids=tokens).last_hidden_state
+    return step
+
+
+@program("language")
+def bert_base_32x256(dtype):
+    return bert(32, 256, dtype)
+
+
+@program("language")
+def bert_base_1x128(dtype):
+    return bert(1, 128, dtype)
+
+
+@program("language")
+def bert_base_many_lengths(dtype):
+    """Batches whose length differs from call to call."""
+    import torch
+    from transformers import BertConfig, BertModel
+    model = BertModel(BertConfig(num_hidden_layers=4, attn_implementation="eager")).to("cuda", dtype).eval()
+    batches = [torch.randint(0, 30000, (8, length), device="cuda") for length in range(17, 273, 4)]
+
+    def step():
+        with torch.no_grad():
+            return torch.stack([model(input_ids=tokens).pooler_output for tokens in batches])
+    return step
+
+
+def gpt2(dtype, **given):
+    from transformers import GPT2Config, GPT2LMHeadModel
+    return GPT2LMHeadModel(GPT2Config(attn_implementation="eager", resid_pdrop=0, embd_pdrop=0, attn_pdrop=0, **given)).to("cuda", dtype)
+
+
+def training(model, loss_of):
+    import torch
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        loss = loss_of()
+        loss.backward()
+        optimizer.step()
+        return loss.detach().reshape(1)
+    return step
+
+
+@program("language", wide=False)
+def gpt2_training_8x512(dtype):
+    import torch
+    model = gpt2(dtype)
+    tokens = torch.randint(0, 50000, (8, 512), device="cuda")
+    return training(model, lambda: model(input_ids=tokens, labels=tokens).loss)
+
+
+def generation(batch, dtype):
+    import torch
+    model = gpt2(dtype).eval()
+    tokens = torch.randint(0, 50000, (batch, 16), device="cuda")
+
+    def step():
+        with torch.no_grad():
+            return model.generate(tokens, max_new_tokens=64, min_new_tokens=64, do_sample=False, pad_token_id=0).float()
+    return step
+
+
+@program("language", wide=False)
+def gpt2_generation_1(dtype):
+    return generation(1, dtype)
+
+
+@program("language", wide=False)
+def gpt2_generation_16(dtype):
+    return generation(16, dtype)
+
+
+@program("language")
+def llama_small_inference_4x512(dtype):
+    import torch
+    from transformers import LlamaConfig, LlamaModel
+    model = LlamaModel(LlamaConfig(hidden_size=1024, intermediate_size=2816, num_hidden_layers=8, num_attention_heads=16,
+                                   attn_implementation="eager")).to("cuda", dtype).eval()
+    tokens = torch.randint(0, 30000, (4, 512), device="cuda")
+
+    def step():
+        with torch.no_grad():
+            return model(input_ids=tokens).last_hidden_state
+    return step
+
+
+# ---- vision ----
+
+def vit(batch, dtype):
+    import torch
+    from transformers import ViTConfig, ViTModel
+    model = ViTModel(ViTConfig(hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, intermediate_size=4096,
+                               attn_implementation="eager")).to("cuda", dtype).eval()
+    images = torch.randn(batch, 3, 224, 224, device="cuda", dtype=dtype)
+
+    def step():
+        with torch.no_grad():
+            return model(pixel_values=images).last_hidden_state
+    return step
+
+
+@program("vision")
+def vit_large_32(dtype):
+    return vit(32, dtype)
+
+
+@program("vision")
+def vit_large_1(dtype):
+    return vit(1, dtype)
+
+
+def timm_model(name, batch, train, dtype):
+    import timm
+    import torch
+    model = timm.create_model(name, pretrained=False, num_classes=100).to("cuda", dtype)
+    images = torch.randn(batch, 3, 224, 224, device="cuda", dtype=dtype)
+    labels = torch.randint(0, 100, (batch,), device="cuda")
+    if train:
+        model.train()
+        return training(model, lambda: torch.nn.functional.cross_entropy(model(images), labels))
+    model.eval()
+
+    def step():
+        with torch.no_grad():
+            return model(images)
+    return step
+
+
+@program("vision", wide=False)
+def mixer_b16_training_32(dtype):
+    return timm_model("mixer_b16_224", 32, True, dtype)
+
+
+@program("vision")
+def swin_tiny_inference_32(dtype):
+    return timm_model("swin_tiny_patch4_window7_224", 32, False, dtype)
+
+
+@program("vision")
+def convnext_tiny_inference_32(dtype):
+    return timm_model("convnext_tiny", 32, False, dtype)
+
+
+@program("vision", wide=False)
+def resnet50_training_32(dtype):
+    import torch
+    import torchvision
+    model = torchvision.models.resnet50(num_classes=100).to("cuda", dtype)
+    images = torch.randn(32, 3, 224, 224, device="cuda", dtype=dtype)
+    labels = torch.randint(0, 100, (32,), device="cuda")
+    return training(model, lambda: torch.nn.functional.cross_entropy(model(images), labels))
+
+
+# ---- recurrent and small ----
+
+def recurrent(cell, batch, width, dtype):
+    import torch
+    model = cell(width, width).to("cuda", dtype)
+    data = torch.randn(64, batch, width, device="cuda", dtype=dtype)
+
+    def step():
+        with torch.no_grad():
+            state = None
+            for x in data:
+                state = model(x, state)
+            return state[0] if isinstance(state, tuple) else state
+    return step
+
+
+@program("recurrent")
+def lstm_cell_64x512(dtype):
+    import torch
+    return recurrent(torch.nn.LSTMCell, 64, 512, dtype)
+
+
+@program("recurrent")
+def gru_cell_1x1024(dtype):
+    import torch
+    return recurrent(torch.nn.GRUCell, 1, 1024, dtype)
+
+
+@program("recurrent", wide=False)
+def mlp_training_many_batches(dtype):
+    """A small network on batches whose size differs from step to step."""
+    import torch
+    net = torch.nn.Sequential(torch.nn.Linear(784, 512), torch.nn.GELU(), torch.nn.Linear(512, 512), torch.nn.GELU(),
+                              torch.nn.Linear(512, 10)).to("cuda", dtype)
+    batches = [torch.randn(n, 784, device="cuda", dtype=dtype) for n in range(33, 161, 2)]
+    labels = [torch.randint(0, 10, (len(x),), device="cuda") for x in batches]
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+
+    def step():
+        for x, y in zip(batches, labels):
+            optimizer.zero_grad(set_to_none=True)
+            loss = torch.nn.functional.cross_entropy(net(x), y)
+            loss.backward()
+            optimizer.step()
+        return loss.detach().reshape(1)
+    return step
+
+
+@program("recurrent")
+def graph_convolution(dtype):
+    import torch
+    from torch_geometric.nn import GCN
+    model = GCN(256, 256, 3).to("cuda", dtype).eval()
+    x = torch.randn(20000, 256, device="cuda", dtype=dtype)
+    edges = torch.randint(0, 20000, (2, 200000), device="cuda")
+
+    def step():
+        with torch.no_grad():
+            return model(x, edges)
+    return step
+
+
+# ---- linear algebra ----
+
+def matrix(n, m, dtype):
+    import torch
+    return torch.randn(n, m, device="cuda", dtype=torch.float64).to(dtype)
+
+
+def positive(n, dtype):
+    import torch
+    a = torch.randn(n, n, device="cuda", dtype=torch.float64)
+    return (a @ a.T / n + torch.eye(n, device="cuda", dtype=torch.float64)).to(dtype)
+
+
+@program("linalg")
+def cholesky_8192(dtype):
+    import torch
+    a = positive(8192, dtype)
+    return lambda: torch.linalg.cholesky(a)
+
+
+@program("linalg")
+def lu_solve_8192(dtype):
+    import torch
+    a, b = matrix(8192, 8192, dtype), matrix(8192, 64, dtype)
+    return lambda: torch.linalg.solve(a, b)
+
+
+@program("linalg")
+def qr_2048(dtype):
+    import torch
+    a = matrix(2048, 2048, dtype)
+    return lambda: torch.linalg.qr(a)[1].abs()
+
+
+@program("linalg")
+def qr_8192(dtype):
+    import torch
+    a = matrix(8192, 8192, dtype)
+    return lambda: torch.linalg.qr(a)[1].abs()
+
+
+@program("linalg")
+def least_squares_16384x1024(dtype):
+    import torch
+    a, b = matrix(16384, 1024, dtype), matrix(16384, 16, dtype)
+    return lambda: torch.linalg.lstsq(a, b).solution
+
+
+@program("linalg")
+def eigenvalues_2048(dtype):
+    import torch
+    a = positive(2048, dtype)
+    return lambda: torch.linalg.eigvalsh(a)
+
+
+@program("linalg")
+def gram_8192x32768(dtype):
+    a = matrix(8192, 32768, dtype)
+    return lambda: a @ a.T
+
+
+@program("linalg")
+def cupy_qr_4096(dtype):
+    import cupy
+    import torch
+    a = cupy.from_dlpack(matrix(4096, 4096, dtype))
+    return lambda: torch.from_dlpack(abs(cupy.linalg.qr(a)[1]))
+
+
+# ---- kernel methods, optimisers ----
+
+@program("methods")
+def kernel_ridge_8192(dtype):
+    import torch
+    x, y = matrix(8192, 64, dtype), matrix(8192, 8, dtype)
+
+    def step():
+        k = torch.exp(-torch.cdist(x, x, compute_mode="use_mm_for_euclid_dist") ** 2 / 128)
+        k.diagonal().add_(1.0)
+        return torch.cholesky_solve(y, torch.linalg.cholesky(k))
+    return step
+
+
+@program("methods", wide=False)
+def gaussian_process_4096(dtype):
+    import gpytorch
+    import torch
+
+    class Model(gpytorch.models.ExactGP):
+        def __init__(self, x, y, likelihood):
+            super().__init__(x, y, likelihood)
+            self.mean = gpytorch.means.ConstantMean()
+            self.kernel = gpytorch.kernels.ScaleKernel(gpytorch.kernels.RBFKernel())
+
+        def forward(self, x):
+            return gpytorch.distributions.MultivariateNormal(self.mean(x), self.kernel(x))
+
+    x, y = matrix(4096, 8, dtype), matrix(4096, 1, dtype)[:, 0]
+    likelihood = gpytorch.likelihoods.GaussianLikelihood().to("cuda", dtype)
+    model = Model(x, y, likelihood).to("cuda", dtype)
+    model.train(), likelihood.train()
+    marginal = gpytorch.mlls.ExactMarginalLogLikelihood(likelihood, model)
+    return training(model, lambda: -marginal(model(x), y))
+
+
+@program("methods")
+def k_means_65536x128(dtype):
+    import torch
+    x = matrix(65536, 128, dtype)
+    start = x[:256].clone()
+
+    def step():
+        centres = start
+        for _ in range(4):
+            distance = centres.square().sum(1) - 2 * (x @ centres.T)
+            near = torch.nn.functional.one_hot(distance.argmin(1), 256).to(x.dtype)
+            centres = (near.T @ x) / near.sum(0).clamp(min=1)[:, None]
+        return centres
+    return step
+
+
+@program("methods")
+def newton_schulz_1024x4096(dtype):
+    """What the Muon optimiser does with a gradient."""
+    g = matrix(1024, 4096, dtype)
+
+    def step():
+        x = g / g.norm()
+        for _ in range(5):
+            s = x @ x.T
+            x = 3.4445 * x + (-4.7750 * s + 2.0315 * (s @ s)) @ x
+        return x
+    return step
+
+
+@program("methods")
+def shampoo_roots_1024(dtype):
+    """Inverse fourth roots by coupled Newton iterations, as the Shampoo optimiser takes them."""
+    import torch
+    a = positive(1024, dtype)
+
+    def step():
+        m = a / a.norm()
+        x = torch.eye(1024, device="cuda", dtype=dtype)
+        for _ in range(8):
+            t = (5 * torch.eye(1024, device="cuda", dtype=dtype) - m) / 4
+            x, t2 = x @ t, t @ t
+            m = (t2 @ t2) @ m
+        return x
+    return step
+
+
+# ---- measuring ----
+
+def sample(outcome):
+    """At most 4096 elements, evenly spread, in FP64 on the host."""
+    flat = outcome.detach().flatten()
+    return flat[:: max(1, flat.numel() // 4096)][:4096].double().cpu()
+
+
+def steady_us(step, budget_s):
+    """Times until the median of the last steps stays within 1 % of the median before, or the budget ends."""
+    import torch
+    times, end = [], time.monotonic() + budget_s
+    while time.monotonic() < end or len(times) < 6:
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        step()
+        torch.cuda.synchronize()
+        times.append((time.perf_counter() - start) * 1e6)
+        half = len(times) // 2
+        if len(times) >= 20 and half >= 10:
+            before, after = statistics.median(times[half - 10:half]), statistics.median(times[-10:])
+            if abs(before - after) <= 0.01 * after and time.monotonic() > end - 0.5 * budget_s:
+                break
+    last = times[len(times) // 2:]
+    return statistics.median(last), min(last), max(last), len(last)
+
+
+def share_of_products(step):
+    """Of the kernels' time, what FP32 products take, by their kernels' names."""
+    import torch
+    from torch.profiler import ProfilerActivity, profile
+    with profile(activities=[ProfilerActivity.CUDA]) as trace:
+        step()
+        torch.cuda.synchronize()
+    events = [(e.device_time_total, e.key.lower()) for e in trace.key_averages() if e.device_time_total > 0]
+    total = sum(us for us, _ in events)
+    names = ("gemm", "gemv", "cutlass", "splitkreduce", "sm90_", "sm80_", "f16x3")
+    products = sum(us for us, name in events if any(n in name for n in names) and "dgemm" not in name)
+    return products / total if total else 0.0
+
+
+def child(names, budget_s, folder, extras):
+    """Runs programs one after the other and prints a JSON line for each."""
+    import torch
+    torch.set_float32_matmul_precision("highest")
+    for name in names:
+        group, make, wide = PROGRAMS[name]
+        line = {"program": name, "group": group}
+        try:
+            torch.manual_seed(7)
+            step = make(torch.float32)
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            outcome = sample(step())
+            line["first_ms"] = (time.perf_counter() - start) * 1e3
+            torch.save(outcome, os.path.join(folder, name + ".pt"))
+            line["us"], line["least_us"], line["most_us"], line["steps"] = steady_us(step, budget_s)
+            line["reserved_mib"] = (torch.cuda.mem_get_info()[1] - torch.cuda.mem_get_info()[0]) / 2**20
+            if extras:
+                line["share"] = share_of_products(step)
+            del step
+            if extras and wide:
+                torch.manual_seed(7)
+                torch.save(sample(make(torch.float64)()), os.path.join(folder, name + ".wide.pt"))
+        except Exception as error:  # a package that is not there, or too little memory: said, not hidden
+            line["left_out"] = f"{type(error).__name__}: {error}"[:200]
+        torch.cuda.empty_cache()
+        print("LINE " + json.dumps(line), flush=True)
+
+
+def run_child(command, names, budget_s, folder, extras, limit_s):
+    os.makedirs(folder, exist_ok=True)
+    full = command + [sys.executable, os.path.abspath(__file__), "--child", ",".join(names), "--budget", str(budget_s),
+                      "--folder", folder] + (["--extras"] if extras else [])
+    try:
+        out = subprocess.run(full, capture_output=True, text=True, timeout=limit_s)
+        text, errors = out.stdout, out.stderr
+    except subprocess.TimeoutExpired as late:
+        text, errors = (late.stdout or b"").decode(errors="replace"), f"stopped after {limit_s} s"
+    lines = {}
+    for row in text.splitlines():
+        if row.startswith("LINE "):
+            line = json.loads(row[5:])
+            lines[line["program"]] = line
+    for name in names:
+        if name not in lines:
+            lines[name] = {"program": name, "group": PROGRAMS[name][0], "left_out": "its process ended early: " + errors[-160:]}
+    return lines
+
+
+def difference(x, y):
+    """Largest difference relative to the largest element of y."""
+    import torch
+    scale = y.abs().max().item()
+    return (x - y).abs().max().item() / scale if scale and torch.isfinite(x).all() else math.inf
+
+
+def outcome_of(name, wide, folders):
+    import torch
+    load = lambda folder, end: torch.load(os.path.join(folder, name + end))
+    try:
+        plain, ours = load(folders[0], ".pt"), load(folders[1], ".pt")
+        result = {"apart": difference(ours, plain)}
+        if wide:
+            exact = load(folders[0], ".wide.pt")
+            result["error_without"], result["error_with"] = difference(plain, exact), difference(ours, exact)
+        return result
+    except FileNotFoundError:
+        return {}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rung", default="rung", help="the rung command that puts the drop-in in front")
+    parser.add_argument("--math", default="accurate")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", help="programs or groups, comma-separated")
+    parser.add_argument("--json", help="append a line a program to this file")
+    parser.add_argument("--budget", type=float, default=1.5, help="seconds for a program's steady time")
+    parser.add_argument("--limit", type=float, default=240, help="seconds for a process")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--folder", default="build/programs", help="where outcomes are kept")
+    parser.add_argument("--extras", action="store_true", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.child:
+        return child(args.child.split(","), args.budget, args.folder, args.extras)
+    chosen = [n for n, (group, _, _) in PROGRAMS.items() if not args.only or n in args.only.split(",") or group in args.only.split(",")]
+    folders = [os.path.join(args.folder, "without"), os.path.join(args.folder, "with")]
+    commands = [[], [args.rung, "run", "--math", args.math, "--"]]
+    taken = {name: ([], []) for name in chosen}
+    for turn in range(args.rounds):
+        print(f"round {turn + 1} of {args.rounds}", file=sys.stderr, flush=True)
+        for group in dict.fromkeys(PROGRAMS[n][0] for n in chosen):
+            names = [n for n in chosen if PROGRAMS[n][0] == group]
+            for which in (0, 1):
+                extras = turn == 0 and which == 0
+                for name, line in run_child(commands[which], names, args.budget, folders[which], extras, args.limit).items():
+                    taken[name][which].append(line)
+                    told = line.get("left_out") or f"{line['us'] / 1e3:.3f} ms, the first {line['first_ms']:.0f} ms"
+                    print(f"  {('without', 'with')[which]:8} {name:30} {told}", file=sys.stderr, flush=True)
+    report(args, taken, folders)
+
+
+def report(args, taken, folders):
+    print(f"{'program':30} {'without ms':>11} {'with ms':>9} {'ratio':>7} {'first':>6} {'products':>9} {'error':>18}")
+    ratios = []
+    for name, (plain, ours) in taken.items():
+        missing = [line["left_out"] for line in plain + ours if "left_out" in line]
+        row = {"program": name, "command": " ".join(sys.argv), "math": args.math}
+        if missing:
+            row["left_out"] = missing[0]
+            print(f"{name:30} left out: {missing[0][:90]}")
+        else:
+            us = [statistics.median(line["us"] for line in lines) for lines in (plain, ours)]
+            first = [statistics.median(line["first_ms"] for line in lines) for lines in (plain, ours)]
+            row.update({"without_us": us[0], "with_us": us[1], "ratio": us[0] / us[1], "first_without_ms": first[0],
+                        "first_with_ms": first[1], "share_of_products": plain[0].get("share"),
+                        "takes_us": [[line["us"] for line in lines] for lines in (plain, ours)]})
+            row.update(outcome_of(name, PROGRAMS[name][2], folders))
+            error = f"{row['error_without']:.1e} {row['error_with']:.1e}" if "error_with" in row else f"apart {row.get('apart', math.nan):.1e}"
+            print(f"{name:30} {us[0] / 1e3:11.3f} {us[1] / 1e3:9.3f} {row['ratio']:7.3f} {first[0] / first[1]:6.2f} "
+                  f"{100 * (row['share_of_products'] or 0):8.0f}% {error:>18}")
+            ratios.append(row["ratio"])
+        if args.json:
+            with open(args.json, "a") as file:
+                file.write(json.dumps(row) + "\n")
+    if ratios:
+        print(f"{len(ratios)} programs, geometric mean {math.exp(sum(map(math.log, ratios)) / len(ratios)):.3f}, worst {min(ratios):.3f}")
+
+
+if __name__ == "__main__":
+    main()
