@@ -320,8 +320,7 @@ int cli_bench_multi(const bench_multi_options *o, const lab_shapes *shapes)
         cli_table_begin(&s.table, (cli_format)o->format, columns, sizeof columns / sizeof *columns);
     for (int i = 0; i < shapes->count && code == CLI_PASS; i++)
         code = bench_shape(&s, &shapes->list[i]);
-    if (s.record)
-        fclose(s.record);
+    code = cli_close_record(s.record, o->output, code);
     rung_multi_destroy(s.owner);
     return code == CLI_PASS && s.failed ? CLI_FAIL : code;
 }

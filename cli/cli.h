@@ -25,7 +25,8 @@ int cli_unknown(const char *what, const char *word, const char *const *names);
 int cli_unknown_kernel(const char *word);
 
 /* ---- options: --name, --name value, --name=value ---- */
-typedef enum cli_kind { CLI_FLAG, CLI_TEXT, CLI_INTEGER, CLI_CHOICE } cli_kind;
+/* An integer is at most 2^40, a count (of threads, of repeats) at most RUNG_MOST_THREADS. */
+typedef enum cli_kind { CLI_FLAG, CLI_TEXT, CLI_INTEGER, CLI_COUNT, CLI_CHOICE } cli_kind;
 
 typedef struct cli_option {
     const char *name; /* without dashes; one letter: -x */
@@ -35,14 +36,15 @@ typedef struct cli_option {
     const char *help;
 } cli_option;
 
-/* Options end with a NULL name. What is no option goes to words (up to `capacity`). 0, or 2 after saying why, or -1
- * when
+/* Every verb also takes --help and --version; -o and --output are one option, and where a verb's own list has none, the
+ * rows of its tables are appended to that file as JSON lines. Options end with a NULL name. What is no option goes to
+ * words (up to `capacity`). 0, or 2 after saying why, or -1 when
  * --help was asked for and printed. */
 int cli_parse(const char *verb, const cli_option *options, int argc, char **argv, const char **words, int *count,
               int capacity);
 
-extern const char *const cli_formats[]; /* table csv json */
-typedef enum cli_format { CLI_TABLE, CLI_CSV, CLI_JSON } cli_format;
+extern const char *const cli_formats[];                                             /* table csv json */
+typedef enum cli_format { CLI_TABLE, CLI_CSV, CLI_JSON, CLI_COPY_ONLY } cli_format; /* copy only: for -o alone */
 #define CLI_FORMAT(variable)                                                                                           \
     {                                                                                                                  \
         "format", CLI_CHOICE, &(variable), cli_formats, "table, csv or json (one object a line)"                       \
@@ -67,17 +69,31 @@ typedef struct cli_column {
     int decimals; /* -1: text */
 } cli_column;
 
+enum { CLI_COLUMNS = 48 };
+
 typedef struct cli_table {
     cli_format format;
     const cli_column *columns;
     int count, at;
     FILE *to;
+    /* Where the terminal is narrower than the columns: their widths there (0: left out), and the row until it is whole.
+     */
+    int narrow, width[CLI_COLUMNS];
+    char *row[CLI_COLUMNS];
 } cli_table;
 
 void cli_table_begin(cli_table *table, cli_format format, const cli_column *columns, int count);
 void cli_text(cli_table *table, const char *text); /* the next cell of the row; the row ends with its last cell */
 void cli_number(cli_table *table, double value);   /* NaN: empty */
 void cli_note(const cli_table *table, const char *format, ...) __attribute__((format(printf, 2, 3))); /* table only */
+
+/* ---- the end ---- */
+/* Closes what -o opened and stdout; CLI_FAIL instead of CLI_PASS when not all of it could be written. */
+int cli_finish(int code);
+/* Rows go to -o's file too, as JSON lines of this kind. */
+int cli_copy_rows(const char *kind, const char *file);
+/* Closes a file of result lines: code, or CLI_FAIL when not all of it could be written. record may be NULL. */
+int cli_close_record(FILE *record, const char *file, int code);
 
 /* ---- the terminal ---- */
 int cli_colour(void); /* whether stdout takes colour: a terminal and no NO_COLOR */

@@ -247,8 +247,7 @@ static int run(const options *o, int device, const lab_shapes *shapes)
         code = cli_usage("%s", lab_error());
     if (code == CLI_PASS)
         code = bench_all(o, &bench, shapes, record);
-    if (record)
-        fclose(record);
+    code = cli_close_record(record, o->output, code);
     lab_bench_close(&bench);
     lab_place_close(&place);
     return code;
@@ -267,7 +266,7 @@ int cmd_bench(int argc, char **argv)
         {"against", CLI_TEXT, &o.against, NULL, "peers: openblas,blis or cublas,cublaslt,cublas_tf32; '' for none"},
         {"math", CLI_CHOICE, &o.math, lab_math_names, "strict (default), accurate or fast"},
         {"kernel", CLI_TEXT, &o.kernel, NULL, "one kernel by name instead of the library's choice"},
-        {"threads", CLI_INTEGER, &o.threads, NULL, "CPU threads, the peers' too"},
+        {"threads", CLI_COUNT, &o.threads, NULL, "CPU threads, the peers' too"},
         {"layout", CLI_CHOICE, &o.layout, layouts, "col (default) or row"},
         {"data", CLI_CHOICE, &o.data, lab_data_names, "distribution of the operands (default signed)"},
         {"pad", CLI_INTEGER, &o.pad, NULL, "elements added to every leading dimension"},
@@ -286,7 +285,7 @@ int cmd_bench(int argc, char **argv)
          "several ranks: rows and columns of a block (default: one a rank)"},
         {"panels", CLI_TEXT, &several.panels, NULL,
          "several ranks: widths of the panels of k to try, such as 8192,2048:8192:4096 (RUNG_MULTI_PANEL)"},
-        {"repeats", CLI_INTEGER, &several.repeats, NULL, "several ranks: calls timed (default 5)"},
+        {"repeats", CLI_COUNT, &several.repeats, NULL, "several ranks: calls timed (default 5)"},
         {"memory-mib", CLI_INTEGER, &several.memory_mib, NULL, "several ranks, host operands: what each GPU may use"},
         {"no-peer", CLI_FLAG, &several.no_peer, NULL, "several ranks: neither one GPU alone nor cuBLAS-XT beside"},
         {"timeline", CLI_TEXT, &several.timeline, NULL,

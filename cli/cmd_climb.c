@@ -1,4 +1,5 @@
 /* rung climb: the ladder of one device, rung by rung: verified against FP64, then timed beside the vendor. */
+#define _GNU_SOURCE /* memfd_create */
 #include "cli/commands.h"
 #include "lab/case.h"
 #include "lab/names.h"
@@ -9,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/mman.h>
 
 enum { BAR_CELLS = 24, GPU_SIZE = 4096, CPU_SIZE = 1024, TRIAL_SIZE = 192 };
 
@@ -115,6 +116,11 @@ static rung_status climb_one(climb *x, const rung_kernel *kernel, const char *na
     x->bench.options.kernel = kernel;
     LAB_TRY(affordable_size(x, &size));
     lab_shape shape = {.m = size, .n = size, .k = size, .batch = 1};
+    if (size != x->size) {
+        cli_progress(NULL);
+        fprintf(stderr, "rung: %s is timed at %lld: one product of %lld would take more than %.1f s\n", name,
+                (long long)size, (long long)x->size, x->slowest_s);
+    }
     cli_progress("%s: timing at %lld", name, (long long)size);
     rung_status status = lab_bench_shape(&x->bench, &shape, &row);
     if (status == RUNG_UNSUPPORTED) {
@@ -236,13 +242,13 @@ int cmd_climb(int argc, char **argv)
 {
     climb x = {0};
     const char *device_name = "best", *output = NULL, *peers = NULL, *report = NULL;
-    char command[1024], unnamed[] = "/tmp/rung-climb-XXXXXX";
+    char command[1024], unnamed[32] = "";
     int format = CLI_TABLE, device;
     int64_t size = 0, threads = 0;
     const cli_option list[] = {
         {"device", CLI_TEXT, &device_name, NULL, "cpu, gpu, gpu1 ...; default: the best there is"},
         {"size", CLI_INTEGER, &size, NULL, "m = n = k (default 4096 on a GPU, 1024 on a CPU)"},
-        {"threads", CLI_INTEGER, &threads, NULL, "CPU threads, the vendor's too"},
+        {"threads", CLI_COUNT, &threads, NULL, "CPU threads, the vendor's too"},
         {"against", CLI_TEXT, &peers, NULL, "peers: openblas,blis or cublas,cublaslt"},
         {"o", CLI_TEXT, &output, NULL, "append JSON lines to this file (results/...)"},
         {"report", CLI_TEXT, &report, NULL, "then make this page of charts from the results (rung report)"},
@@ -257,23 +263,22 @@ int cmd_climb(int argc, char **argv)
         return code;
     x.format = (cli_format)format;
     x.command = command;
-    if (report && !output) {
-        int temporary = mkstemp(unnamed);
-        if (temporary < 0)
-            return cli_fail("cannot make a file under /tmp for the report");
-        close(temporary);
+    if (size && lab_sizes_check(size, size, size, 1, 0) != RUNG_SUCCESS)
+        return cli_usage("%s", lab_error());
+    if (report && !output) { /* the results stay in memory: nothing is left behind however this ends */
+        int memory = memfd_create("rung-climb", MFD_CLOEXEC);
+        if (memory < 0)
+            return cli_fail("no memory for the report's results");
+        snprintf(unnamed, sizeof unnamed, "/proc/self/fd/%d", memory);
         output = unnamed;
     }
     if (output && !(x.record = lab_record_open(output)))
         return cli_usage("%s", lab_error());
     code = run(&x, device, threads, size, peers);
-    if (x.record)
-        fclose(x.record);
+    code = cli_close_record(x.record, output, code);
     if (report && code == CLI_PASS && lab_report(&output, 1, report) != RUNG_SUCCESS)
         code = cli_fail("no report: %s", lab_error());
     else if (report && code == CLI_PASS)
         fprintf(stderr, "charts: %s\n", report);
-    if (output == unnamed)
-        unlink(unnamed);
     return code;
 }

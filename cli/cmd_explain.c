@@ -55,15 +55,15 @@ static int print_plan(const rung_plan *plan, const lab_shape *s, cli_format form
     rung_plan_print(plan, text, (size_t)length + 1);
     if (format == CLI_TABLE) {
         fputs(text, stdout);
-    } else {
-        cli_table table;
-        lab_shape_print(s, shape);
-        cli_table_begin(&table, format, columns, 4);
-        cli_text(&table, shape);
-        cli_text(&table, rung_plan_kernel(plan));
-        cli_number(&table, (double)rung_plan_workspace_bytes(plan));
-        cli_text(&table, text);
+        format = CLI_COPY_ONLY;
     }
+    cli_table table;
+    lab_shape_print(s, shape);
+    cli_table_begin(&table, format, columns, 4);
+    cli_text(&table, shape);
+    cli_text(&table, rung_plan_kernel(plan));
+    cli_number(&table, (double)rung_plan_workspace_bytes(plan));
+    cli_text(&table, text);
     free(text);
     return CLI_PASS;
 }
@@ -169,7 +169,7 @@ int cmd_explain(int argc, char **argv)
         {"kernel", CLI_TEXT, &o.kernel, NULL, "this kernel instead of the library's choice"},
         {"layout", CLI_CHOICE, &o.layout, layouts, "col (default) or row"},
         CLI_FORMAT(o.format),
-        {"threads", CLI_INTEGER, &o.threads, NULL, "CPU threads"},
+        {"threads", CLI_COUNT, &o.threads, NULL, "CPU threads"},
         {"gpu", CLI_CHOICE, &o.chip, lab_chip_names,
          "floors and occupancy of this chip: h200 (default), h100, a100 ...; a shape's plan without it at hand"},
         {"pad", CLI_INTEGER, &o.pad, NULL, "elements added to every leading dimension"},

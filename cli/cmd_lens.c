@@ -286,6 +286,8 @@ static int parse_shape(const char *text, lab_lens_case *c)
     char rest;
     if (sscanf(text, "%lldx%lldx%lld%c", &m, &n, &k, &rest) != 3 || m < 1 || n < 1 || k < 0)
         return cli_usage("'%s' is no shape: MxNxK, such as 1024x1024x1024", text);
+    if (lab_sizes_check(m, n, k, 1, c->pad > c->offset ? c->pad : c->offset) != RUNG_SUCCESS)
+        return cli_usage("%s", lab_error());
     c->m = m, c->n = n, c->k = k;
     return 0;
 }
@@ -361,7 +363,7 @@ int cmd_lens(int argc, char **argv)
          "the ladder (or the kernels named) at sizes with edges: results and findings"},
         {"file", CLI_TEXT, &o.file, NULL, "a kernel file of your own, taking rung_args; with --tile and --threads"},
         {"tile", CLI_TEXT, &o.tile, NULL, "BMxBN that one block of --file computes"},
-        {"threads", CLI_INTEGER, &o.threads, NULL, "threads of a block of --file"},
+        {"threads", CLI_COUNT, &o.threads, NULL, "threads of a block of --file"},
         {"shared", CLI_INTEGER, &o.shared, NULL, "dynamic shared memory of --file in bytes"},
         {"symbol", CLI_TEXT, &o.symbol, NULL, "the kernel's name in --file; default: the file's"},
         {"svg", CLI_TEXT, &o.svg, NULL, "draw the tiles, sectors and banks into this file"},

@@ -146,8 +146,7 @@ static int write_json(const options *o, const lab_profile *profiles, int count, 
         lab_json_close(&json);
         lab_json_end_line(&json);
     }
-    fclose(to);
-    return CLI_PASS;
+    return cli_close_record(to, o->json, CLI_PASS);
 }
 
 /* Without counters: time against the two floors. */
@@ -278,7 +277,7 @@ int cmd_profile(int argc, char **argv)
         {"ladder", CLI_FLAG, &o.ladder, NULL, "every rung of the GPU ladder"},
         {"counters", CLI_TEXT, &o.saved, NULL, "take the counters from this file of an earlier run instead of a GPU"},
         {"no-counters", CLI_FLAG, &o.no_counters, NULL, "only what the lens predicts"},
-        {"output", CLI_TEXT, &o.json, NULL, "append the figures to this file as JSON lines"},
+        {"o", CLI_TEXT, &o.json, NULL, "append the figures to this file as JSON lines"},
         {"launch", CLI_TEXT, &o.launch, NULL, "(what runs under ncu) launch these kernels once and nothing else"},
         CLI_FORMAT(o.format),
         {0}};
@@ -289,6 +288,8 @@ int cmd_profile(int argc, char **argv)
         count--;
         if (m < 1 || n < 1 || k < 1)
             return cli_usage("'%s': sizes begin at 1", words[count]);
+        if (lab_sizes_check(m, n, k, 1, 0) != RUNG_SUCCESS)
+            return cli_usage("%s", lab_error());
     }
     if (o.launch)
         return launch_all(&o, m, n, k);

@@ -142,10 +142,10 @@ static int read_size(const char *word, int64_t *n)
     *n = strtoll(word, &end, 10);
     if (*n == 2 && *end == '^') {
         long power = strtol(end + 1, &end, 10);
-        *n = power >= 0 && power < 40 ? (int64_t)1 << power : 0;
+        *n = power >= 0 && power <= 48 ? (int64_t)1 << power : 0;
     }
-    if (errno || *end || *n < 1)
-        return cli_usage("reduce: '%s' is not a length such as 1000000 or 2^20", word);
+    if (errno || *end || *n < 1 || *n > (int64_t)1 << 48)
+        return cli_usage("reduce: '%s' is not a length such as 1000000 or 2^20, at most 2^48", word);
     return 0;
 }
 
@@ -199,7 +199,5 @@ int cmd_reduce(int argc, char **argv)
         code = run_place(&o, &place, to);
         lab_place_close(&place);
     }
-    if (to)
-        fclose(to);
-    return code;
+    return cli_close_record(to, o.output, code);
 }

@@ -6,9 +6,7 @@ int cmd_report(int argc, char **argv)
 {
     const char *output = "report.html", *files[256];
     int count = 0;
-    const cli_option list[] = {{"output", CLI_TEXT, &output, NULL, "the page; default: report.html"},
-                               {"o", CLI_TEXT, &output, NULL, "the same"},
-                               {0}};
+    const cli_option list[] = {{"o", CLI_TEXT, &output, NULL, "the page; default: report.html"}, {0}};
     int code = cli_parse("report", list, argc, argv, files, &count, 256);
     if (code)
         return code < 0 ? CLI_PASS : code;

@@ -1,12 +1,17 @@
-/* rung run: starts a program with the drop-ins in front of its BLAS and cuBLAS. */
+/* rung run: starts a program with the drop-ins in front of its BLAS and cuBLAS. Without a report it becomes the
+ * program; with one it waits for it, then writes what the drop-ins of all its processes had to say. */
 #define _GNU_SOURCE
 #include "cli/commands.h"
+#include "lab/output.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const char *const maths[] = {"accurate", "strict", "fast", NULL};
@@ -60,13 +65,91 @@ static int set_up(const run_options *o)
     if (cublas && !o->no_audit)
         prepend("LD_AUDIT", folder, "librung_audit.so");
     setenv("RUNG_MATH", maths[o->math], 1);
-    if (o->report || o->report_file)
-        setenv("RUNG_REPORT", o->report_file ? o->report_file : "stderr", 1);
     if (o->time)
         setenv("RUNG_REPORT_TIME", "1", 1);
     if (o->compare)
         setenv("RUNG_REPORT_COMPARE", "1", 1);
     return CLI_PASS;
+}
+
+enum { NOT_FOUND = 127, NOT_STARTED = 126, BY_SIGNAL = 128 }; /* as shells, env and nohup have it */
+
+static int start(char **program)
+{
+    execvp(program[0], program);
+    int missing = errno == ENOENT || errno == ENOTDIR;
+    cli_fail("cannot start %s: %s", program[0], strerror(errno));
+    return missing ? NOT_FOUND : NOT_STARTED;
+}
+
+static volatile sig_atomic_t child;
+
+static void hand_on(int signal)
+{
+    if (child > 0)
+        kill(child, signal);
+}
+
+/* Its exit code, or 128 and the signal that ended it. The keyboard's signals reach the program by themselves. */
+static int run_and_wait(char **program)
+{
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, forward = {.sa_handler = hand_on}, before[2];
+    int state;
+    sigaction(SIGINT, &ignore, &before[0]);
+    sigaction(SIGQUIT, &ignore, &before[1]);
+    sigaction(SIGTERM, &forward, NULL);
+    sigaction(SIGHUP, &forward, NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        sigaction(SIGINT, &before[0], NULL);
+        sigaction(SIGQUIT, &before[1], NULL);
+        _exit(start(program));
+    }
+    if (pid < 0)
+        return cli_fail("cannot start a process: %s", strerror(errno));
+    child = pid;
+    while (waitpid(pid, &state, 0) < 0 && errno == EINTR)
+        ;
+    return WIFEXITED(state) ? WEXITSTATUS(state) : BY_SIGNAL + WTERMSIG(state);
+}
+
+static rung_status copy_report(int from, FILE *to, const char *name)
+{
+    char part[4096];
+    ssize_t got;
+    lseek(from, 0, SEEK_SET);
+    if (lseek(from, 0, SEEK_END) == 0)
+        fprintf(to,
+                "Rung %s: 0 calls answered: the program ended without asking BLAS for sgemm or cuBLAS for a product, "
+                "or did not end by itself\n",
+                rung_version());
+    lseek(from, 0, SEEK_SET);
+    while ((got = read(from, part, sizeof part)) > 0)
+        fwrite(part, 1, (size_t)got, to);
+    if (to != stderr)
+        return lab_close(to, name);
+    return RUNG_SUCCESS;
+}
+
+/* The drop-ins append to a file in memory, which nothing that ends this program can leave behind. */
+static int run_reported(const run_options *o, char **program)
+{
+    char path[64];
+    FILE *to = o->report_file ? fopen(o->report_file, "w") : stderr;
+    if (!to)
+        return cli_fail("cannot write %s: %s", o->report_file, strerror(errno));
+    int memory = memfd_create("rung-report", MFD_CLOEXEC);
+    if (memory < 0)
+        return cli_fail("no memory for the report: %s", strerror(errno));
+    snprintf(path, sizeof path, "/proc/%ld/fd/%d", (long)getpid(), memory);
+    setenv("RUNG_REPORT", path, 1);
+    int code = run_and_wait(program);
+    if (copy_report(memory, to, o->report_file) != RUNG_SUCCESS) {
+        int failed = cli_fail("%s", lab_error());
+        code = code ? code : failed;
+    }
+    close(memory);
+    return code;
 }
 
 int cmd_run(int argc, char **argv)
@@ -77,6 +160,7 @@ int cmd_run(int argc, char **argv)
         {"only", CLI_CHOICE, &o.only, drop_ins, "which drop-ins (default both)"},
         {"report", CLI_FLAG, &o.report, NULL, "say at exit, on stderr, which calls were answered by what"},
         {"report-file", CLI_TEXT, &o.report_file, NULL, "the same into a file"},
+        {"o", CLI_TEXT, &o.report_file, NULL, "as --report-file"},
         {"time", CLI_FLAG, &o.time, NULL, "with GPU times in the report"},
         {"compare", CLI_FLAG, &o.compare, NULL, "and those of the same calls on cuBLAS (they run twice)"},
         {"no-audit", CLI_FLAG, &o.no_audit, NULL, "leave functions taken with dlsym alone"},
@@ -96,6 +180,7 @@ int cmd_run(int argc, char **argv)
     code = set_up(&o);
     if (code)
         return code;
-    execvp(argv[split + 1], argv + split + 1);
-    return cli_fail("cannot start %s: %s", argv[split + 1], strerror(errno));
+    if (o.report || o.report_file)
+        return run_reported(&o, argv + split + 1);
+    return start(argv + split + 1);
 }

@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "lab/record.h"
 
+#include <fcntl.h>
 #include <string.h>
 
 const cli_verb cli_verbs[] = {
@@ -72,9 +73,15 @@ static int unknown_verb(const char *word)
 
 int cmd_help(int argc, char **argv)
 {
+    const cli_verb *verb = argc < 2 ? NULL : find_verb(argv[1]);
     if (argc < 2)
         return print_overview(stdout);
-    const cli_verb *verb = find_verb(argv[1]);
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return print_overview(stdout);
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)
+        return cmd_version(1, argv);
+    if (argc > 2)
+        return cli_usage("help takes one verb: '%s' is one too many", argv[2]);
     if (!verb)
         return unknown_verb(argv[1]);
     if (verb->run == cmd_help)
@@ -91,27 +98,40 @@ int cmd_version(int argc, char **argv)
     int code = cli_parse("version", options, argc, argv, NULL, NULL, 0);
     if (code)
         return code < 0 ? CLI_PASS : code;
-    if (format == CLI_TABLE) {
+    if (format == CLI_TABLE)
         printf("rung %s (%s)\n", rung_version(), lab_commit());
-        return CLI_PASS;
-    }
     cli_table table;
-    cli_table_begin(&table, (cli_format)format, columns, 2);
+    cli_table_begin(&table, format == CLI_TABLE ? CLI_COPY_ONLY : (cli_format)format, columns, 2);
     cli_text(&table, rung_version());
     cli_text(&table, lab_commit());
     return CLI_PASS;
 }
 
-int main(int argc, char **argv)
+/* A standard file that the caller closed: its number must not go to a file of results. Opened the wrong way round, so
+ * that using it fails as before. */
+static void hold_standard_files(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0)
+            return;
+}
+
+static int run(int argc, char **argv)
 {
     if (argc < 2)
         return print_overview(stdout);
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
         return print_overview(stdout);
-    if (strcmp(argv[1], "--version") == 0)
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)
         return cmd_version(1, argv);
     const cli_verb *verb = find_verb(argv[1]);
     if (!verb)
         return unknown_verb(argv[1]);
     return verb->run(argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+    hold_standard_files();
+    return cli_finish(run(argc, argv));
 }

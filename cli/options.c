@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "cli/cli.h"
 #include "lab/names.h"
+#include "lab/record.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -22,40 +23,51 @@ static const char *value_word(const cli_option *option)
 {
     switch (option->kind) {
     case CLI_TEXT: return " TEXT";
-    case CLI_INTEGER: return " N";
+    case CLI_INTEGER:
+    case CLI_COUNT: return " N";
     case CLI_CHOICE: return " NAME";
     default: return "";
     }
 }
 
-static void print_help(const char *name, const cli_option *options)
+/* Verbs that make no table have nothing to append. */
+static int takes_copies(const cli_verb *verb)
 {
-    const cli_verb *verb = find_verb(name);
-    printf("rung %s: %s\n\nusage: %s\n", name, verb->idea, verb->usage);
-    if (options->name)
-        printf("\noptions:\n");
-    for (const cli_option *o = options; o->name; o++) {
-        char left[48];
-        snprintf(left, sizeof left, "%s%s%s", o->name[1] ? "--" : "-", o->name, value_word(o));
-        printf("  %-20s %s\n", left, o->help);
-    }
+    return strcmp(verb->name, "run") != 0 && strcmp(verb->name, "help") != 0;
 }
 
 static const cli_option *find_option(const cli_option *options, const char *name, size_t length)
 {
+    if (length == 6 && strncmp(name, "output", 6) == 0)
+        name = "o", length = 1;
     for (const cli_option *o = options; o->name; o++)
         if (strlen(o->name) == length && strncmp(o->name, name, length) == 0)
             return o;
     return NULL;
 }
 
+static void print_help(const char *name, const cli_option *options)
+{
+    const cli_verb *verb = find_verb(name);
+    printf("rung %s: %s\n\nusage: %s\n", name, verb->idea, verb->usage);
+    printf("\noptions:\n");
+    for (const cli_option *o = options; o->name; o++) {
+        char left[48];
+        snprintf(left, sizeof left, "%s%s%s", o->name[1] ? "--" : "-", o->name[1] ? o->name : "o, --output",
+                 value_word(o));
+        printf("  %-20s %s\n", left, o->help);
+    }
+    if (takes_copies(verb) && !find_option(options, "o", 1))
+        printf("  %-20s %s\n", "-o, --output TEXT", "append the rows to this file too, as JSON lines");
+    printf("  %-20s %s\n  %-20s %s\n", "-h, --help", "this text", "-V, --version", "the version");
+}
+
 static int unknown_option(const char *verb, const cli_option *options, const char *given)
 {
-    const char *names[33] = {0};
-    int count = 0;
-    for (const cli_option *o = options; o->name && count < 31; o++)
+    const char *names[48] = {"help", "version", "output"};
+    int count = 3;
+    for (const cli_option *o = options; o->name && count < 47; o++)
         names[count++] = o->name;
-    names[count] = "help";
     const char *plain = given + strspn(given, "-");
     char word[64];
     snprintf(word, sizeof word, "%.*s", (int)strcspn(plain, "="), plain);
@@ -70,11 +82,12 @@ static int set_value(const char *verb, const cli_option *option, const char *tex
     char *end;
     if (option->kind == CLI_TEXT) {
         *(const char **)option->value = text;
-    } else if (option->kind == CLI_INTEGER) {
+    } else if (option->kind == CLI_INTEGER || option->kind == CLI_COUNT) {
+        const long long most = option->kind == CLI_COUNT ? RUNG_MOST_THREADS : 1LL << 40;
         errno = 0;
         long long value = strtoll(text, &end, 10);
-        if (errno || end == text || *end || value < 0)
-            return cli_usage("%s --%s: '%s' is not a number from 0 on", verb, option->name, text);
+        if (errno || end == text || *end || value < 0 || value > most)
+            return cli_usage("%s --%s: '%s' is not a number from 0 to %lld", verb, option->name, text, most);
         *(int64_t *)option->value = value;
     } else {
         int index = lab_name_find(option->choices, text);
@@ -92,7 +105,12 @@ static int set_value(const char *verb, const cli_option *option, const char *tex
 static int take_option(const char *verb, const cli_option *options, int argc, char **argv, int *i)
 {
     const char *word = argv[*i], *name = word + (word[1] == '-' ? 2 : 1), *equals = strchr(name, '=');
-    const cli_option *option = find_option(options, name, equals ? (size_t)(equals - name) : strlen(name));
+    const char *copy = NULL;
+    const cli_option copies[] = {{"o", CLI_TEXT, &copy, NULL, ""}, {0}};
+    size_t length = equals ? (size_t)(equals - name) : strlen(name);
+    const cli_option *option = find_option(options, name, length);
+    if (!option && takes_copies(find_verb(verb)))
+        option = find_option(copies, name, length);
     if (!option)
         return unknown_option(verb, options, word);
     if (option->kind == CLI_FLAG) {
@@ -101,11 +119,10 @@ static int take_option(const char *verb, const cli_option *options, int argc, ch
         *(int *)option->value = 1;
         return 0;
     }
-    if (equals)
-        return set_value(verb, option, equals + 1);
-    if (*i + 1 >= argc)
-        return cli_usage("%s --%s needs a value", verb, option->name);
-    return set_value(verb, option, argv[++*i]);
+    if (!equals && *i + 1 >= argc)
+        return cli_usage("%s %s%s needs a value", verb, option->name[1] ? "--" : "-", option->name);
+    int code = set_value(verb, option, equals ? equals + 1 : argv[++*i]);
+    return copy ? cli_copy_rows(verb, copy) : code;
 }
 
 int cli_parse(const char *verb, const cli_option *options, int argc, char **argv, const char **words, int *count,
@@ -115,6 +132,10 @@ int cli_parse(const char *verb, const cli_option *options, int argc, char **argv
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             print_help(verb, options);
+            return -1;
+        }
+        if (strcmp(argv[i], "--version") == 0 || strcmp(argv[i], "-V") == 0) {
+            printf("rung %s (%s)\n", rung_version(), lab_commit());
             return -1;
         }
         if (argv[i][0] == '-' && argv[i][1]) {
@@ -141,8 +162,9 @@ int cli_device(const char *text, int *device)
         *device = RUNG_DEVICE_CPU;
     else if (strcmp(text, "best") == 0)
         *device = RUNG_DEVICE_BEST;
-    else if (strncmp(text, "gpu", 3) == 0 && (strtol(text + 3, &end, 10), *end == 0))
-        *device = atoi(text + 3);
+    else if (strncmp(text, "gpu", 3) == 0 && strlen(text) < 8 && (*device = (int)strtol(text + 3, &end, 10)) >= 0 &&
+             *end == 0)
+        return 0;
     else
         return cli_unknown("device", text, names);
     return 0;

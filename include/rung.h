@@ -57,6 +57,8 @@ enum { RUNG_DEVICE_BEST = -2, RUNG_DEVICE_CPU = -1 }; /* 0, 1, ... are GPUs */
 /* Where the operands of a GPU context are. AUTO asks the driver at each call. */
 typedef enum rung_pointers { RUNG_POINTERS_AUTO = 0, RUNG_POINTERS_DEVICE = 1, RUNG_POINTERS_HOST = 2 } rung_pointers;
 
+enum { RUNG_MOST_THREADS = 4096 };
+
 /* Zero every field you do not set: zero means the default, except device, whose default is in rung_config_init. */
 typedef struct rung_config {
     int device;                    /* RUNG_DEVICE_BEST, RUNG_DEVICE_CPU or a GPU's number */

@@ -1,5 +1,6 @@
 /* Cases as text: shape first, then what differs from the default. */
 #include "lab/case.h"
+#include "lab/shape.h"
 #include "lab/names.h"
 
 #include <inttypes.h>
@@ -115,5 +116,5 @@ rung_status lab_case_parse(const char *text, lab_case *c)
     }
     if (c->batch < 1 || c->pad < 0 || c->offset < 0)
         return lab_fail(RUNG_INVALID_ARGUMENT, "case '%s': batch, pad and offset must not be negative", text);
-    return RUNG_SUCCESS;
+    return lab_sizes_check(c->m, c->n, c->k, c->batch, c->pad > c->offset ? c->pad : c->offset);
 }

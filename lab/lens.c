@@ -7,12 +7,13 @@
 
 #include <dlfcn.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { CHECK_MOST = 1 << 16, DOT_BUDGET = 1 << 27 };
+enum { CHECK_MOST = 1 << 16, DOT_BUDGET = 1 << 27, SHADOWED = 3 };
 
 const char *const lab_lens_faults[] = {
     "out of bounds", "never written", "race", "divergent barrier", "endless loop", "deadlock",
@@ -34,7 +35,7 @@ typedef struct lens_calls {
 static lens_calls lens;
 static rung_tools *tools;
 static rung_context *context;
-static char scratch[64];
+static char scratch[512];
 
 /* Beside the library this program uses, or where RUNG_LENS says. */
 static const char *library_path(char *path, size_t bytes)
@@ -140,6 +141,11 @@ static rung_status make_operands(const lab_lens_case *c, operands *x)
     x->lda = (c->k > 0 ? c->k : 1) + c->pad;
     x->ldb = c->n + c->pad;
     x->ldc = c->n + c->pad;
+    int64_t floats = c->m * x->lda + (c->k > 0 ? c->k : 1) * x->ldb + c->m * x->ldc;
+    if (floats > (int64_t)1 << 50 || lab_memory_lacks(floats * 4 * SHADOWED))
+        return lab_fail(RUNG_OUT_OF_MEMORY,
+                        "no memory for operands of %lld bytes, of which the lens notes every access",
+                        (long long)floats * 4);
     LAB_TRY(make_one(&x->memory[0], &x->a, c->m, x->lda, c->offset));
     LAB_TRY(make_one(&x->memory[1], &x->b, c->k > 0 ? c->k : 1, x->ldb, c->offset));
     LAB_TRY(make_one(&x->memory[2], &x->c, c->m, x->ldc, c->offset));
@@ -403,6 +409,38 @@ void lab_lens_sum(lab_lens_totals *totals)
 
 /* A user's kernel file. */
 
+/* Also on a signal: calls only what a handler may. */
+static void remove_scratch(void)
+{
+    static const char *const left[] = {"own.so", "own.d", "own.why", "own.o", "own.stub.o", "own.log"};
+    char path[sizeof scratch + 16];
+    size_t length = strlen(scratch);
+    for (size_t i = 0; length && i < sizeof left / sizeof left[0]; i++) {
+        memcpy(path, scratch, length);
+        path[length] = '/';
+        memcpy(path + length + 1, left[i], strlen(left[i]) + 1);
+        unlink(path);
+    }
+    if (length)
+        rmdir(scratch);
+    scratch[0] = 0;
+}
+
+static void remove_and_end(int signal)
+{
+    remove_scratch();
+    raise(signal); /* the handler was for once */
+}
+
+static void remove_on_signals(void)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction once = {.sa_handler = remove_and_end, .sa_flags = (int)SA_RESETHAND}, before;
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+            sigaction(signals[i], &once, NULL);
+}
+
 rung_status lab_lens_compile(const char *source, char *object, size_t object_bytes)
 {
     char command[4800], path[600];
@@ -414,9 +452,13 @@ rung_status lab_lens_compile(const char *source, char *object, size_t object_byt
     if (strchr(source, '\'') || !cc || access(cc, X_OK) != 0)
         return lab_fail(RUNG_MISSING_LIBRARY, "cannot compile %s: the lens's compiler %s is not there", source,
                         cc ? cc : "lens_cc.sh");
-    snprintf(scratch, sizeof scratch, "/tmp/rung-lens-XXXXXX");
-    if (!mkdtemp(scratch))
-        return lab_fail(RUNG_INTERNAL, "cannot make a folder under /tmp");
+    const char *under = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
+    snprintf(scratch, sizeof scratch, "%.400s/rung-lens-XXXXXX", under);
+    if (!mkdtemp(scratch)) {
+        scratch[0] = 0;
+        return lab_fail(RUNG_INTERNAL, "cannot make a folder under %s", under);
+    }
+    remove_on_signals();
     snprintf(object, object_bytes, "%s/own.so", scratch);
     snprintf(command, sizeof command, "'%s' '%s' '%s'", cc, source, object);
     if (system(command) != 0)
@@ -426,18 +468,10 @@ rung_status lab_lens_compile(const char *source, char *object, size_t object_byt
 
 void lab_lens_close(void)
 {
-    static const char *const left[] = {"own.so", "own.d", "own.why"};
-    char path[128];
     rung_context_destroy(context);
     context = NULL;
     if (tools)
         rung_tools_close(tools);
     tools = NULL;
-    for (size_t i = 0; scratch[0] && i < sizeof left / sizeof left[0]; i++) {
-        snprintf(path, sizeof path, "%s/%s", scratch, left[i]);
-        unlink(path);
-    }
-    if (scratch[0])
-        rmdir(scratch);
-    scratch[0] = 0;
+    remove_scratch();
 }

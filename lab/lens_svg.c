@@ -2,8 +2,8 @@
  * access, its banks for each shared one. Numbers in the picture are those of rung lens. */
 #define _GNU_SOURCE /* open_memstream */
 #include "lab/lens_svg.h"
+#include "lab/output.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <math.h>
 #include <stdio.h>
@@ -360,28 +360,24 @@ static void draw(page *p, const lab_lens_case *c)
 
 rung_status lab_lens_svg(const char *path, const lab_lens_case *c)
 {
-    char *body = NULL, unfinished[600];
+    char *body = NULL;
     size_t bytes = 0;
     page p = {.to = open_memstream(&body, &bytes)};
     if (!p.to)
         return lab_fail(RUNG_OUT_OF_MEMORY, "no memory for the picture");
     draw(&p, c);
     fclose(p.to);
-    snprintf(unfinished, sizeof unfinished, "%s.part", path);
-    FILE *to = fopen(unfinished, "w");
-    if (!to) {
+    lab_output picture;
+    rung_status status = lab_output_open(&picture, path);
+    if (status != RUNG_SUCCESS) {
         free(body);
-        return lab_fail(RUNG_INVALID_ARGUMENT, "cannot write %s: %s", path, strerror(errno));
+        return status;
     }
     fprintf(
-        to,
+        picture.to,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" role=\"img\">\n%s",
         WIDTH, p.y, WIDTH, p.y, style);
-    fprintf(to, "<rect width=\"%d\" height=\"%d\" class=\"bg\"/>\n%s</svg>\n", WIDTH, p.y, body);
+    fprintf(picture.to, "<rect width=\"%d\" height=\"%d\" class=\"bg\"/>\n%s</svg>\n", WIDTH, p.y, body);
     free(body);
-    if (fclose(to) != 0 || rename(unfinished, path) != 0) {
-        remove(unfinished);
-        return lab_fail(RUNG_INTERNAL, "cannot finish %s: %s", path, strerror(errno));
-    }
-    return RUNG_SUCCESS;
+    return lab_output_close(&picture);
 }

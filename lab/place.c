@@ -100,7 +100,7 @@ rung_status lab_place_context(const lab_place *place, rung_math math, rung_conte
 }
 
 /* Memory is promised before it is there: more than what is available would end the process later on. */
-static int too_much(int64_t bytes)
+int lab_memory_lacks(int64_t bytes)
 {
     char line[128];
     long long available_kb = -1;
@@ -124,7 +124,7 @@ rung_status lab_buffer_reserve(lab_place *place, lab_buffer *buffer, int64_t byt
     if (place->tools) {
         LAB_TRY(rung_tools_alloc(place->tools, (size_t)bytes, &buffer->at));
     } else {
-        buffer->at = too_much(bytes) ? NULL : aligned_alloc(4096, ((size_t)bytes + 4095) & ~(size_t)4095);
+        buffer->at = lab_memory_lacks(bytes) ? NULL : aligned_alloc(4096, ((size_t)bytes + 4095) & ~(size_t)4095);
         if (!buffer->at)
             return lab_fail(RUNG_OUT_OF_MEMORY, "no memory for operands of %lld bytes", (long long)bytes);
     }

@@ -29,6 +29,7 @@ typedef struct lab_buffer {
     void *at;
     size_t bytes;
 } lab_buffer;
+int lab_memory_lacks(int64_t bytes); /* whether the host has not that much left to give */
 rung_status lab_buffer_reserve(lab_place *place, lab_buffer *buffer, int64_t bytes);
 void lab_buffer_free(lab_place *place, lab_buffer *buffer);
 

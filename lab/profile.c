@@ -1,6 +1,7 @@
 /* Runs ncu, reads its CSV. */
 #include "lab/profile.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -411,7 +412,7 @@ rung_status lab_counters_read(const char *path, int64_t m, int64_t n, int64_t k,
     size_t room = 0;
     *found = 0;
     if (!from)
-        return lab_fail(RUNG_INVALID_ARGUMENT, "%s cannot be read", path);
+        return lab_fail(RUNG_INVALID_ARGUMENT, "cannot read the counters in %s: %s", path, strerror(errno));
     while (getline(&line, &room, from) > 0) {
         const char *counters = strstr(line, "\"counter\": {"), *end = counters ? strchr(counters, '}') : NULL;
         lab_profile *profile = end ? profile_named(profiles, count, line) : NULL;
@@ -422,8 +423,11 @@ rung_status lab_counters_read(const char *path, int64_t m, int64_t n, int64_t k,
             profile->measured[i] = number_of(counters, end, lab_metrics[i].key);
         ++*found;
     }
+    int unread = ferror(from) ? errno : 0;
     free(line);
     fclose(from);
+    if (unread)
+        return lab_fail(RUNG_INVALID_ARGUMENT, "cannot read the counters in %s: %s", path, strerror(unread));
     return *found ? RUNG_SUCCESS
                   : lab_fail(RUNG_INVALID_ARGUMENT, "%s has no counters of these kernels at this size", path);
 }

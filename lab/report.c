@@ -3,6 +3,7 @@
 #include "lab/report.h"
 #include "lab/explain.h"
 #include "lab/names.h"
+#include "lab/output.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -197,23 +198,18 @@ rung_status lab_report(const char *const *files, int count, const char *output)
 {
     json_t *records = json_array();
     rung_status status = RUNG_SUCCESS;
-    char unfinished[600], *chart = NULL;
+    char *chart = NULL;
     for (int i = 0; i < count && status == RUNG_SUCCESS; i++)
         status = read_file(files[i], records);
     if (status == RUNG_SUCCESS && !(chart = chart_text()))
         status = lab_fail(RUNG_MISSING_LIBRARY,
                           "the report draws with Chart.js, which is not installed (apt install libjs-chart.js)");
     if (status == RUNG_SUCCESS) {
-        snprintf(unfinished, sizeof unfinished, "%s.part", output);
-        FILE *to = fopen(unfinished, "w");
-        if (!to) {
-            status = lab_fail(RUNG_INVALID_ARGUMENT, "cannot write %s: %s", output, strerror(errno));
-        } else {
-            put_page(to, records, chart);
-            if (fclose(to) != 0 || rename(unfinished, output) != 0) {
-                status = lab_fail(RUNG_INTERNAL, "cannot finish %s: %s", output, strerror(errno));
-                remove(unfinished);
-            }
+        lab_output page;
+        status = lab_output_open(&page, output);
+        if (status == RUNG_SUCCESS) {
+            put_page(page.to, records, chart);
+            status = lab_output_close(&page);
         }
     }
     free(chart);

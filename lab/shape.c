@@ -21,6 +21,27 @@ static int positive(const lab_shape *s)
     return s->m > 0 && s->n > 0 && s->k > 0 && s->batch > 0 && s->pad >= 0;
 }
 
+/* Whether lines * (length + pad) * batch floats fit into 2^62 bytes, whichever of the two sizes is the line's. */
+static int fits(int64_t lines, int64_t length, int64_t batch, int64_t pad)
+{
+    int64_t larger = lines > length ? lines : length, smaller = lines > length ? length : lines, floats;
+    smaller += pad ? 1 : 0;
+    return !__builtin_add_overflow(smaller, pad, &smaller) && !__builtin_mul_overflow(larger, smaller, &floats) &&
+           !__builtin_mul_overflow(floats, batch, &floats) && floats < (int64_t)1 << 60;
+}
+
+rung_status lab_sizes_check(int64_t m, int64_t n, int64_t k, int64_t batch, int64_t pad)
+{
+    if (m < 0 || n < 0 || k < 0 || batch < 1 || pad < 0)
+        return lab_fail(RUNG_INVALID_ARGUMENT, "%" PRId64 "x%" PRId64 "x%" PRId64 ": a size is negative", m, n, k);
+    if (!fits(m, k, batch, pad) || !fits(k, n, batch, pad) || !fits(m, n, batch, pad))
+        return lab_fail(RUNG_INVALID_ARGUMENT,
+                        "%" PRId64 "x%" PRId64 "x%" PRId64 " (batch %" PRId64 ", pad %" PRId64
+                        "): an operand would span more than 2^62 bytes",
+                        m, n, k, batch, pad);
+    return RUNG_SUCCESS;
+}
+
 /* A number and the 'x' behind it, if there is one. */
 static int read_size(const char **at, int64_t *value)
 {
@@ -56,7 +77,7 @@ rung_status lab_shape_parse(const char *word, lab_shape *shape)
                         "'%s' is neither a file nor a shape such as 4096x4096x4096, 512x64x512:TN or "
                         "64x64x64:NNx1000",
                         word);
-    return RUNG_SUCCESS;
+    return lab_sizes_check(shape->m, shape->n, shape->k, shape->batch, shape->pad);
 }
 
 rung_status lab_shapes_add(lab_shapes *shapes, const lab_shape *shape)
@@ -90,19 +111,24 @@ static rung_status read_line(const char *file, int number, const char *line, lab
         return lab_fail(RUNG_INVALID_ARGUMENT,
                         "%s:%d: expected 'opA opB m n k [batch] [pad=P]', such as 'NT 512 64 512', found '%.*s'", file,
                         number, (int)strcspn(at, "\n"), at);
+    LAB_TRY(lab_sizes_check(shape.m, shape.n, shape.k, shape.batch, shape.pad));
     return lab_shapes_add(shapes, &shape);
 }
 
 rung_status lab_shapes_read(const char *file, lab_shapes *shapes)
 {
     char line[256];
-    int number = 0;
+    int number = 0, before = shapes->count;
     rung_status status = RUNG_SUCCESS;
     FILE *from = fopen(file, "r");
     if (!from)
         return lab_fail(RUNG_INVALID_ARGUMENT, "cannot read the shapes file '%s': %s", file, strerror(errno));
     while (status == RUNG_SUCCESS && fgets(line, sizeof line, from))
         status = read_line(file, ++number, line, shapes);
+    if (status == RUNG_SUCCESS && ferror(from)) /* a folder opens, and cannot be read */
+        status = lab_fail(RUNG_INVALID_ARGUMENT, "cannot read the shapes file '%s': %s", file, strerror(errno));
+    else if (status == RUNG_SUCCESS && shapes->count == before)
+        status = lab_fail(RUNG_INVALID_ARGUMENT, "the shapes file '%s' holds no shape", file);
     fclose(from);
     return status;
 }

@@ -1,6 +1,7 @@
 /* A traced context's spans as a picture: SVG, or the JSON that chrome://tracing and Perfetto read. */
 #include "lab/json.h"
 #include "lab/multi.h"
+#include "lab/output.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -111,7 +112,5 @@ rung_status lab_timeline_write(const char *file, const rung_span *spans, int cou
         write_svg(to, spans, count);
     else
         write_trace(to, spans, count);
-    if (fclose(to))
-        return lab_fail(RUNG_INVALID_ARGUMENT, "cannot write all of %s", file);
-    return RUNG_SUCCESS;
+    return lab_close(to, file);
 }

@@ -3,7 +3,7 @@
  * cblas_xerbla that the program would have reached. Any thread: each has a context of its own.
  * RUNG_DEVICE=cpu (default), gpu or a GPU's number; RUNG_MATH=strict (default), accurate, fast; RUNG_DISABLE=1. */
 #define _GNU_SOURCE
-#include "rung.h"
+#include "report.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -92,8 +92,8 @@ static rung_status into_copy(rung_context *context, char transa, char transb, in
 }
 
 /* Column-major. 0: done; the position of the wrong argument, 1 ... 13; -1: Rung cannot do it, C is as it was. */
-static int sgemm(char transa, char transb, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
-                 const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
+static int answer(char transa, char transb, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
+                  const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
 {
     if (!transa || !strchr(known, transa))
         return 1;
@@ -109,6 +109,26 @@ static int sgemm(char transa, char transb, int64_t m, int64_t n, int64_t k, floa
     if (status == RUNG_INVALID_ARGUMENT && rung_last_error_argument())
         return rung_last_error_argument();
     return status == RUNG_SUCCESS ? 0 : -1;
+}
+
+static int sgemm(const char *name, char transa, char transb, int64_t m, int64_t n, int64_t k, float alpha,
+                 const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
+{
+    rung_gemm g = {.m = m,
+                   .n = n,
+                   .k = k,
+                   .batch = 1,
+                   .trans_a = transa != 'N' && transa != 'n',
+                   .trans_b = transb != 'N' && transb != 'n'};
+    if (!report_wanted())
+        return answer(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    report_begin(name, &g, NULL);
+    int info = answer(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    report_kernel(info == 0 && own ? rung_last_kernel(own) : NULL);
+    report_end(info > 0   ? "an argument that BLAS refuses"
+               : info < 0 ? disabled ? "RUNG_DISABLE is set" : "Rung could not compute it"
+                          : NULL);
+    return info;
 }
 
 /* BLAS has no way to report that a product was not computed, and going on with a wrong C would be worse. */
@@ -172,7 +192,7 @@ static void set_row_major(int row)
               const float *alpha, const float *a, const integer *lda, const float *b, const integer *ldb,              \
               const float *beta, float *c, const integer *ldc)                                                         \
     {                                                                                                                  \
-        int info = sgemm(*transa, *transb, *m, *n, *k, *alpha, a, *lda, b, *ldb, *beta, c, *ldc);                      \
+        int info = sgemm(#name, *transa, *transb, *m, *n, *k, *alpha, a, *lda, b, *ldb, *beta, c, *ldc);               \
         if (info > 0)                                                                                                  \
             call_xerbla(xerbla, info);                                                                                 \
         if (info >= 0)                                                                                                 \
@@ -196,8 +216,8 @@ static void set_row_major(int row)
             bad_setting(cblas_xerbla, xerbla, layout, transa, transb);                                                 \
             return;                                                                                                    \
         }                                                                                                              \
-        int info = row ? sgemm(tb, ta, n, m, k, alpha, b, ldb, a, lda, beta, c, ldc)                                   \
-                       : sgemm(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);                                  \
+        int info = row ? sgemm(#name, tb, ta, n, m, k, alpha, b, ldb, a, lda, beta, c, ldc)                            \
+                       : sgemm(#name, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);                           \
         if (info > 0) {                                                                                                \
             set_row_major(row);                                                                                        \
             call_cblas_xerbla(cblas_xerbla, xerbla, info + 1, "", 0);                                                  \

@@ -1,15 +1,31 @@
-/* The cuBLAS drop-in's report: a table of (entry, shape, outcome), filled under a lock, written at exit. */
+/* A drop-in's report: a table of (entry, shape, outcome), filled under a lock, written at exit. Built into each
+ * drop-in: RUNG_REPORT_PEER names the library in front of which it stands (cuBLAS), RUNG_REPORT_GPU tells of a GPU. */
 #define _GNU_SOURCE
 #include "report.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { SLOTS = 4096, PENDING = 256, CONTEXTS = 256, ANSWERED = 0, PEER = 1, WHOS = 2 };
+#ifndef RUNG_REPORT_PEER
+#define RUNG_REPORT_PEER "cuBLAS"
+#define RUNG_REPORT_GPU 1
+#endif
+
+enum {
+    FIRST_SLOTS = 1024,
+    MOST_SLOTS = 1 << 21,
+    LISTED = 4096,
+    PENDING = 256,
+    CONTEXTS = 256,
+    ANSWERED = 0,
+    PEER = 1,
+    WHOS = 2
+};
 
 typedef struct line {
     const char *entry;
@@ -47,12 +63,14 @@ typedef struct current {
 } current;
 
 static const char *target;
-static int with_time, with_compare, dropped;
+static int with_time, with_compare;
+static int64_t totals[2]; /* calls answered, calls handed on: those of no line too */
 static rung_context *contexts[CONTEXTS];
 static int context_count, guards_unread;
 static rung_guard_counts guard;
 static events cuda;
-static line lines[SLOTS];
+static line **lines; /* `slots` of them, a power of two, half of them empty; a line stays where it is */
+static size_t slots, line_count;
 static pending queue[PENDING];
 static unsigned queue_head, queue_tail;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -83,8 +101,8 @@ __attribute__((constructor)) static void start(void)
         target = NULL;
         return;
     }
-    with_compare = flag("RUNG_REPORT_COMPARE");
-    with_time = with_compare || flag("RUNG_REPORT_TIME");
+    with_compare = RUNG_REPORT_GPU && flag("RUNG_REPORT_COMPARE");
+    with_time = with_compare || (RUNG_REPORT_GPU && flag("RUNG_REPORT_TIME"));
 }
 
 /* Not in the constructor: a program that never calls cuBLAS should not load the driver. */
@@ -127,7 +145,7 @@ static void read_guard(rung_context *context)
 /* At exit, and registered late: before CUDA, which was there first, is taken down. */
 static void collect(void)
 {
-    int (*synchronize)(void);
+    int (*synchronize)(void) = NULL;
     *(void **)&synchronize = driver_symbol("cuCtxSynchronize");
     if (synchronize)
         synchronize();
@@ -199,6 +217,11 @@ static void time_end(line *of, int who)
     pthread_mutex_unlock(&lock);
 }
 
+int report_wanted(void)
+{
+    return target != NULL;
+}
+
 void report_begin(const char *entry, const rung_gemm *gemm, void *stream)
 {
     if (!target)
@@ -226,29 +249,59 @@ static int same(const line *l, const char *reason)
            l->reason == reason;
 }
 
+static uint64_t hash_of(const line *l)
+{
+    return ((uint64_t)l->m * 0x9e3779b97f4a7c15u ^ (uint64_t)l->n * 0xc2b2ae3d27d4eb4fu ^
+            (uint64_t)l->k * 0x165667b19e3779f9u ^ (uint64_t)(uintptr_t)l->entry ^ (uint64_t)(uintptr_t)l->reason) >>
+           32;
+}
+
+static void grow(void)
+{
+    size_t wanted = slots ? 2 * slots : FIRST_SLOTS;
+    line **larger = wanted <= MOST_SLOTS ? calloc(wanted, sizeof *larger) : NULL;
+    if (!larger)
+        return;
+    for (size_t i = 0; i < slots; i++) {
+        uint64_t at = lines[i] ? hash_of(lines[i]) : 0;
+        while (lines[i] && larger[at & (wanted - 1)])
+            at++;
+        if (lines[i])
+            larger[at & (wanted - 1)] = lines[i];
+    }
+    free(lines);
+    lines = larger;
+    slots = wanted;
+}
+
+/* NULL: no memory for another line. */
 static line *find_line(const char *reason)
 {
     const rung_gemm *g = now.gemm;
-    uint64_t hash = (uint64_t)g->m * 0x9e3779b97f4a7c15u ^ (uint64_t)g->n * 0xc2b2ae3d27d4eb4fu ^
-                    (uint64_t)g->k * 0x165667b19e3779f9u ^ (uint64_t)(uintptr_t)now.entry ^ (uint64_t)(uintptr_t)reason;
-    for (unsigned i = 0; i < SLOTS; i++) {
-        line *l = &lines[((hash >> 32) + i) & (SLOTS - 1)];
-        if (!l->entry) {
-            *l = (line){.entry = now.entry,
-                        .m = g->m,
-                        .n = g->n,
-                        .k = g->k,
-                        .batch = g->batch,
-                        .trans_a = (int)g->trans_a,
-                        .trans_b = (int)g->trans_b,
-                        .kernel = now.kernel,
-                        .reason = reason};
-            return l;
+    line fresh = {.entry = now.entry,
+                  .m = g->m,
+                  .n = g->n,
+                  .k = g->k,
+                  .batch = g->batch,
+                  .trans_a = (int)g->trans_a,
+                  .trans_b = (int)g->trans_b,
+                  .kernel = now.kernel,
+                  .reason = reason};
+    if (2 * line_count >= slots)
+        grow();
+    uint64_t at = hash_of(&fresh);
+    for (size_t i = 0; i < slots; i++) {
+        line **place = &lines[(at + i) & (slots - 1)];
+        if (*place && same(*place, reason))
+            return *place;
+        if (!*place) {
+            if (2 * line_count >= slots || !(*place = malloc(sizeof fresh)))
+                return NULL;
+            **place = fresh;
+            line_count++;
+            return *place;
         }
-        if (same(l, reason))
-            return l;
     }
-    dropped++;
     return NULL;
 }
 
@@ -262,6 +315,7 @@ void report_end(const char *reason)
     if (!locked)
         pthread_mutex_lock(&lock);
     line *l = find_line(reason);
+    totals[reason != NULL]++;
     if (l) {
         l->calls++;
         l->cpu_us += (double)(nanoseconds(&until) - nanoseconds(&now.since)) * 1e-3;
@@ -288,7 +342,7 @@ void report_peer_end(void)
     time_end(now.last, PEER);
 }
 
-static int by_calls(const void *left, const void *right)
+static int by_time(const void *left, const void *right)
 {
     const line *x = *(line *const *)left, *y = *(line *const *)right;
     double tx = x->gpu_us[0] + x->cpu_us, ty = y->gpu_us[0] + y->cpu_us;
@@ -306,43 +360,66 @@ static void write_line(FILE *out, const line *l)
         else
             fprintf(out, " %11s", "-");
     }
-    fprintf(out, "  %s%s\n", l->reason ? "cuBLAS: " : "",
+    fprintf(out, "  %s%s\n", l->reason ? RUNG_REPORT_PEER ": " : "",
             l->reason   ? l->reason
             : l->kernel ? l->kernel
                         : "nothing to do");
 }
 
+static void write_lines(FILE *out)
+{
+    line **order = calloc(line_count + 1, sizeof *order);
+    size_t count = 0;
+    int64_t left = totals[0] + totals[1];
+    if (!order)
+        return;
+    for (size_t i = 0; i < slots; i++)
+        if (lines[i])
+            order[count++] = lines[i];
+    qsort(order, count, sizeof *order, by_time);
+    fprintf(out, "%-29s %2s %8s %8s %8s %6s %9s %10s %11s %11s  %s\n", "entry", "op", "m", "n", "k", "batch", "calls",
+            "CPU us", "GPU us", RUNG_REPORT_PEER " us", "answered by");
+    for (size_t i = 0; i < count && i < LISTED; i++) {
+        write_line(out, order[i]);
+        left -= order[i]->calls;
+    }
+    if (left > 0)
+        fprintf(out, "%lld more calls, of other shapes: the %d lines that took the most time are listed\n",
+                (long long)left, LISTED);
+    free(order);
+}
+
+static void write_report(FILE *out)
+{
+    fprintf(out, "Rung %s: %lld calls answered, %lld handed on to %s\n", rung_version(), (long long)totals[0],
+            (long long)totals[1], RUNG_REPORT_PEER);
+    if (RUNG_REPORT_GPU)
+        fprintf(out,
+                "guard of accurate products: %lld blocks of 128 x 128, of which %lld computed in strict FP32; %lld "
+                "single elements besides%s\n",
+                (long long)guard.blocks, (long long)guard.strict_blocks, (long long)guard.strict_elements,
+                guards_unread ? " (some contexts could not be asked)" : "");
+    write_lines(out);
+}
+
+/* A process without a call has nothing to say: a shell around the program should not write over the program's report.
+ */
 __attribute__((destructor)) static void finish(void)
 {
-    if (!target)
+    if (!target || totals[0] + totals[1] == 0)
         return;
-    FILE *out = strcmp(target, "stderr") == 0 ? stderr : fopen(target, "w");
-    if (!out)
-        return;
-    pthread_mutex_lock(&lock);
-    static line *order[SLOTS];
-    size_t count = 0;
-    int64_t calls[2] = {0, 0};
-    for (int i = 0; i < SLOTS; i++)
-        if (lines[i].entry) {
-            order[count++] = &lines[i];
-            calls[lines[i].reason != NULL] += lines[i].calls;
-        }
-    qsort(order, count, sizeof order[0], by_calls);
-    fprintf(out, "Rung %s: %lld calls answered, %lld handed on to cuBLAS\n", rung_version(), (long long)calls[0],
-            (long long)calls[1]);
-    fprintf(out,
-            "guard of accurate products: %lld blocks of 128 x 128, of which %lld computed in strict FP32; %lld single "
-            "elements besides%s\n",
-            (long long)guard.blocks, (long long)guard.strict_blocks, (long long)guard.strict_elements,
-            guards_unread ? " (some contexts could not be asked)" : "");
-    fprintf(out, "%-29s %2s %8s %8s %8s %6s %9s %10s %11s %11s  %s\n", "entry", "op", "m", "n", "k", "batch", "calls",
-            "CPU us", "GPU us", "cuBLAS us", "answered by");
-    for (size_t i = 0; i < count; i++)
-        write_line(out, order[i]);
-    if (dropped)
-        fprintf(out, "%d calls of further shapes are not listed: the table holds %d lines\n", dropped, SLOTS);
-    if (out != stderr)
+    int to_stderr = strcmp(target, "stderr") == 0;
+    FILE *out = to_stderr ? stderr : fopen(target, "a");
+    int failed = out == NULL, why = errno;
+    if (out) {
+        pthread_mutex_lock(&lock);
+        write_report(out);
+        pthread_mutex_unlock(&lock);
+        failed = fflush(out) != 0;
+        why = errno;
+    }
+    if (out && !to_stderr)
         fclose(out);
-    pthread_mutex_unlock(&lock);
+    if (failed)
+        fprintf(stderr, "Rung: the report could not be written to %s: %s\n", target, strerror(why));
 }

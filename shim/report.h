@@ -1,6 +1,7 @@
-/* What the cuBLAS drop-in did, told at exit: calls by entry point and shape, who answered, why others were handed on.
- * RUNG_REPORT=FILE or stderr turns it on; RUNG_REPORT_TIME=1 adds GPU time; RUNG_REPORT_COMPARE=1 also times the same
- * calls on cuBLAS (those with beta = 0, which can run twice). Off, each call costs one test of a flag. */
+/* What a drop-in did, told at exit: calls by entry point and shape, who answered, why others were handed on.
+ * RUNG_REPORT=FILE or stderr turns it on, and FILE is appended to, since a program may be several processes;
+ * RUNG_REPORT_TIME=1 adds GPU time; RUNG_REPORT_COMPARE=1 also times the same calls on cuBLAS (those with beta = 0,
+ * which can run twice). Off, each call costs one test of a flag. */
 #ifndef RUNG_SHIM_REPORT_H
 #define RUNG_SHIM_REPORT_H
 
@@ -10,6 +11,7 @@
 void report_context(rung_context *context);
 void report_context_closing(rung_context *context);
 
+int report_wanted(void);
 void report_begin(const char *entry, const rung_gemm *gemm, void *stream); /* gemm: read at report_end */
 void report_kernel(const char *kernel);
 void report_end(const char *reason); /* NULL: Rung answered */

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The command's manners: exit codes, one line that says what was wrong and what is right, data on stdout, progress on
-# stderr, every format readable. usage: cli.sh <rung>
+# stderr, every format readable. usage: cli.sh <rung> [a program that calls sgemm_]
 rung=$1 bad=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -87,5 +87,89 @@ fi
 "$rung" bench --device cpu --threads 1 --budget-ms 5 --against '' -o /dev/stdout 8x8x8 2>/dev/null |
     grep '"kind": "bench"' | grep -q '"command": "[^"]*rung bench --device cpu --threads 1 --budget-ms 5 --against  8x8x8"' ||
     { echo "a result line's command is not the one that was typed, without -o"; bad=1; }
+
+# What cannot be written is told, with exit code 1; what was closed is not written into a file of results.
+lost() {
+    sh -c "$1" >"$work/out" 2>"$work/err"
+    code=$?
+    if [ $code != 1 ] || ! grep -q 'cannot write all' "$work/err"; then
+        echo "$1: exit code $code, stderr: $(cat "$work/err")"
+        bad=1
+    fi
+}
+brief='--device cpu --threads 1 --budget-ms 5'
+lost "'$rung' list >/dev/full"
+lost "'$rung' version --format json >/dev/full"
+lost "'$rung' bench $brief --against '' 8x8x8 -o /dev/full"
+lost "'$rung' reduce --device cpu --quick --budget-ms 5 -o /dev/full 1000"
+lost "'$rung' list -o /dev/full"
+lost "'$rung' run --report-file /dev/full -- true"
+lost "'$rung' bench $brief --against '' -o '$work/results' 8x8x8 >&-"
+grep -qv '^{"kind"' "$work/results" && { echo "a closed stdout went into the file of results"; bad=1; }
+"$rung" lens l01_naive 16x16x16 >/dev/null 2>&1 && lost "'$rung' profile --no-counters l01_naive 16x16x16 --output /dev/full"
+
+# One check of sizes for every verb.
+for verb in bench explain tune; do
+    for size in 9223372036854775807x1x1 4294967296x4294967296x1 64x64x64+9223372036854775807; do
+        refuses '2^62 bytes' $verb $size
+    done
+done
+refuses '2^62 bytes' lens l01_naive 9223372036854775807x1x1
+refuses '2^62 bytes' profile l01_naive 1x9223372036854775807x1
+refuses '2^62 bytes' verify --device cpu --case NN:9223372036854775807x1x1:row
+refuses '2^48' reduce 9223372036854775807
+for verb in bench verify climb explain; do
+    refuses 'from 0 to 4096' $verb --threads 100000
+done
+refuses 'directory' bench /tmp
+refuses 'holds no shape' bench /dev/null
+refuses 'one too many' help list bench
+
+# Every verb: -V, and -o for its rows.
+for verb in list climb bench verify lens reduce explain doctor tune profile report run version help; do
+    accepts '^rung [0-9].*(' $verb -V
+    [ "$verb" = help ] || accepts '-o, --output' help $verb
+done
+accepts 'c01_naive' list -o "$work/rows"
+accepts 'CPU' doctor --output "$work/rows"
+[ "$(grep -c '"kind": "list", "name": "c' "$work/rows")" -gt 1 ] && grep -q '"kind": "doctor", "what": "CPU"' "$work/rows" ||
+    { echo "-o did not append the rows: $(cat "$work/rows")"; bad=1; }
+
+# run: exit codes as shells have them, a report of all processes, also of CPU calls and of more shapes than are listed.
+ends() {
+    want=$1
+    shift
+    "$rung" run "$@" >"$work/out" 2>"$work/err"
+    code=$?
+    [ $code = "$want" ] || { echo "rung run $*: exit code $code, not $want: $(cat "$work/err")"; bad=1; }
+}
+ends 127 -- /missing
+ends 126 -- /tmp
+ends 127 --report -- /missing
+ends 3 --report -- sh -c 'exit 3'
+ends 143 --report -- sh -c 'kill -TERM $$'
+ends 1 --report-file /nonexistent/folder/file -- true
+ends 0 --report -- true
+grep -q '0 calls answered' "$work/err" || { echo "no word of no calls: $(cat "$work/err")"; bad=1; }
+if [ -x "$2" ]; then
+    ends 0 --report-file "$work/report" -- sh -c "'$2' 5 && '$2' 6000; true"
+    grep -q ': 5 calls answered, 0 handed on' "$work/report" && grep -q ': 12000 calls answered' "$work/report" &&
+        grep -q '^sgemm_ .* answered\|^sgemm_ .*[a-z0-9]*_f32_' "$work/report" && grep -q ' more calls, of other shapes' "$work/report" ||
+        { echo "the report of CPU calls: $(grep -v '^sgemm_' "$work/report")"; bad=1; }
+fi
+# Ended by a signal, nothing is left behind.
+own=$(dirname "$0")/lens/endless_loop.cu
+if "$rung" lens l01_naive 16x16x16 >/dev/null 2>&1; then
+    mkdir "$work/tmp"
+    TMPDIR=$work/tmp "$rung" lens --file "$own" --tile 16x16 --threads 256 --all --patience 60 37x41x45 >/dev/null 2>&1 &
+    for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        [ -e "$work"/tmp/rung-lens-*/own.so ] && break
+        sleep 1
+    done
+    sleep 1
+    kill -TERM $!
+    wait $!
+    [ $? = 143 ] && [ -z "$(ls "$work/tmp")" ] || { echo "left behind after a signal: $(ls "$work/tmp")"; bad=1; }
+fi
 NO_COLOR=1 "$rung" list | grep -q "$(printf '\033')" && { echo "colours in spite of NO_COLOR"; bad=1; }
 exit $bad

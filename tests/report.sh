@@ -28,7 +28,7 @@ say() { # EXPECTED_EXIT TEXT FILE...
     want=$1 text=$2
     shift 2
     rm -f "$folder/page.html"
-    "$rung" report "$@" -o "$folder/page.html" >"$folder/said" 2>&1
+    "$rung" report -o "$folder/page.html" "$@" >"$folder/said" 2>&1
     got=$?
     if [ $got -ne "$want" ] || ! grep -q -- "$text" "$folder/said"; then
         echo "FAIL exit $got, wanted $want and '$text'; it said:"
@@ -52,6 +52,14 @@ say 2 "partial.jsonl line 1: is a measurement without" "$folder/partial.jsonl"
 say 2 "other.json line 1: is no result" "$folder/other.json"
 say 2 "empty.jsonl holds no results" "$folder/empty.jsonl"
 say 2 "cannot read" "$folder/nowhere.jsonl"
+say 0 "wrote" "$folder/good.jsonl"
+
+# A device or a link is written to, and stays what it is.
+say 1 "cannot write all of /dev/full" "$folder/good.jsonl" -o /dev/full
+[ -c /dev/full ] || { echo "FAIL: /dev/full is no device any more"; failed=1; }
+ln -s "$folder/target.html" "$folder/link.html"
+"$rung" report "$folder/good.jsonl" -o "$folder/link.html" 2>/dev/null
+[ -L "$folder/link.html" ] && [ -s "$folder/target.html" ] || { echo "FAIL: a link was replaced"; failed=1; }
 say 0 "wrote" "$folder/good.jsonl"
 
 # Nothing is fetched, and a browser that is there draws every chart without an error.

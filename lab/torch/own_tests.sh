@@ -47,7 +47,7 @@ torch)
 esac
 wait
 [ "$suite" = torch ] || suite=cupy
-# The processes of a run write over each other's report; one product says whether the library is reached.
+# One product says whether the library is reached.
 "$rung" run --report-file "$folder/$suite.report" -- python3 -c "import $suite as x; x.eye(64, **({'device': 'cuda'} if '$suite' == 'torch' else {'dtype': 'f'})) @ x.ones((64, 64), **({'device': 'cuda'} if '$suite' == 'torch' else {'dtype': 'f'}))"
 awk -v suite=$suite '
     FNR == 1 { side++ }

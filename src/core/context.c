@@ -19,6 +19,8 @@ static rung_status check_config(const rung_config *config)
                          config->device);
     if (config->threads < 0)
         return rung_fail(RUNG_INVALID_ARGUMENT, "threads is %d: it must not be negative", config->threads);
+    if (config->threads > RUNG_MOST_THREADS)
+        return rung_fail(RUNG_INVALID_ARGUMENT, "threads is %d: at most %d", config->threads, RUNG_MOST_THREADS);
     if (config->math < RUNG_STRICT || config->math > RUNG_FAST)
         return rung_fail(RUNG_INVALID_ARGUMENT, "math is %d: strict (0), accurate (1) or fast (2)", config->math);
     if (config->pointers < RUNG_POINTERS_AUTO || config->pointers > RUNG_POINTERS_HOST)

@@ -19,7 +19,7 @@ static int positive_from_environment(const char *name)
 {
     const char *text = getenv(name);
     long value = text ? strtol(text, NULL, 10) : 0; /* OMP_NUM_THREADS may be a list: its first entry counts */
-    return value > 0 && value <= 4096 ? (int)value : 0;
+    return value > 0 && value <= RUNG_MOST_THREADS ? (int)value : 0;
 }
 
 static int choose_thread_limit(const rung_config *config)

@@ -19,7 +19,7 @@ grep -q "^cublasSgemm_v2 .*cuBLAS: no current GPU" "$work/report" || fail "repor
 
 off=$(LD_PRELOAD=$lib/librung_cublas.so LD_AUDIT=$lib/librung_audit.so RUNG_DISABLE=1 RUNG_REPORT=$work/off "$program" "$fake")
 [ "$off" = "librung_cublas.so libcublas.so.13 100" ] || fail "disabled: $off"
-grep -q "0 calls answered, 0 handed on" "$work/off" || fail "disabled, report: $(cat "$work/off")"
+[ ! -e "$work/off" ] || fail "disabled, and still a report: $(cat "$work/off")"
 
 quiet=$(LD_PRELOAD=$lib/librung_cublas.so LD_AUDIT=$lib/librung_audit.so "$program" "$fake" 2>"$work/err")
 [ "$quiet" = "$audited" ] && [ ! -s "$work/err" ] || fail "something was printed unasked: $quiet $(cat "$work/err")"

@@ -1,0 +1,41 @@
+/* Files that appear whole or not at all. */
+#include "lab/output.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+rung_status lab_output_open(lab_output *output, const char *path)
+{
+    struct stat there;
+    *output = (lab_output){.path = path};
+    /* A device, a pipe or a link is written to, never replaced. */
+    if (lstat(path, &there) != 0 || S_ISREG(there.st_mode)) {
+        int length = snprintf(output->unfinished, sizeof output->unfinished, "%s.part", path);
+        if (length < 0 || length >= (int)sizeof output->unfinished)
+            return lab_fail(RUNG_INVALID_ARGUMENT, "cannot write %s: its name is too long", path);
+    }
+    output->to = fopen(output->unfinished[0] ? output->unfinished : path, "w");
+    if (!output->to)
+        return lab_fail(RUNG_INVALID_ARGUMENT, "cannot write %s: %s", path, strerror(errno));
+    return RUNG_SUCCESS;
+}
+
+rung_status lab_output_close(lab_output *output)
+{
+    rung_status status = lab_close(output->to, output->path);
+    if (output->unfinished[0] && status == RUNG_SUCCESS && rename(output->unfinished, output->path) != 0)
+        status = lab_fail(RUNG_INTERNAL, "cannot finish %s: %s", output->path, strerror(errno));
+    if (output->unfinished[0] && status != RUNG_SUCCESS)
+        remove(output->unfinished);
+    return status;
+}
+
+rung_status lab_close(FILE *to, const char *path)
+{
+    int lost = ferror(to), failed = fclose(to) != 0;
+    if (!failed && !lost)
+        return RUNG_SUCCESS;
+    return lab_fail(RUNG_INTERNAL, "cannot write all of %s: %s", path,
+                    failed ? strerror(errno) : "a write failed, as on a full disk");
+}

@@ -1,0 +1,22 @@
+/* Files that appear whole or not at all, and closing that tells whether everything was written. */
+#ifndef LAB_OUTPUT_H
+#define LAB_OUTPUT_H
+
+#include "lab/error.h"
+
+#include <stdio.h>
+
+typedef struct lab_output {
+    FILE *to;
+    const char *path;
+    char
+        unfinished[4200]; /* renamed to path at the end; empty where path is no regular file and is written to itself */
+} lab_output;
+
+rung_status lab_output_open(lab_output *output, const char *path);
+rung_status lab_output_close(lab_output *output);
+
+/* fclose; RUNG_INTERNAL with the path when not all of it could be written (a full disk). */
+rung_status lab_close(FILE *to, const char *path);
+
+#endif

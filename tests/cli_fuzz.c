@@ -1,0 +1,276 @@
+/* The command line under random words: no signal, no hang, exit code 0, 1 or 2 (and run's own 126, 127). Each list runs
+ * in a child of its own, in an empty folder. usage: cli_fuzz <lists> [seed] */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int rung_main(int argc, char **argv);
+
+enum { MOST = 12, SECONDS = 60 };
+
+static unsigned long long state;
+
+static unsigned draw(unsigned most)
+{
+    state = state * 6364136223846793005ull + 1442695040888963407ull;
+    return (unsigned)(state >> 33) % most;
+}
+
+/* What keeps a list that happens to be right short. It comes first: what is drawn may overrule it. */
+static const struct {
+    const char *verb, *words[6];
+} verbs[] = {
+    {"list", {NULL}},
+    {"climb", {"--device", "cpu", "--size", "8", "--against", ""}},
+    {"bench", {"8x8x8", "--device", "cpu", "--budget-ms", "1", "--no-verify"}},
+    {"verify", {"--device", "cpu", "--case", "NN:3x4x5:row", NULL}},
+    {"lens", {"l01_naive", NULL}},
+    {"reduce", {"1000", "--device", "cpu", "--quick", "--budget-ms", "1"}},
+    {"explain", {"--device", "cpu", NULL}},
+    {"doctor", {NULL}},
+    {"tune", {NULL}},
+    {"profile", {"--no-counters", NULL}},
+    {"report", {NULL}},
+    {"run", {NULL}},
+    {"version", {NULL}},
+    {"help", {NULL}},
+    {"frobnicate", {NULL}},
+};
+
+static const char *const words[] = {
+    "8x8x8",
+    "16x16x16",
+    "0x8x8",
+    "-1x8x8",
+    "9223372036854775807x1x1",
+    "4294967296x4294967296x1",
+    "1x1x4294967296",
+    "64x64x64+9223372036854775807",
+    "3x4x5:TN",
+    "3x4x5:TNx2",
+    "8x8x8:NNx99999999999",
+    "8x8x8x",
+    "x",
+    "",
+    " ",
+    "%s%n",
+    "/tmp",
+    "/dev/null",
+    "/nonexistent",
+    "nosuch.txt",
+    "1",
+    "0",
+    "-1",
+    "7",
+    "1000",
+    "2^4",
+    "2^63",
+    "99999999999999999999",
+    "1e9",
+    "nan",
+    "cpu",
+    "gpu",
+    "gpu0",
+    "gpu99999999999",
+    "best",
+    "tpu",
+    "strict",
+    "accurate",
+    "fast",
+    "row",
+    "col",
+    "l01_naive",
+    "c01_naive",
+    "l02",
+    "no_such_kernel",
+    "avx512_f32_8x48",
+    "l01_naive,c01_naive",
+    ",",
+    ",,",
+    "openblas",
+    "openblas,blis",
+    "cublas",
+    "32x32",
+    "0x0",
+    "-5x7",
+    "NN:3x4x5:row",
+    "NN:3x4x5:row;TT:1x1x1:col,pad=3",
+    "NN:x",
+    "NN:9223372036854775807x9x9:row",
+    "NN:3x4x5:row,pad=9223372036854775807",
+    "cpu2",
+    "cpu9999",
+    "1,2,4",
+    "2x2",
+    "h200",
+    "h100",
+    "positive",
+    "normal",
+    "json",
+    "csv",
+    "table",
+    "xml",
+    "true",
+    "/missing",
+    "--",
+    "-",
+    "---",
+    "-x",
+    "=",
+    "--=",
+    "--format",
+    "--format=json",
+    "--device",
+    "--device=cpu",
+    "--kernel",
+    "--math",
+    "--math=fast",
+    "--threads",
+    "--threads=100000",
+    "--threads=2",
+    "--pad",
+    "--pad=1099511627776",
+    "--pad=3",
+    "--layout",
+    "--data",
+    "--graph",
+    "--cold",
+    "--no-verify",
+    "--against",
+    "--shapes",
+    "--budget-ms=1",
+    "--gpus",
+    "--gpus=cpu2",
+    "--distributed",
+    "--operands",
+    "--grid",
+    "--block",
+    "--panels",
+    "--repeats=1",
+    "--repeats=99999",
+    "--memory-mib=1",
+    "--no-peer",
+    "--timeline",
+    "-o",
+    "-o=out.jsonl",
+    "--output",
+    "--output=out",
+    "--case",
+    "--quick",
+    "--huge",
+    "--repeat=1",
+    "--workspace-mb=1",
+    "--via",
+    "--wrong-calls",
+    "--no-vendor",
+    "--verbose",
+    "--file",
+    "--tile",
+    "--tile=4x4",
+    "--shared",
+    "--symbol",
+    "--svg",
+    "--alpha",
+    "--beta",
+    "--offset=1",
+    "--offset=1099511627776",
+    "--blocks=1",
+    "--patience=1",
+    "--gpu",
+    "--role",
+    "--candidates",
+    "--dry-run",
+    "--counters",
+    "--launch",
+    "--report",
+    "--report-file",
+    "--time",
+    "--compare",
+    "--only",
+    "--no-audit",
+    "--size",
+    "--size=8",
+    "--size=99999999",
+    "--help",
+    "-h",
+    "--version",
+    "-V",
+    "--verb\xff",
+    "\xf0\x9f\x98",
+};
+
+static int make(char **list)
+{
+    unsigned verb = draw(sizeof verbs / sizeof verbs[0]);
+    int count = 0, drawn = (int)draw(5);
+    if (strcmp(verbs[verb].verb, "climb") == 0 && draw(16)) /* seconds each */
+        verb = 0;
+    list[count++] = (char *)"rung";
+    list[count++] = (char *)verbs[verb].verb;
+    for (int i = 0; i < 6 && verbs[verb].words[i]; i++)
+        list[count++] = (char *)verbs[verb].words[i];
+    for (int i = 0; i < drawn && count < MOST; i++)
+        list[count++] = (char *)words[draw(sizeof words / sizeof words[0])];
+    if (strcmp(list[1], "lens") == 0 || strcmp(list[1], "profile") == 0) /* else 1024 in each direction */
+        list[count++] = (char *)"8x8x8";
+    list[count] = NULL;
+    return count;
+}
+
+static void print(char **list)
+{
+    for (int i = 0; list[i]; i++)
+        printf(" '%s'", list[i]);
+    printf("\n");
+}
+
+static void child(int count, char **list)
+{
+    int nowhere = open("/dev/null", O_RDWR);
+    dup2(nowhere, 0);
+    dup2(nowhere, 1);
+    dup2(nowhere, 2);
+    alarm(SECONDS);
+    exit(rung_main(count, list));
+}
+
+int main(int argc, char **argv)
+{
+    char folder[] = "/tmp/rung-fuzz-XXXXXX", command[64];
+    int lists = argc > 1 ? atoi(argv[1]) : 1000, failed = 0, codes[3] = {0};
+    state = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+    if (!mkdtemp(folder) || chdir(folder) != 0)
+        return 1;
+    setenv("RUNG_NUM_THREADS", "1", 1);
+    setenv("XDG_CACHE_HOME", folder, 1);
+    for (int i = 0; i < lists && failed < 20; i++) {
+        char *list[MOST + 8];
+        int count = make(list), code;
+        fflush(stdout);
+        pid_t pid = fork();
+        if (pid == 0)
+            child(count, list);
+        waitpid(pid, &code, 0);
+        int exited = WIFEXITED(code) ? WEXITSTATUS(code) : -1;
+        int fine = exited >= 0 && (exited <= 2 || (strcmp(list[1], "run") == 0 && (exited == 126 || exited == 127)));
+        if (fine && exited <= 2)
+            codes[exited]++;
+        if (!fine) {
+            printf("list %d %s %d:", i, exited < 0 ? "ended by signal" : "exit code",
+                   exited < 0 ? WTERMSIG(code) : exited);
+            print(list);
+            failed++;
+        }
+    }
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    if (chdir("/") != 0 || system(command) != 0)
+        failed++;
+    printf("%d lists: %d passed, %d failed, %d usage; %d wrong\n", lists, codes[0], codes[1], codes[2], failed);
+    return failed > 0;
+}
