@@ -218,7 +218,6 @@ int cmd_doctor(int argc, char **argv)
                 "reports from result files");
     check_library(&r, "NCCL", "libnccl.so.2", "one product over the GPUs of several processes");
     check_program(&r, "nvcc", "/usr/local/cuda/bin", "building device code: ./dev setup --cuda");
-    check_program(&r, "gnuplot", "", "plots of results");
     cli_note(&r.table, "%d missing; everything else works without", r.missing);
     return CLI_PASS;
 }

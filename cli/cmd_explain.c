@@ -157,6 +157,36 @@ static int explain_guard(const options *o, const lab_shape *s, int device)
     return CLI_PASS;
 }
 
+/* The text on a kernel; as csv and json it is one cell of a row. */
+static int print_kernel(const options *o, const rung_kernel *kernel, const lab_shape *at)
+{
+    static const cli_column cells[] = {
+        {"kernel", "kernel", 36, -1}, {"gpu", "gpu", 8, -1}, {"shape", "shape", 24, -1}, {"text", "text", 0, -1}};
+    int chip = o->chip < 0 ? 0 : o->chip;
+    char *text = NULL, shape[LAB_SHAPE_TEXT];
+    size_t bytes = 0;
+    FILE *to = stdout, *memory = open_memstream(&text, &bytes);
+    if (!memory)
+        return cli_fail("no memory for the kernel's text");
+    stdout = memory;
+    int code = explain_kernel(kernel, chip, (double)at->m, (double)at->n, (double)at->k);
+    stdout = to;
+    fclose(memory);
+    if (code == CLI_PASS && o->format == CLI_TABLE)
+        fputs(text, stdout);
+    if (code == CLI_PASS) {
+        cli_table table;
+        lab_shape_print(at, shape);
+        cli_table_begin(&table, o->format == CLI_TABLE ? CLI_COPY_ONLY : (cli_format)o->format, cells, 4);
+        cli_text(&table, kernel->name);
+        cli_text(&table, lab_chips[chip].name);
+        cli_text(&table, shape);
+        cli_text(&table, text);
+    }
+    free(text);
+    return code;
+}
+
 int cmd_explain(int argc, char **argv)
 {
     options o = {.device = "best", .chip = -1, .data = -1};
@@ -188,7 +218,7 @@ int cmd_explain(int argc, char **argv)
             return cli_unknown_kernel(words[0]);
         if (count > 1 && lab_shape_parse(words[1], &at) != RUNG_SUCCESS)
             return cli_usage("%s", lab_error());
-        return explain_kernel(kernel, o.chip < 0 ? 0 : o.chip, (double)at.m, (double)at.n, (double)at.k);
+        return print_kernel(&o, kernel, &at);
     }
     if (lab_shape_parse(words[0], &shape) != RUNG_SUCCESS)
         return cli_usage("%s", lab_error());

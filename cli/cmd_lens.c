@@ -331,6 +331,8 @@ static int run_one(const options *o, const char **words, int count)
     if (count > shape && parse_shape(words[shape], &c))
         return CLI_USAGE;
     const char *name = o->file ? o->file : words[0];
+    if (!o->file && (o->tile || o->threads || o->shared || o->symbol))
+        return cli_usage("--tile, --threads, --shared and --symbol describe a kernel of your own: they need --file");
     if (!o->file && !(c.kernel = rung_kernel_find(words[0])))
         return cli_unknown_kernel(words[0]);
     if (c.kernel && c.kernel->backend != RUNG_BACKEND_CUDA)

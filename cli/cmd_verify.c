@@ -216,8 +216,13 @@ static int verify_named(session *s)
     char copy[2048];
     const char *words[MAX_KERNELS];
     int names = cli_split(s->o->kernels, copy, sizeof copy, words, MAX_KERNELS), code = CLI_PASS;
-    for (int i = 0; i < names && code == CLI_PASS && !s->lost; i++)
-        code = verify_kernel(s, words[i], rung_kernel_find(words[i]));
+    for (int i = 0; i < names && code == CLI_PASS && !s->lost; i++) {
+        const rung_kernel *kernel = rung_kernel_find(words[i]);
+        const char *why = rung_kernel_unusable(s->verifier.context, kernel);
+        code =
+            why ? cli_fail("%s cannot be verified on %s: %s", words[i], s->place.tools ? s->place.name : "the CPU", why)
+                : verify_kernel(s, words[i], kernel);
+    }
     return code;
 }
 

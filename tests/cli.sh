@@ -60,7 +60,7 @@ accepts 'decision' explain 512x64x512:TN --device cpu
 refuses 'h100 and h200 only' explain 512x64x512 --gpu a100
 if "$rung" lens l01_naive 32x32x32 >/dev/null 2>&1; then
     accepts 'decision *sm90_' explain 1024x1024x1024 --gpu h200
-    accepts 'set by the.*waves' explain l10_thread_tile_8x8
+    ! [ -e "$(dirname "$rung")/../lib/librung_sm_90a.so" ] || accepts 'set by the.*waves' explain l10_thread_tile_8x8
     accepts 'tensor cores in fp16' explain 4096x4096x4096 --gpu h200 --math accurate
 fi
 accepts 'guard      not asked' explain 40x64x50:TT --device cpu --layout row --data normal
@@ -157,6 +157,39 @@ if [ -x "$2" ]; then
         grep -q '^sgemm_ .* answered\|^sgemm_ .*[a-z0-9]*_f32_' "$work/report" && grep -q ' more calls, of other shapes' "$work/report" ||
         { echo "the report of CPU calls: $(grep -v '^sgemm_' "$work/report")"; bad=1; }
 fi
+# The caller's order, the format asked for, options that would do nothing, kernels that cannot run here.
+accepts 'column-major 10 x 20 x 30, NN, lda 10 ldb 30 ldc 10' explain 10x20x30 --device cpu
+accepts 'row-major 10 x 20 x 30, TN, lda 10 ldb 20 ldc 20' explain 10x20x30:TN --device cpu --layout row
+accepts '^{"kernel": "l01_naive", .*"text": "l01_naive: .*floors' explain l01_naive 64x64x64 --format json
+refuses 'need --file' lens l01_naive --tile 16x16
+"$rung" verify --device cpu --kernel l01_naive >/dev/null 2>"$work/err"
+[ $? = 1 ] && grep -q 'cannot be verified on the CPU: a GPU kernel' "$work/err" || { echo "verify of a GPU kernel: $(cat "$work/err")"; bad=1; }
+accepts 'no_such\|CPU' doctor
+grep -q gnuplot "$work/out" && { echo "doctor asks for gnuplot"; bad=1; }
+
+# A narrow terminal gets narrow lines with the whole text in them; here as wide as python3's pty says.
+if command -v python3 >/dev/null; then
+    python3 - "$rung" >"$work/wide" <<'PYTHON' || { echo "a narrow terminal: $(tail -3 "$work/wide")"; bad=1; }
+import fcntl, os, pty, struct, sys, termios
+pid, terminal = pty.fork()
+if pid == 0:
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 72, 0, 0))
+    os.execvp(sys.argv[1], [sys.argv[1], "list", "--device", "cpu"])
+text = b""
+while True:
+    try:
+        part = os.read(terminal, 65536)
+    except OSError:
+        break
+    if not part:
+        break
+    text += part
+lines = text.decode().replace("\033[1m", "").replace("\033[0m", "").split("\r\n")
+print(max(lines, key=len))
+sys.exit(not (len(lines) > 10 and max(map(len, lines)) <= 72 and all(word in text.decode() for word in "outward: walks".split())))
+PYTHON
+fi
+
 # Ended by a signal, nothing is left behind.
 own=$(dirname "$0")/lens/endless_loop.cu
 if "$rung" lens l01_naive 16x16x16 >/dev/null 2>&1; then

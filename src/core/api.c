@@ -263,11 +263,12 @@ static void put(text *t, const char *format, ...)
 
 static const char *math_names[] = {"strict", "accurate", "fast"};
 
-static void print_problem(text *t, const rung_problem *p)
+/* In the caller's own order; inside, every product is row-major, a column-major one with A and B exchanged. */
+static void print_problem(text *t, const rung_problem *p, const rung_gemm *g)
 {
-    put(t, "problem    row-major %lld x %lld x %lld, %c%c, lda %lld ldb %lld ldc %lld", (long long)p->m,
-        (long long)p->n, (long long)p->k, p->trans_a ? 'T' : 'N', p->trans_b ? 'T' : 'N', (long long)p->lda,
-        (long long)p->ldb, (long long)p->ldc);
+    put(t, "problem    %s %lld x %lld x %lld, %c%c, lda %lld ldb %lld ldc %lld",
+        g->layout == RUNG_ROW_MAJOR ? "row-major" : "column-major", (long long)g->m, (long long)g->n, (long long)g->k,
+        g->trans_a ? 'T' : 'N', g->trans_b ? 'T' : 'N', (long long)g->lda, (long long)g->ldb, (long long)g->ldc);
     if (p->batch > 1 || p->arrays)
         put(t, ", batch %lld%s", (long long)p->batch, p->arrays ? " (pointer arrays)" : "");
     put(t, ", %s\n", math_names[p->math]);
@@ -307,7 +308,7 @@ static void print_edges(text *t, const rung_plan *plan)
 int rung_plan_print(const rung_plan *plan, char *buffer, size_t bytes)
 {
     text t = {buffer, bytes, 0};
-    print_problem(&t, &plan->problem);
+    print_problem(&t, &plan->problem, &plan->made_from);
     if (plan->nothing) {
         put(&t, "decision   nothing to do: C stays as it is\n");
         return t.length;
