@@ -63,19 +63,36 @@ void rung_cublas_answer(int on)
     __atomic_store_n(&set.disabled, !on, __ATOMIC_RELAXED);
 }
 
+/* A function of the driver that the program has loaded, or of the one it would load. */
+static void *driver_function(const char *name)
+{
+    void *found = dlsym(RTLD_DEFAULT, name);
+    if (found)
+        return found;
+    const char *named = getenv("RUNG_LIBCUDA");
+    void *driver = dlopen(named ? named : "libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+    return driver ? dlsym(driver, name) : NULL;
+}
+
 static int current_device(void)
 {
     typedef int get_device(int *);
     static get_device *ask;
     if (!ask)
-        ask = (get_device *)dlsym(RTLD_DEFAULT, "cuCtxGetDevice");
-    if (!ask) {
-        const char *named = getenv("RUNG_LIBCUDA");
-        void *driver = dlopen(named ? named : "libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-        ask = driver ? (get_device *)dlsym(driver, "cuCtxGetDevice") : NULL;
-    }
+        ask = (get_device *)driver_function("cuCtxGetDevice");
     int device = -1;
     return ask && ask(&device) == 0 ? device : -1;
+}
+
+static int is_hopper(int device)
+{
+    typedef int get_attribute(int *, int, int);
+    enum { COMPUTE_CAPABILITY_MAJOR = 75 };
+    static get_attribute *ask;
+    if (!ask)
+        ask = (get_attribute *)driver_function("cuDeviceGetAttribute");
+    int major = 0;
+    return ask && ask(&major, COMPUTE_CAPABILITY_MAJOR, device) == 0 && major == 9;
 }
 
 /* The calling thread's context for the current GPU, set to this stream and math; NULL with the reason. */
@@ -154,6 +171,16 @@ static const char *read_trans(rung_gemm *gemm, int trans_a, int trans_b)
     return NULL;
 }
 
+/* FP32 emulated on tensor cores: on a Hopper GPU cuBLAS has nothing of the kind and runs its plain kernels, where
+ * accurate mode is what the program asked for. On later GPUs cuBLAS does it. */
+static const char *read_emulated(rung_math *math)
+{
+    if (!is_hopper(current_device()))
+        return "the program asked for emulated FP32, which is cuBLAS's own on this GPU";
+    *math = set.math == RUNG_STRICT ? RUNG_STRICT : RUNG_ACCURATE;
+    return NULL;
+}
+
 /* What the handle says: stream, where the scalars are, which math the program allows. */
 static const char *ask_handle(void *handle, void **stream, int *mode, rung_math *math)
 {
@@ -168,6 +195,8 @@ static const char *ask_handle(void *handle, void **stream, int *mode, rung_math 
     if (!handle || get_stream(handle, stream) || get_mode(handle, mode) || get_math(handle, &allowed))
         return "a handle that cuBLAS refuses";
     allowed &= ~CUBLAS_MATH_NO_REDUCED_REDUCTION;
+    if (allowed == CUBLAS_MATH_F32_EMULATED)
+        return read_emulated(math);
     if (allowed != CUBLAS_MATH_DEFAULT && allowed != CUBLAS_MATH_PEDANTIC)
         return "the program asked for another math mode";
     *math = allowed == CUBLAS_MATH_PEDANTIC ? RUNG_STRICT : set.math;
@@ -179,8 +208,19 @@ static const char *check_types(int a, int b, int c, int compute)
 {
     if (a != CUBLAS_TYPE_F32 || b != CUBLAS_TYPE_F32 || c != CUBLAS_TYPE_F32)
         return "operands are not FP32";
-    if (compute != CUBLAS_COMPUTE_F32 && compute != CUBLAS_COMPUTE_F32_PEDANTIC)
+    if (compute != CUBLAS_COMPUTE_F32 && compute != CUBLAS_COMPUTE_F32_PEDANTIC &&
+        compute != CUBLAS_COMPUTE_F32_EMULATED)
         return "the compute type is not FP32";
+    return NULL;
+}
+
+/* The compute type says more than the handle's math mode. */
+static const char *read_compute(int compute, rung_math *math)
+{
+    if (compute == CUBLAS_COMPUTE_F32_EMULATED)
+        return read_emulated(math);
+    if (compute == CUBLAS_COMPUTE_F32_PEDANTIC)
+        *math = RUNG_STRICT;
     return NULL;
 }
 
@@ -197,8 +237,8 @@ static int answer(const char *entry, void *handle, rung_gemm *gemm, int trans_a,
         reason = read_trans(gemm, trans_a, trans_b);
     if (!reason)
         reason = read_scalars(gemm, alpha, beta, mode);
-    if (compute == CUBLAS_COMPUTE_F32_PEDANTIC)
-        math = RUNG_STRICT;
+    if (!reason)
+        reason = read_compute(compute, &math);
     report_begin(entry, gemm, stream);
     if (!reason)
         reason = run(gemm, stream, math);
@@ -498,7 +538,9 @@ static const char *lt_answer(void *handle, void *descriptor, const void *alpha, 
     if (reason)
         return reason;
     fill_single(gemm, a, b, d);
-    return run(gemm, stream, compute == CUBLAS_COMPUTE_F32_PEDANTIC ? RUNG_STRICT : set.math);
+    rung_math math = set.math;
+    reason = read_compute(compute, &math);
+    return reason ? reason : run(gemm, stream, math);
 }
 
 #define LT_PARAMETERS                                                                                                  \

@@ -88,6 +88,14 @@ int cuCtxGetDevice(int *device)
     return 0;
 }
 
+static int gpu_major = 9;
+__attribute__((visibility("default"))) int cuDeviceGetAttribute(int *value, int attribute, int device);
+int cuDeviceGetAttribute(int *value, int attribute, int device)
+{
+    *value = attribute == 75 && device == 3 ? gpu_major : 0;
+    return 0;
+}
+
 /* ---- the entry points under test ---- */
 
 #define SHAPE(INT) void *, int, int, INT, INT, INT
@@ -117,7 +125,7 @@ static float a[4], b[4], c[4], bias[4];
 static const float alpha = 2.5f, beta = -0.5f;
 static int stream_object;
 static fake_handle handle;
-enum { F32 = 0, F16 = 2, COMPUTE = 68, PEDANTIC = 69, TF32 = 77, BIG = 1 << 20 };
+enum { F32 = 0, F16 = 2, COMPUTE = 68, PEDANTIC = 69, TF32 = 77, EMULATED = 78, BIG = 1 << 20 };
 
 static int reset(void **state)
 {
@@ -246,11 +254,43 @@ static void math_modes(void **state)
         cublasGemmEx(&handle, 0, 0, 11, 12, 13, &alpha, a, F32, 14, b, F32, 15, &beta, c, F32, 16, PEDANTIC, -1), 0);
     assert_int_equal(seen_config.math, RUNG_STRICT);
     seen_count = 0;
-    static const int others[] = {1, 3, 4, 16 + 3};
+    static const int others[] = {1, 3, 8, 16 + 3};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         handle.math_mode = others[i];
         expect_handed_on(plain(), 0);
     }
+}
+
+static int with_compute(int compute)
+{
+    return cublasGemmEx(&handle, 0, 0, 11, 12, 13, &alpha, a, F32, 14, b, F32, 15, &beta, c, F32, 16, compute, -1);
+}
+
+/* Emulated FP32: accurate mode's on a Hopper GPU, cuBLAS's own on a later one. */
+static void emulated_is_accurate_on_hopper(void **state)
+{
+    (void)state;
+    static const int modes[] = {4, 16 + 4};
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        seen_config.math = RUNG_FAST;
+        handle.math_mode = 2;
+        assert_int_equal(plain(), 0);
+        handle.math_mode = modes[i];
+        assert_int_equal(plain(), 0);
+        assert_int_equal(seen_config.math, RUNG_ACCURATE);
+    }
+    handle.math_mode = 2;
+    assert_int_equal(with_compute(EMULATED), 0);
+    assert_int_equal(seen_config.math, RUNG_ACCURATE);
+    handle.math_mode = 4;
+    assert_int_equal(with_compute(PEDANTIC), 0);
+    assert_int_equal(seen_config.math, RUNG_STRICT);
+    seen_count = 0;
+    gpu_major = 10;
+    expect_handed_on(plain(), 0);
+    handle.math_mode = 0;
+    expect_handed_on(with_compute(EMULATED), 8);
+    gpu_major = 9;
 }
 
 static void other_types_are_handed_on(void **state)
@@ -385,6 +425,21 @@ static void lt_reads_rows(void **state)
     expect_handed_on(lt(c), 14);
 }
 
+static void lt_emulated_is_accurate_on_hopper(void **state)
+{
+    (void)state;
+    set_lt();
+    product[0] = PEDANTIC;
+    assert_int_equal(lt(c), 0);
+    product[0] = EMULATED;
+    assert_int_equal(lt(c), 0);
+    assert_int_equal(seen_config.math, RUNG_ACCURATE);
+    seen_count = 0;
+    gpu_major = 10;
+    expect_handed_on(lt(c), 14);
+    gpu_major = 9;
+}
+
 static void lt_hands_on(void **state)
 {
     (void)state;
@@ -425,11 +480,13 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(translates, reset),
         cmocka_unit_test_setup(translates_64, reset),
         cmocka_unit_test_setup(math_modes, reset),
+        cmocka_unit_test_setup(emulated_is_accurate_on_hopper, reset),
         cmocka_unit_test_setup(other_types_are_handed_on, reset),
         cmocka_unit_test_setup(bad_calls_get_the_real_status, reset),
         cmocka_unit_test_setup(device_scalars, reset),
         cmocka_unit_test_setup(lt_translates, reset),
         cmocka_unit_test_setup(lt_reads_rows, reset),
+        cmocka_unit_test_setup(lt_emulated_is_accurate_on_hopper, reset),
         cmocka_unit_test_setup(lt_hands_on, reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
