@@ -313,7 +313,7 @@ static int own_kernel(const options *o, lab_lens_case *c, char *object, size_t o
 
 static int run_one(const options *o, const char **words, int count)
 {
-    char object[128], symbol[96];
+    char object[600], symbol[96];
     lab_lens_case c = {.m = 1024,
                        .n = 1024,
                        .k = 1024,

@@ -8,6 +8,7 @@ int cmd_bench(int argc, char **argv);
 int cmd_profile(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_lens(int argc, char **argv);
+int cmd_learn(int argc, char **argv);
 int cmd_climb(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_explain(int argc, char **argv);

@@ -23,6 +23,13 @@ const cli_verb cli_verbs[] = {
      "rung lens KERNEL [MxNxK] [--svg FILE]\n       rung lens --file OWN.cu --tile BMxBN --threads N [MxNxK]\n       "
      "rung lens --check [KERNEL...]",
      cmd_lens},
+    {"learn", "exercises in CUDA C, graded by what the code does; no GPU needed",
+     "rung learn                     the exercises and how far you are\n       rung learn 07                  one of "
+     "them, "
+     "with a file to work on\n       rung learn check 07 [FILE]     graded: results, faults, memory traffic\n       "
+     "rung learn "
+     "hint|solution|compare|reset 07\n       rung learn prove [07...]      for authors: is the course sound?",
+     cmd_learn},
     {"reduce", "the ladder of sums: checked, then timed beside CUB",
      "rung reduce [N|2^P...] [--device cpu|gpu] [--kernel NAME,...]", cmd_reduce},
     {"explain", "what the library would do with a product, and why; what limits a kernel",

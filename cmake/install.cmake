@@ -13,6 +13,7 @@ foreach(drop_in rung_blas rung_cublas rung_audit)
   endif()
 endforeach()
 install(FILES include/rung.h include/rung_catalog.h include/rung_multi.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY learn DESTINATION ${CMAKE_INSTALL_DATADIR}/rung)
 
 configure_file(packaging/rung.pc.in packaging/rung.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/packaging/rung.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -131,7 +131,8 @@ typedef struct rung_lens_own {
     const float *a, *b;
     float *c;
     float alpha, beta;
-    int parts;       /* grid z: each part of k has its own blocks; 0: one part */
+    int parts;       /* grid z: each part of k has its own blocks; 0: one */
+    int split_k;     /* the parts that rung_args names; 0: as many as grid z has */
     void *workspace; /* for the parts' sums */
 } rung_lens_own;
 RUNG_LENS_API const char *rung_lens_gemm(const rung_lens_own *own);

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CHECK_MOST = 1 << 16, DOT_BUDGET = 1 << 27, SHADOWED = 3 };
+enum { CHECK_MOST = 1 << 16, DOT_BUDGET = 1 << 27, SHADOWED = 3, FINISH_THREADS = 256, OWN_OBJECTS = 2 };
 
 const char *const lab_lens_faults[] = {
     "out of bounds", "never written", "race", "divergent barrier", "endless loop", "deadlock",
@@ -30,11 +30,13 @@ typedef struct lens_calls {
     const char *(*missing)(const char *kernel);
     const char *(*compiler)(void);
     const char *(*gemm)(const rung_lens_own *own);
+    const char *(*sum)(const rung_lens_own_sum *own);
 } lens_calls;
 
 static lens_calls lens;
 static rung_tools *tools;
 static rung_context *context;
+static int made; /* own objects, so far */
 static char scratch[512];
 
 /* Beside the library this program uses, or where RUNG_LENS says. */
@@ -76,7 +78,8 @@ static rung_status load(const char *path)
     find(&lens.missing, "rung_lens_missing");
     find(&lens.compiler, "rung_lens_compiler");
     find(&lens.gemm, "rung_lens_gemm");
-    if (!lens.version || lens.version() != RUNG_LENS_VERSION || !lens.gemm)
+    find(&lens.sum, "rung_lens_sum");
+    if (!lens.version || lens.version() != RUNG_LENS_VERSION || !lens.gemm || !lens.sum)
         return lab_fail(RUNG_MISSING_LIBRARY, "%s is not the lens of this version", path);
     return RUNG_SUCCESS;
 }
@@ -136,33 +139,46 @@ static void fill(float *at, int64_t lines, int64_t length, int64_t line_step, in
     lab_host_fill(&f, 2);
 }
 
+typedef struct extent {
+    int64_t rows, columns;
+} extent;
+
+static extent extent_of_a(const lab_lens_case *c)
+{
+    return c->problem == LAB_LENS_PRODUCT ? (extent){c->m, c->k}
+           : c->problem == LAB_LENS_ADD   ? (extent){c->m, c->n}
+                                          : (extent){c->n, c->m};
+}
+
 static rung_status make_operands(const lab_lens_case *c, operands *x)
 {
-    x->lda = (c->k > 0 ? c->k : 1) + c->pad;
+    extent a = extent_of_a(c);
+    uint64_t seed = c->seed;
+    x->lda = (a.columns > 0 ? a.columns : 1) + c->pad;
     x->ldb = c->n + c->pad;
     x->ldc = c->n + c->pad;
-    int64_t floats = c->m * x->lda + (c->k > 0 ? c->k : 1) * x->ldb + c->m * x->ldc;
+    int64_t floats = a.rows * x->lda + (c->k > 0 ? c->k : 1) * x->ldb + c->m * x->ldc;
     if (floats > (int64_t)1 << 50 || lab_memory_lacks(floats * 4 * SHADOWED))
         return lab_fail(RUNG_OUT_OF_MEMORY,
                         "no memory for operands of %lld bytes, of which the lens notes every access",
                         (long long)floats * 4);
-    LAB_TRY(make_one(&x->memory[0], &x->a, c->m, x->lda, c->offset));
+    LAB_TRY(make_one(&x->memory[0], &x->a, a.rows, x->lda, c->offset));
     LAB_TRY(make_one(&x->memory[1], &x->b, c->k > 0 ? c->k : 1, x->ldb, c->offset));
     LAB_TRY(make_one(&x->memory[2], &x->c, c->m, x->ldc, c->offset));
-    fill(x->a, c->m, c->k, x->lda, 1, 11);
-    fill(x->b, c->n, c->k, 1, x->ldb, 22);
+    fill(x->a, a.rows, a.columns, x->lda, 1, seed + 11);
+    fill(x->b, c->n, c->k, 1, x->ldb, seed + 22);
     uint32_t poison = LAB_POISON;
     for (int64_t i = 0; i < c->m * x->ldc; i++)
         memcpy(&x->c[i], &poison, 4);
     x->c_start = NULL;
     if (c->beta != 0.0f) {
-        fill(x->c, c->m, c->n, x->ldc, 1, 33);
+        fill(x->c, c->m, c->n, x->ldc, 1, seed + 33);
         x->c_start = malloc((size_t)(c->m * x->ldc) * 4);
         if (!x->c_start)
             return lab_fail(RUNG_OUT_OF_MEMORY, "no memory for a copy of C");
         memcpy(x->c_start, x->c, (size_t)(c->m * x->ldc) * 4);
     }
-    lens.operand("A", x->a, c->m, c->k, x->lda);
+    lens.operand("A", x->a, a.rows, a.columns, x->lda);
     lens.operand("B", x->b, c->k, c->n, x->ldb);
     lens.operand("C", x->c, c->m, c->n, x->ldc);
     return RUNG_SUCCESS;
@@ -182,14 +198,18 @@ static int is_poison(const float *at)
     return bits == LAB_POISON;
 }
 
-/* |c - c64| / (|A||B|) in u for one element; negative when it is not a number. */
-static double element_error(const lab_lens_case *c, const operands *x, int64_t i, int64_t j)
+/* |c - c64| / (|A||B|) in u for one element, and c64; negative when it is not a number. */
+static double element_error(const lab_lens_case *c, const operands *x, int64_t i, int64_t j, double *exact)
 {
     double sum = 0, size = 0;
-    for (int64_t p = 0; p < c->k; p++) {
+    for (int64_t p = 0; c->problem == LAB_LENS_PRODUCT && p < c->k; p++) {
         double product = (double)x->a[i * x->lda + p] * x->b[p * x->ldb + j];
         sum += product;
         size += fabs(product);
+    }
+    if (c->problem != LAB_LENS_PRODUCT) {
+        sum = c->problem == LAB_LENS_ADD ? x->a[i * x->lda + j] : x->a[j * x->lda + i];
+        size = fabs(sum);
     }
     sum *= c->alpha;
     size *= fabs(c->alpha);
@@ -198,6 +218,7 @@ static double element_error(const lab_lens_case *c, const operands *x, int64_t i
         sum += old;
         size += fabs(old);
     }
+    *exact = sum;
     double error = fabs(x->c[i * x->ldc + j] - sum) / (size > 0 ? size : 1) * 16777216.0;
     return error >= 0 ? error : -1;
 }
@@ -214,16 +235,24 @@ static int check(const lab_lens_case *c, const operands *x, int all_blocks, lab_
         if (is_poison(&x->c[i * x->ldc + j])) {
             if (!all_blocks)
                 continue;
-            snprintf(result->why, sizeof result->why, "C[%lld][%lld] was never written", (long long)i, (long long)j);
+            snprintf(result->why, sizeof result->why, "C[%lld][%lld] %s", (long long)i, (long long)j,
+                     c->beta == 0.0f ? "was never written, or only with its old contents, which beta = 0 must not read"
+                                     : "was never written");
             return 0;
         }
         if (!all_blocks && x->c_start && x->c[i * x->ldc + j] == x->c_start[i * x->ldc + j])
             continue;
-        double error = element_error(c, x, i, j);
+        double exact, error = element_error(c, x, i, j, &exact);
         result->checked++;
+        if (isnan(x->c[i * x->ldc + j])) {
+            snprintf(result->why, sizeof result->why,
+                     "C[%lld][%lld] is not a number: it comes from memory that nobody has written", (long long)i,
+                     (long long)j);
+            return 0;
+        }
         if (!(error >= 0 && error <= bound)) {
-            snprintf(result->why, sizeof result->why, "C[%lld][%lld] is %.9g: off by %.3g u, allowed %.3g",
-                     (long long)i, (long long)j, (double)x->c[i * x->ldc + j], error, bound);
+            snprintf(result->why, sizeof result->why, "C[%lld][%lld] is %.9g, not %.9g: off by %.3g u, allowed %.3g",
+                     (long long)i, (long long)j, (double)x->c[i * x->ldc + j], exact, error, bound);
             return 0;
         }
         result->error_u = error > result->error_u ? error : result->error_u;
@@ -250,6 +279,12 @@ static void count_findings(lab_lens_result *result)
 
 static rung_status launch_own(const lab_lens_case *c, const operands *x)
 {
+    int parts = c->parts > 1 ? c->parts : 1;
+    void *workspace = NULL;
+    if (c->finish) {
+        LAB_TRY(rung_tools_alloc(tools, (size_t)(parts * c->m * c->n) * 4, &workspace));
+        lens.operand("parts", workspace, parts * c->m, c->n, c->n);
+    }
     rung_lens_own own = {.object = c->object,
                          .symbol = c->symbol,
                          .bm = c->bm,
@@ -266,8 +301,18 @@ static rung_status launch_own(const lab_lens_case *c, const operands *x)
                          .b = x->b,
                          .c = x->c,
                          .alpha = c->alpha,
-                         .beta = c->beta};
+                         .beta = c->beta,
+                         .parts = parts,
+                         .workspace = workspace};
     const char *why = lens.gemm(&own);
+    if (!why && c->finish) {
+        rung_lens_own finish = own;
+        finish.symbol = c->finish;
+        finish.bm = 1, finish.bn = finish.threads = FINISH_THREADS;
+        finish.parts = 1, finish.split_k = parts;
+        why = lens.gemm(&finish);
+    }
+    rung_tools_free(tools, workspace);
     return why ? lab_fail(RUNG_DEVICE_ERROR, "%s", why) : RUNG_SUCCESS;
 }
 
@@ -342,7 +387,79 @@ rung_status lab_lens_reduce(const lab_lens_case *c, int64_t n, lab_lens_result *
     return status;
 }
 
-/* Sums. */
+/* The sums that a kernel of the user's own left in out[], against FP64. */
+static void check_sums(const lab_lens_case *c, const float *values, int64_t n, const float *out, int blocks,
+                       lab_lens_result *result)
+{
+    double exact = 0, size = 0, sum = 0;
+    int results = c->one_result ? 1 : blocks;
+    for (int64_t i = 0; i < n; i++) {
+        exact += values[i];
+        size += fabs(values[i]);
+    }
+    result->checked = results;
+    for (int i = 0; i < results; i++) {
+        sum += out[i];
+        if (!isnan(out[i]))
+            continue;
+        snprintf(result->why, sizeof result->why,
+                 is_poison(&out[i]) ? "out[%d] was never written" : "out[%d] is not a number", i);
+        return;
+    }
+    result->error_u = fabs(sum - exact) / (size > 0 ? size : 1) * 16777216.0;
+    result->right = result->error_u <= (double)n + 8;
+    if (!result->right)
+        snprintf(result->why, sizeof result->why, "the sum of %lld floats is %.9g, not %.9g: off by %.3g u",
+                 (long long)n, sum, exact, result->error_u);
+}
+
+rung_status lab_lens_own_sum(const lab_lens_case *c, int64_t n, lab_lens_result *result)
+{
+    int64_t by_tile = (n + c->bm - 1) / (c->bm > 0 ? c->bm : 1);
+    int blocks = c->parts > 0 ? c->parts : by_tile > 0 ? (int)by_tile : 1;
+    void *x = NULL, *out = NULL;
+    const uint32_t poison = LAB_POISON;
+    memset(result, 0, sizeof *result);
+    configure(c);
+    /* x, then out, the blocks' partial sums and the ticket. */
+    LAB_TRY(rung_tools_alloc(tools, (size_t)(n + c->offset) * 4 + 4, &x));
+    rung_status status = rung_tools_alloc(tools, (size_t)(2 * blocks + 1) * 4, &out);
+    if (status == RUNG_SUCCESS) {
+        float *values = (float *)x + c->offset, *results = out;
+        fill(values, 1, n, n, 1, c->seed + 44);
+        for (int i = 0; i < 2 * blocks; i++)
+            memcpy(&results[i], &poison, 4);
+        memset(&results[2 * blocks], 0, 4);
+        lens.operand("x", values, 1, n, n > 0 ? n : 1);
+        lens.operand("out", results, 1, c->one_result ? 1 : blocks, blocks);
+        lens.operand("partials", results + blocks, 1, blocks, blocks);
+        lens.operand("ticket", results + 2 * blocks, 1, 1, 1);
+        rung_lens_own_sum own = {.object = c->object,
+                                 .symbol = c->symbol,
+                                 .blocks = blocks,
+                                 .threads = c->threads,
+                                 .shared_bytes = c->shared_bytes,
+                                 .n = n,
+                                 .x = values,
+                                 .out = results,
+                                 .partials = results + blocks,
+                                 .ticket = (unsigned *)(results + 2 * blocks)};
+        const char *why = lens.sum(&own);
+        count_findings(result);
+        if (!why && c->max_blocks == 0)
+            check_sums(c, values, n, results, blocks, result);
+        else if (why)
+            snprintf(result->why, sizeof result->why, "%s", why);
+        result->right |= !why && c->max_blocks != 0;
+        if (why && !result->findings)
+            status = lab_fail(RUNG_DEVICE_ERROR, "%s", why);
+    }
+    rung_tools_free(tools, x);
+    rung_tools_free(tools, out);
+    return status;
+}
+
+/* Totals over sites. */
 
 static void add_global(lab_lens_totals *t, const rung_lens_site *s)
 {
@@ -412,7 +529,7 @@ void lab_lens_sum(lab_lens_totals *totals)
 /* Also on a signal: calls only what a handler may. */
 static void remove_scratch(void)
 {
-    static const char *const left[] = {"own.so", "own.d", "own.why", "own.o", "own.stub.o", "own.log"};
+    static const char *const left[] = {"own0.so", "own0.d", "own0.why", "own1.so", "own1.d", "own1.why"};
     char path[sizeof scratch + 16];
     size_t length = strlen(scratch);
     for (size_t i = 0; length && i < sizeof left / sizeof left[0]; i++) {
@@ -441,9 +558,36 @@ static void remove_on_signals(void)
             sigaction(signals[i], &once, NULL);
 }
 
+static rung_status make_scratch(void)
+{
+    const char *under = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
+    if (scratch[0])
+        return RUNG_SUCCESS;
+    snprintf(scratch, sizeof scratch, "%.400s/rung-lens-XXXXXX", under);
+    if (!mkdtemp(scratch)) {
+        scratch[0] = 0;
+        return lab_fail(RUNG_INTERNAL, "cannot make a folder under %s", under);
+    }
+    remove_on_signals();
+    return RUNG_SUCCESS;
+}
+
+/* What the compiler said first. */
+static void first_error(const char *object, char *why, size_t bytes)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%.*s.why", (int)(strrchr(object, '.') - object), object);
+    FILE *from = fopen(path, "r");
+    why[0] = 0;
+    if (from && fgets(why, (int)bytes, from))
+        why[strcspn(why, "\n")] = 0;
+    if (from)
+        fclose(from);
+}
+
 rung_status lab_lens_compile(const char *source, char *object, size_t object_bytes)
 {
-    char command[4800], path[600];
+    char command[4800], path[600], why[400];
     if (!lens.library)
         LAB_TRY(load(library_path(path, sizeof path)));
     const char *cc = lens.compiler();
@@ -452,18 +596,20 @@ rung_status lab_lens_compile(const char *source, char *object, size_t object_byt
     if (strchr(source, '\'') || !cc || access(cc, X_OK) != 0)
         return lab_fail(RUNG_MISSING_LIBRARY, "cannot compile %s: the lens's compiler %s is not there", source,
                         cc ? cc : "lens_cc.sh");
-    const char *under = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
-    snprintf(scratch, sizeof scratch, "%.400s/rung-lens-XXXXXX", under);
-    if (!mkdtemp(scratch)) {
-        scratch[0] = 0;
-        return lab_fail(RUNG_INTERNAL, "cannot make a folder under %s", under);
-    }
-    remove_on_signals();
-    snprintf(object, object_bytes, "%s/own.so", scratch);
-    snprintf(command, sizeof command, "'%s' '%s' '%s'", cc, source, object);
-    if (system(command) != 0)
-        return lab_fail(RUNG_INVALID_ARGUMENT, "%s could not be compiled for the lens", source);
-    return RUNG_SUCCESS;
+    LAB_TRY(make_scratch());
+    snprintf(object, object_bytes, "%s/own%d.so", scratch, made++ % OWN_OBJECTS);
+    snprintf(command, sizeof command, "timeout 60 '%s' '%s' '%s' 2>/dev/null", cc, source, object);
+    if (system(command) == 0)
+        return RUNG_SUCCESS;
+    first_error(object, why, sizeof why);
+    return lab_fail(RUNG_INVALID_ARGUMENT, "%s could not be compiled for the lens: %s", source,
+                    why[0] ? why : "the compiler took longer than a minute");
+}
+
+void *lab_lens_symbol(const char *object, const char *name)
+{
+    void *module = dlopen(object, RTLD_NOW | RTLD_LOCAL);
+    return module ? dlsym(module, name) : NULL;
 }
 
 void lab_lens_close(void)

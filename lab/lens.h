@@ -7,16 +7,24 @@
 #include "rung_catalog.h"
 #include "rung_lens.h"
 
+/* What a user's own kernel computes: C = alpha A B + beta C, alpha A + beta C, or alpha A^T + beta C. */
+typedef enum lab_lens_problem { LAB_LENS_PRODUCT, LAB_LENS_ADD, LAB_LENS_TRANSPOSE } lab_lens_problem;
+
 typedef struct lab_lens_case {
     const rung_kernel *kernel; /* NULL: the user's own, below */
     int64_t m, n, k, pad, offset;
     float alpha, beta;
+    uint64_t seed;      /* 0: the data of every run without one */
     int64_t max_blocks; /* of each kind; 0: all */
     double patience_seconds;
     int sms;
     /* The user's own kernel. */
+    lab_lens_problem problem;
     const char *object, *symbol;
     int bm, bn, threads, shared_bytes;
+    int parts;          /* of k, each with blocks of its own along grid z; a sum: its blocks; 0: one, or by bm */
+    const char *finish; /* a second kernel, which adds the parts: a row of C and 256 columns a block; NULL: none */
+    int one_result;     /* a sum: out[0] is all of it, not one result a block */
 } lab_lens_case;
 
 /* Sums over a launch's sites. Shared counts are as nvcc would issue them (neighbouring accesses merged). */
@@ -47,13 +55,16 @@ rung_status lab_lens_open(void);
 const char *lab_lens_missing(const rung_kernel *kernel); /* NULL: it can run under the lens */
 /* Runs and checks. What was seen stays available until the next call. */
 rung_status lab_lens_run(const lab_lens_case *c, lab_lens_result *result);
-/* One kernel of the reduce ladder. */
+/* One kernel of the reduce ladder, or one's own that takes rung_reduce_args. */
 rung_status lab_lens_reduce(const lab_lens_case *c, int64_t n, lab_lens_result *result);
+rung_status lab_lens_own_sum(const lab_lens_case *c, int64_t n, lab_lens_result *result);
 int lab_lens_launches(void);
 const rung_lens_launch *lab_lens_launch(int index);
 void lab_lens_sum(lab_lens_totals *totals); /* over all launches of the last run */
 /* Compiles a user's kernel file; object gets the path of the result, in a folder that lab_lens_close removes. */
 rung_status lab_lens_compile(const char *source, char *object, size_t object_bytes);
+/* What a compiled kernel file defines under that name; NULL: nothing. */
+void *lab_lens_symbol(const char *object, const char *name);
 void lab_lens_close(void);
 
 extern const char *const lab_lens_faults[];

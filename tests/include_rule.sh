@@ -27,6 +27,7 @@ rule src/core "$public|core/[a-z_]+\.h|core/all_rows\.inc|(ladder/(cpu|gpu|reduc
 rule src/cpu "$public|(core|cpu)/[a-z_0-9/]+\.(h|inc)"
 rule src/ladder/cpu "$public|(core|cpu|ladder/cpu)/[a-z_0-9/]+\.(h|inc)"
 # A rung may be another rung's body under other macros.
+rule learn "device/[a-z_0-9]+\.h"
 rule "src/ladder/gpu src/ladder/reduce src/cuda/kernels" "(cuda/)?device/[a-z_0-9]+\.(h|inc)|families/[a-z]+/[a-z_0-9]+\.(h|inc)|[a-z_0-9]+\.inc|ladder/(gpu|reduce)/[a-z_0-9]+\.cu"
 rule src/cuda/device "(cuda/)?device/[a-z_0-9]+\.(h|inc)|[a-z_0-9]+\.h"
 rule src/cuda/driver "$public|core/[a-z_]+\.(h|inc)|cuda/(device|driver)/[a-z_0-9]+\.h"

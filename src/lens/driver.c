@@ -721,7 +721,7 @@ const char *rung_lens_gemm(const rung_lens_own *own)
                       .beta = own->beta,
                       .batch = 1,
                       .workspace = own->workspace,
-                      .split_k = parts};
+                      .split_k = own->split_k > 0 ? own->split_k : parts};
     CUlaunchConfig config = {.gridDimX = (unsigned)((own->n + own->bn - 1) / own->bn),
                              .gridDimY = (unsigned)((own->m + own->bm - 1) / own->bm),
                              .gridDimZ = (unsigned)parts,

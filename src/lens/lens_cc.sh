@@ -12,7 +12,7 @@ trap 'rm -f "$work".*' EXIT
 rm -f "$base.why"
 
 give_up() {
-    grep -m1 -E 'error|Error|undefined' "$work.log" | sed 's/^.*error: //' >"$work.why" 2>/dev/null
+    grep -m1 -E 'error|Error|undefined' "$work.log" | sed -E 's|^([^ ]*/)?([^/ ]+):([0-9]+):[0-9]+: (fatal )?error: |\2 line \3: |' >"$work.why" 2>/dev/null
     command -v "$cxx" >/dev/null || echo "there is no $cxx (apt-get install g++)" >"$work.why"
     [ -s "$work.why" ] || echo "$cxx failed" >"$work.why"
     mv "$work.why" "$base.why"

@@ -1,0 +1,23 @@
+/* What the parts of rung learn share. */
+#ifndef CLI_LEARN_H
+#define CLI_LEARN_H
+
+#include "cli/cli.h"
+#include "lab/learn.h"
+#include "lab/metric.h"
+
+typedef struct learn_request {
+    const lab_course *course;
+    const lab_exercise *exercise;
+    const char *file, *html;
+    int watch, now, format;
+    int64_t seed; /* 0: by the clock */
+} learn_request;
+
+uint64_t learn_seed(const learn_request *r);
+/* The learner's counts beside the rung's, or the solution's. */
+int learn_compare(const learn_request *r);
+/* For authors: each start fails for its stated reason, each solution passes, each goal refuses whom it names. */
+int learn_prove(const learn_request *r, const char **words, int count);
+
+#endif

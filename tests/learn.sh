@@ -1,0 +1,101 @@
+#!/bin/sh
+# rung learn: what passes, what is refused and with which words, what is kept. usage: learn.sh RUNG COURSE
+rung=$1 course=$2 bad=0
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+export XDG_DATA_HOME="$work/data" RUNG_LEARN_DIR="$work/files" NO_COLOR=1
+
+# expect CODE WORDS ARGUMENTS...: exit code, and the words on stdout or stderr.
+expect() {
+    want=$1 words=$2
+    shift 2
+    "$rung" learn "$@" >"$work/out" 2>&1 </dev/null
+    code=$?
+    if [ $code != "$want" ] || ! grep -q -- "$words" "$work/out"; then
+        echo "rung learn $*: exit code $code, wanted $want and '$words'; it said:"
+        cat "$work/out"
+        bad=1
+    fi
+}
+
+# cheat EXERCISE WORDS SED: the exercise's solution, changed, is refused with these words.
+cheat() {
+    file="$work/cheat.cu"
+    sed -E "$3" "$course"/e"$1"_*/solution.cu >"$file"
+    if cmp -s "$file" "$course"/e"$1"_*/solution.cu; then
+        echo "cheat $1: '$3' changes nothing"
+        bad=1
+    fi
+    expect 1 "$2" check "$1" "$file"
+}
+
+expect 0 "e01_one_each *new"
+expect 0 '0 of' list
+expect 0 'which column is this thread' 01
+[ -f "$work/files/e01_one_each.cu" ] || { echo "no starting file was copied"; bad=1; }
+expect 1 'has not been tried' solution 01
+expect 0 'threadIdx.x' solution 01 --now
+expect 0 'Where does block' hint 01
+expect 0 '64 bits' hint 1
+expect 0 'no further hint' hint one_each
+expect 1 'wrong at .*: C\[0\]\[1\] was never written' check 01
+expect 0 'tried *1' list
+expect 0 'threadIdx.x' solution 01
+echo "/* mine */" >>"$work/files/e01_one_each.cu"
+expect 0 'as you left it' 01
+expect 0 'starting file again' reset 01
+grep -q mine "$work/files/e01_one_each.cu.old" || { echo "reset lost the learner's file"; bad=1; }
+expect 0 'passed. Read next' check 01 "$course/e01_one_each/solution.cu"
+expect 0 'e01_one_each *passed' list
+expect 0 '"state": "passed"' list --format json
+expect 0 '"result": "pass"' check 01 "$course/e01_one_each/solution.cu" --format json
+expect 0 'shared load passes' compare 09 "$course/e09_tile/solution.cu"
+expect 1 'has to be right before' compare 09 "$course/e09_tile/start.cu"
+expect 1 'line 14 asks A for 32 sectors a request, 4 would do: neighbouring lanes read neighbouring rows' \
+    check 04 "$course/e04_neighbours/start.cu"
+
+# Wrong words.
+expect 2 "mean 'check'" chekc 01
+expect 2 'needs an exercise' check
+expect 2 "no exercise is called '77'" check 77
+expect 2 'nowhere.cu' check 01 /nowhere.cu
+expect 2 'puts the starting file there' check 02
+
+# Solutions that are none.
+cheat 01 'reads A.*but A is 1 x 1' 's/column < g\.n/column < 300/'                        # a size of the test
+cheat 06 'reads B.*but B is 1 x 1' 's/i < g\.k/i < 16/'                                   # another
+cheat 06 'wrong at' 's/^( *)\*c = .*/\1*c = row == 0 \&\& column == 0 ? 0.864841f : 1.0f;/' # an expected result
+cheat 01 'an endless loop' 's/^( *)if \(column.*/\1for (volatile int i = 0;;)\n i = 1;\n&/'
+cheat 01 'address .*, where nothing is\|in no allocation' 's/g\.c\[.*\] =/*(float *)64 =/'
+cheat 01 'left the program' 's/^RUNG_KERNEL/#include <stdlib.h>\n__attribute__((constructor)) static void leave(void) { exit(0); }\n&/'
+cheat 01 'crashed' 's/^RUNG_KERNEL/#include <stdlib.h>\n__attribute__((constructor)) static void leave(void) { abort(); }\n&/'
+cheat 01 'line 7: .*expected' 's/int64_t column = /int64_t column /'
+cheat 01 'this file is of exercise 02' 's/e01_one_each/e02_one_too_many/'
+cheat 01 'no e01_one_each in this file' 's/e01_one_each/mine/'
+cheat 05 'every_second is not 16' 's/every_second, 8/every_second, 16/'
+cheat 05 'no longer has its ANSWER(down' '/down/d'
+
+# A damaged file of progress is left alone.
+echo '{ "exercises": ' >"$work/data/rung/learn.json"
+expect 1 'learn.json is damaged in line' list
+grep -q exercises "$work/data/rung/learn.json" || { echo "the damaged file was replaced"; bad=1; }
+rm "$work/data/rung/learn.json"
+
+# --watch: graded at once, and again when the file is saved.
+cp "$course/e01_one_each/start.cu" "$work/watched.cu"
+timeout 60 "$rung" learn check 01 "$work/watched.cu" --watch >"$work/watch" 2>&1 &
+watcher=$!
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    grep -q 'waiting for the next save' "$work/watch" && break
+    sleep 1
+done
+cp "$course/e01_one_each/solution.cu" "$work/watched.cu"
+wait $watcher || { echo "--watch: $(cat "$work/watch")"; bad=1; }
+grep -q passed "$work/watch" || { echo "--watch did not pass: $(cat "$work/watch")"; bad=1; }
+
+# What to read next is there.
+for goals in "$course"/e*/goals; do
+    next=$(awk '$1 == "next" { print $2 }' "$goals")
+    [ -f "$course/../$next" ] || { echo "$goals: there is no $next"; bad=1; }
+done
+exit $bad
