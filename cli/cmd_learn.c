@@ -10,10 +10,8 @@
 
 enum { OWN_FILE_BYTES = 700 };
 
-static const cli_column list_columns[] = {{"exercise", "exercise", 26, -1},
-                                          {"state", "state", 6, -1},
-                                          {"tries", "tries", 5, 0},
-                                          {"title", "title", 50, -1}};
+static const cli_column list_columns[] = {
+    {"exercise", "exercise", 26, -1}, {"state", "state", 6, -1}, {"tries", "tries", 5, 0}, {"title", "title", 50, -1}};
 static const cli_column check_columns[] = {{"exercise", "exercise", 26, -1},  {"result", "result", 6, -1},
                                            {"failure", "fails with", 20, -1}, {"cases", "cases", 5, 0},
                                            {"error_u", "error u", 8, 2},      {"seconds", "seconds", 7, 2},
@@ -76,8 +74,9 @@ static int show(const learn_request *r)
     if (status == RUNG_SUCCESS) {
         printf("%s\n", text);
         print_goals(e);
-        printf("File:    %s%s\nThen:    rung learn check %02d (again at every save: --watch; a hint: rung learn hint %02d)\n", path,
-               copied ? "" : " (yours, as you left it)", e->number, e->number);
+        printf("File:    %s%s\nThen:    rung learn check %02d (again at every save: --watch; a hint: rung learn hint "
+               "%02d)\n",
+               path, copied ? "" : " (yours, as you left it)", e->number, e->number);
     }
     free(text);
     return status == RUNG_SUCCESS ? CLI_PASS : cli_fail_status(status, "learn");
@@ -112,8 +111,8 @@ static int solution(const learn_request *r)
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, "learn");
     if (!progress.tries && !r->now)
-        return cli_fail("%s has not been tried: rung learn check %02d first, or rung learn solution %02d --now", r->exercise->name,
-                        r->exercise->number, r->exercise->number);
+        return cli_fail("%s has not been tried: rung learn check %02d first, or rung learn solution %02d --now",
+                        r->exercise->name, r->exercise->number, r->exercise->number);
     FILE *from = fopen(lab_exercise_file(r->exercise, "solution.cu", path, sizeof path), "r");
     if (!from)
         return cli_fail("%s cannot be read", path);
@@ -256,7 +255,8 @@ typedef struct action {
 } action;
 
 static const action actions[] = {
-    {"check", check, 1}, {"hint", hint, 0}, {"solution", solution, 0}, {"compare", learn_compare, 1}, {"reset", reset, 0},
+    {"check", check, 1},           {"hint", hint, 0},   {"solution", solution, 0},
+    {"compare", learn_compare, 1}, {"reset", reset, 0},
 };
 
 static int unknown_action(const char *word)
@@ -272,7 +272,9 @@ static int dispatch(learn_request *r, const char **words, int count)
     if (strcmp(words[0], "prove") == 0)
         return learn_prove(r, words + 1, count - 1);
     if ((r->exercise = lab_exercise_find(r->course, words[0])))
-        return count == 1 ? show(r) : cli_usage("learn does not know what to do with '%s': rung learn check %s?", words[1], words[0]);
+        return count == 1
+                   ? show(r)
+                   : cli_usage("learn does not know what to do with '%s': rung learn check %s?", words[1], words[0]);
     for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
         if (strcmp(words[0], actions[i].name) != 0)
             continue;

@@ -36,13 +36,15 @@ static void row(cli_table *table, const char *quantity, double yours, double the
 static void print_counts(cli_table *table, const lab_verdict *a, const lab_verdict *b)
 {
     const lab_lens_totals *x = &a->totals, *y = &b->totals;
-    row(table, "global load requests", x->global_load_requests + x->async_requests, y->global_load_requests + y->async_requests);
+    row(table, "global load requests", x->global_load_requests + x->async_requests,
+        y->global_load_requests + y->async_requests);
     row(table, "sectors a global load request",
         ratio(x->global_load_sectors + x->async_sectors, x->global_load_requests + x->async_requests),
         ratio(y->global_load_sectors + y->async_sectors, y->global_load_requests + y->async_requests));
     row(table, "global load bytes used of bytes moved (%)", 100 * ratio(x->global_load_used, x->global_load_moved),
         100 * ratio(y->global_load_used, y->global_load_moved));
-    row(table, "global loads a result (floats)", x->global_load_bytes / 4 / a->results, y->global_load_bytes / 4 / b->results);
+    row(table, "global loads a result (floats)", x->global_load_bytes / 4 / a->results,
+        y->global_load_bytes / 4 / b->results);
     row(table, "sectors a global store request", ratio(x->global_store_sectors, x->global_store_requests),
         ratio(y->global_store_sectors, y->global_store_requests));
     row(table, "shared load passes an FMA of a warp", x->shared_load_wavefronts / (a->products / 32),
@@ -64,8 +66,7 @@ int learn_compare(const learn_request *r)
     rung_status status = lab_learner_file(e, own, sizeof own);
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, "learn");
-    lab_attempt attempt = {
-        .exercise = e, .course = r->course, .file = r->file ? r->file : own, .seed = learn_seed(r)};
+    lab_attempt attempt = {.exercise = e, .course = r->course, .file = r->file ? r->file : own, .seed = learn_seed(r)};
     status = lab_grade(&attempt, &yours);
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, "learn");
@@ -86,9 +87,9 @@ int learn_compare(const learn_request *r)
 
 /* prove */
 
-static const cli_column prove_columns[] = {{"exercise", "exercise", 26, -1},  {"result", "result", 6, -1},
+static const cli_column prove_columns[] = {{"exercise", "exercise", 26, -1},      {"result", "result", 6, -1},
                                            {"start", "start fails with", 24, -1}, {"goals", "goals", 5, 0},
-                                           {"seconds", "longest s", 9, 2},      {"note", "note", 40, -1}};
+                                           {"seconds", "longest s", 9, 2},        {"note", "note", 40, -1}};
 
 typedef struct proof {
     const learn_request *request;

@@ -198,7 +198,8 @@ rung_status lab_course_read(lab_course *course)
     int count = scandir(folder, &entries, is_exercise, alphasort);
     rung_status status = RUNG_SUCCESS;
     if (count <= 0)
-        status = lab_fail(RUNG_MISSING_LIBRARY, "there are no exercises in %s (RUNG_LEARN names another folder)", folder);
+        status =
+            lab_fail(RUNG_MISSING_LIBRARY, "there are no exercises in %s (RUNG_LEARN names another folder)", folder);
     for (int i = 0; i < count; i++) {
         if (status == RUNG_SUCCESS && course->count < LAB_EXERCISES) {
             lab_exercise *e = &course->exercises[course->count++];

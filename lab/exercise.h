@@ -68,8 +68,8 @@ const lab_exercise *lab_exercise_find(const lab_course *course, const char *word
 /* A file of the exercise's folder, into path. */
 const char *lab_exercise_file(const lab_exercise *exercise, const char *file, char *path, size_t bytes);
 
-/* text.md has the question, then "## Hint" sections. The question, or hint i (from 0), to `text` (to be freed); NULL: there is
- * no such hint. */
+/* text.md has the question, then "## Hint" sections. The question, or hint i (from 0), to `text` (to be freed); NULL:
+ * there is no such hint. */
 char *lab_exercise_text(const lab_exercise *exercise);
 char *lab_exercise_hint(const lab_exercise *exercise, int i);
 

@@ -65,14 +65,15 @@ static int read_own_plan(const lab_exercise *e, const char *object, lab_lens_cas
     int (*parts)(int64_t, int64_t, int64_t, int) = NULL;
     *(void **)&parts = e->own_parts ? lab_lens_symbol(object, "exercise_parts") : NULL;
     if ((e->own_tile && !tile) || (e->own_parts && !parts)) {
-        fail(v, "compile", "the file no longer has its %s", e->own_tile ? "EXERCISE_TILE(BM, BN, THREADS)" : "exercise_parts");
+        fail(v, "compile", "the file no longer has its %s",
+             e->own_tile ? "EXERCISE_TILE(BM, BN, THREADS)" : "exercise_parts");
         return 0;
     }
     if (tile) {
         c->bm = tile[0], c->bn = tile[1], c->threads = tile[2];
         if (c->bm < 1 || c->bn < 1 || c->threads < 1 || c->threads > 1024) {
-            fail(v, "wrong", "a tile of %d x %d with %d threads cannot be: 1 to 1024 threads, and at least one result", c->bm,
-                 c->bn, c->threads);
+            fail(v, "wrong", "a tile of %d x %d with %d threads cannot be: 1 to 1024 threads, and at least one result",
+                 c->bm, c->bn, c->threads);
             return 0;
         }
     }
@@ -211,10 +212,8 @@ static const char *relation_words(const char *relation)
 
 static lab_metric_run metric_run(const lab_exercise *e, const lab_lens_case *c, double error_u)
 {
-    lab_metric_run run = {.of = c,
-                          .products = (double)c->m * (double)c->n * (double)c->k,
-                          .error_u = error_u,
-                          .registers = e->registers};
+    lab_metric_run run = {
+        .of = c, .products = (double)c->m * (double)c->n * (double)c->k, .error_u = error_u, .registers = e->registers};
     for (int i = 0; i < e->chip_count; i++)
         for (int j = 0; lab_chips[j].name; j++)
             if (strcmp(lab_chips[j].name, e->chips[i]) == 0)
@@ -240,8 +239,8 @@ static void judge_goals(const lab_exercise *e, const lab_metric_run *run, lab_ve
             continue;
         char failure[64];
         snprintf(failure, sizeof failure, "goal %.50s", g->metric);
-        fail(v, failure, "right, but %.4g %s where %s %.4g is asked%s%s", r->value, r->words, relation_words(g->relation),
-             g->limit, r->why[0] ? "\n" : "", r->why);
+        fail(v, failure, "right, but %.4g %s where %s %.4g is asked%s%s", r->value, r->words,
+             relation_words(g->relation), g->limit, r->why[0] ? "\n" : "", r->why);
     }
 }
 
@@ -263,7 +262,8 @@ static void judge_answers(const lab_exercise *e, const char *object, const lab_m
         if (!given)
             fail(v, failure, "the file no longer has its ANSWER(%s, ...)", a->name);
         else
-            fail(v, failure, "%s is not %.6g. Count again: what do the 32 lanes of one warp ask for at once?", a->name, *given);
+            fail(v, failure, "%s is not %.6g. Count again: what do the 32 lanes of one warp ask for at once?", a->name,
+                 *given);
     }
 }
 
@@ -319,8 +319,8 @@ static int is_own_file(const lab_attempt *attempt, const char *object, lab_verdi
         const char *has = other->problem == LAB_EXERCISE_PREDICT ? other->answers[0].name : other->name;
         if (!lab_lens_symbol(object, has))
             continue;
-        fail(v, "other exercise", "this file is of exercise %02d (%s), not of %02d: rung learn check %02d %s", other->number,
-             other->name, e->number, other->number, attempt->file);
+        fail(v, "other exercise", "this file is of exercise %02d (%s), not of %02d: rung learn check %02d %s",
+             other->number, other->name, e->number, other->number, attempt->file);
         return 0;
     }
     fail(v, "other exercise", "there is no %s in this file: exercise %02d grades %s of that name", wanted, e->number,
@@ -446,7 +446,8 @@ rung_status lab_grade(const lab_attempt *attempt, lab_verdict *v)
         LAB_TRY(status);
     }
     if (attempt->exercise->problem == LAB_EXERCISE_PREDICT && !attempt->kernel)
-        LAB_TRY(lab_lens_compile(lab_exercise_file(attempt->exercise, "counted.cu", path, sizeof path), counted, sizeof counted));
+        LAB_TRY(lab_lens_compile(lab_exercise_file(attempt->exercise, "counted.cu", path, sizeof path), counted,
+                                 sizeof counted));
     rung_status status = run_apart(attempt, object, counted, v);
     lab_lens_close();
     v->seconds = now_seconds() - begin;

@@ -25,8 +25,8 @@ typedef struct lab_goal_result {
 
 typedef struct lab_verdict {
     int passed;
-    /* What it fails with: "compile", "other exercise", "wrong", "crash", one of lab_lens_faults, "goal METRIC" (the first),
-     * "answer NAME". */
+    /* What it fails with: "compile", "other exercise", "wrong", "crash", one of lab_lens_faults, "goal METRIC" (the
+     * first), "answer NAME". */
     char failure[64];
     char sentence[900];
     int cases; /* that ran and were right */

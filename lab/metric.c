@@ -65,8 +65,7 @@ static const rung_lens_site *worst(chooser chooses, const char *array)
     for (int i = 0; i < lab_lens_launches(); i++) {
         const rung_lens_launch *l = lab_lens_launch(i);
         for (int j = 0; j < l->site_count; j++)
-            if (chooses(&l->sites[j]) && is_named(&l->sites[j], array) &&
-                (!most || cost(&l->sites[j]) > cost(most)))
+            if (chooses(&l->sites[j]) && is_named(&l->sites[j], array) && (!most || cost(&l->sites[j]) > cost(most)))
                 most = &l->sites[j];
     }
     return most;

@@ -101,9 +101,9 @@ rung_status lab_progress_write(const lab_exercise *exercise, const lab_progress 
         exercises = json_object();
         json_object_set_new(all, "exercises", exercises);
     }
-    json_object_set_new(exercises, exercise->name,
-                        json_pack("{s:i,s:i,s:b}", "tries", progress->tries, "hints", progress->hints, "passed",
-                                  progress->passed));
+    json_object_set_new(
+        exercises, exercise->name,
+        json_pack("{s:i,s:i,s:b}", "tries", progress->tries, "hints", progress->hints, "passed", progress->passed));
     json_object_set_new(all, "version", json_integer(1));
     rung_status status = make_folders(path);
     if (status == RUNG_SUCCESS)
@@ -152,7 +152,8 @@ static rung_status copy_file(const char *from_path, const char *to_path)
         fclose(from);
     if (to)
         bad |= fclose(to) != 0;
-    return bad ? lab_fail(RUNG_INTERNAL, "cannot copy %s to %s: %s", from_path, to_path, strerror(errno)) : RUNG_SUCCESS;
+    return bad ? lab_fail(RUNG_INTERNAL, "cannot copy %s to %s: %s", from_path, to_path, strerror(errno))
+               : RUNG_SUCCESS;
 }
 
 rung_status lab_learner_begin(const lab_exercise *exercise, char *path, size_t bytes, int *copied)

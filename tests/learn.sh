@@ -83,6 +83,7 @@ rm "$work/data/rung/learn.json"
 
 # --watch: graded at once, and again when the file is saved.
 cp "$course/e01_one_each/start.cu" "$work/watched.cu"
+: >"$work/watch"
 timeout 60 "$rung" learn check 01 "$work/watched.cu" --watch >"$work/watch" 2>&1 &
 watcher=$!
 for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do

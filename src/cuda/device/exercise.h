@@ -12,7 +12,8 @@
 /* EXERCISE_TILE(BM, BN, THREADS); a block computes BM x BN results with so many threads. */
 #define EXERCISE_TILE(bm, bn, threads) extern "C" const int exercise_tile[3] = {(bm), (bn), (threads)}
 
-/* EXERCISE_PARTS(m, n, k, sms) { return ...; } the parts of k for a product of that shape on so many multiprocessors. */
+/* EXERCISE_PARTS(m, n, k, sms) { return ...; } the parts of k for a product of that shape on so many multiprocessors.
+ */
 #define EXERCISE_PARTS(m, n, k, sms) extern "C" int exercise_parts(int64_t m, int64_t n, int64_t k, int sms)
 
 #endif
