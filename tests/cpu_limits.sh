@@ -36,7 +36,7 @@ if [ "${2:-}" = inside ]; then
     quotas
     exit 0
 fi
-[ "$(nproc)" -ge 2 ] || { echo "one CPU only: nothing to show"; exit 77; }
+[ "$(nproc)" -ge 2 ] || { echo "left out: one CPU only, nothing to show"; exit 77; }
 expect "affinity to one CPU" 1 taskset -c "$(taskset -cp $$ | sed 's/.*: *//; s/[-,].*//')"
 if unshare -m true 2>/dev/null; then
     unshare -m "$0" "$rung" inside

@@ -6,7 +6,7 @@
 set -u
 rung=$1 part=$3 parts=$4
 export RUNG_LIBCUDA=$2
-[ -e "$RUNG_LIBCUDA" ] || { echo "skipped: no lens in this build"; exit 77; }
+[ -e "$RUNG_LIBCUDA" ] || { echo "left out: no lens in this build"; exit 77; }
 work=$(mktemp)
 trap 'rm -f "$work"' EXIT
 passed=0 refused=0 failed=0 piece=0

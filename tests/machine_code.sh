@@ -8,7 +8,7 @@ source=$1 build=$2 all=${3:-}
 here=$(dirname "$0")
 [ -e "$build/device/sm_90a/resources.txt" ] || { echo "left out: the device code was not built (RUNG_CUDA_ARCHS=all)"; exit 77; }
 command -v cuobjdump >/dev/null && command -v nvdisasm >/dev/null || {
-    echo "skipped: no cuobjdump and nvdisasm on the PATH"
+    echo "left out: no cuobjdump and nvdisasm (CUDA toolkit)"
     exit 77
 }
 

@@ -2,7 +2,7 @@
 # Pages say what results, lens, build and sources say; and the check finds a wrong figure, a wrong line of code, and a figure without a source.
 # usage: pages.sh SOURCE_DIR BUILD_DIR
 source=$1 build=$2 bad=0
-command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
+command -v python3 >/dev/null || { echo "left out: no python3 (python3-numpy)"; exit 77; }
 export PYTHONDONTWRITEBYTECODE=1
 python3 "$source/tools/pages/pages.py" --check || bad=1
 python3 "$source/tools/pages/pages.py" --check-record "$build" || bad=1

@@ -2,7 +2,7 @@
 # LAPACK's linear-equation suite for single precision, unmodified, its sgemm_ answered by the drop-in.
 # usage: lapack_suite.sh <librung_blas.so> <folder of liblapack-test> <folder of the reference BLAS>
 lib=$1 data=$2 blas=$3
-[ -x "$data/xlintsts" ] || { echo "skipped: no liblapack-test"; exit 77; }
+[ -x "$data/xlintsts" ] || { echo "left out: no xlintsts (liblapack-test)"; exit 77; }
 out=$(LD_DEBUG=bindings LD_LIBRARY_PATH=$blas LD_PRELOAD=$lib "$data/xlintsts" <"$data/stest.in" 2>"${TMPDIR:-/tmp}/bindings.$$")
 bound=$(grep -c "to $lib .*symbol .sgemm_'" "${TMPDIR:-/tmp}/bindings.$$")
 rm -f "${TMPDIR:-/tmp}/bindings.$$"

@@ -3,8 +3,8 @@
 # sizes up to 65. Fails on FAILED and on SUSPECT, and unless Rung's symbol was the one bound.
 # usage: reference_suite.sh <librung_blas.so> <folder of libblas-test>
 lib=$1 data=$2
-[ -x "$data/xblat3s" ] && [ -x "$data/xscblat3" ] || { echo "skipped: no libblas-test"; exit 77; }
-[ -e "$data/libblas.so.3" ] || { echo "skipped: no reference BLAS (libblas3)"; exit 77; }
+[ -x "$data/xblat3s" ] && [ -x "$data/xscblat3" ] || { echo "left out: no xblat3s (libblas-test)"; exit 77; }
+[ -e "$data/libblas.so.3" ] || { echo "left out: no reference BLAS (libblas3)"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1

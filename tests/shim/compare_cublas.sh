@@ -41,7 +41,7 @@ while [ $entry -lt $entries ]; do
     entry=$((entry + 1))
 done
 wait
-[ "$(cat "$work/real0.code")" -ne 77 ] || { echo "skipped: $(cat "$work/real0")"; exit 77; }
+[ "$(cat "$work/real0.code")" -ne 77 ] || { echo "left out: $(cat "$work/real0")"; exit 77; }
 entry=0 calls=0
 while [ $entry -lt $entries ]; do
     real=$work/real$entry

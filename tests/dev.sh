@@ -1,0 +1,221 @@
+#!/bin/sh
+# ./dev on machines that this one is not: stand-ins for apt-get, dpkg-query, id, cmake and ctest play a package that cannot be had, no
+# network, no root, packages that appear later, no Debian. usage: dev.sh SOURCE_DIR
+set -u
+source=$1 failed=0
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+real_path=$PATH
+
+# A machine: its own copy of what ./dev reads, and a PATH with common tools and stand-ins only.
+machine() { # UID PACKAGE...: what is installed from the start
+    rm -rf "${work:?}/tree" "${work:?}/bin" "${work:?}/state"
+    mkdir -p "$work/tree/packaging" "$work/tree/tests" "$work/bin" "$work/state"
+    cp "$source/dev" "$source/CMakePresets.json" "$work/tree"
+    cp "$source"/packaging/*.txt "$work/tree/packaging"
+    cp "$source/tests/table.sh" "$work/tree/tests"
+    for tool in sh awk sed grep cat tr cp rm mkdir ls stat cksum cmp dirname basename sort mktemp wc touch head chmod env; do
+        ln -s "$(PATH=$real_path command -v $tool)" "$work/bin/$tool"
+    done
+    echo "$1" >"$work/state/uid"
+    shift
+    : >"$work/state/unavailable"
+    : >"$work/state/log"
+    : >"$work/state/installed"
+    stand_ins
+    for package in "$@"; do has "$package"; done
+}
+
+has() { # PACKAGE: appears
+    echo "$1" >>"$work/state/installed"
+    case $1 in
+    cmake) cp "$work/state/cmake" "$work/bin/cmake" ;;
+    ninja-build) printf '#!/bin/sh\n' >"$work/bin/ninja" && chmod +x "$work/bin/ninja" ;;
+    gcc) printf '#!/bin/sh\n' >"$work/bin/cc" && chmod +x "$work/bin/cc" ;;
+    esac
+}
+
+stand_ins() {
+    export STATE="$work/state" BIN="$work/bin"
+    cat >"$work/bin/id" <<'TOOL'
+#!/bin/sh
+cat "$STATE/uid"
+TOOL
+    cat >"$work/bin/nproc" <<'TOOL'
+#!/bin/sh
+echo 2
+TOOL
+    cat >"$work/bin/dpkg-query" <<'TOOL'
+#!/bin/sh
+shift 2
+for package in "$@"; do
+    grep -qxF "$package" "$STATE/installed" || { missing=1; continue; }
+    [ $# -eq 1 ] && printf installed || echo "$package 1 installed"
+done
+exit ${missing:-0}
+TOOL
+    cat >"$work/bin/apt-get" <<'TOOL'
+#!/bin/sh
+echo "apt-get $*" >>"$STATE/log"
+[ "$(cat "$STATE/uid")" = 0 ] || { echo "are you root?" >&2; exit 100; }
+[ ! -e "$STATE/no-network" ] || { echo "could not resolve the mirror" >&2; exit 100; }
+[ "$1" = install ] || exit 0
+for word in "$@"; do
+    case $word in install | -*) continue ;; esac
+    if grep -qxF "$word" "$STATE/unavailable"; then echo "no candidate for $word" >&2; exit 100; fi
+done
+for word in "$@"; do
+    case $word in
+    install | -*) continue ;;
+    cmake) cp "$STATE/cmake" "$BIN/cmake" ;;
+    ninja-build) printf '#!/bin/sh\n' >"$BIN/ninja" && chmod +x "$BIN/ninja" ;;
+    gcc) printf '#!/bin/sh\n' >"$BIN/cc" && chmod +x "$BIN/cc" ;;
+    esac
+    echo "$word" >>"$STATE/installed"
+done
+TOOL
+    cat >"$work/state/cmake" <<'TOOL'
+#!/bin/sh
+echo "cmake $*" >>"$STATE/log"
+case $1 in
+--preset)
+    mkdir -p "build/$2/bin"
+    if grep -qxF libjansson-dev "$STATE/installed"; then
+        echo RUNG_HAVE_JANSSON >"build/$2/build.ninja"
+    else
+        echo "-- Report: left out, no jansson found (libjansson-dev)"
+        echo >"build/$2/build.ninja"
+    fi ;;
+--build)
+    printf '#!/bin/sh\necho "rung $*" >>"$STATE/log"\necho a table\n' >"$2/bin/rung"
+    chmod +x "$2/bin/rung" ;;
+esac
+TOOL
+    cat >"$work/bin/ctest" <<'TOOL'
+#!/bin/sh
+echo "ctest $*" >>"$STATE/log"
+while [ $# -gt 1 ]; do [ "$1" != --output-junit ] || out=$2; shift; done
+cat >"$out" <<XML
+<testsuite name="x">
+	<testcase name="one" classname="one" time="0.1" status="run">
+		<system-out></system-out>
+	</testcase>
+	<testcase name="two" classname="two" time="0.1" status="${TWO:-run}">
+		<failure message=""/>
+		<system-out>it broke</system-out>
+	</testcase>
+	<testcase name="three" classname="three" time="0" status="notrun">
+		<skipped message="SKIP_RETURN_CODE=77"/>
+		<system-out>left out: no GPU</system-out>
+	</testcase>
+</testsuite>
+XML
+[ "${TWO:-run}" = run ]
+TOOL
+    chmod +x "$work"/bin/* "$work/state/cmake"
+}
+
+# look NAME EXIT_CODE LAST_LINE_PATTERN ARGUMENT...: runs ./dev; its output stays in $work/out
+look() {
+    name=$1 want=$2 last=$3
+    shift 3
+    (cd "$work/tree" && PATH=$work/bin ./dev "$@") >"$work/out" 2>&1 </dev/null
+    got=$?
+    if [ $got -eq "$want" ] && tail -n 1 "$work/out" | grep -qE -e "$last"; then
+        echo "ok   $name"
+    else
+        echo "FAIL $name: exit $got, wanted $want and a last line like '$last'; it said:"
+        cat "$work/out"
+        failed=1
+    fi
+}
+says() { grep -qE -e "$1" "$work/out" || { echo "FAIL $name: it does not say '$1', but:"; cat "$work/out"; failed=1; }; }
+logged() { grep -qE -e "$1" "$work/state/log" || { echo "FAIL $name: nothing like '$1' was called, but:"; cat "$work/state/log"; failed=1; }; }
+not_logged() { ! grep -qE -e "$1" "$work/state/log" || { echo "FAIL $name: '$1' was called:"; cat "$work/state/log"; failed=1; }; }
+forget() { : >"$work/state/log"; }
+
+tools="cmake ninja-build gcc libc6-dev"
+everything=$(sed -n 's/^\([a-z0-9][a-z0-9.+-]*\).*/\1/p' "$source/packaging/debian-12.txt")
+
+machine 0
+look "a bare machine, root" 0 "The report: .*/build/report.html$" run
+logged "^apt-get install .* libjansson-dev"
+logged "^cmake --build build/release .*--target rung_run$"
+logged "^rung climb --report build/report.html$"
+forget
+look "again" 0 "The report" run
+not_logged "apt-get|--preset"
+
+machine 0
+echo libblis4-pthread >"$work/state/unavailable"
+look "a package that cannot be had" 0 "The report" run
+says "Not to be had: libblis4-pthread"
+says "Going on without: libblis4-pthread"
+forget
+look "which is asked for once" 0 "The report" run
+not_logged "apt-get"
+
+machine 0
+echo libjansson-dev >"$work/state/unavailable"
+look "no jansson: a table and no report" 0 "No report was made: libjansson-dev" run
+says "^a table$"
+logged "^rung climb$"
+
+# shellcheck disable=SC2086
+machine 0 $tools
+touch "$work/state/no-network"
+look "no network, compiler there" 0 "No report" run
+says "is there a network"
+says "Going on without: .*g\+\+"
+machine 0
+touch "$work/state/no-network"
+look "no network, no compiler" 1 "Without cmake ninja-build gcc libc6-dev nothing can be built" run
+
+# shellcheck disable=SC2086
+machine 1000 $tools
+look "no root, compiler there" 0 "No report" run
+says "^  apt-get install --no-install-recommends .*libjansson-dev"
+not_logged "apt-get"
+forget
+has libjansson-dev
+look "a package that appears later" 0 "The report" run
+logged "^cmake --preset release"
+not_logged "apt-get"
+forget
+printf '#!/bin/sh\n' >"$work/bin/nvcc" && chmod +x "$work/bin/nvcc"
+look "a compiler that appears later" 0 "The report" run
+logged "^cmake --preset release"
+machine 1000
+look "no root, no compiler" 1 "nothing can be built" run
+says "Install it as root"
+
+machine 0
+rm "$work/bin/apt-get" "$work/bin/dpkg-query"
+look "not Debian" 1 "^libjansson-dev|^[a-z]" run
+says "^This is not Debian"
+
+# shellcheck disable=SC2086
+machine 1000 $everything
+look "test alone" 0 "three: no GPU$" test
+cp "$work/state/log" "$work/alone"
+says "^passed    2$"
+says "^left out  [0-9]"
+look "run, then" 0 "The report" run
+rm -f "$work/tree/build/"*/bin/rung
+forget
+look "test after run" 0 "three: no GPU$" test
+grep -v -e --preset "$work/alone" | diff - "$work/state/log" || { echo "FAIL: after run other things are tested"; failed=1; }
+export TWO=fail
+look "a test fails" 1 "three: no GPU$" test
+says "^failed    1$"
+says "^          two "
+unset TWO
+
+grep -vx libjansson-dev "$work/state/installed" >"$work/less" && cp "$work/less" "$work/state/installed"
+look "a part is left out" 0 "three: no GPU$" test
+says "^          Report: no jansson found"
+export CI=true
+look "which CI does not let pass" 1 "^FAILED: " test
+says "^FAILED: Report was left out, and libjansson-dev is a package of the list"
+unset CI
+exit $failed

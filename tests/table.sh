@@ -1,0 +1,44 @@
+#!/bin/sh
+# The end of ./dev test: how many tests passed, which failed, and every part that was left out, with its reason.
+# usage: table.sh SUITE.xml CONFIGURE_LOG...   (ctest --output-junit; what cmake said of each tree)
+# Exit 1 where a test failed; with CI=true also where a package of packaging/*.txt would have given a part that was left out.
+set -eu
+suite=$1
+shift
+cd "$(dirname "$0")/.."
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# A line a test: state, seconds, name, and for one left out the first line it printed.
+awk '
+    function finish() { if (name != "") printf "%s\t%.1f\t%s\t%s\n", state, time, name, reason; name = "" }
+    function value(key,    rest) { rest = substr($0, index($0, key "=\"") + length(key) + 2); return substr(rest, 1, index(rest, "\"") - 1) }
+    /<testcase / { finish(); name = value("name"); time = value("time"); state = value("status"); reason = "" }
+    /<skipped / { state = "left out" }
+    /<system-out>/ && state == "left out" { reason = $0; sub(/.*<system-out>/, "", reason); sub(/<\/system-out>.*/, "", reason); sub(/^[a-z ]*: /, "", reason) }
+    END { finish() }' "$suite" >"$work/tests"
+
+# Parts that the builds left out: "NAME: left out, REASON" in one tree or several.
+for log in "$@"; do
+    [ ! -e "$log" ] || sed -n 's/^-- \(.*\): left out, \(.*\)/\1\t\2/p' "$log"
+done | sort -u >"$work/parts"
+awk -F '\t' '$1 == "left out" { print $3 "\t" $4 }' "$work/tests" >>"$work/parts"
+
+count() { awk -F '\t' -v state="$1" '$1 == state { n++ } END { print n + 0 }' "$work/tests"; }
+echo
+echo "passed    $(count run)"
+echo "failed    $(($(wc -l <"$work/tests") - $(count run) - $(count 'left out')))"
+awk -F '\t' '$1 != "run" && $1 != "left out" { printf "          %s (%s s)\n", $3, $2 }' "$work/tests"
+echo "left out  $(wc -l <"$work/parts")"
+awk -F '\t' '{ printf "          %s: %s\n", $1, $2 }' "$work/parts"
+awk -F '\t' '$1 != "run" && $1 != "left out" { bad = 1 } END { exit bad }' "$work/tests" || exit 1
+
+[ "${CI:-}" = true ] || exit 0
+sed -n 's/^\([a-z0-9][a-z0-9.+-]*\).*/\1/p' packaging/debian-12.txt packaging/cuda.txt >"$work/packages"
+while IFS='	' read -r part reason; do
+    for word in $(echo "$reason" | tr -c 'a-z0-9.+\n-' ' '); do
+        if grep -qxF -e "$word" "$work/packages"; then echo "FAILED: $part was left out, and $word is a package of the list"; fi
+    done
+done <"$work/parts" >"$work/wrong"
+cat "$work/wrong"
+[ ! -s "$work/wrong" ]
