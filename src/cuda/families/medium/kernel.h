@@ -3,7 +3,7 @@
 #define RUNG_DEVICE_STRICT_WARP_H
 
 #include "device/args.h"
-#include "device/meeting.h"
+#include "device/parts.h"
 #include "device/ptx.h"
 #include "families/medium/args.h"
 
@@ -91,11 +91,6 @@ RUNG_DEVICE void warp_load_column(float x[][4], const int k, uint32_t at)
 {
     float4 v = ptx_shared_load4(at);
     x[0][k] = v.x, x[1][k] = v.y, x[2][k] = v.z, x[3][k] = v.w;
-}
-
-RUNG_DEVICE float4 warp_add4(float4 x, float4 y)
-{
-    return make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
 }
 
 /* Which of the streaming blocks has step `first` in its range. */

@@ -20,7 +20,7 @@ RUNG_DEVICE void finish_rows(const rung_args *p, float *c, float alpha, float be
         float *slot = (float *)p->workspace + (size_t)of * p->split_k * rows + t;
         if (t < rows)
             __stcg(slot + (size_t)split * rows, sum);
-        if (!arrive_last(tickets_of(p) + of, p->split_k))
+        if (!parts_arrive_last(parts_counters(p) + of, p->split_k))
             return;
         if (t < rows) {
             sum = 0.0f;
@@ -38,7 +38,7 @@ RUNG_DEVICE void finish_rows(const rung_args *p, float *c, float alpha, float be
     if (p->bias_kind)
         v += p->bias[p->bias_kind == 1 ? r : 0];
     if (p->activation)
-        v = activate(v, p->activation);
+        v = end_activate(v, p->activation);
     c[r * p->ldc] = v;
 }
 

@@ -1,0 +1,50 @@
+/* Fragments: what a thread holds of a tile's operands in registers, read from shared memory 16 bytes at a time, and what
+ * it makes of them. */
+#ifndef RUNG_DEVICE_FRAGMENTS_H
+#define RUNG_DEVICE_FRAGMENTS_H
+
+#include "device/copies.h"
+
+/* f[q][i]: `count` rows (or columns) of a thread for `step` values of k, groups of four consecutive ones `lines` groups
+ * apart; `at` is the thread's first element at the first of these k. */
+RUNG_DEVICE void fragment(float *f, const float *at, const int count, const int lines, const int extent,
+                          const int depth, const int step, const int k_inner)
+{
+#pragma unroll
+    for (int i = 0; i < count; i += 4) {
+        if (k_inner) {
+#pragma unroll
+            for (int q = 0; q < 4; q++) {
+                const float *from = at + q * QUARTER_FLOATS(extent, depth) + i / 4 * lines * (depth + 4);
+                if (step == 4) {
+                    float4 v = *(const float4 *)from;
+                    f[i + q] = v.x, f[count + i + q] = v.y, f[2 * count + i + q] = v.z, f[3 * count + i + q] = v.w;
+                } else {
+                    float2 v = *(const float2 *)from;
+                    f[i + q] = v.x, f[count + i + q] = v.y;
+                }
+            }
+        } else {
+#pragma unroll
+            for (int q = 0; q < step; q++) {
+                float4 v = *(const float4 *)(at + q * extent + i * lines);
+                f[q * count + i] = v.x, f[q * count + i + 1] = v.y, f[q * count + i + 2] = v.z,
+                              f[q * count + i + 3] = v.w;
+            }
+        }
+    }
+}
+
+/* acc += a * b for `step` values of k. */
+RUNG_DEVICE void multiply(float *acc, const float *a, const float *b, const int tm, const int tn, const int step)
+{
+#pragma unroll
+    for (int q = 0; q < step; q++)
+#pragma unroll
+        for (int i = 0; i < tm; i++)
+#pragma unroll
+            for (int j = 0; j < tn; j++)
+                acc[i * tn + j] = fmaf(a[q * tm + i], b[q * tn + j], acc[i * tn + j]);
+}
+
+#endif
