@@ -1,7 +1,7 @@
-/* Copies of operand tiles from memory to shared memory that a thread does not wait for (device/async.h): by the threads of
- * a block or of a warp, which share a tile's elements evenly. An operand lies "k innermost" where neighbours in memory
- * are neighbours along k, else "k outermost". Sizes and flags that are constants where a function is used fold away.
- * What lies outside the matrix becomes zero. Limits: rows and leading dimensions below 2^30. */
+/* Copies of operand tiles from memory to shared memory that a thread does not wait for (device/async.h): by the threads
+ * of a block or of a warp, which share a tile's elements evenly. An operand lies "k innermost" where neighbours in
+ * memory are neighbours along k, else "k outermost". Sizes and flags that are constants where a function is used fold
+ * away. What lies outside the matrix becomes zero. Limits: rows and leading dimensions below 2^30. */
 #ifndef RUNG_DEVICE_COPIES_H
 #define RUNG_DEVICE_COPIES_H
 
@@ -31,7 +31,7 @@ RUNG_DEVICE const float *element(const float *src, unsigned row, unsigned ld, un
  * conflicts. Depth 16 copies two rows a quarter warp: the quarters are then shifted half the banks apart. */
 #define QUARTER_FLOATS(extent, depth)                                                                                  \
     ((extent) / 4 * ((depth) + 4) + ((depth) == 16 && (extent) / 4 * ((depth) + 4) % 32 == 0 ? 16 : 0))
-#define TILE_FLOATS(extent, depth, k_inner)                                                                       \
+#define TILE_FLOATS(extent, depth, k_inner)                                                                            \
     ((k_inner) ? 3 * QUARTER_FLOATS(extent, depth) + (extent) / 4 * ((depth) + 4) : (extent) * (depth))
 RUNG_DEVICE int row_at(int r, const int extent, const int depth)
 {
@@ -40,7 +40,7 @@ RUNG_DEVICE int row_at(int r, const int extent, const int depth)
 
 /* k-contiguous operand: element (r, k) at src[r*ld + k] -> shared row_at(r) + k, `width` floats a copy. */
 RUNG_DEVICE void copy_k_inner(rung_shared_at dst, const float *src, unsigned ld, int rows, int k_left, int tid,
-                                   const int extent, const int depth, const int threads, const int width)
+                              const int extent, const int depth, const int threads, const int width)
 {
     const int per_row = depth / width, pass = threads / per_row;
     if (threads % per_row == 0 && pass % 4 == 0 && extent % pass == 0) {
@@ -62,7 +62,7 @@ RUNG_DEVICE void copy_k_inner(rung_shared_at dst, const float *src, unsigned ld,
                 int r = idx / per_row, k = idx % per_row * width;
                 int bytes = (width == 4 ? clamp4(k_left - k) : k < k_left) * 4;
                 copy_floats(dst + (row_at(r, extent, depth) + k) * 4, element(src, r, ld, k), r < rows ? bytes : 0,
-                           width);
+                            width);
             }
         }
     }
@@ -70,7 +70,7 @@ RUNG_DEVICE void copy_k_inner(rung_shared_at dst, const float *src, unsigned ld,
 
 /* mn-contiguous operand: element (k, x) at src[k*ld + x] -> shared [k][extent], `width` floats a copy. */
 RUNG_DEVICE void copy_k_outer(rung_shared_at dst, const float *src, unsigned ld, int cols, int k_left, int tid,
-                                    const int extent, const int depth, const int threads, const int width)
+                              const int extent, const int depth, const int threads, const int width)
 {
     const int per_row = extent / width, pass = threads / per_row;
     if (threads % per_row == 0 && depth % pass == 0) {

@@ -1,5 +1,5 @@
-/* The end of a product: what becomes of a sum, and its store. C = act(alpha * sum + beta * C + bias); with beta = 0 C is
- * not read. Rows and columns count from the first of C. */
+/* The end of a product: what becomes of a sum, and its store. C = act(alpha * sum + beta * C + bias); with beta = 0 C
+ * is not read. Rows and columns count from the first of C. */
 #ifndef RUNG_DEVICE_END_H
 #define RUNG_DEVICE_END_H
 
@@ -25,8 +25,10 @@ RUNG_DEVICE int aligned16(const void *p, long long ld)
     return (((unsigned long long)p | (unsigned long long)ld << 2) & 15) == 0;
 }
 
-/* True where only alpha is asked for. A macro, since what a function returns the compiler computes to its end. */
+/* Only alpha is asked for, or more. Macros: of a function's value the compiler would compute all three terms. Two: code
+ * is laid out by the test as it is written. */
 #define END_IS_PLAIN(e) ((e)->beta == 0.0f && !(e)->g->bias_kind && !(e)->g->activation)
+#define END_IS_GENERAL(e) ((e)->beta != 0.0f || (e)->g->bias_kind || (e)->g->activation)
 
 RUNG_DEVICE float end_gelu(float x)
 {
@@ -99,8 +101,8 @@ RUNG_DEVICE void end_store1(const struct end *e, float *out, int row, int col, f
     *out = e->g->activation == RUNG_RELU && v < 0.0f ? 0.0f : v;
 }
 
-/* `count` results of a tile of `bn` columns, from its result number `first` on. Neighbouring threads store neighbours, so
- * that stores fill sectors wherever rows of C start. Each result is the sum of `terms` floats that lie `apart`. */
+/* `count` results of a tile of `bn` columns, from its result number `first` on. Neighbouring threads store neighbours,
+ * so that stores fill sectors wherever rows of C start. Each result is the sum of `terms` floats that lie `apart`. */
 RUNG_DEVICE void end_store_lines(const struct end *e, int row0, int col0, unsigned first, unsigned count,
                                  const float *sums, const unsigned terms, unsigned apart, int tid, const int bn,
                                  const int threads)

@@ -4,6 +4,7 @@
 #ifndef RUNG_DEVICE_F16X3_RULES_H
 #define RUNG_DEVICE_F16X3_RULES_H
 
+#include "device/end.h"
 #include "device/f16x3.h"
 
 /* Bits of a verdict: this block is safe; some block of the cluster is; this block's lines have tiny elements. */
@@ -87,7 +88,7 @@ typedef struct {
 
 RUNG_DEVICE f16x3_ending f16x3_ending_of(const rung_args *g)
 {
-    f16x3_ending e = {g->bias, g->bias_kind, g->activation == 1 ? 0.0f : __int_as_float(0xff800000)};
+    f16x3_ending e = {g->bias, g->bias_kind, g->activation == RUNG_RELU ? 0.0f : __int_as_float(0xff800000)};
     return e;
 }
 
@@ -100,12 +101,6 @@ RUNG_DEVICE float f16x3_end(float v, float bias, float least)
 {
     v += bias;
     return v < least ? least : v;
-}
-
-/* tanhf is long: not in unrolled stores, the instruction cache could not hold them. */
-RUNG_DEVICE float f16x3_gelu(float v)
-{
-    return 0.5f * v * (1.0f + tanhf(0.7978845608f * (v + 0.044715f * v * v * v)));
 }
 
 #endif

@@ -1,5 +1,5 @@
-/* Fragments: what a thread holds of a tile's operands in registers, read from shared memory 16 bytes at a time, and what
- * it makes of them. */
+/* Fragments: what a thread holds of a tile's operands in registers, read from shared memory 16 bytes at a time, and
+ * what it makes of them. */
 #ifndef RUNG_DEVICE_FRAGMENTS_H
 #define RUNG_DEVICE_FRAGMENTS_H
 

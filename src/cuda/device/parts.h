@@ -50,17 +50,17 @@ RUNG_DEVICE unsigned parts_look(const unsigned *at)
 
 /* ---- where parts lie ---- */
 
-/* Where blocks share the steps of all tiles in their order, a block leaves two parts at most: the end of one tile and the
- * beginning of another. So each block has room for two. A beginning goes to the first, all else to the second.
- * This is the place of part `part` of a tile, in tiles from the place of its first part. */
+/* Where blocks share the steps of all tiles in their order, a block leaves two parts at most: the end of one tile and
+ * the beginning of another. So each block has room for two. A beginning goes to the first, all else to the second. This
+ * is the place of part `part` of a tile, in tiles from the place of its first part. */
 RUNG_DEVICE unsigned parts_place(unsigned part)
 {
     return part ? 2 * part + 1 : 0;
 }
 
 /* ---- meeting ----
- * Each tile has two counters. at[0] counts the parts that have begun and, from bit 16 on, the stayers that have seen all
- * parts arrive. at[1] counts the parts that are in memory and, from bit 16 on, the blocks that stay. */
+ * Each tile has two counters. at[0] counts the parts that have begun and, from bit 16 on, the stayers that have seen
+ * all parts arrive. at[1] counts the parts that are in memory and, from bit 16 on, the blocks that stay. */
 
 /* How many vectors (float4) of the tile make a chunk. There is a chunk a part, of 256 bytes at least, and 32 chunks at
  * most. Where all parts together have no more than `few` vectors, the tile is one chunk. */
@@ -76,7 +76,8 @@ RUNG_DEVICE void parts_begin(unsigned *at)
     atomicAdd(at, 1);
 }
 
-/* One thread calls this before its block's part goes to memory. It returns how many parts have begun, for parts_join(). */
+/* One thread calls this before its block's part goes to memory. It returns how many parts have begun, for parts_join().
+ */
 RUNG_DEVICE unsigned parts_begun(unsigned *at)
 {
     return *(volatile unsigned *)at;
@@ -90,7 +91,8 @@ RUNG_DEVICE void parts_leave(unsigned *at)
         parts_count_in(at + 1, 1);
 }
 
-/* All threads of the block that adds all parts call this. It waits until `others` blocks, of lower numbers, have left. */
+/* All threads of the block that adds all parts call this. It waits until `others` blocks, of lower numbers, have left.
+ */
 RUNG_DEVICE void parts_await(unsigned *at, unsigned others)
 {
     if (threadIdx.x == 0) {
@@ -133,7 +135,8 @@ RUNG_DEVICE struct parts_share parts_join(unsigned *at, unsigned parts, unsigned
     return share;
 }
 
-/* Adds parts `from` to `to` of one vector. The first part lies at `head`, the others at next, next + stride and so on. */
+/* Adds parts `from` to `to` of one vector. The first part lies at `head`, the others at next, next + stride and so on.
+ */
 RUNG_DEVICE float4 parts_sum(const float4 *head, const float4 *next, size_t stride, unsigned from, unsigned to)
 {
     float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
@@ -147,9 +150,9 @@ RUNG_DEVICE float4 parts_sum(const float4 *head, const float4 *next, size_t stri
 }
 
 /* Adds the parts of vectors first .. first + count of a tile into `sums`, which lies in shared memory and holds count
- * vectors, or as many as there are threads. The threads share a short chunk's parts: then there are several sums of each
- * vector, `count` apart. It returns how many. In a long chunk a thread adds `many` vectors at once: so many loads are
- * under way. */
+ * vectors, or as many as there are threads. The threads share a short chunk's parts: then there are several sums of
+ * each vector, `count` apart. It returns how many. In a long chunk a thread adds `many` vectors at once: so many loads
+ * are under way. */
 RUNG_DEVICE unsigned parts_add_chunk(float4 *sums, const float4 *head, const float4 *next, size_t stride,
                                      unsigned parts, unsigned first, unsigned count, const unsigned threads,
                                      const int many)

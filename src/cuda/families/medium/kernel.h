@@ -3,6 +3,7 @@
 #define RUNG_DEVICE_STRICT_WARP_H
 
 #include "device/args.h"
+#include "device/end.h"
 #include "device/parts.h"
 #include "device/ptx.h"
 #include "families/medium/args.h"
@@ -105,12 +106,8 @@ RUNG_DEVICE float warp_end(const rung_warp_args *p, float product, float beta, f
 {
     float value = beta != 0.0f ? fmaf(beta, old, product) : product;
     if (p->bias_kind)
-        value += p->bias[p->bias_kind == 1 ? row : col];
-    if (p->activation == 1)
-        value = value < 0.0f ? 0.0f : value;
-    else if (p->activation == 2)
-        value = 0.5f * value * (1.0f + tanhf(0.7978845608f * (value + 0.044715f * value * value * value)));
-    return value;
+        value += p->bias[p->bias_kind == RUNG_BIAS_PER_ROW ? row : col];
+    return end_activate(value, p->activation);
 }
 
 /* Four neighbouring results of a row, wherever they lie and whatever they go through. */

@@ -36,7 +36,7 @@ RUNG_DEVICE void finish_rows(const rung_args *p, float *c, float alpha, float be
     if (beta != 0.0f)
         v = fmaf(beta, c[r * p->ldc], v);
     if (p->bias_kind)
-        v += p->bias[p->bias_kind == 1 ? r : 0];
+        v += p->bias[p->bias_kind == RUNG_BIAS_PER_ROW ? r : 0];
     if (p->activation)
         v = end_activate(v, p->activation);
     c[r * p->ldc] = v;
