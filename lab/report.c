@@ -123,15 +123,16 @@ static rung_status read_file(const char *name, json_t *records)
     return status;
 }
 
-/* JSON inside a script element: "</" would end it. */
+/* JSON inside a script element: "</script" would end it and "<!--<script" hide its end, so '<' is written by its
+ * number, which only strings can hold. */
 static void put_json(FILE *to, const json_t *value)
 {
     char *text = json_dumps(value, JSON_COMPACT);
-    for (const char *at = text; at && *at; at++) {
-        fputc(*at, to);
-        if (*at == '<' && at[1] == '/')
-            fputc('\\', to);
-    }
+    for (const char *at = text; at && *at; at++)
+        if (*at == '<')
+            fputs("\\u003c", to);
+        else
+            fputc(*at, to);
     free(text);
 }
 

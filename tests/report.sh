@@ -22,6 +22,10 @@ line() { # SIZE KERNEL US KIND
     line 2048 l02_coalesced 3001 bench
     printf '{"kind": "counters", "command": "a test", "rung": "0.1.0", "kernel": "l02_coalesced </script>", '
     printf '"counter": {"ld_requests": 100}, "lens": {"ld_requests": 100}}\n'
+    # Another machine, and a command that would hide the end of a script.
+    for size in 256 512; do
+        line $size c01_naive 900 climb | sed 's/NVIDIA H200/AMD EPYC/; s/"sms": 132/"threads": 2/; s/"a test"/"a <!--<script> test"/'
+    done
 } >"$folder/good.jsonl"
 
 say() { # EXPECTED_EXIT TEXT FILE...
@@ -67,11 +71,16 @@ if grep -nE 'src="http|href="http|@import|fetch\(' "$folder/page.html"; then
     echo "FAIL: the page asks the network"
     failed=1
 fi
+if grep -q '<!--<script>' "$folder/page.html"; then
+    echo "FAIL: a command can end or hide the page's script"
+    failed=1
+fi
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
 if [ -n "$browser" ] && [ $failed -eq 0 ]; then
     HOME=$folder timeout 60 "$browser" --headless --no-sandbox --disable-gpu --enable-logging=stderr --virtual-time-budget=3000 \
         --dump-dom "file://$folder/page.html" >"$folder/dom" 2>"$folder/log"
-    if grep -q 'CONSOLE' "$folder/log" || ! grep -q 'The machine' "$folder/dom" || [ "$(grep -o '<canvas' "$folder/dom" | wc -l)" -lt 5 ]; then
+    if grep -q 'CONSOLE' "$folder/log" || [ "$(grep -o '<h2 class="machine">[^<]*' "$folder/dom" | sort -u | wc -l)" -ne 3 ] ||
+        ! grep -q '<h2 class="machine">AMD EPYC, 2 threads' "$folder/dom" || [ "$(grep -o '<canvas' "$folder/dom" | wc -l)" -lt 5 ]; then
         echo "FAIL: the browser complained, or charts are missing:"
         grep CONSOLE "$folder/log"
         failed=1
