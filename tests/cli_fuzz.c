@@ -27,7 +27,7 @@ static const struct {
     const char *verb, *words[6];
 } verbs[] = {
     {"list", {NULL}},
-    {"climb", {"--device", "cpu", "--size", "8", "--against", ""}},
+    {"climb", {"--device", "cpu", "--size", "8", "--against", "nosuch"}},
     {"bench", {"8x8x8", "--device", "cpu", "--budget-ms", "1", "--no-verify"}},
     {"verify", {"--device", "cpu", "--case", "NN:3x4x5:row", NULL}},
     {"lens", {"l01_naive", NULL}},

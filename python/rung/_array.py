@@ -12,6 +12,10 @@ class View:
         self.writable = writable
         self.owner = owner  # keeps the memory alive
 
+    def like(self, shape, strides):
+        """The same memory in other steps."""
+        return View(self.pointer, shape, strides, self.device, self.owner, self.writable)
+
     def where(self):
         return "the CPU" if self.device < 0 else f"GPU {self.device}"
 
@@ -83,14 +87,41 @@ def _is_torch(array):
     return torch is not None and isinstance(array, torch.Tensor)
 
 
+def _module_of(array):
+    """NumPy for its arrays and all classes made from them, else the module that the class comes from."""
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(array, numpy.ndarray):
+        return numpy
+    return sys.modules.get(type(array).__module__.partition(".")[0])
+
+
 def new_like(array, shape):
     """An empty FP32 array of the operand's own library, on its device."""
     if _is_torch(array):
         return array.new_empty(shape)
-    module = sys.modules.get(type(array).__module__.partition(".")[0])
+    module = _module_of(array)
     if module is None or not hasattr(module, "empty"):
         raise TypeError(f"no way is known to make a new {type(array).__name__}: pass out=")
     return module.empty(shape, dtype="float32")
+
+
+def contiguous(array, name, copy=False):
+    """The array in rows without gaps: itself where it is, unless a copy is wanted."""
+    if _is_torch(array):
+        made = array.detach().contiguous()
+        return made.clone() if copy and made.data_ptr() == array.data_ptr() else made
+    module = _module_of(array)
+    if module is None or not hasattr(module, "ascontiguousarray"):
+        raise TypeError(f"{name} has strides that no call describes, and no way is known to copy a {type(array).__name__}")
+    return module.array(array, copy=True, order="C") if copy else module.ascontiguousarray(array)
+
+
+def assign(array, values):
+    """array[...] = values, wherever both are."""
+    if _is_torch(array):
+        array.copy_(values)
+    else:
+        array[...] = values
 
 
 def stream_of(array):
