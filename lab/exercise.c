@@ -108,6 +108,12 @@ static int read_tile(lab_exercise *e, const char *rest)
     return e->own_tile || sscanf(rest, "%dx%d", &e->bm, &e->bn) >= 1;
 }
 
+static int read_shared(lab_exercise *e, const char *rest)
+{
+    e->own_shared = strcmp(rest, "own") == 0;
+    return e->own_shared || sscanf(rest, "%d", &e->shared_bytes) == 1;
+}
+
 static int read_parts(lab_exercise *e, const char *rest)
 {
     e->own_parts = strcmp(rest, "own") == 0;
@@ -132,7 +138,7 @@ static int read_line(lab_exercise *e, const char *key, char *rest)
     if (strcmp(key, "threads") == 0)
         return sscanf(rest, "%d", &e->threads) == 1;
     if (strcmp(key, "shared") == 0)
-        return sscanf(rest, "%d", &e->shared_bytes) == 1;
+        return read_shared(e, rest);
     if (strcmp(key, "registers") == 0)
         return sscanf(rest, "%d", &e->registers) == 1;
     if (strcmp(key, "parts") == 0)

@@ -13,7 +13,7 @@ typedef struct lab_goal {
     char metric[40], array[24]; /* array "": all of them */
     char relation[3];           /* "<=", ">=", "==" */
     double limit;
-    char refuses[48]; /* "start", or a kernel of the catalog */
+    char refuses[48]; /* "start", a file of the folder, or a kernel of the catalog */
 } lab_goal;
 
 /* "answer NAME METRIC[:ARRAY]": a figure that the learner predicts. */
@@ -40,9 +40,9 @@ typedef struct lab_exercise {
     char folder[512], title[96];
     lab_exercise_problem problem, counted_problem; /* counted: what the kernel of a prediction computes */
     int bm, bn, threads, shared_bytes, parts, registers;
-    int own_tile, own_parts; /* the learner's file says them */
-    int plain;               /* alpha is 1 and beta 0 throughout */
-    int two_kernels;         /* NAME_finish adds the parts */
+    int own_tile, own_shared, own_parts; /* the learner's file says them */
+    int plain;                           /* alpha is 1 and beta 0 throughout */
+    int two_kernels;                     /* NAME_finish adds the parts */
     lab_extent3 cases[LAB_CASES], drawn, count;
     int case_count, draws; /* drawn: so many more, at most this large, anew each time */
     lab_goal goals[LAB_GOALS];

@@ -58,34 +58,37 @@ static lab_lens_problem lens_problem(lab_exercise_problem problem)
                                                : LAB_LENS_PRODUCT;
 }
 
-/* What the learner's file says of itself: int exercise_tile[] = {BM, BN, threads}, and how many parts k is cut into. */
+/* What the learner's file says of itself (device/exercise.h): its tile, its shared memory, and how many parts k is cut
+ * into. */
 static int read_own_plan(const lab_exercise *e, const char *object, lab_lens_case *c, lab_verdict *v)
 {
     const int *tile = e->own_tile ? lab_lens_symbol(object, "exercise_tile") : NULL;
+    const int *shared = e->own_shared ? lab_lens_symbol(object, "exercise_shared") : NULL;
     int (*parts)(int64_t, int64_t, int64_t, int) = NULL;
     *(void **)&parts = e->own_parts ? lab_lens_symbol(object, "exercise_parts") : NULL;
-    if ((e->own_tile && !tile) || (e->own_parts && !parts)) {
-        fail(v, "compile", "the file no longer has its %s",
-             e->own_tile ? "EXERCISE_TILE(BM, BN, THREADS)" : "exercise_parts");
+    const char *lacks = e->own_tile && !tile       ? "EXERCISE_TILE(BM, BN, THREADS)"
+                        : e->own_shared && !shared ? "EXERCISE_SHARED(BYTES)"
+                        : e->own_parts && !parts   ? "EXERCISE_PARTS(m, n, k, sms)"
+                                                   : NULL;
+    if (lacks) {
+        fail(v, "compile", "the file no longer has its %s", lacks);
         return 0;
     }
-    if (tile) {
+    if (tile)
         c->bm = tile[0], c->bn = tile[1], c->threads = tile[2];
-        if (c->bm < 1 || c->bn < 1 || c->threads < 1 || c->threads > 1024) {
-            fail(v, "wrong", "a tile of %d x %d with %d threads cannot be: 1 to 1024 threads, and at least one result",
-                 c->bm, c->bn, c->threads);
-            return 0;
-        }
-    }
-    if (parts) {
+    if (shared)
+        c->shared_bytes = *shared;
+    if (parts)
         c->parts = parts(c->m, c->n, c->k, 132);
-        if (c->parts < 1 || c->parts > 1024) {
-            fail(v, "wrong", "exercise_parts(%lld, %lld, %lld, 132) says %d parts: 1 to 1024 can be", (long long)c->m,
-                 (long long)c->n, (long long)c->k, c->parts);
-            return 0;
-        }
-    }
-    return 1;
+    if (c->bm < 1 || c->bn < 1 || c->threads < 1 || c->threads > 1024 || c->shared_bytes < 0)
+        fail(v, "wrong",
+             "a tile of %d x %d with %d threads and %d bytes of shared memory cannot be: 1 to 1024 threads, and at "
+             "least one result",
+             c->bm, c->bn, c->threads, c->shared_bytes);
+    else if (parts && (c->parts < 1 || c->parts > 1024))
+        fail(v, "wrong", "EXERCISE_PARTS says %d parts for m, n, k = %lld, %lld, %lld: 1 to 1024 can be", c->parts,
+             (long long)c->m, (long long)c->n, (long long)c->k);
+    return !v->failure[0];
 }
 
 static lab_lens_case case_of(const lab_exercise *e, const lab_extent3 *size, uint64_t seed, int i, char finish[72])
@@ -275,12 +278,13 @@ static int count(const lab_attempt *attempt, const char *object, lab_verdict *v)
     lab_lens_case c = case_of(e, &e->count, attempt->seed, 0, finish);
     lab_lens_result result;
     c.object = object;
-    c.max_blocks = 2;
+    c.max_blocks = is_sum(counted_problem(e)) ? 0 : 2; /* a sum needs all of its blocks */
     c.kernel = attempt->kernel ? rung_kernel_find(attempt->kernel) : NULL;
     if (!c.kernel && e->problem != LAB_EXERCISE_PREDICT && !read_own_plan(e, object, &c, v))
         return 0;
     rung_status status = run_case(e, &c, &result);
-    result.right |= e->problem == LAB_EXERCISE_PREDICT; /* its kernel only moves things about */
+    /* A prediction's kernel only moves things about; where parts are added, some blocks do not stand for the rest. */
+    result.right |= e->problem == LAB_EXERCISE_PREDICT || e->two_kernels;
     if (!judge_case(e, &c, status, &result, v))
         return 0;
     lab_metric_run run = metric_run(e, &c, v->error_u);

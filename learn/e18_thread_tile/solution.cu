@@ -1,0 +1,55 @@
+/* e18_thread_tile: a 128 x 128 tile by 256 threads, 8 x 8 results each, columns in two groups of four. */
+#include "device/exercise.h"
+#include "device/tile.h"
+
+enum { BM = 128, BN = 128, BK = 16, TM = 8, TN = 8, PAD = 4, THREADS = BM * BN / (TM * TN) };
+EXERCISE_TILE(BM, BN, THREADS);
+
+RUNG_KERNEL(THREADS) e18_thread_tile(const __grid_constant__ rung_args g)
+{
+    __shared__ __align__(16) float a_tile[BM][BK + PAD], b_tile[BK][BN];
+    int thread = threadIdx.x, x = thread % (BN / TN) * 4, y = thread / (BN / TN) * TM;
+    int64_t row0 = (int64_t)blockIdx.y * BM, column0 = (int64_t)blockIdx.x * BN;
+    bool a_aligned = rung_is_aligned16(g.a, g.lda) && row0 + BM <= g.m;
+    bool b_aligned = rung_is_aligned16(g.b, g.ldb) && column0 + BN <= g.n;
+
+    float acc[TM][TN] = {{0.0f}};
+    for (int64_t i = 0; i < g.k; i += BK) {
+        bool whole = i + BK <= g.k;
+        for (int e = thread; e < BM * BK / 4; e += THREADS) {
+            int r = e / (BK / 4), c = e % (BK / 4) * 4;
+            *(float4 *)&a_tile[r][c] = rung_read4(g.a, g.lda, g.m, g.k, row0 + r, i + c, a_aligned && whole);
+        }
+        for (int e = thread; e < BK * BN / 4; e += THREADS) {
+            int r = e / (BN / 4), c = e % (BN / 4) * 4;
+            *(float4 *)&b_tile[r][c] = rung_read4(g.b, g.ldb, g.k, g.n, i + r, column0 + c, b_aligned && whole);
+        }
+        __syncthreads();
+#pragma unroll
+        for (int j = 0; j < BK; j += 4) {
+            float a[TM][4], b[TN];
+#pragma unroll
+            for (int t = 0; t < TM; t++)
+                rung_get4(a[t], &a_tile[y + t][j]);
+#pragma unroll
+            for (int q = 0; q < 4; q++) {
+                rung_get4(b, &b_tile[j + q][x]);
+                rung_get4(b + 4, &b_tile[j + q][x + BN / 2]);
+#pragma unroll
+                for (int t = 0; t < TM; t++)
+#pragma unroll
+                    for (int u = 0; u < TN; u++)
+                        acc[t][u] = fmaf(a[t][q], b[u], acc[t][u]);
+            }
+        }
+        __syncthreads();
+    }
+
+    bool c_aligned = rung_is_aligned16(g.c, g.ldc) && row0 + BM <= g.m && column0 + BN <= g.n;
+#pragma unroll
+    for (int t = 0; t < TM; t++)
+#pragma unroll
+        for (int u = 0; u < TN; u += 4)
+            rung_write4(&g, row0 + y + t, column0 + x + u / 4 * (BN / 2),
+                        make_float4(acc[t][u], acc[t][u + 1], acc[t][u + 2], acc[t][u + 3]), c_aligned);
+}
