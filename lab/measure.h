@@ -7,7 +7,7 @@
 #include "lab/monitor.h"
 #include "lab/stats.h"
 
-enum { LAB_CONTENDERS = 6, LAB_ROUNDS = 400 };
+enum { LAB_CONTENDERS = 12, LAB_ROUNDS = 400 };
 
 typedef struct lab_contender {
     /* Runs once, on operand set `set`; on a GPU it only queues. */

@@ -1,75 +1,165 @@
-/* OpenBLAS and BLIS through cblas_sgemm, side by side in one process: each is opened with its symbols kept to itself.
- */
+/* The BLAS libraries of a CPU, through cblas_sgemm, side by side in one process: each keeps its symbols to itself.
+ * libraries[] names where each is found and how it is told which of its kernels to take. */
 #define _GNU_SOURCE
 #include "lab/peer.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-typedef void cblas_sgemm_function(int layout, int trans_a, int trans_b, int m, int n, int k, float alpha,
-                                  const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
+typedef void cblas_sgemm_32(int layout, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a,
+                            int lda, const float *b, int ldb, float beta, float *c, int ldc);
+typedef void cblas_sgemm_64(int layout, int trans_a, int trans_b, int64_t m, int64_t n, int64_t k, float alpha,
+                            const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c,
+                            int64_t ldc);
 
 typedef struct cpu_library {
-    const char *name, *variable, *package;
-    const char *paths[5];
+    const char *name;
+    const char *variable; /* names its file */
+    const char *setting;  /* the variable that chooses its kernels, read when it is loaded */
+    int once;             /* the setting holds for the whole process */
+    const char *hint;     /* how to get it */
+    const char *files[5]; /* for the loader */
+    const char *below[4]; /* patterns below a prefix, such as a Python environment's folder */
+    const char *needs;    /* a library beside it, below the same prefix, that it does not find by itself */
 } cpu_library;
 
 static const cpu_library libraries[] = {
-    {"openblas",
-     "RUNG_OPENBLAS",
-     "libopenblas0-pthread",
-     {"libopenblas.so.0", "openblas-pthread/libopenblas.so.0",
-      "/usr/lib/x86_64-linux-gnu/openblas-pthread/libopenblas.so.0",
-      "/usr/lib/aarch64-linux-gnu/openblas-pthread/libopenblas.so.0", "libopenblas.so"}},
-    {"blis",
-     "RUNG_BLIS",
-     "libblis4-pthread",
-     {"libblis.so.4", "/usr/lib/x86_64-linux-gnu/blis-pthread/libblis.so.4",
-      "/usr/lib/aarch64-linux-gnu/blis-pthread/libblis.so.4", "libblis-mt.so", "libblis.so"}},
+    {.name = "openblas",
+     .variable = "RUNG_OPENBLAS",
+     .setting = "OPENBLAS_CORETYPE",
+     .hint = "Debian: apt install libopenblas0-pthread",
+     .files = {"libopenblas.so.0", "openblas-pthread/libopenblas.so.0",
+               "/usr/lib/x86_64-linux-gnu/openblas-pthread/libopenblas.so.0",
+               "/usr/lib/aarch64-linux-gnu/openblas-pthread/libopenblas.so.0", "libopenblas.so"}},
+    {.name = "openblas_pypi",
+     .variable = "RUNG_OPENBLAS_PYPI",
+     .setting = "OPENBLAS_CORETYPE",
+     .hint = "pip install scipy-openblas32, or numpy, in a virtual environment",
+     .below = {"lib/python3*/*-packages/scipy_openblas32/lib/libscipy_openblas.so",
+               "lib/python3*/*-packages/scipy_openblas64/lib/libscipy_openblas64_.so",
+               "lib/python3*/*-packages/numpy.libs/libscipy_openblas*.so",
+               "lib/python3*/*-packages/scipy.libs/libscipy_openblas*.so"}},
+    {.name = "mkl",
+     .variable = "RUNG_MKL",
+     .setting = "MKL_ENABLE_INSTRUCTIONS",
+     .once = 1,
+     .hint = "pip install mkl, in a virtual environment",
+     .files = {"libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so"},
+     .below = {"lib/libmkl_rt.so.[0-9]", "mkl/latest/lib/libmkl_rt.so.[0-9]"}},
+    {.name = "aocl",
+     .variable = "RUNG_AOCL",
+     .setting = "BLIS_ARCH_TYPE",
+     .hint = "pip install aoclda, in a virtual environment, or AMD's own package",
+     .below = {"lib/python3*/*-packages/aoclda.libs/libblis-mt*.so*", "AMD/aocl/*/*/lib_LP64/libblis-mt.so",
+               "AMD/aocl/*/*/lib/libblis-mt.so"},
+     .needs = "lib/python3*/*-packages/aoclda.libs/libomp*.so"},
+    {.name = "blis",
+     .variable = "RUNG_BLIS",
+     .setting = "BLIS_ARCH_TYPE",
+     .hint = "Debian: apt install libblis4-pthread",
+     .files = {"libblis.so.4", "/usr/lib/x86_64-linux-gnu/blis-pthread/libblis.so.4",
+               "/usr/lib/aarch64-linux-gnu/blis-pthread/libblis.so.4", "libblis-mt.so", "libblis.so"}},
 };
+
+enum { LIBRARIES = sizeof libraries / sizeof libraries[0], NAME_BYTES = 32 };
+
+typedef struct cpu_peer {
+    cblas_sgemm_32 *sgemm_32; /* one of the two */
+    cblas_sgemm_64 *sgemm_64;
+    char name[NAME_BYTES]; /* "openblas" or, with a setting, "openblas@Haswell" */
+} cpu_peer;
 
 static rung_status run(lab_peer *peer, const rung_gemm *g)
 {
-    cblas_sgemm_function *sgemm = (cblas_sgemm_function *)peer->state;
-    if (g->m > INT_MAX || g->n > INT_MAX || g->k > INT_MAX || g->lda > INT_MAX || g->ldb > INT_MAX || g->ldc > INT_MAX)
+    const cpu_peer *p = peer->state;
+    int layout = g->layout == RUNG_ROW_MAJOR ? 101 : 102, trans_a = g->trans_a ? 112 : 111;
+    int trans_b = g->trans_b ? 112 : 111;
+    if (!p->sgemm_64 && (g->m > INT_MAX || g->n > INT_MAX || g->k > INT_MAX || g->lda > INT_MAX || g->ldb > INT_MAX ||
+                         g->ldc > INT_MAX))
         return lab_fail(RUNG_UNSUPPORTED, "%s counts in 32 bits", peer->name);
-    for (int64_t i = 0; i < g->batch; i++)
-        sgemm(g->layout == RUNG_ROW_MAJOR ? 101 : 102, g->trans_a ? 112 : 111, g->trans_b ? 112 : 111, (int)g->m,
-              (int)g->n, (int)g->k, g->alpha, g->a_array ? g->a_array[i] : g->a + i * g->stride_a, (int)g->lda,
-              g->b_array ? g->b_array[i] : g->b + i * g->stride_b, (int)g->ldb, g->beta,
-              g->c_array ? g->c_array[i] : g->c + i * g->stride_c, (int)g->ldc);
+    for (int64_t i = 0; i < g->batch; i++) {
+        const float *a = g->a_array ? g->a_array[i] : g->a + i * g->stride_a;
+        const float *b = g->b_array ? g->b_array[i] : g->b + i * g->stride_b;
+        float *c = g->c_array ? g->c_array[i] : g->c + i * g->stride_c;
+        if (p->sgemm_64)
+            p->sgemm_64(layout, trans_a, trans_b, g->m, g->n, g->k, g->alpha, a, g->lda, b, g->ldb, g->beta, c, g->ldc);
+        else
+            p->sgemm_32(layout, trans_a, trans_b, (int)g->m, (int)g->n, (int)g->k, g->alpha, a, (int)g->lda, b,
+                        (int)g->ldb, g->beta, c, (int)g->ldc);
+    }
     return RUNG_SUCCESS;
+}
+
+/* PyPI's builds of OpenBLAS put a word before each name, and one behind where they count in 64 bits. */
+static void *find_symbol(void *library, const char *name)
+{
+    static const char *const forms[] = {"%s", "scipy_%s", "scipy_%s64_", "%s64_"};
+    void *symbol = NULL;
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0] && !symbol; i++) {
+        char text[96];
+        snprintf(text, sizeof text, forms[i], name);
+        symbol = dlsym(library, text);
+    }
+    return symbol;
+}
+
+static void find_sgemm(void *library, cpu_peer *p)
+{
+    void *symbol = dlsym(library, "cblas_sgemm");
+    if (!symbol)
+        symbol = dlsym(library, "scipy_cblas_sgemm");
+    *(void **)&p->sgemm_32 = symbol;
+    if (!symbol)
+        *(void **)&p->sgemm_64 = find_symbol(library, "cblas_sgemm");
 }
 
 static void set_threads(void *library, int threads)
 {
     void (*openblas)(int);
     void (*blis)(int64_t);
-    *(void **)&openblas = dlsym(library, "openblas_set_num_threads");
+    void (*mkl)(int);
+    *(void **)&openblas = find_symbol(library, "openblas_set_num_threads");
     *(void **)&blis = dlsym(library, "bli_thread_set_num_threads");
+    *(void **)&mkl = dlsym(library, "MKL_Set_Num_Threads");
     if (openblas)
         openblas(threads);
     else if (blis)
         blis(threads);
+    else if (mkl)
+        mkl(threads);
 }
 
 static void find_version(void *library, lab_peer *peer)
 {
-    const char *(*openblas)(void);
-    const char *(*blis)(void);
-    *(void **)&openblas = dlsym(library, "openblas_get_config");
+    const char *(*openblas)(void), *(*blis)(void);
+    void (*mkl)(char *, int);
+    char long_text[256] = "unknown";
+    *(void **)&openblas = find_symbol(library, "openblas_get_config");
     *(void **)&blis = dlsym(library, "bli_info_get_version_str");
-    const char *text = openblas ? openblas() : blis ? blis() : "unknown";
-    snprintf(peer->version, sizeof peer->version, "%.60s", strncmp(text, "OpenBLAS ", 9) ? text : text + 9);
-    peer->version[strcspn(peer->version, " ")] = 0;
-    /* Which of its kernels it has chosen, or was told to choose (OPENBLAS_CORETYPE, BLIS_ARCH_TYPE). */
-    const char *(*core)(void);
+    *(void **)&mkl = dlsym(library, "MKL_Get_Version_String");
+    if (openblas)
+        snprintf(long_text, sizeof long_text, "%s", openblas());
+    else if (blis)
+        snprintf(long_text, sizeof long_text, "%s", blis());
+    else if (mkl)
+        mkl(long_text, sizeof long_text);
+    const char *text = strstr(long_text, "Version ") ? strstr(long_text, "Version ") + 8 : long_text;
+    text += strncmp(text, "OpenBLAS ", 9) == 0 ? 9 : strncmp(text, "AOCL-BLAS ", 10) == 0 ? 10 : 0;
+    snprintf(peer->version, sizeof peer->version, "%.40s", text);
+    peer->version[strcspn(peer->version, " -,")] = 0;
+    /* Which of its kernels it has chosen, or was told to choose. */
+    const char *(*core)(void), *(*name_of)(int);
     int (*id)(void);
-    const char *(*name_of)(int);
-    *(void **)&core = dlsym(library, "openblas_get_corename");
+    *(void **)&core = find_symbol(library, "openblas_get_corename");
     *(void **)&id = dlsym(library, "bli_arch_query_id");
     *(void **)&name_of = dlsym(library, "bli_arch_string");
     const char *chosen = core ? core() : id && name_of ? name_of(id()) : NULL;
@@ -78,34 +168,141 @@ static void find_version(void *library, lab_peer *peer)
         snprintf(peer->version + length, sizeof peer->version - length, " %.20s", chosen);
 }
 
+static void *open_first(const char *prefix, const char *below)
+{
+    char pattern[512];
+    glob_t found = {0};
+    void *library = NULL;
+    snprintf(pattern, sizeof pattern, "%.300s/%.200s", prefix, below);
+    if (glob(pattern, 0, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc && !library; i++)
+            library = dlopen(found.gl_pathv[i], RTLD_NOW | RTLD_LOCAL);
+    globfree(&found);
+    return library;
+}
+
 static void *open_library(const cpu_library *from)
 {
-    const char *named = getenv(from->variable);
+    const char *named = getenv(from->variable), *home = getenv("HOME");
+    char local[300];
+    snprintf(local, sizeof local, "%.280s/.local", home ? home : "");
+    const char *const prefixes[] = {getenv("VIRTUAL_ENV"), getenv("CONDA_PREFIX"), local, "/usr/local",
+                                    "/usr",                "/opt/intel/oneapi",    "/opt"};
     if (named)
         return dlopen(named, RTLD_NOW | RTLD_LOCAL);
-    for (size_t i = 0; i < sizeof from->paths / sizeof from->paths[0]; i++) {
-        void *library = from->paths[i] ? dlopen(from->paths[i], RTLD_NOW | RTLD_LOCAL) : NULL;
-        if (library)
-            return library;
+    void *library = NULL;
+    for (size_t i = 0; i < sizeof from->files / sizeof from->files[0] && !library; i++)
+        if (from->files[i])
+            library = dlopen(from->files[i], RTLD_NOW | RTLD_LOCAL);
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0] && !library; i++) {
+        if (prefixes[i] && from->needs)
+            (void)open_first(prefixes[i], from->needs);
+        for (size_t j = 0; j < sizeof from->below / sizeof from->below[0] && !library; j++)
+            if (prefixes[i] && from->below[j])
+                library = open_first(prefixes[i], from->below[j]);
     }
-    return NULL;
+    return library;
+}
+
+static void find_path(const cpu_peer *p, char *path, size_t bytes)
+{
+    Dl_info where;
+    void *symbol;
+    memcpy(&symbol, p->sgemm_64 ? (const void *)&p->sgemm_64 : (const void *)&p->sgemm_32, sizeof symbol);
+    path[0] = 0;
+    if (symbol && dladdr(symbol, &where) && where.dli_fname)
+        snprintf(path, bytes, "%s", where.dli_fname);
+}
+
+/* A library reads its setting when it is loaded. The loader takes a copy of the file for another library, which
+ * therefore reads it again. */
+static void *open_copy(const char *path)
+{
+    struct stat about;
+    char name[64];
+    void *library = NULL;
+    int from = open(path, O_RDONLY | O_CLOEXEC), to = memfd_create("peer", MFD_CLOEXEC);
+    if (from >= 0 && to >= 0 && fstat(from, &about) == 0) {
+        off_t left = about.st_size;
+        ssize_t moved = 1;
+        for (; left > 0 && moved > 0; left -= moved)
+            moved = sendfile(to, from, NULL, (size_t)left);
+        snprintf(name, sizeof name, "/proc/self/fd/%d", to);
+        if (left == 0)
+            library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    }
+    if (from >= 0)
+        close(from);
+    if (to >= 0 && !library)
+        close(to); /* else it stays open: its path is the library's name */
+    return library;
+}
+
+static rung_status open_with_setting(const cpu_library *from, const char *setting, lab_peer *peer, void **library)
+{
+    static int is_set[LIBRARIES];
+    cpu_peer *p = peer->state;
+    char before[64] = "";
+    const char *was = getenv(from->setting);
+    int index = (int)(from - libraries);
+    if (from->once && is_set[index])
+        return lab_fail(RUNG_INVALID_ARGUMENT,
+                        "'%s': %s reads %s once a process: name it once, with or without a setting", p->name,
+                        from->name, from->setting);
+    is_set[index] = 1;
+    if (was)
+        snprintf(before, sizeof before, "%s", was);
+    if (setting)
+        setenv(from->setting, setting, 1);
+    *library = open_library(from);
+    if (*library)
+        find_sgemm(*library, p);
+    find_path(p, peer->path, sizeof peer->path);
+    if (*library && setting && !from->once) {
+        *library = open_copy(peer->path);
+        if (*library)
+            find_sgemm(*library, p);
+    }
+    if (*library)
+        find_version(*library, peer); /* which makes the library choose, if it has not yet */
+    if (setting && was)
+        setenv(from->setting, before, 1);
+    else if (setting && !from->once)
+        unsetenv(from->setting);
+    return RUNG_SUCCESS;
+}
+
+static void close_peer(lab_peer *peer)
+{
+    free(peer->state); /* the library stays open: its threads may be running */
 }
 
 rung_status lab_peer_open_cpu(lab_place *place, const char *name, lab_peer *peer)
 {
-    const cpu_library *from = strcmp(name, "blis") == 0 ? &libraries[1] : &libraries[0];
-    void *library = open_library(from);
-    if (!library)
-        return lab_fail(RUNG_MISSING_LIBRARY, "%s was not found (Debian: apt install %s; or name its file in %s)", name,
-                        from->package, from->variable);
-    peer->state = dlsym(library, "cblas_sgemm");
-    if (!peer->state)
-        return lab_fail(RUNG_MISSING_LIBRARY, "%s has no cblas_sgemm", name);
-    Dl_info where;
-    if (dladdr(peer->state, &where) && where.dli_fname)
-        snprintf(peer->path, sizeof peer->path, "%s", where.dli_fname);
+    const cpu_library *from = libraries;
+    const char *at = strchr(name, '@');
+    size_t length = at ? (size_t)(at - name) : strlen(name);
+    while (strlen(from->name) != length || strncmp(from->name, name, length) != 0)
+        from++; /* lab_peer_open has checked the name */
+    cpu_peer *p = calloc(1, sizeof *p);
+    if (!p)
+        return lab_fail(RUNG_OUT_OF_MEMORY, "no memory for a peer");
+    peer->state = p;
+    peer->close = close_peer;
+    snprintf(p->name, sizeof p->name, "%s", name);
+    peer->name = p->name;
+    void *library = NULL;
+    rung_status status = open_with_setting(from, at ? at + 1 : NULL, peer, &library);
+    if (status == RUNG_SUCCESS && !library)
+        status = lab_fail(RUNG_MISSING_LIBRARY, "%s was not found (%s; or name its file in %s)", name, from->hint,
+                          from->variable);
+    if (status == RUNG_SUCCESS && !p->sgemm_32 && !p->sgemm_64)
+        status = lab_fail(RUNG_MISSING_LIBRARY, "%s has no cblas_sgemm", peer->path);
+    if (status != RUNG_SUCCESS) {
+        lab_peer_close(peer);
+        return status;
+    }
     set_threads(library, place->threads);
-    find_version(library, peer);
-    peer->run = run; /* the library stays open: its threads may be running */
+    peer->run = run;
     return RUNG_SUCCESS;
 }
