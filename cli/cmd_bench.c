@@ -263,7 +263,8 @@ int cmd_bench(int argc, char **argv)
     const cli_option list[] = {
         {"device", CLI_TEXT, &o.device, NULL, "cpu, gpu, gpu1 ...; default: the best there is"},
         {"shapes", CLI_TEXT, &o.shapes, NULL, "shapes or files, comma-separated (or as plain words)"},
-        {"against", CLI_TEXT, &o.against, NULL, "peers: openblas,openblas_pypi,mkl,aocl,blis or cublas,cublaslt,cublas_tf32; name@setting; '' for none"},
+        {"against", CLI_TEXT, &o.against, NULL,
+         "peers: openblas,openblas_pypi,mkl,aocl,blis or cublas,cublaslt,cublas_tf32; name@setting; '' for none"},
         {"math", CLI_CHOICE, &o.math, lab_math_names, "strict (default), accurate or fast"},
         {"kernel", CLI_TEXT, &o.kernel, NULL, "one kernel by name instead of the library's choice"},
         {"threads", CLI_COUNT, &o.threads, NULL, "CPU threads, the peers' too"},

@@ -1,6 +1,7 @@
 /* The libraries Rung is measured against, opened at run time. Each gets its best: all the threads that Rung gets,
  * cuBLAS by its heuristic, cuBLASLt the fastest of its candidates. A CPU library may be opened several times, once told
- * nothing and once a setting: "openblas,openblas@Haswell". RUNG_OPENBLAS, RUNG_MKL, RUNG_CUBLAS and so on name files. */
+ * nothing and once a setting: "openblas,openblas@Haswell". RUNG_OPENBLAS, RUNG_MKL, RUNG_CUBLAS and so on name files.
+ */
 #ifndef LAB_PEER_H
 #define LAB_PEER_H
 

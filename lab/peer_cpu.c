@@ -186,8 +186,8 @@ static void *open_library(const cpu_library *from)
     const char *named = getenv(from->variable), *home = getenv("HOME");
     char local[300];
     snprintf(local, sizeof local, "%.280s/.local", home ? home : "");
-    const char *const prefixes[] = {getenv("VIRTUAL_ENV"), getenv("CONDA_PREFIX"), local, "/usr/local",
-                                    "/usr",                "/opt/intel/oneapi",    "/opt"};
+    const char *const prefixes[] = {
+        getenv("VIRTUAL_ENV"), getenv("CONDA_PREFIX"), local, "/usr/local", "/usr", "/opt/intel/oneapi", "/opt"};
     if (named)
         return dlopen(named, RTLD_NOW | RTLD_LOCAL);
     void *library = NULL;

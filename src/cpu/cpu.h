@@ -4,6 +4,7 @@
 
 #include "core/backend.h"
 #include "cpu/features.h"
+#include "cpu/kernels/kernels.h"
 #include "cpu/pool.h"
 
 /* What a product would do, for `rung explain`. */
@@ -37,10 +38,8 @@ typedef struct rung_cpu_args {
     rung_cpu_note *note; /* production: not NULL: fill this in and compute nothing */
 } rung_cpu_args;
 
-struct rung_cpu_kernel;
-
 /* Runs a product on one kernel family: chooses the path, splits the work, packs where that pays. The bits of the
  * result depend on the shape and the family, not on the number of threads. */
-rung_status rung_cpu_gemm(const rung_cpu_args *args, const struct rung_cpu_kernel *kernel);
+rung_status rung_cpu_gemm(const rung_cpu_args *args, const rung_cpu_kernel *kernel);
 
 #endif

@@ -7,18 +7,15 @@
 #include <string.h>
 
 static const char *const path_names[] = {
-    [PATH_DIRECT] = "operands in place",
-    [PATH_STREAM] = "B streams past C, in place",
-    [PATH_PACK_B] = "B packed, A in place",
-    [PATH_PACKED] = "both operands packed",
-    [PATH_DOT] = "dot products",
-    [PATH_SWAPPED] = "as the transposed product",
-    [PATH_LONG_K] = "cut along k",
+    [PATH_DIRECT] = "operands in place",          [PATH_STREAM] = "B streams past C, in place",
+    [PATH_PACK_B] = "B packed, A in place",       [PATH_OUTER] = "B packed, C written by rows",
+    [PATH_PACKED] = "both operands packed",       [PATH_DOT] = "dot products",
+    [PATH_SWAPPED] = "as the transposed product", [PATH_LONG_K] = "cut along k",
 };
 
 typedef struct job {
     const gemm_product *p;
-    const gemm_plan *d;
+    const gemm_plan *plan;
     int64_t rows, columns; /* of a strip */
     int64_t strips_along_n;
     float *parts; /* one m x n result a piece of k */
@@ -37,7 +34,7 @@ static void run_strip(void *argument, int64_t task, float *workspace)
     strip.c += i * strip.ldc + column;
     if (strip.bias_kind)
         strip.bias += strip.bias_kind == RUNG_BIAS_PER_ROW ? i : column;
-    rung_gemm_strip(&strip, j->d, workspace);
+    rung_gemm_strip(&strip, j->plan, workspace);
 }
 
 static void run_part(void *argument, int64_t task, float *workspace)
@@ -54,7 +51,7 @@ static void run_part(void *argument, int64_t task, float *workspace)
     part.beta = 0.0f;
     part.bias_kind = RUNG_NO_BIAS;
     part.activation = RUNG_IDENTITY;
-    rung_gemm_strip(&part, j->d, workspace);
+    rung_gemm_strip(&part, j->plan, workspace);
 }
 
 /* A run of C's columns: the pieces in order, so that the sum does not depend on who finished first. */
@@ -90,16 +87,16 @@ static rung_status no_memory(int slots, int64_t floats)
 enum { PART_STRIP_LEAST = 2048, ADD_LEAST = 256 };
 
 /* Pieces of k, each into a result of its own; more threads than pieces cut the columns of long rows too. */
-static rung_status run_parts(const gemm_product *p, const gemm_plan *d, const rung_cpu_args *args, int threads)
+static rung_status run_parts(const gemm_product *p, const gemm_plan *plan, const rung_cpu_args *args, int threads)
 {
-    int64_t strips = d->path == PATH_STREAM ? max64(1, min64(threads / d->parts, p->n / PART_STRIP_LEAST)) : 1;
-    job j = {.p = p, .d = d, .part_k = round_up(divide_up(p->k, d->parts), 16)};
-    j.columns = round_up(divide_up(p->n, strips), (int64_t)p->x->nv * p->x->vl);
+    int64_t strips = plan->path == PATH_STREAM ? max64(1, min64(threads / plan->parts, p->n / PART_STRIP_LEAST)) : 1;
+    job j = {.p = p, .plan = plan, .part_k = round_up(divide_up(p->k, plan->parts), 16)};
+    j.columns = round_up(divide_up(p->n, strips), (int64_t)p->kernel->nv * p->kernel->vl);
     j.strips_along_n = divide_up(p->n, j.columns);
     j.part_count = divide_up(p->k, j.part_k);
     j.add_columns = max64(ADD_LEAST, divide_up(p->n, threads));
     /* The caller's slot holds the pieces behind its own workspace. */
-    int64_t floats = rung_gemm_workspace(p, d, p->n), extra = j.part_count * p->m * p->n;
+    int64_t floats = rung_gemm_workspace(p, plan, p->n), extra = j.part_count * p->m * p->n;
     int64_t base = round_up(floats, 16);
     if (!rung_pool_reserve(args->pool, 1, base + extra) || !rung_pool_reserve(args->pool, threads, floats))
         return no_memory(threads, base + extra);
@@ -109,13 +106,13 @@ static rung_status run_parts(const gemm_product *p, const gemm_plan *d, const ru
     return RUNG_SUCCESS;
 }
 
-static rung_status run_shared(const gemm_product *p, const gemm_plan *d, const rung_cpu_args *args, int threads)
+static rung_status run_shared(const gemm_product *p, const gemm_plan *plan, const rung_cpu_args *args, int threads)
 {
-    int64_t a_floats = rung_gemm_packed_a_floats(p, d), floats = rung_gemm_workspace(p, d, p->n);
+    int64_t a_floats = rung_gemm_packed_a_floats(p, plan), floats = rung_gemm_workspace(p, plan, p->n);
     if (!rung_pool_reserve(args->pool, 1, floats) || !rung_pool_reserve(args->pool, threads, a_floats))
         return no_memory(threads, floats);
     float *workspace = rung_pool_workspace(args->pool, 0);
-    rung_gemm_packed(p, d, workspace + a_floats, args->pool, threads, workspace);
+    rung_gemm_packed(p, plan, workspace + a_floats, args->pool, threads, workspace);
     return RUNG_SUCCESS;
 }
 
@@ -144,7 +141,7 @@ static int choose_threads(double work_us, const rung_cpu_args *args)
 static double product_us(const gemm_product *p)
 {
     double m = (double)p->m, n = (double)p->n, k = (double)p->k;
-    return 2.0 * m * n * k / (p->x->vl * 12e3) + 4.0 * (m * k + k * n + m * n) / 40e3;
+    return 2.0 * m * n * k / (p->kernel->vl * 12e3) + 4.0 * (m * k + k * n + m * n) / 40e3;
 }
 
 enum { STRIPS_A_THREAD = 4, STRIP_LEAST = 192 };
@@ -154,15 +151,15 @@ enum { STRIPS_A_THREAD = 4, STRIP_LEAST = 192 };
 static int is_worth_sharing(const gemm_product *p, int threads)
 {
     enum { LEAST_US = 500, PANELS_A_THREAD = 6 };
-    return product_us(p) >= LEAST_US * threads && p->m >= (int64_t)p->x->mr * PANELS_A_THREAD * threads;
+    return product_us(p) >= LEAST_US * threads && p->m >= (int64_t)p->kernel->mr * PANELS_A_THREAD * threads;
 }
 
 /* Strips of whole tiles along one dimension. More strips than threads even out a thread that is held up, but each
  * packs for itself, so none is made narrow. */
-static int64_t strip_length(const gemm_product *p, const gemm_plan *d, int threads)
+static int64_t strip_length(const gemm_product *p, const gemm_plan *plan, int threads)
 {
-    int64_t length = d->split_m ? p->m : p->n;
-    int64_t unit = d->split_m ? p->x->mr : (int64_t)p->x->nv * p->x->vl;
+    int64_t length = plan->split_m ? p->m : p->n;
+    int64_t unit = plan->split_m ? p->kernel->mr : (int64_t)p->kernel->nv * p->kernel->vl;
     if (threads <= 1)
         return length;
     int64_t strips = threads * max64(1, min64(STRIPS_A_THREAD, length / (threads * STRIP_LEAST)));
@@ -181,18 +178,18 @@ static rung_status run_one(gemm_product *p, const rung_cpu_args *args, int threa
         rung_gemm_finish(p, 0, p->m, 0, p->n);
         return RUNG_SUCCESS;
     }
-    gemm_plan d = rung_gemm_plan(p, args->caches);
-    if (d.path == PATH_LONG_K || d.parts > 1)
-        return run_parts(p, &d, args, threads);
-    if (d.path == PATH_PACKED && threads > 1 && is_worth_sharing(p, threads))
-        return run_shared(p, &d, args, threads);
-    int64_t length = strip_length(p, &d, threads);
-    job j = {.p = p, .d = &d, .rows = d.split_m ? length : p->m, .columns = d.split_m ? p->n : length};
-    int64_t floats = rung_gemm_workspace(p, &d, j.columns);
+    gemm_plan plan = rung_gemm_plan(p, args->caches);
+    if (plan.path == PATH_LONG_K || plan.parts > 1)
+        return run_parts(p, &plan, args, threads);
+    if (plan.path == PATH_PACKED && threads > 1 && is_worth_sharing(p, threads))
+        return run_shared(p, &plan, args, threads);
+    int64_t length = strip_length(p, &plan, threads);
+    job j = {.p = p, .plan = &plan, .rows = plan.split_m ? length : p->m, .columns = plan.split_m ? p->n : length};
+    int64_t floats = rung_gemm_workspace(p, &plan, j.columns);
     if (floats > 0 && !rung_pool_reserve(args->pool, threads, floats))
         return no_memory(threads, floats);
     if (threads == 1) {
-        rung_gemm_strip(p, &d, floats > 0 ? rung_pool_workspace(args->pool, 0) : NULL);
+        rung_gemm_strip(p, &plan, floats > 0 ? rung_pool_workspace(args->pool, 0) : NULL);
         return RUNG_SUCCESS;
     }
     j.strips_along_n = divide_up(p->n, j.columns);
@@ -210,7 +207,7 @@ static void select_item(gemm_product *p, const rung_cpu_args *args, int64_t item
 typedef struct batch_job {
     const rung_cpu_args *args;
     gemm_product p;
-    gemm_plan d;
+    gemm_plan plan;
     int64_t run; /* products a task takes */
 } batch_job;
 
@@ -220,7 +217,7 @@ static void run_items(void *argument, int64_t task, float *workspace)
     gemm_product p = j->p;
     for (int64_t item = task * j->run; item < min64((task + 1) * j->run, j->args->batch); item++) {
         select_item(&p, j->args, item);
-        rung_gemm_strip(&p, &j->d, workspace);
+        rung_gemm_strip(&p, &j->plan, workspace);
     }
 }
 
@@ -233,17 +230,17 @@ static rung_status run_batch(gemm_product *p, const rung_cpu_args *args)
     double work_us = product_us(p) * (double)args->batch;
     int threads = choose_threads(work_us, args);
     if (p->k > 0 && p->alpha != 0.0f) {
-        j.d = rung_gemm_plan(p, args->caches);
-        j.d.stream = 0; /* alignment differs from product to product */
+        j.plan = rung_gemm_plan(p, args->caches);
+        j.plan.stream = 0; /* alignment differs from product to product */
     }
-    if (p->k == 0 || p->alpha == 0.0f || j.d.path == PATH_LONG_K || j.d.parts > 1 || args->batch < 2 * threads) {
+    if (p->k == 0 || p->alpha == 0.0f || j.plan.path == PATH_LONG_K || j.plan.parts > 1 || args->batch < 2 * threads) {
         for (int64_t item = 0; item < args->batch; item++) {
             select_item(p, args, item);
             RUNG_TRY(run_one(p, args, choose_threads(product_us(p), args)));
         }
         return RUNG_SUCCESS;
     }
-    int64_t floats = rung_gemm_workspace(p, &j.d, p->n);
+    int64_t floats = rung_gemm_workspace(p, &j.plan, p->n);
     if (floats > 0 && !rung_pool_reserve(args->pool, threads, floats))
         return no_memory(threads, floats);
     j.run = threads == 1 ? args->batch : divide_up(args->batch, (int64_t)threads * TASKS_A_THREAD);
@@ -253,7 +250,7 @@ static rung_status run_batch(gemm_product *p, const rung_cpu_args *args)
 
 rung_status rung_cpu_gemm(const rung_cpu_args *args, const rung_cpu_kernel *kernel)
 {
-    gemm_product p = {.x = kernel,
+    gemm_product p = {.kernel = kernel,
                       .m = args->m,
                       .n = args->n,
                       .k = args->k,
@@ -281,3 +278,14 @@ rung_status rung_cpu_gemm(const rung_cpu_args *args, const rung_cpu_kernel *kern
         return run_batch(&p, args);
     return run_one(&p, args, args->threads > 1 && !is_tiny(&p) ? choose_threads(product_us(&p), args) : 1);
 }
+
+/* The catalog's entries: the product on each family's kernels. */
+#define RUNG_CPU(name, ...)                                                                                            \
+    extern const rung_cpu_kernel name##_family;                                                                        \
+    rung_status name(const void *args);                                                                                \
+    rung_status name(const void *args)                                                                                 \
+    {                                                                                                                  \
+        return rung_cpu_gemm(args, &name##_family);                                                                    \
+    }
+#include "cpu/kernels/rows.inc"
+#undef RUNG_CPU

@@ -10,6 +10,7 @@ typedef enum gemm_path {
     PATH_DIRECT,
     PATH_STREAM,
     PATH_PACK_B,
+    PATH_OUTER,
     PATH_PACKED,
     PATH_DOT,
     PATH_SWAPPED,
@@ -21,7 +22,7 @@ typedef struct gemm_plan {
     int64_t mc, kc, nc; /* blocks */
     int most;           /* vectors of columns in a tile, at most */
     int64_t parts;      /* PATH_LONG_K, PATH_STREAM: pieces of k, each summed apart; 1: one */
-    int in_place;       /* PATH_LONG_K: the pieces need no packing */
+    gemm_path inner;    /* PATH_LONG_K: the path of each piece */
     int fetch;          /* A in place: fetch its next rows ahead */
     int of_b;           /* PATH_DOT, PATH_SWAPPED: the long operand is B, not A */
     int stream;         /* write C past the caches */
@@ -30,7 +31,7 @@ typedef struct gemm_plan {
 
 /* One product on one thread. */
 typedef struct gemm_product {
-    const rung_cpu_kernel *x;
+    const rung_cpu_kernel *kernel;
     int64_t m, n, k;
     const float *a;
     int64_t lda;
@@ -93,6 +94,18 @@ int64_t rung_gemm_workspace(const gemm_product *p, const gemm_plan *plan, int64_
 void rung_gemm_packed(const gemm_product *p, const gemm_plan *plan, float *packed_b, rung_pool *pool, int threads,
                       float *workspace);
 int64_t rung_gemm_packed_a_floats(const gemm_product *p, const gemm_plan *plan);
+/* PATH_STREAM: floats for the packed steps of A, and the length of a row of sums. */
+static inline int64_t rung_gemm_stream_a_floats(const gemm_product *p)
+{
+    int64_t rows = p->kernel->stream_rows; /* a multiple of what pack_by_row needs */
+    return round_up(p->m, rows) * RUNG_STREAM_STEPS + 2 * RUNG_PACK_SLACK;
+}
+
+static inline int64_t rung_gemm_stream_ld(const gemm_product *p, const gemm_plan *plan)
+{
+    return round_up(min64(plan->nc, p->n), 16) + 16; /* one line more: rows begin in different cache sets */
+}
+
 /* Runs one strip of a product on the calling thread. */
 void rung_gemm_strip(const gemm_product *p, const gemm_plan *plan, float *workspace);
 

@@ -12,16 +12,16 @@ static void fetch_a(const block *s, int64_t row, int64_t rows)
 /* All rows of one group of `nv` vectors of columns. */
 static void sweep_rows(const block *s, const float *b, int64_t ldb, float *c, int nv, rung_tile_out *out)
 {
-    const rung_cpu_kernel *x = s->x;
-    const rung_tile_fn *tiles = x->tile[s->kind][nv - 1];
+    const rung_cpu_kernel *kernel = s->kernel;
+    const rung_tile_fn *tiles = kernel->tile[s->kind][nv - 1];
     if (s->packed_a) {
-        for (int64_t i = 0; i < s->m; i += x->mr) {
-            int rows = (int)min64(s->m - i, x->mr);
-            tiles[rows - 1](s->k, s->a + i * s->k, x->mr, b, ldb, c + i * out->ldc, out);
+        for (int64_t i = 0; i < s->m; i += kernel->mr) {
+            int rows = (int)min64(s->m - i, kernel->mr);
+            tiles[rows - 1](s->k, s->a + i * s->k, kernel->mr, b, ldb, c + i * out->ldc, out);
         }
         return;
     }
-    int most = x->max_rows[nv - 1];
+    int most = kernel->max_rows[nv - 1];
     int64_t count = s->m <= most ? 1 : divide_up(s->m, most), i = 0;
     int64_t least = count == 1 ? s->m : s->m / count, extra = count == 1 ? 0 : s->m % count;
     int64_t row_step = s->kind == RUNG_A_BY_ROW ? s->lda : 1;
@@ -36,13 +36,14 @@ static void sweep_rows(const block *s, const float *b, int64_t ldb, float *c, in
 
 void rung_gemm_sweep_groups(const block *s, const grouping *by, int64_t first, int64_t count)
 {
-    int vl = s->x->vl, stream = s->out.stream;
+    int vl = s->kernel->vl, stream = s->out.stream;
     rung_tile_out out = s->out;
     int64_t j = 0;
     for (int64_t g = first; g < first + count; g++) {
         int nv = (int)by->narrow + (g < by->wide);
         int64_t width = min64((int64_t)nv * vl, s->n - j);
         out.lanes = (int)(width - (int64_t)(nv - 1) * vl);
+        out.b_lanes = s->packed_b ? vl : out.lanes;
         out.stream = stream && out.lanes == vl;
         if (s->packed_b)
             sweep_rows(s, s->b + j * s->k, (int64_t)nv * vl, s->c + j, nv, &out);
@@ -54,7 +55,7 @@ void rung_gemm_sweep_groups(const block *s, const grouping *by, int64_t first, i
 
 void rung_gemm_sweep(const block *s)
 {
-    grouping by = group_columns(s->n, s->x->vl_bits, s->most);
+    grouping by = group_columns(s->n, s->kernel->vl_bits, s->most);
     rung_gemm_sweep_groups(s, &by, 0, by.groups);
 }
 
@@ -62,8 +63,8 @@ void rung_gemm_sweep(const block *s)
 void rung_gemm_pack_b(const gemm_product *p, int64_t step, int64_t column, int64_t k, int64_t n, const grouping *by,
                       int64_t first, int64_t count, float *to)
 {
-    rung_pack_fn pack = p->trans_b ? p->x->pack_by_row : p->x->pack_by_k;
-    int vl = p->x->vl;
+    rung_pack_fn pack = p->trans_b ? p->kernel->pack_by_row : p->kernel->pack_by_k;
+    int vl = p->kernel->vl;
     int64_t bounds[] = {first, max64(first, min64(by->wide, first + count)), first + count};
     for (int part = 0; part < 2; part++) { /* the wide groups, then the others */
         int64_t from = group_start(by, bounds[part], vl), end = min64(group_start(by, bounds[part + 1], vl), n);
@@ -78,5 +79,5 @@ void rung_gemm_finish(const gemm_product *p, int64_t row, int64_t rows, int64_t 
         return;
     const float *by_row = p->bias_kind == RUNG_BIAS_PER_ROW ? p->bias + row : NULL;
     const float *by_column = p->bias_kind == RUNG_BIAS_PER_COLUMN ? p->bias + column : NULL;
-    p->x->finish(p->c + row * p->ldc + column, p->ldc, rows, columns, by_row, by_column, (int)p->activation);
+    p->kernel->finish(p->c + row * p->ldc + column, p->ldc, rows, columns, by_row, by_column, (int)p->activation);
 }

@@ -7,7 +7,7 @@
 /* A block of C that tiles cover. Columns go in groups of at most `most` vectors, as even as they come, so that no
  * narrow group is left over. B is in place or packed, one panel a group; A is in place or in panels of mr rows. */
 typedef struct block {
-    const rung_cpu_kernel *x;
+    const rung_cpu_kernel *kernel;
     int64_t m, n, k;
     const float *a;
     int64_t lda;

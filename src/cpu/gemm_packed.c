@@ -4,7 +4,7 @@
 
 typedef struct packed_job {
     const gemm_product *p;
-    const gemm_plan *d;
+    const gemm_plan *plan;
     int64_t column, step, n, k; /* the slab of B: columns from, k steps from, and how many */
     grouping by;
     float *packed_b;
@@ -30,14 +30,14 @@ static void multiply_task(void *argument, int64_t task, float *workspace)
 {
     const packed_job *j = argument;
     const gemm_product *p = j->p;
-    const rung_cpu_kernel *x = p->x;
-    int64_t panels = divide_up(p->m, x->mr), rows_at = task / j->column_chunks, chunk = task % j->column_chunks;
-    int64_t row = share(panels, j->row_blocks, rows_at) * x->mr;
-    int64_t rows = min64(share(panels, j->row_blocks, rows_at + 1) * x->mr, p->m) - row;
+    const rung_cpu_kernel *kernel = p->kernel;
+    int64_t panels = divide_up(p->m, kernel->mr), rows_at = task / j->column_chunks, chunk = task % j->column_chunks;
+    int64_t row = share(panels, j->row_blocks, rows_at) * kernel->mr;
+    int64_t rows = min64(share(panels, j->row_blocks, rows_at + 1) * kernel->mr, p->m) - row;
     int64_t first = share(j->by.groups, j->column_chunks, chunk),
             end = share(j->by.groups, j->column_chunks, chunk + 1);
-    int64_t from = group_start(&j->by, first, x->vl), to = min64(group_start(&j->by, end, x->vl), j->n);
-    block s = {.x = x,
+    int64_t from = group_start(&j->by, first, kernel->vl), to = min64(group_start(&j->by, end, kernel->vl), j->n);
+    block s = {.kernel = kernel,
                .m = rows,
                .n = to - from,
                .k = j->k,
@@ -46,11 +46,12 @@ static void multiply_task(void *argument, int64_t task, float *workspace)
                .a = workspace,
                .b = j->packed_b + from * j->k,
                .packed_b = 1,
-               .most = j->d->most,
+               .most = j->plan->most,
                .c = p->c + row * p->ldc + j->column + from,
-               .out = {.ldc = p->ldc, .stream = j->d->stream}};
+               .out = {.ldc = p->ldc, .stream = j->plan->stream}};
     set_beta(&s, p, j->step);
-    (p->trans_a ? x->pack_by_k : x->pack_by_row)(workspace, a_at(p, row, j->step), p->lda, rows, j->k, x->mr);
+    (p->trans_a ? kernel->pack_by_k : kernel->pack_by_row)(workspace, a_at(p, row, j->step), p->lda, rows, j->k,
+                                                           kernel->mr);
     rung_gemm_sweep_groups(&s, &j->by, first, end - first);
     if (j->step + j->k == p->k)
         rung_gemm_finish(p, row, rows, j->column + from, to - from);
@@ -60,9 +61,9 @@ static void multiply_task(void *argument, int64_t task, float *workspace)
 static void cut(packed_job *j, int threads)
 {
     enum { TASKS_A_THREAD = 4, PANELS_LEAST = 6 };
-    int64_t panels = divide_up(j->p->m, j->p->x->mr), tasks = threads > 1 ? (int64_t)threads * TASKS_A_THREAD : 1;
+    int64_t panels = divide_up(j->p->m, j->p->kernel->mr), tasks = threads > 1 ? (int64_t)threads * TASKS_A_THREAD : 1;
     int64_t most = panels / PANELS_LEAST;
-    j->row_blocks = divide_up(j->p->m, j->d->mc);
+    j->row_blocks = divide_up(j->p->m, j->plan->mc);
     if (most >= threads && threads > 1)
         j->row_blocks = max64(j->row_blocks, round_up(min64(most, tasks) - threads + 1, threads));
     j->column_chunks = min64(j->by.groups, j->row_blocks < threads ? divide_up(tasks, j->row_blocks) : 1);
@@ -81,8 +82,8 @@ static void fetch_steps(const float *rows, int64_t ld, int64_t count, int64_t k)
 static void fetch_next(const packed_job *j)
 {
     const gemm_product *p = j->p;
-    int64_t next = j->step + j->k, steps = min64(j->d->kc, p->k - next);
-    if (j->d->path != PATH_LONG_K || steps <= 0)
+    int64_t next = j->step + j->k, steps = min64(j->plan->kc, p->k - next);
+    if (j->plan->path != PATH_LONG_K || steps <= 0)
         return;
     if (!p->trans_a)
         fetch_steps(a_at(p, 0, next), p->lda, p->m, steps);
@@ -90,21 +91,21 @@ static void fetch_next(const packed_job *j)
         fetch_steps(b_at(p, next, 0), p->ldb, p->n, steps);
 }
 
-int64_t rung_gemm_packed_a_floats(const gemm_product *p, const gemm_plan *d)
+int64_t rung_gemm_packed_a_floats(const gemm_product *p, const gemm_plan *plan)
 {
-    return round_up(min64(d->mc, round_up(p->m, p->x->mr)) * min64(d->kc, p->k) + RUNG_PACK_SLACK, 16);
+    return round_up(min64(plan->mc, round_up(p->m, p->kernel->mr)) * min64(plan->kc, p->k) + RUNG_PACK_SLACK, 16);
 }
 
-void rung_gemm_packed(const gemm_product *p, const gemm_plan *d, float *packed_b, rung_pool *pool, int threads,
+void rung_gemm_packed(const gemm_product *p, const gemm_plan *plan, float *packed_b, rung_pool *pool, int threads,
                       float *workspace)
 {
-    packed_job j = {.p = p, .d = d, .packed_b = packed_b};
-    for (j.column = 0; j.column < p->n; j.column += d->nc) {
-        j.n = min64(d->nc, p->n - j.column);
-        j.by = group_columns(j.n, p->x->vl_bits, d->most);
+    packed_job j = {.p = p, .plan = plan, .packed_b = packed_b};
+    for (j.column = 0; j.column < p->n; j.column += plan->nc) {
+        j.n = min64(plan->nc, p->n - j.column);
+        j.by = group_columns(j.n, p->kernel->vl_bits, plan->most);
         cut(&j, threads);
-        for (j.step = 0; j.step < p->k; j.step += d->kc) {
-            j.k = min64(d->kc, p->k - j.step);
+        for (j.step = 0; j.step < p->k; j.step += plan->kc) {
+            j.k = min64(plan->kc, p->k - j.step);
             if (threads > 1) {
                 rung_pool_run(pool, threads, j.pack_tasks, pack_task, &j);
                 rung_pool_run(pool, threads, j.row_blocks * j.column_chunks, multiply_task, &j);

@@ -1,22 +1,24 @@
 /* The paths a CPU product can take, each on one thread: in place, B packed, both packed, dot products, transposed. */
 #include "cpu/gemm_block.h"
 
-static void run_direct(const gemm_product *p, const gemm_plan *d)
+#include <string.h>
+
+static void run_direct(const gemm_product *p, const gemm_plan *plan)
 {
-    block s = {.x = p->x,
+    block s = {.kernel = p->kernel,
                .m = p->m,
                .n = p->n,
                .lda = p->lda,
                .kind = p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW,
                .ldb = p->ldb,
-               .most = d->most,
+               .most = plan->most,
                .c = p->c,
-               .out = {.ldc = p->ldc, .stream = d->stream}};
-    for (int64_t step = 0; step < p->k; step += d->kc) {
-        s.k = min64(d->kc, p->k - step);
+               .out = {.ldc = p->ldc, .stream = plan->stream}};
+    for (int64_t step = 0; step < p->k; step += plan->kc) {
+        s.k = min64(plan->kc, p->k - step);
         s.a = a_at(p, 0, step);
         s.b = b_at(p, step, 0);
-        s.fetch_rows = d->fetch && !p->trans_a ? p->m : 0;
+        s.fetch_rows = plan->fetch && !p->trans_a ? p->m : 0;
         set_beta(&s, p, step);
         rung_gemm_sweep(&s);
     }
@@ -25,13 +27,14 @@ static void run_direct(const gemm_product *p, const gemm_plan *d)
 /* One tile holds all of C. */
 static int run_one_tile(const gemm_product *p)
 {
-    const rung_cpu_kernel *x = p->x;
-    int64_t vectors = (p->n + x->vl - 1) >> x->vl_bits;
-    if (vectors > x->nv || p->m > x->max_rows[vectors - 1])
+    const rung_cpu_kernel *kernel = p->kernel;
+    int64_t vectors = (p->n + kernel->vl - 1) >> kernel->vl_bits;
+    if (vectors > kernel->nv || p->m > kernel->max_rows[vectors - 1])
         return 0;
-    rung_tile_out out = {p->ldc, p->alpha, p->beta, (int)(p->n - ((vectors - 1) << x->vl_bits)), 0};
-    x->tile[p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW][vectors - 1][p->m - 1](p->k, p->a, p->lda, p->b, p->ldb, p->c,
-                                                                             &out);
+    int lanes = (int)(p->n - ((vectors - 1) << kernel->vl_bits));
+    rung_tile_out out = {.ldc = p->ldc, .alpha = p->alpha, .beta = p->beta, .lanes = lanes, .b_lanes = lanes};
+    kernel->tile[p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW][vectors - 1][p->m - 1](p->k, p->a, p->lda, p->b, p->ldb,
+                                                                                  p->c, &out);
     return 1;
 }
 
@@ -39,7 +42,7 @@ void rung_gemm_tiny(const gemm_product *p)
 {
     if (run_one_tile(p))
         return;
-    block s = {.x = p->x,
+    block s = {.kernel = p->kernel,
                .m = p->m,
                .n = p->n,
                .k = p->k,
@@ -48,93 +51,92 @@ void rung_gemm_tiny(const gemm_product *p)
                .kind = p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW,
                .b = p->b,
                .ldb = p->ldb,
-               .most = p->x->nv,
+               .most = p->kernel->nv,
                .c = p->c,
                .out = {.ldc = p->ldc, .alpha = p->alpha, .beta = p->beta}};
     rung_gemm_sweep(&s);
 }
 
-/* All rows of C against RUNG_STREAM_STEPS rows of B, along `columns` columns. */
-static void stream_rows(block *s, int64_t columns)
+/* Passes over m rows are as even as they come. */
+static int64_t pass_count(const gemm_product *p)
 {
-    const rung_cpu_kernel *x = s->x;
-    int64_t passes = divide_up(s->m, RUNG_STREAM_MAX_ROWS), i = 0;
+    return divide_up(p->m, p->kernel->stream_rows);
+}
+
+static int64_t pass_start(const gemm_product *p, int64_t pass)
+{
+    int64_t passes = pass_count(p);
+    return p->m / passes * pass + min64(pass, p->m % passes);
+}
+
+/* A block of sums += RUNG_STREAM_STEPS steps of k: each pass takes its rows along some columns of B, which stay in L1
+ * for the next pass. */
+static void stream_steps(const gemm_product *p, int64_t step, int64_t steps, const float *b, int64_t columns,
+                         float *packed_a, float *sums, int64_t ld)
+{
+    enum { COLUMNS_IN_L1 = 192 };
+    const rung_cpu_kernel *kernel = p->kernel;
+    int64_t passes = pass_count(p), slot = (int64_t)kernel->stream_rows * RUNG_STREAM_STEPS;
     for (int64_t pass = 0; pass < passes; pass++) {
-        int rows = (int)(s->m / passes + (pass < s->m % passes)), width = x->stream_nv[rows - 1] * x->vl;
-        const float *a = s->a + i * (s->kind == RUNG_A_BY_ROW ? s->lda : 1);
-        float *c = s->c + i * s->out.ldc;
-        int64_t count = columns / width, done = count * width;
-        s->out.lanes = x->vl;
-        x->stream[s->kind][rows - 1](count, a, s->lda, s->b, s->ldb, c, &s->out);
-        if (done < columns) {
-            block rest = *s;
-            rest.m = rows;
-            rest.n = columns - done;
-            rest.a = a;
-            rest.b += done;
-            rest.c = c + done;
-            rung_gemm_sweep(&rest);
+        int64_t row = pass_start(p, pass), rows = pass_start(p, pass + 1) - row;
+        (p->trans_a ? kernel->pack_by_k : kernel->pack_by_row)(packed_a + pass * slot, a_at(p, row, step), p->lda, rows,
+                                                               steps, rung_stream_panel((int)rows, kernel->vl));
+    }
+    for (int64_t j = 0; j < columns; j += COLUMNS_IN_L1)
+        for (int64_t pass = 0; pass < passes; pass++) {
+            int64_t row = pass_start(p, pass), rows = pass_start(p, pass + 1) - row;
+            kernel->stream[rows - 1](steps, min64(COLUMNS_IN_L1, columns - j), packed_a + pass * slot, b + j, p->ldb,
+                                     sums + row * ld + j, ld, pass == 0);
         }
-        i += rows;
+}
+
+/* Few rows against a B larger than the caches: B passes once, a few of its rows at a time in long runs, while the sums
+ * of a block of columns stay in L2. They lie apart from C, whose rows may all fall into the same cache sets. */
+static void run_stream(const gemm_product *p, const gemm_plan *plan, float *workspace)
+{
+    float *sums = workspace + rung_gemm_stream_a_floats(p);
+    for (int64_t j = 0; j < p->n; j += plan->nc) {
+        int64_t columns = min64(plan->nc, p->n - j), ld = rung_gemm_stream_ld(p, plan);
+        memset(sums, 0, (size_t)(p->m * ld) * sizeof *sums);
+        for (int64_t step = 0; step < p->k; step += RUNG_STREAM_STEPS)
+            stream_steps(p, step, min64(RUNG_STREAM_STEPS, p->k - step), b_at(p, step, j), columns, workspace, sums,
+                         ld);
+        p->kernel->add_sums(p->c + j, p->ldc, sums, ld, p->m, columns, p->alpha, p->beta);
     }
 }
 
-/* Few rows against a B larger than the caches: B passes once, a few rows at a time in long runs, and a block of C's
- * columns stays in L2 meanwhile. */
-static void run_stream(const gemm_product *p, const gemm_plan *d)
+/* B is packed a block of k at a time, A is read in place. Rows go outside in runs of mc that stay in L1 or L2. */
+static void run_pack_b(const gemm_product *p, const gemm_plan *plan, float *workspace)
 {
-    block s = {.x = p->x,
-               .m = p->m,
-               .lda = p->lda,
-               .kind = p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW,
-               .ldb = p->ldb,
-               .most = d->most,
-               .out = {.ldc = p->ldc}};
-    for (int64_t j = 0; j < p->n; j += d->nc)
-        for (int64_t step = 0; step < p->k; step += RUNG_STREAM_STEPS) {
-            s.n = min64(d->nc, p->n - j);
-            s.k = min64(RUNG_STREAM_STEPS, p->k - step);
-            s.a = a_at(p, 0, step);
-            s.b = b_at(p, step, j);
-            s.c = p->c + j;
-            set_beta(&s, p, step);
-            if (s.k == RUNG_STREAM_STEPS)
-                stream_rows(&s, s.n);
-            else
-                rung_gemm_sweep(&s);
-        }
-}
-
-/* Few columns: B is packed once a k block, A is read in place. Rows go outside in runs that stay in L1/L2. */
-static void run_pack_b(const gemm_product *p, const gemm_plan *d, float *workspace)
-{
-    block s = {.x = p->x,
-               .n = p->n,
+    block s = {.kernel = p->kernel,
                .lda = p->lda,
                .kind = p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW,
                .b = workspace,
                .packed_b = 1,
-               .most = d->most,
-               .out = {.ldc = p->ldc}};
-    grouping by = group_columns(p->n, p->x->vl_bits, d->most);
-    for (int64_t step = 0; step < p->k; step += d->kc) {
-        s.k = min64(d->kc, p->k - step);
-        rung_gemm_pack_b(p, step, 0, s.k, p->n, &by, 0, by.groups, workspace);
-        set_beta(&s, p, step);
-        for (int64_t i = 0; i < p->m; i += d->mc) {
-            s.m = min64(d->mc, p->m - i);
-            s.a = a_at(p, i, step);
-            s.c = p->c + i * p->ldc;
-            s.fetch_rows = d->fetch && !p->trans_a ? p->m - i : 0;
-            rung_gemm_sweep(&s);
+               .most = plan->most,
+               .out = {.ldc = p->ldc, .stream = plan->stream}};
+    for (int64_t j = 0; j < p->n; j += plan->nc) {
+        s.n = min64(plan->nc, p->n - j);
+        grouping by = group_columns(s.n, p->kernel->vl_bits, plan->most);
+        for (int64_t step = 0; step < p->k; step += plan->kc) {
+            s.k = min64(plan->kc, p->k - step);
+            rung_gemm_pack_b(p, step, j, s.k, s.n, &by, 0, by.groups, workspace);
+            set_beta(&s, p, step);
+            for (int64_t i = 0; i < p->m; i += plan->mc) {
+                s.m = min64(plan->mc, p->m - i);
+                s.a = a_at(p, i, step);
+                s.c = p->c + i * p->ldc + j;
+                s.fetch_rows = plan->fetch && !p->trans_a ? p->m - i : 0;
+                rung_gemm_sweep_groups(&s, &by, 0, by.groups);
+            }
         }
     }
 }
 
 /* Dot products want the long operand's rows along k (A as it is, or B transposed), the short one's columns too. */
-static void run_dot(const gemm_product *p, const gemm_plan *d, float *workspace)
+static void run_dot(const gemm_product *p, const gemm_plan *plan, float *workspace)
 {
-    int of_b = d->of_b;
+    int of_b = plan->of_b;
     int64_t rows = of_b ? p->n : p->m, columns = of_b ? p->m : p->n;
     const float *t = of_b ? p->a : p->b;
     int64_t ldt = of_b ? p->lda : p->ldb;
@@ -143,7 +145,7 @@ static void run_dot(const gemm_product *p, const gemm_plan *d, float *workspace)
                          .s = of_b ? p->b : p->a,
                          .lds = of_b ? p->ldb : p->lda,
                          .t = t,
-                         .t_step = p->x->vl,
+                         .t_step = p->kernel->vl,
                          .t_ld = ldt,
                          .c = p->c,
                          .c_row = of_b ? 1 : p->ldc,
@@ -151,12 +153,12 @@ static void run_dot(const gemm_product *p, const gemm_plan *d, float *workspace)
                          .alpha = p->alpha,
                          .beta = p->beta};
     if (!along_k && !(columns == 1 && ldt == 1)) {
-        p->x->pack_by_row(workspace, t, ldt, p->k, columns, p->x->vl);
+        p->kernel->pack_by_row(workspace, t, ldt, p->k, columns, p->kernel->vl);
         dot.t = workspace;
-        dot.t_step = columns * p->x->vl;
-        dot.t_ld = p->x->vl;
+        dot.t_step = columns * p->kernel->vl;
+        dot.t_ld = p->kernel->vl;
     }
-    p->x->dot[columns - 1](&dot, rows);
+    p->kernel->dot[columns - 1](&dot, rows);
 }
 
 static void add_transposed(float *c, int64_t ldc, const float *d, int64_t ldd, int64_t m, int64_t n, float beta)
@@ -168,9 +170,9 @@ static void add_transposed(float *c, int64_t ldc, const float *d, int64_t ldd, i
 
 /* (op(A) op(B))' = op(B)' op(A)': brings the long operand's contiguous direction under the vectors. The result goes
  * through a strip that stays in L2. */
-static void run_swapped(const gemm_product *p, const gemm_plan *d, float *workspace)
+static void run_swapped(const gemm_product *p, const gemm_plan *plan, float *workspace)
 {
-    gemm_product t = {.x = p->x,
+    gemm_product t = {.kernel = p->kernel,
                       .k = p->k,
                       .a = p->b,
                       .lda = p->ldb,
@@ -182,7 +184,7 @@ static void run_swapped(const gemm_product *p, const gemm_plan *d, float *worksp
                       .trans_a = !p->trans_b,
                       .trans_b = !p->trans_a};
     float *rest = workspace + round_up(RUNG_SWAP_STRIP * max64(min64(p->m, p->n), 1), 16);
-    int columns = !d->of_b; /* the long operand is A: its m becomes the columns */
+    int columns = !plan->of_b; /* the long operand is A: its m becomes the columns */
     int64_t length = columns ? p->m : p->n;
     for (int64_t at = 0; at < length; at += RUNG_SWAP_STRIP) {
         int64_t now = min64(RUNG_SWAP_STRIP, length - at);
@@ -194,9 +196,9 @@ static void run_swapped(const gemm_product *p, const gemm_plan *d, float *worksp
         else
             t.a = p->b + at * p->ldb;
         if (columns)
-            run_stream(&t, d);
+            run_stream(&t, plan, rest);
         else
-            run_pack_b(&t, d, rest);
+            run_pack_b(&t, plan, rest);
         if (columns)
             add_transposed(p->c + at * p->ldc, p->ldc, workspace, t.ldc, now, p->n, p->beta);
         else
@@ -204,32 +206,28 @@ static void run_swapped(const gemm_product *p, const gemm_plan *d, float *worksp
     }
 }
 
-static void run_packed(const gemm_product *p, const gemm_plan *d, float *workspace)
+static void run_packed(const gemm_product *p, const gemm_plan *plan, float *workspace)
 {
-    rung_gemm_packed(p, d, workspace + rung_gemm_packed_a_floats(p, d), NULL, 1, workspace);
+    rung_gemm_packed(p, plan, workspace + rung_gemm_packed_a_floats(p, plan), NULL, 1, workspace);
 }
 
-static void run_path(const gemm_product *p, const gemm_plan *d, float *workspace)
+static void run_path(const gemm_product *p, const gemm_plan *plan, gemm_path path, float *workspace)
 {
-    switch (d->path) {
-    case PATH_DIRECT: run_direct(p, d); break;
-    case PATH_STREAM: run_stream(p, d); break;
-    case PATH_PACK_B: run_pack_b(p, d, workspace); break;
-    case PATH_DOT: run_dot(p, d, workspace); break;
-    case PATH_SWAPPED: run_swapped(p, d, workspace); break;
-    case PATH_PACKED: run_packed(p, d, workspace); break;
-    case PATH_LONG_K: /* each piece of k is a product of its own */
-        if (d->in_place)
-            run_direct(p, d);
-        else
-            run_packed(p, d, workspace);
-        break;
+    switch (path) {
+    case PATH_DIRECT: run_direct(p, plan); break;
+    case PATH_STREAM: run_stream(p, plan, workspace); break;
+    case PATH_OUTER:
+    case PATH_PACK_B: run_pack_b(p, plan, workspace); break;
+    case PATH_DOT: run_dot(p, plan, workspace); break;
+    case PATH_SWAPPED: run_swapped(p, plan, workspace); break;
+    case PATH_PACKED: run_packed(p, plan, workspace); break;
+    case PATH_LONG_K: run_path(p, plan, plan->inner, workspace); break; /* each piece of k is a product of its own */
     }
 }
 
-void rung_gemm_strip(const gemm_product *p, const gemm_plan *d, float *workspace)
+void rung_gemm_strip(const gemm_product *p, const gemm_plan *plan, float *workspace)
 {
-    run_path(p, d, workspace);
-    if (d->path != PATH_PACKED) /* which finishes block by block */
+    run_path(p, plan, plan->path, workspace);
+    if (plan->path != PATH_PACKED) /* which finishes block by block */
         rung_gemm_finish(p, 0, p->m, 0, p->n);
 }

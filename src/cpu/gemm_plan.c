@@ -8,46 +8,65 @@ static int64_t even_block(int64_t size, int64_t largest, int64_t unit)
 }
 
 enum {
-    FEW = 32,          /* rows or columns that make a product skinny */
-    KC_IN_PLACE = 128, /* its B, 64 columns wide, stays in L1 */
+    LINE_BYTES = 64,
+    FEW = 32, /* rows or columns that make a product skinny */
     LONG_K_PARTS = 8,
     LONG_K_PART_LEAST = 1024,
     STREAM_ROWS = 16, /* at most: with more, packing B costs less than passing C again and again */
     STREAM_PARTS = 4,
     STREAM_PART_LEAST = 512,
     STREAM_PARTS_COLUMNS = 16384, /* at most: beyond, columns are enough to share out */
+    OUTER_STEPS = 64,             /* of k, at most: writing C takes longer than adding up */
 };
 
-/* C larger than the caches, written once after little work: written past the caches where its rows allow that. */
+/* C is larger than the caches and is written once after little work, so it goes past the caches where its rows allow
+ * that. */
 static int should_stream(const gemm_product *p, const rung_caches *caches)
 {
-    int64_t vector_bytes = (int64_t)p->x->vl * 4;
-    return p->beta == 0.0f && p->k <= 64 && p->m * p->n * 4 > caches->l3_bytes / 2 && (uintptr_t)p->c % 64 == 0 &&
-           p->ldc * 4 % 64 == 0 && vector_bytes >= 32;
+    int64_t vector_bytes = (int64_t)p->kernel->vl * 4;
+    return p->beta == 0.0f && p->k <= OUTER_STEPS && p->m * p->n * 4 > caches->l3_bytes / 2 &&
+           (uintptr_t)p->c % LINE_BYTES == 0 && p->ldc * 4 % LINE_BYTES == 0 && vector_bytes >= 32;
 }
 
-static int is_dot(const gemm_product *p, gemm_plan *d)
+static int is_dot(const gemm_product *p, gemm_plan *plan)
 {
     if (!p->trans_a && p->n <= RUNG_DOT_MAX_COLS && (p->trans_b || (p->k >= 64 && p->m >= 16)))
         return 1;
-    d->of_b = p->trans_b && p->m <= RUNG_DOT_MAX_COLS;
-    return d->of_b;
+    plan->of_b = p->trans_b && p->m <= RUNG_DOT_MAX_COLS;
+    return plan->of_b;
 }
 
-static gemm_path choose_path(const gemm_product *p, gemm_plan *d, const rung_caches *caches)
+/* A tile as wide as a cache line reads two lines a step where B's rows start anywhere. Packing brings them to the
+ * start of a line, which pays once enough rows read them again. */
+static int splits_lines(const gemm_product *p)
+{
+    enum { ROWS_LEAST = 128 };
+    int64_t tile_bytes = (int64_t)p->kernel->nv * p->kernel->vl * 4;
+    return tile_bytes <= LINE_BYTES && p->ldb * 4 % LINE_BYTES != 0 && p->m >= ROWS_LEAST;
+}
+
+/* Short k, and a C that no cache holds. */
+static int is_outer(const gemm_product *p, const rung_caches *caches)
+{
+    return p->k <= OUTER_STEPS && p->m >= 2 * FEW && p->n > 2 * FEW && p->m * p->n * 4 > caches->l2_bytes;
+}
+
+static gemm_path choose_path(const gemm_product *p, gemm_plan *plan, const rung_caches *caches)
 {
     int64_t a_bytes = p->m * p->k * 4, b_bytes = p->k * p->n * 4;
     if (p->in_order)
         return PATH_PACKED;
     if (is_tiny(p))
         return PATH_DIRECT;
-    if (is_dot(p, d))
+    if (is_dot(p, plan))
         return PATH_DOT;
-    d->of_b = p->trans_b && p->m <= FEW && p->n > 4 * FEW;
-    if (d->of_b || (p->trans_a && p->n <= FEW && p->m > 4 * FEW))
+    plan->of_b = p->trans_b && p->m <= FEW && p->n > 4 * FEW;
+    if (plan->of_b || (p->trans_a && p->n <= FEW && p->m > 4 * FEW))
         return PATH_SWAPPED;
+    if (is_outer(p, caches))
+        return PATH_OUTER;
     if (!p->trans_b && b_bytes <= caches->l2_bytes / 2 && a_bytes <= caches->l2_bytes / 2)
-        return PATH_DIRECT;
+        return splits_lines(p) ? PATH_PACK_B : PATH_DIRECT;
     if (p->m * p->n <= 256 * 256 && p->k >= 4096 && p->k >= 16 * (p->m > p->n ? p->m : p->n))
         return PATH_LONG_K;
     if (!p->trans_b && p->m <= STREAM_ROWS)
@@ -64,92 +83,136 @@ static int64_t stream_columns(int64_t rows, int64_t panel, const rung_caches *ca
 }
 
 /* All columns in one tile: each element of A is read once. */
-static void one_group(gemm_plan *d, int64_t n, int64_t k, const rung_cpu_kernel *x)
+static void one_group(gemm_plan *plan, int64_t n, int64_t k, const rung_cpu_kernel *kernel)
 {
-    d->most = (int)divide_up(n, x->vl);
-    d->mc = min64(x->max_rows[d->most - 1], 12); /* more rows than an L1 set has ways would collide */
-    d->kc = even_block(k, 256, 8);
-    d->fetch = 1;
+    plan->most = (int)divide_up(n, kernel->vl);
+    plan->mc = min64(kernel->max_rows[plan->most - 1], 12); /* more rows than an L1 set has ways would collide */
+    plan->kc = even_block(k, 256, 8);
+    plan->fetch = 1;
 }
 
 /* Each pass over C costs page walks where its rows lie far apart, so k is cut as seldom as L2 allows: a panel of B
  * takes a fifth of it, a block of A a quarter, the slab of B a share of L3. Few rows pass C cheaply: small blocks. */
-static void deep_blocks(gemm_plan *d, const gemm_product *p, const rung_caches *caches)
+static void deep_blocks(gemm_plan *plan, const gemm_product *p, const rung_caches *caches)
 {
-    int64_t panel = (int64_t)p->x->nv * p->x->vl;
+    int64_t panel = (int64_t)p->kernel->nv * p->kernel->vl;
     int64_t deepest = panel > 32 ? 1024 : 512; /* narrow panels gain nothing, and long sums err more */
     int few = p->m <= 2 * FEW && !p->in_order;
     int64_t kc = few ? 256 : max64(min64(caches->l2_bytes / 5 / (4 * panel), deepest), 256);
-    d->kc = even_block(p->k, kc, 8);
-    d->mc = max64(caches->l2_bytes / 4 / (4 * d->kc) / p->x->mr, 1) * p->x->mr;
-    d->nc = max64(min64(caches->l3_bytes / 4, 4 << 20) / (4 * d->kc) / panel, 1) * panel;
+    plan->kc = even_block(p->k, kc, 8);
+    plan->mc = max64(caches->l2_bytes / 4 / (4 * plan->kc) / p->kernel->mr, 1) * p->kernel->mr;
+    plan->nc = max64(min64(caches->l3_bytes / 4, 4 << 20) / (4 * plan->kc) / panel, 1) * panel;
+    if (p->m <= 2 * FEW)
+        plan->split_m = 0;
+    plan->mc = even_block(p->m, plan->mc, p->kernel->mr);
+    plan->nc = even_block(p->n, plan->nc, panel);
+    plan->stream = should_stream(p, caches) && plan->kc >= p->k;
+}
+
+/* Pieces of k whose C stays in L1 or L2. A is read once a group of columns, in place; so is B where its rows lie well
+ * for the tiles, and where C is small. */
+static void long_blocks(gemm_plan *plan, const gemm_product *p, const rung_caches *caches)
+{
+    enum { KC_IN_PLACE = 256, IN_PLACE_MOST = 64 };
+    plan->parts = max64(1, min64(LONG_K_PARTS, p->k / LONG_K_PART_LEAST));
+    if (p->m > IN_PLACE_MOST || p->n > IN_PLACE_MOST) {
+        plan->inner = PATH_PACKED;
+        deep_blocks(plan, p, caches);
+        return;
+    }
+    plan->inner =
+        p->trans_b || splits_lines(p) || p->kernel->nv * p->kernel->vl * 4 <= LINE_BYTES ? PATH_PACK_B : PATH_DIRECT;
+    plan->mc = p->m;
+    plan->nc = p->n;
+    plan->kc = plan->inner == PATH_DIRECT ? KC_IN_PLACE : plan->kc;
+}
+
+/* Rows of C outside, columns inside: C is written along its rows, while B stays in L2. */
+static void outer_blocks(gemm_plan *plan, const gemm_product *p, const rung_caches *caches)
+{
+    int64_t panel = (int64_t)p->kernel->nv * p->kernel->vl;
+    plan->split_m = 1;
+    plan->mc = p->kernel->mr;
+    plan->kc = p->k;
+    plan->nc = even_block(p->n, max64(caches->l2_bytes / 2 / (4 * p->k) / panel, 1) * panel, panel);
+    plan->stream = should_stream(p, caches);
+}
+
+static void pack_b_blocks(gemm_plan *plan, const gemm_product *p)
+{
+    const rung_cpu_kernel *kernel = p->kernel;
+    enum { ONE_GROUP_ROWS = 3 }; /* lower tiles read B more often than two groups read A */
+    plan->nc = p->n;
+    if (p->n > 2 * FEW) {
+        plan->mc = p->m;
+        return;
+    }
+    plan->split_m = 1;
+    plan->mc = kernel->mr;
+    int64_t vectors = divide_up(p->n, kernel->vl);
+    if (vectors <= RUNG_TILE_MAX_VECTORS && kernel->max_rows[vectors - 1] >= ONE_GROUP_ROWS)
+        one_group(plan, p->n, p->k, kernel);
 }
 
 gemm_plan rung_gemm_plan(const gemm_product *p, const rung_caches *caches)
 {
-    const rung_cpu_kernel *x = p->x;
-    int64_t panel = (int64_t)x->nv * x->vl;
-    gemm_plan d = {.most = x->nv, .split_m = p->m >= p->n, .parts = 1};
-    d.path = choose_path(p, &d, caches);
-    /* A panel of B takes an eighth of L2, a block of A half, the packed B a share of L3. */
-    int64_t kc = max64(min64(caches->l2_bytes / 8 / (4 * panel), 512), 256);
-    d.kc = even_block(p->k, kc, 8);
-    d.mc = max64(caches->l2_bytes / 2 / (4 * d.kc) / x->mr, 1) * x->mr;
-    d.nc = max64(min64(caches->l3_bytes / 4, 4 << 20) / (4 * d.kc) / panel, 1) * panel;
-    switch (d.path) {
-    case PATH_DIRECT: d.stream = should_stream(p, caches) && d.kc >= p->k; break;
-    case PATH_LONG_K:
-        d.parts = max64(1, min64(LONG_K_PARTS, p->k / LONG_K_PART_LEAST));
-        d.in_place = p->trans_a && !p->trans_b && p->n <= x->vl * RUNG_TILE_MAX_VECTORS;
-        if (d.in_place) {
-            one_group(&d, p->n, p->k, x);
-            d.kc = KC_IN_PLACE;
-            break;
-        }
-        /* fall through */
-    case PATH_PACKED:
-        deep_blocks(&d, p, caches);
-        if (p->m <= 2 * FEW)
-            d.split_m = 0;
-        d.mc = even_block(p->m, d.mc, x->mr);
-        d.nc = even_block(p->n, d.nc, panel);
-        d.stream = should_stream(p, caches) && d.kc >= p->k;
-        break;
-    case PATH_PACK_B:
-        d.split_m = 1;
-        d.mc = x->mr;
-        if (p->n <= x->vl * RUNG_TILE_MAX_VECTORS)
-            one_group(&d, p->n, p->k, x);
-        break;
-    case PATH_DOT: d.split_m = !d.of_b; break;
+    const rung_cpu_kernel *kernel = p->kernel;
+    int64_t panel = (int64_t)kernel->nv * kernel->vl;
+    gemm_plan plan = {.most = kernel->nv, .split_m = p->m >= p->n, .parts = 1};
+    plan.path = choose_path(p, &plan, caches);
+    /* A panel of B takes an eighth of L2. */
+    plan.kc = even_block(p->k, max64(min64(caches->l2_bytes / 8 / (4 * panel), 512), 256), 8);
+    switch (plan.path) {
+    case PATH_DIRECT: plan.stream = should_stream(p, caches) && plan.kc >= p->k; break;
+    case PATH_LONG_K: long_blocks(&plan, p, caches); break;
+    case PATH_PACKED: deep_blocks(&plan, p, caches); break;
+    case PATH_OUTER: outer_blocks(&plan, p, caches); break;
+    case PATH_PACK_B: pack_b_blocks(&plan, p); break;
+    case PATH_DOT: plan.split_m = !plan.of_b; break;
     case PATH_STREAM:
-        d.split_m = 0;
-        d.nc = stream_columns(p->m, panel, caches);
+        plan.split_m = 0;
+        plan.nc = stream_columns(p->m, panel, caches);
         if (p->n <= STREAM_PARTS_COLUMNS)
-            d.parts = max64(1, min64(STREAM_PARTS, p->k / STREAM_PART_LEAST));
+            plan.parts = max64(1, min64(STREAM_PARTS, p->k / STREAM_PART_LEAST));
         break;
     case PATH_SWAPPED:
-        d.split_m = !d.of_b;
-        d.mc = x->mr;
-        d.nc = stream_columns(p->n, panel, caches);
+        plan.split_m = !plan.of_b;
+        plan.mc = kernel->mr;
+        plan.nc = stream_columns(p->n, panel, caches);
         break;
     }
-    return d;
+    return plan;
 }
 
-int64_t rung_gemm_workspace(const gemm_product *p, const gemm_plan *d, int64_t columns)
+/* A strip of the result, and what the path that computes it needs. */
+static int64_t swapped_floats(const gemm_product *p, const gemm_plan *plan)
 {
-    int64_t kc = min64(d->kc, p->k), panel = (int64_t)p->x->nv * p->x->vl, floats = 0;
-    switch (d->path) {
-    case PATH_DIRECT:
-    case PATH_STREAM: return 0;
-    case PATH_PACK_B: floats = kc * round_up(columns, panel); break;
-    case PATH_DOT: floats = round_up(p->k, p->x->vl) * (d->of_b ? p->m : p->n); break;
-    case PATH_SWAPPED:
-        floats = RUNG_SWAP_STRIP * min64(p->m, p->n) + kc * round_up(min64(p->m, p->n), panel) + 16;
-        break;
+    int64_t few = min64(p->m, p->n), panel = (int64_t)p->kernel->nv * p->kernel->vl;
+    int64_t packed_b = min64(plan->kc, p->k) * round_up(few, panel);
+    gemm_product stream = {.kernel = p->kernel, .m = few, .n = RUNG_SWAP_STRIP};
+    int64_t sums = rung_gemm_stream_a_floats(&stream) + few * rung_gemm_stream_ld(&stream, plan);
+    return RUNG_SWAP_STRIP * few + 16 + max64(packed_b, sums);
+}
+
+static int64_t path_floats(const gemm_product *p, const gemm_plan *plan, gemm_path path, int64_t columns)
+{
+    int64_t kc = min64(plan->kc, p->k), panel = (int64_t)p->kernel->nv * p->kernel->vl, floats = 0;
+    switch (path) {
+    case PATH_DIRECT: return 0;
+    case PATH_STREAM: floats = rung_gemm_stream_a_floats(p) + p->m * rung_gemm_stream_ld(p, plan); break;
+    case PATH_OUTER:
+    case PATH_PACK_B: floats = kc * min64(round_up(plan->nc, panel), round_up(columns, panel)); break;
+    case PATH_DOT: floats = round_up(p->k, p->kernel->vl) * (plan->of_b ? p->m : p->n); break;
+    case PATH_SWAPPED: floats = swapped_floats(p, plan); break;
     case PATH_PACKED:
-    case PATH_LONG_K: floats = rung_gemm_packed_a_floats(p, d) + kc * min64(d->nc, round_up(columns, panel)); break;
+        floats = rung_gemm_packed_a_floats(p, plan) + kc * min64(plan->nc, round_up(columns, panel));
+        break;
+    case PATH_LONG_K: return path_floats(p, plan, plan->inner, columns);
     }
     return floats + 2 * RUNG_PACK_SLACK;
+}
+
+int64_t rung_gemm_workspace(const gemm_product *p, const gemm_plan *plan, int64_t columns)
+{
+    return path_floats(p, plan, plan->path, columns);
 }

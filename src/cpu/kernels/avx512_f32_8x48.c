@@ -6,7 +6,6 @@
 
 #define TAIL_ALWAYS_MASKED 1 /* a masked load costs what a plain one does */
 #define FAMILY avx512_f32_8x48
-#define FAMILY_NEEDS RUNG_CPU_AVX512
 #define FAMILY_MR 8
 #define FAMILY_NV 3
 #define FAMILY_MAX_ROWS                                                                                                \
@@ -22,9 +21,9 @@
         X(1, 2) X(2, 2) X(3, 2) X(4, 2) X(5, 2) X(6, 2) X(7, 2) X(8, 2) X(9, 2) X(10, 2) X(11, 2) X(12, 2) X(1, 3)     \
             X(2, 3) X(3, 3) X(4, 3) X(5, 3) X(6, 3) X(7, 3) X(8, 3) X(1, 4) X(2, 4) X(3, 4) X(4, 4) X(5, 4) X(6, 4)
 /* clang-format on */
-#define STREAM_LIST(X) X(1, 4) X(2, 4) X(3, 3) X(4, 3) X(5, 2) X(6, 2) X(7, 2) X(8, 2)
+#define STREAM_LIST(X) X(1, 4) X(2, 4) X(3, 4) X(4, 4) X(5, 4) X(6, 4) X(7, 3) X(8, 3)
 #define DOT_LIST(X) X(8, 1) X(6, 2) X(6, 3) X(6, 4) X(4, 5) X(4, 6) X(3, 7) X(3, 8)
 
-#include "cpu/kernels/kernel_body.h"
+#include "cpu/kernels/kernel_body.inc"
 
 #endif

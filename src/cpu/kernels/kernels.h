@@ -10,7 +10,7 @@ enum {
     RUNG_TILE_MAX_ROWS = 16,
     RUNG_DOT_MAX_COLS = 8,
     RUNG_STREAM_MAX_ROWS = 8,
-    RUNG_STREAM_STEPS = 8,
+    RUNG_STREAM_STEPS = 16,
     RUNG_PACK_SLACK = 16, /* floats a packing routine may write past its buffer's end */
 };
 
@@ -21,22 +21,33 @@ enum { RUNG_A_BY_K, RUNG_A_BY_ROW, RUNG_A_KINDS };
 typedef struct rung_tile_out {
     int64_t ldc;
     float alpha, beta;
-    int lanes;  /* columns in use of the tile's last vector, 1..vl */
-    int stream; /* 1: C is 64-byte aligned, beta is 0 and C will not be read soon: bypass the caches */
+    int lanes;   /* columns in use of the tile's last vector, 1..vl */
+    int b_lanes; /* columns of it that B holds: as many, or vl where B is packed, with zeros behind the last column */
+    int stream;  /* 1: C is 64-byte aligned, beta is 0 and C will not be read soon: bypass the caches */
 } rung_tile_out;
 
 /* C[0..rows) = alpha * A * B + beta * C over k steps; B is k rows of ldb floats. */
 typedef void (*rung_tile_fn)(int64_t k, const float *a, int64_t lda, const float *b, int64_t ldb, float *c,
                              const rung_tile_out *out);
 
-/* The same tile over `count` groups of columns side by side, for RUNG_STREAM_STEPS steps of k: B is read along its
- * rows, a few rows at a time, as the hardware's prefetchers like it. Widths are stream_nv vectors; whole vectors only.
- */
-typedef void (*rung_stream_fn)(int64_t count, const float *a, int64_t lda, const float *b, int64_t ldb, float *c,
-                               const rung_tile_out *out);
+/* sums[0..rows) += A * B over `steps` steps of k, along `columns` columns of B: its rows are read in long runs, as the
+ * hardware's prefetchers like them. a is one packed panel, rung_stream_panel(rows) wide. Rows of sums are whole vectors
+ * long. fetch: B comes from memory, so its next columns are asked for early. */
+static inline int rung_stream_panel(int rows, int vl)
+{
+    return rows <= vl ? rows : (rows + vl - 1) / vl * vl; /* as pack_by_row needs it */
+}
+
+typedef void (*rung_stream_fn)(int64_t steps, int64_t columns, const float *a, const float *b, int64_t ldb, float *sums,
+                               int64_t ld, int fetch);
+
+/* C = alpha * sums + beta * C. */
+typedef void (*rung_add_sums_fn)(float *c, int64_t ldc, const float *sums, int64_t ld, int64_t m, int64_t n,
+                                 float alpha, float beta);
 
 /* Panels of `panel` along `width`, each k rows of `panel` floats. by_k reads src[p*lds + i], by_row
- * reads src[i*lds + p]. Lanes past width are left as they are; tiles never read them. */
+ * reads src[i*lds + p]. In a panel of whole vectors the lanes of
+ * the last vector past width are 0; others are left as they are, and tiles never read them. */
 typedef void (*rung_pack_fn)(float *dst, const float *src, int64_t lds, int64_t width, int64_t k, int panel);
 
 typedef struct rung_dot_args {
@@ -58,13 +69,13 @@ typedef void (*rung_finish_fn)(float *c, int64_t ldc, int64_t m, int64_t n, cons
                                const float *column_bias, int activation);
 
 typedef struct rung_cpu_kernel {
-    unsigned needs;  /* RUNG_CPU_* feature bits */
     int vl, vl_bits; /* floats in a vector, and its logarithm */
     int mr, nv;      /* the packed tile: mr rows of nv vectors */
     int max_rows[RUNG_TILE_MAX_VECTORS];
     rung_tile_fn tile[RUNG_A_KINDS][RUNG_TILE_MAX_VECTORS][RUNG_TILE_MAX_ROWS];
-    rung_stream_fn stream[RUNG_A_KINDS][RUNG_STREAM_MAX_ROWS];
-    int stream_nv[RUNG_STREAM_MAX_ROWS];
+    rung_stream_fn stream[RUNG_STREAM_MAX_ROWS];
+    int stream_rows; /* the most rows that stream[] has */
+    rung_add_sums_fn add_sums;
     rung_pack_fn pack_by_k, pack_by_row;
     rung_dot_fn dot[RUNG_DOT_MAX_COLS];
     rung_finish_fn finish;

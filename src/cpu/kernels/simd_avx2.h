@@ -72,10 +72,23 @@ VFN vf v_mul(vf x, vf y)
 {
     return _mm256_mul_ps(x, y);
 }
-/* z stays where it is: left the choice, the compiler rotates sums through the 16 registers and spills them. */
+/* The three operations of a tile's loop stay in the order they are written in, and z where it is. Left the choice, the
+ * compiler loads ahead, needs more than 16 registers and spills sums; or it takes y from memory, once a row. */
+VFN vf v_tile_load(const float *p)
+{
+    vf x;
+    __asm__ volatile("vmovups %1, %0" : "=x"(x) : "m"(*(const __m256_u *)p));
+    return x;
+}
+VFN vf v_tile_all(const float *p)
+{
+    vf x;
+    __asm__ volatile("vbroadcastss %1, %0" : "=x"(x) : "m"(*p));
+    return x;
+}
 VFN vf v_fma(vf x, vf y, vf z)
 {
-    __asm__("vfmadd231ps %2, %1, %0" : "+x"(z) : "x"(x), "xm"(y));
+    __asm__ volatile("vfmadd231ps %2, %1, %0" : "+x"(z) : "x"(x), "x"(y));
     return z;
 }
 VFN float v_sum(vf x)

@@ -63,6 +63,14 @@ VFN vf v_mul(vf x, vf y)
 {
     return _mm512_mul_ps(x, y);
 }
+VFN vf v_tile_load(const float *p)
+{
+    return v_load(p);
+}
+VFN vf v_tile_all(const float *p)
+{
+    return v_all(*p);
+}
 VFN vf v_fma(vf x, vf y, vf z)
 {
     return _mm512_fmadd_ps(x, y, z);
