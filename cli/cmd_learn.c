@@ -52,7 +52,7 @@ static void print_goals(const lab_exercise *e)
                e->case_count + e->draws);
     for (int i = 0; i < e->goal_count; i++) {
         const lab_goal *g = &e->goals[i];
-        printf("Goal:    %s %.4g %s%s%s\n",
+        printf("Goal:    %s %.6g %s%s%s\n",
                g->relation[0] == '<'   ? "at most"
                : g->relation[0] == '>' ? "at least"
                                        : "exactly",
@@ -177,7 +177,7 @@ static void print_verdict(const learn_request *r, const lab_verdict *v)
         if (e->problem == LAB_EXERCISE_PREDICT)
             printf("  %-8s %s = %.6g\n", g->met ? "right" : "not yet", g->words, g->value);
         else
-            printf("  %-8s %.4g %s (%s %.4g)\n", g->met ? "met" : "not yet", g->value, g->words,
+            printf("  %-8s %.6g %s (%s %.6g)\n", g->met ? "met" : "not yet", g->value, g->words,
                    g->relation[0] == '<'   ? "at most"
                    : g->relation[0] == '>' ? "at least"
                                            : "exactly",
@@ -208,8 +208,10 @@ static int check_once(const learn_request *r, const char *file)
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, "learn");
     print_verdict(r, &v);
-    if (v.html_failed[0])
-        return cli_fail("no page: %s", v.html_failed);
+    if (r->html && v.html_written)
+        fprintf(stderr, "wrote %s\n", r->html);
+    else if (r->html)
+        fprintf(stderr, "no page: %s\n", v.html_failed[0] ? v.html_failed : "nothing ran that could be shown");
     int kept = remember(r->exercise, &v);
     if (kept != CLI_PASS)
         return kept;
@@ -298,6 +300,8 @@ int cmd_learn(int argc, char **argv)
     int count = 0;
     const cli_option list[] = {
         {"watch", CLI_FLAG, &r.watch, NULL, "check: again at every save, until it passes"},
+        {"html", CLI_TEXT, &r.html, NULL,
+         "check: the source with its counts, and each access lane by lane, as one page"},
         {"now", CLI_FLAG, &r.now, NULL, "solution: before a try"},
         {"seed", CLI_INTEGER, &r.seed, NULL, "check: of data and drawn sizes; default: another each time"},
         CLI_FORMAT(r.format),

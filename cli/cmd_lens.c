@@ -1,6 +1,7 @@
 /* rung lens: a GPU kernel on the CPU, lane by lane: what each line asks of memory, and what is wrong with it. */
 #include "cli/commands.h"
 #include "lab/lens.h"
+#include "lab/lens_html.h"
 #include "lab/lens_svg.h"
 
 #include <math.h>
@@ -8,7 +9,7 @@
 #include <string.h>
 
 typedef struct options {
-    const char *file, *tile, *symbol, *svg, *beta, *alpha, *pictures;
+    const char *file, *tile, *symbol, *svg, *html, *beta, *alpha, *pictures;
     int64_t threads, shared, pad, offset, blocks, patience;
     int all, check, format;
 } options;
@@ -352,6 +353,8 @@ static int run_one(const options *o, const char **words, int count)
     int code = print_run(o, &c, &result, name);
     if (o->svg && lab_lens_svg(o->svg, &c) != RUNG_SUCCESS)
         return cli_fail("%s", lab_error());
+    if (o->html && lab_lens_html(o->html, &c, result.why[0] ? result.why : NULL) != RUNG_SUCCESS)
+        return cli_fail("%s", lab_error());
     return code;
 }
 
@@ -369,6 +372,7 @@ int cmd_lens(int argc, char **argv)
         {"shared", CLI_INTEGER, &o.shared, NULL, "dynamic shared memory of --file in bytes"},
         {"symbol", CLI_TEXT, &o.symbol, NULL, "the kernel's name in --file; default: the file's"},
         {"svg", CLI_TEXT, &o.svg, NULL, "draw the tiles, sectors and banks into this file"},
+        {"html", CLI_TEXT, &o.html, NULL, "the source with its counts, and each access lane by lane, as one page"},
         {"pictures", CLI_TEXT, &o.pictures, NULL, "draw every rung of the GPU ladder into this folder"},
         {"alpha", CLI_TEXT, &o.alpha, NULL, "default 1"},
         {"beta", CLI_TEXT, &o.beta, NULL, "default 0"},

@@ -1,6 +1,7 @@
 /* Grading. The file is compiled here; it runs in a child process, which may loop, crash or leave without harm. */
 #define _GNU_SOURCE
 #include "lab/learn.h"
+#include "lab/lens_html.h"
 #include "lab/metric.h"
 
 #include <errno.h>
@@ -174,6 +175,15 @@ static lab_extent3 draw(const lab_extent3 *most, uint64_t *state)
     return (lab_extent3){drawn[0], drawn[1], drawn[2]};
 }
 
+static void write_page(const lab_attempt *attempt, const lab_lens_case *c, lab_verdict *v)
+{
+    if (!attempt->html)
+        return;
+    v->html_written = lab_lens_html(attempt->html, c, v->failure[0] ? v->sentence : NULL) == RUNG_SUCCESS;
+    if (!v->html_written)
+        snprintf(v->html_failed, sizeof v->html_failed, "%s", lab_error());
+}
+
 static int run_cases(const lab_attempt *attempt, const char *object, lab_verdict *v)
 {
     const lab_exercise *e = attempt->exercise;
@@ -188,6 +198,7 @@ static int run_cases(const lab_attempt *attempt, const char *object, lab_verdict
             return 0;
         rung_status status = run_case(e, &c, &result);
         if (!judge_case(e, &c, status, &result, v)) {
+            write_page(attempt, &c, v);
             return 0;
         }
         v->error_u = fmax(v->error_u, result.error_u);
@@ -242,7 +253,7 @@ static void judge_goals(const lab_exercise *e, const lab_metric_run *run, lab_ve
             continue;
         char failure[64];
         snprintf(failure, sizeof failure, "goal %.50s", g->metric);
-        fail(v, failure, "right, but %.4g %s where %s %.4g is asked%s%s", r->value, r->words,
+        fail(v, failure, "right, but %.6g %s where %s %.6g is asked%s%s", r->value, r->words,
              relation_words(g->relation), g->limit, r->why[0] ? "\n" : "", r->why);
     }
 }
@@ -294,8 +305,8 @@ static int count(const lab_attempt *attempt, const char *object, lab_verdict *v)
     v->barriers = lab_metric_value("barriers", "", &run);
     v->counted = 1;
     judge_goals(e, &run, v);
-    if (e->problem == LAB_EXERCISE_PREDICT)
-        return 1;
+    if (e->problem != LAB_EXERCISE_PREDICT) /* it would give the answers away */
+        write_page(attempt, &c, v);
     return 1;
 }
 

@@ -53,6 +53,8 @@ expect 0 'shared load passes' compare 09 "$course/e09_tile/solution.cu"
 expect 1 'has to be right before' compare 09 "$course/e09_tile/start.cu"
 expect 1 'line 14 asks A for 32 sectors a request, 4 would do: neighbouring lanes read neighbouring rows' \
     check 04 "$course/e04_neighbours/start.cu"
+expect 1 'wrote' check 04 "$course/e04_neighbours/start.cu" --html "$work/page.html"
+grep -q 'neighbouring lanes read neighbouring rows' "$work/page.html" || { echo "the page lacks the verdict"; bad=1; }
 
 # Wrong words.
 expect 2 "mean 'check'" chekc 01
