@@ -162,12 +162,17 @@ PTX float ptx_load_if(const float *from, int condition)
     return v;
 }
 
-/* Marks where a loop begins that tools/ffma_loop.c writes anew, and tells it which registers hold the loop's inputs.
- * The store itself goes to 16 bytes of shared memory that nobody reads. */
-PTX void ptx_loop_inputs(uint32_t full, uint32_t a, uint32_t b, uint32_t done, uint32_t steps)
+/* Marks where a loop begins that tools/sass writes anew, and tells it which registers hold the loop's inputs; the place
+ * tells how A lies (k_innermost is known when this is compiled). The store goes to 16 bytes of shared memory that
+ * nobody reads. */
+PTX void ptx_loop_inputs(uint32_t full, uint32_t a, uint32_t b, uint32_t done, uint32_t steps, int k_innermost)
 {
-    asm volatile("st.shared.v4.b32 [%0 + 256], {%1, %2, %3, %4};" ::"r"(full), "r"(a), "r"(b), "r"(done), "r"(steps)
-                 : "memory");
+    if (k_innermost)
+        asm volatile("st.shared.v4.b32 [%0 + 272], {%1, %2, %3, %4};" ::"r"(full), "r"(a), "r"(b), "r"(done), "r"(steps)
+                     : "memory");
+    else
+        asm volatile("st.shared.v4.b32 [%0 + 256], {%1, %2, %3, %4};" ::"r"(full), "r"(a), "r"(b), "r"(done), "r"(steps)
+                     : "memory");
 }
 
 /* What is made of *x is made here, not ahead of a loop where it would hold registers. */

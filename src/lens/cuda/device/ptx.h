@@ -27,7 +27,7 @@ PTX void ptx_mbar_arrive_if(uint32_t bar, int condition)
     if (condition)
         ptx_mbar_arrive(bar);
 }
-PTX void ptx_loop_inputs(uint32_t, uint32_t, uint32_t, uint32_t, uint32_t)
+PTX void ptx_loop_inputs(uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, int)
 {
 }
 PTX void ptx_here(int64_t *)

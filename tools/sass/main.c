@@ -1,0 +1,123 @@
+/* Rewrites the machine code of a compiled kernel, in place: README.md tells how, and what is proved first. Nothing is
+ * written unless all of it is right.
+ */
+#include "loop.h"
+#include "order.h"
+#include "scoreboards.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FAILED = 1, USAGE = 2 };
+
+static int usage(void)
+{
+    fputs("usage: sass loop --tile ROWSxCOLUMNS --stages N [--gather copies|moves] [--strict] CUBIN\n"
+          "           writes the main loop of the large FP32 kernels anew; strict: or fails\n"
+          "       sass order CUBIN\n"
+          "           puts FFMAs and shared loads into an order that the register ports like better\n"
+          "       sass check CUBIN\n"
+          "           does every waiter see the load before it, and every load wait for the barrier before it?\n",
+          stderr);
+    return USAGE;
+}
+
+static int run_check(const struct cubin *cubin)
+{
+    struct function f;
+    int found = 0;
+    for (int i = 0; i < cubin_sections(cubin); i++)
+        if (cubin_function(cubin, i, &f))
+            found += scoreboards_check(f.code, f.n, f.name);
+    return found ? FAILED : 0;
+}
+
+static int run_order(const struct cubin *cubin, const char *path)
+{
+    struct function f;
+    struct dice dice = {1};
+    for (int i = 0; i < cubin_sections(cubin); i++)
+        if (cubin_function(cubin, i, &f))
+            order_function(&f, &dice);
+    return cubin_write(cubin, path) ? 0 : FAILED;
+}
+
+struct loop_options {
+    struct tile tile;
+    enum gather gather;
+    bool strict;
+};
+
+static int run_loop(const struct cubin *cubin, const char *path, const struct loop_options *options)
+{
+    struct function f;
+    bool all = true;
+    int written = 0;
+    for (int i = 0; i < cubin_sections(cubin); i++)
+        if (cubin_function(cubin, i, &f))
+            all &= loop_function(&f, &options->tile, options->gather, &written);
+    if (!written)
+        fprintf(stderr, "sass loop: %s has no main loop that was written anew\n", path);
+    if (options->strict && (!all || !written))
+        return FAILED;
+    return cubin_write(cubin, path) ? 0 : FAILED;
+}
+
+/* The number of arguments that the option at argv[0] takes up; 0: there is none of that name, or its value is wrong. */
+static int read_option(char **argv, struct loop_options *options)
+{
+    const char *value = argv[1] ? argv[1] : "";
+    struct tile *tile = &options->tile;
+    int end = 0;
+    if (!strcmp(argv[0], "--strict")) {
+        options->strict = true;
+        return 1;
+    }
+    if (!strcmp(argv[0], "--tile") && sscanf(value, "%dx%d%n", &tile->rows, &tile->columns, &end) == 2 && !value[end])
+        return 2;
+    if (!strcmp(argv[0], "--stages") && sscanf(value, "%d%n", &tile->stages, &end) == 1 && !value[end])
+        return 2;
+    if (strcmp(argv[0], "--gather"))
+        return 0;
+    options->gather = !strcmp(value, "copies") ? GATHER_COPIES : !strcmp(value, "moves") ? GATHER_MOVES : GATHER_NONE;
+    return options->gather == GATHER_NONE ? 0 : 2;
+}
+
+/* The lanes' places in a tile ask for multiples of 64; the ring's place is taken from a step's number with a mask. */
+static bool tile_is_known(const struct tile *t)
+{
+    bool power_of_two = t->stages > 0 && (t->stages & (t->stages - 1)) == 0;
+    if (t->rows > 0 && t->rows % 64 == 0 && t->columns > 0 && t->columns % 64 == 0 && power_of_two &&
+        t->stages <= STAGES_MAX)
+        return true;
+    fprintf(
+        stderr,
+        "sass loop: a tile of %dx%d with %d stages: rows and columns must be multiples of 64, stages 1, 2, 4 or 8\n",
+        t->rows, t->columns, t->stages);
+    return false;
+}
+
+int main(int argc, char **argv)
+{
+    struct loop_options options = {.strict = false};
+    struct cubin cubin;
+    if (argc < 3)
+        return usage();
+    const char *verb = argv[1], *path = argv[argc - 1];
+    bool loop = !strcmp(verb, "loop"), order = !strcmp(verb, "order");
+    if (!loop && ((!order && strcmp(verb, "check")) || argc != 3))
+        return usage();
+    for (int i = 2, taken; i < argc - 1; i += taken) {
+        taken = read_option(argv + i, &options);
+        if (!taken || i + taken > argc - 1)
+            return usage();
+    }
+    if (loop && !tile_is_known(&options.tile))
+        return USAGE;
+    if (!cubin_read(&cubin, path))
+        return USAGE;
+    int code = loop ? run_loop(&cubin, path, &options) : order ? run_order(&cubin, path) : run_check(&cubin);
+    cubin_free(&cubin);
+    return code;
+}
