@@ -83,23 +83,13 @@ if(RUNG_HAVE_NVCC)
   endif()
 endif()
 
-# The main loop of the large FP32 kernels is written anew after compiling (tools/ffma_loop.c), the order of FFMAs in others
-# put right (tools/ffma_order.c): checked with the compiler named here, left out with others and when the tools could not
-# run on this machine.
-set(RUNG_LOOP_KERNELS "^sm90_tma(k|pair|shift|slice)?_f32_")
-set(RUNG_ORDERED_KERNELS "^sm90_(tmawarp|lonewarp|lonecopy|lonefour|crowd)_f32_")
-set(RUNG_ORDER_FFMA OFF)
+include(${CMAKE_SOURCE_DIR}/cmake/sass.cmake)
+
 set(RUNG_COMPRESS --compress-all)
 if(RUNG_HAVE_NVCC)
-  execute_process(COMMAND ${RUNG_NVCC} --version OUTPUT_VARIABLE nvcc_version)
   execute_process(COMMAND ${RUNG_FATBINARY} --help OUTPUT_VARIABLE fatbinary_help ERROR_VARIABLE fatbinary_help)
   if(fatbinary_help MATCHES "compress-mode")
     set(RUNG_COMPRESS --compress-mode=size)
-  endif()
-  if(nvcc_version MATCHES "release 13\\.0" AND NOT CMAKE_CROSSCOMPILING)
-    set(RUNG_ORDER_FFMA ON)
-    add_executable(ffma_order EXCLUDE_FROM_ALL tools/ffma_order.c)
-    add_executable(ffma_loop EXCLUDE_FROM_ALL tools/ffma_loop.c)
   endif()
 endif()
 
@@ -111,24 +101,11 @@ function(rung_kernel stem source arch)
   set_property(GLOBAL PROPERTY RUNG_KERNEL_${stem} ${source} ${arch} ${ARGN})
 endfunction()
 
-# What a tool does to a compiled kernel before it becomes an image: a command, or nothing.
-function(rung_post_compile stem cubin command tool)
-  set(${command} PARENT_SCOPE)
-  set(${tool} PARENT_SCOPE)
-  if(RUNG_ORDER_FFMA AND stem MATCHES "${RUNG_ORDERED_KERNELS}")
-    set(${command} COMMAND ffma_order ${cubin} PARENT_SCOPE)
-    set(${tool} ffma_order PARENT_SCOPE)
-  elseif(RUNG_ORDER_FFMA AND stem MATCHES "${RUNG_LOOP_KERNELS}")
-    set(${command} COMMAND ffma_loop $<$<BOOL:${RUNG_WERROR}>:--strict> ${cubin} PARENT_SCOPE)
-    set(${tool} ffma_loop PARENT_SCOPE)
-  endif()
-endfunction()
-
 # One kernel file for one chip: <folder>/<stem>.fatbin, the compressed image, and <stem>.ptxas.
 function(rung_image stem source folder)
   set(base ${folder}/${stem})
   if(folder MATCHES "sm_90a$")
-    rung_post_compile(${stem} ${base}.cubin post tool)
+    rung_sass_step(${stem} ${base}.cubin post tool)
     set(compiled ${base}.cubin)
     set(form -cubin -gencode arch=compute_90a,code=sm_90a)
     set(pack COMMAND ${RUNG_FATBINARY} --64 ${RUNG_COMPRESS} --create=${base}.fatbin --image3=kind=elf,sm=90a,file=${base}.cubin)

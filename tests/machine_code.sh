@@ -1,6 +1,6 @@
 #!/bin/sh
 # The machine code of every kernel against its row's limits: share of FFMA in the main loop, no local-memory traffic in it.
-# And where loops were written anew (tools/ffma_loop.c): the list of barrier instructions names the new ones.
+# And where loops were written anew (tools/sass): the list of barrier instructions names the new ones.
 # usage: machine_code.sh SOURCE_DIR BUILD_DIR [all]     ("all": print every kernel's line, not only those with a limit)
 # Needs cuobjdump and nvdisasm (CUDA toolkit; PyPI's triton carries both): exits 77 (skipped) without them.
 set -eu

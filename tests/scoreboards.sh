@@ -1,15 +1,15 @@
 #!/bin/sh
 # Every waiter in the rewritten kernels sees the load before it, every load waits for the barrier before it
-# (tools/ffma_order.c), and one that does not is reported.
-# usage: scoreboards.sh FFMA_ORDER BUILD_DIR
+# (tools/sass), and one that does not is reported.
+# usage: scoreboards.sh SASS BUILD_DIR
 set -eu
-order=$1 build=$2 checked=0
+sass=$1 build=$2 checked=0
 work=$(mktemp)
 trap 'rm -f "$work"' EXIT
 [ -e "$build/device/sm_90a/resources.txt" ] || { echo "left out: the device code was not built (RUNG_CUDA_ARCHS=all)"; exit 77; }
 for file in "$build"/device/sm_90a/sm90_*warp_f32_*.cubin "$build"/device/sm_90a/sm90_lone[cf]*_f32_*.cubin "$build"/device/sm_90a/sm90_tma*_f32_*.cubin \
     "$build"/device/sm_90a/sm90_crowd_f32_*.cubin; do
-    "$order" --check "$file"
+    "$sass" check "$file"
     checked=$((checked + 1))
 done
 [ "$checked" -gt 0 ] || { echo "FAILED: no rewritten kernel in $build/device/sm_90a"; exit 1; }
@@ -27,7 +27,7 @@ for at in range(0, len(data) - 31, 16):
         sys.exit(0)
 sys.exit("FAILED: no load with a waiter right behind it to damage")
 PYTHON
-if "$order" --check "$work" >/dev/null; then
+if "$sass" check "$work" >/dev/null; then
     echo "FAILED: a waiter that does not see its load was not reported"
     exit 1
 fi
@@ -45,7 +45,7 @@ for i, (low, high) in enumerate(words):
         sys.exit(0)
 sys.exit("FAILED: no barrier to damage")
 PYTHON
-if ! "$order" --check "$work" | grep -q 'cycles behind a barrier'; then
+if ! "$sass" check "$work" | grep -q 'cycles behind a barrier'; then
     echo "FAILED: a load that does not wait for its barrier was not reported"
     exit 1
 fi
