@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/time.h>
 #include <time.h>
 #include <ucontext.h>
@@ -20,98 +19,12 @@ typedef struct lens_uint3 {
 /* What kernels read: set before each fiber runs. */
 RUNG_LENS_API lens_uint3 threadIdx, blockIdx, blockDim, gridDim;
 
-lens_block lens_now;
-lens_module *lens_module_now;
-rung_lens_options lens_options;
-
 enum { LOG_TURN = 1 << 14 }; /* a lane without barriers gives way after this many accesses, so that logs stay small */
-
-unsigned char *lens_stacks;
-size_t lens_stacks_bytes;
-
-static int make_stacks(void)
-{
-    if (lens_stacks)
-        return 0;
-    lens_stacks_bytes = (size_t)LENS_MAX_THREADS * LENS_STACK_BYTES;
-    void *memory =
-        mmap(NULL, lens_stacks_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED)
-        return -1;
-    lens_stacks = memory;
-    for (int i = 0; i < LENS_MAX_THREADS; i++) {
-        lens_now.thread[i].stack = lens_stacks + (size_t)i * LENS_STACK_BYTES;
-        lens_now.thread[i].index = i;
-    }
-    return 0;
-}
-
-/* Giving way. */
-
-void lens_wait(lens_state state)
-{
-    lens_thread *me = &lens_now.thread[lens_now.current];
-    me->state = state;
-    lens_switch(&me->sp, lens_now.scheduler_sp);
-}
-
-void lens_look(uintptr_t pc)
-{
-    lens_now.thread[lens_now.current].wait_pc = pc;
-    lens_now.looked = true;
-    lens_wait(LENS_READY);
-}
-
-void lens_thread_exit(void)
-{
-    lens_wait(LENS_DONE);
-    __builtin_unreachable();
-}
-
-void lens_abandon(void)
-{
-    void *ignored;
-    lens_now.abandoned = true;
-    lens_switch(&ignored, lens_now.scheduler_sp);
-    __builtin_unreachable();
-}
-
-/* Blocks of a cluster take turns in the one place where kernels see shared memory. */
-static unsigned char *images[16];
-static size_t image_bytes;
-
-unsigned char *lens_image(unsigned rank)
-{
-    return rank == lens_now.rank ? lens_module_now->shared : images[rank];
-}
-
-static void bring_in(unsigned rank)
-{
-    if (rank == lens_now.rank)
-        return;
-    memcpy(images[lens_now.rank], lens_module_now->shared, lens_module_now->shared_bytes);
-    memcpy(lens_module_now->shared, images[rank], lens_module_now->shared_bytes);
-    lens_now.rank = rank;
-}
-
-static int make_images(unsigned cluster)
-{
-    if (cluster <= 1 || (image_bytes >= lens_module_now->shared_bytes && images[cluster - 1]))
-        return 0;
-    for (int i = 0; i < 16; i++) {
-        free(images[i]);
-        images[i] = (unsigned)i < cluster ? malloc(lens_module_now->shared_bytes) : NULL;
-        if ((unsigned)i < cluster && !images[i])
-            return -1;
-    }
-    image_bytes = lens_module_now->shared_bytes;
-    return 0;
-}
 
 static void run_thread(int index)
 {
     unsigned rank = lens_rank_of(index);
-    bring_in(rank);
+    lens_cluster_enter(rank);
     lens_now.current = index;
     lens_now.turns++;
     lens_now.looked = false;
@@ -543,7 +456,7 @@ static double now_seconds(void)
 
 int lens_run(const lens_launch_config *config)
 {
-    if (make_stacks() != 0)
+    if (lens_stacks_make() != 0)
         return -1;
     double begin = now_seconds();
     launch_record record = {.module = config->module};
@@ -565,7 +478,7 @@ int lens_run(const lens_launch_config *config)
     lens_now.current = -1;
     lens_module_enter(config->module, config->dynamic_shared_bytes);
     lens_shadow_begin(config->module->shared_bytes * config->cluster);
-    if (make_images(config->cluster) != 0)
+    if (lens_cluster_begin(config->cluster) != 0)
         return -1;
     lens_findings_begin();
     lens_sites_begin();

@@ -1,8 +1,12 @@
-/* Fibers: the switch between two stacks, and a new stack that begins in a kernel with its parameter struct in place.
- * x86-64, System V: a struct parameter lies on the stack above the return address. */
+/* Fibers: the switch between two stacks, a new stack that begins in a kernel with its parameter struct in place, and
+ * how the running thread gives way. x86-64, System V: a struct parameter lies on the stack above the return address. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "lens.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 #if !defined(__x86_64__)
 #error "the lens knows x86-64 only; the build leaves it out elsewhere"
@@ -38,4 +42,52 @@ void *lens_fiber_prepare(unsigned char *stack, size_t stack_bytes, void (*entry)
     for (int i = 0; i < 6; i++)
         *--top = 0;
     return top;
+}
+
+unsigned char *lens_stacks;
+size_t lens_stacks_bytes;
+
+int lens_stacks_make(void)
+{
+    if (lens_stacks)
+        return 0;
+    lens_stacks_bytes = (size_t)LENS_MAX_THREADS * LENS_STACK_BYTES;
+    void *memory =
+        mmap(NULL, lens_stacks_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return -1;
+    lens_stacks = memory;
+    for (int i = 0; i < LENS_MAX_THREADS; i++) {
+        lens_now.thread[i].stack = lens_stacks + (size_t)i * LENS_STACK_BYTES;
+        lens_now.thread[i].index = i;
+    }
+    return 0;
+}
+
+void lens_wait(lens_state state)
+{
+    lens_thread *me = &lens_now.thread[lens_now.current];
+    me->state = state;
+    lens_switch(&me->sp, lens_now.scheduler_sp);
+}
+
+void lens_look(uintptr_t pc)
+{
+    lens_now.thread[lens_now.current].wait_pc = pc;
+    lens_now.looked = true;
+    lens_wait(LENS_READY);
+}
+
+void lens_thread_exit(void)
+{
+    lens_wait(LENS_DONE);
+    __builtin_unreachable();
+}
+
+void lens_abandon(void)
+{
+    void *ignored;
+    lens_now.abandoned = true;
+    lens_switch(&ignored, lens_now.scheduler_sp);
+    __builtin_unreachable();
 }

@@ -121,20 +121,23 @@ typedef struct lens_block {
     uint64_t turns, progress; /* turns of threads, and those in which one did more than look */
 } lens_block;
 
+/* now.c */
 extern lens_block lens_now;
 extern lens_module *lens_module_now;
 extern rung_lens_options lens_options;
+static inline unsigned lens_rank_of(int thread)
+{
+    return lens_now.cluster > 1 ? (unsigned)thread / lens_now.block_threads : 0;
+}
 
 /* fiber.c */
 void lens_switch(void **save_sp, void *load_sp);
 void *lens_fiber_prepare(unsigned char *stack, size_t stack_bytes, void (*entry)(void), const void *argument,
                          size_t argument_bytes);
-void lens_thread_exit(void); /* block.c: where a kernel's return leads */
-
-/* block.c */
-int lens_run(const lens_launch_config *config);    /* 0: ran to its end */
+int lens_stacks_make(void);                        /* 0: every thread has its stack */
 void lens_wait(lens_state state);                  /* the running thread gives way */
 void lens_look(uintptr_t pc);                      /* the same, in a loop that waits for what another thread does */
+void lens_thread_exit(void);                       /* where a kernel's return leads */
 void lens_abandon(void) __attribute__((noreturn)); /* ends the launch from inside a thread */
 extern unsigned char *lens_stacks;
 extern size_t lens_stacks_bytes;
@@ -142,16 +145,22 @@ static inline bool lens_in_stacks(uintptr_t address)
 {
     return address - (uintptr_t)lens_stacks < lens_stacks_bytes;
 }
-unsigned char *lens_image(unsigned rank); /* where a block of the cluster has its shared memory now */
-static inline unsigned lens_rank_of(int thread)
-{
-    return lens_now.cluster > 1 ? (unsigned)thread / lens_now.block_threads : 0;
-}
 
-/* record.c */
+/* cluster.c */
+int lens_cluster_begin(unsigned blocks);  /* room for the shared memory of all blocks; 0: there is */
+void lens_cluster_enter(unsigned rank);   /* brings a block's shared memory to where kernels see it */
+unsigned char *lens_image(unsigned rank); /* where a block of the cluster has its shared memory now */
+
+/* block.c */
+int lens_run(const lens_launch_config *config); /* 0: ran to its end */
+
+/* hooks.c */
+void lens_access(uintptr_t pc, const void *at, unsigned log2_bytes, rung_lens_kind kind);
+
+/* accesses.c */
 void lens_log(uintptr_t pc, uint64_t where);
 void lens_flush_warp(int warp); /* turns a warp's logs into requests */
-void lens_access(uintptr_t pc, const void *at, unsigned log2_bytes, rung_lens_kind kind);
+extern double lens_shuffles;    /* of warps, weighted as blocks are */
 void lens_sites_begin(void);
 void lens_sites_end(rung_lens_launch *launch, uintptr_t **pcs); /* sites, owners; one pc a site */
 /* Files and lines for the sites; those of one line, kind and width become one. */

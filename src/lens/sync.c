@@ -8,8 +8,6 @@
 
 #define PC ((uintptr_t)__builtin_return_address(0))
 
-extern double lens_shuffles;
-
 typedef struct warp_meeting {
     uint32_t mask, arrived; /* lanes that should come, and did */
     uint64_t value[32];

@@ -1,5 +1,6 @@
 /* The control connection: a star of TCP connections around rank 0. Frames have a type, a length and that many bytes. A
  * connection that closes without a farewell is a rank that died. Keepalive covers hosts that fall off the network. */
+#include "multi/clock.h"
 #include "multi/control.h"
 #include "multi/engine.h"
 

@@ -92,6 +92,4 @@ int multi_gpu_count(void);
 rung_status multi_engine_gpu_enter(multi_engine *engine);
 void multi_engine_gpu_leave(multi_engine *engine);
 
-double multi_now_s(void);
-
 #endif

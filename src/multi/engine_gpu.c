@@ -2,6 +2,7 @@
  * Written over the driver API; every call makes the GPU's primary context current for its length. */
 #include "core/context.h"
 #include "cuda/driver/device.h"
+#include "multi/clock.h"
 #include "multi/timeline.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Units within a process: every rank copies what it needs straight from where it lies. */
-#include "multi/product.h"
+#include "multi/fetch.h"
 
 static int64_t most(int64_t a, int64_t b)
 {

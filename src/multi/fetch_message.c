@@ -2,7 +2,7 @@
  * are a group. Each member puts together the part of the panel whose k it owns, or an even share of it where the
  * layouts do not match (one message from each rank that holds a piece; none where all is its own). Then it broadcasts
  * its part to the group. */
-#include "multi/product.h"
+#include "multi/fetch.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * come in over every host link at once, each part once, and go on between the GPUs; finished parts of C leave while the
  * others are multiplied, and the next tile's panels come in meanwhile. Column-major inside. */
 #include "core/validate.h"
-#include "multi/product.h"
+#include "multi/unit.h"
 #include "multi/stage.h"
 
 #include <stdlib.h>

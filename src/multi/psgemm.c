@@ -1,4 +1,5 @@
 /* rung_psgemm: checks, agreement between the ranks, and the product's description. */
+#include "multi/fetch.h"
 #include "multi/product.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
 /* Spans of a traced context, with their texts. */
+#include "multi/clock.h"
 #include "multi/timeline.h"
 
 #include <stdio.h>

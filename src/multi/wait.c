@@ -1,17 +1,10 @@
 /* Waiting with an end: faults that others report, the time limit, and what a broken context answers. */
+#include "multi/clock.h"
 #include "multi/multi.h"
 
 #include <sched.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
-
-double multi_now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 rung_status multi_usable(const rung_multi *multi)
 {
@@ -104,21 +97,4 @@ rung_status multi_drain(rung_multi *multi, rung_status status)
         stuck |= multi->engines[i].stuck;
     }
     return stuck && !multi->broken ? multi_break(multi, status) : status;
-}
-
-rung_status multi_buffer_reserve(multi_engine *e, multi_buffer *b, int64_t floats)
-{
-    if (b->floats >= floats)
-        return RUNG_SUCCESS;
-    multi_buffer_free(e, b);
-    RUNG_TRY(e->ops->alloc(e, floats * (int64_t)sizeof(float), (void **)&b->at));
-    b->floats = floats;
-    return RUNG_SUCCESS;
-}
-
-void multi_buffer_free(multi_engine *e, multi_buffer *b)
-{
-    if (b->at)
-        e->ops->free(e, b->at);
-    memset(b, 0, sizeof *b);
 }

@@ -1,0 +1,36 @@
+/* The shared memory of a cluster's blocks: they take turns in the one place where kernels see it. */
+#include "lens.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static unsigned char *images[16];
+static size_t image_bytes;
+
+unsigned char *lens_image(unsigned rank)
+{
+    return rank == lens_now.rank ? lens_module_now->shared : images[rank];
+}
+
+void lens_cluster_enter(unsigned rank)
+{
+    if (rank == lens_now.rank)
+        return;
+    memcpy(images[lens_now.rank], lens_module_now->shared, lens_module_now->shared_bytes);
+    memcpy(lens_module_now->shared, images[rank], lens_module_now->shared_bytes);
+    lens_now.rank = rank;
+}
+
+int lens_cluster_begin(unsigned cluster)
+{
+    if (cluster <= 1 || (image_bytes >= lens_module_now->shared_bytes && images[cluster - 1]))
+        return 0;
+    for (int i = 0; i < 16; i++) {
+        free(images[i]);
+        images[i] = (unsigned)i < cluster ? malloc(lens_module_now->shared_bytes) : NULL;
+        if ((unsigned)i < cluster && !images[i])
+            return -1;
+    }
+    image_bytes = lens_module_now->shared_bytes;
+    return 0;
+}

@@ -1,0 +1,6 @@
+/* What every part of the lens knows: the launch at hand and the running thread. */
+#include "lens.h"
+
+lens_block lens_now;
+lens_module *lens_module_now;
+rung_lens_options lens_options;
