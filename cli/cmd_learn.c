@@ -5,8 +5,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { OWN_FILE_BYTES = 700 };
 
@@ -45,6 +47,45 @@ static int list_all(const learn_request *r)
 
 /* One exercise. */
 
+static int terminal_width(void)
+{
+    struct winsize size = {0};
+    int known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40;
+    return !known ? 0 : size.ws_col > 100 ? 100 : size.ws_col;
+}
+
+/* The words of one line, behind `used` columns of the paragraph so far; returns the columns used then. */
+static int print_words(const char *text, const char *end, int used, int width)
+{
+    while (text < end) {
+        int word = (int)strcspn(text, " \n");
+        if (used && used + 1 + word > width) {
+            putchar('\n');
+            used = 0;
+        }
+        printf("%s%.*s", used ? " " : "", word, text);
+        used += (used > 0) + word;
+        text += word + strspn(text + word, " ");
+    }
+    return used;
+}
+
+/* Paragraphs broken anew for the terminal; drawings, lists and tables (indented) stay as they are. */
+static void print_text(const char *text)
+{
+    int width = terminal_width(), used = 0;
+    for (const char *end; *text; text = end + (*end == '\n')) {
+        end = text + strcspn(text, "\n");
+        if (width && end > text && *text != ' ' && *text != '#') {
+            used = print_words(text, end, used, width);
+            continue;
+        }
+        printf("%s%.*s\n", used ? "\n" : "", (int)(end - text), text);
+        used = 0;
+    }
+    printf("%s", used ? "\n" : "");
+}
+
 static void print_goals(const lab_exercise *e)
 {
     if (e->case_count + e->draws > 0)
@@ -72,7 +113,8 @@ static int show(const learn_request *r)
         return cli_fail("%s/text.md cannot be read", e->folder);
     rung_status status = lab_learner_begin(e, path, sizeof path, &copied);
     if (status == RUNG_SUCCESS) {
-        printf("%s\n", text);
+        print_text(text);
+        printf("\n");
         print_goals(e);
         printf("File:    %s%s\nThen:    rung learn check %02d (again at every save: --watch; a hint: rung learn hint "
                "%02d)\n",
@@ -97,7 +139,7 @@ static int hint(const learn_request *r)
     }
     if (!text)
         return cli_fail("%s has no hint", r->exercise->name);
-    printf("%s", text);
+    print_text(text);
     free(text);
     status = lab_progress_write(r->exercise, &progress);
     return status == RUNG_SUCCESS ? CLI_PASS : cli_fail_status(status, "learn");

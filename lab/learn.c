@@ -158,7 +158,10 @@ static int judge_case(const lab_exercise *e, const lab_lens_case *c, rung_status
     else if (status != RUNG_SUCCESS)
         fail(v, "wrong", "it does not run: %s\nat %s", lab_error(), size);
     else if (!result->right)
-        fail(v, "wrong", "wrong at %s: %s", size, result->why);
+        fail(v, "wrong", "wrong at %s: %s%s", size, result->why,
+             c->beta == 0.0f && !e->plain && strstr(result->why, "never written")
+                 ? ", or with what C held before (beta is 0: the old C must not be read)"
+                 : "");
     else
         return 1;
     return 0;
@@ -454,7 +457,8 @@ rung_status lab_grade(const lab_attempt *attempt, lab_verdict *v)
     if (!attempt->kernel) {
         rung_status status = lab_lens_compile(attempt->file, object, sizeof object);
         if (status == RUNG_INVALID_ARGUMENT && access(attempt->file, R_OK) == 0) {
-            fail(v, "compile", "%s", lab_error());
+            const char *error = lab_error(), *first = strstr(error, ": ");
+            fail(v, "compile", "it does not compile: %s", first ? first + 2 : error);
             lab_lens_close();
             return RUNG_SUCCESS;
         }
