@@ -103,6 +103,7 @@ endfunction()
 
 # One kernel file for one chip: <folder>/<stem>.fatbin, the compressed image, and <stem>.ptxas.
 function(rung_image stem source folder)
+  set(flags ${ARGN})
   set(base ${folder}/${stem})
   if(folder MATCHES "sm_90a$")
     rung_sass_step(${stem} ${base}.cubin post tool)
@@ -120,10 +121,10 @@ function(rung_image stem source folder)
   endif()
   add_custom_command(OUTPUT ${base}.fatbin ${base}.ptxas ${by_products}
     COMMAND ${CMAKE_COMMAND} -DLOG=${base}.ptxas -DOUT=${compiled} -P ${CMAKE_SOURCE_DIR}/cmake/run_nvcc.cmake --
-      ${RUNG_NVCC} ${form} ${RUNG_NVCC_FLAGS} -MD -MF ${base}.d -MT ${base}.fatbin -o ${compiled} ${source}
+      ${RUNG_NVCC} ${form} ${RUNG_NVCC_FLAGS} ${flags} -MD -MF ${base}.d -MT ${base}.fatbin -o ${compiled} ${source}
     ${post} ${pack}
     DEPENDS ${source} ${CMAKE_SOURCE_DIR}/cmake/run_nvcc.cmake ${tool} DEPFILE ${base}.d
-    COMMENT "Compiling ${stem}.cu for ${folder}" COMMAND_EXPAND_LISTS VERBATIM)
+    COMMENT "Compiling ${stem} for ${folder}" COMMAND_EXPAND_LISTS VERBATIM)
 endfunction()
 
 # The module of one chip: assembled from the images, with ptxas's table of registers and memory as rung_resources.
@@ -162,10 +163,10 @@ function(rung_device_modules)
     get_property(kernel GLOBAL PROPERTY RUNG_KERNEL_${stem})
     list(POP_FRONT kernel source arch)
     list(APPEND sm_90a ${stem})
-    rung_image(${stem} ${source} ${CMAKE_BINARY_DIR}/device/sm_90a)
+    rung_image(${stem} ${source} ${CMAKE_BINARY_DIR}/device/sm_90a ${kernel})
     if(arch LESS 90)
       list(APPEND sm_80 ${stem})
-      rung_image(${stem} ${source} ${CMAKE_BINARY_DIR}/device/sm_80)
+      rung_image(${stem} ${source} ${CMAKE_BINARY_DIR}/device/sm_80 ${kernel})
     endif()
   endforeach()
   rung_device_module(sm_80 "${sm_80}")

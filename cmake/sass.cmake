@@ -3,14 +3,6 @@
 #
 #   rung_sass_step(<stem> <cubin> <command> <tool>)   sets <command> to what a build step adds behind nvcc, and <tool> to the
 #                                                      target it needs; both empty where the kernel stays as compiled
-set(RUNG_SASS_LOOP "^sm90_(tma|tmak|tmapair|tmashift|tmaslice)_f32_([0-9]+x[0-9]+)x16_s([0-9]+)$")
-set(RUNG_SASS_ORDER "^sm90_(tmawarp|lonewarp|lonecopy|lonefour|crowd)_f32_")
-set(RUNG_SASS_GATHER_tmashift --gather moves) # warps that fill the ring move operands with loads and stores
-set(RUNG_SASS_GATHER_tmapair)                 # the copy engine fills it
-foreach(family tma tmak tmaslice)             # warps copy
-  set(RUNG_SASS_GATHER_${family} --gather copies)
-endforeach()
-
 set(RUNG_SASS OFF)
 if(RUNG_HAVE_NVCC AND NOT CMAKE_CROSSCOMPILING)
   execute_process(COMMAND ${RUNG_NVCC} --version OUTPUT_VARIABLE nvcc_version)
@@ -21,13 +13,21 @@ if(RUNG_HAVE_NVCC AND NOT CMAKE_CROSSCOMPILING)
   endif()
 endif()
 
+# What is done stands in the tile's row: .post, and .gather, what warps that fill the ring do beside the copy engine.
 function(rung_sass_step stem cubin command tool)
   set(verb)
-  if(RUNG_SASS AND stem MATCHES "${RUNG_SASS_ORDER}")
+  get_property(post GLOBAL PROPERTY RUNG_POST_${stem})
+  get_property(gather GLOBAL PROPERTY RUNG_GATHER_${stem})
+  if(RUNG_SASS AND post STREQUAL "RUNG_ORDERED_FFMAS")
     set(verb order)
-  elseif(RUNG_SASS AND stem MATCHES "${RUNG_SASS_LOOP}")
-    set(verb loop --tile ${CMAKE_MATCH_2} --stages ${CMAKE_MATCH_3} ${RUNG_SASS_GATHER_${CMAKE_MATCH_1}}
-      $<$<BOOL:${RUNG_WERROR}>:--strict>)
+  elseif(RUNG_SASS AND post STREQUAL "RUNG_WRITTEN_LOOP")
+    set(gathers)
+    if(gather MATCHES "^RUNG_GATHER_([A-Z]+)$")
+      string(TOLOWER ${CMAKE_MATCH_1} gathers)
+      set(gathers --gather ${gathers})
+    endif()
+    string(REGEX MATCH "_([0-9]+x[0-9]+)x[0-9]+_s([0-9]+)$" sizes ${stem})
+    set(verb loop --tile ${CMAKE_MATCH_1} --stages ${CMAKE_MATCH_2} ${gathers} $<$<BOOL:${RUNG_WERROR}>:--strict>)
   endif()
   if(verb)
     set(${command} COMMAND sass ${verb} ${cubin} PARENT_SCOPE)

@@ -14,8 +14,8 @@ command -v cuobjdump >/dev/null && command -v nvdisasm >/dev/null || {
 
 # name limit: from the rows, which may run over several lines.
 limits() {
-    cat "$source"/src/cuda/kernels/rows.inc "$source"/src/ladder/gpu/rows.inc | awk '
-        /^RUNG_CUDA\(/ { name = $1; sub(/RUNG_CUDA\(/, "", name); sub(/,.*/, "", name) }
+    cat "$source"/src/cuda/families/*/tiles.inc "$source"/src/ladder/gpu/rows.inc | awk '
+        /^RUNG_(CUDA|TILE)\(/ { name = $1; sub(/RUNG_(CUDA|TILE)\(/, "", name); sub(/,.*/, "", name) }
         match($0, /\.min_ffma_percent *= *[0-9]+/) { text = substr($0, RSTART, RLENGTH); sub(/.*= */, "", text); print name, text }'
 }
 
@@ -65,7 +65,8 @@ placed() {
 
 work=$(mktemp) places=$(mktemp)
 trap 'rm -f "$work" "$places"' EXIT
-for file in "$build"/device/sm_90a/sm90_tma_*.cubin "$build"/device/sm_90a/sm90_tma[!_w]*_*.cubin; do
+for name in $("$here"/tiles_with.sh "$source" RUNG_WRITTEN_LOOP); do
+    file=$build/device/sm_90a/$name.cubin
     [ -e "$file" ] || continue
     listed "$file" >"$work"
     placed "$file" >"$places"

@@ -3,13 +3,12 @@
 # (tools/sass), and one that does not is reported.
 # usage: scoreboards.sh SASS BUILD_DIR
 set -eu
-sass=$1 build=$2 checked=0
+sass=$1 build=$2 checked=0 here=$(dirname "$0")
 work=$(mktemp)
 trap 'rm -f "$work"' EXIT
 [ -e "$build/device/sm_90a/resources.txt" ] || { echo "left out: the device code was not built (RUNG_CUDA_ARCHS=all)"; exit 77; }
-for file in "$build"/device/sm_90a/sm90_*warp_f32_*.cubin "$build"/device/sm_90a/sm90_lone[cf]*_f32_*.cubin "$build"/device/sm_90a/sm90_tma*_f32_*.cubin \
-    "$build"/device/sm_90a/sm90_crowd_f32_*.cubin; do
-    "$sass" check "$file"
+for name in $("$here"/tiles_with.sh "$here/.." RUNG_ORDERED_FFMAS) $("$here"/tiles_with.sh "$here/.." RUNG_WRITTEN_LOOP); do
+    "$sass" check "$build/device/sm_90a/$name.cubin"
     checked=$((checked + 1))
 done
 [ "$checked" -gt 0 ] || { echo "FAILED: no rewritten kernel in $build/device/sm_90a"; exit 1; }

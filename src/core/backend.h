@@ -3,12 +3,14 @@
 #define RUNG_CORE_BACKEND_H
 
 #include "core/problem.h"
+#include "plans.h" /* made by the build (cmake/tiles.cmake): the union of the families' plans */
 #include "rung_catalog.h"
 
 /* How the kernel of a part of a cut C runs it: see rung_choice. */
 typedef struct rung_edge {
     const rung_kernel *kernel;
-    int32_t split_k, swizzle, detail[4];
+    int32_t split_k;
+    rung_family_plan plan;
 } rung_edge;
 
 /* How one kernel would run one problem: what estimate() fills, what the plan ranks and prints, what run() obeys. */
@@ -17,9 +19,8 @@ typedef struct rung_choice {
     double cost_us;          /* predicted; ranks the candidates */
     int64_t workspace_bytes; /* device memory borrowed while it runs */
     int32_t split_k;         /* parts along k, 1: none */
-    int32_t swizzle;         /* tile order; 0: plain */
     int32_t threads;         /* CPU threads it will use; GPU: 0 */
-    int32_t detail[4];       /* the launcher's own */
+    rung_family_plan plan;   /* its family's, which the launch obeys */
     char note[96];           /* one phrase for `explain`: waves, limiter, path */
     /* Rows and columns of C that all of the above is for; the others are the edges' (core/peel.h). 0: C is not cut. */
     int64_t cut_m, cut_n;

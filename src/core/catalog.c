@@ -1,5 +1,6 @@
 /* The catalog, put together from the rows that stand beside the kernels. */
 #include "rung_catalog.h"
+#include "tile_rows.h"
 
 #include <string.h>
 
@@ -12,9 +13,9 @@
 
 static const rung_kernel rows[] = {
 #define RUNG_CPU(id, ...)                                                                                              \
-    {.name = #id, .file = RUNG_DIR #id ".c", .backend = RUNG_BACKEND_CPU, .cpu_entry = id, __VA_ARGS__},
+    {.name = #id, .file = RUNG_FILE(#id), .backend = RUNG_BACKEND_CPU, .cpu_entry = id, __VA_ARGS__},
 #define RUNG_CUDA(id, arch_, ...)                                                                                      \
-    {.name = #id, .file = RUNG_DIR #id ".cu", .backend = RUNG_BACKEND_CUDA, .arch = arch_, __VA_ARGS__},
+    {.name = #id, .file = RUNG_FILE(#id), .backend = RUNG_BACKEND_CUDA, .arch = arch_, __VA_ARGS__},
 #include "core/all_rows.inc"
 #undef RUNG_CPU
 #undef RUNG_CUDA

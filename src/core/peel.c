@@ -36,9 +36,7 @@ int rung_peeled(const rung_problem *problem, const rung_choice *choice, rung_par
         const rung_edge *edge = &choice->edges[part - RUNG_PART_RIGHT];
         its_choice->kernel = edge->kernel;
         its_choice->split_k = edge->split_k;
-        its_choice->swizzle = edge->swizzle;
-        for (int i = 0; i < 4; i++)
-            its_choice->detail[i] = edge->detail[i];
+        its_choice->plan = edge->plan;
     }
     return product->m > 0 && product->n > 0;
 }
@@ -60,9 +58,7 @@ static void consider(const rung_backend *backend, void *state, const rung_proble
             whole = part;
         } else {
             rung_edge *edge = &whole.edges[i - RUNG_PART_RIGHT];
-            *edge = (rung_edge){.kernel = part.kernel, .split_k = part.split_k, .swizzle = part.swizzle};
-            for (int d = 0; d < 4; d++)
-                edge->detail[d] = part.detail[d];
+            *edge = (rung_edge){.kernel = part.kernel, .split_k = part.split_k, .plan = part.plan};
             if (part.workspace_bytes > whole.workspace_bytes)
                 whole.workspace_bytes = part.workspace_bytes;
         }

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PATH_BYTES = 600, LINE_BYTES = 1024, MAX_FLAGS = 12 };
+enum { PATH_BYTES = 600, LINE_BYTES = 1024, MAX_FLAGS = 32 };
 
 extern char **environ;
 

@@ -12,14 +12,6 @@
 #include "device/ptx.h"
 #include "device/shifted_args.h"
 
-#define SHIFTED_BK 16 /* along k of a stage */
-/* Of a stage W wide: bytes from row to row, from one copy's box to the next (the copy engine wants multiples of 128),
- * of all boxes, and what the copies bring. KC: k innermost. */
-#define SHIFTED_CHUNKS(W, KC) ((KC) || (W) < RUNG_SHIFTED_CHUNK ? 1 : (W) / RUNG_SHIFTED_CHUNK)
-#define SHIFTED_ROW(W, KC) (((KC) ? SHIFTED_BK + 4 : (W) / SHIFTED_CHUNKS(W, KC) + 4) * 4)
-#define SHIFTED_ROWS(W, KC) (((KC) ? (W) : SHIFTED_BK) / 4) /* of a box */
-#define SHIFTED_BOX(W, KC) ((SHIFTED_ROWS(W, KC) * SHIFTED_ROW(W, KC) + 127) / 128 * 128)
-#define SHIFTED_BYTES(W, KC) (4 * SHIFTED_CHUNKS(W, KC) * SHIFTED_BOX(W, KC))
 #define SHIFTED_COPIED(W, KC) (4 * SHIFTED_CHUNKS(W, KC) * SHIFTED_ROWS(W, KC) * SHIFTED_ROW(W, KC))
 
 /* Where the copies of a tile's stages begin: along x, of every class of rows, and the first row of a class. */

@@ -5,7 +5,7 @@
 #include <cuda.h>
 #include <stdint.h>
 
-enum { RUNG_SHIFTED_CHUNK = 128 }; /* floats of a row that one copy takes, besides the four more that a shift needs */
+#include "cuda/device/shifted_room.h"
 
 /* A row is what lies in one piece: all of a k, or, with k innermost, one row of A or column of B. */
 typedef struct rung_shifted {

@@ -1,6 +1,7 @@
 /* GPUs of the process: discovery, the primary context, kernel files loaded on first use, functions kept by name. */
 #include "cuda/driver/device.h"
 #include "cuda/driver/images.h"
+#include "tile_rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,9 @@ static const char *const stems[] = {
 #include "core/all_rows.inc"
 #undef RUNG_CUDA
 #undef RUNG_CPU
+#define RUNG_MODULE(id) #id,
+#include "cuda/driver/modules.inc"
+#undef RUNG_MODULE
 };
 enum { STEMS = sizeof stems / sizeof stems[0] };
 

@@ -1,5 +1,6 @@
 /* The CUDA backend: answers the core's table of functions for one GPU and one stream. */
 #include "core/peel.h"
+#include "core/plan.h"
 #include "cuda/families/accurate/accurate.h"
 #include "cuda/driver/chain.h"
 #include "cuda/ladder/reduce.h"
@@ -117,8 +118,20 @@ static void cuda_close(void *state)
     free(cuda);
 }
 
+/* The context's workspace limit may have become less than what a plan object was made with. */
+static int asks_too_much(const rung_cuda *cuda, const rung_choice *choice)
+{
+    int64_t limit = cuda->config.workspace_limit_bytes;
+    return limit && choice->workspace_bytes > (limit < 0 ? 0 : limit);
+}
+
 static rung_status run_on_device(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem)
 {
+    rung_choice again;
+    if (asks_too_much(cuda, choice)) {
+        RUNG_TRY(rung_decide(&rung_cuda_backend, cuda, problem, &again));
+        choice = &again;
+    }
     if (!choice->cut_m)
         return rung_launcher_find(choice->kernel->launch)->run(cuda, choice, problem);
     for (int i = RUNG_PART_MAIN; i < RUNG_PARTS; i++) {

@@ -42,10 +42,10 @@ static inline double rung_overlapped(double x, double y)
     return cbrt(x * x * x + y * y * y);
 }
 
-/* What a kernel takes longer by where k is innermost in A, in B, in both. */
-static inline double rung_along_k(const rung_problem *p, const double longer[3])
+/* What a tile takes longer by, a share of its time, where k is innermost in A, in B, in both. */
+static inline double rung_k_innermost(const rung_problem *p, double in_a, double in_b, double in_both)
 {
-    return !p->trans_a && p->trans_b ? longer[2] : p->trans_b ? longer[1] : !p->trans_a ? longer[0] : 0.0;
+    return !p->trans_a && p->trans_b ? in_both : p->trans_b ? in_b : !p->trans_a ? in_a : 0.0;
 }
 
 #endif

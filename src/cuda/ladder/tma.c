@@ -176,17 +176,17 @@ static const char *estimate_searched(const rung_machine *machine, const rung_con
         double us = predict_us(machine, &searched[i], p);
         if (us < choice->cost_us && (!forced || strcmp(forced, searched[i].label) == 0)) {
             choice->cost_us = us;
-            choice->detail[0] = i;
+            choice->plan.searched = i;
         }
     }
     strcpy(choice->note, "tile ");
-    strcat(choice->note, searched[choice->detail[0]].label);
+    strcat(choice->note, searched[choice->plan.searched].label);
     return reason;
 }
 
 static rung_status run_searched(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
 {
-    const searched_tile *t = &searched[choice->detail[0]];
+    const searched_tile *t = &searched[choice->plan.searched];
     return run_tile(cuda, choice, p, t->symbol, t->bm, t->bn, t->stages, t->blocks, t->threads);
 }
 

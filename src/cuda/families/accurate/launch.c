@@ -27,19 +27,6 @@ static const double launches_us = 10.0, tile_us = 4.0, chain_us = 1.08, tf32_cha
                     ragged_us =
                         4.0; /* tiles at C's edges, lines that are no whole pieces: 1000 takes that longer than 1024 */
 
-/* Where everything lies in the workspace of one panel, in bytes from its start; what has to be zero may lie elsewhere.
- */
-typedef struct layout {
-    int64_t m_pad, n_pad, k_pad, tiles_m, tiles_n, blocks;
-    int64_t zero_bytes; /* the first so many must be zero; marks come last of them */
-    int64_t line[2], group[2], ready, marks, partial, image[2], bytes;
-} layout;
-
-typedef struct panel {
-    int64_t m, n; /* of the largest panel */
-    layout w;
-} panel;
-
 static int64_t round_up(int64_t x, int64_t unit)
 {
     return (x + unit - 1) / unit * unit;
@@ -85,9 +72,9 @@ static int line_warps(int64_t k)
     return warps;
 }
 
-static layout lay_out(const rung_kernel *kernel, int64_t m, int64_t n, int64_t k, int sms)
+static accurate_layout lay_out(const rung_kernel *kernel, int64_t m, int64_t n, int64_t k, int sms)
 {
-    layout w = {
+    accurate_layout w = {
         .m_pad = round_up(m, F16X3_BM * CLUSTER), .n_pad = round_up(n, kernel->bn), .k_pad = round_up(k, 2 * F16X3_KB)};
     int64_t lines[2] = {w.m_pad, w.n_pad}, at = 0;
     w.tiles_m = w.m_pad / (F16X3_BM * CLUSTER);
@@ -108,9 +95,9 @@ static layout lay_out(const rung_kernel *kernel, int64_t m, int64_t n, int64_t k
 }
 
 /* The largest panels of C whose workspace fits; m is 0 when none does. */
-static panel choose_panel(const rung_kernel *kernel, int64_t m, int64_t n, int64_t k, int sms, int64_t limit)
+static accurate_plan choose_panel(const rung_kernel *kernel, int64_t m, int64_t n, int64_t k, int sms, int64_t limit)
 {
-    panel p = {m, n, lay_out(kernel, m, n, k, sms)};
+    accurate_plan p = {m, n, lay_out(kernel, m, n, k, sms)};
     while (p.w.bytes > limit) {
         if (p.m >= p.n && p.m > F16X3_BM * CLUSTER)
             p.m = round_up((p.m + 1) / 2, F16X3_BM * CLUSTER);
@@ -119,7 +106,7 @@ static panel choose_panel(const rung_kernel *kernel, int64_t m, int64_t n, int64
         else if (p.m > F16X3_BM * CLUSTER)
             p.m = round_up((p.m + 1) / 2, F16X3_BM * CLUSTER);
         else
-            return (panel){0};
+            return (accurate_plan){0};
         p.w = lay_out(kernel, p.m, p.n, k, sms);
     }
     return p;
@@ -136,7 +123,7 @@ static double chain_us_of(const rung_kernel *kernel)
     return kernel->arith == RUNG_TF32 ? tf32_chain_us : chain_us;
 }
 
-static cut choose_cut(const layout *w, const rung_kernel *kernel, int64_t clusters, int in_order)
+static cut choose_cut(const accurate_layout *w, const rung_kernel *kernel, int64_t clusters, int in_order)
 {
     int64_t tiles = w->tiles_m * w->tiles_n, chains = w->k_pad / (2 * F16X3_KB), rest = tiles % clusters;
     double chain = chain_us_of(kernel), whole = (double)chains * chain + tile_us;
@@ -167,12 +154,12 @@ static const char *accurate_estimate(const rung_machine *machine, const rung_con
     const char *refusal = rung_marked_tiles_refuse(p);
     if (refusal)
         return refusal;
-    panel part = choose_panel(kernel, p->m, p->n, p->k, machine->sms, limit ? limit : (int64_t)4 << 30);
+    accurate_plan part = choose_panel(kernel, p->m, p->n, p->k, machine->sms, limit ? limit : (int64_t)4 << 30);
     if (!part.m)
         return "no panel of C fits the context's workspace limit";
     if (p->arrays && (part.m < p->m || part.n < p->n))
         return "pointer arrays do not go in panels, and the workspace limit asks for them";
-    layout w = part.w;
+    accurate_layout w = part.w;
     double panels = (double)((p->m + part.m - 1) / part.m) * (double)((p->n + part.n - 1) / part.n);
     /* Every element of A and B is read, and written as two halves; across k that takes half as long again. */
     double split = (double)((part.m + part.n) * w.k_pad) * 8.0 +
@@ -184,6 +171,7 @@ static const char *accurate_estimate(const rung_machine *machine, const rung_con
     snprintf(choice->note, sizeof choice->note,
              "split %.0f us, product %.0f us; %.0f panels of %lld tiles, %lld cut along k", split / split_bytes_us,
              c.us, panels, (long long)(w.tiles_m * w.tiles_n), (long long)c.tiles);
+    choice->plan.accurate = part;
     choice->workspace_bytes = w.bytes;
     return NULL;
 }
@@ -194,7 +182,8 @@ typedef struct places {
     int kept; /* the zeros are zero already, and are to be left so */
 } places;
 
-static void fill_operand(f16x3_operand *o, const layout *w, places at, int which, int64_t lines, int64_t k, int sms)
+static void fill_operand(f16x3_operand *o, const accurate_layout *w, places at, int which, int64_t lines, int64_t k,
+                         int sms)
 {
     int64_t pad = which ? w->n_pad : w->m_pad;
     o->lines = (int32_t)lines;
@@ -240,8 +229,8 @@ static int64_t pack_blocks(const f16x3_operand *o)
     return o->along_k ? o->row_groups * 8 : turn_blocks(o);
 }
 
-static rung_status split(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const layout *w, places at,
-                         int entry)
+static rung_status split(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const accurate_layout *w,
+                         places at, int entry)
 {
     f16x3_split_args s = {.entry = entry, .zero = at.zeros, .zero_words = at.kept ? 0 : w->zero_bytes / 16};
     int sms = cuda->machine->sms;
@@ -266,7 +255,7 @@ static rung_status split(rung_cuda *cuda, const rung_kernel *kernel, const rung_
     return launch_split(cuda, kernel, "f16x3_split", s.a_blocks + split_blocks(&s.b, s.cluster), &s);
 }
 
-static void fill_product(f16x3_args *g, const rung_problem *p, const layout *w, places at, cut c, int entry)
+static void fill_product(f16x3_args *g, const rung_problem *p, const accurate_layout *w, places at, cut c, int entry)
 {
     memset(g, 0, sizeof *g);
     rung_args_fill(&g->g, p);
@@ -292,7 +281,7 @@ static void fill_product(f16x3_args *g, const rung_problem *p, const layout *w, 
 }
 
 /* What the product marked and left alone. */
-static rung_status strict_tiles(rung_cuda *cuda, const rung_problem *p, const layout *w, places at, int entry)
+static rung_status strict_tiles(rung_cuda *cuda, const rung_problem *p, const accurate_layout *w, places at, int entry)
 {
     rung_problem q = *p;
     if (q.arrays) {
@@ -304,11 +293,11 @@ static rung_status strict_tiles(rung_cuda *cuda, const rung_problem *p, const la
 }
 
 /* One product that fits the workspace. */
-static rung_status launch_panel(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const panel *part,
-                                places at, int entry)
+static rung_status launch_panel(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p,
+                                const accurate_plan *part, places at, int entry)
 {
     int is_largest = p->m == part->m && p->n == part->n;
-    layout w = is_largest ? part->w : lay_out(kernel, p->m, p->n, p->k, cuda->machine->sms);
+    accurate_layout w = is_largest ? part->w : lay_out(kernel, p->m, p->n, p->k, cuda->machine->sms);
     int64_t clusters = cuda->machine->sms / CLUSTER, tiles = w.tiles_m * w.tiles_n;
     cut c = choose_cut(&w, kernel, clusters, p->in_order);
     rung_function function;
@@ -334,8 +323,8 @@ static rung_status launch_panel(rung_cuda *cuda, const rung_kernel *kernel, cons
 }
 
 /* Where the stream is recording, there are no kept zeros, and the recorded graph takes the launches one by one. */
-static rung_status run_panel(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const panel *part,
-                             places at, int entry)
+static rung_status run_panel(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p,
+                             const accurate_plan *part, places at, int entry)
 {
     if (at.kept)
         rung_chain_begin(cuda);
@@ -344,8 +333,8 @@ static rung_status run_panel(rung_cuda *cuda, const rung_kernel *kernel, const r
     return status == RUNG_SUCCESS ? queued : status;
 }
 
-static rung_status run_entry(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const panel *part,
-                             places at, int entry)
+static rung_status run_entry(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p,
+                             const accurate_plan *part, places at, int entry)
 {
     for (int64_t i = 0; i < p->m; i += part->m)
         for (int64_t j = 0; j < p->n; j += part->n) {
@@ -376,16 +365,15 @@ static rung_status run_strict(rung_cuda *cuda, const rung_problem *p)
 
 static rung_status accurate_run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
 {
-    int64_t limit = cuda->config.workspace_limit_bytes;
-    panel part = choose_panel(choice->kernel, p->m, p->n, p->k, cuda->machine->sms, limit ? limit : (int64_t)4 << 30);
-    int64_t zero_bytes = choice->kernel->arith == RUNG_TF32 ? 0 : part.w.zero_bytes;
+    const accurate_plan *part = &choice->plan.accurate;
+    int64_t zero_bytes = choice->kernel->arith == RUNG_TF32 ? 0 : part->w.zero_bytes;
     void *memory, *zeros;
     rung_status status = rung_workspace_get_with_zeros(cuda, choice->workspace_bytes, zero_bytes, &memory, &zeros);
     if (status == RUNG_OUT_OF_MEMORY)
         return run_strict(cuda, p);
     places at = {.memory = memory, .zeros = zeros ? zeros : memory, .kept = zeros != NULL};
     for (int64_t entry = 0; status == RUNG_SUCCESS && entry < p->batch; entry++)
-        status = run_entry(cuda, choice->kernel, p, &part, at, (int)entry);
+        status = run_entry(cuda, choice->kernel, p, part, at, (int)entry);
     rung_workspace_put_with_zeros(cuda, memory, zeros, status == RUNG_SUCCESS);
     return status;
 }

@@ -1,4 +1,4 @@
-/* Arguments of the bulk-copy FP32 kernels and of the packing that goes before them, shared by host and device. */
+/* Arguments of the large tiles (families/large/kernel.inc), shared by host and device. */
 #ifndef RUNG_DEVICE_STRICT_ARGS_H
 #define RUNG_DEVICE_STRICT_ARGS_H
 
@@ -35,16 +35,5 @@ typedef struct rung_strict_args {
     int32_t c_vector;     /* every row of C starts at a multiple of 16 bytes */
     int32_t c_transposed; /* C is stored n x m (a kernel that reads A along k) */
 } rung_strict_args;
-
-/* to[k][mn] = from[mn][k]; with class_rows k, k + 4, k + 8 ... follow each other, so many rows for each class. */
-typedef struct rung_pack_args {
-    const float *from;
-    float *to;
-    int64_t k, mn, ld_from, ld_to, stride_from, stride_to;
-    int64_t class_rows;
-    int32_t aligned; /* every row of `from` starts at a multiple of 16 bytes */
-} rung_pack_args;
-
-enum { RUNG_PACK_TILE = 64, RUNG_PACK_THREADS = 256 };
 
 #endif

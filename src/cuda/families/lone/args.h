@@ -7,9 +7,6 @@
 
 #include <cuda.h>
 
-#define RUNG_LONE_BK 16   /* along k of a stage, where a tile does not say otherwise */
-#define RUNG_LONE_WARPS 8 /* of a block */
-
 /* Division of what is below 2^31 by a constant: (x * multiplier) >> shift. */
 typedef struct rung_divisor {
     uint32_t multiplier, shift;

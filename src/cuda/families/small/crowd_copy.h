@@ -2,7 +2,7 @@
 #ifndef RUNG_DEVICE_CROWD_COPY_H
 #define RUNG_DEVICE_CROWD_COPY_H
 
-#include "families/small/crowd_args.h"
+#include "families/small/tile.h"
 #include "device/shapes.h"
 
 /* A block's place: grid x counts tiles, y parts of k, z matrices. Worked out anew each time it is asked for. */
@@ -71,17 +71,17 @@ RUNG_DEVICE void crowd_store(const float *acc, const int tn, float *mine, float 
 {
 #pragma unroll
     for (int i = 0; i < 8; i++)
-        *(float4 *)(mine + (i / 4 * 16 + ty * 4 + i % 4) * RUNG_CROWD_PITCH + tx * 4) =
+        *(float4 *)(mine + (i / 4 * 16 + ty * 4 + i % 4) * SMALL_CROWD_PITCH + tx * 4) =
             make_float4(alpha * acc[tn * i], alpha * acc[tn * i + 1], alpha * acc[tn * i + 2], alpha * acc[tn * i + 3]);
     __syncwarp();
     mine += lane, c += lane;
     rows = lane < cols ? rows : 0;
 #pragma unroll 1
-    for (int half = 0; half < 2; half++, rows -= apart, mine += 16 * RUNG_CROWD_PITCH, c += apart * ldc)
+    for (int half = 0; half < 2; half++, rows -= apart, mine += 16 * SMALL_CROWD_PITCH, c += apart * ldc)
 #pragma unroll
         for (int r = 0; r < 16; r++)
             if (r < rows)
-                c[r * ldc] = mine[r * RUNG_CROWD_PITCH];
+                c[r * ldc] = mine[r * SMALL_CROWD_PITCH];
     __syncwarp();
 }
 

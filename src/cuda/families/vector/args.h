@@ -7,8 +7,6 @@
 
 #include <cuda.h>
 
-#define RUNG_VECTOR_BOX 1024 /* floats that a copy brings: some k of a block's rows */
-
 typedef struct rung_vector_args {
     CUtensorMap a_map; /* the third dimension is the batch */
     rung_args args;

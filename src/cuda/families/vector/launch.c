@@ -1,7 +1,12 @@
-/* Launcher "vector": a matrix with rows contiguous times a vector, fed by bulk copies (families/vector/ring.inc).
- * Decides how many blocks share k and what that costs. */
+/* A matrix times a vector (m = 1 or n = 1): in how many parts k is cut, what that costs, and the launch. Memory
+ * decides: every element of the matrix is read once. */
 #include "cuda/driver/device.h"
+#include "cuda/families/tile.h"
 #include "cuda/families/vector/args.h"
+#include "cuda/families/vector/tile.h"
+#include "cuda/host/boxes.h"
+#include "cuda/host/divide.h"
+#include "cuda/host/parts.h"
 #include "cuda/host/row_copy.h"
 
 #include <math.h>
@@ -9,8 +14,117 @@
 
 enum { MAX_SIZE = 1 << 30, MAX_PARTS = 32, SHARED_BYTES = 233472 /* of a multiprocessor */ };
 
-/* Microseconds, and bytes a microsecond; fitted to timings on an H200 (docs/performance-log.md, "Matrix-vector"). */
-static const double launch_us = 3.0, block_us = 1.2, meet_us = 1.5, memory_rate = 4.55e6, block_rate = 0.07e6;
+typedef struct vector_tile {
+    RUNG_TILE_HEAD;
+    int k_innermost, bulk, warps, resident;
+    struct {
+        double bytes_per_us;
+    } cost;
+} vector_tile;
+
+static const vector_tile table[] = {
+#define RUNG_TILE(name_, ...) {.name = #name_, __VA_ARGS__},
+#include "cuda/families/vector/tiles.inc"
+#undef RUNG_TILE
+};
+
+/* Microseconds: a launch, and a block however little it does. */
+static const double launch_us = 1.61, least_block_us = 0.60;
+/* With bulk copies, fitted to timings on an H200: a launch, a block's start and end, the parts of k meet; and the bytes
+ * a microsecond that one block can take in. */
+static const double bulk_launch_us = 3.0, bulk_block_us = 1.2, bulk_meet_us = 1.5, block_rate = 0.07e6;
+
+/* The vector kernels see a matrix of `rows` rows: A where n = 1, B's transpose where m = 1. */
+static int is_vector_of_rows(const rung_problem *p)
+{
+    return p->n == 1;
+}
+
+static int k_is_contiguous(const rung_problem *p)
+{
+    return is_vector_of_rows(p) ? !p->trans_a : p->trans_b;
+}
+
+static int64_t vector_tiles(const rung_kernel *kernel, const rung_problem *p)
+{
+    return rung_ceil_div(is_vector_of_rows(p) ? p->m : p->n, kernel->bm) * p->batch;
+}
+
+static const char *plain_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                                  const rung_problem *p, rung_choice *choice)
+{
+    const vector_tile *t = RUNG_FIND_TILE(table, kernel);
+    if (p->m != 1 && p->n != 1)
+        return "neither m nor n is 1";
+    if (k_is_contiguous(p) != (t->k_innermost))
+        return k_is_contiguous(p) ? "k is contiguous in the matrix" : "k is not contiguous in the matrix";
+    const char *reason = rung_refuse_sizes(p);
+    if (reason)
+        return reason;
+    int64_t tiles = vector_tiles(kernel, p), steps = rung_ceil_div(p->k, kernel->bk);
+    int aligned = (is_vector_of_rows(p) ? p->align_a : p->align_b) >= 16;
+    double matrix = 4.0 * (double)p->batch * (double)(p->m * p->n) * (double)p->k;
+    double memory = matrix / t->cost.bytes_per_us;
+    choice->cost_us = HUGE_VAL;
+    for (int64_t parts = 1; parts <= 64; parts += parts < 4 ? 1 : parts / 2) {
+        int64_t bytes = 0;
+        if (parts > 1 && (parts > steps || tiles * parts > 9 * machine->sms))
+            break;
+        if (parts > 1)
+            bytes = tiles * parts * kernel->bm * kernel->bn * 4;
+        const char *refusal = rung_refuse_parts(config, tiles, parts, bytes);
+        if (refusal && parts == 1)
+            return refusal;
+        double blocks = (double)(tiles * parts), rounds = ceil(blocks / machine->sms);
+        /* Without stages three blocks an SM keep enough bytes in flight; with them one. */
+        double busy = t->k_innermost           ? fmin(1.0, blocks / (3.0 * machine->sms))
+                      : blocks <= machine->sms ? fmin(1.0, 1.15 * blocks / machine->sms)
+                                               : blocks / (rounds * machine->sms);
+        double cost = launch_us + 0.5 + (parts > 1 ? 1.5 + 0.02 * (double)parts : 0.0) +
+                      fmax(memory / busy * (aligned ? 1.0 : 1.4), least_block_us * blocks / machine->sms);
+        if (!refusal && cost < choice->cost_us) {
+            choice->cost_us = cost;
+            choice->split_k = (int32_t)parts;
+            choice->workspace_bytes = bytes;
+        }
+    }
+    snprintf(choice->note, sizeof choice->note, "memory bound, %d parts of k", (int)choice->split_k);
+    return NULL;
+}
+
+void rung_args_fill_vector(rung_args *args, const rung_problem *p)
+{
+    rung_args_fill(args, p);
+    if (is_vector_of_rows(p)) {
+        args->ldb = p->trans_b ? 1 : p->ldb;
+        return;
+    }
+    args->a = p->b, args->a_array = p->b_array, args->stride_a = p->stride_b, args->lda = p->ldb;
+    args->b = p->a, args->b_array = p->a_array, args->stride_b = p->stride_a, args->ldb = p->trans_a ? p->lda : 1;
+    args->m = p->n, args->n = 1, args->ldc = 1;
+    if (p->bias_kind)
+        args->bias_kind = p->bias_kind == 1 ? 2 : 1;
+}
+
+static rung_status plain_run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
+{
+    const rung_kernel *kernel = choice->kernel;
+    rung_function function;
+    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, &function));
+    rung_args args;
+    rung_args_fill_vector(&args, p);
+    args.split_k = choice->split_k;
+    rung_grid grid = {.x = (unsigned)(vector_tiles(kernel, p) * choice->split_k),
+                      .y = 1,
+                      .z = 1,
+                      .threads = (unsigned)kernel->threads,
+                      .shared_bytes = (unsigned)kernel->shared_bytes,
+                      .overlaps = 1};
+    RUNG_TRY(rung_workspace_get_with_tickets(cuda, choice->workspace_bytes, &args.workspace));
+    rung_status status = rung_launch(cuda, &function, &grid, &args);
+    rung_workspace_put_with_tickets(cuda, args.workspace);
+    return status;
+}
 
 /* The matrix of the product: A where n = 1, B where m = 1. Rows of it are contiguous along `rows`. */
 typedef struct vector_matrix {
@@ -26,11 +140,6 @@ static vector_matrix matrix_of(const rung_problem *p)
     return p->n == 1 ? a : b;
 }
 
-static int64_t ceil_div(int64_t x, int64_t y)
-{
-    return (x + y - 1) / y;
-}
-
 /* NULL when sums of so many parts have room. */
 static const char *refuse_parts(const rung_config *config, int64_t groups, int64_t bytes)
 {
@@ -40,9 +149,10 @@ static const char *refuse_parts(const rung_config *config, int64_t groups, int64
     return groups > RUNG_TICKET_BYTES / 4 ? "too many groups of rows to count partial sums" : NULL;
 }
 
-static const char *estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
-                            const rung_problem *p, rung_choice *choice)
+static const char *bulk_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                                 const rung_problem *p, rung_choice *choice)
 {
+    const vector_tile *t = RUNG_FIND_TILE(table, kernel);
     if (p->m != 1 && p->n != 1)
         return "neither m nor n is 1";
     if (p->n == 1 ? !p->trans_a : p->trans_b)
@@ -54,7 +164,7 @@ static const char *estimate(const rung_machine *machine, const rung_config *conf
         return "a leading dimension is 2^30 or more";
     if (!a.readable)
         return "rows of the matrix do not start at multiples of 16 bytes";
-    int64_t groups = ceil_div(a.rows, kernel->bm) * p->batch, steps = ceil_div(p->k, kernel->bk),
+    int64_t groups = rung_ceil_div(a.rows, kernel->bm) * p->batch, steps = rung_ceil_div(p->k, kernel->bk),
             slots = (int64_t)machine->sms * (SHARED_BYTES / (kernel->shared_bytes + 1024));
     if (groups > INT32_MAX)
         return "more than 2^31 - 1 blocks: the grid has no room";
@@ -65,9 +175,9 @@ static const char *estimate(const rung_machine *machine, const rung_config *conf
         if (parts > 1 && (blocks > slots || steps < 2 * parts || refuse_parts(config, groups, partials)))
             break;
         /* A multiprocessor's blocks share what it can take in. */
-        double rate = block_rate / (double)ceil_div(blocks < slots ? blocks : slots, machine->sms);
-        double rounds_us = (double)ceil_div(blocks, slots) * (block_us + bytes / (double)blocks / rate);
-        double cost = launch_us + (parts > 1 ? meet_us : 0.0) + fmax(bytes / memory_rate, rounds_us);
+        double rate = block_rate / (double)rung_ceil_div(blocks < slots ? blocks : slots, machine->sms);
+        double rounds_us = (double)rung_ceil_div(blocks, slots) * (bulk_block_us + bytes / (double)blocks / rate);
+        double cost = bulk_launch_us + (parts > 1 ? bulk_meet_us : 0.0) + fmax(bytes / t->cost.bytes_per_us, rounds_us);
         if (cost < choice->cost_us) {
             choice->cost_us = cost;
             choice->split_k = (int32_t)parts;
@@ -78,7 +188,7 @@ static const char *estimate(const rung_machine *machine, const rung_config *conf
     return NULL;
 }
 
-static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
+static rung_status bulk_run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
 {
     const rung_kernel *kernel = choice->kernel;
     rung_function function;
@@ -88,15 +198,17 @@ static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_pr
     rung_args_fill_vector(&args.args, p);
     args.args.split_k = choice->split_k;
     if (p->k) { /* else nothing is read */
-        cuuint64_t sizes[3] = {(cuuint64_t)a.rows, (cuuint64_t)p->k, (cuuint64_t)p->batch};
-        cuuint64_t strides[2] = {(cuuint64_t)a.ld * 4, (cuuint64_t)(p->batch > 1 ? a.stride : a.ld) * 4};
-        cuuint32_t box[3] = {(cuuint32_t)kernel->bm, RUNG_VECTOR_BOX / (cuuint32_t)kernel->bm, 1}, unit[3] = {1, 1, 1};
-        /* Measured: L2 that fetches 256 bytes at a time is 8% slower. */
-        CU_TRY(cuda->driver, tensor_map(&args.a_map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 3, (void *)(uintptr_t)a.at, sizes,
-                                        strides, box, unit, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
-                                        CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+        rung_boxes boxes = {.at = a.at,
+                            .size = {a.rows, p->k, p->batch},
+                            .ld = a.ld,
+                            .stride = a.stride,
+                            .box = {kernel->bm, VECTOR_BOX / kernel->bm},
+                            .swizzle = CU_TENSOR_MAP_SWIZZLE_NONE,
+                            /* Measured: L2 that fetches 256 bytes at a time is 8% slower. */
+                            .promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_128B};
+        RUNG_TRY(rung_boxes_describe(cuda, &boxes, &args.a_map));
     }
-    int64_t groups = ceil_div(a.rows, kernel->bm) * p->batch;
+    int64_t groups = rung_ceil_div(a.rows, kernel->bm) * p->batch;
     rung_grid grid = {.x = (unsigned)(groups * choice->split_k),
                       .y = 1,
                       .z = 1,
@@ -107,6 +219,19 @@ static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_pr
     rung_status status = rung_launch(cuda, &function, &grid, &args);
     rung_workspace_put_with_tickets(cuda, args.args.workspace);
     return status;
+}
+
+static const char *estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                            const rung_problem *p, rung_choice *choice)
+{
+    const vector_tile *t = RUNG_FIND_TILE(table, kernel);
+    return (t->bulk ? bulk_estimate : plain_estimate)(machine, config, kernel, p, choice);
+}
+
+static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
+{
+    const vector_tile *t = RUNG_FIND_TILE(table, choice->kernel);
+    return (t->bulk ? bulk_run : plain_run)(cuda, choice, p);
 }
 
 const rung_launcher rung_launch_vector = {"vector", estimate, run};

@@ -6,10 +6,6 @@
 
 #include "device/shapes.h"
 
-#ifndef WARPS
-#define WARPS 8
-#endif
-
 /* Adds the splits' sums in order (the last block to arrive does it), then alpha, beta, bias, activation. */
 RUNG_DEVICE void finish_rows(const rung_args *p, float *c, float alpha, float beta, unsigned tile, unsigned split,
                              unsigned of, const int rows, float sum)

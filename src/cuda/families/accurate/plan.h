@@ -1,0 +1,20 @@
+/* How a product runs on tensor cores: in panels of C that fit the workspace. */
+#ifndef RUNG_ACCURATE_PLAN_H
+#define RUNG_ACCURATE_PLAN_H
+
+#include <stdint.h>
+
+/* Where everything lies in the workspace of one panel, in bytes from its start; what has to be zero may lie elsewhere.
+ */
+typedef struct accurate_layout {
+    int64_t m_pad, n_pad, k_pad, tiles_m, tiles_n, blocks;
+    int64_t zero_bytes; /* the first so many must be zero; marks come last of them */
+    int64_t line[2], group[2], ready, marks, partial, image[2], bytes;
+} accurate_layout;
+
+typedef struct accurate_plan {
+    int64_t m, n; /* of the largest panel */
+    accurate_layout w;
+} accurate_plan;
+
+#endif

@@ -1,0 +1,43 @@
+/* What plan and launch of the large tiles share. */
+#ifndef RUNG_LARGE_LARGE_H
+#define RUNG_LARGE_LARGE_H
+
+#include "cuda/driver/device.h"
+#include "cuda/families/tile.h"
+#include "cuda/host/divide.h"
+#include "cuda/host/row_copy.h"
+
+typedef struct large_tile {
+    RUNG_TILE_HEAD;
+    int a_k_innermost;
+    struct {
+        double step_cycles;
+    } cost;
+} large_tile;
+
+const large_tile *large_tile_of(const rung_kernel *kernel);
+
+enum {
+    LARGE_CLASSES = 4,  /* of k, k % 4 */
+    LARGE_MOST_TAIL = 4 /* of k, left to where the parts are added */
+};
+
+/* What k holds beyond whole steps of all classes, where it is little. */
+static inline int64_t large_class_tail(const rung_kernel *kernel, const rung_problem *p)
+{
+    const int64_t tail = p->k % (LARGE_CLASSES * kernel->bk);
+    return tail <= LARGE_MOST_TAIL ? tail : 0;
+}
+
+static inline int64_t large_class_rows(const rung_problem *p)
+{
+    return rung_ceil_div(p->k, LARGE_CLASSES);
+}
+
+/* C^T = B^T A^T: the same numbers, the operands' parts exchanged. */
+rung_problem large_transposed(const rung_problem *p);
+
+const char *large_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                           const rung_problem *p, rung_choice *choice);
+
+#endif

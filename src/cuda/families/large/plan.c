@@ -1,0 +1,286 @@
+/* What a product costs in large tiles, and how it runs: what is packed first, how many tiles one block does whole and
+ * how many are streamed along k over all blocks. */
+#include "cuda/families/large/large.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const large_tile table[] = {
+#define RUNG_TILE(name_, ...) {.name = #name_, __VA_ARGS__},
+#include "cuda/families/large/tiles.inc"
+#undef RUNG_TILE
+};
+
+const large_tile *large_tile_of(const rung_kernel *kernel)
+{
+    return RUNG_FIND_TILE(table, kernel);
+}
+
+/* Fitted to timings on an H200 (docs/performance-log.md, "the planner"); the clock and the SM count come from the
+ * machine. */
+static const double launch_us = 4.88; /* start and end of the kernel */
+/* End of a tile: 16-byte stores; in lines at any address; in lines down the columns of a C stored the other way round;
+ * and what beta, bias or an activation add. */
+static const double end_us = 4.48, scattered_end_us = 5.31, transposed_end_us = 5.11, more_end_us = 3.00;
+/* Where four blocks or more share a tile: leaving sums and meeting; what the parts beyond 32 add; blocks with parts of
+ * two tiles. Where fewer do. */
+static const double meet_us = 5.46, more_parts_us = 0.58, straddle_us = 7.03, leave_us = 7.75;
+static const double turn_us = 2.72, turn_bytes_per_us = 1.91e6;
+/* Of classes: a small operand's turning, and adding parts that start apart. */
+static const double class_turn_us = 4.5, class_meet_us = 11;
+/* Cycles of a step that the copying warps take from the multiplying ones: each time, and for each copy of theirs, with
+ * k outermost and innermost. */
+static const double copy_cycles = 14.72, copy_row_cycles = 4.90, copy_line_cycles = 40.1;
+static const double write_bytes_per_us = 4.47e6;
+
+static double turn_cost_us(int64_t bytes)
+{
+    return bytes ? turn_us + 2.0 * (double)bytes / turn_bytes_per_us : 0;
+}
+
+/* Time of `streamed` tiles cut along k over `grid` blocks, and the others done whole. */
+static double wave_cost_us(const large_plan *s, int64_t streamed, int64_t grid, double step_us, double tile_us)
+{
+    int64_t rounds = rung_ceil_div(s->tiles - streamed, grid);
+    double us = (double)rounds * ((double)s->steps * step_us + tile_us);
+    if (streamed) {
+        const double parts = (double)grid / (double)streamed;
+        us += (double)rung_ceil_div(streamed * s->steps, grid) * step_us + tile_us;
+        if (parts < 4)
+            us += leave_us;
+        else
+            us += meet_us + fmax(parts / 32 - 1, 0) * more_parts_us + (grid % streamed ? straddle_us : 0);
+    }
+    return us;
+}
+
+static void plan_tiles(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, large_plan *s)
+{
+    double step_us = large_tile_of(kernel)->cost.step_cycles / (machine->clock_ghz * 1e3);
+    double tile_us = s->transposed ? transposed_end_us : p->align_c >= 16 && p->n % 4 == 0 ? end_us : scattered_end_us;
+    if (!p->beta_zero || p->bias_kind || p->activation)
+        tile_us += more_end_us;
+    /* All blocks end their tiles at once: what L2 does not hold is written while nothing is multiplied. */
+    if (4.0 * (double)p->m * (double)p->n * (double)p->batch > (double)machine->l2_bytes)
+        tile_us = fmax(tile_us, 4.0 * kernel->bm * kernel->bn * machine->sms / write_bytes_per_us);
+    s->tile_rows = kernel->bm;
+    s->tile_cols = kernel->bn;
+    s->tiles_m = rung_ceil_div(p->m, kernel->bm);
+    s->tiles_n = rung_ceil_div(p->n, kernel->bn);
+    s->tiles = s->tiles_m * s->tiles_n * p->batch;
+    s->steps = rung_ceil_div(p->k, kernel->bk);
+    /* None with fewer than eight steps. */
+    int64_t most = rung_min64(machine->sms, s->tiles * s->steps / 8);
+    most = most < 1 ? 1 : most;
+    /* All whole; the last round over all blocks; the last two; all, in equal parts. */
+    int64_t rest = s->tiles % most, even = most / s->tiles * s->tiles;
+    const int64_t streamed[4] = {0, rest, s->tiles > most ? rest + most : 0, s->tiles};
+    const int64_t grids[4] = {rung_min64(most, s->tiles), most, most, even};
+    s->grid = (int)grids[0];
+    s->whole_tiles = s->tiles;
+    s->cost_us = wave_cost_us(s, 0, s->grid, step_us, tile_us);
+    for (int i = 1; i < 4; i++) {
+        if (p->in_order || !rest || grids[i] < 2 || streamed[i] == 0 || streamed[i] * s->steps < 4 * grids[i])
+            continue;
+        double us = wave_cost_us(s, streamed[i], grids[i], step_us, tile_us);
+        if (us < s->cost_us) {
+            s->cost_us = us;
+            s->whole_tiles = s->tiles - streamed[i];
+            s->grid = (int)grids[i];
+        }
+    }
+    s->bytes_partials = s->whole_tiles < s->tiles ? (int64_t)s->grid * 2 * kernel->bm * kernel->bn * 4 : 0;
+}
+
+/* What the warps that copy an operand take from those that multiply. */
+static double copied_cost_us(const rung_kernel *kernel, char which, double products_us)
+{
+    const int along = which == 'a' && large_tile_of(kernel)->a_k_innermost,
+              width = which == 'a' ? kernel->bm : kernel->bn;
+    const double copies = width * kernel->bk / 32 / 4; /* of a warp and step */
+    const double cycles = copy_cycles + copies * (along ? copy_line_cycles : copy_row_cycles);
+    return products_us * cycles / large_tile_of(kernel)->cost.step_cycles;
+}
+
+enum {
+    CLASS_STEPS = 8, /* of a block at least */
+    SHORTER = 4      /* a tile's rows that start anywhere */
+};
+
+/* Rows k, k + 4, k + 8 ... start alike whatever the leading dimension: where k is cut anyhow, each block takes one of
+ * the four classes, whose rows the copy engine can read from the multiple of 16 bytes before them on. The parts of a
+ * tile then start up to three columns (rows of A) apart, which is made good when they are added. An operand with k
+ * innermost is turned; the one of two that both lie at odd addresses may be packed, where shorter tiles would be too
+ * many. */
+static void try_classes(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, int pack_a,
+                        int pack_b, large_plan *least)
+{
+    large_plan plan = {.turn_a = !p->trans_a, .turn_b = p->trans_b, .pack_a = pack_a, .pack_b = pack_b}, *s = &plan;
+    s->bytes_a = pack_a ? rung_row_copy_ld(p->m) * large_class_rows(p) * LARGE_CLASSES * 4 : 0;
+    s->bytes_b = pack_b ? rung_row_copy_ld(p->n) * large_class_rows(p) * LARGE_CLASSES * 4 : 0;
+    if (s->bytes_a + s->bytes_b > machine->memory_bytes / 4 ||
+        (pack_a && !s->turn_a && rung_row_copy_refuses(p->m, p->k)) ||
+        (pack_b && !s->turn_b && rung_row_copy_refuses(p->n, p->k)))
+        return;
+    s->tile_rows = kernel->bm - (!pack_a && p->align_a < 16 ? SHORTER : 0);
+    s->tile_cols = kernel->bn - (!pack_b && p->align_b < 16 ? SHORTER : 0);
+    s->tiles_m = rung_ceil_div(p->m, s->tile_rows);
+    s->tiles_n = rung_ceil_div(p->n, s->tile_cols);
+    s->tiles = s->tiles_m * s->tiles_n;
+    s->class_steps = rung_ceil_div(p->k - large_class_tail(kernel, p), LARGE_CLASSES * kernel->bk);
+    s->steps = s->class_steps * LARGE_CLASSES;
+    const int64_t pieces =
+        rung_min64(machine->sms / LARGE_CLASSES / s->tiles, s->class_steps / CLASS_STEPS); /* of a class */
+    if (pieces < 1 || s->tiles * s->steps >= INT32_MAX)
+        return;
+    s->grid = (int)(s->tiles * pieces * LARGE_CLASSES);
+    s->bytes_partials = (int64_t)s->grid * 2 * kernel->bm * kernel->bn * 4;
+    const double step_us = large_tile_of(kernel)->cost.step_cycles / (machine->clock_ghz * 1e3);
+    const int64_t turned = (s->turn_a ? s->bytes_a : 0) + (s->turn_b ? s->bytes_b : 0);
+    s->cost_us = launch_us + (s->turn_a + s->turn_b) * class_turn_us + 2.0 * (double)turned / turn_bytes_per_us +
+                 rung_row_copy_us(s->bytes_a + s->bytes_b - turned) + end_us + class_meet_us +
+                 (double)rung_ceil_div(s->class_steps, pieces) * step_us +
+                 fmax((double)pieces * LARGE_CLASSES / 32 - 1, 0) * more_parts_us;
+    if (s->cost_us < least->cost_us)
+        *least = *s;
+}
+
+static void plan_classes(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, large_plan *s)
+{
+    const int odd_a = p->trans_a && p->align_a < 16, odd_b = !p->trans_b && p->align_b < 16;
+    if (large_tile_of(kernel)->a_k_innermost || p->batch != 1 || p->in_order ||
+        p->k < LARGE_CLASSES * CLASS_STEPS * kernel->bk)
+        return;
+    if (odd_a && odd_b)
+        try_classes(machine, kernel, p, 0, 0, s);
+    if (odd_b)
+        try_classes(machine, kernel, p, !p->trans_a || odd_a, 0, s);
+    if (odd_a)
+        try_classes(machine, kernel, p, 0, p->trans_b || odd_b, s);
+}
+
+/* Decides which operands are copied first, and whether one is copied as it is needed. */
+static const char *plan_operands(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p,
+                                 large_plan *s)
+{
+    const int along = large_tile_of(kernel)->a_k_innermost,
+              a_readable = rung_rows_readable(p->align_a, p->batch, p->stride_a),
+              b_readable = rung_rows_readable(p->align_b, p->batch, p->stride_b);
+    s->turn_a = p->k && !along && !p->trans_a;
+    s->turn_b = p->k && p->trans_b;
+    const int odd_a = p->k && !s->turn_a && !a_readable, odd_b = p->k && !s->turn_b && !b_readable;
+    /* Rows of the operands as the kernel reads them. */
+    const int64_t rows_a = along ? p->m : p->k, inner_a = along ? p->k : p->m, limit = machine->memory_bytes / 4;
+    const int64_t bytes_a = rung_row_copy_ld(inner_a) * rows_a * p->batch * 4,
+                  bytes_b = rung_row_copy_ld(p->n) * p->k * p->batch * 4;
+    const char *reason = "the packed copy would take over a quarter of the GPU's memory";
+    double least = INFINITY;
+    static const char choices[3] = {0, 'a', 'b'};
+    for (const char *at = choices; at < choices + 3; at++) {
+        if ((*at == 'a' && !odd_a) || (*at == 'b' && !odd_b))
+            continue;
+        const int pack_a = s->turn_a || (odd_a && *at != 'a'), pack_b = s->turn_b || (odd_b && *at != 'b');
+        const int64_t to_a = pack_a ? bytes_a : 0, to_b = pack_b ? bytes_b : 0;
+        if (to_a + to_b > limit)
+            continue;
+        const char *refusal = pack_a && !s->turn_a ? rung_row_copy_refuses(inner_a, rows_a * p->batch) : NULL;
+        if (!refusal && pack_b && !s->turn_b)
+            refusal = rung_row_copy_refuses(p->n, p->k * p->batch);
+        const double us = turn_cost_us(s->turn_a ? to_a : 0) + turn_cost_us(s->turn_b ? to_b : 0) +
+                          rung_row_copy_us((s->turn_a ? 0 : to_a) + (s->turn_b ? 0 : to_b)) +
+                          (*at ? copied_cost_us(kernel, *at, s->cost_us) : 0);
+        if (refusal || us >= least) {
+            reason = refusal && isinf(least) ? refusal : reason;
+            continue;
+        }
+        least = us;
+        s->copied = *at;
+        s->pack_a = pack_a;
+        s->pack_b = pack_b;
+        s->bytes_a = to_a;
+        s->bytes_b = to_b;
+    }
+    s->cost_us += launch_us + least;
+    return isinf(least) ? reason : NULL;
+}
+
+static const char *plan_as_asked(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p,
+                                 int transposed, large_plan *s)
+{
+    memset(s, 0, sizeof *s);
+    s->transposed = transposed;
+    if (p->m >= INT32_MAX - 256 || p->n >= INT32_MAX - 256 || p->k >= INT32_MAX - 256)
+        return "a size of 2^31 or more";
+    if (large_tile_of(kernel)->a_k_innermost && p->trans_a)
+        return "A lies with k outermost: another kernel reads it so";
+    plan_tiles(machine, kernel, p, s);
+    if (s->tiles >= INT32_MAX || s->tiles * s->steps >= INT32_MAX)
+        return "too many tiles for 32-bit counters";
+    const char *reason = plan_operands(machine, kernel, p, s);
+    if (reason)
+        s->cost_us = INFINITY;
+    plan_classes(machine, kernel, p, s);
+    return isinf(s->cost_us) ? reason : NULL;
+}
+
+/* C^T = B^T A^T: the same numbers, the operands' parts exchanged. */
+rung_problem large_transposed(const rung_problem *p)
+{
+    rung_problem t = *p;
+    t.m = p->n;
+    t.n = p->m;
+    t.a = p->b;
+    t.b = p->a;
+    t.lda = p->ldb;
+    t.ldb = p->lda;
+    t.stride_a = p->stride_b;
+    t.stride_b = p->stride_a;
+    t.trans_a = !p->trans_b;
+    t.trans_b = !p->trans_a;
+    t.align_a = p->align_b;
+    t.align_b = p->align_a;
+    t.bias_kind = p->bias_kind == RUNG_BIAS_PER_ROW      ? RUNG_BIAS_PER_COLUMN
+                  : p->bias_kind == RUNG_BIAS_PER_COLUMN ? RUNG_BIAS_PER_ROW
+                                                         : RUNG_NO_BIAS;
+    return t;
+}
+
+/* A kernel that reads A along k may as well read B so, for C^T. */
+static const char *plan(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, large_plan *s)
+{
+    const char *reason = plan_as_asked(machine, kernel, p, 0, s);
+    if (!large_tile_of(kernel)->a_k_innermost || !p->trans_b)
+        return reason;
+    rung_problem t = large_transposed(p);
+    large_plan other;
+    if (!plan_as_asked(machine, kernel, &t, 1, &other) && (reason || other.cost_us < s->cost_us)) {
+        *s = other;
+        return NULL;
+    }
+    return reason;
+}
+
+const char *large_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                           const rung_problem *p, rung_choice *choice)
+{
+    (void)config;
+    large_plan s;
+    const char *reason = plan(machine, kernel, p, &s);
+    if (reason)
+        return reason;
+    choice->plan.large = s;
+    choice->cost_us = s.cost_us;
+    choice->workspace_bytes = s.bytes_a + s.bytes_b + s.bytes_partials;
+    const int copied_a = s.copied == (s.transposed ? 'b' : 'a'), copied_b = s.copied == (s.transposed ? 'a' : 'b');
+    const int pack_a = s.transposed ? s.pack_b : s.pack_a, pack_b = s.transposed ? s.pack_a : s.pack_b;
+    snprintf(choice->note, sizeof choice->note, "%lld tiles, %lld of them %s over %d blocks%s%s", (long long)s.tiles,
+             (long long)(s.tiles - s.whole_tiles), s.class_steps ? "by k % 4" : "streamed", s.grid,
+             pack_a     ? ", A packed"
+             : copied_a ? ", A copied as needed"
+                        : "",
+             pack_b     ? ", B packed"
+             : copied_b ? ", B copied as needed"
+                        : "");
+    return NULL;
+}

@@ -1,0 +1,21 @@
+/* What follows from a large tile's row, for host and device: macros of BM, BN, BK, STAGES and A_K_INNERMOST. */
+#ifndef RUNG_LARGE_TILE_H
+#define RUNG_LARGE_TILE_H
+
+/* Warps that multiply, 64 x 64 results each; four more copy. */
+#define LARGE_MULTIPLIERS (BM / 64 * (BN / 64))
+#define LARGE_THREADS (LARGE_MULTIPLIERS * 32 + 128)
+/* Up to 1024 bytes to align the ring; the ring; room for barriers and the mark of the main loop; eight lines of 72
+ * results a warp, in which it turns its part of C about. */
+#define LARGE_BARRIER_BYTES 512
+#define LARGE_LINE_BYTES (8 * 72 * 4)
+#define LARGE_SHARED_BYTES                                                                                             \
+    (1024 + STAGES * (BM + BN) * BK * 4 + LARGE_BARRIER_BYTES + LARGE_MULTIPLIERS * LARGE_LINE_BYTES)
+
+#define LARGE_ROW                                                                                                      \
+    .arith = RUNG_F32, .wm = 64, .wn = 64, .tm = 8, .tn = 16, .threads = LARGE_THREADS,                                \
+    .shared_bytes = LARGE_SHARED_BYTES, .max_registers = RUNG_REGISTERS(LARGE_THREADS, 1), .max_spill_bytes = 144,     \
+    .min_ffma_percent = MIN_FFMA_PERCENT,                                                                              \
+    .accepts = (RUNG_ACCEPTS_ALL & ~RUNG_ACCEPTS_ARRAYS & ~(A_K_INNERMOST ? RUNG_ACCEPTS_TN : 0)) | RUNG_KEEPS_ORDER
+
+#endif

@@ -1,0 +1,248 @@
+/* What a product costs by lone warps, and how it runs: whether the warps of a block share a tile's k or have tiles of
+ * their own, over how many blocks. */
+#include "cuda/families/lone/lone.h"
+#include "cuda/families/lone/tile.h"
+#include "cuda/host/divide.h"
+#include "cuda/host/memory_cost.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_TICKETS = RUNG_TICKET_BYTES / 4, PARTITIONS = 4 };
+
+/* Microseconds, and bytes a microsecond; fitted to timings on an H200 (docs/performance-log.md, "the planner"). */
+static const double launch_us = 1.99, copying_launch_us = 1.22, meet_us = 4.22, finish_us = 2.09, part_rate = 0.065e6;
+/* Tiles whose lanes take slices of k: their launch; adding a cluster's halves. */
+static const double slicing_straddling = 2.49, slicing_launch_us = 2.05, cluster_us = 0.16;
+static const double straddle_share = 0.020; /* uneven stretches */
+/* A step of a warp that has its partition for itself; the end of a tile without a result, of one stored in columns. */
+static const double lonely = 1.12, empty_end = 0.73, odd_end = 0.36, strided_end = 0.84;
+/* A sector that an operand's step brings in takes cycles; rows at odd multiples of 16 bytes take more of them. */
+static const double sector_cycles = 3.55, straddling = 1.71;
+
+static const lone_tile table[] = {
+#define RUNG_TILE(name_, ...) {.name = #name_, __VA_ARGS__},
+#include "cuda/families/lone/tiles.inc"
+#undef RUNG_TILE
+};
+
+const lone_tile *lone_tile_of(const rung_kernel *kernel)
+{
+    return RUNG_FIND_TILE(table, kernel);
+}
+
+/* Each warp takes every fourth k, whose rows of B start alike; of a tile's columns all but FEWER, wherever they start.
+ */
+enum { FEWER = 4 };
+
+/* Half of a warp's lanes take other k than the others: such tiles' warps always share k. */
+static int slices(const rung_kernel *kernel)
+{
+    return kernel->bm / kernel->tm * (kernel->bn / kernel->tn) == 16;
+}
+
+/* Which operands are copied first; or why they cannot be. */
+static const char *plan_operands(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                                 const rung_problem *p, lone_plan *s)
+{
+    const rung_operand a = lone_operand_a(p), b = lone_operand_b(p);
+    if (p->k == 0 || lone_tile_of(kernel)->copied)
+        return NULL;
+    s->copy_a = !a.readable;
+    s->copy_b = !b.readable;
+    s->copy_bytes = rung_operand_copy_bytes(&a, p) + rung_operand_copy_bytes(&b, p);
+    return rung_operand_copies_refuse(machine, config, p, &a, &b);
+}
+
+static double start_us(const rung_kernel *kernel)
+{
+    return lone_tile_of(kernel)->copied ? copying_launch_us : slices(kernel) ? slicing_launch_us : launch_us;
+}
+
+static double write_us(const rung_kernel *kernel, const rung_problem *p)
+{
+    return rung_write_us(p, lone_tile_of(kernel)->copied ? part_lines : scattered, kernel->bn);
+}
+
+/* Time to read the operands. Tiles follow each other along n: where they are more than what runs at once, and L2 does
+ * not hold B, later rows of tiles read B again. */
+static double read_us(const rung_machine *machine, const rung_problem *p, const lone_plan *s, double at_once)
+{
+    double b_bytes = 4.0 * (double)p->k * (double)p->n, l2_bytes = (double)machine->l2_bytes;
+    double passes = fmin((double)s->tiles_m, fmax(1.0, (double)(s->tiles_m * s->tiles_n) / at_once));
+    double missed = b_bytes * b_bytes / (b_bytes * b_bytes + l2_bytes * l2_bytes);
+    return rung_read_us(p) + (passes - 1.0) * missed * b_bytes * (p->stride_b ? (double)p->batch : 1.0) / read_rate;
+}
+
+/* Sectors of 32 bytes that a step of `rows` rows or columns takes up. */
+static double sectors(const rung_operand *o, int rows, int depth, int k_innermost, double straddle)
+{
+    double more = o->readable && o->ld % 8 ? straddle : 0.0; /* copies start with a sector */
+    return k_innermost ? rows * (depth / 8.0 + more) : depth * (rows / 8.0 + more);
+}
+
+/* A step along k of one tile, on one of a multiprocessor's four partitions. */
+static double step_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
+{
+    const lone_tile *t = lone_tile_of(kernel);
+    const rung_operand a = lone_operand_a(p), b = lone_operand_b(p);
+    double ffma = kernel->tm * kernel->tn * kernel->bk / (slices(kernel) ? 2.0 : 1.0);
+    double cycles = (ffma / t->cost.share + 60.0) *
+                    (1.0 + rung_k_innermost(p, t->cost.a_k_innermost, t->cost.b_k_innermost, t->cost.both_k_innermost));
+    double straddle = slices(kernel) ? slicing_straddling : straddling;
+    if (!t->copied)
+        cycles = rung_overlapped(cycles, sector_cycles * (sectors(&a, kernel->bm, kernel->bk, !p->trans_a, straddle) +
+                                                          sectors(&b, kernel->bn, kernel->bk, p->trans_b, straddle)));
+    return cycles / (machine->clock_ghz * 1e3);
+}
+
+/* A warp's time to store a tile of its own. */
+static double end_us(const rung_kernel *kernel, const rung_problem *p, const lone_plan *s)
+{
+    const lone_tile *t = lone_tile_of(kernel);
+    double results = (double)p->m * (double)p->n * (double)p->batch;
+    double filled = results / ((double)s->tiles * kernel->bm * kernel->bn);
+    int strided = p->trans_b && !t->copied && kernel->bn / kernel->tn > 4;
+    return t->cost.end_us * (empty_end + (1.0 - empty_end) * filled) * (strided ? 1.0 + strided_end : 1.0) *
+           (p->align_c < 16 ? 1.0 + odd_end : 1.0);
+}
+
+static void plan_apart(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, lone_plan *s)
+{
+    const lone_tile *t = lone_tile_of(kernel);
+    int64_t most = rung_ceil_div(s->tiles, machine->sms), rest = most % LONE_WARPS,
+            rounds = rung_ceil_div(most, LONE_WARPS);
+    /* The second half of the last step is left out where it holds no k. */
+    double steps =
+        (double)s->steps - (!t->whole_steps && p->k > 0 && (p->k - 1) % kernel->bk < kernel->bk / 2 ? 0.5 : 0.0);
+    double tile_us = steps * s->step_us, end = end_us(kernel, p, s);
+    double round_us = tile_us * LONE_WARPS / PARTITIONS + end;
+    double compute = (double)(most / LONE_WARPS) * round_us;
+    if (rest)
+        compute += rest <= PARTITIONS ? tile_us * lonely + end : round_us;
+    double read = read_us(machine, p, s, (double)machine->sms * LONE_WARPS), write = write_us(kernel, p);
+    /* The first operands and the last results are in nobody's shadow. */
+    double first = fmin(1.0, (double)kernel->stages / (double)(rounds * s->steps));
+    compute += read * first + write / (double)rounds;
+    s->together = 0;
+    s->grid = (int)rung_min64(machine->sms, s->tiles);
+    s->parts_bytes = 0;
+    s->cost_us = start_us(kernel) + rung_overlapped(compute, read + write);
+}
+
+/* Each tile's two halves of k to a cluster of two blocks. */
+static int as_cluster(const rung_kernel *kernel, const lone_plan *s, int64_t grid)
+{
+    return slices(kernel) && grid == 2 * s->tiles;
+}
+
+static double together_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p,
+                          const lone_plan *s, int64_t grid)
+{
+    double tile_bytes = 4.0 * kernel->bm * kernel->bn;
+    int64_t total = s->tiles * s->steps, steps = rung_ceil_div(rung_ceil_div(total, grid), LONE_WARPS);
+    int ends = (int)rung_ceil_div(s->tiles, grid) + (s->tiles % grid && grid % s->tiles);
+    double compute = (double)steps * s->step_us * LONE_WARPS / PARTITIONS;
+    if (s->tiles % grid && grid % s->tiles) /* stretches that straddle tiles fill and drain their rings twice */
+        compute = compute * (1.0 + straddle_share) + 1.0;
+    /* Blocks whose stretches straddle tiles are at different k: none shares what another reads. */
+    int straddle = s->tiles % grid && grid % s->tiles;
+    double read = read_us(machine, p, s, straddle ? 1.0 : (double)grid), write = write_us(kernel, p);
+    compute += read * fmin(1.0, (double)kernel->stages / (double)steps) + write / ends;
+    double cost =
+        start_us(kernel) + rung_overlapped(compute, read + write) + ends * meet_us * sqrt(tile_bytes / 16384.0);
+    if (as_cluster(kernel, s, grid))
+        return cost + cluster_us;
+    if (total % grid || total / grid % s->steps) { /* tiles are cut */
+        double parts = (double)grid / (double)s->tiles, added = parts > 16.0 ? 2.0 * sqrt(parts) : parts;
+        cost += finish_us + added * tile_bytes / part_rate;
+    }
+    return cost;
+}
+
+/* Tries `grid` blocks; keeps it when it is the cheapest so far. */
+static void try_together(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                         const rung_problem *p, int64_t grid, lone_plan *s)
+{
+    int64_t total = s->tiles * s->steps, limit = config->workspace_limit_bytes;
+    if (grid < 1 || grid > machine->sms || grid > total)
+        return;
+    double cost = together_us(machine, kernel, p, s, grid);
+    if (cost >= s->cost_us)
+        return;
+    int whole = total % grid == 0 && total / grid % s->steps == 0;
+    int cluster = as_cluster(kernel, s, grid);
+    int64_t bytes = whole || cluster ? 0 : 2 * grid * kernel->bm * kernel->bn * 4;
+    int tickets = 4 + (int)sqrt((double)rung_ceil_div(grid, s->tiles) + 1.0);
+    if (bytes && (limit < 0 || bytes + s->copy_bytes + RUNG_TICKET_BYTES > (limit ? limit : (int64_t)4 << 30) ||
+                  s->tiles * tickets > MAX_TICKETS))
+        return;
+    s->together = 1;
+    s->cluster = cluster ? 2 : 0;
+    s->grid = (int)grid;
+    s->tickets = tickets;
+    s->parts_bytes = bytes;
+    s->cost_us = cost;
+}
+
+static const char *plan(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                        const rung_problem *p, lone_plan *s)
+{
+    const lone_tile *t = lone_tile_of(kernel);
+    memset(s, 0, sizeof *s);
+    const char *reason = lone_refuse(p, 1, 1);
+    if (!reason)
+        reason = plan_operands(machine, config, kernel, p, s);
+    if (reason)
+        return reason;
+    s->tiles_m = rung_ceil_div(p->m, kernel->bm);
+    s->tiles_n = rung_ceil_div(p->n, kernel->bn - (t->fourths ? FEWER : 0));
+    s->tiles = s->tiles_m * s->tiles_n * p->batch;
+    s->steps = p->k > 0 ? rung_ceil_div(p->k, kernel->bk) : 1;
+    if (t->fourths)
+        s->steps = (s->steps + 3) / 4 * 4;
+    reason = lone_refuse(p, s->tiles_m * s->tiles_n, s->steps);
+    if (reason)
+        return reason;
+    s->step_us = step_us(machine, kernel, p);
+    if (t->fourths && (p->lda >= LONE_MOST / 4 || p->ldb >= LONE_MOST / 4))
+        return "a leading dimension is 2^28 or more";
+    if (t->fourths && p->k < 2 * LONE_WARPS * kernel->bk) /* sums of few terms would round once more */
+        return "k is too short for a block's warps to share";
+    if (slices(kernel) || t->fourths)
+        s->cost_us = HUGE_VAL;
+    else
+        plan_apart(machine, kernel, p, s);
+    int64_t few = (slices(kernel) ? 4 : 2) * LONE_WARPS * 16 / kernel->bk; /* of what a sum takes */
+    if (s->tiles <= machine->sms * 8 && s->steps >= few) {
+        for (int64_t parts = 1; s->tiles * parts <= machine->sms; parts++)
+            try_together(machine, config, kernel, p, s->tiles * parts, s);
+        try_together(machine, config, kernel, p, machine->sms, s);
+    }
+    if (s->cost_us == HUGE_VAL)
+        return "k is too short, or tiles are too many, for a block's warps to share each";
+    s->cost_us += rung_row_copy_us(s->copy_bytes);
+    /* Started while the kernel before ends: of the lone warps that tensor copies feed, longer ones that wait for memory
+     * lose by it. */
+    s->overlaps = t->copied || s->cost_us < 16.0 || (s->together && s->cost_us > 1.65 * rung_memory_us(p, kernel->bn));
+    return NULL;
+}
+
+const char *lone_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                          const rung_problem *p, rung_choice *choice)
+{
+    lone_plan s;
+    const char *reason = plan(machine, config, kernel, p, &s);
+    if (reason)
+        return reason;
+    choice->plan.lone = s;
+    choice->cost_us = s.cost_us;
+    choice->workspace_bytes = s.parts_bytes + s.copy_bytes;
+    snprintf(choice->note, sizeof choice->note, "%lld tiles, %s, %d blocks%s", (long long)s.tiles,
+             s.cluster    ? "k shared by the warps of two blocks"
+             : s.together ? "k shared by the warps of a block"
+                          : "a warp each",
+             s.grid, s.copy_bytes ? ", operands copied" : "");
+    return NULL;
+}

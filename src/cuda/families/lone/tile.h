@@ -1,0 +1,26 @@
+/* What follows from a lone warp's row, for host and device: macros of BM, BN, BK, STAGES, TM, TN, COPIED, FOURTHS. */
+#ifndef RUNG_LONE_TILE_H
+#define RUNG_LONE_TILE_H
+
+#define LONE_WARPS 8 /* of a block */
+#define LONE_LANES (BM / TM * (BN / TN))
+/* Half a warp's lanes have all results of a tile, the other half takes other k of each stage. */
+#define LONE_SLICED (LONE_LANES == 16)
+/* Rows of k in shared memory, padded where copied operands are turned; a block's form with both turned needs most. */
+#define LONE_PITCH(extent) ((extent) + (COPIED ? 4 : 0))
+#define LONE_RING_BYTES (STAGES * (LONE_PITCH(BM) + LONE_PITCH(BN)) * BK * 4)
+/* The rings, or, later in their place, the sums of all warps. */
+#define LONE_SUMS_BYTES ((LONE_SLICED ? 2 : 1) * LONE_WARPS * BM * BN * 4)
+#define LONE_RINGS_BYTES                                                                                               \
+    (LONE_WARPS * LONE_RING_BYTES > LONE_SUMS_BYTES ? LONE_WARPS * LONE_RING_BYTES : LONE_SUMS_BYTES)
+/* A row of results for each row of lanes, on their way out. */
+#define LONE_SPARE_BYTES (BM / TM * BN * 4)
+/* Up to 1024 bytes to align the rings; rings; a barrier a stage; the spare rows. */
+#define LONE_SHARED_BYTES (1024 + LONE_RINGS_BYTES + LONE_WARPS * (8 * STAGES + LONE_SPARE_BYTES))
+
+#define LONE_ROW                                                                                                       \
+    .arith = RUNG_F32, .wm = BM, .wn = BN, .tm = TM, .tn = TN, .threads = 32 * LONE_WARPS,                             \
+    .shared_bytes = LONE_SHARED_BYTES, .max_registers = 255, .max_spill_bytes = 96,                                    \
+    .accepts = RUNG_ACCEPTS_ALL & ~RUNG_ACCEPTS_ARRAYS & ~(FOURTHS ? RUNG_ACCEPTS_NT | RUNG_ACCEPTS_TT : 0)
+
+#endif

@@ -1,0 +1,10 @@
+/* What plan and launch of the medium tiles share. */
+#ifndef RUNG_MEDIUM_MEDIUM_H
+#define RUNG_MEDIUM_MEDIUM_H
+
+#include "cuda/driver/device.h"
+
+const char *medium_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                            const rung_problem *p, rung_choice *choice);
+
+#endif

@@ -1,0 +1,145 @@
+/* Two tiles of four warps at a time a block, so that one stores its results while the other multiplies: what a product
+ * costs so, and its launch. Operands and tiles are described as a lone warp's are. */
+#include "cuda/families/lone/lone.h"
+#include "cuda/families/pairs/shifted.h"
+#include "cuda/host/boxes.h"
+#include "cuda/host/divide.h"
+#include "cuda/host/memory_cost.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct pairs_tile {
+    RUNG_TILE_HEAD;
+    int shifted;
+    struct {
+        double share, end_us, a_k_innermost, b_k_innermost, both_k_innermost;
+    } cost;
+} pairs_tile;
+
+static const pairs_tile table[] = {
+#define RUNG_TILE(name_, ...) {.name = #name_, __VA_ARGS__},
+#include "cuda/families/pairs/tiles.inc"
+#undef RUNG_TILE
+};
+
+/* Fitted to timings on an H200. Microseconds: a launch; a block's first operands and last results, which lie in
+ * nobody's shadow. */
+static const double launch_us = 1.99, pair_us = 2.65;
+/* Shares: what warps take longer than bulk copies to write C; what a tile takes longer that has a multiprocessor for
+ * itself. */
+static const double shifted_writes = 1.31, alone_share = 0.025;
+
+/* Which operands are copied first; or why the product cannot run so. */
+static const char *plan_operands(const rung_machine *machine, const rung_config *config, const pairs_tile *t,
+                                 const rung_problem *p, pairs_plan *s)
+{
+    const rung_operand a = lone_operand_a(p), b = lone_operand_b(p);
+    if (p->k == 0)
+        return NULL;
+    if (t->shifted) {
+        const char *reason = rung_shifted_refuses(&a, p->batch);
+        return reason ? reason : rung_shifted_refuses(&b, p->batch);
+    }
+    s->copy_a = !a.readable;
+    s->copy_b = !b.readable;
+    s->copy_bytes = rung_operand_copy_bytes(&a, p) + rung_operand_copy_bytes(&b, p);
+    return rung_operand_copies_refuse(machine, config, p, &a, &b);
+}
+
+static double cost_us(const rung_machine *machine, const rung_kernel *kernel, const pairs_tile *t,
+                      const rung_problem *p, const pairs_plan *s)
+{
+    double longer = rung_k_innermost(p, t->cost.a_k_innermost, t->cost.b_k_innermost, t->cost.both_k_innermost);
+    double cycles = (kernel->tm * kernel->tn * kernel->bk / t->cost.share + 60.0) * (1.0 + longer);
+    double tile_us = (double)s->steps * (cycles / (machine->clock_ghz * 1e3)) + t->cost.end_us;
+    int64_t most = rung_ceil_div(s->tiles, machine->sms); /* tiles of the busiest multiprocessor */
+    double memory = rung_read_us(p) + rung_write_us(p, scattered, kernel->bn) * (t->shifted ? shifted_writes : 1.0);
+    return launch_us + pair_us + fmax(((double)most + (most % 2 ? alone_share : 0.0)) * tile_us, memory) +
+           rung_row_copy_us(s->copy_bytes);
+}
+
+static const char *estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                            const rung_problem *p, rung_choice *choice)
+{
+    const pairs_tile *t = RUNG_FIND_TILE(table, kernel);
+    pairs_plan s;
+    memset(&s, 0, sizeof s);
+    const char *reason = lone_refuse(p, 1, 1);
+    if (!reason)
+        reason = plan_operands(machine, config, t, p, &s);
+    if (reason)
+        return reason;
+    s.tiles_m = rung_ceil_div(p->m, kernel->bm);
+    s.tiles_n = rung_ceil_div(p->n, kernel->bn);
+    s.tiles = s.tiles_m * s.tiles_n * p->batch;
+    s.steps = p->k > 0 ? rung_ceil_div(p->k, kernel->bk) : 1;
+    reason = lone_refuse(p, s.tiles_m * s.tiles_n, s.steps);
+    if (reason)
+        return reason;
+    s.grid = (int)rung_min64(machine->sms, s.tiles);
+    choice->plan.pairs = s;
+    choice->cost_us = cost_us(machine, kernel, t, p, &s);
+    choice->workspace_bytes = s.copy_bytes;
+    snprintf(choice->note, sizeof choice->note, "%lld tiles, four warps each, %d blocks%s", (long long)s.tiles, s.grid,
+             s.copy_bytes ? ", operands copied" : "");
+    return NULL;
+}
+
+/* Boxes of 32 x 32 of C. */
+static rung_status describe_results(rung_cuda *cuda, const rung_problem *p, CUtensorMap *map)
+{
+    rung_boxes boxes = {.at = p->c,
+                        .size = {p->n, p->m, p->batch},
+                        .ld = p->ldc,
+                        .stride = p->stride_c,
+                        .box = {32, 32},
+                        .swizzle = CU_TENSOR_MAP_SWIZZLE_128B,
+                        .promotion = CU_TENSOR_MAP_L2_PROMOTION_NONE};
+    return rung_boxes_describe(cuda, &boxes, map);
+}
+
+static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const pairs_plan *s,
+                          char *workspace)
+{
+    const pairs_tile *t = RUNG_FIND_TILE(table, kernel);
+    rung_function function;
+    rung_lone_args args;
+    RUNG_TRY(rung_form_function(cuda, kernel, p, "", &function));
+    lone_args_fill(&args, p, s->tiles_m, s->tiles_n, s->steps);
+    args.g.workspace = workspace;
+    args.c_boxes = !t->shifted && p->align_c >= 16 && p->n % 4 == 0;
+    rung_operand a = lone_operand_a(p), b = lone_operand_b(p);
+    if (p->k > 0 && t->shifted) {
+        RUNG_TRY(rung_shifted_describe(cuda, &a, p->batch, kernel->bm, !p->trans_a, &args.a_odd));
+        RUNG_TRY(rung_shifted_describe(cuda, &b, p->batch, kernel->bn, p->trans_b, &args.b_odd));
+    } else if (p->k > 0) {
+        a.readable = !s->copy_a;
+        b.readable = !s->copy_b;
+        RUNG_TRY(rung_operands_copy(cuda, p, &a, &b, workspace));
+        RUNG_TRY(lone_describe(cuda, &a, p->batch, kernel->bm, kernel->bk, !p->trans_a, &args.a_map));
+        RUNG_TRY(lone_describe(cuda, &b, p->batch, kernel->bn, kernel->bk, p->trans_b, &args.b_map));
+    }
+    if (args.c_boxes)
+        RUNG_TRY(describe_results(cuda, p, &args.c_map));
+    rung_grid grid = {.x = (unsigned)s->grid,
+                      .y = 1,
+                      .z = 1,
+                      .threads = (unsigned)kernel->threads,
+                      .shared_bytes = (unsigned)kernel->shared_bytes,
+                      .overlaps = 1};
+    return rung_launch(cuda, &function, &grid, &args);
+}
+
+static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
+{
+    const pairs_plan *s = &choice->plan.pairs;
+    void *workspace;
+    RUNG_TRY(rung_workspace_get_with_tickets(cuda, s->copy_bytes, &workspace));
+    rung_status status = launch(cuda, choice->kernel, p, s, workspace);
+    rung_workspace_put_with_tickets(cuda, workspace);
+    return status;
+}
+
+const rung_launcher rung_launch_pairs = {"pairs", estimate, run};

@@ -1,0 +1,203 @@
+/* What a product costs in small tiles, and in how many parts its k is cut. The cost is a small model of one
+ * multiprocessor's share of the work: docs/costs.md. */
+#include "cuda/families/small/small.h"
+#include "cuda/families/small/tile.h"
+#include "cuda/host/divide.h"
+#include "cuda/host/memory_cost.h"
+#include "cuda/host/parts.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* Microseconds, and bytes a microsecond. */
+static const double launch_us = 1.61, finish_us = 2.74, reduce_rate = 0.055e6, partial_rate = 5.84e6;
+/* Rows of C at odd addresses: their bytes count so many times; a crowd's, that are stored a line a warp. */
+static const double odd_rows = 2.52, odd_lines = 1.44;
+/* A crowd: a load of a thread that adds parts of k; of its blocks' starts and ends, what shows in the last round. */
+static const double crowd_load_us = 0.08, last_round = 0.80;
+static const double turned = 0.058; /* what an operand adds that is turned while it is copied */
+
+static const small_tile table[] = {
+#define RUNG_TILE(name_, ...) {.name = #name_, __VA_ARGS__},
+#include "cuda/families/small/tiles.inc"
+#undef RUNG_TILE
+};
+
+const small_tile *small_tile_of(const rung_kernel *kernel)
+{
+    return RUNG_FIND_TILE(table, kernel);
+}
+
+const small_tile *small_marked_tile(void)
+{
+    const small_tile *t = table;
+    while (!t->in_order)
+        t++;
+    return t;
+}
+
+int small_is_aligned(const rung_problem *p)
+{
+    return !p->arrays && p->align_a >= 16 && p->align_b >= 16;
+}
+
+/* Floats of a stage of one operand; both have k innermost as they lie, or are turned where that is so and one of them
+ * lies at odd addresses. */
+static int operand_floats(int extent, int depth, int k_innermost, int aligned)
+{
+    if (!k_innermost)
+        return extent * depth;
+    return aligned ? SMALL_INNERMOST_FLOATS(extent, depth) : SMALL_TURNED_FLOATS(extent, depth);
+}
+
+int small_shared_bytes(const rung_kernel *kernel, const small_tile *t, const rung_problem *p, int64_t steps)
+{
+    /* A crowd copies 4 bytes at a time always, fills all its stages, pads its results. */
+    int aligned = !t->crowd && small_is_aligned(p),
+        stage = operand_floats(kernel->bm, kernel->bk, !p->trans_a, aligned) +
+                operand_floats(kernel->bn, kernel->bk, p->trans_b, aligned);
+    int64_t stages = !t->crowd && steps + 1 < kernel->stages ? steps + 1 : kernel->stages, floats = stages * stage,
+            sums = (int64_t)t->slices * kernel->bm * kernel->bn * (t->crowd ? SMALL_CROWD_PITCH : 32) / 32;
+    return (int)(4 * (floats > sums ? floats : sums));
+}
+
+int64_t small_tiles(const rung_kernel *kernel, const rung_problem *p)
+{
+    return rung_ceil_div(p->m, kernel->bm) * rung_ceil_div(p->n, kernel->bn) * p->batch;
+}
+
+/* Time of the blocks on the busiest SM: full rounds of `resident` blocks, then what is left. */
+static double rounds_us(const small_tile *t, double blocks, int sms, int resident, double block_work_us, double last_us)
+{
+    double a_round = (double)sms * resident, full = floor(blocks / a_round),
+           left = ceil((blocks - full * a_round) / sms);
+    double last = left > 0 ? rung_overlapped(left, t->cost.alone) * block_work_us + last_us * left / resident : 0.0;
+    return full * (rung_overlapped(resident, t->cost.alone) * block_work_us + t->cost.block_us) + last;
+}
+
+/* Blocks that a multiprocessor holds at once. */
+static int resident_of(const rung_kernel *kernel, const small_tile *t, const rung_problem *p)
+{
+    int fit = 233472 / (small_shared_bytes(kernel, t, p, kernel->stages) + 1024);
+    return fit < 1 ? 1 : fit < t->resident ? fit : t->resident;
+}
+
+static double tile_cost_us(const rung_machine *machine, const rung_kernel *kernel, const small_tile *t,
+                           const rung_problem *p, int64_t tiles, int64_t parts)
+{
+    double blocks = (double)tiles * (double)parts;
+    int64_t steps = rung_ceil_div(rung_ceil_div(p->k, kernel->bk), parts);
+    double depth = (double)steps * kernel->bk, tile_bytes = 4.0 * kernel->bm * kernel->bn;
+    int unaligned = (p->align_a < 16) + (p->align_b < 16), resident = resident_of(kernel, t, p);
+    double longer = t->crowd || !small_is_aligned(p)
+                        ? turned * (!p->trans_a + p->trans_b)
+                        : rung_k_innermost(p, t->cost.a_k_innermost, t->cost.b_k_innermost, t->cost.both_k_innermost);
+    double share = t->cost.share / (1.0 + t->cost.odd_address * unaligned) / (1.0 + longer);
+    double work = kernel->bm * kernel->bn * depth / (128e3 * machine->clock_ghz * share);
+    double compute =
+        rounds_us(t, blocks, machine->sms, resident, work, t->cost.block_us * (t->crowd ? last_round : 1.0));
+    double read = rung_read_us(p);
+    double write = rung_write_us(p, t->crowd ? odd_lines : odd_rows, kernel->bn),
+           rounds = ceil(blocks / ((double)machine->sms * resident));
+    /* The first operands and the last results are in nobody's shadow. */
+    double first = fmin(1.0, (double)kernel->stages / ((double)steps * rounds));
+    compute += read * first + write / rounds;
+    double cost = launch_us + fmax(compute, read + write);
+    if (parts > 1) {
+        double chunks = fmin(fmin(32.0, (double)parts), tile_bytes / 256.0); /* added side by side: device/meeting.h */
+        if (t->crowd) { /* few threads add: loads of a thread, one by one */
+            double vectors = tile_bytes / 16.0, each = vectors / kernel->threads * (double)parts;
+            cost += crowd_load_us * (each <= SMALL_CROWD_LOADS ? each : each / chunks);
+        }
+        cost += finish_us + (double)parts / chunks * tile_bytes / reduce_rate + blocks * tile_bytes / partial_rate;
+    }
+    return cost;
+}
+
+/* Each slice and part rounds its first product, a chain of FMAs only one. Where few terms are not zero (a tenth of 64)
+ * the worst of 256 x 256 results then errs 1.07 times what is promised; of fewer results the worst is less bad. */
+static int may_cut(const rung_problem *p)
+{
+    enum { SHORT_K = 128, MANY_RESULTS = 128 * 128 };
+    return p->k >= SHORT_K || p->m * p->n <= MANY_RESULTS / p->batch;
+}
+
+static const int16_t part_counts[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 18, 22, 33, 44, 66, 88, 132, 198, 264};
+
+static const char *tile_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                                 const rung_problem *p, rung_choice *choice)
+{
+    const small_tile *t = small_tile_of(kernel);
+    const char *reason = rung_refuse_sizes(p);
+    if (reason)
+        return reason;
+    if (t->slices > 1 && !may_cut(p))
+        return "k is too short to be added in slices";
+    int64_t tiles = small_tiles(kernel, p), steps = rung_ceil_div(p->k, kernel->bk);
+    choice->cost_us = HUGE_VAL;
+    for (size_t i = 0; i < sizeof part_counts / sizeof *part_counts; i++) {
+        int64_t parts = part_counts[i], bytes = 0;
+        /* Parts whose blocks do not run side by side would be added by the last one alone. */
+        if (parts > 1 && (p->in_order || !may_cut(p) || parts > steps ||
+                          tiles * parts > (int64_t)machine->sms * resident_of(kernel, t, p)))
+            break;
+        if (steps > 0)
+            parts = rung_ceil_div(steps, rung_ceil_div(steps, parts)); /* no part without work */
+        if (parts > 1)
+            bytes = tiles * parts * kernel->bm * kernel->bn * 4;
+        const char *refusal = rung_refuse_parts(config, tiles, parts, bytes);
+        if (refusal && i == 0)
+            return refusal;
+        double cost = refusal ? HUGE_VAL : tile_cost_us(machine, kernel, t, p, tiles, parts);
+        if (cost < choice->cost_us) {
+            choice->cost_us = cost;
+            choice->split_k = (int32_t)parts;
+            choice->workspace_bytes = bytes;
+        }
+    }
+    snprintf(choice->note, sizeof choice->note, "%lld tiles, %d parts of k", (long long)tiles, (int)choice->split_k);
+    return NULL;
+}
+
+static const char *crowd_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                                  const rung_problem *p, rung_choice *choice)
+{
+    if (p->batch > UINT16_MAX)
+        return "more than 65535 matrices: the grid has no room";
+    return tile_estimate(machine, config, kernel, p, choice);
+}
+
+int small_matrices_a_block(const rung_kernel *kernel)
+{
+    return kernel->threads / (kernel->bm / kernel->tm * (kernel->bn / kernel->tn));
+}
+
+static const char *batch_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                                  const rung_problem *p, rung_choice *choice)
+{
+    (void)config;
+    if (p->m > kernel->bm || p->n > kernel->bn)
+        return "m or n is larger than its tile";
+    const char *reason = rung_refuse_sizes(p);
+    if (reason)
+        return reason;
+    int64_t blocks = rung_ceil_div(p->batch, small_matrices_a_block(kernel));
+    if (blocks > INT32_MAX)
+        return "more than 2^31 - 1 blocks: the grid has no room";
+    double block_us = small_tile_of(kernel)->cost.block_us;
+    double filled = (double)p->m * (double)p->n / (kernel->bm * kernel->bn);
+    block_us *= (0.55 + 0.5 * filled) * (small_is_aligned(p) ? 1.0 : 1.3);
+    double steps = (double)rung_ceil_div(p->k > 0 ? p->k : 1, kernel->bk),
+           rounds = fmax(1.0, (double)blocks / machine->sms);
+    double memory = rung_read_us(p) + rung_write_us(p, odd_rows, kernel->bn);
+    choice->cost_us = launch_us + fmax(memory, rounds * steps * block_us);
+    snprintf(choice->note, sizeof choice->note, "%d matrices a block", small_matrices_a_block(kernel));
+    return NULL;
+}
+
+const char *small_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                           const rung_problem *p, rung_choice *choice)
+{
+    const small_tile *t = small_tile_of(kernel);
+    return (t->crowd ? crowd_estimate : t->batch ? batch_estimate : tile_estimate)(machine, config, kernel, p, choice);
+}

@@ -1,0 +1,30 @@
+/* What plan and launch of the small tiles share. */
+#ifndef RUNG_SMALL_SMALL_H
+#define RUNG_SMALL_SMALL_H
+
+#include "cuda/driver/device.h"
+#include "cuda/families/tile.h"
+
+typedef struct small_tile {
+    RUNG_TILE_HEAD;
+    int crowd, batch, tm, tn, slices, k_at_once, lanes_x, resident, in_order;
+    struct {
+        double share, alone, block_us, odd_address, a_k_innermost, b_k_innermost, both_k_innermost;
+    } cost;
+} small_tile;
+
+const small_tile *small_tile_of(const rung_kernel *kernel);
+/* The one whose tiles are the blocks that accurate mode marks: it adds up each element in the order of k. */
+const small_tile *small_marked_tile(void);
+
+/* Both operands can be copied 16 bytes at a time. */
+int small_is_aligned(const rung_problem *p);
+/* Dynamic shared memory of a block that has so many steps of k. */
+int small_shared_bytes(const rung_kernel *kernel, const small_tile *t, const rung_problem *p, int64_t steps);
+int64_t small_tiles(const rung_kernel *kernel, const rung_problem *p);
+int small_matrices_a_block(const rung_kernel *kernel);
+
+const char *small_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                           const rung_problem *p, rung_choice *choice);
+
+#endif

@@ -1,0 +1,33 @@
+/* What the rows of all families use. */
+#ifndef RUNG_FAMILIES_TILE_H
+#define RUNG_FAMILIES_TILE_H
+
+#include <stddef.h>
+
+/* Registers that a thread may have, where `blocks` of so many threads share a multiprocessor. */
+#define RUNG_REGISTERS(threads, blocks)                                                                                \
+    (65536 / ((threads) * (blocks)) / 8 * 8 > 255 ? 255 : 65536 / ((threads) * (blocks)) / 8 * 8)
+
+/* .post: what is done to the compiled code. */
+typedef enum rung_post {
+    RUNG_AS_COMPILED,
+    RUNG_ORDERED_FFMAS, /* FFMAs and shared loads are put in another order (sass order) */
+    RUNG_WRITTEN_LOOP   /* the main loop is written anew (sass loop) */
+} rung_post;
+
+/* .gather: what warps do that fill a ring beside the copy engine, which the tool has to leave alone. */
+typedef enum rung_gather { RUNG_NO_GATHER, RUNG_GATHER_COPIES, RUNG_GATHER_MOVES } rung_gather;
+
+/* What the struct of a family's tile begins with. */
+#define RUNG_TILE_HEAD                                                                                                 \
+    const char *name, *idea;                                                                                           \
+    rung_gather gather;                                                                                                \
+    rung_post post;                                                                                                    \
+    int min_ffma_percent
+
+/* The row of a kernel among a family's; its name is its first member. */
+const void *rung_find_tile(const void *tiles, size_t bytes, size_t count, const char *name);
+#define RUNG_FIND_TILE(tiles, kernel)                                                                                  \
+    rung_find_tile(tiles, sizeof *(tiles), sizeof(tiles) / sizeof *(tiles), (kernel)->name)
+
+#endif

@@ -1,0 +1,17 @@
+/* Whole numbers: divided and rounded up, the lesser. */
+#ifndef RUNG_CUDA_DIVIDE_H
+#define RUNG_CUDA_DIVIDE_H
+
+#include <stdint.h>
+
+static inline int64_t rung_ceil_div(int64_t x, int64_t y)
+{
+    return (x + y - 1) / y;
+}
+
+static inline int64_t rung_min64(int64_t x, int64_t y)
+{
+    return x < y ? x : y;
+}
+
+#endif

@@ -1,0 +1,12 @@
+/* Operands whose rows start at odd addresses, copied to rows that do not (device/row_copy.h). */
+#include "device/row_copy.h"
+
+RUNG_KERNEL(RUNG_ROW_COPY_THREADS) row_copy_two(const __grid_constant__ rung_row_copy_args p)
+{
+    rung_after_earlier_kernels();
+    rung_next_kernel_may_start(); /* it finds room as the last of these blocks end */
+    if (blockIdx.x < p.blocks_of_first)
+        row_copy(&p.of[0], blockIdx.x);
+    else
+        row_copy(&p.of[1], blockIdx.x - p.blocks_of_first);
+}
