@@ -79,7 +79,8 @@ class Page:
     # ---- what stands at the head and the foot of a rung's page
 
     def link(self, name):
-        return f"[{name}]({name}.md)"
+        at = os.path.join(self.r.root, "docs/ladder", name + ".md")
+        return f"[{name}]({os.path.relpath(at, os.path.dirname(os.path.abspath(self.path)))})"
 
     def block_head(self):
         row = self.r.row(self.name)
@@ -112,6 +113,19 @@ class Page:
         cut = [line for line in lines[starts[0] + 1:end] if not re.fullmatch(r"\s*/\* /?lesson.*\*/", line)]
         indent = min(len(line) - len(line.lstrip()) for line in cut if line.strip())
         return "```c\n" + "\n".join(line[indent:] for line in cut) + "\n```\n" + f"From `{path}`."
+
+    def block_lines(self, path, start, end):
+        """The lines of a source from the first that has `start` to the next that has `end`; ~ stands for a space."""
+        start, end = start.replace("~", " "), end.replace("~", " ")
+        lines = open(os.path.join(self.r.root, path), encoding="utf-8").read().split("\n")
+        first = next((i for i, line in enumerate(lines) if start in line), None)
+        last = first if first is None else next((i for i in range(first, len(lines)) if end in lines[i]), None)
+        if last is None:
+            raise Missing(f"{path} has no lines from '{start}' to '{end}'")
+        cut = lines[first:last + 1]
+        indent = min(len(line) - len(line.lstrip()) for line in cut if line.strip() and line[0] != "#")
+        shown = [line if line.startswith("#") else line[indent:] for line in cut]
+        return "```c\n" + "\n".join(shown) + f"\n```\n[`{path}`](../../{path}), line {first + 1}."
 
     # ---- counts
 
@@ -181,7 +195,7 @@ class Page:
     def size_lines(self):
         found = {}
         for line in self.r.load(SIZES):
-            if line["kernel"] == self.name and line["m"] == line["n"] == line["k"]:
+            if line.get("kernel") == self.name and line["m"] == line["n"] == line["k"]:
                 found[line["m"]] = line
         if not found:
             raise Missing(f"{SIZES} has no {self.name}")
@@ -201,7 +215,7 @@ class Page:
     def block_shapes(self, *rungs):
         shapes, rungs = {}, [self.r.find(x) for x in rungs] or [self.name]
         for line in self.r.load(SHAPES):
-            if line["kernel"] in rungs:
+            if line.get("kernel") in rungs:
                 shapes.setdefault((line["m"], line["n"], line["k"]), {})[line["kernel"]] = line
         if not shapes:
             raise Missing(f"{SHAPES} has none of {', '.join(rungs)}")

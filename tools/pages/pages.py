@@ -14,6 +14,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "book"))
+import drawings  # noqa: E402
 import pictures  # noqa: E402
 from fill import BLOCK, FIGURE, Page  # noqa: E402
 from records import BUILD, LENS, Records, totals_of  # noqa: E402
@@ -64,6 +66,8 @@ def fill_all(check):
             write(path, filled, check, faults)
     for name, text in pictures.all_of(records).items():
         write(os.path.join(ROOT, "docs/ladder/img", name), text, check, faults)
+    for name, text in drawings.all_of().items():
+        write(os.path.join(ROOT, "docs/book/img", name), text, check, faults)
     return faults
 
 

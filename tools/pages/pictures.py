@@ -50,7 +50,7 @@ class Drawing:
 def curve_of(records, kernel):
     found = {}
     for line in records.load(SIZES):
-        if line["kernel"] == kernel and line["m"] == line["n"] == line["k"]:
+        if line.get("kernel") == kernel and line["m"] == line["n"] == line["k"]:
             found[line["m"]] = line
     return found
 

@@ -1,0 +1,302 @@
+#!/usr/bin/env python3
+"""Builds the documentation as one site and one PDF: ./dev book.
+
+    book.py OUT [--rung PROGRAM] [--pdf]   writes OUT/index.html and all that it links to; --pdf: OUT/rung-book.pdf too
+    book.py --check                        looks for links to nowhere, pages out of the contents, words out of the glossary
+
+The contents are docs/book/contents.txt: a part a line without indentation, below it the pages of the part. A page is
+Markdown; its figures, tables and listings were filled in by tools/pages before. Nothing of the site is fetched from
+elsewhere: it works from a folder, without a network. Needs python3-markdown; the PDF needs weasyprint.
+"""
+import argparse
+import html
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HERE = os.path.dirname(os.path.abspath(__file__))
+CONTENTS = "docs/book/contents.txt"
+MARKER = re.compile(r"<!--(?:=.*?|/|\s*/?fill.*?|\s*count\s*)-->")
+LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s]+)(\))")
+HEADING = re.compile(r"^#{1,6} ", re.M)
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def contents():
+    """[(part, [page path, ...]), ...]"""
+    parts = []
+    for line in read(CONTENTS).splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        if line[0] != " ":
+            parts.append((line.strip(), []))
+            continue
+        name = line.strip()
+        parts[-1][1].extend(ladder_pages(name[1:]) if name[0] == "*" else [name])
+    return parts
+
+
+def ladder_pages(kinds):
+    """The pages of the rungs whose names begin with one of these letters, in the order of the catalog."""
+    sys.path.insert(0, os.path.join(ROOT, "tools/pages"))
+    from records import Records
+    return [f"docs/ladder/{name}.md" for name in Records(ROOT).order if name[0] in kinds]
+
+
+def title_of(text, path):
+    found = re.search(r"^# (.+)$", text, re.M)
+    return re.sub(r"[`*]", "", found.group(1)) if found else os.path.basename(path)
+
+
+def out_name(path):
+    """docs/book/01-machine.md becomes book/01-machine.html, docs/numerics.md numerics.html."""
+    return re.sub(r"^docs/", "", path)[:-3] + ".html" if path.endswith(".md") else path
+
+
+# ---- pages that are made, not written ----
+
+def api_page():
+    """The manual of the C interface: the comments and declarations of rung.h, as they stand there."""
+    lines = ["# The C interface", "", "What `include/rung.h` says, in its order. The header's comments are the manual."]
+    for name in ("rung.h", "rung_multi.h"):
+        lines += ["", f"## {name}", "", "```c", read("include/" + name).rstrip(), "```"]
+    return "\n".join(lines) + "\n"
+
+
+def commands_page(rung):
+    """The manual of the command: what `rung help VERB` prints."""
+    def said(*words):
+        return subprocess.run([rung, *words], capture_output=True, text=True, check=True).stdout.rstrip()
+    overview = said("help")
+    lines = ["# The command", "", "What `rung help` prints, and `rung help VERB` for each verb.", "", "```", overview, "```"]
+    for verb in re.findall(r"^  ([a-z]+) ", overview, re.M):
+        lines += ["", f"## rung {verb}", "", "```", said("help", verb), "```"]
+    return "\n".join(lines) + "\n"
+
+
+# ---- from Markdown to a page ----
+
+class Site:
+    def __init__(self, out, rung):
+        self.out = out
+        self.parts = contents()
+        self.made = {"docs/api.md": api_page()}
+        if rung:
+            self.made["docs/commands.md"] = commands_page(rung)
+        self.parts.append(("Reference", list(self.made)))
+        self.order = [page for _, pages in self.parts for page in pages]
+        self.texts = {page: self.made.get(page) or read(page) for page in self.order}
+        self.titles = {page: title_of(text, page) for page, text in self.texts.items()}
+        self.faults = []
+        self.index = []
+
+    def target(self, page, link):
+        """Where a link of a page leads on the site; files of the tree that are no page are named, not linked."""
+        if re.match(r"[a-z]+:", link) or link.startswith("#"):
+            return link
+        path, _, anchor = link.partition("#")
+        full = os.path.normpath(os.path.join(os.path.dirname(page), path))
+        if full in self.texts:
+            to = os.path.relpath(out_name(full), os.path.dirname(out_name(page)) or ".")
+            return to + ("#" + anchor if anchor else "")
+        if not os.path.exists(os.path.join(ROOT, full)):
+            self.faults.append(f"{page} links to {link}, which is not there")
+            return None
+        if full.endswith((".svg", ".png")):
+            self.copy(full)
+            return os.path.relpath(re.sub(r"^docs/", "", full), os.path.dirname(out_name(page)) or ".")
+        return None
+
+    def copy(self, path):
+        to = os.path.join(self.out, re.sub(r"^docs/", "", path))
+        os.makedirs(os.path.dirname(to), exist_ok=True)
+        shutil.copyfile(os.path.join(ROOT, path), to)
+
+    def links(self, page, text):
+        def change(match):
+            to = self.target(page, match.group(2))
+            if to is None:
+                return match.group(1).strip("![](").join(["`", "`"]).replace("``", "`") or match.group(2)
+            return match.group(1) + to + match.group(3)
+        parts = re.split(r"(```.*?```)", text, flags=re.S)
+        return "".join(part if part.startswith("```") else LINK.sub(change, part) for part in parts)
+
+    def body(self, page):
+        import markdown
+        text = MARKER.sub("", self.texts[page])
+        text = self.links(page, text)
+        extensions = ["tables", "fenced_code", "toc", "attr_list", "md_in_html"]
+        try:
+            import pygments  # noqa: F401
+            extensions.append("codehilite")
+        except ImportError:
+            pass
+        maker = markdown.Markdown(extensions=extensions, extension_configs={
+            "toc": {"slugify": slug}, **({"codehilite": {"guess_lang": False}} if "codehilite" in extensions else {})})
+        made = maker.convert(text)
+        made = re.sub(r"<p>(<img[^>]*>)</p>\n<p><em>(.*?)</em></p>", r"<figure>\1<figcaption>\2</figcaption></figure>", made, flags=re.S)
+        made = re.sub(r"<table>", '<div class="wide"><table>', made).replace("</table>", "</table></div>")
+        self.note(page, made)
+        return made
+
+    def note(self, page, made):
+        """What the search knows of a page: its sections, each with its text."""
+        pieces = re.split(r'<h[1-3] id="([^"]+)">(.*?)</h[1-3]>', made)
+        for i in range(1, len(pieces), 3):
+            text = re.sub(r"<[^>]+>", " ", pieces[i + 2])
+            self.index.append({"u": out_name(page) + "#" + pieces[i], "t": html.unescape(re.sub(r"<[^>]+>", "", pieces[i + 1])),
+                               "p": self.titles[page], "x": html.unescape(re.sub(r"\s+", " ", text)).strip()[:2500]})
+
+    def side(self, page):
+        up = os.path.relpath(".", os.path.dirname(out_name(page)) or ".")
+        rows = []
+        for part, pages in self.parts:
+            opened = " open" if page in pages or part == self.parts[0][0] else ""
+            rows.append(f"<details{opened}><summary>{html.escape(part)}</summary><ol>")
+            for other in pages:
+                here = ' aria-current="page"' if other == page else ""
+                rows.append(f'<li><a href="{up}/{out_name(other)}"{here}>{html.escape(self.titles[other])}</a></li>')
+            rows.append("</ol></details>")
+        return "\n".join(rows)
+
+    def around(self, page):
+        at = self.order.index(page)
+        row = []
+        for step, word in ((-1, "Previous"), (1, "Next")):
+            if 0 <= at + step < len(self.order):
+                other = self.order[at + step]
+                to = os.path.relpath(out_name(other), os.path.dirname(out_name(page)) or ".")
+                row.append(f'<a class="{word.lower()}" href="{to}"><small>{word}</small> {html.escape(self.titles[other])}</a>')
+        return "".join(row)
+
+    def write_page(self, page, template):
+        up = os.path.relpath(".", os.path.dirname(out_name(page)) or ".")
+        text = template
+        for name, value in (("title", html.escape(self.titles[page])), ("up", up), ("side", self.side(page)),
+                            ("around", self.around(page)), ("body", self.body(page))):
+            text = text.replace("{{" + name + "}}", value)
+        to = os.path.join(self.out, out_name(page))
+        os.makedirs(os.path.dirname(to) or ".", exist_ok=True)
+        with open(to, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def write(self):
+        template = read(os.path.relpath(os.path.join(HERE, "page.html"), ROOT))
+        for page in self.order:
+            self.write_page(page, template)
+        for name in ("book.css", "book.js"):
+            shutil.copyfile(os.path.join(HERE, name), os.path.join(self.out, name))
+        with open(os.path.join(self.out, "search.js"), "w", encoding="utf-8") as file:
+            file.write("window.bookIndex = " + json.dumps(self.index, ensure_ascii=False) + ";\n")
+        first = out_name(self.order[0])
+        with open(os.path.join(self.out, "index.html"), "w", encoding="utf-8") as file:
+            file.write(f'<!doctype html><meta charset="utf-8"><title>Rung</title><meta http-equiv="refresh" content="0; url={first}">'
+                       f'<a href="{first}">Rung: the book</a>\n')
+
+    def check_anchors(self):
+        """Every link of the site leads to a file that is there and to a heading that it has."""
+        names = {}
+        for page in self.order:
+            text = open(os.path.join(self.out, out_name(page)), encoding="utf-8").read()
+            names[out_name(page)] = (set(re.findall(r'id="([^"]+)"', text)), re.findall(r'href="([^"]+)"', text))
+        for name, (_, links) in names.items():
+            for link in links:
+                if re.match(r"[a-z]+:", link):
+                    continue
+                path, _, anchor = html.unescape(link).partition("#")
+                full = os.path.normpath(os.path.join(os.path.dirname(name), path)) if path else name
+                if not os.path.exists(os.path.join(self.out, full)):
+                    self.faults.append(f"{name} links to {link}, which is not there")
+                elif anchor and full in names and anchor not in names[full][0]:
+                    self.faults.append(f"{name} links to {link}: {full} has no such heading")
+
+    def write_pdf(self):
+        """The book's chapters, not the reference, one after the other."""
+        chapters = [page for page in self.order if page.startswith("docs/book/") or page == "docs/glossary.md"]
+        bodies = []
+        for page in chapters:
+            text = self.body(page)
+            folder = os.path.dirname(out_name(page))
+            text = re.sub(r'src="([^":]+)"', lambda m: f'src="{os.path.normpath(os.path.join(folder, m.group(1)))}"', text)
+            text = re.sub(r'href="[^"]*"', "", text)
+            bodies.append(f'<section class="chapter">{text}</section>')
+        whole = (f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Rung: the book</title>'
+                 f'<link rel="stylesheet" href="book.css"><body class="print"><main>{"".join(bodies)}</main></body></html>')
+        at = os.path.join(self.out, "print.html")
+        with open(at, "w", encoding="utf-8") as file:
+            file.write(whole)
+        subprocess.run(["weasyprint", "-q", at, os.path.join(self.out, "rung-book.pdf")], check=True)
+        os.remove(at)
+
+
+def slug(text, separator):
+    """As the headings of a repository's pages are linked to elsewhere: lower case, hyphens, nothing else."""
+    return re.sub(r"\s", separator, re.sub(r"[^\w\s-]", "", text.lower()).strip())
+
+
+def check():
+    """What can be seen without python3-markdown."""
+    faults = []
+    listed = {page for _, pages in contents() for page in pages}
+    for page in sorted(listed):
+        if not os.path.exists(os.path.join(ROOT, page)):
+            faults.append(f"{CONTENTS} lists {page}, which is not there")
+    written = [f"docs/{folder}{name}" for folder in ("", "book/", "ladder/") for name in sorted(os.listdir(os.path.join(ROOT, "docs", folder)))
+               if name.endswith(".md")]
+    faults += [f"{page} is not in {CONTENTS}" for page in written if page not in listed]
+    for page in sorted(p for p in listed if p.startswith("docs/book/") and re.search(r"/\d\d-", p)):
+        faults += chapter_faults(page, read(page))
+    return faults
+
+
+def chapter_faults(page, text):
+    """What every chapter has: questions at its end, a command to try, pictures."""
+    faults = []
+    if "\n## Ten questions\n" not in text:
+        faults.append(f"{page} does not end with its ten questions")
+    else:
+        asked = re.findall(r"^\d+\. ", text.split("\n## Ten questions\n", 1)[1], re.M)
+        if len(asked) != 10:
+            faults.append(f"{page} asks {len(asked)} questions instead of ten")
+    if "```sh" not in text:
+        faults.append(f"{page} has no command that a reader can type")
+    if "](img/" not in text and "](../ladder/img/" not in text:
+        faults.append(f"{page} has no picture")
+    return faults
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("out", nargs="?")
+    parser.add_argument("--rung", help="the rung command, for the page of its verbs")
+    parser.add_argument("--pdf", action="store_true")
+    parser.add_argument("--check", action="store_true")
+    args = parser.parse_args()
+    if args.check:
+        faults = check()
+    else:
+        if not args.out:
+            parser.error("the folder to write is missing")
+        shutil.rmtree(args.out, ignore_errors=True)
+        os.makedirs(args.out)
+        site = Site(args.out, args.rung)
+        site.write()
+        site.check_anchors()
+        if args.pdf:
+            site.write_pdf()
+        faults = site.faults
+    for fault in faults:
+        print(fault, file=sys.stderr)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
