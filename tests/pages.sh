@@ -11,7 +11,7 @@ copy=$(mktemp -d) || exit 1
 trap 'rm -rf "$copy"' EXIT
 mkdir -p "$copy/docs" "$copy/tools" "$copy/src" "$copy/results"
 cp -r "$source/docs/." "$copy/docs"
-cp -r "$source/tools/pages" "$copy/tools"
+cp -r "$source/tools/pages" "$source/tools/book" "$copy/tools"
 cp -r "$source/src/ladder" "$copy/src"
 cp "$source"/results/*.jsonl "$copy/results"
 cp "$source/README.md" "$copy"
