@@ -1,0 +1,58 @@
+#!/bin/sh
+# The first ten minutes, timed: a fresh clone in an empty Debian 12 root, ./dev verbs one after another. As root.
+# usage: fresh.sh [-c CUDA_FOLDER] [-p PACKAGE_CACHE] [-n NICENESS] [-w FOLDER] ROOT.tar VERB...
+#   ROOT.tar: debootstrap --variant=minbase bookworm root && tar cf ROOT.tar -C root .
+#   -c: a toolkit to stand at /usr/local/cuda   -p: .deb files that need no download   -w: where the root is unpacked
+# Prints for each verb its exit code, wall and CPU seconds, and when the first line of results came; keeps its output in FOLDER.
+set -eu
+cuda= cache= nice=0 work=
+while getopts c:p:n:w: option; do
+    case $option in
+    c) cuda=$OPTARG ;;
+    p) cache=$OPTARG ;;
+    n) nice=$OPTARG ;;
+    w) work=$OPTARG ;;
+    *) exit 2 ;;
+    esac
+done
+shift $((OPTIND - 1))
+tar=$1 source=$(git -C "$(dirname "$0")" rev-parse --show-toplevel)
+shift
+[ -n "$work" ] || work=$(mktemp -d)
+root=$work/root
+mkdir -p "$root"
+tar xf "$tar" -C "$root"
+cleanup() {
+    for mount in proc dev usr/local/cuda; do ! mountpoint -q "$root/$mount" || umount "$root/$mount"; done
+}
+trap cleanup EXIT
+mount -t proc proc "$root/proc"
+mount --bind /dev "$root/dev"
+cp /etc/resolv.conf "$root/etc/resolv.conf"
+if [ -n "$cuda" ]; then
+    mkdir -p "$root/usr/local/cuda"
+    mount --bind "$cuda" "$root/usr/local/cuda"
+fi
+[ -z "$cache" ] || cp -l "$cache"/*.deb "$root/var/cache/apt/archives/"
+git clone -q "file://$source" "$root/root/rung"
+printf '%-28s %5s %8s %8s %11s\n' verb exit wall_s cpu_s first_line
+for verb in "$@"; do
+    log=$work/$(echo "$verb" | tr ' ' _).log
+    start=$(date +%s.%N)
+    cat >"$root/root/go" <<GO
+#!/bin/bash
+cd /root/rung
+TIMEFORMAT='cpu %U %S'
+time ./dev $verb
+echo "exit \$?"
+GO
+    env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root CI="${CI:-}" nice -n "$nice" chroot "$root" \
+        bash /root/go 2>&1 </dev/null | while IFS= read -r line; do printf '%s %s\n' "$(date +%s.%N)" "$line"; done >"$log"
+    end=$(date +%s.%N)
+    awk -v verb="$verb" -v start="$start" -v end="$end" '
+        $2 == "cpu" { cpu = $3 + $4 }
+        $2 == "exit" { code = $3 }
+        !first && / (pass|ok) / { first = $1 - start }
+        END { printf "%-28s %5s %8.0f %8.0f %11s\n", verb, code, end - start, cpu, first ? sprintf("%.0f", first) : "-" }' "$log"
+    grep -v -e ' cpu ' -e ' exit ' "$log" | tail -n 2 | cut -d' ' -f2-
+done
