@@ -33,7 +33,7 @@ if [ -n "$cuda" ]; then
     mkdir -p "$root/usr/local/cuda"
     mount --bind "$cuda" "$root/usr/local/cuda"
 fi
-[ -z "$cache" ] || cp -l "$cache"/*.deb "$root/var/cache/apt/archives/"
+[ -z "$cache" ] || cp -ln "$cache"/*.deb "$root/var/cache/apt/archives/"
 git clone -q "file://$source" "$root/root/rung"
 printf '%-28s %5s %8s %8s %11s\n' verb exit wall_s cpu_s first_line
 for verb in "$@"; do
