@@ -261,7 +261,7 @@ static int check_once(const learn_request *r, const char *file)
         return cli_fail("%s: %s", r->exercise->name, v.sentence);
     if (r->format == CLI_TABLE)
         printf("passed. Read next: %s\n", r->exercise->next);
-    return CLI_PASS;
+    return r->gpu ? learn_check_gpu(r, file, &v) : CLI_PASS;
 }
 
 /* When the file was last saved; 0 while an editor has it moved away. */
@@ -315,6 +315,8 @@ static int dispatch(learn_request *r, const char **words, int count)
         return list_all(r);
     if (strcmp(words[0], "prove") == 0)
         return learn_prove(r, words + 1, count - 1);
+    if (strcmp(words[0], "time") == 0)
+        return learn_time(r, words + 1, count - 1);
     if ((r->exercise = lab_exercise_find(r->course, words[0])))
         return count == 1
                    ? show(r)
@@ -337,13 +339,14 @@ static int dispatch(learn_request *r, const char **words, int count)
 int cmd_learn(int argc, char **argv)
 {
     static lab_course course;
-    learn_request r = {.format = CLI_TABLE, .course = &course};
+    learn_request r = {.format = CLI_TABLE, .course = &course, .driver = getenv("RUNG_LIBCUDA")};
     const char *words[CLI_WORDS];
     int count = 0;
     const cli_option list[] = {
         {"watch", CLI_FLAG, &r.watch, NULL, "check: again at every save, until it passes"},
         {"html", CLI_TEXT, &r.html, NULL,
          "check: the source with its counts, and each access lane by lane, as one page"},
+        {"gpu", CLI_FLAG, &r.gpu, NULL, "check: what passes is also timed on the GPU, beside the rung and cuBLAS"},
         {"now", CLI_FLAG, &r.now, NULL, "solution: before a try"},
         {"seed", CLI_INTEGER, &r.seed, NULL, "check: of data and drawn sizes; default: another each time"},
         CLI_FORMAT(r.format),

@@ -10,13 +10,17 @@ typedef struct learn_request {
     const lab_course *course;
     const lab_exercise *exercise;
     const char *file, *html;
-    int watch, now, format;
+    const char *driver; /* RUNG_LIBCUDA as it was before the lens took its place; NULL: not set */
+    int watch, now, gpu, format;
     int64_t seed; /* 0: by the clock */
 } learn_request;
 
 uint64_t learn_seed(const learn_request *r);
 /* The learner's counts beside the rung's, or the solution's. */
 int learn_compare(const learn_request *r);
+/* Times what passed, beside the rung and cuBLAS; and the verb's other half, in a process of its own. */
+int learn_check_gpu(const learn_request *r, const char *file, const lab_verdict *v);
+int learn_time(const learn_request *r, const char **words, int count);
 /* For authors: each start fails for its stated reason, each solution passes, each goal refuses whom it names. */
 int learn_prove(const learn_request *r, const char **words, int count);
 

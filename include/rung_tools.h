@@ -64,6 +64,20 @@ RUNG_API rung_status rung_tools_function(rung_tools *tools, void *module, const 
 RUNG_API rung_status rung_tools_launch(rung_tools *tools, void *function, const unsigned grid[3], unsigned threads,
                                        unsigned shared_bytes, void **parameters);
 
+/* A kernel of the user's own, from a cubin in memory: a symbol that takes rung_args, one block a bm x bn tile of C with
+ * columns along grid x, row-major operands. As rung_lens_own, on the GPU. */
+typedef struct rung_tools_own {
+    int bm, bn, threads, shared_bytes;
+    int64_t m, n, k, lda, ldb, ldc;
+    const float *a, *b;
+    float *c;
+    float alpha, beta;
+    int parts, split_k; /* grid z; the parts that rung_args names */
+    void *workspace;
+} rung_tools_own;
+RUNG_API rung_status rung_tools_load_image(rung_tools *tools, const void *image, void **module);
+RUNG_API rung_status rung_tools_own_gemm(rung_tools *tools, void *function, const rung_tools_own *own);
+
 /* What the driver says of a catalog kernel once it is loaded. */
 typedef struct rung_tools_kernel {
     int registers, local_bytes, shared_bytes; /* a thread's, a thread's, a block's static and dynamic */

@@ -307,6 +307,7 @@ static int count(const lab_attempt *attempt, const char *object, lab_verdict *v)
     v->results = (double)c.m * (double)c.n;
     v->barriers = lab_metric_value("barriers", "", &run);
     v->counted = 1;
+    v->bm = c.bm, v->bn = c.bn, v->threads = c.threads, v->shared_bytes = c.shared_bytes, v->parts = c.parts;
     judge_goals(e, &run, v);
     if (e->problem != LAB_EXERCISE_PREDICT) /* it would give the answers away */
         write_page(attempt, &c, v);

@@ -38,6 +38,7 @@ typedef struct lab_verdict {
     double barriers; /* a block */
     double products; /* of the counted problem */
     double results;
+    int bm, bn, threads, shared_bytes, parts; /* how it was launched for the counts */
     int html_written;
     char html_failed[200]; /* why no page was written */
 } lab_verdict;

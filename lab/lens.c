@@ -605,6 +605,14 @@ rung_status lab_lens_compile(const char *source, char *object, size_t object_byt
                     why[0] ? why : "the compiler took longer than a minute");
 }
 
+const char *lab_lens_sources(void)
+{
+    static char folder[700];
+    const char *cc = lens.library ? lens.compiler() : NULL, *slash = cc ? strrchr(cc, '/') : NULL;
+    snprintf(folder, sizeof folder, "%.*s/../cuda", slash ? (int)(slash - cc) : 1, slash ? cc : ".");
+    return folder;
+}
+
 void *lab_lens_symbol(const char *object, const char *name)
 {
     void *module = dlopen(object, RTLD_NOW | RTLD_LOCAL);

@@ -55,6 +55,8 @@ expect 1 'line 14 asks A for 32 sectors a request, 4 would do: neighbouring lane
     check 04 "$course/e04_neighbours/start.cu"
 expect 1 'wrote' check 04 "$course/e04_neighbours/start.cu" --html "$work/page.html"
 grep -q 'neighbouring lanes read neighbouring rows' "$work/page.html" || { echo "the page lacks the verdict"; bad=1; }
+RUNG_LIBCUDA="$work/none.so" expect 1 'passes, but was not timed: .*none.so' check 07 "$course/e07_coalesced/solution.cu" --gpu
+expect 1 'only products are timed' check 04 "$course/e04_neighbours/solution.cu" --gpu
 
 # Wrong words.
 expect 2 "mean 'check'" chekc 01

@@ -267,6 +267,35 @@ rung_status rung_tools_launch(rung_tools *tools, void *function, const unsigned 
     return RUNG_SUCCESS;
 }
 
+rung_status rung_tools_load_image(rung_tools *tools, const void *image, void **module)
+{
+    CU_TRY(tools->driver, library_load((CUlibrary *)module, image, NULL, NULL, 0, NULL, NULL, 0));
+    return RUNG_SUCCESS;
+}
+
+rung_status rung_tools_own_gemm(rung_tools *tools, void *function, const rung_tools_own *own)
+{
+    rung_args args = {.a = own->a,
+                      .b = own->b,
+                      .c = own->c,
+                      .m = own->m,
+                      .n = own->n,
+                      .k = own->k,
+                      .lda = own->lda,
+                      .ldb = own->ldb,
+                      .ldc = own->ldc,
+                      .alpha = own->alpha,
+                      .beta = own->beta,
+                      .batch = 1,
+                      .workspace = own->workspace,
+                      .split_k = own->split_k};
+    const unsigned grid[3] = {(unsigned)((own->n + own->bn - 1) / own->bn),
+                              (unsigned)((own->m + own->bm - 1) / own->bm), (unsigned)own->parts};
+    void *parameters[] = {&args};
+    CU_TRY(tools->driver, function_set(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, own->shared_bytes));
+    return rung_tools_launch(tools, function, grid, (unsigned)own->threads, (unsigned)own->shared_bytes, parameters);
+}
+
 rung_status rung_tools_kernel_inspect(rung_tools *tools, const rung_kernel *kernel, const char *symbol,
                                       rung_tools_kernel *out)
 {
