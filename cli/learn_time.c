@@ -1,4 +1,5 @@
-/* rung learn check --gpu: the timing, in a process of its own, for in the grader's the lens stands in for the driver. */
+/* rung learn check --gpu: the timing, in a process of its own, for in the grader's the lens stands in for the driver.
+ */
 #include "cli/learn.h"
 #include "lab/learn_gpu.h"
 
@@ -29,7 +30,8 @@ static void words_of(const learn_request *r, const char *file, const lab_verdict
 int learn_check_gpu(const learn_request *r, const char *file, const lab_verdict *v)
 {
     static char text[WORDS][700];
-    char *arguments[WORDS + 5] = {"rung", "learn", "time"}, *format[] = {"--format=table", "--format=csv", "--format=json"};
+    char *arguments[WORDS + 5] = {"rung", "learn", "time"},
+                            *format[] = {"--format=table", "--format=csv", "--format=json"};
     int status = 0;
     if (r->exercise->problem != LAB_EXERCISE_PRODUCT)
         return cli_fail("%s passes; only products are timed: this one has no rung and no cuBLAS to stand beside",
@@ -79,8 +81,8 @@ int learn_time(const learn_request *r, const char **words, int count)
         return cli_fail("%s passes, but was not timed: %s", e->name, lab_error());
     cli_table table;
     if (r->format == CLI_TABLE)
-        printf("on one %s at m, n, k = %lld, %lld, %lld (checked there too: %.2f u):\n", times.device, (long long)what.m,
-               (long long)what.n, (long long)what.k, times.error_u);
+        printf("on one %s at m, n, k = %lld, %lld, %lld (checked there too: %.2f u):\n", times.device,
+               (long long)what.m, (long long)what.n, (long long)what.k, times.error_u);
     cli_table_begin(&table, (cli_format)r->format, time_columns, 4);
     for (int i = 0; i < times.count; i++) {
         double us = times.time.us[i].median;

@@ -41,7 +41,9 @@ const cli_verb cli_verbs[] = {
      "rung tune SHAPE... [--shapes FILE] [--math strict|accurate|fast] [--dry-run]", cmd_tune},
     {"profile", "hardware counters beside what the lens predicts", "rung profile KERNEL... [MxNxK] | --ladder [MxNxK]",
      cmd_profile},
-    {"report", "one self-contained page of charts from result files", "rung report RESULTS.jsonl... [-o report.html]",
+    {"report", "one self-contained page of charts from result files",
+     "rung report RESULTS.jsonl... [-o report.html]\n       rung report MINE.jsonl THEIRS.jsonl   what both measured, "
+     "side by side",
      cmd_report},
     {"run", "a program with Rung in front of its BLAS and cuBLAS", "rung run [options] -- PROGRAM [arguments]",
      cmd_run},

@@ -34,8 +34,8 @@ static rung_status compile(const lab_learn_gpu *what, int arch, char **image)
     if (strchr(what->file, '\'') || strchr(nvcc, '\'') || !mkdtemp(folder))
         return lab_fail(RUNG_INTERNAL, "cannot compile %s: a name with a quote, or no folder under /tmp", what->file);
     snprintf(cubin, sizeof cubin, "%s/own.cubin", folder);
-    snprintf(command, sizeof command, "command -v '%s' >/dev/null && '%s' -cubin -arch=sm_%d%s -O3 -I'%s' -o '%s' '%s'", nvcc,
-             nvcc, arch, arch >= 90 ? "a" : "", what->includes, cubin, what->file);
+    snprintf(command, sizeof command, "command -v '%s' >/dev/null && '%s' -cubin -arch=sm_%d%s -O3 -I'%s' -o '%s' '%s'",
+             nvcc, nvcc, arch, arch >= 90 ? "a" : "", what->includes, cubin, what->file);
     int code = system(command);
     FILE *from = code == 0 ? fopen(cubin, "rb") : NULL;
     long length = from && fseek(from, 0, SEEK_END) == 0 ? ftell(from) : 0;
@@ -50,7 +50,8 @@ static rung_status compile(const lab_learn_gpu *what, int arch, char **image)
     rmdir(folder);
     if (*image && bytes == (size_t)length)
         return RUNG_SUCCESS;
-    return lab_fail(RUNG_MISSING_LIBRARY, "%s makes no GPU code of %s (RUNG_NVCC names another nvcc)", nvcc, what->file);
+    return lab_fail(RUNG_MISSING_LIBRARY, "%s makes no GPU code of %s (RUNG_NVCC names another nvcc)", nvcc,
+                    what->file);
 }
 
 static rung_status fill(run *r, lab_buffer *buffer, int64_t elements, uint64_t seed)
@@ -152,8 +153,7 @@ static rung_status check(run *r, lab_learn_times *times)
                                     .size = r->size.at,
                                     .chain = r->chain.at};
     LAB_TRY(lab_reference(&r->place, &reference));
-    lab_compare_args compare = {
-        .c = {r->c.at, w->n, 1}, .m = rows, .n = w->n, .c64 = r->c64.at, .size = r->size.at};
+    lab_compare_args compare = {.c = {r->c.at, w->n, 1}, .m = rows, .n = w->n, .c64 = r->c64.at, .size = r->size.at};
     lab_tally tally;
     LAB_TRY(lab_tally_begin(&r->place));
     LAB_TRY(lab_compare(&r->place, &compare));

@@ -114,6 +114,7 @@ static rung_status read_file(const char *name, json_t *records)
             break;
         }
         status = check(name, number, record);
+        json_object_set_new(record, "from", json_string(name));
         json_array_append_new(records, record);
     }
     free(line);
