@@ -3,8 +3,8 @@ set(RUNG_KERNEL_DIRS src/ladder/cpu src/cpu/kernels src/ladder/gpu src/ladder/re
 
 # rung_rows(<folder> <names> <archs>): the kernels a folder's rows.inc lists, and each one's minimum architecture.
 function(rung_rows folder names archs)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/rows.inc)
-  file(STRINGS ${CMAKE_SOURCE_DIR}/${folder}/rows.inc lines REGEX "^RUNG_(CPU|CUDA)\\(")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/rows.inc)
+  file(STRINGS ${PROJECT_SOURCE_DIR}/${folder}/rows.inc lines REGEX "^RUNG_(CPU|CUDA)\\(")
   set(found_names)
   set(found_archs)
   foreach(line IN LISTS lines)
@@ -18,8 +18,8 @@ function(rung_rows folder names archs)
       message(FATAL_ERROR "${folder}/rows.inc: cannot read the row '${line}': name and architecture go on its first line")
     endif()
   endforeach()
-  file(GLOB files CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/${folder} ${CMAKE_SOURCE_DIR}/${folder}/*.c
-    ${CMAKE_SOURCE_DIR}/${folder}/*.cu)
+  file(GLOB files CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/${folder} ${PROJECT_SOURCE_DIR}/${folder}/*.c
+    ${PROJECT_SOURCE_DIR}/${folder}/*.cu)
   set(stems)
   foreach(file IN LISTS files)
     get_filename_component(stem ${file} NAME_WE)

@@ -15,7 +15,7 @@ set(RUNG_CUDA_ARCHS "native" CACHE STRING
 
 set(RUNG_HAVE_NVCC OFF)
 if(NOT RUNG_WITH_CUDA STREQUAL "OFF")
-  file(GLOB pypi_toolkits ${CMAKE_SOURCE_DIR}/.cuda/lib/python*/site-packages/nvidia/cu13)
+  file(GLOB pypi_toolkits ${PROJECT_SOURCE_DIR}/.cuda/lib/python*/site-packages/nvidia/cu13)
   find_program(RUNG_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda ${pypi_toolkits} PATH_SUFFIXES bin)
   if(RUNG_NVCC)
     get_filename_component(nvcc_real ${RUNG_NVCC} REALPATH)
@@ -83,7 +83,7 @@ if(RUNG_HAVE_NVCC)
   endif()
 endif()
 
-include(${CMAKE_SOURCE_DIR}/cmake/sass.cmake)
+include(${PROJECT_SOURCE_DIR}/cmake/sass.cmake)
 
 set(RUNG_COMPRESS --compress-all)
 if(RUNG_HAVE_NVCC)
@@ -93,8 +93,8 @@ if(RUNG_HAVE_NVCC)
   endif()
 endif()
 
-set(RUNG_NVCC_FLAGS -O3 --Werror all-warnings -Xptxas -v -I${CMAKE_SOURCE_DIR}/src/cuda -I${CMAKE_SOURCE_DIR}/src
-  -I${CMAKE_SOURCE_DIR}/src/cuda/api -I${CMAKE_SOURCE_DIR}/include)
+set(RUNG_NVCC_FLAGS -O3 --Werror all-warnings -Xptxas -v -I${PROJECT_SOURCE_DIR}/src/cuda -I${PROJECT_SOURCE_DIR}/src
+  -I${PROJECT_SOURCE_DIR}/src/cuda/api -I${PROJECT_SOURCE_DIR}/include)
 
 function(rung_kernel stem source arch)
   set_property(GLOBAL APPEND PROPERTY RUNG_KERNEL_STEMS ${stem})
@@ -120,16 +120,16 @@ function(rung_image stem source folder)
     set(by_products)
   endif()
   add_custom_command(OUTPUT ${base}.fatbin ${base}.ptxas ${by_products}
-    COMMAND ${CMAKE_COMMAND} -DLOG=${base}.ptxas -DOUT=${compiled} -P ${CMAKE_SOURCE_DIR}/cmake/run_nvcc.cmake --
+    COMMAND ${CMAKE_COMMAND} -DLOG=${base}.ptxas -DOUT=${compiled} -P ${PROJECT_SOURCE_DIR}/cmake/run_nvcc.cmake --
       ${RUNG_NVCC} ${form} ${RUNG_NVCC_FLAGS} ${flags} -MD -MF ${base}.d -MT ${base}.fatbin -o ${compiled} ${source}
     ${post} ${pack}
-    DEPENDS ${source} ${CMAKE_SOURCE_DIR}/cmake/run_nvcc.cmake ${tool} DEPFILE ${base}.d
+    DEPENDS ${source} ${PROJECT_SOURCE_DIR}/cmake/run_nvcc.cmake ${tool} DEPFILE ${base}.d
     COMMENT "Compiling ${stem} for ${folder}" COMMAND_EXPAND_LISTS VERBATIM)
 endfunction()
 
 # The module of one chip: assembled from the images, with ptxas's table of registers and memory as rung_resources.
 function(rung_device_module module stems)
-  set(folder ${CMAKE_BINARY_DIR}/device/${module})
+  set(folder ${PROJECT_BINARY_DIR}/device/${module})
   file(MAKE_DIRECTORY ${folder})
   set(text "        .section .rodata\n")
   set(images)
@@ -144,14 +144,14 @@ function(rung_device_module module stems)
     "        .byte 0\n        .section .note.GNU-stack,\"\",%progbits\n")
   file(CONFIGURE OUTPUT ${folder}/images.S CONTENT "${text}" @ONLY)
   add_custom_command(OUTPUT ${folder}/resources.txt
-    COMMAND ${CMAKE_SOURCE_DIR}/cmake/resources.sh ${logs} > ${folder}/resources.txt
-    DEPENDS ${logs} ${CMAKE_SOURCE_DIR}/cmake/resources.sh VERBATIM COMMENT "Collecting what ptxas used for ${module}")
+    COMMAND ${PROJECT_SOURCE_DIR}/cmake/resources.sh ${logs} > ${folder}/resources.txt
+    DEPENDS ${logs} ${PROJECT_SOURCE_DIR}/cmake/resources.sh VERBATIM COMMENT "Collecting what ptxas used for ${module}")
   set_source_files_properties(${folder}/images.S PROPERTIES OBJECT_DEPENDS "${images};${folder}/resources.txt")
   add_library(rung_${module} MODULE EXCLUDE_FROM_ALL ${folder}/images.S)
-  set_target_properties(rung_${module} PROPERTIES LINKER_LANGUAGE C LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+  set_target_properties(rung_${module} PROPERTIES LINKER_LANGUAGE C LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
   if(module IN_LIST RUNG_MODULES)
     set_target_properties(rung_${module} PROPERTIES EXCLUDE_FROM_ALL OFF)
-    install(TARGETS rung_${module} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    install(TARGETS rung_${module} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
   endif()
 endfunction()
 
@@ -163,10 +163,10 @@ function(rung_device_modules)
     get_property(kernel GLOBAL PROPERTY RUNG_KERNEL_${stem})
     list(POP_FRONT kernel source arch)
     list(APPEND sm_90a ${stem})
-    rung_image(${stem} ${source} ${CMAKE_BINARY_DIR}/device/sm_90a ${kernel})
+    rung_image(${stem} ${source} ${PROJECT_BINARY_DIR}/device/sm_90a ${kernel})
     if(arch LESS 90)
       list(APPEND sm_80 ${stem})
-      rung_image(${stem} ${source} ${CMAKE_BINARY_DIR}/device/sm_80 ${kernel})
+      rung_image(${stem} ${source} ${PROJECT_BINARY_DIR}/device/sm_80 ${kernel})
     endif()
   endforeach()
   rung_device_module(sm_80 "${sm_80}")

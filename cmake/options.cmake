@@ -1,5 +1,9 @@
 # What can be switched, and the flags that every target shares.
-option(RUNG_TESTS "Build the tests" ON)
+# docs/install.md lists them all.
+option(BUILD_SHARED_LIBS "librung as a shared library; OFF: static" ON)
+option(RUNG_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(RUNG_STATIC "Build and install librung.a beside the shared library" OFF)
+option(RUNG_BUNDLED "Link jansson into the program, as wheels need it" OFF)
 option(RUNG_WERROR "Treat warnings as errors" OFF)
 set(RUNG_WITH_CUDA "AUTO" CACHE STRING "Build the CUDA backend: AUTO (when nvcc is found), ON, OFF")
 option(RUNG_WITH_MPI "Build the MPI transport where MPI is found" ON)
@@ -7,7 +11,8 @@ set(RUNG_SANITIZE "" CACHE STRING "Sanitizers for host code, as in -fsanitize=..
 
 add_library(rung_flags INTERFACE)
 target_compile_options(rung_flags INTERFACE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
-  -Wpointer-arith -fno-math-errno -ffp-contract=off)
+  -Wpointer-arith -fno-math-errno -ffp-contract=off
+  -ffile-prefix-map=${PROJECT_SOURCE_DIR}=. -ffile-prefix-map=${PROJECT_BINARY_DIR}=.)
 if(RUNG_WERROR)
   target_compile_options(rung_flags INTERFACE -Werror)
 endif()

@@ -10,19 +10,22 @@
 #include <string.h>
 #include <unistd.h>
 
-/* RUNG_LEARN names another course; else the source tree, then beside the installed library. */
+/* RUNG_LEARN names another course; else it is found from where the library lies: installed, then in a build folder. */
 static const char *course_folder(char *path, size_t bytes)
 {
+    static const char *const places[] = {RUNG_SHARE, "../share/rung"};
     Dl_info info;
     const char *named = getenv("RUNG_LEARN");
     if (named)
         return named;
-    snprintf(path, bytes, "%s", RUNG_LEARN_FOLDER);
-    if (access(path, R_OK) == 0)
-        return path;
-    if (dladdr((void *)(uintptr_t)rung_version, &info) && info.dli_fname && strrchr(info.dli_fname, '/'))
-        snprintf(path, bytes, "%.*s/../share/rung/learn", (int)(strrchr(info.dli_fname, '/') - info.dli_fname),
-                 info.dli_fname);
+    const char *slash =
+        dladdr((void *)(uintptr_t)rung_version, &info) && info.dli_fname ? strrchr(info.dli_fname, '/') : NULL;
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        snprintf(path, bytes, "%.*s/%s/learn", slash ? (int)(slash - info.dli_fname) : 1, slash ? info.dli_fname : ".",
+                 places[i]);
+        if (access(path, R_OK) == 0)
+            break;
+    }
     return path;
 }
 
