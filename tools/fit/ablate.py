@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""What each tile is worth, and which can go: by stored timings of all candidates (rung tune --times).
+
+usage: ablate.py TIMES.jsonl... [--lists FOLDER] [--rung BINARY] [--keep NAME,...] [--list-percent 1] [--shape-percent 7]
+
+A line of the timings has a product's candidates, best first by prediction, with their measured times. The planner runs the first
+that is there. So without some tiles it runs the first that is left, and the line says what that takes. Tiles are taken out one by
+one, the least loss first, while on every list of shapes the geometric mean loses less than --list-percent, no shape more than
+--shape-percent, and no shape falls below cuBLAS that was not. With --rung no shape of the lists may lose more than that by the
+planner's own prediction either, whether it was timed or not. What chips without sm_90 need, and products of pointer arrays,
+which only small tiles and vector kernels take, is judged apart, on the lines that have all kernels."""
+import argparse
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+
+
+def read(files):
+    lines = []
+    for name in files:
+        with open(name) as file:
+            for text in file:
+                line = json.loads(text)
+                times = {k: us for k, us in line['kernels'].items() if us}
+                if line['kind'] == 'times' and line['math'] == 'strict' and len(times) > 1:
+                    lines.append((line['shape'], times, line.get('cublas')))
+    return lines
+
+
+def text_of(words):
+    pad = [w for w in words if w.startswith('pad=')]
+    words = [w for w in words if not w.startswith('pad=')]
+    form = '' if words[0] == 'NN' else ':' + words[0]
+    batch = 'x' + words[4] if len(words) > 4 and words[4] != '1' else ''
+    return 'x'.join(words[1:4]) + (form or (':NN' if batch or pad else '')) + batch + ('+' + pad[0][4:] if pad else '')
+
+
+def lists_of(folder):
+    """The list that a shape stands in: the first of them."""
+    where = {}
+    for name in sorted(os.listdir(folder)):
+        with open(os.path.join(folder, name)) as file:
+            for text in file:
+                words = text.split('#')[0].split()
+                if len(words) >= 4:
+                    where.setdefault(normal(text_of(words)), name[:-4])
+    return where
+
+
+def normal(shape):
+    return shape.replace(':NN', '')
+
+
+VIEWS = {  # what may run: everything; on sm_80; with pointer arrays
+    'strict': lambda k: True,
+    'sm_80': lambda k: k.startswith('sm80_'),
+    'arrays': lambda k: re.match(r'sm\d+_(cpasync|crowd|small|dot)_|sm80_axpy', k) is not None,
+}
+
+
+class Shape:
+    def __init__(self, group, name, times, cublas):
+        self.group, self.name, self.order, self.times, self.cublas = group, name, list(times), times, cublas
+
+    def pick(self, gone):
+        for kernel in self.order:
+            if kernel not in gone:
+                return kernel
+        return None
+
+
+def shapes_of(lines, where):
+    shapes = []
+    for name, times, cublas in lines:
+        group = where.get(normal(name), 'others')
+        shapes.append(Shape('strict ' + group, name, times, cublas))
+        if len(times) > 30:  # all kernels were timed
+            for view in ('sm_80', 'arrays'):
+                if view == 'arrays' and 'x' not in name.split(':')[-1].split('+')[0] and name.count('x') < 3:
+                    continue
+                some = {k: us for k, us in times.items() if VIEWS[view](k)}
+                if some:
+                    shapes.append(Shape(view, name, some, None))
+    return shapes
+
+
+def rankings(rung, where):
+    """What the planner predicts of every shape of the lists: kernels and microseconds, best first."""
+    found = []
+    for shape in where:
+        text = subprocess.run([rung, 'explain', shape, '--gpu', 'h200'], capture_output=True, text=True, check=True).stdout
+        rank = re.findall(r'^ +(\d+\.\d+)  (sm\w+)', text, re.M)
+        if len(rank) > 1:
+            found.append((shape, [(kernel, float(us)) for us, kernel in rank]))
+    return found
+
+
+def predicted_loss(ranked, gone):
+    """The worst shape's, in percent."""
+    worst = (0.0, '')
+    for shape, rank in ranked:
+        if rank[0][0] in gone:
+            left = next((us for kernel, us in rank if kernel not in gone), math.inf)
+            worst = max(worst, (100 * (left / rank[0][1] - 1), shape))
+    return worst
+
+
+def judge(shapes, gone):
+    """Loss in percent of each group's geometric mean, the worst shape, shapes that fall below cuBLAS."""
+    sums, worst, below = {}, (0.0, ''), []
+    for s in shapes:
+        before, after = s.pick(()), s.pick(gone)
+        loss = math.log(s.times[after] / s.times[before]) if after else math.inf
+        total, count = sums.get(s.group, (0.0, 0))
+        sums[s.group] = total + loss, count + 1
+        worst = max(worst, (loss, s.name))
+        if s.cublas and after and s.times[before] <= s.cublas < s.times[after]:
+            below.append(s.name)
+    groups = {g: 100 * (math.exp(t / n) - 1) for g, (t, n) in sums.items()}
+    return groups, (100 * (math.exp(worst[0]) - 1), worst[1]), below
+
+
+def allowed(result, o):
+    groups, worst, below = result
+    return max(groups.values()) < o.list_percent and worst[0] <= o.shape_percent and not below
+
+
+def mean_loss(shapes, gone):
+    groups, worst, below = judge(shapes, gone)
+    return sum(groups.values()) / len(groups)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('times', nargs='+')
+    parser.add_argument('--lists', default='lab/shapes')
+    parser.add_argument('--keep', default='')
+    parser.add_argument('--list-percent', type=float, default=1.0)
+    parser.add_argument('--shape-percent', type=float, default=7.0)
+    parser.add_argument('--rung')
+    o = parser.parse_args()
+    where = lists_of(o.lists)
+    ranked = rankings(o.rung, where) if o.rung else []
+    shapes = shapes_of(read(o.times), where)
+    kernels = sorted({k for s in shapes for k in s.order})
+    kept = set(o.keep.split(','))
+    gone = set()
+    print(f'{len(shapes)} products and views, {len(kernels)} tiles')
+    while True:
+        best = None
+        for k in kernels:
+            if k in gone or k in kept:
+                continue
+            result = judge(shapes, gone | {k})
+            if allowed(result, o) and predicted_loss(ranked, gone | {k})[0] <= o.shape_percent:
+                loss = sum(result[0].values()) / len(result[0])
+                if best is None or loss < best[0]:
+                    best = loss, k, result
+        if best is None:
+            break
+        gone.add(best[1])
+        print(f'without {best[1]:36} lists lose {best[0]:6.3f}% at most {max(best[2][0].values()):5.2f}%, '
+              f'worst shape {best[2][1][0]:5.2f}% ({best[2][1][1]})')
+    groups, worst, below = judge(shapes, gone)
+    print(f'\n{len(kernels) - len(gone)} tiles stay:')
+    for k in kernels:
+        if k not in gone:
+            g, w, b = judge(shapes, gone | {k})
+            base = sum(groups.values()) / len(groups)
+            print(f'  {k:36} without it lists lose {sum(g.values()) / len(g) - base:6.3f}%, at most {max(g.values()):6.2f}%, '
+                  f'worst shape {w[0]:6.1f}%, {len(b)} below cuBLAS')
+    for g, loss in sorted(groups.items()):
+        print(f'{g}: {loss:.2f}%')
+    print(f'worst shape {worst[0]:.2f}% ({worst[1]}); by prediction {predicted_loss(ranked, gone)}')
+
+
+if __name__ == '__main__':
+    sys.exit(main())
