@@ -1,6 +1,7 @@
 /* wgmma: each thread works out its own part of the warpgroup's tile from the operands in shared memory, when it is
- * issued. Sums are made in double and rounded once: more exact than the hardware, which truncates. Operands are read as
- * the descriptor says: K-major, rows of 128 bytes, 16-byte units swizzled within 8 rows. */
+ * issued. A step adds its products and the accumulator as Hopper's tensor cores do: aligned to the largest exponent
+ * among them, cut off behind 25 fractional bits, and the sum rounded toward zero. Operands are read as the descriptor
+ * says: K-major, rows of 128 bytes, 16-byte units swizzled within 8 rows. */
 #include "lens.h"
 
 #include <math.h>
@@ -9,6 +10,20 @@
 #define PC ((uintptr_t)__builtin_return_address(0))
 
 enum { F16 = 0, BF16 = 1, TF32 = 2 };
+
+enum {
+    DEPTH_MAX = 16,     /* products of one step */
+    FRACTION_BITS = 25, /* of an aligned term, behind the largest exponent */
+    LEAST_F32 = -126,   /* exponents of the smallest normal numbers: smaller ones are aligned as these are */
+    LEAST_F16 = -14,
+    NO_EXPONENT = -4096, /* of a zero, which no other term is aligned to */
+};
+
+/* The k values of one row or column that one step takes, and their exponents. */
+typedef struct factors {
+    float value[DEPTH_MAX];
+    int exponent[DEPTH_MAX];
+} factors;
 
 RUNG_LENS_API void rung_lens_wgmma(float *d, uint64_t a, uint64_t b, int keep, int n, int type);
 
@@ -35,23 +50,69 @@ static const unsigned char *unit(uint32_t start, int row, int byte)
     return lens_module_now->shared + (linear ^ ((linear >> 7 & 7) << 4));
 }
 
-/* The k values of a row that one instruction takes: 32 bytes. */
-static void row_of(float *to, uint32_t start, int row, int type)
+static int exponent_of(float x, int least)
 {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    int exponent = (int)(bits >> 23 & 255) - 127;
+    if (x == 0.0f)
+        return NO_EXPONENT;
+    return exponent < least ? least : exponent;
+}
+
+/* A step takes 32 bytes of a row. */
+static void row_of(factors *to, uint32_t start, int row, int type)
+{
+    int p = 0, bytes = type == TF32 ? 4 : 2;
     for (int half = 0; half < 2; half++) {
         const unsigned char *from = unit(start, row, half * 16);
-        for (int i = 0; i < 16;) {
+        for (int i = 0; i < 16; i += bytes, p++) {
             uint32_t bits = 0;
-            memcpy(&bits, from + i, type == TF32 ? 4 : 2);
+            memcpy(&bits, from + i, (size_t)bytes);
             if (type == F16) {
-                *to++ = halves[bits];
+                to->value[p] = halves[bits];
             } else {
                 bits = type == BF16 ? bits << 16 : bits & 0xffffe000u;
-                memcpy(to++, &bits, 4);
+                memcpy(&to->value[p], &bits, 4);
             }
-            i += type == TF32 ? 4 : 2;
+            to->exponent[p] = exponent_of(to->value[p], type == F16 ? LEAST_F16 : LEAST_F32);
         }
     }
+}
+
+static double power_of_two(int exponent)
+{
+    uint64_t bits = (uint64_t)(exponent + 1023) << 52;
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* To FP32, toward zero. */
+static float cut(double x)
+{
+    float y = (float)x;
+    return fabs((double)y) > fabs(x) ? nextafterf(y, 0.0f) : y;
+}
+
+/* One step of one sum. Products are exact in double; a product lies below 4 at its exponent, so 17 terms fit in 64
+ * bits. */
+static float step(float sum, const factors *a, const factors *b, int depth)
+{
+    int largest = exponent_of(sum, LEAST_F32);
+    double check = sum;
+    for (int p = 0; p < depth; p++) {
+        int exponent = a->exponent[p] + b->exponent[p];
+        largest = exponent > largest ? exponent : largest;
+        check += (double)a->value[p] * b->value[p];
+    }
+    if (largest <= NO_EXPONENT / 2 || !isfinite(check))
+        return (float)check; /* zeros; or Inf and NaN, which go as in IEEE sums */
+    double scale = power_of_two(FRACTION_BITS - largest);
+    int64_t total = (int64_t)((double)sum * scale);
+    for (int p = 0; p < depth; p++)
+        total += (int64_t)((double)a->value[p] * b->value[p] * scale);
+    return cut((double)total * power_of_two(largest - FRACTION_BITS));
 }
 
 static void look(uintptr_t pc, uint32_t start, int rows)
@@ -65,7 +126,7 @@ void rung_lens_wgmma(float *d, uint64_t a, uint64_t b, int keep, int n, int type
 {
     int t = (lens_now.current - (int)(lens_now.rank * lens_now.block_threads)) % 128, lane = t % 32,
         depth = type == TF32 ? 8 : 16;
-    float rows[2][16], column[16];
+    factors rows[2], column;
     uint32_t a_start = start_of(a), b_start = start_of(b);
     for (int h = 0; !halves_ready && h < 65536; h++)
         halves[h] = from_half((uint16_t)h);
@@ -77,16 +138,13 @@ void rung_lens_wgmma(float *d, uint64_t a, uint64_t b, int keep, int n, int type
     if (t == 0)
         lens_bulk(PC, RUNG_LENS_SHARED, RUNG_LENS_MMA, lens_module_now->shared + b_start, (64.0 + n) * 32, 0);
     for (int h = 0; h < 2; h++)
-        row_of(rows[h], a_start, t / 32 * 16 + lane / 4 + h * 8, type);
+        row_of(&rows[h], a_start, t / 32 * 16 + lane / 4 + h * 8, type);
     for (int j = 0; j < n / 8; j++)
         for (int e = 0; e < 2; e++) {
-            row_of(column, b_start, j * 8 + lane % 4 * 2 + e, type);
+            row_of(&column, b_start, j * 8 + lane % 4 * 2 + e, type);
             for (int h = 0; h < 2; h++) {
                 float *to = &d[j * 4 + h * 2 + e];
-                double sum = keep ? *to : 0;
-                for (int p = 0; p < depth; p++)
-                    sum += (double)rows[h][p] * column[p];
-                *to = (float)sum;
+                *to = step(keep ? *to : 0.0f, &rows[h], &column, depth);
             }
         }
 }
