@@ -1,0 +1,87 @@
+#!/bin/sh
+# The judge judged: behind a library that computes wrongly, one way at a time, every verb that promises verified results must
+# say what is wrong and exit with 1. And what is right, or errs just less than the bound, must pass.
+# usage: judge.sh RUNG LIBWRONG
+set -u
+rung=$1 wrong=$2 failed=0 tried=0
+work=$(mktemp)
+trap 'rm -f "$work"' EXIT
+
+run() { # HOW WORDS...: prints to $work, returns the exit code
+    how=$1
+    shift
+    tried=$((tried + 1))
+    RUNG_WRONG=$how LD_PRELOAD=$wrong "$rung" "$@" >"$work" 2>&1
+}
+complain() {
+    failed=$((failed + 1))
+    echo "FAILED: $*"
+    tail -n 4 "$work"
+}
+refused() { # HOW SENTENCE WORDS...
+    how=$1 sentence=$2
+    shift 2
+    run "$how" "$@"
+    code=$?
+    [ $code = 1 ] || complain "RUNG_WRONG=$how rung $*: exit code $code, not 1"
+    grep -Eq "$sentence" "$work" || complain "RUNG_WRONG=$how rung $*: no '$sentence'"
+}
+passes() { # HOW WORDS...
+    run "$@" || complain "RUNG_WRONG=$1 rung ...: exit code $?, not 0"
+}
+
+verify() { # HOW SENTENCE CASE
+    refused "$1" "$2" verify --device cpu --no-vendor --threads 1 --math strict --case "$3"
+    grep -q "rung verify .*--case" "$work" || complain "$1: no line that runs the case again"
+}
+for layout in row col; do
+    case=NN:17x19x23:$layout
+    passes none verify --device cpu --math strict --case "$case,pad=3"
+    verify product 'errs .* the bound is' "$case"
+    verify edge 'element \(16, 18\) errs' "$case,pad=2"
+    verify nan '1 elements are NaN or Inf where they should not be' "TN:17x19x23:$layout"
+    verify inf 'the first is \(8, 9\)' "NT:17x19x23:$layout"
+    verify second 'the same call gave other bits than the first time' "$case"
+    verify outside '1 words outside C.s m x n were written' "$case,pad=5"
+    verify outside 'words outside' "$case"
+    verify before 'the first is -1 elements from C' "$case,offset=1"
+    verify a 'operand A was changed' "TT:17x19x23:$layout"
+    verify b 'operand B was changed' "$case,beta=1"
+    verify error 'internal error|RUNG_INTERNAL' "$case"
+done
+
+# One bound is a multiple of the FP32 chain's own error on the same data: 2 for the contract, 1.25 for accuracy. 4 u and 1 u are
+# always allowed.
+multiply() { # NUMBER NUMBER
+    awk -v a="$1" -v b="$2" 'BEGIN { print a * b }'
+}
+case=NN:48x48x256:row,data=signed
+RUNG_WRONG='' "$rung" verify --device cpu --no-vendor --math strict --verbose --case "$case" >"$work" 2>&1
+chain=$(sed -n 's/.*(chain \([0-9.]*\),.*/\1/p' "$work")
+awk -v chain="${chain:-0}" 'BEGIN { exit !(chain > 2.1 && chain < 50) }' || complain "a chain that errs $chain u is no help here"
+passes err="$(multiply "$chain" 1.9)" verify --device cpu --no-vendor --math strict --case $case
+verify err="$(multiply "$chain" 2.1)" 'errs .* the bound is' $case
+passes err="$(multiply "$chain" 1.2)" verify --device cpu --no-vendor --math strict --case $case,judge=accuracy
+verify err="$(multiply "$chain" 1.3)" 'errs .* the bound is' $case,judge=accuracy
+passes err=3.2 verify --device cpu --no-vendor --math strict --case NN:16x16x16:row,data=integers
+verify err=4.9 'the bound is 4 u' NN:16x16x16:row,data=integers
+passes err=0.3 verify --device cpu --no-vendor --math strict --case NN:16x16x16:row,data=integers,judge=accuracy
+verify err=1.8 'the bound is 1 u' NN:16x16x16:row,data=integers,judge=accuracy
+
+# Without --case: the cases of one kernel, all of which run wrongly; a table with totals.
+for how in product nan outside; do
+    refused $how 'fail' verify --device cpu --quick --kernel c01_naive --threads 1
+done
+
+bench() { # HOW SENTENCE
+    refused "$1" "$2" bench --device cpu --threads 1 --budget-ms 20 --against '' --format csv 24x20x30
+}
+for how in product edge nan err=500; do
+    bench $how 'errs|wrong'
+done
+passes none bench --device cpu --threads 1 --budget-ms 20 --against '' --format csv 24x20x30
+refused nan FAIL climb --device cpu --size 64 --threads 1 --against ''
+refused product FAIL climb --device cpu --size 64 --threads 1 --against ''
+
+if [ "$failed" -gt 0 ]; then echo "$failed of the complaints above"; exit 1; fi
+echo "$tried runs: what is wrong is told and fails, what is right passes"

@@ -1,0 +1,90 @@
+/* A library that computes wrongly, to judge the judge: preloaded before librung it runs each plan and then does to the
+ * result what RUNG_WRONG says. It knows host memory and single products only.
+ */
+#define _GNU_SOURCE
+#include "rung.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef rung_status run_function(rung_plan *plan, const rung_gemm *g);
+
+static float *element(float *at, int64_t ld, int by_rows, int64_t row, int64_t col)
+{
+    return by_rows ? at + row * ld + col : at + row + col * ld;
+}
+
+static float *of_a(const rung_gemm *g, int64_t i, int64_t p)
+{
+    int by_rows = (g->layout == RUNG_ROW_MAJOR) != (g->trans_a == RUNG_TRANS);
+    return element((float *)(uintptr_t)g->a, g->lda, by_rows, i, p);
+}
+
+static float *of_b(const rung_gemm *g, int64_t p, int64_t j)
+{
+    int by_rows = (g->layout == RUNG_ROW_MAJOR) != (g->trans_b == RUNG_TRANS);
+    return element((float *)(uintptr_t)g->b, g->ldb, by_rows, p, j);
+}
+
+static float *of_c(const rung_gemm *g, int64_t i, int64_t j)
+{
+    return element(g->c, g->ldc, g->layout == RUNG_ROW_MAJOR, i, j);
+}
+
+/* Every element errs by so many units of 2^-24 of the sum of its products' sizes. alpha is 1 for it, and beta 0. */
+static void err_by(const rung_gemm *g, double units)
+{
+    for (int64_t i = 0; i < g->m; i++)
+        for (int64_t j = 0; j < g->n; j++) {
+            double sum = 0, size = 0;
+            for (int64_t p = 0; p < g->k; p++) {
+                double product = (double)*of_a(g, i, p) * *of_b(g, p, j);
+                sum += product;
+                size += fabs(product);
+            }
+            *of_c(g, i, j) = (float)(sum + units * size * 0x1p-24);
+        }
+}
+
+static void damage(const rung_gemm *g, const char *how)
+{
+    static int calls;
+    int again =
+        calls++ % 2; /* verify runs a case twice: what the first call changes shows as other bits in the second */
+    int64_t i = g->m / 2, j = g->n / 2;
+    int by_rows = g->layout == RUNG_ROW_MAJOR;
+    if (!strcmp(how, "product"))
+        *of_c(g, i, j) -= g->alpha * *of_a(g, i, g->k - 1) * *of_b(g, g->k - 1, j);
+    else if (!strcmp(how, "edge"))
+        *of_c(g, g->m - 1, g->n - 1) = *of_c(g, 0, 0);
+    else if (!strcmp(how, "nan"))
+        *of_c(g, i, j) = NAN;
+    else if (!strcmp(how, "inf"))
+        *of_c(g, i, j) = INFINITY;
+    else if (!strcmp(how, "second") && again)
+        *of_c(g, i, j) = nextafterf(*of_c(g, i, j), INFINITY);
+    else if (!strcmp(how, "outside"))
+        *(by_rows ? of_c(g, g->m - 1, g->n) : of_c(g, g->m, g->n - 1)) = 1.0f;
+    else if (!strcmp(how, "before"))
+        g->c[-1] = 1.0f;
+    else if (!strcmp(how, "a") && again)
+        *of_a(g, i, g->k - 1) += 1.0f;
+    else if (!strcmp(how, "b") && again)
+        *of_b(g, g->k - 1, j) += 1.0f;
+    else if (!strncmp(how, "err=", 4))
+        err_by(g, atof(how + 4));
+}
+
+rung_status rung_plan_run(rung_plan *plan, const rung_gemm *g)
+{
+    static run_function *real;
+    const char *how = getenv("RUNG_WRONG");
+    if (!real)
+        real = (run_function *)(uintptr_t)dlsym(RTLD_NEXT, "rung_plan_run");
+    rung_status status = how && !strcmp(how, "error") ? RUNG_INTERNAL : real(plan, g);
+    if (status == RUNG_SUCCESS && how && g->batch <= 1 && g->m > 0 && g->n > 0 && g->k > 0)
+        damage(g, how);
+    return status;
+}
