@@ -74,19 +74,20 @@ static int64_t pass_start(const gemm_product *p, int64_t pass)
 static void stream_steps(const gemm_product *p, int64_t step, int64_t steps, const float *b, int64_t columns,
                          float *packed_a, float *sums, int64_t ld)
 {
-    enum { COLUMNS_IN_L1 = 192 };
+    enum { COLUMNS_IN_L1 = 384 };
     const rung_cpu_kernel *kernel = p->kernel;
     int64_t passes = pass_count(p), slot = (int64_t)kernel->stream_rows * RUNG_STREAM_STEPS;
+    int64_t chunk = passes == 1 ? columns : COLUMNS_IN_L1;
     for (int64_t pass = 0; pass < passes; pass++) {
         int64_t row = pass_start(p, pass), rows = pass_start(p, pass + 1) - row;
         (p->trans_a ? kernel->pack_by_k : kernel->pack_by_row)(packed_a + pass * slot, a_at(p, row, step), p->lda, rows,
                                                                steps, rung_stream_panel((int)rows, kernel->vl));
     }
-    for (int64_t j = 0; j < columns; j += COLUMNS_IN_L1)
+    for (int64_t j = 0; j < columns; j += chunk)
         for (int64_t pass = 0; pass < passes; pass++) {
             int64_t row = pass_start(p, pass), rows = pass_start(p, pass + 1) - row;
-            kernel->stream[rows - 1](steps, min64(COLUMNS_IN_L1, columns - j), packed_a + pass * slot, b + j, p->ldb,
-                                     sums + row * ld + j, ld, pass == 0);
+            kernel->stream[rows - 1](steps, min64(chunk, columns - j), packed_a + pass * slot, b + j, p->ldb,
+                                     sums + row * ld + j, ld, pass == 0 && p->m > 1);
         }
 }
 

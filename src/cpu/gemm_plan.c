@@ -12,7 +12,7 @@ enum {
     FEW = 32, /* rows or columns that make a product skinny */
     LONG_K_PARTS = 8,
     LONG_K_PART_LEAST = 1024,
-    STREAM_ROWS = 16, /* at most: with more, packing B costs less than passing C again and again */
+    STREAM_ROWS = 32, /* at most: with more, packing B costs less than passing the sums again and again */
     STREAM_PARTS = 4,
     STREAM_PART_LEAST = 512,
     STREAM_PARTS_COLUMNS = 16384, /* at most: beyond, columns are enough to share out */
@@ -28,9 +28,17 @@ static int should_stream(const gemm_product *p, const rung_caches *caches)
            (uintptr_t)p->c % LINE_BYTES == 0 && p->ldc * 4 % LINE_BYTES == 0 && vector_bytes >= 32;
 }
 
-static int is_dot(const gemm_product *p, gemm_plan *plan)
+/* Dot products read all of B for every few rows of A. From L2 that is slower than tiles, unless most lanes of a tile
+ * would be empty. */
+static int is_wide_for_dots(const gemm_product *p, const rung_caches *caches)
 {
-    if (!p->trans_a && p->n <= RUNG_DOT_MAX_COLS && (p->trans_b || (p->k >= 64 && p->m >= 16)))
+    return p->k * p->n * 4 > caches->l1_bytes && p->n * 8 > 3 * p->kernel->vl && p->m > 4 * FEW;
+}
+
+static int is_dot(const gemm_product *p, gemm_plan *plan, const rung_caches *caches)
+{
+    if (!p->trans_a && p->n <= RUNG_DOT_MAX_COLS && !is_wide_for_dots(p, caches) &&
+        (p->trans_b || (p->k >= 64 && p->m >= 16)))
         return 1;
     plan->of_b = p->trans_b && p->m <= RUNG_DOT_MAX_COLS;
     return plan->of_b;
@@ -58,7 +66,7 @@ static gemm_path choose_path(const gemm_product *p, gemm_plan *plan, const rung_
         return PATH_PACKED;
     if (is_tiny(p))
         return PATH_DIRECT;
-    if (is_dot(p, plan))
+    if (is_dot(p, plan, caches))
         return PATH_DOT;
     plan->of_b = p->trans_b && p->m <= FEW && p->n > 4 * FEW;
     if (plan->of_b || (p->trans_a && p->n <= FEW && p->m > 4 * FEW))

@@ -10,7 +10,7 @@ enum {
     RUNG_TILE_MAX_ROWS = 16,
     RUNG_DOT_MAX_COLS = 8,
     RUNG_STREAM_MAX_ROWS = 8,
-    RUNG_STREAM_STEPS = 16,
+    RUNG_STREAM_STEPS = 8,
     RUNG_PACK_SLACK = 16, /* floats a packing routine may write past its buffer's end */
 };
 
