@@ -238,6 +238,29 @@ static void *open_copy(const char *path)
     return library;
 }
 
+/* MKL and AOCL bring OpenMP runtimes that end the process when they meet. On one thread MKL needs none. */
+static rung_status settle_openmp(const cpu_library *from, int threads)
+{
+    static const char *first;
+    int is_mkl = strcmp(from->name, "mkl") == 0;
+    if (threads == 1 || (!is_mkl && strcmp(from->name, "aocl") != 0))
+        return RUNG_SUCCESS;
+    if (first && strcmp(first, from->name) != 0)
+        return lab_fail(RUNG_MISSING_LIBRARY, "%s and %s cannot share a process on several threads: name one of them",
+                        from->name, first);
+    first = from->name;
+    return RUNG_SUCCESS;
+}
+
+static void choose_threading(void *library, int threads)
+{
+    enum { MKL_SEQUENTIAL = 1 };
+    int (*set_layer)(int);
+    *(void **)&set_layer = dlsym(library, "MKL_Set_Threading_Layer");
+    if (set_layer && threads == 1)
+        set_layer(MKL_SEQUENTIAL);
+}
+
 static rung_status open_with_setting(const cpu_library *from, const char *setting, lab_peer *peer, void **library)
 {
     static int is_set[LIBRARIES];
@@ -250,6 +273,9 @@ static rung_status open_with_setting(const cpu_library *from, const char *settin
                         "'%s': %s reads %s once a process: name it once, with or without a setting", p->name,
                         from->name, from->setting);
     is_set[index] = 1;
+    rung_status status = settle_openmp(from, peer->place->threads);
+    if (status != RUNG_SUCCESS)
+        return status;
     if (was)
         snprintf(before, sizeof before, "%s", was);
     if (setting)
@@ -263,6 +289,8 @@ static rung_status open_with_setting(const cpu_library *from, const char *settin
         if (*library)
             find_sgemm(*library, p);
     }
+    if (*library)
+        choose_threading(*library, peer->place->threads);
     if (*library)
         find_version(*library, peer); /* which makes the library choose, if it has not yet */
     if (setting && was)

@@ -1,6 +1,7 @@
 /* Many threads, a context each; contexts with several threads side by side; products after fork(). */
 #include "support.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -205,14 +206,69 @@ static void workers_after_fork(void **state)
     rung_context_destroy(context);
 }
 
+/* Threads of this process, as the kernel counts them. */
+static int thread_count(void)
+{
+    int count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *entry = tasks ? readdir(tasks) : NULL; entry; entry = readdir(tasks))
+        count += entry->d_name[0] != '.';
+    if (tasks)
+        closedir(tasks);
+    return count;
+}
+
+enum { CALLERS = 16, CALLERS_THREADS = 8 };
+
+static pthread_barrier_t all_have_called, counted;
+
+static void *call_and_wait(void *argument)
+{
+    rung_context *context = open_quietly(CALLERS_THREADS);
+    float *c = malloc(400 * 400 * sizeof *c);
+    const float *operand = argument;
+    int good = context && c;
+    for (int round = 0; round < 4 && good; round++)
+        good = rung_sgemm(context, RUNG_ROW_MAJOR, 0, 0, 400, 400, 400, 1.0f, operand, 400, operand, 400, 0.0f, c,
+                          400) == RUNG_SUCCESS;
+    pthread_barrier_wait(&all_have_called);
+    pthread_barrier_wait(&counted);
+    rung_context_destroy(context);
+    free(c);
+    return good ? NULL : (void *)"wrong";
+}
+
+static void callers_share_their_workers(void **state)
+{
+    (void)state;
+    pthread_t callers[CALLERS];
+    float *operand = calloc(400 * 400, sizeof *operand);
+    int before = thread_count();
+    pthread_barrier_init(&all_have_called, NULL, CALLERS + 1);
+    pthread_barrier_init(&counted, NULL, CALLERS + 1);
+    for (int i = 0; i < CALLERS; i++)
+        assert_int_equal(pthread_create(&callers[i], NULL, call_and_wait, operand), 0);
+    pthread_barrier_wait(&all_have_called);
+    int during = thread_count();
+    pthread_barrier_wait(&counted);
+    for (int i = 0; i < CALLERS; i++) {
+        void *result;
+        pthread_join(callers[i], &result);
+        assert_null(result);
+    }
+    assert_in_range(during - before - CALLERS, 1, CALLERS_THREADS - 1);
+    for (int tries = 0; tries < 1000 && thread_count() > before; tries++)
+        usleep(1000); /* a joined thread leaves /proc a moment later */
+    assert_int_equal(thread_count(), before);
+    free(operand);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(contexts_side_by_side),
-        cmocka_unit_test(a_context_handed_on),
-        cmocka_unit_test(products_after_fork),
-        cmocka_unit_test(workers_after_fork),
-        cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
+        cmocka_unit_test(contexts_side_by_side),       cmocka_unit_test(a_context_handed_on),
+        cmocka_unit_test(callers_share_their_workers), cmocka_unit_test(products_after_fork),
+        cmocka_unit_test(workers_after_fork),          cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -132,7 +132,7 @@ static int choose_threads(double work_us, const rung_cpu_args *args)
 {
     if (args->threads <= 1)
         return 1;
-    double least_us = rung_pool_is_hot(args->pool) ? 3.0 : 12.0;
+    double least_us = rung_pool_is_hot() ? 3.0 : 12.0;
     double most = work_us / least_us;
     return most < 2.0 ? 1 : most < args->threads ? (int)most : args->threads;
 }

@@ -1,6 +1,7 @@
-/* The pool. A job is announced by one 64-bit ticket: its number and how many tasks nobody has claimed yet. Claiming is
- * a compare-and-swap on the ticket, so a worker that wakes late can never take a task of one job with the function of
- * another: while tasks are unclaimed the caller waits, and the job's fields stay as they are. */
+/* The pool. All contexts of a process share one crew of workers; a context that finds it taken works alone. A job is
+ * announced by one 64-bit ticket: its number and how many tasks nobody has claimed yet. Claiming is a compare-and-swap
+ * on the ticket, so a worker that wakes late can never take a task of one job with the function of another: while tasks
+ * are unclaimed the caller waits, and the job's fields stay as they are. */
 #define _GNU_SOURCE
 #include "cpu/pool.h"
 
@@ -31,6 +32,11 @@ typedef struct slot {
 } slot;
 
 struct rung_pool {
+    slot slots[MAX_THREADS];
+};
+
+/* The process's workers. They start when a job first wants them and end with the last pool. */
+typedef struct worker_crew {
     _Alignas(64) _Atomic uint64_t ticket; /* job number << TASK_BITS | tasks not yet claimed */
     _Alignas(64) _Atomic int64_t done;
     _Alignas(64) _Atomic uint32_t wake; /* the futex; changes with every job */
@@ -40,27 +46,40 @@ struct rung_pool {
     _Atomic int64_t tasks;
     _Atomic(rung_task_fn) fn;
     _Atomic(void *) job;
-    int workers;
-    unsigned generation; /* of the process that started the workers */
+    _Atomic(rung_pool *) pool; /* whose job it is: the tasks' workspaces */
+    _Alignas(64) atomic_flag taken;
+    _Atomic int workers;
+    _Atomic unsigned generation; /* of the process that started the workers */
     pthread_t thread[MAX_THREADS];
-    slot slots[MAX_THREADS];
-};
+} worker_crew;
 
-typedef struct worker_start {
-    rung_pool *pool;
-    int number;
-} worker_start;
+static worker_crew crew = {.taken = ATOMIC_FLAG_INIT};
+static pthread_mutex_t pools_lock = PTHREAD_MUTEX_INITIALIZER;
+static int pools; /* alive, under the lock */
 
 static _Atomic unsigned process_generation;
 
+static void lock_pools(void)
+{
+    pthread_mutex_lock(&pools_lock);
+}
+
+static void unlock_pools(void)
+{
+    pthread_mutex_unlock(&pools_lock);
+}
+
+/* The child has no workers, and nobody holds the crew there. */
 static void forked(void)
 {
+    unlock_pools();
     atomic_fetch_add(&process_generation, 1);
+    atomic_flag_clear(&crew.taken);
 }
 
 static void watch_forks(void)
 {
-    pthread_atfork(NULL, NULL, forked);
+    pthread_atfork(lock_pools, unlock_pools, forked);
 }
 
 static inline void pause_cpu(void)
@@ -76,118 +95,136 @@ rung_pool *rung_pool_create(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);
-    rung_pool *pool = aligned_alloc(64, sizeof *pool);
+    rung_pool *pool = malloc(sizeof *pool);
     if (!pool)
         return NULL;
-    *pool = (rung_pool){.generation = atomic_load(&process_generation)};
+    *pool = (rung_pool){0};
+    lock_pools();
+    pools++;
+    unlock_pools();
     return pool;
 }
 
 /* Takes tasks until none is left; returns whether it took any. */
-static int work(rung_pool *pool, int number)
+static int work(int number)
 {
     int took = 0;
-    uint64_t ticket = atomic_load_explicit(&pool->ticket, memory_order_acquire);
+    uint64_t ticket = atomic_load_explicit(&crew.ticket, memory_order_acquire);
     while (ticket & TASK_MASK) {
-        rung_task_fn fn = atomic_load_explicit(&pool->fn, memory_order_relaxed);
-        void *job = atomic_load_explicit(&pool->job, memory_order_relaxed);
-        int64_t task = atomic_load_explicit(&pool->tasks, memory_order_relaxed) - (int64_t)(ticket & TASK_MASK);
-        if (number > atomic_load_explicit(&pool->limit, memory_order_relaxed))
+        rung_task_fn fn = atomic_load_explicit(&crew.fn, memory_order_relaxed);
+        void *job = atomic_load_explicit(&crew.job, memory_order_relaxed);
+        rung_pool *pool = atomic_load_explicit(&crew.pool, memory_order_relaxed);
+        int64_t task = atomic_load_explicit(&crew.tasks, memory_order_relaxed) - (int64_t)(ticket & TASK_MASK);
+        if (number > atomic_load_explicit(&crew.limit, memory_order_relaxed))
             return took;
-        if (!atomic_compare_exchange_weak_explicit(&pool->ticket, &ticket, ticket - 1, memory_order_acq_rel,
+        if (!atomic_compare_exchange_weak_explicit(&crew.ticket, &ticket, ticket - 1, memory_order_acq_rel,
                                                    memory_order_acquire))
             continue;
         fn(job, task, pool->slots[number].floats);
-        atomic_fetch_add_explicit(&pool->done, 1, memory_order_release);
+        atomic_fetch_add_explicit(&crew.done, 1, memory_order_release);
         took = 1;
-        ticket = atomic_load_explicit(&pool->ticket, memory_order_acquire);
+        ticket = atomic_load_explicit(&crew.ticket, memory_order_acquire);
     }
     return took;
 }
 
-static int has_work(rung_pool *pool, int number)
+static int has_work(int number)
 {
-    return (atomic_load_explicit(&pool->ticket, memory_order_acquire) & TASK_MASK) != 0 &&
-           number <= atomic_load_explicit(&pool->limit, memory_order_relaxed);
+    return (atomic_load_explicit(&crew.ticket, memory_order_acquire) & TASK_MASK) != 0 &&
+           number <= atomic_load_explicit(&crew.limit, memory_order_relaxed);
 }
 
-static void sleep_until_woken(rung_pool *pool, int number)
+static void sleep_until_woken(int number)
 {
-    uint32_t seen = atomic_load(&pool->wake);
-    atomic_fetch_add(&pool->sleepers, 1);
-    if (!has_work(pool, number) && !atomic_load(&pool->stop))
-        syscall(SYS_futex, &pool->wake, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
-    atomic_fetch_sub(&pool->sleepers, 1);
+    uint32_t seen = atomic_load(&crew.wake);
+    atomic_fetch_add(&crew.sleepers, 1);
+    if (!has_work(number) && !atomic_load(&crew.stop))
+        syscall(SYS_futex, &crew.wake, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+    atomic_fetch_sub(&crew.sleepers, 1);
 }
 
 static void *worker(void *argument)
 {
-    worker_start start = *(worker_start *)argument;
-    free(argument);
-    rung_pool *pool = start.pool;
-    int idle = 0;
-    while (!atomic_load_explicit(&pool->stop, memory_order_acquire)) {
-        if (work(pool, start.number)) {
+    int number = (int)(intptr_t)argument, idle = 0;
+    while (!atomic_load_explicit(&crew.stop, memory_order_acquire)) {
+        if (work(number)) {
             idle = 0;
         } else if (++idle < WORKER_SPINS) {
             pause_cpu();
         } else {
-            sleep_until_woken(pool, start.number);
+            sleep_until_woken(number);
             idle = 0;
         }
     }
     return NULL;
 }
 
-static int start_worker(rung_pool *pool)
+/* By the thread that has taken the crew. */
+static int start_worker(void)
 {
-    worker_start *start = malloc(sizeof *start);
-    if (!start)
-        return 0;
-    *start = (worker_start){pool, pool->workers + 1};
+    int workers = atomic_load(&crew.workers);
     sigset_t all, before;
     sigfillset(&all); /* the program's signals are for its own threads */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&pool->thread[pool->workers], NULL, worker, start);
+    int failed = pthread_create(&crew.thread[workers], NULL, worker, (void *)(intptr_t)(workers + 1));
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (failed) {
-        free(start);
-        return 0;
-    }
-    pool->workers++;
-    return 1;
+    if (!failed)
+        atomic_store(&crew.workers, workers + 1);
+    return !failed;
 }
 
-static void forget_parents_workers(rung_pool *pool)
+static void forget_parents_workers(void)
 {
     unsigned now = atomic_load(&process_generation);
-    if (pool->generation == now)
+    if (atomic_load(&crew.generation) == now)
         return;
-    pool->generation = now;
-    pool->workers = 0;
-    atomic_store(&pool->ticket, 0);
-    atomic_store(&pool->sleepers, 0);
+    atomic_store(&crew.generation, now);
+    atomic_store(&crew.workers, 0);
+    atomic_store(&crew.ticket, 0);
+    atomic_store(&crew.sleepers, 0);
 }
 
-static void wake_workers(rung_pool *pool, int count)
+static void wake_workers(int count)
 {
-    atomic_fetch_add(&pool->wake, 1);
-    if (atomic_load(&pool->sleepers) > 0)
-        syscall(SYS_futex, &pool->wake, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+    atomic_fetch_add(&crew.wake, 1);
+    if (atomic_load(&crew.sleepers) > 0)
+        syscall(SYS_futex, &crew.wake, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
 }
 
-int rung_pool_is_hot(rung_pool *pool)
+int rung_pool_is_hot(void)
 {
-    return pool->workers > 0 && atomic_load_explicit(&pool->sleepers, memory_order_relaxed) == 0;
+    return atomic_load_explicit(&crew.workers, memory_order_relaxed) > 0 &&
+           atomic_load_explicit(&crew.sleepers, memory_order_relaxed) == 0;
 }
 
-static void wait_for(rung_pool *pool, int64_t tasks)
+static void wait_for(int64_t tasks)
 {
-    for (int spins = 0; atomic_load_explicit(&pool->done, memory_order_acquire) < tasks; spins++)
+    for (int spins = 0; atomic_load_explicit(&crew.done, memory_order_acquire) < tasks; spins++)
         if (spins < CALLER_SPINS)
             pause_cpu();
         else
             sched_yield();
+}
+
+static void run_alone(rung_pool *pool, int64_t tasks, rung_task_fn fn, void *job)
+{
+    for (int64_t task = 0; task < tasks; task++)
+        fn(job, task, pool->slots[0].floats);
+}
+
+static void run_with_crew(rung_pool *pool, int threads, int64_t tasks, rung_task_fn fn, void *job)
+{
+    uint64_t number = (atomic_load_explicit(&crew.ticket, memory_order_relaxed) >> TASK_BITS) + 1;
+    atomic_store_explicit(&crew.fn, fn, memory_order_relaxed);
+    atomic_store_explicit(&crew.job, job, memory_order_relaxed);
+    atomic_store_explicit(&crew.pool, pool, memory_order_relaxed);
+    atomic_store_explicit(&crew.tasks, tasks, memory_order_relaxed);
+    atomic_store_explicit(&crew.limit, threads - 1, memory_order_relaxed);
+    atomic_store_explicit(&crew.done, 0, memory_order_relaxed);
+    atomic_store(&crew.ticket, number << TASK_BITS | (uint64_t)tasks);
+    wake_workers(threads - 1);
+    work(0);
+    wait_for(tasks);
 }
 
 void rung_pool_run(rung_pool *pool, int threads, int64_t tasks, rung_task_fn fn, void *job)
@@ -196,26 +233,18 @@ void rung_pool_run(rung_pool *pool, int threads, int64_t tasks, rung_task_fn fn,
         threads = (int)tasks;
     if (threads > MAX_THREADS)
         threads = MAX_THREADS;
-    if (threads > 1) {
-        forget_parents_workers(pool);
-        while (pool->workers < threads - 1 && start_worker(pool))
-            ;
-    }
-    if (threads <= 1 || pool->workers == 0) {
-        for (int64_t task = 0; task < tasks; task++)
-            fn(job, task, pool->slots[0].floats);
+    if (threads <= 1 || atomic_flag_test_and_set_explicit(&crew.taken, memory_order_acquire)) {
+        run_alone(pool, tasks, fn, job);
         return;
     }
-    uint64_t number = (atomic_load_explicit(&pool->ticket, memory_order_relaxed) >> TASK_BITS) + 1;
-    atomic_store_explicit(&pool->fn, fn, memory_order_relaxed);
-    atomic_store_explicit(&pool->job, job, memory_order_relaxed);
-    atomic_store_explicit(&pool->tasks, tasks, memory_order_relaxed);
-    atomic_store_explicit(&pool->limit, threads - 1, memory_order_relaxed);
-    atomic_store_explicit(&pool->done, 0, memory_order_relaxed);
-    atomic_store(&pool->ticket, number << TASK_BITS | (uint64_t)tasks);
-    wake_workers(pool, threads - 1);
-    work(pool, 0);
-    wait_for(pool, tasks);
+    forget_parents_workers();
+    while (atomic_load(&crew.workers) < threads - 1 && start_worker())
+        ;
+    if (atomic_load(&crew.workers) > 0)
+        run_with_crew(pool, threads, tasks, fn, job);
+    else
+        run_alone(pool, tasks, fn, job);
+    atomic_flag_clear_explicit(&crew.taken, memory_order_release);
 }
 
 /* Large workspaces ask for huge pages: packed panels then cost no TLB misses. */
@@ -250,16 +279,28 @@ float *rung_pool_workspace(rung_pool *pool, int number)
     return pool->slots[number].floats;
 }
 
+/* No pool is left, so nobody can have taken the crew. */
+static void dismiss_crew(void)
+{
+    int workers = atomic_load(&crew.workers);
+    if (atomic_load(&crew.generation) != atomic_load(&process_generation) || workers == 0)
+        return;
+    atomic_store(&crew.stop, 1);
+    wake_workers(INT_MAX);
+    for (int i = 0; i < workers; i++)
+        pthread_join(crew.thread[i], NULL);
+    atomic_store(&crew.workers, 0);
+    atomic_store(&crew.stop, 0);
+}
+
 void rung_pool_destroy(rung_pool *pool)
 {
     if (!pool)
         return;
-    if (pool->generation == atomic_load(&process_generation)) {
-        atomic_store(&pool->stop, 1);
-        wake_workers(pool, INT_MAX);
-        for (int i = 0; i < pool->workers; i++)
-            pthread_join(pool->thread[i], NULL);
-    }
+    lock_pools();
+    if (--pools == 0)
+        dismiss_crew();
+    unlock_pools();
     for (int i = 0; i < MAX_THREADS; i++)
         free(pool->slots[i].floats);
     free(pool);

@@ -1,5 +1,7 @@
-/* Worker threads and per-slot workspace for one context. Workers start at the first parallel call, spin
- * briefly between jobs, then sleep. One caller at a time. After fork() the child starts workers anew. */
+/* Worker threads, and workspace for each of them. Every context has a pool of its own with its workspace; the workers
+ * belong to the process, so that sixteen callers with eight threads make seven workers and not 112. They start at the
+ * first parallel call, spin briefly between jobs, then sleep, and end with the last pool. One caller at a time to a
+ * pool. After fork() the child starts workers anew. */
 #ifndef RUNG_CPU_POOL_H
 #define RUNG_CPU_POOL_H
 
@@ -15,9 +17,10 @@ void rung_pool_destroy(rung_pool *pool);
 int rung_pool_reserve(rung_pool *pool, int slots, int64_t floats);
 float *rung_pool_workspace(rung_pool *pool, int slot);
 /* Runs tasks 0 ... tasks-1, each once, in any order, on at most `threads` threads, the caller among them. Each task
- * gets the workspace of the slot it runs on. Where a thread cannot be started the others do its share. */
+ * gets the workspace of the slot it runs on. The caller works alone while another context has the workers, and where
+ * none can be started. */
 void rung_pool_run(rung_pool *pool, int threads, int64_t tasks, rung_task_fn fn, void *job);
 /* Whether workers are spinning right now, so that a job reaches them in well under a microsecond. */
-int rung_pool_is_hot(rung_pool *pool);
+int rung_pool_is_hot(void);
 
 #endif
