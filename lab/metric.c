@@ -100,21 +100,6 @@ static double lost_of(const rung_lens_site *s)
     return s->merged_wavefronts - s->merged_ideal;
 }
 
-static double passes_of(const rung_lens_site *s)
-{
-    return s->wavefronts;
-}
-
-static double sectors_of(const rung_lens_site *s)
-{
-    return s->sectors;
-}
-
-static double ways_of(const rung_lens_site *s)
-{
-    return s->ways;
-}
-
 static int is_atomic(const rung_lens_site *s)
 {
     return s->space == RUNG_LENS_GLOBAL && s->kind == RUNG_LENS_ATOMIC;
@@ -152,11 +137,6 @@ static double load_requests_per_fma(const figures *f)
     return sum_over(is_global_load, f->array, requests_of) / warp_fmas(f);
 }
 
-static double load_sectors_per_fma(const figures *f)
-{
-    return sum_over(is_global_load, f->array, sectors_of) / warp_fmas(f);
-}
-
 static double passes_per_fma(const figures *f)
 {
     return f->totals.shared_load_wavefronts / warp_fmas(f);
@@ -172,20 +152,9 @@ static double passes_per_store(const figures *f)
     return worst_cost(is_shared_store, f->array);
 }
 
-static double load_ways(const figures *f)
-{
-    const rung_lens_site *site = worst(is_shared_load, f->array);
-    return site ? ways_of(site) : NAN;
-}
-
 static double conflict_passes(const figures *f)
 {
     return sum_over(is_shared, f->array, lost_of);
-}
-
-static double shared_passes(const figures *f)
-{
-    return sum_over(is_shared, f->array, passes_of);
 }
 
 static double intensity(const figures *f)
@@ -284,13 +253,10 @@ static const metric metrics[] = {
     {"sectors_per_load", "sectors a global load request", sectors_per_load, is_global_load},
     {"sectors_per_store", "sectors a global store request", sectors_per_store, is_global_store},
     {"load_requests_per_fma", "global load requests an FMA of a warp", load_requests_per_fma, NULL},
-    {"load_sectors_per_fma", "sectors loaded an FMA of a warp", load_sectors_per_fma, is_global_load},
     {"passes_per_fma", "shared load passes an FMA of a warp", passes_per_fma, is_shared_load},
     {"passes_per_load", "passes a shared load request", passes_per_load, is_shared_load},
     {"passes_per_store", "passes a shared store request", passes_per_store, is_shared_store},
-    {"load_ways", "words that one bank gives in a shared load", load_ways, is_shared_load},
     {"conflict_passes", "shared passes lost to bank conflicts", conflict_passes, is_shared},
-    {"shared_passes", "shared passes", shared_passes, is_shared},
     {"intensity", "FLOP a byte loaded from global memory", intensity, NULL},
     {"floats_per_result", "floats loaded from global memory a result", floats_per_result, NULL},
     {"barriers", "barriers a block", barriers, NULL},
