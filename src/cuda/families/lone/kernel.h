@@ -41,12 +41,6 @@ RUNG_DEVICE int lone_block_of(const rung_lone_args *p, int at)
     return b;
 }
 
-/* A block leaves at most two parts of tiles: of the tile its range begins in, and of the one it ends in. */
-RUNG_DEVICE int lone_slot(const rung_lone_args *p, int block, int tile)
-{
-    return 2 * block + (lone_begin(p, block) / p->steps != tile);
-}
-
 /* Sixteen bytes of shared memory: four k of one row, or four rows of one k. */
 RUNG_DEVICE void lone_load_row(float x[4], uint32_t at)
 {
