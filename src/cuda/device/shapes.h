@@ -5,4 +5,5 @@
 #include "device/fragments.h"
 #include "device/marks.h"
 #include "device/parts.h"
+#include "families/small/end.h"
 #endif
