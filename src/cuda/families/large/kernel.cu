@@ -5,7 +5,4 @@
 #include "families/large/args.h"
 #include "families/large/tile.h"
 
-#define KERNEL TILE
-#define NAME(x) strict_##x
-#define A_K_MAJOR A_K_INNERMOST
 #include "families/large/kernel.inc"

@@ -4,7 +4,9 @@
 
 #include "families/lone/args.h"
 #include "device/ptx.h"
-#include "device/shapes.h"
+#include "device/copies.h"
+#include "device/end.h"
+#include "device/parts.h"
 
 /* Steps of one tile: first, first + stride, ... below end. `row` and `col` are the tile's corner. */
 struct lone_run {

@@ -1,39 +1,11 @@
-/* The pairs' kernels: see kernel.inc. Compiled once for each row of tiles.inc, whose numbers are macros, in a form for
- * each way that the operands may lie; where they are not shifted B has k outermost. */
+/* The pairs' kernels: see kernel.inc. Compiled once for each row of tiles.inc, whose numbers are macros. */
 #include "families/lone/kernel.h"
 #if SHIFTED
 #include "device/shifted.h"
 #endif
 #include "families/pairs/tile.h"
 
-#define JOIN_(a, b) a##b
-#define JOIN(a, b) JOIN_(a, b)
-#define FORM(end) JOIN(TILE, end)
-
-#define KERNEL FORM(_nn)
-#define NAME(x) nn_##x
-#define A_K_INNERMOST 1
-#define B_K_INNERMOST 0
-#include "families/pairs/kernel.inc"
-
-#if SHIFTED
-#define KERNEL FORM(_nt)
-#define NAME(x) nt_##x
-#define A_K_INNERMOST 1
-#define B_K_INNERMOST 1
-#include "families/pairs/kernel.inc"
-#endif
-
-#define KERNEL FORM(_tn)
-#define NAME(x) tn_##x
-#define A_K_INNERMOST 0
-#define B_K_INNERMOST 0
-#include "families/pairs/kernel.inc"
-
-#if SHIFTED
-#define KERNEL FORM(_tt)
-#define NAME(x) tt_##x
-#define A_K_INNERMOST 0
-#define B_K_INNERMOST 1
-#include "families/pairs/kernel.inc"
-#endif
+#define BODY "families/pairs/kernel.inc"
+#define B_EITHER SHIFTED
+#define ODD_FORMS 0
+#include "device/forms.inc"

@@ -3,7 +3,7 @@
 #define RUNG_DEVICE_CROWD_COPY_H
 
 #include "families/small/tile.h"
-#include "device/shapes.h"
+#include "device/copies.h"
 
 /* A block's place: grid x counts tiles, y parts of k, z matrices. Worked out anew each time it is asked for. */
 typedef struct {

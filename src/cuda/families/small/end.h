@@ -1,5 +1,5 @@
-/* The end of a small tile: a thread holds tm x tn sums. Whole tiles go straight from the registers to an aligned C, all else
- * goes by way of shared memory. Where blocks share the tile's k they meet in the workspace (device/parts.h). */
+/* The end of a small tile: a thread holds tm x tn sums. Whole tiles go straight from the registers to an aligned C, all
+ * else goes by way of shared memory. Where blocks share the tile's k they meet in the workspace (device/parts.h). */
 #ifndef RUNG_SMALL_END_H
 #define RUNG_SMALL_END_H
 
@@ -47,7 +47,8 @@ RUNG_DEVICE void small_store_registers(const struct end *e, const struct small_s
 }
 
 /* A thread's sums to shared memory: a tile for each slice. */
-RUNG_DEVICE void small_leave_sums(const struct small_shape s, const struct small_place *at, float *sums, const float *acc)
+RUNG_DEVICE void small_leave_sums(const struct small_shape s, const struct small_place *at, float *sums,
+                                  const float *acc)
 {
 #pragma unroll
     for (int i = 0; i < s.tm; i++)
@@ -65,8 +66,8 @@ RUNG_DEVICE float4 small_sum(const struct small_shape s, const float *sums, unsi
     return slice_sum((const float4 *)sums + v, s.slices, s.bm * s.bn / 4);
 }
 
-RUNG_DEVICE void small_store_vector(const struct end *e, const struct small_shape s, const struct small_place *at, unsigned v,
-                                    float4 sum)
+RUNG_DEVICE void small_store_vector(const struct end *e, const struct small_shape s, const struct small_place *at,
+                                    unsigned v, float4 sum)
 {
     end_store4(e, at->row + v / (s.bn / 4), at->col + v % (s.bn / 4) * 4, sum);
 }

@@ -4,7 +4,9 @@
 #ifndef RUNG_DEVICE_SHAPES_VECTOR_H
 #define RUNG_DEVICE_SHAPES_VECTOR_H
 
-#include "device/shapes.h"
+#include "device/copies.h"
+#include "device/end.h"
+#include "device/parts.h"
 
 /* Adds the splits' sums in order (the last block to arrive does it), then alpha, beta, bias, activation. */
 RUNG_DEVICE void finish_rows(const rung_args *p, float *c, float alpha, float beta, unsigned tile, unsigned split,
@@ -40,7 +42,7 @@ RUNG_DEVICE void finish_rows(const rung_args *p, float *c, float alpha, float be
 
 #define VECTOR_PROLOGUE                                                                                                \
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;                                                        \
-    unsigned tiles = (unsigned)((p.m + ROWS - 1) / ROWS), tile = blockIdx.x % tiles, rest = blockIdx.x / tiles;        \
+    unsigned tiles = (unsigned)((p.m + BM - 1) / BM), tile = blockIdx.x % tiles, rest = blockIdx.x / tiles;            \
     unsigned split = rest % p.split_k, batch = rest / p.split_k;                                                       \
     rung_after_earlier_kernels();                                                                                      \
     const float alpha = p.alpha_device ? *p.alpha_device : p.alpha;                                                    \
@@ -49,7 +51,7 @@ RUNG_DEVICE void finish_rows(const rung_args *p, float *c, float alpha, float be
     const float *x = p.b_array ? p.b_array[batch] : p.b + batch * p.stride_b;                                          \
     float *c = p.c_array ? p.c_array[batch] : p.c + batch * p.stride_c;                                                \
     const int vec = aligned16(a, p.lda);                                                                               \
-    const int k = (int)p.k, k_per_part = ((k + STEP - 1) / STEP + p.split_k - 1) / p.split_k * STEP;                   \
+    const int k = (int)p.k, k_per_part = ((k + BK - 1) / BK + p.split_k - 1) / p.split_k * BK;                         \
     const int k0 = (int)split * k_per_part, depth = alpha == 0.0f || k0 >= k ? 0 : min(k - k0, k_per_part)
 
 #endif
