@@ -8,7 +8,7 @@
 
 /* Bytes a microsecond, measured on an H200. */
 static const double read_rate = 4.65e6, write_rate = 4.65e6;
-/* Fitted (docs/performance-log.md, "the planner"): so many times C's bytes count where its rows are not whole lines of
+/* Fitted (docs/costs.md): so many times C's bytes count where its rows are not whole lines of
  * 128 bytes, and where they are at odd addresses and stored four results a lane; what 32 bytes more at a row's edges
  * add, where tiles share sectors. */
 static const double part_lines = 1.36, scattered = 1.94, edge_sectors = 2.75;

@@ -21,7 +21,7 @@ enum {
 /* Least number of terms that must carry a sum (docs/numerics.md). */
 static const float min_terms = 2.0f;
 
-/* Measured on one H200 (docs/performance-log.md, "accurate"). */
+/* Measured on one H200 (docs/costs.md). */
 static const double launches_us = 10.0, tile_us = 4.0, chain_us = 1.08, tf32_chain_us = 0.75, cut_us = 2.0,
                     part_us = 1.0, split_bytes_us = 3.3e6,
                     ragged_us =

@@ -17,7 +17,7 @@ const large_tile *large_tile_of(const rung_kernel *kernel)
     return RUNG_FIND_TILE(table, kernel);
 }
 
-/* Fitted to timings on an H200 (docs/performance-log.md, "the planner"); the clock and the SM count come from the
+/* Fitted to timings on an H200 (docs/costs.md); the clock and the SM count come from the
  * machine. */
 static const double launch_us = 4.88; /* start and end of the kernel */
 /* End of a tile: 16-byte stores; in lines at any address; in lines down the columns of a C stored the other way round;

@@ -11,7 +11,7 @@
 
 enum { MAX_TICKETS = RUNG_TICKET_BYTES / 4, PARTITIONS = 4 };
 
-/* Microseconds, and bytes a microsecond; fitted to timings on an H200 (docs/performance-log.md, "the planner"). */
+/* Microseconds, and bytes a microsecond; fitted to timings on an H200 (docs/costs.md). */
 static const double launch_us = 1.99, copying_launch_us = 1.22, meet_us = 4.22, finish_us = 2.09, part_rate = 0.065e6;
 /* Tiles whose lanes take slices of k: their launch; adding a cluster's halves. */
 static const double slicing_straddling = 2.49, slicing_launch_us = 2.05, cluster_us = 0.16;

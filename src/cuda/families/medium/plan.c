@@ -25,7 +25,7 @@ static const medium_tile table[] = {
 #undef RUNG_TILE
 };
 
-/* Fitted to timings on an H200 (docs/performance-log.md, "the planner"). */
+/* Fitted to timings on an H200 (docs/costs.md). */
 static const double launch_us = 3.27, cluster_us = 0.89, apart_us = 2.08;
 static const double scattered_us = 2.62; /* for 64 x 64 results by 128 threads to rows at odd addresses */
 
