@@ -1,0 +1,30 @@
+#!/bin/sh
+# The wheel of this build in a fresh environment with no compiler and no CUDA on its path: imported, multiplied with, run.
+# usage: wheel.sh <source folder> <build folder>
+set -eu
+python=/usr/bin/python3
+$python -c 'import numpy, venv, ensurepip' 2>/dev/null || { echo "skipped: no python3-numpy or python3-venv"; exit 77; }
+work=$(mktemp -d)
+trap '/bin/rm -rf "$work"' EXIT
+wheel=$(RUNG_WHEEL_BUILD=$2 $python "$1/packaging/build_backend.py" "$work/dist" 2>"$work/log") || { cat "$work/log"; exit 1; }
+size=$(stat -c %s "$wheel")
+[ "$size" -lt 15728640 ] || { echo "the wheel has $size bytes, more than 15 MiB"; exit 1; }
+case $wheel in *manylinux_2_*) ;; *) echo "$wheel has no manylinux tag"; exit 1 ;; esac
+$python -m venv --system-site-packages "$work/env" # NumPy comes from the system
+"$work/env/bin/pip" install -q --no-index "$wheel"
+cd "$work"
+unset RUNG_LIBRARY_DIR PYTHONPATH LD_LIBRARY_PATH LD_PRELOAD || true
+PATH=$work/env/bin
+export PATH
+python3 - <<'PYTHON'
+import numpy as np, rung, os
+a = np.random.default_rng(1).standard_normal((70, 80)).astype("f4")
+assert np.allclose(rung.matmul(a, a.T), a @ a.T, atol=1e-4)
+assert os.path.dirname(rung.__file__).startswith(os.environ["PATH"][:-4]), rung.__file__
+assert os.path.exists(os.path.join(os.path.dirname(rung.__file__), "include", "rung.h"))
+print("wheel", rung.__version__)
+PYTHON
+rung version
+python3 -m rung explain 64x64x64 --device cpu
+rung run --report-file report -- python3 -c 'import numpy as np; a = np.ones((40, 40), "f4"); print((a @ a)[0, 0])'
+/usr/bin/grep 'calls answered' report
