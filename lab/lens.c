@@ -592,7 +592,9 @@ rung_status lab_lens_compile(const char *source, char *object, size_t object_byt
     const char *cc = lens.compiler();
     if (access(source, R_OK) != 0)
         return lab_fail(RUNG_INVALID_ARGUMENT, "cannot read %s", source);
-    if (strchr(source, '\'') || !cc || access(cc, X_OK) != 0)
+    if (strchr(source, '\''))
+        return lab_fail(RUNG_INVALID_ARGUMENT, "cannot compile %s: the lens takes no path with a ' in it", source);
+    if (!cc || access(cc, X_OK) != 0)
         return lab_fail(RUNG_MISSING_LIBRARY, "cannot compile %s: the lens's compiler %s is not there", source,
                         cc ? cc : "lens_cc.sh");
     LAB_TRY(make_scratch());
