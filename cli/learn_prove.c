@@ -88,7 +88,7 @@ int learn_compare(const learn_request *r)
 /* prove */
 
 static const cli_column prove_columns[] = {{"exercise", "exercise", 26, -1},      {"result", "result", 6, -1},
-                                           {"start", "start fails with", 24, -1}, {"goals", "goals", 5, 0},
+                                           {"start", "start fails with", 26, -1}, {"goals", "goals", 5, 0},
                                            {"seconds", "longest s", 9, 2},        {"note", "note", 40, -1}};
 
 typedef struct proof {
