@@ -24,7 +24,7 @@ typedef enum rung_transport {
     RUNG_TRANSPORT_MPI = 1,   /* one CPU rank a process; needs librung_mpi.so. MPI_Init is called if it was not */
     /* One GPU rank a process; libnccl 2.18 or later is opened at run time (RUNG_NCCL names it where the loader does not
      * find it). Started by MPI, or by any launcher that sets RUNG_RANK, RUNG_SIZE and RUNG_ADDRESS (host:port of rank
-     * 0). */
+     * 0), and RUNG_SECRET, the same text for every rank, where other machines can reach that address. */
     RUNG_TRANSPORT_NCCL = 2,
 } rung_transport;
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 /* Steps of k at a time, by device: results depend on it. On a GPU the product of one panel must hide the copies of the
@@ -170,29 +171,67 @@ static rung_status read_environment(multi_transport *t)
     return RUNG_SUCCESS;
 }
 
+/* Where the ranks meet, and the secret that lets them in. */
+typedef struct meeting {
+    char address[CONTROL_ADDRESS_BYTES], secret[CONTROL_SECRET_BYTES];
+} meeting;
+
+/* The secret comes from the environment; else rank 0 makes one for this run, which the transport hands to the others.
+ */
+static rung_status find_secret(const multi_transport *t, meeting *at)
+{
+    const char *given = getenv("RUNG_SECRET");
+    if (given && strlen(given) >= sizeof at->secret)
+        return rung_fail(RUNG_INVALID_ARGUMENT, "RUNG_SECRET has %zu characters: at most %zu are used", strlen(given),
+                         sizeof at->secret - 1);
+    if (given && *given) {
+        snprintf(at->secret, sizeof at->secret, "%s", given);
+        return RUNG_SUCCESS;
+    }
+    if (t->share) {
+        unsigned char random[(CONTROL_SECRET_BYTES - 1) / 2];
+        if (t->rank == 0 && getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+            return rung_fail(RUNG_INTERNAL, "no random numbers for the ranks' secret");
+        for (size_t i = 0; t->rank == 0 && i < sizeof random; i++)
+            snprintf(at->secret + 2 * i, 3, "%02x", random[i]);
+        return RUNG_SUCCESS;
+    }
+    if (multi_control_is_local(at->address))
+        return RUNG_SUCCESS;
+    return rung_fail(
+        RUNG_INVALID_ARGUMENT,
+        "other machines can reach RUNG_ADDRESS %s: set RUNG_SECRET to the same text for every rank, so that "
+        "strangers are not let in",
+        at->address);
+}
+
 /* Rank 0 listens; how others learn where is the transport's part, or the environment's. */
 static rung_status open_control(rung_multi *multi, multi_transport *t)
 {
-    char address[CONTROL_ADDRESS_BYTES] = "", why[MULTI_WHY_BYTES] = "";
+    meeting at = {"", ""};
+    char why[MULTI_WHY_BYTES] = "";
     const char *off = getenv("RUNG_CONTROL");
     if (off && strcmp(off, "0") == 0) /* simulated processes have no sockets */
         return RUNG_SUCCESS;
     if (is_set("RUNG_ADDRESS"))
-        snprintf(address, sizeof address, "%s", getenv("RUNG_ADDRESS"));
+        snprintf(at.address, sizeof at.address, "%s", getenv("RUNG_ADDRESS"));
+    else if (t->size == 1) /* nobody comes */
+        snprintf(at.address, sizeof at.address, "127.0.0.1:0");
+    RUNG_TRY(find_secret(t, &at));
     rung_status listening = RUNG_SUCCESS;
     if (t->rank == 0) {
         char actual[CONTROL_ADDRESS_BYTES];
-        listening = multi_control_listen(&multi->control, t->size, address, actual);
-        snprintf(address, sizeof address, "%s", listening == RUNG_SUCCESS ? actual : "");
+        listening = multi_control_listen(&multi->control, t->size, at.address, at.secret, actual);
+        snprintf(at.address, sizeof at.address, "%s", listening == RUNG_SUCCESS ? actual : "");
     }
     if (t->share)
-        RUNG_TRY(multi_transport_try(multi, t->share(t->state, address, sizeof address, why), why));
+        RUNG_TRY(multi_transport_try(multi, t->share(t->state, &at, sizeof at, why), why));
     RUNG_TRY(listening);
-    if (!address[0])
+    if (!at.address[0])
         return rung_fail(RUNG_DEVICE_ERROR, "rank 0 cannot listen for the other ranks");
     if (t->rank == 0)
         return multi_control_accept(multi->control, multi->timeout_s);
-    return multi_control_connect(&multi->control, t->rank, t->size, address, multi->timeout_s);
+    return multi_control_connect(&multi->control, t->rank, t->size, at.address, at.secret, multi->timeout_s);
 }
 
 /* Place among the ranks of the same host, for those whose launcher does not tell. */

@@ -24,6 +24,12 @@ typedef struct frame_head {
     uint32_t type, bytes;
 } frame_head;
 
+/* The first frame on a connection: who comes, and the secret that only ranks of this run know. */
+typedef struct greeting {
+    int32_t magic, rank, size;
+    char secret[CONTROL_SECRET_BYTES];
+} greeting;
+
 typedef struct failure {
     int32_t rank, status;
     char why[448];
@@ -39,7 +45,8 @@ typedef struct line {
 
 struct multi_control {
     int rank, size, listener;
-    line *lines;        /* rank 0: one a rank; else: lines[0] to rank 0 */
+    line *lines; /* rank 0: one a rank; else: lines[0] to rank 0 */
+    char secret[CONTROL_SECRET_BYTES];
     int failed, spread; /* spread: rank 0 has passed it on */
     failure first;      /* what failed first */
 };
@@ -54,7 +61,7 @@ static int line_count(const multi_control *c)
     return is_root(c) ? c->size : 1;
 }
 
-static multi_control *control_new(int rank, int size)
+static multi_control *control_new(int rank, int size, const char *secret)
 {
     multi_control *c = calloc(1, sizeof *c);
     int count = rank == 0 ? size : 1;
@@ -65,6 +72,7 @@ static multi_control *control_new(int rank, int size)
     c->rank = rank;
     c->size = size;
     c->listener = -1;
+    snprintf(c->secret, sizeof c->secret, "%s", secret);
     for (int i = 0; i < count; i++)
         c->lines[i].socket = -1;
     return c;
@@ -98,9 +106,16 @@ static int split_address(const char *address, char host[96], char port[16])
     return 1;
 }
 
-static rung_status listen_on(multi_control *c, const char *port)
+int multi_control_is_local(const char *address)
 {
-    struct sockaddr_in here = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(port))};
+    return strncmp(address, "127.", 4) == 0 || strncmp(address, "localhost:", 10) == 0;
+}
+
+static rung_status listen_on(multi_control *c, const char *port, int local)
+{
+    struct sockaddr_in here = {.sin_family = AF_INET,
+                               .sin_port = htons((uint16_t)atoi(port)),
+                               .sin_addr.s_addr = htonl(local ? INADDR_LOOPBACK : INADDR_ANY)};
     int on = 1;
     c->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (c->listener < 0)
@@ -111,16 +126,17 @@ static rung_status listen_on(multi_control *c, const char *port)
     return RUNG_SUCCESS;
 }
 
-rung_status multi_control_listen(multi_control **out, int size, const char *address, char actual[CONTROL_ADDRESS_BYTES])
+rung_status multi_control_listen(multi_control **out, int size, const char *address, const char *secret,
+                                 char actual[CONTROL_ADDRESS_BYTES])
 {
     char host[96], port[16];
     *out = NULL;
     if (!split_address(address, host, port))
         return rung_fail(RUNG_INVALID_ARGUMENT, "the address '%s' is not host:port", address);
-    multi_control *c = control_new(0, size);
+    multi_control *c = control_new(0, size, secret);
     if (!c)
         return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for %d control connections", size);
-    rung_status status = listen_on(c, port);
+    rung_status status = listen_on(c, port, multi_control_is_local(address));
     if (status != RUNG_SUCCESS) {
         multi_control_close(c);
         return status;
@@ -233,7 +249,7 @@ static int take_news(multi_control *c, line *l)
             return 0;
         frame_head head;
         memcpy(&head, l->data, sizeof head);
-        if (head.type == FRAME_DATA || head.type == FRAME_HELLO)
+        if (head.type == FRAME_DATA)
             return 1;
         failure f = {0};
         if (head.type == FRAME_FAILED && head.bytes == sizeof f) {
@@ -309,23 +325,46 @@ static rung_status receive(multi_control *c, line *l, void *data, int bytes, con
     }
 }
 
-/* Takes one connection and its greeting. */
-static rung_status greet(multi_control *c, int fd, double end_s)
+/* Reads what a guest says first, and nothing that only ranks may say: frames with news are not taken from strangers. */
+static int read_greeting(int fd, greeting *hello, double end_s)
 {
-    int32_t hello[3];
-    line guest = {.socket = fd};
-    tune_socket(fd);
-    rung_status status = receive(c, &guest, hello, sizeof hello, "greeted", end_s);
-    free(guest.data);
-    int fits = status == RUNG_SUCCESS && hello[0] == MAGIC && hello[1] > 0 && hello[1] < c->size &&
-               hello[2] == c->size && c->lines[hello[1]].socket < 0;
-    if (!fits) {
-        close(fd); /* a stranger, or a rank that is there already: not taken */
-        c->failed = 0;
-        return RUNG_INVALID_ARGUMENT;
+    unsigned char data[sizeof(frame_head) + sizeof *hello];
+    frame_head head;
+    size_t have = 0;
+    while (have < sizeof data && multi_now_s() < end_s) {
+        ssize_t got = recv(fd, data + have, sizeof data - have, 0);
+        if (got > 0)
+            have += (size_t)got;
+        else if (got == 0 || (errno != EAGAIN && errno != EINTR))
+            return 0;
+        else
+            poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 5);
     }
-    c->lines[hello[1]].socket = fd;
-    return RUNG_SUCCESS;
+    memcpy(&head, data, sizeof head);
+    memcpy(hello, data + sizeof head, sizeof *hello);
+    return have == sizeof data && head.type == FRAME_HELLO && head.bytes == sizeof *hello;
+}
+
+/* In a time that does not tell how much of the guess was right. */
+static int same_secret(const char *x, const char *y)
+{
+    unsigned differ = 0;
+    for (int i = 0; i < CONTROL_SECRET_BYTES; i++)
+        differ |= (unsigned char)x[i] ^ (unsigned char)y[i];
+    return differ == 0;
+}
+
+/* Takes one connection, if it is a rank's: a stranger, or a rank that is there already, is not. */
+static void greet(multi_control *c, int fd, double end_s)
+{
+    greeting hello;
+    tune_socket(fd);
+    int fits = read_greeting(fd, &hello, end_s) && hello.magic == MAGIC && hello.rank > 0 && hello.rank < c->size &&
+               hello.size == c->size && same_secret(hello.secret, c->secret) && c->lines[hello.rank].socket < 0;
+    if (fits)
+        c->lines[hello.rank].socket = fd;
+    else
+        close(fd);
 }
 
 static int first_missing(const multi_control *c)
@@ -370,14 +409,15 @@ static int try_connect(const char *host, const char *port)
     return fd;
 }
 
-rung_status multi_control_connect(multi_control **out, int rank, int size, const char *address, double timeout_s)
+rung_status multi_control_connect(multi_control **out, int rank, int size, const char *address, const char *secret,
+                                  double timeout_s)
 {
     char host[96], port[16];
     double end_s = multi_now_s() + timeout_s;
     *out = NULL;
     if (!split_address(address, host, port) || strcmp(port, "0") == 0)
         return rung_fail(RUNG_INVALID_ARGUMENT, "the address '%s' is not host:port", address);
-    multi_control *c = control_new(rank, size);
+    multi_control *c = control_new(rank, size, secret);
     if (!c)
         return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for a control connection");
     int fd = try_connect(host, port);
@@ -392,8 +432,9 @@ rung_status multi_control_connect(multi_control **out, int rank, int size, const
     }
     tune_socket(fd);
     c->lines[0].socket = fd;
-    int32_t hello[3] = {MAGIC, rank, size};
-    send_frame(&c->lines[0], FRAME_HELLO, hello, sizeof hello, timeout_s);
+    greeting hello = {.magic = MAGIC, .rank = rank, .size = size};
+    memcpy(hello.secret, c->secret, sizeof hello.secret);
+    send_frame(&c->lines[0], FRAME_HELLO, &hello, sizeof hello, timeout_s);
     *out = c;
     return RUNG_SUCCESS;
 }

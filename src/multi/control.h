@@ -5,17 +5,22 @@
 
 #include "core/status.h"
 
-enum { CONTROL_ADDRESS_BYTES = 128 };
+enum { CONTROL_ADDRESS_BYTES = 128, CONTROL_SECRET_BYTES = 64 };
 
 typedef struct multi_control multi_control;
 
-/* Rank 0 listens. address: "host:port", ":port" or "" (any port); `actual` is where others reach it. */
-rung_status multi_control_listen(multi_control **control, int size, const char *address,
+/* Whether only processes of this machine can reach the address. */
+int multi_control_is_local(const char *address);
+/* Rank 0 listens. address: "host:port", ":port" or "" (any port); `actual` is where others reach it. On a loopback
+ * address only this machine reaches it. secret: what a rank has to know to be let in; shorter than
+ * CONTROL_SECRET_BYTES. */
+rung_status multi_control_listen(multi_control **control, int size, const char *address, const char *secret,
                                  char actual[CONTROL_ADDRESS_BYTES]);
 /* Rank 0: takes the connections of all others. */
 rung_status multi_control_accept(multi_control *control, double timeout_s);
 /* Other ranks: connects, trying again until the time is over. */
-rung_status multi_control_connect(multi_control **control, int rank, int size, const char *address, double timeout_s);
+rung_status multi_control_connect(multi_control **control, int rank, int size, const char *address, const char *secret,
+                                  double timeout_s);
 /* Tells the others that this rank leaves, unless something failed. */
 void multi_control_close(multi_control *control);
 

@@ -1,6 +1,7 @@
 /* Ranks over the NCCL transport, against stand-ins for libcuda and libnccl: one process each, started here by the
  * environment as any launcher would. usage: nccl_ranks <libcuda> <libnccl> <mode> [ranks]. Modes: layouts (against
- * FP64), bits, mismatch, killed, stopped, failing (NCCL does not start on rank 0). */
+ * FP64), bits, mismatch, killed, stopped, failing (NCCL does not start on rank 0), strangers (who come before the
+ * ranks). */
 #include "../gpu/fake_libcuda.h"
 #include "ranks.h"
 
@@ -208,6 +209,41 @@ static void set_number(const char *name, int value)
     setenv(name, text, 1);
 }
 
+/* One who is no rank says so many bytes to rank 0, and stays. */
+static void intrude(int port, const void *words, size_t bytes)
+{
+    struct sockaddr_in there = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    there.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    for (int tries = 0; tries < 500 && connect(fd, (struct sockaddr *)&there, sizeof there); tries++) {
+        close(fd);
+        usleep(10000);
+        fd = socket(AF_INET, SOCK_STREAM, 0);
+    }
+    if (send(fd, words, bytes, MSG_NOSIGNAL) != (ssize_t)bytes)
+        fprintf(stderr, "a stranger cannot reach rank 0\n");
+}
+
+/* The control connection's frames: a type, a length, that many bytes (multi/control.c). */
+static void send_strangers(int port)
+{
+    struct {
+        uint32_t type, bytes;
+        int32_t magic, rank, size;
+        char secret[64];
+    } hello = {1, 76, 0x72756e67, 1, ranks, "a guess"};
+    struct {
+        uint32_t type, bytes;
+        int32_t rank, status;
+        char why[448];
+    } failed = {3, 456, 2, RUNG_DEVICE_ERROR, "what a stranger says"};
+    uint32_t huge[2] = {1, UINT32_MAX};
+    intrude(port, &failed, sizeof failed);
+    intrude(port, &hello, sizeof hello);
+    intrude(port, &huge, sizeof huge);
+    intrude(port, &hello, 11);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 4)
@@ -216,17 +252,21 @@ int main(int argc, char **argv)
     ranks = argc > 4 ? atoi(argv[4]) : 4;
     char address[32];
     pid_t pids[MOST];
-    snprintf(address, sizeof address, "127.0.0.1:%d", free_port());
+    int port = free_port(), strangers = strcmp(mode, "strangers") == 0;
+    snprintf(address, sizeof address, "127.0.0.1:%d", port);
     setenv("RUNG_ADDRESS", address, 1);
     set_number("RUNG_SIZE", ranks);
+    setenv("RUNG_SECRET", "of this run", 1);
     if (pipe(ready))
         return 1;
     for (me = 0; me < ranks; me++) {
         pids[me] = fork();
         if (pids[me] == 0) {
             set_number("RUNG_RANK", me);
-            _exit(child(argv[1], argv[2], mode));
+            _exit(child(argv[1], argv[2], strangers ? "layouts" : mode));
         }
+        if (me == 0 && strangers)
+            send_strangers(port);
     }
     int killed = strcmp(mode, "killed") == 0, stopped = strcmp(mode, "stopped") == 0, bad = 0;
     if (killed || stopped) {

@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""Plants faults, one at a time, in a copy of the sources, and sees whether the tests named for them fail.
+
+    ./dev faults [--only REGEX] [--part I/N] [--list] [--least PERCENT]
+
+A list (tests/faults/*.txt) holds blocks such as
+
+    src/core/validate.c: validate, context
+      B's position is reported for A
+    - CODE AS IT IS
+    + CODE WITH THE FAULT
+
+The code must stand in the file exactly once. Exit code: 0 where at least the wanted share is caught, 1 where less is, 2 where a
+fault cannot be planted.
+"""
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+SCRATCH = ROOT / "build" / "faults"
+TREE, BUILD = SCRATCH / "tree", SCRATCH / "build"
+TEST_SECONDS, BUILD_SECONDS = 180, 600
+
+
+class Fault:
+    def __init__(self, where, path, tests):
+        self.where, self.path, self.tests = where, path, tests
+        self.why, self.was, self.now = "", [], []
+
+    def plant(self):
+        """The file's text with the fault; None where its code is not there once."""
+        file, was = TREE / self.path, "\n".join(self.was)
+        text = file.read_text() if file.is_file() else ""
+        return text.replace(was, "\n".join(self.now)) if text.count(was) == 1 else None
+
+
+def read_lists():
+    faults = []
+    for name in sorted(HERE.glob("*.txt")):
+        for number, line in enumerate(name.read_text().splitlines(), 1):
+            if not line.strip() or line.startswith("#"):
+                continue
+            if line.startswith("- "):
+                faults[-1].was.append(line[2:])
+            elif line.startswith("+"):
+                faults[-1].now.append(line[2:])
+            elif line.startswith("  "):
+                faults[-1].why = line.strip()
+            else:
+                path, tests = line.split(":")
+                faults.append(Fault(f"{name.name}:{number}", path, [test.strip() for test in tests.split(",")]))
+    return faults
+
+
+def copy_tree():
+    """Copies what git knows; files that are the same stay, so that little is built again."""
+    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
+                            capture_output=True, check=True).stdout
+    names = {name for name in listed.decode().split("\0") if name and (ROOT / name).is_file()}
+    for name in names:
+        source, copy = ROOT / name, TREE / name
+        if not copy.is_file() or copy.read_bytes() != source.read_bytes():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, copy)
+            os.utime(copy)
+    for old in TREE.rglob("*"):
+        if old.is_file() and str(old.relative_to(TREE)) not in names:
+            old.unlink()
+
+
+def run(command, seconds, log):
+    """The exit code; None where the time is over."""
+    with open(log, "wb") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            return process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, 9)
+            process.wait()
+            return None
+
+
+def build():
+    if not (BUILD / "build.ninja").exists():
+        code = run(["cmake", "-S", TREE, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DRUNG_WITH_CUDA=OFF"],
+                   BUILD_SECONDS, SCRATCH / "configure.log")
+        if code != 0:
+            return code
+    return run(["ninja", "-C", BUILD, "-j", os.environ.get("RUNG_JOBS", "2")], BUILD_SECONDS, SCRATCH / "build.log")
+
+
+def run_test(test):
+    """True where the test fails, or does not end."""
+    if test == "verify_cpu_quick":  # a part of verify_cpu, which takes minutes
+        return run([BUILD / "bin" / "rung", "verify", "--device", "cpu", "--quick"], TEST_SECONDS, SCRATCH / "test.log") != 0
+    return run(["ctest", "--test-dir", BUILD, "-R", f"^{test}$", "--no-tests=error", "--timeout", str(TEST_SECONDS)],
+               TEST_SECONDS + 30, SCRATCH / "test.log") != 0
+
+
+def try_fault(fault):
+    """'caught by TEST', 'missed', 'not planted' or 'not built'."""
+    file = TREE / fault.path
+    text, faulty = file.read_text() if file.is_file() else "", fault.plant()
+    if faulty is None:
+        return "not planted: its code does not stand in the file exactly once"
+    try:
+        file.write_text(faulty)
+        if build() != 0:
+            return "not built: see build/faults/build.log"
+        for test in fault.tests:
+            if run_test(test):
+                return f"caught by {test}"
+        return "missed"
+    finally:
+        file.write_text(text)
+
+
+def options():
+    parser = argparse.ArgumentParser(prog="./dev faults", description="plants faults and sees whether the tests fail")
+    parser.add_argument("--only", default="", help="faults whose file, place or description matches this")
+    parser.add_argument("--part", default="1/1", help="such as 2/4: the second quarter of them")
+    parser.add_argument("--list", action="store_true", help="names the faults and plants none")
+    parser.add_argument("--least", type=float, default=95.0, help="the percentage that must be caught (default 95)")
+    return parser.parse_args()
+
+
+def main():
+    o = options()
+    part, parts = (int(x) for x in o.part.split("/"))
+    faults = [f for f in read_lists() if re.search(o.only, f"{f.where} {f.path} {f.why}")][part - 1::parts]
+    if o.list:
+        for f in faults:
+            print(f"{f.where:24} {f.path:34} {f.why}")
+        return 0
+    SCRATCH.mkdir(parents=True, exist_ok=True)
+    copy_tree()
+    if build() != 0:
+        print("the sources as they are cannot be built: see build/faults/build.log")
+        return 2
+    for test in sorted({test for f in faults for test in f.tests}):
+        if run_test(test):
+            print(f"{test} fails without a fault: see build/faults/test.log")
+            return 2
+    caught = broken = 0
+    for f in faults:
+        begin = time.monotonic()
+        result = try_fault(f)
+        caught += result.startswith("caught")
+        broken += result.startswith("not")
+        print(f"{f.where:20} {time.monotonic() - begin:5.0f} s  {result:30} {f.path}: {f.why}", flush=True)
+    share = 100.0 * caught / len(faults) if faults else 100.0
+    print(f"{caught} of {len(faults)} caught: {share:.0f}%")
+    return 2 if broken else 0 if share >= o.least else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
