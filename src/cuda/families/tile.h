@@ -25,6 +25,24 @@ typedef enum rung_gather { RUNG_NO_GATHER, RUNG_GATHER_COPIES, RUNG_GATHER_MOVES
     rung_post post;                                                                                                    \
     int min_ffma_percent
 
+/* The costs of a family's tiles, for the program that fits them (tools/fit/fit.c), which is built of these sources with
+ * RUNG_FITTING: there they can be changed. */
+typedef struct rung_costs {
+    const char *family, *fields; /* names of .cost, in order, with spaces between */
+    void *tiles;
+    size_t tile_bytes, count, cost_offset;
+} rung_costs;
+#ifdef RUNG_FITTING
+#define RUNG_TILE_TABLE static
+#define RUNG_TILE_COSTS(family, fields)                                                                                \
+    extern const rung_costs rung_costs_##family;                                                                       \
+    const rung_costs rung_costs_##family = {                                                                           \
+        #family, fields, table, sizeof table[0], sizeof table / sizeof table[0], offsetof(family##_tile, cost)};
+#else
+#define RUNG_TILE_TABLE static const
+#define RUNG_TILE_COSTS(family, fields)
+#endif
+
 /* The row of a kernel among a family's; its name is its first member. */
 const void *rung_find_tile(const void *tiles, size_t bytes, size_t count, const char *name);
 #define RUNG_FIND_TILE(tiles, kernel)                                                                                  \

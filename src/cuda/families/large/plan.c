@@ -6,11 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-static const large_tile table[] = {
+RUNG_TILE_TABLE large_tile table[] = {
 #define RUNG_TILE(name_, ...) {.name = #name_, __VA_ARGS__},
 #include "cuda/families/large/tiles.inc"
 #undef RUNG_TILE
 };
+RUNG_TILE_COSTS(large, "step_cycles")
 
 const large_tile *large_tile_of(const rung_kernel *kernel)
 {

@@ -21,11 +21,12 @@ static const double lonely = 1.12, empty_end = 0.73, odd_end = 0.36, strided_end
 /* A sector that an operand's step brings in takes cycles; rows at odd multiples of 16 bytes take more of them. */
 static const double sector_cycles = 3.55, straddling = 1.71;
 
-static const lone_tile table[] = {
+RUNG_TILE_TABLE lone_tile table[] = {
 #define RUNG_TILE(name_, ...) {.name = #name_, __VA_ARGS__},
 #include "cuda/families/lone/tiles.inc"
 #undef RUNG_TILE
 };
+RUNG_TILE_COSTS(lone, "share end_us a_k_innermost b_k_innermost both_k_innermost")
 
 const lone_tile *lone_tile_of(const rung_kernel *kernel)
 {

@@ -19,11 +19,12 @@ typedef struct medium_tile {
     } cost;
 } medium_tile;
 
-static const medium_tile table[] = {
+RUNG_TILE_TABLE medium_tile table[] = {
 #define RUNG_TILE(name_, ...) {.name = #name_, __VA_ARGS__},
 #include "cuda/families/medium/tiles.inc"
 #undef RUNG_TILE
 };
+RUNG_TILE_COSTS(medium, "alone_us full_us tile_us again_us finish_us part_us uneven_us")
 
 /* Fitted to timings on an H200 (docs/costs.md). */
 static const double launch_us = 3.27, cluster_us = 0.89, apart_us = 2.08;

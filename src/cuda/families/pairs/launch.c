@@ -18,11 +18,12 @@ typedef struct pairs_tile {
     } cost;
 } pairs_tile;
 
-static const pairs_tile table[] = {
+RUNG_TILE_TABLE pairs_tile table[] = {
 #define RUNG_TILE(name_, ...) {.name = #name_, __VA_ARGS__},
 #include "cuda/families/pairs/tiles.inc"
 #undef RUNG_TILE
 };
+RUNG_TILE_COSTS(pairs, "share end_us a_k_innermost b_k_innermost both_k_innermost")
 
 /* Fitted to timings on an H200. Microseconds: a launch; a block's first operands and last results, which lie in
  * nobody's shadow. */

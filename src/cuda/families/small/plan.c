@@ -17,11 +17,12 @@ static const double odd_rows = 2.52, odd_lines = 1.44;
 static const double crowd_load_us = 0.08, last_round = 0.80;
 static const double turned = 0.058; /* what an operand adds that is turned while it is copied */
 
-static const small_tile table[] = {
+RUNG_TILE_TABLE small_tile table[] = {
 #define RUNG_TILE(name_, ...) {.name = #name_, __VA_ARGS__},
 #include "cuda/families/small/tiles.inc"
 #undef RUNG_TILE
 };
+RUNG_TILE_COSTS(small, "share alone block_us odd_address a_k_innermost b_k_innermost both_k_innermost")
 
 const small_tile *small_tile_of(const rung_kernel *kernel)
 {

@@ -22,11 +22,12 @@ typedef struct vector_tile {
     } cost;
 } vector_tile;
 
-static const vector_tile table[] = {
+RUNG_TILE_TABLE vector_tile table[] = {
 #define RUNG_TILE(name_, ...) {.name = #name_, __VA_ARGS__},
 #include "cuda/families/vector/tiles.inc"
 #undef RUNG_TILE
 };
+RUNG_TILE_COSTS(vector, "bytes_per_us")
 
 /* Microseconds: a launch, and a block however little it does. */
 static const double launch_us = 1.61, least_block_us = 0.60;

@@ -1,0 +1,390 @@
+/* Fits the costs of tiles to stored timings (rung tune --times), and says how well they predict.
+ * usage: rung_fit TIMES.jsonl... [--fit] [--write SOURCE_DIR]
+ * Without --fit the costs are judged as they are. Every fifth shape is kept out of the fit and judged apart. --write puts
+ * the fitted costs into the families' tiles.inc. The planner's own code predicts: nothing of the model is stated here.
+ */
+#include "core/plan.h"
+#include "core/validate.h"
+#include "cuda/driver/device.h"
+#include "cuda/families/tile.h"
+#include "lab/shape.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KERNELS = 128, LINE_BYTES = 1 << 16, ROUNDS = 4, TRIES = 5 };
+static const double ERROR_WEIGHT = 0.5; /* of a prediction's squared error beside what a choice loses */
+
+#define RUNG_FAMILY(family) extern const rung_costs rung_costs_##family __attribute__((weak));
+#include "cuda/families/list.inc"
+#undef RUNG_FAMILY
+/* NULL: the rows of that family have no costs. */
+static const rung_costs *const families[] = {
+#define RUNG_FAMILY(family) &rung_costs_##family,
+#include "cuda/families/list.inc"
+#undef RUNG_FAMILY
+};
+
+typedef struct sample {
+    const rung_kernel *kernel;
+    double measured_us, weight, predicted_us;
+} sample;
+
+typedef struct product {
+    rung_problem problem;
+    char shape[LAB_SHAPE_TEXT];
+    sample samples[KERNELS];
+    int count, kept_out;
+    double best_us, cublas_us;
+} product;
+
+static product *products;
+static int product_count;
+/* An H200, as the timings were taken on one. */
+static const rung_machine machine = {.name = "NVIDIA H200",
+                                     .arch = 90,
+                                     .sms = 132,
+                                     .shared_per_block_bytes = 232448,
+                                     .l2_bytes = 60ll << 20,
+                                     .memory_bytes = 141ll << 30,
+                                     .clock_ghz = 1.98,
+                                     .driver_version = 13000};
+static const rung_config config;
+
+/* ---- reading ---- */
+
+static rung_status problem_of(const lab_shape *s, rung_math math, rung_problem *problem)
+{
+    int nothing;
+    rung_gemm g;
+    rung_gemm_init(&g);
+    g.layout = RUNG_COL_MAJOR;
+    g.trans_a = s->trans_a;
+    g.trans_b = s->trans_b;
+    g.m = s->m;
+    g.n = s->n;
+    g.k = s->k;
+    g.batch = s->batch;
+    g.lda = (s->trans_a == RUNG_TRANS ? s->k : s->m) + s->pad;
+    g.ldb = (s->trans_b == RUNG_TRANS ? s->n : s->k) + s->pad;
+    g.ldc = s->m + s->pad;
+    g.stride_a = g.lda * (s->trans_a == RUNG_TRANS ? s->m : s->k);
+    g.stride_b = g.ldb * (s->trans_b == RUNG_TRANS ? s->k : s->n);
+    g.stride_c = g.ldc * s->n;
+    g.a = (const float *)(uintptr_t)(1ll << 40); /* only their alignment counts */
+    g.b = (const float *)(uintptr_t)(2ll << 40);
+    g.c = (float *)(uintptr_t)(3ll << 40);
+    memset(problem, 0, sizeof *problem);
+    return rung_validate(&g, math, problem, &nothing);
+}
+
+/* The text behind "key": in a line, or NULL. */
+static const char *behind(const char *line, const char *key)
+{
+    char quoted[64];
+    snprintf(quoted, sizeof quoted, "\"%s\": ", key);
+    const char *at = strstr(line, quoted);
+    return at ? at + strlen(quoted) : NULL;
+}
+
+static void read_samples(const char *at, product *p)
+{
+    char name[64];
+    double us;
+    int used;
+    while (p->count < KERNELS && sscanf(at, "%*[{, ]\"%63[^\"]\": %lf%n", name, &us, &used) == 2) {
+        const rung_kernel *kernel = rung_kernel_find(name);
+        at += used;
+        if (!kernel || !(us > 0.0))
+            continue;
+        p->samples[p->count++] = (sample){.kernel = kernel, .measured_us = us, .weight = 1.0};
+        if (p->best_us == 0.0 || us < p->best_us)
+            p->best_us = us;
+    }
+    /* What is far from the best need not be predicted well. */
+    for (int i = 0; i < p->count; i++)
+        p->samples[i].weight = p->samples[i].measured_us <= 1.5 * p->best_us ? 1.0 : 0.1;
+}
+
+static int read_line(const char *line, product *p)
+{
+    char word[LAB_SHAPE_TEXT];
+    lab_shape shape;
+    const char *at = behind(line, "shape"), *math = behind(line, "math"), *kernels = behind(line, "kernels");
+    memset(p, 0, sizeof *p);
+    if (!at || !kernels || !math || strncmp(math, "\"strict\"", 8) != 0 || sscanf(at, "\"%95[^\"]\"", word) != 1 ||
+        lab_shape_parse(word, &shape) != RUNG_SUCCESS || problem_of(&shape, RUNG_STRICT, &p->problem) != RUNG_SUCCESS)
+        return 0;
+    snprintf(p->shape, sizeof p->shape, "%s", word);
+    unsigned hash = 0;
+    for (const char *c = word; *c; c++)
+        hash = hash * 31 + (unsigned char)*c;
+    p->kept_out = hash % 5 == 0;
+    const char *cublas = behind(line, "cublas");
+    p->cublas_us = cublas ? strtod(cublas, NULL) : 0.0;
+    read_samples(kernels, p);
+    return p->count > 1;
+}
+
+static int read_file(const char *name)
+{
+    static char line[LINE_BYTES];
+    FILE *file = fopen(name, "r");
+    if (!file) {
+        fprintf(stderr, "rung_fit: cannot read %s\n", name);
+        return 0;
+    }
+    while (fgets(line, sizeof line, file)) {
+        product *grown = realloc(products, (size_t)(product_count + 1) * sizeof *products);
+        if (!grown)
+            break;
+        products = grown;
+        product_count += read_line(line, &products[product_count]);
+    }
+    fclose(file);
+    return product_count > 0;
+}
+
+/* ---- judging ---- */
+
+/* Microseconds that the planner predicts; 0: it refuses. */
+static double predicted(const product *p, const sample *s)
+{
+    rung_choice choice = {.kernel = s->kernel, .split_k = 1};
+    const rung_launcher *launcher = rung_launcher_find(s->kernel->launch);
+    return launcher && !launcher->estimate(&machine, &config, s->kernel, &p->problem, &choice) ? choice.cost_us : 0.0;
+}
+
+typedef struct verdict {
+    double error, lost, worst; /* sums of squared logarithms; of logarithms of what the choice takes over the best */
+    int samples, products;
+    const char *worst_shape;
+} verdict;
+
+static verdict judge(int kept_out)
+{
+    verdict v = {.worst_shape = "none"};
+    for (int i = 0; i < product_count; i++) {
+        const product *p = &products[i];
+        const sample *chosen = NULL;
+        double least = INFINITY;
+        if (p->kept_out != kept_out)
+            continue;
+        for (int j = 0; j < p->count; j++) {
+            const sample *s = &p->samples[j];
+            double us = predicted(p, s);
+            if (us > 0.0 && us < least) {
+                least = us;
+                chosen = s;
+            }
+            if (us > 0.0 && s->weight == 1.0) {
+                v.error += pow(log(us / s->measured_us), 2.0);
+                v.samples++;
+            }
+        }
+        if (!chosen)
+            continue;
+        double lost = log(chosen->measured_us / p->best_us);
+        v.lost += lost;
+        v.products++;
+        if (lost > v.worst) {
+            v.worst = lost;
+            v.worst_shape = p->shape;
+        }
+    }
+    return v;
+}
+
+static void report(const char *when)
+{
+    static const char *const which[] = {"fitted to", "kept out"};
+    for (int i = 0; i < 2; i++) {
+        verdict v = judge(i);
+        if (v.products)
+            printf("%s, %s: %4d shapes, %5d times within half of the best: error %.1f%%; the choice takes %.2f%% more "
+                   "than the fastest candidate, at worst %.0f%% (%s)\n",
+                   when, which[i], v.products, v.samples, 100.0 * (exp(sqrt(v.error / v.samples)) - 1.0),
+                   100.0 * (exp(v.lost / v.products) - 1.0), 100.0 * (exp(v.worst) - 1.0), v.worst_shape);
+    }
+}
+
+/* ---- fitting ---- */
+
+static void predict_all(void)
+{
+    for (int i = 0; i < product_count; i++)
+        for (int j = 0; j < products[i].count; j++)
+            products[i].samples[j].predicted_us = predicted(&products[i], &products[i].samples[j]);
+}
+
+/* What the choice among a product's candidates loses: the logarithm of its time over the best. */
+static double lost_by_choice(const product *p)
+{
+    const sample *chosen = NULL;
+    for (int j = 0; j < p->count; j++) {
+        const sample *s = &p->samples[j];
+        if (s->predicted_us > 0.0 && (!chosen || s->predicted_us < chosen->predicted_us))
+            chosen = s;
+    }
+    return chosen ? log(chosen->measured_us / p->best_us) : 0.0;
+}
+
+/* Of the products that this tile takes: what choices lose, and, counting little, how wrong its predictions are. */
+static double loss_of(const char *name)
+{
+    double loss = 0.0;
+    for (int i = 0; i < product_count; i++) {
+        product *p = &products[i];
+        sample *mine = NULL;
+        for (int j = 0; j < p->count && !p->kept_out && !mine; j++)
+            if (strcmp(p->samples[j].kernel->name, name) == 0)
+                mine = &p->samples[j];
+        if (!mine)
+            continue;
+        mine->predicted_us = predicted(p, mine);
+        if (mine->predicted_us > 0.0)
+            loss += lost_by_choice(p) + ERROR_WEIGHT * mine->weight * pow(log(mine->predicted_us / mine->measured_us), 2.0);
+    }
+    return loss;
+}
+
+/* Shares of the peak lie below 1; nothing else is bounded above. */
+static int allowed(double value, double was, const char *field)
+{
+    if (strncmp(field, "share ", 6) == 0)
+        return value > 0.05 && value <= 0.98;
+    return strstr(field, "innermost") == field + 2 || strstr(field, "innermost") == field + 5 ? fabs(value) < 1.0
+           : was == 0.0                                                                      ? value >= 0.0
+                                                                                             : value > 0.0;
+}
+
+/* Coordinate descent over the costs of one tile. */
+static void fit_tile(const rung_costs *family, int tile)
+{
+    char *row = (char *)family->tiles + (size_t)tile * family->tile_bytes;
+    const char *name = *(const char *const *)(const void *)row;
+    double *cost = (double *)(void *)(row + family->cost_offset), best = loss_of(name);
+    double step = 0.1;
+    if (best == 0.0) /* never timed */
+        return;
+    for (int round = 0; round < TRIES; round++, step *= 0.6) {
+        const char *field = family->fields;
+        for (int i = 0; *field; i++, field += strcspn(field, " "), field += *field == ' ') {
+            double was = cost[i], tries[] = {was * (1 + step), was * (1 - step), was + 0.2 * step, was - 0.2 * step};
+            for (int t = 0; t < 4; t++) {
+                double kept = cost[i];
+                if (!allowed(tries[t], was, field))
+                    continue;
+                cost[i] = tries[t];
+                double loss = loss_of(name);
+                if (loss < best)
+                    best = loss;
+                else
+                    cost[i] = kept, loss_of(name);
+            }
+        }
+    }
+}
+
+/* ---- writing ---- */
+
+static const double *costs_of(const rung_costs *family, const char *name)
+{
+    for (size_t i = 0; i < family->count; i++) {
+        const char *row = (const char *)family->tiles + i * family->tile_bytes;
+        if (strcmp(*(const char *const *)(const void *)row, name) == 0)
+            return (const double *)(const void *)(row + family->cost_offset);
+    }
+    return NULL;
+}
+
+static int index_of(const rung_costs *family, const char *field)
+{
+    int i = 0;
+    size_t length = strlen(field);
+    for (const char *at = family->fields; *at; i++, at += strcspn(at, " "), at += *at == ' ')
+        if (strncmp(at, field, length) == 0 && (at[length] == ' ' || !at[length]))
+            return i;
+    return -1;
+}
+
+/* Writes a row's .cost anew, the fields that it has, three decimals below one and four digits above. */
+static void write_costs(FILE *to, const char *text, const rung_costs *family, const double *cost)
+{
+    char field[64];
+    double value;
+    int used;
+    const char *separator = "";
+    fprintf(to, ".cost = {");
+    for (text += strlen(".cost = {"); sscanf(text, "%*[, .]%63[a-z_0-9] = %lf%n", field, &value, &used) == 2 ||
+                                      sscanf(text, ".%63[a-z_0-9] = %lf%n", field, &value, &used) == 2;
+         text += used, separator = ", ") {
+        int i = index_of(family, field);
+        value = i >= 0 ? cost[i] : value;
+        fprintf(to, fabs(value) < 1.0 ? "%s.%s = %.3f" : fabs(value) < 1e6 ? "%s.%s = %.4g" : "%s.%s = %.3e", separator,
+                field, value);
+    }
+    fputs(strchr(text, '}'), to);
+}
+
+static int write_family(const rung_costs *family, const char *source)
+{
+    char path[600], temporary[620], line[1024], name[64] = "";
+    snprintf(path, sizeof path, "%s/src/cuda/families/%s/tiles.inc", source, family->family);
+    snprintf(temporary, sizeof temporary, "%s.new", path);
+    FILE *from = fopen(path, "r"), *to = fopen(temporary, "w");
+    if (!from || !to) {
+        fprintf(stderr, "rung_fit: cannot rewrite %s\n", path);
+        if (from)
+            fclose(from);
+        if (to)
+            fclose(to);
+        return 0;
+    }
+    while (fgets(line, sizeof line, from)) {
+        sscanf(line, "RUNG_TILE(%63[a-z0-9_]", name);
+        char *cost = strstr(line, ".cost = {");
+        const double *values = costs_of(family, name);
+        if (!cost || !values) {
+            fputs(line, to);
+            continue;
+        }
+        fprintf(to, "%.*s", (int)(cost - line), line);
+        write_costs(to, cost, family, values);
+    }
+    fclose(from);
+    return fclose(to) == 0 && rename(temporary, path) == 0;
+}
+
+int main(int argc, char **argv)
+{
+    int fit = 0;
+    const char *source = NULL;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--fit") == 0)
+            fit = 1;
+        else if (strcmp(argv[i], "--write") == 0 && i + 1 < argc)
+            source = argv[++i];
+        else if (!read_file(argv[i]))
+            return 2;
+    }
+    if (product_count == 0) {
+        fprintf(stderr, "usage: rung_fit TIMES.jsonl... [--fit] [--write SOURCE_DIR]\n");
+        return 2;
+    }
+    report("as they are");
+    predict_all();
+    for (int round = 0; fit && round < ROUNDS; round++)
+        for (size_t f = 0; f < sizeof families / sizeof families[0]; f++)
+            for (size_t i = 0; families[f] && i < families[f]->count; i++)
+                fit_tile(families[f], (int)i);
+    if (fit)
+        report("fitted anew");
+    for (size_t f = 0; source && f < sizeof families / sizeof families[0]; f++)
+        if (families[f] && !write_family(families[f], source))
+            return 1;
+    free(products);
+    return 0;
+}
