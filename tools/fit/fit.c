@@ -1,7 +1,8 @@
 /* Fits the costs of tiles to stored timings (rung tune --times), and says how well they predict.
  * usage: rung_fit TIMES.jsonl... [--fit] [--write SOURCE_DIR]
- * Without --fit the costs are judged as they are. Every fifth shape is kept out of the fit and judged apart. --write puts
- * the fitted costs into the families' tiles.inc. The planner's own code predicts: nothing of the model is stated here.
+ * Without --fit the costs are judged as they are. Every fifth shape is kept out of the fit and judged apart. --write
+ * puts the fitted costs into the families' tiles.inc. The planner's own code predicts: nothing of the model is stated
+ * here.
  */
 #include "core/plan.h"
 #include "core/validate.h"
@@ -245,7 +246,8 @@ static double loss_of(const char *name)
             continue;
         mine->predicted_us = predicted(p, mine);
         if (mine->predicted_us > 0.0)
-            loss += lost_by_choice(p) + ERROR_WEIGHT * mine->weight * pow(log(mine->predicted_us / mine->measured_us), 2.0);
+            loss +=
+                lost_by_choice(p) + ERROR_WEIGHT * mine->weight * pow(log(mine->predicted_us / mine->measured_us), 2.0);
     }
     return loss;
 }
@@ -256,8 +258,8 @@ static int allowed(double value, double was, const char *field)
     if (strncmp(field, "share ", 6) == 0)
         return value > 0.05 && value <= 0.98;
     return strstr(field, "innermost") == field + 2 || strstr(field, "innermost") == field + 5 ? fabs(value) < 1.0
-           : was == 0.0                                                                      ? value >= 0.0
-                                                                                             : value > 0.0;
+           : was == 0.0                                                                       ? value >= 0.0
+                                                                                              : value > 0.0;
 }
 
 /* Coordinate descent over the costs of one tile. */
@@ -323,8 +325,11 @@ static void write_costs(FILE *to, const char *text, const rung_costs *family, co
          text += used, separator = ", ") {
         int i = index_of(family, field);
         value = i >= 0 ? cost[i] : value;
-        fprintf(to, fabs(value) < 1.0 ? "%s.%s = %.3f" : fabs(value) < 1e6 ? "%s.%s = %.4g" : "%s.%s = %.3e", separator,
-                field, value);
+        fprintf(to,
+                fabs(value) < 1.0   ? "%s.%s = %.3f"
+                : fabs(value) < 1e6 ? "%s.%s = %.4g"
+                                    : "%s.%s = %.3e",
+                separator, field, value);
     }
     fputs(strchr(text, '}'), to);
 }
