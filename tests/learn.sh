@@ -100,7 +100,9 @@ grep -q passed "$work/watch" || { echo "--watch did not pass: $(cat "$work/watch
 
 # What to read next is there.
 for goals in "$course"/e*/goals; do
-    next=$(awk '$1 == "next" { print $2 }' "$goals")
-    [ -f "$course/../$next" ] || { echo "$goals: there is no $next"; bad=1; }
+    for next in $(sed -n 's/^next //p' "$goals" | grep -o '[^ ,]*\.md'); do
+        [ -f "$course/../$next" ] || { echo "$goals: there is no $next"; bad=1; }
+    done
+    grep -q '^next .*\.md' "$goals" || { echo "$goals names nothing to read next"; bad=1; }
 done
 exit $bad
