@@ -13,6 +13,13 @@ if(RUNG_HAVE_NVCC AND NOT CMAKE_CROSSCOMPILING)
   endif()
 endif()
 
+# Rungs of the ladder, whose names hold no tile.
+set_property(GLOBAL PROPERTY RUNG_POST_l26_operand_reuse RUNG_ORDERED_FFMAS)
+foreach(rung l27_written_loop l29_one_kernel)
+  set_property(GLOBAL PROPERTY RUNG_POST_${rung} RUNG_WRITTEN_LOOP)
+  set_property(GLOBAL PROPERTY RUNG_SIZES_${rung} _128x256x16_s8)
+endforeach()
+
 # What is done stands in the tile's row: .post, and .gather, what warps that fill the ring do beside the copy engine.
 function(rung_sass_step stem cubin command tool)
   set(verb)
@@ -26,7 +33,8 @@ function(rung_sass_step stem cubin command tool)
       string(TOLOWER ${CMAKE_MATCH_1} gathers)
       set(gathers --gather ${gathers})
     endif()
-    string(REGEX MATCH "_([0-9]+x[0-9]+)x[0-9]+_s([0-9]+)$" sizes ${stem})
+    get_property(sizes GLOBAL PROPERTY RUNG_SIZES_${stem})
+    string(REGEX MATCH "_([0-9]+x[0-9]+)x[0-9]+_s([0-9]+)$" sizes ${stem}${sizes})
     set(verb loop --tile ${CMAKE_MATCH_1} --stages ${CMAKE_MATCH_2} ${gathers} $<$<BOOL:${RUNG_WERROR}>:--strict>)
   endif()
   if(verb)

@@ -13,16 +13,24 @@ extern const rung_launcher rung_launch_ladder_tma;
 extern const rung_launcher rung_launch_ladder_persistent;
 extern const rung_launcher rung_launch_ladder_searched;
 extern const rung_launcher rung_launch_ladder_banks;
+extern const rung_launcher rung_launch_ladder_ordered;
 extern const rung_launcher rung_launch_ladder_stream_k;
+extern const rung_launcher rung_launch_ladder_one_kernel;
 
 const rung_launcher *const rung_launchers[] = {
 #define RUNG_FAMILY(family) &rung_launch_##family,
 #include "cuda/families/list.inc"
 #undef RUNG_FAMILY
-    &rung_launch_tiles,           &rung_launch_ladder_split_k,
-    &rung_launch_ladder_tma,      &rung_launch_ladder_persistent,
-    &rung_launch_ladder_searched, &rung_launch_ladder_banks,
-    &rung_launch_ladder_stream_k, NULL,
+    &rung_launch_tiles,
+    &rung_launch_ladder_split_k,
+    &rung_launch_ladder_tma,
+    &rung_launch_ladder_persistent,
+    &rung_launch_ladder_searched,
+    &rung_launch_ladder_banks,
+    &rung_launch_ladder_stream_k,
+    &rung_launch_ladder_ordered,
+    &rung_launch_ladder_one_kernel,
+    NULL,
 };
 
 const rung_launcher *rung_launcher_find(const char *name)

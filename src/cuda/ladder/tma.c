@@ -1,4 +1,5 @@
-/* Launchers "ladder_tma", "ladder_persistent", "ladder_searched", "ladder_banks" and "ladder_stream_k": rungs fed by
+/* Launchers "ladder_tma", "ladder_persistent", "ladder_searched", "ladder_banks", "ladder_ordered",
+ * "ladder_stream_k" and "ladder_one_kernel": rungs fed by
  * bulk tensor copies. The copy engine wants rows that start on 16 bytes: other operands are first copied to workspace
  * (l21_tma_pack). */
 #include "cuda/driver/device.h"
@@ -100,7 +101,8 @@ static rung_status map(rung_cuda *cuda, CUtensorMap *to, const float *x, int64_t
 }
 
 /* Packs what has to be packed and describes the operands to the copy engine; with bm = 0 B alone. */
-static rung_status prepare(rung_cuda *cuda, rung_tma_args *args, const rung_problem *p, int bm, int bn, char *workspace)
+static rung_status prepare(rung_cuda *cuda, rung_tma_args *args, const rung_problem *p, int bm, int bn, int bk,
+                           char *workspace)
 {
     memset(args, 0, sizeof *args);
     rung_args *g = &args->g;
@@ -112,8 +114,9 @@ static rung_status prepare(rung_cuda *cuda, rung_tma_args *args, const rung_prob
     if (!aligned(g->b, g->ldb))
         RUNG_TRY(pack(cuda, &g->b, &g->ldb, p->k, p->n, &workspace));
     if (bm > 0)
-        RUNG_TRY(map(cuda, &args->a, g->a, g->lda, p->m, p->k, bm, BK, CU_TENSOR_MAP_SWIZZLE_128B));
-    return map(cuda, &args->b, g->b, g->ldb, p->k, p->n, BK, bn, CU_TENSOR_MAP_SWIZZLE_NONE);
+        RUNG_TRY(map(cuda, &args->a, g->a, g->lda, p->m, p->k, bm, bk,
+                     bk == BK ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B));
+    return map(cuda, &args->b, g->b, g->ldb, p->k, p->n, bk, bn, CU_TENSOR_MAP_SWIZZLE_NONE);
 }
 
 /* Blocks: how many a persistent kernel keeps on an SM; 0: one block a tile. */
@@ -137,7 +140,7 @@ static rung_status run_tile(rung_cuda *cuda, const rung_choice *choice, const ru
     }
     RUNG_TRY(rung_gpu_function(cuda->gpu, choice->kernel->name, symbol, &function));
     RUNG_TRY(rung_workspace_get(cuda, workspace_bytes(p), &workspace));
-    rung_status status = prepare(cuda, &args, p, bm, bn, workspace);
+    rung_status status = prepare(cuda, &args, p, bm, bn, BK, workspace);
     if (status == RUNG_SUCCESS)
         status = rung_launch(cuda, &function, &grid, &args);
     rung_workspace_put(cuda, workspace);
@@ -190,8 +193,8 @@ static rung_status run_searched(rung_cuda *cuda, const rung_choice *choice, cons
     return run_tile(cuda, choice, p, t->symbol, t->bm, t->bn, t->stages, t->blocks, t->threads);
 }
 
-/* Persistent; the kernel fetches A by itself. */
-static rung_status run_banks(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
+/* Persistent, with the shared memory that its row asks for; `bm` 0: the kernel fetches A by itself. */
+static rung_status run_row(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p, int bm)
 {
     const rung_kernel *k = choice->kernel;
     rung_function function;
@@ -205,11 +208,21 @@ static rung_status run_banks(rung_cuda *cuda, const rung_choice *choice, const r
                       .shared_bytes = (unsigned)k->shared_bytes};
     RUNG_TRY(rung_gpu_function(cuda->gpu, k->name, k->name, &function));
     RUNG_TRY(rung_workspace_get(cuda, workspace_bytes(p), &workspace));
-    rung_status status = prepare(cuda, &args, p, 0, k->bn, workspace);
+    rung_status status = prepare(cuda, &args, p, bm, k->bn, k->bk, workspace);
     if (status == RUNG_SUCCESS)
         status = rung_launch(cuda, &function, &grid, &args);
     rung_workspace_put(cuda, workspace);
     return status;
+}
+
+static rung_status run_banks(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
+{
+    return run_row(cuda, choice, p, 0);
+}
+
+static rung_status run_ordered(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
+{
+    return run_row(cuda, choice, p, choice->kernel->bm);
 }
 
 /* Two kept pieces a block, then the operands that have to be copied. */
@@ -244,7 +257,7 @@ static rung_status run_stream_k(rung_cuda *cuda, const rung_choice *choice, cons
     RUNG_TRY(rung_gpu_function(cuda->gpu, k->name, k->name, &parts));
     RUNG_TRY(rung_gpu_function(cuda->gpu, k->name, "l25_stream_k_finish", &finish));
     RUNG_TRY(rung_workspace_get(cuda, choice->workspace_bytes, &workspace));
-    rung_status status = prepare(cuda, &args, p, 0, k->bn, (char *)workspace + pieces_bytes(cuda->machine, k));
+    rung_status status = prepare(cuda, &args, p, 0, k->bn, k->bk, (char *)workspace + pieces_bytes(cuda->machine, k));
     args.g.workspace = workspace;
     args.g.split_k = (int32_t)blocks;
     if (status == RUNG_SUCCESS)
@@ -258,8 +271,37 @@ static rung_status run_stream_k(rung_cuda *cuda, const rung_choice *choice, cons
     return status;
 }
 
+/* As many blocks as SMs, or as tiles where that leaves few SMs out; none with less than eight steps of k. */
+static rung_status run_one_kernel(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
+{
+    const rung_kernel *k = choice->kernel;
+    rung_function function;
+    rung_tma_args args;
+    void *workspace;
+    int64_t all = tiles(p->m, k->bm) * tiles(p->n, k->bn), most = tiles(all * tiles(p->k, k->bk), 8);
+    int64_t blocks = most < cuda->machine->sms ? most : cuda->machine->sms;
+    if (blocks < 1 || (all <= blocks && all * 10 >= blocks * 9))
+        blocks = all;
+    rung_grid grid = {.x = (unsigned)blocks,
+                      .y = 1,
+                      .z = 1,
+                      .threads = (unsigned)k->threads,
+                      .shared_bytes = (unsigned)k->shared_bytes};
+    RUNG_TRY(rung_gpu_function(cuda->gpu, k->name, k->name, &function));
+    RUNG_TRY(rung_workspace_get_with_tickets(cuda, choice->workspace_bytes, &workspace));
+    rung_status status =
+        prepare(cuda, &args, p, k->bm, k->bn, k->bk, (char *)workspace + pieces_bytes(cuda->machine, k));
+    args.g.workspace = workspace;
+    if (status == RUNG_SUCCESS)
+        status = rung_launch(cuda, &function, &grid, &args);
+    rung_workspace_put_with_tickets(cuda, workspace);
+    return status;
+}
+
 const rung_launcher rung_launch_ladder_tma = {"ladder_tma", estimate, run_tma};
 const rung_launcher rung_launch_ladder_persistent = {"ladder_persistent", estimate, run_persistent};
 const rung_launcher rung_launch_ladder_searched = {"ladder_searched", estimate_searched, run_searched};
 const rung_launcher rung_launch_ladder_banks = {"ladder_banks", estimate, run_banks};
+const rung_launcher rung_launch_ladder_ordered = {"ladder_ordered", estimate, run_ordered};
 const rung_launcher rung_launch_ladder_stream_k = {"ladder_stream_k", estimate_stream_k, run_stream_k};
+const rung_launcher rung_launch_ladder_one_kernel = {"ladder_one_kernel", estimate_stream_k, run_one_kernel};
