@@ -111,8 +111,8 @@ class Page:
         if end is None:
             raise Missing(f"{path}: '{opening}' does not end with /* /lesson */")
         cut = [line for line in lines[starts[0] + 1:end] if not re.fullmatch(r"\s*/\* /?lesson.*\*/", line)]
-        indent = min(len(line) - len(line.lstrip()) for line in cut if line.strip())
-        return "```c\n" + "\n".join(line[indent:] for line in cut) + "\n```\n" + f"From `{path}`."
+        indent = min(len(line) - len(line.lstrip()) for line in cut if line.strip() and line[0] != "#") if any(x[:1] not in ("", "#") for x in cut) else 0
+        return "```c\n" + "\n".join(line if line[:1] == "#" else line[indent:] for line in cut) + "\n```\n" + f"From `{path}`."
 
     def block_lines(self, path, start, end):
         """The lines of a source from the first that has `start` to the next that has `end`; ~ stands for a space."""
@@ -123,7 +123,7 @@ class Page:
         if last is None:
             raise Missing(f"{path} has no lines from '{start}' to '{end}'")
         cut = lines[first:last + 1]
-        indent = min(len(line) - len(line.lstrip()) for line in cut if line.strip() and line[0] != "#")
+        indent = min(len(line) - len(line.lstrip()) for line in cut if line.strip() and line[0] != "#") if any(x[:1] not in ("", "#") for x in cut) else 0
         shown = [line if line.startswith("#") else line[indent:] for line in cut]
         return "```c\n" + "\n".join(shown) + f"\n```\n[`{path}`](../../{path}), line {first + 1}."
 

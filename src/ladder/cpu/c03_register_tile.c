@@ -12,6 +12,7 @@ typedef float four
 
 static void tile(const rung_cpu_args *g, int64_t i, int64_t j)
 {
+    /* lesson */
     four acc[MR][2] = {{{0}}};
     for (int64_t p = 0; p < g->k; p++) {
         const float *b = &g->b[p * g->ldb + j];
@@ -22,6 +23,7 @@ static void tile(const rung_cpu_args *g, int64_t i, int64_t j)
             acc[r][1] += a * right;
         }
     }
+    /* /lesson */
     for (int r = 0; r < MR; r++)
         for (int s = 0; s < NR; s++)
             g->c[(i + r) * g->ldc + j + s] += g->alpha * acc[r][s / 4][s % 4];

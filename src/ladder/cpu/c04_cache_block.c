@@ -59,8 +59,10 @@ rung_status c04_cache_block(const void *arguments)
 {
     const rung_cpu_args *g = arguments;
     start_from_beta(g);
+    /* lesson */
     for (int64_t p = 0; p < g->k; p += KC)
         for (int64_t j = 0; j < g->n; j += NC)
             block(g, j, least(g->n - j, NC), p, least(g->k - p, KC));
+    /* /lesson */
     return RUNG_SUCCESS;
 }

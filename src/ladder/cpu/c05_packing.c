@@ -15,6 +15,7 @@ static int64_t least(int64_t x, int64_t y)
 }
 
 /* Panels of NR columns: for each step of k, NR neighbours. */
+/* lesson */
 static void pack_b(const rung_cpu_args *g, int64_t first, int64_t k, int64_t column, int64_t columns, float *to)
 {
     for (int64_t j = 0; j < columns; j += NR)
@@ -31,6 +32,7 @@ static void pack_a(const rung_cpu_args *g, int64_t row, int64_t rows, int64_t fi
             for (int64_t r = 0; r < MR; r++)
                 *to++ = i + r < rows ? g->a[(row + i + r) * g->lda + first + p] : 0.0f;
 }
+/* /lesson */
 
 static void tile(int64_t k, const float *a, const float *b, float alpha, float *c, int64_t ldc, int64_t rows,
                  int64_t columns)

@@ -40,6 +40,7 @@ static void pack_a(const rung_cpu_args *g, int64_t row, int64_t rows, int64_t fi
                 *to++ = i + r < rows ? g->a[(row + i + r) * g->lda + first + p] : 0.0f;
 }
 
+/* lesson */
 SIMD static void tile(int64_t k, const float *a, const float *b, float alpha, float *c, int64_t ldc, int64_t rows,
                       int64_t columns)
 {
@@ -54,6 +55,7 @@ SIMD static void tile(int64_t k, const float *a, const float *b, float alpha, fl
             acc[r][1] += a[r] * right;
         }
     }
+    /* /lesson */
     for (int64_t r = 0; r < rows; r++)
         for (int64_t s = 0; s < columns; s++)
             c[r * ldc + s] += alpha * acc[r][s / VL][s % VL];

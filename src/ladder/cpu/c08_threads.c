@@ -17,6 +17,7 @@ typedef struct strips {
     _Atomic int status;
 } strips;
 
+/* lesson */
 static void run_strip(void *job, int64_t number, float *workspace)
 {
     (void)workspace;
@@ -39,3 +40,4 @@ rung_status c08_threads(const void *arguments)
     rung_pool_run(g->pool, g->threads, (g->m + s.rows - 1) / s.rows, run_strip, &s);
     return (rung_status)atomic_load(&s.status);
 }
+/* /lesson */

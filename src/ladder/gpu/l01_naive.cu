@@ -7,6 +7,7 @@
 
 enum { BM = 32, BN = 32 };
 
+/* lesson */
 RUNG_KERNEL(BM *BN) l01_naive(const __grid_constant__ rung_args g)
 {
     int64_t row = rung_block_row() * BM + threadIdx.x % BM;
@@ -21,3 +22,4 @@ RUNG_KERNEL(BM *BN) l01_naive(const __grid_constant__ rung_args g)
     float *c = &g.c[row * g.ldc + column];
     *c = rung_blend(&g, acc, c);
 }
+/* /lesson */

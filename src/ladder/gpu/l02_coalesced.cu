@@ -7,6 +7,7 @@
 
 enum { BM = 8, BN = 64 };
 
+/* lesson */
 RUNG_KERNEL(BM *BN) l02_coalesced(const __grid_constant__ rung_args g)
 {
     int64_t row = rung_block_row() * BM + threadIdx.x / BN;
@@ -28,3 +29,4 @@ RUNG_KERNEL(BM *BN) l02_coalesced(const __grid_constant__ rung_args g)
     float *c = &g.c[row * g.ldc + column];
     *c = rung_blend(&g, acc, c);
 }
+/* /lesson */

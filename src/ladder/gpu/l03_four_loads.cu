@@ -7,6 +7,7 @@
 
 enum { BM = 4, BN = 128, TN = 4 };
 
+/* lesson */
 RUNG_KERNEL(BM *BN / TN) l03_four_loads(const __grid_constant__ rung_args g)
 {
     int64_t row = rung_block_row() * BM + threadIdx.x / (BN / TN);
@@ -35,3 +36,4 @@ RUNG_KERNEL(BM *BN / TN) l03_four_loads(const __grid_constant__ rung_args g)
     }
     rung_write4(&g, row, column, acc, all && rung_is_aligned16(g.c, g.ldc));
 }
+/* /lesson */

@@ -8,6 +8,7 @@
 
 enum { BM = 4, BN = 64, TN = 2 };
 
+/* lesson */
 RUNG_KERNEL(BM *BN / TN) l03_two_loads(const __grid_constant__ rung_args g)
 {
     int64_t row = rung_block_row() * BM + threadIdx.x / (BN / TN);
@@ -39,3 +40,4 @@ RUNG_KERNEL(BM *BN / TN) l03_two_loads(const __grid_constant__ rung_args g)
     if (both)
         c[1] = rung_blend(&g, acc[1], c + 1);
 }
+/* /lesson */

@@ -18,6 +18,7 @@ RUNG_KERNEL(BM *BN) l04_shared_32x32(const __grid_constant__ rung_args g)
     int64_t a_row = row < g.m ? row : g.m - 1, b_column = column < g.n ? column : g.n - 1;
 
     float acc = 0.0f;
+    /* lesson */
     for (int64_t i = 0; i < g.k; i += BK) {
         float av = i + x < g.k ? g.a[a_row * g.lda + i + x] : 0.0f;
         float bv = i + y < g.k ? g.b[(i + y) * g.ldb + b_column] : 0.0f;
@@ -29,6 +30,7 @@ RUNG_KERNEL(BM *BN) l04_shared_32x32(const __grid_constant__ rung_args g)
         for (int kk = 0; kk < BK; kk++)
             acc = fmaf(a_tile[y][kk], b_tile[kk][x], acc);
     }
+    /* /lesson */
 
     if (row < g.m && column < g.n) {
         float *c = &g.c[row * g.ldc + column];

@@ -22,6 +22,7 @@ RUNG_KERNEL(BM *BN, 2) l06_conflict_free(const __grid_constant__ rung_args g)
 
     float acc = 0.0f;
 #pragma unroll 1
+    /* lesson */
     for (int64_t left = g.k; left > 0; left -= BK) {
         float av = x < left ? *a : 0.0f;
         float bv = y < left ? *b : 0.0f;
@@ -41,6 +42,7 @@ RUNG_KERNEL(BM *BN, 2) l06_conflict_free(const __grid_constant__ rung_args g)
             acc = fmaf(av.w, bv.w, acc);
         }
     }
+    /* /lesson */
 
     if (row < g.m && column < g.n) {
         float *c = &g.c[row * g.ldc + column];

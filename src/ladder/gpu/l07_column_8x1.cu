@@ -21,6 +21,7 @@ RUNG_KERNEL(THREADS, 3) l07_column_8x1(const __grid_constant__ rung_args g)
     const float *a_next = g.a + (row0 + a_y) * g.lda + a_x, *b_next = g.b + y * g.ldb + b_column;
 
     float acc[TM] = {0.0f};
+    /* lesson */
     for (int64_t left = g.k; left > 0; left -= BK) {
         float av[BM * BK / THREADS], bv[BK * BN / THREADS];
 #pragma unroll
@@ -52,6 +53,7 @@ RUNG_KERNEL(THREADS, 3) l07_column_8x1(const __grid_constant__ rung_args g)
             }
         }
     }
+    /* /lesson */
 
 #pragma unroll
     for (int t = 0; t < TM; t++) {

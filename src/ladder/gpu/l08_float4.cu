@@ -23,6 +23,7 @@ RUNG_KERNEL(THREADS) l08_float4(const __grid_constant__ rung_args g)
         rung_is_aligned16(g.a, g.lda) && rung_is_aligned16(g.b, g.ldb) && row0 + BM <= g.m && column0 + BN <= g.n;
 
     float acc[TM][TN] = {{0.0f}};
+    /* lesson */
     for (int64_t i = 0; i < g.k; i += BK) {
         bool whole = inside && i + BK <= g.k;
         float4 v;
@@ -52,6 +53,7 @@ RUNG_KERNEL(THREADS) l08_float4(const __grid_constant__ rung_args g)
             }
         }
     }
+    /* /lesson */
 
     bool c_inside = rung_is_aligned16(g.c, g.ldc) && row0 + BM <= g.m && column0 + BN <= g.n;
 #pragma unroll

@@ -22,6 +22,7 @@ RUNG_KERNEL(THREADS, 4) l09_thread_tile_4x4(const __grid_constant__ rung_args g)
     const float *a_next = g.a + (row0 + a_r) * g.lda + a_c, *b_next = g.b + b_r * g.ldb + column0 + b_c;
 
     float acc[TM][TN] = {{0.0f}};
+    /* lesson */
     for (int64_t i = 0; i < g.k; i += BK) {
         bool whole = inside && i + BK <= g.k;
         float4 av = rung_read4_at(a_next, g.m, g.k, row0 + a_r, i + a_c, whole);
@@ -49,6 +50,7 @@ RUNG_KERNEL(THREADS, 4) l09_thread_tile_4x4(const __grid_constant__ rung_args g)
             }
         }
     }
+    /* /lesson */
 
     bool c_inside = rung_is_aligned16(g.c, g.ldc) && row0 + BM <= g.m && column0 + BN <= g.n;
 #pragma unroll

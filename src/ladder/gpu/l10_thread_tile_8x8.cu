@@ -41,6 +41,7 @@ RUNG_KERNEL(THREADS, 2) l10_thread_tile_8x8(const __grid_constant__ rung_args g)
         }
         __syncthreads();
 #pragma unroll
+        /* lesson */
         for (int kk = 0; kk < BK; kk += 4) {
             float a[TM][4], b[TN];
 #pragma unroll
@@ -59,6 +60,7 @@ RUNG_KERNEL(THREADS, 2) l10_thread_tile_8x8(const __grid_constant__ rung_args g)
                     }
             }
         }
+        /* /lesson */
     }
 
     bool c_inside = rung_is_aligned16(g.c, g.ldc) && row0 + BM <= g.m && column0 + BN <= g.n;

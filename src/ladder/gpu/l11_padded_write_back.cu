@@ -19,6 +19,7 @@ RUNG_KERNEL(THREADS, 2) l11_padded_write_back(const __grid_constant__ rung_args 
     int64_t row0 = rung_block_row() * BM, column0 = (int64_t)blockIdx.x * BN;
 
     float acc[TM][TN] = {{0.0f}};
+    /* lesson */
     for (int64_t i = 0; i < g.k; i += BK) {
 #pragma unroll 2
         for (int e = thread; e < BM * BK; e += THREADS) {
@@ -48,6 +49,7 @@ RUNG_KERNEL(THREADS, 2) l11_padded_write_back(const __grid_constant__ rung_args 
         }
         __syncthreads();
     }
+    /* /lesson */
 
     /* Eight passes: row t of every thread goes to shared memory, then whole rows of 128 floats go out. */
 #pragma unroll

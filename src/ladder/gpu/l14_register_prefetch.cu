@@ -43,6 +43,7 @@ RUNG_KERNEL(THREADS, 2) l14_register_prefetch(const __grid_constant__ rung_args 
     *(float4 *)&b_tile[b_r][b_c] = bv;
     __syncthreads();
     fragments(a[0], b[0], &a_tile[0][y], &b_tile[0][x]);
+    /* lesson */
     for (int64_t i = 0; i < g.k; i += BK) {
         if (i + BK < g.k) {
             bool whole = inside && i + 2 * BK <= g.k;
@@ -73,6 +74,7 @@ RUNG_KERNEL(THREADS, 2) l14_register_prefetch(const __grid_constant__ rung_args 
         __syncthreads();
         fragments(a[0], b[0], &a_tile[0][y], &b_tile[0][x]);
     }
+    /* /lesson */
 
     bool c_inside = rung_is_aligned16(g.c, g.ldc) && row0 + BM <= g.m && column0 + BN <= g.n;
 #pragma unroll

@@ -46,6 +46,7 @@ RUNG_KERNEL(THREADS, 2) l16_thread_remap(const __grid_constant__ rung_args g)
     *(float4 *)&b_tile[buffer][b_r][b_c] = bv;
     __syncthreads();
     fragments(a[0], b[0], &a_tile[buffer][0][y], &b_tile[buffer][0][x]);
+    /* lesson */
     for (int64_t i = 0; i < g.k; i += BK) {
         if (i + BK < g.k) {
             bool whole = inside && i + 2 * BK <= g.k;
@@ -76,6 +77,7 @@ RUNG_KERNEL(THREADS, 2) l16_thread_remap(const __grid_constant__ rung_args g)
         __syncthreads();
         fragments(a[0], b[0], &a_tile[buffer][0][y], &b_tile[buffer][0][x]);
     }
+    /* /lesson */
 
     bool c_inside = rung_is_aligned16(g.c, g.ldc) && row0 + BM <= g.m && column0 + BN <= g.n;
 #pragma unroll

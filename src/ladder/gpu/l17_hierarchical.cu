@@ -70,6 +70,7 @@ RUNG_KERNEL(THREADS, 2) KERNEL(const __grid_constant__ rung_args g)
                 bv[f] = rung_read4(g.b, g.ldb, g.k, g.n, i + BK + b_r + f * (BK / FETCHES), at.column + b_c, whole);
             }
         }
+        /* lesson */
         if (i >= 0) {
 #pragma unroll
             for (int kk = 0; kk < BK; kk++) {
@@ -86,6 +87,7 @@ RUNG_KERNEL(THREADS, 2) KERNEL(const __grid_constant__ rung_args g)
             }
             buffer = 1 - buffer;
         }
+        /* /lesson */
         if (i + BK < g.k) {
 #pragma unroll
             for (int f = 0; f < FETCHES; f++) {

@@ -20,6 +20,7 @@ static __device__ __forceinline__ void fetch(const rung_args *g, float *a_tile, 
     int64_t a_step = THREADS / 8 * g->lda, b_step = THREADS / 32 * g->ldb;
     if (whole) {
 #pragma unroll
+        /* lesson */
         for (int r = 0; r < BM; r += THREADS / 8, a_from += a_step) {
             rung_async_copy4(a_to + r, a_from);
             rung_async_copy4(a_to + 8 * A_ROW + r, a_from + 8);
@@ -27,6 +28,7 @@ static __device__ __forceinline__ void fetch(const rung_args *g, float *a_tile, 
 #pragma unroll
         for (int r = 0; r < BK; r += THREADS / 32, b_from += b_step)
             rung_async_copy16(b_to + r * BN, b_from);
+        /* /lesson */
     } else { /* an edge, or rows off the 16-byte boundaries: B goes through registers */
 #pragma unroll 1
         for (int r = 0; r < BM; r += THREADS / 8, a_from += a_step) {

@@ -28,6 +28,7 @@ RUNG_KERNEL(THREADS, 3) l19_split_k(const __grid_constant__ rung_args g)
     float acc[TM][TN] = {{0.0f}};
     float4 av = rung_read4(g.a, g.lda, g.m, end, row0 + a_r, begin + a_c, inside && begin + BK <= end);
     float4 bv = rung_read4(g.b, g.ldb, end, g.n, begin + b_r, column0 + b_c, inside && begin + BK <= end);
+    /* lesson */
     for (int64_t i = begin; i < end; i += BK) {
         *(float4 *)&a_tile[a_r][a_c] = av;
         *(float4 *)&b_tile[b_r][b_c] = bv;
@@ -55,6 +56,7 @@ RUNG_KERNEL(THREADS, 3) l19_split_k(const __grid_constant__ rung_args g)
         }
         __syncthreads();
     }
+    /* /lesson */
 
     float *partial = (float *)g.workspace + part * g.m * g.n;
 #pragma unroll

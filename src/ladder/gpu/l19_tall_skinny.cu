@@ -50,6 +50,7 @@ RUNG_KERNEL(THREADS) l19_tall_skinny(const __grid_constant__ rung_args g)
         rung_async_commit();
     }
     int stage = 0;
+    /* lesson */
     for (int64_t i = 0; i < g.k; i += BK) {
         rung_async_wait(STAGES - 2);
         __syncthreads();
@@ -78,6 +79,7 @@ RUNG_KERNEL(THREADS) l19_tall_skinny(const __grid_constant__ rung_args g)
         }
         stage = (stage + 1) % STAGES;
     }
+    /* /lesson */
 
     /* The ring is free now: warp w leaves its sums in it, and thread e adds those of its four results in order of w. */
     float *sums = a_tile[0];

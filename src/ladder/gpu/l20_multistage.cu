@@ -60,6 +60,7 @@ RUNG_KERNEL(THREADS, 2) l20_multistage(const __grid_constant__ rung_args g)
     bool inside = rung_is_aligned16(g.b, g.ldb) && row0 + BM <= g.m && column0 + BN <= g.n;
 
     float acc[TM][TN] = {{0.0f}}, a[2][TM], b[2][TN];
+    /* lesson */
     for (int stage = 0; stage < STAGES - 1; stage++) {
         int64_t i = (int64_t)stage * BK;
         float *to = ring + stage * STAGE_FLOATS;
@@ -70,6 +71,7 @@ RUNG_KERNEL(THREADS, 2) l20_multistage(const __grid_constant__ rung_args g)
     int stage = 0;
     for (int64_t i = 0; i < g.k; i += BK) {
         rung_async_wait(STAGES - 2); /* the oldest tile is here, and with the barrier everybody's part of it; */
+                                     /* /lesson */
         __syncthreads();             /* and everybody is done with the tile before, whose place is refilled */
         const float *a_now = ring + stage * STAGE_FLOATS + y, *b_now = ring + stage * STAGE_FLOATS + A_FLOATS + x;
         fragments(a[0], b[0], a_now, b_now);

@@ -19,6 +19,7 @@ static __device__ __forceinline__ void produce(const rung_tma_args *p, float *ri
 {
     int stage = 0;
     uint32_t parity = 0;
+    /* lesson */
     for (int64_t i = 0; i < p->g.k; i += BK) {
         float *a_tile = ring + stage * STAGE_FLOATS;
         rung_barrier_wait(&empty[stage], parity ^ 1);
@@ -28,6 +29,7 @@ static __device__ __forceinline__ void produce(const rung_tma_args *p, float *ri
         stage = (stage + 1) % STAGES;
         parity ^= stage == 0;
     }
+    /* /lesson */
 }
 
 static __device__ __forceinline__ void consume(const rung_tma_args *p, const float *ring, uint64_t *full,

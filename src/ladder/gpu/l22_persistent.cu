@@ -52,6 +52,7 @@ static __device__ __forceinline__ void NAME(produce)(const rung_tma_args *p, flo
 {
     int stage = 0, row0, column0;
     uint32_t parity = 0;
+    /* lesson */
     for (int64_t tile = blockIdx.x; tile < NAME(tiles)(&p->g); tile += gridDim.x) {
         NAME(place)(&p->g, tile, &row0, &column0);
         for (int64_t i = 0; i < p->g.k; i += BK) {
@@ -64,6 +65,7 @@ static __device__ __forceinline__ void NAME(produce)(const rung_tma_args *p, flo
             parity ^= stage == 0;
         }
     }
+    /* /lesson */
 }
 
 /* The FMAs of one stage. */

@@ -37,6 +37,7 @@ static __device__ __forceinline__ void copy_a(const rung_args *g, float *a_tile,
 {
     int c = threadIdx.x % 8, r0 = threadIdx.x % PRODUCERS / 8;
     const float *from = g->a + (row + r0) * g->lda + i + c;
+    /* lesson */
     float *to = a_tile + c * A_ROW + r0;
     int64_t next_rows = PRODUCERS / 8 * g->lda;
     if (row + BM <= g->m && i + BK <= g->k) {
@@ -47,6 +48,7 @@ static __device__ __forceinline__ void copy_a(const rung_args *g, float *a_tile,
                 rung_async_copy4(to + kk * A_ROW + r, from + kk);
     } else {
 #pragma unroll 1
+        /* /lesson */
         for (int r = 0; r < BM; r += PRODUCERS / 8, from += next_rows)
 #pragma unroll
             for (int kk = 0; kk < BK; kk += 8)

@@ -56,6 +56,7 @@ typedef struct piece {
     int64_t tile, first, end;
 } piece;
 
+/* lesson */
 /* Piece i of this block; false: it has no more. */
 static __device__ __forceinline__ bool piece_at(const rung_args *g, int64_t i, piece *w)
 {
@@ -75,6 +76,7 @@ static __device__ __forceinline__ bool piece_at(const rung_args *g, int64_t i, p
     w->end = w->first + (end - at) < steps ? w->first + (end - at) : steps;
     return true;
 }
+/* /lesson */
 
 /* Where block b keeps a piece: it has at most one that begins a tile without ending it, and one that does not begin it.
  */

@@ -9,8 +9,8 @@
 #include "device/tile.h"
 #include "device/tma.h"
 
-#define MEETING_SYNC() ptx_bar_sync(1, 256) /* those that multiply */
-#include "device/meeting.h"
+#define PARTS_SYNC() ptx_bar_sync(1, 256) /* those that multiply */
+#include "device/parts.h"
 
 enum { BM = 128, BN = 256, BK = 16, STAGES = 8, WM = 64, WN = 64, TM = 8, TN = 16, GROUP = 16 };
 enum { CONSUMERS = BM * BN / (TM * TN), THREADS = CONSUMERS + 128, ROW_STEP = 8, COLUMN_STEP = 16 };
@@ -118,13 +118,13 @@ RUNG_DEVICE bool meet(const rung_args *g, const work *w, float acc[TM][TN])
         for (int i = 0; i < TM * TN; i += 4)
             __stcg(to + i / 4 * CONSUMERS, make_float4(acc[i / TN][i % TN], acc[i / TN][i % TN + 1],
                                                        acc[i / TN][i % TN + 2], acc[i / TN][i % TN + 3]));
-        meeting_leave(counters);
+        parts_leave(counters);
         return false;
     }
     int64_t first = blockIdx.x, begins = (int64_t)(w->tile - w->whole) * w->steps;
     while (stretch(g, w, first) > begins)
         first--;
-    meeting_await(counters, (unsigned)(blockIdx.x - first));
+    parts_await(counters, (unsigned)(blockIdx.x - first));
 #pragma unroll 1
     for (; first < blockIdx.x; first++) {
         const float4 *from = kept_at(g, first);
@@ -175,7 +175,7 @@ RUNG_DEVICE void multiply(float acc[TM][TN], const float a[TM][4], int k, const 
 RUNG_DEVICE void main_loop(float acc[TM][TN], uint32_t full, uint32_t a_base, uint32_t b_base, uint32_t done, int steps)
 {
     float a[TM][4], b[2][TN];
-    ptx_loop_inputs(full, a_base, b_base, done, steps); /* the mark; it names the registers of what goes in */
+    ptx_loop_inputs(full, a_base, b_base, done, steps, 1); /* the mark; it names the registers of what goes in */
     int stage = done % STAGES;
     uint32_t parity = done / STAGES & 1;
     ptx_mbar_wait(full + 8 * stage, parity);

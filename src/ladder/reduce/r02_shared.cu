@@ -9,6 +9,7 @@ enum { THREADS = 256 };
 
 RUNG_KERNEL(THREADS) r02_shared(const __grid_constant__ rung_reduce_args g)
 {
+    /* lesson */
     __shared__ float sums[THREADS];
     int thread = threadIdx.x;
     int64_t i = (int64_t)blockIdx.x * THREADS + thread;
@@ -21,4 +22,5 @@ RUNG_KERNEL(THREADS) r02_shared(const __grid_constant__ rung_reduce_args g)
     }
     if (thread == 0)
         g.out[blockIdx.x] = sums[0];
+    /* /lesson */
 }

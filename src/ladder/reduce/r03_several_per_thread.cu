@@ -11,6 +11,7 @@ enum { THREADS = 256, EACH = 8 };
 RUNG_KERNEL(THREADS) r03_several_per_thread(const __grid_constant__ rung_reduce_args g)
 {
     __shared__ float sums[THREADS];
+    /* lesson */
     int thread = threadIdx.x;
     int64_t first = (int64_t)blockIdx.x * THREADS * EACH + thread;
     float sum = 0.0f;
@@ -24,6 +25,7 @@ RUNG_KERNEL(THREADS) r03_several_per_thread(const __grid_constant__ rung_reduce_
             sums[thread] += sums[thread + half];
         __syncthreads();
     }
+    /* /lesson */
     if (thread == 0)
         g.out[blockIdx.x] = sums[0];
 }

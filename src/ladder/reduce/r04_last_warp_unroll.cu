@@ -11,6 +11,7 @@ RUNG_KERNEL(THREADS) r04_last_warp_unroll(const __grid_constant__ rung_reduce_ar
 {
     __shared__ float sums[THREADS];
     int thread = threadIdx.x;
+    /* lesson */
     int64_t first = (int64_t)blockIdx.x * THREADS * EACH + thread;
     float sum = 0.0f;
 #pragma unroll
@@ -33,5 +34,6 @@ RUNG_KERNEL(THREADS) r04_last_warp_unroll(const __grid_constant__ rung_reduce_ar
         }
         if (thread == 0)
             g.out[blockIdx.x] = sum;
+        /* /lesson */
     }
 }

@@ -16,6 +16,7 @@ static __device__ __forceinline__ float warp_sum(float sum)
     return sum;
 }
 
+/* lesson */
 RUNG_KERNEL(THREADS) r05_shuffle(const __grid_constant__ rung_reduce_args g)
 {
     __shared__ float sums[WARPS];
@@ -37,3 +38,4 @@ RUNG_KERNEL(THREADS) r05_shuffle(const __grid_constant__ rung_reduce_args g)
             g.out[blockIdx.x] = sum;
     }
 }
+/* /lesson */

@@ -57,6 +57,7 @@ RUNG_KERNEL(THREADS, 2) r06_vector_one_launch(const __grid_constant__ rung_reduc
         i += (int64_t)blockIdx.x * THREADS;
         step = (int64_t)gridDim.x * THREADS;
     }
+    /* lesson */
     for (; i + (EACH - 1) * step < end; i += EACH * step) {
         float4 v[EACH];
 #pragma unroll
@@ -79,6 +80,7 @@ RUNG_KERNEL(THREADS, 2) r06_vector_one_launch(const __grid_constant__ rung_reduc
     __syncthreads();
     if (!last)
         return;
+    /* /lesson */
     __threadfence();
     sum = 0.0f;
     for (unsigned b = thread; b < gridDim.x; b += THREADS)
