@@ -1,4 +1,5 @@
 /* Many threads, a context each; contexts with several threads side by side; products after fork(). */
+#define _GNU_SOURCE /* pthread_setattr_default_np */
 #include "support.h"
 
 #include <dirent.h>
@@ -9,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { THREADS = 8, ROUNDS = 12 };
+enum { THREADS = 8, ROUNDS = 12, SECONDS_OF_A_CHILD = 240 }; /* it computes for milliseconds; a busy machine is slow */
 
 static float a[120 * 120], b[120 * 120], expected[120 * 120];
 
@@ -98,9 +99,24 @@ static void a_context_handed_on(void **state)
     rung_context_destroy(context);
 }
 
+/* After fork() the C library gives a child's new threads the stacks, and so the thread ids, of the parent's threads,
+ * which the thread sanitizer still takes for running: it ends the process with "dup thread with used id". Stacks too
+ * large for that reuse are new ones. */
+static void threads_of_a_child_get_new_stacks(void)
+{
+#ifdef __SANITIZE_THREAD__
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, (size_t)64 << 20);
+    pthread_setattr_default_np(&attributes);
+    pthread_attr_destroy(&attributes);
+#endif
+}
+
 static int child_multiplies(rung_context *inherited)
 {
-    alarm(20); /* a lock held by a thread that is not there would wait for ever */
+    threads_of_a_child_get_new_stacks();
+    alarm(SECONDS_OF_A_CHILD); /* a lock held by a thread that is not there would wait for ever */
     static float c[120 * 120];
     if (!multiply(inherited, c) || memcmp(c, expected, sizeof expected) != 0)
         return 1;
@@ -170,7 +186,8 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
 
 static int large_in_a_child(rung_context *context, const product *p, const float *expected_c)
 {
-    alarm(60);
+    threads_of_a_child_get_new_stacks();
+    alarm(SECONDS_OF_A_CHILD);
     for (int i = 0; i < 2; i++)
         if (rung_gemm_run(context, &p->gemm) != RUNG_SUCCESS ||
             memcmp(p->gemm.c, expected_c, p->count_c * sizeof *expected_c) != 0)

@@ -1,0 +1,31 @@
+#!/bin/sh
+# An installed copy compiles a kernel for the lens when it is first asked for, again when a source has changed, and no more often;
+# without a compiler it says what to install. usage: lens_objects.sh BUILD_DIR CMAKE
+set -u
+build=$1 cmake=$2 failed=0
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+export RUNG_CACHE_DIR="$work/cache"
+unset RUNG_LENS_CXX RUNG_LENS_KERNELS
+"$cmake" --install "$build" --prefix "$work/usr" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+rung=$work/usr/bin/rung
+look() { # NAME EXIT_CODE COMPILED
+    "$rung" lens l02_coalesced 64x64x64 >"$work/out" 2>&1
+    code=$? compiled=$(grep -c 'compiling l02_coalesced for the lens' "$work/out")
+    if [ $code = "$2" ] && [ "$compiled" = "$3" ]; then echo "ok   $1"; else
+        echo "FAIL $1: exit $code, wanted $2; compiled $compiled times, wanted $3; it said:"
+        tail -n 5 "$work/out"
+        failed=1
+    fi
+}
+look "asked for once" 0 1
+look "asked for again" 0 0
+touch "$(find "$work/usr" -name l02_coalesced.cu)"
+look "its source is newer" 0 1
+touch "$(find "$work/usr" -path '*src/cuda/device/args.h')"
+look "a header is newer" 0 1
+export RUNG_LENS_CXX=no-such-compiler
+touch "$(find "$work/usr" -name l02_coalesced.cu)"
+look "no compiler" 1 1
+grep -q 'apt-get install g++' "$work/out" || { echo "FAIL: it does not say what to install: $(cat "$work/out")"; failed=1; }
+exit $failed
