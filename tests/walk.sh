@@ -1,0 +1,26 @@
+#!/bin/sh
+# The walk of docs/architecture.md: each step "`file:line` `code`" names a line that holds this code.
+# usage: walk.sh SOURCE_DIR [--write]      (--write: puts the line numbers right)
+set -eu
+cd "$1"
+page=docs/architecture.md bad=0 steps=0
+list=$(mktemp)
+trap 'rm -f "$list"' EXIT
+sed -n 's/^[0-9]*\. `\([^`:]*\):\([0-9]*\)` `\([^`]*\)`.*/\1	\2	\3/p' $page >"$list"
+tab=$(printf '\t')
+while IFS="$tab" read -r file line code; do
+    steps=$((steps + 1))
+    if sed -n "${line}p" "$file" | grep -qF -- "$code"; then continue; fi
+    now=$(grep -nF -- "$code" "$file" | head -n 1 | cut -d: -f1)
+    if [ -n "$now" ] && [ "${2:-}" = --write ]; then
+        old="\`$file:$line\` \`$code\`" new="\`$file:$now\` \`$code\`" awk '
+            { at = index($0, ENVIRON["old"]) }
+            at { $0 = substr($0, 1, at - 1) ENVIRON["new"] substr($0, at + length(ENVIRON["old"])) }
+            { print }' $page >"$list.page" && cat "$list.page" >$page && rm "$list.page"
+    else
+        echo "$page: $file:$line does not hold: $code (line ${now:-none} does; walk.sh . --write puts it right)"
+        bad=1
+    fi
+done <"$list"
+[ "$steps" -ge 12 ] || { echo "$page has no walk"; exit 1; }
+exit $bad
