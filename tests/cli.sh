@@ -135,6 +135,10 @@ accepts 'CPU' doctor --output "$work/rows"
 [ "$(grep -c '"kind": "list", "name": "c' "$work/rows")" -gt 1 ] && grep -q '"kind": "doctor", "what": "CPU"' "$work/rows" ||
     { echo "-o did not append the rows: $(cat "$work/rows")"; bad=1; }
 
+# The variables for threads, the first that is set.
+OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=3 accepts 'uses 3 threads' doctor
+OPENBLAS_NUM_THREADS=3 RUNG_NUM_THREADS=2 accepts 'uses 2 threads' doctor
+
 # run: exit codes as shells have them, a report of all processes, also of CPU calls and of more shapes than are listed.
 ends() {
     want=$1
@@ -149,6 +153,12 @@ ends 127 --report -- /missing
 ends 3 --report -- sh -c 'exit 3'
 ends 143 --report -- sh -c 'kill -TERM $$'
 ends 1 --report-file /nonexistent/folder/file -- true
+if ldd "$rung" >/dev/null 2>&1 && [ -e "$(dirname "$rung")/../lib/librung_blas.so" ]; then
+    ends 0 -- sh -c 'echo "timeout $OPENBLAS_THREAD_TIMEOUT"'
+    grep -q 'timeout 16' "$work/out" || { echo "OpenBLAS's workers spin on: $(cat "$work/out")"; bad=1; }
+    OPENBLAS_THREAD_TIMEOUT=9 ends 0 -- sh -c 'echo "timeout $OPENBLAS_THREAD_TIMEOUT"'
+    grep -q 'timeout 9' "$work/out" || { echo "what the user set was lost: $(cat "$work/out")"; bad=1; }
+fi
 ends 0 --report -- true
 grep -q '0 calls answered' "$work/err" || { echo "no word of no calls: $(cat "$work/err")"; bad=1; }
 if [ -x "$2" ]; then

@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct cpu_state {
     int threads, asked; /* asked: as the configuration says, where 0 is this machine's count */
@@ -24,22 +23,24 @@ static int positive_from_environment(const char *name)
 
 static int choose_thread_limit(const rung_config *config)
 {
+    static const char *const names[] = {"RUNG_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"};
     int threads = config->threads;
-    if (!threads)
-        threads = positive_from_environment("RUNG_NUM_THREADS");
-    if (!threads)
-        threads = positive_from_environment("OMP_NUM_THREADS");
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && !threads; i++)
+        threads = positive_from_environment(names[i]);
     return threads ? threads : rung_cpu_count();
 }
 
 static const char *cpu_unusable(void *state, const rung_kernel *kernel)
 {
     const cpu_state *cpu = state;
-    if (!kernel->cpu_needs)
-        return NULL;
-    if (strcmp(kernel->cpu_needs, "avx512") == 0)
-        return cpu->features & RUNG_CPU_AVX512 ? NULL : "needs AVX-512 (F, VL, BW, DQ), or RUNG_CPU_FEATURES hides it";
-    return cpu->features & RUNG_CPU_AVX2 ? NULL : "needs AVX2 and FMA, or RUNG_CPU_FEATURES hides them";
+    unsigned needs = rung_cpu_feature_bits(kernel->cpu_needs);
+    if (needs & ~(unsigned)RUNG_CPU_KNOWN)
+        return "needs a CPU feature that this version of Rung does not know";
+    if (needs & ~cpu->features & RUNG_CPU_AVX512)
+        return "needs AVX-512 (F, VL, BW, DQ), or RUNG_CPU_FEATURES hides it";
+    if (needs & ~cpu->features & RUNG_CPU_AVX2)
+        return "needs AVX2 and FMA, or RUNG_CPU_FEATURES hides them";
+    return NULL;
 }
 
 static const rung_kernel *find_best(cpu_state *cpu)
@@ -135,7 +136,8 @@ static const char *cpu_estimate(void *state, const rung_kernel *kernel, const ru
 {
     const cpu_state *cpu = state;
     double flops = 2.0 * (double)p->m * (double)p->n * (double)p->k * (double)p->batch;
-    double flops_a_us = !kernel->cpu_needs ? 2e4 : strcmp(kernel->cpu_needs, "avx512") == 0 ? 2e5 : 1e5;
+    unsigned needs = rung_cpu_feature_bits(kernel->cpu_needs);
+    double flops_a_us = needs & RUNG_CPU_AVX512 ? 2e5 : needs & RUNG_CPU_AVX2 ? 1e5 : 2e4;
     choice->threads = 1;
     choice->cost_us = flops / flops_a_us;
     if (kernel->role == RUNG_PRODUCTION) {

@@ -30,6 +30,22 @@ static int lists(const char *list, const char *name)
     return 0;
 }
 
+unsigned rung_cpu_feature_bits(const char *names)
+{
+    unsigned bits = 0;
+    for (const char *at = names; at && *at;) {
+        size_t length = strcspn(at, ",");
+        if (length == 4 && strncmp(at, "avx2", 4) == 0)
+            bits |= RUNG_CPU_AVX2;
+        else if (length == 6 && strncmp(at, "avx512", 6) == 0)
+            bits |= RUNG_CPU_AVX512;
+        else
+            bits |= RUNG_CPU_UNKNOWN;
+        at += length + (at[length] == ',');
+    }
+    return bits;
+}
+
 unsigned rung_cpu_features(void)
 {
     unsigned found = detect();

@@ -3,7 +3,10 @@
 #ifndef RUNG_CPU_FEATURES_H
 #define RUNG_CPU_FEATURES_H
 
-enum { RUNG_CPU_AVX2 = 1, RUNG_CPU_AVX512 = 2 };
+enum { RUNG_CPU_AVX2 = 1, RUNG_CPU_AVX512 = 2, RUNG_CPU_KNOWN = 3, RUNG_CPU_UNKNOWN = 4 };
+
+/* The bits of a comma-separated list of names, "avx2" and "avx512"; RUNG_CPU_UNKNOWN for any other. NULL is none. */
+unsigned rung_cpu_feature_bits(const char *names);
 
 /* Of this CPU under its operating system, narrowed by the environment at the time of the call. */
 unsigned rung_cpu_features(void);
