@@ -1,5 +1,5 @@
-/* Rung's sgemm between OpenBLAS's threaded dgemms in one process, beside OpenBLAS's own sgemm in the same place. Build and
- * run: cc -O2 -Iinclude lab/beside_openblas.c -lrung -ldl -o beside; ./beside libscipy_openblas.so 1024 2 */
+/* Rung's sgemm between OpenBLAS's threaded dgemms in one process, beside OpenBLAS's own sgemm in the same place. Build
+ * and run: cc -O2 -Iinclude lab/beside_openblas.c -lrung -ldl -o beside; ./beside libscipy_openblas.so 1024 2 */
 #define _GNU_SOURCE
 #include "rung.h"
 
@@ -80,8 +80,9 @@ int main(int argc, char **argv)
             sgemm_us[peer][i] = now_us() - middle;
         }
     double ours = median(sgemm_us[0]), theirs = median(sgemm_us[1]);
-    printf("%d on %d threads: between dgemms Rung's sgemm %.0f us, OpenBLAS's %.0f (%.2f x); dgemm beside Rung %.0f us, "
-           "beside its own sgemm %.0f\n",
-           n, threads, ours, theirs, theirs / ours, median(dgemm_us[0]), median(dgemm_us[1]));
+    printf(
+        "%d on %d threads: between dgemms Rung's sgemm %.0f us, OpenBLAS's %.0f (%.2f x); dgemm beside Rung %.0f us, "
+        "beside its own sgemm %.0f\n",
+        n, threads, ours, theirs, theirs / ours, median(dgemm_us[0]), median(dgemm_us[1]));
     return 0;
 }
