@@ -12,12 +12,19 @@ const lab_chip lab_chips[] = {
     {"h200", "NVIDIA H200", 90, 132, 128, 2048, 1.98, 4.8, 60, 233472, 232448, 2048, 32},
     {"h100", "NVIDIA H100 SXM", 90, 132, 128, 2048, 1.98, 3.35, 50, 233472, 232448, 2048, 32},
     {"a100", "NVIDIA A100 SXM 80 GB", 80, 108, 64, 1024, 1.41, 2.039, 40, 167936, 166912, 2048, 32},
+    {"v100", "NVIDIA V100 SXM", 70, 80, 64, 512, 1.53, 0.9, 6, 98304, 98304, 2048, 32},
+    {"t4", "NVIDIA T4", 75, 40, 64, 512, 1.59, 0.32, 4, 65536, 65536, 1024, 16},
+    {"rtx2080ti", "NVIDIA GeForce RTX 2080 Ti", 75, 68, 64, 256, 1.545, 0.616, 5.5, 65536, 65536, 1024, 16},
+    {"rtx3080", "NVIDIA GeForce RTX 3080", 86, 68, 128, 256, 1.71, 0.76, 5, 102400, 101376, 1536, 16},
     {"rtx3090", "NVIDIA GeForce RTX 3090", 86, 82, 128, 256, 1.695, 0.936, 6, 102400, 101376, 1536, 16},
     {"rtx4090", "NVIDIA GeForce RTX 4090", 89, 128, 128, 256, 2.52, 1.008, 72, 102400, 101376, 1536, 24},
+    {"rtx5090", "NVIDIA GeForce RTX 5090", 120, 170, 128, 256, 2.407, 1.792, 96, 102400, 101376, 1536, 24},
+    {"b200", "NVIDIA B200", 100, 148, 128, 4096, 1.965, 8.0, 126, 233472, 232448, 2048, 32},
     {"l40s", "NVIDIA L40S", 89, 142, 128, 512, 2.52, 0.864, 96, 102400, 101376, 1536, 24},
     {NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
 };
-const char *const lab_chip_names[] = {"h200", "h100", "a100", "rtx3090", "rtx4090", "l40s", NULL};
+const char *const lab_chip_names[] = {"h200",    "h100",    "a100",    "v100", "t4",   "rtx2080ti", "rtx3080",
+                                      "rtx3090", "rtx4090", "rtx5090", "b200", "l40s", NULL};
 
 int lab_resources_of(const char *symbol, int arch, lab_resources *resources)
 {
@@ -39,10 +46,11 @@ void lab_occupancy_of(const lab_chip *chip, const lab_resources *r, int threads,
 {
     int warps = (threads + 31) / 32, registers_per_warp = up_to(r->registers * 32, 256);
     int warps_by_registers = registers_per_warp ? 65536 / 4 / registers_per_warp * 4 : 64;
-    int shared = up_to(r->static_shared_bytes + shared_bytes + 1024, 128); /* 1 KiB a block is the system's */
+    int system = chip->arch >= 80 ? 1024 : 0; /* bytes of shared memory that a block's start takes */
+    int shared = up_to(r->static_shared_bytes + shared_bytes + system, 128);
     memset(o, 0, sizeof *o);
     o->by_registers = warps_by_registers / warps;
-    o->by_shared = chip->shared_per_sm_bytes / shared;
+    o->by_shared = shared ? chip->shared_per_sm_bytes / shared : chip->blocks_per_sm;
     o->by_threads = chip->threads_per_sm / (warps * 32);
     o->by_blocks = chip->blocks_per_sm;
     o->blocks = o->by_registers;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 760, MARGIN = 24, LANES = 32, CELL = 14, MOST_LINES = 32, MARKED_LANE = 5 };
+enum { WIDTH = 900, MARGIN = 24, LANES = 32, CELL = 14, MOST_LINES = 32, MARKED_LANE = 5 };
 
 typedef struct page {
     FILE *to;
@@ -298,23 +298,22 @@ static void draw_shared(page *p, const rung_lens_site *s)
 
 /* The page. */
 
+/* Colours are plain: many programs that draw SVG know no variables. */
 static const char style[] =
     "<style>\n"
-    "svg{--bg:#fff;--fg:#1b1f24;--dim:#59636e;--used:#3b82c4;--waste:#f3c9b5;--idle:#eceff2;--conflict:#d1403c;--mark:#"
-    "14283c;\n"
-    "--w0:#b9d7f0;--w1:#f6d7a8;--w2:#c4e3c2;--w3:#e7c6e0;--w4:#f3c3bd;--w5:#cfd3ee;--w6:#e6e0a6;--w7:#bfe4e0}\n"
-    "@media(prefers-color-scheme:dark){svg{--bg:#14181d;--fg:#e6e9ed;--dim:#9aa4af;--used:#5aa2e0;--waste:#6e4636;--"
-    "idle:#252b32;\n"
-    "--conflict:#f0605a;--mark:#fff;--w0:#24445f;--w1:#5f4a22;--w2:#2a5130;--w3:#553a55;--w4:#5e3733;--w5:#363d68;--w6:"
-    "#54502a;--w7:#275350}}\n"
-    ".h{font:600 13px system-ui,sans-serif;fill:var(--fg)}.s{font:12px system-ui,sans-serif;fill:var(--dim)}\n"
-    ".t{font:10px system-ui,sans-serif;fill:var(--dim)}.c{font:11px ui-monospace,monospace;fill:var(--dim)}\n"
-    ".b{font:700 16px system-ui,sans-serif;fill:var(--fg)}.bg{fill:var(--bg)}.frame{fill:none;stroke:var(--dim)}\n"
-    ".used{fill:var(--used)}.waste{fill:var(--waste)}.idle{fill:var(--idle)}.conflict{fill:var(--conflict)}.mark{fill:"
-    "var(--mark)}\n"
-    ".w0{fill:var(--w0)}.w1{fill:var(--w1)}.w2{fill:var(--w2)}.w3{fill:var(--w3)}.w4{fill:var(--w4)}.w5{fill:var(--w5)}"
-    "\n"
-    ".w6{fill:var(--w6)}.w7{fill:var(--w7)}.w8{fill:var(--idle)}\n"
+    ".h{font:600 12px DejaVu Sans,Verdana,sans-serif}.s{font:11px DejaVu Sans,Verdana,sans-serif}\n"
+    ".t{font:10px DejaVu Sans,Verdana,sans-serif}.c{font:10px DejaVu Sans Mono,monospace}\n"
+    ".b{font:700 15px DejaVu Sans,Verdana,sans-serif}\n"
+    ".h,.b{fill:#1b1f24}.s,.t,.c{fill:#59636e}.bg{fill:#fff}.frame{fill:none;stroke:#59636e}\n"
+    ".used{fill:#3b82c4}.waste{fill:#f3c9b5}.idle{fill:#eceff2}.conflict{fill:#d1403c}.mark{fill:#14283c}\n"
+    ".w0{fill:#b9d7f0}.w1{fill:#f6d7a8}.w2{fill:#c4e3c2}.w3{fill:#e7c6e0}\n"
+    ".w4{fill:#f3c3bd}.w5{fill:#cfd3ee}.w6{fill:#e6e0a6}.w7{fill:#bfe4e0}.w8{fill:#eceff2}\n"
+    "@media(prefers-color-scheme:dark){\n"
+    ".h,.b{fill:#e6e9ed}.s,.t,.c{fill:#9aa4af}.bg{fill:#14181d}.frame{fill:none;stroke:#9aa4af}\n"
+    ".used{fill:#5aa2e0}.waste{fill:#6e4636}.idle{fill:#252b32}.conflict{fill:#f0605a}.mark{fill:#fff}\n"
+    ".w0{fill:#24445f}.w1{fill:#5f4a22}.w2{fill:#2a5130}.w3{fill:#553a55}\n"
+    ".w4{fill:#5e3733}.w5{fill:#363d68}.w6{fill:#54502a}.w7{fill:#275350}.w8{fill:#252b32}\n"
+    "}\n"
     "</style>\n";
 
 static void legend(page *p)
@@ -340,8 +339,11 @@ static void draw(page *p, const lab_lens_case *c)
     p->y = 34;
     for (int i = 0; i < lab_lens_launches(); i++) {
         const rung_lens_launch *l = lab_lens_launch(i);
-        snprintf(title, sizeof title, "%s at %lld x %lld x %lld", l->kernel, (long long)c->m, (long long)c->n,
-                 (long long)c->k);
+        if (c->kernel && c->kernel->role == RUNG_REDUCE)
+            snprintf(title, sizeof title, "%s: the sum of %lld floats", l->kernel, (long long)(c->m * c->n));
+        else
+            snprintf(title, sizeof title, "%s at %lld x %lld x %lld", l->kernel, (long long)c->m, (long long)c->n,
+                     (long long)c->k);
         text_at(p, MARGIN, "b", title);
         legend(p);
         draw_tile(p, l);
