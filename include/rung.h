@@ -6,6 +6,11 @@
  * Threads: a context may be used by one thread at a time; different contexts share nothing that either can see, so
  * one context a thread is the simple way. Functions that differ say so. After fork() the child may keep using a CPU
  * context (its worker threads are started anew); a GPU context belongs to the process that made it.
+ *
+ * Stable through all releases 0.x, and so librung.so.0: what this header declares, the order and meaning of the fields
+ * of its structs and the values of its enums; new fields come at a struct's end and mean the old behaviour when they
+ * are zero. Not stable: the names and number of kernels, the text of plans and errors, the bits of a result between
+ * releases.
  */
 #ifndef RUNG_H
 #define RUNG_H
@@ -14,7 +19,7 @@
 #include <stdint.h>
 
 #define RUNG_VERSION_MAJOR 0
-#define RUNG_VERSION_MINOR 1
+#define RUNG_VERSION_MINOR 2
 #define RUNG_VERSION_PATCH 0
 
 #if defined(__GNUC__)
