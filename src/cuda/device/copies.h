@@ -20,15 +20,16 @@ RUNG_DEVICE int clamp4(int x)
     return x < 0 ? 0 : (x > 4 ? 4 : x);
 }
 
-/* src[row*ld + col] by one wide multiply-add: rows and leading dimensions stay under 2^30. */
+/* The address of src[row * ld + col], by one wide multiply-add. */
 RUNG_DEVICE const float *element(const float *src, unsigned row, unsigned ld, unsigned col)
 {
     return (const float *)((const char *)src + (unsigned long long)row * (ld * 4) + col * 4);
 }
 
-/* Row r of a k-contiguous tile starts at float row_at(r): four consecutive rows land a quarter of the tile apart, so
- * threads that own four consecutive rows each still read neighbouring slots, and rows are padded by 16 bytes: no bank
- * conflicts. Depth 16 copies two rows a quarter warp: the quarters are then shifted half the banks apart. */
+/* A tile with k innermost: its row r starts at float row_at(r). Four rows in sequence lie a quarter of the tile apart,
+ * so that threads with four rows each read neighbouring places. Rows are padded by 16 bytes, so that no two threads of
+ * a load meet in a bank. At a depth of 16 a quarter of a warp copies two rows; there the quarters are shifted by half
+ * the banks. */
 #define QUARTER_FLOATS(extent, depth)                                                                                  \
     ((extent) / 4 * ((depth) + 4) + ((depth) == 16 && (extent) / 4 * ((depth) + 4) % 32 == 0 ? 16 : 0))
 #define TILE_FLOATS(extent, depth, k_inner)                                                                            \
@@ -38,7 +39,7 @@ RUNG_DEVICE int row_at(int r, const int extent, const int depth)
     return (r & 3) * QUARTER_FLOATS(extent, depth) + (r >> 2) * (depth + 4);
 }
 
-/* k-contiguous operand: element (r, k) at src[r*ld + k] -> shared row_at(r) + k, `width` floats a copy. */
+/* An operand with k innermost, `width` floats a copy: element (r, k) goes from src[r * ld + k] to row_at(r) + k. */
 RUNG_DEVICE void copy_k_inner(rung_shared_at dst, const float *src, unsigned ld, int rows, int k_left, int tid,
                               const int extent, const int depth, const int threads, const int width)
 {
@@ -68,7 +69,7 @@ RUNG_DEVICE void copy_k_inner(rung_shared_at dst, const float *src, unsigned ld,
     }
 }
 
-/* mn-contiguous operand: element (k, x) at src[k*ld + x] -> shared [k][extent], `width` floats a copy. */
+/* An operand with k outermost, `width` floats a copy: element (k, x) goes from src[k * ld + x] to k * extent + x. */
 RUNG_DEVICE void copy_k_outer(rung_shared_at dst, const float *src, unsigned ld, int cols, int k_left, int tid,
                               const int extent, const int depth, const int threads, const int width)
 {
@@ -96,7 +97,7 @@ RUNG_DEVICE void copy_k_outer(rung_shared_at dst, const float *src, unsigned ld,
         }
     }
 }
-/* Brings one operand tile in, 16 bytes a copy where pointer and leading dimension allow, 4 otherwise. */
+/* One tile of an operand: 16 bytes a copy where its rows are aligned (`vec`), else 4. */
 RUNG_DEVICE void copy_tile(rung_shared_at dst, const float *src, unsigned ld, int limit, int k_left, int vec, int tid,
                            const int extent, const int depth, const int threads, const int k_inner)
 {
@@ -113,12 +114,12 @@ RUNG_DEVICE void copy_tile(rung_shared_at dst, const float *src, unsigned ld, in
     }
 }
 
-/* Tiles of operands at any address, 4 bytes a copy, always to rows of k in shared memory, whatever their order outside:
- * an operand with k innermost is turned by the way it is copied. Where the tile lies inside the operand nothing is
- * asked a copy. */
+/* From here on: tiles of operands at any address, 4 bytes a copy. In shared memory k is always outermost: an operand
+ * with k innermost is turned by the way it is copied. A tile that lies inside the operand is copied without a test a
+ * copy. */
 
-/* Sixteen k of a row by half a warp: a row of k is `pitch` floats, four more than the rows there are, so the sixteen
- * meet each bank twice at most. */
+/* An operand with k innermost. Half a warp copies sixteen k of a row. A k takes `pitch` floats in shared memory, four
+ * more than there are rows, so that the sixteen meet each bank twice at most. */
 #define TURNED_PITCH(extent) ((extent) + 4)
 RUNG_DEVICE void copy_turned(rung_shared_at dst, const float *src, unsigned ld, int rows, int k_left, int tid,
                              const int extent, const int depth, const int threads)
@@ -159,7 +160,7 @@ RUNG_DEVICE void copy_turned(rung_shared_at dst, const float *src, unsigned ld, 
     }
 }
 
-/* `wide` columns from x0 on. */
+/* `wide` columns of an operand with k outermost, from column x0 on. */
 RUNG_DEVICE void copy_band(rung_shared_at dst, const float *src, unsigned ld, int cols, int k_left, int tid,
                            const int x0, const int wide, const int extent, const int depth, const int threads)
 {
@@ -203,7 +204,7 @@ RUNG_DEVICE void copy_across(rung_shared_at dst, const float *src, unsigned ld, 
 {
     if (threads % extent == 0 || threads > 32) {
         copy_band(dst, src, ld, cols, k_left, tid, 0, extent, extent, depth, threads);
-    } else { /* a warp: as many columns as it has lanes, then half, then a quarter */
+    } else { /* a warp copies as many columns as it has lanes, then half as many, then a quarter */
         if (extent >= 32)
             copy_band(dst, src, ld, cols, k_left, tid, 0, extent & ~31, extent, depth, threads);
         if (extent & 16)
@@ -213,12 +214,12 @@ RUNG_DEVICE void copy_across(rung_shared_at dst, const float *src, unsigned ld, 
     }
 }
 
-/* The 16-byte path with what a thread can know before the loop kept in registers. Rows and columns outside the
- * matrix are not copied (they only feed results that are never stored); k outside it is zero-filled. */
+/* Copies of 16 bytes, with all that a thread can know before the main loop kept in registers. Rows and columns outside
+ * the matrix are not copied: they reach only results that are not stored. k outside it becomes zero. */
 typedef struct {
-    const float *from; /* this thread's first element in the current block of k */
-    unsigned to;       /* byte offset inside the tile */
-    int limit;         /* k contiguous: passes with a valid row; else bytes of its column group, 0 outside */
+    const float *from; /* this thread's first element of the next step */
+    unsigned to;       /* its place in the tile, in bytes */
+    int limit;         /* k innermost: passes with a row inside; k outermost: bytes of its columns inside */
 } tile_copier;
 
 RUNG_DEVICE tile_copier copier_start(const float *src, unsigned ld, int limit, int tid, const int extent,

@@ -5,8 +5,8 @@
 
 #include "device/copies.h"
 
-/* f[q][i]: `count` rows (or columns) of a thread for `step` values of k, groups of four consecutive ones `lines` groups
- * apart; `at` is the thread's first element at the first of these k. */
+/* Reads `count` rows (or columns) of a thread for `step` values of k into f[q][i]. Groups of four rows in sequence lie
+ * `lines` groups apart. `at` is the thread's first element at the first of these k. */
 RUNG_DEVICE void fragment(float *f, const float *at, const int count, const int lines, const int extent,
                           const int depth, const int step, const int k_inner)
 {

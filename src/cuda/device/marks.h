@@ -4,8 +4,8 @@
 
 #include "device/args.h"
 
-/* Whether this block's tile is marked. What is to be left zero is cleared here: nobody reads it any more, but the
- * marks. */
+/* True where this block's tile is marked. What the next product wants to find zero is cleared here, since nobody reads
+ * it any more; the mark is cleared once all threads have read it. */
 RUNG_DEVICE bool take_mark(const rung_args *p, unsigned tile, int threads)
 {
     bool marked = p->marks[tile] != 0;

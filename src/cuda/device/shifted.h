@@ -1,10 +1,10 @@
-/* Operands whose rows lie at any address, through the copy engine, which reads multiples of 16 bytes only. Rows r, r +
- * 4, r + 8 ... start alike, so that one copy takes a box of them, four floats wider than asked, from the multiple of 16
- * bytes before the first on. What it brings lies up to three floats off; warps then move it, four bytes a lane, to
- * where the main loop wants it: k outermost, whichever way the operand lay. The maps' x runs over the whole operand,
- * their y over every fourth row; so four maps serve all batches however far apart. Reads beyond a row's end stay inside
- * the operand or give zeros, but for the rest of the 16 bytes that its first and last element lie in: a page holds all
- * of those or none. Limits: four rows at least; positions in the operand below 2^31. */
+/* Operands whose rows start at any address, brought by the copy engine, which reads from multiples of 16 bytes only.
+ * Rows r, r + 4, r + 8 and so on start alike. So one copy takes a box of them, four floats wider than needed, from the
+ * multiple of 16 bytes before the first row on. What it brings lies up to three floats off its place. Warps then move
+ * it, four bytes a lane, to where the main loop wants it, with k outermost. The x of a map runs over the whole operand
+ * and its y over every fourth row, so that four maps serve all batches. What is read beyond a row's end lies inside the
+ * operand or is zero, but for the 16 bytes that hold the operand's first and last element: a page holds all of those or
+ * none. Limits: four rows at least; positions in the operand below 2^31. */
 #ifndef RUNG_DEVICE_SHIFTED_H
 #define RUNG_DEVICE_SHIFTED_H
 
@@ -14,7 +14,7 @@
 
 #define SHIFTED_COPIED(W, KC) (4 * SHIFTED_CHUNKS(W, KC) * SHIFTED_ROWS(W, KC) * SHIFTED_ROW(W, KC))
 
-/* Where the copies of a tile's stages begin: along x, of every class of rows, and the first row of a class. */
+/* Where the copies of a tile begin: the x of each class of rows, and the first row in a class. */
 struct shifted_source {
     int x[4], row;
 };
@@ -28,7 +28,8 @@ RUNG_DEVICE void shifted_begin(struct shifted_source *s, const rung_shifted *x, 
         s->x[c] = __shfl_sync(~0u, (along + c * x->ld) & ~3, 0); /* not to be recomputed at every stage */
 }
 
-/* Starts the copies of the stage at k. By a whole warp: all it reads is uniform, one lane is elected. */
+/* Starts the copies of the stage at k. A whole warp calls this with the same values in all lanes; one lane is elected.
+ */
 RUNG_DEVICE void shifted_load(const rung_shifted *x, const struct shifted_source *s, uint32_t to, uint32_t bar, int k,
                               const int w, const int kc)
 {
@@ -39,11 +40,11 @@ RUNG_DEVICE void shifted_load(const rung_shifted *x, const struct shifted_source
                                      bar, s->x, kc ? k : h * RUNG_SHIFTED_CHUNK, kc ? s->row : (int)((unsigned)k / 4));
 }
 
-/* Where a lane finds its elements of a batch's stages, and puts four of one k at once, in bytes from the stage's start.
- * Lanes are eight fours wide and four k high: in no pass do they meet in a bank where rows start differently, and with
- * k innermost never. */
+/* Where a lane finds its elements of a batch's stages, and where it puts four of one k, in bytes from the start of the
+ * stage. The lanes of a warp take eight fours of four k. With k innermost they never meet in a bank, else only where
+ * rows start alike. */
 struct shifted_lane {
-    uint32_t from[4], to; /* with k outermost the first alone is used: neighbours lie beside it */
+    uint32_t from[4], to; /* with k outermost only the first is used: the others lie beside it */
 };
 
 RUNG_DEVICE void shifted_place(struct shifted_lane *l, const rung_shifted *x, int batch, const int w, const int kc)
@@ -56,8 +57,8 @@ RUNG_DEVICE void shifted_place(struct shifted_lane *l, const rung_shifted *x, in
                         : k * SHIFTED_CHUNKS(w, 0) * SHIFTED_BOX(w, 0) + (((start + k * x->ld) & 3) + 4 * four) * 4;
 }
 
-/* Moves k from 4 quad to 4 quad + 3 of a stage; those from `left` on become zeros where k is innermost (where it is
- * outermost the copies have brought zeros). `partial`: some may have to. */
+/* Moves four k of a stage, from 4 * quad on. Where k is innermost, those from `left` on become zero, if `partial`;
+ * where it is outermost the copies have brought zeros. */
 RUNG_DEVICE void shifted_move_four(const struct shifted_lane *l, uint32_t from, uint32_t to, int left, const int quad,
                                    const int w, const int kc, const int partial)
 {

@@ -1,11 +1,11 @@
-/* What a crowd's blocks (families/small/crowd.inc) do besides multiplying. */
+/* A block's place in a crowd (crowd.inc), its copies, and its stores to a C at any address. */
 #ifndef RUNG_DEVICE_CROWD_COPY_H
 #define RUNG_DEVICE_CROWD_COPY_H
 
 #include "families/small/tile.h"
 #include "device/copies.h"
 
-/* A block's place: grid x counts tiles, y parts of k, z matrices. Worked out anew each time it is asked for. */
+/* A block's place: grid x counts tiles, y parts of k, z matrices. It is worked out anew each time it is needed. */
 typedef struct {
     unsigned part, batch, which; /* which: of all tiles of all matrices */
     int row0, col0;
@@ -25,7 +25,7 @@ RUNG_DEVICE crowd_place crowd_place_of(const rung_args *p, const int bm, const i
     return at;
 }
 
-/* A thread's first element of the next stage of eight k, and how many lines on its operand ends. */
+/* A thread's first element of the next stage of eight k, and the number of the operand's last line from its own. */
 typedef struct {
     const float *from;
     int last;
@@ -41,8 +41,7 @@ RUNG_DEVICE crowd_lines crowd_start(const float *src, long long ld, int line0, i
     return l;
 }
 
-/* Copies a thread's share of the next stage, of which `k` of eight exist; zeros for all that does not. (Lanes that copy
- * the same element to different places would take turns.) */
+/* Copies a thread's share of the next stage, of which `k` of eight k exist. What does not exist becomes zero. */
 RUNG_DEVICE void crowd_copy(crowd_lines *l, rung_shared_at tile, unsigned ld, int k, int tid, const int extent,
                             const int threads, const int k_inner)
 {
@@ -64,8 +63,8 @@ RUNG_DEVICE void crowd_copy(crowd_lines *l, rung_shared_at tile, unsigned ld, in
     }
 }
 
-/* C at any address: a warp's 32 x 32 results, of which the second sixteen rows lie `apart` from the first, by way of
- * shared memory, so that each store fills a line's sectors. */
+/* Stores a warp's 32 x 32 results to a C at any address, by way of shared memory, so that each store fills sectors. The
+ * second sixteen rows lie `apart` rows from the first. */
 RUNG_DEVICE void crowd_store(const float *acc, const int tn, float *mine, float *c, long long ldc, int rows, int cols,
                              const int apart, float alpha, int ty, int tx, int lane)
 {
