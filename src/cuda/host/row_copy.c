@@ -36,7 +36,7 @@ double rung_row_copy_us(int64_t bytes)
 rung_status rung_row_copy_run(rung_cuda *cuda, const rung_row_copy *first, const rung_row_copy *second)
 {
     rung_function function;
-    RUNG_TRY(rung_gpu_function(cuda->gpu, "sm90_tmawarp_f32_64x64x64_s3", "row_copy_two", &function));
+    RUNG_TRY(rung_gpu_function(cuda->gpu, "row_copy", "row_copy_two", &function));
     rung_row_copy_args args = {.of = {*first}, .blocks_of_first = (uint32_t)blocks_of(first)};
     rung_grid grid = {.x = args.blocks_of_first, .y = 1, .z = 1, .threads = RUNG_ROW_COPY_THREADS, .overlaps = 1};
     if (second->from) {
