@@ -27,7 +27,6 @@ typedef struct rung_args {
     int32_t activation; /* rung_activation: 0 identity, 1 relu, 2 gelu */
     void *workspace;    /* partial sums, tickets, split operands: the launcher's layout */
     int32_t split_k;    /* parts along k; 1: none */
-    int32_t swizzle;    /* blocks of a column group in the tile order; 0: plain order */
     /* One byte a tile, row by row, for kernels that can leave tiles out: only marked ones are computed. NULL: all. */
     uint8_t *marks;
     void *zero;         /* with marks: what is left zero for the next product, */

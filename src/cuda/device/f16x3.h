@@ -41,7 +41,7 @@ typedef struct f16x3_operand {
     const float *x;
     const float *const *x_array; /* pointer-array batch: x is its entry `entry` */
     int64_t ld;
-    int32_t along_k; /* neighbours in memory are neighbours along k */
+    int32_t k_innermost; /* neighbours in memory are neighbours along k */
     int32_t lines, k;
     int32_t k_blocks;   /* padded k / 32, even */
     int64_t row_groups; /* padded lines / 8 */

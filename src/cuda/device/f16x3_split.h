@@ -439,7 +439,7 @@ RUNG_KERNEL(F16X3_THREADS, 3) f16x3_split(const __grid_constant__ f16x3_split_ar
     int of_a = blockIdx.x < s.a_blocks, block = of_a ? blockIdx.x : blockIdx.x - s.a_blocks;
     const f16x3_operand *op = of_a ? &s.a : &s.b;
     const float *x = split_source(op, s.entry);
-    if (op->along_k)
+    if (op->k_innermost)
         split_lines(op, x, block);
     else
         split_across(op, x, block, s.cluster);

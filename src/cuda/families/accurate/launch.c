@@ -199,7 +199,7 @@ static void fill_operand(f16x3_operand *o, const accurate_layout *w, places at, 
 
 static int64_t split_blocks(const f16x3_operand *o, int cluster)
 {
-    if (o->along_k)
+    if (o->k_innermost)
         return o->row_groups * o->line_warps; /* eight warps a block, padded lines in eights */
     return o->row_groups * 8 / F16X3_LINES * cluster;
 }
@@ -212,7 +212,7 @@ static int64_t turn_blocks(const f16x3_operand *o)
 static rung_status launch_split(rung_cuda *cuda, const rung_kernel *kernel, const char *symbol, int64_t blocks,
                                 const f16x3_split_args *s)
 {
-    int across = s->cluster && !(s->a.along_k && s->b.along_k);
+    int across = s->cluster && !(s->a.k_innermost && s->b.k_innermost);
     rung_function function;
     rung_grid grid = {.x = (unsigned)blocks,
                       .y = 1,
@@ -226,7 +226,7 @@ static rung_status launch_split(rung_cuda *cuda, const rung_kernel *kernel, cons
 
 static int64_t pack_blocks(const f16x3_operand *o)
 {
-    return o->along_k ? o->row_groups * 8 : turn_blocks(o);
+    return o->k_innermost ? o->row_groups * 8 : turn_blocks(o);
 }
 
 static rung_status split(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const accurate_layout *w,
@@ -242,8 +242,8 @@ static rung_status split(rung_cuda *cuda, const rung_kernel *kernel, const rung_
     s.b.x_array = p->b_array;
     s.a.ld = p->lda;
     s.b.ld = p->ldb;
-    s.a.along_k = !p->trans_a;
-    s.b.along_k = p->trans_b;
+    s.a.k_innermost = !p->trans_a;
+    s.b.k_innermost = p->trans_b;
     if (kernel->arith == RUNG_TF32) {
         s.a_blocks = (int32_t)pack_blocks(&s.a);
         return launch_split(cuda, kernel, "tf32_pack", s.a_blocks + pack_blocks(&s.b), &s);

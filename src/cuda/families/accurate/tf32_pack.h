@@ -74,7 +74,7 @@ RUNG_KERNEL(F16X3_THREADS) tf32_pack(const __grid_constant__ f16x3_split_args s)
     int64_t i;
     for (i = blockIdx.x * (int64_t)F16X3_THREADS + threadIdx.x; i < s.zero_words; i += gridDim.x * F16X3_THREADS)
         ((uint4 *)s.zero)[i] = make_uint4(0, 0, 0, 0); /* for the product */
-    if (op->along_k)
+    if (op->k_innermost)
         tf32_line(op, x, block);
     else
         tf32_turn(op, x, block);

@@ -105,7 +105,7 @@ static double tile_cost_us(const rung_machine *machine, const rung_kernel *kerne
     compute += read * first + write / rounds;
     double cost = launch_us + fmax(compute, read + write);
     if (parts > 1) {
-        double chunks = fmin(fmin(32.0, (double)parts), tile_bytes / 256.0); /* added side by side: device/meeting.h */
+        double chunks = fmin(fmin(32.0, (double)parts), tile_bytes / 256.0); /* added side by side: device/parts.h */
         if (t->crowd) { /* few threads add: loads of a thread, one by one */
             double vectors = tile_bytes / 16.0, each = vectors / kernel->threads * (double)parts;
             cost += crowd_load_us * (each <= SMALL_CROWD_LOADS ? each : each / chunks);
