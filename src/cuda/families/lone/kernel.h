@@ -1,4 +1,4 @@
-/* What the lone-warp tiles share whatever their size: order of work, fragments, where sums of a tile's parts lie. */
+/* What all lone tiles share: the order of work and the places of tiles. */
 #ifndef RUNG_DEVICE_LONE_WARP_H
 #define RUNG_DEVICE_LONE_WARP_H
 
@@ -8,7 +8,7 @@
 #include "device/end.h"
 #include "device/parts.h"
 
-/* Steps of one tile: first, first + stride, ... below end. `row` and `col` are the tile's corner. */
+/* A run of steps of one tile: `step` and those after it, below `end`. `row` and `col` are the tile's corner. */
 struct lone_run {
     int tile, step, end;
     int row, col, batch;
@@ -28,7 +28,7 @@ RUNG_DEVICE void lone_place(struct lone_run *r, const rung_lone_args *p, const i
     r->col = (int)(rest - down * (unsigned)p->tiles_n) * bn;
 }
 
-/* Together: this block's range of the steps of all tiles in order. */
+/* The first step of a block, where all blocks share the steps of all tiles in order. */
 RUNG_DEVICE int lone_begin(const rung_lone_args *p, int block)
 {
     return (int)((long long)p->tiles * p->steps * block / gridDim.x);

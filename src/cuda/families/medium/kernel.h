@@ -1,4 +1,4 @@
-/* What the medium FP32 tiles share whatever their size: arguments, the order of work, fragments, the end of a tile. */
+/* What all medium tiles share: the order of work, the places of tiles, and results that go through the general end. */
 #ifndef RUNG_DEVICE_STRICT_WARP_H
 #define RUNG_DEVICE_STRICT_WARP_H
 
@@ -28,7 +28,7 @@ struct warp_work {
     int stream_begin, stream_end;
 };
 
-/* Where the streamed range of the block of this number among those that stream begins. */
+/* Where the streamed range of streaming block `streamer` begins. */
 RUNG_DEVICE int warp_stream_start(const rung_warp_args *p, int streamer)
 {
     return max(streamer, 0) * p->share + min(max(streamer, 0), p->wider);
@@ -94,14 +94,14 @@ RUNG_DEVICE void warp_load_column(float x[][4], const int k, uint32_t at)
     x[0][k] = v.x, x[1][k] = v.y, x[2][k] = v.z, x[3][k] = v.w;
 }
 
-/* Which of the streaming blocks has step `first` in its range. */
+/* The streaming block whose range holds step `first`. */
 RUNG_DEVICE int warp_streamer_of(const rung_warp_args *p, int first)
 {
     const int wide = p->wider * (p->share + 1);
     return first < wide ? first / (p->share + 1) : p->wider + (first - wide) / p->share;
 }
 
-/* One element through the general end: beta, bias, activation. */
+/* One result with beta, bias and activation. */
 RUNG_DEVICE float warp_end(const rung_warp_args *p, float product, float beta, float old, int row, int col)
 {
     float value = beta != 0.0f ? fmaf(beta, old, product) : product;
