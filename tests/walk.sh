@@ -1,5 +1,6 @@
 #!/bin/sh
-# The walk of docs/architecture.md: each step "`file:line` `code`" names a line that holds this code.
+# The walk of docs/architecture.md: each step "`file:line` `code`" names a line that holds this code, or one within five of it, so
+# that not every edit above it is an edit of the page.
 # usage: walk.sh SOURCE_DIR [--write]      (--write: puts the line numbers right)
 set -eu
 cd "$1"
@@ -10,7 +11,9 @@ sed -n 's/^[0-9]*\. `\([^`:]*\):\([0-9]*\)` `\([^`]*\)`.*/\1	\2	\3/p' $page >"$l
 tab=$(printf '\t')
 while IFS="$tab" read -r file line code; do
     steps=$((steps + 1))
-    if sed -n "${line}p" "$file" | grep -qF -- "$code"; then continue; fi
+    from=$((line > 5 ? line - 5 : 1)) to=$((line + 5))
+    [ "${2:-}" = --write ] && from=$line to=$line
+    if sed -n "$from,${to}p" "$file" | grep -qF -- "$code"; then continue; fi
     now=$(grep -nF -- "$code" "$file" | head -n 1 | cut -d: -f1)
     if [ -n "$now" ] && [ "${2:-}" = --write ]; then
         old="\`$file:$line\` \`$code\`" new="\`$file:$now\` \`$code\`" awk '
