@@ -15,6 +15,7 @@ int cmd_explain(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_reduce(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
+int cmd_fuzz(int argc, char **argv);
 int cmd_tune(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_version(int argc, char **argv);

@@ -19,6 +19,8 @@ const cli_verb cli_verbs[] = {
      "rung verify [--device cpu|gpu] [--kernel NAME,... | --math strict|accurate|fast] [--quick | --huge] [--case "
      "CASE]",
      cmd_verify},
+    {"fuzz", "random calls, checked as verify does; a failure becomes one short line; exit 1 on a failure",
+     "rung fuzz [--device cpu|gpu] [--math MODE | --kernel NAME] [--calls N] [--seconds N] [--seed N]", cmd_fuzz},
     {"lens", "a GPU kernel on the CPU, lane by lane: its memory accesses line by line, and its faults",
      "rung lens KERNEL [MxNxK] [--svg FILE]\n       rung lens --file OWN.cu --tile BMxBN --threads N [MxNxK]\n       "
      "rung lens --check [KERNEL...]",

@@ -10,7 +10,8 @@ A list (tests/faults/*.txt) holds blocks such as
     - CODE AS IT IS
     + CODE WITH THE FAULT
 
-The code must stand in the file exactly once. Exit code: 0 where at least the wanted share is caught, 1 where less is, 2 where a
+and the code must stand in the file exactly once. A file NAME.fault is one fault that is a patch: lines "what: SENTENCE" and
+"test: REGEX" (of ctest; "tsan." and "asan." for those trees), then what `patch -p1` takes. Exit code: 0 where at least the wanted share is caught, 1 where less is, 2 where a
 fault cannot be planted.
 """
 import argparse
@@ -30,15 +31,35 @@ TEST_SECONDS, BUILD_SECONDS = 180, 600
 
 
 class Fault:
+    """Code that is replaced by other code."""
+
     def __init__(self, where, path, tests):
         self.where, self.path, self.tests = where, path, tests
         self.why, self.was, self.now = "", [], []
 
     def plant(self):
-        """The file's text with the fault; None where its code is not there once."""
+        """Changes the tree; False where the code is not there once."""
         file, was = TREE / self.path, "\n".join(self.was)
         text = file.read_text() if file.is_file() else ""
-        return text.replace(was, "\n".join(self.now)) if text.count(was) == 1 else None
+        if text.count(was) != 1:
+            return False
+        file.write_text(text.replace(was, "\n".join(self.now)))
+        return True
+
+
+class Patch(Fault):
+    """A fault that is a file of its own."""
+
+    def __init__(self, file):
+        text = file.read_text()
+        super().__init__(file.name, re.search(r"^\+\+\+ b/(\S+)", text, re.M).group(1),
+                         [re.search(r"^test: *(.*)", text, re.M).group(1)])
+        self.why, self.file = re.search(r"^what: *(.*)", text, re.M).group(1), file
+
+    def plant(self):
+        with open(self.file, "rb") as patch:
+            return subprocess.run(["patch", "-p1", "-s", "-F", "3", "--no-backup-if-mismatch"], cwd=TREE, stdin=patch,
+                                  capture_output=True).returncode == 0
 
 
 def read_lists():
@@ -56,7 +77,7 @@ def read_lists():
             else:
                 path, tests = line.split(":")
                 faults.append(Fault(f"{name.name}:{number}", path, [test.strip() for test in tests.split(",")]))
-    return faults
+    return faults + [Patch(file) for file in sorted(HERE.glob("*.fault"))]
 
 
 def copy_tree():
@@ -87,34 +108,38 @@ def run(command, seconds, log):
             return None
 
 
-def build():
-    if not (BUILD / "build.ninja").exists():
-        code = run(["cmake", "-S", TREE, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DRUNG_WITH_CUDA=OFF"],
-                   BUILD_SECONDS, SCRATCH / "configure.log")
+def preset_of(test):
+    return test.split(".")[0] if re.match(r"(asan|tsan)\.", test) else "release"
+
+
+def build(preset):
+    folder = BUILD / preset
+    if not (folder / "build.ninja").exists():
+        code = run(["cmake", "-S", TREE, "--preset", preset, "-B", folder], BUILD_SECONDS, SCRATCH / "configure.log")
         if code != 0:
             return code
-    return run(["ninja", "-C", BUILD, "-j", os.environ.get("RUNG_JOBS", "2")], BUILD_SECONDS, SCRATCH / "build.log")
+    return run(["ninja", "-C", folder, "-j", os.environ.get("RUNG_JOBS", "2")], BUILD_SECONDS, SCRATCH / "build.log")
 
 
 def run_test(test):
     """True where the test fails, or does not end."""
+    folder = BUILD / preset_of(test)
     if test == "verify_cpu_quick":  # a part of verify_cpu, which takes minutes
-        return run([BUILD / "bin" / "rung", "verify", "--device", "cpu", "--quick"], TEST_SECONDS, SCRATCH / "test.log") != 0
-    return run(["ctest", "--test-dir", BUILD, "-R", f"^{test}$", "--no-tests=error", "--timeout", str(TEST_SECONDS)],
+        return run([folder / "bin" / "rung", "verify", "--device", "cpu", "--quick"], TEST_SECONDS, SCRATCH / "test.log") != 0
+    return run(["ctest", "--test-dir", folder, "-R", f"^({test})$", "--no-tests=error", "--timeout", str(TEST_SECONDS)],
                TEST_SECONDS + 30, SCRATCH / "test.log") != 0
 
 
 def try_fault(fault):
     """'caught by TEST', 'missed', 'not planted' or 'not built'."""
     file = TREE / fault.path
-    text, faulty = file.read_text() if file.is_file() else "", fault.plant()
-    if faulty is None:
+    text = file.read_text() if file.is_file() else ""
+    if not fault.plant():
         return "not planted: its code does not stand in the file exactly once"
     try:
-        file.write_text(faulty)
-        if build() != 0:
-            return "not built: see build/faults/build.log"
         for test in fault.tests:
+            if build(preset_of(test)) != 0:
+                return "not built: see build/faults/build.log"
             if run_test(test):
                 return f"caught by {test}"
         return "missed"
@@ -141,10 +166,10 @@ def main():
         return 0
     SCRATCH.mkdir(parents=True, exist_ok=True)
     copy_tree()
-    if build() != 0:
-        print("the sources as they are cannot be built: see build/faults/build.log")
-        return 2
     for test in sorted({test for f in faults for test in f.tests}):
+        if build(preset_of(test)) != 0:
+            print("the sources as they are cannot be built: see build/faults/build.log")
+            return 2
         if run_test(test):
             print(f"{test} fails without a fault: see build/faults/test.log")
             return 2

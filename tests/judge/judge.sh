@@ -83,5 +83,10 @@ passes none bench --device cpu --threads 1 --budget-ms 20 --against '' --format 
 refused nan FAIL climb --device cpu --size 64 --threads 1 --against ''
 refused product FAIL climb --device cpu --size 64 --threads 1 --against ''
 
+# Random calls: a failure becomes the smallest line that still fails.
+refused edge "case 'NN:1x2x1:col'" fuzz --device cpu --threads 1 --calls 30
+refused product "case 'NN:1x1x1:col'" fuzz --device cpu --threads 1 --calls 30
+passes none fuzz --device cpu --threads 1 --calls 30
+
 if [ "$failed" -gt 0 ]; then echo "$failed of the complaints above"; exit 1; fi
 echo "$tried runs: what is wrong is told and fails, what is right passes"

@@ -336,6 +336,49 @@ static void device_scalars(void **state)
     assert_ptr_equal(seen.beta_device, (void *)0x20);
 }
 
+static void strides_keep_64_bits(void **state)
+{
+    (void)state;
+    const long long sa = (1LL << 33) + 1, sb = (1LL << 35) + 2, sc = (1LL << 37) + 3;
+    for (int form = 0; form < 4; form++) {
+        memset(&seen, 0, sizeof seen);
+        if (form == 0)
+            cublasSgemmStridedBatched(&handle, 0, 0, 11, 12, 13, &alpha, a, 14, sa, b, 15, sb, &beta, c, 16, sc, 7);
+        else if (form == 1)
+            cublasSgemmStridedBatched_64(&handle, 0, 0, 11, 12, 13, &alpha, a, 14, sa, b, 15, sb, &beta, c, 16, sc, 7);
+        else if (form == 2)
+            cublasGemmStridedBatchedEx(&handle, 0, 0, 11, 12, 13, &alpha, a, F32, 14, sa, b, F32, 15, sb, &beta, c, F32,
+                                       16, sc, 7, COMPUTE, -1);
+        else
+            cublasGemmStridedBatchedEx_64(&handle, 0, 0, 11, 12, 13, &alpha, a, F32, 14, sa, b, F32, 15, sb, &beta, c,
+                                          F32, 16, sc, 7, COMPUTE, -1);
+        assert_int_equal(seen_count, form + 1);
+        assert_true(seen.stride_a == sa && seen.stride_b == sb && seen.stride_c == sc && seen.batch == 7);
+    }
+}
+
+/* Each call runs where its handle says now, whatever earlier calls said. */
+static void stream_and_math_follow_the_handle(void **state)
+{
+    (void)state;
+    int others[2];
+    void *streams[] = {&stream_object, NULL, &others[0], &others[1], NULL, &stream_object, &stream_object};
+    const int maths[] = {0, 2, 0, 0, 2, 2, 0}; /* 2: CUBLAS_PEDANTIC_MATH */
+    rung_math plain_math = RUNG_STRICT, pedantic_math = RUNG_STRICT;
+    for (int i = 0; i < 7; i++) {
+        handle.stream = streams[i];
+        handle.math_mode = maths[i];
+        assert_int_equal(plain(), 0);
+        assert_ptr_equal(seen_config.stream, streams[i]);
+        if (i == 0)
+            plain_math = seen_config.math;
+        if (i == 1)
+            pedantic_math = seen_config.math;
+        assert_int_equal(seen_config.math, maths[i] ? pedantic_math : plain_math);
+    }
+    assert_int_equal(plain_math, RUNG_ACCURATE);
+}
+
 /* ---- cublasLt ---- */
 
 static int64_t product[64], layout_a[64], layout_b[64], layout_c[64], layout_d[64];
@@ -467,6 +510,67 @@ static void lt_hands_on(void **state)
                      14);
 }
 
+/* C and D are one matrix, or C is not read. */
+static void lt_knows_c_from_d(void **state)
+{
+    static const float zero = 0.0f;
+    static const struct {
+        int attribute;
+        int64_t value;
+    } cases[] = {{2, 10}, {3, 13}, {4, 17}, {5, 2}, {6, 99}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        reset(state);
+        set_lt();
+        layout_c[cases[i].attribute] = cases[i].value;
+        expect_handed_on(lt(c), 14);
+        assert_int_equal(cublasLtMatmul(&handle, product, &alpha, a, layout_a, b, layout_b, &zero, a, layout_c, c,
+                                        layout_d, NULL, NULL, 0, &stream_object),
+                         0);
+        assert_int_equal(seen.ldc, 16);
+        assert_ptr_equal(seen.c, c);
+    }
+}
+
+static void lt_device_scalars(void **state)
+{
+    float other[4];
+    reset(state);
+    set_lt();
+    product[2] = 1;
+    int result = cublasLtMatmul(&handle, product, (void *)0x10, a, layout_a, b, layout_b, (void *)0x20, c, layout_c, c,
+                                layout_d, NULL, NULL, 0, &stream_object);
+    assert_int_equal(result, 0);
+    assert_ptr_equal(seen.alpha_device, (void *)0x10);
+    assert_ptr_equal(seen.beta_device, (void *)0x20);
+    reset(state); /* beta is not known: it may read C */
+    expect_handed_on(cublasLtMatmul(&handle, product, (void *)0x10, a, layout_a, b, layout_b, (void *)0x20, other,
+                                    layout_c, c, layout_d, NULL, NULL, 0, &stream_object),
+                     14);
+}
+
+static void lt_batches(void **state)
+{
+    int64_t *layouts[] = {layout_a, layout_b, layout_c, layout_d};
+    reset(state);
+    set_lt();
+    for (int i = 0; i < 4; i++) {
+        layouts[i][5] = 3;
+        layouts[i][6] = (1LL << 34) + (i < 3 ? i : 2);
+    }
+    assert_int_equal(lt(c), 0);
+    assert_int_equal(seen.batch, 3);
+    assert_true(seen.stride_a == 1LL << 34 && seen.stride_b == (1LL << 34) + 1 && seen.stride_c == (1LL << 34) + 2);
+    product[7] = 4; /* a bias, of which a batch has one each */
+    product[8] = (int64_t)(uintptr_t)bias;
+    reset(state);
+    expect_handed_on(lt(c), 14);
+    set_lt();
+    product[7] = 4;
+    product[8] = (int64_t)(uintptr_t)bias;
+    product[26] = F16;
+    expect_handed_on(lt(c), 14);
+}
+
 int main(int argc, char **argv)
 {
     (void)argc;
@@ -487,7 +591,12 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(lt_translates, reset),
         cmocka_unit_test_setup(lt_reads_rows, reset),
         cmocka_unit_test_setup(lt_emulated_is_accurate_on_hopper, reset),
+        cmocka_unit_test_setup(strides_keep_64_bits, reset),
+        cmocka_unit_test_setup(stream_and_math_follow_the_handle, reset),
         cmocka_unit_test_setup(lt_hands_on, reset),
+        cmocka_unit_test_setup(lt_knows_c_from_d, reset),
+        cmocka_unit_test_setup(lt_device_scalars, reset),
+        cmocka_unit_test_setup(lt_batches, reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
