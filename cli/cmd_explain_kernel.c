@@ -90,6 +90,12 @@ static void print_occupancy(const lab_chip *chip, const view *v)
            "%d, blocks %d)\n",
            o->blocks, o->blocks == 1 ? "" : "s", o->warps, o->percent, o->limiter, o->by_registers, o->by_shared,
            o->by_threads, o->by_blocks);
+    int warps = v->kernel->threads / 32, of_a_warp = (v->resources.registers * 32 + 255) / 256 * 256;
+    printf("          by hand: a warp's %d x 32 registers, in units of 256, are %d; a quarter of the SM has 16384: %d "
+           "warps,\n"
+           "          so %d on the SM, and %d blocks of %d warps\n",
+           v->resources.registers, of_a_warp, 16384 / of_a_warp, 16384 / of_a_warp * 4, 16384 / of_a_warp * 4 / warps,
+           warps);
 }
 
 /* Floats a result needs, from the tiles: k/BN + k/BM from global memory, k/TN + k/TM from shared memory. */
@@ -150,14 +156,52 @@ static void print_next(const lab_chip *chip, const view *v, double m, double n, 
                v->occupancy.percent);
 }
 
+/* A sum: as many floats as the shape's C has results; each is read once. */
+static int explain_sum(const rung_kernel *kernel, const lab_chip *chip, double floats)
+{
+    view v = {.kernel = kernel};
+    double bytes = 4 * floats, ridge = 2.0 * chip->fma_lanes * chip->sms * chip->clock_ghz * 1e-3 / chip->memory_tb_s;
+    printf("%s: %s\n          %s; a block of %d threads adds %d floats at a time\n", kernel->name, kernel->idea,
+           kernel->file, kernel->threads, kernel->bm);
+    printf("at        %.0f floats\n", floats);
+    printf("floors    %s: %.4g MB at %.2f TB/s take %.1f us: memory rules\n", chip->title, bytes * 1e-6,
+           chip->memory_tb_s, bytes * 1e-6 / chip->memory_tb_s);
+    printf(
+        "roofline  one addition for 4 bytes is 0.25 FLOP a byte, the ridge lies at %.1f: left of it, under the slope\n",
+        ridge);
+    v.has_resources = lab_resources_of(kernel->name, chip->arch, &v.resources);
+    if (v.has_resources)
+        lab_occupancy_of(chip, &v.resources, kernel->threads, kernel->shared_bytes, &v.occupancy);
+    print_occupancy(chip, &v);
+    return CLI_PASS;
+}
+
+/* A CPU rung: what its register tile asks of the caches. */
+static int explain_on_cpu(const rung_kernel *kernel, double m, double n, double k)
+{
+    const rung_kernel *next = next_of(kernel);
+    double loads = 1.0 / (kernel->tm > 0 ? kernel->tm : 1) + 1.0 / (kernel->tn > 0 ? kernel->tn : 1);
+    printf("%s: %s\n          %s; %d x %d results in registers", kernel->name, kernel->idea, kernel->file, kernel->tm,
+           kernel->tn);
+    if (kernel->bk)
+        printf(", blocks of %d along k, %d columns", kernel->bk, kernel->bn);
+    printf("\nat        %.0f x %.0f x %.0f: %.4g GFLOP, %.4g MB of operands and results\n", m, n, k, 2e-9 * m * n * k,
+           4e-6 * (m * k + k * n + m * n));
+    printf("accesses  %.3g floats loaded for a multiply-add, 1/%d + 1/%d: %.3g FLOP for each float\n", loads,
+           kernel->tn > 0 ? kernel->tn : 1, kernel->tm > 0 ? kernel->tm : 1, 2 / loads);
+    if (next)
+        printf("next      %s: %s\n", next->name, next->idea);
+    return CLI_PASS;
+}
+
 int explain_kernel(const rung_kernel *kernel, int chip_index, double m, double n, double k)
 {
     const lab_chip *chip = &lab_chips[chip_index];
     view v = {.kernel = kernel};
     if (kernel->backend != RUNG_BACKEND_CUDA)
-        return cli_usage(
-            "%s is a CPU kernel: explain KERNEL is for GPU kernels; explain MxNxK prints the plan of either",
-            kernel->name);
+        return explain_on_cpu(kernel, m, n, k);
+    if (kernel->role == RUNG_REDUCE)
+        return explain_sum(kernel, chip, m * n);
     printf("%s: %s\n", kernel->name, kernel->idea);
     printf("          %s; tile %d x %d x %d, warp %d x %d, thread %d x %d, %d stage%s\n", kernel->file, kernel->bm,
            kernel->bn, kernel->bk, kernel->wm, kernel->wn, kernel->tm, kernel->tn, kernel->stages,

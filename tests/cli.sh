@@ -57,8 +57,10 @@ accepts 'c01_naive' list --format json
 accepts 'c01_naive *pass' verify --device cpu --quick --kernel c01_naive
 accepts 'c01_naive *pass' verify --device cpu --repeat 20 --kernel c01_naive --case NN:5x7x3:row,seed=1
 accepts 'decision' explain 512x64x512:TN --device cpu
+accepts 'FLOP for each float' explain c06_simd_tile 1024x1024x1024
 refuses 'h100 and h200 only' explain 512x64x512 --gpu a100
 if "$rung" lens l01_naive 32x32x32 >/dev/null 2>&1; then
+    accepts 'left of it, under the slope' explain r02_shared 1024x1024x1
     accepts 'decision *sm90_' explain 1024x1024x1024 --gpu h200
     ! [ -e "$(dirname "$rung")/../lib/librung_sm_90a.so" ] || accepts 'set by the.*waves' explain l10_thread_tile_8x8
     accepts 'tensor cores in fp16' explain 4096x4096x4096 --gpu h200 --math accurate
