@@ -159,6 +159,47 @@ static void a_plan_prints_its_decision(void **state)
     rung_context_destroy(context);
 }
 
+/* What a kernel does not have, it refuses: it must not compute without it. */
+static void kernels_refuse_what_they_lack(void **state)
+{
+    (void)state;
+    rung_context *context = test_context(1);
+    product p;
+    float bias[64] = {0};
+    product_new(&p, RUNG_ROW_MAJOR, 0, 0, 30, 31, 32, 1, 1, 1);
+    for (int form = 1; form < 4; form++)
+        for (int i = 0; i < rung_kernel_count(); i++) {
+            const rung_kernel *kernel = rung_kernel_at(i);
+            rung_plan *plan = NULL;
+            p.gemm.bias_kind = form & 1 ? RUNG_BIAS_PER_ROW : RUNG_NO_BIAS;
+            p.gemm.bias = bias;
+            p.gemm.activation = form & 2 ? RUNG_RELU : RUNG_IDENTITY;
+            if ((kernel->accepts & RUNG_ACCEPTS_EPILOGUE) || rung_kernel_unusable(context, kernel))
+                continue;
+            assert_int_equal(rung_plan_create_kernel(&plan, context, &p.gemm, kernel->name), RUNG_UNSUPPORTED);
+        }
+    product_free(&p);
+    rung_context_destroy(context);
+}
+
+/* The planner takes the fastest: on this CPU's own instruction set, unless the environment says otherwise. */
+static void the_cheapest_kernel_wins(void **state)
+{
+    (void)state;
+#if defined(__x86_64__)
+    rung_context *context = test_context(1);
+    product p;
+    product_new(&p, RUNG_ROW_MAJOR, 0, 0, 80, 70, 90, 1, 1, 1);
+    assert_ok(rung_gemm_run(context, &p.gemm));
+    const char *kernel = rung_last_kernel(context);
+    if (!getenv("RUNG_CPU_FEATURES") && __builtin_cpu_supports("avx2"))
+        assert_true(strncmp(kernel, __builtin_cpu_supports("avx512f") ? "avx512" : "avx2", 4) == 0 &&
+                    (kernel[3] == '2') == !__builtin_cpu_supports("avx512f"));
+    product_free(&p);
+    rung_context_destroy(context);
+#endif
+}
+
 static void kernels_by_name(void **state)
 {
     (void)state;
@@ -328,6 +369,8 @@ int main(void)
         cmocka_unit_test(a_plan_refuses_another_shape),
         cmocka_unit_test(a_plan_prints_its_decision),
         cmocka_unit_test(kernels_by_name),
+        cmocka_unit_test(kernels_refuse_what_they_lack),
+        cmocka_unit_test(the_cheapest_kernel_wins),
         cmocka_unit_test(remembered_plans_stay_right),
         cmocka_unit_test(a_shape_is_planned_once),
         cmocka_unit_test(thousands_of_shapes_are_remembered),

@@ -69,6 +69,61 @@ static void each_argument_is_named_with_its_value(void **state)
         }
 }
 
+static void minus_one_is_no_size(void **state)
+{
+    (void)state;
+    rung_gemm g = good(RUNG_ROW_MAJOR);
+    g.m = -1;
+    expect_refusal(&g, 3, "m is -1");
+    g = good(RUNG_COL_MAJOR);
+    g.n = -1;
+    expect_refusal(&g, 4, "n is -1");
+    g = good(RUNG_COL_MAJOR);
+    g.k = -1;
+    expect_refusal(&g, 5, "k is -1");
+}
+
+/* What lies on the device decides nothing on the host: this CPU context refuses such calls, and must not take them for
+ * calls with nothing to do. */
+static void scalars_on_a_device_are_not_looked_at(void **state)
+{
+    (void)state;
+    static const float scalar = 2.0f;
+    rung_gemm g = good(RUNG_COL_MAJOR);
+    g.alpha = 0.0f;
+    g.beta = 1.0f;
+    g.alpha_device = &scalar;
+    poison();
+    assert_int_equal(rung_gemm_run(context, &g), RUNG_UNSUPPORTED);
+    g = good(RUNG_COL_MAJOR);
+    g.k = 0;
+    g.beta = 1.0f;
+    g.beta_device = &scalar;
+    assert_int_equal(rung_gemm_run(context, &g), RUNG_UNSUPPORTED);
+}
+
+/* k = 0 and beta = 1 leave C as it is, but for what comes behind the product. */
+static void activation_and_bias_come_without_a_product(void **state)
+{
+    (void)state;
+    float bias[ORDER] = {1, 2, 3, 4};
+    for (int which = 0; which < 3; which++) {
+        rung_gemm g = good(RUNG_ROW_MAJOR);
+        g.k = 0;
+        g.beta = 1.0f;
+        g.activation = which == 0 ? RUNG_RELU : which == 1 ? RUNG_GELU : RUNG_IDENTITY;
+        g.bias_kind = which == 2 ? RUNG_BIAS_PER_COLUMN : RUNG_NO_BIAS;
+        g.bias = which == 2 ? bias : NULL;
+        for (int i = 0; i < ORDER * ORDER; i++)
+            c[i] = -3.0f;
+        assert_ok(rung_gemm_run(context, &g));
+        for (int i = 0; i < ORDER * ORDER; i++)
+            assert_true(which == 0   ? c[i] == 0.0f
+                        : which == 1 ? c[i] > -0.1f && c[i] < 0.0f
+                                     : c[i] == -3.0f + bias[i % ORDER]);
+    }
+}
+
 static void the_first_wrong_argument_is_reported(void **state)
 {
     (void)state;
@@ -96,6 +151,13 @@ static void null_operands(void **state)
     g = good(RUNG_COL_MAJOR);
     g.a = (const float *)((const char *)a + 1);
     expect_refusal(&g, 7, "aligned");
+    g.b = (const float *)((const char *)b + 2);
+    expect_refusal(&g, 7, "aligned");
+    g.a = a;
+    expect_refusal(&g, 9, "aligned");
+    g.b = b;
+    g.c = (float *)(void *)((char *)c + 3);
+    expect_refusal(&g, 12, "aligned");
 }
 
 static void other_fields(void **state)
@@ -114,8 +176,10 @@ static void other_fields(void **state)
     g.bias_kind = 9;
     expect_refusal(&g, 0, "bias_kind is 9");
     g = good(RUNG_COL_MAJOR);
-    g.bias_kind = RUNG_BIAS_PER_ROW;
-    expect_refusal(&g, 0, "bias is NULL");
+    for (int kind = RUNG_BIAS_PER_ROW; kind <= RUNG_BIAS_PER_COLUMN; kind++) {
+        g.bias_kind = (rung_bias)kind;
+        expect_refusal(&g, 0, "bias is NULL");
+    }
     g = good(RUNG_COL_MAJOR);
     g.activation = -1;
     expect_refusal(&g, 0, "activation is -1");
@@ -207,6 +271,15 @@ static void sizes_that_overflow_are_refused(void **state)
     g.stride_a = g.stride_b = 0;
     g.stride_c = 16;
     expect_refusal(&g, 13, "2^63");
+    g = good(RUNG_ROW_MAJOR);
+    g.m = 1;
+    g.lda = (int64_t)1 << 61; /* as many floats have too many bytes */
+    expect_refusal(&g, 8, "2^63");
+    g.lda = INT64_MAX; /* twice as many floats are -2 of them, where nobody looks */
+    g.batch = 2;
+    g.stride_a = INT64_MAX;
+    g.stride_c = 16;
+    expect_refusal(&g, 8, "2^63");
 }
 
 /* alpha = 0: C = beta*C whatever A and B hold; k = 0 likewise. */
@@ -336,6 +409,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_argument_is_named_with_its_value),
+        cmocka_unit_test(minus_one_is_no_size),
+        cmocka_unit_test(scalars_on_a_device_are_not_looked_at),
+        cmocka_unit_test(activation_and_bias_come_without_a_product),
         cmocka_unit_test(the_first_wrong_argument_is_reported),
         cmocka_unit_test(null_operands),
         cmocka_unit_test(other_fields),

@@ -108,6 +108,29 @@ static void check(int ta, int tb)
         check(form & 1, form & 2);                                                                                     \
     }
 
+/* Each letter that BLAS knows, and CBLAS's conjugate transpose, which is a transpose of what is real. */
+static void every_letter_is_known(void **state)
+{
+    (void)state;
+    static const char letters[] = "NnTtCc";
+    for (int i = 0; i < 36; i++) {
+        char ta[] = {letters[i / 6], 0}, tb[] = {letters[i % 6], 0};
+        int m = 4, n = 3, k = 5, turned_a = i / 6 >= 2, turned_b = i % 6 >= 2, lda = turned_a ? 5 : 4,
+            ldb = turned_b ? 3 : 5, ldc = 4;
+        float one = 1, zero = 0;
+        fill(NAN);
+        sgemm_(ta, tb, &m, &n, &k, &one, a, &lda, b, &ldb, &zero, c, &ldc);
+        check(turned_a, turned_b);
+    }
+    for (int form = 0; form < 4; form++) {
+        enum { CONJ = 113 };
+        fill(NAN);
+        cblas_sgemm(COLUMN, form & 1 ? CONJ : N, form & 2 ? CONJ : N, 4, 3, 5, 1, a, form & 1 ? 5 : 4, b,
+                    form & 2 ? 3 : 5, 0, c, 4);
+        check(form & 1, form & 2);
+    }
+}
+
 static void every_name_computes(void **state)
 {
     (void)state;
@@ -239,6 +262,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_name_computes),
+        cmocka_unit_test(every_letter_is_known),
         cmocka_unit_test(wrong_arguments_reach_xerbla),
         cmocka_unit_test(row_major_positions_follow_the_reference),
         cmocka_unit_test(wrong_settings_reach_xerbla),
