@@ -32,7 +32,7 @@ if "$sass" check "$work" >/dev/null; then
 fi
 
 # And a load right behind a barrier that holds its warp back for less than six cycles.
-python3 - "$build"/device/sm_90a/sm90_crowd_f32_64x64x8_s4.cubin "$work" <<'PYTHON'
+python3 - "$build"/device/sm_90a/sm90_tmawarp_f32_64x64x64_s3.cubin "$work" <<'PYTHON'
 import struct, sys
 data = bytearray(open(sys.argv[1], "rb").read())
 words = [struct.unpack_from("<2Q", data, at) for at in range(0, len(data) - 15, 16)]
