@@ -35,6 +35,18 @@ static void cases_survive_their_text(void **state)
     assert_true(seen > 100);
 }
 
+static void a_seed_is_printed(void **state)
+{
+    (void)state;
+    lab_case c;
+    char text[LAB_CASE_TEXT];
+    lab_case_init(&c);
+    c.m = c.n = c.k = 2;
+    c.seed = 7;
+    lab_case_print(&c, text);
+    assert_non_null(strstr(text, "seed=7"));
+}
+
 static void bad_cases_are_refused(void **state)
 {
     (void)state;
@@ -113,9 +125,10 @@ static void statistics_are_robust(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cases_survive_their_text), cmocka_unit_test(bad_cases_are_refused),
-        cmocka_unit_test(shapes_are_read),          cmocka_unit_test(shape_files_name_the_bad_line),
-        cmocka_unit_test(near_names_are_suggested), cmocka_unit_test(statistics_are_robust),
+        cmocka_unit_test(cases_survive_their_text),      cmocka_unit_test(a_seed_is_printed),
+        cmocka_unit_test(bad_cases_are_refused),         cmocka_unit_test(shapes_are_read),
+        cmocka_unit_test(shape_files_name_the_bad_line), cmocka_unit_test(near_names_are_suggested),
+        cmocka_unit_test(statistics_are_robust),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
