@@ -6,6 +6,7 @@ source=$1 failed=0
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 real_path=$PATH
+unset CI # what it changes is tried below
 
 # A machine: its own copy of what ./dev reads, and a PATH with common tools and stand-ins only.
 machine() { # UID PACKAGE...: what is installed from the start

@@ -19,8 +19,10 @@ awk '
     END { finish() }' "$suite" >"$work/tests"
 
 # Parts that the builds left out: "NAME: left out, REASON" in one tree or several.
+# A cross build finds no libraries of this machine, which is no fault of the machine.
 for log in "$@"; do
-    [ ! -e "$log" ] || sed -n 's/^-- \(.*\): left out, \(.*\)/\1\t\2/p' "$log"
+    case $log in *aarch64.configure) grep -E '64-bit Arm' "$log" 2>/dev/null || : ;; *) cat "$log" 2>/dev/null || : ;; esac |
+        sed -n 's/^-- \(.*\): left out, \(.*\)/\1\t\2/p'
 done | sort -u >"$work/parts"
 awk -F '\t' '$1 == "left out" { print $3 "\t" $4 }' "$work/tests" >>"$work/parts"
 

@@ -225,6 +225,7 @@ static bool in_given_folder(const char *symbol, lens_object *object, char *why, 
 
 bool lens_object_find(const char *symbol, lens_object *object, char *why, size_t why_bytes)
 {
+    static char failed[PATH_BYTES]; /* the object that could not be made last: not tried again for the same question */
     kernel_file file;
     char folder[PATH_BYTES];
     if (given_folder())
@@ -239,8 +240,11 @@ bool lens_object_find(const char *symbol, lens_object *object, char *why, size_t
     }
     snprintf(object->stem, sizeof object->stem, "%s", file.stem);
     snprintf(object->path, sizeof object->path, "%.480s/%s.so", folder, file.stem);
-    if (fresh(object->path) || compile(&file, object->path))
+    if (fresh(object->path))
         return true;
+    if (strcmp(failed, object->path) != 0 && compile(&file, object->path))
+        return true;
+    snprintf(failed, sizeof failed, "%s", object->path);
     why_not(symbol, object->path, why, why_bytes);
     return false;
 }
