@@ -34,6 +34,7 @@ look early_hand_over 1 "line 3[23]: writes shared ._tile .*, which thread .* rea
 look lost_hand_over 1 "its mbarrier still lacks 1 of 129 arrivals"
 look endless_loop 1 "thread 53, .* line 4[0-3]: still runs after .* an endless loop" --patience 1
 look awaited_in_vain 1 "thread 7, .* line 8: has looked for .* an endless loop" --patience 1
+look endless_reads 1 "endless_reads.cu line [78]: still runs after .* an endless loop" --patience 1
 look too_much_shared 1 "300000 bytes of shared memory, but a block has at most 232448" --shared 300000
 
 # Each copy's line ends with the sectors and passes that the hardware counted for it.

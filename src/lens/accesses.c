@@ -485,8 +485,11 @@ void lens_log(uintptr_t pc, uint64_t where)
         me->capacity = room;
     }
     me->log[me->entries++] = (lens_entry){pc, where};
-    if (me->entries % (1 << 14) == 0)
-        lens_wait(LENS_READY); /* let the others catch up: the warp's logs are then turned into requests */
+    if (me->entries % LENS_LOG_TURN == 0) {
+        if (!lens_now.looked && ++me->full_logs > LENS_MANY_LOGS)
+            lens_now.looked = true;
+        lens_give_way(pc); /* let the others catch up: the warp's logs are then turned into requests */
+    }
 }
 
 /* All active lanes made the same accesses from the same places, one after another. */

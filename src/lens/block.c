@@ -19,27 +19,22 @@ typedef struct lens_uint3 {
 /* What kernels read: set before each fiber runs. */
 RUNG_LENS_API lens_uint3 threadIdx, blockIdx, blockDim, gridDim;
 
-enum { LOG_TURN = 1 << 14 }; /* a lane without barriers gives way after this many accesses, so that logs stay small */
-
-static void run_thread(int index)
-{
-    unsigned rank = lens_rank_of(index);
-    lens_cluster_enter(rank);
-    lens_now.current = index;
-    lens_now.turns++;
-    lens_now.looked = false;
-    threadIdx.x = (unsigned)index - rank * lens_now.block_threads;
-    blockIdx.x = lens_now.index[0] + rank;
-    lens_switch(&lens_now.scheduler_sp, lens_now.thread[index].sp);
-    lens_now.current = -1;
-    lens_now.progress += !lens_now.looked;
-}
-
 /* Watching over lanes that never come back and addresses that do not exist. */
 
 static volatile sig_atomic_t ticks_without;
 static uint64_t turns_seen, progress_seen;
 static int patience_ticks;
+static const char has_looked[] = "has looked for %.3g seconds for what no thread does: an endless loop";
+static const char still_runs[] =
+    "still runs after %.3g seconds of computing without reaching a barrier or its end: an endless loop";
+
+/* Only a fiber can be left for the scheduler. The scheduler itself, caught while it turns to a fiber, goes on: the
+ * place that it would come back to is not written yet. */
+static bool on_a_fiber(void *context)
+{
+    const ucontext_t *machine = context;
+    return lens_now.current >= 0 && lens_in_stacks((uintptr_t)machine->uc_mcontext.gregs[REG_RSP]);
+}
 
 static uintptr_t where_was_it(void *context)
 {
@@ -54,31 +49,22 @@ static uintptr_t where_was_it(void *context)
 static void on_tick(int signal_number, siginfo_t *info, void *context)
 {
     (void)signal_number, (void)info;
-    if (lens_now.current < 0)
-        return;
-    bool looks = turns_seen != lens_now.turns; /* lanes take turns, but get nowhere */
+    bool turns = turns_seen != lens_now.turns; /* lanes take turns: they look, and run_thread watches them */
     turns_seen = lens_now.turns;
     if (progress_seen != lens_now.progress) {
         progress_seen = lens_now.progress;
         ticks_without = 0;
         return;
     }
-    if (++ticks_without < patience_ticks)
+    if (++ticks_without < patience_ticks || turns || !on_a_fiber(context))
         return;
-    if (looks) {
-        lens_find(RUNG_LENS_ENDLESS, lens_now.thread[lens_now.current].wait_pc,
-                  "has looked for %.3g seconds for what no thread does: an endless loop", patience_ticks * 0.25);
-        lens_abandon();
-    }
-    lens_find(RUNG_LENS_ENDLESS, where_was_it(context),
-              "still runs after %.3g seconds of computing without reaching a barrier or its end: an endless loop",
-              patience_ticks * 0.25);
+    lens_find(RUNG_LENS_ENDLESS, where_was_it(context), still_runs, patience_ticks * 0.25);
     lens_abandon();
 }
 
 static void on_fault(int signal_number, siginfo_t *info, void *context)
 {
-    if (lens_now.current < 0) {
+    if (!on_a_fiber(context)) {
         signal(signal_number, SIG_DFL);
         return;
     }
@@ -117,6 +103,26 @@ static void watch_end(void)
 
 /* One block. */
 
+static void run_thread(int index)
+{
+    unsigned rank = lens_rank_of(index);
+    lens_cluster_enter(rank);
+    lens_now.current = index;
+    lens_now.turns++;
+    lens_now.looked = false;
+    threadIdx.x = (unsigned)index - rank * lens_now.block_threads;
+    blockIdx.x = lens_now.index[0] + rank;
+    lens_switch(&lens_now.scheduler_sp, lens_now.thread[index].sp);
+    if (lens_now.looked && ticks_without >= patience_ticks) {
+        const lens_thread *t = &lens_now.thread[index];
+        lens_find(RUNG_LENS_ENDLESS, t->wait_pc, t->full_logs > LENS_MANY_LOGS ? still_runs : has_looked,
+                  patience_ticks * 0.25);
+        lens_now.abandoned = true;
+    }
+    lens_now.current = -1;
+    lens_now.progress += !lens_now.looked;
+}
+
 static bool take_turns(void)
 {
     bool ran = false;
@@ -129,7 +135,7 @@ static bool take_turns(void)
                 run_thread((int)i);
                 ran = true;
             }
-            full |= lens_now.thread[i].entries >= LOG_TURN;
+            full |= lens_now.thread[i].entries >= LENS_LOG_TURN;
         }
         if (full)
             lens_flush_warp((int)warp);
@@ -286,6 +292,7 @@ static void run_block(const lens_launch_config *config, double *barriers)
         t->sp = lens_fiber_prepare(t->stack, LENS_STACK_BYTES, config->entry, config->argument, config->argument_bytes);
         t->state = LENS_READY;
         t->entries = 0;
+        t->full_logs = 0;
         t->copy_count = t->open_group = 0;
         t->arrived_at = 0;
         t->meeting_wanted = false;

@@ -68,14 +68,23 @@ void lens_wait(lens_state state)
 {
     lens_thread *me = &lens_now.thread[lens_now.current];
     me->state = state;
+    me->full_logs = 0;
+    lens_switch(&me->sp, lens_now.scheduler_sp);
+}
+
+void lens_give_way(uintptr_t pc)
+{
+    lens_thread *me = &lens_now.thread[lens_now.current];
+    me->wait_pc = pc;
+    me->state = LENS_READY;
     lens_switch(&me->sp, lens_now.scheduler_sp);
 }
 
 void lens_look(uintptr_t pc)
 {
-    lens_now.thread[lens_now.current].wait_pc = pc;
     lens_now.looked = true;
-    lens_wait(LENS_READY);
+    lens_now.thread[lens_now.current].full_logs = 0;
+    lens_give_way(pc);
 }
 
 void lens_thread_exit(void)

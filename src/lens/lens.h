@@ -13,6 +13,9 @@ enum {
     LENS_BLOCK_THREADS = 1024,
     LENS_WARPS = LENS_MAX_THREADS / 32,
     LENS_STACK_BYTES = 96 * 1024,
+    LENS_LOG_TURN = 1 << 14, /* a lane without barriers gives way after this many accesses, so that logs stay small */
+    LENS_MANY_LOGS =
+        64, /* from a million accesses without a barrier on, only patience says that it is no endless loop */
     LENS_MAX_ARGUMENT_BYTES = 4096,
     LENS_MAX_SHARED_BYTES = 227 * 1024,
     LENS_MAX_ENTRIES = 1 << 26, /* accesses of one lane between two barriers */
@@ -74,6 +77,7 @@ typedef struct lens_thread {
     uint64_t met[32]; /* what the lanes of the last warp operation brought */
     lens_entry *log;
     size_t entries, capacity;
+    int full_logs; /* times that it gave way with a full log since it last waited or looked */
     lens_copy *copies;
     int copy_count, copy_capacity, open_group;
 } lens_thread;
@@ -136,6 +140,7 @@ void *lens_fiber_prepare(unsigned char *stack, size_t stack_bytes, void (*entry)
                          size_t argument_bytes);
 int lens_stacks_make(void);                        /* 0: every thread has its stack */
 void lens_wait(lens_state state);                  /* the running thread gives way */
+void lens_give_way(uintptr_t pc);                  /* it could go on, but others come first */
 void lens_look(uintptr_t pc);                      /* the same, in a loop that waits for what another thread does */
 void lens_thread_exit(void);                       /* where a kernel's return leads */
 void lens_abandon(void) __attribute__((noreturn)); /* ends the launch from inside a thread */
