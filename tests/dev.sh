@@ -206,6 +206,9 @@ rm -f "$work/tree/build/"*/bin/rung
 forget
 look "test after run" 0 "three: no GPU$" test
 grep -v -e --preset "$work/alone" | diff - "$work/state/log" || { echo "FAIL: after run other things are tested"; failed=1; }
+forget
+look "the long tests too" 0 "three: no GPU$" test --exhaustive -R fuzz
+logged "^ctest .* -C Exhaustive -R fuzz$"
 export TWO=fail
 look "a test fails" 1 "three: no GPU$" test
 says "^failed    1$"
