@@ -3,6 +3,7 @@
 #include "cli/learn.h"
 #include "lab/progress.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -89,7 +90,8 @@ static void print_text(const char *text)
 static void print_goals(const lab_exercise *e)
 {
     if (e->case_count + e->draws > 0)
-        printf("Checked: results at %d sizes, some of them new each time, and everything the lens can find.\n",
+        printf("Checked: results at %d sizes, some of them new each time, and every access: the lens runs the kernel "
+               "here, without a GPU,\n         and finds races, missing barriers and what is not the kernel's own.\n",
                e->case_count + e->draws);
     for (int i = 0; i < e->goal_count; i++) {
         const lab_goal *g = &e->goals[i];
@@ -182,10 +184,11 @@ static int file_of(const learn_request *r, char path[OWN_FILE_BYTES])
     if (r->file) {
         snprintf(path, OWN_FILE_BYTES, "%s", r->file);
         FILE *there = fopen(path, "r");
-        if (!there)
+        struct stat s;
+        if (!there || fstat(fileno(there), &s) != 0)
             return cli_usage("cannot read %s", path);
         fclose(there);
-        return 0;
+        return S_ISDIR(s.st_mode) ? cli_usage("%s is a folder: name the file to check", path) : 0;
     }
     rung_status status = lab_learner_file(r->exercise, path, OWN_FILE_BYTES);
     if (status != RUNG_SUCCESS)
@@ -239,6 +242,29 @@ static int remember(const lab_exercise *e, const lab_verdict *v)
     return status == RUNG_SUCCESS ? CLI_PASS : cli_fail_status(status, "learn");
 }
 
+/* What to read next, and where the documents lie unless that is here: installed, by a package, or in the source tree.
+ */
+static void print_next(const lab_exercise *e)
+{
+    static const char *const places[] = {"../../../doc/rung", "../../../doc/rung-doc", "../.."};
+    char here[OWN_FILE_BYTES], path[2 * OWN_FILE_BYTES], folder[PATH_MAX];
+    int length = (int)strcspn(e->next, ", ");
+    printf("passed. Read next: %s", e->next);
+    snprintf(here, sizeof here, "%.*s", length, e->next);
+    if (access(here, R_OK) != 0 && realpath(e->folder, folder))
+        for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+            char place[PATH_MAX];
+            snprintf(path, sizeof path, "%.600s/%s/%s", folder, places[i], here);
+            if (access(path, R_OK) != 0)
+                continue;
+            snprintf(path, sizeof path, "%.600s/%s", folder, places[i]);
+            if (realpath(path, place))
+                printf(" (in %s)", place);
+            break;
+        }
+    printf("\n");
+}
+
 static int check_once(const learn_request *r, const char *file)
 {
     static lab_verdict v;
@@ -260,7 +286,7 @@ static int check_once(const learn_request *r, const char *file)
     if (!v.passed)
         return cli_fail("%s: %s", r->exercise->name, v.sentence);
     if (r->format == CLI_TABLE)
-        printf("passed. Read next: %s\n", r->exercise->next);
+        print_next(r->exercise);
     return r->gpu ? learn_check_gpu(r, file, &v) : CLI_PASS;
 }
 
@@ -309,6 +335,12 @@ static int unknown_action(const char *word)
     return cli_unknown("exercise or action", word, names);
 }
 
+static int no_exercise(const lab_course *course, const char *word)
+{
+    return cli_usage("no exercise is called '%s': there are %02d to %02d; 'rung learn' lists them", word,
+                     course->exercises[0].number, course->exercises[course->count - 1].number);
+}
+
 static int dispatch(learn_request *r, const char **words, int count)
 {
     if (count == 0 || (count == 1 && strcmp(words[0], "list") == 0))
@@ -330,10 +362,10 @@ static int dispatch(learn_request *r, const char **words, int count)
             return cli_usage("learn %s does not know what to do with '%s'", words[0], words[2 + actions[i].takes_file]);
         r->file = count > 2 ? words[2] : NULL;
         if (!(r->exercise = lab_exercise_find(r->course, words[1])))
-            return cli_usage("no exercise is called '%s'; 'rung learn' lists them", words[1]);
+            return no_exercise(r->course, words[1]);
         return actions[i].run(r);
     }
-    return unknown_action(words[0]);
+    return words[0][strspn(words[0], "0123456789")] ? unknown_action(words[0]) : no_exercise(r->course, words[0]);
 }
 
 int cmd_learn(int argc, char **argv)

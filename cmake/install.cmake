@@ -22,6 +22,7 @@ install(FILES include/rung.h include/rung_catalog.h include/rung_multi.h DESTINA
 install(TARGETS rung_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
 install(DIRECTORY learn DESTINATION ${CMAKE_INSTALL_DATADIR}/rung COMPONENT program)
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documents)
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documents) # the course says what to read next
 
 # A prefix found from where rung.pc lies, however deep the library folder is (lib, lib64, lib/x86_64-linux-gnu).
 file(RELATIVE_PATH up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)

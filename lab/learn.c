@@ -160,7 +160,7 @@ static int judge_case(const lab_exercise *e, const lab_lens_case *c, rung_status
     else if (!result->right)
         fail(v, "wrong", "wrong at %s: %s%s", size, result->why,
              c->beta == 0.0f && !e->plain && strstr(result->why, "never written")
-                 ? ", or with what C held before (beta is 0: the old C must not be read)"
+                 ? ", or it was computed from what C held before (beta is 0: the old C must not be read)"
                  : "");
     else
         return 1;

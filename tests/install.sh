@@ -20,6 +20,8 @@ libdir=$(dirname "$(find "$work/usr" -name librung.so)")
 "$work/usr/bin/rung" version
 "$work/usr/bin/rung" learn list 2>/dev/null | grep -q e01 || "$work/usr/bin/rung" learn 2>/dev/null | grep -q e01 || fail "the installed course is not found"
 
+[ -f "$work/usr/share/doc/rung/docs/book/01-the-machine.md" ] || fail "what the course says to read next is not installed"
+
 # The recipes of README and docs/install.md.
 "$cmake" -G Ninja -S "$source/examples" -B "$work/by_cmake" -DCMAKE_PREFIX_PATH="$work/usr" >>"$work/log"
 "$cmake" --build "$work/by_cmake" >>"$work/log"

@@ -131,9 +131,13 @@ bool lens_is_operand_c(uintptr_t address, int64_t *row, int64_t *column)
 static void report(uintptr_t pc, const operand *o, uintptr_t address, unsigned bytes, bool write)
 {
     int64_t element = (int64_t)(address - o->base) / 4 + (bytes - 4) / 4;
-    lens_find(RUNG_LENS_OUT_OF_BOUNDS, pc, "%s %s[%lld][%lld], but %s is %lld x %lld", write ? "writes" : "reads",
-              o->name, (long long)(element / o->ld), (long long)(element % o->ld), o->name, (long long)o->rows,
-              (long long)o->columns);
+    int64_t row = element / o->ld, column = element % o->ld;
+    char same[64] = "";
+    if (o->ld == o->columns && row == o->rows && row > 0) /* rows end to end: the address says two things */
+        snprintf(same, sizeof same, " (or %s[%lld][%lld])", o->name, (long long)(row - 1),
+                 (long long)(column + o->columns));
+    lens_find(RUNG_LENS_OUT_OF_BOUNDS, pc, "%s %s[%lld][%lld]%s, but %s is %lld x %lld", write ? "writes" : "reads",
+              o->name, (long long)row, (long long)column, same, o->name, (long long)o->rows, (long long)o->columns);
 }
 
 void lens_check_global(uintptr_t pc, uintptr_t address, unsigned bytes, bool write)
