@@ -368,6 +368,7 @@ def panels():
 
 
 def all_of():
+    import drawings_later  # which takes its colours and boxes from here
     names = ("chip", "sm", "hierarchy", "levels", "sectors", "banks", "issue", "reads", "tile", "waves", "thread_tile", "overlap", "ring",
              "stream_k", "split", "panels")
-    return {name.replace("_", "-") + ".svg": globals()[name]() for name in names}
+    return {name.replace("_", "-") + ".svg": globals()[name]() for name in names} | drawings_later.all_of()

@@ -6,6 +6,7 @@ An excerpt is what stands in a source between the comment lines `lesson NAME` an
 """
 import os
 import re
+import subprocess
 
 from records import BUILD, CLIMB, COUNTERS, CPU, LENS, REDUCE, SHAPES, SIZES, Missing, occupancy, words
 
@@ -36,9 +37,12 @@ def table(head, rows):
 
 
 class Page:
-    def __init__(self, records, path):
+    said = {}  # what the command printed: asked once, for all pages
+
+    def __init__(self, records, path, rung=None):
         self.r = records
         self.path = path
+        self.rung = rung
         self.name = os.path.splitext(os.path.basename(path))[0]
         self.words = words(records)
         self.faults = []
@@ -65,6 +69,8 @@ class Page:
 
     def block(self, match):
         kind, arguments = match.group(1), match.group(2)
+        if kind == "said" and not self.rung:
+            return match.group(0)  # only a build can say it
         try:
             body = getattr(self, "block_" + kind)(*arguments.split())
         except Missing as fault:
@@ -100,9 +106,16 @@ class Page:
 
     # ---- code
 
+    def lines_of(self, path):
+        full = os.path.join(self.r.root, path)
+        if not os.path.exists(full):
+            raise Missing(f"{path} is not there")
+        with open(full, encoding="utf-8") as file:
+            return file.read().split("\n")
+
     def block_code(self, name="", file=None):
         path = file or self.r.row(self.name)["file"]
-        lines = open(os.path.join(self.r.root, path), encoding="utf-8").read().split("\n")
+        lines = self.lines_of(path)
         opening = ("/* lesson " + name).strip() + " */"
         starts = [i for i, line in enumerate(lines) if line.strip() == opening]
         if len(starts) != 1:
@@ -117,7 +130,7 @@ class Page:
     def block_lines(self, path, start, end):
         """The lines of a source from the first that has `start` to the next that has `end`; ~ stands for a space."""
         start, end = start.replace("~", " "), end.replace("~", " ")
-        lines = open(os.path.join(self.r.root, path), encoding="utf-8").read().split("\n")
+        lines = self.lines_of(path)
         first = next((i for i, line in enumerate(lines) if start in line), None)
         last = first if first is None else next((i for i in range(first, len(lines)) if end in lines[i]), None)
         if last is None:
@@ -126,6 +139,22 @@ class Page:
         indent = min(len(line) - len(line.lstrip()) for line in cut if line.strip() and line[0] != "#") if any(x[:1] not in ("", "#") for x in cut) else 0
         shown = [line if line.startswith("#") else line[indent:] for line in cut]
         return "```c\n" + "\n".join(shown) + f"\n```\n[`{path}`](../../{path}), line {first + 1}."
+
+    # ---- what the command prints
+
+    def block_said(self, lines, *command):
+        """Of what `rung COMMAND` prints lines FIRST-LAST (LAST may be left out), cut at 112 characters; `errors`: its error stream."""
+        key = " ".join(command)
+        if key not in Page.said:
+            done = subprocess.run([self.rung, *command], capture_output=True, text=True, check=False, timeout=120, cwd=self.r.root)
+            Page.said[key] = done.stdout.rstrip("\n").split("\n"), [x for x in done.stderr.rstrip("\n").split("\n") if ": compiling " not in x]
+        out, errors = Page.said[key]
+        first, _, last = ("1", "", "") if lines == "errors" else lines.partition("-")
+        shown = errors if lines == "errors" else out[int(first) - 1:int(last) if last else None]
+        if not any(shown):
+            raise Missing(f"rung {key} prints no lines {lines}")
+        cut = [line if len(line) <= 112 or lines == "errors" else line[:111] + "…" for line in (x.rstrip() for x in shown)]
+        return "```\n" + "\n".join([f"$ rung {key}", *(["…"] if int(first) > 1 else []), *cut]) + "\n```"
 
     # ---- counts
 

@@ -2,7 +2,8 @@
 """Fills the pages under docs/ from the records: ./dev pages.
 
     pages.py           writes figures, tables, excerpts and curves into the pages
-    pages.py --check   says what differs and fails (a test of the suite)
+    pages.py BUILD_FOLDER   and what the command prints, where a page shows it (the lens of that build)
+    pages.py --check [BUILD_FOLDER]   says what differs and fails (a test of the suite)
     pages.py --record BUILD_FOLDER   counts anew with the lens and the build: results/ladder-lens-1024.jsonl, ladder-build.jsonl
     pages.py --check-record BUILD_FOLDER   fails where the build's records differ from the file
 """
@@ -51,17 +52,17 @@ def write(path, text, check, faults):
         to.write(text)
 
 
-def fill_all(check):
+def fill_all(check, rung=None):
     records, faults = Records(ROOT), []
     for pattern in PAGES:
         for path in sorted(glob.glob(os.path.join(ROOT, pattern))):
             text = open(path, encoding="utf-8").read()
             if "<!-- fill " not in text and "<!--=" not in text:
                 continue
-            page = Page(records, path)
+            page = Page(records, path, rung)
             filled = page.fill(text)
             faults += [f"{os.path.relpath(path, ROOT)}: {fault}" for fault in page.faults]
-            if "/ladder/" in path and os.path.basename(path)[0] in "lcr" or "/book/" in path:
+            if re.match(r"docs/(ladder/[lcr]\d|book/)", os.path.relpath(path, ROOT)):
                 faults += [f"{os.path.relpath(path, ROOT)}: a figure without a source: {line}" for line in unsourced(filled)]
             write(path, filled, check, faults)
     for name, text in pictures.all_of(records).items():
@@ -69,6 +70,12 @@ def fill_all(check):
     for name, text in drawings.all_of().items():
         write(os.path.join(ROOT, "docs/book/img", name), text, check, faults)
     return faults
+
+
+def command_of(folder):
+    """The build's command, if it has the lens."""
+    rung = os.path.join(folder, "bin/rung")
+    return rung if os.path.exists(rung) and glob.glob(os.path.join(folder, "**/librung_lens.so"), recursive=True) else None
 
 
 def compiler_of(folder):
@@ -156,8 +163,10 @@ def main(words):
         faults = record(words[1], words[2:])
     elif words[:1] == ["--check-record"]:
         faults = check_record(words[1])
-    elif words in ([], ["--check"]):
-        faults = fill_all(bool(words))
+    elif words[:1] in ([], ["--check"]) and len(words) < 3:
+        faults = fill_all(bool(words), command_of(words[1]) if len(words) == 2 else None)
+    elif len(words) == 1 and os.path.isdir(words[0]):
+        faults = fill_all(False, command_of(words[0]))
     else:
         print(__doc__, file=sys.stderr)
         return 2
