@@ -23,11 +23,13 @@ root=$work/root
 mkdir -p "$root"
 tar xf "$tar" -C "$root"
 cleanup() {
-    for mount in proc dev usr/local/cuda; do ! mountpoint -q "$root/$mount" || umount "$root/$mount"; done
+    for mount in proc sys dev/pts dev usr/local/cuda; do ! mountpoint -q "$root/$mount" || umount "$root/$mount"; done
 }
 trap cleanup EXIT
 mount -t proc proc "$root/proc"
+mount -t sysfs sysfs "$root/sys"
 mount --bind /dev "$root/dev"
+mount --bind /dev/pts "$root/dev/pts"
 cp /etc/resolv.conf "$root/etc/resolv.conf"
 if [ -n "$cuda" ]; then
     mkdir -p "$root/usr/local/cuda"

@@ -7,6 +7,8 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -126,6 +128,28 @@ static rung_status listen_on(multi_control *c, const char *port, int local)
     return RUNG_SUCCESS;
 }
 
+/* Where other ranks reach this machine: by its name, or by an interface's address where nothing knows the name. */
+static void name_this_host(char *host, size_t bytes)
+{
+    struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *known = NULL;
+    struct ifaddrs *interfaces = NULL;
+    if (gethostname(host, bytes) == 0 && getaddrinfo(host, NULL, &hints, &known) == 0) {
+        freeaddrinfo(known);
+        return;
+    }
+    snprintf(host, bytes, "127.0.0.1");
+    if (getifaddrs(&interfaces))
+        return;
+    for (const struct ifaddrs *at = interfaces; at; at = at->ifa_next) {
+        if (!at->ifa_addr || at->ifa_addr->sa_family != AF_INET || (at->ifa_flags & IFF_LOOPBACK) ||
+            !(at->ifa_flags & IFF_UP))
+            continue;
+        inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)at->ifa_addr)->sin_addr, host, (socklen_t)bytes);
+        break;
+    }
+    freeifaddrs(interfaces);
+}
+
 rung_status multi_control_listen(multi_control **out, int size, const char *address, const char *secret,
                                  char actual[CONTROL_ADDRESS_BYTES])
 {
@@ -144,8 +168,8 @@ rung_status multi_control_listen(multi_control **out, int size, const char *addr
     struct sockaddr_in here;
     socklen_t length = sizeof here;
     getsockname(c->listener, (struct sockaddr *)&here, &length);
-    if (!host[0] && gethostname(host, sizeof host))
-        snprintf(host, sizeof host, "127.0.0.1");
+    if (!host[0])
+        name_this_host(host, sizeof host);
     snprintf(actual, CONTROL_ADDRESS_BYTES, "%s:%d", host, ntohs(here.sin_port));
     *out = c;
     return RUNG_SUCCESS;
@@ -392,15 +416,19 @@ rung_status multi_control_accept(multi_control *c, double timeout_s)
     return RUNG_SUCCESS;
 }
 
-static int try_connect(const char *host, const char *port)
+static int try_connect(const char *host, const char *port, const char **why)
 {
     struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *list = NULL;
     int fd = -1;
-    if (getaddrinfo(host[0] ? host : "127.0.0.1", port, &hints, &list))
+    int unknown = getaddrinfo(host[0] ? host : "127.0.0.1", port, &hints, &list);
+    if (unknown) {
+        *why = gai_strerror(unknown);
         return -1;
+    }
     for (struct addrinfo *at = list; at && fd < 0; at = at->ai_next) {
         fd = socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, 0);
         if (fd >= 0 && connect(fd, at->ai_addr, at->ai_addrlen)) {
+            *why = strerror(errno);
             close(fd);
             fd = -1;
         }
@@ -420,15 +448,16 @@ rung_status multi_control_connect(multi_control **out, int rank, int size, const
     multi_control *c = control_new(rank, size, secret);
     if (!c)
         return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for a control connection");
-    int fd = try_connect(host, port);
+    const char *why = "no socket";
+    int fd = try_connect(host, port, &why);
     while (fd < 0 && multi_now_s() < end_s) {
         poll(NULL, 0, 20);
-        fd = try_connect(host, port);
+        fd = try_connect(host, port, &why);
     }
     if (fd < 0) {
         multi_control_close(c);
         return rung_fail(RUNG_DEVICE_ERROR, "rank %d cannot reach rank 0 at %s within %.1f s: %s", rank, address,
-                         timeout_s, strerror(errno));
+                         timeout_s, why);
     }
     tune_socket(fd);
     c->lines[0].socket = fd;
