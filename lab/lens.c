@@ -47,9 +47,10 @@ static const char *library_path(char *path, size_t bytes)
     if (named)
         return named;
     if (!dladdr((void *)(uintptr_t)rung_version, &info) || !info.dli_fname)
-        return "librung_lens.so";
+        return "rung-lens/librung_lens.so";
     const char *slash = strrchr(info.dli_fname, '/');
-    snprintf(path, bytes, "%.*slibrung_lens.so", slash ? (int)(slash - info.dli_fname + 1) : 0, info.dli_fname);
+    snprintf(path, bytes, "%.*srung-lens/librung_lens.so", slash ? (int)(slash - info.dli_fname + 1) : 0,
+             info.dli_fname);
     return path;
 }
 

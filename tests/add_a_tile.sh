@@ -26,8 +26,8 @@ for kernel in $tile $plain; do
     build/bin/rung list | grep -q "$kernel" || { echo "$kernel is not in the list"; exit 1; }
     build/bin/rung explain 60x60x60 --gpu h200 | grep -E "^ +[0-9.]+ +$kernel" || { echo "$kernel was not planned with"; exit 1; }
 done
-[ -e build/lib/librung_lens.so ] || { echo "no lens: the kernels were not run"; exit 0; }
-export RUNG_LIBCUDA="$work/build/lib/librung_lens.so" RUNG_CACHE_DIR="$work/cache"
+[ -e build/lib/rung-lens/librung_lens.so ] || { echo "no lens: the kernels were not run"; exit 0; }
+export RUNG_LIBCUDA="$work/build/lib/rung-lens/librung_lens.so" RUNG_CACHE_DIR="$work/cache"
 cases='NN:17x33x40:row,pad=3,alpha=-0.5,beta=1;NN:16x32x64:row;NN:1x5x0:col'
 for kernel in $tile $plain; do
     build/bin/rung verify --device gpu --kernel "$kernel" --case "$cases" --no-vendor >log 2>&1 || { cat log; exit 1; }

@@ -37,6 +37,8 @@ static const struct {
     {"tune", {NULL}},
     {"profile", {"--no-counters", NULL}},
     {"report", {NULL}},
+    {"learn", {NULL}},
+    {"fuzz", {"--device", "cpu", "--calls", "1", "--seconds", "1"}},
     {"run", {NULL}},
     {"version", {NULL}},
     {"help", {NULL}},
@@ -96,6 +98,13 @@ static const char *const words[] = {
     "openblas",
     "openblas,blis",
     "cublas",
+    "01",
+    "77",
+    "check",
+    "hint",
+    "solution",
+    "reset",
+    "e05_predict_sectors",
     "32x32",
     "0x0",
     "-5x7",
@@ -176,6 +185,10 @@ static const char *const words[] = {
     "--shared",
     "--symbol",
     "--svg",
+    "--html",
+    "--now",
+    "--calls",
+    "--seed",
     "--alpha",
     "--beta",
     "--offset=1",
@@ -249,6 +262,8 @@ int main(int argc, char **argv)
         return 1;
     setenv("RUNG_NUM_THREADS", "1", 1);
     setenv("XDG_CACHE_HOME", folder, 1);
+    setenv("XDG_DATA_HOME", folder, 1);
+    setenv("RUNG_LEARN_DIR", folder, 1);
     for (int i = 0; i < lists && failed < 20; i++) {
         char *list[MOST + 8];
         int count = make(list), code;

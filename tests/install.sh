@@ -50,7 +50,7 @@ cmp "$work/declared" "$work/exported" || fail "the headers and the symbols of ve
 ! grep -rlF -e "$source" -e "$build" "$work/usr" || fail "these files hold the build's folder"
 
 # The lens finds its sources in the copy.
-if [ -e "$libdir/librung_lens.so" ] && command -v g++ >/dev/null; then
+if [ -e "$libdir/rung-lens/librung_lens.so" ] && command -v g++ >/dev/null; then
     XDG_CACHE_HOME=$work/cache "$work/usr/bin/rung" lens l01_naive 16x16x16 >"$work/lens" 2>&1 || fail "the installed lens: $(cat "$work/lens")"
 fi
 

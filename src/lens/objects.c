@@ -28,13 +28,14 @@ typedef struct kernel_file {
     int flag_count;
 } kernel_file;
 
-static void beside_the_library(const char *name, char *path, size_t bytes)
+/* The folder of this library: the list of kernel files and their objects lie there. */
+static void own_folder(char *path, size_t bytes)
 {
     Dl_info info;
     const char *slash = NULL;
-    if (dladdr((void *)(uintptr_t)beside_the_library, &info) && info.dli_fname)
+    if (dladdr((void *)(uintptr_t)own_folder, &info) && info.dli_fname)
         slash = strrchr(info.dli_fname, '/');
-    snprintf(path, bytes, "%.*s/%s", slash ? (int)(slash - info.dli_fname) : 1, slash ? info.dli_fname : ".", name);
+    snprintf(path, bytes, "%.*s", slash ? (int)(slash - info.dli_fname) : 1, slash ? info.dli_fname : ".");
 }
 
 /* Folders of the caller's own hold objects that were made before: nothing is compiled there. */
@@ -46,7 +47,7 @@ static const char *given_folder(void)
 static FILE *open_list(char *root, size_t root_bytes)
 {
     char folder[PATH_BYTES], path[PATH_BYTES + 16], line[LINE_BYTES];
-    beside_the_library("rung-lens", folder, sizeof folder);
+    own_folder(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/kernels.txt", folder);
     FILE *list = fopen(path, "re");
     if (!list)
@@ -107,7 +108,7 @@ static bool cache_folder(char *path, size_t bytes)
 {
     char list[PATH_BYTES];
     const char *own = getenv("RUNG_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    beside_the_library("rung-lens", list, sizeof list);
+    own_folder(list, sizeof list);
     unsigned hash = 2166136261u;
     for (const char *c = list; *c; c++)
         hash = (hash ^ (unsigned char)*c) * 16777619u;
@@ -131,7 +132,7 @@ static bool cache_folder(char *path, size_t bytes)
 
 static bool object_folder(char *path, size_t bytes)
 {
-    beside_the_library("rung-lens", path, bytes);
+    own_folder(path, bytes);
     return access(path, W_OK) == 0 || cache_folder(path, bytes);
 }
 
