@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every waiter in the rewritten kernels sees the load before it, every load waits for the barrier before it
-# (tools/sass), and one that does not is reported.
+# Every waiter in the rewritten kernels sees the load before it, every load waits for the barrier before it, every FFMA for the
+# loads and copies that have its registers in hand (tools/sass), and one that does not is reported.
 # usage: scoreboards.sh SASS BUILD_DIR
 set -eu
 sass=$1 build=$2 checked=0 here=$(dirname "$0")
@@ -48,4 +48,23 @@ if ! "$sass" check "$work" | grep -q 'cycles behind a barrier'; then
     echo "FAILED: a load that does not wait for its barrier was not reported"
     exit 1
 fi
-echo "$checked kernels, every waiter sees its load and every load its barrier; damaged ones are reported"
+
+# And an FFMA behind a copy that no scoreboard counts, which now writes the copy's address: the next copy that is counted tells
+# when this one has read it, and the FFMA does not wait for that.
+python3 - "$build"/device/sm_90a/sm90_crowd_f32_64x64x8_s4.cubin "$work" <<'PYTHON'
+import struct, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+words = [struct.unpack_from("<2Q", data, at) for at in range(0, len(data) - 15, 16)]
+for i, (low, high) in enumerate(words):
+    after, waits = words[i + 1] if i + 1 < len(words) else (0, 0)
+    if low & 0xFFF == 0xFAE and high >> 49 & 7 == 7 and after & 0xFFFF == 0x7223 and not waits >> 52 & 63:
+        struct.pack_into("<Q", data, 16 * i + 16, after & ~(255 << 16) | (low >> 24 & 255) << 16)
+        open(sys.argv[2], "wb").write(data)
+        sys.exit(0)
+sys.exit("FAILED: no copy with an FFMA behind it to damage")
+PYTHON
+if ! "$sass" check "$work" | grep -q 'still has in hand'; then
+    echo "FAILED: an FFMA that writes what a copy may still read was not reported"
+    exit 1
+fi
+echo "$checked kernels, every waiter sees its load, every load its barrier, every FFMA what has its registers; damaged ones are reported"

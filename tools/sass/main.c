@@ -1,9 +1,9 @@
 /* Rewrites the machine code of a compiled kernel, in place: README.md tells how, and what is proved first. Nothing is
  * written unless all of it is right.
  */
+#include "check.h"
 #include "loop.h"
 #include "order.h"
-#include "scoreboards.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static int usage(void)
           "       sass order CUBIN\n"
           "           puts FFMAs and shared loads into an order that the register ports like better\n"
           "       sass check CUBIN\n"
-          "           does every waiter see the load before it, and every load wait for the barrier before it?\n",
+          "           does the code wait for every load, copy and barrier before it?\n",
           stderr);
     return USAGE;
 }
@@ -29,7 +29,7 @@ static int run_check(const struct cubin *cubin)
     int found = 0;
     for (int i = 0; i < cubin_sections(cubin); i++)
         if (cubin_function(cubin, i, &f))
-            found += scoreboards_check(f.code, f.n, f.name);
+            found += check_function(f.code, f.n, f.name);
     return found ? FAILED : 0;
 }
 

@@ -255,12 +255,16 @@ static void read_run(struct run *r, const struct word *code, int n, const struct
     }
 }
 
-/* Whether a store may still read what instructions i to i + n write. */
+/* Whether a store or a copy that no scoreboard counts may still read what instructions i to i + n write. */
 static bool is_busy(const struct word *code, int i, int n, const struct history *h)
 {
-    for (int k = i; k < i + n; ++k)
+    for (int k = i; k < i + n; ++k) {
         if (h->busy_until[field_d(code[k])] > i)
             return true;
+        for (int r = field_d(code[k]); r < field_d(code[k]) + (is_plain_load(code[k]) ? VECTOR : 1); ++r)
+            if (h->pending.uncounted[r])
+                return true;
+    }
     return false;
 }
 

@@ -104,6 +104,7 @@ enum operation {
     ANY_IMAD_WIDE = 0x025,
     ANY_STG = 0x186,
     ANY_STS = 0x188,
+    ANY_SHFL = 0x189,   /* a lane's value to others */
     FORM_REGISTERS = 1, /* opcode >> 9: all operands are registers */
 };
 

@@ -5,15 +5,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    BARRIER_SEEN = 6, /* cycles that the compiler keeps between a barrier and a load at least */
-    LABEL_PASSES = 4  /* enough for what is under way to travel around the loops in each other */
-};
+enum { LABEL_PASSES = 4 /* enough for what is under way to travel around the loops in each other */ };
 
-static void add_quad(uint8_t set[REGISTERS], int first, int count)
+static void add_registers(uint8_t set[REGISTERS], int first, int count)
 {
     for (int r = first; r < first + count && r < RZ; ++r)
         set[r] = 1;
+}
+
+/* A copy to shared memory reads a pair of registers, where from, and one that stands where other instructions have
+ * their result, where to. */
+static void copy_step(struct pending *p, struct word w)
+{
+    int board = read_scoreboard(w);
+    add_registers(p->uncounted, field_a(w), 2);
+    add_registers(p->uncounted, field_d(w), 1);
+    if (board >= SCOREBOARDS)
+        return;
+    for (int r = 0; r < REGISTERS; ++r)
+        p->read[board][r] |= p->uncounted[r];
+    memset(p->uncounted, 0, REGISTERS);
 }
 
 void pending_step(struct pending *p, struct word w)
@@ -25,24 +36,25 @@ void pending_step(struct pending *p, struct word w)
         }
     if (has_no_registers(w))
         return;
+    if (opcode(w) == OP_LDGSTS) {
+        copy_step(p, w);
+        return;
+    }
     int written = write_scoreboard(w), read = read_scoreboard(w);
     if (written < SCOREBOARDS)
-        add_quad(p->written[written], field_d(w), VECTOR);
+        add_registers(p->written[written], field_d(w), VECTOR);
     /* A load may read its address late. Where no scoreboard says when it has, the arrival of its data does. */
     if (read >= SCOREBOARDS)
         read = written;
     if (read >= SCOREBOARDS)
         return;
     if (is_plain_load(w)) {
-        add_quad(p->read[read], field_a(w), 1);
+        add_registers(p->read[read], field_a(w), 1);
         return;
     }
-    add_quad(p->read[read], field_a(w), VECTOR);
-    add_quad(p->read[read], field_b(w), VECTOR);
-    add_quad(p->read[read], field_c(w), VECTOR);
-    /* A copy to shared memory has its address where other instructions have their result. */
-    if (opcode(w) == OP_LDGSTS)
-        add_quad(p->read[read], field_d(w), VECTOR);
+    add_registers(p->read[read], field_a(w), VECTOR);
+    add_registers(p->read[read], field_b(w), VECTOR);
+    add_registers(p->read[read], field_c(w), VECTOR);
 }
 
 void pending_join(struct pending *p, const struct pending *other)
@@ -127,11 +139,10 @@ void labels_free(struct labels *labels)
     labels->at = NULL;
 }
 
-/* ---- what compiled code has to keep ---- */
+/* ---- a waiter right behind its load ---- */
 
-/* A scoreboard counts from the second cycle on. A waiter right behind its load would not see it, and nobody after the
- * waiter would wait again. (A stall of 0 holds the warp back in another way.) */
-static bool is_unseen(struct word w, struct word waiter)
+/* (A stall of 0 holds the warp back in another way.) */
+bool is_unseen(struct word w, struct word waiter)
 {
     unsigned raised = 0;
     if (write_scoreboard(w) < SCOREBOARDS)
@@ -146,37 +157,4 @@ void scoreboards_settle(struct word *code, int n)
     for (int i = 0; i + 1 < n; ++i)
         if (is_unseen(code[i], code[i + 1]))
             lengthen_stall(&code[i], 1);
-}
-
-/* The cycles from a barrier before instruction i to its issue, as many as matter. A barrier does not hold its warp back
- * at once. */
-static int cycles_behind_barrier(const struct word *code, int i)
-{
-    int cycles = 0;
-    while (i-- > 0 && cycles < BARRIER_SEEN) {
-        cycles += cycles_of(code[i]);
-        if (opcode(code[i]) == OP_BAR)
-            return cycles;
-        if (branch_target(code[i], i) >= 0)
-            break;
-    }
-    return BARRIER_SEEN;
-}
-
-int scoreboards_check(const struct word *code, int n, const char *name)
-{
-    int found = 0;
-    for (int i = 0; i < n; ++i)
-        if (opcode(code[i]) == OP_LDS && cycles_behind_barrier(code, i) < BARRIER_SEEN) {
-            printf("%s: the load at 0x%x comes %d cycles behind a barrier\n", name, INSTRUCTION_BYTES * i,
-                   cycles_behind_barrier(code, i));
-            ++found;
-        }
-    for (int i = 0; i + 1 < n; ++i)
-        if (is_unseen(code[i], code[i + 1])) {
-            printf("%s: the instruction at 0x%x waits for a scoreboard that the one before it has not yet raised\n",
-                   name, INSTRUCTION_BYTES * (i + 1));
-            ++found;
-        }
-    return found;
 }

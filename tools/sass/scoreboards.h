@@ -1,15 +1,17 @@
-/* Scoreboards: which registers loads and stores still have in hand, who has to wait for them, and whether compiled code
- * keeps these rules. A load raises a scoreboard when it goes and lowers it when its data is there; an instruction waits
- * until the scoreboards that it names are at zero.
+/* Scoreboards: which registers loads and stores still have in hand, and who has to wait for them. A load raises a
+ * scoreboard when it goes and lowers it when its data is there; an instruction waits until the scoreboards that it
+ * names are at zero.
  */
 #ifndef RUNG_TOOLS_SCOREBOARDS_H
 #define RUNG_TOOLS_SCOREBOARDS_H
 
 #include "sass.h"
 
-/* For each scoreboard the registers that are being written, and those that are still being read. */
+/* For each scoreboard the registers that are being written, and those that are still being read. Copies to shared
+ * memory read their addresses in order, so the compiler counts only some of them: `uncounted` are the registers of
+ * those whose reading the next counted copy will tell. */
 struct pending {
-    uint8_t written[SCOREBOARDS][REGISTERS], read[SCOREBOARDS][REGISTERS];
+    uint8_t written[SCOREBOARDS][REGISTERS], read[SCOREBOARDS][REGISTERS], uncounted[REGISTERS];
 };
 
 /* What may be under way where a branch leads to: NULL where none leads to. */
@@ -34,11 +36,11 @@ void labels_find(struct labels *labels, const struct word *code, int n);
 
 void labels_free(struct labels *labels);
 
+/* A scoreboard counts from the second cycle on. Whether `waiter` comes right behind w and would not see what w has
+ * raised: then nobody after it waits again. */
+bool is_unseen(struct word w, struct word waiter);
+
 /* Lengthens the stall of each instruction whose scoreboard the next one would not see yet. */
 void scoreboards_settle(struct word *code, int n);
-
-/* Prints where a waiter would not see the load before it, or a load not wait for a barrier. Returns how many there are.
- */
-int scoreboards_check(const struct word *code, int n, const char *name);
 
 #endif
