@@ -57,6 +57,7 @@ typedef struct rung_kernel {
     int min_ffma_percent;                       /* of the main loop's instructions */
     const char *seeds;                          /* which steps of the source documents it stands for */
     const char *launch;                         /* name of the launcher that knows its grid and parameters (GPU) */
+    int tile;                                   /* its row in that family's tiles.inc, from 0 (GPU, production) */
     rung_status (*cpu_entry)(const void *args); /* CPU: struct rung_cpu_args */
 } rung_kernel;
 

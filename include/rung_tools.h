@@ -98,9 +98,10 @@ RUNG_API const char *rung_tune_state(const rung_context *context); /* what was l
 /* The production kernels that take a product, best first by prediction; returns how many names were written. */
 RUNG_API int rung_tune_candidates(rung_context *context, const rung_gemm *gemm, const char **kernels, int capacity);
 
-/* Of the calling thread: products whose plan was made, and products whose plan was remembered. */
+/* Of the calling thread: products whose plan was made, products whose plan was remembered, and estimates of what a
+ * kernel would take, made to choose one. */
 typedef struct rung_recent_counts {
-    int64_t planned, found;
+    int64_t planned, found, estimated;
 } rung_recent_counts;
 RUNG_API void rung_recent_count(rung_recent_counts *counts);
 

@@ -287,7 +287,7 @@ static void print_ranking(text *t, const rung_plan *plan)
         if (c->refusal)
             put(t, "           %12s  %-34s %s\n", "-", c->choice.kernel->name, c->refusal);
         else
-            put(t, "           %12.2f  %-34s %s\n", c->choice.cost_us, c->choice.kernel->name, c->choice.note);
+            put(t, "           %12.2f  %-34s %s\n", c->choice.cost_us, c->choice.kernel->name, c->note);
     }
     free(candidates);
 }
@@ -321,7 +321,12 @@ int rung_plan_print(const rung_plan *plan, char *buffer, size_t bytes)
         put(&t, ", k in %d parts", c->split_k);
     if (c->threads)
         put(&t, ", %d thread%s", c->threads, c->threads > 1 ? "s" : "");
-    put(&t, "%s%s\n", c->note[0] ? ", " : "", c->note);
+    char note[RUNG_NOTE_BYTES];
+    rung_problem product;
+    rung_choice main_part;
+    rung_peeled(&plan->problem, c, RUNG_PART_MAIN, &product, &main_part);
+    rung_note_of(plan->context->backend, plan->context->state, c->cut_m ? &product : &plan->problem, c, note);
+    put(&t, "%s%s\n", note[0] ? ", " : "", note);
     print_edges(&t, plan);
     print_ranking(&t, plan);
     return t.length;

@@ -21,11 +21,16 @@ typedef struct rung_choice {
     int32_t split_k;         /* parts along k, 1: none */
     int32_t threads;         /* CPU threads it will use; GPU: 0 */
     rung_family_plan plan;   /* its family's, which the launch obeys */
-    char note[96];           /* one phrase for `explain`: waves, limiter, path */
+    char *note;              /* NULL, or room for a phrase of estimate()'s to `explain`: waves, limiter, path */
     /* Rows and columns of C that all of the above is for; the others are the edges' (core/peel.h). 0: C is not cut. */
     int64_t cut_m, cut_n;
     rung_edge edges[2];
 } rung_choice;
+
+enum { RUNG_NOTE_BYTES = 96 };
+
+/* The phrase, where somebody wants it: writing it takes longer than the estimate. */
+void rung_note(rung_choice *choice, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 typedef struct rung_backend {
     const char *name;
@@ -39,6 +44,8 @@ typedef struct rung_backend {
     const char *(*unusable)(void *state, const rung_kernel *kernel);
     /* NULL when the kernel takes the problem (choice then filled), else the reason it does not. */
     const char *(*estimate)(void *state, const rung_kernel *kernel, const rung_problem *problem, rung_choice *choice);
+    /* NULL, or never more than estimate()'s cost, in far less time: who cannot win is not asked. */
+    double (*floor_us)(void *state, const rung_kernel *kernel, const rung_problem *problem);
     rung_status (*run)(void *state, const rung_choice *choice, const rung_problem *problem);
     /* NULL, or the way of products for which rung_is_small() holds, and the kernel that answers them. */
     rung_status (*run_small)(void *state, const rung_gemm *gemm);

@@ -46,14 +46,14 @@ static void consider(const rung_backend *backend, void *state, const rung_proble
                      int64_t cut_n, rung_choice *best)
 {
     rung_choice whole = {.kernel = NULL}, part;
-    double us = 0;
+    double us = (cut_m < problem->m ? next_us : 0) + (cut_n < problem->n ? next_us : 0);
     for (int i = RUNG_PART_MAIN; i < RUNG_PARTS; i++) {
         rung_problem product = part_of(problem, cut_m, cut_n, (rung_part)i);
         if (product.m == 0 || product.n == 0)
             continue;
-        if (rung_decide(backend, state, &product, &part) != RUNG_SUCCESS)
+        if (!rung_decide_below(backend, state, &product, best->cost_us - us, &part))
             return;
-        us += part.cost_us + (i == RUNG_PART_MAIN ? 0 : next_us);
+        us += part.cost_us;
         if (i == RUNG_PART_MAIN) {
             whole = part;
         } else {
@@ -63,8 +63,6 @@ static void consider(const rung_backend *backend, void *state, const rung_proble
                 whole.workspace_bytes = part.workspace_bytes;
         }
     }
-    if (us >= best->cost_us)
-        return;
     whole.cost_us = us;
     whole.cut_m = cut_m;
     whole.cut_n = cut_n;

@@ -2,8 +2,28 @@
 #include "core/plan.h"
 #include "core/status.h"
 
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static _Thread_local int64_t estimates_made;
+
+int64_t rung_estimates_made(void)
+{
+    return estimates_made;
+}
+
+void rung_note(rung_choice *choice, const char *format, ...)
+{
+    va_list list;
+    if (!choice->note)
+        return;
+    va_start(list, format);
+    vsnprintf(choice->note, RUNG_NOTE_BYTES, format, list);
+    va_end(list);
+}
 
 /* Which arithmetic a math mode allows. */
 const char *rung_refuse_math(const rung_kernel *kernel, rung_math math)
@@ -36,18 +56,42 @@ static const char *refuse_form(const rung_kernel *kernel, const rung_problem *p)
     return NULL;
 }
 
-static const char *consider(const rung_backend *backend, void *state, const rung_kernel *kernel,
-                            const rung_problem *problem, rung_choice *choice)
+static const char *refuse_kernel(const rung_backend *backend, void *state, const rung_kernel *kernel,
+                                 const rung_problem *problem)
+{
+    const char *reason = backend->unusable(state, kernel);
+    return reason ? reason : refuse_form(kernel, problem);
+}
+
+/* note: NULL, or where to write the estimate's phrase. */
+static const char *estimate(const rung_backend *backend, void *state, const rung_kernel *kernel,
+                            const rung_problem *problem, char *note, rung_choice *choice)
 {
     memset(choice, 0, sizeof *choice);
     choice->kernel = kernel;
+    choice->note = note;
     choice->split_k = 1;
-    const char *reason = backend->unusable(state, kernel);
-    if (!reason)
-        reason = refuse_form(kernel, problem);
-    if (!reason)
-        reason = backend->estimate(state, kernel, problem, choice);
+    const char *reason = backend->estimate(state, kernel, problem, choice);
+    choice->note = NULL;
+    estimates_made++;
     return reason;
+}
+
+static const char *consider(const rung_backend *backend, void *state, const rung_kernel *kernel,
+                            const rung_problem *problem, char *note, rung_choice *choice)
+{
+    const char *reason = refuse_kernel(backend, state, kernel, problem);
+    if (reason)
+        *choice = (rung_choice){.kernel = kernel, .split_k = 1};
+    return reason ? reason : estimate(backend, state, kernel, problem, note, choice);
+}
+
+void rung_note_of(const rung_backend *backend, void *state, const rung_problem *problem, const rung_choice *choice,
+                  char *note)
+{
+    rung_choice again;
+    note[0] = '\0';
+    consider(backend, state, choice->kernel, problem, note, &again);
 }
 
 static int is_candidate(const rung_backend *backend, const rung_kernel *kernel)
@@ -67,32 +111,92 @@ static int is_better(const rung_problem *problem, const rung_choice *x, const ru
         return by_arith > 0;
     if (problem->in_order && by_arch)
         return by_arch > 0;
-    return x->cost_us < y->cost_us;
+    return x->cost_us < y->cost_us || (x->cost_us == y->cost_us && x->kernel < y->kernel);
+}
+
+/* A kernel that may take the product, and the least it can cost. */
+typedef struct entrant {
+    const rung_kernel *kernel;
+    double floor_us;
+} entrant;
+
+/* A floor adds up the same numbers as a cost in another order: a little less. */
+static double floor_of(const rung_backend *backend, void *state, const rung_kernel *kernel, const rung_problem *problem)
+{
+    return backend->floor_us ? backend->floor_us(state, kernel, problem) * (1.0 - 1e-9) : 0.0;
+}
+
+/* Kernels in the catalog's order; *reason is why the last one that cannot enter does not. */
+static int enter(const rung_backend *backend, void *state, const rung_problem *problem, entrant *entrants,
+                 const char **reason)
+{
+    int count = 0;
+    for (int i = 0; i < rung_kernel_count() && count < RUNG_PLAN_CANDIDATES; i++) {
+        const rung_kernel *kernel = rung_kernel_at(i);
+        if (!is_candidate(backend, kernel))
+            continue;
+        const char *refusal = rung_refuse_math(kernel, problem->math);
+        if (!refusal)
+            refusal = refuse_kernel(backend, state, kernel, problem);
+        if (refusal)
+            *reason = refusal;
+        else
+            entrants[count++] = (entrant){kernel, floor_of(backend, state, kernel, problem)};
+    }
+    return count;
+}
+
+/* Takes the entrant with the lowest floor out of the list, and all that cannot win any more; 0: none is left. */
+static int next_entrant(entrant *entrants, int *count, double limit_us, entrant *next)
+{
+    int kept = 0, lowest = 0;
+    for (int i = 0; i < *count; i++) {
+        entrants[kept] = entrants[i];
+        lowest = entrants[kept].floor_us < entrants[lowest].floor_us ? kept : lowest;
+        kept += entrants[i].floor_us <= limit_us;
+    }
+    *count = kept;
+    if (!kept)
+        return 0;
+    *next = entrants[lowest];
+    entrants[lowest] = entrants[--*count];
+    return 1;
+}
+
+/* The choice does not depend on the order in which kernels are asked: of two that cost the same the earlier row wins,
+ * and a floor is never above a cost. */
+static int choose(const rung_backend *backend, void *state, const rung_problem *problem, double limit_us,
+                  rung_choice *best, const char **reason)
+{
+    entrant entrants[RUNG_PLAN_CANDIDATES], next;
+    int found = 0, count = enter(backend, state, problem, entrants, reason);
+    while (next_entrant(entrants, &count, problem->in_order ? INFINITY : limit_us, &next)) {
+        rung_choice choice;
+        const char *refusal = estimate(backend, state, next.kernel, problem, NULL, &choice);
+        if (refusal)
+            *reason = refusal;
+        else if (found ? is_better(problem, &choice, best) : choice.cost_us < limit_us || isinf(limit_us)) {
+            *best = choice;
+            found = 1;
+            limit_us = choice.cost_us;
+        }
+    }
+    return found;
 }
 
 rung_status rung_decide(const rung_backend *backend, void *state, const rung_problem *problem, rung_choice *best)
 {
-    int found = 0;
-    const char *last_reason = "the catalog has no production kernel for this backend";
-    for (int i = 0; i < rung_kernel_count(); i++) {
-        const rung_kernel *kernel = rung_kernel_at(i);
-        if (!is_candidate(backend, kernel))
-            continue;
-        rung_choice choice;
-        const char *reason = rung_refuse_math(kernel, problem->math);
-        if (!reason)
-            reason = consider(backend, state, kernel, problem, &choice);
-        if (reason) {
-            last_reason = reason;
-        } else if (!found || is_better(problem, &choice, best)) {
-            *best = choice;
-            found = 1;
-        }
-    }
-    if (!found)
-        return rung_fail(RUNG_UNSUPPORTED, "no kernel of the %s backend takes this product: %s", backend->name,
-                         last_reason);
+    const char *reason = "the catalog has no production kernel for this backend";
+    if (!choose(backend, state, problem, INFINITY, best, &reason))
+        return rung_fail(RUNG_UNSUPPORTED, "no kernel of the %s backend takes this product: %s", backend->name, reason);
     return RUNG_SUCCESS;
+}
+
+int rung_decide_below(const rung_backend *backend, void *state, const rung_problem *problem, double limit_us,
+                      rung_choice *best)
+{
+    const char *reason;
+    return choose(backend, state, problem, limit_us, best, &reason);
 }
 
 rung_status rung_decide_kernel(const rung_backend *backend, void *state, const rung_problem *problem, const char *name,
@@ -106,7 +210,7 @@ rung_status rung_decide_kernel(const rung_backend *backend, void *state, const r
         return rung_fail(RUNG_UNSUPPORTED, "%s is not a kernel of the %s backend", name, backend->name);
     if (kernel->role == RUNG_REDUCE)
         return rung_fail(RUNG_UNSUPPORTED, "%s is a reduction, not a matrix product", name);
-    const char *reason = consider(backend, state, kernel, problem, choice);
+    const char *reason = consider(backend, state, kernel, problem, NULL, choice);
     if (reason)
         return rung_fail(RUNG_UNSUPPORTED, "%s cannot run this product: %s", name, reason);
     return RUNG_SUCCESS;
@@ -131,7 +235,7 @@ int rung_rank(const rung_backend *backend, void *state, const rung_problem *prob
         if (!is_candidate(backend, kernel))
             continue;
         rung_candidate *candidate = &candidates[count++];
-        candidate->refusal = consider(backend, state, kernel, problem, &candidate->choice);
+        candidate->refusal = consider(backend, state, kernel, problem, candidate->note, &candidate->choice);
         const char *math = rung_refuse_math(kernel, problem->math);
         if (math)
             candidate->refusal = math;

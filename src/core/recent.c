@@ -1,6 +1,7 @@
 /* A hash table of at most MOST entries. It starts small and doubles; when it is full, a hand goes round over the
  * entries, spares those that were asked for since it came by, and takes the first that was not. */
 #include "core/recent.h"
+#include "core/plan.h"
 #include "rung_tools.h"
 
 #include <pthread.h>
@@ -179,5 +180,6 @@ void rung_recent_remember(const rung_scope *scope, const rung_problem *problem, 
 void rung_recent_count(rung_recent_counts *counts)
 {
     table *t = own_table();
-    *counts = t ? t->counts : (rung_recent_counts){0, 0};
+    *counts = t ? t->counts : (rung_recent_counts){0, 0, 0};
+    counts->estimated = rung_estimates_made();
 }

@@ -2,7 +2,6 @@
 #include "cpu/cpu.h"
 #include "core/status.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 typedef struct cpu_state {
@@ -146,7 +145,7 @@ static const char *cpu_estimate(void *state, const rung_kernel *kernel, const ru
         args.note = &note;
         (void)kernel->cpu_entry(&args);
         choice->threads = note.threads;
-        snprintf(choice->note, sizeof choice->note, "%s", note.path);
+        rung_note(choice, "%s", note.path);
     }
     return NULL;
 }

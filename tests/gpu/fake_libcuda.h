@@ -12,6 +12,7 @@ typedef struct fake {
     int64_t memory_left; /* bytes a device still gives; beyond it: out of memory */
     int capturing;       /* every stream says it is being captured */
     int recording;       /* some other thread records a graph: calls that would end that are faults */
+    int idle;            /* kernels do nothing */
     unsigned eager;      /* bit i: the i-th stream (0: NULL) works at once; the others as late as they may */
     /* One call fails: the fail_call-th from now, or every one called fail_name. */
     long calls, fail_call;

@@ -154,7 +154,7 @@ static int read_file(const char *name)
 static double predicted(const product *p, const sample *s)
 {
     rung_choice choice = {.kernel = s->kernel, .split_k = 1};
-    const rung_launcher *launcher = rung_launcher_find(s->kernel->launch);
+    const rung_launcher *launcher = rung_launcher_of(s->kernel);
     return launcher && !launcher->estimate(&machine, &config, s->kernel, &p->problem, &choice) ? choice.cost_us : 0.0;
 }
 

@@ -117,9 +117,12 @@ typedef struct rung_launcher {
     const char *(*estimate)(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                             const rung_problem *problem, rung_choice *choice);
     rung_status (*run)(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem);
+    /* NULL, or never more than the cost that estimate() gives; of a product that it refuses, anything. */
+    double (*floor_us)(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *problem);
 } rung_launcher;
 
 extern const rung_launcher *const rung_launchers[]; /* ends with NULL; src/cuda/host/launchers.c */
 const rung_launcher *rung_launcher_find(const char *name);
+const rung_launcher *rung_launcher_of(const rung_kernel *kernel); /* the one that its row names */
 
 #endif

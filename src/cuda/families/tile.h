@@ -43,9 +43,7 @@ typedef struct rung_costs {
 #define RUNG_TILE_COSTS(family, fields)
 #endif
 
-/* The row of a kernel among a family's; its name is its first member. */
-const void *rung_find_tile(const void *tiles, size_t bytes, size_t count, const char *name);
-#define RUNG_FIND_TILE(tiles, kernel)                                                                                  \
-    rung_find_tile(tiles, sizeof *(tiles), sizeof(tiles) / sizeof *(tiles), (kernel)->name)
+/* The row of a kernel among its family's. */
+#define RUNG_FIND_TILE(tiles, kernel) (&(tiles)[(kernel)->tile])
 
 #endif

@@ -60,9 +60,15 @@ static const char *cuda_estimate(void *state, const rung_kernel *kernel, const r
                                  rung_choice *choice)
 {
     rung_cuda *cuda = state;
-    const rung_launcher *launcher = rung_launcher_find(kernel->launch);
+    const rung_launcher *launcher = rung_launcher_of(kernel);
     return launcher ? launcher->estimate(cuda->machine, &cuda->config, kernel, problem, choice)
                     : "its row names no launcher";
+}
+
+static double cuda_floor_us(void *state, const rung_kernel *kernel, const rung_problem *problem)
+{
+    const rung_launcher *launcher = rung_launcher_of(kernel);
+    return launcher && launcher->floor_us ? launcher->floor_us(((rung_cuda *)state)->machine, kernel, problem) : 0.0;
 }
 
 /* What a call changes of its thread, and puts back. */
@@ -133,12 +139,12 @@ static rung_status run_on_device(rung_cuda *cuda, const rung_choice *choice, con
         choice = &again;
     }
     if (!choice->cut_m)
-        return rung_launcher_find(choice->kernel->launch)->run(cuda, choice, problem);
+        return rung_launcher_of(choice->kernel)->run(cuda, choice, problem);
     for (int i = RUNG_PART_MAIN; i < RUNG_PARTS; i++) {
         rung_problem product;
         rung_choice its;
         if (rung_peeled(problem, choice, (rung_part)i, &product, &its))
-            RUNG_TRY(rung_launcher_find(its.kernel->launch)->run(cuda, &its, &product));
+            RUNG_TRY(rung_launcher_of(its.kernel)->run(cuda, &its, &product));
     }
     return RUNG_SUCCESS;
 }
@@ -242,6 +248,7 @@ const rung_backend rung_cuda_backend = {
     .identity = cuda_identity,
     .unusable = cuda_unusable,
     .estimate = cuda_estimate,
+    .floor_us = cuda_floor_us,
     .run = cuda_run,
     .ssum = cuda_ssum,
     .synchronize = cuda_synchronize,

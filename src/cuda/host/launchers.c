@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+enum { MOST_KERNELS = 256 }; /* whose launchers are remembered */
+
 #define RUNG_FAMILY(family) extern const rung_launcher rung_launch_##family;
 #include "cuda/families/list.inc"
 #undef RUNG_FAMILY
@@ -41,11 +43,16 @@ const rung_launcher *rung_launcher_find(const char *name)
     return NULL;
 }
 
-const void *rung_find_tile(const void *tiles, size_t bytes, size_t count, const char *name)
+const rung_launcher *rung_launcher_of(const rung_kernel *kernel)
 {
-    const char *at = tiles;
-    for (size_t i = 0; i < count; i++, at += bytes)
-        if (strcmp(*(const char *const *)(const void *)at, name) == 0)
-            return at;
-    return NULL;
+    static const rung_launcher *known[MOST_KERNELS];
+    const rung_kernel *first = rung_kernel_at(0);
+    if (kernel < first || kernel >= first + rung_kernel_count() || kernel >= first + MOST_KERNELS)
+        return rung_launcher_find(kernel->launch);
+    const rung_launcher **mine = &known[kernel - first], *found = __atomic_load_n(mine, __ATOMIC_RELAXED);
+    if (!found) {
+        found = rung_launcher_find(kernel->launch);
+        __atomic_store_n(mine, found, __ATOMIC_RELAXED);
+    }
+    return found;
 }

@@ -297,8 +297,7 @@ static rung_status panel_run(rung_cuda *cuda, const staged *s, const rung_kernel
         p.c += first * p.ldc;
     }
     rung_choice choice = {.kernel = kernel, .split_k = 1};
-    const char *reason =
-        rung_launcher_find(kernel->launch)->estimate(cuda->machine, &cuda->config, kernel, &p, &choice);
+    const char *reason = rung_launcher_of(kernel)->estimate(cuda->machine, &cuda->config, kernel, &p, &choice);
     if (reason)
         return rung_fail(RUNG_UNSUPPORTED, "%s cannot run a panel of this product: %s", kernel->name, reason);
     return run(cuda, &choice, &p);

@@ -36,4 +36,4 @@ static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_pr
     return rung_launch(cuda, &function, &grid, &args);
 }
 
-const rung_launcher rung_launch_tiles = {"tiles", estimate, run};
+const rung_launcher rung_launch_tiles = {"tiles", estimate, run, NULL};

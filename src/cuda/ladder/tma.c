@@ -182,8 +182,7 @@ static const char *estimate_searched(const rung_machine *machine, const rung_con
             choice->plan.searched = i;
         }
     }
-    strcpy(choice->note, "tile ");
-    strcat(choice->note, searched[choice->plan.searched].label);
+    rung_note(choice, "tile %s", searched[choice->plan.searched].label);
     return reason;
 }
 
@@ -298,10 +297,10 @@ static rung_status run_one_kernel(rung_cuda *cuda, const rung_choice *choice, co
     return status;
 }
 
-const rung_launcher rung_launch_ladder_tma = {"ladder_tma", estimate, run_tma};
-const rung_launcher rung_launch_ladder_persistent = {"ladder_persistent", estimate, run_persistent};
-const rung_launcher rung_launch_ladder_searched = {"ladder_searched", estimate_searched, run_searched};
-const rung_launcher rung_launch_ladder_banks = {"ladder_banks", estimate, run_banks};
-const rung_launcher rung_launch_ladder_ordered = {"ladder_ordered", estimate, run_ordered};
-const rung_launcher rung_launch_ladder_stream_k = {"ladder_stream_k", estimate_stream_k, run_stream_k};
-const rung_launcher rung_launch_ladder_one_kernel = {"ladder_one_kernel", estimate_stream_k, run_one_kernel};
+const rung_launcher rung_launch_ladder_tma = {"ladder_tma", estimate, run_tma, NULL};
+const rung_launcher rung_launch_ladder_persistent = {"ladder_persistent", estimate, run_persistent, NULL};
+const rung_launcher rung_launch_ladder_searched = {"ladder_searched", estimate_searched, run_searched, NULL};
+const rung_launcher rung_launch_ladder_banks = {"ladder_banks", estimate, run_banks, NULL};
+const rung_launcher rung_launch_ladder_ordered = {"ladder_ordered", estimate, run_ordered, NULL};
+const rung_launcher rung_launch_ladder_stream_k = {"ladder_stream_k", estimate_stream_k, run_stream_k, NULL};
+const rung_launcher rung_launch_ladder_one_kernel = {"ladder_one_kernel", estimate_stream_k, run_one_kernel, NULL};

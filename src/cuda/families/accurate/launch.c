@@ -7,7 +7,6 @@
 #include "cuda/device/f16x3.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -168,9 +167,8 @@ static const char *accurate_estimate(const rung_machine *machine, const rung_con
     int ragged = p->m != w.m_pad || p->n != w.n_pad || p->k != w.k_pad;
     choice->cost_us =
         (double)p->batch * panels * (launches_us + split / split_bytes_us + c.us + (ragged ? ragged_us : 0.0));
-    snprintf(choice->note, sizeof choice->note,
-             "split %.0f us, product %.0f us; %.0f panels of %lld tiles, %lld cut along k", split / split_bytes_us,
-             c.us, panels, (long long)(w.tiles_m * w.tiles_n), (long long)c.tiles);
+    rung_note(choice, "split %.0f us, product %.0f us; %.0f panels of %lld tiles, %lld cut along k",
+              split / split_bytes_us, c.us, panels, (long long)(w.tiles_m * w.tiles_n), (long long)c.tiles);
     choice->plan.accurate = part;
     choice->workspace_bytes = w.bytes;
     return NULL;
@@ -360,7 +358,7 @@ static rung_status run_strict(rung_cuda *cuda, const rung_problem *p)
     rung_choice choice;
     q.math = RUNG_STRICT;
     RUNG_TRY(rung_decide(&rung_cuda_backend, cuda, &q, &choice));
-    return rung_launcher_find(choice.kernel->launch)->run(cuda, &choice, &q);
+    return rung_launcher_of(choice.kernel)->run(cuda, &choice, &q);
 }
 
 static rung_status accurate_run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
@@ -378,4 +376,4 @@ static rung_status accurate_run(rung_cuda *cuda, const rung_choice *choice, cons
     return status;
 }
 
-const rung_launcher rung_launch_accurate = {"accurate", accurate_estimate, accurate_run};
+const rung_launcher rung_launch_accurate = {"accurate", accurate_estimate, accurate_run, NULL};

@@ -37,6 +37,7 @@ static inline int64_t large_class_rows(const rung_problem *p)
 /* C^T = B^T A^T: the same numbers, the operands' parts exchanged. */
 rung_problem large_transposed(const rung_problem *p);
 
+double large_floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p);
 const char *large_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                            const rung_problem *p, rung_choice *choice);
 

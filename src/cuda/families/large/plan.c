@@ -3,7 +3,6 @@
 #include "cuda/families/large/large.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 RUNG_TILE_TABLE large_tile table[] = {
@@ -262,6 +261,21 @@ static const char *plan(const rung_machine *machine, const rung_kernel *kernel, 
     return reason;
 }
 
+/* Every multiprocessor multiplies all the time, and ends one tile; operands are as the kernel wants them. */
+double large_floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
+{
+    const large_tile *t = large_tile_of(kernel);
+    if (t->a_k_innermost && p->trans_a && !p->trans_b)
+        return INFINITY; /* neither operand lies as it reads them */
+    /* C^T where that may be planned too; parts of k that start apart leave up to LARGE_MOST_TAIL of it to others. */
+    int64_t tiles = rung_ceil_div(p->m, kernel->bm) * rung_ceil_div(p->n, kernel->bn);
+    if (t->a_k_innermost && p->trans_b)
+        tiles = rung_min64(tiles, rung_ceil_div(p->m, kernel->bn) * rung_ceil_div(p->n, kernel->bm));
+    int64_t steps = rung_ceil_div(p->k - large_class_tail(kernel, p), kernel->bk);
+    double step_us = t->cost.step_cycles / (machine->clock_ghz * 1e3);
+    return launch_us + end_us + (double)(tiles * p->batch * steps) / machine->sms * step_us;
+}
+
 const char *large_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                            const rung_problem *p, rung_choice *choice)
 {
@@ -275,13 +289,13 @@ const char *large_estimate(const rung_machine *machine, const rung_config *confi
     choice->workspace_bytes = s.bytes_a + s.bytes_b + s.bytes_partials;
     const int copied_a = s.copied == (s.transposed ? 'b' : 'a'), copied_b = s.copied == (s.transposed ? 'a' : 'b');
     const int pack_a = s.transposed ? s.pack_b : s.pack_a, pack_b = s.transposed ? s.pack_a : s.pack_b;
-    snprintf(choice->note, sizeof choice->note, "%lld tiles, %lld of them %s over %d blocks%s%s", (long long)s.tiles,
-             (long long)(s.tiles - s.whole_tiles), s.class_steps ? "by k % 4" : "streamed", s.grid,
-             pack_a     ? ", A packed"
-             : copied_a ? ", A copied as needed"
-                        : "",
-             pack_b     ? ", B packed"
-             : copied_b ? ", B copied as needed"
-                        : "");
+    rung_note(choice, "%lld tiles, %lld of them %s over %d blocks%s%s", (long long)s.tiles,
+              (long long)(s.tiles - s.whole_tiles), s.class_steps ? "by k % 4" : "streamed", s.grid,
+              pack_a     ? ", A packed"
+              : copied_a ? ", A copied as needed"
+                         : "",
+              pack_b     ? ", B packed"
+              : copied_b ? ", B copied as needed"
+                         : "");
     return NULL;
 }

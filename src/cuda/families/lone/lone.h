@@ -17,6 +17,7 @@ typedef struct lone_tile {
 
 const lone_tile *lone_tile_of(const rung_kernel *kernel);
 
+double lone_floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p);
 const char *lone_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                           const rung_problem *p, rung_choice *choice);
 

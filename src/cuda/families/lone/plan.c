@@ -6,7 +6,6 @@
 #include "cuda/host/memory_cost.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { MAX_TICKETS = RUNG_TICKET_BYTES / 4, PARTITIONS = 4 };
@@ -83,14 +82,21 @@ static double sectors(const rung_operand *o, int rows, int depth, int k_innermos
     return k_innermost ? rows * (depth / 8.0 + more) : depth * (rows / 8.0 + more);
 }
 
+/* Of a step along k of one tile, whose operands are there. */
+static double multiply_cycles(const rung_kernel *kernel, const rung_problem *p)
+{
+    const lone_tile *t = lone_tile_of(kernel);
+    double ffma = kernel->tm * kernel->tn * kernel->bk / (slices(kernel) ? 2.0 : 1.0);
+    return (ffma / t->cost.share + 60.0) *
+           (1.0 + rung_k_innermost(p, t->cost.a_k_innermost, t->cost.b_k_innermost, t->cost.both_k_innermost));
+}
+
 /* A step along k of one tile, on one of a multiprocessor's four partitions. */
 static double step_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
 {
     const lone_tile *t = lone_tile_of(kernel);
     const rung_operand a = lone_operand_a(p), b = lone_operand_b(p);
-    double ffma = kernel->tm * kernel->tn * kernel->bk / (slices(kernel) ? 2.0 : 1.0);
-    double cycles = (ffma / t->cost.share + 60.0) *
-                    (1.0 + rung_k_innermost(p, t->cost.a_k_innermost, t->cost.b_k_innermost, t->cost.both_k_innermost));
+    double cycles = multiply_cycles(kernel, p);
     double straddle = slices(kernel) ? slicing_straddling : straddling;
     if (!t->copied)
         cycles = rung_overlapped(cycles, sector_cycles * (sectors(&a, kernel->bm, kernel->bk, !p->trans_a, straddle) +
@@ -230,6 +236,28 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
     return NULL;
 }
 
+/* Every multiprocessor multiplies all the time, and no step waits for its operands. */
+double lone_floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
+{
+    const lone_tile *t = lone_tile_of(kernel);
+    const rung_operand a = lone_operand_a(p), b = lone_operand_b(p);
+    int64_t tiles =
+                rung_ceil_div(p->m, kernel->bm) * rung_ceil_div(p->n, kernel->bn - (t->fourths ? FEWER : 0)) * p->batch,
+            steps = p->k > 0 ? rung_ceil_div(p->k, kernel->bk) : 1;
+    double step = multiply_cycles(kernel, p) / (machine->clock_ghz * 1e3),
+           memory = rung_read_us(p) + write_us(kernel, p),
+           together = (double)(tiles * steps) / machine->sms * step / PARTITIONS,
+           apart = (double)rung_ceil_div(tiles, machine->sms) * ((double)steps - 0.5) * step / PARTITIONS +
+                   t->cost.end_us * empty_end,
+           meeting = meet_us * sqrt(4.0 * kernel->bm * kernel->bn / 16384.0);
+    double us = rung_overlapped_floor(together, memory) + meeting;
+    if (!slices(kernel) && !t->fourths)
+        us = fmin(us, rung_overlapped_floor(apart, memory));
+    if (p->k > 0 && !t->copied)
+        us += rung_row_copy_us(rung_operand_copy_bytes(&a, p) + rung_operand_copy_bytes(&b, p));
+    return start_us(kernel) + us;
+}
+
 const char *lone_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                           const rung_problem *p, rung_choice *choice)
 {
@@ -240,10 +268,10 @@ const char *lone_estimate(const rung_machine *machine, const rung_config *config
     choice->plan.lone = s;
     choice->cost_us = s.cost_us;
     choice->workspace_bytes = s.parts_bytes + s.copy_bytes;
-    snprintf(choice->note, sizeof choice->note, "%lld tiles, %s, %d blocks%s", (long long)s.tiles,
-             s.cluster    ? "k shared by the warps of two blocks"
-             : s.together ? "k shared by the warps of a block"
-                          : "a warp each",
-             s.grid, s.copy_bytes ? ", operands copied" : "");
+    rung_note(choice, "%lld tiles, %s, %d blocks%s", (long long)s.tiles,
+              s.cluster    ? "k shared by the warps of two blocks"
+              : s.together ? "k shared by the warps of a block"
+                           : "a warp each",
+              s.grid, s.copy_bytes ? ", operands copied" : "");
     return NULL;
 }

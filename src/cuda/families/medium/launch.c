@@ -80,4 +80,4 @@ static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_pr
     return status;
 }
 
-const rung_launcher rung_launch_medium = {"medium", medium_estimate, run};
+const rung_launcher rung_launch_medium = {"medium", medium_estimate, run, medium_floor_us};

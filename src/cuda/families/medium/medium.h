@@ -4,6 +4,7 @@
 
 #include "cuda/driver/device.h"
 
+double medium_floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p);
 const char *medium_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                             const rung_problem *p, rung_choice *choice);
 

@@ -8,7 +8,6 @@
 #include "cuda/host/row_copy.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 typedef struct medium_tile {
@@ -185,6 +184,21 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
     return NULL;
 }
 
+/* Every multiprocessor multiplies all the time, and ends one tile. */
+double medium_floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
+{
+    const medium_tile *t = RUNG_FIND_TILE(table, kernel);
+    const rung_operand a = rung_operand_a(p), b = rung_operand_b(p);
+    int64_t tiles = rung_ceil_div(p->m, kernel->bm) * rung_ceil_div(p->n, kernel->bn) * p->batch,
+            steps = rung_ceil_div(p->k, RUNG_WARP_BK);
+    /* A block that has the multiprocessor for itself, with all its groups at work, or half of them at most. */
+    double lone_us = t->resident == 1 ? 2.0 * t->cost.alone_us : t->cost.alone_us,
+           step_us = fmin(t->cost.full_us / t->resident, lone_us) / t->groups * form_factor(p),
+           products = ((double)(tiles * steps) / machine->sms * step_us + t->cost.tile_us) * 1.98 / machine->clock_ghz;
+    return launch_us + rung_overlapped_floor(products, rung_memory_us(p, kernel->bn)) +
+           rung_row_copy_us(rung_operand_copy_bytes(&a, p) + rung_operand_copy_bytes(&b, p));
+}
+
 const char *medium_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                             const rung_problem *p, rung_choice *choice)
 {
@@ -195,8 +209,8 @@ const char *medium_estimate(const rung_machine *machine, const rung_config *conf
     choice->plan.medium = s;
     choice->cost_us = s.cost_us;
     choice->workspace_bytes = s.bytes_a + s.bytes_b + s.bytes_partials;
-    snprintf(choice->note, sizeof choice->note, "%lld tiles, %lld of them cut over %lld blocks%s%s", (long long)s.tiles,
-             (long long)(s.tiles - s.whole_tiles), (long long)s.streamers, s.bytes_a ? ", A packed" : "",
-             s.bytes_b ? ", B packed" : "");
+    rung_note(choice, "%lld tiles, %lld of them cut over %lld blocks%s%s", (long long)s.tiles,
+              (long long)(s.tiles - s.whole_tiles), (long long)s.streamers, s.bytes_a ? ", A packed" : "",
+              s.bytes_b ? ", B packed" : "");
     return NULL;
 }

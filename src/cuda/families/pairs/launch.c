@@ -7,7 +7,6 @@
 #include "cuda/host/memory_cost.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 typedef struct pairs_tile {
@@ -83,9 +82,18 @@ static const char *estimate(const rung_machine *machine, const rung_config *conf
     choice->plan.pairs = s;
     choice->cost_us = cost_us(machine, kernel, t, p, &s);
     choice->workspace_bytes = s.copy_bytes;
-    snprintf(choice->note, sizeof choice->note, "%lld tiles, four warps each, %d blocks%s", (long long)s.tiles, s.grid,
-             s.copy_bytes ? ", operands copied" : "");
+    rung_note(choice, "%lld tiles, four warps each, %d blocks%s", (long long)s.tiles, s.grid,
+              s.copy_bytes ? ", operands copied" : "");
     return NULL;
+}
+
+/* All but the operands' copies. */
+static double floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
+{
+    pairs_plan s = {.copy_bytes = 0};
+    s.tiles = rung_ceil_div(p->m, kernel->bm) * rung_ceil_div(p->n, kernel->bn) * p->batch;
+    s.steps = p->k > 0 ? rung_ceil_div(p->k, kernel->bk) : 1;
+    return cost_us(machine, kernel, RUNG_FIND_TILE(table, kernel), p, &s);
 }
 
 /* Boxes of 32 x 32 of C. */
@@ -143,4 +151,4 @@ static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_pr
     return status;
 }
 
-const rung_launcher rung_launch_pairs = {"pairs", estimate, run};
+const rung_launcher rung_launch_pairs = {"pairs", estimate, run, floor_us};

@@ -7,7 +7,6 @@
 #include "cuda/host/parts.h"
 
 #include <math.h>
-#include <stdio.h>
 
 /* Microseconds, and bytes a microsecond. */
 static const double launch_us = 1.61, finish_us = 2.74, reduce_rate = 0.055e6, partial_rate = 5.84e6;
@@ -83,27 +82,49 @@ static int resident_of(const rung_kernel *kernel, const small_tile *t, const run
     return fit < 1 ? 1 : fit < t->resident ? fit : t->resident;
 }
 
-static double tile_cost_us(const rung_machine *machine, const rung_kernel *kernel, const small_tile *t,
-                           const rung_problem *p, int64_t tiles, int64_t parts)
+/* Of the FFMA peak, with operands as they lie. */
+static double share_of(const small_tile *t, const rung_problem *p)
 {
-    double blocks = (double)tiles * (double)parts;
-    int64_t steps = rung_ceil_div(rung_ceil_div(p->k, kernel->bk), parts);
-    double depth = (double)steps * kernel->bk, tile_bytes = 4.0 * kernel->bm * kernel->bn;
-    int unaligned = (p->align_a < 16) + (p->align_b < 16), resident = resident_of(kernel, t, p);
+    int unaligned = (p->align_a < 16) + (p->align_b < 16);
     double longer = t->crowd || !small_is_aligned(p)
                         ? turned * (!p->trans_a + p->trans_b)
                         : rung_k_innermost(p, t->cost.a_k_innermost, t->cost.b_k_innermost, t->cost.both_k_innermost);
-    double share = t->cost.share / (1.0 + t->cost.odd_address * unaligned) / (1.0 + longer);
-    double work = kernel->bm * kernel->bn * depth / (128e3 * machine->clock_ghz * share);
-    double compute =
-        rounds_us(t, blocks, machine->sms, resident, work, t->cost.block_us * (t->crowd ? last_round : 1.0));
-    double read = rung_read_us(p);
-    double write = rung_write_us(p, t->crowd ? odd_lines : odd_rows, kernel->bn),
-           rounds = ceil(blocks / ((double)machine->sms * resident));
+    return t->cost.share / (1.0 + t->cost.odd_address * unaligned) / (1.0 + longer);
+}
+
+/* What all numbers of parts have in common. */
+typedef struct small_work {
+    int64_t tiles, steps;
+    int resident;
+    double step_us; /* a block's step along k, were it alone on a multiprocessor that never waits */
+    double read, write;
+} small_work;
+
+static small_work work_of(const rung_machine *machine, const rung_kernel *kernel, const small_tile *t,
+                          const rung_problem *p)
+{
+    return (small_work){
+        .tiles = small_tiles(kernel, p),
+        .steps = rung_ceil_div(p->k, kernel->bk),
+        .resident = resident_of(kernel, t, p),
+        .step_us = kernel->bm * kernel->bn * kernel->bk / (128e3 * machine->clock_ghz * share_of(t, p)),
+        .read = rung_read_us(p),
+        .write = rung_write_us(p, t->crowd ? odd_lines : odd_rows, kernel->bn),
+    };
+}
+
+static double tile_cost_us(const rung_machine *machine, const rung_kernel *kernel, const small_tile *t,
+                           const small_work *w, int64_t parts)
+{
+    double blocks = (double)(w->tiles * parts), steps = (double)rung_ceil_div(w->steps, parts),
+           tile_bytes = 4.0 * kernel->bm * kernel->bn;
+    double compute = rounds_us(t, blocks, machine->sms, w->resident, steps * w->step_us,
+                               t->cost.block_us * (t->crowd ? last_round : 1.0));
+    double rounds = ceil(blocks / ((double)machine->sms * w->resident));
     /* The first operands and the last results are in nobody's shadow. */
-    double first = fmin(1.0, (double)kernel->stages / ((double)steps * rounds));
-    compute += read * first + write / rounds;
-    double cost = launch_us + fmax(compute, read + write);
+    double first = fmin(1.0, (double)kernel->stages / (steps * rounds));
+    compute += w->read * first + w->write / rounds;
+    double cost = launch_us + fmax(compute, w->read + w->write);
     if (parts > 1) {
         double chunks = fmin(fmin(32.0, (double)parts), tile_bytes / 256.0); /* added side by side: device/parts.h */
         if (t->crowd) { /* few threads add: loads of a thread, one by one */
@@ -134,13 +155,13 @@ static const char *tile_estimate(const rung_machine *machine, const rung_config 
         return reason;
     if (t->slices > 1 && !may_cut(p))
         return "k is too short to be added in slices";
-    int64_t tiles = small_tiles(kernel, p), steps = rung_ceil_div(p->k, kernel->bk);
+    const small_work w = work_of(machine, kernel, t, p);
+    const int64_t tiles = w.tiles, steps = w.steps, at_once = (int64_t)machine->sms * w.resident;
     choice->cost_us = HUGE_VAL;
     for (size_t i = 0; i < sizeof part_counts / sizeof *part_counts; i++) {
         int64_t parts = part_counts[i], bytes = 0;
         /* Parts whose blocks do not run side by side would be added by the last one alone. */
-        if (parts > 1 && (p->in_order || !may_cut(p) || parts > steps ||
-                          tiles * parts > (int64_t)machine->sms * resident_of(kernel, t, p)))
+        if (parts > 1 && (p->in_order || !may_cut(p) || parts > steps || tiles * parts > at_once))
             break;
         if (steps > 0)
             parts = rung_ceil_div(steps, rung_ceil_div(steps, parts)); /* no part without work */
@@ -149,14 +170,14 @@ static const char *tile_estimate(const rung_machine *machine, const rung_config 
         const char *refusal = rung_refuse_parts(config, tiles, parts, bytes);
         if (refusal && i == 0)
             return refusal;
-        double cost = refusal ? HUGE_VAL : tile_cost_us(machine, kernel, t, p, tiles, parts);
+        double cost = refusal ? HUGE_VAL : tile_cost_us(machine, kernel, t, &w, parts);
         if (cost < choice->cost_us) {
             choice->cost_us = cost;
             choice->split_k = (int32_t)parts;
             choice->workspace_bytes = bytes;
         }
     }
-    snprintf(choice->note, sizeof choice->note, "%lld tiles, %d parts of k", (long long)tiles, (int)choice->split_k);
+    rung_note(choice, "%lld tiles, %d parts of k", (long long)tiles, (int)choice->split_k);
     return NULL;
 }
 
@@ -192,8 +213,25 @@ static const char *batch_estimate(const rung_machine *machine, const rung_config
            rounds = fmax(1.0, (double)blocks / machine->sms);
     double memory = rung_read_us(p) + rung_write_us(p, odd_rows, kernel->bn);
     choice->cost_us = launch_us + fmax(memory, rounds * steps * block_us);
-    snprintf(choice->note, sizeof choice->note, "%d matrices a block", small_matrices_a_block(kernel));
+    rung_note(choice, "%d matrices a block", small_matrices_a_block(kernel));
     return NULL;
+}
+
+/* Every multiprocessor multiplies all the time; whole tiles come in rounds, parts of tiles meet. */
+double small_floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
+{
+    const small_tile *t = small_tile_of(kernel);
+    if (t->batch)
+        return p->m > kernel->bm || p->n > kernel->bn ? INFINITY : launch_us;
+    int64_t tiles = small_tiles(kernel, p), steps = rung_ceil_div(p->k, kernel->bk);
+    double tile_work_us =
+               kernel->bm * kernel->bn * (double)(steps * kernel->bk) / (128e3 * machine->clock_ghz * share_of(t, p)),
+           memory = rung_read_us(p) + rung_write_us(p, t->crowd ? odd_lines : odd_rows, kernel->bn),
+           whole =
+               launch_us + fmax(memory, fmax((double)rung_ceil_div(tiles, machine->sms), t->cost.alone) * tile_work_us);
+    if (p->in_order || !may_cut(p) || 2 * tiles > (int64_t)machine->sms * t->resident)
+        return whole;
+    return fmin(whole, launch_us + finish_us + fmax(memory, (double)tiles / machine->sms * tile_work_us));
 }
 
 const char *small_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,

@@ -10,7 +10,6 @@
 #include "cuda/host/row_copy.h"
 
 #include <math.h>
-#include <stdio.h>
 
 enum { MAX_SIZE = 1 << 30, MAX_PARTS = 32, SHARED_BYTES = 233472 /* of a multiprocessor */ };
 
@@ -89,7 +88,7 @@ static const char *plain_estimate(const rung_machine *machine, const rung_config
             choice->workspace_bytes = bytes;
         }
     }
-    snprintf(choice->note, sizeof choice->note, "memory bound, %d parts of k", (int)choice->split_k);
+    rung_note(choice, "memory bound, %d parts of k", (int)choice->split_k);
     return NULL;
 }
 
@@ -185,7 +184,7 @@ static const char *bulk_estimate(const rung_machine *machine, const rung_config 
             choice->workspace_bytes = partials;
         }
     }
-    snprintf(choice->note, sizeof choice->note, "memory bound, %d parts of k", (int)choice->split_k);
+    rung_note(choice, "memory bound, %d parts of k", (int)choice->split_k);
     return NULL;
 }
 
@@ -229,10 +228,19 @@ static const char *estimate(const rung_machine *machine, const rung_config *conf
     return (t->bulk ? bulk_estimate : plain_estimate)(machine, config, kernel, p, choice);
 }
 
+static double floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
+{
+    const vector_tile *t = RUNG_FIND_TILE(table, kernel);
+    (void)machine;
+    if ((p->m != 1 && p->n != 1) || k_is_contiguous(p) != t->k_innermost)
+        return INFINITY;
+    return launch_us + 4.0 * (double)p->batch * (double)(p->m * p->n) * (double)p->k / t->cost.bytes_per_us;
+}
+
 static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
 {
     const vector_tile *t = RUNG_FIND_TILE(table, choice->kernel);
     return (t->bulk ? bulk_run : plain_run)(cuda, choice, p);
 }
 
-const rung_launcher rung_launch_vector = {"vector", estimate, run};
+const rung_launcher rung_launch_vector = {"vector", estimate, run, floor_us};
