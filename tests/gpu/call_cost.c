@@ -1,7 +1,8 @@
-/* What a call costs on the CPU: products of random shapes, each called for the first time and then again, in microseconds
- * without what the GPU does. With a stand-in for libcuda no GPU is needed, and the driver's own time is left out; with a
- * peer the peer's calls are timed too. The number of estimates that a choice takes is the same on every machine, and a
- * test limits it. --plans prints the choices instead. Usage: call_cost [--stand-in FILE] [--peer NAME] [--math MODE]
+/* What a call costs on the CPU: products of random shapes, each called for the first time and then again, in
+ * microseconds without what the GPU does. With a stand-in for libcuda no GPU is needed, and the driver's own time is
+ * left out; with a peer the peer's calls are timed too. The number of estimates that a choice takes is the same on
+ * every machine, and a test limits it. --plans prints the choices instead. Usage: call_cost [--stand-in FILE] [--peer
+ * NAME] [--math MODE]
  * [--shapes N] [--seed S] [--most-estimates X] [--plans] */
 #include "fake_libcuda.h"
 #include "lab/peer.h"
