@@ -192,9 +192,9 @@ class Page:
             f"Counted by the compiler (`{BUILD}`)."
         return table(["what", "count"], rows) + "\n\n" + sources
 
-    def block_occupancy(self):
-        r, row = self.r, self.r.row(self.name)
-        o, build = occupancy(r, self.name), r.build_of(self.name)
+    def block_occupancy(self, name=""):
+        r, name = self.r, name or self.name
+        row, o, build = r.row(name), occupancy(r, name), r.build_of(name)
         warps = row["threads"] // 32
         return "\n".join([
             "| step | sum |", "| --- | --- |",
