@@ -222,4 +222,10 @@ export CI=true
 look "which CI does not let pass" 1 "^FAILED: " test
 says "^FAILED: Report was left out, and libjansson-dev is a package of the list"
 unset CI
+# Each package of the list is one that Debian 12 has, where this is one and its lists are there.
+if grep -qs '^VERSION_ID="12"' /etc/os-release && command -v apt-cache >/dev/null && apt-cache show cmake >/dev/null 2>&1; then
+    for package in $everything; do
+        apt-cache show "$package" >/dev/null 2>&1 || { echo "FAIL: Debian 12 has no package $package"; failed=1; }
+    done
+fi
 exit $failed

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Simulated seconds of the MPI path on 16, 64 and 256 ranks, beside docs/scaling.md's model of it.
-# usage: run.sh <source folder>. Needs Debian's simgrid and libsimgrid-dev; exit code 77 without.
-command -v smpicc >/dev/null && command -v smpirun >/dev/null || { echo "left out: no smpicc (simgrid libsimgrid-dev)"; exit 77; }
+# usage: run.sh <source folder>. Needs Debian's libsimgrid-dev; exit code 77 without.
+command -v smpicc >/dev/null && command -v smpirun >/dev/null || { echo "left out: no smpicc (libsimgrid-dev)"; exit 77; }
 here=$1/tests/multi/simgrid
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
