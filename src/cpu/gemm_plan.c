@@ -44,13 +44,12 @@ static int is_dot(const gemm_product *p, gemm_plan *plan, const rung_caches *cac
     return plan->of_b;
 }
 
-/* A tile as wide as a cache line reads two lines a step where B's rows start anywhere. Packing brings them to the
- * start of a line, which pays once enough rows read them again. */
-static int splits_lines(const gemm_product *p)
+/* A tile as wide as a cache line reads two lines a step where B's rows start anywhere; and where they lie whole lines
+ * apart, all steps of it share few sets of L1. Packing mends both, which pays once enough rows read B again. */
+static int wants_packed_b(const gemm_product *p)
 {
     enum { ROWS_LEAST = 128 };
-    int64_t tile_bytes = (int64_t)p->kernel->nv * p->kernel->vl * 4;
-    return tile_bytes <= LINE_BYTES && p->ldb * 4 % LINE_BYTES != 0 && p->m >= ROWS_LEAST;
+    return p->kernel->nv * p->kernel->vl * 4 <= LINE_BYTES && p->m >= ROWS_LEAST;
 }
 
 /* Short k, and a C that no cache holds. */
@@ -74,7 +73,7 @@ static gemm_path choose_path(const gemm_product *p, gemm_plan *plan, const rung_
     if (is_outer(p, caches))
         return PATH_OUTER;
     if (!p->trans_b && b_bytes <= caches->l2_bytes / 2 && a_bytes <= caches->l2_bytes / 2)
-        return splits_lines(p) ? PATH_PACK_B : PATH_DIRECT;
+        return wants_packed_b(p) ? PATH_PACK_B : PATH_DIRECT;
     if (p->m * p->n <= 256 * 256 && p->k >= 4096 && p->k >= 16 * (p->m > p->n ? p->m : p->n))
         return PATH_LONG_K;
     if (!p->trans_b && p->m <= STREAM_ROWS)
@@ -128,8 +127,7 @@ static void long_blocks(gemm_plan *plan, const gemm_product *p, const rung_cache
         deep_blocks(plan, p, caches);
         return;
     }
-    plan->inner =
-        p->trans_b || splits_lines(p) || p->kernel->nv * p->kernel->vl * 4 <= LINE_BYTES ? PATH_PACK_B : PATH_DIRECT;
+    plan->inner = p->trans_b || p->kernel->nv * p->kernel->vl * 4 <= LINE_BYTES ? PATH_PACK_B : PATH_DIRECT;
     plan->mc = p->m;
     plan->nc = p->n;
     plan->kc = plan->inner == PATH_DIRECT ? KC_IN_PLACE : plan->kc;
