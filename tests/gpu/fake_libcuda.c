@@ -572,9 +572,11 @@ CALL(cuMemPoolDestroy, CUmemoryPool pool)
 
 CALL(cuMemPoolSetAttribute, CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
 {
-    (void)pool, (void)attribute, (void)value;
+    (void)pool;
     unsafe();
     ENTER();
+    if (attribute == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
+        state.release_threshold = *(cuuint64_t *)value;
     return CUDA_SUCCESS;
 }
 

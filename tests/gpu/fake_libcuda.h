@@ -9,11 +9,12 @@ enum { FAKE_LOG_BYTES = 1 << 16 };
 typedef struct fake {
     /* The machine. */
     int devices, arch, init_result;
-    int64_t memory_left; /* bytes a device still gives; beyond it: out of memory */
-    int capturing;       /* every stream says it is being captured */
-    int recording;       /* some other thread records a graph: calls that would end that are faults */
-    int idle;            /* kernels do nothing */
-    unsigned eager;      /* bit i: the i-th stream (0: NULL) works at once; the others as late as they may */
+    int64_t memory_left;        /* bytes a device still gives; beyond it: out of memory */
+    uint64_t release_threshold; /* of the pool that was set last */
+    int capturing;              /* every stream says it is being captured */
+    int recording;              /* some other thread records a graph: calls that would end that are faults */
+    int idle;                   /* kernels do nothing */
+    unsigned eager;             /* bit i: the i-th stream (0: NULL) works at once; the others as late as they may */
     /* One call fails: the fail_call-th from now, or every one called fail_name. */
     long calls, fail_call;
     const char *fail_name;

@@ -623,6 +623,126 @@ static void launches_in_a_row_are_one_graph(void **state)
     empty_log();
 }
 
+enum { PANEL_M = 300, PANEL_N = 200, PANEL_K = 2600 };
+
+/* C = 2 op(A) op(B) + C / 2 in accurate mode with so much workspace, in whole numbers; returns how many panels it took.
+ */
+static int run_in_panels(rung_context *context, float *memory, rung_transpose trans, int64_t limit)
+{
+    rung_plan *plan;
+    rung_gemm g;
+    rung_gemm_init(&g);
+    g.layout = RUNG_ROW_MAJOR;
+    g.trans_a = g.trans_b = trans;
+    g.m = PANEL_M, g.n = g.ldc = PANEL_N, g.k = PANEL_K;
+    g.lda = trans ? g.m : g.k;
+    g.ldb = trans ? g.k : g.n;
+    float *a = memory, *b = a + g.m * g.k, *c = b + g.k * g.n;
+    g.a = a, g.b = b, g.c = c, g.alpha = 2.0f, g.beta = 0.5f;
+    for (int64_t i = 0; i < g.m * g.k; i++)
+        a[i] = (float)(i % 7 - 3);
+    for (int64_t i = 0; i < g.k * g.n; i++)
+        b[i] = (float)(i % 5 - 2);
+    for (int64_t i = 0; i < g.m * g.n; i++)
+        c[i] = (float)(i % 11);
+    assert_ok(rung_context_set_workspace_limit(context, limit));
+    assert_ok(rung_plan_create_kernel(&plan, context, &g, "sm90_wgmma_f16x3_128x128x32_s6"));
+    assert_true(rung_plan_workspace_bytes(plan) <= limit);
+    empty_log();
+    assert_ok(rung_plan_run(plan, &g));
+    assert_ok(rung_context_synchronize(context));
+    rung_plan_destroy(plan);
+    for (int64_t i = 0; i < g.m * g.n; i++) {
+        double sum = 0;
+        for (int64_t k = 0; k < g.k; k++)
+            sum += (double)(a[trans ? k * g.lda + i / g.n : i / g.n * g.lda + k] *
+                            b[trans ? i % g.n * g.ldb + k : k * g.ldb + i % g.n]);
+        assert_true(c[i] == (float)(2 * sum + (double)(i % 11) / 2));
+    }
+    return times_called("cuGraphLaunch ");
+}
+
+static void accurate_products_go_in_panels(void **state)
+{
+    (void)state;
+    rung_context *context;
+    int least = 1 << 20, most = 0;
+    gpu->devices = 3;
+    gpu->arch = 90;
+    assert_ok(open_context(2, &context));
+    assert_ok(rung_context_set_math(context, RUNG_ACCURATE));
+    float *memory = device_memory(2, (PANEL_M * PANEL_K + PANEL_K * PANEL_N + PANEL_M * PANEL_N) * 4);
+    for (int64_t limit = 11 << 20; limit <= 17 << 20; limit += 3 << 20)
+        for (int trans = 0; trans < 2; trans++) {
+            int panels = run_in_panels(context, memory, trans ? RUNG_TRANS : RUNG_NO_TRANS, limit);
+            least = panels < least ? panels : least;
+            most = panels > most ? panels : most;
+        }
+    assert_int_equal(least, 1);
+    assert_int_equal(most, 4); /* 11 MiB hold no panel of whole k: two of k, each of two of C */
+    free_device(memory);
+    rung_context_destroy(context);
+    assert_int_equal(gpu->faults + gpu->memory, 0);
+    gpu->devices = 2;
+    gpu->arch = 80;
+    empty_log();
+}
+
+/* What a product borrows, and what stays: docs/drop_in.md. */
+static void little_memory_is_held(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][3] = {{8192, 8192, 8192}, {16384, 16384, 16384}, {4096, 4096, 65536}};
+    rung_context *context;
+    gpu->devices = 3;
+    gpu->arch = 90;
+    assert_ok(open_context(2, &context));
+    assert_ok(rung_context_set_math(context, RUNG_ACCURATE));
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        rung_plan *plan;
+        rung_gemm g;
+        rung_gemm_init(&g);
+        g.m = g.lda = g.ldc = sizes[i][0], g.n = sizes[i][1], g.k = g.ldb = sizes[i][2];
+        g.a = (float *)4096, g.b = (float *)((int64_t)1 << 40), g.c = (float *)((int64_t)1 << 41);
+        assert_ok(rung_plan_create(&plan, context, &g));
+        assert_string_equal(rung_plan_kernel(plan), "sm90_wgmma_f16x3_128x128x32_s6");
+        assert_in_range(rung_plan_workspace_bytes(plan), 1, 512 << 20);
+        rung_plan_destroy(plan);
+    }
+    assert_int_equal(gpu->release_threshold, 160 << 20);
+    rung_context_destroy(context);
+    gpu->devices = 2;
+    gpu->arch = 80;
+}
+
+/* Where memory for packed operands or partial sums is not to be had, a kernel that needs none answers. */
+static void a_full_gpu_is_no_failure(void **state)
+{
+    (void)state;
+    rung_context *context;
+    assert_ok(open_context(0, &context));
+    float *a = device_memory(0, 64 * DEEP * 4), *b = device_memory(0, 64 * DEEP * 4),
+          *c = device_memory(0, 64 * 64 * 4);
+    for (int i = 0; i < 64 * DEEP; i++)
+        a[i] = (float)(i % 7 - 3), b[i] = (float)(i % 5 - 2);
+    int64_t left = gpu->memory_left;
+    gpu->memory_left = 1000;
+    assert_true(run_deep(context, a, b, c, 64) > 1000);
+    assert_ok(rung_context_synchronize(context));
+    gpu->memory_left = left;
+    for (int i = 0; i < 64 * 64; i++) {
+        float sum = 0.0f;
+        for (int k = 0; k < DEEP; k++)
+            sum += a[i / 64 * DEEP + k] * b[k * 64 + i % 64];
+        assert_true(c[i] == sum);
+    }
+    free_device(a);
+    free_device(b);
+    free_device(c);
+    rung_context_destroy(context);
+    assert_int_equal(gpu->faults + gpu->memory, 0);
+}
+
 /* Returns what the staged product answered; the context is opened, used and closed. */
 static rung_status whole_life(product *p)
 {
@@ -686,6 +806,9 @@ int main(int count, char **arguments)
         cmocka_unit_test(recordings_of_other_threads_go_on),
         cmocka_unit_test(capture_is_not_disturbed),
         cmocka_unit_test(launches_in_a_row_are_one_graph),
+        cmocka_unit_test(accurate_products_go_in_panels),
+        cmocka_unit_test(little_memory_is_held),
+        cmocka_unit_test(a_full_gpu_is_no_failure),
         cmocka_unit_test(every_driver_call_fails_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-enum { RUNG_MAX_GPUS = 64, RUNG_MAX_SYMBOLS = 1024, RUNG_KEPT_BUFFERS = 4 };
+enum { RUNG_MAX_GPUS = 64, RUNG_MAX_SYMBOLS = 1024, RUNG_KEPT_BUFFERS = 4, RUNG_KEPT_BYTES = 160 << 20 };
 
 /* What planning needs to know of a chip; on a machine without one, tests fill it by hand. */
 typedef struct rung_machine {

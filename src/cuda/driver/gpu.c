@@ -66,14 +66,14 @@ static rung_status describe(rung_gpu *gpu)
     return RUNG_SUCCESS;
 }
 
-/* Workspace comes from a pool of our own, so that the program's default pool keeps its settings. Freed memory stays in
- * the pool: the driver takes it back when another allocation of this process needs it. */
+/* Workspace comes from a pool of our own, so that the program's default pool keeps its settings. What is freed beyond
+ * what contexts keep goes back to the driver when the program next waits for the GPU. */
 static rung_status make_pool(rung_gpu *gpu)
 {
     CUmemPoolProps properties = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .handleTypes = CU_MEM_HANDLE_TYPE_NONE};
     properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     properties.location.id = (int)gpu->device;
-    cuuint64_t keep = UINT64_MAX;
+    cuuint64_t keep = RUNG_KEPT_BYTES;
     CU_TRY(gpu->driver, pool_create(&gpu->pool, &properties));
     CU_TRY(gpu->driver, pool_set(gpu->pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep));
     return RUNG_SUCCESS;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static const int64_t kept_limit_bytes = 160 << 20, zeros_bytes = 1 << 20, step_bytes = 32 << 20;
+static const int64_t zeros_bytes = 1 << 20, step_bytes = 32 << 20;
 
 /* What the context's stream says of itself. */
 typedef struct stream_now {
@@ -131,7 +131,7 @@ typedef rung_status allocator(rung_cuda *cuda, int64_t bytes, int capturing, voi
 
 static rung_status get(rung_cuda *cuda, const stream_now *now, int64_t bytes, allocator *other, void **memory)
 {
-    if (now->capturing || bytes > kept_limit_bytes)
+    if (now->capturing || bytes > RUNG_KEPT_BYTES)
         return other(cuda, bytes, now->capturing, memory);
     rung_kept_buffer *buffer = buffer_for(&cuda->kept, now->id);
     if (!buffer || buffer->in_use) /* a launcher that asks twice */

@@ -131,6 +131,21 @@ static int asks_too_much(const rung_cuda *cuda, const rung_choice *choice)
     return limit && choice->workspace_bytes > (limit < 0 ? 0 : limit);
 }
 
+/* Where memory for the chosen kernel's workspace is not to be had, the best one that needs none runs. It was asked for
+ * before anything was written, so that C is as it was. */
+static rung_status run_one(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem)
+{
+    rung_choice again;
+    rung_status status = rung_launcher_of(choice->kernel)->run(cuda, choice, problem);
+    if (status != RUNG_OUT_OF_MEMORY || !choice->workspace_bytes || choice->kernel->arith != RUNG_F32)
+        return status;
+    int64_t limit = cuda->config.workspace_limit_bytes;
+    cuda->config.workspace_limit_bytes = -1;
+    status = rung_decide(&rung_cuda_backend, cuda, problem, &again);
+    cuda->config.workspace_limit_bytes = limit;
+    return status == RUNG_SUCCESS ? rung_launcher_of(again.kernel)->run(cuda, &again, problem) : status;
+}
+
 static rung_status run_on_device(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem)
 {
     rung_choice again;
@@ -139,12 +154,12 @@ static rung_status run_on_device(rung_cuda *cuda, const rung_choice *choice, con
         choice = &again;
     }
     if (!choice->cut_m)
-        return rung_launcher_of(choice->kernel)->run(cuda, choice, problem);
+        return run_one(cuda, choice, problem);
     for (int i = RUNG_PART_MAIN; i < RUNG_PARTS; i++) {
         rung_problem product;
         rung_choice its;
         if (rung_peeled(problem, choice, (rung_part)i, &product, &its))
-            RUNG_TRY(rung_launcher_of(its.kernel)->run(cuda, &its, &product));
+            RUNG_TRY(run_one(cuda, &its, &product));
     }
     return RUNG_SUCCESS;
 }

@@ -1,10 +1,11 @@
 /* Launcher "accurate": products of operands that are split (fp16x3, with a guard) or rounded (TF32) into images first,
- * on workspace that never exceeds the context's limit: larger products go in panels of C. Where no workspace is to be
- * had, the best strict kernel runs instead. */
+ * on workspace that never exceeds the context's limit: larger products go in panels. Where no workspace is to be had,
+ * the best strict kernel runs instead. */
 #include "core/plan.h"
 #include "cuda/families/accurate/accurate.h"
 #include "cuda/driver/chain.h"
 #include "cuda/device/f16x3.h"
+#include "cuda/host/memory_cost.h"
 
 #include <math.h>
 #include <string.h>
@@ -71,7 +72,8 @@ static int line_warps(int64_t k)
     return warps;
 }
 
-static accurate_layout lay_out(const rung_kernel *kernel, int64_t m, int64_t n, int64_t k, int sms)
+/* What belongs to the kept operand comes first of what is zero between launches. */
+static accurate_layout lay_out(const rung_kernel *kernel, int64_t m, int64_t n, int64_t k, int kept, int sms)
 {
     accurate_layout w = {
         .m_pad = round_up(m, F16X3_BM * CLUSTER), .n_pad = round_up(n, kernel->bn), .k_pad = round_up(k, 2 * F16X3_KB)};
@@ -79,7 +81,8 @@ static accurate_layout lay_out(const rung_kernel *kernel, int64_t m, int64_t n, 
     w.tiles_m = w.m_pad / (F16X3_BM * CLUSTER);
     w.tiles_n = w.n_pad / kernel->bn;
     w.blocks = w.tiles_m * CLUSTER * w.tiles_n;
-    for (int i = 0; i < 2; i++) {
+    for (int turn = 0; turn < 2; turn++) {
+        int i = turn ? 1 - kept : kept;
         w.line[i] = take(&at, lines[i] * (int64_t)sizeof(f16x3_line));
         w.group[i] = take(&at, lines[i] / F16X3_GROUP * (int64_t)sizeof(f16x3_group));
     }
@@ -91,24 +94,6 @@ static accurate_layout lay_out(const rung_kernel *kernel, int64_t m, int64_t n, 
         w.image[i] = take(&at, lines[i] * w.k_pad * 4);
     w.bytes = at;
     return w;
-}
-
-/* The largest panels of C whose workspace fits; m is 0 when none does. */
-static accurate_plan choose_panel(const rung_kernel *kernel, int64_t m, int64_t n, int64_t k, int sms, int64_t limit)
-{
-    accurate_plan p = {m, n, lay_out(kernel, m, n, k, sms)};
-    while (p.w.bytes > limit) {
-        if (p.m >= p.n && p.m > F16X3_BM * CLUSTER)
-            p.m = round_up((p.m + 1) / 2, F16X3_BM * CLUSTER);
-        else if (p.n > kernel->bn)
-            p.n = round_up((p.n + 1) / 2, kernel->bn);
-        else if (p.m > F16X3_BM * CLUSTER)
-            p.m = round_up((p.m + 1) / 2, F16X3_BM * CLUSTER);
-        else
-            return (accurate_plan){0};
-        p.w = lay_out(kernel, p.m, p.n, k, sms);
-    }
-    return p;
 }
 
 /* The tiles of the last, partial wave may be cut along k: more clusters take part, but somebody adds the parts. */
@@ -138,6 +123,101 @@ static cut choose_cut(const accurate_layout *w, const rung_kernel *kernel, int64
     return sharing > rest && us < c.us ? (cut){rest, sharing, us} : c;
 }
 
+static int64_t parts_of(int64_t whole, int64_t part)
+{
+    return (whole + part - 1) / part;
+}
+
+/* What all panels of a plan take. */
+typedef struct panels {
+    int64_t count;
+    double split_us, us; /* us: all of it */
+    cut last;
+} panels;
+
+static panels cost_panels(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p,
+                          const accurate_plan *part)
+{
+    const accurate_layout *w = &part->w;
+    const int64_t rows = parts_of(p->m, part->m), columns = parts_of(p->n, part->n), depths = parts_of(p->k, part->k);
+    /* Every element of A and B is read, and written as two halves; across k that takes half as long again. */
+    const double depth = (double)depths * (double)w->k_pad, a_passes = part->kept ? (double)columns : 1.0,
+                 b_passes = part->kept ? 1.0 : (double)rows, m = (double)p->m * a_passes, n = (double)p->n * b_passes;
+    const double bytes = (m + n) * depth * 8.0 + 4.0 * (double)p->k * ((p->trans_a ? m : 0) + (p->trans_b ? 0 : n));
+    const int ragged = p->m != w->m_pad || p->n != w->n_pad || p->k != w->k_pad;
+    panels s = {.count = rows * columns * depths,
+                .split_us = bytes / split_bytes_us,
+                .last = choose_cut(w, kernel, machine->sms / CLUSTER, p->in_order)};
+    s.us = (double)s.count * (launches_us + s.last.us + (ragged ? ragged_us : 0.0)) + s.split_us +
+           (double)(depths - 1) * 8.0 * (double)p->m * (double)p->n / write_rate; /* C is read and written again */
+    return s;
+}
+
+/* A plan with the kept operand in `parts`, and as much of the other one as there is room for; m is 0 where there is
+ * none. */
+static accurate_plan panel_of(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, int kept,
+                              int64_t parts, int64_t k, int64_t limit)
+{
+    const int64_t units[2] = {F16X3_BM * CLUSTER, kernel->bn}, sizes[2] = {p->m, p->n};
+    const int other = 1 - kept;
+    int64_t of[2];
+    of[kept] = least(round_up(parts_of(sizes[kept], parts), units[kept]), sizes[kept]);
+    of[other] = units[other];
+    accurate_layout w = lay_out(kernel, of[0], of[1], k, kept, machine->sms);
+    if (w.bytes > limit)
+        return (accurate_plan){0};
+    /* A line of the other operand and what is known of it; blocks have marks. */
+    const int64_t line_bytes = w.k_pad * 4 + (int64_t)sizeof(f16x3_line) + 64 + of[kept] / units[kept];
+    of[other] += (limit - w.bytes) / line_bytes / units[other] * units[other];
+    for (;; of[other] -= units[other]) {
+        /* In equal panels. */
+        int64_t size = parts_of(sizes[other], parts_of(sizes[other], of[other]));
+        size = least(round_up(size, units[other]), sizes[other]);
+        int64_t m = kept ? size : of[0], n = kept ? of[1] : size;
+        w = lay_out(kernel, m, n, k, kept, machine->sms);
+        if (w.bytes <= limit)
+            return (accurate_plan){m, n, k, kept, w};
+    }
+}
+
+enum { SHORT_PANEL = 1024, MOST_DEPTHS = 16 };
+
+/* The cheapest panels whose workspace fits: of C, of k, or both. Sums that are added up in C are rounded there, so k
+ * stays whole where bits may depend on nothing else, and where beta is not known here. */
+static accurate_plan choose_panel(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p,
+                                  int64_t limit)
+{
+    accurate_plan best = {p->m, p->n, p->k, 0, lay_out(kernel, p->m, p->n, p->k, 0, machine->sms)};
+    double best_us = HUGE_VAL;
+    if (best.w.bytes <= limit)
+        return best;
+    best.m = 0;
+    for (int64_t depths = 1; depths <= MOST_DEPTHS; depths++) {
+        const int64_t k = depths == 1 ? p->k : round_up(parts_of(p->k, depths), 2 * F16X3_KB);
+        if (depths > 1 && (p->in_order || p->device_scalars || k < SHORT_PANEL))
+            break;
+        for (int kept = 0; kept < 2; kept++) {
+            const int64_t unit = kept ? kernel->bn : F16X3_BM * CLUSTER,
+                          most_parts = parts_of(kept ? p->n : p->m, unit);
+            for (int64_t parts = 1; parts <= most_parts; parts += 1 + parts / 8) {
+                accurate_plan plan = panel_of(machine, kernel, p, kept, parts, k, limit);
+                double us = plan.m ? cost_panels(machine, kernel, p, &plan).us : HUGE_VAL;
+                if (us < best_us) {
+                    best = plan;
+                    best_us = us;
+                } else if (plan.m && us > 2 * best_us) {
+                    break;
+                }
+            }
+        }
+    }
+    return best;
+}
+
+/* Where the context sets no limit. A pool's memory beyond what is kept is given back after the product (driver/gpu.c).
+ */
+static const int64_t panel_bytes = (int64_t)512 << 20, array_bytes = (int64_t)4 << 30;
+
 static const char *accurate_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                                      const rung_problem *p, rung_choice *choice)
 {
@@ -153,31 +233,26 @@ static const char *accurate_estimate(const rung_machine *machine, const rung_con
     const char *refusal = rung_marked_tiles_refuse(p);
     if (refusal)
         return refusal;
-    accurate_plan part = choose_panel(kernel, p->m, p->n, p->k, machine->sms, limit ? limit : (int64_t)4 << 30);
+    accurate_plan part = choose_panel(machine, kernel, p, limit ? limit : p->arrays ? array_bytes : panel_bytes);
     if (!part.m)
         return "no panel of C fits the context's workspace limit";
-    if (p->arrays && (part.m < p->m || part.n < p->n))
+    if (p->arrays && (part.m < p->m || part.n < p->n || part.k < p->k))
         return "pointer arrays do not go in panels, and the workspace limit asks for them";
-    accurate_layout w = part.w;
-    double panels = (double)((p->m + part.m - 1) / part.m) * (double)((p->n + part.n - 1) / part.n);
-    /* Every element of A and B is read, and written as two halves; across k that takes half as long again. */
-    double split = (double)((part.m + part.n) * w.k_pad) * 8.0 +
-                   4.0 * (double)p->k * (double)((p->trans_a ? part.m : 0) + (p->trans_b ? 0 : part.n));
-    cut c = choose_cut(&w, kernel, machine->sms / CLUSTER, p->in_order);
-    int ragged = p->m != w.m_pad || p->n != w.n_pad || p->k != w.k_pad;
-    choice->cost_us =
-        (double)p->batch * panels * (launches_us + split / split_bytes_us + c.us + (ragged ? ragged_us : 0.0));
-    rung_note(choice, "split %.0f us, product %.0f us; %.0f panels of %lld tiles, %lld cut along k",
-              split / split_bytes_us, c.us, panels, (long long)(w.tiles_m * w.tiles_n), (long long)c.tiles);
+    panels s = cost_panels(machine, kernel, p, &part);
+    choice->cost_us = (double)p->batch * s.us;
+    rung_note(choice, "split %.0f us, product %.0f us; %lld panels of %lld tiles, %lld cut along k", s.split_us,
+              s.last.us, (long long)s.count, (long long)(part.w.tiles_m * part.w.tiles_n), (long long)s.last.tiles);
     choice->plan.accurate = part;
-    choice->workspace_bytes = w.bytes;
+    choice->workspace_bytes = part.w.bytes;
     return NULL;
 }
 
 /* The memory of one product. */
 typedef struct places {
     char *memory, *zeros;
-    int kept; /* the zeros are zero already, and are to be left so */
+    int kept;        /* the zeros are zero already, and are to be left so */
+    int first, last; /* of the panels that share the image of the plan's kept operand */
+    int64_t other;   /* where the zeros of the other operand, and of the product, begin */
 } places;
 
 static void fill_operand(f16x3_operand *o, const accurate_layout *w, places at, int which, int64_t lines, int64_t k,
@@ -227,10 +302,13 @@ static int64_t pack_blocks(const f16x3_operand *o)
     return o->k_innermost ? o->row_groups * 8 : turn_blocks(o);
 }
 
+/* The kept operand for the first of the panels that share its image, the other one for each. */
 static rung_status split(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const accurate_layout *w,
-                         places at, int entry)
+                         places at, int kept, int entry)
 {
-    f16x3_split_args s = {.entry = entry, .zero = at.zeros, .zero_words = at.kept ? 0 : w->zero_bytes / 16};
+    const int64_t from = at.first ? 0 : at.other;
+    f16x3_split_args s = {
+        .entry = entry, .zero = at.zeros + from, .zero_words = at.kept ? 0 : (w->zero_bytes - from) / 16};
     int sms = cuda->machine->sms;
     fill_operand(&s.a, w, at, 0, p->m, p->k, sms);
     fill_operand(&s.b, w, at, 1, p->n, p->k, sms);
@@ -242,15 +320,16 @@ static rung_status split(rung_cuda *cuda, const rung_kernel *kernel, const rung_
     s.b.ld = p->ldb;
     s.a.k_innermost = !p->trans_a;
     s.b.k_innermost = p->trans_b;
+    const int with_a = at.first || kept == 1, with_b = at.first || kept == 0;
     if (kernel->arith == RUNG_TF32) {
-        s.a_blocks = (int32_t)pack_blocks(&s.a);
-        return launch_split(cuda, kernel, "tf32_pack", s.a_blocks + pack_blocks(&s.b), &s);
+        s.a_blocks = with_a ? (int32_t)pack_blocks(&s.a) : 0;
+        return launch_split(cuda, kernel, "tf32_pack", s.a_blocks + (with_b ? pack_blocks(&s.b) : 0), &s);
     }
     if (s.zero_words)
         RUNG_TRY(launch_split(cuda, kernel, "f16x3_clear", (s.zero_words + F16X3_THREADS - 1) / F16X3_THREADS, &s));
     s.cluster = split_cluster(w->k_pad);
-    s.a_blocks = (int32_t)split_blocks(&s.a, s.cluster);
-    return launch_split(cuda, kernel, "f16x3_split", s.a_blocks + split_blocks(&s.b, s.cluster), &s);
+    s.a_blocks = with_a ? (int32_t)split_blocks(&s.a, s.cluster) : 0;
+    return launch_split(cuda, kernel, "f16x3_split", s.a_blocks + (with_b ? split_blocks(&s.b, s.cluster) : 0), &s);
 }
 
 static void fill_product(f16x3_args *g, const rung_problem *p, const accurate_layout *w, places at, cut c, int entry)
@@ -287,20 +366,30 @@ static rung_status strict_tiles(rung_cuda *cuda, const rung_problem *p, const ac
         q.b_array += entry;
         q.c_array += entry;
     }
-    return rung_marked_tiles_run(cuda, &q, (uint8_t *)(at.zeros + w->marks), at.zeros, at.kept ? w->marks / 16 : 0);
+    const int64_t from = at.last ? 0 : at.other;
+    return rung_marked_tiles_run(cuda, &q, (uint8_t *)(at.zeros + w->marks), at.zeros + from,
+                                 at.kept ? (w->marks - from) / 16 : 0);
+}
+
+/* A panel's own sizes, in the places of the largest one. */
+static accurate_layout layout_of(const rung_kernel *kernel, const rung_problem *p, const accurate_plan *part, int sms)
+{
+    accurate_layout w = part->w, own = lay_out(kernel, p->m, p->n, p->k, part->kept, sms);
+    w.m_pad = own.m_pad, w.n_pad = own.n_pad, w.k_pad = own.k_pad;
+    w.tiles_m = own.tiles_m, w.tiles_n = own.tiles_n, w.blocks = own.blocks;
+    return w;
 }
 
 /* One product that fits the workspace. */
 static rung_status launch_panel(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p,
                                 const accurate_plan *part, places at, int entry)
 {
-    int is_largest = p->m == part->m && p->n == part->n;
-    accurate_layout w = is_largest ? part->w : lay_out(kernel, p->m, p->n, p->k, cuda->machine->sms);
+    accurate_layout w = layout_of(kernel, p, part, cuda->machine->sms);
     int64_t clusters = cuda->machine->sms / CLUSTER, tiles = w.tiles_m * w.tiles_n;
     cut c = choose_cut(&w, kernel, clusters, p->in_order);
     rung_function function;
     f16x3_args g;
-    RUNG_TRY(split(cuda, kernel, p, &w, at, entry));
+    RUNG_TRY(split(cuda, kernel, p, &w, at, part->kept, entry));
     fill_product(&g, p, &w, at, c, entry);
     if (kernel->arith != RUNG_TF32)
         RUNG_TRY(rung_guard_counts_at(cuda, &g.counts));
@@ -331,24 +420,48 @@ static rung_status run_panel(rung_cuda *cuda, const rung_kernel *kernel, const r
     return status == RUNG_SUCCESS ? queued : status;
 }
 
+/* The panel of C that begins at (i, j), of k at l: later ones add to C what earlier ones left there. */
+static rung_problem panel_at(const rung_problem *p, const accurate_plan *part, int entry, int64_t i, int64_t j,
+                             int64_t l)
+{
+    rung_problem q = *p;
+    q.m = least(part->m, p->m - i);
+    q.n = least(part->n, p->n - j);
+    q.k = least(part->k, p->k - l);
+    q.batch = 1;
+    if (!p->arrays) {
+        q.a += entry * p->stride_a + (p->trans_a ? i + l * p->lda : i * p->lda + l);
+        q.b += entry * p->stride_b + (p->trans_b ? j * p->ldb + l : j + l * p->ldb);
+        q.c += entry * p->stride_c + i * p->ldc + j;
+    }
+    if (p->bias_kind)
+        q.bias += p->bias_kind == RUNG_BIAS_PER_ROW ? i : j;
+    if (l > 0) {
+        q.beta = 1.0f;
+        q.beta_zero = 0;
+    }
+    if (l + q.k < p->k) {
+        q.bias_kind = RUNG_NO_BIAS;
+        q.activation = RUNG_IDENTITY;
+    }
+    return q;
+}
+
 static rung_status run_entry(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p,
                              const accurate_plan *part, places at, int entry)
 {
-    for (int64_t i = 0; i < p->m; i += part->m)
-        for (int64_t j = 0; j < p->n; j += part->n) {
-            rung_problem q = *p;
-            q.m = least(part->m, p->m - i);
-            q.n = least(part->n, p->n - j);
-            q.batch = 1;
-            if (!p->arrays) {
-                q.a += entry * p->stride_a + (p->trans_a ? i : i * p->lda);
-                q.b += entry * p->stride_b + (p->trans_b ? j * p->ldb : j);
-                q.c += entry * p->stride_c + i * p->ldc + j;
+    const int64_t sizes[2] = {p->m, p->n}, steps[2] = {part->m, part->n};
+    const int kept = part->kept, other = 1 - kept;
+    int64_t from[2];
+    at.other = part->w.line[other];
+    for (int64_t l = 0; l < p->k; l += part->k)
+        for (from[kept] = 0; from[kept] < sizes[kept]; from[kept] += steps[kept])
+            for (from[other] = 0; from[other] < sizes[other]; from[other] += steps[other]) {
+                rung_problem q = panel_at(p, part, entry, from[0], from[1], l);
+                at.first = from[other] == 0;
+                at.last = from[other] + steps[other] >= sizes[other];
+                RUNG_TRY(run_panel(cuda, kernel, &q, part, at, entry));
             }
-            if (p->bias_kind)
-                q.bias += p->bias_kind == RUNG_BIAS_PER_ROW ? i : j;
-            RUNG_TRY(run_panel(cuda, kernel, &q, part, at, entry));
-        }
     return RUNG_SUCCESS;
 }
 

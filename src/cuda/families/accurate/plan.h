@@ -1,4 +1,4 @@
-/* How a product runs on tensor cores: in panels of C that fit the workspace. */
+/* How a product runs on tensor cores: in panels that fit the workspace. */
 #ifndef RUNG_ACCURATE_PLAN_H
 #define RUNG_ACCURATE_PLAN_H
 
@@ -13,7 +13,8 @@ typedef struct accurate_layout {
 } accurate_layout;
 
 typedef struct accurate_plan {
-    int64_t m, n; /* of the largest panel */
+    int64_t m, n, k; /* of the largest panel */
+    int32_t kept;    /* whose image stays while all panels of the other operand pass: 0 A's, 1 B's */
     accurate_layout w;
 } accurate_plan;
 

@@ -279,14 +279,16 @@ double large_floor_us(const rung_machine *machine, const rung_kernel *kernel, co
 const char *large_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                            const rung_problem *p, rung_choice *choice)
 {
-    (void)config;
     large_plan s;
     const char *reason = plan(machine, kernel, p, &s);
     if (reason)
         return reason;
+    const int64_t limit = config->workspace_limit_bytes;
+    choice->workspace_bytes = s.bytes_a + s.bytes_b + s.bytes_partials;
+    if (choice->workspace_bytes > (limit < 0 ? 0 : limit ? limit : INT64_MAX))
+        return "packed operands and partial sums do not fit the context's workspace limit";
     choice->plan.large = s;
     choice->cost_us = s.cost_us;
-    choice->workspace_bytes = s.bytes_a + s.bytes_b + s.bytes_partials;
     const int copied_a = s.copied == (s.transposed ? 'b' : 'a'), copied_b = s.copied == (s.transposed ? 'a' : 'b');
     const int pack_a = s.transposed ? s.pack_b : s.pack_a, pack_b = s.transposed ? s.pack_a : s.pack_b;
     rung_note(choice, "%lld tiles, %lld of them %s over %d blocks%s%s", (long long)s.tiles,
