@@ -1,4 +1,4 @@
-"""Rung from Python: FP32 matrix products on whatever holds the operands (NumPy, CuPy, PyTorch, anything with DLPack).
+"""Rung from Python: FP32 matrix products on whatever holds the operands (NumPy, CuPy, PyTorch, JAX, anything with DLPack).
 
     import rung
     c = rung.matmul(a, b)                    # on the GPU or CPU where a and b are
@@ -78,24 +78,33 @@ def matmul(a: Any, b: Any, out: Any = None, *, alpha: float = 1.0, beta: float =
 
     As numpy.matmul: vectors, matrices, and batches of matrices whose leading dimensions are broadcast; any strides, negative
     ones too; an out that lies on an operand gets the right result. Classes made from numpy.ndarray are kept. On a CPU all
-    modes compute in strict FP32. PyTorch tensors that require gradients get them.
+    modes compute in strict FP32. PyTorch tensors that require gradients get them; JAX arrays may be traced (jit, vmap, grad).
 
     math: "accurate" (tensor cores with FP32's error, the default), "strict" (FP32 multiply-adds only), "fast" (one
     tensor-core pass). Raises TypeError for what is not float32, ShapeError (a ValueError) for shapes that do not go
     together, RungError for what the library refuses.
     """
-    if _ndarray is not None or _use_numpy():
-        if type(a) is _ndarray and type(b) is _ndarray and out is None and alpha == 1.0 and beta == 0.0:
-            c = _plain(a, b, math)
-            if c is not None:
-                return c
-    from ._product import product
-
+    if type(a) is _ndarray and type(b) is _ndarray and out is None and alpha == 1.0 and beta == 0.0:
+        c = _plain(a, b, math)
+        if c is not None:
+            return c
     torch = sys.modules.get("torch")
     if torch is not None and out is None and alpha == 1.0 and beta == 0.0 and isinstance(a, torch.Tensor):
         from .torch import matmul as of_tensors
 
         return of_tensors(a, b, math)
+    if _ndarray is None and _use_numpy():  # behind PyTorch, whose compiler follows no NumPy
+        return matmul(a, b, out, alpha=alpha, beta=beta, math=math)
+    jax = sys.modules.get("jax")
+    if jax is not None and isinstance(a, getattr(jax, "Array", ())):
+        if out is not None or beta != 0.0:
+            raise RungError("JAX arrays do not change: there is no out, and beta is 0")
+        from .jax import matmul as of_arrays
+
+        c = of_arrays(a, b, math)
+        return c if alpha == 1.0 else alpha * c
+    from ._product import product
+
     result = product(a, b, out, alpha, beta, math)
     return result if out is not None else _in_class(result, a, b)
 

@@ -1,8 +1,17 @@
 #!/bin/sh
-# The Python module's tests and the Python examples under Debian's Python. usage: run.sh <source folder> <folder of librung.so>
+# The Python module's tests and the Python examples under Debian's Python, or RUNG_PYTHON; PyTorch's and JAX's where it has them.
+# usage: run.sh <source folder> <folder of librung.so>
 set -e
-/usr/bin/python3 -c 'import numpy' 2>/dev/null || { echo "skipped: no python3-numpy"; exit 77; }
+python=${RUNG_PYTHON:-/usr/bin/python3}
+$python -c 'import numpy' 2>/dev/null || { echo "skipped: no python3-numpy"; exit 77; }
 export RUNG_LIBRARY_DIR="$2" PYTHONPATH="$1/python" PYTHONDONTWRITEBYTECODE=1
-/usr/bin/python3 "$1/tests/python/test_matmul.py"
-/usr/bin/python3 "$1/examples/numpy_product.py"
-! /usr/bin/python3 -c 'import torch' 2>/dev/null || /usr/bin/python3 "$1/examples/torch_product.py"
+$python "$1/tests/python/test_matmul.py"
+$python "$1/examples/numpy_product.py"
+for library in torch jax; do
+    if $python -c "import $library" 2>/dev/null; then
+        $python "$1/tests/python/test_$library.py"
+        $python "$1/examples/${library}_product.py"
+    else
+        echo "$library is not there: left out"
+    fi
+done

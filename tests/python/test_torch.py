@@ -1,0 +1,78 @@
+"""rung.matmul on PyTorch tensors: gradients of any order, the custom operator under torch.compile, errors. On the GPU too where
+there is one."""
+
+import unittest
+
+import torch
+
+import rung
+
+SHAPES = [((3,), (3,)), ((3,), (3, 4)), ((2, 3), (3,)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((5, 2, 3), (3,)),
+          ((5, 1, 2, 3), (7, 3, 4)), ((3,), (5, 3, 4)), ((0, 3), (3, 4)), ((2, 0), (0, 4)), ((130, 77), (77, 259))]
+DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
+HAS_OPERATOR = hasattr(torch.library, "custom_op")
+
+
+def loss(f, a, b):
+    return torch.relu(f(a, b) * 2).square().sum()
+
+
+def strict(a, b):
+    return rung.matmul(a, b, math="strict")
+
+
+class Torch(unittest.TestCase):
+    def close(self, x, y, what=None):
+        self.assertEqual(x.shape, y.shape, what)
+        largest = y.abs().max().item() if y.numel() else 0.0
+        torch.testing.assert_close(x, y, rtol=0, atol=1e-5 * largest + 1e-6, msg=lambda text: f"{what}: {text}")
+
+    def test_shapes_and_gradients(self):
+        for device in DEVICES:
+            for left, right in SHAPES:
+                torch.manual_seed(1)
+                a = torch.randn(left, device=device, requires_grad=True)
+                b = torch.randn(right, device=device, requires_grad=True)
+                self.close(strict(a, b), a @ b, (device, left, right))
+                mine, theirs = (torch.autograd.grad(loss(f, a, b), (a, b)) for f in (strict, torch.matmul))
+                for x, y in zip(mine, theirs):
+                    self.close(x, y, (device, left, right))
+
+    def test_second_gradients(self):
+        a, b = torch.randn(3, 4, requires_grad=True), torch.randn(4, 5, requires_grad=True)
+        found = []
+        for f in (strict, torch.matmul):
+            first, = torch.autograd.grad(f(a, b).pow(3).sum(), a, create_graph=True)
+            found.append(torch.autograd.grad(first.sum(), (a, b)))
+        for x, y in zip(*found):
+            self.close(x, y)
+
+    @unittest.skipUnless(HAS_OPERATOR, "PyTorch 2.4 has the first custom operators")
+    def test_operator(self):
+        a, b = torch.randn(3, 5, 4, requires_grad=True), torch.randn(4, 6, requires_grad=True)
+        rung.matmul(a, b)
+        torch.library.opcheck(torch.ops.rung.matmul.default, (a, b, "strict"))
+
+    @unittest.skipUnless(HAS_OPERATOR, "PyTorch 2.4 has the first custom operators")
+    def test_compile(self):
+        for device in DEVICES:
+            a = torch.randn(33, 17, device=device, requires_grad=True)
+            b = torch.randn(17, 9, device=device, requires_grad=True)
+            for dynamic in (False, True):
+                torch._dynamo.reset()
+                compiled = torch.compile(lambda a, b: loss(strict, a, b), fullgraph=True, dynamic=dynamic)
+                for rows in (33, 20, 7):
+                    mine, theirs = (torch.autograd.grad(f(a[:rows], b), (a, b))
+                                    for f in (compiled, lambda a, b: loss(strict, a, b)))
+                    for x, y in zip(mine, theirs):
+                        self.close(x, y, (device, dynamic, rows))
+
+    def test_refusals(self):
+        a = torch.randn(2, 3)
+        self.assertRaisesRegex(ValueError, "the inner sizes 3 and 2 differ", rung.matmul, a, a)
+        self.assertRaisesRegex(TypeError, "torch.float64", rung.matmul, a.double(), a.double().T)
+        self.assertRaisesRegex(rung.RungError, "math is 'exact'", rung.matmul, a, a.T, math="exact")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,201 @@
+/* librung_jax.so without JAX: call frames as XLA hands them over, on the CPU; and what is refused, in which words. */
+#include "rung.h"
+#include "xla_ffi.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+xla_error *rung_jax_matmul_cpu(xla_call *call);
+xla_error *rung_jax_matmul_gpu(xla_call *call);
+
+struct xla_error {
+    int code;
+    char text[700];
+};
+
+struct xla_execution {
+    int asked;
+};
+
+static xla_error last;
+
+static xla_error *create(xla_error_create *args)
+{
+    last.code = args->code;
+    snprintf(last.text, sizeof last.text, "%s", args->message);
+    return &last;
+}
+
+/* A GPU that is not there: no context can be made for it. */
+static xla_error *device_63(xla_device_get *args)
+{
+    args->execution->asked++;
+    args->device = 63;
+    return NULL;
+}
+
+static xla_error *no_stream(xla_stream_get *args)
+{
+    args->execution->asked++;
+    return NULL;
+}
+
+static const xla_api api = {.head = {sizeof(xla_api), NULL},
+                            .version = {{sizeof(xla_version), NULL}, 0, 7},
+                            .error_create = create,
+                            .stream_get = no_stream,
+                            .device_get = device_63};
+
+/* One product with everything a call frame needs; its parts point at each other, so it is filled where it stays. */
+typedef struct frame {
+    xla_call call;
+    xla_buffer a, b, c;
+    int64_t a_sizes[3], b_sizes[3], c_sizes[3], values[3];
+    xla_scalar scalars[3];
+    xla_text names[3], *name_list[3];
+    int kinds[3], scalar_kinds[3];
+    void *arguments[2], *results[1], *attributes[3];
+    struct xla_execution execution;
+} frame;
+
+static xla_buffer buffer(float *at, int64_t *sizes, int64_t batch, int64_t rows, int64_t columns)
+{
+    sizes[0] = batch, sizes[1] = rows, sizes[2] = columns;
+    return (xla_buffer){{sizeof(xla_buffer), NULL}, XLA_F32, at, 3, sizes};
+}
+
+/* C (batch x 2 x 4) = op(A) op(B) with k = 3. */
+static void fill(frame *f, float *a, float *b, float *c, int ta, int tb)
+{
+    static const char *const names[] = {"math", "trans_a", "trans_b"};
+    const int64_t values[] = {RUNG_STRICT, ta, tb};
+    memset(f, 0, sizeof *f);
+    f->a = buffer(a, f->a_sizes, 2, ta ? 3 : 2, ta ? 2 : 3);
+    f->b = buffer(b, f->b_sizes, 2, tb ? 4 : 3, tb ? 3 : 4);
+    f->c = buffer(c, f->c_sizes, 2, 2, 4);
+    for (int i = 0; i < 3; i++) {
+        f->values[i] = values[i];
+        f->scalars[i] = (xla_scalar){XLA_S64, &f->values[i]};
+        f->names[i] = (xla_text){names[i], strlen(names[i])};
+        f->name_list[i] = &f->names[i];
+        f->attributes[i] = &f->scalars[i];
+        f->kinds[i] = XLA_BUFFER, f->scalar_kinds[i] = XLA_SCALAR;
+    }
+    f->arguments[0] = &f->a, f->arguments[1] = &f->b, f->results[0] = &f->c;
+    f->call = (xla_call){.head = {sizeof(xla_call), NULL},
+                         .api = &api,
+                         .execution = &f->execution,
+                         .stage = XLA_EXECUTE,
+                         .arguments = {{sizeof(xla_list), NULL}, 2, f->kinds, f->arguments},
+                         .results = {{sizeof(xla_list), NULL}, 1, f->kinds, f->results},
+                         .attributes = {{0, NULL}, 3, f->scalar_kinds, f->name_list, f->attributes}};
+}
+
+static void products_of_all_transposes(void **state)
+{
+    (void)state;
+    for (int way = 0; way < 4; way++) {
+        int ta = way & 1, tb = way >> 1;
+        float a[12], b[24], c[16];
+        frame f;
+        for (int i = 0; i < 24; i++) {
+            b[i] = (float)(i % 7) - 2;
+            a[i / 2] = (float)(i / 2 % 5) + 1;
+        }
+        memset(c, 0xff, sizeof c);
+        fill(&f, a, b, c, ta, tb);
+        assert_null(rung_jax_matmul_cpu(&f.call));
+        for (int at = 0; at < 16; at++) {
+            int batch = at / 8, row = at / 4 % 2, column = at % 4;
+            float sum = 0;
+            for (int i = 0; i < 3; i++)
+                sum += a[6 * batch + (ta ? 2 * i + row : 3 * row + i)] *
+                       b[12 * batch + (tb ? 3 * column + i : 4 * i + column)];
+            assert_true(c[at] == sum);
+        }
+    }
+}
+
+static void expect_refused(frame *f, int code, const char *words)
+{
+    last.text[0] = 0;
+    assert_ptr_equal(rung_jax_matmul_cpu(&f->call), &last);
+    assert_int_equal(last.code, code);
+    if (!strstr(last.text, words))
+        fail_msg("'%s' lacks '%s'", last.text, words);
+}
+
+static void what_does_not_fit_is_refused(void **state)
+{
+    float a[16] = {0}, b[24] = {0}, c[16] = {0};
+    frame f;
+    (void)state;
+    fill(&f, a, b, c, 0, 0);
+    f.b_sizes[1] = 5;
+    expect_refused(&f, XLA_INVALID_ARGUMENT, "2 of 5 x 4 and 2 results of 2 x 4 do not go together");
+    fill(&f, a, b, c, 0, 0);
+    f.a_sizes[0] = 1;
+    expect_refused(&f, XLA_INVALID_ARGUMENT, "1 matrices of 2 x 3");
+    fill(&f, a, b, c, 0, 0);
+    f.a.type = XLA_F32 + 1;
+    expect_refused(&f, XLA_INVALID_ARGUMENT, "float32");
+    fill(&f, a, b, c, 0, 0);
+    f.b.rank = 1;
+    expect_refused(&f, XLA_INVALID_ARGUMENT, "batches of float32 matrices");
+    fill(&f, a, b, c, 0, 0);
+    f.call.attributes.count = 2;
+    expect_refused(&f, XLA_INVALID_ARGUMENT, "trans_b -1");
+    fill(&f, a, b, c, 0, 0);
+    f.values[0] = 3;
+    expect_refused(&f, XLA_INVALID_ARGUMENT, "math is 3");
+    fill(&f, a, b, a, 0, 0); /* C on A */
+    expect_refused(&f, XLA_INTERNAL, "overlaps a");
+}
+
+static void other_stages_and_questions(void **state)
+{
+    float a[12] = {0}, b[24] = {0}, c[16];
+    frame f;
+    (void)state;
+    memset(c, 0xff, sizeof c);
+    fill(&f, a, b, c, 0, 0);
+    f.call.stage = XLA_EXECUTE - 1;
+    assert_null(rung_jax_matmul_cpu(&f.call));
+    xla_metadata metadata = {.bytes = sizeof metadata, .traits = 9};
+    xla_metadata_extension question = {{sizeof question, XLA_METADATA, NULL}, &metadata};
+    f.call.stage = XLA_EXECUTE;
+    f.call.head.extension = &question.base;
+    assert_null(rung_jax_matmul_cpu(&f.call));
+    assert_null(rung_jax_matmul_gpu(&f.call));
+    assert_int_equal(metadata.version.major, 0);
+    assert_int_equal(metadata.version.minor, 7);
+    assert_int_equal(metadata.traits, 0);
+    assert_true(isnan(c[0])); /* neither multiplied */
+}
+
+static void a_gpu_is_the_one_that_xla_names(void **state)
+{
+    float a[12] = {0}, b[24] = {0}, c[16];
+    frame f;
+    (void)state;
+    fill(&f, a, b, c, 0, 0);
+    assert_ptr_equal(rung_jax_matmul_gpu(&f.call), &last);
+    assert_int_equal(f.execution.asked, 2);
+    assert_non_null(strstr(last.text, "no context for device 63: "));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products_of_all_transposes),
+        cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(other_stages_and_questions),
+        cmocka_unit_test(a_gpu_is_the_one_that_xla_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
