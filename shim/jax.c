@@ -1,6 +1,6 @@
-/* librung_jax.so: products as foreign functions of XLA, which JAX calls on CPUs and GPUs (python/rung/jax.py registers them).
- * Operands are rows without gaps, [batch..., rows, columns]; attributes: math, trans_a, trans_b. A thread keeps one context a
- * device. Work on a GPU is queued on the stream that XLA names. */
+/* librung_jax.so: products as foreign functions of XLA, which JAX calls on CPUs and GPUs (python/rung/jax.py registers
+ * them). Operands are rows without gaps, [batch..., rows, columns]; attributes: math, trans_a, trans_b. A thread keeps
+ * one context a device. Work on a GPU is queued on the stream that XLA names. */
 #include "rung.h"
 #include "xla_ffi.h"
 
@@ -129,10 +129,11 @@ static xla_error *describe(const xla_call *call, rung_gemm *g)
     g->m = cs[0], g->n = cs[1], g->k = as[ta ? 0 : 1];
     if (as[ta ? 1 : 0] != g->m || bs[tb ? 0 : 1] != g->n || bs[tb ? 1 : 0] != g->k || batches[0] != batches[2] ||
         batches[1] != batches[2])
-        return fail(call, XLA_INVALID_ARGUMENT,
-                    "%lld matrices of %lld x %lld, %lld of %lld x %lld and %lld results of %lld x %lld do not go together",
-                    (long long)batches[0], (long long)as[0], (long long)as[1], (long long)batches[1], (long long)bs[0],
-                    (long long)bs[1], (long long)batches[2], (long long)cs[0], (long long)cs[1]);
+        return fail(
+            call, XLA_INVALID_ARGUMENT,
+            "%lld matrices of %lld x %lld, %lld of %lld x %lld and %lld results of %lld x %lld do not go together",
+            (long long)batches[0], (long long)as[0], (long long)as[1], (long long)batches[1], (long long)bs[0],
+            (long long)bs[1], (long long)batches[2], (long long)cs[0], (long long)cs[1]);
     g->a = a->data, g->b = b->data, g->c = c->data;
     g->lda = at_least_one(as[1]), g->ldb = at_least_one(bs[1]), g->ldc = at_least_one(cs[1]);
     g->batch = batches[2];
@@ -148,8 +149,8 @@ static xla_error *multiply(const xla_call *call, int device, void *stream)
     if (error)
         return error;
     if (math < RUNG_STRICT || math > RUNG_FAST)
-        return fail(call, XLA_INVALID_ARGUMENT, "math is %lld: an int64 attribute of 0 (strict), 1 (accurate) or 2 (fast)",
-                    (long long)math);
+        return fail(call, XLA_INVALID_ARGUMENT,
+                    "math is %lld: an int64 attribute of 0 (strict), 1 (accurate) or 2 (fast)", (long long)math);
     if (gemm.m == 0 || gemm.n == 0 || gemm.batch == 0)
         return NULL;
     rung_context *context = context_of(device);

@@ -1,5 +1,5 @@
-/* What a foreign function needs of XLA's C interface, version 0.x: each struct begins with its size in bytes and has grown
- * at its end only, so what was added later is read where the size covers it. */
+/* What a foreign function needs of XLA's C interface, version 0.x: each struct begins with its size in bytes and has
+ * grown at its end only, so what was added later is read where the size covers it. */
 #ifndef SHIM_XLA_FFI_H
 #define SHIM_XLA_FFI_H
 

@@ -60,8 +60,9 @@ class Torch(unittest.TestCase):
             b = torch.randn(17, 9, device=device, requires_grad=True)
             for dynamic in (False, True):
                 torch._dynamo.reset()
-                compiled = torch.compile(lambda a, b: loss(strict, a, b), fullgraph=True, dynamic=dynamic)
-                for rows in (33, 20, 7):
+                backend = "aot_eager" if dynamic else "inductor"  # the first compiles no C++
+                compiled = torch.compile(lambda a, b: loss(strict, a, b), fullgraph=True, dynamic=dynamic, backend=backend)
+                for rows in (33, 20, 7) if dynamic else (33,):
                     mine, theirs = (torch.autograd.grad(f(a[:rows], b), (a, b))
                                     for f in (compiled, lambda a, b: loss(strict, a, b)))
                     for x, y in zip(mine, theirs):
