@@ -18,7 +18,7 @@ enum { MAX_KERNELS = 256, MAX_SHOWN = 3, MAX_CASES = 32 };
 
 typedef struct options {
     const char *device, *kernels, *cases, *bits;
-    int math, quick, huge, format, verbose, no_vendor, via, wrong_calls;
+    int math, quick, huge, pairs, format, verbose, no_vendor, via, wrong_calls;
     const lab_cases *only; /* `cases`, read */
     int64_t threads, workspace_mb, repeats;
 } options;
@@ -142,6 +142,7 @@ static int verify_kernel(session *s, const char *name, const rung_kernel *kernel
     const options *o = s->o;
     lab_cases cases = {0};
     lab_depth depth = o->quick || s->verifier.via != LAB_DIRECT ? LAB_QUICK : o->huge ? LAB_HUGE : LAB_FULL;
+    depth = o->pairs ? LAB_PAIRS : depth;
     if (o->cases) {
         verify_cases(s, name, kernel, o->only);
         return CLI_PASS;
@@ -396,6 +397,8 @@ int cmd_verify(int argc, char **argv)
         {"kernel", CLI_TEXT, &o.kernels, NULL, "only these kernels, comma-separated"},
         {"math", CLI_CHOICE, &o.math, lab_math_names, "the library's own choice under strict, accurate or fast"},
         {"quick", CLI_FLAG, &o.quick, NULL, "a small covering set"},
+        {"pairs", CLI_FLAG, &o.pairs, NULL,
+         "only cases at a tile's edges in which every two choices meet (part of the default)"},
         {"huge", CLI_FLAG, &o.huge, NULL, "operands beyond 2^31 elements too (tens of GB)"},
         {"case", CLI_TEXT, &o.cases, NULL, "only this case, as a failure prints it, or several with ';' between"},
         {"bits", CLI_TEXT, &o.bits, NULL,
@@ -413,8 +416,8 @@ int cmd_verify(int argc, char **argv)
     int code = cli_parse("verify", list, argc, argv, NULL, NULL, 0);
     if (code)
         return code < 0 ? CLI_PASS : code;
-    if (o.quick && o.huge)
-        return cli_usage("verify takes --quick or --huge, not both");
+    if (o.quick + o.huge + o.pairs > 1)
+        return cli_usage("verify takes one of --quick, --huge and --pairs");
     if (o.cases && (code = read_cases(o.cases, &only)))
         return code;
     o.only = &only;

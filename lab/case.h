@@ -30,7 +30,7 @@ void lab_case_init(lab_case *c); /* column-major NN, alpha 1, beta 0, U(-1,1), s
 void lab_case_print(const lab_case *c, char text[LAB_CASE_TEXT]);
 rung_status lab_case_parse(const char *text, lab_case *c);
 
-typedef enum lab_depth { LAB_QUICK, LAB_FULL, LAB_HUGE } lab_depth;
+typedef enum lab_depth { LAB_QUICK, LAB_FULL, LAB_HUGE, LAB_PAIRS } lab_depth;
 
 typedef struct lab_cases {
     lab_case *list;
@@ -38,7 +38,9 @@ typedef struct lab_cases {
 } lab_cases;
 
 /* What the contract asks of one kernel, from its row; kernel NULL: of the library's own choice in that backend under
- * `math`. The caller frees list. QUICK is a small covering set, HUGE adds operands beyond 2^31 elements. */
+ * `math`. The caller frees list. QUICK is a small set, HUGE adds operands beyond 2^31 elements.
+ * PAIRS alone has every pair of choices (sizes at edges of the tile, padding, offsets, transposes ...) in some case; it is
+ * part of FULL. */
 rung_status lab_cases_for(const rung_kernel *kernel, rung_math math, rung_backend_id backend, lab_depth depth,
                           lab_cases *cases);
 

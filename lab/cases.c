@@ -1,6 +1,7 @@
 /* Which cases a kernel's row calls for. Sizes stand on the edges of its tile; the other dimensions of the contract
  * (padding, misalignment, alpha and beta, data) rotate along, so that a short list covers every pair of interest. */
 #include "lab/case.h"
+#include "lab/covering.h"
 
 #include <stdlib.h>
 
@@ -238,6 +239,98 @@ static void add_huge(maker *x)
     }
 }
 
+/* ---- every pair of choices ---- */
+
+enum factor {
+    LAYOUT,
+    TRANSPOSES,
+    ROWS,
+    COLUMNS,
+    STEPS,
+    PADDING,
+    OFFSET,
+    SCALARS_OF,
+    FORM,
+    BIAS,
+    ACTIVATION,
+    ON_DEVICE,
+    FACTORS
+};
+
+enum { PAIRS_WORK = 3 << 20 }; /* multiply-adds of one case: kernels run on the CPU too */
+
+/* Sizes at the edges of a tile, below and above, and few. */
+static int64_t beside(int tile, int level)
+{
+    const int64_t sizes[] = {tile - 1, tile + 1, tile, 2 * tile + 3, 5};
+    return sizes[level] > 0 ? sizes[level] : 1;
+}
+
+static int64_t steps_of(int bk, int level, int64_t results)
+{
+    const int64_t sizes[] = {bk + 1, 3 * bk - 1, 2 * bk, 20 * bk + 3, 1};
+    int64_t most = PAIRS_WORK / (results ? results : 1);
+    return sizes[level] < most || level != 3 ? sizes[level] : most > bk ? most : bk + 3;
+}
+
+static int transposes_taken(const maker *x, int *taken)
+{
+    int count = 0;
+    for (int trans = 0; trans < 4; trans++)
+        if (takes(x, trans >> 1, trans & 1))
+            taken[count++] = trans;
+    return count;
+}
+
+static lab_case case_of(const maker *x, const unsigned char *level, const int *taken)
+{
+    static const int64_t pads[] = {0, 1, 3, 4}, offsets[] = {0, 1, 2};
+    static const lab_form forms[] = {LAB_SINGLE, LAB_STRIDED, LAB_ARRAYS, LAB_SHARED_B};
+    static const float of[][2] = {{1, 0}, {-0.5f, 1}, {2, -0.5f}, {0, 0.5f}};
+    const rung_kernel *row = x->kernel;
+    int unit = row && row->align_bytes > 4 ? row->align_bytes / 4 : 1, trans = taken[level[TRANSPOSES]];
+    lab_case c;
+    lab_case_init(&c);
+    c.layout = level[LAYOUT] ? RUNG_COL_MAJOR : RUNG_ROW_MAJOR;
+    c.trans_a = (level[LAYOUT] ? trans & 1 : trans >> 1) ? RUNG_TRANS : RUNG_NO_TRANS;
+    c.trans_b = (level[LAYOUT] ? trans >> 1 : trans & 1) ? RUNG_TRANS : RUNG_NO_TRANS;
+    int64_t m = beside(row && row->bm ? row->bm : 64, level[ROWS]),
+            n = beside(row && row->bn ? row->bn : 64, level[COLUMNS]);
+    c.m = level[LAYOUT] ? n : m; /* the row speaks of row-major operands */
+    c.n = level[LAYOUT] ? m : n;
+    c.form = forms[level[FORM]];
+    c.batch = c.form == LAB_SINGLE ? 1 : 2 + level[PADDING] % 2;
+    c.k = steps_of(row && row->bk ? row->bk : 16, level[STEPS], m * n * c.batch);
+    c.pad = pads[level[PADDING]] * unit;
+    c.offset = offsets[level[OFFSET]] * unit;
+    c.alpha = of[level[SCALARS_OF]][0];
+    c.beta = of[level[SCALARS_OF]][1];
+    c.bias = (rung_bias)level[BIAS];
+    c.activation = (rung_activation)level[ACTIVATION];
+    c.device_scalars = level[ON_DEVICE];
+    c.seed = 1u + level[ROWS] + 10u * level[STEPS];
+    return c;
+}
+
+static void add_pairs(maker *x)
+{
+    int taken[4], transposes = transposes_taken(x, taken), gpu = x->backend == RUNG_BACKEND_CUDA;
+    int epilogue = x->accepts & RUNG_ACCEPTS_EPILOGUE ? 3 : 1;
+    int forms = !(x->accepts & RUNG_ACCEPTS_BATCH) ? 1 : x->accepts & RUNG_ACCEPTS_ARRAYS ? 4 : 2;
+    const int levels[FACTORS] = {
+        2, transposes, 5,     5,        5,        4,
+        3, 4,          forms, epilogue, epilogue, gpu && (x->accepts & RUNG_ACCEPTS_DEVICE_SCALARS) ? 2 : 1};
+    lab_covering covering;
+    int rung = x->kernel && x->kernel->role != RUNG_PRODUCTION;
+    if (!transposes || x->depth == LAB_QUICK || (rung && x->depth != LAB_PAIRS))
+        return;
+    lab_cover_pairs(levels, FACTORS, &covering);
+    for (int i = 0; i < covering.count; i++) {
+        lab_case c = case_of(x, covering.row[i], taken);
+        push(x, &c);
+    }
+}
+
 rung_status lab_cases_for(const rung_kernel *kernel, rung_math math, rung_backend_id backend, lab_depth depth,
                           lab_cases *cases)
 {
@@ -250,6 +343,10 @@ rung_status lab_cases_for(const rung_kernel *kernel, rung_math math, rung_backen
     *cases = (lab_cases){0};
     if (!kernel && backend == RUNG_BACKEND_CPU)
         x.accepts &= ~(unsigned)RUNG_ACCEPTS_DEVICE_SCALARS;
+    if (depth == LAB_PAIRS) {
+        add_pairs(&x);
+        return x.status;
+    }
     add_edges(&x);
     add_scalars(&x);
     add_shapes(&x);
@@ -258,5 +355,6 @@ rung_status lab_cases_for(const rung_kernel *kernel, rung_math math, rung_backen
     add_epilogues(&x);
     add_accuracy(&x);
     add_huge(&x);
+    add_pairs(&x);
     return x.status;
 }

@@ -5,7 +5,7 @@
 # usage: lens_production.sh RUNG LIBRUNG_LENS PART PARTS: every PARTS-th kernel from the PART-th (0 ...) on.
 set -u
 rung=$1 part=$3 parts=$4
-export RUNG_LIBCUDA=$2
+export RUNG_LIBCUDA=$2 RUNG_LENS_FINDINGS=fail # reads out of bounds, races and the like fail the case
 [ -e "$RUNG_LIBCUDA" ] || { echo "left out: no lens in this build"; exit 77; }
 work=$(mktemp)
 trap 'rm -f "$work"' EXIT

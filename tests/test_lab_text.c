@@ -1,6 +1,7 @@
 /* What the lab reads and writes as text: cases, shapes, names; and its statistics. */
 #include "support.h"
 #include "lab/case.h"
+#include "lab/covering.h"
 #include "lab/names.h"
 #include "lab/shape.h"
 #include "lab/stats.h"
@@ -33,6 +34,30 @@ static void cases_survive_their_text(void **state)
         free(cases.list);
     }
     assert_true(seen > 100);
+}
+
+static int stands(const lab_covering *x, int f, int v, int g, int w)
+{
+    for (int i = 0; i < x->count; i++)
+        if (x->row[i][f] == v && x->row[i][g] == w)
+            return 1;
+    return 0;
+}
+
+static void every_pair_is_covered(void **state)
+{
+    (void)state;
+    static const int levels[] = {2, 4, 5, 5, 6, 4, 3, 8, 1, 3, 3, 2};
+    enum { COUNT = sizeof levels / sizeof levels[0] };
+    lab_covering x;
+    lab_cover_pairs(levels, COUNT, &x);
+    for (int f = 0; f < COUNT; f++)
+        for (int g = f + 1; g < COUNT; g++)
+            for (int v = 0; v < levels[f]; v++)
+                for (int w = 0; w < levels[g]; w++)
+                    if (!stands(&x, f, v, g, w))
+                        fail_msg("value %d of factor %d never meets value %d of factor %d", v, f, w, g);
+    assert_in_range(x.count, 48, 70); /* 6 x 8 is the least there can be */
 }
 
 static void a_seed_is_printed(void **state)
@@ -125,10 +150,10 @@ static void statistics_are_robust(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cases_survive_their_text),      cmocka_unit_test(a_seed_is_printed),
-        cmocka_unit_test(bad_cases_are_refused),         cmocka_unit_test(shapes_are_read),
-        cmocka_unit_test(shape_files_name_the_bad_line), cmocka_unit_test(near_names_are_suggested),
-        cmocka_unit_test(statistics_are_robust),
+        cmocka_unit_test(cases_survive_their_text), cmocka_unit_test(every_pair_is_covered),
+        cmocka_unit_test(a_seed_is_printed),        cmocka_unit_test(bad_cases_are_refused),
+        cmocka_unit_test(shapes_are_read),          cmocka_unit_test(shape_files_name_the_bad_line),
+        cmocka_unit_test(near_names_are_suggested), cmocka_unit_test(statistics_are_robust),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -286,6 +286,7 @@ static void end_block(void)
 static void run_block(const lens_launch_config *config, double *barriers)
 {
     lens_shadow_block(lens_now.threads);
+    lens_cluster_poison(config->finite_poison);
     lens_sync_begin(lens_now.threads);
     for (unsigned i = 0; i < lens_now.threads; i++) {
         lens_thread *t = &lens_now.thread[i];

@@ -6,6 +6,7 @@
 
 static unsigned char *images[16];
 static size_t image_bytes;
+float lens_poison;
 
 unsigned char *lens_image(unsigned rank)
 {
@@ -19,6 +20,17 @@ void lens_cluster_enter(unsigned rank)
     memcpy(images[lens_now.rank], lens_module_now->shared, lens_module_now->shared_bytes);
     memcpy(lens_module_now->shared, images[rank], lens_module_now->shared_bytes);
     lens_now.rank = rank;
+}
+
+void lens_cluster_poison(bool finite)
+{
+    const uint32_t nan_bits = UINT32_MAX; /* as two halves NaN too */
+    lens_poison = 1e4f;
+    if (!finite)
+        memcpy(&lens_poison, &nan_bits, sizeof lens_poison);
+    for (unsigned rank = 0; rank < lens_now.cluster; rank++)
+        for (size_t i = 0; i + 4 <= lens_module_now->shared_bytes; i += 4)
+            memcpy(lens_image(rank) + i, &lens_poison, sizeof lens_poison);
 }
 
 int lens_cluster_begin(unsigned cluster)

@@ -23,6 +23,7 @@ typedef struct lens_function {
     void (*entry)(void);
     char symbol[96];
     int max_dynamic_bytes;
+    unsigned launches;
 } lens_function;
 
 typedef struct lens_event {
@@ -311,10 +312,20 @@ static CUresult check_launch(const CUlaunchConfig *config, const lens_function *
     return CUDA_ERROR_INVALID_VALUE;
 }
 
+/* With RUNG_LENS_FINDINGS=fail a launch in which something was found wrong fails, and says what. */
+static bool finding_fails(const char *symbol)
+{
+    const rung_lens_launch *launch = lens_findings_fail ? rung_lens_launch_at(rung_lens_launch_count() - 1) : NULL;
+    if (!launch || launch->finding_count == 0)
+        return false;
+    snprintf(reason, sizeof reason, "%s: %s", symbol, launch->findings[0].text);
+    return true;
+}
+
 EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)
 {
     (void)extra;
-    const lens_function *f = (const lens_function *)function;
+    lens_function *f = (lens_function *)function;
     unsigned cluster = cluster_of(config);
     CUresult checked = check_launch(config, f, cluster);
     if (checked != CUDA_SUCCESS)
@@ -327,12 +338,12 @@ EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction functi
                                  .dynamic_shared_bytes = config->sharedMemBytes,
                                  .argument = parameters[0],
                                  .argument_bytes = readable(parameters[0]),
-                                 .cluster = cluster};
-    if (lens_run(&launch) != 0) {
+                                 .cluster = cluster,
+                                 .finite_poison = __builtin_popcount(f->launches++) & 1};
+    int ended = lens_run(&launch);
+    if (ended != 0)
         snprintf(reason, sizeof reason, "%s was stopped by the lens; its findings say why", f->symbol);
-        return CUDA_ERROR_ILLEGAL_ADDRESS;
-    }
-    return CUDA_SUCCESS;
+    return ended != 0 || finding_fails(f->symbol) ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_SUCCESS;
 }
 
 /* Memory. */

@@ -108,6 +108,7 @@ typedef struct lens_launch_config {
     unsigned grid[3], threads, cluster, dynamic_shared_bytes;
     const void *argument;
     size_t argument_bytes;
+    bool finite_poison; /* what shared memory holds before it is written: else NaN */
 } lens_launch_config;
 
 typedef struct lens_block {
@@ -152,7 +153,9 @@ static inline bool lens_in_stacks(uintptr_t address)
 }
 
 /* cluster.c */
-int lens_cluster_begin(unsigned blocks);  /* room for the shared memory of all blocks; 0: there is */
+int lens_cluster_begin(unsigned blocks); /* room for the shared memory of all blocks; 0: there is */
+void lens_cluster_poison(bool finite);   /* what it holds before it is written */
+extern float lens_poison;
 void lens_cluster_enter(unsigned rank);   /* brings a block's shared memory to where kernels see it */
 unsigned char *lens_image(unsigned rank); /* where a block of the cluster has its shared memory now */
 
@@ -176,6 +179,7 @@ void lens_bulk(uintptr_t pc, rung_lens_space space, rung_lens_kind kind, const v
 void lens_shadow_begin(size_t shared_bytes);
 void lens_shadow_block(unsigned threads);
 void lens_shadow_shared(uintptr_t pc, uint32_t offset, unsigned bytes, bool write);
+bool lens_shadow_value(uintptr_t pc, uint32_t offset, unsigned bytes); /* false: poison is read */
 void lens_shadow_atomic(uintptr_t pc, uint32_t offset, unsigned bytes);
 void lens_shadow_async(uint32_t offset, unsigned bytes); /* written, and not before it has landed to be read */
 void lens_shadow_landed(uint32_t offset, unsigned bytes);
@@ -184,6 +188,7 @@ void lens_shadow_bulk(uintptr_t pc, unsigned rank, uint32_t offset, unsigned byt
 void lens_shadow_bulk_read(uintptr_t pc, uint32_t offset, unsigned bytes);
 void lens_order_block(unsigned from, unsigned to);          /* a barrier of a block's threads, or of a cluster's */
 void lens_order_warp(int warp, uint32_t mask);              /* lanes of a warp */
+void lens_order_tell_warp(void);                            /* its other lanes know what the running one has done */
 void lens_order_some(const bool *member, unsigned threads); /* named barrier */
 /* What an mbarrier carries from those who arrive to those who wait. */
 uint32_t *lens_order_new(void);
@@ -231,6 +236,7 @@ typedef struct lens_map {
 /* findings.c */
 void lens_find(rung_lens_fault fault, uintptr_t pc, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void lens_findings_begin(void);
+extern bool lens_findings_fail; /* a launch with findings fails: production kernels, whose results are judged too */
 void lens_findings_end(rung_lens_launch *launch, uintptr_t **pcs);
 /* Puts block, thread and line before the sentence. */
 void lens_finding_compose(rung_lens_finding *finding);

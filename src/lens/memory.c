@@ -128,9 +128,37 @@ bool lens_is_operand_c(uintptr_t address, int64_t *row, int64_t *column)
     return true;
 }
 
+/* Production kernels may read whole units of 16 bytes of which a byte is an element's: such a unit is always there. */
+static bool shares_unit(uintptr_t address)
+{
+    uintptr_t unit = address & ~(uintptr_t)15;
+    for (int i = 0; i < operand_count; i++) {
+        const operand *o = &operands[i];
+        if (unit + 16 > o->base && unit < o->base + (uint64_t)((o->rows - 1) * o->ld + o->columns) * 4)
+            return true;
+    }
+    return false;
+}
+
+/* An operand in this piece, though none begins before the address. */
+static const operand *operand_behind(const piece *p)
+{
+    for (int i = 0; i < operand_count; i++)
+        if (operands[i].base - p->base < p->bytes)
+            return &operands[i];
+    return NULL;
+}
+
 static void report(uintptr_t pc, const operand *o, uintptr_t address, unsigned bytes, bool write)
 {
     int64_t element = (int64_t)(address - o->base) / 4 + (bytes - 4) / 4;
+    if (!write && bytes > 4 && lens_findings_fail && shares_unit(address))
+        return;
+    if (address < o->base) {
+        lens_find(RUNG_LENS_OUT_OF_BOUNDS, pc, "%s %lld bytes before %s", write ? "writes" : "reads",
+                  (long long)(o->base - address), o->name);
+        return;
+    }
     int64_t row = element / o->ld, column = element % o->ld;
     char same[64] = "";
     if (o->ld == o->columns && row == o->rows && row > 0) /* rows end to end: the address says two things */
@@ -150,7 +178,9 @@ void lens_check_global(uintptr_t pc, uintptr_t address, unsigned bytes, bool wri
         lens_abandon();
     }
     if (p && address + bytes <= p->base + p->bytes) {
-        if (!o)
+        if (!o && operand_count && (o = operand_behind(p)) != NULL)
+            report(pc, o, address, bytes, write);
+        if (!o || address < o->base)
             return;
         uint64_t last = (address - o->base) / 4 + (bytes - 4) / 4;
         uint64_t end = (uint64_t)((o->rows - 1) * o->ld + o->columns);

@@ -133,6 +133,15 @@ void lens_order_warp(int warp, uint32_t mask)
     order(members, count);
 }
 
+void lens_order_tell_warp(void)
+{
+    unsigned me = my_clock(), first = (unsigned)lens_now.current / 32 * 32;
+    uint32_t now = clocks[me]++;
+    for (unsigned i = first; i < first + 32 && i < lens_now.threads; i++)
+        if (clock_of(i) != me)
+            row_of(clock_of(i))[me] = now;
+}
+
 void lens_order_some(const bool *member, unsigned threads)
 {
     static unsigned members[LENS_MAX_THREADS];
@@ -218,17 +227,34 @@ static void race(uintptr_t pc, uint32_t offset, const char *did, unsigned other,
               lens_where_shared(offset, place, sizeof place), name, other_did);
 }
 
-static void check_read(uintptr_t pc, word *w, uint32_t offset, unsigned mask, unsigned me)
+/* Where findings fail, reading ahead is no fault as long as nobody uses what was read: it is poison then, another one
+ * in the next launch, so that a use shows in the results. */
+typedef enum reading {
+    READ_BULK,   /* into an engine, which uses all of it */
+    READ_MEMORY, /* the value is what memory holds: poison where it was never written */
+    READ_VALUE,  /* the lens gives the value: poison where it may not have come yet either */
+} reading;
+
+static bool too_early; /* a READ_VALUE found poison */
+
+static void check_read(uintptr_t pc, word *w, uint32_t offset, unsigned mask, unsigned me, reading how)
 {
     char place[128];
-    if (w->pending)
+    bool forgiven = how != READ_BULK && lens_findings_fail;
+    bool unwritten = (w->written & mask) != mask;
+    bool early = w->pending || unwritten || ((w->last_write & mask) && !knows(me, w->writer, w->write_clock));
+    if (early && forgiven && (how == READ_VALUE || (unwritten && !w->pending)))
+        too_early = true;
+    else if (w->pending)
         lens_find(RUNG_LENS_RACE, pc, "reads %s while a cp.async into it is still under way: no wait before the read",
                   lens_where_shared(offset, place, sizeof place));
-    else if ((w->written & mask) != mask)
+    else if (unwritten)
         lens_find(RUNG_LENS_UNINITIALISED, pc, "reads %s, which nothing has written",
                   lens_where_shared(offset, place, sizeof place));
-    else if ((w->last_write & mask) && !knows(me, w->writer, w->write_clock))
+    else if (early)
         race(pc, offset, "reads", w->writer, "wrote");
+    if (forgiven && how == READ_VALUE) /* maybe nobody uses it; whoever writes too early for a use spoils the results */
+        return;
     if (w->reader != me && w->read) {
         w->other_reader = w->reader;
         w->other_clock = w->read_clock;
@@ -271,7 +297,7 @@ static bool exists(uintptr_t pc, uint32_t offset, unsigned bytes, const char *di
     return false;
 }
 
-void lens_shadow_shared(uintptr_t pc, uint32_t offset, unsigned bytes, bool write)
+static void look(uintptr_t pc, uint32_t offset, unsigned bytes, bool write, reading how)
 {
     unsigned me = my_clock();
     if (!exists(pc, offset, bytes, write ? "writes" : "reads"))
@@ -282,8 +308,13 @@ void lens_shadow_shared(uintptr_t pc, uint32_t offset, unsigned bytes, bool writ
         if (write)
             check_write(pc, w, at, mask, me, me);
         else
-            check_read(pc, w, at, mask, me);
+            check_read(pc, w, at, mask, me, how);
     }
+}
+
+void lens_shadow_shared(uintptr_t pc, uint32_t offset, unsigned bytes, bool write)
+{
+    look(pc, offset, bytes, write, READ_MEMORY);
 }
 
 void lens_shadow_atomic(uintptr_t pc, uint32_t offset, unsigned bytes)
@@ -329,5 +360,12 @@ void lens_shadow_bulk(uintptr_t pc, unsigned rank, uint32_t offset, unsigned byt
 
 void lens_shadow_bulk_read(uintptr_t pc, uint32_t offset, unsigned bytes)
 {
-    lens_shadow_shared(pc, offset, bytes, false);
+    look(pc, offset, bytes, false, READ_BULK);
+}
+
+bool lens_shadow_value(uintptr_t pc, uint32_t offset, unsigned bytes)
+{
+    too_early = false;
+    look(pc, offset, bytes, false, READ_VALUE);
+    return !too_early;
 }

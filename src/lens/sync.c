@@ -226,6 +226,35 @@ uint32_t rung_lens_shared_offset(const void *at)
     return (uint32_t)((uintptr_t)at - (uintptr_t)lens_module_now->shared);
 }
 
+typedef struct lens_float4 {
+    float x, y, z, w;
+} lens_float4;
+
+RUNG_LENS_API lens_float4 rung_lens_shared_load4(uint32_t offset);
+RUNG_LENS_API float rung_lens_shared_load(uint32_t offset);
+
+static bool load(uintptr_t pc, uint32_t offset, unsigned log2_bytes, void *value)
+{
+    const unsigned char *at = lens_module_now->shared + offset;
+    lens_log(pc, lens_pack(at, log2_bytes, RUNG_LENS_LOAD));
+    if (!lens_shadow_value(pc, offset, 1u << log2_bytes))
+        return false;
+    memcpy(value, at, (size_t)1 << log2_bytes);
+    return true;
+}
+
+lens_float4 rung_lens_shared_load4(uint32_t offset)
+{
+    lens_float4 v;
+    return load(PC, offset, 4, &v) ? v : (lens_float4){lens_poison, lens_poison, lens_poison, lens_poison};
+}
+
+float rung_lens_shared_load(uint32_t offset)
+{
+    float v;
+    return load(PC, offset, 2, &v) ? v : lens_poison;
+}
+
 void *rung_lens_shared_pointer(uint32_t offset)
 {
     return lens_module_now->shared + offset;

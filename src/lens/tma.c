@@ -61,6 +61,15 @@ static void inside(const box *b, uint32_t *from, uint32_t *to)
     *to = (uint32_t)end * b->map->element_bytes;
 }
 
+/* The first or last element that is read of a row. Production's maps begin at a unit of 16 bytes, at no element. */
+static void check_end(uintptr_t pc, uintptr_t address)
+{
+    if (lens_findings_fail)
+        lens_check_global(pc, address & ~(uintptr_t)15, 16, false);
+    else
+        lens_check_global(pc, address, 4, false);
+}
+
 static double sectors_of(const unsigned char *start, uint32_t from, uint32_t to)
 {
     uintptr_t first = (uintptr_t)start + from, last = (uintptr_t)start + to - 1;
@@ -96,8 +105,8 @@ void rung_lens_tensor_load(void *shared, const void *map, const int at[5], const
                 memset(to_byte, 0, b.map->element_bytes);
         }
         if (there) {
-            lens_check_global(PC, (uintptr_t)(start + shift + from), 4, false);
-            lens_check_global(PC, (uintptr_t)(start + shift + to - 4), 4, false);
+            check_end(PC, (uintptr_t)(start + shift + from));
+            check_end(PC, (uintptr_t)(start + shift + to - 4));
             bytes += to - from;
             sectors += sectors_of(start + shift, from, to);
         }

@@ -119,7 +119,7 @@ static void look(uintptr_t pc, uint32_t start, int rows)
 {
     for (int row = 0; row < rows; row++)
         for (int half = 0; half < 2; half++)
-            lens_shadow_shared(pc, (uint32_t)(unit(start, row, half * 16) - lens_module_now->shared), 16, false);
+            lens_shadow_bulk_read(pc, (uint32_t)(unit(start, row, half * 16) - lens_module_now->shared), 16);
 }
 
 void rung_lens_wgmma(float *d, uint64_t a, uint64_t b, int keep, int n, int type)
@@ -134,6 +134,7 @@ void rung_lens_wgmma(float *d, uint64_t a, uint64_t b, int keep, int n, int type
     if (lane == 0) {
         look(PC, a_start + (uint32_t)(t / 32) * 16 * 128, 16);
         look(PC, b_start, n);
+        lens_order_tell_warp(); /* any lane may say that the warp has read */
     }
     if (t == 0)
         lens_bulk(PC, RUNG_LENS_SHARED, RUNG_LENS_MMA, lens_module_now->shared + b_start, (64.0 + n) * 32, 0);

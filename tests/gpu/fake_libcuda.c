@@ -14,7 +14,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { MOST_BLOCKS = 512, MOST_OPS = 4096, MOST_STREAMS = 64, MOST_DEVICES = 8 };
+enum { MOST_BLOCKS = 512, MOST_OPS = 1 << 14, MOST_STREAMS = 64, MOST_DEVICES = 8 };
 
 typedef struct block {
     char *at;
@@ -169,20 +169,28 @@ static op *push(CUstream handle, int kind)
     return o;
 }
 
+static void multiply_entry(const rung_args *g, const float *a, const float *b, float *c)
+{
+    for (int64_t i = 0; i < g->m; i++, c += g->ldc) {
+        if (g->n > 0 && !block_of((CUdeviceptr)(uintptr_t)c, (size_t)g->n * 4)) {
+            state.faults++;
+            return;
+        }
+        for (int64_t j = 0; j < g->n; j++) {
+            float acc = 0.0f;
+            for (int64_t p = 0; p < g->k; p++)
+                acc +=
+                    a[g->trans_a ? p * g->lda + i : i * g->lda + p] * b[g->trans_b ? j * g->ldb + p : p * g->ldb + j];
+            c[j] = g->alpha * acc + (g->beta == 0.0f ? 0.0f : g->beta * c[j]);
+        }
+    }
+}
+
 static void multiply(const rung_args *g)
 {
-    for (int64_t i = 0; i < g->m; i++)
-        for (int64_t j = 0; j < g->n; j++) {
-            float acc = 0.0f, *c = &g->c[i * g->ldc + j];
-            if (!block_of((CUdeviceptr)(uintptr_t)c, 4)) {
-                state.faults++;
-                return;
-            }
-            for (int64_t p = 0; p < g->k; p++)
-                acc += g->a[g->trans_a ? p * g->lda + i : i * g->lda + p] *
-                       g->b[g->trans_b ? j * g->ldb + p : p * g->ldb + j];
-            *c = g->alpha * acc + (g->beta == 0.0f ? 0.0f : g->beta * *c);
-        }
+    int64_t batch = g->batch > 1 ? g->batch : 1;
+    for (int64_t e = 0; e < batch; e++)
+        multiply_entry(g, g->a + e * g->stride_a, g->b + e * g->stride_b, g->c + e * g->stride_c);
 }
 
 static void copy_lines(const CUDA_MEMCPY2D *c)
@@ -217,6 +225,15 @@ static void run_launch(const op *o)
     const block *workspace = block_of((CUdeviceptr)(uintptr_t)o->args.workspace, 1);
     if (o->args.workspace && (!workspace || awaited(workspace, o->order)))
         state.faults++;
+    if (workspace && o->args.split_k > 1) { /* its counters, where it has such, lie before it */
+        const char *at = o->args.workspace;
+        state.workspace_bytes = workspace->at + workspace->bytes - at;
+        for (const char *p = at - RUNG_TICKET_BYTES; p >= workspace->at && p < at; p++)
+            if (*p) {
+                state.faults++;
+                break;
+            }
+    }
     multiply(&o->args);
 }
 

@@ -21,8 +21,9 @@ typedef struct fake {
     int fail_result;
     /* What is open. */
     int memory, pinned, pools, streams, events, libraries, graphs, pushed;
-    int relaxed; /* threads in another capture mode than the one they start with */
-    int faults;  /* a kernel or copy touched memory that was not there, or a misuse of the API */
+    int relaxed;             /* threads in another capture mode than the one they start with */
+    int faults;              /* a kernel or copy touched memory that was not there, or a misuse of the API */
+    int64_t workspace_bytes; /* from where the last launch that cuts k has its workspace to the end of that block */
     /* The last launch. */
     unsigned grid[3], threads, shared_bytes;
     void *stream;

@@ -163,14 +163,19 @@ static void devices_are_numbered(void **state)
 /* A ladder rung that takes rung_args and one block a tile: what the stand-in can compute. */
 static const char rung[] = "l02_coalesced";
 
-static rung_status run_rung(rung_context *context, const rung_gemm *gemm)
+static rung_status run_kernel(rung_context *context, const rung_gemm *gemm, const char *kernel)
 {
     rung_plan *plan;
-    rung_status status = rung_plan_create_kernel(&plan, context, gemm, rung);
+    rung_status status = rung_plan_create_kernel(&plan, context, gemm, kernel);
     if (status == RUNG_SUCCESS)
         status = rung_plan_run(plan, gemm);
     rung_plan_destroy(plan);
     return status;
+}
+
+static rung_status run_rung(rung_context *context, const rung_gemm *gemm)
+{
+    return run_kernel(context, gemm, rung);
 }
 
 /* Memory of the stand-in's device, through its own cuMemAlloc. */
@@ -266,6 +271,32 @@ static void host_operands_travel(void **state)
     }
     gpu->eager = 0;
     assert_int_equal(gpu->memory + gpu->pinned + gpu->streams + gpu->events + gpu->pushed, 0);
+}
+
+/* Several panels, the last one smaller, of every orientation; and of a batch, whose entries have a B each or share it.
+ */
+static void panels_travel(void **state)
+{
+    (void)state;
+    static const char kernel[] = "sm80_cpasync_f32_64x128x16_s4"; /* takes transposes and batches */
+    enum { ROWS = 33000, COLUMNS = 160, ENTRIES = 1100, EDGE = 64, STEPS = 5 };
+    rung_context *context;
+    assert_ok(open_context(0, &context));
+    for (int form = 0; form < 6; form++) {
+        product p;
+        int batched = form >= 4;
+        product_new(&p, RUNG_ROW_MAJOR, form & 1, form >> 1 & 1, batched ? EDGE : ROWS, batched ? EDGE : COLUMNS, STEPS,
+                    form % 3, batched ? ENTRIES : 1, (uint64_t)form + 7);
+        if (form == 5)
+            p.gemm.stride_b = 0;
+        p.gemm.beta = form % 2 ? 0.5f : 0.0f;
+        product_reset(&p);
+        assert_ok(run_kernel(context, &p.gemm, kernel));
+        product_check(&p, "a product in panels");
+        product_free(&p);
+    }
+    rung_context_destroy(context);
+    assert_int_equal(gpu->faults + gpu->memory, 0);
 }
 
 static void mixed_operands_are_refused(void **state)
@@ -373,11 +404,46 @@ static void workspace_grows_under_queued_work(void **state)
     assert_true(most > 1 << 20); /* more than the first buffer has */
     assert_nothing_waited();
     assert_ok(rung_context_synchronize(context));
+    assert_true(gpu->workspace_bytes >= most);
     assert_int_equal(gpu->faults, 0);
     rung_context_destroy(context);
     free_device(a);
     free_device(b);
     free_device(c);
+}
+
+/* A buffer that was given back and could not be had again, larger, is not given back once more. */
+static void workspace_survives_failed_growth(void **state)
+{
+    (void)state;
+    rung_context *context;
+    rung_plan *plan;
+    assert_ok(open_context(0, &context));
+    float *a = device_memory(0, WIDEST * DEEP * 4), *b = device_memory(0, WIDEST * DEEP * 4),
+          *c = device_memory(0, WIDEST * WIDEST * 4);
+    int64_t small = run_deep(context, a, b, c, 16), left = gpu->memory_left;
+    rung_gemm g;
+    rung_gemm_init(&g);
+    g.m = g.n = g.ldb = g.ldc = WIDEST, g.k = g.lda = DEEP;
+    g.layout = RUNG_ROW_MAJOR;
+    g.a = a, g.b = b, g.c = c;
+    assert_ok(rung_plan_create(&plan, context, &g));
+    assert_true(rung_plan_workspace_bytes(plan) > small);
+    for (int time = 0; time < 2; time++) {
+        gpu->memory_left = 1000;
+        assert_int_equal(rung_plan_run(plan, &g), RUNG_OUT_OF_MEMORY);
+        gpu->memory_left = left;
+        assert_ok(rung_context_synchronize(context));
+        assert_int_equal(gpu->faults, 0);
+    }
+    assert_ok(rung_plan_run(plan, &g));
+    assert_ok(rung_context_synchronize(context));
+    rung_plan_destroy(plan);
+    rung_context_destroy(context);
+    free_device(a);
+    free_device(b);
+    free_device(c);
+    assert_int_equal(gpu->faults + gpu->memory, 0);
 }
 
 /* More streams than a context keeps buffers for, in turn, some of them gone by the time their buffer passes on. */
@@ -796,11 +862,13 @@ int main(int count, char **arguments)
         cmocka_unit_test_setup(devices_are_numbered, open_gpu),
         cmocka_unit_test(device_operands_are_launched_on_the_stream),
         cmocka_unit_test(host_operands_travel),
+        cmocka_unit_test(panels_travel),
         cmocka_unit_test(mixed_operands_are_refused),
         cmocka_unit_test(streams_of_another_gpu_are_refused),
         cmocka_unit_test(kernels_of_newer_chips_are_refused),
         cmocka_unit_test(out_of_device_memory_is_said),
         cmocka_unit_test(workspace_grows_under_queued_work),
+        cmocka_unit_test(workspace_survives_failed_growth),
         cmocka_unit_test(workspace_passes_between_streams),
         cmocka_unit_test(foreign_contexts_are_refused),
         cmocka_unit_test(recordings_of_other_threads_go_on),

@@ -68,6 +68,8 @@ void rung_lens_trap(const char *what) __attribute__((noreturn));
 void rung_lens_yield(void);
 uint32_t rung_lens_shared_offset(const void *at);
 void *rung_lens_shared_pointer(uint32_t offset);
+float4 rung_lens_shared_load4(uint32_t offset);
+float rung_lens_shared_load(uint32_t offset);
 void rung_lens_cp_async(void *to, const void *from, int bytes, int source_bytes);
 void rung_lens_cp_async_commit(void);
 void rung_lens_cp_async_wait(int groups_left); /* negative: none, committed or not */

@@ -47,8 +47,8 @@ PTX uint32_t ptx_mbar_test(uint32_t bar, uint32_t parity)
 {
     return (uint32_t)rung_lens_mbarrier_test(rung_lens_shared_pointer(bar), parity);
 }
-PTX float4 ptx_shared_load4(uint32_t address) { return *(const float4 *)rung_lens_shared_pointer(address); }
-PTX float ptx_shared_load(uint32_t address) { return *(const float *)rung_lens_shared_pointer(address); }
+PTX float4 ptx_shared_load4(uint32_t address) { return rung_lens_shared_load4(address); }
+PTX float ptx_shared_load(uint32_t address) { return rung_lens_shared_load(address); }
 PTX void ptx_shared_store(uint32_t address, float v) { *(float *)rung_lens_shared_pointer(address) = v; }
 PTX void ptx_async_copy4(uint32_t to, const float *from)
 {
