@@ -22,6 +22,9 @@ for python in /usr/bin/python3 python3; do
     $python -c 'import markdown' 2>/dev/null || continue
     $python "$source/tools/book/book.py" "$work/site" --rung "$rung" || fail "the site has links to nowhere"
     grep -q 'class="next"' "$work/site/book/02-first-kernels.html" || fail "a page has no next one"
+    grep -q 'glossary.html#w-occupancy" title="warps' "$work/site/book/06-occupancy.html" || fail "a word of the glossary is not explained at its first use"
+    grep -q 'id="w-occupancy"' "$work/site/glossary.html" || fail "a word has no place in the glossary"
+    grep -q '<h1[^>]*>6\. ' "$work/site/book/06-occupancy.html" || fail "a chapter has no number"
     grep -q 'rung climb' "$work/site/commands.html" || fail "the commands are not on the site"
     sed -i 's/img\/sectors.svg/img\/nowhere.svg/' "$work/tree/docs/book/01-the-machine.md"
     $python "$work/tree/tools/book/book.py" "$work/other" 2>"$work/said" && fail "a link to nowhere passed"

@@ -20,6 +20,10 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HERE = os.path.dirname(os.path.abspath(__file__))
 CONTENTS = "docs/book/contents.txt"
+GLOSSARY = "docs/glossary.md"
+TERM = re.compile(r"\*\*([^*]+)\*\*(?: \([^)]*\))?:? ([^*]+)")
+EVERYDAY = {"cycle", "row", "line", "result", "request", "split", "pass", "set", "event", "issues", "fast", "strict", "accurate", "u", "16.7", "thread",
+            "kernel", "grid", "slice", "rank", "family", "peer", "median", "noise", "guard", "drift", "race", "atomic", "ready", "another was taken"}
 MARKER = re.compile(r"<!--(?:=.*?|/|\s*/?fill.*?|\s*count\s*)-->")
 LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s]+)(\))")
 HEADING = re.compile(r"^#{1,6} ", re.M)
@@ -53,12 +57,32 @@ def ladder_pages(kinds):
 
 def title_of(text, path):
     found = re.search(r"^# (.+)$", text, re.M)
-    return re.sub(r"[`*]", "", found.group(1)) if found else os.path.basename(path)
+    return number_of(path) + re.sub(r"[`*]", "", found.group(1)) if found else os.path.basename(path)
+
+
+def number_of(path):
+    """A chapter's number, as other chapters name it: docs/book/07-vectors.md is `7. `; other pages have none."""
+    found = re.match(r"docs/book/(\d\d)-", path)
+    return f"{int(found.group(1))}. " if found else ""
 
 
 def out_name(path):
     """docs/book/01-machine.md becomes book/01-machine.html, docs/numerics.md numerics.html."""
     return re.sub(r"^docs/", "", path)[:-3] + ".html" if path.endswith(".md") else path
+
+
+def word_id(term):
+    return "w-" + re.sub(r"\W+", "-", term.lower()).strip("-")
+
+
+def terms():
+    """Of the glossary: a term as a text may use it, the place of its entry, and what it says. Everyday words are left out."""
+    found = {}
+    for entry, said in TERM.findall(read(GLOSSARY)):
+        for term in entry.split(", "):
+            if term.lower() not in EVERYDAY:
+                found[term.lower()] = (word_id(entry), re.sub(r"\s+", " ", re.sub(r"[`*]|\]\([^)]*\)|\[", "", said)).strip(" .,:"))
+    return found
 
 
 # ---- pages that are made, not written ----
@@ -97,6 +121,7 @@ class Site:
         self.titles = {page: title_of(text, page) for page, text in self.texts.items()}
         self.faults = []
         self.index = []
+        self.terms = terms()
 
     def target(self, page, link):
         """Where a link of a page leads on the site; files of the tree that are no page are named, not linked."""
@@ -141,11 +166,37 @@ class Site:
             pass
         maker = markdown.Markdown(extensions=extensions, extension_configs={
             "toc": {"slugify": slug}, **({"codehilite": {"guess_lang": False}} if "codehilite" in extensions else {})})
-        made = maker.convert(text)
+        made = re.sub(r"(<h1[^>]*>)", r"\g<1>" + number_of(page), maker.convert(text), count=1)
+        if page == GLOSSARY:
+            made = re.sub(r"<strong>([^<]+)</strong>", lambda m: f'<strong id="{word_id(m.group(1))}">{m.group(1)}</strong>', made)
+        elif number_of(page):
+            made = self.words_of(page, made)
         made = re.sub(r"<p>(<img[^>]*>)</p>\n<p><em>(.*?)</em></p>", r"<figure>\1<figcaption>\2</figcaption></figure>", made, flags=re.S)
         made = re.sub(r"<table>", '<div class="wide"><table>', made).replace("</table>", "</table></div>")
         self.note(page, made)
         return made
+
+    def words_of(self, page, made):
+        """The first use of each term in a chapter leads to its entry in the glossary, and shows it."""
+        to, left = os.path.relpath(out_name(GLOSSARY), os.path.dirname(out_name(page))), dict(self.terms)
+        pattern = re.compile(r"\b(" + "|".join(re.escape(x) for x in sorted(left, key=len, reverse=True)) + r")(s?)\b", re.I)
+
+        def link(match):
+            found = left.pop(match.group(1).lower(), None)
+            if not found:
+                return match.group(0)
+            return f'<a class="word" href="{to}#{found[0]}" title="{html.escape(found[1])}">{match.group(0)}</a>'
+
+        def paragraph(match):
+            parts, inside = re.split(r"(<[^>]+>)", match.group(0)), 0
+            for i, part in enumerate(parts):
+                if part.startswith("<"):
+                    inside += len(re.findall(r"^<(?:a|code)\b", part)) - len(re.findall(r"^</(?:a|code)>", part))
+                elif not inside:
+                    parts[i] = pattern.sub(link, part)
+            return "".join(parts)
+
+        return re.sub(r"<p>.*?</p>", paragraph, made, flags=re.S)
 
     def note(self, page, made):
         """What the search knows of a page: its sections, each with its text."""
@@ -218,6 +269,15 @@ class Site:
                 elif anchor and full in names and anchor not in names[full][0]:
                     self.faults.append(f"{name} links to {link}: {full} has no such heading")
 
+    @staticmethod
+    def place(page):
+        return "at-" + os.path.basename(page)[:-3]
+
+    def inside(self, folder, link, chapters):
+        """A link of the PDF: to a chapter in it, or none."""
+        full = os.path.normpath(os.path.join(folder, link.partition("#")[0]))
+        return next((f'href="#{self.place(page)}"' for page in chapters if out_name(page) == full), "")
+
     def write_pdf(self):
         """The book's chapters, not the reference, one after the other."""
         chapters = [page for page in self.order if page.startswith("docs/book/") or page == "docs/glossary.md"]
@@ -226,8 +286,8 @@ class Site:
             text = self.body(page)
             folder = os.path.dirname(out_name(page))
             text = re.sub(r'src="([^":]+)"', lambda m: f'src="{os.path.normpath(os.path.join(folder, m.group(1)))}"', text)
-            text = re.sub(r'href="[^"]*"', "", text)
-            bodies.append(f'<section class="chapter">{text}</section>')
+            text = re.sub(r'href="([^"]*)"', lambda m: self.inside(folder, m.group(1), chapters), text)
+            bodies.append(f'<section class="chapter" id="{self.place(page)}">{text}</section>')
         whole = (f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Rung: the book</title>'
                  f'<link rel="stylesheet" href="book.css"><body class="print"><main>{"".join(bodies)}</main></body></html>')
         at = os.path.join(self.out, "print.html")
