@@ -150,10 +150,15 @@ static int enter(const rung_backend *backend, void *state, const rung_problem *p
 static int next_entrant(entrant *entrants, int *count, double limit_us, entrant *next)
 {
     int kept = 0, lowest = 0;
+    double lowest_us = INFINITY;
     for (int i = 0; i < *count; i++) {
-        entrants[kept] = entrants[i];
-        lowest = entrants[kept].floor_us < entrants[lowest].floor_us ? kept : lowest;
-        kept += entrants[i].floor_us <= limit_us;
+        const entrant e = entrants[i];
+        entrants[kept] = e;
+        if (e.floor_us < lowest_us) {
+            lowest_us = e.floor_us;
+            lowest = kept;
+        }
+        kept += e.floor_us <= limit_us;
     }
     *count = kept;
     if (!kept)

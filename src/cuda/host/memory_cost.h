@@ -51,11 +51,16 @@ static inline double rung_overlapped(double x, double y)
     return longer > 0 ? longer * rung_cube_root_above_one(shorter / longer) : 0;
 }
 
+/* fmax() is a call, since it has to know NaN. */
+static inline double rung_longer(double x, double y)
+{
+    return x > y ? x : y;
+}
+
 /* Never more than rung_overlapped(), without its cube root: at least each of the two, and 2^(-2/3) of both. */
 static inline double rung_overlapped_floor(double x, double y)
 {
-    double longer = x > y ? x : y, both = 0.6299 * (x + y);
-    return longer > both ? longer : both;
+    return rung_longer(rung_longer(x, y), 0.6299 * (x + y));
 }
 
 /* What a tile takes longer by, a share of its time, where k is innermost in A, in B, in both. */

@@ -144,11 +144,19 @@ static int as_cluster(const rung_kernel *kernel, const lone_plan *s, int64_t gri
     return slices(kernel) && grid == 2 * s->tiles;
 }
 
+enum { MANY_PARTS = 16 }; /* more are not added one by one */
+
+/* Of a warp, where all of a block's share k. */
+static int64_t warp_steps(const lone_plan *s, int64_t grid)
+{
+    return rung_ceil_div(rung_ceil_div(s->tiles * s->steps, grid), LONE_WARPS);
+}
+
 static double together_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p,
                           const lone_plan *s, int64_t grid)
 {
     double tile_bytes = 4.0 * kernel->bm * kernel->bn;
-    int64_t total = s->tiles * s->steps, steps = rung_ceil_div(rung_ceil_div(total, grid), LONE_WARPS);
+    int64_t total = s->tiles * s->steps, steps = warp_steps(s, grid);
     int ends = (int)rung_ceil_div(s->tiles, grid) + (s->tiles % grid && grid % s->tiles);
     double compute = (double)steps * s->step_us * LONE_WARPS / PARTITIONS;
     if (s->tiles % grid && grid % s->tiles) /* stretches that straddle tiles fill and drain their rings twice */
@@ -162,7 +170,7 @@ static double together_us(const rung_machine *machine, const rung_kernel *kernel
     if (as_cluster(kernel, s, grid))
         return cost + cluster_us;
     if (total % grid || total / grid % s->steps) { /* tiles are cut */
-        double parts = (double)grid / (double)s->tiles, added = parts > 16.0 ? 2.0 * sqrt(parts) : parts;
+        double parts = (double)grid / (double)s->tiles, added = parts > MANY_PARTS ? 2.0 * sqrt(parts) : parts;
         cost += finish_us + added * tile_bytes / part_rate;
     }
     return cost;
@@ -223,8 +231,14 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
         plan_apart(machine, kernel, p, s);
     int64_t few = (slices(kernel) ? 4 : 2) * LONE_WARPS * 16 / kernel->bk; /* of what a sum takes */
     if (s->tiles <= machine->sms * 8 && s->steps >= few) {
-        for (int64_t parts = 1; s->tiles * parts <= machine->sms; parts++)
-            try_together(machine, config, kernel, p, s->tiles * parts, s);
+        /* More parts that leave a warp as many steps cost more, up to where they are no longer added one by one. */
+        int64_t last = 0;
+        for (int64_t parts = 1; s->tiles * parts <= machine->sms; parts++) {
+            int64_t steps = warp_steps(s, s->tiles * parts);
+            if (steps != last || parts == MANY_PARTS + 1)
+                try_together(machine, config, kernel, p, s->tiles * parts, s);
+            last = steps;
+        }
         try_together(machine, config, kernel, p, machine->sms, s);
     }
     if (s->cost_us == HUGE_VAL)
@@ -246,11 +260,14 @@ double lone_floor_us(const rung_machine *machine, const rung_kernel *kernel, con
             steps = p->k > 0 ? rung_ceil_div(p->k, kernel->bk) : 1;
     double step = multiply_cycles(kernel, p) / (machine->clock_ghz * 1e3),
            memory = rung_read_us(p) + write_us(kernel, p),
-           together = (double)(tiles * steps) / machine->sms * step / PARTITIONS,
+           whole = (double)(rung_ceil_div(tiles, machine->sms) * steps) * step / PARTITIONS,
+           cut = (double)(tiles * steps) / machine->sms * step / PARTITIONS,
            apart = (double)rung_ceil_div(tiles, machine->sms) * ((double)steps - 0.5) * step / PARTITIONS +
                    t->cost.end_us * empty_end,
-           meeting = meet_us * sqrt(4.0 * kernel->bm * kernel->bn / 16384.0);
-    double us = rung_overlapped_floor(together, memory) + meeting;
+           tile_bytes = 4.0 * kernel->bm * kernel->bn, meeting = meet_us * sqrt(tile_bytes / 16384.0);
+    /* Halves of a cluster meet at once, other parts in memory. */
+    double parts_us = slices(kernel) ? cluster_us : finish_us + 2.0 * tile_bytes / part_rate;
+    double us = meeting + fmin(rung_overlapped_floor(whole, memory), rung_overlapped_floor(cut, memory) + parts_us);
     if (!slices(kernel) && !t->fourths)
         us = fmin(us, rung_overlapped_floor(apart, memory));
     if (p->k > 0 && !t->copied)

@@ -113,6 +113,13 @@ static small_work work_of(const rung_machine *machine, const rung_kernel *kernel
     };
 }
 
+/* What parts of k take at least that meet. It grows with them. */
+static double least_meeting_us(const rung_kernel *kernel, int64_t tiles, int64_t parts)
+{
+    const double tile_bytes = 4.0 * kernel->bm * kernel->bn;
+    return finish_us + tile_bytes / reduce_rate + (double)(tiles * parts) * tile_bytes / partial_rate;
+}
+
 static double tile_cost_us(const rung_machine *machine, const rung_kernel *kernel, const small_tile *t,
                            const small_work *w, int64_t parts)
 {
@@ -124,7 +131,7 @@ static double tile_cost_us(const rung_machine *machine, const rung_kernel *kerne
     /* The first operands and the last results are in nobody's shadow. */
     double first = fmin(1.0, (double)kernel->stages / (steps * rounds));
     compute += w->read * first + w->write / rounds;
-    double cost = launch_us + fmax(compute, w->read + w->write);
+    double cost = launch_us + rung_longer(compute, w->read + w->write);
     if (parts > 1) {
         double chunks = fmin(fmin(32.0, (double)parts), tile_bytes / 256.0); /* added side by side: device/parts.h */
         if (t->crowd) { /* few threads add: loads of a thread, one by one */
@@ -165,6 +172,8 @@ static const char *tile_estimate(const rung_machine *machine, const rung_config 
             break;
         if (steps > 0)
             parts = rung_ceil_div(steps, rung_ceil_div(steps, parts)); /* no part without work */
+        if (parts > 1 && launch_us + w.read + w.write + least_meeting_us(kernel, tiles, parts) > choice->cost_us)
+            break;
         if (parts > 1)
             bytes = tiles * parts * kernel->bm * kernel->bn * 4;
         const char *refusal = rung_refuse_parts(config, tiles, parts, bytes);
@@ -227,11 +236,12 @@ double small_floor_us(const rung_machine *machine, const rung_kernel *kernel, co
     double tile_work_us =
                kernel->bm * kernel->bn * (double)(steps * kernel->bk) / (128e3 * machine->clock_ghz * share_of(t, p)),
            memory = rung_read_us(p) + rung_write_us(p, t->crowd ? odd_lines : odd_rows, kernel->bn),
-           whole =
-               launch_us + fmax(memory, fmax((double)rung_ceil_div(tiles, machine->sms), t->cost.alone) * tile_work_us);
+           rounds = rung_longer((double)rung_ceil_div(tiles, machine->sms), t->cost.alone),
+           whole = launch_us + rung_longer(memory, rounds * tile_work_us);
     if (p->in_order || !may_cut(p) || 2 * tiles > (int64_t)machine->sms * t->resident)
         return whole;
-    return fmin(whole, launch_us + finish_us + fmax(memory, (double)tiles / machine->sms * tile_work_us));
+    double shared = rung_longer(memory, (double)tiles / machine->sms * tile_work_us);
+    return fmin(whole, launch_us + least_meeting_us(kernel, tiles, 2) + shared);
 }
 
 const char *small_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
