@@ -60,7 +60,7 @@ def roofline():
 def l11_banks():
     """A warp's load of B in l10 and in l11: who meets whom."""
     d = Drawing(760, 300, "Columns of a thread: side by side, or in two groups")
-    title(d, "Sixteen threads read their floats of B for one step of k")
+    title(d, "A warp reads its floats of B for one step of k (its upper 16 lanes want the same as its lower)")
     y = 56
     for words, floats, address in (("l11: thread x owns columns 8x to 8x+7; its first float", 1, lambda x: 8 * x),
                                    ("l10: thread x owns columns 4x to 4x+3 (and 64 more to the right); its first four floats", 4, lambda x: 4 * x)):
@@ -78,7 +78,7 @@ def l11_banks():
                        str(found[i]) if here else "", 9, "#ffffff" if here and floats == 1 else INK)
         used = len(by_bank)
         told = f"{used} banks work, each gives {deep} words one after the other: {deep} passes for {16 * floats} floats" if floats == 1 else \
-            f"all {used} banks work, each gives {deep} words: {deep} passes for {16 * floats} floats"
+            f"all {used} banks work; 16 bytes a lane go a quarter of a warp at a time: {passes16(lambda lane: lane % 16)} passes for {16 * floats} floats"
         d.text(20, y + 88, told, 12, RED if floats == 1 else GREEN)
         y += 118
     d.text(20, 288, "A column is a bank, a number in it the thread whose word it gives. The padding of rows moves all columns alike and helps nobody.", 11, DIM)
