@@ -141,7 +141,7 @@ static void run_dot(const gemm_product *p, const gemm_plan *plan, float *workspa
     int64_t rows = of_b ? p->n : p->m, columns = of_b ? p->m : p->n;
     const float *t = of_b ? p->a : p->b;
     int64_t ldt = of_b ? p->lda : p->ldb;
-    int along_k = of_b ? !p->trans_a : p->trans_b;
+    int k_innermost = of_b ? !p->trans_a : p->trans_b;
     rung_dot_args dot = {.k = p->k,
                          .s = of_b ? p->b : p->a,
                          .lds = of_b ? p->ldb : p->lda,
@@ -153,7 +153,7 @@ static void run_dot(const gemm_product *p, const gemm_plan *plan, float *workspa
                          .c_col = of_b ? p->ldc : 1,
                          .alpha = p->alpha,
                          .beta = p->beta};
-    if (!along_k && !(columns == 1 && ldt == 1)) {
+    if (!k_innermost && !(columns == 1 && ldt == 1)) {
         p->kernel->pack_by_row(workspace, t, ldt, p->k, columns, p->kernel->vl);
         dot.t = workspace;
         dot.t_step = columns * p->kernel->vl;

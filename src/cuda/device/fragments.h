@@ -4,6 +4,21 @@
 #define RUNG_DEVICE_FRAGMENTS_H
 
 #include "device/copies.h"
+#include "device/ptx.h"
+
+/* Sixteen bytes of shared memory: four k of one row of an operand, */
+RUNG_DEVICE void load_row(float x[4], uint32_t at)
+{
+    float4 v = ptx_shared_load4(at);
+    x[0] = v.x, x[1] = v.y, x[2] = v.z, x[3] = v.w;
+}
+
+/* or one k of four rows. */
+RUNG_DEVICE void load_column(float x[][4], const int k, uint32_t at)
+{
+    float4 v = ptx_shared_load4(at);
+    x[0][k] = v.x, x[1][k] = v.y, x[2][k] = v.z, x[3][k] = v.w;
+}
 
 /* Reads `count` rows (or columns) of a thread for `step` values of k into f[q][i]. Groups of four rows in sequence lie
  * `lines` groups apart. `at` is the thread's first element at the first of these k. */

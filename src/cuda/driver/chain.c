@@ -42,6 +42,17 @@ void rung_chain_begin(rung_cuda *cuda)
     cuda->chain->count = 0;
 }
 
+void rung_launch_in_clusters(CUlaunchConfig *config, CUlaunchAttribute *attributes, unsigned cluster)
+{
+    if (cluster <= 1)
+        return;
+    CUlaunchAttribute *attribute = &attributes[config->numAttrs++];
+    memset(attribute, 0, sizeof *attribute);
+    attribute->id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    attribute->value.clusterDim.x = cluster;
+    attribute->value.clusterDim.y = attribute->value.clusterDim.z = 1;
+}
+
 static unsigned cluster_of(const CUlaunchConfig *config)
 {
     for (unsigned i = 0; i < config->numAttrs; i++)
@@ -210,14 +221,19 @@ static rung_status queue_singly(rung_cuda *cuda, const rung_chain *chain)
 {
     for (int i = 0; i < chain->count; i++) {
         const chain_link *l = &chain->links[i];
-        rung_function function = {.function = l->function};
-        rung_grid grid = {.x = l->grid[0],
-                          .y = l->grid[1],
-                          .z = l->grid[2],
-                          .threads = l->threads,
-                          .shared_bytes = l->shared_bytes,
-                          .cluster = l->cluster};
-        RUNG_TRY(rung_launch(cuda, &function, &grid, l->argument));
+        CUlaunchAttribute attribute;
+        CUlaunchConfig config = {.gridDimX = l->grid[0],
+                                 .gridDimY = l->grid[1],
+                                 .gridDimZ = l->grid[2],
+                                 .blockDimX = l->threads,
+                                 .blockDimY = 1,
+                                 .blockDimZ = 1,
+                                 .sharedMemBytes = l->shared_bytes,
+                                 .hStream = cuda->config.stream,
+                                 .attrs = &attribute};
+        void *parameters[] = {(void *)(uintptr_t)l->argument};
+        rung_launch_in_clusters(&config, &attribute, l->cluster);
+        CU_TRY(cuda->driver, launch(&config, l->function, parameters, NULL));
     }
     return RUNG_SUCCESS;
 }

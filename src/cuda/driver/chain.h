@@ -16,4 +16,7 @@ void rung_chain_close(rung_cuda *cuda);
 int rung_chain_add(rung_cuda *cuda, const CUlaunchConfig *config, CUfunction function, const void *argument,
                    unsigned bytes);
 
+/* Makes a launch ask for clusters of so many blocks; one asks for nothing. */
+void rung_launch_in_clusters(CUlaunchConfig *config, CUlaunchAttribute *attributes, unsigned cluster);
+
 #endif

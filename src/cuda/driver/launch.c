@@ -82,13 +82,7 @@ rung_status rung_launch(rung_cuda *cuda, const rung_function *function, const ru
                              .sharedMemBytes = grid->shared_bytes,
                              .hStream = cuda->config.stream,
                              .attrs = attributes};
-    if (grid->cluster > 1) {
-        CUlaunchAttribute *attribute = &attributes[config.numAttrs++];
-        memset(attribute, 0, sizeof *attribute);
-        attribute->id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-        attribute->value.clusterDim.x = grid->cluster;
-        attribute->value.clusterDim.y = attribute->value.clusterDim.z = 1;
-    }
+    rung_launch_in_clusters(&config, attributes, grid->cluster);
     if (may_overlap(cuda, grid)) {
         CUlaunchAttribute *attribute = &attributes[config.numAttrs++];
         memset(attribute, 0, sizeof *attribute);

@@ -1,13 +1,13 @@
 /* Arguments of the large tiles (families/large/kernel.inc), shared by host and device. */
-#ifndef RUNG_DEVICE_STRICT_ARGS_H
-#define RUNG_DEVICE_STRICT_ARGS_H
+#ifndef RUNG_LARGE_ARGS_H
+#define RUNG_LARGE_ARGS_H
 
 #include <cuda.h>
 #include <stdint.h>
 
 /* B lies with k outermost, as k x n; A as k x m or, for kernels that read it along k, m x k. Third dimension: the
  * batch. */
-typedef struct rung_strict_args {
+typedef struct rung_large_args {
     CUtensorMap a_map, b_map;
     CUtensorMap a_of[4],
         b_of[4];         /* with class_steps: k, k + 4, k + 8 ... of an operand whose rows lie at any address */
@@ -34,6 +34,6 @@ typedef struct rung_strict_args {
     int32_t bias_kind, activation;
     int32_t c_vector;     /* every row of C starts at a multiple of 16 bytes */
     int32_t c_transposed; /* C is stored n x m (a kernel that reads A along k) */
-} rung_strict_args;
+} rung_large_args;
 
 #endif

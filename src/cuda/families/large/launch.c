@@ -99,7 +99,7 @@ static rung_status describe_classes(rung_cuda *cuda, const rung_kernel *kernel, 
 }
 
 static rung_status operands(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const large_plan *s,
-                            char *workspace, rung_strict_args *args)
+                            char *workspace, rung_large_args *args)
 {
     operand a = {p->a, p->lda, p->stride_a}, b = {p->b, p->ldb, p->stride_b};
     if (p->k == 0) /* nothing is read: any valid map will do */
@@ -138,29 +138,29 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
 {
     rung_function function;
     RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, &function));
-    rung_strict_args args = {.c = p->c,
-                             .ldc = p->ldc,
-                             .stride_c = p->stride_c,
-                             .alpha_device = p->alpha_device,
-                             .beta_device = p->beta_device,
-                             .bias = p->bias,
-                             .alpha = p->alpha,
-                             .beta = p->beta,
-                             .m = (int32_t)p->m,
-                             .n = (int32_t)p->n,
-                             .k = (int32_t)p->k,
-                             .tiles_m = (int32_t)s->tiles_m,
-                             .tiles_n = (int32_t)s->tiles_n,
-                             .tiles = (int32_t)s->tiles,
-                             .whole_tiles = (int32_t)s->whole_tiles,
-                             .steps = (int32_t)s->steps,
-                             .class_steps = (int32_t)s->class_steps,
-                             .tile_rows = (int32_t)s->tile_rows,
-                             .tile_cols = (int32_t)s->tile_cols,
-                             .bias_kind = (int32_t)p->bias_kind,
-                             .activation = (int32_t)p->activation,
-                             .c_vector = p->align_c >= 16,
-                             .c_transposed = s->transposed};
+    rung_large_args args = {.c = p->c,
+                            .ldc = p->ldc,
+                            .stride_c = p->stride_c,
+                            .alpha_device = p->alpha_device,
+                            .beta_device = p->beta_device,
+                            .bias = p->bias,
+                            .alpha = p->alpha,
+                            .beta = p->beta,
+                            .m = (int32_t)p->m,
+                            .n = (int32_t)p->n,
+                            .k = (int32_t)p->k,
+                            .tiles_m = (int32_t)s->tiles_m,
+                            .tiles_n = (int32_t)s->tiles_n,
+                            .tiles = (int32_t)s->tiles,
+                            .whole_tiles = (int32_t)s->whole_tiles,
+                            .steps = (int32_t)s->steps,
+                            .class_steps = (int32_t)s->class_steps,
+                            .tile_rows = (int32_t)s->tile_rows,
+                            .tile_cols = (int32_t)s->tile_cols,
+                            .bias_kind = (int32_t)p->bias_kind,
+                            .activation = (int32_t)p->activation,
+                            .c_vector = p->align_c >= 16,
+                            .c_transposed = s->transposed};
     if (s->bytes_partials) {
         args.partials = (float *)(workspace + s->bytes_a + s->bytes_b);
         args.counters = (uint32_t *)(workspace - RUNG_TICKET_BYTES);

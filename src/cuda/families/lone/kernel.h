@@ -6,6 +6,7 @@
 #include "device/ptx.h"
 #include "device/copies.h"
 #include "device/end.h"
+#include "device/fragments.h"
 #include "device/parts.h"
 
 /* A run of steps of one tile: `step` and those after it, below `end`. `row` and `col` are the tile's corner. */
@@ -41,19 +42,6 @@ RUNG_DEVICE int lone_block_of(const rung_lone_args *p, int at)
     while (lone_begin(p, b + 1) <= at)
         b++;
     return b;
-}
-
-/* Sixteen bytes of shared memory: four k of one row, or four rows of one k. */
-RUNG_DEVICE void lone_load_row(float x[4], uint32_t at)
-{
-    float4 v = ptx_shared_load4(at);
-    x[0] = v.x, x[1] = v.y, x[2] = v.z, x[3] = v.w;
-}
-
-RUNG_DEVICE void lone_load_column(float x[][4], const int k, uint32_t at)
-{
-    float4 v = ptx_shared_load4(at);
-    x[0][k] = v.x, x[1][k] = v.y, x[2][k] = v.z, x[3][k] = v.w;
 }
 
 #endif

@@ -12,7 +12,7 @@ static rung_status describe(rung_cuda *cuda, const rung_operand *o, int64_t batc
                         .size = {o->inner, o->outer, batch},
                         .ld = o->ld,
                         .stride = o->stride,
-                        .box = {k_innermost ? RUNG_WARP_BK : extent, k_innermost ? extent : RUNG_WARP_BK},
+                        .box = {k_innermost ? MEDIUM_BK : extent, k_innermost ? extent : MEDIUM_BK},
                         .swizzle = k_innermost ? CU_TENSOR_MAP_SWIZZLE_64B : CU_TENSOR_MAP_SWIZZLE_NONE,
                         .promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_128B};
     return rung_boxes_describe(cuda, &boxes, map);
@@ -24,28 +24,28 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
     rung_function function;
     RUNG_TRY(rung_form_function(cuda, kernel, p, "", &function));
     int64_t streamed = (s->tiles - s->whole_tiles) * s->steps;
-    rung_warp_args args = {.c = p->c,
-                           .ldc = p->ldc,
-                           .stride_c = p->stride_c,
-                           .alpha_device = p->alpha_device,
-                           .beta_device = p->beta_device,
-                           .bias = p->bias,
-                           .alpha = p->alpha,
-                           .beta = p->beta,
-                           .m = (int32_t)p->m,
-                           .n = (int32_t)p->n,
-                           .tiles_m = (int32_t)s->tiles_m,
-                           .tiles_n = (int32_t)s->tiles_n,
-                           .tiles = (int32_t)s->tiles,
-                           .whole_tiles = (int32_t)s->whole_tiles,
-                           .steps = (int32_t)s->steps,
-                           .alone = (int32_t)(s->grid - s->streamers),
-                           .share = (int32_t)(streamed / s->streamers),
-                           .wider = (int32_t)(streamed % s->streamers),
-                           .cluster = s->cluster,
-                           .bias_kind = (int32_t)p->bias_kind,
-                           .activation = (int32_t)p->activation,
-                           .c_vector = p->align_c >= 16};
+    rung_medium_args args = {.c = p->c,
+                             .ldc = p->ldc,
+                             .stride_c = p->stride_c,
+                             .alpha_device = p->alpha_device,
+                             .beta_device = p->beta_device,
+                             .bias = p->bias,
+                             .alpha = p->alpha,
+                             .beta = p->beta,
+                             .m = (int32_t)p->m,
+                             .n = (int32_t)p->n,
+                             .order.tiles_m = (int32_t)s->tiles_m,
+                             .order.tiles_n = (int32_t)s->tiles_n,
+                             .order.tiles = (int32_t)s->tiles,
+                             .order.whole_tiles = (int32_t)s->whole_tiles,
+                             .order.steps = (int32_t)s->steps,
+                             .alone = (int32_t)(s->grid - s->streamers),
+                             .share = (int32_t)(streamed / s->streamers),
+                             .wider = (int32_t)(streamed % s->streamers),
+                             .cluster = s->cluster,
+                             .bias_kind = (int32_t)p->bias_kind,
+                             .activation = (int32_t)p->activation,
+                             .c_vector = p->align_c >= 16};
     if (p->k) { /* else nothing is read: any map will do */
         rung_operand a = rung_operand_a(p), b = rung_operand_b(p);
         a.readable = !s->copy_a;

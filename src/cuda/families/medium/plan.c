@@ -155,15 +155,15 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
         return "a size close to 2^31 or over it";
     if (!p->trans_a && p->trans_b && p->k < SHORT_K)
         return "k is innermost in both operands and short";
-    int64_t steps = rung_ceil_div(p->k, RUNG_WARP_BK);
+    int64_t steps = rung_ceil_div(p->k, MEDIUM_BK);
     s->factor = form_factor(p);
     s->end_us = p->align_c >= 16 ? 0.0 : scattered_us * kernel->bm * kernel->bn / (4096.0 * kernel->threads / 128.0);
     const rung_operand a = rung_operand_a(p), b = rung_operand_b(p);
-    s->few_parts = 4.0 * RUNG_WARP_FEW / ((double)kernel->bm * kernel->bn);
+    s->few_parts = 4.0 * MEDIUM_FEW / ((double)kernel->bm * kernel->bn);
     s->tiles_m = rung_ceil_div(p->m, kernel->bm);
     s->tiles_n = rung_ceil_div(p->n, kernel->bn);
     s->tiles = s->tiles_m * s->tiles_n * p->batch;
-    if (s->tiles >= INT32_MAX / RUNG_WARP_GROUP_M || s->tiles * (2 * steps + 1) >= INT32_MAX)
+    if (s->tiles >= INT32_MAX / MEDIUM_GROUP_M || s->tiles * (2 * steps + 1) >= INT32_MAX)
         return "too many tiles for 32-bit counters";
     s->bytes_a = rung_operand_copy_bytes(&a, p);
     s->bytes_b = rung_operand_copy_bytes(&b, p);
