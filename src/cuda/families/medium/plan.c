@@ -190,7 +190,7 @@ double medium_floor_us(const rung_machine *machine, const rung_kernel *kernel, c
     const medium_tile *t = RUNG_FIND_TILE(table, kernel);
     const rung_operand a = rung_operand_a(p), b = rung_operand_b(p);
     int64_t tiles = rung_ceil_div(p->m, kernel->bm) * rung_ceil_div(p->n, kernel->bn) * p->batch,
-            steps = rung_ceil_div(p->k, RUNG_WARP_BK);
+            steps = rung_ceil_div(p->k, MEDIUM_BK);
     /* A block that has the multiprocessor for itself, with all its groups at work, or half of them at most. */
     double lone_us = t->resident == 1 ? 2.0 * t->cost.alone_us : t->cost.alone_us,
            step_us = fmin(t->cost.full_us / t->resident, lone_us) / t->groups * form_factor(p),
