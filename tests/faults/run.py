@@ -10,7 +10,7 @@ A list (tests/faults/*.txt) holds blocks such as
     - CODE AS IT IS
     + CODE WITH THE FAULT
 
-and the code must stand in the file exactly once. A file NAME.fault is one fault that is a patch: lines "what: SENTENCE" and
+and the code must stand in the file exactly once. A test is one of ctest, or "lens KERNEL": that production kernel on the CPU. A file NAME.fault is one fault that is a patch: lines "what: SENTENCE" and
 "test: REGEX" (of ctest; "tsan." and "asan." for those trees), then what `patch -p1` takes. Exit code: 0 where at least the wanted share is caught, 1 where less is, 2 where a
 fault cannot be planted.
 """
@@ -25,9 +25,15 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-SCRATCH = ROOT / "build" / "faults"
-TREE, BUILD = SCRATCH / "tree", SCRATCH / "build"
+SCRATCH = TREE = BUILD = ROOT  # set_scratch()
 TEST_SECONDS, BUILD_SECONDS = 180, 600
+
+
+def set_scratch(name):
+    """Each part has a folder of its own, so that parts can run side by side."""
+    global SCRATCH, TREE, BUILD
+    SCRATCH = ROOT / "build" / name
+    TREE, BUILD = SCRATCH / "tree", SCRATCH / "build"
 
 
 class Fault:
@@ -124,6 +130,12 @@ def build(preset):
 def run_test(test):
     """True where the test fails, or does not end."""
     folder = BUILD / preset_of(test)
+    if test.startswith("lens "):  # a production kernel on the CPU, every pair of choices
+        library = folder / "lib" / "rung-lens" / "librung_lens.so"
+        library = library if library.exists() else folder / "lib" / "librung_lens.so"
+        return run(["env", f"RUNG_LIBCUDA={library}", "RUNG_LENS_FINDINGS=fail", "RUNG_LENS_SMS=3", folder / "bin" / "rung",
+                    "verify", "--device", "gpu", "--kernel", test.split()[1], "--pairs", "--no-vendor"],
+                   TEST_SECONDS, SCRATCH / "test.log") != 0
     if test == "verify_cpu_quick":  # a part of verify_cpu, which takes minutes
         return run([folder / "bin" / "rung", "verify", "--device", "cpu", "--quick"], TEST_SECONDS, SCRATCH / "test.log") != 0
     return run(["ctest", "--test-dir", folder, "-R", f"^({test})$", "--no-tests=error", "--timeout", str(TEST_SECONDS)],
@@ -139,7 +151,7 @@ def try_fault(fault):
     try:
         for test in fault.tests:
             if build(preset_of(test)) != 0:
-                return "not built: see build/faults/build.log"
+                return "not built: see build.log in build/faults*"
             if run_test(test):
                 return f"caught by {test}"
         return "missed"
@@ -164,14 +176,15 @@ def main():
         for f in faults:
             print(f"{f.where:24} {f.path:34} {f.why}")
         return 0
+    set_scratch("faults" if parts == 1 else f"faults.{part}")
     SCRATCH.mkdir(parents=True, exist_ok=True)
     copy_tree()
     for test in sorted({test for f in faults for test in f.tests}):
         if build(preset_of(test)) != 0:
-            print("the sources as they are cannot be built: see build/faults/build.log")
+            print("the sources as they are cannot be built: see build.log in build/faults*")
             return 2
         if run_test(test):
-            print(f"{test} fails without a fault: see build/faults/test.log")
+            print(f"{test} fails without a fault: see test.log in build/faults*")
             return 2
     caught = broken = 0
     for f in faults:

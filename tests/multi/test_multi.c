@@ -84,6 +84,22 @@ static void every_layout(void **state)
     }
 }
 
+/* Panels of k after the first add to C, whatever lies transposed. */
+static void several_panels(void **state)
+{
+    (void)state;
+    rung_multi *multi = local(4);
+    for (int trans = 0; trans < 4; trans++) {
+        layout_case t = whole_case((grid){2, 2}, 150, 700, 1100);
+        t.trans_a = trans & 1, t.trans_b = trans >> 1;
+        t.beta = trans % 2 ? 0.0f : -0.5f;
+        memcpy(t.mb, (int64_t[]){64, 300, 75}, sizeof t.mb);
+        memcpy(t.nb, (int64_t[]){300, 64, 350}, sizeof t.nb);
+        check(multi, &t, 4);
+    }
+    rung_multi_destroy(multi);
+}
+
 /* The whole C of one product, on a grid. */
 static float *product_on(int ranks, grid g, int64_t mb, int64_t nb, int trans_a, int trans_b, int64_t m, int64_t n,
                          int64_t k)
@@ -270,8 +286,9 @@ static void missing_libraries(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_layout),       cmocka_unit_test(same_bits),
-                                       cmocka_unit_test(scatter_and_gather), cmocka_unit_test(bad_input),
-                                       cmocka_unit_test(host_operands),      cmocka_unit_test(missing_libraries)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_layout),     cmocka_unit_test(same_bits),
+                                       cmocka_unit_test(several_panels),   cmocka_unit_test(scatter_and_gather),
+                                       cmocka_unit_test(bad_input),        cmocka_unit_test(host_operands),
+                                       cmocka_unit_test(missing_libraries)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
