@@ -533,8 +533,200 @@ def long_k():
     return d.done()
 
 
+def floors():
+    d = Drawing(760, 320, "Two floors")
+    title(d, "The least time of a square product on an H200, in µs")
+    left, top, right, bottom = 70, 52, 560, 262
+    axes(d, left, top, right, bottom, "m = n = k", "µs")
+    x_of = lambda n: left + (math.log2(n) - 4) / 10 * (right - left)
+    y_of = lambda t: bottom - (math.log10(t) + 4) / 10 * (bottom - top)
+    for t in (1e-3, 1, 1e3, 1e5):
+        d.line(left, y_of(t), right, y_of(t), GRID)
+        d.text(left - 8, y_of(t) + 4, f"{t:g}" if t < 1e5 else "100 000", 11, DIM, "end")
+    for n in (16, 64, 256, 1024, 4096, 16384):
+        d.text(x_of(n), bottom + 18, str(n), 11, DIM, "middle")
+    work, move = lambda n: 2 * n ** 3 / 66.9e6, lambda n: 12 * n ** 2 / 4.8e6
+    d.path([(x_of(n), y_of(work(n))) for n in (16, 16384)], BLUE)
+    d.path([(x_of(n), y_of(move(n))) for n in (16, 16384)], RED)
+    meet = 12 / 4.8e6 * 66.9e6 / 2
+    d.dot(x_of(meet), y_of(work(meet)), INK)
+    d.text(x_of(meet) + 8, y_of(work(meet)) + 16, f"they meet at {meet:.0f}", 11)
+    d.text(right + 8, y_of(work(16384)) + 4, "by operations", 12, BLUE)
+    d.text(right + 8, y_of(move(16384)) + 4, "by bytes", 12, RED)
+    d.text(20, 308, "Both axes are logarithmic: operations climb three decades where the size climbs one, bytes two.", 11, DIM)
+    return d.done()
+
+
+def slots():
+    d = Drawing(760, 360, "Where the issue slots go")
+    title(d, "Of 100 issue slots at 2048: multiply-adds, other instructions, empty")
+    counted = {line["kernel"]: line["counter"] for line in lines_of("results/ladder-counters-2048-h200.jsonl")}
+    row = 0
+    for name in sorted(counted):
+        if name.split("_")[0] not in ("l02", "l05", "l08", "l10", "l14", "l20", "l21", "l24", "l27", "l29"):
+            continue
+        fma, issued, y = counted[name]["fma_percent"], counted[name]["issued_percent"], 46 + row * 27
+        d.text(20, y + 15, name, 11)
+        d.box(200, y, fma * 5, 20, GREEN)
+        d.box(200 + fma * 5, y, (issued - fma) * 5, 20, "#e0b050")
+        d.box(200 + issued * 5, y, (100 - issued) * 5, 20, PALE)
+        d.text(206, y + 14, f"{fma:.0f}", 11, "#ffffff")
+        d.text(710, y + 14, f"{100 - issued:.0f}", 11, DIM)
+        row += 1
+    d.text(20, 336, "Green: multiply-adds. Yellow: addresses, loads, stores, jumps. Grey: nothing was issued. The figures are those of green and grey.", 11, DIM)
+    d.text(20, 352, "From results/ladder-counters-2048-h200.jsonl.", 11, DIM)
+    return d.done()
+
+
+def wide_loads():
+    d = Drawing(760, 250, "Four loads of 4 bytes, one of 16")
+    title(d, "The same 512 bytes for a warp, asked for in two ways")
+    for i in range(4):
+        framed(d, 120 + i * 150, 56, 60, 28, SAND, "LDS", 11)
+        framed(d, 182 + i * 150, 56, 60, 28, SKY, "1 pass", 11)
+    d.text(20, 74, "4 × 4 bytes", 12)
+    framed(d, 120, 128, 60, 28, SAND, "LDS.128", 11)
+    for i in range(4):
+        framed(d, 182 + i * 64, 128, 62, 28, SKY, f"lanes {8 * i}-{8 * i + 7}", 10)
+    d.text(20, 146, "1 × 16 bytes", 12)
+    d.text(120, 104, "four issue slots, four passes", 12, DIM)
+    d.text(120, 176, "one issue slot, four passes: eight lanes want 128 bytes, all that the banks give in a cycle", 12, DIM)
+    d.text(20, 216, "Sand: a slot of the scheduler. Blue: a cycle of shared memory. Wide loads save the first and not the second.", 11, DIM)
+    d.text(20, 232, "All lanes the same 16 bytes: still two passes, since at most two quarters of the warp go together.", 11, DIM)
+    return d.done()
+
+
+def box():
+    d = Drawing(760, 280, "Asking for a box")
+    title(d, "One thread asks for a box; the engine does the rest")
+    framed(d, 40, 60, 260, 160, PALE, "")
+    d.text(46, 76, "A: 300 rows, 100 columns", 11, DIM)
+    d.box(220, 160, 80, 60, ORANGE)
+    d.box(300, 160, 40, 60, ROSE)
+    d.box(220, 220, 120, 24, ROSE)
+    d.text(226, 194, "inside", 11, "#ffffff")
+    d.text(352, 236, "outside: zeros", 11, RED)
+    arrow(d, 350, 180, 428, 140)
+    for r in range(6):
+        for c in range(8):
+            framed(d, 440 + c * 30, 80 + r * 24, 28, 22, FOURS[(c ^ r) % 8], str(c ^ r), 10)
+    d.text(440, 68, "shared memory: pieces of 16 bytes,", 12)
+    d.text(440, 246, "in another order in each row: no conflicts", 12)
+    d.text(20, 270, "The description of the matrix was made once, by the host. The box's place is all that the thread says.", 11, DIM)
+    return d.done()
+
+
+def exchange():
+    d = Drawing(760, 220, "Registers given and taken")
+    title(d, "The 64512 registers of l21's block, before and after the exchange")
+    for n, (words, parts) in enumerate((("at the start", [168] * 12), ("after setmaxnreg", [40] * 4 + [232] * 8))):
+        y, x = 60 + n * 66, 150.0
+        d.text(20, y + 22, words, 12)
+        for i, regs in enumerate(parts):
+            wide = regs * 32 / 64512 * 580
+            framed(d, x, y, wide - 1, 34, SAND if i < 4 else SKY, str(regs) if wide > 18 else "", 10)
+            x += wide
+    d.text(20, 196, "Sand: the four producer warps, of which one works. Blue: the eight warps that multiply. Twelve warps · 32 lanes, registers a thread.", 11, DIM)
+    return d.done()
+
+
+def checked():
+    d = Drawing(760, 280, "What is looked at after a call")
+    title(d, "C in memory, as a check sees it: 5 × 6 results, leading dimension 9")
+    for r in range(7):
+        for c in range(13):
+            inside, between = 1 <= r <= 5 and 2 <= c <= 7, 1 <= r <= 5 and 8 <= c <= 10
+            fill = LEAF if inside else SAND if between else ROSE
+            framed(d, 60 + c * 42, 46 + r * 26, 40, 24, fill, "c" if inside else "NaN", 9)
+    d.text(60, 246, "Green: results, compared with FP64; NaN there before the call, if beta is 0. Sand: the rest of each row. Rose: guards.", 11, DIM)
+    d.text(60, 262, "What is not green must be the same bits afterwards.", 11, DIM)
+    return d.done()
+
+
+def ways():
+    d = Drawing(760, 240, "1536³ in four ways")
+    title(d, "1536³ on 132 SMs: the time of the multiply-adds alone, in four ways (µs)")
+    rows = []
+    for words, bm, bn, shared in (("128 × 256, whole tiles", 128, 256, False), ("128 × 128, whole tiles", 128, 128, False), ("64 × 128, whole tiles", 64, 128, False),
+                                  ("128 × 256, shared out along k", 128, 256, True)):
+        tiles = -(-1536 // bm) * -(-1536 // bn)
+        rounds = tiles / SMS if shared else -(-tiles // SMS)
+        rows.append((words, tiles, rounds * 1536 * bm * bn / 128 / 1980))
+    for i, (words, tiles, us) in enumerate(rows):
+        y = 50 + i * 38
+        d.text(20, y + 17, words, 12)
+        framed(d, 230, y, us * 2, 26, SKY)
+        d.text(238 + us * 2, y + 17, f"{us:.0f}   ({tiles} tiles)", 12)
+    d.text(20, 222, "128 lanes, 1.98 GHz. Not in it: loads, the ends of tiles, the meeting of blocks that share a tile.", 11, DIM)
+    return d.done()
+
+
+def vector_registers():
+    d = Drawing(760, 220, "The registers of a CPU's tile")
+    title(d, "What the vector registers hold")
+    for n, (words, count, sums, b) in enumerate((("AVX-512, 8 × 48: 32 registers of 16 floats", 32, 24, 3), ("AVX2, 6 × 16: 16 registers of 8 floats", 16, 12, 2))):
+        y = 62 + n * 74
+        d.text(20, y, words, 12, INK, bold=True)
+        for i in range(count):
+            framed(d, 20 + i * 22.4, y + 10, 20, 30, ORANGE if i < sums else SKY if i < sums + b else SAND if i == sums + b else PALE,
+                   "s" if i < sums else "b" if i < sums + b else "a" if i == sums + b else "", 10, "#ffffff" if i < sums else INK)
+    d.text(20, 208, "Orange: sums, eight or more of which must be under way. Blue: a row of B. Sand: a float of A, spread over a vector. Grey: to spare.", 11, DIM)
+    return d.done()
+
+
+def small_tile():
+    d = Drawing(760, 270, "A small tile")
+    title(d, "16 × 32 results: a warp has them all, and two warps share k")
+    for n in range(2):
+        x0 = 40 + n * 300
+        d.text(x0, 56, f"slice {n}: steps of k {16 * n} to {16 * n + 15} of each stage", 12)
+        for r in range(4):
+            for c in range(8):
+                framed(d, x0 + c * 32, 66 + r * 32, 30, 30, SKY if n == 0 else SAND, f"t{8 * r + c}", 9)
+    arrow(d, 296, 210, 330, 232)
+    arrow(d, 500, 210, 440, 232)
+    d.text(340, 246, "sums of both, added", 12)
+    d.text(20, 262, "Each box is a thread with 4 × 4 results.", 11, DIM)
+    return d.done()
+
+
+def shares():
+    d = Drawing(760, 250, "Shares of four times one GPU")
+    title(d, "Four GPUs: what share of four times one they reach (strict)")
+    best = {}
+    for line in lines_of("results/multi-h200x4.jsonl"):
+        if line.get("ranks") == 4 and line.get("math") == "strict" and line.get("one_gpu_us") and line["shape"] in ("4096x4096x4096", "8192x8192x8192", "16384x16384x16384", "32768x32768x32768"):
+            key = (line["operands"], int(line["shape"].split("x")[0]))
+            best[key] = max(best.get(key, 0), line["one_gpu_us"] / 4 / line["us"])
+    for i, ((operands, n), share) in enumerate(sorted(best.items())):
+        y = 46 + i * 30
+        d.text(20, y + 16, f"{n}, operands {operands}", 12)
+        framed(d, 260, y, share * 400, 22, LEAF if share > 0.9 else SAND)
+        d.text(266 + share * 400, y + 16, f"{share:.2f}", 12)
+    d.line(660, 40, 660, 46 + 30 * len(best), RED, 1, "4 3")
+    d.text(20, 240, "The best cut of k in results/multi-h200x4.jsonl. Small products have nothing to hide their copies behind.", 11, DIM)
+    return d.done()
+
+
+def guard():
+    d = Drawing(760, 250, "The guard")
+    title(d, "How a block of 128 × 128 results is computed in accurate mode")
+    steps = (("Inf or NaN in its rows", "strict"), ("sums might overflow", "strict"), ("few terms carry the sums", "strict"), ("over 64 results too small", "strict"))
+    for i, (words, _) in enumerate(steps):
+        framed(d, 20 + i * 184, 60, 172, 40, SKY, words, 11)
+        arrow(d, 106 + i * 184, 102, 106 + i * 184, 142, RED)
+        d.text(112 + i * 184, 126, "yes", 10, RED)
+        if i < 3:
+            arrow(d, 192 + i * 184, 80, 203 + i * 184, 80, GREEN)
+    framed(d, 20, 146, 724, 32, ROSE, "left alone, marked; FP32 multiply-adds compute it afterwards", 12)
+    d.text(20, 206, "Four times no: three short products and promoted sums. Up to 64 results that are too small are computed one by one.", 12)
+    d.text(20, 234, "The first three look at what the split noted of rows and columns; the last one needs the product.", 11, DIM)
+    return d.done()
+
+
 NAMES = ("roofline", "l11_banks", "lane_maps", "occupancy_steps", "turn", "group_order", "ports", "drift", "align", "budget", "ownership", "tree",
-         "in_flight", "cpu_sets", "packing", "interleave", "spread", "requests", "shadow", "add_kernel", "long_k")
+         "in_flight", "cpu_sets", "packing", "interleave", "spread", "requests", "shadow", "add_kernel", "long_k", "floors",
+         "slots", "wide_loads", "box", "exchange", "checked", "ways", "vector_registers", "small_tile", "shares", "guard")
 
 
 def all_of():
