@@ -19,6 +19,7 @@ typedef enum rung_arith {
     RUNG_BF16X9 = 4,
     RUNG_F16X3 = 5,
     RUNG_F16X3_CHAIN = 6, /* without promotion: drifts */
+    RUNG_F16X3_ALONE = 7, /* promoted, no guard: where single products stand alone they err up to 8 u */
 } rung_arith;
 
 enum { /* rung_kernel.accepts: bits */

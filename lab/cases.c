@@ -137,7 +137,8 @@ static void add_shapes(maker *x)
 static int takes_data(const maker *x, lab_data data)
 {
     rung_arith arith = x->kernel ? x->kernel->arith : x->math == RUNG_FAST ? RUNG_TF32 : RUNG_F32;
-    return data != LAB_SUBNORMAL || arith == RUNG_F32 || arith == RUNG_F16X3 || arith == RUNG_F16X3_CHAIN;
+    return data != LAB_SUBNORMAL || arith == RUNG_F32 || arith == RUNG_F16X3 || arith == RUNG_F16X3_CHAIN ||
+           arith == RUNG_F16X3_ALONE;
 }
 
 /* Kernels that split their operands, and the library's choice, which may be one. */

@@ -84,6 +84,7 @@ static const struct {
     [RUNG_BF16X9] = {9, "tensor cores in bf16", 1},
     [RUNG_F16X3] = {3, "tensor cores in fp16", 1},
     [RUNG_F16X3_CHAIN] = {3, "tensor cores in fp16", 1},
+    [RUNG_F16X3_ALONE] = {3, "tensor cores in fp16", 1},
 };
 
 void lab_floors_of(const lab_chip *chip, rung_arith arith, double m, double n, double k, lab_floors *f)

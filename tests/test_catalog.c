@@ -47,7 +47,7 @@ static void check_row(const rung_kernel *k)
     expect(k->idea && strlen(k->idea) >= 10 && strlen(k->idea) <= 160 && !strchr(k->idea, '\n'));
     expect(k->backend == RUNG_BACKEND_CPU || k->backend == RUNG_BACKEND_CUDA);
     expect(k->role >= RUNG_LADDER && k->role <= RUNG_REDUCE);
-    expect(k->arith >= RUNG_F32 && k->arith <= RUNG_F16X3_CHAIN);
+    expect(k->arith >= RUNG_F32 && k->arith <= RUNG_F16X3_ALONE);
     expect(k->role == RUNG_REDUCE || (k->accepts & RUNG_ACCEPTS_ANY_TRANS));
     expect(k->align_bytes == 0 || k->align_bytes == 4 || k->align_bytes == 8 || k->align_bytes == 16);
     expect(k->bm >= 0 && k->bn >= 0 && k->bk >= 0 && k->stages >= 0 && k->tm >= 0 && k->tn >= 0);

@@ -179,6 +179,13 @@ uint32_t rung_lens_ballot(uint32_t mask, int predicate)
     return votes;
 }
 
+/* What each lane of the warp brings, to all of them: operands of an instruction that a whole warp executes. */
+void lens_gather(uintptr_t pc, uint64_t value, uint64_t all[32])
+{
+    meet(pc, UINT32_MAX, value, false);
+    memcpy(all, lens_now.thread[lens_now.current].met, 32 * sizeof *all);
+}
+
 void rung_lens_syncwarp(uint32_t mask)
 {
     meet(PC, mask, 0, false);

@@ -1,4 +1,4 @@
-/* wgmma: each thread works out its own part of the warpgroup's tile from the operands in shared memory, when it is
+/* Tensor cores. mma: a warp's fragments are in its lanes' registers. wgmma: each thread works out its own part of the warpgroup's tile from the operands in shared memory, when it is
  * issued. A step adds its products and the accumulator as Hopper's tensor cores do: aligned to the largest exponent
  * among them, cut off behind 25 fractional bits, and the sum rounded toward zero. Operands are read as the descriptor
  * says: K-major, rows of 128 bytes, 16-byte units swizzled within 8 rows. */
@@ -25,6 +25,7 @@ typedef struct factors {
     int exponent[DEPTH_MAX];
 } factors;
 
+RUNG_LENS_API void rung_lens_mma_tf32(float *d, const uint32_t *a, const uint32_t *b);
 RUNG_LENS_API void rung_lens_wgmma(float *d, uint64_t a, uint64_t b, int keep, int n, int type);
 
 static float from_half(uint16_t h)
@@ -120,6 +121,35 @@ static void look(uintptr_t pc, uint32_t start, int rows)
     for (int row = 0; row < rows; row++)
         for (int half = 0; half < 2; half++)
             lens_shadow_bulk_read(pc, (uint32_t)(unit(start, row, half * 16) - lens_module_now->shared), 16);
+}
+
+static void fragment_value(factors *to, int k, uint32_t bits)
+{
+    bits &= 0xffffe000u;
+    memcpy(&to->value[k], &bits, 4);
+    to->exponent[k] = exponent_of(to->value[k], LEAST_F32);
+}
+
+/* d (16 x 8 of a warp) += a (16 x 8) b (8 x 8) in TF32. Lane 4 g + t has a: (g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4);
+ * b: (t, g), (t + 4, g); d: (g, 2 t), (g, 2 t + 1), (g + 8, 2 t), (g + 8, 2 t + 1). */
+void rung_lens_mma_tf32(float *d, const uint32_t *a, const uint32_t *b)
+{
+    uint64_t first[32], second[32], right[32];
+    factors row, column;
+    int lane = lens_now.current % 32;
+    lens_gather(PC, (uint64_t)a[1] << 32 | a[0], first);
+    lens_gather(PC, (uint64_t)a[3] << 32 | a[2], second);
+    lens_gather(PC, (uint64_t)b[1] << 32 | b[0], right);
+    for (int i = 0; i < 4; i++) {
+        int from_row = lane / 4 * 4, from_column = (lane % 4 * 2 + i % 2) * 4, upper = i < 2;
+        for (int t = 0; t < 4; t++) {
+            fragment_value(&row, t, (uint32_t)(first[from_row + t] >> (upper ? 0 : 32)));
+            fragment_value(&row, t + 4, (uint32_t)(second[from_row + t] >> (upper ? 0 : 32)));
+            fragment_value(&column, t, (uint32_t)right[from_column + t]);
+            fragment_value(&column, t + 4, (uint32_t)(right[from_column + t] >> 32));
+        }
+        d[i] = step(d[i], &row, &column, 8);
+    }
 }
 
 void rung_lens_wgmma(float *d, uint64_t a, uint64_t b, int keep, int n, int type)

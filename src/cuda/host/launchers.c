@@ -18,6 +18,10 @@ extern const rung_launcher rung_launch_ladder_banks;
 extern const rung_launcher rung_launch_ladder_ordered;
 extern const rung_launcher rung_launch_ladder_stream_k;
 extern const rung_launcher rung_launch_ladder_one_kernel;
+extern const rung_launcher rung_launch_ladder_images;
+extern const rung_launcher rung_launch_ladder_l34_images;
+extern const rung_launcher rung_launch_ladder_l34_images_paired;
+extern const rung_launcher rung_launch_ladder_images_paired;
 
 const rung_launcher *const rung_launchers[] = {
 #define RUNG_FAMILY(family) &rung_launch_##family,
@@ -32,6 +36,10 @@ const rung_launcher *const rung_launchers[] = {
     &rung_launch_ladder_stream_k,
     &rung_launch_ladder_ordered,
     &rung_launch_ladder_one_kernel,
+    &rung_launch_ladder_images,
+    &rung_launch_ladder_l34_images,
+    &rung_launch_ladder_l34_images_paired,
+    &rung_launch_ladder_images_paired,
     NULL,
 };
 
