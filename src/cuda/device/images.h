@@ -29,7 +29,8 @@ typedef struct rung_image_args {
     rung_image_group *a_group, *b_group;         /* one for 32 */
     int64_t a_lines, b_lines;                    /* padded to whole tiles, A's to whole clusters */
     int64_t k_blocks;                            /* of 32, an even number, 2 at least */
-    uint32_t *tickets;                           /* zero when a product starts, and left so */
+    uint32_t *tickets;                           /* l38: pieces dealt out, then how many of each are done */
+    char *records;                               /* l38: 2 KiB for each panel of 128 lines and 64 along k */
 } rung_image_args;
 
 #ifdef __CUDACC__
@@ -79,6 +80,24 @@ RUNG_DEVICE void image_load8(float v[8], const image_operand *o, int64_t line, i
 RUNG_DEVICE char *image_unit(const image_operand *o, int64_t k_block, int64_t line, int unit)
 {
     return o->image + (k_block * (o->padded / 8) + line / 8) * 1024 + line % 8 * 128 + (unit ^ (int)(line % 8)) * 16;
+}
+
+/* Before a flag that says so: what this thread wrote is there for other blocks, and for their copy engines. */
+RUNG_DEVICE void image_publish(void)
+{
+#ifndef RUNG_LENS
+    asm volatile("fence.proxy.async;" ::: "memory");
+#endif
+    __threadfence();
+}
+
+/* After the flag was seen: the copy engine, asked now, finds it. */
+RUNG_DEVICE void image_acquire(void)
+{
+    __threadfence();
+#ifndef RUNG_LENS
+    asm volatile("fence.proxy.async;" ::: "memory");
+#endif
 }
 
 /* Tiles in bands of eight tile rows, down the columns of a band: what is in work at one time shares panels in L2. */

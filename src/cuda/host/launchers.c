@@ -22,6 +22,7 @@ extern const rung_launcher rung_launch_ladder_images;
 extern const rung_launcher rung_launch_ladder_l34_images;
 extern const rung_launcher rung_launch_ladder_l34_images_paired;
 extern const rung_launcher rung_launch_ladder_images_paired;
+extern const rung_launcher rung_launch_ladder_pipeline;
 
 const rung_launcher *const rung_launchers[] = {
 #define RUNG_FAMILY(family) &rung_launch_##family,
@@ -40,6 +41,7 @@ const rung_launcher *const rung_launchers[] = {
     &rung_launch_ladder_l34_images,
     &rung_launch_ladder_l34_images_paired,
     &rung_launch_ladder_images_paired,
+    &rung_launch_ladder_pipeline,
     NULL,
 };
 

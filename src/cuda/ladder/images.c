@@ -34,6 +34,9 @@ static int64_t lay_out(rung_image_args *p, const rung_problem *problem, int clus
     p->b_line = (rung_image_line *)(memory + take(&at, p->b_lines * (int64_t)sizeof(rung_image_line)));
     p->a_group = (rung_image_group *)(memory + take(&at, p->a_lines / IMAGE_LINES * (int64_t)sizeof(rung_image_group)));
     p->b_group = (rung_image_group *)(memory + take(&at, p->b_lines / IMAGE_LINES * (int64_t)sizeof(rung_image_group)));
+    int64_t pieces = (p->a_lines + p->b_lines) / IMAGE_TILE * (p->k_blocks / 2);
+    p->tickets = (uint32_t *)(memory + take(&at, (1 + pieces) * (int64_t)sizeof(uint32_t)));
+    p->records = memory + take(&at, pieces * IMAGE_TILE * 16);
     return at;
 }
 
@@ -48,7 +51,7 @@ static const char *estimate_for(const rung_machine *machine, const rung_problem 
 }
 
 static rung_status run_for(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem, const char *split_by,
-                           int cluster)
+                           int cluster, int all)
 {
     const rung_kernel *kernel = choice->kernel;
     rung_function split, product;
@@ -64,7 +67,7 @@ static rung_status run_for(rung_cuda *cuda, const rung_choice *choice, const run
     rung_grid grid = {.x = (unsigned)((p.a_lines + p.b_lines) / IMAGE_LINES), .y = 1, .z = 1, .threads = IMAGE_THREADS};
     rung_status status = rung_launch(cuda, &split, &grid, &p);
     int64_t tiles = p.a_lines / IMAGE_TILE * (p.b_lines / IMAGE_TILE), room = cuda->machine->sms / cluster * cluster;
-    grid = (rung_grid){.x = (unsigned)(tiles < room ? tiles : room),
+    grid = (rung_grid){.x = (unsigned)(tiles < room && !all ? tiles : room),
                        .y = 1,
                        .z = 1,
                        .threads = (unsigned)kernel->threads,
@@ -92,25 +95,32 @@ static const char *estimate_paired(const rung_machine *machine, const rung_confi
 
 static rung_status run_own(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
 {
-    return run_for(cuda, choice, p, choice->kernel->name, 1);
+    return run_for(cuda, choice, p, choice->kernel->name, 1, 0);
 }
 
 static rung_status run_l34(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
 {
-    return run_for(cuda, choice, p, "l34_f16x3_chain", 1);
+    return run_for(cuda, choice, p, "l34_f16x3_chain", 1, 0);
 }
 
 static rung_status run_l34_paired(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
 {
-    return run_for(cuda, choice, p, "l34_f16x3_chain", 2);
+    return run_for(cuda, choice, p, "l34_f16x3_chain", 2, 0);
 }
 
 static rung_status run_own_paired(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
 {
-    return run_for(cuda, choice, p, choice->kernel->name, 2);
+    return run_for(cuda, choice, p, choice->kernel->name, 2, 0);
+}
+
+/* A block on every multiprocessor: those without a tile split. */
+static rung_status run_pipeline(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
+{
+    return run_for(cuda, choice, p, choice->kernel->name, 2, 1);
 }
 
 const rung_launcher rung_launch_ladder_images = {"ladder_images", estimate, run_own};
 const rung_launcher rung_launch_ladder_l34_images = {"ladder_l34_images", estimate, run_l34};
 const rung_launcher rung_launch_ladder_l34_images_paired = {"ladder_l34_images_paired", estimate_paired, run_l34_paired};
 const rung_launcher rung_launch_ladder_images_paired = {"ladder_images_paired", estimate_paired, run_own_paired};
+const rung_launcher rung_launch_ladder_pipeline = {"ladder_pipeline", estimate_paired, run_pipeline};
