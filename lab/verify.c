@@ -25,7 +25,7 @@ double lab_bound_u(rung_arith arith, int64_t k, int accuracy, double chain_u, do
     case RUNG_TF32X3: return 8.0 + bound; /* 22 bits of each operand, and lo*lo is left out: at most 8 u a product */
     case RUNG_BF16X6: return 3.0 + bound; /* products of 2^-24 and less are left out */
     case RUNG_F16X3_CHAIN: return 8.0 + (double)k / 4.0 + bound; /* truncated after each 16 of k, three times */
-    case RUNG_F16X3_ALONE: return 8.0 + bound; /* as TF32X3: two halves hold 22 bits and a sign */
+    case RUNG_F16X3_ALONE: return 8.0 + bound;                   /* as TF32X3: two halves hold 22 bits and a sign */
     default: return bound;
     }
 }

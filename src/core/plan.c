@@ -32,7 +32,8 @@ const char *rung_refuse_math(const rung_kernel *kernel, rung_math math)
         return NULL;
     if (math == RUNG_STRICT)
         return "not FP32 arithmetic: strict mode";
-    if (math == RUNG_ACCURATE && (kernel->arith == RUNG_TF32 || kernel->arith == RUNG_F16X3_CHAIN || kernel->arith == RUNG_F16X3_ALONE))
+    if (math == RUNG_ACCURATE &&
+        (kernel->arith == RUNG_TF32 || kernel->arith == RUNG_F16X3_CHAIN || kernel->arith == RUNG_F16X3_ALONE))
         return "errs more than FP32: accurate mode";
     return NULL;
 }

@@ -1,7 +1,8 @@
-/* Tensor cores. mma: a warp's fragments are in its lanes' registers. wgmma: each thread works out its own part of the warpgroup's tile from the operands in shared memory, when it is
- * issued. A step adds its products and the accumulator as Hopper's tensor cores do: aligned to the largest exponent
- * among them, cut off behind 25 fractional bits, and the sum rounded toward zero. Operands are read as the descriptor
- * says: K-major, rows of 128 bytes, 16-byte units swizzled within 8 rows. */
+/* Tensor cores. mma: a warp's fragments are in its lanes' registers. wgmma: each thread works out its own part of the
+ * warpgroup's tile from the operands in shared memory, when it is issued. A step adds its products and the accumulator
+ * as Hopper's tensor cores do: aligned to the largest exponent among them, cut off behind 25 fractional bits, and the
+ * sum rounded toward zero. Operands are read as the descriptor says: K-major, rows of 128 bytes, 16-byte units swizzled
+ * within 8 rows. */
 #include "lens.h"
 
 #include <math.h>
@@ -130,8 +131,8 @@ static void fragment_value(factors *to, int k, uint32_t bits)
     to->exponent[k] = exponent_of(to->value[k], LEAST_F32);
 }
 
-/* d (16 x 8 of a warp) += a (16 x 8) b (8 x 8) in TF32. Lane 4 g + t has a: (g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4);
- * b: (t, g), (t + 4, g); d: (g, 2 t), (g, 2 t + 1), (g + 8, 2 t), (g + 8, 2 t + 1). */
+/* d (16 x 8 of a warp) += a (16 x 8) b (8 x 8) in TF32. Lane 4 g + t has a: (g, t), (g + 8, t), (g, t + 4), (g + 8, t +
+ * 4); b: (t, g), (t + 4, g); d: (g, 2 t), (g, 2 t + 1), (g + 8, 2 t), (g + 8, 2 t + 1). */
 void rung_lens_mma_tf32(float *d, const uint32_t *a, const uint32_t *b)
 {
     uint64_t first[32], second[32], right[32];

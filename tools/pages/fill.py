@@ -8,7 +8,7 @@ import os
 import re
 import subprocess
 
-from records import BUILD, CLIMB, COUNTERS, CPU, LENS, REDUCE, SHAPES, SIZES, Missing, occupancy, words
+from records import BUILD, CLIMB, COUNTERS, CPU, ERRORS, LENS, REDUCE, SHAPES, SIZES, Missing, occupancy, words
 
 FIGURE = re.compile(r"<!--= *(.+?) *-->(.*?)<!--/-->", re.S)
 BLOCK = re.compile(r"<!-- fill (\S+) *(.*?) *-->\n.*?<!-- /fill -->", re.S)
@@ -254,6 +254,22 @@ class Page:
                 f"{found[x]['us']['median']:.1f}" if x in found else "" for x in rungs] + [
                 f"{[p for p in next(iter(found.values()))['peers'] if p['name'] == 'cublas'][0]['us']['median']:.1f}"])
         return table(["m × n × k, µs"] + [self.link(x) for x in rungs] + ["cuBLAS"], rows) + f"\n\nFile `{SHAPES}`."
+
+    def block_errors(self, *rungs):
+        """Errors of rungs over k on positive and on normal data, with the FP32 chain's on the same operands."""
+        found, names = {}, [self.r.find(x) for x in rungs]
+        for line in self.r.load(ERRORS):
+            if line.get("kernel") in names:
+                found[line["kernel"], line["data"], line["k"]] = line
+        depths = sorted({k for _, _, k in found})
+        rows = []
+        for data, said in (("positive", "U(0,1)"), ("normal", "N(0,1)")):
+            for name in names:
+                if (name, data, depths[0]) not in found if depths else True:
+                    raise Missing(f"{ERRORS} has no {name} on {data} data")
+                rows.append([said, self.link(name)] + [f"{found[name, data, k]['error_u']:.3g}" for k in depths])
+            rows.append([said, "FP32 chain"] + [f"{found[names[-1], data, k]['chain_u']:.3g}" for k in depths])
+        return table(["error in u", ""] + [f"k = {k}" for k in depths], rows) + f"\n\n256 × 256 results. File `{ERRORS}`."
 
     # ---- why
 

@@ -89,20 +89,20 @@ def compiler_of(folder):
 
 
 def build_lines(records, folder):
-    used = {}
-    path = os.path.join(folder, "lab/resources.inc")
+    """What ptxas said of each rung on Hopper: "symbol registers stack spill shared"."""
+    path = os.path.join(folder, "device/sm_90a/resources.txt")
     if not os.path.exists(path):
         return None
+    used = {}
     for line in open(path, encoding="utf-8"):
-        match = re.match(r'\{"(\w+)", (\d+), (\d+), (\d+), (\d+), (\d+)\}', line)
-        if match and int(match.group(2)) <= 90:
-            used[match.group(1)] = [int(x) for x in match.groups()[1:]]
+        symbol, *numbers = line.split()
+        used[symbol] = [int(x) for x in numbers]
     lines, compiler = [], compiler_of(folder)
     for name in records.order:
         if name[0] in "lr" and name in used:
-            arch, registers, _, spill, shared = used[name]
+            registers, _, spill, shared = used[name]
             row = records.rows[name]
-            lines.append({"kernel": name, "arch": arch, "registers": registers, "spill_bytes": spill,
+            lines.append({"kernel": name, "arch": 90, "registers": registers, "spill_bytes": spill,
                           "shared_bytes": shared + row.get("shared_bytes", 0), "threads": row["threads"],
                           "nvcc": compiler})
     return lines
@@ -135,7 +135,7 @@ def record(folder, only):
     records = Records(ROOT)
     build = build_lines(records, folder)
     if build is None:
-        return [f"{folder} has no lab/resources.inc: build with nvcc first"]
+        return [f"{folder} has no device/sm_90a/resources.txt: build with nvcc and RUNG_CUDA_ARCHS=90a first"]
     dump(BUILD, build)
     rung = os.path.join(folder, "bin/rung")
     known = {line["kernel"]: line for line in records.load(LENS)}
@@ -152,7 +152,7 @@ def check_record(folder):
     records = Records(ROOT)
     built = build_lines(records, folder)
     if built is None:
-        return []  # built without nvcc: nothing to compare
+        return []  # built without Hopper's device code: nothing to compare
     kept = {line["kernel"]: line for line in records.load(BUILD)}
     return [f"{BUILD}: {line['kernel']} is {kept.get(line['kernel'])}, the build says {line}: run ./dev pages --record"
             for line in built if kept.get(line["kernel"]) != line and line["nvcc"] == kept.get(line["kernel"], line).get("nvcc")]

@@ -11,6 +11,7 @@ import os
 import re
 import statistics
 
+ERRORS = "results/ladder-tensor-errors-h200.jsonl"
 SIZES = "results/ladder-sizes-h200.jsonl"
 CLIMB = "results/ladder-climb-4096-h200.jsonl"
 SHAPES = "results/ladder-shapes-h200.jsonl"

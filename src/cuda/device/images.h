@@ -1,7 +1,8 @@
 /* Operands laid out for wgmma by a kernel of their own: what the rungs from l30_tf32_bulk on share with their launcher.
- * A line is a row of A or a column of B. For each 32 along k and each 8 lines an image has 1024 bytes: 8 rows of 128 bytes,
- * one a line, whose 16-byte unit u lies at u ^ (line % 8): wgmma's 128-byte swizzle reads it so. 32 values of TF32 fill a row,
- * or 32 halves hi (units 0 to 3) and 32 halves lo (units 4 to 7). Lines and k are padded with zeros. */
+ * A line is a row of A or a column of B. For each 32 along k and each 8 lines an image has 1024 bytes: 8 rows of 128
+ * bytes, one a line, whose 16-byte unit u lies at u ^ (line % 8): wgmma's 128-byte swizzle reads it so. 32 values of
+ * TF32 fill a row, or 32 halves hi (units 0 to 3) and 32 halves lo (units 4 to 7). Lines and k are padded with zeros.
+ */
 #ifndef RUNG_DEVICE_IMAGES_H
 #define RUNG_DEVICE_IMAGES_H
 
@@ -24,13 +25,13 @@ typedef struct rung_image_group {
 
 typedef struct rung_image_args {
     rung_args g;
-    char *a, *b;                                 /* images */
-    rung_image_line *a_line, *b_line;            /* one a padded line */
-    rung_image_group *a_group, *b_group;         /* one for 32 */
-    int64_t a_lines, b_lines;                    /* padded to whole tiles, A's to whole clusters */
-    int64_t k_blocks;                            /* of 32, an even number, 2 at least */
-    uint32_t *tickets;                           /* l38: pieces dealt out, then how many of each are done */
-    char *records;                               /* l38: 2 KiB for each panel of 128 lines and 64 along k */
+    char *a, *b;                         /* images */
+    rung_image_line *a_line, *b_line;    /* one a padded line */
+    rung_image_group *a_group, *b_group; /* one for 32 */
+    int64_t a_lines, b_lines;            /* padded to whole tiles, A's to whole clusters */
+    int64_t k_blocks;                    /* of 32, an even number, 2 at least */
+    uint32_t *tickets;                   /* l38: pieces dealt out, then how many of each are done */
+    char *records;                       /* l38: 2 KiB for each panel of 128 lines and 64 along k */
 } rung_image_args;
 
 #ifdef __CUDACC__
@@ -110,7 +111,8 @@ RUNG_DEVICE void image_place(int64_t tile, int64_t rows, int64_t columns, int64_
     *column = inside / height;
 }
 
-/* v 2^e by two exact factors: together the scales of two lines can leave the exponent range where the result does not. */
+/* v 2^e by two exact factors: together the scales of two lines can leave the exponent range where the result does not.
+ */
 RUNG_DEVICE float image_unscale(float v, int e)
 {
     e = max(-250, min(e, 254));
@@ -133,8 +135,10 @@ RUNG_DEVICE void image_write2(const rung_args *g, int64_t row, int64_t column, f
 
 /* ---- the end of a tile: 64 rows a warpgroup, 64 sums a thread, as wgmma deals them out ---- */
 
-/* A thread has rows row and row + 8, and of each 8 columns two: sum i is at row + i / 2 % 2 * 8, column + i / 4 * 8 + i % 2. */
-RUNG_DEVICE uint64_t image_doubtful(const float sum[IMAGE_SUMS], const rung_image_line *rows, const rung_image_line *columns)
+/* A thread has rows row and row + 8, and of each 8 columns two: sum i is at row + i / 2 % 2 * 8, column + i / 4 * 8 + i
+ * % 2. */
+RUNG_DEVICE uint64_t image_doubtful(const float sum[IMAGE_SUMS], const rung_image_line *rows,
+                                    const rung_image_line *columns)
 {
     uint64_t doubtful = 0;
 #pragma unroll
@@ -163,7 +167,8 @@ RUNG_DEVICE void image_write_by_definition(const rung_args *g, uint64_t doubtful
 }
 
 RUNG_DEVICE void image_write_tile(const rung_args *g, const float sum[IMAGE_SUMS], const rung_image_line *rows,
-                            const rung_image_line *columns, int64_t row, int64_t column, bool whole, uint64_t doubtful)
+                                  const rung_image_line *columns, int64_t row, int64_t column, bool whole,
+                                  uint64_t doubtful)
 {
     bool pairs = whole && !doubtful && g->ldc % 2 == 0 && ((uintptr_t)g->c & 7) == 0;
 #pragma unroll

@@ -1,6 +1,6 @@
-/* Launchers "ladder_images", "ladder_l34_images", "ladder_l34_images_paired" and "ladder_images_paired": rungs on tensor cores
- * whose operands are first laid out for wgmma (device/images.h), by the rung's own kernel NAME_split or by l34's. Blocks are
- * persistent; paired ones are clusters of two, which share each tile of B. */
+/* Launchers "ladder_images", "ladder_l34_images", "ladder_l34_images_paired" and "ladder_images_paired": rungs on
+ * tensor cores whose operands are first laid out for wgmma (device/images.h), by the rung's own kernel NAME_split or by
+ * l34's. Blocks are persistent; paired ones are clusters of two, which share each tile of B. */
 #include "cuda/device/images.h"
 #include "cuda/driver/device.h"
 
@@ -50,8 +50,8 @@ static const char *estimate_for(const rung_machine *machine, const rung_problem 
     return NULL;
 }
 
-static rung_status run_for(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem, const char *split_by,
-                           int cluster, int all)
+static rung_status run_for(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem,
+                           const char *split_by, int cluster, int all)
 {
     const rung_kernel *kernel = choice->kernel;
     rung_function split, product;
@@ -119,8 +119,9 @@ static rung_status run_pipeline(rung_cuda *cuda, const rung_choice *choice, cons
     return run_for(cuda, choice, p, choice->kernel->name, 2, 1);
 }
 
-const rung_launcher rung_launch_ladder_images = {"ladder_images", estimate, run_own};
-const rung_launcher rung_launch_ladder_l34_images = {"ladder_l34_images", estimate, run_l34};
-const rung_launcher rung_launch_ladder_l34_images_paired = {"ladder_l34_images_paired", estimate_paired, run_l34_paired};
-const rung_launcher rung_launch_ladder_images_paired = {"ladder_images_paired", estimate_paired, run_own_paired};
-const rung_launcher rung_launch_ladder_pipeline = {"ladder_pipeline", estimate_paired, run_pipeline};
+const rung_launcher rung_launch_ladder_images = {"ladder_images", estimate, run_own, NULL};
+const rung_launcher rung_launch_ladder_l34_images = {"ladder_l34_images", estimate, run_l34, NULL};
+const rung_launcher rung_launch_ladder_l34_images_paired = {"ladder_l34_images_paired", estimate_paired, run_l34_paired,
+                                                            NULL};
+const rung_launcher rung_launch_ladder_images_paired = {"ladder_images_paired", estimate_paired, run_own_paired, NULL};
+const rung_launcher rung_launch_ladder_pipeline = {"ladder_pipeline", estimate_paired, run_pipeline, NULL};

@@ -1,13 +1,17 @@
-/* l30_tf32: the same product by wgmma. Four warps together multiply 64 x 128 by 8 of k in one instruction, which reads both
- * operands from shared memory by itself: no fragments, no loads into registers.
- * Changed from l30_tf32_mma: tiles lie in the order that wgmma reads: along k, in rows of 128 bytes, units of 16 bytes at
- * unit ^ (row % 8). It runs beside the warps that started it: the next tile travels meanwhile. Every step's sums go to FP32.
- * Limits: one tile in shared memory, so rounding, storing and multiplying take turns; 11 bits: errs some thousand u. */
+/* l30_tf32: the same product by wgmma. Four warps together multiply 64 x 128 by 8 of k in one instruction, which reads
+ * both operands from shared memory by itself: no fragments, no loads into registers. Changed from l30_tf32_mma: tiles
+ * lie in the order that wgmma reads: along k, in rows of 128 bytes, units of 16 bytes at unit ^ (row % 8). It runs
+ * beside the warps that started it: the next tile travels meanwhile. Every step's sums go to FP32. Limits: one tile in
+ * shared memory, so rounding, storing and multiplying take turns; 11 bits: errs some thousand u. */
 #include "device/args.h"
 #include "device/ptx.h"
 
 enum { BM = 128, BN = 128, BK = 32, THREADS = 256, SUMS = BN / 2 };
-enum { PART_BYTES = 128 * 128, IMAGES = 1, QUADS = 128 * BK / 4 / THREADS }; /* fours along k that a thread loads of A and B */
+enum {
+    PART_BYTES = 128 * 128,
+    IMAGES = 1,
+    QUADS = 128 * BK / 4 / THREADS
+}; /* fours along k that a thread loads of A and B */
 
 /* lesson layout */
 /* Where the four values at (line, k) start in an image: a row of 128 bytes a line, 4 bytes a value. */

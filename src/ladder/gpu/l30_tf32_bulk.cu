@@ -1,7 +1,8 @@
-/* l30_tf32_bulk: the same product fed by bulk copies: a kernel of its own rounds both operands and lays them out as wgmma reads
- * them, once; then one thread of a block copies whole tiles into a ring of stages, and eight warps do nothing but multiply.
- * Changed from l30_tf32: rounding and layout once an element, not once a tile; a ring with a barrier pair a stage (as l21_tma);
- * blocks stay and take one tile after another. Limits: as l30_tf32, 11 bits; a pass over both operands before the product. */
+/* l30_tf32_bulk: the same product fed by bulk copies: a kernel of its own rounds both operands and lays them out as
+ * wgmma reads them, once; then one thread of a block copies whole tiles into a ring of stages, and eight warps do
+ * nothing but multiply. Changed from l30_tf32: rounding and layout once an element, not once a tile; a ring with a
+ * barrier pair a stage (as l21_tma); blocks stay and take one tile after another. Limits: as l30_tf32, 11 bits; a pass
+ * over both operands before the product. */
 #include "device/images.h"
 #include "device/ptx.h"
 
@@ -18,8 +19,8 @@ RUNG_DEVICE float rounded(float x)
 }
 
 /* lesson layout */
-/* 32 lines a block. A thread takes 8 of k, two units of a row; along k four threads share a line's 128 bytes, across k a warp
- * reads 32 lines at once. */
+/* 32 lines a block. A thread takes 8 of k, two units of a row; along k four threads share a line's 128 bytes, across k
+ * a warp reads 32 lines at once. */
 RUNG_KERNEL(IMAGE_THREADS) l30_tf32_bulk_split(const __grid_constant__ rung_image_args p)
 {
     int64_t first;
@@ -69,7 +70,8 @@ RUNG_DEVICE void produce(const rung_image_args *p, ring r)
 }
 
 /* lesson multiply */
-/* A chain of 64 along k, 8 instructions, then the sums into FP32 registers; the other warpgroup multiplies meanwhile. */
+/* A chain of 64 along k, 8 instructions, then the sums into FP32 registers; the other warpgroup multiplies meanwhile.
+ */
 RUNG_DEVICE void consume(const rung_image_args *p, ring *r, int group, float sum[SUMS])
 {
     float acc[SUMS];

@@ -1,8 +1,8 @@
 /* l30_tf32_mma: tensor cores. A warp multiplies 16 x 8 by 8 x 8 in one instruction, mma.sync; operands rounded to TF32.
- * Changed from l29_one_kernel: another arithmetic, so back to a plain tile as in l15_double_buffer: two tiles in shared memory,
- * the next one on its way through registers, one barrier a step. A lane loads the elements of A and B that the instruction
- * wants of it. Rows are padded so that neither load meets a bank conflict.
- * Limits: 11 bits of each operand: errs some thousand u (u = 2^-24); FP32 it is not. */
+ * Changed from l29_one_kernel: another arithmetic, so back to a plain tile as in l15_double_buffer: two tiles in shared
+ * memory, the next one on its way through registers, one barrier a step. A lane loads the elements of A and B that the
+ * instruction wants of it. Rows are padded so that neither load meets a bank conflict. Limits: 11 bits of each operand:
+ * errs some thousand u (u = 2^-24); FP32 it is not. */
 #include "device/mma.h"
 #include "device/ptx.h"
 #include "device/tile.h"
@@ -49,7 +49,8 @@ RUNG_DEVICE void keep(float *tile, const float4 a[LOADS], const float4 b[LOADS])
 /* /lesson */
 
 /* lesson fragments */
-/* 64 x 32 results of a warp: 4 x 4 instructions for each 8 of k. Lane 4 g + t loads row g and column g, k t and t + 4. */
+/* 64 x 32 results of a warp: 4 x 4 instructions for each 8 of k. Lane 4 g + t loads row g and column g, k t and t + 4.
+ */
 RUNG_DEVICE void multiply(float acc[FRAGMENTS_M][FRAGMENTS_N][4], const float *a_tile, const float *b_tile)
 {
     int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
@@ -75,7 +76,8 @@ RUNG_DEVICE void multiply(float acc[FRAGMENTS_M][FRAGMENTS_N][4], const float *a
 }
 /* /lesson */
 
-RUNG_DEVICE void write_tile(const rung_args *g, const float acc[FRAGMENTS_M][FRAGMENTS_N][4], int64_t row, int64_t column)
+RUNG_DEVICE void write_tile(const rung_args *g, const float acc[FRAGMENTS_M][FRAGMENTS_N][4], int64_t row,
+                            int64_t column)
 {
 #pragma unroll
     for (int i = 0; i < FRAGMENTS_M; i++)

@@ -1,13 +1,17 @@
 /* l31_tf32x3: FP32's accuracy from TF32 pieces: x = hi + lo, and three products, hi * hi, hi * lo and lo * hi.
- * Changed from l30_tf32: what rounding to hi took is rounded again and kept as lo: 22 bits in all. lo * lo is left out, it is
- * below the last bit. Small products go first, because the tensor core cuts off what is small against its sum.
+ * Changed from l30_tf32: what rounding to hi took is rounded again and kept as lo: 22 bits in all. lo * lo is left out,
+ * it is below the last bit. Small products go first, because the tensor core cuts off what is small against its sum.
  * Inf and NaN have no lo, and must meet nothing but hi: a third image has hi without them.
  * Limits: three times the products and the stores of l30_tf32; and TF32 has half the rate of fp16. */
 #include "device/args.h"
 #include "device/ptx.h"
 
 enum { BM = 128, BN = 128, BK = 32, THREADS = 256, SUMS = BN / 2 };
-enum { PART_BYTES = 128 * 128, IMAGES = 3, QUADS = 128 * BK / 4 / THREADS }; /* fours along k that a thread loads of A and B */
+enum {
+    PART_BYTES = 128 * 128,
+    IMAGES = 3,
+    QUADS = 128 * BK / 4 / THREADS
+}; /* fours along k that a thread loads of A and B */
 
 /* lesson layout */
 /* Where the four values at (line, k) start in an image: a row of 128 bytes a line, 4 bytes a value. */
@@ -50,8 +54,8 @@ RUNG_DEVICE float finite_or_zero(float x)
     return isfinite(x) ? x : 0.0f;
 }
 
-/* Image 0 has the leading parts; image 1 too, but without Inf and NaN, which would meet signs and zeros in the other products
- * that the operands do not have; then the further parts. */
+/* Image 0 has the leading parts; image 1 too, but without Inf and NaN, which would meet signs and zeros in the other
+ * products that the operands do not have; then the further parts. */
 RUNG_DEVICE void store_quad(char *image, int line, int k, float4 v)
 {
     float4 p = make_float4(split_first(&v.x), split_first(&v.y), split_first(&v.z), split_first(&v.w));
@@ -100,7 +104,8 @@ RUNG_DEVICE uint64_t part(uint64_t images, int i)
 }
 
 /* lesson multiply */
-/* All products of one step, the smallest first; hi * hi of all its k last: sums are cut off against the largest so far. */
+/* All products of one step, the smallest first; hi * hi of all its k last: sums are cut off against the largest so far.
+ */
 RUNG_DEVICE void multiply(float acc[SUMS], uint32_t a_image, uint32_t b_image)
 {
     uint64_t a = ptx_wgmma_desc_k128(a_image), b = ptx_wgmma_desc_k128(b_image);

@@ -1,12 +1,16 @@
-/* l32_bf16x6: three bf16 parts an element. 3 * 8 bits are all 24 of a float, and the tensor cores take bf16 at twice TF32's rate.
- * Changed from l31_tf32x3: x = p0 + p1 + p2, six products: all that are not below 2^-24 of p0 * p0. Small ones first.
- * Inf and NaN have no further parts, and must meet nothing but p0: a fourth image has p0 without them.
+/* l32_bf16x6: three bf16 parts an element. 3 * 8 bits are all 24 of a float, and the tensor cores take bf16 at twice
+ * TF32's rate. Changed from l31_tf32x3: x = p0 + p1 + p2, six products: all that are not below 2^-24 of p0 * p0. Small
+ * ones first. Inf and NaN have no further parts, and must meet nothing but p0: a fourth image has p0 without them.
  * Limits: four images to store for each tile. bf16 has FP32's range, so nothing has to be scaled. */
 #include "device/args.h"
 #include "device/ptx.h"
 
 enum { BM = 128, BN = 128, BK = 64, THREADS = 256, SUMS = BN / 2 };
-enum { PART_BYTES = 128 * 128, IMAGES = 4, QUADS = 128 * BK / 4 / THREADS }; /* fours along k that a thread loads of A and B */
+enum {
+    PART_BYTES = 128 * 128,
+    IMAGES = 4,
+    QUADS = 128 * BK / 4 / THREADS
+}; /* fours along k that a thread loads of A and B */
 
 /* lesson layout */
 /* Where the four values at (line, k) start in an image: a row of 128 bytes a line, 2 bytes a value. */
@@ -51,8 +55,8 @@ RUNG_DEVICE float finite_or_zero(float x)
     return isfinite(x) ? x : 0.0f;
 }
 
-/* Image 0 has the leading parts; image 1 too, but without Inf and NaN, which would meet signs and zeros in the other products
- * that the operands do not have; then the further parts. */
+/* Image 0 has the leading parts; image 1 too, but without Inf and NaN, which would meet signs and zeros in the other
+ * products that the operands do not have; then the further parts. */
 RUNG_DEVICE void store_quad(char *image, int line, int k, float4 v)
 {
     float4 p = make_float4(split_first(&v.x), split_first(&v.y), split_first(&v.z), split_first(&v.w));
@@ -101,7 +105,8 @@ RUNG_DEVICE uint64_t part(uint64_t images, int i)
 }
 
 /* lesson multiply */
-/* All products of one step, the smallest first; hi * hi of all its k last: sums are cut off against the largest so far. */
+/* All products of one step, the smallest first; hi * hi of all its k last: sums are cut off against the largest so far.
+ */
 RUNG_DEVICE void multiply(float acc[SUMS], uint32_t a_image, uint32_t b_image)
 {
     uint64_t a = ptx_wgmma_desc_k128(a_image), b = ptx_wgmma_desc_k128(b_image);

@@ -5,7 +5,11 @@
 #include "device/ptx.h"
 
 enum { BM = 128, BN = 128, BK = 64, THREADS = 256, SUMS = BN / 2 };
-enum { PART_BYTES = 128 * 128, IMAGES = 4, QUADS = 128 * BK / 4 / THREADS }; /* fours along k that a thread loads of A and B */
+enum {
+    PART_BYTES = 128 * 128,
+    IMAGES = 4,
+    QUADS = 128 * BK / 4 / THREADS
+}; /* fours along k that a thread loads of A and B */
 
 /* lesson layout */
 /* Where the four values at (line, k) start in an image: a row of 128 bytes a line, 2 bytes a value. */
@@ -50,8 +54,8 @@ RUNG_DEVICE float finite_or_zero(float x)
     return isfinite(x) ? x : 0.0f;
 }
 
-/* Image 0 has the leading parts; image 1 too, but without Inf and NaN, which would meet signs and zeros in the other products
- * that the operands do not have; then the further parts. */
+/* Image 0 has the leading parts; image 1 too, but without Inf and NaN, which would meet signs and zeros in the other
+ * products that the operands do not have; then the further parts. */
 RUNG_DEVICE void store_quad(char *image, int line, int k, float4 v)
 {
     float4 p = make_float4(split_first(&v.x), split_first(&v.y), split_first(&v.z), split_first(&v.w));
@@ -100,7 +104,8 @@ RUNG_DEVICE uint64_t part(uint64_t images, int i)
 }
 
 /* lesson multiply */
-/* All products of one step, the smallest first; hi * hi of all its k last: sums are cut off against the largest so far. */
+/* All products of one step, the smallest first; hi * hi of all its k last: sums are cut off against the largest so far.
+ */
 RUNG_DEVICE void multiply(float acc[SUMS], uint32_t a_image, uint32_t b_image)
 {
     uint64_t a = ptx_wgmma_desc_k128(a_image), b = ptx_wgmma_desc_k128(b_image);

@@ -1,8 +1,9 @@
-/* l34_f16x3_chain: each element as two fp16 halves, split once by a kernel of its own; three products, one chain of sums a tile.
- * Changed from l33_bf16x9: fp16 has 11 bits, so two parts and three products are enough; a line (row of A, column of B) is scaled
- * by a power of two, because fp16 has a short range; and the product kernel only copies and multiplies, as in l30_tf32_bulk.
- * Limits: the tensor core cuts sums off behind 25 bits, so a long chain drifts. Results that may owe too much to elements far
- * below their line's largest, or to Inf and NaN, are computed by definition. */
+/* l34_f16x3_chain: each element as two fp16 halves, split once by a kernel of its own; three products, one chain of
+ * sums a tile. Changed from l33_bf16x9: fp16 has 11 bits, so two parts and three products are enough; a line (row of A,
+ * column of B) is scaled by a power of two, because fp16 has a short range; and the product kernel only copies and
+ * multiplies, as in l30_tf32_bulk. Limits: the tensor core cuts sums off behind 25 bits, so a long chain drifts.
+ * Results that may owe too much to elements far below their line's largest, or to Inf and NaN, are computed by
+ * definition. */
 #include "device/images.h"
 #include "device/ptx.h"
 
@@ -35,7 +36,8 @@ RUNG_DEVICE void split2(const float *x, float s1, float s2, uint32_t *hi, uint32
 }
 /* /lesson */
 
-/* 32 lines a block: a look for the largest of each line, then a second one that splits, from the end, which L2 may still have. */
+/* 32 lines a block: a look for the largest of each line, then a second one that splits, from the end, which L2 may
+ * still have. */
 RUNG_KERNEL(IMAGE_THREADS) l34_f16x3_chain_split(const __grid_constant__ rung_image_args p)
 {
     __shared__ unsigned largest[IMAGE_LINES], tiny[IMAGE_LINES];
@@ -111,7 +113,8 @@ RUNG_DEVICE void produce(const rung_image_args *p, ring r)
 }
 
 /* lesson chain */
-/* All of k in one chain: hi * hi into sum, the two corrections into one of their own, 2^11 times as large as they count. */
+/* All of k in one chain: hi * hi into sum, the two corrections into one of their own, 2^11 times as large as they
+ * count. */
 RUNG_DEVICE void consume(const rung_image_args *p, ring *r, int group, float sum[SUMS])
 {
     float cor[SUMS];
@@ -123,10 +126,10 @@ RUNG_DEVICE void consume(const rung_image_args *p, ring *r, int group, float sum
         ptx_hold(sum, SUMS);
         ptx_hold(cor, SUMS);
         ptx_wgmma_fence();
-        PTX_WGMMA_F16_N128(sum, a, b, kb > 0);         /* hi * hi, k 0 to 15; a step of 16 is 2 units of 16 bytes */
-        PTX_WGMMA_F16_N128(sum, a + 2, b + 2, 1);      /* k 16 to 31 */
-        PTX_WGMMA_F16_N128(cor, a + 4, b, kb > 0);     /* lo * hi: lo lies 4 units behind hi */
-        PTX_WGMMA_F16_N128(cor, a, b + 4, 1);          /* hi * lo */
+        PTX_WGMMA_F16_N128(sum, a, b, kb > 0);     /* hi * hi, k 0 to 15; a step of 16 is 2 units of 16 bytes */
+        PTX_WGMMA_F16_N128(sum, a + 2, b + 2, 1);  /* k 16 to 31 */
+        PTX_WGMMA_F16_N128(cor, a + 4, b, kb > 0); /* lo * hi: lo lies 4 units behind hi */
+        PTX_WGMMA_F16_N128(cor, a, b + 4, 1);      /* hi * lo */
         PTX_WGMMA_F16_N128(cor, a + 6, b + 2, 1);
         PTX_WGMMA_F16_N128(cor, a + 2, b + 6, 1);
         ptx_wgmma_commit();

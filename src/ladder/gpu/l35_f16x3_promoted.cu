@@ -1,7 +1,7 @@
 /* l35_f16x3_promoted: every 64 along k the chain of sums ends, is added to FP32 registers, and starts again from zero.
- * Changed from l34_f16x3_chain: promotion. A sum of 64 products is cut off where it is small; the additions round to nearest.
- * The corrections count 2^-11 as much, and so do their errors: they keep one chain over all of k. l34's kernel splits.
- * Limits: the tensor cores idle while sums are added: a warpgroup waits for all its products first. */
+ * Changed from l34_f16x3_chain: promotion. A sum of 64 products is cut off where it is small; the additions round to
+ * nearest. The corrections count 2^-11 as much, and so do their errors: they keep one chain over all of k. l34's kernel
+ * splits. Limits: the tensor cores idle while sums are added: a warpgroup waits for all its products first. */
 #include "device/images.h"
 #include "device/ptx.h"
 

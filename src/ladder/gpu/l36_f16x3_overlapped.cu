@@ -1,12 +1,19 @@
 /* l36_f16x3_overlapped: while a chain of 64 is added to the sums, the tensor cores work on its corrections.
- * Changed from l35_f16x3_promoted: two groups of wgmma, the chain and its corrections, and each is waited for only after the
- * other was queued. And two blocks of a cluster take tiles one below the other: each fetches half of their tile of B and sends
- * it to both. Limits: a product of two kernels; Inf and NaN, or elements far below their line's largest, go by definition. */
+ * Changed from l35_f16x3_promoted: two groups of wgmma, the chain and its corrections, and each is waited for only
+ * after the other was queued. And two blocks of a cluster take tiles one below the other: each fetches half of their
+ * tile of B and sends it to both. Limits: a product of two kernels; Inf and NaN, or elements far below their line's
+ * largest, go by definition. */
 #include "device/images.h"
 #include "device/ptx.h"
 
 enum { BM = IMAGE_TILE, BN = IMAGE_TILE, STAGES = 6, CONSUMERS = 256, THREADS = CONSUMERS + 128, SUMS = IMAGE_SUMS };
-enum { CLUSTER = 2, A_BYTES = BM * 128, B_BYTES = BN * 128, STAGE_BYTES = A_BYTES + B_BYTES, HALF_BYTES = B_BYTES / CLUSTER };
+enum {
+    CLUSTER = 2,
+    A_BYTES = BM * 128,
+    B_BYTES = BN * 128,
+    STAGE_BYTES = A_BYTES + B_BYTES,
+    HALF_BYTES = B_BYTES / CLUSTER
+};
 enum { LEAST_K = 64 }; /* of shorter sums FP32 has fewer errors than one split product */
 
 typedef struct {
@@ -22,7 +29,8 @@ RUNG_DEVICE void advance(ring *r)
 }
 
 /* lesson pair */
-/* One thread: its own tile of A, and its half of the cluster's tile of B for both blocks. Tiles are counted in clusters. */
+/* One thread: its own tile of A, and its half of the cluster's tile of B for both blocks. Tiles are counted in
+ * clusters. */
 RUNG_DEVICE void produce(const rung_image_args *p, ring r, uint32_t rank)
 {
     int64_t rows = p->a_lines / (BM * CLUSTER), columns = p->b_lines / BN, row, column;

@@ -1,9 +1,10 @@
-/* l37_f16x3_guarded: a guard decides for each tile, on the device, whether the halves are good enough; if not, the tile is FP32.
- * Changed from l36_f16x3_overlapped: the split also keeps, for 32 lines, their largest element and the largest share that one
- * element has in the sum of its line. From these the product judges a tile before it multiplies: Inf and NaN, sums that could
- * overflow, and sums of so few terms that one product's error would show, go to plain FMAs, 8 x 8 results a thread. Elements
- * that lost bits are judged by the result, as before. Nothing is sent to the host: a captured graph decides anew at each launch.
- * Limits: whole tiles, no part of k is cut: the last round may leave SMs idle. */
+/* l37_f16x3_guarded: a guard decides for each tile, on the device, whether the halves are good enough; if not, the tile
+ * is FP32. Changed from l36_f16x3_overlapped: the split also keeps, for 32 lines, their largest element and the largest
+ * share that one element has in the sum of its line. From these the product judges a tile before it multiplies: Inf and
+ * NaN, sums that could overflow, and sums of so few terms that one product's error would show, go to plain FMAs, 8 x 8
+ * results a thread. Elements that lost bits are judged by the result, as before. Nothing is sent to the host: a
+ * captured graph decides anew at each launch. Limits: whole tiles, no part of k is cut: the last round may leave SMs
+ * idle. */
 #include "device/images.h"
 #include "device/ptx.h"
 #include "device/tile.h"
@@ -11,7 +12,13 @@
 #include <cuda_fp16.h>
 
 enum { BM = IMAGE_TILE, BN = IMAGE_TILE, STAGES = 6, CONSUMERS = 256, THREADS = CONSUMERS + 128, SUMS = IMAGE_SUMS };
-enum { CLUSTER = 2, A_BYTES = BM * 128, B_BYTES = BN * 128, STAGE_BYTES = A_BYTES + B_BYTES, HALF_BYTES = B_BYTES / CLUSTER };
+enum {
+    CLUSTER = 2,
+    A_BYTES = BM * 128,
+    B_BYTES = BN * 128,
+    STAGE_BYTES = A_BYTES + B_BYTES,
+    HALF_BYTES = B_BYTES / CLUSTER
+};
 enum { LEAST_K = 64, MOST_DOUBTFUL = 64 };
 
 /* ---- the split ---- */
@@ -39,7 +46,8 @@ RUNG_DEVICE void split2(const float *x, float s1, float s2, uint32_t *hi, uint32
 #define SMALL 0x1p-24f /* sums of magnitudes are kept so much smaller: they must not overflow */
 
 /* lesson records */
-/* A warp, a lane a line: the record of each line, and of all 32. Sums are added in a fixed order: the same bits every time. */
+/* A warp, a lane a line: the record of each line, and of all 32. Sums are added in a fixed order: the same bits every
+ * time. */
 RUNG_DEVICE void report(const image_operand *o, int64_t first, unsigned largest, unsigned tiny, const float *sums)
 {
     int lane = threadIdx.x % 32;
@@ -209,7 +217,8 @@ RUNG_DEVICE void advance(ring *r)
 }
 
 /* lesson pair */
-/* One thread: its own tile of A, and its half of the cluster's tile of B for both blocks. Tiles are counted in clusters. */
+/* One thread: its own tile of A, and its half of the cluster's tile of B for both blocks. Tiles are counted in
+ * clusters. */
 RUNG_DEVICE void produce(const rung_image_args *p, ring r, uint32_t rank)
 {
     int64_t rows = p->a_lines / (BM * CLUSTER), columns = p->b_lines / BN, row, column;

@@ -1,9 +1,10 @@
-/* l38_f16x3_pipeline: one kernel splits and multiplies: three warps of each block split pieces of A and B for everybody, in the
- * order in which the tiles need them, while the other warps already multiply what is there.
- * Changed from l37_f16x3_guarded: a line has a scale for each 64 of k, not one for all of k. So a piece can be split alone, after
- * one look; the scale comes along with the stage, and promotion multiplies by it. Pieces are dealt out by a counter, so whoever
- * waits for a piece waits for a warp that runs. The guard judges a tile after the product, from what came along.
- * Limits: a tile that is refused was multiplied for nothing; a small kernel clears the counters first. */
+/* l38_f16x3_pipeline: one kernel splits and multiplies: three warps of each block split pieces of A and B for
+ * everybody, in the order in which the tiles need them, while the other warps already multiply what is there. Changed
+ * from l37_f16x3_guarded: a line has a scale for each 64 of k, not one for all of k. So a piece can be split alone,
+ * after one look; the scale comes along with the stage, and promotion multiplies by it. Pieces are dealt out by a
+ * counter, so whoever waits for a piece waits for a warp that runs. The guard judges a tile after the product, from
+ * what came along. Limits: a tile that is refused was multiplied for nothing; a small kernel clears the counters first.
+ */
 #include "device/images.h"
 #include "device/ptx.h"
 #include "device/tile.h"
@@ -11,7 +12,13 @@
 #include <cuda_fp16.h>
 
 enum { BM = IMAGE_TILE, BN = IMAGE_TILE, STAGES = 6, CONSUMERS = 256, THREADS = CONSUMERS + 128, SUMS = IMAGE_SUMS };
-enum { CLUSTER = 2, A_BYTES = BM * 128, B_BYTES = BN * 128, STAGE_BYTES = A_BYTES + B_BYTES, HALF_BYTES = B_BYTES / CLUSTER };
+enum {
+    CLUSTER = 2,
+    A_BYTES = BM * 128,
+    B_BYTES = BN * 128,
+    STAGE_BYTES = A_BYTES + B_BYTES,
+    HALF_BYTES = B_BYTES / CLUSTER
+};
 enum { LEAST_K = 64, MOST_DOUBTFUL = 64, CHUNK = 64, PIECES = BM / IMAGE_LINES, GROUP = 24 };
 
 /* What goes with 64 of k of a panel of 128 lines. */
@@ -62,8 +69,8 @@ RUNG_DEVICE int64_t panel_in_order(const rung_image_args *p, int64_t n)
 }
 
 /* lesson scale */
-/* 2^scale brings a chunk's largest magnitude to [2^14, 2^15). Outside 2^-60 to 2^60, and of Inf and NaN, the factor back is NaN:
- * whatever it touches is seen at the end of the tile. */
+/* 2^scale brings a chunk's largest magnitude to [2^14, 2^15). Outside 2^-60 to 2^60, and of Inf and NaN, the factor
+ * back is NaN: whatever it touches is seen at the end of the tile. */
 RUNG_DEVICE float scale_of(float largest, float *factor)
 {
     int exponent = (int)(__float_as_uint(largest) >> 23) - 127;
@@ -126,7 +133,8 @@ RUNG_DEVICE void split_along(const rung_image_args *p, int64_t panel, int64_t ch
         float v[AHEAD][8];
 #pragma unroll
         for (int a = 0; a < AHEAD; a++)
-            image_load8(v[a], &o, panel * BM + piece * IMAGE_LINES + (i + a) * 4 + lane / 8, chunk * CHUNK + eighth * 8);
+            image_load8(v[a], &o, panel * BM + piece * IMAGE_LINES + (i + a) * 4 + lane / 8,
+                        chunk * CHUNK + eighth * 8);
 #pragma unroll
         for (int a = 0; a < AHEAD; a++) {
             int at = piece * IMAGE_LINES + (i + a) * 4 + lane / 8;
@@ -177,8 +185,8 @@ RUNG_DEVICE void split_across(const rung_image_args *p, int64_t panel, int64_t c
 }
 
 /* lesson pieces */
-/* A warp: takes pieces until there are none. In a group of panels the chunks come in the order of k: all tiles of a round start
- * at once, and want the beginnings of their panels first. */
+/* A warp: takes pieces until there are none. In a group of panels the chunks come in the order of k: all tiles of a
+ * round start at once, and want the beginnings of their panels first. */
 RUNG_DEVICE void split_pieces(const rung_image_args *p)
 {
     int64_t all = panels(p) * chunks(p) * PIECES;
@@ -233,7 +241,8 @@ RUNG_DEVICE int64_t ready_chunks(const rung_image_args *p, int64_t panel, int64_
 }
 
 /* lesson produce */
-/* A warp, whose first lane copies: as before, but only what is split; two stages at a time, with the scales of both panels. */
+/* A warp, whose first lane copies: as before, but only what is split; two stages at a time, with the scales of both
+ * panels. */
 RUNG_DEVICE void produce(const rung_image_args *p, ring r, uint32_t rank)
 {
     int64_t rows = p->a_lines / (BM * CLUSTER), columns = p->b_lines / BN, row, column;
@@ -332,7 +341,8 @@ RUNG_DEVICE void promote(float sum[SUMS], const float x[SUMS], const record *of,
     }
 }
 
-RUNG_DEVICE void consume(const rung_image_args *p, ring *r, int group, const record *records, seen *line, float sum[SUMS])
+RUNG_DEVICE void consume(const rung_image_args *p, ring *r, int group, const record *records, seen *line,
+                         float sum[SUMS])
 {
     float acc[SUMS], cor[SUMS];
     uint64_t a0, b0, a1, b1;
@@ -436,7 +446,8 @@ RUNG_DEVICE float2 peaks_of(const seen *mine)
     return make_float2(__uint_as_float(peaks[0]), __uint_as_float(peaks[1]));
 }
 
-/* As image_doubtful: elements that lost bits err at most 2^-50 of the largest of their line, times the largest of the other. */
+/* As image_doubtful: elements that lost bits err at most 2^-50 of the largest of their line, times the largest of the
+ * other. */
 RUNG_DEVICE uint64_t find_doubtful(const float sum[SUMS], const seen *rows, const seen *columns)
 {
     uint64_t doubtful = 0;
@@ -457,7 +468,8 @@ RUNG_DEVICE void finish(const rung_args *g, const float sum[SUMS], const seen *l
     bool many = peaks.x <= 1.0f && peaks.y <= 1.0f && peaks.x * peaks.y * 2.0f * g->k <= 1.0f && g->k >= LEAST_K;
     uint64_t doubtful = many ? find_doubtful(sum, &lines[y], &lines[BM + x]) : 0;
     if (many && are_few(doubtful))
-        image_write_tile(g, sum, unscaled, unscaled, row + y, column + x, row + BM <= g->m && column + BN <= g->n, doubtful);
+        image_write_tile(g, sum, unscaled, unscaled, row + y, column + x, row + BM <= g->m && column + BN <= g->n,
+                         doubtful);
     else
         strict_tile(g, row, column);
     ptx_bar_sync(1, CONSUMERS); /* `lines` are read */
@@ -466,7 +478,7 @@ RUNG_DEVICE void finish(const rung_args *g, const float sum[SUMS], const seen *l
 RUNG_DEVICE void consume_tiles(const rung_image_args *p, ring r, const char *stages, uint32_t rank)
 {
     __shared__ seen lines[BM + BN];
-    __shared__ rung_image_line unscaled[BN]; /* promotion has undone all scales */
+    __shared__ rung_image_line unscaled[BN];                   /* promotion has undone all scales */
     int t = threadIdx.x, group = __shfl_sync(~0u, t / 128, 0); /* the compiler is to know: one a warp */
     int64_t rows = p->a_lines / (BM * CLUSTER), columns = p->b_lines / BN, row, column;
     const record *records = (const record *)(stages + RECORDS_AT); /* the pair of stages s and s + 1 is at s */

@@ -6,7 +6,7 @@
 #include "families/accurate/tile.h"
 
 #if TF32
-#define F16X3_SUMS 2
+#define TF32_SUMS
 #include "families/accurate/kernel.inc"
 #include "families/accurate/tf32_pack.h"
 #else
