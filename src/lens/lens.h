@@ -188,7 +188,7 @@ void lens_shadow_bulk(uintptr_t pc, unsigned rank, uint32_t offset, unsigned byt
 void lens_shadow_bulk_read(uintptr_t pc, uint32_t offset, unsigned bytes);
 void lens_order_block(unsigned from, unsigned to); /* a barrier of a block's threads, or of a cluster's */
 void lens_gather(uintptr_t pc, uint64_t value, uint64_t all[32]); /* by every lane of a warp */
-void lens_order_warp(int warp, uint32_t mask);              /* lanes of a warp */
+void lens_order_warp(int warp, uint32_t mask);                    /* lanes of a warp */
 void lens_order_tell_warp(void);                            /* its other lanes know what the running one has done */
 void lens_order_some(const bool *member, unsigned threads); /* named barrier */
 /* What an mbarrier carries from those who arrive to those who wait. */
