@@ -66,9 +66,9 @@ enum { RUNG_MOST_THREADS = 4096 };
 
 /* Zero every field you do not set: zero means the default, except device, whose default is in rung_config_init. */
 typedef struct rung_config {
-    int device;                    /* RUNG_DEVICE_BEST, RUNG_DEVICE_CPU or a GPU's number */
-    int threads;                   /* CPU threads; 0: RUNG_NUM_THREADS, OMP_NUM_THREADS, then the cores it may use */
-    rung_math math;                /* default RUNG_STRICT */
+    int device;     /* RUNG_DEVICE_BEST, RUNG_DEVICE_CPU or a GPU's number */
+    int threads;    /* CPU threads; 0: RUNG_NUM_THREADS, OMP_NUM_THREADS and others (docs/drop_in.md), then the cores */
+    rung_math math; /* default RUNG_STRICT */
     rung_pointers pointers;        /* GPU only */
     void *stream;                  /* a CUstream / cudaStream_t; NULL: the default stream */
     int64_t workspace_limit_bytes; /* device memory a product may borrow; negative: none; 0: what pays, 4 GiB at most */
@@ -90,6 +90,10 @@ RUNG_API rung_status rung_context_set_workspace_limit(rung_context *context, int
 RUNG_API int rung_context_device(const rung_context *context); /* RUNG_DEVICE_CPU or the GPU's number */
 RUNG_API int rung_context_threads(const rung_context *context);
 RUNG_API rung_math rung_context_math(const rung_context *context);
+/* CPU threads of every context of the process from its next call on: contexts that name a number of their own use at
+ * most so many. 0: as if never called. For programs that keep several libraries' threads in bounds. */
+RUNG_API rung_status rung_process_set_threads(int threads);
+RUNG_API int rung_process_threads(void); /* what a context that names no number uses now */
 /* Waits for everything this context has started. CPU products have always finished on return. */
 RUNG_API rung_status rung_context_synchronize(rung_context *context);
 

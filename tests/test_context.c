@@ -84,6 +84,31 @@ static void threads_come_from_the_context_then_the_environment(void **state)
     assert_int_equal(threads_of("nonsense", "", 0), cores);
 }
 
+/* Every context of the process, at once; one that names a smaller number keeps it. */
+static void the_process_limits_all_contexts(void **state)
+{
+    (void)state;
+    setenv("RUNG_NUM_THREADS", "5", 1);
+    assert_int_equal(rung_process_threads(), 5);
+    rung_context *any = test_context(0), *two = test_context(2), *eight = test_context(8);
+    assert_ok(rung_process_set_threads(3));
+    assert_int_equal(rung_process_threads(), 3);
+    assert_int_equal(rung_context_threads(any), 3);
+    assert_int_equal(rung_context_threads(two), 2);
+    assert_int_equal(rung_context_threads(eight), 3);
+    assert_ok(rung_process_set_threads(6));
+    assert_int_equal(rung_context_threads(any), 6);
+    assert_int_equal(rung_process_set_threads(-1), RUNG_INVALID_ARGUMENT);
+    assert_non_null(strstr(rung_last_error(), "threads is -1"));
+    assert_ok(rung_process_set_threads(0));
+    assert_int_equal(rung_context_threads(any), 5);
+    assert_int_equal(rung_context_threads(eight), 8);
+    unsetenv("RUNG_NUM_THREADS");
+    rung_context_destroy(any);
+    rung_context_destroy(two);
+    rung_context_destroy(eight);
+}
+
 static void the_context_knows_its_device(void **state)
 {
     (void)state;
@@ -364,6 +389,7 @@ int main(void)
         cmocka_unit_test(wrong_settings_are_refused),
         cmocka_unit_test(a_refused_setting_changes_nothing),
         cmocka_unit_test(threads_come_from_the_context_then_the_environment),
+        cmocka_unit_test(the_process_limits_all_contexts),
         cmocka_unit_test(the_context_knows_its_device),
         cmocka_unit_test(plans_run_again_and_again),
         cmocka_unit_test(a_plan_refuses_another_shape),

@@ -19,6 +19,11 @@ from typing import Any
 from . import _library
 from ._library import Gemm, RungError, ShapeError
 
+try:
+    from . import _threads as _threads  # threadpoolctl, where it is installed, sees and limits Rung
+except ImportError:
+    pass
+
 __all__ = ["matmul", "enable", "version", "RungError", "ShapeError", "__version__"]
 
 

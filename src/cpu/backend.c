@@ -1,33 +1,18 @@
 /* The CPU backend: answers the core's table of functions. */
 #include "cpu/cpu.h"
 #include "core/status.h"
+#include "cpu/threads.h"
 
 #include <stdlib.h>
 
 typedef struct cpu_state {
-    int threads, asked; /* asked: as the configuration says, where 0 is this machine's count */
+    int threads, asked; /* asked: as the configuration says; 0: it names no number */
     unsigned features;
     rung_caches caches;
     rung_pool *pool;
     const rung_kernel *best; /* production kernel that this CPU can run; rows stand best first */
     rung_cpu_args small;     /* of a small product, but for its operands */
 } cpu_state;
-
-static int positive_from_environment(const char *name)
-{
-    const char *text = getenv(name);
-    long value = text ? strtol(text, NULL, 10) : 0; /* OMP_NUM_THREADS may be a list: its first entry counts */
-    return value > 0 && value <= RUNG_MOST_THREADS ? (int)value : 0;
-}
-
-static int choose_thread_limit(const rung_config *config)
-{
-    static const char *const names[] = {"RUNG_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"};
-    int threads = config->threads;
-    for (size_t i = 0; i < sizeof names / sizeof names[0] && !threads; i++)
-        threads = positive_from_environment(names[i]);
-    return threads ? threads : rung_cpu_count();
-}
 
 static const char *cpu_unusable(void *state, const rung_kernel *kernel)
 {
@@ -67,7 +52,7 @@ static rung_status cpu_open(const rung_config *config, void **state)
         free(cpu);
         return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for a CPU context");
     }
-    *cpu = (cpu_state){.threads = choose_thread_limit(config),
+    *cpu = (cpu_state){.threads = config->threads ? config->threads : rung_cpu_default_threads(),
                        .asked = config->threads,
                        .features = rung_cpu_features(),
                        .caches = rung_cpu_caches(),
@@ -82,7 +67,7 @@ static rung_status cpu_configure(void *state, const rung_config *config)
 {
     cpu_state *cpu = state;
     if (config->threads != cpu->asked) { /* counting processors reads files: not at every change of something else */
-        cpu->threads = choose_thread_limit(config);
+        cpu->threads = config->threads ? config->threads : rung_cpu_default_threads();
         cpu->asked = config->threads;
     }
     return RUNG_SUCCESS;
@@ -90,7 +75,8 @@ static rung_status cpu_configure(void *state, const rung_config *config)
 
 static int cpu_threads(const void *state)
 {
-    return ((const cpu_state *)state)->threads;
+    const cpu_state *cpu = state;
+    return rung_cpu_threads_now(cpu->asked, cpu->threads);
 }
 
 static int cpu_device(const void *state)
@@ -114,7 +100,7 @@ static rung_cpu_args make_args(const cpu_state *cpu, const rung_problem *p)
                            .beta = p->beta,
                            .trans_a = p->trans_a,
                            .trans_b = p->trans_b,
-                           .threads = cpu->threads,
+                           .threads = rung_cpu_threads_now(cpu->asked, cpu->threads),
                            .in_order = p->in_order,
                            .pool = cpu->pool,
                            .caches = &cpu->caches,

@@ -1,0 +1,48 @@
+/* How many threads a CPU product may use: as the context says, else the process, else the environment, else the cores. */
+#include "cpu/threads.h"
+#include "core/status.h"
+#include "cpu/features.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+static _Atomic int process_threads; /* 0: nobody has said */
+
+static int positive_from_environment(const char *name)
+{
+    const char *text = getenv(name);
+    long value = text ? strtol(text, NULL, 10) : 0; /* OMP_NUM_THREADS may be a list: its first entry counts */
+    return value > 0 && value <= RUNG_MOST_THREADS ? (int)value : 0;
+}
+
+int rung_cpu_default_threads(void)
+{
+    static const char *const names[] = {"RUNG_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
+                                        "BLIS_NUM_THREADS", "OMP_NUM_THREADS"};
+    int threads = 0;
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && !threads; i++)
+        threads = positive_from_environment(names[i]);
+    return threads ? threads : rung_cpu_count();
+}
+
+int rung_cpu_threads_now(int asked, int otherwise)
+{
+    int most = atomic_load_explicit(&process_threads, memory_order_relaxed);
+    if (!most)
+        return otherwise;
+    return asked && asked < most ? asked : most;
+}
+
+rung_status rung_process_set_threads(int threads)
+{
+    if (threads < 0 || threads > RUNG_MOST_THREADS)
+        return rung_fail(RUNG_INVALID_ARGUMENT, "threads is %d: 0 to %d", threads, RUNG_MOST_THREADS);
+    atomic_store_explicit(&process_threads, threads, memory_order_relaxed);
+    return RUNG_SUCCESS;
+}
+
+int rung_process_threads(void)
+{
+    int most = atomic_load_explicit(&process_threads, memory_order_relaxed);
+    return most ? most : rung_cpu_default_threads();
+}
