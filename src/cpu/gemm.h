@@ -109,6 +109,11 @@ static inline int64_t rung_gemm_stream_ld(const gemm_product *p, const gemm_plan
 /* Runs one strip of a product on the calling thread. */
 void rung_gemm_strip(const gemm_product *p, const gemm_plan *plan, float *workspace);
 
-enum { RUNG_SWAP_STRIP = 512 }; /* columns of a transposed product computed before they are written out */
+/* Columns of a transposed product computed before they are written out. Many rows pass the same cache lines of the long
+ * operand more often, so that longer runs of it pay; few rows have sums enough in L1 with 512. */
+static inline int64_t rung_gemm_swap_strip(int64_t few)
+{
+    return few > 16 ? 1024 : 512;
+}
 
 #endif

@@ -184,14 +184,15 @@ static void run_swapped(const gemm_product *p, const gemm_plan *plan, float *wor
                       .beta = 0.0f,
                       .trans_a = !p->trans_b,
                       .trans_b = !p->trans_a};
-    float *rest = workspace + round_up(RUNG_SWAP_STRIP * max64(min64(p->m, p->n), 1), 16);
+    int64_t strip = rung_gemm_swap_strip(min64(p->m, p->n));
+    float *rest = workspace + round_up(strip * max64(min64(p->m, p->n), 1), 16);
     int columns = !plan->of_b; /* the long operand is A: its m becomes the columns */
     int64_t length = columns ? p->m : p->n;
-    for (int64_t at = 0; at < length; at += RUNG_SWAP_STRIP) {
-        int64_t now = min64(RUNG_SWAP_STRIP, length - at);
+    for (int64_t at = 0; at < length; at += strip) {
+        int64_t now = min64(strip, length - at);
         t.m = columns ? p->n : now;
         t.n = columns ? now : p->m;
-        t.ldc = columns ? RUNG_SWAP_STRIP : p->m;
+        t.ldc = columns ? strip : p->m;
         if (columns)
             t.b = p->a + at;
         else

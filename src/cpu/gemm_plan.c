@@ -193,11 +193,12 @@ gemm_plan rung_gemm_plan(const gemm_product *p, const rung_caches *caches)
 /* A strip of the result, and what the path that computes it needs. */
 static int64_t swapped_floats(const gemm_product *p, const gemm_plan *plan)
 {
-    int64_t few = min64(p->m, p->n), panel = (int64_t)p->kernel->nv * p->kernel->vl;
+    int64_t few = min64(p->m, p->n), strip = rung_gemm_swap_strip(few);
+    int64_t panel = (int64_t)p->kernel->nv * p->kernel->vl;
     int64_t packed_b = min64(plan->kc, p->k) * round_up(few, panel);
-    gemm_product stream = {.kernel = p->kernel, .m = few, .n = RUNG_SWAP_STRIP};
+    gemm_product stream = {.kernel = p->kernel, .m = few, .n = strip};
     int64_t sums = rung_gemm_stream_a_floats(&stream) + few * rung_gemm_stream_ld(&stream, plan);
-    return RUNG_SWAP_STRIP * few + 16 + max64(packed_b, sums);
+    return strip * few + 16 + max64(packed_b, sums);
 }
 
 static int64_t path_floats(const gemm_product *p, const gemm_plan *plan, gemm_path path, int64_t columns)

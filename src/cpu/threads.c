@@ -1,4 +1,5 @@
-/* How many threads a CPU product may use: as the context says, else the process, else the environment, else the cores. */
+/* How many threads a CPU product may use: as the context says, else the process, else the environment, else the cores.
+ */
 #include "cpu/threads.h"
 #include "core/status.h"
 #include "cpu/features.h"
