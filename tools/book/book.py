@@ -326,6 +326,10 @@ def chapter_faults(page, text):
         asked = re.findall(r"^\d+\. ", text.split("\n## Ten questions\n", 1)[1], re.M)
         if len(asked) != 10:
             faults.append(f"{page} asks {len(asked)} questions instead of ten")
+    for part, words in (("\n## Try\n", "something to try"), ("\n## Where to read on\n", "a word on where to read on"), ("**The question.**", "its question"),
+                        ("**Guess before you read on.**", "a guess")):
+        if part not in text and not page.startswith("docs/book/01-"):
+            faults.append(f"{page} lacks {words}")
     if "```sh" not in text:
         faults.append(f"{page} has no command that a reader can type")
     if "](img/" not in text and "](../ladder/img/" not in text:
