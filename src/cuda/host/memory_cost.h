@@ -11,7 +11,7 @@ static const double read_rate = 4.65e6, write_rate = 4.65e6;
 /* Fitted (docs/costs.md): so many times C's bytes count where its rows are not whole lines of
  * 128 bytes, and where they are at odd addresses and stored four results a lane; what 32 bytes more at a row's edges
  * add, where tiles share sectors. */
-static const double part_lines = 1.36, scattered = 1.94, edge_sectors = 2.75;
+static const double part_lines = 1.36, scattered = 1.94, edge_sectors = 2.75, vector_reads = 1.25;
 
 /* Time to read the operands. */
 static inline double rung_read_us(const rung_problem *p)
@@ -19,6 +19,13 @@ static inline double rung_read_us(const rung_problem *p)
     double m = (double)p->m, n = (double)p->n, k = (double)p->k, batch = (double)p->batch;
     double a = m * k * (p->stride_a ? batch : 1.0), b = k * n * (p->stride_b ? batch : 1.0);
     return 4.0 * (a + b + (p->beta_zero ? 0.0 : m * n * batch)) / read_rate;
+}
+
+/* The same by kernels made for matrices: of one that meets a vector the bytes count more often, since most of a tile is
+ * empty and few loads are under way (results/times-wrong-h200.jsonl). */
+static inline double rung_tiles_read_us(const rung_problem *p)
+{
+    return rung_read_us(p) * (p->m == 1 || p->n == 1 ? vector_reads : 1.0);
 }
 
 /* Time to write C by tiles of `width` columns. Its bytes count `odd_rows` times where rows are not aligned. */

@@ -27,6 +27,9 @@ static const double launches_us = 10.0, tile_us = 4.0, chain_us = 1.08, tf32_cha
                     ragged_us =
                         4.0; /* tiles at C's edges, lines that are no whole pieces: 1000 takes that longer than 1024 */
 
+/* Rows of C at odd addresses: what the end of a tile takes longer, of one that is done whole, of one that is cut. */
+static const double odd_end_us = 8.0, odd_cut_us = 4.0;
+
 static int64_t round_up(int64_t x, int64_t unit)
 {
     return (x + unit - 1) / unit * unit;
@@ -144,11 +147,12 @@ static panels cost_panels(const rung_machine *machine, const rung_kernel *kernel
     const double depth = (double)depths * (double)w->k_pad, a_passes = part->kept ? (double)columns : 1.0,
                  b_passes = part->kept ? 1.0 : (double)rows, m = (double)p->m * a_passes, n = (double)p->n * b_passes;
     const double bytes = (m + n) * depth * 8.0 + 4.0 * (double)p->k * ((p->trans_a ? m : 0) + (p->trans_b ? 0 : n));
+    const cut last = choose_cut(w, kernel, machine->sms / CLUSTER, p->in_order);
+    const int64_t whole_rounds = parts_of(w->tiles_m * w->tiles_n - last.tiles, machine->sms / CLUSTER);
+    const double odd = p->align_c >= 8 ? 0.0 : odd_end_us * (double)whole_rounds + (last.tiles ? odd_cut_us : 0.0);
     const int ragged = p->m != w->m_pad || p->n != w->n_pad || p->k != w->k_pad;
-    panels s = {.count = rows * columns * depths,
-                .split_us = bytes / split_bytes_us,
-                .last = choose_cut(w, kernel, machine->sms / CLUSTER, p->in_order)};
-    s.us = (double)s.count * (launches_us + s.last.us + (ragged ? ragged_us : 0.0)) + s.split_us +
+    panels s = {.count = rows * columns * depths, .split_us = bytes / split_bytes_us, .last = last};
+    s.us = (double)s.count * (launches_us + last.us + odd + (ragged ? ragged_us : 0.0)) + s.split_us +
            (double)(depths - 1) * 8.0 * (double)p->m * (double)p->n / write_rate; /* C is read and written again */
     return s;
 }

@@ -72,7 +72,8 @@ static double read_us(const rung_machine *machine, const rung_problem *p, const 
     double b_bytes = 4.0 * (double)p->k * (double)p->n, l2_bytes = (double)machine->l2_bytes;
     double passes = fmin((double)s->tiles_m, fmax(1.0, (double)(s->tiles_m * s->tiles_n) / at_once));
     double missed = b_bytes * b_bytes / (b_bytes * b_bytes + l2_bytes * l2_bytes);
-    return rung_read_us(p) + (passes - 1.0) * missed * b_bytes * (p->stride_b ? (double)p->batch : 1.0) / read_rate;
+    return rung_tiles_read_us(p) +
+           (passes - 1.0) * missed * b_bytes * (p->stride_b ? (double)p->batch : 1.0) / read_rate;
 }
 
 /* Sectors of 32 bytes that a step of `rows` rows or columns takes up. */

@@ -21,7 +21,7 @@ RUNG_TILE_TABLE small_tile table[] = {
 #include "cuda/families/small/tiles.inc"
 #undef RUNG_TILE
 };
-RUNG_TILE_COSTS(small, "share alone block_us odd_address a_k_innermost b_k_innermost both_k_innermost")
+RUNG_TILE_COSTS(small, "share alone block_us odd_end odd_address a_k_innermost b_k_innermost both_k_innermost")
 
 const small_tile *small_tile_of(const rung_kernel *kernel)
 {
@@ -67,12 +67,13 @@ int64_t small_tiles(const rung_kernel *kernel, const rung_problem *p)
 }
 
 /* Time of the blocks on the busiest SM: full rounds of `resident` blocks, then what is left. */
-static double rounds_us(const small_tile *t, double blocks, int sms, int resident, double block_work_us, double last_us)
+static double rounds_us(const small_tile *t, double blocks, int sms, int resident, double block_work_us,
+                        double block_us, double last_us)
 {
     double a_round = (double)sms * resident, full = floor(blocks / a_round),
            left = ceil((blocks - full * a_round) / sms);
     double last = left > 0 ? rung_overlapped(left, t->cost.alone) * block_work_us + last_us * left / resident : 0.0;
-    return full * (rung_overlapped(resident, t->cost.alone) * block_work_us + t->cost.block_us) + last;
+    return full * (rung_overlapped(resident, t->cost.alone) * block_work_us + block_us) + last;
 }
 
 /* Blocks that a multiprocessor holds at once. */
@@ -95,7 +96,7 @@ static double share_of(const small_tile *t, const rung_problem *p)
 /* What all numbers of parts have in common. */
 typedef struct small_work {
     int64_t tiles, steps;
-    int resident;
+    int resident, odd_c;
     double step_us; /* a block's step along k, were it alone on a multiprocessor that never waits */
     double read, write;
 } small_work;
@@ -107,8 +108,9 @@ static small_work work_of(const rung_machine *machine, const rung_kernel *kernel
         .tiles = small_tiles(kernel, p),
         .steps = rung_ceil_div(p->k, kernel->bk),
         .resident = resident_of(kernel, t, p),
+        .odd_c = p->align_c < 16,
         .step_us = kernel->bm * kernel->bn * kernel->bk / (128e3 * machine->clock_ghz * share_of(t, p)),
-        .read = rung_read_us(p),
+        .read = rung_tiles_read_us(p),
         .write = rung_write_us(p, t->crowd ? odd_lines : odd_rows, kernel->bn),
     };
 }
@@ -126,6 +128,7 @@ static double tile_cost_us(const rung_machine *machine, const rung_kernel *kerne
     double blocks = (double)(w->tiles * parts), steps = (double)rung_ceil_div(w->steps, parts),
            tile_bytes = 4.0 * kernel->bm * kernel->bn;
     double compute = rounds_us(t, blocks, machine->sms, w->resident, steps * w->step_us,
+                               t->cost.block_us * (w->odd_c ? 1.0 + t->cost.odd_end : 1.0),
                                t->cost.block_us * (t->crowd ? last_round : 1.0));
     double rounds = ceil(blocks / ((double)machine->sms * w->resident));
     /* The first operands and the last results are in nobody's shadow. */
