@@ -125,7 +125,7 @@ static rung_status fill_sets(lab_bench *bench, arrangement *x)
     return RUNG_SUCCESS;
 }
 
-/* One contender over the sets: the library's plan, a peer, or neither: the traffic alone. */
+/* Runs one contender over the sets: the library's plan, a peer, or neither, which is the traffic alone. */
 typedef struct runner {
     rung_plan *plan;
     lab_peer *peer;
@@ -199,7 +199,7 @@ static double check_limit(const lab_place *place)
     return place->tools ? 6e11 : 6e8;
 }
 
-/* All of C where that is affordable, else strips of rows and of columns at both ends and at a place of chance. */
+/* Checks all of C where that is affordable, else strips of rows and columns at both ends and at a random place. */
 static rung_status check_entry(lab_bench *bench, const rung_gemm *g, int64_t entry, double limit, double *error_u,
                                double *chain_u)
 {
@@ -220,7 +220,8 @@ static rung_status check_entry(lab_bench *bench, const rung_gemm *g, int64_t ent
     return RUNG_SUCCESS;
 }
 
-/* Runs a contender once into poisoned memory and judges it; batches by their ends and middle. beta is 0 for it. */
+/* Runs a contender once into poisoned memory, with beta = 0, and judges it. Of a batch it judges both ends and the
+ * middle. */
 static rung_status check(lab_bench *bench, arrangement *x, runner *r, double *error_u, double *chain_u)
 {
     rung_gemm kept = x->gemm;
@@ -235,7 +236,7 @@ static rung_status check(lab_bench *bench, arrangement *x, runner *r, double *er
     return status;
 }
 
-/* Peers that take the shape come first in runners[1..]; *which tells whose each is. */
+/* Puts the peers that take the shape into runners[1] and those behind it; *which tells whose each is. */
 static rung_status prepare_peers(lab_bench *bench, arrangement *x, runner *runners, int *which, int *count,
                                  lab_bench_row *row)
 {
@@ -294,7 +295,7 @@ static rung_status time_all(lab_bench *bench, const arrangement *x, runner *runn
     return lab_measure(bench->place, &bench->monitor, contenders, count, &options, &row->time);
 }
 
-/* The larger of the arithmetic at the FMA peak and the bytes at full bandwidth. */
+/* Returns the larger of two times: the arithmetic's at the FMA peak, and the bytes' at full bandwidth. */
 static void set_floor(lab_bench *bench, int peers_end, lab_bench_row *row)
 {
     double memory_us = row->floor_measured ? row->time.us[peers_end].median : 0.0;

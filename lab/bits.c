@@ -11,7 +11,7 @@ typedef struct bits_line {
     char kernel[KERNEL_TEXT], text[LAB_CASE_TEXT], kept[HASH_TEXT]; /* kept: empty where there was none */
 } bits_line;
 
-/* 1: a line was read; 0: it holds a comment or nothing. */
+/* Returns 1 where a line was read, 0 where it holds a comment or nothing. */
 static int read_line(char *text, bits_line *line)
 {
     char *comment = strchr(text, '#');

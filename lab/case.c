@@ -1,4 +1,4 @@
-/* Cases as text: shape first, then what differs from the default. */
+/* Reads and prints cases as text: the shape comes first, then what differs from the default. */
 #include "lab/case.h"
 #include "lab/shape.h"
 #include "lab/names.h"

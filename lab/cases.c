@@ -43,7 +43,8 @@ static int takes(const maker *x, int trans_a, int trans_b)
     return (x->accepts >> (trans_a * 2 + trans_b)) & 1;
 }
 
-/* A case whose secondary dimensions are the next of the rotation. Needed alignment is kept by whole multiples. */
+/* Makes a case whose secondary dimensions are the next of the rotation. Whole multiples keep the alignment that is
+ * needed. */
 static lab_case next(maker *x, int64_t m, int64_t n, int64_t k)
 {
     static const int64_t pads[] = {0, 3, 0, 1, 8}, offsets[] = {0, 0, 1, 0, 2, 3};
@@ -84,7 +85,7 @@ static int64_t edge(int tile, int which)
     return edges[which % 5] > 0 ? edges[which % 5] : 1;
 }
 
-/* Every edge of each dimension against three of each other's. */
+/* Tries every edge of each dimension with three of each other one's. */
 static void add_edges(maker *x)
 {
     const rung_kernel *row = x->kernel;
@@ -141,7 +142,7 @@ static int takes_data(const maker *x, lab_data data)
            arith == RUNG_F16X3_ALONE;
 }
 
-/* Kernels that split their operands, and the library's choice, which may be one. */
+/* True for kernels that split their operands, and for the library's choice, which may be one. */
 static int may_split(const maker *x)
 {
     return x->backend == RUNG_BACKEND_CUDA && (!x->kernel || x->kernel->arith != RUNG_F32);
@@ -209,8 +210,8 @@ static void push_accuracy(maker *x, int64_t size, int64_t k, lab_data data)
     push(x, &c);
 }
 
-/* The acceptance rule: every distribution at every k of the list, on results enough to speak of a maximum. What is
- * meant to break split operands is for the kernels that split them. */
+/* The acceptance rule takes every distribution at every k of the list, with enough results to speak of a maximum. What
+ * is meant to break split operands is for the kernels that split them. */
 static void add_accuracy(maker *x)
 {
     static const int64_t depths[] = {1, 16, 257, 1024, 4096, 32768, 3, 64};
@@ -260,7 +261,7 @@ enum factor {
 
 enum { PAIRS_WORK = 3 << 20 }; /* multiply-adds of one case: kernels run on the CPU too */
 
-/* Sizes at the edges of a tile, below and above, and few. */
+/* These sizes lie at the edges of a tile, below and above it; some are very small. */
 static int64_t beside(int tile, int level)
 {
     const int64_t sizes[] = {tile - 1, tile + 1, tile, 2 * tile + 3, 5};

@@ -18,7 +18,7 @@ static int below(cover *c, int count)
     return (int)((c->random >> 33) % (uint64_t)count);
 }
 
-/* Pairs not seen so far of value v of factor f with the factors of the row that are set. */
+/* Counts the new pairs that value v of factor f makes with the factors of the row that are set. */
 static int gain(const cover *c, const unsigned char *row, const int *set, int f, int v)
 {
     int new_pairs = 0;
@@ -53,7 +53,7 @@ static void mark(cover *c, const unsigned char *row)
             c->seen[f][row[f]][g][row[g]] = 1;
 }
 
-/* The first pair that is missing becomes the beginning of a row; 0: none is. */
+/* Begins a row with the first pair that is missing. It returns 0 where none is. */
 static int begin(const cover *c, unsigned char *row, int *set)
 {
     memset(set, 0, LAB_FACTORS * sizeof *set);

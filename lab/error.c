@@ -1,4 +1,4 @@
-/* The lab's own failures, kept until read. */
+/* Keeps the lab's own failures until they are read. */
 #include "lab/error.h"
 
 #include <stdarg.h>

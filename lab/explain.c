@@ -1,4 +1,4 @@
-/* Chips, occupancy, floors and the model of limits. */
+/* What is known of chips: occupancy, floors and the model of limits. */
 #include "lab/explain.h"
 
 #include "rung_tools.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* NVIDIA's data sheets and tuning guides; clocks are the highest boost. */
+/* The numbers are those of NVIDIA's data sheets and tuning guides. Clocks are the highest boost. */
 const lab_chip lab_chips[] = {
     {"h200", "NVIDIA H200", 90, 132, 128, 2048, 1.98, 4.8, 60, 233472, 232448, 2048, 32},
     {"h100", "NVIDIA H100 SXM", 90, 132, 128, 2048, 1.98, 3.35, 50, 233472, 232448, 2048, 32},
@@ -71,7 +71,7 @@ void lab_occupancy_of(const lab_chip *chip, const lab_resources *r, int threads,
     o->percent = 100 * o->warps * 32 / chip->threads_per_sm;
 }
 
-/* Products of pieces, their type, and TF32's share of the rate of halves; none: FFMA. */
+/* A mode's products of pieces, their type, and TF32's share of the rate of halves. A mode without pieces uses FFMAs. */
 static const struct {
     int products;
     const char *unit;

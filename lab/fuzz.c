@@ -1,4 +1,4 @@
-/* Random calls, and how a failing one is made smaller. */
+/* Makes random calls, and makes a failing one smaller. */
 #include "lab/fuzz.h"
 #include "lab/names.h"
 
@@ -85,7 +85,7 @@ void lab_fuzz_case(uint64_t seed, uint64_t number, int64_t most, lab_case *c)
 
 /* ---- smaller ---- */
 
-/* Proposal `which` of a plainer case; 0: there are no more. */
+/* Makes proposal number `which` of a plainer case. It returns 0 where there are no more. */
 static int plainer(const lab_case *from, int which, lab_case *c)
 {
     int64_t *const sizes[] = {&c->m, &c->n, &c->k, &c->pad, &c->offset};

@@ -1,4 +1,4 @@
-/* A JSON writer of the few forms that result lines need. */
+/* Writes JSON in the few forms that result lines need. */
 #include "lab/json.h"
 
 #include <inttypes.h>

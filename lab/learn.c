@@ -1,4 +1,5 @@
-/* Grading. The file is compiled here; it runs in a child process, which may loop, crash or leave without harm. */
+/* Grades a learner's file. It is compiled here and runs in a child process, which may loop, crash or leave without
+ * harm. */
 #define _GNU_SOURCE
 #include "lab/learn.h"
 #include "lab/lens_html.h"
@@ -167,7 +168,7 @@ static int judge_case(const lab_exercise *e, const lab_lens_case *c, rung_status
     return 0;
 }
 
-/* Sizes that nobody knows beforehand: drawn from the seed, at least 1. */
+/* Draws sizes from the seed, at least 1, that nobody knows beforehand. */
 static lab_extent3 draw(const lab_extent3 *most, uint64_t *state)
 {
     int64_t limits[] = {most->m, most->n, most->k}, drawn[3];
@@ -210,7 +211,7 @@ static int run_cases(const lab_attempt *attempt, const char *object, lab_verdict
     return 1;
 }
 
-/* Goals and answers. */
+/* Judges goals and answers. */
 
 static int holds(double value, const char *relation, double limit)
 {
@@ -284,7 +285,7 @@ static void judge_answers(const lab_exercise *e, const char *object, const lab_m
     }
 }
 
-/* The counted run: some blocks stand for the rest. */
+/* Runs the kernel once more and counts. Some blocks stand for the rest. */
 static int count(const lab_attempt *attempt, const char *object, lab_verdict *v)
 {
     const lab_exercise *e = attempt->exercise;
@@ -363,7 +364,7 @@ static void grade_here(const lab_attempt *attempt, const char *object, const cha
     v->passed = !v->failure[0];
 }
 
-/* The child. What it prints is nobody's; its verdict comes through a pipe. */
+/* This is the child. Nobody reads what it prints; its verdict comes through a pipe. */
 
 static void child(const lab_attempt *attempt, const char *object, const char *counted, int to)
 {
@@ -388,7 +389,7 @@ static void child(const lab_attempt *attempt, const char *object, const char *co
     _exit(0);
 }
 
-/* 1: a whole verdict; 0: the child ended without; -1: time is up. */
+/* Returns 1 for a whole verdict, 0 where the child ended without one, -1 when time is up. */
 static int receive(int from, lab_verdict *v)
 {
     char *at = (char *)v;

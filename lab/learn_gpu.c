@@ -1,4 +1,4 @@
-/* nvcc makes a cubin of the learner's file; the rest is the lab's usual measuring. */
+/* Has nvcc make a cubin of the learner's file; the rest is the lab's usual measuring. */
 #define _GNU_SOURCE /* getdelim */
 #include "lab/learn_gpu.h"
 #include "lab/check.h"
@@ -133,7 +133,7 @@ static rung_status run_peer(void *state, int set)
     return r->peer.run(&r->peer, &r->gemm);
 }
 
-/* The first rows against FP64. */
+/* Compares the first rows with FP64. */
 static rung_status check(run *r, lab_learn_times *times)
 {
     const lab_learn_gpu *w = r->what;

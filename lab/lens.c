@@ -1,4 +1,4 @@
-/* The lens from the lab's side: opened at run time, fed with operands, its results checked against FP64. */
+/* The lens from the lab's side: opens it at run time, feeds it with operands, and checks its results against FP64. */
 #define _GNU_SOURCE /* dladdr */
 #include "lab/lens.h"
 #include "lab/device/lab_shared.h"
@@ -39,7 +39,7 @@ static rung_context *context;
 static int made; /* own objects, so far */
 static char scratch[512];
 
-/* Beside the library this program uses, or where RUNG_LENS says. */
+/* The lens lies beside the library that this program uses, or where RUNG_LENS says. */
 static const char *library_path(char *path, size_t bytes)
 {
     Dl_info info;
@@ -199,7 +199,7 @@ static int is_poison(const float *at)
     return bits == LAB_POISON;
 }
 
-/* |c - c64| / (|A||B|) in u for one element, and c64; negative when it is not a number. */
+/* Returns |c - c64| / (|A||B|) of one element in u, and gives c64. It is negative when it is not a number. */
 static double element_error(const lab_lens_case *c, const operands *x, int64_t i, int64_t j, double *exact)
 {
     double sum = 0, size = 0;
@@ -387,7 +387,7 @@ rung_status lab_lens_reduce(const lab_lens_case *c, int64_t n, lab_lens_result *
     return status;
 }
 
-/* The sums that a kernel of the user's own left in out[], against FP64. */
+/* Compares with FP64 the sums that a kernel of the user's own left in out[]. */
 static void check_sums(const lab_lens_case *c, const float *values, int64_t n, const float *out, int blocks,
                        lab_lens_result *result)
 {
@@ -459,7 +459,7 @@ rung_status lab_lens_own_sum(const lab_lens_case *c, int64_t n, lab_lens_result 
     return status;
 }
 
-/* Totals over sites. */
+/* Adds up what sites counted. */
 
 static void add_global(lab_lens_totals *t, const rung_lens_site *s)
 {
@@ -526,7 +526,7 @@ void lab_lens_sum(lab_lens_totals *totals)
 
 /* A user's kernel file. */
 
-/* Also on a signal: calls only what a handler may. */
+/* It runs on a signal too, so it calls only what a handler may. */
 static void remove_scratch(void)
 {
     static const char *const left[] = {"own0.so", "own0.d", "own0.why", "own1.so", "own1.d", "own1.why"};
@@ -572,7 +572,7 @@ static rung_status make_scratch(void)
     return RUNG_SUCCESS;
 }
 
-/* What the compiler said first. */
+/* Finds what the compiler said first. */
 static void first_error(const char *object, char *why, size_t bytes)
 {
     char path[600];

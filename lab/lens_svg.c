@@ -42,7 +42,7 @@ static void box(page *p, double x, double y, double width, double height, const 
             class);
 }
 
-/* The text of a source line, as a caption. */
+/* Makes a caption of the text of a source line. */
 static void source_line(const rung_lens_site *s, char *text, size_t bytes)
 {
     FILE *from = fopen(s->file, "r");
@@ -55,7 +55,7 @@ static void source_line(const rung_lens_site *s, char *text, size_t bytes)
     snprintf(text, bytes, "%.92s", line + strspn(line, " \t"));
 }
 
-/* One block of C: which warp, and one thread's own results. */
+/* Draws one block of C: which warp has which results, and one thread's own. */
 
 typedef struct tile {
     int64_t row0, column0, rows, columns;
@@ -74,7 +74,7 @@ static tile bounds(const rung_lens_launch *l)
     return (tile){r0, c0, r1 - r0 + 1, c1 - c0 + 1};
 }
 
-/* Alike neighbours become one rectangle, along the row and over the rows below that are the same. */
+/* Neighbours that are alike become one rectangle, along the row and over the same rows below it. */
 
 static int kind_of(const int *owner)
 {
@@ -141,7 +141,7 @@ static void draw_tile(page *p, const rung_lens_launch *l)
     free(owner);
 }
 
-/* Global accesses: the 128-byte lines a warp touches, their sectors, and the bytes it wanted. */
+/* Draws global accesses: the 128-byte lines that a warp touches, their sectors, and the bytes that it wanted. */
 
 static int by_value(const void *a, const void *b)
 {
@@ -216,7 +216,7 @@ static void draw_global(page *p, const rung_lens_site *s)
     p->y += 6;
 }
 
-/* Shared accesses: 32 banks; what each has to give, pass by pass. A second word in a bank costs a pass more. */
+/* Draws shared accesses: what each of 32 banks gives, pass by pass. A second word in a bank costs one more pass. */
 
 static void banks_of_part(const rung_lens_site *s, int first, int end, int64_t words[32][32], int counts[32])
 {

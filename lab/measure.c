@@ -1,4 +1,4 @@
-/* Interleaved timing of several contenders on one place. */
+/* Times several contenders on one place, in turn. */
 #include "lab/measure.h"
 
 #include <stdlib.h>
@@ -80,7 +80,7 @@ static rung_status sample(timer *t, const lab_contender *contender, int which, d
     return RUNG_SUCCESS;
 }
 
-/* How often the system took a core away from this process so far. */
+/* Tells how often the system took a core away from this process so far. */
 static long preemptions(void)
 {
     struct rusage usage;

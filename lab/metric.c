@@ -58,7 +58,7 @@ static double cost(const rung_lens_site *s)
     return (s->space == RUNG_LENS_GLOBAL ? s->sectors : s->wavefronts) / s->requests;
 }
 
-/* The most expensive request of a kind; NULL: there is none. */
+/* Finds the most expensive request of a kind. It returns NULL where there is none. */
 static const rung_lens_site *worst(chooser chooses, const char *array)
 {
     const rung_lens_site *most = NULL;
@@ -77,7 +77,7 @@ static double worst_cost(chooser chooses, const char *array)
     return site ? cost(site) : NAN;
 }
 
-/* Sums of one field over sites of a kind. */
+/* Adds one field over the sites of a kind. */
 static double sum_over(chooser chooses, const char *array, double (*field)(const rung_lens_site *))
 {
     double sum = 0;
@@ -209,7 +209,7 @@ static double error_u(const figures *f)
     return f->run->error_u;
 }
 
-/* Of workspace written and read again, against the operands themselves. */
+/* Compares the workspace that is written and read again with the operands themselves. */
 static double extra_traffic(const figures *f)
 {
     const lab_lens_case *c = f->run->of;
@@ -226,7 +226,7 @@ static void occupancy_on(const lab_chip *chip, const figures *f, lab_occupancy *
         o->blocks = o->percent = 0;
 }
 
-/* The least over the chips. */
+/* Takes the least over the chips. */
 static double least(const figures *f, int percent)
 {
     double least = NAN;
@@ -305,7 +305,7 @@ static const char *verb_of(const rung_lens_site *s)
     return s->kind == RUNG_LENS_STORE ? "write" : "read";
 }
 
-/* How lane 1's element lies to lane 0's. */
+/* Tells how lane 1's element lies to lane 0's. */
 static void global_pattern(const rung_lens_site *s, char *text, size_t bytes)
 {
     int64_t rows = s->sample_row[1] - s->sample_row[0], columns = s->sample_column[1] - s->sample_column[0];
@@ -326,7 +326,7 @@ static void global_pattern(const rung_lens_site *s, char *text, size_t bytes)
                  (long long)(s->sample_offset[0] % 32));
 }
 
-/* Two lanes that want different words of one bank. */
+/* Finds two lanes that want different words of one bank. */
 static void shared_pattern(const rung_lens_site *s, char *text, size_t bytes)
 {
     int together = s->bytes <= 4 ? 32 : s->bytes == 8 ? 16 : 8;

@@ -1,4 +1,4 @@
-/* Products over several ranks, measured. */
+/* Measures products over several ranks. */
 #include "lab/multi.h"
 #include "lab/host.h"
 #include "lab/measure.h"

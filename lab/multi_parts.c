@@ -1,5 +1,5 @@
-/* A product whose operands are nowhere whole: made part by part in the memory of one process's ranks, checked part by
- * part. For sizes beyond one GPU's memory, or beyond the host's. */
+/* Runs a product whose operands are nowhere whole, for sizes beyond one GPU's memory or the host's. They are made part
+ * by part in the memory of one process's ranks and checked part by part. */
 #include "lab/host.h"
 #include "lab/measure.h"
 #include "lab/multi.h"

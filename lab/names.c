@@ -1,4 +1,4 @@
-/* Names of enums, and the nearest name to a misspelt one. */
+/* Gives the names of enums, and the nearest name to a misspelt one. */
 #include "lab/names.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static int smaller(int x, int y)
     return x < y ? x : y;
 }
 
-/* Levenshtein's, one row at a time; words longer than LONGEST are cut. */
+/* Levenshtein's distance, one row at a time. Words longer than LONGEST are cut. */
 static int distance(const char *x, const char *y)
 {
     int row[LONGEST + 1];

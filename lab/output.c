@@ -1,4 +1,4 @@
-/* Files that appear whole or not at all. */
+/* Writes files that appear whole or not at all. */
 #include "lab/output.h"
 
 #include <errno.h>

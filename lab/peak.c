@@ -1,4 +1,5 @@
-/* Twelve independent chains of the widest FMA: enough to cover the latency of two units. And plain reads and writes. */
+/* Measures peaks. Twelve independent chains of the widest FMA cover the latency of two units; memory's peak is that of
+ * plain reads and writes. */
 #include "lab/peak.h"
 #include "lab/host.h"
 #include "lab/measure.h"

@@ -70,7 +70,7 @@ typedef struct cuda_peer {
     void *start, *stop;
 } cuda_peer;
 
-/* A column-major problem: a row-major call is served by swapping the operands, as anyone would. */
+/* Makes a column-major problem. A row-major call exchanges its operands, as anyone would. */
 typedef struct column_major {
     int trans_a, trans_b;
     int64_t m, n, lda, ldb, stride_a, stride_b;

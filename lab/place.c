@@ -99,7 +99,7 @@ rung_status lab_place_context(const lab_place *place, rung_math math, rung_conte
     return rung_context_create(context, &config);
 }
 
-/* Memory is promised before it is there: more than what is available would end the process later on. */
+/* The system promises memory before it is there. More than there is would end the process later on. */
 int lab_memory_lacks(int64_t bytes)
 {
     char line[128];

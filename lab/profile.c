@@ -151,7 +151,7 @@ const char *lab_ncu_path(void)
     return NULL;
 }
 
-/* ncu's output, whole: it is read after ncu has ended. */
+/* Reads all of ncu's output, after ncu has ended. */
 static char *run_words(char *const *words, int *exit_code)
 {
     int ends[2];
@@ -237,7 +237,7 @@ static void take(lab_profile *profile, int metric, double value, const char *uni
         profile->measured[metric] = value;
 }
 
-/* The longest kernel name that begins the launch's. */
+/* Finds the longest kernel name with which the launch's begins. */
 static lab_profile *profile_of(lab_profile *profiles, int count, const char *launch)
 {
     lab_profile *best = NULL;
@@ -286,7 +286,7 @@ static int read_csv(char *text, lab_profile *profiles, int count)
     return taken;
 }
 
-/* Over all launches of a kernel, as the lens counts. */
+/* Adds over all launches of a kernel, as the lens counts. */
 static void ratios_of_sums(lab_profile *profile)
 {
     static const char *const kinds[] = {"ld", "st"};
@@ -331,7 +331,7 @@ static char *run_ncu(const char *ncu, char *const *command, const unsigned char 
     return run_words(words, exit_code);
 }
 
-/* Names that this ncu or this chip does not know: asked for again without them. */
+/* Finds names that this ncu or this chip does not know. ncu is then asked again without them. */
 static int note_refused(const char *text, unsigned char *refused)
 {
     int found = 0;
@@ -384,7 +384,7 @@ rung_status lab_ncu_run(char *const *command, lab_profile *profiles, int count)
     return status;
 }
 
-/* The number after "key": in a line of our own making, up to `end`; NaN where the key is not. */
+/* Reads the number after "key": in a line of our own making, up to `end`. It is NaN where the key is not. */
 static double number_of(const char *line, const char *end, const char *key)
 {
     char quoted[64];

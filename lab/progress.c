@@ -1,4 +1,5 @@
-/* Progress by jansson, written whole and renamed into place. Without jansson nothing is kept: every exercise is new. */
+/* Keeps progress with jansson: the file is written whole and renamed into place. Without jansson nothing is kept, and
+ * every exercise is new. */
 #include "lab/progress.h"
 
 #include <errno.h>
@@ -21,7 +22,7 @@ static rung_status user_folder(const char *named, const char *under_home, const 
     return RUNG_SUCCESS;
 }
 
-/* All folders of a path that ends with a slash. */
+/* Makes all folders of a path that ends with a slash. */
 static rung_status make_folders(char *path)
 {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -43,7 +44,7 @@ static rung_status progress_path(char path[PATH_BYTES])
     return user_folder(getenv("XDG_DATA_HOME"), ".local/share", "/rung/learn.json", path);
 }
 
-/* The file's object; {} where there is no file. */
+/* Reads the file's object. It is {} where there is no file. */
 static rung_status read_all(const char *path, json_t **all)
 {
     json_error_t error;
@@ -129,7 +130,7 @@ rung_status lab_progress_write(const lab_exercise *exercise, const lab_progress 
 
 #endif
 
-/* The learner's files. */
+/* Looks at the learner's files. */
 
 rung_status lab_learner_file(const lab_exercise *exercise, char *path, size_t bytes)
 {

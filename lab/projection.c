@@ -1,4 +1,4 @@
-/* Projections, on all cores. */
+/* Computes projections on all cores. */
 #include "lab/projection.h"
 #include "lab/host.h"
 

@@ -12,7 +12,7 @@
 
 enum { REPEATS = 10, MOST_SETS = 256 };
 
-/* Beside librung, or where RUNG_CUB says. */
+/* It lies beside librung, or where RUNG_CUB says. */
 static void open_cub(lab_reduce *r)
 {
     char path[4200] = "librung_lab_cub.so";

@@ -1,4 +1,4 @@
-/* Robust statistics: one outlier, or a few, change nothing. */
+/* Robust statistics: a few outliers change nothing. */
 #include "lab/stats.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* A traced context's spans as a picture: SVG, or the JSON that chrome://tracing and Perfetto read. */
+/* Draws a traced context's spans as SVG, or writes them as the JSON that chrome://tracing and Perfetto read. */
 #include "lab/json.h"
 #include "lab/multi.h"
 #include "lab/output.h"
@@ -8,7 +8,7 @@
 
 enum { WIDTH = 1200, LEFT = 170, ROW = 16, MOST_ROWS = 512 };
 
-/* Rows of the picture: a rank's lanes that did something, in order of rank, then of lane. */
+/* The picture has a row for each lane that did something, in order of rank, then of lane. */
 typedef struct row {
     int rank;
     const char *lane;

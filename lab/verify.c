@@ -1,4 +1,5 @@
-/* One case: lay out operands between guards, run twice, compare with FP64, look at everything that must not change. */
+/* Runs one case: lays out operands between guards, runs it twice, compares with FP64, and looks at all that must not
+ * change. */
 #include "lab/verify.h"
 #include "lab/watch.h"
 
@@ -86,7 +87,7 @@ static rung_status make(lab_verifier *v, lab_operand *x, const lab_case *c, int 
                             batch);
 }
 
-/* A and B, with `poison` wherever no element lies. */
+/* Fills A and B, and writes `poison` wherever no element lies. */
 static rung_status fill_inputs(lab_verifier *v, const lab_case *c, uint32_t poison)
 {
     LAB_TRY(lab_pattern(v->place, v->a.memory.at, poison, (size_t)v->a.words));
@@ -314,7 +315,7 @@ static void judge_wrong(const lab_case *c, int64_t entry, const lab_tally *tally
              (long long)(tally->wrong_at % (uint64_t)c->n), (long long)entry);
 }
 
-/* The largest error, of ours and of the chain, over the batch; *worst_at: where ours is. */
+/* Finds the largest error over the batch, ours and the chain's. *worst_at tells where ours is. */
 static rung_status judge_entries(lab_verifier *v, const lab_case *c, lab_verdict *verdict, int64_t *worst_at)
 {
     for (int64_t e = 0; e < c->batch; e++) {
@@ -335,7 +336,7 @@ static rung_status judge_entries(lab_verifier *v, const lab_case *c, lab_verdict
     return RUNG_SUCCESS;
 }
 
-/* The vendor's own error on the same data, into the same C: ours has been judged by then. */
+/* Finds the vendor's own error on the same data. It writes to the same C, as ours has been judged by then. */
 static rung_status judge_vendor(lab_verifier *v, const lab_case *c, const rung_gemm *g, lab_verdict *verdict)
 {
     lab_reference_args r;

@@ -13,7 +13,7 @@ rung_status lab_verifier_set_via(lab_verifier *v, lab_via via)
     return rung_context_set_pointers(v->context, via == LAB_HOST ? RUNG_POINTERS_AUTO : RUNG_POINTERS_DEVICE);
 }
 
-/* A copy in host memory of the whole buffer, guards included; *at: its first element. */
+/* Copies the whole buffer to host memory, guards included. *at is its first element. */
 static void *bring_home(lab_verifier *v, const lab_operand *x, float **at)
 {
     float *copy = malloc((size_t)x->words * 4);

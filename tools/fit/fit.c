@@ -21,7 +21,7 @@ static const double ERROR_WEIGHT = 0.5; /* of a prediction's squared error besid
 #define RUNG_FAMILY(family) extern const rung_costs rung_costs_##family __attribute__((weak));
 #include "cuda/families/list.inc"
 #undef RUNG_FAMILY
-/* NULL: the rows of that family have no costs. */
+/* It returns NULL where the rows of that family have no costs. */
 static const rung_costs *const families[] = {
 #define RUNG_FAMILY(family) &rung_costs_##family,
 #include "cuda/families/list.inc"
@@ -43,7 +43,7 @@ typedef struct product {
 
 static product *products;
 static int product_count;
-/* An H200, as the timings were taken on one. */
+/* This is an H200: the timings were taken on one. */
 static const rung_machine machine = {.name = "NVIDIA H200",
                                      .arch = 90,
                                      .sms = 132,
@@ -81,7 +81,7 @@ static rung_status problem_of(const lab_shape *s, rung_math math, rung_problem *
     return rung_validate(&g, math, problem, &nothing);
 }
 
-/* The text behind "key": in a line, or NULL. */
+/* Finds the text behind "key": in a line. It returns NULL where there is none. */
 static const char *behind(const char *line, const char *key)
 {
     char quoted[64];
@@ -150,7 +150,7 @@ static int read_file(const char *name)
 
 /* ---- judging ---- */
 
-/* Microseconds that the planner predicts; 0: it refuses. */
+/* Returns the microseconds that the planner predicts; 0: it refuses. */
 static double predicted(const product *p, const sample *s)
 {
     rung_choice choice = {.kernel = s->kernel, .split_k = 1};
@@ -232,7 +232,8 @@ static double lost_by_choice(const product *p)
     return chosen ? log(chosen->measured_us / p->best_us) : 0.0;
 }
 
-/* Of the products that this tile takes: what choices lose, and, counting little, how wrong its predictions are. */
+/* Judges the products that this tile takes: by what choices lose and, with little weight, by how wrong predictions are.
+ */
 static double loss_of(const char *name)
 {
     double loss = 0.0;
@@ -262,7 +263,7 @@ static int allowed(double value, double was, const char *field)
                                                                                               : value > 0.0;
 }
 
-/* Coordinate descent over the costs of one tile. */
+/* Fits the costs of one tile by coordinate descent. */
 static void fit_tile(const rung_costs *family, int tile)
 {
     char *row = (char *)family->tiles + (size_t)tile * family->tile_bytes;

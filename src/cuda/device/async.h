@@ -9,7 +9,7 @@
 
 #ifdef __CUDACC__
 
-/* 16 bytes, both ends aligned to 16, past the L1 cache. */
+/* Copies 16 bytes past the L1 cache. Both addresses are multiples of 16. */
 RUNG_DEVICE void rung_async_copy16(float *shared, const float *global)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(shared)),
@@ -17,7 +17,7 @@ RUNG_DEVICE void rung_async_copy16(float *shared, const float *global)
                  : "memory");
 }
 
-/* 4 bytes. */
+/* Copies 4 bytes. */
 RUNG_DEVICE void rung_async_copy4(float *shared, const float *global)
 {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"((uint32_t)__cvta_generic_to_shared(shared)),
@@ -25,7 +25,7 @@ RUNG_DEVICE void rung_async_copy4(float *shared, const float *global)
                  : "memory");
 }
 
-/* 4 bytes; writes 0.0f without reading where `exists` is false. */
+/* Copies 4 bytes. Where `exists` is false it writes 0.0f and reads nothing. */
 RUNG_DEVICE void rung_async_copy4_or_zero(float *shared, const float *global, bool exists)
 {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"((uint32_t)__cvta_generic_to_shared(shared)),
@@ -66,7 +66,7 @@ RUNG_DEVICE void rung_async_commit(void)
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-/* Until at most `pending` (a constant) of this thread's groups are under way. */
+/* Waits until at most `pending` (a constant) of this thread's groups are under way. */
 #define rung_async_wait(pending) asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory")
 
 #endif

@@ -1,9 +1,8 @@
-/* f16x3_split.h: two operands into scaled fp16 hi and lo images (layout in f16x3.h), with what the guard needs.
- * Contract: any leading dimension and alignment; lines and k padded with zeros. Launches, in order: clear (where no
- * zeros are kept), split. An element is read once while its line fits what its threads keep: registers along k, the
- * shared memory of a cluster across k. Limits: values stay exact to 2^-23 of themselves down to 2^-28 of their line's
- * largest; what is smaller is counted.
- */
+/* Splits two operands into scaled images of fp16 hi and lo (f16x3.h says how they lie), and finds what the guard needs.
+ * Leading dimensions and addresses may be any. Lines and k are padded with zeros. One launch clears, where no zeros are
+ * kept; the next one splits. It reads an element once as long as the line fits what its threads keep: registers where
+ * lines lie along k, the shared memory of a cluster where they lie across. Values stay exact to 2^-23 of themselves
+ * down to 2^-28 of their line's largest; smaller ones are counted. */
 #ifndef RUNG_DEVICE_F16X3_SPLIT_H
 #define RUNG_DEVICE_F16X3_SPLIT_H
 
@@ -16,7 +15,7 @@ enum { SPLIT_THREADS = F16X3_THREADS, SPLIT_KEEP = 8 /* float4 a thread that sta
 
 #define SPLIT_SMALL 0x1p-24f /* sums of magnitudes are kept so much smaller: they must not overflow */
 
-/* The power of two that brings the largest magnitude of a line to [2^14, 2^15). */
+/* This is the power of two that brings the largest magnitude of a line to [2^14, 2^15). */
 RUNG_DEVICE int split_scale(unsigned max_bits)
 {
     int e;
@@ -34,8 +33,8 @@ RUNG_DEVICE float split_exp2(int e)
     return __int_as_float((e + 127) << 23);
 }
 
-/* Halves of two values that follow each other along k: both hi in one word, both lo in another; counts those whose lo
- * lost bits. */
+/* Splits two values that follow each other along k: both hi go to one word, both lo to another. It counts those whose
+ * lo lost bits. */
 RUNG_DEVICE uint2 split_pair(float x, float y, float s1, float s2, unsigned *tiny)
 {
     float v = x * s1 * s2, w = y * s1 * s2;
@@ -52,7 +51,7 @@ RUNG_DEVICE char *split_row(const f16x3_operand *s, int k_block, int line)
     return s->image + ((int64_t)k_block * s->row_groups + (line >> 3)) * 1024 + (line & 7) * 128;
 }
 
-/* Four values at k, k+1, k+2, k+3 of a line, k a multiple of four. */
+/* Reads four values of a line, at k to k + 3. k is a multiple of four. */
 RUNG_DEVICE void split_store4(const f16x3_operand *s, int line, int k, float4 x, float s1, float s2, unsigned *tiny)
 {
     uint2 a = split_pair(x.x, x.y, s1, s2, tiny), b = split_pair(x.z, x.w, s1, s2, tiny);
@@ -245,7 +244,7 @@ typedef struct {
     float *kept;           /* its warp's first piece, in shared memory */
 } split_place;
 
-/* 32 values along k of one line across k, from block kb of k. */
+/* Reads 32 values along k of one line across k, from block kb of k on. */
 RUNG_DEVICE void split_load32(const f16x3_operand *s, const float *x, int line, int kb, float *v)
 {
     const float *from = x + (int64_t)kb * F16X3_KB * s->ld + line;
@@ -261,7 +260,7 @@ RUNG_DEVICE void split_load32(const f16x3_operand *s, const float *x, int line, 
     }
 }
 
-/* The same once more; the warp's first piece is kept. */
+/* Reads them once more; the warp's first piece is kept. */
 RUNG_DEVICE void split_again32(const f16x3_operand *s, const float *x, const split_place *at, int kb, int piece,
                                float *v)
 {
@@ -287,7 +286,7 @@ RUNG_DEVICE void split_gather(const split_place *at, const split_seen *mine, spl
     __syncthreads();
 }
 
-/* As split_tail. The whole cluster comes here, or none of it. */
+/* Does what split_tail does. The whole cluster comes here, or none of it. */
 RUNG_DEVICE int split_tail_across(const f16x3_operand *s, const float *x, const split_place *at, unsigned max_bits,
                                   split_seen *mine, split_seen *all)
 {
@@ -327,7 +326,8 @@ RUNG_DEVICE int split_tail_across(const f16x3_operand *s, const float *x, const 
     return (int)count;
 }
 
-/* First look: largest magnitude and sum of magnitudes of this thread's line, over the whole cluster. */
+/* The first look finds the largest magnitude and the sum of magnitudes of this thread's line, over the whole cluster.
+ */
 RUNG_DEVICE void split_look(const f16x3_operand *s, const float *x, const split_place *at, split_seen *mine,
                             split_seen *all, unsigned *max_bits, float *sum)
 {
@@ -366,7 +366,7 @@ RUNG_DEVICE void split_look(const f16x3_operand *s, const float *x, const split_
     }
 }
 
-/* A warp's 32 x 32 values as 4 KiB of the image, turned in shared memory, where the first piece was. */
+/* Stores a warp's 32 x 32 values as 4 KiB of the image. They are turned in shared memory, where the first piece was. */
 RUNG_DEVICE void split_turn(const split_place *at, char *to, const float *v, float s1, float s2, unsigned *tiny)
 {
     uint4 *image = (uint4 *)to, *turn = (uint4 *)at->kept;

@@ -1,6 +1,6 @@
-/* ptx.h: Hopper's asynchronous machinery (mbarrier, bulk copy, cluster, wgmma) as plain inline functions.
- * Contract: sm_90a only; shared addresses are 32-bit shared-window addresses from ptx_smem().
- * Limits: nothing here knows about tiles; one instruction a function. */
+/* Hopper's asynchronous machinery (mbarrier, bulk copy, cluster, wgmma) as plain inline functions. Each function is one
+ * instruction, and none knows about tiles. They are for sm_90a only. An address in shared memory is the 32-bit one that
+ * ptx_smem() gives. */
 #ifndef RUNG_DEVICE_PTX_H
 #define RUNG_DEVICE_PTX_H
 
@@ -36,7 +36,7 @@ PTX void ptx_mbar_arrive(uint32_t bar)
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(bar) : "memory");
 }
 
-/* On the barrier so many bytes behind this one: the instruction adds them. */
+/* Arrives on the barrier so many bytes behind this one: the instruction adds them. */
 #define PTX_MBAR_ARRIVE_BEHIND(bar, bytes)                                                                             \
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0 + %1];" ::"r"(bar), "n"(bytes) : "memory")
 
@@ -58,7 +58,7 @@ PTX void ptx_mbar_wait(uint32_t bar, uint32_t parity)
                  : "memory");
 }
 
-/* For warps whose other lanes have nothing to say: no branch. */
+/* Arrives where the condition holds, without a branch: for warps of which only some lanes have something to say. */
 PTX void ptx_mbar_arrive_if(uint32_t bar, int condition)
 {
     asm volatile("{ .reg .pred p; setp.ne.s32 p, %1, 0;\n"
@@ -67,7 +67,7 @@ PTX void ptx_mbar_arrive_if(uint32_t bar, int condition)
                  : "memory");
 }
 
-/* By one lane of a converged warp; address and count the same in all, so that no branch is needed. */
+/* One lane of a converged warp arrives. All lanes give the same address and count, so no branch is needed. */
 PTX void ptx_mbar_arrive_tx_elected(uint32_t bar, uint32_t bytes)
 {
     asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff;\n"
@@ -76,7 +76,7 @@ PTX void ptx_mbar_arrive_tx_elected(uint32_t bar, uint32_t bytes)
                  : "memory");
 }
 
-/* 1 when the phase is already over; does not wait. */
+/* Returns 1 when the phase is already over. It does not wait. */
 PTX uint32_t ptx_mbar_test(uint32_t bar, uint32_t parity)
 {
     uint32_t done;
@@ -115,25 +115,25 @@ PTX void ptx_shared_store4(uint32_t address, float4 v)
                  : "memory");
 }
 
-/* Copies 4 bytes; waited for as in device/async.h. */
+/* Copies 4 bytes. The thread waits for its copies as in device/async.h. */
 PTX void ptx_async_copy4(uint32_t to, const float *from)
 {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from));
 }
 
-/* The same, and L2 fetches the 256 bytes around: what the next steps along a row want. */
+/* Does the same, and L2 fetches the 256 bytes around: the next steps along a row want them. */
 PTX void ptx_async_copy4_ahead(uint32_t to, const float *from)
 {
     asm volatile("cp.async.ca.shared.global.L2::256B [%0], [%1], 4;" ::"r"(to), "l"(from));
 }
 
-/* Copies 4 bytes, or none and fills with zeros; waited for as in device/async.h. */
+/* Copies 4 bytes, or copies none and writes zeros. The thread waits for its copies as in device/async.h. */
 PTX void ptx_async_put4(uint32_t to, const float *from, int bytes)
 {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(bytes));
 }
 
-/* Arrives once all copies that this thread has started so are done. */
+/* Arrives once all copies are done that this thread has started in this way. */
 PTX void ptx_mbar_arrive_after_copies(uint32_t bar)
 {
     asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(bar) : "memory");
@@ -149,7 +149,7 @@ PTX void ptx_store_if(float *to, float v, int condition)
                  : "memory");
 }
 
-/* Zero where the condition does not hold. */
+/* Loads where the condition holds, and is zero elsewhere. */
 PTX float ptx_load_if(const float *from, int condition)
 {
     float v;
@@ -189,7 +189,7 @@ PTX void ptx_here_int(int *x)
 /* ---- tensor copies: one box of a three-dimensional tensor, x fastest, to shared memory; completes on the barrier ----
  */
 
-/* So that the first copy finds the map there. */
+/* Fetches a map ahead, so that the first copy finds it there. */
 PTX void ptx_prefetch_map(const void *map)
 {
     asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
@@ -203,7 +203,7 @@ PTX void ptx_tensor_load(uint32_t dst, const void *map, uint32_t bar, int x, int
                  : "memory");
 }
 
-/* The same by one lane of a converged warp, all operands the same in all lanes. */
+/* One lane of a converged warp starts the copy. All operands are the same in all lanes. */
 PTX void ptx_tensor_load_elected(uint32_t dst, const void *map, uint32_t bar, int x, int y, int z)
 {
     asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff;\n"
@@ -233,7 +233,8 @@ PTX void ptx_tensor_load_four_elected(uint32_t dst, const uint32_t apart, const 
                  : "memory");
 }
 
-/* One box back, read from shared memory behind this thread's back; outside the tensor nothing is written. */
+/* Stores one box. The copy engine reads it from shared memory while the thread goes on; it writes nothing outside the
+ * tensor. */
 PTX void ptx_tensor_store_if(const void *map, uint32_t src, int x, int y, int z, int condition)
 {
     asm volatile("{ .reg .pred p; setp.ne.s32 p, %5, 0;\n"
@@ -243,7 +244,7 @@ PTX void ptx_tensor_store_if(const void *map, uint32_t src, int x, int y, int z,
                  : "memory");
 }
 
-/* Until this thread's boxes have been read. */
+/* Waits until this thread's boxes have been read. */
 PTX void ptx_tensor_stores_read(void)
 {
     asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
@@ -258,7 +259,7 @@ PTX void ptx_bulk_load(uint32_t dst, const void *src, uint32_t bytes, uint32_t b
                  : "memory");
 }
 
-/* Lands at the same offset of every block in mask, and signals the barrier at the same offset of each. */
+/* The copy lands at the same offset in every block of the mask, and signals the barrier at the same offset of each. */
 PTX void ptx_bulk_load_multicast(uint32_t dst, const void *src, uint32_t bytes, uint32_t bar, uint16_t mask)
 {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
@@ -282,7 +283,7 @@ PTX uint32_t ptx_cluster_rank(void)
     return r;
 }
 
-/* From the same address of another block's shared memory. */
+/* Loads from the same address of another block's shared memory. */
 PTX float4 ptx_cluster_load4(uint32_t address, uint32_t rank)
 {
     float4 v;
@@ -299,7 +300,7 @@ PTX void ptx_cluster_sync(void)
     asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-/* In two halves, for blocks that have only read each other's memory. */
+/* The cluster's barrier in two halves, for blocks that have only read each other's memory. */
 PTX void ptx_cluster_leave(void)
 {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
@@ -317,13 +318,13 @@ PTX void ptx_bar_sync(int id, int threads)
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-/* Counts towards the barrier without waiting. */
+/* Arrives at a named barrier and does not wait. */
 PTX void ptx_bar_arrive(int id, int threads)
 {
     asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-/* Zero, not ahead of the asm before it. */
+/* Makes a zero, but not ahead of the asm before it. */
 PTX void ptx_clear_here(float *x)
 {
     asm volatile("mov.f32 %0, 0f00000000;" : "=f"(*x));
@@ -346,7 +347,7 @@ PTX uint32_t ptx_load_acquire(const uint32_t *p)
 
 /* ---- roundings, as the bits of a float ---- */
 
-/* To nearest TF32, ties away from zero. */
+/* Rounds to the nearest TF32; ties go away from zero. */
 PTX uint32_t ptx_round_tf32(float x)
 {
     uint32_t bits;
@@ -354,7 +355,7 @@ PTX uint32_t ptx_round_tf32(float x)
     return bits;
 }
 
-/* To nearest bf16, ties to even. */
+/* Rounds to the nearest bf16; ties go to even. */
 PTX uint32_t ptx_round_bf16(float x)
 {
     uint32_t bits;
@@ -362,7 +363,7 @@ PTX uint32_t ptx_round_bf16(float x)
     return bits;
 }
 
-/* Two to nearest fp16, the first in the low 16 bits. */
+/* Rounds two to the nearest fp16. The first lies in the low 16 bits. */
 PTX uint32_t ptx_round_halves(float low, float high)
 {
     uint32_t bits;
@@ -372,7 +373,7 @@ PTX uint32_t ptx_round_halves(float low, float high)
 
 /* ---- wgmma ---- */
 
-/* Descriptor of a K-major tile whose rows are 128 bytes, swizzled in groups of eight rows (1024 bytes). */
+/* Describes a tile with k innermost to the matrix unit: rows of 128 bytes, swizzled in groups of eight (1024 bytes). */
 PTX uint64_t ptx_wgmma_desc_k128(uint32_t smem)
 {
     return (uint64_t)((smem & 0x3ffff) >> 4) | (uint64_t)1 << 16 | (uint64_t)(1024 >> 4) << 32 | (uint64_t)1 << 62;
@@ -414,7 +415,7 @@ PTX void ptx_wgmma_commit(void)
                  "}, %64, %65, p, 1, 1" trail "; }"                                                                    \
                  : PTX_F16(d, 0), PTX_F16(d, 16), PTX_F16(d, 32), PTX_F16(d, 48)                                       \
                  : "l"(a), "l"(b), "r"((int)(keep)))
-/* d (64 x 128) = a b + (keep ? d : 0), fp32 sums, both operands K-major; asynchronous. */
+/* Starts d (64 x 128) = a b + (keep ? d : 0) with fp32 sums. Both operands have k innermost. */
 #define PTX_WGMMA_F16_N128(d, a, b, keep) PTX_WGMMA_N128("k16", ".f16.f16", d, a, b, keep, ", 0, 0")
 #define PTX_WGMMA_BF16_N128(d, a, b, keep) PTX_WGMMA_N128("k16", ".bf16.bf16", d, a, b, keep, ", 0, 0")
 #define PTX_WGMMA_TF32_N128(d, a, b, keep) PTX_WGMMA_N128("k8", ".tf32.tf32", d, a, b, keep, "")

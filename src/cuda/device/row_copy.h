@@ -1,6 +1,7 @@
-/* Copies of operands whose rows do not start at multiples of 16 bytes, to rows that do, in the order they lie; two in
- * one launch. A warp copies 16 pieces of 32 elements, all on their way at once; pieces do not cross rows. Arguments and
- * kernel. Limits: fewer than 2^32 pieces. Rows of the copy end in elements that nobody reads. */
+/* Copies operands whose rows do not start at multiples of 16 bytes to rows that do, in the order in which they lie. One
+ * launch copies two. A warp copies 16 pieces of 32 elements, all on their way at once; a piece lies in one row. Rows of
+ * the copy end in elements that nobody reads. There are fewer than 2^32 pieces. Here are the arguments and the kernel.
+ */
 #ifndef RUNG_DEVICE_ROW_COPY_H
 #define RUNG_DEVICE_ROW_COPY_H
 

@@ -1,4 +1,4 @@
-/* Bulk tensor copies and the barriers they complete on (sm_90): thin wrappers, one PTX instruction each.
+/* Bulk tensor copies and the barriers on which they complete (sm_90). Each function is one PTX instruction.
  * A barrier counts arrivals and bytes; when both are in, its phase ends and its parity flips. Waiting for parity p
  * returns once the phase of parity p has ended; a fresh barrier is in phase 0, so waiting for parity 1 returns at once.
  */
@@ -67,7 +67,8 @@ RUNG_DEVICE void rung_barrier_arrive_after_copies(uint64_t *barrier)
     asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(rung_shared_address(barrier)) : "memory");
 }
 
-/* The box of the map at column x, row y to shared memory; outside the tensor it reads zeros. Counts on `barrier`. */
+/* Copies the box of the map at column x, row y to shared memory and counts on `barrier`. Outside the tensor are zeros.
+ */
 RUNG_DEVICE void rung_tensor_copy(void *shared, const CUtensorMap *map, int x, int y, uint64_t *barrier)
 {
     asm volatile(

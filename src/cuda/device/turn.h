@@ -1,11 +1,12 @@
-/* Turning: an operand with k innermost copied to workspace with k outermost and rows that start at multiples of 16
- * bytes. One 64 x 64 tile a block. Arguments and kernel. */
+/* Turning copies an operand with k innermost to workspace, with k outermost and rows that start at multiples of 16
+ * bytes. A block copies one tile of 64 x 64. Here are its arguments and its kernel. */
 #ifndef RUNG_DEVICE_TURN_H
 #define RUNG_DEVICE_TURN_H
 
 #include <stdint.h>
 
-/* to[k][mn] = from[mn][k]; with class_rows k, k + 4, k + 8 ... follow each other, so many rows for each class. */
+/* to[k][mn] = from[mn][k]. With class_rows, k, k + 4, k + 8 and so on follow each other; each class has so many rows.
+ */
 typedef struct rung_turn_args {
     const float *from;
     float *to;
@@ -24,7 +25,7 @@ RUNG_DEVICE int64_t turn_row(const rung_turn_args *p, int64_t k, const int class
     return (classed ? (k & 3) * p->class_rows + k / 4 : k) * p->ld_to;
 }
 
-/* 4 x 4 elements a thread, turned in registers: rows of `from` start at multiples of 16 bytes. A warp reads 128 bytes
+/* A thread turns 4 x 4 elements in registers. Rows of `from` start at multiples of 16 bytes. A warp reads 128 bytes
  * of each of 16 rows and writes 64 bytes of each of 32; its neighbours write the rest of the lines. */
 RUNG_DEVICE void turn_4x4(const rung_turn_args *p, const float *from, float *to, int64_t mn0, int64_t k0,
                           const int classed)

@@ -1,13 +1,13 @@
-/* tf32_pack.h: two operands rounded to TF32 into K-major images for the one-pass product.
- * Contract: as f16x3_split.h, but no scales and nothing for a guard: each operand is read once, in one launch.
- * Image: as f16x3.h, a row of 128 bytes holding 32 values. */
+/* Rounds two operands to TF32 for the product in one pass. One launch reads each operand once. There are no scales and
+ * nothing for a guard; else it does what f16x3_split.h does. The images have k innermost and lie as f16x3.h says, but a
+ * row of 128 bytes holds 32 values. */
 #ifndef RUNG_DEVICE_TF32_PACK_H
 #define RUNG_DEVICE_TF32_PACK_H
 
 #include "device/f16x3.h"
 #include "device/ptx.h"
 
-/* To nearest, ties away from zero: the matrix unit would truncate. The largest floats stay finite. */
+/* Rounds to nearest, ties away from zero: the matrix unit would truncate. The largest floats stay finite. */
 RUNG_DEVICE float tf32_round(float x)
 {
     uint32_t bits = ptx_round_tf32(x);
@@ -26,7 +26,7 @@ RUNG_DEVICE float4 *tf32_row(const f16x3_operand *s, int k_block, int line)
     return (float4 *)(s->image + ((int64_t)k_block * s->row_groups + (line >> 3)) * 1024 + (line & 7) * 128);
 }
 
-/* Lines along k: one block a line. */
+/* Packs lines along k. A block packs one line. */
 RUNG_DEVICE void tf32_line(const f16x3_operand *s, const float *x, int line)
 {
     const float *row = x + line * s->ld;
@@ -44,7 +44,7 @@ RUNG_DEVICE void tf32_line(const f16x3_operand *s, const float *x, int line)
     }
 }
 
-/* Lines across k: 64 lines by turn_blocks blocks of k a block, turned through shared memory. */
+/* Packs lines across k. A block packs 64 lines of turn_blocks blocks of k, and turns them in shared memory. */
 RUNG_DEVICE void tf32_turn(const f16x3_operand *s, const float *x, int block)
 {
     __shared__ __align__(128) float4 turn[2][F16X3_COLS * 8];
