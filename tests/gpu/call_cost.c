@@ -154,6 +154,31 @@ static int count_estimates(const options *o, rung_context *context)
     return 1;
 }
 
+/* Who was not asked could not have won: the choice costs what the first of the whole ranking does, or less where C is
+ * cut. */
+static int check_choices(const options *o, rung_context *context)
+{
+    static char text[TEXT];
+    uint64_t seed = o->seed + 3;
+    for (int i = 0; i < o->shapes; i++) {
+        rung_gemm g = product_of(&seed);
+        rung_plan *plan;
+        double chosen, first;
+        if (rung_plan_create(&plan, context, &g) != RUNG_SUCCESS)
+            return fail("plan");
+        rung_plan_print(plan, text, sizeof text);
+        rung_plan_destroy(plan);
+        const char *predicted = strstr(text, "predicted "), *ranking = strstr(text, "predicted us  kernel\n");
+        if (!predicted || !ranking || sscanf(predicted, "predicted %lf", &chosen) != 1 ||
+            sscanf(ranking, "predicted us  kernel %lf", &first) != 1 || chosen > first + 0.006 ||
+            (chosen < first - 0.006 && !strstr(text, "rows and columns by"))) {
+            fprintf(stderr, "call_cost: the choice is not the ranking's first:\n%s", text);
+            return 1;
+        }
+    }
+    return 0;
+}
+
 static int print_plans(const options *o, rung_context *context)
 {
     static char text[TEXT];
@@ -205,7 +230,8 @@ static int run(const options *o, rung_tools *tools, rung_context *context)
         code = time_calls(o, tools, o->peer, call_peer, &peer);
         lab_peer_close(&peer);
     }
-    return code ? code : count_estimates(o, context);
+    code = code ? code : count_estimates(o, context);
+    return code ? code : check_choices(o, context);
 }
 
 static int parse(int count, char **words, options *o)
