@@ -2,38 +2,17 @@
  * Changed from l21_tma: barriers and ring are set up once; while the consumers write a tile of C, the producer already
  * fills the ring for the next. Tiles go in groups of GROUP tile rows, down the columns of a group, so that the tiles
  * in work at one time share panels of A and B in the L2 cache. Block b takes tiles b, b + blocks, b + 2 blocks, ...
- * Limits: the last round of tiles may keep only some of the SMs busy. Tile sizes are macros: l23_searched sets others.
+ * Limits: the last round of tiles may keep only some of the SMs busy.
  */
 #include "device/tile.h"
 #include "device/tma.h"
 
-#ifndef KERNEL
-#define KERNEL l22_persistent
-#define NAME(x) l22_persistent_##x
-#define BM 128
-#define BN 256
-#define STAGES 4
-#define BLOCKS 1 /* on an SM */
-#endif
+enum { BM = 128, BN = 256, BK = 32, STAGES = 4, GROUP = 8, CHUNK = 8 };
+enum { WM = 64, WN = 64, TM = 8, TN = 16, ROW_STEP = 8, COLUMN_STEP = 16 };
+enum { CONSUMERS = BM * BN / (TM * TN), THREADS = CONSUMERS + 128 };
+enum { A_FLOATS = BM * BK, STAGE_FLOATS = A_FLOATS + BK * BN };
 
-#define BK 32
-#define CHUNK 8
-#define GROUP 8
-#define WM 64
-#define WN 64
-#define TM 8
-#define TN 16
-#define ROW_STEP 8
-#define COLUMN_STEP 16
-#define CONSUMERS (BM * BN / (TM * TN))
-/* Whole warpgroups of consumers get registers from a producer warpgroup; fewer consumers need none, and one warp asks.
- */
-#define TRADE (CONSUMERS % 128 == 0)
-#define THREADS (CONSUMERS + (TRADE ? 128 : 32))
-#define A_FLOATS (BM * BK)
-#define STAGE_FLOATS (A_FLOATS + BK * BN)
-
-static __device__ __forceinline__ void NAME(place)(const rung_args *g, int64_t tile, int *row0, int *column0)
+RUNG_DEVICE void place(const rung_args *g, int64_t tile, int *row0, int *column0)
 {
     int64_t rows = (g->m + BM - 1) / BM, columns = (g->n + BN - 1) / BN;
     int64_t group = tile / (GROUP * columns), inside = tile % (GROUP * columns);
@@ -42,19 +21,18 @@ static __device__ __forceinline__ void NAME(place)(const rung_args *g, int64_t t
     *column0 = (int)(inside / height * BN);
 }
 
-static __device__ __forceinline__ int64_t NAME(tiles)(const rung_args *g)
+RUNG_DEVICE int64_t tiles(const rung_args *g)
 {
     return (g->m + BM - 1) / BM * ((g->n + BN - 1) / BN);
 }
 
-static __device__ __forceinline__ void NAME(produce)(const rung_tma_args *p, float *ring, uint64_t *full,
-                                                     uint64_t *empty)
+RUNG_DEVICE void produce(const rung_tma_args *p, float *ring, uint64_t *full, uint64_t *empty)
 {
     int stage = 0, row0, column0;
     uint32_t parity = 0;
     /* lesson */
-    for (int64_t tile = blockIdx.x; tile < NAME(tiles)(&p->g); tile += gridDim.x) {
-        NAME(place)(&p->g, tile, &row0, &column0);
+    for (int64_t tile = blockIdx.x; tile < tiles(&p->g); tile += gridDim.x) {
+        place(&p->g, tile, &row0, &column0);
         for (int64_t i = 0; i < p->g.k; i += BK) {
             float *a_tile = ring + stage * STAGE_FLOATS;
             rung_barrier_wait(&empty[stage], parity ^ 1);
@@ -69,8 +47,7 @@ static __device__ __forceinline__ void NAME(produce)(const rung_tma_args *p, flo
 }
 
 /* The FMAs of one stage. */
-static __device__ __forceinline__ void NAME(multiply)(float acc[TM][TN], const float *a_tile, const float *b_tile,
-                                                      int lane_m)
+RUNG_DEVICE void multiply(float acc[TM][TN], const float *a_tile, const float *b_tile, int lane_m)
 {
 #pragma unroll 1
     for (int chunk = 0; chunk < BK; chunk += CHUNK) {
@@ -96,15 +73,14 @@ static __device__ __forceinline__ void NAME(multiply)(float acc[TM][TN], const f
     }
 }
 
-static __device__ __forceinline__ void NAME(consume)(const rung_tma_args *p, const float *ring, uint64_t *full,
-                                                     uint64_t *empty)
+RUNG_DEVICE void consume(const rung_tma_args *p, const float *ring, uint64_t *full, uint64_t *empty)
 {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int lane_m = lane / 2 % 8, lane_n = lane / 16 * 2 + lane % 2;
     int y = warp / (BN / WN) * WM + lane_m, x = warp % (BN / WN) * WN + lane_n * 4;
     int stage = 0, row0, column0;
     uint32_t parity = 0;
-    for (int64_t tile = blockIdx.x; tile < NAME(tiles)(&p->g); tile += gridDim.x) {
+    for (int64_t tile = blockIdx.x; tile < tiles(&p->g); tile += gridDim.x) {
         float acc[TM][TN];
 #pragma unroll
         for (int t = 0; t < TM; t++)
@@ -114,14 +90,14 @@ static __device__ __forceinline__ void NAME(consume)(const rung_tma_args *p, con
         for (int64_t i = 0; i < p->g.k; i += BK) {
             const float *a_tile = ring + stage * STAGE_FLOATS;
             rung_barrier_wait(&full[stage], parity);
-            NAME(multiply)(acc, a_tile + y * BK, a_tile + A_FLOATS + x, lane_m);
+            multiply(acc, a_tile + y * BK, a_tile + A_FLOATS + x, lane_m);
             __syncwarp();
             if (lane == 0)
                 rung_barrier_arrive(&empty[stage]);
             stage = (stage + 1) % STAGES;
             parity ^= stage == 0;
         }
-        NAME(place)(&p->g, tile, &row0, &column0);
+        place(&p->g, tile, &row0, &column0);
         bool inside =
             rung_is_aligned16(p->g.c, p->g.ldc) && (int64_t)row0 + BM <= p->g.m && (int64_t)column0 + BN <= p->g.n;
 #pragma unroll
@@ -133,7 +109,7 @@ static __device__ __forceinline__ void NAME(consume)(const rung_tma_args *p, con
     }
 }
 
-RUNG_KERNEL(THREADS, BLOCKS) KERNEL(const __grid_constant__ rung_tma_args p)
+RUNG_KERNEL(THREADS, 1) l22_persistent(const __grid_constant__ rung_tma_args p)
 {
     extern __shared__ __align__(1024) float ring[]; /* STAGES times a tile of A and one of B; then the barriers */
     uint64_t *full = (uint64_t *)(ring + STAGES * STAGE_FLOATS), *empty = full + STAGES;
@@ -146,22 +122,11 @@ RUNG_KERNEL(THREADS, BLOCKS) KERNEL(const __grid_constant__ rung_tma_args p)
     }
     __syncthreads();
     if (threadIdx.x < CONSUMERS) {
-#if TRADE
-        rung_registers_grow(CONSUMERS == 128 ? 232 : 240);
-#endif
-        NAME(consume)(&p, ring, full, empty);
+        rung_registers_grow(240);
+        consume(&p, ring, full, empty);
     } else {
-#if TRADE
         rung_registers_shrink(24);
-#endif
         if (threadIdx.x == CONSUMERS)
-            NAME(produce)(&p, ring, full, empty);
+            produce(&p, ring, full, empty);
     }
 }
-
-#undef KERNEL
-#undef NAME
-#undef BM
-#undef BN
-#undef STAGES
-#undef BLOCKS
