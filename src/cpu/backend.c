@@ -170,7 +170,8 @@ static rung_status cpu_run_small(void *state, const rung_gemm *g)
 
 enum { SUM_LANES = 64, SUM_BLOCK = 2048 };
 
-/* Lanes of FP32 over a block, as wide as any vector; each adds BLOCK / LANES numbers only, so its error stays small. */
+/* A block is added in lanes of FP32, as many as any vector has. Each lane adds BLOCK / LANES numbers only, so its error
+ * stays small. */
 static double sum_block(const float *x, int64_t n)
 {
     float lanes[SUM_LANES] = {0};

@@ -1,4 +1,4 @@
-/* What this machine offers: instruction sets, caches, CPUs. */
+/* Finds out what this machine offers: instruction sets, caches, CPUs. */
 #define _GNU_SOURCE
 #include "cpu/features.h"
 
@@ -100,7 +100,7 @@ static int affinity_count(void)
     return count > 0 ? count : 1;
 }
 
-/* CPUs' worth of time the group at `path` may use; 0: no limit. Version 2 has one file, version 1 two. */
+/* Returns how many CPUs' time the group at `path` may use; 0: no limit. Version 2 has one file, version 1 two. */
 static int quota_at(const char *path)
 {
     char file[640], line[64];
@@ -118,7 +118,7 @@ static int quota_at(const char *path)
     return quota > 0 && period > 0 ? (int)((quota + period - 1) / period) : 0;
 }
 
-/* The process's own group, as "/a/b": version 2 writes "0::/a/b", version 1 "4:cpu,cpuacct:/a/b". */
+/* Finds the process's own group, as "/a/b". Version 2 writes "0::/a/b", version 1 "4:cpu,cpuacct:/a/b". */
 static void find_group(char *path, size_t bytes)
 {
     char line[512];
@@ -139,7 +139,7 @@ static void find_group(char *path, size_t bytes)
         fclose(file);
 }
 
-/* The tightest limit from the process's own group up to the root, which is all a container sees. */
+/* Finds the tightest limit from the process's own group up to the root. A container sees the root only. */
 static int quota_count(void)
 {
     char path[512];

@@ -54,7 +54,7 @@ static void run_part(void *argument, int64_t task, float *workspace)
     rung_gemm_strip(&part, j->plan, workspace);
 }
 
-/* A run of C's columns: the pieces in order, so that the sum does not depend on who finished first. */
+/* Adds the pieces of a run of C's columns, in order, so that the sum does not depend on who finished first. */
 static void add_parts(void *argument, int64_t task, float *workspace)
 {
     const job *j = argument;
@@ -86,7 +86,7 @@ static rung_status no_memory(int slots, int64_t floats)
 
 enum { PART_STRIP_LEAST = 2048, ADD_LEAST = 256 };
 
-/* Pieces of k, each into a result of its own; more threads than pieces cut the columns of long rows too. */
+/* Computes pieces of k, each into a result of its own. More threads than pieces cut the columns of long rows too. */
 static rung_status run_parts(const gemm_product *p, const gemm_plan *plan, const rung_cpu_args *args, int threads)
 {
     int64_t strips = plan->path == PATH_STREAM ? max64(1, min64(threads / plan->parts, p->n / PART_STRIP_LEAST)) : 1;
@@ -154,7 +154,7 @@ static int is_worth_sharing(const gemm_product *p, int threads)
     return product_us(p) >= LEAST_US * threads && p->m >= (int64_t)p->kernel->mr * PANELS_A_THREAD * threads;
 }
 
-/* Strips of whole tiles along one dimension. More strips than threads even out a thread that is held up, but each
+/* Cuts one dimension into strips of whole tiles. More strips than threads even out a thread that is held up, but each
  * packs for itself, so none is made narrow. */
 static int64_t strip_length(const gemm_product *p, const gemm_plan *plan, int threads)
 {
@@ -279,7 +279,7 @@ rung_status rung_cpu_gemm(const rung_cpu_args *args, const rung_cpu_kernel *kern
     return run_one(&p, args, args->threads > 1 && !is_tiny(&p) ? choose_threads(product_us(&p), args) : 1);
 }
 
-/* The catalog's entries: the product on each family's kernels. */
+/* The catalog's entries: each runs the product on the kernels of one instruction set. */
 #define RUNG_CPU(name, ...)                                                                                            \
     extern const rung_cpu_kernel name##_family;                                                                        \
     rung_status name(const void *args);                                                                                \

@@ -29,7 +29,7 @@ typedef struct gemm_plan {
     int split_m;        /* threads cut m, else n */
 } gemm_plan;
 
-/* One product on one thread. */
+/* A product as the paths compute it, on one thread. */
 typedef struct gemm_product {
     const rung_cpu_kernel *kernel;
     int64_t m, n, k;
@@ -77,9 +77,10 @@ static inline const float *b_at(const gemm_product *p, int64_t step, int64_t col
     return p->b + (p->trans_b ? column * p->ldb + step : step * p->ldb + column);
 }
 
-/* Depends on the shape, the kernel family and the caches: never on the number of threads. */
+/* The plan depends on the shape, the kernel family and the caches, never on the number of threads. */
 gemm_plan rung_gemm_plan(const gemm_product *p, const rung_caches *caches);
-/* Products so small that planning would cost as much as computing: in place, one thread, one pass over k. */
+/* Runs a product that is so small that planning would cost as much as computing: in place, on one thread, in one pass
+ * over k. */
 static inline int is_tiny(const gemm_product *p)
 {
     return !p->in_order && !p->trans_b && p->k <= 256 && p->m * p->k <= 1 << 12 && p->k * p->n <= 1 << 12 &&
@@ -87,7 +88,7 @@ static inline int is_tiny(const gemm_product *p)
 }
 
 void rung_gemm_tiny(const gemm_product *p);
-/* Floats a thread needs to run a strip of so many columns. */
+/* Returns the floats that a thread needs to run a strip of so many columns. */
 int64_t rung_gemm_workspace(const gemm_product *p, const gemm_plan *plan, int64_t columns);
 /* The product with both operands packed, on `threads` threads of the pool, or on the calling one. packed_b holds one
  * slab of B; workspace, and each thread's slot, a block of A. */

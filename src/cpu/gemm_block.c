@@ -1,7 +1,7 @@
 /* The sweep: which tile goes where in a block of C. */
 #include "cpu/gemm_block.h"
 
-/* Into L2: rows a power of two apart would push each other out of L1. */
+/* It fetches into L2: rows a power of two apart would push each other out of L1. */
 static void fetch_a(const block *s, int64_t row, int64_t rows)
 {
     for (int64_t i = row; i < min64(row + rows, s->fetch_rows); i++)
@@ -9,7 +9,7 @@ static void fetch_a(const block *s, int64_t row, int64_t rows)
             __builtin_prefetch(s->a + i * s->lda + p, 0, 2);
 }
 
-/* All rows of one group of `nv` vectors of columns. */
+/* Computes all rows of one group of `nv` vectors of columns. */
 static void sweep_rows(const block *s, const float *b, int64_t ldb, float *c, int nv, rung_tile_out *out)
 {
     const rung_cpu_kernel *kernel = s->kernel;
@@ -59,7 +59,7 @@ void rung_gemm_sweep(const block *s)
     rung_gemm_sweep_groups(s, &by, 0, by.groups);
 }
 
-/* One panel a group, in the order the sweep visits them. */
+/* Packs one panel a group, in the order in which the sweep visits them. */
 void rung_gemm_pack_b(const gemm_product *p, int64_t step, int64_t column, int64_t k, int64_t n, const grouping *by,
                       int64_t first, int64_t count, float *to)
 {

@@ -25,7 +25,7 @@ static void pack_task(void *argument, int64_t task, float *workspace)
     rung_gemm_pack_b(j->p, j->step, j->column, j->k, j->n, &j->by, first, end - first, j->packed_b);
 }
 
-/* A block of rows against a chunk of the slab's columns. */
+/* Multiplies a block of rows by a chunk of the slab's columns. */
 static void multiply_task(void *argument, int64_t task, float *workspace)
 {
     const packed_job *j = argument;
@@ -57,7 +57,7 @@ static void multiply_task(void *argument, int64_t task, float *workspace)
         rung_gemm_finish(p, row, rows, j->column + from, to - from);
 }
 
-/* Tasks enough to even out a thread that is held up, none narrower than a few tiles. */
+/* Chooses tasks: enough to even out a thread that is held up, none narrower than a few tiles. */
 static void cut(packed_job *j, int threads)
 {
     enum { TASKS_A_THREAD = 4, PANELS_LEAST = 6 };

@@ -1,7 +1,8 @@
-/* Which path a product takes, and its block sizes: from the shape, the tile and the cache sizes. */
+/* Decides which path a product takes and its block sizes, by the shape, the tile and the sizes of the caches. */
 #include "cpu/gemm.h"
 
-/* The smallest block that needs no more blocks than `largest` would: 1000 by 256 gives 4 x 250, not 3 x 256 + 232. */
+/* Finds the smallest block that needs no more blocks than `largest` would: 1000 by 256 gives 4 x 250, not 3 x 256 +
+ * 232. */
 static int64_t even_block(int64_t size, int64_t largest, int64_t unit)
 {
     return round_up(divide_up(size, divide_up(size, largest)), unit);
@@ -52,7 +53,7 @@ static int wants_packed_b(const gemm_product *p)
     return p->kernel->nv * p->kernel->vl * 4 <= LINE_BYTES && p->m >= ROWS_LEAST;
 }
 
-/* Short k, and a C that no cache holds. */
+/* True where k is short and no cache holds C. */
 static int is_outer(const gemm_product *p, const rung_caches *caches)
 {
     return p->k <= OUTER_STEPS && p->m >= 2 * FEW && p->n > 2 * FEW && p->m * p->n * 4 > caches->l2_bytes;
@@ -83,13 +84,13 @@ static gemm_path choose_path(const gemm_product *p, gemm_plan *plan, const rung_
     return PATH_PACKED;
 }
 
-/* The columns of C that stay in a quarter of L2 while B streams. */
+/* Returns how many columns of C stay in a quarter of L2 while B streams. */
 static int64_t stream_columns(int64_t rows, int64_t panel, const rung_caches *caches)
 {
     return max64(caches->l2_bytes / 4 / (4 * rows) / panel, 8) * panel;
 }
 
-/* All columns in one tile: each element of A is read once. */
+/* One tile takes all columns: each element of A is read once. */
 static void one_group(gemm_plan *plan, int64_t n, int64_t k, const rung_cpu_kernel *kernel)
 {
     plan->most = (int)divide_up(n, kernel->vl);
@@ -116,8 +117,8 @@ static void deep_blocks(gemm_plan *plan, const gemm_product *p, const rung_cache
     plan->stream = should_stream(p, caches) && plan->kc >= p->k;
 }
 
-/* Pieces of k whose C stays in L1 or L2. A is read once a group of columns, in place; so is B where its rows lie well
- * for the tiles, and where C is small. */
+/* Takes pieces of k whose C stays in L1 or L2. A is read once a group of columns, in place; so is B where its rows lie
+ * well for the tiles, and where C is small. */
 static void long_blocks(gemm_plan *plan, const gemm_product *p, const rung_caches *caches)
 {
     enum { KC_IN_PLACE = 256, IN_PLACE_MOST = 64 };

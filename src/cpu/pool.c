@@ -159,7 +159,7 @@ static void *worker(void *argument)
     return NULL;
 }
 
-/* By the thread that has taken the crew. */
+/* The thread that has taken the crew calls this. */
 static int start_worker(void)
 {
     int workers = atomic_load(&crew.workers);

@@ -209,7 +209,7 @@ static rung_status load_beside_recordings(rung_gpu *gpu, int index, const char *
     return status;
 }
 
-/* Eight letters at a time: every launch looks its function up. */
+/* It takes eight letters at a time, since every launch looks its function up. */
 static uint64_t hash_text(uint64_t hash, const char *text)
 {
     size_t left = strlen(text);

@@ -10,7 +10,7 @@
  * another folder. RUNG_NO_DEVICE where this installation has none for the chip. */
 rung_status rung_images_open(int arch, const char *gpu_name, void **images);
 
-/* The image of a kernel file. */
+/* Finds the image of a kernel file. */
 rung_status rung_images_find(void *images, const char *stem, const void **image);
 
 #endif
