@@ -82,7 +82,7 @@ def metadata():
         readme = file.read()
     return (f"Metadata-Version: 2.1\nName: rung\nVersion: {version()}\n"
             "Summary: Single-precision matrix products on NVIDIA GPUs and CPUs, and the ladder of kernels that leads there\n"
-            "License: MIT\nRequires-Python: >=3.9\nDescription-Content-Type: text/markdown\n\n" + readme)
+            "Author: the Rung developers\nLicense: MIT\nRequires-Python: >=3.9\nDescription-Content-Type: text/markdown\n\n" + readme)
 
 
 def pack(stage, wheel):

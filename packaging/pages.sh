@@ -84,7 +84,7 @@ words() { options "$1" | grep -oE '(^|[ ,])--?[a-zA-Z][a-z-]*' | tr -d ' ,' | so
 } | sed 's/^local -a verbs words/local -a verbs/' >"$zsh"
 {
     printf '# fish completion for rung; made from its help\n'
-    "$rung" help | awk -v q="'" '/^  [a-z]/ { verb = $1; sub(/^ +[a-z]+ +/, ""); gsub(q, "\\" q); printf "complete -c rung -n __fish_use_subcommand -a %s -d %s%s%s\n", verb, q, $0, q }'
+    "$rung" help | awk -v q="'" '/^  [a-z]/ { verb = $1; sub(/^ +[a-z]+ +/, ""); gsub(q, "\\" q); printf "complete -c rung -f -n __fish_use_subcommand -a %s -d %s%s%s\n", verb, q, $0, q }'
     for verb in $verbs; do
         [ "$verb" != help ] || continue
         for word in $(words "$verb"); do
