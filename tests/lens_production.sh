@@ -8,7 +8,7 @@ rung=$1 part=$3 parts=$4
 export RUNG_LIBCUDA=$2 RUNG_LENS_FINDINGS=fail # reads out of bounds, races and the like fail the case
 [ -e "$RUNG_LIBCUDA" ] || { echo "left out: no lens in this build"; exit 77; }
 work=$(mktemp)
-trap 'rm -f "$work"' EXIT
+trap 'rm -f "$work" "$work.cases"' EXIT
 passed=0 refused=0 failed=0 piece=0
 
 mine() { # each kernel's cases, and each further group of them, are a piece; this part has this one
@@ -43,6 +43,15 @@ guard() { # KERNEL DATA BLOCKS: of four, so many are computed strictly
     failed=$((failed + 1)); echo "FAILED: $1, the guard on $2 data: $(grep '^guard' "$work")"
 }
 
+same() { # KERNEL CASE OTHER: a call gives the same bits after other products, refused and not, on the same stream
+    printf '%s\n' "$1 $2" "$1 $3" "$1 ${2%,data=*}" "$1 $2" >"$work.cases"
+    bits=$("$rung" verify --device gpu --no-vendor --bits "$work.cases" 2>"$work" | sed -n '1p;4p' | awk '{ print $NF }')
+    first=${bits%%[!0-9a-f]*}
+    [ ${#first} = 16 ] && [ "$bits" = "$first
+$first" ] && passed=$((passed + 1)) && return
+    failed=$((failed + 1)); echo "FAILED: $1 $2: the bits are $bits"; tail -n 3 "$work"
+}
+
 exact() { # KERNEL CASE MOST: the largest error, as a share of its bound; tensor cores truncate under the lens as Hopper's do
     share=$("$rung" verify --device gpu --kernel "$1" --no-vendor --case "$2" --format csv 2>"$work" | awk -F, '
         NR == 1 { for (i = 1; i <= NF; i++) if ($i == "of_bound") at = i } NR == 2 { print $at }')
@@ -50,7 +59,7 @@ exact() { # KERNEL CASE MOST: the largest error, as a share of its bound; tensor
     failed=$((failed + 1)); echo "FAILED: $1 $2: its error is $share of its bound, $3 are allowed"; tail -n 3 "$work"
 }
 
-kernels=$("$rung" list --device gpu --role production --format csv | cut -d, -f1,5 | grep -E '_(tmawarp|tmaslice|tmapair|tmashift|cpasync|crowd|small|dot|axpy|lonewarp|lonecopy|lonefour|wgmma_f16x3)_')
+kernels=$("$rung" list --device gpu --role production --format csv | cut -d, -f1,5 | grep -E '_(tmawarp|tmaslice|markwarp|markslice|tmapair|tmashift|cpasync|crowd|small|dot|axpy|lonewarp|lonecopy|lonefour|wgmma_f16x3)_')
 [ -n "$kernels" ] || { echo "FAILED: the catalog lists no such kernel"; exit 1; }
 for row in $kernels; do
     mine || continue
@@ -76,7 +85,7 @@ for row in $kernels; do
         try "$name" "NT:1x70x300:row,alpha=-0.5"
         try "$name" "TT:33x1x1030:row,bias=column,act=gelu"
         try "$name" "NN:130x1x2000:row,scalars=device,beta=-0.5" ;;
-    *_tmawarp_* | *_tmaslice_*)
+    *_tmawarp_* | *_tmaslice_* | *_markwarp_* | *_markslice_*)
         try "$name" "NT:$((m + 4))x$((n + 4))x$((5 * k + 132)):row,pad=4,alpha=-0.5,beta=1"
         try "$name" "TN:$((m + 3))x$((n + 8))x$((k + 4)):row,offset=1,beta=-0.5,bias=row"
         try "$name" "TT:$((m - 1))x$((n + 1))x$((2 * k)):row,strided=2,scalars=device,act=relu"
@@ -97,7 +106,13 @@ for row in $kernels; do
         # A chain over all of k errs 0.62 of the bound, sums promoted every 64 along k 0.15.
         exact "$name" "NN:${m}x${n}x1024:row,data=positive,judge=accuracy" 0.3
         try "$name" "TN:$((m + 2))x$((2 * n))x$((8 * k)):row,data=span40,judge=accuracy"
-        guard "$name" normal 0 && guard "$name" trap 4 ;;
+        guard "$name" normal 0 && guard "$name" trap 4
+        # What is refused by other forms than trap's: B with k innermost; few blocks of many; fewer tiles than a round of blocks, cut along k.
+        try "$name" "NT:$((m + 3))x$((2 * n + 4))x$((8 * k)):row,pad=4,data=span100,beta=0.5"
+        try "$name" "TT:$((m - 4))x$((n + 8))x$((4 * k)):row,data=special,bias=row,act=relu"
+        few 3 "$name" "NN:${m}x${n}x1280:row,data=span100"
+        few 3 "$name" "NT:${m}x${n}x1280:row,data=spike,beta=-0.5"
+        same "$name" "NN:$((m + 2))x$((2 * n))x$((8 * k)):row,data=span40" "NN:${m}x$((3 * n))x$((4 * k)):row,data=special" ;;
     *_tmapair_*) # C by the copy engine, clipped at its edges, and with what beta, bias or an activation add
         try "$name" "NN:$((m + 8))x$((n + 4))x100:row,pad=4,alpha=-0.5,beta=1"
         try "$name" "TN:$((m + 4))x$((n + 12))x48:row,strided=3,beta=-0.5,bias=row"

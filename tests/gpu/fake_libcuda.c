@@ -489,7 +489,8 @@ CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor, int *blocks_out, CUfunction fu
 /* Nothing is ever marked for strict tiles here. */
 static int multiplies(CUfunction function, void **parameters)
 {
-    return !state.idle && strncmp((const char *)function, "f16x3_", 6) != 0 &&
+    const char *name = (const char *)function;
+    return !state.idle && strncmp(name, "f16x3_", 6) != 0 && !strstr(name, "_mark") &&
            !((const rung_args *)parameters[0])->marks;
 }
 

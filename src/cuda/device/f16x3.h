@@ -59,6 +59,8 @@ typedef struct f16x3_split_args {
     int32_t entry;
     void *zero;         /* what must be zero before the operands are looked at */
     int64_t zero_words; /* of 16 bytes */
+    void *marks;        /* of the product that follows: none so far */
+    int64_t mark_words; /* of 16 bytes */
 } f16x3_split_args;
 
 typedef struct f16x3_args {
@@ -70,13 +72,13 @@ typedef struct f16x3_args {
     const f16x3_line *a_line, *b_line;
     const f16x3_group *a_group, *b_group;
     int32_t k_blocks;
-    int32_t tiles_m, tiles_n;   /* tiles of one cluster */
-    int32_t band;               /* tiles of m that are walked together, for L2 */
-    int32_t split_tiles;        /* the first so many tiles are cut along k, evenly over */
-    int32_t split_clusters;     /* the first so many clusters */
-    float *partial;             /* one accumulator tile a block */
-    uint32_t *ready;            /* one a block */
-    uint8_t *marks;             /* one a block tile: left alone, strict arithmetic is to compute it */
+    int32_t tiles_m, tiles_n; /* tiles of one cluster */
+    int32_t band;             /* tiles of m that are walked together, for L2 */
+    int32_t split_tiles;      /* the first so many tiles are cut along k, evenly over */
+    int32_t split_clusters;   /* the first so many clusters */
+    float *partial;           /* one accumulator tile a block */
+    uint32_t *ready;          /* one a block */
+    uint8_t *marks;           /* one a block tile: left alone, strict arithmetic is to compute it; and whether any is */
     unsigned long long *counts; /* for the curious: blocks seen, strict blocks, strict elements; may be NULL */
 } f16x3_args;
 

@@ -41,8 +41,8 @@ RUNG_DEVICE uint2 split_pair(float x, float y, float s1, float s2, unsigned *tin
     unsigned hi = ptx_round_halves(v, w);
     float rest_v = v - __half2float(__ushort_as_half((unsigned short)hi));
     float rest_w = w - __half2float(__ushort_as_half((unsigned short)(hi >> 16)));
-    *tiny += x != 0.0f && fabsf(v) < 0x1p-13f;
-    *tiny += y != 0.0f && fabsf(w) < 0x1p-13f;
+    *tiny += (x != 0.0f) & (fabsf(v) < 0x1p-13f); /* no branches: in lines of wide span they would diverge */
+    *tiny += (y != 0.0f) & (fabsf(w) < 0x1p-13f);
     return make_uint2(hi, ptx_round_halves(rest_v * 2048.0f, rest_w * 2048.0f));
 }
 
@@ -94,6 +94,12 @@ RUNG_DEVICE float split_peak(unsigned max_bits, float sum)
 RUNG_DEVICE int split_alone(unsigned max_bits, float sum)
 {
     return max_bits && max_bits < 0x7f800000u && split_peak(max_bits, sum) >= F16X3_ALONE;
+}
+
+/* Few elements stand out, and so many follow that there may be a long tail. */
+RUNG_DEVICE int split_may_tail(const f16x3_operand *s, unsigned max_bits, float sum)
+{
+    return s->k > F16X3_TAIL && split_alone(max_bits, sum);
 }
 
 /* What a line adds to its group of 64. */
@@ -148,24 +154,47 @@ RUNG_DEVICE split_team split_team_of(const f16x3_operand *s, int block)
 
 #define SPLIT_TAIL 0x1p-21f /* of a sum's largest term: a smaller one does not move it */
 
+/* The first of four elements, from k on, that has these bits; else `none`. */
+RUNG_DEVICE int split_first4(float4 v, int k, unsigned bits, int none)
+{
+    none = __float_as_uint(fabsf(v.w)) == bits ? min(k + 3, none) : none;
+    none = __float_as_uint(fabsf(v.z)) == bits ? min(k + 2, none) : none;
+    none = __float_as_uint(fabsf(v.y)) == bits ? min(k + 1, none) : none;
+    return __float_as_uint(fabsf(v.x)) == bits ? min(k, none) : none;
+}
+
+/* How many of four elements, from k on, lie behind `place` and before the end, and are not less. */
+RUNG_DEVICE int split_count4(float4 v, int k, int place, int k_end, float least)
+{
+    return ((k > place) & (k < k_end) & (fabsf(v.x) >= least)) +
+           ((k + 1 > place) & (k + 1 < k_end) & (fabsf(v.y) >= least)) +
+           ((k + 2 > place) & (k + 2 < k_end) & (fabsf(v.z) >= least)) +
+           ((k + 3 > place) & (k + 3 < k_end) & (fabsf(v.w) >= least));
+}
+
 /* Along k: how many elements after the line's first largest one still move an FP32 sum that holds it. */
-RUNG_DEVICE int split_tail(const split_team *of, const float *row, int k_end, unsigned max_bits)
+RUNG_DEVICE int split_tail(const split_team *of, const float *row, int k_end, int vector, unsigned max_bits)
 {
     __shared__ int place[SPLIT_THREADS / 32], count[SPLIT_THREADS / 32];
-    float least = __uint_as_float(max_bits) * SPLIT_TAIL;
-    int k, mine = 0;
+    const float least = __uint_as_float(max_bits) * SPLIT_TAIL;
+    const int step = of->threads * 4;
+    int k, first = k_end, mine = 0;
     if (of->first == 0)
         place[of->warp] = k_end, count[of->warp] = 0;
     __syncthreads();
-    for (k = of->first; k < k_end; k += of->threads)
-        if (__float_as_uint(fabsf(row[k])) == max_bits) {
-            atomicMin(&place[of->warp], k);
-            break;
-        }
+#pragma unroll 2
+    for (k = of->first * 4; k < k_end; k += step)
+        first = split_first4(split_load4(row, k, k_end, vector), k, max_bits, first);
+    if (first < k_end)
+        atomicMin(&place[of->warp], first);
     __syncthreads();
-    for (k = place[of->warp] + 1 + of->first; k < k_end; k += of->threads)
-        mine += fabsf(row[k]) >= least;
-    atomicAdd(&count[of->warp], mine);
+    first = place[of->warp];
+#pragma unroll 2
+    for (k = of->first * 4; k < k_end; k += step)
+        mine += split_count4(split_load4(row, k, k_end, vector), k, first, k_end, least);
+    mine = (int)split_warp_sum((unsigned)mine);
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(&count[of->warp], mine);
     __syncthreads();
     return count[of->warp];
 }
@@ -207,8 +236,8 @@ RUNG_DEVICE void split_lines(const f16x3_operand *s, const float *x, int block)
         max_bits = max(max_bits, warp_max[of.warp + i]);
         sum += warp_sum[of.warp + i];
     }
-    if (__syncthreads_or(split_alone(max_bits, sum)))
-        tail = split_tail(&of, row, k_end, max_bits);
+    if (__syncthreads_or(split_may_tail(s, max_bits, sum)))
+        tail = split_tail(&of, row, k_end, vector, max_bits);
     if (of.first == 0)
         split_report(s, line, max_bits, sum, tail);
     scale = split_scale(max_bits);
@@ -408,7 +437,7 @@ RUNG_DEVICE void split_across(const f16x3_operand *s, const float *x, int block,
     float sum, s1, s2, v[F16X3_KB];
 
     split_look(s, x, &at, &mine, all, &max_bits, &sum);
-    if (__any_sync(~0u, split_alone(max_bits, sum)))
+    if (__any_sync(~0u, split_may_tail(s, max_bits, sum)))
         tail = split_tail_across(s, x, &at, max_bits, &mine, all);
     ptx_cluster_leave();
     if (rank == 0 && warp == 0)
@@ -433,12 +462,20 @@ RUNG_KERNEL(F16X3_THREADS) f16x3_clear(const __grid_constant__ f16x3_split_args 
         ((uint4 *)s.zero)[i] = make_uint4(0, 0, 0, 0);
 }
 
+RUNG_DEVICE void split_clear_marks(const f16x3_split_args *s)
+{
+    int64_t i = blockIdx.x * (int64_t)SPLIT_THREADS + threadIdx.x;
+    if (i < s->mark_words)
+        ((uint4 *)s->marks)[i] = make_uint4(0, 0, 0, 0);
+}
+
 /* Lines across k come in clusters; an operand along k has a multiple of them in blocks, which know nothing of it. */
 RUNG_KERNEL(F16X3_THREADS, 3) f16x3_split(const __grid_constant__ f16x3_split_args s)
 {
     int of_a = blockIdx.x < s.a_blocks, block = of_a ? blockIdx.x : blockIdx.x - s.a_blocks;
     const f16x3_operand *op = of_a ? &s.a : &s.b;
     const float *x = split_source(op, s.entry);
+    split_clear_marks(&s);
     if (op->k_innermost)
         split_lines(op, x, block);
     else

@@ -10,10 +10,26 @@ rung_status rung_guard_counts_at(rung_cuda *cuda, unsigned long long **counts);
 rung_status rung_guard_counts_read(rung_cuda *cuda, rung_guard_counts *counts);
 void rung_guard_counts_close(rung_cuda *cuda);
 
-/* Strict arithmetic for the 128 x 128 blocks of one product that are marked in device memory, a byte a block. With
- * zero_words, marks and that many times 16 bytes from `zero` are zero afterwards. */
-rung_status rung_marked_tiles_run(rung_cuda *cuda, const rung_problem *p, uint8_t *marks, void *zero,
-                                  int64_t zero_words);
+/* What strict arithmetic needs for the 128 x 128 blocks of one product that are marked. All of it lies in device
+ * memory. */
+typedef struct rung_marked {
+    uint8_t *marks;     /* a byte a block, row by row, */
+    const uint8_t *any; /* and one that says whether any block is marked */
+    int32_t *list;      /* room for a number a block */
+    float *partials;    /* rung_marked_blocks_partial_bytes */
+    uint32_t *tickets;  /* rung_marked_blocks_ticket_bytes, zero before and after */
+    void *zero;         /* is zero afterwards, */
+    int64_t zero_words; /* so many times 16 bytes */
+} rung_marked;
+
+/* In medium tiles: the copy engine must be able to read the operands. */
+int rung_marked_blocks_fit(const rung_problem *p);
+int64_t rung_marked_blocks_partial_bytes(int sms);
+int64_t rung_marked_blocks_ticket_bytes(int sms);
+rung_status rung_marked_blocks_run(rung_cuda *cuda, const rung_problem *p, const rung_marked *w);
+
+/* In small tiles: any operands. */
+rung_status rung_marked_tiles_run(rung_cuda *cuda, const rung_problem *p, const rung_marked *w);
 /* NULL, or why these kernels cannot take the product. */
 const char *rung_marked_tiles_refuse(const rung_problem *p);
 

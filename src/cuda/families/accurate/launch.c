@@ -90,9 +90,12 @@ static accurate_layout lay_out(const rung_kernel *kernel, int64_t m, int64_t n, 
         w.group[i] = take(&at, lines[i] / F16X3_GROUP * (int64_t)sizeof(f16x3_group));
     }
     w.ready = take(&at, sms * 4);
-    w.marks = take(&at, w.blocks);
+    w.zero_words = at / 16;
+    w.tickets = take(&at, rung_marked_blocks_ticket_bytes(sms));
     w.zero_bytes = at;
-    w.partial = take(&at, (int64_t)sms * F16X3_BM * kernel->bn * 4);
+    w.marks = take(&at, w.blocks + 1);
+    w.list = take(&at, w.blocks * 4);
+    w.partial = take(&at, most((int64_t)sms * F16X3_BM * kernel->bn * 4, rung_marked_blocks_partial_bytes(sms)));
     for (int i = 0; i < 2; i++)
         w.image[i] = take(&at, lines[i] * w.k_pad * 4);
     w.bytes = at;
@@ -311,8 +314,11 @@ static rung_status split(rung_cuda *cuda, const rung_kernel *kernel, const rung_
                          places at, int kept, int entry)
 {
     const int64_t from = at.first ? 0 : at.other;
-    f16x3_split_args s = {
-        .entry = entry, .zero = at.zeros + from, .zero_words = at.kept ? 0 : (w->zero_bytes - from) / 16};
+    f16x3_split_args s = {.entry = entry,
+                          .zero = at.zeros + from,
+                          .zero_words = at.kept ? 0 : (w->zero_bytes - from) / 16,
+                          .marks = (void *)(at.memory + w->marks),
+                          .mark_words = (w->blocks + 1 + 15) / 16};
     int sms = cuda->machine->sms;
     fill_operand(&s.a, w, at, 0, p->m, p->k, sms);
     fill_operand(&s.b, w, at, 1, p->n, p->k, sms);
@@ -358,7 +364,7 @@ static void fill_product(f16x3_args *g, const rung_problem *p, const accurate_la
     g->split_clusters = (int32_t)c.clusters;
     g->partial = (float *)(at.memory + w->partial);
     g->ready = (uint32_t *)(at.zeros + w->ready);
-    g->marks = (uint8_t *)(at.zeros + w->marks);
+    g->marks = (uint8_t *)(at.memory + w->marks);
 }
 
 /* What the product marked and left alone. */
@@ -371,8 +377,15 @@ static rung_status strict_tiles(rung_cuda *cuda, const rung_problem *p, const ac
         q.c_array += entry;
     }
     const int64_t from = at.last ? 0 : at.other;
-    return rung_marked_tiles_run(cuda, &q, (uint8_t *)(at.zeros + w->marks), at.zeros + from,
-                                 at.kept ? (w->marks - from) / 16 : 0);
+    rung_marked marked = {.marks = (uint8_t *)(at.memory + w->marks),
+                          .any = (uint8_t *)(at.memory + w->marks) + w->blocks,
+                          .list = (int32_t *)(at.memory + w->list),
+                          .partials = (float *)(at.memory + w->partial),
+                          .tickets = (uint32_t *)(at.zeros + w->tickets),
+                          .zero = at.zeros + from,
+                          .zero_words = at.kept ? w->zero_words - from / 16 : 0};
+    return rung_marked_blocks_fit(&q) ? rung_marked_blocks_run(cuda, &q, &marked)
+                                      : rung_marked_tiles_run(cuda, &q, &marked);
 }
 
 /* A panel's own sizes, in the places of the largest one. */

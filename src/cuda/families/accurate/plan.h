@@ -8,8 +8,8 @@
  */
 typedef struct accurate_layout {
     int64_t m_pad, n_pad, k_pad, tiles_m, tiles_n, blocks;
-    int64_t zero_bytes; /* the first so many must be zero; marks come last of them */
-    int64_t line[2], group[2], ready, marks, partial, image[2], bytes;
+    int64_t zero_bytes, zero_words; /* the first so many must be zero; so many of 16 bytes are left otherwise */
+    int64_t line[2], group[2], ready, tickets, marks, list, partial, image[2], bytes;
 } accurate_layout;
 
 typedef struct accurate_plan {

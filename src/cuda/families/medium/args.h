@@ -7,6 +7,7 @@
 #include <cuda.h>
 #include <stdint.h>
 
+#define MARKED_BLOCK 128 /* rows and columns of a block of C that has one mark */
 #define MEDIUM_BK 16     /* along k of a stage */
 #define MEDIUM_GROUP_M 8 /* tile rows of a column group */
 #define MEDIUM_FEW 24576 /* vectors of all a tile's parts that one block adds alone: 384 KB */
@@ -27,6 +28,15 @@ typedef struct rung_medium_args {
     int32_t cluster;      /* 2: the two parts of a tile are a cluster; 0: parts meet in memory */
     int32_t bias_kind, activation;
     int32_t c_vector; /* every row of C starts at a multiple of 16 bytes */
+    /* For kernels of marked blocks: a byte for each 128 x 128 block of C, row by row. Only blocks that are marked are
+     * computed. How their tiles are spread is found on the device. NULL: a whole product, as the plan says. */
+    const uint8_t *marks;
+    const uint8_t *any; /* one byte: whether any is marked */
+    int32_t *list;      /* room for the numbers of all blocks */
+    void *zero;         /* is left zero for the next product, */
+    int64_t zero_words; /* so many times 16 bytes */
+    int32_t blocks_m, blocks_n;
+    float alone_us, full_us, meeting_us; /* a step of a tile, alone on its multiprocessor or not; parts that meet */
 } rung_medium_args;
 
 #endif

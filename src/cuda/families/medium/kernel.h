@@ -11,36 +11,89 @@
 #include "device/ring.h"
 #include "families/medium/args.h"
 
+#if MARKED
+#include "families/medium/marked.h"
+#else
+/* How tiles are spread over blocks: as the plan says. */
+#define SPREAD(p) (p)
+#define WHOLE_TILES(p) (p)->order.whole_tiles
+#endif
+
 /* Where the streamed range of streaming block `streamer` begins. */
 RUNG_DEVICE int medium_stream_start(const rung_medium_args *p, int streamer)
 {
-    return max(streamer, 0) * p->share + min(max(streamer, 0), p->wider);
+    return max(streamer, 0) * SPREAD(p)->share + min(max(streamer, 0), SPREAD(p)->wider);
 }
 
 RUNG_DEVICE void medium_start(struct order_run *w, const rung_medium_args *p)
 {
-    const int streamer = blockIdx.x - p->alone;
+    const int streamer = blockIdx.x - SPREAD(p)->alone;
     w->next_tile = blockIdx.x;
     w->stream_begin = medium_stream_start(p, streamer);
     w->stream_end = medium_stream_start(p, streamer + 1);
 }
 
+#if MARKED
+/* What a block has left to do, where it is kept while the main loop takes all registers. */
+enum { MARKED_KEPT = 128 }; /* threads that multiply */
+RUNG_DEVICE volatile int *marked_kept(void)
+{
+    __shared__ int kept[2 * MARKED_KEPT];
+    return kept;
+}
+
+RUNG_DEVICE void marked_keep(const struct order_run *w)
+{
+    marked_kept()[threadIdx.x] = w->next_tile;
+    marked_kept()[MARKED_KEPT + threadIdx.x] = w->stream_end;
+}
+
+RUNG_DEVICE void marked_take(struct order_run *w, const rung_medium_args *p)
+{
+    w->next_tile = marked_kept()[threadIdx.x];
+    w->stream_begin = medium_stream_start(p, blockIdx.x - SPREAD(p)->alone);
+    w->stream_end = marked_kept()[MARKED_KEPT + threadIdx.x];
+}
+#endif
+
 /* The next run of this block. */
 RUNG_DEVICE bool medium_next(struct order_run *w, const rung_medium_args *p)
 {
+#if MARKED /* as order_next(), with what the plan would say read from shared memory each time: registers are short */
+    if (w->next_tile < WHOLE_TILES(p)) {
+        w->tile = w->next_tile;
+        w->step = 0;
+        w->step_end = p->order.steps;
+        w->next_tile += gridDim.x;
+        return true;
+    }
+    if (w->stream_end <= w->stream_begin)
+        return false;
+    const int t = (unsigned)(w->stream_end - 1) / (unsigned)p->order.steps, first = t * p->order.steps;
+    w->tile = WHOLE_TILES(p) + t;
+    w->step_end = w->stream_end - first;
+    w->step = w->stream_begin > first ? w->stream_begin - first : 0;
+    w->stream_end = first + w->step;
+    return true;
+#else
     return order_next(w, &p->order);
+#endif
 }
 
 RUNG_DEVICE struct order_place medium_place_of(unsigned tile, const rung_medium_args *p, const int bm, const int bn)
 {
+#if MARKED
+    if (p->marks)
+        return marked_place(tile, p, bm, bn);
+#endif
     return order_place_of(tile, &p->order, MEDIUM_GROUP_M, bm, bn);
 }
 
 /* The streaming block whose range holds step `first`. */
 RUNG_DEVICE int medium_streamer_of(const rung_medium_args *p, int first)
 {
-    const int wide = p->wider * (p->share + 1);
-    return first < wide ? first / (p->share + 1) : p->wider + (first - wide) / p->share;
+    const int wide = SPREAD(p)->wider * (SPREAD(p)->share + 1);
+    return first < wide ? first / (SPREAD(p)->share + 1) : SPREAD(p)->wider + (first - wide) / SPREAD(p)->share;
 }
 
 /* One result with beta, bias and activation. */

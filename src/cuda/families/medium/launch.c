@@ -1,8 +1,14 @@
 /* Runs a planned product in medium tiles: copies what has to be copied, describes the operands, launches. */
+#include "cuda/families/accurate/accurate.h"
 #include "cuda/families/medium/args.h"
 #include "cuda/families/medium/medium.h"
 #include "cuda/host/boxes.h"
+#include "cuda/host/divide.h"
+#include "cuda/host/parts.h"
 #include "cuda/host/row_copy.h"
+
+/* Of kernels of marked blocks: rows and columns of a tile, blocks a multiprocessor. */
+enum { MARKED_TILE = 64, MARKED_RESIDENT = 2 };
 
 /* Boxes of one step: 16 of k by the tile's rows; k innermost swizzled, so that reading along k meets no bank twice. */
 static rung_status describe(rung_cuda *cuda, const rung_operand *o, int64_t batch, int k_innermost, int extent,
@@ -78,6 +84,84 @@ static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_pr
     rung_status status = launch(cuda, choice->kernel, p, s, workspace);
     rung_workspace_put_with_tickets(cuda, workspace);
     return status;
+}
+
+/* ---- the blocks of a product that accurate mode has marked ---- */
+
+static int at_16_bytes(const float *x, int64_t ld)
+{
+    return ((uintptr_t)x | (uintptr_t)ld * 4) % 16 == 0;
+}
+
+int rung_marked_blocks_fit(const rung_problem *p)
+{
+    return !p->arrays && at_16_bytes(p->a, p->lda) && at_16_bytes(p->b, p->ldb) && !medium_refuses_sums(p) &&
+           !rung_refuse_sizes(p);
+}
+
+int64_t rung_marked_blocks_partial_bytes(int sms)
+{
+    return sms * 2 * MARKED_TILE * MARKED_TILE * (int64_t)sizeof(float) * MARKED_RESIDENT;
+}
+
+int64_t rung_marked_blocks_ticket_bytes(int sms)
+{
+    return sms * 2 * (int64_t)sizeof(uint32_t) * MARKED_RESIDENT;
+}
+
+static void fill_marked(rung_medium_args *args, const rung_kernel *kernel, const rung_problem *p, const rung_marked *w)
+{
+    const medium_tile *t = medium_tile_of(kernel);
+    *args = (rung_medium_args){.c = p->c,
+                               .ldc = p->ldc,
+                               .alpha_device = p->alpha_device,
+                               .beta_device = p->beta_device,
+                               .bias = p->bias,
+                               .partials = w->partials,
+                               .counters = w->tickets,
+                               .alpha = p->alpha,
+                               .beta = p->beta,
+                               .m = (int32_t)p->m,
+                               .n = (int32_t)p->n,
+                               .order.steps = (int32_t)rung_ceil_div(p->k, MEDIUM_BK),
+                               .bias_kind = (int32_t)p->bias_kind,
+                               .activation = (int32_t)p->activation,
+                               .c_vector = at_16_bytes(p->c, p->ldc),
+                               .marks = w->marks,
+                               .any = w->any,
+                               .list = w->list,
+                               .zero = w->zero,
+                               .zero_words = w->zero_words,
+                               .blocks_m = (int32_t)rung_ceil_div(p->m, MARKED_BLOCK),
+                               .blocks_n = (int32_t)rung_ceil_div(p->n, MARKED_BLOCK),
+                               .alone_us = (float)t->cost.alone_us,
+                               .full_us = (float)t->cost.full_us,
+                               .meeting_us = (float)(t->cost.finish_us + t->cost.uneven_us)};
+}
+
+rung_status rung_marked_blocks_run(rung_cuda *cuda, const rung_problem *p, const rung_marked *w)
+{
+    static const rung_kernel *found[2]; /* every accurate product asks for one */
+    const int b_k_innermost = p->trans_b != 0;
+    const rung_kernel *kernel = __atomic_load_n(&found[b_k_innermost], __ATOMIC_RELAXED);
+    if (!kernel) {
+        kernel = rung_kernel_find(medium_marked_tile(b_k_innermost)->name);
+        __atomic_store_n(&found[b_k_innermost], kernel, __ATOMIC_RELAXED);
+    }
+    rung_function function;
+    rung_medium_args args;
+    fill_marked(&args, kernel, p, w);
+    RUNG_TRY(rung_form_function(cuda, kernel, p, "", &function));
+    const rung_operand a = rung_operand_a(p), b = rung_operand_b(p);
+    RUNG_TRY(describe(cuda, &a, 1, !p->trans_a, kernel->bm, &args.a_map));
+    RUNG_TRY(describe(cuda, &b, 1, b_k_innermost, kernel->bn, &args.b_map));
+    rung_grid grid = {.x = (unsigned)(cuda->machine->sms * MARKED_RESIDENT),
+                      .y = 1,
+                      .z = 1,
+                      .threads = (unsigned)kernel->threads,
+                      .shared_bytes = (unsigned)kernel->shared_bytes,
+                      .argument_bytes = sizeof args};
+    return rung_launch(cuda, &function, &grid, &args);
 }
 
 const rung_launcher rung_launch_medium = {"medium", medium_estimate, run, medium_floor_us};

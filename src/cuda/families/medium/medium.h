@@ -3,6 +3,21 @@
 #define RUNG_MEDIUM_MEDIUM_H
 
 #include "cuda/driver/device.h"
+#include "cuda/families/tile.h"
+
+typedef struct medium_tile {
+    RUNG_TILE_HEAD;
+    int marked, groups, resident, large_loop;
+    struct {
+        double alone_us, full_us, tile_us, again_us, finish_us, part_us, uneven_us;
+    } cost;
+} medium_tile;
+
+const medium_tile *medium_tile_of(const rung_kernel *kernel);
+/* The tile for marked blocks, with B's k innermost or outermost. */
+const medium_tile *medium_marked_tile(int b_k_innermost);
+/* Both operands with k innermost are multiplied with neighbouring k exchanged; sums this short must not show it. */
+int medium_refuses_sums(const rung_problem *p);
 
 double medium_floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p);
 const char *medium_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,

@@ -2,21 +2,12 @@
  * operands are copied first, since the copy engine cannot read their rows. */
 #include "cuda/families/medium/medium.h"
 #include "cuda/families/medium/args.h"
-#include "cuda/families/tile.h"
 #include "cuda/host/divide.h"
 #include "cuda/host/memory_cost.h"
 #include "cuda/host/row_copy.h"
 
 #include <math.h>
 #include <string.h>
-
-typedef struct medium_tile {
-    RUNG_TILE_HEAD;
-    int groups, resident, large_loop;
-    struct {
-        double alone_us, full_us, tile_us, again_us, finish_us, part_us, uneven_us;
-    } cost;
-} medium_tile;
 
 RUNG_TILE_TABLE medium_tile table[] = {
 #define RUNG_TILE(name_, ...) {.name = #name_, __VA_ARGS__},
@@ -25,12 +16,30 @@ RUNG_TILE_TABLE medium_tile table[] = {
 };
 RUNG_TILE_COSTS(medium, "alone_us full_us tile_us again_us finish_us part_us uneven_us")
 
+const medium_tile *medium_tile_of(const rung_kernel *kernel)
+{
+    return RUNG_FIND_TILE(table, kernel);
+}
+
 /* Fitted to timings on an H200 (docs/costs.md). */
 static const double launch_us = 3.27, cluster_us = 0.89, apart_us = 2.08;
-static const double scattered_us = 2.62; /* for 64 x 64 results by 128 threads to rows at odd addresses */
+static const double marked_factor = 1.02; /* a kernel of marked blocks: the same without marks is preferred */
+static const double scattered_us = 2.62;  /* for 64 x 64 results by 128 threads to rows at odd addresses */
 
-/* Both operands with k innermost are multiplied with neighbouring k exchanged; sums this short must not show it. */
 enum { SHORT_K = 128 };
+
+const medium_tile *medium_marked_tile(int b_k_innermost)
+{
+    const medium_tile *t = table;
+    while (!t->marked || t->large_loop == b_k_innermost)
+        t++;
+    return t;
+}
+
+int medium_refuses_sums(const rung_problem *p)
+{
+    return !p->trans_a && p->trans_b && p->k < SHORT_K;
+}
 
 /* Steps take longer where one operand lies with k innermost and the other does not, or both do: register ports. */
 static double form_factor(const rung_problem *p)
@@ -149,11 +158,11 @@ static void plan_spread(const rung_machine *machine, const medium_tile *t, int m
 static const char *plan(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                         const rung_problem *p, medium_plan *s)
 {
-    const medium_tile *t = RUNG_FIND_TILE(table, kernel);
+    const medium_tile *t = medium_tile_of(kernel);
     memset(s, 0, sizeof *s);
     if (p->m >= INT32_MAX - 65536 || p->n >= INT32_MAX - 65536 || p->k >= INT32_MAX - 65536)
         return "a size close to 2^31 or over it";
-    if (!p->trans_a && p->trans_b && p->k < SHORT_K)
+    if (medium_refuses_sums(p))
         return "k is innermost in both operands and short";
     int64_t steps = rung_ceil_div(p->k, MEDIUM_BK);
     s->factor = form_factor(p);
@@ -181,13 +190,18 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
         s->bytes_partials = s->streamers * kernel->bm * kernel->bn * 8;
     s->cost_us = launch_us + rung_overlapped(s->cost_us, rung_memory_us(p, kernel->bn));
     s->cost_us += rung_row_copy_us(s->bytes_a + s->bytes_b);
+    if (t->marked)
+        s->cost_us *= marked_factor;
     return NULL;
 }
 
-/* Every multiprocessor multiplies all the time, and ends one tile. */
+/* Every multiprocessor multiplies all the time, and ends one tile. A kernel of marked blocks never comes first: the
+ * same without marks costs less. */
 double medium_floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
 {
-    const medium_tile *t = RUNG_FIND_TILE(table, kernel);
+    const medium_tile *t = medium_tile_of(kernel);
+    if (t->marked)
+        return HUGE_VAL;
     const rung_operand a = rung_operand_a(p), b = rung_operand_b(p);
     int64_t tiles = rung_ceil_div(p->m, kernel->bm) * rung_ceil_div(p->n, kernel->bn) * p->batch,
             steps = rung_ceil_div(p->k, MEDIUM_BK);

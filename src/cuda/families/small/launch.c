@@ -37,8 +37,7 @@ const char *rung_marked_tiles_refuse(const rung_problem *p)
     return rung_refuse_sizes(p);
 }
 
-rung_status rung_marked_tiles_run(rung_cuda *cuda, const rung_problem *p, uint8_t *marks, void *zero,
-                                  int64_t zero_words)
+rung_status rung_marked_tiles_run(rung_cuda *cuda, const rung_problem *p, const rung_marked *w)
 {
     static const rung_kernel *found; /* every accurate product asks for it */
     rung_choice choice = {.kernel = __atomic_load_n(&found, __ATOMIC_RELAXED), .split_k = 1};
@@ -46,7 +45,7 @@ rung_status rung_marked_tiles_run(rung_cuda *cuda, const rung_problem *p, uint8_
         choice.kernel = rung_kernel_find(small_marked_tile()->name);
         __atomic_store_n(&found, choice.kernel, __ATOMIC_RELAXED);
     }
-    return launch_tiles(cuda, &choice, p, marks, zero, zero_words);
+    return launch_tiles(cuda, &choice, p, w->marks, w->zero, w->zero_words);
 }
 
 static rung_status batch_run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
