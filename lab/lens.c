@@ -224,8 +224,16 @@ static double element_error(const lab_lens_case *c, const operands *x, int64_t i
     return error >= 0 ? error : -1;
 }
 
+/* Blocks that read what the blocks of an earlier launch laid out: where some of those are left out, results mean nothing. */
+static int reads_images(const rung_kernel *kernel)
+{
+    return kernel && kernel->launch && strstr(kernel->launch, "images");
+}
+
 static int check(const lab_lens_case *c, const operands *x, int all_blocks, lab_lens_result *result)
 {
+    if (!all_blocks && reads_images(c->kernel))
+        return 1;
     int64_t elements = c->m * c->n, most = DOT_BUDGET / (c->k > 0 ? c->k : 1);
     most = most > CHECK_MOST ? CHECK_MOST : most < 64 ? 64 : most;
     /* A step prime to most widths walks over all rows and columns. */
