@@ -224,7 +224,8 @@ static double element_error(const lab_lens_case *c, const operands *x, int64_t i
     return error >= 0 ? error : -1;
 }
 
-/* Blocks that read what the blocks of an earlier launch laid out: where some of those are left out, results mean nothing. */
+/* Blocks that read what the blocks of an earlier launch laid out: where some of those are left out, results mean
+ * nothing. */
 static int reads_images(const rung_kernel *kernel)
 {
     return kernel && kernel->launch && strstr(kernel->launch, "images");
