@@ -487,7 +487,11 @@ static rung_status run_strict(rung_cuda *cuda, const rung_problem *p)
     rung_problem q = *p;
     rung_choice choice;
     q.math = RUNG_STRICT;
-    RUNG_TRY(rung_decide(&rung_cuda_backend, cuda, &q, &choice));
+    const int64_t limit = cuda->config.workspace_limit_bytes;
+    cuda->config.workspace_limit_bytes = -1; /* there is no memory: one that needs none */
+    rung_status status = rung_decide(&rung_cuda_backend, cuda, &q, &choice);
+    cuda->config.workspace_limit_bytes = limit;
+    RUNG_TRY(status);
     return rung_launcher_of(choice.kernel)->run(cuda, &choice, &q);
 }
 
