@@ -6,7 +6,9 @@
 #include "report.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,6 +141,33 @@ static void give_up(const char *name)
     abort();
 }
 
+typedef struct search {
+    const char *name;
+    void *mine, *found;
+} search;
+
+static int look_in(struct dl_phdr_info *object, size_t bytes, void *state)
+{
+    search *s = state;
+    (void)bytes;
+    void *handle = object->dlpi_name[0] ? dlopen(object->dlpi_name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    void *at = handle ? dlsym(handle, s->name) : NULL;
+    if (handle)
+        dlclose(handle); /* it was loaded before, and stays */
+    s->found = at != s->mine ? at : NULL;
+    return s->found != NULL;
+}
+
+/* The BLAS behind this one: next in line, or loaded for one caller alone (RTLD_LOCAL), as Python's modules load theirs.
+ */
+static void *find_other(const char *name, void *mine)
+{
+    search s = {name, mine, dlsym(RTLD_NEXT, name)};
+    if (!s.found)
+        dl_iterate_phdr(look_in, &s);
+    return s.found;
+}
+
 /* `info` is 64 bits wide, which a little-endian callee that expects 32 reads rightly too. */
 static void call_xerbla(const char *xerbla, int64_t info)
 {
@@ -197,7 +226,7 @@ static void set_row_major(int row)
             call_xerbla(xerbla, info);                                                                                 \
         if (info >= 0)                                                                                                 \
             return;                                                                                                    \
-        __typeof__(&name) next = (__typeof__(&name))dlsym(RTLD_NEXT, #name);                                           \
+        __typeof__(&name) next = (__typeof__(&name))find_other(#name, (void *)(uintptr_t)name);                        \
         if (!next)                                                                                                     \
             give_up(#name);                                                                                            \
         next(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);                                            \
@@ -224,7 +253,7 @@ static void set_row_major(int row)
         }                                                                                                              \
         if (info >= 0)                                                                                                 \
             return;                                                                                                    \
-        __typeof__(&name) next = (__typeof__(&name))dlsym(RTLD_NEXT, #name);                                           \
+        __typeof__(&name) next = (__typeof__(&name))find_other(#name, (void *)(uintptr_t)name);                        \
         if (!next)                                                                                                     \
             give_up(#name);                                                                                            \
         next(layout, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);                                    \

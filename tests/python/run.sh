@@ -7,6 +7,10 @@ $python -c 'import numpy' 2>/dev/null || { echo "skipped: no python3-numpy"; exi
 export RUNG_LIBRARY_DIR="$2" PYTHONPATH="$1/python" PYTHONDONTWRITEBYTECODE=1
 $python "$1/tests/python/test_matmul.py"
 $python "$1/examples/numpy_product.py"
+# A BLAS that NumPy has loaded for itself is found when the drop-in hands on.
+if [ -e "$2/librung_blas.so" ]; then
+    LD_PRELOAD="$2/librung_blas.so" RUNG_DISABLE=1 $python -c 'import numpy as np; a = np.ones((40, 40), "f4"); assert (a @ a == 40).all()'
+fi
 for library in torch jax; do
     if $python -c "import $library" 2>/dev/null; then
         $python "$1/tests/python/test_$library.py"
