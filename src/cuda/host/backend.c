@@ -131,19 +131,21 @@ static int asks_too_much(const rung_cuda *cuda, const rung_choice *choice)
     return limit && choice->workspace_bytes > (limit < 0 ? 0 : limit);
 }
 
-/* Where memory for the chosen kernel's workspace is not to be had, the best one that needs none runs. It was asked for
- * before anything was written, so that C is as it was. */
+/* Where memory for the chosen kernel's workspace is not to be had, the best one runs that needs an eighth of it, else
+ * the best that needs none. It was asked for before anything was written, so that C is as it was. */
 static rung_status run_one(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem)
 {
-    rung_choice again;
+    const int64_t less[] = {choice->workspace_bytes / 8, -1}, limit = cuda->config.workspace_limit_bytes;
     rung_status status = rung_launcher_of(choice->kernel)->run(cuda, choice, problem);
-    if (status != RUNG_OUT_OF_MEMORY || !choice->workspace_bytes || choice->kernel->arith != RUNG_F32)
-        return status;
-    int64_t limit = cuda->config.workspace_limit_bytes;
-    cuda->config.workspace_limit_bytes = -1;
-    status = rung_decide(&rung_cuda_backend, cuda, problem, &again);
-    cuda->config.workspace_limit_bytes = limit;
-    return status == RUNG_SUCCESS ? rung_launcher_of(again.kernel)->run(cuda, &again, problem) : status;
+    for (int i = 0; i < 2 && status == RUNG_OUT_OF_MEMORY && choice->workspace_bytes > 8; i++) {
+        rung_choice again;
+        cuda->config.workspace_limit_bytes = less[i];
+        rung_status found = rung_decide(&rung_cuda_backend, cuda, problem, &again);
+        cuda->config.workspace_limit_bytes = limit;
+        if (found == RUNG_SUCCESS)
+            status = rung_launcher_of(again.kernel)->run(cuda, &again, problem);
+    }
+    return status;
 }
 
 static rung_status run_on_device(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem)

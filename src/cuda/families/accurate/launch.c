@@ -482,27 +482,14 @@ static rung_status run_entry(rung_cuda *cuda, const rung_kernel *kernel, const r
     return RUNG_SUCCESS;
 }
 
-static rung_status run_strict(rung_cuda *cuda, const rung_problem *p)
-{
-    rung_problem q = *p;
-    rung_choice choice;
-    q.math = RUNG_STRICT;
-    const int64_t limit = cuda->config.workspace_limit_bytes;
-    cuda->config.workspace_limit_bytes = -1; /* there is no memory: one that needs none */
-    rung_status status = rung_decide(&rung_cuda_backend, cuda, &q, &choice);
-    cuda->config.workspace_limit_bytes = limit;
-    RUNG_TRY(status);
-    return rung_launcher_of(choice.kernel)->run(cuda, &choice, &q);
-}
-
 static rung_status accurate_run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
 {
     const accurate_plan *part = &choice->plan.accurate;
     int64_t zero_bytes = choice->kernel->arith == RUNG_TF32 ? 0 : part->w.zero_bytes;
     void *memory, *zeros;
     rung_status status = rung_workspace_get_with_zeros(cuda, choice->workspace_bytes, zero_bytes, &memory, &zeros);
-    if (status == RUNG_OUT_OF_MEMORY)
-        return run_strict(cuda, p);
+    if (status != RUNG_SUCCESS)
+        return status;
     places at = {.memory = memory, .zeros = zeros ? zeros : memory, .kept = zeros != NULL};
     for (int64_t entry = 0; status == RUNG_SUCCESS && entry < p->batch; entry++)
         status = run_entry(cuda, choice->kernel, p, part, at, (int)entry);
