@@ -2,6 +2,8 @@
 #ifndef RUNG_LARGE_ARGS_H
 #define RUNG_LARGE_ARGS_H
 
+#include "cuda/device/order_args.h"
+
 #include <cuda.h>
 #include <stdint.h>
 
@@ -22,9 +24,7 @@ typedef struct rung_large_args {
     uint32_t *counters; /* two a streamed tile, zero before and after a launch */
     float alpha, beta;
     int32_t m, n;
-    int32_t tiles_m, tiles_n;
-    int32_t tiles, whole_tiles;       /* of all batches; done by one block each. The others are streamed along k */
-    int32_t steps;                    /* BK steps of one tile */
+    rung_order order;                 /* steps of BK */
     const float *a_tail, *b_tail;     /* with class_steps: the few k beyond whole steps, added with the parts; */
     int64_t a_row, a_k, b_col, b_k;   /* from row to row and from k to k of them */
     int32_t tail;                     /* how many */
