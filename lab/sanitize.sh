@@ -51,8 +51,8 @@ list() { # ROLE PATTERN: kernels, one a line
 }
 kernels() { # FAMILY
     case $1 in
-    copies) list production '_(tma|tmak|tmapair|tmashift|tmaslice)_' ;;
-    warps) list production '_(tmawarp|lone[a-z]*)_' ;;
+    copies) list production '_(tma|tmak|tmapair|tmashift|tmaslice|markslice)_' ;;
+    warps) list production '_(tmawarp|markwarp|lone[a-z]*)_' ;;
     matrix) list production _wgmma_ ;;
     tiles) list production '_(cpasync|crowd)_' ;;
     vectors) list production '_(dot|axpy)_' ;;

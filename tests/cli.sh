@@ -40,7 +40,7 @@ refuses 'climbb.*climb' climbb
 refuses "mean 'cpu'" climb --device tpu
 refuses 'did you mean' verify --kernl c01_naive
 refuses 'expected such as' verify --device cpu --case 35x700
-refuses 'not both' verify --quick --huge
+refuses 'one of --quick, --huge and --pairs' verify --quick --huge
 refuses 'repeat: .-3' verify --repeat -3
 refuses 'needs a shape' explain
 refuses '35x700' explain 35x700
