@@ -141,31 +141,65 @@ static void give_up(const char *name)
     abort();
 }
 
-typedef struct search {
-    const char *name;
-    void *mine, *found;
-} search;
+enum { MOST_OBJECTS = 1024 };
 
-static int look_in(struct dl_phdr_info *object, size_t bytes, void *state)
+typedef struct objects {
+    char *names[MOST_OBJECTS];
+    int count;
+} objects;
+
+static int note_name(struct dl_phdr_info *object, size_t bytes, void *state)
 {
-    search *s = state;
+    objects *o = state;
     (void)bytes;
-    void *handle = object->dlpi_name[0] ? dlopen(object->dlpi_name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
-    void *at = handle ? dlsym(handle, s->name) : NULL;
-    if (handle)
-        dlclose(handle); /* it was loaded before, and stays */
-    s->found = at != s->mine ? at : NULL;
-    return s->found != NULL;
+    if (object->dlpi_name[0] && o->count < MOST_OBJECTS && (o->names[o->count] = strdup(object->dlpi_name)))
+        o->count++;
+    return 0;
+}
+
+static int note_changes(struct dl_phdr_info *object, size_t bytes, void *state)
+{
+    (void)bytes;
+    *(unsigned long long *)state = object->dlpi_adds + object->dlpi_subs;
+    return 1;
+}
+
+/* Names first, then dlopen: within dl_iterate_phdr it would take the loader's locks in the wrong order. */
+static void *find_in_all(const char *name, void *mine)
+{
+    objects all = {.count = 0};
+    void *found = NULL;
+    dl_iterate_phdr(note_name, &all);
+    for (int i = 0; i < all.count; i++) {
+        void *handle = found ? NULL : dlopen(all.names[i], RTLD_LAZY | RTLD_NOLOAD);
+        void *at = handle ? dlsym(handle, name) : NULL;
+        if (at != mine)
+            found = at ? at : found;
+        if (handle)
+            dlclose(handle); /* it was loaded before, and stays */
+        free(all.names[i]);
+    }
+    return found;
 }
 
 /* The BLAS behind this one: next in line, or loaded for one caller alone (RTLD_LOCAL), as Python's modules load theirs.
- */
+ * A thread looks again when objects have come or gone. */
 static void *find_other(const char *name, void *mine)
 {
-    search s = {name, mine, dlsym(RTLD_NEXT, name)};
-    if (!s.found)
-        dl_iterate_phdr(look_in, &s);
-    return s.found;
+    static _Thread_local struct {
+        const char *name;
+        void *found;
+        unsigned long long changes;
+    } last;
+    unsigned long long changes = 0;
+    dl_iterate_phdr(note_changes, &changes);
+    if (last.name != name || last.changes != changes) {
+        void *next = dlsym(RTLD_NEXT, name);
+        last.found = next ? next : find_in_all(name, mine);
+        last.name = name;
+        last.changes = changes;
+    }
+    return last.found;
 }
 
 /* `info` is 64 bits wide, which a little-endian callee that expects 32 reads rightly too. */
