@@ -59,6 +59,7 @@ static rung_status cpu_open(const rung_config *config, void **state)
                        .pool = pool};
     cpu->best = find_best(cpu);
     cpu->small = (rung_cpu_args){.threads = 1, .pool = pool, .caches = &cpu->caches, .batch = 1};
+    cpu->small.kernel = cpu->best ? rung_cpu_kernel_of(cpu->best) : NULL;
     *state = cpu;
     return RUNG_SUCCESS;
 }
@@ -85,9 +86,10 @@ static int cpu_device(const void *state)
     return RUNG_DEVICE_CPU;
 }
 
-static rung_cpu_args make_args(const cpu_state *cpu, const rung_problem *p)
+static rung_cpu_args make_args(const cpu_state *cpu, const rung_kernel *kernel, const rung_problem *p)
 {
-    return (rung_cpu_args){.m = p->m,
+    return (rung_cpu_args){.kernel = rung_cpu_kernel_of(kernel),
+                           .m = p->m,
                            .n = p->n,
                            .k = p->k,
                            .a = p->a,
@@ -127,7 +129,7 @@ static const char *cpu_estimate(void *state, const rung_kernel *kernel, const ru
     choice->cost_us = flops / flops_a_us;
     if (kernel->role == RUNG_PRODUCTION) {
         rung_cpu_note note;
-        rung_cpu_args args = make_args(cpu, p);
+        rung_cpu_args args = make_args(cpu, kernel, p);
         args.note = &note;
         (void)kernel->cpu_entry(&args);
         choice->threads = note.threads;
@@ -138,7 +140,7 @@ static const char *cpu_estimate(void *state, const rung_kernel *kernel, const ru
 
 static rung_status cpu_run(void *state, const rung_choice *choice, const rung_problem *p)
 {
-    rung_cpu_args args = make_args(state, p);
+    rung_cpu_args args = make_args(state, choice->kernel, p);
     return choice->kernel->cpu_entry(&args);
 }
 

@@ -1,4 +1,4 @@
-/* What a CPU kernel is given. Row-major, as in cuda/device/args.h. Ladder rungs read the first half only. */
+/* A product as the CPU computes it. Row-major, as in cuda/device/args.h. */
 #ifndef RUNG_CPU_H
 #define RUNG_CPU_H
 
@@ -13,6 +13,8 @@ typedef struct rung_cpu_note {
     int threads;
 } rung_cpu_note;
 
+/* What a CPU kernel is given, and what production kernels cut into strips and pieces of k. Ladder rungs read the first
+ * half only. */
 typedef struct rung_cpu_args {
     int64_t m, n, k;
     const float *a;
@@ -35,11 +37,14 @@ typedef struct rung_cpu_args {
     rung_bias bias_kind; /* production */
     rung_activation activation;
     const float *bias;
-    rung_cpu_note *note; /* production: not NULL: fill this in and compute nothing */
+    rung_cpu_note *note;           /* production: not NULL: fill this in and compute nothing */
+    const rung_cpu_kernel *kernel; /* production: the micro-kernels */
 } rung_cpu_args;
 
-/* Runs a product on one kernel family: chooses the path, splits the work, packs where that pays. The bits of the
- * result depend on the shape and the family, not on the number of threads. */
-rung_status rung_cpu_gemm(const rung_cpu_args *args, const rung_cpu_kernel *kernel);
+/* Runs a product: chooses the path, splits the work, packs where that pays. The bits of the result depend on the shape
+ * and the instruction set, not on the number of threads. */
+rung_status rung_cpu_gemm(const rung_cpu_args *p);
+/* The micro-kernels of a row of the catalog; NULL for a rung of the ladder. */
+const rung_cpu_kernel *rung_cpu_kernel_of(const rung_kernel *row);
 
 #endif

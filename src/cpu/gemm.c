@@ -14,7 +14,7 @@ static const char *const path_names[] = {
 };
 
 typedef struct job {
-    const gemm_product *p;
+    const rung_cpu_args *p;
     const gemm_plan *plan;
     int64_t rows, columns; /* of a strip */
     int64_t strips_along_n;
@@ -25,7 +25,7 @@ typedef struct job {
 static void run_strip(void *argument, int64_t task, float *workspace)
 {
     const job *j = argument;
-    gemm_product strip = *j->p;
+    rung_cpu_args strip = *j->p;
     int64_t i = task / j->strips_along_n * j->rows, column = task % j->strips_along_n * j->columns;
     strip.m = min64(j->rows, j->p->m - i);
     strip.n = min64(j->columns, j->p->n - column);
@@ -40,7 +40,7 @@ static void run_strip(void *argument, int64_t task, float *workspace)
 static void run_part(void *argument, int64_t task, float *workspace)
 {
     const job *j = argument;
-    gemm_product part = *j->p;
+    rung_cpu_args part = *j->p;
     int64_t piece = task / j->strips_along_n, step = piece * j->part_k, column = task % j->strips_along_n * j->columns;
     part.n = min64(j->columns, j->p->n - column);
     part.k = min64(j->part_k, j->p->k - step);
@@ -58,7 +58,7 @@ static void run_part(void *argument, int64_t task, float *workspace)
 static void add_parts(void *argument, int64_t task, float *workspace)
 {
     const job *j = argument;
-    const gemm_product *p = j->p;
+    const rung_cpu_args *p = j->p;
     int64_t column = task * j->add_columns, columns = min64(j->add_columns, p->n - column);
     (void)workspace;
     for (int64_t i = 0; i < p->m; i++) {
@@ -87,7 +87,7 @@ static rung_status no_memory(int slots, int64_t floats)
 enum { PART_STRIP_LEAST = 2048, ADD_LEAST = 256 };
 
 /* Computes pieces of k, each into a result of its own. More threads than pieces cut the columns of long rows too. */
-static rung_status run_parts(const gemm_product *p, const gemm_plan *plan, const rung_cpu_args *args, int threads)
+static rung_status run_parts(const rung_cpu_args *p, const gemm_plan *plan, int threads)
 {
     int64_t strips = plan->path == PATH_STREAM ? max64(1, min64(threads / plan->parts, p->n / PART_STRIP_LEAST)) : 1;
     job j = {.p = p, .plan = plan, .part_k = round_up(divide_up(p->k, plan->parts), 16)};
@@ -98,25 +98,25 @@ static rung_status run_parts(const gemm_product *p, const gemm_plan *plan, const
     /* The caller's slot holds the pieces behind its own workspace. */
     int64_t floats = rung_gemm_workspace(p, plan, p->n), extra = j.part_count * p->m * p->n;
     int64_t base = round_up(floats, 16);
-    if (!rung_pool_reserve(args->pool, 1, base + extra) || !rung_pool_reserve(args->pool, threads, floats))
+    if (!rung_pool_reserve(p->pool, 1, base + extra) || !rung_pool_reserve(p->pool, threads, floats))
         return no_memory(threads, base + extra);
-    j.parts = rung_pool_workspace(args->pool, 0) + base;
-    rung_pool_run(args->pool, threads, j.part_count * j.strips_along_n, run_part, &j);
-    rung_pool_run(args->pool, threads, divide_up(p->n, j.add_columns), add_parts, &j);
+    j.parts = rung_pool_workspace(p->pool, 0) + base;
+    rung_pool_run(p->pool, threads, j.part_count * j.strips_along_n, run_part, &j);
+    rung_pool_run(p->pool, threads, divide_up(p->n, j.add_columns), add_parts, &j);
     return RUNG_SUCCESS;
 }
 
-static rung_status run_shared(const gemm_product *p, const gemm_plan *plan, const rung_cpu_args *args, int threads)
+static rung_status run_shared(const rung_cpu_args *p, const gemm_plan *plan, int threads)
 {
     int64_t a_floats = rung_gemm_packed_a_floats(p, plan), floats = rung_gemm_workspace(p, plan, p->n);
-    if (!rung_pool_reserve(args->pool, 1, floats) || !rung_pool_reserve(args->pool, threads, a_floats))
+    if (!rung_pool_reserve(p->pool, 1, floats) || !rung_pool_reserve(p->pool, threads, a_floats))
         return no_memory(threads, floats);
-    float *workspace = rung_pool_workspace(args->pool, 0);
-    rung_gemm_packed(p, plan, workspace + a_floats, args->pool, threads, workspace);
+    float *workspace = rung_pool_workspace(p->pool, 0);
+    rung_gemm_packed(p, plan, workspace + a_floats, p->pool, threads, workspace);
     return RUNG_SUCCESS;
 }
 
-static void scale(const gemm_product *p)
+static void scale(const rung_cpu_args *p)
 {
     for (int64_t i = 0; i < p->m; i++)
         for (int64_t j = 0; j < p->n; j++) {
@@ -128,17 +128,17 @@ static void scale(const gemm_product *p)
 
 /* Threads earn their wake-up only on products of some length: a few microseconds when the workers still spin, more
  * when they sleep. */
-static int choose_threads(double work_us, const rung_cpu_args *args)
+static int choose_threads(double work_us, const rung_cpu_args *p)
 {
-    if (args->threads <= 1)
+    if (p->threads <= 1)
         return 1;
     double least_us = rung_pool_is_hot() ? 3.0 : 12.0;
     double most = work_us / least_us;
-    return most < 2.0 ? 1 : most < args->threads ? (int)most : args->threads;
+    return most < 2.0 ? 1 : most < p->threads ? (int)most : p->threads;
 }
 
 /* A guess at one thread's time, from 3 GHz and 40 GB/s: only good for telling short from long. */
-static double product_us(const gemm_product *p)
+static double product_us(const rung_cpu_args *p)
 {
     double m = (double)p->m, n = (double)p->n, k = (double)p->k;
     return 2.0 * m * n * k / (p->kernel->vl * 12e3) + 4.0 * (m * k + k * n + m * n) / 40e3;
@@ -148,7 +148,7 @@ enum { STRIPS_A_THREAD = 4, STRIP_LEAST = 192 };
 
 /* Packing B together saves each thread from packing it alone, and costs a meeting of all threads a slab. With few rows
  * a slab would be read from the other cores' caches more often than it is used. */
-static int is_worth_sharing(const gemm_product *p, int threads)
+static int is_worth_sharing(const rung_cpu_args *p, int threads)
 {
     enum { LEAST_US = 500, PANELS_A_THREAD = 6 };
     return product_us(p) >= LEAST_US * threads && p->m >= (int64_t)p->kernel->mr * PANELS_A_THREAD * threads;
@@ -156,7 +156,7 @@ static int is_worth_sharing(const gemm_product *p, int threads)
 
 /* Cuts one dimension into strips of whole tiles. More strips than threads even out a thread that is held up, but each
  * packs for itself, so none is made narrow. */
-static int64_t strip_length(const gemm_product *p, const gemm_plan *plan, int threads)
+static int64_t strip_length(const rung_cpu_args *p, const gemm_plan *plan, int threads)
 {
     int64_t length = plan->split_m ? p->m : p->n;
     int64_t unit = plan->split_m ? p->kernel->mr : (int64_t)p->kernel->nv * p->kernel->vl;
@@ -167,7 +167,7 @@ static int64_t strip_length(const gemm_product *p, const gemm_plan *plan, int th
 }
 
 /* Tiny products come first: for them every test before the tiles counts. */
-static rung_status run_one(gemm_product *p, const rung_cpu_args *args, int threads)
+static rung_status run_one(const rung_cpu_args *p, int threads)
 {
     if (p->k == 0 || p->alpha == 0.0f) {
         scale(p);
@@ -178,35 +178,35 @@ static rung_status run_one(gemm_product *p, const rung_cpu_args *args, int threa
         rung_gemm_finish(p, 0, p->m, 0, p->n);
         return RUNG_SUCCESS;
     }
-    gemm_plan plan = rung_gemm_plan(p, args->caches);
+    gemm_plan plan = rung_gemm_plan(p, p->caches);
     if (plan.path == PATH_LONG_K || plan.parts > 1)
-        return run_parts(p, &plan, args, threads);
+        return run_parts(p, &plan, threads);
     if (plan.path == PATH_PACKED && threads > 1 && is_worth_sharing(p, threads))
-        return run_shared(p, &plan, args, threads);
+        return run_shared(p, &plan, threads);
     int64_t length = strip_length(p, &plan, threads);
     job j = {.p = p, .plan = &plan, .rows = plan.split_m ? length : p->m, .columns = plan.split_m ? p->n : length};
     int64_t floats = rung_gemm_workspace(p, &plan, j.columns);
-    if (floats > 0 && !rung_pool_reserve(args->pool, threads, floats))
+    if (floats > 0 && !rung_pool_reserve(p->pool, threads, floats))
         return no_memory(threads, floats);
     if (threads == 1) {
-        rung_gemm_strip(p, &plan, floats > 0 ? rung_pool_workspace(args->pool, 0) : NULL);
+        rung_gemm_strip(p, &plan, floats > 0 ? rung_pool_workspace(p->pool, 0) : NULL);
         return RUNG_SUCCESS;
     }
     j.strips_along_n = divide_up(p->n, j.columns);
-    rung_pool_run(args->pool, threads, divide_up(p->m, j.rows) * j.strips_along_n, run_strip, &j);
+    rung_pool_run(p->pool, threads, divide_up(p->m, j.rows) * j.strips_along_n, run_strip, &j);
     return RUNG_SUCCESS;
 }
 
-static void select_item(gemm_product *p, const rung_cpu_args *args, int64_t item)
+/* One product of a batch. */
+static void select_item(rung_cpu_args *one, const rung_cpu_args *p, int64_t item)
 {
-    p->a = args->a_array ? args->a_array[item] : args->a + item * args->stride_a;
-    p->b = args->b_array ? args->b_array[item] : args->b + item * args->stride_b;
-    p->c = args->c_array ? args->c_array[item] : args->c + item * args->stride_c;
+    one->a = p->a_array ? p->a_array[item] : p->a + item * p->stride_a;
+    one->b = p->b_array ? p->b_array[item] : p->b + item * p->stride_b;
+    one->c = p->c_array ? p->c_array[item] : p->c + item * p->stride_c;
 }
 
 typedef struct batch_job {
-    const rung_cpu_args *args;
-    gemm_product p;
+    const rung_cpu_args *p;
     gemm_plan plan;
     int64_t run; /* products a task takes */
 } batch_job;
@@ -214,78 +214,70 @@ typedef struct batch_job {
 static void run_items(void *argument, int64_t task, float *workspace)
 {
     const batch_job *j = argument;
-    gemm_product p = j->p;
-    for (int64_t item = task * j->run; item < min64((task + 1) * j->run, j->args->batch); item++) {
-        select_item(&p, j->args, item);
-        rung_gemm_strip(&p, &j->plan, workspace);
+    rung_cpu_args one = *j->p;
+    for (int64_t item = task * j->run; item < min64((task + 1) * j->run, j->p->batch); item++) {
+        select_item(&one, j->p, item);
+        rung_gemm_strip(&one, &j->plan, workspace);
     }
 }
 
 enum { TASKS_A_THREAD = 8 };
 
 /* Whole products go to threads when there are enough of them; else each product is shared out in turn. */
-static rung_status run_batch(gemm_product *p, const rung_cpu_args *args)
+static rung_status run_batch(const rung_cpu_args *p)
 {
-    batch_job j = {.args = args, .p = *p};
-    double work_us = product_us(p) * (double)args->batch;
-    int threads = choose_threads(work_us, args);
+    batch_job j = {.p = p};
+    int threads = choose_threads(product_us(p) * (double)p->batch, p);
     if (p->k > 0 && p->alpha != 0.0f) {
-        j.plan = rung_gemm_plan(p, args->caches);
+        j.plan = rung_gemm_plan(p, p->caches);
         j.plan.stream = 0; /* alignment differs from product to product */
     }
-    if (p->k == 0 || p->alpha == 0.0f || j.plan.path == PATH_LONG_K || j.plan.parts > 1 || args->batch < 2 * threads) {
-        for (int64_t item = 0; item < args->batch; item++) {
-            select_item(p, args, item);
-            RUNG_TRY(run_one(p, args, choose_threads(product_us(p), args)));
+    if (p->k == 0 || p->alpha == 0.0f || j.plan.path == PATH_LONG_K || j.plan.parts > 1 || p->batch < 2 * threads) {
+        rung_cpu_args one = *p;
+        for (int64_t item = 0; item < p->batch; item++) {
+            select_item(&one, p, item);
+            RUNG_TRY(run_one(&one, choose_threads(product_us(p), p)));
         }
         return RUNG_SUCCESS;
     }
     int64_t floats = rung_gemm_workspace(p, &j.plan, p->n);
-    if (floats > 0 && !rung_pool_reserve(args->pool, threads, floats))
+    if (floats > 0 && !rung_pool_reserve(p->pool, threads, floats))
         return no_memory(threads, floats);
-    j.run = threads == 1 ? args->batch : divide_up(args->batch, (int64_t)threads * TASKS_A_THREAD);
-    rung_pool_run(args->pool, threads, divide_up(args->batch, j.run), run_items, &j);
+    j.run = threads == 1 ? p->batch : divide_up(p->batch, (int64_t)threads * TASKS_A_THREAD);
+    rung_pool_run(p->pool, threads, divide_up(p->batch, j.run), run_items, &j);
     return RUNG_SUCCESS;
 }
 
-rung_status rung_cpu_gemm(const rung_cpu_args *args, const rung_cpu_kernel *kernel)
+rung_status rung_cpu_gemm(const rung_cpu_args *p)
 {
-    gemm_product p = {.kernel = kernel,
-                      .m = args->m,
-                      .n = args->n,
-                      .k = args->k,
-                      .a = args->a,
-                      .lda = args->lda,
-                      .b = args->b,
-                      .ldb = args->ldb,
-                      .c = args->c,
-                      .ldc = args->ldc,
-                      .alpha = args->alpha,
-                      .beta = args->beta,
-                      .trans_a = args->trans_a,
-                      .trans_b = args->trans_b,
-                      .in_order = args->in_order,
-                      .bias_kind = args->bias_kind,
-                      .activation = args->activation,
-                      .bias = args->bias};
-    if (args->note) {
-        int small = is_tiny(&p) && args->batch <= 1;
-        args->note->threads = small ? 1 : choose_threads(product_us(&p) * (double)max64(args->batch, 1), args);
-        args->note->path = p.k == 0 ? "C is scaled" : path_names[rung_gemm_plan(&p, args->caches).path];
+    if (p->note) {
+        int small = is_tiny(p) && p->batch <= 1;
+        p->note->threads = small ? 1 : choose_threads(product_us(p) * (double)max64(p->batch, 1), p);
+        p->note->path = p->k == 0 ? "C is scaled" : path_names[rung_gemm_plan(p, p->caches).path];
         return RUNG_SUCCESS;
     }
-    if (args->batch > 1 || args->a_array)
-        return run_batch(&p, args);
-    return run_one(&p, args, args->threads > 1 && !is_tiny(&p) ? choose_threads(product_us(&p), args) : 1);
+    if (p->batch > 1 || p->a_array)
+        return run_batch(p);
+    return run_one(p, p->threads > 1 && !is_tiny(p) ? choose_threads(product_us(p), p) : 1);
 }
 
-/* The catalog's entries: each runs the product on the kernels of one instruction set. */
+/* The catalog's entries. The product's args name the micro-kernels, so that all entries do the same. */
 #define RUNG_CPU(name, ...)                                                                                            \
     extern const rung_cpu_kernel name##_family;                                                                        \
     rung_status name(const void *args);                                                                                \
     rung_status name(const void *args)                                                                                 \
     {                                                                                                                  \
-        return rung_cpu_gemm(args, &name##_family);                                                                    \
+        return rung_cpu_gemm(args);                                                                                    \
     }
 #include "cpu/kernels/rows.inc"
 #undef RUNG_CPU
+
+const rung_cpu_kernel *rung_cpu_kernel_of(const rung_kernel *row)
+{
+#define RUNG_CPU(name, ...)                                                                                            \
+    if (row->cpu_entry == name)                                                                                        \
+        return &name##_family;
+#include "cpu/kernels/rows.inc"
+#undef RUNG_CPU
+    return NULL;
+}

@@ -29,24 +29,6 @@ typedef struct gemm_plan {
     int split_m;        /* threads cut m, else n */
 } gemm_plan;
 
-/* A product as the paths compute it, on one thread. */
-typedef struct gemm_product {
-    const rung_cpu_kernel *kernel;
-    int64_t m, n, k;
-    const float *a;
-    int64_t lda;
-    const float *b;
-    int64_t ldb;
-    float *c;
-    int64_t ldc;
-    float alpha, beta;
-    int trans_a, trans_b;
-    int in_order; /* one path and one block of k for every m and n */
-    rung_bias bias_kind;
-    rung_activation activation;
-    const float *bias;
-} gemm_product;
-
 static inline int64_t min64(int64_t x, int64_t y)
 {
     return x < y ? x : y;
@@ -67,48 +49,48 @@ static inline int64_t round_up(int64_t x, int64_t unit)
     return divide_up(x, unit) * unit;
 }
 
-static inline const float *a_at(const gemm_product *p, int64_t row, int64_t step)
+static inline const float *a_at(const rung_cpu_args *p, int64_t row, int64_t step)
 {
     return p->a + (p->trans_a ? step * p->lda + row : row * p->lda + step);
 }
 
-static inline const float *b_at(const gemm_product *p, int64_t step, int64_t column)
+static inline const float *b_at(const rung_cpu_args *p, int64_t step, int64_t column)
 {
     return p->b + (p->trans_b ? column * p->ldb + step : step * p->ldb + column);
 }
 
 /* The plan depends on the shape, the kernel family and the caches, never on the number of threads. */
-gemm_plan rung_gemm_plan(const gemm_product *p, const rung_caches *caches);
+gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches);
 /* Runs a product that is so small that planning would cost as much as computing: in place, on one thread, in one pass
  * over k. */
-static inline int is_tiny(const gemm_product *p)
+static inline int is_tiny(const rung_cpu_args *p)
 {
     return !p->in_order && !p->trans_b && p->k <= 256 && p->m * p->k <= 1 << 12 && p->k * p->n <= 1 << 12 &&
            p->m * p->n <= 1 << 12;
 }
 
-void rung_gemm_tiny(const gemm_product *p);
+void rung_gemm_tiny(const rung_cpu_args *p);
 /* Returns the floats that a thread needs to run a strip of so many columns. */
-int64_t rung_gemm_workspace(const gemm_product *p, const gemm_plan *plan, int64_t columns);
+int64_t rung_gemm_workspace(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns);
 /* The product with both operands packed, on `threads` threads of the pool, or on the calling one. packed_b holds one
  * slab of B; workspace, and each thread's slot, a block of A. */
-void rung_gemm_packed(const gemm_product *p, const gemm_plan *plan, float *packed_b, rung_pool *pool, int threads,
+void rung_gemm_packed(const rung_cpu_args *p, const gemm_plan *plan, float *packed_b, rung_pool *pool, int threads,
                       float *workspace);
-int64_t rung_gemm_packed_a_floats(const gemm_product *p, const gemm_plan *plan);
+int64_t rung_gemm_packed_a_floats(const rung_cpu_args *p, const gemm_plan *plan);
 /* PATH_STREAM: floats for the packed steps of A, and the length of a row of sums. */
-static inline int64_t rung_gemm_stream_a_floats(const gemm_product *p)
+static inline int64_t rung_gemm_stream_a_floats(const rung_cpu_args *p)
 {
     int64_t rows = p->kernel->stream_rows; /* a multiple of what pack_by_row needs */
     return round_up(p->m, rows) * RUNG_STREAM_STEPS + 2 * RUNG_PACK_SLACK;
 }
 
-static inline int64_t rung_gemm_stream_ld(const gemm_product *p, const gemm_plan *plan)
+static inline int64_t rung_gemm_stream_ld(const rung_cpu_args *p, const gemm_plan *plan)
 {
     return round_up(min64(plan->nc, p->n), 16) + 16; /* one line more: rows begin in different cache sets */
 }
 
 /* Runs one strip of a product on the calling thread. */
-void rung_gemm_strip(const gemm_product *p, const gemm_plan *plan, float *workspace);
+void rung_gemm_strip(const rung_cpu_args *p, const gemm_plan *plan, float *workspace);
 
 /* Columns of a transposed product computed before they are written out. Many rows pass the same cache lines of the long
  * operand more often, so that longer runs of it pay; few rows have sums enough in L1 with 512. */

@@ -60,7 +60,7 @@ void rung_gemm_sweep(const block *s)
 }
 
 /* Packs one panel a group, in the order in which the sweep visits them. */
-void rung_gemm_pack_b(const gemm_product *p, int64_t step, int64_t column, int64_t k, int64_t n, const grouping *by,
+void rung_gemm_pack_b(const rung_cpu_args *p, int64_t step, int64_t column, int64_t k, int64_t n, const grouping *by,
                       int64_t first, int64_t count, float *to)
 {
     rung_pack_fn pack = p->trans_b ? p->kernel->pack_by_row : p->kernel->pack_by_k;
@@ -73,7 +73,7 @@ void rung_gemm_pack_b(const gemm_product *p, int64_t step, int64_t column, int64
     }
 }
 
-void rung_gemm_finish(const gemm_product *p, int64_t row, int64_t rows, int64_t column, int64_t columns)
+void rung_gemm_finish(const rung_cpu_args *p, int64_t row, int64_t rows, int64_t column, int64_t columns)
 {
     if (!p->bias_kind && !p->activation)
         return;

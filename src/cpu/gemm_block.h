@@ -41,7 +41,7 @@ static inline int64_t group_start(const grouping *by, int64_t group, int vl)
     return (group * by->narrow + min64(group, by->wide)) * vl;
 }
 
-static inline void set_beta(block *s, const gemm_product *p, int64_t step)
+static inline void set_beta(block *s, const rung_cpu_args *p, int64_t step)
 {
     s->out.alpha = p->alpha;
     s->out.beta = step == 0 ? p->beta : 1.0f;
@@ -52,9 +52,9 @@ void rung_gemm_sweep(const block *s);
 /* The same for `count` groups from `first` on; b, c and n count from the first of them. */
 void rung_gemm_sweep_groups(const block *s, const grouping *by, int64_t first, int64_t count);
 /* Packs groups of columns of B, k steps of them, into the slab `to`; columns count from `column`, the slab has n. */
-void rung_gemm_pack_b(const gemm_product *p, int64_t step, int64_t column, int64_t k, int64_t n, const grouping *by,
+void rung_gemm_pack_b(const rung_cpu_args *p, int64_t step, int64_t column, int64_t k, int64_t n, const grouping *by,
                       int64_t first, int64_t count, float *to);
 /* Bias and activation over a part of C that is otherwise done. */
-void rung_gemm_finish(const gemm_product *p, int64_t row, int64_t rows, int64_t column, int64_t columns);
+void rung_gemm_finish(const rung_cpu_args *p, int64_t row, int64_t rows, int64_t column, int64_t columns);
 
 #endif

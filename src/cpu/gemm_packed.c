@@ -3,7 +3,7 @@
 #include "cpu/gemm_block.h"
 
 typedef struct packed_job {
-    const gemm_product *p;
+    const rung_cpu_args *p;
     const gemm_plan *plan;
     int64_t column, step, n, k; /* the slab of B: columns from, k steps from, and how many */
     grouping by;
@@ -29,7 +29,7 @@ static void pack_task(void *argument, int64_t task, float *workspace)
 static void multiply_task(void *argument, int64_t task, float *workspace)
 {
     const packed_job *j = argument;
-    const gemm_product *p = j->p;
+    const rung_cpu_args *p = j->p;
     const rung_cpu_kernel *kernel = p->kernel;
     int64_t panels = divide_up(p->m, kernel->mr), rows_at = task / j->column_chunks, chunk = task % j->column_chunks;
     int64_t row = share(panels, j->row_blocks, rows_at) * kernel->mr;
@@ -81,7 +81,7 @@ static void fetch_steps(const float *rows, int64_t ld, int64_t count, int64_t k)
 
 static void fetch_next(const packed_job *j)
 {
-    const gemm_product *p = j->p;
+    const rung_cpu_args *p = j->p;
     int64_t next = j->step + j->k, steps = min64(j->plan->kc, p->k - next);
     if (j->plan->path != PATH_LONG_K || steps <= 0)
         return;
@@ -91,12 +91,12 @@ static void fetch_next(const packed_job *j)
         fetch_steps(b_at(p, next, 0), p->ldb, p->n, steps);
 }
 
-int64_t rung_gemm_packed_a_floats(const gemm_product *p, const gemm_plan *plan)
+int64_t rung_gemm_packed_a_floats(const rung_cpu_args *p, const gemm_plan *plan)
 {
     return round_up(min64(plan->mc, round_up(p->m, p->kernel->mr)) * min64(plan->kc, p->k) + RUNG_PACK_SLACK, 16);
 }
 
-void rung_gemm_packed(const gemm_product *p, const gemm_plan *plan, float *packed_b, rung_pool *pool, int threads,
+void rung_gemm_packed(const rung_cpu_args *p, const gemm_plan *plan, float *packed_b, rung_pool *pool, int threads,
                       float *workspace)
 {
     packed_job j = {.p = p, .plan = plan, .packed_b = packed_b};

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static void run_direct(const gemm_product *p, const gemm_plan *plan)
+static void run_direct(const rung_cpu_args *p, const gemm_plan *plan)
 {
     block s = {.kernel = p->kernel,
                .m = p->m,
@@ -25,7 +25,7 @@ static void run_direct(const gemm_product *p, const gemm_plan *plan)
 }
 
 /* One tile holds all of C. */
-static int run_one_tile(const gemm_product *p)
+static int run_one_tile(const rung_cpu_args *p)
 {
     const rung_cpu_kernel *kernel = p->kernel;
     int64_t vectors = (p->n + kernel->vl - 1) >> kernel->vl_bits;
@@ -38,7 +38,7 @@ static int run_one_tile(const gemm_product *p)
     return 1;
 }
 
-void rung_gemm_tiny(const gemm_product *p)
+void rung_gemm_tiny(const rung_cpu_args *p)
 {
     if (run_one_tile(p))
         return;
@@ -58,12 +58,12 @@ void rung_gemm_tiny(const gemm_product *p)
 }
 
 /* Passes over m rows are as even as they come. */
-static int64_t pass_count(const gemm_product *p)
+static int64_t pass_count(const rung_cpu_args *p)
 {
     return divide_up(p->m, p->kernel->stream_rows);
 }
 
-static int64_t pass_start(const gemm_product *p, int64_t pass)
+static int64_t pass_start(const rung_cpu_args *p, int64_t pass)
 {
     int64_t passes = pass_count(p);
     return p->m / passes * pass + min64(pass, p->m % passes);
@@ -71,7 +71,7 @@ static int64_t pass_start(const gemm_product *p, int64_t pass)
 
 /* A block of sums += RUNG_STREAM_STEPS steps of k: each pass takes its rows along some columns of B, which stay in L1
  * for the next pass. */
-static void stream_steps(const gemm_product *p, int64_t step, int64_t steps, const float *b, int64_t columns,
+static void stream_steps(const rung_cpu_args *p, int64_t step, int64_t steps, const float *b, int64_t columns,
                          float *packed_a, float *sums, int64_t ld)
 {
     enum { COLUMNS_IN_L1 = 384 };
@@ -93,7 +93,7 @@ static void stream_steps(const gemm_product *p, int64_t step, int64_t steps, con
 
 /* Few rows against a B larger than the caches: B passes once, a few of its rows at a time in long runs, while the sums
  * of a block of columns stay in L2. They lie apart from C, whose rows may all fall into the same cache sets. */
-static void run_stream(const gemm_product *p, const gemm_plan *plan, float *workspace)
+static void run_stream(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
 {
     float *sums = workspace + rung_gemm_stream_a_floats(p);
     for (int64_t j = 0; j < p->n; j += plan->nc) {
@@ -107,7 +107,7 @@ static void run_stream(const gemm_product *p, const gemm_plan *plan, float *work
 }
 
 /* B is packed a block of k at a time, A is read in place. Rows go outside in runs of mc that stay in L1 or L2. */
-static void run_pack_b(const gemm_product *p, const gemm_plan *plan, float *workspace)
+static void run_pack_b(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
 {
     block s = {.kernel = p->kernel,
                .lda = p->lda,
@@ -135,7 +135,7 @@ static void run_pack_b(const gemm_product *p, const gemm_plan *plan, float *work
 }
 
 /* Dot products want the long operand's rows along k (A as it is, or B transposed), the short one's columns too. */
-static void run_dot(const gemm_product *p, const gemm_plan *plan, float *workspace)
+static void run_dot(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
 {
     int of_b = plan->of_b;
     int64_t rows = of_b ? p->n : p->m, columns = of_b ? p->m : p->n;
@@ -171,19 +171,19 @@ static void add_transposed(float *c, int64_t ldc, const float *d, int64_t ldd, i
 
 /* (op(A) op(B))' = op(B)' op(A)': brings the long operand's contiguous direction under the vectors. The result goes
  * through a strip that stays in L2. */
-static void run_swapped(const gemm_product *p, const gemm_plan *plan, float *workspace)
+static void run_swapped(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
 {
-    gemm_product t = {.kernel = p->kernel,
-                      .k = p->k,
-                      .a = p->b,
-                      .lda = p->ldb,
-                      .b = p->a,
-                      .ldb = p->lda,
-                      .c = workspace,
-                      .alpha = p->alpha,
-                      .beta = 0.0f,
-                      .trans_a = !p->trans_b,
-                      .trans_b = !p->trans_a};
+    rung_cpu_args t = {.kernel = p->kernel,
+                       .k = p->k,
+                       .a = p->b,
+                       .lda = p->ldb,
+                       .b = p->a,
+                       .ldb = p->lda,
+                       .c = workspace,
+                       .alpha = p->alpha,
+                       .beta = 0.0f,
+                       .trans_a = !p->trans_b,
+                       .trans_b = !p->trans_a};
     int64_t strip = rung_gemm_swap_strip(min64(p->m, p->n));
     float *rest = workspace + round_up(strip * max64(min64(p->m, p->n), 1), 16);
     int columns = !plan->of_b; /* the long operand is A: its m becomes the columns */
@@ -208,12 +208,12 @@ static void run_swapped(const gemm_product *p, const gemm_plan *plan, float *wor
     }
 }
 
-static void run_packed(const gemm_product *p, const gemm_plan *plan, float *workspace)
+static void run_packed(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
 {
     rung_gemm_packed(p, plan, workspace + rung_gemm_packed_a_floats(p, plan), NULL, 1, workspace);
 }
 
-static void run_path(const gemm_product *p, const gemm_plan *plan, gemm_path path, float *workspace)
+static void run_path(const rung_cpu_args *p, const gemm_plan *plan, gemm_path path, float *workspace)
 {
     switch (path) {
     case PATH_DIRECT: run_direct(p, plan); break;
@@ -227,7 +227,7 @@ static void run_path(const gemm_product *p, const gemm_plan *plan, gemm_path pat
     }
 }
 
-void rung_gemm_strip(const gemm_product *p, const gemm_plan *plan, float *workspace)
+void rung_gemm_strip(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
 {
     run_path(p, plan, plan->path, workspace);
     if (plan->path != PATH_PACKED) /* which finishes block by block */

@@ -22,7 +22,7 @@ enum {
 
 /* C is larger than the caches and is written once after little work, so it goes past the caches where its rows allow
  * that. */
-static int should_stream(const gemm_product *p, const rung_caches *caches)
+static int should_stream(const rung_cpu_args *p, const rung_caches *caches)
 {
     int64_t vector_bytes = (int64_t)p->kernel->vl * 4;
     return p->beta == 0.0f && p->k <= OUTER_STEPS && p->m * p->n * 4 > caches->l3_bytes / 2 &&
@@ -31,12 +31,12 @@ static int should_stream(const gemm_product *p, const rung_caches *caches)
 
 /* Dot products read all of B for every few rows of A. From L2 that is slower than tiles, unless most lanes of a tile
  * would be empty. */
-static int is_wide_for_dots(const gemm_product *p, const rung_caches *caches)
+static int is_wide_for_dots(const rung_cpu_args *p, const rung_caches *caches)
 {
     return p->k * p->n * 4 > caches->l1_bytes && p->n * 8 > 3 * p->kernel->vl && p->m > 4 * FEW;
 }
 
-static int is_dot(const gemm_product *p, gemm_plan *plan, const rung_caches *caches)
+static int is_dot(const rung_cpu_args *p, gemm_plan *plan, const rung_caches *caches)
 {
     if (!p->trans_a && p->n <= RUNG_DOT_MAX_COLS && !is_wide_for_dots(p, caches) &&
         (p->trans_b || (p->k >= 64 && p->m >= 16)))
@@ -47,19 +47,19 @@ static int is_dot(const gemm_product *p, gemm_plan *plan, const rung_caches *cac
 
 /* A tile as wide as a cache line reads two lines a step where B's rows start anywhere; and where they lie whole lines
  * apart, all steps of it share few sets of L1. Packing mends both, which pays once enough rows read B again. */
-static int wants_packed_b(const gemm_product *p)
+static int wants_packed_b(const rung_cpu_args *p)
 {
     enum { ROWS_LEAST = 128 };
     return p->kernel->nv * p->kernel->vl * 4 <= LINE_BYTES && p->m >= ROWS_LEAST;
 }
 
 /* True where k is short and no cache holds C. */
-static int is_outer(const gemm_product *p, const rung_caches *caches)
+static int is_outer(const rung_cpu_args *p, const rung_caches *caches)
 {
     return p->k <= OUTER_STEPS && p->m >= 2 * FEW && p->n > 2 * FEW && p->m * p->n * 4 > caches->l2_bytes;
 }
 
-static gemm_path choose_path(const gemm_product *p, gemm_plan *plan, const rung_caches *caches)
+static gemm_path choose_path(const rung_cpu_args *p, gemm_plan *plan, const rung_caches *caches)
 {
     int64_t a_bytes = p->m * p->k * 4, b_bytes = p->k * p->n * 4;
     if (p->in_order)
@@ -101,7 +101,7 @@ static void one_group(gemm_plan *plan, int64_t n, int64_t k, const rung_cpu_kern
 
 /* Each pass over C costs page walks where its rows lie far apart, so k is cut as seldom as L2 allows: a panel of B
  * takes a fifth of it, a block of A a quarter, the slab of B a share of L3. Few rows pass C cheaply: small blocks. */
-static void deep_blocks(gemm_plan *plan, const gemm_product *p, const rung_caches *caches)
+static void deep_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_caches *caches)
 {
     int64_t panel = (int64_t)p->kernel->nv * p->kernel->vl;
     int64_t deepest = panel > 32 ? 1024 : 512; /* narrow panels gain nothing, and long sums err more */
@@ -119,7 +119,7 @@ static void deep_blocks(gemm_plan *plan, const gemm_product *p, const rung_cache
 
 /* Takes pieces of k whose C stays in L1 or L2. A is read once a group of columns, in place; so is B where its rows lie
  * well for the tiles, and where C is small. */
-static void long_blocks(gemm_plan *plan, const gemm_product *p, const rung_caches *caches)
+static void long_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { KC_IN_PLACE = 256, IN_PLACE_MOST = 64 };
     plan->parts = max64(1, min64(LONG_K_PARTS, p->k / LONG_K_PART_LEAST));
@@ -135,7 +135,7 @@ static void long_blocks(gemm_plan *plan, const gemm_product *p, const rung_cache
 }
 
 /* Rows of C outside, columns inside: C is written along its rows, while B stays in L2. */
-static void outer_blocks(gemm_plan *plan, const gemm_product *p, const rung_caches *caches)
+static void outer_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_caches *caches)
 {
     int64_t panel = (int64_t)p->kernel->nv * p->kernel->vl;
     plan->split_m = 1;
@@ -145,7 +145,7 @@ static void outer_blocks(gemm_plan *plan, const gemm_product *p, const rung_cach
     plan->stream = should_stream(p, caches);
 }
 
-static void pack_b_blocks(gemm_plan *plan, const gemm_product *p)
+static void pack_b_blocks(gemm_plan *plan, const rung_cpu_args *p)
 {
     const rung_cpu_kernel *kernel = p->kernel;
     enum { ONE_GROUP_ROWS = 3 }; /* lower tiles read B more often than two groups read A */
@@ -161,7 +161,7 @@ static void pack_b_blocks(gemm_plan *plan, const gemm_product *p)
         one_group(plan, p->n, p->k, kernel);
 }
 
-gemm_plan rung_gemm_plan(const gemm_product *p, const rung_caches *caches)
+gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
 {
     const rung_cpu_kernel *kernel = p->kernel;
     int64_t panel = (int64_t)kernel->nv * kernel->vl;
@@ -192,17 +192,17 @@ gemm_plan rung_gemm_plan(const gemm_product *p, const rung_caches *caches)
 }
 
 /* A strip of the result, and what the path that computes it needs. */
-static int64_t swapped_floats(const gemm_product *p, const gemm_plan *plan)
+static int64_t swapped_floats(const rung_cpu_args *p, const gemm_plan *plan)
 {
     int64_t few = min64(p->m, p->n), strip = rung_gemm_swap_strip(few);
     int64_t panel = (int64_t)p->kernel->nv * p->kernel->vl;
     int64_t packed_b = min64(plan->kc, p->k) * round_up(few, panel);
-    gemm_product stream = {.kernel = p->kernel, .m = few, .n = strip};
+    rung_cpu_args stream = {.kernel = p->kernel, .m = few, .n = strip};
     int64_t sums = rung_gemm_stream_a_floats(&stream) + few * rung_gemm_stream_ld(&stream, plan);
     return strip * few + 16 + max64(packed_b, sums);
 }
 
-static int64_t path_floats(const gemm_product *p, const gemm_plan *plan, gemm_path path, int64_t columns)
+static int64_t path_floats(const rung_cpu_args *p, const gemm_plan *plan, gemm_path path, int64_t columns)
 {
     int64_t kc = min64(plan->kc, p->k), panel = (int64_t)p->kernel->nv * p->kernel->vl, floats = 0;
     switch (path) {
@@ -220,7 +220,7 @@ static int64_t path_floats(const gemm_product *p, const gemm_plan *plan, gemm_pa
     return floats + 2 * RUNG_PACK_SLACK;
 }
 
-int64_t rung_gemm_workspace(const gemm_product *p, const gemm_plan *plan, int64_t columns)
+int64_t rung_gemm_workspace(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns)
 {
     return path_floats(p, plan, plan->path, columns);
 }
