@@ -4,6 +4,7 @@
     <!-- fill KIND [arguments] --> ... <!-- /fill -->  a block; kinds: the functions block_* below
 An excerpt is what stands in a source between the comment lines `lesson NAME` and `/lesson`.
 """
+import math
 import os
 import re
 import subprocess
@@ -14,6 +15,11 @@ FIGURE = re.compile(r"<!--= *(.+?) *-->(.*?)<!--/-->", re.S)
 BLOCK = re.compile(r"<!-- fill (\S+) *(.*?) *-->\n.*?<!-- /fill -->", re.S)
 KINDS = {"c": "cpu", "r": "reduce", "l": "gpu"}
 REDUCE_SIZES = [16, 20, 24, 28, 30]
+LISTS = [("squares.txt", "squares, 64 to 16384"), ("transposes.txt", "transposes"), ("odd.txt", "odd sizes and leading dimensions"),
+         ("skinny.txt", "tall, skinny, long k"), ("batched.txt", "strided batches"), ("deepbench", "DeepBench's training shapes"),
+         ("random.txt", "270 shapes drawn at random"), ("random2.txt", "245 others, drawn after the costs were fitted")]
+CPU_LISTS = [("cpu.txt", "usual"), ("cpu-skinny.txt", "thin"), ("cpu-random.txt", "random")]
+PEERS = {"openblas": "Debian's OpenBLAS", "openblas_pypi": "OpenBLAS", "mkl": "MKL", "aocl": "AOCL", "blis": "BLIS"}
 
 STALLS = [  # key, words of a picture, colour
     ("selected", "issues", "#3a7d44"), ("not_selected", "ready, another was taken", "#9ccc9f"),
@@ -362,6 +368,45 @@ class Page:
                           f"{line['gflops'] / 1000:.1f} ({peer['ratio']['median']:.2f}×)"]
             rows.append(cells + [f"{peer['error_u']:.1f}", f"{line['error_u']:.1f}"])
         return table(["m = n = k", "cuBLAS", "`strict`", "cuBLAS", "`accurate`", "error, cuBLAS", "error, `accurate`"], rows)
+
+    def block_lists(self, strict, accurate):
+        """The lists of shapes on a GPU, each mode beside cuBLAS: mean, worst, and how many are below 0.97."""
+        rows = []
+        for match, name in LISTS:
+            cells = [name]
+            for path in (strict, accurate):
+                try:
+                    mean, worst, low = (self.words[w](path, match) for w in ("mean", "worst", "below"))
+                    cells.append(f"{mean:.2f}×, worst {worst:.2f}×" + (f", {low:.0f} below 0.97×" if low else ""))
+                except Missing:
+                    cells.append("")
+            rows.append(cells)
+        return table(["list in lab/shapes", "`strict`", "`accurate`"], rows)
+
+    def block_peers(self, path, *peers):
+        """A CPU beside its peers: a row a peer, a column a list; the last row takes the best peer of each shape, at any setting."""
+        names, found = {}, {}
+        for line in self.r.load(path):
+            if line.get("kind") != "bench":
+                continue
+            column = next((i for i, (match, _) in enumerate(CPU_LISTS) if match in line["command"]), None)
+            if column is None:
+                continue
+            for peer in line["peers"]:
+                names[peer["name"]] = f"{PEERS[peer['name'].split('@')[0]]} {peer['version']}"
+                found.setdefault((peer["name"], column), []).append(peer["ratio"]["median"])
+            found.setdefault(("", column), []).append(min(peer["ratio"]["median"] for peer in line["peers"]))
+        columns = [i for i in range(len(CPU_LISTS)) if ("", i) in found]
+        if not columns:
+            raise Missing(f"{path} has no lines of {', '.join(match for match, _ in CPU_LISTS)}")
+        rows = []
+        for peer in (*peers, ""):
+            if any((peer, i) not in found for i in columns):
+                raise Missing(f"{path} has no {peer} in one of its lists")
+            values = [found[peer, i] for i in columns]
+            rows.append([names.get(peer, "the best of all at each shape, at any setting"),
+                         *(f"{math.exp(sum(map(math.log, v)) / len(v)):.2f}×, {min(v):.2f}×" for v in values)])
+        return table(["peer", *(CPU_LISTS[i][1] for i in columns)], rows)
 
     def block_results(self, path, columns, *where):
         """Lines of a results file as a table: columns and conditions as a.b=value, words separated by commas."""
