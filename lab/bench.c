@@ -188,7 +188,7 @@ static rung_status check_window(lab_bench *bench, const rung_gemm *g, const wind
         LAB_TRY(lab_compare(place, &args));
         LAB_TRY(lab_tally_end(place, &tally));
         double *worst = i ? chain_u : error_u;
-        *worst = fmax(*worst, tally.wrong ? INFINITY : lab_tally_worst_u(&tally));
+        *worst = fmax(*worst, tally.wrong ? INFINITY : lab_packed(tally.worst));
     }
     return RUNG_SUCCESS;
 }
@@ -323,7 +323,7 @@ static rung_status bench_plan(lab_bench *bench, arrangement *x, rung_plan *plan,
         if (strcmp(bench->peers[i].name, "cublas_tf32") != 0)
             vendor_u = fmax(vendor_u, row->peer_error_u[i]);
     if (!bench->options.unverified)
-        row->bound_u = lab_bound_u(kernel ? kernel->arith : RUNG_F32, row->shape.k, 1, row->chain_u, vendor_u);
+        row->bound_u = lab_bound_u(kernel ? kernel->arith : RUNG_F32, row->shape.k, row->chain_u, vendor_u);
     const lab_shape *shape = &row->shape;
     row->floor_measured = !bench->place->tools && (shape->m <= LAB_SKINNY || shape->n <= LAB_SKINNY) &&
                           shape->batch == 1 && lab_shape_bytes(shape) > TRAFFIC_BYTES;

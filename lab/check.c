@@ -94,10 +94,10 @@ rung_status lab_sum(lab_place *place, const float *at, int64_t words)
     return RUNG_SUCCESS;
 }
 
-double lab_tally_worst_u(const lab_tally *tally)
+double lab_packed(uint64_t worst)
 {
-    uint32_t bits = (uint32_t)(tally->worst >> 32);
-    float worst;
-    memcpy(&worst, &bits, sizeof worst);
-    return worst;
+    uint32_t bits = (uint32_t)(worst >> 32);
+    float number;
+    memcpy(&number, &bits, sizeof number);
+    return number;
 }

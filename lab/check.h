@@ -15,6 +15,6 @@ rung_status lab_untouched(lab_place *place, const lab_region_args *args); /* lik
 rung_status lab_hash(lab_place *place, const void *at, int64_t words);
 rung_status lab_sum(lab_place *place, const float *at, int64_t words);
 
-double lab_tally_worst_u(const lab_tally *tally);
+double lab_packed(uint64_t worst); /* the number in a tally's `worst` or `share` */
 
 #endif

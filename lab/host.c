@@ -65,7 +65,7 @@ typedef struct strip {
     int64_t step_a;
     int width;
     double sum[STRIP], size[STRIP];
-    float chain[STRIP];
+    float chain[STRIP], low[STRIP], high[STRIP];
 } strip;
 
 static inline __attribute__((always_inline)) void run_strip(strip *s)
@@ -78,6 +78,8 @@ static inline __attribute__((always_inline)) void run_strip(strip *s)
             s->sum[j] = fma(x64, (double)b[j], s->sum[j]);
             s->size[j] = fma(magnitude, fabs((double)b[j]), s->size[j]);
             s->chain[j] = fmaf(x, b[j], s->chain[j]);
+            s->low[j] = s->chain[j] < s->low[j] ? s->chain[j] : s->low[j];
+            s->high[j] = s->chain[j] > s->high[j] ? s->chain[j] : s->high[j];
         }
     }
 }
@@ -131,9 +133,11 @@ static void reference_rows(void *state, int64_t first, int64_t end)
             memset(s.sum, 0, sizeof s.sum);
             memset(s.size, 0, sizeof s.size);
             memset(s.chain, 0, sizeof s.chain);
+            memset(s.low, 0, sizeof s.low);
+            memset(s.high, 0, sizeof s.high);
             job->run(&s);
             for (int j = 0; j < s.width; j++)
-                lab_finish(r, i, j0 + j, s.sum[j], s.size[j], s.chain[j]);
+                lab_finish(r, i, j0 + j, (lab_sums){s.sum[j], s.size[j], s.chain[j], s.low[j], s.high[j]});
         }
     }
 }
@@ -163,29 +167,32 @@ rung_status lab_host_reference(const lab_reference_args *args, int threads)
     return RUNG_SUCCESS;
 }
 
-static void raise_worst(lab_tally *tally, double error, int64_t at)
+static void raise(uint64_t *worst, double error, int64_t at)
 {
-    float worst = (float)error;
+    float rounded = (float)error;
     uint32_t bits;
-    memcpy(&bits, &worst, sizeof bits);
+    memcpy(&bits, &rounded, sizeof bits);
     uint64_t packed = (uint64_t)bits << 32 | (at < UINT32_MAX ? (uint64_t)at : UINT32_MAX);
-    if (packed > tally->worst)
-        tally->worst = packed;
+    if (packed > *worst)
+        *worst = packed;
 }
 
 void lab_host_compare(const lab_compare_args *x)
 {
-    double worst = 0.0;
+    double worst = 0.0, most = 0.0;
     for (int64_t i = 0, at = 0; i < x->m; i++)
         for (int64_t j = 0; j < x->n; j++, at++) {
             double error = lab_error_of(x->c.at[i * x->c.line_step + j * x->c.step], x->c64[at], x->size[at]);
             if (error < 0.0) {
                 if (x->tally->wrong++ == 0)
                     x->tally->wrong_at = (uint64_t)at;
-            } else if (error > worst) {
-                worst = error;
-                raise_worst(x->tally, error, at);
+                continue;
             }
+            if (error > worst)
+                raise(&x->tally->worst, worst = error, at);
+            double share = x->reach ? error / lab_bound_of(&x->bound, x->size[at], x->reach[at]) : 0.0;
+            if (share > most)
+                raise(&x->tally->share, most = share, at);
         }
 }
 

@@ -158,7 +158,7 @@ static rung_status check(run *r, lab_learn_times *times)
     LAB_TRY(lab_tally_begin(&r->place));
     LAB_TRY(lab_compare(&r->place, &compare));
     LAB_TRY(lab_tally_end(&r->place, &tally));
-    times->error_u = lab_tally_worst_u(&tally);
+    times->error_u = lab_packed(tally.worst);
     if (tally.wrong || !(times->error_u <= (double)w->k + 8))
         return lab_fail(RUNG_DEVICE_ERROR, "wrong on the GPU: off by %.3g u, where the lens found it right",
                         times->error_u);

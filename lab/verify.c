@@ -9,26 +9,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-double lab_bound_u(rung_arith arith, int64_t k, int accuracy, double chain_u, double vendor_u)
+enum { PLAIN_RESULTS = 1000 }; /* over so many results of random data the largest error is no matter of luck */
+
+/* What an arithmetic errs beside FP32's roundings, in u. */
+static double more_u(rung_arith arith, int64_t k)
 {
-    /* The contract's cases look for wrong products: over few results the chain's maximum is a matter of luck, so they
-     * get more room. The accuracy cases are judged by the rule itself. */
-    double peers = (accuracy ? 1.25 : 2.0) * (chain_u > vendor_u ? chain_u : vendor_u);
-    double least = accuracy ? 1.0 : 4.0;
-    /* Where products underflow no FP32 sum keeps the classical bound, the chain neither. */
-    double classical = (double)k + 8.0 > chain_u ? (double)k + 8.0 : chain_u;
-    double bound = peers > least ? peers : least;
-    if (bound > classical)
-        bound = classical;
     switch (arith) {
-    case RUNG_TF32:
-        return 16400.0 + bound;           /* one pass, operands rounded to 11 bits: two roundings of 2^-11 a product */
-    case RUNG_TF32X3: return 8.0 + bound; /* 22 bits of each operand, and lo*lo is left out: at most 8 u a product */
-    case RUNG_BF16X6: return 3.0 + bound; /* products of 2^-24 and less are left out */
-    case RUNG_F16X3_CHAIN: return 8.0 + (double)k / 4.0 + bound; /* truncated after each 16 of k, three times */
-    case RUNG_F16X3_ALONE: return 8.0 + bound;                   /* as TF32X3: two halves hold 22 bits and a sign */
-    default: return bound;
+    case RUNG_TF32: return 16400.0; /* one pass, operands rounded to 11 bits: two roundings of 2^-11 a product */
+    case RUNG_TF32X3: return 8.0;   /* 22 bits of each operand, and lo*lo is left out: at most 8 u a product */
+    case RUNG_BF16X6: return 3.0;   /* products of 2^-24 and less are left out */
+    case RUNG_F16X3_CHAIN: return 8.0 + (double)k / 4.0; /* truncated after each 16 of k, three times */
+    case RUNG_F16X3_ALONE: return 8.0;                   /* as TF32X3: two halves hold 22 bits and a sign */
+    default: return 0.0;
     }
+}
+
+static double peers_u(double factor, double least, int64_t k, double chain_u, double vendor_u)
+{
+    /* Where products underflow no FP32 sum keeps the classical bound, the chain neither. */
+    double classical = fmax((double)k + 8.0, chain_u);
+    return fmin(fmax(factor * fmax(chain_u, vendor_u), least), classical);
+}
+
+double lab_bound_u(rung_arith arith, int64_t k, double chain_u, double vendor_u)
+{
+    return more_u(arith, k) + peers_u(1.25, 1.0, k, chain_u, vendor_u);
+}
+
+lab_bound lab_bound_each(rung_arith arith, int64_t k, lab_data data, int fused)
+{
+    /* k additions, alpha, beta, bias and the activation; and k products where they are rounded. */
+    double roundings = (double)k * (fused ? 1.0 : 2.0) + 4.0;
+    /* n roundings of sums up to r err n*u*r at most, and 6*sqrt(n/3)*u*r with certainty enough where they differ from
+     * each other. In data all alike they do not. */
+    int alike = data == LAB_CONSTANT || data == LAB_FIXED;
+    return (lab_bound){.more_u = more_u(arith, k),
+                       .least_u = 4.0,
+                       .reach_u = alike ? roundings : fmin(roundings, 6.0 * sqrt(roundings / 3.0)),
+                       .roundings = roundings};
 }
 
 rung_status lab_verifier_open(lab_verifier *v, lab_place *place, rung_math math, lab_peer *vendor)
@@ -41,8 +59,8 @@ rung_status lab_verifier_open(lab_verifier *v, lab_place *place, rung_math math,
 
 void lab_verifier_close(lab_verifier *v)
 {
-    lab_buffer *buffers[] = {&v->a.memory, &v->b.memory, &v->c.memory, &v->c_start, &v->c64,
-                             &v->size,     &v->chain,    &v->bias,     &v->scalars, &v->pointers};
+    lab_buffer *buffers[] = {&v->a.memory, &v->b.memory, &v->c.memory, &v->c_start, &v->c64,     &v->size,
+                             &v->chain,    &v->reach,    &v->bias,     &v->scalars, &v->pointers};
     rung_context_destroy(v->context);
     for (size_t i = 0; v->place && i < sizeof buffers / sizeof buffers[0]; i++)
         lab_buffer_free(v->place, buffers[i]);
@@ -278,6 +296,7 @@ static rung_status make_reference(lab_verifier *v, const lab_case *c, int64_t en
     LAB_TRY(lab_buffer_reserve(v->place, &v->c64, results * 8));
     LAB_TRY(lab_buffer_reserve(v->place, &v->size, results * 8));
     LAB_TRY(lab_buffer_reserve(v->place, &v->chain, results * 4));
+    LAB_TRY(lab_buffer_reserve(v->place, &v->reach, results * 4));
     lab_view c0 = view_c(v, c, entry);
     c0.at = (float *)v->c_start.at + (c0.at - (float *)v->c.memory.at);
     *r = (lab_reference_args){.a = view_a(v, c, entry),
@@ -293,13 +312,16 @@ static rung_status make_reference(lab_verifier *v, const lab_case *c, int64_t en
                               .activation = c->activation,
                               .c64 = v->c64.at,
                               .size = v->size.at,
-                              .chain = v->chain.at};
+                              .chain = v->chain.at,
+                              .reach = v->reach.at};
     return lab_reference(v->place, r);
 }
 
-static rung_status compare(lab_verifier *v, const lab_reference_args *r, lab_view c, lab_tally *tally)
+static rung_status compare(lab_verifier *v, const lab_reference_args *r, lab_view c, const lab_bound *each,
+                           lab_tally *tally)
 {
-    lab_compare_args args = {.c = c, .m = r->m, .n = r->n, .c64 = r->c64, .size = r->size};
+    lab_compare_args args = {.c = c, .m = r->m, .n = r->n, .c64 = r->c64, .size = r->size, .reach = r->reach};
+    args.bound = *each;
     LAB_TRY(lab_tally_begin(v->place));
     LAB_TRY(lab_compare(v->place, &args));
     return lab_tally_end(v->place, tally);
@@ -315,20 +337,44 @@ static void judge_wrong(const lab_case *c, int64_t entry, const lab_tally *tally
              (long long)(tally->wrong_at % (uint64_t)c->n), (long long)entry);
 }
 
-/* Finds the largest error over the batch, ours and the chain's. *worst_at tells where ours is. */
-static rung_status judge_entries(lab_verifier *v, const lab_case *c, lab_verdict *verdict, int64_t *worst_at)
+/* The largest errors over a batch, and where they are. */
+typedef struct extremes {
+    int64_t worst_at, share_at;
+    double share, share_bound_u; /* the largest error over its element's own bound, and that bound */
+} extremes;
+
+static rung_status note_share(lab_verifier *v, const lab_reference_args *r, const lab_bound *each,
+                              const lab_tally *tally, extremes *x)
+{
+    double share = lab_packed(tally->share), size;
+    float reach;
+    int64_t at = (int64_t)(tally->share & UINT32_MAX);
+    if (share <= x->share || at >= r->m * r->n)
+        return RUNG_SUCCESS;
+    LAB_TRY(lab_download(v->place, &size, r->size + at, sizeof size));
+    LAB_TRY(lab_download(v->place, &reach, r->reach + at, sizeof reach));
+    x->share = share;
+    x->share_at = at;
+    x->share_bound_u = lab_bound_of(each, size, reach);
+    return RUNG_SUCCESS;
+}
+
+/* Finds the largest errors over the batch, ours and the chain's. */
+static rung_status judge_entries(lab_verifier *v, const lab_case *c, const lab_bound *each, lab_verdict *verdict,
+                                 extremes *x)
 {
     for (int64_t e = 0; e < c->batch; e++) {
         lab_reference_args r;
         lab_tally ours, chain;
         LAB_TRY(make_reference(v, c, e, &r));
-        LAB_TRY(compare(v, &r, view_c(v, c, e), &ours));
-        LAB_TRY(compare(v, &r, (lab_view){r.chain, r.n, 1}, &chain));
+        LAB_TRY(compare(v, &r, view_c(v, c, e), each, &ours));
+        LAB_TRY(compare(v, &r, (lab_view){r.chain, r.n, 1}, each, &chain));
         judge_wrong(c, e, &ours, verdict);
-        double error_u = lab_tally_worst_u(&ours), chain_u = lab_tally_worst_u(&chain);
+        LAB_TRY(note_share(v, &r, each, &ours, x));
+        double error_u = lab_packed(ours.worst), chain_u = lab_packed(chain.worst);
         if (!(error_u <= verdict->error_u)) {
             verdict->error_u = error_u;
-            *worst_at = (int64_t)(ours.worst & UINT32_MAX);
+            x->worst_at = (int64_t)(ours.worst & UINT32_MAX);
         }
         if (chain_u > verdict->chain_u)
             verdict->chain_u = chain_u;
@@ -342,15 +388,15 @@ static rung_status judge_vendor(lab_verifier *v, const lab_case *c, const rung_g
     lab_reference_args r;
     lab_tally tally;
     verdict->vendor_u = -1.0;
-    if (!v->vendor || !c->accuracy || c->form != LAB_SINGLE || c->bias || c->activation)
+    if (!v->vendor || c->form != LAB_SINGLE || c->bias || c->activation)
         return RUNG_SUCCESS;
     LAB_TRY(lab_copy(v->place, v->c.memory.at, v->c_start.at, (size_t)v->c.words * 4));
     if (v->vendor->prepare)
         LAB_TRY(v->vendor->prepare(v->vendor, g));
     LAB_TRY(v->vendor->run(v->vendor, g));
     LAB_TRY(make_reference(v, c, 0, &r));
-    LAB_TRY(compare(v, &r, view_c(v, c, 0), &tally));
-    verdict->vendor_u = lab_tally_worst_u(&tally);
+    LAB_TRY(compare(v, &r, view_c(v, c, 0), &(lab_bound){0}, &tally));
+    verdict->vendor_u = lab_packed(tally.worst);
     return RUNG_SUCCESS;
 }
 
@@ -370,34 +416,59 @@ static rung_status judge_guards(lab_verifier *v, lab_verdict *verdict)
 
 /* Without an FMA instruction products are rounded before they are added: at most 1 u of |A|*|B| more. Nothing but the
  * portable kernel runs on such a CPU, and on x86 it is built for them all. */
-static double unfused_u(const rung_kernel *kernel)
+static int is_fused(const rung_kernel *kernel)
 {
 #if defined(__x86_64__)
-    return kernel && kernel->backend == RUNG_BACKEND_CPU && kernel->role == RUNG_PRODUCTION && !kernel->cpu_needs;
+    return !(kernel && kernel->backend == RUNG_BACKEND_CPU && kernel->role == RUNG_PRODUCTION && !kernel->cpu_needs);
 #else
     (void)kernel;
-    return 0.0;
+    return 1;
 #endif
+}
+
+static void judge_error(const lab_case *c, int64_t at, double error_u, double bound_u, lab_verdict *verdict)
+{
+    verdict->bound_u = bound_u;
+    if (!(error_u <= bound_u))
+        fail(verdict, "element (%lld, %lld) errs %.4g u, the bound is %.4g u (FP32 chain %.3g u, vendor %.3g u)",
+             (long long)(at / c->n), (long long)(at % c->n), error_u, bound_u, verdict->chain_u, verdict->vendor_u);
+}
+
+/* Random data whose elements are all of one kind, and enough of them: the chain's largest error is then no luck. */
+static int is_plain(const lab_case *c)
+{
+    return (c->data == LAB_SIGNED || c->data == LAB_POSITIVE || c->data == LAB_NORMAL) &&
+           c->m * c->n * c->batch >= PLAIN_RESULTS;
 }
 
 static rung_status judge(lab_verifier *v, const lab_case *c, const rung_gemm *g, const rung_kernel *kernel,
                          lab_verdict *verdict)
 {
-    int64_t worst_at = 0;
+    extremes x = {0};
+    rung_arith arith = kernel ? kernel->arith : RUNG_F32;
+    lab_bound each = lab_bound_each(arith, c->k, c->data, is_fused(kernel));
     LAB_TRY(judge_guards(v, verdict));
     if (c->m == 0 || c->n == 0)
         return RUNG_SUCCESS;
-    LAB_TRY(judge_entries(v, c, verdict, &worst_at));
-    LAB_TRY(judge_vendor(v, c, g, verdict));
-    rung_arith arith = kernel ? kernel->arith : RUNG_F32;
+    LAB_TRY(judge_entries(v, c, &each, verdict, &x));
     /* Constant data is meant for split products. FP32 sums of it are one sample of rounding luck: the contract's bound.
      */
     int by_rule = c->accuracy && !(c->data == LAB_CONSTANT && arith == RUNG_F32);
-    verdict->bound_u = lab_bound_u(arith, c->k, by_rule, verdict->chain_u, verdict->vendor_u) + unfused_u(kernel);
-    if (!(verdict->error_u <= verdict->bound_u))
-        fail(verdict, "element (%lld, %lld) errs %.4g u, the bound is %.4g u (FP32 chain %.3g u, vendor %.3g u)",
-             (long long)(worst_at / c->n), (long long)(worst_at % c->n), verdict->error_u, verdict->bound_u,
-             verdict->chain_u, verdict->vendor_u);
+    if (by_rule || is_plain(c))
+        LAB_TRY(judge_vendor(v, c, g, verdict));
+    if (by_rule) {
+        double bound_u = lab_bound_u(arith, c->k, verdict->chain_u, verdict->vendor_u) + !is_fused(kernel);
+        judge_error(c, x.worst_at, verdict->error_u, bound_u, verdict);
+        return RUNG_SUCCESS;
+    }
+    if (x.share == 0.0) /* exact everywhere */
+        x.share_bound_u = each.more_u + each.least_u;
+    judge_error(c, x.share_at, x.share * x.share_bound_u, x.share_bound_u, verdict);
+    if (is_plain(c)) {
+        double bound_u =
+            more_u(arith, c->k) + peers_u(2.0, 4.0, c->k, verdict->chain_u, verdict->vendor_u) + !is_fused(kernel);
+        judge_error(c, x.worst_at, verdict->error_u, bound_u, verdict);
+    }
     return RUNG_SUCCESS;
 }
 

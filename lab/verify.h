@@ -15,8 +15,8 @@ typedef struct lab_verdict {
     double error_u;  /* max |c - c64| / (|A||B|) in u = 2^-24 */
     double chain_u;  /* of a plain FP32 FMA chain in k order */
     double vendor_u; /* of the vendor's SGEMM; negative: not asked */
-    double bound_u;
-    uint64_t bits; /* a hash of all that C's memory held after the first call */
+    double bound_u;  /* the last that was compared with; a contract's case has one of its own for each element */
+    uint64_t bits;   /* a hash of all that C's memory held after the first call */
 } lab_verdict;
 
 /* How the library gets a product on a GPU: device operands on a stream, operands in host memory that it stages itself,
@@ -31,7 +31,7 @@ typedef struct lab_verifier {
     int64_t repeats; /* calls of a case whose results must be the same bits; fewer than two: two */
     int bits_alone;  /* one call, hashed and not judged */
     lab_operand a, b, c;
-    lab_buffer c_start, c64, size, chain, bias, scalars, pointers;
+    lab_buffer c_start, c64, size, chain, reach, bias, scalars, pointers;
 } lab_verifier;
 
 rung_status lab_verifier_open(lab_verifier *v, lab_place *place, rung_math math, lab_peer *vendor);
@@ -43,7 +43,9 @@ void lab_verifier_close(lab_verifier *v);
  * the kernel: stop then. */
 rung_status lab_verify(lab_verifier *v, const rung_kernel *kernel, const lab_case *c, lab_verdict *verdict);
 
-/* The acceptance rule of docs/numerics.md for accuracy cases, and a wider one for the contract's small cases. */
-double lab_bound_u(rung_arith arith, int64_t k, int accuracy, double chain_u, double vendor_u);
+/* The acceptance rule of docs/numerics.md, by the peers' errors on the same data. */
+double lab_bound_u(rung_arith arith, int64_t k, double chain_u, double vendor_u);
+/* The bounds of a contract's case, one for each element, that no right product exceeds (docs/measuring.md). */
+lab_bound lab_bound_each(rung_arith arith, int64_t k, lab_data data, int fused);
 
 #endif

@@ -12,7 +12,7 @@
 enum { M = 67, N = 71, K = 45 };
 
 typedef struct products {
-    float a[M * K], b[K * N], chain[M * N];
+    float a[M * K], b[K * N], chain[M * N], reach[M * N];
     double c64[M * N], size[M * N];
 } products;
 
@@ -27,7 +27,8 @@ static int open_place(lab_place *place, int device)
 /* The reference of K x ... operands on a place, brought home. */
 static void make_products(lab_place *place, lab_data data, products *p)
 {
-    lab_buffer a = {0}, b = {0}, c64 = {0}, size = {0}, chain = {0};
+    lab_buffer a = {0}, b = {0}, c64 = {0}, size = {0}, chain = {0}, reach = {0};
+    assert_int_equal(lab_buffer_reserve(place, &reach, sizeof p->reach), RUNG_SUCCESS);
     assert_int_equal(lab_buffer_reserve(place, &a, sizeof p->a), RUNG_SUCCESS);
     assert_int_equal(lab_buffer_reserve(place, &b, sizeof p->b), RUNG_SUCCESS);
     assert_int_equal(lab_buffer_reserve(place, &c64, sizeof p->c64), RUNG_SUCCESS);
@@ -45,15 +46,17 @@ static void make_products(lab_place *place, lab_data data, products *p)
                             .alpha = -0.5f,
                             .c64 = c64.at,
                             .size = size.at,
-                            .chain = chain.at};
+                            .chain = chain.at,
+                            .reach = reach.at};
     assert_int_equal(lab_reference(place, &r), RUNG_SUCCESS);
     lab_download(place, p->a, a.at, sizeof p->a);
     lab_download(place, p->b, b.at, sizeof p->b);
     lab_download(place, p->c64, c64.at, sizeof p->c64);
     lab_download(place, p->size, size.at, sizeof p->size);
     lab_download(place, p->chain, chain.at, sizeof p->chain);
-    lab_buffer *all[] = {&a, &b, &c64, &size, &chain};
-    for (int i = 0; i < 5; i++)
+    lab_download(place, p->reach, reach.at, sizeof p->reach);
+    lab_buffer *all[] = {&a, &b, &c64, &size, &chain, &reach};
+    for (int i = 0; i < 6; i++)
         lab_buffer_free(place, all[i]);
 }
 
@@ -67,15 +70,18 @@ static void reference_is_the_definition(void **state)
     for (int i = 0; i < M; i++)
         for (int j = 0; j < N; j++) {
             double sum = 0.0, size = 0.0;
-            float chain = 0.0f;
+            float chain = 0.0f, low = 0.0f, high = 0.0f;
             for (int q = 0; q < K; q++) {
                 sum += (double)p->a[i * K + q] * p->b[j * K + q];
                 size += fabs((double)p->a[i * K + q] * p->b[j * K + q]);
                 chain = fmaf(p->a[i * K + q], p->b[j * K + q], chain);
+                low = fminf(low, chain);
+                high = fmaxf(high, chain);
             }
             assert_true(fabs(p->c64[i * N + j] + 0.5 * sum) <= 1e-14 * size);
             assert_true(fabs(p->size[i * N + j] - 0.5 * size) <= 1e-14 * size);
             assert_true(p->chain[i * N + j] == -0.5f * chain);
+            assert_true(fabs(p->reach[i * N + j] - (high - low) / size) <= 1e-6);
         }
     free(p);
     lab_place_close(&cpu);
@@ -129,9 +135,9 @@ static void faults_in_elements_are_found(lab_place *place)
     lab_upload(place, c64.at, ones, sizeof ones);
     lab_upload(place, size.at, ones, sizeof ones);
     lab_tally right = compare_with(place, &c, &c64, &size, 1.0f, 0);
-    assert_true(lab_tally_worst_u(&right) == 0.0 && right.wrong == 0);
+    assert_true(lab_packed(right.worst) == 0.0 && right.wrong == 0);
     lab_tally off = compare_with(place, &c, &c64, &size, 1.0f + 4 * 0x1p-23f, 1234);
-    assert_true(lab_tally_worst_u(&off) == 8.0 && (off.worst & UINT32_MAX) == 1234);
+    assert_true(lab_packed(off.worst) == 8.0 && (off.worst & UINT32_MAX) == 1234);
     lab_tally nan = compare_with(place, &c, &c64, &size, NAN, 17);
     assert_true(nan.wrong == 1 && nan.wrong_at == 17);
     lab_tally inf = compare_with(place, &c, &c64, &size, -INFINITY, 5);
@@ -143,6 +149,41 @@ static void faults_in_elements_are_found(lab_place *place)
     lab_buffer_free(place, &c);
     lab_buffer_free(place, &c64);
     lab_buffer_free(place, &size);
+}
+
+/* An error that stays within every element's own bound, one that does not, and bounds that have no end. */
+static void each_element_has_its_bound(lab_place *place)
+{
+    enum { COUNT = 4 };
+    static const double c64[COUNT] = {1.0, 1.0, 1.0, 0.0}, sizes[COUNT] = {1.0, 1.0, 1.0, 0x1p-140};
+    static const float reach[COUNT] = {0.0f, 0.5f, 1.0f, 1.0f};
+    static const float values[COUNT] = {1.0f + 0x1p-21f, 1.0f + 0x1p-20f, 1.0f + 0x1p-19f, 0x1p-148f};
+    static const double shares[COUNT] = {8.0 / 4.0, 16.0 / 10.0, 32.0 / 20.0, 0.5};
+    lab_buffer c = {0}, reference = {0}, size = {0}, reached = {0};
+    assert_int_equal(lab_buffer_reserve(place, &c, sizeof values), RUNG_SUCCESS);
+    assert_int_equal(lab_buffer_reserve(place, &reference, sizeof c64), RUNG_SUCCESS);
+    assert_int_equal(lab_buffer_reserve(place, &size, sizeof sizes), RUNG_SUCCESS);
+    assert_int_equal(lab_buffer_reserve(place, &reached, sizeof reach), RUNG_SUCCESS);
+    lab_upload(place, reference.at, c64, sizeof c64);
+    lab_upload(place, size.at, sizes, sizeof sizes);
+    lab_upload(place, reached.at, reach, sizeof reach);
+    for (int i = 0; i < COUNT; i++) {
+        float exact[COUNT] = {1.0f, 1.0f, 1.0f, 0.0f};
+        lab_tally tally;
+        exact[i] = values[i];
+        lab_upload(place, c.at, exact, sizeof exact);
+        lab_compare_args args = {.c = {c.at, COUNT, 1}, .m = 1, .n = COUNT, .c64 = reference.at, .size = size.at};
+        args.reach = reached.at;
+        args.bound = (lab_bound){.least_u = 4.0, .reach_u = 20.0, .roundings = 4.0};
+        assert_int_equal(lab_tally_begin(place), RUNG_SUCCESS);
+        assert_int_equal(lab_compare(place, &args), RUNG_SUCCESS);
+        assert_int_equal(lab_tally_end(place, &tally), RUNG_SUCCESS);
+        assert_true(fabs(lab_packed(tally.share) - shares[i]) < 0.01);
+        assert_int_equal(tally.share & UINT32_MAX, i);
+    }
+    lab_buffer *all[] = {&c, &reference, &size, &reached};
+    for (int i = 0; i < 4; i++)
+        lab_buffer_free(place, all[i]);
 }
 
 static void faults_around_c_are_found(lab_place *place)
@@ -172,6 +213,7 @@ static void every_fault_is_found(void **state)
         lab_place place;
         assert_true(open_place(&place, device));
         faults_in_elements_are_found(&place);
+        each_element_has_its_bound(&place);
         faults_around_c_are_found(&place);
         lab_place_close(&place);
     }

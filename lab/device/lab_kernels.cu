@@ -27,6 +27,7 @@ KERNEL(256) lab_reference(const __grid_constant__ lab_reference_args r)
     int ty = threadIdx.x / 16, tx = threadIdx.x % 16;
     double sum[PER_THREAD][PER_THREAD] = {{0}}, size[PER_THREAD][PER_THREAD] = {{0}};
     float chain[PER_THREAD][PER_THREAD] = {{0}};
+    float low[PER_THREAD][PER_THREAD] = {{0}}, high[PER_THREAD][PER_THREAD] = {{0}};
 
     for (int64_t p0 = 0; p0 < r.k; p0 += DEPTH) {
         for (int e = threadIdx.x; e < TILE * DEPTH; e += 256) {
@@ -49,43 +50,55 @@ KERNEL(256) lab_reference(const __grid_constant__ lab_reference_args r)
                     sum[i][j] = fma(x, y, sum[i][j]);
                     size[i][j] = fma(fabs(x), fabs(y), size[i][j]);
                     chain[i][j] = fmaf(a32[p][ty + 16 * i], b32[p][tx + 16 * j], chain[i][j]);
+                    low[i][j] = fminf(low[i][j], chain[i][j]);
+                    high[i][j] = fmaxf(high[i][j], chain[i][j]);
                 }
         __syncthreads();
     }
     for (int i = 0; i < PER_THREAD; i++)
         for (int j = 0; j < PER_THREAD; j++) {
             int64_t row = row0 + ty + 16 * i, column = column0 + tx + 16 * j;
+            lab_sums sums = {sum[i][j], size[i][j], chain[i][j], low[i][j], high[i][j]};
             if (row < r.m && column < r.n)
-                lab_finish(&r, row, column, sum[i][j], size[i][j], chain[i][j]);
+                lab_finish(&r, row, column, sums);
         }
 }
 
-static __device__ void raise_worst(lab_tally *tally, double error, int64_t at)
+static __device__ void raise(uint64_t *worst, double error, int64_t at)
 {
     uint64_t low = at < 0xffffffff ? (uint64_t)at : 0xffffffffu;
     uint64_t packed = (uint64_t)__float_as_uint((float)error) << 32 | low;
-    if (packed > *(volatile uint64_t *)&tally->worst)
-        atomicMax((unsigned long long *)&tally->worst, packed);
+    if (packed > *(volatile uint64_t *)worst)
+        atomicMax((unsigned long long *)worst, packed);
 }
 
 KERNEL(256) lab_compare(const __grid_constant__ lab_compare_args x)
 {
     int64_t count = x.m * x.n, step = (int64_t)gridDim.x * blockDim.x;
-    double worst = 0.0;
-    int64_t worst_at = 0;
+    double worst = 0.0, most = 0.0;
+    int64_t worst_at = 0, most_at = 0;
     for (int64_t at = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; at < count; at += step) {
         float c = x.c.at[at / x.n * x.c.line_step + at % x.n * x.c.step];
         double error = lab_error_of(c, x.c64[at], x.size[at]);
         if (error < 0.0) {
             atomicAdd((unsigned long long *)&x.tally->wrong, 1ull);
             atomicMin((unsigned long long *)&x.tally->wrong_at, (unsigned long long)at);
-        } else if (error > worst) {
+            continue;
+        }
+        if (error > worst) {
             worst = error;
             worst_at = at;
         }
+        double share = x.reach ? error / lab_bound_of(&x.bound, x.size[at], x.reach[at]) : 0.0;
+        if (share > most) {
+            most = share;
+            most_at = at;
+        }
     }
     if (worst > 0.0)
-        raise_worst(x.tally, worst, worst_at);
+        raise(&x.tally->worst, worst, worst_at);
+    if (most > 0.0)
+        raise(&x.tally->share, most, most_at);
 }
 
 KERNEL(256) lab_untouched(const __grid_constant__ lab_region_args r)

@@ -61,7 +61,8 @@ typedef struct lab_fill_args {
 } lab_fill_args;
 
 /* c64 = act(alpha*A*B + beta*C0 + bias), size = |alpha||A||B| + |beta||C0| + |bias|, chain = the same by FP32 FMAs in k
- * order. All three are dense m x n. */
+ * order. All three are dense m x n, and so is `reach`, which may be NULL: how far the chain's partial sums lie apart (0
+ * is one of them), plus the sizes of what is added to them, over size. */
 typedef struct lab_reference_args {
     lab_view a, b, c0; /* (i, p), (p, j), (i, j) */
     int64_t m, n, k;
@@ -69,12 +70,14 @@ typedef struct lab_reference_args {
     const float *bias;
     int32_t bias_kind, activation; /* as in rung_gemm, for the view's rows and columns */
     double *c64, *size;
-    float *chain;
+    float *chain, *reach;
 } lab_reference_args;
 
-/* What a comparison counts. worst: the largest error as float bits, above the low 32 bits of its element's index. */
+/* What a comparison counts. worst: the largest error as float bits, above the low 32 bits of its element's index;
+ * share: likewise the largest error over its element's own bound. */
 typedef struct lab_tally {
     uint64_t worst;
+    uint64_t share;
     uint64_t wrong;    /* NaN or Inf where the reference has none, or the reverse */
     uint64_t wrong_at; /* the first of them; UINT64_MAX: none */
     uint64_t touched;  /* words outside C's m x n that changed */
@@ -83,10 +86,17 @@ typedef struct lab_tally {
     double sum, magnitude; /* of a vector's elements: the reference of a sum, and the scale of its error */
 } lab_tally;
 
+/* What an element may err, in u: more_u + max(least_u, reach_u * reach), and 2^-149 for each rounding near zero. */
+typedef struct lab_bound {
+    double more_u, least_u, reach_u, roundings;
+} lab_bound;
+
 typedef struct lab_compare_args {
     lab_view c;
     int64_t m, n;
     const double *c64, *size;
+    const float *reach; /* NULL: elements have no bound of their own */
+    lab_bound bound;
     lab_tally *tally;
 } lab_compare_args;
 
@@ -209,30 +219,42 @@ LAB_INLINE double lab_activate(double x, int activation)
     return x;
 }
 
-LAB_INLINE void lab_finish(const lab_reference_args *r, int64_t i, int64_t j, double sum, double size, float chain)
+/* One element's sums on their way along k. */
+typedef struct lab_sums {
+    double sum, size;
+    float chain, low, high; /* the chain's least and largest partial sum */
+} lab_sums;
+
+LAB_INLINE void lab_finish(const lab_reference_args *r, int64_t i, int64_t j, lab_sums s)
 {
-    double value = (double)r->alpha * sum, scale = fabs((double)r->alpha) * size;
-    float plain = r->alpha * chain;
+    double weight = fabs((double)r->alpha);
+    double value = (double)r->alpha * s.sum, scale = weight * s.size;
+    double reach = weight * ((double)s.high - (double)s.low);
+    float plain = r->alpha * s.chain;
     if (r->alpha == 0.0f || r->k == 0) {
-        value = scale = 0.0;
+        value = scale = reach = 0.0;
         plain = 0.0f;
     }
     if (r->beta != 0.0f) {
         float c0 = r->c0.at[i * r->c0.line_step + j * r->c0.step];
         value += (double)r->beta * c0;
         scale += fabs((double)r->beta * c0);
+        reach += fabs((double)r->beta * c0);
         plain = fmaf(r->beta, c0, plain);
     }
     if (r->bias_kind) {
         float bias = r->bias[r->bias_kind == 1 ? i : j];
         value += bias;
         scale += fabs((double)bias);
+        reach += fabs((double)bias);
         plain += bias;
     }
     int64_t at = i * r->n + j;
     r->c64[at] = lab_activate(value, r->activation);
     r->size[at] = scale;
     r->chain[at] = (float)lab_activate(plain, r->activation);
+    if (r->reach)
+        r->reach[at] = scale > 0.0 ? (float)(reach / scale) : 0.0f;
 }
 
 /* The error in units of u = 2^-24; negative when c is NaN or Inf and should not be, or should be and is not. Where sums
@@ -251,6 +273,14 @@ LAB_INLINE double lab_error_of(float c, double c64, double size)
     /* Below the normal range FP32 has a fixed quantum: half of it is no error of the kernel's. */
     error = error <= 1.4012984643248171e-45 ? 0.0 : error;
     return error == 0.0 ? 0.0 : error / size * 16777216.0;
+}
+
+/* An element's bound in u, at most 1e30: an error beyond all measure is none of a bound without end. */
+LAB_INLINE double lab_bound_of(const lab_bound *b, double size, float reach)
+{
+    double spread = fmax(b->least_u, b->reach_u * (double)reach);
+    double tiny = size > 0.0 ? b->roundings * 1.4012984643248171e-45 / size * 16777216.0 : 0.0;
+    return fmin(b->more_u + spread + tiny, 1e30);
 }
 
 LAB_INLINE int lab_may_write(const lab_region_args *r, int64_t word)

@@ -48,6 +48,22 @@ static void err_by(const rung_gemm *g, double units)
         }
 }
 
+/* A chain of additions that round toward zero. alpha is 1 for it, and beta 0. */
+static void truncate(const rung_gemm *g)
+{
+    for (int64_t i = 0; i < g->m; i++)
+        for (int64_t j = 0; j < g->n; j++) {
+            float chain = 0.0f;
+            for (int64_t p = 0; p < g->k; p++) {
+                double sum = chain + (double)*of_a(g, i, p) * *of_b(g, p, j);
+                chain = (float)sum;
+                if (fabs((double)chain) > fabs(sum))
+                    chain = nextafterf(chain, 0.0f);
+            }
+            *of_c(g, i, j) = chain;
+        }
+}
+
 static void damage(const rung_gemm *g, const char *how)
 {
     static int calls;
@@ -73,6 +89,8 @@ static void damage(const rung_gemm *g, const char *how)
         *of_a(g, i, g->k - 1) += 1.0f;
     else if (!strcmp(how, "b") && again)
         *of_b(g, g->k - 1, j) += 1.0f;
+    else if (!strcmp(how, "truncate"))
+        truncate(g);
     else if (!strncmp(how, "err=", 4))
         err_by(g, atof(how + 4));
 }
