@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static rung_context *context;
 
@@ -218,6 +219,48 @@ static void operands_at_any_address(void **state)
     }
 }
 
+/* C larger than half of the last cache is written past the caches, where its rows allow that and beta is 0. Rows that
+ * lie elsewhere, entries of a batch that do, and a C that is read: each is an element of the same sum. */
+static void results_larger_than_the_caches(void **state)
+{
+    (void)state;
+    enum { K = 3, N = 2048, LEAST = 2100, MOST = 16 << 10 };
+    const struct {
+        int64_t ldc, batch, behind;
+        float beta;
+    } cases[] = {{N, 1, 0, 0.0f}, {N + 1, 1, 0, 0.0f}, {N, 1, 0, 1.0f}, {N, 2, 5, 0.0f}};
+    long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    int64_t half = l3 / 8 / N + 10, m = half < LEAST ? LEAST : half > MOST ? MOST : half;
+    float *a = malloc((size_t)m * K * sizeof *a), *b = malloc((size_t)K * N * sizeof *b);
+    size_t most = (size_t)(2 * (m * (N + 1) + 64));
+    float *c = aligned_alloc(64, most / 16 * 64);
+    assert_true(a && b && c);
+    uint64_t seed = 9;
+    for (int64_t i = 0; i < m * K; i++)
+        a[i] = random_float(&seed);
+    for (int64_t i = 0; i < (int64_t)K * N; i++)
+        b[i] = random_float(&seed);
+    for (int i = 0; i < (int)(sizeof cases / sizeof cases[0]); i++) {
+        int64_t ldc = cases[i].ldc, stride = m * ldc + cases[i].behind;
+        for (int64_t at = 0; at < stride * cases[i].batch; at++)
+            c[at] = 0.25f;
+        assert_ok(rung_sgemm_strided_batched(context, RUNG_ROW_MAJOR, 0, 0, m, N, K, 1.0f, a, K, 0, b, N, 0,
+                                             cases[i].beta, c, ldc, stride, cases[i].batch));
+        for (int64_t row = 0; row < m * cases[i].batch; row++) {
+            const float *left = a + row % m * K, *out = c + row / m * stride + row % m * ldc;
+            for (int64_t col = 0; col < N; col++) {
+                double sum = cases[i].beta * 0.25 + (double)left[0] * b[col] + (double)left[1] * b[N + col] +
+                             (double)left[2] * b[2 * N + col];
+                if (fabs(sum - out[col]) > 1e-6)
+                    fail_msg("case %d: C[%d][%d] is %g, not %g", i, (int)row, (int)col, (double)out[col], sum);
+            }
+        }
+    }
+    free(a);
+    free(b);
+    free(c);
+}
+
 static void sums(void **state)
 {
     (void)state;
@@ -269,6 +312,7 @@ int main(void)
         cmocka_unit_test(nan_and_infinity_propagate),
         cmocka_unit_test(the_same_call_gives_the_same_bits),
         cmocka_unit_test(operands_at_any_address),
+        cmocka_unit_test(results_larger_than_the_caches),
         cmocka_unit_test(sums),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
