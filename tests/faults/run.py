@@ -3,16 +3,8 @@
 
     ./dev faults [--only REGEX] [--part I/N] [--list] [--least PERCENT]
 
-A list (tests/faults/*.txt) holds blocks such as
-
-    src/core/validate.c: validate, context
-      B's position is reported for A
-    - CODE AS IT IS
-    + CODE WITH THE FAULT
-
-and the code must stand in the file exactly once. A test is one of ctest, or "lens KERNEL": that production kernel on the CPU. A file NAME.fault is one fault that is a patch: lines "what: SENTENCE" and
-"test: REGEX" (of ctest; "tsan." and "asan." for those trees), then what `patch -p1` takes. Exit code: 0 where at least the wanted share is caught, 1 where less is, 2 where a
-fault cannot be planted.
+README.md beside this file says what a list looks like. Exit code: 0 where at least the wanted share is caught, 1 where less is, 2 where
+a fault cannot be planted or judged.
 """
 import argparse
 import os
@@ -26,7 +18,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 SCRATCH = TREE = BUILD = ROOT  # set_scratch()
-TEST_SECONDS, BUILD_SECONDS = 180, 600
+BUILD_SECONDS = 900
 
 
 def set_scratch(name):
@@ -98,7 +90,7 @@ def copy_tree():
             shutil.copy2(source, copy)
             os.utime(copy)
     for old in TREE.rglob("*"):
-        if old.is_file() and str(old.relative_to(TREE)) not in names:
+        if old.is_file() and "__pycache__" not in old.parts and str(old.relative_to(TREE)) not in names:
             old.unlink()
 
 
@@ -121,48 +113,70 @@ def preset_of(test):
 def build(preset):
     folder = BUILD / preset
     if not (folder / "build.ninja").exists():
-        code = run(["cmake", "-S", TREE, "--preset", preset, "-B", folder], BUILD_SECONDS, SCRATCH / "configure.log")
+        # Nothing is linked again because a shared library has changed.
+        code = run(["cmake", "-S", TREE, "--preset", preset, "-B", folder, "-DCMAKE_LINK_DEPENDS_NO_SHARED=ON"], BUILD_SECONDS,
+                   SCRATCH / "configure.log")
         if code != 0:
             return code
     return run(["ninja", "-C", folder, "-j", os.environ.get("RUNG_JOBS", "2")], BUILD_SECONDS, SCRATCH / "build.log")
 
 
-def run_test(test):
-    """True where the test fails, or does not end."""
+def command_of(test):
     folder = BUILD / preset_of(test)
-    if test.startswith("lens "):  # a production kernel on the CPU, every pair of choices
+    rung = folder / "bin" / "rung"
+    if test.startswith("lens "):
         library = folder / "lib" / "rung-lens" / "librung_lens.so"
         library = library if library.exists() else folder / "lib" / "librung_lens.so"
-        return run(["env", f"RUNG_LIBCUDA={library}", "RUNG_LENS_FINDINGS=fail", "RUNG_LENS_SMS=3", folder / "bin" / "rung",
-                    "verify", "--device", "gpu", "--kernel", test.split()[1], "--pairs", "--no-vendor"],
-                   TEST_SECONDS, SCRATCH / "test.log") != 0
-    if test == "verify_cpu_quick":  # a part of verify_cpu, which takes minutes
-        return run([folder / "bin" / "rung", "verify", "--device", "cpu", "--quick"], TEST_SECONDS, SCRATCH / "test.log") != 0
-    return run(["ctest", "--test-dir", folder, "-R", f"^({test})$", "--no-tests=error", "--timeout", str(TEST_SECONDS)],
-               TEST_SECONDS + 30, SCRATCH / "test.log") != 0
+        return ["env", f"RUNG_LIBCUDA={library}", "RUNG_LENS_FINDINGS=fail", "RUNG_LENS_SMS=3", rung, "verify", "--device", "gpu",
+                "--kernel", test.split()[1], "--pairs", "--no-vendor"]
+    if test == "verify_cpu_quick":
+        return [rung, "verify", "--device", "cpu", "--quick"]
+    return ["ctest", "--test-dir", folder, "-R", f"^({test})$", "--no-tests=error", "--output-on-failure", "--timeout", "100000"]
 
 
-def try_fault(fault):
-    """'caught by TEST', 'missed', 'not planted' or 'not built'."""
-    file = TREE / fault.path
-    text = file.read_text() if file.is_file() else ""
-    if not fault.plant():
-        return "not planted: its code does not stand in the file exactly once"
-    try:
-        for test in fault.tests:
-            if build(preset_of(test)) != 0:
-                return "not built: see build.log in build/faults*"
-            if run_test(test):
-                return f"caught by {test}"
-        return "missed"
-    finally:
-        file.write_text(text)
+class Tests:
+    """What each test takes without a fault: it must pass, and ends its run with one after five times as long."""
+
+    def __init__(self):
+        self.seconds = {}
+
+    def pass_without_fault(self, tests):
+        for test in tests:
+            if test not in self.seconds:
+                begin = time.monotonic()
+                if build(preset_of(test)) != 0:
+                    sys.exit("the sources as they are cannot be built: see build.log in build/faults*")
+                passed = run(command_of(test), 1800, SCRATCH / "test.log") == 0
+                if not passed:
+                    shutil.copy(SCRATCH / "test.log", SCRATCH / f"{test.replace(' ', '_')}.log")
+                self.seconds[test] = time.monotonic() - begin if passed else None
+        return all(self.seconds[test] is not None for test in tests)
+
+    def verdict(self, fault):
+        """'caught by TEST', 'missed', or why it is neither."""
+        if not self.pass_without_fault(fault.tests):
+            failing = " ".join(test for test in fault.tests if self.seconds[test] is None)
+            return f"not judged: {failing} fails without a fault"
+        file = TREE / fault.path
+        text = file.read_text() if file.is_file() else ""
+        if not fault.plant():
+            return "not planted: its code does not stand in the file exactly once"
+        try:
+            for test in sorted(fault.tests, key=self.seconds.get):
+                if build(preset_of(test)) != 0:
+                    return "not built: see build.log in build/faults*"
+                code = run(command_of(test), 30 + 5 * self.seconds[test], SCRATCH / "test.log")
+                if code != 0:
+                    return f"caught by {test}" + (", which did not end" if code is None else "")
+            return "missed"
+        finally:
+            file.write_text(text)
 
 
 def options():
     parser = argparse.ArgumentParser(prog="./dev faults", description="plants faults and sees whether the tests fail")
     parser.add_argument("--only", default="", help="faults whose file, place or description matches this")
-    parser.add_argument("--part", default="1/1", help="such as 2/4: the second quarter of them")
+    parser.add_argument("--part", default="1/1", help="such as 2/4: the second quarter of them; parts can run side by side")
     parser.add_argument("--list", action="store_true", help="names the faults and plants none")
     parser.add_argument("--least", type=float, default=95.0, help="the percentage that must be caught (default 95)")
     return parser.parse_args()
@@ -171,7 +185,8 @@ def options():
 def main():
     o = options()
     part, parts = (int(x) for x in o.part.split("/"))
-    faults = [f for f in read_lists() if re.search(o.only, f"{f.where} {f.path} {f.why}")][part - 1::parts]
+    faults = [f for f in read_lists() if re.search(o.only, f"{f.where} {f.path} {f.why}")]
+    faults = faults[(part - 1) * len(faults) // parts:part * len(faults) // parts]
     if o.list:
         for f in faults:
             print(f"{f.where:24} {f.path:34} {f.why}")
@@ -179,20 +194,15 @@ def main():
     set_scratch("faults" if parts == 1 else f"faults.{part}")
     SCRATCH.mkdir(parents=True, exist_ok=True)
     copy_tree()
-    for test in sorted({test for f in faults for test in f.tests}):
-        if build(preset_of(test)) != 0:
-            print("the sources as they are cannot be built: see build.log in build/faults*")
-            return 2
-        if run_test(test):
-            print(f"{test} fails without a fault: see test.log in build/faults*")
-            return 2
+    tests = Tests()
     caught = broken = 0
     for f in faults:
+        tests.pass_without_fault(f.tests)
         begin = time.monotonic()
-        result = try_fault(f)
-        caught += result.startswith("caught")
-        broken += result.startswith("not")
-        print(f"{f.where:20} {time.monotonic() - begin:5.0f} s  {result:30} {f.path}: {f.why}", flush=True)
+        verdict = tests.verdict(f)
+        caught += verdict.startswith("caught")
+        broken += verdict.startswith("not")
+        print(f"{f.where:20} {time.monotonic() - begin:5.0f} s  {verdict:40} {f.path}: {f.why}", flush=True)
     share = 100.0 * caught / len(faults) if faults else 100.0
     print(f"{caught} of {len(faults)} caught: {share:.0f}%")
     return 2 if broken else 0 if share >= o.least else 1
