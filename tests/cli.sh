@@ -78,6 +78,7 @@ accepts '^300x200x150:NT,strict,parts,4,2x2,' bench --gpus cpu4 --operands parts
 refuses 'such as 4 or 1,2,4' bench --gpus none 8x8x8
 refuses 'such as 2x2' bench --gpus cpu2 --grid 3x3 8x8x8
 refuses 'is for --gpus' bench --distributed --operands host 8x8x8
+command -v python3 >/dev/null || echo "left out: lines of JSON and a narrow terminal, no python3 (python3-numpy)"
 if command -v python3 >/dev/null; then
     for verb in "list" "doctor" "bench --device cpu --threads 1 --budget-ms 20 8x8x8" "verify --device cpu --quick --kernel c01_naive"; do
         # shellcheck disable=SC2086

@@ -15,7 +15,7 @@ machine() { # UID PACKAGE...: what is installed from the start
     cp "$source/dev" "$source/CMakePresets.json" "$work/tree"
     cp "$source"/packaging/*.txt "$work/tree/packaging"
     cp "$source/tests/table.sh" "$work/tree/tests"
-    for tool in sh awk sed grep cat tr cp rm mkdir ls stat cksum cmp dirname basename sort mktemp wc touch head chmod env; do
+    for tool in sh awk sed grep cat tr cp rm mkdir ls stat cksum cmp dirname basename sort mktemp wc touch head chmod env seq; do
         ln -s "$(PATH=$real_path command -v $tool)" "$work/bin/$tool"
     done
     echo "$1" >"$work/state/uid"
@@ -99,7 +99,9 @@ while [ $# -gt 1 ]; do [ "$1" != --output-junit ] || out=$2; shift; done
 cat >"$out" <<XML
 <testsuite name="x">
 	<testcase name="one" classname="one" time="0.1" status="run">
-		<system-out></system-out>
+		<system-out>a figure
+left out: its page, no browser
+</system-out>
 	</testcase>
 	<testcase name="two" classname="two" time="0.1" status="${TWO:-run}">
 		<failure message=""/>
@@ -186,6 +188,26 @@ forget
 printf '#!/bin/sh\n' >"$work/bin/nvcc" && chmod +x "$work/bin/nvcc"
 look "a compiler that appears later" 0 "The report" run
 logged "^cmake --preset release"
+forget
+mkdir -p "$work/tree/.cuda/lib/python3.11/site-packages/nvidia/cu13/bin"
+cp "$work/bin/nvcc" "$work/tree/.cuda/lib/python3.11/site-packages/nvidia/cu13/bin/nvcc"
+look "a compiler that ./dev setup --cuda put there" 0 "The report" run
+logged "^cmake --preset release"
+forget
+printf '#!/bin/sh\necho 9.0\n' >"$work/bin/nvidia-smi" && chmod +x "$work/bin/nvidia-smi"
+look "a GPU that appears later" 0 "The report" run
+logged "^cmake --preset release"
+forget
+printf '#!/bin/sh\necho 8.0\n' >"$work/bin/nvidia-smi"
+look "another GPU in its place" 0 "The report" run
+logged "^cmake --preset release"
+forget
+rm "$work/bin/nvidia-smi"
+look "a GPU that is gone" 0 "The report" run
+logged "^cmake --preset release"
+forget
+look "nothing new" 0 "The report" run
+not_logged "--preset"
 machine 1000
 look "no root, no compiler" 1 "nothing can be built" run
 says "Install it as root"
@@ -201,6 +223,7 @@ look "test alone" 0 "three: no GPU$" test
 cp "$work/state/log" "$work/alone"
 says "^passed    2$"
 says "^left out  [0-9]"
+says "^          one, in part: its page, no browser$"
 look "run, then" 0 "The report" run
 rm -f "$work/tree/build/"*/bin/rung
 forget
@@ -209,6 +232,10 @@ grep -v -e --preset "$work/alone" | diff - "$work/state/log" || { echo "FAIL: af
 forget
 look "the long tests too" 0 "three: no GPU$" test --exhaustive -R fuzz
 logged "^ctest .* -C Exhaustive -R fuzz$"
+forget
+look "ten times beside busy loops" 0 "three: no GPU$" test --busy 10 -R fuzz
+logged "^ctest .* --repeat until-fail:10 -R fuzz$"
+look "no number of times" 2 "needs a number" test --busy often
 export TWO=fail
 look "a test fails" 1 "three: no GPU$" test
 says "^failed    1$"
@@ -224,8 +251,10 @@ says "^FAILED: Report was left out, and libjansson-dev is a package of the list"
 unset CI
 # Each package of the list is one that Debian 12 has, where this is one and its lists are there.
 if grep -qs '^VERSION_ID="12"' /etc/os-release && command -v apt-cache >/dev/null && apt-cache show cmake >/dev/null 2>&1; then
+    # shellcheck disable=SC2086
+    apt-cache show --no-all-versions $everything 2>/dev/null | sed -n 's/^Package: //p' | sort -u >"$work/there"
     for package in $everything; do
-        apt-cache show "$package" >/dev/null 2>&1 || { echo "FAIL: Debian 12 has no package $package"; failed=1; }
+        grep -qxF "$package" "$work/there" || { echo "FAIL: Debian 12 has no package $package"; failed=1; }
     done
 fi
 exit $failed

@@ -20,7 +20,7 @@ done
 
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
 if [ -z "$browser" ]; then
-    echo "no browser (chromium): the page was not drawn"
+    echo "left out: the page drawn, no browser (chromium)"
     exit $bad
 fi
 

@@ -76,6 +76,7 @@ if grep -q '<!--<script>' "$folder/page.html"; then
     failed=1
 fi
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
+[ -n "$browser" ] || echo "left out: the page drawn, no browser (chromium)"
 if [ -n "$browser" ] && [ $failed -eq 0 ]; then
     HOME=$folder timeout 60 "$browser" --headless --no-sandbox --disable-gpu --enable-logging=stderr --virtual-time-budget=3000 \
         --dump-dom "file://$folder/page.html" >"$folder/dom" 2>"$folder/log"

@@ -14,7 +14,7 @@ done
 [ "$checked" -gt 0 ] || { echo "FAILED: no rewritten kernel in $build/device/sm_90a"; exit 1; }
 
 # A copy with one stall too short: a two-cycle LDS.128 whose next instruction waits for the LDS's own scoreboard.
-command -v python3 >/dev/null || { echo "$checked kernels; no python3 for the damaged one"; exit 0; }
+command -v python3 >/dev/null || { echo "left out: a damaged kernel, no python3 (python3-numpy)"; exit 0; }
 python3 - "$build"/device/sm_90a/sm90_lonewarp_f32_64x64x16_s3.cubin "$work" <<'PYTHON'
 import struct, sys
 data = bytearray(open(sys.argv[1], "rb").read())

@@ -9,21 +9,33 @@ cd "$(dirname "$0")/.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# A line a test: state, seconds, name, and for one left out the first line it printed.
-awk '
+# A line a test: state, seconds, name, and for one left out the first line it printed. A test that passes tells in lines
+# "left out: WHAT, REASON" what it could not try.
+touch "$work/in_part"
+awk -v in_part="$work/in_part" '
     function finish() { if (name != "") printf "%s\t%.1f\t%s\t%s\n", state, time, name, reason; name = "" }
     function value(key,    rest) { rest = substr($0, index($0, key "=\"") + length(key) + 2); return substr(rest, 1, index(rest, "\"") - 1) }
     /<testcase / { finish(); name = value("name"); time = value("time"); state = value("status"); reason = "" }
     /<skipped / { state = "left out" }
     /<system-out>/ && state == "left out" { reason = $0; sub(/.*<system-out>/, "", reason); sub(/<\/system-out>.*/, "", reason); sub(/^[a-z ]*: /, "", reason) }
+    state == "run" && /^(.*<system-out>)?left out: / {
+        sub(/^.*left out: /, "")
+        sub(/<\/system-out>.*/, "")
+        printf "%s, in part\t%s\n", name, $0 >in_part
+    }
     END { finish() }' "$suite" >"$work/tests"
 
-# Parts that the builds left out: "NAME: left out, REASON" in one tree or several.
-# A cross build finds no libraries of this machine, which is no fault of the machine.
+# Parts that the builds left out: "NAME: left out, REASON". What a tree with a sanitizer leaves out for the same reason as the release
+# tree stands there once. A cross build finds no libraries of this machine, which is no fault of the machine.
 for log in "$@"; do
-    case $log in *aarch64.configure) grep -E '64-bit Arm' "$log" 2>/dev/null || : ;; *) cat "$log" 2>/dev/null || : ;; esac |
-        sed -n 's/^-- \(.*\): left out, \(.*\)/\1\t\2/p'
-done | sort -u >"$work/parts"
+    [ -f "$log" ] || continue
+    tree=$(basename "$log" .configure)
+    [ "$tree" = aarch64 ] && wanted='64-bit Arm' || wanted=.
+    grep -e "$wanted" "$log" | sed -n 's/^-- \(.*\): left out, \(.*\)/\1\t\2\t'"$tree/p" || :
+done | sort -u >"$work/built"
+awk -F '\t' 'NR == FNR { if ($3 == "release") there[$1 $2]; next }
+    !($1 $2 in there) || $3 == "release" { print ($3 == "release" || $3 == "aarch64" ? $1 : $3 ": " $1) "\t" $2 }' "$work/built" "$work/built" >"$work/parts"
+cat "$work/in_part" >>"$work/parts"
 awk -F '\t' '$1 == "left out" { print $3 "\t" $4 }' "$work/tests" >>"$work/parts"
 
 count() { awk -F '\t' -v state="$1" '$1 == state { n++ } END { print n + 0 }' "$work/tests"; }

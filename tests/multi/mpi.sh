@@ -13,7 +13,7 @@ layouts)
     done
     ;;
 nameless) # on a machine whose own name nothing knows, as in a bare container
-    unshare --uts true 2>/dev/null || { echo "skipped: no right to give this process another host name"; exit 77; }
+    unshare --uts true 2>/dev/null || { echo "left out: no right to give this process another host name"; exit 77; }
     # shellcheck disable=SC2016
     unshare --uts sh -c 'hostname known.to.nobody.invalid && exec timeout 60 "$@"' sh "$mpirun" -n 2 "$program" layouts 20 || exit 1
     ;;

@@ -3,7 +3,7 @@
 # usage: run.sh <source folder> <folder of librung.so>
 set -e
 python=${RUNG_PYTHON:-/usr/bin/python3}
-$python -c 'import numpy' 2>/dev/null || { echo "skipped: no python3-numpy"; exit 77; }
+$python -c 'import numpy' 2>/dev/null || { echo "left out: no python3-numpy"; exit 77; }
 export RUNG_LIBRARY_DIR="$2" PYTHONPATH="$1/python" PYTHONDONTWRITEBYTECODE=1
 $python "$1/tests/python/test_matmul.py"
 $python "$1/examples/numpy_product.py"
@@ -16,6 +16,6 @@ for library in torch jax; do
         $python "$1/tests/python/test_$library.py"
         $python "$1/examples/${library}_product.py"
     else
-        echo "$library is not there: left out"
+        echo "left out: products of $library, no $library"
     fi
 done

@@ -7,5 +7,5 @@ for python in "${VIRTUAL_ENV:-/nonexistent}/bin/python3" /usr/bin/python3; do
     exec "$python" "$1/tests/python/test_threads.py"
   fi
 done
-echo "skipped: no threadpoolctl 3.2 or later beside NumPy (pip install threadpoolctl numpy, in a virtual environment)"
+echo "left out: no threadpoolctl 3.2 or later beside NumPy (pip install threadpoolctl numpy, in a virtual environment)"
 exit 77

@@ -3,7 +3,7 @@
 # usage: wheel.sh <source folder> <build folder>
 set -eu
 python=/usr/bin/python3
-$python -c 'import numpy, venv, ensurepip' 2>/dev/null || { echo "skipped: no python3-numpy or python3-venv"; exit 77; }
+$python -c 'import numpy, venv, ensurepip' 2>/dev/null || { echo "left out: no python3-numpy or python3-venv"; exit 77; }
 work=$(mktemp -d)
 trap '/bin/rm -rf "$work"' EXIT
 wheel=$(RUNG_WHEEL_BUILD=$2 $python "$1/packaging/build_backend.py" "$work/dist" 2>"$work/log") || { cat "$work/log"; exit 1; }
