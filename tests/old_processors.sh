@@ -1,0 +1,21 @@
+#!/bin/sh
+# The library on processors that lack what this one has, each emulated: it picks a kernel that they can run, and the results hold. An
+# instruction that a processor does not know ends the program with SIGILL. usage: old_processors.sh <rung>
+rung=$1
+command -v qemu-x86_64 >/dev/null && [ "$(uname -m)" = x86_64 ] || { echo "left out: qemu-x86_64 emulates older processors (qemu-user)"; exit 77; }
+unset RUNG_CPU_FEATURES
+cases='NN:65x70x33:row;TT:35x70x20:col;NT:7x130x9:row;TN:1x9x40:row;NN:9x1x300:col;NT:70x1x1:row;NN:160x150x170:row,alpha=-0.5,beta=1,data=normal'
+bad=0
+
+on() { # processor, kernel it must get
+    found=$(timeout 100 qemu-x86_64 -cpu "$1" "$rung" explain --device cpu 300x300x300 2>/dev/null | sed -n 's/^decision *\([a-z0-9]*\)_.*/\1/p')
+    [ "$found" = "$2" ] || { echo "$1: the kernel is '$found', expected $2"; bad=1; }
+    timeout 200 qemu-x86_64 -cpu "$1" "$rung" verify --device cpu --math strict --case "$cases" >"$log" 2>&1 || { echo "$1: exit code $?"; grep -v TCG "$log"; bad=1; }
+    grep -q 'pass  *7  *0  *0' "$log" || { echo "$1: not all cases passed"; grep -v TCG "$log"; bad=1; }
+}
+
+log=$(mktemp) && trap 'rm -f "$log"' EXIT
+on core2duo portable    # 2006: no AVX
+on SandyBridge portable # 2011: AVX, no FMA
+on Haswell avx2
+exit $bad
