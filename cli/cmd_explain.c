@@ -84,6 +84,8 @@ static int explain(const options *o, const lab_shape *shape, rung_context *conte
 {
     rung_gemm g;
     rung_plan *plan;
+    if (lab_sizes_check(shape->m, shape->n, shape->k, shape->batch, o->pad + shape->pad) != RUNG_SUCCESS)
+        return cli_usage("%s", lab_error());
     describe(o, shape, &g);
     rung_status status =
         o->kernel ? rung_plan_create_kernel(&plan, context, &g, o->kernel) : rung_plan_create(&plan, context, &g);

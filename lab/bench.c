@@ -341,7 +341,9 @@ rung_status lab_bench_shape(lab_bench *bench, const lab_shape *shape, lab_bench_
     rung_plan *plan;
     memset(row, 0, sizeof *row);
     row->shape = *shape;
+    LAB_TRY(lab_sizes_check(shape->m, shape->n, shape->k, shape->batch, bench->options.pad + shape->pad));
     arrange(bench, shape, &x);
+    LAB_TRY(lab_sizes_check(shape->m, shape->n, shape->k, shape->batch * x.sets, bench->options.pad + shape->pad));
     row->sets = x.sets;
     LAB_TRY(fill_sets(bench, &x));
     const rung_kernel *kernel = bench->options.kernel;

@@ -6,11 +6,15 @@
 #include "lab/place.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { CHECK_MOST = 1 << 16, DOT_BUDGET = 1 << 27, SHADOWED = 3, FINISH_THREADS = 256, OWN_OBJECTS = 2 };
@@ -38,6 +42,7 @@ static rung_tools *tools;
 static rung_context *context;
 static int made; /* own objects, so far */
 static char scratch[512];
+static volatile pid_t compiler; /* that runs now, or 0 */
 
 /* The lens lies beside the library that this program uses, or where RUNG_LENS says. */
 static const char *library_path(char *path, size_t bytes)
@@ -552,19 +557,24 @@ static void remove_scratch(void)
     scratch[0] = 0;
 }
 
+/* The compiler first: it would go on writing into the folder. */
 static void remove_and_end(int signal)
 {
+    if (compiler > 0 && kill(compiler, SIGTERM) == 0)
+        waitpid(compiler, NULL, 0);
     remove_scratch();
     raise(signal); /* the handler was for once */
 }
 
+static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+enum { ENDING = sizeof ending / sizeof ending[0] };
+
 static void remove_on_signals(void)
 {
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction once = {.sa_handler = remove_and_end, .sa_flags = (int)SA_RESETHAND}, before;
-    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
-        if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
-            sigaction(signals[i], &once, NULL);
+    for (int i = 0; i < ENDING; i++)
+        if (sigaction(ending[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+            sigaction(ending[i], &once, NULL);
 }
 
 static rung_status make_scratch(void)
@@ -594,9 +604,39 @@ static void first_error(const char *object, char *why, size_t bytes)
         fclose(from);
 }
 
+/* Runs the compiler for at most a minute and returns whether it succeeded. system() would ignore the keyboard's signal
+ * meanwhile. */
+static int run_compiler(const char *cc, const char *source, const char *object)
+{
+    const char *const words[] = {"timeout", "60", cc, source, object, NULL};
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    sigset_t block, before;
+    pid_t child;
+    int status = -1;
+    sigemptyset(&block);
+    for (int i = 0; i < ENDING; i++)
+        sigaddset(&block, ending[i]);
+    sigprocmask(SIG_BLOCK, &block, &before); /* until the handler knows the child */
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setsigmask(&attributes, &before);
+    if (posix_spawnp(&child, words[0], &files, &attributes, (char *const *)words, environ) == 0)
+        compiler = child;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attributes);
+    while (compiler > 0 && waitpid(compiler, &status, 0) < 0 && errno == EINTR)
+        continue;
+    compiler = 0;
+    return status == 0;
+}
+
 rung_status lab_lens_compile(const char *source, char *object, size_t object_bytes)
 {
-    char command[4800], path[600], why[400];
+    char path[600], why[400];
     if (!lens.library)
         LAB_TRY(load(library_path(path, sizeof path)));
     const char *cc = lens.compiler();
@@ -609,8 +649,7 @@ rung_status lab_lens_compile(const char *source, char *object, size_t object_byt
                         cc ? cc : "lens_cc.sh");
     LAB_TRY(make_scratch());
     snprintf(object, object_bytes, "%s/own%d.so", scratch, made++ % OWN_OBJECTS);
-    snprintf(command, sizeof command, "timeout 60 '%s' '%s' '%s' 2>/dev/null", cc, source, object);
-    if (system(command) == 0)
+    if (run_compiler(cc, source, object))
         return RUNG_SUCCESS;
     first_error(object, why, sizeof why);
     return lab_fail(RUNG_INVALID_ARGUMENT, "%s could not be compiled for the lens: %s", source,

@@ -40,6 +40,9 @@ rung_status lab_whole_new(lab_whole *w, const lab_shape *s, rung_multi *owner)
         return lab_fail(RUNG_UNSUPPORTED, "batches are not distributed");
     if (rung_multi_first_rank(owner) != 0)
         return RUNG_SUCCESS;
+    int64_t floats = s->m * s->k + s->k * s->n + s->m * s->n;
+    if (floats > (int64_t)1 << 59 || lab_memory_lacks(floats * 4))
+        return lab_fail(RUNG_OUT_OF_MEMORY, "no memory for operands of %.0f bytes", 4.0 * (double)floats);
     rung_status status;
     LAB_TRY_OUT(new_matrix(owner, &w->a, s->m * s->k, 1));
     LAB_TRY_OUT(new_matrix(owner, &w->b, s->k * s->n, (uint64_t)1 << 40));

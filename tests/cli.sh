@@ -124,6 +124,12 @@ refuses '2^48' reduce 9223372036854775807
 for verb in bench verify climb explain; do
     refuses 'from 0 to 4096' $verb --threads 100000
 done
+refuses '2^62 bytes' explain 8x8x8:NNx99999999999 --pad 1099511627776
+for sizes in '--no-verify 8x8x8:NNx99999999999 --pad=1099511627776' '1073741824x1x1:NNx1073741823' '--distributed 1x1x100000000000000'; do
+    # shellcheck disable=SC2086
+    timeout 60 "$rung" bench --device cpu --budget-ms 1 --against '' $sizes >"$work/out" 2>"$work/err"
+    [ $? = 1 ] && grep -q '2^62 bytes\|no memory for operands' "$work/err" || { echo "bench $sizes: $(cat "$work/err")"; bad=1; }
+done
 refuses 'directory' bench /tmp
 refuses 'holds no shape' bench /dev/null
 refuses 'one too many' help list bench
@@ -209,13 +215,17 @@ if "$rung" lens l01_naive 16x16x16 >/dev/null 2>&1; then
     mkdir "$work/tmp"
     TMPDIR=$work/tmp "$rung" lens --file "$own" --tile 16x16 --threads 256 --all --patience 60 37x41x45 >/dev/null 2>&1 &
     for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-        [ -e "$work"/tmp/rung-lens-*/own.so ] && break
+        [ -e "$work"/tmp/rung-lens-*/own0.so ] && break
         sleep 1
     done
-    sleep 1
     kill -TERM $!
     wait $!
     [ $? = 143 ] && [ -z "$(ls "$work/tmp")" ] || { echo "left behind after a signal: $(ls "$work/tmp")"; bad=1; }
+fi
+# The keyboard's signal ends it while a compiler runs, too.
+if [ -d "$work/tmp" ]; then
+    TMPDIR=$work/tmp timeout -k 20 -s INT 1 "$rung" learn prove >/dev/null 2>&1
+    [ $? = 124 ] && [ -z "$(ls "$work/tmp")" ] || { echo "learn prove after SIGINT: went on, or left $(ls "$work/tmp")"; bad=1; }
 fi
 NO_COLOR=1 "$rung" list | grep -q "$(printf '\033')" && { echo "colours in spite of NO_COLOR"; bad=1; }
 exit $bad

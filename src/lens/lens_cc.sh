@@ -9,6 +9,7 @@ cxx=${RUNG_LENS_CXX:-g++}
 base=${out%.so}
 work=$base.$$ # several may compile the same file at once: what is ready is renamed
 trap 'rm -f "$work".*' EXIT
+trap 'exit 1' HUP INT TERM
 rm -f "$base.why"
 
 give_up() {
