@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every relative link and every results/ file that a document names must exist. usage: links.sh <source folder>
+# Every relative link and every results/ file that a document names must exist; the changelog is in order. usage: links.sh <source folder>
 cd "$1" || exit 1
 bad=0
 for page in *.md docs/*.md docs/*/*.md src/*/README.md src/*/*/README.md src/cuda/families/*/README.md tools/*/README.md; do
@@ -12,4 +12,11 @@ for page in *.md docs/*.md docs/*/*.md src/*/README.md src/*/*/README.md src/cud
         [ -e "$target" ] || { echo "$page: no $target"; bad=1; }
     done
 done
+
+# The changelog: a date for each release, each line under the heading of its kind, none twice.
+awk '/^## / { if ($0 !~ /^## [0-9]+\.[0-9]+\.[0-9]+ \(20[0-9][0-9]-[0-9][0-9]-[0-9][0-9]\)$/) { print "CHANGELOG.md: no release and date: " $0; bad = 1 } }
+    /^### / { kind = $2 }
+    /^- / { if ($2 != kind ":") { print "CHANGELOG.md: under " kind ": " $0; bad = 1 }
+            if (seen[$0]++) { print "CHANGELOG.md: twice: " $0; bad = 1 } }
+    END { exit bad }' CHANGELOG.md || bad=1
 exit $bad
