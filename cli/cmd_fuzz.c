@@ -8,7 +8,7 @@
 
 typedef struct options {
     const char *device, *kernel;
-    int math;
+    int math, via;
     int64_t calls, seed, size, threads, seconds, from;
 } options;
 
@@ -22,9 +22,11 @@ static void tell(const options *o, const char *device, const lab_verdict *verdic
 {
     char text[LAB_CASE_TEXT];
     lab_case_print(c, text);
-    printf("FAIL %s: %s\n     call %lld of --seed %lld; made smaller:\n     rung verify --device %s%s%s --case '%s'\n",
-           verdict->kernel, verdict->why, (long long)number, (long long)o->seed, device,
-           o->kernel ? " --kernel " : " --math ", o->kernel ? o->kernel : lab_math_names[o->math], text);
+    printf(
+        "FAIL %s: %s\n     call %lld of --seed %lld; made smaller:\n     rung verify --device %s%s%s%s%s --case '%s'\n",
+        verdict->kernel, verdict->why, (long long)number, (long long)o->seed, device, o->via ? " --via " : "",
+        o->via ? lab_via_names[o->via] : "", o->kernel ? " --kernel " : " --math ",
+        o->kernel ? o->kernel : lab_math_names[o->math], text);
 }
 
 static rung_status fuzz(const options *o, lab_verifier *v, const char *device, counts *n)
@@ -35,6 +37,8 @@ static rung_status fuzz(const options *o, lab_verifier *v, const char *device, c
         lab_case c;
         lab_verdict verdict;
         lab_fuzz_case((uint64_t)o->seed, (uint64_t)i, o->size, &c);
+        if (lab_via_refuses((lab_via)o->via, &c))
+            lab_fuzz_plain(&c);
         LAB_TRY(lab_verify(v, kernel, &c, &verdict));
         n->calls++;
         n->passed += verdict.outcome == LAB_PASS;
@@ -58,6 +62,8 @@ static int run(const options *o, int device)
         return cli_fail_status(status, "fuzz");
     status = lab_verifier_open(&verifier, &place, (rung_math)o->math, NULL);
     if (status == RUNG_SUCCESS)
+        status = lab_verifier_set_via(&verifier, (lab_via)o->via);
+    if (status == RUNG_SUCCESS)
         status = fuzz(o, &verifier, place.tools ? "gpu" : "cpu", &n);
     lab_verifier_close(&verifier);
     lab_place_close(&place);
@@ -79,6 +85,9 @@ int cmd_fuzz(int argc, char **argv)
         {"device", CLI_TEXT, &o.device, NULL, "cpu, gpu, gpu1 ...; default: the best there is"},
         {"kernel", CLI_TEXT, &o.kernel, NULL, "this kernel in place of the library's choice"},
         {"math", CLI_CHOICE, &o.math, lab_math_names, "strict (default), accurate or fast"},
+        {"via", CLI_CHOICE, &o.via, lab_via_names,
+         "GPU: direct (default), host, graph or cublas (the drop-in); CPU: blas (the drop-in), ranks (four of this "
+         "process)"},
         {"calls", CLI_INTEGER, &o.calls, NULL, "so many (default 1000)"},
         {"seconds", CLI_INTEGER, &o.seconds, NULL, "no longer than this"},
         {"seed", CLI_INTEGER, &o.seed, NULL, "which run: the same seed makes the same calls (default 1)"},

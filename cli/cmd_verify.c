@@ -12,8 +12,6 @@
 #include <string.h>
 #include <time.h>
 
-static const char *const via_names[] = {"direct", "host", "graph", NULL};
-
 enum { MAX_KERNELS = 256, MAX_SHOWN = 3, MAX_CASES = 32 };
 
 typedef struct options {
@@ -87,7 +85,7 @@ static void report_failure(const session *s, const lab_case *c, const lab_verdic
     lab_case_print(c, text);
     cli_progress(NULL);
     fprintf(stderr, "FAIL %s: %s\n     rung verify --device %s%s%s %s %s --case '%s'\n", verdict->kernel, verdict->why,
-            s->o->device, s->verifier.via ? " --via " : "", s->verifier.via ? via_names[s->verifier.via] : "",
+            s->o->device, s->verifier.via ? " --via " : "", s->verifier.via ? lab_via_names[s->verifier.via] : "",
             kernel ? "--kernel" : "--math", kernel ? kernel->name : lab_math_names[s->math], text);
 }
 
@@ -192,7 +190,7 @@ static void verify_growth(session *s, const char *name)
 static int verify_library(session *s, rung_math math)
 {
     char name[64];
-    static const char *const ways[] = {"", ", from host", ", in a graph"};
+    static const char *const ways[] = {"", ", from host", ", in a graph", ", by BLAS", ", by cuBLAS", ", on ranks"};
     snprintf(name, sizeof name, "(library, %s%s)", lab_math_names[math], ways[s->verifier.via]);
     if (rung_context_set_math(s->verifier.context, math) != RUNG_SUCCESS)
         return cli_fail("%s: %s", name, lab_error());
@@ -319,7 +317,8 @@ static int run_session(session *s)
     if (o->bits)
         return verify_bits(s);
     cli_table_begin(&s->table, (cli_format)o->format, columns, (int)(sizeof columns / sizeof columns[0]));
-    if (lab_verifier_set_via(&s->verifier, (lab_via)o->via) != RUNG_SUCCESS)
+    if ((o->math >= 0 && rung_context_set_math(s->verifier.context, (rung_math)o->math) != RUNG_SUCCESS) ||
+        lab_verifier_set_via(&s->verifier, (lab_via)o->via) != RUNG_SUCCESS)
         return cli_fail("verify: %s", lab_error());
     if (o->wrong_calls)
         code = (verify_refusals(s), CLI_PASS);
@@ -406,8 +405,10 @@ int cmd_verify(int argc, char **argv)
         {"repeat", CLI_COUNT, &o.repeats, NULL, "calls a case, which must give the same bits; default 2"},
         {"threads", CLI_COUNT, &o.threads, NULL, "CPU threads"},
         {"workspace-mb", CLI_INTEGER, &o.workspace_mb, NULL, "MB of device memory a product may borrow; default 4096"},
-        {"via", CLI_CHOICE, &o.via, via_names,
-         "GPU: direct (default), host (operands in host memory) or graph (captured)"},
+        {"via", CLI_CHOICE, &o.via, lab_via_names,
+         "GPU: direct (default), host (operands in host memory), graph (captured), cublas (the drop-in); CPU: blas "
+         "(the "
+         "drop-in), ranks (four of this process)"},
         {"wrong-calls", CLI_FLAG, &o.wrong_calls, NULL, "only the calls that must be refused"},
         {"no-vendor", CLI_FLAG, &o.no_vendor, NULL, "judge errors by the FP32 chain alone"},
         {"verbose", CLI_FLAG, &o.verbose, NULL, "a line a case on stderr"},

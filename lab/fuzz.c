@@ -83,6 +83,15 @@ void lab_fuzz_case(uint64_t seed, uint64_t number, int64_t most, lab_case *c)
     c->seed = (uint32_t)(1 + below(&d, 1 << 20));
 }
 
+void lab_fuzz_plain(lab_case *c)
+{
+    c->form = LAB_SINGLE;
+    c->batch = 1;
+    c->bias = RUNG_NO_BIAS;
+    c->activation = RUNG_IDENTITY;
+    c->device_scalars = 0;
+}
+
 /* ---- smaller ---- */
 
 /* Makes proposal number `which` of a plainer case. It returns 0 where there are no more. */

@@ -11,6 +11,7 @@ const char *const lab_math_names[] = {"strict", "accurate", "fast", NULL};
 const char *const lab_arith_names[] = {"f32",   "tf32",        "tf32x3",      "bf16x6", "bf16x9",
                                        "f16x3", "f16x3_chain", "f16x3_alone", NULL};
 const char *const lab_role_names[] = {"ladder", "production", "reduce", NULL};
+const char *const lab_via_names[] = {"direct", "host", "graph", "blas", "cublas", "ranks", NULL};
 
 int lab_name_find(const char *const *names, const char *word)
 {

@@ -9,6 +9,7 @@ extern const char *const lab_data_names[]; /* signed positive normal span10 ... 
 extern const char *const lab_math_names[]; /* strict accurate fast */
 extern const char *const lab_arith_names[];
 extern const char *const lab_role_names[];
+extern const char *const lab_via_names[]; /* direct host graph blas cublas ranks */
 
 /* Position of `word` in a NULL-terminated list, -1 when it is not there. */
 int lab_name_find(const char *const *names, const char *word);

@@ -61,6 +61,7 @@ void lab_verifier_close(lab_verifier *v)
 {
     lab_buffer *buffers[] = {&v->a.memory, &v->b.memory, &v->c.memory, &v->c_start, &v->c64,     &v->size,
                              &v->chain,    &v->reach,    &v->bias,     &v->scalars, &v->pointers};
+    lab_entry_close(&v->entry);
     rung_context_destroy(v->context);
     for (size_t i = 0; v->place && i < sizeof buffers / sizeof buffers[0]; i++)
         lab_buffer_free(v->place, buffers[i]);
@@ -476,9 +477,10 @@ static rung_status run_case(lab_verifier *v, const rung_kernel *kernel, const la
 {
     rung_gemm g;
     rung_plan *plan;
-    if (v->via == LAB_HOST && (c->form == LAB_ARRAYS || c->bias || c->device_scalars)) {
+    const char *refused = lab_via_refuses(v->via, c);
+    if (refused) {
         verdict->outcome = LAB_SKIP;
-        snprintf(verdict->why, sizeof verdict->why, "pointer arrays, bias and device scalars live in device memory");
+        snprintf(verdict->why, sizeof verdict->why, "%s", refused);
         return RUNG_SUCCESS;
     }
     LAB_TRY(fill_operands(v, c));

@@ -3,6 +3,7 @@
 #define LAB_VERIFY_H
 
 #include "lab/case.h"
+#include "lab/entry.h"
 #include "lab/operand.h"
 #include "lab/peer.h"
 
@@ -19,15 +20,16 @@ typedef struct lab_verdict {
     uint64_t bits;   /* a hash of all that C's memory held after the first call */
 } lab_verdict;
 
-/* How the library gets a product on a GPU: device operands on a stream, operands in host memory that it stages itself,
- * or device operands in a captured graph that is then replayed. */
-typedef enum lab_via { LAB_DIRECT, LAB_HOST, LAB_GRAPH } lab_via;
+/* How the library gets a product. On a GPU: device operands on a stream, operands in host memory that it stages itself,
+ * or device operands in a captured graph that is then replayed; then the drop-ins, and ranks (lab/entry.h). */
+typedef enum lab_via { LAB_DIRECT, LAB_HOST, LAB_GRAPH, LAB_BLAS, LAB_CUBLAS, LAB_RANKS } lab_via;
 
 typedef struct lab_verifier {
     lab_place *place;
     lab_peer *vendor; /* may be NULL */
     rung_context *context;
     lab_via via;
+    lab_entry entry; /* of the last three ways */
     int64_t repeats; /* calls of a case whose results must be the same bits; fewer than two: two */
     int bits_alone;  /* one call, hashed and not judged */
     lab_operand a, b, c;
@@ -37,6 +39,7 @@ typedef struct lab_verifier {
 rung_status lab_verifier_open(lab_verifier *v, lab_place *place, rung_math math, lab_peer *vendor);
 rung_status lab_verifier_set_via(lab_verifier *v, lab_via via);
 rung_status lab_run_via(lab_verifier *v, rung_plan *plan, const rung_gemm *gemm); /* once, by that way */
+const char *lab_via_refuses(lab_via via, const lab_case *c); /* why this way has no such call; NULL: it has */
 void lab_verifier_close(lab_verifier *v);
 
 /* kernel NULL: what the library chooses. A status other than success means that the machine failed (a lost GPU), not

@@ -1,13 +1,23 @@
-/* The ways a product reaches the library: on the stream, from host memory, in a captured graph. */
+/* The ways a product reaches the library: on the stream, from host memory, in a captured graph, by another entry. */
 #include "lab/verify.h"
 
 #include <stdlib.h>
 
 rung_status lab_verifier_set_via(lab_verifier *v, lab_via via)
 {
+    rung_math math = rung_context_math(v->context);
+    if (via == v->via && v->entry.run)
+        return RUNG_SUCCESS;
+    lab_entry_close(&v->entry);
+    v->via = via;
+    if (via == LAB_BLAS)
+        return lab_entry_open_blas(&v->entry, v->place, math);
+    if (via == LAB_CUBLAS)
+        return lab_entry_open_cublas(&v->entry, v->place, math);
+    if (via == LAB_RANKS)
+        return lab_entry_open_ranks(&v->entry, v->place, math);
     if (via != LAB_DIRECT && !v->place->tools)
         return lab_fail(RUNG_UNSUPPORTED, "host memory and graphs are ways to a GPU");
-    v->via = via;
     if (!v->place->tools)
         return RUNG_SUCCESS;
     return rung_context_set_pointers(v->context, via == LAB_HOST ? RUNG_POINTERS_AUTO : RUNG_POINTERS_DEVICE);
@@ -46,6 +56,29 @@ static rung_status run_from_host(lab_verifier *v, rung_plan *plan, const rung_ge
     return status;
 }
 
+const char *lab_via_refuses(lab_via via, const lab_case *c)
+{
+    int columns = c->layout == RUNG_COL_MAJOR;
+    switch (via) {
+    case LAB_HOST:
+        return c->form == LAB_ARRAYS || c->bias || c->device_scalars
+                   ? "pointer arrays, bias and device scalars live in device memory"
+                   : NULL;
+    case LAB_BLAS:
+    case LAB_RANKS:
+        return c->form != LAB_SINGLE || c->bias || c->activation || c->device_scalars
+                   ? "BLAS and ranks have neither batches, bias and activation nor device scalars"
+                   : NULL;
+    case LAB_CUBLAS:
+        if (c->bias && (c->form != LAB_SINGLE || c->bias != (columns ? RUNG_BIAS_PER_ROW : RUNG_BIAS_PER_COLUMN)))
+            return "cublasLt has a bias for each row of one column-major C";
+        return (c->bias || c->activation) && (c->form == LAB_ARRAYS || !c->m || !c->n || !c->k)
+                   ? "cublasLt has no arrays of pointers and no empty products"
+                   : NULL;
+    default: return NULL;
+    }
+}
+
 static rung_status run_captured(lab_verifier *v, rung_plan *plan, const rung_gemm *g)
 {
     rung_tools *tools = v->place->tools;
@@ -66,6 +99,9 @@ rung_status lab_run_via(lab_verifier *v, rung_plan *plan, const rung_gemm *g)
     switch (v->via) {
     case LAB_HOST: return run_from_host(v, plan, g);
     case LAB_GRAPH: return run_captured(v, plan, g);
+    case LAB_BLAS:
+    case LAB_CUBLAS:
+    case LAB_RANKS: return v->entry.run(&v->entry, g);
     default: return rung_plan_run(plan, g);
     }
 }

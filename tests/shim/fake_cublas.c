@@ -2,6 +2,7 @@
  * can tell who answered, and the getters report what the test put into the handle. */
 #include "fake_cublas.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -46,10 +47,101 @@ int cublasGetMathMode(const fake_handle *handle, int *math)
     return 0;
 }
 
+EXPORT int cublasCreate_v2(fake_handle **handle);
+int cublasCreate_v2(fake_handle **handle)
+{
+    *handle = calloc(1, sizeof **handle);
+    return *handle ? 0 : 3;
+}
+
+EXPORT int cublasDestroy_v2(fake_handle *handle);
+int cublasDestroy_v2(fake_handle *handle)
+{
+    free(handle);
+    return 0;
+}
+
+EXPORT int cublasSetStream_v2(fake_handle *handle, void *stream);
+int cublasSetStream_v2(fake_handle *handle, void *stream)
+{
+    handle->stream = stream;
+    return 0;
+}
+
+EXPORT int cublasSetPointerMode_v2(fake_handle *handle, int mode);
+int cublasSetPointerMode_v2(fake_handle *handle, int mode)
+{
+    handle->pointer_mode = mode;
+    return 0;
+}
+
 /* A descriptor or layout is an array of 64 values, indexed by attribute. */
+enum { ATTRIBUTES = 64, COMPUTE = 0, SCALE = 1, ROWS = 2, COLUMNS = 3, LD = 4, EPILOGUE = 7, BIAS_TYPE = 26 };
+
+EXPORT int cublasLtMatmulDescCreate(int64_t **v, int compute, int scale);
+int cublasLtMatmulDescCreate(int64_t **v, int compute, int scale)
+{
+    *v = calloc(ATTRIBUTES, sizeof **v);
+    if (!*v)
+        return 3;
+    (*v)[COMPUTE] = compute;
+    (*v)[SCALE] = scale;
+    (*v)[EPILOGUE] = 1;
+    (*v)[BIAS_TYPE] = -1;
+    return 0;
+}
+
+EXPORT int cublasLtMatrixLayoutCreate(int64_t **v, int type, uint64_t rows, uint64_t columns, int64_t ld);
+int cublasLtMatrixLayoutCreate(int64_t **v, int type, uint64_t rows, uint64_t columns, int64_t ld)
+{
+    *v = calloc(ATTRIBUTES, sizeof **v);
+    if (!*v)
+        return 3;
+    (*v)[0] = type;
+    (*v)[ROWS] = (int64_t)rows;
+    (*v)[COLUMNS] = (int64_t)columns;
+    (*v)[LD] = ld;
+    return 0;
+}
+
+static int set(int64_t *values, int attribute, const void *value, size_t bytes)
+{
+    if (attribute < 0 || attribute >= ATTRIBUTES || bytes > 8)
+        return 7;
+    values[attribute] = 0;
+    memcpy(&values[attribute], value, bytes);
+    return 0;
+}
+
+EXPORT int cublasLtMatmulDescSetAttribute(int64_t *v, int attribute, const void *value, size_t bytes);
+int cublasLtMatmulDescSetAttribute(int64_t *v, int attribute, const void *value, size_t bytes)
+{
+    return set(v, attribute, value, bytes);
+}
+
+EXPORT int cublasLtMatrixLayoutSetAttribute(int64_t *v, int attribute, const void *value, size_t bytes);
+int cublasLtMatrixLayoutSetAttribute(int64_t *v, int attribute, const void *value, size_t bytes)
+{
+    return set(v, attribute, value, bytes);
+}
+
+EXPORT int cublasLtMatmulDescDestroy(int64_t *v);
+int cublasLtMatmulDescDestroy(int64_t *v)
+{
+    free(v);
+    return 0;
+}
+
+EXPORT int cublasLtMatrixLayoutDestroy(int64_t *v);
+int cublasLtMatrixLayoutDestroy(int64_t *v)
+{
+    free(v);
+    return 0;
+}
+
 static int get(const int64_t *values, int attribute, void *out, size_t bytes, size_t *written)
 {
-    if (!values || attribute < 0 || attribute >= 64 || bytes > 8)
+    if (!values || attribute < 0 || attribute >= ATTRIBUTES || bytes > 8)
         return 7;
     memcpy(out, &values[attribute], bytes);
     *written = bytes;

@@ -1,0 +1,260 @@
+/* Products through librung_cublas.so, by each of cuBLAS's names that takes them and by cublasLtMatmul. The handle and
+ * the descriptors come from the cuBLAS behind it: the real one, or the stand-in that RUNG_CUBLAS names. */
+#define _GNU_SOURCE
+#include "lab/entry.h"
+#include "lab/names.h"
+#include "lab/peer.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { REAL_32F = 0, COMPUTE_32F = 68, ALGORITHM = -1, ON_DEVICE = 1 };
+enum {
+    POINTER_MODE = 2,
+    TRANS_A = 3,
+    TRANS_B = 4,
+    EPILOGUE = 7,
+    BIAS_POINTER = 8,
+    LAYOUT_BATCH = 5,
+    LAYOUT_STRIDE = 6
+};
+enum { EPILOGUE_PLAIN = 1, EPILOGUE_RELU = 2, EPILOGUE_BIAS = 4, EPILOGUE_GELU = 32 };
+
+/* clang-format off */
+#define SHAPE(INT) void *, int, int, INT, INT, INT
+#define OURS(X)                                                                                                    \
+    X(sgemm, "cublasSgemm_v2", (SHAPE(int), const float *, const float *, int, const float *, int, const float *,  \
+      float *, int))                                                                                               \
+    X(sgemm_64, "cublasSgemm_v2_64", (SHAPE(int64_t), const float *, const float *, int64_t, const float *,        \
+      int64_t, const float *, float *, int64_t))                                                                   \
+    X(sgemm_ex, "cublasSgemmEx", (SHAPE(int), const float *, const void *, int, int, const void *, int, int,       \
+      const float *, void *, int, int))                                                                            \
+    X(gemm_ex_64, "cublasGemmEx_64", (SHAPE(int64_t), const void *, const void *, int, int64_t, const void *, int, \
+      int64_t, const void *, void *, int, int64_t, int, int))                                                      \
+    X(strided, "cublasSgemmStridedBatched", (SHAPE(int), const float *, const float *, int, long long,             \
+      const float *, int, long long, const float *, float *, int, long long, int))                                 \
+    X(strided_ex_64, "cublasGemmStridedBatchedEx_64", (SHAPE(int64_t), const void *, const void *, int, int64_t,   \
+      long long, const void *, int, int64_t, long long, const void *, void *, int, int64_t, long long, int64_t,    \
+      int, int))                                                                                                   \
+    X(arrays_64, "cublasSgemmBatched_64", (SHAPE(int64_t), const float *, const float *const *, int64_t,           \
+      const float *const *, int64_t, const float *, float *const *, int64_t, int64_t))                             \
+    X(arrays_ex, "cublasGemmBatchedEx", (SHAPE(int), const void *, const void *const *, int, int,                  \
+      const void *const *, int, int, const void *, void *const *, int, int, int, int, int))                        \
+    X(matmul, "cublasLtMatmul", (void *, void *, const void *, const void *, void *, const void *, void *,         \
+      const void *, const void *, void *, void *, void *, const void *, void *, size_t, void *))
+#define THEIRS(X)                                                                                                  \
+    X(create, "cublasCreate_v2", (void **))                                                                        \
+    X(destroy, "cublasDestroy_v2", (void *))                                                                       \
+    X(set_stream, "cublasSetStream_v2", (void *, void *))                                                          \
+    X(set_mode, "cublasSetPointerMode_v2", (void *, int))
+#define THEIRS_LT(X)                                                                                               \
+    X(desc_create, "cublasLtMatmulDescCreate", (void **, int, int))                                                \
+    X(desc_set, "cublasLtMatmulDescSetAttribute", (void *, int, const void *, size_t))                             \
+    X(desc_destroy, "cublasLtMatmulDescDestroy", (void *))                                                         \
+    X(layout_create, "cublasLtMatrixLayoutCreate", (void **, int, uint64_t, uint64_t, int64_t))                    \
+    X(layout_set, "cublasLtMatrixLayoutSetAttribute", (void *, int, const void *, size_t))                         \
+    X(layout_destroy, "cublasLtMatrixLayoutDestroy", (void *))
+/* clang-format on */
+
+typedef struct doors {
+#define X(name, symbol, signature) int(*name) signature;
+    OURS(X)
+    THEIRS(X)
+    THEIRS_LT(X)
+#undef X
+    void *handle;
+} doors;
+
+/* A column-major call; rows are columns of the transposed product. */
+typedef struct call {
+    int ta, tb;
+    int64_t m, n, k, lda, ldb, ldc, stride_a, stride_b, stride_c, batch;
+    const float *a, *b, *alpha, *beta;
+    const float *const *a_array;
+    const float *const *b_array;
+    float *c;
+    float *const *c_array;
+} call;
+
+static call by_columns(const rung_gemm *g)
+{
+    call c = {g->trans_a,
+              g->trans_b,
+              g->m,
+              g->n,
+              g->k,
+              g->lda,
+              g->ldb,
+              g->ldc,
+              g->stride_a,
+              g->stride_b,
+              g->stride_c,
+              g->batch,
+              g->a,
+              g->b,
+              g->alpha_device ? g->alpha_device : &g->alpha,
+              g->beta_device ? g->beta_device : &g->beta,
+              g->a_array,
+              g->b_array,
+              g->c,
+              g->c_array};
+    if (g->layout == RUNG_COL_MAJOR)
+        return c;
+    call x = c;
+    x.ta = c.tb, x.tb = c.ta, x.m = c.n, x.n = c.m, x.lda = c.ldb, x.ldb = c.lda, x.stride_a = c.stride_b;
+    x.stride_b = c.stride_a, x.a = c.b, x.b = c.a, x.a_array = c.b_array, x.b_array = c.a_array;
+    return x;
+}
+
+static int run_matmul(doors *d, const rung_gemm *g, const call *x, void *stream)
+{
+    void *desc = NULL, *layouts[3] = {NULL};
+    int32_t mode = g->alpha_device ? ON_DEVICE : 0, ta = x->ta, tb = x->tb, batch = (int32_t)x->batch;
+    int32_t epilogue = (g->bias_kind ? EPILOGUE_BIAS : 0) | (g->activation == RUNG_RELU ? EPILOGUE_RELU : 0) |
+                       (g->activation == RUNG_GELU ? EPILOGUE_GELU : 0);
+    epilogue = epilogue ? epilogue : EPILOGUE_PLAIN;
+    const int64_t rows[] = {ta ? x->k : x->m, tb ? x->n : x->k, x->m},
+                  columns[] = {ta ? x->m : x->k, tb ? x->k : x->n, x->n};
+    const int64_t lds[] = {x->lda, x->ldb, x->ldc}, strides[] = {x->stride_a, x->stride_b, x->stride_c};
+    int status = d->desc_create(&desc, COMPUTE_32F, REAL_32F);
+    status = status ? status : d->desc_set(desc, POINTER_MODE, &mode, sizeof mode);
+    status = status ? status : d->desc_set(desc, TRANS_A, &ta, sizeof ta);
+    status = status ? status : d->desc_set(desc, TRANS_B, &tb, sizeof tb);
+    status = status ? status : d->desc_set(desc, EPILOGUE, &epilogue, sizeof epilogue);
+    if (!status && g->bias_kind)
+        status = d->desc_set(desc, BIAS_POINTER, &g->bias, sizeof g->bias);
+    for (int i = 0; i < 3 && !status; i++) {
+        status = d->layout_create(&layouts[i], REAL_32F, (uint64_t)rows[i], (uint64_t)columns[i], lds[i]);
+        status = status ? status : d->layout_set(layouts[i], LAYOUT_BATCH, &batch, sizeof batch);
+        status = status ? status : d->layout_set(layouts[i], LAYOUT_STRIDE, &strides[i], sizeof strides[i]);
+    }
+    if (!status)
+        status = d->matmul(d->handle, desc, x->alpha, x->a, layouts[0], x->b, layouts[1], x->beta, x->c, layouts[2],
+                           x->c, layouts[2], NULL, NULL, 0, stream);
+    for (int i = 0; i < 3; i++)
+        if (layouts[i])
+            d->layout_destroy(layouts[i]);
+    if (desc)
+        d->desc_destroy(desc);
+    return status;
+}
+
+static int run_batch(const doors *d, const call *x, uint64_t turn)
+{
+    int m = (int)x->m, n = (int)x->n, k = (int)x->k, lda = (int)x->lda, ldb = (int)x->ldb, ldc = (int)x->ldc;
+    if (x->c_array && turn % 2)
+        return d->arrays_64(d->handle, x->ta, x->tb, x->m, x->n, x->k, x->alpha, x->a_array, x->lda, x->b_array, x->ldb,
+                            x->beta, x->c_array, x->ldc, x->batch);
+    if (x->c_array)
+        return d->arrays_ex(d->handle, x->ta, x->tb, m, n, k, x->alpha, (const void *const *)x->a_array, REAL_32F, lda,
+                            (const void *const *)x->b_array, REAL_32F, ldb, x->beta, (void *const *)x->c_array,
+                            REAL_32F, ldc, (int)x->batch, COMPUTE_32F, ALGORITHM);
+    if (turn % 2)
+        return d->strided(d->handle, x->ta, x->tb, m, n, k, x->alpha, x->a, lda, x->stride_a, x->b, ldb, x->stride_b,
+                          x->beta, x->c, ldc, x->stride_c, (int)x->batch);
+    return d->strided_ex_64(d->handle, x->ta, x->tb, x->m, x->n, x->k, x->alpha, x->a, REAL_32F, x->lda, x->stride_a,
+                            x->b, REAL_32F, x->ldb, x->stride_b, x->beta, x->c, REAL_32F, x->ldc, x->stride_c, x->batch,
+                            COMPUTE_32F, ALGORITHM);
+}
+
+static int run_single(const doors *d, const call *x, uint64_t turn)
+{
+    int m = (int)x->m, n = (int)x->n, k = (int)x->k, lda = (int)x->lda, ldb = (int)x->ldb, ldc = (int)x->ldc;
+    switch (turn % 4) {
+    case 0: return d->sgemm(d->handle, x->ta, x->tb, m, n, k, x->alpha, x->a, lda, x->b, ldb, x->beta, x->c, ldc);
+    case 1:
+        return d->sgemm_64(d->handle, x->ta, x->tb, x->m, x->n, x->k, x->alpha, x->a, x->lda, x->b, x->ldb, x->beta,
+                           x->c, x->ldc);
+    case 2:
+        return d->sgemm_ex(d->handle, x->ta, x->tb, m, n, k, x->alpha, x->a, REAL_32F, lda, x->b, REAL_32F, ldb,
+                           x->beta, x->c, REAL_32F, ldc);
+    default:
+        return d->gemm_ex_64(d->handle, x->ta, x->tb, x->m, x->n, x->k, x->alpha, x->a, REAL_32F, x->lda, x->b,
+                             REAL_32F, x->ldb, x->beta, x->c, REAL_32F, x->ldc, COMPUTE_32F, ALGORITHM);
+    }
+}
+
+static rung_status run(lab_entry *entry, const rung_gemm *g)
+{
+    doors *d = entry->state;
+    call x = by_columns(g);
+    void *stream = rung_tools_stream(entry->place->tools);
+    uint64_t turn = lab_mix(entry->calls++);
+    int lt = g->bias_kind || g->activation || (!g->c_array && x.m && x.n && x.k && turn % 5 == 0);
+    int status = d->set_stream(d->handle, stream);
+    status = status ? status : d->set_mode(d->handle, g->alpha_device ? ON_DEVICE : 0);
+    if (!status)
+        status = lt                            ? run_matmul(d, g, &x, stream)
+                 : g->c_array || g->batch != 1 ? run_batch(d, &x, turn / 5)
+                                               : run_single(d, &x, turn / 5);
+    return status ? lab_fail(RUNG_INTERNAL, "the drop-in answered status %d", status) : RUNG_SUCCESS;
+}
+
+static void close_doors(lab_entry *entry)
+{
+    doors *d = entry->state;
+    d->destroy(d->handle);
+    free(d);
+}
+
+/* The file of the cuBLAS behind the drop-in. */
+static rung_status find_cublas(lab_place *place, char *path, size_t bytes)
+{
+    const char *named = getenv("RUNG_CUBLAS");
+    lab_peer peer;
+    if (named && strstr(named, ".so")) {
+        snprintf(path, bytes, "%s", named);
+        return RUNG_SUCCESS;
+    }
+    LAB_TRY(lab_peer_open(place, "cublas", &peer));
+    snprintf(path, bytes, "%s", peer.path);
+    lab_peer_close(&peer);
+    setenv("RUNG_CUBLAS", path, 1);
+    return RUNG_SUCCESS;
+}
+
+static rung_status find_doors(doors *d, void *ours, void *theirs, void *theirs_lt)
+{
+    const char *missing = NULL;
+#define FIND(library, name, symbol)                                                                                    \
+    if (!(*(void **)&d->name = dlsym(library, symbol)))                                                                \
+        missing = symbol;
+#define X(name, symbol, signature) FIND(ours, name, symbol)
+    OURS(X)
+#undef X
+#define X(name, symbol, signature) FIND(theirs, name, symbol)
+    THEIRS(X)
+#undef X
+#define X(name, symbol, signature) FIND(theirs_lt, name, symbol)
+    THEIRS_LT(X)
+#undef X
+    return missing ? lab_fail(RUNG_MISSING_LIBRARY, "%s was not found", missing) : RUNG_SUCCESS;
+}
+
+rung_status lab_entry_open_cublas(lab_entry *entry, lab_place *place, rung_math math)
+{
+    char path[512];
+    void *ours;
+    if (!place->tools)
+        return lab_fail(RUNG_UNSUPPORTED, "cuBLAS takes operands on a GPU: --device gpu");
+    setenv("RUNG_MATH", lab_math_names[math], 1);
+    LAB_TRY(find_cublas(place, path, sizeof path));
+    LAB_TRY(lab_entry_library("librung_cublas.so", &ours));
+    void *theirs = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!theirs)
+        return lab_fail(RUNG_MISSING_LIBRARY, "no cuBLAS: %s", dlerror());
+    doors *d = calloc(1, sizeof *d);
+    if (!d)
+        return lab_fail(RUNG_OUT_OF_MEMORY, "no memory for the lab's state");
+    rung_status status = find_doors(d, ours, theirs, theirs); /* libcublas brings libcublasLt along */
+    if (status == RUNG_SUCCESS && d->create(&d->handle) != 0)
+        status = lab_fail(RUNG_DEVICE_ERROR, "cublasCreate failed");
+    if (status != RUNG_SUCCESS) {
+        free(d);
+        return status;
+    }
+    *entry = (lab_entry){.run = run, .close = close_doors, .place = place, .state = d};
+    return RUNG_SUCCESS;
+}
