@@ -71,6 +71,10 @@ def describe(array, name):
     if _is_torch(array):
         if str(array.dtype) != "torch.float32":
             raise TypeError(f"{name} holds {array.dtype}: Rung multiplies float32")
+        if array.is_neg():  # the imaginary part of a conjugate: its memory holds the negative values
+            if name == "out":
+                raise TypeError("out is a negated view: pass a tensor of its own")
+            array = array.resolve_neg()
         device = array.device.index if array.device.type == "cuda" else -1
         return View(array.data_ptr(), array.shape, array.stride(), device, array)
     if hasattr(array, "__cuda_array_interface__"):

@@ -101,16 +101,17 @@ class Context:
         check(self.library.rung_context_create(ctypes.byref(self.handle), ctypes.byref(config)))
 
     def __del__(self):
-        if self.handle and not sys.is_finalizing():
+        if self.handle and sys is not None and not sys.is_finalizing():
             self.library.rung_context_destroy(self.handle)
 
 
 class _Local(threading.local):
-    """What a thread keeps: its contexts, and the descriptions of plain NumPy products by their shapes."""
+    """What a thread keeps: its contexts, and the descriptions of plain products of NumPy's and PyTorch's by their shapes."""
 
     def __init__(self):
         self.contexts: dict = {}
         self.plain: dict = {}
+        self.tensors: dict = {}
 
 
 local = _Local()  # a context belongs to one thread at a time

@@ -1,11 +1,65 @@
 """rung.matmul on PyTorch tensors, with gradients: torch.ops.rung.matmul where PyTorch has custom operators (2.4 on; torch.compile
-keeps it as one operation), else an autograd function."""
+keeps it as one operation), else an autograd function. Two plain matrices that nobody records go to the library at once: an
+operator written in Python costs some 50 us a call."""
 
 from __future__ import annotations
 
+import ctypes
+from typing import Optional
+
 import torch
 
+from . import _library
 from ._product import product
+
+_current_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+
+
+def _nobody_looks(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether no gradient, compiler, tracer, transformation or mode of PyTorch's wants to see the operation."""
+    try:
+        return not (
+            (torch.is_grad_enabled() and (a.requires_grad or b.requires_grad))
+            or torch._C._len_torch_dispatch_stack()
+            or torch._C._len_torch_function_stack()
+            or torch._C._get_tracing_state()
+            or torch._C._functorch.peek_interpreter_stack()
+        )
+    except AttributeError:  # a PyTorch that lacks one of these
+        return False
+
+
+def _plain(a: torch.Tensor, b: torch.Tensor, math: str) -> Optional[torch.Tensor]:
+    """The product of two matrices in rows without gaps; None for all others, and for what has to be refused with a sentence."""
+    if type(a) is not torch.Tensor or type(b) is not torch.Tensor or not _nobody_looks(a, b):
+        return None
+    device = a.device
+    key = (a.shape, b.shape, device, math)
+    local = _library.local
+    kept = local.tensors.get(key)
+    if kept is None:
+        if len(a.shape) != 2 or len(b.shape) != 2 or a.shape[1] != b.shape[0] or 0 in (*a.shape, b.shape[1]):
+            return None
+        if math not in _library.MATH or device.type not in ("cpu", "cuda") or (device.type == "cuda" and not _current_stream):
+            return None
+        (m, k), n, lib = a.shape, b.shape[1], _library.library()
+        g = _library.Gemm(layout=1, m=m, n=n, k=k, lda=k, ldb=n, ldc=n, batch=1, alpha=1.0)
+        context = _library.context(device.index if device.type == "cuda" else _library.CPU)
+        kept = g, ctypes.byref(g), (m, n), lib, context, _library.MATH[math]
+        if len(local.tensors) < 4096:
+            local.tensors[key] = kept
+    if a.dtype is not torch.float32 or b.dtype is not torch.float32 or b.device != device:
+        return None
+    if not (a.is_contiguous() and b.is_contiguous()) or a.is_neg() or b.is_neg():
+        return None
+    g, reference, shape, lib, context, mode = kept
+    c = torch.empty(shape, dtype=torch.float32, device=device)
+    g.a, g.b, g.c = a.data_ptr(), b.data_ptr(), c.data_ptr()
+    status = lib.rung_context_set_math(context, mode)
+    if not status and device.type == "cuda":
+        status = lib.rung_context_set_stream(context, _current_stream(device.index))
+    _library.check(status or lib.rung_gemm_run(context, reference))
+    return c
 
 
 def _forward(a: torch.Tensor, b: torch.Tensor, math: str) -> torch.Tensor:
@@ -58,7 +112,8 @@ if hasattr(torch.library, "custom_op"):
 
     def matmul(a: torch.Tensor, b: torch.Tensor, math: str = "accurate") -> torch.Tensor:
         """a @ b by Rung, differentiable, one operation to torch.compile."""
-        return _operator(a, b, math)
+        c = None if torch.compiler.is_compiling() else _plain(a, b, math)
+        return _operator(a, b, math) if c is None else c
 
 else:
 
@@ -76,4 +131,5 @@ else:
 
     def matmul(a: torch.Tensor, b: torch.Tensor, math: str = "accurate") -> torch.Tensor:
         """a @ b by Rung, differentiable."""
-        return _Function.apply(a, b, math)
+        c = _plain(a, b, math)
+        return _Function.apply(a, b, math) if c is None else c

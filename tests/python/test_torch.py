@@ -38,6 +38,49 @@ class Torch(unittest.TestCase):
                 for x, y in zip(mine, theirs):
                     self.close(x, y, (device, left, right))
 
+    def test_plain(self):
+        """Matrices that nobody records: the same bits as the operator's, whatever was multiplied before, and every reason to use it."""
+        for device in DEVICES:
+            torch.manual_seed(2)
+            for m, k, n in ((1, 1, 1), (8, 8, 8), (33, 70, 65), (300, 200, 100)):
+                a, b = torch.randn(m, k, device=device), torch.randn(k, n, device=device)
+                for math in ("strict", "accurate", "strict"):
+                    of_operator = rung.matmul(a.clone().requires_grad_(), b, math=math).detach()
+                    self.assertTrue(torch.equal(rung.matmul(a, b, math=math), of_operator), (device, m, k, n, math))
+                for other in (a.T.contiguous().T, a.repeat(1, 2)[:, :k]):
+                    self.close(strict(other, b), other @ b, "no rows without gaps")
+            a = torch.randn(4, 4, device=device)
+            self.assertEqual(strict(a, a.clone().requires_grad_()).requires_grad, True)
+            with torch.no_grad():
+                self.close(strict(a, a.clone().requires_grad_()), a @ a, "no_grad")
+            negative = torch.randn(4, 4, dtype=torch.complex64, device=device).conj().imag
+            self.assertTrue(negative.is_neg())
+            for view in (negative, negative[:, :1]):
+                self.close(strict(a, view), a @ view, "a negated view")
+            self.assertRaisesRegex(TypeError, "negated view", rung.matmul, a, a, negative)
+
+    @unittest.skipUnless(HAS_OPERATOR, "PyTorch 2.4 has the first custom operators")
+    def test_who_looks(self):
+        """Modes, tracers and transformations see the operator."""
+        from torch.utils._python_dispatch import TorchDispatchMode
+
+        seen = []
+
+        class Mode(TorchDispatchMode):
+            def __torch_dispatch__(self, function, types, arguments=(), keywords=None):
+                seen.append(str(function))
+                return function(*arguments, **(keywords or {}))
+
+        a, b = torch.randn(3, 4), torch.randn(4, 5)
+        strict(a, b)
+        with Mode():
+            strict(a, b)
+        self.assertIn("rung.matmul.default", seen)
+        traced = torch.jit.trace(strict, (a, b), check_trace=False)
+        self.assertIn("rung::matmul", str(traced.graph))
+        meta = strict(a.to("meta"), b.to("meta"))
+        self.assertEqual((meta.shape, meta.device.type), ((3, 5), "meta"))
+
     def test_second_gradients(self):
         a, b = torch.randn(3, 4, requires_grad=True), torch.randn(4, 5, requires_grad=True)
         found = []
