@@ -98,7 +98,7 @@ static void print_totals(const options *o, const lab_lens_case *c)
     total(&table, "shared store passes", t.shared_store_wavefronts);
     total(&table, "shared store passes lost to bank conflicts", t.shared_store_wavefronts - t.shared_store_ideal);
     total(&table, "shared load passes per FMA of a warp", t.shared_load_wavefronts / (products / 32));
-    total(&table, "barriers a block", t.barriers / (double)lab_lens_launch(lab_lens_launches() - 1)->blocks);
+    total(&table, "barriers a block", ratio(t.barriers, t.blocks));
 }
 
 static void print_findings(void)
@@ -347,6 +347,8 @@ static int run_one(const options *o, const char **words, int count)
     }
     lab_lens_result result;
     int reduces = c.kernel && c.kernel->role == RUNG_REDUCE;
+    if (reduces && o->blocks <= 0)
+        c.max_blocks = 0; /* a sum needs all of its blocks */
     rung_status status = reduces ? lab_lens_reduce(&c, c.m * c.n, &result) : lab_lens_run(&c, &result);
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, name);

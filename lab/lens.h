@@ -39,7 +39,7 @@ typedef struct lab_lens_totals {
     double async_wavefronts, async_ideal;                                /* cp.async into shared memory */
     double written_shared_load_requests, written_shared_load_wavefronts; /* as the source has it, before merging */
     double global_lines; /* 128-byte lines looked up in the L1, loads and stores */
-    double barriers;
+    double barriers, blocks;
 } lab_lens_totals;
 
 typedef struct lab_lens_result {

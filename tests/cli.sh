@@ -61,6 +61,8 @@ accepts 'FLOP for each float' explain c06_simd_tile 1024x1024x1024
 refuses 'h100 and h200 only' explain 512x64x512 --gpu a100
 if "$rung" lens l01_naive 32x32x32 >/dev/null 2>&1; then
     accepts 'left of it, under the slope' explain r02_shared 1024x1024x1
+    accepts '1 results checked' lens r02_shared # a sum needs all of its blocks, so all run
+    accepts 'barriers a block  *9\.000' lens r02_shared
     accepts 'decision *sm90_' explain 1024x1024x1024 --gpu h200
     ! [ -e "$(dirname "$rung")/../lib/librung_sm_90a.so" ] || accepts 'set by the.*waves' explain l10_thread_tile_8x8
     accepts 'tensor cores in fp16' explain 4096x4096x4096 --gpu h200 --math accurate
