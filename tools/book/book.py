@@ -21,9 +21,17 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 HERE = os.path.dirname(os.path.abspath(__file__))
 CONTENTS = "docs/book/contents.txt"
 GLOSSARY = "docs/glossary.md"
+ANSWERS = "docs/book/answers.txt"
+QUESTIONS = "\n## Ten questions\n"
 TERM = re.compile(r"\*\*([^*]+)\*\*(?: \([^)]*\))?:? ([^*]+)")
 EVERYDAY = {"cycle", "row", "line", "result", "request", "split", "pass", "set", "event", "issues", "fast", "strict", "accurate", "u", "16.7", "thread",
             "kernel", "grid", "slice", "rank", "family", "peer", "median", "noise", "guard", "drift", "race", "atomic", "ready", "another was taken"}
+# Sections of every chapter that may stand without a picture; another one says why in a comment, <!-- no picture: ... -->.
+PLAIN = {"Try", "Where to read on", "Ten questions", "What went wrong on the way"}
+# Words that chapters stress. Any other word of one to three in italics is a term, and a term is in the glossary.
+STRESSED = set("""not must overwrite stores every slower price neighbouring here before after between inside lower order moves truncates less can all
+    heat you another known counts second optimises above name addresses their its rounds""".split()) | {
+    "what was paid", "their turn", "at dispatch", "in which order", "where loads stand", "its own", "under way", '"equal."'}
 MARKER = re.compile(r"<!--(?:=.*?|/|\s*/?fill.*?|\s*count\s*)-->")
 LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s]+)(\))")
 HEADING = re.compile(r"^#{1,6} ", re.M)
@@ -82,6 +90,24 @@ def terms():
         for term in entry.split(", "):
             if term.lower() not in EVERYDAY:
                 found[term.lower()] = (word_id(entry), re.sub(r"\s+", " ", re.sub(r"[`*]|\]\([^)]*\)|\[", "", said)).strip(" .,:"))
+    return found
+
+
+def plain(text):
+    """The words of a page as they are read: no marks, no markers, one space between words."""
+    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", MARKER.sub("", text))
+    return re.sub(r"\s+", " ", re.sub(r"[*`]", "", text)).strip()
+
+
+def answers():
+    """{a chapter's number: the pieces of its text that answer its questions}"""
+    found = {}
+    for line in read(ANSWERS).splitlines():
+        if line.startswith("  "):
+            found[number].append(line.strip())
+        elif line and line[0] != "#":
+            number = int(line)
+            found[number] = []
     return found
 
 
@@ -171,6 +197,8 @@ class Site:
             made = re.sub(r"<strong>([^<]+)</strong>", lambda m: f'<strong id="{word_id(m.group(1))}">{m.group(1)}</strong>', made)
         elif number_of(page):
             made = self.words_of(page, made)
+        if number_of(page):
+            made = self.answered(page, made)
         made = re.sub(r"<p>(<img[^>]*>)</p>\n<p><em>(.*?)</em></p>", r"<figure>\1<figcaption>\2</figcaption></figure>", made, flags=re.S)
         made = re.sub(r"<table>", '<div class="wide"><table>', made).replace("</table>", "</table></div>")
         self.note(page, made)
@@ -197,6 +225,22 @@ class Site:
             return "".join(parts)
 
         return re.sub(r"<p>.*?</p>", paragraph, made, flags=re.S)
+
+    def answered(self, page, made):
+        """Each of a chapter's questions leads to the place that answers it."""
+        text, questions = made.split('<h2 id="ten-questions">', 1)
+        chapter = int(number_of(page)[:-2])
+        blocks = re.split(r"(<(?:p|li|td|pre|h[1-3])\b.*?</(?:p|li|td|pre|h[1-3])>)", text, flags=re.S)
+        read_as = [re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", "", block))).strip() for block in blocks]
+        for nth, piece in enumerate(answers().get(chapter, []), 1):
+            at = next((i for i, block in enumerate(read_as) if i % 2 and piece in block), None)
+            if at is None:
+                self.faults.append(f"{page}: the answer to question {nth} is in none of its paragraphs: {piece}")
+                continue
+            blocks[at] = f'<a id="answer-{chapter}-{nth}"></a>' + blocks[at]
+        links = iter(range(1, 11))
+        questions = re.sub(r"</li>", lambda _: f' <a class="answer" href="#answer-{chapter}-{next(links)}">where it says so</a></li>', questions, count=10)
+        return "".join(blocks) + '<h2 id="ten-questions">' + questions
 
     def note(self, page, made):
         """What the search knows of a page: its sections, each with its text."""
@@ -320,21 +364,49 @@ def check():
 def chapter_faults(page, text):
     """What every chapter has: questions at its end, a command to try, pictures."""
     faults = []
-    if "\n## Ten questions\n" not in text:
+    if QUESTIONS not in text:
         faults.append(f"{page} does not end with its ten questions")
     else:
-        asked = re.findall(r"^\d+\. ", text.split("\n## Ten questions\n", 1)[1], re.M)
+        asked = re.findall(r"^\d+\. ", text.split(QUESTIONS, 1)[1], re.M)
         if len(asked) != 10:
             faults.append(f"{page} asks {len(asked)} questions instead of ten")
+        given = answers().get(int(number_of(page)[:-2]), [])
+        if len(given) != 10:
+            faults.append(f"{ANSWERS} has {len(given)} answers for {page} instead of ten")
+        said = plain(text.split(QUESTIONS, 1)[0])
+        faults += [f"{page} no longer says what answers question {i}: {piece}" for i, piece in enumerate(given, 1) if plain(piece) not in said]
     for part, words in (("\n## Try\n", "something to try"), ("\n## Where to read on\n", "a word on where to read on"), ("**The question.**", "its question"),
-                        ("**Guess before you read on.**", "a guess")):
-        if part not in text and not page.startswith("docs/book/01-"):
+                        ("**Guess before you read on.**", "a guess"), ("\n## What went wrong on the way\n", "what went wrong on the way"),
+                        ("rung learn", "an exercise of rung learn"), ("```sh\n", "a command that a reader can type")):
+        if part not in text:
             faults.append(f"{page} lacks {words}")
-    if "```sh" not in text:
-        faults.append(f"{page} has no command that a reader can type")
-    if "](img/" not in text and "](../ladder/img/" not in text:
-        faults.append(f"{page} has no picture")
+    return faults + picture_faults(page, text) + term_faults(page, text)
+
+
+def picture_faults(page, text):
+    """A picture in every section, or a reason; and a caption below each picture."""
+    faults = []
+    for section in re.split(r"^## ", text, flags=re.M)[1:]:
+        name = section.split("\n", 1)[0]
+        if name not in PLAIN and "![" not in section and "<!-- no picture: " not in section:
+            faults.append(f"{page}: the section '{name}' has no picture and no reason for that")
+    lines = text.split("\n")
+    for i, line in enumerate(lines):
+        if "![" in line and not (line.startswith("![") and lines[i - 1:i] == [""] and lines[i + 1:i + 2] == [""] and lines[i + 2][:1] == "*"):
+            faults.append(f"{page}, line {i + 1}: a picture stands alone, with a caption in italics below it")
     return faults
+
+
+def term_faults(page, text):
+    """Words in italics that are neither in the glossary nor merely stressed."""
+    entries = re.findall(r"\*\*?([^*\n]+)\*\*?(?: \((?:also: )?([^)]*)\))?", read(GLOSSARY))
+    known = {word.strip().lower() for pair in entries for words in pair for word in words.split(",")}
+    text = re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.S)
+    paragraphs = [x for x in text.split("\n") if not re.fullmatch(r"\*[^*].*\*?", x) or re.match(r"\*[^*]{1,40}\*[^*]", x)]
+    found = re.findall(r"(?<![\w*])\*([^*\n]{2,40})\*(?![\w*])", "\n".join(paragraphs))
+    words = {w.lower() for w in found if len(w.split()) <= 3 and w[-1] not in ".:?,"}
+    return [f"{page}: '{w}' in italics is in neither {GLOSSARY} nor the list of stressed words"
+            for w in sorted(words) if w not in STRESSED and w not in known and w.rstrip("s") not in known]
 
 
 def main():

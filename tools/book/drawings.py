@@ -368,7 +368,8 @@ def panels():
 
 
 def all_of():
-    import drawings_later  # which takes its colours and boxes from here
+    import drawings_later  # these two take their colours and boxes from here
+    import drawings_sections
     names = ("chip", "sm", "hierarchy", "levels", "sectors", "banks", "issue", "reads", "tile", "waves", "thread_tile", "overlap", "ring",
              "stream_k", "split", "panels")
-    return {name.replace("_", "-") + ".svg": globals()[name]() for name in names} | drawings_later.all_of()
+    return {name.replace("_", "-") + ".svg": globals()[name]() for name in names} | drawings_later.all_of() | drawings_sections.all_of()

@@ -4,7 +4,7 @@
     pages.py           writes figures, tables, excerpts and curves into the pages
     pages.py BUILD_FOLDER   and what the command prints, where a page shows it (the lens of that build)
     pages.py --check [BUILD_FOLDER]   says what differs and fails (a test of the suite)
-    pages.py --record BUILD_FOLDER   counts anew with the lens and the build: results/ladder-lens-1024.jsonl, ladder-build.jsonl
+    pages.py --record BUILD_FOLDER   counts anew with the lens and the build: results/ladder-{lens-1024,build,ports}.jsonl
     pages.py --check-record BUILD_FOLDER   fails where the build's records differ from the file
 """
 import glob
@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 import drawings  # noqa: E402
 import pictures  # noqa: E402
 from fill import BLOCK, FIGURE, Page  # noqa: E402
-from records import BUILD, LENS, Records, totals_of  # noqa: E402
+from records import BUILD, LENS, PORTS, Records, totals_of  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PAGES = ["README.md", "docs/*.md", "docs/ladder/*.md", "docs/book/*.md"]
@@ -108,6 +108,22 @@ def build_lines(records, folder):
     return lines
 
 
+def ports_lines(records, folder):
+    """The model of the register ports on each FP32 rung's main loop, as built for Hopper: tools/sass."""
+    sass, lines, compiler = os.path.join(folder, "sass"), [], compiler_of(folder)
+    for name in records.order:
+        cubin = os.path.join(folder, "device/sm_90a", name + ".cubin")
+        if not re.match(r"l[0-2]", name) or not os.path.exists(sass) or not os.path.exists(cubin):
+            continue
+        said = subprocess.run([sass, "ports", cubin], capture_output=True, text=True, check=True).stdout
+        found = re.search(rf"^{name} ffmas (\d+) instructions (\d+) cycles (\d+)$", said, re.M)
+        if found:
+            ffmas, instructions, cycles = (int(x) for x in found.groups())
+            lines.append({"kernel": name, "arch": 90, "command": f"sass ports {name}.cubin", "ffmas": ffmas,
+                          "instructions": instructions, "cycles": cycles, "nvcc": compiler})
+    return lines
+
+
 def lens_line(rung, name):
     shape = "1024x1024x1024"
     totals = totals_of(rung, name, shape, dict(os.environ))
@@ -137,6 +153,10 @@ def record(folder, only):
     if build is None:
         return [f"{folder} has no device/sm_90a/resources.txt: build with nvcc and RUNG_CUDA_ARCHS=90a first"]
     dump(BUILD, build)
+    ports = ports_lines(records, folder)
+    if not ports:
+        return [f"{folder} has no sass, or no device/sm_90a/*.cubin: {PORTS} stays as it is"]
+    dump(PORTS, ports)
     rung = os.path.join(folder, "bin/rung")
     known = {line["kernel"]: line for line in records.load(LENS)}
     for name in records.order:
@@ -153,9 +173,12 @@ def check_record(folder):
     built = build_lines(records, folder)
     if built is None:
         return []  # built without Hopper's device code: nothing to compare
-    kept = {line["kernel"]: line for line in records.load(BUILD)}
-    return [f"{BUILD}: {line['kernel']} is {kept.get(line['kernel'])}, the build says {line}: run ./dev pages --record"
-            for line in built if kept.get(line["kernel"]) != line and line["nvcc"] == kept.get(line["kernel"], line).get("nvcc")]
+    faults = []
+    for path, lines in ((BUILD, built), (PORTS, ports_lines(records, folder))):
+        kept = {line["kernel"]: line for line in records.load(path)}
+        faults += [f"{path}: {line['kernel']} is {kept.get(line['kernel'])}, the build says {line}: run ./dev pages --record"
+                   for line in lines if kept.get(line["kernel"]) != line and line["nvcc"] == kept.get(line["kernel"], line).get("nvcc")]
+    return faults
 
 
 def main(words):

@@ -20,6 +20,7 @@ CPU = "results/cpu_climb_1024.jsonl"
 COUNTERS = "results/ladder-counters-2048-h200.jsonl"
 LENS = "results/ladder-lens-1024.jsonl"
 BUILD = "results/ladder-build.jsonl"
+PORTS = "results/ladder-ports.jsonl"
 ROWS = ["src/ladder/gpu/rows.inc", "src/ladder/cpu/rows.inc", "src/ladder/reduce/rows.inc"]
 
 
@@ -105,6 +106,10 @@ class Records:
         rung = self.find(rung)
         return self.one(BUILD, f"line of {rung}", lambda x: x["kernel"] == rung)
 
+    def ports_of(self, rung):
+        rung = self.find(rung)
+        return self.one(PORTS, f"line of {rung}", lambda x: x["kernel"] == rung)
+
     def reduce_of(self, rung, n):
         rung = self.find(rung)
         return self.one(REDUCE, f"line of {rung} at {n}", lambda x: x["kernel"] == rung and x["n"] == n)
@@ -175,6 +180,24 @@ def words(r):
             raise Missing(f"{LENS} has no '{key}' of {rung}")
         return value
 
+    def ports(rung):
+        """Cycles an FFMA of the main loop takes by the model of the register ports, other instructions counted in."""
+        found = r.ports_of(rung)
+        return found["cycles"] / found["ffmas"]
+
+    def ports_lost(rung):
+        """Cycles lost at the ports by the model, of all cycles of the main loop, in per cent."""
+        found = r.ports_of(rung)
+        return 100 * (found["cycles"] - found["instructions"]) / found["cycles"]
+
+    def dispatch_rate(rung):
+        """Warps that stand at dispatch in an average cycle of a scheduler."""
+        return stall(rung, "dispatch_stall") * counter(rung, "issued_percent") / 100
+
+    def ports_agree(first):
+        """How the model's lost cycles and the hardware's go together, over the FP32 rungs from this one on: their correlation."""
+        return statistics.correlation(*zip(*port_points(r, first)))
+
     def registers(rung):
         return r.build_of(rung)["registers"]
 
@@ -232,6 +255,17 @@ def words(r):
 
     return {name: value for name, value in locals().items() if callable(value) and name != "default"} | {
         "min": min, "max": max, "round": round, "sum": sum, "abs": abs, "peak": 4 * 32 * 2 * 132 * 1.98e9 / 1e12}
+
+
+def port_points(r, first):
+    """Of each FP32 rung for square products from `first` on: cycles lost by the model and time at dispatch by the hardware, in per cent."""
+    points = []
+    for line in r.load(PORTS):
+        rung = line["kernel"]
+        stalls = {k: v for k, v in r.counters(rung).items() if k.startswith("stall_")} if rung >= r.find(first) and rung[:3] not in ("l19", "l23") else {}
+        if stalls:
+            points.append((100 * (line["cycles"] - line["instructions"]) / line["cycles"], 100 * stalls["stall_dispatch_stall"] / sum(stalls.values())))
+    return points
 
 
 def occupancy(r, rung):

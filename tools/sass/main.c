@@ -4,6 +4,7 @@
 #include "check.h"
 #include "loop.h"
 #include "order.h"
+#include "ports_report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,9 @@ static int usage(void)
           "       sass order CUBIN\n"
           "           puts FFMAs and shared loads into an order that the register ports like better\n"
           "       sass check CUBIN\n"
-          "           does the code wait for every load, copy and barrier before it?\n",
+          "           does the code wait for every load, copy and barrier before it?\n"
+          "       sass ports CUBIN\n"
+          "           cycles of each function's main loop, by the model of the register ports\n",
           stderr);
     return USAGE;
 }
@@ -31,6 +34,15 @@ static int run_check(const struct cubin *cubin)
         if (cubin_function(cubin, i, &f))
             found += check_function(f.code, f.n, f.name);
     return found ? FAILED : 0;
+}
+
+static int run_ports(const struct cubin *cubin)
+{
+    struct function f;
+    for (int i = 0; i < cubin_sections(cubin); i++)
+        if (cubin_function(cubin, i, &f))
+            ports_report(&f);
+    return 0;
 }
 
 static int run_order(const struct cubin *cubin, const char *path)
@@ -105,8 +117,8 @@ int main(int argc, char **argv)
     if (argc < 3)
         return usage();
     const char *verb = argv[1], *path = argv[argc - 1];
-    bool loop = !strcmp(verb, "loop"), order = !strcmp(verb, "order");
-    if (!loop && ((!order && strcmp(verb, "check")) || argc != 3))
+    bool loop = !strcmp(verb, "loop"), order = !strcmp(verb, "order"), ports = !strcmp(verb, "ports");
+    if (!loop && ((!order && !ports && strcmp(verb, "check")) || argc != 3))
         return usage();
     for (int i = 2, taken; i < argc - 1; i += taken) {
         taken = read_option(argv + i, &options);
@@ -117,7 +129,10 @@ int main(int argc, char **argv)
         return USAGE;
     if (!cubin_read(&cubin, path))
         return USAGE;
-    int code = loop ? run_loop(&cubin, path, &options) : order ? run_order(&cubin, path) : run_check(&cubin);
+    int code = loop    ? run_loop(&cubin, path, &options)
+               : order ? run_order(&cubin, path)
+               : ports ? run_ports(&cubin)
+                       : run_check(&cubin);
     cubin_free(&cubin);
     return code;
 }
