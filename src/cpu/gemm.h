@@ -11,6 +11,7 @@ typedef enum gemm_path {
     PATH_STREAM,
     PATH_PACK_B,
     PATH_OUTER,
+    PATH_RANK,
     PATH_PACKED,
     PATH_DOT,
     PATH_SWAPPED,

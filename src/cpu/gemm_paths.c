@@ -208,6 +208,34 @@ static void run_swapped(const rung_cpu_args *p, const gemm_plan *plan, float *wo
     }
 }
 
+/* A k so short that C is all the work: its rows are written one after the other, a run of columns whose part of B stays
+ * in L1 at a time. */
+static void run_rank(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
+{
+    const rung_cpu_kernel *kernel = p->kernel;
+    int group = 2 * kernel->vl;
+    int in_place = !p->trans_b || (p->k == 1 && p->ldb == 1);
+    rung_rank_args rank = {.m = p->m,
+                           .k = p->k,
+                           .a = p->a,
+                           .a_row = p->trans_a ? 1 : p->lda,
+                           .a_step = p->trans_a ? p->lda : 1,
+                           .ldb = in_place ? p->ldb : group,
+                           .b_group = in_place ? group : group * p->k,
+                           .ldc = p->ldc,
+                           .alpha = p->alpha,
+                           .beta = p->beta,
+                           .stream = plan->stream};
+    for (int64_t j = 0; j < p->n; j += plan->nc) {
+        rank.n = min64(plan->nc, p->n - j);
+        rank.c = p->c + j;
+        rank.b = in_place ? b_at(p, 0, j) : workspace;
+        if (!in_place)
+            kernel->pack_by_row(workspace, b_at(p, 0, j), p->ldb, rank.n, p->k, group);
+        kernel->rank[p->k - 1](&rank);
+    }
+}
+
 static void run_packed(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
 {
     rung_gemm_packed(p, plan, workspace + rung_gemm_packed_a_floats(p, plan), NULL, 1, workspace);
@@ -217,6 +245,7 @@ static void run_path(const rung_cpu_args *p, const gemm_plan *plan, gemm_path pa
 {
     switch (path) {
     case PATH_DIRECT: run_direct(p, plan); break;
+    case PATH_RANK: run_rank(p, plan, workspace); break;
     case PATH_STREAM: run_stream(p, plan, workspace); break;
     case PATH_OUTER:
     case PATH_PACK_B: run_pack_b(p, plan, workspace); break;

@@ -59,6 +59,24 @@ static int is_outer(const rung_cpu_args *p, const rung_caches *caches)
     return p->k <= OUTER_STEPS && p->m >= 2 * FEW && p->n > 2 * FEW && p->m * p->n * 4 > caches->l2_bytes;
 }
 
+/* Rows of C past the caches: a vector at a time, from B in place. */
+static int should_stream_rows(const rung_cpu_args *p, const rung_caches *caches)
+{
+    return p->beta == 0.0f && !p->trans_b && p->m * p->n * 4 > caches->l3_bytes / 4 && p->kernel->vl >= 8;
+}
+
+/* True where k is so short that the work around each tile costs more than its sums. How short depends on where C is:
+ * past the caches its rows outweigh everything else; in L3 tiles write it as well. Rows of a few vectors do not pay for
+ * their own beginning and end. */
+static int is_rank(const rung_cpu_args *p, const rung_caches *caches)
+{
+    enum { STEPS_IN_L2 = 4, STEPS_IN_L3 = 2, L2_PARTS = 4 };
+    int64_t steps = should_stream_rows(p, caches)                     ? RUNG_RANK_STEPS
+                    : p->m * p->n * 4 <= L2_PARTS * caches->l2_bytes ? STEPS_IN_L2
+                                                                      : STEPS_IN_L3;
+    return p->k <= steps && p->n >= 8 * p->kernel->vl;
+}
+
 static gemm_path choose_path(const rung_cpu_args *p, gemm_plan *plan, const rung_caches *caches)
 {
     int64_t a_bytes = p->m * p->k * 4, b_bytes = p->k * p->n * 4;
@@ -66,6 +84,8 @@ static gemm_path choose_path(const rung_cpu_args *p, gemm_plan *plan, const rung
         return PATH_PACKED;
     if (is_tiny(p))
         return PATH_DIRECT;
+    if (is_rank(p, caches))
+        return PATH_RANK;
     if (is_dot(p, plan, caches))
         return PATH_DOT;
     plan->of_b = p->trans_b && p->m <= FEW && p->n > 4 * FEW;
@@ -171,6 +191,10 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
     plan.kc = even_block(p->k, max64(min64(caches->l2_bytes / 8 / (4 * panel), 512), 256), 8);
     switch (plan.path) {
     case PATH_DIRECT: plan.stream = should_stream(p, caches) && plan.kc >= p->k; break;
+    case PATH_RANK:
+        plan.nc = max64(caches->l2_bytes / 4 / (4 * p->k) / (2 * kernel->vl), 4) * 2 * kernel->vl;
+        plan.stream = should_stream_rows(p, caches);
+        break;
     case PATH_LONG_K: long_blocks(&plan, p, caches); break;
     case PATH_PACKED: deep_blocks(&plan, p, caches); break;
     case PATH_OUTER: outer_blocks(&plan, p, caches); break;
@@ -208,6 +232,7 @@ static int64_t path_floats(const rung_cpu_args *p, const gemm_plan *plan, gemm_p
     switch (path) {
     case PATH_DIRECT: return 0;
     case PATH_STREAM: floats = rung_gemm_stream_a_floats(p) + p->m * rung_gemm_stream_ld(p, plan); break;
+    case PATH_RANK: floats = p->k * round_up(min64(plan->nc, columns), 2 * p->kernel->vl); break;
     case PATH_OUTER:
     case PATH_PACK_B: floats = kc * min64(round_up(plan->nc, panel), round_up(columns, panel)); break;
     case PATH_DOT: floats = round_up(p->k, p->kernel->vl) * (plan->of_b ? p->m : p->n); break;

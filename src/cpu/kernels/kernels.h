@@ -11,6 +11,7 @@ enum {
     RUNG_DOT_MAX_COLS = 8,
     RUNG_STREAM_MAX_ROWS = 8,
     RUNG_STREAM_STEPS = 8,
+    RUNG_RANK_STEPS = 8, /* the longest k whose steps of one row of A stay in registers */
     RUNG_PACK_SLACK = 16, /* floats a packing routine may write past its buffer's end */
 };
 
@@ -64,6 +65,21 @@ typedef struct rung_dot_args {
 /* rows x cols dot products of length k, cols fixed by the table slot, any number of rows. */
 typedef void (*rung_dot_fn)(const rung_dot_args *args, int64_t rows);
 
+/* C = alpha * A * B + beta * C for a k of at most RUNG_RANK_STEPS, row after row, so that C is written in long runs. */
+typedef struct rung_rank_args {
+    int64_t m, n, k;
+    const float *a; /* a[i*a_row + p*a_step] */
+    int64_t a_row, a_step;
+    const float *b; /* a group holds two vectors of columns: b[group*b_group + p*ldb + column], b_group apart */
+    int64_t ldb, b_group;
+    float *c;
+    int64_t ldc;
+    float alpha, beta;
+    int stream; /* 1: C, which beta 0 does not read, goes past the caches */
+} rung_rank_args;
+
+typedef void (*rung_rank_fn)(const rung_rank_args *args);
+
 /* C = activation(C + bias): one number a row, or one a column; NULL: none. */
 typedef void (*rung_finish_fn)(float *c, int64_t ldc, int64_t m, int64_t n, const float *row_bias,
                                const float *column_bias, int activation);
@@ -78,6 +94,7 @@ typedef struct rung_cpu_kernel {
     rung_add_sums_fn add_sums;
     rung_pack_fn pack_by_k, pack_by_row;
     rung_dot_fn dot[RUNG_DOT_MAX_COLS];
+    rung_rank_fn rank[RUNG_RANK_STEPS]; /* by k */
     rung_finish_fn finish;
 } rung_cpu_kernel;
 

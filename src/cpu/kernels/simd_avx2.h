@@ -1,5 +1,5 @@
 /* The few vector operations the kernel body needs, in AVX2 with FMA: 8 lanes, 16 registers.
- * Partial stores go through the stack: AMD's masked stores are microcoded. */
+ * Partial stores take up to three steps: AMD's masked stores are microcoded. */
 #ifndef RUNG_CPU_SIMD_AVX2_H
 #define RUNG_CPU_SIMD_AVX2_H
 
@@ -38,15 +38,26 @@ VFN void v_store(float *p, vf x)
 }
 VFN void v_store_some(float *p, vf x, vmask mask)
 {
-    unsigned lanes = (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(mask));
-    float spill[8];
+    unsigned lanes = (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(mask)); /* the low ones */
     if (lanes == 0xff) {
         _mm256_storeu_ps(p, x);
         return;
     }
-    _mm256_storeu_ps(spill, x);
-    for (int i = 0; lanes >> i; i++)
-        p[i] = spill[i];
+    __m128 rest = _mm256_castps256_ps128(x);
+    if (lanes & 0x8) {
+        _mm_storeu_ps(p, rest);
+        rest = _mm256_extractf128_ps(x, 1);
+        p += 4;
+        lanes >>= 4;
+    }
+    if (lanes & 0x2) {
+        _mm_storel_pi((__m64 *)p, rest);
+        rest = _mm_movehl_ps(rest, rest);
+        p += 2;
+        lanes >>= 2;
+    }
+    if (lanes & 0x1)
+        _mm_store_ss(p, rest);
 }
 VFN void v_store_low(float *p, vf x)
 {
