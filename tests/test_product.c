@@ -45,7 +45,8 @@ static void shapes_with_paths_of_their_own(void **state)
 {
     (void)state;
     static const int64_t shapes[][3] = {{300, 1, 200}, {1, 300, 200}, {300, 4, 200}, {16, 300, 200},  {1, 1, 5000},
-                                        {8, 8, 5000},  {300, 300, 1}, {300, 300, 3}, {257, 129, 513}, {130, 260, 300}};
+                                        {8, 8, 5000},  {300, 300, 1}, {300, 300, 3}, {257, 129, 513}, {130, 260, 300},
+                                        {29, 301, 2},  {3, 203, 4},   {150, 133, 1}};
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
         for (int form = 0; form < 8; form++) {
             product p;
@@ -224,15 +225,16 @@ static void operands_at_any_address(void **state)
 static void results_larger_than_the_caches(void **state)
 {
     (void)state;
-    enum { K = 3, N = 2048, LEAST = 2100, MOST = 16 << 10 };
+    enum { K = 8, N = 2048, LEAST = 2100, MOST = 16 << 10 };
     const struct {
-        int64_t ldc, batch, behind;
+        int64_t k, ldc, batch, behind;
         float beta;
-    } cases[] = {{N, 1, 0, 0.0f}, {N + 1, 1, 0, 0.0f}, {N, 1, 0, 1.0f}, {N, 2, 5, 0.0f}};
+    } cases[] = {{3, N, 1, 0, 0.0f},     {3, N + 1, 1, 0, 0.0f}, {3, N, 1, 0, 1.0f},    {3, N, 2, 5, 0.0f},
+                 {1, N + 1, 1, 0, 0.0f}, {5, N + 1, 1, 0, 0.0f}, {8, N + 3, 1, 0, 0.0f}};
     long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
     int64_t half = l3 / 8 / N + 10, m = half < LEAST ? LEAST : half > MOST ? MOST : half;
     float *a = malloc((size_t)m * K * sizeof *a), *b = malloc((size_t)K * N * sizeof *b);
-    size_t most = (size_t)(2 * (m * (N + 1) + 64));
+    size_t most = (size_t)(2 * (m * (N + 3) + 64));
     float *c = aligned_alloc(64, most / 16 * 64);
     assert_true(a && b && c);
     uint64_t seed = 9;
@@ -244,16 +246,19 @@ static void results_larger_than_the_caches(void **state)
         int64_t ldc = cases[i].ldc, stride = m * ldc + cases[i].behind;
         for (int64_t at = 0; at < stride * cases[i].batch; at++)
             c[at] = 0.25f;
-        assert_ok(rung_sgemm_strided_batched(context, RUNG_ROW_MAJOR, 0, 0, m, N, K, 1.0f, a, K, 0, b, N, 0,
+        assert_ok(rung_sgemm_strided_batched(context, RUNG_ROW_MAJOR, 0, 0, m, N, cases[i].k, 1.0f, a, K, 0, b, N, 0,
                                              cases[i].beta, c, ldc, stride, cases[i].batch));
         for (int64_t row = 0; row < m * cases[i].batch; row++) {
             const float *left = a + row % m * K, *out = c + row / m * stride + row % m * ldc;
             for (int64_t col = 0; col < N; col++) {
-                double sum = cases[i].beta * 0.25 + (double)left[0] * b[col] + (double)left[1] * b[N + col] +
-                             (double)left[2] * b[2 * N + col];
+                double sum = cases[i].beta * 0.25;
+                for (int64_t p = 0; p < cases[i].k; p++)
+                    sum += (double)left[p] * b[p * N + col];
                 if (fabs(sum - out[col]) > 1e-6)
                     fail_msg("case %d: C[%d][%d] is %g, not %g", i, (int)row, (int)col, (double)out[col], sum);
             }
+            for (int64_t col = N; col < ldc; col++)
+                assert_true(out[col] == 0.25f); /* nothing past the row */
         }
     }
     free(a);

@@ -71,9 +71,9 @@ static int should_stream_rows(const rung_cpu_args *p, const rung_caches *caches)
 static int is_rank(const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { STEPS_IN_L2 = 4, STEPS_IN_L3 = 2, L2_PARTS = 4 };
-    int64_t steps = should_stream_rows(p, caches)                     ? RUNG_RANK_STEPS
+    int64_t steps = should_stream_rows(p, caches)                    ? RUNG_RANK_STEPS
                     : p->m * p->n * 4 <= L2_PARTS * caches->l2_bytes ? STEPS_IN_L2
-                                                                      : STEPS_IN_L3;
+                                                                     : STEPS_IN_L3;
     return p->k <= steps && p->n >= 8 * p->kernel->vl;
 }
 

@@ -11,7 +11,7 @@ enum {
     RUNG_DOT_MAX_COLS = 8,
     RUNG_STREAM_MAX_ROWS = 8,
     RUNG_STREAM_STEPS = 8,
-    RUNG_RANK_STEPS = 8, /* the longest k whose steps of one row of A stay in registers */
+    RUNG_RANK_STEPS = 8,  /* the longest k whose steps of one row of A stay in registers */
     RUNG_PACK_SLACK = 16, /* floats a packing routine may write past its buffer's end */
 };
 
