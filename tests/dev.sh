@@ -95,6 +95,7 @@ TOOL
     cat >"$work/bin/ctest" <<'TOOL'
 #!/bin/sh
 echo "ctest $*" >>"$STATE/log"
+grep -l "^PPid:[[:space:]]*$PPID\$" /proc/[0-9]*/status 2>/dev/null | wc -l >"$STATE/beside" # it is one of them
 while [ $# -gt 1 ]; do [ "$1" != --output-junit ] || out=$2; shift; done
 cat >"$out" <<XML
 <testsuite name="x">
@@ -153,6 +154,7 @@ machine 0
 echo libblis4-pthread >"$work/state/unavailable"
 look "a package that cannot be had" 0 "The report" run
 says "Not to be had: libblis4-pthread"
+grep -qx g++ "$work/state/installed" || { echo "FAIL: it keeps other packages away"; failed=1; }
 says "Going on without: libblis4-pthread"
 forget
 look "which is asked for once" 0 "The report" run
@@ -181,8 +183,10 @@ says "^  apt-get install --no-install-recommends .*libjansson-dev"
 not_logged "apt-get"
 forget
 has libjansson-dev
+touch "$work/tree/build/release/CMakeCache.txt"
 look "a package that appears later" 0 "The report" run
 logged "^cmake --preset release"
+[ ! -e "$work/tree/build/release/CMakeCache.txt" ] || { echo "FAIL: what was found before is taken for granted"; failed=1; }
 not_logged "apt-get"
 forget
 printf '#!/bin/sh\n' >"$work/bin/nvcc" && chmod +x "$work/bin/nvcc"
@@ -235,6 +239,7 @@ logged "^ctest .* -C Exhaustive -R fuzz$"
 forget
 look "ten times beside busy loops" 0 "three: no GPU$" test --busy 10 -R fuzz
 logged "^ctest .* --repeat until-fail:10 -R fuzz$"
+[ "$(cat "$work/state/beside")" -eq 3 ] || { echo "FAIL: beside the tests run $(cat "$work/state/beside") processes, not two loops and ctest"; failed=1; }
 look "no number of times" 2 "needs a number" test --busy often
 export TWO=fail
 look "a test fails" 1 "three: no GPU$" test

@@ -184,15 +184,28 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
     rung_context_destroy(alone);
 }
 
+/* Threads of this process, as the kernel counts them. */
+static int thread_count(void)
+{
+    int count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *entry = tasks ? readdir(tasks) : NULL; entry; entry = readdir(tasks))
+        count += entry->d_name[0] != '.';
+    if (tasks)
+        closedir(tasks);
+    return count;
+}
+
 static int large_in_a_child(rung_context *context, const product *p, const float *expected_c)
 {
     threads_of_a_child_get_new_stacks();
     alarm(SECONDS_OF_A_CHILD);
+    int before = thread_count();
     for (int i = 0; i < 2; i++)
         if (rung_gemm_run(context, &p->gemm) != RUNG_SUCCESS ||
             memcmp(p->gemm.c, expected_c, p->count_c * sizeof *expected_c) != 0)
             return 1;
-    return 0;
+    return thread_count() == before + 1 ? 0 : 2; /* a worker of its own */
 }
 
 /* Large enough that the parent's workers run, spin and sleep: the child has none of them. */
@@ -221,18 +234,6 @@ static void workers_after_fork(void **state)
     free(first);
     product_free(&p);
     rung_context_destroy(context);
-}
-
-/* Threads of this process, as the kernel counts them. */
-static int thread_count(void)
-{
-    int count = 0;
-    DIR *tasks = opendir("/proc/self/task");
-    for (struct dirent *entry = tasks ? readdir(tasks) : NULL; entry; entry = readdir(tasks))
-        count += entry->d_name[0] != '.';
-    if (tasks)
-        closedir(tasks);
-    return count;
 }
 
 enum { CALLERS = 16, CALLERS_THREADS = 8 };

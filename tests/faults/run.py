@@ -45,21 +45,6 @@ class Fault:
         return True
 
 
-class Patch(Fault):
-    """A fault that is a file of its own."""
-
-    def __init__(self, file):
-        text = file.read_text()
-        super().__init__(file.name, re.search(r"^\+\+\+ b/(\S+)", text, re.M).group(1),
-                         [re.search(r"^test: *(.*)", text, re.M).group(1)])
-        self.why, self.file = re.search(r"^what: *(.*)", text, re.M).group(1), file
-
-    def plant(self):
-        with open(self.file, "rb") as patch:
-            return subprocess.run(["patch", "-p1", "-s", "-F", "3", "--no-backup-if-mismatch"], cwd=TREE, stdin=patch,
-                                  capture_output=True).returncode == 0
-
-
 def read_lists():
     faults = []
     for name in sorted(HERE.glob("*.txt")):
@@ -75,7 +60,7 @@ def read_lists():
             else:
                 path, tests = line.split(":")
                 faults.append(Fault(f"{name.name}:{number}", path, [test.strip() for test in tests.split(",")]))
-    return faults + [Patch(file) for file in sorted(HERE.glob("*.fault"))]
+    return faults
 
 
 def copy_tree():
