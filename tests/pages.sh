@@ -3,6 +3,7 @@
 # usage: pages.sh SOURCE_DIR BUILD_DIR
 source=$1 build=$2 bad=0
 command -v python3 >/dev/null || { echo "left out: no python3 (python3-numpy)"; exit 77; }
+command -v "${RUNG_LENS_CXX:-g++}" >/dev/null || { echo "left out: no g++ for what the lens says on them (g++)"; exit 77; }
 export PYTHONDONTWRITEBYTECODE=1
 python3 "$source/tools/pages/pages.py" --check "$build" || bad=1
 python3 "$source/tools/pages/pages.py" --check-record "$build" || bad=1
