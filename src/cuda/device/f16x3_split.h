@@ -133,6 +133,16 @@ RUNG_DEVICE void split_count(const f16x3_operand *s, int line, unsigned tiny)
     }
 }
 
+/* The same of 32 lines, a lane a line. */
+RUNG_DEVICE void split_count32(const f16x3_operand *s, int line, unsigned tiny)
+{
+    unsigned all = split_warp_sum(tiny);
+    if (tiny)
+        atomicAdd(&s->line[line].tiny, tiny);
+    if (all && threadIdx.x % 32 == 0)
+        atomicAdd(&s->group[line / F16X3_GROUP].tiny, all);
+}
+
 RUNG_DEVICE const float *split_source(const f16x3_operand *s, int entry)
 {
     return s->x_array ? s->x_array[entry] : s->x;
@@ -172,25 +182,33 @@ RUNG_DEVICE int split_count4(float4 v, int k, int place, int k_end, float least)
            ((k + 3 > place) & (k + 3 < k_end) & (fabsf(v.w) >= least));
 }
 
-/* Along k: how many elements after the line's first largest one still move an FP32 sum that holds it. */
-RUNG_DEVICE int split_tail(const split_team *of, const float *row, int k_end, int vector, unsigned max_bits)
+/* Along k: how many elements after the line's first largest one still move an FP32 sum that holds it. `keep` is what this
+ * thread holds of the line; elements beyond the line are zeros, which are never the largest. */
+RUNG_DEVICE int split_tail(const split_team *of, const float4 *keep, const float *row, int k_end, int vector,
+                           unsigned max_bits)
 {
     __shared__ int place[SPLIT_THREADS / 32], count[SPLIT_THREADS / 32];
     const float least = __uint_as_float(max_bits) * SPLIT_TAIL;
     const int step = of->threads * 4;
-    int k, first = k_end, mine = 0;
+    int i, k, first = k_end, mine = 0;
     if (of->first == 0)
         place[of->warp] = k_end, count[of->warp] = 0;
     __syncthreads();
+#pragma unroll
+    for (i = 0; i < SPLIT_KEEP; i++)
+        first = split_first4(keep[i], of->first * 4 + i * step, max_bits, first);
 #pragma unroll 2
-    for (k = of->first * 4; k < k_end; k += step)
+    for (k = of->first * 4 + SPLIT_KEEP * step; k < k_end; k += step)
         first = split_first4(split_load4(row, k, k_end, vector), k, max_bits, first);
     if (first < k_end)
         atomicMin(&place[of->warp], first);
     __syncthreads();
     first = place[of->warp];
+#pragma unroll
+    for (i = 0; i < SPLIT_KEEP; i++)
+        mine += split_count4(keep[i], of->first * 4 + i * step, first, k_end, least);
 #pragma unroll 2
-    for (k = of->first * 4; k < k_end; k += step)
+    for (k = of->first * 4 + SPLIT_KEEP * step; k < k_end; k += step)
         mine += split_count4(split_load4(row, k, k_end, vector), k, first, k_end, least);
     mine = (int)split_warp_sum((unsigned)mine);
     if (threadIdx.x % 32 == 0)
@@ -237,7 +255,7 @@ RUNG_DEVICE void split_lines(const f16x3_operand *s, const float *x, int block)
         sum += warp_sum[of.warp + i];
     }
     if (__syncthreads_or(split_may_tail(s, max_bits, sum)))
-        tail = split_tail(&of, row, k_end, vector, max_bits);
+        tail = split_tail(&of, keep, row, k_end, vector, max_bits);
     if (of.first == 0)
         split_report(s, line, max_bits, sum, tail);
     scale = split_scale(max_bits);
@@ -423,6 +441,7 @@ RUNG_DEVICE void split_across(const f16x3_operand *s, const float *x, int block,
 {
     __shared__ __align__(16) float kept[SPLIT_WARPS][SPLIT_PIECE];
     __shared__ __align__(16) split_seen mine, all[SPLIT_WARPS];
+    __shared__ unsigned tiny_of[SPLIT_LINES]; /* of every thread's a count of its own in memory: 20 us at 1024^3 */
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, rank = (int)ptx_cluster_rank(), piece, pieces, i, scale,
         tail = 0;
     split_place at = {lane,
@@ -436,6 +455,8 @@ RUNG_DEVICE void split_across(const f16x3_operand *s, const float *x, int block,
     unsigned max_bits, tiny = 0;
     float sum, s1, s2, v[F16X3_KB];
 
+    if (warp == 0)
+        tiny_of[lane] = 0;
     split_look(s, x, &at, &mine, all, &max_bits, &sum);
     if (__any_sync(~0u, split_may_tail(s, max_bits, sum)))
         tail = split_tail_across(s, x, &at, max_bits, &mine, all);
@@ -451,7 +472,11 @@ RUNG_DEVICE void split_across(const f16x3_operand *s, const float *x, int block,
         split_again32(s, x, &at, at.first + piece * at.step, piece, v);
         split_turn(&at, split_row(s, at.first + piece * at.step, at.line - lane), v, s1, s2, &tiny);
     }
-    split_count(s, at.line, tiny);
+    if (tiny)
+        atomicAdd(&tiny_of[lane], tiny);
+    __syncthreads();
+    if (warp == 0)
+        split_count32(s, at.line, tiny_of[lane]);
     ptx_cluster_await();
 }
 

@@ -17,6 +17,7 @@ typedef struct rung_row_copy {
 typedef struct rung_row_copy_args {
     rung_row_copy of[2];
     uint32_t blocks_of_first; /* the first of the grid; the others copy the second */
+    const uint8_t *only_if;   /* one byte: nothing is copied where it is 0; NULL: always */
 } rung_row_copy_args;
 
 enum { RUNG_ROW_PIECE = 32, RUNG_ROW_PIECES = 16, RUNG_ROW_COPY_THREADS = 256 };

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINKS = 4, KEPT_GRAPHS = 8, ARGUMENT_BYTES = 512 };
+enum { LINKS = 4, KEPT_GRAPHS = 32, ARGUMENT_BYTES = 512 };
 
 typedef struct chain_link {
     CUfunction function;

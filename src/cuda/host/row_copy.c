@@ -33,12 +33,18 @@ double rung_row_copy_us(int64_t bytes)
     return bytes ? start_us + 2.0 * (double)bytes / bytes_per_us : 0;
 }
 
-rung_status rung_row_copy_run(rung_cuda *cuda, const rung_row_copy *first, const rung_row_copy *second)
+rung_status rung_row_copy_run(rung_cuda *cuda, const rung_row_copy *first, const rung_row_copy *second,
+                              const uint8_t *only_if)
 {
     rung_function function;
     RUNG_TRY(rung_gpu_function(cuda->gpu, "row_copy", "row_copy_two", &function));
-    rung_row_copy_args args = {.of = {*first}, .blocks_of_first = (uint32_t)blocks_of(first)};
-    rung_grid grid = {.x = args.blocks_of_first, .y = 1, .z = 1, .threads = RUNG_ROW_COPY_THREADS, .overlaps = 1};
+    rung_row_copy_args args = {.of = {*first}, .blocks_of_first = (uint32_t)blocks_of(first), .only_if = only_if};
+    rung_grid grid = {.x = args.blocks_of_first,
+                      .y = 1,
+                      .z = 1,
+                      .threads = RUNG_ROW_COPY_THREADS,
+                      .overlaps = 1,
+                      .argument_bytes = sizeof args};
     if (second->from) {
         args.of[1] = *second;
         grid.x += (unsigned)blocks_of(second);
@@ -88,8 +94,7 @@ const char *rung_operand_copies_refuse(const rung_machine *machine, const rung_c
     return NULL;
 }
 
-/* The operand's copy at `to`, which takes its place. */
-static rung_row_copy copy_to(rung_operand *o, int64_t batch, float *to)
+rung_row_copy rung_operand_copy_to(rung_operand *o, int64_t batch, float *to)
 {
     const int64_t ld = rung_row_copy_ld(o->inner);
     rung_row_copy c = {o->at, to, o->inner, o->outer, batch, o->ld, ld, o->stride, ld * o->outer};
@@ -106,8 +111,8 @@ rung_status rung_operands_copy(rung_cuda *cuda, const rung_problem *p, rung_oper
     rung_row_copy copies[2] = {{.from = NULL}, {.from = NULL}};
     int count = 0;
     if (bytes_a)
-        copies[count++] = copy_to(a, p->batch, workspace);
+        copies[count++] = rung_operand_copy_to(a, p->batch, workspace);
     if (bytes_b)
-        copies[count++] = copy_to(b, p->batch, (float *)((char *)workspace + bytes_a));
-    return count ? rung_row_copy_run(cuda, &copies[0], &copies[1]) : RUNG_SUCCESS;
+        copies[count++] = rung_operand_copy_to(b, p->batch, (float *)((char *)workspace + bytes_a));
+    return count ? rung_row_copy_run(cuda, &copies[0], &copies[1], NULL) : RUNG_SUCCESS;
 }

@@ -19,6 +19,8 @@ int64_t rung_operand_copy_bytes(const rung_operand *o, const rung_problem *p);
 /* Why these copies of A and B cannot be made; NULL: they can. */
 const char *rung_operand_copies_refuse(const rung_machine *machine, const rung_config *config, const rung_problem *p,
                                        const rung_operand *a, const rung_operand *b);
+/* The operand's copy at `to`, which takes its place. */
+rung_row_copy rung_operand_copy_to(rung_operand *o, int64_t batch, float *to);
 /* Copies what is not readable, A's copy first in the workspace; the copies take the operands' places. */
 rung_status rung_operands_copy(rung_cuda *cuda, const rung_problem *p, rung_operand *a, rung_operand *b,
                                void *workspace);
@@ -31,7 +33,9 @@ int64_t rung_row_copy_ld(int64_t inner);
 const char *rung_row_copy_refuses(int64_t inner, int64_t rows);
 /* Time of a launch that copies so many bytes, both operands counted; 0 for none. */
 double rung_row_copy_us(int64_t bytes);
-/* Copies one operand or, where the second's `from` is set, two; and may start while the kernel before it ends. */
-rung_status rung_row_copy_run(rung_cuda *cuda, const rung_row_copy *first, const rung_row_copy *second);
+/* Copies one operand or, where the second's `from` is set, two; and may start while the kernel before it ends.
+ * only_if: NULL, or a byte of device memory that says by then whether anything is to be copied. */
+rung_status rung_row_copy_run(rung_cuda *cuda, const rung_row_copy *first, const rung_row_copy *second,
+                              const uint8_t *only_if);
 
 #endif

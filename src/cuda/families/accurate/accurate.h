@@ -20,10 +20,12 @@ typedef struct rung_marked {
     uint32_t *tickets;  /* rung_marked_blocks_ticket_bytes, zero before and after */
     void *zero;         /* is zero afterwards, */
     int64_t zero_words; /* so many times 16 bytes */
+    float *copies[2];   /* room for copies of A and B (rung_row_copy_ld); NULL: none */
 } rung_marked;
 
-/* In medium tiles: the copy engine must be able to read the operands. */
-int rung_marked_blocks_fit(const rung_problem *p);
+/* In medium tiles. The copy engine must be able to read the operands, or there is room for copies that it can read: they
+ * are made where any block is marked. */
+int rung_marked_blocks_fit(const rung_problem *p, const rung_marked *w);
 int64_t rung_marked_blocks_partial_bytes(int sms);
 int64_t rung_marked_blocks_ticket_bytes(int sms);
 rung_status rung_marked_blocks_run(rung_cuda *cuda, const rung_problem *p, const rung_marked *w);

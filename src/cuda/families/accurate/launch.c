@@ -368,7 +368,8 @@ static void fill_product(f16x3_args *g, const rung_problem *p, const accurate_la
 }
 
 /* What the product marked and left alone. */
-static rung_status strict_tiles(rung_cuda *cuda, const rung_problem *p, const accurate_layout *w, places at, int entry)
+static rung_status strict_tiles(rung_cuda *cuda, const rung_problem *p, const accurate_plan *part,
+                                const accurate_layout *w, places at, int entry)
 {
     rung_problem q = *p;
     if (q.arrays) {
@@ -377,14 +378,18 @@ static rung_status strict_tiles(rung_cuda *cuda, const rung_problem *p, const ac
         q.c_array += entry;
     }
     const int64_t from = at.last ? 0 : at.other;
+    float *copies[2]; /* an operand's image has room for its copy, and nobody reads it any more: the kept one's, after the last */
+    copies[part->kept] = at.last ? (float *)(at.memory + w->image[part->kept]) : NULL;
+    copies[1 - part->kept] = (float *)(at.memory + w->image[1 - part->kept]);
     rung_marked marked = {.marks = (uint8_t *)(at.memory + w->marks),
                           .any = (uint8_t *)(at.memory + w->marks) + w->blocks,
                           .list = (int32_t *)(at.memory + w->list),
                           .partials = (float *)(at.memory + w->partial),
                           .tickets = (uint32_t *)(at.zeros + w->tickets),
                           .zero = at.zeros + from,
-                          .zero_words = at.kept ? w->zero_words - from / 16 : 0};
-    return rung_marked_blocks_fit(&q) ? rung_marked_blocks_run(cuda, &q, &marked)
+                          .zero_words = at.kept ? w->zero_words - from / 16 : 0,
+                          .copies = {copies[0], copies[1]}};
+    return rung_marked_blocks_fit(&q, &marked) ? rung_marked_blocks_run(cuda, &q, &marked)
                                       : rung_marked_tiles_run(cuda, &q, &marked);
 }
 
@@ -423,7 +428,7 @@ static rung_status launch_panel(rung_cuda *cuda, const rung_kernel *kernel, cons
     RUNG_TRY(rung_launch(cuda, &function, &grid, &g));
     if (kernel->arith == RUNG_TF32)
         return RUNG_SUCCESS;
-    return strict_tiles(cuda, p, &w, at, entry);
+    return strict_tiles(cuda, p, part, &w, at, entry);
 }
 
 /* Where the stream is recording, there are no kept zeros, and the recorded graph takes the launches one by one. */

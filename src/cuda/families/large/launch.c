@@ -65,7 +65,7 @@ static rung_status pack(rung_cuda *cuda, const rung_kernel *kernel, const rung_p
         RUNG_TRY(turn(cuda, p, p->n, p->align_b, s->class_steps > 0, to_b, b));
     else if (s->pack_b)
         copies[count++] = copy_to(b, p->n, p->k, p->batch, to_b);
-    return count ? rung_row_copy_run(cuda, &copies[0], &copies[1]) : RUNG_SUCCESS;
+    return count ? rung_row_copy_run(cuda, &copies[0], &copies[1], NULL) : RUNG_SUCCESS;
 }
 
 /* A box of x by y of a batch of matrices whose rows run along x. */

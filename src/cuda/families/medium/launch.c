@@ -93,10 +93,35 @@ static int at_16_bytes(const float *x, int64_t ld)
     return ((uintptr_t)x | (uintptr_t)ld * 4) % 16 == 0;
 }
 
-int rung_marked_blocks_fit(const rung_problem *p)
+/* A's and B's places as the marked kernels read them: rows at odd addresses are to be copied first. */
+static void marked_operands(const rung_problem *p, rung_operand of[2])
 {
-    return !p->arrays && at_16_bytes(p->a, p->lda) && at_16_bytes(p->b, p->ldb) && !medium_refuses_sums(p) &&
-           !rung_refuse_sizes(p);
+    of[0] = rung_operand_a(p);
+    of[1] = rung_operand_b(p);
+    for (int i = 0; i < 2; i++)
+        of[i].readable = at_16_bytes(of[i].at, of[i].ld);
+}
+
+int rung_marked_blocks_fit(const rung_problem *p, const rung_marked *w)
+{
+    rung_operand of[2];
+    if (p->arrays || medium_refuses_sums(p) || rung_refuse_sizes(p))
+        return 0;
+    marked_operands(p, of);
+    for (int i = 0; i < 2; i++)
+        if (!of[i].readable && (!w->copies[i] || rung_row_copy_refuses(of[i].inner, of[i].outer)))
+            return 0;
+    return 1;
+}
+
+static rung_status copy_marked(rung_cuda *cuda, const rung_marked *w, rung_operand of[2])
+{
+    rung_row_copy copies[2] = {{.from = NULL}, {.from = NULL}};
+    int count = 0;
+    for (int i = 0; i < 2; i++)
+        if (!of[i].readable)
+            copies[count++] = rung_operand_copy_to(&of[i], 1, w->copies[i]);
+    return count ? rung_row_copy_run(cuda, &copies[0], &copies[1], w->any) : RUNG_SUCCESS;
 }
 
 int64_t rung_marked_blocks_partial_bytes(int sms)
@@ -152,9 +177,11 @@ rung_status rung_marked_blocks_run(rung_cuda *cuda, const rung_problem *p, const
     rung_medium_args args;
     fill_marked(&args, kernel, p, w);
     RUNG_TRY(rung_form_function(cuda, kernel, p, "", &function));
-    const rung_operand a = rung_operand_a(p), b = rung_operand_b(p);
-    RUNG_TRY(describe(cuda, &a, 1, !p->trans_a, kernel->bm, &args.a_map));
-    RUNG_TRY(describe(cuda, &b, 1, b_k_innermost, kernel->bn, &args.b_map));
+    rung_operand of[2];
+    marked_operands(p, of);
+    RUNG_TRY(copy_marked(cuda, w, of));
+    RUNG_TRY(describe(cuda, &of[0], 1, !p->trans_a, kernel->bm, &args.a_map));
+    RUNG_TRY(describe(cuda, &of[1], 1, b_k_innermost, kernel->bn, &args.b_map));
     rung_grid grid = {.x = (unsigned)(cuda->machine->sms * MARKED_RESIDENT),
                       .y = 1,
                       .z = 1,
