@@ -17,6 +17,7 @@ typedef struct rung_edge {
 typedef struct rung_choice {
     const rung_kernel *kernel;
     double cost_us;          /* predicted; ranks the candidates */
+    double limit_us;         /* estimate() is told: of what costs more than this nobody asks how much more */
     int64_t workspace_bytes; /* device memory borrowed while it runs */
     int32_t split_k;         /* parts along k, 1: none */
     int32_t threads;         /* CPU threads it will use; GPU: 0 */
@@ -42,7 +43,8 @@ typedef struct rung_backend {
     const char *(*identity)(const void *state); /* device and driver, for tuned shapes; NULL: cannot be tuned */
     /* NULL: this kernel can run here at all. */
     const char *(*unusable)(void *state, const rung_kernel *kernel);
-    /* NULL when the kernel takes the problem (choice then filled), else the reason it does not. */
+    /* NULL when the kernel takes the problem (choice then filled), else the reason it does not. Where the cost is above
+     * choice->limit_us, any cost above that will do, and the rest of the choice may be left as it was. */
     const char *(*estimate)(void *state, const rung_kernel *kernel, const rung_problem *problem, rung_choice *choice);
     /* NULL, or never more than estimate()'s cost, in far less time: who cannot win is not asked. */
     double (*floor_us)(void *state, const rung_kernel *kernel, const rung_problem *problem);

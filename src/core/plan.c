@@ -3,6 +3,7 @@
 #include "core/status.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,11 +67,12 @@ static const char *refuse_kernel(const rung_backend *backend, void *state, const
 
 /* note: NULL, or where to write the estimate's phrase. */
 static const char *estimate(const rung_backend *backend, void *state, const rung_kernel *kernel,
-                            const rung_problem *problem, char *note, rung_choice *choice)
+                            const rung_problem *problem, double limit_us, char *note, rung_choice *choice)
 {
     memset(choice, 0, sizeof *choice);
     choice->kernel = kernel;
     choice->note = note;
+    choice->limit_us = limit_us;
     choice->split_k = 1;
     const char *reason = backend->estimate(state, kernel, problem, choice);
     choice->note = NULL;
@@ -84,7 +86,7 @@ static const char *consider(const rung_backend *backend, void *state, const rung
     const char *reason = refuse_kernel(backend, state, kernel, problem);
     if (reason)
         *choice = (rung_choice){.kernel = kernel, .split_k = 1};
-    return reason ? reason : estimate(backend, state, kernel, problem, note, choice);
+    return reason ? reason : estimate(backend, state, kernel, problem, INFINITY, note, choice);
 }
 
 void rung_note_of(const rung_backend *backend, void *state, const rung_problem *problem, const rung_choice *choice,
@@ -95,10 +97,29 @@ void rung_note_of(const rung_backend *backend, void *state, const rung_problem *
     consider(backend, state, choice->kernel, problem, note, &again);
 }
 
-static int is_candidate(const rung_backend *backend, const rung_kernel *kernel)
+/* A backend's production kernels, in the catalog's order. */
+typedef struct candidate_list {
+    int count;
+    const rung_kernel *of[RUNG_PLAN_CANDIDATES];
+} candidate_list;
+
+static candidate_list production[2]; /* CPU, CUDA */
+static pthread_once_t listed = PTHREAD_ONCE_INIT;
+
+static void list_candidates(void)
 {
-    rung_backend_id id = backend == &rung_cpu_backend ? RUNG_BACKEND_CPU : RUNG_BACKEND_CUDA;
-    return kernel->backend == id && kernel->role == RUNG_PRODUCTION;
+    for (int i = 0; i < rung_kernel_count(); i++) {
+        const rung_kernel *kernel = rung_kernel_at(i);
+        candidate_list *list = &production[kernel->backend == RUNG_BACKEND_CUDA];
+        if (kernel->role == RUNG_PRODUCTION && list->count < RUNG_PLAN_CANDIDATES)
+            list->of[list->count++] = kernel;
+    }
+}
+
+static const candidate_list *production_of(const rung_backend *backend)
+{
+    pthread_once(&listed, list_candidates);
+    return &production[backend != &rung_cpu_backend];
 }
 
 /* Where bits must not depend on the size of C, arithmetic and chip choose among the kernels, and only then the time. */
@@ -131,11 +152,10 @@ static double floor_of(const rung_backend *backend, void *state, const rung_kern
 static int enter(const rung_backend *backend, void *state, const rung_problem *problem, entrant *entrants,
                  const char **reason)
 {
+    const candidate_list *list = production_of(backend);
     int count = 0;
-    for (int i = 0; i < rung_kernel_count() && count < RUNG_PLAN_CANDIDATES; i++) {
-        const rung_kernel *kernel = rung_kernel_at(i);
-        if (!is_candidate(backend, kernel))
-            continue;
+    for (int i = 0; i < list->count; i++) {
+        const rung_kernel *kernel = list->of[i];
         const char *refusal = rung_refuse_math(kernel, problem->math);
         if (!refusal)
             refusal = refuse_kernel(backend, state, kernel, problem);
@@ -178,7 +198,8 @@ static int choose(const rung_backend *backend, void *state, const rung_problem *
     int found = 0, count = enter(backend, state, problem, entrants, reason);
     while (next_entrant(entrants, &count, problem->in_order ? INFINITY : limit_us, &next)) {
         rung_choice choice;
-        const char *refusal = estimate(backend, state, next.kernel, problem, NULL, &choice);
+        const char *refusal =
+            estimate(backend, state, next.kernel, problem, problem->in_order ? INFINITY : limit_us, NULL, &choice);
         if (refusal)
             *reason = refusal;
         else if (found ? is_better(problem, &choice, best) : choice.cost_us < limit_us || isinf(limit_us)) {
@@ -235,11 +256,10 @@ static int by_cost(const void *left, const void *right)
 int rung_rank(const rung_backend *backend, void *state, const rung_problem *problem, rung_candidate *candidates,
               int capacity)
 {
+    const candidate_list *list = production_of(backend);
     int count = 0;
-    for (int i = 0; i < rung_kernel_count() && count < capacity; i++) {
-        const rung_kernel *kernel = rung_kernel_at(i);
-        if (!is_candidate(backend, kernel))
-            continue;
+    while (count < list->count && count < capacity) {
+        const rung_kernel *kernel = list->of[count];
         rung_candidate *candidate = &candidates[count++];
         candidate->refusal = consider(backend, state, kernel, problem, candidate->note, &candidate->choice);
         const char *math = rung_refuse_math(kernel, problem->math);

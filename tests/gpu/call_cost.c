@@ -1,9 +1,9 @@
 /* What a call costs on the CPU: products of random shapes, each called for the first time and then again, in
  * microseconds without what the GPU does. With a stand-in for libcuda no GPU is needed, and the driver's own time is
  * left out; with a peer the peer's calls are timed too. The number of estimates that a choice takes is the same on
- * every machine, and a test limits it. --plans prints the choices instead. Usage: call_cost [--stand-in FILE] [--peer
- * NAME] [--math MODE]
- * [--shapes N] [--seed S] [--most-estimates X] [--plans] */
+ * every machine, and a test limits it. --slowest prints the N slowest calls; --plans prints the choices instead.
+ * Usage: call_cost [--stand-in FILE] [--peer NAME] [--math MODE] [--shapes N] [--seed S] [--most-estimates X]
+ * [--slowest N] [--plans] */
 #include "fake_libcuda.h"
 #include "lab/peer.h"
 #include "rung_tools.h"
@@ -20,7 +20,7 @@ enum { MOST_SIZE = 3000, MOST_FLOATS = (MOST_SIZE + 64) * (MOST_SIZE + 64), TEXT
 typedef struct options {
     const char *stand_in, *peer;
     rung_math math;
-    int shapes, plans;
+    int shapes, plans, slowest;
     uint64_t seed;
     double most_estimates;
 } options;
@@ -93,6 +93,30 @@ static int ascending(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
+/* The slowest calls of a pass, with their shapes. */
+static void print_slowest(const double *us, const options *o, uint64_t first_seed)
+{
+    double below = INFINITY;
+    for (int n = 0; n < o->slowest; n++) {
+        double most = 0.0;
+        uint64_t seed = first_seed;
+        rung_gemm its = product_of(&seed);
+        seed = first_seed;
+        for (int i = 0; i < o->shapes; i++) {
+            const rung_gemm g = product_of(&seed);
+            if (us[i] > most && us[i] < below) {
+                most = us[i];
+                its = g;
+            }
+        }
+        if (most == 0.0)
+            return;
+        printf("  %9.2f us  %c%c %lld %lld %lld ld %lld %lld\n", most, its.trans_a ? 'T' : 'N', its.trans_b ? 'T' : 'N',
+               (long long)its.m, (long long)its.n, (long long)its.k, (long long)its.lda, (long long)its.ldb);
+        below = most;
+    }
+}
+
 static void print(const char *name, const char *what, double *us, int count)
 {
     qsort(us, (size_t)count, sizeof *us, ascending);
@@ -128,6 +152,7 @@ static int time_calls(const options *o, rung_tools *tools, const char *name, cal
             us[i] = now_us() - before;
             rung_tools_synchronize(tools);
         }
+        print_slowest(us, o, pass ? o->seed : o->seed + 1);
         print(name, passes[pass], us, o->shapes);
     }
     free(us);
@@ -248,6 +273,8 @@ static int parse(int count, char **words, options *o)
             o->peer = value;
         else if (strcmp(name, "--shapes") == 0)
             o->shapes = atoi(value);
+        else if (strcmp(name, "--slowest") == 0)
+            o->slowest = atoi(value);
         else if (strcmp(name, "--seed") == 0)
             o->seed = strtoull(value, NULL, 10);
         else if (strcmp(name, "--most-estimates") == 0)
@@ -266,7 +293,7 @@ int main(int count, char **words)
     options o = {.shapes = 2000, .seed = 1};
     if (!parse(count, words, &o)) {
         fprintf(stderr, "usage: call_cost [--stand-in FILE] [--peer NAME] [--math strict|accurate|fast] [--shapes N] "
-                        "[--seed S] [--most-estimates X] [--plans]\n");
+                        "[--seed S] [--most-estimates X] [--slowest N] [--plans]\n");
         return 2;
     }
     if (o.stand_in && open_stand_in(o.stand_in))

@@ -56,8 +56,14 @@ const rung_launcher *rung_launcher_find(const char *name)
 const rung_launcher *rung_launcher_of(const rung_kernel *kernel)
 {
     static const rung_launcher *known[MOST_KERNELS];
-    const rung_kernel *first = rung_kernel_at(0);
-    if (kernel < first || kernel >= first + rung_kernel_count() || kernel >= first + MOST_KERNELS)
+    static const rung_kernel *rows, *rows_end; /* the catalog's */
+    const rung_kernel *first = __atomic_load_n(&rows, __ATOMIC_ACQUIRE);
+    if (!first) {
+        first = rung_kernel_at(0);
+        __atomic_store_n(&rows_end, first + rung_kernel_count(), __ATOMIC_RELAXED);
+        __atomic_store_n(&rows, first, __ATOMIC_RELEASE);
+    }
+    if (kernel < first || kernel >= __atomic_load_n(&rows_end, __ATOMIC_RELAXED) || kernel >= first + MOST_KERNELS)
         return rung_launcher_find(kernel->launch);
     const rung_launcher **mine = &known[kernel - first], *found = __atomic_load_n(mine, __ATOMIC_RELAXED);
     if (!found) {

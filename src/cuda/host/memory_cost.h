@@ -64,6 +64,12 @@ static inline double rung_longer(double x, double y)
     return x > y ? x : y;
 }
 
+/* The lesser of two costs. Bounds add up the same numbers as costs in another order: a little more. */
+static inline double rung_no_more_than(double x, double y)
+{
+    return (x < y ? x : y) * (1.0 + 1e-9);
+}
+
 /* Never more than rung_overlapped(), without its cube root: at least each of the two, and 2^(-2/3) of both. */
 static inline double rung_overlapped_floor(double x, double y)
 {

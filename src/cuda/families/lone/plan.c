@@ -177,12 +177,27 @@ static double together_us(const rung_machine *machine, const rung_kernel *kernel
     return cost;
 }
 
+/* What does not depend on the number of blocks that share k. */
+typedef struct sharing {
+    double memory_us, meeting_us; /* at least: operands and results, a tile's parts that meet within a block */
+    double limit_us;              /* of what costs more nobody asks how much */
+} sharing;
+
+static sharing sharing_of(const rung_kernel *kernel, const rung_problem *p, double limit_us)
+{
+    return (sharing){rung_tiles_read_us(p) + write_us(kernel, p),
+                     start_us(kernel) + meet_us * sqrt(4.0 * kernel->bm * kernel->bn / 16384.0), limit_us};
+}
+
 /* Tries `grid` blocks; keeps it when it is the cheapest so far. */
 static void try_together(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
-                         const rung_problem *p, int64_t grid, lone_plan *s)
+                         const rung_problem *p, const sharing *of, int64_t grid, lone_plan *s)
 {
     int64_t total = s->tiles * s->steps, limit = config->workspace_limit_bytes;
     if (grid < 1 || grid > machine->sms || grid > total)
+        return;
+    const double compute_us = (double)warp_steps(s, grid) * s->step_us * LONE_WARPS / PARTITIONS;
+    if (of->meeting_us + rung_longer(compute_us, of->memory_us) > rung_no_more_than(s->cost_us, of->limit_us))
         return;
     double cost = together_us(machine, kernel, p, s, grid);
     if (cost >= s->cost_us)
@@ -203,7 +218,7 @@ static void try_together(const rung_machine *machine, const rung_config *config,
 }
 
 static const char *plan(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
-                        const rung_problem *p, lone_plan *s)
+                        const rung_problem *p, double limit_us, lone_plan *s)
 {
     const lone_tile *t = lone_tile_of(kernel);
     memset(s, 0, sizeof *s);
@@ -233,14 +248,15 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
     int64_t few = (slices(kernel) ? 4 : 2) * LONE_WARPS * 16 / kernel->bk; /* of what a sum takes */
     if (s->tiles <= machine->sms * 8 && s->steps >= few) {
         /* More parts that leave a warp as many steps cost more, up to where they are no longer added one by one. */
+        const sharing of = sharing_of(kernel, p, limit_us);
         int64_t last = 0;
         for (int64_t parts = 1; s->tiles * parts <= machine->sms; parts++) {
             int64_t steps = warp_steps(s, s->tiles * parts);
             if (steps != last || parts == MANY_PARTS + 1)
-                try_together(machine, config, kernel, p, s->tiles * parts, s);
+                try_together(machine, config, kernel, p, &of, s->tiles * parts, s);
             last = steps;
         }
-        try_together(machine, config, kernel, p, machine->sms, s);
+        try_together(machine, config, kernel, p, &of, machine->sms, s);
     }
     if (s->cost_us == HUGE_VAL)
         return "k is too short, or tiles are too many, for a block's warps to share each";
@@ -280,7 +296,7 @@ const char *lone_estimate(const rung_machine *machine, const rung_config *config
                           const rung_problem *p, rung_choice *choice)
 {
     lone_plan s;
-    const char *reason = plan(machine, config, kernel, p, &s);
+    const char *reason = plan(machine, config, kernel, p, choice->limit_us, &s);
     if (reason)
         return reason;
     choice->plan.lone = s;

@@ -122,6 +122,13 @@ static double least_meeting_us(const rung_kernel *kernel, int64_t tiles, int64_t
     return finish_us + tile_bytes / reduce_rate + (double)(tiles * parts) * tile_bytes / partial_rate;
 }
 
+/* What the busiest multiprocessor multiplies at least. */
+static double least_work_us(const rung_machine *machine, const small_tile *t, const small_work *w, int64_t parts)
+{
+    const double blocks = (double)rung_ceil_div(w->tiles * parts, machine->sms);
+    return rung_longer(blocks, t->cost.alone) * (double)rung_ceil_div(w->steps, parts) * w->step_us;
+}
+
 static double tile_cost_us(const rung_machine *machine, const rung_kernel *kernel, const small_tile *t,
                            const small_work *w, int64_t parts)
 {
@@ -169,14 +176,18 @@ static const char *tile_estimate(const rung_machine *machine, const rung_config 
     const int64_t tiles = w.tiles, steps = w.steps, at_once = (int64_t)machine->sms * w.resident;
     choice->cost_us = HUGE_VAL;
     for (size_t i = 0; i < sizeof part_counts / sizeof *part_counts; i++) {
+        const double best_us = rung_no_more_than(choice->cost_us, choice->limit_us);
         int64_t parts = part_counts[i], bytes = 0;
         /* Parts whose blocks do not run side by side would be added by the last one alone. */
         if (parts > 1 && (p->in_order || !may_cut(p) || parts > steps || tiles * parts > at_once))
             break;
         if (steps > 0)
             parts = rung_ceil_div(steps, rung_ceil_div(steps, parts)); /* no part without work */
-        if (parts > 1 && launch_us + w.read + w.write + least_meeting_us(kernel, tiles, parts) > choice->cost_us)
+        const double meeting_us = parts > 1 ? least_meeting_us(kernel, tiles, parts) : 0.0;
+        if (launch_us + w.read + w.write + meeting_us > best_us)
             break;
+        if (least_work_us(machine, t, &w, parts) + launch_us + meeting_us > best_us)
+            continue;
         if (parts > 1)
             bytes = tiles * parts * kernel->bm * kernel->bn * 4;
         const char *refusal = rung_refuse_parts(config, tiles, parts, bytes);
