@@ -182,39 +182,49 @@ RUNG_DEVICE int split_count4(float4 v, int k, int place, int k_end, float least)
            ((k + 3 > place) & (k + 3 < k_end) & (fabsf(v.w) >= least));
 }
 
-/* Along k: how many elements after the line's first largest one still move an FP32 sum that holds it. `keep` is what this
- * thread holds of the line; elements beyond the line are zeros, which are never the largest. */
-RUNG_DEVICE int split_tail(const split_team *of, const float4 *keep, const float *row, int k_end, int vector,
-                           unsigned max_bits)
+/* What the threads of a block know together of their lines, by the first warp of each. */
+typedef struct {
+    int place[SPLIT_THREADS / 32]; /* of a line's first largest element */
+    int after[SPLIT_THREADS / 32]; /* elements behind it that still move an FP32 sum that holds it */
+} split_tails;
+
+/* Which of four elements are not less: a bit each. */
+RUNG_DEVICE unsigned split_moves4(float4 v, float least)
 {
-    __shared__ int place[SPLIT_THREADS / 32], count[SPLIT_THREADS / 32];
-    const float least = __uint_as_float(max_bits) * SPLIT_TAIL;
+    return (fabsf(v.x) >= least) | (fabsf(v.y) >= least) << 1 | (fabsf(v.z) >= least) << 2 | (fabsf(v.w) >= least) << 3;
+}
+
+/* Along k: counts a line's tail. `keep` is what this thread holds of the line; beyond the line it holds zeros, which are
+ * never the largest and never count. The whole block comes here, or none of it; the counts are there after the next
+ * meeting. */
+RUNG_DEVICE void split_tail(const split_team *of, const float4 *keep, const float *row, int k_end, int vector,
+                            unsigned max_bits, split_tails *tails)
+{
+    const float least = fmaxf(__uint_as_float(max_bits) * SPLIT_TAIL, __uint_as_float(1));
     const int step = of->threads * 4;
+    unsigned moves = 0;
     int i, k, first = k_end, mine = 0;
-    if (of->first == 0)
-        place[of->warp] = k_end, count[of->warp] = 0;
-    __syncthreads();
 #pragma unroll
-    for (i = 0; i < SPLIT_KEEP; i++)
+    for (i = 0; i < SPLIT_KEEP; i++) {
         first = split_first4(keep[i], of->first * 4 + i * step, max_bits, first);
+        moves |= split_moves4(keep[i], least) << 4 * i;
+    }
 #pragma unroll 2
     for (k = of->first * 4 + SPLIT_KEEP * step; k < k_end; k += step)
         first = split_first4(split_load4(row, k, k_end, vector), k, max_bits, first);
     if (first < k_end)
-        atomicMin(&place[of->warp], first);
+        atomicMin(&tails->place[of->warp], first);
     __syncthreads();
-    first = place[of->warp];
+    first = tails->place[of->warp];
 #pragma unroll
-    for (i = 0; i < SPLIT_KEEP; i++)
-        mine += split_count4(keep[i], of->first * 4 + i * step, first, k_end, least);
+    for (i = 0; i < SPLIT_KEEP; i++) /* of each four those that lie behind the place */
+        mine += __popc(moves >> 4 * i & 15 & 15 << max(0, min(4, first + 1 - of->first * 4 - i * step)));
 #pragma unroll 2
     for (k = of->first * 4 + SPLIT_KEEP * step; k < k_end; k += step)
         mine += split_count4(split_load4(row, k, k_end, vector), k, first, k_end, least);
     mine = (int)split_warp_sum((unsigned)mine);
     if (threadIdx.x % 32 == 0)
-        atomicAdd(&count[of->warp], mine);
-    __syncthreads();
-    return count[of->warp];
+        atomicAdd(&tails->after[of->warp], mine);
 }
 
 /* Lines along k; the first SPLIT_KEEP * 4 values of a thread stay in registers between the two looks. */
@@ -222,6 +232,7 @@ RUNG_DEVICE void split_lines(const f16x3_operand *s, const float *x, int block)
 {
     __shared__ unsigned warp_max[SPLIT_THREADS / 32];
     __shared__ float warp_sum[SPLIT_THREADS / 32];
+    __shared__ split_tails tails;
     split_team of = split_team_of(s, block);
     int line = of.line, k_pad = s->k_blocks * F16X3_KB, k_end = line < s->lines ? s->k : 0;
     const float *row = x + line * s->ld;
@@ -229,8 +240,10 @@ RUNG_DEVICE void split_lines(const f16x3_operand *s, const float *x, int block)
     float4 keep[SPLIT_KEEP];
     unsigned max_bits = 0, tiny = 0;
     float sum = 0, s1, s2;
-    int i, k, scale, tail = 0;
+    int i, k, scale, counts;
 
+    if (of.first == 0)
+        tails.place[of.warp] = k_end, tails.after[of.warp] = 0;
 #pragma unroll
     for (i = 0; i < SPLIT_KEEP; i++)
         keep[i] = split_load4(row, (i * of.threads + of.first) * 4, k_end, vector);
@@ -254,10 +267,9 @@ RUNG_DEVICE void split_lines(const f16x3_operand *s, const float *x, int block)
         max_bits = max(max_bits, warp_max[of.warp + i]);
         sum += warp_sum[of.warp + i];
     }
-    if (__syncthreads_or(split_may_tail(s, max_bits, sum)))
-        tail = split_tail(&of, keep, row, k_end, vector, max_bits);
-    if (of.first == 0)
-        split_report(s, line, max_bits, sum, tail);
+    counts = __syncthreads_or(split_may_tail(s, max_bits, sum));
+    if (counts)
+        split_tail(&of, keep, row, k_end, vector, max_bits, &tails);
     scale = split_scale(max_bits);
     s1 = split_exp2(scale >> 1);
     s2 = split_exp2(scale - (scale >> 1));
@@ -269,6 +281,10 @@ RUNG_DEVICE void split_lines(const f16x3_operand *s, const float *x, int block)
     }
     for (k = (SPLIT_KEEP * of.threads + of.first) * 4; k < k_pad; k += of.threads * 4)
         split_store4(s, line, k, split_load4(row, k, k_end, vector), s1, s2, &tiny);
+    if (counts)
+        __syncthreads();
+    if (of.first == 0)
+        split_report(s, line, max_bits, sum, counts ? tails.after[of.warp] : 0);
     tiny = split_warp_sum(tiny);
     if (threadIdx.x % 32 == 0)
         split_count(s, line, tiny);

@@ -94,7 +94,7 @@ static accurate_layout lay_out(const rung_kernel *kernel, int64_t m, int64_t n, 
     w.tickets = take(&at, rung_marked_blocks_ticket_bytes(sms));
     w.zero_bytes = at;
     w.marks = take(&at, w.blocks + 1);
-    w.list = take(&at, w.blocks * 4);
+    w.list = take(&at, rung_marked_blocks_list_bytes(w.blocks));
     w.partial = take(&at, most((int64_t)sms * F16X3_BM * kernel->bn * 4, rung_marked_blocks_partial_bytes(sms)));
     for (int i = 0; i < 2; i++)
         w.image[i] = take(&at, lines[i] * w.k_pad * 4);

@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-enum { MAX_SIZE = 1 << 30, MAX_PARTS = 32, SHARED_BYTES = 233472 /* of a multiprocessor */ };
+enum { MAX_SIZE = 1 << 30, MAX_PARTS = 32, MANY_PARTS = 64, SHARED_BYTES = 233472 /* of a multiprocessor */ };
 
 typedef struct vector_tile {
     RUNG_TILE_HEAD;
@@ -29,7 +29,7 @@ RUNG_TILE_TABLE vector_tile table[] = {
 RUNG_TILE_COSTS(vector, "bytes_per_us")
 
 /* Microseconds: a launch, and a block however little it does. */
-static const double launch_us = 1.61, least_block_us = 0.60;
+static const double launch_us = 1.61, least_block_us = 0.60, unstaged_block_us = 0.40;
 /* With bulk copies, fitted to timings on an H200: a launch, a block's start and end, the parts of k meet; and the bytes
  * a microsecond that one block can take in. */
 static const double bulk_launch_us = 3.0, bulk_block_us = 1.2, bulk_meet_us = 1.5, block_rate = 0.07e6;
@@ -50,6 +50,21 @@ static int64_t vector_tiles(const rung_kernel *kernel, const rung_problem *p)
     return rung_ceil_div(is_vector_of_rows(p) ? p->m : p->n, kernel->bm) * p->batch;
 }
 
+/* Of a kernel without stages: what memory's time is multiplied with. Three blocks a multiprocessor keep enough bytes in
+ * flight, and in the last round two fifths of them (1000 x 500000 in two parts, 100 x 500000 in 19). */
+static double unstaged_factor(double blocks, double slots)
+{
+    const double full = floor(blocks / slots) * slots, rest = blocks - full;
+    if (full == 0.0)
+        return slots / blocks;
+    return (full + (rest > 0.0 ? fmax(rest, 0.4 * slots) : 0.0)) / blocks;
+}
+
+static double staged_factor(double blocks, double sms)
+{
+    return blocks <= sms ? fmax(1.0, sms / (1.15 * blocks)) : ceil(blocks / sms) * sms / blocks;
+}
+
 static const char *plain_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                                   const rung_problem *p, rung_choice *choice)
 {
@@ -66,7 +81,7 @@ static const char *plain_estimate(const rung_machine *machine, const rung_config
     double matrix = 4.0 * (double)p->batch * (double)(p->m * p->n) * (double)p->k;
     double memory = matrix / t->cost.bytes_per_us;
     choice->cost_us = HUGE_VAL;
-    for (int64_t parts = 1; parts <= 64; parts += parts < 4 ? 1 : parts / 2) {
+    for (int64_t parts = 1; parts <= MANY_PARTS; parts += 1 + parts / 8) {
         int64_t bytes = 0;
         if (parts > 1 && (parts > steps || tiles * parts > 9 * machine->sms))
             break;
@@ -75,13 +90,12 @@ static const char *plain_estimate(const rung_machine *machine, const rung_config
         const char *refusal = rung_refuse_parts(config, tiles, parts, bytes);
         if (refusal && parts == 1)
             return refusal;
-        double blocks = (double)(tiles * parts), rounds = ceil(blocks / machine->sms);
-        /* Without stages three blocks an SM keep enough bytes in flight; with them one. */
-        double busy = t->k_innermost           ? fmin(1.0, blocks / (3.0 * machine->sms))
-                      : blocks <= machine->sms ? fmin(1.0, 1.15 * blocks / machine->sms)
-                                               : blocks / (rounds * machine->sms);
+        double blocks = (double)(tiles * parts);
+        double slots = (double)t->resident * machine->sms;
+        double factor = t->k_innermost ? unstaged_factor(blocks, slots) : staged_factor(blocks, machine->sms);
         double cost = launch_us + 0.5 + (parts > 1 ? 1.5 + 0.02 * (double)parts : 0.0) +
-                      fmax(memory / busy * (aligned ? 1.0 : 1.4), least_block_us * blocks / machine->sms);
+                      (t->k_innermost ? unstaged_block_us * blocks / slots : 0.0) +
+                      fmax(memory * factor * (aligned ? 1.0 : 1.4), least_block_us * blocks / machine->sms);
         if (!refusal && cost < choice->cost_us) {
             choice->cost_us = cost;
             choice->split_k = (int32_t)parts;
