@@ -2,6 +2,8 @@
 #include "core/peel.h"
 #include "core/plan.h"
 
+#include <string.h>
+
 enum { TILE = 64, FEW = 16 };                                /* cuts at multiples of TILE, FEW rows at most cut off */
 static const double worth_us = 12, next_us = 1, gain = 0.97; /* least time of a product to cut; between two parts */
 
@@ -41,32 +43,33 @@ int rung_peeled(const rung_problem *problem, const rung_choice *choice, rung_par
     return product->m > 0 && product->n > 0;
 }
 
-/* C cut there, if that beats *best. */
+/* C cut there, if that beats *best. The edges are planned first: what they leave of the time seldom lets any kernel of
+ * the main part be asked. */
 static void consider(const rung_backend *backend, void *state, const rung_problem *problem, int64_t cut_m,
                      int64_t cut_n, rung_choice *best)
 {
-    rung_choice whole = {.kernel = NULL}, part;
+    rung_edge edges[RUNG_PARTS - RUNG_PART_RIGHT] = {{.kernel = NULL}};
+    rung_choice part = {.kernel = NULL};
+    int64_t workspace_bytes = 0;
     double us = (cut_m < problem->m ? next_us : 0) + (cut_n < problem->n ? next_us : 0);
-    for (int i = RUNG_PART_MAIN; i < RUNG_PARTS; i++) {
+    for (int i = RUNG_PARTS - 1; i >= RUNG_PART_MAIN; i--) {
         rung_problem product = part_of(problem, cut_m, cut_n, (rung_part)i);
         if (product.m == 0 || product.n == 0)
             continue;
         if (!rung_decide_below(backend, state, &product, best->cost_us - us, &part))
             return;
         us += part.cost_us;
-        if (i == RUNG_PART_MAIN) {
-            whole = part;
-        } else {
-            rung_edge *edge = &whole.edges[i - RUNG_PART_RIGHT];
-            *edge = (rung_edge){.kernel = part.kernel, .split_k = part.split_k, .plan = part.plan};
-            if (part.workspace_bytes > whole.workspace_bytes)
-                whole.workspace_bytes = part.workspace_bytes;
-        }
+        if (i != RUNG_PART_MAIN)
+            edges[i - RUNG_PART_RIGHT] = (rung_edge){.kernel = part.kernel, .split_k = part.split_k, .plan = part.plan};
+        if (part.workspace_bytes > workspace_bytes)
+            workspace_bytes = part.workspace_bytes;
     }
-    whole.cost_us = us;
-    whole.cut_m = cut_m;
-    whole.cut_n = cut_n;
-    *best = whole;
+    memcpy(part.edges, edges, sizeof edges);
+    part.workspace_bytes = workspace_bytes;
+    part.cost_us = us;
+    part.cut_m = cut_m;
+    part.cut_n = cut_n;
+    *best = part;
 }
 
 void rung_peel(const rung_backend *backend, void *state, const rung_problem *problem, rung_choice *choice)

@@ -815,24 +815,25 @@ static void a_full_gpu_is_no_failure(void **state)
 static void an_eighth_of_the_memory_will_do(void **state)
 {
     (void)state;
+    enum { SIZE = 192 }; /* an eighth holds two parts of its k */
     rung_context *context;
     assert_ok(open_context(0, &context));
-    float *a = device_memory(0, WIDEST * DEEP * 4), *b = device_memory(0, WIDEST * DEEP * 4),
-          *c = device_memory(0, WIDEST * WIDEST * 4);
-    for (int i = 0; i < WIDEST * DEEP; i++)
+    float *a = device_memory(0, SIZE * DEEP * 4), *b = device_memory(0, SIZE * DEEP * 4),
+          *c = device_memory(0, SIZE * SIZE * 4);
+    for (int i = 0; i < SIZE * DEEP; i++)
         a[i] = (float)(i % 7 - 3), b[i] = (float)(i % 5 - 2);
     const int64_t left = gpu->memory_left, room = (1 << 20) + 65536; /* the least that is kept, and its counters */
     gpu->workspace_bytes = 0;
     gpu->memory_left = room;
-    int64_t asked = run_deep(context, a, b, c, WIDEST);
+    int64_t asked = run_deep(context, a, b, c, SIZE);
     gpu->memory_left = left;
     assert_ok(rung_context_synchronize(context));
     assert_true(asked > room && asked / 8 < room);
     assert_in_range(gpu->workspace_bytes, 1, room);
-    for (int i = 0; i < WIDEST * WIDEST; i += 37) {
+    for (int i = 0; i < SIZE * SIZE; i += 37) {
         float sum = 0.0f;
         for (int k = 0; k < DEEP; k++)
-            sum += a[i / WIDEST * DEEP + k] * b[k * WIDEST + i % WIDEST];
+            sum += a[i / SIZE * DEEP + k] * b[k * SIZE + i % SIZE];
         assert_true(c[i] == sum);
     }
     free_device(a);

@@ -194,8 +194,8 @@ RUNG_DEVICE unsigned split_moves4(float4 v, float least)
     return (fabsf(v.x) >= least) | (fabsf(v.y) >= least) << 1 | (fabsf(v.z) >= least) << 2 | (fabsf(v.w) >= least) << 3;
 }
 
-/* Along k: counts a line's tail. `keep` is what this thread holds of the line; beyond the line it holds zeros, which are
- * never the largest and never count. The whole block comes here, or none of it; the counts are there after the next
+/* Along k: counts a line's tail. `keep` is what this thread holds of the line; beyond the line it holds zeros, which
+ * are never the largest and never count. The whole block comes here, or none of it; the counts are there after the next
  * meeting. */
 RUNG_DEVICE void split_tail(const split_team *of, const float4 *keep, const float *row, int k_end, int vector,
                             unsigned max_bits, split_tails *tails)

@@ -23,8 +23,8 @@ typedef struct rung_marked {
     float *copies[2];   /* room for copies of A and B (rung_row_copy_ld); NULL: none */
 } rung_marked;
 
-/* In medium tiles. The copy engine must be able to read the operands, or there is room for copies that it can read: they
- * are made where any block is marked. */
+/* In medium tiles. The copy engine must be able to read the operands, or there is room for copies that it can read:
+ * they are made where any block is marked. */
 int rung_marked_blocks_fit(const rung_problem *p, const rung_marked *w);
 int64_t rung_marked_blocks_list_bytes(int64_t blocks);
 int64_t rung_marked_blocks_partial_bytes(int sms);

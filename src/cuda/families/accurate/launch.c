@@ -378,7 +378,8 @@ static rung_status strict_tiles(rung_cuda *cuda, const rung_problem *p, const ac
         q.c_array += entry;
     }
     const int64_t from = at.last ? 0 : at.other;
-    float *copies[2]; /* an operand's image has room for its copy, and nobody reads it any more: the kept one's, after the last */
+    float *copies[2]; /* an operand's image has room for its copy, and nobody reads it any more: the kept one's, after
+                         the last */
     copies[part->kept] = at.last ? (float *)(at.memory + w->image[part->kept]) : NULL;
     copies[1 - part->kept] = (float *)(at.memory + w->image[1 - part->kept]);
     rung_marked marked = {.marks = (uint8_t *)(at.memory + w->marks),
@@ -390,7 +391,7 @@ static rung_status strict_tiles(rung_cuda *cuda, const rung_problem *p, const ac
                           .zero_words = at.kept ? w->zero_words - from / 16 : 0,
                           .copies = {copies[0], copies[1]}};
     return rung_marked_blocks_fit(&q, &marked) ? rung_marked_blocks_run(cuda, &q, &marked)
-                                      : rung_marked_tiles_run(cuda, &q, &marked);
+                                               : rung_marked_tiles_run(cuda, &q, &marked);
 }
 
 /* A panel's own sizes, in the places of the largest one. */

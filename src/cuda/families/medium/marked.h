@@ -1,7 +1,7 @@
 /* Medium tiles for the blocks of C that accurate mode's guard has marked, and no others. Every block of the launch
  * lists the tiles of the marked ones for itself, without those that lie outside C: all write the same list, so nobody
- * waits. From their number it follows how tiles are spread over the blocks, as a plan would say it. So where sums are cut depends on this call's marks alone.
- * Part of kernel.h, where a row is compiled with MARKED. */
+ * waits. From their number it follows how tiles are spread over the blocks, as a plan would say it. So where sums are
+ * cut depends on this call's marks alone. Part of kernel.h, where a row is compiled with MARKED. */
 
 /* As the fields of rung_medium_args. */
 struct marked_spread {
@@ -26,7 +26,8 @@ RUNG_DEVICE int marked_tiles(const int bm, const int bn)
 
 RUNG_DEVICE struct order_place marked_place(unsigned tile, const rung_medium_args *p, const int bm, const int bn)
 {
-    const unsigned number = p->list[tile], block = number / marked_tiles(bm, bn), of_block = number % marked_tiles(bm, bn);
+    const unsigned number = p->list[tile], block = number / marked_tiles(bm, bn),
+                   of_block = number % marked_tiles(bm, bn);
     const unsigned across = MARKED_BLOCK / bn;
     struct order_place at;
     at.row = block / p->blocks_n * MARKED_BLOCK + of_block / across * bm;
@@ -92,8 +93,7 @@ RUNG_DEVICE int marked_list(const rung_medium_args *p, const int bm, const int b
             const int across = marked_across(p, block, bn), inside = marked_down(p, block, bm) * across;
 #pragma unroll 1
             for (int t = 0; t < inside; t++)
-                p->list[before++] =
-                    block * marked_tiles(bm, bn) + t / across * (MARKED_BLOCK / bn) + t % across;
+                p->list[before++] = block * marked_tiles(bm, bn) + t / across * (MARKED_BLOCK / bn) + t % across;
         }
     return total;
 }
