@@ -46,11 +46,34 @@ static int is_dot(const rung_cpu_args *p, gemm_plan *plan, const rung_caches *ca
 }
 
 /* A tile as wide as a cache line reads two lines a step where B's rows start anywhere; and where they lie whole lines
- * apart, all steps of it share few sets of L1. Packing mends both, which pays once enough rows read B again. */
-static int wants_packed_b(const rung_cpu_args *p)
+ * apart, all steps of it share few sets of L1. Packing mends both, which pays once enough rows read B again, fewer where
+ * B fills a good part of L2. */
+static int wants_packed_b(const rung_cpu_args *p, const rung_caches *caches)
 {
-    enum { ROWS_LEAST = 128 };
-    return p->kernel->nv * p->kernel->vl * 4 <= LINE_BYTES && p->m >= ROWS_LEAST;
+    enum { ROWS_LEAST = 128, ROWS_LEAST_OF_LARGE = 64 };
+    int64_t least = p->k * p->n * 4 > caches->l2_bytes / 4 ? ROWS_LEAST_OF_LARGE : ROWS_LEAST;
+    return p->kernel->nv * p->kernel->vl * 4 <= LINE_BYTES && p->m >= least;
+}
+
+/* A tile takes a few floats of each row of a transposed A, so that it reads a line or two for them each step, and up to
+ * two of B. Where the steps of a narrow tile do not fit L1, it pushes out the B that the next tile needs: packing mends
+ * that, and pays once enough rows share it. */
+static int wants_packed_a(const rung_cpu_args *p, const rung_caches *caches)
+{
+    enum { STEP_BYTES = 13 * 16, PANELS_LEAST = 8 };
+    return p->trans_a && p->kernel->nv * p->kernel->vl * 4 <= LINE_BYTES && p->m >= PANELS_LEAST * p->kernel->mr &&
+           p->k * STEP_BYTES > caches->l1_bytes;
+}
+
+/* A in place: each group of columns reads it again, which few groups do in less time than packing takes. */
+static int wants_a_in_place(const rung_cpu_args *p, const rung_caches *caches)
+{
+    enum { COLUMNS_MOST = 256, COLUMNS_MOST_OF_LARGE = 128 };
+    if (p->n <= 2 * FEW)
+        return 1;
+    if (p->m * p->k * 4 <= caches->l2_bytes / 2)
+        return p->n <= COLUMNS_MOST && !wants_packed_a(p, caches);
+    return p->n <= COLUMNS_MOST_OF_LARGE && !p->trans_a;
 }
 
 /* True where k is short and no cache holds C. */
@@ -93,13 +116,13 @@ static gemm_path choose_path(const rung_cpu_args *p, gemm_plan *plan, const rung
         return PATH_SWAPPED;
     if (is_outer(p, caches))
         return PATH_OUTER;
-    if (!p->trans_b && b_bytes <= caches->l2_bytes / 2 && a_bytes <= caches->l2_bytes / 2)
-        return wants_packed_b(p) ? PATH_PACK_B : PATH_DIRECT;
+    if (!p->trans_b && b_bytes <= caches->l2_bytes / 2 && a_bytes <= caches->l2_bytes / 2 && !wants_packed_a(p, caches))
+        return wants_packed_b(p, caches) ? PATH_PACK_B : PATH_DIRECT;
     if (p->m * p->n <= 256 * 256 && p->k >= 4096 && p->k >= 16 * (p->m > p->n ? p->m : p->n))
         return PATH_LONG_K;
     if (!p->trans_b && p->m <= STREAM_ROWS)
         return PATH_STREAM;
-    if (p->n <= 2 * FEW || (a_bytes <= caches->l2_bytes / 2 && p->n <= 256))
+    if (wants_a_in_place(p, caches))
         return PATH_PACK_B;
     return PATH_PACKED;
 }
@@ -165,13 +188,13 @@ static void outer_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_cac
     plan->stream = should_stream(p, caches);
 }
 
-static void pack_b_blocks(gemm_plan *plan, const rung_cpu_args *p)
+static void pack_b_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_caches *caches)
 {
     const rung_cpu_kernel *kernel = p->kernel;
     enum { ONE_GROUP_ROWS = 3 }; /* lower tiles read B more often than two groups read A */
     plan->nc = p->n;
     if (p->n > 2 * FEW) {
-        plan->mc = p->m;
+        plan->mc = max64(caches->l2_bytes / 4 / (4 * plan->kc) / kernel->mr, 1) * kernel->mr;
         return;
     }
     plan->split_m = 1;
@@ -198,7 +221,7 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
     case PATH_LONG_K: long_blocks(&plan, p, caches); break;
     case PATH_PACKED: deep_blocks(&plan, p, caches); break;
     case PATH_OUTER: outer_blocks(&plan, p, caches); break;
-    case PATH_PACK_B: pack_b_blocks(&plan, p); break;
+    case PATH_PACK_B: pack_b_blocks(&plan, p, caches); break;
     case PATH_DOT: plan.split_m = !plan.of_b; break;
     case PATH_STREAM:
         plan.split_m = 0;
