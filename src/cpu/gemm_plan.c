@@ -46,8 +46,8 @@ static int is_dot(const rung_cpu_args *p, gemm_plan *plan, const rung_caches *ca
 }
 
 /* A tile as wide as a cache line reads two lines a step where B's rows start anywhere; and where they lie whole lines
- * apart, all steps of it share few sets of L1. Packing mends both, which pays once enough rows read B again, fewer where
- * B fills a good part of L2. */
+ * apart, all steps of it share few sets of L1. Packing mends both, which pays once enough rows read B again, fewer
+ * where B fills a good part of L2. */
 static int wants_packed_b(const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { ROWS_LEAST = 128, ROWS_LEAST_OF_LARGE = 64 };
@@ -76,9 +76,20 @@ static int wants_a_in_place(const rung_cpu_args *p, const rung_caches *caches)
     return p->n <= COLUMNS_MOST_OF_LARGE && !p->trans_a;
 }
 
-/* True where k is short and no cache holds C. */
+/* Each vector of C lies in one cache line. */
+static int has_whole_lines(const rung_cpu_args *p)
+{
+    int64_t vector_bytes = (int64_t)p->kernel->vl * 4;
+    return (uintptr_t)p->c % (uintptr_t)vector_bytes == 0 && p->ldc * 4 % vector_bytes == 0;
+}
+
+/* True where k is short and no cache holds C. Written by columns of tiles, lines that two tiles share come from memory
+ * twice; where no line is shared, packing A pays from a middling k on. */
 static int is_outer(const rung_cpu_args *p, const rung_caches *caches)
 {
+    enum { STEPS_LEAST_PACKED = 17 };
+    if (p->k >= STEPS_LEAST_PACKED && has_whole_lines(p) && !should_stream(p, caches))
+        return 0;
     return p->k <= OUTER_STEPS && p->m >= 2 * FEW && p->n > 2 * FEW && p->m * p->n * 4 > caches->l2_bytes;
 }
 
