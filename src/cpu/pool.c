@@ -1,7 +1,9 @@
-/* The pool. All contexts of a process share one crew of workers; a context that finds it taken works alone. A job is
- * announced by one 64-bit ticket: its number and how many tasks nobody has claimed yet. Claiming is a compare-and-swap
- * on the ticket, so a worker that wakes late can never take a task of one job with the function of another: while tasks
- * are unclaimed the caller waits, and the job's fields stay as they are. */
+/* The pool. All contexts of a process share one crew of workers; a context that finds it taken works alone. A job's
+ * tasks are dealt in runs, one a thread: a thread that comes back to the same operands finds its part in its own
+ * caches. Who has finished takes from the others' runs. A run is one 64-bit ticket: the job's number and how many tasks
+ * nobody has claimed yet. Claiming is a compare-and-swap on it, so a worker that wakes late can never take a task of
+ * one job with the function of another: while tasks are unclaimed the caller waits, and the job's fields stay as they
+ * are. */
 #define _GNU_SOURCE
 #include "cpu/pool.h"
 
@@ -35,9 +37,14 @@ struct rung_pool {
     slot slots[MAX_THREADS];
 };
 
+typedef struct task_run {
+    _Alignas(64) _Atomic uint64_t ticket; /* job number << TASK_BITS | tasks not yet claimed */
+} task_run;
+
 /* The process's workers. They start when a job first wants them and end with the last pool. */
 typedef struct worker_crew {
-    _Alignas(64) _Atomic uint64_t ticket; /* job number << TASK_BITS | tasks not yet claimed */
+    task_run run[MAX_THREADS];
+    uint64_t job_number;
     _Alignas(64) _Atomic int64_t done;
     _Alignas(64) _Atomic uint32_t wake; /* the futex; changes with every job */
     _Atomic int sleepers;
@@ -105,33 +112,55 @@ rung_pool *rung_pool_create(void)
     return pool;
 }
 
-/* Takes tasks until none is left; returns whether it took any. */
-static int work(int number)
+/* The first task of a run. */
+static int64_t run_start(int64_t tasks, int runs, int run)
+{
+    return tasks * run / runs;
+}
+
+/* Takes tasks of one run until none is left; returns whether it took any. */
+static int work_on(int run, int number)
 {
     int took = 0;
-    uint64_t ticket = atomic_load_explicit(&crew.ticket, memory_order_acquire);
+    _Atomic uint64_t *at = &crew.run[run].ticket;
+    uint64_t ticket = atomic_load_explicit(at, memory_order_acquire);
     while (ticket & TASK_MASK) {
         rung_task_fn fn = atomic_load_explicit(&crew.fn, memory_order_relaxed);
         void *job = atomic_load_explicit(&crew.job, memory_order_relaxed);
         rung_pool *pool = atomic_load_explicit(&crew.pool, memory_order_relaxed);
-        int64_t task = atomic_load_explicit(&crew.tasks, memory_order_relaxed) - (int64_t)(ticket & TASK_MASK);
-        if (number > atomic_load_explicit(&crew.limit, memory_order_relaxed))
+        int64_t tasks = atomic_load_explicit(&crew.tasks, memory_order_relaxed);
+        int limit = atomic_load_explicit(&crew.limit, memory_order_relaxed);
+        if (number > limit)
             return took;
-        if (!atomic_compare_exchange_weak_explicit(&crew.ticket, &ticket, ticket - 1, memory_order_acq_rel,
-                                                   memory_order_acquire))
+        int64_t task = run_start(tasks, limit + 1, run + 1) - (int64_t)(ticket & TASK_MASK);
+        if (!atomic_compare_exchange_weak_explicit(at, &ticket, ticket - 1, memory_order_acq_rel, memory_order_acquire))
             continue;
         fn(job, task, pool->slots[number].floats);
         atomic_fetch_add_explicit(&crew.done, 1, memory_order_release);
         took = 1;
-        ticket = atomic_load_explicit(&crew.ticket, memory_order_acquire);
+        ticket = atomic_load_explicit(at, memory_order_acquire);
     }
+    return took;
+}
+
+/* Its own run, then what is left of the others'. */
+static int work(int number)
+{
+    int runs = atomic_load_explicit(&crew.limit, memory_order_acquire) + 1, took = 0;
+    if (number >= runs)
+        return 0;
+    for (int i = 0; i < runs; i++)
+        took |= work_on((number + i) % runs, number);
     return took;
 }
 
 static int has_work(int number)
 {
-    return (atomic_load_explicit(&crew.ticket, memory_order_acquire) & TASK_MASK) != 0 &&
-           number <= atomic_load_explicit(&crew.limit, memory_order_relaxed);
+    int runs = atomic_load_explicit(&crew.limit, memory_order_acquire) + 1;
+    for (int run = 0; run < runs && number < runs; run++)
+        if (atomic_load_explicit(&crew.run[run].ticket, memory_order_acquire) & TASK_MASK)
+            return 1;
+    return 0;
 }
 
 static void sleep_until_woken(int number)
@@ -180,7 +209,8 @@ static void forget_parents_workers(void)
         return;
     atomic_store(&crew.generation, now);
     atomic_store(&crew.workers, 0);
-    atomic_store(&crew.ticket, 0);
+    for (int run = 0; run < MAX_THREADS; run++)
+        atomic_store(&crew.run[run].ticket, 0);
     atomic_store(&crew.sleepers, 0);
 }
 
@@ -214,14 +244,17 @@ static void run_alone(rung_pool *pool, int64_t tasks, rung_task_fn fn, void *job
 
 static void run_with_crew(rung_pool *pool, int threads, int64_t tasks, rung_task_fn fn, void *job)
 {
-    uint64_t number = (atomic_load_explicit(&crew.ticket, memory_order_relaxed) >> TASK_BITS) + 1;
+    uint64_t number = ++crew.job_number;
     atomic_store_explicit(&crew.fn, fn, memory_order_relaxed);
     atomic_store_explicit(&crew.job, job, memory_order_relaxed);
     atomic_store_explicit(&crew.pool, pool, memory_order_relaxed);
     atomic_store_explicit(&crew.tasks, tasks, memory_order_relaxed);
-    atomic_store_explicit(&crew.limit, threads - 1, memory_order_relaxed);
+    atomic_store_explicit(&crew.limit, threads - 1, memory_order_release);
     atomic_store_explicit(&crew.done, 0, memory_order_relaxed);
-    atomic_store(&crew.ticket, number << TASK_BITS | (uint64_t)tasks);
+    for (int run = threads - 1; run >= 0; run--) {
+        int64_t count = run_start(tasks, threads, run + 1) - run_start(tasks, threads, run);
+        atomic_store(&crew.run[run].ticket, number << TASK_BITS | (uint64_t)count);
+    }
     wake_workers(threads - 1);
     work(0);
     wait_for(tasks);
