@@ -169,21 +169,34 @@ static op *push(CUstream handle, int kind)
     return o;
 }
 
+/* Row i of op(A) op(B), each element's sum along k in order; B is read along its lines. */
+static void multiply_row(const rung_args *g, const float *a, const float *b, int64_t i, float *sums)
+{
+    for (int64_t j = 0; j < g->n; j++)
+        sums[j] = 0.0f;
+    for (int64_t j = 0; j < g->n && g->trans_b; j++)
+        for (int64_t p = 0; p < g->k; p++)
+            sums[j] += a[g->trans_a ? p * g->lda + i : i * g->lda + p] * b[j * g->ldb + p];
+    for (int64_t p = 0; p < g->k && !g->trans_b; p++) {
+        float x = a[g->trans_a ? p * g->lda + i : i * g->lda + p];
+        for (int64_t j = 0; j < g->n; j++)
+            sums[j] += x * b[p * g->ldb + j];
+    }
+}
+
 static void multiply_entry(const rung_args *g, const float *a, const float *b, float *c)
 {
+    float *sums = malloc((size_t)(g->n + 1) * sizeof *sums);
     for (int64_t i = 0; i < g->m; i++, c += g->ldc) {
         if (g->n > 0 && !block_of((CUdeviceptr)(uintptr_t)c, (size_t)g->n * 4)) {
             state.faults++;
-            return;
+            break;
         }
-        for (int64_t j = 0; j < g->n; j++) {
-            float acc = 0.0f;
-            for (int64_t p = 0; p < g->k; p++)
-                acc +=
-                    a[g->trans_a ? p * g->lda + i : i * g->lda + p] * b[g->trans_b ? j * g->ldb + p : p * g->ldb + j];
-            c[j] = g->alpha * acc + (g->beta == 0.0f ? 0.0f : g->beta * c[j]);
-        }
+        multiply_row(g, a, b, i, sums);
+        for (int64_t j = 0; j < g->n; j++)
+            c[j] = g->alpha * sums[j] + (g->beta == 0.0f ? 0.0f : g->beta * c[j]);
     }
+    free(sums);
 }
 
 static void multiply(const rung_args *g)

@@ -80,43 +80,62 @@ static inline float op_element(int matrix, int trans, int64_t i0, int64_t j0, in
     return trans ? element(matrix, i0 - 1 + j, j0 - 1 + i) : element(matrix, i0 - 1 + i, j0 - 1 + j);
 }
 
-/* FP64, with the size that errors are measured by. */
-static inline double exact(const layout_case *t, int64_t i, int64_t j, double *size)
+/* op(A)'s rows or op(B)'s columns, one behind the other: each element is made once, not once for each result. */
+static inline float *lines_new(const layout_case *t, int matrix)
 {
-    double sum = 0.0, absolute = 0.0;
+    int64_t lines = matrix ? t->n : t->m;
+    float *at = malloc((size_t)(lines * t->k + 1) * sizeof *at);
+    for (int64_t line = 0; line < lines; line++)
+        for (int64_t p = 0; p < t->k; p++)
+            at[line * t->k + p] = matrix ? op_element(1, t->trans_b, t->ib, t->jb, p, line)
+                                         : op_element(0, t->trans_a, t->ia, t->ja, line, p);
+    return at;
+}
+
+/* FP64, with the size that errors are measured by. Four sums each, so that none waits for the one before. */
+static inline double exact(const layout_case *t, const float *a, const float *b, int64_t i, int64_t j, double *size)
+{
+    double sum[4] = {0.0}, absolute[4] = {0.0};
     for (int64_t p = 0; p < t->k && t->alpha != 0.0f; p++) {
-        double x =
-            (double)op_element(0, t->trans_a, t->ia, t->ja, i, p) * op_element(1, t->trans_b, t->ib, t->jb, p, j);
-        sum += x;
-        absolute += fabs(x);
+        double x = (double)a[i * t->k + p] * b[j * t->k + p];
+        sum[p & 3] += x;
+        absolute[p & 3] += fabs(x);
     }
     double c = t->beta == 0.0f ? 0.0 : (double)t->beta * element(2, t->ic - 1 + i, t->jc - 1 + j);
-    *size = fabs((double)t->alpha) * absolute + fabs(c);
-    return (double)t->alpha * sum + c;
+    *size = fabs((double)t->alpha) * (absolute[0] + absolute[1] + absolute[2] + absolute[3]) + fabs(c);
+    return (double)t->alpha * (sum[0] + sum[1] + sum[2] + sum[3]) + c;
+}
+
+static inline int element_right(const layout_case *t, const rung_matrix *d, int rank, const float *a, const float *b,
+                                int64_t i, int64_t j, double got, double bound)
+{
+    int64_t gi = global_index(i, d->mb, rank / d->grid_cols, d->grid_rows, d->row_source),
+            gj = global_index(j, d->nb, rank % d->grid_cols, d->grid_cols, d->col_source);
+    int beyond = i >= rung_matrix_rows(d, rank);
+    int inside = !beyond && gi >= t->ic - 1 && gi < t->ic - 1 + t->m && gj >= t->jc - 1 && gj < t->jc - 1 + t->n;
+    double size = 0.0, want = beyond ? 12345.0 : (double)element(2, gi, gj);
+    if (inside)
+        want = exact(t, a, b, gi - t->ic + 1, gj - t->jc + 1, &size);
+    if (fabs(got - want) <= bound * size * 0x1p-24)
+        return 1;
+    fprintf(stderr, "rank %d, local (%lld, %lld), global (%lld, %lld): %.9g, not %.9g\n", rank, (long long)i,
+            (long long)j, (long long)gi, (long long)gj, got, want);
+    return 0;
 }
 
 /* Whether this rank's part of C is right and all around the sub-matrix is as it was; says what is not. `bound` in units
  * of 2^-24. */
 static inline int part_right(const layout_case *t, const rung_matrix *d, int rank, const float *c, double bound)
 {
-    int64_t rows = rung_matrix_rows(d, rank), cols = rung_matrix_cols(d, rank);
-    for (int64_t j = 0; j < cols; j++)
-        for (int64_t i = 0; i < d->ld; i++) {
-            float got = c[i + j * d->ld];
-            int64_t gi = global_index(i, d->mb, rank / d->grid_cols, d->grid_rows, d->row_source),
-                    gj = global_index(j, d->nb, rank % d->grid_cols, d->grid_cols, d->col_source);
-            int inside =
-                i < rows && gi >= t->ic - 1 && gi < t->ic - 1 + t->m && gj >= t->jc - 1 && gj < t->jc - 1 + t->n;
-            double size = 0.0, want = i >= rows ? 12345.0 : (double)element(2, gi, gj);
-            if (inside)
-                want = exact(t, gi - t->ic + 1, gj - t->jc + 1, &size);
-            if (!(fabs((double)got - want) <= bound * ldexp(size, -24))) {
-                fprintf(stderr, "rank %d, local (%lld, %lld), global (%lld, %lld): %.9g, not %.9g\n", rank,
-                        (long long)i, (long long)j, (long long)gi, (long long)gj, (double)got, want);
-                return 0;
-            }
-        }
-    return 1;
+    int64_t cols = rung_matrix_cols(d, rank);
+    float *a = lines_new(t, 0), *b = lines_new(t, 1);
+    int right = 1;
+    for (int64_t j = 0; j < cols && right; j++)
+        for (int64_t i = 0; i < d->ld && right; i++)
+            right = element_right(t, d, rank, a, b, i, j, (double)c[i + j * d->ld], bound);
+    free(a);
+    free(b);
+    return right;
 }
 
 /* One pointer for each rank that the process holds. */
