@@ -8,6 +8,7 @@ is already built.
 
 import base64
 import hashlib
+import io
 import os
 import platform
 import re
@@ -132,9 +133,15 @@ def build_sdist(sdist_directory, config_settings=None):
     with tarfile.open(os.path.join(sdist_directory, base + ".tar.gz"), "w:gz") as archive:
         for name in filter(None, listed):
             archive.add(os.path.join(ROOT, name), f"{base}/{name}")
+        text = metadata().encode()
+        info = tarfile.TarInfo(f"{base}/PKG-INFO")
+        info.size = len(text)
+        archive.addfile(info, io.BytesIO(text))
     return base + ".tar.gz"
 
 
-if __name__ == "__main__":
-    where = sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "build", "dist")
-    print(os.path.join(where, build_wheel(where)))
+if __name__ == "__main__":  # build_backend.py [--sdist] [FOLDER]
+    arguments = [argument for argument in sys.argv[1:] if argument != "--sdist"]
+    where = arguments[0] if arguments else os.path.join(ROOT, "build", "dist")
+    os.makedirs(where, exist_ok=True)
+    print(os.path.join(where, (build_sdist if "--sdist" in sys.argv else build_wheel)(where)))

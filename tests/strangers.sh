@@ -1,5 +1,5 @@
 #!/bin/sh
-# A stranger's four ways to Rung, each in a clean Debian 12 root with nothing else installed: pip, cmake, preload, apt. As root.
+# A stranger's ways to Rung, each in a clean Debian 12 root with nothing else installed: pip, sdist, cmake, preload, apt. As root.
 # usage: strangers.sh [-d FOLDER_OF_DEBS] [-w WHEEL] ROOT.tar [WAY...]
 #   ROOT.tar: debootstrap --variant=minbase bookworm root && tar cf ROOT.tar -C root .
 #   -w: the wheel to install; without it pip builds one from the sources     -d: the packages, for the way apt
@@ -15,7 +15,7 @@ done
 shift $((OPTIND - 1))
 tar=$1 source=$(git -C "$(dirname "$0")" rev-parse --show-toplevel)
 shift
-[ $# -gt 0 ] || set -- pip cmake preload apt
+[ $# -gt 0 ] || set -- pip sdist cmake preload apt
 work=$(mktemp -d)
 root=$work/root
 unmount() {
@@ -39,6 +39,7 @@ enter() {
     [ -z "${PIP_CERT:-}" ] || cp "$PIP_CERT" "$root/certificates" # of a mirror with one of its own
     git clone -q "file://$source" "$root/rung"
     [ -z "$wheel" ] || cp "$wheel" "$root/"
+    [ "$way" != sdist ] || python3 "$source/packaging/build_backend.py" --sdist "$root/sdist"
     {
         echo 'set -eu; export DEBIAN_FRONTEND=noninteractive LC_ALL=C'
         echo 'get() { apt-get install -qq -y --no-install-recommends "$@" >/dev/null 2>&1 || { echo "apt-get install $* failed"; exit 1; }; }'
@@ -65,6 +66,17 @@ cd /
 /env/bin/rung learn | tail -n 1
 /env/bin/pip uninstall -q -y rung
 [ ! -e /env/bin/rung ]'
+
+# The source package alone: no clone, no git.
+sdist='
+rm -r /rung
+get python3-venv cmake ninja-build gcc g++ libc6-dev libjansson-dev
+python3 -m venv /env
+/env/bin/pip install -q --disable-pip-version-check numpy /sdist/*.tar.gz
+cd /
+/env/bin/python -m rung verify --device cpu --quick --math strict | tail -n 1
+/env/bin/python -c "import numpy as np, rung; a = np.ones((40, 50), \"f4\"); assert (rung.matmul(a, a.T) == 50).all()"
+/env/bin/rung lens l01_naive 16x16x16 | tail -n 1'
 
 cmake='
 get cmake ninja-build gcc libc6-dev pkg-config
@@ -96,10 +108,11 @@ for way in "$@"; do
     start=$(date +%s)
     case $way in
     pip) enter "$pip" ;;
+    sdist) enter "$sdist" ;;
     cmake) enter "$cmake" ;;
     preload) enter "$preload" ;;
     apt) [ -n "$debs" ] && "$(dirname "$0")/debian.sh" "$tar" "$debs" ;;
-    *) echo "no way is called $way: pip, cmake, preload or apt"; exit 2 ;;
+    *) echo "no way is called $way: pip, sdist, cmake, preload or apt"; exit 2 ;;
     esac >"$work/log" 2>&1 && result=ok || { result=FAILED; status=1; unmount; rm -rf --one-file-system "$root"; }
     printf '%-8s %-6s %4d s  %s\n' "$way" $result $(($(date +%s) - start)) "$(tail -n 1 "$work/log")"
     [ $result = ok ] || tail -n 20 "$work/log"

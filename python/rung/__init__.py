@@ -38,7 +38,9 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'rung' has no attribute {name!r}")
 
 
-_empty = _float32 = _ndarray = None  # NumPy's, once there is a NumPy
+_empty: Any = None  # NumPy's, once there is a NumPy
+_float32: Any = None
+_ndarray: Any = None
 _char, _address = ctypes.c_char.from_buffer, ctypes.addressof
 
 
@@ -53,12 +55,12 @@ def _use_numpy() -> bool:
 def _plain(a: Any, b: Any, math: str) -> Any:
     """The product of two NumPy matrices in rows without gaps, whose call is described once a shape and thread: a small
     product takes less time than asking arrays where they are. None: not of this kind."""
-    if a.dtype is not _float32 or b.dtype is not _float32:
+    if a.dtype is not _float32 or b.dtype is not _float32 or math not in _library.MATH:
         return None
     key = (a.shape, b.shape)
     kept = _library.local.plain.get(key)
     if kept is None:
-        if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0] or 0 in a.shape + b.shape or math not in _library.MATH:
+        if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0] or 0 in a.shape + b.shape:
             return None
         (m, k), n, lib = a.shape, b.shape[1], _library.library()
         g = Gemm(layout=1, m=m, n=n, k=k, lda=k, ldb=n, ldc=n, batch=1, alpha=1.0)

@@ -42,7 +42,7 @@ def _broadcast(view: View, batch: tuple) -> View:
     return view.like(batch + view.shape[-2:], strides + view.strides[-2:])
 
 
-def _as_rows(view: View) -> tuple | None:
+def _as_rows(view: View) -> Any:
     """(transposed, leading dimension) of a row-major matrix; None where no leading dimension describes it."""
     rows, columns = view.shape[-2:]
     by_row, by_column = view.strides[-2:]

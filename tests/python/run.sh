@@ -11,6 +11,12 @@ $python "$1/examples/numpy_product.py"
 if [ -e "$2/librung_blas.so" ]; then
     LD_PRELOAD="$2/librung_blas.so" RUNG_DISABLE=1 $python -c 'import numpy as np; a = np.ones((40, 40), "f4"); assert (a @ a == 40).all()'
 fi
+# The hints are whole: nothing untyped is used, and the wrong line is found wrong (an ignore that is not needed is an error).
+if $python -c 'import mypy' 2>/dev/null; then
+    $python -m mypy --strict --cache-dir=/dev/null "$1/tests/python/typed.py"
+else
+    echo "mypy is not there: left out"
+fi
 for library in torch jax; do
     if $python -c "import $library" 2>/dev/null; then
         $python "$1/tests/python/test_$library.py"

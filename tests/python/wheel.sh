@@ -10,6 +10,12 @@ wheel=$(RUNG_WHEEL_BUILD=$2 $python "$1/packaging/build_backend.py" "$work/dist"
 size=$(stat -c %s "$wheel")
 [ "$size" -lt 15728640 ] || { echo "the wheel has $size bytes, more than 15 MiB"; exit 1; }
 case $wheel in *manylinux_2_*) ;; *) echo "$wheel has no manylinux tag"; exit 1 ;; esac
+# The source package has its metadata and every file that is kept.
+if git -C "$1" rev-parse >/dev/null 2>&1; then
+    sources=$($python "$1/packaging/build_backend.py" --sdist "$work/dist")
+    tar tzf "$sources" | sed 's|^[^/]*/||' | sort >"$work/packed"
+    { git -C "$1" ls-files; echo PKG-INFO; } | sort | diff - "$work/packed" || { echo "$sources holds other files than the sources"; exit 1; }
+fi
 $python -m venv --system-site-packages "$work/env" # NumPy comes from the system
 "$work/env/bin/pip" install -q --no-index "$wheel"
 cd "$work"
