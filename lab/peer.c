@@ -23,7 +23,10 @@ rung_status lab_peer_open(lab_place *place, const char *name, lab_peer *peer)
                         place->tools ? "GPU" : "CPU", name,
                         place->tools ? "cublas, cublaslt, cublas_tf32" : "openblas, openblas_pypi, mkl, aocl, blis");
     peer->name = names[index];
-    return place->tools ? lab_peer_open_gpu(place, name, peer) : lab_peer_open_cpu(place, name, peer);
+    rung_status status = place->tools ? lab_peer_open_gpu(place, name, peer) : lab_peer_open_cpu(place, name, peer);
+    if (status != RUNG_SUCCESS)
+        lab_peer_close(peer);
+    return status;
 }
 
 void lab_peer_close(lab_peer *peer)

@@ -326,10 +326,8 @@ rung_status lab_peer_open_cpu(lab_place *place, const char *name, lab_peer *peer
                           from->variable);
     if (status == RUNG_SUCCESS && !p->sgemm_32 && !p->sgemm_64)
         status = lab_fail(RUNG_MISSING_LIBRARY, "%s has no cblas_sgemm", peer->path);
-    if (status != RUNG_SUCCESS) {
-        lab_peer_close(peer);
-        return status;
-    }
+    if (status != RUNG_SUCCESS)
+        return status; /* lab_peer_open closes it */
     set_threads(library, place->threads);
     peer->run = run;
     return RUNG_SUCCESS;

@@ -35,6 +35,8 @@ void rung_note(rung_choice *choice, const char *format, ...) __attribute__((form
 
 typedef struct rung_backend {
     const char *name;
+    rung_backend_id id;
+    int peels; /* run() takes choices that cut C (core/peel.h) */
     rung_status (*open)(const rung_config *config, void **state);
     void (*close)(void *state);
     rung_status (*configure)(void *state, const rung_config *config); /* after a set_ call */

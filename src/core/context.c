@@ -174,9 +174,8 @@ rung_status rung_context_guard_counts(rung_context *context, rung_guard_counts *
 
 const char *rung_kernel_unusable(rung_context *context, const rung_kernel *kernel)
 {
-    rung_backend_id id = context->backend == &rung_cpu_backend ? RUNG_BACKEND_CPU : RUNG_BACKEND_CUDA;
-    if (kernel->backend != id)
-        return id == RUNG_BACKEND_CPU ? "a GPU kernel" : "a CPU kernel";
+    if (kernel->backend != context->backend->id)
+        return context->backend->id == RUNG_BACKEND_CPU ? "a GPU kernel" : "a CPU kernel";
     return context->backend->unusable(context->state, kernel);
 }
 

@@ -76,7 +76,7 @@ void rung_peel(const rung_backend *backend, void *state, const rung_problem *pro
 {
     const int64_t m = problem->m, n = problem->n, over_m = m % TILE, over_n = n % TILE;
     const int may_m = m > TILE && over_m > 0 && over_m <= FEW, may_n = n > TILE && over_n > 0 && over_n <= FEW;
-    if (backend != &rung_cuda_backend || choice->kernel->arith != RUNG_F32 || problem->in_order || problem->arrays ||
+    if (!backend->peels || choice->kernel->arith != RUNG_F32 || problem->in_order || problem->arrays ||
         problem->k == 0 || choice->cost_us < worth_us || !(may_m || may_n))
         return;
     rung_choice best = *choice;

@@ -4,8 +4,6 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,16 +12,6 @@ static _Thread_local int64_t estimates_made;
 int64_t rung_estimates_made(void)
 {
     return estimates_made;
-}
-
-void rung_note(rung_choice *choice, const char *format, ...)
-{
-    va_list list;
-    if (!choice->note)
-        return;
-    va_start(list, format);
-    vsnprintf(choice->note, RUNG_NOTE_BYTES, format, list);
-    va_end(list);
 }
 
 /* Which arithmetic a math mode allows. */
@@ -119,7 +107,7 @@ static void list_candidates(void)
 static const candidate_list *production_of(const rung_backend *backend)
 {
     pthread_once(&listed, list_candidates);
-    return &production[backend != &rung_cpu_backend];
+    return &production[backend->id == RUNG_BACKEND_CUDA];
 }
 
 /* Where bits must not depend on the size of C, arithmetic and chip choose among the kernels, and only then the time. */
@@ -232,8 +220,7 @@ rung_status rung_decide_kernel(const rung_backend *backend, void *state, const r
     const rung_kernel *kernel = rung_kernel_find(name);
     if (!kernel)
         return rung_fail(RUNG_INVALID_ARGUMENT, "no kernel is called '%s'", name);
-    rung_backend_id id = backend == &rung_cpu_backend ? RUNG_BACKEND_CPU : RUNG_BACKEND_CUDA;
-    if (kernel->backend != id)
+    if (kernel->backend != backend->id)
         return rung_fail(RUNG_UNSUPPORTED, "%s is not a kernel of the %s backend", name, backend->name);
     if (kernel->role == RUNG_REDUCE)
         return rung_fail(RUNG_UNSUPPORTED, "%s is a reduction, not a matrix product", name);

@@ -207,6 +207,7 @@ static rung_status cpu_synchronize(void *state)
 
 const rung_backend rung_cpu_backend = {
     .name = "CPU",
+    .id = RUNG_BACKEND_CPU,
     .open = cpu_open,
     .close = cpu_close,
     .configure = cpu_configure,

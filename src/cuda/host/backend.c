@@ -257,6 +257,8 @@ static rung_status cuda_guard_counts(void *state, rung_guard_counts *counts)
 
 const rung_backend rung_cuda_backend = {
     .name = "CUDA",
+    .id = RUNG_BACKEND_CUDA,
+    .peels = 1,
     .open = cuda_open,
     .close = cuda_close,
     .configure = cuda_configure,

@@ -42,6 +42,29 @@ static int slices(const rung_kernel *kernel)
     return kernel->bm / kernel->tm * (kernel->bn / kernel->tn) == 16;
 }
 
+const char *lone_refuse(const rung_problem *p, int64_t tiles_of_one, int64_t steps)
+{
+    if (p->m >= LONE_MOST || p->n >= LONE_MOST || p->k >= LONE_MOST || p->lda >= LONE_MOST || p->ldb >= LONE_MOST)
+        return "a dimension or leading dimension is 2^30 or more";
+    if (tiles_of_one >= LONE_MOST / p->batch || tiles_of_one * p->batch * steps >= LONE_MOST)
+        return "too many tiles for 32-bit counters";
+    return NULL;
+}
+
+rung_operand lone_operand_a(const rung_problem *p)
+{
+    rung_operand a = rung_operand_a(p);
+    a.readable |= p->align_a >= 16 && p->stride_a == 0;
+    return a;
+}
+
+rung_operand lone_operand_b(const rung_problem *p)
+{
+    rung_operand b = rung_operand_b(p);
+    b.readable |= p->align_b >= 16 && p->stride_b == 0;
+    return b;
+}
+
 /* Which operands are copied first; or why they cannot be. */
 static const char *plan_operands(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                                  const rung_problem *p, lone_plan *s)
