@@ -261,10 +261,11 @@ enum factor {
 
 enum { PAIRS_WORK = 3 << 20 }; /* multiply-adds of one case: kernels run on the CPU too */
 
-/* These sizes lie at the edges of a tile, below and above it; some are very small. */
+/* These sizes lie at the edges of a tile, below and above it, and at the edges of a warp's part of it; some are very
+ * small. */
 static int64_t beside(int tile, int level)
 {
-    const int64_t sizes[] = {tile - 1, tile + 1, tile, 2 * tile + 3, 5};
+    const int64_t sizes[] = {tile - 1, tile / 4 + 1, tile, 2 * tile + 3, tile / 2 + 1, tile + 1, 5};
     return sizes[level] > 0 ? sizes[level] : 1;
 }
 
@@ -319,17 +320,21 @@ static void add_pairs(maker *x)
     int taken[4], transposes = transposes_taken(x, taken), gpu = x->backend == RUNG_BACKEND_CUDA;
     int epilogue = x->accepts & RUNG_ACCEPTS_EPILOGUE ? 3 : 1;
     int forms = !(x->accepts & RUNG_ACCEPTS_BATCH) ? 1 : x->accepts & RUNG_ACCEPTS_ARRAYS ? 4 : 2;
-    const int levels[FACTORS] = {
-        2, transposes, 5,     5,        5,        4,
-        3, 4,          forms, epilogue, epilogue, gpu && (x->accepts & RUNG_ACCEPTS_DEVICE_SCALARS) ? 2 : 1};
+    int places = gpu && (x->accepts & RUNG_ACCEPTS_DEVICE_SCALARS) ? 2 : 1;
+    /* Plain products end in code of their own, which few rows with a choice of scalars, bias and activation would
+     * reach. */
+    const int levels[][FACTORS] = {{2, transposes, 7, 7, 5, 4, 3, 4, forms, epilogue, epilogue, places},
+                                   {2, transposes, 5, 5, 3, 4, 3, 1, forms, 1, 1, 1}};
     lab_covering covering;
     int rung = x->kernel && x->kernel->role != RUNG_PRODUCTION;
     if (!transposes || x->depth == LAB_QUICK || (rung && x->depth != LAB_PAIRS))
         return;
-    lab_cover_pairs(levels, FACTORS, &covering);
-    for (int i = 0; i < covering.count; i++) {
-        lab_case c = case_of(x, covering.row[i], taken);
-        push(x, &c);
+    for (int plain = 0; plain < 2; plain++) {
+        lab_cover_pairs(levels[plain], FACTORS, &covering);
+        for (int i = 0; i < covering.count; i++) {
+            lab_case c = case_of(x, covering.row[i], taken);
+            push(x, &c);
+        }
     }
 }
 

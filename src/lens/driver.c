@@ -545,7 +545,8 @@ EXPORT CUresult cuStreamGetCtx(CUstream stream, CUcontext *context)
 EXPORT CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
 {
     (void)stream;
-    *status = CU_STREAM_CAPTURE_STATUS_NONE;
+    const char *capturing = getenv("RUNG_LENS_CAPTURING");
+    *status = capturing && *capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
     return CUDA_SUCCESS;
 }
 

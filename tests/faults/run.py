@@ -115,7 +115,7 @@ def command_of(test):
     if test.startswith("lens "):
         library = folder / "lib" / "rung-lens" / "librung_lens.so"
         library = library if library.exists() else folder / "lib" / "librung_lens.so"
-        return ["env", f"RUNG_LIBCUDA={library}", "RUNG_LENS_FINDINGS=fail", "RUNG_LENS_SMS=3", rung, "verify", "--device", "gpu",
+        return ["env", f"RUNG_LIBCUDA={library}", "RUNG_LENS_FINDINGS=fail", "RUNG_LENS_SMS=3", "RUNG_LENS_CAPTURING=1", rung, "verify", "--device", "gpu",
                 "--kernel", test.split()[1], "--pairs", "--no-vendor"]
     if test == "verify_cpu_quick":
         return [rung, "verify", "--device", "cpu", "--quick"]
