@@ -15,7 +15,7 @@ void rung_guard_counts_close(rung_cuda *cuda);
 typedef struct rung_marked {
     uint8_t *marks;     /* a byte a block, row by row, */
     const uint8_t *any; /* and one that says whether any block is marked */
-    int32_t *list;      /* rung_marked_blocks_list_bytes */
+    int32_t *list;      /* room for a number a block */
     float *partials;    /* rung_marked_blocks_partial_bytes */
     uint32_t *tickets;  /* rung_marked_blocks_ticket_bytes, zero before and after */
     void *zero;         /* is zero afterwards, */
@@ -26,7 +26,6 @@ typedef struct rung_marked {
 /* In medium tiles. The copy engine must be able to read the operands, or there is room for copies that it can read:
  * they are made where any block is marked. */
 int rung_marked_blocks_fit(const rung_problem *p, const rung_marked *w);
-int64_t rung_marked_blocks_list_bytes(int64_t blocks);
 int64_t rung_marked_blocks_partial_bytes(int sms);
 int64_t rung_marked_blocks_ticket_bytes(int sms);
 rung_status rung_marked_blocks_run(rung_cuda *cuda, const rung_problem *p, const rung_marked *w);

@@ -27,6 +27,9 @@ static const double launches_us = 10.0, tile_us = 4.0, chain_us = 1.08, tf32_cha
                     ragged_us =
                         4.0; /* tiles at C's edges, lines that are no whole pieces: 1000 takes that longer than 1024 */
 
+/* What the end of a tile takes longer that reads C. */
+static const double beta_us = 2.5;
+
 /* Rows of C at odd addresses: what the end of a tile takes longer, of one that is done whole, of one that is cut. */
 static const double odd_end_us = 8.0, odd_cut_us = 4.0;
 
@@ -94,7 +97,7 @@ static accurate_layout lay_out(const rung_kernel *kernel, int64_t m, int64_t n, 
     w.tickets = take(&at, rung_marked_blocks_ticket_bytes(sms));
     w.zero_bytes = at;
     w.marks = take(&at, w.blocks + 1);
-    w.list = take(&at, rung_marked_blocks_list_bytes(w.blocks));
+    w.list = take(&at, w.blocks * 4);
     w.partial = take(&at, most((int64_t)sms * F16X3_BM * kernel->bn * 4, rung_marked_blocks_partial_bytes(sms)));
     for (int i = 0; i < 2; i++)
         w.image[i] = take(&at, lines[i] * w.k_pad * 4);
@@ -153,9 +156,10 @@ static panels cost_panels(const rung_machine *machine, const rung_kernel *kernel
     const cut last = choose_cut(w, kernel, machine->sms / CLUSTER, p->in_order);
     const int64_t whole_rounds = parts_of(w->tiles_m * w->tiles_n - last.tiles, machine->sms / CLUSTER);
     const double odd = p->align_c >= 8 ? 0.0 : odd_end_us * (double)whole_rounds + (last.tiles ? odd_cut_us : 0.0);
+    const double reading = p->beta_zero && depths == 1 ? 0.0 : beta_us * (double)(whole_rounds + (last.tiles != 0));
     const int ragged = p->m != w->m_pad || p->n != w->n_pad || p->k != w->k_pad;
     panels s = {.count = rows * columns * depths, .split_us = bytes / split_bytes_us, .last = last};
-    s.us = (double)s.count * (launches_us + last.us + odd + (ragged ? ragged_us : 0.0)) + s.split_us +
+    s.us = (double)s.count * (launches_us + last.us + odd + reading + (ragged ? ragged_us : 0.0)) + s.split_us +
            (double)(depths - 1) * 8.0 * (double)p->m * (double)p->n / write_rate; /* C is read and written again */
     return s;
 }

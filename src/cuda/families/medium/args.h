@@ -32,7 +32,7 @@ typedef struct rung_medium_args {
      * computed. How their tiles are spread is found on the device. NULL: a whole product, as the plan says. */
     const uint8_t *marks;
     const uint8_t *any; /* one byte: whether any is marked */
-    int32_t *list;      /* room for the numbers of all their tiles */
+    int32_t *list;      /* room for the numbers of all blocks */
     void *zero;         /* is left zero for the next product, */
     int64_t zero_words; /* so many times 16 bytes */
     int32_t blocks_m, blocks_n;

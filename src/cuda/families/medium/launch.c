@@ -124,11 +124,6 @@ static rung_status copy_marked(rung_cuda *cuda, const rung_marked *w, rung_opera
     return count ? rung_row_copy_run(cuda, &copies[0], &copies[1], w->any) : RUNG_SUCCESS;
 }
 
-int64_t rung_marked_blocks_list_bytes(int64_t blocks)
-{
-    return blocks * (MARKED_BLOCK / MARKED_TILE) * (MARKED_BLOCK / MARKED_TILE) * (int64_t)sizeof(int32_t);
-}
-
 int64_t rung_marked_blocks_partial_bytes(int sms)
 {
     return sms * 2 * MARKED_TILE * MARKED_TILE * (int64_t)sizeof(float) * MARKED_RESIDENT;

@@ -1,7 +1,7 @@
 /* Medium tiles for the blocks of C that accurate mode's guard has marked, and no others. Every block of the launch
- * lists the tiles of the marked ones for itself, without those that lie outside C: all write the same list, so nobody
- * waits. From their number it follows how tiles are spread over the blocks, as a plan would say it. So where sums are
- * cut depends on this call's marks alone. Part of kernel.h, where a row is compiled with MARKED. */
+ * lists the marked ones for itself: all write the same list, so nobody waits. From their number it follows how their
+ * tiles are spread over the blocks, as a plan would say it. So where sums are cut depends on this call's marks alone.
+ * Part of kernel.h, where a row is compiled with MARKED. */
 
 /* As the fields of rung_medium_args. */
 struct marked_spread {
@@ -26,9 +26,8 @@ RUNG_DEVICE int marked_tiles(const int bm, const int bn)
 
 RUNG_DEVICE struct order_place marked_place(unsigned tile, const rung_medium_args *p, const int bm, const int bn)
 {
-    const unsigned number = p->list[tile], block = number / marked_tiles(bm, bn),
-                   of_block = number % marked_tiles(bm, bn);
-    const unsigned across = MARKED_BLOCK / bn;
+    const unsigned of_block = tile % marked_tiles(bm, bn), across = MARKED_BLOCK / bn;
+    const unsigned block = p->list[tile / marked_tiles(bm, bn)];
     struct order_place at;
     at.row = block / p->blocks_n * MARKED_BLOCK + of_block / across * bm;
     at.col = block % p->blocks_n * MARKED_BLOCK + of_block % across * bn;
@@ -45,30 +44,16 @@ RUNG_DEVICE int marked_block(const rung_medium_args *p, int i)
     return (first + i % rows) * p->blocks_n + i / rows;
 }
 
-/* How many tiles of a block lie in C, down and across. */
-RUNG_DEVICE int marked_down(const rung_medium_args *p, int block, const int bm)
-{
-    return min(MARKED_BLOCK / bm, (p->m - block / p->blocks_n * MARKED_BLOCK + bm - 1) / bm);
-}
-
-RUNG_DEVICE int marked_across(const rung_medium_args *p, int block, const int bn)
-{
-    return min(MARKED_BLOCK / bn, (p->n - block % p->blocks_n * MARKED_BLOCK + bn - 1) / bn);
-}
-
-/* Lists the tiles of marked blocks; returns their number. */
-RUNG_DEVICE int marked_list(const rung_medium_args *p, const int bm, const int bn)
+/* Lists the marked blocks; returns their number. */
+RUNG_DEVICE int marked_list(const rung_medium_args *p)
 {
     __shared__ int of_warp[32];
     const int blocks = p->blocks_m * p->blocks_n, each = (blocks + blockDim.x - 1) / blockDim.x;
     const int first = threadIdx.x * each, end = min(first + each, blocks);
     int mine = 0, before, total = 0;
 #pragma unroll 1
-    for (int i = first; i < end; i++) {
-        const int block = marked_block(p, i);
-        if (p->marks[block])
-            mine += marked_down(p, block, bm) * marked_across(p, block, bn);
-    }
+    for (int i = first; i < end; i++)
+        mine += p->marks[marked_block(p, i)] != 0;
     before = mine;
 #pragma unroll 1
     for (int d = 1; d < 32; d *= 2) {
@@ -88,12 +73,8 @@ RUNG_DEVICE int marked_list(const rung_medium_args *p, const int bm, const int b
 #pragma unroll 1
         for (int i = first; i < end; i++) {
             const int block = marked_block(p, i);
-            if (!p->marks[block])
-                continue;
-            const int across = marked_across(p, block, bn), inside = marked_down(p, block, bm) * across;
-#pragma unroll 1
-            for (int t = 0; t < inside; t++)
-                p->list[before++] = block * marked_tiles(bm, bn) + t / across * (MARKED_BLOCK / bn) + t % across;
+            if (p->marks[block])
+                p->list[before++] = block;
         }
     return total;
 }
@@ -128,7 +109,7 @@ RUNG_DEVICE bool marked_begin(const rung_medium_args *p, const int groups, const
             ((uint4 *)p->zero)[i] = make_uint4(0, 0, 0, 0);
         if (!any)
             return false;
-        s = marked_spread_of(p, marked_list(p, bm, bn), groups);
+        s = marked_spread_of(p, marked_list(p) * marked_tiles(bm, bn), groups);
     }
     if (threadIdx.x == 0) {
         volatile struct marked_spread *here = marked_spread_here();
