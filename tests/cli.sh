@@ -216,10 +216,7 @@ own=$(dirname "$0")/lens/endless_loop.cu
 if "$rung" lens l01_naive 16x16x16 >/dev/null 2>&1; then
     mkdir "$work/tmp"
     TMPDIR=$work/tmp "$rung" lens --file "$own" --tile 16x16 --threads 256 --all --patience 60 37x41x45 >/dev/null 2>&1 &
-    for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-        [ -e "$work"/tmp/rung-lens-*/own0.so ] && break
-        sleep 1
-    done
+    while kill -0 $! 2>/dev/null && ! [ -e "$work"/tmp/rung-lens-*/own0.so ]; do sleep 0.2; done
     kill -TERM $!
     wait $!
     [ $? = 143 ] && [ -z "$(ls "$work/tmp")" ] || { echo "left behind after a signal: $(ls "$work/tmp")"; bad=1; }
