@@ -93,7 +93,8 @@ static inline float *lines_new(const layout_case *t, int matrix)
 }
 
 /* FP64, with the size that errors are measured by. Four sums each, so that none waits for the one before. */
-static inline double exact(const layout_case *t, const float *a, const float *b, int64_t i, int64_t j, double *size)
+__attribute__((no_sanitize("thread"))) static inline double exact(const layout_case *t, const float *a, const float *b,
+                                                                  int64_t i, int64_t j, double *size)
 {
     double sum[4] = {0.0}, absolute[4] = {0.0};
     for (int64_t p = 0; p < t->k && t->alpha != 0.0f; p++) {
