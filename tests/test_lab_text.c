@@ -145,6 +145,7 @@ static void statistics_are_robust(void **state)
     const double pair[] = {2, 8};
     assert_true(lab_geometric_mean(pair, 2) > 3.999999 && lab_geometric_mean(pair, 2) < 4.000001);
     assert_true(lab_stats_of(values, 0).samples == 0);
+    assert_true(lab_stats_of((const double[]){4.0, 1.0, 3.0, 2.0}, 4).median == 2.5);
 }
 
 int main(void)

@@ -44,6 +44,7 @@ for layout in row col; do
     verify second 'the same call gave other bits than the first time' "$case"
     verify outside '1 words outside C.s m x n were written' "$case,pad=5"
     verify outside 'words outside' "$case"
+    verify before 'the first is -1 elements from C' "$case"
     verify before 'the first is -1 elements from C' "$case,offset=1"
     verify a 'operand A was changed' "TT:17x19x23:$layout"
     verify b 'operand B was changed' "$case,beta=1"
