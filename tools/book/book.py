@@ -25,7 +25,7 @@ ANSWERS = "docs/book/answers.txt"
 QUESTIONS = "\n## Ten questions\n"
 TERM = re.compile(r"\*\*([^*]+)\*\*(?: \([^)]*\))?:? ([^*]+)")
 EVERYDAY = {"cycle", "row", "line", "result", "request", "split", "pass", "set", "event", "issues", "fast", "strict", "accurate", "u", "16.7", "thread",
-            "kernel", "grid", "slice", "rank", "family", "peer", "median", "noise", "guard", "drift", "race", "atomic", "ready", "another was taken"}
+            "kernel", "grid", "slice", "page", "box", "ladder", "rank", "family", "peer", "median", "noise", "guard", "drift", "race", "atomic", "ready", "another was taken"}
 # Sections of every chapter that may stand without a picture; another one says why in a comment, <!-- no picture: ... -->.
 PLAIN = {"Try", "Where to read on", "Ten questions", "What went wrong on the way"}
 # Words that chapters stress. Any other word of one to three in italics is a term, and a term is in the glossary.
@@ -318,7 +318,9 @@ class Site:
         return "at-" + os.path.basename(page)[:-3]
 
     def inside(self, folder, link, chapters):
-        """A link of the PDF: to a chapter in it, or none."""
+        """A link of the PDF: to a chapter in it, to the answer of a question, or none."""
+        if link.startswith("#answer-"):
+            return f'href="{link}"'
         full = os.path.normpath(os.path.join(folder, link.partition("#")[0]))
         return next((f'href="#{self.place(page)}"' for page in chapters if out_name(page) == full), "")
 

@@ -141,7 +141,7 @@ class Page:
         last = first if first is None else next((i for i in range(first, len(lines)) if end in lines[i]), None)
         if last is None:
             raise Missing(f"{path} has no lines from '{start}' to '{end}'")
-        cut = lines[first:last + 1]
+        cut = [line for line in lines[first:last + 1] if not re.fullmatch(r"\s*/\* /?lesson.*\*/", line)]
         indent = min(len(line) - len(line.lstrip()) for line in cut if line.strip() and line[0] != "#") if any(x[:1] not in ("", "#") for x in cut) else 0
         shown = [line if line.startswith("#") else line[indent:] for line in cut]
         return "```c\n" + "\n".join(shown) + f"\n```\n[`{path}`](../../{path}), line {first + 1}."
