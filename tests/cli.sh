@@ -137,7 +137,7 @@ refuses 'holds no shape' bench /dev/null
 refuses 'one too many' help list bench
 
 # Every verb: -V, and -o for its rows.
-for verb in list climb bench verify lens reduce explain doctor tune profile report run version help; do
+for verb in list climb bench verify fuzz lens learn reduce explain doctor tune profile report run version help; do
     accepts '^rung [0-9].*(' $verb -V
     [ "$verb" = help ] || accepts '-o, --output' help $verb
 done
