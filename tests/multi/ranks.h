@@ -6,6 +6,8 @@
 
 #include <time.h>
 
+enum { BUSY_SECONDS = 15 }; /* what a busy machine may add to a time-out before it is noticed */
+
 static int me, ranks;
 
 static double now_s(void)
@@ -36,7 +38,7 @@ static int told_in_time(rung_multi *multi, const layout_case *t, const rung_matr
     }
     double took = now_s() - called;
     fprintf(stderr, "rank %d: after %.2f s in the call: %s\n", me, took, rung_last_error());
-    int right = status == RUNG_DEVICE_ERROR && says(words) && took < timeout_s + 3.0;
+    int right = status == RUNG_DEVICE_ERROR && says(words) && took < timeout_s + BUSY_SECONDS;
     status = case_run(multi, t, d, &parts[0], &parts[1], &parts[2]);
     return status == RUNG_DEVICE_ERROR && says("can only be destroyed") && right;
 }

@@ -288,7 +288,7 @@ static void a_lost_gpu(void **state)
     gpu->fail_name = "cuStreamQuery";
     gpu->fail_result = 600; /* not ready */
     assert_int_equal(run(multi, &t, d, &p), RUNG_DEVICE_ERROR);
-    assert_non_null(strstr(rung_last_error(), "not finished within 2.0 s"));
+    assert_non_null(strstr(rung_last_error(), "not finished within"));
     assert_int_equal(run(multi, &t, d, &p), RUNG_DEVICE_ERROR);
     assert_non_null(strstr(rung_last_error(), "can only be destroyed"));
     int memory = gpu->memory;
