@@ -30,6 +30,9 @@ static const double launch_us = 1.99, pair_us = 2.65;
 /* Shares: what warps take longer than bulk copies to write C; what a tile takes longer that has a multiprocessor for
  * itself. */
 static const double shifted_writes = 1.31, alone_share = 0.025;
+/* What a tile of 128 x 128 results takes longer that reads C, and where C's rows are at odd addresses (k of 64 to 256).
+ */
+static const double beta_us = 10.0, odd_beta_us = 14.5;
 
 /* Which operands are copied first; or why the product cannot run so. */
 static const char *plan_operands(const rung_machine *machine, const rung_config *config, const pairs_tile *t,
@@ -54,6 +57,8 @@ static double cost_us(const rung_machine *machine, const rung_kernel *kernel, co
     double longer = rung_k_innermost(p, t->cost.a_k_innermost, t->cost.b_k_innermost, t->cost.both_k_innermost);
     double cycles = (kernel->tm * kernel->tn * kernel->bk / t->cost.share + 60.0) * (1.0 + longer);
     double tile_us = (double)s->steps * (cycles / (machine->clock_ghz * 1e3)) + t->cost.end_us;
+    if (!p->beta_zero)
+        tile_us += (p->align_c < 16 ? odd_beta_us : beta_us) * kernel->bm * kernel->bn / 16384.0;
     int64_t most = rung_ceil_div(s->tiles, machine->sms); /* tiles of the busiest multiprocessor */
     double memory = rung_read_us(p) + rung_write_us(p, scattered, kernel->bn) * (t->shifted ? shifted_writes : 1.0);
     return launch_us + pair_us + fmax(((double)most + (most % 2 ? alone_share : 0.0)) * tile_us, memory) +

@@ -31,9 +31,10 @@ RUNG_TILE_COSTS(vector, "bytes_per_us")
 /* Microseconds: a launch, and a block however little it does. */
 static const double launch_us = 1.61, least_block_us = 0.60, unstaged_block_us = 0.40;
 /* With bulk copies, fitted to timings on an H200: a launch, a block's start and end, the parts of k meet; and the bytes
- * a microsecond that a multiprocessor can take in with one block, with two (32 to 132 groups of rows by long k). */
+ * a microsecond that a multiprocessor can take in with one block, with two (24 to 132 groups of rows by long k). Where
+ * rows straddle lines of 128 bytes, neighbouring groups share what they read, and more parts of k are slower. */
 static const double bulk_launch_us = 3.0, bulk_block_us = 1.2, bulk_meet_us = 1.5, one_rate = 0.033e6,
-                    two_rate = 0.036e6;
+                    two_rate = 0.036e6, straddling_rate = 0.07e6;
 
 /* The vector kernels see a matrix of `rows` rows: A where n = 1, B's transpose where m = 1. */
 static int is_vector_of_rows(const rung_problem *p)
@@ -190,7 +191,8 @@ static const char *bulk_estimate(const rung_machine *machine, const rung_config 
         if (parts > 1 && (blocks > slots || steps < 2 * parts || refuse_parts(config, groups, partials)))
             break;
         const int64_t beside = rung_ceil_div(blocks < slots ? blocks : slots, machine->sms);
-        double rate = beside == 1 ? one_rate : two_rate / (double)beside;
+        double rate = a.ld % 32 ? straddling_rate : beside == 1 ? one_rate : two_rate;
+        rate /= (double)beside;
         double rounds_us = (double)rung_ceil_div(blocks, slots) * (bulk_block_us + bytes / (double)blocks / rate);
         double cost = bulk_launch_us + (parts > 1 ? bulk_meet_us : 0.0) + fmax(bytes / t->cost.bytes_per_us, rounds_us);
         if (cost < choice->cost_us) {
