@@ -236,12 +236,13 @@ __attribute__((no_sanitize("thread"))) static void row_of(const float *a, const 
 static void results_larger_than_the_caches(void **state)
 {
     (void)state;
-    enum { K = 8, N = 2048, LEAST = 2100, MOST = 16 << 10 };
+    enum { K = 24, N = 2048, LEAST = 2100, MOST = 16 << 10 };
     const struct {
         int64_t k, ldc, batch, behind;
         float beta;
-    } cases[] = {{3, N, 1, 0, 0.0f},     {3, N + 1, 1, 0, 0.0f}, {3, N, 1, 0, 1.0f},    {3, N, 2, 5, 0.0f},
-                 {1, N + 1, 1, 0, 0.0f}, {5, N + 1, 1, 0, 0.0f}, {8, N + 3, 1, 0, 0.0f}};
+    } cases[] = {{3, N, 1, 0, 0.0f},     {3, N + 1, 1, 0, 0.0f}, {3, N, 1, 0, 1.0f},     {3, N, 2, 5, 0.0f},
+                 {1, N + 1, 1, 0, 0.0f}, {5, N + 1, 1, 0, 0.0f}, {8, N + 3, 1, 0, 0.0f}, {24, N + 1, 1, 0, 0.0f},
+                 {24, N, 1, 0, 1.0f},    {24, N, 2, 5, 0.0f}};
     long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
     int64_t half = l3 / 8 / N + 10, m = half < LEAST ? LEAST : half > MOST ? MOST : half;
     float *a = malloc((size_t)m * K * sizeof *a), *b = malloc((size_t)K * N * sizeof *b);
@@ -264,7 +265,7 @@ static void results_larger_than_the_caches(void **state)
             const float *left = a + row % m * K, *out = c + row / m * stride + row % m * ldc;
             row_of(left, b, N, cases[i].k, cases[i].beta * 0.25, want);
             for (int64_t col = 0; col < N; col++)
-                if (fabs(want[col] - out[col]) > 1e-6)
+                if (fabs(want[col] - out[col]) > 5e-6)
                     fail_msg("case %d: C[%d][%d] is %g, not %g", i, (int)row, (int)col, (double)out[col], want[col]);
             for (int64_t col = N; col < ldc; col++)
                 assert_true(out[col] == 0.25f); /* nothing past the row */
