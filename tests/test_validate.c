@@ -149,7 +149,7 @@ static void null_operands(void **state)
     g.c = NULL;
     expect_refusal(&g, 12, "NULL");
     g = good(RUNG_COL_MAJOR);
-    g.a = (const float *)((const char *)a + 1);
+    g.a = (const float *)((const char *)a + 2);
     expect_refusal(&g, 7, "aligned");
     g.b = (const float *)((const char *)b + 2);
     expect_refusal(&g, 7, "aligned");
