@@ -67,12 +67,15 @@ cd /
 /env/bin/pip uninstall -q -y rung
 [ ! -e /env/bin/rung ]'
 
-# The source package alone: no clone, no git.
+# The source package alone: no clone, no git. The wheel made of it keeps what its tag promises.
 sdist='
 rm -r /rung
 get python3-venv cmake ninja-build gcc g++ libc6-dev libjansson-dev
 python3 -m venv /env
-/env/bin/pip install -q --disable-pip-version-check numpy /sdist/*.tar.gz
+/env/bin/pip wheel -q --disable-pip-version-check --no-deps -w /out /sdist/*.tar.gz
+/env/bin/pip install -q --disable-pip-version-check numpy auditwheel /out/*.whl
+tag=$(basename /out/*.whl .whl | sed "s/.*-none-//")
+/env/bin/auditwheel show /out/*.whl | tr "\n" " " | grep "platform tag: \"$tag\"" >/dev/null || { echo "auditwheel does not confirm $tag"; exit 1; }
 cd /
 /env/bin/python -m rung verify --device cpu --quick --math strict | tail -n 1
 /env/bin/python -c "import numpy as np, rung; a = np.ones((40, 50), \"f4\"); assert (rung.matmul(a, a.T) == 50).all()"
