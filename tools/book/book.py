@@ -237,7 +237,8 @@ class Site:
             if at is None:
                 self.faults.append(f"{page}: the answer to question {nth} is in none of its paragraphs: {piece}")
                 continue
-            blocks[at] = f'<a id="answer-{chapter}-{nth}"></a>' + blocks[at]
+            opening = blocks[at].index(">") + 1  # inside, so that a heading above still knows what follows it
+            blocks[at] = f'{blocks[at][:opening]}<a id="answer-{chapter}-{nth}"></a>{blocks[at][opening:]}'
         links = iter(range(1, 11))
         questions = re.sub(r"</li>", lambda _: f' <a class="answer" href="#answer-{chapter}-{next(links)}">where it says so</a></li>', questions, count=10)
         return "".join(blocks) + '<h2 id="ten-questions">' + questions
