@@ -65,7 +65,7 @@ static void cut(packed_job *j, int threads)
     int64_t most = panels / PANELS_LEAST;
     j->row_blocks = divide_up(j->p->m, j->plan->mc);
     if (most >= threads && threads > 1)
-        j->row_blocks = max64(j->row_blocks, round_up(min64(most, tasks) - threads + 1, threads));
+        j->row_blocks = round_up(max64(j->row_blocks, min64(most, tasks) - threads + 1), threads);
     j->column_chunks = min64(j->by.groups, j->row_blocks < threads ? divide_up(tasks, j->row_blocks) : 1);
     j->pack_tasks = min64(j->by.groups, tasks);
 }
