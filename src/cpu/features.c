@@ -17,6 +17,8 @@ static unsigned detect(void)
     if (found && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
         found |= RUNG_CPU_AVX512;
+#elif defined(__aarch64__)
+    found = RUNG_CPU_NEON; /* part of the architecture */
 #endif
     return found;
 }
@@ -39,6 +41,8 @@ unsigned rung_cpu_feature_bits(const char *names)
             bits |= RUNG_CPU_AVX2;
         else if (length == 6 && strncmp(at, "avx512", 6) == 0)
             bits |= RUNG_CPU_AVX512;
+        else if (length == 4 && strncmp(at, "neon", 4) == 0)
+            bits |= RUNG_CPU_NEON;
         else
             bits |= RUNG_CPU_UNKNOWN;
         at += length + (at[length] == ',');
@@ -55,6 +59,8 @@ unsigned rung_cpu_features(void)
             found &= ~(unsigned)RUNG_CPU_AVX512;
         if (!lists(keep, "avx2") && !lists(keep, "avx512"))
             found &= ~(unsigned)RUNG_CPU_AVX2;
+        if (!lists(keep, "neon"))
+            found &= ~(unsigned)RUNG_CPU_NEON;
     }
     return found;
 }

@@ -1,11 +1,12 @@
 /* CPU features the kernels may need, as bits. RUNG_CPU_FEATURES narrows what is found, for tests and for comparing:
- * "avx2" keeps AVX2 and drops AVX-512, "none" leaves the portable kernel. */
+ * "avx2" keeps AVX2 and drops AVX-512, "none" leaves the portable kernel, on 64-bit Arm as well. */
 #ifndef RUNG_CPU_FEATURES_H
 #define RUNG_CPU_FEATURES_H
 
-enum { RUNG_CPU_AVX2 = 1, RUNG_CPU_AVX512 = 2, RUNG_CPU_KNOWN = 3, RUNG_CPU_UNKNOWN = 4 };
+enum { RUNG_CPU_AVX2 = 1, RUNG_CPU_AVX512 = 2, RUNG_CPU_NEON = 4, RUNG_CPU_KNOWN = 7, RUNG_CPU_UNKNOWN = 8 };
 
-/* The bits of a comma-separated list of names, "avx2" and "avx512"; RUNG_CPU_UNKNOWN for any other. NULL is none. */
+/* The bits of a comma-separated list of names, "avx2", "avx512" and "neon"; RUNG_CPU_UNKNOWN for any other. NULL is
+ * none. */
 unsigned rung_cpu_feature_bits(const char *names);
 
 /* Of this CPU under its operating system, narrowed by the environment at the time of the call. */
