@@ -10,6 +10,7 @@ typedef struct view {
     const rung_kernel *kernel;
     lab_resources resources;
     int has_resources, has_lens;
+    char recorded[32]; /* the resources are those of a record, by this compiler; empty: of this build */
     lab_occupancy occupancy;
     lab_lens_totals totals;
     double seen_m, seen_n, seen_k;
@@ -36,6 +37,16 @@ static double at_most(double x, double limit)
     return x < limit ? x : limit;
 }
 
+/* From this build's device code, or from the record of the ladder. */
+static void find_resources(view *v, const lab_chip *chip)
+{
+    v->has_resources = lab_resources_of(v->kernel->name, chip->arch, &v->resources);
+    if (!v->has_resources)
+        v->has_resources = lab_resources_recorded(v->kernel, &v->resources, v->recorded, sizeof v->recorded);
+    if (v->has_resources)
+        lab_occupancy_of(chip, &v->resources, v->kernel->threads, v->kernel->shared_bytes, &v->occupancy);
+}
+
 /* The lens runs a smaller product where this one is large: what it counts goes with m*n*k. */
 static void look(view *v, const lab_chip *chip, double m, double n, double k)
 {
@@ -48,9 +59,7 @@ static void look(view *v, const lab_chip *chip, double m, double n, double k)
                        .alpha = 1.0f,
                        .max_blocks = 1,
                        .sms = chip->sms};
-    v->has_resources = lab_resources_of(v->kernel->name, chip->arch, &v->resources);
-    if (v->has_resources)
-        lab_occupancy_of(chip, &v->resources, v->kernel->threads, v->kernel->shared_bytes, &v->occupancy);
+    find_resources(v, chip);
     if (lab_lens_open() != RUNG_SUCCESS || lab_lens_missing(v->kernel) || lab_lens_run(&c, &result) != RUNG_SUCCESS)
         return;
     v->has_lens = 1;
@@ -81,6 +90,9 @@ static void print_occupancy(const lab_chip *chip, const view *v)
         printf("occupancy not known: this build compiled no GPU code for %s\n", chip->name);
         return;
     }
+    if (v->recorded[0])
+        printf("recorded  this build has no GPU code for %s; what follows is what nvcc %s used on Hopper\n", chip->name,
+               v->recorded);
     printf("uses      %d registers a thread, %d B shared a block (%d static, %d dynamic), %d threads; %d B stack, %d B "
            "spilled\n",
            v->resources.registers, v->resources.static_shared_bytes + v->kernel->shared_bytes,
@@ -90,12 +102,16 @@ static void print_occupancy(const lab_chip *chip, const view *v)
            "%d, blocks %d)\n",
            o->blocks, o->blocks == 1 ? "" : "s", o->warps, o->percent, o->limiter, o->by_registers, o->by_shared,
            o->by_threads, o->by_blocks);
-    int warps = v->kernel->threads / 32, of_a_warp = (v->resources.registers * 32 + 255) / 256 * 256;
+    int warps = (v->kernel->threads + 31) / 32, of_a_warp = (v->resources.registers * 32 + 255) / 256 * 256;
+    int shared = v->resources.static_shared_bytes + v->kernel->shared_bytes, system = chip->arch >= 80 ? 1024 : 0;
     printf("          by hand: a warp's %d x 32 registers, in units of 256, are %d; a quarter of the SM has 16384: %d "
            "warps,\n"
-           "          so %d on the SM, and %d blocks of %d warps\n",
-           v->resources.registers, of_a_warp, 16384 / of_a_warp, 16384 / of_a_warp * 4, 16384 / of_a_warp * 4 / warps,
-           warps);
+           "          so %d on the SM; blocks of %d warps: %d\n",
+           v->resources.registers, of_a_warp, 16384 / of_a_warp, 16384 / of_a_warp * 4, warps, o->by_registers);
+    printf("          shared memory: %d B / (%d + %d of the system, in units of 128); blocks: %d\n",
+           chip->shared_per_sm_bytes, shared, system, o->by_shared);
+    printf("          threads: %d / %d; blocks: %d; the SM keeps %d blocks at most; the least of the four: %d\n",
+           chip->threads_per_sm, warps * 32, o->by_threads, o->by_blocks, o->blocks);
 }
 
 /* Floats a result needs, from the tiles: k/BN + k/BM from global memory, k/TN + k/TM from shared memory. */
@@ -169,9 +185,7 @@ static int explain_sum(const rung_kernel *kernel, const lab_chip *chip, double f
     printf(
         "roofline  one addition for 4 bytes is 0.25 FLOP a byte, the ridge lies at %.1f: left of it, under the slope\n",
         ridge);
-    v.has_resources = lab_resources_of(kernel->name, chip->arch, &v.resources);
-    if (v.has_resources)
-        lab_occupancy_of(chip, &v.resources, kernel->threads, kernel->shared_bytes, &v.occupancy);
+    find_resources(&v, chip);
     print_occupancy(chip, &v);
     return CLI_PASS;
 }

@@ -16,7 +16,7 @@ enum { MAX_PROFILES = 64 };
 
 typedef struct options {
     const char *launch, *json, *saved;
-    int ladder, format, no_counters;
+    int ladder, format, no_counters, ports;
 } options;
 
 static const cli_column columns[] = {{"kernel", "kernel", 26, -1},
@@ -278,6 +278,7 @@ int cmd_profile(int argc, char **argv)
         {"counters", CLI_TEXT, &o.saved, NULL, "take the counters from this file of an earlier run instead of a GPU"},
         {"no-counters", CLI_FLAG, &o.no_counters, NULL, "only what the lens predicts"},
         {"o", CLI_TEXT, &o.json, NULL, "append the figures to this file as JSON lines"},
+        {"ports", CLI_FLAG, &o.ports, NULL, "how fast FFMAs issue with chosen registers, instead of a kernel"},
         {"launch", CLI_TEXT, &o.launch, NULL, "(what runs under ncu) launch these kernels once and nothing else"},
         CLI_FORMAT(o.format),
         {0}};
@@ -291,6 +292,8 @@ int cmd_profile(int argc, char **argv)
         if (lab_sizes_check(m, n, k, 1, 0) != RUNG_SUCCESS)
             return cli_usage("%s", lab_error());
     }
+    if (o.ports)
+        return count > 0 || o.ladder ? cli_usage("--ports takes no kernel") : cli_profile_ports(o.format, o.json);
     if (o.launch)
         return launch_all(&o, m, n, k);
     for (int i = 0; i < count; i++)

@@ -13,6 +13,9 @@ if(RUNG_HAVE_NVCC AND NOT CMAKE_CROSSCOMPILING)
   endif()
 endif()
 
+# The lab's timing loops, whose registers are chosen by hand.
+set_property(GLOBAL PROPERTY RUNG_POST_lab_ports RUNG_PATTERNS)
+
 # Rungs of the ladder, whose names hold no tile.
 set_property(GLOBAL PROPERTY RUNG_POST_l26_operand_reuse RUNG_ORDERED_FFMAS)
 foreach(rung l27_written_loop l29_one_kernel)
@@ -27,6 +30,8 @@ function(rung_sass_step stem cubin command tool)
   get_property(gather GLOBAL PROPERTY RUNG_GATHER_${stem})
   if(RUNG_SASS AND post STREQUAL "RUNG_ORDERED_FFMAS")
     set(verb order)
+  elseif(RUNG_SASS AND post STREQUAL "RUNG_PATTERNS")
+    set(verb pattern)
   elseif(RUNG_SASS AND post STREQUAL "RUNG_WRITTEN_LOOP")
     set(gathers)
     if(gather MATCHES "^RUNG_GATHER_([A-Z]+)$")

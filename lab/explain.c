@@ -37,6 +37,28 @@ int lab_resources_of(const char *symbol, int arch, lab_resources *resources)
     return 0;
 }
 
+/* results/ladder-build.jsonl, as text (lab/CMakeLists.txt). */
+extern const char rung_recorded_build[];
+
+int lab_resources_recorded(const rung_kernel *kernel, lab_resources *resources, char *compiler, size_t bytes)
+{
+    char name[128], nvcc[32];
+    int registers, spill, shared;
+    for (const char *line = rung_recorded_build; line && *line;
+         line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+        if (sscanf(
+                line,
+                "{\"kernel\": \"%127[^\"]\", \"arch\": 90, \"registers\": %d, \"spill_bytes\": %d, \"shared_bytes\": "
+                "%d, \"threads\": %*d, \"nvcc\": \"%31[^\"]\"",
+                name, &registers, &spill, &shared, nvcc) == 5 &&
+            strcmp(name, kernel->name) == 0) {
+            *resources = (lab_resources){registers, 0, spill, shared - kernel->shared_bytes};
+            snprintf(compiler, bytes, "%s", nvcc);
+            return 1;
+        }
+    return 0;
+}
+
 static int up_to(int value, int unit)
 {
     return (value + unit - 1) / unit * unit;

@@ -20,6 +20,8 @@ typedef struct lab_resources {
 } lab_resources;
 /* What ptxas used for a kernel on that architecture (its own, or the next lower that was built); 0: not known. */
 int lab_resources_of(const char *symbol, int arch, lab_resources *resources);
+/* What it used for a rung on Hopper when the ladder was recorded, and by which compiler; 0: no such record. */
+int lab_resources_recorded(const rung_kernel *kernel, lab_resources *resources, char *compiler, size_t bytes);
 
 typedef struct lab_occupancy {
     int by_registers, by_shared, by_threads, by_blocks, blocks; /* of one SM; blocks: the least of them */

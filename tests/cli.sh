@@ -43,6 +43,7 @@ refuses 'expected such as' verify --device cpu --case 35x700
 refuses 'one of --quick, --huge and --pairs' verify --quick --huge
 refuses 'repeat: .-3' verify --repeat -3
 refuses 'needs a shape' explain
+refuses 'takes no kernel' profile --ports l01_naive
 refuses '35x700' explain 35x700
 refuses '2^20' reduce --device cpu lots
 refuses 'needs a value' bench --math
@@ -63,6 +64,9 @@ if "$rung" lens l01_naive 32x32x32 >/dev/null 2>&1; then
     accepts 'left of it, under the slope' explain r02_shared 1024x1024x1
     accepts '1 results checked' lens r02_shared # a sum needs all of its blocks, so all run
     accepts 'barriers a block  *9\.000' lens r02_shared
+    accepts 'the least of the four: 2$' explain l15_double_buffer
+    accepts 'threads: 1024 / 256; blocks: 4' explain l15_double_buffer --gpu t4
+    accepts 'the least of the four: 8$' explain r05_shuffle
     accepts 'decision *sm90_' explain 1024x1024x1024 --gpu h200
     ! [ -e "$(dirname "$rung")/../lib/librung_sm_90a.so" ] || accepts 'set by the.*waves' explain l10_thread_tile_8x8
     accepts 'tensor cores in fp16' explain 4096x4096x4096 --gpu h200 --math accurate

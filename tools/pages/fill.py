@@ -9,7 +9,7 @@ import os
 import re
 import subprocess
 
-from records import BUILD, CLIMB, COUNTERS, CPU, ERRORS, LENS, REDUCE, SHAPES, SIZES, Missing, occupancy, words
+from records import BATCHES, BUILD, CLIMB, COUNTERS, CPU, ERRORS, FFMAS, LENS, PATTERNS, REDUCE, SHAPES, SIZES, Missing, occupancy, words
 
 FIGURE = re.compile(r"<!--= *(.+?) *-->(.*?)<!--/-->", re.S)
 BLOCK = re.compile(r"<!-- fill (\S+) *(.*?) *-->\n.*?<!-- /fill -->", re.S)
@@ -248,18 +248,38 @@ class Page:
                   f"File `{SIZES}`.")
 
     def block_shapes(self, *rungs):
+        return self.beside(SHAPES, rungs)
+
+    def block_batches(self, *rungs):
+        return self.beside(BATCHES, rungs)
+
+    def beside(self, path, rungs):
+        """Times of rungs on the shapes of a file, with cuBLAS's, and the library's where the file has them."""
         shapes, rungs = {}, [self.r.find(x) for x in rungs] or [self.name]
-        for line in self.r.load(SHAPES):
-            if line.get("kernel") in rungs:
-                shapes.setdefault((line["m"], line["n"], line["k"]), {})[line["kernel"]] = line
+        for line in self.r.load(path):
+            if line.get("kind") == "bench":
+                name = line["kernel"] if line["kernel"] in self.r.rows else "library"
+                shapes.setdefault((line["m"], line["n"], line["k"], line["batch"]), {})[name] = line
+        shapes = {shape: found for shape, found in shapes.items() if any(x in found for x in rungs)}
         if not shapes:
-            raise Missing(f"{SHAPES} has none of {', '.join(rungs)}")
+            raise Missing(f"{path} has none of {', '.join(rungs)}")
+        library = ["library"] * any("library" in found for found in shapes.values())
         rows = []
-        for shape, found in shapes.items():
-            rows.append(["×".join(map(str, shape))] + [
-                f"{found[x]['us']['median']:.1f}" if x in found else "" for x in rungs] + [
-                f"{[p for p in next(iter(found.values()))['peers'] if p['name'] == 'cublas'][0]['us']['median']:.1f}"])
-        return table(["m × n × k, µs"] + [self.link(x) for x in rungs] + ["cuBLAS"], rows) + f"\n\nFile `{SHAPES}`."
+        for (m, n, k, batch), found in shapes.items():
+            peer = [p for p in found[next(x for x in rungs if x in found)]["peers"] if p["name"] == "cublas"][0]
+            rows.append([f"{m}×{n}×{k}" + (f", {batch} of them" if batch > 1 else "")] + [
+                f"{found[x]['us']['median']:.1f}" if x in found else "" for x in rungs + library] + [f"{peer['us']['median']:.1f}"])
+        return table(["m × n × k, µs"] + [self.link(x) for x in rungs] + ["the library"] * len(library) + ["cuBLAS"],
+                     rows) + f"\n\nFile `{path}`."
+
+    def block_patterns(self):
+        """How FFMAs issue with chosen registers: counted and measured."""
+        rows = [[line["pattern"], f"{line['reads_even']:.2f}, {line['reads_odd']:.2f}", f"{line['predicted']:.2f}",
+                 f"{line['measured']:.3f}", f"{line['tflops']:.1f}"] for line in self.r.load(PATTERNS)]
+        if not rows:
+            raise Missing(f"{PATTERNS} is empty")
+        return table(["FFMAs with", "reads of the even, the odd bank", "FFMAs a cycle, counted", "measured", "as TFLOP/s"], rows) \
+            + f"\n\nReads are for each FFMA. File `{PATTERNS}`, command `rung profile --ports`."
 
     def block_errors(self, *rungs):
         """Errors of rungs over k on positive and on normal data, with the FP32 chain's on the same operands."""
@@ -292,6 +312,26 @@ class Page:
                 f"A warp's time, counted by the hardware at 2048: {told}. The schedulers issue in {counters['issued_percent']:.0f}% of "
                 f"the cycles, the FMA pipe works in {counters['fma_percent']:.0f}%.{extra} File `{COUNTERS}`, command `rung profile "
                 f"--ladder 2048x2048x2048`; [what the words mean](../glossary.md#what-a-warp-waits-for).")
+
+    # ---- pictures of one rung
+
+    def block_changed(self):
+        before = self.r.row(self.name)["previous"]
+        return (f"![What changed](img/{self.name}-changed.svg)\n\nWhat changed from {self.link(before)}, light before and dark now. Look for "
+                "the bar that the change was made for, and for the one that paid for it. Files "
+                f"`{LENS}`, `{BUILD}`, `{COUNTERS}`, `{SIZES}`.")
+
+    def block_time(self):
+        return (f"![Tiles over time](img/{self.name}-time.svg)\n\nOne line is a place for a tile; time goes to the right. Look for how early a tile "
+                f"is asked for before it is used. A step's length is counted from the rate at 4096 in `{SIZES}`.")
+
+    def block_banks(self):
+        line = self.r.one(FFMAS, f"loop of {self.name}", lambda x: x["kernel"] == self.name)
+        busier = max(line["reads_even"], line["reads_odd"])
+        return (f"![Registers and banks](img/{self.name}-banks.svg)\n\nA column is one FFMA, with the registers of its row, its column and its sum. "
+                "A bank gives one register a cycle, so look for a red 2: it costs a cycle, if no FFMA close by leaves that bank idle. Over the whole "
+                f"loop an FFMA reads {line['reads_even']:.3f} even and {line['reads_odd']:.3f} odd registers, so the busier bank asks for "
+                f"{max(busier, 1):.2f} cycles an FFMA; {line['ffmas']} of the loop's {line['instructions']} instructions are FFMAs. File `{FFMAS}`.")
 
     # ---- tables of whole ladders
 

@@ -4,7 +4,8 @@
     pages.py           writes figures, tables, excerpts and curves into the pages
     pages.py BUILD_FOLDER   and what the command prints, where a page shows it (the lens of that build)
     pages.py --check [BUILD_FOLDER]   says what differs and fails (a test of the suite)
-    pages.py --record BUILD_FOLDER   counts anew with the lens and the build: results/ladder-{lens-1024,build,ports}.jsonl
+    pages.py --record BUILD_FOLDER   counts anew with the lens and the build: results/ladder-{lens-1024,build,ports}.jsonl, and
+                     ladder-ffmas.jsonl where cuobjdump is installed
     pages.py --check-record BUILD_FOLDER   fails where the build's records differ from the file
 """
 import glob
@@ -19,7 +20,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 import drawings  # noqa: E402
 import pictures  # noqa: E402
 from fill import BLOCK, FIGURE, Page  # noqa: E402
-from records import BUILD, LENS, PORTS, Records, totals_of  # noqa: E402
+from machine_code import disassembler, line_of  # noqa: E402
+from records import BUILD, FFMAS, LENS, PORTS, Records, totals_of  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PAGES = ["README.md", "docs/*.md", "docs/ladder/*.md", "docs/book/*.md"]
@@ -124,6 +126,18 @@ def ports_lines(records, folder):
     return lines
 
 
+def ffma_lines(records, folder):
+    """Main loops of the rungs that are limited by FFMAs; None without a disassembler."""
+    nvcc = [line.split("=", 1)[1].strip() for line in open(os.path.join(folder, "CMakeCache.txt"), encoding="utf-8")
+            if line.startswith("RUNG_NVCC:")]
+    cuobjdump = disassembler(nvcc[0]) if nvcc else None
+    if not cuobjdump:
+        return None
+    made = [line_of(name, os.path.join(folder, f"device/sm_90a/{name}.cubin"), cuobjdump) for name in records.order
+            if records.rows[name].get("min_ffma_percent")]
+    return [line for line in made if line]
+
+
 def lens_line(rung, name):
     shape = "1024x1024x1024"
     totals = totals_of(rung, name, shape, dict(os.environ))
@@ -157,6 +171,9 @@ def record(folder, only):
     if not ports:
         return [f"{folder} has no sass, or no device/sm_90a/*.cubin: {PORTS} stays as it is"]
     dump(PORTS, ports)
+    ffmas = ffma_lines(records, folder)
+    if ffmas:
+        dump(FFMAS, ffmas)
     rung = os.path.join(folder, "bin/rung")
     known = {line["kernel"]: line for line in records.load(LENS)}
     for name in records.order:
@@ -178,6 +195,10 @@ def check_record(folder):
         kept = {line["kernel"]: line for line in records.load(path)}
         faults += [f"{path}: {line['kernel']} is {kept.get(line['kernel'])}, the build says {line}: run ./dev pages --record"
                    for line in lines if kept.get(line["kernel"], line if path == PORTS else None) != line and line["nvcc"] == kept.get(line["kernel"], line).get("nvcc")]
+    if not any(line["nvcc"] != known.get("nvcc") for line in built for known in records.load(BUILD) if known["kernel"] == line["kernel"]):
+        ffmas = ffma_lines(records, folder)
+        if ffmas and ffmas != records.load(FFMAS):
+            faults.append(f"{FFMAS}: the main loops in the build are others: run ./dev pages --record")
     return faults
 
 

@@ -163,9 +163,13 @@ def stalls(records, kernel):
 
 def all_of(records):
     """Every picture: its path under docs/ladder/img and its text."""
+    import pictures_rungs  # which draws with this file's Drawing
     made = {"overview.svg": overview(records)}
     for name in records.order:
         if name[0] == "l":
             made[f"{name}-rate.svg"] = rate(records, name)
             made[f"{name}-stalls.svg"] = stalls(records, name)
+            made[f"{name}-changed.svg"] = pictures_rungs.changed(records, name)
+            made[f"{name}-time.svg"] = pictures_rungs.time_axis(records, name)
+            made[f"{name}-banks.svg"] = pictures_rungs.banks(records, name)
     return {name: text for name, text in made.items() if text}

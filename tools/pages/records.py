@@ -15,6 +15,9 @@ ERRORS = "results/ladder-tensor-errors-h200.jsonl"
 SIZES = "results/ladder-sizes-h200.jsonl"
 CLIMB = "results/ladder-climb-4096-h200.jsonl"
 SHAPES = "results/ladder-shapes-h200.jsonl"
+BATCHES = "results/ladder-batches-h200.jsonl"
+PATTERNS = "results/ffma-patterns-h200.jsonl"
+FFMAS = "results/ladder-ffmas.jsonl"
 REDUCE = "results/ladder-reduce-h200.jsonl"
 CPU = "results/cpu_climb_1024.jsonl"
 COUNTERS = "results/ladder-counters-2048-h200.jsonl"
@@ -173,6 +176,19 @@ def words(r):
     def per_fma(rung):
         """Instructions issued for each FMA of the product, a warp's instructions against a warp's FMAs, at 2048."""
         return counter(rung, "instructions") / (2048 ** 3 / 32)
+
+    def port(symbol, key="measured"):
+        """Of a pattern of FFMAs (lab/device/lab_ports.h): FFMAs a cycle, or another field of its line."""
+        return r.one(PATTERNS, f"pattern {symbol}", lambda x: x.get("symbol") == "lab_ports_" + symbol)[key]
+
+    def loop(rung, key):
+        """Of a rung's main loop in machine code: instructions, ffmas, reads_even, reads_odd."""
+        return r.one(FFMAS, f"loop of {rung}", lambda x: x["kernel"] == r.find(rung))[key]
+
+    def batch_us(rung, m, n, k, batch, peer=None):
+        line = r.one(BATCHES, f"{rung} at {m}x{n}x{k}x{batch}", lambda x: x.get("kernel") == r.find(rung) and (
+            x["m"], x["n"], x["k"], x["batch"]) == (m, n, k, batch))
+        return [p for p in line["peers"] if p["name"] == peer][0]["us"]["median"] if peer else line["us"]["median"]
 
     def lens(rung, key):
         value = r.lens_of(rung).get(key)

@@ -4,6 +4,7 @@
 #include "check.h"
 #include "loop.h"
 #include "order.h"
+#include "pattern.h"
 #include "ports_report.h"
 
 #include <stdio.h>
@@ -18,6 +19,8 @@ static int usage(void)
           "           writes the main loop of the large FP32 kernels anew; strict: or fails\n"
           "       sass order CUBIN\n"
           "           puts FFMAs and shared loads into an order that the register ports like better\n"
+          "       sass pattern CUBIN\n"
+          "           gives the timing loops of lab/device/lab_ports.cu the registers of their patterns\n"
           "       sass check CUBIN\n"
           "           does the code wait for every load, copy and barrier before it?\n"
           "       sass ports CUBIN\n"
@@ -52,6 +55,15 @@ static int run_order(const struct cubin *cubin, const char *path)
     for (int i = 0; i < cubin_sections(cubin); i++)
         if (cubin_function(cubin, i, &f))
             order_function(&f, &dice);
+    return cubin_write(cubin, path) ? 0 : FAILED;
+}
+
+static int run_pattern(const struct cubin *cubin, const char *path)
+{
+    struct function f;
+    for (int i = 0; i < cubin_sections(cubin); i++)
+        if (cubin_function(cubin, i, &f) && !pattern_function(&f))
+            return FAILED;
     return cubin_write(cubin, path) ? 0 : FAILED;
 }
 
@@ -117,8 +129,9 @@ int main(int argc, char **argv)
     if (argc < 3)
         return usage();
     const char *verb = argv[1], *path = argv[argc - 1];
-    bool loop = !strcmp(verb, "loop"), order = !strcmp(verb, "order"), ports = !strcmp(verb, "ports");
-    if (!loop && ((!order && !ports && strcmp(verb, "check")) || argc != 3))
+    bool loop = !strcmp(verb, "loop"), order = !strcmp(verb, "order"), pattern = !strcmp(verb, "pattern");
+    bool ports = !strcmp(verb, "ports"), plain = order || pattern || ports || !strcmp(verb, "check");
+    if (!loop && (!plain || argc != 3))
         return usage();
     for (int i = 2, taken; i < argc - 1; i += taken) {
         taken = read_option(argv + i, &options);
@@ -129,10 +142,11 @@ int main(int argc, char **argv)
         return USAGE;
     if (!cubin_read(&cubin, path))
         return USAGE;
-    int code = loop    ? run_loop(&cubin, path, &options)
-               : order ? run_order(&cubin, path)
-               : ports ? run_ports(&cubin)
-                       : run_check(&cubin);
+    int code = loop      ? run_loop(&cubin, path, &options)
+               : order   ? run_order(&cubin, path)
+               : pattern ? run_pattern(&cubin, path)
+               : ports   ? run_ports(&cubin)
+                         : run_check(&cubin);
     cubin_free(&cubin);
     return code;
 }

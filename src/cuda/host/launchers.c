@@ -11,6 +11,8 @@ enum { MOST_KERNELS = 256 }; /* whose launchers are remembered */
 #undef RUNG_FAMILY
 extern const rung_launcher rung_launch_tiles;
 extern const rung_launcher rung_launch_ladder_split_k;
+extern const rung_launcher rung_launch_ladder_lone;
+extern const rung_launcher rung_launch_ladder_batches;
 extern const rung_launcher rung_launch_ladder_tma;
 extern const rung_launcher rung_launch_ladder_persistent;
 extern const rung_launcher rung_launch_ladder_searched;
@@ -30,6 +32,8 @@ const rung_launcher *const rung_launchers[] = {
 #undef RUNG_FAMILY
     &rung_launch_tiles,
     &rung_launch_ladder_split_k,
+    &rung_launch_ladder_lone,
+    &rung_launch_ladder_batches,
     &rung_launch_ladder_tma,
     &rung_launch_ladder_persistent,
     &rung_launch_ladder_searched,

@@ -1,0 +1,146 @@
+"""Pictures of single rungs made of records: what changed from the rung before, the ring over time, register banks."""
+from pictures import DIM, GRID, INK, Drawing
+from records import FFMAS, Missing, occupancy
+
+NOW, BEFORE, EVEN, ODD, WARN = "#1f5f9e", "#bcd9f2", "#c8641b", "#1f5f9e", "#b8322a"
+FILL, USE, WAIT = "#bcd9f2", "#3a7d44", "#eef1f4"
+SMS = 132
+# Rungs that bring the next tile while they multiply this one: steps of k shown, and who brings it.
+OVERLAPPED = {
+    "l14_register_prefetch": "registers", "l15_double_buffer": "registers", "l16_thread_remap": "registers",
+    "l17_hierarchical": "registers", "l17_hierarchical_swizzled": "registers", "l18_async_ping_pong": "copies",
+    "l20_multistage": "copies", "l21_tma": "engine", "l22_persistent": "engine", "l23_searched": "engine",
+    "l24_register_banks": "engine", "l25_stream_k": "engine", "l26_operand_reuse": "engine", "l27_written_loop": "engine",
+    "l28_thread_tile_12x16": "engine", "l29_one_kernel": "engine", "l30_tf32_bulk": "engine"}
+
+
+def counts_of(r, name):
+    """What a rung costs, as far as records have it: label, value, decimals."""
+    found, build = [], r.build_of(name)
+    try:
+        lens = r.lens_of(name)
+        results, fmas = lens["m"] * lens["n"], lens["m"] * lens["n"] * lens["k"] / 32
+        found.append(("FLOP for each byte asked of global memory", results * lens["k"] * 2 / lens["global_load_bytes"], 1))
+        if lens["shared_load_requests"]:
+            found.append(("shared loads, passes for each FMA", lens["shared_load_passes"] / fmas, 3))
+    except (Missing, ZeroDivisionError, KeyError):
+        pass
+    try:
+        found.append(("instructions for each FMA", r.counters(name)["instructions"] / (2048 ** 3 / 32), 2))
+        found.append(("cycles in which a scheduler issues, %", r.counters(name)["issued_percent"], 0))
+    except (Missing, KeyError):
+        pass
+    found.append(("registers of a thread", build["registers"], 0))
+    found.append(("shared memory of a block, KB", build["shared_bytes"] / 1024, 1))
+    found.append(("warps on an SM", occupancy(r, name)["warps"], 0))
+    try:
+        found.append(("TFLOP/s at 4096", r.bench(name)[0]["gflops"] / 1000, 2))
+    except Missing:
+        pass
+    return found
+
+
+def changed(r, name):
+    before = r.row(name)["previous"]
+    if not before or name[0] != "l":
+        return None
+    try:
+        now, old = counts_of(r, name), {label: value for label, value, _ in counts_of(r, before)}
+    except Missing:
+        return None
+    rows = [(label, old[label], value, decimals) for label, value, decimals in now if label in old]
+    d = Drawing(700, 62 + 34 * len(rows), f"{name}: what changed from {before}")
+    d.text(20, 24, f"{name}: what changed from {before}", 13, INK, bold=True)
+    for i, (label, was, value, decimals) in enumerate(rows):
+        y, most = 44 + 34 * i, max(was, value, 1e-9)
+        d.text(300, y + 17, label, 12, INK, "end")
+        d.box(312, y, 270 * was / most, 11, BEFORE)
+        d.box(312, y + 13, 270 * value / most, 11, NOW)
+        d.text(318 + 270 * was / most, y + 10, f"{was:.{decimals}f} before", 10, DIM)
+        d.text(318 + 270 * value / most, y + 23, f"{value:.{decimals}f}", 10, INK)
+    return d.done()
+
+
+def step_ns(r, name):
+    """How long a block takes for one step of its tile, from the rate at 4096."""
+    row, rate = r.row(name), r.bench(name)[0]["gflops"] * 1e9
+    return 2 * row["bm"] * row["bn"] * row["bk"] * occupancy(r, name)["blocks"] * SMS / rate * 1e9
+
+
+def time_axis(r, name):
+    """Each place for a tile, over steps of k: when it is filled, when it is used."""
+    if name not in OVERLAPPED:
+        return None
+    try:
+        ns = step_ns(r, name)
+    except Missing:
+        return None
+    row, who = r.row(name), OVERLAPPED[name]
+    slots, steps, left, step = row["stages"], 9, 150, 76
+    in_registers = who == "registers"
+    d = Drawing(left + steps * step + 30, 128 + 26 * (slots + in_registers), f"{name} over time")
+    d.text(20, 24, f"{name}: a block's tiles over time, one step = {row['bk']} of k = {ns:.0f} ns", 13, INK, bold=True)
+    for i in range(steps + 1):
+        d.line(left + i * step, 42, left + i * step, 52 + 26 * (slots + in_registers), GRID)
+    at = 46
+    if in_registers:
+        d.text(left - 10, at + 15, "registers: next tile", 11, INK, "end")
+        for i in range(steps):
+            d.box(left + i * step + 2, at, step - (16 if slots == 1 else 6), 20, FILL)
+            d.text(left + i * step + step / 2, at + 14, f"load {i + 1}", 10, DIM, "middle")
+        at += 26
+    for slot in range(slots):
+        d.text(left - 10, at + 15, f"tile {slot} in shared memory", 11, INK, "end")
+        for i in range(-slots, steps):
+            if (i - slot) % slots:
+                continue
+            use, end = left + i * step, left + steps * step
+            if i >= 0:
+                d.box(use + 1, at, step - (14 if in_registers and slots == 1 else 2), 20, USE)
+                d.text(use + step / 2, at + 14, f"step {i}", 10, "#ffffff", "middle")
+            if in_registers:
+                start, stop = use + slots * step - 12, use + slots * step
+            else:  # the slot is free when the step is over, and is asked to be full for step i + slots
+                start, stop = max(use + step, left), min(use + slots * step, end)
+            start, stop = max(start, left), min(stop, end)
+            if stop - start > 6:
+                d.box(start + 1, at, stop - start - 2, 20, FILL)
+                if stop - start > 50:
+                    d.text((start + stop) / 2, at + 14, f"copy for {i + slots}", 10, DIM, "middle")
+        at += 26
+    ahead = 1 if in_registers else slots - 1
+    d.box(20, at + 16, 12, 12, USE)
+    d.text(38, at + 26, "multiplied", 11)
+    d.box(120, at + 16, 12, 12, FILL)
+    d.text(138, at + 26, "free for the next copy: on its way from memory" if not in_registers else "on its way from memory (above), stored to shared memory (narrow)", 11)
+    d.text(20, at + 50, f"A tile is asked for {ahead} step{'s' if ahead > 1 else ''} ahead: {ahead * ns:.0f} ns. A load takes 500 to 800 cycles: 250 to 400 ns.", 11, DIM)
+    return d.done()
+
+
+def banks(r, name):
+    found = [x for x in r.load(FFMAS) if x["kernel"] == name]
+    if not found:
+        return None
+    shown, left, step = found[-1]["shown"], 130, 34
+    d = Drawing(left + step * len(shown) + 20, 250, f"{name}: registers of its FFMAs")
+    d.text(20, 24, f"{name}: {len(shown)} FFMAs of the main loop on end, and the banks that they read", 13, INK, bold=True)
+    for i, label in enumerate(("row (a)", "column (b)", "sum (c)")):
+        d.text(left - 10, 60 + 34 * i, label, 12, INK, "end")
+    for i, label in enumerate(("reads, even bank", "reads, odd bank")):
+        d.text(left - 10, 166 + 24 * i, label, 11, INK, "end")
+    for i, operands in enumerate(shown):
+        x, reads = left + i * step, [0, 0]
+        for j, (register, fresh) in enumerate(operands):
+            colour = ODD if register % 2 else EVEN
+            if fresh:
+                d.box(x, 42 + 34 * j, step - 3, 26, colour)
+                reads[register % 2] += 1
+            else:
+                d.box(x, 42 + 34 * j, step - 3, 26, WAIT)
+            d.text(x + (step - 3) / 2, 59 + 34 * j, f"R{register}", 9, "#ffffff" if fresh else DIM, "middle")
+        for bank in (0, 1):
+            d.text(x + (step - 3) / 2, 166 + 24 * bank, str(reads[bank]), 12, WARN if reads[bank] > 1 else INK, "middle", reads[bank] > 1)
+    for x, colour, words in ((20, EVEN, "even register, read"), (190, ODD, "odd register, read"), (350, WAIT, "in the operand cache: free")):
+        d.box(x, 216, 12, 12, colour)
+        d.text(x + 18, 226, words, 11)
+    return d.done()
