@@ -60,6 +60,7 @@ typedef struct rung_kernel {
     const char *launch;                         /* name of the launcher that knows its grid and parameters (GPU) */
     int tile;                                   /* its row in that family's tiles.inc, from 0 (GPU, production) */
     rung_status (*cpu_entry)(const void *args); /* CPU: struct rung_cpu_args */
+    const char *post;                           /* a verb of tools/sass that rewrites the compiled code; NULL: none */
 } rung_kernel;
 
 RUNG_API int rung_kernel_count(void);

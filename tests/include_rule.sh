@@ -36,4 +36,14 @@ rule src/cuda/families "$public|core/[a-z_]+\.h|cuda/(device|driver|host)/[a-z_0
 rule src/lens "$public|lens\.h|(cuda/)?device/[a-z_0-9]+\.h|\.\./\.\./\.\./cuda/device/tma\.h" # the lens stands in for a driver: it sees no host code
 rule tools/sass "[a-z_]+\.h|\.\./\.\./lab/device/lab_ports\.h" # the patterns that it writes are timed by the lab
 rule tools/fit "$public|core/[a-z_]+\.h|cuda/(driver|families)/[a-z_]+\.(h|inc)|lab/shape\.h"
+
+# An .inc file is included many times: it says what it needs of those who include it, and leaves no macro behind.
+for file in $(find src/cuda/families src/cuda/device -name '*.inc' ! -name 'tiles.inc' ! -name 'list.inc'); do
+    sed '/\*\//q' "$file" | grep -q 'Parameters' || { echo "$file does not list its parameters at its top"; bad=1; }
+    left=$(awk '/^[[:space:]]*#[[:space:]]*define / { name = $2; sub(/\(.*/, "", name); if ($1 == "#") next; on[name] = 1 }
+        /^[[:space:]]*#[[:space:]]*undef / { delete on[$2] }
+        END { for (name in on) if (name !~ /_H$/) print name }' "$file" | sort | tr '\n' ' ')
+    case $file:$left in *written_loop.inc:"BK TM TN ") left= ;; esac # what it gives where it was given none
+    [ -z "$left" ] || { echo "$file leaves these macros behind: $left"; bad=1; }
+done
 exit $bad

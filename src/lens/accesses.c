@@ -51,7 +51,7 @@ static site *site_of(uintptr_t pc, rung_lens_kind kind, rung_lens_space space, i
                 order = realloc(order, (size_t)site_room * sizeof *order);
             }
             if (!s || !order || site_count == TABLE / 2)
-                abort(); /* thousands of call sites in one kernel: not a kernel */
+                abort(); /* no kernel has thousands of call sites */
             s->pc = pc;
             s->seen.kind = kind;
             s->seen.space = space;
@@ -67,7 +67,7 @@ static site *site_of(uintptr_t pc, rung_lens_kind kind, rung_lens_space space, i
 
 /* Shared memory. */
 
-/* Passes that lanes of `mask` take together: the most distinct words any bank has to give. */
+/* The passes that the lanes of `mask` take together: the most distinct words that any bank has to give. */
 static int passes(uint32_t mask, const uint64_t *where, int words)
 {
     uint32_t bank_word[32][8];
@@ -91,7 +91,7 @@ static int passes(uint32_t mask, const uint64_t *where, int words)
     return most;
 }
 
-/* Every active lane and its partner (lane xor distance) want the same address, or the partner is idle. */
+/* Whether every active lane and its partner (lane xor distance) want the same address, or the partner is idle. */
 static bool pairs_agree(uint32_t mask, const uint64_t *where, int distance)
 {
     for (uint32_t left = mask; left; left &= left - 1) {
@@ -311,8 +311,8 @@ typedef struct copy_cost {
     int sectors, passes, ideal;
 } copy_cost;
 
-/* Of 4 and 8 bytes: through the L1, whose lines lie in the banks of shared memory. What meets in a bank on either side
- * takes another pass. */
+/* Copies of 4 and 8 bytes go through the L1, whose lines lie in the banks of shared memory. What meets in a bank on
+ * either side takes another pass. */
 static copy_cost cost_through_cache(uint32_t mask, const uint64_t *from, const uint64_t *to, int bytes)
 {
     copy_cost cost = {0, 0, 0};
@@ -357,8 +357,8 @@ static int piece_passes(const uint64_t *from, const uint64_t *to, int n, uint64_
     return most;
 }
 
-/* Of 16 bytes: past the L1, a quarter of the warp at a time; a sector of shared memory counts for every line that feeds
- * it. */
+/* Copies of 16 bytes go past the L1, a quarter of the warp at a time. A sector of shared memory counts for every line
+ * that feeds it. */
 static void add_quarter(copy_cost *cost, uint32_t lanes, const uint64_t *where_from, const uint64_t *where_to)
 {
     uint64_t from[8], to[8];
@@ -407,7 +407,7 @@ static void count_copies(uintptr_t pc, site *s, uint32_t mask, const uint64_t *w
     s->seen.merged_ideal += weight * cost.ideal;
 }
 
-/* Lanes of a copy that read; remembered until its other half comes. */
+/* The lanes of a copy that read. They are remembered until its other half comes. */
 static uint32_t remember_copies(uint32_t mask, const uint64_t *where)
 {
     copies_now.mask = 0;
@@ -452,7 +452,7 @@ static void request(uintptr_t pc, uint32_t mask, const uint64_t *where, int warp
         take_sample(s, mask, where);
 }
 
-/* One thread moves a whole box: counted as one request with the sectors it touches. */
+/* One thread moves a whole box. That counts as one request with the sectors it touches. */
 void lens_bulk(uintptr_t pc, rung_lens_space space, rung_lens_kind kind, const void *at, double bytes, double sectors)
 {
     site *s = site_of(pc, kind, space, 16);
@@ -492,7 +492,7 @@ void lens_log(uintptr_t pc, uint64_t where)
     }
 }
 
-/* All active lanes made the same accesses from the same places, one after another. */
+/* Whether all active lanes made the same accesses from the same places, one after another. */
 static bool in_step(const lens_thread *lane0, uint32_t mask)
 {
     for (uint32_t left = mask; left; left &= left - 1) {

@@ -140,7 +140,7 @@ static bool shares_unit(uintptr_t address)
     return false;
 }
 
-/* An operand in this piece, though none begins before the address. */
+/* An operand in this piece, where none begins before the address. NULL: there is none. */
 static const operand *operand_behind(const piece *p)
 {
     for (int i = 0; i < operand_count; i++)
@@ -191,7 +191,7 @@ void lens_check_global(uintptr_t pc, uintptr_t address, unsigned bytes, bool wri
     }
     if (o) {
         report(pc, o, address, bytes, write);
-        return; /* the fence takes it */
+        return; /* it falls into the fence */
     }
     bool fenced = piece_of(address + FENCE_BYTES - 16) || piece_of(address - FENCE_BYTES + 16);
     lens_find(RUNG_LENS_OUT_OF_BOUNDS, pc, "%s address %p, which is in no allocation", write ? "writes" : "reads",

@@ -140,7 +140,7 @@ static bool newer_than(const char *path, const struct timespec *when)
 {
     struct stat file;
     if (stat(path, &file) != 0)
-        return true; /* gone: whoever included it has changed */
+        return true; /* it is gone: whoever included it has changed */
     return file.st_mtim.tv_sec > when->tv_sec ||
            (file.st_mtim.tv_sec == when->tv_sec && file.st_mtim.tv_nsec > when->tv_nsec);
 }

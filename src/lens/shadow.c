@@ -333,7 +333,7 @@ void lens_shadow_atomic(uintptr_t pc, uint32_t offset, unsigned bytes)
         w->writer = (uint16_t)me;
         w->write_clock = clocks[me];
         w->last_write = 15;
-        w->atomic = 1; /* atomics among themselves are ordered */
+        w->atomic = 1; /* atomics are ordered among themselves */
     }
 }
 

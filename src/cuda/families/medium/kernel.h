@@ -89,6 +89,22 @@ RUNG_DEVICE struct order_place medium_place_of(unsigned tile, const rung_medium_
     return order_place_of(tile, &p->order, MEDIUM_GROUP_M, bm, bn);
 }
 
+/* Which steps of a run a group takes: every 2^spread-th from `first` on. It takes four at least, so that short sums are
+ * not cut up. */
+struct medium_slice {
+    int first, count, spread;
+};
+
+RUNG_DEVICE struct medium_slice medium_slice_of(const struct order_run *w, int group, const int groups)
+{
+    struct medium_slice s = {w->step + group, 0, 0};
+#pragma unroll
+    for (int i = 0; 1 << i < groups; i++)
+        s.spread += w->step_end - w->step >= 8 << i;
+    s.count = group >> s.spread ? 0 : (w->step_end - w->step - group + (1 << s.spread) - 1) >> s.spread;
+    return s;
+}
+
 /* The streaming block whose range holds step `first`. */
 RUNG_DEVICE int medium_streamer_of(const rung_medium_args *p, int first)
 {
