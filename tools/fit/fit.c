@@ -1,8 +1,8 @@
 /* Fits the costs of tiles to stored timings (rung tune --times), and says how well they predict.
- * usage: rung_fit TIMES.jsonl... [--fit] [--write SOURCE_DIR]
- * Without --fit the costs are judged as they are. Every fifth shape is kept out of the fit and judged apart. --write
- * puts the fitted costs into the families' tiles.inc. The planner's own code predicts: nothing of the model is stated
- * here.
+ * usage: rung_fit TIMES.jsonl... [--each] [--fit] [--write SOURCE_DIR]
+ * Without --fit the costs are judged as they are, with --each shape by shape: measured and predicted microseconds.
+ * Every fifth shape is kept out of the fit and judged apart. --write puts the fitted costs into the families'
+ * tiles.inc. The planner's own code predicts: nothing of the model is stated here.
  */
 #include "core/plan.h"
 #include "core/validate.h"
@@ -211,6 +211,26 @@ static void report(const char *when)
     }
 }
 
+/* A line a shape: cuBLAS's time, and the candidates with measured and predicted time, the fastest first. */
+static void report_each(void)
+{
+    for (int i = 0; i < product_count; i++) {
+        const product *p = &products[i];
+        int said[KERNELS] = {0};
+        printf("%-24s cublas %.1f", p->shape, p->cublas_us);
+        for (int rank = 0; rank < p->count; rank++) {
+            int next = -1;
+            for (int j = 0; j < p->count; j++)
+                if (!said[j] && (next < 0 || p->samples[j].measured_us < p->samples[next].measured_us))
+                    next = j;
+            said[next] = 1;
+            const sample *s = &p->samples[next];
+            printf(", %s %.1f (%.1f)", s->kernel->name, s->measured_us, predicted(p, s));
+        }
+        printf("\n");
+    }
+}
+
 /* ---- fitting ---- */
 
 static void predict_all(void)
@@ -366,21 +386,25 @@ static int write_family(const rung_costs *family, const char *source)
 
 int main(int argc, char **argv)
 {
-    int fit = 0;
+    int fit = 0, each = 0;
     const char *source = NULL;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--fit") == 0)
             fit = 1;
+        else if (strcmp(argv[i], "--each") == 0)
+            each = 1;
         else if (strcmp(argv[i], "--write") == 0 && i + 1 < argc)
             source = argv[++i];
         else if (!read_file(argv[i]))
             return 2;
     }
     if (product_count == 0) {
-        fprintf(stderr, "usage: rung_fit TIMES.jsonl... [--fit] [--write SOURCE_DIR]\n");
+        fprintf(stderr, "usage: rung_fit TIMES.jsonl... [--each] [--fit] [--write SOURCE_DIR]\n");
         return 2;
     }
     report("as they are");
+    if (each)
+        report_each();
     predict_all();
     for (int round = 0; fit && round < ROUNDS; round++)
         for (size_t f = 0; f < sizeof families / sizeof families[0]; f++)

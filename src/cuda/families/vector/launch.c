@@ -30,6 +30,10 @@ RUNG_TILE_COSTS(vector, "bytes_per_us")
 
 /* Microseconds: a launch, and a block however little it does. */
 static const double launch_us = 1.61, least_block_us = 0.60, unstaged_block_us = 0.40;
+/* Where lines of the matrix do not begin at 16 bytes, floats come one by one. Without stages that costs some of
+ * memory's rate. With stages it is the block that takes this many lines of k a microsecond, after its start: fitted to
+ * timings on an H200 (results/times-vectors-h200.jsonl). */
+static const double odd_unstaged_factor = 1.05, odd_staged_factor = 0.85, odd_block_us = 1.5, odd_lines_per_us = 120.0;
 /* With bulk copies, fitted to timings on an H200: a launch, a block's start and end, the parts of k meet; and the bytes
  * a microsecond that a multiprocessor can take in with one block, with two (24 to 132 groups of rows by long k). Where
  * rows straddle lines of 128 bytes, neighbouring groups share what they read, and more parts of k are slower. */
@@ -67,6 +71,19 @@ static double staged_factor(double blocks, double sms)
     return blocks <= sms ? fmax(1.0, sms / (1.15 * blocks)) : ceil(blocks / sms) * sms / blocks;
 }
 
+/* Microseconds between the launch and the meeting of parts; memory: what the matrix takes at memory's rate. */
+static double plain_busy_us(const vector_tile *t, double memory, double blocks, double sms, int64_t lines, int aligned)
+{
+    const double slots = t->resident * sms, least = least_block_us * blocks / sms;
+    if (t->k_innermost) {
+        const double factor = unstaged_factor(blocks, slots) * (aligned ? 1.0 : odd_unstaged_factor);
+        return unstaged_block_us * blocks / slots + fmax(memory * factor, least);
+    }
+    if (aligned)
+        return fmax(memory * staged_factor(blocks, sms), least);
+    return fmax(memory * odd_staged_factor, ceil(blocks / slots) * (odd_block_us + (double)lines / odd_lines_per_us));
+}
+
 static const char *plain_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                                   const rung_problem *p, rung_choice *choice)
 {
@@ -93,11 +110,9 @@ static const char *plain_estimate(const rung_machine *machine, const rung_config
         if (refusal && parts == 1)
             return refusal;
         double blocks = (double)(tiles * parts);
-        double slots = (double)t->resident * machine->sms;
-        double factor = t->k_innermost ? unstaged_factor(blocks, slots) : staged_factor(blocks, machine->sms);
-        double cost = launch_us + 0.5 + (parts > 1 ? 1.5 + 0.02 * (double)parts : 0.0) +
-                      (t->k_innermost ? unstaged_block_us * blocks / slots : 0.0) +
-                      fmax(memory * factor * (aligned ? 1.0 : 1.4), least_block_us * blocks / machine->sms);
+        int64_t lines = rung_ceil_div(steps, parts) * kernel->bk;
+        double meet = parts > 1 ? 1.5 + 0.02 * (double)parts : 0.0;
+        double cost = launch_us + 0.5 + meet + plain_busy_us(t, memory, blocks, machine->sms, lines, aligned);
         if (!refusal && cost < choice->cost_us) {
             choice->cost_us = cost;
             choice->split_k = (int32_t)parts;
@@ -251,7 +266,9 @@ static double floor_us(const rung_machine *machine, const rung_kernel *kernel, c
     (void)machine;
     if ((p->m != 1 && p->n != 1) || k_is_contiguous(p) != t->k_innermost)
         return INFINITY;
-    return launch_us + 4.0 * (double)p->batch * (double)(p->m * p->n) * (double)p->k / t->cost.bytes_per_us;
+    const double least_factor = t->k_innermost || t->bulk ? 1.0 : odd_staged_factor;
+    return launch_us +
+           least_factor * 4.0 * (double)p->batch * (double)(p->m * p->n) * (double)p->k / t->cost.bytes_per_us;
 }
 
 static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
