@@ -6,7 +6,7 @@ set -eu
 source=$1 cmake=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-(cd "$source" && tar cf - CMakeLists.txt CMakePresets.json cmake include src lab cli shim packaging docs) | tar xf - -C "$work"
+(cd "$source" && tar cf - CMakeLists.txt CMakePresets.json cmake include src lab cli shim packaging docs results/ladder-build.jsonl) | tar xf - -C "$work"
 cd "$work"
 
 # The n-th ```c block of the page.
