@@ -433,7 +433,8 @@ class Page:
             if column is None:
                 continue
             for peer in line["peers"]:
-                names[peer["name"]] = f"{PEERS[peer['name'].split('@')[0]]} {peer['version']}"
+                plain, _, told = peer["name"].partition("@")
+                names[peer["name"]] = f"{PEERS[plain]} {peer['version']}" + (f" (told {told})" if told else "")
                 found.setdefault((peer["name"], column), []).append(peer["ratio"]["median"])
             found.setdefault(("", column), []).append(min(peer["ratio"]["median"] for peer in line["peers"]))
         columns = [i for i in range(len(CPU_LISTS)) if ("", i) in found]
