@@ -44,6 +44,10 @@ void lab_case_print(const lab_case *c, char text[LAB_CASE_TEXT])
         at = add(at, end, ",pad=%" PRId64, c->pad);
     if (c->offset)
         at = add(at, end, ",offset=%" PRId64, c->offset);
+    if (c->c_pad)
+        at = add(at, end, ",cpad=%" PRId64, c->c_pad);
+    if (c->c_offset)
+        at = add(at, end, ",coffset=%" PRId64, c->c_offset);
     if (c->alpha != 1.0f)
         at = add(at, end, ",alpha=%g", (double)c->alpha);
     if (c->beta != 0.0f)
@@ -77,6 +81,10 @@ static rung_status parse_word(const char *word, const char *value, lab_case *c)
         c->pad = atoll(value);
     else if (strcmp(word, "offset") == 0)
         c->offset = atoll(value);
+    else if (strcmp(word, "cpad") == 0)
+        c->c_pad = atoll(value);
+    else if (strcmp(word, "coffset") == 0)
+        c->c_offset = atoll(value);
     else if (strcmp(word, "alpha") == 0)
         c->alpha = strtof(value, NULL);
     else if (strcmp(word, "beta") == 0)
@@ -114,7 +122,13 @@ rung_status lab_case_parse(const char *text, lab_case *c)
             *value++ = 0;
         LAB_TRY(parse_word(word, value, c));
     }
-    if (c->batch < 1 || c->pad < 0 || c->offset < 0)
-        return lab_fail(RUNG_INVALID_ARGUMENT, "case '%s': batch, pad and offset must not be negative", text);
-    return lab_sizes_check(c->m, c->n, c->k, c->batch, c->pad > c->offset ? c->pad : c->offset);
+    const int64_t extra[] = {c->pad, c->offset, c->c_pad, c->c_offset};
+    int64_t most = 0;
+    for (int i = 0; i < 4; i++) {
+        if (c->batch < 1 || extra[i] < 0)
+            return lab_fail(RUNG_INVALID_ARGUMENT, "case '%s': batch, pads and offsets must not be negative", text);
+        if (__builtin_add_overflow(most, extra[i], &most))
+            most = INT64_MAX;
+    }
+    return lab_sizes_check(c->m, c->n, c->k, c->batch, most);
 }

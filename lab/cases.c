@@ -251,6 +251,7 @@ enum factor {
     STEPS,
     PADDING,
     OFFSET,
+    C_PADDING,
     SCALARS_OF,
     FORM,
     BIAS,
@@ -306,6 +307,7 @@ static lab_case case_of(const maker *x, const unsigned char *level, const int *t
     c.k = steps_of(row && row->bk ? row->bk : 16, level[STEPS], m * n * c.batch);
     c.pad = pads[level[PADDING]] * unit;
     c.offset = offsets[level[OFFSET]] * unit;
+    c.c_pad = level[C_PADDING]; /* rows of C at odd addresses where the operands' are not, and the other way round */
     c.alpha = of[level[SCALARS_OF]][0];
     c.beta = of[level[SCALARS_OF]][1];
     c.bias = (rung_bias)level[BIAS];
@@ -323,8 +325,8 @@ static void add_pairs(maker *x)
     int places = gpu && (x->accepts & RUNG_ACCEPTS_DEVICE_SCALARS) ? 2 : 1;
     /* Plain products end in code of their own, which few rows with a choice of scalars, bias and activation would
      * reach. */
-    const int levels[][FACTORS] = {{2, transposes, 7, 7, 5, 4, 3, 4, forms, epilogue, epilogue, places},
-                                   {2, transposes, 5, 5, 3, 4, 3, 1, forms, 1, 1, 1}};
+    const int levels[][FACTORS] = {{2, transposes, 7, 7, 5, 4, 3, 2, 4, forms, epilogue, epilogue, places},
+                                   {2, transposes, 5, 5, 3, 4, 3, 2, 1, forms, 1, 1, 1}};
     lab_covering covering;
     int rung = x->kernel && x->kernel->role != RUNG_PRODUCTION;
     if (!transposes || x->depth == LAB_QUICK || (rung && x->depth != LAB_PAIRS))

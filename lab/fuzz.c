@@ -81,6 +81,8 @@ void lab_fuzz_case(uint64_t seed, uint64_t number, int64_t most, lab_case *c)
         c->activation = (rung_activation)(1 + below(&d, 2));
     c->device_scalars = one_in(&d, 8);
     c->seed = (uint32_t)(1 + below(&d, 1 << 20));
+    c->c_pad = one_in(&d, 4) ? below(&d, 9) : 0;
+    c->c_offset = one_in(&d, 6) ? below(&d, 4) : 0;
 }
 
 void lab_fuzz_plain(lab_case *c)
@@ -97,8 +99,8 @@ void lab_fuzz_plain(lab_case *c)
 /* Makes proposal number `which` of a plainer case. It returns 0 where there are no more. */
 static int plainer(const lab_case *from, int which, lab_case *c)
 {
-    int64_t *const sizes[] = {&c->m, &c->n, &c->k, &c->pad, &c->offset};
-    enum { SIZES = 5, WAYS = 3 };
+    int64_t *const sizes[] = {&c->m, &c->n, &c->k, &c->pad, &c->offset, &c->c_pad, &c->c_offset};
+    enum { SIZES = 7, WAYS = 3 };
     *c = *from;
     if (which < SIZES * WAYS) {
         int64_t *x = sizes[which / WAYS];

@@ -102,8 +102,9 @@ static uint64_t entry_seed(const lab_case *c, int64_t entry)
 static rung_status make(lab_verifier *v, lab_operand *x, const lab_case *c, int rows_first, int64_t rows,
                         int64_t columns, int64_t batch)
 {
-    return lab_operand_make(v->place, x, rows_first ? rows : columns, rows_first ? columns : rows, c->pad, c->offset,
-                            batch);
+    const int is_c = x == &v->c;
+    return lab_operand_make(v->place, x, rows_first ? rows : columns, rows_first ? columns : rows,
+                            c->pad + (is_c ? c->c_pad : 0), c->offset + (is_c ? c->c_offset : 0), batch);
 }
 
 /* Fills A and B, and writes `poison` wherever no element lies. */

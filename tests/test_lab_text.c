@@ -14,7 +14,7 @@
 static void cases_survive_their_text(void **state)
 {
     (void)state;
-    int seen = 0;
+    int seen = 0, apart = 0; /* cases whose C has rows further apart than the operands' */
     for (int i = 0; i < rung_kernel_count(); i++) {
         lab_cases cases;
         const rung_kernel *kernel = rung_kernel_at(i);
@@ -30,10 +30,12 @@ static void cases_survive_their_text(void **state)
             assert_string_equal(text, again);
             assert_int_equal(back.m, cases.list[j].m);
             assert_true(back.alpha == cases.list[j].alpha);
+            assert_true(back.c_pad == cases.list[j].c_pad && back.c_offset == cases.list[j].c_offset);
+            apart += back.c_pad > 0;
         }
         free(cases.list);
     }
-    assert_true(seen > 100);
+    assert_true(seen > 100 && apart > 100);
 }
 
 static int stands(const lab_covering *x, int f, int v, int g, int w)
@@ -44,20 +46,34 @@ static int stands(const lab_covering *x, int f, int v, int g, int w)
     return 0;
 }
 
-static void every_pair_is_covered(void **state)
+static int rows_that_cover(const int *levels, int count)
 {
-    (void)state;
-    static const int levels[] = {2, 4, 5, 5, 6, 4, 3, 8, 1, 3, 3, 2};
-    enum { COUNT = sizeof levels / sizeof levels[0] };
     lab_covering x;
-    lab_cover_pairs(levels, COUNT, &x);
-    for (int f = 0; f < COUNT; f++)
-        for (int g = f + 1; g < COUNT; g++)
+    lab_cover_pairs(levels, count, &x);
+    for (int f = 0; f < count; f++)
+        for (int g = f + 1; g < count; g++)
             for (int v = 0; v < levels[f]; v++)
                 for (int w = 0; w < levels[g]; w++)
                     if (!stands(&x, f, v, g, w))
                         fail_msg("value %d of factor %d never meets value %d of factor %d", v, f, w, g);
-    assert_in_range(x.count, 48, 70); /* 6 x 8 is the least there can be */
+    return x.count;
+}
+
+/* Whichever factor comes first, comes last or has the most values. */
+static void every_pair_is_covered(void **state)
+{
+    (void)state;
+    static const int many[] = {2, 4, 5, 5, 6, 4, 3, 8, 1, 3, 3, 2}, few[] = {2, 3, 8};
+    enum { MANY = sizeof many / sizeof many[0], FEW = sizeof few / sizeof few[0] };
+    int levels[MANY];
+    for (int turn = 0; turn < MANY; turn++) {
+        for (int i = 0; i < MANY; i++)
+            levels[i] = many[(i + turn) % MANY];
+        assert_in_range(rows_that_cover(levels, MANY), 48, 72); /* 6 x 8 is the least there can be */
+        for (int i = 0; i < FEW; i++)
+            levels[i] = few[(i + turn) % FEW];
+        assert_in_range(rows_that_cover(levels, FEW), 24, 30);
+    }
 }
 
 static void a_seed_is_printed(void **state)
@@ -76,7 +92,8 @@ static void bad_cases_are_refused(void **state)
 {
     (void)state;
     static const char *const bad[] = {
-        "", "NX:1x1x1", "NN:1x1", "NN:-1x1x1", "NN:1x1x1:row,padd=3", "NN:1x1x1:pad=-1", "NN:1x1x1:alpha"};
+        "", "NX:1x1x1", "NN:1x1", "NN:-1x1x1", "NN:1x1x1:row,padd=3", "NN:1x1x1:pad=-1", "NN:1x1x1:alpha",
+        "NN:1x1x1:cpad=-1", "NN:1x1x1:coffset=-1", "NN:1x1x1:pad=9223372036854775807,cpad=1"};
     lab_case c;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_int_equal(lab_case_parse(bad[i], &c), RUNG_INVALID_ARGUMENT);

@@ -246,6 +246,9 @@ static void run_launch(const op *o)
                 state.faults++;
                 break;
             }
+        const int64_t sums_bytes = o->args.m * o->args.n * o->args.split_k * 4; /* of the parts that meet there */
+        memset(o->args.workspace, 0xff,
+               (size_t)(sums_bytes < state.workspace_bytes ? sums_bytes : state.workspace_bytes));
     }
     multiply(&o->args);
 }

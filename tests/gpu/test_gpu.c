@@ -299,6 +299,26 @@ static void panels_travel(void **state)
     assert_int_equal(gpu->faults + gpu->memory, 0);
 }
 
+/* The product's parts meet in workspace while its operands lie in workspace, too. */
+static void staged_operands_and_parts_lie_apart(void **state)
+{
+    (void)state;
+    rung_context *context;
+    assert_ok(open_context(0, &context));
+    for (int time = 0; time < 2; time++) {
+        product p;
+        product_new(&p, RUNG_ROW_MAJOR, 0, 0, 50, 60, 4096, 0, 1, 3);
+        product_reset(&p);
+        gpu->workspace_bytes = 0;
+        assert_ok(run_kernel(context, &p.gemm, "sm80_cpasync_f32_64x128x16_s4"));
+        product_check(&p, "operands from the host, k in parts");
+        assert_true(gpu->workspace_bytes > 0);
+        product_free(&p);
+    }
+    rung_context_destroy(context);
+    assert_int_equal(gpu->faults + gpu->memory, 0);
+}
+
 static void mixed_operands_are_refused(void **state)
 {
     (void)state;
@@ -586,6 +606,35 @@ static void recordings_of_other_threads_go_on(void **state)
     free_device(c);
 }
 
+/* A graph may run whenever it likes: its workspace is its own, and no buffer of the context's before or after. */
+static void workspace_of_a_graph_is_its_own(void **state)
+{
+    (void)state;
+    rung_context *context;
+    assert_ok(open_context(0, &context));
+    float *a = device_memory(0, 64 * DEEP * 4), *b = device_memory(0, 64 * DEEP * 4),
+          *c = device_memory(0, 64 * 64 * 4);
+    for (int time = 0; time < 2; time++) {
+        const int held = gpu->memory;
+        gpu->capturing = 1;
+        empty_log();
+        assert_true(run_deep(context, a, b, c, 64) > 0);
+        gpu->capturing = 0;
+        assert_non_null(strstr(gpu->log, "cuMemAllocAsync"));
+        assert_non_null(strstr(gpu->log, "cuMemFreeAsync"));
+        assert_nothing_waited();
+        assert_ok(rung_context_synchronize(context));
+        assert_int_equal(gpu->memory, held);
+        assert_true(run_deep(context, a, b, c, 64) > 0); /* now the context keeps a buffer */
+        assert_ok(rung_context_synchronize(context));
+    }
+    free_device(a);
+    free_device(b);
+    free_device(c);
+    rung_context_destroy(context);
+    assert_int_equal(gpu->faults + gpu->memory, 0);
+}
+
 /* While a stream is captured nothing may wait and nothing may be allocated but in stream order. */
 static void capture_is_not_disturbed(void **state)
 {
@@ -783,6 +832,37 @@ static void little_memory_is_held(void **state)
     gpu->arch = 80;
 }
 
+/* Arithmetic that errs more than FP32 is for fast mode, whatever the shape; strict mode has FP32's alone. */
+static void modes_choose_their_arithmetic(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = {64, 256, 1000, 4096, 16384};
+    rung_context *context;
+    gpu->devices = 3;
+    gpu->arch = 90;
+    assert_ok(open_context(2, &context));
+    for (int math = RUNG_STRICT; math <= RUNG_FAST; math++) {
+        int seen[RUNG_F16X3_ALONE + 1] = {0};
+        assert_ok(rung_context_set_math(context, (rung_math)math));
+        for (int i = 0; i < 125; i++) {
+            rung_plan *plan;
+            rung_gemm g;
+            rung_gemm_init(&g);
+            g.m = g.lda = g.ldc = sizes[i % 5], g.n = sizes[i / 5 % 5], g.k = g.ldb = sizes[i / 25];
+            g.a = (float *)4096, g.b = (float *)((int64_t)1 << 40), g.c = (float *)((int64_t)1 << 41);
+            assert_ok(rung_plan_create(&plan, context, &g));
+            seen[rung_kernel_find(rung_plan_kernel(plan))->arith]++;
+            rung_plan_destroy(plan);
+        }
+        assert_true(math == RUNG_STRICT ? seen[RUNG_F32] == 125 : seen[RUNG_F32] < 125);
+        if (math == RUNG_ACCURATE)
+            assert_int_equal(seen[RUNG_TF32] + seen[RUNG_F16X3_CHAIN] + seen[RUNG_F16X3_ALONE], 0);
+    }
+    rung_context_destroy(context);
+    gpu->devices = 2;
+    gpu->arch = 80;
+}
+
 /* Where memory for packed operands or partial sums is not to be had, a kernel that needs none answers. */
 static void a_full_gpu_is_no_failure(void **state)
 {
@@ -897,6 +977,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(device_operands_are_launched_on_the_stream),
         cmocka_unit_test(host_operands_travel),
         cmocka_unit_test(panels_travel),
+        cmocka_unit_test(staged_operands_and_parts_lie_apart),
         cmocka_unit_test(mixed_operands_are_refused),
         cmocka_unit_test(streams_of_another_gpu_are_refused),
         cmocka_unit_test(kernels_of_newer_chips_are_refused),
@@ -907,6 +988,8 @@ int main(int count, char **arguments)
         cmocka_unit_test(foreign_contexts_are_refused),
         cmocka_unit_test(recordings_of_other_threads_go_on),
         cmocka_unit_test(capture_is_not_disturbed),
+        cmocka_unit_test(workspace_of_a_graph_is_its_own),
+        cmocka_unit_test(modes_choose_their_arithmetic),
         cmocka_unit_test(launches_in_a_row_are_one_graph),
         cmocka_unit_test(accurate_products_go_in_panels),
         cmocka_unit_test(little_memory_is_held),

@@ -44,6 +44,17 @@ class Matmul(unittest.TestCase):
             if padding is not None:
                 np.testing.assert_array_equal(base[:, 5:], padding)
 
+    def test_out_by_columns_of_any_layouts(self):
+        for (na, a), (nb, b) in itertools.product(views(4, 6, None, 1).items(), views(6, 5, None, 2).items()):
+            for no, out in views(4, 5, None, 3).items():
+                rung.matmul(a, b, out)
+                self.check(out, a, b, f"a {na}, b {nb}, out {no}")
+
+    def test_shapes_that_have_one_operand_in_common(self):
+        for m, n, k in ((4, 5, 6), (4, 7, 6), (3, 7, 6), (4, 5, 6), (5, 4, 6), (6, 4, 4)):
+            a, b = views(m, k, None, 1)["rows"], views(k, n, None, 2)["rows"]
+            self.check(rung.matmul(a, b), a, b, f"{m}x{n}x{k}")
+
     def test_nothing_to_add_up(self):
         for (m, n, k), batch in itertools.product(((0, 5, 3), (4, 0, 3), (4, 5, 0), (1, 1, 0)), (None, 3, 0)):
             a, b = views(m, k, batch, 1)["rows"], views(k, n, batch, 2)["rows"]
@@ -100,6 +111,7 @@ class Matmul(unittest.TestCase):
             self.check(rung.matmul(a, b), a, b, f"{a.shape} @ {b.shape}")
         whole, more = draw(12, 14, 10), draw(10, 12)
         for a, b in ((whole[0, ::2, ::2], more[::2, ::3]), (whole[0, ::-1], more[:, ::-1]), (whole[::-1, ::-1, ::-1], more),
+                     (whole[::-1], more), (whole, draw(12, 10, 3)[::-1]),
                      (whole.transpose(1, 0, 2), more), (whole.transpose(2, 1, 0)[:, :, ::3], more[:4]),
                      (np.broadcast_to(whole[0], (3, 14, 10)), more), (whole[:, 0, ::-2], more[::2]), (whole[0, 0, ::-1], more)):
             self.check(rung.matmul(a, b), a, b, f"strides {a.strides} @ {b.strides}")
@@ -166,6 +178,9 @@ class Matmul(unittest.TestCase):
             with self.assertRaises((rung.RungError, TypeError)) as caught:
                 rung.matmul(*arguments)
             self.assertIn(words, str(caught.exception))
+        with self.assertRaises(rung.RungError) as caught:  # what the library itself refuses
+            rung._library.Context(-7)
+        self.assertIn("-7", str(caught.exception))
         rung.matmul(x, np.ones((3, 2), np.float32))  # a shape seen before refuses them, too
         for b in (x.T, np.ones((3, 2), np.float32)):
             with self.assertRaises(rung.RungError) as caught:
