@@ -12,8 +12,8 @@ typedef struct lab_case {
     rung_layout layout;
     rung_transpose trans_a, trans_b;
     int64_t m, n, k, batch;
-    int64_t pad;    /* elements added to every leading dimension */
-    int64_t offset; /* elements by which every operand misses 256-byte alignment */
+    int64_t pad;             /* elements added to every leading dimension */
+    int64_t offset;          /* elements by which every operand misses 256-byte alignment */
     int64_t c_pad, c_offset; /* what C alone has beyond these: its rows need not lie as the operands' do */
     float alpha, beta;
     lab_data data;

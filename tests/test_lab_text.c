@@ -91,9 +91,16 @@ static void a_seed_is_printed(void **state)
 static void bad_cases_are_refused(void **state)
 {
     (void)state;
-    static const char *const bad[] = {
-        "", "NX:1x1x1", "NN:1x1", "NN:-1x1x1", "NN:1x1x1:row,padd=3", "NN:1x1x1:pad=-1", "NN:1x1x1:alpha",
-        "NN:1x1x1:cpad=-1", "NN:1x1x1:coffset=-1", "NN:1x1x1:pad=9223372036854775807,cpad=1"};
+    static const char *const bad[] = {"",
+                                      "NX:1x1x1",
+                                      "NN:1x1",
+                                      "NN:-1x1x1",
+                                      "NN:1x1x1:row,padd=3",
+                                      "NN:1x1x1:pad=-1",
+                                      "NN:1x1x1:alpha",
+                                      "NN:1x1x1:cpad=-1",
+                                      "NN:1x1x1:coffset=-1",
+                                      "NN:1x1x1:pad=9223372036854775807,cpad=1"};
     lab_case c;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_int_equal(lab_case_parse(bad[i], &c), RUNG_INVALID_ARGUMENT);

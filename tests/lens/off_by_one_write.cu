@@ -1,4 +1,4 @@
 /* Off by one: writes row m of C. */
 #define KERNEL_NAME off_by_one_write
-#define ROW_GUARD(row) ((row) <= g.m)
+#define INSIDE(row, column) ((row) <= g.m && (column) < g.n)
 #include "tile16.h"

@@ -13,8 +13,8 @@
 #ifndef OUTSIDE
 #define OUTSIDE 0.0f
 #endif
-#ifndef ROW_GUARD
-#define ROW_GUARD(row) ((row) < g.m)
+#ifndef INSIDE
+#define INSIDE(row, column) ((row) < g.m && (column) < g.n)
 #endif
 
 enum { T = 16 };
@@ -42,6 +42,6 @@ RUNG_KERNEL(T *T) KERNEL_NAME(const __grid_constant__ rung_args g)
             __asm__ volatile("");
 #endif
     }
-    if (ROW_GUARD(row) && column < g.n)
+    if (INSIDE(row, column))
         g.c[row * g.ldc + column] = rung_blend(&g, acc, &g.c[row * g.ldc + column]);
 }
