@@ -20,6 +20,7 @@ PATTERNS = "results/ffma-patterns-h200.jsonl"
 FFMAS = "results/ladder-ffmas.jsonl"
 REDUCE = "results/ladder-reduce-h200.jsonl"
 CPU = "results/cpu_climb_1024.jsonl"
+CPU_COUNTS = "results/ladder-cpu-counts.jsonl"
 COUNTERS = "results/ladder-counters-2048-h200.jsonl"
 LENS = "results/ladder-lens-1024.jsonl"
 BUILD = "results/ladder-build.jsonl"
@@ -112,6 +113,10 @@ class Records:
     def ports_of(self, rung):
         rung = self.find(rung)
         return self.one(PORTS, f"line of {rung}", lambda x: x["kernel"] == rung)
+
+    def cpu_counts(self, rung, m=1024):
+        rung = self.find(rung)
+        return self.one(CPU_COUNTS, f"counts of {rung} at {m}", lambda x: x["kernel"] == rung and x["m"] == m)
 
     def reduce_of(self, rung, n):
         rung = self.find(rung)
@@ -231,6 +236,16 @@ def words(r):
 
     def gbytes(rung, n):
         return r.reduce_of(rung, n)["gbytes_per_s"]
+
+    def reduce_us(rung, n):
+        return r.reduce_of(rung, n)["us"]
+
+    def reduce_error(rung, n):
+        return r.reduce_of(rung, n)["error_u"]
+
+    def cpu_count(rung, key, m=1024):
+        """What a rung of the CPU's ladder did for each multiply-add: instructions, reads, writes, l1_misses, l2_misses."""
+        return r.cpu_counts(rung, m)[key] / m ** 3
 
     def reduce_us(rung, n):
         return r.reduce_of(rung, n)["us"]

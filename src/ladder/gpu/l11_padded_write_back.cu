@@ -1,8 +1,8 @@
-/* l11_padded_write_back: the instructive slowdown. Padding by one float, A transposed, C written back through shared
- * memory.
+/* l11_padded_write_back: the instructive slowdown. Padding by one float, A transposed, C back through shared memory.
  * Changed from l10_thread_tile_8x8: every global access is now perfectly coalesced, and it is slower. Rows of 129
  * floats forbid 16-byte accesses, so 64 FMAs need 16 shared loads instead of 4; the lanes' columns lie 8 floats apart,
- * where padding of rows does not help: four lanes meet in each bank. The C traffic that it improves is 1/k of all.
+ * where padding of rows does not help: four lanes meet in each bank. C, which it improves, is one of 65 floats that
+ * move at k = 4096.
  * Limits: bound by shared memory; keep this rung to measure what coalescing in the wrong place costs.
  */
 #include "device/args.h"
