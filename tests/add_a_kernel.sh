@@ -22,6 +22,11 @@ block 4 >>src/ladder/gpu/rows.inc
 "$cmake" --build build >log 2>&1 || { cat log; exit 1; }
 build/bin/rung list | grep c90_two_rows
 build/bin/rung verify --device cpu --kernel c90_two_rows | grep 'c90_two_rows *pass'
+if command -v "${RUNG_LENS_CXX:-g++}" >/dev/null; then # what chapter 19 shows of it
+    sed -n '/^\$ rung lens l90_two_rows 128x96x64$/,/^```$/{ /^line/p; /^  [0-9]/p }' docs/book/19-your-own-kernel.md >shown
+    build/bin/rung lens l90_two_rows 128x96x64 | cut -c1-71 | sed -n 's/ *$//; /^line/p; /^  [0-9]/p' >said
+    [ "$(wc -l <shown)" -eq 6 ] && diff shown said || { echo "chapter 19 shows something else of l90_two_rows"; exit 1; }
+fi
 rm src/ladder/cpu/c90_two_rows.c
 ! "$cmake" build >log 2>&1 || { echo "a row without a file was taken"; exit 1; }
 grep -q 'lists c90_two_rows, but there is no' log || { cat log; exit 1; }

@@ -383,6 +383,8 @@ def chapter_faults(page, text):
                         ("rung learn", "an exercise of rung learn"), ("```sh\n", "a command that a reader can type")):
         if part not in text:
             faults.append(f"{page} lacks {words}")
+    if not any(sign in text for sign in ("```\n$ ", "<!-- fill results ", "<!-- fill index ")) and "<!-- no output: " not in text:
+        faults.append(f"{page} shows nothing of what a command prints, and no reason for that")
     return faults + picture_faults(page, text) + term_faults(page, text)
 
 

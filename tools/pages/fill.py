@@ -149,18 +149,27 @@ class Page:
     # ---- what the command prints
 
     def block_said(self, lines, *command):
-        """Of what `rung COMMAND` prints lines FIRST-LAST (LAST may be left out), cut at 112 characters; `errors`: its error stream."""
+        """Of what `rung COMMAND` prints, cut at 112 characters: lines FIRST-LAST (LAST may be left out); START..END, from the first line
+        that has START to the next that has END, where ~ stands for a space; or `errors`, its error stream."""
         key = " ".join(command)
         if key not in Page.said:
             done = subprocess.run([self.rung, *command], capture_output=True, text=True, check=False, timeout=120, cwd=self.r.root)
             Page.said[key] = done.stdout.rstrip("\n").split("\n"), [x for x in done.stderr.rstrip("\n").split("\n") if ": compiling " not in x]
         out, errors = Page.said[key]
-        first, _, last = ("1", "", "") if lines == "errors" else lines.partition("-")
-        shown = errors if lines == "errors" else out[int(first) - 1:int(last) if last else None]
+        if lines == "errors":
+            first, shown = 1, errors
+        elif ".." in lines:
+            start, end = (word.replace("~", " ") for word in lines.split("..", 1))
+            first = next((i for i, line in enumerate(out, 1) if start in line), 0)
+            last = next((i for i, line in enumerate(out, 1) if end in line and i >= first), 0)
+            shown = out[first - 1:last] if first else []
+        else:
+            first, _, last = lines.partition("-")
+            first, shown = int(first), out[int(first) - 1:int(last) if last else None]
         if not any(shown):
             raise Missing(f"rung {key} prints no lines {lines}")
         cut = [line if len(line) <= 112 or lines == "errors" else line[:111] + "…" for line in (x.rstrip() for x in shown)]
-        return "```\n" + "\n".join([f"$ rung {key}", *(["…"] if int(first) > 1 else []), *cut]) + "\n```"
+        return "```\n" + "\n".join([f"$ rung {key}", *(["…"] if first > 1 else []), *cut]) + "\n```"
 
     # ---- counts
 
@@ -450,11 +459,11 @@ class Page:
         return table(["peer", *(CPU_LISTS[i][1] for i in columns)], rows)
 
     def block_results(self, path, columns, *where):
-        """Lines of a results file as a table: columns and conditions as a.b=value, words separated by commas."""
+        """Lines of a results file as a table: columns, separated by commas, and conditions as key=value or key=value,value."""
         keep = dict(w.split("=", 1) for w in where)
         rows = []
         for line in self.r.load(path):
-            if all(str(line.get(k)) == v for k, v in keep.items()):
+            if all(str(line.get(k)) in v.split(",") for k, v in keep.items()):
                 cells = []
                 for column in columns.split(","):
                     name, _, decimals = column.partition(":")
