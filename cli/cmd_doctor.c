@@ -87,16 +87,22 @@ static void check_cpu(report *r)
                 "blocks sized to this CPU: a common size is taken");
 }
 
-/* The modules of device code that this installation has: one for Hopper, one for the other chips. */
+/* The modules of device code that this installation has: for Hopper, for the ladder on Turing, for the other chips. */
 static void check_device_code(report *r)
 {
-    int gpu_kernels = 0, hopper = rung_tools_resources(90) != NULL, others = rung_tools_resources(80) != NULL;
+    static const struct {
+        int arch;
+        const char *name;
+    } modules[] = {{75, " sm_75"}, {80, " sm_80"}, {90, " sm_90a"}};
+    int gpu_kernels = 0, built = 0;
     for (int i = 0; i < rung_kernel_count(); i++)
         gpu_kernels += rung_kernel_at(i)->backend == RUNG_BACKEND_CUDA;
     char text[96];
-    snprintf(text, sizeof text, "%d kernels in the catalog; built for%s%s%s", gpu_kernels, others ? " sm_80" : "",
-             others && hopper ? "," : "", hopper ? " sm_90a" : "");
-    if (hopper || others)
+    size_t used = (size_t)snprintf(text, sizeof text, "%d kernels in the catalog; built for", gpu_kernels);
+    for (int i = 0; i < 3; i++)
+        if (rung_tools_resources(modules[i].arch))
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", built++ ? "," : "", modules[i].name);
+    if (built)
         found(r, "device code", text);
     else
         missing(r, "device code", "none was built: RUNG_CUDA_ARCHS=native builds it where there is a GPU",

@@ -1,11 +1,11 @@
 # Device code: how a row of the catalog and a kernel file become an image that a GPU runs.
 #
 #   rung_kernel(<stem> <source.cu> <arch> [FLAG...])   declares one kernel file: once for each row, and for the lab's kernels
-#   rung_device_modules()                              after the last of them: the modules, librung_sm_80.so and librung_sm_90a.so
+#   rung_device_modules()                              after the last of them: the modules, librung_sm_75.so, _sm_80.so and _sm_90a.so
 #
 # A kernel file is compiled by nvcc once for each chip: device/sm_90a/<stem>.cubin (rewritten by a tool where the stem asks for
 # it, see below) and device/sm_80/<stem>.fatbin (machine code and PTX for later chips; rows of architecture 90 have none). What
-# ptxas said stands in <stem>.ptxas beside it. A module is the compressed images of all kernel files, each as the symbol
+# ptxas said stands in <stem>.ptxas beside it. device/sm_75 has the rows of architecture 75: rungs without asynchronous copies. A module is the compressed images of all kernel files, each as the symbol
 # rung_image_<stem>; the library opens the module of the chip that it finds (src/cuda/driver/images.c). The lens compiles the
 # same files with the host compiler when they are asked for (src/lens/objects.c).
 #
@@ -51,14 +51,17 @@ function(rung_native_modules modules)
   set(${modules} ${found} PARENT_SCOPE)
 endfunction()
 
-# Hopper's machine code runs on Hopper only; the other module has machine code for 8.x and PTX for later chips.
+# Hopper's machine code runs on Hopper only, and Turing's module has only the rungs of architecture 75; the third has machine
+# code for 8.x and PTX for later chips.
 function(rung_module_of chip module)
   if(chip MATCHES "^90a?(-real)?$")
     set(${module} sm_90a PARENT_SCOPE)
+  elseif(chip MATCHES "^75(-real)?$")
+    set(${module} sm_75 PARENT_SCOPE)
   elseif(chip MATCHES "^(8[0-9]|1[0-9][0-9])(-real)?$")
     set(${module} sm_80 PARENT_SCOPE)
   else()
-    message(FATAL_ERROR "RUNG_CUDA_ARCHS: '${chip}' is not native, all, 80 to 89, 90a or 100 and later")
+    message(FATAL_ERROR "RUNG_CUDA_ARCHS: '${chip}' is not native, all, 75, 80 to 89, 90a or 100 and later")
   endif()
 endfunction()
 
@@ -115,7 +118,9 @@ function(rung_image stem source folder)
     set(post)
     set(tool)
     set(compiled ${base}.fatbin)
-    set(form -fatbin ${RUNG_COMPRESS} -gencode arch=compute_80,code=sm_80 -gencode arch=compute_80,code=compute_80)
+    string(REGEX MATCH "[0-9]+$" chip ${folder})
+    set(form -fatbin ${RUNG_COMPRESS} -gencode arch=compute_${chip},code=sm_${chip}
+      -gencode arch=compute_${chip},code=compute_${chip})
     set(pack)
     set(by_products)
   endif()
@@ -157,6 +162,7 @@ endfunction()
 
 function(rung_device_modules)
   get_property(stems GLOBAL PROPERTY RUNG_KERNEL_STEMS)
+  set(sm_75)
   set(sm_80)
   set(sm_90a)
   foreach(stem IN LISTS stems)
@@ -168,7 +174,12 @@ function(rung_device_modules)
       list(APPEND sm_80 ${stem})
       rung_image(${stem} ${source} ${PROJECT_BINARY_DIR}/device/sm_80 ${kernel})
     endif()
+    if(arch LESS 80)
+      list(APPEND sm_75 ${stem})
+      rung_image(${stem} ${source} ${PROJECT_BINARY_DIR}/device/sm_75 ${kernel})
+    endif()
   endforeach()
+  rung_device_module(sm_75 "${sm_75}")
   rung_device_module(sm_80 "${sm_80}")
   rung_device_module(sm_90a "${sm_90a}")
 endfunction()

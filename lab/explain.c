@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The numbers are those of NVIDIA's data sheets and tuning guides. Clocks are the highest boost. */
+/* Multiprocessors, bandwidth, cache and clock (the boost that is advertised; of H100 and H200 the highest) are those of
+ * NVIDIA's data sheets and architecture white papers; what a multiprocessor has room for is the CUDA C++ Programming
+ * Guide's table of technical specifications for each compute capability. docs/measuring.md says more. */
 const lab_chip lab_chips[] = {
     {"h200", "NVIDIA H200", 90, 132, 128, 2048, 1.98, 4.8, 60, 233472, 232448, 2048, 32},
     {"h100", "NVIDIA H100 SXM", 90, 132, 128, 2048, 1.98, 3.35, 50, 233472, 232448, 2048, 32},

@@ -51,7 +51,7 @@ static void check_row(const rung_kernel *k)
     expect(k->role == RUNG_REDUCE || (k->accepts & RUNG_ACCEPTS_ANY_TRANS));
     expect(k->align_bytes == 0 || k->align_bytes == 4 || k->align_bytes == 8 || k->align_bytes == 16);
     expect(k->bm >= 0 && k->bn >= 0 && k->bk >= 0 && k->stages >= 0 && k->tm >= 0 && k->tn >= 0);
-    expect(gpu ? k->arch == 80 || k->arch == 90 : k->arch == 0);
+    expect(gpu ? k->arch == 75 || k->arch == 80 || k->arch == 90 : k->arch == 0);
     expect(gpu ? k->threads >= 32 && k->threads <= 1024 && k->threads % 32 == 0 : 1);
     expect(gpu ? k->shared_bytes >= 0 && k->shared_bytes <= 227 * 1024 : k->shared_bytes == 0);
     expect(gpu ? !k->cpu_entry : k->cpu_entry != NULL);

@@ -76,7 +76,7 @@ static const discovery discoveries[] = {
     {OLD_DRIVER, RUNG_NO_DEVICE, "too old: it has no cuLibraryLoadData"},
     {NO_START, RUNG_NO_DEVICE, "cuInit returned CUDA_ERROR_NO_DEVICE"},
     {NO_GPU, RUNG_NO_DEVICE, "sees no GPU"},
-    {OLD_GPU, RUNG_NO_DEVICE, "7.5"},
+    {OLD_GPU, RUNG_NO_DEVICE, "7.0"},
     {NO_CONTEXT, RUNG_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY"},
     {NO_POOL, RUNG_DEVICE_ERROR, "CUDA_ERROR_LAUNCH_FAILED"},
 };
@@ -90,7 +90,7 @@ static int discovery_child(const discovery *d)
     fake *f = open_fake(d->kind == OLD_DRIVER ? old_stand_in : stand_in);
     f->init_result = d->kind == NO_START ? 100 : 0;
     f->devices = d->kind == NO_GPU ? 0 : 1;
-    f->arch = d->kind == OLD_GPU ? 75 : 80;
+    f->arch = d->kind == OLD_GPU ? 70 : 80;
     f->fail_name = d->kind == NO_CONTEXT ? "cuDevicePrimaryCtxRetain"
                    : d->kind == NO_POOL  ? "cuMemPoolSetAttribute"
                                          : NULL;
@@ -127,6 +127,41 @@ static void discovery_failures_are_told(void **state)
         if (!WIFEXITED(status) || WEXITSTATUS(status))
             fail_msg("discovery case '%s'", discoveries[i].words);
     }
+}
+
+/* The first rungs run there when they are asked for; the library does not take such a GPU by itself. */
+static int turing_child(void)
+{
+    rung_context *context;
+    open_fake(stand_in)->arch = 75;
+    if (open_context(RUNG_DEVICE_BEST, &context) != RUNG_SUCCESS || rung_context_device(context) != RUNG_DEVICE_CPU) {
+        fprintf(stderr, "a GPU of 7.5 is taken by itself: %s\n", rung_last_error());
+        return 1;
+    }
+    rung_context_destroy(context);
+    if (open_context(0, &context) != RUNG_SUCCESS) {
+        fprintf(stderr, "a GPU of 7.5 cannot be asked for: %s\n", rung_last_error());
+        return 1;
+    }
+    int wrong = 0;
+    for (int i = 0; i < rung_kernel_count(); i++) {
+        const rung_kernel *k = rung_kernel_at(i);
+        if (k->backend == RUNG_BACKEND_CUDA && !rung_kernel_unusable(context, k) != (k->arch == 75))
+            fprintf(stderr, "%s\n", k->name), wrong++;
+    }
+    rung_context_destroy(context);
+    return wrong != 0;
+}
+
+static void turing_has_the_first_rungs(void **state)
+{
+    (void)state;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(turing_child());
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
 static void empty_log(void)
@@ -973,6 +1008,7 @@ int main(int count, char **arguments)
     old_stand_in = arguments[2];
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(discovery_failures_are_told),
+        cmocka_unit_test(turing_has_the_first_rungs),
         cmocka_unit_test_setup(devices_are_numbered, open_gpu),
         cmocka_unit_test(device_operands_are_launched_on_the_stream),
         cmocka_unit_test(host_operands_travel),

@@ -60,8 +60,9 @@ static rung_status describe(rung_gpu *gpu)
     m->clock_ghz = clock_khz * 1e-6;
     m->l2_bytes = l2;
     m->memory_bytes = (int64_t)memory;
-    if (m->arch < 80)
-        return rung_fail(RUNG_NO_DEVICE, "GPU %s has compute capability %d.%d: Rung needs 8.0 (Ampere) or later",
+    if (m->arch < 75)
+        return rung_fail(RUNG_NO_DEVICE,
+                         "GPU %s has compute capability %d.%d: Rung needs 8.0 (Ampere) or later, its first rungs 7.5",
                          m->name, major, minor);
     return RUNG_SUCCESS;
 }

@@ -11,9 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Machine code for Hopper runs on Hopper only. The other module has machine code for 8.x, and PTX for later chips. */
+/* Machine code for Hopper runs on Hopper only. Turing has the ladder's first rungs. The module of all other chips has
+ * machine code for 8.x, and PTX for later ones. */
 static const char *module_name(int arch)
 {
+    if (arch == 75)
+        return "librung_sm_75.so";
     return arch == 90 ? "librung_sm_90a.so" : "librung_sm_80.so";
 }
 
@@ -41,8 +44,8 @@ rung_status rung_images_open(int arch, const char *gpu_name, void **images)
     if (!*images)
         return rung_fail(RUNG_NO_DEVICE,
                          "%s (compute capability %d.%d) is there, but Rung's device code for it is not: %s; build it "
-                         "with RUNG_CUDA_ARCHS=native or all (./dev setup --cuda installs a compiler)",
-                         gpu_name, arch / 10, arch % 10, dlerror());
+                         "with RUNG_CUDA_ARCHS=%s (./dev setup --cuda installs a compiler)",
+                         gpu_name, arch / 10, arch % 10, dlerror(), arch == 75 ? "75" : "native or all");
     return RUNG_SUCCESS;
 }
 
