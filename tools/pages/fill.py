@@ -9,7 +9,8 @@ import os
 import re
 import subprocess
 
-from records import BATCHES, BUILD, CLIMB, COUNTERS, CPU, ERRORS, FFMAS, LENS, PATTERNS, REDUCE, SHAPES, SIZES, Missing, occupancy, words
+from records import BATCHES, BUILD, CLIMB, COUNTERS, CPU, ERRORS, FFMAS, LENS, PATTERNS, REDUCE, SHAPES, SIZES, SIZES_H100, Missing, \
+    occupancy, words
 
 FIGURE = re.compile(r"<!--= *(.+?) *-->(.*?)<!--/-->", re.S)
 BLOCK = re.compile(r"<!-- fill (\S+) *(.*?) *-->\n.*?<!-- /fill -->", re.S)
@@ -236,25 +237,22 @@ class Page:
                 f"{line['error_u']:.2f} u; a plain FMA chain on the same data {line['chain_u']:.2f} u.\n\n"
                 f"File `{path}`, command `{line['command'].split(' -o ')[0]}`.")
 
-    def size_lines(self):
-        found = {}
-        for line in self.r.load(SIZES):
-            if line.get("kernel") == self.name and line["m"] == line["n"] == line["k"]:
-                found[line["m"]] = line
+    def block_sizes(self):
+        found, other = self.r.sizes(self.name), self.r.sizes(self.name, SIZES_H100)
         if not found:
             raise Missing(f"{SIZES} has no {self.name}")
-        return [found[m] for m in sorted(found)]
-
-    def block_sizes(self):
         rows = []
-        for line in self.size_lines():
-            peer = [p for p in line["peers"] if p["name"] == "cublas"][0]
-            rows.append([line["m"], number(line["gflops"] / 1000, 2), number(peer["ratio"]["median"], 3)])
-        head = ["m = n = k"] + [str(x[0]) for x in rows]
-        return (table(head, [["TFLOP/s"] + [x[1] for x in rows], ["of cuBLAS"] + [x[2] for x in rows]])
+        for chip, lines in (("H200", found), ("H100", other)):
+            chip = f", {chip}" if other else ""
+            if lines:
+                ratio = {m: [p for p in x["peers"] if p["name"] == "cublas"][0]["ratio"]["median"] for m, x in lines.items()}
+                rows += [[f"TFLOP/s{chip}"] + [number(lines[m]["gflops"] / 1000, 2) if m in lines else "" for m in sorted(found)],
+                         [f"of cuBLAS{chip}"] + [number(ratio[m], 3) if m in lines else "" for m in sorted(found)]]
+        return (table(["m = n = k"] + [str(m) for m in sorted(found)], rows)
                 + f"\n\n![Rate against size](img/{self.name}-rate.svg)\n\n"
-                + f"The line is this rung, the thin one the rung before, grey cuBLAS; the roof is what the FMA pipes could do. "
-                  f"File `{SIZES}`.")
+                + "The line is this rung" + (", dashed the same on an H100" if other else "")
+                + ", the thin one the rung before, grey cuBLAS; the roof is what the FMA pipes could do. "
+                + (f"Files `{SIZES}`, `{SIZES_H100}`." if other else f"File `{SIZES}`."))
 
     def block_shapes(self, *rungs):
         return self.beside(SHAPES, rungs)

@@ -2,7 +2,7 @@
 import math
 
 from fill import STALLS
-from records import COUNTERS, SIZES
+from records import COUNTERS, SIZES_H100
 
 ROOF = 66.9  # TFLOP/s: 132 SMs, 128 FMAs a cycle, 1.98 GHz
 FONT = "font-family=\"DejaVu Sans, Verdana, sans-serif\""
@@ -31,9 +31,10 @@ class Drawing:
         self.parts.append(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}" '
                           f'stroke-width="{width}"{dash}/>')
 
-    def path(self, points, colour, width=2):
+    def path(self, points, colour, width=2, dash=""):
         text = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        self.parts.append(f'<polyline points="{text}" fill="none" stroke="{colour}" stroke-width="{width}"/>')
+        dash = f' stroke-dasharray="{dash}"' if dash else ""
+        self.parts.append(f'<polyline points="{text}" fill="none" stroke="{colour}" stroke-width="{width}"{dash}/>')
 
     def dot(self, x, y, colour):
         self.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>')
@@ -45,14 +46,6 @@ class Drawing:
 
     def done(self):
         return "\n".join(self.parts) + "\n</svg>\n"
-
-
-def curve_of(records, kernel):
-    found = {}
-    for line in records.load(SIZES):
-        if line.get("kernel") == kernel and line["m"] == line["n"] == line["k"]:
-            found[line["m"]] = line
-    return found
 
 
 def axes(d, left, top, right, bottom, sizes, most, step):
@@ -75,11 +68,12 @@ def axes(d, left, top, right, bottom, sizes, most, step):
 
 
 def rate(records, kernel):
-    own = curve_of(records, kernel)
+    own = records.sizes(kernel)
     if not own:
         return None
     before = records.row(kernel)["previous"]
-    other = curve_of(records, before) if before else {}
+    other = records.sizes(before) if before else {}
+    h100 = records.sizes(kernel, SIZES_H100)
     tensor = max(line["gflops"] for line in own.values()) > 70000
     sizes = sorted(own)
     top_rate = 260 if tensor else 70
@@ -88,36 +82,37 @@ def rate(records, kernel):
     d.line(60, y(ROOF), 470, y(ROOF), "#c0392b", 1, "6 4")
     labels = [(y(ROOF), "roof of the FMA pipes", "#c0392b")]
     vendor = [(m, 2 * m ** 3 / [p for p in own[m]["peers"] if p["name"] == "cublas"][0]["us"]["median"] / 1e6) for m in sizes]
-    for points, colour, width, name in (
-            (vendor, "#8a949e", 2, "cuBLAS, FP32"),
-            ([(m, other[m]["gflops"] / 1000) for m in sizes if m in other], "#7fb0dd", 1.5, before),
-            ([(m, own[m]["gflops"] / 1000) for m in sizes], "#1f5f9e", 3, kernel)):
+    for points, colour, width, dash, name in (
+            (vendor, "#8a949e", 2, "", "cuBLAS, FP32"),
+            ([(m, other[m]["gflops"] / 1000) for m in sizes if m in other], "#7fb0dd", 1.5, "", before),
+            ([(m, h100[m]["gflops"] / 1000) for m in sizes if m in h100], "#1f5f9e", 1.5, "5 4", "the same, H100"),
+            ([(m, own[m]["gflops"] / 1000) for m in sizes], "#1f5f9e", 3, "", kernel)):
         if points:
-            d.path([(x(m), y(v)) for m, v in points], colour, width)
-            for m, v in points:
+            d.path([(x(m), y(v)) for m, v in points], colour, width, dash)
+            for m, v in points if not dash else ():
                 d.dot(x(m), y(v), colour)
             labels.append((y(points[-1][1]), name, colour))
     last = -99
     for at, name, colour in sorted(labels):
         last = max(at + 4, last + 14)
         d.text(480, last, name[:24], 11, colour)
-    d.text(20, 22, f"{kernel}: rate against size, one H200", 13, INK, bold=True)
+    d.text(20, 22, f"{kernel}: rate against size, one H200" + (" and one H100" if h100 else ""), 13, INK, bold=True)
     return d.done()
 
 
 def overview(records):
     """Every rung of the FP32 climb against size."""
-    names = [n for n in records.order if n[0] == "l" and n < "l30" and not n.startswith("l19") and curve_of(records, n)]
+    names = [n for n in records.order if n[0] == "l" and n < "l30" and not n.startswith("l19") and records.sizes(n)]
     if not names:
         return None
-    sizes = sorted({m for n in names for m in curve_of(records, n)})
+    sizes = sorted({m for n in names for m in records.sizes(n)})
     d = Drawing(860, 620, "Every rung against size")
     x, y = axes(d, 60, 50, 620, 560, sizes, 70, 10)
     d.line(60, y(ROOF), 620, y(ROOF), "#c0392b", 1, "6 4")
     labels = [(y(ROOF), "roof of the FMA pipes", "#c0392b")]
     vendor = {}
     for i, name in enumerate(names):
-        own = curve_of(records, name)
+        own = records.sizes(name)
         for m, line in own.items():
             vendor.setdefault(m, []).append(2 * m ** 3 / [p for p in line["peers"] if p["name"] == "cublas"][0]["us"]["median"] / 1e6)
         part = i / max(len(names) - 1, 1)

@@ -13,6 +13,7 @@ import statistics
 
 ERRORS = "results/ladder-tensor-errors-h200.jsonl"
 SIZES = "results/ladder-sizes-h200.jsonl"
+SIZES_H100 = "results/ladder-sizes-h100.jsonl"
 CLIMB = "results/ladder-climb-4096-h200.jsonl"
 SHAPES = "results/ladder-shapes-h200.jsonl"
 BATCHES = "results/ladder-batches-h200.jsonl"
@@ -97,6 +98,11 @@ class Records:
             if found:
                 return found[-1], path
         raise Missing(f"no timing of {rung} at {m}x{n}x{k} in {' or '.join(paths)}")
+
+    def sizes(self, rung, path=SIZES):
+        """The lines of a rung on squares, by size."""
+        return {line["m"]: line for line in self.load(path)
+                if line.get("kernel") == rung and line["m"] == line["n"] == line["k"]}
 
     def counters(self, rung):
         rung = self.find(rung)

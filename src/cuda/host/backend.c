@@ -15,8 +15,10 @@ static rung_status cuda_open(const rung_config *config, void **state)
     rung_gpu *gpu;
     RUNG_TRY(rung_gpu_get(config->device == RUNG_DEVICE_BEST ? 0 : config->device, &gpu));
     if (config->device == RUNG_DEVICE_BEST && rung_gpu_machine(gpu)->arch < 80)
-        return rung_fail(RUNG_NO_DEVICE, "GPU %s is of compute capability 7.5, which only the first rungs run on: name "
-                         "it by its number for these", rung_gpu_machine(gpu)->name);
+        return rung_fail(RUNG_NO_DEVICE,
+                         "GPU %s is of compute capability 7.5, which only the first rungs run on: name "
+                         "it by its number for these",
+                         rung_gpu_machine(gpu)->name);
     rung_cuda *cuda = calloc(1, sizeof *cuda);
     if (!cuda)
         return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for a GPU context (%zu bytes)", sizeof *cuda);
