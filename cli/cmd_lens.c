@@ -77,13 +77,18 @@ static void print_totals(const options *o, const lab_lens_case *c)
     lab_lens_totals t;
     cli_table table;
     double results = (double)c->m * (double)c->n, products = results * (double)c->k;
+    int sum = c->kernel && c->kernel->role == RUNG_REDUCE; /* of m * n floats */
     lab_lens_sum(&t);
     if (o->format == CLI_TABLE)
         printf("\n");
     cli_table_begin(&table, (cli_format)o->format, total_columns, 2);
-    total(&table, "global loads per result (floats)", t.global_load_bytes / 4 / results);
-    total(&table, "shared loads per result (floats)", t.shared_load_bytes / 4 / results);
-    total(&table, "reuse: operands of FMAs per float loaded from global", ratio(2 * products, t.global_load_bytes / 4));
+    total(&table, sum ? "global loads per float of x" : "global loads per result (floats)",
+          t.global_load_bytes / 4 / results);
+    total(&table, sum ? "shared loads per float of x" : "shared loads per result (floats)",
+          t.shared_load_bytes / 4 / results);
+    if (!sum)
+        total(&table, "reuse: operands of FMAs per float loaded from global",
+              ratio(2 * products, t.global_load_bytes / 4));
     total(&table, "global load requests of warps", t.global_load_requests + t.async_requests);
     total(&table, "sectors per global load request",
           ratio(t.global_load_sectors + t.async_sectors, t.global_load_requests + t.async_requests));
@@ -97,7 +102,8 @@ static void print_totals(const options *o, const lab_lens_case *c)
     total(&table, "shared load passes lost to bank conflicts", t.shared_load_wavefronts - t.shared_load_ideal);
     total(&table, "shared store passes", t.shared_store_wavefronts);
     total(&table, "shared store passes lost to bank conflicts", t.shared_store_wavefronts - t.shared_store_ideal);
-    total(&table, "shared load passes per FMA of a warp", t.shared_load_wavefronts / (products / 32));
+    if (!sum)
+        total(&table, "shared load passes per FMA of a warp", t.shared_load_wavefronts / (products / 32));
     total(&table, "barriers a block", ratio(t.barriers, t.blocks));
 }
 
@@ -117,12 +123,17 @@ static int print_run(const options *o, const lab_lens_case *c, const lab_lens_re
     for (int i = 0; i < lab_lens_launches(); i++) {
         const rung_lens_launch *l = lab_lens_launch(i);
         cli_table table;
+        char work[96];
+        if (c->kernel && c->kernel->role == RUNG_REDUCE)
+            snprintf(work, sizeof work, ", launch %d of %d for the sum of %lld floats,", i + 1, lab_lens_launches(),
+                     (long long)(c->m * c->n));
+        else
+            snprintf(work, sizeof work, " at %lld x %lld x %lld", (long long)c->m, (long long)c->n, (long long)c->k);
         if (o->format == CLI_TABLE)
-            printf("%s at %lld x %lld x %lld under the lens: grid %u x %u x %u, %u threads, %d B shared; %lld of %lld "
-                   "blocks ran%s\n",
-                   l->kernel, (long long)c->m, (long long)c->n, (long long)c->k, l->grid[0], l->grid[1], l->grid[2],
-                   l->threads, l->static_shared_bytes + l->dynamic_shared_bytes, (long long)l->blocks_run,
-                   (long long)l->blocks, l->blocks_run < l->blocks ? " and stand for the rest" : "");
+            printf("%s%s under the lens: grid %u x %u x %u, %u threads, %d B shared; %lld of %lld blocks ran%s\n",
+                   l->kernel, work, l->grid[0], l->grid[1], l->grid[2], l->threads,
+                   l->static_shared_bytes + l->dynamic_shared_bytes, (long long)l->blocks_run, (long long)l->blocks,
+                   l->blocks_run < l->blocks ? " and stand for the rest" : "");
         cli_table_begin(&table, (cli_format)o->format, site_columns,
                         (int)(sizeof site_columns / sizeof site_columns[0]));
         for (int j = 0; j < l->site_count; j++)

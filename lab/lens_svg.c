@@ -196,8 +196,9 @@ static void draw_global(page *p, const rung_lens_site *s)
     source_line(s, source, sizeof source);
     p->y += 26;
     snprintf(caption, sizeof caption,
-             "Global %s of %s, line %d: %.3g sectors a request, %.3g%% of the bytes moved are used", kinds[s->kind],
-             s->name, s->line, s->sectors / s->requests, 100 * s->bytes_used / s->bytes_moved);
+             "Global %s of %s, line %d: %.3g sector%s a request, %.3g%% of the bytes moved are used", kinds[s->kind],
+             s->name, s->line, s->sectors / s->requests, s->sectors > s->requests ? "s" : "",
+             100 * s->bytes_used / s->bytes_moved);
     text_at(p, MARGIN, "h", caption);
     p->y += 15;
     text_at(p, MARGIN, "c", source);
@@ -271,9 +272,9 @@ static void draw_shared(page *p, const rung_lens_site *s)
     static const char *const kinds[] = {"load", "store", "atomic", "cp.async", "bulk copy", "mma"};
     source_line(s, source, sizeof source);
     p->y += 26;
-    snprintf(caption, sizeof caption, "Shared %s of %s (%d bytes a lane), line %d: %.3g passes a request, %s",
+    snprintf(caption, sizeof caption, "Shared %s of %s (%d bytes a lane), line %d: %.3g pass%s a request, %s",
              kinds[s->kind], s->name, s->bytes, s->line, s->wavefronts / s->requests,
-             s->ways > 1 ? "bank conflicts" : "no bank conflict");
+             s->wavefronts > s->requests ? "es" : "", s->ways > 1 ? "bank conflicts" : "no bank conflict");
     text_at(p, MARGIN, "h", caption);
     p->y += 15;
     text_at(p, MARGIN, "c", source);
@@ -340,7 +341,8 @@ static void draw(page *p, const lab_lens_case *c)
     for (int i = 0; i < lab_lens_launches(); i++) {
         const rung_lens_launch *l = lab_lens_launch(i);
         if (c->kernel && c->kernel->role == RUNG_REDUCE)
-            snprintf(title, sizeof title, "%s: the sum of %lld floats", l->kernel, (long long)(c->m * c->n));
+            snprintf(title, sizeof title, "%s: the sum of %lld floats, launch %d of %d", l->kernel,
+                     (long long)(c->m * c->n), i + 1, lab_lens_launches());
         else
             snprintf(title, sizeof title, "%s at %lld x %lld x %lld", l->kernel, (long long)c->m, (long long)c->n,
                      (long long)c->k);

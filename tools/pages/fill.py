@@ -9,7 +9,7 @@ import os
 import re
 import subprocess
 
-from records import BATCHES, BUILD, CLIMB, COUNTERS, CPU, ERRORS, FFMAS, LENS, PATTERNS, REDUCE, SHAPES, SIZES, SIZES_H100, Missing, \
+from records import BATCHES, BUILD, CLIMB, COUNTERS, CPU, CPU_COUNTS, ERRORS, FFMAS, LENS, PATTERNS, REDUCE, SHAPES, SIZES, SIZES_H100, Missing, \
     occupancy, words
 
 FIGURE = re.compile(r"<!--= *(.+?) *-->(.*?)<!--/-->", re.S)
@@ -394,14 +394,32 @@ class Page:
             f"`{line['command'].split(' -o ')[0]}`.")
 
     def block_cpu(self):
-        line, path = self.r.bench(self.name, 1024)
+        """The last line of the rung, and one on a single thread where that line is on several."""
+        last, path = self.r.bench(self.name, 1024)
+        lines = [x for x in self.r.load(path) if x.get("kernel") == self.name and x["threads"] == 1 and last["threads"] != 1]
         before = self.r.row(self.name)["previous"]
-        step = f", {line['gflops'] / self.r.bench(before, 1024)[0]['gflops']:.2f} times {before}" if before else ""
-        best = min(line["peers"], key=lambda p: p["ratio"]["median"], default=None)
-        peer = f"; {best['ratio']['median']:.2f} of {best['name']} {best['version']}, timed in turn" if best else ""
-        return (f"**{line['gflops']:.2f} GFLOP/s** ({line['us']['median'] / 1000:.2f} ms){step}{peer}. m = n = k = 1024, one thread "
-                f"of an {line['device']}.\n\n"
-                f"File `{path}`, command `{line['command'].split(' -o ')[0]}`.")
+        said = []
+        for line in [*lines, last]:
+            step = f", {line['gflops'] / self.r.bench(before, 1024)[0]['gflops']:.2f} times {before}" if before else ""
+            best = min(line["peers"], key=lambda p: p["ratio"]["median"], default=None)
+            peer = f"; {best['ratio']['median']:.2g} of {best['name']} {best['version']}, timed in turn" if best else ""
+            on = "one thread" if line["threads"] == 1 else f"{line['threads']} threads"
+            said.append(f"**{line['gflops']:.2f} GFLOP/s** ({line['us']['median'] / 1000:.2f} ms){step}{peer}. m = n = k = 1024, {on} of an "
+                        f"{line['device']} (Zen 5).\n\nFile `{path}`, command `{line['command'].split(' -o ')[0]}`.")
+        return "\n\n".join(said)
+
+    def block_cpu_counts(self):
+        """What a multiply-add cost, this rung and the one before."""
+        rows = []
+        for name in (self.r.row(self.name)["previous"], self.name):
+            if name:
+                one = self.r.cpu_counts(name)
+                share = {key: value / one["m"] ** 3 for key, value in one.items() if isinstance(value, int)}
+                rows.append([self.link(name), f"{share['instructions']:.2f}", f"{share['reads'] + share['writes']:.3f}",
+                             f"{1000 * share['l1_misses']:.1f}", f"{1000 * share['l2_misses']:.1f}"])
+        return table(["", "instructions", "loads and stores", "misses of L1, of a thousand", "of L2, of a thousand"], rows) + (
+            f"\n\nFor each multiply-add at 1024, with caches of 48 KB and 1 MB as a Zen 5 has them, modelled by valgrind's cachegrind. File "
+            f"`{CPU_COUNTS}`, command `{one['command']}`.")
 
     def block_peaks(self, strict, accurate):
         """README's first table: each mode beside cuBLAS in its own run."""

@@ -22,6 +22,7 @@ FFMAS = "results/ladder-ffmas.jsonl"
 REDUCE = "results/ladder-reduce-h200.jsonl"
 CPU = "results/cpu_climb_1024.jsonl"
 CPU_COUNTS = "results/ladder-cpu-counts.jsonl"
+CPU_SETS = "results/ladder-cpu-sets.jsonl"
 COUNTERS = "results/ladder-counters-2048-h200.jsonl"
 LENS = "results/ladder-lens-1024.jsonl"
 BUILD = "results/ladder-build.jsonl"
@@ -248,6 +249,10 @@ def words(r):
 
     def reduce_error(rung, n):
         return r.reduce_of(rung, n)["error_u"]
+
+    def sets_gflops(rung, m):
+        rung = r.find(rung)
+        return r.one(CPU_SETS, f"{rung} at {m}", lambda x: x.get("kernel") == rung and x["m"] == m)["gflops"]
 
     def cpu_count(rung, key, m=1024):
         """What a rung of the CPU's ladder did for each multiply-add: instructions, reads, writes, l1_misses, l2_misses."""
