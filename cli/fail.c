@@ -32,9 +32,13 @@ int cli_fail(const char *format, ...)
     return CLI_FAIL;
 }
 
+/* A full disk is no error inside Rung, though nothing else in rung_status fits it: there the sentence says all. */
 int cli_fail_status(rung_status status, const char *what)
 {
-    return cli_fail("%s: %s: %s", what, rung_status_name(status), lab_error());
+    const char *sentence = lab_error();
+    if (status == RUNG_INTERNAL && sentence[0])
+        return cli_fail("%s: %s", what, sentence);
+    return cli_fail("%s: %s: %s", what, rung_status_name(status), sentence);
 }
 
 int cli_unknown(const char *what, const char *word, const char *const *names)

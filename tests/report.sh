@@ -59,11 +59,18 @@ say 2 "cannot read" "$folder/nowhere.jsonl"
 say 0 "wrote" "$folder/good.jsonl"
 
 # A device or a link is written to, and stays what it is.
-say 1 "cannot write all of /dev/full" "$folder/good.jsonl" -o /dev/full
+say 1 "^rung: report: cannot write all of /dev/full: .*\(No space left\|full disk\)" "$folder/good.jsonl" -o /dev/full
 [ -c /dev/full ] || { echo "FAIL: /dev/full is no device any more"; failed=1; }
 ln -s "$folder/target.html" "$folder/link.html"
 "$rung" report "$folder/good.jsonl" -o "$folder/link.html" 2>/dev/null
 [ -L "$folder/link.html" ] && [ -s "$folder/target.html" ] || { echo "FAIL: a link was replaced"; failed=1; }
+# Where a regular file can take no more, the reason is said and nothing is left of it.
+(
+    trap '' XFSZ
+    ulimit -f 8 # in 512 bytes
+    say 1 "^rung: report: cannot write all of $folder/page.html: .*\(too large\|full disk\)" "$folder/good.jsonl"
+    exit $failed
+) || failed=1
 say 0 "wrote" "$folder/good.jsonl"
 
 # Nothing is fetched, and a browser that is there draws every chart without an error.
