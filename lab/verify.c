@@ -361,18 +361,17 @@ static rung_status note_share(lab_verifier *v, const lab_reference_args *r, cons
     return RUNG_SUCCESS;
 }
 
-/* Finds the largest errors over the batch, ours and the chain's. */
-static rung_status judge_entries(lab_verifier *v, const lab_case *c, const lab_bound *each, lab_verdict *verdict,
-                                 extremes *x)
+/* Finds the largest errors over the batch, ours and the chain's. r: the reference of the last entry. */
+static rung_status judge_entries(lab_verifier *v, const lab_case *c, const lab_bound *each, lab_reference_args *r,
+                                 lab_verdict *verdict, extremes *x)
 {
     for (int64_t e = 0; e < c->batch; e++) {
-        lab_reference_args r;
         lab_tally ours, chain;
-        LAB_TRY(make_reference(v, c, e, &r));
-        LAB_TRY(compare(v, &r, view_c(v, c, e), each, &ours));
-        LAB_TRY(compare(v, &r, (lab_view){r.chain, r.n, 1}, each, &chain));
+        LAB_TRY(make_reference(v, c, e, r));
+        LAB_TRY(compare(v, r, view_c(v, c, e), each, &ours));
+        LAB_TRY(compare(v, r, (lab_view){r->chain, r->n, 1}, each, &chain));
         judge_wrong(c, e, &ours, verdict);
-        LAB_TRY(note_share(v, &r, each, &ours, x));
+        LAB_TRY(note_share(v, r, each, &ours, x));
         double error_u = lab_packed(ours.worst), chain_u = lab_packed(chain.worst);
         if (!(error_u <= verdict->error_u)) {
             verdict->error_u = error_u;
@@ -384,10 +383,10 @@ static rung_status judge_entries(lab_verifier *v, const lab_case *c, const lab_b
     return RUNG_SUCCESS;
 }
 
-/* Finds the vendor's own error on the same data. It writes to the same C, as ours has been judged by then. */
-static rung_status judge_vendor(lab_verifier *v, const lab_case *c, const rung_gemm *g, lab_verdict *verdict)
+/* Finds the vendor's own error on the same data, by the reference that judged ours. It writes to the same C. */
+static rung_status judge_vendor(lab_verifier *v, const lab_case *c, const rung_gemm *g, const lab_reference_args *r,
+                                lab_verdict *verdict)
 {
-    lab_reference_args r;
     lab_tally tally;
     verdict->vendor_u = -1.0;
     if (!v->vendor || c->form != LAB_SINGLE || c->bias || c->activation)
@@ -396,8 +395,7 @@ static rung_status judge_vendor(lab_verifier *v, const lab_case *c, const rung_g
     if (v->vendor->prepare)
         LAB_TRY(v->vendor->prepare(v->vendor, g));
     LAB_TRY(v->vendor->run(v->vendor, g));
-    LAB_TRY(make_reference(v, c, 0, &r));
-    LAB_TRY(compare(v, &r, view_c(v, c, 0), &(lab_bound){0}, &tally));
+    LAB_TRY(compare(v, r, view_c(v, c, 0), &(lab_bound){0}, &tally));
     verdict->vendor_u = lab_packed(tally.worst);
     return RUNG_SUCCESS;
 }
@@ -447,17 +445,18 @@ static rung_status judge(lab_verifier *v, const lab_case *c, const rung_gemm *g,
                          lab_verdict *verdict)
 {
     extremes x = {0};
+    lab_reference_args r;
     rung_arith arith = kernel ? kernel->arith : RUNG_F32;
     lab_bound each = lab_bound_each(arith, c->k, c->data, is_fused(kernel));
     LAB_TRY(judge_guards(v, verdict));
     if (c->m == 0 || c->n == 0)
         return RUNG_SUCCESS;
-    LAB_TRY(judge_entries(v, c, &each, verdict, &x));
+    LAB_TRY(judge_entries(v, c, &each, &r, verdict, &x));
     /* Constant data is meant for split products. FP32 sums of it are one sample of rounding luck: the contract's bound.
      */
     int by_rule = c->accuracy && !(c->data == LAB_CONSTANT && arith == RUNG_F32);
     if (by_rule || is_plain(c))
-        LAB_TRY(judge_vendor(v, c, g, verdict));
+        LAB_TRY(judge_vendor(v, c, g, &r, verdict));
     if (by_rule) {
         double bound_u = lab_bound_u(arith, c->k, verdict->chain_u, verdict->vendor_u) + !is_fused(kernel);
         judge_error(c, x.worst_at, verdict->error_u, bound_u, verdict);

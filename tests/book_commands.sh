@@ -1,6 +1,6 @@
 #!/bin/sh
 # Every command of the book that needs no GPU, typed as the book prints it: each must end with 0. Left out are lines that say "on a GPU",
-# NVIDIA's programs, the kernel of chapter 19, which the test add_a_kernel writes and compares, and rung climb, which takes its time and is
+# NVIDIA's programs, the kernel of chapter 19, which the test guides writes and compares, and rung climb, which takes its time and is
 # run by the test cli. What the book shows of a command's output is compared by the test pages; what a run of a minute prints, here: the two
 # errors of chapter 13, and the bits of chapter 14 on one, two and four ranks, where mpirun is installed.
 # usage: book_commands.sh SOURCE BUILD

@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""CPU and wall seconds of each test of the suite, one after another, the dearest first: what a pass costs, and where a second is to be saved.
+"""CPU and wall seconds of each test of the suite, the dearest first: what a pass costs, and where a second is to be saved. As many tests
+run at once as there are cores, the costly ones first.
 usage: tests/suite_cpu.py build/release [argument of ctest]... >results/suite-cpu.txt"""
 
+import concurrent.futures
 import json
-import resource
+import os
 import subprocess
 import sys
 import time
+
+TREE, CHOICE = sys.argv[1], sys.argv[2:]
 
 
 def machine():
@@ -16,26 +20,34 @@ def machine():
     return f"{sum(line.startswith('processor') for line in lines)} cores of {model}"
 
 
-def outcome(text):
-    return "skip" if "***Skipped" in text else "pass" if "100% tests passed" in text else "FAIL"
+def listed():
+    said = subprocess.run(["ctest", "--test-dir", TREE, *CHOICE, "--show-only=json-v1"], check=True, capture_output=True, text=True).stdout
+    tests = json.loads(said)["tests"]
+    cost = lambda test: next((p["value"] for p in test["properties"] if p["name"] == "COST"), 0)
+    return [test["name"] for test in sorted(tests, key=cost, reverse=True)]
+
+
+def look(name):
+    """(CPU seconds, wall seconds, outcome, name): of ctest, which runs this test alone, and of all that it starts."""
+    start = time.monotonic()
+    with subprocess.Popen(["ctest", "--test-dir", TREE, "-R", f"^{name.replace('.', '[.]')}$"], stdout=subprocess.PIPE, text=True) as ctest:
+        said = ctest.stdout.read()
+        used = os.wait4(ctest.pid, 0)[2]
+        ctest.returncode = 0
+    outcome = "skip" if "***Skipped" in said else "pass" if "100% tests passed" in said else "FAIL"
+    print(f"{name} {outcome}", file=sys.stderr, flush=True)
+    return used.ru_utime + used.ru_stime, time.monotonic() - start, outcome, name
 
 
 def main():
-    ctest = ["ctest", "--test-dir", *sys.argv[1:]]
-    listed = json.loads(subprocess.run([*ctest, "--show-only=json-v1"], check=True, capture_output=True, text=True).stdout)
-    rows = []
-    for name in (test["name"] for test in listed["tests"]):
-        before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-        said = subprocess.run(["ctest", "--test-dir", sys.argv[1], "-R", f"^{name.replace('.', '[.]')}$"], capture_output=True, text=True).stdout
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        rows.append((cpu, time.monotonic() - start, outcome(said), name))
-        print(f"{name} {cpu:.1f}", file=sys.stderr, flush=True)
-    print(f"# CPU seconds and wall seconds of each test of the default suite, one at a time, on {machine()}.")
-    print(f"# tests/suite_cpu.py {' '.join(sys.argv[1:])}")
-    for cpu, wall, result, name in sorted(rows, reverse=True):
-        print(f"{name:28} {result}  cpu {cpu:7.1f}  wall {wall:7.1f}")
-    print(f"{len(rows)} tests, {sum(row[0] for row in rows):.0f} s of CPU time")
+    start = time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        rows = sorted(pool.map(look, listed()), reverse=True)
+    print(f"# CPU and wall seconds of each test of the suite, as many at once as there are cores, on {machine()}.")
+    print("# tests/suite_cpu.py " + " ".join(sys.argv[1:]))
+    for cpu, wall, outcome, name in rows:
+        print(f"{name:28} {outcome}  cpu {cpu:7.1f}  wall {wall:7.1f}")
+    print(f"{len(rows)} tests, {sum(row[0] for row in rows):.0f} s of CPU time, {time.monotonic() - start:.0f} s in all")
 
 
 main()

@@ -20,6 +20,9 @@
             fail_msg("%s: %s: %s", #call, rung_status_name(status_), rung_last_error());                               \
     } while (0)
 
+/* Loops of the tests' own, over what one thread has: a sanitizer looks at the library, and would make them most of a test's time. */
+#define TEST_UNWATCHED __attribute__((noinline, no_sanitize("address"), no_sanitize("undefined"), no_sanitize("thread")))
+
 rung_context *test_context(int threads);
 
 float random_float(uint64_t *state); /* in [-1, 1) */

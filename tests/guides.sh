@@ -1,0 +1,69 @@
+#!/bin/sh
+# docs/add_a_kernel.md and docs/add_a_tile.md, taken at their word: their files and rows go into one copy of the sources, which must then
+# build, list, plan with and verify the new rungs, the new tile and the new family; and the build must refuse a file without a row, a row
+# without a file and a tile whose name does not say its sizes.
+# usage: guides.sh <source folder> <cmake>
+set -eu
+source=$1 cmake=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+(cd "$source" && tar cf - CMakeLists.txt CMakePresets.json cmake include src lab cli shim tools packaging docs results/ladder-build.jsonl) | tar xf - -C "$work"
+cd "$work"
+
+# The n-th ```c block of a page.
+block() { awk -v wanted="$2" '/^```c$/ { n++; on = 1; next } /^```/ { on = 0 } on && n == wanted' "docs/$1.md"; }
+
+# refused WHAT SAYS: the build does not configure, and says why.
+refused() {
+    ! "$cmake" build >log 2>&1 || { echo "$1 was taken"; exit 1; }
+    grep -q "$2" log || { cat log; exit 1; }
+}
+
+"$cmake" -S . -B build -G Ninja -DRUNG_TESTS=OFF -DRUNG_WERROR=ON -DRUNG_CUDA_ARCHS= -DCMAKE_BUILD_TYPE=Debug >log 2>&1 || { cat log; exit 1; }
+block add_a_kernel 1 >src/ladder/cpu/c90_two_rows.c
+refused "a file without a row" 'c90_two_rows.c has no row'
+block add_a_kernel 2 >>src/ladder/cpu/rows.inc
+block add_a_kernel 3 >src/ladder/gpu/l90_two_rows.cu
+block add_a_kernel 4 >>src/ladder/gpu/rows.inc
+block add_a_tile 1 >>src/cuda/families/small/tiles.inc
+block add_a_tile 2 >>src/cuda/families/list.inc
+mkdir src/cuda/families/plain
+block add_a_tile 3 >src/cuda/families/plain/tile.h
+block add_a_tile 4 >src/cuda/families/plain/tiles.inc
+block add_a_tile 5 >src/cuda/families/plain/kernel.cu
+block add_a_tile 6 >src/cuda/families/plain/launch.c
+"$cmake" --build build >log 2>&1 || { tail -30 log; exit 1; }
+
+# The rungs.
+build/bin/rung list | grep c90_two_rows
+build/bin/rung list | grep l90_two_rows
+build/bin/rung verify --device cpu --kernel c90_two_rows | grep 'c90_two_rows *pass'
+
+if command -v "${RUNG_LENS_CXX:-g++}" >/dev/null; then # what chapter 19 shows of it
+    sed -n '/^\$ rung lens l90_two_rows 128x96x64$/,/^```$/{ /^line/p; /^  [0-9]/p }' docs/book/19-your-own-kernel.md >shown
+    build/bin/rung lens l90_two_rows 128x96x64 | cut -c1-71 | sed -n 's/ *$//; /^line/p; /^  [0-9]/p' >said
+    [ "$(wc -l <shown)" -eq 6 ] && diff shown said || { echo "chapter 19 shows something else of l90_two_rows"; exit 1; }
+fi
+
+# The tile and the family.
+tile=sm80_cpasync_f32_16x32x32_s3 plain=sm80_plain_f32_8x32x1_s1
+for kernel in $tile $plain; do
+    build/bin/rung list | grep -q "$kernel" || { echo "$kernel is not in the list"; exit 1; }
+    build/bin/rung explain 60x60x60 --gpu h200 | grep -E "^ +[0-9.]+ +$kernel" || { echo "$kernel was not planned with"; exit 1; }
+done
+if [ -e build/lib/rung-lens/librung_lens.so ]; then
+    cases='NN:17x33x40:row,pad=3,alpha=-0.5,beta=1;NN:16x32x64:row;NN:1x5x0:col'
+    for kernel in $tile $plain; do
+        RUNG_LIBCUDA=$work/build/lib/rung-lens/librung_lens.so RUNG_CACHE_DIR=$work/cache build/bin/rung verify --device gpu \
+            --kernel "$kernel" --case "$cases" --no-vendor >log 2>&1 || { cat log; exit 1; }
+        grep "$kernel *pass" log || { cat log; exit 1; }
+    done
+else
+    echo "left out: the new tile and family run, no lens in this build"
+fi
+
+rm src/ladder/cpu/c90_two_rows.c
+refused "a row without a file" 'lists c90_two_rows, but there is no'
+block add_a_kernel 1 >src/ladder/cpu/c90_two_rows.c
+echo 'RUNG_TILE(sm80_plain_f32_big, .idea = "no sizes in its name")' >>src/cuda/families/plain/tiles.inc
+refused "a tile without sizes in its name" 'sm80_plain_f32_big'
