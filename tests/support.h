@@ -20,8 +20,14 @@
             fail_msg("%s: %s: %s", #call, rung_status_name(status_), rung_last_error());                               \
     } while (0)
 
-/* Loops of the tests' own, over what one thread has: a sanitizer looks at the library, and would make them most of a test's time. */
-#define TEST_UNWATCHED __attribute__((noinline, no_sanitize("address"), no_sanitize("undefined"), no_sanitize("thread")))
+/* Loops of the tests' own, over what one thread has: a sanitizer looks at the library, and would make them most of a
+ * test's time; they are optimised in every tree. */
+#ifdef __clang__
+#define TEST_UNWATCHED __attribute__((noinline, no_sanitize("address", "undefined", "thread")))
+#else
+#define TEST_UNWATCHED                                                                                                 \
+    __attribute__((noinline, optimize("O3"), no_sanitize("address"), no_sanitize("undefined"), no_sanitize("thread")))
+#endif
 
 rung_context *test_context(int threads);
 
