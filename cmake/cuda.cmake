@@ -99,9 +99,15 @@ endif()
 set(RUNG_NVCC_FLAGS -O3 --Werror all-warnings -Xptxas -v -I${PROJECT_SOURCE_DIR}/src/cuda -I${PROJECT_SOURCE_DIR}/src
   -I${PROJECT_SOURCE_DIR}/src/cuda/api -I${PROJECT_SOURCE_DIR}/include)
 
+# rung_kernel(<stem> <source> <arch> [POST <verb>] [<flag> ...])   declares a kernel file, what the compiler is told, and which verb
+# of tools/sass works on the compiled code, where that needs to know no sizes (rung_post, for the others).
 function(rung_kernel stem source arch)
+  cmake_parse_arguments(PARSE_ARGV 3 kernel "" POST "")
   set_property(GLOBAL APPEND PROPERTY RUNG_KERNEL_STEMS ${stem})
-  set_property(GLOBAL PROPERTY RUNG_KERNEL_${stem} ${source} ${arch} ${ARGN})
+  set_property(GLOBAL PROPERTY RUNG_KERNEL_${stem} ${source} ${arch} ${kernel_UNPARSED_ARGUMENTS})
+  if(kernel_POST)
+    rung_post(${stem} ${kernel_POST} "" none none)
+  endif()
 endfunction()
 
 # One kernel file for one chip: <folder>/<stem>.fatbin, the compressed image, and <stem>.ptxas.

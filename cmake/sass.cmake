@@ -13,16 +13,13 @@ if(RUNG_HAVE_NVCC AND NOT CMAKE_CROSSCOMPILING)
   endif()
 endif()
 
-# rung_post(<stem> <post> <gather> <tile> <stages>)   what is done to a kernel's code: a verb of tools/sass, or nothing; what
+# rung_post(<stem> <post> <gather> <tile> <stages>)   says what is done to a kernel's code: a verb of tools/sass, or nothing; what
 # warps that fill the ring do beside the copy engine; and the sizes that the verb has to know. It all stands in the kernel's row.
 function(rung_post stem post gather tile stages)
   set_property(GLOBAL PROPERTY RUNG_POST_${stem} "${post}" "${gather}" ${tile} ${stages})
 endfunction()
 
-# The lab's timing loops, whose registers are chosen by hand, have no row.
-rung_post(lab_ports pattern "" none none)
-
-# Rungs of the ladder: from their rows of the catalog.
+# The rungs of the ladder: their rows of the catalog have it in the field .post.
 set(rung_rows ${PROJECT_SOURCE_DIR}/src/ladder/gpu/rows.inc)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${rung_rows})
 file(READ ${rung_rows} rung_rows)
