@@ -41,7 +41,7 @@ def text_of(words):
 def lists_of(folder):
     """The list that a shape stands in: the first of them."""
     where = {}
-    for name in sorted(os.listdir(folder)):
+    for name in sorted(n for n in os.listdir(folder) if n.endswith('.txt')):
         with open(os.path.join(folder, name)) as file:
             for text in file:
                 words = text.split('#')[0].split()

@@ -2,6 +2,7 @@
 #ifndef RUNG_MEDIUM_ARGS_H
 #define RUNG_MEDIUM_ARGS_H
 
+#include "cuda/device/args.h"
 #include "cuda/device/order_args.h"
 
 #include <cuda.h>
@@ -12,29 +13,20 @@
 #define MEDIUM_GROUP_M 8 /* tile rows of a column group */
 #define MEDIUM_FEW 24576 /* vectors of all a tile's parts that one block adds alone: 384 KB */
 
-/* Operands as they lie, the third dimension of a map the batch. */
 typedef struct rung_medium_args {
-    CUtensorMap a_map, b_map;
-    float *c;
-    int64_t ldc, stride_c;
-    const float *alpha_device, *beta_device, *bias;
-    float *partials;    /* two tiles a block: its parts of tiles that it shares with others */
-    uint32_t *counters; /* two a streamed tile, zero before and after a launch */
-    float alpha, beta;
-    int32_t m, n;
+    CUtensorMap a_map, b_map; /* operands as they lie, the third dimension the batch */
+    rung_args g;
+    float *partials;      /* two tiles a block: its parts of tiles that it shares with others */
+    uint32_t *counters;   /* two a streamed tile, zero before and after a launch */
     rung_order order;     /* steps of MEDIUM_BK */
     int32_t alone;        /* the first blocks, which stream nothing */
     int32_t share, wider; /* steps that another streams, at least one if any; the first `wider` of them one more */
     int32_t cluster;      /* 2: the two parts of a tile are a cluster; 0: parts meet in memory */
-    int32_t bias_kind, activation;
-    int32_t c_vector; /* every row of C starts at a multiple of 16 bytes */
-    /* For kernels of marked blocks: a byte for each 128 x 128 block of C, row by row. Only blocks that are marked are
-     * computed. How their tiles are spread is found on the device. NULL: a whole product, as the plan says. */
-    const uint8_t *marks;
+    int32_t c_vector;     /* every row of C starts at a multiple of 16 bytes */
+    /* For kernels of marked blocks, where g.marks has a byte for each 128 x 128 block of C, row by row. How the tiles
+     * of the marked ones are spread is found on the device. Without marks the plan says it, for a whole product. */
     const uint8_t *any; /* one byte: whether any is marked */
     int32_t *list;      /* room for the numbers of all blocks */
-    void *zero;         /* is left zero for the next product, */
-    int64_t zero_words; /* so many times 16 bytes */
     int32_t blocks_m, blocks_n;
     float alone_us, full_us, meeting_us; /* a step of a tile, alone on its multiprocessor or not; parts that meet */
 } rung_medium_args;

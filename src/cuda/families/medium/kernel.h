@@ -1,4 +1,4 @@
-/* What all medium tiles share: the order of work, the places of tiles, and results that go through the general end. */
+/* What all medium tiles share: the order of work, the places of tiles, and how the end of a tile is told what to do. */
 #ifndef RUNG_MEDIUM_KERNEL_H
 #define RUNG_MEDIUM_KERNEL_H
 
@@ -83,7 +83,7 @@ RUNG_DEVICE bool medium_next(struct order_run *w, const rung_medium_args *p)
 RUNG_DEVICE struct order_place medium_place_of(unsigned tile, const rung_medium_args *p, const int bm, const int bn)
 {
 #if MARKED
-    if (p->marks)
+    if (p->g.marks)
         return marked_place(tile, p, bm, bn);
 #endif
     return order_place_of(tile, &p->order, MEDIUM_GROUP_M, bm, bn);
@@ -112,48 +112,21 @@ RUNG_DEVICE int medium_streamer_of(const rung_medium_args *p, int first)
     return first < wide ? first / (SPREAD(p)->share + 1) : SPREAD(p)->wider + (first - wide) / SPREAD(p)->share;
 }
 
-/* One result with beta, bias and activation. */
-RUNG_DEVICE float medium_end(const rung_medium_args *p, float product, float beta, float old, int row, int col)
+/* What becomes of the sums of a matrix of the batch. With alpha = 0 or k = 0 there are no products: alpha is +0. */
+RUNG_DEVICE struct end medium_end_of(const rung_medium_args *p, int batch)
 {
-    float value = beta != 0.0f ? fmaf(beta, old, product) : product;
-    if (p->bias_kind)
-        value += p->bias[p->bias_kind == RUNG_BIAS_PER_ROW ? row : col];
-    return end_activate(value, p->activation);
+    const float alpha = scalar_of(p->g.alpha_device, p->g.alpha), beta = scalar_of(p->g.beta_device, p->g.beta);
+    return (struct end){&p->g, p->g.c + batch * p->g.stride_c, alpha == 0.0f || p->g.k == 0 ? 0.0f : alpha, beta,
+                        p->c_vector};
 }
 
-/* Four neighbouring results of a row, wherever they lie and whatever they go through. */
-RUNG_DEVICE void medium_store4(const rung_medium_args *p, float *c, float alpha, float beta, int row, int col,
-                               float4 sum)
+/* As end_store4(). An alpha of 0 that lies in device memory was not known to the main loop, whose sums may be NaN then.
+ */
+RUNG_DEVICE void medium_store4(const struct end *e, int row, int col, float4 sum)
 {
-    int left = min(p->n - col, 4);
-    float *out = c + (int64_t)row * p->ldc + col;
-    float v[4] = {sum.x, sum.y, sum.z, sum.w}, old[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-    if (row >= p->m || left <= 0)
-        return;
-    int vector = p->c_vector && left == 4;
-    if (beta != 0.0f) {
-        if (vector) {
-            float4 was = *(const float4 *)out;
-            old[0] = was.x, old[1] = was.y, old[2] = was.z, old[3] = was.w;
-        } else {
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                if (i < left)
-                    old[i] = out[i];
-        }
-    }
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        if (i < left)
-            v[i] = medium_end(p, alpha != 0.0f ? alpha * v[i] : 0.0f, beta, old[i], row, col + i);
-    if (vector) {
-        *(float4 *)out = make_float4(v[0], v[1], v[2], v[3]);
-    } else {
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            if (i < left)
-                out[i] = v[i];
-    }
+    if (e->alpha == 0.0f)
+        sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    end_store4(e, row, col, sum);
 }
 
 #endif

@@ -30,17 +30,7 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
     rung_function function;
     RUNG_TRY(rung_form_function(cuda, kernel, p, "", &function));
     int64_t streamed = (s->tiles - s->whole_tiles) * s->steps;
-    rung_medium_args args = {.c = p->c,
-                             .ldc = p->ldc,
-                             .stride_c = p->stride_c,
-                             .alpha_device = p->alpha_device,
-                             .beta_device = p->beta_device,
-                             .bias = p->bias,
-                             .alpha = p->alpha,
-                             .beta = p->beta,
-                             .m = (int32_t)p->m,
-                             .n = (int32_t)p->n,
-                             .order.tiles_m = (int32_t)s->tiles_m,
+    rung_medium_args args = {.order.tiles_m = (int32_t)s->tiles_m,
                              .order.tiles_n = (int32_t)s->tiles_n,
                              .order.tiles = (int32_t)s->tiles,
                              .order.whole_tiles = (int32_t)s->whole_tiles,
@@ -49,9 +39,8 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
                              .share = (int32_t)(streamed / s->streamers),
                              .wider = (int32_t)(streamed % s->streamers),
                              .cluster = s->cluster,
-                             .bias_kind = (int32_t)p->bias_kind,
-                             .activation = (int32_t)p->activation,
                              .c_vector = p->align_c >= 16};
+    rung_args_fill(&args.g, p);
     if (p->k) { /* else nothing is read: any map will do */
         rung_operand a = rung_operand_a(p), b = rung_operand_b(p);
         a.readable = !s->copy_a;
@@ -137,31 +126,21 @@ int64_t rung_marked_blocks_ticket_bytes(int sms)
 static void fill_marked(rung_medium_args *args, const rung_kernel *kernel, const rung_problem *p, const rung_marked *w)
 {
     const medium_tile *t = medium_tile_of(kernel);
-    *args = (rung_medium_args){.c = p->c,
-                               .ldc = p->ldc,
-                               .alpha_device = p->alpha_device,
-                               .beta_device = p->beta_device,
-                               .bias = p->bias,
-                               .partials = w->partials,
+    *args = (rung_medium_args){.partials = w->partials,
                                .counters = w->tickets,
-                               .alpha = p->alpha,
-                               .beta = p->beta,
-                               .m = (int32_t)p->m,
-                               .n = (int32_t)p->n,
                                .order.steps = (int32_t)rung_ceil_div(p->k, MEDIUM_BK),
-                               .bias_kind = (int32_t)p->bias_kind,
-                               .activation = (int32_t)p->activation,
                                .c_vector = at_16_bytes(p->c, p->ldc),
-                               .marks = w->marks,
                                .any = w->any,
                                .list = w->list,
-                               .zero = w->zero,
-                               .zero_words = w->zero_words,
                                .blocks_m = (int32_t)rung_ceil_div(p->m, MARKED_BLOCK),
                                .blocks_n = (int32_t)rung_ceil_div(p->n, MARKED_BLOCK),
                                .alone_us = (float)t->cost.alone_us,
                                .full_us = (float)t->cost.full_us,
                                .meeting_us = (float)(t->cost.finish_us + t->cost.uneven_us)};
+    rung_args_fill(&args->g, p);
+    args->g.marks = w->marks;
+    args->g.zero = w->zero;
+    args->g.zero_words = w->zero_words;
 }
 
 rung_status rung_marked_blocks_run(rung_cuda *cuda, const rung_problem *p, const rung_marked *w)

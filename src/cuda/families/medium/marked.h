@@ -53,7 +53,7 @@ RUNG_DEVICE int marked_list(const rung_medium_args *p)
     int mine = 0, before, total = 0;
 #pragma unroll 1
     for (int i = first; i < end; i++)
-        mine += p->marks[marked_block(p, i)] != 0;
+        mine += p->g.marks[marked_block(p, i)] != 0;
     before = mine;
 #pragma unroll 1
     for (int d = 1; d < 32; d *= 2) {
@@ -73,7 +73,7 @@ RUNG_DEVICE int marked_list(const rung_medium_args *p)
 #pragma unroll 1
         for (int i = first; i < end; i++) {
             const int block = marked_block(p, i);
-            if (p->marks[block])
+            if (p->g.marks[block])
                 p->list[before++] = block;
         }
     return total;
@@ -103,10 +103,10 @@ RUNG_DEVICE struct marked_spread marked_spread_of(const rung_medium_args *p, int
 RUNG_DEVICE bool marked_begin(const rung_medium_args *p, const int groups, const int bm, const int bn)
 {
     struct marked_spread s = {p->order.whole_tiles, p->alone, p->share, p->wider};
-    if (p->marks) {
+    if (p->g.marks) {
         const int any = *p->any;
-        for (int64_t i = blockIdx.x * blockDim.x + threadIdx.x; i < p->zero_words; i += gridDim.x * blockDim.x)
-            ((uint4 *)p->zero)[i] = make_uint4(0, 0, 0, 0);
+        for (int64_t i = blockIdx.x * blockDim.x + threadIdx.x; i < p->g.zero_words; i += gridDim.x * blockDim.x)
+            ((uint4 *)p->g.zero)[i] = make_uint4(0, 0, 0, 0);
         if (!any)
             return false;
         s = marked_spread_of(p, marked_list(p) * marked_tiles(bm, bn), groups);
