@@ -212,6 +212,15 @@ if mine; then
     try sm90_tmak_f32_256x128x16_s8 "NN:35x33x3003:row"
 fi
 
+# Without products C is scaled, whatever alpha is: one kernel of each family.
+for name in sm90_tma_f32_128x256x16_s8 sm90_tmawarp_f32_64x64x64_s3 sm90_tmapair_f32_64x256x16_s4 sm90_lonewarp_f32_32x32x16_s6 \
+    sm80_cpasync_f32_32x32x64_s4 sm90_crowd_f32_32x32x8_s4 sm80_small_f32_16x16x16_s1 sm80_axpy_f32_32x1x64_s6; do
+    if mine; then
+        try "$name" "NN:1x12x0:row,alpha=inf"
+        try "$name" "NN:1x12x0:row,alpha=inf,beta=0.5,scalars=device"
+    fi
+done
+
 # A few rows and columns over whole tiles are cut off C.
 if mine; then
     "$rung" explain --device gpu 4097x4097x4097 >"$work"

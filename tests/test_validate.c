@@ -286,12 +286,12 @@ static void sizes_that_overflow_are_refused(void **state)
 static void without_a_product_c_is_scaled(void **state)
 {
     (void)state;
-    for (int which = 0; which < 2; which++)
+    for (int which = 0; which < 3; which++) /* alpha is 0, k is 0, k is 0 and alpha infinite */
         for (int zero_beta = 0; zero_beta < 2; zero_beta++) {
             rung_gemm g = good(RUNG_COL_MAJOR);
             g.a = g.b = NULL;
             g.k = which ? 0 : ORDER;
-            g.alpha = which ? 1.0f : 0.0f;
+            g.alpha = which == 2 ? INFINITY : (float)which;
             g.beta = zero_beta ? 0.0f : -0.5f;
             poison();
             if (zero_beta)

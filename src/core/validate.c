@@ -141,9 +141,9 @@ rung_status rung_validate(const rung_gemm *g, rung_math math, rung_problem *p, i
     p->stride_c = g->stride_c;
     if (g->batch == 1 && !p->arrays) /* strides of a single product mean nothing: keep plans of one shape alike */
         p->stride_a = p->stride_b = p->stride_c = 0;
-    p->alpha = g->alpha;
+    p->alpha = p->k ? g->alpha : 0.0f; /* an infinite alpha must not meet a sum of nothing */
     p->beta = g->beta;
-    p->alpha_device = g->alpha_device;
+    p->alpha_device = p->k ? g->alpha_device : NULL;
     p->beta_device = g->beta_device;
     p->device_scalars = g->alpha_device || g->beta_device;
     p->beta_zero = g->beta == 0.0f && !g->beta_device;

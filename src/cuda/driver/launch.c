@@ -15,7 +15,7 @@ void rung_args_fill(rung_args *args, const rung_problem *p)
     args->lda = p->lda;
     args->ldb = p->ldb;
     args->ldc = p->ldc;
-    args->alpha = p->k > 0 ? p->alpha : 0.0f; /* no products: an infinite alpha must not meet the empty sum */
+    args->alpha = p->alpha;
     args->beta = p->beta;
     args->trans_a = p->trans_a;
     args->trans_b = p->trans_b;
