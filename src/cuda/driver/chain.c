@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINKS = 4, KEPT_GRAPHS = 32, ARGUMENT_BYTES = 512 };
+enum { LINKS = 4, KEPT_GRAPHS = 32 };
 
 typedef struct chain_link {
     CUfunction function;
     unsigned grid[3], threads, shared_bytes, cluster, bytes;
-    _Alignas(16) unsigned char argument[ARGUMENT_BYTES];
+    _Alignas(16) unsigned char argument[RUNG_CHAIN_ARGUMENT_BYTES];
 } chain_link;
 
 /* A series of launches, and the graph made of it. */
@@ -65,7 +65,7 @@ int rung_chain_add(rung_cuda *cuda, const CUlaunchConfig *config, CUfunction fun
                    unsigned bytes)
 {
     rung_chain *chain = cuda->chain;
-    if (!chain || !chain->open || bytes == 0 || bytes > ARGUMENT_BYTES || chain->count == LINKS)
+    if (!chain || !chain->open || bytes == 0 || bytes > RUNG_CHAIN_ARGUMENT_BYTES || chain->count == LINKS)
         return 0;
     chain_link *to = &chain->links[chain->count++];
     to->function = function;

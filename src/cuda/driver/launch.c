@@ -92,6 +92,7 @@ rung_status rung_launch(rung_cuda *cuda, const rung_function *function, const ru
     }
     if (rung_chain_add(cuda, &config, function->function, argument, grid->argument_bytes))
         return RUNG_SUCCESS;
+    RUNG_TRY(rung_chain_end(cuda, 1));
     void *parameters[] = {(void *)(uintptr_t)argument};
     CU_TRY(cuda->driver, launch(&config, function->function, parameters, NULL));
     return RUNG_SUCCESS;

@@ -1,4 +1,5 @@
 /* Runs a planned product in medium tiles: copies what has to be copied, describes the operands, launches. */
+#include "cuda/driver/chain.h"
 #include "cuda/families/accurate/accurate.h"
 #include "cuda/families/medium/args.h"
 #include "cuda/families/medium/medium.h"
@@ -122,6 +123,9 @@ int64_t rung_marked_blocks_ticket_bytes(int sms)
 {
     return sms * 2 * (int64_t)sizeof(uint32_t) * MARKED_RESIDENT;
 }
+
+_Static_assert(sizeof(rung_medium_args) <= RUNG_CHAIN_ARGUMENT_BYTES,
+               "the marked blocks follow in their product's chain");
 
 static void fill_marked(rung_medium_args *args, const rung_kernel *kernel, const rung_problem *p, const rung_marked *w)
 {
