@@ -1,4 +1,6 @@
-/* GPUs of the process: discovery, the primary context, kernel files loaded on first use, functions kept by name. */
+/* GPUs of the process: discovery, the primary context, kernel files loaded on first use and then ahead of it, functions
+ * kept by name. */
+#include "cuda/driver/background.h"
 #include "cuda/driver/device.h"
 #include "cuda/driver/images.h"
 #include "tile_rows.h"
@@ -6,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const char *const stems[] = {
 #define RUNG_CPU(id, ...)
@@ -31,8 +34,10 @@ struct rung_gpu {
     CUcontext context;
     CUmemoryPool pool;
     rung_machine machine;
-    pthread_mutex_t lock;
-    void *images; /* NULL: the driver finds kernel files by their names */
+    pthread_mutex_t lock, loading; /* of `symbols`; of who loads, who takes `lock` only to look and to enter */
+    int ahead;                     /* the kernels not used yet are being loaded, or were */
+    int waiting;                   /* calls that wait for `loading` */
+    void *images;                  /* NULL: the driver finds kernel files by their names */
     CUlibrary libraries[STEMS];
     loaded_symbol symbols[RUNG_MAX_SYMBOLS];
 };
@@ -93,6 +98,7 @@ static rung_status open_gpu(const rung_driver *driver, int index, rung_gpu **out
         return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for a GPU's state (%zu bytes)", sizeof *gpu);
     gpu->driver = driver;
     pthread_mutex_init(&gpu->lock, NULL);
+    pthread_mutex_init(&gpu->loading, NULL);
     rung_status status;
     CU_TRY_OUT(driver, device_get(&gpu->device, index));
     RUNG_TRY_OUT(describe(gpu));
@@ -108,6 +114,7 @@ out:
     if (gpu->context)
         driver->primary_release(gpu->device);
     pthread_mutex_destroy(&gpu->lock);
+    pthread_mutex_destroy(&gpu->loading);
     free(gpu);
     return status;
 }
@@ -182,14 +189,13 @@ rung_status rung_gpu_library(rung_gpu *gpu, const char *stem, CUlibrary *library
     return RUNG_SUCCESS;
 }
 
-static rung_status load_symbol(rung_gpu *gpu, int index, const char *symbol, loaded_symbol *slot)
+static rung_status load_symbol(rung_gpu *gpu, int index, const char *symbol, rung_function *f)
 {
     const rung_driver *d = gpu->driver;
     if (!gpu->libraries[index])
         RUNG_TRY(rung_gpu_library(gpu, stems[index], &gpu->libraries[index]));
     CUkernel kernel;
     CU_TRY(d, library_kernel(&kernel, gpu->libraries[index], symbol));
-    rung_function *f = &slot->function;
     CU_TRY(d, kernel_function(&f->function, kernel));
     CU_TRY(d, function_attribute(&f->registers, CU_FUNC_ATTRIBUTE_NUM_REGS, f->function));
     CU_TRY(d, function_attribute(&f->local_bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, f->function));
@@ -197,15 +203,13 @@ static rung_status load_symbol(rung_gpu *gpu, int index, const char *symbol, loa
     int most =
         gpu->machine.shared_per_block_bytes - f->shared_bytes; /* launches may ask for more than the kernel does */
     CU_TRY(d, function_set(f->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most));
-    slot->stem = stems[index];
-    snprintf(slot->symbol, sizeof slot->symbol, "%s", symbol);
     return RUNG_SUCCESS;
 }
 
-static rung_status load_beside_recordings(rung_gpu *gpu, int index, const char *symbol, loaded_symbol *slot)
+static rung_status load_beside_recordings(rung_gpu *gpu, int index, const char *symbol, rung_function *function)
 {
     rung_thread_mode mode = rung_driver_relax(gpu->driver);
-    rung_status status = load_symbol(gpu, index, symbol, slot);
+    rung_status status = load_symbol(gpu, index, symbol, function);
     rung_driver_put_back(gpu->driver, mode);
     return status;
 }
@@ -237,25 +241,116 @@ static loaded_symbol *slot_of(rung_gpu *gpu, const char *stem, const char *symbo
     return NULL;
 }
 
-static rung_status find_symbol(rung_gpu *gpu, const char *stem, const char *symbol, rung_function *function)
+/* 1: the function is there. */
+static int look_up(rung_gpu *gpu, const char *stem, const char *symbol, rung_function *function)
 {
+    pthread_mutex_lock(&gpu->lock);
+    const loaded_symbol *slot = slot_of(gpu, stem, symbol);
+    const int there = slot && slot->stem;
+    if (there)
+        *function = slot->function;
+    pthread_mutex_unlock(&gpu->lock);
+    return there;
+}
+
+static rung_status enter_symbol(rung_gpu *gpu, const char *stem, const char *symbol, const rung_function *function)
+{
+    pthread_mutex_lock(&gpu->lock);
     loaded_symbol *slot = slot_of(gpu, stem, symbol);
-    if (!slot)
-        return rung_fail(RUNG_INTERNAL, "more than %d kernels are loaded", RUNG_MAX_SYMBOLS);
-    if (!slot->stem) {
-        int index = index_of(stem);
-        if (index < 0)
-            return rung_fail(RUNG_INTERNAL, "no kernel file is called %s", stem);
-        RUNG_TRY(load_beside_recordings(gpu, index, symbol, slot));
+    if (slot) {
+        slot->function = *function;
+        snprintf(slot->symbol, sizeof slot->symbol, "%s", symbol);
+        slot->stem = stem;
     }
-    *function = slot->function;
-    return RUNG_SUCCESS;
+    pthread_mutex_unlock(&gpu->lock);
+    return slot ? RUNG_SUCCESS : rung_fail(RUNG_INTERNAL, "more than %d kernels are loaded", RUNG_MAX_SYMBOLS);
+}
+
+/* One thread at a time loads; others go on finding what is loaded. */
+static rung_status load(rung_gpu *gpu, const char *stem, const char *symbol, rung_function *function)
+{
+    int index = index_of(stem);
+    if (index < 0)
+        return rung_fail(RUNG_INTERNAL, "no kernel file is called %s", stem);
+    rung_status status = RUNG_SUCCESS;
+    __atomic_add_fetch(&gpu->waiting, 1, __ATOMIC_RELAXED);
+    pthread_mutex_lock(&gpu->loading);
+    __atomic_sub_fetch(&gpu->waiting, 1, __ATOMIC_RELAXED);
+    if (!look_up(gpu, stem, symbol, function)) {
+        status = load_beside_recordings(gpu, index, symbol, function);
+        if (status == RUNG_SUCCESS)
+            status = enter_symbol(gpu, stems[index], symbol, function);
+    }
+    pthread_mutex_unlock(&gpu->loading);
+    return status;
+}
+
+static int is_wanted(const rung_gpu *gpu, const char *stem)
+{
+    const rung_kernel *kernel = rung_kernel_find(stem);
+    return kernel ? kernel->role == RUNG_PRODUCTION && !rung_gpu_unusable(&gpu->machine, kernel) : index_of(stem) >= 0;
+}
+
+/* A mutex may go to the same thread again and again while another one waits. */
+static void let_others_load(rung_gpu *gpu)
+{
+    const struct timespec moment = {.tv_nsec = 20000};
+    while (__atomic_load_n(&gpu->waiting, __ATOMIC_RELAXED) > 0)
+        nanosleep(&moment, NULL);
+}
+
+/* The code of all kernels takes some 50 MiB of a GPU's memory: a program that has filled it keeps its room. */
+static int has_room(const rung_gpu *gpu)
+{
+    size_t left = 0, all = 0;
+    return gpu->driver->memory_info(&left, &all) == CUDA_SUCCESS && left >= (size_t)2 << 30;
+}
+
+/* The module's table names all that it holds: "symbol registers stack spill shared stem" a line. */
+static void load_listed(rung_gpu *gpu, const int *stop)
+{
+    char symbol[96], stem[96];
+    rung_function function;
+    for (const char *line = rung_images_table(gpu->images); line && *line && !__atomic_load_n(stop, __ATOMIC_ACQUIRE);
+         line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+        let_others_load(gpu);
+        if (sscanf(line, "%95s %*d %*d %*d %*d %95s", symbol, stem) == 2 && is_wanted(gpu, stem) &&
+            !look_up(gpu, stem, symbol, &function) && load(gpu, stem, symbol, &function) != RUNG_SUCCESS)
+            return;
+    }
+}
+
+static void load_all(void *of, const int *stop)
+{
+    rung_gpu *gpu = of;
+    CUcontext popped;
+    rung_thread_mode mode = rung_driver_relax(gpu->driver);
+    if (gpu->driver->context_push(gpu->context) == CUDA_SUCCESS) {
+        if (has_room(gpu))
+            load_listed(gpu, stop);
+        gpu->driver->context_pop(&popped);
+    }
+    rung_driver_put_back(gpu->driver, mode);
+}
+
+enum {
+    FIRST_COMPILED_BY_DRIVER = 100
+}; /* later chips have no machine code in the modules: that takes seconds a file */
+
+/* Loading a kernel takes up to milliseconds, so after the first one was loaded a thread loads all the others: the
+ * process's first product does not wait for them, and later ones find theirs. */
+static void load_others_ahead(rung_gpu *gpu)
+{
+    if (gpu->images && gpu->machine.arch < FIRST_COMPILED_BY_DRIVER &&
+        !__atomic_exchange_n(&gpu->ahead, 1, __ATOMIC_ACQ_REL))
+        rung_background_start(load_all, gpu);
 }
 
 rung_status rung_gpu_function(rung_gpu *gpu, const char *stem, const char *symbol, rung_function *function)
 {
-    pthread_mutex_lock(&gpu->lock);
-    rung_status status = find_symbol(gpu, stem, symbol, function);
-    pthread_mutex_unlock(&gpu->lock);
-    return status;
+    if (look_up(gpu, stem, symbol, function))
+        return RUNG_SUCCESS;
+    RUNG_TRY(load(gpu, stem, symbol, function));
+    load_others_ahead(gpu);
+    return RUNG_SUCCESS;
 }

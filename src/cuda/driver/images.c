@@ -59,10 +59,15 @@ rung_status rung_images_find(void *images, const char *stem, const void **image)
     return RUNG_SUCCESS;
 }
 
+const char *rung_images_table(void *images)
+{
+    return dlsym(images, "rung_resources");
+}
+
 const char *rung_tools_resources(int arch)
 {
     char path[1024];
     module_path(module_name(arch), path, sizeof path);
     void *images = dlopen(path, RTLD_NOW | RTLD_LOCAL); /* stays open: the text is in it */
-    return images ? dlsym(images, "rung_resources") : NULL;
+    return images ? rung_images_table(images) : NULL;
 }

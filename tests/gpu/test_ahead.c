@@ -1,0 +1,75 @@
+/* After a GPU's first kernel a thread loads the library's others, where the GPU has room for them. */
+#include "fake_libcuda.h"
+#include "rung.h"
+#include "rung_tools.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { LISTED = 3, SIZE = 256 }; /* kernel files of fake_images.c's list that are the library's own */
+
+static int failed(const char *what)
+{
+    fprintf(stderr, "test_ahead: %s: %s\n", what, rung_last_error());
+    return 1;
+}
+
+static void wait_ms(long ms)
+{
+    nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
+}
+
+/* One product of the GPU; *loaded is how many kernel files there are a while later, or once there are `most`. */
+static int multiply(fake *gpu, int device, int most, int *loaded)
+{
+    rung_config config;
+    rung_context *context;
+    rung_tools *tools;
+    void *memory;
+    rung_gemm g;
+    if (rung_tools_open(&tools, device) != RUNG_SUCCESS || rung_tools_alloc(tools, SIZE * SIZE * 4, &memory))
+        return failed("memory");
+    rung_config_init(&config);
+    config.device = device;
+    config.pointers = RUNG_POINTERS_DEVICE;
+    rung_gemm_init(&g);
+    g.layout = RUNG_ROW_MAJOR;
+    g.m = g.n = g.k = 16, g.lda = g.ldb = g.ldc = 16;
+    g.a = memory, g.b = (float *)memory + 4096, g.c = (float *)memory + 8192;
+    if (rung_context_create(&context, &config) != RUNG_SUCCESS || rung_gemm_run(context, &g) != RUNG_SUCCESS)
+        return failed("product");
+    for (int tries = 0; tries < 400 && *(volatile int *)&gpu->libraries < most; tries++)
+        wait_ms(50);
+    wait_ms(200);
+    *loaded = gpu->libraries;
+    rung_context_destroy(context);
+    rung_tools_free(tools, memory);
+    rung_tools_close(tools);
+    return 0;
+}
+
+int main(int count, char **words)
+{
+    int first, second;
+    if (count < 2 || setenv("RUNG_LIBCUDA", words[1], 1))
+        return 2;
+    void *library = dlopen(words[1], RTLD_NOW);
+    fake_state_function *state;
+    *(void **)&state = library ? dlsym(library, "fake_state") : NULL;
+    if (!state)
+        return failed(words[1]);
+    fake *gpu = state();
+    gpu->arch = 90, gpu->devices = 2, gpu->idle = 1, gpu->eager = ~0u;
+    gpu->memory_left = (int64_t)1 << 30;
+    if (multiply(gpu, 0, 1, &first))
+        return 1;
+    gpu->memory_left = (int64_t)8 << 30;
+    if (multiply(gpu, 1, first + LISTED, &second))
+        return 1;
+    const int faults = gpu->faults;
+    printf("%d kernel files loaded where there is little room, %d more elsewhere, %d faults\n", first, second - first,
+           faults);
+    return first == 0 || first > 2 || second - first < LISTED || second - first > LISTED + 1 || faults ? 1 : 0;
+}
