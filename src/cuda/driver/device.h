@@ -8,7 +8,13 @@
 
 #include <pthread.h>
 
-enum { RUNG_MAX_GPUS = 64, RUNG_MAX_SYMBOLS = 1024, RUNG_KEPT_BUFFERS = 4, RUNG_KEPT_BYTES = 160 << 20 };
+enum {
+    RUNG_MAX_GPUS = 64,
+    RUNG_MAX_SYMBOLS = 1024,
+    RUNG_KEPT_BUFFERS = 4,
+    RUNG_KEPT_BYTES = 160 << 20,        /* of the pool, between products */
+    RUNG_KEPT_BUFFER_BYTES = 156 << 20, /* of a buffer with its counters: zeros have room beside it */
+};
 
 /* What planning needs to know of a chip; on a machine without one, tests fill it by hand. */
 typedef struct rung_machine {

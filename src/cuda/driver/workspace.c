@@ -1,4 +1,4 @@
-/* Workspace: buffers up to 160 MiB stay with the context, one a stream; larger ones come from the GPU's pool each time.
+/* Workspace: buffers up to 156 MiB stay with the context, one a stream; larger ones come from the GPU's pool each time.
  * Kept buffers have counters before them, zero between launches; a MiB of zeros is kept likewise for who asks for it.
  * Nothing here waits for the GPU but the close: a buffer that is outgrown is freed in its stream's order, and one that
  * another stream takes over is waited for by that stream. */
@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static const int64_t zeros_bytes = 1 << 20, step_bytes = 32 << 20;
+static const int64_t zeros_bytes = 1 << 20, step_bytes = 4 << 20;
 
 /* What the context's stream says of itself. */
 typedef struct stream_now {
@@ -85,23 +85,32 @@ static rung_kept_buffer *buffer_for(rung_kept *kept, unsigned long long id)
     return known;
 }
 
+/* Such that the counters before it fill what is asked of the pool: that goes in whole MiB. */
 static int64_t rounded(int64_t bytes)
 {
+    const int64_t whole = bytes + RUNG_TICKET_BYTES;
     int64_t up = 1 << 20;
-    while (up < bytes && up < step_bytes)
+    while (up < whole && up < step_bytes)
         up *= 2;
-    return up >= bytes ? up : (bytes + step_bytes - 1) / step_bytes * step_bytes;
+    if (up < whole)
+        up = (whole + whole / 8 + step_bytes - 1) / step_bytes * step_bytes;
+    return (up < RUNG_KEPT_BUFFER_BYTES ? up : RUNG_KEPT_BUFFER_BYTES) - RUNG_TICKET_BYTES;
 }
 
-/* Frees what the buffer holds, in stream order, and gives it more. */
-static rung_status replace(rung_cuda *cuda, rung_kept_buffer *buffer, int64_t bytes)
+/* Frees what the buffer holds, in stream order. */
+static void release(rung_cuda *cuda, rung_kept_buffer *buffer)
 {
-    if (!buffer->last_use)
-        CU_TRY(cuda->driver, event_create(&buffer->last_use, CU_EVENT_DISABLE_TIMING));
     if (buffer->memory)
         free_in_order(cuda, buffer->memory, RUNG_TICKET_BYTES);
     buffer->memory = NULL;
     buffer->bytes = 0;
+}
+
+static rung_status replace(rung_cuda *cuda, rung_kept_buffer *buffer, int64_t bytes)
+{
+    if (!buffer->last_use)
+        CU_TRY(cuda->driver, event_create(&buffer->last_use, CU_EVENT_DISABLE_TIMING));
+    release(cuda, buffer);
     RUNG_TRY(allocate_with_tickets(cuda, rounded(bytes), 0, &buffer->memory));
     buffer->bytes = rounded(bytes);
     return RUNG_SUCCESS;
@@ -131,11 +140,16 @@ typedef rung_status allocator(rung_cuda *cuda, int64_t bytes, int capturing, voi
 
 static rung_status get(rung_cuda *cuda, const stream_now *now, int64_t bytes, allocator *other, void **memory)
 {
-    if (now->capturing || bytes > RUNG_KEPT_BYTES)
-        return other(cuda, bytes, now->capturing, memory);
+    if (now->capturing)
+        return other(cuda, bytes, 1, memory);
     rung_kept_buffer *buffer = buffer_for(&cuda->kept, now->id);
     if (!buffer || buffer->in_use) /* a launcher that asks twice */
         return other(cuda, bytes, 0, memory);
+    if (bytes + RUNG_TICKET_BYTES > RUNG_KEPT_BUFFER_BYTES) {
+        if (buffer->stream_id == now->id) /* so that the pool does not hold both */
+            release(cuda, buffer);
+        return other(cuda, bytes, 0, memory);
+    }
     RUNG_TRY(claim(cuda, buffer, now->id, bytes));
     buffer->in_use = 1;
     *memory = buffer->memory;
