@@ -25,10 +25,8 @@ RUNG_DEVICE int aligned16(const void *p, long long ld)
     return (((unsigned long long)p | (unsigned long long)ld << 2) & 15) == 0;
 }
 
-/* Only alpha is asked for, or more. Macros: of a function's value the compiler would compute all three terms. Two: code
- * is laid out by the test as it is written. */
+/* Only alpha is asked for. A macro: of a function's value the compiler would compute all three terms. */
 #define END_IS_PLAIN(e) ((e)->beta == 0.0f && !(e)->g->bias_kind && !(e)->g->activation)
-#define END_IS_GENERAL(e) ((e)->beta != 0.0f || (e)->g->bias_kind || (e)->g->activation)
 
 RUNG_DEVICE float end_gelu(float x)
 {

@@ -17,6 +17,8 @@ static const double slicing_straddling = 2.49, slicing_launch_us = 2.05, cluster
 static const double straddle_share = 0.020; /* uneven stretches */
 /* A step of a warp that has its partition for itself; the end of a tile without a result, of one stored in columns. */
 static const double lonely = 1.12, empty_end = 0.73, odd_end = 0.36, strided_end = 0.84;
+/* What a multiprocessor takes longer for a result that C's old value goes into; where they are asked for one by one. */
+static const double old_us = 0.00015, general_old_us = 0.0008;
 /* A sector that an operand's step brings in takes cycles; rows at odd multiples of 16 bytes take more of them. */
 static const double sector_cycles = 3.55, straddling = 1.71;
 
@@ -139,6 +141,14 @@ static double end_us(const rung_kernel *kernel, const rung_problem *p, const lon
            (p->align_c < 16 ? 1.0 + odd_end : 1.0);
 }
 
+/* Of all results, where a warp's tiles are its own (end.inc). */
+static double read_old_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
+{
+    const int strided = p->trans_b && !lone_tile_of(kernel)->copied && kernel->bn / kernel->tn > 4;
+    const double each = p->align_c < 16 || strided || p->bias_kind || p->activation ? general_old_us : old_us;
+    return p->beta_zero ? 0.0 : each * (double)(p->m * p->n) * (double)p->batch / machine->sms;
+}
+
 static void plan_apart(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, lone_plan *s)
 {
     const lone_tile *t = lone_tile_of(kernel);
@@ -155,7 +165,7 @@ static void plan_apart(const rung_machine *machine, const rung_kernel *kernel, c
     double read = read_us(machine, p, s, (double)machine->sms * LONE_WARPS), write = write_us(kernel, p);
     /* The first operands and the last results are in nobody's shadow. */
     double first = fmin(1.0, (double)kernel->stages / (double)(rounds * s->steps));
-    compute += read * first + write / (double)rounds;
+    compute += read * first + write / (double)rounds + read_old_us(machine, kernel, p);
     s->together = 0;
     s->grid = (int)rung_min64(machine->sms, s->tiles);
     s->parts_bytes = 0;

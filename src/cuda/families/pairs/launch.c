@@ -32,7 +32,7 @@ static const double launch_us = 1.99, pair_us = 2.65;
 static const double shifted_writes = 1.31, alone_share = 0.025;
 /* What a tile of 128 x 128 results takes longer that reads C, and where C's rows are at odd addresses (k of 64 to 256).
  */
-static const double beta_us = 10.0, odd_beta_us = 14.5;
+static const double beta_us = 1.5, odd_beta_us = 3.0;
 
 /* Which operands are copied first; or why the product cannot run so. */
 static const char *plan_operands(const rung_machine *machine, const rung_config *config, const pairs_tile *t,

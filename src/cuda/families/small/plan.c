@@ -14,6 +14,8 @@ static const double launch_us = 1.61, finish_us = 2.74, reduce_rate = 0.055e6, p
 static const double odd_rows = 2.52, odd_lines = 1.44;
 /* A crowd: a load of a thread that adds parts of k; of its blocks' starts and ends, what shows in the last round. */
 static const double crowd_load_us = 0.08, last_round = 0.80;
+/* What a multiprocessor takes longer for a result that C's old value goes into; rows of C at odd addresses. */
+static const double old_us = 0.0003, odd_old_us = 0.0013;
 static const double turned = 0.058; /* what an operand adds that is turned while it is copied */
 
 RUNG_TILE_TABLE small_tile table[] = {
@@ -97,6 +99,7 @@ static double share_of(const small_tile *t, const rung_problem *p)
 typedef struct small_work {
     int64_t tiles, steps;
     int resident, odd_c;
+    double old_us;  /* what ends take longer that read C */
     double step_us; /* a block's step along k, were it alone on a multiprocessor that never waits */
     double read, write;
 } small_work;
@@ -109,6 +112,9 @@ static small_work work_of(const rung_machine *machine, const rung_kernel *kernel
         .steps = rung_ceil_div(p->k, kernel->bk),
         .resident = resident_of(kernel, t, p),
         .odd_c = p->align_c < 16,
+        .old_us = p->beta_zero ? 0.0
+                               : (p->align_c < 16 ? odd_old_us : old_us) * (double)(p->m * p->n) * (double)p->batch /
+                                     machine->sms,
         .step_us = kernel->bm * kernel->bn * kernel->bk / (128e3 * machine->clock_ghz * share_of(t, p)),
         .read = rung_tiles_read_us(p),
         .write = rung_write_us(p, t->crowd ? odd_lines : odd_rows, kernel->bn),
@@ -140,7 +146,7 @@ static double tile_cost_us(const rung_machine *machine, const rung_kernel *kerne
     double rounds = ceil(blocks / ((double)machine->sms * w->resident));
     /* The first operands and the last results are in nobody's shadow. */
     double first = fmin(1.0, (double)kernel->stages / (steps * rounds));
-    compute += w->read * first + w->write / rounds;
+    compute += w->read * first + w->write / rounds + w->old_us;
     double cost = launch_us + rung_longer(compute, w->read + w->write);
     if (parts > 1) {
         double chunks = fmin(fmin(32.0, (double)parts), tile_bytes / 256.0); /* added side by side: device/parts.h */
