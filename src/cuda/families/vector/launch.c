@@ -15,9 +15,9 @@ enum { MAX_SIZE = 1 << 30, MAX_PARTS = 66, MANY_PARTS = 64, SHARED_BYTES = 23347
 
 typedef struct vector_tile {
     RUNG_TILE_HEAD;
-    int k_innermost, bulk, warps, resident;
+    int k_innermost, apart, bulk, warps, resident;
     struct {
-        double bytes_per_us;
+        double bytes_per_us, block_us, round_us;
     } cost;
 } vector_tile;
 
@@ -26,19 +26,19 @@ RUNG_TILE_TABLE vector_tile table[] = {
 #include "cuda/families/vector/tiles.inc"
 #undef RUNG_TILE
 };
-RUNG_TILE_COSTS(vector, "bytes_per_us")
+RUNG_TILE_COSTS(vector, "bytes_per_us block_us round_us")
 
-/* Microseconds: a launch, and a block however little it does. */
-static const double launch_us = 1.61, least_block_us = 0.60, unstaged_block_us = 0.40;
-/* Where lines of the matrix do not begin at 16 bytes, floats come one by one. Without stages that costs some of
- * memory's rate. With stages it is the block that takes this many lines of k a microsecond, after its start: fitted to
- * timings on an H200 (results/times-vectors-h200.jsonl). */
-static const double odd_unstaged_factor = 1.05, odd_staged_factor = 0.85, odd_block_us = 1.5, odd_lines_per_us = 120.0;
-/* With bulk copies, fitted to timings on an H200: a launch, a block's start and end, the parts of k meet; and the bytes
- * a microsecond that a multiprocessor can take in with one block, with two (24 to 132 groups of rows by long k). Where
- * rows straddle lines of 128 bytes, neighbouring groups share what they read, and more parts of k are slower. */
-static const double bulk_launch_us = 3.0, bulk_block_us = 1.2, bulk_meet_us = 1.5, one_rate = 0.033e6,
-                    two_rate = 0.036e6, straddling_rate = 0.07e6;
+/* Microseconds of a launch with its first and last block. Bytes a microsecond that a warp takes in by the copies of its
+ * threads, 16 bytes at a time. All fitted to timings on an H200 (results/times-vectors-h200.jsonl). */
+static const double launch_us = 2.1, warp_rate = 5e3;
+/* Stages, where lines of the matrix do not begin at 16 bytes: floats come one by one. A round of blocks takes so long,
+ * and a microsecond for so many lines of k by sixteen warps; fewer warps get less of memory's rate. */
+static const double odd_staged_factor = 0.85, odd_few_factor = 1.55, odd_block_us = 1.5, odd_lines_per_us = 120.0,
+                    few_lines_per_us = 80.0;
+/* With bulk copies: a launch, a round of blocks, the parts of k meet; and the bytes a microsecond that a multiprocessor
+ * takes in with one block, with two, and while a ring fills for the first time. */
+static const double bulk_launch_us = 1.5, bulk_round_us = 1.3, bulk_meet_us = 1.5, one_rate = 0.034e6,
+                    two_rate = 0.036e6, filling_rate = 0.12e6;
 
 /* The vector kernels see a matrix of `rows` rows: A where n = 1, B's transpose where m = 1. */
 static int is_vector_of_rows(const rung_problem *p)
@@ -53,7 +53,8 @@ static int k_is_contiguous(const rung_problem *p)
 
 static int64_t vector_tiles(const rung_kernel *kernel, const rung_problem *p)
 {
-    return rung_ceil_div(is_vector_of_rows(p) ? p->m : p->n, kernel->bm) * p->batch;
+    const int64_t rows = is_vector_of_rows(p) ? p->m : p->n, ld = is_vector_of_rows(p) ? p->lda : p->ldb;
+    return VECTOR_TILES_OF(rows, ld, kernel->bm, k_is_contiguous(p)) * p->batch;
 }
 
 /* Of a kernel without stages: what memory's time is multiplied with. Three blocks a multiprocessor keep enough bytes in
@@ -66,21 +67,19 @@ static double unstaged_factor(double blocks, double slots)
     return (full + (rest > 0.0 ? fmax(rest, 0.4 * slots) : 0.0)) / blocks;
 }
 
-static double staged_factor(double blocks, double sms)
-{
-    return blocks <= sms ? fmax(1.0, sms / (1.15 * blocks)) : ceil(blocks / sms) * sms / blocks;
-}
-
 /* Microseconds between the launch and the meeting of parts; memory: what the matrix takes at memory's rate. */
-static double plain_busy_us(const vector_tile *t, double memory, double blocks, double sms, int64_t lines, int aligned)
+static double plain_busy_us(const rung_kernel *kernel, double memory, double blocks, double sms, int64_t lines,
+                            int aligned)
 {
-    const double slots = t->resident * sms, least = least_block_us * blocks / sms;
-    if (t->k_innermost) {
-        const double factor = unstaged_factor(blocks, slots) * (aligned ? 1.0 : odd_unstaged_factor);
-        return unstaged_block_us * blocks / slots + fmax(memory * factor, least);
-    }
+    const vector_tile *t = RUNG_FIND_TILE(table, kernel);
+    const double slots = t->resident * sms, rounds_us = t->cost.round_us * blocks / slots;
+    if (t->k_innermost)
+        return rounds_us + fmax(memory * unstaged_factor(blocks, slots), t->cost.block_us * blocks / sms);
     if (aligned)
-        return fmax(memory * staged_factor(blocks, sms), least);
+        return rounds_us +
+               fmax(memory, ceil(blocks / slots) * 4.0 * kernel->bm * (double)lines / (warp_rate * t->warps));
+    if (t->warps < 16)
+        return fmax(memory * odd_few_factor, (double)lines / few_lines_per_us) + odd_block_us * ceil(blocks / slots);
     return fmax(memory * odd_staged_factor, ceil(blocks / slots) * (odd_block_us + (double)lines / odd_lines_per_us));
 }
 
@@ -112,7 +111,7 @@ static const char *plain_estimate(const rung_machine *machine, const rung_config
         double blocks = (double)(tiles * parts);
         int64_t lines = rung_ceil_div(steps, parts) * kernel->bk;
         double meet = parts > 1 ? 1.5 + 0.02 * (double)parts : 0.0;
-        double cost = launch_us + 0.5 + meet + plain_busy_us(t, memory, blocks, machine->sms, lines, aligned);
+        double cost = launch_us + meet + plain_busy_us(kernel, memory, blocks, machine->sms, lines, aligned);
         if (!refusal && cost < choice->cost_us) {
             choice->cost_us = cost;
             choice->split_k = (int32_t)parts;
@@ -180,6 +179,19 @@ static const char *refuse_parts(const rung_config *config, int64_t groups, int64
     return groups > RUNG_TICKET_BYTES / 4 ? "too many groups of rows to count partial sums" : NULL;
 }
 
+/* Microseconds of all rounds, of blocks with so many bytes each. */
+static double bulk_busy_us(const rung_kernel *kernel, int64_t blocks, double bytes, int64_t slots, int64_t sms)
+{
+    const double ring = (double)kernel->shared_bytes, first = fmin(bytes, ring);
+    if (blocks <= sms)
+        return bulk_round_us + first / filling_rate + (bytes - first) / one_rate;
+    const double full = (double)(blocks / slots) * (bulk_round_us + bytes * ((double)slots / (double)sms) / two_rate);
+    const int64_t rest = blocks % slots;
+    return full + (rest == 0     ? 0.0
+                   : rest <= sms ? bulk_round_us + bytes / one_rate
+                                 : bulk_round_us + 2.0 * bytes / two_rate);
+}
+
 static const char *bulk_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                                  const rung_problem *p, rung_choice *choice)
 {
@@ -205,11 +217,9 @@ static const char *bulk_estimate(const rung_machine *machine, const rung_config 
         int64_t blocks = groups * parts, partials = parts > 1 ? blocks * kernel->bm * 4 : 0;
         if (parts > 1 && (blocks > slots || steps < 2 * parts || refuse_parts(config, groups, partials)))
             break;
-        const int64_t beside = rung_ceil_div(blocks < slots ? blocks : slots, machine->sms);
-        double rate = a.ld % 32 ? straddling_rate : beside == 1 ? one_rate : two_rate;
-        rate /= (double)beside;
-        double rounds_us = (double)rung_ceil_div(blocks, slots) * (bulk_block_us + bytes / (double)blocks / rate);
-        double cost = bulk_launch_us + (parts > 1 ? bulk_meet_us : 0.0) + fmax(bytes / t->cost.bytes_per_us, rounds_us);
+        const double busy = bulk_busy_us(kernel, blocks, bytes / (double)blocks, slots, machine->sms),
+                     cost =
+                         bulk_launch_us + (parts > 1 ? bulk_meet_us : 0.0) + fmax(bytes / t->cost.bytes_per_us, busy);
         if (cost < choice->cost_us) {
             choice->cost_us = cost;
             choice->split_k = (int32_t)parts;
@@ -267,7 +277,7 @@ static double floor_us(const rung_machine *machine, const rung_kernel *kernel, c
     if ((p->m != 1 && p->n != 1) || k_is_contiguous(p) != t->k_innermost)
         return INFINITY;
     const double least_factor = t->k_innermost || t->bulk ? 1.0 : odd_staged_factor;
-    return launch_us +
+    return fmin(launch_us, bulk_launch_us) +
            least_factor * 4.0 * (double)p->batch * (double)(p->m * p->n) * (double)p->k / t->cost.bytes_per_us;
 }
 

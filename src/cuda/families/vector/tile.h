@@ -1,5 +1,5 @@
 /* What follows from a vector kernel's row, for host and device: macros of BM, STAGES, WARPS, RESIDENT, BULK,
- * K_INNERMOST.
+ * K_INNERMOST, APART.
  */
 #ifndef RUNG_VECTOR_TILE_H
 #define RUNG_VECTOR_TILE_H
@@ -10,6 +10,13 @@
  * sums. A dot product holds nothing in stages. */
 #define VECTOR_SHARED_BYTES                                                                                            \
     (K_INNERMOST ? 0 : BULK ? WARPS * STAGES * (VECTOR_BOX * 4 + 8) : VECTOR_THREADS * STAGES * 16 + WARPS * BM * 4)
+
+/* Blocks that the rows of a matrix take. Rows that start at different places within 16 bytes start alike in fours: a
+ * block of a dot product then takes every fourth row, so that it copies 16 bytes at a time from all of them. */
+#define VECTOR_FOURTHS(ld) (((ld)&3) != 0)
+#define VECTOR_TILES_OF(rows, ld, bm, k_innermost)                                                                     \
+    ((k_innermost) && VECTOR_FOURTHS(ld) ? ((rows) + 4 * (bm)-1) / (4 * (bm)) * 4 : ((rows) + (bm)-1) / (bm))
+#define VECTOR_TILES(rows, ld) VECTOR_TILES_OF(rows, ld, BM, K_INNERMOST)
 
 #define VECTOR_ROW                                                                                                     \
     .tm = 4, .tn = 1, .threads = VECTOR_THREADS, .shared_bytes = VECTOR_SHARED_BYTES,                                  \

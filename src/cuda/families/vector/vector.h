@@ -8,9 +8,10 @@
 #include "device/end.h"
 #include "device/parts.h"
 
-/* Adds the splits' sums in order (the last block to arrive does it), then alpha, beta, bias, activation. */
-RUNG_DEVICE void finish_rows(const rung_args *p, float *c, float alpha, float beta, unsigned tile, unsigned split,
-                             unsigned of, const int rows, float sum)
+/* Adds the splits' sums in order (the last block to arrive does it), then alpha, beta, bias, activation. The block's
+ * rows are row0 and those `apart` and more from it. */
+RUNG_DEVICE void finish_rows(const rung_args *p, float *c, float alpha, float beta, long long row0, int apart,
+                             unsigned split, unsigned of, const int rows, float sum)
 {
     const int t = threadIdx.x;
     rung_next_kernel_may_start();
@@ -27,7 +28,7 @@ RUNG_DEVICE void finish_rows(const rung_args *p, float *c, float alpha, float be
                 sum += __ldcg(slot + (size_t)s * rows);
         }
     }
-    long long r = (long long)tile * rows + t;
+    long long r = row0 + t * apart;
     if (t >= rows || r >= p->m)
         return;
     float v = alpha * sum;
@@ -42,7 +43,7 @@ RUNG_DEVICE void finish_rows(const rung_args *p, float *c, float alpha, float be
 
 #define VECTOR_PROLOGUE                                                                                                \
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;                                                        \
-    unsigned tiles = (unsigned)((p.m + BM - 1) / BM), tile = blockIdx.x % tiles, rest = blockIdx.x / tiles;            \
+    unsigned tiles = (unsigned)VECTOR_TILES(p.m, p.lda), tile = blockIdx.x % tiles, rest = blockIdx.x / tiles;         \
     unsigned split = rest % p.split_k, batch = rest / p.split_k;                                                       \
     rung_after_earlier_kernels();                                                                                      \
     const float alpha = p.alpha_device ? *p.alpha_device : p.alpha;                                                    \
