@@ -115,8 +115,9 @@ static int read_line(const char *line, product *p)
     lab_shape shape;
     const char *at = behind(line, "shape"), *math = behind(line, "math"), *kernels = behind(line, "kernels");
     memset(p, 0, sizeof *p);
-    if (!at || !kernels || !math || strncmp(math, "\"strict\"", 8) != 0 || sscanf(at, "\"%95[^\"]\"", word) != 1 ||
-        lab_shape_parse(word, &shape) != RUNG_SUCCESS || problem_of(&shape, RUNG_STRICT, &p->problem) != RUNG_SUCCESS)
+    const rung_math mode = math && strncmp(math, "\"accurate\"", 10) == 0 ? RUNG_ACCURATE : RUNG_STRICT;
+    if (!at || !kernels || !math || sscanf(at, "\"%95[^\"]\"", word) != 1 ||
+        lab_shape_parse(word, &shape) != RUNG_SUCCESS || problem_of(&shape, mode, &p->problem) != RUNG_SUCCESS)
         return 0;
     snprintf(p->shape, sizeof p->shape, "%s", word);
     unsigned hash = 0;

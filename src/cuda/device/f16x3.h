@@ -49,7 +49,7 @@ typedef struct f16x3_operand {
     f16x3_line *line;
     f16x3_group *group;
     int32_t turn_blocks; /* across k, TF32: blocks of 32 along k that a block turns */
-    int32_t line_warps;  /* along k: warps of a block that share a line: 1, 2, 4 or 8 */
+    int32_t line_bits;   /* along k: 2^line_bits threads share a line, 8 to 256 */
 } f16x3_operand;
 
 typedef struct f16x3_split_args {

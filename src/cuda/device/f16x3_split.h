@@ -148,7 +148,7 @@ RUNG_DEVICE const float *split_source(const f16x3_operand *s, int entry)
     return s->x_array ? s->x_array[entry] : s->x;
 }
 
-/* The threads of a block that share a line along k: `warps` warps, as many as keep it in registers. */
+/* The threads that share a line along k, as many as keep it in registers: some of a warp, or some warps of a block. */
 typedef struct {
     int line, first, threads; /* which line; this thread's place among so many */
     int warp, warps;          /* of the block: the first of them, and their number */
@@ -156,9 +156,9 @@ typedef struct {
 
 RUNG_DEVICE split_team split_team_of(const f16x3_operand *s, int block)
 {
-    int warps = s->line_warps, team = threadIdx.x / 32 / warps;
-    split_team of = {block * (SPLIT_THREADS / 32 / warps) + team, (int)threadIdx.x - team * warps * 32, warps * 32,
-                     team * warps, warps};
+    int bits = s->line_bits, threads = 1 << bits, team = threadIdx.x >> bits, first = team << bits;
+    split_team of = {block * (SPLIT_THREADS >> bits) + team, (int)threadIdx.x - first, threads,
+                     bits > 5 ? first / 32 : (int)threadIdx.x / 32, max(1, threads / 32)};
     return of;
 }
 
@@ -240,10 +240,8 @@ RUNG_DEVICE void split_lines(const f16x3_operand *s, const float *x, int block)
     float4 keep[SPLIT_KEEP];
     unsigned max_bits = 0, tiny = 0;
     float sum = 0, s1, s2;
-    int i, k, scale, counts;
+    int i, k, scale, counts = 0, lanes = min(of.threads, 32);
 
-    if (of.first == 0)
-        tails.place[of.warp] = k_end, tails.after[of.warp] = 0;
 #pragma unroll
     for (i = 0; i < SPLIT_KEEP; i++)
         keep[i] = split_load4(row, (i * of.threads + of.first) * 4, k_end, vector);
@@ -252,24 +250,30 @@ RUNG_DEVICE void split_lines(const f16x3_operand *s, const float *x, int block)
         split_stat4(keep[i], &max_bits, &sum);
     for (k = (SPLIT_KEEP * of.threads + of.first) * 4; k < k_end; k += of.threads * 4)
         split_stat4(split_load4(row, k, k_end, vector), &max_bits, &sum);
-    for (i = 16; i > 0; i >>= 1) {
+    for (i = lanes / 2; i > 0; i >>= 1) {
         max_bits = max(max_bits, __shfl_xor_sync(~0u, max_bits, i));
         sum += __shfl_xor_sync(~0u, sum, i);
     }
-    if (threadIdx.x % 32 == 0) {
-        warp_max[threadIdx.x / 32] = max_bits;
-        warp_sum[threadIdx.x / 32] = sum;
+    if (of.threads > 32) {
+        if (of.first % 32 == 0) {
+            warp_max[threadIdx.x / 32] = max_bits;
+            warp_sum[threadIdx.x / 32] = sum;
+        }
+        __syncthreads();
+        max_bits = 0;
+        sum = 0;
+        for (i = 0; i < of.warps; i++) {
+            max_bits = max(max_bits, warp_max[of.warp + i]);
+            sum += warp_sum[of.warp + i];
+        }
     }
-    __syncthreads();
-    max_bits = 0;
-    sum = 0;
-    for (i = 0; i < of.warps; i++) {
-        max_bits = max(max_bits, warp_max[of.warp + i]);
-        sum += warp_sum[of.warp + i];
+    if (s->k > F16X3_TAIL) { /* of a whole warp at least */
+        if (of.first == 0)
+            tails.place[of.warp] = k_end, tails.after[of.warp] = 0;
+        counts = __syncthreads_or(split_may_tail(s, max_bits, sum));
+        if (counts)
+            split_tail(&of, keep, row, k_end, vector, max_bits, &tails);
     }
-    counts = __syncthreads_or(split_may_tail(s, max_bits, sum));
-    if (counts)
-        split_tail(&of, keep, row, k_end, vector, max_bits, &tails);
     scale = split_scale(max_bits);
     s1 = split_exp2(scale >> 1);
     s2 = split_exp2(scale - (scale >> 1));
@@ -285,8 +289,9 @@ RUNG_DEVICE void split_lines(const f16x3_operand *s, const float *x, int block)
         __syncthreads();
     if (of.first == 0)
         split_report(s, line, max_bits, sum, counts ? tails.after[of.warp] : 0);
-    tiny = split_warp_sum(tiny);
-    if (threadIdx.x % 32 == 0)
+    for (i = lanes / 2; i > 0; i >>= 1)
+        tiny += __shfl_xor_sync(~0u, tiny, i);
+    if (of.first % 32 == 0)
         split_count(s, line, tiny);
 }
 

@@ -22,16 +22,20 @@ enum {
 static const float min_terms = 2.0f;
 
 /* Measured on one H200 (docs/costs.md). */
-static const double launches_us = 10.0, tile_us = 4.0, chain_us = 1.08, tf32_chain_us = 0.75, cut_us = 2.0,
+static const double launches_us = 11.5, tile_us = 4.0, chain_us = 1.08, tf32_chain_us = 0.75, cut_us = 2.0,
                     part_us = 1.0, split_bytes_us = 3.3e6,
-                    ragged_us =
-                        4.0; /* tiles at C's edges, lines that are no whole pieces: 1000 takes that longer than 1024 */
+                    ragged_us = 2.5; /* tiles at C's edges, lines that are no whole pieces */
+
+/* Lines along k that are longer than what a block's threads keep are read twice, and few blocks at a time: bytes a
+ * microsecond of one. */
+static const double long_line_rate = 18e3;
 
 /* What the end of a tile takes longer that reads C. */
 static const double beta_us = 2.5;
 
-/* Rows of C at odd addresses: what the end of a tile takes longer, of one that is done whole, of one that is cut. */
-static const double odd_end_us = 8.0, odd_cut_us = 4.0;
+/* Rows of C at odd addresses: what the end of a tile takes longer, of one that is done whole, of one that is cut. Rows
+ * at multiples of 8 bytes, not of 16: the same of any. */
+static const double odd_end_us = 8.0, odd_cut_us = 4.0, half_odd_end_us = 2.0;
 
 static int64_t round_up(int64_t x, int64_t unit)
 {
@@ -69,13 +73,16 @@ static int split_cluster(int64_t k_pad)
     return cluster;
 }
 
-/* A thread keeps 32 values of its line in registers. */
-static int line_warps(int64_t k)
+/* A thread keeps 32 values of its line in registers. Lines too few to fill the chip so are shared by more, up to a
+ * warp; where bits may depend on k alone, so may what a line's magnitudes are added up to. */
+static int line_bits(int64_t k, int64_t lines, int sms, int in_order)
 {
-    int warps = 1;
-    while (warps < 8 && k > 1024 * warps)
-        warps *= 2;
-    return warps;
+    int bits = 3;
+    while (F16X3_THREADS >> bits > 1 && k > 32 << bits)
+        bits++;
+    while (bits < 5 && (in_order || lines << bits < (int64_t)sms * 3 * F16X3_THREADS))
+        bits++;
+    return bits;
 }
 
 /* What belongs to the kept operand comes first of what is zero between launches. */
@@ -153,12 +160,16 @@ static panels cost_panels(const rung_machine *machine, const rung_kernel *kernel
     const double depth = (double)depths * (double)w->k_pad, a_passes = part->kept ? (double)columns : 1.0,
                  b_passes = part->kept ? 1.0 : (double)rows, m = (double)p->m * a_passes, n = (double)p->n * b_passes;
     const double bytes = (m + n) * depth * 8.0 + 4.0 * (double)p->k * ((p->trans_a ? m : 0) + (p->trans_b ? 0 : n));
+    const double along = (p->trans_a ? 0 : m) + (p->trans_b ? n : 0), slots = 3.0 * machine->sms,
+                 again_us = w->k_pad > 32 * F16X3_THREADS ? ceil(along / slots) * depth * 12.0 / long_line_rate : 0.0;
     const cut last = choose_cut(w, kernel, machine->sms / CLUSTER, p->in_order);
     const int64_t whole_rounds = parts_of(w->tiles_m * w->tiles_n - last.tiles, machine->sms / CLUSTER);
-    const double odd = p->align_c >= 8 ? 0.0 : odd_end_us * (double)whole_rounds + (last.tiles ? odd_cut_us : 0.0);
+    const double odd = p->align_c >= 16  ? 0.0
+                       : p->align_c >= 8 ? half_odd_end_us * (double)(whole_rounds + (last.tiles != 0))
+                                         : odd_end_us * (double)whole_rounds + (last.tiles ? odd_cut_us : 0.0);
     const double reading = p->beta_zero && depths == 1 ? 0.0 : beta_us * (double)(whole_rounds + (last.tiles != 0));
     const int ragged = p->m != w->m_pad || p->n != w->n_pad || p->k != w->k_pad;
-    panels s = {.count = rows * columns * depths, .split_us = bytes / split_bytes_us, .last = last};
+    panels s = {.count = rows * columns * depths, .split_us = bytes / split_bytes_us + again_us, .last = last};
     s.us = (double)s.count * (launches_us + last.us + odd + reading + (ragged ? ragged_us : 0.0)) + s.split_us +
            (double)(depths - 1) * 8.0 * (double)p->m * (double)p->n / write_rate; /* C is read and written again */
     return s;
@@ -266,10 +277,10 @@ typedef struct places {
     int64_t other;   /* where the zeros of the other operand, and of the product, begin */
 } places;
 
-static void fill_operand(f16x3_operand *o, const accurate_layout *w, places at, int which, int64_t lines, int64_t k,
+static void fill_operand(f16x3_operand *o, const accurate_layout *w, places at, int which, const rung_problem *p,
                          int sms)
 {
-    int64_t pad = which ? w->n_pad : w->m_pad;
+    const int64_t pad = which ? w->n_pad : w->m_pad, lines = which ? p->n : p->m, k = p->k;
     o->lines = (int32_t)lines;
     o->k = (int32_t)k;
     o->k_blocks = (int32_t)(w->k_pad / F16X3_KB);
@@ -278,13 +289,13 @@ static void fill_operand(f16x3_operand *o, const accurate_layout *w, places at, 
     o->line = (f16x3_line *)(at.zeros + w->line[which]);
     o->group = (f16x3_group *)(at.zeros + w->group[which]);
     o->turn_blocks = (int32_t)blocks_a_turn(pad, o->k_blocks, sms);
-    o->line_warps = line_warps(k);
+    o->line_bits = line_bits(k, lines, sms, p->in_order);
 }
 
 static int64_t split_blocks(const f16x3_operand *o, int cluster)
 {
     if (o->k_innermost)
-        return o->row_groups * o->line_warps; /* eight warps a block, padded lines in eights */
+        return (o->row_groups * 8 << o->line_bits) / F16X3_THREADS;
     return o->row_groups * 8 / F16X3_LINES * cluster;
 }
 
@@ -324,8 +335,8 @@ static rung_status split(rung_cuda *cuda, const rung_kernel *kernel, const rung_
                           .marks = (void *)(at.memory + w->marks),
                           .mark_words = (w->blocks + 1 + 15) / 16};
     int sms = cuda->machine->sms;
-    fill_operand(&s.a, w, at, 0, p->m, p->k, sms);
-    fill_operand(&s.b, w, at, 1, p->n, p->k, sms);
+    fill_operand(&s.a, w, at, 0, p, sms);
+    fill_operand(&s.b, w, at, 1, p, sms);
     s.a.x = p->a;
     s.b.x = p->b;
     s.a.x_array = p->a_array;
