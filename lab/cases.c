@@ -326,7 +326,7 @@ static void add_pairs(maker *x)
     /* Plain products end in code of their own, which few rows with a choice of scalars, bias and activation would
      * reach. */
     const int levels[][FACTORS] = {{2, transposes, 7, 7, 5, 4, 3, 2, 4, forms, epilogue, epilogue, places},
-                                   {2, transposes, 5, 5, 3, 4, 3, 2, 1, forms, 1, 1, 1}};
+                                   {2, transposes, 5, 5, 4, 4, 3, 2, 1, forms, 1, 1, 1}};
     lab_covering covering;
     int rung = x->kernel && x->kernel->role != RUNG_PRODUCTION;
     if (!transposes || x->depth == LAB_QUICK || (rung && x->depth != LAB_PAIRS))

@@ -25,7 +25,7 @@ look missing_barrier 1 "line 38: reads shared b_tile .*, which nothing has writt
 look missing_second_barrier 1 "line 3[2-6]: writes shared ._tile .*, which thread .* read with no barrier between them: a race"
 look off_by_one_read 1 "line 33: reads A\[37\]\[0\] (or A\[36\]\[45\]), but A is 37 x 45"
 look off_by_one_write 1 "line 46: writes C\[37\]\[0\] (or C\[36\]\[41\]), but C is 37 x 41"
-look off_by_one_column 1 "line 46: writes C\[[0-9]*\]\[41\], but C is 37 x 41" --pad 3
+look off_by_one_column 1 "line 46: writes C\[0\]\[41\], but C is 37 x 41" --pad 3
 look uninitialised_tile 1 "line 38: reads shared a_tile .*, which nothing has written"
 look divergent_barrier 1 "line 14: waits at this barrier while thread 0 waits at the one on line 11: a divergent barrier"
 look early_return 1 "threads of the block never reach: they have returned"

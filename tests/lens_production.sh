@@ -221,7 +221,7 @@ for name in sm90_tma_f32_128x256x16_s8 sm90_tmawarp_f32_64x64x64_s3 sm90_tmapair
     fi
 done
 
-# A few rows and columns over whole tiles are cut off C.
+# A few rows and columns over whole tiles are cut off C (lens_peeled.sh computes such products).
 if mine; then
     "$rung" explain --device gpu 4097x4097x4097 >"$work"
     if grep -q ' 1 x 4097 below by' "$work" && grep -q ' 4096 x 1 to the right by' "$work"; then
@@ -231,12 +231,6 @@ if mine; then
     fi
     "$rung" explain --device gpu 2049x1025x128 >"$work"
     grep -q ' 1 x 2049 below by' "$work" || { failed=$((failed + 1)); echo "FAILED: 2049x1025x128 is not cut"; }
-    work_case="NN:2049x1025x128:col,alpha=-0.5,beta=1,bias=column,act=relu"
-    if "$rung" verify --device gpu --math strict --no-vendor --case "$work_case" >"$work" 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1)); echo "FAILED: --math strict $work_case"; tail -n 3 "$work"
-    fi
 fi
 
 echo "$passed passed, $failed failed, $refused refused"

@@ -48,6 +48,8 @@ for layout in row col; do
     verify before 'the first is -1 elements from C' "$case,offset=1"
     verify a 'operand A was changed' "TT:17x19x23:$layout"
     verify b 'operand B was changed' "$case,beta=1"
+    verify first_a 'operand A was changed' "$case"
+    verify first_b 'operand B was changed' "TN:17x19x23:$layout"
     verify error 'internal error|RUNG_INTERNAL' "$case"
 done
 

@@ -89,6 +89,10 @@ static void damage(const rung_gemm *g, const char *how)
         *of_a(g, i, g->k - 1) += 1.0f;
     else if (!strcmp(how, "b") && again)
         *of_b(g, g->k - 1, j) += 1.0f;
+    else if (!strcmp(how, "first_a") && !again)
+        *of_a(g, i, g->k - 1) += 1.0f;
+    else if (!strcmp(how, "first_b") && !again)
+        *of_b(g, g->k - 1, j) += 1.0f;
     else if (!strcmp(how, "truncate"))
         truncate(g);
     else if (!strncmp(how, "err=", 4))

@@ -1,0 +1,19 @@
+#!/bin/sh
+# Products of which a few rows and columns are cut off, under the lens on three multiprocessors: the cuts are made, and each part has
+# its own rows and columns of A, B, C and the bias.
+# usage: lens_peeled.sh RUNG LIBRUNG_LENS
+set -u
+rung=$1 failed=0
+export RUNG_LIBCUDA=$2 RUNG_LENS_FINDINGS=fail RUNG_LENS_SMS=3
+[ -e "$RUNG_LIBCUDA" ] || { echo "left out: no lens in this build"; exit 77; }
+
+said=$("$rung" explain --device gpu --math strict 257x385x64)
+for cut in '384 x 1 to the right by' '1 x 257 below by'; do
+    printf '%s\n' "$said" | grep -q " $cut" || { failed=1; echo "FAILED: no part of 257x385x64 is $cut a kernel of its own"; }
+done
+for with in row,alpha=-0.5,beta=1,bias=column,act=relu row,bias=row,beta=-0.5,pad=3 col,bias=column col,bias=row,scalars=device,pad=1; do
+    for trans in NN TT; do
+        "$rung" verify --device gpu --math strict --no-vendor --case "$trans:257x385x64:$with" || failed=1
+    done
+done
+exit $failed
