@@ -151,10 +151,8 @@ static rung_status plan_create(rung_plan **out, rung_context *context, const run
         RUNG_TRY_OUT(rung_fail(RUNG_INVALID_ARGUMENT, "no kernel is called '%s'", kernel));
     if (!plan->nothing && kernel)
         RUNG_TRY_OUT(rung_decide_kernel(context->backend, context->state, &plan->problem, kernel, &plan->choice));
-    if (!plan->nothing && !kernel) {
-        RUNG_TRY_OUT(rung_decide(context->backend, context->state, &plan->problem, &plan->choice));
-        rung_peel(context->backend, context->state, &plan->problem, &plan->choice);
-    }
+    if (!plan->nothing && !kernel)
+        RUNG_TRY_OUT(rung_context_choose(context, &plan->problem, &plan->choice));
     plan->small = context->small && plan->choice.kernel == context->small && rung_is_small(gemm);
     *out = plan;
     return RUNG_SUCCESS;

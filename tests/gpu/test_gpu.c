@@ -3,6 +3,7 @@
 #include "../support.h"
 #include "fake_libcuda.h"
 #include "rung_catalog.h"
+#include "rung_tools.h"
 
 #include <dlfcn.h>
 #include <math.h>
@@ -898,6 +899,85 @@ static void modes_choose_their_arithmetic(void **state)
     gpu->arch = 80;
 }
 
+static const char *kernel_for(rung_context *context, const rung_gemm *g)
+{
+    rung_plan *plan;
+    assert_ok(rung_plan_create(&plan, context, g));
+    const char *kernel = rung_plan_kernel(plan);
+    rung_plan_destroy(plan);
+    return kernel;
+}
+
+/* Replaces the first `was` in the file by as many bytes. */
+static void change_file(const char *path, const char *was, const char *now)
+{
+    char text[4096] = "";
+    FILE *file = fopen(path, "r+");
+    assert_non_null(file);
+    assert_true(fread(text, 1, sizeof text - 1, file) > 0);
+    char *at = strstr(text, was);
+    assert_non_null(at);
+    fseek(file, at - text, SEEK_SET);
+    assert_int_equal(fwrite(now, 1, strlen(was), file), strlen(was));
+    fclose(file);
+}
+
+/* What was fastest is kept in a file, for the shape it was measured with and for this device alone. */
+static void tuned_shapes_are_kept_and_found(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/rung-tuned-XXXXXX", path[512];
+    const char *names[8];
+    rung_context *context;
+    assert_non_null(mkdtemp(folder));
+    setenv("RUNG_CACHE_DIR", folder, 1);
+    assert_ok(open_context(0, &context));
+    rung_gemm g, other[5];
+    rung_gemm_init(&g);
+    g.layout = RUNG_ROW_MAJOR;
+    g.trans_b = RUNG_TRANS;
+    g.m = g.ldc = g.n = 304, g.k = g.lda = g.ldb = 200;
+    g.a = (float *)4096, g.b = (float *)((int64_t)1 << 40), g.c = (float *)((int64_t)1 << 41);
+    for (int i = 0; i < 5; i++)
+        other[i] = g;
+    other[0].m = 300, other[1].k = 196, other[2].trans_b = RUNG_NO_TRANS, other[2].ldb = 304;
+    other[3].trans_a = RUNG_TRANS, other[3].lda = 304, other[4].layout = RUNG_COL_MAJOR, other[4].lda = 304,
+    other[4].ldb = 304;
+    const char *first = kernel_for(context, &g), *others[5];
+    for (int i = 0; i < 5; i++)
+        others[i] = kernel_for(context, &other[i]);
+    const int count = rung_tune_candidates(context, &g, names, 8);
+    assert_true(count > 1);
+    const char *chosen = names[count - 1];
+    assert_string_not_equal(first, chosen);
+    assert_int_not_equal(rung_tune_record(context, &g, rung, 1.0), RUNG_SUCCESS); /* a rung of the ladder */
+    assert_ok(rung_tune_record(context, &g, chosen, 12.5));
+    assert_string_equal(kernel_for(context, &g), chosen); /* at once, although the shape was asked for before */
+    assert_ok(rung_tune_save(context));
+    snprintf(path, sizeof path, "%s", rung_tune_path(context));
+    rung_context_destroy(context);
+    assert_ok(open_context(0, &context));
+    assert_non_null(strstr(rung_tune_state(context), "1 tuned shapes"));
+    assert_string_equal(kernel_for(context, &g), chosen);
+    for (int i = 0; i < 5; i++)
+        assert_string_equal(kernel_for(context, &other[i]), others[i]);
+    rung_context_destroy(context);
+    static const char *const damages[][3] = {{"Stand-in", "Stand_in", "another device"},
+                                             {"\"format\": 1", "\"format\": 2", "another version"},
+                                             {"\"op\": \"NT\"", "\"op\": \"XT\"", "a line is damaged"}};
+    for (int i = 0; i < 3; i++) {
+        change_file(path, damages[i][0], damages[i][1]);
+        assert_ok(open_context(0, &context));
+        assert_non_null(strstr(rung_tune_state(context), damages[i][2]));
+        assert_string_equal(kernel_for(context, &g), first);
+        rung_context_destroy(context);
+        change_file(path, damages[i][1], damages[i][0]);
+    }
+    unlink(path);
+    rmdir(folder);
+    unsetenv("RUNG_CACHE_DIR");
+}
+
 /* Where memory for packed operands or partial sums is not to be had, a kernel that needs none answers. */
 static void a_full_gpu_is_no_failure(void **state)
 {
@@ -1026,6 +1106,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(capture_is_not_disturbed),
         cmocka_unit_test(workspace_of_a_graph_is_its_own),
         cmocka_unit_test(modes_choose_their_arithmetic),
+        cmocka_unit_test(tuned_shapes_are_kept_and_found),
         cmocka_unit_test(launches_in_a_row_are_one_graph),
         cmocka_unit_test(accurate_products_go_in_panels),
         cmocka_unit_test(little_memory_is_held),
