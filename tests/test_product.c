@@ -129,9 +129,9 @@ static void bias_and_activation(void **state)
 static void bias_and_activation_on_every_path(void **state)
 {
     (void)state;
-    static const int64_t shapes[][3] = {{90, 80, 70},   {4, 300, 1100}, {1, 600, 600},  {600, 40, 300}, {300, 5, 100},
-                                        {20, 20, 4200}, {90, 160, 600}, {20, 600, 300}, {30, 20, 0},
-                                        {40, 300, 1000}};
+    static const int64_t shapes[][3] = {{90, 80, 70},  {4, 300, 1100}, {1, 600, 600},  {600, 40, 300},
+                                        {300, 5, 100}, {20, 20, 4200}, {90, 160, 600}, {20, 600, 300},
+                                        {30, 20, 0},   {40, 300, 1000}};
     static float bias[600];
     uint64_t seed = 6;
     for (int i = 0; i < 600; i++)
