@@ -6,6 +6,7 @@
 #include "lab/names.h"
 #include "lab/shape.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -223,7 +224,7 @@ int cmd_explain(int argc, char **argv)
         return print_kernel(&o, kernel, &at);
     }
     if (lab_shape_parse(words[0], &shape) != RUNG_SUCCESS)
-        return cli_usage("%s", lab_error());
+        return isalpha((unsigned char)words[0][0]) ? cli_unknown_kernel(words[0]) : cli_usage("%s", lab_error());
     if (o.kernel && !rung_kernel_find(o.kernel))
         return cli_unknown_kernel(o.kernel);
     rung_config config;

@@ -226,6 +226,18 @@ static int pick(const options *o, const char **words, int count, lab_profile *pr
     return n;
 }
 
+/* Why a word is no kernel that can be profiled. */
+static int refuse(const char *word)
+{
+    const rung_kernel *kernel = rung_kernel_find(word);
+    if (!kernel)
+        return cli_unknown_kernel(word);
+    if (kernel->role == RUNG_REDUCE)
+        return cli_usage("%s adds up a vector: profile is for products; 'rung lens %s' counts its accesses", word,
+                         word);
+    return cli_usage("%s is a CPU kernel: profile is for GPU kernels", word);
+}
+
 static int profile_kernels(const options *o, const char **words, int count, int64_t m, int64_t n, int64_t k)
 {
     static lab_profile profiles[MAX_PROFILES];
@@ -233,7 +245,7 @@ static int profile_kernels(const options *o, const char **words, int count, int6
     char shape[96], command[4400];
     int kernels = pick(o, words, count, profiles, names, sizeof names);
     if (kernels == 0)
-        return cli_usage("profile takes the name of a GPU kernel, or --ladder");
+        return count ? refuse(words[0]) : cli_usage("profile takes the name of a GPU kernel, or --ladder");
     snprintf(shape, sizeof shape, "%lldx%lldx%lld", (long long)m, (long long)n, (long long)k);
     snprintf(command, sizeof command, "rung profile %s %s%s%s", o->ladder ? "--ladder" : names, shape,
              o->saved ? " --counters " : "", o->saved ? o->saved : "");
