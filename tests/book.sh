@@ -34,6 +34,7 @@ for python in /usr/bin/python3 python3; do
     grep -q 'id="w-occupancy"' "$work/site/glossary.html" || fail "a word has no place in the glossary"
     grep -q '<h1[^>]*>6\. ' "$work/site/book/06-occupancy.html" || fail "a chapter has no number"
     grep -q 'rung climb' "$work/site/commands.html" || fail "the commands are not on the site"
+    grep -q 'class="own" alt="What l01 reads"' "$work/site/book/02-first-kernels.html" || fail "a drawing with dark colours of its own is turned on dark pages"
     grep -q 'href="#answer-6-10"' "$work/site/book/06-occupancy.html" && grep -q 'id="answer-6-10"' "$work/site/book/06-occupancy.html" ||
         fail "a question does not lead to its answer"
     sed -i 's/img\/sectors.svg/img\/nowhere.svg/' "$work/tree/docs/book/01-the-machine.md"

@@ -246,8 +246,8 @@ TEST_UNWATCHED static int64_t first_wrong(const double *want, const float *row, 
     return at;
 }
 
-/* C larger than half of the last cache is written past the caches, where its rows allow that and beta is 0. Rows that
- * lie elsewhere, entries of a batch that do, and a C that is read: each is an element of the same sum. */
+/* C larger than a quarter of the last cache is written past the caches where beta is 0, operands turned or not. Rows
+ * that lie elsewhere, entries of a batch that do, and a C that is read: each is an element of the same sum. */
 static void results_larger_than_the_caches(void **state)
 {
     (void)state;
@@ -255,26 +255,37 @@ static void results_larger_than_the_caches(void **state)
     const struct {
         int64_t k, ldc, batch, behind;
         float beta;
-    } cases[] = {{3, N, 1, 0, 0.0f},     {3, N + 1, 1, 0, 0.0f}, {3, N, 1, 0, 1.0f},     {3, N, 2, 5, 0.0f},
-                 {1, N + 1, 1, 0, 0.0f}, {5, N + 1, 1, 0, 0.0f}, {8, N + 3, 1, 0, 0.0f}, {24, N + 1, 1, 0, 0.0f},
-                 {24, N, 1, 0, 1.0f},    {24, N, 2, 5, 0.0f}};
+        int trans;
+    } cases[] = {{3, N, 1, 0, 0.0f, 0},     {3, N + 1, 1, 0, 0.0f, 0}, {3, N, 1, 0, 1.0f, 0},
+                 {3, N, 2, 5, 0.0f, 0},     {1, N + 1, 1, 0, 0.0f, 0}, {5, N + 1, 1, 0, 0.0f, 1},
+                 {8, N + 3, 1, 0, 0.0f, 0}, {8, N + 2, 1, 0, 0.0f, 1}, {24, N + 1, 1, 0, 0.0f, 0},
+                 {24, N, 1, 0, 1.0f, 0},    {24, N, 2, 5, 0.0f, 1}};
     long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
     int64_t half = l3 / 8 / N + 10, m = half < LEAST ? LEAST : half > MOST ? MOST : half;
     float *a = malloc((size_t)m * K * sizeof *a), *b = malloc((size_t)K * N * sizeof *b);
+    float *turned_a = malloc((size_t)m * K * sizeof *a), *turned_b = malloc((size_t)K * N * sizeof *b);
     size_t most = (size_t)(2 * (m * (N + 3) + 64));
     float *c = aligned_alloc(64, most / 16 * 64);
-    assert_true(a && b && c);
+    assert_true(a && b && turned_a && turned_b && c);
     static double want[N];
     uint64_t seed = 9;
     for (int64_t i = 0; i < m * K; i++)
         a[i] = random_float(&seed);
     for (int64_t i = 0; i < (int64_t)K * N; i++)
         b[i] = random_float(&seed);
+    for (int64_t p = 0; p < K; p++) {
+        for (int64_t i = 0; i < m; i++)
+            turned_a[p * m + i] = a[i * K + p];
+        for (int64_t j = 0; j < N; j++)
+            turned_b[j * K + p] = b[p * N + j];
+    }
     for (int i = 0; i < (int)(sizeof cases / sizeof cases[0]); i++) {
+        int trans = cases[i].trans;
         int64_t ldc = cases[i].ldc, stride = m * ldc + cases[i].behind;
         fill(c, stride * cases[i].batch, 0.25f);
-        assert_ok(rung_sgemm_strided_batched(context, RUNG_ROW_MAJOR, 0, 0, m, N, cases[i].k, 1.0f, a, K, 0, b, N, 0,
-                                             cases[i].beta, c, ldc, stride, cases[i].batch));
+        assert_ok(rung_sgemm_strided_batched(context, RUNG_ROW_MAJOR, trans, trans, m, N, cases[i].k, 1.0f,
+                                             trans ? turned_a : a, trans ? m : K, 0, trans ? turned_b : b,
+                                             trans ? K : N, 0, cases[i].beta, c, ldc, stride, cases[i].batch));
         for (int64_t row = 0; row < m * cases[i].batch; row++) {
             const float *left = a + row % m * K, *out = c + row / m * stride + row % m * ldc;
             row_of(left, b, N, cases[i].k, cases[i].beta * 0.25, want);
@@ -287,6 +298,8 @@ static void results_larger_than_the_caches(void **state)
     }
     free(a);
     free(b);
+    free(turned_a);
+    free(turned_b);
     free(c);
 }
 

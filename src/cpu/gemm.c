@@ -7,15 +7,11 @@
 #include <string.h>
 
 static const char *const path_names[] = {
-    [PATH_DIRECT] = "operands in place",
-    [PATH_STREAM] = "B streams past C, in place",
-    [PATH_PACK_B] = "B packed, A in place",
-    [PATH_OUTER] = "B packed, C written by rows",
-    [PATH_RANK] = "C written row by row",
-    [PATH_PACKED] = "both operands packed",
-    [PATH_DOT] = "dot products",
-    [PATH_SWAPPED] = "as the transposed product",
-    [PATH_LONG_K] = "cut along k",
+    [PATH_DIRECT] = "operands in place",          [PATH_STREAM] = "B streams past C, in place",
+    [PATH_PACK_B] = "B packed, A in place",       [PATH_OUTER] = "B packed, C written by rows",
+    [PATH_PAST] = "C written past the caches",    [PATH_RANK] = "C written row by row",
+    [PATH_PACKED] = "both operands packed",       [PATH_DOT] = "dot products",
+    [PATH_SWAPPED] = "as the transposed product", [PATH_LONG_K] = "cut along k",
 };
 
 typedef struct job {
@@ -233,10 +229,8 @@ static rung_status run_batch(const rung_cpu_args *p)
 {
     batch_job j = {.p = p};
     int threads = choose_threads(product_us(p) * (double)p->batch, p);
-    if (p->k > 0 && p->alpha != 0.0f) {
+    if (p->k > 0 && p->alpha != 0.0f)
         j.plan = rung_gemm_plan(p, p->caches);
-        j.plan.stream = 0; /* alignment differs from product to product */
-    }
     if (p->k == 0 || p->alpha == 0.0f || j.plan.path == PATH_LONG_K || j.plan.parts > 1 || p->batch < 2 * threads) {
         rung_cpu_args one = *p;
         for (int64_t item = 0; item < p->batch; item++) {

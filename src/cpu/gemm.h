@@ -11,6 +11,7 @@ typedef enum gemm_path {
     PATH_STREAM,
     PATH_PACK_B,
     PATH_OUTER,
+    PATH_PAST,
     PATH_RANK,
     PATH_PACKED,
     PATH_DOT,
@@ -26,7 +27,6 @@ typedef struct gemm_plan {
     gemm_path inner;    /* PATH_LONG_K: the path of each piece */
     int fetch;          /* A in place: fetch its next rows ahead */
     int of_b;           /* PATH_DOT, PATH_SWAPPED: the long operand is B, not A */
-    int stream;         /* write C past the caches */
     int split_m;        /* threads cut m, else n */
 } gemm_plan;
 
@@ -48,6 +48,14 @@ static inline int64_t divide_up(int64_t x, int64_t y)
 static inline int64_t round_up(int64_t x, int64_t unit)
 {
     return divide_up(x, unit) * unit;
+}
+
+enum { LINE_FLOATS = 16, LINE_BYTES = 64 };
+
+/* Floats from an address to the next cache line. */
+static inline int64_t line_floats_before(const float *at)
+{
+    return (int64_t)(-(uintptr_t)at / sizeof *at % LINE_FLOATS);
 }
 
 static inline const float *a_at(const rung_cpu_args *p, int64_t row, int64_t step)
@@ -88,6 +96,19 @@ static inline int64_t rung_gemm_stream_a_floats(const rung_cpu_args *p)
 static inline int64_t rung_gemm_stream_ld(const rung_cpu_args *p, const gemm_plan *plan)
 {
     return round_up(min64(plan->nc, p->n), 16) + 16; /* one line more: rows begin in different cache sets */
+}
+
+/* Returns the fewest rows of C after which rows begin at the same place of a cache line again: 1 to 16. */
+static inline int64_t rung_gemm_row_classes(const rung_cpu_args *p)
+{
+    int64_t low_bit = p->ldc & -p->ldc;
+    return low_bit >= LINE_FLOATS ? 1 : LINE_FLOATS / low_bit;
+}
+
+/* PATH_PAST: the row length of a chunk of B: whole vectors, and rows begin in different cache sets. */
+static inline int64_t rung_gemm_past_ld(const rung_cpu_args *p, const gemm_plan *plan)
+{
+    return round_up(min64(plan->nc + LINE_FLOATS, p->n), 2 * LINE_FLOATS) + LINE_FLOATS;
 }
 
 /* Runs one strip of a product on the calling thread. */

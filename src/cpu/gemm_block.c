@@ -1,8 +1,6 @@
 /* The sweep: which tile goes where in a block of C. */
 #include "cpu/gemm_block.h"
 
-enum { LINE_FLOATS = 16 };
-
 /* It fetches into L2: rows a power of two apart would push each other out of L1. */
 static void fetch_a(const block *s, int64_t row, int64_t rows)
 {
@@ -11,27 +9,18 @@ static void fetch_a(const block *s, int64_t row, int64_t rows)
             __builtin_prefetch(s->a + i * s->lda + p, 0, 2);
 }
 
-/* Asks for a part of the next group of B, from L3 into L2: L1 holds the group at work. */
-static void fetch_b(const float *from, const float *end)
-{
-    for (; from < end; from += LINE_FLOATS)
-        __builtin_prefetch(from, 0, 2);
-}
-
 /* Computes all rows of one group of `nv` vectors of columns. */
 static void sweep_rows(const block *s, const float *b, int64_t ldb, float *c, int nv, rung_tile_out *out)
 {
     const rung_cpu_kernel *kernel = s->kernel;
     const rung_tile_fn *tiles = kernel->tile[s->kind][nv - 1];
-    if (s->packed_a) {
+    if (s->packed_a) { /* while tiles run, they ask for parts of the next group of B, from L3 into L2 */
         int64_t group = s->k * nv * kernel->vl, tile_count = divide_up(s->m, kernel->mr);
         int64_t part = round_up(divide_up(group, tile_count), LINE_FLOATS);
-        const float *next = b + group, *end = next + group;
-        for (int64_t i = 0; i < s->m; i += kernel->mr, next += part) {
-            int rows = (int)min64(s->m - i, kernel->mr);
-            fetch_b(next, next + part < end ? next + part : end);
-            tiles[rows - 1](s->k, s->a + i * s->k, kernel->mr, b, ldb, c + i * out->ldc, out);
-        }
+        out->fetch = b + group;
+        out->fetch_step = LINE_FLOATS;
+        for (int64_t i = 0; i < s->m; i += kernel->mr, out->fetch += part)
+            tiles[min64(s->m - i, kernel->mr) - 1](s->k, s->a + i * s->k, kernel->mr, b, ldb, c + i * out->ldc, out);
         return;
     }
     int most = kernel->max_rows[nv - 1];

@@ -48,7 +48,7 @@ static void multiply_task(void *argument, int64_t task, float *workspace)
                .packed_b = 1,
                .most = j->plan->most,
                .c = p->c + row * p->ldc + j->column + from,
-               .out = {.ldc = p->ldc, .stream = j->plan->stream}};
+               .out = {.ldc = p->ldc}};
     set_beta(&s, p, j->step);
     (p->trans_a ? kernel->pack_by_k : kernel->pack_by_row)(workspace, a_at(p, row, j->step), p->lda, rows, j->k,
                                                            kernel->mr);

@@ -1,6 +1,7 @@
 /* The paths a CPU product can take, each on one thread: in place, B packed, both packed, dot products, transposed. */
 #include "cpu/gemm_block.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 static void run_direct(const rung_cpu_args *p, const gemm_plan *plan)
@@ -13,7 +14,7 @@ static void run_direct(const rung_cpu_args *p, const gemm_plan *plan)
                .ldb = p->ldb,
                .most = plan->most,
                .c = p->c,
-               .out = {.ldc = p->ldc, .stream = plan->stream}};
+               .out = {.ldc = p->ldc}};
     for (int64_t step = 0; step < p->k; step += plan->kc) {
         s.k = min64(plan->kc, p->k - step);
         s.a = a_at(p, 0, step);
@@ -115,7 +116,7 @@ static void run_pack_b(const rung_cpu_args *p, const gemm_plan *plan, float *wor
                .b = workspace,
                .packed_b = 1,
                .most = plan->most,
-               .out = {.ldc = p->ldc, .stream = plan->stream}};
+               .out = {.ldc = p->ldc}};
     for (int64_t j = 0; j < p->n; j += plan->nc) {
         s.n = min64(plan->nc, p->n - j);
         grouping by = group_columns(s.n, p->kernel->vl_bits, plan->most);
@@ -132,6 +133,88 @@ static void run_pack_b(const rung_cpu_args *p, const gemm_plan *plan, float *wor
             }
         }
     }
+}
+
+/* Some neighbouring columns of a few rows of C; the first of them is column `of_b` of B. */
+static void write_columns(const rung_cpu_args *p, int64_t row, int64_t rows, int64_t column, int64_t of_b,
+                          int64_t columns, int stream)
+{
+    block s = {.kernel = p->kernel,
+               .m = rows,
+               .n = columns,
+               .k = p->k,
+               .a = p->a + row * p->lda,
+               .lda = p->lda,
+               .kind = RUNG_A_BY_ROW,
+               .b = p->b + of_b,
+               .ldb = p->ldb,
+               .most = p->kernel->nv,
+               .c = p->c + row * p->ldc + column,
+               .out = {.ldc = p->ldc, .alpha = p->alpha, .beta = 0.0f, .stream = stream}};
+    if (columns > 0)
+        rung_gemm_sweep(&s);
+}
+
+/* Rows that all begin at the same place of a cache line: the columns before the first whole line, then whole lines,
+ * which go past the caches, then the rest. `j` is the first column of the chunk that b holds. The lines that are
+ * written in part are asked for a few rows ahead. */
+static void write_chunk(const rung_cpu_args *p, int64_t j, int64_t width)
+{
+    int64_t head = min64(p->n, line_floats_before(p->c)), mr = p->kernel->mr;
+    int64_t end = head + (p->n - head) / LINE_FLOATS * LINE_FLOATS, first = j + head;
+    int64_t columns = min64(width, end - first), last = first + columns == end ? p->n - end : 0;
+    if (columns <= 0)
+        return;
+    for (int64_t i = 0; i < p->m; i += mr) {
+        int64_t rows = min64(mr, p->m - i);
+        for (int64_t r = i + mr; r < min64(i + 2 * mr, p->m); r++) {
+            if (j == 0 && head > 0)
+                __builtin_prefetch(p->c + r * p->ldc, 1);
+            if (last > 0)
+                __builtin_prefetch(p->c + r * p->ldc + end, 1);
+        }
+        if (j == 0)
+            write_columns(p, i, rows, 0, 0, head, 0);
+        write_columns(p, i, rows, first, head, columns, 1);
+        write_columns(p, i, rows, end, end - j, last, 0);
+    }
+}
+
+/* C is larger than the caches and written once after little work. Only whole lines go past the caches, and the tiles
+ * of several rows write whole lines only where these rows begin alike. So the rows are taken in classes, `classes` rows
+ * apart. A chunk of B's columns is copied for all of them, a few more than a chunk, since classes begin at different
+ * columns; a transposed A, whose rows no class could pick out, is turned. */
+static void run_past(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
+{
+    rung_cpu_args s = *p;
+    int64_t classes = rung_gemm_row_classes(p);
+    float *b = workspace;
+    s.ldb = rung_gemm_past_ld(p, plan);
+    s.b = b;
+    if (p->trans_a) {
+        float *a = workspace + p->k * s.ldb + RUNG_PACK_SLACK;
+        s.lda = round_up(p->k, p->kernel->vl);
+        s.a = a;
+        p->kernel->pack_by_row(a, p->a, p->lda, p->k, p->m, (int)s.lda);
+    }
+    for (int64_t j = 0; j < p->n; j += plan->nc) {
+        int64_t columns = min64(plan->nc + LINE_FLOATS, p->n - j);
+        if (p->trans_b)
+            p->kernel->pack_by_row(b, b_at(p, 0, j), p->ldb, columns, p->k, (int)s.ldb);
+        else
+            for (int64_t step = 0; step < p->k; step++)
+                memcpy(b + step * s.ldb, b_at(p, step, j), (size_t)columns * sizeof *b);
+        for (int64_t c = 0; c < min64(classes, p->m); c++) {
+            rung_cpu_args of = s;
+            of.m = divide_up(p->m - c, classes);
+            of.a += c * s.lda;
+            of.lda = s.lda * classes;
+            of.c += c * s.ldc;
+            of.ldc = s.ldc * classes;
+            write_chunk(&of, j, plan->nc);
+        }
+    }
+    atomic_thread_fence(memory_order_seq_cst); /* nothing else orders stores past the caches */
 }
 
 /* Dot products want the long operand's rows along k (A as it is, or B transposed), the short one's columns too. */
@@ -224,8 +307,7 @@ static void run_rank(const rung_cpu_args *p, const gemm_plan *plan, float *works
                            .b_group = in_place ? group : group * p->k,
                            .ldc = p->ldc,
                            .alpha = p->alpha,
-                           .beta = p->beta,
-                           .stream = plan->stream};
+                           .beta = p->beta};
     for (int64_t j = 0; j < p->n; j += plan->nc) {
         rank.n = min64(plan->nc, p->n - j);
         rank.c = p->c + j;
@@ -245,6 +327,7 @@ static void run_path(const rung_cpu_args *p, const gemm_plan *plan, gemm_path pa
 {
     switch (path) {
     case PATH_DIRECT: run_direct(p, plan); break;
+    case PATH_PAST: run_past(p, plan, workspace); break;
     case PATH_RANK: run_rank(p, plan, workspace); break;
     case PATH_STREAM: run_stream(p, plan, workspace); break;
     case PATH_OUTER:

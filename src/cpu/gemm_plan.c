@@ -9,7 +9,6 @@ static int64_t even_block(int64_t size, int64_t largest, int64_t unit)
 }
 
 enum {
-    LINE_BYTES = 64,
     FEW = 32, /* rows or columns that make a product skinny */
     LONG_K_PARTS = 8,
     LONG_K_PART_LEAST = 1024,
@@ -17,16 +16,16 @@ enum {
     STREAM_PARTS = 4,
     STREAM_PART_LEAST = 512,
     STREAM_PARTS_COLUMNS = 16384, /* at most: beyond, columns are enough to share out */
+    PAST_COLUMNS = 1024,          /* at most: longer runs of C gain nothing */
     OUTER_STEPS = 64,             /* of k, at most: writing C takes longer than adding up */
 };
 
-/* C is larger than the caches and is written once after little work, so it goes past the caches where its rows allow
- * that. */
-static int should_stream(const rung_cpu_args *p, const rung_caches *caches)
+/* C is larger than a good part of L3, is written once after little work, and has whole tiles of rows that begin alike
+ * (run_past). */
+static int should_pass_caches(const rung_cpu_args *p, const rung_caches *caches)
 {
-    int64_t vector_bytes = (int64_t)p->kernel->vl * 4;
-    return p->beta == 0.0f && p->k <= OUTER_STEPS && p->m * p->n * 4 > caches->l3_bytes / 2 &&
-           (uintptr_t)p->c % LINE_BYTES == 0 && p->ldc * 4 % LINE_BYTES == 0 && vector_bytes >= 32;
+    return p->beta == 0.0f && p->k <= OUTER_STEPS && p->m * p->n * 4 > caches->l3_bytes / 4 && p->kernel->vl >= 8 &&
+           p->n >= 2 * FEW && p->m >= rung_gemm_row_classes(p) * p->kernel->mr && (uintptr_t)p->c % sizeof *p->c == 0;
 }
 
 /* Dot products read all of B for every few rows of A. From L2 that is slower than tiles, unless most lanes of a tile
@@ -88,26 +87,17 @@ static int has_whole_lines(const rung_cpu_args *p)
 static int is_outer(const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { STEPS_LEAST_PACKED = 17 };
-    if (p->k >= STEPS_LEAST_PACKED && has_whole_lines(p) && !should_stream(p, caches))
+    if (p->k >= STEPS_LEAST_PACKED && has_whole_lines(p))
         return 0;
     return p->k <= OUTER_STEPS && p->m >= 2 * FEW && p->n > 2 * FEW && p->m * p->n * 4 > caches->l2_bytes;
 }
 
-/* Rows of C past the caches: a vector at a time, from B in place. */
-static int should_stream_rows(const rung_cpu_args *p, const rung_caches *caches)
-{
-    return p->beta == 0.0f && !p->trans_b && p->m * p->n * 4 > caches->l3_bytes / 4 && p->kernel->vl >= 8;
-}
-
 /* True where k is so short that the work around each tile costs more than its sums. How short depends on where C is:
- * past the caches its rows outweigh everything else; in L3 tiles write it as well. Rows of a few vectors do not pay for
- * their own beginning and end. */
+ * in L3 tiles write it as well. Rows of a few vectors do not pay for their own beginning and end. */
 static int is_rank(const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { STEPS_IN_L2 = 4, STEPS_IN_L3 = 2, L2_PARTS = 4 };
-    int64_t steps = should_stream_rows(p, caches)                    ? RUNG_RANK_STEPS
-                    : p->m * p->n * 4 <= L2_PARTS * caches->l2_bytes ? STEPS_IN_L2
-                                                                     : STEPS_IN_L3;
+    int64_t steps = p->m * p->n * 4 <= L2_PARTS * caches->l2_bytes ? STEPS_IN_L2 : STEPS_IN_L3;
     return p->k <= steps && p->n >= 8 * p->kernel->vl;
 }
 
@@ -118,6 +108,8 @@ static gemm_path choose_path(const rung_cpu_args *p, gemm_plan *plan, const rung
         return PATH_PACKED;
     if (is_tiny(p))
         return PATH_DIRECT;
+    if (should_pass_caches(p, caches))
+        return PATH_PAST;
     if (is_rank(p, caches))
         return PATH_RANK;
     if (is_dot(p, plan, caches))
@@ -168,7 +160,6 @@ static void deep_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_cach
         plan->split_m = 0;
     plan->mc = even_block(p->m, plan->mc, p->kernel->mr);
     plan->nc = even_block(p->n, plan->nc, panel);
-    plan->stream = should_stream(p, caches) && plan->kc >= p->k;
 }
 
 /* Takes pieces of k whose C stays in L1 or L2. A is read once a group of columns, in place; so is B where its rows lie
@@ -196,7 +187,6 @@ static void outer_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_cac
     plan->mc = p->kernel->mr;
     plan->kc = p->k;
     plan->nc = even_block(p->n, max64(caches->l2_bytes / 2 / (4 * p->k) / panel, 1) * panel, panel);
-    plan->stream = should_stream(p, caches);
 }
 
 static void pack_b_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_caches *caches)
@@ -224,11 +214,9 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
     /* A panel of B takes an eighth of L2. */
     plan.kc = even_block(p->k, max64(min64(caches->l2_bytes / 8 / (4 * panel), 512), 256), 8);
     switch (plan.path) {
-    case PATH_DIRECT: plan.stream = should_stream(p, caches) && plan.kc >= p->k; break;
-    case PATH_RANK:
-        plan.nc = max64(caches->l2_bytes / 4 / (4 * p->k) / (2 * kernel->vl), 4) * 2 * kernel->vl;
-        plan.stream = should_stream_rows(p, caches);
-        break;
+    case PATH_DIRECT: break;
+    case PATH_PAST: plan.nc = max64(min64(caches->l2_bytes / 4 / (4 * p->k), PAST_COLUMNS) / panel, 1) * panel; break;
+    case PATH_RANK: plan.nc = max64(caches->l2_bytes / 4 / (4 * p->k) / (2 * kernel->vl), 4) * 2 * kernel->vl; break;
     case PATH_LONG_K: long_blocks(&plan, p, caches); break;
     case PATH_PACKED: deep_blocks(&plan, p, caches); break;
     case PATH_OUTER: outer_blocks(&plan, p, caches); break;
@@ -267,6 +255,9 @@ static int64_t path_floats(const rung_cpu_args *p, const gemm_plan *plan, gemm_p
     case PATH_DIRECT: return 0;
     case PATH_STREAM: floats = rung_gemm_stream_a_floats(p) + p->m * rung_gemm_stream_ld(p, plan); break;
     case PATH_RANK: floats = p->k * round_up(min64(plan->nc, columns), 2 * p->kernel->vl); break;
+    case PATH_PAST:
+        floats = p->k * rung_gemm_past_ld(p, plan) + (p->trans_a ? p->m * round_up(p->k, p->kernel->vl) : 0);
+        break;
     case PATH_OUTER:
     case PATH_PACK_B: floats = kc * min64(round_up(plan->nc, panel), round_up(columns, panel)); break;
     case PATH_DOT: floats = round_up(p->k, p->kernel->vl) * (plan->of_b ? p->m : p->n); break;

@@ -50,6 +50,11 @@
     if (words.length && !found.length) list.textContent = "Nothing has all of these words.";
   }
   box.addEventListener("input", show);
+  box.addEventListener("keydown", function (event) {
+    var first = list.querySelector("a");
+    if (event.key === "Enter" && first) first.click();
+    if (event.key === "ArrowDown" && first) { event.preventDefault(); first.focus(); }
+  });
   document.addEventListener("keydown", function (event) {
     if (event.key === "/" && document.activeElement !== box) { event.preventDefault(); box.focus(); }
     if (event.key === "Escape") { box.value = ""; show(); box.blur(); }

@@ -199,10 +199,18 @@ class Site:
             made = self.words_of(page, made)
         if number_of(page):
             made = self.answered(page, made)
+        made = re.sub(r'<img([^>]* src="([^"]+)")', lambda m: self.picture(page, m), made)
         made = re.sub(r"<p>(<img[^>]*>)</p>\n<p><em>(.*?)</em></p>", r"<figure>\1<figcaption>\2</figcaption></figure>", made, flags=re.S)
         made = re.sub(r"<table>", '<div class="wide"><table>', made).replace("</table>", "</table></div>")
         self.note(page, made)
         return made
+
+    def picture(self, page, match):
+        """A drawing that has colours of its own for dark pages is marked: the style turns the colours of all others."""
+        path = os.path.join(self.out, os.path.dirname(out_name(page)), html.unescape(match.group(2)))
+        with open(path, encoding="utf-8", errors="replace") as file:
+            own = "prefers-color-scheme" in file.read()
+        return '<img class="own"' + match.group(1) if own else match.group(0)
 
     def words_of(self, page, made):
         """The first use of each term in a chapter leads to its entry in the glossary, and shows it."""
@@ -249,7 +257,7 @@ class Site:
         for i in range(1, len(pieces), 3):
             text = re.sub(r"<[^>]+>", " ", pieces[i + 2])
             self.index.append({"u": out_name(page) + "#" + pieces[i], "t": html.unescape(re.sub(r"<[^>]+>", "", pieces[i + 1])),
-                               "p": self.titles[page], "x": html.unescape(re.sub(r"\s+", " ", text)).strip()[:2500]})
+                               "p": self.titles[page], "x": html.unescape(re.sub(r"\s+", " ", text)).strip()})
 
     def side(self, page):
         up = os.path.relpath(".", os.path.dirname(out_name(page)) or ".")

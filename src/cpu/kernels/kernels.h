@@ -10,7 +10,7 @@ enum {
     RUNG_TILE_MAX_ROWS = 16,
     RUNG_DOT_MAX_COLS = 8,
     RUNG_STREAM_MAX_ROWS = 8,
-    RUNG_STREAM_STEPS = 8,
+    RUNG_STREAM_STEPS = 16,
     RUNG_RANK_STEPS = 8,  /* the longest k whose steps of one row of A stay in registers */
     RUNG_PACK_SLACK = 16, /* floats a packing routine may write past its buffer's end */
 };
@@ -24,7 +24,9 @@ typedef struct rung_tile_out {
     float alpha, beta;
     int lanes;   /* columns in use of the tile's last vector, 1..vl */
     int b_lanes; /* columns of it that B holds: as many, or vl where B is packed, with zeros behind the last column */
-    int stream;  /* 1: C is 64-byte aligned, beta is 0 and C will not be read soon: bypass the caches */
+    const float *fetch; /* NULL, or with B packed: asked for as the tile sums, an address every second step of k, */
+    int64_t fetch_step; /* so many floats apart */
+    int stream;         /* 1: C is 64-byte aligned, beta is 0 and C will not be read soon: bypass the caches */
 } rung_tile_out;
 
 /* C[0..rows) = alpha * A * B + beta * C over k steps; B is k rows of ldb floats. */
@@ -75,7 +77,6 @@ typedef struct rung_rank_args {
     float *c;
     int64_t ldc;
     float alpha, beta;
-    int stream; /* 1: C, which beta 0 does not read, goes past the caches */
 } rung_rank_args;
 
 typedef void (*rung_rank_fn)(const rung_rank_args *args);

@@ -51,10 +51,6 @@ VFN void v_stream(float *p, vf x)
 {
     _mm512_stream_ps(p, x);
 }
-VFN void v_stream_fence(void)
-{
-    _mm_sfence();
-}
 VFN vf v_add(vf x, vf y)
 {
     return _mm512_add_ps(x, y);

@@ -64,9 +64,6 @@ VFN void v_stream(float *p, vf x)
 {
     vst1q_f32(p, x); /* a store past the caches is a hint for pairs here; none is planned for 4 lanes */
 }
-VFN void v_stream_fence(void)
-{
-}
 VFN vf v_add(vf x, vf y)
 {
     return vaddq_f32(x, y);

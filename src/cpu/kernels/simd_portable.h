@@ -63,9 +63,6 @@ VFN void v_stream(float *p, vf x)
 {
     v_store(p, x);
 }
-VFN void v_stream_fence(void)
-{
-}
 VFN vf v_add(vf x, vf y)
 {
     return x + y;
