@@ -91,14 +91,14 @@ def compiler_of(folder):
 
 
 def build_lines(records, folder):
-    """What ptxas said of each rung on Hopper: "symbol registers stack spill shared"."""
+    """What ptxas said of each rung on Hopper: "symbol registers stack spill shared stem"."""
     path = os.path.join(folder, "device/sm_90a/resources.txt")
     if not os.path.exists(path):
         return None
     used = {}
     for line in open(path, encoding="utf-8"):
         symbol, *numbers = line.split()
-        used[symbol] = [int(x) for x in numbers]
+        used[symbol] = [int(x) for x in numbers[:4]]
     lines, compiler = [], compiler_of(folder)
     for name in records.order:
         if name[0] in "lr" and name in used:
