@@ -4,9 +4,10 @@
 
 #include <string.h>
 
-enum { TILE = 64, FEW = 16 }; /* cuts at multiples of TILE, FEW rows at most cut off */
-/* Least time of a product to cut: to plan the parts takes the CPU some 30 us. Between two parts. What it must save. */
-static const double worth_us = 50, next_us = 1, gain = 0.97;
+enum { TILE = 64, FEW = 16, FEWEST = 4 }; /* cuts at multiples of TILE, FEW rows at most cut off */
+/* Least time of a product to cut where FEWEST rows are cut off at most, and where more: to plan the parts takes the CPU
+ * some 30 us, and more rows seldom pay. Between two parts. What it must save. */
+static const double fewest_worth_us = 12, worth_us = 50, next_us = 1, gain = 0.97;
 
 static rung_problem part_of(const rung_problem *p, int64_t cut_m, int64_t cut_n, rung_part part)
 {
@@ -73,12 +74,17 @@ static void consider(const rung_backend *backend, void *state, const rung_proble
     *best = part;
 }
 
+static int is_worth(int64_t size, int64_t over, const rung_choice *choice)
+{
+    return size > TILE && over > 0 && over <= FEW && choice->cost_us >= (over <= FEWEST ? fewest_worth_us : worth_us);
+}
+
 void rung_peel(const rung_backend *backend, void *state, const rung_problem *problem, rung_choice *choice)
 {
     const int64_t m = problem->m, n = problem->n, over_m = m % TILE, over_n = n % TILE;
-    const int may_m = m > TILE && over_m > 0 && over_m <= FEW, may_n = n > TILE && over_n > 0 && over_n <= FEW;
+    const int may_m = is_worth(m, over_m, choice), may_n = is_worth(n, over_n, choice);
     if (!backend->peels || choice->kernel->arith != RUNG_F32 || problem->in_order || problem->arrays ||
-        problem->k == 0 || choice->cost_us < worth_us || !(may_m || may_n))
+        problem->k == 0 || !(may_m || may_n))
         return;
     rung_choice best = *choice;
     rung_problem strict = *problem; /* accurate mode may have chosen a strict kernel: then for the parts too */
