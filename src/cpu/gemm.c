@@ -151,7 +151,7 @@ enum { STRIPS_A_THREAD = 4, STRIP_LEAST = 192 };
  * a slab would be read from the other cores' caches more often than it is used. */
 static int is_worth_sharing(const rung_cpu_args *p, int threads)
 {
-    enum { LEAST_US = 500, PANELS_A_THREAD = 6 };
+    enum { LEAST_US = 500, PANELS_A_THREAD = 12 };
     return product_us(p) >= LEAST_US * threads && p->m >= (int64_t)p->kernel->mr * PANELS_A_THREAD * threads;
 }
 

@@ -151,7 +151,7 @@ static void deep_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_cach
 {
     int64_t panel = (int64_t)p->kernel->nv * p->kernel->vl;
     int64_t deepest = panel > 32 ? 1024 : 512; /* narrow panels gain nothing, and long sums err more */
-    int few = p->m <= 2 * FEW && !p->in_order;
+    int few = p->m <= 2 * FEW && !p->in_order && plan->path != PATH_LONG_K;
     int64_t kc = few ? 256 : max64(min64(caches->l2_bytes / 5 / (4 * panel), deepest), 256);
     plan->kc = even_block(p->k, kc, 8);
     plan->mc = max64(caches->l2_bytes / 4 / (4 * plan->kc) / p->kernel->mr, 1) * p->kernel->mr;
@@ -162,13 +162,21 @@ static void deep_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_cach
     plan->nc = even_block(p->n, plan->nc, panel);
 }
 
+/* Rows of A that lie multiples of a page apart share the sets of L1, and far enough apart those of L2: read in place,
+ * they push each other out before their lines are used up. */
+static int rows_collide(const rung_cpu_args *p)
+{
+    enum { PAGE_FLOATS = 1024 };
+    return !p->trans_a && p->lda % PAGE_FLOATS == 0;
+}
+
 /* Takes pieces of k whose C stays in L1 or L2. A is read once a group of columns, in place; so is B where its rows lie
  * well for the tiles, and where C is small. */
 static void long_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { KC_IN_PLACE = 256, IN_PLACE_MOST = 64 };
     plan->parts = max64(1, min64(LONG_K_PARTS, p->k / LONG_K_PART_LEAST));
-    if (p->m > IN_PLACE_MOST || p->n > IN_PLACE_MOST) {
+    if (p->m > IN_PLACE_MOST || p->n > IN_PLACE_MOST || rows_collide(p)) {
         plan->inner = PATH_PACKED;
         deep_blocks(plan, p, caches);
         return;
