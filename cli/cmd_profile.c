@@ -184,11 +184,12 @@ static int counters(const char *names, const char *shape, lab_profile *profiles,
     return CLI_FAIL;
 }
 
-/* What splits its operands first runs block after block, each on all that the one before left: minutes under the lens.
- */
-static int is_long_under_lens(const rung_kernel *kernel)
+/* Blocks of these do not stand for others: a guard decides by all lines' data, and blocks that share a tile wait for
+ * each other. All of them together take half a minute, so their counters stand alone. */
+static int needs_every_block(const rung_kernel *kernel)
 {
-    return strcmp(kernel->launch, "accurate") == 0;
+    return kernel->arith == RUNG_F16X3 || kernel->arith == RUNG_F16X3_CHAIN || kernel->arith == RUNG_F16X3_ALONE ||
+           strcmp(kernel->launch, "ladder_one_kernel") == 0;
 }
 
 static void predict(lab_profile *profiles, int count, int64_t m, int64_t n, int64_t k)
@@ -200,7 +201,7 @@ static void predict(lab_profile *profiles, int count, int64_t m, int64_t n, int6
         for (int j = 0; j < LAB_METRICS; j++)
             profiles[i].predicted[j] = NAN;
         cli_progress("lens: %s", profiles[i].kernel);
-        if (is_long_under_lens(c.kernel))
+        if (needs_every_block(c.kernel))
             continue;
         if (!lab_lens_missing(c.kernel) && lab_lens_run(&c, &result) == RUNG_SUCCESS)
             lab_profile_predict(&profiles[i]);

@@ -320,6 +320,24 @@ class Page:
                 f"the cycles, the FMA pipe works in {counters['fma_percent']:.0f}%.{extra} File `{COUNTERS}`, command `rung profile "
                 f"--ladder 2048x2048x2048`; [what the words mean](../glossary.md#what-a-warp-waits-for).")
 
+    def block_hardware(self, path):
+        """The lens beside a chip's counters: for each rung the counter, and in brackets the lens over it."""
+        columns = [("ld_requests", "global load requests"), ("ld_sectors_per_request", "sectors a request"), ("st_sectors", "global store sectors"),
+                   ("sass_shared_ld_wavefronts", "shared load passes"), ("sass_shared_st_wavefronts", "shared store passes"),
+                   ("sass_shared_ldgsts_wavefronts", "cp.async passes")]
+        rows, lines = [], {line["kernel"]: line for line in self.r.load(path)}
+        for name in (name for name in self.r.order if name in lines):
+            cells = [name]
+            for key, _ in columns:
+                counted, told = lines[name]["counter"].get(key) or 0, lines[name]["lens"]
+                shown = f"{counted:.0f}" if counted >= 100 else f"{counted:.5g}"
+                shown += f" ({(told.get(key) or 0) / counted:.3f})" if told and counted else ""
+                cells.append(shown if counted else "none")
+            rows.append(cells)
+        if not rows:
+            raise Missing(f"{path} is empty")
+        return table(["rung"] + [head for _, head in columns], rows)
+
     # ---- pictures of one rung
 
     def block_changed(self):
