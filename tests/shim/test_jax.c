@@ -142,6 +142,12 @@ static void what_does_not_fit_is_refused(void **state)
     f.a_sizes[0] = 1;
     expect_refused(&f, XLA_INVALID_ARGUMENT, "1 matrices of 2 x 3");
     fill(&f, a, b, c, 0, 0);
+    f.b_sizes[0] = 1;
+    expect_refused(&f, XLA_INVALID_ARGUMENT, "1 of 3 x 4");
+    fill(&f, a, b, c, 0, 0);
+    f.c_sizes[0] = 3;
+    expect_refused(&f, XLA_INVALID_ARGUMENT, "3 results of 2 x 4");
+    fill(&f, a, b, c, 0, 0);
     f.a.type = XLA_F32 + 1;
     expect_refused(&f, XLA_INVALID_ARGUMENT, "float32");
     fill(&f, a, b, c, 0, 0);

@@ -1,0 +1,26 @@
+#!/bin/sh
+# What the guard of accurate mode refuses, under the lens: so many blocks are computed strictly, neither more nor fewer. Too few are
+# wrong results, too many are lost time that no result shows.
+# usage: lens_guard.sh RUNG LIBRUNG_LENS
+set -u
+rung=$1 failed=0
+export RUNG_LIBCUDA=$2
+[ -e "$RUNG_LIBCUDA" ] || { echo "left out: no lens in this build"; exit 77; }
+
+guard() { # SHAPE DATA "BLOCKS of ALL"
+    said=$("$rung" explain "$1" --device gpu --kernel sm90_wgmma_f16x3_128x128x32_s6 --math accurate --data "$2" 2>&1 | grep '^guard')
+    case $said in
+    *" $3 blocks"*) echo "ok   $1 $2: $3" ;;
+    *) failed=1; echo "FAILED: $1 $2: $3 blocks, not: $said" ;;
+    esac
+}
+
+guard 256x256x256:TN normal '0 of 4'
+guard 256x256x256:TN trap '4 of 4'
+guard 256x256x256:TN special '4 of 4'
+guard 259x131x70:NN normal '0 of 6' # ends of lines: what lies behind them counts for nothing
+guard 259x131x70:NN trap '5 of 6'
+guard 257x129x1000:TT sparse '4 of 6' # few terms of a long sum
+guard 257x129x1000:TT span24 '0 of 6'
+guard 257x129x1000:TT span40 '6 of 6'
+exit $failed
