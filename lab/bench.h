@@ -1,4 +1,4 @@
-/* One shape: verified against FP64, then timed beside the peers. Used by bench, climb and tune. */
+/* Verifies one shape against FP64, then times it beside the peers: for bench, climb and tune. */
 #ifndef LAB_BENCH_H
 #define LAB_BENCH_H
 

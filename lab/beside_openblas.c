@@ -1,5 +1,5 @@
-/* Rung's sgemm between OpenBLAS's threaded dgemms in one process, beside OpenBLAS's own sgemm in the same place. Build
- * and run: cc -O2 -Iinclude lab/beside_openblas.c -lrung -ldl -o beside; ./beside libscipy_openblas.so 1024 2 */
+/* Times Rung's sgemm between OpenBLAS's threaded dgemms in one process, and OpenBLAS's own sgemm in the same place.
+ * Build and run: cc -O2 -Iinclude lab/beside_openblas.c -lrung -ldl -o beside; ./beside libscipy_openblas.so 1024 2 */
 #define _GNU_SOURCE
 #include "rung.h"
 

@@ -38,10 +38,10 @@ typedef struct lab_cases {
     int count, capacity;
 } lab_cases;
 
-/* What the contract asks of one kernel, from its row; kernel NULL: of the library's own choice in that backend under
- * `math`. The caller frees list. QUICK is a small set, HUGE adds operands beyond 2^31 elements.
- * PAIRS alone has every pair of choices (sizes at edges of the tile, padding, offsets, transposes ...) in some case; it
- * is part of FULL. */
+/* Lists what the contract asks of one kernel, by its row; with kernel NULL, of the library's own choice in that backend
+ * under `math`. The caller frees list. QUICK is a small set, HUGE adds operands beyond 2^31 elements. PAIRS alone has
+ * every pair of choices (sizes at edges of the tile, padding, offsets, transposes ...) in some case; it is part of
+ * FULL. */
 rung_status lab_cases_for(const rung_kernel *kernel, rung_math math, rung_backend_id backend, lab_depth depth,
                           lab_cases *cases);
 

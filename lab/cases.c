@@ -262,7 +262,7 @@ enum factor {
 
 enum { PAIRS_WORK = 3 << 20 }; /* multiply-adds of one case: kernels run on the CPU too */
 
-/* These sizes lie at the edges of a tile, below and above it, and at the edges of a warp's part of it; some are very
+/* These sizes lie at the edges of a tile, below and above it, and at the edges of a warp's part of it. Some are very
  * small. */
 static int64_t beside(int tile, int level)
 {

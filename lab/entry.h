@@ -1,5 +1,5 @@
-/* Other doors of the library than rung_plan_run, so that verify and fuzz judge what programs call: the BLAS drop-in,
- * the cuBLAS drop-in, ranks. */
+/* The library has other doors than rung_plan_run. verify and fuzz go through these too, as programs do: the BLAS
+ * drop-in, the cuBLAS drop-in, ranks. */
 #ifndef LAB_ENTRY_H
 #define LAB_ENTRY_H
 
@@ -14,7 +14,8 @@ struct lab_entry {
     uint64_t calls;
 };
 
-/* Each needs its drop-in beside librung.so. RUNG_MISSING_LIBRARY: it is not there, or there is no cuBLAS. */
+/* Each needs its drop-in beside librung.so. The status is RUNG_MISSING_LIBRARY where that is not there, or no cuBLAS.
+ */
 rung_status lab_entry_open_blas(lab_entry *entry, lab_place *place, rung_math math);
 rung_status lab_entry_open_cublas(lab_entry *entry, lab_place *place, rung_math math);
 rung_status lab_entry_open_ranks(lab_entry *entry, lab_place *place, rung_math math);

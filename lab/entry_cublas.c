@@ -199,7 +199,7 @@ static void close_doors(lab_entry *entry)
     free(d);
 }
 
-/* The file of the cuBLAS behind the drop-in. */
+/* Finds the file of the cuBLAS behind the drop-in. */
 static rung_status find_cublas(lab_place *place, char *path, size_t bytes)
 {
     const char *named = getenv("RUNG_CUBLAS");

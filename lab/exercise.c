@@ -242,7 +242,7 @@ const char *lab_exercise_file(const lab_exercise *exercise, const char *file, ch
     return path;
 }
 
-/* The text. */
+/* ---- the text ---- */
 
 static char *read_whole(const char *path)
 {

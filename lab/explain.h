@@ -38,7 +38,8 @@ typedef struct lab_floors {
 } lab_floors;
 void lab_floors_of(const lab_chip *chip, rung_arith arith, double m, double n, double k, lab_floors *floors);
 
-/* The busiest of the units a kernel needs, from what the lens counted: the time if that one alone set the pace. */
+/* Finds the busiest of the units that a kernel needs, by what the lens counted: its time, if that unit alone set the
+ * pace. */
 typedef struct lab_model {
     double fma_us, issue_us, shared_us, l1_us, memory_us, us;
     const char *unit, *limit; /* unit: what multiplies */

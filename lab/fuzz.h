@@ -1,4 +1,4 @@
-/* Random calls: each follows from a seed and a number, so that a failure can be made again; and is then made smaller.
+/* Makes random calls. Each follows from a seed and a number, so a failure can be made again; it is then made smaller.
  */
 #ifndef LAB_FUZZ_H
 #define LAB_FUZZ_H

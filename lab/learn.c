@@ -41,7 +41,7 @@ static double now_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* One case. */
+/* ---- one case ---- */
 
 static int is_sum(lab_exercise_problem problem)
 {

@@ -559,7 +559,7 @@ void lab_lens_sum(lab_lens_totals *totals)
     }
 }
 
-/* A user's kernel file. */
+/* ---- a user's kernel file ---- */
 
 /* It runs on a signal too, so it calls only what a handler may. */
 static void remove_scratch(void)

@@ -297,7 +297,7 @@ static void draw_shared(page *p, const rung_lens_site *s)
     p->y += 6;
 }
 
-/* The page. */
+/* ---- the page ---- */
 
 /* Colours are plain: many programs that draw SVG know no variables. */
 static const char style[] =

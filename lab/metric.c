@@ -120,7 +120,7 @@ static const rung_lens_launch *first_launch(void)
     return lab_lens_launches() > 0 ? lab_lens_launch(0) : NULL;
 }
 
-/* The metrics. */
+/* ---- the metrics ---- */
 
 static double sectors_per_load(const figures *f)
 {
@@ -293,7 +293,7 @@ double lab_metric_value(const char *name, const char *array, const lab_metric_ru
     return m ? m->value(&f) : NAN;
 }
 
-/* Why. */
+/* ---- why a figure is as it is ---- */
 
 static double would_do(const rung_lens_site *s)
 {

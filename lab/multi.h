@@ -22,17 +22,17 @@ typedef struct lab_multi_row {
     uint64_t bits;
 } lab_multi_row;
 
-/* Random operands; rank 0's process holds them. */
+/* Makes random operands, which rank 0's process holds. */
 rung_status lab_whole_new(lab_whole *whole, const lab_shape *shape, rung_multi *owner);
 void lab_whole_free(lab_whole *whole);
 
-/* The grid of `ranks` whose parts of C are nearest to squares. */
+/* Gives the grid of `ranks` whose parts of C are nearest to squares. */
 void lab_multi_grid(const lab_shape *shape, int ranks, int *rows, int *cols);
 
 /* Blocks of `block` (0: one a rank) on a grid of rows x cols. trace: one more call, its spans left in the context. */
 rung_status lab_multi_distributed(rung_multi *multi, const lab_whole *whole, int rows, int cols, int64_t block,
                                   int repeats, int trace, rung_math math, lab_multi_row *row);
-/* Straight from host memory; one process. */
+/* Multiplies straight from host memory, in one process. */
 rung_status lab_multi_host(rung_multi *multi, const lab_whole *whole, int repeats, int trace, rung_math math,
                            lab_multi_row *row);
 /* Operands made in the memory of one process's ranks, each one's part by itself: they need not fit one GPU, nor the

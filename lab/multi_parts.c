@@ -67,7 +67,7 @@ static rung_status make(parts *p, const stretch *s, void *state)
                              s->cols * d->ld * 4);
 }
 
-/* out += the stretch times v, or its transpose times v. */
+/* Adds to out: the stretch times v, or its transpose times v. */
 typedef struct projecting {
     int trans;
     double **v, **out;

@@ -1,4 +1,4 @@
-/* The two ceilings of a CPU, measured: what its FMA units reach from registers, and what moving the bytes costs. */
+/* Measures the two ceilings of a CPU: what its FMA units reach from registers, and what moving the bytes costs. */
 #ifndef LAB_PEAK_H
 #define LAB_PEAK_H
 

@@ -21,10 +21,10 @@ typedef struct lab_place {
 /* device: RUNG_DEVICE_BEST, RUNG_DEVICE_CPU or a GPU's number. threads 0: the library's own choice. */
 rung_status lab_place_open(lab_place *place, int device, int threads);
 void lab_place_close(lab_place *place);
-/* A context of the library on this place, on the place's stream. */
+/* Makes a context of the library on this place, on the place's stream. */
 rung_status lab_place_context(const lab_place *place, rung_math math, rung_context **context);
 
-/* Memory that grows and is used again. */
+/* Gives memory that grows and is used again. */
 typedef struct lab_buffer {
     void *at;
     size_t bytes;

@@ -16,7 +16,7 @@ static const ports_pattern patterns[] = {
 enum { PATTERNS = sizeof patterns / sizeof *patterns };
 _Static_assert((int)PATTERNS <= (int)LAB_PORTS_PATTERNS, "rows for all patterns");
 
-/* A sum is read by every FFMA; a row or column by each that does not find it in the operand cache. */
+/* Every FFMA reads its sum; it reads its row or column where the operand cache does not hold it. */
 static void count_reads(const ports_pattern *p, double reads[2])
 {
     int total[2] = {0, 0};

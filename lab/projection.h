@@ -1,4 +1,4 @@
-/* C x against op(A) (op(B) x) in FP64, x of random signs: a check that costs n^2. */
+/* Compares C x with op(A) (op(B) x) in FP64, where x has random signs: a check that costs n^2. */
 #ifndef LAB_PROJECTION_H
 #define LAB_PROJECTION_H
 

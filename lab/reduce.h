@@ -1,5 +1,5 @@
-/* Sums of long vectors: one kernel of the reduce ladder, or the library's rung_ssum, checked against FP64 and timed
- * beside CUB where that peer was built. */
+/* Sums long vectors by one kernel of the reduce ladder, or by the library's rung_ssum; checks them against FP64 and
+ * times them beside CUB where that peer was built. */
 #ifndef LAB_REDUCE_H
 #define LAB_REDUCE_H
 

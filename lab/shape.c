@@ -42,7 +42,7 @@ rung_status lab_sizes_check(int64_t m, int64_t n, int64_t k, int64_t batch, int6
     return RUNG_SUCCESS;
 }
 
-/* A number and the 'x' behind it, if there is one. */
+/* Reads a number, and the 'x' behind it if there is one. */
 static int read_size(const char **at, int64_t *value)
 {
     char *end;

@@ -1,4 +1,4 @@
-/* Medians, their spread, and when enough has been measured. */
+/* Computes medians and their spread, and tells when enough has been measured. */
 #ifndef LAB_STATS_H
 #define LAB_STATS_H
 

@@ -46,9 +46,9 @@ void lab_verifier_close(lab_verifier *v);
  * the kernel: stop then. */
 rung_status lab_verify(lab_verifier *v, const rung_kernel *kernel, const lab_case *c, lab_verdict *verdict);
 
-/* The acceptance rule of docs/numerics.md, by the peers' errors on the same data. */
+/* Judges by the acceptance rule of docs/numerics.md, from the peers' errors on the same data. */
 double lab_bound_u(rung_arith arith, int64_t k, double chain_u, double vendor_u);
-/* The bounds of a contract's case, one for each element, that no right product exceeds (docs/measuring.md). */
+/* Gives the bounds of a contract's case, one for each element, which no right product exceeds (docs/measuring.md). */
 lab_bound lab_bound_each(rung_arith arith, int64_t k, lab_data data, int fused);
 
 #endif

@@ -121,7 +121,7 @@ KERNEL(256) lab_hash(const __grid_constant__ lab_region_args r)
         atomicAdd((unsigned long long *)&r.tally->hash, (unsigned long long)hash);
 }
 
-/* Sums in FP64 of values in FP32: the order of the additions moves the last bits only. */
+/* Sums in FP64 are taken of values in FP32: the order of the additions moves the last bits only. */
 KERNEL(256) lab_sum(const __grid_constant__ lab_region_args r)
 {
     int64_t step = (int64_t)gridDim.x * blockDim.x;

@@ -51,7 +51,7 @@ typedef struct ports_args {
 
 enum { PORTS_ROW, PORTS_COLUMN, PORTS_SUM };
 
-/* The register of one operand of FFMA i: which of its bank's, and the bank. */
+/* Finds the register of one operand of FFMA i: which of its bank's, and the bank. */
 typedef struct ports_register {
     int nth, bank;
 } ports_register;
@@ -78,7 +78,7 @@ static inline ports_register ports_operand(const ports_pattern *p, int which, in
     return (ports_register){i / (p->sum == PORTS_EVEN || p->sum == PORTS_ODD ? 1 : 2) % (PORTS_SUMS / 2), bank};
 }
 
-/* Whether FFMA i + 1 has the same row (or column) as FFMA i. */
+/* Tells whether FFMA i + 1 has the same row (or column) as FFMA i. */
 static inline int ports_stays(const ports_pattern *p, int which, int i)
 {
     ports_register now = ports_operand(p, which, i), next = ports_operand(p, which, i + 1);

@@ -219,7 +219,7 @@ LAB_INLINE double lab_activate(double x, int activation)
     return x;
 }
 
-/* One element's sums on their way along k. */
+/* These are one element's sums on their way along k. */
 typedef struct lab_sums {
     double sum, size;
     float chain, low, high; /* the chain's least and largest partial sum */

@@ -53,22 +53,8 @@ rung_status rung_sgemm(rung_context *context, rung_layout layout, rung_transpose
                        int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda, const float *b,
                        int64_t ldb, float beta, float *c, int64_t ldc)
 {
-    rung_gemm gemm = {.layout = layout,
-                      .trans_a = trans_a,
-                      .trans_b = trans_b,
-                      .m = m,
-                      .n = n,
-                      .k = k,
-                      .a = a,
-                      .b = b,
-                      .c = c,
-                      .lda = lda,
-                      .ldb = ldb,
-                      .ldc = ldc,
-                      .batch = 1,
-                      .alpha = alpha,
-                      .beta = beta};
-    return rung_gemm_run(context, &gemm);
+    return rung_sgemm_strided_batched(context, layout, trans_a, trans_b, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c,
+                                      ldc, 0, 1);
 }
 
 rung_status rung_sgemm_strided_batched(rung_context *context, rung_layout layout, rung_transpose trans_a,

@@ -1,5 +1,5 @@
-/* f16x3_sums.h: consume() of the fp16x3 product: hi*hi promoted into FP32 registers every 64 along k.
- * Included by f16x3_product.h, whose ring and macros it uses. */
+/* consume() of the fp16x3 product: it adds hi*hi to sums in FP32 registers every 64 along k. kernel.inc includes this
+ * file, which uses its ring and macros. */
 
 /* Both corrections of one stage: lo*hi and hi*lo. */
 RUNG_DEVICE void corrections(float *d, uint64_t a, uint64_t b, int keep)

@@ -1,6 +1,6 @@
-/* tf32_sums.h: consume() of the one-pass TF32 product: a row of the image is 32 values rounded to TF32.
- * While one warpgroup adds its chain of 64 along k to the FP32 sums, the matrix unit works for the other.
- * Included by f16x3_product.h, whose ring and macros it uses. */
+/* consume() of the one-pass TF32 product: a row of the image is 32 values rounded to TF32. While one warpgroup adds its
+ * chain of 64 along k to the FP32 sums, the matrix unit works for the other. kernel.inc includes this file, which uses
+ * its ring and macros. */
 
 RUNG_DEVICE void tf32_stage(float *d, uint64_t a, uint64_t b, int keep)
 {
