@@ -14,7 +14,9 @@ enum { BARRIER_SEEN = 6 /* cycles that the compiler keeps between a barrier and 
 
 /* Who has a register in hand: a set of uses, each named by the scoreboards of which any tells when it is over. There
  * are 64 such names, one bit each; 0: nobody. Loads from shared memory and shuffles end in the order in which they
- * went, and copies and loads read their addresses in order: so the scoreboard of any later one tells too. */
+ * went, and copies and loads read their addresses in order: so the scoreboard of any later one tells too. That holds
+ * for a load under a predicate as well, whether the predicate is true or not: the compiler itself waits for it alone.
+ */
 typedef uint64_t uses;
 
 enum { UNTOLD = 1 /* the use of which no scoreboard tells yet */ };
@@ -74,9 +76,11 @@ static void release(struct hands *h, unsigned boards)
 static void step(struct hands *h, struct word w)
 {
     release(h, waits(w));
-    if (opcode(w) == OP_LDS && guard(w) == PT) {
-        take(h->written, field_d(w), width(w) == WIDTH_128 ? VECTOR : 1);
-        take(h->read, field_a(w), 1);
+    if (opcode(w) == OP_LDS) {
+        if (guard(w) == PT) {
+            take(h->written, field_d(w), width(w) == WIDTH_128 ? VECTOR : 1);
+            take(h->read, field_a(w), 1);
+        }
         tell(h->written, write_scoreboard(w));
         tell(h->read, write_scoreboard(w));
         tell(h->read, read_scoreboard(w));
