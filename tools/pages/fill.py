@@ -43,6 +43,9 @@ def table(head, rows):
     return "\n".join(lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows])
 
 
+CHAINED = ("l34", "l35", "l36", "l37", "l38")  # rungs whose warpgroups take turns at the tensor cores
+
+
 class Page:
     said = {}  # what the command printed: asked once, for all pages
 
@@ -347,6 +350,9 @@ class Page:
                 f"`{LENS}`, `{BUILD}`, `{COUNTERS}`, `{SIZES}`.")
 
     def block_time(self):
+        if self.name[:3] in CHAINED:
+            return (f"![Chains over time](img/{self.name}-time.svg)\n\nThe tensor cores and the two warpgroups over time, by count and not measured; a "
+                    "number is a chain's. Look for where a warpgroup's additions lie, and for what is queued behind them.")
         return (f"![Tiles over time](img/{self.name}-time.svg)\n\nOne line is a place for a tile; time goes to the right. Look for how early a tile "
                 f"is asked for before it is used. A step's length is counted from the rate at 4096 in `{SIZES}`.")
 

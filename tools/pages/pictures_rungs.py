@@ -11,7 +11,12 @@ OVERLAPPED = {
     "l17_hierarchical": "registers", "l17_hierarchical_swizzled": "registers", "l18_async_ping_pong": "copies",
     "l20_multistage": "copies", "l21_tma": "engine", "l22_persistent": "engine", "l23_searched": "engine",
     "l24_register_banks": "engine", "l25_stream_k": "engine", "l26_operand_reuse": "engine", "l27_written_loop": "engine",
-    "l28_thread_tile_12x16": "engine", "l29_one_kernel": "engine", "l30_tf32_bulk": "engine"}
+    "l28_thread_tile_12x16": "engine", "l29_one_kernel": "engine", "l30_tf32_bulk": "engine", "l31_tf32x3": "registers",
+    "l32_bf16x6": "registers", "l33_bf16x9": "registers"}
+# Rungs whose two warpgroups take turns at the tensor cores: k of a chain, whether its sums are promoted, and whether that is done while
+# its corrections are multiplied.
+CHAINED = {"l34_f16x3_chain": (32, False, False), "l35_f16x3_promoted": (64, True, False), "l36_f16x3_overlapped": (64, True, True),
+           "l37_f16x3_guarded": (64, True, True), "l38_f16x3_pipeline": (64, True, True)}
 
 
 def counts_of(r, name):
@@ -67,8 +72,72 @@ def step_ns(r, name):
     return 2 * row["bm"] * row["bn"] * row["bk"] * occupancy(r, name)["blocks"] * SMS / rate * 1e9
 
 
+def play(k, promoted, overlapped, until):
+    """Two warpgroups' chains by count, in cycles: 64 for a wgmma of 64 x 128 x 16, 64 for the additions of a chain. The tensor cores take
+    what was queued first. Gives bars: row, start, end, kind, number of the chain."""
+    bars, free, at = [], 0, [0, 0]
+    before, turn = [0, 0], [0, 0]  # the end of the corrections before, the number of the chain
+
+    def queue(group, length, kind):
+        nonlocal free
+        start = max(at[group], free)
+        free = start + length
+        bars.append((0, start, free, kind + 2 * group, turn[group]))
+        return free
+
+    leading, corrections = k // 16 * 64, k // 16 * 128
+    while min(at) < until:
+        group = at.index(min(at))
+        done = queue(group, leading, 0)
+        if overlapped:
+            at[group] = max(at[group], before[group])
+            before[group] = queue(group, corrections, 1)
+        else:
+            done = queue(group, corrections, 1)
+        at[group] = max(at[group], done)
+        if promoted:
+            bars.append((1 + group, at[group], at[group] + 64, 4, turn[group]))
+            at[group] += 64
+        turn[group] += 1
+    return bars
+
+
+def chains_axis(r, name):
+    """What the tensor cores and the two warpgroups do over time, by count."""
+    k, promoted, overlapped = CHAINED[name]
+    left, width, until, splits = 150, 690, 5 * 768, name.startswith("l38")
+    d = Drawing(left + width + 30, 196 + 30 * splits, f"{name} over time")
+    d.text(20, 24, f"{name}: chains of {k} of k over time, by count", 13, INK, bold=True)
+    for i, label in enumerate(("tensor cores", "warpgroup 0", "warpgroup 1") + ("three more warps",) * splits):
+        d.text(left - 10, 60 + 30 * i, label, 11, INK, "end")
+        d.box(left, 44 + 30 * i, width, 24, WAIT)
+    for cycle in range(0, until + 1, 768):
+        x = left + cycle * width / until
+        d.line(x, 40, x, 132 + 30 * splits, GRID)
+        d.text(x, 146 + 30 * splits, str(cycle), 10, DIM, "middle")
+    for row, start, end, kind, number in play(k, promoted, overlapped, until):
+        x, w = left + start * width / until, (min(end, until) - start) * width / until - 1
+        if start < until and w > 1:
+            d.box(x, 44 + 30 * row, w, 24, ("#3a7d44", "#8fbf97", "#1f5f9e", "#8fb4d6", WARN)[kind])
+            if w > 16:
+                d.text(x + w / 2, 60 + 30 * row, str(number), 10, "#ffffff", "middle")
+    if splits:
+        d.box(left, 134, width, 24, FILL)
+        d.text(left + width / 2, 150, "split the pieces that later tiles need", 10, DIM, "middle")
+    y, x = 160 + 30 * splits, 20
+    for colour, words in (("#3a7d44", "hi·hi of group 0"), ("#8fbf97", "its corrections"), ("#1f5f9e", "hi·hi of group 1"),
+                          ("#8fb4d6", "its corrections"), (WARN, "additions to FP32"), (WAIT, "waits")):
+        d.box(x, y, 12, 12, colour)
+        d.text(x + 18, y + 10, words, 11)
+        x += 142
+    d.text(20, y + 28, "Cycles: 64 for each wgmma of 64×128×16, 64 for a thread's additions. What was queued first is multiplied first.", 11, DIM)
+    return d.done()
+
+
 def time_axis(r, name):
     """Each place for a tile, over steps of k: when it is filled, when it is used."""
+    if name in CHAINED:
+        return chains_axis(r, name)
     if name not in OVERLAPPED:
         return None
     try:

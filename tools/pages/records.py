@@ -323,10 +323,10 @@ def occupancy(r, rung):
             "limiter": [name for name, value in limits.items() if value == blocks]}
 
 
-def totals_of(rung_command, kernel, shape, environment):
-    """The lens's totals of a kernel, as `rung lens` prints them."""
+def totals_of(rung_command, kernel, words, environment):
+    """The lens's totals of a kernel, as `rung lens KERNEL WORDS` prints them."""
     import subprocess
-    done = subprocess.run([rung_command, "lens", kernel, *([shape] if shape else []), "--format", "csv"], capture_output=True,
+    done = subprocess.run([rung_command, "lens", kernel, *words, "--format", "csv"], capture_output=True,
                           text=True, env=environment, check=False)
     rows = list(csv.reader(io.StringIO(done.stdout)))
     return {row[0]: float(row[1]) for row in rows if len(row) == 2 and re.fullmatch(r"-?[\d.e+]+", row[1])}

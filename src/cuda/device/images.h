@@ -8,7 +8,7 @@
 
 #include "cuda/device/args.h"
 
-enum { IMAGE_LINES = 32, IMAGE_KB = 32, IMAGE_TILE = 128, IMAGE_THREADS = 512 };
+enum { IMAGE_LINES = 32, IMAGE_KB = 32, IMAGE_TILE = 128, IMAGE_THREADS = 512, IMAGE_COUNTERS = 3 };
 enum { IMAGE_SUMS = IMAGE_TILE / 2 }; /* a thread, of 64 x 128 results over 128 threads */
 
 /* One line of an operand split into scaled halves. */
@@ -30,8 +30,8 @@ typedef struct rung_image_args {
     rung_image_group *a_group, *b_group; /* one for 32 */
     int64_t a_lines, b_lines;            /* padded to whole tiles, A's to whole clusters */
     int64_t k_blocks;                    /* of 32, an even number, 2 at least */
-    uint32_t *tickets;                   /* l38: pieces dealt out, then how many of each are done */
-    char *records;                       /* l38: 2 KiB for each panel of 128 lines and 64 along k */
+    uint32_t *tickets; /* l38: three counters, then how many pieces of each panel and 64 of k are done */
+    uint32_t *lost;    /* l38: of each line, A's first: how many elements lost bits */
 } rung_image_args;
 
 #ifdef __CUDACC__

@@ -35,8 +35,8 @@ static int64_t lay_out(rung_image_args *p, const rung_problem *problem, int clus
     p->a_group = (rung_image_group *)(memory + take(&at, p->a_lines / IMAGE_LINES * (int64_t)sizeof(rung_image_group)));
     p->b_group = (rung_image_group *)(memory + take(&at, p->b_lines / IMAGE_LINES * (int64_t)sizeof(rung_image_group)));
     int64_t pieces = (p->a_lines + p->b_lines) / IMAGE_TILE * (p->k_blocks / 2);
-    p->tickets = (uint32_t *)(memory + take(&at, (1 + pieces) * (int64_t)sizeof(uint32_t)));
-    p->records = memory + take(&at, pieces * IMAGE_TILE * 16);
+    p->tickets = (uint32_t *)(memory + take(&at, (IMAGE_COUNTERS + pieces) * (int64_t)sizeof(uint32_t)));
+    p->lost = (uint32_t *)(memory + take(&at, (p->a_lines + p->b_lines) * (int64_t)sizeof(uint32_t)));
     return at;
 }
 
