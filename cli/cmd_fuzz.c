@@ -10,7 +10,7 @@
 
 typedef struct options {
     const char *device, *kernel;
-    int math, via;
+    int math, via, format;
     int64_t calls, seed, size, threads, seconds, from, jobs;
 } options;
 
@@ -32,13 +32,15 @@ static void tell(session *s, const char *device, const lab_verdict *verdict, con
     const options *o = s->o;
     char text[LAB_CASE_TEXT];
     lab_case_print(c, text);
+    FILE *to = o->format == CLI_TABLE ? stdout : stderr; /* beside rows it would be none */
     pthread_mutex_lock(&s->one_at_a_time);
-    printf(
+    fprintf(
+        to,
         "FAIL %s: %s\n     call %lld of --seed %lld; made smaller:\n     rung verify --device %s%s%s%s%s --case '%s'\n",
         verdict->kernel, verdict->why, (long long)number, (long long)o->seed, device, o->via ? " --via " : "",
         o->via ? lab_via_names[o->via] : "", o->kernel ? " --kernel " : " --math ",
         o->kernel ? o->kernel : lab_math_names[o->math], text);
-    fflush(stdout);
+    fflush(to);
     pthread_mutex_unlock(&s->one_at_a_time);
 }
 
@@ -100,6 +102,26 @@ static void *job(void *state)
     return NULL;
 }
 
+/* What came of all calls: a sentence, or a row; -o takes the row. */
+static void sum_up(session *s)
+{
+    static const cli_column columns[] = {{"calls", "calls", 8, 0},
+                                         {"seed", "seed", 8, 0},
+                                         {"passed", "passed", 8, 0},
+                                         {"refused", "refused", 8, 0},
+                                         {"failed", "failed", 8, 0}};
+    const int count = sizeof columns / sizeof columns[0];
+    const long long values[] = {atomic_load(&s->calls), s->o->seed, atomic_load(&s->passed), atomic_load(&s->refused),
+                                atomic_load(&s->failed)};
+    if (s->o->format == CLI_TABLE)
+        printf("%lld calls of --seed %lld: %lld passed, %lld refused, %lld failed\n", values[0], values[1], values[2],
+               values[3], values[4]);
+    cli_table table;
+    cli_table_begin(&table, s->o->format == CLI_TABLE ? CLI_COPY_ONLY : (cli_format)s->o->format, columns, count);
+    for (int i = 0; i < count; i++)
+        cli_number(&table, (double)values[i]);
+}
+
 static int run(const options *o, int device)
 {
     session s = {.o = o, .device = device, .end = o->seconds ? time(NULL) + o->seconds : 0};
@@ -114,8 +136,7 @@ static int run(const options *o, int device)
         pthread_join(ids[i], NULL);
     if (s.status != RUNG_SUCCESS)
         return cli_fail("fuzz: %s: %s", rung_status_name(s.status), s.why);
-    printf("%lld calls of --seed %lld: %lld passed, %lld refused, %lld failed\n", atomic_load(&s.calls),
-           (long long)o->seed, atomic_load(&s.passed), atomic_load(&s.refused), atomic_load(&s.failed));
+    sum_up(&s);
     if (atomic_load(&s.passed) + atomic_load(&s.failed) == 0)
         return cli_fail("nothing was computed: every call was refused");
     return atomic_load(&s.failed) ? CLI_FAIL : CLI_PASS;
@@ -141,6 +162,7 @@ int cmd_fuzz(int argc, char **argv)
         {"jobs", CLI_COUNT, &o.jobs, NULL,
          "so many threads make calls at a time, each in a context of its own (default 1)"},
         {"threads", CLI_COUNT, &o.threads, NULL, "CPU threads (default: all)"},
+        CLI_FORMAT(o.format),
         {NULL, 0, NULL, NULL, NULL}};
     int code = cli_parse("fuzz", list, argc, argv, words, &count, 1);
     if (code)

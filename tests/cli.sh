@@ -79,6 +79,10 @@ fi
 accepts 'guard      not asked' explain 40x64x50:TT --device cpu --layout row --data normal
 accepts 'CPU' doctor
 accepts 'rung_ssum.*ok' reduce --device cpu --budget-ms 20 1000
+accepts '^5,9,5,0,0$' fuzz --device cpu --threads 1 --calls 5 --size 20 --seed 9 --format csv
+accepts '^5 calls of --seed 9: 5 passed' fuzz --device cpu --threads 1 --calls 5 --size 20 --seed 9 -o "$work/fuzzed"
+grep -q '"kind": "fuzz", "calls": 5, "seed": 9, "passed": 5, "refused": 0, "failed": 0' "$work/fuzzed" ||
+    { echo "fuzz -o did not append its row: $(cat "$work/fuzzed")"; bad=1; }
 accepts '^8x8x8,' bench --device cpu --threads 1 --budget-ms 20 --format csv 8x8x8
 accepts 'Rung, strict' climb --device cpu --threads 1 --size 64 --against ''
 accepts 'bench-summary' bench --device cpu --threads 1 --budget-ms 20 --against '' -o /dev/stdout 33x1x65:TN 8x8x8:NNx3
@@ -117,6 +121,7 @@ lost "'$rung' version --format json >/dev/full"
 lost "'$rung' bench $brief --against '' 8x8x8 -o /dev/full"
 lost "'$rung' reduce --device cpu --quick --budget-ms 5 -o /dev/full 1000"
 lost "'$rung' list -o /dev/full"
+lost "'$rung' fuzz --device cpu --threads 1 --calls 5 --size 20 -o /dev/full"
 lost "'$rung' run --report-file /dev/full -- true"
 lost "'$rung' bench $brief --against '' -o '$work/results' 8x8x8 >&-"
 grep -qv '^{"kind"' "$work/results" && { echo "a closed stdout went into the file of results"; bad=1; }
