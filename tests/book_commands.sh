@@ -11,6 +11,7 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/build"
 ln -s "$build" "$work/build/release"
+cp -r "$source/results" "$work/results" # a command may write there
 cd "$work" || exit 1
 for chapter in "$source"/docs/book/[0-9]*.md; do
     echo "unset RUNG_LIBCUDA"
