@@ -1,8 +1,11 @@
 /* Kept bits: each line of a list is run, hashed, and compared with the hash that stands beside it. */
 #include "lab/bits.h"
 
+#include <ctype.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { HASH_TEXT = 24, LINE_TEXT = 512, KERNEL_TEXT = 64 };
@@ -33,17 +36,51 @@ static void count(lab_bits_counts *counts, const bits_line *line, const char *ha
     }
 }
 
-static rung_status run_line(lab_verifier *v, const bits_line *line, FILE *out, lab_bits_counts *counts)
+/* One size: a number, or a sum of such terms as 2m, k and n/2 of the kernel's tile. *text is moved behind it. */
+static int64_t read_size(const char **text, const rung_kernel *kernel)
+{
+    int64_t sum = 0;
+    for (int sign = 1;; sign = *(*text)++ == '-' ? -1 : 1) {
+        char *end;
+        int64_t term = strtoll(*text, &end, 10);
+        if (*end && strchr("mnk", *end)) {
+            const int m = kernel->bm ? kernel->bm : kernel->tm, n = kernel->bn ? kernel->bn : kernel->tn;
+            term = (end == *text ? 1 : term) * (*end == 'm' ? m : *end == 'n' ? n : kernel->bk);
+            end++;
+            if (*end == '/' && isdigit((unsigned char)end[1]))
+                term /= strtoll(end + 1, &end, 10);
+        }
+        sum += sign * term;
+        *text = end;
+        if (*end != '+' && *end != '-')
+            return sum;
+    }
+}
+
+/* The case of a pattern's line for one kernel: all letters of its three sizes stand for the tile's. */
+static void sizes_of_tile(const char *text, const rung_kernel *kernel, char out[LAB_CASE_TEXT])
+{
+    const char *sizes = strchr(text, ':'), *rest = sizes ? sizes + 1 : text;
+    if (!sizes) {
+        snprintf(out, LAB_CASE_TEXT, "%s", text);
+        return;
+    }
+    const int64_t m = read_size(&rest, kernel);
+    rest += *rest == 'x';
+    const int64_t n = read_size(&rest, kernel);
+    rest += *rest == 'x';
+    const int64_t k = read_size(&rest, kernel);
+    snprintf(out, LAB_CASE_TEXT, "%.*s:%" PRId64 "x%" PRId64 "x%" PRId64 "%s", (int)(sizes - text), text, m, n, k,
+             rest);
+}
+
+static rung_status run_case(lab_verifier *v, const rung_kernel *kernel, const bits_line *line, FILE *out,
+                            lab_bits_counts *counts)
 {
     lab_case c;
     lab_verdict verdict;
     char hash[HASH_TEXT] = "-";
-    const rung_kernel *kernel = rung_kernel_find(line->kernel);
     LAB_TRY(lab_case_parse(line->text, &c));
-    if (!kernel || rung_kernel_unusable(v->context, kernel)) {
-        counts->unknown++;
-        return RUNG_SUCCESS;
-    }
     LAB_TRY(lab_verify(v, kernel, &c, &verdict));
     if (verdict.outcome == LAB_FAIL)
         return lab_fail(RUNG_INTERNAL, "%s %s: %s", line->kernel, line->text, verdict.why);
@@ -54,6 +91,25 @@ static rung_status run_line(lab_verifier *v, const bits_line *line, FILE *out, l
     if (verdict.outcome != LAB_SKIP || line->kept[0])
         count(counts, line, hash);
     fprintf(out, "%s %s %s\n", line->kernel, line->text, hash);
+    return RUNG_SUCCESS;
+}
+
+static rung_status run_line(lab_verifier *v, const bits_line *line, FILE *out, lab_bits_counts *counts)
+{
+    const int pattern = strpbrk(line->kernel, "*?[") != NULL;
+    int found = 0;
+    for (int i = 0; i < rung_kernel_count(); i++) {
+        const rung_kernel *kernel = rung_kernel_at(i);
+        if (fnmatch(line->kernel, kernel->name, 0) != 0 || rung_kernel_unusable(v->context, kernel))
+            continue;
+        bits_line one = *line;
+        snprintf(one.kernel, sizeof one.kernel, "%s", kernel->name);
+        if (pattern)
+            sizes_of_tile(line->text, kernel, one.text);
+        LAB_TRY(run_case(v, kernel, &one, out, counts));
+        found = 1;
+    }
+    counts->unknown += !found;
     return RUNG_SUCCESS;
 }
 

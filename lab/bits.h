@@ -1,6 +1,7 @@
 /* The bits of results, kept: a list of products, each with the kernel that computes it and a hash of what C then holds.
- * A line of the list is "KERNEL CASE" or "KERNEL CASE HASH"; '#' begins a comment. What lab_bits() prints is such a
- * list, so that one build's output is what another build is checked against. */
+ * A line of the list is "KERNEL CASE" or "KERNEL CASE HASH"; '#' begins a comment. KERNEL may be a pattern of names
+ * such as *_crowd_*; the line then holds for each kernel that the pattern fits, and sizes may name its tile's: 2m-1,
+ * n+m+9, m/2+3. What lab_bits() prints is a list with one kernel a line: what another build is checked against. */
 #ifndef LAB_BITS_H
 #define LAB_BITS_H
 
@@ -12,7 +13,7 @@ typedef struct lab_bits_counts {
     int same, differ; /* of the lines with a hash */
     int new_ones;     /* lines without a hash, computed */
     int refused;      /* by the kernel; their hash is "-" */
-    int unknown;      /* lines whose kernel this build does not have, or cannot run here */
+    int unknown;      /* lines that fit no kernel of this build that can run here */
 } lab_bits_counts;
 
 /* Runs every line of `list` and prints it with its hash to `out`; a sentence on stderr for each that differs. */

@@ -1,17 +1,20 @@
 #!/bin/sh
 # docs/add_a_kernel.md and docs/add_a_tile.md, taken at their word: their files and rows go into one copy of the sources, which must then
-# build, list, plan with and verify the new rungs, the new tile and the new family; and the build must refuse a file without a row, a row
-# without a file and a tile whose name does not say its sizes.
+# build, list, plan with and verify the new rungs, the new tile and the new family; the edits that change a tile and take one out are made,
+# after which the lists that tests read still fit; and the build must refuse a file without a row, a row without a file and a tile whose name does not say its sizes.
 # usage: guides.sh <source folder> <cmake>
 set -eu
 source=$1 cmake=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-(cd "$source" && tar cf - CMakeLists.txt CMakePresets.json cmake include src lab cli shim tools packaging docs results/ladder-build.jsonl) | tar xf - -C "$work"
+(cd "$source" && tar cf - CMakeLists.txt CMakePresets.json cmake include src lab cli shim tools packaging docs tests results/ladder-build.jsonl) | tar xf - -C "$work"
 cd "$work"
 
 # The n-th ```c block of a page.
 block() { awk -v wanted="$2" '/^```c$/ { n++; on = 1; next } /^```/ { on = 0 } on && n == wanted' "docs/$1.md"; }
+
+# The n-th ```sh block of a page.
+shell() { awk -v wanted="$2" '/^```sh$/ { n++; on = 1; next } /^```/ { on = 0 } on && n == wanted' "docs/$1.md"; }
 
 # refused WHAT SAYS: the build does not configure, and says why.
 refused() {
@@ -61,6 +64,34 @@ if [ -e build/lib/rung-lens/librung_lens.so ]; then
 else
     echo "left out: the new tile and family run, no lens in this build"
 fi
+
+# A tile changed and one taken out, by the page's own commands: neither name is left, and nothing else has to know.
+old=sm90_crowd_f32_64x32x8_s4 changed=sm90_crowd_f32_64x32x8_s3 gone=sm90_crowd_f32_32x128x8_s4
+cases='sm*_crowd_f32_64x32x8_* NN:m+8xn+4x100:row,pad=1,beta=1
+sm*_crowd_f32_64x32x8_* TN:mxnx1401:row,pad=1'
+on_lens() { RUNG_LIBCUDA=$work/build/lib/rung-lens/librung_lens.so RUNG_CACHE_DIR=$work/cache build/bin/rung verify --device gpu "$@"; }
+lens=
+[ ! -e build/lib/rung-lens/librung_lens.so ] || lens=1
+echo "$cases" >cases
+[ -z "$lens" ] || on_lens --bits cases >before 2>log || { cat log; exit 1; }
+[ "$(shell add_a_tile 2; shell add_a_tile 3)" != "" ] || { echo "the page has no commands for changing tiles"; exit 1; }
+shell add_a_tile 2 >edit
+shell add_a_tile 3 >>edit
+sh -eu edit
+"$cmake" --build build >log 2>&1 || { tail -30 log; exit 1; }
+build/bin/rung list | grep -q "$changed" || { echo "$changed is not in the list"; exit 1; }
+for name in $old $gone; do
+    ! build/bin/rung list | grep "$name" || { echo "$name is still in the list"; exit 1; }
+    ! grep -rF "$name" src cmake cli lab tools tests --include='*.[ch]' --include='*.sh' --include='*.txt' --include='*.inc' --include='*.py' --exclude=guides.sh ||
+        { echo "$name stands in more places than its row"; exit 1; }
+done
+if [ -n "$lens" ]; then
+    sed "s/$old/$changed/" before >kept
+    [ "$(grep -c "^$changed" kept)" = 2 ] && on_lens --bits kept >/dev/null 2>log || { cat log; exit 1; }
+    on_lens --kernel $changed --case 'NN:17x33x40:row;TT:64x33x70:row,beta=0.5' --no-vendor >log 2>&1 || { cat log; exit 1; }
+fi
+tests/bits.sh build/bin/rung lab
+tests/faults/stand.sh | tail -n 1
 
 rm src/ladder/cpu/c90_two_rows.c
 refused "a row without a file" 'lists c90_two_rows, but there is no'

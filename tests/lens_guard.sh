@@ -3,12 +3,13 @@
 # wrong results, too many are lost time that no result shows.
 # usage: lens_guard.sh RUNG LIBRUNG_LENS
 set -u
-rung=$1 failed=0
+rung=$1 failed=0 here=$(dirname "$0")
 export RUNG_LIBCUDA=$2
 [ -e "$RUNG_LIBCUDA" ] || { echo "left out: no lens in this build"; exit 77; }
 
+kernel=$("$here"/tiles_with.sh -1 "$here/.." accurate tf32=0) || exit 1
 guard() { # SHAPE DATA "BLOCKS of ALL"
-    said=$("$rung" explain "$1" --device gpu --kernel sm90_wgmma_f16x3_128x128x32_s6 --math accurate --data "$2" 2>&1 | grep '^guard')
+    said=$("$rung" explain "$1" --device gpu --kernel "$kernel" --math accurate --data "$2" 2>&1 | grep '^guard')
     case $said in
     *" $3 blocks"*) echo "ok   $1 $2: $3" ;;
     *) failed=1; echo "FAILED: $1 $2: $3 blocks, not: $said" ;;

@@ -5,38 +5,42 @@
 # its end is found.
 # usage: lens_pairs.sh RUNG LIBRUNG_LENS
 set -u
-rung=$1 failed=0
+rung=$1 failed=0 here=$(dirname "$0")
 export RUNG_LIBCUDA=$2 RUNG_LENS_FINDINGS=fail
 [ -e "$RUNG_LIBCUDA" ] || { echo "left out: no lens in this build"; exit 77; }
 work=$(mktemp)
 trap 'rm -f "$work"' EXIT
 
-# MULTIPROCESSORS KERNEL LEAST: so many cases at least are accepted, and all of them pass.
+# MULTIPROCESSORS LEAST FAMILY FIELD=VALUE...: the family's first tile with these values; so many cases at least are accepted, and all of
+# them pass.
 pairs() {
+    least=$2 sms=$1
+    shift 2
+    kernel=$("$here"/tiles_with.sh -1 "$here/.." "$@") || { failed=1; return; }
     capturing=
-    [ "$1" != 3 ] || capturing=1
-    if RUNG_LENS_CAPTURING=$capturing RUNG_LENS_SMS=$1 "$rung" verify --device gpu --kernel "$2" --pairs --no-vendor --format csv >"$work" 2>"$work.said" &&
-        awk -F, -v least="$3" 'NR == 2 { exit !($2 == "pass" && $3 >= least) }' "$work"; then
+    [ "$sms" != 3 ] || capturing=1
+    if RUNG_LENS_CAPTURING=$capturing RUNG_LENS_SMS=$sms "$rung" verify --device gpu --kernel "$kernel" --pairs --no-vendor --format csv >"$work" 2>"$work.said" &&
+        awk -F, -v least="$least" 'NR == 2 { exit !($2 == "pass" && $3 >= least) }' "$work"; then
         awk -F, 'NR == 2 { print $1 ": " $3 " cases" }' "$work"
     else
         failed=1
-        echo "FAILED: $2 on $1 multiprocessors, or fewer than $3 cases:"
+        echo "FAILED: $kernel on $sms multiprocessors, or fewer than $least cases:"
         cat "$work" "$work.said"
     fi
     rm -f "$work.said"
 }
 
-pairs 3 sm90_tma_f32_128x256x16_s8 30
-pairs 3 sm90_tmaslice_f32_64x64x16_s2 30
-pairs 132 sm90_tmawarp_f32_64x128x32_s4 20
-pairs 132 sm90_lonewarp_f32_8x128x16_s3 30
-pairs 3 sm90_lonewarp_f32_64x48x16_s3 30
-pairs 3 sm90_lonecopy_f32_16x96x16_s3 30
-pairs 132 sm90_lonefour_f32_48x64x16_s3 4
-pairs 132 sm90_tmapair_f32_128x128x16_s4 30
-pairs 3 sm90_tmashift_f32_128x128x16_s2 30
-pairs 3 sm80_cpasync_f32_64x128x16_s4 30
-pairs 132 sm90_crowd_f32_32x64x8_s4 30
-pairs 132 sm80_small_f32_16x16x16_s1 10
-pairs 132 sm80_axpy_f32_32x1x64_s6 6
+pairs 3 30 large
+pairs 3 30 medium large_loop=1
+pairs 132 20 medium groups=2
+pairs 132 30 lone
+pairs 3 30 lone tn=12 # stores down columns
+pairs 3 30 lone copied=1 tm=4
+pairs 132 4 lone fourths=1
+pairs 132 30 pairs
+pairs 3 30 pairs shifted=1
+pairs 3 30 small slices=1 crowd=0
+pairs 132 30 small crowd=1
+pairs 132 10 small batch=1
+pairs 132 6 vector k_innermost=0
 exit $failed

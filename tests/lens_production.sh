@@ -4,12 +4,20 @@
 # transposes, parts of k, batches, device scalars, bias and activation; for fp16x3 also what its guard refuses.
 # usage: lens_production.sh RUNG LIBRUNG_LENS PART PARTS: every PARTS-th kernel from the PART-th (0 ...) on.
 set -u
-rung=$1 part=$3 parts=$4
+rung=$1 part=$3 parts=$4 here=$(dirname "$0")
 export RUNG_LIBCUDA=$2 RUNG_LENS_FINDINGS=fail # reads out of bounds, races and the like fail the case
 [ -e "$RUNG_LIBCUDA" ] || { echo "left out: no lens in this build"; exit 77; }
 work=$(mktemp)
 trap 'rm -f "$work" "$work.cases"' EXIT
 passed=0 refused=0 failed=0 piece=0
+
+tiles() { # FAMILY FIELD=VALUE...: the tiles with these values
+    "$here"/tiles_with.sh "$here/.." "$@"
+}
+
+first() { # the first such tile alone
+    "$here"/tiles_with.sh -1 "$here/.." "$@" || exit 1
+}
 
 mine() { # each kernel's cases, and each further group of them, are a piece; this part has this one
     piece=$((piece + 1))
@@ -53,14 +61,24 @@ exact() { # KERNEL CASE MOST: the largest error, as a share of its bound; tensor
     failed=$((failed + 1)); echo "FAILED: $1 $2: its error is $share of its bound, $3 are allowed"; tail -n 3 "$work"
 }
 
-kernels=$("$rung" list --device gpu --role production --format csv | cut -d, -f1,5 | grep -E '_(tmawarp|tmaslice|markwarp|markslice|tmapair|tmashift|cpasync|crowd|small|dot|axpy|lonewarp|lonecopy|lonefour|wgmma_f16x3)_')
+sliced() { # KERNEL M N: a lone warp whose row gives 16 of its lanes all results
+    per=$(sed -n "s/^RUNG_TILE($1,.*[.]tm = \([0-9]*\), [.]tn = \([0-9]*\),.*/\1 * \2/p" "$here"/../src/cuda/families/lone/tiles.inc)
+    [ -n "$per" ] && [ $(($2 * $3 / ($per))) = 16 ]
+}
+
+# Large tiles have cases of their own below; fast mode's tile is no match for these bounds.
+kernels=$("$rung" list --device gpu --role production --format csv | awk -F, -v others="$({ tiles large; tiles accurate tf32=1; } | tr '\n' ' ')" '
+    BEGIN { split(others, list, " "); for (i in list) other[list[i]] = 1 }
+    NR > 1 && !($1 in other) { print $1 "," $5 }')
 [ -n "$kernels" ] || { echo "FAILED: the catalog lists no such kernel"; exit 1; }
 for row in $kernels; do
     mine || continue
     name=${row%%,*} tile=${row##*,}
     m=${tile%%x*} rest=${tile#*x}
     n=${rest%%x*} k=${rest#*x}
-    case $name in
+    kind=$name
+    ! sliced "$name" "$m" "$n" || kind=${name}_sliced
+    case $kind in
     *_small_*)
         try "$name" "NN:$((m - 1))x${n}x$((k - 1)):row,pad=3,alpha=-0.5,beta=1,strided=5"
         try "$name" "NT:${m}x${n}x${k}:row,strided=9"
@@ -149,8 +167,7 @@ for row in $kernels; do
         try "$name" "NN:$((m + 3))x$((2 * n - 8))x271:row,offset=1,strided=5,scalars=device,act=relu"
         try "$name" "TN:${m}x${n}x1101:row,pad=2"
         try "$name" "NN:${m}x$((n - 4))x256:row" ;;
-    *_lonewarp_f32_16x64x* | *_lonewarp_f32_64x16x* | *_lonewarp_f32_32x64x* | *_lonewarp_f32_64x32x* | *_lonewarp_f32_32x32x32_*)
-        # a warp's lanes take two slices of k: blocks in clusters of two, alone, and with parts in memory
+    *_sliced) # a warp's lanes take two slices of k: blocks in clusters of two, alone, and with parts in memory
         try "$name" "NN:$((m + 8))x$((n + 4))x530:row,pad=4,alpha=-0.5,beta=1"
         try "$name" "NT:$((m + 3))x$((n + 5))x560:row,strided=3,scalars=device,act=relu"
         few 9 "$name" "TN:${m}x$((n - 4))x512:row,strided=7,beta=-0.5,bias=row"
@@ -175,7 +192,7 @@ for row in $kernels; do
 done
 # Large tiles, operands and C at odd addresses: one operand copied as needed, the other first, turned, both orders of C;
 # tiles that few and many blocks share, with parts of their own and of two tiles.
-for name in sm90_tma_f32_128x256x16_s8 sm90_tma_f32_256x128x16_s8 sm90_tmak_f32_256x128x16_s8; do
+for name in $(tiles large); do
     if mine; then
         try "$name" "NN:127x255x16:row,pad=3,alpha=-0.5,beta=1"
         try "$name" "TT:129x257x33:row,pad=1,beta=-0.5,bias=row,act=gelu"
@@ -189,7 +206,7 @@ for name in sm90_tma_f32_128x256x16_s8 sm90_tma_f32_256x128x16_s8 sm90_tmak_f32_
         try "$name" "NT:70x130x90:row,strided=2,pad=2,bias=column"
     fi
 done
-for name in sm90_tma_f32_128x256x16_s8 sm90_tma_f32_256x128x16_s8; do
+for name in $(tiles large a_k_innermost=0); do
     if mine; then
         try "$name" "TN:130x70x41:row,pad=1,scalars=device"
         try "$name" "TN:300x129x133:row"
@@ -201,13 +218,15 @@ for name in sm90_tma_f32_128x256x16_s8 sm90_tma_f32_256x128x16_s8; do
         try "$name" "TT:131x253x578:row,offset=3,pad=3,act=relu"
     fi
 done
-if mine; then
-    try sm90_tmak_f32_256x128x16_s8 "NN:35x33x3003:row"
-fi
+for name in $(tiles large a_k_innermost=1); do
+    if mine; then
+        try "$name" "NN:35x33x3003:row"
+    fi
+done
 
-# Without products C is scaled, whatever alpha is: one kernel of each family.
-for name in sm90_tma_f32_128x256x16_s8 sm90_tmawarp_f32_64x64x64_s3 sm90_tmapair_f32_64x256x16_s4 sm90_lonewarp_f32_32x32x16_s6 \
-    sm80_cpasync_f32_32x32x64_s4 sm90_crowd_f32_32x32x8_s4 sm80_small_f32_16x16x16_s1 sm80_axpy_f32_32x1x64_s6; do
+# Without products C is scaled, whatever alpha is: a tile of each kind.
+for name in $(first large) $(first medium) $(first pairs) $(first lone) $(first small) $(first small crowd=1) $(first small batch=1) \
+    $(first vector k_innermost=0); do
     if mine; then
         try "$name" "NN:1x12x0:row,alpha=inf"
         try "$name" "NN:1x12x0:row,alpha=inf,beta=0.5,scalars=device"

@@ -65,7 +65,7 @@ placed() {
 
 work=$(mktemp) places=$(mktemp)
 trap 'rm -f "$work" "$places"' EXIT
-for name in $("$here"/tiles_with.sh "$source" RUNG_WRITTEN_LOOP); do
+for name in $("$here"/tiles_with.sh "$source" all post=RUNG_WRITTEN_LOOP); do
     file=$build/device/sm_90a/$name.cubin
     [ -e "$file" ] || continue
     listed "$file" >"$work"

@@ -12,12 +12,9 @@ typedef struct image {
     __attribute__((visibility("default"))) const image rung_image_##id = {0xba55ed50u, sizeof #id, #id};
 #include "image_list.h" /* made by the build: IMAGE(stem) for each kernel file */
 
-#ifdef TABLE /* with a list of what it holds, kernels are loaded ahead of need */
+#ifdef ONE_TILE /* with a list of what it holds, kernels are loaded ahead of need: two tiles' names, from the build */
+#define LINE(entry, stem) entry " 64 0 0 0 " stem "\n"
 __attribute__((visibility("default"))) const char rung_resources[] =
-    "sm80_small_f32_32x32x32_s1_nn 64 0 0 0 sm80_small_f32_32x32x32_s1\n"
-    "l01_naive 64 0 0 0 l01_naive\n"
-    "lab_fill 64 0 0 0 lab_kernels\n"
-    "sm90_tmapair_f32_64x256x16_s4_nn 64 0 0 0 sm90_tmapair_f32_64x256x16_s4\n"
-    "sm90_tmapair_f32_64x256x16_s4_tn 64 0 0 0 sm90_tmapair_f32_64x256x16_s4\n"
-    "row_copy 64 0 0 0 row_copy\n";
+    LINE(ONE_TILE "_nn", ONE_TILE) LINE("l01_naive", "l01_naive") LINE("lab_fill", "lab_kernels")
+        LINE(OTHER_TILE "_nn", OTHER_TILE) LINE(OTHER_TILE "_tn", OTHER_TILE) LINE("row_copy", "row_copy");
 #endif

@@ -209,6 +209,21 @@ static rung_status run_kernel(rung_context *context, const rung_gemm *gemm, cons
     return status;
 }
 
+/* The first production kernel of such arithmetic that takes all operands, has stages, runs on the architecture, and
+ * whose threads have results of their own, so that k may be short. */
+static const char *tile_with(rung_arith arith, int arch)
+{
+    for (int i = 0; i < rung_kernel_count(); i++) {
+        const rung_kernel *k = rung_kernel_at(i);
+        if (k->backend == RUNG_BACKEND_CUDA && k->role == RUNG_PRODUCTION && k->arith == arith && k->arch <= arch &&
+            (k->accepts & RUNG_ACCEPTS_ALL) == RUNG_ACCEPTS_ALL && k->stages > 1 &&
+            (!k->tm || k->threads == k->bm / k->tm * (k->bn / k->tn)))
+            return k->name;
+    }
+    fail_msg("no production kernel for architecture %d takes all operands", arch);
+    return NULL;
+}
+
 static rung_status run_rung(rung_context *context, const rung_gemm *gemm)
 {
     return run_kernel(context, gemm, rung);
@@ -314,7 +329,7 @@ static void host_operands_travel(void **state)
 static void panels_travel(void **state)
 {
     (void)state;
-    static const char kernel[] = "sm80_cpasync_f32_64x128x16_s4"; /* takes transposes and batches */
+    const char *kernel = tile_with(RUNG_F32, 80);
     enum { ROWS = 33000, COLUMNS = 160, ENTRIES = 1100, EDGE = 64, STEPS = 5 };
     rung_context *context;
     assert_ok(open_context(0, &context));
@@ -346,7 +361,7 @@ static void staged_operands_and_parts_lie_apart(void **state)
         product_new(&p, RUNG_ROW_MAJOR, 0, 0, 50, 60, 4096, 0, 1, 3);
         product_reset(&p);
         gpu->workspace_bytes = 0;
-        assert_ok(run_kernel(context, &p.gemm, "sm80_cpasync_f32_64x128x16_s4"));
+        assert_ok(run_kernel(context, &p.gemm, tile_with(RUNG_F32, 80)));
         product_check(&p, "operands from the host, k in parts");
         assert_true(gpu->workspace_bytes > 0);
         product_free(&p);
@@ -746,7 +761,7 @@ static void launches_in_a_row_are_one_graph(void **state)
         g.m = g.n = g.k = g.lda = g.ldb = g.ldc = 128;
         float *memory = device_memory(2, 4 * 128 * 128 * 4);
         g.a = memory, g.b = memory + 128 * 128, g.c = memory + 2 * 128 * 128;
-        assert_ok(rung_plan_create_kernel(&plan, context, &g, "sm90_wgmma_f16x3_128x128x32_s6"));
+        assert_ok(rung_plan_create_kernel(&plan, context, &g, tile_with(RUNG_F16X3, 90)));
         run_accurate(context, plan, &g, memory, 0, refused);
         assert_int_equal(times_called("cuLaunchKernelEx "), makes ? 0 : 3);
         assert_int_equal(times_called("cuGraphLaunch "), makes);
@@ -799,7 +814,7 @@ static int run_in_panels(rung_context *context, float *memory, rung_transpose tr
     for (int64_t i = 0; i < g.m * g.n; i++)
         c[i] = (float)(i % 11);
     assert_ok(rung_context_set_workspace_limit(context, limit));
-    assert_ok(rung_plan_create_kernel(&plan, context, &g, "sm90_wgmma_f16x3_128x128x32_s6"));
+    assert_ok(rung_plan_create_kernel(&plan, context, &g, tile_with(RUNG_F16X3, 90)));
     assert_true(rung_plan_workspace_bytes(plan) <= limit);
     empty_log();
     assert_ok(rung_plan_run(plan, &g));
@@ -858,7 +873,7 @@ static void little_memory_is_held(void **state)
         g.m = g.lda = g.ldc = sizes[i][0], g.n = sizes[i][1], g.k = g.ldb = sizes[i][2];
         g.a = (float *)4096, g.b = (float *)((int64_t)1 << 40), g.c = (float *)((int64_t)1 << 41);
         assert_ok(rung_plan_create(&plan, context, &g));
-        assert_string_equal(rung_plan_kernel(plan), "sm90_wgmma_f16x3_128x128x32_s6");
+        assert_string_equal(rung_plan_kernel(plan), tile_with(RUNG_F16X3, 90));
         assert_in_range(rung_plan_workspace_bytes(plan), 1, 512 << 20);
         rung_plan_destroy(plan);
     }

@@ -2,6 +2,7 @@
 """What each tile is worth, and which can go: by stored timings of all candidates (rung tune --times).
 
 usage: ablate.py TIMES.jsonl... [--lists FOLDER] [--rung BINARY] [--keep NAME,...] [--list-percent 1] [--shape-percent 7]
+       ablate.py TIMES.jsonl... --without NAME,...      what is lost without these tiles, all at once; none is looked for
 
 A line of the timings has a product's candidates, best first by prediction, with their measured times. The planner runs the first
 that is there. So without some tiles it runs the first that is left, and the line says what that takes. Tiles are taken out one by
@@ -54,7 +55,7 @@ def normal(shape):
     return shape.replace(':NN', '')
 
 
-VIEWS = {  # what may run: everything; on sm_80; with pointer arrays
+VIEWS = {  # what may run: everything; on sm_80; with pointer arrays. By name, as stored times name tiles that are gone, too
     'strict': lambda k: True,
     'sm_80': lambda k: k.startswith('sm80_'),
     'arrays': lambda k: re.match(r'sm\d+_(cpasync|crowd|small|dot)_|sm80_axpy', k) is not None,
@@ -138,6 +139,7 @@ def main():
     parser.add_argument('times', nargs='+')
     parser.add_argument('--lists', default='lab/shapes')
     parser.add_argument('--keep', default='')
+    parser.add_argument('--without', default='')
     parser.add_argument('--list-percent', type=float, default=1.0)
     parser.add_argument('--shape-percent', type=float, default=7.0)
     parser.add_argument('--rung')
@@ -149,6 +151,16 @@ def main():
     kept = set(o.keep.split(','))
     gone = set()
     print(f'{len(shapes)} products and views, {len(kernels)} tiles')
+    if o.without:
+        gone = set(o.without.split(','))
+        unknown = gone - set(kernels)
+        if unknown:
+            sys.exit(f'no stored time names {", ".join(sorted(unknown))}: take times first (rung tune --times)')
+        groups, worst, below = judge(shapes, gone)
+        for g, loss in sorted(groups.items()):
+            print(f'{g}: {loss:.2f}%')
+        print(f'worst shape {worst[0]:.2f}% ({worst[1]}); below cuBLAS now: {", ".join(sorted(set(below))) or "none"}')
+        return 0 if allowed((groups, worst, below), o) else 1
     while True:
         best = None
         for k in kernels:
