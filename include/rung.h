@@ -87,6 +87,7 @@ RUNG_API rung_status rung_context_set_threads(rung_context *context, int threads
 RUNG_API rung_status rung_context_set_stream(rung_context *context, void *stream);
 RUNG_API rung_status rung_context_set_pointers(rung_context *context, rung_pointers pointers);
 RUNG_API rung_status rung_context_set_workspace_limit(rung_context *context, int64_t bytes);
+/* Of NULL: RUNG_DEVICE_CPU, 0 and RUNG_STRICT. */
 RUNG_API int rung_context_device(const rung_context *context); /* RUNG_DEVICE_CPU or the GPU's number */
 RUNG_API int rung_context_threads(const rung_context *context);
 RUNG_API rung_math rung_context_math(const rung_context *context);
@@ -115,7 +116,7 @@ RUNG_API rung_status rung_sgemm_strided_batched(rung_context *context, rung_layo
                                                 int64_t stride_c, int64_t batch);
 
 /* The same for `batch` products whose operands are listed in arrays (in device memory on a GPU context). Their overlap
- * is not looked for. */
+ * is not looked for. On a CPU context an element that is NULL is refused. */
 RUNG_API rung_status rung_sgemm_batched(rung_context *context, rung_layout layout, rung_transpose trans_a,
                                         rung_transpose trans_b, int64_t m, int64_t n, int64_t k, float alpha,
                                         const float *const *a, int64_t lda, const float *const *b, int64_t ldb,

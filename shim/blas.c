@@ -4,6 +4,7 @@
  * RUNG_DEVICE=cpu (default), gpu or a GPU's number; RUNG_MATH=strict (default), accurate, fast; RUNG_DISABLE=1. */
 #define _GNU_SOURCE
 #include "report.h"
+#include "settings.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NAME "librung_blas.so"
 #define EXPORT __attribute__((visibility("default")))
 
 /* The reference CBLAS keeps these for its xerbla: a row-major call is the column-major one with A and B exchanged, and
@@ -35,19 +37,19 @@ static void close_context(void *context)
 
 static void read_settings(void)
 {
-    const char *device = getenv("RUNG_DEVICE"), *math = getenv("RUNG_MATH"), *disable = getenv("RUNG_DISABLE");
     rung_config_init(&settings);
-    settings.device = RUNG_DEVICE_CPU;
-    if (device && strcmp(device, "gpu") == 0)
-        settings.device = 0;
-    else if (device && *device >= '0' && *device <= '9')
-        settings.device = atoi(device);
-    if (math && strcmp(math, "accurate") == 0)
-        settings.math = RUNG_ACCURATE;
-    else if (math && strcmp(math, "fast") == 0)
-        settings.math = RUNG_FAST;
-    disabled = disable && *disable && strcmp(disable, "0") != 0;
+    settings.device = setting_device(NAME, RUNG_DEVICE_CPU);
+    settings.math = setting_math(NAME, RUNG_STRICT);
+    disabled = setting_flag("RUNG_DISABLE");
     pthread_key_create(&leaving, close_context);
+}
+
+/* A wrong variable and a GPU that is not there hold for the whole process: said once. */
+static void say_once(const char *what, const char *then)
+{
+    static int said;
+    if (!__atomic_exchange_n(&said, 1, __ATOMIC_RELAXED))
+        fprintf(stderr, NAME ": %s%s; %s\n", what, rung_last_error(), then);
 }
 
 static rung_context *context_of_thread(void)
@@ -55,11 +57,15 @@ static rung_context *context_of_thread(void)
     pthread_once(&once, read_settings);
     if (own || disabled)
         return disabled ? NULL : own;
-    if (rung_context_create(&own, &settings) == RUNG_NO_DEVICE) {
-        rung_config cpu = settings;
-        cpu.device = RUNG_DEVICE_CPU;
-        rung_context_create(&own, &cpu);
+    rung_config config = settings;
+    rung_status status = rung_context_create(&own, &config);
+    if (status == RUNG_NO_DEVICE) {
+        say_once("RUNG_DEVICE asks for a GPU: ", "the CPU computes");
+        config.device = RUNG_DEVICE_CPU;
+        status = rung_context_create(&own, &config);
     }
+    if (status != RUNG_SUCCESS)
+        say_once("", "products are left to the other BLAS");
     if (own)
         pthread_setspecific(leaving, own);
     return own;

@@ -6,6 +6,7 @@
 #include "cublas_real.h"
 #include "report.h"
 #include "rung.h"
+#include "settings.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -45,13 +46,8 @@ static void close_thread(void *state)
 
 static void read_settings(void)
 {
-    const char *disable = getenv("RUNG_DISABLE"), *math = getenv("RUNG_MATH");
-    set.disabled = disable && *disable && strcmp(disable, "0") != 0;
-    set.math = RUNG_ACCURATE; /* strict where the GPU has no Hopper tensor cores */
-    if (math && strcmp(math, "strict") == 0)
-        set.math = RUNG_STRICT;
-    if (math && strcmp(math, "fast") == 0)
-        set.math = RUNG_FAST;
+    set.disabled = setting_flag("RUNG_DISABLE");
+    set.math = setting_math("librung_cublas.so", RUNG_ACCURATE); /* strict where the GPU has no Hopper tensor cores */
     pthread_key_create(&leaving, close_thread);
 }
 

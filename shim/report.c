@@ -2,6 +2,7 @@
  * drop-in: RUNG_REPORT_PEER names the library in front of which it stands (cuBLAS), RUNG_REPORT_GPU tells of a GPU. */
 #define _GNU_SOURCE
 #include "report.h"
+#include "settings.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -81,12 +82,6 @@ static int64_t nanoseconds(const struct timespec *t)
     return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
 }
 
-static int flag(const char *name)
-{
-    const char *value = getenv(name);
-    return value && *value && strcmp(value, "0") != 0;
-}
-
 static void *driver_symbol(const char *name)
 {
     const char *named = getenv("RUNG_LIBCUDA");
@@ -101,8 +96,8 @@ __attribute__((constructor)) static void start(void)
         target = NULL;
         return;
     }
-    with_compare = RUNG_REPORT_GPU && flag("RUNG_REPORT_COMPARE");
-    with_time = with_compare || (RUNG_REPORT_GPU && flag("RUNG_REPORT_TIME"));
+    with_compare = RUNG_REPORT_GPU && setting_flag("RUNG_REPORT_COMPARE");
+    with_time = with_compare || (RUNG_REPORT_GPU && setting_flag("RUNG_REPORT_TIME"));
 }
 
 /* Not in the constructor: a program that never calls cuBLAS should not load the driver. */

@@ -164,6 +164,37 @@ accepts 'CPU' doctor --output "$work/rows"
 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=3 accepts 'uses 3 threads' doctor
 OPENBLAS_NUM_THREADS=3 RUNG_NUM_THREADS=2 accepts 'uses 2 threads' doctor
 
+# A variable that means nothing is named, with what it may be. The drop-ins have no caller to tell: they say it once.
+named() {
+    words=$1
+    shift
+    "$@" >"$work/out" 2>"$work/err"
+    [ $? != 0 ] && grep -q -- "$words" "$work/err" || { echo "$*: $(cat "$work/err")"; bad=1; }
+}
+export RUNG_NUM_THREADS=abc
+named "RUNG_NUM_THREADS is 'abc': set it to a number from 1 to 4096" "$rung" bench --device cpu --budget-ms 1 8x8x8
+accepts "RUNG_NUM_THREADS is 'abc'" doctor
+RUNG_NUM_THREADS=99999 named "RUNG_NUM_THREADS is '99999'" "$rung" verify --device cpu --quick --kernel c01_naive
+unset RUNG_NUM_THREADS
+RUNG_CPU_FEATURES=avx512,avx3 named "RUNG_CPU_FEATURES is 'avx512,avx3': set it to avx512, avx2" "$rung" bench --device cpu --budget-ms 1 8x8x8
+drop_in=$(dirname "$rung")/../lib/librung_blas.so
+if [ -x "$2" ] && [ -e "$drop_in" ] && ldd "$rung" >/dev/null 2>&1; then
+    # tells WORDS SETTING...: the program ends well, and stderr is one line with the words.
+    tells() {
+        words=$1
+        shift
+        env "$@" LD_PRELOAD="$drop_in" "$program" 5 2>"$work/err" || { echo "$*: the program failed: $(cat "$work/err")"; bad=1; }
+        [ "$(wc -l <"$work/err")" = 1 ] && grep -q -- "$words" "$work/err" || { echo "$*: $(cat "$work/err")"; bad=1; }
+    }
+    program=$2
+    tells "librung_blas.so: RUNG_MATH is 'Fast': strict, accurate or fast; strict is taken" RUNG_MATH=Fast
+    tells "librung_blas.so: RUNG_DEVICE is 'tpu': cpu, gpu or a GPU's number; cpu is taken" RUNG_DEVICE=tpu
+    tells "RUNG_DEVICE asks for a GPU: no NVIDIA driver: /nowhere.*; the CPU computes" RUNG_DEVICE=gpu0 RUNG_LIBCUDA=/nowhere
+    tells "could not be written to /nowhere/report: No such file" RUNG_REPORT=/nowhere/report
+    env RUNG_NUM_THREADS=abc LD_PRELOAD="$drop_in" "$program" 5 2>"$work/err" # which has no other BLAS
+    grep -q "RUNG_NUM_THREADS is 'abc'.*products are left to the other BLAS" "$work/err" || { echo "a wrong number of threads: $(cat "$work/err")"; bad=1; }
+fi
+
 # run: exit codes as shells have them, a report of all processes, also of CPU calls and of more shapes than are listed.
 ends() {
     want=$1

@@ -81,7 +81,29 @@ static void threads_come_from_the_context_then_the_environment(void **state)
     assert_int_equal(threads_of(NULL, "2", 0), 2);
     int cores = threads_of(NULL, NULL, 0);
     assert_true(cores >= 1);
-    assert_int_equal(threads_of("nonsense", "", 0), cores);
+    assert_int_equal(threads_of("", "nonsense", 0), cores); /* which is another library's to judge */
+}
+
+/* A misspelt variable of Rung's own is no silence: it says what it may be. */
+static void wrong_variables_are_named(void **state)
+{
+    (void)state;
+    static const char *const threads[] = {"nonsense", "4x", "-1", "4097", "1,2", "99999999999999999999"};
+    rung_config config = cpu_config();
+    for (size_t i = 0; i < sizeof threads / sizeof threads[0]; i++) {
+        char words[64];
+        snprintf(words, sizeof words, "RUNG_NUM_THREADS is '%s': set it to a number from 1 to 4096", threads[i]);
+        setenv("RUNG_NUM_THREADS", threads[i], 1);
+        expect_config_refused(&config, words);
+    }
+    unsetenv("RUNG_NUM_THREADS");
+    const char *before = getenv("RUNG_CPU_FEATURES");
+    char *kept = before ? strdup(before) : NULL;
+    setenv("RUNG_CPU_FEATURES", "avx512,avx3", 1);
+    expect_config_refused(&config, "RUNG_CPU_FEATURES is 'avx512,avx3': set it to avx512, avx2, neon");
+    kept ? setenv("RUNG_CPU_FEATURES", kept, 1) : unsetenv("RUNG_CPU_FEATURES");
+    free(kept);
+    assert_int_equal(threads_of("0", "2", 0), 2);
 }
 
 /* Every context of the process, at once; one that names a smaller number keeps it. */
@@ -389,6 +411,7 @@ int main(void)
         cmocka_unit_test(wrong_settings_are_refused),
         cmocka_unit_test(a_refused_setting_changes_nothing),
         cmocka_unit_test(threads_come_from_the_context_then_the_environment),
+        cmocka_unit_test(wrong_variables_are_named),
         cmocka_unit_test(the_process_limits_all_contexts),
         cmocka_unit_test(the_context_knows_its_device),
         cmocka_unit_test(plans_run_again_and_again),

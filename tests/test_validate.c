@@ -185,6 +185,58 @@ static void other_fields(void **state)
     expect_refusal(&g, 0, "activation is -1");
 }
 
+/* Every call that takes a context says so where it is none; what returns no status gives nothing. */
+static void null_contexts(void **state)
+{
+    (void)state;
+    rung_guard_counts counts;
+    float x = 1, sum;
+    const rung_status refused[] = {rung_context_set_math(NULL, RUNG_STRICT),
+                                   rung_context_set_threads(NULL, 1),
+                                   rung_context_set_stream(NULL, NULL),
+                                   rung_context_set_pointers(NULL, RUNG_POINTERS_AUTO),
+                                   rung_context_set_workspace_limit(NULL, 1),
+                                   rung_context_synchronize(NULL),
+                                   rung_ssum(NULL, 1, &x, &sum),
+                                   rung_context_guard_counts(NULL, &counts)};
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+        assert_int_equal(refused[i], RUNG_INVALID_ARGUMENT);
+    assert_string_equal(rung_last_error(), "context is NULL");
+    assert_int_equal(rung_context_guard_counts(context, NULL), RUNG_INVALID_ARGUMENT);
+    assert_string_equal(rung_last_error(), "counts is NULL");
+    assert_int_equal(rung_context_device(NULL), RUNG_DEVICE_CPU);
+    assert_int_equal(rung_context_threads(NULL), 0);
+    assert_int_equal(rung_context_math(NULL), RUNG_STRICT);
+    assert_null(rung_last_kernel(NULL));
+}
+
+static void null_elements_of_a_batch(void **state)
+{
+    (void)state;
+    float one = 1, out[2] = {7, 7};
+    const float *some[] = {&one, NULL}, *all[] = {&one, &one};
+    float *results[] = {&out[0], &out[1]}, *half[] = {&out[0], NULL};
+    struct {
+        const float *const *a, *const *b;
+        float *const *c;
+        int argument;
+        const char *words;
+    } calls[] = {{some, all, results, 7, "a_array[1] is NULL"},
+                 {all, some, results, 9, "b_array[1] is NULL"},
+                 {all, all, half, 12, "c_array[1] is NULL"}};
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
+        for (int layout = RUNG_COL_MAJOR; layout <= RUNG_ROW_MAJOR; layout++) {
+            assert_int_equal(rung_sgemm_batched(context, layout, 0, 0, 1, 1, 1, 1, calls[i].a, 1, calls[i].b, 1, 0,
+                                                calls[i].c, 1, 2),
+                             RUNG_INVALID_ARGUMENT);
+            assert_int_equal(rung_last_error_argument(), calls[i].argument);
+            assert_string_equal(rung_last_error(), calls[i].words);
+        }
+    assert_true(out[0] == 7 && out[1] == 7);
+    assert_ok(rung_sgemm_batched(context, 0, 0, 0, 1, 1, 1, 0, some, 1, some, 1, 2, results, 1, 2)); /* not read */
+    assert_true(out[0] == 14 && out[1] == 14);
+}
+
 static void null_structs(void **state)
 {
     (void)state;
@@ -197,6 +249,11 @@ static void null_structs(void **state)
     assert_int_equal(rung_plan_create(&plan, context, NULL), RUNG_INVALID_ARGUMENT);
     assert_int_equal(rung_plan_create_kernel(&plan, context, &g, NULL), RUNG_INVALID_ARGUMENT);
     assert_int_equal(rung_plan_run(NULL, &g), RUNG_INVALID_ARGUMENT);
+    assert_null(rung_plan_kernel(NULL));
+    assert_int_equal(rung_plan_workspace_bytes(NULL), 0);
+    char text[16];
+    assert_int_equal(rung_plan_print(NULL, text, sizeof text), strlen("plan is NULL\n"));
+    assert_string_equal(text, "plan is NULL\n");
     assert_int_equal(rung_sgemm_batched(context, RUNG_COL_MAJOR, 0, 0, 1, 1, 1, 1, NULL, 1, NULL, 1, 0, NULL, 1, 1),
                      RUNG_INVALID_ARGUMENT);
     assert_int_equal(rung_last_error_argument(), 12);
@@ -415,6 +472,8 @@ int main(void)
         cmocka_unit_test(the_first_wrong_argument_is_reported),
         cmocka_unit_test(null_operands),
         cmocka_unit_test(other_fields),
+        cmocka_unit_test(null_contexts),
+        cmocka_unit_test(null_elements_of_a_batch),
         cmocka_unit_test(null_structs),
         cmocka_unit_test(leading_dimensions_cover_a_stored_line),
         cmocka_unit_test(quick_returns_read_and_write_nothing),

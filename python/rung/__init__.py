@@ -74,10 +74,7 @@ def _plain(a: Any, b: Any, math: str) -> Any:
         return None
     c = _empty(shape, _float32)
     g.c = _address(_char(c))
-    status = run(context, reference)
-    if status:
-        _library.check(status)
-    return c
+    return None if run(context, reference) else c  # refused, as at an odd address: the long way copies, or says why
 
 
 def matmul(a: Any, b: Any, out: Any = None, *, alpha: float = 1.0, beta: float = 0.0, math: str = "accurate") -> Any:
@@ -91,6 +88,8 @@ def matmul(a: Any, b: Any, out: Any = None, *, alpha: float = 1.0, beta: float =
     tensor-core pass). Raises TypeError for what is not float32, ShapeError (a ValueError) for shapes that do not go
     together, RungError for what the library refuses.
     """
+    if type(alpha) is not float or type(beta) is not float:
+        alpha, beta = _number(alpha, "alpha"), _number(beta, "beta")
     if type(a) is _ndarray and type(b) is _ndarray and out is None and alpha == 1.0 and beta == 0.0:
         c = _plain(a, b, math)
         if c is not None:
@@ -116,13 +115,22 @@ def matmul(a: Any, b: Any, out: Any = None, *, alpha: float = 1.0, beta: float =
     return result if out is not None else _in_class(result, a, b)
 
 
+def _number(value: Any, name: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} is {value!r}: it must be a number") from None
+
+
 def _in_class(result: Any, a: Any, b: Any) -> Any:
     """The result in the class that NumPy would give it."""
+    if type(result) is _ndarray and not result.ndim:
+        return result[()]  # of two vectors: a number, as NumPy's
     subclasses = [x for x in (a, b) if _ndarray is not None and isinstance(x, _ndarray) and type(x) is not _ndarray]
     if not subclasses or type(result) is not _ndarray:
         return result
     first = max(subclasses, key=lambda x: x.__array_priority__)
-    return first.__array_wrap__(result) if result.ndim else result
+    return first.__array_wrap__(result)
 
 
 def enable(math: str = "accurate") -> int:

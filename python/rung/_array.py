@@ -28,9 +28,13 @@ def _contiguous(shape):
     return tuple(reversed(strides))
 
 
+def _cast(name):
+    return "pass an array of float32" if name == "out" else f'{name}.astype("float32") makes it so'
+
+
 def _from_interface(interface, device, owner, name):
     if interface["typestr"] not in ("<f4", "=f4", "|f4"):
-        raise TypeError(f"{name} holds {interface['typestr']}: Rung multiplies float32 ('<f4')")
+        raise TypeError(f"{name} holds {interface['typestr']}: Rung multiplies float32 ('<f4'); {_cast(name)}")
     shape = interface["shape"]
     strides, (pointer, read_only) = interface.get("strides"), interface["data"]
     if strides is not None and any(s % 4 for s in strides):
@@ -70,7 +74,8 @@ def describe(array, name):
     """The view of one operand; TypeError says what is wrong with it."""
     if _is_torch(array):
         if str(array.dtype) != "torch.float32":
-            raise TypeError(f"{name} holds {array.dtype}: Rung multiplies float32")
+            raise TypeError(f"{name} holds {array.dtype}: Rung multiplies float32; " +
+                            ("pass a tensor of float32" if name == "out" else f"{name}.float() makes it so"))
         if array.is_neg():  # the imaginary part of a conjugate: its memory holds the negative values
             if name == "out":
                 raise TypeError("out is a negated view: pass a tensor of its own")
@@ -80,10 +85,15 @@ def describe(array, name):
     if hasattr(array, "__cuda_array_interface__"):
         return _from_interface(array.__cuda_array_interface__, _device_of_pointer(array) or 0, array, name)
     if hasattr(array, "__array_interface__"):
+        masked = getattr(sys.modules.get("numpy.ma"), "is_masked", None)
+        if masked is not None and masked(array):
+            raise TypeError(f"{name} has masked elements, " + ("which a result cannot leave out: pass out.data" if name == "out" else
+                                                              f"which the product would read: {name}.filled(0) leaves them out"))
         return _from_interface(array.__array_interface__, -1, array, name)
     if hasattr(array, "__dlpack__"):
         return _from_dlpack(array, name)
-    raise TypeError(f"{name} is a {type(array).__name__}: it has neither __dlpack__ nor an array interface")
+    raise TypeError(f"{name} is a {type(array).__name__}, which has neither __dlpack__ nor an array interface: " +
+                    ("pass an array of float32" if name == "out" else f'numpy.asarray({name}, dtype="float32") makes an array of it'))
 
 
 def _is_torch(array):

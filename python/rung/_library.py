@@ -48,10 +48,11 @@ class Gemm(ctypes.Structure):
 
 
 def candidates(name: str) -> Iterator[str]:
-    """Where a file of the library may be: named, in an installed wheel, in a source tree, in a prefix, anywhere."""
+    """Where a file of the library may be: where it is named, else in an installed wheel, a source tree, a prefix, anywhere."""
     named = os.environ.get("RUNG_LIBRARY_DIR")
     if named:
         yield os.path.join(named, name)
+        return
     yield os.path.join(HERE, "lib", name)
     yield os.path.join(HERE, "..", "..", "build", "release", "lib", name)
     yield os.path.join(HERE, "..", "..", "..", name)
@@ -65,7 +66,9 @@ def open_library(name: str, mode: int = ctypes.DEFAULT_MODE) -> ctypes.CDLL:
             return ctypes.CDLL(path, mode=mode)
         except OSError as error:
             tried.append(str(error))
-    raise RungError(f"{name} was not found; set RUNG_LIBRARY_DIR to the folder that holds it ({'; '.join(tried)})")
+    named = os.environ.get("RUNG_LIBRARY_DIR")
+    raise RungError((f"RUNG_LIBRARY_DIR is {named!r}, from where {name} cannot be opened; set it to the folder that holds it, or unset it"
+                     if named else f"{name} was not found; set RUNG_LIBRARY_DIR to the folder that holds it") + f" ({'; '.join(tried)})")
 
 
 _opened: ctypes.CDLL | None = None

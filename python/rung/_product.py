@@ -78,9 +78,9 @@ def _share_memory(x: View, y: View) -> bool:
 def _readable(view: View, array: Any, name: str, right: bool) -> View:
     """The operand itself, or a copy of it whose rows are rows."""
     matrix = _as_matrix(view, name, right)
-    if 0 in matrix.shape or (_as_rows(matrix) and all(s >= 0 for s in matrix.strides[:-2])):
+    if 0 in matrix.shape or (_as_rows(matrix) and all(s >= 0 for s in matrix.strides[:-2]) and view.pointer % 4 == 0):
         return matrix
-    return _as_matrix(describe(contiguous(array, name), name), name, right)
+    return _as_matrix(describe(contiguous(array, name, copy=view.pointer % 4 != 0), name), name, right)
 
 
 def _merged(batch: tuple, strides: list) -> tuple:
@@ -145,7 +145,7 @@ def product(a: Any, b: Any, out: Any, alpha: float, beta: float, math: str) -> A
         raise RungError(f"out has strides {vc.strides}: its elements overlap")
     full = _full(vc, batch + matrix, len(seen_a.shape) > 1, len(seen_b.shape) > 1)
     target = result
-    if out is not None and (not _as_rows(full) or any(s < 0 for s in full.strides) or _share_memory(vc, seen_a) or
+    if out is not None and (vc.pointer % 4 or not _as_rows(full) or any(s < 0 for s in full.strides) or _share_memory(vc, seen_a) or
                             _share_memory(vc, seen_b)):
         target = contiguous(out, "out", copy=True) if beta != 0.0 else new_like(a, shape)
         full = _full(describe(target, "out"), batch + matrix, len(seen_a.shape) > 1, len(seen_b.shape) > 1)

@@ -32,6 +32,8 @@ static rung_status gemm_run(rung_context *context, const rung_gemm *gemm, int in
     if (nothing)
         return RUNG_SUCCESS;
     RUNG_TRY(rung_refuse_overlap(&problem, gemm));
+    if (problem.arrays && context->backend->id == RUNG_BACKEND_CPU)
+        RUNG_TRY(rung_refuse_null_elements(&problem, gemm));
     problem.in_order = in_order;
     rung_choice choice;
     RUNG_TRY(rung_context_choose(context, &problem, &choice));
@@ -204,18 +206,22 @@ rung_status rung_plan_run(rung_plan *plan, const rung_gemm *gemm)
                          (long long)problem.m, (long long)problem.n, (long long)problem.k, (long long)plan->problem.m,
                          (long long)plan->problem.n, (long long)plan->problem.k);
     RUNG_TRY(rung_refuse_overlap(&problem, gemm));
+    if (problem.arrays && plan->context->backend->id == RUNG_BACKEND_CPU)
+        RUNG_TRY(rung_refuse_null_elements(&problem, gemm));
     plan->context->last = plan->choice.kernel;
     return plan->context->backend->run(plan->context->state, &plan->choice, &problem);
 }
 
 const char *rung_plan_kernel(const rung_plan *plan)
 {
+    if (!plan)
+        return NULL;
     return plan->nothing ? "none: nothing to do" : plan->choice.kernel->name;
 }
 
 int64_t rung_plan_workspace_bytes(const rung_plan *plan)
 {
-    return plan->choice.workspace_bytes;
+    return plan ? plan->choice.workspace_bytes : 0;
 }
 
 void rung_plan_destroy(rung_plan *plan)
@@ -292,6 +298,10 @@ static void print_edges(text *t, const rung_plan *plan)
 int rung_plan_print(const rung_plan *plan, char *buffer, size_t bytes)
 {
     text t = {buffer, bytes, 0};
+    if (!plan) {
+        put(&t, "plan is NULL\n");
+        return t.length;
+    }
     print_problem(&t, &plan->problem, &plan->made_from);
     if (plan->nothing) {
         put(&t, "decision   nothing to do: C stays as it is\n");

@@ -98,8 +98,14 @@ void rung_context_rescope(rung_context *context)
     scope->tuned = context->tuned.count ? __atomic_add_fetch(&tables, 1, __ATOMIC_RELAXED) : 0;
 }
 
+static rung_status check_given(const void *given, const char *name)
+{
+    return given ? RUNG_SUCCESS : rung_fail(RUNG_INVALID_ARGUMENT, "%s is NULL", name);
+}
+
 rung_status rung_context_set_math(rung_context *context, rung_math math)
 {
+    RUNG_TRY(check_given(context, "context"));
     if (math == context->config.math) /* set before every product by some callers */
         return RUNG_SUCCESS;
     rung_config config = context->config;
@@ -109,6 +115,7 @@ rung_status rung_context_set_math(rung_context *context, rung_math math)
 
 rung_status rung_context_set_threads(rung_context *context, int threads)
 {
+    RUNG_TRY(check_given(context, "context"));
     rung_config config = context->config;
     config.threads = threads;
     RUNG_TRY(reconfigure(context, &config));
@@ -118,6 +125,7 @@ rung_status rung_context_set_threads(rung_context *context, int threads)
 
 rung_status rung_context_set_stream(rung_context *context, void *stream)
 {
+    RUNG_TRY(check_given(context, "context"));
     if (stream == context->config.stream)
         return RUNG_SUCCESS;
     rung_config config = context->config;
@@ -127,6 +135,7 @@ rung_status rung_context_set_stream(rung_context *context, void *stream)
 
 rung_status rung_context_set_pointers(rung_context *context, rung_pointers pointers)
 {
+    RUNG_TRY(check_given(context, "context"));
     rung_config config = context->config;
     config.pointers = pointers;
     return reconfigure(context, &config);
@@ -134,6 +143,7 @@ rung_status rung_context_set_pointers(rung_context *context, rung_pointers point
 
 rung_status rung_context_set_workspace_limit(rung_context *context, int64_t bytes)
 {
+    RUNG_TRY(check_given(context, "context"));
     rung_config config = context->config;
     config.workspace_limit_bytes = bytes;
     RUNG_TRY(reconfigure(context, &config));
@@ -143,31 +153,34 @@ rung_status rung_context_set_workspace_limit(rung_context *context, int64_t byte
 
 int rung_context_device(const rung_context *context)
 {
-    return context->backend->device(context->state);
+    return context ? context->backend->device(context->state) : RUNG_DEVICE_CPU;
 }
 
 int rung_context_threads(const rung_context *context)
 {
-    return context->backend->threads(context->state);
+    return context ? context->backend->threads(context->state) : 0;
 }
 
 rung_math rung_context_math(const rung_context *context)
 {
-    return context->config.math;
+    return context ? context->config.math : RUNG_STRICT;
 }
 
 const char *rung_last_kernel(const rung_context *context)
 {
-    return context->last ? context->last->name : NULL;
+    return context && context->last ? context->last->name : NULL;
 }
 
 rung_status rung_context_synchronize(rung_context *context)
 {
+    RUNG_TRY(check_given(context, "context"));
     return context->backend->synchronize(context->state);
 }
 
 rung_status rung_context_guard_counts(rung_context *context, rung_guard_counts *counts)
 {
+    RUNG_TRY(check_given(context, "context"));
+    RUNG_TRY(check_given(counts, "counts"));
     *counts = (rung_guard_counts){0, 0, 0};
     return context->backend->guard_counts ? context->backend->guard_counts(context->state, counts) : RUNG_SUCCESS;
 }

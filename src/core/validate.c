@@ -167,6 +167,23 @@ rung_status rung_validate(const rung_gemm *g, rung_math math, rung_problem *p, i
     return RUNG_SUCCESS;
 }
 
+static rung_status check_elements(int argument, const char *name, const float *const *array, int64_t batch)
+{
+    for (int64_t i = 0; i < batch; i++)
+        if (!array[i])
+            return rung_fail_argument(argument, "%s[%" PRId64 "] is NULL", name, i);
+    return RUNG_SUCCESS;
+}
+
+rung_status rung_refuse_null_elements(const rung_problem *p, const rung_gemm *g)
+{
+    if (p->k > 0) {
+        RUNG_TRY(check_elements(7, "a_array", g->a_array, g->batch));
+        RUNG_TRY(check_elements(9, "b_array", g->b_array, g->batch));
+    }
+    return check_elements(12, "c_array", (const float *const *)g->c_array, g->batch);
+}
+
 static int within(int64_t value, int64_t least, int64_t most)
 {
     return value >= least && value <= most;

@@ -48,6 +48,8 @@ static void cpu_close(void *state)
 
 static rung_status cpu_open(const rung_config *config, void **state)
 {
+    RUNG_TRY(rung_cpu_check_threads());
+    RUNG_TRY(rung_cpu_check_features());
     cpu_state *cpu = calloc(1, sizeof *cpu);
     rung_pool *pool = cpu ? rung_pool_create() : NULL;
     if (!pool) {

@@ -1,6 +1,7 @@
 /* Finds out what this machine offers: instruction sets, caches, CPUs. */
 #define _GNU_SOURCE
 #include "cpu/features.h"
+#include "core/status.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -48,6 +49,18 @@ unsigned rung_cpu_feature_bits(const char *names)
         at += length + (at[length] == ',');
     }
     return bits;
+}
+
+rung_status rung_cpu_check_features(void)
+{
+    const char *keep = getenv("RUNG_CPU_FEATURES");
+    if (keep && strcmp(keep, "none") != 0 && rung_cpu_feature_bits(keep) & RUNG_CPU_UNKNOWN)
+        return rung_fail(
+            RUNG_INVALID_ARGUMENT,
+            "RUNG_CPU_FEATURES is '%s': set it to avx512, avx2, neon (several with commas between) or none, "
+            "or unset it",
+            keep);
+    return RUNG_SUCCESS;
 }
 
 unsigned rung_cpu_features(void)

@@ -3,11 +3,16 @@
 #ifndef RUNG_CPU_FEATURES_H
 #define RUNG_CPU_FEATURES_H
 
+#include "rung.h"
+
 enum { RUNG_CPU_AVX2 = 1, RUNG_CPU_AVX512 = 2, RUNG_CPU_NEON = 4, RUNG_CPU_KNOWN = 7, RUNG_CPU_UNKNOWN = 8 };
 
 /* The bits of a comma-separated list of names, "avx2", "avx512" and "neon"; RUNG_CPU_UNKNOWN for any other. NULL is
  * none. */
 unsigned rung_cpu_feature_bits(const char *names);
+
+/* RUNG_CPU_FEATURES must be such a list, "none" or empty: a misspelt name would hide what it meant to keep. */
+rung_status rung_cpu_check_features(void);
 
 /* Of this CPU under its operating system, narrowed by the environment at the time of the call. */
 unsigned rung_cpu_features(void);

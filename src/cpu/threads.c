@@ -16,6 +16,18 @@ static int positive_from_environment(const char *name)
     return value > 0 && value <= RUNG_MOST_THREADS ? (int)value : 0;
 }
 
+rung_status rung_cpu_check_threads(void)
+{
+    const char *text = getenv("RUNG_NUM_THREADS");
+    char *end = NULL;
+    long value = text ? strtol(text, &end, 10) : 0;
+    if (text && (*end || value < 0 || value > RUNG_MOST_THREADS))
+        return rung_fail(RUNG_INVALID_ARGUMENT,
+                         "RUNG_NUM_THREADS is '%s': set it to a number from 1 to %d, or unset it", text,
+                         RUNG_MOST_THREADS);
+    return RUNG_SUCCESS;
+}
+
 int rung_cpu_default_threads(void)
 {
     static const char *const names[] = {"RUNG_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",

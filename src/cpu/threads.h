@@ -2,6 +2,11 @@
 #ifndef RUNG_CPU_THREADS_H
 #define RUNG_CPU_THREADS_H
 
+#include "rung.h"
+
+/* RUNG_NUM_THREADS, Rung's own, must be a number or empty; what others' variables hold is theirs to judge. */
+rung_status rung_cpu_check_threads(void);
+
 /* By the environment, else the cores that this process may use. Reads files: not for every call. */
 int rung_cpu_default_threads(void);
 

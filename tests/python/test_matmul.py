@@ -2,6 +2,8 @@
 
 import gc
 import itertools
+import os
+import subprocess
 import sys
 import threading
 import time
@@ -115,6 +117,14 @@ class Matmul(unittest.TestCase):
                      (whole.transpose(1, 0, 2), more), (whole.transpose(2, 1, 0)[:, :, ::3], more[:4]),
                      (np.broadcast_to(whole[0], (3, 14, 10)), more), (whole[:, 0, ::-2], more[::2]), (whole[0, 0, ::-1], more)):
             self.check(rung.matmul(a, b), a, b, f"strides {a.strides} @ {b.strides}")
+        memory = np.zeros(4 * 30 + 1, np.uint8)
+        odd = memory[1:].view(np.float32).reshape(5, 6)  # at an address that is no multiple of 4
+        odd[...], right = draw(5, 6), draw(6, 5)
+        for _ in range(2):
+            self.check(rung.matmul(odd, right), odd, right, "an odd address")
+        self.check(rung.matmul(right, odd), right, odd, "an odd address on the right")
+        want = right[:5] @ odd
+        np.testing.assert_allclose(rung.matmul(right[:5], odd.copy(), out=odd), want, rtol=1e-4, atol=1e-4)
         read_only = whole[0].copy()
         read_only.flags.writeable = False
         self.check(rung.matmul(read_only, more), read_only, more, "read-only operand")
@@ -150,6 +160,7 @@ class Matmul(unittest.TestCase):
                 np.matmul(a, b)
         with self.assertRaises(ValueError):
             rung.matmul(x, x.T, out=np.zeros((3, 3), np.float32))
+        self.assertIs(type(rung.matmul(x[0], x[1])), type(np.matmul(x[0], x[1])))
         self.assertEqual(rung.__version__, rung.version())
         self.assertIn("numpy.matmul", rung.matmul.__doc__)
 
@@ -178,6 +189,23 @@ class Matmul(unittest.TestCase):
             with self.assertRaises((rung.RungError, TypeError)) as caught:
                 rung.matmul(*arguments)
             self.assertIn(words, str(caught.exception))
+        # Each says what to do about it, too.
+        masked = np.ma.masked_greater(x * np.float32(2), 1)
+        for arguments, words in (((x.astype(np.float16), x), 'a.astype("float32")'), ((x, x.T.astype(">f4")), 'b.astype("float32")'),
+                                 ((x, x.T.astype(int)), "<i8"), (([[1.0]], x), 'numpy.asarray(a, dtype="float32")'),
+                                 ((masked, x.T), "a.filled(0)"), ((x, x.T, np.zeros((2, 2))), "pass an array of float32"),
+                                 ((x, x.T, []), "out is a list")):
+            with self.assertRaises(TypeError) as caught:
+                rung.matmul(*arguments)
+            self.assertIn(words, str(caught.exception))
+        for scalars, words in (({"alpha": "two"}, "alpha is 'two'"), ({"beta": x}, "beta is array"), ({"alpha": 1j}, "alpha is 1j")):
+            with self.assertRaises(TypeError) as caught:
+                rung.matmul(x, x.T, **scalars)
+            self.assertIn(words, str(caught.exception))
+        self.assertEqual(rung.matmul(np.ma.array(x), x.T)[0, 0], 3)  # nothing is masked
+        named = {**os.environ, "RUNG_LIBRARY_DIR": "/nowhere"}
+        run = subprocess.run([sys.executable, "-c", "import rung; rung.version()"], env=named, capture_output=True, text=True)
+        self.assertIn("RUNG_LIBRARY_DIR is '/nowhere'", run.stderr)
         with self.assertRaises(rung.RungError) as caught:  # what the library itself refuses
             rung._library.Context(-7)
         self.assertIn("-7", str(caught.exception))

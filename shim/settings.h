@@ -1,0 +1,17 @@
+/* What a drop-in reads from the environment. It has no caller who would see a status, so a value that means nothing is
+ * told in a line on stderr, once, and the default holds. */
+#ifndef RUNG_SHIM_SETTINGS_H
+#define RUNG_SHIM_SETTINGS_H
+
+#include "rung.h"
+
+/* Set, and not to 0. */
+int setting_flag(const char *variable);
+
+/* RUNG_MATH. */
+rung_math setting_math(const char *drop_in, rung_math otherwise);
+
+/* RUNG_DEVICE: cpu, gpu, or a GPU's number. */
+int setting_device(const char *drop_in, int otherwise);
+
+#endif
