@@ -18,13 +18,15 @@ enum {
     STREAM_PARTS_COLUMNS = 16384, /* at most: beyond, columns are enough to share out */
     PAST_COLUMNS = 1024,          /* at most: longer runs of C gain nothing */
     OUTER_STEPS = 64,             /* of k, at most: writing C takes longer than adding up */
+    PAST_STEPS = 10, /* of k, at most, where a line takes several vectors: tiles are narrow, B is read often */
 };
 
 /* C is larger than a good part of L3, is written once after little work, and has whole tiles of rows that begin alike
  * (run_past). */
 static int should_pass_caches(const rung_cpu_args *p, const rung_caches *caches)
 {
-    return p->beta == 0.0f && p->k <= OUTER_STEPS && p->m * p->n * 4 > caches->l3_bytes / 4 && p->kernel->vl >= 8 &&
+    int64_t steps = p->kernel->vl >= LINE_FLOATS ? OUTER_STEPS : PAST_STEPS;
+    return p->beta == 0.0f && p->k <= steps && p->m * p->n * 4 > caches->l3_bytes / 4 && p->kernel->vl >= 8 &&
            p->n >= 2 * FEW && p->m >= rung_gemm_row_classes(p) * p->kernel->mr && (uintptr_t)p->c % sizeof *p->c == 0;
 }
 
