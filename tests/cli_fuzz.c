@@ -1,5 +1,7 @@
 /* The command line under random words: no signal, no hang, exit code 0, 1 or 2 (and run's own 126, 127). Each list runs
- * in a child of its own, in an empty folder. usage: cli_fuzz <lists> [seed] */
+ * in a child of its own, in an empty folder. usage: cli_fuzz <lists> [seed]
+ * Built with -fsanitize=fuzzer (target fuzz_words, needs clang) it is libFuzzer's, which runs in the current folder:
+ * the first byte says which verb, each line behind it is a word. FUZZ_SEEDS=FOLDER writes inputs to begin with. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>
@@ -218,22 +220,100 @@ static const char *const words[] = {
     "\xf0\x9f\x98",
 };
 
-static int make(char **list)
+static int begin(char **list, unsigned verb)
 {
-    unsigned verb = draw(sizeof verbs / sizeof verbs[0]);
-    int count = 0, drawn = (int)draw(5);
-    if (strcmp(verbs[verb].verb, "climb") == 0 && draw(16)) /* seconds each */
-        verb = 0;
+    int count = 0;
     list[count++] = (char *)"rung";
     list[count++] = (char *)verbs[verb].verb;
     for (int i = 0; i < 6 && verbs[verb].words[i]; i++)
         list[count++] = (char *)verbs[verb].words[i];
-    for (int i = 0; i < drawn && count < MOST; i++)
-        list[count++] = (char *)words[draw(sizeof words / sizeof words[0])];
+    return count;
+}
+
+static int end(char **list, int count)
+{
     if (strcmp(list[1], "lens") == 0 || strcmp(list[1], "profile") == 0) /* else 1024 in each direction */
         list[count++] = (char *)"8x8x8";
     list[count] = NULL;
     return count;
+}
+
+static void surroundings(const char *folder)
+{
+    setenv("RUNG_NUM_THREADS", "1", 1);
+    setenv("XDG_CACHE_HOME", folder, 1);
+    setenv("XDG_DATA_HOME", folder, 1);
+    setenv("RUNG_LEARN_DIR", folder, 1);
+}
+
+#ifdef RUNG_LIBFUZZER
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t bytes);
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    const char *seeds = getenv("FUZZ_SEEDS");
+    (void)argc, (void)argv;
+    surroundings(".");
+    state = 1;
+    for (int i = 0; seeds && i < 400; i++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%d", seeds, i);
+        FILE *to = fopen(path, "w");
+        if (!to)
+            exit(2);
+        fputc((int)('A' + draw(sizeof verbs / sizeof verbs[0])), to);
+        for (unsigned n = 1 + draw(4); n; n--)
+            fprintf(to, "%s\n", words[draw(sizeof words / sizeof words[0])]);
+        fclose(to);
+    }
+    return 0;
+}
+
+/* Sizes of three digits at most, or absurd ones; files in this folder; no program, and no climb, which takes seconds.
+ */
+static int is_harmless(const char *word)
+{
+    size_t digits = 0;
+    for (const char *at = word; *at; at++) {
+        digits = *at >= '0' && *at <= '9' ? digits + 1 : 0;
+        if ((digits > 3 && (at[1] < '0' || at[1] > '9') && digits < 17) || *at == '/' || *at == '^')
+            return 0;
+    }
+    return 1;
+}
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t bytes)
+{
+    char *text = bytes ? calloc(1, bytes) : NULL, *list[MOST + 8], *save = NULL;
+    if (!text)
+        return 0;
+    memcpy(text, data + 1, bytes - 1);
+    int count = begin(list, data[0] % (sizeof verbs / sizeof verbs[0])), fine = 1;
+    for (char *word = strtok_r(text, "\n", &save); word && count < MOST; word = strtok_r(NULL, "\n", &save)) {
+        fine = fine && is_harmless(word);
+        list[count++] = word;
+    }
+    count = end(list, count);
+    if (fine && strcmp(list[1], "run") != 0 && strcmp(list[1], "climb") != 0) {
+        int code = rung_main(count, list);
+        if (code < 0 || code > 2)
+            abort();
+    }
+    free(text);
+    return 0;
+}
+#else
+static int make(char **list)
+{
+    unsigned verb = draw(sizeof verbs / sizeof verbs[0]);
+    int drawn = (int)draw(5);
+    if (strcmp(verbs[verb].verb, "climb") == 0 && draw(16)) /* seconds each */
+        verb = 0;
+    int count = begin(list, verb);
+    for (int i = 0; i < drawn && count < MOST; i++)
+        list[count++] = (char *)words[draw(sizeof words / sizeof words[0])];
+    return end(list, count);
 }
 
 static void print(char **list)
@@ -260,10 +340,7 @@ int main(int argc, char **argv)
     state = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
     if (!mkdtemp(folder) || chdir(folder) != 0)
         return 1;
-    setenv("RUNG_NUM_THREADS", "1", 1);
-    setenv("XDG_CACHE_HOME", folder, 1);
-    setenv("XDG_DATA_HOME", folder, 1);
-    setenv("RUNG_LEARN_DIR", folder, 1);
+    surroundings(folder);
     for (int i = 0; i < lists && failed < 20; i++) {
         char *list[MOST + 8];
         int count = make(list), code;
@@ -289,3 +366,4 @@ int main(int argc, char **argv)
     printf("%d lists: %d passed, %d failed, %d usage; %d wrong\n", lists, codes[0], codes[1], codes[2], failed);
     return failed > 0;
 }
+#endif

@@ -70,11 +70,14 @@ static int read_sizes(const char *line, rung_tuned_row *row)
     if (!read_number(line, "m", &m) || !read_number(line, "n", &n) || !read_number(line, "k", &k) ||
         !read_number(line, "batch", &batch) || !read_number(line, "us", &row->us))
         return 0;
+    const double most = 0x1p53; /* beyond it not every number is a double */
+    if (!(m >= 1 && m < most && n >= 1 && n < most && k >= 0 && k < most && batch >= 1 && batch < most && row->us > 0))
+        return 0;
     row->m = (int64_t)m;
     row->n = (int64_t)n;
     row->k = (int64_t)k;
     row->batch = (int64_t)batch;
-    return m >= 1 && n >= 1 && k >= 0 && batch >= 1 && row->us > 0;
+    return 1;
 }
 
 /* 1: read; 0: damaged. A kernel that this library does not have makes a row with kernel NULL, which is dropped. */
@@ -218,7 +221,7 @@ static int write_rows(const rung_tuned *t, FILE *file)
         const rung_tuned_row *r = &t->rows[i];
         fprintf(file,
                 "{\"op\": \"%c%c\", \"m\": %lld, \"n\": %lld, \"k\": %lld, \"batch\": %lld, \"math\": \"%s\", "
-                "\"kernel\": \"%s\", \"us\": %.3f}\n",
+                "\"kernel\": \"%s\", \"us\": %.6g}\n",
                 r->trans_a ? 'T' : 'N', r->trans_b ? 'T' : 'N', (long long)r->m, (long long)r->n, (long long)r->k,
                 (long long)r->batch, math_names[r->math], r->kernel->name, r->us);
     }

@@ -4,7 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
+/* From SPARSE_BYTES on, memory is only reserved: what is touched takes room, and what was never written is 0, not NaN.
+ */
+#define SPARSE_BYTES ((size_t)1 << 30)
 enum { FENCE_BYTES = 4096, MAX_PIECES = 256, MAX_OPERANDS = 16 };
 
 typedef struct piece {
@@ -24,16 +28,31 @@ static int piece_count, last_piece;
 static operand operands[MAX_OPERANDS];
 static int operand_count;
 
+static void *reserve(size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return NULL;
+    madvise(memory, bytes, MADV_NOHUGEPAGE); /* a touched page takes 4 KiB, not 2 MiB */
+    return memory;
+}
+
 void *lens_memory_get(size_t bytes)
 {
     if (piece_count == MAX_PIECES)
         return NULL;
     size_t room = (bytes + 255) & ~(size_t)255;
     unsigned char *memory = NULL;
-    if (posix_memalign((void **)&memory, 4096, room + 2 * FENCE_BYTES) != 0)
+    if (bytes >= SPARSE_BYTES)
+        memory = reserve(room + 2 * FENCE_BYTES);
+    else if (posix_memalign((void **)&memory, 4096, room + 2 * FENCE_BYTES) != 0)
+        memory = NULL;
+    if (!memory)
         return NULL;
     memset(memory, 0xff, FENCE_BYTES); /* NaN, as are the contents: what was never written shows */
-    memset(memory + FENCE_BYTES, 0xff, room + FENCE_BYTES);
+    if (bytes < SPARSE_BYTES)
+        memset(memory + FENCE_BYTES, 0xff, room);
+    memset(memory + FENCE_BYTES + room, 0xff, FENCE_BYTES);
     pieces[piece_count++] = (piece){(uintptr_t)memory + FENCE_BYTES, bytes, memory};
     return memory + FENCE_BYTES;
 }
@@ -43,7 +62,10 @@ int lens_memory_put(void *at)
     for (int i = 0; i < piece_count; i++) {
         if (pieces[i].base != (uintptr_t)at)
             continue;
-        free(pieces[i].memory);
+        if (pieces[i].bytes >= SPARSE_BYTES)
+            munmap(pieces[i].memory, ((pieces[i].bytes + 255) & ~(size_t)255) + 2 * FENCE_BYTES);
+        else
+            free(pieces[i].memory);
         pieces[i] = pieces[--piece_count];
         last_piece = 0;
         for (int j = 0; j < operand_count; j++)

@@ -49,8 +49,9 @@ struct multi_control {
     int rank, size, listener;
     line *lines; /* rank 0: one a rank; else: lines[0] to rank 0 */
     char secret[CONTROL_SECRET_BYTES];
-    int failed, spread; /* spread: rank 0 has passed it on */
-    failure first;      /* what failed first */
+    int failed, spread;    /* spread: rank 0 has passed it on */
+    failure first;         /* what failed first */
+    char turned_away[160]; /* rank 0: why the last guest of Rung's was not let in; empty: none was */
 };
 
 static int is_root(const multi_control *c)
@@ -108,16 +109,26 @@ static int split_address(const char *address, char host[96], char port[16])
     return 1;
 }
 
-int multi_control_is_local(const char *address)
+/* The loopback address of a host that is one; 0: it is none. */
+static in_addr_t loopback_of(const char *host)
 {
-    return strncmp(address, "127.", 4) == 0 || strncmp(address, "localhost:", 10) == 0;
+    struct in_addr at;
+    if (strcmp(host, "localhost") == 0)
+        return htonl(INADDR_LOOPBACK);
+    return inet_pton(AF_INET, host, &at) == 1 && ntohl(at.s_addr) >> 24 == 127 ? at.s_addr : 0;
 }
 
-static rung_status listen_on(multi_control *c, const char *port, int local)
+int multi_control_is_local(const char *address)
+{
+    char host[96], port[16];
+    return split_address(address, host, port) && loopback_of(host);
+}
+
+static rung_status listen_on(multi_control *c, const char *host, const char *port)
 {
     struct sockaddr_in here = {.sin_family = AF_INET,
                                .sin_port = htons((uint16_t)atoi(port)),
-                               .sin_addr.s_addr = htonl(local ? INADDR_LOOPBACK : INADDR_ANY)};
+                               .sin_addr.s_addr = loopback_of(host)}; /* 0: every address of this machine */
     int on = 1;
     c->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (c->listener < 0)
@@ -160,7 +171,7 @@ rung_status multi_control_listen(multi_control **out, int size, const char *addr
     multi_control *c = control_new(0, size, secret);
     if (!c)
         return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for %d control connections", size);
-    rung_status status = listen_on(c, port, multi_control_is_local(address));
+    rung_status status = listen_on(c, host, port);
     if (status != RUNG_SUCCESS) {
         multi_control_close(c);
         return status;
@@ -349,26 +360,6 @@ static rung_status receive(multi_control *c, line *l, void *data, int bytes, con
     }
 }
 
-/* Reads what a guest says first, and nothing that only ranks may say: frames with news are not taken from strangers. */
-static int read_greeting(int fd, greeting *hello, double end_s)
-{
-    unsigned char data[sizeof(frame_head) + sizeof *hello];
-    frame_head head;
-    size_t have = 0;
-    while (have < sizeof data && multi_now_s() < end_s) {
-        ssize_t got = recv(fd, data + have, sizeof data - have, 0);
-        if (got > 0)
-            have += (size_t)got;
-        else if (got == 0 || (errno != EAGAIN && errno != EINTR))
-            return 0;
-        else
-            poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 5);
-    }
-    memcpy(&head, data, sizeof head);
-    memcpy(hello, data + sizeof head, sizeof *hello);
-    return have == sizeof data && head.type == FRAME_HELLO && head.bytes == sizeof *hello;
-}
-
 /* In a time that does not tell how much of the guess was right. */
 static int same_secret(const char *x, const char *y)
 {
@@ -378,17 +369,67 @@ static int same_secret(const char *x, const char *y)
     return differ == 0;
 }
 
-/* Takes one connection, if it is a rank's: a stranger, or a rank that is there already, is not. */
-static void greet(multi_control *c, int fd, double end_s)
+/* Why a guest's greeting does not let it in; who does not know the secret learns nothing else. NULL: it does. */
+static const char *why_not(const multi_control *c, const greeting *hello, char why[sizeof c->turned_away])
 {
-    greeting hello;
-    tune_socket(fd);
-    int fits = read_greeting(fd, &hello, end_s) && hello.magic == MAGIC && hello.rank > 0 && hello.rank < c->size &&
-               hello.size == c->size && same_secret(hello.secret, c->secret) && c->lines[hello.rank].socket < 0;
-    if (fits)
-        c->lines[hello.rank].socket = fd;
+    const size_t room = sizeof c->turned_away;
+    if (!same_secret(hello->secret, c->secret))
+        snprintf(why, room, "it came with another RUNG_SECRET than rank 0's");
+    else if (hello->size != c->size)
+        snprintf(why, room, "it counts %d ranks, rank 0 counts %d", hello->size, c->size);
+    else if (hello->rank <= 0 || hello->rank >= c->size)
+        snprintf(why, room, "it calls itself rank %d of %d", hello->rank, c->size);
+    else if (c->lines[hello->rank].socket >= 0)
+        snprintf(why, room, "rank %d is there already", hello->rank);
     else
-        close(fd);
+        return NULL;
+    return why;
+}
+
+/* Whom rank 0 has not let in yet. Nothing but a greeting is taken from it: news are for ranks to tell. */
+typedef struct guest {
+    int socket;
+    double end_s;
+    size_t have;
+    unsigned char data[sizeof(frame_head) + sizeof(greeting)];
+} guest;
+
+/* Many at once, so that those who say nothing keep no rank waiting. */
+enum { MOST_GUESTS = 64, GREETING_S = 2 };
+
+/* Answers a whole greeting. 1: the guest is let in. A stranger's is not answered; a rank's that is turned away is told
+ * why. */
+static int greet(multi_control *c, const guest *g)
+{
+    frame_head head;
+    greeting hello;
+    memcpy(&head, g->data, sizeof head);
+    memcpy(&hello, g->data + sizeof head, sizeof hello);
+    if (head.type != FRAME_HELLO || head.bytes != sizeof hello || hello.magic != MAGIC)
+        return 0;
+    line answer = {.socket = g->socket};
+    if (!why_not(c, &hello, c->turned_away)) {
+        c->lines[hello.rank].socket = g->socket;
+        send_frame(&answer, FRAME_DATA, NULL, 0, 1.0); /* welcome; a line that is dead shows later, as any other */
+        return 1;
+    }
+    failure f = {.rank = 0, .status = RUNG_INVALID_ARGUMENT};
+    snprintf(f.why, sizeof f.why, "rank 0 does not let rank %d in: %s", hello.rank, c->turned_away);
+    send_frame(&answer, FRAME_FAILED, &f, sizeof f, 0.1);
+    return 0;
+}
+
+/* Reads what a guest has said by now. 1: it stays, 0: it has been let in or is gone. */
+static int hear(multi_control *c, guest *g)
+{
+    ssize_t got = recv(g->socket, g->data + g->have, sizeof g->data - g->have, 0);
+    int there = got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
+    g->have += got > 0 ? (size_t)got : 0;
+    if (there && g->have < sizeof g->data && multi_now_s() < g->end_s)
+        return 1;
+    if (g->have < sizeof g->data || !greet(c, g))
+        close(g->socket);
+    return 0;
 }
 
 static int first_missing(const multi_control *c)
@@ -399,18 +440,41 @@ static int first_missing(const multi_control *c)
     return 0;
 }
 
+/* Waits for guests and for what they say, hears them all, and returns how many are left. */
+static int receive_guests(multi_control *c, guest *guests, int count, double end_s)
+{
+    double left_ms = (end_s - multi_now_s()) * 1e3;
+    struct pollfd ready[MOST_GUESTS + 1];
+    for (int i = 0; i < count; i++)
+        ready[i] = (struct pollfd){.fd = guests[i].socket, .events = POLLIN};
+    ready[count] = (struct pollfd){.fd = count < MOST_GUESTS ? c->listener : -1, .events = POLLIN};
+    poll(ready, (nfds_t)count + 1, left_ms > 50 ? 50 : left_ms > 1 ? (int)left_ms : 1);
+    int fd = ready[count].revents ? accept(c->listener, NULL, NULL) : -1, left = 0;
+    if (fd >= 0) {
+        tune_socket(fd);
+        guests[count++] = (guest){.socket = fd, .end_s = multi_now_s() + GREETING_S};
+    }
+    for (int i = 0; i < count; i++)
+        if (hear(c, &guests[i]))
+            guests[left++] = guests[i];
+    return left;
+}
+
 rung_status multi_control_accept(multi_control *c, double timeout_s)
 {
     double end_s = multi_now_s() + timeout_s;
-    while (first_missing(c)) {
-        if (multi_now_s() > end_s)
-            return rung_fail(RUNG_DEVICE_ERROR, "rank %d has not come within %.1f s", first_missing(c), timeout_s);
-        if (poll(&(struct pollfd){.fd = c->listener, .events = POLLIN}, 1, 50) <= 0)
-            continue;
-        int fd = accept(c->listener, NULL, NULL);
-        if (fd >= 0)
-            greet(c, fd, multi_now_s() + 2.0);
-    }
+    guest *guests = calloc(MOST_GUESTS, sizeof *guests);
+    int count = 0;
+    if (!guests)
+        return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for %d connections", MOST_GUESTS);
+    while (first_missing(c) && multi_now_s() < end_s)
+        count = receive_guests(c, guests, count, end_s);
+    while (count)
+        close(guests[--count].socket);
+    free(guests);
+    if (first_missing(c))
+        return rung_fail(RUNG_DEVICE_ERROR, "rank %d has not come within %.1f s%s%s", first_missing(c), timeout_s,
+                         c->turned_away[0] ? "; one was turned away: " : "", c->turned_away);
     close(c->listener);
     c->listener = -1;
     return RUNG_SUCCESS;
@@ -435,6 +499,23 @@ static int try_connect(const char *host, const char *port, const char **why)
     }
     freeaddrinfo(list);
     return fd;
+}
+
+/* Rank 0 answers a greeting: it lets the rank in, or says why not. */
+static rung_status await_welcome(multi_control *c, const char *address, double end_s)
+{
+    line *l = &c->lines[0];
+    while (!take_news(c, l)) {
+        if (c->failed)
+            return rung_fail((rung_status)c->first.status, "%s", c->first.why);
+        if (multi_now_s() > end_s)
+            return rung_fail(RUNG_DEVICE_ERROR,
+                             "who listens at %s has not answered rank %d's greeting: it may be no rank 0", address,
+                             c->rank);
+        poll(&(struct pollfd){.fd = l->socket, .events = POLLIN}, 1, 5);
+    }
+    l->have = 0; /* an empty message */
+    return RUNG_SUCCESS;
 }
 
 rung_status multi_control_connect(multi_control **out, int rank, int size, const char *address, const char *secret,
@@ -464,8 +545,12 @@ rung_status multi_control_connect(multi_control **out, int rank, int size, const
     greeting hello = {.magic = MAGIC, .rank = rank, .size = size};
     memcpy(hello.secret, c->secret, sizeof hello.secret);
     send_frame(&c->lines[0], FRAME_HELLO, &hello, sizeof hello, timeout_s);
-    *out = c;
-    return RUNG_SUCCESS;
+    rung_status status = await_welcome(c, address, end_s);
+    if (status == RUNG_SUCCESS)
+        *out = c;
+    else
+        multi_control_close(c);
+    return status;
 }
 
 void multi_control_close(multi_control *c)

@@ -1,18 +1,24 @@
-/* What people and programs write for Rung to read: cases, shapes, files of shapes, files of results, read from any
- * bytes. The first byte says which. Built with -fsanitize=fuzzer it is libFuzzer's (target fuzz_formats, needs clang);
- * else it reads each file named or in a folder named, as the suite does with the corpus beside it.
+/* What people and programs write for Rung to read: cases, shapes, files of shapes, of results, of counters, of tuned
+ * shapes, and what comes over a control connection, read from any bytes. The first byte says which. Built with
+ * -fsanitize=fuzzer it is libFuzzer's (target fuzz_formats, needs clang); else it reads each file named or in a folder
+ * named, as the suite does with the corpus beside it.
  */
 #define _GNU_SOURCE
+#include "core/tuned.h"
 #include "lab/case.h"
+#include "lab/profile.h"
 #include "lab/report.h"
 #include "lab/shape.h"
+#include "multi/control.h"
 
+#include <arpa/inet.h>
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
@@ -68,6 +74,90 @@ static void read_file(const uint8_t *data, size_t bytes, int results)
     close(fd);
 }
 
+static void read_counters(const uint8_t *data, size_t bytes)
+{
+    char path[64];
+    int found, fd = memfd_create("input", 0);
+    lab_profile profiles[2] = {{.kernel = "l01_naive"}, {.kernel = "l02_coalesced"}};
+    if (fd < 0 || write(fd, data, bytes) != (ssize_t)bytes)
+        abort();
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    lab_counters_read(path, 1024, 1024, 1024, profiles, 2, &found);
+    close(fd);
+}
+
+/* A table that is read is written as one that reads the same. `whole`: below the right first line. */
+static void read_tuned(const uint8_t *data, size_t bytes, int whole)
+{
+    char folder[] = "/tmp/rung-fuzz-XXXXXX";
+    rung_tuned first, second;
+    if (!mkdtemp(folder))
+        abort();
+    setenv("RUNG_CACHE_DIR", folder, 1);
+    rung_tuned_load(&first, "fuzz"); /* where it lies */
+    FILE *file = fopen(first.path, "w");
+    if (!file)
+        abort();
+    if (whole)
+        fprintf(file, "{\"format\": 1, \"rung\": \"%s\", \"device\": \"fuzz\"}\n", rung_version());
+    fwrite(data, 1, bytes, file);
+    fclose(file);
+    rung_tuned_load(&first, "fuzz");
+    for (int i = 0; i < first.count; i++) {
+        const rung_tuned_row *r = &first.rows[i];
+        require(r->m >= 1 && r->n >= 1 && r->k >= 0 && r->batch >= 1 && r->kernel, "a row that cannot be", first.state);
+    }
+    if (first.count && rung_tuned_save(&first) == RUNG_SUCCESS) {
+        rung_tuned_load(&second, "fuzz");
+        require(second.count == first.count, "a table was written that reads as another", second.state);
+        for (int i = 0; i < first.count; i++)
+            require(first.rows[i].m == second.rows[i].m && first.rows[i].n == second.rows[i].n &&
+                        first.rows[i].k == second.rows[i].k && first.rows[i].batch == second.rows[i].batch &&
+                        first.rows[i].kernel == second.rows[i].kernel,
+                    "a row was written that reads as another", second.state);
+        rung_tuned_free(&second);
+    }
+    unlink(first.path);
+    rmdir(folder);
+    rung_tuned_free(&first);
+}
+
+/* Rank 0 of two, and one who connects and says these bytes; `known`: after a right greeting. Then rank 0 waits for a
+ * message, which it gets or not, and ends. */
+static void hear(const uint8_t *data, size_t bytes, int known)
+{
+    struct {
+        uint32_t type, bytes;
+        int32_t magic, rank, size;
+        char secret[CONTROL_SECRET_BYTES];
+    } hello = {1, 12 + CONTROL_SECRET_BYTES, 0x72756e67, 1, 2, "of this run"};
+    char actual[CONTROL_ADDRESS_BYTES], all[2][16], mine[16] = "";
+    struct sockaddr_in there = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    multi_control *control;
+    if (multi_control_listen(&control, 2, "127.0.0.1:0", hello.secret, actual) != RUNG_SUCCESS)
+        abort();
+    there.sin_port = htons((uint16_t)atoi(strrchr(actual, ':') + 1));
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (connect(fd, (struct sockaddr *)&there, sizeof there))
+        abort();
+    if (known && send(fd, &hello, sizeof hello, MSG_NOSIGNAL) != sizeof hello)
+        abort();
+    if (bytes && send(fd, data, bytes, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+        abort();
+    shutdown(fd, SHUT_WR);
+    if (multi_control_accept(control, known ? 5.0 : 0.001) == RUNG_SUCCESS) {
+        while (multi_control_gather(control, mine, all, sizeof mine, "said so", 0.001) == RUNG_SUCCESS)
+            ;
+        multi_control_check(control);
+    } else {
+        require(!known, "a rank is not let in", rung_last_error());
+    }
+    multi_control_close(control);
+    struct linger at_once = {1, 0}; /* ports of closed connections would run short */
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    close(fd);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     if (bytes < 1)
@@ -76,11 +166,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     if (!text)
         return 0;
     memcpy(text, data + 1, bytes - 1);
-    switch (data[0] % 4) {
+    switch (data[0] % 9) {
     case 0: read_case(text); break;
     case 1: read_shape(text); break;
     case 2: read_file(data + 1, bytes - 1, 0); break;
-    default: read_file(data + 1, bytes - 1, 1);
+    case 3: read_file(data + 1, bytes - 1, 1); break;
+    case 4: read_counters(data + 1, bytes - 1); break;
+    case 5: read_tuned(data + 1, bytes - 1, 1); break;
+    case 6: read_tuned(data + 1, bytes - 1, 0); break;
+    case 7: hear(data + 1, bytes - 1, 1); break;
+    default: hear(data + 1, bytes - 1, 0);
     }
     lab_error();
     free(text);

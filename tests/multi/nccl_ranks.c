@@ -1,7 +1,7 @@
 /* Ranks over the NCCL transport, against stand-ins for libcuda and libnccl: one process each, started here by the
  * environment as any launcher would. usage: nccl_ranks <libcuda> <libnccl> <mode> [ranks]. Modes: layouts (against
  * FP64), bits, mismatch, killed, stopped, failing (NCCL does not start on rank 0), strangers (who come before the
- * ranks), taken (one who knows the secret asks for a place that a rank has). */
+ * ranks), taken (one who knows the secret asks for a place that a rank has), secret (rank 1 has another one). */
 #include "../gpu/fake_libcuda.h"
 #include "ranks.h"
 
@@ -12,7 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MOST = 8, VICTIM = 2 };
+#define HOST "127.0.0.2" /* a loopback address that is not the usual one */
+enum { MOST = 8, VICTIM = 2, SILENT = 20 };
 
 static int ready[2]; /* a pipe: ranks whose context is there tell the launcher */
 
@@ -168,6 +169,21 @@ static int failing(void)
     return open_rank(&multi, 20.0) == RUNG_DEVICE_ERROR && says("ncclGetUniqueId failed") && now_s() - start < 10.0;
 }
 
+/* Rank 1 is told at once why it is not let in, the others when the time is over. */
+static int secret(void)
+{
+    rung_multi *multi;
+    double start = now_s();
+    if (me == 1)
+        setenv("RUNG_SECRET", "of another run", 1);
+    rung_status status = open_rank(&multi, 4.0);
+    if (me == 1)
+        return status == RUNG_INVALID_ARGUMENT &&
+               says("rank 0 does not let rank 1 in: it came with another RUNG_SECRET") && now_s() - start < 3.5;
+    return status == RUNG_DEVICE_ERROR &&
+           (me || says("rank 1 has not come within 4.0 s; one was turned away: it came"));
+}
+
 static int child(const char *libcuda, const char *libnccl, const char *mode)
 {
     setenv("RUNG_LIBCUDA", libcuda, 1);
@@ -185,6 +201,7 @@ static int child(const char *libcuda, const char *libnccl, const char *mode)
                 : strcmp(mode, "mismatch") == 0 ? mismatch()
                 : strcmp(mode, "killed") == 0   ? survive(20.0, "rank 2 is gone")
                 : strcmp(mode, "stopped") == 0  ? survive(2.0, " within ")
+                : strcmp(mode, "secret") == 0   ? secret()
                                                 : failing();
     return right ? 0 : 1;
 }
@@ -193,7 +210,7 @@ static int child(const char *libcuda, const char *libnccl, const char *mode)
 
 static int free_port(void)
 {
-    struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
     socklen_t length = sizeof here;
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     if (bind(fd, (struct sockaddr *)&here, sizeof here) || getsockname(fd, (struct sockaddr *)&here, &length))
@@ -209,19 +226,37 @@ static void set_number(const char *name, int value)
     setenv(name, text, 1);
 }
 
-/* One who is no rank says so many bytes to rank 0, and stays. */
-static void intrude(int port, const void *words, size_t bytes)
+static struct sockaddr_in address_of(const char *host, int port)
 {
     struct sockaddr_in there = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-    there.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    inet_pton(AF_INET, host, &there.sin_addr);
+    return there;
+}
+
+/* One who is no rank says so many bytes to rank 0, and stays. Returns its socket. */
+static int intrude(int port, const void *words, size_t bytes)
+{
+    struct sockaddr_in there = address_of(HOST, port);
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     for (int tries = 0; tries < 500 && connect(fd, (struct sockaddr *)&there, sizeof there); tries++) {
         close(fd);
         usleep(10000);
         fd = socket(AF_INET, SOCK_STREAM, 0);
     }
-    if (send(fd, words, bytes, MSG_NOSIGNAL) != (ssize_t)bytes)
+    if (bytes && send(fd, words, bytes, MSG_NOSIGNAL) != (ssize_t)bytes)
         fprintf(stderr, "a stranger cannot reach rank 0\n");
+    return fd;
+}
+
+/* Rank 0 listens on the loopback address it was told, and nowhere else. */
+static int is_heard_elsewhere(int port)
+{
+    struct sockaddr_in there = address_of("127.0.0.1", port);
+    int fd = socket(AF_INET, SOCK_STREAM, 0), heard = connect(fd, (struct sockaddr *)&there, sizeof there) == 0;
+    close(fd);
+    if (heard)
+        fprintf(stderr, "rank 0 was told %s, and listens on 127.0.0.1 too\n", HOST);
+    return heard;
 }
 
 /* The control connection's frames: a type, a length, that many bytes (multi/control.c). */
@@ -238,37 +273,37 @@ static void send_strangers(int port)
         char why[448];
     } failed = {3, 456, 2, RUNG_DEVICE_ERROR, "what a stranger says"};
     uint32_t huge[2] = {1, UINT32_MAX};
+    for (int i = 0; i < SILENT; i++) /* heard one after another they would keep the ranks from coming in time */
+        intrude(port, NULL, 0);
     intrude(port, &failed, sizeof failed);
     intrude(port, &hello, sizeof hello);
     intrude(port, &huge, sizeof huge);
     intrude(port, &hello, 11);
+    hello.size = ranks + 1; /* of another run, or heard there and said again */
+    intrude(port, &hello, sizeof hello);
 }
 
-/* Connections that rank 0's port has taken, as the kernel lists them. */
-static int connections_to(int port)
-{
-    char line[256];
-    unsigned local, state;
-    int count = 0;
-    FILE *list = fopen("/proc/net/tcp", "r");
-    while (list && fgets(line, sizeof line, list))
-        count += sscanf(line, " %*d: %*x:%x %*x:%*x %x", &local, &state) == 2 && (int)local == port && state == 1;
-    if (list)
-        fclose(list);
-    return count;
-}
-
-/* One who knows the secret asks for rank 1's place, which rank 1 has by then. */
-static void ask_for_a_taken_place(int port)
+/* Rank 0 with one who knows the secret and asks twice for rank 1's place: it has it once, and is told so. */
+static int place_is_given_once(int port)
 {
     struct {
         uint32_t type, bytes;
         int32_t magic, rank, size;
         char secret[64];
     } hello = {1, 76, 0x72756e67, 1, ranks, "of this run"};
-    for (int tries = 0; tries < 3000 && connections_to(port) == 0; tries++)
-        usleep(10000);
-    intrude(port, &hello, sizeof hello);
+    struct {
+        uint32_t type, bytes;
+        int32_t rank, status;
+        char why[448];
+    } answer = {0};
+    const size_t head = 8;
+    int once = recv(intrude(port, &hello, sizeof hello), &answer, head, MSG_WAITALL) == (ssize_t)head &&
+               answer.type == 2 && answer.bytes == 0;
+    int twice = recv(intrude(port, &hello, sizeof hello), &answer, sizeof answer, MSG_WAITALL) == sizeof answer &&
+                answer.type == 3 && strstr(answer.why, "rank 1 is there already");
+    if (!once || !twice)
+        fprintf(stderr, "rank 1's place was %s: '%.448s'\n", once ? "given twice" : "not given", answer.why);
+    return once && twice;
 }
 
 int main(int argc, char **argv)
@@ -279,8 +314,9 @@ int main(int argc, char **argv)
     ranks = argc > 4 ? atoi(argv[4]) : 4;
     char address[32];
     pid_t pids[MOST];
-    int port = free_port(), strangers = strcmp(mode, "strangers") == 0, taken = strcmp(mode, "taken") == 0;
-    snprintf(address, sizeof address, "127.0.0.1:%d", port);
+    int elsewhere = 0, port = free_port(), strangers = strcmp(mode, "strangers") == 0,
+        taken = strcmp(mode, "taken") == 0;
+    snprintf(address, sizeof address, HOST ":%d", port);
     setenv("RUNG_ADDRESS", address, 1);
     set_number("RUNG_SIZE", ranks);
     setenv("RUNG_SECRET", "of this run", 1);
@@ -292,12 +328,17 @@ int main(int argc, char **argv)
             set_number("RUNG_RANK", me);
             _exit(child(argv[1], argv[2], strangers || taken ? "layouts" : mode));
         }
-        if (me == 0 && strangers)
+        if (me == 0 && strangers) {
             send_strangers(port);
-        if (me == 1 && taken)
-            ask_for_a_taken_place(port);
+            elsewhere = is_heard_elsewhere(port);
+        }
+        if (me == 0 && taken) {
+            int right = place_is_given_once(port);
+            kill(pids[0], SIGKILL);
+            return !right;
+        }
     }
-    int killed = strcmp(mode, "killed") == 0, stopped = strcmp(mode, "stopped") == 0, bad = 0;
+    int killed = strcmp(mode, "killed") == 0, stopped = strcmp(mode, "stopped") == 0, bad = elsewhere;
     if (killed || stopped) {
         char byte;
         close(ready[1]);

@@ -1,0 +1,271 @@
+/* Operands whose rows, or matrices of a batch, lie so far apart that offsets pass 2^31 and 2^32 elements, in memory
+ * that is reserved and hardly touched: a machine with 2 GiB runs it. Whole numbers, so that every kernel's result is
+ * exact. On a GPU, or under the lens, which reserves as well. usage: far cpu|gpu [all | KERNEL...]; by default the
+ * library's choice and a production kernel of each family */
+#define _GNU_SOURCE
+#include "rung_catalog.h"
+#include "rung_tools.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { LONGEST = 512, MATRICES = 3, GUARD = 4, POISON = 0x7fc0dead };
+
+typedef enum form { SINGLE, STRIDED, ARRAYS } form;
+
+typedef struct operand {
+    int64_t lines, length, ld, stride, batch;
+    float *at, *values; /* at: in far memory; values: dense, on the host */
+    size_t bytes;
+} operand;
+
+static rung_tools *tools; /* NULL: the CPU */
+static uint64_t state = 1;
+static int passed, refused, failed;
+
+static void need(rung_status status, const char *what)
+{
+    if (status == RUNG_SUCCESS)
+        return;
+    printf("%s: %s\n", what, rung_last_error());
+    exit(1);
+}
+
+static float *far_memory(size_t bytes)
+{
+    void *memory = NULL;
+    if (tools) {
+        need(rung_tools_alloc(tools, bytes, &memory), "no memory");
+        return memory;
+    }
+    memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+        printf("left out: %zu bytes of address space cannot be reserved here\n", bytes);
+        exit(77);
+    }
+    madvise(memory, bytes, MADV_NOHUGEPAGE);
+    return memory;
+}
+
+static void far_free(float *memory, size_t bytes)
+{
+    if (tools)
+        rung_tools_free(tools, memory);
+    else
+        munmap(memory, bytes);
+}
+
+static void put(float *to, const float *from, size_t bytes)
+{
+    if (tools)
+        need(rung_tools_upload(tools, to, from, bytes), "upload");
+    else
+        memcpy(to, from, bytes);
+}
+
+static void get(float *to, const float *from, size_t bytes)
+{
+    if (tools)
+        need(rung_tools_download(tools, to, from, bytes), "download");
+    else
+        memcpy(to, from, bytes);
+}
+
+static float *line_of(const operand *x, int64_t matrix, int64_t line)
+{
+    return x->at + matrix * x->stride + line * x->ld;
+}
+
+/* Each line holds small whole numbers, and poison behind them. */
+static void fill(operand *x)
+{
+    float line[LONGEST + GUARD];
+    const uint32_t poison = POISON;
+    for (int64_t i = 0; i < x->batch * x->lines; i++) {
+        for (int64_t j = 0; j < x->length; j++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            line[j] = x->values[i * x->length + j] = (float)((int)(state >> 40) % 9 - 4);
+        }
+        for (int j = 0; j < GUARD; j++)
+            memcpy(&line[x->length + j], &poison, 4);
+        put(line_of(x, i / x->lines, i % x->lines), line, (size_t)(x->length + GUARD) * 4);
+    }
+}
+
+/* The last line lies beyond 2^32 elements from the first: rows of a single matrix, or matrices of a batch. */
+static operand operand_new(int64_t lines, int64_t length, form f, int odd)
+{
+    operand x = {.lines = lines, .length = length, .batch = f == SINGLE ? 1 : MATRICES};
+    int64_t reach = ((int64_t)1 << 32) + 64;
+    x.ld = f != SINGLE || lines == 1 ? length + GUARD + odd : ((reach / (lines - 1) + 4) / 4 * 4) + odd;
+    x.stride = f == SINGLE ? 0 : (reach / (MATRICES - 1) + 4) / 4 * 4 + odd;
+    x.bytes = (size_t)(x.stride * (x.batch - 1) + x.ld * (lines - 1) + length + GUARD) * 4;
+    x.at = far_memory(x.bytes);
+    x.values = malloc((size_t)(x.batch * lines * length) * 4);
+    fill(&x);
+    return x;
+}
+
+static void operand_free(operand *x)
+{
+    far_free(x->at, x->bytes);
+    free(x->values);
+}
+
+static double entry(const operand *x, int64_t matrix, int64_t i, int64_t j, int turned)
+{
+    int64_t line = turned ? j : i, column = turned ? i : j;
+    return (double)x->values[(matrix * x->lines + line) * x->length + column];
+}
+
+/* Where C differs from what it has to be; 0: nowhere. */
+static int is_wrong(const rung_gemm *g, const operand *a, const operand *b, const operand *c, const char *what)
+{
+    float line[LONGEST + GUARD];
+    for (int64_t i = 0; i < c->batch * g->m; i++) {
+        int64_t matrix = i / g->m, row = i % g->m;
+        get(line, line_of(c, matrix, row), (size_t)(g->n + GUARD) * 4);
+        for (int64_t j = 0; j < g->n + GUARD; j++) {
+            uint32_t bits;
+            double sum = 0.0;
+            memcpy(&bits, &line[j], 4);
+            for (int64_t l = 0; j < g->n && l < g->k; l++)
+                sum += entry(a, matrix, row, l, g->trans_a != 0) * entry(b, matrix, l, j, g->trans_b != 0);
+            if (j < g->n)
+                sum = 2.0 * sum + 0.5 * entry(c, matrix, row, j, 0);
+            if (j < g->n ? !((double)line[j] == sum) : bits != POISON) {
+                printf("FAILED: %s: C[%lld][%lld] of matrix %lld is %g, not %g\n", what, (long long)row, (long long)j,
+                       (long long)matrix, (double)line[j], j < g->n ? sum : (double)NAN);
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+static float **list_of(const operand *x)
+{
+    float *list[MATRICES], *at = far_memory(sizeof list);
+    for (int i = 0; i < MATRICES; i++)
+        list[i] = line_of(x, i, 0);
+    put(at, (const float *)(const void *)list, sizeof list);
+    return (float **)(void *)at;
+}
+
+static void run_case(rung_context *context, const char *kernel, const int64_t size[3], int trans, form f, int odd)
+{
+    char what[160];
+    rung_gemm g;
+    rung_plan *plan = NULL;
+    rung_gemm_init(&g);
+    g.layout = RUNG_ROW_MAJOR;
+    g.m = size[0], g.n = size[1], g.k = size[2];
+    g.trans_a = trans & 2 ? RUNG_TRANS : RUNG_NO_TRANS, g.trans_b = trans & 1 ? RUNG_TRANS : RUNG_NO_TRANS;
+    g.alpha = 2.0f, g.beta = 0.5f;
+    operand a = operand_new(g.trans_a ? g.k : g.m, g.trans_a ? g.m : g.k, f, odd);
+    operand b = operand_new(g.trans_b ? g.n : g.k, g.trans_b ? g.k : g.n, f, odd), c = operand_new(g.m, g.n, f, odd);
+    g.a = a.at, g.b = b.at, g.c = c.at;
+    g.lda = a.ld, g.ldb = b.ld, g.ldc = c.ld;
+    g.stride_a = a.stride, g.stride_b = b.stride, g.stride_c = c.stride;
+    g.batch = a.batch;
+    if (f == ARRAYS) {
+        g.a_array = (const float *const *)list_of(&a);
+        g.b_array = (const float *const *)list_of(&b);
+        g.c_array = list_of(&c);
+    }
+    rung_status status =
+        kernel ? rung_plan_create_kernel(&plan, context, &g, kernel) : rung_plan_create(&plan, context, &g);
+    snprintf(what, sizeof what, "%s %c%c:%lldx%lldx%lld %s%s", status == RUNG_SUCCESS ? rung_plan_kernel(plan) : kernel,
+             trans & 2 ? 'T' : 'N', trans & 1 ? 'T' : 'N', (long long)g.m, (long long)g.n, (long long)g.k,
+             f == SINGLE    ? "rows"
+             : f == STRIDED ? "matrices"
+                            : "matrices of arrays",
+             odd ? " at odd addresses" : "");
+    if (status == RUNG_SUCCESS && rung_plan_run(plan, &g) == RUNG_SUCCESS &&
+        rung_context_synchronize(context) == RUNG_SUCCESS) {
+        int wrong = is_wrong(&g, &a, &b, &c, what);
+        failed += wrong;
+        passed += !wrong;
+    } else if (status == RUNG_UNSUPPORTED && kernel) {
+        refused++;
+    } else {
+        failed++;
+        printf("FAILED: %s: %s\n", what, rung_last_error());
+    }
+    rung_plan_destroy(plan);
+    if (f == ARRAYS) {
+        far_free((float *)(uintptr_t)g.a_array, MATRICES * sizeof(float *));
+        far_free((float *)(uintptr_t)g.b_array, MATRICES * sizeof(float *));
+        far_free((float *)(uintptr_t)g.c_array, MATRICES * sizeof(float *));
+    }
+    operand_free(&a);
+    operand_free(&b);
+    operand_free(&c);
+}
+
+/* kernel NULL: the library's choice. A kernel has one of the pairs of transposes in turn, the library all of them. */
+static void run_kernel(rung_context *context, const char *kernel)
+{
+    static const int64_t sizes[][3] = {{67, 70, 36}, {130, 9, 200}, {6, 150, 70}, {70, 1, 300}, {1, 70, 300}};
+    static int turn;
+    for (int i = 0; i < 5; i++)
+        for (int t = 0; t < (kernel ? 1 : 4); t++, turn++) {
+            int trans = kernel ? turn % 4 : t, odd = turn >> 2 & 1;
+            run_case(context, kernel, sizes[i], trans, SINGLE, odd);
+            if (i < 2)
+                run_case(context, kernel, sizes[i], trans, turn & 2 ? ARRAYS : STRIDED, odd);
+        }
+}
+
+static int is_first_of_family(const rung_kernel *k)
+{
+    for (int i = 0; rung_kernel_at(i) != k; i++) {
+        const rung_kernel *other = rung_kernel_at(i);
+        if (other->role == k->role && other->backend == k->backend &&
+            (k->launch ? other->launch && strcmp(other->launch, k->launch) == 0 : 0))
+            return 0;
+    }
+    return 1;
+}
+
+static int is_named(const char *name, int count, char **names)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0 || strcmp(names[i], "all") == 0)
+            return 1;
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    rung_config config;
+    rung_context *context;
+    int gpu = argc > 1 && strcmp(argv[1], "gpu") == 0;
+    rung_config_init(&config);
+    config.device = gpu ? 0 : RUNG_DEVICE_CPU;
+    config.threads = 2;
+    config.pointers = RUNG_POINTERS_DEVICE;
+    if (gpu) {
+        need(rung_tools_open(&tools, 0), "no GPU");
+        config.stream = rung_tools_stream(tools);
+    }
+    need(rung_context_create(&context, &config), "no context");
+    if (argc < 3)
+        run_kernel(context, NULL);
+    for (int i = 0; i < rung_kernel_count(); i++) {
+        const rung_kernel *k = rung_kernel_at(i);
+        int wanted = argc > 2 ? is_named(k->name, argc - 2, argv + 2) : is_first_of_family(k);
+        rung_context_set_math(context, k->arith == RUNG_F32 ? RUNG_STRICT : RUNG_ACCURATE);
+        if (k->role == RUNG_PRODUCTION && wanted && k->backend == (gpu ? RUNG_BACKEND_CUDA : RUNG_BACKEND_CPU) &&
+            !rung_kernel_unusable(context, k))
+            run_kernel(context, k->name);
+    }
+    rung_context_destroy(context);
+    rung_tools_close(tools);
+    printf("%d passed, %d failed, %d refused\n", passed, failed, refused);
+    return failed || !passed;
+}
