@@ -1,6 +1,7 @@
 /* Runs ncu, reads its CSV. */
 #include "lab/profile.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -224,8 +225,8 @@ static double number(const char *text)
     return end == plain ? NAN : value;
 }
 
-/* A helper launch (packing, finishing) counts with the kernel it serves: sums add, percentages stay the main launch's.
- */
+/* A helper launch (packing, finishing) counts with the kernel by whose name it begins: sums add, percentages stay the
+ * main launch's. A helper of another name (l35 and l36 launch l34's split) counts with that one. */
 static void take(lab_profile *profile, int metric, double value, const char *unit, int main_launch)
 {
     int sum = strstr(lab_metrics[metric].ncu, ".sum") != NULL;
@@ -278,7 +279,8 @@ static int read_csv(char *text, lab_profile *profiles, int count)
         if (!profile)
             continue;
         size_t length = strlen(profile->kernel);
-        int main_launch = cells[name_column][length] == 0 || cells[name_column][length] == '(';
+        const char *rest = cells[name_column] + length; /* nothing, or a tile: l23_searched_128x256 */
+        int main_launch = *rest == 0 || *rest == '(' || (*rest == '_' && isdigit((unsigned char)rest[1]));
         for (int i = 0; i < n && i < columns; i++)
             for (int m = 0; lab_metrics[m].key; m++)
                 if (strcmp(lab_metrics[m].ncu, header[i]) == 0)

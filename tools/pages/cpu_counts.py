@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Counts what the CPU's rungs ask of the caches: results/ladder-cpu-counts.jsonl.
 
-    cpu_counts.py BUILD_FOLDER [SIZE...] [NAME...]   each rung alone, under valgrind's cachegrind, with a Zen 5's L1 (48 KB) and L2 (1 MB, "LL")
+    cpu_counts.py BUILD_FOLDER [SIZE...] [NAME...]   each rung alone, under valgrind's cachegrind, with a Zen 4's L1 (32 KB) and L2 (1 MB, "LL")
 
 Only what the rung's own file executes is counted. cachegrind models the caches, least recently used first, without prefetchers:
-misses are those of the order of accesses, not of a clock. c08 is c07 on several threads and is left out.
+misses are those of the order of accesses, not of a clock. c08 computes c07's tiles on several threads and is left out.
 """
 import json
 import os
@@ -16,7 +16,7 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TO = "results/ladder-cpu-counts.jsonl"
 FLAGS = ["-std=gnu17", "-O3", "-ffp-contract=fast", "-g", "-D_GNU_SOURCE"]  # as src/CMakeLists.txt compiles the ladder
-CACHES = ["--cache-sim=yes", "--I1=32768,8,64", "--D1=49152,12,64", "--LL=1048576,16,64"]
+CACHES = ["--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,8,64"]
 MAIN = """
 #include "cpu/cpu.h"
 #include <stdio.h>

@@ -429,7 +429,7 @@ class Page:
             peer = f"; {best['ratio']['median']:.2g} of {best['name']} {best['version']}, timed in turn" if best else ""
             on = "one thread" if line["threads"] == 1 else f"{line['threads']} threads"
             said.append(f"**{line['gflops']:.2f} GFLOP/s** ({line['us']['median'] / 1000:.2f} ms){step}{peer}. m = n = k = 1024, {on} of an "
-                        f"{line['device']} (Zen 5).\n\nFile `{path}`, command `{line['command'].split(' -o ')[0]}`.")
+                        f"{line['device']} (Zen 4).\n\nFile `{path}`, command `{line['command'].split(' -o ')[0]}`.")
         return "\n\n".join(said)
 
     def block_cpu_counts(self):
@@ -442,7 +442,7 @@ class Page:
                 rows.append([self.link(name), f"{share['instructions']:.2f}", f"{share['reads'] + share['writes']:.3f}",
                              f"{1000 * share['l1_misses']:.1f}", f"{1000 * share['l2_misses']:.1f}"])
         return table(["", "instructions", "loads and stores", "misses of L1, of a thousand", "of L2, of a thousand"], rows) + (
-            f"\n\nFor each multiply-add at 1024, with caches of 48 KB and 1 MB as a Zen 5 has them, modelled by valgrind's cachegrind. File "
+            f"\n\nFor each multiply-add at 1024, with caches of 32 KB and 1 MB as a Zen 4 has them, modelled by valgrind's cachegrind. File "
             f"`{CPU_COUNTS}`, command `{one['command']}`.")
 
     def block_peaks(self, strict, accurate):
