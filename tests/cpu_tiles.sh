@@ -1,0 +1,25 @@
+#!/bin/sh
+# What the compiler made of the CPU's tiles (cpu_tiles.awk): all sums stay in registers. A tile too large for the registers must be found, or
+# nothing is tested. usage: cpu_tiles.sh SOURCE_DIR BUILD_DIR CC
+set -eu
+source=$1 build=$2 cc=$3
+here=$(dirname "$0")
+command -v objdump >/dev/null && [ "$(uname -m)" = x86_64 ] || { echo "left out: objdump shows the tiles of x86-64 (binutils)"; exit 77; }
+! "$cc" --version | grep -qi clang || { echo "left out: what is looked for are GCC's loops"; exit 77; }
+
+loops() { objdump -d --no-show-raw-insn "$1" | awk -f "$here/cpu_tiles.awk"; }
+
+for kernel in avx2_f32_6x16 avx512_f32_8x48; do
+    object=$(find "$build" -name "$kernel.c.o" | head -n 1)
+    [ -n "$object" ] || { echo "$kernel: not in $build"; exit 1; }
+    echo "$kernel:"
+    loops "$object"
+done
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+sed 's|^ *X(1, 4) X(2, 4)$|X(4, 3) &|' "$source/src/cpu/kernels/avx2_f32_6x16.c" >"$work/tile.c" # 12 sums, 3 vectors of B, one of A, a mask
+"$cc" -O3 -std=c17 -mavx2 -mfma -I "$source/src" -I "$source/include" -c "$work/tile.c" -o "$work/tile.o"
+! loops "$work/tile.o" >"$work/found" || { echo "a tile of 4x3 vectors on AVX2 was not found"; exit 1; }
+echo "a tile too large:"
+grep 4x3 "$work/found"
