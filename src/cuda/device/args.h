@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-enum { RUNG_TICKET_BYTES = 65536 }; /* counters before a workspace that was asked for with tickets */
+enum { RUNG_TICKET_BYTES = 65536 }; /* of counters, before a workspace that was asked for with tickets */
 
 typedef struct rung_args {
     const float *a, *b;
@@ -15,7 +15,7 @@ typedef struct rung_args {
     int64_t lda, ldb, ldc;
     float alpha, beta;
     int32_t trans_a, trans_b;
-    /* Production kernels only, from here on. */
+    /* Only production kernels read what follows. */
     int64_t batch;
     int64_t stride_a, stride_b, stride_c;
     const float *const *a_array;
@@ -27,10 +27,10 @@ typedef struct rung_args {
     int32_t activation; /* rung_activation: 0 identity, 1 relu, 2 gelu */
     void *workspace;    /* partial sums, tickets, split operands: the launcher's layout */
     int32_t split_k;    /* parts along k; 1: none */
-    /* One byte a tile, row by row, for kernels that can leave tiles out: only marked ones are computed. NULL: all. */
+    /* One byte a tile, row by row, for kernels that can leave tiles out: they compute only marked ones. NULL: all. */
     uint8_t *marks;
-    void *zero;         /* with marks: what is left zero for the next product, */
-    int64_t zero_words; /* so many times 16 bytes and the marks themselves; 0: nothing is */
+    void *zero;         /* with marks: what the kernel sets to zero for the next product, */
+    int64_t zero_words; /* so many times 16 bytes, and the marks themselves; 0: nothing */
 } rung_args;
 
 #ifdef __CUDACC__
@@ -39,8 +39,8 @@ typedef struct rung_args {
 #define RUNG_KERNEL(...) extern "C" __global__ void __launch_bounds__(__VA_ARGS__)
 #define RUNG_DEVICE static __device__ __forceinline__
 
-/* Launched to overlap (rung_grid.overlaps), a kernel starts while the one before it ends, and waits here until all that
- * came before is complete. Every thread calls it before it touches global memory. */
+/* A kernel that is launched to overlap (rung_grid.overlaps) starts while the one before it ends, and waits here until
+ * all that came before is complete. Every thread calls it before it touches global memory. */
 RUNG_DEVICE void rung_after_earlier_kernels(void)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && !defined(RUNG_LENS)
@@ -48,8 +48,9 @@ RUNG_DEVICE void rung_after_earlier_kernels(void)
 #endif
 }
 
-/* Once every block has said so or ended, the next kernel's blocks may take the room that is left. Where several blocks
- * fit a multiprocessor this comes late: blocks that come early crowd on the multiprocessors that happen to be free. */
+/* Once every block has called this or ended, the next kernel's blocks may take the room that is left. Where several
+ * blocks fit a multiprocessor, kernels call it late: blocks that come early crowd on the multiprocessors that happen to
+ * be free. */
 RUNG_DEVICE void rung_next_kernel_may_start(void)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && !defined(RUNG_LENS)
@@ -57,13 +58,13 @@ RUNG_DEVICE void rung_next_kernel_may_start(void)
 #endif
 }
 
-/* This block's place down C, in tiles. Launchers fold what is over the limit of grid y into z. */
+/* Returns this block's place down C, in tiles. Launchers fold what is over the limit of grid y into z. */
 RUNG_DEVICE int64_t rung_block_row(void)
 {
     return (int64_t)blockIdx.z * gridDim.y + blockIdx.y;
 }
 
-/* beta = 0 must not read C: NaN there has to vanish. */
+/* Returns alpha acc + beta C. With beta = 0 it does not read C: a NaN there has to vanish. */
 RUNG_DEVICE float rung_blend(const rung_args *g, float acc, const float *c)
 {
     float value = g->alpha * acc;

@@ -33,7 +33,7 @@ RUNG_DEVICE void rung_async_copy4_or_zero(float *shared, const float *global, bo
                  : "memory");
 }
 
-/* A place in shared memory that address arithmetic is done on; sums of it count bytes. */
+/* An address in shared memory to compute with; what is added to it counts bytes. */
 typedef uint32_t rung_shared_at;
 
 RUNG_DEVICE rung_shared_at rung_shared_address(const void *shared)

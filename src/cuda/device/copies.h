@@ -1,7 +1,8 @@
-/* Copies of operand tiles from memory to shared memory that a thread does not wait for (device/async.h): by the threads
- * of a block or of a warp, which share a tile's elements evenly. An operand lies "k innermost" where neighbours in
- * memory are neighbours along k, else "k outermost". Sizes and flags that are constants where a function is used fold
- * away. What lies outside the matrix becomes zero. Limits: rows and leading dimensions below 2^30. */
+/* Copies of operand tiles from memory to shared memory that a thread does not wait for (device/async.h): the threads of
+ * a block or of a warp share a tile's elements evenly. An operand lies "k innermost" where neighbours in memory are
+ * neighbours along k, else "k outermost". Functions take sizes and flags as arguments; they are constants wherever a
+ * function is called, so the compiler folds them away. What lies outside the matrix becomes zero. Limits: rows and
+ * leading dimensions below 2^30. */
 #ifndef RUNG_DEVICE_COPIES_H
 #define RUNG_DEVICE_COPIES_H
 
@@ -20,13 +21,13 @@ RUNG_DEVICE int clamp4(int x)
     return x < 0 ? 0 : (x > 4 ? 4 : x);
 }
 
-/* The address of src[row * ld + col], by one wide multiply-add. */
+/* Returns the address of src[row * ld + col], by one wide multiply-add. */
 RUNG_DEVICE const float *element(const float *src, unsigned row, unsigned ld, unsigned col)
 {
     return (const float *)((const char *)src + (unsigned long long)row * (ld * 4) + col * 4);
 }
 
-/* A tile with k innermost: its row r starts at float row_at(r). Four rows in sequence lie a quarter of the tile apart,
+/* Row r of a tile with k innermost starts at float row_at(r). Four rows in sequence lie a quarter of the tile apart,
  * so that threads with four rows each read neighbouring places. Rows are padded by 16 bytes, so that no two threads of
  * a load meet in a bank. At a depth of 16 a quarter of a warp copies two rows; there the quarters are shifted by half
  * the banks. */
@@ -39,7 +40,8 @@ RUNG_DEVICE int row_at(int r, const int extent, const int depth)
     return (r & 3) * QUARTER_FLOATS(extent, depth) + (r >> 2) * (depth + 4);
 }
 
-/* An operand with k innermost, `width` floats a copy: element (r, k) goes from src[r * ld + k] to row_at(r) + k. */
+/* Copies a tile of an operand with k innermost, `width` floats a copy: element (r, k) goes from src[r * ld + k] to
+ * row_at(r) + k. */
 RUNG_DEVICE void copy_k_inner(rung_shared_at dst, const float *src, unsigned ld, int rows, int k_left, int tid,
                               const int extent, const int depth, const int threads, const int width)
 {
@@ -69,7 +71,8 @@ RUNG_DEVICE void copy_k_inner(rung_shared_at dst, const float *src, unsigned ld,
     }
 }
 
-/* An operand with k outermost, `width` floats a copy: element (k, x) goes from src[k * ld + x] to k * extent + x. */
+/* Copies a tile of an operand with k outermost, `width` floats a copy: element (k, x) goes from src[k * ld + x] to k *
+ * extent + x. */
 RUNG_DEVICE void copy_k_outer(rung_shared_at dst, const float *src, unsigned ld, int cols, int k_left, int tid,
                               const int extent, const int depth, const int threads, const int width)
 {
@@ -97,7 +100,7 @@ RUNG_DEVICE void copy_k_outer(rung_shared_at dst, const float *src, unsigned ld,
         }
     }
 }
-/* One tile of an operand: 16 bytes a copy where its rows are aligned (`vec`), else 4. */
+/* Copies one tile of an operand: 16 bytes a copy where its rows are aligned (`vec`), else 4. */
 RUNG_DEVICE void copy_tile(rung_shared_at dst, const float *src, unsigned ld, int limit, int k_left, int vec, int tid,
                            const int extent, const int depth, const int threads, const int k_inner)
 {
@@ -114,12 +117,12 @@ RUNG_DEVICE void copy_tile(rung_shared_at dst, const float *src, unsigned ld, in
     }
 }
 
-/* From here on: tiles of operands at any address, 4 bytes a copy. In shared memory k is always outermost: an operand
- * with k innermost is turned by the way it is copied. A tile that lies inside the operand is copied without a test a
- * copy. */
+/* From here on tiles lie at any address, and a copy has 4 bytes. In shared memory k is always outermost: an operand
+ * with k innermost is turned by the way it is copied. A tile that lies inside the operand is copied without a test for
+ * each copy. */
 
-/* An operand with k innermost. Half a warp copies sixteen k of a row. A k takes `pitch` floats in shared memory, four
- * more than there are rows, so that the sixteen meet each bank twice at most. */
+/* Copies a tile of an operand with k innermost. Half a warp copies sixteen k of a row. A k takes `pitch` floats in
+ * shared memory, four more than there are rows, so that the sixteen meet each bank twice at most. */
 #define TURNED_PITCH(extent) ((extent) + 4)
 RUNG_DEVICE void copy_turned(rung_shared_at dst, const float *src, unsigned ld, int rows, int k_left, int tid,
                              const int extent, const int depth, const int threads)
@@ -160,7 +163,7 @@ RUNG_DEVICE void copy_turned(rung_shared_at dst, const float *src, unsigned ld, 
     }
 }
 
-/* `wide` columns of an operand with k outermost, from column x0 on. */
+/* Copies `wide` columns of an operand with k outermost, from column x0 on. */
 RUNG_DEVICE void copy_band(rung_shared_at dst, const float *src, unsigned ld, int cols, int k_left, int tid,
                            const int x0, const int wide, const int extent, const int depth, const int threads)
 {
@@ -214,12 +217,13 @@ RUNG_DEVICE void copy_across(rung_shared_at dst, const float *src, unsigned ld, 
     }
 }
 
-/* Copies of 16 bytes, with all that a thread can know before the main loop kept in registers. Rows and columns outside
+/* Copies of 16 bytes. What a thread can know before the main loop, it keeps in registers. Rows and columns outside
  * the matrix are not copied: they reach only results that are not stored. k outside it becomes zero. */
 typedef struct {
     const float *from; /* this thread's first element of the next step */
     unsigned to;       /* its place in the tile, in bytes */
-    int limit;         /* k innermost: passes with a row inside; k outermost: bytes of its columns inside */
+    int limit; /* k innermost: how many passes have a row inside the matrix; k outermost: how many bytes of its columns
+                  are */
 } tile_copier;
 
 RUNG_DEVICE tile_copier copier_start(const float *src, unsigned ld, int limit, int tid, const int extent,

@@ -14,7 +14,7 @@ struct end {
     int vector; /* every row of C starts at a multiple of 16 bytes */
 };
 
-/* A scalar of the call, which may lie in device memory. */
+/* Returns a scalar of the call, which may lie in device memory. */
 RUNG_DEVICE float scalar_of(const float *device, float value)
 {
     return device ? *device : value;
@@ -25,7 +25,8 @@ RUNG_DEVICE int aligned16(const void *p, long long ld)
     return (((unsigned long long)p | (unsigned long long)ld << 2) & 15) == 0;
 }
 
-/* Only alpha is asked for. A macro: of a function's value the compiler would compute all three terms. */
+/* True where a result is alpha times its sum and no more. It is a macro, since of a function's value the compiler would
+ * compute all three terms. */
 #define END_IS_PLAIN(e) ((e)->beta == 0.0f && !(e)->g->bias_kind && !(e)->g->activation)
 
 RUNG_DEVICE float end_gelu(float x)
@@ -33,7 +34,7 @@ RUNG_DEVICE float end_gelu(float x)
     return 0.5f * x * (1.0f + tanhf(0.7978845608f * (x + 0.044715f * x * x * x)));
 }
 
-/* NaN stays NaN. */
+/* Applies the activation. NaN stays NaN. */
 RUNG_DEVICE float end_activate(float x, int activation)
 {
     if (activation == RUNG_RELU)
@@ -43,7 +44,7 @@ RUNG_DEVICE float end_activate(float x, int activation)
     return x;
 }
 
-/* Four neighbouring results of a row. Some or all of them may lie outside C. */
+/* Stores four neighbouring results of a row. Some or all of them may lie outside C. */
 RUNG_DEVICE void end_store4(const struct end *e, int row, int col, float4 sum)
 {
     if (row >= e->g->m || col >= e->g->n)
@@ -86,7 +87,7 @@ RUNG_DEVICE void end_store4(const struct end *e, int row, int col, float4 sum)
     }
 }
 
-/* One result inside C, as end_store4() makes it, to its place `out`. */
+/* Stores one result inside C, made as end_store4() makes it, at its place `out`. */
 RUNG_DEVICE void end_store1(const struct end *e, float *out, int row, int col, float sum)
 {
     float v = e->alpha * sum;
@@ -99,8 +100,9 @@ RUNG_DEVICE void end_store1(const struct end *e, float *out, int row, int col, f
     *out = e->g->activation == RUNG_RELU && v < 0.0f ? 0.0f : v;
 }
 
-/* `count` results of a tile of `bn` columns, from its result number `first` on. Neighbouring threads store neighbours,
- * so that stores fill sectors wherever rows of C start. Each result is the sum of `terms` floats that lie `apart`. */
+/* Stores `count` results of a tile of `bn` columns, from its result number `first` on. Neighbouring threads store
+ * neighbours, so that stores fill sectors wherever rows of C start. Each result is the sum of `terms` floats that lie
+ * `apart`. */
 RUNG_DEVICE void end_store_lines(const struct end *e, int row0, int col0, unsigned first, unsigned count,
                                  const float *sums, const unsigned terms, unsigned apart, int tid, const int bn,
                                  const int threads)

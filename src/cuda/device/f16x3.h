@@ -8,10 +8,11 @@
 #include "cuda/device/args.h"
 
 enum {
-    F16X3_KB = 32,       /* of k in one row of the image */
-    F16X3_GROUP = 64,    /* lines that are judged together */
-    F16X3_BM = 128,      /* rows of a block tile */
-    F16X3_FIX_MAX = 64,  /* elements of a block tile that are settled one by one; more: the whole block */
+    F16X3_KB = 32,    /* of k in one row of the image */
+    F16X3_GROUP = 64, /* lines that are judged together */
+    F16X3_BM = 128,   /* rows of a block tile */
+    F16X3_FIX_MAX =
+        64, /* so many elements of a block tile at most are computed again one by one; more: the whole block is */
     F16X3_THREADS = 256, /* of the split pass */
     F16X3_COLS = 64,     /* lines across k that one block turns (TF32) */
     F16X3_LINES = 32,    /* lines across k that one cluster splits */
@@ -19,7 +20,7 @@ enum {
     F16X3_TAIL_BIT = 16,
 };
 
-#define F16X3_ALONE 0x1p-6f /* of a line's sum of magnitudes: its largest element stands out */
+#define F16X3_ALONE 0x1p-6f /* an element stands out that has so large a share of its line's sum of magnitudes */
 #define F16X3_DENSE 32.0f   /* a line of k elements whose largest is at most so many k-ths of its sum is dense */
 
 /* One line: the power of two it was scaled by, and how many elements were too small to keep whole. */
@@ -28,7 +29,7 @@ typedef struct f16x3_line {
     uint32_t tiny;
 } f16x3_line;
 
-/* 64 lines: everything only grows, so that integer atomics give the same bits in any order. */
+/* 64 lines. Every field only grows, so that integer atomics give the same bits in any order. */
 typedef struct f16x3_group {
     uint32_t max_bits;  /* largest magnitude, as bits; >= 0x7f800000 means Inf or NaN */
     uint32_t peak_bits; /* largest (max / sum) of a line, as bits: 1 is one element alone, 1/k is all alike */
@@ -43,30 +44,30 @@ typedef struct f16x3_operand {
     int64_t ld;
     int32_t k_innermost; /* neighbours in memory are neighbours along k */
     int32_t lines, k;
-    int32_t k_blocks;   /* padded k / 32, even */
-    int64_t row_groups; /* padded lines / 8 */
+    int32_t k_blocks;   /* k / 32, padded to an even number */
+    int64_t row_groups; /* lines / 8, with padding */
     char *image;
     f16x3_line *line;
     f16x3_group *group;
-    int32_t turn_blocks; /* across k, TF32: blocks of 32 along k that a block turns */
-    int32_t line_bits;   /* along k: 2^line_bits threads share a line, 8 to 256 */
+    int32_t turn_blocks; /* TF32, lines across k: pieces of 32 along k that a block turns */
+    int32_t line_bits;   /* lines along k: 2^line_bits threads share one, 8 to 256 */
 } f16x3_operand;
 
 typedef struct f16x3_split_args {
     f16x3_operand a, b;
-    int32_t a_blocks; /* the launch's first so many blocks are for a, the rest for b */
+    int32_t a_blocks; /* so many blocks of the launch, its first, are for a; the rest for b */
     int32_t cluster;  /* blocks that share lines across k */
     int32_t entry;
     void *zero;         /* what must be zero before the operands are looked at */
     int64_t zero_words; /* of 16 bytes */
-    void *marks;        /* of the product that follows: none so far */
+    void *marks;        /* of the product that follows: all cleared here */
     int64_t mark_words; /* of 16 bytes */
 } f16x3_split_args;
 
 typedef struct f16x3_args {
     rung_args g; /* one product: m, n, k, operands, scalars, bias; doubtful elements read A and B through it */
     int32_t entry;
-    float min_terms; /* fewer terms that matter than this: refused */
+    float min_terms; /* where fewer terms matter than this, the guard refuses the block */
     const char *a_image, *b_image;
     int64_t a_row_groups, b_row_groups;
     const f16x3_line *a_line, *b_line;
@@ -78,8 +79,10 @@ typedef struct f16x3_args {
     int32_t split_clusters;   /* the first so many clusters */
     float *partial;           /* one accumulator tile a block */
     uint32_t *ready;          /* one a block */
-    uint8_t *marks;           /* one a block tile: left alone, strict arithmetic is to compute it; and whether any is */
-    unsigned long long *counts; /* for the curious: blocks seen, strict blocks, strict elements; may be NULL */
+    uint8_t
+        *marks; /* one a block tile that is left to strict arithmetic, and one behind them that says whether any is */
+    unsigned long long
+        *counts; /* blocks seen, strict blocks, strict elements, for `rung explain`; NULL where nobody asks */
 } f16x3_args;
 
 #endif

@@ -10,7 +10,8 @@
 /* Bits of a verdict: this block is safe; some block of the cluster is; this block's lines have tiny elements. */
 enum { F16X3_SAFE = 1, F16X3_RUN = 2, F16X3_TINY = 4 };
 
-/* Tiles in bands of `band` cluster tiles along m, so that what is in flight shares its operands in L2. */
+/* Finds a tile's place. Tiles go in bands of `band` cluster tiles along m, so that those computed at one time share
+ * their operands in L2. */
 RUNG_DEVICE void f16x3_tile(const f16x3_args *g, int tile, int *tm, int *tn)
 {
     int per_band = g->band * g->tiles_n, first = tile / per_band * g->band, rest = tile % per_band;
@@ -19,7 +20,7 @@ RUNG_DEVICE void f16x3_tile(const f16x3_args *g, int tile, int *tm, int *tn)
     *tn = rest / height;
 }
 
-/* What `count` groups hold: the largest, and all lines that stand alone. */
+/* Joins what `count` groups hold: the largest values of all, the sum of the lines that stand alone. */
 RUNG_DEVICE f16x3_group f16x3_join(const f16x3_group *g, int count)
 {
     f16x3_group all = {0, 0, 0, 0};
@@ -34,8 +35,8 @@ RUNG_DEVICE f16x3_group f16x3_join(const f16x3_group *g, int count)
     return all;
 }
 
-/* Lines of which a few elements stand out, against dense ones: FP32 sums them badly when a long tail follows what
- * stands out, because each of its terms is rounded to the last bit of the large partial sum. Gradients of a softmax
+/* True where lines in which few elements stand out meet dense ones. FP32 adds these badly when a long tail follows what
+ * stands out, because each term of the tail is rounded to the last bit of the large partial sum. Gradients of a softmax
  * look so. */
 RUNG_DEVICE int f16x3_tails(f16x3_group few, f16x3_group dense, int k)
 {
@@ -71,15 +72,15 @@ RUNG_DEVICE float *f16x3_c(const f16x3_args *g)
     return g->g.c_array ? g->g.c_array[g->entry] : g->g.c;
 }
 
-/* alpha v + beta c; c is read only when beta is not 0. */
+/* Returns alpha v + beta c. It reads c only when beta is not 0. */
 RUNG_DEVICE float f16x3_finish(float v, float alpha, float beta, const float *c)
 {
     v = alpha == 0.0f ? 0.0f : alpha * v;
     return beta == 0.0f ? v : fmaf(beta, *c, v);
 }
 
-/* What follows alpha A B + beta C: the bias, and relu as the least value there is. Nothing changes without them: -0 is
- * what an addition leaves alone, and NaN is below nothing. */
+/* What follows alpha A B + beta C: the bias, and relu as the least value allowed. Without them nothing changes: adding
+ * -0 leaves every value alone, and NaN is below nothing. */
 typedef struct {
     const float *bias;
     int kind;

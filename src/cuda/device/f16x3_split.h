@@ -1,8 +1,8 @@
 /* Splits two operands into scaled images of fp16 hi and lo (f16x3.h says how they lie), and finds what the guard needs.
- * Leading dimensions and addresses may be any. Lines and k are padded with zeros. One launch clears, where no zeros are
- * kept; the next one splits. It reads an element once as long as the line fits what its threads keep: registers where
- * lines lie along k, the shared memory of a cluster where they lie across. Values stay exact to 2^-23 of themselves
- * down to 2^-28 of their line's largest; smaller ones are counted. */
+ * Leading dimensions and addresses may be any. Lines and k are padded with zeros. Where no zeros are kept, one launch
+ * clears first; the next one splits. It reads an element once as long as the line fits what its threads keep: registers
+ * where lines lie along k, the shared memory of a cluster where they lie across. Values stay exact to 2^-23 of
+ * themselves down to 2^-28 of their line's largest; smaller ones are counted. */
 #ifndef RUNG_DEVICE_F16X3_SPLIT_H
 #define RUNG_DEVICE_F16X3_SPLIT_H
 
@@ -11,11 +11,11 @@
 #include "device/f16x3.h"
 #include "device/ptx.h"
 
-enum { SPLIT_THREADS = F16X3_THREADS, SPLIT_KEEP = 8 /* float4 a thread that stay in registers */ };
+enum { SPLIT_THREADS = F16X3_THREADS, SPLIT_KEEP = 8 /* float4s that a thread keeps in registers */ };
 
-#define SPLIT_SMALL 0x1p-24f /* sums of magnitudes are kept so much smaller: they must not overflow */
+#define SPLIT_SMALL 0x1p-24f /* magnitudes are added times this: their sum must not overflow */
 
-/* This is the power of two that brings the largest magnitude of a line to [2^14, 2^15). */
+/* Returns the power of two that brings the largest magnitude of a line to [2^14, 2^15). */
 RUNG_DEVICE int split_scale(unsigned max_bits)
 {
     int e;
@@ -51,7 +51,7 @@ RUNG_DEVICE char *split_row(const f16x3_operand *s, int k_block, int line)
     return s->image + ((int64_t)k_block * s->row_groups + (line >> 3)) * 1024 + (line & 7) * 128;
 }
 
-/* Reads four values of a line, at k to k + 3. k is a multiple of four. */
+/* Stores four values of a line, of k to k + 3, in the image. k is a multiple of four. */
 RUNG_DEVICE void split_store4(const f16x3_operand *s, int line, int k, float4 x, float s1, float s2, unsigned *tiny)
 {
     uint2 a = split_pair(x.x, x.y, s1, s2, tiny), b = split_pair(x.z, x.w, s1, s2, tiny);
@@ -85,7 +85,7 @@ RUNG_DEVICE void split_stat4(float4 v, unsigned *max_bits, float *sum)
     *sum += fabsf(v.x) * SPLIT_SMALL + fabsf(v.y) * SPLIT_SMALL + fabsf(v.z) * SPLIT_SMALL + fabsf(v.w) * SPLIT_SMALL;
 }
 
-/* The largest element's share of a line's magnitudes: 1 is one alone, 1/k is all alike. */
+/* Returns the largest element's share of a line's sum of magnitudes: 1 where it is alone, 1/k where all are alike. */
 RUNG_DEVICE float split_peak(unsigned max_bits, float sum)
 {
     return __uint_as_float(max_bits) * SPLIT_SMALL / sum;
@@ -96,13 +96,13 @@ RUNG_DEVICE int split_alone(unsigned max_bits, float sum)
     return max_bits && max_bits < 0x7f800000u && split_peak(max_bits, sum) >= F16X3_ALONE;
 }
 
-/* Few elements stand out, and so many follow that there may be a long tail. */
+/* True where few elements stand out and so many others are there that they may be a long tail. */
 RUNG_DEVICE int split_may_tail(const f16x3_operand *s, unsigned max_bits, float sum)
 {
     return s->k > F16X3_TAIL && split_alone(max_bits, sum);
 }
 
-/* What a line adds to its group of 64. */
+/* Adds to the line's group of 64 what this line has. */
 RUNG_DEVICE void split_report(const f16x3_operand *s, int line, unsigned max_bits, float sum, int tail)
 {
     f16x3_group *g = &s->group[line / F16X3_GROUP];
@@ -133,7 +133,7 @@ RUNG_DEVICE void split_count(const f16x3_operand *s, int line, unsigned tiny)
     }
 }
 
-/* The same of 32 lines, a lane a line. */
+/* Does the same for 32 lines, a lane a line. */
 RUNG_DEVICE void split_count32(const f16x3_operand *s, int line, unsigned tiny)
 {
     unsigned all = split_warp_sum(tiny);
@@ -151,7 +151,7 @@ RUNG_DEVICE const float *split_source(const f16x3_operand *s, int entry)
 /* The threads that share a line along k, as many as keep it in registers: some of a warp, or some warps of a block. */
 typedef struct {
     int line, first, threads; /* which line; this thread's place among so many */
-    int warp, warps;          /* of the block: the first of them, and their number */
+    int warp, warps;          /* the first of its warps in the block, and how many they are */
 } split_team;
 
 RUNG_DEVICE split_team split_team_of(const f16x3_operand *s, int block)
@@ -162,9 +162,9 @@ RUNG_DEVICE split_team split_team_of(const f16x3_operand *s, int block)
     return of;
 }
 
-#define SPLIT_TAIL 0x1p-21f /* of a sum's largest term: a smaller one does not move it */
+#define SPLIT_TAIL 0x1p-21f /* a term smaller than this share of a sum's largest one does not move the sum */
 
-/* The first of four elements, from k on, that has these bits; else `none`. */
+/* Returns the k of the first of four elements, from k on, that has these bits; `none` where none has. */
 RUNG_DEVICE int split_first4(float4 v, int k, unsigned bits, int none)
 {
     none = __float_as_uint(fabsf(v.w)) == bits ? min(k + 3, none) : none;
@@ -173,7 +173,8 @@ RUNG_DEVICE int split_first4(float4 v, int k, unsigned bits, int none)
     return __float_as_uint(fabsf(v.x)) == bits ? min(k, none) : none;
 }
 
-/* How many of four elements, from k on, lie behind `place` and before the end, and are not less. */
+/* Counts those of four elements, from k on, that lie behind `place` and before the end and are not less than `least`.
+ */
 RUNG_DEVICE int split_count4(float4 v, int k, int place, int k_end, float least)
 {
     return ((k > place) & (k < k_end) & (fabsf(v.x) >= least)) +
@@ -188,15 +189,15 @@ typedef struct {
     int after[SPLIT_THREADS / 32]; /* elements behind it that still move an FP32 sum that holds it */
 } split_tails;
 
-/* Which of four elements are not less: a bit each. */
+/* Says which of four elements are not less than `least`: a bit each. */
 RUNG_DEVICE unsigned split_moves4(float4 v, float least)
 {
     return (fabsf(v.x) >= least) | (fabsf(v.y) >= least) << 1 | (fabsf(v.z) >= least) << 2 | (fabsf(v.w) >= least) << 3;
 }
 
-/* Along k: counts a line's tail. `keep` is what this thread holds of the line; beyond the line it holds zeros, which
- * are never the largest and never count. The whole block comes here, or none of it; the counts are there after the next
- * meeting. */
+/* Counts the tail of a line along k. `keep` is what this thread holds of the line; beyond the line it holds zeros,
+ * which are never the largest and never count. The whole block comes here, or none of it; the counts are there after
+ * the next meeting. */
 RUNG_DEVICE void split_tail(const split_team *of, const float4 *keep, const float *row, int k_end, int vector,
                             unsigned max_bits, split_tails *tails)
 {
@@ -217,7 +218,7 @@ RUNG_DEVICE void split_tail(const split_team *of, const float4 *keep, const floa
     __syncthreads();
     first = tails->place[of->warp];
 #pragma unroll
-    for (i = 0; i < SPLIT_KEEP; i++) /* of each four those that lie behind the place */
+    for (i = 0; i < SPLIT_KEEP; i++) /* counts those of each four that lie behind the place */
         mine += __popc(moves >> 4 * i & 15 & 15 << max(0, min(4, first + 1 - of->first * 4 - i * step)));
 #pragma unroll 2
     for (k = of->first * 4 + SPLIT_KEEP * step; k < k_end; k += step)
@@ -227,7 +228,7 @@ RUNG_DEVICE void split_tail(const split_team *of, const float4 *keep, const floa
         atomicAdd(&tails->after[of->warp], mine);
 }
 
-/* Lines along k; the first SPLIT_KEEP * 4 values of a thread stay in registers between the two looks. */
+/* Splits lines along k. The first SPLIT_KEEP * 4 values of a thread stay in registers between the two looks. */
 RUNG_DEVICE void split_lines(const f16x3_operand *s, const float *x, int block)
 {
     __shared__ unsigned warp_max[SPLIT_THREADS / 32];
@@ -267,7 +268,7 @@ RUNG_DEVICE void split_lines(const f16x3_operand *s, const float *x, int block)
             sum += warp_sum[of.warp + i];
         }
     }
-    if (s->k > F16X3_TAIL) { /* of a whole warp at least */
+    if (s->k > F16X3_TAIL) { /* a line that long has a whole warp at least */
         if (of.first == 0)
             tails.place[of.warp] = k_end, tails.after[of.warp] = 0;
         counts = __syncthreads_or(split_may_tail(s, max_bits, sum));
@@ -299,13 +300,14 @@ RUNG_DEVICE void split_lines(const f16x3_operand *s, const float *x, int block)
 
 enum { SPLIT_WARPS = SPLIT_THREADS / 32, SPLIT_LINES = F16X3_LINES, SPLIT_PIECE = F16X3_KB * SPLIT_LINES };
 
-/* What somebody saw of 32 lines: largest magnitudes and sums of magnitudes; or first places and counts. */
+/* What a warp or a block has seen of 32 lines: largest magnitudes and sums of magnitudes; or first places and counts.
+ */
 typedef struct {
     unsigned max[SPLIT_LINES];
     float sum[SPLIT_LINES];
 } split_seen;
 
-/* A thread's part in it. */
+/* A thread's part in that. */
 typedef struct {
     int lane, warp, rank, cluster;
     int line, first, step; /* its line; the first of its warp's blocks of k, and from one to the next */
@@ -342,7 +344,7 @@ RUNG_DEVICE void split_again32(const f16x3_operand *s, const float *x, const spl
         v[i] = at->kept[i * SPLIT_LINES + at->lane];
 }
 
-/* Every block's record, in the order of the blocks; they may overwrite theirs after the next meeting. */
+/* Gathers every block's record, in the order of the blocks. A block may overwrite its own after the next meeting. */
 RUNG_DEVICE void split_gather(const split_place *at, const split_seen *mine, split_seen *all)
 {
     enum { WORDS4 = sizeof(split_seen) / 16 };
@@ -361,7 +363,7 @@ RUNG_DEVICE int split_tail_across(const f16x3_operand *s, const float *x, const 
     float least = __uint_as_float(max_bits) * SPLIT_TAIL, v[F16X3_KB];
     unsigned place = s->k, count = 0;
     int i, kb, piece;
-    ptx_cluster_sync(); /* all have read what they are to read of the maxima */
+    ptx_cluster_sync(); /* all blocks have read the maxima */
     if (at->warp == 0)
         mine->max[at->lane] = s->k;
     __syncthreads();
@@ -456,13 +458,14 @@ RUNG_DEVICE void split_turn(const split_place *at, char *to, const float *v, flo
         image[i * 32 + at->lane] = turn[i * 32 + at->lane];
 }
 
-/* More pieces than one a warp are read again, from the end: it was looked at last, and may still be in L2. More that is
- * kept would leave room for fewer blocks, which costs more than the second look. */
+/* Splits 32 lines across k. A warp keeps one piece and reads its others again, the last one first: that may still be in
+ * L2. To keep more would leave room for fewer blocks, which costs more than the second look. */
 RUNG_DEVICE void split_across(const f16x3_operand *s, const float *x, int block, int cluster)
 {
     __shared__ __align__(16) float kept[SPLIT_WARPS][SPLIT_PIECE];
     __shared__ __align__(16) split_seen mine, all[SPLIT_WARPS];
-    __shared__ unsigned tiny_of[SPLIT_LINES]; /* of every thread's a count of its own in memory: 20 us at 1024^3 */
+    __shared__ unsigned
+        tiny_of[SPLIT_LINES]; /* counted here first: with a count in memory for every thread 1024^3 took 20 us longer */
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, rank = (int)ptx_cluster_rank(), piece, pieces, i, scale,
         tail = 0;
     split_place at = {lane,
@@ -515,7 +518,8 @@ RUNG_DEVICE void split_clear_marks(const f16x3_split_args *s)
         ((uint4 *)s->marks)[i] = make_uint4(0, 0, 0, 0);
 }
 
-/* Lines across k come in clusters; an operand along k has a multiple of them in blocks, which know nothing of it. */
+/* Blocks of lines across k work in clusters. The blocks of an operand along k are a multiple of a cluster and know
+ * nothing of it. */
 RUNG_KERNEL(F16X3_THREADS, 3) f16x3_split(const __grid_constant__ f16x3_split_args s)
 {
     int of_a = blockIdx.x < s.a_blocks, block = of_a ? blockIdx.x : blockIdx.x - s.a_blocks;

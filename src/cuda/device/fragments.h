@@ -6,7 +6,7 @@
 #include "device/copies.h"
 #include "device/ptx.h"
 
-/* Sixteen bytes of shared memory: four k of one row of an operand, */
+/* Reads sixteen bytes of shared memory: four k of one row of an operand, */
 RUNG_DEVICE void load_row(float x[4], uint32_t at)
 {
     float4 v = ptx_shared_load4(at);

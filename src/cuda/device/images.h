@@ -9,7 +9,7 @@
 #include "cuda/device/args.h"
 
 enum { IMAGE_LINES = 32, IMAGE_KB = 32, IMAGE_TILE = 128, IMAGE_THREADS = 512, IMAGE_COUNTERS = 3 };
-enum { IMAGE_SUMS = IMAGE_TILE / 2 }; /* a thread, of 64 x 128 results over 128 threads */
+enum { IMAGE_SUMS = IMAGE_TILE / 2 }; /* of a thread: 64 x 128 results over 128 threads */
 
 /* One line of an operand split into scaled halves. */
 typedef struct rung_image_line {
@@ -20,7 +20,7 @@ typedef struct rung_image_line {
 /* 32 lines, for a guard that judges tiles before they are multiplied. */
 typedef struct rung_image_group {
     uint32_t largest_bits; /* magnitude, as bits: from 0x7f800000 on there is an Inf or a NaN */
-    float peak;            /* of the lines' shares of their largest element in their sum of magnitudes, the largest */
+    float peak; /* each line's largest element has a share of its sum of magnitudes: the largest of these shares */
 } rung_image_group;
 
 typedef struct rung_image_args {
@@ -57,7 +57,7 @@ RUNG_DEVICE image_operand image_operand_of(const rung_image_args *p, int64_t *fi
     return line < p->a_lines ? a : b;
 }
 
-/* Eight values along k of one line; zeros outside the matrix. */
+/* Reads eight values along k of one line; outside the matrix it puts zeros. */
 RUNG_DEVICE void image_load8(float v[8], const image_operand *o, int64_t line, int64_t k)
 {
     const float *from = o->x + line * o->line_step + k * o->k_step;
@@ -77,13 +77,13 @@ RUNG_DEVICE void image_load8(float v[8], const image_operand *o, int64_t line, i
     }
 }
 
-/* Where unit `unit` of a line's row for 32 of k starts. */
+/* Returns where unit `unit` of a line's row for 32 of k starts. */
 RUNG_DEVICE char *image_unit(const image_operand *o, int64_t k_block, int64_t line, int unit)
 {
     return o->image + (k_block * (o->padded / 8) + line / 8) * 1024 + line % 8 * 128 + (unit ^ (int)(line % 8)) * 16;
 }
 
-/* Before a flag that says so: what this thread wrote is there for other blocks, and for their copy engines. */
+/* Called before the flag is set: makes what this thread wrote visible to other blocks and to their copy engines. */
 RUNG_DEVICE void image_publish(void)
 {
 #ifndef RUNG_LENS
@@ -92,7 +92,7 @@ RUNG_DEVICE void image_publish(void)
     __threadfence();
 }
 
-/* After the flag was seen: the copy engine, asked now, finds it. */
+/* Called after the flag was seen: a copy that starts from now on finds what was written. */
 RUNG_DEVICE void image_acquire(void)
 {
     __threadfence();
@@ -101,7 +101,8 @@ RUNG_DEVICE void image_acquire(void)
 #endif
 }
 
-/* Tiles in bands of eight tile rows, down the columns of a band: what is in work at one time shares panels in L2. */
+/* Finds a tile's place. Tiles go down the columns of bands of eight tile rows: those computed at one time share panels
+ * in L2. */
 RUNG_DEVICE void image_place(int64_t tile, int64_t rows, int64_t columns, int64_t *row, int64_t *column)
 {
     enum { BAND = 8 };
@@ -111,7 +112,8 @@ RUNG_DEVICE void image_place(int64_t tile, int64_t rows, int64_t columns, int64_
     *column = inside / height;
 }
 
-/* v 2^e by two exact factors: together the scales of two lines can leave the exponent range where the result does not.
+/* Returns v 2^e, by two exact factors: the scales of two lines together can leave the exponent range where the result
+ * does not.
  */
 RUNG_DEVICE float image_unscale(float v, int e)
 {
@@ -119,7 +121,7 @@ RUNG_DEVICE float image_unscale(float v, int e)
     return v * __int_as_float((e / 2 + 127) << 23) * __int_as_float((e - e / 2 + 127) << 23);
 }
 
-/* C[row][column] and its right neighbour; `pairs` promises that both exist and lie on 8 bytes. */
+/* Writes C[row][column] and its right neighbour. `pairs` promises that both exist and lie at a multiple of 8 bytes. */
 RUNG_DEVICE void image_write2(const rung_args *g, int64_t row, int64_t column, float x, float y, bool pairs)
 {
     float *c = g->c + row * g->ldc + column;
@@ -149,7 +151,7 @@ RUNG_DEVICE uint64_t image_doubtful(const float sum[IMAGE_SUMS], const rung_imag
     return doubtful;
 }
 
-/* The definition, for results that the halves cannot promise. */
+/* Computes results by their definition where the halves cannot promise enough. */
 RUNG_DEVICE void image_write_by_definition(const rung_args *g, uint64_t doubtful, int64_t row, int64_t column)
 {
 #pragma unroll 1
@@ -179,7 +181,7 @@ RUNG_DEVICE void image_write_tile(const rung_args *g, const float sum[IMAGE_SUMS
         int64_t to_row = row + i / 2 % 2 * 8, to_column = column + at;
         if (pairs || !(doubtful >> i & 3))
             image_write2(g, to_row, to_column, x, y, pairs);
-        else if (to_row < g->m) /* one of the two at most */
+        else if (to_row < g->m) /* at most one of the two exists */
             for (int e = 0; e < 2; e++)
                 if (!(doubtful >> (i + e) & 1) && to_column + e < g->n)
                     g->c[to_row * g->ldc + to_column + e] =

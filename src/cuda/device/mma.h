@@ -1,4 +1,4 @@
-/* mma.sync, the tensor cores' instruction of one warp (sm_80): operands and sums in registers, dealt out over the
+/* mma.sync, the tensor cores' instruction of one warp (sm_80): operands and sums lie in registers, dealt out over the
  * lanes. */
 #ifndef RUNG_DEVICE_MMA_H
 #define RUNG_DEVICE_MMA_H

@@ -13,8 +13,8 @@ struct order_run {
     int stream_begin, stream_end;
 };
 
-/* Finds the next run; false where there is none. Streamed runs go from last to first: what other blocks wait for comes
- * first. */
+/* Finds the next run; false where there is none. A block takes its streamed runs from last to first, so that it does
+ * first what other blocks wait for. */
 RUNG_DEVICE bool order_next(struct order_run *w, const rung_order *o)
 {
     if (w->next_tile < o->whole_tiles) {
@@ -39,7 +39,8 @@ struct order_place {
     int row, col, batch;
 };
 
-/* Tiles go down columns within groups of group_m rows of tiles: neighbours in time share operands. */
+/* Finds a tile's place. Tiles go down columns within groups of group_m rows of tiles, so that neighbours in time share
+ * operands. */
 RUNG_DEVICE struct order_place order_place_of(unsigned tile, const rung_order *o, const int group_m, int bm, int bn)
 {
     struct order_place at;

@@ -10,7 +10,8 @@
 
 #include "device/args.h"
 
-/* Waits for all threads of a block that add parts. A kernel with other threads besides defines it before. */
+/* Waits for all threads of a block that add parts. A kernel that has other threads too defines its own before it
+ * includes this file. */
 #ifndef PARTS_SYNC
 #define PARTS_SYNC() __syncthreads()
 #endif
@@ -20,7 +21,7 @@ RUNG_DEVICE float4 add4(float4 x, float4 y)
     return make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
 }
 
-/* Counters that are zero before and after every launch. They lie just before the workspace. */
+/* Returns the counters, which are zero before and after every launch. They lie just before the workspace. */
 RUNG_DEVICE unsigned *parts_counters(const rung_args *g)
 {
     return (unsigned *)((char *)g->workspace - RUNG_TICKET_BYTES);
@@ -51,8 +52,8 @@ RUNG_DEVICE unsigned parts_look(const unsigned *at)
 /* ---- where parts lie ---- */
 
 /* Where blocks share the steps of all tiles in their order, a block leaves two parts at most: the end of one tile and
- * the beginning of another. So each block has room for two. A beginning goes to the first, all else to the second. This
- * is the place of part `part` of a tile, in tiles from the place of its first part. */
+ * the beginning of another. So each block has room for two. A beginning goes to the first, all else to the second. The
+ * function returns the place of part `part` of a tile, in tiles from the place of its first part. */
 RUNG_DEVICE unsigned parts_place(unsigned part)
 {
     return part ? 2 * part + 1 : 0;
@@ -62,8 +63,8 @@ RUNG_DEVICE unsigned parts_place(unsigned part)
  * Each tile has two counters. at[0] counts the parts that have begun and, from bit 16 on, the stayers that have seen
  * all parts arrive. at[1] counts the parts that are in memory and, from bit 16 on, the blocks that stay. */
 
-/* How many vectors (float4) of the tile make a chunk. There is a chunk a part, of 256 bytes at least, and 32 chunks at
- * most. Where all parts together have no more than `few` vectors, the tile is one chunk. */
+/* Returns how many vectors (float4) of the tile make a chunk. There are as many chunks as parts, of 256 bytes at least,
+ * and 32 chunks at most. Where all parts together have no more than `few` vectors, the tile is one chunk. */
 RUNG_DEVICE unsigned parts_chunk(unsigned parts, const unsigned vectors, unsigned few)
 {
     const unsigned chunks = min(min(parts, 32u), vectors / 16);
@@ -198,8 +199,8 @@ RUNG_DEVICE float4 parts_total(const float4 *sums, unsigned of_each, unsigned co
 
 /* ---- the last of a group ---- */
 
-/* How many parts make a group: all, up to 16; beyond that about the square root of their number, so that no block reads
- * many. */
+/* Returns how many parts make a group: all, up to 16; beyond that about the square root of their number, so that no
+ * block reads many. */
 RUNG_DEVICE unsigned parts_group(unsigned parts)
 {
     unsigned group = parts;
@@ -224,8 +225,8 @@ RUNG_DEVICE int parts_arrive_last(unsigned *counter, unsigned count)
     return ticket == count - 1;
 }
 
-/* Adds `count` parts of `many` vectors, which lie `apart` from each other: enough loads are under way to hide their way
- * from L2. The first part lies at `head`, the others at next, next + stride and so on. */
+/* Adds `count` parts of `many` vectors, which lie `apart` from each other. So enough loads are under way to hide how
+ * long each takes from L2. The first part lies at `head`, the others at next, next + stride and so on. */
 RUNG_DEVICE void parts_sum_many(float4 *sum, const float4 *head, const float4 *next, size_t stride, unsigned count,
                                 const int many, const int apart)
 {

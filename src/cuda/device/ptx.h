@@ -36,7 +36,7 @@ PTX void ptx_mbar_arrive(uint32_t bar)
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(bar) : "memory");
 }
 
-/* Arrives on the barrier so many bytes behind this one: the instruction adds them. */
+/* Arrives on the barrier that lies so many bytes behind this one: the instruction adds them. */
 #define PTX_MBAR_ARRIVE_BEHIND(bar, bytes)                                                                             \
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0 + %1];" ::"r"(bar), "n"(bytes) : "memory")
 
@@ -121,7 +121,7 @@ PTX void ptx_async_copy4(uint32_t to, const float *from)
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from));
 }
 
-/* Does the same, and L2 fetches the 256 bytes around: the next steps along a row want them. */
+/* Does the same and has L2 fetch the 256 bytes around: the next steps along a row want them. */
 PTX void ptx_async_copy4_ahead(uint32_t to, const float *from)
 {
     asm volatile("cp.async.ca.shared.global.L2::256B [%0], [%1], 4;" ::"r"(to), "l"(from));
@@ -149,7 +149,7 @@ PTX void ptx_store_if(float *to, float v, int condition)
                  : "memory");
 }
 
-/* Loads where the condition holds, and is zero elsewhere. */
+/* Loads where the condition holds, and returns zero elsewhere. */
 PTX float ptx_load_if(const float *from, int condition)
 {
     float v;
@@ -163,8 +163,8 @@ PTX float ptx_load_if(const float *from, int condition)
 }
 
 /* Marks where a loop begins that tools/sass writes anew, and tells it which registers hold the loop's inputs; the place
- * tells how A lies (k_innermost is known when this is compiled). The store goes to 16 bytes of shared memory that
- * nobody reads. */
+ * in that memory tells how A lies (k_innermost is known when this is compiled). The store goes to 16 bytes of shared
+ * memory that nobody reads. */
 PTX void ptx_loop_inputs(uint32_t full, uint32_t a, uint32_t b, uint32_t done, uint32_t steps, int k_innermost)
 {
     if (k_innermost)
@@ -175,7 +175,7 @@ PTX void ptx_loop_inputs(uint32_t full, uint32_t a, uint32_t b, uint32_t done, u
                      : "memory");
 }
 
-/* What is made of *x is made here, not ahead of a loop where it would hold registers. */
+/* Keeps the compiler from computing what follows from *x earlier: ahead of a loop it would hold registers. */
 PTX void ptx_here(int64_t *x)
 {
     asm volatile("" : "+l"(*x));
@@ -213,8 +213,8 @@ PTX void ptx_tensor_load_elected(uint32_t dst, const void *map, uint32_t bar, in
                  : "memory");
 }
 
-/* Four boxes of two dimensions, `apart` bytes from each other in shared memory, from a map each, at x + `ahead`. As
- * above. */
+/* Does the same for four boxes of two dimensions, from a map each, at x + `ahead`; they land `apart` bytes from each
+ * other. */
 PTX void ptx_tensor_load_four_elected(uint32_t dst, const uint32_t apart, const CUtensorMap map[4], uint32_t bar,
                                       const int x[4], const int ahead, int y)
 {
@@ -268,7 +268,8 @@ PTX void ptx_bulk_load_multicast(uint32_t dst, const void *src, uint32_t bytes, 
                  : "memory");
 }
 
-/* What this thread stored to shared memory is visible to the matrix unit and the copy engine after the next barrier. */
+/* Makes what this thread stored to shared memory visible to the matrix unit and the copy engine after the next barrier.
+ */
 PTX void ptx_async_fence(void)
 {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -324,7 +325,7 @@ PTX void ptx_bar_arrive(int id, int threads)
     asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-/* Makes a zero, but not ahead of the asm before it. */
+/* Sets *x to zero, here and not ahead of the asm before it. */
 PTX void ptx_clear_here(float *x)
 {
     asm volatile("mov.f32 %0, 0f00000000;" : "=f"(*x));
@@ -384,7 +385,7 @@ PTX void ptx_wgmma_fence(void)
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
-/* Nothing that touches d moves across this: ordinary arithmetic is not ordered against wgmma by a memory clobber. */
+/* Keeps what touches d from moving across this: a memory clobber does not order ordinary arithmetic against wgmma. */
 PTX void ptx_hold(float *d, int count)
 {
     int i;

@@ -12,7 +12,7 @@ typedef struct rung_reduce_args {
     int64_t n;
     float *partials;  /* one a block */
     unsigned *ticket; /* zero before and after a launch: counts the blocks that are done */
-    int64_t share;    /* r06: 16-byte quads of each block; 0: blocks go side by side */
+    int64_t share;    /* r06: how many times 16 bytes each block adds; 0: blocks go side by side */
 } rung_reduce_args;
 
 #endif

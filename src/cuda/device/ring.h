@@ -4,7 +4,7 @@
 
 #include "device/args.h"
 
-/* A stage, and the parity of the round: what its barriers are asked for. */
+/* A stage, and the parity of the round that its barriers are asked for. */
 struct ring_place {
     int stage;
     uint32_t phase;

@@ -16,8 +16,8 @@ typedef struct rung_row_copy {
 
 typedef struct rung_row_copy_args {
     rung_row_copy of[2];
-    uint32_t blocks_of_first; /* the first of the grid; the others copy the second */
-    const uint8_t *only_if;   /* one byte: nothing is copied where it is 0; NULL: always */
+    uint32_t blocks_of_first; /* so many blocks of the grid, the first, copy the first operand; the others the second */
+    const uint8_t *only_if;   /* one byte: where it is 0 nothing is copied; NULL: always copied */
 } rung_row_copy_args;
 
 enum { RUNG_ROW_PIECE = 32, RUNG_ROW_PIECES = 16, RUNG_ROW_COPY_THREADS = 256 };

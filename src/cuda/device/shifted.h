@@ -3,8 +3,8 @@
  * multiple of 16 bytes before the first row on. What it brings lies up to three floats off its place. Warps then move
  * it, four bytes a lane, to where the main loop wants it, with k outermost. The x of a map runs over the whole operand
  * and its y over every fourth row, so that four maps serve all batches. What is read beyond a row's end lies inside the
- * operand or is zero, but for the 16 bytes that hold the operand's first and last element: a page holds all of those or
- * none. Limits: four rows at least; positions in the operand below 2^31. */
+ * operand or is zero, but for the 16 bytes around the operand's first and last element, which lie in one page with it.
+ * Limits: four rows at least; positions in the operand below 2^31. */
 #ifndef RUNG_DEVICE_SHIFTED_H
 #define RUNG_DEVICE_SHIFTED_H
 
@@ -25,7 +25,8 @@ RUNG_DEVICE void shifted_begin(struct shifted_source *s, const rung_shifted *x, 
     s->row = kc ? at / 4 : 0;
 #pragma unroll
     for (int c = 0; c < 4; c++)
-        s->x[c] = __shfl_sync(~0u, (along + c * x->ld) & ~3, 0); /* not to be recomputed at every stage */
+        s->x[c] = __shfl_sync(~0u, (along + c * x->ld) & ~3,
+                              0); /* keeps the compiler from computing it again at every stage */
 }
 
 /* Starts the copies of the stage at k. A whole warp calls this with the same values in all lanes; one lane is elected.
@@ -41,8 +42,8 @@ RUNG_DEVICE void shifted_load(const rung_shifted *x, const struct shifted_source
 }
 
 /* Where a lane finds its elements of a batch's stages, and where it puts four of one k, in bytes from the start of the
- * stage. The lanes of a warp take eight fours of four k. With k innermost they never meet in a bank, else only where
- * rows start alike. */
+ * stage. The lanes of a warp take eight fours of four k. With k innermost they never meet in a bank, with k outermost
+ * only where rows start alike. */
 struct shifted_lane {
     uint32_t from[4], to; /* with k outermost only the first is used: the others lie beside it */
 };
@@ -57,8 +58,8 @@ RUNG_DEVICE void shifted_place(struct shifted_lane *l, const rung_shifted *x, in
                         : k * SHIFTED_CHUNKS(w, 0) * SHIFTED_BOX(w, 0) + (((start + k * x->ld) & 3) + 4 * four) * 4;
 }
 
-/* Moves four k of a stage, from 4 * quad on. Where k is innermost, those from `left` on become zero, if `partial`;
- * where it is outermost the copies have brought zeros. */
+/* Moves four k of a stage, from 4 * quad on. With k innermost and `partial`, those from `left` on become zero; with k
+ * outermost the copies have brought zeros. */
 RUNG_DEVICE void shifted_move_four(const struct shifted_lane *l, uint32_t from, uint32_t to, int left, const int quad,
                                    const int w, const int kc, const int partial)
 {

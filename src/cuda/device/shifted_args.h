@@ -9,7 +9,7 @@
 
 /* A row is what lies in one piece: all of a k, or, with k innermost, one row of A or column of B. */
 typedef struct rung_shifted {
-    CUtensorMap of[4];          /* rows r % 4 */
+    CUtensorMap of[4];          /* map i holds the rows with r % 4 = i */
     int32_t origin, ld, stride; /* floats: from the maps' start to the operand, from row to row, from batch to batch */
 } rung_shifted;
 

@@ -5,8 +5,8 @@
 enum { RUNG_SHIFTED_CHUNK = 128 }; /* floats of a row that one copy takes, besides the four more that a shift needs */
 
 #define SHIFTED_BK 16 /* along k of a stage */
-/* Of a stage W wide: bytes from row to row, from one copy's box to the next (the copy engine wants multiples of 128),
- * of all boxes, and what the copies bring. KC: k innermost. */
+/* For a stage of W rows or columns: bytes from row to row, from one copy's box to the next (the copy engine wants
+ * multiples of 128), of all boxes, and what the copies bring. KC is 1 where k is innermost. */
 #define SHIFTED_CHUNKS(W, KC) ((KC) || (W) < RUNG_SHIFTED_CHUNK ? 1 : (W) / RUNG_SHIFTED_CHUNK)
 #define SHIFTED_ROW(W, KC) (((KC) ? SHIFTED_BK + 4 : (W) / SHIFTED_CHUNKS(W, KC) + 4) * 4)
 #define SHIFTED_ROWS(W, KC) (((KC) ? (W) : SHIFTED_BK) / 4) /* of a box */

@@ -9,13 +9,13 @@
 
 #ifdef __CUDACC__
 
-/* Every row of x starts at a multiple of 16 bytes. */
+/* True where every row of x starts at a multiple of 16 bytes. */
 RUNG_DEVICE bool rung_is_aligned16(const float *x, int64_t ld)
 {
     return (uintptr_t)x % 16 == 0 && ld % 4 == 0;
 }
 
-/* Four floats of a tile, by one 16-byte shared load, into registers. */
+/* Reads four floats of a tile into registers, by one 16-byte shared load. */
 RUNG_DEVICE void rung_get4(float *to, const float *tile)
 {
     float4 v = *(const float4 *)tile;
@@ -25,7 +25,7 @@ RUNG_DEVICE void rung_get4(float *to, const float *tile)
     to[3] = v.w;
 }
 
-/* Four neighbours in row r of the rows x columns matrix x, from column c on. `p` is where they are. */
+/* Reads four neighbours in row r of the rows x columns matrix x, from column c on. `p` is where they are. */
 RUNG_DEVICE float4 rung_read4_at(const float *p, int64_t rows, int64_t columns, int64_t r, int64_t c, bool inside)
 {
     if (inside)

@@ -8,14 +8,14 @@
 #define RUNG_REGISTERS(threads, blocks)                                                                                \
     (65536 / ((threads) * (blocks)) / 8 * 8 > 255 ? 255 : 65536 / ((threads) * (blocks)) / 8 * 8)
 
-/* .post: what is done to the compiled code. */
+/* The field .post of a row: what is done to the compiled code. */
 typedef enum rung_post {
     RUNG_AS_COMPILED,
     RUNG_ORDERED_FFMAS, /* FFMAs and shared loads are put in another order (sass order) */
     RUNG_WRITTEN_LOOP   /* the main loop is written anew (sass loop) */
 } rung_post;
 
-/* .gather: what warps do that fill a ring beside the copy engine, which the tool has to leave alone. */
+/* The field .gather of a row: what warps do that fill a ring beside the copy engine. tools/sass leaves it alone. */
 typedef enum rung_gather { RUNG_NO_GATHER, RUNG_GATHER_COPIES, RUNG_GATHER_MOVES } rung_gather;
 
 /* What the struct of a family's tile begins with. */
@@ -43,7 +43,7 @@ typedef struct rung_costs {
 #define RUNG_TILE_COSTS(family, fields)
 #endif
 
-/* The row of a kernel among its family's. */
+/* Finds a kernel's row among those of its family. */
 #define RUNG_FIND_TILE(tiles, kernel) (&(tiles)[(kernel)->tile])
 
 #endif

@@ -4,35 +4,35 @@
 
 #include "cuda/driver/device.h"
 
-/* The context's counters in device memory: blocks seen, blocks and single elements that the guard took. */
+/* Returns the context's counters in device memory: blocks seen, blocks and single elements that the guard took. */
 rung_status rung_guard_counts_at(rung_cuda *cuda, unsigned long long **counts);
-/* Waits for the context's stream. */
+/* Reads the counters. It waits for the context's stream. */
 rung_status rung_guard_counts_read(rung_cuda *cuda, rung_guard_counts *counts);
 void rung_guard_counts_close(rung_cuda *cuda);
 
 /* What strict arithmetic needs for the 128 x 128 blocks of one product that are marked. All of it lies in device
  * memory. */
 typedef struct rung_marked {
-    uint8_t *marks;     /* a byte a block, row by row, */
-    const uint8_t *any; /* and one that says whether any block is marked */
-    int32_t *list;      /* room for a number a block */
-    float *partials;    /* rung_marked_blocks_partial_bytes */
-    uint32_t *tickets;  /* rung_marked_blocks_ticket_bytes, zero before and after */
-    void *zero;         /* is zero afterwards, */
+    uint8_t *marks;     /* one byte for each block, row by row, */
+    const uint8_t *any; /* and one more that says whether any block is marked */
+    int32_t *list;      /* room for a number for each block */
+    float *partials;    /* of rung_marked_blocks_partial_bytes */
+    uint32_t *tickets;  /* of rung_marked_blocks_ticket_bytes, zero before and after */
+    void *zero;         /* set to zero here for the next product, */
     int64_t zero_words; /* so many times 16 bytes */
     float *copies[2];   /* room for copies of A and B (rung_row_copy_ld); NULL: none */
 } rung_marked;
 
-/* In medium tiles. The copy engine must be able to read the operands, or there is room for copies that it can read:
- * they are made where any block is marked. */
+/* Computes the marked blocks in medium tiles. Where the copy engine cannot read the operands, there must be room for
+ * copies that it can read; they are made where any block is marked. */
 int rung_marked_blocks_fit(const rung_problem *p, const rung_marked *w);
 int64_t rung_marked_blocks_partial_bytes(int sms);
 int64_t rung_marked_blocks_ticket_bytes(int sms);
 rung_status rung_marked_blocks_run(rung_cuda *cuda, const rung_problem *p, const rung_marked *w);
 
-/* In small tiles: any operands. */
+/* Computes the marked blocks in small tiles, whatever the operands. */
 rung_status rung_marked_tiles_run(rung_cuda *cuda, const rung_problem *p, const rung_marked *w);
-/* NULL, or why these kernels cannot take the product. */
+/* Returns NULL, or why these kernels cannot take the product. */
 const char *rung_marked_tiles_refuse(const rung_problem *p);
 
 #endif

@@ -1,7 +1,7 @@
 /* consume() of the fp16x3 product: it adds hi*hi to sums in FP32 registers every 64 along k. kernel.inc includes this
  * file, which uses its ring and macros. */
 
-/* Both corrections of one stage: lo*hi and hi*lo. */
+/* Adds both corrections of one stage: lo*hi and hi*lo. */
 RUNG_DEVICE void corrections(float *d, uint64_t a, uint64_t b, int keep)
 {
     PTX_WGMMA_F16_N128(d, a + 4, b, keep);
@@ -16,8 +16,8 @@ RUNG_DEVICE void leading(float *d, uint64_t a, uint64_t b, int keep)
     PTX_WGMMA_F16_N128(d, a + 2, b + 2, 1);
 }
 
-/* The sums of one segment, corrections in an accumulator of their own: their truncation is 2^-11 smaller. While a
- * chain of 64 along k is added to the sum, the matrix unit works on its corrections. */
+/* Computes the sums of one segment. Corrections have an accumulator of their own: their truncation is 2^-11 smaller.
+ * While a chain of 64 along k is added to the sum, the matrix unit works on the chain's corrections. */
 RUNG_DEVICE void consume(ring *r, int group, int blocks, float *sum)
 {
     float acc[ACC], cor[ACC];
@@ -36,7 +36,7 @@ RUNG_DEVICE void consume(ring *r, int group, int blocks, float *sum)
         stage_take(r, group, &a1, &b1);
         leading(acc, a1, b1, 1);
         ptx_wgmma_commit();
-        PTX_WGMMA_WAIT(1); /* the corrections of the chain before */
+        PTX_WGMMA_WAIT(1); /* for the corrections of the chain before */
         if (before >= 0) {
             stage_release(r->empty, before);
             stage_release(r->empty, before + 1 == STAGES ? 0 : before + 1);
@@ -46,7 +46,7 @@ RUNG_DEVICE void consume(ring *r, int group, int blocks, float *sum)
         corrections(cor, a0, b0, k > 0);
         corrections(cor, a1, b1, 1);
         ptx_wgmma_commit();
-        PTX_WGMMA_WAIT(1); /* this chain */
+        PTX_WGMMA_WAIT(1); /* for this chain */
         ptx_hold(acc, ACC);
 #pragma unroll
         for (i = 0; i < ACC; i++)

@@ -1,7 +1,8 @@
 /* The guard's counters: three words of device memory that live as long as the context. */
 #include "cuda/families/accurate/accurate.h"
 
-/* On a stream of its own: the context's may be recording a graph, which would then clear them at every launch. */
+/* Clears the new counters on a stream of its own: the context's may be recording a graph, which would then clear them
+ * at every launch. */
 static rung_status make_counters(rung_cuda *cuda, CUdeviceptr *at)
 {
     const rung_driver *d = cuda->driver;

@@ -12,29 +12,29 @@
 
 enum {
     CLUSTER = 2,
-    MIN_K = 64,    /* below, two halves err more than FP32 does: docs/numerics.md */
-    ALIGN = 1024,  /* bytes: what wgmma's swizzle asks of an image */
+    MIN_K = 64,    /* with fewer k two halves err more than FP32 does: docs/numerics.md */
+    ALIGN = 1024,  /* bytes: wgmma's swizzle asks an image to begin at a multiple of it */
     BAND = 8,      /* cluster tiles of m walked together */
-    MAX_SPLIT = 8, /* blocks of a cluster that splits lines across k */
+    MAX_SPLIT = 8, /* so many blocks at most of a cluster that splits lines across k */
 };
 
-/* Least number of terms that must carry a sum (docs/numerics.md). */
+/* So many terms at least must carry a sum (docs/numerics.md). */
 static const float min_terms = 2.0f;
 
 /* Measured on one H200 (docs/costs.md). */
 static const double launches_us = 11.5, tile_us = 4.0, chain_us = 1.08, tf32_chain_us = 0.75, cut_us = 2.0,
                     part_us = 1.0, split_bytes_us = 3.3e6,
-                    ragged_us = 2.5; /* tiles at C's edges, lines that are no whole pieces */
+                    ragged_us = 2.5; /* tiles at C's edges, and lines that do not fill their pieces */
 
-/* Lines along k that are longer than what a block's threads keep are read twice, and few blocks at a time: bytes a
- * microsecond of one. */
+/* Lines along k that are longer than what a block's threads keep are read twice, few blocks at a time. One such block
+ * reads so many bytes a microsecond. */
 static const double long_line_rate = 18e3;
 
-/* What the end of a tile takes longer that reads C. */
+/* So much longer takes the end of a tile that reads C. */
 static const double beta_us = 2.5;
 
-/* Rows of C at odd addresses: what the end of a tile takes longer, of one that is done whole, of one that is cut. Rows
- * at multiples of 8 bytes, not of 16: the same of any. */
+/* So much longer takes the end of a tile where rows of C lie at odd addresses: of one that is done whole, of one that
+ * is cut; and of any tile where they lie at multiples of 8 bytes and not of 16. */
 static const double odd_end_us = 8.0, odd_cut_us = 4.0, half_odd_end_us = 2.0;
 
 static int64_t round_up(int64_t x, int64_t unit)
@@ -64,7 +64,7 @@ static int64_t blocks_a_turn(int64_t lines_pad, int64_t k_blocks, int sms)
     return most(1, least(8, lines_pad / F16X3_COLS * k_blocks / (16 * sms)));
 }
 
-/* Lines across k: as many blocks as give each warp one piece, which it keeps. */
+/* Lines across k take as many blocks as give each warp one piece, which it keeps. */
 static int split_cluster(int64_t k_pad)
 {
     int cluster = 1;
@@ -73,8 +73,9 @@ static int split_cluster(int64_t k_pad)
     return cluster;
 }
 
-/* A thread keeps 32 values of its line in registers. Lines too few to fill the chip so are shared by more, up to a
- * warp; where bits may depend on k alone, so may what a line's magnitudes are added up to. */
+/* A thread keeps 32 values of its line in registers. Where so few lines would not fill the chip, more threads share a
+ * line, up to a warp. They do not where bits may depend on k alone, since the order in which a line's magnitudes are
+ * added follows from their number. */
 static int line_bits(int64_t k, int64_t lines, int sms, int in_order)
 {
     int bits = 3;
@@ -85,7 +86,7 @@ static int line_bits(int64_t k, int64_t lines, int sms, int in_order)
     return bits;
 }
 
-/* What belongs to the kept operand comes first of what is zero between launches. */
+/* Of what is zero between launches, that of the kept operand comes first. */
 static accurate_layout lay_out(const rung_kernel *kernel, int64_t m, int64_t n, int64_t k, int kept, int sms)
 {
     accurate_layout w = {
@@ -112,9 +113,10 @@ static accurate_layout lay_out(const rung_kernel *kernel, int64_t m, int64_t n, 
     return w;
 }
 
-/* The tiles of the last, partial wave may be cut along k: more clusters take part, but somebody adds the parts. */
+/* The tiles of the last round, which is not full, may be cut along k: more clusters take part then, but one has to add
+ * the parts. */
 typedef struct cut {
-    int64_t tiles, clusters; /* 0, 1: none */
+    int64_t tiles, clusters; /* so many tiles are cut, over so many clusters; 0 and 1: none */
     double us;               /* of the whole launch */
 } cut;
 
@@ -131,7 +133,7 @@ static cut choose_cut(const accurate_layout *w, const rung_kernel *kernel, int64
     cut c = {0, 1, full_waves + (rest ? whole : 0)};
     if (!rest || in_order)
         return c;
-    /* Parts of a tile: half as long, twice as many to add; the least sum of both. */
+    /* With more parts a chain is shorter and more is to be added: this number makes the sum of both least. */
     double parts = fmax(1.0, fmin(sqrt((double)chains * chain / part_us), (double)clusters / (double)rest));
     int64_t sharing = least(clusters, (int64_t)(parts * (double)rest));
     parts = (double)sharing / (double)rest;
@@ -144,10 +146,10 @@ static int64_t parts_of(int64_t whole, int64_t part)
     return (whole + part - 1) / part;
 }
 
-/* What all panels of a plan take. */
+/* How long all panels of a plan take. */
 typedef struct panels {
     int64_t count;
-    double split_us, us; /* us: all of it */
+    double split_us, us; /* the split, and all of it */
     cut last;
 } panels;
 
@@ -156,7 +158,7 @@ static panels cost_panels(const rung_machine *machine, const rung_kernel *kernel
 {
     const accurate_layout *w = &part->w;
     const int64_t rows = parts_of(p->m, part->m), columns = parts_of(p->n, part->n), depths = parts_of(p->k, part->k);
-    /* Every element of A and B is read, and written as two halves; across k that takes half as long again. */
+    /* Every element of A and B is read, and written as two halves; for lines across k that takes half as long again. */
     const double depth = (double)depths * (double)w->k_pad, a_passes = part->kept ? (double)columns : 1.0,
                  b_passes = part->kept ? 1.0 : (double)rows, m = (double)p->m * a_passes, n = (double)p->n * b_passes;
     const double bytes = (m + n) * depth * 8.0 + 4.0 * (double)p->k * ((p->trans_a ? m : 0) + (p->trans_b ? 0 : n));
@@ -175,8 +177,8 @@ static panels cost_panels(const rung_machine *machine, const rung_kernel *kernel
     return s;
 }
 
-/* A plan with the kept operand in `parts`, and as much of the other one as there is room for; m is 0 where there is
- * none. */
+/* Makes a plan with the kept operand in `parts`, and as much of the other one as there is room for; m is 0 where there
+ * is no room. */
 static accurate_plan panel_of(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, int kept,
                               int64_t parts, int64_t k, int64_t limit)
 {
@@ -188,7 +190,7 @@ static accurate_plan panel_of(const rung_machine *machine, const rung_kernel *ke
     accurate_layout w = lay_out(kernel, of[0], of[1], k, kept, machine->sms);
     if (w.bytes > limit)
         return (accurate_plan){0};
-    /* A line of the other operand and what is known of it; blocks have marks. */
+    /* A line of the other operand takes its image, what is known of it, and its blocks' marks. */
     const int64_t line_bytes = w.k_pad * 4 + (int64_t)sizeof(f16x3_line) + 64 + of[kept] / units[kept];
     of[other] += (limit - w.bytes) / line_bytes / units[other] * units[other];
     for (;; of[other] -= units[other]) {
@@ -204,8 +206,8 @@ static accurate_plan panel_of(const rung_machine *machine, const rung_kernel *ke
 
 enum { SHORT_PANEL = 1024, MOST_DEPTHS = 16 };
 
-/* The cheapest panels whose workspace fits: of C, of k, or both. Sums that are added up in C are rounded there, so k
- * stays whole where bits may depend on nothing else, and where beta is not known here. */
+/* Chooses the cheapest panels whose workspace fits: of C, of k, or both. Sums that are added up in C are rounded there,
+ * so k stays whole where bits may depend on k alone, and where beta is not known here. */
 static accurate_plan choose_panel(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p,
                                   int64_t limit)
 {
@@ -236,7 +238,8 @@ static accurate_plan choose_panel(const rung_machine *machine, const rung_kernel
     return best;
 }
 
-/* Where the context sets no limit. A pool's memory beyond what is kept is given back after the product (driver/gpu.c).
+/* This is the limit where the context sets none. Memory of the pool beyond what is kept is given back after the product
+ * (driver/gpu.c).
  */
 static const int64_t panel_bytes = (int64_t)512 << 20, array_bytes = (int64_t)4 << 30;
 
@@ -272,7 +275,7 @@ static const char *accurate_estimate(const rung_machine *machine, const rung_con
 /* The memory of one product. */
 typedef struct places {
     char *memory, *zeros;
-    int kept;        /* the zeros are zero already, and are to be left so */
+    int kept;        /* the zeros are there already, and the launch leaves zeros */
     int first, last; /* of the panels that share the image of the plan's kept operand */
     int64_t other;   /* where the zeros of the other operand, and of the product, begin */
 } places;
@@ -324,7 +327,8 @@ static int64_t pack_blocks(const f16x3_operand *o)
     return o->k_innermost ? o->row_groups * 8 : turn_blocks(o);
 }
 
-/* The kept operand for the first of the panels that share its image, the other one for each. */
+/* Splits the operands of a panel: the kept one for the first of the panels that share its image, the other one for
+ * each. */
 static rung_status split(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const accurate_layout *w,
                          places at, int kept, int entry)
 {
@@ -382,7 +386,7 @@ static void fill_product(f16x3_args *g, const rung_problem *p, const accurate_la
     g->marks = (uint8_t *)(at.memory + w->marks);
 }
 
-/* What the product marked and left alone. */
+/* Computes what the product marked and left alone. */
 static rung_status strict_tiles(rung_cuda *cuda, const rung_problem *p, const accurate_plan *part,
                                 const accurate_layout *w, places at, int entry)
 {
@@ -393,8 +397,8 @@ static rung_status strict_tiles(rung_cuda *cuda, const rung_problem *p, const ac
         q.c_array += entry;
     }
     const int64_t from = at.last ? 0 : at.other;
-    float *copies[2]; /* an operand's image has room for its copy, and nobody reads it any more: the kept one's, after
-                         the last */
+    float *copies[2]; /* an image has room for its operand's copy, and nobody reads it any more; the kept operand's only
+                         after the last panel */
     copies[part->kept] = at.last ? (float *)(at.memory + w->image[part->kept]) : NULL;
     copies[1 - part->kept] = (float *)(at.memory + w->image[1 - part->kept]);
     rung_marked marked = {.marks = (uint8_t *)(at.memory + w->marks),
@@ -409,7 +413,7 @@ static rung_status strict_tiles(rung_cuda *cuda, const rung_problem *p, const ac
                                                : rung_marked_tiles_run(cuda, &q, &marked);
 }
 
-/* A panel's own sizes, in the places of the largest one. */
+/* Returns the layout of a panel with sizes of its own, in the places of the largest panel. */
 static accurate_layout layout_of(const rung_kernel *kernel, const rung_problem *p, const accurate_plan *part, int sms)
 {
     accurate_layout w = part->w, own = lay_out(kernel, p->m, p->n, p->k, part->kept, sms);
@@ -418,7 +422,7 @@ static accurate_layout layout_of(const rung_kernel *kernel, const rung_problem *
     return w;
 }
 
-/* One product that fits the workspace. */
+/* Launches one product that fits the workspace. */
 static rung_status launch_panel(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p,
                                 const accurate_plan *part, places at, int entry)
 {
@@ -447,7 +451,8 @@ static rung_status launch_panel(rung_cuda *cuda, const rung_kernel *kernel, cons
     return strict_tiles(cuda, p, part, &w, at, entry);
 }
 
-/* Where the stream is recording, there are no kept zeros, and the recorded graph takes the launches one by one. */
+/* Runs a panel. Where the stream is recording there are no kept zeros, and the recorded graph takes the launches one by
+ * one. */
 static rung_status run_panel(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p,
                              const accurate_plan *part, places at, int entry)
 {
@@ -458,7 +463,8 @@ static rung_status run_panel(rung_cuda *cuda, const rung_kernel *kernel, const r
     return status == RUNG_SUCCESS ? queued : status;
 }
 
-/* The panel of C that begins at (i, j), of k at l: later ones add to C what earlier ones left there. */
+/* Returns the product of one panel, of C from (i, j) on and of k from l on. Later panels of k add to what earlier ones
+ * left in C. */
 static rung_problem panel_at(const rung_problem *p, const accurate_plan *part, int entry, int64_t i, int64_t j,
                              int64_t l)
 {

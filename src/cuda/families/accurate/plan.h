@@ -8,13 +8,14 @@
  */
 typedef struct accurate_layout {
     int64_t m_pad, n_pad, k_pad, tiles_m, tiles_n, blocks;
-    int64_t zero_bytes, zero_words; /* the first so many must be zero; so many of 16 bytes are left otherwise */
+    int64_t zero_bytes, zero_words; /* the first so many bytes must be zero; what lies behind 16 zero_words of them
+                                       becomes zero again by itself */
     int64_t line[2], group[2], ready, tickets, marks, list, partial, image[2], bytes;
 } accurate_layout;
 
 typedef struct accurate_plan {
     int64_t m, n, k; /* of the largest panel */
-    int32_t kept;    /* whose image stays while all panels of the other operand pass: 0 A's, 1 B's */
+    int32_t kept;    /* the operand whose image stays while all panels of the other one pass: 0 A, 1 B */
     accurate_layout w;
 } accurate_plan;
 

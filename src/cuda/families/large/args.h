@@ -12,7 +12,7 @@
 typedef struct rung_large_args {
     CUtensorMap a_map, b_map;
     CUtensorMap a_of[4],
-        b_of[4];         /* with class_steps: k, k + 4, k + 8 ... of an operand whose rows lie at any address */
+        b_of[4]; /* with class_steps: map i has k = i, i + 4, i + 8 ... of an operand whose rows lie at any address */
     const float *copied; /* NULL, or what warps copy, 4 bytes a lane, where its map could not read it: A, */
     int64_t copied_ld, copied_stride;
     int32_t copied_a; /* or, if zero, B */

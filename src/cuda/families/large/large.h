@@ -18,11 +18,11 @@ typedef struct large_tile {
 const large_tile *large_tile_of(const rung_kernel *kernel);
 
 enum {
-    LARGE_CLASSES = 4,  /* of k, k % 4 */
-    LARGE_MOST_TAIL = 4 /* of k, left to where the parts are added */
+    LARGE_CLASSES = 4,  /* classes of k: k % 4 */
+    LARGE_MOST_TAIL = 4 /* so many k at most are left to the end, where the parts are added */
 };
 
-/* What k holds beyond whole steps of all classes, where it is little. */
+/* Returns what k holds beyond whole steps of all classes, where that is little. */
 static inline int64_t large_class_tail(const rung_kernel *kernel, const rung_problem *p)
 {
     const int64_t tail = p->k % (LARGE_CLASSES * kernel->bk);
@@ -34,7 +34,7 @@ static inline int64_t large_class_rows(const rung_problem *p)
     return rung_ceil_div(p->k, LARGE_CLASSES);
 }
 
-/* C^T = B^T A^T: the same numbers, the operands' parts exchanged. */
+/* Returns the product that computes C^T = B^T A^T: the same numbers, A and B exchanged. */
 rung_problem large_transposed(const rung_problem *p);
 
 double large_floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p);

@@ -27,7 +27,7 @@ static rung_status turn(rung_cuda *cuda, const rung_problem *p, int64_t mn, int 
                            .stride_to = o->stride,
                            .class_rows = classed ? large_class_rows(p) : 0,
                            .aligned = align >= 16};
-    for (int64_t z = 0; z < p->batch; z += 65535) { /* the grid's limit */
+    for (int64_t z = 0; z < p->batch; z += 65535) { /* so many is the limit of a grid along z */
         rung_grid grid = {.x = (unsigned)rung_ceil_div(mn, RUNG_TURN_TILE),
                           .y = (unsigned)rung_min64(rung_ceil_div(p->k, RUNG_TURN_TILE), 65535),
                           .z = (unsigned)rung_min64(p->batch - z, 65535),
@@ -40,7 +40,7 @@ static rung_status turn(rung_cuda *cuda, const rung_problem *p, int64_t mn, int 
     return RUNG_SUCCESS;
 }
 
-/* The operand's copy at `to`, in the order it lies; it takes the operand's place. */
+/* Describes a copy of the operand at `to`, in the order it lies. The copy takes the operand's place. */
 static rung_row_copy copy_to(operand *o, int64_t inner, int64_t outer, int64_t batch, float *to)
 {
     int64_t ld = rung_row_copy_ld(inner);
@@ -68,7 +68,7 @@ static rung_status pack(rung_cuda *cuda, const rung_kernel *kernel, const rung_p
     return count ? rung_row_copy_run(cuda, &copies[0], &copies[1], NULL) : RUNG_SUCCESS;
 }
 
-/* A box of x by y of a batch of matrices whose rows run along x. */
+/* Describes boxes of x by y of a batch of matrices whose rows run along x. */
 static rung_status describe(rung_cuda *cuda, const operand *o, int64_t x, int64_t y, int64_t batch, int box_x,
                             int box_y, int swizzle, CUtensorMap *map)
 {
@@ -82,8 +82,8 @@ static rung_status describe(rung_cuda *cuda, const operand *o, int64_t x, int64_
     return rung_boxes_describe(cuda, &boxes, map);
 }
 
-/* Rows k, k + 4, k + 8 ... of an operand with k outermost as it lies, or of its copy, where they follow each other;
- * returns in `starts` how many elements before the first of each class its rows begin. */
+/* Describes rows k, k + 4, k + 8 ... of an operand with k outermost as it lies, or of its copy, where they follow each
+ * other. `starts` gets how many elements before the first of each class its rows begin. */
 static rung_status describe_classes(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, operand o,
                                     int turned, int64_t mn, int extent, CUtensorMap of[LARGE_CLASSES],
                                     int32_t starts[LARGE_CLASSES])
@@ -102,7 +102,7 @@ static rung_status operands(rung_cuda *cuda, const rung_kernel *kernel, const ru
                             char *workspace, rung_large_args *args)
 {
     operand a = {p->a, p->lda, p->stride_a}, b = {p->b, p->ldb, p->stride_b};
-    if (p->k == 0) /* nothing is read: any valid map will do */
+    if (p->k == 0) /* nothing is read then: any valid map will do */
         return RUNG_SUCCESS;
     RUNG_TRY(pack(cuda, kernel, p, s, workspace, &a, &b));
     if (s->class_steps) {

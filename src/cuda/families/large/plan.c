@@ -20,17 +20,17 @@ const large_tile *large_tile_of(const rung_kernel *kernel)
 /* Fitted to timings on an H200 (docs/costs.md); the clock and the SM count come from the
  * machine. */
 static const double launch_us = 4.88; /* start and end of the kernel */
-/* End of a tile: 16-byte stores; in lines at any address; in lines down the columns of a C stored the other way round;
- * and what beta, bias or an activation add. */
+/* The end of a tile takes so long: with 16-byte stores; in lines at any address; in lines down the columns of a C that
+ * is stored the other way round; and beta, bias or an activation add so much. */
 static const double end_us = 4.48, scattered_end_us = 5.31, transposed_end_us = 5.11, more_end_us = 3.00;
-/* Where four blocks or more share a tile: leaving sums and meeting; what the parts beyond 32 add; blocks with parts of
- * two tiles. Where fewer do. */
+/* Where four blocks or more share a tile: they leave sums and meet; each part beyond 32 adds; blocks have parts of two
+ * tiles. Where fewer than four share it: they leave sums. */
 static const double meet_us = 5.46, more_parts_us = 0.58, straddle_us = 7.03, leave_us = 7.75;
 static const double turn_us = 2.72, turn_bytes_per_us = 1.91e6;
-/* Of classes: a small operand's turning, and adding parts that start apart. */
+/* With classes of k: a small operand is turned, and parts that start apart are added. */
 static const double class_turn_us = 4.5, class_meet_us = 11;
-/* Cycles of a step that the copying warps take from the multiplying ones: each time, and for each copy of theirs, with
- * k outermost and innermost. */
+/* The copying warps take so many cycles of a step from the multiplying ones: in each step, and for each of their
+ * copies, with k outermost and innermost. */
 static const double copy_cycles = 14.72, copy_row_cycles = 4.90, copy_line_cycles = 40.1;
 static const double write_bytes_per_us = 4.47e6;
 
@@ -39,7 +39,7 @@ static double turn_cost_us(int64_t bytes)
     return bytes ? turn_us + 2.0 * (double)bytes / turn_bytes_per_us : 0;
 }
 
-/* Time of `streamed` tiles cut along k over `grid` blocks, and the others done whole. */
+/* Predicts the time with `streamed` tiles cut along k over `grid` blocks, and the others done whole. */
 static double wave_cost_us(const large_plan *s, int64_t streamed, int64_t grid, double step_us, double tile_us)
 {
     int64_t rounds = rung_ceil_div(s->tiles - streamed, grid);
@@ -61,7 +61,7 @@ static void plan_tiles(const rung_machine *machine, const rung_kernel *kernel, c
     double tile_us = s->transposed ? transposed_end_us : p->align_c >= 16 && p->n % 4 == 0 ? end_us : scattered_end_us;
     if (!p->beta_zero || p->bias_kind || p->activation)
         tile_us += more_end_us;
-    /* All blocks end their tiles at once: what L2 does not hold is written while nothing is multiplied. */
+    /* All blocks end their tiles at the same time, so what L2 does not hold is written while nothing is multiplied. */
     if (4.0 * (double)p->m * (double)p->n * (double)p->batch > (double)machine->l2_bytes)
         tile_us = fmax(tile_us, 4.0 * kernel->bm * kernel->bn * machine->sms / write_bytes_per_us);
     s->tile_rows = kernel->bm;
@@ -70,10 +70,10 @@ static void plan_tiles(const rung_machine *machine, const rung_kernel *kernel, c
     s->tiles_n = rung_ceil_div(p->n, kernel->bn);
     s->tiles = s->tiles_m * s->tiles_n * p->batch;
     s->steps = rung_ceil_div(p->k, kernel->bk);
-    /* None with fewer than eight steps. */
+    /* No block has fewer than eight steps. */
     int64_t most = rung_min64(machine->sms, s->tiles * s->steps / 8);
     most = most < 1 ? 1 : most;
-    /* All whole; the last round over all blocks; the last two; all, in equal parts. */
+    /* The plans: all tiles whole; those of the last round cut over all blocks; of the last two; all, in equal parts. */
     int64_t rest = s->tiles % most, even = most / s->tiles * s->tiles;
     const int64_t streamed[4] = {0, rest, s->tiles > most ? rest + most : 0, s->tiles};
     const int64_t grids[4] = {rung_min64(most, s->tiles), most, most, even};
@@ -93,26 +93,26 @@ static void plan_tiles(const rung_machine *machine, const rung_kernel *kernel, c
     s->bytes_partials = s->whole_tiles < s->tiles ? (int64_t)s->grid * 2 * kernel->bm * kernel->bn * 4 : 0;
 }
 
-/* What the warps that copy an operand take from those that multiply. */
+/* Predicts what the warps that copy an operand take from those that multiply. */
 static double copied_cost_us(const rung_kernel *kernel, char which, double products_us)
 {
     const int along = which == 'a' && large_tile_of(kernel)->a_k_innermost,
               width = which == 'a' ? kernel->bm : kernel->bn;
-    const double copies = width * kernel->bk / 32 / 4; /* of a warp and step */
+    const double copies = width * kernel->bk / 32 / 4; /* of a warp in a step */
     const double cycles = copy_cycles + copies * (along ? copy_line_cycles : copy_row_cycles);
     return products_us * cycles / large_tile_of(kernel)->cost.step_cycles;
 }
 
 enum {
-    CLASS_STEPS = 8, /* of a block at least */
-    SHORTER = 4      /* a tile's rows that start anywhere */
+    CLASS_STEPS = 8, /* of a block, at least */
+    SHORTER = 4      /* so many rows or columns less has a tile whose rows start anywhere */
 };
 
-/* Rows k, k + 4, k + 8 ... start alike whatever the leading dimension: where k is cut anyhow, each block takes one of
- * the four classes, whose rows the copy engine can read from the multiple of 16 bytes before them on. The parts of a
- * tile then start up to three columns (rows of A) apart, which is made good when they are added. An operand with k
- * innermost is turned; the one of two that both lie at odd addresses may be packed, where shorter tiles would be too
- * many. */
+/* Tries classes of k. Rows k, k + 4, k + 8 ... start alike whatever the leading dimension. Where k is cut anyway, each
+ * block takes one of the four classes: the copy engine can read its rows from the multiple of 16 bytes before them on.
+ * The parts of a tile then start up to three columns (rows of A) apart, which is put right when they are added. An
+ * operand with k innermost is turned. Where both operands lie at odd addresses, one may be packed, so that tiles need
+ * not be shorter both ways. */
 static void try_classes(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, int pack_a,
                         int pack_b, large_plan *least)
 {
@@ -131,7 +131,7 @@ static void try_classes(const rung_machine *machine, const rung_kernel *kernel, 
     s->class_steps = rung_ceil_div(p->k - large_class_tail(kernel, p), LARGE_CLASSES * kernel->bk);
     s->steps = s->class_steps * LARGE_CLASSES;
     const int64_t pieces =
-        rung_min64(machine->sms / LARGE_CLASSES / s->tiles, s->class_steps / CLASS_STEPS); /* of a class */
+        rung_min64(machine->sms / LARGE_CLASSES / s->tiles, s->class_steps / CLASS_STEPS); /* for each class */
     if (pieces < 1 || s->tiles * s->steps >= INT32_MAX)
         return;
     s->grid = (int)(s->tiles * pieces * LARGE_CLASSES);
@@ -224,7 +224,7 @@ static const char *plan_as_asked(const rung_machine *machine, const rung_kernel 
     return isinf(s->cost_us) ? reason : NULL;
 }
 
-/* C^T = B^T A^T: the same numbers, the operands' parts exchanged. */
+/* Returns the product that computes C^T = B^T A^T: the same numbers, A and B exchanged. */
 rung_problem large_transposed(const rung_problem *p)
 {
     rung_problem t = *p;
@@ -261,13 +261,14 @@ static const char *plan(const rung_machine *machine, const rung_kernel *kernel, 
     return reason;
 }
 
-/* Every multiprocessor multiplies all the time, and ends one tile; operands are as the kernel wants them. */
+/* The least time there can be: every multiprocessor multiplies all the time and ends one tile, and operands lie as the
+ * kernel wants them. */
 double large_floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
 {
     const large_tile *t = large_tile_of(kernel);
     if (t->a_k_innermost && p->trans_a && !p->trans_b)
-        return INFINITY; /* neither operand lies as it reads them */
-    /* C^T where that may be planned too; parts of k that start apart leave up to LARGE_MOST_TAIL of it to others. */
+        return INFINITY; /* neither operand lies as the kernel reads it */
+    /* C^T may be planned too; and parts of k that start apart leave up to LARGE_MOST_TAIL of it to the end. */
     int64_t tiles = rung_ceil_div(p->m, kernel->bm) * rung_ceil_div(p->n, kernel->bn);
     if (t->a_k_innermost && p->trans_b)
         tiles = rung_min64(tiles, rung_ceil_div(p->m, kernel->bn) * rung_ceil_div(p->n, kernel->bm));

@@ -6,7 +6,7 @@
 #define LARGE_MULTIPLIERS (BM / 64 * (BN / 64))
 #define LARGE_THREADS (LARGE_MULTIPLIERS * 32 + 128)
 /* Up to 1024 bytes to align the ring; the ring; room for barriers and the mark of the main loop; eight lines of 72
- * results a warp, in which it turns its part of C about. */
+ * results a warp, by way of which it stores its part of C. */
 #define LARGE_BARRIER_BYTES 512
 #define LARGE_LINE_BYTES (8 * 72 * 4)
 #define LARGE_SHARED_BYTES                                                                                             \

@@ -14,19 +14,19 @@ typedef struct rung_divisor {
 
 typedef struct rung_lone_args {
     CUtensorMap a_map, b_map;      /* operands as they lie, the third dimension the batch */
-    CUtensorMap c_map;             /* of C, with c_boxes */
+    CUtensorMap c_map;             /* of C, where c_boxes is 1 */
     rung_shifted a_odd, b_odd;     /* instead of the first two, for kernels that shift */
     rung_args g;                   /* g.workspace: two partial tiles a block, tickets before them */
-    rung_divisor by_batch, by_row; /* tiles of a batch, of a row of tiles */
-    int32_t per_batch, tiles_n;    /* the same */
+    rung_divisor by_batch, by_row; /* by the tiles of a batch, by those of a row of tiles */
+    int32_t per_batch, tiles_n;    /* these two numbers */
     int32_t tiles;                 /* of all batches */
     int32_t steps;                 /* of a stage each, of one tile; at least one */
     int32_t together;              /* the warps of a block share a tile's k; else each has tiles of its own */
-    int32_t cluster;               /* two blocks in a row, a cluster, take half of a tile's k each */
+    int32_t cluster;               /* 1: two neighbouring blocks, a cluster, take half of a tile's k each */
     int32_t batched_a, batched_b;  /* 0: every batch has the same A, or B */
-    int32_t tickets;               /* counters of one tile */
+    int32_t tickets;               /* how many counters a tile has */
     int32_t c_vector;              /* every row of C starts at a multiple of 16 bytes */
-    int32_t c_boxes;               /* tiles of four warps: and is one long, so that the copy engine may store it */
+    int32_t c_boxes;               /* pairs: the copy engine stores C by c_map */
 } rung_lone_args;
 
 #endif

@@ -29,13 +29,13 @@ RUNG_DEVICE void lone_place(struct lone_run *r, const rung_lone_args *p, const i
     r->col = (int)(rest - down * (unsigned)p->tiles_n) * bn;
 }
 
-/* The first step of a block, where all blocks share the steps of all tiles in order. */
+/* Returns the first step of a block, where all blocks share the steps of all tiles in order. */
 RUNG_DEVICE int lone_begin(const rung_lone_args *p, int block)
 {
     return (int)((long long)p->tiles * p->steps * block / gridDim.x);
 }
 
-/* The block whose range holds step `at`. */
+/* Returns the block whose range holds step `at`. */
 RUNG_DEVICE int lone_block_of(const rung_lone_args *p, int at)
 {
     int b = (int)((long long)at * gridDim.x / ((long long)p->tiles * p->steps));

@@ -2,7 +2,7 @@
 #include "cuda/families/lone/lone.h"
 #include "cuda/host/boxes.h"
 
-/* Exact for what is below 2^31 (Granlund and Montgomery). */
+/* Makes a divisor that is exact for what is below 2^31 (Granlund and Montgomery). */
 static rung_divisor divisor(uint32_t by)
 {
     uint32_t bits = 0;

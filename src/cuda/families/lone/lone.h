@@ -21,16 +21,16 @@ double lone_floor_us(const rung_machine *machine, const rung_kernel *kernel, con
 const char *lone_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                           const rung_problem *p, rung_choice *choice);
 
-enum { LONE_MOST = 1 << 30 }; /* sizes, leading dimensions and steps are less */
+enum { LONE_MOST = 1 << 30 }; /* sizes, leading dimensions and steps are below this */
 
-/* NULL when sizes, leading dimensions and so many tiles have room in 32-bit numbers. */
+/* Returns NULL when sizes, leading dimensions and so many tiles have room in 32-bit numbers, else why not. */
 const char *lone_refuse(const rung_problem *p, int64_t tiles_of_one, int64_t steps);
-/* An operand as it lies; one that all batches share is read as one matrix. */
+/* Returns an operand as it lies. One that all batches share is read as one matrix. */
 rung_operand lone_operand_a(const rung_problem *p);
 rung_operand lone_operand_b(const rung_problem *p);
-/* Arguments that follow from the problem and the number of tiles and steps. */
+/* Fills the arguments that follow from the problem and the number of tiles and steps. */
 void lone_args_fill(rung_lone_args *args, const rung_problem *p, int64_t tiles_m, int64_t tiles_n, int64_t steps);
-/* Boxes of `extent` rows of A, or columns of B, by `depth` along k. */
+/* Describes boxes of `extent` rows of A, or columns of B, by `depth` along k. */
 rung_status lone_describe(rung_cuda *cuda, const rung_operand *o, int64_t batch, int extent, int depth, int k_innermost,
                           CUtensorMap *map);
 

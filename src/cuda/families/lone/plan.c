@@ -12,14 +12,16 @@ enum { MAX_TICKETS = RUNG_TICKET_BYTES / 4, PARTITIONS = 4 };
 
 /* Microseconds, and bytes a microsecond; fitted to timings on an H200 (docs/costs.md). */
 static const double launch_us = 1.99, copying_launch_us = 1.22, meet_us = 4.22, finish_us = 2.09, part_rate = 0.065e6;
-/* Tiles whose lanes take slices of k: their launch; adding a cluster's halves. */
+/* Tiles whose lanes take slices of k: what their launch takes, and adding a cluster's halves. */
 static const double slicing_straddling = 2.49, slicing_launch_us = 2.05, cluster_us = 0.16;
-static const double straddle_share = 0.020; /* uneven stretches */
-/* A step of a warp that has its partition for itself; the end of a tile without a result, of one stored in columns. */
+static const double straddle_share = 0.020; /* what uneven shares of steps add */
+/* A step of a warp that has its partition for itself takes so much longer. The end of a tile that hangs over C wholly
+ * costs so much of a whole tile's, that of one stored in columns so many times as much. */
 static const double lonely = 1.12, empty_end = 0.73, odd_end = 0.36, strided_end = 0.84;
-/* What a multiprocessor takes longer for a result that C's old value goes into; where they are asked for one by one. */
+/* A multiprocessor takes so much longer for each result that C's old value goes into, and where old values are asked
+ * for one by one. */
 static const double old_us = 0.00015, general_old_us = 0.0008;
-/* A sector that an operand's step brings in takes cycles; rows at odd multiples of 16 bytes take more of them. */
+/* Each sector that a step brings in takes so many cycles; rows at odd multiples of 16 bytes take more sectors. */
 static const double sector_cycles = 3.55, straddling = 1.71;
 
 RUNG_TILE_TABLE lone_tile table[] = {
@@ -34,7 +36,8 @@ const lone_tile *lone_tile_of(const rung_kernel *kernel)
     return RUNG_FIND_TILE(table, kernel);
 }
 
-/* Each warp takes every fourth k, whose rows of B start alike; of a tile's columns all but FEWER, wherever they start.
+/* Where each warp takes every fourth k, a tile has FEWER columns less than BN, so that they all come wherever rows
+ * start.
  */
 enum { FEWER = 4 };
 
@@ -67,7 +70,7 @@ rung_operand lone_operand_b(const rung_problem *p)
     return b;
 }
 
-/* Which operands are copied first; or why they cannot be. */
+/* Decides which operands are copied first. Returns NULL, or why the product cannot run so. */
 static const char *plan_operands(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                                  const rung_problem *p, lone_plan *s)
 {
@@ -90,8 +93,8 @@ static double write_us(const rung_kernel *kernel, const rung_problem *p)
     return rung_write_us(p, lone_tile_of(kernel)->copied ? part_lines : scattered, kernel->bn);
 }
 
-/* Time to read the operands. Tiles follow each other along n: where they are more than what runs at once, and L2 does
- * not hold B, later rows of tiles read B again. */
+/* Returns the time to read the operands. Tiles follow each other along n: where there are more than run at once, and L2
+ * does not hold B, later rows of tiles read B again. */
 static double read_us(const rung_machine *machine, const rung_problem *p, const lone_plan *s, double at_once)
 {
     double b_bytes = 4.0 * (double)p->k * (double)p->n, l2_bytes = (double)machine->l2_bytes;
@@ -101,14 +104,14 @@ static double read_us(const rung_machine *machine, const rung_problem *p, const 
            (passes - 1.0) * missed * b_bytes * (p->stride_b ? (double)p->batch : 1.0) / read_rate;
 }
 
-/* Sectors of 32 bytes that a step of `rows` rows or columns takes up. */
+/* Returns how many sectors of 32 bytes a step of `rows` rows or columns touches. */
 static double sectors(const rung_operand *o, int rows, int depth, int k_innermost, double straddle)
 {
-    double more = o->readable && o->ld % 8 ? straddle : 0.0; /* copies start with a sector */
+    double more = o->readable && o->ld % 8 ? straddle : 0.0; /* such copies do not start with a sector */
     return k_innermost ? rows * (depth / 8.0 + more) : depth * (rows / 8.0 + more);
 }
 
-/* Of a step along k of one tile, whose operands are there. */
+/* Returns the cycles of one tile's step along k whose operands are there. */
 static double multiply_cycles(const rung_kernel *kernel, const rung_problem *p)
 {
     const lone_tile *t = lone_tile_of(kernel);
@@ -117,7 +120,7 @@ static double multiply_cycles(const rung_kernel *kernel, const rung_problem *p)
            (1.0 + rung_k_innermost(p, t->cost.a_k_innermost, t->cost.b_k_innermost, t->cost.both_k_innermost));
 }
 
-/* A step along k of one tile, on one of a multiprocessor's four partitions. */
+/* Returns the time of one tile's step along k, on one of a multiprocessor's four partitions. */
 static double step_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
 {
     const lone_tile *t = lone_tile_of(kernel);
@@ -130,7 +133,7 @@ static double step_us(const rung_machine *machine, const rung_kernel *kernel, co
     return cycles / (machine->clock_ghz * 1e3);
 }
 
-/* A warp's time to store a tile of its own. */
+/* Returns a warp's time to store a tile of its own. */
 static double end_us(const rung_kernel *kernel, const rung_problem *p, const lone_plan *s)
 {
     const lone_tile *t = lone_tile_of(kernel);
@@ -141,7 +144,7 @@ static double end_us(const rung_kernel *kernel, const rung_problem *p, const lon
            (p->align_c < 16 ? 1.0 + odd_end : 1.0);
 }
 
-/* Of all results, where a warp's tiles are its own (end.inc). */
+/* Returns what reading old results takes where a warp's tiles are its own (end.inc). */
 static double read_old_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
 {
     const int strided = p->trans_b && !lone_tile_of(kernel)->copied && kernel->bn / kernel->tn > 4;
@@ -172,7 +175,7 @@ static void plan_apart(const rung_machine *machine, const rung_kernel *kernel, c
     s->cost_us = start_us(kernel) + rung_overlapped(compute, read + write);
 }
 
-/* Each tile's two halves of k to a cluster of two blocks. */
+/* Gives each tile's two halves of k to a cluster of two blocks. Returns 0 where it cannot. */
 static int as_cluster(const rung_kernel *kernel, const lone_plan *s, int64_t grid)
 {
     return slices(kernel) && grid == 2 * s->tiles;
@@ -180,7 +183,7 @@ static int as_cluster(const rung_kernel *kernel, const lone_plan *s, int64_t gri
 
 enum { MANY_PARTS = 16 }; /* more are not added one by one */
 
-/* Of a warp, where all of a block's share k. */
+/* Returns the steps of a warp, where all warps of a block share k. */
 static int64_t warp_steps(const lone_plan *s, int64_t grid)
 {
     return rung_ceil_div(rung_ceil_div(s->tiles * s->steps, grid), LONE_WARPS);
@@ -193,9 +196,9 @@ static double together_us(const rung_machine *machine, const rung_kernel *kernel
     int64_t total = s->tiles * s->steps, steps = warp_steps(s, grid);
     int ends = (int)rung_ceil_div(s->tiles, grid) + (s->tiles % grid && grid % s->tiles);
     double compute = (double)steps * s->step_us * LONE_WARPS / PARTITIONS;
-    if (s->tiles % grid && grid % s->tiles) /* stretches that straddle tiles fill and drain their rings twice */
+    if (s->tiles % grid && grid % s->tiles) /* a share that has parts of two tiles fills and drains its rings twice */
         compute = compute * (1.0 + straddle_share) + 1.0;
-    /* Blocks whose stretches straddle tiles are at different k: none shares what another reads. */
+    /* Blocks whose shares have parts of two tiles are at different k: none uses what another reads. */
     int straddle = s->tiles % grid && grid % s->tiles;
     double read = read_us(machine, p, s, straddle ? 1.0 : (double)grid), write = write_us(kernel, p);
     compute += read * fmin(1.0, (double)kernel->stages / (double)steps) + write / ends;
@@ -210,10 +213,11 @@ static double together_us(const rung_machine *machine, const rung_kernel *kernel
     return cost;
 }
 
-/* What does not depend on the number of blocks that share k. */
+/* The times that do not depend on the number of blocks that share k. */
 typedef struct sharing {
-    double memory_us, meeting_us; /* at least: operands and results, a tile's parts that meet within a block */
-    double limit_us;              /* of what costs more nobody asks how much */
+    double memory_us,
+        meeting_us;  /* at least: for operands and results, and for a tile's parts that meet within a block */
+    double limit_us; /* what costs more need not be known exactly */
 } sharing;
 
 static sharing sharing_of(const rung_kernel *kernel, const rung_problem *p, double limit_us)
@@ -272,15 +276,17 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
     s->step_us = step_us(machine, kernel, p);
     if (t->fourths && (p->lda >= LONE_MOST / 4 || p->ldb >= LONE_MOST / 4))
         return "a leading dimension is 2^28 or more";
-    if (t->fourths && p->k < 2 * LONE_WARPS * kernel->bk) /* sums of few terms would round once more */
+    if (t->fourths && p->k < 2 * LONE_WARPS * kernel->bk) /* a sum of few terms would be rounded once more */
         return "k is too short for a block's warps to share";
     if (slices(kernel) || t->fourths)
         s->cost_us = HUGE_VAL;
     else
         plan_apart(machine, kernel, p, s);
-    int64_t few = (slices(kernel) ? 4 : 2) * LONE_WARPS * 16 / kernel->bk; /* of what a sum takes */
+    int64_t few = (slices(kernel) ? 4 : 2) * LONE_WARPS * 16 /
+                  kernel->bk; /* each warp of a block takes 32 k at least, 64 where lanes take slices */
     if (s->tiles <= machine->sms * 8 && s->steps >= few) {
-        /* More parts that leave a warp as many steps cost more, up to where they are no longer added one by one. */
+        /* More parts that leave a warp as many steps cost more, up to the number from which they are no longer added
+         * one by one. */
         const sharing of = sharing_of(kernel, p, limit_us);
         int64_t last = 0;
         for (int64_t parts = 1; s->tiles * parts <= machine->sms; parts++) {
@@ -294,13 +300,13 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
     if (s->cost_us == HUGE_VAL)
         return "k is too short, or tiles are too many, for a block's warps to share each";
     s->cost_us += rung_row_copy_us(s->copy_bytes);
-    /* Started while the kernel before ends: of the lone warps that tensor copies feed, longer ones that wait for memory
-     * lose by it. */
+    /* Starting while the kernel before ends pays, but for lone warps that tensor copies feed, that run long and wait
+     * for memory. */
     s->overlaps = t->copied || s->cost_us < 16.0 || (s->together && s->cost_us > 1.65 * rung_memory_us(p, kernel->bn));
     return NULL;
 }
 
-/* Every multiprocessor multiplies all the time, and no step waits for its operands. */
+/* The least time there can be: every multiprocessor multiplies all the time, and no step waits for its operands. */
 double lone_floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
 {
     const lone_tile *t = lone_tile_of(kernel);
@@ -315,7 +321,7 @@ double lone_floor_us(const rung_machine *machine, const rung_kernel *kernel, con
            apart = (double)rung_ceil_div(tiles, machine->sms) * ((double)steps - 0.5) * step / PARTITIONS +
                    t->cost.end_us * empty_end,
            tile_bytes = 4.0 * kernel->bm * kernel->bn, meeting = meet_us * sqrt(tile_bytes / 16384.0);
-    /* Halves of a cluster meet at once, other parts in memory. */
+    /* The halves of a cluster meet within it, other parts in memory. */
     double parts_us = slices(kernel) ? cluster_us : finish_us + 2.0 * tile_bytes / part_rate;
     double us = meeting + fmin(rung_overlapped_floor(whole, memory), rung_overlapped_floor(cut, memory) + parts_us);
     if (!slices(kernel) && !t->fourths)

@@ -6,7 +6,8 @@
 #define LONE_LANES (BM / TM * (BN / TN))
 /* Half a warp's lanes have all results of a tile, the other half takes other k of each stage. */
 #define LONE_SLICED (LONE_LANES == 16)
-/* Rows of k in shared memory, padded where copied operands are turned; a block's form with both turned needs most. */
+/* Floats from one k to the next in shared memory, padded where copied operands are turned. The form with both turned
+ * needs most. */
 #define LONE_PITCH(extent) ((extent) + (COPIED ? 4 : 0))
 #define LONE_RING_BYTES (STAGES * (LONE_PITCH(BM) + LONE_PITCH(BN)) * BK * 4)
 /* The rings, or, later in their place, the sums of all warps. */

@@ -7,7 +7,7 @@
 #define WM (BM / 64) /* warps of a group down and across */
 #define WN (BN / 64)
 #if LARGE_LOOP
-/* The threads that multiply meet, not those that copy. */
+/* Only the threads that multiply add parts, not those that copy. */
 #define PARTS_SYNC() ptx_bar_sync(1, 32 * WM * WN * GROUPS)
 #define BODY "families/medium/slice.inc"
 #else

@@ -14,12 +14,12 @@
 #if MARKED
 #include "families/medium/marked.h"
 #else
-/* How tiles are spread over blocks: as the plan says. */
+/* Tiles are spread over blocks as the plan says. */
 #define SPREAD(p) (p)
 #define WHOLE_TILES(p) (p)->order.whole_tiles
 #endif
 
-/* Where the streamed range of streaming block `streamer` begins. */
+/* Returns where the range of streaming block `streamer` begins. */
 RUNG_DEVICE int medium_stream_start(const rung_medium_args *p, int streamer)
 {
     return max(streamer, 0) * SPREAD(p)->share + min(max(streamer, 0), SPREAD(p)->wider);
@@ -34,7 +34,7 @@ RUNG_DEVICE void medium_start(struct order_run *w, const rung_medium_args *p)
 }
 
 #if MARKED
-/* What a block has left to do, where it is kept while the main loop takes all registers. */
+/* What a block has left to do lies in shared memory while the main loop takes all registers. */
 enum { MARKED_KEPT = 128 }; /* threads that multiply */
 RUNG_DEVICE volatile int *marked_kept(void)
 {
@@ -56,10 +56,11 @@ RUNG_DEVICE void marked_take(struct order_run *w, const rung_medium_args *p)
 }
 #endif
 
-/* The next run of this block. */
+/* Finds the next run of this block. */
 RUNG_DEVICE bool medium_next(struct order_run *w, const rung_medium_args *p)
 {
-#if MARKED /* as order_next(), with what the plan would say read from shared memory each time: registers are short */
+#if MARKED /* does what order_next() does, but reads from shared memory each time what a plan would say, since         \
+              registers are short */
     if (w->next_tile < WHOLE_TILES(p)) {
         w->tile = w->next_tile;
         w->step = 0;
@@ -105,14 +106,15 @@ RUNG_DEVICE struct medium_slice medium_slice_of(const struct order_run *w, int g
     return s;
 }
 
-/* The streaming block whose range holds step `first`. */
+/* Returns the streaming block whose range holds step `first`. */
 RUNG_DEVICE int medium_streamer_of(const rung_medium_args *p, int first)
 {
     const int wide = SPREAD(p)->wider * (SPREAD(p)->share + 1);
     return first < wide ? first / (SPREAD(p)->share + 1) : SPREAD(p)->wider + (first - wide) / SPREAD(p)->share;
 }
 
-/* What becomes of the sums of a matrix of the batch. With alpha = 0 or k = 0 there are no products: alpha is +0. */
+/* Returns what becomes of the sums of a matrix of the batch. With alpha = 0 or k = 0 there are no products: alpha is
+ * +0. */
 RUNG_DEVICE struct end medium_end_of(const rung_medium_args *p, int batch)
 {
     const float alpha = scalar_of(p->g.alpha_device, p->g.alpha), beta = scalar_of(p->g.beta_device, p->g.beta);
@@ -120,7 +122,8 @@ RUNG_DEVICE struct end medium_end_of(const rung_medium_args *p, int batch)
                         p->c_vector};
 }
 
-/* As end_store4(). An alpha of 0 that lies in device memory was not known to the main loop, whose sums may be NaN then.
+/* Does what end_store4() does. The main loop did not know an alpha of 0 that lies in device memory, and its sums may be
+ * NaN then.
  */
 RUNG_DEVICE void medium_store4(const struct end *e, int row, int col, float4 sum)
 {

@@ -8,10 +8,11 @@
 #include "cuda/host/parts.h"
 #include "cuda/host/row_copy.h"
 
-/* Of kernels of marked blocks: rows and columns of a tile, blocks a multiprocessor. */
+/* In kernels of marked blocks a tile has so many rows and columns, and a multiprocessor holds so many blocks. */
 enum { MARKED_TILE = 64, MARKED_RESIDENT = 2 };
 
-/* Boxes of one step: 16 of k by the tile's rows; k innermost swizzled, so that reading along k meets no bank twice. */
+/* Describes boxes of one step: 16 of k by the tile's rows. With k innermost they are swizzled, so that reading along k
+ * meets no bank twice. */
 static rung_status describe(rung_cuda *cuda, const rung_operand *o, int64_t batch, int k_innermost, int extent,
                             CUtensorMap *map)
 {
@@ -83,7 +84,7 @@ static int at_16_bytes(const float *x, int64_t ld)
     return ((uintptr_t)x | (uintptr_t)ld * 4) % 16 == 0;
 }
 
-/* A's and B's places as the marked kernels read them: rows at odd addresses are to be copied first. */
+/* Finds where the marked kernels read A and B: rows at odd addresses are copied first. */
 static void marked_operands(const rung_problem *p, rung_operand of[2])
 {
     of[0] = rung_operand_a(p);

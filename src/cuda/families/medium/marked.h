@@ -3,7 +3,7 @@
  * tiles are spread over the blocks, as a plan would say it. So where sums are cut depends on this call's marks alone.
  * Part of kernel.h, where a row is compiled with MARKED. */
 
-/* As the fields of rung_medium_args. */
+/* These fields are as those of rung_medium_args. */
 struct marked_spread {
     int whole_tiles, alone, share, wider;
 };
@@ -18,7 +18,7 @@ RUNG_DEVICE volatile struct marked_spread *marked_spread_here(void)
 #define SPREAD(p) marked_spread_here()
 #define WHOLE_TILES(p) marked_spread_here()->whole_tiles
 
-/* Tiles of one marked block. */
+/* Returns the number of tiles of one marked block. */
 RUNG_DEVICE int marked_tiles(const int bm, const int bn)
 {
     return MARKED_BLOCK / bm * (MARKED_BLOCK / bn);
@@ -35,7 +35,8 @@ RUNG_DEVICE struct order_place marked_place(unsigned tile, const rung_medium_arg
     return at;
 }
 
-/* The i-th block of C: down the columns of groups of rows, so that neighbours in time share operands. */
+/* Returns the i-th block of C in an order down the columns of groups of rows, so that neighbours in time share
+ * operands. */
 RUNG_DEVICE int marked_block(const rung_medium_args *p, int i)
 {
     const int group = i / (MEDIUM_GROUP_M * p->blocks_n), first = group * MEDIUM_GROUP_M;
@@ -79,8 +80,8 @@ RUNG_DEVICE int marked_list(const rung_medium_args *p)
     return total;
 }
 
-/* Full rounds of tiles whole; the rest cut along k where that is predicted to take less time. A block takes at least
- * eight steps a group. */
+/* Spreads the tiles: full rounds whole, the rest cut along k where that is predicted to take less time. A block takes
+ * at least eight steps a group. */
 RUNG_DEVICE struct marked_spread marked_spread_of(const rung_medium_args *p, int tiles, const int groups)
 {
     const int blocks = gridDim.x, rest = tiles % blocks, steps = rest * p->order.steps;

@@ -23,8 +23,10 @@ const medium_tile *medium_tile_of(const rung_kernel *kernel)
 
 /* Fitted to timings on an H200 (docs/costs.md). */
 static const double launch_us = 3.27, cluster_us = 0.89, apart_us = 2.08;
-static const double marked_factor = 1.02; /* a kernel of marked blocks: the same without marks is preferred */
-static const double scattered_us = 2.62;  /* for 64 x 64 results by 128 threads to rows at odd addresses */
+static const double marked_factor =
+    1.02; /* on a kernel of marked blocks, so that the same kernel without marks is preferred */
+static const double scattered_us =
+    2.62; /* so long take 128 threads to store 64 x 64 results to rows at odd addresses */
 
 enum { SHORT_K = 128 };
 
@@ -48,7 +50,7 @@ static double form_factor(const rung_problem *p)
     return factor[2 * (p->trans_a != 0) + (p->trans_b != 0)];
 }
 
-/* How many of a block's groups share `steps`: at least four each (families/medium/kernel.inc). */
+/* Returns how many of a block's groups share `steps`, at least four each (families/medium/kernel.inc). */
 static int64_t groups_at_work(const medium_tile *t, int64_t steps)
 {
     int64_t groups = 1;
@@ -57,7 +59,7 @@ static int64_t groups_at_work(const medium_tile *t, int64_t steps)
     return groups;
 }
 
-/* One block's `steps` of a tile, with this many blocks on the busiest multiprocessor. */
+/* Returns the time of one block's `steps` of a tile, with this many blocks on the busiest multiprocessor. */
 static double item_us(const medium_tile *t, const medium_plan *s, int64_t steps, int64_t blocks)
 {
     int64_t groups = groups_at_work(t, steps);
@@ -66,7 +68,7 @@ static double item_us(const medium_tile *t, const medium_plan *s, int64_t steps,
            t->cost.tile_us + s->end_us;
 }
 
-/* A tile done whole by a block that another streams `share` steps beside. */
+/* Returns the time of a tile done whole by a block while another streams `share` steps beside it. */
 static double beside_us(const medium_tile *t, const medium_plan *s, int64_t steps, int64_t share)
 {
     int64_t groups = groups_at_work(t, steps), all = rung_ceil_div(steps, groups),
@@ -75,9 +77,9 @@ static double beside_us(const medium_tile *t, const medium_plan *s, int64_t step
            s->end_us;
 }
 
-/* `whole` tiles done by one block each, the others in `steps` cut along k over the last `streamers` blocks. Where the
- * whole ones leave some blocks without a tile in the last round, those are the streamers: multiprocessors have one of
- * each. */
+/* Considers a plan: `whole` tiles are done by one block each, the others are cut along k over the last `streamers`
+ * blocks. Where the whole ones leave some blocks without a tile in the last round, those are the streamers:
+ * multiprocessors have one of each kind. */
 static void consider(const rung_machine *machine, const medium_tile *t, medium_plan *s, int64_t grid, int64_t whole,
                      int64_t streamers, int64_t steps)
 {
@@ -93,7 +95,8 @@ static void consider(const rung_machine *machine, const medium_tile *t, medium_p
         int64_t share = rung_ceil_div(streamed * steps, streamers);
         if (share < (even ? 4 : 8) * t->groups)
             return;
-        /* Two parts are a cluster. Measured: of clusters of four and eight not all that there is room for run at once.
+        /* Two parts are a cluster. Clusters of four and eight were measured: not all that there is room for run at
+         * once.
          */
         cluster = even && !whole && streamers == 2 * streamed && !t->large_loop ? 2 : 0;
         double meeting = t->cost.finish_us +
@@ -115,8 +118,8 @@ static void consider(const rung_machine *machine, const medium_tile *t, medium_p
     }
 }
 
-/* As many parts of each of the tiles that are not done whole, on as many blocks: steps beyond k, which read zeros, make
- * them equal. */
+/* Considers equal parts of each of the tiles that are not done whole, one a block. Steps beyond k, which read zeros,
+ * make them equal. */
 static void consider_parts(const rung_machine *machine, const medium_tile *t, medium_plan *s, int64_t grid,
                            int64_t whole, int64_t parts, int64_t steps)
 {
@@ -137,8 +140,8 @@ static void plan_spread(const rung_machine *machine, const medium_tile *t, int m
         consider(machine, t, s, slots, rounds, slots, steps);
         consider(machine, t, s, slots, rounds - slots, slots, steps);
     }
-    /* After full rounds, the rest in parts, as many blocks as that takes; or a round of one tile a multiprocessor, and
-     * beside it the rest of the rest. */
+    /* After full rounds, the rest goes in parts to as many blocks as that takes; or there is a round of one tile a
+     * multiprocessor, and beside it what is left then. */
     for (int64_t parts = 2; rounds && rest && parts * rest <= slots; parts++)
         consider_parts(machine, t, s, slots, rounds, parts, steps);
     int64_t beside = t->resident == 2 ? rest - sms : 0;
@@ -195,8 +198,8 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
     return NULL;
 }
 
-/* Every multiprocessor multiplies all the time, and ends one tile. A kernel of marked blocks never comes first: the
- * same without marks costs less. */
+/* The least time there can be: every multiprocessor multiplies all the time and ends one tile. A kernel of marked
+ * blocks never comes first: the same without marks costs less. */
 double medium_floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
 {
     const medium_tile *t = medium_tile_of(kernel);

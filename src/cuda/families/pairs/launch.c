@@ -1,5 +1,5 @@
-/* Two tiles of four warps at a time a block, so that one stores its results while the other multiplies: what a product
- * costs so, and its launch. Operands and tiles are described as a lone warp's are. */
+/* Pairs: a block has two tiles of four warps at a time, so that one stores its results while the other multiplies. Here
+ * is what a product costs so, and its launch. Operands and tiles are described as a lone warp's are. */
 #include "cuda/families/lone/lone.h"
 #include "cuda/families/pairs/shifted.h"
 #include "cuda/host/boxes.h"
@@ -27,14 +27,15 @@ RUNG_TILE_COSTS(pairs, "share end_us a_k_innermost b_k_innermost both_k_innermos
 /* Fitted to timings on an H200. Microseconds: a launch; a block's first operands and last results, which lie in
  * nobody's shadow. */
 static const double launch_us = 1.99, pair_us = 2.65;
-/* Shares: what warps take longer than bulk copies to write C; what a tile takes longer that has a multiprocessor for
+/* Times as much: what warps take to write C, beside bulk copies; what a tile takes that has a multiprocessor for
  * itself. */
 static const double shifted_writes = 1.31, alone_share = 0.025;
-/* What a tile of 128 x 128 results takes longer that reads C, and where C's rows are at odd addresses (k of 64 to 256).
+/* A tile of 128 x 128 results that reads C takes so much longer, and so much where C's rows lie at odd addresses (k of
+ * 64 to 256).
  */
 static const double beta_us = 1.5, odd_beta_us = 3.0;
 
-/* Which operands are copied first; or why the product cannot run so. */
+/* Decides which operands are copied first. Returns NULL, or why the product cannot run so. */
 static const char *plan_operands(const rung_machine *machine, const rung_config *config, const pairs_tile *t,
                                  const rung_problem *p, pairs_plan *s)
 {
@@ -92,7 +93,7 @@ static const char *estimate(const rung_machine *machine, const rung_config *conf
     return NULL;
 }
 
-/* All but the operands' copies. */
+/* Returns the cost of all but the operands' copies. */
 static double floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
 {
     pairs_plan s = {.copy_bytes = 0};
@@ -101,7 +102,7 @@ static double floor_us(const rung_machine *machine, const rung_kernel *kernel, c
     return cost_us(machine, kernel, RUNG_FIND_TILE(table, kernel), p, &s);
 }
 
-/* Boxes of 32 x 32 of C. */
+/* Describes C in boxes of 32 x 32. */
 static rung_status describe_results(rung_cuda *cuda, const rung_problem *p, CUtensorMap *map)
 {
     rung_boxes boxes = {.at = p->c,

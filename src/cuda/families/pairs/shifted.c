@@ -16,8 +16,8 @@ const char *rung_shifted_refuses(const rung_operand *o, int64_t batch)
     return NULL;
 }
 
-/* Rows r, r + 4, r + 8 ...: x runs over all batches and ends so that none of them, and nothing of those before them, is
- * read beyond the operand's last row. */
+/* Describes rows r, r + 4, r + 8 ... The map's x runs over all batches. It ends so that neither these rows nor what
+ * lies before them is read beyond the operand's last row. */
 static rung_status describe_class(rung_cuda *cuda, const rung_operand *o, int64_t batch, int64_t origin, int r,
                                   const cuuint32_t box[2], CUtensorMap *map)
 {
@@ -42,7 +42,7 @@ rung_status rung_shifted_describe(rung_cuda *cuda, const rung_operand *o, int64_
     x->origin = (int32_t)((uintptr_t)o->at % 16 / 4);
     x->ld = (int32_t)o->ld;
     x->stride = batch > 1 ? (int32_t)o->stride : 0;
-    /* Classes up to the last row's are alike, and so are the others. */
+    /* The classes up to the last row's have one row more than the others. */
     for (int r = 0; r < CLASSES; r++)
         if (r == 0 || r == last + 1)
             RUNG_TRY(describe_class(cuda, o, batch, x->origin, r, box, &x->of[r]));

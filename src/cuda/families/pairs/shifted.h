@@ -6,10 +6,10 @@
 #include "cuda/device/shifted_args.h"
 #include "cuda/host/row_copy.h"
 
-/* Why it cannot be read so; NULL: it can. */
+/* Returns why the operand cannot be read so; NULL where it can. */
 const char *rung_shifted_refuses(const rung_operand *o, int64_t batch);
 
-/* For stages of 16 k of `extent` rows of A or columns of B. */
+/* Describes the operand for stages of 16 k of `extent` rows of A or columns of B. */
 rung_status rung_shifted_describe(rung_cuda *cuda, const rung_operand *o, int64_t batch, int extent, int k_innermost,
                                   rung_shifted *x);
 

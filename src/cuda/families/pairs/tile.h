@@ -7,12 +7,12 @@
 /* Two groups of four warps, 64 x 64 results a warp; four more warps copy. */
 #define PAIRS_GROUPS 2
 #define PAIRS_THREADS (PAIRS_GROUPS * 128 + 128)
-/* Stages as they were copied, before they are shifted to their place: so many a group. The form of an operand that
- * needs most counts. */
+/* So many stages a group lie as they were copied, before they are shifted to their place. They get the room of the form
+ * that needs most. */
 #define PAIRS_COPIES (SHIFTED ? 2 : 0)
 #define PAIRS_COPY_BYTES(extent)                                                                                       \
     (SHIFTED_BYTES(extent, 1) > SHIFTED_BYTES(extent, 0) ? SHIFTED_BYTES(extent, 1) : SHIFTED_BYTES(extent, 0))
-/* A warp's: eight lines of 72 results, or half of its results in two boxes for the copy engine. */
+/* A warp has eight lines of 72 results, or half of its results in two boxes for the copy engine. */
 #define PAIRS_SPARE_BYTES (SHIFTED ? 8 * 72 * 4 : 8192)
 /* Barriers, and room for the mark of the main loop behind them. */
 #define PAIRS_BARRIER_BYTES (256 + 512)

@@ -5,7 +5,7 @@
 #include "families/small/tile.h"
 #include "device/copies.h"
 
-/* A block's place: grid x counts tiles, y parts of k, z matrices. It is worked out anew each time it is needed. */
+/* A block's place: grid x counts tiles, y parts of k, z matrices. It is computed again each time it is needed. */
 typedef struct {
     unsigned part, batch, which; /* which: of all tiles of all matrices */
     int row0, col0;
@@ -45,7 +45,8 @@ RUNG_DEVICE crowd_lines crowd_start(const float *src, long long ld, int line0, i
 RUNG_DEVICE void crowd_copy(crowd_lines *l, rung_shared_at tile, unsigned ld, int k, int tid, const int extent,
                             const int threads, const int k_inner)
 {
-    asm volatile("" : "+r"(ld)); /* keeps products from being hoisted into registers */
+    asm volatile(""
+                 : "+r"(ld)); /* keeps the compiler from computing multiples of it ahead, which would hold registers */
     if (k_inner) {
         const int pass = threads / 8, last = tid % 8 < k ? l->last : -1;
         tile += (tid % 8 * TURNED_PITCH(extent) + tid / 8) * 4;

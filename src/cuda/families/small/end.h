@@ -11,7 +11,7 @@ struct small_shape {
     int bm, bn, tm, tn;
     int rows, cols; /* threads down and across */
     int slices, threads;
-    unsigned few; /* vectors of parts that one block adds alone */
+    unsigned few; /* so many vectors of parts one block adds alone */
 };
 
 /* A block's tile and part of k, and a thread's place in the tile and slice of k. */
@@ -21,7 +21,7 @@ struct small_place {
     int x, y, slice;
 };
 
-/* Row i and column j of a thread, from the tile's corner. */
+/* Row i and column j of a thread, counted from the tile's corner. */
 RUNG_DEVICE int small_row(const struct small_shape s, int y, int i)
 {
     return (i / 4 * s.rows + y) * 4 + i % 4;
@@ -46,7 +46,7 @@ RUNG_DEVICE void small_store_registers(const struct end *e, const struct small_s
         }
 }
 
-/* A thread's sums to shared memory: a tile for each slice. */
+/* Puts a thread's sums into shared memory: a tile for each slice. */
 RUNG_DEVICE void small_leave_sums(const struct small_shape s, const struct small_place *at, float *sums,
                                   const float *acc)
 {
@@ -60,7 +60,7 @@ RUNG_DEVICE void small_leave_sums(const struct small_shape s, const struct small
         }
 }
 
-/* One vector's sum over the slices, in their order. */
+/* Adds one vector's sums of all slices, in their order. */
 RUNG_DEVICE float4 small_sum(const struct small_shape s, const float *sums, unsigned v)
 {
     return slice_sum((const float4 *)sums + v, s.slices, s.bm * s.bn / 4);

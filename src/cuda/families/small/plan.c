@@ -8,15 +8,18 @@
 
 #include <math.h>
 
-/* Microseconds, and bytes a microsecond. */
+/* Times in microseconds, rates in bytes a microsecond. */
 static const double launch_us = 1.61, finish_us = 2.74, reduce_rate = 0.055e6, partial_rate = 5.84e6;
-/* Rows of C at odd addresses: their bytes count so many times; a crowd's, that are stored a line a warp. */
+/* The bytes of C count so many times where its rows lie at odd addresses; and where a crowd stores them, line by line.
+ */
 static const double odd_rows = 2.52, odd_lines = 1.44;
-/* A crowd: a load of a thread that adds parts of k; of its blocks' starts and ends, what shows in the last round. */
+/* In a crowd: a load of a thread that adds parts of k takes so long; so much of its blocks' starts and ends shows in
+ * the last round. */
 static const double crowd_load_us = 0.08, last_round = 0.80;
-/* What a multiprocessor takes longer for a result that C's old value goes into; rows of C at odd addresses. */
+/* A multiprocessor takes so much longer for each result that C's old value goes into; and so much where rows of C lie
+ * at odd addresses. */
 static const double old_us = 0.0003, odd_old_us = 0.0013;
-static const double turned = 0.058; /* what an operand adds that is turned while it is copied */
+static const double turned = 0.058; /* share that an operand adds which is turned while it is copied */
 
 RUNG_TILE_TABLE small_tile table[] = {
 #define RUNG_TILE(name_, ...) {.name = #name_, __VA_ARGS__},
@@ -43,8 +46,8 @@ int small_is_aligned(const rung_problem *p)
     return !p->arrays && p->align_a >= 16 && p->align_b >= 16;
 }
 
-/* Floats of a stage of one operand; both have k innermost as they lie, or are turned where that is so and one of them
- * lies at odd addresses. */
+/* Returns the floats of one operand in a stage. Operands with k innermost stay so, but where one lies at odd addresses
+ * they are turned. */
 static int operand_floats(int extent, int depth, int k_innermost, int aligned)
 {
     if (!k_innermost)
@@ -54,7 +57,7 @@ static int operand_floats(int extent, int depth, int k_innermost, int aligned)
 
 int small_shared_bytes(const rung_kernel *kernel, const small_tile *t, const rung_problem *p, int64_t steps)
 {
-    /* A crowd copies 4 bytes at a time always, fills all its stages, pads its results. */
+    /* A crowd always copies 4 bytes at a time, fills all its stages and pads its results. */
     int aligned = !t->crowd && small_is_aligned(p),
         stage = operand_floats(kernel->bm, kernel->bk, !p->trans_a, aligned) +
                 operand_floats(kernel->bn, kernel->bk, p->trans_b, aligned);
@@ -68,7 +71,7 @@ int64_t small_tiles(const rung_kernel *kernel, const rung_problem *p)
     return rung_ceil_div(p->m, kernel->bm) * rung_ceil_div(p->n, kernel->bn) * p->batch;
 }
 
-/* Time of the blocks on the busiest SM: full rounds of `resident` blocks, then what is left. */
+/* Returns the time of the blocks on the busiest multiprocessor: full rounds of `resident` blocks, then what is left. */
 static double rounds_us(const small_tile *t, double blocks, int sms, int resident, double block_work_us,
                         double block_us, double last_us)
 {
@@ -78,14 +81,14 @@ static double rounds_us(const small_tile *t, double blocks, int sms, int residen
     return full * (rung_overlapped(resident, t->cost.alone) * block_work_us + block_us) + last;
 }
 
-/* Blocks that a multiprocessor holds at once. */
+/* Returns how many blocks a multiprocessor holds at once. */
 static int resident_of(const rung_kernel *kernel, const small_tile *t, const rung_problem *p)
 {
     int fit = 233472 / (small_shared_bytes(kernel, t, p, kernel->stages) + 1024);
     return fit < 1 ? 1 : fit < t->resident ? fit : t->resident;
 }
 
-/* Of the FFMA peak, with operands as they lie. */
+/* Returns the share of the FFMA peak that these operands allow. */
 static double share_of(const small_tile *t, const rung_problem *p)
 {
     int unaligned = (p->align_a < 16) + (p->align_b < 16);
@@ -95,12 +98,12 @@ static double share_of(const small_tile *t, const rung_problem *p)
     return t->cost.share / (1.0 + t->cost.odd_address * unaligned) / (1.0 + longer);
 }
 
-/* What all numbers of parts have in common. */
+/* What is the same for all numbers of parts. */
 typedef struct small_work {
     int64_t tiles, steps;
     int resident, odd_c;
-    double old_us;  /* what ends take longer that read C */
-    double step_us; /* a block's step along k, were it alone on a multiprocessor that never waits */
+    double old_us;  /* how much longer ends take that read C */
+    double step_us; /* a block's step along k, if it were alone on a multiprocessor that never waits */
     double read, write;
 } small_work;
 
@@ -121,14 +124,14 @@ static small_work work_of(const rung_machine *machine, const rung_kernel *kernel
     };
 }
 
-/* What parts of k take at least that meet. It grows with them. */
+/* Returns what the meeting of parts takes at least. It grows with their number. */
 static double least_meeting_us(const rung_kernel *kernel, int64_t tiles, int64_t parts)
 {
     const double tile_bytes = 4.0 * kernel->bm * kernel->bn;
     return finish_us + tile_bytes / reduce_rate + (double)(tiles * parts) * tile_bytes / partial_rate;
 }
 
-/* What the busiest multiprocessor multiplies at least. */
+/* Returns how long the busiest multiprocessor multiplies at least. */
 static double least_work_us(const rung_machine *machine, const small_tile *t, const small_work *w, int64_t parts)
 {
     const double blocks = (double)rung_ceil_div(w->tiles * parts, machine->sms);
@@ -144,13 +147,13 @@ static double tile_cost_us(const rung_machine *machine, const rung_kernel *kerne
                                t->cost.block_us * (w->odd_c ? 1.0 + t->cost.odd_end : 1.0),
                                t->cost.block_us * (t->crowd ? last_round : 1.0));
     double rounds = ceil(blocks / ((double)machine->sms * w->resident));
-    /* The first operands and the last results are in nobody's shadow. */
+    /* Nothing takes place meanwhile for the first operands and the last results. */
     double first = fmin(1.0, (double)kernel->stages / (steps * rounds));
     compute += w->read * first + w->write / rounds + w->old_us;
     double cost = launch_us + rung_longer(compute, w->read + w->write);
     if (parts > 1) {
         double chunks = fmin(fmin(32.0, (double)parts), tile_bytes / 256.0); /* added side by side: device/parts.h */
-        if (t->crowd) { /* few threads add: loads of a thread, one by one */
+        if (t->crowd) { /* few threads add: a thread's loads count one by one */
             double vectors = tile_bytes / 16.0, each = vectors / kernel->threads * (double)parts;
             cost += crowd_load_us * (each <= SMALL_CROWD_LOADS ? each : each / chunks);
         }
@@ -159,8 +162,9 @@ static double tile_cost_us(const rung_machine *machine, const rung_kernel *kerne
     return cost;
 }
 
-/* Each slice and part rounds its first product, a chain of FMAs only one. Where few terms are not zero (a tenth of 64)
- * the worst of 256 x 256 results then errs 1.07 times what is promised; of fewer results the worst is less bad. */
+/* True where k may be cut. Each slice and part rounds its first product, a chain of FMAs only one. Where few terms are
+ * not zero (a tenth of 64) the worst of 256 x 256 results then errs 1.07 times what is promised; the worst of fewer
+ * results errs less. */
 static int may_cut(const rung_problem *p)
 {
     enum { SHORT_K = 128, MANY_RESULTS = 128 * 128 };
@@ -184,7 +188,7 @@ static const char *tile_estimate(const rung_machine *machine, const rung_config 
     for (size_t i = 0; i < sizeof part_counts / sizeof *part_counts; i++) {
         const double best_us = rung_no_more_than(choice->cost_us, choice->limit_us);
         int64_t parts = part_counts[i], bytes = 0;
-        /* Parts whose blocks do not run side by side would be added by the last one alone. */
+        /* Where a tile's blocks do not run side by side the last one alone would add all parts. */
         if (parts > 1 && (p->in_order || !may_cut(p) || parts > steps || tiles * parts > at_once))
             break;
         if (steps > 0)
@@ -246,7 +250,8 @@ static const char *batch_estimate(const rung_machine *machine, const rung_config
     return NULL;
 }
 
-/* Every multiprocessor multiplies all the time; whole tiles come in rounds, parts of tiles meet. */
+/* The least time there can be: every multiprocessor multiplies all the time; whole tiles come in rounds, parts of tiles
+ * meet. */
 double small_floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
 {
     const small_tile *t = small_tile_of(kernel);

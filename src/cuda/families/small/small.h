@@ -14,12 +14,13 @@ typedef struct small_tile {
 } small_tile;
 
 const small_tile *small_tile_of(const rung_kernel *kernel);
-/* The one whose tiles are the blocks that accurate mode marks: it adds up each element in the order of k. */
+/* Returns the tile that is as large as the blocks that accurate mode marks. It adds up each element in the order of k.
+ */
 const small_tile *small_marked_tile(void);
 
-/* Both operands can be copied 16 bytes at a time. */
+/* True where both operands can be copied 16 bytes at a time. */
 int small_is_aligned(const rung_problem *p);
-/* Dynamic shared memory of a block that has so many steps of k. */
+/* Returns the dynamic shared memory of a block that has so many steps of k. */
 int small_shared_bytes(const rung_kernel *kernel, const small_tile *t, const rung_problem *p, int64_t steps);
 int64_t small_tiles(const rung_kernel *kernel, const rung_problem *p);
 int small_matrices_a_block(const rung_kernel *kernel);

@@ -5,21 +5,21 @@
 enum {
     SMALL_BATCH_THREADS = 128, /* of a block of whole products */
     SMALL_CROWD_PITCH = 36,    /* floats from one of 32 results' row to the next, on their way out of a crowd's block */
-    SMALL_CROWD_LOADS = 24     /* parts of k that take a thread more loads than these are added by several blocks */
+    SMALL_CROWD_LOADS = 24     /* several blocks add parts of k that take a thread more loads than these */
 };
 
 #define SMALL_THREADS (BATCH ? SMALL_BATCH_THREADS : BM / TM * (BN / TN) * SLICES)
 
-/* Floats of `depth` k of an operand's `extent` rows or columns. With k innermost, rows are padded by four floats and
- * lie in four quarters, row r in quarter r % 4, which at depth 16 are shifted so that neighbours meet no bank twice.
- * With k outermost rows of k are padded where they are turned while they are copied. */
+/* The floats of `depth` k of an operand's `extent` rows or columns. With k innermost, rows are padded by four floats
+ * and lie in four quarters, row r in quarter r % 4, which at depth 16 are shifted so that neighbours meet no bank
+ * twice. With k outermost rows of k are padded where they are turned while they are copied. */
 #define SMALL_QUARTER_FLOATS(extent, depth)                                                                            \
     ((extent) / 4 * ((depth) + 4) + ((depth) == 16 && (extent) / 4 * ((depth) + 4) % 32 == 0 ? 16 : 0))
 #define SMALL_INNERMOST_FLOATS(extent, depth) (3 * SMALL_QUARTER_FLOATS(extent, depth) + (extent) / 4 * ((depth) + 4))
 #define SMALL_TURNED_FLOATS(extent, depth) (((extent) + 4) * (depth))
 
-/* The most that any form asks for; a launch asks for what its form and its k need. The sums of all slices take the
- * stages' place. */
+/* The most shared memory that any form asks for; a launch asks for what its form and its k need. The sums of all slices
+ * take the stages' place. */
 #define SMALL_LARGER(x, y) ((x) > (y) ? (x) : (y))
 #define SMALL_STAGE_FLOATS                                                                                             \
     (CROWD ? SMALL_TURNED_FLOATS(BM, BK) + SMALL_TURNED_FLOATS(BN, BK)                                                 \

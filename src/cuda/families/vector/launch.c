@@ -28,15 +28,16 @@ RUNG_TILE_TABLE vector_tile table[] = {
 };
 RUNG_TILE_COSTS(vector, "bytes_per_us block_us round_us")
 
-/* Microseconds of a launch with its first and last block. Bytes a microsecond that a warp takes in by the copies of its
- * threads, 16 bytes at a time. All fitted to timings on an H200 (results/times-vectors-h200.jsonl). */
+/* A launch with its first and last block takes so many microseconds. A warp whose threads copy 16 bytes at a time takes
+ * in so many bytes a microsecond. All are fitted to timings on an H200 (results/times-vectors-h200.jsonl). */
 static const double launch_us = 2.1, warp_rate = 5e3;
-/* Stages, where lines of the matrix do not begin at 16 bytes: floats come one by one. A round of blocks takes so long,
- * and a microsecond for so many lines of k by sixteen warps; fewer warps get less of memory's rate. */
+/* With stages, where lines of the matrix do not begin at multiples of 16 bytes, floats come one by one. A round of
+ * blocks takes so long, and a microsecond more for so many lines of k by sixteen warps. Fewer warps get so much less of
+ * memory's rate. */
 static const double odd_staged_factor = 0.85, odd_few_factor = 1.55, odd_block_us = 1.5, odd_lines_per_us = 120.0,
                     few_lines_per_us = 80.0;
-/* With bulk copies: a launch, a round of blocks, the parts of k meet; and the bytes a microsecond that a multiprocessor
- * takes in with one block, with two, and while a ring fills for the first time. */
+/* With bulk copies a launch, a round of blocks, and the meeting of parts take so long; and a multiprocessor takes in so
+ * many bytes a microsecond with one block, with two, and while a ring fills for the first time. */
 static const double bulk_launch_us = 1.5, bulk_round_us = 1.3, bulk_meet_us = 1.5, one_rate = 0.034e6,
                     two_rate = 0.036e6, filling_rate = 0.12e6;
 
@@ -57,8 +58,8 @@ static int64_t vector_tiles(const rung_kernel *kernel, const rung_problem *p)
     return VECTOR_TILES_OF(rows, ld, kernel->bm, k_is_contiguous(p)) * p->batch;
 }
 
-/* Of a kernel without stages: what memory's time is multiplied with. Three blocks a multiprocessor keep enough bytes in
- * flight, and in the last round two fifths of them (1000 x 500000 in two parts, 100 x 500000 in 19). */
+/* Returns the factor on memory's time of a kernel without stages. Three blocks a multiprocessor keep enough bytes under
+ * way, in the last round two fifths of them do (1000 x 500000 in two parts, 100 x 500000 in 19). */
 static double unstaged_factor(double blocks, double slots)
 {
     const double full = floor(blocks / slots) * slots, rest = blocks - full;
@@ -67,7 +68,8 @@ static double unstaged_factor(double blocks, double slots)
     return (full + (rest > 0.0 ? fmax(rest, 0.4 * slots) : 0.0)) / blocks;
 }
 
-/* Microseconds between the launch and the meeting of parts; memory: what the matrix takes at memory's rate. */
+/* Returns the microseconds between the launch and the meeting of parts. `memory` is what the matrix takes at memory's
+ * rate. */
 static double plain_busy_us(const rung_kernel *kernel, double memory, double blocks, double sms, int64_t lines,
                             int aligned)
 {
@@ -156,7 +158,7 @@ static rung_status plain_run(rung_cuda *cuda, const rung_choice *choice, const r
     return status;
 }
 
-/* The matrix of the product: A where n = 1, B where m = 1. Rows of it are contiguous along `rows`. */
+/* The matrix of the product: A where n = 1, B where m = 1. Its rows are innermost. */
 typedef struct vector_matrix {
     const float *at;
     int64_t rows, ld, stride;
@@ -170,7 +172,7 @@ static vector_matrix matrix_of(const rung_problem *p)
     return p->n == 1 ? a : b;
 }
 
-/* NULL when sums of so many parts have room. */
+/* Returns NULL when sums of so many parts have room, else why not. */
 static const char *refuse_parts(const rung_config *config, int64_t groups, int64_t bytes)
 {
     int64_t limit = config->workspace_limit_bytes;
@@ -179,7 +181,7 @@ static const char *refuse_parts(const rung_config *config, int64_t groups, int64
     return groups > RUNG_TICKET_BYTES / 4 ? "too many groups of rows to count partial sums" : NULL;
 }
 
-/* Microseconds of all rounds, of blocks with so many bytes each. */
+/* Returns the microseconds of all rounds of blocks with so many bytes each. */
 static double bulk_busy_us(const rung_kernel *kernel, int64_t blocks, double bytes, int64_t slots, int64_t sms)
 {
     const double ring = (double)kernel->shared_bytes, first = fmin(bytes, ring);
@@ -246,7 +248,7 @@ static rung_status bulk_run(rung_cuda *cuda, const rung_choice *choice, const ru
                             .stride = a.stride,
                             .box = {kernel->bm, VECTOR_BOX / kernel->bm},
                             .swizzle = CU_TENSOR_MAP_SWIZZLE_NONE,
-                            /* Measured: L2 that fetches 256 bytes at a time is 8% slower. */
+                            /* With L2 fetching 256 bytes at a time it was 8% slower. */
                             .promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_128B};
         RUNG_TRY(rung_boxes_describe(cuda, &boxes, &args.a_map));
     }

@@ -6,13 +6,14 @@
 
 #define VECTOR_BOX 1024 /* floats that a bulk copy brings: some k of a block's rows */
 #define VECTOR_THREADS (32 * WARPS)
-/* Bulk copies: a ring of boxes a warp, and a barrier a stage. Without them: 16 bytes a thread and stage, and the warps'
- * sums. A dot product holds nothing in stages. */
+/* With bulk copies each warp has a ring of boxes, and a barrier for each stage. Without them each thread has 16 bytes a
+ * stage, and there is room for the warps' sums. A dot product has no stages. */
 #define VECTOR_SHARED_BYTES                                                                                            \
     (K_INNERMOST ? 0 : BULK ? WARPS * STAGES * (VECTOR_BOX * 4 + 8) : VECTOR_THREADS * STAGES * 16 + WARPS * BM * 4)
 
-/* Blocks that the rows of a matrix take. Rows that start at different places within 16 bytes start alike in fours: a
- * block of a dot product then takes every fourth row, so that it copies 16 bytes at a time from all of them. */
+/* How many blocks the rows of a matrix take. Where rows start at different places within 16 bytes, every fourth row
+ * starts alike: a block of a dot product then takes every fourth row, so that it reads 16 bytes at a time from all of
+ * its rows. */
 #define VECTOR_FOURTHS(ld) (((ld)&3) != 0)
 #define VECTOR_TILES_OF(rows, ld, bm, k_innermost)                                                                     \
     ((k_innermost) && VECTOR_FOURTHS(ld) ? ((rows) + 4 * (bm)-1) / (4 * (bm)) * 4 : ((rows) + (bm)-1) / (bm))

@@ -8,8 +8,8 @@
 #include "device/end.h"
 #include "device/parts.h"
 
-/* Adds the splits' sums in order (the last block to arrive does it), then alpha, beta, bias, activation. The block's
- * rows are row0 and those `apart` and more from it. */
+/* Adds the parts' sums in order, in the last block to arrive, then applies alpha, beta, bias and activation. The
+ * block's rows are row0, row0 + apart, and so on. */
 RUNG_DEVICE void finish_rows(const rung_args *p, float *c, float alpha, float beta, long long row0, int apart,
                              unsigned split, unsigned of, const int rows, float sum)
 {
