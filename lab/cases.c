@@ -142,7 +142,7 @@ static int takes_data(const maker *x, lab_data data)
            arith == RUNG_F16X3_ALONE;
 }
 
-/* True for kernels that split their operands, and for the library's choice, which may be one. */
+/* Returns true for kernels that split their operands, and for the library's choice, which may be one. */
 static int may_split(const maker *x)
 {
     return x->backend == RUNG_BACKEND_CUDA && (!x->kernel || x->kernel->arith != RUNG_F32);

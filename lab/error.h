@@ -19,7 +19,7 @@
 
 /* Records a failure of the lab's own. */
 rung_status lab_fail(rung_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The sentence of the last failure, the lab's or the library's; reading it clears the lab's. */
+/* Returns the sentence of the last failure, the lab's or the library's; reading it clears the lab's. */
 const char *lab_error(void);
 
 #endif

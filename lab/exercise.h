@@ -65,7 +65,7 @@ typedef struct lab_course {
 rung_status lab_course_read(lab_course *course);
 /* By number (7, 07), name or name without its number; NULL: none. */
 const lab_exercise *lab_exercise_find(const lab_course *course, const char *word);
-/* A file of the exercise's folder, into path. */
+/* Returns a file of the exercise's folder, into path. */
 const char *lab_exercise_file(const lab_exercise *exercise, const char *file, char *path, size_t bytes);
 
 /* text.md has the question, then "## Hint" sections. The question, or hint i (from 0), to `text` (to be freed); NULL:

@@ -144,7 +144,7 @@ static void size_words(const lab_exercise *e, const lab_lens_case *c, char text[
         snprintf(text + strlen(text), 96 - strlen(text), ", alpha %g, beta %g", (double)c->alpha, (double)c->beta);
 }
 
-/* Whether the case went well; the verdict says what did not. */
+/* Returns whether the case went well; the verdict says what did not. */
 static int judge_case(const lab_exercise *e, const lab_lens_case *c, rung_status status, const lab_lens_result *result,
                       lab_verdict *v)
 {

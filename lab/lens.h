@@ -63,7 +63,7 @@ const rung_lens_launch *lab_lens_launch(int index);
 void lab_lens_sum(lab_lens_totals *totals); /* over all launches of the last run */
 /* Compiles a user's kernel file; object gets the path of the result, in a folder that lab_lens_close removes. */
 rung_status lab_lens_compile(const char *source, char *object, size_t object_bytes);
-/* The folder whose device/args.h a kernel file includes. */
+/* Returns the folder whose device/args.h a kernel file includes. */
 const char *lab_lens_sources(void);
 /* What a compiled kernel file defines under that name; NULL: nothing. */
 void *lab_lens_symbol(const char *object, const char *name);

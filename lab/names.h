@@ -13,9 +13,9 @@ extern const char *const lab_via_names[]; /* direct host graph blas cublas ranks
 
 /* Position of `word` in a NULL-terminated list, -1 when it is not there. */
 int lab_name_find(const char *const *names, const char *word);
-/* The nearest of the names by edit distance when it is near enough to be meant, else NULL. */
+/* Returns the nearest of the names by edit distance when it is near enough to be meant, else NULL. */
 const char *lab_name_nearest(const char *const *names, const char *word);
-/* The nearest kernel of the catalog. */
+/* Returns the nearest kernel of the catalog. */
 const char *lab_kernel_nearest(const char *word);
 
 #endif

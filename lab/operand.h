@@ -14,7 +14,7 @@ typedef struct lab_operand {
 /* lines x length elements as stored, leading dimension length + pad. batch > 1: entries `stride` apart. */
 rung_status lab_operand_make(lab_place *place, lab_operand *x, int64_t lines, int64_t length, int64_t pad,
                              int64_t offset, int64_t batch);
-/* The entry's view with (i, j) counted along its stored lines, or across them when `across`. */
+/* Returns the entry's view with (i, j) counted along its stored lines, or across them when `across`. */
 lab_view lab_operand_view(const lab_operand *x, int64_t entry, int across);
 void lab_operand_region(const lab_operand *x, lab_region_args *region);
 

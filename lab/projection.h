@@ -15,7 +15,7 @@ typedef struct lab_vectors {
 size_t lab_vectors_bytes(const lab_shape *shape);
 /* Laid out in `memory`; x is filled. */
 lab_vectors lab_vectors_of(double *memory, const lab_shape *shape);
-/* The largest of |r - z| against z's terms, in units of 2^-24. */
+/* Returns the largest of |r - z| against z's terms, in units of 2^-24. */
 double lab_vectors_error(const lab_vectors *vectors, int64_t m);
 /* What a right C stays below. */
 double lab_projection_bound(const lab_shape *shape, rung_math math);
@@ -23,7 +23,7 @@ double lab_projection_bound(const lab_shape *shape, rung_math math);
 /* out = M*v and out_size = |M|*v_size, or with the transpose. */
 void lab_project(const float *m, int64_t rows, int64_t cols, int64_t ld, int trans, const double *v[2], double *out[2]);
 
-/* The operands' elements: uniform on [-1, 1), from where they stand. */
+/* Returns the operands' elements: uniform on [-1, 1), from where they stand. */
 static inline float lab_element(uint64_t seed, int64_t index)
 {
     uint64_t x = ((uint64_t)index + seed) * 0x9e3779b97f4a7c15u;

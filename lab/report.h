@@ -7,7 +7,7 @@
 /* Reads every file first: damage is told with file and line (RUNG_INVALID_ARGUMENT) and nothing is written. */
 rung_status lab_report(const char *const *files, int count, const char *output);
 
-/* Whether this build can make reports: jansson's headers were there. */
+/* Returns whether this build can make reports: jansson's headers were there. */
 int lab_report_built(void);
 
 #endif

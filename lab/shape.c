@@ -21,7 +21,8 @@ static int positive(const lab_shape *s)
     return s->m > 0 && s->n > 0 && s->k > 0 && s->batch > 0 && s->pad >= 0;
 }
 
-/* Whether lines * (length + pad) * batch floats fit into 2^62 bytes, whichever of the two sizes is the line's. */
+/* Returns whether lines * (length + pad) * batch floats fit into 2^62 bytes, whichever of the two sizes is the line's.
+ */
 static int fits(int64_t lines, int64_t length, int64_t batch, int64_t pad)
 {
     int64_t larger = lines > length ? lines : length, smaller = lines > length ? length : lines, floats;

@@ -70,7 +70,7 @@ void lab_verifier_close(lab_verifier *v)
     memset(v, 0, sizeof *v);
 }
 
-/* Whether the stored lines of an operand run along its columns, so that its rows are the lines. */
+/* Returns whether the stored lines of an operand run along its columns, so that its rows are the lines. */
 static int rows_are_lines(const lab_case *c, rung_transpose trans)
 {
     return (c->layout == RUNG_ROW_MAJOR) != (trans == RUNG_TRANS);

@@ -51,7 +51,7 @@ static uint32_t gnu_hash_of(const char *name)
     return hash;
 }
 
-/* The address of a function that `map` defines; 0: none. */
+/* Returns the address of a function that `map` defines; 0: none. */
 static uintptr_t find_defined(const struct link_map *map, const char *name)
 {
     dynamic d;

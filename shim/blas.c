@@ -188,8 +188,8 @@ static void *find_in_all(const char *name, void *mine)
     return found;
 }
 
-/* The BLAS behind this one: next in line, or loaded for one caller alone (RTLD_LOCAL), as Python's modules load theirs.
- * A thread looks again when objects have come or gone. */
+/* Returns the BLAS behind this one: next in line, or loaded for one caller alone (RTLD_LOCAL), as Python's modules load
+ * theirs. A thread looks again when objects have come or gone. */
 static void *find_other(const char *name, void *mine)
 {
     static _Thread_local struct {

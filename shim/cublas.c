@@ -59,7 +59,7 @@ void rung_cublas_answer(int on)
     __atomic_store_n(&set.disabled, !on, __ATOMIC_RELAXED);
 }
 
-/* A function of the driver that the program has loaded, or of the one it would load. */
+/* Returns a function of the driver that the program has loaded, or of the one it would load. */
 static void *driver_function(const char *name)
 {
     void *found = dlsym(RTLD_DEFAULT, name);
@@ -91,7 +91,7 @@ static int is_hopper(int device)
     return ask && ask(&major, COMPUTE_CAPABILITY_MAJOR, device) == 0 && major == 9;
 }
 
-/* The calling thread's context for the current GPU, set to this stream and math; NULL with the reason. */
+/* Returns the calling thread's context for the current GPU, set to this stream and math; NULL with the reason. */
 static rung_context *context_for(void *stream, rung_math math, const char **reason)
 {
     int device = current_device();
@@ -220,7 +220,7 @@ static const char *read_compute(int compute, rung_math *math)
     return NULL;
 }
 
-/* The common end of the cublas (not cublasLt) entry points. `reason` may already say why not. */
+/* Answers a call of the cublas (not cublasLt) entry points, as they all end. `reason` may already say why not. */
 static int answer(const char *entry, void *handle, rung_gemm *gemm, int trans_a, int trans_b, const void *alpha,
                   const void *beta, int compute, const char *reason)
 {

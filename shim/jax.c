@@ -78,7 +78,7 @@ static rung_context *context_of(int device)
     return *one;
 }
 
-/* An attribute of 64 bits; -1: it is not there. */
+/* Returns an attribute of 64 bits; -1: it is not there. */
 static int64_t attribute(const xla_call *call, const char *name)
 {
     const xla_attributes *all = &call->attributes;
@@ -110,7 +110,7 @@ static int64_t at_least_one(int64_t n)
     return n > 0 ? n : 1;
 }
 
-/* The product that the call describes; NULL: none is wrong. */
+/* Makes the product that the call describes. Returns NULL where no argument is wrong. */
 static xla_error *describe(const xla_call *call, rung_gemm *g)
 {
     const xla_buffer *a, *b, *c;

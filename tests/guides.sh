@@ -7,7 +7,7 @@ set -eu
 source=$1 cmake=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-(cd "$source" && tar cf - CMakeLists.txt CMakePresets.json cmake include src lab cli shim tools packaging docs tests results/ladder-build.jsonl) | tar xf - -C "$work"
+(cd "$source" && tar cf - CMakeLists.txt CMakePresets.json cmake include src lab cli shim tools packaging docs tests dev learn python examples results/ladder-build.jsonl) | tar xf - -C "$work"
 cd "$work"
 
 # The n-th ```c block of a page.

@@ -257,8 +257,8 @@ LAB_INLINE void lab_finish(const lab_reference_args *r, int64_t i, int64_t j, la
         r->reach[at] = scale > 0.0 ? (float)(reach / scale) : 0.0f;
 }
 
-/* The error in units of u = 2^-24; negative when c is NaN or Inf and should not be, or should be and is not. Where sums
- * of this size can overflow on the way, any overflow is allowed. */
+/* Returns the error in units of u = 2^-24; negative when c is NaN or Inf and should not be, or should be and is not.
+ * Where sums of this size can overflow on the way, any overflow is allowed. */
 LAB_INLINE double lab_error_of(float c, double c64, double size)
 {
     if (isnan(c64))
@@ -275,7 +275,7 @@ LAB_INLINE double lab_error_of(float c, double c64, double size)
     return error == 0.0 ? 0.0 : error / size * 16777216.0;
 }
 
-/* An element's bound in u, at most 1e30: an error beyond all measure is none of a bound without end. */
+/* Returns an element's bound in u, at most 1e30: an error beyond all measure is none of a bound without end. */
 LAB_INLINE double lab_bound_of(const lab_bound *b, double size, float reach)
 {
     double spread = fmax(b->least_u, b->reach_u * (double)reach);

@@ -17,11 +17,11 @@ typedef struct rung_edge {
 typedef struct rung_choice {
     const rung_kernel *kernel;
     double cost_us;          /* predicted; ranks the candidates */
-    double limit_us;         /* estimate() is told: of what costs more than this nobody asks how much more */
+    double limit_us;         /* given to estimate(): where the cost is above this, nobody asks by how much */
     int64_t workspace_bytes; /* device memory borrowed while it runs */
     int32_t split_k;         /* parts along k, 1: none */
     int32_t threads;         /* CPU threads it will use; GPU: 0 */
-    rung_family_plan plan;   /* its family's, which the launch obeys */
+    rung_family_plan plan;   /* the plan of the kernel's family, which the launch obeys */
     char *note;              /* NULL, or room for a phrase of estimate()'s to `explain`: waves, limiter, path */
     /* Rows and columns of C that all of the above is for; the others are the edges' (core/peel.h). 0: C is not cut. */
     int64_t cut_m, cut_n;
@@ -30,7 +30,7 @@ typedef struct rung_choice {
 
 enum { RUNG_NOTE_BYTES = 96 };
 
-/* The phrase, where somebody wants it: writing it takes longer than the estimate. */
+/* Writes the phrase, where somebody wants it: writing it takes longer than the estimate. */
 void rung_note(rung_choice *choice, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 typedef struct rung_backend {
@@ -43,12 +43,13 @@ typedef struct rung_backend {
     int (*threads)(const void *state);
     int (*device)(const void *state);
     const char *(*identity)(const void *state); /* device and driver, for tuned shapes; NULL: cannot be tuned */
-    /* NULL: this kernel can run here at all. */
+    /* Returns NULL when this kernel can run here at all, else why not. */
     const char *(*unusable)(void *state, const rung_kernel *kernel);
     /* NULL when the kernel takes the problem (choice then filled), else the reason it does not. Where the cost is above
      * choice->limit_us, any cost above that will do, and the rest of the choice may be left as it was. */
     const char *(*estimate)(void *state, const rung_kernel *kernel, const rung_problem *problem, rung_choice *choice);
-    /* NULL, or never more than estimate()'s cost, in far less time: who cannot win is not asked. */
+    /* NULL, or a function that returns at most estimate()'s cost, in far less time: kernels that cannot win by it are
+     * not asked. */
     double (*floor_us)(void *state, const rung_kernel *kernel, const rung_problem *problem);
     rung_status (*run)(void *state, const rung_choice *choice, const rung_problem *problem);
     /* NULL, or the way of products for which rung_is_small() holds, and the kernel that answers them. */

@@ -26,14 +26,14 @@ struct rung_plan {
     int nothing;         /* the shape needs no work */
 };
 
-/* The plan for a shape, from the recent ones or decided now. */
+/* Finds the plan for a shape among the recent ones, or decides it now. */
 rung_status rung_context_choose(rung_context *context, const rung_problem *problem, rung_choice *choice);
 
 /* rung_gemm_run with a result that does not depend on how C is divided: an element's bits follow from k, alpha, beta
  * and its row of op(A) and column of op(B), whatever m and n are. */
 rung_status rung_gemm_run_in_order(rung_context *context, const rung_gemm *gemm);
 
-/* After a change of what plans depend on: settings, or the table of tuned shapes. */
+/* Called after a change of what plans depend on: settings, or the table of tuned shapes. */
 void rung_context_rescope(rung_context *context);
 
 #endif

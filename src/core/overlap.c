@@ -29,7 +29,7 @@ static int64_t floor_of(int64_t x, int64_t by)
     return x / by - (x % by < 0);
 }
 
-/* The whole numbers i in [least, most] with low < i * step < high; 0 when there are none. */
+/* Finds the whole numbers i in [least, most] with low < i * step < high. Returns 0 when there are none. */
 static int some_between(int64_t low, int64_t high, int64_t step, int64_t least, int64_t most)
 {
     int64_t first = floor_of(low, step) + 1, last = -floor_of(-high, step) - 1;
@@ -38,7 +38,7 @@ static int some_between(int64_t low, int64_t high, int64_t step, int64_t least, 
     return first <= last;
 }
 
-/* Two single matrices. */
+/* Returns true where two single matrices have a float in common. */
 static int meet(const lines *x, const lines *y)
 {
     int64_t from_x_to_y = y->at - x->at;
@@ -56,7 +56,7 @@ static int meet(const lines *x, const lines *y)
     return 0;
 }
 
-/* Any matrix of one batch and any of the other. */
+/* Returns true where any matrix of one batch and any of the other have one in common. */
 static int batches_meet(const lines *x, const lines *y)
 {
     int64_t end_x = x->at + x->stride * (x->batch - 1) + span_of(x);

@@ -8,7 +8,7 @@
  * of the batch. What pointer arrays list is not looked at. `gemm` is what the problem was made from. */
 rung_status rung_refuse_overlap(const rung_problem *problem, const rung_gemm *gemm);
 
-/* Whether a product that rung_is_small passed has its result certainly apart from both operands. */
+/* Returns whether a product that rung_is_small passed has its result certainly apart from both operands. */
 int rung_is_apart(const rung_gemm *gemm);
 
 #endif

@@ -5,8 +5,9 @@
 #include <string.h>
 
 enum { TILE = 64, FEW = 16, FEWEST = 4 }; /* cuts at multiples of TILE, FEW rows at most cut off */
-/* Least time of a product to cut where FEWEST rows are cut off at most, and where more: to plan the parts takes the CPU
- * some 30 us, and more rows seldom pay. Between two parts. What it must save. */
+/* A product is cut only where it takes so long: where at most FEWEST rows are cut off, and where more are, since to
+ * plan the parts takes the CPU some 30 us and more rows seldom pay. Then the time between two parts, and the time that
+ * cutting must save. */
 static const double fewest_worth_us = 12, worth_us = 50, next_us = 1, gain = 0.97;
 
 static rung_problem part_of(const rung_problem *p, int64_t cut_m, int64_t cut_n, rung_part part)
@@ -45,8 +46,8 @@ int rung_peeled(const rung_problem *problem, const rung_choice *choice, rung_par
     return product->m > 0 && product->n > 0;
 }
 
-/* C cut there, if that beats *best. The edges are planned first: what they leave of the time seldom lets any kernel of
- * the main part be asked. */
+/* Considers C cut there, and takes it if that beats *best. The edges are planned first: what they leave of the time
+ * seldom lets any kernel of the main part be asked. */
 static void consider(const rung_backend *backend, void *state, const rung_problem *problem, int64_t cut_m,
                      int64_t cut_n, rung_choice *best)
 {

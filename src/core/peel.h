@@ -9,7 +9,7 @@ typedef enum rung_part { RUNG_PART_MAIN, RUNG_PART_RIGHT, RUNG_PART_BELOW, RUNG_
 
 /* Cuts C where the parts, each by its best kernel, are predicted to take less time than *choice, made for the whole. */
 void rung_peel(const rung_backend *backend, void *state, const rung_problem *problem, rung_choice *choice);
-/* The part's product and the choice made for it; 0 when the cuts leave it nothing. */
+/* Makes the part's product and finds the choice for it. Returns 0 when the cuts leave it nothing. */
 int rung_peeled(const rung_problem *problem, const rung_choice *choice, rung_part part, rung_problem *product,
                 rung_choice *its_choice);
 

@@ -110,7 +110,8 @@ static const candidate_list *production_of(const rung_backend *backend)
     return &production[backend->id == RUNG_BACKEND_CUDA];
 }
 
-/* Where bits must not depend on the size of C, arithmetic and chip choose among the kernels, and only then the time. */
+/* Returns true where choice x is better. Where bits must not depend on the size of C, arithmetic and chip decide first,
+ * and only then the time. */
 static int is_better(const rung_problem *problem, const rung_choice *x, const rung_choice *y)
 {
     int by_arith = (x->kernel->arith == RUNG_TF32) - (y->kernel->arith == RUNG_TF32);
@@ -130,13 +131,14 @@ typedef struct entrant {
     double floor_us;
 } entrant;
 
-/* A floor adds up the same numbers as a cost in another order: a little less. */
+/* Returns a floor under the cost, a little less than the family says: it adds up the same numbers as a cost in another
+ * order. */
 static double floor_of(const rung_backend *backend, void *state, const rung_kernel *kernel, const rung_problem *problem)
 {
     return backend->floor_us ? backend->floor_us(state, kernel, problem) * (1.0 - 1e-9) : 0.0;
 }
 
-/* Kernels in the catalog's order; *reason is why the last one that cannot enter does not. */
+/* Lists the kernels that may take the product, in the catalog's order. *reason says why the last other one may not. */
 static int enter(const rung_backend *backend, void *state, const rung_problem *problem, entrant *entrants,
                  const char **reason)
 {

@@ -12,23 +12,23 @@ typedef struct rung_candidate {
     char note[RUNG_NOTE_BYTES];
 } rung_candidate;
 
-/* The best production kernel for the problem. */
+/* Chooses the best production kernel for the problem. */
 rung_status rung_decide(const rung_backend *backend, void *state, const rung_problem *problem, rung_choice *best);
-/* The same where it costs less than limit_us; 0: none does, or none takes the problem. */
+/* Does the same where the best costs less than limit_us. Returns 0 where none does, or none takes the problem. */
 int rung_decide_below(const rung_backend *backend, void *state, const rung_problem *problem, double limit_us,
                       rung_choice *best);
-/* One kernel, asked for by name. */
+/* Plans with one kernel that was asked for by name. */
 rung_status rung_decide_kernel(const rung_backend *backend, void *state, const rung_problem *problem,
                                const char *kernel, rung_choice *choice);
-/* The phrase that goes with the choice, in RUNG_NOTE_BYTES. */
+/* Writes the phrase that goes with the choice, in RUNG_NOTE_BYTES. */
 void rung_note_of(const rung_backend *backend, void *state, const rung_problem *problem, const rung_choice *choice,
                   char *note);
-/* NULL when the math mode allows the kernel's arithmetic. */
+/* Returns NULL when the math mode allows the kernel's arithmetic, else why not. */
 const char *rung_refuse_math(const rung_kernel *kernel, rung_math math);
-/* Every production kernel of the backend, best first, refusals last; returns how many. */
+/* Ranks every production kernel of the backend, best first, refusals last. Returns how many they are. */
 int rung_rank(const rung_backend *backend, void *state, const rung_problem *problem, rung_candidate *candidates,
               int capacity);
-/* How many estimates rung_decide made on this thread. */
+/* Returns how many estimates rung_decide has made on this thread. */
 int64_t rung_estimates_made(void);
 
 #endif

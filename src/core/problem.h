@@ -18,7 +18,7 @@ typedef struct rung_problem {
     rung_bias bias_kind;
     rung_activation activation;
     rung_math math;
-    /* What it does not. */
+    /* What a plan does not depend on. */
     const float *a, *b;
     float *c;
     const float *const *a_array;

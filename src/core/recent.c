@@ -143,7 +143,7 @@ static void grow(table *t)
         put_into_bucket(t, i);
 }
 
-/* An entry that was not asked for since the hand came by, out of its bucket. */
+/* Takes an entry that was not asked for since the hand came by out of its bucket and returns it. */
 static int32_t give_way(table *t)
 {
     for (;;) {

@@ -15,9 +15,10 @@ typedef struct rung_scope {
     int32_t device, threads;
 } rung_scope;
 
-/* The thread's plan for this shape; NULL: there is none. It stays valid until the thread's next remember. */
+/* Returns the thread's plan for this shape; NULL where there is none. It stays valid until the thread's next
+ * rung_recent_remember(). */
 const rung_choice *rung_recent_find(const rung_scope *scope, const rung_problem *problem);
-/* Without memory for it the plan is not kept, and is made anew next time. */
+/* Keeps a plan. Without memory it is not kept, and is made again next time. */
 void rung_recent_remember(const rung_scope *scope, const rung_problem *problem, const rung_choice *choice);
 
 #endif

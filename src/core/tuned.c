@@ -31,7 +31,7 @@ static void find_path(rung_tuned *t)
         t->path[0] = '\0';
 }
 
-/* The value behind "key": in a flat JSON object; NULL when it is missing. */
+/* Returns the value behind "key": in a flat JSON object; NULL when it is missing. */
 static const char *value_of(const char *line, const char *key)
 {
     char quoted[32];
@@ -80,7 +80,8 @@ static int read_sizes(const char *line, rung_tuned_row *row)
     return 1;
 }
 
-/* 1: read; 0: damaged. A kernel that this library does not have makes a row with kernel NULL, which is dropped. */
+/* Reads a line. Returns 1, or 0 where it is damaged. A kernel that this library does not have makes a row with kernel
+ * NULL, which is dropped. */
 static int read_row(const char *line, rung_tuned_row *row)
 {
     char op[4], math[16], kernel[96];
@@ -202,7 +203,7 @@ rung_status rung_tuned_record(rung_tuned *t, const rung_problem *p, const rung_k
     return push(t, &row) ? RUNG_SUCCESS : rung_fail(RUNG_OUT_OF_MEMORY, "no memory for another tuned shape");
 }
 
-/* The folders above a path, like mkdir -p. */
+/* Makes the folders above a path, like mkdir -p. */
 static void make_folders(const char *path)
 {
     char part[sizeof((rung_tuned *)0)->path];

@@ -7,11 +7,12 @@
 /* Fills *problem. *nothing is set when C needs no work at all (m, n or batch is 0, or alpha*AB = 0 with beta = 1). */
 rung_status rung_validate(const rung_gemm *gemm, rung_math math, rung_problem *problem, int *nothing);
 
-/* The pointers that a pointer-array batch lists: only where the arrays lie in host memory. */
+/* Refuses a NULL among the pointers that a pointer-array batch lists. It looks only where the arrays lie in host
+ * memory. */
 rung_status rung_refuse_null_elements(const rung_problem *problem, const rung_gemm *gemm);
 
-/* Whether a product is certainly right, single, plain, and so small (64 in each direction at most) that every test on
- * its way would be felt. What fails here may still be right. */
+/* Returns true where a product is certainly right, single, plain, and so small (64 in each direction at most) that
+ * every further test would take time that shows. A product that fails here may still be right. */
 int rung_is_small(const rung_gemm *gemm);
 
 #endif

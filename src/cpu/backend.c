@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 typedef struct cpu_state {
-    int threads, asked; /* asked: as the configuration says; 0: it names no number */
+    int threads, asked; /* `asked` is what the configuration says; 0: it names no number */
     unsigned features;
     rung_caches caches;
     rung_pool *pool;
@@ -71,7 +71,8 @@ static rung_status cpu_open(const rung_config *config, void **state)
 static rung_status cpu_configure(void *state, const rung_config *config)
 {
     cpu_state *cpu = state;
-    if (config->threads != cpu->asked) { /* counting processors reads files: not at every change of something else */
+    if (config->threads !=
+        cpu->asked) { /* counting processors reads files, so it is not done when something else changes */
         cpu->threads = config->threads ? config->threads : rung_cpu_default_threads();
         cpu->asked = config->threads;
     }

@@ -26,7 +26,7 @@ typedef struct rung_cpu_args {
     float alpha, beta;
     int trans_a, trans_b;
     int threads;
-    rung_pool *pool;           /* the context's; production kernels borrow threads and memory from it */
+    rung_pool *pool;           /* the context's pool; production kernels borrow threads and memory from it */
     const rung_caches *caches; /* of this machine */
     int64_t batch;             /* production: products in a row, `stride` apart or listed in the arrays; 0 is 1 */
     int64_t stride_a, stride_b, stride_c;
@@ -37,14 +37,14 @@ typedef struct rung_cpu_args {
     rung_bias bias_kind; /* production */
     rung_activation activation;
     const float *bias;
-    rung_cpu_note *note;           /* production: not NULL: fill this in and compute nothing */
+    rung_cpu_note *note;           /* production: where it is not NULL it is filled in, and nothing is computed */
     const rung_cpu_kernel *kernel; /* production: the micro-kernels */
 } rung_cpu_args;
 
 /* Runs a product: chooses the path, splits the work, packs where that pays. The bits of the result depend on the shape
  * and the instruction set, not on the number of threads. */
 rung_status rung_cpu_gemm(const rung_cpu_args *p);
-/* The micro-kernels of a row of the catalog; NULL for a rung of the ladder. */
+/* Returns the micro-kernels of a row of the catalog; NULL for a rung of the ladder. */
 const rung_cpu_kernel *rung_cpu_kernel_of(const rung_kernel *row);
 
 #endif

@@ -7,24 +7,25 @@
 
 enum { RUNG_CPU_AVX2 = 1, RUNG_CPU_AVX512 = 2, RUNG_CPU_NEON = 4, RUNG_CPU_KNOWN = 7, RUNG_CPU_UNKNOWN = 8 };
 
-/* The bits of a comma-separated list of names, "avx2", "avx512" and "neon"; RUNG_CPU_UNKNOWN for any other. NULL is
- * none. */
+/* Returns the bits of a comma-separated list of names, "avx2", "avx512" and "neon"; RUNG_CPU_UNKNOWN for any other.
+ * NULL has no bits. */
 unsigned rung_cpu_feature_bits(const char *names);
 
 /* RUNG_CPU_FEATURES must be such a list, "none" or empty: a misspelt name would hide what it meant to keep. */
 rung_status rung_cpu_check_features(void);
 
-/* Of this CPU under its operating system, narrowed by the environment at the time of the call. */
+/* Returns the bits of this CPU under its operating system, narrowed by the environment at the time of the call. */
 unsigned rung_cpu_features(void);
 
 typedef struct rung_caches {
     long l1_bytes, l2_bytes, l3_bytes;
 } rung_caches;
 
-/* Data caches of the first CPU, from the kernel's tables; common sizes where it tells nothing. */
+/* Returns the data caches of the first CPU, from the operating system's tables; common sizes where these tell nothing.
+ */
 rung_caches rung_cpu_caches(void);
 
-/* CPUs this process may use: its affinity mask, and its cgroup's quota rounded up. */
+/* Returns how many CPUs this process may use: by its affinity mask, and its cgroup's quota rounded up. */
 int rung_cpu_count(void);
 
 #endif

@@ -138,7 +138,7 @@ static int choose_threads(double work_us, const rung_cpu_args *p)
     return most < 2.0 ? 1 : most < p->threads ? (int)most : p->threads;
 }
 
-/* A guess at one thread's time, from 3 GHz and 40 GB/s: only good for telling short from long. */
+/* Guesses one thread's time, from 3 GHz and 40 GB/s. That is good enough to tell short from long. */
 static double product_us(const rung_cpu_args *p)
 {
     double m = (double)p->m, n = (double)p->n, k = (double)p->k;
@@ -198,7 +198,7 @@ static rung_status run_one(const rung_cpu_args *p, int threads)
     return RUNG_SUCCESS;
 }
 
-/* One product of a batch. */
+/* Selects one product of a batch. */
 static void select_item(rung_cpu_args *one, const rung_cpu_args *p, int64_t item)
 {
     one->a = p->a_array ? p->a_array[item] : p->a + item * p->stride_a;

@@ -52,7 +52,7 @@ static inline int64_t round_up(int64_t x, int64_t unit)
 
 enum { LINE_FLOATS = 16, LINE_BYTES = 64 };
 
-/* Floats from an address to the next cache line. */
+/* Returns the floats from an address to the next cache line. */
 static inline int64_t line_floats_before(const float *at)
 {
     return (int64_t)(-(uintptr_t)at / sizeof *at % LINE_FLOATS);
@@ -81,12 +81,12 @@ static inline int is_tiny(const rung_cpu_args *p)
 void rung_gemm_tiny(const rung_cpu_args *p);
 /* Returns the floats that a thread needs to run a strip of so many columns. */
 int64_t rung_gemm_workspace(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns);
-/* The product with both operands packed, on `threads` threads of the pool, or on the calling one. packed_b holds one
- * slab of B; workspace, and each thread's slot, a block of A. */
+/* Runs the product with both operands packed, on `threads` threads of the pool, or on the calling one. packed_b holds
+ * one slab of B; workspace, and each thread's slot, a block of A. */
 void rung_gemm_packed(const rung_cpu_args *p, const gemm_plan *plan, float *packed_b, rung_pool *pool, int threads,
                       float *workspace);
 int64_t rung_gemm_packed_a_floats(const rung_cpu_args *p, const gemm_plan *plan);
-/* PATH_STREAM: floats for the packed steps of A, and the length of a row of sums. */
+/* For PATH_STREAM these return the floats for the packed steps of A, and the length of a row of sums. */
 static inline int64_t rung_gemm_stream_a_floats(const rung_cpu_args *p)
 {
     int64_t rows = p->kernel->stream_rows; /* a multiple of what pack_by_row needs */
@@ -105,7 +105,7 @@ static inline int64_t rung_gemm_row_classes(const rung_cpu_args *p)
     return low_bit >= LINE_FLOATS ? 1 : LINE_FLOATS / low_bit;
 }
 
-/* PATH_PAST: the row length of a chunk of B: whole vectors, and rows begin in different cache sets. */
+/* Returns the row length of a chunk of B on PATH_PAST: whole vectors, and rows begin in different cache sets. */
 static inline int64_t rung_gemm_past_ld(const rung_cpu_args *p, const gemm_plan *plan)
 {
     return round_up(min64(plan->nc + LINE_FLOATS, p->n), 2 * LINE_FLOATS) + LINE_FLOATS;
@@ -114,8 +114,9 @@ static inline int64_t rung_gemm_past_ld(const rung_cpu_args *p, const gemm_plan 
 /* Runs one strip of a product on the calling thread. */
 void rung_gemm_strip(const rung_cpu_args *p, const gemm_plan *plan, float *workspace);
 
-/* Columns of a transposed product computed before they are written out. Many rows pass the same cache lines of the long
- * operand more often, so that longer runs of it pay; few rows have sums enough in L1 with 512. */
+/* Returns how many columns of a transposed product are computed before they are written out. Many rows pass the same
+ * cache lines of the long operand more often, so that longer runs of it pay; few rows have sums enough in L1 with 512.
+ */
 static inline int64_t rung_gemm_swap_strip(int64_t few)
 {
     return few > 16 ? 1024 : 512;

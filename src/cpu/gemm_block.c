@@ -1,7 +1,7 @@
 /* The sweep: which tile goes where in a block of C. */
 #include "cpu/gemm_block.h"
 
-/* It fetches into L2: rows a power of two apart would push each other out of L1. */
+/* Fetches rows of A into L2. In L1 rows that lie a power of two apart would push each other out. */
 static void fetch_a(const block *s, int64_t row, int64_t rows)
 {
     for (int64_t i = row; i < min64(row + rows, s->fetch_rows); i++)

@@ -14,7 +14,8 @@ typedef struct block {
     int kind, packed_a;
     const float *b;
     int64_t ldb;
-    int64_t fetch_rows; /* A in place: rows there are from a on; the next tile's are fetched while one runs. 0: not */
+    int64_t fetch_rows; /* A in place: how many rows there are from a on; the next tile's are fetched while one runs. 0:
+                           they are not */
     int packed_b;
     int most;
     float *c;
@@ -35,7 +36,7 @@ static inline grouping group_columns(int64_t n, int vl_bits, int most)
     return (grouping){groups, narrow, vectors - groups * narrow};
 }
 
-/* The first column of a group. */
+/* Returns the first column of a group. */
 static inline int64_t group_start(const grouping *by, int64_t group, int vl)
 {
     return (group * by->narrow + min64(group, by->wide)) * vl;
@@ -47,14 +48,14 @@ static inline void set_beta(block *s, const rung_cpu_args *p, int64_t step)
     s->out.beta = step == 0 ? p->beta : 1.0f;
 }
 
-/* Columns outside, rows inside: a group's B stays in L1 or L2 while A passes. */
+/* Computes the block, one group of columns after another: a group's B stays in L1 or L2 while A passes. */
 void rung_gemm_sweep(const block *s);
-/* The same for `count` groups from `first` on; b, c and n count from the first of them. */
+/* Does the same for `count` groups from `first` on; b, c and n count from the first of them. */
 void rung_gemm_sweep_groups(const block *s, const grouping *by, int64_t first, int64_t count);
 /* Packs groups of columns of B, k steps of them, into the slab `to`; columns count from `column`, the slab has n. */
 void rung_gemm_pack_b(const rung_cpu_args *p, int64_t step, int64_t column, int64_t k, int64_t n, const grouping *by,
                       int64_t first, int64_t count, float *to);
-/* Bias and activation over a part of C that is otherwise done. */
+/* Applies bias and activation to a part of C that is otherwise done. */
 void rung_gemm_finish(const rung_cpu_args *p, int64_t row, int64_t rows, int64_t column, int64_t columns);
 
 #endif

@@ -11,7 +11,7 @@ typedef struct packed_job {
     int64_t pack_tasks, row_blocks, column_chunks;
 } packed_job;
 
-/* Task t of `tasks` takes items first ... end-1 of count. */
+/* Returns where task t's share of `count` items begins. */
 static int64_t share(int64_t count, int64_t tasks, int64_t t)
 {
     return count * t / tasks;
@@ -70,8 +70,8 @@ static void cut(packed_job *j, int threads)
     j->pack_tasks = min64(j->by.groups, tasks);
 }
 
-/* Steps of k that come next, of a few long rows, one row after the other: rows far apart in memory are slow to read in
- * turns. */
+/* Fetches the steps of k that come next of a few long rows, one row after the other: rows far apart in memory are slow
+ * to read in turns. */
 static void fetch_steps(const float *rows, int64_t ld, int64_t count, int64_t k)
 {
     for (int64_t i = 0; i < count; i++)

@@ -25,7 +25,7 @@ static void run_direct(const rung_cpu_args *p, const gemm_plan *plan)
     }
 }
 
-/* One tile holds all of C. */
+/* Runs a product all of whose C one tile holds. */
 static int run_one_tile(const rung_cpu_args *p)
 {
     const rung_cpu_kernel *kernel = p->kernel;
@@ -58,7 +58,7 @@ void rung_gemm_tiny(const rung_cpu_args *p)
     rung_gemm_sweep(&s);
 }
 
-/* Passes over m rows are as even as they come. */
+/* Returns the number of passes over m rows, which are as even as they can be. */
 static int64_t pass_count(const rung_cpu_args *p)
 {
     return divide_up(p->m, p->kernel->stream_rows);
@@ -70,8 +70,8 @@ static int64_t pass_start(const rung_cpu_args *p, int64_t pass)
     return p->m / passes * pass + min64(pass, p->m % passes);
 }
 
-/* A block of sums += RUNG_STREAM_STEPS steps of k: each pass takes its rows along some columns of B, which stay in L1
- * for the next pass. */
+/* Adds RUNG_STREAM_STEPS steps of k to a block of sums. Each pass takes its rows along some columns of B, which stay in
+ * L1 for the next pass. */
 static void stream_steps(const rung_cpu_args *p, int64_t step, int64_t steps, const float *b, int64_t columns,
                          float *packed_a, float *sums, int64_t ld)
 {
@@ -92,8 +92,9 @@ static void stream_steps(const rung_cpu_args *p, int64_t step, int64_t steps, co
         }
 }
 
-/* Few rows against a B larger than the caches: B passes once, a few of its rows at a time in long runs, while the sums
- * of a block of columns stay in L2. They lie apart from C, whose rows may all fall into the same cache sets. */
+/* Runs a product of few rows with a B larger than the caches. B passes once, a few of its rows at a time in long runs,
+ * while the sums of a block of columns stay in L2. The sums lie apart from C, whose rows may all fall into the same
+ * cache sets. */
 static void run_stream(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
 {
     float *sums = workspace + rung_gemm_stream_a_floats(p);
@@ -107,7 +108,8 @@ static void run_stream(const rung_cpu_args *p, const gemm_plan *plan, float *wor
     }
 }
 
-/* B is packed a block of k at a time, A is read in place. Rows go outside in runs of mc that stay in L1 or L2. */
+/* Runs a product whose B is packed, a block of k at a time, and whose A is read in place, mc rows at a time that stay
+ * in L1 or L2. */
 static void run_pack_b(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
 {
     block s = {.kernel = p->kernel,
@@ -135,7 +137,7 @@ static void run_pack_b(const rung_cpu_args *p, const gemm_plan *plan, float *wor
     }
 }
 
-/* Some neighbouring columns of a few rows of C; the first of them is column `of_b` of B. */
+/* Computes some neighbouring columns of a few rows of C. The first of them is column `of_b` of B. */
 static void write_columns(const rung_cpu_args *p, int64_t row, int64_t rows, int64_t column, int64_t of_b,
                           int64_t columns, int stream)
 {
@@ -155,9 +157,9 @@ static void write_columns(const rung_cpu_args *p, int64_t row, int64_t rows, int
         rung_gemm_sweep(&s);
 }
 
-/* Rows that all begin at the same place of a cache line: the columns before the first whole line, then whole lines,
- * which go past the caches, then the rest. `j` is the first column of the chunk that b holds. The lines that are
- * written in part are asked for a few rows ahead. */
+/* Computes rows that all begin at the same place of a cache line: the columns before the first whole line, then whole
+ * lines, which go past the caches, then the rest. `j` is the first column of the chunk that b holds. Lines that are
+ * written in part are fetched a few rows ahead. */
 static void write_chunk(const rung_cpu_args *p, int64_t j, int64_t width)
 {
     int64_t head = min64(p->n, line_floats_before(p->c)), mr = p->kernel->mr;
@@ -252,8 +254,8 @@ static void add_transposed(float *c, int64_t ldc, const float *d, int64_t ldd, i
             c[i * ldc + j] = beta == 0.0f ? d[j * ldd + i] : beta * c[i * ldc + j] + d[j * ldd + i];
 }
 
-/* (op(A) op(B))' = op(B)' op(A)': brings the long operand's contiguous direction under the vectors. The result goes
- * through a strip that stays in L2. */
+/* Computes (op(A) op(B))' = op(B)' op(A)', so that the vectors run along the rows of the long operand as they lie in
+ * memory. The result goes through a strip that stays in L2. */
 static void run_swapped(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
 {
     rung_cpu_args t = {.kernel = p->kernel,
@@ -291,8 +293,8 @@ static void run_swapped(const rung_cpu_args *p, const gemm_plan *plan, float *wo
     }
 }
 
-/* A k so short that C is all the work: its rows are written one after the other, a run of columns whose part of B stays
- * in L1 at a time. */
+/* Runs a product whose k is so short that C is all the work. Its rows are written one after the other, as many columns
+ * at a time as have their part of B in L1. */
 static void run_rank(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
 {
     const rung_cpu_kernel *kernel = p->kernel;

@@ -21,8 +21,8 @@ enum {
     PAST_STEPS = 10, /* of k, at most, where a line takes several vectors: tiles are narrow, B is read often */
 };
 
-/* C is larger than a good part of L3, is written once after little work, and has whole tiles of rows that begin alike
- * (run_past). */
+/* Returns true where C is larger than a good part of L3, is written once after little work, and has whole tiles of rows
+ * that begin alike (run_past). */
 static int should_pass_caches(const rung_cpu_args *p, const rung_caches *caches)
 {
     int64_t steps = p->kernel->vl >= LINE_FLOATS ? OUTER_STEPS : PAST_STEPS;
@@ -46,9 +46,9 @@ static int is_dot(const rung_cpu_args *p, gemm_plan *plan, const rung_caches *ca
     return plan->of_b;
 }
 
-/* A tile as wide as a cache line reads two lines a step where B's rows start anywhere; and where they lie whole lines
- * apart, all steps of it share few sets of L1. Packing mends both, which pays once enough rows read B again, fewer
- * where B fills a good part of L2. */
+/* Returns true where packing B pays. A tile as wide as a cache line reads two lines a step where B's rows start
+ * anywhere; where they lie whole lines apart, all steps of it share few sets of L1. Packing mends both. It pays once
+ * enough rows read B again; fewer are enough where B fills a good part of L2. */
 static int wants_packed_b(const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { ROWS_LEAST = 128, ROWS_LEAST_OF_LARGE = 64 };
@@ -56,9 +56,9 @@ static int wants_packed_b(const rung_cpu_args *p, const rung_caches *caches)
     return p->kernel->nv * p->kernel->vl * 4 <= LINE_BYTES && p->m >= least;
 }
 
-/* A tile takes a few floats of each row of a transposed A, so that it reads a line or two for them each step, and up to
- * two of B. Where the steps of a narrow tile do not fit L1, it pushes out the B that the next tile needs: packing mends
- * that, and pays once enough rows share it. */
+/* Returns true where packing A pays. A tile takes a few floats of each row of a transposed A, so that it reads a line
+ * or two for them each step, and up to two of B. Where the steps of a narrow tile do not fit L1, it pushes out the B
+ * that the next tile needs. Packing mends that, and pays once enough rows share it. */
 static int wants_packed_a(const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { STEP_BYTES = 13 * 16, PANELS_LEAST = 8 };
@@ -66,7 +66,8 @@ static int wants_packed_a(const rung_cpu_args *p, const rung_caches *caches)
            p->k * STEP_BYTES > caches->l1_bytes;
 }
 
-/* A in place: each group of columns reads it again, which few groups do in less time than packing takes. */
+/* Returns true where A stays in place: each group of columns reads it again, which takes few groups less time than
+ * packing. */
 static int wants_a_in_place(const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { COLUMNS_MOST = 256, COLUMNS_MOST_OF_LARGE = 128 };
@@ -77,15 +78,15 @@ static int wants_a_in_place(const rung_cpu_args *p, const rung_caches *caches)
     return p->n <= COLUMNS_MOST_OF_LARGE && !p->trans_a;
 }
 
-/* Each vector of C lies in one cache line. */
+/* Returns true where each vector of C lies in one cache line. */
 static int has_whole_lines(const rung_cpu_args *p)
 {
     int64_t vector_bytes = (int64_t)p->kernel->vl * 4;
     return (uintptr_t)p->c % (uintptr_t)vector_bytes == 0 && p->ldc * 4 % vector_bytes == 0;
 }
 
-/* True where k is short and no cache holds C. Written by columns of tiles, lines that two tiles share come from memory
- * twice; where no line is shared, packing A pays from a middling k on. */
+/* Returns true where k is short and no cache holds C. Written by columns of tiles, lines that two tiles share come from
+ * memory twice; where no line is shared, packing A pays from a middling k on. */
 static int is_outer(const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { STEPS_LEAST_PACKED = 17 };
@@ -94,8 +95,8 @@ static int is_outer(const rung_cpu_args *p, const rung_caches *caches)
     return p->k <= OUTER_STEPS && p->m >= 2 * FEW && p->n > 2 * FEW && p->m * p->n * 4 > caches->l2_bytes;
 }
 
-/* True where k is so short that the work around each tile costs more than its sums. How short depends on where C is:
- * in L3 tiles write it as well. Rows of a few vectors do not pay for their own beginning and end. */
+/* Returns true where k is so short that the work around each tile costs more than its sums. How short depends on where
+ * C is: in L3 tiles write it as well. Rows of a few vectors do not pay for their own beginning and end. */
 static int is_rank(const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { STEPS_IN_L2 = 4, STEPS_IN_L3 = 2, L2_PARTS = 4 };
@@ -138,7 +139,7 @@ static int64_t stream_columns(int64_t rows, int64_t panel, const rung_caches *ca
     return max64(caches->l2_bytes / 4 / (4 * rows) / panel, 8) * panel;
 }
 
-/* One tile takes all columns: each element of A is read once. */
+/* Plans with one group: a tile takes all columns, so each element of A is read once. */
 static void one_group(gemm_plan *plan, int64_t n, int64_t k, const rung_cpu_kernel *kernel)
 {
     plan->most = (int)divide_up(n, kernel->vl);
@@ -147,8 +148,9 @@ static void one_group(gemm_plan *plan, int64_t n, int64_t k, const rung_cpu_kern
     plan->fetch = 1;
 }
 
-/* Each pass over C costs page walks where its rows lie far apart, so k is cut as seldom as L2 allows: a panel of B
- * takes a fifth of it, a block of A a quarter, the slab of B a share of L3. Few rows pass C cheaply: small blocks. */
+/* Chooses blocks with both operands packed. Each pass over C costs page walks where its rows lie far apart, so k is cut
+ * as seldom as L2 allows: a panel of B takes a fifth of it, a block of A a quarter, the slab of B a share of L3. Few
+ * rows pass over C in little time, so their blocks are small. */
 static void deep_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_caches *caches)
 {
     int64_t panel = (int64_t)p->kernel->nv * p->kernel->vl;
@@ -164,16 +166,16 @@ static void deep_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_cach
     plan->nc = even_block(p->n, plan->nc, panel);
 }
 
-/* Rows of A that lie multiples of a page apart share the sets of L1, and far enough apart those of L2: read in place,
- * they push each other out before their lines are used up. */
+/* Returns true where rows of A collide. Rows that lie multiples of a page apart share the sets of L1, and far enough
+ * apart those of L2: read in place, they push each other out before their lines are used up. */
 static int rows_collide(const rung_cpu_args *p)
 {
     enum { PAGE_FLOATS = 1024 };
     return !p->trans_a && p->lda % PAGE_FLOATS == 0;
 }
 
-/* Takes pieces of k whose C stays in L1 or L2. A is read once a group of columns, in place; so is B where its rows lie
- * well for the tiles, and where C is small. */
+/* Chooses pieces of k whose C stays in L1 or L2. A is read in place, once for each group of columns; so is B where its
+ * rows lie well for the tiles, and where C is small. */
 static void long_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { KC_IN_PLACE = 256, IN_PLACE_MOST = 64 };
@@ -189,7 +191,7 @@ static void long_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_cach
     plan->kc = plan->inner == PATH_DIRECT ? KC_IN_PLACE : plan->kc;
 }
 
-/* Rows of C outside, columns inside: C is written along its rows, while B stays in L2. */
+/* Chooses blocks that write C along its rows, while B stays in L2. */
 static void outer_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_caches *caches)
 {
     int64_t panel = (int64_t)p->kernel->nv * p->kernel->vl;
@@ -247,7 +249,7 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
     return plan;
 }
 
-/* A strip of the result, and what the path that computes it needs. */
+/* Returns the floats of a strip of the result and of what the path that computes it needs. */
 static int64_t swapped_floats(const rung_cpu_args *p, const gemm_plan *plan)
 {
     int64_t few = min64(p->m, p->n), strip = rung_gemm_swap_strip(few);

@@ -41,7 +41,7 @@ typedef struct task_run {
     _Alignas(64) _Atomic uint64_t ticket; /* job number << TASK_BITS | tasks not yet claimed */
 } task_run;
 
-/* The process's workers. They start when a job first wants them and end with the last pool. */
+/* The workers of the process. They start when a job first wants them and end with the last pool. */
 typedef struct worker_crew {
     task_run run[MAX_THREADS];
     uint64_t job_number;
@@ -112,7 +112,7 @@ rung_pool *rung_pool_create(void)
     return pool;
 }
 
-/* The first task of a run. */
+/* Returns the first task of a run. */
 static int64_t run_start(int64_t tasks, int runs, int run)
 {
     return tasks * run / runs;
@@ -143,7 +143,7 @@ static int work_on(int run, int number)
     return took;
 }
 
-/* Its own run, then what is left of the others'. */
+/* Takes the tasks of its own run, then what is left of the others'. */
 static int work(int number)
 {
     int runs = atomic_load_explicit(&crew.limit, memory_order_acquire) + 1, took = 0;
@@ -188,7 +188,7 @@ static void *worker(void *argument)
     return NULL;
 }
 
-/* The thread that has taken the crew calls this. */
+/* Starts one more worker. The thread that has taken the crew calls this. */
 static int start_worker(void)
 {
     int workers = atomic_load(&crew.workers);

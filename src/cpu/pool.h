@@ -10,17 +10,18 @@
 typedef struct rung_pool rung_pool;
 typedef void (*rung_task_fn)(void *job, int64_t task, float *workspace);
 
-rung_pool *rung_pool_create(void); /* NULL: no memory */
+rung_pool *rung_pool_create(void); /* NULL where there is no memory */
 void rung_pool_destroy(rung_pool *pool);
 
-/* Makes `slots` workspaces of at least `floats` each (64-byte aligned, kept for later calls). 0: no memory. */
+/* Makes `slots` workspaces of at least `floats` each (64-byte aligned, kept for later calls). Returns 0 where there is
+ * no memory. */
 int rung_pool_reserve(rung_pool *pool, int slots, int64_t floats);
 float *rung_pool_workspace(rung_pool *pool, int slot);
 /* Runs tasks 0 ... tasks-1, each once, in any order, on at most `threads` threads, the caller among them. Each task
  * gets the workspace of the slot it runs on. The caller works alone while another context has the workers, and where
  * none can be started. */
 void rung_pool_run(rung_pool *pool, int threads, int64_t tasks, rung_task_fn fn, void *job);
-/* Whether workers are spinning right now, so that a job reaches them in well under a microsecond. */
+/* Returns true where workers are spinning right now, so that a job reaches them in well under a microsecond. */
 int rung_pool_is_hot(void);
 
 #endif

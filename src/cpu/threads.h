@@ -7,10 +7,11 @@
 /* RUNG_NUM_THREADS, Rung's own, must be a number or empty; what others' variables hold is theirs to judge. */
 rung_status rung_cpu_check_threads(void);
 
-/* By the environment, else the cores that this process may use. Reads files: not for every call. */
+/* Returns the number by the environment, else the cores that this process may use. It reads files, so it is not for
+ * every call. */
 int rung_cpu_default_threads(void);
 
-/* Now, for a context that asked for a number, or for none (0) and would then use `otherwise`. */
+/* Returns the number now, for a context that asked for `asked`, or for none (0) and would then use `otherwise`. */
 int rung_cpu_threads_now(int asked, int otherwise);
 
 #endif

@@ -67,7 +67,7 @@ static site *site_of(uintptr_t pc, rung_lens_kind kind, rung_lens_space space, i
 
 /* Shared memory. */
 
-/* The passes that the lanes of `mask` take together: the most distinct words that any bank has to give. */
+/* Returns how many passes the lanes of `mask` take together: the most distinct words that any bank has to give. */
 static int passes(uint32_t mask, const uint64_t *where, int words)
 {
     uint32_t bank_word[32][8];
@@ -91,7 +91,8 @@ static int passes(uint32_t mask, const uint64_t *where, int words)
     return most;
 }
 
-/* Whether every active lane and its partner (lane xor distance) want the same address, or the partner is idle. */
+/* Returns true where every active lane and its partner (lane xor distance) want the same address, or the partner is
+ * idle. */
 static bool pairs_agree(uint32_t mask, const uint64_t *where, int distance)
 {
     for (uint32_t left = mask; left; left &= left - 1) {
@@ -218,7 +219,7 @@ static void count_shared(site *s, uint32_t mask, const uint64_t *where)
 
 /* Global memory. */
 
-/* Sorted ascending unless they are already. Returns how many. */
+/* Gathers the addresses of the lanes in ascending order. Returns how many they are. */
 static int gather(uint32_t mask, const uint64_t *where, uint64_t *addresses)
 {
     int n = 0;
@@ -325,7 +326,7 @@ static copy_cost cost_through_cache(uint32_t mask, const uint64_t *from, const u
     return cost;
 }
 
-/* Distinct values of `of` among the first n pairs whose `by` is that of pair i. */
+/* Counts the distinct values of `of` among the first n pairs whose `by` is that of pair i. */
 static int fan_out(const uint64_t *by, const uint64_t *of, int n, int i)
 {
     int distinct = 0;
@@ -407,7 +408,7 @@ static void count_copies(uintptr_t pc, site *s, uint32_t mask, const uint64_t *w
     s->seen.merged_ideal += weight * cost.ideal;
 }
 
-/* The lanes of a copy that read. They are remembered until its other half comes. */
+/* Remembers which lanes of a copy read, until its other half comes. */
 static uint32_t remember_copies(uint32_t mask, const uint64_t *where)
 {
     copies_now.mask = 0;
@@ -441,7 +442,7 @@ static void request(uintptr_t pc, uint32_t mask, const uint64_t *where, int warp
     } else if (shared) {
         count_shared(s, mask, where);
     } else {
-        bool later = s->seen.kind == RUNG_LENS_ASYNC && s->seen.bytes == 16; /* where it goes to decides */
+        bool later = s->seen.kind == RUNG_LENS_ASYNC && s->seen.bytes == 16; /* its place in shared memory decides */
         s->seen.sectors += later ? 0 : weight * sectors;
         s->seen.lines += weight * lines;
         s->seen.bytes_moved += later ? 0 : weight * sectors * 32;
@@ -488,11 +489,11 @@ void lens_log(uintptr_t pc, uint64_t where)
     if (me->entries % LENS_LOG_TURN == 0) {
         if (!lens_now.looked && ++me->full_logs > LENS_MANY_LOGS)
             lens_now.looked = true;
-        lens_give_way(pc); /* let the others catch up: the warp's logs are then turned into requests */
+        lens_give_way(pc); /* the others catch up, then the warp's logs are turned into requests */
     }
 }
 
-/* Whether all active lanes made the same accesses from the same places, one after another. */
+/* Returns true where all active lanes made the same accesses from the same places, one after another. */
 static bool in_step(const lens_thread *lane0, uint32_t mask)
 {
     for (uint32_t left = mask; left; left &= left - 1) {

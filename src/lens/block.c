@@ -168,7 +168,7 @@ static int line_of(uintptr_t pc)
     return line;
 }
 
-/* All that still run in a block are at block-wide barriers: is it one and the same? */
+/* All that still run in a block are at block-wide barriers. Checks that it is one and the same. */
 static void check_barrier(unsigned from, unsigned to, int first, int waiting, int done)
 {
     const lens_thread *leader = &lens_now.thread[first];

@@ -270,7 +270,7 @@ EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunct
     return CUDA_SUCCESS;
 }
 
-/* How much of the parameter struct can be read: kernels take what they need of it, but its size is not told. */
+/* Returns how much of the parameter struct can be read: kernels take what they need of it, but its size is not told. */
 static size_t readable(const void *argument)
 {
     uintptr_t at = (uintptr_t)argument, page = (uintptr_t)sysconf(_SC_PAGESIZE), end = at + LENS_MAX_ARGUMENT_BYTES / 2;

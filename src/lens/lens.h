@@ -94,7 +94,7 @@ typedef struct lens_module {
     void *handle;
     uintptr_t base; /* load address: pc - base is what the debug information knows */
     uintptr_t end;
-    unsigned char *shared; /* this host thread's copy of its __shared__ variables; the dynamic array last */
+    unsigned char *shared; /* this host thread's copy of its __shared__ variables, the dynamic array last */
     size_t shared_bytes;
     uint32_t dynamic_offset;
     lens_array arrays[64];
@@ -122,7 +122,7 @@ typedef struct lens_block {
     double weight;
     bool abandoned;
     bool sampled;             /* take sample requests and owners from this block */
-    bool looked;              /* the running thread, whether something has come, and gave way */
+    bool looked;              /* the running thread has looked whether something has come, and gave way */
     uint64_t turns, progress; /* turns of threads, and those in which one did more than look */
 } lens_block;
 
@@ -187,7 +187,7 @@ void lens_shadow_bulk(uintptr_t pc, unsigned rank, uint32_t offset, unsigned byt
                       int agent); /* TMA into shared memory */
 void lens_shadow_bulk_read(uintptr_t pc, uint32_t offset, unsigned bytes);
 void lens_order_block(unsigned from, unsigned to); /* a barrier of a block's threads, or of a cluster's */
-void lens_gather(uintptr_t pc, uint64_t value, uint64_t all[32]); /* by every lane of a warp */
+void lens_gather(uintptr_t pc, uint64_t value, uint64_t all[32]); /* every lane of a warp calls this */
 void lens_order_warp(int warp, uint32_t mask);                    /* lanes of a warp */
 void lens_order_tell_warp(void);                            /* its other lanes know what the running one has done */
 void lens_order_some(const bool *member, unsigned threads); /* named barrier */
@@ -214,14 +214,15 @@ typedef struct lens_object {
     char stem[96], path[600];
 } lens_object;
 
-/* The object of the kernel file that holds the symbol: compiled first where there is none or its sources are newer. */
+/* Finds the object of the kernel file that holds the symbol, and compiles it first where there is none or its sources
+ * are newer. */
 bool lens_object_find(const char *symbol, lens_object *object, char *why, size_t why_bytes);
 
 /* symbols.c */
 lens_module *lens_module_find(const char *symbol, char *why, size_t why_bytes);
 lens_module *lens_module_open(const char *path, const char *stem, char *why, size_t why_bytes);
 void lens_module_enter(lens_module *module, uint32_t dynamic_bytes);
-/* File and line of each return address. */
+/* Finds file and line of each return address. */
 void lens_lines(const lens_module *module, const uintptr_t *pcs, int count, char (*files)[256], int *lines);
 uint32_t lens_static_bytes(const lens_module *module, const char *kernel);
 const lens_array *lens_array_at(const lens_module *module, uint32_t offset);

@@ -108,7 +108,7 @@ void lens_memory_reset(void)
     operand_count = 0;
 }
 
-/* The operand an address lies in or, when it lies past all of a piece's operands, the one before it. */
+/* Returns the operand that an address lies in or, when it lies past all of a piece's operands, the one before it. */
 static const operand *operand_of(uintptr_t address)
 {
     const operand *best = NULL;
@@ -162,7 +162,7 @@ static bool shares_unit(uintptr_t address)
     return false;
 }
 
-/* An operand in this piece, where none begins before the address. NULL: there is none. */
+/* Returns an operand in this piece, where none begins before the address. NULL where there is none. */
 static const operand *operand_behind(const piece *p)
 {
     for (int i = 0; i < operand_count; i++)

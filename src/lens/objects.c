@@ -28,7 +28,7 @@ typedef struct kernel_file {
     int flag_count;
 } kernel_file;
 
-/* The folder of this library: the list of kernel files and their objects lie there. */
+/* Finds the folder of this library: the list of kernel files and their objects lie there. */
 static void own_folder(char *path, size_t bytes)
 {
     Dl_info info;

@@ -184,7 +184,7 @@ void lens_module_enter(lens_module *module, uint32_t dynamic_bytes)
     }
 }
 
-/* The bytes that this kernel's own variables take: a file may hold several kernels. */
+/* Returns the bytes that this kernel's own variables take: a file may hold several kernels. */
 uint32_t lens_static_bytes(const lens_module *module, const char *kernel)
 {
     uint32_t bytes = 0;

@@ -142,7 +142,7 @@ void rung_lens_tensor_store(const void *map, const void *shared, const int at[5]
     lens_bulk(PC, RUNG_LENS_GLOBAL, RUNG_LENS_BULK, b.map->address, bytes, sectors);
 }
 
-/* To the same place in every block of the mask; each one's barrier at the same place learns of it. */
+/* Copies to the same place in every block of the mask; each one's barrier at the same place learns of it. */
 void rung_lens_bulk_load(void *shared, const void *global, int bytes, const void *mbarrier, uint32_t mask)
 {
     uint32_t base = rung_lens_shared_offset(shared);

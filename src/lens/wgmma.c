@@ -62,7 +62,7 @@ static int exponent_of(float x, int least)
     return exponent < least ? least : exponent;
 }
 
-/* A step takes 32 bytes of a row. */
+/* Reads the factors of a row for one step, which takes 32 bytes of it. */
 static void row_of(factors *to, uint32_t start, int row, int type)
 {
     int p = 0, bytes = type == TF32 ? 4 : 2;
@@ -90,14 +90,14 @@ static double power_of_two(int exponent)
     return x;
 }
 
-/* To FP32, toward zero. */
+/* Rounds to FP32, toward zero. */
 static float cut(double x)
 {
     float y = (float)x;
     return fabs((double)y) > fabs(x) ? nextafterf(y, 0.0f) : y;
 }
 
-/* One step of one sum. Products are exact in double; a product lies below 4 at its exponent, so 17 terms fit in 64
+/* Does one step of one sum. Products are exact in double; a product lies below 4 at its exponent, so 17 terms fit in 64
  * bits. */
 static float step(float sum, const factors *a, const factors *b, int depth)
 {

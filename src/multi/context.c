@@ -82,7 +82,7 @@ static rung_status open_engine(rung_multi *multi, int held, int device, int thre
     return status;
 }
 
-/* Local: GPU i for rank i unless told otherwise; without a GPU one CPU rank. */
+/* Opens a context within this process: GPU i for rank i unless told otherwise; without a GPU one CPU rank. */
 static rung_status open_local(rung_multi *multi)
 {
     const rung_multi_config *c = &multi->config;
@@ -107,7 +107,7 @@ static rung_status open_local(rung_multi *multi)
 
 /* ---- processes of one rank each ---- */
 
-/* librung_mpi.so: named by RUNG_MPI, beside this library, or where the loader looks. */
+/* Opens librung_mpi.so: named by RUNG_MPI, beside this library, or where the loader looks. */
 static void *open_plugin(char *where, size_t bytes)
 {
     const char *named = getenv("RUNG_MPI");
@@ -147,7 +147,7 @@ static int is_set(const char *name)
     return text && *text;
 }
 
-/* Rank and size that a launcher put into the environment. */
+/* Reads rank and size that a launcher put into the environment. */
 static rung_status read_environment(multi_transport *t)
 {
     const char *names[] = {"RUNG_RANK", "RUNG_SIZE"};
@@ -205,7 +205,7 @@ static rung_status find_secret(const multi_transport *t, meeting *at)
         at->address);
 }
 
-/* Rank 0 listens; how others learn where is the transport's part, or the environment's. */
+/* Opens the control connection. Rank 0 listens; the transport tells the others where, or the environment does. */
 static rung_status open_control(rung_multi *multi, multi_transport *t)
 {
     meeting at = {"", ""};
@@ -234,7 +234,7 @@ static rung_status open_control(rung_multi *multi, multi_transport *t)
     return multi_control_connect(&multi->control, t->rank, t->size, at.address, at.secret, multi->timeout_s);
 }
 
-/* Place among the ranks of the same host, for those whose launcher does not tell. */
+/* Finds this rank's place among those of the same host, where the launcher does not tell it. */
 static rung_status find_local_rank(rung_multi *multi, multi_transport *t)
 {
     enum { NAME = 64 };

@@ -96,7 +96,7 @@ static void tune_socket(int fd)
     fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-/* "host:port" apart; host may be empty. */
+/* Takes "host:port" apart; host may be empty. */
 static int split_address(const char *address, char host[96], char port[16])
 {
     const char *colon = strrchr(address, ':');
@@ -139,7 +139,8 @@ static rung_status listen_on(multi_control *c, const char *host, const char *por
     return RUNG_SUCCESS;
 }
 
-/* Where other ranks reach this machine: by its name, or by an interface's address where nothing knows the name. */
+/* Finds where other ranks reach this machine: by its name, or by an interface's address where nothing knows the name.
+ */
 static void name_this_host(char *host, size_t bytes)
 {
     struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *known = NULL;
@@ -215,7 +216,7 @@ static void close_line(line *l)
     l->socket = -1;
 }
 
-/* The whole frame, waiting for room: frames are small and the other side reads whenever it waits. */
+/* Sends the whole frame, waiting for room: frames are small and the other side reads whenever it waits. */
 static int send_frame(line *l, uint32_t type, const void *data, int bytes, double timeout_s)
 {
     unsigned char *all = malloc(sizeof(frame_head) + (size_t)bytes);
@@ -273,7 +274,7 @@ static int read_frame(multi_control *c, line *l)
     }
 }
 
-/* Takes frames that carry news; 1: a data frame waits in l->data. */
+/* Takes frames that carry news. Returns 1 when a data frame waits in l->data. */
 static int take_news(multi_control *c, line *l)
 {
     while (l->socket >= 0) {
@@ -298,7 +299,7 @@ static int take_news(multi_control *c, line *l)
     return 0;
 }
 
-/* What one rank knows all learn: rank 0 passes it on. */
+/* Lets all ranks learn what one knows: rank 0 passes it on. */
 static void spread(multi_control *c)
 {
     if (c->spread)
@@ -360,7 +361,7 @@ static rung_status receive(multi_control *c, line *l, void *data, int bytes, con
     }
 }
 
-/* In a time that does not tell how much of the guess was right. */
+/* Compares in a time that does not tell how much of a guess was right. */
 static int same_secret(const char *x, const char *y)
 {
     unsigned differ = 0;

@@ -9,7 +9,7 @@ enum { CONTROL_ADDRESS_BYTES = 128, CONTROL_SECRET_BYTES = 64 };
 
 typedef struct multi_control multi_control;
 
-/* Whether only processes of this machine can reach the address. */
+/* Returns whether only processes of this machine can reach the address. */
 int multi_control_is_local(const char *address);
 /* Rank 0 listens. address: "host:port", ":port" or "" (any port); `actual` is where others reach it. On a loopback
  * address only this machine reaches it. secret: what a rank has to know to be let in; shorter than

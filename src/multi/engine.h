@@ -50,7 +50,7 @@ typedef struct multi_engine_ops {
     rung_status (*product)(multi_engine *engine, multi_lane lane, const rung_gemm *gemm);
     rung_status (*mark)(multi_engine *engine, multi_lane lane, multi_mark *mark);
     rung_status (*wait)(multi_engine *engine, multi_lane lane, multi_mark mark);
-    /* Whether a mark's work has run; *status tells of a fault. */
+    /* Returns whether a mark's work has run; *status tells of a fault. */
     int (*reached)(multi_engine *engine, multi_mark mark, rung_status *status);
     int (*is_pinned)(multi_engine *engine, const void *memory);
     /* Begins a call: marks of earlier ones may be used again. */
@@ -82,7 +82,7 @@ rung_status multi_engine_open_cpu(multi_engine *engine, int threads, rung_math m
 rung_status multi_engine_open_gpu(multi_engine *engine, int device, rung_math math);
 /* Lets `engine` copy from `other`'s memory directly where the machine can. */
 rung_status multi_engine_connect_gpu(multi_engine *engine, multi_engine *other);
-/* A lane's CUstream, for NCCL. */
+/* Returns a lane's CUstream, for NCCL. */
 void *multi_engine_gpu_stream(multi_engine *engine, multi_lane lane);
 /* Before and after work that another library queues on a lane: a span of the timeline, under the engine's label. The
  * GPU must be current. */

@@ -97,7 +97,7 @@ static void free_events(gpu_state *s, events *x)
     memset(x, 0, sizeof *x);
 }
 
-/* Before and after something whose time is taken. */
+/* These stand before and after something whose time is taken. */
 static rung_status span_start(multi_engine *e, multi_lane lane)
 {
     gpu_state *s = state_of(e);
@@ -349,7 +349,8 @@ static rung_status gpu_poll(multi_engine *e, int *done)
     INSIDE(e, poll_inside(state_of(e), done));
 }
 
-/* Queries, since a wait in the driver has no end. After an error they tell nothing: then the driver does not wait. */
+/* Asks again and again, since a wait in the driver has no end. After an error the answers tell nothing, but then the
+ * driver does not wait. */
 static int drain_stream(gpu_state *s, CUstream stream, double end_s)
 {
     for (int turns = 0;; turns++) {

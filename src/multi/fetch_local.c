@@ -11,7 +11,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* The part of one run of lines that is in the band, times one run of k. */
+/* Copies the part of one run of lines that is in the band, times one run of k. */
 static rung_status copy_piece(multi_product *p, int held, const product_unit *u, int64_t first, int64_t end,
                               const multi_run *line, const multi_run *step)
 {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A stretch of the panel's k, and the member that puts it together. */
+/* Some k of the panel in a row, and the member that puts them together. */
 typedef struct segment {
     int64_t at, count;
     int member;
@@ -43,7 +43,7 @@ static message_unit *unit_state(multi_product *p, const product_unit *u)
     return &p->ring[u->index % p->ring_count];
 }
 
-/* My group on a side, and my place in it; -1: none. */
+/* Finds this rank's group on a side, and its place in it; -1: none. */
 static int my_group(const multi_product *p, int side)
 {
     return side == SIDE_A ? p->shares[0].row : p->shares[0].col;
@@ -60,8 +60,8 @@ static int64_t group_lines(const multi_product *p, int side, int group)
     return r->count ? r->list[r->count - 1].at + r->list[r->count - 1].count : 0;
 }
 
-/* In a queue's order a unit's memory is free again once it is queued: one unit of A and one of B. Room for the widest
- * panel at once: nothing is freed while others may still be waited for. */
+/* Reserves memory for one unit of A and one of B: in a queue's order it is free again once the unit is queued. There is
+ * room for the widest panel at once, so that nothing is freed while others may still be waited for. */
 static rung_status reserve_ordered(multi_product *p)
 {
     for (int side = 0; side < SIDES; side++) {
@@ -141,7 +141,8 @@ static rung_status add_segment(message_unit *x, int64_t at, int64_t count, int m
     return RUNG_SUCCESS;
 }
 
-/* Whoever owns a step of k in the stored matrix's grid is the member in its row or column, where the grids agree. */
+/* Finds the segments. Where the grids agree, the owner of a step of k in the stored matrix's grid is the member in its
+ * row or column. */
 static rung_status find_segments(multi_product *p, const product_unit *u, message_unit *x, const multi_runs *steps)
 {
     const product_side *s = &p->side[u->side];
@@ -163,13 +164,14 @@ static rung_status find_segments(multi_product *p, const product_unit *u, messag
     return RUNG_SUCCESS;
 }
 
-/* Alone in the group, and all its own: products read it where it lies. Other groups may still need pieces from here. */
+/* True where this rank is alone in the group and all of the unit is its own: products read it where it lies. Other
+ * groups may still need pieces from here. */
 static int in_place(const multi_product *p, const product_unit *u)
 {
     return p->shares[0].row >= 0 && p->shares[0].in_place[u->slot][u->side];
 }
 
-/* Where a part keeps element (line, step), both counted within the part. */
+/* Returns where a part keeps element (line, step), both counted within the part. */
 static float *part_at(const product_side *s, const message_unit *x, int member, int64_t line, int64_t step, int64_t *ld)
 {
     float *at = x->parts.at + x->offsets[member];
@@ -177,7 +179,7 @@ static float *part_at(const product_side *s, const message_unit *x, int member, 
     return s->lines_are_rows ? at + line + step * *ld : at + step + line * *ld;
 }
 
-/* The pieces of one segment that one group needs from one run of k. */
+/* Adds the pieces of one segment that one group needs from one run of k. */
 static rung_status add_pieces(multi_product *p, const product_unit *u, message_unit *x, int group, const segment *g,
                               const multi_run *step)
 {
@@ -234,7 +236,8 @@ static rung_status broadcast(multi_product *p, const product_unit *u, message_un
     return multi_transport_try(p->multi, result, why);
 }
 
-/* A queue needs one order everywhere: all broadcasts once the own part is there. Else the others' may come before. */
+/* Begins broadcasts. A queue needs one order everywhere: all of them once the own part is there. Else the others' may
+ * come before. */
 static rung_status advance(multi_product *p, const product_unit *u, message_unit *x)
 {
     int done = 1, waiting_for, mine = my_member(p, u->side), members = product_members(p, u->side);
@@ -286,7 +289,7 @@ out:
     return status;
 }
 
-/* *open: something of the unit is still on its way. */
+/* *Asks how far a unit is. *open is set where something of it is still on its way. */
 static rung_status poll_unit(multi_product *p, const product_unit *u, int *open, int *waiting_for)
 {
     message_unit *x = unit_state(p, u);
@@ -321,7 +324,7 @@ rung_status fetch_message_progress(multi_product *p)
     return RUNG_SUCCESS;
 }
 
-/* From the members' parts to the panel's own order of k. */
+/* Copies the members' parts into the panel's own order of k. */
 static rung_status unpack(multi_product *p, const product_unit *u, message_unit *x)
 {
     const product_side *s = &p->side[u->side];

@@ -95,7 +95,8 @@ static rectangle part_of(const host_product *h, int held, int64_t tile)
     return (rectangle){row, most(0, least(h->tile_m, h->m - row)), col, most(0, least(h->tile_n, h->n - col))};
 }
 
-/* Only the very first panel comes in bands: later ones come while others are multiplied. */
+/* Returns where a band begins. Only the very first panel comes in bands: later ones come while others are multiplied.
+ */
 static int64_t band_edge(const host_product *h, const host_unit *u, int band, int64_t lines)
 {
     int bands = u->flight == 0 ? h->first_bands : 1;
@@ -190,7 +191,8 @@ static rung_status bring_c(host_product *h, int held, const host_unit *u)
     return multi_stage_copy(h->multi, held, LANE_IN, &copy, h->c_pinned);
 }
 
-/* This GPU's own piece, from host memory. All that read its slot before must be over, the other GPUs' copies too. */
+/* Loads this GPU's own piece from host memory. All that read its slot before must be over, the other GPUs' copies too.
+ */
 static rung_status load(host_product *h, int held, const host_unit *u)
 {
     multi_engine *e = &h->multi->engines[held];
@@ -215,7 +217,7 @@ static rung_status load(host_product *h, int held, const host_unit *u)
     return e->ops->mark(e, LANE_IN, &s->loaded[u->index % HOST_UNITS]);
 }
 
-/* The others' pieces, from their slots. */
+/* Copies the others' pieces from their slots. */
 static rung_status spread(host_product *h, int held, const host_unit *u)
 {
     multi_engine *e = &h->multi->engines[held];
@@ -277,7 +279,7 @@ static rung_status multiply(host_product *h, int held, const host_unit *u, int64
     rectangle part = part_of(h, held, u->tile);
     if (rows <= 0 || cols <= 0)
         return RUNG_SUCCESS;
-    /* Of more than two at once the GPU does not keep the order, and parts leave in order. Bands fill it only together.
+    /* the GPU does not keep the order of more than two at once, and parts leave in order; bands fill it only together
      */
     int lanes = s->partition == CUT_BANDS ? WORK_LANES : 2;
     multi_lane lane = (multi_lane)(LANE_WORK + s->next_lane);
@@ -303,7 +305,7 @@ static rung_status multiply(host_product *h, int held, const host_unit *u, int64
     return u->panel == h->panels - 1 ? send_out(h, held, u, &part, row, rows, col, cols, lane) : RUNG_SUCCESS;
 }
 
-/* Columns in parts. What leaves goes in parts that shrink: only the last one's way out is waited for. */
+/* Multiplies columns in parts. What leaves goes in parts that shrink: only the last one's way out is waited for. */
 static rung_status multiply_columns(host_product *h, int held, const host_unit *u, int64_t row, int64_t rows,
                                     int64_t col, int64_t end)
 {
@@ -333,7 +335,8 @@ static rung_status join_lanes(host_product *h, int held)
     return RUNG_SUCCESS;
 }
 
-/* The same part of C must follow itself from panel to panel: lanes are joined where the cut changes. */
+/* Begins a panel. The products of one part of C must follow each other from panel to panel, so lanes are joined where
+ * the cut changes. */
 static rung_status begin_panel(host_product *h, int held, const host_unit *u)
 {
     host_share *s = &h->shares[held];
@@ -373,7 +376,7 @@ static rung_status run_units(host_product *h)
 {
     for (int64_t i = 0; i < h->units; i++) {
         host_unit u = unit_at(h, i);
-        /* Copies through the rings take this thread's time: none is begun before it is needed. */
+        /* Copies through the rings take this thread's time, so none is begun before it is needed. */
         int64_t ahead = u.flight + (h->staged ? 0 : PANEL_SLOTS);
         while (h->begun < h->units && (h->begun <= i || unit_at(h, h->begun).flight < ahead))
             RUNG_TRY(begin_unit(h));
@@ -386,7 +389,7 @@ static rung_status run_units(host_product *h)
 
 /* ---- how much at a time, and where ---- */
 
-/* The grid with the least to bring in: parts of C as square as can be. */
+/* Chooses the grid with the least to bring in: parts of C as square as can be. */
 static void choose_grid(host_product *h)
 {
     int best = 1, ranks = h->multi->held;
@@ -432,7 +435,7 @@ static int64_t memory_floats(host_product *h)
            slots_used(h) * (slot_floats(h, SIDE_A) + slot_floats(h, SIDE_B)) + 64 * (C_BUFFERS + 2 * PANEL_SLOTS);
 }
 
-/* What each GPU may use: what was said, or what is free but for a part that products borrow themselves. */
+/* Returns what each GPU may use: what was said, or what is free but for a part that products borrow themselves. */
 static int64_t memory_limit_floats(const host_product *h)
 {
     int64_t limit = INT64_MAX;
@@ -444,7 +447,7 @@ static int64_t memory_limit_floats(const host_product *h)
     return h->multi->config.memory_bytes ? least(limit, h->multi->config.memory_bytes / 4) : limit;
 }
 
-/* The largest tiles that fit. */
+/* Chooses the largest tiles that fit. */
 static rung_status choose_tiles(host_product *h)
 {
     int64_t limit = memory_limit_floats(h);
@@ -493,7 +496,7 @@ static int is_pinned(rung_multi *multi, const void *memory)
     return multi->engines[0].ops->is_pinned(&multi->engines[0], memory);
 }
 
-/* Row-major is the column-major product of the exchanged operands. */
+/* Describes the product. A row-major one is the column-major product of the exchanged operands. */
 static void describe(host_product *h, rung_multi *multi, const rung_problem *p)
 {
     *h = (host_product){

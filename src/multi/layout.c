@@ -52,7 +52,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Elements from `index` on that stay together on one part. */
+/* Returns how many elements from `index` on stay together on one part. */
 static int64_t together(const multi_axis *x, int64_t index)
 {
     return x->parts == 1 ? INT64_MAX : x->block - index % x->block;

@@ -13,13 +13,14 @@ typedef struct multi_axis {
 
 multi_axis multi_rows(const rung_matrix *matrix);
 multi_axis multi_cols(const rung_matrix *matrix);
-/* A dimension that lies whole in one place. */
+/* Returns a dimension that lies whole in one place. */
 multi_axis multi_whole(int64_t n);
 
 int multi_axis_owner(const multi_axis *x, int64_t index);
 int64_t multi_axis_local(const multi_axis *x, int64_t index); /* on its owner */
 int64_t multi_axis_global(const multi_axis *x, int part, int64_t local);
-/* How many indices below `end` the part owns: also the local index where the first one at or after `end` lies. */
+/* Returns how many indices below `end` the part owns: also the local index where the first one at or after `end` lies.
+ */
 int64_t multi_axis_count(const multi_axis *x, int part, int64_t end);
 
 /* `count` elements from `at` on, in the order wanted, lie on `part` from its local index `local` on. */
@@ -40,13 +41,13 @@ rung_status multi_runs_find(multi_runs *runs, const multi_axis *to, int part, in
                             int64_t to_origin, const multi_axis *from, int64_t from_origin);
 void multi_runs_free(multi_runs *runs);
 
-/* A rank's place in a matrix's grid; -1 for ranks beyond it. */
+/* Returns a rank's place in a matrix's grid; -1 for ranks beyond it. */
 int multi_grid_row(const rung_matrix *matrix, int rank);
 int multi_grid_col(const rung_matrix *matrix, int rank);
 
-/* Everything about the descriptor itself; `name` is "A", "B" or "C". */
+/* Checks everything about the descriptor itself; `name` is "A", "B" or "C". */
 rung_status multi_matrix_check(const rung_matrix *matrix, const char *name, int ranks, int first_rank, int held);
-/* Whether rows x cols from (i, j), counted from 1, lie inside. */
+/* Checks that rows x cols from (i, j), counted from 1, lie inside. */
 rung_status multi_matrix_check_part(const rung_matrix *matrix, const char *name, int64_t i, int64_t j, int64_t rows,
                                     int64_t cols);
 

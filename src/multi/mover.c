@@ -65,7 +65,7 @@ rung_status multi_mover_add(rung_multi *multi, multi_mover *m, int from, int to,
     return RUNG_SUCCESS;
 }
 
-/* Between the pieces and the message's buffer, where they stand one after the other without gaps. */
+/* Copies between the pieces and the message's buffer, where they stand one after the other without gaps. */
 static rung_status copy_pieces(multi_engine *engine, mover_message *x)
 {
     float *at = x->buffer.at;

@@ -22,11 +22,11 @@ typedef struct multi_mover {
 /* copy.from needs to be right where `from` is held, copy.to where `to` is. Within a process it is copied at once, on
  * `to`'s lane in. */
 rung_status multi_mover_add(rung_multi *multi, multi_mover *mover, int from, int to, const multi_copy *copy);
-/* Packs and begins. */
+/* Packs the pieces and begins to send them. */
 rung_status multi_mover_begin(rung_multi *multi, multi_mover *mover, int64_t tag);
-/* *done: everything has arrived, and is unpacked. */
+/* *Asks how far it is: *done is set once everything has arrived and is unpacked. */
 rung_status multi_mover_poll(rung_multi *multi, multi_mover *mover, int *done, int *waiting_for);
-/* Waits for it. */
+/* Waits until everything has arrived. */
 rung_status multi_mover_finish(rung_multi *multi, multi_mover *mover, const char *what);
 /* Forgets the pieces, keeps the memory. */
 void multi_mover_reset(multi_mover *mover);

@@ -63,12 +63,12 @@ static inline multi_engine *multi_engine_of(rung_multi *multi, int rank)
     return &multi->engines[rank - multi->first_rank];
 }
 
-/* At least so many floats; contents undefined. The engine must not be using it. */
+/* Makes the buffer hold at least so many floats; its contents are undefined. The engine must not be using it. */
 rung_status multi_buffer_reserve(multi_engine *engine, multi_buffer *buffer, int64_t floats);
 void multi_buffer_free(multi_engine *engine, multi_buffer *buffer);
 
 /* ---- faults ---- */
-/* Whether the context still works; each public call begins with it. */
+/* Checks that the context still works; each public call begins with this. */
 rung_status multi_usable(const rung_multi *multi);
 /* A call failed in the middle: tells the other ranks, remembers it. Returns status. */
 rung_status multi_break(rung_multi *multi, rung_status status);
@@ -82,7 +82,7 @@ typedef struct multi_deadline {
 multi_deadline multi_deadline_start(const rung_multi *multi);
 /* Checks and lets others run. what, waiting_for: for the sentence; -1: nobody in particular. */
 rung_status multi_wait_turn(rung_multi *multi, multi_deadline *deadline, const char *what, int waiting_for);
-/* A transport's result as a status. */
+/* Turns a transport's result into a status. */
 rung_status multi_transport_try(rung_multi *multi, int result, const char *why);
 /* Waits until all held engines have run what is queued. */
 rung_status multi_finish(rung_multi *multi);

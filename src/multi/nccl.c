@@ -256,7 +256,7 @@ static int nccl_check(void *state, char *why)
     return failed;
 }
 
-/* What waits for other ranks on this GPU ends. */
+/* Ends what waits for other ranks on this GPU. */
 static void nccl_stop(void *state)
 {
     nccl_state *s = state;

@@ -18,7 +18,8 @@ static int64_t most(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Doubling from the first to the widest; towards the end half of what is left, down to the last's width. */
+/* Returns a panel's width. It doubles from the first to the widest; towards the end it is half of what is left, down to
+ * the last's width. */
 static int64_t width_at(const multi_panels *rule, int64_t k0, int64_t k)
 {
     int64_t left = k - k0, half = (left / 2 + STEP - 1) / STEP * STEP;

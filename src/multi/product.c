@@ -18,7 +18,8 @@ static int64_t most(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* The whole panel lies in this rank's own part, in one piece, and nobody else of its group needs it from here. */
+/* Finds panels that need no copy: all of one lies in this rank's own part, in one piece, and nobody else of its group
+ * needs it from here. */
 static rung_status find_in_place(multi_product *p, int held, const product_unit *u)
 {
     product_share *share = &p->shares[held];
@@ -41,7 +42,8 @@ static rung_status find_in_place(multi_product *p, int held, const product_unit 
     return status;
 }
 
-/* Before the first unit of a panel's side: where its products will read, and room there. */
+/* Prepares the slot before the first unit of a panel's side: finds where its products will read, and makes room there.
+ */
 static rung_status prepare_slot(multi_product *p, int held, const product_unit *u)
 {
     product_share *share = &p->shares[held];
@@ -67,7 +69,7 @@ static rung_status mark_fetched(multi_product *p, const product_unit *u)
     return RUNG_SUCCESS;
 }
 
-/* Whether a unit has to be waited for here. Else it is only queued, and complete once it is begun. */
+/* Returns whether a unit has to be waited for here. Else it is only queued, and complete once it is begun. */
 static int waits(const multi_product *p)
 {
     return p->multi->transport && !p->multi->transport->ordered;
@@ -93,7 +95,7 @@ static rung_status begin_unit(multi_product *p)
     return mark_fetched(p, &u);
 }
 
-/* One rectangle of C times one panel. */
+/* Multiplies one panel into one rectangle of C. */
 static rung_status multiply(multi_product *p, int held, const product_unit *u, int64_t row, int64_t rows, int64_t col,
                             int64_t cols, multi_lane lane)
 {
@@ -121,7 +123,7 @@ static rung_status multiply(multi_product *p, int held, const product_unit *u, i
     return rows > 0 && cols > 0 ? e->ops->product(e, lane, &gemm) : RUNG_SUCCESS;
 }
 
-/* The next work lane, once the unit is there: units come in order. */
+/* Takes the next work lane and lets it wait for the unit; units come in order. */
 static rung_status next_lane(multi_product *p, int held, const product_unit *u, multi_lane *lane)
 {
     product_share *share = &p->shares[held];
@@ -131,8 +133,9 @@ static rung_status next_lane(multi_product *p, int held, const product_unit *u, 
     return e->ops->wait(e, *lane, share->fetched[u->index % UNITS_ON_THE_WAY]);
 }
 
-/* The first panel: with every band of A and of B, the part of C that they complete to a larger rectangle. The last
- * product is of the right columns and goes on a lane of its own: the left ones' next panel need not wait for it. */
+/* Multiplies a band of the first panel: with every band of A and of B, the part of C that they complete to a larger
+ * rectangle. The last product is of the right columns and goes on a lane of its own: the left ones' next panel need not
+ * wait for it. */
 static rung_status multiply_band(multi_product *p, int held, const product_unit *u)
 {
     product_share *share = &p->shares[held];
@@ -156,7 +159,8 @@ static rung_status multiply_band(multi_product *p, int held, const product_unit 
     return multiply(p, held, u, 0, row_end, col, col_end - col, lane);
 }
 
-/* The first panel was cut otherwise than the second, whose products of columns up to `end` go on `lane`. */
+/* Lets `lane` wait for the first panel, which was cut otherwise than the second, whose products of columns up to `end`
+ * go on it. */
 static rung_status after_bands(multi_product *p, int held, multi_lane lane, int64_t end)
 {
     const product_share *share = &p->shares[held];
@@ -167,8 +171,8 @@ static rung_status after_bands(multi_product *p, int held, multi_lane lane, int6
     return RUNG_SUCCESS;
 }
 
-/* Later panels: C in chunks of columns, each on a lane of its own, so that one's last tiles run beside another's first.
- * Between processes on CPUs the chunks are where messages get their turn. */
+/* Multiplies a later panel: C in chunks of columns, each on a lane of its own, so that one's last tiles run beside
+ * another's first. Between processes on CPUs messages get their turn between chunks. */
 static rung_status multiply_chunks(multi_product *p, int held, const product_unit *u)
 {
     product_share *share = &p->shares[held];
@@ -192,7 +196,7 @@ static rung_status multiply_chunks(multi_product *p, int held, const product_uni
     return RUNG_SUCCESS;
 }
 
-/* What becomes possible with a unit of B: its panel's products, or the first panel's with this band. */
+/* Multiplies what a unit of B makes possible: its panel's products, or the first panel's with this band. */
 static rung_status multiply_unit(multi_product *p, int held, const product_unit *u)
 {
     product_share *share = &p->shares[held];
@@ -207,7 +211,7 @@ static rung_status multiply_unit(multi_product *p, int held, const product_unit 
     return RUNG_SUCCESS;
 }
 
-/* No products: C is only scaled. */
+/* Scales C where there are no products. */
 static rung_status scale(multi_product *p)
 {
     product_unit u = {.panel = 0, .kw = 0};
@@ -216,7 +220,8 @@ static rung_status scale(multi_product *p)
         if (share->row < 0)
             continue;
         for (int side = 0; side < SIDES; side++)
-            share->panel_ld[0][side] = share->lines[side] + 1; /* nothing is read, but it must be possible */
+            share->panel_ld[0][side] =
+                share->lines[side] + 1; /* nothing is read, but the leading dimension must be right */
         RUNG_TRY(multiply(p, i, &u, 0, share->lines[SIDE_A], 0, share->lines[SIDE_B], LANE_WORK));
     }
     return RUNG_SUCCESS;
@@ -242,7 +247,8 @@ static rung_status reserve_slots(multi_product *p)
     return RUNG_SUCCESS;
 }
 
-/* As far ahead as there are slots. Where all is only queued, the first products go before the copies of later panels.
+/* True where a unit may begin: as far ahead as there are slots. Where all is only queued, the first products go before
+ * the copies of later panels.
  */
 static int may_begin(const multi_product *p, const product_unit *u)
 {

@@ -82,7 +82,7 @@ static void describe(multi_record *r, const multi_product *p, const operand x[3]
     }
 }
 
-/* For every row (A) or column (B) of C's grid: where the lines it needs lie in the stored matrix. */
+/* Finds for every row (A) or column (B) of C's grid where the lines that it needs lie in the stored matrix. */
 static rung_status find_lines(multi_product *p, int side)
 {
     product_side *s = &p->side[side];

@@ -27,7 +27,7 @@ static int rank_of(const end *x, int row, int col)
     return x->desc ? row * x->desc->grid_cols + col : x->root;
 }
 
-/* Where it is, if this process holds it. */
+/* Returns where the part is, if this process holds it. */
 static const float *address(const rung_multi *multi, const end *x, int rank, int64_t row, int64_t col)
 {
     if (!multi_holds(multi, rank))
@@ -35,7 +35,7 @@ static const float *address(const rung_multi *multi, const end *x, int rank, int
     return x->desc ? x->local[rank - multi->first_rank] + row + col * x->desc->ld : x->whole + row + col * x->ld;
 }
 
-/* Everything that one part of the target's rows and one of its columns share. */
+/* Adds everything that one part of the target's rows and one of its columns share. */
 static rung_status add_part(rung_multi *multi, multi_mover *mover, const end *from, const end *to, int to_rank,
                             int64_t row0, const multi_runs *rows, int64_t col0, const multi_runs *cols)
 {
@@ -150,7 +150,7 @@ rung_status rung_redistribute(rung_multi *multi, int64_t m, int64_t n, const flo
     return move(multi, m, n, &from, &to, "rung_redistribute");
 }
 
-/* Scatter and gather: the same but for who is read and who is written. */
+/* Does scatter and gather, which are the same but for who is read and who is written. */
 static rung_status whole(rung_multi *multi, int root, const float *memory, int64_t ld, const float *const *local,
                          const rung_matrix *desc, int scatters)
 {

@@ -49,7 +49,7 @@ static void copy_line(void *argument, int64_t task, float *workspace)
     memcpy(c->to + task * c->to_ld, c->from + task * c->from_ld, (size_t)c->length * sizeof(float));
 }
 
-/* Lines shared out to threads; one long line is cut first. */
+/* Copies lines, shared out to threads; one long line is cut first. */
 static void copy_host(multi_stage *s, multi_copy c)
 {
     enum { CUT = 1 << 16 };

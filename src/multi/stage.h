@@ -9,7 +9,7 @@
  * arrived after multi_stage_flush only. */
 rung_status multi_stage_copy(rung_multi *multi, int held, multi_lane lane, const multi_copy *copy, int pinned);
 rung_status multi_stage_flush(rung_multi *multi);
-/* After a failure: nothing is delivered any more. */
+/* Called after a failure: nothing is delivered any more. */
 void multi_stage_forget(rung_multi *multi);
 void multi_stage_close(rung_multi *multi);
 

@@ -16,7 +16,7 @@ product_unit product_unit_at(const multi_product *p, int64_t index)
     return u;
 }
 
-/* The first panel's bands double: an eighth, an eighth, a quarter, a half. */
+/* Returns where a band begins. The first panel's bands double: an eighth, an eighth, a quarter, a half. */
 int64_t product_band_edge(const multi_product *p, int64_t panel, int band, int64_t lines)
 {
     int bands = panel == 0 ? p->first_bands : 1;

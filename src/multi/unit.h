@@ -13,13 +13,14 @@ typedef struct product_side {
     const rung_matrix *desc;
     const float *const *local; /* of the ranks held */
     int trans;
-    int lines_are_rows; /* the stored rows lie along C: a line's neighbours are contiguous, not its k */
+    int lines_are_rows; /* the stored rows lie along C: neighbours in memory are neighbouring lines, not neighbouring k
+                         */
     int64_t line_origin, k_origin;
     multi_runs *lines; /* for each row (A) or column (B) of C's grid: where its lines lie in the stored matrix */
     int groups;
 } product_side;
 
-/* A held rank's part of C; -1 in row: none. */
+/* The part of C of a held rank; row is -1 where it has none. */
 typedef struct product_share {
     int rank, row, col;
     float *c;                               /* its first element of the sub-matrix */
@@ -64,20 +65,20 @@ typedef struct product_unit {
 product_unit product_unit_at(const multi_product *p, int64_t index);
 /* Where band b of `lines` lines begins. */
 int64_t product_band_edge(const multi_product *p, int64_t panel, int band, int64_t lines);
-/* A slot's memory, and its leading dimension. */
+/* Returns a slot's memory, and its leading dimension. */
 multi_buffer *product_slot_buffer(const multi_product *p, int held, int slot, int side);
 int64_t product_slot_ld(const multi_product *p, int held, int side);
-/* The slot's element (line, k step). */
+/* Returns the slot's element (line, k step). */
 float *product_slot_at(const multi_product *p, int held, const product_unit *u, int64_t line, int64_t step,
                        int64_t *ld);
-/* A stored element (line, k) of a side, both local indices of rank `owner`, which is held. */
+/* Returns a stored element (line, k) of a side, both local indices of rank `owner`, which is held. */
 const float *product_source_at(const multi_product *p, const product_side *s, int owner, int64_t line, int64_t step);
-/* The rank that holds it. */
+/* Returns the rank that holds it. */
 int product_owner(const product_side *s, int line_part, int k_part);
-/* Rank of C's grid: member `member` of the group that shares the lines of a side. */
+/* Returns the rank in C's grid of member `member` of the group that shares the lines of a side. */
 int product_member(const multi_product *p, int side, int group, int member);
 int product_members(const multi_product *p, int side);
-/* A copy of count x steps elements, as lines of the contiguous direction. */
+/* Describes a copy of count x steps elements; its lines run as the elements lie in memory. */
 multi_copy product_copy(const product_side *s, const float *from, int64_t from_ld, float *to, int64_t to_ld,
                         int64_t count, int64_t steps);
 

@@ -65,7 +65,7 @@ rung_status multi_transport_try(rung_multi *multi, int result, const char *why)
 {
     if (!result)
         return RUNG_SUCCESS;
-    /* A rank that dies is often the reason, and then the better sentence: it may be on its way. */
+    /* A rank that dies is often the reason, and the better sentence; the news of it may be on its way. */
     for (double end_s = multi_now_s() + 0.5; multi->control && multi_now_s() < end_s;) {
         RUNG_TRY(multi_control_check(multi->control));
         nanosleep(&(struct timespec){0, 5000000}, NULL);

@@ -25,8 +25,8 @@ struct hands {
     uses written[REGISTERS], read[REGISTERS];
 };
 
-/* The cycles from a barrier before instruction i to its issue, as many as matter. A barrier does not hold its warp back
- * at once. */
+/* Returns the cycles from a barrier before instruction i to its issue, as many as matter. A barrier does not hold its
+ * warp back at once. */
 static int cycles_behind_barrier(const struct word *code, int i)
 {
     int cycles = 0;
@@ -104,7 +104,7 @@ static bool join(struct hands *h, const struct hands *other)
     return memcmp(&before, h, sizeof before) != 0;
 }
 
-/* The first register of FFMA or load w that is in hand; -1: none. */
+/* Returns the first register of FFMA or load w that is in hand; -1: none. */
 static int register_in_hand(const struct hands *before, struct word w)
 {
     struct hands h = *before;

@@ -30,14 +30,14 @@ struct function {
     int note_count;
 };
 
-/* False where the file cannot be read or is no ELF file. */
+/* Returns false where the file cannot be read or is no ELF file. */
 bool cubin_read(struct cubin *cubin, const char *path);
 
 bool cubin_write(const struct cubin *cubin, const char *path);
 
 void cubin_free(struct cubin *cubin);
 
-/* The number of sections, and the function that lies in section i: false where it holds none. */
+/* Returns the number of sections, and the function that lies in section i: false where it holds none. */
 int cubin_sections(const struct cubin *cubin);
 bool cubin_function(const struct cubin *cubin, int i, struct function *f);
 

@@ -43,7 +43,7 @@ struct old_loop {
     bool owned[REGISTERS], predicate[PT + 1]; /* free for the new loop */
 };
 
-/* Bytes between rows: of one k, or, where A lies with k innermost, of eight rows of A. */
+/* Returns the bytes between rows: of one k or, where A lies with k innermost, of eight rows of A. */
 static inline int a_row_bytes(const struct tile *t)
 {
     return t->k_innermost ? TM * BK * FLOAT_BYTES : t->rows * FLOAT_BYTES;
@@ -64,12 +64,12 @@ static inline int stage_bytes(const struct tile *t)
 {
     return a_bytes(t) + b_bytes(t);
 }
-/* From a stage's full barrier to its empty one. */
+/* Returns the bytes from a stage's full barrier to its empty one. */
 static inline int empty_offset(const struct tile *t)
 {
     return 8 * t->stages;
 }
-/* The instructions that the new loop may have. */
+/* Returns the instructions that the new loop may have. */
 static inline int room_of(const struct old_loop *old)
 {
     return old->bottom + 1 - old->entry;
@@ -80,13 +80,13 @@ const char *old_loop_read(struct old_loop *old, const struct function *f, const 
 const char *new_loop_write(const struct old_loop *old, struct word code[CODE_MAX], int *n);
 const char *loop_notes_write(const struct old_loop *old, const struct word *code, int n, const struct function *f);
 
-/* Whether the function has a loop as long as those that are written anew. */
+/* Returns whether the function has a loop as long as those that are written anew. */
 bool old_loop_exists(const struct function *f);
 
 /* Runs the new loop on symbols for several numbers of steps. Prints what is wrong; true: nothing. */
 bool loop_prove(const struct old_loop *old, const struct word *code, int n);
 
-/* An instruction that does nothing, and waits. */
+/* Returns an instruction that does nothing, and waits. */
 struct word idle(unsigned wait, int stall);
 
 /* Writes a function's main loop anew. Without a loop of that kind there is nothing to do; false: it stays as compiled.

@@ -104,7 +104,7 @@ static int take_quad(struct pool *pool)
     return 0;
 }
 
-/* Any register of a bank, or, with -1, of both. */
+/* Takes any register of a bank or, with -1, of both. */
 static int take(struct pool *pool, int bank)
 {
     for (int r = 0; r < RZ; r++)
@@ -149,7 +149,7 @@ static void take_sums(struct pool *pool, const struct old_loop *old, struct regi
             r->sum[i / TN][i % TN] = take(pool, ~i & 1);
 }
 
-/* False where there are too few. */
+/* Assigns registers. Returns false where there are too few. */
 static bool assign(const struct old_loop *old, const bool owned[REGISTERS], struct registers *r)
 {
     struct pool pool = {.missing = false};
@@ -233,7 +233,7 @@ static struct instruction *multiply_add(struct program *p, int d, int a, int con
     return put(
         p, operands(OP_IMAD_I, d, a, (uint32_t)constant, M_NO_CARRY_IN | M_NO_PREDICATE_OUT | M_SIGNED | (uint64_t)c));
 }
-/* The address of a stage's full barrier. */
+/* Writes an instruction on a stage's full barrier. */
 static struct instruction *barrier_of(struct program *p, int d, int stage)
 {
     const struct old_loop *old = p->old;
@@ -279,7 +279,8 @@ static void test_phase(struct program *p)
     x->control.write = SB_PHASE;
     x->control.stall = BARRIER_STALL;
 }
-/* Every lane hands back what it has read. That orders its loads before what is stored there next, by whatever means. */
+/* Writes the arrival by which every lane hands back what it has read. That orders its loads before what is stored there
+ * next, by whatever means. */
 static struct instruction *arrive(struct program *p, int barrier)
 {
     uint32_t b = RZ | (uint32_t)empty_offset(&p->old->tile) << 8;
@@ -288,8 +289,8 @@ static struct instruction *arrive(struct program *p, int barrier)
     x->control.stall = BARRIER_STALL;
     return x;
 }
-/* Whether all lanes found the stage filled. They may differ, when it fills as they look, and must not part: nothing
- * would join them again. */
+/* Makes all lanes agree whether they found the stage filled. They may differ, when it fills as they look, and must not
+ * part: nothing would join them again. */
 static void agree(struct program *p)
 {
     struct instruction *x =
@@ -313,7 +314,7 @@ static void load_b(struct program *p, int set, int k, int part)
          SB_B + part / 2);
 }
 
-/* Half of one k of A, or, with k innermost, four k of one row. */
+/* Loads half of one k of A or, with k innermost, four k of one row. */
 static void load_a(struct program *p, int set, int k, int part)
 {
     int row_bytes = a_row_bytes(&p->old->tile);
@@ -323,7 +324,7 @@ static void load_a(struct program *p, int set, int k, int part)
         load(p, p->r.a[set][part * VECTOR], p->r.at_a, k * row_bytes + part * A_LOAD_BYTES, SB_A);
 }
 
-/* The number of the load that stands before FFMA m; -1: none, or one after `count`. */
+/* Returns the number of the load that stands before FFMA m; -1: none, or one after `count`. */
 static int load_number(struct places places, int m, int count)
 {
     int number = (m - places.first) / places.every;
@@ -351,7 +352,7 @@ static void loads_k_innermost(struct program *p, int k, int m)
         load_a(p, 0, 0, TM - 1);
 }
 
-/* Loads in place before FFMA m of block k, which multiplies what the block before it loaded. */
+/* Writes the loads that stand before FFMA m of block k, which multiplies what the block before it loaded. */
 static void loads_at(struct program *p, int k, int m)
 {
     int first = p->n;
@@ -365,7 +366,8 @@ static void loads_at(struct program *p, int k, int m)
             p->at[first].control.read = SB_READ;
 }
 
-/* Addresses for the next turn, once the last loads have read them, and whether there is one in this stage. */
+/* Computes the addresses of the next turn, once the last loads have read them, and whether this stage has another turn.
+ */
 static void advance_at(struct program *p, int m)
 {
     const struct tile *tile = &p->old->tile;
@@ -384,8 +386,8 @@ static void advance_at(struct program *p, int m)
 
 enum { LOADS = 1, FIRST = 2 };
 
-/* The FFMAs of one k: block k of a turn takes the k before. The first ones start from zero. Columns pass there and
- * back, so that the last column of a row is the first of the next. */
+/* Writes the FFMAs of one k: block k of a turn takes the k before. The first ones start from zero. Columns pass there
+ * and back, so that the last column of a row is the first of the next. */
 static void multiply(struct program *p, int k, int how)
 {
     const struct registers *r = &p->r;
@@ -402,7 +404,7 @@ static void multiply(struct program *p, int k, int how)
     }
 }
 
-/* The addresses of the stage in which step `place` lies. */
+/* Computes the addresses of the stage in which step `place` lies. */
 static void place_in_ring(struct program *p)
 {
     const struct old_loop *old = p->old;
@@ -442,7 +444,7 @@ static void enter(struct program *p)
     wait_for(p, 1 << SB_A | 2 << SB_A, PREDICATE_LATENCY); /* one row is read again */
 }
 
-/* Hands a stage back, takes the next one. */
+/* Hands a stage back and takes the next one. */
 static void change_stage(struct program *p, int top)
 {
     struct registers *r = &p->r;
@@ -466,7 +468,7 @@ static void change_stage(struct program *p, int top)
     p->at[leave].target = p->n;
 }
 
-/* Sums to the registers in which the compiler's code wants them. */
+/* Moves sums to the registers in which the compiler's code wants them. */
 static void deliver(struct program *p)
 {
     int from[REGISTERS], readers[REGISTERS] = {0}, left = 0, spare = p->r.index;
@@ -506,7 +508,7 @@ static void deliver(struct program *p)
 
 /* ---- waits and reuse ---- */
 
-/* The waits that FFMAs owe, by going through the loop twice as it will run. */
+/* Finds the waits that FFMAs owe, by going through the loop twice as it will run. */
 static void add_waits(struct program *p, int top, int end)
 {
     enum { NOTHING, FIRST_BOARD };
@@ -531,7 +533,7 @@ static int slot_register(struct word w, int slot)
     return slot ? field_b(w) : field_a(w);
 }
 
-/* Whether operand `slot` of FFMA n is the next register that this slot reads from its bank. */
+/* Returns whether operand `slot` of FFMA n is the next register that this slot reads from its bank. */
 static bool is_kept(const struct program *p, int n, int slot, int end)
 {
     int r = slot_register(p->at[n].word, slot);

@@ -31,7 +31,7 @@ static int count_fmas(const struct word *code, int from, int to)
     return fmas;
 }
 
-/* Where the loop begins whose last instruction is i; i itself: no loop as long as a stage. */
+/* Returns where the loop begins whose last instruction is i; i itself where there is no loop as long as a stage. */
 static int loop_top(const struct word *code, int i)
 {
     if (opcode(code[i]) != OP_BRA)
@@ -86,7 +86,7 @@ static const char *find_loop(struct old_loop *old)
 
 /* ---- which sum is where ---- */
 
-/* An address made of another: by addition, or, where A is swizzled, by exclusive or. */
+/* Follows an address that is made of another: by addition or, where A is swizzled, by exclusive or. */
 static void follow_address(struct contents *c, struct word w)
 {
     int from = field_a(w), d = field_d(w), other = RZ;

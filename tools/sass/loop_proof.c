@@ -160,7 +160,7 @@ static void run_fma(struct machine *s, struct word w)
     s->ready[field_d(w)] = s->now + FMA_LATENCY;
 }
 
-/* The registers that an instruction reads, and its first result; RZ: none. */
+/* Finds the registers that an instruction reads, and its first result; RZ: none. */
 static int find_operands(struct word w, int reads[3])
 {
     unsigned op = opcode(w);
@@ -173,7 +173,7 @@ static int find_operands(struct word w, int reads[3])
     return none || sets_predicate ? RZ : field_d(w);
 }
 
-/* One instruction; the place of the next. */
+/* Runs one instruction and returns the place of the next. */
 static int step(struct machine *s, const struct word *code, int at)
 {
     struct word w = code[at];
@@ -220,7 +220,7 @@ static uint32_t address_b(const struct tile *tile, uint32_t stage_at, int j, int
            column % VECTOR * FLOAT_BYTES;
 }
 
-/* Every k in turn, of `steps` steps behind `done`. */
+/* Returns what a sum must be: every k in turn, of `steps` steps behind `done`. */
 static uint64_t expected(const struct tile *tile, int i, int j, int done, int steps)
 {
     uint64_t sum = 0;
@@ -254,7 +254,7 @@ static void start(struct machine *s, const struct old_loop *old, int done, int s
         s->raised[b] = -SEEN_AFTER;
 }
 
-/* The loop after `done` steps, for `steps` more. */
+/* Runs the loop after `done` steps, for `steps` more. Returns whether it is right. */
 static bool prove_steps(const struct old_loop *old, const struct word *code, int n, int done, int steps)
 {
     static struct machine s;

@@ -88,7 +88,8 @@ static int run_loop(const struct cubin *cubin, const char *path, const struct lo
     return cubin_write(cubin, path) ? 0 : FAILED;
 }
 
-/* The number of arguments that the option at argv[0] takes up; 0: there is none of that name, or its value is wrong. */
+/* Returns the number of arguments that the option at argv[0] takes up; 0: there is none of that name, or its value is
+ * wrong. */
 static int read_option(char **argv, struct loop_options *options)
 {
     const char *value = argv[1] ? argv[1] : "";
@@ -108,7 +109,8 @@ static int read_option(char **argv, struct loop_options *options)
     return options->gather == GATHER_NONE ? 0 : 2;
 }
 
-/* The lanes' places in a tile ask for multiples of 64; the ring's place is taken from a step's number with a mask. */
+/* Returns whether the tool knows such tiles: the lanes' places in a tile ask for multiples of 64, and the ring's place
+ * is taken from a step's number with a mask. */
 static bool tile_is_known(const struct tile *t)
 {
     bool power_of_two = t->stages > 0 && (t->stages & (t->stages - 1)) == 0;

@@ -38,8 +38,8 @@ struct totals {
 
 /* ---- an order as code ---- */
 
-/* Whether operand `slot` of FFMA p is what the same slot reads next from the same bank. A load between them does no
- * harm, unless it brings that register a new value. */
+/* Returns whether operand `slot` of FFMA p is what the same slot reads next from the same bank. A load between them
+ * does no harm, unless it brings that register a new value. */
 static bool is_kept(const struct node *x, int n, int p, int slot)
 {
     int r = slot ? x[p].b : x[p].a;
@@ -57,7 +57,7 @@ static bool is_kept(const struct node *x, int n, int p, int slot)
     return false;
 }
 
-/* The scoreboards that x has to wait for. */
+/* Returns the scoreboards that x has to wait for. */
 static unsigned waits_of(const struct node *x, const struct pending *pending)
 {
     const int source[3] = {x->a, x->b, x->c};
@@ -79,7 +79,7 @@ static struct word encode(const struct node *x, int slots, unsigned waits, unsig
     return w;
 }
 
-/* The new order takes no less time than the compiled one: what follows may count on it. */
+/* Makes the new order take no less time than the compiled one: what follows may count on that. */
 static void make_up(struct word *code, int n, int cycles)
 {
     for (int p = n - 1; p >= 0 && cycles > 0; --p) {
@@ -91,7 +91,8 @@ static void make_up(struct word *code, int n, int cycles)
     }
 }
 
-/* What the compiled run had waited for by its end, the code behind it takes for granted. False: it cannot be had. */
+/* Keeps the waits that the code behind the run counts on: the compiled run had waited for these by its end. Returns
+ * false where that cannot be done. */
 static bool keep_waits(struct word *code, const struct run *r, const struct pending *before)
 {
     static struct pending was, is;
@@ -114,7 +115,7 @@ static bool keep_waits(struct word *code, const struct run *r, const struct pend
     return true;
 }
 
-/* False where the order cannot be had. */
+/* Writes the order. Returns false where it cannot be had. */
 static bool write_order(struct word *code, const struct run *r, const struct plan *plan, const struct pending *before)
 {
     static struct node out[RUN_MAX];
@@ -174,7 +175,8 @@ static void prove(const struct word *was, const struct word *is, int n)
 
 /* ---- runs ---- */
 
-/* The registers that an instruction outside of runs reads, as far as its form is known: a first one, then its width. */
+/* Finds the registers that an instruction outside of runs reads, as far as its form is known: a first one, then its
+ * width. */
 static int sources_of(struct word w, int first[3], int count[3])
 {
     unsigned op = opcode(w) & OPERATION_BITS;
@@ -191,7 +193,7 @@ static int sources_of(struct word w, int first[3], int count[3])
     return n;
 }
 
-/* Whether an instruction just behind the run takes a result of it: then the run is left alone. */
+/* Returns whether an instruction just behind the run takes a result of it: then the run is left alone. */
 static bool is_entangled(const struct word *code, int n, int begin, int end)
 {
     for (int after = end; after < n && after < end + NEIGHBOURS; ++after) {
@@ -208,7 +210,7 @@ static bool is_entangled(const struct word *code, int n, int begin, int end)
     return false;
 }
 
-/* Loads return in order, so the compiler counts only the last of several. Each is counted here, that they may part. */
+/* Counts each load. Loads return in order, so the compiler counts only the last of several; here they may part. */
 static void count_loads(struct word *code, int n)
 {
     for (int i = n - 2; i >= 0; --i) {
@@ -222,7 +224,7 @@ static void count_loads(struct word *code, int n)
     }
 }
 
-/* The number of instructions from i on that may change places. */
+/* Returns the number of instructions from i on that may change places. */
 static int run_length(const struct word *code, const struct labels *labels, int i)
 {
     int end = i;
@@ -255,7 +257,7 @@ static void read_run(struct run *r, const struct word *code, int n, const struct
     }
 }
 
-/* Whether a store or a copy that no scoreboard counts may still read what instructions i to i + n write. */
+/* Returns whether a store or a copy that no scoreboard counts may still read what instructions i to i + n write. */
 static bool is_busy(const struct word *code, int i, int n, const struct history *h)
 {
     for (int k = i; k < i + n; ++k) {
@@ -285,7 +287,7 @@ static bool improve(struct word *code, struct run *r, const struct pending *pend
 
 /* ---- what comes between runs ---- */
 
-/* A store that no scoreboard guards reads its data some time later. */
+/* Notes a store that no scoreboard guards: it reads its data some time later. */
 static void note_store(struct history *h, struct word w, int at)
 {
     static const unsigned short stores[] = {OP_STG, OP_STG_U, OP_STL, OP_STL_U, OP_STS, OP_STS_U};
@@ -298,7 +300,7 @@ static void note_store(struct history *h, struct word w, int at)
         }
 }
 
-/* Cycles until FFMA w may go: one that was left as compiled may follow a run that was reordered. */
+/* Returns the cycles until FFMA w may go: one that was left as compiled may follow a run that was reordered. */
 static int cycles_to_wait(const struct history *h, struct word w)
 {
     const int source[3] = {field_a(w), field_b(w), field_c(w)};
@@ -309,7 +311,7 @@ static int cycles_to_wait(const struct history *h, struct word w)
     return wait;
 }
 
-/* Instruction `at` goes, as it is now. */
+/* Issues instruction `at` as it is now. */
 static void issue(struct history *h, struct word *code, int at)
 {
     struct word w = code[at];
@@ -361,7 +363,7 @@ static struct totals order_runs(const struct function *f, const struct labels *l
     return t;
 }
 
-/* Whether a branch leads to a computed address: then the labels are not known. */
+/* Returns whether a branch leads to a computed address: then the labels are not known. */
 static bool branches_anywhere(const struct function *f)
 {
     for (int i = 0; i < f->n; ++i)

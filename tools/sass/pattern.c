@@ -23,7 +23,7 @@ static const ports_pattern *pattern_of(const char *name)
     return NULL;
 }
 
-/* The loop: from the target of the branch back that has PORTS_FFMAS plain FFMAs before it. */
+/* Finds the loop: from the target of the branch back that has PORTS_FFMAS plain FFMAs before it. */
 static bool find_loop(const struct function *f, int *begin, int *end)
 {
     for (int i = 0; i < f->n; i++) {
@@ -40,7 +40,8 @@ static bool find_loop(const struct function *f, int *begin, int *end)
     return false;
 }
 
-/* Registers that the loop's FFMAs use, by bank. False: fewer of a bank than the patterns need. */
+/* Collects the registers that the loop's FFMAs use, by bank. Returns false where a bank has fewer than the patterns
+ * need. */
 static bool collect(const struct function *f, int begin, int end, int registers[BANKS][A_BANK])
 {
     bool used[REGISTERS] = {false};

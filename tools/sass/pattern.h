@@ -4,7 +4,7 @@
 
 #include "cubin.h"
 
-/* False where the function has no pattern's name or not the loop that lab_ports.cu asks for; it says so. */
+/* Returns false where the function has no pattern's name or not the loop that lab_ports.cu asks for; it says so. */
 bool pattern_function(const struct function *f);
 
 #endif

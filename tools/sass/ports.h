@@ -30,10 +30,10 @@ void ports_reset(struct ports *p);
 /* Issues an FFMA. */
 struct port_cost ports_fma(struct ports *p, struct operands x);
 
-/* A load brings `width` registers from d on new values: what is kept of the old ones is of no use. */
+/* Notes a load that brings `width` registers from d on new values: what is kept of the old ones is of no use. */
 void ports_load(struct ports *p, int d, int width);
 
-/* The cycles that n instructions take, with the reuse flags that they carry. */
+/* Returns the cycles that n instructions take, with the reuse flags that they carry. */
 int ports_cycles(const struct word *code, int n);
 
 #endif

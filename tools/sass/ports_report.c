@@ -17,7 +17,7 @@ static int ffmas_of(const struct word *code, int first, int end)
     return count;
 }
 
-/* The shortest run that holds at least half of the function's FFMAs. */
+/* Finds the shortest run that holds at least half of the function's FFMAs. */
 static struct run main_loop(const struct function *f)
 {
     struct run best = {0, f->n, 0};

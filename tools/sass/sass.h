@@ -134,7 +134,7 @@ static inline unsigned opcode(struct word w)
 {
     return (unsigned)(w.low & 0xfff);
 }
-/* The predicate under which an instruction runs, and NOT. */
+/* Returns the predicate under which an instruction runs, and NOT. */
 static inline int guard(struct word w)
 {
     return (int)(w.low >> 12 & 15);
@@ -155,17 +155,17 @@ static inline int field_c(struct word w)
 {
     return (int)(w.high & 255);
 }
-/* b as a constant. */
+/* Returns b as a constant. */
 static inline uint32_t constant(struct word w)
 {
     return (uint32_t)(w.low >> 32);
 }
-/* What an access adds to its address register. */
+/* Returns what an access adds to its address register. */
 static inline uint32_t offset(struct word w)
 {
     return (uint32_t)(w.low >> 40);
 }
-/* The uniform register of an access's address. */
+/* Returns the uniform register of an access's address. */
 static inline int uniform_address(struct word w)
 {
     return (int)(w.high & 63);
@@ -174,7 +174,7 @@ static inline int width(struct word w)
 {
     return (int)(w.high >> 9 & 7);
 }
-/* The comparison of an ISETP, and the predicate that it and others set. */
+/* Returns the comparison of an ISETP, and the predicate that it and others set. */
 static inline int comparison(struct word w)
 {
     return (int)(w.high >> 12 & 7);
@@ -206,31 +206,32 @@ static inline bool reuses(struct word w, int slot)
 
 uint64_t control_bits(const struct control *c);
 
-/* The cycles that an instruction takes of its warp's time: a stall of 0 counts as 1. */
+/* Returns the cycles that an instruction takes of its warp's time: a stall of 0 counts as 1. */
 int cycles_of(struct word w);
 
 /* Holds the warp back for some cycles more. The stall must not pass STALL_MAX. */
 void lengthen_stall(struct word *w, int cycles);
 
-/* The instruction that a branch, a call or a BSSY at instruction `at` leads to; -1 where `w` is none of them. */
+/* Returns the instruction that a branch, a call or a BSSY at instruction `at` leads to; -1 where `w` is none of them.
+ */
 int64_t branch_target(struct word w, int at);
 
 /* Makes a branch at instruction `at` lead to instruction `target`. */
 void set_branch(struct word *w, int at, int target);
 
-/* An FFMA on four registers, without a guard or a modifier: what may change places. */
+/* True for an FFMA on four registers, without a guard or a modifier: such ones may change places. */
 bool is_plain_fma(struct word w);
 
-/* LDS.128 from [register + constant] without a guard, counted on a scoreboard. */
+/* True for an LDS.128 from [register + constant] without a guard, counted on a scoreboard. */
 bool is_plain_load(struct word w);
 
-/* Instructions whose fields name no vector register: branches, barriers and those on uniform registers. */
+/* True for instructions whose fields name no vector register: branches, barriers and those on uniform registers. */
 bool has_no_registers(struct word w);
 
-/* A step of the hash that stands for a value where instructions are run on symbols. */
+/* Returns a step of the hash that stands for a value where instructions are run on symbols. */
 uint64_t mix(uint64_t hash, uint64_t value);
 
-/* The hash of a product: the order of its factors does not matter. */
+/* Returns the hash of a product: the order of its factors does not matter. */
 uint64_t mix_product(uint64_t x, uint64_t y);
 
 #endif

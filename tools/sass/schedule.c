@@ -80,13 +80,13 @@ static bool overlap(const struct node *x, const struct node *y)
     return x->d < y->d + y->width && y->d < x->d + x->width;
 }
 
-/* Whether x reads what y writes. */
+/* Returns whether x reads what y writes. */
 static bool reads_from(const struct node *x, const struct node *y)
 {
     return node_writes(y, x->a) || (x->b >= 0 && node_writes(y, x->b)) || (x->c >= 0 && node_writes(y, x->c));
 }
 
-/* The slots by which `later` must follow `first`; 0: they may change places. */
+/* Returns the slots by which `later` must follow `first`; 0: they may change places. */
 static int gap(const struct node *first, const struct node *later)
 {
     if (first->load && later->load)
@@ -155,7 +155,7 @@ static void start(struct state *s, const struct run *r, const struct knobs *knob
     }
 }
 
-/* The slots that FFMA i would wait for its loads now. */
+/* Returns the slots that FFMA i would wait for its loads now. */
 static int slots_to_wait(const struct state *s, int i)
 {
     int now = s->slot + s->waited, wait = s->run->loaded[i] - now;
@@ -185,7 +185,7 @@ static double score_fma(const struct state *s, const struct node *x, bool swap, 
     return score;
 }
 
-/* A load goes when it keeps its distance from the last one, or when the run's end is near. */
+/* True where a load may go: when it keeps its distance from the last one, or when the run's end is near. */
 static bool load_may_go(const struct state *s, const struct node *x)
 {
     int tail = s->run->n - LOAD_TAIL;
@@ -245,7 +245,7 @@ static void issue_fma(struct state *s, int i, bool swap)
     --s->uses[x->b];
 }
 
-/* Node i has gone: those behind it come nearer. */
+/* Notes that node i has gone: those behind it come nearer. */
 static void release(struct state *s, int i)
 {
     const struct run *r = s->run;
@@ -261,7 +261,7 @@ static void release(struct state *s, int i)
     }
 }
 
-/* False where the schedule gets stuck. */
+/* Returns false where the schedule gets stuck. */
 static bool schedule(struct state *s, struct plan *out)
 {
     const struct run *r = s->run;

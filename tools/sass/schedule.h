@@ -54,7 +54,7 @@ bool node_writes(const struct node *x, int r);
 void run_link(struct run *r);
 void run_free(struct run *r);
 
-/* The best order that was found; false where there is none. */
+/* Finds the best order. Returns false where there is none. */
 bool schedule_best(const struct run *r, struct dice *dice, struct plan *best);
 
 #endif

@@ -101,7 +101,7 @@ static void *allocate(size_t count, size_t bytes)
     return memory;
 }
 
-/* By passes over the code, until nothing is added. */
+/* Follows what is under way by passes over the code, until nothing is added. */
 static void follow(struct labels *labels, const struct word *code)
 {
     for (int pass = 0; pass < LABEL_PASSES; ++pass) {

@@ -20,24 +20,25 @@ struct labels {
     int n;
 };
 
-/* The state behind instruction w. */
+/* Goes on to the state behind instruction w. */
 void pending_step(struct pending *p, struct word w);
 
 /* Adds what another state has under way. */
 void pending_join(struct pending *p, const struct pending *other);
 
-/* The scoreboards on which p has a register under way that `before` has not. */
+/* Returns the scoreboards on which p has a register under way that `before` has not. */
 unsigned pending_new(const struct pending *p, const struct pending *before);
 
-/* The scoreboards to wait for before registers are read (-1: none) and `width` registers from d on are written. */
+/* Returns the scoreboards to wait for before registers are read (-1: none) and `width` registers from d on are written.
+ */
 unsigned pending_waits(const struct pending *p, const int source[3], int d, int width);
 
 void labels_find(struct labels *labels, const struct word *code, int n);
 
 void labels_free(struct labels *labels);
 
-/* A scoreboard counts from the second cycle on. Whether `waiter` comes right behind w and would not see what w has
- * raised: then nobody after it waits again. */
+/* Returns whether `waiter` comes right behind w and would not see what w has raised, as a scoreboard counts from the
+ * second cycle on. Nobody after it would wait again. */
 bool is_unseen(struct word w, struct word waiter);
 
 /* Lengthens the stall of each instruction whose scoreboard the next one would not see yet. */

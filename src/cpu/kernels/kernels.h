@@ -48,7 +48,7 @@ typedef void (*rung_stream_fn)(int64_t steps, int64_t columns, const float *a, c
 typedef void (*rung_add_sums_fn)(float *c, int64_t ldc, const float *sums, int64_t ld, int64_t m, int64_t n,
                                  float alpha, float beta);
 
-/* Panels of `panel` along `width`, each k rows of `panel` floats. by_k reads src[p*lds + i], by_row
+/* Packs panels of `panel` along `width`, each of k rows of `panel` floats. by_k reads src[p*lds + i], by_row
  * reads src[i*lds + p]. In a panel of whole vectors the lanes of
  * the last vector past width are 0; others are left as they are, and tiles never read them. */
 typedef void (*rung_pack_fn)(float *dst, const float *src, int64_t lds, int64_t width, int64_t k, int panel);
@@ -64,7 +64,7 @@ typedef struct rung_dot_args {
     float alpha, beta;
 } rung_dot_args;
 
-/* rows x cols dot products of length k, cols fixed by the table slot, any number of rows. */
+/* Computes rows x cols dot products of length k. The entry of the table fixes cols; there may be any number of rows. */
 typedef void (*rung_dot_fn)(const rung_dot_args *args, int64_t rows);
 
 /* C = alpha * A * B + beta * C for a k of at most RUNG_RANK_STEPS, row after row, so that C is written in long runs. */

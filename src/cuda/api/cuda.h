@@ -1,6 +1,6 @@
 /* The part of the CUDA driver API that Rung uses: its documented names, values and layouts, 64-bit. Host code, device
  * code and the lens all include this file as <cuda.h>, so the library builds without NVIDIA's toolkit, and host and
- * device agree about every struct. tests/gpu/api_values.inc lists what it declares; a test compares that with the
+ * device agree about every struct. tests/gpu/api_values.c lists what it declares; a test compares that with the
  * toolkit's own header. */
 #ifndef RUNG_CUDA_API_H
 #define RUNG_CUDA_API_H

@@ -20,7 +20,7 @@ typedef struct kept_graph {
     CUgraphExec exec;
     CUgraphNode nodes[LINKS];
     unsigned long long stream_id;
-    unsigned long used; /* when it was last, in chains */
+    unsigned long used; /* number of the chain that used it last */
     int count;
     chain_link links[LINKS];
 } kept_graph;
@@ -98,7 +98,7 @@ static void forget(const rung_driver *d, kept_graph *g)
 {
     rung_thread_mode mode = rung_driver_relax(d);
     if (g->exec)
-        d->graph_exec_destroy(g->exec); /* goes on to its end if it is running */
+        d->graph_exec_destroy(g->exec); /* a graph that is running goes on to its end */
     if (g->graph)
         d->graph_destroy(g->graph);
     rung_driver_put_back(d, mode);
@@ -166,7 +166,7 @@ static int same_launch(const chain_link *a, const chain_link *b)
            memcmp(a->argument, b->argument, a->bytes) == 0;
 }
 
-/* The launches' new grids and arguments. */
+/* Gives the graph's launches their new grids and arguments. */
 static CUresult renew(const rung_driver *d, kept_graph *g, const rung_chain *chain)
 {
     for (int i = 0; i < g->count; i++) {
@@ -183,7 +183,7 @@ static CUresult renew(const rung_driver *d, kept_graph *g, const rung_chain *cha
     return CUDA_SUCCESS;
 }
 
-/* The graph that was not used for the longest time makes room. */
+/* Returns a place for another graph: the one that was not used for the longest time makes room. */
 static kept_graph *make_room(const rung_driver *d, rung_chain *chain, unsigned long long stream_id)
 {
     kept_graph *g = chain->kept;
@@ -197,7 +197,7 @@ static kept_graph *make_room(const rung_driver *d, rung_chain *chain, unsigned l
     return g;
 }
 
-/* NULL: the driver makes none. */
+/* Returns the graph for this series of launches; NULL where the driver makes none. */
 static kept_graph *graph_for(rung_cuda *cuda, rung_chain *chain, unsigned long long stream_id)
 {
     const rung_driver *d = cuda->driver;

@@ -8,13 +8,14 @@
 enum { RUNG_CHAIN_ARGUMENT_BYTES = 640 }; /* the largest argument that can be held back */
 
 /* From here on launches that tell the size of their argument (rung_grid) are held back, until the end queues them in
- * order. Not while the stream is recording a graph of its own. Without memory nothing is held back. */
+ * order. Nothing is held back while the stream is recording a graph of its own, or without memory. */
 void rung_chain_begin(rung_cuda *cuda);
-/* What is held back is queued, or with queue = 0 forgotten. */
+/* Queues what is held back or, with queue = 0, forgets it. */
 rung_status rung_chain_end(rung_cuda *cuda, int queue);
 void rung_chain_close(rung_cuda *cuda);
 
-/* For rung_launch: 1 when the launch is held back; 0 when it cannot be, and then what is held back must go first. */
+/* rung_launch calls this. Returns 1 when the launch is held back; 0 when it cannot be, and then what is held back must
+ * go first. */
 int rung_chain_add(rung_cuda *cuda, const CUlaunchConfig *config, CUfunction function, const void *argument,
                    unsigned bytes);
 

@@ -43,14 +43,14 @@ typedef struct rung_kept_buffer {
     int64_t bytes;
     unsigned long long stream_id;
     CUevent last_use;
-    int use_recorded; /* last_use stands behind all that uses it */
+    int use_recorded; /* last_use was recorded behind all that uses the buffer */
     int in_use;
 } rung_kept_buffer;
 
 typedef struct rung_kept {
     rung_kept_buffer buffers[RUNG_KEPT_BUFFERS];
-    int next;    /* whose turn it is to be given to another stream */
-    int several; /* more than one stream was lent one */
+    int next;    /* the buffer that is given to another stream next */
+    int several; /* more than one stream has been lent a buffer */
 } rung_kept;
 
 typedef struct rung_cuda {
@@ -60,7 +60,7 @@ typedef struct rung_cuda {
     int index;
     char identity[160];
     rung_config config;
-    void *known_stream; /* the last one found to be this GPU's */
+    void *known_stream; /* the last stream that was found to be this GPU's */
     rung_kept kept, zeros;
     void *guard_counts;    /* device counters of accurate mode's guard; made by its first product */
     rung_staging *staging; /* made by the first product on host operands */
@@ -73,25 +73,27 @@ const rung_machine *rung_gpu_machine(const rung_gpu *gpu);
 CUcontext rung_gpu_context(const rung_gpu *gpu);
 CUmemoryPool rung_gpu_pool(const rung_gpu *gpu);
 
-/* A kernel file's image, loaded; the caller's. */
+/* Loads a kernel file's image, which the caller then owns. */
 rung_status rung_gpu_library(rung_gpu *gpu, const char *stem, CUlibrary *library);
-/* The function `symbol` of the catalog file `stem`; loads its image on first use. Any thread. A launch may ask for
- * all the shared memory that the chip gives a block. */
+/* Finds the function `symbol` of the catalog file `stem` and loads its image on first use. Any thread may call this. A
+ * launch may ask for all the shared memory that the chip gives a block. */
 rung_status rung_gpu_function(rung_gpu *gpu, const char *stem, const char *symbol, rung_function *function);
-/* NULL when the build has the kernel's machine code and the chip is new enough for it. */
+/* Returns NULL when the build has the kernel's machine code and the chip is new enough for it, else why not. */
 const char *rung_gpu_unusable(const rung_machine *machine, const rung_kernel *kernel);
 
-/* Device memory for the length of the launches that use it, in the order of the context's stream. Its contents are
- * undefined. Every get is followed by a put on the same stream. Under stream capture it becomes part of the graph. */
+/* Lends device memory for the length of the launches that use it, in the order of the context's stream. Its contents
+ * are undefined. Every get is followed by a put on the same stream. Under stream capture it becomes part of the graph.
+ */
 rung_status rung_workspace_get(rung_cuda *cuda, int64_t bytes, void **memory);
 void rung_workspace_put(rung_cuda *cuda, void *memory);
-/* The same with RUNG_TICKET_BYTES of counters just before it: zero when handed out, and to be left zero. A kept
- * buffer's are cleared once, so that split-k costs no extra launch. NULL for no bytes. */
+/* Does the same with RUNG_TICKET_BYTES of counters just before the memory: they are zero when handed out, and the
+ * launches must leave them zero. Those of a kept buffer are cleared once, so that parts of k cost no extra launch. NULL
+ * for no bytes. */
 rung_status rung_workspace_get_with_tickets(rung_cuda *cuda, int64_t bytes, void **memory);
 void rung_workspace_put_with_tickets(rung_cuda *cuda, void *memory);
-/* Memory, and beside it zero_bytes that stay with the stream: zero when handed out, and to be left zero by the launches
- * that use them; are_zero = 0 says that they may not be. Zeros are NULL under stream capture, for more than are kept,
- * or without memory: the caller clears some of its own instead. */
+/* Lends memory and, beside it, zero_bytes that stay with the stream. They are zero when handed out, and the launches
+ * that use them must leave them zero; are_zero = 0 says that they may not be. The zeros are NULL under stream capture,
+ * where more are asked for than are kept, and without memory: the caller then clears memory of its own. */
 rung_status rung_workspace_get_with_zeros(rung_cuda *cuda, int64_t bytes, int64_t zero_bytes, void **memory,
                                           void **zeros);
 void rung_workspace_put_with_zeros(rung_cuda *cuda, void *memory, void *zeros, int are_zero);
@@ -101,29 +103,31 @@ typedef struct rung_grid {
     unsigned x, y, z, threads, shared_bytes;
     unsigned cluster; /* blocks of a cluster along x; 0: none */
     int overlaps;     /* the kernel calls rung_after_earlier_kernels(): it may start while the one before it ends */
-    unsigned argument_bytes; /* of launches that a chain may hold back (chain.h); 0: never */
+    unsigned argument_bytes; /* size of the argument, where a chain may hold the launch back (chain.h); 0: it may not */
 } rung_grid;
 
 /* Launches on the context's stream. `argument` points at the kernel's one struct parameter. */
 rung_status rung_launch(rung_cuda *cuda, const rung_function *function, const rung_grid *grid, const void *argument);
 
-/* The kernel's function for the problem's transposes: its name with _nn, _nt, _tn or _tt, and `end` behind. */
+/* Finds the kernel's function for the problem's transposes: its name with _nn, _nt, _tn or _tt, and `end` behind. */
 rung_status rung_form_function(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *problem, const char *end,
                                rung_function *function);
 
 /* Fills the argument struct from the problem. */
 void rung_args_fill(rung_args *args, const rung_problem *problem);
-/* The same with the matrix as A, whichever side it is on: m = 1 or n = 1. */
+/* Does the same with the matrix as A, whichever side it is on: m = 1 or n = 1. */
 void rung_args_fill_vector(rung_args *args, const rung_problem *problem);
 
 /* A launcher knows the grid, parameters and cost of a family of kernels. Rows name theirs in .launch. */
 typedef struct rung_launcher {
     const char *name;
-    /* NULL when the kernel takes the problem, *choice filled; else the reason. Needs no GPU: only the machine. */
+    /* Fills *choice and returns NULL when the kernel takes the problem, else the reason why not. It needs no GPU, only
+     * the machine. */
     const char *(*estimate)(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                             const rung_problem *problem, rung_choice *choice);
     rung_status (*run)(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem);
-    /* NULL, or never more than the cost that estimate() gives; of a product that it refuses, anything. */
+    /* NULL, or a function that never returns more than the cost that estimate() gives. Of a product that estimate()
+     * refuses it may return anything. */
     double (*floor_us)(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *problem);
 } rung_launcher;
 

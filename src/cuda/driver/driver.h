@@ -6,7 +6,7 @@
 
 #include <cuda.h>
 
-/* name in the table, symbol in libcuda, signature */
+/* X(name in the table, symbol in libcuda, signature) */
 #define RUNG_DRIVER_CALLS(X)                                                                                           \
     X(init, "cuInit", (unsigned))                                                                                      \
     X(driver_version, "cuDriverGetVersion", (int *))                                                                   \
@@ -93,19 +93,21 @@ typedef struct rung_driver {
 #define X(name, symbol, signature) CUresult(CUDAAPI *name) signature;
     RUNG_DRIVER_CALLS(X)
 #undef X
-    /* Not libcuda's: a stand-in that finds kernel files by name needs no images (the lens). NULL: it does need them. */
+    /* libcuda has no such function. A stand-in that has it, like the lens, finds kernel files by name and needs no
+     * images; NULL: images are needed. */
     CUresult(CUDAAPI *library_named)(CUlibrary *library, const char *stem);
 } rung_driver;
 
 /* Opens libcuda once for the process and initialises it; any thread. RUNG_LIBCUDA names another file (tests). */
 rung_status rung_driver_open(const rung_driver **driver);
 
-/* "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (out of memory)" as a status. */
+/* Makes a status of a driver's error, with a sentence such as "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (out of memory)".
+ */
 rung_status rung_driver_fail(const rung_driver *driver, CUresult result, const char *call);
 
-/* Another thread may be recording a graph in global mode: whoever allocates, loads or waits then ends that, unless his
- * own thread is in relaxed mode. Puts the thread into it, for work that has to do with no graph; what it returns puts
- * the thread back. Two more calls of the driver: not around a launch. */
+/* Puts the thread into relaxed mode, for work that has to do with no graph; what it returns puts the thread back.
+ * Without that, a thread that allocates, loads or waits ends another thread's recording of a graph in global mode. It
+ * costs two calls of the driver, so it does not stand around launches. */
 typedef struct rung_thread_mode {
     int changed;
     CUstreamCaptureMode before;

@@ -34,8 +34,9 @@ struct rung_gpu {
     CUcontext context;
     CUmemoryPool pool;
     rung_machine machine;
-    pthread_mutex_t lock, loading; /* of `symbols`; of who loads, who takes `lock` only to look and to enter */
-    int ahead;                     /* the kernels not used yet are being loaded, or were */
+    pthread_mutex_t lock, loading; /* `lock` guards `symbols`; `loading` is held while a kernel is loaded, which takes
+                                      `lock` only to look and to enter */
+    int ahead;                     /* 1: kernels that were not used yet are being loaded, or have been */
     int waiting;                   /* calls that wait for `loading` */
     void *images;                  /* NULL: the driver finds kernel files by their names */
     CUlibrary libraries[STEMS];
@@ -214,7 +215,7 @@ static rung_status load_beside_recordings(rung_gpu *gpu, int index, const char *
     return status;
 }
 
-/* It takes eight letters at a time, since every launch looks its function up. */
+/* Hashes a text, eight letters at a time, since every launch looks its function up. */
 static uint64_t hash_text(uint64_t hash, const char *text)
 {
     size_t left = strlen(text);
@@ -229,7 +230,7 @@ static uint64_t hash_text(uint64_t hash, const char *text)
     return hash;
 }
 
-/* Open addressing: the slot that holds the symbol, or the free one where it belongs. */
+/* Returns the slot that holds the symbol, or the free one where it belongs (open addressing). */
 static loaded_symbol *slot_of(rung_gpu *gpu, const char *stem, const char *symbol)
 {
     uint64_t at = hash_text(hash_text(0, symbol), stem);
@@ -241,7 +242,7 @@ static loaded_symbol *slot_of(rung_gpu *gpu, const char *stem, const char *symbo
     return NULL;
 }
 
-/* 1: the function is there. */
+/* Returns 1 when the function is there. */
 static int look_up(rung_gpu *gpu, const char *stem, const char *symbol, rung_function *function)
 {
     pthread_mutex_lock(&gpu->lock);
@@ -291,7 +292,8 @@ static int is_wanted(const rung_gpu *gpu, const char *stem)
     return kernel ? kernel->role == RUNG_PRODUCTION && !rung_gpu_unusable(&gpu->machine, kernel) : index_of(stem) >= 0;
 }
 
-/* A mutex may go to the same thread again and again while another one waits. */
+/* Waits until the calls that want to load have done so: a mutex may go to the same thread again and again while another
+ * one waits. */
 static void let_others_load(rung_gpu *gpu)
 {
     const struct timespec moment = {.tv_nsec = 20000};
@@ -335,7 +337,7 @@ static void load_all(void *of, const int *stop)
 
 enum {
     FIRST_COMPILED_BY_DRIVER = 100
-}; /* later chips have no machine code in the modules: that takes seconds a file */
+}; /* later chips have no machine code in the modules, and to compile it takes seconds for each file */
 
 /* Loading a kernel takes up to milliseconds, so after the first one was loaded a thread loads all the others: the
  * process's first product does not wait for them, and later ones find theirs. */

@@ -8,7 +8,7 @@
 
 static const int64_t zeros_bytes = 1 << 20, step_bytes = 4 << 20;
 
-/* What the context's stream says of itself. */
+/* What the driver says of the context's stream. */
 typedef struct stream_now {
     int capturing;
     unsigned long long id; /* while it is not capturing */
@@ -48,7 +48,7 @@ static void free_in_order(rung_cuda *cuda, void *memory, int64_t before_bytes)
     rung_driver_put_back(cuda->driver, mode);
 }
 
-/* Memory with cleared counters before it. */
+/* Allocates memory with cleared counters before it. */
 static rung_status allocate_with_tickets(rung_cuda *cuda, int64_t bytes, int capturing, void **memory)
 {
     void *start = NULL;
@@ -63,7 +63,8 @@ static rung_status allocate_with_tickets(rung_cuda *cuda, int64_t bytes, int cap
     return RUNG_SUCCESS;
 }
 
-/* The stream's own buffer, else an empty one, else one of another stream whose end of use is known; NULL: none. */
+/* Returns the stream's own buffer, else an empty one, else one of another stream whose end of use is known; NULL where
+ * there is none. */
 static rung_kept_buffer *buffer_for(rung_kept *kept, unsigned long long id)
 {
     rung_kept_buffer *empty = NULL, *known = NULL;
@@ -85,7 +86,7 @@ static rung_kept_buffer *buffer_for(rung_kept *kept, unsigned long long id)
     return known;
 }
 
-/* Such that the counters before it fill what is asked of the pool: that goes in whole MiB. */
+/* Rounds up such that memory and counters together are whole MiB, as the pool gives them. */
 static int64_t rounded(int64_t bytes)
 {
     const int64_t whole = bytes + RUNG_TICKET_BYTES;
@@ -116,7 +117,7 @@ static rung_status replace(rung_cuda *cuda, rung_kept_buffer *buffer, int64_t by
     return RUNG_SUCCESS;
 }
 
-/* Makes the buffer the stream's, with so many bytes at least. */
+/* Gives the buffer to the stream, with so many bytes at least. */
 static rung_status claim(rung_cuda *cuda, rung_kept_buffer *buffer, unsigned long long id, int64_t bytes)
 {
     if (buffer->memory && buffer->stream_id != id)
@@ -128,8 +129,8 @@ static rung_status claim(rung_cuda *cuda, rung_kept_buffer *buffer, unsigned lon
     return replace(cuda, buffer, bytes);
 }
 
-/* Where several streams take turns, another one may be the next to use the buffer. Recorded while the stream is surely
- * there: when the buffer changes hands it may be gone. One stream alone does not pay for it. */
+/* Records an event behind the use of the buffer. Where several streams take turns, another one may use it next, and by
+ * then this stream may be gone. One stream alone does not pay for it. */
 static void note_use(rung_cuda *cuda, const rung_kept *kept, rung_kept_buffer *buffer)
 {
     if (kept->several)
@@ -143,10 +144,10 @@ static rung_status get(rung_cuda *cuda, const stream_now *now, int64_t bytes, al
     if (now->capturing)
         return other(cuda, bytes, 1, memory);
     rung_kept_buffer *buffer = buffer_for(&cuda->kept, now->id);
-    if (!buffer || buffer->in_use) /* a launcher that asks twice */
+    if (!buffer || buffer->in_use) /* a launcher has asked twice */
         return other(cuda, bytes, 0, memory);
     if (bytes + RUNG_TICKET_BYTES > RUNG_KEPT_BUFFER_BYTES) {
-        if (buffer->stream_id == now->id) /* so that the pool does not hold both */
+        if (buffer->stream_id == now->id) /* freed first, so that the pool does not hold both */
             release(cuda, buffer);
         return other(cuda, bytes, 0, memory);
     }
@@ -199,7 +200,7 @@ void rung_workspace_put_with_tickets(rung_cuda *cuda, void *memory)
     put(cuda, memory, RUNG_TICKET_BYTES);
 }
 
-/* in_use says here that what is in the buffer is not known to be zero. */
+/* For zeros, in_use says that what is in the buffer is not known to be zero. */
 static rung_status get_zeros(rung_cuda *cuda, const stream_now *now, int64_t bytes, void **zeros)
 {
     if (now->capturing || bytes <= 0 || bytes > zeros_bytes)

@@ -99,7 +99,7 @@ static rung_status enter(rung_cuda *cuda, entered *before)
     return RUNG_SUCCESS;
 }
 
-/* For calls that allocate or wait. */
+/* Does what enter() does, for calls that allocate or wait. */
 static rung_status enter_to_wait(rung_cuda *cuda, entered *before)
 {
     RUNG_TRY(enter(cuda, before));

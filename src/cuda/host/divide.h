@@ -1,4 +1,4 @@
-/* Whole numbers: divided and rounded up, the lesser. */
+/* Helpers for whole numbers: the quotient rounded up, and the lesser of two. */
 #ifndef RUNG_CUDA_DIVIDE_H
 #define RUNG_CUDA_DIVIDE_H
 

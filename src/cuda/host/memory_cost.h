@@ -13,7 +13,7 @@ static const double read_rate = 4.65e6, write_rate = 4.65e6;
  * add, where tiles share sectors. */
 static const double part_lines = 1.36, scattered = 1.94, edge_sectors = 2.75, vector_reads = 1.25;
 
-/* Time to read the operands. */
+/* Returns the time to read the operands. */
 static inline double rung_read_us(const rung_problem *p)
 {
     double m = (double)p->m, n = (double)p->n, k = (double)p->k, batch = (double)p->batch;
@@ -21,14 +21,15 @@ static inline double rung_read_us(const rung_problem *p)
     return 4.0 * (a + b + (p->beta_zero ? 0.0 : m * n * batch)) / read_rate;
 }
 
-/* The same by kernels made for matrices: of one that meets a vector the bytes count more often, since most of a tile is
- * empty and few loads are under way (results/times-wrong-h200.jsonl). */
+/* Does the same for kernels made for matrices. Where a matrix meets a vector its bytes count more often, since most of
+ * a tile is empty and few loads are under way (results/times-wrong-h200.jsonl). */
 static inline double rung_tiles_read_us(const rung_problem *p)
 {
     return rung_read_us(p) * (p->m == 1 || p->n == 1 ? vector_reads : 1.0);
 }
 
-/* Time to write C by tiles of `width` columns. Its bytes count `odd_rows` times where rows are not aligned. */
+/* Returns the time to write C by tiles of `width` columns. Its bytes count `odd_rows` times where rows are not aligned.
+ */
 static inline double rung_write_us(const rung_problem *p, double odd_rows, int width)
 {
     double times = p->align_c < 16 ? odd_rows : p->ldc % 32 ? part_lines : 1.0;
@@ -37,46 +38,47 @@ static inline double rung_write_us(const rung_problem *p, double odd_rows, int w
     return 4.0 * (double)p->m * (double)p->n * (double)p->batch * times / write_rate;
 }
 
-/* Both, by kernels that store four results a lane. */
+/* Returns both together, for kernels that store four results a lane. */
 static inline double rung_memory_us(const rung_problem *p, int width)
 {
     return rung_read_us(p) + rung_write_us(p, scattered, width);
 }
 
-/* The cube root of 1 + r^3, r from 0 to 1: a polynomial that errs by 2e-4, and a step of Halley's, which leaves 1e-11.
- * The library's takes three times as long, and plans are full of it. */
+/* Returns the cube root of 1 + r^3, r from 0 to 1: by a polynomial that errs by 2e-4 and one step of Halley's method,
+ * which leaves 1e-11. The C library's takes three times as long, and plans need it often. */
 static inline double rung_cube_root_above_one(double r)
 {
     const double t = r * r * r, x = 1.0 + t, y = 1.0 + t * (0.3299 + t * (0.0221 * t - 0.0922)), y3 = y * y * y;
     return y * (y3 + 2.0 * x) / (2.0 * y3 + x);
 }
 
-/* Two things at once: the longer one, and more where they are alike. */
+/* Returns how long two things take at once: as long as the longer one, and more where they are alike. */
 static inline double rung_overlapped(double x, double y)
 {
     double longer = x > y ? x : y, shorter = x > y ? y : x;
     return longer > 0 ? longer * rung_cube_root_above_one(shorter / longer) : 0;
 }
 
-/* fmax() is a call, since it has to know NaN. */
+/* Returns the longer of two times. fmax() would be a call, since it has to know NaN. */
 static inline double rung_longer(double x, double y)
 {
     return x > y ? x : y;
 }
 
-/* The lesser of two costs. Bounds add up the same numbers as costs in another order: a little more. */
+/* Returns the lesser of two costs, with a little to spare: bounds add up the same numbers as costs in another order. */
 static inline double rung_no_more_than(double x, double y)
 {
     return (x < y ? x : y) * (1.0 + 1e-9);
 }
 
-/* Never more than rung_overlapped(), without its cube root: at least each of the two, and 2^(-2/3) of both. */
+/* Returns a number that is never more than rung_overlapped() and needs no cube root: at least each of the two, and
+ * 2^(-2/3) of both. */
 static inline double rung_overlapped_floor(double x, double y)
 {
     return rung_longer(rung_longer(x, y), 0.6299 * (x + y));
 }
 
-/* What a tile takes longer by, a share of its time, where k is innermost in A, in B, in both. */
+/* Returns by which share of its time a tile takes longer where k is innermost in A, in B, in both. */
 static inline double rung_k_innermost(const rung_problem *p, double in_a, double in_b, double in_both)
 {
     return !p->trans_a && p->trans_b ? in_both : p->trans_b ? in_b : !p->trans_a ? in_a : 0.0;

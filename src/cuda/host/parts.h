@@ -4,9 +4,9 @@
 
 #include "cuda/driver/device.h"
 
-/* NULL when every size and leading dimension is below 2^30. */
+/* Returns NULL when every size and leading dimension is below 2^30, else why not. */
 const char *rung_refuse_sizes(const rung_problem *p);
-/* NULL when `parts` parts of k can be had for so many tiles, whose sums take `sums_bytes` in memory. */
+/* Returns NULL when so many tiles can have `parts` parts of k, whose sums take `sums_bytes` in memory, else why not. */
 const char *rung_refuse_parts(const rung_config *config, int64_t tiles, int64_t parts, int64_t sums_bytes);
 
 #endif

@@ -4,7 +4,7 @@
 RUNG_KERNEL(RUNG_ROW_COPY_THREADS) row_copy_two(const __grid_constant__ rung_row_copy_args p)
 {
     rung_after_earlier_kernels();
-    rung_next_kernel_may_start(); /* it finds room as the last of these blocks end */
+    rung_next_kernel_may_start(); /* its blocks find room as the last of these end */
     if (p.only_if && !*p.only_if)
         return;
     if (blockIdx.x < p.blocks_of_first)

@@ -14,12 +14,12 @@ typedef struct rung_operand {
 
 rung_operand rung_operand_a(const rung_problem *p);
 rung_operand rung_operand_b(const rung_problem *p);
-/* Bytes of the copy that makes it readable; 0: it is, or k is 0. */
+/* Returns the bytes of the copy that makes it readable; 0 where it is readable, or k is 0. */
 int64_t rung_operand_copy_bytes(const rung_operand *o, const rung_problem *p);
-/* Why these copies of A and B cannot be made; NULL: they can. */
+/* Returns why these copies of A and B cannot be made; NULL where they can. */
 const char *rung_operand_copies_refuse(const rung_machine *machine, const rung_config *config, const rung_problem *p,
                                        const rung_operand *a, const rung_operand *b);
-/* The operand's copy at `to`, which takes its place. */
+/* Describes the operand's copy at `to`. The copy takes the operand's place. */
 rung_row_copy rung_operand_copy_to(rung_operand *o, int64_t batch, float *to);
 /* Copies what is not readable, A's copy first in the workspace; the copies take the operands' places. */
 rung_status rung_operands_copy(rung_cuda *cuda, const rung_problem *p, rung_operand *a, rung_operand *b,
@@ -27,11 +27,11 @@ rung_status rung_operands_copy(rung_cuda *cuda, const rung_problem *p, rung_oper
 
 /* The copy engine reads rows that start at multiples of 16 bytes, and batches a positive multiple of that apart. */
 int rung_rows_readable(int align, int64_t batch, int64_t stride);
-/* Elements from one row of a copy to the next: rows start with a sector, long ones with a line. */
+/* Returns the elements from one row of a copy to the next: rows start with a sector, long ones with a line. */
 int64_t rung_row_copy_ld(int64_t inner);
-/* NULL when `rows` rows of `inner` elements, all matrices counted, are few enough. */
+/* Returns NULL when `rows` rows of `inner` elements, all matrices counted, are few enough, else why not. */
 const char *rung_row_copy_refuses(int64_t inner, int64_t rows);
-/* Time of a launch that copies so many bytes, both operands counted; 0 for none. */
+/* Returns the time of a launch that copies so many bytes, both operands counted; 0 for none. */
 double rung_row_copy_us(int64_t bytes);
 /* Copies one operand or, where the second's `from` is set, two; and may start while the kernel before it ends.
  * only_if: NULL, or a byte of device memory that says by then whether anything is to be copied. */

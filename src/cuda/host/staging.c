@@ -203,7 +203,8 @@ static rung_status copy_slab(rung_cuda *cuda, const slab *s, int to_device)
     return RUNG_SUCCESS;
 }
 
-/* The whole product on both sides. Panels are rows of C, or batch entries when there is more than one. */
+/* The whole product, in host memory and on the device. Panels are rows of C, or batch entries when there is more than
+ * one. */
 typedef struct staged {
     const rung_problem *host;
     rung_problem device; /* packed */
@@ -258,7 +259,7 @@ static rung_status c_copy(rung_cuda *cuda, const staged *s, int64_t first, int64
     return copy_slab(cuda, &rows, to_device);
 }
 
-/* What all panels share: B, unless each batch entry has its own, and A where one A serves the batch. */
+/* Copies in what all panels share: B, unless each batch entry has its own, and A where one A serves the batch. */
 static rung_status shared_in(rung_cuda *cuda, const staged *s)
 {
     const rung_problem *h = s->host, *d = &s->device;
@@ -353,7 +354,8 @@ static void pack(staged *s, const rung_problem *p, char *memory, int64_t bytes_a
     d->align_a = d->align_b = d->align_c = 16;
     s->count = p->batch > 1 ? p->batch : p->m;
     int64_t eighth = (s->count + 7) / 8, floats = p->batch > 1 ? p->m * p->n : p->n;
-    int64_t least = floats > 0 ? (4 << 20) / floats + 1 : 1; /* below 16 MiB of C a panel is not worth its launches */
+    int64_t least =
+        floats > 0 ? (4 << 20) / floats + 1 : 1; /* a panel of less than 16 MiB of C is not worth its launches */
     s->panel = eighth > least ? eighth : least;
     if (p->batch == 1)
         s->panel = (s->panel + 255) / 256 * 256;
@@ -364,7 +366,7 @@ static int64_t matrix_bytes(int64_t lines, int64_t length, int64_t batch)
     return (lines * line_floats(length) * batch * 4 + 255) & -256;
 }
 
-/* A kernel may read the last four floats of a line at once: those behind the line's end are nobody's otherwise. */
+/* Clears what lies behind the ends of lines: a kernel may read the last four floats of a line at once. */
 static rung_status clear_line_ends(rung_cuda *cuda, const rung_problem *p, void *operands, int64_t bytes)
 {
     if (p->m % 4 || p->n % 4 || p->k % 4)

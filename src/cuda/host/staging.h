@@ -9,7 +9,8 @@ rung_status rung_operands_where(rung_cuda *cuda, const rung_problem *problem, in
 
 typedef rung_status rung_run_function(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem);
 
-/* Copies in, runs, copies C's m x n back (padding between its lines stays untouched), and waits. */
+/* Copies the operands in, runs the product, copies C's m x n back (padding between its lines stays untouched), and
+ * waits. */
 rung_status rung_run_staged(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem,
                             rung_run_function *run);
 

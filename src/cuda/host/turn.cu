@@ -7,7 +7,7 @@ RUNG_KERNEL(RUNG_TURN_THREADS) turn_operand(const __grid_constant__ rung_turn_ar
     turn(&p, 0);
 }
 
-/* All k of a class, k % 4, together. */
+/* Puts all k of a class, k % 4, together. */
 RUNG_KERNEL(RUNG_TURN_THREADS) turn_classes(const __grid_constant__ rung_turn_args p)
 {
     rung_after_earlier_kernels();

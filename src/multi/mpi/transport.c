@@ -120,7 +120,7 @@ static int mpi_exchange(void *state, const multi_message *messages, int count, i
     return result;
 }
 
-/* Segment i of a chain goes to the next rank. */
+/* Sends segment i of a chain to the next rank. */
 static int pass_on(const mpi_state *s, mpi_pending *p, int i, char *why)
 {
     int64_t at = (int64_t)i * SEGMENT_BYTES, bytes = p->bytes - at < SEGMENT_BYTES ? p->bytes - at : SEGMENT_BYTES;
@@ -165,7 +165,7 @@ static int mpi_broadcast(void *state, const int *ranks, int count, int root, voi
     return 0;
 }
 
-/* Segments come in order: those that are there go on. */
+/* Passes on the segments that are there; they come in order. */
 static int relay(const mpi_state *s, mpi_pending *p, char *why)
 {
     int there = 1;
