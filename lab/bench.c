@@ -104,7 +104,7 @@ static void arrange(const lab_bench *bench, const lab_shape *s, arrangement *x)
 static rung_status fill(lab_place *place, lab_buffer *buffer, int64_t elements, uint64_t seed, lab_data data)
 {
     LAB_TRY(lab_buffer_reserve(place, buffer, elements * 4));
-    /* One long line for plain data; ranges that belong to a line get lines of 4096. */
+    /* Plain data is one long line; data whose range belongs to a line gets lines of 4096. */
     int64_t length = data <= LAB_NORMAL ? elements : 4096;
     lab_fill_args args = {{buffer->at, length, 1}, elements / length, length, seed, (int32_t)data};
     LAB_TRY(lab_fill(place, &args));
@@ -193,7 +193,7 @@ static rung_status check_window(lab_bench *bench, const rung_gemm *g, const wind
     return RUNG_SUCCESS;
 }
 
-/* Multiply-adds that a check may cost. */
+/* Returns how many multiply-adds a check may cost. */
 static double check_limit(const lab_place *place)
 {
     return place->tools ? 6e11 : 6e8;
@@ -260,7 +260,7 @@ static rung_status prepare_peers(lab_bench *bench, arrangement *x, runner *runne
     return RUNG_SUCCESS;
 }
 
-/* TF32 is another promise: it competes with fast mode only. */
+/* True where kernel and peer are comparable. TF32 is another promise: it competes with fast mode only. */
 static int comparable(const lab_bench *bench, int peer)
 {
     return bench->options.math == RUNG_FAST || strcmp(bench->peers[peer].name, "cublas_tf32") != 0;

@@ -47,7 +47,8 @@ typedef struct lab_bench_row {
     lab_measurement time;
 } lab_bench_row;
 
-/* peers: comma-separated names, "" for none. A peer that is not installed is left out and named in *missing (text). */
+/* Opens a bench. peers are comma-separated names, "" for none. A peer that is not installed is left out and named in
+ * *missing (text). */
 rung_status lab_bench_open(lab_bench *bench, lab_place *place, const lab_bench_options *options, const char *peers,
                            char *missing, size_t missing_bytes);
 void lab_bench_close(lab_bench *bench);

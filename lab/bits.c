@@ -36,7 +36,7 @@ static void count(lab_bits_counts *counts, const bits_line *line, const char *ha
     }
 }
 
-/* One size: a number, or a sum of such terms as 2m, k and n/2 of the kernel's tile. *text is moved behind it. */
+/* Reads one size: a number, or a sum of such terms as 2m, k and n/2 of the kernel's tile. *text is moved behind it. */
 static int64_t read_size(const char **text, const rung_kernel *kernel)
 {
     int64_t sum = 0;
@@ -57,7 +57,7 @@ static int64_t read_size(const char **text, const rung_kernel *kernel)
     }
 }
 
-/* The case of a pattern's line for one kernel: all letters of its three sizes stand for the tile's. */
+/* Makes the case of a pattern's line for one kernel: the letters in its three sizes stand for the tile's. */
 static void sizes_of_tile(const char *text, const rung_kernel *kernel, char out[LAB_CASE_TEXT])
 {
     const char *sizes = strchr(text, ':'), *rest = sizes ? sizes + 1 : text;

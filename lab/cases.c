@@ -134,7 +134,8 @@ static void add_shapes(maker *x)
             add(x, large[i][0], large[i][1], large[i][2]);
 }
 
-/* TF32 and bf16 have FP32's exponents, and no scale: below 2^-126 their parts run out of bits. */
+/* True where the kernel takes such data. TF32 and bf16 have FP32's exponents, and no scale: below 2^-126 their parts
+ * run out of bits. */
 static int takes_data(const maker *x, lab_data data)
 {
     rung_arith arith = x->kernel ? x->kernel->arith : x->math == RUNG_FAST ? RUNG_TF32 : RUNG_F32;
@@ -210,8 +211,8 @@ static void push_accuracy(maker *x, int64_t size, int64_t k, lab_data data)
     push(x, &c);
 }
 
-/* The acceptance rule takes every distribution at every k of the list, with enough results to speak of a maximum. What
- * is meant to break split operands is for the kernels that split them. */
+/* Adds the cases of the acceptance rule: every distribution at every k of the list, with enough results to speak of a
+ * maximum. What is meant to break split operands is for the kernels that split them. */
 static void add_accuracy(maker *x)
 {
     static const int64_t depths[] = {1, 16, 257, 1024, 4096, 32768, 3, 64};
@@ -262,8 +263,8 @@ enum factor {
 
 enum { PAIRS_WORK = 3 << 20 }; /* multiply-adds of one case: kernels run on the CPU too */
 
-/* These sizes lie at the edges of a tile, below and above it, and at the edges of a warp's part of it. Some are very
- * small. */
+/* Returns a size. The levels lie at the edges of a tile, below and above it, and at the edges of a warp's part of it.
+ * Some are very small. */
 static int64_t beside(int tile, int level)
 {
     const int64_t sizes[] = {tile - 1, tile / 4 + 1, tile, 2 * tile + 3, tile / 2 + 1, tile + 1, 5};
@@ -323,8 +324,7 @@ static void add_pairs(maker *x)
     int epilogue = x->accepts & RUNG_ACCEPTS_EPILOGUE ? 3 : 1;
     int forms = !(x->accepts & RUNG_ACCEPTS_BATCH) ? 1 : x->accepts & RUNG_ACCEPTS_ARRAYS ? 4 : 2;
     int places = gpu && (x->accepts & RUNG_ACCEPTS_DEVICE_SCALARS) ? 2 : 1;
-    /* Plain products end in code of their own, which few rows with a choice of scalars, bias and activation would
-     * reach. */
+    /* Plain products end in code of their own, which few rows of choices would reach otherwise. */
     const int levels[][FACTORS] = {{2, transposes, 7, 7, 5, 4, 3, 2, 4, forms, epilogue, epilogue, places},
                                    {2, transposes, 5, 5, 4, 4, 3, 2, 1, forms, 1, 1, 1}};
     lab_covering covering;

@@ -7,7 +7,8 @@
 rung_status lab_fill(lab_place *place, const lab_fill_args *args);
 rung_status lab_reference(lab_place *place, const lab_reference_args *args);
 
-/* A round of checks: begin, any of compare / untouched / hash, then end waits and gives the tally. */
+/* A round of checks begins with lab_tally_begin(). Then come any of compare, untouched and hash. The end waits and
+ * gives the tally. */
 rung_status lab_tally_begin(lab_place *place);
 rung_status lab_tally_end(lab_place *place, lab_tally *tally);
 rung_status lab_compare(lab_place *place, const lab_compare_args *args);  /* tally filled in by the callee */

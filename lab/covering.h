@@ -9,7 +9,8 @@ typedef struct lab_covering {
     unsigned char row[LAB_ROWS][LAB_FACTORS];
 } lab_covering;
 
-/* levels[f]: how many values factor f takes, 1 to LAB_LEVELS. The same rows every time. */
+/* Makes rows in which every two values of two factors meet. levels[f] is how many values factor f takes, 1 to
+ * LAB_LEVELS. The rows are the same every time. */
 void lab_cover_pairs(const int *levels, int factors, lab_covering *out);
 
 #endif

@@ -14,7 +14,8 @@ struct lab_entry {
     uint64_t calls;
 };
 
-/* Each needs its drop-in beside librung.so. The status is RUNG_MISSING_LIBRARY where that is not there, or no cuBLAS.
+/* These open the entries of a drop-in, which must lie beside librung.so. The status is RUNG_MISSING_LIBRARY where that
+ * is not there, or no cuBLAS.
  */
 rung_status lab_entry_open_blas(lab_entry *entry, lab_place *place, rung_math math);
 rung_status lab_entry_open_cublas(lab_entry *entry, lab_place *place, rung_math math);

@@ -10,7 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* RUNG_LEARN names another course; else it is found from where the library lies: installed, then in a build folder. */
+/* Finds the course. RUNG_LEARN names another one; else it is found from where the library lies: installed, then in a
+ * build folder. */
 static const char *course_folder(char *path, size_t bytes)
 {
     static const char *const places[] = {RUNG_SHARE, "../share/rung"};
@@ -37,7 +38,7 @@ static int read_extent(const char *text, lab_extent3 *e)
     return read >= 1 && m >= 0 && n >= 0 && k >= 0;
 }
 
-/* METRIC or METRIC:ARRAY */
+/* Takes METRIC or METRIC:ARRAY apart. */
 static void split_metric(const char *word, char metric[40], char array[24])
 {
     const char *colon = strchr(word, ':');

@@ -63,13 +63,13 @@ typedef struct lab_course {
 
 /* Reads all of the course; RUNG_INVALID_ARGUMENT names the file and line that cannot be read. */
 rung_status lab_course_read(lab_course *course);
-/* By number (7, 07), name or name without its number; NULL: none. */
+/* Finds an exercise by number (7, 07), name, or name without its number; NULL: there is none. */
 const lab_exercise *lab_exercise_find(const lab_course *course, const char *word);
 /* Returns a file of the exercise's folder, into path. */
 const char *lab_exercise_file(const lab_exercise *exercise, const char *file, char *path, size_t bytes);
 
-/* text.md has the question, then "## Hint" sections. The question, or hint i (from 0), to `text` (to be freed); NULL:
- * there is no such hint. */
+/* text.md has the question, then "## Hint" sections. Returns the question, or hint i (from 0), which the caller frees;
+ * NULL where there is no such hint. */
 char *lab_exercise_text(const lab_exercise *exercise);
 char *lab_exercise_hint(const lab_exercise *exercise, int i);
 

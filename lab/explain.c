@@ -130,7 +130,7 @@ void lab_model_of(const lab_chip *chip, rung_arith arith, const lab_lens_totals 
 {
     lab_floors floors;
     lab_floors_of(chip, arith, m, n, k, &floors);
-    /* SMs that have work, and the last wave's idle ones. */
+    /* Multiprocessors that have work, and those that are idle in the last round. */
     double slots = (double)chip->sms * (occupancy->blocks > 0 ? occupancy->blocks : 1);
     double busy = blocks < chip->sms ? blocks : chip->sms;
     out->waves = blocks / slots;

@@ -18,9 +18,11 @@ extern const char *const lab_chip_names[];
 typedef struct lab_resources {
     int registers, stack_bytes, spill_bytes, static_shared_bytes;
 } lab_resources;
-/* What ptxas used for a kernel on that architecture (its own, or the next lower that was built); 0: not known. */
+/* Finds what ptxas used for a kernel on that architecture (its own, or the next lower that was built). Returns 0 where
+ * it is not known. */
 int lab_resources_of(const char *symbol, int arch, lab_resources *resources);
-/* What it used for a rung on Hopper when the ladder was recorded, and by which compiler; 0: no such record. */
+/* Finds what it used for a rung on Hopper when the ladder was recorded, and by which compiler. Returns 0 where there is
+ * no such record. */
 int lab_resources_recorded(const rung_kernel *kernel, lab_resources *resources, char *compiler, size_t bytes);
 
 typedef struct lab_occupancy {
@@ -45,7 +47,7 @@ typedef struct lab_model {
     const char *unit, *limit; /* unit: what multiplies */
     double waves;
 } lab_model;
-/* scale: the problem's m*n*k over that of the lens's run. blocks: the problem's. */
+/* Models a run. scale is the problem's m*n*k over that of the lens's run; blocks are the problem's. */
 void lab_model_of(const lab_chip *chip, rung_arith arith, const lab_lens_totals *totals, double scale, double m,
                   double n, double k, double blocks, const lab_occupancy *occupancy, lab_model *model);
 

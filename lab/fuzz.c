@@ -8,7 +8,7 @@ typedef struct dice {
     uint64_t state;
 } dice;
 
-/* SplitMix64. */
+/* Rolls the dice: SplitMix64. */
 static uint64_t roll(dice *d)
 {
     uint64_t x = d->state += 0x9E3779B97F4A7C15ull;
@@ -27,7 +27,7 @@ static int one_in(dice *d, int64_t count)
     return below(d, count) == 0;
 }
 
-/* Sizes stand where code changes: small ones, and one beside a multiple of a power of two. */
+/* Returns a size where code may change its way: a small one, or one beside a multiple of a power of two. */
 static int64_t size(dice *d, int64_t most)
 {
     int64_t x;

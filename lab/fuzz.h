@@ -5,7 +5,7 @@
 
 #include "lab/verify.h"
 
-/* Call `number` of the run `seed`: sizes up to `most` and products of at most 2^24 multiply-adds. */
+/* Makes call `number` of the run `seed`: sizes up to `most` and products of at most 2^24 multiply-adds. */
 void lab_fuzz_case(uint64_t seed, uint64_t number, int64_t most, lab_case *c);
 
 /* Takes away what not every entry of the library has: batches, bias, activation, device scalars. */

@@ -60,8 +60,8 @@ static lab_lens_problem lens_problem(lab_exercise_problem problem)
                                                : LAB_LENS_PRODUCT;
 }
 
-/* What the learner's file says of itself (device/exercise.h): its tile, its shared memory, and how many parts k is cut
- * into. */
+/* Reads what the learner's file says of itself (device/exercise.h): its tile, its shared memory, and how many parts k
+ * is cut into. */
 static int read_own_plan(const lab_exercise *e, const char *object, lab_lens_case *c, lab_verdict *v)
 {
     const int *tile = e->own_tile ? lab_lens_symbol(object, "exercise_tile") : NULL;
@@ -315,7 +315,7 @@ static int count(const lab_attempt *attempt, const char *object, lab_verdict *v)
     return 1;
 }
 
-/* In a prediction the exercise's own kernel runs, whatever stands in the learner's file. */
+/* Judges a prediction: the exercise's own kernel runs, whatever stands in the learner's file. */
 static void predict(const lab_attempt *attempt, const char *object, const char *counted, lab_verdict *v)
 {
     const lab_exercise *e = attempt->exercise;
@@ -327,7 +327,7 @@ static void predict(const lab_attempt *attempt, const char *object, const char *
     judge_answers(e, object, &run, v);
 }
 
-/* The file is another exercise's when it has that one's kernel or answers. */
+/* True where the file is this exercise's: another exercise's file has that one's kernel or answers. */
 static int is_own_file(const lab_attempt *attempt, const char *object, lab_verdict *v)
 {
     const lab_exercise *e = attempt->exercise;

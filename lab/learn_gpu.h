@@ -20,7 +20,8 @@ typedef struct lab_learn_times {
     lab_measurement time;
 } lab_learn_times;
 
-/* RUNG_MISSING_LIBRARY without nvcc (RUNG_NVCC names it), RUNG_NO_DEVICE without a GPU. */
+/* Times the learner's kernel. The status is RUNG_MISSING_LIBRARY without nvcc (RUNG_NVCC names it), RUNG_NO_DEVICE
+ * without a GPU. */
 rung_status lab_learn_time(const lab_learn_gpu *what, lab_learn_times *times);
 
 #endif

@@ -44,7 +44,7 @@ static int made; /* own objects, so far */
 static char scratch[512];
 static volatile pid_t compiler; /* that runs now, or 0 */
 
-/* The lens lies beside the library that this program uses, or where RUNG_LENS says. */
+/* Finds the lens: beside the library that this program uses, or where RUNG_LENS says. */
 static const char *library_path(char *path, size_t bytes)
 {
     Dl_info info;
@@ -229,8 +229,8 @@ static double element_error(const lab_lens_case *c, const operands *x, int64_t i
     return error >= 0 ? error : -1;
 }
 
-/* Blocks that read what the blocks of an earlier launch laid out: where some of those are left out, results mean
- * nothing. */
+/* True for blocks that read what the blocks of an earlier launch laid out: where some of those are left out, results
+ * mean nothing. */
 static int reads_images(const rung_kernel *kernel)
 {
     return kernel && kernel->launch && strstr(kernel->launch, "images");
@@ -346,8 +346,9 @@ static rung_status launch_row(const lab_lens_case *c, const operands *x)
     return status;
 }
 
-/* A guard reads what the split wrote of every line. Where some blocks of the split do not run, it finds lines that
- * nobody wrote and sends its tiles the other way, so no block stands for others. */
+/* True where data decide what blocks do, so that no block stands for others. A guard reads what the split wrote of
+ * every line: where some blocks of the split do not run, it finds lines that nobody wrote and sends its tiles the other
+ * way. */
 static int data_decides(const rung_kernel *kernel)
 {
     return kernel &&
@@ -561,7 +562,7 @@ void lab_lens_sum(lab_lens_totals *totals)
 
 /* ---- a user's kernel file ---- */
 
-/* It runs on a signal too, so it calls only what a handler may. */
+/* Removes the scratch folder. It runs on a signal too, so it calls only what a handler may. */
 static void remove_scratch(void)
 {
     static const char *const left[] = {"own0.so", "own0.d", "own0.why", "own1.so", "own1.d", "own1.why"};
@@ -578,7 +579,7 @@ static void remove_scratch(void)
     scratch[0] = 0;
 }
 
-/* The compiler first: it would go on writing into the folder. */
+/* Ends the compiler first, which would go on writing into the folder, then removes the folder and ends. */
 static void remove_and_end(int signal)
 {
     if (compiler > 0 && kill(compiler, SIGTERM) == 0)

@@ -50,12 +50,12 @@ typedef struct lab_lens_result {
     char why[400]; /* when it is not, or did not run */
 } lab_lens_result;
 
-/* RUNG_MISSING_LIBRARY with the reason when this build or machine has no lens. */
+/* Opens the lens. The status is RUNG_MISSING_LIBRARY, with the reason, when this build or machine has none. */
 rung_status lab_lens_open(void);
 const char *lab_lens_missing(const rung_kernel *kernel); /* NULL: it can run under the lens */
 /* Runs and checks. What was seen stays available until the next call. */
 rung_status lab_lens_run(const lab_lens_case *c, lab_lens_result *result);
-/* One kernel of the reduce ladder, or one's own that takes rung_reduce_args. */
+/* Runs one kernel of the reduce ladder, or one's own that takes rung_reduce_args. */
 rung_status lab_lens_reduce(const lab_lens_case *c, int64_t n, lab_lens_result *result);
 rung_status lab_lens_own_sum(const lab_lens_case *c, int64_t n, lab_lens_result *result);
 int lab_lens_launches(void);
@@ -65,7 +65,7 @@ void lab_lens_sum(lab_lens_totals *totals); /* over all launches of the last run
 rung_status lab_lens_compile(const char *source, char *object, size_t object_bytes);
 /* Returns the folder whose device/args.h a kernel file includes. */
 const char *lab_lens_sources(void);
-/* What a compiled kernel file defines under that name; NULL: nothing. */
+/* Returns what a compiled kernel file defines under that name; NULL where it defines nothing. */
 void *lab_lens_symbol(const char *object, const char *name);
 void lab_lens_close(void);
 

@@ -143,7 +143,7 @@ static void put_all(FILE *to, const lab_lens_case *c, const char *verdict)
     lab_json_close(&json);
 }
 
-/* A "<" within a script could end it: JSON has another way to write it. */
+/* Puts a text into JSON. A "<" within a script could end it, so it is written in JSON's other way. */
 static void put_escaped(FILE *to, const char *json)
 {
     for (; *json; json++)

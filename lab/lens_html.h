@@ -4,7 +4,7 @@
 
 #include "lab/lens.h"
 
-/* Of the lens's last run, into one file that needs no other. verdict: a sentence for its head, or NULL. */
+/* Writes the page of the lens's last run, one file that needs no other. verdict is a sentence for its head, or NULL. */
 rung_status lab_lens_html(const char *path, const lab_lens_case *c, const char *verdict);
 
 #endif

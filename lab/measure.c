@@ -87,8 +87,9 @@ static long preemptions(void)
     return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_nivcsw : 0;
 }
 
-/* On a CPU that others use too, a sample during which they got our core is taken again, right behind the interruption,
- * where the chance of a whole time slice is best. Long samples are never free of it: they are kept after a few tries.
+/* Takes a sample. On a CPU that others use too, a sample during which they got our core is taken again, right behind
+ * the interruption, where the chance of a whole time slice is best. Long samples are never free of it: they are kept
+ * after a few tries.
  */
 static rung_status sample_undisturbed(timer *t, const lab_contender *contender, int which, double *seconds)
 {

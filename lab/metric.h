@@ -13,11 +13,11 @@ typedef struct lab_metric_run {
     int chip_count;
 } lab_metric_run;
 
-/* What the figure is called in a sentence; NULL: there is no such metric. */
+/* Returns what the figure is called in a sentence; NULL where there is no such metric. */
 const char *lab_metric_words(const char *metric);
-/* array "": all of them. NaN where nothing of the kind happened. */
+/* Returns a metric's value; array "" means all of them. It is NaN where nothing of the kind happened. */
 double lab_metric_value(const char *metric, const char *array, const lab_metric_run *run);
-/* A sentence that names the line to blame, or "" where no line is. */
+/* Writes a sentence that names the line to blame, or "" where no line is. */
 void lab_metric_why(const char *metric, const char *array, char *text, size_t bytes);
 
 #endif

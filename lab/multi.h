@@ -29,29 +29,30 @@ void lab_whole_free(lab_whole *whole);
 /* Gives the grid of `ranks` whose parts of C are nearest to squares. */
 void lab_multi_grid(const lab_shape *shape, int ranks, int *rows, int *cols);
 
-/* Blocks of `block` (0: one a rank) on a grid of rows x cols. trace: one more call, its spans left in the context. */
+/* Measures a distributed product: blocks of `block` (0: one a rank) on a grid of rows x cols. With trace it makes one
+ * more call and leaves its spans in the context. */
 rung_status lab_multi_distributed(rung_multi *multi, const lab_whole *whole, int rows, int cols, int64_t block,
                                   int repeats, int trace, rung_math math, lab_multi_row *row);
 /* Multiplies straight from host memory, in one process. */
 rung_status lab_multi_host(rung_multi *multi, const lab_whole *whole, int repeats, int trace, rung_math math,
                            lab_multi_row *row);
-/* Operands made in the memory of one process's ranks, each one's part by itself: they need not fit one GPU, nor the
- * host.
- */
+/* Measures a product whose operands are made in the memory of one process's ranks, each one's part by itself: they need
+ * not fit one GPU, nor the host. */
 rung_status lab_multi_parts(rung_multi *multi, const lab_shape *shape, int rows, int cols, int repeats, rung_math math,
                             lab_multi_row *row);
-/* rung_sgemm on one GPU, operands in its memory: what efficiency is measured against. */
+/* Measures rung_sgemm on one GPU, operands in its memory: efficiency is measured against that. */
 rung_status lab_multi_one_gpu(const lab_whole *whole, rung_math math, int repeats, lab_stats *us);
-/* cuBLAS-XT on so many GPUs, the best of a few block sizes. RUNG_MISSING_LIBRARY where there is none. */
+/* Measures cuBLAS-XT on so many GPUs, the best of a few block sizes. The status is RUNG_MISSING_LIBRARY where there is
+ * none. */
 rung_status lab_multi_cublasxt(const lab_whole *whole, int gpus, int repeats, lab_stats *us, int *block);
 
-/* Largest error of C*x against op(A)*(op(B)*x), x of random signs; *bound_u: what a right C stays below. */
+/* Finds the largest error of C*x against op(A)*(op(B)*x), with x of random signs. A right C stays below *bound_u. */
 rung_status lab_projection(const lab_whole *whole, rung_math math, double *error_u, double *bound_u);
 
 /* Spans as an SVG (a name that ends in .svg) or a Chrome trace. */
 rung_status lab_timeline_write(const char *file, const rung_span *spans, int count);
 
-/* peer_cuda.c: libcublas as cuBLAS's peers find it; NULL: not there. */
+/* Opens libcublas as cuBLAS's peers find it (peer_cuda.c); NULL where it is not there. */
 void *lab_open_cublas(void);
 
 #endif

@@ -27,7 +27,7 @@ typedef struct stretch {
 
 typedef rung_status visitor(parts *p, const stretch *s, void *state);
 
-/* Parts are rectangles: one block a rank. */
+/* Visits the parts of all ranks. Parts are rectangles: one block a rank. */
 static rung_status visit(parts *p, int matrix, visitor *visit_one, void *state)
 {
     const rung_matrix *d = &p->desc[matrix];

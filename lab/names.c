@@ -28,7 +28,7 @@ static int smaller(int x, int y)
     return x < y ? x : y;
 }
 
-/* Levenshtein's distance, one row at a time. Words longer than LONGEST are cut. */
+/* Returns Levenshtein's distance, computed one row at a time. Words longer than LONGEST are cut. */
 static int distance(const char *x, const char *y)
 {
     int row[LONGEST + 1];

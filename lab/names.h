@@ -11,7 +11,7 @@ extern const char *const lab_arith_names[];
 extern const char *const lab_role_names[];
 extern const char *const lab_via_names[]; /* direct host graph blas cublas ranks */
 
-/* Position of `word` in a NULL-terminated list, -1 when it is not there. */
+/* Returns the position of `word` in a NULL-terminated list, -1 when it is not there. */
 int lab_name_find(const char *const *names, const char *word);
 /* Returns the nearest of the names by edit distance when it is near enough to be meant, else NULL. */
 const char *lab_name_nearest(const char *const *names, const char *word);

@@ -11,7 +11,8 @@ typedef struct lab_operand {
     int64_t first, words; /* at's position in the buffer, and the buffer's size */
 } lab_operand;
 
-/* lines x length elements as stored, leading dimension length + pad. batch > 1: entries `stride` apart. */
+/* Makes an operand: lines x length elements as stored, leading dimension length + pad. With batch > 1 entries lie
+ * `stride` apart. */
 rung_status lab_operand_make(lab_place *place, lab_operand *x, int64_t lines, int64_t length, int64_t pad,
                              int64_t offset, int64_t batch);
 /* Returns the entry's view with (i, j) counted along its stored lines, or across them when `across`. */

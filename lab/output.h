@@ -16,7 +16,7 @@ typedef struct lab_output {
 rung_status lab_output_open(lab_output *output, const char *path);
 rung_status lab_output_close(lab_output *output);
 
-/* fclose; RUNG_INTERNAL with the path when not all of it could be written (a full disk). */
+/* Closes a file. The status is RUNG_INTERNAL, with the path, when not all of it could be written (a full disk). */
 rung_status lab_close(FILE *to, const char *path);
 
 #endif

@@ -11,7 +11,7 @@ typedef struct lab_peer lab_peer;
 struct lab_peer {
     const char *name;
     char version[64], path[256];
-    /* Before the first run of a shape; NULL: nothing to do. */
+    /* Called before the first run of a shape; NULL: nothing to do. */
     rung_status (*prepare)(lab_peer *peer, const rung_gemm *gemm);
     rung_status (*run)(lab_peer *peer, const rung_gemm *gemm); /* bias and activation are not for peers */
     void (*close)(lab_peer *peer);
@@ -22,7 +22,8 @@ struct lab_peer {
 extern const char *const lab_cpu_peers[]; /* names, best first, ending with NULL */
 extern const char *const lab_gpu_peers[];
 
-/* RUNG_MISSING_LIBRARY, with what was looked for and how to get it, when it is not there. */
+/* Opens a peer. The status is RUNG_MISSING_LIBRARY, with what was looked for and how to get it, when it is not there.
+ */
 rung_status lab_peer_open(lab_place *place, const char *name, lab_peer *peer);
 void lab_peer_close(lab_peer *peer);
 

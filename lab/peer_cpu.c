@@ -99,7 +99,7 @@ static rung_status run(lab_peer *peer, const rung_gemm *g)
     return RUNG_SUCCESS;
 }
 
-/* PyPI's builds of OpenBLAS put a word before each name, and one behind where they count in 64 bits. */
+/* Finds a symbol. PyPI's builds of OpenBLAS put a word before each name, and one behind where they count in 64 bits. */
 static void *find_symbol(void *library, const char *name)
 {
     static const char *const forms[] = {"%s", "scipy_%s", "scipy_%s64_", "%s64_"};
@@ -156,7 +156,7 @@ static void find_version(void *library, lab_peer *peer)
     text += strncmp(text, "OpenBLAS ", 9) == 0 ? 9 : strncmp(text, "AOCL-BLAS ", 10) == 0 ? 10 : 0;
     snprintf(peer->version, sizeof peer->version, "%.40s", text);
     peer->version[strcspn(peer->version, " -,")] = 0;
-    /* Which of its kernels it has chosen, or was told to choose. */
+    /* These tell which of its kernels the library has chosen, or was told to choose. */
     const char *(*core)(void), *(*name_of)(int);
     int (*id)(void);
     *(void **)&core = find_symbol(library, "openblas_get_corename");
@@ -214,8 +214,8 @@ static void find_path(const cpu_peer *p, char *path, size_t bytes)
         snprintf(path, bytes, "%s", where.dli_fname);
 }
 
-/* A library reads its setting when it is loaded. The loader takes a copy of the file for another library, which
- * therefore reads it again. */
+/* Opens a copy of a library. A library reads its setting when it is loaded; the loader takes a copy of the file for
+ * another library, which reads it again. */
 static void *open_copy(const char *path)
 {
     struct stat about;
@@ -238,7 +238,8 @@ static void *open_copy(const char *path)
     return library;
 }
 
-/* MKL and AOCL bring OpenMP runtimes that end the process when they meet. On one thread MKL needs none. */
+/* Settles which OpenMP runtime is used: those of MKL and AOCL end the process when they meet. On one thread MKL needs
+ * none. */
 static rung_status settle_openmp(const cpu_library *from, int threads)
 {
     static const char *first;

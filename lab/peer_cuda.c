@@ -232,7 +232,7 @@ static void *open_glob(const char *pattern, const char *file)
     return library;
 }
 
-/* libcublas needs libcublasLt to be loaded first where the two lie outside the loader's path. */
+/* Opens libcublas, which needs libcublasLt to be loaded first where the two lie outside the loader's path. */
 static void *open_library(const char *file)
 {
     static const char *const places[] = {"/usr/local/cuda*/lib64",

@@ -99,7 +99,8 @@ rung_status lab_place_context(const lab_place *place, rung_math math, rung_conte
     return rung_context_create(context, &config);
 }
 
-/* The system promises memory before it is there. More than there is would end the process later on. */
+/* Returns whether there is less memory than that. The system promises memory before it is there; using more than there
+ * is would end the process later. */
 int lab_memory_lacks(int64_t bytes)
 {
     char line[128];

@@ -18,7 +18,8 @@ typedef struct lab_place {
     char name[128];
 } lab_place;
 
-/* device: RUNG_DEVICE_BEST, RUNG_DEVICE_CPU or a GPU's number. threads 0: the library's own choice. */
+/* Opens a place. device is RUNG_DEVICE_BEST, RUNG_DEVICE_CPU or a GPU's number; threads 0 leaves the choice to the
+ * library. */
 rung_status lab_place_open(lab_place *place, int device, int threads);
 void lab_place_close(lab_place *place);
 /* Makes a context of the library on this place, on the place's stream. */

@@ -16,7 +16,7 @@ static const ports_pattern patterns[] = {
 enum { PATTERNS = sizeof patterns / sizeof *patterns };
 _Static_assert((int)PATTERNS <= (int)LAB_PORTS_PATTERNS, "rows for all patterns");
 
-/* Every FFMA reads its sum; it reads its row or column where the operand cache does not hold it. */
+/* Counts reads. Every FFMA reads its sum; it reads its row or column where the operand cache does not hold it. */
 static void count_reads(const ports_pattern *p, double reads[2])
 {
     int total[2] = {0, 0};
@@ -36,7 +36,8 @@ static int by_size(const void *left, const void *right)
     return (x > y) - (x < y);
 }
 
-/* The median block's cycles for all its FFMAs; `memory` holds FROM floats, the blocks' cycles and their sums. */
+/* Times a pattern: the median block's cycles for all its FFMAs. `memory` holds FROM floats, the blocks' cycles and
+ * their sums. */
 static rung_status time_pattern(lab_place *place, void *module, const char *symbol, char *memory, double *measured)
 {
     void *function;

@@ -225,8 +225,9 @@ static double number(const char *text)
     return end == plain ? NAN : value;
 }
 
-/* A helper launch (packing, finishing) counts with the kernel by whose name it begins: sums add, percentages stay the
- * main launch's. A helper of another name (l35 and l36 launch l34's split) counts with that one. */
+/* Takes a launch into the profile. A helper launch (packing, finishing) counts with the kernel by whose name it begins:
+ * sums are added, percentages stay those of the main launch. A helper of another name (l35 and l36 launch l34's split)
+ * counts with that one. */
 static void take(lab_profile *profile, int metric, double value, const char *unit, int main_launch)
 {
     int sum = strstr(lab_metrics[metric].ncu, ".sum") != NULL;

@@ -21,16 +21,17 @@ typedef struct lab_profile {
     double predicted[LAB_METRICS];
 } lab_profile;
 
-/* Where ncu is, NULL: nowhere. */
+/* Returns where ncu is; NULL where it is not found. */
 const char *lab_ncu_path(void);
 /* Runs `command` (words ending with NULL) under ncu and fills a profile for each launch it saw whose name is one of
  * kernels; others are added up under the kernel they came after. RUNG_MISSING_LIBRARY: no ncu. RUNG_UNSUPPORTED: the
  * counters are not to be had here, with the reason and what to do about it. */
 rung_status lab_ncu_run(char *const *command, lab_profile *profiles, int count);
-/* The same from lines that `rung profile --output` wrote, for products of this size; says how many kernels it found. */
+/* Does the same from lines that `rung profile --output` wrote, for products of this size. It says how many kernels it
+ * found. */
 rung_status lab_counters_read(const char *path, int64_t m, int64_t n, int64_t k, lab_profile *profiles, int count,
                               int *found);
-/* The lens's figures for the kernel's last run (lab_lens_run). */
+/* Fills in the lens's figures for the kernel's last run (lab_lens_run). */
 void lab_profile_predict(lab_profile *profile);
 int lab_metric_index(const char *key);
 

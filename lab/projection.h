@@ -13,14 +13,14 @@ typedef struct lab_vectors {
 } lab_vectors;
 
 size_t lab_vectors_bytes(const lab_shape *shape);
-/* Laid out in `memory`; x is filled. */
+/* Lays the vectors out in `memory` and fills x. */
 lab_vectors lab_vectors_of(double *memory, const lab_shape *shape);
 /* Returns the largest of |r - z| against z's terms, in units of 2^-24. */
 double lab_vectors_error(const lab_vectors *vectors, int64_t m);
-/* What a right C stays below. */
+/* Returns what a right C stays below. */
 double lab_projection_bound(const lab_shape *shape, rung_math math);
 
-/* out = M*v and out_size = |M|*v_size, or with the transpose. */
+/* Computes out = M*v and out_size = |M|*v_size, or the same with the transpose. */
 void lab_project(const float *m, int64_t rows, int64_t cols, int64_t ld, int trans, const double *v[2], double *out[2]);
 
 /* Returns the operands' elements: uniform on [-1, 1), from where they stand. */

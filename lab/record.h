@@ -7,8 +7,8 @@
 
 const char *lab_commit(void); /* of the source this was built from; "unknown" outside a checkout */
 
-/* The fields every record begins with: kind, time, command, library, commit, device, driver, threads. Leaves the object
- * open; the caller adds its own and closes. */
+/* Writes the fields that every record begins with: kind, time, command, library, commit, device, driver, threads. It
+ * leaves the object open; the caller adds its own and closes it. */
 void lab_record_begin(lab_json *json, const char *kind, const char *command, const lab_place *place,
                       const lab_monitor *monitor);
 void lab_record_bench(FILE *to, const char *kind, const char *command, const lab_bench *bench,

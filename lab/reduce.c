@@ -12,7 +12,7 @@
 
 enum { REPEATS = 10, MOST_SETS = 256 };
 
-/* It lies beside librung, or where RUNG_CUB says. */
+/* Opens CUB's peer, which lies beside librung or where RUNG_CUB says. */
 static void open_cub(lab_reduce *r)
 {
     char path[4200] = "librung_lab_cub.so";
@@ -94,8 +94,8 @@ static rung_status judge(lab_reduce *r, const float *x, int64_t n, float result,
     return RUNG_SUCCESS;
 }
 
-/* A rung may add one by one: the classical bound of n - 1 additions. rung_ssum adds in a tree: a few chains of length
- * sqrt(n) at most, and errors of random sign. */
+/* Returns what a sum may err. A rung may add one by one: then it is the classical bound of n - 1 additions. rung_ssum
+ * adds in a tree: a few chains of length sqrt(n) at most, and errors of random sign. */
 static double bound_u(const char *kernel, int64_t n)
 {
     return kernel ? (double)n + 1.0 : 8.0 + sqrt(sqrt((double)n));

@@ -28,10 +28,10 @@ typedef struct lab_reduce_row {
 
 rung_status lab_reduce_open(lab_reduce *r, lab_place *place);
 void lab_reduce_close(lab_reduce *r);
-/* kernel NULL: rung_ssum. */
+/* Checks a kernel; NULL is rung_ssum. */
 rung_status lab_reduce_check(lab_reduce *r, const char *kernel, int64_t n, int64_t offset, lab_data data,
                              lab_reduce_row *row);
-/* Sizes around every power that matters, misaligned, with outliers, NaN and Inf. *why: the first failure. */
+/* Checks sizes around every power that matters, misaligned, with outliers, NaN and Inf. *why gets the first failure. */
 rung_status lab_reduce_edges(lab_reduce *r, const char *kernel, int *ran, int *failed, char *why, size_t why_bytes);
 rung_status lab_reduce_time(lab_reduce *r, const char *kernel, int64_t n, lab_reduce_row *row);
 

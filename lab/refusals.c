@@ -91,7 +91,7 @@ static rung_status other_backend(bench_of_wrongs *x)
     return RUNG_UNSUPPORTED;
 }
 
-/* A ladder rung's grid ends at 65535 tiles along m; nothing is touched when only planning. */
+/* Plans a product past the grid: a ladder rung's ends at 65535 tiles along m. Nothing is touched when only planning. */
 static rung_status past_the_grid(bench_of_wrongs *x)
 {
     rung_gemm g = x->good;

@@ -34,7 +34,8 @@ int lab_report_built(void)
     return 1;
 }
 
-/* Chart.js: put into the program by the build where Debian's package was there, else read from where it installs. */
+/* Returns the text of Chart.js: the build puts it into the program where Debian's package is there, else it is read
+ * from where the package installs it. */
 static char *chart_text(void)
 {
     static const char *const places[] = {"/usr/share/javascript/chart.js/chart.min.js",
@@ -67,7 +68,8 @@ static int is_number(const json_t *object, const char *key)
     return json_is_number(json_object_get(object, key));
 }
 
-/* A line of another kind is carried along; one that claims to be a measurement must be whole and of this version. */
+/* Checks a line. One of another kind is carried along; one that claims to be a measurement must be whole and of this
+ * version. */
 static rung_status check(const char *file, int line, const json_t *record)
 {
     const char *kind = json_string_value(json_object_get(record, "kind"));
@@ -124,8 +126,8 @@ static rung_status read_file(const char *name, json_t *records)
     return status;
 }
 
-/* JSON inside a script element: "</script" would end it and "<!--<script" hide its end, so '<' is written by its
- * number, which only strings can hold. */
+/* Puts JSON inside a script element. "</script" would end it and "<!--<script" hide its end, so '<' is written by its
+ * number; only strings can hold one. */
 static void put_json(FILE *to, const json_t *value)
 {
     char *text = json_dumps(value, JSON_COMPACT);

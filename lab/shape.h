@@ -17,10 +17,11 @@ typedef struct lab_shapes {
 
 enum { LAB_SHAPE_TEXT = 96 };
 
-/* The one check of sizes, of every verb: RUNG_INVALID_ARGUMENT where they are negative or an operand of them would span
- * more than 2^62 bytes, so that nothing computed from them overflows. */
+/* Checks the sizes of every verb: the status is RUNG_INVALID_ARGUMENT where they are negative or an operand of them
+ * would span more than 2^62 bytes, so that nothing computed from them overflows. */
 rung_status lab_sizes_check(int64_t m, int64_t n, int64_t k, int64_t batch, int64_t pad);
-/* The status is RUNG_INVALID_ARGUMENT, with the word or line in the sentence, where that cannot be read. */
+/* These read shapes. The status is RUNG_INVALID_ARGUMENT, with the word or line in the sentence, where that cannot be
+ * read. */
 rung_status lab_shape_parse(const char *word, lab_shape *shape);
 rung_status lab_shapes_read(const char *file, lab_shapes *shapes); /* appends */
 rung_status lab_shapes_add(lab_shapes *shapes, const lab_shape *shape);

@@ -11,7 +11,7 @@
 
 enum { PLAIN_RESULTS = 1000 }; /* over so many results of random data the largest error is no matter of luck */
 
-/* What an arithmetic errs beside FP32's roundings, in u. */
+/* Returns what an arithmetic errs beside FP32's roundings, in u. */
 static double more_u(rung_arith arith, int64_t k)
 {
     switch (arith) {
@@ -262,8 +262,8 @@ static rung_status judge_inputs(lab_verifier *v, const inputs *before, lab_verdi
     return RUNG_SUCCESS;
 }
 
-/* NaN lies around A and B in the first call. From the second on a finite number does: what a guard against NaN sets
- * right shows as other bits. */
+/* Runs the call several times. NaN lies around A and B in the first call, a finite number from the second on: what a
+ * guard against NaN sets right shows as other bits. */
 static rung_status run_again_and_again(lab_verifier *v, rung_plan *plan, const rung_gemm *g, const lab_case *of,
                                        lab_verdict *verdict)
 {
@@ -416,8 +416,8 @@ static rung_status judge_guards(lab_verifier *v, lab_verdict *verdict)
     return RUNG_SUCCESS;
 }
 
-/* Without an FMA instruction products are rounded before they are added: at most 1 u of |A|*|B| more. Nothing but the
- * portable kernel runs on such a CPU, and on x86 it is built for them all. */
+/* True where products are fused. Without an FMA instruction they are rounded before they are added: at most 1 u of
+ * |A|*|B| more. Nothing but the portable kernel runs on such a CPU, and on x86 it is built for them all. */
 static int is_fused(const rung_kernel *kernel)
 {
 #if defined(__x86_64__)
@@ -436,7 +436,8 @@ static void judge_error(const lab_case *c, int64_t at, double error_u, double bo
              (long long)(at / c->n), (long long)(at % c->n), error_u, bound_u, verdict->chain_u, verdict->vendor_u);
 }
 
-/* Random data whose elements are all of one kind, and enough of them: the chain's largest error is then no luck. */
+/* True for random data whose elements are all of one kind, and enough of them: the chain's largest error is then no
+ * luck. */
 static int is_plain(const lab_case *c)
 {
     return (c->data == LAB_SIGNED || c->data == LAB_POSITIVE || c->data == LAB_NORMAL) &&

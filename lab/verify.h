@@ -42,8 +42,8 @@ rung_status lab_run_via(lab_verifier *v, rung_plan *plan, const rung_gemm *gemm)
 const char *lab_via_refuses(lab_via via, const lab_case *c); /* why this way has no such call; NULL: it has */
 void lab_verifier_close(lab_verifier *v);
 
-/* kernel NULL: what the library chooses. A status other than success means that the machine failed (a lost GPU), not
- * the kernel: stop then. */
+/* Verifies a case with a kernel; NULL is what the library chooses. A status other than success means that the machine
+ * failed (a lost GPU), not the kernel: the caller stops then. */
 rung_status lab_verify(lab_verifier *v, const rung_kernel *kernel, const lab_case *c, lab_verdict *verdict);
 
 /* Judges by the acceptance rule of docs/numerics.md, from the peers' errors on the same data. */

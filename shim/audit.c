@@ -24,7 +24,8 @@ typedef struct dynamic {
     const uint32_t *gnu_hash;
 } dynamic;
 
-/* The loader has relocated most of these pointers; an offset below the load address has not been. */
+/* Returns what a pointer of the dynamic section points at. The loader has relocated most of these; an offset below the
+ * load address has not been. */
 static const void *at(const struct link_map *map, uint64_t value)
 {
     return (const void *)(uintptr_t)(value < map->l_addr ? value + map->l_addr : value);

@@ -79,7 +79,8 @@ static int is_transposed(char letter)
     return strchr(known, letter) >= known + 2;
 }
 
-/* A C that lies on A or B: BLAS forbids it and leaves the result open. Here C is what it would be in memory of its own.
+/* Multiplies into a copy of C where that lies on A or B. BLAS forbids it and leaves the result open; here C is what it
+ * would be in memory of its own.
  */
 static rung_status into_copy(rung_context *context, char transa, char transb, int64_t m, int64_t n, int64_t k,
                              float alpha, const float *a, int64_t lda, const float *b, int64_t ldb, float beta,
@@ -99,7 +100,8 @@ static rung_status into_copy(rung_context *context, char transa, char transb, in
     return status;
 }
 
-/* Column-major. 0: done; the position of the wrong argument, 1 ... 13; -1: Rung cannot do it, C is as it was. */
+/* Answers a column-major call. Returns 0 when it is done; the position of the wrong argument, 1 ... 13; -1 when Rung
+ * cannot do it, and C is as it was. */
 static int answer(char transa, char transb, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
                   const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
 {
@@ -139,7 +141,8 @@ static int sgemm(const char *name, char transa, char transb, int64_t m, int64_t 
     return info;
 }
 
-/* BLAS has no way to report that a product was not computed, and going on with a wrong C would be worse. */
+/* Ends the program: BLAS has no way to report that a product was not computed, and going on with a wrong C would be
+ * worse. */
 static void give_up(const char *name)
 {
     fprintf(stderr, "%s: Rung could not compute this product (%s), and no other BLAS is loaded that could\n", name,
@@ -170,7 +173,8 @@ static int note_changes(struct dl_phdr_info *object, size_t bytes, void *state)
     return 1;
 }
 
-/* Names first, then dlopen: within dl_iterate_phdr it would take the loader's locks in the wrong order. */
+/* Collects the names first and calls dlopen then: within dl_iterate_phdr it would take the loader's locks in the wrong
+ * order. */
 static void *find_in_all(const char *name, void *mine)
 {
     objects all = {.count = 0};
@@ -231,7 +235,7 @@ static void call_cblas_xerbla(const char *cblas_xerbla, const char *xerbla, int6
 
 enum { ROW_MAJOR = 101, COLUMN_MAJOR = 102, NO_TRANS = 111, TRANS = 112, CONJ_TRANS = 113 };
 
-/* 'N', 'T', or 0 for what CBLAS does not know. */
+/* Returns 'N', 'T', or 0 for what CBLAS does not know. */
 static char letter(int trans)
 {
     return trans == NO_TRANS ? 'N' : trans == TRANS || trans == CONJ_TRANS ? 'T' : 0;

@@ -167,8 +167,8 @@ static const char *read_trans(rung_gemm *gemm, int trans_a, int trans_b)
     return NULL;
 }
 
-/* FP32 emulated on tensor cores: on a Hopper GPU cuBLAS has nothing of the kind and runs its plain kernels, where
- * accurate mode is what the program asked for. On later GPUs cuBLAS does it. */
+/* Answers a request for FP32 emulated on tensor cores. On a Hopper GPU cuBLAS has nothing of the kind and runs its
+ * plain kernels, so accurate mode is what the program asked for. On later GPUs cuBLAS does it. */
 static const char *read_emulated(rung_math *math)
 {
     if (!is_hopper(current_device()))
@@ -177,7 +177,7 @@ static const char *read_emulated(rung_math *math)
     return NULL;
 }
 
-/* What the handle says: stream, where the scalars are, which math the program allows. */
+/* Asks the handle for the stream, where the scalars are, and which math the program allows. */
 static const char *ask_handle(void *handle, void **stream, int *mode, rung_math *math)
 {
     typedef cublas_status get_pointer(void *, void **);
@@ -210,7 +210,7 @@ static const char *check_types(int a, int b, int c, int compute)
     return NULL;
 }
 
-/* The compute type says more than the handle's math mode. */
+/* Reads the compute type, which says more than the handle's math mode. */
 static const char *read_compute(int compute, rung_math *math)
 {
     if (compute == CUBLAS_COMPUTE_F32_EMULATED)
@@ -474,7 +474,7 @@ static const char *lt_read_product(get_attribute *get, void *descriptor, rung_ge
     return reason ? reason : lt_read_epilogue(get, descriptor, gemm);
 }
 
-/* D = alpha*op(A)*op(B) + beta*C is in place when beta is 0 or C is D. */
+/* Fills in the product. D = alpha*op(A)*op(B) + beta*C is in place when beta is 0 or C is D. */
 static const char *lt_fill(rung_gemm *gemm, const lt_layout *a, const lt_layout *b, const lt_layout *c,
                            const lt_layout *d, const void *c_memory, const void *d_memory)
 {

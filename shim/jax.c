@@ -52,7 +52,7 @@ static xla_error *fail(const xla_call *call, int code, const char *format, ...)
     return call->api->error_create(&create);
 }
 
-/* This thread's context on a device; NULL: rung_last_error says why, or there is no memory. */
+/* Returns this thread's context on a device. Where it is NULL rung_last_error says why, or there is no memory. */
 static rung_context *context_of(int device)
 {
     pthread_once(&once, make_key);
@@ -92,7 +92,8 @@ static int64_t attribute(const xla_call *call, const char *name)
     return -1;
 }
 
-/* One operand: its last two sizes and how many matrices there are; false: not a batch of FP32 matrices. */
+/* Reads one operand: its last two sizes and how many matrices there are. Returns false where it is no batch of FP32
+ * matrices. */
 static bool matrix_of(const xla_list *list, int64_t i, const xla_buffer **buffer, int64_t *batch)
 {
     const xla_buffer *b = list->kinds[i] == XLA_BUFFER ? list->items[i] : NULL;

@@ -54,7 +54,8 @@ static int write_slot(void **slot, void *function)
     if (*slot == function)
         return 0;
     uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE), page = (uintptr_t)slot & ~(page_bytes - 1);
-    /* Read-only after relocation in most libraries; left writable, as lazy binding leaves it in the others. */
+    /* In most libraries the page was read-only after relocation. It is left writable, as lazy binding leaves it in the
+     * others. */
     if (mprotect((void *)page, page_bytes, PROT_READ | PROT_WRITE) != 0)
         return -1;
     *slot = function;

@@ -100,7 +100,8 @@ __attribute__((constructor)) static void start(void)
     with_time = with_compare || (RUNG_REPORT_GPU && setting_flag("RUNG_REPORT_TIME"));
 }
 
-/* Not in the constructor: a program that never calls cuBLAS should not load the driver. */
+/* Finds the driver's events. The constructor does not do this: a program that never calls cuBLAS should not load the
+ * driver. */
 static void find_events(void)
 {
     *(void **)&cuda.create = driver_symbol("cuEventCreate");
@@ -112,7 +113,7 @@ static void find_events(void)
         with_time = with_compare = 0;
 }
 
-/* Under the lock: waits for the oldest timed call and books its time. */
+/* Waits for the oldest timed call and books its time. The lock is held. */
 static void settle_one(void)
 {
     pending *p = &queue[queue_head++ % PENDING];
@@ -123,7 +124,8 @@ static void settle_one(void)
     }
 }
 
-/* Under the lock. The context's last stream may be gone by now: the default one is asked. */
+/* Reads what the guard did. The lock is held. The context's last stream may be gone by now, so the default one is used.
+ */
 static void read_guard(rung_context *context)
 {
     rung_guard_counts counts;
@@ -137,7 +139,7 @@ static void read_guard(rung_context *context)
     guard.strict_elements += counts.strict_elements;
 }
 
-/* At exit, and registered late: before CUDA, which was there first, is taken down. */
+/* Collects all at exit. It is registered late, so that it runs before CUDA, which was there first, is taken down. */
 static void collect(void)
 {
     int (*synchronize)(void) = NULL;
@@ -269,7 +271,7 @@ static void grow(void)
     slots = wanted;
 }
 
-/* NULL: no memory for another line. */
+/* Returns the line of a reason; NULL where there is no memory for another line. */
 static line *find_line(const char *reason)
 {
     const rung_gemm *g = now.gemm;

@@ -7,7 +7,8 @@
 
 #include "rung.h"
 
-/* A context that answers calls; one whose thread ends. What accurate mode's guard did is read before it goes. */
+/* These tell the report of a context that answers calls, and of one whose thread ends. What accurate mode's guard did
+ * is read before it goes. */
 void report_context(rung_context *context);
 void report_context_closing(rung_context *context);
 
@@ -16,7 +17,8 @@ void report_begin(const char *entry, const rung_gemm *gemm, void *stream); /* ge
 void report_kernel(const char *kernel);
 void report_end(const char *reason); /* NULL: Rung answered */
 
-/* Around the real library's run of the same call, which comes after report_end; compare says whether to make it. */
+/* These stand around the real library's run of the same call, which comes after report_end; report_compare says whether
+ * to make it. */
 int report_compare(void);
 void report_peer_begin(void);
 void report_peer_end(void);

@@ -91,7 +91,8 @@ if [ -n "$lens" ]; then
     on_lens --kernel $changed --case 'NN:17x33x40:row;TT:64x33x70:row,beta=0.5' --no-vendor >log 2>&1 || { cat log; exit 1; }
 fi
 tests/bits.sh build/bin/rung lab
-tests/faults/stand.sh | tail -n 1
+tests/faults/stand.sh >log 2>&1 || { cat log; exit 1; }
+tail -n 1 log
 
 rm src/ladder/cpu/c90_two_rows.c
 refused "a row without a file" 'lists c90_two_rows, but there is no'

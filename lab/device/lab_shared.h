@@ -29,7 +29,7 @@ typedef enum lab_data {
     LAB_INTEGERS, /* -8 ... 8: products and short sums are exact */
     LAB_SCALED,   /* lines scaled by 2^60 or 2^-60 */
     LAB_SPIKE,    /* one element a line is 2^30 times larger */
-    /* Meant to break methods that split or scale operands. A and B play different parts. */
+    /* The following are meant to break methods that split or scale operands. A and B play different parts. */
     LAB_ACROSS,    /* positions scaled by 2^e, -60 <= e <= 60, in A, and by 2^-e in B: every term counts alike */
     LAB_TRAP,      /* odd positions of A tiny, and in half of B's lines they alone are not zero */
     LAB_UNIT,      /* B's lines are unit vectors: results are elements of A */

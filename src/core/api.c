@@ -161,7 +161,8 @@ rung_status rung_plan_create_kernel(rung_plan **plan, rung_context *context, con
     return plan_create(plan, context, gemm, kernel);
 }
 
-/* Alignment may only be better than what the plan was made for, and beta = 0 may not turn into another beta. */
+/* True where the plan fits the call. Alignment may only be better than what the plan was made for, and beta = 0 may not
+ * turn into another beta. */
 static int same_shape(const rung_problem *made, const rung_problem *now)
 {
     rung_problem other = *now;
@@ -176,7 +177,7 @@ static int same_shape(const rung_problem *made, const rung_problem *now)
     return memcmp(&other, made, offsetof(rung_problem, a)) == 0;
 }
 
-/* The small way only for what the plan's kernel would answer there too. */
+/* True where the call may go the way of small products: only where the plan's kernel would answer there too. */
 static int is_small_way(const rung_plan *plan, const rung_gemm *g)
 {
     const rung_gemm *made = &plan->made_from;
@@ -253,7 +254,8 @@ static void put(text *t, const char *format, ...)
 
 static const char *math_names[] = {"strict", "accurate", "fast"};
 
-/* In the caller's own order; inside, every product is row-major, a column-major one with A and B exchanged. */
+/* Prints the problem in the caller's own order. Inside, every product is row-major, a column-major one with A and B
+ * exchanged. */
 static void print_problem(text *t, const rung_problem *p, const rung_gemm *g)
 {
     put(t, "problem    %s %lld x %lld x %lld, %c%c, lda %lld ldb %lld ldc %lld",
@@ -282,7 +284,7 @@ static void print_ranking(text *t, const rung_plan *plan)
     free(candidates);
 }
 
-/* What runs the rows and columns that the decision's kernel leaves. */
+/* Prints what runs the rows and columns that the chosen kernel leaves. */
 static void print_edges(text *t, const rung_plan *plan)
 {
     static const char *const names[] = {"rows and columns", "to the right", "below"};

@@ -45,8 +45,8 @@ typedef struct rung_backend {
     const char *(*identity)(const void *state); /* device and driver, for tuned shapes; NULL: cannot be tuned */
     /* Returns NULL when this kernel can run here at all, else why not. */
     const char *(*unusable)(void *state, const rung_kernel *kernel);
-    /* NULL when the kernel takes the problem (choice then filled), else the reason it does not. Where the cost is above
-     * choice->limit_us, any cost above that will do, and the rest of the choice may be left as it was. */
+    /* Returns NULL when the kernel takes the problem, and fills *choice; else the reason why it does not. Where the
+     * cost is above choice->limit_us, any cost above that will do, and the rest of the choice may be left as it was. */
     const char *(*estimate)(void *state, const rung_kernel *kernel, const rung_problem *problem, rung_choice *choice);
     /* NULL, or a function that returns at most estimate()'s cost, in far less time: kernels that cannot win by it are
      * not asked. */

@@ -85,7 +85,8 @@ static rung_status reconfigure(rung_context *context, const rung_config *config)
     return RUNG_SUCCESS;
 }
 
-/* Every table of tuned shapes that is not empty, and every change of one, has a number of its own. */
+/* Sets what recent plans depend on. Every table of tuned shapes that is not empty, and every change of one, has a
+ * number of its own. */
 void rung_context_rescope(rung_context *context)
 {
     static int64_t tables;
@@ -192,7 +193,7 @@ const char *rung_kernel_unusable(rung_context *context, const rung_kernel *kerne
     return context->backend->unusable(context->state, kernel);
 }
 
-/* A tuned shape runs what was fastest here, as long as that kernel takes these operands. */
+/* Decides how a shape runs: a tuned one by what was fastest here, as long as that kernel takes these operands. */
 static rung_status decide(rung_context *context, const rung_problem *problem, rung_choice *choice)
 {
     const rung_tuned_row *row = problem->in_order ? NULL : rung_tuned_find(&context->tuned, problem);

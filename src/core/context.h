@@ -29,8 +29,8 @@ struct rung_plan {
 /* Finds the plan for a shape among the recent ones, or decides it now. */
 rung_status rung_context_choose(rung_context *context, const rung_problem *problem, rung_choice *choice);
 
-/* rung_gemm_run with a result that does not depend on how C is divided: an element's bits follow from k, alpha, beta
- * and its row of op(A) and column of op(B), whatever m and n are. */
+/* Does what rung_gemm_run does, with a result that does not depend on how C is divided: an element's bits follow from
+ * k, alpha, beta and its row of op(A) and column of op(B), whatever m and n are. */
 rung_status rung_gemm_run_in_order(rung_context *context, const rung_gemm *gemm);
 
 /* Called after a change of what plans depend on: settings, or the table of tuned shapes. */

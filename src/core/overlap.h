@@ -4,8 +4,9 @@
 
 #include "core/problem.h"
 
-/* RUNG_INVALID_ARGUMENT, argument 12, when a float of C is one of A's or B's that would be read, or of another result
- * of the batch. What pointer arrays list is not looked at. `gemm` is what the problem was made from. */
+/* Refuses (RUNG_INVALID_ARGUMENT, argument 12) a product in which a float of C is one of A's or B's that would be read,
+ * or of another result of the batch. What pointer arrays list is not looked at. `gemm` is what the problem was made
+ * from. */
 rung_status rung_refuse_overlap(const rung_problem *problem, const rung_gemm *gemm);
 
 /* Returns whether a product that rung_is_small passed has its result certainly apart from both operands. */

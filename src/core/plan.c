@@ -14,7 +14,7 @@ int64_t rung_estimates_made(void)
     return estimates_made;
 }
 
-/* Which arithmetic a math mode allows. */
+/* Refuses arithmetic that the math mode does not allow. */
 const char *rung_refuse_math(const rung_kernel *kernel, rung_math math)
 {
     if (kernel->arith == RUNG_F32)
@@ -53,7 +53,7 @@ static const char *refuse_kernel(const rung_backend *backend, void *state, const
     return reason ? reason : refuse_form(kernel, problem);
 }
 
-/* note: NULL, or where to write the estimate's phrase. */
+/* Asks one kernel. `note` is NULL, or where to write the estimate's phrase. */
 static const char *estimate(const rung_backend *backend, void *state, const rung_kernel *kernel,
                             const rung_problem *problem, double limit_us, char *note, rung_choice *choice)
 {

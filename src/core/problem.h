@@ -29,7 +29,7 @@ typedef struct rung_problem {
     const float *bias;
 } rung_problem;
 
-/* RUNG_ACCEPTS_NN ... RUNG_ACCEPTS_TT for the problem's transposes. */
+/* Returns RUNG_ACCEPTS_NN ... RUNG_ACCEPTS_TT for the problem's transposes. */
 unsigned rung_problem_trans_bit(const rung_problem *problem);
 
 #endif

@@ -25,7 +25,7 @@ static rung_status check_ld(int argument, const char *name, int64_t ld, int64_t 
     return RUNG_SUCCESS;
 }
 
-/* Addresses are bytes in an int64_t: lines * ld * 4 must fit, and so must the batch on top. */
+/* Checks that addresses, in bytes, fit an int64_t: lines * ld * 4, and the batch on top of that. */
 static rung_status check_extent(int argument, const char *name, int64_t lines, int64_t ld, int64_t stride,
                                 int64_t batch)
 {

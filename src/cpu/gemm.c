@@ -147,8 +147,8 @@ static double product_us(const rung_cpu_args *p)
 
 enum { STRIPS_A_THREAD = 4, STRIP_LEAST = 192 };
 
-/* Packing B together saves each thread from packing it alone, and costs a meeting of all threads a slab. With few rows
- * a slab would be read from the other cores' caches more often than it is used. */
+/* True where all threads should pack B together. That saves each thread from packing it alone, and costs a meeting of
+ * all threads a slab. With few rows a slab would be read from the other cores' caches more often than it is used. */
 static int is_worth_sharing(const rung_cpu_args *p, int threads)
 {
     enum { LEAST_US = 500, PANELS_A_THREAD = 12 };
@@ -167,7 +167,7 @@ static int64_t strip_length(const rung_cpu_args *p, const gemm_plan *plan, int t
     return round_up(divide_up(length, strips), unit);
 }
 
-/* Tiny products come first: for them every test before the tiles counts. */
+/* Runs one product. Tiny ones are asked about first: for them every test before the tiles counts. */
 static rung_status run_one(const rung_cpu_args *p, int threads)
 {
     if (p->k == 0 || p->alpha == 0.0f) {

@@ -219,7 +219,8 @@ static void run_past(const rung_cpu_args *p, const gemm_plan *plan, float *works
     atomic_thread_fence(memory_order_seq_cst); /* nothing else orders stores past the caches */
 }
 
-/* Dot products want the long operand's rows along k (A as it is, or B transposed), the short one's columns too. */
+/* Runs a product as dot products. They want the long operand's rows along k (A as it is, or B transposed), the short
+ * one's columns too. */
 static void run_dot(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
 {
     int of_b = plan->of_b;

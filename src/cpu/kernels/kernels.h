@@ -29,13 +29,13 @@ typedef struct rung_tile_out {
     int stream;         /* 1: C is 64-byte aligned, beta is 0 and C will not be read soon: bypass the caches */
 } rung_tile_out;
 
-/* C[0..rows) = alpha * A * B + beta * C over k steps; B is k rows of ldb floats. */
+/* Computes C[0..rows) = alpha * A * B + beta * C over k steps; B is k rows of ldb floats. */
 typedef void (*rung_tile_fn)(int64_t k, const float *a, int64_t lda, const float *b, int64_t ldb, float *c,
                              const rung_tile_out *out);
 
-/* sums[0..rows) += A * B over `steps` steps of k, along `columns` columns of B: its rows are read in long runs, as the
- * hardware's prefetchers like them. a is one packed panel, rung_stream_panel(rows) wide. Rows of sums are whole vectors
- * long. fetch: B comes from memory, so its next columns are asked for early. */
+/* Adds A * B to sums[0..rows) over `steps` steps of k, along `columns` columns of B: its rows are read in long runs, as
+ * the hardware's prefetchers like them. a is one packed panel, rung_stream_panel(rows) wide. Rows of sums are whole
+ * vectors long. fetch: B comes from memory, so its next columns are asked for early. */
 static inline int rung_stream_panel(int rows, int vl)
 {
     return rows <= vl ? rows : (rows + vl - 1) / vl * vl; /* as pack_by_row needs it */
@@ -44,7 +44,7 @@ static inline int rung_stream_panel(int rows, int vl)
 typedef void (*rung_stream_fn)(int64_t steps, int64_t columns, const float *a, const float *b, int64_t ldb, float *sums,
                                int64_t ld, int fetch);
 
-/* C = alpha * sums + beta * C. */
+/* Computes C = alpha * sums + beta * C. */
 typedef void (*rung_add_sums_fn)(float *c, int64_t ldc, const float *sums, int64_t ld, int64_t m, int64_t n,
                                  float alpha, float beta);
 
@@ -81,7 +81,7 @@ typedef struct rung_rank_args {
 
 typedef void (*rung_rank_fn)(const rung_rank_args *args);
 
-/* C = activation(C + bias): one number a row, or one a column; NULL: none. */
+/* Computes C = activation(C + bias). The bias has one number a row, or one a column; NULL: none. */
 typedef void (*rung_finish_fn)(float *c, int64_t ldc, int64_t m, int64_t n, const float *row_bias,
                                const float *column_bias, int activation);
 

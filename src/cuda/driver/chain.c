@@ -124,7 +124,7 @@ static CUresult add_node(const rung_driver *d, kept_graph *g, int i, int priorit
     return result;
 }
 
-/* A graph's launches do not take their priority from the stream they are queued on. */
+/* Makes the graph. A graph's launches do not take their priority from the stream that they are queued on. */
 static CUresult make(const rung_driver *d, CUstream stream, kept_graph *g)
 {
     int priority = 0;
@@ -140,7 +140,7 @@ static CUresult make(const rung_driver *d, CUstream stream, kept_graph *g)
     return result;
 }
 
-/* The first launch brings the graph to the GPU. */
+/* Launches the graph once, which brings it to the GPU. */
 static CUresult first_launch(const rung_driver *d, const kept_graph *g, CUstream stream)
 {
     rung_thread_mode mode = rung_driver_relax(d);

@@ -67,7 +67,7 @@ typedef struct rung_cuda {
     rung_chain *chain;     /* made by the first product of several launches in a row */
 } rung_cuda;
 
-/* A GPU's shared state (primary context, loaded modules): made once per process, kept until exit. */
+/* Gets a GPU's shared state (primary context, loaded modules), which is made once per process and kept until exit. */
 rung_status rung_gpu_get(int index, rung_gpu **gpu);
 const rung_machine *rung_gpu_machine(const rung_gpu *gpu);
 CUcontext rung_gpu_context(const rung_gpu *gpu);

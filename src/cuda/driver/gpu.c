@@ -73,8 +73,8 @@ static rung_status describe(rung_gpu *gpu)
     return RUNG_SUCCESS;
 }
 
-/* Workspace comes from a pool of our own, so that the program's default pool keeps its settings. What is freed beyond
- * what contexts keep goes back to the driver when the program next waits for the GPU. */
+/* Makes the pool that workspace comes from: our own, so that the program's default pool keeps its settings. What is
+ * freed beyond what contexts keep goes back to the driver when the program next waits for the GPU. */
 static rung_status make_pool(rung_gpu *gpu)
 {
     CUmemPoolProps properties = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .handleTypes = CU_MEM_HANDLE_TYPE_NONE};
@@ -301,14 +301,15 @@ static void let_others_load(rung_gpu *gpu)
         nanosleep(&moment, NULL);
 }
 
-/* The code of all kernels takes some 50 MiB of a GPU's memory: a program that has filled it keeps its room. */
+/* True where there is room for all kernels, whose code takes some 50 MiB of a GPU's memory: a program that has filled
+ * it keeps its room. */
 static int has_room(const rung_gpu *gpu)
 {
     size_t left = 0, all = 0;
     return gpu->driver->memory_info(&left, &all) == CUDA_SUCCESS && left >= (size_t)2 << 30;
 }
 
-/* The module's table names all that it holds: "symbol registers stack spill shared stem" a line. */
+/* Loads all that the module's table names: "symbol registers stack spill shared stem" a line. */
 static void load_listed(rung_gpu *gpu, const int *stop)
 {
     char symbol[96], stem[96];
@@ -339,7 +340,7 @@ enum {
     FIRST_COMPILED_BY_DRIVER = 100
 }; /* later chips have no machine code in the modules, and to compile it takes seconds for each file */
 
-/* Loading a kernel takes up to milliseconds, so after the first one was loaded a thread loads all the others: the
+/* Starts a thread that loads all other kernels once the first one was loaded. One takes up to milliseconds: the
  * process's first product does not wait for them, and later ones find theirs. */
 static void load_others_ahead(rung_gpu *gpu)
 {

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Machine code for Hopper runs on Hopper only. Turing has the ladder's first rungs. The module of all other chips has
- * machine code for 8.x, and PTX for later ones. */
+/* Returns the module for a chip. Machine code for Hopper runs on Hopper only. Turing has the ladder's first rungs. The
+ * module of all other chips has machine code for 8.x, and PTX for later ones. */
 static const char *module_name(int arch)
 {
     if (arch == 75)

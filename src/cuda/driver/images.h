@@ -12,7 +12,8 @@ rung_status rung_images_open(int arch, const char *gpu_name, void **images);
 
 /* Finds the image of a kernel file. */
 rung_status rung_images_find(void *images, const char *stem, const void **image);
-/* What the module holds, a line a kernel: "symbol registers stack spill shared stem"; NULL: it does not say. */
+/* Returns what the module holds, a line a kernel: "symbol registers stack spill shared stem"; NULL where it does not
+ * say. */
 const char *rung_images_table(void *images);
 
 #endif

@@ -50,15 +50,16 @@ rung_status rung_form_function(rung_cuda *cuda, const rung_kernel *kernel, const
     return rung_gpu_function(cuda->gpu, kernel->name, symbol, function);
 }
 
-/* Kernels that overlap have the call that this needs in their sm_90 code only; capturing it takes CUDA 12.3. */
+/* True where a launch may overlap. Kernels have the call that this needs in their sm_90 code only; capturing it takes
+ * CUDA 12.3. */
 static int may_overlap(const rung_cuda *cuda, const rung_grid *grid)
 {
     return grid->overlaps && cuda->machine->arch == 90 && cuda->machine->driver_version >= 12030;
 }
 
-/* Blocks that come while the kernel before them ends crowd on the multiprocessors that are free first, which then take
- * twice the time (704 x 704 x 704: 28 us instead of 20). So a block asks for so much shared memory that no
- * multiprocessor has room for more of them than its share. */
+/* Returns how much shared memory a block asks for. Blocks that come while the kernel before them ends crowd on the
+ * multiprocessors that are free first, which then take twice the time (704 x 704 x 704: 28 us instead of 20). So a
+ * block asks for so much shared memory that no multiprocessor has room for more of them than its share. */
 static unsigned shared_for_a_fair_share(const rung_machine *machine, const rung_function *function,
                                         const rung_grid *grid)
 {

@@ -246,8 +246,8 @@ void rung_workspace_put_with_zeros(rung_cuda *cuda, void *memory, void *zeros, i
     rung_workspace_put(cuda, memory);
 }
 
-/* Freeing memory that is not of a pool waits for all that was queued before. cuCtxSynchronize says so by its name, but
- * ends the recordings of other threads, in any mode. */
+/* Waits for all. Freeing memory that is not of a pool waits for all that was queued before. cuCtxSynchronize says so by
+ * its name, but ends the recordings of other threads, in any mode. */
 static void wait_for_all(rung_cuda *cuda)
 {
     CUdeviceptr at;

@@ -83,7 +83,7 @@ typedef struct entered {
     rung_thread_mode mode;
 } entered;
 
-/* Programs on the runtime API have the primary context current already. */
+/* Makes the primary context current. Programs on the runtime API have it current already. */
 static rung_status enter(rung_cuda *cuda, entered *before)
 {
     CUcontext current = NULL, mine = rung_gpu_context(cuda->gpu);
@@ -129,7 +129,8 @@ static void cuda_close(void *state)
     free(cuda);
 }
 
-/* The context's workspace limit may have become less than what a plan object was made with. */
+/* True where a plan asks for too much: the context's workspace limit may have become less than what the plan object was
+ * made with. */
 static int asks_too_much(const rung_cuda *cuda, const rung_choice *choice)
 {
     int64_t limit = cuda->config.workspace_limit_bytes;

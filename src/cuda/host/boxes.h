@@ -13,7 +13,7 @@ typedef struct rung_boxes {
     CUtensorMapL2promotion promotion;
 } rung_boxes;
 
-/* Elements of a box outside the matrix read as zero. */
+/* Describes the matrices to the copy engine. Elements of a box outside the matrix read as zero. */
 rung_status rung_boxes_describe(rung_cuda *cuda, const rung_boxes *boxes, CUtensorMap *map);
 
 #endif

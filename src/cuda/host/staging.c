@@ -115,7 +115,7 @@ static rung_status open_staging(rung_cuda *cuda)
     return status;
 }
 
-/* Everything issued so far on `first` comes before what is issued later on `second`. */
+/* Makes everything issued so far on `first` come before what is issued later on `second`. */
 static rung_status after(rung_cuda *cuda, CUstream first, CUstream second)
 {
     CU_TRY(cuda->driver, event_record(cuda->staging->order, first));

@@ -64,7 +64,7 @@ static int64_t blocks_a_turn(int64_t lines_pad, int64_t k_blocks, int sms)
     return most(1, least(8, lines_pad / F16X3_COLS * k_blocks / (16 * sms)));
 }
 
-/* Lines across k take as many blocks as give each warp one piece, which it keeps. */
+/* Returns the blocks of a cluster that splits lines across k: as many as give each warp one piece, which it keeps. */
 static int split_cluster(int64_t k_pad)
 {
     int cluster = 1;
@@ -73,9 +73,10 @@ static int split_cluster(int64_t k_pad)
     return cluster;
 }
 
-/* A thread keeps 32 values of its line in registers. Where so few lines would not fill the chip, more threads share a
- * line, up to a warp. They do not where bits may depend on k alone, since the order in which a line's magnitudes are
- * added follows from their number. */
+/* Returns the number of threads that share a line, as a power of two. A thread keeps 32 values of its line in
+ * registers. Where so few threads a line would not fill the chip, more share one, up to a warp. Where bits may depend
+ * on k alone it is always a warp at least, since the number of threads decides in which order a line's magnitudes are
+ * added. */
 static int line_bits(int64_t k, int64_t lines, int sms, int in_order)
 {
     int bits = 3;
@@ -86,7 +87,7 @@ static int line_bits(int64_t k, int64_t lines, int sms, int in_order)
     return bits;
 }
 
-/* Of what is zero between launches, that of the kept operand comes first. */
+/* Lays the workspace out. Of what is zero between launches, that of the kept operand comes first. */
 static accurate_layout lay_out(const rung_kernel *kernel, int64_t m, int64_t n, int64_t k, int kept, int sms)
 {
     accurate_layout w = {
@@ -194,7 +195,7 @@ static accurate_plan panel_of(const rung_machine *machine, const rung_kernel *ke
     const int64_t line_bytes = w.k_pad * 4 + (int64_t)sizeof(f16x3_line) + 64 + of[kept] / units[kept];
     of[other] += (limit - w.bytes) / line_bytes / units[other] * units[other];
     for (;; of[other] -= units[other]) {
-        /* In equal panels. */
+        /* The panels are equal. */
         int64_t size = parts_of(sizes[other], parts_of(sizes[other], of[other]));
         size = least(round_up(size, units[other]), sizes[other]);
         int64_t m = kept ? size : of[0], n = kept ? of[1] : size;
@@ -435,7 +436,7 @@ static rung_status launch_panel(rung_cuda *cuda, const rung_kernel *kernel, cons
     fill_product(&g, p, &w, at, c, entry);
     if (kernel->arith != RUNG_TF32)
         RUNG_TRY(rung_guard_counts_at(cuda, &g.counts));
-    /* No more clusters than have a share of the cut tiles or a whole one. */
+    /* There are no more clusters than have a share of the cut tiles or a whole one. */
     int64_t busy = least(clusters, most(tiles - c.tiles, c.tiles ? c.clusters : 0));
     rung_grid grid = {.x = (unsigned)(busy * CLUSTER),
                       .y = 1,

@@ -246,7 +246,7 @@ rung_problem large_transposed(const rung_problem *p)
     return t;
 }
 
-/* A kernel that reads A along k may as well read B so, for C^T. */
+/* Plans a product. A kernel that reads A along k may as well read B so, for C^T. */
 static const char *plan(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, large_plan *s)
 {
     const char *reason = plan_as_asked(machine, kernel, p, 0, s);

@@ -15,8 +15,8 @@ static const double launch_us = 1.99, copying_launch_us = 1.22, meet_us = 4.22, 
 /* Tiles whose lanes take slices of k: what their launch takes, and adding a cluster's halves. */
 static const double slicing_straddling = 2.49, slicing_launch_us = 2.05, cluster_us = 0.16;
 static const double straddle_share = 0.020; /* what uneven shares of steps add */
-/* A step of a warp that has its partition for itself takes so much longer. The end of a tile that hangs over C wholly
- * costs so much of a whole tile's, that of one stored in columns so many times as much. */
+/* A step of a warp that has its partition for itself takes so many times as long. The end of a tile takes this share of
+ * its time even without a result inside C; rows of C at odd addresses, and stores down columns, add these shares. */
 static const double lonely = 1.12, empty_end = 0.73, odd_end = 0.36, strided_end = 0.84;
 /* A multiprocessor takes so much longer for each result that C's old value goes into, and where old values are asked
  * for one by one. */
@@ -41,7 +41,7 @@ const lone_tile *lone_tile_of(const rung_kernel *kernel)
  */
 enum { FEWER = 4 };
 
-/* Half of a warp's lanes take other k than the others: such tiles' warps always share k. */
+/* True for tiles where half of a warp's lanes take other k than the others: their warps always share k. */
 static int slices(const rung_kernel *kernel)
 {
     return kernel->bm / kernel->tm * (kernel->bn / kernel->tn) == 16;

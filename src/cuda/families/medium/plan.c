@@ -43,7 +43,8 @@ int medium_refuses_sums(const rung_problem *p)
     return !p->trans_a && p->trans_b && p->k < SHORT_K;
 }
 
-/* Steps take longer where one operand lies with k innermost and the other does not, or both do: register ports. */
+/* Returns how many times as long steps take by the forms of the operands, which decide how often FFMAs meet busy
+ * register ports. */
 static double form_factor(const rung_problem *p)
 {
     static const double factor[] = {1.0, 1.01, 0.98, 1.04}; /* NN NT TN TT */

@@ -27,8 +27,8 @@ RUNG_TILE_COSTS(pairs, "share end_us a_k_innermost b_k_innermost both_k_innermos
 /* Fitted to timings on an H200. Microseconds: a launch; a block's first operands and last results, which lie in
  * nobody's shadow. */
 static const double launch_us = 1.99, pair_us = 2.65;
-/* Times as much: what warps take to write C, beside bulk copies; what a tile takes that has a multiprocessor for
- * itself. */
+/* The time to write C counts so many times where warps write it and not bulk copies. A tile that has a multiprocessor
+ * for itself takes this share longer. */
 static const double shifted_writes = 1.31, alone_share = 0.025;
 /* A tile of 128 x 128 results that reads C takes so much longer, and so much where C's rows lie at odd addresses (k of
  * 64 to 256).

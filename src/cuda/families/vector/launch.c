@@ -41,7 +41,8 @@ static const double odd_staged_factor = 0.85, odd_few_factor = 1.55, odd_block_u
 static const double bulk_launch_us = 1.5, bulk_round_us = 1.3, bulk_meet_us = 1.5, one_rate = 0.034e6,
                     two_rate = 0.036e6, filling_rate = 0.12e6;
 
-/* The vector kernels see a matrix of `rows` rows: A where n = 1, B's transpose where m = 1. */
+/* True where the matrix is A. The vector kernels see a matrix of `rows` rows: A where n = 1, B's transpose where m = 1.
+ */
 static int is_vector_of_rows(const rung_problem *p)
 {
     return p->n == 1;
