@@ -12,7 +12,8 @@ enum { MAX_TICKETS = RUNG_TICKET_BYTES / 4, PARTITIONS = 4 };
 
 /* Microseconds, and bytes a microsecond; fitted to timings on an H200 (docs/costs.md). */
 static const double launch_us = 1.99, copying_launch_us = 1.22, meet_us = 4.22, finish_us = 2.09, part_rate = 0.065e6;
-/* Tiles whose lanes take slices of k: what their launch takes, and adding a cluster's halves. */
+/* For tiles whose lanes take slices of k: what `straddling` is there (below), what their launch takes, and what adding
+ * a cluster's halves takes. */
 static const double slicing_straddling = 2.49, slicing_launch_us = 2.05, cluster_us = 0.16;
 static const double straddle_share = 0.020; /* what uneven shares of steps add */
 /* A step of a warp that has its partition for itself takes so many times as long. The end of a tile takes this share of
