@@ -39,7 +39,7 @@ rule tools/fit "$public|core/[a-z_]+\.h|cuda/(driver|families)/[a-z_]+\.(h|inc)|
 
 # An .inc file is included many times: it says what it needs of those who include it, and leaves no macro behind.
 for file in $(find src/cuda/families src/cuda/device -name '*.inc' ! -name 'tiles.inc' ! -name 'list.inc'); do
-    sed '/\*\//q' "$file" | grep -q 'Parameters' || { echo "$file does not list its parameters at its top"; bad=1; }
+    sed '/^#/q' "$file" | grep -q 'Parameters' || { echo "$file does not list its parameters at its top"; bad=1; }
     left=$(awk '/^[[:space:]]*#[[:space:]]*define / { name = $2; sub(/\(.*/, "", name); if ($1 == "#") next; on[name] = 1 }
         /^[[:space:]]*#[[:space:]]*undef / { delete on[$2] }
         END { for (name in on) if (name !~ /_H$/) print name }' "$file" | sort | tr '\n' ' ')
