@@ -124,9 +124,9 @@ static void draw_tile(page *p, const rung_lens_launch *l)
         per_thread += l->owners[i].thread == MARKED_LANE;
     }
     double cell = fmin(384.0 / (double)(t.columns > t.rows ? t.columns : t.rows), 12.0);
-    snprintf(caption, sizeof caption,
-             "What one block computes: %lld x %lld of C by %u threads (%u warps, a colour each)", (long long)t.rows,
-             (long long)t.columns, l->threads, (l->threads + 31) / 32);
+    snprintf(caption, sizeof caption, "What one block computes: %lld x %lld of C by %u threads (%u warps, %s)",
+             (long long)t.rows, (long long)t.columns, l->threads, (l->threads + 31) / 32,
+             l->threads > 8 * LANES ? "eight colours in turn" : "a colour each");
     p->y += 26;
     text_at(p, MARGIN, "h", caption);
     p->y += 16;
@@ -279,7 +279,7 @@ static void draw_shared(page *p, const rung_lens_site *s)
     p->y += 15;
     text_at(p, MARGIN, "c", source);
     p->y += 8;
-    int step = s->bytes <= 4 ? 32 : s->bytes == 8 ? 16 : 8;
+    int step = s->bytes <= 4 ? 32 : s->bytes == 8 ? 16 : 8, drawn = 0;
     for (int first = 0; first < LANES;) {
         int end = first + step;
         /* Two parts whose neighbouring lanes agree go together. */
@@ -287,8 +287,13 @@ static void draw_shared(page *p, const rung_lens_site *s)
         if (step < 32 && first % (pair_end - first) == 0 &&
             (pairs_agree(s, first, pair_end, 1) || pairs_agree(s, first, pair_end, 2)))
             end = pair_end;
-        draw_part(p, s, first, end);
+        drawn += draw_part(p, s, first, end);
         first = end;
+    }
+    if (s->kind == RUNG_LENS_ASYNC && s->wavefronts > drawn * s->requests) {
+        p->y += 10;
+        text_at(p, MARGIN, "s",
+                "drawn is where a copy writes; pieces from different lines of memory take turns as well");
     }
     if (s->merged_requests < 0.75 * s->requests && s->bytes == 4) {
         p->y += 10;

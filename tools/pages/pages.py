@@ -138,8 +138,8 @@ def ffma_lines(records, folder):
     return [line for line in made if line]
 
 
-# Rungs whose blocks deal out work among them: a few blocks, which stand for the rest elsewhere, would do all of it.
-EVERY_BLOCK = ("l38_f16x3_pipeline",)
+# Rungs whose blocks deal out work among them, or wait for each other: here a few blocks cannot stand for the rest.
+EVERY_BLOCK = ("l29_one_kernel", "l38_f16x3_pipeline")
 
 
 def lens_line(rung, name):

@@ -67,6 +67,17 @@ def axes(d, left, top, right, bottom, sizes, most, step):
     return x, y
 
 
+def spread(labels, apart, lowest):
+    """Labels beside the ends of their lines, from above; none on another, none below `lowest`, where the axis has its numbers."""
+    places, last = [], -99
+    for at, name, colour in sorted(labels):
+        last = max(at + 4, last + apart)
+        places.append([last, name, colour])
+    for i, place in enumerate(reversed(places)):
+        place[0] = min(place[0], lowest - apart * i)
+    return places
+
+
 def rate(records, kernel):
     own = records.sizes(kernel)
     if not own:
@@ -93,10 +104,8 @@ def rate(records, kernel):
             for m, v in points if not dash else ():
                 d.dot(x(m), y(v), colour)
             labels.append((y(points[-1][1]), name, colour))
-    last = -99
-    for at, name, colour in sorted(labels):
-        last = max(at + 4, last + 14)
-        d.text(480, last, name[:24], 11, colour)
+    for at, name, colour in spread(labels, 14, 270):
+        d.text(480, at, name[:24], 11, colour)
     d.text(20, 22, f"{kernel}: rate against size, one H200" + (" and one H100" if h100 else ""), 13, INK, bold=True)
     return d.done()
 
@@ -124,10 +133,8 @@ def overview(records):
     points = [(x(m), y(sorted(v)[len(v) // 2])) for m, v in sorted(vendor.items())]
     d.path(points, INK, 3)
     labels.append((points[-1][1], "cuBLAS, FP32", INK))
-    last = -99
-    for at, name, colour in sorted(labels):
-        last = max(at + 4, last + 13)
-        d.text(642, last, name, 10, colour)
+    for at, name, colour in spread(labels, 13, 562):
+        d.text(642, at, name, 10, colour)
     d.text(20, 24, "Every rung against size, one H200", 14, INK, bold=True)
     return d.done()
 

@@ -25,7 +25,8 @@ def counts_of(r, name):
     try:
         lens = r.lens_of(name)
         results, fmas = lens["m"] * lens["n"], lens["m"] * lens["n"] * lens["k"] / 32
-        found.append(("FLOP for each byte asked of global memory", results * lens["k"] * 2 / lens["global_load_bytes"], 1))
+        flop = results * lens["k"] * 2 / lens["global_load_bytes"]
+        found.append(("FLOP for each byte asked of global memory", flop, 1 if flop >= 8 else 2))
         if lens["shared_load_requests"]:
             found.append(("shared loads, passes for each FMA", lens["shared_load_passes"] / fmas, 3))
     except (Missing, ZeroDivisionError, KeyError):
