@@ -1,8 +1,8 @@
 /* Tensor cores. mma: a warp's fragments are in its lanes' registers. wgmma: each thread works out its own part of the
  * warpgroup's tile from the operands in shared memory, when it is issued. A step adds its products and the accumulator
  * as Hopper's tensor cores do: aligned to the largest exponent among them, cut off behind 25 fractional bits, and the
- * sum rounded toward zero. Operands are read as the descriptor says: K-major, rows of 128 bytes, 16-byte units swizzled
- * within 8 rows. */
+ * sum rounded toward zero. Operands are read as the descriptor says: k innermost, rows of 128 bytes, 16-byte units
+ * swizzled within 8 rows. */
 #include "lens.h"
 
 #include <math.h>

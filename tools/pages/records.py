@@ -4,6 +4,7 @@ Every function below is a word that a page can use between `<!--=` and `-->` (fi
 Missing, so that no figure without a source gets onto a page.
 """
 import csv
+import glob
 import io
 import json
 import math
@@ -295,7 +296,34 @@ def words(r):
             found = found[int(part)] if isinstance(found, list) else found[part]
         return found
 
-    return {name: value for name, value in locals().items() if callable(value) and name != "default"} | {
+    def sources(folders):
+        """Every file of the project in these folders, but pages."""
+        for pattern in folders:
+            for path in sorted(glob.glob(os.path.join(r.root, pattern), recursive=True)):
+                if os.path.isfile(path) and not path.endswith(".md"):
+                    yield open(path, encoding="utf-8").read()
+
+    def files_in(*folders):
+        return len(list(sources(folders)))
+
+    def lines_in(*folders):
+        return sum(text.count("\n") for text in sources(folders))
+
+    def matches(regex, *folders):
+        """How often the files hold it."""
+        return sum(len(re.findall(regex, text, re.M)) for text in sources(folders))
+
+    def kinds(regex, *folders):
+        """How many different texts match it."""
+        return len({found for text in sources(folders) for found in re.findall(regex, text, re.M)})
+
+    def cost_numbers():
+        return sum(len(re.findall(r"= -?[0-9]", cost)) for text in sources(["src/cuda/families/*/tiles.inc"]) for cost in re.findall(r"cost = {[^}]*}", text))
+
+    def cost_names():
+        return len({name for text in sources(["src/cuda/families/*/tiles.inc"]) for cost in re.findall(r"cost = {[^}]*}", text) for name in re.findall(r"[.]([a-z_]+) =", cost)})
+
+    return {name: value for name, value in locals().items() if callable(value) and name not in ("default", "sources")} | {
         "min": min, "max": max, "round": round, "sum": sum, "abs": abs, "peak": 4 * 32 * 2 * 132 * 1.98e9 / 1e12}
 
 

@@ -7,6 +7,7 @@
 #define RUNG_DEVICE_COPIES_H
 
 #include "device/async.h"
+#include "device/copies_room.h"
 
 RUNG_DEVICE void copy_floats(rung_shared_at dst, const float *src, int bytes, const int width)
 {
@@ -27,14 +28,7 @@ RUNG_DEVICE const float *element(const float *src, unsigned row, unsigned ld, un
     return (const float *)((const char *)src + (unsigned long long)row * (ld * 4) + col * 4);
 }
 
-/* Row r of a tile with k innermost starts at float row_at(r). Four rows in sequence lie a quarter of the tile apart,
- * so that threads with four rows each read neighbouring places. Rows are padded by 16 bytes, so that no two threads of
- * a load meet in a bank. At a depth of 16 a quarter of a warp copies two rows; there the quarters are shifted by half
- * the banks. */
-#define QUARTER_FLOATS(extent, depth)                                                                                  \
-    ((extent) / 4 * ((depth) + 4) + ((depth) == 16 && (extent) / 4 * ((depth) + 4) % 32 == 0 ? 16 : 0))
-#define TILE_FLOATS(extent, depth, k_inner)                                                                            \
-    ((k_inner) ? 3 * QUARTER_FLOATS(extent, depth) + (extent) / 4 * ((depth) + 4) : (extent) * (depth))
+/* Returns the float at which row r of a tile with k innermost starts: see device/copies_room.h. */
 RUNG_DEVICE int row_at(int r, const int extent, const int depth)
 {
     return (r & 3) * QUARTER_FLOATS(extent, depth) + (r >> 2) * (depth + 4);
@@ -42,8 +36,8 @@ RUNG_DEVICE int row_at(int r, const int extent, const int depth)
 
 /* Copies a tile of an operand with k innermost, `width` floats a copy: element (r, k) goes from src[r * ld + k] to
  * row_at(r) + k. */
-RUNG_DEVICE void copy_k_inner(rung_shared_at dst, const float *src, unsigned ld, int rows, int k_left, int tid,
-                              const int extent, const int depth, const int threads, const int width)
+RUNG_DEVICE void copy_k_innermost(rung_shared_at dst, const float *src, unsigned ld, int rows, int k_left, int tid,
+                                  const int extent, const int depth, const int threads, const int width)
 {
     const int per_row = depth / width, pass = threads / per_row;
     if (threads % per_row == 0 && pass % 4 == 0 && extent % pass == 0) {
@@ -73,8 +67,8 @@ RUNG_DEVICE void copy_k_inner(rung_shared_at dst, const float *src, unsigned ld,
 
 /* Copies a tile of an operand with k outermost, `width` floats a copy: element (k, x) goes from src[k * ld + x] to k *
  * extent + x. */
-RUNG_DEVICE void copy_k_outer(rung_shared_at dst, const float *src, unsigned ld, int cols, int k_left, int tid,
-                              const int extent, const int depth, const int threads, const int width)
+RUNG_DEVICE void copy_k_outermost(rung_shared_at dst, const float *src, unsigned ld, int cols, int k_left, int tid,
+                                  const int extent, const int depth, const int threads, const int width)
 {
     const int per_row = extent / width, pass = threads / per_row;
     if (threads % per_row == 0 && depth % pass == 0) {
@@ -102,18 +96,18 @@ RUNG_DEVICE void copy_k_outer(rung_shared_at dst, const float *src, unsigned ld,
 }
 /* Copies one tile of an operand: 16 bytes a copy where its rows are aligned (`vec`), else 4. */
 RUNG_DEVICE void copy_tile(rung_shared_at dst, const float *src, unsigned ld, int limit, int k_left, int vec, int tid,
-                           const int extent, const int depth, const int threads, const int k_inner)
+                           const int extent, const int depth, const int threads, const int k_innermost)
 {
-    if (k_inner) {
+    if (k_innermost) {
         if (vec)
-            copy_k_inner(dst, src, ld, limit, k_left, tid, extent, depth, threads, 4);
+            copy_k_innermost(dst, src, ld, limit, k_left, tid, extent, depth, threads, 4);
         else
-            copy_k_inner(dst, src, ld, limit, k_left, tid, extent, depth, threads, 1);
+            copy_k_innermost(dst, src, ld, limit, k_left, tid, extent, depth, threads, 1);
     } else {
         if (vec)
-            copy_k_outer(dst, src, ld, limit, k_left, tid, extent, depth, threads, 4);
+            copy_k_outermost(dst, src, ld, limit, k_left, tid, extent, depth, threads, 4);
         else
-            copy_k_outer(dst, src, ld, limit, k_left, tid, extent, depth, threads, 1);
+            copy_k_outermost(dst, src, ld, limit, k_left, tid, extent, depth, threads, 1);
     }
 }
 
@@ -123,7 +117,6 @@ RUNG_DEVICE void copy_tile(rung_shared_at dst, const float *src, unsigned ld, in
 
 /* Copies a tile of an operand with k innermost. Half a warp copies sixteen k of a row. A k takes `pitch` floats in
  * shared memory, four more than there are rows, so that the sixteen meet each bank twice at most. */
-#define TURNED_PITCH(extent) ((extent) + 4)
 RUNG_DEVICE void copy_turned(rung_shared_at dst, const float *src, unsigned ld, int rows, int k_left, int tid,
                              const int extent, const int depth, const int threads)
 {
@@ -227,14 +220,14 @@ typedef struct {
 } tile_copier;
 
 RUNG_DEVICE tile_copier copier_start(const float *src, unsigned ld, int limit, int tid, const int extent,
-                                     const int depth, const int threads, const int k_inner)
+                                     const int depth, const int threads, const int k_innermost)
 {
     tile_copier r;
-    const int per_row = (k_inner ? depth : extent) / 4, pass = threads / per_row;
+    const int per_row = (k_innermost ? depth : extent) / 4, pass = threads / per_row;
     const int line = tid / per_row, at = tid % per_row * 4;
     r.from = element(src, line, ld, at);
-    r.to = (k_inner ? row_at(line, extent, depth) + at : line * extent + at) * 4;
-    if (k_inner) {
+    r.to = (k_innermost ? row_at(line, extent, depth) + at : line * extent + at) * 4;
+    if (k_innermost) {
         int left = (limit < extent ? limit : extent) - line;
         r.limit = left > 0 && tid < pass * per_row ? (left + pass - 1) / pass : 0;
     } else {
@@ -244,11 +237,11 @@ RUNG_DEVICE tile_copier copier_start(const float *src, unsigned ld, int limit, i
 }
 
 RUNG_DEVICE void copier_copy(const tile_copier *r, rung_shared_at tile, unsigned ld, int k_left, int tid,
-                             const int extent, const int depth, const int threads, const int k_inner)
+                             const int extent, const int depth, const int threads, const int k_innermost)
 {
-    const int per_row = (k_inner ? depth : extent) / 4, pass = threads / per_row;
+    const int per_row = (k_innermost ? depth : extent) / 4, pass = threads / per_row;
     const float *from = r->from;
-    if (k_inner) {
+    if (k_innermost) {
         const int bytes = clamp4(k_left - tid % per_row * 4) * 4;
 #pragma unroll
         for (int c = 0; c < (extent + pass - 1) / pass; c++) {

@@ -23,11 +23,11 @@ RUNG_DEVICE void load_column(float x[][4], const int k, uint32_t at)
 /* Reads `count` rows (or columns) of a thread for `step` values of k into f[q][i]. Groups of four rows in sequence lie
  * `lines` groups apart. `at` is the thread's first element at the first of these k. */
 RUNG_DEVICE void fragment(float *f, const float *at, const int count, const int lines, const int extent,
-                          const int depth, const int step, const int k_inner)
+                          const int depth, const int step, const int k_innermost)
 {
 #pragma unroll
     for (int i = 0; i < count; i += 4) {
-        if (k_inner) {
+        if (k_innermost) {
 #pragma unroll
             for (int q = 0; q < 4; q++) {
                 const float *from = at + q * QUARTER_FLOATS(extent, depth) + i / 4 * lines * (depth + 4);

@@ -12,7 +12,8 @@
 #include "device/ptx.h"
 #include "device/shifted_args.h"
 
-#define SHIFTED_COPIED(W, KC) (4 * SHIFTED_CHUNKS(W, KC) * SHIFTED_ROWS(W, KC) * SHIFTED_ROW(W, KC))
+#define SHIFTED_COPIED(W, K_INNERMOST)                                                                                 \
+    (4 * SHIFTED_CHUNKS(W, K_INNERMOST) * SHIFTED_ROWS(W, K_INNERMOST) * SHIFTED_ROW(W, K_INNERMOST))
 
 /* Where the copies of a tile begin: the x of each class of rows, and the first row in a class. */
 struct shifted_source {

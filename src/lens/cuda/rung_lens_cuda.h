@@ -88,7 +88,7 @@ void rung_lens_cluster_load(void *to, uint32_t offset, uint32_t rank, int bytes)
 void rung_lens_cluster_sync(void);
 /* d (16 x 8) += a (16 x 8) b (8 x 8) in TF32, fragments of a warp. */
 void rung_lens_mma_tf32(float *d, const uint32_t *a, const uint32_t *b);
-/* d (64 rows x n of this warpgroup) = a b + (keep ? d : 0): K-major operands in rows of 128 swizzled bytes. */
+/* d (64 rows x n of this warpgroup) = a b + (keep ? d : 0): operands with k innermost, in rows of 128 swizzled bytes. */
 void rung_lens_wgmma(float *d, uint64_t a, uint64_t b, int keep, int n, int type);
 }
 enum { warpSize = 32 };

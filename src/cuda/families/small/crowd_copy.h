@@ -32,22 +32,22 @@ typedef struct {
 } crowd_lines;
 
 RUNG_DEVICE crowd_lines crowd_start(const float *src, long long ld, int line0, int lines, int k0, int tid,
-                                    const int extent, const int k_inner)
+                                    const int extent, const int k_innermost)
 {
     crowd_lines l;
-    const int line = k_inner ? tid / 8 : tid % extent, k = k_inner ? tid % 8 : tid / extent;
+    const int line = k_innermost ? tid / 8 : tid % extent, k = k_innermost ? tid % 8 : tid / extent;
     l.last = lines - 1 - line0 - line;
-    l.from = k_inner ? src + (line0 + line) * ld + k0 + k : src + (k0 + k) * ld + line0 + line;
+    l.from = k_innermost ? src + (line0 + line) * ld + k0 + k : src + (k0 + k) * ld + line0 + line;
     return l;
 }
 
 /* Copies a thread's share of the next stage, of which `k` of eight k exist. What does not exist becomes zero. */
 RUNG_DEVICE void crowd_copy(crowd_lines *l, rung_shared_at tile, unsigned ld, int k, int tid, const int extent,
-                            const int threads, const int k_inner)
+                            const int threads, const int k_innermost)
 {
     asm volatile(""
                  : "+r"(ld)); /* keeps the compiler from computing multiples of it ahead, which would hold registers */
-    if (k_inner) {
+    if (k_innermost) {
         const int pass = threads / 8, last = tid % 8 < k ? l->last : -1;
         tile += (tid % 8 * TURNED_PITCH(extent) + tid / 8) * 4;
 #pragma unroll

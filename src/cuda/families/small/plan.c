@@ -52,7 +52,7 @@ static int operand_floats(int extent, int depth, int k_innermost, int aligned)
 {
     if (!k_innermost)
         return extent * depth;
-    return aligned ? SMALL_INNERMOST_FLOATS(extent, depth) : SMALL_TURNED_FLOATS(extent, depth);
+    return aligned ? INNERMOST_FLOATS(extent, depth) : TURNED_FLOATS(extent, depth);
 }
 
 int small_shared_bytes(const rung_kernel *kernel, const small_tile *t, const rung_problem *p, int64_t steps)

@@ -2,6 +2,8 @@
 #ifndef RUNG_SMALL_TILE_H
 #define RUNG_SMALL_TILE_H
 
+#include "cuda/device/copies_room.h"
+
 enum {
     SMALL_BATCH_THREADS = 128, /* of a block of whole products */
     SMALL_CROWD_PITCH = 36,    /* floats from one of 32 results' row to the next, on their way out of a crowd's block */
@@ -10,20 +12,11 @@ enum {
 
 #define SMALL_THREADS (BATCH ? SMALL_BATCH_THREADS : BM / TM * (BN / TN) * SLICES)
 
-/* The floats of `depth` k of an operand's `extent` rows or columns. With k innermost, rows are padded by four floats
- * and lie in four quarters, row r in quarter r % 4, which at depth 16 are shifted so that neighbours meet no bank
- * twice. With k outermost rows of k are padded where they are turned while they are copied. */
-#define SMALL_QUARTER_FLOATS(extent, depth)                                                                            \
-    ((extent) / 4 * ((depth) + 4) + ((depth) == 16 && (extent) / 4 * ((depth) + 4) % 32 == 0 ? 16 : 0))
-#define SMALL_INNERMOST_FLOATS(extent, depth) (3 * SMALL_QUARTER_FLOATS(extent, depth) + (extent) / 4 * ((depth) + 4))
-#define SMALL_TURNED_FLOATS(extent, depth) (((extent) + 4) * (depth))
-
 /* The most shared memory that any form asks for; a launch asks for what its form and its k need. The sums of all slices
  * take the stages' place. */
 #define SMALL_LARGER(x, y) ((x) > (y) ? (x) : (y))
 #define SMALL_STAGE_FLOATS                                                                                             \
-    (CROWD ? SMALL_TURNED_FLOATS(BM, BK) + SMALL_TURNED_FLOATS(BN, BK)                                                 \
-           : SMALL_INNERMOST_FLOATS(BM, BK) + SMALL_INNERMOST_FLOATS(BN, BK))
+    (CROWD ? TURNED_FLOATS(BM, BK) + TURNED_FLOATS(BN, BK) : INNERMOST_FLOATS(BM, BK) + INNERMOST_FLOATS(BN, BK))
 #define SMALL_SUMS_FLOATS (SLICES * BM * BN * (CROWD ? SMALL_CROWD_PITCH : 32) / 32)
 #define SMALL_SHARED_BYTES (BATCH ? 0 : 4 * SMALL_LARGER(STAGES * SMALL_STAGE_FLOATS, SMALL_SUMS_FLOATS))
 

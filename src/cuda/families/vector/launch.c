@@ -48,7 +48,7 @@ static int is_vector_of_rows(const rung_problem *p)
     return p->n == 1;
 }
 
-static int k_is_contiguous(const rung_problem *p)
+static int k_is_innermost(const rung_problem *p)
 {
     return is_vector_of_rows(p) ? !p->trans_a : p->trans_b;
 }
@@ -56,7 +56,7 @@ static int k_is_contiguous(const rung_problem *p)
 static int64_t vector_tiles(const rung_kernel *kernel, const rung_problem *p)
 {
     const int64_t rows = is_vector_of_rows(p) ? p->m : p->n, ld = is_vector_of_rows(p) ? p->lda : p->ldb;
-    return VECTOR_TILES_OF(rows, ld, kernel->bm, k_is_contiguous(p)) * p->batch;
+    return VECTOR_TILES_OF(rows, ld, kernel->bm, k_is_innermost(p)) * p->batch;
 }
 
 /* Returns the factor on memory's time of a kernel without stages. Three blocks a multiprocessor keep enough bytes under
@@ -92,8 +92,8 @@ static const char *plain_estimate(const rung_machine *machine, const rung_config
     const vector_tile *t = RUNG_FIND_TILE(table, kernel);
     if (p->m != 1 && p->n != 1)
         return "neither m nor n is 1";
-    if (k_is_contiguous(p) != (t->k_innermost))
-        return k_is_contiguous(p) ? "k is contiguous in the matrix" : "k is not contiguous in the matrix";
+    if (k_is_innermost(p) != (t->k_innermost))
+        return k_is_innermost(p) ? "k is innermost in the matrix" : "k is not innermost in the matrix";
     const char *reason = rung_refuse_sizes(p);
     if (reason)
         return reason;
@@ -202,7 +202,7 @@ static const char *bulk_estimate(const rung_machine *machine, const rung_config 
     if (p->m != 1 && p->n != 1)
         return "neither m nor n is 1";
     if (p->n == 1 ? !p->trans_a : p->trans_b)
-        return "k is contiguous in the matrix";
+        return "k is innermost in the matrix";
     if (p->m >= MAX_SIZE || p->n >= MAX_SIZE || p->k >= MAX_SIZE)
         return "a dimension is 2^30 or more";
     vector_matrix a = matrix_of(p);
@@ -277,7 +277,7 @@ static double floor_us(const rung_machine *machine, const rung_kernel *kernel, c
 {
     const vector_tile *t = RUNG_FIND_TILE(table, kernel);
     (void)machine;
-    if ((p->m != 1 && p->n != 1) || k_is_contiguous(p) != t->k_innermost)
+    if ((p->m != 1 && p->n != 1) || k_is_innermost(p) != t->k_innermost)
         return INFINITY;
     const double least_factor = t->k_innermost || t->bulk ? 1.0 : odd_staged_factor;
     return fmin(launch_us, bulk_launch_us) +
