@@ -261,7 +261,8 @@ static int draw_part(page *p, const rung_lens_site *s, int first, int end)
         box(p, MARGIN + 80, p->y + i * height, 32 * CELL - 1, height - 1, "idle");
     for (int bank = 0; bank < 32; bank++)
         for (int i = 0; i < counts[bank]; i++)
-            box(p, MARGIN + 80 + bank * CELL, p->y + i * height, CELL - 1, height - 1, i == 0 ? "used" : "conflict");
+            box(p, MARGIN + 80 + bank * CELL, p->y + i * height, CELL - 1, height - 1,
+                i == 0 || (s->kind == RUNG_LENS_ASYNC && s->ways <= 1) ? "used" : "conflict");
     p->y += (int)(most * height) + 4;
     return most;
 }

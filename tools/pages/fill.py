@@ -429,7 +429,7 @@ class Page:
             peer = f"; {best['ratio']['median']:.2g} of {best['name']} {best['version']}, timed in turn" if best else ""
             on = "one thread" if line["threads"] == 1 else f"{line['threads']} threads"
             said.append(f"**{line['gflops']:.2f} GFLOP/s** ({line['us']['median'] / 1000:.2f} ms){step}{peer}. m = n = k = 1024, {on} of an "
-                        f"{line['device']} (Zen 4).\n\nFile `{path}`, command `{line['command'].split(' -o ')[0]}`.")
+                        f"{line['device']} ({line['processor']}).\n\nFile `{path}`, command `{line['command'].split(' -o ')[0]}`.")
         return "\n\n".join(said)
 
     def block_cpu_counts(self):
