@@ -1,8 +1,10 @@
 /* The command line under random words: no signal, no hang, exit code 0, 1 or 2 (and run's own 126, 127). Each list runs
- * in a child of its own, in an empty folder. usage: cli_fuzz <lists> [seed]
- * Built with -fsanitize=fuzzer (target fuzz_words, needs clang) it is libFuzzer's, which runs in the current folder:
- * the first byte says which verb, each line behind it is a word. FUZZ_SEEDS=FOLDER writes inputs to begin with. */
+ * in a child of its own, in an empty folder. usage: cli_fuzz <lists> [seed], or cli_fuzz FOLDER: libFuzzer's inputs
+ * again Built with -fsanitize=fuzzer (target fuzz_words, needs clang) it is libFuzzer's, which runs in the current
+ * folder: the first byte says which verb, each line behind it is a word. FUZZ_SEEDS=FOLDER writes inputs to begin with.
+ */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,7 +16,7 @@
 
 int rung_main(int argc, char **argv);
 
-enum { MOST = 12, SECONDS = 60 };
+enum { MOST = 12, SECONDS = 60, LONGEST = 256 };
 
 static unsigned long long state;
 
@@ -246,6 +248,36 @@ static void surroundings(const char *folder)
     setenv("RUNG_LEARN_DIR", folder, 1);
 }
 
+/* Sizes of three digits at most, or absurd ones; files in this folder; no program, and no climb, which takes seconds.
+ */
+static int is_harmless(const char *word)
+{
+    size_t digits = 0;
+    for (const char *at = word; *at; at++) {
+        digits = *at >= '0' && *at <= '9' ? digits + 1 : 0;
+        if ((digits > 3 && (at[1] < '0' || at[1] > '9') && digits < 17) || *at == '/' || *at == '^')
+            return 0;
+    }
+    return 1;
+}
+
+/* The words of an input, in `text`; 0: none that may run. */
+static int read_words(const unsigned char *data, size_t bytes, char text[LONGEST], char **list)
+{
+    char *save = NULL;
+    if (!bytes || bytes > LONGEST)
+        return 0;
+    memcpy(text, data + 1, bytes - 1);
+    int count = begin(list, data[0] % (sizeof verbs / sizeof verbs[0]));
+    for (char *word = strtok_r(text, "\n", &save); word && count < MOST; word = strtok_r(NULL, "\n", &save)) {
+        if (!is_harmless(word))
+            return 0;
+        list[count++] = word;
+    }
+    count = end(list, count);
+    return strcmp(list[1], "run") == 0 || strcmp(list[1], "climb") == 0 ? 0 : count;
+}
+
 #ifdef RUNG_LIBFUZZER
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t bytes);
@@ -270,37 +302,12 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     return 0;
 }
 
-/* Sizes of three digits at most, or absurd ones; files in this folder; no program, and no climb, which takes seconds.
- */
-static int is_harmless(const char *word)
-{
-    size_t digits = 0;
-    for (const char *at = word; *at; at++) {
-        digits = *at >= '0' && *at <= '9' ? digits + 1 : 0;
-        if ((digits > 3 && (at[1] < '0' || at[1] > '9') && digits < 17) || *at == '/' || *at == '^')
-            return 0;
-    }
-    return 1;
-}
-
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t bytes)
 {
-    char *text = bytes ? calloc(1, bytes) : NULL, *list[MOST + 8], *save = NULL;
-    if (!text)
-        return 0;
-    memcpy(text, data + 1, bytes - 1);
-    int count = begin(list, data[0] % (sizeof verbs / sizeof verbs[0])), fine = 1;
-    for (char *word = strtok_r(text, "\n", &save); word && count < MOST; word = strtok_r(NULL, "\n", &save)) {
-        fine = fine && is_harmless(word);
-        list[count++] = word;
-    }
-    count = end(list, count);
-    if (fine && strcmp(list[1], "run") != 0 && strcmp(list[1], "climb") != 0) {
-        int code = rung_main(count, list);
-        if (code < 0 || code > 2)
-            abort();
-    }
-    free(text);
+    char *list[MOST + 8], text[LONGEST] = "";
+    int count = read_words(data, bytes, text, list);
+    if (count && (count = rung_main(count, list)) > 2)
+        abort();
     return 0;
 }
 #else
@@ -329,41 +336,70 @@ static void child(int count, char **list)
     dup2(nowhere, 0);
     dup2(nowhere, 1);
     dup2(nowhere, 2);
-    alarm(SECONDS);
+    setrlimit(RLIMIT_CPU, &(struct rlimit){SECONDS, SECONDS}); /* on a busy machine a second takes long */
+    alarm(10 * SECONDS);
     exit(rung_main(count, list));
+}
+
+/* Runs a list in a child; returns 1 where it does not end as it should. */
+static int is_wrong(int count, char **list, int codes[3])
+{
+    int code;
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0)
+        child(count, list);
+    waitpid(pid, &code, 0);
+    int exited = WIFEXITED(code) ? WEXITSTATUS(code) : -1;
+    int fine = exited >= 0 && (exited <= 2 || (strcmp(list[1], "run") == 0 && (exited == 126 || exited == 127)));
+    if (fine && exited <= 2)
+        codes[exited]++;
+    if (!fine) {
+        printf("%s %d:", exited < 0 ? "ended by signal" : "exit code", exited < 0 ? WTERMSIG(code) : exited);
+        print(list);
+    }
+    return !fine;
+}
+
+/* Returns how many inputs ran. */
+static int replay(DIR *inputs, int *failed, int codes[3])
+{
+    int lists = 0;
+    for (struct dirent *entry = readdir(inputs); entry; entry = readdir(inputs)) {
+        unsigned char data[LONGEST];
+        char *list[MOST + 8], text[LONGEST] = "";
+        int fd = openat(dirfd(inputs), entry->d_name, O_RDONLY);
+        ssize_t bytes = fd >= 0 ? read(fd, data, sizeof data) : -1;
+        if (fd >= 0)
+            close(fd);
+        int count = bytes > 0 ? read_words(data, (size_t)bytes, text, list) : 0;
+        lists += count > 0;
+        *failed += count && is_wrong(count, list, codes);
+    }
+    closedir(inputs);
+    return lists;
 }
 
 int main(int argc, char **argv)
 {
     char folder[] = "/tmp/rung-fuzz-XXXXXX", command[64];
     int lists = argc > 1 ? atoi(argv[1]) : 1000, failed = 0, codes[3] = {0};
+    DIR *inputs = argc > 1 ? opendir(argv[1]) : NULL;
     state = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
     if (!mkdtemp(folder) || chdir(folder) != 0)
         return 1;
     surroundings(folder);
-    for (int i = 0; i < lists && failed < 20; i++) {
+    if (inputs)
+        lists = replay(inputs, &failed, codes);
+    for (int i = 0; !inputs && i < lists && failed < 20; i++) {
         char *list[MOST + 8];
-        int count = make(list), code;
-        fflush(stdout);
-        pid_t pid = fork();
-        if (pid == 0)
-            child(count, list);
-        waitpid(pid, &code, 0);
-        int exited = WIFEXITED(code) ? WEXITSTATUS(code) : -1;
-        int fine = exited >= 0 && (exited <= 2 || (strcmp(list[1], "run") == 0 && (exited == 126 || exited == 127)));
-        if (fine && exited <= 2)
-            codes[exited]++;
-        if (!fine) {
-            printf("list %d %s %d:", i, exited < 0 ? "ended by signal" : "exit code",
-                   exited < 0 ? WTERMSIG(code) : exited);
-            print(list);
-            failed++;
-        }
+        int count = make(list);
+        failed += is_wrong(count, list, codes);
     }
     snprintf(command, sizeof command, "rm -rf %s", folder);
     if (chdir("/") != 0 || system(command) != 0)
         failed++;
     printf("%d lists: %d passed, %d failed, %d usage; %d wrong\n", lists, codes[0], codes[1], codes[2], failed);
-    return failed > 0;
+    return failed > 0 || lists == 0;
 }
 #endif
