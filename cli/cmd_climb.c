@@ -12,7 +12,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { BAR_CELLS = 24, GPU_SIZE = 4096, CPU_SIZE = 1024, TRIAL_SIZE = 192 };
+enum { BAR_CELLS = 24, GPU_SIZE = 4096, CPU_SIZE = 1024, TRIAL_SIZE = 192, TRIAL_ROWS = 32 };
+
+/* What one product may take: at a size that nobody asked for, and at one that somebody did. */
+static const double UNASKED_S = 0.5, ASKED_S = 10.0;
 
 typedef struct climb {
     lab_place place;
@@ -84,26 +87,41 @@ static rung_status verify_quick(climb *x, const rung_kernel *kernel, int *ran, i
     return status;
 }
 
-/* The size at which one product takes no longer than slowest_s, judged by a small one: halved until it fits. */
-static rung_status affordable_size(climb *x, int64_t *size)
+/* Estimates one product's seconds at m = n = k = size from its first rows alone: leading dimensions are what they are in
+ * the whole product, and so are the caches' conflicts, which can slow a naive loop ten times. */
+static rung_status estimate_s(climb *x, int64_t rows, int64_t size, double *seconds)
 {
     lab_bench_row row;
-    lab_shape trial = {.m = TRIAL_SIZE, .n = TRIAL_SIZE, .k = TRIAL_SIZE, .batch = 1};
+    lab_shape trial = {.m = rows, .n = size, .k = size, .batch = 1};
     int peers = x->bench.peer_count;
-    *size = x->size;
-    if (x->place.tools || x->size <= TRIAL_SIZE)
-        return RUNG_SUCCESS;
     x->bench.peer_count = 0;
     x->bench.options.unverified = 1;
-    x->bench.options.budget_s = 0.05;
+    x->bench.options.budget_s = 0.02;
     rung_status status = lab_bench_shape(&x->bench, &trial, &row);
     x->bench.peer_count = peers;
     x->bench.options.unverified = 0;
     x->bench.options.budget_s = x->budget_s;
-    while (status == RUNG_SUCCESS && *size > TRIAL_SIZE &&
-           row.us * 1e-6 * pow((double)*size / TRIAL_SIZE, 3.0) > x->slowest_s)
-        *size /= 2;
+    *seconds = row.us * 1e-6 * (double)size / (double)rows;
     return status;
+}
+
+/* The size at which one product takes no longer than slowest_s: halved until it fits, by a small product first, which
+ * costs next to nothing, then by a few rows of what is left. */
+static rung_status affordable_size(climb *x, int64_t *size)
+{
+    double seconds;
+    *size = x->size;
+    if (x->place.tools || x->size <= TRIAL_SIZE)
+        return RUNG_SUCCESS;
+    LAB_TRY(estimate_s(x, TRIAL_SIZE, TRIAL_SIZE, &seconds));
+    while (*size > TRIAL_SIZE && seconds * pow((double)*size / TRIAL_SIZE, 3.0) > x->slowest_s)
+        *size /= 2;
+    for (; *size > TRIAL_SIZE; *size /= 2) {
+        LAB_TRY(estimate_s(x, TRIAL_ROWS, *size, &seconds));
+        if (seconds <= x->slowest_s)
+            break;
+    }
+    return RUNG_SUCCESS;
 }
 
 static rung_status climb_one(climb *x, const rung_kernel *kernel, const char *name)
@@ -204,7 +222,7 @@ static rung_status open_climb(climb *x, int device, int64_t threads, int64_t siz
     LAB_TRY(lab_place_open(&x->place, device, (int)threads));
     x->size = size ? size : x->place.tools ? GPU_SIZE : CPU_SIZE;
     x->budget_s = x->place.tools ? 0.3 : 3.0;
-    x->slowest_s = 0.5;
+    x->slowest_s = size ? ASKED_S : UNASKED_S;
     lab_bench_options options = {.math = RUNG_STRICT, .layout = RUNG_ROW_MAJOR, .alpha = 1.0f, .budget_s = x->budget_s};
     if (!peers)
         peers = x->place.tools ? "cublas,cublaslt" : "openblas,blis";

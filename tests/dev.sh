@@ -15,7 +15,7 @@ machine() { # UID PACKAGE...: what is installed from the start
     cp "$source/dev" "$source/CMakePresets.json" "$work/tree"
     cp "$source"/packaging/*.txt "$work/tree/packaging"
     cp "$source/tests/table.sh" "$work/tree/tests"
-    for tool in sh awk sed grep cat tr cp rm mkdir ls stat cksum cmp dirname basename sort mktemp wc touch head chmod env seq; do
+    for tool in sh awk sed grep cat tr cp rm mkdir ls stat cksum cmp dirname basename sort mktemp wc touch head chmod env seq tail; do
         ln -s "$(PATH=$real_path command -v $tool)" "$work/bin/$tool"
     done
     echo "$1" >"$work/state/uid"
@@ -51,7 +51,7 @@ TOOL
 shift 2
 for package in "$@"; do
     grep -qxF "$package" "$STATE/installed" || { missing=1; continue; }
-    [ $# -eq 1 ] && printf installed || echo "$package 1 installed"
+    echo "$package 1 installed"
 done
 exit ${missing:-0}
 TOOL
@@ -96,6 +96,7 @@ TOOL
 #!/bin/sh
 echo "ctest $*" >>"$STATE/log"
 grep -l "^PPid:[[:space:]]*$PPID\$" /proc/[0-9]*/status 2>/dev/null | wc -l >"$STATE/beside" # it is one of them
+case " $* " in *" -N "*) echo "Total Tests: 3" && exit ;; esac
 while [ $# -gt 1 ]; do [ "$1" != --output-junit ] || out=$2; shift; done
 cat >"$out" <<XML
 <testsuite name="x">
@@ -153,7 +154,7 @@ not_logged "apt-get|--preset"
 machine 0
 echo libblis4-pthread >"$work/state/unavailable"
 look "a package that cannot be had" 0 "The report" run
-says "Not to be had: libblis4-pthread"
+says "Not to be had: libblis4-pthread .*; apt-get: no candidate for libblis4-pthread"
 grep -qx g++ "$work/state/installed" || { echo "FAIL: it keeps other packages away"; failed=1; }
 says "Going on without: libblis4-pthread"
 forget
@@ -172,6 +173,12 @@ touch "$work/state/no-network"
 look "no network, compiler there" 0 "No report" run
 says "is there a network"
 says "Going on without: .*g\+\+"
+forget
+rm "$work/state/no-network"
+look "which is not asked for again" 0 "No report" run
+not_logged "apt-get"
+look "until setup does" 0 "" setup
+look "the network is back" 0 "The report" run
 machine 0
 touch "$work/state/no-network"
 look "no network, no compiler" 1 "Without cmake ninja-build gcc libc6-dev nothing can be built" run
@@ -188,15 +195,31 @@ look "a package that appears later" 0 "The report" run
 logged "^cmake --preset release"
 [ ! -e "$work/tree/build/release/CMakeCache.txt" ] || { echo "FAIL: what was found before is taken for granted"; failed=1; }
 not_logged "apt-get"
-forget
-printf '#!/bin/sh\n' >"$work/bin/nvcc" && chmod +x "$work/bin/nvcc"
-look "a compiler that appears later" 0 "The report" run
-logged "^cmake --preset release"
-forget
-mkdir -p "$work/tree/.cuda/lib/python3.11/site-packages/nvidia/cu13/bin"
-cp "$work/bin/nvcc" "$work/tree/.cuda/lib/python3.11/site-packages/nvidia/cu13/bin/nvcc"
-look "a compiler that ./dev setup --cuda put there" 0 "The report" run
-logged "^cmake --preset release"
+
+# What a configuration was made with comes, goes, or is another one at the same path.
+tool() { mkdir -p "$(dirname "$1")" && printf '#!/bin/sh\n# %s\n' "$2" >"$1" && chmod +x "$1"; } # PATH VERSION
+configures_again() { # NAME
+    forget
+    look "$1" 0 "The report" run
+    logged "^cmake --preset release"
+}
+look "nothing new" 0 "The report" run
+tool "$work/bin/cc" 12.2.0
+configures_again "a compiler in another one's place"
+tool "$work/bin/nvcc" 13.0
+configures_again "a toolkit that appears later"
+tool "$work/bin/nvcc" 13.10
+configures_again "a toolkit in another one's place"
+rm "$work/bin/nvcc"
+configures_again "a toolkit that is gone"
+tool "$work/tree/.cuda/lib/python3.11/site-packages/nvidia/cu13/bin/nvcc" 13.0
+configures_again "a toolkit that ./dev setup --cuda put there"
+export CUDA_HOME="$work/state/toolkit"
+look "CUDA_HOME without a toolkit" 0 "The report" run
+tool "$CUDA_HOME/bin/nvcc" 13.0
+configures_again "a toolkit that appears in CUDA_HOME"
+unset CUDA_HOME
+configures_again "CUDA_HOME is gone"
 forget
 printf '#!/bin/sh\necho 9.0\n' >"$work/bin/nvidia-smi" && chmod +x "$work/bin/nvidia-smi"
 look "a GPU that appears later" 0 "The report" run
@@ -212,6 +235,26 @@ logged "^cmake --preset release"
 forget
 look "nothing new" 0 "The report" run
 not_logged "--preset"
+
+# shellcheck disable=SC2086
+machine 1000 $tools
+cat >"$work/bin/sudo" <<'TOOL'
+#!/bin/sh
+[ ! -e "$STATE/password" ] || { echo "a password is required" >&2; exit 1; }
+[ "$1" != -n ] || shift
+echo 0 >"$STATE/uid"
+"$@"
+code=$?
+echo 1000 >"$STATE/uid"
+exit $code
+TOOL
+chmod +x "$work/bin/sudo"
+touch "$work/state/password"
+look "sudo that asks for a password, and nobody to give it" 0 "No report" run
+not_logged "apt-get"
+rm "$work/state/password" "$work/tree/build/.setup-asked"
+look "sudo" 0 "The report" run
+logged "^apt-get install .* libjansson-dev"
 machine 1000
 look "no root, no compiler" 1 "nothing can be built" run
 says "Install it as root"
@@ -228,6 +271,10 @@ cp "$work/state/log" "$work/alone"
 says "^passed    2$"
 says "^left out  [0-9]"
 says "^          one, in part: its page, no browser$"
+forget
+look "the tests' names" 0 "^Total Tests: 3$" test -N
+logged "^ctest .* -N$"
+not_logged "^cmake --build"
 look "run, then" 0 "The report" run
 rm -f "$work/tree/build/"*/bin/rung
 forget

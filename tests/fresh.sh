@@ -1,14 +1,15 @@
 #!/bin/sh
 # The first ten minutes, timed: a fresh clone in an empty Debian 12 root, ./dev verbs one after another. As root.
-# usage: fresh.sh [-c CUDA_FOLDER] [-p PACKAGE_CACHE] [-n NICENESS] [-w FOLDER] ROOT.tar VERB...
+# usage: fresh.sh [-c CUDA_FOLDER] [-i] [-p PACKAGE_CACHE] [-n NICENESS] [-w FOLDER] ROOT.tar VERB...
 #   ROOT.tar: debootstrap --variant=minbase bookworm root && tar cf ROOT.tar -C root .
-#   -c: a toolkit to stand at /usr/local/cuda   -p: .deb files that need no download   -w: where the root is unpacked
+#   -c: a toolkit to stand at /usr/local/cuda   -i: the list's packages are installed by hand before   -p: .deb files that need no download   -w: where the root is unpacked
 # Prints for each verb its exit code, wall and CPU seconds, and when the first line of results came; keeps its output in FOLDER.
 set -eu
-cuda= cache= nice=0 work=
-while getopts c:p:n:w: option; do
+cuda= by_hand= cache= nice=0 work=
+while getopts c:ip:n:w: option; do
     case $option in
     c) cuda=$OPTARG ;;
+    i) by_hand=1 ;;
     p) cache=$OPTARG ;;
     n) nice=$OPTARG ;;
     w) work=$OPTARG ;;
@@ -37,6 +38,12 @@ if [ -n "$cuda" ]; then
 fi
 [ -z "$cache" ] || cp -ln "$cache"/*.deb "$root/var/cache/apt/archives/"
 git clone -q "file://$source" "$root/root/rung"
+if [ -n "$by_hand" ]; then
+    # shellcheck disable=SC2046
+    env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive nice -n "$nice" chroot "$root" \
+        sh -c 'apt-get update -qq && apt-get install -qq -y --no-install-recommends "$@"' sh \
+        $(sed -n '/^\[book\]/q; s/^\([a-z0-9][a-z0-9.+-]*\).*/\1/p' "$source/packaging/debian-12.txt") >"$work/packages.log" 2>&1
+fi
 printf '%-28s %5s %8s %8s %11s\n' verb exit wall_s cpu_s first_line
 for verb in "$@"; do
     log=$work/$(echo "$verb" | tr ' ' _).log
