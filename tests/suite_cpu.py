@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """CPU and wall seconds of each test of the suite, the dearest first: what a pass costs, and where a second is to be saved. As many tests
-run at once as there are cores, the costly ones first.
-usage: tests/suite_cpu.py build/release [argument of ctest]... >results/suite-cpu.txt"""
+run at once as there are cores, or -j N, the costly ones first.
+usage: tests/suite_cpu.py build/release [argument of ctest]... >results/suite-cpu.txt
+       tests/suite_cpu.py build/release -j 1 -C Exhaustive -R '_(long|every)$' >results/suite-exhaustive.txt"""
 
 import concurrent.futures
 import json
@@ -10,7 +11,11 @@ import subprocess
 import sys
 import time
 
-TREE, CHOICE = sys.argv[1], sys.argv[2:]
+TREE, CHOICE, AT_ONCE = sys.argv[1], sys.argv[2:], os.cpu_count()
+if "-j" in CHOICE:
+    AT_ONCE = int(CHOICE.pop(CHOICE.index("-j") + 1))
+    CHOICE.remove("-j")
+CONFIGURATION = ["-C", "Exhaustive"] if "Exhaustive" in CHOICE else []
 
 
 def machine():
@@ -30,7 +35,7 @@ def listed():
 def look(name):
     """(CPU seconds, wall seconds, outcome, name): of ctest, which runs this test alone, and of all that it starts."""
     start = time.monotonic()
-    with subprocess.Popen(["ctest", "--test-dir", TREE, "-R", f"^{name.replace('.', '[.]')}$"], stdout=subprocess.PIPE, text=True) as ctest:
+    with subprocess.Popen(["ctest", "--test-dir", TREE, *CONFIGURATION, "-R", f"^{name.replace('.', '[.]')}$"], stdout=subprocess.PIPE, text=True) as ctest:
         said = ctest.stdout.read()
         used = os.wait4(ctest.pid, 0)[2]
         ctest.returncode = 0
@@ -41,10 +46,10 @@ def look(name):
 
 def main():
     start = time.monotonic()
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         rows = sorted(pool.map(look, listed()), reverse=True)
-    print(f"# CPU and wall seconds of each test of the suite, as many at once as there are cores, on {machine()}.")
-    print("# tests/suite_cpu.py " + " ".join(sys.argv[1:]))
+    print(f"# CPU and wall seconds of each test of the suite, {AT_ONCE} at once, on {machine()}.")
+    print("# tests/suite_cpu.py " + " ".join(f"'{word}'" if "$" in word else word for word in sys.argv[1:]))
     for cpu, wall, outcome, name in rows:
         print(f"{name:28} {outcome}  cpu {cpu:7.1f}  wall {wall:7.1f}")
     print(f"{len(rows)} tests, {sum(row[0] for row in rows):.0f} s of CPU time, {time.monotonic() - start:.0f} s in all")
