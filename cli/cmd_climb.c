@@ -87,8 +87,8 @@ static rung_status verify_quick(climb *x, const rung_kernel *kernel, int *ran, i
     return status;
 }
 
-/* Estimates one product's seconds at m = n = k = size from its first rows alone: leading dimensions are what they are in
- * the whole product, and so are the caches' conflicts, which can slow a naive loop ten times. */
+/* Estimates one product's seconds at m = n = k = size from its first rows alone: leading dimensions are what they are
+ * in the whole product, and so are the caches' conflicts, which can slow a naive loop ten times. */
 static rung_status estimate_s(climb *x, int64_t rows, int64_t size, double *seconds)
 {
     lab_bench_row row;
