@@ -37,7 +37,7 @@ if [ -n "$cuda" ]; then
     mount --bind "$cuda" "$root/usr/local/cuda"
 fi
 [ -z "$cache" ] || cp -ln "$cache"/*.deb "$root/var/cache/apt/archives/"
-git clone -q "file://$source" "$root/root/rung"
+git -c advice.detachedHead=false clone -q "file://$source" "$root/root/rung"
 if [ -n "$by_hand" ]; then
     # shellcheck disable=SC2046
     env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive nice -n "$nice" chroot "$root" \
