@@ -11,7 +11,8 @@ static const double read_rate = 4.65e6, write_rate = 4.65e6;
 /* Fitted (docs/costs.md): so many times C's bytes count where its rows are not whole lines of
  * 128 bytes, and where they are at odd addresses and stored four results a lane; what 32 bytes more at a row's edges
  * add, where tiles share sectors. */
-static const double part_lines = 1.36, scattered = 1.94, edge_sectors = 2.75, vector_reads = 1.25;
+static const double part_lines = 1.36, scattered = 1.94, edge_sectors = 2.75, vector_reads = 1.25,
+                    odd_vector_reads = 1.6;
 
 /* Returns the time to read the operands. */
 static inline double rung_read_us(const rung_problem *p)
@@ -22,10 +23,12 @@ static inline double rung_read_us(const rung_problem *p)
 }
 
 /* Does the same for kernels made for matrices. Where a matrix meets a vector its bytes count more often, since most of
- * a tile is empty and few loads are under way (results/times-wrong-h200.jsonl). */
+ * a tile is empty and few loads are under way; and yet more often where the matrix lies at odd addresses and is copied
+ * 4 bytes at a time. */
 static inline double rung_tiles_read_us(const rung_problem *p)
 {
-    return rung_read_us(p) * (p->m == 1 || p->n == 1 ? vector_reads : 1.0);
+    const int vector = p->m == 1 || p->n == 1, align = p->m == 1 ? p->align_b : p->align_a;
+    return rung_read_us(p) * (!vector ? 1.0 : align >= 16 ? vector_reads : odd_vector_reads);
 }
 
 /* Returns the time to write C by tiles of `width` columns. Its bytes count `odd_rows` times where rows are not aligned.

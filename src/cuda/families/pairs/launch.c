@@ -27,8 +27,8 @@ RUNG_TILE_COSTS(pairs, "share end_us a_k_innermost b_k_innermost both_k_innermos
 /* Fitted to timings on an H200. Microseconds: a launch; a block's first operands and last results, which lie in
  * nobody's shadow. */
 static const double launch_us = 1.99, pair_us = 2.65;
-/* The time to write C counts so many times where warps write it and not bulk copies. A tile that has a multiprocessor
- * for itself takes this share longer. */
+/* The time to write C, whose rows are aligned, counts so many times where warps write it and not bulk copies. A tile
+ * that has a multiprocessor for itself takes this share longer. */
 static const double shifted_writes = 1.31, alone_share = 0.025;
 /* A tile of 128 x 128 results that reads C takes so much longer, and so much where C's rows lie at odd addresses (k of
  * 64 to 256).
@@ -61,7 +61,8 @@ static double cost_us(const rung_machine *machine, const rung_kernel *kernel, co
     if (!p->beta_zero)
         tile_us += (p->align_c < 16 ? odd_beta_us : beta_us) * kernel->bm * kernel->bn / 16384.0;
     int64_t most = rung_ceil_div(s->tiles, machine->sms); /* tiles of the busiest multiprocessor */
-    double memory = rung_read_us(p) + rung_write_us(p, scattered, kernel->bn) * (t->shifted ? shifted_writes : 1.0);
+    double memory = rung_read_us(p) +
+                    rung_write_us(p, scattered, kernel->bn) * (t->shifted && p->align_c >= 16 ? shifted_writes : 1.0);
     return launch_us + pair_us + fmax(((double)most + (most % 2 ? alone_share : 0.0)) * tile_us, memory) +
            rung_row_copy_us(s->copy_bytes);
 }

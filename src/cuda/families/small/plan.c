@@ -10,6 +10,13 @@
 
 /* Times in microseconds, rates in bytes a microsecond. */
 static const double launch_us = 1.61, finish_us = 2.74, reduce_rate = 0.055e6, partial_rate = 5.84e6;
+/* One block adds parts of k that are no more float4 than tile.inc says: so long until it does, and so long a load of a
+ * thread. */
+enum { ADDED_BY_ONE = 6144 };
+static const double one_finish_us = 1.69, one_load_us = 0.065;
+/* A step of whole products of a batch takes at least so long, since their threads wait for its copies; and so much more
+ * for each row of the tile that is copied 16 bytes at a time, 4 bytes at a time. */
+static const double batch_wait_us = 0.75, batch_row_us = 0.014, batch_odd_row_us = 0.05;
 /* The bytes of C count so many times where its rows lie at odd addresses; and where a crowd stores them, line by line.
  */
 static const double odd_rows = 2.52, odd_lines = 1.44;
@@ -19,14 +26,18 @@ static const double crowd_load_us = 0.08, last_round = 0.80;
 /* A multiprocessor takes so much longer for each result that C's old value goes into; and so much where rows of C lie
  * at odd addresses. */
 static const double old_us = 0.0003, odd_old_us = 0.0013;
-static const double turned = 0.058; /* share that an operand adds which is turned while it is copied */
+static const double turned =
+    0.058; /* share that an operand adds which is turned while it is copied 4 bytes at a time */
+/* Blocks that all run at once ask for nearly all shared memory, so that none of them crowd (driver/launch.c). So many
+ * KB are left for lines of operands with k innermost, of which each step takes a sector. */
+static const double kept_kb = 28.0;
 
 RUNG_TILE_TABLE small_tile table[] = {
 #define RUNG_TILE(name_, ...) {.name = #name_, __VA_ARGS__},
 #include "cuda/families/small/tiles.inc"
 #undef RUNG_TILE
 };
-RUNG_TILE_COSTS(small, "share alone block_us odd_end odd_address a_k_innermost b_k_innermost both_k_innermost")
+RUNG_TILE_COSTS(small, "share alone block_us odd_end odd_address a_k_innermost b_k_innermost both_k_innermost crowded")
 
 const small_tile *small_tile_of(const rung_kernel *kernel)
 {
@@ -92,7 +103,7 @@ static int resident_of(const rung_kernel *kernel, const small_tile *t, const run
 static double share_of(const small_tile *t, const rung_problem *p)
 {
     int unaligned = (p->align_a < 16) + (p->align_b < 16);
-    double longer = t->crowd || !small_is_aligned(p)
+    double longer = !t->crowd && !small_is_aligned(p)
                         ? turned * (!p->trans_a + p->trans_b)
                         : rung_k_innermost(p, t->cost.a_k_innermost, t->cost.b_k_innermost, t->cost.both_k_innermost);
     return t->cost.share / (1.0 + t->cost.odd_address * unaligned) / (1.0 + longer);
@@ -102,8 +113,9 @@ static double share_of(const small_tile *t, const rung_problem *p)
 typedef struct small_work {
     int64_t tiles, steps;
     int resident, odd_c;
-    double old_us;  /* how much longer ends take that read C */
-    double step_us; /* a block's step along k, if it were alone on a multiprocessor that never waits */
+    double lines_kb; /* of a block's operands with k innermost: a line of 128 bytes each */
+    double old_us;   /* how much longer ends take that read C */
+    double step_us;  /* a block's step along k, if it were alone on a multiprocessor that never waits */
     double read, write;
 } small_work;
 
@@ -115,6 +127,8 @@ static small_work work_of(const rung_machine *machine, const rung_kernel *kernel
         .steps = rung_ceil_div(p->k, kernel->bk),
         .resident = resident_of(kernel, t, p),
         .odd_c = p->align_c < 16,
+        .lines_kb = (!p->trans_a ? fmin(kernel->bm, (double)p->m) : 0.0) / 8.0 +
+                    (p->trans_b ? fmin(kernel->bn, (double)p->n) : 0.0) / 8.0,
         .old_us = p->beta_zero ? 0.0
                                : (p->align_c < 16 ? odd_old_us : old_us) * (double)(p->m * p->n) * (double)p->batch /
                                      machine->sms,
@@ -125,10 +139,26 @@ static small_work work_of(const rung_machine *machine, const rung_kernel *kernel
 }
 
 /* Returns what the meeting of parts takes at least. It grows with their number. */
-static double least_meeting_us(const rung_kernel *kernel, int64_t tiles, int64_t parts)
+static double least_meeting_us(const rung_kernel *kernel, const small_tile *t, int64_t tiles, int64_t parts)
 {
-    const double tile_bytes = 4.0 * kernel->bm * kernel->bn;
-    return finish_us + tile_bytes / reduce_rate + (double)(tiles * parts) * tile_bytes / partial_rate;
+    const double tile_bytes = 4.0 * kernel->bm * kernel->bn,
+                 least = t->crowd ? finish_us + tile_bytes / reduce_rate : one_finish_us;
+    return least + (double)(tiles * parts) * tile_bytes / partial_rate;
+}
+
+/* Returns what the meeting of parts takes. Blocks that share a tile's k leave them in memory, and one of these blocks
+ * or several add them. */
+static double meeting_us(const rung_kernel *kernel, const small_tile *t, int64_t tiles, int64_t parts)
+{
+    const double tile_bytes = 4.0 * kernel->bm * kernel->bn, vectors = tile_bytes / 16.0,
+                 written = (double)(tiles * parts) * tile_bytes / partial_rate;
+    /* Chunks are added side by side (device/parts.h). Loads are those of a thread, if one block adds. */
+    const double chunks = fmin(fmin(32.0, (double)parts), vectors / 16.0),
+                 loads = vectors / kernel->threads * (double)parts,
+                 several = finish_us + (double)parts / chunks * tile_bytes / reduce_rate + written;
+    if (t->crowd) /* few threads add: a thread's loads count one by one */
+        return several + crowd_load_us * (loads <= SMALL_CROWD_LOADS ? loads : loads / chunks);
+    return vectors * (double)parts <= ADDED_BY_ONE ? one_finish_us + one_load_us * loads + written : several;
 }
 
 /* Returns how long the busiest multiprocessor multiplies at least. */
@@ -138,28 +168,28 @@ static double least_work_us(const rung_machine *machine, const small_tile *t, co
     return rung_longer(blocks, t->cost.alone) * (double)rung_ceil_div(w->steps, parts) * w->step_us;
 }
 
+/* Returns how many times as long a crowd's steps take whose blocks all run at once: lines leave the first level of
+ * cache before all of their sectors are used. */
+static double crowded(const rung_machine *machine, const small_tile *t, const small_work *w, double blocks)
+{
+    if (!t->crowd || blocks > (double)machine->sms * w->resident)
+        return 1.0;
+    return 1.0 + t->cost.crowded * rung_longer(0.0, ceil(blocks / machine->sms) * w->lines_kb - kept_kb);
+}
+
 static double tile_cost_us(const rung_machine *machine, const rung_kernel *kernel, const small_tile *t,
                            const small_work *w, int64_t parts)
 {
-    double blocks = (double)(w->tiles * parts), steps = (double)rung_ceil_div(w->steps, parts),
-           tile_bytes = 4.0 * kernel->bm * kernel->bn;
-    double compute = rounds_us(t, blocks, machine->sms, w->resident, steps * w->step_us,
-                               t->cost.block_us * (w->odd_c ? 1.0 + t->cost.odd_end : 1.0),
-                               t->cost.block_us * (t->crowd ? last_round : 1.0));
+    double blocks = (double)(w->tiles * parts), steps = (double)rung_ceil_div(w->steps, parts);
+    double compute = rounds_us(
+        t, blocks, machine->sms, w->resident, steps * w->step_us * crowded(machine, t, w, blocks),
+        t->cost.block_us * (w->odd_c ? 1.0 + t->cost.odd_end : 1.0), t->cost.block_us * (t->crowd ? last_round : 1.0));
     double rounds = ceil(blocks / ((double)machine->sms * w->resident));
     /* Nothing takes place meanwhile for the first operands and the last results. */
     double first = fmin(1.0, (double)kernel->stages / (steps * rounds));
     compute += w->read * first + w->write / rounds + w->old_us;
-    double cost = launch_us + rung_longer(compute, w->read + w->write);
-    if (parts > 1) {
-        double chunks = fmin(fmin(32.0, (double)parts), tile_bytes / 256.0); /* added side by side: device/parts.h */
-        if (t->crowd) { /* few threads add: a thread's loads count one by one */
-            double vectors = tile_bytes / 16.0, each = vectors / kernel->threads * (double)parts;
-            cost += crowd_load_us * (each <= SMALL_CROWD_LOADS ? each : each / chunks);
-        }
-        cost += finish_us + (double)parts / chunks * tile_bytes / reduce_rate + blocks * tile_bytes / partial_rate;
-    }
-    return cost;
+    return launch_us + rung_longer(compute, w->read + w->write) +
+           (parts > 1 ? meeting_us(kernel, t, w->tiles, parts) : 0.0);
 }
 
 /* True where k may be cut. Each slice and part rounds its first product, a chain of FMAs only one. Where few terms are
@@ -193,10 +223,10 @@ static const char *tile_estimate(const rung_machine *machine, const rung_config 
             break;
         if (steps > 0)
             parts = rung_ceil_div(steps, rung_ceil_div(steps, parts)); /* no part without work */
-        const double meeting_us = parts > 1 ? least_meeting_us(kernel, tiles, parts) : 0.0;
-        if (launch_us + w.read + w.write + meeting_us > best_us)
+        const double meeting = parts > 1 ? least_meeting_us(kernel, t, tiles, parts) : 0.0;
+        if (launch_us + w.read + w.write + meeting > best_us)
             break;
-        if (least_work_us(machine, t, &w, parts) + launch_us + meeting_us > best_us)
+        if (least_work_us(machine, t, &w, parts) + launch_us + meeting > best_us)
             continue;
         if (parts > 1)
             bytes = tiles * parts * kernel->bm * kernel->bn * 4;
@@ -239,13 +269,14 @@ static const char *batch_estimate(const rung_machine *machine, const rung_config
     int64_t blocks = rung_ceil_div(p->batch, small_matrices_a_block(kernel));
     if (blocks > INT32_MAX)
         return "more than 2^31 - 1 blocks: the grid has no room";
-    double block_us = small_tile_of(kernel)->cost.block_us;
-    double filled = (double)p->m * (double)p->n / (kernel->bm * kernel->bn);
-    block_us *= (0.55 + 0.5 * filled) * (small_is_aligned(p) ? 1.0 : 1.3);
-    double steps = (double)rung_ceil_div(p->k > 0 ? p->k : 1, kernel->bk),
-           rounds = fmax(1.0, (double)blocks / machine->sms);
-    double memory = rung_read_us(p) + rung_write_us(p, odd_rows, kernel->bn);
-    choice->cost_us = launch_us + fmax(memory, rounds * steps * block_us);
+    const int aligned = small_is_aligned(p);
+    const double filled = (double)p->m * (double)p->n / (kernel->bm * kernel->bn),
+                 wait_us = batch_wait_us + kernel->bm * (aligned ? batch_row_us : batch_odd_row_us),
+                 block_us = small_tile_of(kernel)->cost.block_us * (0.55 + 0.5 * filled) * (aligned ? 1.0 : 1.3),
+                 rounds = (double)rung_ceil_div(blocks, machine->sms);
+    const double steps = (double)rung_ceil_div(p->k > 0 ? p->k : 1, kernel->bk),
+                 memory = rung_read_us(p) + rung_write_us(p, odd_rows, kernel->bn);
+    choice->cost_us = launch_us + rung_longer(memory, steps * rung_longer(rounds * block_us, wait_us));
     rung_note(choice, "%d matrices a block", small_matrices_a_block(kernel));
     return NULL;
 }
@@ -266,7 +297,7 @@ double small_floor_us(const rung_machine *machine, const rung_kernel *kernel, co
     if (p->in_order || !may_cut(p) || 2 * tiles > (int64_t)machine->sms * t->resident)
         return whole;
     double shared = rung_longer(memory, (double)tiles / machine->sms * tile_work_us);
-    return fmin(whole, launch_us + least_meeting_us(kernel, tiles, 2) + shared);
+    return fmin(whole, launch_us + least_meeting_us(kernel, t, tiles, 2) + shared);
 }
 
 const char *small_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,

@@ -6,6 +6,7 @@
 #include "cuda/families/vector/tile.h"
 #include "cuda/host/boxes.h"
 #include "cuda/host/divide.h"
+#include "cuda/host/memory_cost.h"
 #include "cuda/host/parts.h"
 #include "cuda/host/row_copy.h"
 
@@ -36,10 +37,13 @@ static const double launch_us = 2.1, warp_rate = 5e3;
  * memory's rate. */
 static const double odd_staged_factor = 0.85, odd_few_factor = 1.55, odd_block_us = 1.5, odd_lines_per_us = 120.0,
                     few_lines_per_us = 80.0;
+/* The second level of cache gives so many bytes a microsecond. */
+static const double l2_rate = 5.5e6;
 /* With bulk copies a launch, a round of blocks, and the meeting of parts take so long; and a multiprocessor takes in so
- * many bytes a microsecond with one block, with two, and while a ring fills for the first time. */
+ * many bytes a microsecond with one block, with two, with two beside others that have one, and while a ring fills for
+ * the first time. */
 static const double bulk_launch_us = 1.5, bulk_round_us = 1.3, bulk_meet_us = 1.5, one_rate = 0.034e6,
-                    two_rate = 0.036e6, filling_rate = 0.12e6;
+                    two_rate = 0.036e6, some_two_rate = 0.044e6, filling_rate = 0.12e6;
 
 /* True where the matrix is A. The vector kernels see a matrix of `rows` rows: A where n = 1, B's transpose where m = 1.
  */
@@ -51,6 +55,12 @@ static int is_vector_of_rows(const rung_problem *p)
 static int k_is_innermost(const rung_problem *p)
 {
     return is_vector_of_rows(p) ? !p->trans_a : p->trans_b;
+}
+
+/* Returns how far one element of the vector lies from the next, in elements. */
+static int64_t vector_step(const rung_problem *p)
+{
+    return is_vector_of_rows(p) ? (p->trans_b ? 1 : p->ldb) : p->trans_a ? p->lda : 1;
 }
 
 static int64_t vector_tiles(const rung_kernel *kernel, const rung_problem *p)
@@ -86,6 +96,21 @@ static double plain_busy_us(const rung_kernel *kernel, double memory, double blo
     return fmax(memory * odd_staged_factor, ceil(blocks / slots) * (odd_block_us + (double)lines / odd_lines_per_us));
 }
 
+/* Returns the microseconds between launch and meeting where the vector's elements lie apart. Each four rows take a
+ * cycle of a multiprocessor for every line that a load of a warp touches. And each block has the elements' sectors from
+ * the second level anew; the closer they lie the more of them its neighbours have left in the first. Where rows are
+ * innermost a warp reads one element at a time anyway. */
+static double apart_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, double busy_us)
+{
+    const double share_of_sector = fmin(1.0, (double)vector_step(p) / 8.0),
+                 elements = (double)p->batch * (double)(p->m * p->n) * (double)p->k,
+                 cycles = elements * (share_of_sector / 4.0 + 1.0 / 32.0) / machine->sms,
+                 read = (double)vector_tiles(kernel, p) * (double)p->k * 32.0 * share_of_sector * share_of_sector;
+    if (!k_is_innermost(p) || vector_step(p) == 1)
+        return busy_us;
+    return fmax(rung_overlapped(busy_us, cycles / (1e3 * machine->clock_ghz)), (read + 4.0 * elements) / l2_rate);
+}
+
 static const char *plain_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                                   const rung_problem *p, rung_choice *choice)
 {
@@ -114,7 +139,8 @@ static const char *plain_estimate(const rung_machine *machine, const rung_config
         double blocks = (double)(tiles * parts);
         int64_t lines = rung_ceil_div(steps, parts) * kernel->bk;
         double meet = parts > 1 ? 1.5 + 0.02 * (double)parts : 0.0;
-        double cost = launch_us + meet + plain_busy_us(kernel, memory, blocks, machine->sms, lines, aligned);
+        double busy = plain_busy_us(kernel, memory, blocks, machine->sms, lines, aligned);
+        double cost = launch_us + meet + apart_us(machine, kernel, p, busy);
         if (!refusal && cost < choice->cost_us) {
             choice->cost_us = cost;
             choice->split_k = (int32_t)parts;
@@ -192,7 +218,7 @@ static double bulk_busy_us(const rung_kernel *kernel, int64_t blocks, double byt
     const int64_t rest = blocks % slots;
     return full + (rest == 0     ? 0.0
                    : rest <= sms ? bulk_round_us + bytes / one_rate
-                                 : bulk_round_us + 2.0 * bytes / two_rate);
+                                 : bulk_round_us + 2.0 * bytes / (blocks < slots ? some_two_rate : two_rate));
 }
 
 static const char *bulk_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
