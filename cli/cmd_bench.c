@@ -173,9 +173,10 @@ static int bench_one(const options *o, lab_bench *bench, const lab_shape *shape,
     print_row(table, bench, &row);
     if (record)
         lab_record_bench(record, "bench", o->command, bench, &row);
-    if (!o->no_verify && !(row.error_u <= row.bound_u)) {
+    char why[200];
+    if (!o->no_verify && lab_bench_wrong(&row, why, sizeof why)) {
         s->failed++;
-        fprintf(stderr, "FAIL %s: %s errs %.4g u, the bound is %.4g u\n", text, row.kernel, row.error_u, row.bound_u);
+        fprintf(stderr, "FAIL %s: %s: %s\n", text, row.kernel, why);
     }
     return CLI_PASS;
 }

@@ -147,7 +147,12 @@ static rung_status climb_one(climb *x, const rung_kernel *kernel, const char *na
         return RUNG_SUCCESS;
     }
     LAB_TRY(status);
-    failed += !(row.error_u <= row.bound_u);
+    char why[200];
+    if (lab_bench_wrong(&row, why, sizeof why)) {
+        cli_progress(NULL);
+        fprintf(stderr, "FAIL %s at %lld: %s\n", name, (long long)size, why);
+        failed++;
+    }
     double best_us = row.best_ratio * row.us;
     x->vendor = best_us > 0.0 ? lab_shape_flops(&shape) / best_us * 1e-3 : x->vendor;
     print_line(x, name, size, row.gflops, row.us, row.error_u, ran, failed, !kernel || kernel->role == RUNG_PRODUCTION);

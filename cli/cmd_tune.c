@@ -52,7 +52,8 @@ static rung_status time_kernel(lab_bench *bench, const lab_shape *shape, const c
     bench->options.kernel = kernel ? rung_kernel_find(kernel) : NULL;
     bench->options.unverified = !verified;
     LAB_TRY(lab_bench_shape(bench, shape, row));
-    if (verified && !(row->error_u <= row->bound_u))
+    char why[200];
+    if (verified && lab_bench_wrong(row, why, sizeof why))
         return RUNG_INTERNAL;
     return RUNG_SUCCESS;
 }

@@ -11,6 +11,7 @@
 
 enum { TRAFFIC_BYTES = 1 << 20 }; /* below, caches hide what moving costs */
 enum { MOST_SETS = 256, WARM_SETS = 4, SAMPLE_LINES = 64 };
+enum { GUARD = 64 }; /* words before each result and behind it */
 
 rung_status lab_bench_open(lab_bench *bench, lab_place *place, const lab_bench_options *options, const char *peers,
                            char *missing, size_t missing_bytes)
@@ -91,7 +92,7 @@ static void arrange(const lab_bench *bench, const lab_shape *s, arrangement *x)
     g->stride_c = stored(row, 0, s->m, s->n, pad, &g->ldc);
     x->set_a = whole(g->stride_a * s->batch);
     x->set_b = whole(g->stride_b * s->batch);
-    x->set_c = whole(g->stride_c * s->batch);
+    x->set_c = whole(g->stride_c * s->batch + GUARD);
     double set_bytes = 4.0 * (double)(x->set_a + x->set_b + x->set_c);
     double rotate_over = 3.0 * (double)bench->place->cache_bytes;
     x->sets = (int)fmin(ceil(rotate_over / set_bytes), MOST_SETS);
@@ -118,10 +119,10 @@ static rung_status fill_sets(lab_bench *bench, arrangement *x)
     lab_data data = bench->options.data;
     LAB_TRY(fill(bench->place, &bench->a, x->set_a * x->sets, 11, data));
     LAB_TRY(fill(bench->place, &bench->b, x->set_b * x->sets, 12, data));
-    LAB_TRY(fill(bench->place, &bench->c, x->set_c * x->sets, 13, LAB_SIGNED));
+    LAB_TRY(fill(bench->place, &bench->c, x->set_c * x->sets + GUARD, 13, LAB_SIGNED));
     x->gemm.a = bench->a.at;
     x->gemm.b = bench->b.at;
-    x->gemm.c = bench->c.at;
+    x->gemm.c = (float *)bench->c.at + GUARD;
     return RUNG_SUCCESS;
 }
 
@@ -236,6 +237,62 @@ static rung_status check(lab_bench *bench, arrangement *x, runner *r, double *er
     return status;
 }
 
+static rung_status hash_of(lab_place *place, const void *at, int64_t words, uint64_t *hash)
+{
+    lab_tally tally;
+    LAB_TRY(lab_tally_begin(place));
+    LAB_TRY(lab_hash(place, at, words));
+    LAB_TRY(lab_tally_end(place, &tally));
+    *hash = tally.hash;
+    return RUNG_SUCCESS;
+}
+
+/* The second set's product, twice: the same bits, operands as they were, nothing written around C. */
+static rung_status check_call(lab_bench *bench, arrangement *x, runner *r, lab_bench_row *row)
+{
+    lab_place *place = bench->place;
+    const rung_gemm kept = x->gemm, *g = &x->gemm;
+    const int by_rows = g->layout == RUNG_ROW_MAJOR;
+    const float *inputs[] = {g->a + x->set_a, g->b + x->set_b};
+    const int64_t input_words[] = {x->set_a, x->set_b}, words = g->stride_c * g->batch;
+    float *c = g->c + x->set_c;
+    uint64_t before[2], now[2], bits[2];
+    lab_region_args around = {.words_at = (const uint32_t *)(const void *)(c - GUARD),
+                              .words = words + 2 * GUARD,
+                              .first = GUARD,
+                              .lines = by_rows ? g->m : g->n,
+                              .length = by_rows ? g->n : g->m,
+                              .ld = g->ldc,
+                              .stride = g->stride_c,
+                              .batch = g->batch};
+    lab_tally tally;
+    for (int i = 0; i < 2; i++)
+        LAB_TRY(hash_of(place, inputs[i], input_words[i], &before[i]));
+    x->gemm.beta = 0.0f;
+    rung_status status = RUNG_SUCCESS;
+    for (int i = 0; i < 2 && status == RUNG_SUCCESS; i++) {
+        LAB_TRY(lab_pattern(place, c - GUARD, LAB_POISON, (size_t)around.words));
+        status = run_set(r, 1);
+        LAB_TRY(hash_of(place, c, words, &bits[i]));
+    }
+    x->gemm = kept;
+    LAB_TRY(status);
+    for (int i = 0; i < 2; i++)
+        LAB_TRY(hash_of(place, inputs[i], input_words[i], &now[i]));
+    LAB_TRY(lab_tally_begin(place));
+    LAB_TRY(lab_untouched(place, &around));
+    LAB_TRY(lab_tally_end(place, &tally));
+    if (tally.touched)
+        snprintf(row->wrong, sizeof row->wrong,
+                 "%llu words outside C's m x n were written; the first is %lld elements from C's first",
+                 (unsigned long long)tally.touched, (long long)((int64_t)tally.touched_at - GUARD));
+    else if (now[0] != before[0] || now[1] != before[1])
+        snprintf(row->wrong, sizeof row->wrong, "operand %s was changed", now[0] != before[0] ? "A" : "B");
+    else if (bits[0] != bits[1])
+        snprintf(row->wrong, sizeof row->wrong, "the same call gave other bits than the first time");
+    return RUNG_SUCCESS;
+}
+
 /* Puts the peers that take the shape into runners[1] and those behind it; *which tells whose each is. */
 static rung_status prepare_peers(lab_bench *bench, arrangement *x, runner *runners, int *which, int *count,
                                  lab_bench_row *row)
@@ -316,8 +373,10 @@ static rung_status bench_plan(lab_bench *bench, arrangement *x, rung_plan *plan,
     int which[LAB_CONTENDERS] = {0}, count;
     double vendor_u = 0.0;
     const rung_kernel *kernel = rung_kernel_find(row->kernel);
-    if (!bench->options.unverified)
+    if (!bench->options.unverified) {
         LAB_TRY(check(bench, x, &runners[0], &row->error_u, &row->chain_u));
+        LAB_TRY(check_call(bench, x, &runners[0], row));
+    }
     LAB_TRY(prepare_peers(bench, x, runners, which, &count, row));
     for (int i = 0; i < bench->peer_count; i++)
         if (strcmp(bench->peers[i].name, "cublas_tf32") != 0)
@@ -333,6 +392,17 @@ static rung_status bench_plan(lab_bench *bench, arrangement *x, rung_plan *plan,
     set_floor(bench, count, row);
     fill_row(bench, row, which, count);
     return RUNG_SUCCESS;
+}
+
+int lab_bench_wrong(const lab_bench_row *row, char *why, size_t bytes)
+{
+    if (row->wrong[0])
+        snprintf(why, bytes, "%s", row->wrong);
+    else if (!(row->error_u <= row->bound_u))
+        snprintf(why, bytes, "errs %.4g u, the bound is %.4g u", row->error_u, row->bound_u);
+    else
+        return 0;
+    return 1;
 }
 
 rung_status lab_bench_shape(lab_bench *bench, const lab_shape *shape, lab_bench_row *row)

@@ -36,6 +36,7 @@ typedef struct lab_bench_row {
     lab_shape shape;
     char kernel[64];
     double error_u, bound_u, chain_u; /* bound_u 0: not verified */
+    char wrong[160];                  /* what else is wrong with the library's product; "": nothing */
     double peer_error_u[LAB_PEERS];
     int peer_refused[LAB_PEERS]; /* this peer has no such product: its ratio is 0 */
     double us, gflops;
@@ -52,7 +53,9 @@ typedef struct lab_bench_row {
 rung_status lab_bench_open(lab_bench *bench, lab_place *place, const lab_bench_options *options, const char *peers,
                            char *missing, size_t missing_bytes);
 void lab_bench_close(lab_bench *bench);
-/* Success also when the result is wrong: compare error_u with bound_u. RUNG_UNSUPPORTED: no kernel takes the shape. */
+/* Success also when the result is wrong: lab_bench_wrong tells. RUNG_UNSUPPORTED: no kernel takes the shape. */
 rung_status lab_bench_shape(lab_bench *bench, const lab_shape *shape, lab_bench_row *row);
+/* Why what was verified is wrong; 0: it is right, or was not verified. */
+int lab_bench_wrong(const lab_bench_row *row, char *why, size_t bytes);
 
 #endif

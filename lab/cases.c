@@ -301,6 +301,8 @@ static lab_case case_of(const maker *x, const unsigned char *level, const int *t
     c.trans_b = (level[LAYOUT] ? trans >> 1 : trans & 1) ? RUNG_TRANS : RUNG_NO_TRANS;
     int64_t m = beside(row && row->bm ? row->bm : 64, level[ROWS]),
             n = beside(row && row->bn ? row->bn : 64, level[COLUMNS]);
+    if (row && row->bn == 1 && n != 1) /* a tile of one column is one of one row, too */
+        n = m, m = 1;
     c.m = level[LAYOUT] ? n : m; /* the row speaks of row-major operands */
     c.n = level[LAYOUT] ? m : n;
     c.form = forms[level[FORM]];

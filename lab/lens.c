@@ -127,7 +127,20 @@ typedef struct operands {
     float *memory[3];
     float *a, *b, *c, *c_start;
     int64_t lda, ldb, ldc;
+    int64_t words[2]; /* of A and of B, gaps between lines too, and what they were: */
+    uint64_t hash[2];
 } operands;
+
+static uint64_t hash_of(const float *at, int64_t words)
+{
+    uint64_t hash = 0;
+    for (int64_t i = 0; i < words; i++) {
+        uint32_t bits;
+        memcpy(&bits, at + i, sizeof bits);
+        hash = lab_mix(hash ^ bits);
+    }
+    return hash;
+}
 
 static rung_status make_one(float **memory, float **at, int64_t rows, int64_t ld, int64_t offset)
 {
@@ -184,6 +197,10 @@ static rung_status make_operands(const lab_lens_case *c, operands *x)
             return lab_fail(RUNG_OUT_OF_MEMORY, "no memory for a copy of C");
         memcpy(x->c_start, x->c, (size_t)(c->m * x->ldc) * 4);
     }
+    x->words[0] = a.rows * x->lda;
+    x->words[1] = (c->k > 0 ? c->k : 1) * x->ldb;
+    x->hash[0] = hash_of(x->a, x->words[0]);
+    x->hash[1] = hash_of(x->b, x->words[1]);
     lens.operand("A", x->a, a.rows, a.columns, x->lda);
     lens.operand("B", x->b, c->k, c->n, x->ldb);
     lens.operand("C", x->c, c->m, c->n, x->ldc);
@@ -238,6 +255,11 @@ static int reads_images(const rung_kernel *kernel)
 
 static int check(const lab_lens_case *c, const operands *x, int all_blocks, lab_lens_result *result)
 {
+    for (int i = 0; i < 2; i++)
+        if (hash_of(i ? x->b : x->a, x->words[i]) != x->hash[i]) {
+            snprintf(result->why, sizeof result->why, "operand %s was changed", i ? "B" : "A");
+            return 0;
+        }
     if (!all_blocks && reads_images(c->kernel))
         return 1;
     int64_t elements = c->m * c->n, most = DOT_BUDGET / (c->k > 0 ? c->k : 1);

@@ -24,6 +24,11 @@ touch "$(find "$work/usr" -name l02_coalesced.cu)"
 look "its source is newer" 0 1
 touch "$(find "$work/usr" -path '*src/cuda/device/args.h')"
 look "a header is newer" 0 1
+# A rung that computes wrongly fails --check, and its exit code says so.
+"$rung" lens --check l02_coalesced >"$work/out" 2>&1 || { echo "FAIL: a right rung fails --check: $(cat "$work/out")"; failed=1; }
+sed -i 's/g[.]k\b/(g.k - 1)/' "$(find "$work/usr" -name l02_coalesced.cu)"
+"$rung" lens --check l02_coalesced >"$work/out" 2>&1
+[ $? = 1 ] && grep -q 'l02_coalesced.*FAIL' "$work/out" || { echo "FAIL: a rung without its last k passes --check: $(cat "$work/out")"; failed=1; }
 export RUNG_LENS_CXX=no-such-compiler
 touch "$(find "$work/usr" -name l02_coalesced.cu)"
 look "no compiler" 1 1

@@ -16,4 +16,10 @@ for with in row,alpha=-0.5,beta=1,bias=column,act=relu row,bias=row,beta=-0.5,pa
         "$rung" verify --device gpu --math strict --no-vendor --case "$trans:257x385x96:$with" || failed=1
     done
 done
+# Edges of sixteen, by kernels with plans of their own.
+case=257x400x256
+"$rung" explain --device gpu --math strict $case | grep -q ' 16 x 257 below by .*_lone' || { failed=1; echo "FAILED: no part of $case is run by lone warps"; }
+for trans in NN:$case:row,bias=column TT:$case:col,beta=0.5,bias=row,pad=1; do
+    "$rung" verify --device gpu --math strict --no-vendor --case "$trans" || failed=1
+done
 exit $failed

@@ -4,6 +4,8 @@
 
 #include <dirent.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +57,51 @@ static void *work(void *argument)
     }
     free(c);
     return good ? NULL : (void *)"wrong";
+}
+
+/* What a program has set for its thread. */
+typedef struct thread_settings {
+    sigset_t blocked;
+    cpu_set_t cpus;
+    unsigned rounding; /* and whether tiny numbers are zero */
+    int cancels;
+} thread_settings;
+
+static void settings_of_this_thread(thread_settings *s)
+{
+    memset(s, 0, sizeof *s);
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, NULL, &s->blocked), 0);
+    assert_int_equal(pthread_getaffinity_np(pthread_self(), sizeof s->cpus, &s->cpus), 0);
+#ifdef __x86_64__
+    s->rounding = __builtin_ia32_stmxcsr() & ~0x3fu; /* without the flags of what has happened */
+#endif
+    int cancels;
+    assert_int_equal(pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &cancels), 0);
+    assert_int_equal(pthread_setcancelstate(cancels, &s->cancels), 0);
+    s->cancels = cancels;
+}
+
+static void a_call_leaves_its_thread_as_it_was(void **state)
+{
+    (void)state;
+    enum { SIZE = 400 }; /* long enough to be shared out */
+    static float operands[3][SIZE * SIZE];
+    thread_settings before, after;
+    sigset_t one, old;
+    sigemptyset(&one);
+    sigaddset(&one, SIGUSR2);
+    pthread_sigmask(SIG_BLOCK, &one, &old);
+    settings_of_this_thread(&before);
+    for (int threads = 1; threads <= 3; threads++) {
+        rung_context *context = open_quietly(threads);
+        assert_non_null(context);
+        assert_ok(rung_sgemm(context, RUNG_ROW_MAJOR, 0, 0, SIZE, SIZE, SIZE, 1.0f, operands[0], SIZE, operands[1],
+                             SIZE, 0.0f, operands[2], SIZE));
+        rung_context_destroy(context);
+        settings_of_this_thread(&after);
+        assert_memory_equal(&after, &before, sizeof after);
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 static void contexts_side_by_side(void **state)
@@ -284,9 +331,13 @@ static void callers_share_their_workers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(contexts_side_by_side),       cmocka_unit_test(a_context_handed_on),
-        cmocka_unit_test(callers_share_their_workers), cmocka_unit_test(products_after_fork),
-        cmocka_unit_test(workers_after_fork),          cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
+        cmocka_unit_test(a_call_leaves_its_thread_as_it_was),
+        cmocka_unit_test(contexts_side_by_side),
+        cmocka_unit_test(a_context_handed_on),
+        cmocka_unit_test(callers_share_their_workers),
+        cmocka_unit_test(products_after_fork),
+        cmocka_unit_test(workers_after_fork),
+        cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -110,7 +110,7 @@ def build(preset):
 
 
 def tile_of(test, tree):
-    """The first tile of "lens FAMILY FIELD=VALUE ..."; empty where there is none."""
+    """The first tile of "lens FAMILY FIELD=VALUE ..." or "suite FAMILY ..."; empty where there is none."""
     said = subprocess.run([tree / "tests" / "tiles_with.sh", "-1", tree, *test.split()[1:]], capture_output=True, text=True)
     return said.stdout.strip()
 
@@ -123,6 +123,12 @@ def command_of(test):
         library = library if library.exists() else folder / "lib" / "librung_lens.so"
         return ["env", f"RUNG_LIBCUDA={library}", "RUNG_LENS_FINDINGS=fail", "RUNG_LENS_SMS=3", "RUNG_LENS_CAPTURING=1", rung, "verify", "--device", "gpu",
                 "--kernel", tile_of(test, TREE), "--pairs", "--no-vendor"]
+    if test.startswith("suite "):
+        library = folder / "lib" / "rung-lens" / "librung_lens.so"
+        library = library if library.exists() else folder / "lib" / "librung_lens.so"
+        tests = TREE / "tests"
+        return ["env", f"RUNG_ONLY_KERNELS={tile_of(test, TREE)}", "sh", "-c",
+                f"{tests}/lens_production.sh {rung} {library} 0 1 && {tests}/lens_pairs.sh {rung} {library}"]
     if test == "verify_cpu_quick":
         return [rung, "verify", "--device", "cpu", "--quick"]
     return ["ctest", "--test-dir", folder, "-R", f"^({test})$", "--no-tests=error", "--output-on-failure", "--timeout", "100000"]
@@ -190,7 +196,7 @@ def main():
         gone = [f for f in faults if not f.stands(ROOT)]
         for f in gone:
             print(f"left out: {f.where} {f.path}, whose code has changed: {f.why}")
-        untested = [(f, test) for f in faults for test in f.tests if test.startswith("lens ") and not tile_of(test, ROOT)]
+        untested = [(f, test) for f in faults for test in f.tests if test.startswith(("lens ", "suite ")) and not tile_of(test, ROOT)]
         for f, test in untested:
             print(f"{f.where} {f.path}: no tile for '{test}': name another one, or take the fault out: {f.why}")
         print(f"{len(faults) - len(gone)} of {len(faults)} faults can be planted")

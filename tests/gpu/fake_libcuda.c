@@ -194,7 +194,10 @@ static void multiply_entry(const rung_args *g, const float *a, const float *b, f
         }
         multiply_row(g, a, b, i, sums);
         for (int64_t j = 0; j < g->n; j++)
-            c[j] = g->alpha * sums[j] + (g->beta == 0.0f ? 0.0f : g->beta * c[j]);
+            c[j] = g->alpha * sums[j] + (g->beta == 0.0f ? 0.0f : g->beta * c[j]) +
+                   (g->bias_kind == 1   ? g->bias[i]
+                    : g->bias_kind == 2 ? g->bias[j]
+                                        : 0.0f);
     }
     free(sums);
 }
@@ -218,6 +221,21 @@ static void copy_lines(const CUDA_MEMCPY2D *c)
     }
     for (size_t i = 0; i < c->Height; i++)
         memcpy(to + i * c->dstPitch, from + i * c->srcPitch, c->WidthInBytes);
+}
+
+/* Kernels may read the last 16 bytes of a line at once. In memory that Rung has of its own all of them are written. */
+static void check_line_ends(const float *at, int64_t lines, int64_t length, int64_t ld)
+{
+    const block *b = block_of((CUdeviceptr)(uintptr_t)at, 4);
+    const int64_t end = (length + 3) & -4;
+    if (!b || !b->pooled || ld < end)
+        return;
+    for (int64_t i = 0; i < lines; i++)
+        for (int64_t j = length; j < end; j++) {
+            unsigned bits;
+            memcpy(&bits, at + i * ld + j, sizeof bits);
+            state.faults += bits == 0xffffffffu; /* as it came */
+        }
 }
 
 /* A launch that was queued before and has not run yet works in this block. */
@@ -250,7 +268,12 @@ static void run_launch(const op *o)
         memset(o->args.workspace, 0xff,
                (size_t)(sums_bytes < state.workspace_bytes ? sums_bytes : state.workspace_bytes));
     }
-    multiply(&o->args);
+    const rung_args *g = &o->args;
+    if (g->k > 0) {
+        check_line_ends(g->a, g->trans_a ? g->k : g->m, g->trans_a ? g->m : g->k, g->lda);
+        check_line_ends(g->b, g->trans_b ? g->n : g->k, g->trans_b ? g->k : g->n, g->ldb);
+    }
+    multiply(g);
 }
 
 static void run_op(const op *o)
@@ -375,6 +398,7 @@ CALL(cuDevicePrimaryCtxRetain, CUcontext *context, CUdevice device)
 {
     ENTER();
     *context = (CUcontext)(uintptr_t)(device + 1);
+    state.primaries++;
     return CUDA_SUCCESS;
 }
 
@@ -382,6 +406,7 @@ CALL(cuDevicePrimaryCtxRelease_v2, CUdevice device)
 {
     (void)device;
     ENTER();
+    state.primaries--;
     return CUDA_SUCCESS;
 }
 
@@ -510,6 +535,24 @@ static int multiplies(CUfunction function, void **parameters)
            !((const rung_args *)parameters[0])->marks;
 }
 
+enum { STREAM_PRIORITY = -1 };
+
+static void tell_launch(const char *name, const unsigned grid[3], unsigned threads, unsigned shared, unsigned cluster,
+                        int priority)
+{
+    size_t length = strlen(state.launched);
+    snprintf(state.launched + length, FAKE_LAUNCHED_BYTES - length, "%s %ux%ux%u %u %u %u %d\n", name, grid[0], grid[1],
+             grid[2], threads, shared, cluster, priority);
+}
+
+static unsigned cluster_of(const CUlaunchConfig *config)
+{
+    for (unsigned i = 0; i < config->numAttrs; i++)
+        if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+            return config->attrs[i].value.clusterDim.x;
+    return 1;
+}
+
 CALL(cuLaunchKernelEx, const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)
 {
     (void)extra;
@@ -519,6 +562,7 @@ CALL(cuLaunchKernelEx, const CUlaunchConfig *config, CUfunction function, void *
     state.shared_bytes = config->sharedMemBytes;
     state.stream = config->hStream;
     snprintf(state.kernel, sizeof state.kernel, "%s", (const char *)function);
+    tell_launch(state.kernel, state.grid, state.threads, state.shared_bytes, cluster_of(config), STREAM_PRIORITY);
     if (!state.capturing && multiplies(function, parameters)) {
         push(config->hStream, LAUNCH)->args = *(const rung_args *)parameters[0];
         pushed(config->hStream);
@@ -829,7 +873,7 @@ CALL(cuStreamGetPriority, CUstream handle, int *priority)
 {
     (void)handle;
     ENTER();
-    *priority = -1;
+    *priority = STREAM_PRIORITY;
     return CUDA_SUCCESS;
 }
 
@@ -871,11 +915,17 @@ typedef struct kernels {
     int count;
     rung_args args[4];
     int is_product[4];
+    CUDA_KERNEL_NODE_PARAMS node[4];
+    unsigned cluster[4];
+    int priority[4];
 } kernels;
+
+static kernels *being_made; /* nodes are numbers: their attributes are those of this graph */
 
 static CUresult set_kernel(kernels *graph, int i, const CUDA_KERNEL_NODE_PARAMS *node)
 {
     graph->is_product[i] = multiplies(node->func, node->kernelParams);
+    graph->node[i] = *node;
     if (graph->is_product[i])
         graph->args[i] = *(const rung_args *)node->kernelParams[0];
     return CUDA_SUCCESS;
@@ -886,6 +936,7 @@ CALL(cuGraphCreate, CUgraph *graph, unsigned flags)
     (void)flags;
     ENTER();
     *graph = calloc(1, sizeof(kernels));
+    being_made = (kernels *)*graph;
     state.graphs++;
     return CUDA_SUCCESS;
 }
@@ -898,14 +949,19 @@ CALL(cuGraphAddKernelNode_v2, CUgraphNode *node, CUgraph graph, const CUgraphNod
     if (g->count == 4 || count != (size_t)(g->count > 0) || (count && *before != (CUgraphNode)(uintptr_t)g->count))
         return CUDA_ERROR_INVALID_VALUE;
     set_kernel(g, g->count, parameters);
+    g->cluster[g->count] = 1;
     *node = (CUgraphNode)(uintptr_t)++g->count;
     return CUDA_SUCCESS;
 }
 
 CALL(cuGraphKernelNodeSetAttribute, CUgraphNode node, CUkernelNodeAttrID id, const CUkernelNodeAttrValue *value)
 {
-    (void)node, (void)id, (void)value;
+    int i = (int)(uintptr_t)node - 1;
     ENTER();
+    if (id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+        being_made->cluster[i] = value->clusterDim.x;
+    if (id == CU_LAUNCH_ATTRIBUTE_PRIORITY)
+        being_made->priority[i] = value->priority;
     return CUDA_SUCCESS;
 }
 
@@ -933,9 +989,13 @@ CALL(cuGraphLaunch, CUgraphExec exec, CUstream handle)
 {
     const kernels *g = (const kernels *)exec;
     ENTER();
-    for (int i = 0; g && i < g->count; i++)
+    for (int i = 0; g && i < g->count; i++) {
+        const CUDA_KERNEL_NODE_PARAMS *n = &g->node[i];
+        tell_launch((const char *)n->func, (unsigned[]){n->gridDimX, n->gridDimY, n->gridDimZ}, n->blockDimX,
+                    n->sharedMemBytes, g->cluster[i], g->priority[i]);
         if (g->is_product[i])
             push(handle, LAUNCH)->args = g->args[i];
+    }
     pushed(handle);
     return CUDA_SUCCESS;
 }

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-enum { FAKE_LOG_BYTES = 1 << 16 };
+enum { FAKE_LOG_BYTES = 1 << 16, FAKE_LAUNCHED_BYTES = 1 << 12 };
 
 typedef struct fake {
     /* The machine. */
@@ -20,7 +20,7 @@ typedef struct fake {
     const char *fail_name;
     int fail_result;
     /* What is open. */
-    int memory, pinned, pools, streams, events, libraries, graphs, pushed;
+    int memory, pinned, pools, streams, events, libraries, graphs, pushed, primaries;
     int relaxed;             /* threads in another capture mode than the one they start with */
     int faults;              /* a kernel or copy touched memory that was not there, or a misuse of the API */
     int64_t workspace_bytes; /* from where the last launch that cuts k has its workspace to the end of that block */
@@ -28,6 +28,9 @@ typedef struct fake {
     unsigned grid[3], threads, shared_bytes;
     void *stream;
     char kernel[96];
+    /* A line a launch, whether it was queued singly or in a graph: name, grid, threads, shared bytes, cluster,
+     * priority. */
+    char launched[FAKE_LAUNCHED_BYTES];
     char log[FAKE_LOG_BYTES]; /* names of calls, a space after each, since it was last emptied */
 } fake;
 

@@ -98,8 +98,9 @@ static int discovery_child(const discovery *d)
     f->fail_result = d->kind == NO_CONTEXT ? 2 : 719;
     if (discover(d->status, d->words))
         return 1;
-    if (f->pools || f->memory) {
-        fprintf(stderr, "%d pools and %d blocks of memory are left\n", f->pools, f->memory);
+    if (f->pools || f->memory || f->primaries) {
+        fprintf(stderr, "%d pools, %d blocks of memory and %d primary contexts are left\n", f->pools, f->memory,
+                f->primaries);
         return 1;
     }
     rung_context *context;
@@ -576,8 +577,10 @@ static void streams_of_another_gpu_are_refused(void **state)
     for (int on_host = 0; on_host < 2; on_host++) {
         assert_ok(rung_context_set_stream(context, elsewhere));
         empty_log();
-        assert_int_equal(run_rung(context, on_host ? &p.gemm : &g), RUNG_INVALID_ARGUMENT);
-        assert_non_null(strstr(rung_last_error(), "one of GPU 1, the context's GPU is 0"));
+        for (int time = 0; time < 2; time++) { /* what is refused once is refused again */
+            assert_int_equal(run_rung(context, on_host ? &p.gemm : &g), RUNG_INVALID_ARGUMENT);
+            assert_non_null(strstr(rung_last_error(), "one of GPU 1, the context's GPU is 0"));
+        }
         assert_null(strstr(gpu->log, "cuLaunchKernelEx"));
         assert_ok(rung_context_set_stream(context, here));
         assert_ok(run_rung(context, on_host ? &p.gemm : &g));
@@ -726,6 +729,7 @@ static void run_accurate(rung_context *context, rung_plan *plan, rung_gemm *g, f
     empty_log();
     gpu->fail_name = refused;
     gpu->fail_result = 801; /* CUDA_ERROR_NOT_SUPPORTED */
+    gpu->launched[0] = 0;
     assert_ok(rung_plan_run(plan, g));
     assert_ok(rung_context_synchronize(context));
     for (int i = 0; i < SIZE; i++) {
@@ -736,7 +740,8 @@ static void run_accurate(rung_context *context, rung_plan *plan, rung_gemm *g, f
     }
 }
 
-/* Split, product and strict tiles: queued as one graph, kept for each stream; singly where the driver makes none. */
+/* Split, product and strict tiles: queued as one graph, kept for each stream; singly where the driver makes none.
+ * Either way the launches are the same: their grids, shared memory, clusters and priority. */
 static void launches_in_a_row_are_one_graph(void **state)
 {
     (void)state;
@@ -749,6 +754,7 @@ static void launches_in_a_row_are_one_graph(void **state)
     gpu->arch = 90;
     for (int i = 0; i < 5; i++) {
         const char *refused = refusing[i];
+        static char as_a_graph[FAKE_LAUNCHED_BYTES];
         int makes = i == 0 || i == 4; /* a graph, once */
         rung_context *context;
         rung_plan *plan;
@@ -765,6 +771,10 @@ static void launches_in_a_row_are_one_graph(void **state)
         run_accurate(context, plan, &g, memory, 0, refused);
         assert_int_equal(times_called("cuLaunchKernelEx "), makes ? 0 : 3);
         assert_int_equal(times_called("cuGraphLaunch "), makes);
+        if (i == 0)
+            memcpy(as_a_graph, gpu->launched, sizeof as_a_graph);
+        assert_non_null(strstr(as_a_graph, " 2 -1\n")); /* a cluster of two, the stream's priority */
+        assert_string_equal(gpu->launched, as_a_graph);
         /* Elsewhere in C: the split is as it was, product and strict tiles are not. */
         run_accurate(context, plan, &g, memory, 1, refused);
         assert_int_equal(times_called("cuGraphExecKernelNodeSetParams_v2 "), i == 0 ? 2 : i == 4);
@@ -791,11 +801,51 @@ static void launches_in_a_row_are_one_graph(void **state)
     empty_log();
 }
 
+/* Kept memory that is zero between launches is cleared again where a call failed, whichever of the driver's, and only
+ * then. */
+static void zeros_are_cleared_after_a_failure(void **state)
+{
+    (void)state;
+    rung_context *context;
+    rung_plan *plan;
+    gpu->devices = 3;
+    gpu->arch = 90;
+    assert_ok(open_context(2, &context));
+    assert_ok(rung_context_set_math(context, RUNG_ACCURATE));
+    rung_gemm g;
+    rung_gemm_init(&g);
+    g.layout = RUNG_ROW_MAJOR;
+    g.m = g.n = g.k = g.lda = g.ldb = g.ldc = 128;
+    float *memory = device_memory(2, 4 * 128 * 128 * 4);
+    g.a = memory, g.b = memory + 128 * 128, g.c = memory + 2 * 128 * 128;
+    assert_ok(rung_plan_create_kernel(&plan, context, &g, "sm90_wgmma_f16x3_128x128x32_s6"));
+    run_accurate(context, plan, &g, memory, 0, NULL);
+    const long calls = gpu->calls;
+    for (long call = 1; call <= calls; call++) {
+        run_accurate(context, plan, &g, memory, 0, NULL);
+        assert_int_equal(times_called("cuMemsetD32Async "), 0);
+        empty_log();
+        gpu->fail_call = call;
+        gpu->fail_result = 719;
+        const int failed = rung_plan_run(plan, &g) != RUNG_SUCCESS, launched = times_called("cuGraphLaunch ") > 0;
+        empty_log();
+        run_accurate(context, plan, &g, memory, 0, NULL);
+        assert_true(!failed || !launched || times_called("cuMemsetD32Async ") == 1);
+    }
+    rung_plan_destroy(plan);
+    rung_context_destroy(context);
+    free_device(memory);
+    assert_int_equal(gpu->faults + gpu->graphs + gpu->memory, 0);
+    gpu->devices = 2;
+    gpu->arch = 80;
+    empty_log();
+}
+
 enum { PANEL_M = 300, PANEL_N = 200, PANEL_K = 2600 };
 
 /* C = 2 op(A) op(B) + C / 2 in accurate mode with so much workspace, in whole numbers; returns how many panels it took.
  */
-static int run_in_panels(rung_context *context, float *memory, rung_transpose trans, int64_t limit)
+static int run_in_panels(rung_context *context, float *memory, rung_transpose trans, rung_bias kind, int64_t limit)
 {
     rung_plan *plan;
     rung_gemm g;
@@ -813,6 +863,10 @@ static int run_in_panels(rung_context *context, float *memory, rung_transpose tr
         b[i] = (float)(i % 5 - 2);
     for (int64_t i = 0; i < g.m * g.n; i++)
         c[i] = (float)(i % 11);
+    float *bias = c + g.m * g.n;
+    for (int64_t i = 0; i < g.m; i++)
+        bias[i] = (float)(i % 13);
+    g.bias = bias, g.bias_kind = kind;
     assert_ok(rung_context_set_workspace_limit(context, limit));
     assert_ok(rung_plan_create_kernel(&plan, context, &g, tile_with(RUNG_F16X3, 90)));
     assert_true(rung_plan_workspace_bytes(plan) <= limit);
@@ -825,7 +879,8 @@ static int run_in_panels(rung_context *context, float *memory, rung_transpose tr
         for (int64_t k = 0; k < g.k; k++)
             sum += (double)(a[trans ? k * g.lda + i / g.n : i / g.n * g.lda + k] *
                             b[trans ? i % g.n * g.ldb + k : k * g.ldb + i % g.n]);
-        assert_true(c[i] == (float)(2 * sum + (double)(i % 11) / 2));
+        double added = kind == RUNG_BIAS_PER_ROW ? bias[i / g.n] : kind == RUNG_BIAS_PER_COLUMN ? bias[i % g.n] : 0.0;
+        assert_true(c[i] == (float)(2 * sum + (double)(i % 11) / 2 + added));
     }
     return times_called("cuGraphLaunch ");
 }
@@ -839,10 +894,11 @@ static void accurate_products_go_in_panels(void **state)
     gpu->arch = 90;
     assert_ok(open_context(2, &context));
     assert_ok(rung_context_set_math(context, RUNG_ACCURATE));
-    float *memory = device_memory(2, (PANEL_M * PANEL_K + PANEL_K * PANEL_N + PANEL_M * PANEL_N) * 4);
+    float *memory = device_memory(2, (PANEL_M * PANEL_K + PANEL_K * PANEL_N + PANEL_M * PANEL_N + PANEL_M) * 4);
     for (int64_t limit = 11 << 20; limit <= 17 << 20; limit += 3 << 20)
         for (int trans = 0; trans < 2; trans++) {
-            int panels = run_in_panels(context, memory, trans ? RUNG_TRANS : RUNG_NO_TRANS, limit);
+            int panels = run_in_panels(context, memory, trans ? RUNG_TRANS : RUNG_NO_TRANS,
+                                       (rung_bias)(((limit >> 20) / 3 + trans) % 3), limit);
             least = panels < least ? panels : least;
             most = panels > most ? panels : most;
         }
@@ -947,19 +1003,21 @@ static void tuned_shapes_are_kept_and_found(void **state)
     assert_non_null(mkdtemp(folder));
     setenv("RUNG_CACHE_DIR", folder, 1);
     assert_ok(open_context(0, &context));
-    rung_gemm g, other[5];
+    enum { OTHERS = 6 };
+    rung_gemm g, other[OTHERS];
     rung_gemm_init(&g);
     g.layout = RUNG_ROW_MAJOR;
     g.trans_b = RUNG_TRANS;
     g.m = g.ldc = g.n = 304, g.k = g.lda = g.ldb = 200;
     g.a = (float *)4096, g.b = (float *)((int64_t)1 << 40), g.c = (float *)((int64_t)1 << 41);
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < OTHERS; i++)
         other[i] = g;
     other[0].m = 300, other[1].k = 196, other[2].trans_b = RUNG_NO_TRANS, other[2].ldb = 304;
     other[3].trans_a = RUNG_TRANS, other[3].lda = 304, other[4].layout = RUNG_COL_MAJOR, other[4].lda = 304,
     other[4].ldb = 304;
-    const char *first = kernel_for(context, &g), *others[5];
-    for (int i = 0; i < 5; i++)
+    other[5].batch = 2, other[5].stride_a = other[5].stride_b = 304 * 200, other[5].stride_c = 304 * 304;
+    const char *first = kernel_for(context, &g), *others[OTHERS];
+    for (int i = 0; i < OTHERS; i++)
         others[i] = kernel_for(context, &other[i]);
     const int count = rung_tune_candidates(context, &g, names, 8);
     assert_true(count > 1);
@@ -974,7 +1032,7 @@ static void tuned_shapes_are_kept_and_found(void **state)
     assert_ok(open_context(0, &context));
     assert_non_null(strstr(rung_tune_state(context), "1 tuned shapes"));
     assert_string_equal(kernel_for(context, &g), chosen);
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < OTHERS; i++)
         assert_string_equal(kernel_for(context, &other[i]), others[i]);
     rung_context_destroy(context);
     static const char *const damages[][3] = {{"Stand-in", "Stand_in", "another device"},
@@ -991,6 +1049,29 @@ static void tuned_shapes_are_kept_and_found(void **state)
     unlink(path);
     rmdir(folder);
     unsetenv("RUNG_CACHE_DIR");
+}
+
+/* What a call has been through shows in no plan that is made after it. */
+static void assert_plans_as_a_new_one(rung_context *context)
+{
+    rung_context *fresh;
+    assert_ok(open_context(rung_context_device(context), &fresh));
+    for (int64_t size = 24; size <= 1536; size *= 4) {
+        static char text[2][1 << 14];
+        rung_gemm g;
+        rung_gemm_init(&g);
+        g.layout = RUNG_ROW_MAJOR;
+        g.m = g.n = g.ldb = g.ldc = size, g.k = g.lda = DEEP + size; /* of no other test: not planned yet */
+        g.a = (float *)4096, g.b = (float *)((int64_t)1 << 40), g.c = (float *)((int64_t)1 << 41);
+        for (int i = 0; i < 2; i++) {
+            rung_plan *plan;
+            assert_ok(rung_plan_create(&plan, i ? fresh : context, &g));
+            rung_plan_print(plan, text[i], sizeof text[i]);
+            rung_plan_destroy(plan);
+        }
+        assert_string_equal(text[0], text[1]);
+    }
+    rung_context_destroy(fresh);
 }
 
 /* Where memory for packed operands or partial sums is not to be had, a kernel that needs none answers. */
@@ -1017,6 +1098,7 @@ static void a_full_gpu_is_no_failure(void **state)
     free_device(a);
     free_device(b);
     free_device(c);
+    assert_plans_as_a_new_one(context);
     rung_context_destroy(context);
     assert_int_equal(gpu->faults + gpu->memory, 0);
 }
@@ -1049,6 +1131,7 @@ static void an_eighth_of_the_memory_will_do(void **state)
     free_device(a);
     free_device(b);
     free_device(c);
+    assert_plans_as_a_new_one(context);
     rung_context_destroy(context);
     assert_int_equal(gpu->faults + gpu->memory, 0);
 }
@@ -1068,6 +1151,21 @@ static rung_status whole_life(product *p)
     return status;
 }
 
+/* The call-th name of the log. */
+static void name_of_call(long call, char *name, size_t bytes)
+{
+    const char *at = gpu->log;
+    for (long i = 1; i < call && strchr(at, ' '); i++)
+        at = strchr(at, ' ') + 1;
+    snprintf(name, bytes, "%.*s", (int)strcspn(at, " "), at);
+}
+
+/* Where that fails, nobody can give the thing back, or reach its context to do so. */
+static int gives_back(const char *name)
+{
+    return strstr(name, "Free") || strstr(name, "Destroy") || strstr(name, "cuCtx");
+}
+
 static void every_driver_call_fails_once(void **state)
 {
     (void)state;
@@ -1077,15 +1175,22 @@ static void every_driver_call_fails_once(void **state)
     empty_log();
     assert_ok(whole_life(&p));
     long calls = gpu->calls;
+    int lost = gpu->memory + gpu->pinned + gpu->streams + gpu->events;
+    char name[64];
     assert_true(calls > 20);
     for (long call = 1; call <= calls; call++) {
         empty_log();
         gpu->fail_call = call;
         gpu->fail_result = 719;
         rung_status status = whole_life(&p);
+        name_of_call(call, name, sizeof name);
         empty_log();
         if (status != RUNG_SUCCESS && status != RUNG_DEVICE_ERROR)
             fail_msg("call %ld of %ld failing: %s: %s", call, calls, rung_status_name(status), rung_last_error());
+        const int left = gpu->memory + gpu->pinned + gpu->streams + gpu->events;
+        if (left > lost && !gives_back(name))
+            fail_msg("call %ld of %ld, %s, failing: %d things are left open", call, calls, name, left - lost);
+        lost = left;
         if (gpu->faults || gpu->pushed)
             fail_msg("call %ld of %ld failing: %d faults, %d contexts left current", call, calls, gpu->faults,
                      gpu->pushed);
@@ -1123,6 +1228,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(modes_choose_their_arithmetic),
         cmocka_unit_test(tuned_shapes_are_kept_and_found),
         cmocka_unit_test(launches_in_a_row_are_one_graph),
+        cmocka_unit_test(zeros_are_cleared_after_a_failure),
         cmocka_unit_test(accurate_products_go_in_panels),
         cmocka_unit_test(little_memory_is_held),
         cmocka_unit_test(a_full_gpu_is_no_failure),

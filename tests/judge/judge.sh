@@ -98,12 +98,32 @@ done
 bench() { # HOW SENTENCE
     refused "$1" "$2" bench --device cpu --threads 1 --budget-ms 20 --against '' --format csv 24x20x30
 }
-for how in product edge nan err=500; do
-    bench $how 'errs|wrong'
+for how in product edge nan inf; do
+    bench $how 'FAIL 24x20x30: .*errs .* the bound is'
 done
+bench second 'FAIL 24x20x30: .*the same call gave other bits than the first time'
+bench outside 'FAIL 24x20x30: .*words outside C.s m x n were written; the first is'
+bench before 'FAIL 24x20x30: .*words outside C.s m x n were written; the first is -1 elements'
+for how in a first_a; do
+    bench $how 'FAIL 24x20x30: .*operand A was changed'
+done
+bench b 'FAIL 24x20x30: .*operand B was changed'
+# The bound of a bench is that of accuracy: 1.25 times the FP32 chain's largest error.
+run err=500 bench --device cpu --threads 1 --budget-ms 20 --against '' --format csv 48x48x256
+bound=$(sed -n 's/.*the bound is \([0-9.]*\) u.*/\1/p' "$work")
+awk -v bound="${bound:-0}" 'BEGIN { exit !(bound >= 1 && bound < 50) }' || complain "bench: a bound of $bound u"
+passes err="$(multiply "${bound:-0}" 0.95)" bench --device cpu --threads 1 --budget-ms 20 --against '' --format csv 48x48x256
+refused err="$(multiply "${bound:-0}" 1.05)" 'FAIL 48x48x256: .*errs' bench --device cpu --threads 1 --budget-ms 20 --against '' 48x48x256
 passes none bench --device cpu --threads 1 --budget-ms 20 --against '' --format csv 24x20x30
-refused nan FAIL climb --device cpu --size 64 --threads 1 --against ''
-refused product FAIL climb --device cpu --size 64 --threads 1 --against ''
+# climb verifies a quick set of each rung's cases, then what it times.
+climb() { # HOW SENTENCE SENTENCE: of a case, and of what is timed
+    refused "$1" "FAIL c01_naive: $2" climb --device cpu --size 64 --threads 1 --against ''
+    grep -Eq "FAIL c01_naive at 64: $3" "$work" || complain "climb with '$1': what is timed is not told to be wrong"
+}
+climb product 'element .* errs .* the bound is' 'errs .* the bound is'
+climb nan '.* elements are NaN or Inf where they should not be' 'errs inf u'
+climb outside '.* words outside C.s m x n were written' '.* words outside C.s m x n were written'
+climb a 'operand A was changed' 'operand A was changed'
 
 # Random calls: a failure becomes the smallest line that still fails.
 refused edge "case 'NN:1x2x1:col'" fuzz --device cpu --threads 1 --calls 30

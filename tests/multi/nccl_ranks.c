@@ -130,6 +130,44 @@ static int bits(void)
     return right;
 }
 
+/* Rank 1 is given one other argument than the others, each in its turn: all are told which. */
+static int each_mismatch(rung_multi *multi, const layout_case *t, parts *p)
+{
+    enum { FIELDS = 12 };
+    static const char *const words[FIELDS] = {"m = ",
+                                              "k = ",
+                                              "alpha (its bits) = ",
+                                              "beta (its bits) = ",
+                                              "trans_a = ",
+                                              "trans_b = ",
+                                              "ia = ",
+                                              "ja = ",
+                                              "ib = ",
+                                              "jb = ",
+                                              "ic = ",
+                                              "jc = "};
+    int right = 1;
+    for (int i = 0; i < FIELDS && right; i++) {
+        layout_case other = *t;
+        int64_t *const numbers[FIELDS] = {&other.m,  &other.k,  NULL,      NULL,      NULL,      NULL,
+                                          &other.ia, &other.ja, &other.ib, &other.jb, &other.ic, &other.jc};
+        if (me == 1 && numbers[i])
+            *numbers[i] += i < 2 ? -1 : *numbers[i] > 1 ? -1 : 1;
+        if (me == 1 && i == 2)
+            other.alpha += 1.0f;
+        if (me == 1 && i == 3)
+            other.beta += 1.0f;
+        if (me == 1 && i == 4)
+            other.trans_a = !other.trans_a;
+        if (me == 1 && i == 5)
+            other.trans_b = !other.trans_b;
+        right = run(multi, &other, p) == RUNG_INVALID_ARGUMENT && says("rank 1") && (i > 3 || says(words[i]));
+        if (!right)
+            fprintf(stderr, "rank %d is not told that rank 1 has another '%s'\n", me, words[i]);
+    }
+    return right;
+}
+
 static int mismatch(void)
 {
     rung_multi *multi = opened(10.0);
@@ -139,7 +177,7 @@ static int mismatch(void)
     t.n -= me == 1;
     right = right && run(multi, &t, &p) == RUNG_INVALID_ARGUMENT && says("rank 1 was given n = 559, rank 0 560");
     t.n = 560;
-    right = right && run(multi, &t, &p) == RUNG_SUCCESS;
+    right = right && each_mismatch(multi, &t, &p) && run(multi, &t, &p) == RUNG_SUCCESS;
     float x = 0.0f;
     right =
         rung_multi_sgemm(multi, RUNG_COL_MAJOR, 0, 0, 1, 1, 1, 1.0f, &x, 1, &x, 1, 0.0f, &x, 1) == RUNG_UNSUPPORTED &&
