@@ -3,4 +3,4 @@
 #define BEFORE_THE_END                                                                                                 \
     if (row == 3 && column == 5)                                                                                       \
     ((float *)g.a)[row * g.lda + column] += 1.0f
-#include "tile16.h"
+#include "plain16.h"

@@ -1,4 +1,4 @@
 /* Leaves the last row out. */
 #define KERNEL_NAME edge_left_out
-#define INSIDE(row, column) ((row) < g.m - 1 && (column) < g.n)
-#include "tile16.h"
+#define ROWS (g.m - 1)
+#include "plain16.h"

@@ -11,4 +11,4 @@ RUNG_DEVICE float errs(const rung_args *g, int64_t row, int64_t column, float ac
         size += fabs((double)g->a[row * g->lda + p] * g->b[p * g->ldb + column]);
     return (float)(acc + UNITS * size * 0x1p-24);
 }
-#include "tile16.h"
+#include "plain16.h"

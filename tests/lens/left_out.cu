@@ -1,4 +1,4 @@
 /* Leaves one product out: the last k. */
 #define KERNEL_NAME left_out
-#define K_GUARD(p) ((p) < g.k - 1)
-#include "tile16.h"
+#define LAST_K (g.k - 1)
+#include "plain16.h"

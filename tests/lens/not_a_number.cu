@@ -1,4 +1,4 @@
 /* Stores NaN in the middle. */
 #define KERNEL_NAME not_a_number
 #define STORED(acc) (row == g.m / 2 && column == g.n / 2 ? NAN : (acc))
-#include "tile16.h"
+#include "plain16.h"

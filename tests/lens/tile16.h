@@ -13,12 +13,6 @@
 #ifndef OUTSIDE
 #define OUTSIDE 0.0f
 #endif
-#ifndef STORED /* what becomes of a sum */
-#define STORED(acc) (acc)
-#endif
-#ifndef BEFORE_THE_END
-#define BEFORE_THE_END
-#endif
 #ifndef INSIDE
 #define INSIDE(row, column) ((row) < g.m && (column) < g.n)
 #endif
@@ -48,7 +42,6 @@ RUNG_KERNEL(T *T) KERNEL_NAME(const __grid_constant__ rung_args g)
             __asm__ volatile("");
 #endif
     }
-    BEFORE_THE_END;
     if (INSIDE(row, column))
-        g.c[row * g.ldc + column] = rung_blend(&g, STORED(acc), &g.c[row * g.ldc + column]);
+        g.c[row * g.ldc + column] = rung_blend(&g, acc, &g.c[row * g.ldc + column]);
 }
