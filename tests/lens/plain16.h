@@ -1,4 +1,4 @@
-/* One body for what the lens's judge must refuse: a plain product, a thread a result, with places for what is wrong with results. */
+/* One body for what the lens must refuse: a plain product, a thread a result, with places for what is wrong. */
 #include "device/args.h"
 
 #ifndef LAST_K
