@@ -3,13 +3,18 @@
 # A row is RUNG_TILE(<name>, .field = value, ..., .idea = "...", .cost = {...}). The name says architecture, sizes and stages.
 # Each tile is the family's kernel.cu, compiled with -DTILE=<name>, BM, BN, BK, STAGES from the name and every other whole number
 # of the row as a macro in upper case; a field that a row leaves out is 0, as in C. What follows from these stands in the family's
-# tile.h. A .post says which tool rewrites the compiled code.
+# tile.h: <FAMILY>_ROW, the rest of the catalog's row; <FAMILY>_CHECKS, what makes a row legal; <FAMILY>_NEEDED, bits of <FAMILY>_NEEDS that
+# a row brings, all of which some row must. A .post says which tool rewrites the compiled code.
 
-# rung_tile_rows(<family> <rows> <fields>): the text of each row, and the names of all fields that are macros.
+# rung_tile_rows(<family> <rows> <fields>): the text of each row, and the names of all fields that are macros: those of whole numbers, and
+# those that the head of the file explains and no row has at present.
 function(rung_tile_rows family rows fields)
   set(file ${PROJECT_SOURCE_DIR}/src/cuda/families/${family}/tiles.inc)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   file(READ ${file} text)
+  string(REGEX MATCHALL "\n [*]   [.][a-z_0-9]+(, [.][a-z_0-9]+)*" explained "${text}")
+  string(REGEX MATCHALL "[.][a-z_0-9]+" explained "${explained}")
+  list(TRANSFORM explained REPLACE "[.]" "")
   string(REGEX REPLACE "/[*][^*]*[*]+([^/*][^*]*[*]+)*/" "" text "${text}")
   string(REPLACE ";" "\t" text "${text}")
   string(REPLACE "RUNG_TILE(" ";" found "${text}")
@@ -17,13 +22,18 @@ function(rung_tile_rows family rows fields)
   string(REGEX REPLACE "[.](idea = \"[^\"]*\"|cost = {[^}]*})" "" numbers "${text}")
   string(REGEX MATCHALL "[.][a-z_0-9]+ = [0-9]" names "${numbers}")
   list(TRANSFORM names REPLACE "[.]([a-z_0-9]+) = [0-9]" "\\1")
+  foreach(field IN LISTS explained)
+    if(NOT text MATCHES "[.]${field} = ")
+      list(APPEND names ${field})
+    endif()
+  endforeach()
   list(REMOVE_DUPLICATES names)
   set(${rows} "${found}" PARENT_SCOPE)
   set(${fields} "${names}" PARENT_SCOPE)
 endfunction()
 
-# rung_tile(<family> <index> <row> <fields> <text>): declares the kernel; returns its row of the catalog.
-function(rung_tile family index row fields text)
+# rung_tile(<family> <index> <row> <fields> <text> <checks>): declares the kernel; returns its row of the catalog and the row's checks.
+function(rung_tile family index row fields text checks)
   string(REGEX MATCH "^[a-z0-9_]+" name "${row}")
   if(NOT name MATCHES "^sm([0-9]+)_[a-z0-9]+_[a-z0-9]+_([0-9]+)x([0-9]+)x([0-9]+)_s([0-9]+)$")
     message(FATAL_ERROR "src/cuda/families/${family}/tiles.inc: '${name}' is not <arch>_<mechanism>_<math>_<BM>x<BN>x<BK>_s<stages>")
@@ -63,13 +73,17 @@ function(rung_tile family index row fields text)
     string(REPLACE "=" " " line ${macro})
     string(APPEND lines "#define ${line}\n")
   endforeach()
+  string(CONCAT checked "${lines}#define RUNG_TILE_NAME \"${name}\"\n#ifdef ${upper}_CHECKS\n${upper}_CHECKS\n#endif\n"
+    "#ifdef ${upper}_NEEDS\nenum { ${family}_tile_${index} = ${upper}_NEEDED };\n#endif\n#undef RUNG_TILE_NAME\n")
   string(APPEND lines "RUNG_CUDA(${name}, ${arch}, .role = RUNG_PRODUCTION, .launch = \"${family}\", .tile = ${index}, .idea = ${idea},\n"
     "          .bm = BM, .bn = BN, .bk = BK, .stages = STAGES, ${upper}_ROW)\n")
   foreach(macro IN LISTS macros)
     string(REGEX REPLACE "=.*" "" line ${macro})
     string(APPEND lines "#undef ${line}\n")
+    string(APPEND checked "#undef ${line}\n")
   endforeach()
   set(${text} "${lines}" PARENT_SCOPE)
+  set(${checks} "${checked}" PARENT_SCOPE)
 endfunction()
 
 # rung_modules(): declares the kernel files that are no product's, src/cuda/driver/modules.inc.
@@ -84,13 +98,14 @@ function(rung_modules)
 endfunction()
 
 # rung_families(): declares all tiles and writes generated/tiles.inc, the rows of the catalog (core/all_rows.inc),
-# tile_rows.h, what those are written in, and plans.h, the union of the families' plans.
+# tile_rows.h, what those are written in, tile_checks.inc, what makes them legal, and plans.h, the union of the families' plans.
 function(rung_families)
   set(list ${PROJECT_SOURCE_DIR}/src/cuda/families/list.inc)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${list})
   file(STRINGS ${list} families REGEX "^RUNG_FAMILY")
   list(TRANSFORM families REPLACE "^RUNG_FAMILY.([a-z]+)..*$" "\\1")
   set(text "/* Rows of the production kernels, made by cmake/tiles.cmake from the families' tiles.inc. */\n")
+  set(checks "/* What makes the rows of tiles.inc legal: made by cmake/tiles.cmake. */\n")
   set(heads "/* What the rows of tiles.inc are written in: made by cmake/tiles.cmake. */\n#include \"cuda/families/tile.h\"\n")
   foreach(family IN LISTS families)
     string(APPEND heads "#include \"cuda/families/${family}/tile.h\"\n")
@@ -100,12 +115,17 @@ function(rung_families)
     string(APPEND text "#define RUNG_FILE(id) \"src/cuda/families/${family}/kernel.cu\"\n")
     rung_tile_rows(${family} rows fields)
     set(index 0)
+    set(bits 0)
     foreach(row IN LISTS rows)
-      rung_tile(${family} ${index} "${row}" "${fields}" lines)
+      rung_tile(${family} ${index} "${row}" "${fields}" lines row_checks)
       string(APPEND text "${lines}")
+      string(APPEND checks "${row_checks}")
+      string(APPEND bits " | ${family}_tile_${index}")
       math(EXPR index "${index} + 1")
     endforeach()
     string(APPEND text "#undef RUNG_FILE\n")
+    string(TOUPPER ${family} upper)
+    string(APPEND checks "#ifdef ${upper}_NEEDS\n_Static_assert((${bits}) == ${upper}_NEEDS, \"${family}/tiles.inc: \" ${upper}_NEEDS_TEXT);\n#endif\n")
   endforeach()
   set(plans "/* How a kernel runs a product, as its family has decided: made by cmake/tiles.cmake from the families' plan.h. */\n"
     "#ifndef RUNG_PLANS_H\n#define RUNG_PLANS_H\n\n#include <stdint.h>\n")
@@ -121,4 +141,5 @@ function(rung_families)
     "    int32_t searched; /* of a ladder rung with several tiles: which */\n} rung_family_plan;\n\n#endif\n")
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/plans.h CONTENT "${plans}" @ONLY)
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/tiles.inc CONTENT "${text}" @ONLY)
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/tile_checks.inc CONTENT "${checks}" @ONLY)
 endfunction()

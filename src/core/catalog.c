@@ -21,6 +21,8 @@ static const rung_kernel rows[] = {
 #undef RUNG_CUDA
 };
 
+#include "tile_checks.inc"
+
 int rung_kernel_count(void)
 {
     return (int)(sizeof rows / sizeof rows[0]);

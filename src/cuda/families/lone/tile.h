@@ -24,4 +24,13 @@
     .shared_bytes = LONE_SHARED_BYTES, .max_registers = 255, .max_spill_bytes = 96,                                    \
     .accepts = RUNG_ACCEPTS_ALL & ~RUNG_ACCEPTS_ARRAYS & ~(FOURTHS ? RUNG_ACCEPTS_NT | RUNG_ACCEPTS_TT : 0)
 
+#define LONE_CHECKS                                                                                                    \
+    RUNG_TILE_CHECK(TM > 0 && TN > 0 && TM % 4 == 0 && TN % 4 == 0, ".tm and .tn are multiples of 4")                  \
+    RUNG_TILE_CHECK(BM % (TM ? TM : 1) == 0 && BN % (TN ? TN : 1) == 0, ".tm divides BM, and .tn BN")                  \
+    RUNG_TILE_CHECK(LONE_LANES == 32 || LONE_SLICED, "a warp's 32 lanes, or 16 of them, have all results of a tile: "  \
+                                                     "BM / .tm * (BN / .tn) is 32 or 16")                              \
+    RUNG_TILE_CHECK(BK == 16 || (LONE_SLICED && BK == 32), "BK is 16; of a tile of 16 lanes 16 or 32")                 \
+    RUNG_TILE_CHECK(LONE_SHARED_BYTES <= RUNG_MOST_SHARED_BYTES,                                                       \
+                    "a block has at most 232448 bytes of shared memory: fewer stages")
+
 #endif

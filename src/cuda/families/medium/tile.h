@@ -17,4 +17,21 @@
     .min_ffma_percent = MIN_FFMA_PERCENT,                                                                              \
     .accepts = RUNG_ACCEPTS_ALL & ~RUNG_ACCEPTS_ARRAYS & ~(LARGE_LOOP ? RUNG_ACCEPTS_NT | RUNG_ACCEPTS_TT : 0)
 
+#define MEDIUM_CHECKS                                                                                                  \
+    RUNG_TILE_CHECK((BM == 64 || BM == 128) && (BN == 64 || BN == 128), "BM and BN are 64 or 128")                     \
+    RUNG_TILE_CHECK(GROUPS == 1 || GROUPS == 2 || GROUPS == 4 || (GROUPS == 8 && !LARGE_LOOP),                         \
+                    ".groups is 1, 2, 4 or 8; with .large_loop at most 4")                                             \
+    RUNG_TILE_CHECK(BK == MEDIUM_BK * (LARGE_LOOP ? 1 : GROUPS), "BK is 16 times .groups; with .large_loop 16")        \
+    RUNG_TILE_CHECK(STAGES * (BM + BN) * MEDIUM_BK >= BM * BN,                                                         \
+                    "a group's ring has room for its sums: stages * 16 * (BM + BN) is at least BM * BN")               \
+    RUNG_TILE_CHECK(RESIDENT > 0, ".resident is 1 or more")                                                            \
+    RUNG_TILE_CHECK(MEDIUM_THREADS <= 1024, "a block has at most 1024 threads: fewer .groups")                         \
+    RUNG_TILE_CHECK(MEDIUM_SHARED_BYTES <= RUNG_MOST_SHARED_BYTES,                                                     \
+                    "a block has at most 232448 bytes of shared memory: fewer stages")
+
+/* Accurate mode has the blocks that it refuses computed by a medium tile: one for each order of B. */
+#define MEDIUM_NEEDED (MARKED ? 1 << LARGE_LOOP : 0)
+#define MEDIUM_NEEDS 3
+#define MEDIUM_NEEDS_TEXT "accurate mode needs a tile with .marked, and one with .marked and .large_loop"
+
 #endif

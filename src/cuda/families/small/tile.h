@@ -28,4 +28,29 @@ enum {
                                : 64,                                                                                   \
     .accepts = RUNG_ACCEPTS_ALL | (IN_ORDER ? RUNG_KEEPS_ORDER : 0)
 
+/* For a tile that is neither a crowd's nor a batch's. */
+#define SMALL_OTHER (!CROWD && !BATCH)
+#define SMALL_STEP (SMALL_OTHER ? K_AT_ONCE * SLICES : 1)
+#define SMALL_CHECKS                                                                                                   \
+    RUNG_TILE_CHECK(TM > 0 && TN > 0 && TM % 4 == 0 && TN % 4 == 0, ".tm and .tn are multiples of 4")                  \
+    RUNG_TILE_CHECK(BM % (TM ? TM : 1) == 0 && BN % (TN ? TN : 1) == 0, ".tm divides BM, and .tn BN")                  \
+    RUNG_TILE_CHECK(RESIDENT > 0, ".resident is 1 or more")                                                            \
+    RUNG_TILE_CHECK(BATCH || SLICES > 0, ".slices is 1 or more")                                                       \
+    RUNG_TILE_CHECK(!CROWD || (BK == 8 && TM == 8 && SLICES == 1), "a crowd's BK is 8, its .tm 8, its .slices 1")      \
+    RUNG_TILE_CHECK(!CROWD || (BM % 32 == 0 && BN % (8 * TN) == 0),                                                    \
+                    "a crowd's warps are 4 x 8 threads: BM is a multiple of 32, BN of 8 times .tn")                    \
+    RUNG_TILE_CHECK(!SMALL_OTHER || (K_AT_ONCE > 0 && LANES_X > 0), ".k_at_once and .lanes_x are 1 or more")           \
+    RUNG_TILE_CHECK(!SMALL_OTHER || BN / TN % (LANES_X ? LANES_X : 1) == 0, ".lanes_x divides BN / .tn")               \
+    RUNG_TILE_CHECK(!SMALL_OTHER || BK % (4 * SLICES) == 0, "BK is a multiple of 4 times .slices")                     \
+    RUNG_TILE_CHECK(!SMALL_OTHER || BK % (2 * SMALL_STEP ? 2 * SMALL_STEP : 1) == 0,                                   \
+                    "BK is a multiple of 2 times .k_at_once times .slices")                                            \
+    RUNG_TILE_CHECK(SMALL_THREADS <= 1024, "a block has at most 1024 threads: BM / .tm * (BN / .tn) * .slices")        \
+    RUNG_TILE_CHECK(SMALL_SHARED_BYTES <= RUNG_MOST_SHARED_BYTES,                                                      \
+                    "a block has at most 232448 bytes of shared memory: fewer stages, or a shorter BK")
+
+/* Accurate mode has the tiles that it refuses computed by a small one. */
+#define SMALL_NEEDED (IN_ORDER && BM == 128 && BN == 128)
+#define SMALL_NEEDS 1
+#define SMALL_NEEDS_TEXT "accurate mode needs a tile of 128 x 128 with .in_order"
+
 #endif
