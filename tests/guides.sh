@@ -1,13 +1,14 @@
 #!/bin/sh
 # docs/add_a_kernel.md and docs/add_a_tile.md, taken at their word: their files and rows go into one copy of the sources, which must then
 # build, list, plan with and verify the new rungs, the new tile and the new family; the edits that change a tile and take one out are made,
-# after which the lists that tests read still fit; and the build must refuse a file without a row, a row without a file and a tile whose name does not say its sizes.
+# after which the lists that tests read still fit; and the build must refuse a file without a row, a row without a file,
+# rows that no body can be compiled for and a tile whose name does not say its sizes.
 # usage: guides.sh <source folder> <cmake>
 set -eu
 source=$1 cmake=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-(cd "$source" && tar cf - CMakeLists.txt CMakePresets.json cmake include src lab cli shim tools packaging docs tests dev learn python examples results/ladder-build.jsonl) | tar xf - -C "$work"
+(cd "$source" && tar cf - CMakeLists.txt CMakePresets.json CHANGELOG.md cmake include src lab cli shim tools packaging docs tests dev learn python examples results/ladder-build.jsonl) | tar xf - -C "$work"
 cd "$work"
 
 # The n-th ```c block of a page.
@@ -97,5 +98,26 @@ tail -n 1 log
 rm src/ladder/cpu/c90_two_rows.c
 refused "a row without a file" 'lists c90_two_rows, but there is no'
 block add_a_kernel 1 >src/ladder/cpu/c90_two_rows.c
+# Rows that no body can be compiled for, and a row too few: the host's part of the build says what is legal.
+illegal() { # family, an edit of its rows, what the build says
+    cp "src/cuda/families/$1/tiles.inc" kept
+    sed -i "$2" "src/cuda/families/$1/tiles.inc"
+    ! cmp -s kept "src/cuda/families/$1/tiles.inc" || { echo "$2 changes no row of $1"; exit 1; }
+    "$cmake" build >log 2>&1 || { cat log; exit 1; }
+    ! ninja -C build src/CMakeFiles/rung.dir/core/catalog.c.o >log 2>&1 || { echo "$1: $2 was taken"; exit 1; }
+    grep -qF "$3" log || { cat log; exit 1; }
+    cp kept "src/cuda/families/$1/tiles.inc"
+}
+illegal medium 's/tmawarp_f32_64x64x64_s3, .groups = 4/tmawarp_f32_64x64x48_s3, .groups = 3/' '64x64x48_s3: .groups is 1, 2, 4 or 8'
+illegal medium 's/tmawarp_f32_128x128x16/tmawarp_f32_128x96x16/' '128x96x16_s6: BM and BN are 64 or 128'
+illegal medium 's/tmawarp_f32_64x128x32_s4/tmawarp_f32_64x128x32_s2/' "64x128x32_s2: a group"
+illegal medium '/_markslice_/,/^$/d' 'medium/tiles.inc: accurate mode needs'
+illegal small 's/_crowd_f32_64x64x8_/_crowd_f32_64x64x16_/' '64x64x16_s4: a crowd'
+illegal small 's/\.lanes_x = 32/.lanes_x = 24/' '.lanes_x divides BN / .tn'
+illegal small '/ \.in_order = 1/,/^$/d' 'small/tiles.inc: accurate mode needs'
+illegal lone 's/_48x64x16_s3, .tm = 12/_48x64x16_s3, .tm = 8/' "a warp"
+illegal pairs 's/tmapair_f32_64x256x16_/tmapair_f32_64x512x16_/' 'BM * BN 16384'
+illegal large 's/tmak_f32_256x128x16_/tmak_f32_128x128x16_/' 'BM x BN is 128 x 256 or 256 x 128'
+
 echo 'RUNG_TILE(sm80_plain_f32_big, .idea = "no sizes in its name")' >>src/cuda/families/plain/tiles.inc
 refused "a tile without sizes in its name" 'sm80_plain_f32_big'
