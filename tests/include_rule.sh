@@ -23,7 +23,7 @@ rule lab "$public|(lab/(device/)?)?[a-z_0-9]+\.(h|inc)"
 rule tests "$public|multi/(transport|control)\.h|core/tuned\.h|(lab/|\.\./|\.\./gpu/)?[a-z_0-9]+\.h|(cuda/)?device/(args|async|tma)\.h" # stand-ins for a GPU, kernels with planted faults
 rule examples "$public"
 rule src/multi "$public|(core|multi)/[a-z_0-9]+\.h|cuda/driver/(driver|device)\.h|cpu/pool\.h"
-rule src/core "$public|core/[a-z_]+\.h|core/all_rows\.inc|(ladder/(cpu|gpu|reduce)|cpu/kernels)/rows\.inc|(plans|tile_rows)\.h|tiles\.inc"
+rule src/core "$public|core/[a-z_]+\.h|core/all_rows\.inc|(ladder/(cpu|gpu|reduce)|cpu/kernels)/rows\.inc|(plans|tile_rows)\.h|(tiles|tile_checks)\.inc"
 rule src/cpu "$public|(core|cpu)/[a-z_0-9/]+\.(h|inc)"
 rule src/ladder/cpu "$public|(core|cpu|ladder/cpu)/[a-z_0-9/]+\.(h|inc)"
 # A rung may be another rung's body under other macros.
