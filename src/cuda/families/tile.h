@@ -8,7 +8,8 @@
 #define RUNG_REGISTERS(threads, blocks)                                                                                \
     (65536 / ((threads) * (blocks)) / 8 * 8 > 255 ? 255 : 65536 / ((threads) * (blocks)) / 8 * 8)
 
-/* A condition of <FAMILY>_CHECKS: where a row does not meet it, the build stops with the tile's name and the sentence. */
+/* A condition of <FAMILY>_CHECKS: where a row does not meet it, the build stops with the tile's name and the sentence.
+ */
 #define RUNG_TILE_CHECK(condition, sentence) _Static_assert(condition, RUNG_TILE_NAME ": " sentence);
 #define RUNG_MOST_SHARED_BYTES 232448 /* that a block may have, on sm_90 */
 

@@ -22,7 +22,7 @@
     RUNG_TILE_CHECK(GROUPS == 1 || GROUPS == 2 || GROUPS == 4 || (GROUPS == 8 && !LARGE_LOOP),                         \
                     ".groups is 1, 2, 4 or 8; with .large_loop at most 4")                                             \
     RUNG_TILE_CHECK(BK == MEDIUM_BK * (LARGE_LOOP ? 1 : GROUPS), "BK is 16 times .groups; with .large_loop 16")        \
-    RUNG_TILE_CHECK(STAGES * (BM + BN) * MEDIUM_BK >= BM * BN,                                                         \
+    RUNG_TILE_CHECK(STAGES *(BM + BN) * MEDIUM_BK >= BM * BN,                                                          \
                     "a group's ring has room for its sums: stages * 16 * (BM + BN) is at least BM * BN")               \
     RUNG_TILE_CHECK(RESIDENT > 0, ".resident is 1 or more")                                                            \
     RUNG_TILE_CHECK(MEDIUM_THREADS <= 1024, "a block has at most 1024 threads: fewer .groups")                         \
