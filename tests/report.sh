@@ -93,6 +93,11 @@ if [ -n "$browser" ] && [ $failed -eq 0 ]; then
         grep CONSOLE "$folder/log"
         failed=1
     fi
+    # A kernel that was named is not what the library chose.
+    if ! grep -q '>Rate against size: single kernels' "$folder/dom" || grep -q '>Rate against size: the library' "$folder/dom"; then
+        echo "FAIL: a rung's rates are drawn as the library's"
+        failed=1
+    fi
 fi
 
 # Two people's files: what both measured stands side by side.
