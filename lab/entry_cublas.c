@@ -113,8 +113,12 @@ static call by_columns(const rung_gemm *g)
     return x;
 }
 
+/* What cublasLtMatmul gets NULL for, where it refuses that. A NULL alpha or beta ends the process in cuBLAS itself. */
+typedef enum lt_null { LT_NOTHING, LT_HANDLE, LT_DESCRIPTOR, LT_LAYOUT_A, LT_NULLS } lt_null;
+
 /* Where beta is 0 C is not read: it may lie elsewhere, with rows as far apart as it likes. */
-static int run_matmul(const doors *d, const products *p, const rung_gemm *g, const call *x, void *stream, uint64_t turn)
+static int run_matmul(const doors *d, const products *p, const rung_gemm *g, const call *x, void *stream, uint64_t turn,
+                      lt_null null)
 {
     void *desc = NULL, *layouts[4] = {NULL};
     int32_t mode = g->alpha_device ? ON_DEVICE : 0, ta = x->ta, tb = x->tb, batch = (int32_t)x->batch;
@@ -139,7 +143,8 @@ static int run_matmul(const doors *d, const products *p, const rung_gemm *g, con
         status = status ? status : d->layout_set(layouts[i], LAYOUT_STRIDE, &strides[i], sizeof strides[i]);
     }
     if (!status)
-        status = p->matmul(d->handle, desc, x->alpha, x->a, layouts[0], x->b, layouts[1], x->beta, apart ? x->a : x->c,
+        status = p->matmul(null == LT_HANDLE ? NULL : d->handle, null == LT_DESCRIPTOR ? NULL : desc, x->alpha, x->a,
+                           null == LT_LAYOUT_A ? NULL : layouts[0], x->b, layouts[1], x->beta, apart ? x->a : x->c,
                            layouts[2], x->c, layouts[3], NULL, NULL, 0, stream);
     for (int i = 0; i < 4; i++)
         if (layouts[i])
@@ -183,10 +188,11 @@ static int run_product_any(const products *p, void *handle, const call *x, uint6
     return turn % 2 ? run_product_64(p, handle, x, turn / 2) : run_product(p, handle, x, turn / 2);
 }
 
-/* Makes one argument wrong, and says which. Both answer for it alike: the drop-in hands the call on. */
-static const char *spoil(call *x, uint64_t turn)
+/* Makes one argument wrong, and says which. Both answer for it alike: the drop-in hands the call on. cuBLAS itself
+ * ends the process over a NULL alpha or beta, but for cublasSgemm's and products of no elements. */
+static const char *spoil(call *x, void **handle, int is_sgemm, uint64_t turn)
 {
-    switch (turn % 9) {
+    switch (turn % (is_sgemm ? 13 : 11)) {
     case 0: x->m = -1; return "m = -1";
     case 1: x->n = -1; return "n = -1";
     case 2: x->k = -1; return "k = -1";
@@ -195,19 +201,38 @@ static const char *spoil(call *x, uint64_t turn)
     case 5: x->ldc = x->m - 1; return "ldc one too small";
     case 6: x->ta = 3; return "transa = 3";
     case 7: x->tb = -1; return "transb = -1";
-    default: x->ldb = -5; return "ldb = -5";
+    case 8: *handle = NULL; return "handle NULL";
+    case 9: x->m = 0, x->alpha = NULL; return "m = 0 and alpha NULL";
+    case 10: x->ldb = -5; return "ldb = -5";
+    case 11: x->alpha = NULL; return "alpha NULL";
+    default: x->beta = NULL; return "beta NULL";
     }
+}
+
+/* A product of no elements may be a success, of which nothing is seen. */
+static rung_status same_answer(const char *what, int ours, int theirs, int may_succeed)
+{
+    if (ours == theirs && (theirs || may_succeed))
+        return RUNG_SUCCESS;
+    return lab_fail(RUNG_INTERNAL, "with %s the drop-in answered status %d, cuBLAS itself %d", what, ours, theirs);
 }
 
 static rung_status run_spoilt(const doors *d, const call *good, uint64_t turn)
 {
     call x = *good;
-    const char *what = spoil(&x, turn / 16);
-    int ours = run_product_any(&d->ours, d->handle, &x, turn),
-        theirs = run_product_any(&d->theirs, d->handle, &x, turn);
-    if (ours == theirs && theirs)
-        return RUNG_SUCCESS;
-    return lab_fail(RUNG_INTERNAL, "with %s the drop-in answered status %d, cuBLAS itself %d", what, ours, theirs);
+    void *handle = d->handle;
+    int is_sgemm = !x.c_array && x.batch == 1 && turn / 2 % 3 == 0;
+    const char *what = spoil(&x, &handle, is_sgemm, turn / 16);
+    int ours = run_product_any(&d->ours, handle, &x, turn), theirs = run_product_any(&d->theirs, handle, &x, turn);
+    return same_answer(what, ours, theirs, x.m == 0);
+}
+
+static rung_status run_spoilt_matmul(const doors *d, const rung_gemm *g, const call *x, void *stream, uint64_t turn)
+{
+    static const char *const names[LT_NULLS] = {"", "cublasLt's handle NULL", "its descriptor NULL", "A's layout NULL"};
+    lt_null null = (lt_null)(1 + turn / 2 % (LT_NULLS - 1));
+    int ours = run_matmul(d, &d->ours, g, x, stream, turn, null);
+    return same_answer(names[null], ours, run_matmul(d, &d->theirs, g, x, stream, turn, null), 0);
 }
 
 static rung_status run(lab_entry *entry, const rung_gemm *g)
@@ -220,10 +245,10 @@ static rung_status run(lab_entry *entry, const rung_gemm *g)
     int status = d->set_stream(d->handle, stream);
     status = status ? status : d->set_mode(d->handle, g->alpha_device ? ON_DEVICE : 0);
     if (!status && x.m && x.n && x.k && turn / 5 % 4 == 0)
-        LAB_TRY(run_spoilt(d, &x, turn / 20));
+        LAB_TRY(lt ? run_spoilt_matmul(d, g, &x, stream, turn / 20) : run_spoilt(d, &x, turn / 20));
     if (!status)
-        status =
-            lt ? run_matmul(d, &d->ours, g, &x, stream, turn / 5) : run_product_any(&d->ours, d->handle, &x, turn / 5);
+        status = lt ? run_matmul(d, &d->ours, g, &x, stream, turn / 5, LT_NOTHING)
+                    : run_product_any(&d->ours, d->handle, &x, turn / 5);
     return status ? lab_fail(RUNG_INTERNAL, "the drop-in answered status %d", status) : RUNG_SUCCESS;
 }
 

@@ -1,7 +1,8 @@
 /* Operands whose rows, or matrices of a batch, lie so far apart that offsets pass 2^31 and 2^32 elements, in memory
  * that is reserved and hardly touched: a machine with 2 GiB runs it. Whole numbers, so that every kernel's result is
- * exact. On a GPU, or under the lens, which reserves as well. usage: far cpu|gpu [all | KERNEL...]; by default the
- * library's choice and a production kernel of each family */
+ * exact. On a GPU, or under the lens, which reserves as well. usage: far cpu|gpu [--seconds N] [all | KERNEL...]; by
+ * default the library's choice and a production kernel of each family; all: these and every other kernel. A line a
+ * kernel; after N seconds no other one begins. */
 #define _GNU_SOURCE
 #include "rung_catalog.h"
 #include "rung_tools.h"
@@ -12,8 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 enum { LONGEST = 512, MATRICES = 3, GUARD = 4, POISON = 0x7fc0dead };
+
+#define FAR_BYTES (((size_t)17 << 30) + ((size_t)1 << 26))
+#define NEAR_BYTES ((size_t)1 << 20)
 
 typedef enum form { SINGLE, STRIDED, ARRAYS } form;
 
@@ -35,13 +40,27 @@ static void need(rung_status status, const char *what)
     exit(1);
 }
 
+/* On a GPU, whose driver takes long to map so much, blocks are kept for the next case: all are as large as the largest.
+ */
+static float *kept[3];
+static int kept_count, keeps; /* not under the lens, which knows what was never written */
+
+static float *device_memory(size_t bytes)
+{
+    void *memory = NULL;
+    if (bytes > FAR_BYTES)
+        need(RUNG_INVALID_ARGUMENT, "FAR_BYTES is too small");
+    if (bytes > NEAR_BYTES && kept_count > 0)
+        return kept[--kept_count];
+    need(rung_tools_alloc(tools, keeps && bytes > NEAR_BYTES ? FAR_BYTES : bytes, &memory), "no memory");
+    return memory;
+}
+
 static float *far_memory(size_t bytes)
 {
     void *memory = NULL;
-    if (tools) {
-        need(rung_tools_alloc(tools, bytes, &memory), "no memory");
-        return memory;
-    }
+    if (tools)
+        return device_memory(bytes);
     memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {
         printf("left out: %zu bytes of address space cannot be reserved here\n", bytes);
@@ -53,7 +72,9 @@ static float *far_memory(size_t bytes)
 
 static void far_free(float *memory, size_t bytes)
 {
-    if (tools)
+    if (keeps && bytes > NEAR_BYTES && kept_count < 3)
+        kept[kept_count++] = memory;
+    else if (tools)
         rung_tools_free(tools, memory);
     else
         munmap(memory, bytes);
@@ -207,11 +228,20 @@ static void run_case(rung_context *context, const char *kernel, const int64_t si
     operand_free(&c);
 }
 
+static double seconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
 /* kernel NULL: the library's choice. A kernel has one of the pairs of transposes in turn, the library all of them. */
 static void run_kernel(rung_context *context, const char *kernel)
 {
     static const int64_t sizes[][3] = {{67, 70, 36}, {130, 9, 200}, {6, 150, 70}, {70, 1, 300}, {1, 70, 300}};
     static int turn;
+    int were[3] = {passed, failed, refused};
+    double since = seconds_now();
     for (int i = 0; i < 5; i++)
         for (int t = 0; t < (kernel ? 1 : 4); t++, turn++) {
             int trans = kernel ? turn % 4 : t, odd = turn >> 2 & 1;
@@ -219,6 +249,8 @@ static void run_kernel(rung_context *context, const char *kernel)
             if (i < 2)
                 run_case(context, kernel, sizes[i], trans, turn & 2 ? ARRAYS : STRIDED, odd);
         }
+    printf("%-36s %3d passed, %d failed, %d refused, %.2f s\n", kernel ? kernel : "(library)", passed - were[0],
+           failed - were[1], refused - were[2], seconds_now() - since);
 }
 
 static int is_first_of_family(const rung_kernel *k)
@@ -232,39 +264,68 @@ static int is_first_of_family(const rung_kernel *k)
     return 1;
 }
 
-static int is_named(const char *name, int count, char **names)
+static int is_named(const rung_kernel *k, int count, char **names)
 {
     for (int i = 0; i < count; i++)
-        if (strcmp(names[i], name) == 0 || strcmp(names[i], "all") == 0)
+        if (strcmp(names[i], k->name) == 0)
             return 1;
     return 0;
+}
+
+/* What is run in the first pass, and, of `all`, in the second. */
+static int is_wanted(const rung_kernel *k, int pass, int count, char **names)
+{
+    int all = count == 1 && strcmp(names[0], "all") == 0;
+    if (count && !all)
+        return pass == 0 && is_named(k, count, names);
+    return pass == 0 ? is_first_of_family(k) : all && !is_first_of_family(k);
+}
+
+static void run_kernels(rung_context *context, rung_backend_id backend, double until, int count, char **names)
+{
+    int left = 0;
+    if (!count || strcmp(names[0], "all") == 0)
+        run_kernel(context, NULL);
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < rung_kernel_count(); i++) {
+            const rung_kernel *k = rung_kernel_at(i);
+            if (k->role != RUNG_PRODUCTION || k->backend != backend || !is_wanted(k, pass, count, names))
+                continue;
+            rung_context_set_math(context, k->arith == RUNG_F32 ? RUNG_STRICT : RUNG_ACCURATE);
+            if (seconds_now() > until)
+                left++;
+            else if (!rung_kernel_unusable(context, k))
+                run_kernel(context, k->name);
+        }
+    if (left)
+        printf("%d kernels left out: the time was over\n", left);
 }
 
 int main(int argc, char **argv)
 {
     rung_config config;
     rung_context *context;
-    int gpu = argc > 1 && strcmp(argv[1], "gpu") == 0;
+    int gpu = argc > 1 && strcmp(argv[1], "gpu") == 0, at = 2;
+    double until = INFINITY;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (argc > 3 && strcmp(argv[2], "--seconds") == 0) {
+        until = seconds_now() + atof(argv[3]);
+        at = 4;
+    }
     rung_config_init(&config);
     config.device = gpu ? 0 : RUNG_DEVICE_CPU;
     config.threads = 2;
     config.pointers = RUNG_POINTERS_DEVICE;
+    keeps = gpu && !getenv("RUNG_LIBCUDA");
     if (gpu) {
         need(rung_tools_open(&tools, 0), "no GPU");
         config.stream = rung_tools_stream(tools);
     }
     need(rung_context_create(&context, &config), "no context");
-    if (argc < 3)
-        run_kernel(context, NULL);
-    for (int i = 0; i < rung_kernel_count(); i++) {
-        const rung_kernel *k = rung_kernel_at(i);
-        int wanted = argc > 2 ? is_named(k->name, argc - 2, argv + 2) : is_first_of_family(k);
-        rung_context_set_math(context, k->arith == RUNG_F32 ? RUNG_STRICT : RUNG_ACCURATE);
-        if (k->role == RUNG_PRODUCTION && wanted && k->backend == (gpu ? RUNG_BACKEND_CUDA : RUNG_BACKEND_CPU) &&
-            !rung_kernel_unusable(context, k))
-            run_kernel(context, k->name);
-    }
+    run_kernels(context, gpu ? RUNG_BACKEND_CUDA : RUNG_BACKEND_CPU, until, argc > at ? argc - at : 0, argv + at);
     rung_context_destroy(context);
+    while (kept_count > 0)
+        rung_tools_free(tools, kept[--kept_count]);
     rung_tools_close(tools);
     printf("%d passed, %d failed, %d refused\n", passed, failed, refused);
     return failed || !passed;

@@ -33,6 +33,23 @@ table() {
     echo $code >"$file.code"
 }
 
+both() {
+    table "$work/real$1$2" "$1" "$program" 2>"$work/shell"
+    table "$work/rung$1$2" "$1" "$rung" run --report-file "$work/report$1" -- "$program" 2>"$work/shell"
+}
+
+same() { [ "$(cat "$work/real$1$2.code")" -eq 0 ] && cmp -s "$work/real$1$2" "$work/rung$1$2"; }
+
+# Whether cuBLAS itself answers otherwise when it is asked again, alone on the GPU, and the drop-in then as it does: what
+# cuBLAS breaks on some days (TF32 products by arrays of pointers, beside other processes) is no fault of the drop-in.
+cublas_varies() {
+    for turn in .1 .2 .3; do
+        both "$1" $turn
+        ! cmp -s "$work/real$1" "$work/real$1$turn" && same "$1" $turn && return 0
+    done
+    return 1
+}
+
 entries=15
 entry=0
 while [ $entry -lt $entries ]; do
@@ -47,8 +64,11 @@ while [ $entry -lt $entries ]; do
     real=$work/real$entry
     name=$(sed -n '1s/ .*//p' "$real") count=$(calls_in "$real")
     grep 'ends the process' "$real" | sed 's/^/     cuBLAS: /'
-    if [ "$(cat "$real.code")" -eq 0 ] && cmp -s "$real" "$work/rung$entry"; then
+    if same $entry ""; then
         echo "ok   $name: $count calls, the same statuses and effects"
+    elif cublas_varies $entry; then
+        echo "ok   $name: $count calls, the same statuses and effects in turn $turn, alone on the GPU; cuBLAS answered otherwise before:"
+        diff -U0 "$real" "$real$turn" | grep '^[-+][^-+]' | head -20
     else
         echo "FAIL $name: statuses differ (- cuBLAS, + Rung)"
         diff -U0 "$real" "$work/rung$entry" | grep '^[-+]' | head -20
