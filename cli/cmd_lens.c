@@ -146,7 +146,10 @@ static int print_run(const options *o, const lab_lens_case *c, const lab_lens_re
         return cli_fail("%s: %s%s%d finding%s", name, result->right ? "" : result->why, result->right ? "" : "; ",
                         result->findings + result->findings_left_out,
                         result->findings + result->findings_left_out == 1 ? "" : "s");
-    if (o->format == CLI_TABLE)
+    if (o->format == CLI_TABLE && result->unjudged)
+        printf("\nno result judged, since blocks that did not run write what others read (--all runs every block); "
+               "nothing out of bounds, unwritten, racing or divergent\n");
+    else if (o->format == CLI_TABLE)
         printf("\n%lld results checked against FP64: worst error %.2f u; nothing out of bounds, unwritten, racing or "
                "divergent\n",
                (long long)result->checked, result->error_u);
@@ -360,7 +363,10 @@ static int run_one(const options *o, const char **words, int count)
     int reduces = c.kernel && c.kernel->role == RUNG_REDUCE;
     if (reduces && o->blocks <= 0)
         c.max_blocks = 0; /* a sum needs all of its blocks */
+    if (c.max_blocks && lab_lens_whole(c.kernel))
+        cli_progress("every block of %s, since %s: half a minute", name, lab_lens_whole(c.kernel));
     rung_status status = reduces ? lab_lens_reduce(&c, c.m * c.n, &result) : lab_lens_run(&c, &result);
+    cli_progress(NULL);
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, name);
     int code = print_run(o, &c, &result, name);

@@ -184,14 +184,6 @@ static int counters(const char *names, const char *shape, lab_profile *profiles,
     return CLI_FAIL;
 }
 
-/* Blocks of these do not stand for others: a guard decides by all lines' data, and blocks that share a tile wait for
- * each other. All of them together take half a minute, so their counters stand alone. */
-static int needs_every_block(const rung_kernel *kernel)
-{
-    return kernel->arith == RUNG_F16X3 || kernel->arith == RUNG_F16X3_CHAIN || kernel->arith == RUNG_F16X3_ALONE ||
-           strcmp(kernel->launch, "ladder_one_kernel") == 0;
-}
-
 static void predict(lab_profile *profiles, int count, int64_t m, int64_t n, int64_t k)
 {
     for (int i = 0; i < count; i++) {
@@ -201,8 +193,8 @@ static void predict(lab_profile *profiles, int count, int64_t m, int64_t n, int6
         for (int j = 0; j < LAB_METRICS; j++)
             profiles[i].predicted[j] = NAN;
         cli_progress("lens: %s", profiles[i].kernel);
-        if (needs_every_block(c.kernel))
-            continue;
+        if (lab_lens_whole(c.kernel))
+            continue; /* half a minute each: their counters stand alone */
         if (!lab_lens_missing(c.kernel) && lab_lens_run(&c, &result) == RUNG_SUCCESS)
             lab_profile_predict(&profiles[i]);
     }

@@ -246,11 +246,14 @@ static double element_error(const lab_lens_case *c, const operands *x, int64_t i
     return error >= 0 ? error : -1;
 }
 
-/* True for blocks that read what the blocks of an earlier launch laid out: where some of those are left out, results
- * mean nothing. */
-static int reads_images(const rung_kernel *kernel)
+/* True where blocks were left out of a launch that others follow: those read what nobody wrote, and results mean
+ * nothing. */
+static int reads_left_out(void)
 {
-    return kernel && kernel->launch && strstr(kernel->launch, "images");
+    for (int i = 0; i + 1 < lens.launch_count(); i++)
+        if (lens.launch_at(i)->blocks_run < lens.launch_at(i)->blocks)
+            return 1;
+    return 0;
 }
 
 static int check(const lab_lens_case *c, const operands *x, int all_blocks, lab_lens_result *result)
@@ -260,7 +263,8 @@ static int check(const lab_lens_case *c, const operands *x, int all_blocks, lab_
             snprintf(result->why, sizeof result->why, "operand %s was changed", i ? "B" : "A");
             return 0;
         }
-    if (!all_blocks && reads_images(c->kernel))
+    result->unjudged = reads_left_out();
+    if (result->unjudged)
         return 1;
     int64_t elements = c->m * c->n, most = DOT_BUDGET / (c->k > 0 ? c->k : 1);
     most = most > CHECK_MOST ? CHECK_MOST : most < 64 ? 64 : most;
@@ -368,13 +372,13 @@ static rung_status launch_row(const lab_lens_case *c, const operands *x)
     return status;
 }
 
-/* True where data decide what blocks do, so that no block stands for others. A guard reads what the split wrote of
- * every line: where some blocks of the split do not run, it finds lines that nobody wrote and sends its tiles the other
- * way. */
-static int data_decides(const rung_kernel *kernel)
+const char *lab_lens_whole(const rung_kernel *kernel)
 {
-    return kernel &&
-           (kernel->arith == RUNG_F16X3 || kernel->arith == RUNG_F16X3_CHAIN || kernel->arith == RUNG_F16X3_ALONE);
+    if (!kernel)
+        return NULL;
+    if (kernel->arith == RUNG_F16X3 || kernel->arith == RUNG_F16X3_CHAIN || kernel->arith == RUNG_F16X3_ALONE)
+        return "they look at all data"; /* a guard finds lines that no block wrote, and sends its tiles the other way */
+    return kernel->launch && strcmp(kernel->launch, "ladder_one_kernel") == 0 ? "they wait for each other" : NULL;
 }
 
 rung_status lab_lens_run(const lab_lens_case *c, lab_lens_result *result)
@@ -383,12 +387,12 @@ rung_status lab_lens_run(const lab_lens_case *c, lab_lens_result *result)
     lab_lens_case whole = *c;
     operands x = {0};
     memset(result, 0, sizeof *result);
-    if (c->max_blocks && data_decides(c->kernel)) {
+    if (c->max_blocks && lab_lens_whole(c->kernel)) {
         if ((double)c->m * (double)c->n * (double)c->k > most)
             return lab_fail(RUNG_UNSUPPORTED,
-                            "no block of %s stands for others, since it looks at its data: run every block (--all), or "
-                            "take a smaller shape",
-                            c->kernel->name);
+                            "no block of %s stands for others, since %s: run every block (--all), or take a smaller "
+                            "shape",
+                            c->kernel->name, lab_lens_whole(c->kernel));
         whole.max_blocks = 0;
         c = &whole;
     }

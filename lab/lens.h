@@ -47,12 +47,15 @@ typedef struct lab_lens_result {
     int64_t checked; /* elements compared with FP64 */
     double error_u;  /* the worst of them */
     int right;
-    char why[400]; /* when it is not, or did not run */
+    int unjudged;  /* no element was compared: the blocks that ran read what others would have written */
+    char why[400]; /* when it is not right, or did not run */
 } lab_lens_result;
 
 /* Opens the lens. The status is RUNG_MISSING_LIBRARY, with the reason, when this build or machine has none. */
 rung_status lab_lens_open(void);
 const char *lab_lens_missing(const rung_kernel *kernel); /* NULL: it can run under the lens */
+/* Why no block of a kernel stands for others, so that all of them run; NULL: some stand for all. */
+const char *lab_lens_whole(const rung_kernel *kernel);
 /* Runs and checks. What was seen stays available until the next call. */
 rung_status lab_lens_run(const lab_lens_case *c, lab_lens_result *result);
 /* Runs one kernel of the reduce ladder, or one's own that takes rung_reduce_args. */

@@ -69,6 +69,8 @@ if "$rung" lens l01_naive 32x32x32 >/dev/null 2>&1; then
     accepts 'launch 3 of 3 for the sum of 1048576 floats, under the lens' lens r02_shared
     accepts '1 results checked' lens r02_shared # a sum needs all of its blocks, so all run
     accepts 'barriers a block  *9\.000' lens r02_shared
+    accepts 'no result judged.*--all' lens l25_stream_k            # its second launch reads what all blocks of the first write
+    accepts '52429 results checked' lens l29_one_kernel 512x512x128 # its blocks wait for each other, so all run
     accepts 'the least of the four: 2$' explain l15_double_buffer
     accepts 'threads: 1024 / 256; blocks: 4' explain l15_double_buffer --gpu t4
     accepts 'the least of the four: 8$' explain r05_shuffle
