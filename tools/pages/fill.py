@@ -310,7 +310,8 @@ class Page:
     # ---- why
 
     def block_stalls(self):
-        counters = self.r.counters(self.name)
+        line = self.r.counters_line(self.name)
+        counters = line["counter"]
         total = sum(v for k, v in counters.items() if k.startswith("stall_"))
         if not total:
             raise Missing(f"{COUNTERS} has no stalls of {self.name}")
@@ -320,8 +321,8 @@ class Page:
         extra = f" {1 / fma:.2f} instructions are issued for each FMA." if fma > 0.2 else ""
         return (f"![What the warps do](img/{self.name}-stalls.svg)\n\n"
                 f"A warp's time, counted by the hardware at 2048: {told}. The schedulers issue in {counters['issued_percent']:.0f}% of "
-                f"the cycles, the FMA pipe works in {counters['fma_percent']:.0f}%.{extra} File `{COUNTERS}`, command `rung profile "
-                f"--ladder 2048x2048x2048`; [what the words mean](../glossary.md#what-a-warp-waits-for).")
+                f"the cycles, the FMA pipe works in {counters['fma_percent']:.0f}%.{extra} File `{COUNTERS}`, command "
+                f"`{line['command']}`; [what the words mean](../glossary.md#what-a-warp-waits-for).")
 
     def block_hardware(self, path):
         """The lens beside a chip's counters: for each rung the counter, and in brackets the lens over it."""

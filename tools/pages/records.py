@@ -106,9 +106,12 @@ class Records:
         return {line["m"]: line for line in self.load(path)
                 if line.get("kernel") == rung and line["m"] == line["n"] == line["k"]}
 
-    def counters(self, rung):
+    def counters_line(self, rung):
         rung = self.find(rung)
-        return self.one(COUNTERS, f"counters of {rung}", lambda x: x["kernel"] == rung)["counter"]
+        return self.one(COUNTERS, f"counters of {rung}", lambda x: x["kernel"] == rung)
+
+    def counters(self, rung):
+        return self.counters_line(rung)["counter"]
 
     def lens_of(self, rung):
         rung = self.find(rung)
@@ -332,7 +335,7 @@ def port_points(r, first):
     points = []
     for line in r.load(PORTS):
         rung = line["kernel"]
-        stalls = {k: v for k, v in r.counters(rung).items() if k.startswith("stall_")} if rung >= r.find(first) and rung[:3] not in ("l19", "l23") else {}
+        stalls = {k: v for k, v in r.counters(rung).items() if k.startswith("stall_")} if rung >= r.find(first) and rung[:3] != "l19" else {}
         if stalls:
             points.append((100 * (line["cycles"] - line["instructions"]) / line["cycles"], 100 * stalls["stall_dispatch_stall"] / sum(stalls.values())))
     return points
