@@ -4,12 +4,13 @@
 usage: ablate.py TIMES.jsonl... [--lists FOLDER] [--rung BINARY] [--keep NAME,...] [--list-percent 1] [--shape-percent 7]
        ablate.py TIMES.jsonl... --without NAME,...      what is lost without these tiles, all at once; none is looked for
 
-A line of the timings has a product's candidates, best first by prediction, with their measured times. The planner runs the first
-that is there. So without some tiles it runs the first that is left, and the line says what that takes. Tiles are taken out one by
-one, the least loss first, while on every list of shapes the geometric mean loses less than --list-percent, no shape more than
---shape-percent, and no shape falls below cuBLAS that was not. With --rung no shape of the lists may lose more than that by the
-planner's own prediction either, whether it was timed or not. What chips without sm_90 need, and products of pointer arrays,
-which only small tiles and vector kernels take, is judged apart, on the lines that have all kernels."""
+A line of the timings has a product's candidates, best first by the prediction of that day, with their measured times. The planner
+runs the first that is there. So without some tiles it runs the first that is left, and the line says what that takes. Tiles are taken
+out one by one, the least loss first, while on every list of shapes the geometric mean loses less than --list-percent, no shape more
+than --shape-percent, and no shape falls below cuBLAS that was not. With --rung the candidates are put in the order that this build
+predicts, tiles that it does not have are left out, and no shape of the lists may lose more than that by prediction either, whether it
+was timed or not. Shapes that stand in no list are judged by the file of their timings. What chips without sm_90 need, and products
+of pointer arrays, which only small tiles and vector kernels take, is judged apart, on the lines that have all kernels."""
 import argparse
 import json
 import math
@@ -27,7 +28,7 @@ def read(files):
                 line = json.loads(text)
                 times = {k: us for k, us in line['kernels'].items() if us}
                 if line['kind'] == 'times' and line['math'] == 'strict' and len(times) > 1:
-                    lines.append((line['shape'], times, line.get('cublas')))
+                    lines.append((os.path.basename(name).split('.')[0], line['shape'], times, line.get('cublas')))
     return lines
 
 
@@ -49,6 +50,15 @@ def lists_of(folder):
                 if len(words) >= 4:
                     where.setdefault(normal(text_of(words)), name[:-4])
     return where
+
+
+def families(folder):
+    """Each family's name and tiles, as its rows say."""
+    for name in sorted(os.listdir(folder)):
+        rows = os.path.join(folder, name, 'tiles.inc')
+        if os.path.exists(rows):
+            with open(rows) as file:
+                yield name, set(re.findall(r'^RUNG_TILE[(](\w+)', file.read(), re.M))
 
 
 def normal(shape):
@@ -73,12 +83,17 @@ class Shape:
         return None
 
 
-def shapes_of(lines, where):
+def shapes_of(lines, where, rung):
     shapes = []
-    for name, times, cublas in lines:
-        group = where.get(normal(name), 'others')
+    for file, name, times, cublas in lines:
+        group = where.get(normal(name), file)
+        full = len(times) > 30  # all kernels were timed
+        if rung:
+            times = {kernel: times[kernel] for kernel, us in ranking(rung, name) if kernel in times}
+            if len(times) < 2:
+                continue
         shapes.append(Shape('strict ' + group, name, times, cublas))
-        if len(times) > 30:  # all kernels were timed
+        if full:
             for view in ('sm_80', 'arrays'):
                 if view == 'arrays' and 'x' not in name.split(':')[-1].split('+')[0] and name.count('x') < 3:
                     continue
@@ -88,15 +103,16 @@ def shapes_of(lines, where):
     return shapes
 
 
+def ranking(rung, shape):
+    """What the planner predicts of a shape: kernels and microseconds, best first."""
+    text = subprocess.run([rung, 'explain', shape, '--gpu', 'h200'], capture_output=True, text=True, check=True).stdout
+    return [(kernel, float(us)) for us, kernel in re.findall(r'^ +(\d+\.\d+)  (sm\w+)', text, re.M)]
+
+
 def rankings(rung, where):
-    """What the planner predicts of every shape of the lists: kernels and microseconds, best first."""
-    found = []
-    for shape in where:
-        text = subprocess.run([rung, 'explain', shape, '--gpu', 'h200'], capture_output=True, text=True, check=True).stdout
-        rank = re.findall(r'^ +(\d+\.\d+)  (sm\w+)', text, re.M)
-        if len(rank) > 1:
-            found.append((shape, [(kernel, float(us)) for us, kernel in rank]))
-    return found
+    """The rankings of all shapes of the lists."""
+    found = [(shape, ranking(rung, shape)) for shape in where]
+    return [(shape, rank) for shape, rank in found if len(rank) > 1]
 
 
 def predicted_loss(ranked, gone):
@@ -138,6 +154,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('times', nargs='+')
     parser.add_argument('--lists', default='lab/shapes')
+    parser.add_argument('--families', default='src/cuda/families')
     parser.add_argument('--keep', default='')
     parser.add_argument('--without', default='')
     parser.add_argument('--list-percent', type=float, default=1.0)
@@ -146,10 +163,11 @@ def main():
     o = parser.parse_args()
     where = lists_of(o.lists)
     ranked = rankings(o.rung, where) if o.rung else []
-    shapes = shapes_of(read(o.times), where)
+    shapes = shapes_of(read(o.times), where, o.rung)
     kernels = sorted({k for s in shapes for k in s.order})
     kept = set(o.keep.split(','))
     gone = set()
+    print('python3', *sys.argv)
     print(f'{len(shapes)} products and views, {len(kernels)} tiles')
     if o.without:
         gone = set(o.without.split(','))
@@ -177,13 +195,21 @@ def main():
         print(f'without {best[1]:36} lists lose {best[0]:6.3f}% at most {max(best[2][0].values()):5.2f}%, '
               f'worst shape {best[2][1][0]:5.2f}% ({best[2][1][1]})')
     groups, worst, below = judge(shapes, gone)
+    base = sum(groups.values()) / len(groups)
+
+    def worth(what, tiles):
+        g, w, b = judge(shapes, gone | tiles)
+        print(f'  {what:36} without it lists lose {sum(g.values()) / len(g) - base:6.3f}%, at most {max(g.values()):6.2f}%, '
+              f'worst shape {w[0]:6.1f}% ({w[1]}), {len(b)} below cuBLAS')
+
     print(f'\n{len(kernels) - len(gone)} tiles stay:')
     for k in kernels:
         if k not in gone:
-            g, w, b = judge(shapes, gone | {k})
-            base = sum(groups.values()) / len(groups)
-            print(f'  {k:36} without it lists lose {sum(g.values()) / len(g) - base:6.3f}%, at most {max(g.values()):6.2f}%, '
-                  f'worst shape {w[0]:6.1f}%, {len(b)} below cuBLAS')
+            worth(k, {k})
+    print('whole families (inf: the stored times name no other kernel for some shape):')
+    for family, tiles in families(o.families):
+        if tiles & set(kernels):
+            worth(f'{family}, {len(tiles)} tiles', tiles)
     for g, loss in sorted(groups.items()):
         print(f'{g}: {loss:.2f}%')
     print(f'worst shape {worst[0]:.2f}% ({worst[1]}); by prediction {predicted_loss(ranked, gone)}')
