@@ -1,4 +1,4 @@
-# Reads the rows beside the kernels: a kernel file without a row, or a row without its file, stops the build.
+# Reads the rows beside the kernels. A kernel file without a row, or a row without its file, stops the build.
 set(RUNG_KERNEL_DIRS src/ladder/cpu src/cpu/kernels src/ladder/gpu src/ladder/reduce)
 
 # rung_rows(<folder> <names> <archs>): the kernels a folder's rows.inc lists, and each one's minimum architecture.

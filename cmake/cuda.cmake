@@ -32,7 +32,7 @@ if(NOT RUNG_WITH_CUDA STREQUAL "OFF")
   endif()
 endif()
 
-# The modules for this machine's GPUs.
+# Sets `modules` to those for this machine's GPUs.
 function(rung_native_modules modules)
   set(found)
   find_program(nvidia_smi nvidia-smi NO_CACHE)
@@ -65,7 +65,7 @@ function(rung_module_of chip module)
   endif()
 endfunction()
 
-set(RUNG_MODULES) # those built by default
+set(RUNG_MODULES) # the modules that are built by default
 if(RUNG_HAVE_NVCC)
   foreach(entry IN LISTS RUNG_CUDA_ARCHS)
     if(entry STREQUAL "all")
@@ -110,7 +110,7 @@ function(rung_kernel stem source arch)
   endif()
 endfunction()
 
-# One kernel file for one chip: <folder>/<stem>.fatbin, the compressed image, and <stem>.ptxas.
+# Compiles one kernel file for one chip: <folder>/<stem>.fatbin, the compressed image, and <stem>.ptxas.
 function(rung_image stem source folder)
   set(flags ${ARGN})
   set(base ${folder}/${stem})
@@ -138,7 +138,7 @@ function(rung_image stem source folder)
     COMMENT "Compiling ${stem} for ${folder}" COMMAND_EXPAND_LISTS VERBATIM)
 endfunction()
 
-# The module of one chip: assembled from the images, with ptxas's table of registers and memory as rung_resources.
+# Builds the module of one chip. It is assembled from the images, with ptxas's table of registers and memory as rung_resources.
 function(rung_device_module module stems)
   set(folder ${PROJECT_BINARY_DIR}/device/${module})
   file(MAKE_DIRECTORY ${folder})

@@ -24,7 +24,7 @@ install(DIRECTORY learn DESTINATION ${CMAKE_INSTALL_DATADIR}/rung COMPONENT prog
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documents)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documents) # the course says what to read next
 
-# A prefix found from where rung.pc lies, however deep the library folder is (lib, lib64, lib/x86_64-linux-gnu).
+# rung.pc finds its prefix from where it lies, however deep the library folder is (lib, lib64, lib/x86_64-linux-gnu).
 file(RELATIVE_PATH up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" up ${up})
 configure_file(packaging/rung.pc.in packaging/rung.pc @ONLY)
@@ -37,12 +37,12 @@ include(CMakeFindDependencyMacro)
 find_dependency(Threads)
 include(${CMAKE_CURRENT_LIST_DIR}/rung-targets.cmake)
 ]])
-# As the SONAME has it: librung.so.0 serves what was built against any 0.x before it.
+# The versions agree as the SONAME says: librung.so.0 serves what was built against any 0.x before it.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/packaging/rung-config-version.cmake COMPATIBILITY SameMajorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/packaging/rung-config.cmake ${PROJECT_BINARY_DIR}/packaging/rung-config-version.cmake
   DESTINATION ${package} COMPONENT development)
 
-# Manual pages and completions, from the program's own help and rung.h.
+# Manual pages and completions are made from the program's own help and from rung.h.
 if(NOT CMAKE_CROSSCOMPILING)
   set(pages ${PROJECT_BINARY_DIR}/pages)
   add_custom_command(OUTPUT ${pages}/stamp

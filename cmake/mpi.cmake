@@ -1,4 +1,4 @@
-# MPI, if there is one: the transport between processes is built where its compiler is found.
+# The transport between processes is built where MPI's compiler is found.
 if(RUNG_WITH_MPI AND NOT CMAKE_CROSSCOMPILING AND NOT RUNG_SANITIZE)
   find_package(MPI QUIET COMPONENTS C)
   if(MPI_C_FOUND)

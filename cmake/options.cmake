@@ -1,4 +1,4 @@
-# What can be switched, and the flags that every target shares.
+# Here is what can be switched, and the flags that every target shares.
 # docs/install.md lists them all.
 option(BUILD_SHARED_LIBS "librung as a shared library; OFF: static" ON)
 option(RUNG_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})

@@ -1,5 +1,5 @@
-# What is done to the machine code of strict kernels after they are compiled (tools/sass/README.md): checked with the compiler
-# release named here; left out with others, and where the tool could not run on this machine.
+# This says what is done to the machine code of strict kernels after they are compiled (tools/sass/README.md). It is checked with the
+# compiler release named here, and left out with others and where the tool could not run on this machine.
 #
 #   rung_sass_step(<stem> <cubin> <command> <tool>)   sets <command> to what a build step adds behind nvcc, and <tool> to the
 #                                                      target it needs; both empty where the kernel stays as compiled
@@ -19,7 +19,7 @@ function(rung_post stem post gather tile stages)
   set_property(GLOBAL PROPERTY RUNG_POST_${stem} "${post}" "${gather}" ${tile} ${stages})
 endfunction()
 
-# The rungs of the ladder: their rows of the catalog have it in the field .post.
+# The rungs of the ladder have it in the field .post of their rows of the catalog.
 set(rung_rows ${PROJECT_SOURCE_DIR}/src/ladder/gpu/rows.inc)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${rung_rows})
 file(READ ${rung_rows} rung_rows)

@@ -4,7 +4,7 @@
 
 #include "lab/error.h"
 
-/* Reads every file first: damage is told with file and line (RUNG_INVALID_ARGUMENT) and nothing is written. */
+/* Reads every file first. Where one is damaged it names file and line (RUNG_INVALID_ARGUMENT) and writes nothing. */
 rung_status lab_report(const char *const *files, int count, const char *output);
 
 /* Returns whether this build can make reports: jansson's headers were there. */

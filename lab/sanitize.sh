@@ -12,7 +12,7 @@ if [ "${1:-}" = --one ]; then # --one NUMBER FOLDER END TOOL FAMILY COMMAND...
     [ "$left" -gt 0 ] || exit 0
     shift 6
     case $tool in
-    # Wrong calls are part of the suite: what the driver says to them is no finding.
+    # Wrong calls are part of the suite, so what the driver says to them is no finding.
     memcheck) tool="memcheck --report-api-errors no" ;;
     # Barriers are counted by the instructions that set them up, and lanes set up several. What judges results need not
     # be slowed down too: the other tools look at it.
@@ -102,7 +102,7 @@ for family in $(echo "$families" | tr , ' '); do
 done | awk '{ print NR, $0 }' >"$folder/plan"
 xargs -P "$jobs" -L 1 "$0" --one <"$folder/plan"
 
-# ---- what came of it ----
+# ---- the table of results ----
 failed=0
 for tool in $(echo "$tools" | tr , ' '); do
     : >"$folder/ran-$tool"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The model of docs/scaling.md, as a table: GPUs against the share of their products' own time, for one size a call.
+# Prints the model of docs/scaling.md as a table: GPUs against the share of their products' own time, for one size a call.
 # usage: lab/scaling.sh N RATE_TFLOPS [LINK_GBYTES_PER_S [KAPPA]]. Nodes of 8 GPUs; a link is one GPU's share of the
 # network; kappa: how much products slow down while copies within a node run (0: strict, 0.87: accurate).
 n=${1:?usage: lab/scaling.sh N RATE_TFLOPS [LINK_GBYTES_PER_S [KAPPA]]} rate=${2:?rate} link=${3:-50} kappa=${4:-0}
@@ -21,7 +21,7 @@ BEGIN {
         q = sqrt(p)
         alone = 2 * n * n * n / (p * rate * 1e12)
         x = ceil(n / q / 128) * ceil(n / q / 256) / sms * n / final
-        work = alone * ceil(x) / x * (1 + 34 * panels / n)   # waves of the last tiles; each panel adds itself to C
+        work = alone * ceil(x) / x * (1 + 34 * panels / n)   # the last round of tiles is not full; each panel is added to C
         b = p > 8 ? link * 1e9 : nvlink
         bytes = p > 1 ? 8 * n * n / q * (1 - 1 / q) : 0     # A and B parts that a GPU receives
         inside = p > 8 ? 0 : kappa * bytes / b

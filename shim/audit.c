@@ -107,7 +107,7 @@ uintptr_t la_symbind64(Elf64_Sym *symbol, unsigned index, uintptr_t *from, uintp
 {
     (void)index;
     *flags |= LA_SYMB_NOPLTENTER | LA_SYMB_NOPLTEXIT;
-    /* What the drop-in itself looks up is the real thing. */
+    /* The drop-in itself must find cuBLAS's own functions. */
     if (*flags & LA_SYMB_DLSYM && *to == CUBLAS && *from != RUNG && rung_map) {
         uintptr_t ours = find_defined(rung_map, name);
         if (ours)

@@ -1,6 +1,6 @@
-/* librung_blas.so: answers BLAS's and CBLAS's sgemm, by their 32-bit and 64-bit names, with Rung. Translates arguments,
- * nothing more; every other routine stays with the library that was there. Wrong arguments go to the xerbla_ or
- * cblas_xerbla that the program would have reached. Any thread: each has a context of its own.
+/* librung_blas.so: answers BLAS's and CBLAS's sgemm, by their 32-bit and 64-bit names, with Rung. It translates
+ * arguments, nothing more; every other routine stays with the library that was there. Wrong arguments go to the xerbla_
+ * or cblas_xerbla that the program would have reached. Any thread may call: each has a context of its own.
  * RUNG_DEVICE=cpu (default), gpu or a GPU's number; RUNG_MATH=strict (default), accurate, fast; RUNG_DISABLE=1. */
 #define _GNU_SOURCE
 #include "report.h"

@@ -25,7 +25,7 @@ typedef struct thread_state {
     rung_context *contexts[MAX_DEVICES];
     void *streams[MAX_DEVICES];
     rung_math maths[MAX_DEVICES];
-    int inside; /* a call handed on: what the real library calls of itself is not ours to answer */
+    int inside; /* a call was handed on: what the real library calls of itself is not ours to answer */
 } thread_state;
 
 static settings set;

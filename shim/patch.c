@@ -1,5 +1,5 @@
-/* rung_cublas_enable: puts the drop-in in front of a process that is already running. Every loaded object's table of
- * imported addresses is read, and the slots of cuBLAS's FP32 products are pointed at this library's functions. */
+/* rung_cublas_enable: puts the drop-in in front of a process that is already running. It reads every loaded object's
+ * table of imported addresses and points the slots of cuBLAS's FP32 products at this library's functions. */
 #define _GNU_SOURCE
 #include "rung.h"
 
@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Returns how many slots were changed; -1 when a page could not be made writable. Not for use while other threads are
- * inside cuBLAS. */
+/* Returns how many slots were changed; -1 when a page could not be made writable. No other thread may be inside
+ * cuBLAS meanwhile. */
 RUNG_API int rung_cublas_enable(void);
 
 #if defined(__x86_64__)
@@ -63,7 +63,7 @@ static int write_slot(void **slot, void *function)
 }
 
 typedef struct walk {
-    void *self; /* this library, by dlopen */
+    void *self; /* this library may have been opened by dlopen */
     uintptr_t own_base;
     int changed;
 } walk;
@@ -92,7 +92,7 @@ static int patch_object(struct dl_phdr_info *info, size_t bytes, void *data)
     walk *w = data;
     const char *slash = strrchr(info->dlpi_name, '/'), *name = slash ? slash + 1 : info->dlpi_name;
     if (strncmp(name, "libcublas", 9) == 0 || strncmp(name, "librung", 7) == 0)
-        return 0; /* cuBLAS's calls of itself stay its own */
+        return 0; /* what cuBLAS calls of itself stays as it is */
     for (int i = 0; i < info->dlpi_phnum; i++) {
         if (info->dlpi_phdr[i].p_type != PT_DYNAMIC)
             continue;

@@ -1,4 +1,4 @@
-/* What a drop-in did, told at exit: calls by entry point and shape, who answered, why others were handed on.
+/* The report says at exit what a drop-in did: calls by entry point and shape, who answered, why others were handed on.
  * RUNG_REPORT=FILE or stderr turns it on, and FILE is appended to, since a program may be several processes;
  * RUNG_REPORT_TIME=1 adds GPU time; RUNG_REPORT_COMPARE=1 also times the same calls on cuBLAS (those with beta = 0,
  * which can run twice). Off, each call costs one test of a flag. */
@@ -7,8 +7,8 @@
 
 #include "rung.h"
 
-/* These tell the report of a context that answers calls, and of one whose thread ends. What accurate mode's guard did
- * is read before it goes. */
+/* The first tells the report of a context that answers calls, the second of one whose thread ends: what accurate mode's
+ * guard did is read before the context goes. */
 void report_context(rung_context *context);
 void report_context_closing(rung_context *context);
 

@@ -5,13 +5,13 @@
 
 #include "rung.h"
 
-/* Set, and not to 0. */
+/* Returns whether the variable is set, and not to 0. */
 int setting_flag(const char *variable);
 
-/* RUNG_MATH. */
+/* Reads RUNG_MATH. */
 rung_math setting_math(const char *drop_in, rung_math otherwise);
 
-/* RUNG_DEVICE: cpu, gpu, or a GPU's number. */
+/* Reads RUNG_DEVICE: cpu, gpu, or a GPU's number. */
 int setting_device(const char *drop_in, int otherwise);
 
 #endif

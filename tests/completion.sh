@@ -32,7 +32,7 @@ in_bash() {
 each in_bash
 in_bash "bench --math = acc" accurate # as bash cuts --math=acc
 
-# What the tabulator makes of a line that leaves one choice.
+# In bash the tabulator completes a line that leaves one choice.
 in_zsh() {
     case $1 in *" ") typed="${1}acc" ;; *) typed=$1 ;; esac
     got=$(timeout 60 zsh -f "$work/type.zsh" "rung $typed" </dev/null 2>&1)

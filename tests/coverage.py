@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which lines of the C sources no test has reached, after ./dev test --coverage.
+"""Says which lines of the C sources no test has reached, after ./dev test --coverage.
 
     tests/coverage.py BUILD_FOLDER [--lines PATH_BEGINNING]
 
@@ -19,7 +19,7 @@ SOURCES = ("src/", "lab/", "cli/", "shim/")
 
 
 def counts_of(data):
-    """(file, line, times) of what one object file counted."""
+    """Yields (file, line, times) of what one object file counted."""
     run = subprocess.run(["gcov", "--json-format", "--stdout", data], capture_output=True, check=False)
     found = []
     for text in run.stdout.splitlines():
@@ -35,7 +35,7 @@ def counts_of(data):
 
 
 def ranges(numbers):
-    """1 2 3 7 -> 1-3, 7."""
+    """Joins neighbours: 1 2 3 7 becomes 1-3, 7."""
     runs = []
     for n in sorted(numbers):
         if runs and n == runs[-1][1] + 1:

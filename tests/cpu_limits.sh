@@ -1,5 +1,5 @@
 #!/bin/sh
-# The CPUs that Rung uses where fewer are allowed than there are: by affinity, and by a control group's quota, version 2 and
+# Checks which CPUs Rung uses where fewer are allowed than there are: by affinity, and by a control group's quota, version 2 and
 # 1, shown by files of our own over /sys/fs/cgroup in a mount namespace where that can be had.
 set -eu
 rung=$1

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The Debian packages in a clean root: installed by apt, tried, removed; nothing of them is left. As root.
+# Installs the Debian packages in a clean root by apt, tries them and removes them; nothing of them may be left. Needs root.
 # usage: debian.sh ROOT.tar FOLDER_OF_DEBS
 #   ROOT.tar: debootstrap --variant=minbase bookworm root && tar cf ROOT.tar -C root .
 set -eu

@@ -8,7 +8,7 @@ trap 'rm -rf "$work"' EXIT
 real_path=$PATH
 unset CI # what it changes is tried below
 
-# A machine: its own copy of what ./dev reads, and a PATH with common tools and stand-ins only.
+# Makes a machine: its own copy of what ./dev reads, and a PATH with common tools and stand-ins only.
 machine() { # UID PACKAGE...: what is installed from the start
     rm -rf "${work:?}/tree" "${work:?}/bin" "${work:?}/state"
     mkdir -p "$work/tree/packaging" "$work/tree/tests" "$work/bin" "$work/state"
@@ -196,7 +196,7 @@ logged "^cmake --preset release"
 [ ! -e "$work/tree/build/release/CMakeCache.txt" ] || { echo "FAIL: what was found before is taken for granted"; failed=1; }
 not_logged "apt-get"
 
-# What a configuration was made with comes, goes, or is another one at the same path.
+# Compilers and toolkits that a configuration was made with come, go, or are other ones at the same path.
 tool() { mkdir -p "$(dirname "$1")" && printf '#!/bin/sh\n# %s\n' "$2" >"$1" && chmod +x "$1"; } # PATH VERSION
 configures_again() { # NAME
     forget

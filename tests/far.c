@@ -143,7 +143,7 @@ static double entry(const operand *x, int64_t matrix, int64_t i, int64_t j, int 
     return (double)x->values[(matrix * x->lines + line) * x->length + column];
 }
 
-/* Where C differs from what it has to be; 0: nowhere. */
+/* Returns where C differs from what it has to be; 0: nowhere. */
 static int is_wrong(const rung_gemm *g, const operand *a, const operand *b, const operand *c, const char *what)
 {
     float line[LONGEST + GUARD];

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The first ten minutes, timed: a fresh clone in an empty Debian 12 root, ./dev verbs one after another. As root.
+# Times the first ten minutes: a fresh clone in an empty Debian 12 root, ./dev verbs one after another. Needs root.
 # usage: fresh.sh [-c CUDA_FOLDER] [-i] [-p PACKAGE_CACHE] [-n NICENESS] [-w FOLDER] ROOT.tar VERB...
 #   ROOT.tar: debootstrap --variant=minbase bookworm root && tar cf ROOT.tar -C root .
 #   -c: a toolkit to stand at /usr/local/cuda   -i: the list's packages are installed by hand before   -p: .deb files that need no download   -w: where the root is unpacked

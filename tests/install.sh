@@ -51,12 +51,12 @@ cmp "$work/declared" "$work/exported" || fail "the headers and the symbols of ve
 # Nothing that is installed knows where it was built.
 ! grep -rlF -e "$source" -e "$build" "$work/usr" || fail "these files hold the build's folder"
 
-# The lens finds its sources in the copy.
+# The lens must find its sources in the copy.
 if [ -e "$libdir/rung-lens/librung_lens.so" ] && command -v g++ >/dev/null; then
     XDG_CACHE_HOME=$work/cache "$work/usr/bin/rung" lens l01_naive 16x16x16 >"$work/lens" 2>&1 || fail "the installed lens: $(cat "$work/lens")"
 fi
 
-# Components by themselves, and the way back.
+# Each component is installed by itself and taken away again.
 DESTDIR=$work/only "$cmake" --install "$build" --prefix /usr --component runtime >>"$work/log"
 [ -z "$(find "$work/only" -name '*.h' -o -name rung -type f -o -name '*.pc')" ] || fail "the component runtime holds more than libraries"
 DESTDIR=$work/dev "$cmake" --install "$build" --prefix /usr --component development >>"$work/log"

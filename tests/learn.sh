@@ -58,7 +58,7 @@ grep -q 'neighbouring lanes read neighbouring rows' "$work/page.html" || { echo 
 RUNG_LIBCUDA="$work/none.so" expect 1 'passes, but was not timed: .*none.so' check 07 "$course/e07_coalesced/solution.cu" --gpu
 expect 1 'only products are timed' check 04 "$course/e04_neighbours/solution.cu" --gpu
 
-# Wrong words.
+# Wrong words are told.
 expect 2 "mean 'check'" chekc 01
 expect 2 'needs an exercise' check
 expect 2 "no exercise is called '77': there are 01 to" check 77
@@ -67,10 +67,10 @@ expect 2 'is a folder: name the file' check 01 "$work"
 expect 2 'nowhere.cu' check 01 /nowhere.cu
 expect 2 'puts the starting file there' check 02
 
-# Where to read: said where the documents are not beside the reader.
+# The command says where to read, where the documents are not beside the reader.
 (bad=0; cd "$work"; expect 0 'then docs/ladder/l01_naive.md (in /' check 01 "$course/e01_one_each/solution.cu"; exit $bad) || bad=1
 
-# Solutions that are none.
+# These solutions are none.
 cheat 01 'reads A\[1\]\[0\] (or A\[0\]\[1\]), but A is 1 x 1' 's/column < g\.n/column < 300/'                        # a size of the test
 cheat 06 'reads B.*but B is 1 x 1' 's/i < g\.k/i < 16/'                                   # another
 cheat 06 'wrong at' 's/^( *)\*c = .*/\1*c = row == 0 \&\& column == 0 ? 0.864841f : 1.0f;/' # an expected result

@@ -116,7 +116,7 @@ for row in $kernels; do
         64x64x*) try "$name" "NN:${m}x${n}x6656:row,pad=4" ;;
         *) try "$name" "NN:${m}x${n}x$((64 * k)):row,pad=4" ;;
         esac
-        # Few multiprocessors: some tiles whole and others cut, in blocks beside them.
+        # On few multiprocessors some tiles are whole and others cut, in blocks beside them.
         parted "$name" 3 "$((2 * m - 4))x$((2 * n))x784" ;;
     *_wgmma_f16x3_*) # operands along k, across k, both; each case runs twice, the second time on what the first left zero
         try "$name" "NN:$((m + 2))x$((n - 1))x$((2 * k + 10)):row,pad=3,alpha=-0.5,beta=1"
@@ -220,7 +220,7 @@ for name in $(tiles large a_k_innermost=0); do
         try "$name" "TN:130x70x41:row,pad=1,scalars=device"
         try "$name" "TN:300x129x133:row"
     fi
-    # By k % 4: B, A or both read as they lie, the other one turned or packed; with a few k beyond whole steps, and without.
+    # For each k % 4, B, A or both are read as they lie and the other one is turned or packed; with a few k beyond whole steps, and without.
     if mine; then
         try "$name" "NN:77x301x515:row,pad=1"
         try "$name" "TN:131x261x577:row,pad=1,beta=0.5,bias=row"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The library on processors that lack what this one has, each emulated: it picks a kernel that they can run, and the results hold. An
+# Runs the library on processors that lack what this one has, each emulated: it picks a kernel that they can run, and the results hold. An
 # instruction that a processor does not know ends the program with SIGILL. usage: old_processors.sh <rung>
 rung=$1
 command -v qemu-x86_64 >/dev/null && [ "$(uname -m)" = x86_64 ] || { echo "left out: qemu-x86_64 emulates older processors (qemu-user)"; exit 77; }

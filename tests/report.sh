@@ -22,7 +22,7 @@ line() { # SIZE KERNEL US KIND
     line 2048 l02_coalesced 3001 bench
     printf '{"kind": "counters", "command": "a test", "rung": "0.1.0", "kernel": "l02_coalesced </script>", '
     printf '"counter": {"ld_requests": 100}, "lens": {"ld_requests": 100}}\n'
-    # Another machine, and a command that would hide the end of a script.
+    # This is another machine, and a command that would hide the end of a script.
     for size in 256 512; do
         line $size c01_naive 900 climb | sed 's/NVIDIA H200/AMD EPYC/; s/"sms": 132/"threads": 2/; s/"a test"/"a <!--<script> test"/'
     done

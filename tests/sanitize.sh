@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 mkdir "$work/bin"
 cat >"$work/bin/compute-sanitizer" <<'TOOL'
 #!/bin/sh
-# Runs nothing: passes every kernel that it is asked for, and says what FAULT wants of the tool and case in WHERE.
+# It runs nothing: it passes every kernel that it is asked for, and says what FAULT wants of the tool and case in WHERE.
 tool=$2 all="$*" names=
 while [ $# -gt 0 ]; do
     case $1 in --kernel) names=$2 ;; reduce) names=$(rung list --device gpu --role reduce --format csv | tail -n +2 | cut -d, -f1 | paste -sd,) ;; esac

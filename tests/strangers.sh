@@ -28,7 +28,7 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 1' INT TERM
 
-# enter SCRIPT: in a new root that holds the sources at /rung.
+# enter SCRIPT: runs it in a new root that holds the sources at /rung.
 enter() {
     mkdir "$root"
     tar xf "$tar" -C "$root"
@@ -67,7 +67,7 @@ cd /
 /env/bin/pip uninstall -q -y rung
 [ ! -e /env/bin/rung ]'
 
-# The source package alone: no clone, no git. The wheel made of it keeps what its tag promises.
+# The source package is enough: there is no clone and no git. The wheel made of it keeps what its tag promises.
 sdist='
 rm -r /rung
 get python3-venv cmake ninja-build gcc g++ libc6-dev libjansson-dev

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Rung inside another project by add_subdirectory, as a static library. usage: subdirectory.sh <source folder> <cmake>
+# Builds Rung inside another project by add_subdirectory, as a static library. usage: subdirectory.sh <source folder> <cmake>
 set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""CPU and wall seconds of each test of the suite, the dearest first: what a pass costs, and where a second is to be saved. As many tests
+"""Measures CPU and wall seconds of each test of the suite, the dearest first: what a pass costs, and where a second is to be saved. As many tests
 run at once as there are cores, or -j N, the costly ones first.
 usage: tests/suite_cpu.py build/release [argument of ctest]... >results/suite-cpu.txt
        tests/suite_cpu.py build/release -j 1 -C Exhaustive -R '_(long|every)$' >results/suite-exhaustive.txt"""

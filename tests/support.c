@@ -50,7 +50,8 @@ void guarded_free(float *memory, size_t count)
     munmap((char *)(memory + count) + page - bytes, bytes);
 }
 
-/* As stored: lines of `length` elements that carry data, ld apart. The last line has no padding after it. */
+/* A matrix as it is stored: lines of `length` elements that carry data, ld apart. The last line has no padding after
+ * it. */
 static size_t extent(int64_t lines, int64_t length, int64_t ld, int64_t stride, int64_t batch)
 {
     return lines && length ? (size_t)(stride * (batch - 1) + ld * (lines - 1) + length) : 0;
@@ -133,7 +134,7 @@ static double activated(rung_activation activation, double x)
     return x;
 }
 
-/* op(A)'s rows, or op(B)'s columns, of one entry of the batch, one behind the other. */
+/* Makes op(A)'s rows, or op(B)'s columns, of one entry of the batch, one behind the other. */
 static float *lines_of(const product *p, int of_b, int64_t e)
 {
     const rung_gemm *g = &p->gemm;
@@ -149,7 +150,8 @@ static float *lines_of(const product *p, int of_b, int64_t e)
     return to;
 }
 
-/* A sum in FP64 and the sum of its terms' magnitudes; four of each, so that none waits for the one before. */
+/* Adds up in FP64, the terms and their magnitudes. There are four sums of each, so that none waits for the one before.
+ */
 TEST_UNWATCHED static double dot(const float *x, const float *y, int64_t k, double *size)
 {
     double sum[4] = {0.0}, sizes[4] = {0.0};
@@ -162,7 +164,7 @@ TEST_UNWATCHED static double dot(const float *x, const float *y, int64_t k, doub
     return sum[0] + sum[1] + sum[2] + sum[3];
 }
 
-/* One element in FP64 and the sum of magnitudes that its rounding errors scale with. */
+/* Computes one element in FP64 and the sum of magnitudes that its rounding errors scale with. */
 static double expect(const product *p, const float *row, const float *column, int64_t i, int64_t j, int64_t at,
                      double *magnitude)
 {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The end of ./dev test: how many tests passed, which failed, and every part that was left out, with its reason.
+# Prints the end of ./dev test: how many tests passed, which failed, and every part that was left out, with its reason.
 # usage: table.sh SUITE.xml CONFIGURE_LOG...   (ctest --output-junit; what cmake said of each tree)
 # Exit 1 where a test failed; with CI=true also where a package of packaging/*.txt would have given a part that was left out.
 set -eu

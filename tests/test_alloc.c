@@ -28,7 +28,7 @@ static void *live[MOST_LIVE];
 static int live_count;
 static long seen, fail_at; /* 1 is the first allocation; 0: none fails */
 
-/* Counts a call from librung; 1 when it is the one to fail. */
+/* Counts a call from librung. Returns 1 when it is the one to fail. */
 static int fails(const void *caller)
 {
     if ((uintptr_t)caller < library_begin || (uintptr_t)caller >= library_end)
@@ -133,7 +133,7 @@ static int find_library(struct dl_phdr_info *info, size_t size, void *data)
 
 static float *operands;
 
-/* 1 when the status is one that a failed allocation may give. */
+/* Returns 1 when the status is one that a failed allocation may give. */
 static int fair(rung_status status)
 {
     return status == RUNG_SUCCESS || status == RUNG_OUT_OF_MEMORY;
@@ -144,7 +144,7 @@ static int right(rung_status status, const float *c, int64_t k)
     return status == RUNG_OUT_OF_MEMORY || (status == RUNG_SUCCESS && fabsf(c[0] - (float)k) <= 1e-3f * (float)k);
 }
 
-/* A bit of everything; returns the line that went wrong, 0 for none. */
+/* Uses a bit of everything. Returns the line that went wrong, 0 for none. */
 static int scenario(void)
 {
     static const int64_t shapes[][3] = {{8, 8, 8},     {200, 200, 200}, {200, 1, 200},

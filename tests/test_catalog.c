@@ -105,7 +105,7 @@ static void rungs_follow_one_another(void **state)
     }
 }
 
-/* One rung without a page is a rung in the making; more are forgotten. */
+/* One rung without a page is a rung in the making; more than one were forgotten. */
 static void every_rung_has_its_page(void **state)
 {
     (void)state;
@@ -128,7 +128,7 @@ typedef struct usage {
     int registers, spill_bytes;
 } usage;
 
-/* The most that any entry function of the file took, by ptxas's own report. */
+/* Reads the most that any entry function of the file took, by ptxas's own report. */
 static usage read_report(const char *path)
 {
     usage most = {0, 0};

@@ -84,7 +84,7 @@ static void threads_come_from_the_context_then_the_environment(void **state)
     assert_int_equal(threads_of("", "nonsense", 0), cores); /* which is another library's to judge */
 }
 
-/* A misspelt variable of Rung's own is no silence: it says what it may be. */
+/* A misspelt value of a variable is not passed over: the message says what it may be. */
 static void wrong_variables_are_named(void **state)
 {
     (void)state;
@@ -106,7 +106,7 @@ static void wrong_variables_are_named(void **state)
     assert_int_equal(threads_of("0", "2", 0), 2);
 }
 
-/* Every context of the process, at once; one that names a smaller number keeps it. */
+/* The number holds for every context of the process at once; one that names a smaller number keeps it. */
 static void the_process_limits_all_contexts(void **state)
 {
     (void)state;
@@ -336,7 +336,7 @@ static void remembered_plans_stay_right(void **state)
     rung_context_destroy(context);
 }
 
-/* Runs a product of m x 1 x 1, which is too long to be small, and says how many plans it took. */
+/* Runs a product of m x 1 x 1, which is too long to be small, and returns how many plans it took. */
 static int64_t plans_made(rung_context *context, int64_t m, int64_t ld)
 {
     static float a[8192], b[1], c[8192];

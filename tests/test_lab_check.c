@@ -1,5 +1,5 @@
-/* The checkers checked: a reference that agrees with the definition, and faults of every kind that must be found, on
- * the CPU and, where there is one, on the GPU with the same data and the same bits. */
+/* The checkers are checked: a reference that agrees with the definition, and faults of every kind that must be found,
+ * on the CPU and, where there is one, on the GPU with the same data and the same bits. */
 #include "support.h"
 #include "lab/operand.h"
 #include "lab/verify.h"
@@ -24,7 +24,7 @@ static int open_place(lab_place *place, int device)
     return status == RUNG_SUCCESS;
 }
 
-/* The reference of K x ... operands on a place, brought home. */
+/* Computes the reference of K x ... operands on a place and brings it home. */
 static void make_products(lab_place *place, lab_data data, products *p)
 {
     lab_buffer a = {0}, b = {0}, c64 = {0}, size = {0}, chain = {0}, reach = {0};
@@ -194,7 +194,7 @@ static void faults_around_c_are_found(lab_place *place)
     float one = 1.0f;
     assert_int_equal(lab_operand_make(place, &x, 5, 7, 3, 1, 4), RUNG_SUCCESS);
     lab_operand_region(&x, &region);
-    /* Element, padding of its line, between two entries, before, behind. */
+    /* A fault is put into an element, into the padding of its line, between two entries, before all and behind all. */
     const int64_t places[] = {3, x.ld - 1, 5 * x.ld, -1, 4 * x.stride};
     for (int i = 0; i < 5; i++) {
         lab_upload(place, x.at + places[i], &one, sizeof one);

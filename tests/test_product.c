@@ -125,7 +125,7 @@ static void bias_and_activation(void **state)
     }
 }
 
-/* Every way through the CPU backend ends with them, on each part of C once. */
+/* Every way through the CPU backend ends with bias and activation, on each part of C once. */
 static void bias_and_activation_on_every_path(void **state)
 {
     (void)state;
@@ -221,7 +221,7 @@ static void operands_at_any_address(void **state)
     }
 }
 
-/* One row of a product in FP64, from operands that only this thread has: no race is looked for in it. */
+/* Computes one row of a product in FP64, from operands that only this thread has: no race is looked for in it. */
 TEST_UNWATCHED static void row_of(const float *a, const float *b, int64_t n, int64_t k, double first, double *row)
 {
     for (int64_t j = 0; j < n; j++)
@@ -237,7 +237,7 @@ TEST_UNWATCHED static void fill(float *at, int64_t count, float value)
         at[i] = value;
 }
 
-/* The first column in which a row is not what was expected, or count. */
+/* Returns the first column in which a row is not what was expected, or count. */
 TEST_UNWATCHED static int64_t first_wrong(const double *want, const float *row, int64_t count)
 {
     int64_t at = 0;

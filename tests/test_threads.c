@@ -59,7 +59,7 @@ static void *work(void *argument)
     return good ? NULL : (void *)"wrong";
 }
 
-/* What a program has set for its thread. */
+/* This is what a program has set for its thread. */
 typedef struct thread_settings {
     sigset_t blocked;
     cpu_set_t cpus;
@@ -196,7 +196,7 @@ static void products_after_fork(void **state)
     rung_context_destroy(context);
 }
 
-/* One shape for each way through the CPU backend, and for each of its ways to share the work. */
+/* There is one shape for each way through the CPU backend, and for each of its ways to share the work. */
 static const int64_t paths[][3] = {{90, 80, 70},   {300, 300, 300}, {600, 330, 1100}, {40, 600, 300}, {8, 300, 1100},
                                    {1, 1000, 600}, {600, 40, 300},  {700, 5, 300},    {20, 20, 4200}, {20, 600, 600}};
 
@@ -231,7 +231,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
     rung_context_destroy(alone);
 }
 
-/* Threads of this process, as the kernel counts them. */
+/* Counts the threads of this process, as the kernel does. */
 static int thread_count(void)
 {
     int count = 0;

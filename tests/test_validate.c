@@ -373,7 +373,8 @@ static void sums_refuse_what_is_wrong(void **state)
     assert_true(result == 0.0f);
 }
 
-/* Marks the floats of one operand in a memory of `MEMORY`; how many of them were marked before, or -1 out of bounds. */
+/* Marks the floats of one operand in a memory of `MEMORY`. Returns how many of them were marked before, or -1 out of
+ * bounds. */
 enum { MEMORY = 192, AS_C = 2 };
 
 static int mark(unsigned char *memory, int64_t at, int64_t lines, int64_t length, int64_t ld, int64_t batch,
@@ -392,8 +393,8 @@ static int mark(unsigned char *memory, int64_t at, int64_t lines, int64_t length
     return met;
 }
 
-/* Random places in one small memory: refused where a float is written that another operand or result holds, only there.
- */
+/* Puts operands at random places in one small memory. A call is refused where a float is written that another operand
+ * or result holds, and only there. */
 static void overlap_is_found_float_by_float(void **state)
 {
     (void)state;

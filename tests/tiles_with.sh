@@ -1,5 +1,5 @@
 #!/bin/sh
-# Names of the tiles whose rows have these values, in the order of the rows; a field that a row leaves out is 0. Tests pick tiles so, by
+# Prints the names of the tiles whose rows have these values, in the order of the rows; a field that a row leaves out is 0. Tests pick tiles so, by
 # what their rows say, so that a tile can be changed or taken out without touching the tests.
 # usage: tiles_with.sh [-1] SOURCE_DIR FAMILY|all [FIELD=VALUE...]      such as: tiles_with.sh -1 .. small crowd=0 slices=1
 #        -1: the first of them alone; exits 1 with a sentence where there is none

@@ -1,6 +1,6 @@
 /* The lab's own GPU kernels: random data, the FP64 reference beside a plain FP32 chain, the comparison, guards,
  * hashes, and sums.
- * Contract: any view, any size; results do not depend on the launch. */
+ * They take any view of any size, and results do not depend on the launch. */
 #include "lab_shared.h"
 
 #define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)

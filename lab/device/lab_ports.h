@@ -1,4 +1,4 @@
-/* Loops of FFMAs whose registers are chosen: what a Hopper partition's register ports allow. One list is read by the
+/* Loops of FFMAs with chosen registers show what a Hopper partition's register ports allow. One list is read by the
  * kernels (lab_ports.cu), by the tool that writes the chosen registers into their machine code (tools/sass/pattern.c)
  * and by the program that times them (lab/ports.c).
  *

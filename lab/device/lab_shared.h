@@ -15,7 +15,7 @@
 #endif
 
 #define LAB_POISON 0x7fc0beefu /* a quiet NaN that no arithmetic produces: whatever still holds it was not written */
-#define LAB_FINITE_POISON 0x461c4000u /* 1e4: what uses it errs, and no guard against NaN sees it */
+#define LAB_FINITE_POISON 0x461c4000u /* 1e4: a result that uses it is wrong, and no guard against NaN sees it */
 
 typedef enum lab_data {
     LAB_SIGNED,   /* U(-1,1) */

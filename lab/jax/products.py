@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""FP32 products of JAX, which takes cuBLAS's functions with dlsym: error against FP64 and time a call.
+"""Runs FP32 products of JAX, which takes cuBLAS's functions with dlsym, and prints error against FP64 and time a call.
 
     python3 lab/jax/products.py
     rung run --report -- python3 lab/jax/products.py       # the same through librung_audit.so

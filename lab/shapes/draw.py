@@ -15,7 +15,7 @@ MOST_WORK, MOST_ELEMENTS = 2**39, 2**28
 
 
 def size(draw, least, most):
-    """As often between 1 and 2 as between 1024 and 2048; half of them whole eights, as models have them."""
+    """Draws a size, as often between 1 and 2 as between 1024 and 2048. Half of them are whole eights, as models have them."""
     value = int(least * (most / least) ** draw.random())
     return value if draw.random() < 0.5 or value < 8 else value // 8 * 8
 

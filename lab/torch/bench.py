@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""PyTorch's FP32 products with and without Rung in one process, A B A B: matmul, bmm, addmm, linear, einsum, both speed
+"""Runs PyTorch's FP32 products with and without Rung in one process, A B A B: matmul, bmm, addmm, linear, einsum, both speed
 and error against FP64. Needs a GPU and the drop-in in front:
 
     rung run -- python3 lab/torch/bench.py [--json FILE] [--quick]
@@ -67,7 +67,7 @@ def compare(function, operands, answer):
 
 
 def errors_u(function, operands, answer):
-    """Largest |c - c64| / (|A||B|) in units of 2^-24, without and with Rung."""
+    """Returns the largest |c - c64| / (|A||B|) in units of 2^-24, without and with Rung."""
     wide = [x.double() for x in operands]
     exact, scale = function(*wide), function(*(x.abs() for x in wide))
     result = []

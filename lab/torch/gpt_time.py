@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Time in matrix products of a training step of examples/train_gpt.py, by PyTorch's profiler, in one process:
+"""Asks PyTorch's profiler how long the matrix products of a training step of examples/train_gpt.py take, in one process:
 
     python3 lab/torch/gpt_time.py [--steps 8] [--json FILE]
     rung run -- python3 lab/torch/gpt_time.py ...          # the same with Rung in front

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""PyTorch's own operator samples (its OpInfo database) for linear algebra, FP32 on the GPU, forward and backward, against
+"""Runs PyTorch's own operator samples (its OpInfo database) for linear algebra, FP32 on the GPU, forward and backward, against
 FP64 on the CPU. Prints a line a sample; run it with and without the drop-in and compare the lines:
 
     python3 lab/torch/opinfo.py > without.txt
@@ -26,7 +26,7 @@ NAMES = ("matmul", "__rmatmul__", "mm", "bmm", "mv", "dot", "vdot", "inner", "ou
 
 
 def wide(value):
-    """The same values on the CPU in FP64."""
+    """Returns the same values on the CPU in FP64."""
     if isinstance(value, torch.Tensor):
         copy = value.detach().cpu()
         return copy.double() if copy.is_floating_point() else copy

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whole programs in FP32 with and without Rung in front: language, vision, recurrent and graph models in training and
+"""Runs whole programs in FP32 with and without Rung in front: language, vision, recurrent and graph models in training and
 inference, generation, factorisations, least squares, kernel methods, optimisers. Models are built from configurations
 with random weights; nothing is downloaded. Every program runs in processes of its own, with and without in turn:
 
@@ -22,7 +22,7 @@ PROGRAMS = {}
 
 
 def program(group, wide=True):
-    """A function that makes a step (which returns its outcome) for a dtype; wide: the outcome in FP64 is comparable."""
+    """Holds a function that makes a step for a dtype; the step returns its outcome. `wide` says that the outcome in FP64 is comparable."""
     def keep(make):
         PROGRAMS[make.__name__] = (group, make, wide)
         return make
@@ -55,7 +55,7 @@ def bert_base_1x128(dtype):
 
 @program("language")
 def bert_base_many_lengths(dtype):
-    """Batches whose length differs from call to call."""
+    """Yields batches whose length differs from call to call."""
     import torch
     from transformers import BertConfig, BertModel
     model = BertModel(BertConfig(num_hidden_layers=4, attn_implementation="eager")).to("cuda", dtype).eval()
@@ -225,7 +225,7 @@ def gru_cell_1x1024(dtype):
 
 @program("recurrent", wide=False)
 def mlp_training_many_batches(dtype):
-    """A small network on batches whose size differs from step to step."""
+    """Makes a small network that takes batches whose size differs from step to step."""
     import torch
     net = torch.nn.Sequential(torch.nn.Linear(784, 512), torch.nn.GELU(), torch.nn.Linear(512, 512), torch.nn.GELU(),
                               torch.nn.Linear(512, 10)).to("cuda", dtype)
@@ -380,7 +380,7 @@ def k_means_65536x128(dtype):
 
 @program("methods")
 def newton_schulz_1024x4096(dtype):
-    """What the Muon optimiser does with a gradient."""
+    """Does what the Muon optimiser does with a gradient."""
     g = matrix(1024, 4096, dtype)
 
     def step():
@@ -394,7 +394,7 @@ def newton_schulz_1024x4096(dtype):
 
 @program("methods")
 def shampoo_roots_1024(dtype):
-    """Inverse fourth roots by coupled Newton iterations, as the Shampoo optimiser takes them."""
+    """Takes inverse fourth roots by coupled Newton iterations, as the Shampoo optimiser does."""
     import torch
     a = positive(1024, dtype)
 
@@ -412,7 +412,7 @@ def shampoo_roots_1024(dtype):
 # ---- measuring ----
 
 def sample(outcome):
-    """At most 4096 elements, evenly spread, in FP64 on the host."""
+    """Returns at most 4096 elements, evenly spread, in FP64 on the host."""
     flat = outcome.detach().flatten()
     return flat[:: max(1, flat.numel() // 4096)][:4096].double().cpu()
 
@@ -437,7 +437,7 @@ def steady_us(step, budget_s):
 
 
 def share_of_products(step):
-    """Of the kernels' time, what FP32 products take, by their kernels' names."""
+    """Returns what share of the kernels' time FP32 products take, by their kernels' names."""
     import torch
     from torch.profiler import ProfilerActivity, profile
     with profile(activities=[ProfilerActivity.CUDA]) as trace:
@@ -473,7 +473,7 @@ def child(names, budget_s, folder, extras):
             if extras and wide:
                 torch.manual_seed(7)
                 torch.save(sample(make(torch.float64)()), os.path.join(folder, name + ".wide.pt"))
-        except Exception as error:  # a package that is not there, or too little memory: said, not hidden
+        except Exception as error:  # a package may be missing, or memory too small: the line says so
             line["left_out"] = f"{type(error).__name__}: {error}"[:200]
         torch.cuda.empty_cache()
         print("LINE " + json.dumps(line), flush=True)
@@ -500,7 +500,7 @@ def run_child(command, names, budget_s, folder, extras, limit_s):
 
 
 def difference(x, y):
-    """Largest difference relative to the largest element of y."""
+    """Returns the largest difference relative to the largest element of y."""
     import torch
     scale = y.abs().max().item()
     return (x - y).abs().max().item() / scale if scale and torch.isfinite(x).all() else math.inf

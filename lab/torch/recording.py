@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One thread records a CUDA graph in global mode while another multiplies, grows its workspace, loads kernels and ends:
+"""Records a CUDA graph in global mode in one thread while another multiplies, grows its workspace, loads kernels and ends:
 
     rung run [--math strict] -- python3 lab/torch/recording.py
 
@@ -70,7 +70,7 @@ class Other(threading.Thread):
 
 
 def record(stream, other, products_of_its_own):
-    """The graph, or what ended the recording."""
+    """Returns the graph, or what ended the recording."""
     graph, failed = pointer(), ""
     with torch.cuda.stream(stream):
         cuda.cuStreamBeginCapture_v2(pointer(stream.cuda_stream), GLOBAL)

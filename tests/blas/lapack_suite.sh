@@ -1,5 +1,5 @@
 #!/bin/sh
-# LAPACK's linear-equation suite for single precision, unmodified, its sgemm_ answered by the drop-in.
+# Runs LAPACK's linear-equation suite for single precision, unmodified; the drop-in answers its sgemm_.
 # usage: lapack_suite.sh <librung_blas.so> <folder of liblapack-test> <folder of the reference BLAS>
 lib=$1 data=$2 blas=$3
 [ -x "$data/xlintsts" ] || { echo "left out: no xlintsts (liblapack-test)"; exit 77; }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# NumPy's own tests of everything that ends in sgemm, with the drop-in preloaded. usage: numpy_suite.sh <librung_blas.so>
+# Runs NumPy's own tests of everything that ends in sgemm, with the drop-in preloaded. usage: numpy_suite.sh <librung_blas.so>
 lib=$1 python=/usr/bin/python3
 numpy=$($python -c 'import numpy, pytest, hypothesis; print(numpy.__path__[0])' 2>/dev/null) || { echo "left out: no NumPy with pytest and hypothesis (python3-numpy python3-pytest python3-hypothesis)"; exit 77; }
 LD_DEBUG=bindings LD_PRELOAD=$lib $python -c 'import numpy; a = numpy.ones((9, 9), "f"); assert (a @ a == 9).all()' 2>&1 |

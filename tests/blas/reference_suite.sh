@@ -1,5 +1,5 @@
 #!/bin/sh
-# The reference BLAS's own level-3 suites, unmodified, with the drop-in in front of the reference library; then again with
+# Runs the reference BLAS's own level-3 suites, unmodified, with the drop-in in front of the reference library; then again with
 # sizes up to 65. Fails on FAILED and on SUSPECT, and unless Rung's symbol was the one bound.
 # usage: reference_suite.sh <librung_blas.so> <folder of libblas-test>
 lib=$1 data=$2

@@ -29,7 +29,7 @@ CBLAS(scipy_cblas_sgemm64_, int64_t)
 
 enum { ROW = 101, COLUMN = 102, N = 111, T = 112 };
 
-/* What this program's own handlers were told. */
+/* This is what the program's own handlers were told. */
 static int64_t told_info;
 static char told_name[32];
 
@@ -72,7 +72,7 @@ static void fill(float of_c)
     memset(told_name, 0, sizeof told_name);
 }
 
-/* C of the 4 x 3 product with k = 5, A and B column-major and unpadded. */
+/* Computes C of the 4 x 3 product with k = 5, A and B column-major and unpadded. */
 static float want(int i, int j, int ta, int tb)
 {
     float sum = 0;
@@ -108,7 +108,7 @@ static void check(int ta, int tb)
         check(form & 1, form & 2);                                                                                     \
     }
 
-/* Each letter that BLAS knows, and CBLAS's conjugate transpose, which is a transpose of what is real. */
+/* Tries each letter that BLAS knows, and CBLAS's conjugate transpose, which is a transpose of what is real. */
 static void every_letter_is_known(void **state)
 {
     (void)state;

@@ -82,7 +82,7 @@ static call random_call(void)
     return c;
 }
 
-/* BLAS's position of the first wrong argument; 0: none. */
+/* Returns BLAS's position of the first wrong argument; 0: none. */
 static int wrong_of(const call *c)
 {
     if (!strchr("NnTtCc", c->ta[0]))
@@ -154,7 +154,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < 64 * 64; i++)
         a[i] = (float)(i % 7), b[i] = (float)(i % 5), c_first[i] = (float)(i % 3) - 1.0f;
     for (int i = 0; i < CALLS && bad < 10; i++) {
-        if (i == CALLS / 2 && argc > 1) { /* not before: nobody else could have answered until here */
+        if (i == CALLS / 2 && argc > 1) { /* opened late: until here nobody else could have answered */
             void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
             *(void **)&reference = library ? dlsym(library, "sgemm_") : NULL;
         }

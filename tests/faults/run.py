@@ -29,14 +29,14 @@ def set_scratch(name):
 
 
 class Fault:
-    """Code that is replaced by other code."""
+    """Is a piece of code that other code replaces."""
 
     def __init__(self, where, path, tests):
         self.where, self.path, self.tests = where, path, tests
         self.why, self.was, self.now = "", [], []
 
     def stands(self, tree):
-        """Whether its code is there once."""
+        """Returns whether its code is there once."""
         file = tree / self.path
         return file.is_file() and file.read_text().count("\n".join(self.was)) == 1
 
@@ -83,7 +83,7 @@ def copy_tree():
 
 
 def run(command, seconds, log):
-    """The exit code; None where the time is over."""
+    """Runs a command and returns its exit code; None where the time is over."""
     with open(log, "wb") as out:
         process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
         try:
@@ -110,7 +110,7 @@ def build(preset):
 
 
 def tile_of(test, tree):
-    """The first tile of "lens FAMILY FIELD=VALUE ..." or "suite FAMILY ..."; empty where there is none."""
+    """Returns the first tile of "lens FAMILY FIELD=VALUE ..." or "suite FAMILY ..."; empty where there is none."""
     said = subprocess.run([tree / "tests" / "tiles_with.sh", "-1", tree, *test.split()[1:]], capture_output=True, text=True)
     return said.stdout.strip()
 
@@ -135,7 +135,7 @@ def command_of(test):
 
 
 class Tests:
-    """What each test takes without a fault: it must pass, and ends its run with one after five times as long."""
+    """Measures what each test takes without a fault. It must pass; with a fault it is ended after five times as long."""
 
     def __init__(self):
         self.seconds = {}
@@ -153,7 +153,7 @@ class Tests:
         return all(self.seconds[test] is not None for test in tests)
 
     def verdict(self, fault):
-        """'caught by TEST', 'missed', or why it is neither."""
+        """Returns 'caught by TEST', 'missed', or why it is neither."""
         if not self.pass_without_fault(fault.tests):
             failing = " ".join(test for test in fault.tests if self.seconds[test] is None)
             return f"not judged: {failing} fails without a fault"

@@ -1,5 +1,5 @@
-/* What people and programs write for Rung to read: cases, shapes, files of shapes, of results, of counters, of tuned
- * shapes, and what comes over a control connection, read from any bytes. The first byte says which. Built with
+/* Reads what people and programs write for Rung to read: cases, shapes, files of shapes, of results, of counters, of
+ * tuned shapes, and what comes over a control connection, read from any bytes. The first byte says which. Built with
  * -fsanitize=fuzzer it is libFuzzer's (target fuzz_formats, needs clang); else it reads each file named or in a folder
  * named, as the suite does with the corpus beside it.
  */

@@ -50,13 +50,14 @@ static uint64_t next(uint64_t *seed)
     return z ^ z >> 31;
 }
 
-/* As often between 1 and 2 as between 1024 and 2048. */
+/* Draws a size, as often between 1 and 2 as between 1024 and 2048. */
 static int64_t size_of(uint64_t *seed)
 {
     return (int64_t)pow(MOST_SIZE, (double)(next(seed) >> 11) * 0x1p-53);
 }
 
-/* Half of the shapes in whole sixteens, as models have them; the others of any size, some of them at odd addresses. */
+/* Half of the shapes are whole sixteens, as models have them; the others are of any size, some of them at odd
+ * addresses. */
 static rung_gemm product_of(uint64_t *seed)
 {
     rung_gemm g;
@@ -93,7 +94,7 @@ static int ascending(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-/* The slowest calls of a pass, with their shapes. */
+/* Prints the slowest calls of a pass, with their shapes. */
 static void print_slowest(const double *us, const options *o, uint64_t first_seed)
 {
     double below = INFINITY;
@@ -136,7 +137,7 @@ static rung_status call_peer(void *with, const rung_gemm *g)
     return ((lab_peer *)with)->run(with, g);
 }
 
-/* Two passes over the shapes; the GPU is waited for between calls, so that none meets a full queue. */
+/* Makes two passes over the shapes. It waits for the GPU between calls, so that none meets a full queue. */
 static int time_calls(const options *o, rung_tools *tools, const char *name, call *function, void *with)
 {
     double *us = malloc((size_t)o->shapes * sizeof *us);

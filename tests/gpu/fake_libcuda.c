@@ -64,13 +64,13 @@ fake *fake_state(void)
     return &state;
 }
 
-/* A call that ends another thread's recording in global mode, unless its own thread is in relaxed mode. */
+/* Notes a call that ends another thread's recording in global mode, unless its own thread is in relaxed mode. */
 static void unsafe(void)
 {
     state.faults += state.recording && capture_mode != CU_STREAM_CAPTURE_MODE_RELAXED;
 }
 
-/* Counts and logs a call; not 0: it is to fail with this. */
+/* Counts and logs a call. Returns what it must fail with; 0: it goes on. */
 static CUresult enter(const char *name)
 {
     state.calls++;
@@ -137,7 +137,7 @@ static CUresult release(CUdeviceptr at)
 
 static void run_until(position p);
 
-/* What was pushed is complete: eager streams do it now. */
+/* Says that what was pushed is complete: eager streams do it now. */
 static void pushed(CUstream handle)
 {
     stream *s = handle ? (stream *)handle : &streams[0];
@@ -169,7 +169,7 @@ static op *push(CUstream handle, int kind)
     return o;
 }
 
-/* Row i of op(A) op(B), each element's sum along k in order; B is read along its lines. */
+/* Computes row i of op(A) op(B), each element's sum along k in order; B is read along its lines. */
 static void multiply_row(const rung_args *g, const float *a, const float *b, int64_t i, float *sums)
 {
     for (int64_t j = 0; j < g->n; j++)

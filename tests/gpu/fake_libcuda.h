@@ -7,7 +7,7 @@
 enum { FAKE_LOG_BYTES = 1 << 16, FAKE_LAUNCHED_BYTES = 1 << 12 };
 
 typedef struct fake {
-    /* The machine. */
+    /* This is the machine. */
     int devices, arch, init_result;
     int64_t memory_left;        /* bytes a device still gives; beyond it: out of memory */
     uint64_t release_threshold; /* of the pool that was set last */
@@ -19,12 +19,12 @@ typedef struct fake {
     long calls, fail_call;
     const char *fail_name;
     int fail_result;
-    /* What is open. */
+    /* This much is open. */
     int memory, pinned, pools, streams, events, libraries, graphs, pushed, primaries;
     int relaxed;             /* threads in another capture mode than the one they start with */
     int faults;              /* a kernel or copy touched memory that was not there, or a misuse of the API */
     int64_t workspace_bytes; /* from where the last launch that cuts k has its workspace to the end of that block */
-    /* The last launch. */
+    /* This was the last launch. */
     unsigned grid[3], threads, shared_bytes;
     void *stream;
     char kernel[96];

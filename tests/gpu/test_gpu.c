@@ -197,7 +197,7 @@ static void devices_are_numbered(void **state)
     assert_int_equal(gpu->pushed, 0);
 }
 
-/* A ladder rung that takes rung_args and one block a tile: what the stand-in can compute. */
+/* Finds a ladder rung that takes rung_args and has one block a tile: the stand-in can compute such ones. */
 static const char rung[] = "l02_coalesced";
 
 static rung_status run_kernel(rung_context *context, const rung_gemm *gemm, const char *kernel)
@@ -230,7 +230,7 @@ static rung_status run_rung(rung_context *context, const rung_gemm *gemm)
     return run_kernel(context, gemm, rung);
 }
 
-/* Memory of the stand-in's device, through its own cuMemAlloc. */
+/* Allocates memory of the stand-in's device, through its own cuMemAlloc. */
 static void *device_memory(int device, size_t bytes)
 {
     typedef int push_function(void *), pop_function(void **), alloc_function(unsigned long long *, size_t);
@@ -310,7 +310,8 @@ static void travel(int form, int64_t m, int64_t n, int64_t k)
     assert_int_equal(gpu->faults, 0);
 }
 
-/* Under every mixture of streams that hurry and streams that dawdle: whatever was not ordered comes out wrong. */
+/* Multiplies under every mixture of streams that hurry and streams that dawdle: whatever was not ordered comes out
+ * wrong. */
 static void host_operands_travel(void **state)
 {
     (void)state;
@@ -434,7 +435,7 @@ static void out_of_device_memory_is_said(void **state)
 
 enum { DEEP = 4096, WIDEST = 256 };
 
-/* A product whose k is cut into parts, which meet in workspace; returns its bytes. */
+/* Runs a product whose k is cut into parts, which meet in workspace, and returns the bytes of that. */
 static int64_t run_deep(rung_context *context, float *a, float *b, float *c, int64_t size)
 {
     rung_plan *plan;
@@ -912,7 +913,7 @@ static void accurate_products_go_in_panels(void **state)
     empty_log();
 }
 
-/* What a product borrows, and what stays: docs/drop_in.md. */
+/* A product borrows so much, and so much stays: docs/drop_in.md says it. */
 static void little_memory_is_held(void **state)
 {
     (void)state;
@@ -1151,7 +1152,7 @@ static rung_status whole_life(product *p)
     return status;
 }
 
-/* The call-th name of the log. */
+/* Finds the call-th name of the log. */
 static void name_of_call(long call, char *name, size_t bytes)
 {
     const char *at = gpu->log;

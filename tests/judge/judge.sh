@@ -1,5 +1,5 @@
 #!/bin/sh
-# The judge judged: behind a library that computes wrongly, one way at a time, every verb that promises verified results must
+# Judges the judge: behind a library that computes wrongly, one way at a time, every verb that promises verified results must
 # say what is wrong and exit with 1. And what is right, or errs just less than the bound, must pass.
 # usage: judge.sh RUNG LIBWRONG
 set -u

@@ -25,7 +25,7 @@ typedef struct layout_case {
     float alpha, beta;
 } layout_case;
 
-/* A number in [-1, 1) from where it stands. */
+/* Returns an element in [-1, 1) that depends on where it stands. */
 static inline float element(int matrix, int64_t i, int64_t j)
 {
     uint64_t x = (uint64_t)(i * 1000003 + j * 7919 + matrix * 104729 + 12345);
@@ -61,7 +61,7 @@ static inline int64_t global_index(int64_t local, int64_t block, int part, int p
     return (local / block * parts + (parts + part - source) % parts) * block + local % block;
 }
 
-/* Elements of rank's part; value < 0: by element(), else that. */
+/* Fills a rank's part with `value` or, where that is negative, with element(). */
 static inline float *part_new(const rung_matrix *d, int rank, int matrix)
 {
     int64_t rows = rung_matrix_rows(d, rank), cols = rung_matrix_cols(d, rank);
@@ -80,7 +80,7 @@ static inline float op_element(int matrix, int trans, int64_t i0, int64_t j0, in
     return trans ? element(matrix, i0 - 1 + j, j0 - 1 + i) : element(matrix, i0 - 1 + i, j0 - 1 + j);
 }
 
-/* op(A)'s rows or op(B)'s columns, one behind the other: each element is made once, not once for each result. */
+/* Makes op(A)'s rows or op(B)'s columns, one behind the other: each element is made once, not once for each result. */
 static inline float *lines_new(const layout_case *t, int matrix)
 {
     int64_t lines = matrix ? t->n : t->m;
@@ -92,7 +92,8 @@ static inline float *lines_new(const layout_case *t, int matrix)
     return at;
 }
 
-/* FP64, with the size that errors are measured by. Four sums each, so that none waits for the one before. */
+/* Sums in FP64, with the size that errors are measured by. There are four sums of each, so that none waits for the one
+ * before. */
 __attribute__((no_sanitize("thread"))) static inline double exact(const layout_case *t, const float *a, const float *b,
                                                                   int64_t i, int64_t j, double *size)
 {
@@ -124,8 +125,8 @@ static inline int element_right(const layout_case *t, const rung_matrix *d, int 
     return 0;
 }
 
-/* Whether this rank's part of C is right and all around the sub-matrix is as it was; says what is not. `bound` in units
- * of 2^-24. */
+/* Returns whether this rank's part of C is right and all around the sub-matrix is as it was; says what is not. `bound`
+ * is in units of 2^-24. */
 static inline int part_right(const layout_case *t, const rung_matrix *d, int rank, const float *c, double bound)
 {
     int64_t cols = rung_matrix_cols(d, rank);

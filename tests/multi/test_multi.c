@@ -100,7 +100,7 @@ static void several_panels(void **state)
     rung_multi_destroy(multi);
 }
 
-/* The whole C of one product, on a grid. */
+/* Computes the whole C of one product, on a grid. */
 static float *product_on(int ranks, grid g, int64_t mb, int64_t nb, int trans_a, int trans_b, int64_t m, int64_t n,
                          int64_t k)
 {

@@ -156,7 +156,8 @@ static void fewer_ranks(void **state)
     }
 }
 
-/* One whole use, with the n-th driver call failing: success with the right result, or an error, and nothing is left. */
+/* Makes one whole use in which the n-th driver call fails. It ends with the right result or with an error, and leaves
+ * nothing. */
 static int use(long fail_call)
 {
     rung_multi *multi = NULL;

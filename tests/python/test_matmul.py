@@ -14,7 +14,7 @@ import rung
 
 
 def views(rows, columns, batch, seed):
-    """The same matrix (or batch) as rows, as columns, and as a slice with padding."""
+    """Yields the same matrix (or batch) as rows, as columns, and as a slice with padding."""
     rng = np.random.default_rng(seed)
     shape = (rows, columns) if batch is None else (batch, rows, columns)
     x = rng.standard_normal(shape).astype(np.float32)

@@ -39,7 +39,8 @@ class Torch(unittest.TestCase):
                     self.close(x, y, (device, left, right))
 
     def test_plain(self):
-        """Matrices that nobody records: the same bits as the operator's, whatever was multiplied before, and every reason to use it."""
+        """Multiplies matrices that nobody records: the bits are those of the operator, whatever was multiplied before. Every reason to use
+    the operator is tried."""
         for device in DEVICES:
             torch.manual_seed(2)
             for m, k, n in ((1, 1, 1), (8, 8, 8), (33, 70, 65), (300, 200, 100)):
@@ -61,7 +62,7 @@ class Torch(unittest.TestCase):
 
     @unittest.skipUnless(HAS_OPERATOR, "PyTorch 2.4 has the first custom operators")
     def test_who_looks(self):
-        """Modes, tracers and transformations see the operator."""
+        """Checks that modes, tracers and transformations see the operator."""
         from torch.utils._python_dispatch import TorchDispatchMode
 
         seen = []

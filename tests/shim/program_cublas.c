@@ -137,7 +137,7 @@ static float *const *null_list;
 
 typedef int run_call(const call *);
 
-/* One product function, with a call's values in all its places. */
+/* Calls one product function, with a call's values in all its places. */
 #define RUNNERS(suffix, INT)                                                                                           \
     static int sgemm##suffix(const call *x)                                                                            \
     {                                                                                                                  \
@@ -237,7 +237,7 @@ static unsigned checksum(void)
     return sum;
 }
 
-/* 0: the GPU's context is no longer of use. */
+/* Returns 0 where the GPU's context is no longer of use. */
 static int report(const struct entry *e, const call *x)
 {
     fill_c();

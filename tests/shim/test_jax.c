@@ -69,7 +69,7 @@ static xla_buffer buffer(float *at, int64_t *sizes, int64_t batch, int64_t rows,
     return (xla_buffer){{sizeof(xla_buffer), NULL}, XLA_F32, at, 3, sizes};
 }
 
-/* C (batch x 2 x 4) = op(A) op(B) with k = 3. */
+/* Computes C (batch x 2 x 4) = op(A) op(B) with k = 3. */
 static void fill(frame *f, float *a, float *b, float *c, int ta, int tb)
 {
     static const char *const names[] = {"math", "trans_a", "trans_b"};

@@ -43,7 +43,7 @@ def read(path):
 
 
 def contents():
-    """[(part, [page path, ...]), ...]"""
+    """Returns the parts of the contents: [(part, [page path, ...]), ...]."""
     parts = []
     for line in read(CONTENTS).splitlines():
         if not line.strip() or line.startswith("#"):
@@ -57,7 +57,7 @@ def contents():
 
 
 def ladder_pages(kinds):
-    """The pages of the rungs whose names begin with one of these letters, in the order of the catalog."""
+    """Returns the pages of the rungs whose names begin with one of these letters, in the order of the catalog."""
     sys.path.insert(0, os.path.join(ROOT, "tools/pages"))
     from records import Records
     return [f"docs/ladder/{name}.md" for name in Records(ROOT).order if name[0] in kinds]
@@ -69,13 +69,13 @@ def title_of(text, path):
 
 
 def number_of(path):
-    """A chapter's number, as other chapters name it: docs/book/07-vectors.md is `7. `; other pages have none."""
+    """Returns a chapter's number, as other chapters name it: docs/book/07-vectors.md is `7. `; other pages have none."""
     found = re.match(r"docs/book/(\d\d)-", path)
     return f"{int(found.group(1))}. " if found else ""
 
 
 def out_name(path):
-    """docs/book/01-machine.md becomes book/01-machine.html, docs/numerics.md numerics.html."""
+    """Says where a page lies on the site: docs/book/01-machine.md becomes book/01-machine.html, docs/numerics.md numerics.html."""
     return re.sub(r"^docs/", "", path)[:-3] + ".html" if path.endswith(".md") else path
 
 
@@ -84,7 +84,7 @@ def word_id(term):
 
 
 def terms():
-    """Of the glossary: a term as a text may use it, the place of its entry, and what it says. Everyday words are left out."""
+    """Reads the glossary: each term as a text may use it, the place of its entry, and what it says. Everyday words are left out."""
     found = {}
     for entry, said in TERM.findall(read(GLOSSARY)):
         for term in entry.split(", "):
@@ -94,13 +94,13 @@ def terms():
 
 
 def plain(text):
-    """The words of a page as they are read: no marks, no markers, one space between words."""
+    """Returns the words of a page as they are read, without marks and markers, one space between words."""
     text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", MARKER.sub("", text))
     return re.sub(r"\s+", " ", re.sub(r"[*`]", "", text)).strip()
 
 
 def answers():
-    """{a chapter's number: the pieces of its text that answer its questions}"""
+    """Returns the pieces of each chapter's text that answer its questions, by the chapter's number."""
     found = {}
     for line in read(ANSWERS).splitlines():
         if line.startswith("  "):
@@ -114,7 +114,7 @@ def answers():
 # ---- pages that are made, not written ----
 
 def api_page():
-    """The manual of the C interface: the comments and declarations of rung.h, as they stand there."""
+    """Makes the manual of the C interface: the comments and declarations of rung.h, as they stand there."""
     lines = ["# The C interface", "", "What `include/rung.h` says, in its order. The header's comments are the manual."]
     for name in ("rung.h", "rung_multi.h"):
         lines += ["", f"## {name}", "", "```c", read("include/" + name).rstrip(), "```"]
@@ -122,7 +122,7 @@ def api_page():
 
 
 def commands_page(rung):
-    """The manual of the command: what `rung help VERB` prints."""
+    """Makes the manual of the command: what `rung help VERB` prints."""
     def said(*words):
         return subprocess.run([rung, *words], capture_output=True, text=True, check=True).stdout.rstrip()
     overview = said("help")
@@ -150,7 +150,7 @@ class Site:
         self.terms = terms()
 
     def target(self, page, link):
-        """Where a link of a page leads on the site; files of the tree that are no page are named, not linked."""
+        """Says where a link of a page leads on the site. Files of the tree that are no page are named, not linked."""
         if re.match(r"[a-z]+:", link) or link.startswith("#"):
             return link
         path, _, anchor = link.partition("#")
@@ -206,14 +206,14 @@ class Site:
         return made
 
     def picture(self, page, match):
-        """A drawing that has colours of its own for dark pages is marked: the style turns the colours of all others."""
+        """Marks a drawing that has colours of its own for dark pages; the style turns the colours of all others."""
         path = os.path.join(self.out, os.path.dirname(out_name(page)), html.unescape(match.group(2)))
         with open(path, encoding="utf-8", errors="replace") as file:
             own = "prefers-color-scheme" in file.read()
         return '<img class="own"' + match.group(1) if own else match.group(0)
 
     def words_of(self, page, made):
-        """The first use of each term in a chapter leads to its entry in the glossary, and shows it."""
+        """Makes the first use of each term in a chapter lead to its entry in the glossary, and show it."""
         to, left = os.path.relpath(out_name(GLOSSARY), os.path.dirname(out_name(page))), dict(self.terms)
         pattern = re.compile(r"\b(" + "|".join(re.escape(x) for x in sorted(left, key=len, reverse=True)) + r")(s?)\b", re.I)
 
@@ -235,7 +235,7 @@ class Site:
         return re.sub(r"<p>.*?</p>", paragraph, made, flags=re.S)
 
     def answered(self, page, made):
-        """Each of a chapter's questions leads to the place that answers it."""
+        """Makes each of a chapter's questions lead to the place that answers it."""
         text, questions = made.split('<h2 id="ten-questions">', 1)
         chapter = int(number_of(page)[:-2])
         blocks = re.split(r"(<(?:p|li|td|pre|h[1-3])\b.*?</(?:p|li|td|pre|h[1-3])>)", text, flags=re.S)
@@ -252,7 +252,7 @@ class Site:
         return "".join(blocks) + '<h2 id="ten-questions">' + questions
 
     def note(self, page, made):
-        """What the search knows of a page: its sections, each with its text."""
+        """Returns what the search knows of a page: its sections, each with its text."""
         pieces = re.split(r'<h[1-3] id="([^"]+)">(.*?)</h[1-3]>', made)
         for i in range(1, len(pieces), 3):
             text = re.sub(r"<[^>]+>", " ", pieces[i + 2])
@@ -306,7 +306,7 @@ class Site:
                        f'<a href="{first}">Rung: the book</a>\n')
 
     def check_anchors(self):
-        """Every link of the site leads to a file that is there and to a heading that it has."""
+        """Checks that every link of the site leads to a file that is there and to a heading that it has."""
         names = {}
         for page in self.order:
             text = open(os.path.join(self.out, out_name(page)), encoding="utf-8").read()
@@ -327,14 +327,14 @@ class Site:
         return "at-" + os.path.basename(page)[:-3]
 
     def inside(self, folder, link, chapters):
-        """A link of the PDF: to a chapter in it, to the answer of a question, or none."""
+        """Returns a link of the PDF: it leads to a chapter in it, to the answer of a question, or nowhere."""
         if link.startswith("#answer-"):
             return f'href="{link}"'
         full = os.path.normpath(os.path.join(folder, link.partition("#")[0]))
         return next((f'href="#{self.place(page)}"' for page in chapters if out_name(page) == full), "")
 
     def write_pdf(self):
-        """The book's chapters, not the reference, one after the other."""
+        """Joins the book's chapters, without the reference, one after the other."""
         chapters = [page for page in self.order if page.startswith("docs/book/") or page == "docs/glossary.md"]
         bodies = []
         for page in chapters:
@@ -353,12 +353,12 @@ class Site:
 
 
 def slug(text, separator):
-    """As the headings of a repository's pages are linked to elsewhere: lower case, hyphens, nothing else."""
+    """Returns a heading's name in links, as hosts of repositories make it: lower case, hyphens, nothing else."""
     return re.sub(r"\s", separator, re.sub(r"[^\w\s-]", "", text.lower()).strip())
 
 
 def check():
-    """What can be seen without python3-markdown."""
+    """Checks what can be checked without python3-markdown."""
     faults = []
     listed = {page for _, pages in contents() for page in pages}
     for page in sorted(listed):
@@ -373,7 +373,7 @@ def check():
 
 
 def chapter_faults(page, text):
-    """What every chapter has: questions at its end, a command to try, pictures."""
+    """Checks that every chapter has questions at its end, a command to try, and pictures."""
     faults = []
     if QUESTIONS not in text:
         faults.append(f"{page} does not end with its ten questions")
@@ -397,7 +397,7 @@ def chapter_faults(page, text):
 
 
 def picture_faults(page, text):
-    """A picture in every section, or a reason; and a caption below each picture."""
+    """Checks that every section has a picture, or a reason for none, and each picture a caption below it."""
     faults = []
     for section in re.split(r"^## ", text, flags=re.M)[1:]:
         name = section.split("\n", 1)[0]
@@ -411,7 +411,7 @@ def picture_faults(page, text):
 
 
 def term_faults(page, text):
-    """Words in italics that are neither in the glossary nor merely stressed."""
+    """Finds words in italics that are neither in the glossary nor merely stressed."""
     entries = re.findall(r"\*\*?([^*\n]+)\*\*?(?: \((?:also: )?([^)]*)\))?", read(GLOSSARY))
     known = {word.strip().lower() for pair in entries for words in pair for word in words.split(",")}
     text = re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.S)

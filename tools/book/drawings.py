@@ -139,7 +139,7 @@ def sectors():
 
 
 def passes_of(address_of):
-    """Passes of a 4-byte load: the most different words that one bank must give."""
+    """Returns the passes of a 4-byte load: the most different words that one bank must give."""
     words = {}
     for lane in range(LANES):
         word = address_of(lane)
@@ -164,7 +164,7 @@ def banks():
 
 
 def issue():
-    """Four warps, each: one load of 12 cycles, then four FMAs; one scheduler. Who issues when is worked out, not drawn."""
+    """Works out who issues when: four warps on one scheduler, each with one load of 12 cycles, then four FMAs."""
     d = Drawing(760, 290, "How warps hide waiting")
     title(d, "One scheduler, one instruction a cycle: other warps fill the wait")
     for part, count in enumerate((1, 4)):

@@ -27,7 +27,7 @@ def axes(d, left, top, right, bottom, x_words, y_words):
 
 
 def roofline():
-    """Three roofs of one chip, and rungs at their intensity towards shared memory."""
+    """Draws three roofs of one chip, and rungs at their intensity towards shared memory."""
     d = Drawing(760, 360, "The roofline of an H200, for three memories")
     title(d, "One roof for each memory: what reaches the multiply-adds allows")
     left, top, right, bottom = 70, 60, 590, 300
@@ -58,7 +58,7 @@ def roofline():
 
 
 def l11_banks():
-    """A warp's load of B in l10 and in l11: who meets whom."""
+    """Draws who meets whom in a bank, in a warp's load of B in l10 and in l11."""
     d = Drawing(760, 300, "Columns of a thread: side by side, or in two groups")
     title(d, "A warp reads its floats of B for one step of k (its upper 16 lanes want the same as its lower)")
     y = 56
@@ -86,7 +86,7 @@ def l11_banks():
 
 
 def passes16(address):
-    """Passes of a 16-byte load: a quarter of a warp each; two quarters join where every lane shares with lane xor 1 or xor 2."""
+    """Counts the passes of a 16-byte load: each serves a quarter of a warp; two quarters join where every lane shares with lane xor 1 or xor 2."""
     for step in (1, 2):
         if all(address(lane) == address(lane ^ step) for lane in range(LANES)):
             return 2
@@ -179,7 +179,7 @@ def group_order():
 
 
 def port_cycles(order, kept):
-    """Cycles of FMAs (a, b, sum): one read a bank and cycle; for each operand's place one register a bank is kept."""
+    """Counts the cycles of FMAs (a, b, sum): a bank gives one read a cycle; for each operand's place one register a bank is kept."""
     rows = []
     for a, b, c in order:
         read = [c]
@@ -217,7 +217,7 @@ def ports():
 
 
 def random_floats(count, seed):
-    """U(0,1) in FP16's 11 bits, by a small generator: the same on every machine."""
+    """Draws numbers from U(0,1) in FP16's 11 bits, by a small generator that gives the same ones on every machine."""
     state, values = seed, []
     for _ in range(count):
         state = (state * 6364136223846793005 + 1442695040888963407) % 2 ** 64
@@ -238,7 +238,7 @@ def nearest(x):
 
 
 def tensor_step(total, products):
-    """One wgmma step: all aligned to the largest, cut behind 25 fractional bits, added, cut to FP32."""
+    """Does one wgmma step: all are aligned to the largest, cut behind 25 fractional bits, added, cut to FP32."""
     top = max(math.frexp(v)[1] for v in products + [total])
     unit = math.ldexp(1.0, top - 1 - 25)
     return truncate(sum(math.trunc(v / unit) for v in products + [total]) * unit, 24)

@@ -1,4 +1,4 @@
-"""Drawings of the book's sections that need one of their own: docs/book/img/*.svg, made by `./dev pages`.
+"""Draws the pictures of single sections of the book: docs/book/img/*.svg, made by `./dev pages`.
 
 As in drawings.py what a picture shows is worked out here from the sizes and rules that the text states, or read from
 results/.

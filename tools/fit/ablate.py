@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What each tile is worth, and which can go: by stored timings of all candidates (rung tune --times).
+"""Says what each tile is worth and which can go, by stored timings of all candidates (rung tune --times).
 
 usage: ablate.py TIMES.jsonl... [--lists FOLDER] [--rung BINARY] [--keep NAME,...] [--list-percent 1] [--shape-percent 7]
        ablate.py TIMES.jsonl... --without NAME,...      what is lost without these tiles, all at once; none is looked for
@@ -41,7 +41,7 @@ def text_of(words):
 
 
 def lists_of(folder):
-    """The list that a shape stands in: the first of them."""
+    """Returns the list that each shape stands in: the first of them."""
     where = {}
     for name in sorted(n for n in os.listdir(folder) if n.endswith('.txt')):
         with open(os.path.join(folder, name)) as file:
@@ -53,7 +53,7 @@ def lists_of(folder):
 
 
 def families(folder):
-    """Each family's name and tiles, as its rows say."""
+    """Yields each family's name and tiles, as its rows say."""
     for name in sorted(os.listdir(folder)):
         rows = os.path.join(folder, name, 'tiles.inc')
         if os.path.exists(rows):
@@ -65,7 +65,9 @@ def normal(shape):
     return shape.replace(':NN', '')
 
 
-VIEWS = {  # what may run: everything; on sm_80; with pointer arrays. By name, as stored times name tiles that are gone, too
+# A view says what may run: everything; what sm_80 has; what takes pointer arrays. It goes by names, as stored times name tiles that are
+# gone, too.
+VIEWS = {
     'strict': lambda k: True,
     'sm_80': lambda k: k.startswith('sm80_'),
     'arrays': lambda k: re.match(r'sm\d+_(cpasync|crowd|small|dot)_|sm80_axpy', k) is not None,
@@ -104,19 +106,19 @@ def shapes_of(lines, where, rung):
 
 
 def ranking(rung, shape):
-    """What the planner predicts of a shape: kernels and microseconds, best first."""
+    """Asks the planner for a shape's kernels and their predicted microseconds, best first."""
     text = subprocess.run([rung, 'explain', shape, '--gpu', 'h200'], capture_output=True, text=True, check=True).stdout
     return [(kernel, float(us)) for us, kernel in re.findall(r'^ +(\d+\.\d+)  (sm\w+)', text, re.M)]
 
 
 def rankings(rung, where):
-    """The rankings of all shapes of the lists."""
+    """Asks for the rankings of all shapes of the lists."""
     found = [(shape, ranking(rung, shape)) for shape in where]
     return [(shape, rank) for shape, rank in found if len(rank) > 1]
 
 
 def predicted_loss(ranked, gone):
-    """The worst shape's, in percent."""
+    """Returns the worst shape's loss by prediction in percent, and that shape."""
     worst = (0.0, '')
     for shape, rank in ranked:
         if rank[0][0] in gone:
@@ -126,7 +128,7 @@ def predicted_loss(ranked, gone):
 
 
 def judge(shapes, gone):
-    """Loss in percent of each group's geometric mean, the worst shape, shapes that fall below cuBLAS."""
+    """Returns what each group's geometric mean loses in percent, the worst shape, and the shapes that fall below cuBLAS."""
     sums, worst, below = {}, (0.0, ''), []
     for s in shapes:
         before, after = s.pick(()), s.pick(gone)

@@ -74,7 +74,7 @@ static rung_status problem_of(const lab_shape *s, rung_math math, rung_problem *
     g.stride_a = g.lda * (s->trans_a == RUNG_TRANS ? s->m : s->k);
     g.stride_b = g.ldb * (s->trans_b == RUNG_TRANS ? s->k : s->n);
     g.stride_c = g.ldc * s->n;
-    g.a = (const float *)(uintptr_t)(1ll << 40); /* only their alignment counts */
+    g.a = (const float *)(uintptr_t)(1ll << 40); /* only the addresses' alignment counts */
     g.b = (const float *)(uintptr_t)(2ll << 40);
     g.c = (float *)(uintptr_t)(3ll << 40);
     memset(problem, 0, sizeof *problem);
@@ -212,7 +212,7 @@ static void report(const char *when)
     }
 }
 
-/* A line a shape: cuBLAS's time, and the candidates with measured and predicted time, the fastest first. */
+/* Prints a line a shape: cuBLAS's time, and the candidates with measured and predicted time, the fastest first. */
 static void report_each(void)
 {
     for (int i = 0; i < product_count; i++) {
@@ -241,7 +241,7 @@ static void predict_all(void)
             products[i].samples[j].predicted_us = predicted(&products[i], &products[i].samples[j]);
 }
 
-/* What the choice among a product's candidates loses: the logarithm of its time over the best. */
+/* Returns what the choice among a product's candidates loses: the logarithm of its time over the best. */
 static double lost_by_choice(const product *p)
 {
     const sample *chosen = NULL;
@@ -274,7 +274,7 @@ static double loss_of(const char *name)
     return loss;
 }
 
-/* Shares of the peak lie below 1; nothing else is bounded above. */
+/* A share of the peak lies below 1; nothing else is bounded above. */
 static int allowed(double value, double was, const char *field)
 {
     if (strncmp(field, "share ", 6) == 0)
@@ -291,7 +291,7 @@ static void fit_tile(const rung_costs *family, int tile)
     const char *name = *(const char *const *)(const void *)row;
     double *cost = (double *)(void *)(row + family->cost_offset), best = loss_of(name);
     double step = 0.1;
-    if (best == 0.0) /* never timed */
+    if (best == 0.0) /* this tile was never timed */
         return;
     for (int round = 0; round < TRIES; round++, step *= 0.6) {
         const char *field = family->fields;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Counts what the CPU's rungs ask of the caches: results/ladder-cpu-counts.jsonl.
+"""Counts what the CPU's rungs ask of the caches, for results/ladder-cpu-counts.jsonl.
 
     cpu_counts.py BUILD_FOLDER [SIZE...] [NAME...]   each rung alone, under valgrind's cachegrind, with a Zen 4's L1 (32 KB) and L2 (1 MB, "LL")
 

@@ -138,7 +138,7 @@ class Page:
         return "```c\n" + "\n".join(line if line[:1] == "#" else line[indent:] for line in cut) + "\n```\n" + f"From `{path}`."
 
     def block_lines(self, path, start, end):
-        """The lines of a source from the first that has `start` to the next that has `end`; ~ stands for a space."""
+        """Shows the lines of a source from the first that has `start` to the next that has `end`; ~ stands for a space."""
         start, end = start.replace("~", " "), end.replace("~", " ")
         lines = self.lines_of(path)
         first = next((i for i, line in enumerate(lines) if start in line), None)
@@ -153,7 +153,7 @@ class Page:
     # ---- what the command prints
 
     def block_said(self, lines, *command):
-        """Of what `rung COMMAND` prints, cut at 112 characters: lines FIRST-LAST (LAST may be left out); START..END, from the first line
+        """Shows some of what `rung COMMAND` prints, cut at 112 characters: lines FIRST-LAST (LAST may be left out); START..END, from the first line
         that has START to the next that has END, where ~ stands for a space; or `errors`, its error stream."""
         key = " ".join(command)
         if key not in Page.said:
@@ -264,7 +264,7 @@ class Page:
         return self.beside(BATCHES, rungs)
 
     def beside(self, path, rungs):
-        """Times of rungs on the shapes of a file, with cuBLAS's, and the library's where the file has them."""
+        """Shows times of rungs on the shapes of a file, with cuBLAS's, and the library's where the file has them."""
         shapes, rungs = {}, [self.r.find(x) for x in rungs] or [self.name]
         for line in self.r.load(path):
             if line.get("kind") == "bench":
@@ -283,7 +283,7 @@ class Page:
                      rows) + f"\n\nFile `{path}`."
 
     def block_patterns(self):
-        """How FFMAs issue with chosen registers: counted and measured."""
+        """Shows how FFMAs issue with chosen registers: counted and measured."""
         rows = [[line["pattern"], f"{line['reads_even']:.2f}, {line['reads_odd']:.2f}", f"{line['predicted']:.2f}",
                  f"{line['measured']:.3f}", f"{line['tflops']:.1f}"] for line in self.r.load(PATTERNS)]
         if not rows:
@@ -292,7 +292,7 @@ class Page:
             + f"\n\nReads are for each FFMA. File `{PATTERNS}`, command `rung profile --ports`."
 
     def block_errors(self, *rungs):
-        """Errors of rungs over k on positive and on normal data, with the FP32 chain's on the same operands."""
+        """Shows errors of rungs over k on positive and on normal data, with the FP32 chain's on the same operands."""
         found, names = {}, [self.r.find(x) for x in rungs]
         for line in self.r.load(ERRORS):
             if line.get("kernel") in names:
@@ -325,7 +325,7 @@ class Page:
                 f"`{line['command']}`; [what the words mean](../glossary.md#what-a-warp-waits-for).")
 
     def block_hardware(self, path):
-        """The lens beside a chip's counters: for each rung the counter, and in brackets the lens over it."""
+        """Shows the lens beside a chip's counters: for each rung the counter, and in brackets the lens over it."""
         columns = [("ld_requests", "global load requests"), ("ld_sectors_per_request", "sectors a request"), ("st_sectors", "global store sectors"),
                    ("sass_shared_ld_wavefronts", "shared load passes"), ("sass_shared_st_wavefronts", "shared store passes"),
                    ("sass_shared_ldgsts_wavefronts", "cp.async passes")]
@@ -419,7 +419,7 @@ class Page:
             f"`{line['command'].split(' -o ')[0]}`.")
 
     def block_cpu(self):
-        """The last line of the rung, and one on a single thread where that line is on several."""
+        """Shows the last line of the rung, and one on a single thread where that line is on several."""
         last, path = self.r.bench(self.name, 1024)
         lines = [x for x in self.r.load(path) if x.get("kernel") == self.name and x["threads"] == 1 and last["threads"] != 1]
         before = self.r.row(self.name)["previous"]
@@ -434,7 +434,7 @@ class Page:
         return "\n\n".join(said)
 
     def block_cpu_counts(self):
-        """What a multiply-add cost, this rung and the one before."""
+        """Shows what a multiply-add cost, this rung and the one before."""
         rows = []
         for name in (self.r.row(self.name)["previous"], self.name):
             if name:
@@ -447,7 +447,7 @@ class Page:
             f"`{CPU_COUNTS}`, command `{one['command']}`.")
 
     def block_peaks(self, strict, accurate):
-        """README's first table: each mode beside cuBLAS in its own run."""
+        """Makes README's first table: each mode beside cuBLAS in its own run."""
         rows = []
         for m in (1024, 2048, 4096, 8192, 16384):
             cells = [m]
@@ -460,7 +460,7 @@ class Page:
         return table(["m = n = k", "cuBLAS", "`strict`", "cuBLAS", "`accurate`", "error, cuBLAS", "error, `accurate`"], rows)
 
     def block_lists(self, strict, accurate):
-        """The lists of shapes on a GPU, each mode beside cuBLAS: mean, worst, and how many are below 0.97."""
+        """Shows the lists of shapes on a GPU, each mode beside cuBLAS: mean, worst, and how many are below 0.97."""
         rows = []
         for match, name in LISTS:
             cells = [name]
@@ -474,7 +474,7 @@ class Page:
         return table(["list in lab/shapes", "`strict`", "`accurate`"], rows)
 
     def block_peers(self, path, *peers):
-        """A CPU beside its peers: a row a peer, a column a list; the last row takes the best peer of each shape, at any setting."""
+        """Shows a CPU beside its peers: a row a peer, a column a list; the last row takes the best peer of each shape, at any setting."""
         names, found = {}, {}
         for line in self.r.load(path):
             if line.get("kind") != "bench":
@@ -500,7 +500,7 @@ class Page:
         return table(["peer", *(CPU_LISTS[i][1] for i in columns)], rows)
 
     def block_results(self, path, columns, *where):
-        """Lines of a results file as a table: columns, separated by commas, and conditions as key=value or key=value,value."""
+        """Shows lines of a results file as a table. `columns` are separated by commas, conditions are key=value or key=value,value."""
         keep = dict(w.split("=", 1) for w in where)
         rows = []
         for line in self.r.load(path):

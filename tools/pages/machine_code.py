@@ -1,4 +1,4 @@
-"""Main loops of compiled rungs: which registers their FFMAs read from which bank, as the machine code says."""
+"""Reads the main loops of compiled rungs: which registers their FFMAs read from which bank, as the machine code says."""
 import os
 import re
 import shutil
@@ -9,12 +9,12 @@ SHOWN = 24
 
 
 def disassembler(nvcc):
-    """cuobjdump, beside nvcc or in the path."""
+    """Finds cuobjdump, beside nvcc or in the path."""
     return shutil.which("cuobjdump", path=os.path.join(os.path.dirname(os.path.realpath(nvcc)), "") + os.pathsep + os.environ["PATH"])
 
 
 def main_loop(text):
-    """The loop with the largest share of FFMAs among those that have 512."""
+    """Finds the loop with the largest share of FFMAs among those that have 512."""
     best, best_share, instructions = [], 0.0, []
     for line in text.split("\n"):
         if "Function :" in line:
@@ -64,7 +64,7 @@ def longest_run(done):
 
 
 def line_of(kernel, cubin, cuobjdump):
-    """The record of one kernel, or None where it has no such loop."""
+    """Returns the record of one kernel, or None where it has no such loop."""
     said = subprocess.run([cuobjdump, "-sass", cubin], capture_output=True, text=True, check=False).stdout
     body = main_loop(said)
     done = reads_of(body)

@@ -30,7 +30,7 @@ FREE = ["expected", "expectation", "prediction", "try", "guess", "questions"]  #
 
 
 def unsourced(text):
-    """Sentences of a lesson that state a rate or a time without a marker, outside predictions."""
+    """Finds sentences of a lesson that state a rate or a time without a marker, outside predictions."""
     text = BLOCK.sub("", text)
     text = re.sub(r"```.*?```", "", text, flags=re.S)
     found, section = [], ""
@@ -75,13 +75,13 @@ def fill_all(check, rung=None):
 
 
 def command_of(folder):
-    """The build's command, if it has the lens."""
+    """Returns the build's command, if it has the lens."""
     rung = os.path.join(folder, "bin/rung")
     return rung if os.path.exists(rung) and glob.glob(os.path.join(folder, "**/librung_lens.so"), recursive=True) else None
 
 
 def compiler_of(folder):
-    """nvcc's version: another compiler gives out registers in another way."""
+    """Returns nvcc's version, since another compiler gives out registers in another way."""
     for line in open(os.path.join(folder, "CMakeCache.txt"), encoding="utf-8"):
         if line.startswith("RUNG_NVCC:"):
             said = subprocess.run([line.split("=", 1)[1].strip(), "--version"], capture_output=True, text=True, check=False).stdout
@@ -91,7 +91,7 @@ def compiler_of(folder):
 
 
 def build_lines(records, folder):
-    """What ptxas said of each rung on Hopper: "symbol registers stack spill shared stem"."""
+    """Reads what ptxas said of each rung on Hopper: "symbol registers stack spill shared stem"."""
     path = os.path.join(folder, "device/sm_90a/resources.txt")
     if not os.path.exists(path):
         return None
@@ -111,7 +111,7 @@ def build_lines(records, folder):
 
 
 def ports_lines(records, folder):
-    """The model of the register ports on each FP32 rung's main loop, as built for Hopper: tools/sass."""
+    """Asks tools/sass for the model of the register ports on each FP32 rung's main loop, as built for Hopper."""
     sass, lines, compiler = os.path.join(folder, "sass"), [], compiler_of(folder)
     for name in records.order:
         cubin = os.path.join(folder, "device/sm_90a", name + ".cubin")
@@ -127,7 +127,7 @@ def ports_lines(records, folder):
 
 
 def ffma_lines(records, folder):
-    """Main loops of the rungs that are limited by FFMAs; None without a disassembler."""
+    """Reads the main loops of the rungs that are limited by FFMAs; None without a disassembler."""
     nvcc = [line.split("=", 1)[1].strip() for line in open(os.path.join(folder, "CMakeCache.txt"), encoding="utf-8")
             if line.startswith("RUNG_NVCC:")]
     cuobjdump = disassembler(nvcc[0]) if nvcc else None
@@ -138,7 +138,7 @@ def ffma_lines(records, folder):
     return [line for line in made if line]
 
 
-# Rungs whose blocks deal out work among them, or wait for each other: here a few blocks cannot stand for the rest.
+# In these rungs blocks deal out work among them, or wait for each other: here a few blocks cannot stand for the rest.
 EVERY_BLOCK = ("l29_one_kernel", "l38_f16x3_pipeline")
 
 
@@ -193,7 +193,7 @@ def check_record(folder):
     records = Records(ROOT)
     built = build_lines(records, folder)
     if built is None:
-        return []  # built without Hopper's device code: nothing to compare
+        return []  # this build has no device code for Hopper: there is nothing to compare
     faults = []
     for path, lines in ((BUILD, built), (PORTS, ports_lines(records, folder))):
         kept = {line["kernel"]: line for line in records.load(path)}

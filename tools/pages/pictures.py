@@ -1,4 +1,4 @@
-"""Pictures made of results: rate against size, stalls, all rungs against size. Plain SVG with colours of its own."""
+"""Draws pictures of results: rate against size, stalls, all rungs against size. They are plain SVG with colours of their own."""
 import math
 
 from fill import STALLS
@@ -68,7 +68,7 @@ def axes(d, left, top, right, bottom, sizes, most, step):
 
 
 def spread(labels, apart, lowest):
-    """Labels beside the ends of their lines, from above; none on another, none below `lowest`, where the axis has its numbers."""
+    """Puts labels beside the ends of their lines, from above; none on another, none below `lowest`, where the axis has its numbers."""
     places, last = [], -99
     for at, name, colour in sorted(labels):
         last = max(at + 4, last + apart)
@@ -111,7 +111,7 @@ def rate(records, kernel):
 
 
 def overview(records):
-    """Every rung of the FP32 climb against size; the l19 are for other shapes."""
+    """Draws every rung of the FP32 climb against size, but for the l19, which are for other shapes."""
     names = [n for n in records.order if n[0] == "l" and n < "l30" and not n.startswith("l19") and records.sizes(n)]
     if not names:
         return None
@@ -165,7 +165,7 @@ def stalls(records, kernel):
 
 
 def all_of(records):
-    """Every picture: its path under docs/ladder/img and its text."""
+    """Returns every picture: its path under docs/ladder/img and its text."""
     import pictures_rungs  # which draws with this file's Drawing
     made = {"overview.svg": overview(records)}
     for name in records.order:

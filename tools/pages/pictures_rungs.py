@@ -1,11 +1,11 @@
-"""Pictures of single rungs made of records: what changed from the rung before, the ring over time, register banks."""
+"""Draws pictures of single rungs from records: what changed from the rung before, the ring over time, register banks."""
 from pictures import DIM, GRID, INK, Drawing
 from records import FFMAS, Missing, occupancy
 
 NOW, BEFORE, EVEN, ODD, WARN = "#1f5f9e", "#bcd9f2", "#c8641b", "#1f5f9e", "#b8322a"
 FILL, USE, WAIT = "#bcd9f2", "#3a7d44", "#eef1f4"
 SMS = 132
-# Rungs that bring the next tile while they multiply this one: steps of k shown, and who brings it.
+# These rungs bring the next tile while they multiply this one: steps of k shown, and who brings it.
 OVERLAPPED = {
     "l14_register_prefetch": "registers", "l15_double_buffer": "registers", "l16_thread_remap": "registers",
     "l17_hierarchical": "registers", "l17_hierarchical_swizzled": "registers", "l18_async_ping_pong": "copies",
@@ -13,14 +13,14 @@ OVERLAPPED = {
     "l24_register_banks": "engine", "l25_stream_k": "engine", "l26_operand_reuse": "engine", "l27_written_loop": "engine",
     "l28_thread_tile_12x16": "engine", "l29_one_kernel": "engine", "l30_tf32_bulk": "engine", "l31_tf32x3": "registers",
     "l32_bf16x6": "registers", "l33_bf16x9": "registers"}
-# Rungs whose two warpgroups take turns at the tensor cores: k of a chain, whether its sums are promoted, and whether that is done while
+# In these rungs two warpgroups take turns at the tensor cores: k of a chain, whether its sums are promoted, and whether that is done while
 # its corrections are multiplied.
 CHAINED = {"l34_f16x3_chain": (32, False, False), "l35_f16x3_promoted": (64, True, False), "l36_f16x3_overlapped": (64, True, True),
            "l37_f16x3_guarded": (64, True, True), "l38_f16x3_pipeline": (64, True, True)}
 
 
 def counts_of(r, name):
-    """What a rung costs, as far as records have it: label, value, decimals."""
+    """Returns what a rung costs, as far as records have it: label, value, decimals."""
     found, build = [], r.build_of(name)
     try:
         lens = r.lens_of(name)
@@ -68,13 +68,13 @@ def changed(r, name):
 
 
 def step_ns(r, name):
-    """How long a block takes for one step of its tile, from the rate at 4096."""
+    """Returns how long a block takes for one step of its tile, from the rate at 4096."""
     row, rate = r.row(name), r.bench(name)[0]["gflops"] * 1e9
     return 2 * row["bm"] * row["bn"] * row["bk"] * occupancy(r, name)["blocks"] * SMS / rate * 1e9
 
 
 def play(k, promoted, overlapped, until):
-    """Two warpgroups' chains by count, in cycles: 64 for a wgmma of 64 x 128 x 16, 64 for the additions of a chain. The tensor cores take
+    """Counts two warpgroups' chains in cycles: 64 for a wgmma of 64 x 128 x 16, 64 for the additions of a chain. The tensor cores take
     what was queued first. Gives bars: row, start, end, kind, number of the chain."""
     bars, free, at = [], 0, [0, 0]
     before, turn = [0, 0], [0, 0]  # the end of the corrections before, the number of the chain
@@ -104,7 +104,7 @@ def play(k, promoted, overlapped, until):
 
 
 def chains_axis(r, name):
-    """What the tensor cores and the two warpgroups do over time, by count."""
+    """Draws what the tensor cores and the two warpgroups do over time, by count."""
     k, promoted, overlapped = CHAINED[name]
     left, width, until, splits = 150, 690, 5 * 768, name.startswith("l38")
     d = Drawing(left + width + 30, 196 + 30 * splits, f"{name} over time")
@@ -136,7 +136,7 @@ def chains_axis(r, name):
 
 
 def time_axis(r, name):
-    """Each place for a tile, over steps of k: when it is filled, when it is used."""
+    """Draws each place for a tile over steps of k: when it is filled, when it is used."""
     if name in CHAINED:
         return chains_axis(r, name)
     if name not in OVERLAPPED:

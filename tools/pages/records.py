@@ -1,4 +1,4 @@
-"""What the pages may quote: the catalog's rows, lines of results/*.jsonl, the lens's counts and the build's records.
+"""Finds what the pages may quote: the catalog's rows, lines of results/*.jsonl, the lens's counts and the build's records.
 
 Every function below is a word that a page can use between `<!--=` and `-->` (fill.py). A word that finds nothing raises
 Missing, so that no figure without a source gets onto a page.
@@ -32,7 +32,7 @@ ROWS = ["src/ladder/gpu/rows.inc", "src/ladder/cpu/rows.inc", "src/ladder/reduce
 
 
 class Missing(Exception):
-    """A page asks for something that no file has."""
+    """Is raised where a page asks for something that no file has."""
 
 
 class Records:
@@ -71,7 +71,7 @@ class Records:
         return self.rows[self.find(rung)]
 
     def neighbours(self, rung):
-        """The rung before and the one after it in the order of the catalog, of the same ladder."""
+        """Returns the rung before and the one after it in the order of the catalog, of the same ladder."""
         same = [name for name in self.order if name[0] == rung[0]]
         at = same.index(rung)
         return (same[at - 1] if at else None), (same[at + 1] if at + 1 < len(same) else None)
@@ -92,7 +92,7 @@ class Records:
         return found[-1]
 
     def bench(self, rung, m=4096, n=None, k=None):
-        """The line of a rung at a size, and the file it is from: one recount of all rungs, or the climb at 4096."""
+        """Returns the line of a rung at a size, and the file it is from: one recount of all rungs, or the climb at 4096."""
         rung, n, k = self.find(rung), n or m, k or n or m
         paths = [CPU] if rung[0] == "c" else [SIZES, SHAPES] if (m, n, k) != (4096, 4096, 4096) else [SIZES, CLIMB]
         for path in paths:
@@ -102,7 +102,7 @@ class Records:
         raise Missing(f"no timing of {rung} at {m}x{n}x{k} in {' or '.join(paths)}")
 
     def sizes(self, rung, path=SIZES):
-        """The lines of a rung on squares, by size."""
+        """Returns the lines of a rung on squares, by size."""
         return {line["m"]: line for line in self.load(path)
                 if line.get("kernel") == rung and line["m"] == line["n"] == line["k"]}
 
@@ -135,7 +135,7 @@ class Records:
 
 
 def words(r):
-    """The words of a page's expressions."""
+    """Returns the words of a page's expressions, each a function."""
 
     def default(rung):
         return 1024 if r.find(rung)[0] == "c" else 4096
@@ -150,7 +150,7 @@ def words(r):
         return r.bench(rung, m, n, k)[0]["us"]["median"]
 
     def ratio(rung, m=4096, n=None, k=None):
-        """Of cuBLAS, timed in turn; on a CPU of the best library."""
+        """Returns the ratio to cuBLAS, timed in turn; on a CPU to the best library."""
         peers = r.bench(rung, m, n, k)[0]["peers"]
         best = [p for p in peers if p["name"] == "cublas"] or peers
         return min(p["ratio"]["median"] for p in best)
@@ -181,24 +181,24 @@ def words(r):
         return value
 
     def stall(rung, why):
-        """Warps that wait for this reason, for each instruction issued."""
+        """Returns how many warps wait for this reason, for each instruction issued."""
         return counter(rung, "stall_" + why)
 
     def stall_share(rung, why):
-        """The same, of all warps' time, in per cent."""
+        """Returns what share of all warps' time this reason takes, in per cent."""
         found = r.counters(rung)
         return 100 * stall(rung, why) / sum(v for k, v in found.items() if k.startswith("stall_"))
 
     def per_fma(rung):
-        """Instructions issued for each FMA of the product, a warp's instructions against a warp's FMAs, at 2048."""
+        """Returns the instructions issued for each FMA of the product, a warp's instructions against a warp's FMAs, at 2048."""
         return counter(rung, "instructions") / (2048 ** 3 / 32)
 
     def port(symbol, key="measured"):
-        """Of a pattern of FFMAs (lab/device/lab_ports.h): FFMAs a cycle, or another field of its line."""
+        """Returns the FFMAs a cycle of a pattern (lab/device/lab_ports.h), or another field of its line."""
         return r.one(PATTERNS, f"pattern {symbol}", lambda x: x.get("symbol") == "lab_ports_" + symbol)[key]
 
     def loop(rung, key):
-        """Of a rung's main loop in machine code: instructions, ffmas, reads_even, reads_odd."""
+        """Returns a field of a rung's main loop in machine code: instructions, ffmas, reads_even, reads_odd."""
         return r.one(FFMAS, f"loop of {rung}", lambda x: x["kernel"] == r.find(rung))[key]
 
     def batch_us(rung, m, n, k, batch, peer=None):
@@ -213,21 +213,21 @@ def words(r):
         return value
 
     def ports(rung):
-        """Cycles an FFMA of the main loop takes by the model of the register ports, other instructions counted in."""
+        """Returns the cycles that an FFMA of the main loop takes by the model of the register ports, other instructions counted in."""
         found = r.ports_of(rung)
         return found["cycles"] / found["ffmas"]
 
     def ports_lost(rung):
-        """Cycles lost at the ports by the model, of all cycles of the main loop, in per cent."""
+        """Returns the cycles lost at the ports by the model, of all cycles of the main loop, in per cent."""
         found = r.ports_of(rung)
         return 100 * (found["cycles"] - found["instructions"]) / found["cycles"]
 
     def dispatch_rate(rung):
-        """Warps that stand at dispatch in an average cycle of a scheduler."""
+        """Returns how many warps stand at dispatch in an average cycle of a scheduler."""
         return stall(rung, "dispatch_stall") * counter(rung, "issued_percent") / 100
 
     def ports_agree(first):
-        """How the model's lost cycles and the hardware's go together, over the FP32 rungs from this one on: their correlation."""
+        """Returns how the model's lost cycles and the hardware's go together, over the FP32 rungs from this one on: their correlation."""
         return statistics.correlation(*zip(*port_points(r, first)))
 
     def registers(rung):
@@ -259,7 +259,7 @@ def words(r):
         return r.one(CPU_SETS, f"{rung} at {m}", lambda x: x.get("kernel") == rung and x["m"] == m)["gflops"]
 
     def cpu_count(rung, key, m=1024):
-        """What a rung of the CPU's ladder did for each multiply-add: instructions, reads, writes, l1_misses, l2_misses."""
+        """Returns what a rung of the CPU's ladder did for each multiply-add: instructions, reads, writes, l1_misses, l2_misses."""
         return r.cpu_counts(rung, m)[key] / m ** 3
 
     def reduce_us(rung, n):
@@ -272,7 +272,7 @@ def words(r):
         return math.exp(statistics.mean(math.log(v) for v in values))
 
     def ratios(path, match, peer="cublas", **where):
-        """Of the lines whose command names this list: the ratios to a peer."""
+        """Returns the ratios to a peer, of the lines whose command names this list."""
         values = [p["ratio"]["median"] for x in r.load(path)
                   if x.get("kind") == "bench" and match in x["command"] and all(x.get(k) == v for k, v in where.items())
                   for p in x["peers"] if p["name"] == peer]
@@ -293,14 +293,14 @@ def words(r):
         return float(len(ratios(path, match)))
 
     def line(path, value, **where):
-        """A value of the last line of a file that has these fields; 'us.median' goes one level down."""
+        """Returns a value of the last line of a file that has these fields; 'us.median' goes one level down."""
         found = r.one(path, str(where), lambda x: all(x.get(k) == v for k, v in where.items()))
         for part in value.split("."):
             found = found[int(part)] if isinstance(found, list) else found[part]
         return found
 
     def sources(folders):
-        """Every file of the project in these folders, but pages."""
+        """Returns every file of the project in these folders, but pages."""
         for pattern in folders:
             for path in sorted(glob.glob(os.path.join(r.root, pattern), recursive=True)):
                 if os.path.isfile(path) and not path.endswith(".md"):
@@ -313,11 +313,11 @@ def words(r):
         return sum(text.count("\n") for text in sources(folders))
 
     def matches(regex, *folders):
-        """How often the files hold it."""
+        """Returns how often the files hold it."""
         return sum(len(re.findall(regex, text, re.M)) for text in sources(folders))
 
     def kinds(regex, *folders):
-        """How many different texts match it."""
+        """Returns how many different texts match it."""
         return len({found for text in sources(folders) for found in re.findall(regex, text, re.M)})
 
     def cost_numbers():
@@ -331,7 +331,8 @@ def words(r):
 
 
 def port_points(r, first):
-    """Of each FP32 rung for square products from `first` on: cycles lost by the model and time at dispatch by the hardware, in per cent."""
+    """Returns, for each FP32 rung for square products from `first` on, cycles lost by the model and time at dispatch by the hardware, in
+        per cent."""
     points = []
     for line in r.load(PORTS):
         rung = line["kernel"]
@@ -342,7 +343,7 @@ def port_points(r, first):
 
 
 def occupancy(r, rung):
-    """By hand, on a Hopper SM: 65536 registers in units of 256 a warp, 228 KB shared with 1 KB a block for the system."""
+    """Works out by hand what a Hopper SM holds: 65536 registers in units of 256 a warp, 228 KB shared with 1 KB a block for the system."""
     row, build = r.row(rung), r.build_of(rung)
     warps = row["threads"] // 32
     a_warp = -(-build["registers"] * 32 // 256) * 256
@@ -355,7 +356,7 @@ def occupancy(r, rung):
 
 
 def totals_of(rung_command, kernel, words, environment):
-    """The lens's totals of a kernel, as `rung lens KERNEL WORDS` prints them."""
+    """Returns the lens's totals of a kernel, as `rung lens KERNEL WORDS` prints them."""
     import subprocess
     done = subprocess.run([rung_command, "lens", kernel, *words, "--format", "csv"], capture_output=True,
                           text=True, env=environment, check=False)
