@@ -21,6 +21,7 @@ guard 256x256x256:TN trap '4 of 4'
 guard 256x256x256:TN special '4 of 4'
 guard 259x131x70:NN normal '0 of 6' # ends of lines: what lies behind them counts for nothing
 guard 259x131x70:NN trap '5 of 6'
+guard 259x300x70:NN special '9 of 9' # a cluster's second block may lie wholly outside C: it is none of them
 guard 257x129x1000:TT sparse '4 of 6' # few terms of a long sum
 guard 257x129x1000:TT span24 '0 of 6'
 guard 257x129x1000:TT span40 '6 of 6'
