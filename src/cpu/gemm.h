@@ -22,6 +22,7 @@ typedef enum gemm_path {
 typedef struct gemm_plan {
     gemm_path path;
     int64_t mc, kc, nc; /* blocks */
+    int64_t chunk;      /* PATH_PACKED on one thread: columns of B that are packed at a time */
     int most;           /* vectors of columns in a tile, at most */
     int64_t parts;      /* PATH_LONG_K, PATH_STREAM: pieces of k, each summed apart; 1: one */
     gemm_path inner;    /* PATH_LONG_K: the path of each piece */

@@ -9,18 +9,38 @@ static void fetch_a(const block *s, int64_t row, int64_t rows)
             __builtin_prefetch(s->a + i * s->lda + p, 0, 2);
 }
 
+/* Tells the next tile which raw operands to ask for, if it is time for that. */
+static int fetch_ahead(ahead *next, int64_t k, rung_fetch *fetch)
+{
+    if (next->wait-- > 0 || next->which >= AHEAD_MOST || next->of[next->which].chunks == 0)
+        return 0;
+    const raw_rows *raw = &next->of[next->which];
+    const float *row = raw->at + next->chunk / raw->row_chunks * raw->ld;
+    *fetch = (rung_fetch){.at = row + next->chunk % raw->row_chunks * RUNG_FETCH_FLOATS,
+                          .end = row + raw->floats,
+                          .gap = raw->ld - raw->floats,
+                          .ld = raw->ld};
+    next->chunk += k / RUNG_FETCH_STEPS;
+    if (next->chunk >= raw->chunks) {
+        next->which++;
+        next->chunk = 0;
+    }
+    return 1;
+}
+
 /* Computes all rows of one group of `nv` vectors of columns. */
 static void sweep_rows(const block *s, const float *b, int64_t ldb, float *c, int nv, rung_tile_out *out)
 {
     const rung_cpu_kernel *kernel = s->kernel;
     const rung_tile_fn *tiles = kernel->tile[s->kind][nv - 1];
-    if (s->packed_a) { /* while tiles run, they ask for parts of the next group of B, from L3 into L2 */
-        int64_t group = s->k * nv * kernel->vl, tile_count = divide_up(s->m, kernel->mr);
-        int64_t part = round_up(divide_up(group, tile_count), LINE_FLOATS);
-        out->fetch = b + group;
-        out->fetch_step = LINE_FLOATS;
-        for (int64_t i = 0; i < s->m; i += kernel->mr, out->fetch += part)
+    if (s->packed_a) { /* while tiles run, they ask for raw operands, or for their part of the next group of B */
+        const float *after = b + s->k * nv * kernel->vl;
+        int64_t part = round_up(divide_up(s->k * nv * kernel->vl, divide_up(s->m, kernel->mr)), RUNG_FETCH_FLOATS);
+        for (int64_t i = 0; i < s->m; i += kernel->mr, after += part) {
+            if (!s->next || !fetch_ahead(s->next, s->k, &out->fetch))
+                out->fetch = (rung_fetch){.at = after, .end = after + part, .gap = -part};
             tiles[min64(s->m - i, kernel->mr) - 1](s->k, s->a + i * s->k, kernel->mr, b, ldb, c + i * out->ldc, out);
+        }
         return;
     }
     int most = kernel->max_rows[nv - 1];
@@ -67,11 +87,13 @@ void rung_gemm_pack_b(const rung_cpu_args *p, int64_t step, int64_t column, int6
 {
     rung_pack_fn pack = p->trans_b ? p->kernel->pack_by_row : p->kernel->pack_by_k;
     int vl = p->kernel->vl;
+    int64_t start = group_start(by, first, vl);
     int64_t bounds[] = {first, max64(first, min64(by->wide, first + count)), first + count};
     for (int part = 0; part < 2; part++) { /* the wide groups, then the others */
         int64_t from = group_start(by, bounds[part], vl), end = min64(group_start(by, bounds[part + 1], vl), n);
         if (end > from)
-            pack(to + from * k, b_at(p, step, column + from), p->ldb, end - from, k, (int)(by->narrow + !part) * vl);
+            pack(to + (from - start) * k, b_at(p, step, column + from), p->ldb, end - from, k,
+                 (int)(by->narrow + !part) * vl);
     }
 }
 

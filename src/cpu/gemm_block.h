@@ -4,6 +4,34 @@
 
 #include "cpu/gemm.h"
 
+/* Operands that will be packed next, as they lie in memory: rows of `floats`, ld apart. While tiles run they ask for
+ * these lines, so that packing finds them in a cache. A chunk is what RUNG_FETCH_STEPS steps of a tile ask for. */
+typedef struct raw_rows {
+    const float *at;
+    int64_t floats, ld, row_chunks, chunks;
+} raw_rows;
+
+enum { AHEAD_MOST = 2 };
+
+typedef struct ahead {
+    raw_rows of[AHEAD_MOST];
+    int which;
+    int64_t chunk, wait; /* the next chunk; tiles that run before the first one */
+} ahead;
+
+/* Adds rows to what is asked for; as one row where little lies between them. */
+static inline void add_ahead(ahead *next, const float *at, int64_t rows, int64_t floats, int64_t ld)
+{
+    if (rows <= 0 || floats <= 0)
+        return;
+    if (ld - floats < LINE_FLOATS) {
+        floats += (rows - 1) * ld;
+        rows = 1;
+    }
+    int64_t row_chunks = divide_up(floats, RUNG_FETCH_FLOATS);
+    next->of[next->which++] = (raw_rows){at, floats, ld, row_chunks, rows * row_chunks};
+}
+
 /* A block of C that tiles cover. Columns go in groups of at most `most` vectors, as even as they come, so that no
  * narrow group is left over. B is in place or packed, one panel a group; A is in place or in panels of mr rows. */
 typedef struct block {
@@ -18,6 +46,7 @@ typedef struct block {
                            they are not */
     int packed_b;
     int most;
+    ahead *next; /* both packed: what tiles ask for; NULL: the next group of B */
     float *c;
     rung_tile_out out;
 } block;
@@ -52,7 +81,8 @@ static inline void set_beta(block *s, const rung_cpu_args *p, int64_t step)
 void rung_gemm_sweep(const block *s);
 /* Does the same for `count` groups from `first` on; b, c and n count from the first of them. */
 void rung_gemm_sweep_groups(const block *s, const grouping *by, int64_t first, int64_t count);
-/* Packs groups of columns of B, k steps of them, into the slab `to`; columns count from `column`, the slab has n. */
+/* Packs `count` groups of columns of B from `first` on, k steps of them. Columns count from `column`, the slab has n.
+ */
 void rung_gemm_pack_b(const rung_cpu_args *p, int64_t step, int64_t column, int64_t k, int64_t n, const grouping *by,
                       int64_t first, int64_t count, float *to);
 /* Applies bias and activation to a part of C that is otherwise done. */

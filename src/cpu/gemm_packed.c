@@ -9,6 +9,7 @@ typedef struct packed_job {
     grouping by;
     float *packed_b;
     int64_t pack_tasks, row_blocks, column_chunks;
+    int64_t chunk, chunk_groups; /* one thread: columns of B that are packed at a time, and groups */
 } packed_job;
 
 /* Returns where task t's share of `count` items begins. */
@@ -17,44 +18,67 @@ static int64_t share(int64_t count, int64_t tasks, int64_t t)
     return count * t / tasks;
 }
 
+/* Returns the first row of a block. */
+static int64_t block_row(const packed_job *j, int64_t number)
+{
+    int64_t mr = j->p->kernel->mr;
+    return min64(share(divide_up(j->p->m, mr), j->row_blocks, number) * mr, j->p->m);
+}
+
+static void pack_a(const rung_cpu_args *p, int64_t row, int64_t rows, int64_t step, int64_t k, float *to)
+{
+    rung_pack_fn pack = p->trans_a ? p->kernel->pack_by_k : p->kernel->pack_by_row;
+    pack(to, a_at(p, row, step), p->lda, rows, k, p->kernel->mr);
+}
+
 static void pack_task(void *argument, int64_t task, float *workspace)
 {
     const packed_job *j = argument;
     (void)workspace;
     int64_t first = share(j->by.groups, j->pack_tasks, task), end = share(j->by.groups, j->pack_tasks, task + 1);
-    rung_gemm_pack_b(j->p, j->step, j->column, j->k, j->n, &j->by, first, end - first, j->packed_b);
+    rung_gemm_pack_b(j->p, j->step, j->column, j->k, j->n, &j->by, first, end - first,
+                     j->packed_b + group_start(&j->by, first, j->p->kernel->vl) * j->k);
 }
 
-/* Multiplies a block of rows by a chunk of the slab's columns. */
-static void multiply_task(void *argument, int64_t task, float *workspace)
+/* Multiplies a block of rows by groups of the slab's columns. packed_b: the first of them. */
+static void multiply(const packed_job *j, int64_t number, int64_t first, int64_t count, const float *packed_a,
+                     const float *packed_b, ahead *next)
 {
-    const packed_job *j = argument;
     const rung_cpu_args *p = j->p;
     const rung_cpu_kernel *kernel = p->kernel;
-    int64_t panels = divide_up(p->m, kernel->mr), rows_at = task / j->column_chunks, chunk = task % j->column_chunks;
-    int64_t row = share(panels, j->row_blocks, rows_at) * kernel->mr;
-    int64_t rows = min64(share(panels, j->row_blocks, rows_at + 1) * kernel->mr, p->m) - row;
-    int64_t first = share(j->by.groups, j->column_chunks, chunk),
-            end = share(j->by.groups, j->column_chunks, chunk + 1);
-    int64_t from = group_start(&j->by, first, kernel->vl), to = min64(group_start(&j->by, end, kernel->vl), j->n);
+    int64_t row = block_row(j, number), rows = block_row(j, number + 1) - row;
+    int64_t from = group_start(&j->by, first, kernel->vl);
+    int64_t to = min64(group_start(&j->by, first + count, kernel->vl), j->n);
     block s = {.kernel = kernel,
                .m = rows,
                .n = to - from,
                .k = j->k,
                .kind = RUNG_A_BY_K,
                .packed_a = 1,
-               .a = workspace,
-               .b = j->packed_b + from * j->k,
+               .a = packed_a,
+               .b = packed_b,
                .packed_b = 1,
+               .next = next,
                .most = j->plan->most,
                .c = p->c + row * p->ldc + j->column + from,
                .out = {.ldc = p->ldc}};
     set_beta(&s, p, j->step);
-    (p->trans_a ? kernel->pack_by_k : kernel->pack_by_row)(workspace, a_at(p, row, j->step), p->lda, rows, j->k,
-                                                           kernel->mr);
-    rung_gemm_sweep_groups(&s, &j->by, first, end - first);
+    rung_gemm_sweep_groups(&s, &j->by, first, count);
     if (j->step + j->k == p->k)
         rung_gemm_finish(p, row, rows, j->column + from, to - from);
+}
+
+/* Multiplies a block of rows by a chunk of the slab's columns. */
+static void multiply_task(void *argument, int64_t task, float *workspace)
+{
+    const packed_job *j = argument;
+    int64_t number = task / j->column_chunks, chunk = task % j->column_chunks;
+    int64_t row = block_row(j, number);
+    int64_t first = share(j->by.groups, j->column_chunks, chunk),
+            end = share(j->by.groups, j->column_chunks, chunk + 1);
+    pack_a(j->p, row, block_row(j, number + 1) - row, j->step, j->k, workspace);
+    multiply(j, number, first, end - first, workspace,
+             j->packed_b + group_start(&j->by, first, j->p->kernel->vl) * j->k, NULL);
 }
 
 /* Chooses tasks: enough to even out a thread that is held up, none narrower than a few tiles. */
@@ -70,30 +94,75 @@ static void cut(packed_job *j, int threads)
     j->pack_tasks = min64(j->by.groups, tasks);
 }
 
-/* Fetches the steps of k that come next of a few long rows, one row after the other: rows far apart in memory are slow
- * to read in turns. */
-static void fetch_steps(const float *rows, int64_t ld, int64_t count, int64_t k)
-{
-    for (int64_t i = 0; i < count; i++)
-        for (int64_t p = 0; p < k; p += 16)
-            __builtin_prefetch(rows + i * ld + p, 0, 2);
-}
-
-static void fetch_next(const packed_job *j)
-{
-    const rung_cpu_args *p = j->p;
-    int64_t next = j->step + j->k, steps = min64(j->plan->kc, p->k - next);
-    if (j->plan->path != PATH_LONG_K || steps <= 0)
-        return;
-    if (!p->trans_a)
-        fetch_steps(a_at(p, 0, next), p->lda, p->m, steps);
-    if (p->trans_b)
-        fetch_steps(b_at(p, next, 0), p->ldb, p->n, steps);
-}
-
 int64_t rung_gemm_packed_a_floats(const rung_cpu_args *p, const gemm_plan *plan)
 {
     return round_up(min64(plan->mc, round_up(p->m, p->kernel->mr)) * min64(plan->kc, p->k) + RUNG_PACK_SLACK, 16);
+}
+
+static void ahead_a(ahead *next, const packed_job *j, int64_t number, int64_t step, int64_t k)
+{
+    const rung_cpu_args *p = j->p;
+    int64_t row = block_row(j, number), rows = block_row(j, number + 1) - row;
+    if (p->trans_a)
+        add_ahead(next, a_at(p, row, step), k, rows, p->lda);
+    else
+        add_ahead(next, a_at(p, row, step), rows, k, p->lda);
+}
+
+static void ahead_b(ahead *next, const rung_cpu_args *p, int64_t step, int64_t k, int64_t column, int64_t n)
+{
+    if (p->trans_b)
+        add_ahead(next, b_at(p, step, column), n, k, p->ldb);
+    else
+        add_ahead(next, b_at(p, step, column), k, n, p->ldb);
+}
+
+/* Finds what is packed next, when the columns of the slab up to `column` have met a block of rows in so many tiles. The
+ * tiles ask for it late, so that it is still in L2 when its turn comes. */
+static ahead find_ahead(const packed_job *j, int64_t number, int64_t column, int64_t tiles)
+{
+    const rung_cpu_args *p = j->p;
+    ahead next = {0};
+    int64_t step = j->step + j->k, from = j->column;
+    if (step >= p->k) {
+        step = 0;
+        from += j->n;
+    }
+    int64_t k = min64(j->plan->kc, p->k - step), chunks = max64(j->k / RUNG_FETCH_STEPS, 1), needed = 0;
+    if (number == 0 && column < j->n)
+        ahead_b(&next, p, j->step, j->k, j->column + column, min64(j->chunk, j->n - column));
+    else if (number + 1 < j->row_blocks)
+        ahead_a(&next, j, number + 1, j->step, j->k);
+    else if (from < p->n) {
+        ahead_a(&next, j, 0, step, k);
+        ahead_b(&next, p, step, k, from, min64(j->chunk, p->n - from));
+    }
+    for (int i = 0; i < next.which; i++)
+        needed += divide_up(next.of[i].chunks, chunks);
+    next.wait = max64(0, tiles - needed * 9 / 8 - 2);
+    next.which = 0;
+    return next;
+}
+
+/* Runs a slab on one thread. B is packed a chunk of groups at a time, just before the first block of rows meets it, so
+ * that chunk is in L2 then. The blocks that follow find the slab whole; where there are none, a chunk takes the place
+ * of the one before. */
+static void run_slab(const packed_job *j, float *packed_a)
+{
+    int vl = j->p->kernel->vl;
+    for (int64_t number = 0; number < j->row_blocks; number++) {
+        int64_t row = block_row(j, number), rows = block_row(j, number + 1) - row;
+        int64_t at_once = number == 0 ? j->chunk_groups : j->by.groups;
+        pack_a(j->p, row, rows, j->step, j->k, packed_a);
+        for (int64_t first = 0; first < j->by.groups; first += at_once) {
+            int64_t count = min64(at_once, j->by.groups - first), from = group_start(&j->by, first, vl);
+            float *packed_b = j->packed_b + (j->row_blocks > 1 ? from * j->k : 0);
+            if (number == 0)
+                rung_gemm_pack_b(j->p, j->step, j->column, j->k, j->n, &j->by, first, count, packed_b);
+            ahead next = find_ahead(j, number, group_start(&j->by, first + count, vl), rows / j->p->kernel->mr * count);
+            multiply(j, number, first, count, packed_a, packed_b, &next);
+        }
+    }
 }
 
 void rung_gemm_packed(const rung_cpu_args *p, const gemm_plan *plan, float *packed_b, rung_pool *pool, int threads,
@@ -104,6 +173,9 @@ void rung_gemm_packed(const rung_cpu_args *p, const gemm_plan *plan, float *pack
         j.n = min64(plan->nc, p->n - j.column);
         j.by = group_columns(j.n, p->kernel->vl_bits, plan->most);
         cut(&j, threads);
+        int64_t widest = (j.by.narrow + (j.by.wide > 0)) * p->kernel->vl;
+        j.chunk_groups = max64(1, plan->chunk / widest);
+        j.chunk = j.chunk_groups * widest;
         for (j.step = 0; j.step < p->k; j.step += plan->kc) {
             j.k = min64(plan->kc, p->k - j.step);
             if (threads > 1) {
@@ -111,10 +183,7 @@ void rung_gemm_packed(const rung_cpu_args *p, const gemm_plan *plan, float *pack
                 rung_pool_run(pool, threads, j.row_blocks * j.column_chunks, multiply_task, &j);
                 continue;
             }
-            pack_task(&j, 0, workspace);
-            fetch_next(&j);
-            for (int64_t task = 0; task < j.row_blocks; task++)
-                multiply_task(&j, task, workspace);
+            run_slab(&j, workspace);
         }
     }
 }

@@ -160,6 +160,7 @@ static void deep_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_cach
     plan->kc = even_block(p->k, kc, 8);
     plan->mc = max64(caches->l2_bytes / 4 / (4 * plan->kc) / p->kernel->mr, 1) * p->kernel->mr;
     plan->nc = max64(min64(caches->l3_bytes / 4, 4 << 20) / (4 * plan->kc) / panel, 1) * panel;
+    plan->chunk = caches->l2_bytes / 2 / (4 * plan->kc);
     if (p->m <= 2 * FEW)
         plan->split_m = 0;
     plan->mc = even_block(p->m, plan->mc, p->kernel->mr);

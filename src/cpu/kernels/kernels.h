@@ -19,14 +19,23 @@ enum {
  * reads a[i*lda + p] in place. */
 enum { RUNG_A_BY_K, RUNG_A_BY_ROW, RUNG_A_KINDS };
 
+/* Lines that a tile asks for, one every second step of k, RUNG_FETCH_STEPS steps at a time: along a row up to `end`,
+ * then from `gap` floats on, along a row that ends ld floats after this one. */
+enum { RUNG_FETCH_STEPS = 8, RUNG_FETCH_FLOATS = 16 * RUNG_FETCH_STEPS / 2 };
+
+typedef struct rung_fetch {
+    const float *at; /* NULL: nothing */
+    const float *end;
+    int64_t gap, ld;
+} rung_fetch;
+
 typedef struct rung_tile_out {
     int64_t ldc;
     float alpha, beta;
     int lanes;   /* columns in use of the tile's last vector, 1..vl */
     int b_lanes; /* columns of it that B holds: as many, or vl where B is packed, with zeros behind the last column */
-    const float *fetch; /* NULL, or with B packed: asked for as the tile sums, an address every second step of k, */
-    int64_t fetch_step; /* so many floats apart */
-    int stream;         /* 1: C is 64-byte aligned, beta is 0 and C will not be read soon: bypass the caches */
+    rung_fetch fetch; /* with both operands packed: asked for while the tile sums */
+    int stream;       /* 1: C is 64-byte aligned, beta is 0 and C will not be read soon: bypass the caches */
 } rung_tile_out;
 
 /* Computes C[0..rows) = alpha * A * B + beta * C over k steps; B is k rows of ldb floats. */
