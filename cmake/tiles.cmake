@@ -3,12 +3,14 @@
 # A row is RUNG_TILE(<name>, .field = value, ..., .idea = "...", .cost = {...}). The name says architecture, sizes and stages.
 # Each tile is the family's kernel.cu, compiled with -DTILE=<name>, BM, BN, BK, STAGES from the name and every other whole number
 # of the row as a macro in upper case; a field that a row leaves out is 0, as in C. What follows from these stands in the family's
-# tile.h: <FAMILY>_ROW, the rest of the catalog's row; <FAMILY>_CHECKS, what makes a row legal; <FAMILY>_NEEDED, bits of <FAMILY>_NEEDS that
-# a row brings, all of which some row must. A .post says which tool rewrites the compiled code.
+# tile.h: <FAMILY>_ROW, the rest of the catalog's row; <FAMILY>_CHECKS, what makes a row legal, which also sees for each number of .cost
+# whether the row has it, as 0 or 1 (COST_SHARE for .share); <FAMILY>_NEEDED, bits of <FAMILY>_NEEDS that a row brings, all of which some
+# row must. A .post says which tool rewrites the compiled code.
 
-# rung_tile_rows(<family> <rows> <fields>): the text of each row, and the names of all fields that are macros: those of whole numbers, and
-# those that the head of the file explains and no row has at present.
-function(rung_tile_rows family rows fields)
+# rung_tile_rows(<family> <rows> <fields> <costs>): sets `rows` to the text of each row; `fields` to the names of all fields that are
+# macros, which are those of whole numbers, and those that the head of the file explains and no row has at present; and `costs` to the names
+# that any row has in .cost.
+function(rung_tile_rows family rows fields costs)
   set(file ${PROJECT_SOURCE_DIR}/src/cuda/families/${family}/tiles.inc)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   file(READ ${file} text)
@@ -28,12 +30,18 @@ function(rung_tile_rows family rows fields)
     endif()
   endforeach()
   list(REMOVE_DUPLICATES names)
+  string(REGEX MATCHALL "[.]cost = {[^}]*}" numbers "${text}")
+  string(REGEX MATCHALL "[.][a-z_]+ = [-0-9]" in_cost "${numbers}")
+  list(TRANSFORM in_cost REPLACE "[.]([a-z_]+) = [-0-9]" "\\1")
+  list(REMOVE_DUPLICATES in_cost)
   set(${rows} "${found}" PARENT_SCOPE)
   set(${fields} "${names}" PARENT_SCOPE)
+  set(${costs} "${in_cost}" PARENT_SCOPE)
 endfunction()
 
-# rung_tile(<family> <index> <row> <fields> <text> <checks>): declares the kernel; returns its row of the catalog and the row's checks.
-function(rung_tile family index row fields text checks)
+# rung_tile(<family> <index> <row> <fields> <costs> <text> <checks>): declares the kernel; sets `text` to its row of the catalog and
+# `checks` to the row's checks.
+function(rung_tile family index row fields costs text checks)
   string(REGEX MATCH "^[a-z0-9_]+" name "${row}")
   if(NOT name MATCHES "^sm([0-9]+)_[a-z0-9]+_[a-z0-9]+_([0-9]+)x([0-9]+)x([0-9]+)_s([0-9]+)$")
     message(FATAL_ERROR "src/cuda/families/${family}/tiles.inc: '${name}' is not <arch>_<mechanism>_<math>_<BM>x<BN>x<BK>_s<stages>")
@@ -73,7 +81,17 @@ function(rung_tile family index row fields text checks)
     string(REPLACE "=" " " line ${macro})
     string(APPEND lines "#define ${line}\n")
   endforeach()
-  string(CONCAT checked "${lines}#define RUNG_TILE_NAME \"${name}\"\n#ifdef ${upper}_CHECKS\n${upper}_CHECKS\n#endif\n"
+  set(has)
+  string(REGEX MATCH "[.]cost = {[^}]*}" cost "${row}")
+  foreach(number IN LISTS costs)
+    string(TOUPPER ${number} macro)
+    set(there 0)
+    if(cost MATCHES "[.]${number} = [0-9.e+]*[1-9]")
+      set(there 1)
+    endif()
+    string(APPEND has "#undef COST_${macro}\n#define COST_${macro} ${there}\n")
+  endforeach()
+  string(CONCAT checked "${lines}${has}#define RUNG_TILE_NAME \"${name}\"\n#ifdef ${upper}_CHECKS\n${upper}_CHECKS\n#endif\n"
     "#ifdef ${upper}_NEEDS\nenum { ${family}_tile_${index} = ${upper}_NEEDED };\n#endif\n#undef RUNG_TILE_NAME\n")
   string(APPEND lines "RUNG_CUDA(${name}, ${arch}, .role = RUNG_PRODUCTION, .launch = \"${family}\", .tile = ${index}, .idea = ${idea},\n"
     "          .bm = BM, .bn = BN, .bk = BK, .stages = STAGES, ${upper}_ROW)\n")
@@ -113,11 +131,11 @@ function(rung_families)
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/tile_rows.h CONTENT "${heads}" @ONLY)
   foreach(family IN LISTS families)
     string(APPEND text "#define RUNG_FILE(id) \"src/cuda/families/${family}/kernel.cu\"\n")
-    rung_tile_rows(${family} rows fields)
+    rung_tile_rows(${family} rows fields costs)
     set(index 0)
     set(bits 0)
     foreach(row IN LISTS rows)
-      rung_tile(${family} ${index} "${row}" "${fields}" lines row_checks)
+      rung_tile(${family} ${index} "${row}" "${fields}" "${costs}" lines row_checks)
       string(APPEND text "${lines}")
       string(APPEND checks "${row_checks}")
       string(APPEND bits " | ${family}_tile_${index}")

@@ -79,7 +79,12 @@ echo "$cases" >cases
 shell add_a_tile 2 >edit
 shell add_a_tile 3 >>edit
 sh -eu edit
+sed -i '/^RUNG_CPU(c90_two_rows/s/[.]role/.align_bytes = 16, .role/' src/ladder/cpu/rows.inc
 "$cmake" --build build >log 2>&1 || { tail -30 log; exit 1; }
+aligned='explain 16x32x40 --device cpu --layout row --kernel c90_two_rows' # a row may ask for addresses: then the plan refuses others
+build/bin/rung $aligned | grep -q 'decision *c90_two_rows' || { echo "c90_two_rows was refused with operands at multiples of 16 bytes"; exit 1; }
+! build/bin/rung $aligned --pad 1 >log 2>&1 || { echo "c90_two_rows was taken with operands at odd addresses"; exit 1; }
+grep -q 'multiples of' log || { cat log; exit 1; }
 build/bin/rung list | grep -q "$changed" || { echo "$changed is not in the list"; exit 1; }
 for name in $old $gone; do
     ! build/bin/rung list | grep "$name" || { echo "$name is still in the list"; exit 1; }
@@ -116,6 +121,8 @@ illegal small 's/_crowd_f32_64x64x8_/_crowd_f32_64x64x16_/' '64x64x16_s4: a crow
 illegal small 's/\.lanes_x = 32/.lanes_x = 24/' '.lanes_x divides BN / .tn'
 illegal small '/ \.in_order = 1/,/^$/d' 'small/tiles.inc: accurate mode needs'
 illegal lone 's/_48x64x16_s3, .tm = 12/_48x64x16_s3, .tm = 8/' "a warp"
+illegal lone '0,/{[.]share = [0-9.]*, /s//{/' '.cost has a .share above 0'
+illegal vector 's/_axpy_f32_32x1x16_/_axpy_f32_64x1x16_/' 'without .bulk BM is 32'
 illegal pairs 's/tmapair_f32_64x256x16_/tmapair_f32_64x512x16_/' 'BM * BN 16384'
 illegal large 's/tmak_f32_256x128x16_/tmak_f32_128x128x16_/' 'BM x BN is 128 x 256 or 256 x 128'
 

@@ -42,7 +42,7 @@ static const char *refuse_form(const rung_kernel *kernel, const rung_problem *p)
     if (p->in_order && !(kernel->accepts & RUNG_KEEPS_ORDER))
         return "its bits depend on the size of C";
     if (p->k > 0 && kernel->align_bytes > 4 && (p->align_a % kernel->align_bytes || p->align_b % kernel->align_bytes))
-        return "operands are not aligned enough";
+        return "addresses or leading dimensions are no multiples of its .align_bytes";
     return NULL;
 }
 

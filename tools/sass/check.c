@@ -12,10 +12,11 @@
 
 enum { BARRIER_SEEN = 6 /* cycles that the compiler keeps between a barrier and a load at least */ };
 
-/* Who has a register in hand: a set of uses, each named by the scoreboards of which any tells when it is over. There
- * are 64 such names, one bit each; 0: nobody. Loads from shared memory and shuffles end in the order in which they
- * went, and copies and loads read their addresses in order: so the scoreboard of any later one tells too. That holds
- * for a load under a predicate as well, whether the predicate is true or not: the compiler itself waits for it alone.
+/* A set of uses says who has a register in hand. A use is named by the scoreboards that tell when it is over: any of
+ * them does. There are 64 such names, one bit each; 0 says that nobody has the register. Loads from shared memory and
+ * shuffles end in the order in which they went, and copies and loads read their addresses in order. So the scoreboard
+ * of any later one tells too. That holds for a load under a predicate as well, whether the predicate is true or not:
+ * the compiler itself waits for it alone.
  */
 typedef uint64_t uses;
 
@@ -42,7 +43,7 @@ static int cycles_behind_barrier(const struct word *code, int i)
 
 /* ---- registers in hand ---- */
 
-/* All uses of which scoreboard b tells: the bits whose numbers have bit b. */
+/* Returns all uses of which scoreboard b tells: the bits whose numbers have bit b. */
 static uses told_by(int b)
 {
     static const uses told[SCOREBOARDS] = {0xaaaaaaaaaaaaaaaa, 0xcccccccccccccccc, 0xf0f0f0f0f0f0f0f0,
@@ -56,7 +57,7 @@ static void take(uses hand[REGISTERS], int first, int count)
         hand[r] = UNTOLD;
 }
 
-/* Of all that is in hand now, scoreboard b tells too. */
+/* Notes that scoreboard b tells of all that is in hand now, too. */
 static void tell(uses hand[REGISTERS], int b)
 {
     for (int r = 0; r < REGISTERS && b < SCOREBOARDS; ++r)
@@ -72,7 +73,7 @@ static void release(struct hands *h, unsigned boards)
         }
 }
 
-/* The state behind instruction w. */
+/* Goes on to the state behind instruction w. */
 static void step(struct hands *h, struct word w)
 {
     release(h, waits(w));
@@ -85,15 +86,15 @@ static void step(struct hands *h, struct word w)
         tell(h->read, write_scoreboard(w));
         tell(h->read, read_scoreboard(w));
     } else if (opcode(w) == OP_LDGSTS) {
-        take(h->read, field_a(w), 2); /* from where: a pair of registers */
-        take(h->read, field_d(w), 1); /* to where: in the place of a result */
+        take(h->read, field_a(w), 2); /* where it copies from: a pair of registers */
+        take(h->read, field_d(w), 1); /* where it copies to: it stands where others have their result */
         tell(h->read, read_scoreboard(w));
     } else if ((opcode(w) & OPERATION_BITS) == ANY_SHFL) {
         tell(h->written, write_scoreboard(w));
     }
 }
 
-/* Adds what is in hand on another way to the same place. True: that is more than before. */
+/* Adds what is in hand on another way to the same place. Returns whether that is more than before. */
 static bool join(struct hands *h, const struct hands *other)
 {
     const struct hands before = *h;
@@ -114,7 +115,7 @@ static int register_in_hand(const struct hands *before, struct word w)
     for (int s = 0; s < 3; ++s)
         if (h.written[source[s]])
             return source[s];
-    /* A load may write what another load writes or reads: they keep their order. */
+    /* A load may write what another load writes or reads, as they keep their order. */
     return !load && (h.written[field_d(w)] || h.read[field_d(w)]) ? field_d(w) : -1;
 }
 

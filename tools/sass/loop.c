@@ -49,7 +49,7 @@ bool loop_function(const struct function *f, const struct tile *tile, enum gathe
     for (int i = 0; i < room_of(&old); i++)
         f->code[old.entry + i] = i < n ? code[i] : idle(0, 1);
     gather_moves(f->code, old.mark, gather);
-    f->code[old.mark] = idle(waits(f->code[old.mark]), STALL_MAX); /* the mark has served */
+    f->code[old.mark] = idle(waits(f->code[old.mark]), STALL_MAX); /* nobody needs the mark any more */
     printf("%s: a loop of %d instructions\n", f->name, n);
     ++*written;
     return true;

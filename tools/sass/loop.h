@@ -22,13 +22,13 @@ enum {
     B_LOAD_BYTES = 64,     /* between two loads of B */
 };
 
-/* What the build says about a kernel's tile, and the mark in the code about how A lies. */
+/* What the build says about a kernel's tile, and what the mark in the code says about how A lies. */
 struct tile {
     int rows, columns, stages;
     bool k_innermost; /* A lies with k innermost, swizzled; or else with k outermost, as B always does */
 };
 
-/* Which moves of the warps that fill the ring are put close together: see loop.c. */
+/* This says which moves of the warps that fill the ring are put close together: see loop.c. */
 enum gather { GATHER_NONE, GATHER_COPIES, GATHER_MOVES };
 
 /* The compiled loop. */

@@ -21,8 +21,8 @@ enum { SB_B = 0, SB_A = 2, SB_PHASE = 4, SB_READ = 5 }; /* scoreboards: two for 
 enum { ALL_LOADS = 1 << SB_B | 2 << SB_B | 1 << SB_A | 2 << SB_A, ALL_SCOREBOARDS = 63 };
 enum { BARRIER_BYTES_LOG2 = 3 };
 
-/* Where the loads of a block's 128 FFMAs stand: before FFMA `first`, and `every` so many FFMAs again. The last one
- * comes at least 32 FFMAs before the block's end: so long a shared load takes. With k outermost, B's four loads and A's
+/* A block has 128 FFMAs. Its loads stand before FFMA `first`, and `every` so many FFMAs again. The last one comes at
+ * least 32 FFMAs before the block's end, because a shared load takes so long. With k outermost, B's four loads and A's
  * two go one behind each row of FFMAs. With k innermost, one block of a turn loads A too, one behind each row; B's
  * loads stand between those, and in the other blocks farther apart. */
 struct places {
@@ -32,8 +32,8 @@ static const struct places PLACES_K_OUTERMOST = {TN, TN};
 static const struct places PLACES_B_BESIDE_A = {TN / 2, TN};
 static const struct places PLACES_B_ALONE = {TN, TN + TN / 2};
 
-/* Where the last block of a turn makes the addresses of the next turn: behind its last load, and so early that the
- * loop's branch, behind FFMA 127, finds its predicate. */
+/* The last block of a turn makes the addresses of the next turn. It does so behind its last load, and so early that
+ * the loop's branch, behind FFMA 127, finds its predicate. */
 enum {
     ADVANCE_UNIT = 40, /* nobody reads it before ADVANCE_A */
     ADVANCE_B = 104,
@@ -68,7 +68,7 @@ enum {
 struct instruction {
     struct word word; /* without control and target */
     struct control control;
-    int target; /* of a branch, -1: none */
+    int target; /* where a branch leads; -1 for all others */
 };
 
 struct registers {
@@ -88,7 +88,7 @@ struct program {
 
 /* ---- registers ---- */
 
-/* Registers that are left to give out. `missing` says that there were too few. */
+/* The registers that are left to give out; `missing` says that there were too few. */
 struct pool {
     bool owned[REGISTERS], predicate[PT + 1], missing;
 };
@@ -169,7 +169,7 @@ static bool assign(const struct old_loop *old, const bool owned[REGISTERS], stru
         *control[c] = take(&pool, -1);
     if (k_innermost)
         r->stage_a = take(&pool, -1);
-    r->unit = r->index; /* the one is needed when the other is not */
+    r->unit = r->index; /* never are both needed at once */
     r->ready = take_predicate(&pool);
     r->more = take_predicate(&pool);
     return !pool.missing;

@@ -21,7 +21,7 @@ static int place_of(const struct note *x)
     return (int)(x->at / INSTRUCTION_BYTES);
 }
 
-/* True for where the old loop waited when a stage was not filled: code behind it, to which nothing leads any more. */
+/* Returns whether the old loop waited there when a stage was not filled: nothing leads to that code any more. */
 static bool was_waited_for(const struct old_loop *old, const struct note *x)
 {
     int at = place_of(x);

@@ -164,7 +164,7 @@ static const char *find_results(struct old_loop *old)
 
 /* ---- which registers are free ---- */
 
-/* Notes what an instruction of the old loop writes; false: it is not known what. */
+/* Notes what an instruction of the old loop writes. Returns false where that is not known. */
 static bool own(struct old_loop *old, struct word w)
 {
     switch (opcode(w)) {

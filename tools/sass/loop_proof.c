@@ -281,7 +281,8 @@ static bool prove_steps(const struct old_loop *old, const struct word *code, int
 
 bool loop_prove(const struct old_loop *old, const struct word *code, int n)
 {
-    /* One step, few steps, more steps than stages; from the ring's beginning, its middle, its end, in odd rounds too.
+    /* The runs have one step, few steps, more steps than stages; from the ring's beginning, its middle, its end, in odd
+     * rounds too.
      */
     static const struct {
         int done, steps;

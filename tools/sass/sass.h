@@ -219,13 +219,13 @@ int64_t branch_target(struct word w, int at);
 /* Makes a branch at instruction `at` lead to instruction `target`. */
 void set_branch(struct word *w, int at, int target);
 
-/* True for an FFMA on four registers, without a guard or a modifier: such ones may change places. */
+/* Returns whether it is an FFMA on four registers, without a guard or a modifier: such ones may change places. */
 bool is_plain_fma(struct word w);
 
-/* True for an LDS.128 from [register + constant] without a guard, counted on a scoreboard. */
+/* Returns whether it is an LDS.128 from [register + constant] without a guard, counted on a scoreboard. */
 bool is_plain_load(struct word w);
 
-/* True for instructions whose fields name no vector register: branches, barriers and those on uniform registers. */
+/* Returns whether its fields name no vector register: branches, barriers and instructions on uniform registers. */
 bool has_no_registers(struct word w);
 
 /* Returns a step of the hash that stands for a value where instructions are run on symbols. */

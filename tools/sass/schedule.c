@@ -17,7 +17,7 @@ enum {
     LOADS_FIRST = 1000000 /* a load that may go goes before any FFMA */
 };
 
-/* What one try weighs how much. */
+/* How much one try weighs what. */
 struct knobs {
     int spacing;     /* slots between two loads */
     double evict;    /* for each later use of a register that leaves the operand cache */
@@ -185,7 +185,7 @@ static double score_fma(const struct state *s, const struct node *x, bool swap, 
     return score;
 }
 
-/* True where a load may go: when it keeps its distance from the last one, or when the run's end is near. */
+/* Returns whether a load may go: it keeps its distance from the last one, or the run's end is near. */
 static bool load_may_go(const struct state *s, const struct node *x)
 {
     int tail = s->run->n - LOAD_TAIL;

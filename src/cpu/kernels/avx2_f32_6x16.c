@@ -4,6 +4,7 @@
 #if defined(__x86_64__)
 #include "cpu/kernels/simd_avx2.h"
 
+/* kernel_body.inc says what these are. */
 #define TAIL_ALWAYS_MASKED 0
 #define FAMILY avx2_f32_6x16
 #define FAMILY_MR 6
@@ -12,14 +13,7 @@
     {                                                                                                                  \
         12, 6, 3, 2                                                                                                    \
     }
-/* clang-format off */
-#define TILE_LIST(X)                                                                                                   \
-    X(1, 1)                                                                                                            \
-    X(2, 1)                                                                                                            \
-    X(3, 1)                                                                                                            \
-    X(4, 1) X(5, 1) X(6, 1) X(7, 1) X(8, 1) X(9, 1) X(10, 1) X(11, 1) X(12, 1) X(1, 2) X(2, 2) X(3, 2) X(4, 2) X(5, 2) X(6, 2) X(1, 3) X(2, 3) X(3, 3)    \
-        X(1, 4) X(2, 4)
-/* clang-format on */
+#define TILE_LIST(X) ROWS_12(X, 1) ROWS_6(X, 2) ROWS_3(X, 3) ROWS_2(X, 4)
 #define STREAM_LIST(X) X(1, 4) X(2, 4) X(3, 3) X(4, 2) X(5, 2) X(6, 2)
 #define DOT_LIST(X) X(8, 1) X(4, 2) X(3, 3) X(2, 4) X(2, 5) X(2, 6) X(1, 7) X(1, 8)
 

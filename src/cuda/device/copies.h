@@ -210,8 +210,8 @@ RUNG_DEVICE void copy_across(rung_shared_at dst, const float *src, unsigned ld, 
     }
 }
 
-/* Copies of 16 bytes. What a thread can know before the main loop, it keeps in registers. Rows and columns outside
- * the matrix are not copied: they reach only results that are not stored. k outside it becomes zero. */
+/* Here are copies of 16 bytes. What a thread can know before the main loop, it keeps in registers. Rows and columns
+ * outside the matrix are not copied: they reach only results that are not stored. k outside it becomes zero. */
 typedef struct {
     const float *from; /* this thread's first element of the next step */
     unsigned to;       /* its place in the tile, in bytes */

@@ -25,8 +25,8 @@ RUNG_DEVICE int aligned16(const void *p, long long ld)
     return (((unsigned long long)p | (unsigned long long)ld << 2) & 15) == 0;
 }
 
-/* True where a result is alpha times its sum and no more. It is a macro, since of a function's value the compiler would
- * compute all three terms. */
+/* Says whether a result is alpha times its sum and no more. It is a macro, since of a function's value the compiler
+ * would compute all three terms. */
 #define END_IS_PLAIN(e) ((e)->beta == 0.0f && !(e)->g->bias_kind && !(e)->g->activation)
 
 RUNG_DEVICE float end_gelu(float x)

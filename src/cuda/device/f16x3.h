@@ -1,4 +1,4 @@
-/* What the split, the product and the launcher of the fp16x3 method share, on host and device.
+/* The split, the product and the launcher of the fp16x3 method share this, on host and device.
  * An operand line (row of op(A), column of op(B)) is scaled by a power of two and kept as hi + lo 2^-11, both fp16.
  * Image: for each block of 32 along k, for each 8 lines, 1024 bytes: 8 rows of 128 bytes (32 hi, 32 lo), the
  * 16-byte chunks of row r exchanged by XOR with r, which is what wgmma's 128-byte swizzle reads. */

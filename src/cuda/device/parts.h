@@ -1,10 +1,10 @@
-/* How the parts of k meet. Where several blocks share a tile's k, each leaves its sums in memory. They are a part. The
- * parts of a tile are always added in the order of k, so the same call gives the same bits. There are two ways:
- *   Meeting (parts_begin to parts_total). With much to add, blocks stay and add a chunk of the tile each; a block stays
- *   only when all blocks of the tile are running, so nobody waits for one that cannot start. The last block to arrive
- *   adds the chunks for which nobody stayed. With little to add, one block adds all of it.
- *   The last of a group (parts_arrive_last). Nobody waits. The block that arrives last adds the parts of its group, and
- *   where there are several groups, the last of their last blocks adds the groups' sums. */
+/* This file says how the parts of k meet. Where several blocks share a tile's k, each leaves its sums in memory. They
+ * are a part. The parts of a tile are always added in the order of k, so the same call gives the same bits. There are
+ * two ways: Meeting (parts_begin to parts_total). With much to add, blocks stay and add a chunk of the tile each; a
+ * block stays only when all blocks of the tile are running, so nobody waits for one that cannot start. The last block
+ * to arrive adds the chunks for which nobody stayed. With little to add, one block adds all of it. The last of a group
+ * (parts_arrive_last). Nobody waits. The block that arrives last adds the parts of its group, and where there are
+ * several groups, the last of their last blocks adds the groups' sums. */
 #ifndef RUNG_DEVICE_PARTS_H
 #define RUNG_DEVICE_PARTS_H
 

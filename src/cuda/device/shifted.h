@@ -1,10 +1,10 @@
-/* Operands whose rows start at any address, brought by the copy engine, which reads from multiples of 16 bytes only.
- * Rows r, r + 4, r + 8 and so on start alike. So one copy takes a box of them, four floats wider than needed, from the
- * multiple of 16 bytes before the first row on. What it brings lies up to three floats off its place. Warps then move
- * it, four bytes a lane, to where the main loop wants it, with k outermost. The x of a map runs over the whole operand
- * and its y over every fourth row, so that four maps serve all batches. What is read beyond a row's end lies inside the
- * operand or is zero, but for the 16 bytes around the operand's first and last element, which lie in one page with it.
- * Limits: four rows at least; positions in the operand below 2^31. */
+/* Here the copy engine brings operands whose rows start at any address, though it reads from multiples of 16 bytes
+ * only. Rows r, r + 4, r + 8 and so on start alike. So one copy takes a box of them, four floats wider than needed,
+ * from the multiple of 16 bytes before the first row on. What it brings lies up to three floats off its place. Warps
+ * then move it, four bytes a lane, to where the main loop wants it, with k outermost. The x of a map runs over the
+ * whole operand and its y over every fourth row, so that four maps serve all batches. What is read beyond a row's end
+ * lies inside the operand or is zero, but for the 16 bytes around the operand's first and last element, which lie in
+ * one page with it. Limits: four rows at least; positions in the operand below 2^31. */
 #ifndef RUNG_DEVICE_SHIFTED_H
 #define RUNG_DEVICE_SHIFTED_H
 

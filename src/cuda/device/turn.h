@@ -1,5 +1,5 @@
-/* Turning copies an operand with k innermost to workspace, with k outermost and rows that start at multiples of 16
- * bytes. A block copies one tile of 64 x 64. Here are its arguments and its kernel. */
+/* To turn an operand is to copy it with k innermost to workspace, with k outermost and rows that start at multiples of
+ * 16 bytes. A block copies one tile of 64 x 64. Here are its arguments and its kernel. */
 #ifndef RUNG_DEVICE_TURN_H
 #define RUNG_DEVICE_TURN_H
 

@@ -37,7 +37,7 @@ struct rung_gpu {
     pthread_mutex_t lock, loading; /* `lock` guards `symbols`; `loading` is held while a kernel is loaded, which takes
                                       `lock` only to look and to enter */
     int ahead;                     /* 1: kernels that were not used yet are being loaded, or have been */
-    int waiting;                   /* calls that wait for `loading` */
+    int waiting;                   /* how many calls wait for `loading` */
     void *images;                  /* NULL: the driver finds kernel files by their names */
     CUlibrary libraries[STEMS];
     loaded_symbol symbols[RUNG_MAX_SYMBOLS];
@@ -301,8 +301,8 @@ static void let_others_load(rung_gpu *gpu)
         nanosleep(&moment, NULL);
 }
 
-/* True where there is room for all kernels, whose code takes some 50 MiB of a GPU's memory: a program that has filled
- * it keeps its room. */
+/* Returns whether there is room for all kernels, whose code takes some 50 MiB of a GPU's memory: a program that has
+ * filled it keeps its room. */
 static int has_room(const rung_gpu *gpu)
 {
     size_t left = 0, all = 0;

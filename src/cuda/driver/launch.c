@@ -1,4 +1,4 @@
-/* What every launcher uses: the argument struct from a problem, and the launch itself. */
+/* Every launcher uses this: it fills the argument struct from a problem, and launches. */
 #include "cuda/driver/chain.h"
 
 #include <string.h>
@@ -50,8 +50,8 @@ rung_status rung_form_function(rung_cuda *cuda, const rung_kernel *kernel, const
     return rung_gpu_function(cuda->gpu, kernel->name, symbol, function);
 }
 
-/* True where a launch may overlap. Kernels have the call that this needs in their sm_90 code only; capturing it takes
- * CUDA 12.3. */
+/* Returns whether a launch may overlap. Kernels have the call that this needs in their sm_90 code only; capturing it
+ * takes CUDA 12.3. */
 static int may_overlap(const rung_cuda *cuda, const rung_grid *grid)
 {
     return grid->overlaps && cuda->machine->arch == 90 && cuda->machine->driver_version >= 12030;

@@ -8,7 +8,7 @@
 
 static const int64_t zeros_bytes = 1 << 20, step_bytes = 4 << 20;
 
-/* What the driver says of the context's stream. */
+/* This is what the driver says of the context's stream. */
 typedef struct stream_now {
     int capturing;
     unsigned long long id; /* while it is not capturing */

@@ -76,7 +76,7 @@ static double cuda_floor_us(void *state, const rung_kernel *kernel, const rung_p
     return launcher && launcher->floor_us ? launcher->floor_us(((rung_cuda *)state)->machine, kernel, problem) : 0.0;
 }
 
-/* What a call changes of its thread, and puts back. */
+/* A call changes this of its thread, and puts it back. */
 typedef struct entered {
     int pushed;  /* the primary context is current for the call: before, another one was, or none */
     int foreign; /* that one is of the same GPU, and what the program allocates lies in it */
@@ -129,8 +129,8 @@ static void cuda_close(void *state)
     free(cuda);
 }
 
-/* True where a plan asks for too much: the context's workspace limit may have become less than what the plan object was
- * made with. */
+/* Returns whether a plan asks for too much: the context's workspace limit may have become less than what the plan
+ * object was made with. */
 static int asks_too_much(const rung_cuda *cuda, const rung_choice *choice)
 {
     int64_t limit = cuda->config.workspace_limit_bytes;

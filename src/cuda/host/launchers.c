@@ -1,4 +1,4 @@
-/* The launchers there are: one a family, and those of the ladder. A row's .launch names one of them. */
+/* These are the launchers: one a family, and those of the ladder. A row's .launch names one of them. */
 #include "cuda/driver/device.h"
 #include "cuda/families/tile.h"
 

@@ -25,7 +25,7 @@ rung_row_copy rung_operand_copy_to(rung_operand *o, int64_t batch, float *to);
 rung_status rung_operands_copy(rung_cuda *cuda, const rung_problem *p, rung_operand *a, rung_operand *b,
                                void *workspace);
 
-/* True where the copy engine can read the rows: they start at multiples of 16 bytes, and batches lie a positive
+/* Returns whether the copy engine can read the rows: they start at multiples of 16 bytes, and batches lie a positive
  * multiple of that apart. */
 int rung_rows_readable(int align, int64_t batch, int64_t stride);
 /* Returns the elements from one row of a copy to the next: rows start with a sector, long ones with a line. */

@@ -48,7 +48,7 @@ static int64_t packed_bytes(int64_t rows, int64_t columns)
     return (rows * padded(columns) * (int64_t)sizeof(float) + 127) / 128 * 128;
 }
 
-/* Workspace for the operands that have to be copied to aligned rows. */
+/* Returns the workspace for the operands that have to be copied to aligned rows. */
 static int64_t workspace_bytes(const rung_problem *p)
 {
     if (p->k == 0)
@@ -119,7 +119,7 @@ static rung_status prepare(rung_cuda *cuda, rung_tma_args *args, const rung_prob
     return map(cuda, &args->b, g->b, g->ldb, p->k, p->n, bk, bn, CU_TENSOR_MAP_SWIZZLE_NONE);
 }
 
-/* Blocks: how many a persistent kernel keeps on an SM; 0: one block a tile. */
+/* Returns how many blocks a persistent kernel keeps on an SM; 0: one block a tile. */
 static rung_status run_tile(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p, const char *symbol,
                             int bm, int bn, int stages, int blocks, int threads)
 {

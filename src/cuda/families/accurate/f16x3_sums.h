@@ -1,4 +1,4 @@
-/* consume() of the fp16x3 product: it adds hi*hi to sums in FP32 registers every 64 along k. kernel.inc includes this
+/* multiply() of the fp16x3 product: it adds hi*hi to sums in FP32 registers every 64 along k. kernel.inc includes this
  * file, which uses its ring and macros. */
 
 /* Adds both corrections of one stage: lo*hi and hi*lo. */
@@ -18,7 +18,7 @@ RUNG_DEVICE void leading(float *d, uint64_t a, uint64_t b, int keep)
 
 /* Computes the sums of one segment. Corrections have an accumulator of their own: their truncation is 2^-11 smaller.
  * While a chain of 64 along k is added to the sum, the matrix unit works on the chain's corrections. */
-RUNG_DEVICE void consume(ring *r, int group, int blocks, float *sum)
+RUNG_DEVICE void multiply(ring *r, int group, int blocks, float *sum)
 {
     float acc[ACC], cor[ACC];
     uint64_t a0, b0, a1, b1;

@@ -147,7 +147,7 @@ static int64_t parts_of(int64_t whole, int64_t part)
     return (whole + part - 1) / part;
 }
 
-/* How long all panels of a plan take. */
+/* Returns how long all panels of a plan take. */
 typedef struct panels {
     int64_t count;
     double split_us, us; /* the split, and all of it */
@@ -273,7 +273,7 @@ static const char *accurate_estimate(const rung_machine *machine, const rung_con
     return NULL;
 }
 
-/* The memory of one product. */
+/* This is the memory of one product. */
 typedef struct places {
     char *memory, *zeros;
     int kept;        /* the zeros are there already, and the launch leaves zeros */

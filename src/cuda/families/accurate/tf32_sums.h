@@ -1,6 +1,6 @@
-/* consume() of the one-pass TF32 product: a row of the image is 32 values rounded to TF32. While one warpgroup adds its
- * chain of 64 along k to the FP32 sums, the matrix unit works for the other. kernel.inc includes this file, which uses
- * its ring and macros. */
+/* multiply() of the one-pass TF32 product: a row of the image is 32 values rounded to TF32. While one warpgroup adds
+ * its chain of 64 along k to the FP32 sums, the matrix unit works for the other. kernel.inc includes this file, which
+ * uses its ring and macros. */
 
 RUNG_DEVICE void tf32_stage(float *d, uint64_t a, uint64_t b, int keep)
 {
@@ -10,7 +10,7 @@ RUNG_DEVICE void tf32_stage(float *d, uint64_t a, uint64_t b, int keep)
     PTX_WGMMA_TF32_N128(d, a + 6, b + 6, 1);
 }
 
-RUNG_DEVICE void consume(ring *r, int group, int blocks, float *sum)
+RUNG_DEVICE void multiply(ring *r, int group, int blocks, float *sum)
 {
     float acc[ACC];
     uint64_t a, b;

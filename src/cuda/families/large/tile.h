@@ -19,6 +19,7 @@
     .accepts = (RUNG_ACCEPTS_ALL & ~RUNG_ACCEPTS_ARRAYS & ~(A_K_INNERMOST ? RUNG_ACCEPTS_TN : 0)) | RUNG_KEEPS_ORDER
 
 #define LARGE_CHECKS                                                                                                   \
+    RUNG_TILE_CHECK(COST_STEP_CYCLES, ".cost has .step_cycles above 0")                                                \
     RUNG_TILE_CHECK((BM == 128 && BN == 256) || (BM == 256 && BN == 128), "BM x BN is 128 x 256 or 256 x 128")         \
     RUNG_TILE_CHECK(BK == 16, "BK is 16")                                                                              \
     RUNG_TILE_CHECK(LARGE_SHARED_BYTES <= RUNG_MOST_SHARED_BYTES,                                                      \

@@ -15,7 +15,7 @@ static const double launch_us = 1.99, copying_launch_us = 1.22, meet_us = 4.22, 
 /* For tiles whose lanes take slices of k: what `straddling` is there (below), what their launch takes, and what adding
  * a cluster's halves takes. */
 static const double slicing_straddling = 2.49, slicing_launch_us = 2.05, cluster_us = 0.16;
-static const double straddle_share = 0.020; /* what uneven shares of steps add */
+static const double straddle_share = 0.020; /* uneven shares of steps add this */
 /* A step of a warp that has its partition for itself takes so many times as long. The end of a tile takes this share of
  * its time even without a result inside C; rows of C at odd addresses, and stores down columns, add these shares. */
 static const double lonely = 1.12, empty_end = 0.73, odd_end = 0.36, strided_end = 0.84;
@@ -42,7 +42,7 @@ const lone_tile *lone_tile_of(const rung_kernel *kernel)
  */
 enum { FEWER = 4 };
 
-/* True for tiles where half of a warp's lanes take other k than the others: their warps always share k. */
+/* Returns whether half of a warp's lanes take other k than the others: the warps of such tiles always share k. */
 static int slices(const rung_kernel *kernel)
 {
     return kernel->bm / kernel->tm * (kernel->bn / kernel->tn) == 16;

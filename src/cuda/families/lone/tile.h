@@ -10,7 +10,7 @@
  * needs most. */
 #define LONE_PITCH(extent) ((extent) + (COPIED ? 4 : 0))
 #define LONE_RING_BYTES (STAGES * (LONE_PITCH(BM) + LONE_PITCH(BN)) * BK * 4)
-/* The rings, or, later in their place, the sums of all warps. */
+/* The rings take so many bytes or, later in their place, the sums of all warps. */
 #define LONE_SUMS_BYTES ((LONE_SLICED ? 2 : 1) * LONE_WARPS * BM * BN * 4)
 #define LONE_RINGS_BYTES                                                                                               \
     (LONE_WARPS * LONE_RING_BYTES > LONE_SUMS_BYTES ? LONE_WARPS * LONE_RING_BYTES : LONE_SUMS_BYTES)
@@ -25,6 +25,7 @@
     .accepts = RUNG_ACCEPTS_ALL & ~RUNG_ACCEPTS_ARRAYS & ~(FOURTHS ? RUNG_ACCEPTS_NT | RUNG_ACCEPTS_TT : 0)
 
 #define LONE_CHECKS                                                                                                    \
+    RUNG_TILE_CHECK(COST_SHARE, ".cost has a .share above 0")                                                          \
     RUNG_TILE_CHECK(TM > 0 && TN > 0 && TM % 4 == 0 && TN % 4 == 0, ".tm and .tn are multiples of 4")                  \
     RUNG_TILE_CHECK(BM % (TM ? TM : 1) == 0 && BN % (TN ? TN : 1) == 0, ".tm divides BM, and .tn BN")                  \
     RUNG_TILE_CHECK(LONE_LANES == 32 || LONE_SLICED, "a warp's 32 lanes, or 16 of them, have all results of a tile: "  \

@@ -16,8 +16,8 @@ typedef struct medium_tile {
 const medium_tile *medium_tile_of(const rung_kernel *kernel);
 /* Returns the tile for marked blocks, with B's k innermost or outermost. */
 const medium_tile *medium_marked_tile(int b_k_innermost);
-/* True where these kernels must not add the sums: with k innermost in both operands they exchange neighbouring k, which
- * sums this short would show. */
+/* Returns whether these kernels must not add the sums: with k innermost in both operands they exchange neighbouring k,
+ * which sums this short would show. */
 int medium_refuses_sums(const rung_problem *p);
 
 double medium_floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p);

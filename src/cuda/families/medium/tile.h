@@ -18,6 +18,8 @@
     .accepts = RUNG_ACCEPTS_ALL & ~RUNG_ACCEPTS_ARRAYS & ~(LARGE_LOOP ? RUNG_ACCEPTS_NT | RUNG_ACCEPTS_TT : 0)
 
 #define MEDIUM_CHECKS                                                                                                  \
+    RUNG_TILE_CHECK(COST_ALONE_US, ".cost has .alone_us above 0")                                                      \
+    RUNG_TILE_CHECK(COST_FULL_US, ".cost has .full_us above 0")                                                        \
     RUNG_TILE_CHECK((BM == 64 || BM == 128) && (BN == 64 || BN == 128), "BM and BN are 64 or 128")                     \
     RUNG_TILE_CHECK(GROUPS == 1 || GROUPS == 2 || GROUPS == 4 || (GROUPS == 8 && !LARGE_LOOP),                         \
                     ".groups is 1, 2, 4 or 8; with .large_loop at most 4")                                             \

@@ -20,7 +20,7 @@ static const double batch_wait_us = 0.75, batch_row_us = 0.014, batch_odd_row_us
 /* The bytes of C count so many times where its rows lie at odd addresses; and where a crowd stores them, line by line.
  */
 static const double odd_rows = 2.52, odd_lines = 1.44;
-/* In a crowd: a load of a thread that adds parts of k takes so long; so much of its blocks' starts and ends shows in
+/* In a crowd a load of a thread that adds parts of k takes so long; so much of its blocks' starts and ends shows in
  * the last round. */
 static const double crowd_load_us = 0.08, last_round = 0.80;
 /* A multiprocessor takes so much longer for each result that C's old value goes into; and so much where rows of C lie
@@ -192,8 +192,8 @@ static double tile_cost_us(const rung_machine *machine, const rung_kernel *kerne
            (parts > 1 ? meeting_us(kernel, t, w->tiles, parts) : 0.0);
 }
 
-/* True where k may be cut. Each slice and part rounds its first product, a chain of FMAs only one. Where few terms are
- * not zero (a tenth of 64) the worst of 256 x 256 results then errs 1.07 times what is promised; the worst of fewer
+/* Returns whether k may be cut. Each slice and part rounds its first product, a chain of FMAs only one. Where few terms
+ * are not zero (a tenth of 64) the worst of 256 x 256 results then errs 1.07 times what is promised; the worst of fewer
  * results errs less. */
 static int may_cut(const rung_problem *p)
 {

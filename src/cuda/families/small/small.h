@@ -18,7 +18,7 @@ const small_tile *small_tile_of(const rung_kernel *kernel);
  */
 const small_tile *small_marked_tile(void);
 
-/* True where both operands can be copied 16 bytes at a time. */
+/* Returns whether both operands can be copied 16 bytes at a time. */
 int small_is_aligned(const rung_problem *p);
 /* Returns the dynamic shared memory of a block that has so many steps of k. */
 int small_shared_bytes(const rung_kernel *kernel, const small_tile *t, const rung_problem *p, int64_t steps);

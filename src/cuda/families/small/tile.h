@@ -32,6 +32,7 @@ enum {
 #define SMALL_OTHER (!CROWD && !BATCH)
 #define SMALL_STEP (SMALL_OTHER ? K_AT_ONCE * SLICES : 1)
 #define SMALL_CHECKS                                                                                                   \
+    RUNG_TILE_CHECK(BATCH ? COST_BLOCK_US : COST_SHARE, ".cost has a .share above 0; with .batch a .block_us")         \
     RUNG_TILE_CHECK(TM > 0 && TN > 0 && TM % 4 == 0 && TN % 4 == 0, ".tm and .tn are multiples of 4")                  \
     RUNG_TILE_CHECK(BM % (TM ? TM : 1) == 0 && BN % (TN ? TN : 1) == 0, ".tm divides BM, and .tn BN")                  \
     RUNG_TILE_CHECK(RESIDENT > 0, ".resident is 1 or more")                                                            \

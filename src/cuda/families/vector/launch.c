@@ -45,7 +45,8 @@ static const double l2_rate = 5.5e6;
 static const double bulk_launch_us = 1.5, bulk_round_us = 1.3, bulk_meet_us = 1.5, one_rate = 0.034e6,
                     two_rate = 0.036e6, some_two_rate = 0.044e6, filling_rate = 0.12e6;
 
-/* True where the matrix is A. The vector kernels see a matrix of `rows` rows: A where n = 1, B's transpose where m = 1.
+/* Returns whether the matrix is A. The vector kernels see a matrix of `rows` rows: A where n = 1, B's transpose where m
+ * = 1.
  */
 static int is_vector_of_rows(const rung_problem *p)
 {

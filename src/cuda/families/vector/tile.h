@@ -24,4 +24,15 @@
     .max_registers = RUNG_REGISTERS(VECTOR_THREADS, RESIDENT), .max_spill_bytes = K_INNERMOST ? 16 : 0,                \
     .accepts = BULK ? RUNG_ACCEPTS_ALL & ~RUNG_ACCEPTS_ARRAYS : RUNG_ACCEPTS_ALL
 
+#define VECTOR_CHECKS                                                                                                  \
+    RUNG_TILE_CHECK(BN == 1 && WARPS > 0 && RESIDENT > 0, "BN is 1, .warps and .resident are 1 or more")               \
+    RUNG_TILE_CHECK(!K_INNERMOST || BM == (APART ? 4 * WARPS : 4),                                                     \
+                    "with .k_innermost BM is 4; with .apart too, 4 times .warps")                                      \
+    RUNG_TILE_CHECK(K_INNERMOST || BULK || (BM == 32 && BK == 4 * WARPS),                                              \
+                    "without .bulk BM is 32 and BK 4 times .warps")                                                    \
+    RUNG_TILE_CHECK(!BULK || BM == 32 || BM == 64 || BM == 128 || BM == 256, "with .bulk BM is 32, 64, 128 or 256")    \
+    RUNG_TILE_CHECK(COST_BYTES_PER_US, ".cost has .bytes_per_us above 0")                                              \
+    RUNG_TILE_CHECK(VECTOR_SHARED_BYTES <= RUNG_MOST_SHARED_BYTES,                                                     \
+                    "a block has at most 232448 bytes of shared memory: fewer stages")
+
 #endif
