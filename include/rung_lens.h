@@ -107,6 +107,7 @@ typedef struct rung_lens_options {
 } rung_lens_options;
 
 RUNG_LENS_API int rung_lens_version(void);
+/* Requests are counted in launches after the first such call: one that verifies results only has no need of them. */
 RUNG_LENS_API void rung_lens_configure(const rung_lens_options *options);
 /* Forgets launches and operands. */
 RUNG_LENS_API void rung_lens_reset(void);

@@ -67,6 +67,7 @@ void lab_verifier_close(lab_verifier *v)
     rung_context_destroy(v->context);
     for (size_t i = 0; v->place && i < sizeof buffers / sizeof buffers[0]; i++)
         lab_buffer_free(v->place, buffers[i]);
+    free(v->judged);
     memset(v, 0, sizeof *v);
 }
 
@@ -444,6 +445,33 @@ static int is_plain(const lab_case *c)
            c->m * c->n * c->batch >= PLAIN_RESULTS;
 }
 
+/* Finds the same case, passed with the same bits in all of C's memory by the same kernel: the same verdict. */
+static const lab_verdict *judged_before(const lab_verifier *v, const char *text, const lab_verdict *verdict)
+{
+    for (int i = 0; i < v->judged_count; i++) {
+        const lab_judged *one = &v->judged[i];
+        if (one->verdict.bits == verdict->bits && strcmp(one->text, text) == 0 &&
+            strcmp(one->verdict.kernel, verdict->kernel) == 0)
+            return &one->verdict;
+    }
+    return NULL;
+}
+
+static void remember(lab_verifier *v, const char *text, const lab_verdict *verdict)
+{
+    if (v->judged_count == v->judged_room) {
+        int room = v->judged_room ? 2 * v->judged_room : 256;
+        lab_judged *more = realloc(v->judged, (size_t)room * sizeof *more);
+        if (!more)
+            return; /* it is judged again, then */
+        v->judged = more;
+        v->judged_room = room;
+    }
+    lab_judged *one = &v->judged[v->judged_count++];
+    memcpy(one->text, text, LAB_CASE_TEXT);
+    one->verdict = *verdict;
+}
+
 static rung_status judge(lab_verifier *v, const lab_case *c, const rung_gemm *g, const rung_kernel *kernel,
                          lab_verdict *verdict)
 {
@@ -476,6 +504,22 @@ static rung_status judge(lab_verifier *v, const lab_case *c, const rung_gemm *g,
     return RUNG_SUCCESS;
 }
 
+static rung_status judge_once(lab_verifier *v, const lab_case *c, const rung_gemm *g, const rung_kernel *kernel,
+                              lab_verdict *verdict)
+{
+    char text[LAB_CASE_TEXT] = "";
+    lab_case_print(c, text);
+    const lab_verdict *known = verdict->outcome == LAB_PASS ? judged_before(v, text, verdict) : NULL;
+    if (known) {
+        *verdict = *known;
+        return RUNG_SUCCESS;
+    }
+    LAB_TRY(judge(v, c, g, kernel, verdict));
+    if (verdict->outcome == LAB_PASS)
+        remember(v, text, verdict);
+    return RUNG_SUCCESS;
+}
+
 static rung_status run_case(lab_verifier *v, const rung_kernel *kernel, const lab_case *c, lab_verdict *verdict)
 {
     rung_gemm g;
@@ -500,7 +544,7 @@ static rung_status run_case(lab_verifier *v, const rung_kernel *kernel, const la
     const rung_kernel *chosen = rung_kernel_find(verdict->kernel);
     status = run_again_and_again(v, plan, &g, c, verdict);
     if (status == RUNG_SUCCESS && !v->bits_alone)
-        status = judge(v, c, &g, chosen, verdict);
+        status = judge_once(v, c, &g, chosen, verdict);
     rung_plan_destroy(plan);
     return status;
 }

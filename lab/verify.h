@@ -24,6 +24,12 @@ typedef struct lab_verdict {
  * or device operands in a captured graph that is then replayed; then the drop-ins, and ranks (lab/entry.h). */
 typedef enum lab_via { LAB_DIRECT, LAB_HOST, LAB_GRAPH, LAB_BLAS, LAB_CUBLAS, LAB_RANKS } lab_via;
 
+/* A case that passed: the same bits by the same kernel need no second judgement. */
+typedef struct lab_judged {
+    char text[LAB_CASE_TEXT];
+    lab_verdict verdict;
+} lab_judged;
+
 typedef struct lab_verifier {
     lab_place *place;
     lab_peer *vendor; /* may be NULL */
@@ -34,6 +40,8 @@ typedef struct lab_verifier {
     int bits_alone;  /* one call, hashed and not judged */
     lab_operand a, b, c;
     lab_buffer c_start, c64, size, chain, reach, bias, scalars, pointers;
+    lab_judged *judged;
+    int judged_count, judged_room;
 } lab_verifier;
 
 rung_status lab_verifier_open(lab_verifier *v, lab_place *place, rung_math math, lab_peer *vendor);

@@ -30,6 +30,7 @@ static int site_count, site_room;
 static rung_lens_owner *owners;
 static int owner_count, owner_room;
 double lens_shuffles;
+bool lens_counting;
 
 void lens_sites_begin(void)
 {
@@ -456,6 +457,8 @@ static void request(uintptr_t pc, uint32_t mask, const uint64_t *where, int warp
 /* One thread moves a whole box. That counts as one request with the sectors it touches. */
 void lens_bulk(uintptr_t pc, rung_lens_space space, rung_lens_kind kind, const void *at, double bytes, double sectors)
 {
+    if (!lens_counting)
+        return;
     site *s = site_of(pc, kind, space, 16);
     double weight = lens_now.weight;
     s->seen.requests += weight;
@@ -471,21 +474,29 @@ void lens_bulk(uintptr_t pc, rung_lens_space space, rung_lens_kind kind, const v
 
 /* Logs. */
 
+static void make_room(lens_thread *me, uintptr_t pc)
+{
+    size_t room = me->capacity ? me->capacity * 2 : 1024;
+    lens_entry *more = room <= LENS_MAX_ENTRIES ? realloc(me->log, room * sizeof *more) : NULL;
+    if (!more) {
+        lens_find(RUNG_LENS_ENDLESS, pc, "made %zu accesses without reaching a barrier or its end: an endless loop",
+                  me->entries);
+        lens_abandon();
+    }
+    me->log = more;
+    me->capacity = room;
+}
+
 void lens_log(uintptr_t pc, uint64_t where)
 {
     lens_thread *me = &lens_now.thread[lens_now.current];
-    if (me->entries == me->capacity) {
-        size_t room = me->capacity ? me->capacity * 2 : 1024;
-        lens_entry *more = room <= LENS_MAX_ENTRIES ? realloc(me->log, room * sizeof *more) : NULL;
-        if (!more) {
-            lens_find(RUNG_LENS_ENDLESS, pc, "made %zu accesses without reaching a barrier or its end: an endless loop",
-                      me->entries);
-            lens_abandon();
-        }
-        me->log = more;
-        me->capacity = room;
+    me->last = (lens_entry){pc, where};
+    if (lens_counting) {
+        if (me->entries == me->capacity)
+            make_room(me, pc);
+        me->log[me->entries] = me->last;
     }
-    me->log[me->entries++] = (lens_entry){pc, where};
+    me->entries++;
     if (me->entries % LENS_LOG_TURN == 0) {
         if (!lens_now.looked && ++me->full_logs > LENS_MANY_LOGS)
             lens_now.looked = true;
@@ -586,7 +597,9 @@ void lens_flush_warp(int warp)
             mask |= 1u << lane;
     if (!mask)
         return;
-    if (lane0->entries && in_step(lane0, mask))
+    if (!lens_counting)
+        ;
+    else if (lane0->entries && in_step(lane0, mask))
         flush_in_step(lane0, mask, warp);
     else
         flush_apart(lane0, mask, warp);

@@ -43,7 +43,7 @@ static uintptr_t where_was_it(void *context)
     if (pc >= lens_module_now->base && pc < lens_module_now->end)
         return pc + 1; /* lines are looked up one byte before, as for return addresses */
     const lens_thread *me = &lens_now.thread[lens_now.current];
-    return me->entries ? me->log[me->entries - 1].pc : 0;
+    return me->entries ? me->last.pc : 0;
 }
 
 static void on_tick(int signal_number, siginfo_t *info, void *context)
@@ -448,6 +448,7 @@ void rung_lens_reset(void)
 void rung_lens_configure(const rung_lens_options *options)
 {
     lens_options = *options;
+    lens_counting = true;
 }
 
 int rung_lens_version(void)

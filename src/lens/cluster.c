@@ -3,8 +3,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
 
-static unsigned char *images[16];
+static unsigned char *images[LENS_MAX_BLOCKS];
 static size_t image_bytes;
 float lens_poison;
 
@@ -28,16 +29,18 @@ void lens_cluster_poison(bool finite)
     lens_poison = 1e4f;
     if (!finite)
         memcpy(&lens_poison, &nan_bits, sizeof lens_poison);
+    wchar_t word;
+    _Static_assert(sizeof word == sizeof lens_poison, "wmemset writes words of four bytes");
+    memcpy(&word, &lens_poison, sizeof word);
     for (unsigned rank = 0; rank < lens_now.cluster; rank++)
-        for (size_t i = 0; i + 4 <= lens_module_now->shared_bytes; i += 4)
-            memcpy(lens_image(rank) + i, &lens_poison, sizeof lens_poison);
+        wmemset((wchar_t *)(void *)lens_image(rank), word, lens_module_now->shared_bytes / sizeof word);
 }
 
 int lens_cluster_begin(unsigned cluster)
 {
     if (cluster <= 1 || (image_bytes >= lens_module_now->shared_bytes && images[cluster - 1]))
         return 0;
-    for (int i = 0; i < 16; i++) {
+    for (int i = 0; i < LENS_MAX_BLOCKS; i++) {
         free(images[i]);
         images[i] = (unsigned)i < cluster ? malloc(lens_module_now->shared_bytes) : NULL;
         if ((unsigned)i < cluster && !images[i])

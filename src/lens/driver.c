@@ -304,7 +304,8 @@ static CUresult check_launch(const CUlaunchConfig *config, const lens_function *
     else if (shared > LENS_MAX_SHARED_BYTES || (int)config->sharedMemBytes > f->max_dynamic_bytes)
         snprintf(reason, sizeof reason, "%s: %u bytes of shared memory, but a block has at most %d here", f->symbol,
                  shared, f->max_dynamic_bytes + (int)lens_static_bytes(f->module, f->symbol));
-    else if (config->blockDimX * cluster > LENS_MAX_THREADS || config->gridDimX % cluster != 0 || cluster > 16)
+    else if (config->blockDimX * cluster > LENS_MAX_THREADS || config->gridDimX % cluster != 0 ||
+             cluster > LENS_MAX_BLOCKS)
         snprintf(reason, sizeof reason, "%s: clusters of %u blocks of %u threads are more than the lens holds",
                  f->symbol, cluster, config->blockDimX);
     else

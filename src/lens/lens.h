@@ -11,6 +11,8 @@
 enum {
     LENS_MAX_THREADS = 2048, /* of a cluster */
     LENS_BLOCK_THREADS = 1024,
+    LENS_MAX_BLOCKS = 16, /* of a cluster */
+    LENS_NAMED_BARRIERS = 32,
     LENS_WARPS = LENS_MAX_THREADS / 32,
     LENS_STACK_BYTES = 96 * 1024,
     LENS_LOG_TURN = 1 << 14, /* a lane without barriers gives way after this many accesses, so that logs stay small */
@@ -66,6 +68,8 @@ typedef struct lens_thread {
     unsigned char *stack; /* lowest byte */
     lens_state state;
     int index;
+    size_t entries;  /* accesses since the last barrier or turn of a warp's logs into requests */
+    lens_entry last; /* the last of them */
     uintptr_t wait_pc;
     int barrier_id, barrier_count; /* named barriers; count 0: the whole block */
     const void *wait_object;       /* mbarrier */
@@ -74,10 +78,10 @@ typedef struct lens_thread {
     bool meeting_wanted; /* waits for a meeting of other lanes to end */
     uint32_t arrived_at; /* named barriers it has arrived at without waiting, as bits */
     int predicate;
+    lens_entry *log; /* all of them, where requests are counted */
+    size_t capacity;
+    int full_logs;    /* times that it gave way with a full log since it last waited or looked */
     uint64_t met[32]; /* what the lanes of the last warp operation brought */
-    lens_entry *log;
-    size_t entries, capacity;
-    int full_logs; /* times that it gave way with a full log since it last waited or looked */
     lens_copy *copies;
     int copy_count, copy_capacity, open_group;
 } lens_thread;
@@ -169,6 +173,7 @@ void lens_access(uintptr_t pc, const void *at, unsigned log2_bytes, rung_lens_ki
 void lens_log(uintptr_t pc, uint64_t where);
 void lens_flush_warp(int warp); /* turns a warp's logs into requests */
 extern double lens_shuffles;    /* of warps, weighted as blocks are */
+extern bool lens_counting;      /* somebody will ask for requests: else none are made of the logs */
 void lens_sites_begin(void);
 void lens_sites_end(rung_lens_launch *launch, uintptr_t **pcs); /* sites, owners; one pc a site */
 /* Files and lines for the sites; those of one line, kind and width become one. */

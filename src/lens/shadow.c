@@ -18,7 +18,6 @@ typedef struct word {
     uint8_t last_write;    /* bytes of the last write */
     uint8_t pending;       /* cp.async under way */
     uint8_t atomic;
-    uintptr_t write_pc;
 } word;
 
 static word *words;
@@ -27,11 +26,18 @@ static uint32_t block_serial;
 static uint32_t clocks[CLOCKS], snapshot[CLOCKS];
 static uint32_t (*rows)[CLOCKS]; /* rows[t][w]: the latest clock of w that t knows of, beyond the snapshot */
 static unsigned char *row_used;
+static uint32_t common[LENS_WARPS][CLOCKS]; /* what all lanes of a warp know, beyond the snapshot */
+static bool common_used[LENS_WARPS];
 static unsigned clock_count; /* that are in use: of the agents and of this block's threads */
 
 static unsigned clock_of(unsigned thread)
 {
     return AGENTS + thread;
+}
+
+static unsigned warp_of(unsigned clock)
+{
+    return (clock - AGENTS) / 32;
 }
 
 static unsigned my_clock(void)
@@ -69,6 +75,7 @@ void lens_shadow_block(unsigned threads)
         snapshot[i] = 0;
     }
     memset(row_used, 0, clock_count);
+    memset(common_used, 0, sizeof common_used);
 }
 
 static uint32_t *row_of(unsigned t)
@@ -82,7 +89,8 @@ static uint32_t *row_of(unsigned t)
 
 static bool knows(unsigned t, unsigned other, uint32_t clock)
 {
-    return t == other || clock <= snapshot[other] || (row_used[t] && clock <= rows[t][other]);
+    return t == other || clock <= snapshot[other] || (common_used[warp_of(t)] && clock <= common[warp_of(t)][other]) ||
+           (row_used[t] && clock <= rows[t][other]);
 }
 
 static void join(uint32_t *into, const uint32_t *from)
@@ -91,19 +99,54 @@ static void join(uint32_t *into, const uint32_t *from)
         into[i] = from[i] > into[i] ? from[i] : into[i];
 }
 
+/* Returns the first of the members behind those of the first one's warp. They are in ascending order. */
+static unsigned end_of_warp(const unsigned *members, unsigned first, unsigned count)
+{
+    unsigned end = first + 1;
+    while (end < count && warp_of(members[end]) == warp_of(members[first]))
+        end++;
+    return end;
+}
+
+/* These members, all of one warp, know from now on what `joined` holds, which is all that each of them knew. */
+static void teach(const unsigned *members, unsigned count, const uint32_t *joined)
+{
+    unsigned warp = warp_of(members[0]), lanes = lens_now.threads - warp * 32;
+    bool whole = count == (lanes < 32 ? lanes : 32);
+    if (whole)
+        memcpy(common[warp], joined, clock_count * sizeof *joined);
+    common_used[warp] |= whole;
+    for (unsigned i = 0; i < count; i++) {
+        if (!whole)
+            memcpy(rows[members[i]], joined, clock_count * sizeof *joined);
+        row_used[members[i]] = !whole;
+    }
+}
+
 static void order(const unsigned *members, unsigned count)
 {
     static uint32_t joined[CLOCKS];
     memset(joined, 0, clock_count * sizeof *joined);
+    for (unsigned i = 0; i < count; i = end_of_warp(members, i, count))
+        if (common_used[warp_of(members[i])])
+            join(joined, common[warp_of(members[i])]);
     for (unsigned i = 0; i < count; i++)
         if (row_used[members[i]])
             join(joined, rows[members[i]]);
     for (unsigned i = 0; i < count; i++)
         joined[members[i]] = clocks[members[i]]++;
-    for (unsigned i = 0; i < count; i++) { /* it holds all that each of them knew */
-        memcpy(rows[members[i]], joined, clock_count * sizeof *joined);
-        row_used[members[i]] = 1;
+    for (unsigned i = 0; i < count;) {
+        unsigned end = end_of_warp(members, i, count);
+        teach(members + i, end - i, joined);
+        i = end;
     }
+}
+
+/* What a thread had learnt of agents, all know now. */
+static void publish_agents(const uint32_t *known)
+{
+    for (unsigned a = 0; a < AGENTS; a++)
+        snapshot[a] = known[a] > snapshot[a] ? known[a] : snapshot[a];
 }
 
 void lens_order_block(unsigned from, unsigned to)
@@ -117,12 +160,14 @@ void lens_order_block(unsigned from, unsigned to)
     }
     for (unsigned i = clock_of(from); i < clock_of(to); i++)
         snapshot[i] = clocks[i]++;
-    /* What any one thread had learnt of agents, all know now. */
     for (unsigned i = clock_of(from); i < clock_of(to); i++)
         if (row_used[i])
-            for (unsigned a = 0; a < AGENTS; a++)
-                snapshot[a] = rows[i][a] > snapshot[a] ? rows[i][a] : snapshot[a];
+            publish_agents(rows[i]);
+    for (unsigned warp = 0; warp < LENS_WARPS; warp++)
+        if (common_used[warp])
+            publish_agents(common[warp]);
     memset(row_used, 0, clock_count);
+    memset(common_used, 0, sizeof common_used);
 }
 
 void lens_order_warp(int warp, uint32_t mask)
@@ -172,6 +217,8 @@ void lens_order_release(uint32_t *carried)
     unsigned me = my_clock();
     if (row_used[me])
         join(carried, rows[me]);
+    if (common_used[warp_of(me)])
+        join(carried, common[warp_of(me)]);
     join(carried, snapshot);
     carried[me] = clocks[me]++;
 }

@@ -11,12 +11,10 @@
 typedef struct warp_meeting {
     uint32_t mask, arrived; /* lanes that should come, and did */
     uint64_t value[32];
-    uint64_t serial; /* meetings held so far */
-    uintptr_t pc;
+    bool asked; /* somebody wants to know the values */
 } warp_meeting;
 
 static warp_meeting meetings[LENS_WARPS];
-static uint64_t results[LENS_WARPS][32];
 
 typedef struct mbarrier {
     const void *object;
@@ -31,10 +29,15 @@ enum { MAX_MBARRIERS = 256 };
 static mbarrier mbarriers[MAX_MBARRIERS];
 static int mbarrier_count;
 
+/* Threads of each block of the cluster that are at a named barrier, or no fewer: who looks at all of them counts anew.
+ */
+static int at_named[LENS_MAX_BLOCKS][LENS_NAMED_BARRIERS];
+
 void lens_sync_begin(unsigned threads)
 {
     (void)threads;
     memset(meetings, 0, sizeof meetings);
+    memset(at_named, 0, sizeof at_named);
     mbarrier_count = 0;
 }
 
@@ -57,15 +60,19 @@ void __syncthreads(void)
 static void open_named(int id, int count)
 {
     static bool member[LENS_MAX_THREADS];
-    int arrived = 0;
+    int arrived = 0, here = 0, *at = &at_named[lens_rank_of(lens_now.current)][id];
     unsigned from = lens_rank_of(lens_now.current) * lens_now.block_threads, to = from + lens_now.block_threads;
+    if (++*at < count)
+        return;
     memset(member, 0, sizeof member);
     for (unsigned i = from; i < to; i++) {
         const lens_thread *t = &lens_now.thread[i];
-        member[i] = (t->state == LENS_AT_BARRIER && t->barrier_count == count && t->barrier_id == id) ||
-                    (t->arrived_at & 1u << id);
+        bool waits = t->state == LENS_AT_BARRIER && t->barrier_count > 0 && t->barrier_id == id;
+        member[i] = (waits && t->barrier_count == count) || (t->arrived_at & 1u << id);
+        here += waits || member[i];
         arrived += member[i];
     }
+    *at = here - (arrived < count ? 0 : arrived);
     if (arrived < count)
         return;
     lens_order_some(member, lens_now.threads);
@@ -116,7 +123,9 @@ RUNG_LENS_API uint64_t rung_lens_exchange(uint32_t mask, uint64_t value, int fro
 RUNG_LENS_API uint32_t rung_lens_ballot(uint32_t mask, int predicate);
 RUNG_LENS_API void rung_lens_syncwarp(uint32_t mask);
 
-static void meet(uintptr_t pc, uint32_t mask, uint64_t value, bool counts)
+enum asks { ASKS_NOTHING, ASKS_VALUES, ASKS_SHUFFLED }; /* shuffles and votes are counted */
+
+static void meet(uintptr_t pc, uint32_t mask, uint64_t value, enum asks asks)
 {
     int index = lens_now.current, warp = index / 32, lane = index % 32;
     warp_meeting *m = &meetings[warp];
@@ -138,6 +147,7 @@ static void meet(uintptr_t pc, uint32_t mask, uint64_t value, bool counts)
     }
     m->mask = mask & exist;
     m->value[lane] = value;
+    m->asked = asks != ASKS_NOTHING || (m->arrived && m->asked);
     m->arrived |= 1u << lane;
     me->wait_pc = pc;
     me->warp_mask = mask;
@@ -146,31 +156,29 @@ static void meet(uintptr_t pc, uint32_t mask, uint64_t value, bool counts)
         lens_wait(LENS_AT_WARP);
         return;
     }
-    memcpy(results[warp], m->value, sizeof results[warp]);
     lens_order_warp(warp, m->mask);
-    lens_shuffles += counts ? lens_now.weight : 0;
+    lens_shuffles += asks == ASKS_SHUFFLED ? lens_now.weight : 0;
     uint32_t came = m->mask;
     m->arrived = 0;
     for (int i = 0; i < 32 && (unsigned)(warp * 32 + i) < lens_now.threads; i++) {
         lens_thread *t = &lens_now.thread[warp * 32 + i];
         bool was_here = (came >> i & 1) && t != me;
-        if (was_here)
-            memcpy(t->met, results[warp], sizeof t->met);
+        if (m->asked && (was_here || t == me))
+            memcpy(t->met, m->value, sizeof t->met);
         if (t->state == LENS_AT_WARP && (was_here || t->meeting_wanted))
             t->state = LENS_READY;
     }
-    memcpy(me->met, results[warp], sizeof me->met);
 }
 
 uint64_t rung_lens_exchange(uint32_t mask, uint64_t value, int from_lane)
 {
-    meet(PC, mask, value, true);
+    meet(PC, mask, value, ASKS_SHUFFLED);
     return lens_now.thread[lens_now.current].met[from_lane & 31];
 }
 
 uint32_t rung_lens_ballot(uint32_t mask, int predicate)
 {
-    meet(PC, mask, predicate != 0, true);
+    meet(PC, mask, predicate != 0, ASKS_SHUFFLED);
     const lens_thread *me = &lens_now.thread[lens_now.current];
     uint32_t votes = 0;
     for (int lane = 0; lane < 32; lane++)
@@ -182,13 +190,13 @@ uint32_t rung_lens_ballot(uint32_t mask, int predicate)
 /* What each lane of the warp brings, to all of them: operands of an instruction that a whole warp executes. */
 void lens_gather(uintptr_t pc, uint64_t value, uint64_t all[32])
 {
-    meet(pc, UINT32_MAX, value, false);
+    meet(pc, UINT32_MAX, value, ASKS_VALUES);
     memcpy(all, lens_now.thread[lens_now.current].met, 32 * sizeof *all);
 }
 
 void rung_lens_syncwarp(uint32_t mask)
 {
-    meet(PC, mask, 0, false);
+    meet(PC, mask, 0, ASKS_NOTHING);
 }
 
 /* Atomics: one thread runs at a time, so they only have to be seen. Who looks at the same place again, with no other
@@ -199,7 +207,7 @@ RUNG_LENS_API void rung_lens_atomic(const void *at, int bytes);
 void rung_lens_atomic(const void *at, int bytes)
 {
     const lens_thread *me = &lens_now.thread[lens_now.current];
-    const lens_entry *last = me->entries ? &me->log[me->entries - 1] : NULL;
+    const lens_entry *last = me->entries ? &me->last : NULL;
     unsigned log2_bytes = bytes == 8 ? 3 : 2;
     bool again = last && last->pc == PC && last->where == lens_pack(at, log2_bytes, RUNG_LENS_ATOMIC);
     lens_now.looked = again; /* should the log give way */
@@ -240,7 +248,7 @@ typedef struct lens_float4 {
 RUNG_LENS_API lens_float4 rung_lens_shared_load4(uint32_t offset);
 RUNG_LENS_API float rung_lens_shared_load(uint32_t offset);
 
-static bool load(uintptr_t pc, uint32_t offset, unsigned log2_bytes, void *value)
+static inline __attribute__((always_inline)) bool load(uintptr_t pc, uint32_t offset, unsigned log2_bytes, void *value)
 {
     const unsigned char *at = lens_module_now->shared + offset;
     lens_log(pc, lens_pack(at, log2_bytes, RUNG_LENS_LOAD));

@@ -19,6 +19,11 @@ static uint32_t swizzled(uint32_t offset, int mode)
     return offset ^ ((offset >> 7 & reach) << 4);
 }
 
+static unsigned char *place_of(const lens_map *map, uint32_t offset)
+{
+    return lens_module_now->shared + swizzled(offset, map->swizzle);
+}
+
 typedef struct box {
     const lens_map *map;
     int at[5];
@@ -76,6 +81,37 @@ static double sectors_of(const unsigned char *start, uint32_t from, uint32_t to)
     return to > from ? (double)(last / 32 - first / 32 + 1) : 0;
 }
 
+/* One row of a box, `row_bytes` to the shared offset `at`: its bytes `from` to `to` out of `line`, zeros elsewhere.
+ * Both stand between elements. Swizzling moves whole units of 16 bytes. */
+static void load_row(const lens_map *map, uint32_t at, uint32_t row_bytes, const unsigned char *line, uint32_t from,
+                     uint32_t to)
+{
+    for (uint32_t i = 0, bytes; i < row_bytes; i += bytes) {
+        bytes = 16 - (at + i) % 16 < row_bytes - i ? 16 - (at + i) % 16 : row_bytes - i;
+        unsigned char *unit = place_of(map, at + i);
+        if (i >= from && i + bytes <= to && bytes == 16) {
+            memcpy(unit, line + i, 16);
+            continue;
+        }
+        uint32_t low = from > i ? from - i : 0, high = to > i ? to - i : 0;
+        high = high < bytes ? high : bytes;
+        memset(unit, 0, bytes);
+        if (low < high)
+            memcpy(unit + low, line + i + low, high - low);
+    }
+}
+
+static void store_row(const lens_map *map, uint32_t at, unsigned char *line, uint32_t from, uint32_t to)
+{
+    for (uint32_t i = from, bytes; i < to; i += bytes) {
+        bytes = 16 - (at + i) % 16 < to - i ? 16 - (at + i) % 16 : to - i;
+        if (bytes == 16)
+            memcpy(line + i, place_of(map, at + i), 16);
+        else
+            memcpy(line + i, place_of(map, at + i), bytes);
+    }
+}
+
 static int agent_of(const void *mbarrier)
 {
     return (int)(rung_lens_shared_offset(mbarrier) / 8);
@@ -97,13 +133,8 @@ void rung_lens_tensor_load(void *shared, const void *map, const int at[5], const
         const unsigned char *start = NULL;
         bool there = row_start(&b, row, &start) && to > from;
         ptrdiff_t shift = (ptrdiff_t)b.at[0] * b.map->element_bytes;
-        for (uint32_t i = 0; i < row_bytes; i += b.map->element_bytes) {
-            unsigned char *to_byte = lens_module_now->shared + swizzled(base + row * row_bytes + i, b.map->swizzle);
-            if (there && i >= from && i < to)
-                memcpy(to_byte, start + shift + i, b.map->element_bytes);
-            else
-                memset(to_byte, 0, b.map->element_bytes);
-        }
+        load_row(b.map, base + row * row_bytes, row_bytes, there ? start + shift : NULL, there ? from : 0,
+                 there ? to : 0);
         if (there) {
             check_end(PC, (uintptr_t)(start + shift + from));
             check_end(PC, (uintptr_t)(start + shift + to - 4));
@@ -133,9 +164,7 @@ void rung_lens_tensor_store(const void *map, const void *shared, const int at[5]
         unsigned char *line = (unsigned char *)(uintptr_t)start + (ptrdiff_t)b.at[0] * b.map->element_bytes;
         lens_check_global(PC, (uintptr_t)(line + from), 4, true);
         lens_check_global(PC, (uintptr_t)(line + to - 4), 4, true);
-        for (uint32_t i = from; i < to; i += b.map->element_bytes)
-            memcpy(line + i, lens_module_now->shared + swizzled(base + row * row_bytes + i, b.map->swizzle),
-                   b.map->element_bytes);
+        store_row(b.map, base + row * row_bytes, line, from, to);
         bytes += to - from;
         sectors += sectors_of(line, from, to);
     }
