@@ -317,7 +317,7 @@ static rung_status prepare_peers(lab_bench *bench, arrangement *x, runner *runne
     return RUNG_SUCCESS;
 }
 
-/* True where kernel and peer are comparable. TF32 is another promise: it competes with fast mode only. */
+/* Returns whether kernel and peer are comparable. TF32 is another promise: it competes with fast mode only. */
 static int comparable(const lab_bench *bench, int peer)
 {
     return bench->options.math == RUNG_FAST || strcmp(bench->peers[peer].name, "cublas_tf32") != 0;

@@ -134,8 +134,8 @@ static void add_shapes(maker *x)
             add(x, large[i][0], large[i][1], large[i][2]);
 }
 
-/* True where the kernel takes such data. TF32 and bf16 have FP32's exponents, and no scale: below 2^-126 their parts
- * run out of bits. */
+/* Returns whether the kernel takes such data. TF32 and bf16 have FP32's exponents, and no scale: below 2^-126 their
+ * parts run out of bits. */
 static int takes_data(const maker *x, lab_data data)
 {
     rung_arith arith = x->kernel ? x->kernel->arith : x->math == RUNG_FAST ? RUNG_TF32 : RUNG_F32;

@@ -327,7 +327,7 @@ static void predict(const lab_attempt *attempt, const char *object, const char *
     judge_answers(e, object, &run, v);
 }
 
-/* True where the file is this exercise's: another exercise's file has that one's kernel or answers. */
+/* Returns whether the file is this exercise's: another exercise's file has that one's kernel or answers. */
 static int is_own_file(const lab_attempt *attempt, const char *object, lab_verdict *v)
 {
     const lab_exercise *e = attempt->exercise;

@@ -246,7 +246,7 @@ static double element_error(const lab_lens_case *c, const operands *x, int64_t i
     return error >= 0 ? error : -1;
 }
 
-/* True where blocks were left out of a launch that others follow: those read what nobody wrote, and results mean
+/* Returns whether blocks were left out of a launch that others follow. Those read what nobody wrote, and results mean
  * nothing. */
 static int reads_left_out(void)
 {

@@ -45,7 +45,8 @@ static int is_shared_store(const rung_lens_site *s)
     return is_shared(s) && (s->kind == RUNG_LENS_STORE || s->kind == RUNG_LENS_ASYNC);
 }
 
-/* True where a site has that name: "@12" names the accesses of line 12, anything else an operand or shared array. */
+/* Returns whether a site has that name: "@12" names the accesses of line 12, anything else an operand or shared array.
+ */
 static int is_named(const rung_lens_site *s, const char *array)
 {
     if (array[0] == '@')

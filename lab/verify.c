@@ -417,7 +417,7 @@ static rung_status judge_guards(lab_verifier *v, lab_verdict *verdict)
     return RUNG_SUCCESS;
 }
 
-/* True where products are fused. Without an FMA instruction they are rounded before they are added: at most 1 u of
+/* Returns whether products are fused. Without an FMA instruction they are rounded before they are added: at most 1 u of
  * |A|*|B| more. Nothing but the portable kernel runs on such a CPU, and on x86 it is built for them all. */
 static int is_fused(const rung_kernel *kernel)
 {
@@ -437,8 +437,8 @@ static void judge_error(const lab_case *c, int64_t at, double error_u, double bo
              (long long)(at / c->n), (long long)(at % c->n), error_u, bound_u, verdict->chain_u, verdict->vendor_u);
 }
 
-/* True for random data whose elements are all of one kind, and enough of them: the chain's largest error is then no
- * luck. */
+/* Returns whether data are random, their elements all of one kind, and enough of them: the chain's largest error is
+ * then no luck. */
 static int is_plain(const lab_case *c)
 {
     return (c->data == LAB_SIGNED || c->data == LAB_POSITIVE || c->data == LAB_NORMAL) &&

@@ -22,7 +22,7 @@ typedef struct rung_choice {
     int32_t split_k;         /* parts along k, 1: none */
     int32_t threads;         /* CPU threads it will use; GPU: 0 */
     rung_family_plan plan;   /* the plan of the kernel's family, which the launch obeys */
-    char *note;              /* NULL, or room for a phrase of estimate()'s to `explain`: waves, limiter, path */
+    char *note;              /* NULL, or room for a phrase of estimate()'s to `explain`: rounds, limiter, path */
     /* Rows and columns of C that all of the above is for; the others are the edges' (core/peel.h). 0: C is not cut. */
     int64_t cut_m, cut_n;
     rung_edge edges[2];

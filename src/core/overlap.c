@@ -1,4 +1,4 @@
-/* Whether the result lies on an operand. A matrix is lines of floats, a fixed step apart, and two of them may lie
+/* Finds whether the result lies on an operand. A matrix is lines of floats, a fixed step apart, and two of them may lie
  * between each other's lines (parts of one larger matrix do): only floats that both hold count. Costs a few comparisons
  * where the spans are apart; only where they are not, lines are compared. */
 #include "core/overlap.h"

@@ -1,4 +1,4 @@
-/* Whether the result of a product lies on what it is computed from. */
+/* Tells whether the result of a product lies on what it is computed from. */
 #ifndef RUNG_CORE_OVERLAP_H
 #define RUNG_CORE_OVERLAP_H
 

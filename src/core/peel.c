@@ -1,4 +1,4 @@
-/* Cutting a few rows and columns off C: where, what the parts are, whether it pays. */
+/* Cuts a few rows and columns off C: finds where, makes the parts, judges whether it pays. */
 #include "core/peel.h"
 #include "core/plan.h"
 

@@ -1,4 +1,4 @@
-/* Walk the catalog, refuse with a reason, rank by predicted time, decide. Ties go to the earlier row. */
+/* Walks the catalog, refuses with a reason, ranks by predicted time, decides. Ties go to the earlier row. */
 #include "core/plan.h"
 #include "core/status.h"
 
@@ -85,7 +85,7 @@ void rung_note_of(const rung_backend *backend, void *state, const rung_problem *
     consider(backend, state, choice->kernel, problem, note, &again);
 }
 
-/* A backend's production kernels, in the catalog's order. */
+/* Here are a backend's production kernels, in the catalog's order. */
 typedef struct candidate_list {
     int count;
     const rung_kernel *of[RUNG_PLAN_CANDIDATES];
@@ -125,7 +125,7 @@ static int is_better(const rung_problem *problem, const rung_choice *x, const ru
     return x->cost_us < y->cost_us || (x->cost_us == y->cost_us && x->kernel < y->kernel);
 }
 
-/* A kernel that may take the product, and the least it can cost. */
+/* An entrant is a kernel that may take the product, and the least it can cost. */
 typedef struct entrant {
     const rung_kernel *kernel;
     double floor_us;

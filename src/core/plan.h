@@ -1,4 +1,4 @@
-/* Walk the catalog, refuse with a reason, rank by predicted time, decide. */
+/* The planner: it walks the catalog, refuses with a reason, ranks by predicted time, decides. */
 #ifndef RUNG_CORE_PLAN_H
 #define RUNG_CORE_PLAN_H
 

@@ -56,7 +56,7 @@ static rung_status check_shape(const rung_gemm *g)
     RUNG_TRY(check_size(4, "n", g->n));
     RUNG_TRY(check_size(5, "k", g->k));
     int row = g->layout == RUNG_ROW_MAJOR;
-    /* The length of a stored line: what the leading dimension must cover. */
+    /* Returns the length of a stored line, which the leading dimension must cover. */
     int64_t line_a = row != (g->trans_a == RUNG_TRANS) ? g->k : g->m;
     int64_t line_b = row != (g->trans_b == RUNG_TRANS) ? g->n : g->k;
     int64_t line_c = row ? g->n : g->m;

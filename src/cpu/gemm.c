@@ -147,8 +147,8 @@ static double product_us(const rung_cpu_args *p)
 
 enum { STRIPS_A_THREAD = 4, STRIP_LEAST = 192 };
 
-/* True where all threads should pack B together. That saves each thread from packing it alone, and costs a meeting of
- * all threads a slab. With few rows a slab would be read from the other cores' caches more often than it is used. */
+/* Returns whether all threads should pack B together. That saves each thread from packing it alone, and costs a meeting
+ * of all threads a slab. With few rows a slab would be read from the other cores' caches more often than it is used. */
 static int is_worth_sharing(const rung_cpu_args *p, int threads)
 {
     enum { LEAST_US = 500, PANELS_A_THREAD = 12 };

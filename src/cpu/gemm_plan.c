@@ -30,8 +30,8 @@ static int should_pass_caches(const rung_cpu_args *p, const rung_caches *caches)
            p->n >= 2 * FEW && p->m >= rung_gemm_row_classes(p) * p->kernel->mr && (uintptr_t)p->c % sizeof *p->c == 0;
 }
 
-/* True where C is too wide for dot products, which read all of B for every few rows of A. From L2 that is slower than
- * tiles, unless most lanes of a tile would be empty. */
+/* Returns whether C is too wide for dot products, which read all of B for every few rows of A. From L2 that is slower
+ * than tiles, unless most lanes of a tile would be empty. */
 static int is_wide_for_dots(const rung_cpu_args *p, const rung_caches *caches)
 {
     return p->k * p->n * 4 > caches->l1_bytes && p->n * 8 > 3 * p->kernel->vl && p->m > 4 * FEW;

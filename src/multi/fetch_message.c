@@ -164,7 +164,7 @@ static rung_status find_segments(multi_product *p, const product_unit *u, messag
     return RUNG_SUCCESS;
 }
 
-/* True where this rank is alone in the group and all of the unit is its own: products read it where it lies. Other
+/* Returns whether this rank is alone in the group and all of the unit is its own: products read it where it lies. Other
  * groups may still need pieces from here. */
 static int in_place(const multi_product *p, const product_unit *u)
 {

@@ -170,7 +170,7 @@ static int held_of(const host_product *h, int side, int held, int member)
     return side == SIDE_A ? s->row * h->cols + member : member * h->cols + s->col;
 }
 
-/* What C held before, once its buffer is free. */
+/* Brings what C held before, once its buffer is free. */
 static rung_status bring_c(host_product *h, int held, const host_unit *u)
 {
     multi_engine *e = &h->multi->engines[held];

@@ -247,8 +247,8 @@ static rung_status reserve_slots(multi_product *p)
     return RUNG_SUCCESS;
 }
 
-/* True where a unit may begin: as far ahead as there are slots. Where all is only queued, the first products go before
- * the copies of later panels.
+/* Returns whether a unit may begin: as far ahead as there are slots. Where all is only queued, the first products go
+ * before the copies of later panels.
  */
 static int may_begin(const multi_product *p, const product_unit *u)
 {

@@ -34,7 +34,7 @@ typedef struct multi_transport {
     int (*groups)(void *state, int rows, int cols, char *why);
     /* For starting: every rank gets root 0's data. May block. */
     int (*share)(void *state, void *data, int64_t bytes, char *why);
-    /* Whether a fault is known; called while waiting. NULL: never. */
+    /* says whether a fault is known; called while waiting. NULL: never */
     int (*check)(void *state, char *why);
     /* After a fault: what is begun ends, so that nothing queued behind it waits for ever. NULL: not needed. */
     void (*stop)(void *state);

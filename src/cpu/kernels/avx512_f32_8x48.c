@@ -1,4 +1,4 @@
-/* AVX-512: 8 rows of three 16-float vectors, 24 accumulators. Per k step 24 FMAs take 12 cycles on two 512-bit pipes
+/* AVX-512: 8 rows of three 16-float vectors, 24 sums. Per step of k 24 FMAs take 12 cycles on two 512-bit pipes
  * against 6 for the 11 loads, so the FMA pipes set the pace. B passes from L2 at 16 bytes a cycle; the wide tile reads
  * and writes C in runs of three cache lines. */
 #if defined(__x86_64__)

@@ -163,7 +163,7 @@ void rung_args_fill_vector(rung_args *args, const rung_problem *p)
     args->b = p->a, args->b_array = p->a_array, args->stride_b = p->stride_a, args->ldb = p->trans_a ? p->lda : 1;
     args->m = p->n, args->n = 1, args->ldc = 1;
     if (p->bias_kind)
-        args->bias_kind = p->bias_kind == 1 ? 2 : 1;
+        args->bias_kind = p->bias_kind == RUNG_BIAS_PER_ROW ? RUNG_BIAS_PER_COLUMN : RUNG_BIAS_PER_ROW;
 }
 
 static rung_status plain_run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
