@@ -349,7 +349,7 @@ static int run(const options *o, int device)
         fprintf(stderr, "rung: without a vendor to compare errors with: %s\n", lab_error());
     status = lab_verifier_open(&s.verifier, &s.place, RUNG_STRICT, have_vendor ? &s.vendor : NULL);
     if (status == RUNG_SUCCESS && o->workspace_mb)
-        status = rung_context_set_workspace_limit(s.verifier.context, o->workspace_mb << 20);
+        s.verifier.workspace_bytes = o->workspace_mb << 20;
     s.verifier.repeats = o->repeats;
     int code = status == RUNG_SUCCESS ? run_session(&s) : cli_fail_status(status, "verify");
     lab_verifier_close(&s.verifier);

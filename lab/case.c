@@ -60,6 +60,8 @@ void lab_case_print(const lab_case *c, char text[LAB_CASE_TEXT])
         at = add(at, end, ",act=%s", activation_names[c->activation]);
     if (c->device_scalars)
         at = add(at, end, ",scalars=device");
+    if (c->workspace_kib)
+        at = add(at, end, ",workspace=%" PRId64, c->workspace_kib);
     if (c->accuracy)
         at = add(at, end, ",judge=accuracy");
     if (c->seed != 1)
@@ -99,6 +101,8 @@ static rung_status parse_word(const char *word, const char *value, lab_case *c)
         c->activation = (rung_activation)index;
     else if (strcmp(word, "scalars") == 0 && strcmp(value, "device") == 0)
         c->device_scalars = 1;
+    else if (strcmp(word, "workspace") == 0 && atoll(value) > 0 && atoll(value) < (int64_t)1 << 40)
+        c->workspace_kib = atoll(value);
     else if (strcmp(word, "judge") == 0 && strcmp(value, "accuracy") == 0)
         c->accuracy = 1;
     else

@@ -21,7 +21,8 @@ typedef struct lab_case {
     rung_bias bias;
     rung_activation activation;
     int device_scalars;
-    int accuracy; /* judged by the acceptance rule on a large sample, not only by the contract */
+    int64_t workspace_kib; /* what the product may borrow at most; 0: as the context says */
+    int accuracy;          /* judged by the acceptance rule on a large sample, not only by the contract */
     uint32_t seed;
 } lab_case;
 

@@ -128,6 +128,17 @@ static void add_shapes(maker *x)
     for (size_t i = 0; x->depth != LAB_QUICK && i < sizeof odd / sizeof odd[0]; i++)
         add(x, odd[i][0], odd[i][1], odd[i][2]);
     int gpu = x->backend == RUNG_BACKEND_CUDA;
+    for (int trans = 0; !gpu && trans < 4; trans++) /* few rows or columns of many: CPUs take them in strips */
+        for (int rows = 0; rows < 2; rows++) {
+            lab_case c = next(x, rows ? 9 : 1301, rows ? 1301 : 9, 21);
+            if (!takes(x, trans >> 1, trans & 1))
+                continue;
+            c.layout = RUNG_ROW_MAJOR;
+            c.trans_a = trans >> 1 ? RUNG_TRANS : RUNG_NO_TRANS;
+            c.trans_b = trans & 1 ? RUNG_TRANS : RUNG_NO_TRANS;
+            c.alpha = c.alpha == 0.0f ? 2.0f : c.alpha;
+            push(x, &c);
+        }
     for (size_t i = 0; x->depth != LAB_QUICK && i < sizeof large / sizeof large[0]; i++)
         if (gpu ||
             ((!x->kernel || x->kernel->role == RUNG_PRODUCTION) && large[i][0] * large[i][1] * large[i][2] < CPU_LIMIT))
@@ -172,11 +183,13 @@ static void add_data(maker *x)
 static void add_batches(maker *x)
 {
     static const int64_t shapes[][4] = {{16, 16, 16, 7}, {33, 31, 17, 5}, {64, 64, 64, 9},   {130, 70, 50, 3},
-                                        {1, 1, 1, 3},    {5, 6, 0, 2},    {197, 64, 197, 4}, {8, 8, 8, 100}};
+                                        {1, 1, 1, 3},    {5, 6, 0, 2},    {197, 64, 197, 4}, {8, 8, 8, 100},
+                                        {64, 64, 64, 37}}; /* the last: threads share it out */
     static const lab_form forms[] = {LAB_STRIDED, LAB_SHARED_B, LAB_ARRAYS};
     for (int f = 0; f < 3; f++) {
         unsigned needs = forms[f] == LAB_ARRAYS ? RUNG_ACCEPTS_ARRAYS : RUNG_ACCEPTS_BATCH;
-        for (size_t i = 0; (x->accepts & needs) && i < sizeof shapes / sizeof shapes[0]; i++) {
+        for (size_t i = 0;
+             (x->accepts & needs) && i + (x->backend != RUNG_BACKEND_CPU) < sizeof shapes / sizeof shapes[0]; i++) {
             lab_case c = next(x, shapes[i][0], shapes[i][1], shapes[i][2]);
             c.form = forms[f];
             c.batch = shapes[i][3];
@@ -258,6 +271,7 @@ enum factor {
     BIAS,
     ACTIVATION,
     ON_DEVICE,
+    WORKSPACE,
     FACTORS
 };
 
@@ -287,11 +301,17 @@ static int transposes_taken(const maker *x, int *taken)
     return count;
 }
 
-static lab_case case_of(const maker *x, const unsigned char *level, const int *taken)
+/* What the rows of choices are about: all of them; plain products, which end in code of their own that few rows would
+ * reach otherwise; NaN and Inf where a scalar is 0, here or on the device; and products that get too little memory for
+ * all at once. */
+typedef enum topic { ALL_CHOICES, PLAIN, SPECIAL_DATA, LITTLE_WORKSPACE, TOPICS } topic;
+
+static lab_case case_of(const maker *x, topic about, const unsigned char *level, const int *taken)
 {
     static const int64_t pads[] = {0, 1, 3, 4}, offsets[] = {0, 1, 2};
-    static const lab_form forms[] = {LAB_SINGLE, LAB_STRIDED, LAB_ARRAYS, LAB_SHARED_B};
-    static const float of[][2] = {{1, 0}, {-0.5f, 1}, {2, -0.5f}, {0, 0.5f}};
+    static const lab_form forms[] = {LAB_SINGLE, LAB_STRIDED, LAB_SHARED_B, LAB_ARRAYS};
+    static const float of[][2] = {{1, 0}, {0, 0.5f}, {-0.5f, 1}, {2, -0.5f}};
+    static const int64_t kib[] = {300, 420, 600};
     const rung_kernel *row = x->kernel;
     int unit = row && row->align_bytes > 4 ? row->align_bytes / 4 : 1, trans = taken[level[TRANSPOSES]];
     lab_case c;
@@ -299,23 +319,27 @@ static lab_case case_of(const maker *x, const unsigned char *level, const int *t
     c.layout = level[LAYOUT] ? RUNG_COL_MAJOR : RUNG_ROW_MAJOR;
     c.trans_a = (level[LAYOUT] ? trans & 1 : trans >> 1) ? RUNG_TRANS : RUNG_NO_TRANS;
     c.trans_b = (level[LAYOUT] ? trans >> 1 : trans & 1) ? RUNG_TRANS : RUNG_NO_TRANS;
-    int64_t m = beside(row && row->bm ? row->bm : 64, level[ROWS]),
-            n = beside(row && row->bn ? row->bn : 64, level[COLUMNS]);
+    const int larger = about == LITTLE_WORKSPACE ? 3 : 0; /* several tiles */
+    int64_t m = beside(row && row->bm ? row->bm : 64, level[ROWS] + larger),
+            n = beside(row && row->bn ? row->bn : 64, level[COLUMNS] + larger);
     if (row && row->bn == 1 && n != 1) /* a tile of one column is one of one row, too */
         n = m, m = 1;
     c.m = level[LAYOUT] ? n : m; /* the row speaks of row-major operands */
     c.n = level[LAYOUT] ? m : n;
     c.form = forms[level[FORM]];
     c.batch = c.form == LAB_SINGLE ? 1 : 2 + level[PADDING] % 2;
-    c.k = steps_of(row && row->bk ? row->bk : 16, level[STEPS], m * n * c.batch);
+    c.k = steps_of(row && row->bk ? row->bk : 16, level[STEPS] + (about == LITTLE_WORKSPACE), m * n * c.batch);
     c.pad = pads[level[PADDING]] * unit;
     c.offset = offsets[level[OFFSET]] * unit;
     c.c_pad = level[C_PADDING]; /* rows of C at odd addresses where the operands' are not, and the other way round */
-    c.alpha = of[level[SCALARS_OF]][0];
-    c.beta = of[level[SCALARS_OF]][1];
+    const float *scalar = of[about == LITTLE_WORKSPACE ? 2 * level[SCALARS_OF] : level[SCALARS_OF]];
+    c.alpha = scalar[0];
+    c.beta = scalar[1];
     c.bias = (rung_bias)level[BIAS];
     c.activation = (rung_activation)level[ACTIVATION];
     c.device_scalars = level[ON_DEVICE];
+    c.data = about == SPECIAL_DATA ? LAB_SPECIAL : LAB_SIGNED;
+    c.workspace_kib = about == LITTLE_WORKSPACE ? kib[level[WORKSPACE]] : 0;
     c.seed = 1u + level[ROWS] + 10u * level[STEPS];
     return c;
 }
@@ -324,19 +348,22 @@ static void add_pairs(maker *x)
 {
     int taken[4], transposes = transposes_taken(x, taken), gpu = x->backend == RUNG_BACKEND_CUDA;
     int epilogue = x->accepts & RUNG_ACCEPTS_EPILOGUE ? 3 : 1;
-    int forms = !(x->accepts & RUNG_ACCEPTS_BATCH) ? 1 : x->accepts & RUNG_ACCEPTS_ARRAYS ? 4 : 2;
+    int forms = !(x->accepts & RUNG_ACCEPTS_BATCH) ? 1 : x->accepts & RUNG_ACCEPTS_ARRAYS ? 4 : 3;
     int places = gpu && (x->accepts & RUNG_ACCEPTS_DEVICE_SCALARS) ? 2 : 1;
-    /* Plain products end in code of their own, which few rows of choices would reach otherwise. */
-    const int levels[][FACTORS] = {{2, transposes, 7, 7, 5, 4, 3, 2, 4, forms, epilogue, epilogue, places},
-                                   {2, transposes, 5, 5, 4, 4, 3, 2, 1, forms, 1, 1, 1}};
+    const int levels[TOPICS][FACTORS] = {{2, transposes, 7, 7, 5, 4, 3, 2, 4, forms, epilogue, epilogue, places, 1},
+                                         {2, transposes, 5, 5, 4, 4, 3, 2, 1, forms, 1, 1, 1, 1},
+                                         {2, transposes, 2, 2, 2, 2, 1, 1, 2, 1, 1, 1, places, 1},
+                                         {2, transposes, 2, 2, 2, 2, 1, 1, 2, 1, epilogue, 1, 1, 3}};
     lab_covering covering;
     int rung = x->kernel && x->kernel->role != RUNG_PRODUCTION;
     if (!transposes || x->depth == LAB_QUICK || (rung && x->depth != LAB_PAIRS))
         return;
-    for (int plain = 0; plain < 2; plain++) {
-        lab_cover_pairs(levels[plain], FACTORS, &covering);
+    for (int about = 0; about < TOPICS; about++) {
+        if ((rung && about >= SPECIAL_DATA) || (about == LITTLE_WORKSPACE && !may_split(x)))
+            continue; /* rungs' cases have all data; kernels that split their operands borrow most */
+        lab_cover_pairs(levels[about], FACTORS, &covering);
         for (int i = 0; i < covering.count; i++) {
-            lab_case c = case_of(x, covering.row[i], taken);
+            lab_case c = case_of(x, (topic)about, covering.row[i], taken);
             push(x, &c);
         }
     }

@@ -83,6 +83,7 @@ void lab_fuzz_case(uint64_t seed, uint64_t number, int64_t most, lab_case *c)
     c->seed = (uint32_t)(1 + below(&d, 1 << 20));
     c->c_pad = one_in(&d, 4) ? below(&d, 9) : 0;
     c->c_offset = one_in(&d, 6) ? below(&d, 4) : 0;
+    c->workspace_kib = one_in(&d, 8) ? (int64_t)16 << below(&d, 9) : 0; /* 16 KiB to 4 MiB */
 }
 
 void lab_fuzz_plain(lab_case *c)
@@ -120,6 +121,7 @@ static int plainer(const lab_case *from, int which, lab_case *c)
     case 9: c->trans_b = RUNG_NO_TRANS; return 1;
     case 10: c->layout = RUNG_COL_MAJOR; return 1;
     case 11: c->seed = 1; return 1;
+    case 12: c->workspace_kib = 0; return 1;
     default: return 0;
     }
 }

@@ -532,6 +532,8 @@ static rung_status run_case(lab_verifier *v, const rung_kernel *kernel, const la
     }
     LAB_TRY(fill_operands(v, c));
     LAB_TRY(describe(v, c, &g));
+    LAB_TRY(
+        rung_context_set_workspace_limit(v->context, c->workspace_kib ? c->workspace_kib << 10 : v->workspace_bytes));
     rung_status status =
         kernel ? rung_plan_create_kernel(&plan, v->context, &g, kernel->name) : rung_plan_create(&plan, v->context, &g);
     if (status == RUNG_UNSUPPORTED) {

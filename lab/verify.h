@@ -35,9 +35,10 @@ typedef struct lab_verifier {
     lab_peer *vendor; /* may be NULL */
     rung_context *context;
     lab_via via;
-    lab_entry entry; /* of the last three ways */
-    int64_t repeats; /* calls of a case whose results must be the same bits; fewer than two: two */
-    int bits_alone;  /* one call, hashed and not judged */
+    lab_entry entry;         /* of the last three ways */
+    int64_t workspace_bytes; /* what a product may borrow where its case does not say; 0: what pays */
+    int64_t repeats;         /* calls of a case whose results must be the same bits; fewer than two: two */
+    int bits_alone;          /* one call, hashed and not judged */
     lab_operand a, b, c;
     lab_buffer c_start, c64, size, chain, reach, bias, scalars, pointers;
     lab_judged *judged;

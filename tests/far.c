@@ -117,11 +117,12 @@ static void fill(operand *x)
     }
 }
 
-/* The last line lies beyond 2^32 elements from the first: rows of a single matrix, or matrices of a batch. */
+/* The last line lies beyond 2^32 elements from the first, or twice as far: rows of a single matrix, or matrices of a
+ * batch. */
 static operand operand_new(int64_t lines, int64_t length, form f, int odd)
 {
     operand x = {.lines = lines, .length = length, .batch = f == SINGLE ? 1 : MATRICES};
-    int64_t reach = ((int64_t)1 << 32) + 64;
+    int64_t reach = ((int64_t)1 << (tools ? 32 : 33)) + 64; /* on a CPU blocks of rows begin out there, too */
     x.ld = f != SINGLE || lines == 1 ? length + GUARD + odd : ((reach / (lines - 1) + 4) / 4 * 4) + odd;
     x.stride = f == SINGLE ? 0 : (reach / (MATRICES - 1) + 4) / 4 * 4 + odd;
     x.bytes = (size_t)(x.stride * (x.batch - 1) + x.ld * (lines - 1) + length + GUARD) * 4;

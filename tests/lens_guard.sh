@@ -25,4 +25,15 @@ guard 259x300x70:NN special '9 of 9' # a cluster's second block may lie wholly o
 guard 257x129x1000:TT sparse '4 of 6' # few terms of a long sum
 guard 257x129x1000:TT span24 '0 of 6'
 guard 257x129x1000:TT span40 '6 of 6'
+
+# Lines of k that two warps share, four lines a block: each line is scaled by its own largest element. And a workspace in which C has its
+# place only in panels of rows and of columns.
+for case in NT:65x70x1500:row,data=across NT:65x70x1500:row,data=span24 TN:259x259x95:row,pad=1,bias=column,workspace=420; do
+    if said=$("$rung" verify --device gpu --no-vendor --kernel "$kernel" --case "$case" 2>&1); then
+        echo "ok   $case is right"
+    else
+        failed=1
+        echo "FAILED: $case: $said"
+    fi
+done
 exit $failed

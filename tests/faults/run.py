@@ -51,7 +51,7 @@ class Fault:
 def read_lists():
     faults = []
     for name in sorted(HERE.glob("*.txt")):
-        for number, line in enumerate(name.read_text().splitlines(), 1):
+        for line in name.read_text().splitlines():
             if not line.strip() or line.startswith("#"):
                 continue
             if line.startswith("- "):
@@ -62,7 +62,7 @@ def read_lists():
                 faults[-1].why = line.strip()
             else:
                 path, tests = line.split(":")
-                faults.append(Fault(f"{name.name}:{number}", path, [test.strip() for test in tests.split(",")]))
+                faults.append(Fault(name.name, path, [test.strip() for test in tests.split(",")]))
     return faults
 
 
@@ -190,7 +190,7 @@ def main():
     faults = faults[(part - 1) * len(faults) // parts:part * len(faults) // parts]
     if o.list:
         for f in faults:
-            print(f"{f.where:24} {f.path:34} {f.why}")
+            print(f"{f.where:12} {f.path:34} {f.why}")
         return 0
     if o.stand:
         gone = [f for f in faults if not f.stands(ROOT)]
@@ -212,7 +212,7 @@ def main():
         verdict = tests.verdict(f)
         caught += verdict.startswith("caught")
         broken += verdict.startswith("not")
-        print(f"{f.where:20} {time.monotonic() - begin:5.0f} s  {verdict:40} {f.path}: {f.why}", flush=True)
+        print(f"{f.where:12} {time.monotonic() - begin:5.0f} s  {verdict:40} {f.path}: {f.why}", flush=True)
     share = 100.0 * caught / len(faults) if faults else 100.0
     print(f"{caught} of {len(faults)} caught: {share:.0f}%")
     return 2 if broken else 0 if share >= o.least else 1

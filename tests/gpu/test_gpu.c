@@ -802,6 +802,44 @@ static void launches_in_a_row_are_one_graph(void **state)
     empty_log();
 }
 
+/* What a failed product would still have brought to host memory does not come with the next one. */
+static void a_failed_product_is_forgotten(void **state)
+{
+    (void)state;
+    rung_context *context;
+    product p, q;
+    product_new(&p, RUNG_COL_MAJOR, 0, 0, 40, 30, 20, 1, 1, 1);
+    product_new(&q, RUNG_COL_MAJOR, 0, 0, 50, 20, 10, 1, 1, 2);
+    float *were = malloc(p.count_c * 4);
+    assert_ok(open_context(1, &context));
+    product_reset(&p);
+    assert_ok(run_rung(context, &p.gemm));
+    empty_log();
+    product_reset(&p);
+    assert_ok(run_rung(context, &p.gemm));
+    const long calls = gpu->calls;
+    assert_true(calls > 10);
+    for (long call = 1; call <= calls; call++) {
+        empty_log();
+        product_reset(&p);
+        product_reset(&q);
+        gpu->fail_call = call;
+        gpu->fail_result = 719;
+        run_rung(context, &p.gemm);
+        empty_log();
+        memcpy(were, p.gemm.c, p.count_c * 4);
+        assert_ok(run_rung(context, &q.gemm));
+        product_check(&q, "after one that failed");
+        if (memcmp(were, p.gemm.c, p.count_c * 4) != 0)
+            fail_msg("call %ld of %ld failing: the next product wrote into the failed one's C", call, calls);
+    }
+    rung_context_destroy(context);
+    free(were);
+    product_free(&p);
+    product_free(&q);
+    empty_log();
+}
+
 /* Kept memory that is zero between launches is cleared again where a call failed, whichever of the driver's, and only
  * then. */
 static void zeros_are_cleared_after_a_failure(void **state)
@@ -1229,6 +1267,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(modes_choose_their_arithmetic),
         cmocka_unit_test(tuned_shapes_are_kept_and_found),
         cmocka_unit_test(launches_in_a_row_are_one_graph),
+        cmocka_unit_test(a_failed_product_is_forgotten),
         cmocka_unit_test(zeros_are_cleared_after_a_failure),
         cmocka_unit_test(accurate_products_go_in_panels),
         cmocka_unit_test(little_memory_is_held),

@@ -257,6 +257,8 @@ static void large_host_operands(void **state)
     assert_ok(open_gpus(&multi, 1, 20.0));
     host_case(multi, 1, 0, 3000, 2600, 5);
     host_case(multi, 2, 1, 2600, 3000, 5);
+    host_case(multi, 1, 0, 150001, 1, 3); /* one line alone is cut before threads copy it */
+    host_case(multi, 5, 0, 1, 150001, 3);
     rung_multi_destroy(multi);
     assert_ok(open_gpus(&multi, 4, 20.0));
     host_case(multi, 3, 1, 5000, 4200, 2);

@@ -1,5 +1,6 @@
 """The Python module on NumPy arrays: every layout a view can have, batches, alpha and beta, and what it refuses."""
 
+import ctypes
 import gc
 import itertools
 import os
@@ -176,6 +177,27 @@ class Matmul(unittest.TestCase):
         ratio = min(ours) / min(theirs)
         print(f"8x8: {min(ours) * 1e6:.2f} us, NumPy {min(theirs) * 1e6:.2f} us, {ratio:.2f} times", file=sys.stderr)
         self.assertLessEqual(ratio, 3.0)
+
+    def test_a_dlpack_tensor_may_begin_behind_its_memory(self):
+        class Tensor(ctypes.Structure):  # DLManagedTensor
+            _fields_ = [("data", ctypes.c_void_p), ("device", ctypes.c_int32 * 2), ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8),
+                        ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16), ("shape", ctypes.c_void_p), ("strides", ctypes.c_void_p),
+                        ("offset", ctypes.c_uint64), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+
+        class Producer:
+            def __init__(self, memory, first, shape):
+                self.memory, self.shape = memory, (ctypes.c_int64 * 2)(*shape)
+                self.tensor = Tensor(memory.ctypes.data, (1, 0), 2, 2, 32, 1, ctypes.addressof(self.shape), None, first * 4)
+
+            def __dlpack__(self, **_):
+                make = ctypes.pythonapi.PyCapsule_New
+                make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+                return make(ctypes.addressof(self.tensor), b"dltensor", None)
+
+        memory, b = np.arange(40, dtype=np.float32), np.eye(3, dtype=np.float32)
+        out = np.empty((2, 3), np.float32)
+        rung.matmul(Producer(memory, 5, (2, 3)), b, out=out)
+        self.assertTrue((out == memory[5:11].reshape(2, 3)).all(), out)
 
     def test_one_matrix_for_a_batch(self):
         a, b = views(4, 6, 3, 1)["rows"], views(6, 5, None, 2)["rows"]
