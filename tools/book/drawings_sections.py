@@ -207,7 +207,8 @@ def turn_slots():
         for wide, fill in parts:
             framed(d, x, y + 16, wide * scale, 22, fill)
             x += wide * scale
-    d.text(20, 220, "Green: multiply-adds. Yellow: other instructions. Rose: nothing was issued. l29; results/ladder-ports.jsonl, results/ladder-counters-2048-h200.jsonl.", 11, DIM)
+    d.text(20, 212, "Green: multiply-adds. Yellow: other instructions. Rose: nothing was issued.", 11, DIM)
+    d.text(20, 226, "l29; results/ladder-ports.jsonl, results/ladder-counters-2048-h200.jsonl.", 11, DIM)
     return d.done()
 
 

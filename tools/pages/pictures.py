@@ -105,7 +105,7 @@ def rate(records, kernel):
                 d.dot(x(m), y(v), colour)
             labels.append((y(points[-1][1]), name, colour))
     for at, name, colour in spread(labels, 14, 270):
-        d.text(480, at, name[:24], 11, colour)
+        d.text(480, at, name[:26], 11, colour)
     d.text(20, 22, f"{kernel}: rate against size, one H200" + (" and one H100" if h100 else ""), 13, INK, bold=True)
     return d.done()
 
