@@ -104,7 +104,11 @@ typedef struct rung_grid {
     unsigned cluster; /* blocks of a cluster along x; 0: none */
     int overlaps;     /* the kernel calls rung_after_earlier_kernels(): it may start while the one before it ends */
     unsigned argument_bytes; /* size of the argument, where a chain may hold the launch back (chain.h); 0: it may not */
+    int may_crowd;           /* where they are many, blocks need the first level of cache more than even shares */
 } rung_grid;
+
+/* From so many blocks a multiprocessor on, a share that is uneven by one block costs less than a smaller cache. */
+enum { RUNG_MANY_BLOCKS = 5 };
 
 /* Launches on the context's stream. `argument` points at the kernel's one struct parameter. */
 rung_status rung_launch(rung_cuda *cuda, const rung_function *function, const rung_grid *grid, const void *argument);

@@ -59,7 +59,8 @@ static int may_overlap(const rung_cuda *cuda, const rung_grid *grid)
 
 /* Returns how much shared memory a block asks for. Blocks that come while the kernel before them ends crowd on the
  * multiprocessors that are free first, which then take twice the time (704 x 704 x 704: 28 us instead of 20). So a
- * block asks for so much shared memory that no multiprocessor has room for more of them than its share. */
+ * block asks for so much shared memory that no multiprocessor has room for more of them than its share. What it asks
+ * for is missing from the first level of cache. */
 static unsigned shared_for_a_fair_share(const rung_machine *machine, const rung_function *function,
                                         const rung_grid *grid)
 {
@@ -68,6 +69,8 @@ static unsigned shared_for_a_fair_share(const rung_machine *machine, const rung_
     int64_t bytes = MULTIPROCESSOR / (share + 1) - SYSTEM - function->shared_bytes;
     bytes = (bytes / UNIT + 1) * UNIT; /* share + 1 blocks do not fit */
     int64_t most = machine->shared_per_block_bytes - function->shared_bytes;
+    if (grid->may_crowd && share >= RUNG_MANY_BLOCKS)
+        return grid->shared_bytes;
     return bytes > grid->shared_bytes && bytes <= most ? (unsigned)bytes : grid->shared_bytes;
 }
 

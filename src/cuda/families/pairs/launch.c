@@ -30,6 +30,9 @@ static const double launch_us = 1.99, pair_us = 2.65;
 /* The time to write C, whose rows are aligned, counts so many times where warps write it and not bulk copies. A tile
  * that has a multiprocessor for itself takes this share longer. */
 static const double shifted_writes = 1.31, alone_share = 0.025;
+/* It counts so many times again where C's rows begin within a sector of 32 bytes: each 32 columns of a bulk copy then
+ * share two sectors with their neighbours, and the stores of warps fewer. */
+static const double split_sectors = 1.75, shifted_split_sectors = 1.4;
 /* A tile of 128 x 128 results that reads C takes so much longer, and so much where C's rows lie at odd addresses (k of
  * 64 to 256).
  */
@@ -61,8 +64,12 @@ static double cost_us(const rung_machine *machine, const rung_kernel *kernel, co
     if (!p->beta_zero)
         tile_us += (p->align_c < 16 ? odd_beta_us : beta_us) * kernel->bm * kernel->bn / 16384.0;
     int64_t most = rung_ceil_div(s->tiles, machine->sms); /* tiles of the busiest multiprocessor */
-    double memory = rung_read_us(p) +
-                    rung_write_us(p, scattered, kernel->bn) * (t->shifted && p->align_c >= 16 ? shifted_writes : 1.0);
+    double times = 1.0;                                   /* C's bytes count so */
+    if (p->align_c >= 16)
+        times = (t->shifted ? shifted_writes : 1.0) * (p->ldc % 8 == 0 ? 1.0
+                                                       : t->shifted    ? shifted_split_sectors
+                                                                       : split_sectors);
+    double memory = rung_read_us(p) + rung_write_us(p, scattered, kernel->bn) * times;
     return launch_us + pair_us + fmax(((double)most + (most % 2 ? alone_share : 0.0)) * tile_us, memory) +
            rung_row_copy_us(s->copy_bytes);
 }

@@ -25,7 +25,8 @@ static rung_status launch_tiles(rung_cuda *cuda, const rung_choice *choice, cons
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)small_shared_bytes(kernel, t, p, steps),
                       .overlaps = !marks,
-                      .argument_bytes = sizeof args};
+                      .argument_bytes = sizeof args,
+                      .may_crowd = crowd && (!p->trans_a || p->trans_b)};
     RUNG_TRY(rung_workspace_get_with_tickets(cuda, choice->workspace_bytes, &args.workspace));
     rung_status status = rung_launch(cuda, &function, &grid, &args);
     rung_workspace_put_with_tickets(cuda, args.workspace);

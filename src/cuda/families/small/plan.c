@@ -28,8 +28,8 @@ static const double crowd_load_us = 0.08, last_round = 0.80;
 static const double old_us = 0.0003, odd_old_us = 0.0013;
 static const double turned =
     0.058; /* share that an operand adds which is turned while it is copied 4 bytes at a time */
-/* Blocks that all run at once ask for nearly all shared memory, so that none of them crowd (driver/launch.c). So many
- * KB are left for lines of operands with k innermost, of which each step takes a sector. */
+/* A few blocks a multiprocessor that all run at once ask for nearly all shared memory, so that none of them crowd
+ * (driver/launch.c). So many KB are left for lines of operands with k innermost, of which each step takes a sector. */
 static const double kept_kb = 28.0;
 
 RUNG_TILE_TABLE small_tile table[] = {
@@ -168,11 +168,11 @@ static double least_work_us(const rung_machine *machine, const small_tile *t, co
     return rung_longer(blocks, t->cost.alone) * (double)rung_ceil_div(w->steps, parts) * w->step_us;
 }
 
-/* Returns how many times as long a crowd's steps take whose blocks all run at once: lines leave the first level of
+/* Returns how many times as long a crowd's steps take whose few blocks all run at once: lines leave the first level of
  * cache before all of their sectors are used. */
 static double crowded(const rung_machine *machine, const small_tile *t, const small_work *w, double blocks)
 {
-    if (!t->crowd || blocks > (double)machine->sms * w->resident)
+    if (!t->crowd || blocks > (double)machine->sms * fmin(w->resident, RUNG_MANY_BLOCKS - 1))
         return 1.0;
     return 1.0 + t->cost.crowded * rung_longer(0.0, ceil(blocks / machine->sms) * w->lines_kb - kept_kb);
 }
