@@ -88,7 +88,7 @@ case $1 in
         echo >"build/$2/build.ninja"
     fi ;;
 --build)
-    printf '#!/bin/sh\necho "rung $*" >>"$STATE/log"\necho a table\n' >"$2/bin/rung"
+    printf '#!/bin/sh\necho "rung $*" >>"$STATE/log"\necho a table\n[ "$4" ] || [ "$2" != --report ] || : >"$3"\n' >"$2/bin/rung"
     chmod +x "$2/bin/rung" ;;
 esac
 TOOL
@@ -160,6 +160,7 @@ says "Going on without: libblis4-pthread"
 forget
 look "which is asked for once" 0 "The report" run
 not_logged "apt-get"
+look "the help of run makes no report" 0 "a table" run --help
 
 machine 0
 echo libjansson-dev >"$work/state/unavailable"

@@ -6,8 +6,10 @@
 # usage: guides.sh <source folder> <cmake>
 set -eu
 source=$1 cmake=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+top=$(mktemp -d)
+trap 'rm -rf "$top"' EXIT
+work="$top/a clone" # the lens compiles kernels below a folder whose name has a space, too
+mkdir "$work"
 (cd "$source" && tar cf - CMakeLists.txt CMakePresets.json CHANGELOG.md cmake include src lab cli shim tools packaging docs tests dev learn python examples results/ladder-build.jsonl) | tar xf - -C "$work"
 cd "$work"
 

@@ -29,9 +29,9 @@ give_up() {
     -fno-tree-sra -fno-ipa-sra -fno-tree-vectorize -fno-store-merging -fno-tree-loop-distribute-patterns \
     -fno-plt -fno-unroll-loops -fno-crossjumping -fno-tree-tail-merge -fno-strict-aliasing -fno-math-errno -ffp-contract=off -fno-extern-tls-init -fno-exceptions \
     -fno-rtti -fno-threadsafe-statics -fvisibility=default -DRUNG_LENS=1 -I"$here/cuda" -I"$here/../cuda" -I"$here/../cuda/api" \
-    -I"$here/.." -I"$here/../../include" "$@" -include rung_lens_cuda.h -MMD -MF "$work.d" -MT "$base.stamp" \
+    -I"$here/.." -I"$here/../../include" "$@" -include rung_lens_cuda.h -MMD -MF "$work.d" -MQ "$base.stamp" \
     -c "$source" -o "$work.o" >"$work.log" 2>&1 || give_up
-echo "$base.stamp: $here/lens_cc.sh" >>"$work.d"
+printf '%s: %s\n' "$base.stamp" "$here/lens_cc.sh" | sed 's/\([^:]\) /\1\\ /g' >>"$work.d"
 
 # extern __shared__ arrays get their memory here, as large as a block may ask for.
 {

@@ -145,6 +145,26 @@ static bool newer_than(const char *path, const struct timespec *when)
            (file.st_mtim.tv_sec == when->tv_sec && file.st_mtim.tv_nsec > when->tv_nsec);
 }
 
+/* Reads the next word of a make rule, in which a space of a file's name stands behind a backslash. */
+static bool rule_word(FILE *list, char *word, size_t bytes)
+{
+    size_t length = 0;
+    for (int c; (c = fgetc(list)) != EOF;) {
+        int next = c == '\\' ? fgetc(list) : 0;
+        if (c == '\\' && next != ' ' && next != '\n') {
+            ungetc(next, list);
+            next = 0;
+        }
+        bool ends = next == '\n' || (!next && (c == ' ' || c == '\n'));
+        if (ends && length)
+            break;
+        if (!ends && length + 1 < bytes)
+            word[length++] = (char)(next == ' ' ? ' ' : c);
+    }
+    word[length] = 0;
+    return length > 0;
+}
+
 /* The compiler listed what it read in a make rule beside the object: all of that is older than the object. */
 static bool fresh(const char *object)
 {
@@ -157,8 +177,8 @@ static bool fresh(const char *object)
     if (!list)
         return false;
     bool good = true;
-    while (good && fscanf(list, "%599s", word) == 1)
-        if (strcmp(word, "\\") != 0 && word[strlen(word) - 1] != ':')
+    while (good && rule_word(list, word, sizeof word))
+        if (word[strlen(word) - 1] != ':')
             good = !newer_than(word, &file.st_mtim);
     fclose(list);
     return good;
