@@ -48,9 +48,10 @@ typedef struct rung_backend {
     /* Returns NULL when the kernel takes the problem, and fills *choice; else the reason why it does not. Where the
      * cost is above choice->limit_us, any cost above that will do, and the rest of the choice may be left as it was. */
     const char *(*estimate)(void *state, const rung_kernel *kernel, const rung_problem *problem, rung_choice *choice);
-    /* NULL, or a function that returns at most estimate()'s cost, in far less time: kernels that cannot win by it are
-     * not asked. */
-    double (*floor_us)(void *state, const rung_kernel *kernel, const rung_problem *problem);
+    /* NULL, or a function that writes for each kernel at most estimate()'s cost, in far less time: kernels that cannot
+     * win by it are not asked. */
+    void (*floors_us)(void *state, const rung_kernel *const *kernels, int count, const rung_problem *problem,
+                      double *us);
     rung_status (*run)(void *state, const rung_choice *choice, const rung_problem *problem);
     /* NULL, or the way of products for which rung_is_small() holds, and the kernel that answers them. */
     rung_status (*run_small)(void *state, const rung_gemm *gemm);

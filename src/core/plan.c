@@ -27,30 +27,41 @@ const char *rung_refuse_math(const rung_kernel *kernel, rung_math math)
     return NULL;
 }
 
-static const char *refuse_form(const rung_kernel *kernel, const rung_problem *p)
+/* Returns the bits that a kernel's .accepts must have. */
+static unsigned needs_of(const rung_problem *p)
 {
-    if (!(kernel->accepts & rung_problem_trans_bit(p)))
-        return "does not take these transposes";
-    if (p->batch > 1 && !p->arrays && !(kernel->accepts & RUNG_ACCEPTS_BATCH))
-        return "does not take batches";
-    if (p->arrays && !(kernel->accepts & RUNG_ACCEPTS_ARRAYS))
-        return "does not take pointer arrays";
-    if ((p->bias_kind || p->activation) && !(kernel->accepts & RUNG_ACCEPTS_EPILOGUE))
-        return "has no bias or activation";
-    if (p->device_scalars && !(kernel->accepts & RUNG_ACCEPTS_DEVICE_SCALARS))
-        return "does not read alpha and beta from device memory";
-    if (p->in_order && !(kernel->accepts & RUNG_KEEPS_ORDER))
-        return "its bits depend on the size of C";
-    if (p->k > 0 && kernel->align_bytes > 4 && (p->align_a % kernel->align_bytes || p->align_b % kernel->align_bytes))
+    return rung_problem_trans_bit(p) | (p->batch > 1 && !p->arrays ? RUNG_ACCEPTS_BATCH : 0u) |
+           (p->arrays ? RUNG_ACCEPTS_ARRAYS : 0u) | (p->bias_kind || p->activation ? RUNG_ACCEPTS_EPILOGUE : 0u) |
+           (p->device_scalars ? RUNG_ACCEPTS_DEVICE_SCALARS : 0u) | (p->in_order ? RUNG_KEEPS_ORDER : 0u);
+}
+
+static const char *refuse_form(const rung_kernel *kernel, const rung_problem *p, unsigned needs)
+{
+    static const struct {
+        unsigned bits;
+        const char *reason;
+    } refusals[] = {
+        {RUNG_ACCEPTS_ANY_TRANS, "does not take these transposes"},
+        {RUNG_ACCEPTS_BATCH, "does not take batches"},
+        {RUNG_ACCEPTS_ARRAYS, "does not take pointer arrays"},
+        {RUNG_ACCEPTS_EPILOGUE, "has no bias or activation"},
+        {RUNG_ACCEPTS_DEVICE_SCALARS, "does not read alpha and beta from device memory"},
+        {RUNG_KEEPS_ORDER, "its bits depend on the size of C"},
+    };
+    const unsigned missing = needs & ~kernel->accepts;
+    for (int i = 0; missing; i++)
+        if (missing & refusals[i].bits)
+            return refusals[i].reason;
+    if (p->k > 0 && kernel->align_bytes > 4 && (p->align_a < kernel->align_bytes || p->align_b < kernel->align_bytes))
         return "addresses or leading dimensions are no multiples of its .align_bytes";
     return NULL;
 }
 
 static const char *refuse_kernel(const rung_backend *backend, void *state, const rung_kernel *kernel,
-                                 const rung_problem *problem)
+                                 const rung_problem *problem, unsigned needs)
 {
     const char *reason = backend->unusable(state, kernel);
-    return reason ? reason : refuse_form(kernel, problem);
+    return reason ? reason : refuse_form(kernel, problem, needs);
 }
 
 /* Asks one kernel. `note` is NULL, or where to write the estimate's phrase. */
@@ -71,7 +82,7 @@ static const char *estimate(const rung_backend *backend, void *state, const rung
 static const char *consider(const rung_backend *backend, void *state, const rung_kernel *kernel,
                             const rung_problem *problem, char *note, rung_choice *choice)
 {
-    const char *reason = refuse_kernel(backend, state, kernel, problem);
+    const char *reason = refuse_kernel(backend, state, kernel, problem, needs_of(problem));
     if (reason)
         *choice = (rung_choice){.kernel = kernel, .split_k = 1};
     return reason ? reason : estimate(backend, state, kernel, problem, INFINITY, note, choice);
@@ -131,71 +142,77 @@ typedef struct entrant {
     double floor_us;
 } entrant;
 
-/* Returns a floor under the cost, a little less than the family says: it adds up the same numbers as a cost in another
- * order. */
-static double floor_of(const rung_backend *backend, void *state, const rung_kernel *kernel, const rung_problem *problem)
-{
-    return backend->floor_us ? backend->floor_us(state, kernel, problem) * (1.0 - 1e-9) : 0.0;
-}
-
 /* Lists the kernels that may take the product, in the catalog's order. *reason says why the last other one may not. */
 static int enter(const rung_backend *backend, void *state, const rung_problem *problem, entrant *entrants,
                  const char **reason)
 {
     const candidate_list *list = production_of(backend);
+    const unsigned needs = needs_of(problem);
+    const rung_kernel *kernels[RUNG_PLAN_CANDIDATES];
+    double floors_us[RUNG_PLAN_CANDIDATES];
     int count = 0;
     for (int i = 0; i < list->count; i++) {
         const rung_kernel *kernel = list->of[i];
         const char *refusal = rung_refuse_math(kernel, problem->math);
         if (!refusal)
-            refusal = refuse_kernel(backend, state, kernel, problem);
+            refusal = refuse_kernel(backend, state, kernel, problem, needs);
         if (refusal)
             *reason = refusal;
         else
-            entrants[count++] = (entrant){kernel, floor_of(backend, state, kernel, problem)};
+            kernels[count++] = kernel;
     }
+    if (backend->floors_us)
+        backend->floors_us(state, kernels, count, problem, floors_us);
+    /* A floor is a little less than its family says, which adds up the same numbers as a cost in another order. */
+    for (int i = 0; i < count; i++)
+        entrants[i] = (entrant){kernels[i], backend->floors_us ? floors_us[i] * (1.0 - 1e-9) : 0.0};
     return count;
 }
 
-/* Takes the entrant with the lowest floor out of the list, and all that cannot win any more; 0: none is left. */
-static int next_entrant(entrant *entrants, int *count, double limit_us, entrant *next)
+/* Puts the entrant with the lowest floor first. */
+static void put_lowest_first(entrant *entrants, int count)
 {
-    int kept = 0, lowest = 0;
-    double lowest_us = INFINITY;
-    for (int i = 0; i < *count; i++) {
-        const entrant e = entrants[i];
-        entrants[kept] = e;
-        if (e.floor_us < lowest_us) {
-            lowest_us = e.floor_us;
-            lowest = kept;
-        }
-        kept += e.floor_us <= limit_us;
-    }
-    *count = kept;
-    if (!kept)
-        return 0;
-    *next = entrants[lowest];
-    entrants[lowest] = entrants[--*count];
-    return 1;
+    int lowest = 0;
+    for (int i = 1; i < count; i++)
+        if (entrants[i].floor_us < entrants[lowest].floor_us)
+            lowest = i;
+    const entrant first = entrants[0];
+    entrants[0] = entrants[lowest];
+    entrants[lowest] = first;
 }
 
-/* The choice does not depend on the order in which kernels are asked: of two that cost the same the earlier row wins,
- * and a floor is never above a cost. */
+/* Keeps the entrants whose floor is not above the limit; returns how many they are. */
+static int keep_below(entrant *entrants, int count, double limit_us)
+{
+    int kept = 0;
+    for (int i = 0; i < count; i++)
+        if (entrants[i].floor_us <= limit_us)
+            entrants[kept++] = entrants[i];
+    return kept;
+}
+
+/* Asks the kernels by their floors, until the best cost is below all that are left. The choice does not depend on that
+ * order: of two that cost the same the earlier row wins, and a floor is never above a cost. */
 static int choose(const rung_backend *backend, void *state, const rung_problem *problem, double limit_us,
                   rung_choice *best, const char **reason)
 {
-    entrant entrants[RUNG_PLAN_CANDIDATES], next;
+    entrant entrants[RUNG_PLAN_CANDIDATES];
     int found = 0, count = enter(backend, state, problem, entrants, reason);
-    while (next_entrant(entrants, &count, problem->in_order ? INFINITY : limit_us, &next)) {
+    for (int i = 0; i < count; i++) {
+        const double most_us = problem->in_order ? INFINITY : limit_us;
+        put_lowest_first(entrants + i, count - i);
+        if (entrants[i].floor_us > most_us)
+            break;
         rung_choice choice;
-        const char *refusal =
-            estimate(backend, state, next.kernel, problem, problem->in_order ? INFINITY : limit_us, NULL, &choice);
+        const char *refusal = estimate(backend, state, entrants[i].kernel, problem, most_us, NULL, &choice);
         if (refusal)
             *reason = refusal;
         else if (found ? is_better(problem, &choice, best) : choice.cost_us < limit_us || isinf(limit_us)) {
             *best = choice;
             found = 1;
             limit_us = choice.cost_us;
+            if (!problem->in_order)
+                count = i + 1 + keep_below(entrants + i + 1, count - i - 1, limit_us);
         }
     }
     return found;

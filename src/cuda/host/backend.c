@@ -70,10 +70,19 @@ static const char *cuda_estimate(void *state, const rung_kernel *kernel, const r
                     : "its row names no launcher";
 }
 
-static double cuda_floor_us(void *state, const rung_kernel *kernel, const rung_problem *problem)
+/* Asks each family once: its kernels stand side by side in the catalog. */
+static void cuda_floors_us(void *state, const rung_kernel *const *kernels, int count, const rung_problem *problem,
+                           double *us)
 {
-    const rung_launcher *launcher = rung_launcher_of(kernel);
-    return launcher && launcher->floor_us ? launcher->floor_us(((rung_cuda *)state)->machine, kernel, problem) : 0.0;
+    for (int first = 0, last; first < count; first = last) {
+        const rung_launcher *launcher = rung_launcher_of(kernels[first]);
+        for (last = first + 1; last < count && kernels[last]->launch == kernels[first]->launch;)
+            last++;
+        if (launcher && launcher->floors_us)
+            launcher->floors_us(((rung_cuda *)state)->machine, kernels + first, last - first, problem, us + first);
+        else
+            memset(us + first, 0, (size_t)(last - first) * sizeof *us);
+    }
 }
 
 /* A call changes this of its thread, and puts it back. */
@@ -273,7 +282,7 @@ const rung_backend rung_cuda_backend = {
     .identity = cuda_identity,
     .unusable = cuda_unusable,
     .estimate = cuda_estimate,
-    .floor_us = cuda_floor_us,
+    .floors_us = cuda_floors_us,
     .run = cuda_run,
     .ssum = cuda_ssum,
     .synchronize = cuda_synchronize,

@@ -2,6 +2,8 @@
 #include "cuda/driver/device.h"
 #include "cuda/families/tile.h"
 
+#include <pthread.h>
+#include <stdint.h>
 #include <string.h>
 
 enum { MOST_KERNELS = 256 }; /* whose launchers are remembered */
@@ -57,22 +59,26 @@ const rung_launcher *rung_launcher_find(const char *name)
     return NULL;
 }
 
+/* The catalog's rows and their launchers. */
+static struct {
+    const rung_kernel *rows;
+    uintptr_t bytes;
+    const rung_launcher *of[MOST_KERNELS];
+} known;
+static pthread_once_t listed = PTHREAD_ONCE_INIT;
+
+static void list_launchers(void)
+{
+    const int count = rung_kernel_count() < MOST_KERNELS ? rung_kernel_count() : MOST_KERNELS;
+    known.rows = rung_kernel_at(0);
+    known.bytes = (uintptr_t)count * sizeof(rung_kernel);
+    for (int i = 0; i < count; i++)
+        known.of[i] = rung_launcher_find(known.rows[i].launch);
+}
+
 const rung_launcher *rung_launcher_of(const rung_kernel *kernel)
 {
-    static const rung_launcher *known[MOST_KERNELS];
-    static const rung_kernel *rows, *rows_end; /* the catalog's */
-    const rung_kernel *first = __atomic_load_n(&rows, __ATOMIC_ACQUIRE);
-    if (!first) {
-        first = rung_kernel_at(0);
-        __atomic_store_n(&rows_end, first + rung_kernel_count(), __ATOMIC_RELAXED);
-        __atomic_store_n(&rows, first, __ATOMIC_RELEASE);
-    }
-    if (kernel < first || kernel >= __atomic_load_n(&rows_end, __ATOMIC_RELAXED) || kernel >= first + MOST_KERNELS)
-        return rung_launcher_find(kernel->launch);
-    const rung_launcher **mine = &known[kernel - first], *found = __atomic_load_n(mine, __ATOMIC_RELAXED);
-    if (!found) {
-        found = rung_launcher_find(kernel->launch);
-        __atomic_store_n(mine, found, __ATOMIC_RELAXED);
-    }
-    return found;
+    pthread_once(&listed, list_launchers);
+    const uintptr_t at = (uintptr_t)kernel - (uintptr_t)known.rows;
+    return at < known.bytes ? known.of[at / sizeof(rung_kernel)] : rung_launcher_find(kernel->launch);
 }

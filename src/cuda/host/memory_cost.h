@@ -62,10 +62,29 @@ static inline double rung_overlapped(double x, double y)
     return longer > 0 ? longer * rung_cube_root_above_one(shorter / longer) : 0;
 }
 
-/* Returns the longer of two times. fmax() would be a call, since it has to know NaN. */
+/* Return the longer and the lesser of two times. fmax() and fmin() would be calls, since they have to know NaN. */
 static inline double rung_longer(double x, double y)
 {
     return x > y ? x : y;
+}
+
+static inline double rung_lesser(double x, double y)
+{
+    return x < y ? x : y;
+}
+
+/* Return a number, not negative and below 2^53, without its fraction, and rounded up. floor() and ceil() would be
+ * calls.
+ */
+static inline double rung_whole(double x)
+{
+    return (double)(int64_t)x;
+}
+
+static inline double rung_whole_up(double x)
+{
+    const double whole = rung_whole(x);
+    return whole < x ? whole + 1.0 : whole;
 }
 
 /* Returns the lesser of two costs, with a little to spare: bounds add up the same numbers as costs in another order. */

@@ -1,19 +1,6 @@
 /* Copies of operands that the bulk copy engine cannot read as they lie: whether, what it costs, the launch. */
 #include "cuda/host/row_copy.h"
 
-static const double start_us = 3, bytes_per_us = 3.9e6; /* read and written bytes both count */
-
-int rung_rows_readable(int align, int64_t batch, int64_t stride)
-{
-    return align >= 16 && (batch == 1 || (stride > 0 && stride % 4 == 0));
-}
-
-int64_t rung_row_copy_ld(int64_t inner)
-{
-    int64_t unit = inner < 256 ? 8 : 32;
-    return (inner + unit - 1) / unit * unit;
-}
-
 static int64_t blocks_of(const rung_row_copy *c)
 {
     int64_t pieces = (c->inner + RUNG_ROW_PIECE - 1) / RUNG_ROW_PIECE * c->outer * c->batch;
@@ -26,11 +13,6 @@ const char *rung_row_copy_refuses(int64_t inner, int64_t rows)
         (inner + RUNG_ROW_PIECE - 1) / RUNG_ROW_PIECE * rows >= UINT32_MAX - RUNG_ROW_BLOCK_PIECES)
         return "too many rows to copy";
     return NULL;
-}
-
-double rung_row_copy_us(int64_t bytes)
-{
-    return bytes ? start_us + 2.0 * (double)bytes / bytes_per_us : 0;
 }
 
 rung_status rung_row_copy_run(rung_cuda *cuda, const rung_row_copy *first, const rung_row_copy *second,
@@ -50,31 +32,6 @@ rung_status rung_row_copy_run(rung_cuda *cuda, const rung_row_copy *first, const
         grid.x += (unsigned)blocks_of(second);
     }
     return rung_launch(cuda, &function, &grid, &args);
-}
-
-rung_operand rung_operand_a(const rung_problem *p)
-{
-    return (rung_operand){p->a,
-                          p->lda,
-                          p->stride_a,
-                          p->trans_a ? p->m : p->k,
-                          p->trans_a ? p->k : p->m,
-                          rung_rows_readable(p->align_a, p->batch, p->stride_a)};
-}
-
-rung_operand rung_operand_b(const rung_problem *p)
-{
-    return (rung_operand){p->b,
-                          p->ldb,
-                          p->stride_b,
-                          p->trans_b ? p->k : p->n,
-                          p->trans_b ? p->n : p->k,
-                          rung_rows_readable(p->align_b, p->batch, p->stride_b)};
-}
-
-int64_t rung_operand_copy_bytes(const rung_operand *o, const rung_problem *p)
-{
-    return o->readable || !p->k ? 0 : rung_row_copy_ld(o->inner) * o->outer * p->batch * 4;
 }
 
 const char *rung_operand_copies_refuse(const rung_machine *machine, const rung_config *config, const rung_problem *p,

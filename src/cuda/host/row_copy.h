@@ -12,10 +12,53 @@ typedef struct rung_operand {
     int readable; /* by the copy engine */
 } rung_operand;
 
-rung_operand rung_operand_a(const rung_problem *p);
-rung_operand rung_operand_b(const rung_problem *p);
+/* Returns whether the copy engine can read the rows: they start at multiples of 16 bytes, and batches lie a positive
+ * multiple of that apart. */
+static inline int rung_rows_readable(int align, int64_t batch, int64_t stride)
+{
+    return align >= 16 && (batch == 1 || (stride > 0 && stride % 4 == 0));
+}
+
+static inline rung_operand rung_operand_a(const rung_problem *p)
+{
+    return (rung_operand){p->a,
+                          p->lda,
+                          p->stride_a,
+                          p->trans_a ? p->m : p->k,
+                          p->trans_a ? p->k : p->m,
+                          rung_rows_readable(p->align_a, p->batch, p->stride_a)};
+}
+
+static inline rung_operand rung_operand_b(const rung_problem *p)
+{
+    return (rung_operand){p->b,
+                          p->ldb,
+                          p->stride_b,
+                          p->trans_b ? p->k : p->n,
+                          p->trans_b ? p->n : p->k,
+                          rung_rows_readable(p->align_b, p->batch, p->stride_b)};
+}
+
+/* Returns the elements from one row of a copy to the next: rows start with a sector, long ones with a line. */
+static inline int64_t rung_row_copy_ld(int64_t inner)
+{
+    const int64_t unit = inner < 256 ? 8 : 32;
+    return (inner + unit - 1) / unit * unit;
+}
+
 /* Returns the bytes of the copy that makes it readable; 0 where it is readable, or k is 0. */
-int64_t rung_operand_copy_bytes(const rung_operand *o, const rung_problem *p);
+static inline int64_t rung_operand_copy_bytes(const rung_operand *o, const rung_problem *p)
+{
+    return o->readable || !p->k ? 0 : rung_row_copy_ld(o->inner) * o->outer * p->batch * 4;
+}
+
+/* Returns the time of a launch that copies so many bytes, both operands counted; 0 for none. */
+static inline double rung_row_copy_us(int64_t bytes)
+{
+    const double start_us = 3.0, bytes_per_us = 3.9e6; /* read and written bytes both count */
+    return bytes ? start_us + 2.0 * (double)bytes / bytes_per_us : 0.0;
+}
+
 /* Returns why these copies of A and B cannot be made; NULL where they can. */
 const char *rung_operand_copies_refuse(const rung_machine *machine, const rung_config *config, const rung_problem *p,
                                        const rung_operand *a, const rung_operand *b);
@@ -25,15 +68,8 @@ rung_row_copy rung_operand_copy_to(rung_operand *o, int64_t batch, float *to);
 rung_status rung_operands_copy(rung_cuda *cuda, const rung_problem *p, rung_operand *a, rung_operand *b,
                                void *workspace);
 
-/* Returns whether the copy engine can read the rows: they start at multiples of 16 bytes, and batches lie a positive
- * multiple of that apart. */
-int rung_rows_readable(int align, int64_t batch, int64_t stride);
-/* Returns the elements from one row of a copy to the next: rows start with a sector, long ones with a line. */
-int64_t rung_row_copy_ld(int64_t inner);
 /* Returns NULL when `rows` rows of `inner` elements, all matrices counted, are few enough, else why not. */
 const char *rung_row_copy_refuses(int64_t inner, int64_t rows);
-/* Returns the time of a launch that copies so many bytes, both operands counted; 0 for none. */
-double rung_row_copy_us(int64_t bytes);
 /* Copies one operand or, where the second's `from` is set, two; and may start while the kernel before it ends.
  * only_if: NULL, or a byte of device memory that says by then whether anything is to be copied. */
 rung_status rung_row_copy_run(rung_cuda *cuda, const rung_row_copy *first, const rung_row_copy *second,

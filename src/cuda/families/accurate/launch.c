@@ -135,7 +135,8 @@ static cut choose_cut(const accurate_layout *w, const rung_kernel *kernel, int64
     if (!rest || in_order)
         return c;
     /* With more parts a chain is shorter and more is to be added: this number makes the sum of both least. */
-    double parts = fmax(1.0, fmin(sqrt((double)chains * chain / part_us), (double)clusters / (double)rest));
+    double parts =
+        rung_longer(1.0, rung_lesser(sqrt((double)chains * chain / part_us), (double)clusters / (double)rest));
     int64_t sharing = least(clusters, (int64_t)(parts * (double)rest));
     parts = (double)sharing / (double)rest;
     double us = full_waves + (double)chains / parts * chain + tile_us + cut_us + ceil(parts) * part_us;

@@ -186,4 +186,4 @@ static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_pr
     return status;
 }
 
-const rung_launcher rung_launch_large = {"large", large_estimate, run, large_floor_us};
+const rung_launcher rung_launch_large = {"large", large_estimate, run, large_floors_us};

@@ -57,20 +57,6 @@ const char *lone_refuse(const rung_problem *p, int64_t tiles_of_one, int64_t ste
     return NULL;
 }
 
-rung_operand lone_operand_a(const rung_problem *p)
-{
-    rung_operand a = rung_operand_a(p);
-    a.readable |= p->align_a >= 16 && p->stride_a == 0;
-    return a;
-}
-
-rung_operand lone_operand_b(const rung_problem *p)
-{
-    rung_operand b = rung_operand_b(p);
-    b.readable |= p->align_b >= 16 && p->stride_b == 0;
-    return b;
-}
-
 /* Decides which operands are copied first. Returns NULL, or why the product cannot run so. */
 static const char *plan_operands(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                                  const rung_problem *p, lone_plan *s)
@@ -99,7 +85,7 @@ static double write_us(const rung_kernel *kernel, const rung_problem *p)
 static double read_us(const rung_machine *machine, const rung_problem *p, const lone_plan *s, double at_once)
 {
     double b_bytes = 4.0 * (double)p->k * (double)p->n, l2_bytes = (double)machine->l2_bytes;
-    double passes = fmin((double)s->tiles_m, fmax(1.0, (double)(s->tiles_m * s->tiles_n) / at_once));
+    double passes = rung_lesser((double)s->tiles_m, rung_longer(1.0, (double)(s->tiles_m * s->tiles_n) / at_once));
     double missed = b_bytes * b_bytes / (b_bytes * b_bytes + l2_bytes * l2_bytes);
     return rung_tiles_read_us(p) +
            (passes - 1.0) * missed * b_bytes * (p->stride_b ? (double)p->batch : 1.0) / read_rate;
@@ -168,7 +154,7 @@ static void plan_apart(const rung_machine *machine, const rung_kernel *kernel, c
         compute += rest <= PARTITIONS ? tile_us * lonely + end : round_us;
     double read = read_us(machine, p, s, (double)machine->sms * LONE_WARPS), write = write_us(kernel, p);
     /* The first operands and the last results are in nobody's shadow. */
-    double first = fmin(1.0, (double)kernel->stages / (double)(rounds * s->steps));
+    double first = rung_lesser(1.0, (double)kernel->stages / (double)(rounds * s->steps));
     compute += read * first + write / (double)rounds + read_old_us(machine, kernel, p);
     s->together = 0;
     s->grid = (int)rung_min64(machine->sms, s->tiles);
@@ -202,7 +188,7 @@ static double together_us(const rung_machine *machine, const rung_kernel *kernel
     /* Blocks whose shares have parts of two tiles are at different k: none uses what another reads. */
     int straddle = s->tiles % grid && grid % s->tiles;
     double read = read_us(machine, p, s, straddle ? 1.0 : (double)grid), write = write_us(kernel, p);
-    compute += read * fmin(1.0, (double)kernel->stages / (double)steps) + write / ends;
+    compute += read * rung_lesser(1.0, (double)kernel->stages / (double)steps) + write / ends;
     double cost =
         start_us(kernel) + rung_overlapped(compute, read + write) + ends * meet_us * sqrt(tile_bytes / 16384.0);
     if (as_cluster(kernel, s, grid))
@@ -308,28 +294,40 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
 }
 
 /* The least time there can be: every multiprocessor multiplies all the time, and no step waits for its operands. */
-double lone_floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
+static inline double floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
 {
     const lone_tile *t = lone_tile_of(kernel);
-    const rung_operand a = lone_operand_a(p), b = lone_operand_b(p);
-    int64_t tiles =
-                rung_ceil_div(p->m, kernel->bm) * rung_ceil_div(p->n, kernel->bn - (t->fourths ? FEWER : 0)) * p->batch,
-            steps = p->k > 0 ? rung_ceil_div(p->k, kernel->bk) : 1;
-    double step = multiply_cycles(kernel, p) / (machine->clock_ghz * 1e3),
-           memory = rung_read_us(p) + write_us(kernel, p),
-           whole = (double)(rung_ceil_div(tiles, machine->sms) * steps) * step / PARTITIONS,
-           cut = (double)(tiles * steps) / machine->sms * step / PARTITIONS,
-           apart = (double)rung_ceil_div(tiles, machine->sms) * ((double)steps - 0.5) * step / PARTITIONS +
-                   t->cost.end_us * empty_end,
-           tile_bytes = 4.0 * kernel->bm * kernel->bn, meeting = meet_us * sqrt(tile_bytes / 16384.0);
-    /* The halves of a cluster meet within it, other parts in memory. */
-    double parts_us = slices(kernel) ? cluster_us : finish_us + 2.0 * tile_bytes / part_rate;
-    double us = meeting + fmin(rung_overlapped_floor(whole, memory), rung_overlapped_floor(cut, memory) + parts_us);
-    if (!slices(kernel) && !t->fourths)
-        us = fmin(us, rung_overlapped_floor(apart, memory));
-    if (p->k > 0 && !t->copied)
+    const int sliced = slices(kernel);
+    const int64_t tiles = rung_ceil_div(p->m, kernel->bm) * rung_ceil_div(p->n, kernel->bn - (t->fourths ? FEWER : 0)) *
+                          p->batch,
+                  steps = p->k > 0 ? rung_ceil_div(p->k, kernel->bk) : 1, most = rung_ceil_div(tiles, machine->sms);
+    const double step = multiply_cycles(kernel, p) / (machine->clock_ghz * 1e3 * PARTITIONS),
+                 read = rung_tiles_read_us(p), write = write_us(kernel, p), memory = read + write,
+                 whole = (double)(most * steps) * step, cut = (double)(tiles * steps) / machine->sms * step,
+                 tile_bytes = 4.0 * kernel->bm * kernel->bn, meeting = meet_us * sqrt(tile_bytes / 16384.0),
+                 /* The halves of a cluster meet within it, other parts in memory. */
+        parts_us = sliced ? cluster_us : finish_us + 2.0 * tile_bytes / part_rate;
+    double us = rung_lesser((double)most * meeting + rung_overlapped_floor(whole, memory),
+                            meeting + rung_overlapped_floor(cut, memory) + parts_us);
+    if (!sliced && !t->fourths) { /* plan_apart() */
+        const double rounds = (double)rung_ceil_div(most, LONE_WARPS),
+                     apart = (double)most * ((double)steps - 0.5) * step + rounds * t->cost.end_us * empty_end +
+                             read * rung_lesser(1.0, (double)kernel->stages / (rounds * (double)steps)) +
+                             write / rounds;
+        us = rung_lesser(us, rung_overlapped_floor(apart, memory));
+    }
+    if (p->k > 0 && !t->copied) {
+        const rung_operand a = lone_operand_a(p), b = lone_operand_b(p);
         us += rung_row_copy_us(rung_operand_copy_bytes(&a, p) + rung_operand_copy_bytes(&b, p));
+    }
     return start_us(kernel) + us;
+}
+
+void lone_floors_us(const rung_machine *machine, const rung_kernel *const *kernels, int count, const rung_problem *p,
+                    double *us)
+{
+    for (int i = 0; i < count; i++)
+        us[i] = floor_us(machine, kernels[i], p);
 }
 
 const char *lone_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,

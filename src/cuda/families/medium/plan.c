@@ -101,11 +101,11 @@ static void consider(const rung_machine *machine, const medium_tile *t, medium_p
          */
         cluster = even && !whole && streamers == 2 * streamed && !t->large_loop ? 2 : 0;
         double meeting = t->cost.finish_us +
-                         t->cost.part_us * fmin((double)streamers / (double)streamed, s->few_parts) +
+                         t->cost.part_us * rung_lesser((double)streamers / (double)streamed, s->few_parts) +
                          (even ? 0.0 : t->cost.uneven_us);
         double cut = item_us(t, s, share, beside ? blocks : rung_ceil_div(streamers, machine->sms)) +
                      (cluster ? cluster_us : meeting);
-        us += (beside ? fmax(cut, beside_us(t, s, steps, share)) : cut) + (streamers < grid ? apart_us : 0.0);
+        us += (beside ? rung_longer(cut, beside_us(t, s, steps, share)) : cut) + (streamers < grid ? apart_us : 0.0);
     }
     us *= 1.98 / machine->clock_ghz;
     if (us < s->cost_us) {
@@ -201,7 +201,7 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
 
 /* The least time there can be: every multiprocessor multiplies all the time and ends one tile. A kernel of marked
  * blocks never comes first: the same without marks costs less. */
-double medium_floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
+static double floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
 {
     const medium_tile *t = medium_tile_of(kernel);
     if (t->marked)
@@ -211,10 +211,17 @@ double medium_floor_us(const rung_machine *machine, const rung_kernel *kernel, c
             steps = rung_ceil_div(p->k, MEDIUM_BK);
     /* A block that has the multiprocessor for itself, with all its groups at work, or half of them at most. */
     double lone_us = t->resident == 1 ? 2.0 * t->cost.alone_us : t->cost.alone_us,
-           step_us = fmin(t->cost.full_us / t->resident, lone_us) / t->groups * form_factor(p),
+           step_us = rung_lesser(t->cost.full_us / t->resident, lone_us) / t->groups * form_factor(p),
            products = ((double)(tiles * steps) / machine->sms * step_us + t->cost.tile_us) * 1.98 / machine->clock_ghz;
     return launch_us + rung_overlapped_floor(products, rung_memory_us(p, kernel->bn)) +
            rung_row_copy_us(rung_operand_copy_bytes(&a, p) + rung_operand_copy_bytes(&b, p));
+}
+
+void medium_floors_us(const rung_machine *machine, const rung_kernel *const *kernels, int count, const rung_problem *p,
+                      double *us)
+{
+    for (int i = 0; i < count; i++)
+        us[i] = floor_us(machine, kernels[i], p);
 }
 
 const char *medium_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,

@@ -70,7 +70,7 @@ static double cost_us(const rung_machine *machine, const rung_kernel *kernel, co
                                                        : t->shifted    ? shifted_split_sectors
                                                                        : split_sectors);
     double memory = rung_read_us(p) + rung_write_us(p, scattered, kernel->bn) * times;
-    return launch_us + pair_us + fmax(((double)most + (most % 2 ? alone_share : 0.0)) * tile_us, memory) +
+    return launch_us + pair_us + rung_longer(((double)most + (most % 2 ? alone_share : 0.0)) * tile_us, memory) +
            rung_row_copy_us(s->copy_bytes);
 }
 
@@ -108,6 +108,13 @@ static double floor_us(const rung_machine *machine, const rung_kernel *kernel, c
     s.tiles = rung_ceil_div(p->m, kernel->bm) * rung_ceil_div(p->n, kernel->bn) * p->batch;
     s.steps = p->k > 0 ? rung_ceil_div(p->k, kernel->bk) : 1;
     return cost_us(machine, kernel, RUNG_FIND_TILE(table, kernel), p, &s);
+}
+
+static void floors_us(const rung_machine *machine, const rung_kernel *const *kernels, int count, const rung_problem *p,
+                      double *us)
+{
+    for (int i = 0; i < count; i++)
+        us[i] = floor_us(machine, kernels[i], p);
 }
 
 /* Describes C in boxes of 32 x 32. */
@@ -165,4 +172,4 @@ static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_pr
     return status;
 }
 
-const rung_launcher rung_launch_pairs = {"pairs", estimate, run, floor_us};
+const rung_launcher rung_launch_pairs = {"pairs", estimate, run, floors_us};

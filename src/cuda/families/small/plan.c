@@ -86,8 +86,8 @@ int64_t small_tiles(const rung_kernel *kernel, const rung_problem *p)
 static double rounds_us(const small_tile *t, double blocks, int sms, int resident, double block_work_us,
                         double block_us, double last_us)
 {
-    double a_round = (double)sms * resident, full = floor(blocks / a_round),
-           left = ceil((blocks - full * a_round) / sms);
+    double a_round = (double)sms * resident, full = rung_whole(blocks / a_round),
+           left = rung_whole_up((blocks - full * a_round) / sms);
     double last = left > 0 ? rung_overlapped(left, t->cost.alone) * block_work_us + last_us * left / resident : 0.0;
     return full * (rung_overlapped(resident, t->cost.alone) * block_work_us + block_us) + last;
 }
@@ -109,14 +109,32 @@ static double share_of(const small_tile *t, const rung_problem *p)
     return t->cost.share / (1.0 + t->cost.odd_address * unaligned) / (1.0 + longer);
 }
 
+/* Returns the time of a block's step along k, if it were alone on a multiprocessor that never waits. */
+static double step_us_of(const rung_machine *machine, const rung_kernel *kernel, const small_tile *t,
+                         const rung_problem *p)
+{
+    return kernel->bm * kernel->bn * kernel->bk / (128e3 * machine->clock_ghz * share_of(t, p));
+}
+
+static double write_us_of(const rung_kernel *kernel, const small_tile *t, const rung_problem *p)
+{
+    return rung_write_us(p, t->crowd ? odd_lines : odd_rows, kernel->bn);
+}
+
+/* Returns how much longer ends take that read C. */
+static double old_us_of(const rung_machine *machine, const rung_problem *p)
+{
+    return p->beta_zero
+               ? 0.0
+               : (p->align_c < 16 ? odd_old_us : old_us) * (double)(p->m * p->n) * (double)p->batch / machine->sms;
+}
+
 /* What is the same for all numbers of parts. */
 typedef struct small_work {
     int64_t tiles, steps;
     int resident, odd_c;
     double lines_kb; /* of a block's operands with k innermost: a line of 128 bytes each */
-    double old_us;   /* how much longer ends take that read C */
-    double step_us;  /* a block's step along k, if it were alone on a multiprocessor that never waits */
-    double read, write;
+    double old_us, step_us, read, write;
 } small_work;
 
 static small_work work_of(const rung_machine *machine, const rung_kernel *kernel, const small_tile *t,
@@ -127,14 +145,12 @@ static small_work work_of(const rung_machine *machine, const rung_kernel *kernel
         .steps = rung_ceil_div(p->k, kernel->bk),
         .resident = resident_of(kernel, t, p),
         .odd_c = p->align_c < 16,
-        .lines_kb = (!p->trans_a ? fmin(kernel->bm, (double)p->m) : 0.0) / 8.0 +
-                    (p->trans_b ? fmin(kernel->bn, (double)p->n) : 0.0) / 8.0,
-        .old_us = p->beta_zero ? 0.0
-                               : (p->align_c < 16 ? odd_old_us : old_us) * (double)(p->m * p->n) * (double)p->batch /
-                                     machine->sms,
-        .step_us = kernel->bm * kernel->bn * kernel->bk / (128e3 * machine->clock_ghz * share_of(t, p)),
+        .lines_kb = (!p->trans_a ? rung_lesser(kernel->bm, (double)p->m) : 0.0) / 8.0 +
+                    (p->trans_b ? rung_lesser(kernel->bn, (double)p->n) : 0.0) / 8.0,
+        .old_us = old_us_of(machine, p),
+        .step_us = step_us_of(machine, kernel, t, p),
         .read = rung_tiles_read_us(p),
-        .write = rung_write_us(p, t->crowd ? odd_lines : odd_rows, kernel->bn),
+        .write = write_us_of(kernel, t, p),
     };
 }
 
@@ -153,7 +169,7 @@ static double meeting_us(const rung_kernel *kernel, const small_tile *t, int64_t
     const double tile_bytes = 4.0 * kernel->bm * kernel->bn, vectors = tile_bytes / 16.0,
                  written = (double)(tiles * parts) * tile_bytes / partial_rate;
     /* Chunks are added side by side (device/parts.h). Loads are those of a thread, if one block adds. */
-    const double chunks = fmin(fmin(32.0, (double)parts), vectors / 16.0),
+    const double chunks = rung_lesser(rung_lesser(32.0, (double)parts), vectors / 16.0),
                  loads = vectors / kernel->threads * (double)parts,
                  several = finish_us + (double)parts / chunks * tile_bytes / reduce_rate + written;
     if (t->crowd) /* few threads add: a thread's loads count one by one */
@@ -172,9 +188,9 @@ static double least_work_us(const rung_machine *machine, const small_tile *t, co
  * cache before all of their sectors are used. */
 static double crowded(const rung_machine *machine, const small_tile *t, const small_work *w, double blocks)
 {
-    if (!t->crowd || blocks > (double)machine->sms * fmin(w->resident, RUNG_MANY_BLOCKS - 1))
+    if (!t->crowd || blocks > (double)machine->sms * rung_lesser(w->resident, RUNG_MANY_BLOCKS - 1))
         return 1.0;
-    return 1.0 + t->cost.crowded * rung_longer(0.0, ceil(blocks / machine->sms) * w->lines_kb - kept_kb);
+    return 1.0 + t->cost.crowded * rung_longer(0.0, rung_whole_up(blocks / machine->sms) * w->lines_kb - kept_kb);
 }
 
 static double tile_cost_us(const rung_machine *machine, const rung_kernel *kernel, const small_tile *t,
@@ -184,9 +200,9 @@ static double tile_cost_us(const rung_machine *machine, const rung_kernel *kerne
     double compute = rounds_us(
         t, blocks, machine->sms, w->resident, steps * w->step_us * crowded(machine, t, w, blocks),
         t->cost.block_us * (w->odd_c ? 1.0 + t->cost.odd_end : 1.0), t->cost.block_us * (t->crowd ? last_round : 1.0));
-    double rounds = ceil(blocks / ((double)machine->sms * w->resident));
+    double rounds = rung_whole_up(blocks / ((double)machine->sms * w->resident));
     /* Nothing takes place meanwhile for the first operands and the last results. */
-    double first = fmin(1.0, (double)kernel->stages / (steps * rounds));
+    double first = rung_lesser(1.0, (double)kernel->stages / (steps * rounds));
     compute += w->read * first + w->write / rounds + w->old_us;
     return launch_us + rung_longer(compute, w->read + w->write) +
            (parts > 1 ? meeting_us(kernel, t, w->tiles, parts) : 0.0);
@@ -282,22 +298,34 @@ static const char *batch_estimate(const rung_machine *machine, const rung_config
 }
 
 /* The least time there can be: every multiprocessor multiplies all the time; whole tiles come in rounds, parts of tiles
- * meet. */
-double small_floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
+ * meet; and nothing takes place beside the first operands and the last results. */
+static inline double floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
 {
     const small_tile *t = small_tile_of(kernel);
     if (t->batch)
         return p->m > kernel->bm || p->n > kernel->bn ? INFINITY : launch_us;
-    int64_t tiles = small_tiles(kernel, p), steps = rung_ceil_div(p->k, kernel->bk);
-    double tile_work_us =
-               kernel->bm * kernel->bn * (double)(steps * kernel->bk) / (128e3 * machine->clock_ghz * share_of(t, p)),
-           memory = rung_read_us(p) + rung_write_us(p, t->crowd ? odd_lines : odd_rows, kernel->bn),
-           rounds = rung_longer((double)rung_ceil_div(tiles, machine->sms), t->cost.alone),
-           whole = launch_us + rung_longer(memory, rounds * tile_work_us);
+    const int64_t tiles = small_tiles(kernel, p), steps = rung_ceil_div(p->k, kernel->bk);
+    const double work_us = (double)steps * step_us_of(machine, kernel, t, p),
+                 busiest = (double)rung_ceil_div(tiles, machine->sms),
+                 end_us = t->cost.block_us * (t->crowd ? last_round : 1.0) / t->resident, read = rung_tiles_read_us(p),
+                 write = write_us_of(kernel, t, p), old = old_us_of(machine, p),
+                 /* There are at most `busiest` rounds. */
+        whole = rung_longer(busiest, t->cost.alone) * work_us + busiest * end_us + old + write / busiest +
+                read * rung_lesser(1.0, (double)kernel->stages / ((double)steps * busiest));
     if (p->in_order || !may_cut(p) || 2 * tiles > (int64_t)machine->sms * t->resident)
-        return whole;
-    double shared = rung_longer(memory, (double)tiles / machine->sms * tile_work_us);
-    return fmin(whole, launch_us + least_meeting_us(kernel, t, tiles, 2) + shared);
+        return launch_us + rung_longer(read + write, whole);
+    /* Parts all run at once, each of half the steps at most. */
+    const double shared = (double)tiles / machine->sms * work_us + end_us + old + write +
+                          read * rung_lesser(1.0, 2.0 * (double)kernel->stages / (double)(steps + 1));
+    return launch_us + rung_lesser(rung_longer(read + write, whole),
+                                   rung_longer(read + write, shared) + least_meeting_us(kernel, t, tiles, 2));
+}
+
+void small_floors_us(const rung_machine *machine, const rung_kernel *const *kernels, int count, const rung_problem *p,
+                     double *us)
+{
+    for (int i = 0; i < count; i++)
+        us[i] = floor_us(machine, kernels[i], p);
 }
 
 const char *small_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,

@@ -77,7 +77,7 @@ static double unstaged_factor(double blocks, double slots)
     const double full = floor(blocks / slots) * slots, rest = blocks - full;
     if (full == 0.0)
         return slots / blocks;
-    return (full + (rest > 0.0 ? fmax(rest, 0.4 * slots) : 0.0)) / blocks;
+    return (full + (rest > 0.0 ? rung_longer(rest, 0.4 * slots) : 0.0)) / blocks;
 }
 
 /* Returns the microseconds between the launch and the meeting of parts. `memory` is what the matrix takes at memory's
@@ -88,13 +88,15 @@ static double plain_busy_us(const rung_kernel *kernel, double memory, double blo
     const vector_tile *t = RUNG_FIND_TILE(table, kernel);
     const double slots = t->resident * sms, rounds_us = t->cost.round_us * blocks / slots;
     if (t->k_innermost)
-        return rounds_us + fmax(memory * unstaged_factor(blocks, slots), t->cost.block_us * blocks / sms);
+        return rounds_us + rung_longer(memory * unstaged_factor(blocks, slots), t->cost.block_us * blocks / sms);
     if (aligned)
         return rounds_us +
-               fmax(memory, ceil(blocks / slots) * 4.0 * kernel->bm * (double)lines / (warp_rate * t->warps));
+               rung_longer(memory, ceil(blocks / slots) * 4.0 * kernel->bm * (double)lines / (warp_rate * t->warps));
     if (t->warps < 16)
-        return fmax(memory * odd_few_factor, (double)lines / few_lines_per_us) + odd_block_us * ceil(blocks / slots);
-    return fmax(memory * odd_staged_factor, ceil(blocks / slots) * (odd_block_us + (double)lines / odd_lines_per_us));
+        return rung_longer(memory * odd_few_factor, (double)lines / few_lines_per_us) +
+               odd_block_us * ceil(blocks / slots);
+    return rung_longer(memory * odd_staged_factor,
+                       ceil(blocks / slots) * (odd_block_us + (double)lines / odd_lines_per_us));
 }
 
 /* Returns the microseconds between launch and meeting where the vector's elements lie apart. Each four rows take a
@@ -103,13 +105,14 @@ static double plain_busy_us(const rung_kernel *kernel, double memory, double blo
  * innermost a warp reads one element at a time anyway. */
 static double apart_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, double busy_us)
 {
-    const double share_of_sector = fmin(1.0, (double)vector_step(p) / 8.0),
+    const double share_of_sector = rung_lesser(1.0, (double)vector_step(p) / 8.0),
                  elements = (double)p->batch * (double)(p->m * p->n) * (double)p->k,
                  cycles = elements * (share_of_sector / 4.0 + 1.0 / 32.0) / machine->sms,
                  read = (double)vector_tiles(kernel, p) * (double)p->k * 32.0 * share_of_sector * share_of_sector;
     if (!k_is_innermost(p) || vector_step(p) == 1)
         return busy_us;
-    return fmax(rung_overlapped(busy_us, cycles / (1e3 * machine->clock_ghz)), (read + 4.0 * elements) / l2_rate);
+    return rung_longer(rung_overlapped(busy_us, cycles / (1e3 * machine->clock_ghz)),
+                       (read + 4.0 * elements) / l2_rate);
 }
 
 static const char *plain_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
@@ -212,7 +215,7 @@ static const char *refuse_parts(const rung_config *config, int64_t groups, int64
 /* Returns the microseconds of all rounds of blocks with so many bytes each. */
 static double bulk_busy_us(const rung_kernel *kernel, int64_t blocks, double bytes, int64_t slots, int64_t sms)
 {
-    const double ring = (double)kernel->shared_bytes, first = fmin(bytes, ring);
+    const double ring = (double)kernel->shared_bytes, first = rung_lesser(bytes, ring);
     if (blocks <= sms)
         return bulk_round_us + first / filling_rate + (bytes - first) / one_rate;
     const double full = (double)(blocks / slots) * (bulk_round_us + bytes * ((double)slots / (double)sms) / two_rate);
@@ -248,8 +251,8 @@ static const char *bulk_estimate(const rung_machine *machine, const rung_config 
         if (parts > 1 && (blocks > slots || steps < 2 * parts || refuse_parts(config, groups, partials)))
             break;
         const double busy = bulk_busy_us(kernel, blocks, bytes / (double)blocks, slots, machine->sms),
-                     cost =
-                         bulk_launch_us + (parts > 1 ? bulk_meet_us : 0.0) + fmax(bytes / t->cost.bytes_per_us, busy);
+                     cost = bulk_launch_us + (parts > 1 ? bulk_meet_us : 0.0) +
+                            rung_longer(bytes / t->cost.bytes_per_us, busy);
         if (cost < choice->cost_us) {
             choice->cost_us = cost;
             choice->split_k = (int32_t)parts;
@@ -307,8 +310,15 @@ static double floor_us(const rung_machine *machine, const rung_kernel *kernel, c
     if ((p->m != 1 && p->n != 1) || k_is_innermost(p) != t->k_innermost)
         return INFINITY;
     const double least_factor = t->k_innermost || t->bulk ? 1.0 : odd_staged_factor;
-    return fmin(launch_us, bulk_launch_us) +
+    return rung_lesser(launch_us, bulk_launch_us) +
            least_factor * 4.0 * (double)p->batch * (double)(p->m * p->n) * (double)p->k / t->cost.bytes_per_us;
+}
+
+static void floors_us(const rung_machine *machine, const rung_kernel *const *kernels, int count, const rung_problem *p,
+                      double *us)
+{
+    for (int i = 0; i < count; i++)
+        us[i] = floor_us(machine, kernels[i], p);
 }
 
 static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
@@ -317,4 +327,4 @@ static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_pr
     return (t->bulk ? bulk_run : plain_run)(cuda, choice, p);
 }
 
-const rung_launcher rung_launch_vector = {"vector", estimate, run, floor_us};
+const rung_launcher rung_launch_vector = {"vector", estimate, run, floors_us};
