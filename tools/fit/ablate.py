@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 """Says what each tile is worth and which can go, by stored timings of all candidates (rung tune --times).
 
-usage: ablate.py TIMES.jsonl... [--lists FOLDER] [--rung BINARY] [--keep NAME,...] [--list-percent 1] [--shape-percent 7]
+usage: ablate.py TIMES.jsonl... [--lists FOLDER] [--rung BINARY [--drawn FILE]] [--keep NAME,...] [--list-percent 1] [--shape-percent 7]
        ablate.py TIMES.jsonl... --without NAME,...      what is lost without these tiles, all at once; none is looked for
 
 A line of the timings has a product's candidates, best first by the prediction of that day, with their measured times. The planner
 runs the first that is there. So without some tiles it runs the first that is left, and the line says what that takes. Tiles are taken
 out one by one, the least loss first, while on every list of shapes the geometric mean loses less than --list-percent, no shape more
 than --shape-percent, and no shape falls below cuBLAS that was not. With --rung the candidates are put in the order that this build
-predicts, tiles that it does not have are left out, and no shape of the lists may lose more than that by prediction either, whether it
-was timed or not. Shapes that stand in no list are judged by the file of their timings. What chips without sm_90 need, and products
-of pointer arrays, which only small tiles and vector kernels take, is judged apart, on the lines that have all kernels."""
+predicts, tiles that it does not have are left out, and a shape of the lists whose first two choices were not both timed is judged by
+what is predicted. So are the shapes of --drawn, of which one kernel was timed beside cuBLAS. Shapes that stand in no list are judged
+by the file of their timings. What chips without sm_90 need, and products of pointer arrays, which only small tiles and vector kernels
+take, is judged apart, on the lines that have all kernels."""
 import argparse
 import json
 import math
@@ -117,14 +118,27 @@ def rankings(rung, where):
     return [(shape, rank) for shape, rank in found if len(rank) > 1]
 
 
-def predicted_loss(ranked, gone):
-    """Returns the worst shape's loss by prediction in percent, and that shape."""
-    worst = (0.0, '')
+def drawn_of(name):
+    """Returns the strict shapes of a table of drawn ones (results/random-shapes-h200.txt), with Rung's time and cuBLAS's."""
+    with open(name) as file:
+        rows = [text.split() for text in file if not text.startswith('#')]
+    return {normal(row[2]): (float(row[4]), float(row[5])) for row in rows if row[1] == 'strict'}
+
+
+def predicted(ranked, timed, drawn, gone):
+    """Judges the shapes whose loss was not timed: returns the worst loss in percent, its shape, and who falls below cuBLAS."""
+    worst, below = (0.0, ''), []
     for shape, rank in ranked:
-        if rank[0][0] in gone:
-            left = next((us for kernel, us in rank if kernel not in gone), math.inf)
-            worst = max(worst, (100 * (left / rank[0][1] - 1), shape))
-    return worst
+        if rank[0][0] not in gone:
+            continue
+        left, us = next(((kernel, us) for kernel, us in rank if kernel not in gone), (None, math.inf))
+        if {rank[0][0], left} <= timed.get(shape, set()):
+            continue
+        worst = max(worst, (100 * (us / rank[0][1] - 1), shape))
+        before, cublas = drawn.get(shape, (0, 0))
+        if before <= cublas < before * us / rank[0][1]:
+            below.append(shape)
+    return *worst, below
 
 
 def judge(shapes, gone):
@@ -147,6 +161,10 @@ def allowed(result, o):
     return max(groups.values()) < o.list_percent and worst[0] <= o.shape_percent and not below
 
 
+def allowed_untimed(result, o):
+    return result[0] <= o.shape_percent and not result[2]
+
+
 def mean_loss(shapes, gone):
     groups, worst, below = judge(shapes, gone)
     return sum(groups.values()) / len(groups)
@@ -162,10 +180,14 @@ def main():
     parser.add_argument('--list-percent', type=float, default=1.0)
     parser.add_argument('--shape-percent', type=float, default=7.0)
     parser.add_argument('--rung')
+    parser.add_argument('--drawn')
     o = parser.parse_args()
     where = lists_of(o.lists)
-    ranked = rankings(o.rung, where) if o.rung else []
-    shapes = shapes_of(read(o.times), where, o.rung)
+    drawn = drawn_of(o.drawn) if o.drawn else {}
+    ranked = rankings(o.rung, {**where, **drawn}) if o.rung else []
+    lines = read(o.times)
+    timed = {normal(name): set(times) for _, name, times, _ in lines}
+    shapes = shapes_of(lines, where, o.rung)
     kernels = sorted({k for s in shapes for k in s.order})
     kept = set(o.keep.split(','))
     gone = set()
@@ -187,7 +209,7 @@ def main():
             if k in gone or k in kept:
                 continue
             result = judge(shapes, gone | {k})
-            if allowed(result, o) and predicted_loss(ranked, gone | {k})[0] <= o.shape_percent:
+            if allowed(result, o) and allowed_untimed(predicted(ranked, timed, drawn, gone | {k}), o):
                 loss = sum(result[0].values()) / len(result[0])
                 if best is None or loss < best[0]:
                     best = loss, k, result
@@ -214,7 +236,8 @@ def main():
             worth(f'{family}, {len(tiles)} tiles', tiles)
     for g, loss in sorted(groups.items()):
         print(f'{g}: {loss:.2f}%')
-    print(f'worst shape {worst[0]:.2f}% ({worst[1]}); by prediction {predicted_loss(ranked, gone)}')
+    loss, shape, below = predicted(ranked, timed, drawn, gone)
+    print(f'worst shape {worst[0]:.2f}% ({worst[1]}); by prediction {loss:.2f}% ({shape})')
 
 
 if __name__ == '__main__':
