@@ -1,8 +1,7 @@
-/* Accesses of lanes become requests of warps, and requests become counts.
- * Each lane logs its accesses until a barrier; then the n-th access that each lane made from one call site is taken as
- * one warp's request. Shared memory serves 4-byte accesses of a warp at once, 8-byte ones by half warps and 16-byte
- * ones by quarters; two parts go together when neighbouring lanes (or next but one) want the same address. cp.async:
- * docs/lens.md. */
+/* Turns accesses of lanes into requests of warps, and counts requests. Each lane logs its accesses until a barrier. The
+ * n-th access that each lane made from one call site is then taken as one request of the warp. Shared memory serves
+ * 4-byte accesses of a warp at once, 8-byte ones by half warps and 16-byte ones by quarters; two parts go together when
+ * neighbouring lanes (or next but one) want the same address. docs/lens.md says how copies by cp.async are counted. */
 #include "lens.h"
 
 #include <stdio.h>
@@ -12,7 +11,7 @@
 enum { TABLE = 1 << 14, LANES = 32 };
 
 typedef struct group {   /* neighbouring 4-byte shared accesses that nvcc would merge */
-    int count, position; /* position: of the first in its 16-byte unit, in words */
+    int count, position; /* the place of the first in its 16-byte unit, in words */
     uint32_t mask;
     uint64_t first[LANES];
 } group;
@@ -66,7 +65,7 @@ static site *site_of(uintptr_t pc, rung_lens_kind kind, rung_lens_space space, i
     }
 }
 
-/* Shared memory. */
+/* ---- shared memory ---- */
 
 /* Returns how many passes the lanes of `mask` take together: the most distinct words that any bank has to give. */
 static int passes(uint32_t mask, const uint64_t *where, int words)
@@ -147,8 +146,9 @@ static void count_merged(site *s, uint32_t mask, const uint64_t *where, int byte
     s->seen.merged_ideal += lens_now.weight * cost.ideal;
 }
 
-/* nvcc's rule as its machine code shows it: what lies in one aligned unit of 16 bytes is one access when at least three
- * of its four words are wanted (the fourth is read along), an aligned pair is one of 8 bytes, the rest are single. */
+/* This is nvcc's rule as its machine code shows it: what lies in one aligned unit of 16 bytes is one access when at
+ * least three of its four words are wanted (the fourth is read along), an aligned pair is one of 8 bytes, the rest are
+ * single. */
 static void close_group(site *s)
 {
     group *g = &s->pending;
@@ -169,7 +169,7 @@ static void close_group(site *s)
     }
 }
 
-/* Where in its 16-byte unit the access of every lane lies, in words; -1: not the same for all. */
+/* Returns where in its 16-byte unit the access of every lane lies, in words; -1 where it is not the same for all. */
 static int unit_position(uint32_t mask, const uint64_t *where)
 {
     uint64_t base = (uintptr_t)lens_module_now->shared;
@@ -218,9 +218,9 @@ static void count_shared(site *s, uint32_t mask, const uint64_t *where)
         count_merged(s, mask, where, bytes);
 }
 
-/* Global memory. */
+/* ---- global memory ---- */
 
-/* Gathers the addresses of the lanes in ascending order. Returns how many they are. */
+/* Gathers the addresses of the lanes in ascending order. Returns how many there are. */
 static int gather(uint32_t mask, const uint64_t *where, uint64_t *addresses)
 {
     int n = 0;
@@ -300,10 +300,10 @@ static void take_sample(site *s, uint32_t mask, const uint64_t *where)
     }
 }
 
-/* cp.async: each lane logs where a copy comes from (0: zeros, nothing is read) and then where it goes to. */
+/* ---- cp.async: each lane logs where a copy comes from (0: zeros, nothing is read) and then where it goes to ---- */
 
 typedef struct copying {
-    uint32_t mask; /* lanes that read */
+    uint32_t mask; /* the lanes that read */
     uint64_t from[LANES];
 } copying;
 
@@ -340,8 +340,8 @@ static int fan_out(const uint64_t *by, const uint64_t *of, int n, int i)
     return distinct;
 }
 
-/* One piece of a quarter warp's copies, from one line to one line of shared memory. A sector that goes into two, or is
- * put together from two, costs a second pass. */
+/* Counts the passes of one piece of a quarter warp's copies, from one line to one line of shared memory. A sector that
+ * goes into two, or is put together from two, costs a second pass. */
 static int piece_passes(const uint64_t *from, const uint64_t *to, int n, uint64_t from_line, uint64_t to_line)
 {
     uint64_t source[8], target[8];
@@ -443,7 +443,8 @@ static void request(uintptr_t pc, uint32_t mask, const uint64_t *where, int warp
     } else if (shared) {
         count_shared(s, mask, where);
     } else {
-        bool later = s->seen.kind == RUNG_LENS_ASYNC && s->seen.bytes == 16; /* its place in shared memory decides */
+        /* its place in shared memory decides whether it is */
+        bool later = s->seen.kind == RUNG_LENS_ASYNC && s->seen.bytes == 16;
         s->seen.sectors += later ? 0 : weight * sectors;
         s->seen.lines += weight * lines;
         s->seen.bytes_moved += later ? 0 : weight * sectors * 32;
@@ -472,7 +473,7 @@ void lens_bulk(uintptr_t pc, rung_lens_space space, rung_lens_kind kind, const v
     }
 }
 
-/* Logs. */
+/* ---- logs ---- */
 
 static void make_room(lens_thread *me, uintptr_t pc)
 {
@@ -500,11 +501,11 @@ void lens_log(uintptr_t pc, uint64_t where)
     if (me->entries % LENS_LOG_TURN == 0) {
         if (!lens_now.looked && ++me->full_logs > LENS_MANY_LOGS)
             lens_now.looked = true;
-        lens_give_way(pc); /* the others catch up, then the warp's logs are turned into requests */
+        lens_give_way(pc); /* the other lanes catch up, then the warp's logs become requests */
     }
 }
 
-/* Returns true where all active lanes made the same accesses from the same places, one after another. */
+/* Returns true where all active lanes made the same accesses from the same places, in the same order. */
 static bool in_step(const lens_thread *lane0, uint32_t mask)
 {
     for (uint32_t left = mask; left; left &= left - 1) {
@@ -530,7 +531,8 @@ static void flush_in_step(lens_thread *lane0, uint32_t mask, int warp)
     }
 }
 
-/* Lanes that went different ways: sort each lane's accesses by place (stable), then walk the lanes side by side. */
+/* Handles lanes that went different ways: sorts each lane's accesses by place (stable), then walks the lanes side by
+ * side. */
 static int by_place(const void *a, const void *b)
 {
     const lens_entry *x = *(const lens_entry *const *)a, *y = *(const lens_entry *const *)b;
@@ -610,7 +612,7 @@ void lens_flush_warp(int warp)
             close_group(order[i]);
 }
 
-/* The end of a launch. */
+/* ---- the end of a launch ---- */
 
 void lens_sites_end(rung_lens_launch *launch, uintptr_t **pcs)
 {

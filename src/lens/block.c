@@ -16,10 +16,10 @@ typedef struct lens_uint3 {
     unsigned x, y, z;
 } lens_uint3;
 
-/* What kernels read: set before each fiber runs. */
+/* Kernels read these; they are set before each fiber runs. */
 RUNG_LENS_API lens_uint3 threadIdx, blockIdx, blockDim, gridDim;
 
-/* Watching over lanes that never come back and addresses that do not exist. */
+/* ---- watching over lanes that never come back and addresses that do not exist ---- */
 
 static volatile sig_atomic_t ticks_without;
 static uint64_t turns_seen, progress_seen;
@@ -28,8 +28,8 @@ static const char has_looked[] = "has looked for %.3g seconds for what no thread
 static const char still_runs[] =
     "still runs after %.3g seconds of computing without reaching a barrier or its end: an endless loop";
 
-/* Only a fiber can be left for the scheduler. The scheduler itself, caught while it turns to a fiber, goes on: the
- * place that it would come back to is not written yet. */
+/* Only a fiber can be left for the scheduler. Where the signal catches the scheduler itself, which turns to a fiber
+ * just then, it goes on: the place that it would come back to is not written yet. */
 static bool on_a_fiber(void *context)
 {
     const ucontext_t *machine = context;
@@ -49,7 +49,7 @@ static uintptr_t where_was_it(void *context)
 static void on_tick(int signal_number, siginfo_t *info, void *context)
 {
     (void)signal_number, (void)info;
-    bool turns = turns_seen != lens_now.turns; /* lanes take turns: they look, and run_thread watches them */
+    bool turns = turns_seen != lens_now.turns; /* lanes that take turns look for news, and run_thread watches them */
     turns_seen = lens_now.turns;
     if (progress_seen != lens_now.progress) {
         progress_seen = lens_now.progress;
@@ -101,7 +101,7 @@ static void watch_end(void)
     sigaction(SIGBUS, &old_bus, NULL);
 }
 
-/* One block. */
+/* ---- one block ---- */
 
 static void run_thread(int index)
 {
@@ -168,7 +168,7 @@ static int line_of(uintptr_t pc)
     return line;
 }
 
-/* All that still run in a block are at block-wide barriers. Checks that it is one and the same. */
+/* Checks that it is one and the same barrier, where all that still run in a block are at block-wide barriers. */
 static void check_barrier(unsigned from, unsigned to, int first, int waiting, int done)
 {
     const lens_thread *leader = &lens_now.thread[first];
@@ -262,7 +262,8 @@ static bool open_cluster_barrier(void)
     return true;
 }
 
-/* A block's barrier opens while others of its cluster run: they may wait, in a loop, for what comes after it. */
+/* Opens the barriers that can be opened. A block's barrier opens while others of its cluster run: they may wait, in a
+ * loop, for what comes after it. */
 static bool open_barriers(double *barriers)
 {
     bool opened = false;
@@ -271,7 +272,7 @@ static bool open_barriers(double *barriers)
     return opened || open_cluster_barrier();
 }
 
-/* Nobody can run, now or later: all are done, or some will wait for ever. */
+/* Ends a block in which nobody can run, now or later: all are done, or some will wait for ever. */
 static void end_block(void)
 {
     bool all_done = true;
@@ -311,7 +312,7 @@ static void run_block(const lens_launch_config *config, double *barriers)
     flush_all();
 }
 
-/* The grid. Blocks are of four kinds: inside, last along x, last along y, both. */
+/* ---- the grid: blocks are of four kinds: inside, last along x, last along y, both ---- */
 
 typedef struct kind_of_block {
     int64_t total, chosen, seen, run;
@@ -336,7 +337,7 @@ static void count_kinds(const unsigned grid[3], kind_of_block kinds[4])
     }
 }
 
-/* The `seen`-th block of a kind runs when it is one of `chosen` spread evenly over `total`. */
+/* Returns whether the `seen`-th block of a kind runs: it does when it is one of `chosen` spread evenly over `total`. */
 static bool is_chosen(const kind_of_block *kind)
 {
     return kind->seen * kind->chosen / kind->total != (kind->seen + 1) * kind->chosen / kind->total;
@@ -375,7 +376,7 @@ static int64_t run_grid(const lens_launch_config *config, double *barriers, unsi
     return run;
 }
 
-/* Launches that have run. Lines are looked up when somebody asks. */
+/* ---- launches that have run; lines are looked up when somebody asks ---- */
 
 typedef struct launch_record {
     rung_lens_launch launch;

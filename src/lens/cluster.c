@@ -1,4 +1,4 @@
-/* The shared memory of a cluster's blocks: they take turns in the one place where kernels see it. */
+/* The shared memory of a cluster's blocks, which take turns in the one place where kernels see it. */
 #include "lens.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ void lens_cluster_enter(unsigned rank)
 
 void lens_cluster_poison(bool finite)
 {
-    const uint32_t nan_bits = UINT32_MAX; /* as two halves NaN too */
+    const uint32_t nan_bits = UINT32_MAX; /* as two halves it is NaN, too */
     lens_poison = 1e4f;
     if (!finite)
         memcpy(&lens_poison, &nan_bits, sizeof lens_poison);

@@ -1,5 +1,5 @@
-/* The CUDA driver API as far as Rung's backend uses it, answered by the lens: a device whose memory is host memory,
- * whose launches run to their end before they return. Streams and events exist in name only; graphs are refused. */
+/* The CUDA driver API as far as Rung's backend uses it, answered by the lens. Its device has host memory for memory,
+ * and a launch has run to its end before it returns. Streams and events exist in name only; graphs are refused. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -37,7 +37,7 @@ static int function_count;
 static CUcontext current;
 static int the_context, the_pool, the_stream;
 
-/* Device and context. */
+/* ---- device and context ---- */
 
 EXPORT CUresult cuInit(unsigned flags)
 {
@@ -146,7 +146,7 @@ EXPORT CUresult cuCtxPopCurrent_v2(CUcontext *context)
     return CUDA_SUCCESS;
 }
 
-/* One device: there are no peers. */
+/* There is one device, so it has no peers. */
 EXPORT CUresult cuDeviceCanAccessPeer(int *possible, CUdevice device, CUdevice peer)
 {
     (void)device, (void)peer;
@@ -177,7 +177,7 @@ EXPORT CUresult cuCtxSynchronize(void)
     return CUDA_SUCCESS;
 }
 
-/* Kernels. The library has them found by the name of their file, not loaded from an image. */
+/* ---- kernels: the library asks for them by the name of their file and loads no image ---- */
 
 typedef struct lens_library {
     char stem[96];
@@ -270,7 +270,8 @@ EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunct
     return CUDA_SUCCESS;
 }
 
-/* Returns how much of the parameter struct can be read: kernels take what they need of it, but its size is not told. */
+/* Returns how much of the parameter struct can be read. Kernels take what they need of it, and nothing says how large
+ * it is. */
 static size_t readable(const void *argument)
 {
     uintptr_t at = (uintptr_t)argument, page = (uintptr_t)sysconf(_SC_PAGESIZE), end = at + LENS_MAX_ARGUMENT_BYTES / 2;
@@ -313,7 +314,7 @@ static CUresult check_launch(const CUlaunchConfig *config, const lens_function *
     return CUDA_ERROR_INVALID_VALUE;
 }
 
-/* With RUNG_LENS_FINDINGS=fail a launch in which something was found wrong fails, and says what. */
+/* With RUNG_LENS_FINDINGS=fail a launch in which something was found wrong fails; this sets the reason. */
 static bool finding_fails(const char *symbol)
 {
     const rung_lens_launch *launch = lens_findings_fail ? rung_lens_launch_at(rung_lens_launch_count() - 1) : NULL;
@@ -347,7 +348,7 @@ EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction functi
     return ended != 0 || finding_fails(f->symbol) ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_SUCCESS;
 }
 
-/* Memory. */
+/* ---- memory ---- */
 
 EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *at, size_t bytes)
 {
@@ -497,7 +498,7 @@ EXPORT CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute *attr
     return CUDA_SUCCESS;
 }
 
-/* Streams, events, graphs. */
+/* ---- streams, events, graphs ---- */
 
 EXPORT CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority)
 {
@@ -696,7 +697,7 @@ EXPORT CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType typ
     return CUDA_SUCCESS;
 }
 
-/* A kernel file of the user's own. */
+/* ---- a kernel file of the user's own ---- */
 
 static char own_why[640];
 

@@ -1,5 +1,6 @@
 /* Fibers: the switch between two stacks, a new stack that begins in a kernel with its parameter struct in place, and
- * how the running thread gives way. x86-64, System V: a struct parameter lies on the stack above the return address. */
+ * how the running thread gives way. This is for x86-64 as System V has it: a struct parameter lies on the stack above
+ * the return address. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -21,7 +22,7 @@ __asm__(".text\n"
         "    popq %r15\n    popq %r14\n    popq %r13\n    popq %r12\n    popq %rbx\n    popq %rbp\n"
         "    ret\n"
         ".size lens_switch, .-lens_switch\n"
-        /* A kernel returns here with the stack as after a call: align it and leave for good. */
+        /* A kernel returns here, with the stack as after a call. This aligns it and leaves for good. */
         ".hidden lens_returned\n.type lens_returned,@function\n"
         "lens_returned:\n"
         "    andq $-16, %rsp\n"

@@ -1,4 +1,4 @@
-/* What was found wrong: kept once for each place and kind, told in one sentence. */
+/* What was found wrong. Each place and kind is kept once and told in one sentence. */
 #include "lens.h"
 
 #include <stdarg.h>

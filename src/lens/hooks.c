@@ -1,4 +1,4 @@
-/* Where the compiler's instrumentation (-fsanitize=thread) calls for each load and store, and the lens's own accesses.
+/* The compiler's instrumentation (-fsanitize=thread) calls this at each load and store; so do the lens's own accesses.
  */
 #include "lens.h"
 
@@ -8,7 +8,7 @@ __attribute__((noinline)) void lens_access(uintptr_t pc, const void *at, unsigne
 {
     uintptr_t address = (uintptr_t)at;
     if (lens_now.current < 0 || lens_in_stacks(address))
-        return; /* registers and local arrays */
+        return; /* these are registers and local arrays */
     uintptr_t offset = address - (uintptr_t)lens_module_now->shared;
     bool write = kind == RUNG_LENS_STORE;
     if (offset < lens_module_now->shared_bytes) {
@@ -17,7 +17,7 @@ __attribute__((noinline)) void lens_access(uintptr_t pc, const void *at, unsigne
         else
             lens_shadow_shared(pc, (uint32_t)offset, 1u << log2_bytes, write);
     } else if (address - lens_module_now->base < lens_module_now->end - lens_module_now->base) {
-        return; /* constants */
+        return; /* these are constants */
     } else {
         lens_check_global(pc, address, 1u << log2_bytes, write || kind == RUNG_LENS_ATOMIC);
     }

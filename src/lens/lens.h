@@ -1,4 +1,5 @@
-/* The lens inside: one launch at a time, blocks one after another, threads of a block as fibers. */
+/* What the parts of the lens share. It runs one launch at a time, blocks one after another, the threads of a block as
+ * fibers. */
 #ifndef RUNG_LENS_LENS_H
 #define RUNG_LENS_LENS_H
 
@@ -15,20 +16,19 @@ enum {
     LENS_NAMED_BARRIERS = 32,
     LENS_WARPS = LENS_MAX_THREADS / 32,
     LENS_STACK_BYTES = 96 * 1024,
-    LENS_LOG_TURN = 1 << 14, /* a lane without barriers gives way after this many accesses, so that logs stay small */
-    LENS_MANY_LOGS =
-        64, /* from a million accesses without a barrier on, only patience says that it is no endless loop */
+    LENS_LOG_TURN = 1 << 14, /* after this many accesses a lane without barriers gives way, so that logs stay small */
+    LENS_MANY_LOGS = 64, /* from a million accesses without a barrier on, only patience tells it from an endless loop */
     LENS_MAX_ARGUMENT_BYTES = 4096,
     LENS_MAX_SHARED_BYTES = 227 * 1024,
-    LENS_MAX_ENTRIES = 1 << 26, /* accesses of one lane between two barriers */
+    LENS_MAX_ENTRIES = 1 << 26, /* most accesses of one lane between two barriers */
     LENS_MAX_FINDINGS = 32,
     LENS_ASYNC_GROUPS = 16,
 };
 
-/* One access in a lane's log. */
+/* An access in a lane's log. */
 typedef struct lens_entry {
     uintptr_t pc;
-    uint64_t where; /* address, and in the upper 16 bits: log2 of the size, kind << 4 */
+    uint64_t where; /* the address and, in its upper 16 bits, log2 of the size and kind << 4 */
 } lens_entry;
 
 static inline uint64_t lens_pack(const void *at, unsigned log2_bytes, unsigned kind)
@@ -65,29 +65,29 @@ typedef struct lens_copy { /* one cp.async that has not landed */
 
 typedef struct lens_thread {
     void *sp;
-    unsigned char *stack; /* lowest byte */
+    unsigned char *stack; /* its lowest byte */
     lens_state state;
     int index;
-    size_t entries;  /* accesses since the last barrier or turn of a warp's logs into requests */
-    lens_entry last; /* the last of them */
+    size_t entries;  /* accesses since the last barrier, or since the warp's logs were last turned into requests */
+    lens_entry last; /* the last of these accesses */
     uintptr_t wait_pc;
-    int barrier_id, barrier_count; /* named barriers; count 0: the whole block */
-    const void *wait_object;       /* mbarrier */
+    int barrier_id, barrier_count; /* of the named barrier it waits at; count 0: the whole block */
+    const void *wait_object;       /* the mbarrier it waits at */
     unsigned wait_parity;
     uint32_t warp_mask;
-    bool meeting_wanted; /* waits for a meeting of other lanes to end */
-    uint32_t arrived_at; /* named barriers it has arrived at without waiting, as bits */
+    bool meeting_wanted; /* it waits for a meeting of other lanes to end */
+    uint32_t arrived_at; /* the named barriers it has arrived at without waiting, as bits */
     int predicate;
     lens_entry *log; /* all of them, where requests are counted */
     size_t capacity;
-    int full_logs;    /* times that it gave way with a full log since it last waited or looked */
+    int full_logs;    /* how often it gave way with a full log since it last waited or looked */
     uint64_t met[32]; /* what the lanes of the last warp operation brought */
     lens_copy *copies;
     int copy_count, copy_capacity, open_group;
 } lens_thread;
 
 typedef struct lens_array {   /* a __shared__ variable of the kernel's object */
-    char name[48], owner[96]; /* owner: the function it stands in, "" for none */
+    char name[48], owner[96]; /* owner: the function that it stands in; "" for none */
     uint32_t offset, bytes;
 } lens_array;
 
@@ -96,7 +96,7 @@ typedef struct lens_module {
     char stem[96];
     char path[512];
     void *handle;
-    uintptr_t base; /* load address: pc - base is what the debug information knows */
+    uintptr_t base; /* its load address: the debug information knows pc - base */
     uintptr_t end;
     unsigned char *shared; /* this host thread's copy of its __shared__ variables, the dynamic array last */
     size_t shared_bytes;
@@ -112,25 +112,25 @@ typedef struct lens_launch_config {
     unsigned grid[3], threads, cluster, dynamic_shared_bytes;
     const void *argument;
     size_t argument_bytes;
-    bool finite_poison; /* what shared memory holds before it is written: else NaN */
+    bool finite_poison; /* shared memory holds a finite number before it is written; else NaN */
 } lens_launch_config;
 
 typedef struct lens_block {
     unsigned index[3]; /* of the cluster's first block */
     unsigned threads;  /* of all blocks of the cluster; without clusters there is one */
     unsigned block_threads, cluster;
-    unsigned rank; /* the block whose shared memory is in place */
-    int current;   /* running thread; -1: the scheduler */
+    unsigned rank; /* the block whose shared memory kernels see now */
+    int current;   /* the running thread; -1: the scheduler runs */
     lens_thread thread[LENS_MAX_THREADS];
     void *scheduler_sp;
     double weight;
     bool abandoned;
-    bool sampled;             /* take sample requests and owners from this block */
+    bool sampled;             /* sample requests and owners are taken from this block */
     bool looked;              /* the running thread has looked whether something has come, and gave way */
-    uint64_t turns, progress; /* turns of threads, and those in which one did more than look */
+    uint64_t turns, progress; /* turns of threads; progress: those in which one did more than look */
 } lens_block;
 
-/* now.c */
+/* ---- now.c ---- */
 extern lens_block lens_now;
 extern lens_module *lens_module_now;
 extern rung_lens_options lens_options;
@@ -139,13 +139,13 @@ static inline unsigned lens_rank_of(int thread)
     return lens_now.cluster > 1 ? (unsigned)thread / lens_now.block_threads : 0;
 }
 
-/* fiber.c */
+/* ---- fiber.c ---- */
 void lens_switch(void **save_sp, void *load_sp);
 void *lens_fiber_prepare(unsigned char *stack, size_t stack_bytes, void (*entry)(void), const void *argument,
                          size_t argument_bytes);
-int lens_stacks_make(void);                        /* 0: every thread has its stack */
+int lens_stacks_make(void);                        /* returns 0 when every thread has its stack */
 void lens_wait(lens_state state);                  /* the running thread gives way */
-void lens_give_way(uintptr_t pc);                  /* it could go on, but others come first */
+void lens_give_way(uintptr_t pc);                  /* the running thread could go on, but others come first */
 void lens_look(uintptr_t pc);                      /* the same, in a loop that waits for what another thread does */
 void lens_thread_exit(void);                       /* where a kernel's return leads */
 void lens_abandon(void) __attribute__((noreturn)); /* ends the launch from inside a thread */
@@ -156,47 +156,48 @@ static inline bool lens_in_stacks(uintptr_t address)
     return address - (uintptr_t)lens_stacks < lens_stacks_bytes;
 }
 
-/* cluster.c */
-int lens_cluster_begin(unsigned blocks); /* room for the shared memory of all blocks; 0: there is */
-void lens_cluster_poison(bool finite);   /* what it holds before it is written */
+/* ---- cluster.c ---- */
+int lens_cluster_begin(unsigned blocks); /* makes room for the shared memory of all blocks; 0: there is room */
+void lens_cluster_poison(bool finite);   /* fills it with what it holds before it is written */
 extern float lens_poison;
 void lens_cluster_enter(unsigned rank);   /* brings a block's shared memory to where kernels see it */
-unsigned char *lens_image(unsigned rank); /* where a block of the cluster has its shared memory now */
+unsigned char *lens_image(unsigned rank); /* returns where a block of the cluster has its shared memory now */
 
-/* block.c */
-int lens_run(const lens_launch_config *config); /* 0: ran to its end */
+/* ---- block.c ---- */
+int lens_run(const lens_launch_config *config); /* returns 0 when it ran to its end */
 
-/* hooks.c */
+/* ---- hooks.c ---- */
 void lens_access(uintptr_t pc, const void *at, unsigned log2_bytes, rung_lens_kind kind);
 
-/* accesses.c */
+/* ---- accesses.c ---- */
 void lens_log(uintptr_t pc, uint64_t where);
 void lens_flush_warp(int warp); /* turns a warp's logs into requests */
-extern double lens_shuffles;    /* of warps, weighted as blocks are */
-extern bool lens_counting;      /* somebody will ask for requests: else none are made of the logs */
+extern double lens_shuffles;    /* counts those of warps, weighted as blocks are */
+extern bool lens_counting;      /* somebody will ask for requests: else the logs are not turned into any */
 void lens_sites_begin(void);
-void lens_sites_end(rung_lens_launch *launch, uintptr_t **pcs); /* sites, owners; one pc a site */
-/* Files and lines for the sites; those of one line, kind and width become one. */
+void lens_sites_end(rung_lens_launch *launch, uintptr_t **pcs); /* gives sites and owners, and a pc for each site */
+/* Finds the files and lines of the sites; those of one line, kind and width become one. */
 void lens_sites_resolve(rung_lens_launch *launch, const lens_module *module, uintptr_t *pcs);
 void lens_bulk(uintptr_t pc, rung_lens_space space, rung_lens_kind kind, const void *at, double bytes, double sectors);
 
-/* shadow.c */
+/* ---- shadow.c ---- */
 void lens_shadow_begin(size_t shared_bytes);
 void lens_shadow_block(unsigned threads);
 void lens_shadow_shared(uintptr_t pc, uint32_t offset, unsigned bytes, bool write);
-bool lens_shadow_value(uintptr_t pc, uint32_t offset, unsigned bytes); /* false: poison is read */
+bool lens_shadow_value(uintptr_t pc, uint32_t offset, unsigned bytes); /* returns false where poison is read */
 void lens_shadow_atomic(uintptr_t pc, uint32_t offset, unsigned bytes);
-void lens_shadow_async(uint32_t offset, unsigned bytes); /* written, and not before it has landed to be read */
+/* it is written now, and not to be read before it has landed */
+void lens_shadow_async(uint32_t offset, unsigned bytes);
 void lens_shadow_landed(uint32_t offset, unsigned bytes);
 void lens_shadow_bulk(uintptr_t pc, unsigned rank, uint32_t offset, unsigned bytes,
-                      int agent); /* TMA into shared memory */
+                      int agent); /* for the copy engine's writes into shared memory */
 void lens_shadow_bulk_read(uintptr_t pc, uint32_t offset, unsigned bytes);
-void lens_order_block(unsigned from, unsigned to); /* a barrier of a block's threads, or of a cluster's */
+void lens_order_block(unsigned from, unsigned to); /* at a barrier of a block's threads, or of a cluster's */
 void lens_gather(uintptr_t pc, uint64_t value, uint64_t all[32]); /* every lane of a warp calls this */
-void lens_order_warp(int warp, uint32_t mask);                    /* lanes of a warp */
+void lens_order_warp(int warp, uint32_t mask);                    /* between lanes of a warp */
 void lens_order_tell_warp(void);                            /* its other lanes know what the running one has done */
-void lens_order_some(const bool *member, unsigned threads); /* named barrier */
-/* What an mbarrier carries from those who arrive to those who wait. */
+void lens_order_some(const bool *member, unsigned threads); /* at a named barrier */
+/* These handle what an mbarrier carries from those who arrive to those who wait. */
 uint32_t *lens_order_new(void);
 void lens_order_release(uint32_t *carried);
 void lens_order_acquire(const uint32_t *carried);
@@ -204,17 +205,17 @@ void lens_order_release_agent(uint32_t *carried, int agent);
 void lens_order_clear(uint32_t *carried);
 void lens_order_copy(uint32_t *to, const uint32_t *from);
 
-/* memory.c */
+/* ---- memory.c ---- */
 void *lens_memory_get(size_t bytes);
 int lens_memory_put(void *at);
 bool lens_memory_owns(const void *at);
 void lens_check_global(uintptr_t pc, uintptr_t address, unsigned bytes, bool write);
-/* Names an address: operand and element where it is one. Returns the operand's start, NULL if none. */
+/* Names an address: the operand and element, where it is one. Returns the operand's start, NULL if there is none. */
 const unsigned char *lens_memory_name(uintptr_t address, char *name, size_t name_bytes, int64_t *row, int64_t *column);
 bool lens_is_operand_c(uintptr_t address, int64_t *row, int64_t *column);
 void lens_memory_reset(void);
 
-/* objects.c */
+/* ---- objects.c ---- */
 typedef struct lens_object {
     char stem[96], path[600];
 } lens_object;
@@ -223,36 +224,36 @@ typedef struct lens_object {
  * are newer. */
 bool lens_object_find(const char *symbol, lens_object *object, char *why, size_t why_bytes);
 
-/* symbols.c */
+/* ---- symbols.c ---- */
 lens_module *lens_module_find(const char *symbol, char *why, size_t why_bytes);
 lens_module *lens_module_open(const char *path, const char *stem, char *why, size_t why_bytes);
 void lens_module_enter(lens_module *module, uint32_t dynamic_bytes);
-/* Finds file and line of each return address. */
+/* Finds the file and line of each return address. */
 void lens_lines(const lens_module *module, const uintptr_t *pcs, int count, char (*files)[256], int *lines);
 uint32_t lens_static_bytes(const lens_module *module, const char *kernel);
 const lens_array *lens_array_at(const lens_module *module, uint32_t offset);
 
-/* What a tensor map holds under the lens, in place of the driver's 128 bytes. */
+/* This is what a tensor map holds under the lens, in place of the driver's 128 bytes. */
 typedef struct lens_map {
     void *address;
-    uint64_t dims[5], strides[5]; /* strides in bytes, the first that of an element */
+    uint64_t dims[5], strides[5]; /* strides are in bytes, the first is that of an element */
     uint32_t box[5];
     uint8_t rank, element_bytes, swizzle; /* swizzle: 0 none, 1 32, 2 64, 3 128 bytes */
 } lens_map;
 
-/* findings.c */
+/* ---- findings.c ---- */
 void lens_find(rung_lens_fault fault, uintptr_t pc, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void lens_findings_begin(void);
-extern bool lens_findings_fail; /* a launch with findings fails: production kernels, whose results are judged too */
+extern bool lens_findings_fail; /* a launch with findings fails: for production kernels, whose results are judged too */
 void lens_findings_end(rung_lens_launch *launch, uintptr_t **pcs);
 /* Puts block, thread and line before the sentence. */
 void lens_finding_compose(rung_lens_finding *finding);
 const char *lens_where_shared(uint32_t offset, char *text, size_t text_bytes);
 
-/* sync.c */
+/* ---- sync.c ---- */
 void lens_sync_begin(unsigned threads);
-bool lens_sync_poll(void); /* true: somebody need not wait any longer */
-/* mbarriers are known by their place and block. */
+bool lens_sync_poll(void); /* returns true when somebody need not wait any longer */
+/* An mbarrier is known by its place and block. */
 const void *lens_mbarrier_key(const void *object, unsigned rank);
 void lens_mbarrier_complete(uintptr_t pc, const void *key, int64_t bytes, int agent);
 bool lens_mbarrier_ready(const void *object, unsigned parity);

@@ -1,4 +1,4 @@
-/* Device memory of the lens: host memory with fenced ends, and what is known of its contents. */
+/* The lens's device memory: host memory with fenced ends, and what is known of its contents. */
 #include "lens.h"
 
 #include <stdio.h>
@@ -33,7 +33,7 @@ static void *reserve(size_t bytes)
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return NULL;
-    madvise(memory, bytes, MADV_NOHUGEPAGE); /* a touched page takes 4 KiB, not 2 MiB */
+    madvise(memory, bytes, MADV_NOHUGEPAGE); /* so a touched page takes 4 KiB, not 2 MiB */
     return memory;
 }
 
@@ -49,7 +49,7 @@ void *lens_memory_get(size_t bytes)
         memory = NULL;
     if (!memory)
         return NULL;
-    memset(memory, 0xff, FENCE_BYTES); /* NaN, as are the contents: what was never written shows */
+    memset(memory, 0xff, FENCE_BYTES); /* it is NaN, as the contents are: what was never written shows */
     if (bytes < SPARSE_BYTES)
         memset(memory + FENCE_BYTES, 0xff, room);
     memset(memory + FENCE_BYTES + room, 0xff, FENCE_BYTES);
@@ -150,7 +150,8 @@ bool lens_is_operand_c(uintptr_t address, int64_t *row, int64_t *column)
     return true;
 }
 
-/* Production kernels may read whole units of 16 bytes of which a byte is an element's: such a unit is always there. */
+/* Returns whether the unit of 16 bytes at this address has a byte of an element. Production kernels may read such a
+ * unit as a whole, as all of it is always there. */
 static bool shares_unit(uintptr_t address)
 {
     uintptr_t unit = address & ~(uintptr_t)15;
@@ -162,7 +163,7 @@ static bool shares_unit(uintptr_t address)
     return false;
 }
 
-/* Returns an operand in this piece, where none begins before the address. NULL where there is none. */
+/* Returns an operand in this piece, for an address that none begins before. Returns NULL where there is none. */
 static const operand *operand_behind(const piece *p)
 {
     for (int i = 0; i < operand_count; i++)
@@ -183,7 +184,7 @@ static void report(uintptr_t pc, const operand *o, uintptr_t address, unsigned b
     }
     int64_t row = element / o->ld, column = element % o->ld;
     char same[64] = "";
-    if (o->ld == o->columns && row == o->rows && row > 0) /* rows end to end: the address says two things */
+    if (o->ld == o->columns && row == o->rows && row > 0) /* rows lie end to end, so the address says two things */
         snprintf(same, sizeof same, " (or %s[%lld][%lld])", o->name, (long long)(row - 1),
                  (long long)(column + o->columns));
     lens_find(RUNG_LENS_OUT_OF_BOUNDS, pc, "%s %s[%lld][%lld]%s, but %s is %lld x %lld", write ? "writes" : "reads",

@@ -1,4 +1,4 @@
-/* What every part of the lens knows: the launch at hand and the running thread. */
+/* What every part of the lens knows: the launch that runs, and its running thread. */
 #include "lens.h"
 
 lens_block lens_now;

@@ -1,6 +1,5 @@
-/* Where a kernel's object for the lens comes from: the list of kernel files, and the compiler when an object is missing
- * or older than its sources. Objects stand beside librung_lens.so, or in the user's cache folder where that is not
- * writable. */
+/* Finds a kernel's object for the lens by the list of kernel files, and has it compiled where it is missing or older
+ * than its sources. Objects stand beside librung_lens.so, or in the user's cache folder where that is not writable. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -20,7 +19,8 @@ enum { PATH_BYTES = 600, LINE_BYTES = 1024, MAX_FLAGS = 32 };
 
 extern char **environ;
 
-/* A line of kernels.txt: "STEM SOURCE [FLAG...]". The first line is "root FOLDER", which sources are relative to. */
+/* Reads a line of kernels.txt: "STEM SOURCE [FLAG...]". The first line is "root FOLDER", which sources are relative to.
+ */
 typedef struct kernel_file {
     char stem[96], source[PATH_BYTES];
     char line[LINE_BYTES];
@@ -38,7 +38,7 @@ static void own_folder(char *path, size_t bytes)
     snprintf(path, bytes, "%.*s", slash ? (int)(slash - info.dli_fname) : 1, slash ? info.dli_fname : ".");
 }
 
-/* Folders of the caller's own hold objects that were made before: nothing is compiled there. */
+/* Returns the folder that the caller names. Its objects were made before: nothing is compiled there. */
 static const char *given_folder(void)
 {
     return lens_options.kernels ? lens_options.kernels : getenv("RUNG_LENS_KERNELS");
@@ -80,7 +80,8 @@ static bool read_line(kernel_file *file, const char *stem, const char *root)
     return true;
 }
 
-/* A symbol is its file's stem, with suffixes for variants: drop them until a file has that name. */
+/* Finds the file of a symbol. A symbol is its file's stem, with suffixes for variants: they are dropped until a file
+ * has that name. */
 static bool find_kernel(const char *symbol, kernel_file *file)
 {
     char root[PATH_BYTES], stem[96];
@@ -140,7 +141,7 @@ static bool newer_than(const char *path, const struct timespec *when)
 {
     struct stat file;
     if (stat(path, &file) != 0)
-        return true; /* it is gone: whoever included it has changed */
+        return true; /* it is gone, so whoever included it has changed */
     return file.st_mtim.tv_sec > when->tv_sec ||
            (file.st_mtim.tv_sec == when->tv_sec && file.st_mtim.tv_nsec > when->tv_nsec);
 }
@@ -165,7 +166,7 @@ static bool rule_word(FILE *list, char *word, size_t bytes)
     return length > 0;
 }
 
-/* The compiler listed what it read in a make rule beside the object: all of that is older than the object. */
+/* Returns whether an object is newer than all that the compiler read for it, which stands in a make rule beside it. */
 static bool fresh(const char *object)
 {
     char rule[PATH_BYTES + 8], word[PATH_BYTES];
@@ -246,7 +247,8 @@ static bool in_given_folder(const char *symbol, lens_object *object, char *why, 
 
 bool lens_object_find(const char *symbol, lens_object *object, char *why, size_t why_bytes)
 {
-    static char failed[PATH_BYTES]; /* the object that could not be made last: not tried again for the same question */
+    /* the object that could not be made last: it is not tried again for the same question */
+    static char failed[PATH_BYTES];
     kernel_file file;
     char folder[PATH_BYTES];
     if (given_folder())

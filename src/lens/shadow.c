@@ -1,22 +1,22 @@
 /* What is known of each 4-byte word of shared memory: who wrote it, who read it, and whether the one can know of the
- * other. Order between threads is kept as vector clocks: a clock a thread that advances at each release; a block-wide
- * barrier is one snapshot of all clocks; warps, named barriers and mbarriers join the clocks they carry. Bulk copies
- * write as agents of their own, known only to those who waited for the mbarrier. */
+ * other. Vector clocks keep the order between threads: a thread has a clock that advances at each release. A block-wide
+ * barrier is one snapshot of all clocks; warps, named barriers and mbarriers join the clocks that they carry. Bulk
+ * copies write as agents of their own, known only to those who waited for the mbarrier. */
 #include "lens.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { AGENTS = 64, CLOCKS = AGENTS + LENS_MAX_THREADS }; /* agents first: a small block needs few of them */
+enum { AGENTS = 64, CLOCKS = AGENTS + LENS_MAX_THREADS }; /* agents come first, as a small block needs few of them */
 
 typedef struct word {
-    uint32_t block; /* serial number of the block that touched it last */
+    uint32_t block; /* the serial number of the block that touched it last */
     uint32_t write_clock, read_clock, other_clock;
     uint16_t writer, reader, other_reader;
-    uint8_t written, read; /* byte masks: initialised, read since the last write */
-    uint8_t last_write;    /* bytes of the last write */
-    uint8_t pending;       /* cp.async under way */
+    uint8_t written, read; /* masks of bytes: written so far, read since the last write */
+    uint8_t last_write;    /* the bytes of the last write */
+    uint8_t pending;       /* a cp.async into it is under way */
     uint8_t atomic;
 } word;
 
@@ -24,11 +24,11 @@ static word *words;
 static size_t word_count;
 static uint32_t block_serial;
 static uint32_t clocks[CLOCKS], snapshot[CLOCKS];
-static uint32_t (*rows)[CLOCKS]; /* rows[t][w]: the latest clock of w that t knows of, beyond the snapshot */
+static uint32_t (*rows)[CLOCKS]; /* rows[t][w] is the latest clock of w that t knows of, beyond the snapshot */
 static unsigned char *row_used;
 static uint32_t common[LENS_WARPS][CLOCKS]; /* what all lanes of a warp know, beyond the snapshot */
 static bool common_used[LENS_WARPS];
-static unsigned clock_count; /* that are in use: of the agents and of this block's threads */
+static unsigned clock_count; /* how many are in use: those of the agents and of this block's threads */
 
 static unsigned clock_of(unsigned thread)
 {
@@ -99,7 +99,7 @@ static void join(uint32_t *into, const uint32_t *from)
         into[i] = from[i] > into[i] ? from[i] : into[i];
 }
 
-/* Returns the first of the members behind those of the first one's warp. They are in ascending order. */
+/* Returns the first of the members behind those of the first one's warp. Members are in ascending order. */
 static unsigned end_of_warp(const unsigned *members, unsigned first, unsigned count)
 {
     unsigned end = first + 1;
@@ -108,7 +108,7 @@ static unsigned end_of_warp(const unsigned *members, unsigned first, unsigned co
     return end;
 }
 
-/* These members, all of one warp, know from now on what `joined` holds, which is all that each of them knew. */
+/* Lets these members, all of one warp, know from now on what `joined` holds, which is all that each of them knew. */
 static void teach(const unsigned *members, unsigned count, const uint32_t *joined)
 {
     unsigned warp = warp_of(members[0]), lanes = lens_now.threads - warp * 32;
@@ -142,7 +142,7 @@ static void order(const unsigned *members, unsigned count)
     }
 }
 
-/* What a thread had learnt of agents, all know now. */
+/* Lets all know what a thread has learnt of agents. */
 static void publish_agents(const uint32_t *known)
 {
     for (unsigned a = 0; a < AGENTS; a++)
@@ -152,7 +152,7 @@ static void publish_agents(const uint32_t *known)
 void lens_order_block(unsigned from, unsigned to)
 {
     static unsigned members[LENS_MAX_THREADS];
-    if (to - from < lens_now.threads) { /* one block of a cluster */
+    if (to - from < lens_now.threads) { /* it is one block of a cluster */
         for (unsigned i = from; i < to; i++)
             members[i - from] = clock_of(i);
         order(members, to - from);
@@ -234,7 +234,7 @@ void lens_order_release_agent(uint32_t *carried, int agent)
     carried[me] = clocks[me]++;
 }
 
-/* Words. */
+/* ---- words ---- */
 
 static word *word_in(unsigned rank, uint32_t offset)
 {
@@ -274,12 +274,12 @@ static void race(uintptr_t pc, uint32_t offset, const char *did, unsigned other,
               lens_where_shared(offset, place, sizeof place), name, other_did);
 }
 
-/* Where findings fail, reading ahead is no fault as long as nobody uses what was read: it is poison then, another one
- * in the next launch, so that a use shows in the results. */
+/* How a word is read. Where findings fail, reading ahead is no fault as long as nobody uses what was read. It is poison
+ * then, and another poison in the next launch, so that a use shows in the results. */
 typedef enum reading {
     READ_BULK,   /* into an engine, which uses all of it */
     READ_MEMORY, /* the value is what memory holds: poison where it was never written */
-    READ_VALUE,  /* the lens gives the value: poison where it may not have come yet either */
+    READ_VALUE,  /* the lens gives the value: poison also where it may not have come yet */
 } reading;
 
 static bool too_early; /* a READ_VALUE found poison */
@@ -300,7 +300,7 @@ static void check_read(uintptr_t pc, word *w, uint32_t offset, unsigned mask, un
                   lens_where_shared(offset, place, sizeof place));
     else if (early)
         race(pc, offset, "reads", w->writer, "wrote");
-    if (forgiven && how == READ_VALUE) /* maybe nobody uses it; whoever writes too early for a use spoils the results */
+    if (forgiven && how == READ_VALUE) /* maybe nobody uses it; if somebody does, the results are wrong */
         return;
     if (w->reader != me && w->read) {
         w->other_reader = w->reader;
@@ -328,7 +328,8 @@ static void check_write(uintptr_t pc, word *w, uint32_t offset, unsigned mask, u
     w->atomic = 0;
 }
 
-/* Bytes that belong to no variable of this kernel, or lie past the dynamic shared memory it was launched with. */
+/* Returns whether a variable of this kernel holds these bytes, and reports them if not. Dynamic shared memory ends
+ * where the launch said. */
 static bool exists(uintptr_t pc, uint32_t offset, unsigned bytes, const char *did)
 {
     const lens_array *first = lens_array_at(lens_module_now, offset);

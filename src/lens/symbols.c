@@ -1,5 +1,5 @@
-/* Compiled kernel files: one shared object a .cu, its __shared__ variables in thread-local storage, its lines by
- * addr2line. */
+/* Compiled kernel files: each .cu is one shared object, its __shared__ variables are in thread-local storage, and
+ * addr2line knows its lines. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -17,12 +17,12 @@ enum { MAX_MODULES = 256, CACHE = 1024 };
 
 static lens_module modules[MAX_MODULES];
 static int module_count;
-static uint8_t *array_map; /* of the current module: 1 + index of the array a 4-byte word belongs to */
+static uint8_t *array_map; /* for the current module: 1 + the index of the array that a 4-byte word belongs to */
 static size_t array_map_words;
 
-/* The object's own symbol table: thread-local variables with their places and sizes. */
+/* ---- the object's own symbol table: thread-local variables with their places and sizes ---- */
 
-/* The last name in a mangled one: _ZZ4kernE6a_tile is a_tile. */
+/* Returns the last name in a mangled one: _ZZ4kernE6a_tile is a_tile. */
 static void plain_name(const char *mangled, char *name, size_t bytes)
 {
     size_t length = strlen(mangled);
@@ -201,7 +201,7 @@ const lens_array *lens_array_at(const lens_module *module, uint32_t offset)
     return index ? &module->arrays[index - 1] : NULL;
 }
 
-/* Lines. */
+/* ---- lines ---- */
 
 typedef struct cached_line {
     const lens_module *module;
@@ -276,7 +276,7 @@ void lens_lines(const lens_module *module, const uintptr_t *pcs, int count, char
         if (entry->module != module || entry->pc != pcs[i]) {
             int some = count - i < 200 ? count - i : 200;
             look_up(module, pcs + i, some);
-            if (entry->pc != pcs[i]) /* another of them took its place */
+            if (entry->pc != pcs[i]) /* another of them took its place in the cache */
                 look_up(module, pcs + i, 1);
         }
         memset(files[i], 0, sizeof files[i]);

@@ -1,5 +1,5 @@
-/* What threads do together: barriers, warp operations, atomics, asynchronous copies. Called from kernels by the names
- * in cuda/rung_lens_cuda.h; each blocks the fiber that calls it until the others have come. */
+/* What threads do together: barriers, warp operations, atomics, asynchronous copies. Kernels call it by the names in
+ * cuda/rung_lens_cuda.h. Each call blocks the fiber that makes it until the others have come. */
 #include "lens.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #define PC ((uintptr_t)__builtin_return_address(0))
 
 typedef struct warp_meeting {
-    uint32_t mask, arrived; /* lanes that should come, and did */
+    uint32_t mask, arrived; /* the lanes that should come, and those that did */
     uint64_t value[32];
     bool asked; /* somebody wants to know the values */
 } warp_meeting;
@@ -21,15 +21,15 @@ typedef struct mbarrier {
     uint32_t expected, pending;
     int64_t transaction_bytes;
     unsigned phase;
-    uint32_t *carried;      /* by those who have arrived in this phase */
-    uint32_t *carried_past; /* by those of the last complete one */
+    uint32_t *carried;      /* what those carry who have arrived in this phase */
+    uint32_t *carried_past; /* what those of the last complete phase carried */
 } mbarrier;
 
 enum { MAX_MBARRIERS = 256 };
 static mbarrier mbarriers[MAX_MBARRIERS];
 static int mbarrier_count;
 
-/* Threads of each block of the cluster that are at a named barrier, or no fewer: who looks at all of them counts anew.
+/* How many threads of each block of the cluster are at a named barrier, at least: who looks at all of them counts anew.
  */
 static int at_named[LENS_MAX_BLOCKS][LENS_NAMED_BARRIERS];
 
@@ -41,7 +41,7 @@ void lens_sync_begin(unsigned threads)
     mbarrier_count = 0;
 }
 
-/* Block barriers. */
+/* ---- barriers of a block ---- */
 
 RUNG_LENS_API void __syncthreads(void);
 RUNG_LENS_API void rung_lens_bar_sync(int id, int count);
@@ -117,7 +117,7 @@ int rung_lens_syncthreads_count(int predicate)
     return sum;
 }
 
-/* Warp operations: every lane of the mask brings a value; when all have come, each takes the one it wants. */
+/* ---- warp operations: every lane of the mask brings a value; when all have come, each takes the one it wants ---- */
 
 RUNG_LENS_API uint64_t rung_lens_exchange(uint32_t mask, uint64_t value, int from_lane);
 RUNG_LENS_API uint32_t rung_lens_ballot(uint32_t mask, int predicate);
@@ -138,7 +138,7 @@ static void meet(uintptr_t pc, uint32_t mask, uint64_t value, enum asks asks)
                   "calls a warp operation whose mask 0x%08x leaves out its own lane %d", mask, lane);
         lens_abandon();
     }
-    /* A meeting of another group of lanes is under way: let it finish first. */
+    /* A meeting of another group of lanes is under way: it ends first. */
     while (m->arrived && m->mask != (mask & exist)) {
         me->wait_pc = pc;
         me->warp_mask = mask;
@@ -187,7 +187,7 @@ uint32_t rung_lens_ballot(uint32_t mask, int predicate)
     return votes;
 }
 
-/* What each lane of the warp brings, to all of them: operands of an instruction that a whole warp executes. */
+/* Gives each lane of the warp what all of them bring: the operands of an instruction that a whole warp executes. */
 void lens_gather(uintptr_t pc, uint64_t value, uint64_t all[32])
 {
     meet(pc, UINT32_MAX, value, ASKS_VALUES);
@@ -199,8 +199,8 @@ void rung_lens_syncwarp(uint32_t mask)
     meet(PC, mask, 0, ASKS_NOTHING);
 }
 
-/* Atomics: one thread runs at a time, so they only have to be seen. Who looks at the same place again, with no other
- * access in between, waits for another thread. */
+/* ---- atomics: one thread runs at a time, so they only have to be seen. Who looks at the same place again, with no
+ * other access in between, waits for another thread ---- */
 
 RUNG_LENS_API void rung_lens_atomic(const void *at, int bytes);
 
@@ -210,7 +210,7 @@ void rung_lens_atomic(const void *at, int bytes)
     const lens_entry *last = me->entries ? &me->last : NULL;
     unsigned log2_bytes = bytes == 8 ? 3 : 2;
     bool again = last && last->pc == PC && last->where == lens_pack(at, log2_bytes, RUNG_LENS_ATOMIC);
-    lens_now.looked = again; /* should the log give way */
+    lens_now.looked = again; /* this is for a log that gives way just here */
     lens_access(PC, at, log2_bytes, RUNG_LENS_ATOMIC);
     if (again)
         lens_look(PC);
@@ -231,7 +231,7 @@ void rung_lens_yield(void)
     lens_look(PC);
 }
 
-/* Shared memory by number, as instructions that take 32-bit shared addresses see it. */
+/* ---- shared memory by number, as instructions that take 32-bit shared addresses see it ---- */
 
 RUNG_LENS_API uint32_t rung_lens_shared_offset(const void *at);
 RUNG_LENS_API void *rung_lens_shared_pointer(uint32_t offset);
@@ -275,7 +275,8 @@ void *rung_lens_shared_pointer(uint32_t offset)
     return lens_module_now->shared + offset;
 }
 
-/* cp.async: the data leave global memory now and land in shared memory when the thread waits for their group. */
+/* ---- cp.async: the data leave global memory at once and land in shared memory when the thread waits for their group
+ * ---- */
 
 RUNG_LENS_API void rung_lens_cp_async(void *to, const void *from, int bytes, int source_bytes);
 RUNG_LENS_API void rung_lens_cp_async_commit(void);
@@ -329,7 +330,7 @@ void rung_lens_cp_async_wait(int groups_left)
     me->copy_count = kept;
 }
 
-/* mbarriers. */
+/* ---- mbarriers ---- */
 
 RUNG_LENS_API void rung_lens_mbarrier_init(const void *object, uint32_t count);
 RUNG_LENS_API void rung_lens_mbarrier_arrive(const void *object, int64_t transaction_bytes);
@@ -432,7 +433,7 @@ uint32_t rung_lens_cluster_rank(void)
     return lens_now.rank;
 }
 
-/* From another block's shared memory. */
+/* Reads from another block's shared memory. */
 void rung_lens_cluster_load(void *to, uint32_t offset, uint32_t rank, int bytes)
 {
     memcpy(to, lens_image(rank) + offset, (size_t)bytes);
@@ -452,7 +453,7 @@ void lens_mbarrier_complete(uintptr_t pc, const void *object, int64_t bytes, int
     settle(b);
 }
 
-/* The phase with this parity is complete: the current phase has the other one. */
+/* Returns whether the phase with this parity is complete: the current phase has the other parity then. */
 bool lens_mbarrier_ready(const void *object, unsigned parity)
 {
     const mbarrier *b = find_mbarrier(object);

@@ -1,5 +1,5 @@
-/* The copy engine: boxes of tensors between global and shared memory, edges filled with zeros, units swizzled as asked.
- */
+/* The copy engine: it moves boxes of tensors between global and shared memory, fills edges with zeros and swizzles
+ * units as asked. */
 #include "lens.h"
 
 #include <string.h>
@@ -12,7 +12,8 @@ RUNG_LENS_API void rung_lens_bulk_load(void *shared, const void *global, int byt
                                        uint32_t mask);
 RUNG_LENS_API uint32_t rung_lens_shared_offset(const void *at);
 
-/* 16-byte units trade places within 128-byte lines: unit number xor line number, as far as the mode reaches. */
+/* Returns where a byte lies in shared memory: 16-byte units trade places within 128-byte lines. A unit's number becomes
+ * that number xor the line's, as far as the mode reaches. */
 static uint32_t swizzled(uint32_t offset, int mode)
 {
     uint32_t reach = mode == 3 ? 7 : mode == 2 ? 3 : mode == 1 ? 1 : 0;
@@ -39,7 +40,8 @@ static box box_of(const void *map, const int at[5])
     return b;
 }
 
-/* Where row `row` of the box begins in global memory (at element at[0], which may lie outside); false: outside. */
+/* Finds where row `row` of the box begins in global memory, at element at[0], which may lie outside. Returns false
+ * where the row lies outside. */
 static bool row_start(const box *b, uint32_t row, const unsigned char **start)
 {
     const unsigned char *p = b->map->address;
@@ -54,7 +56,7 @@ static bool row_start(const box *b, uint32_t row, const unsigned char **start)
     return true;
 }
 
-/* The part of a row that lies inside the tensor, in bytes from the box's edge. */
+/* Finds the part of a row that lies inside the tensor, in bytes from the box's edge. */
 static void inside(const box *b, uint32_t *from, uint32_t *to)
 {
     int64_t first = b->at[0] < 0 ? -(int64_t)b->at[0] : 0, end = (int64_t)b->map->dims[0] - b->at[0];
@@ -66,7 +68,8 @@ static void inside(const box *b, uint32_t *from, uint32_t *to)
     *to = (uint32_t)end * b->map->element_bytes;
 }
 
-/* The first or last element that is read of a row. Production's maps begin at a unit of 16 bytes, at no element. */
+/* Checks the first or last element that is read of a row. Production's maps begin at a unit of 16 bytes, which need be
+ * no element. */
 static void check_end(uintptr_t pc, uintptr_t address)
 {
     if (lens_findings_fail)
@@ -81,8 +84,8 @@ static double sectors_of(const unsigned char *start, uint32_t from, uint32_t to)
     return to > from ? (double)(last / 32 - first / 32 + 1) : 0;
 }
 
-/* One row of a box, `row_bytes` to the shared offset `at`: its bytes `from` to `to` out of `line`, zeros elsewhere.
- * Both stand between elements. Swizzling moves whole units of 16 bytes. */
+/* Loads one row of a box, `row_bytes` to the shared offset `at`: its bytes `from` to `to` come out of `line`, the
+ * others are zeros. `from` and `to` stand between elements. Swizzling moves whole units of 16 bytes. */
 static void load_row(const lens_map *map, uint32_t at, uint32_t row_bytes, const unsigned char *line, uint32_t from,
                      uint32_t to)
 {
@@ -155,7 +158,7 @@ void rung_lens_tensor_store(const void *map, const void *shared, const int at[5]
     double bytes = 0, sectors = 0;
     inside(&b, &from, &to);
     if (to < row_bytes)
-        to = (to + 15) & ~15u; /* whole units of 16 bytes, as an H200 writes them */
+        to = (to + 15) & ~15u; /* whole units of 16 bytes are written, as an H200 does */
     lens_shadow_bulk_read(PC, base, b.rows * row_bytes);
     for (uint32_t row = 0; row < b.rows; row++) {
         const unsigned char *start = NULL;
@@ -171,7 +174,7 @@ void rung_lens_tensor_store(const void *map, const void *shared, const int at[5]
     lens_bulk(PC, RUNG_LENS_GLOBAL, RUNG_LENS_BULK, b.map->address, bytes, sectors);
 }
 
-/* Copies to the same place in every block of the mask; each one's barrier at the same place learns of it. */
+/* Copies to the same place in every block of the mask. The barrier at the same place in each of them learns of it. */
 void rung_lens_bulk_load(void *shared, const void *global, int bytes, const void *mbarrier, uint32_t mask)
 {
     uint32_t base = rung_lens_shared_offset(shared);

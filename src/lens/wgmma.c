@@ -1,8 +1,8 @@
-/* Tensor cores. mma: a warp's fragments are in its lanes' registers. wgmma: each thread works out its own part of the
- * warpgroup's tile from the operands in shared memory, when it is issued. A step adds its products and the accumulator
- * as Hopper's tensor cores do: aligned to the largest exponent among them, cut off behind 25 fractional bits, and the
- * sum rounded toward zero. Operands are read as the descriptor says: k innermost, rows of 128 bytes, 16-byte units
- * swizzled within 8 rows. */
+/* Tensor cores. For mma the lanes' registers hold a warp's fragments. For wgmma each thread works out its own part of
+ * the warpgroup's tile from the operands in shared memory, when it is issued. A step adds its products and the
+ * accumulator as Hopper's tensor cores do: they are aligned to the largest exponent among them and cut off behind 25
+ * fractional bits, and the sum is rounded toward zero. Operands are read as the descriptor says: k innermost, rows of
+ * 128 bytes, 16-byte units swizzled within 8 rows. */
 #include "lens.h"
 
 #include <math.h>
@@ -15,12 +15,12 @@ enum { F16 = 0, BF16 = 1, TF32 = 2 };
 enum {
     DEPTH_MAX = 16,     /* products of one step */
     FRACTION_BITS = 25, /* of an aligned term, behind the largest exponent */
-    LEAST_F32 = -126,   /* exponents of the smallest normal numbers: smaller ones are aligned as these are */
+    LEAST_F32 = -126,   /* the exponent of the smallest normal numbers: smaller numbers are aligned as these are */
     LEAST_F16 = -14,
-    NO_EXPONENT = -4096, /* of a zero, which no other term is aligned to */
+    NO_EXPONENT = -4096, /* that of a zero, which no other term is aligned to */
 };
 
-/* The k values of one row or column that one step takes, and their exponents. */
+/* The values of one row or column for the k that one step takes, and their exponents. */
 typedef struct factors {
     float value[DEPTH_MAX];
     int exponent[DEPTH_MAX];
@@ -109,7 +109,7 @@ static float step(float sum, const factors *a, const factors *b, int depth)
         check += (double)a->value[p] * b->value[p];
     }
     if (largest <= NO_EXPONENT / 2 || !isfinite(check))
-        return (float)check; /* zeros; or Inf and NaN, which go as in IEEE sums */
+        return (float)check; /* it is zeros, or Inf and NaN, which go as in IEEE sums */
     double scale = power_of_two(FRACTION_BITS - largest);
     int64_t total = (int64_t)((double)sum * scale);
     for (int p = 0; p < depth; p++)
@@ -131,8 +131,8 @@ static void fragment_value(factors *to, int k, uint32_t bits)
     to->exponent[k] = exponent_of(to->value[k], LEAST_F32);
 }
 
-/* d (16 x 8 of a warp) += a (16 x 8) b (8 x 8) in TF32. Lane 4 g + t has a: (g, t), (g + 8, t), (g, t + 4), (g + 8, t +
- * 4); b: (t, g), (t + 4, g); d: (g, 2 t), (g, 2 t + 1), (g + 8, 2 t), (g + 8, 2 t + 1). */
+/* Adds a (16 x 8) b (8 x 8) to d (16 x 8) of a warp in TF32. Lane 4 g + t has a: (g, t), (g + 8, t), (g, t + 4), (g +
+ * 8, t + 4); b: (t, g), (t + 4, g); d: (g, 2 t), (g, 2 t + 1), (g + 8, 2 t), (g + 8, 2 t + 1). */
 void rung_lens_mma_tf32(float *d, const uint32_t *a, const uint32_t *b)
 {
     uint64_t first[32], second[32], right[32];

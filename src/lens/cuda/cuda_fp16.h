@@ -1,8 +1,8 @@
-/* cuda_fp16.h under the lens: the conversions that kernels use, bit by bit. */
+/* cuda_fp16.h under the lens: it has the conversions that kernels use, bit by bit. */
 #ifndef RUNG_LENS_CUDA_FP16_H
 #define RUNG_LENS_CUDA_FP16_H
 
-/* One line a function, as a table. */
+/* Each function has one line, as in a table. */
 /* clang-format off */
 
 struct __half {
@@ -12,7 +12,7 @@ struct __half {
 RUNG_LENS_INLINE unsigned short __half_as_ushort(__half h) { return h.bits; }
 RUNG_LENS_INLINE __half __ushort_as_half(unsigned short bits) { return __half{bits}; }
 
-/* To nearest, ties to even; what is too large becomes Inf, what is too small a subnormal. */
+/* Rounds to nearest, ties to even. What is too large becomes Inf, what is too small a subnormal. */
 RUNG_LENS_INLINE __half __float2half_rn(float x)
 {
     unsigned u = __float_as_uint(x), sign = u >> 16 & 0x8000u, size = u & 0x7fffffffu;

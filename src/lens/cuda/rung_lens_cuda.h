@@ -1,10 +1,10 @@
-/* What CUDA C means under the lens: included before a kernel's own text when the host compiler compiles it as C++.
- * Shared variables are thread-local: the one storage class that may stand alone and after extern, and that gives each
+/* Says what CUDA C means under the lens. It is included before a kernel's own text when the host compiler compiles it
+ * as C++. Shared variables are thread-local: no other storage class may stand alone and after extern and gives each
  * host thread its own. Threads of a block are fibers of one host thread, so they share them. */
 #ifndef RUNG_LENS_CUDA_H
 #define RUNG_LENS_CUDA_H
 
-/* One line a function, as a table. */
+/* Each function has one line, as in a table. */
 /* clang-format off */
 
 #include <math.h>
@@ -14,7 +14,7 @@
 
 #define __CUDACC__ 1
 #define __CUDA_ARCH__ 900
-#ifdef RUNG_LENS_CLONES /* also for processors with FMA: nobody looks at this file's accesses */
+#ifdef RUNG_LENS_CLONES /* it is compiled for processors with FMA, too: nobody looks at this file's accesses */
 #define __global__ __attribute__((noinline, used, target_clones("default", "fma")))
 #else
 #define __global__ __attribute__((noinline, used))
@@ -29,7 +29,7 @@
 #define __shared__ thread_local __attribute__((aligned(16)))
 #define RUNG_LENS_INLINE static inline __attribute__((always_inline, unused))
 
-/* Vector types: a load of one is one access. */
+/* ---- vector types: a load of one is one access ---- */
 #define RUNG_LENS_VECTORS(T, name, align1, align2, align4)                                                             \
     struct __align__(align2) name##2 { T x, y; };                                                                      \
     struct name##3 { T x, y, z; };                                                                                     \
@@ -72,28 +72,29 @@ float4 rung_lens_shared_load4(uint32_t offset);
 float rung_lens_shared_load(uint32_t offset);
 void rung_lens_cp_async(void *to, const void *from, int bytes, int source_bytes);
 void rung_lens_cp_async_commit(void);
-void rung_lens_cp_async_wait(int groups_left); /* negative: none, committed or not */
+void rung_lens_cp_async_wait(int groups_left); /* negative: none is left, committed or not */
 void rung_lens_mbarrier_init(const void *object, uint32_t count);
 void rung_lens_mbarrier_arrive(const void *object, int64_t transaction_bytes);
 void rung_lens_mbarrier_wait(const void *object, unsigned parity);
 int rung_lens_mbarrier_test(const void *object, unsigned parity);
-/* The map's box at element `at` (innermost first) to shared memory; completes on the mbarrier. */
+/* Copies the map's box at element `at` (innermost first) to shared memory, and completes on the mbarrier. */
 void rung_lens_tensor_load(void *shared, const void *map, const int at[5], const void *mbarrier);
 void rung_lens_tensor_store(const void *map, const void *shared, const int at[5]);
-/* bytes in a row, global to shared; mask: the cluster's blocks that get them, 0: this one. */
+/* Copies bytes in a row from global to shared memory. mask: the blocks of the cluster that get them; 0: this one. */
 void rung_lens_bulk_load(void *shared, const void *global, int bytes, const void *mbarrier, uint32_t mask);
 void rung_lens_mbarrier_arrive_cluster(const void *object, uint32_t rank);
 uint32_t rung_lens_cluster_rank(void);
 void rung_lens_cluster_load(void *to, uint32_t offset, uint32_t rank, int bytes);
 void rung_lens_cluster_sync(void);
-/* d (16 x 8) += a (16 x 8) b (8 x 8) in TF32, fragments of a warp. */
+/* Adds a (16 x 8) b (8 x 8) to d (16 x 8) in TF32; the lanes of a warp hold the fragments. */
 void rung_lens_mma_tf32(float *d, const uint32_t *a, const uint32_t *b);
-/* d (64 rows x n of this warpgroup) = a b + (keep ? d : 0): operands with k innermost, in rows of 128 swizzled bytes. */
+/* Computes d (64 rows x n of this warpgroup) = a b + (keep ? d : 0). Operands have k innermost, in rows of 128 swizzled
+ * bytes. */
 void rung_lens_wgmma(float *d, uint64_t a, uint64_t b, int keep, int n, int type);
 }
 enum { warpSize = 32 };
 
-/* Arithmetic. */
+/* ---- arithmetic ---- */
 RUNG_LENS_INLINE float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
 RUNG_LENS_INLINE float __fadd_rn(float a, float b) { return a + b; }
 RUNG_LENS_INLINE float __fsub_rn(float a, float b) { return a - b; }
@@ -138,7 +139,7 @@ RUNG_LENS_MINMAX(long long)
 RUNG_LENS_MINMAX(unsigned long long)
 RUNG_LENS_MINMAX(float)
 
-/* Memory. Cache hints change nothing that the lens counts. */
+/* ---- memory; cache hints change nothing that the lens counts ---- */
 #define RUNG_LENS_LOAD(name)                                                                                           \
     template <typename T> RUNG_LENS_INLINE T name(const T *at) { return *at; }
 RUNG_LENS_LOAD(__ldg)
@@ -162,7 +163,7 @@ RUNG_LENS_INLINE void __nanosleep(unsigned) { rung_lens_yield(); }
 RUNG_LENS_INLINE void __trap(void) { rung_lens_trap("executes __trap()"); }
 RUNG_LENS_INLINE void __prof_trigger(int) {}
 
-/* Barriers and warps. */
+/* ---- barriers and warps ---- */
 RUNG_LENS_INLINE int __syncthreads_count(int p) { return rung_lens_syncthreads_count(p); }
 RUNG_LENS_INLINE int __syncthreads_or(int p) { return rung_lens_syncthreads_count(p) != 0; }
 RUNG_LENS_INLINE int __syncthreads_and(int p) { return rung_lens_syncthreads_count(p) == (int)blockDim.x; }
@@ -210,7 +211,7 @@ template <typename T> RUNG_LENS_INLINE T rung_lens_warp_sum(unsigned mask, T val
 }
 template <typename T> RUNG_LENS_INLINE T __reduce_add_sync(unsigned mask, T value) { return rung_lens_warp_sum(mask, value); }
 
-/* Atomics: the old value comes back. */
+/* ---- atomics: the old value comes back ---- */
 #define RUNG_LENS_ATOMIC(name, expression)                                                                             \
     template <typename T, typename U> RUNG_LENS_INLINE T name(T *at, U given)                                          \
     {                                                                                                                  \
@@ -220,7 +221,7 @@ template <typename T> RUNG_LENS_INLINE T __reduce_add_sync(unsigned mask, T valu
         rung_lens_poke(at, (T)(expression));                                                                           \
         return old;                                                                                                    \
     }
-/* Reads and writes that no hook sees: the access is reported by the call beside them. */
+/* ---- reads and writes that no hook sees: the call beside each of them reports the access ---- */
 template <typename T> static __attribute__((noinline, no_sanitize_thread)) T rung_lens_peek(const T *at) { return *at; }
 template <typename T> static __attribute__((noinline, no_sanitize_thread)) void rung_lens_poke(T *at, T v) { *at = v; }
 RUNG_LENS_ATOMIC(atomicAdd, old + value)

@@ -1,4 +1,4 @@
-/* device/async.h under the lens: the same calls; copies land when their group is waited for. */
+/* device/async.h under the lens: it has the same calls; copies land when their group is waited for. */
 #ifndef RUNG_DEVICE_ASYNC_H
 #define RUNG_DEVICE_ASYNC_H
 

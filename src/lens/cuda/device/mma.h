@@ -1,4 +1,4 @@
-/* device/mma.h under the lens. */
+/* device/mma.h under the lens: it has the same calls. */
 #ifndef RUNG_DEVICE_MMA_H
 #define RUNG_DEVICE_MMA_H
 

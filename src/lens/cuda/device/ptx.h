@@ -1,8 +1,8 @@
-/* device/ptx.h under the lens: the same calls. Shared addresses are offsets into the block's shared memory. */
+/* device/ptx.h under the lens: it has the same calls. Shared addresses are offsets into the block's shared memory. */
 #ifndef RUNG_DEVICE_PTX_H
 #define RUNG_DEVICE_PTX_H
 
-/* One line a function, as a table. */
+/* Each function has one line, as in a table. */
 /* clang-format off */
 
 #include <cuda.h>
@@ -145,7 +145,7 @@ PTX void ptx_wgmma_commit(void) {}
 #define PTX_WGMMA_BF16_N128(d, a, b, keep) rung_lens_wgmma(d, a, b, keep, 128, 1)
 #define PTX_WGMMA_TF32_N128(d, a, b, keep) rung_lens_wgmma(d, a, b, keep, 128, 2)
 
-/* Roundings that the originals leave to one instruction. */
+/* These round as the originals do, which need one instruction for it. */
 PTX uint32_t ptx_round_tf32(float x)
 {
     uint32_t bits = __float_as_uint(x);

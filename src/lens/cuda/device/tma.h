@@ -1,9 +1,10 @@
-/* device/tma.h under the lens: its structs, and the same calls answered by the lens's mbarriers and copy engine. */
+/* device/tma.h under the lens: it has the same structs, and the same calls answered by the lens's mbarriers and copy
+ * engine. */
 #ifndef RUNG_LENS_DEVICE_TMA_H
 #define RUNG_LENS_DEVICE_TMA_H
 
 #include "device/async.h"
-#undef __CUDACC__ /* the original gives its structs alone */
+#undef __CUDACC__ /* without it the original gives its structs alone */
 #include "../../../cuda/device/tma.h"
 #define __CUDACC__ 1
 
