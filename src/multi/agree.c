@@ -1,4 +1,4 @@
-/* Agreement: what all ranks of a call must have been given alike. */
+/* Agreement: checks that all ranks of a call were given what must be alike. */
 #include "multi/multi.h"
 
 #include <inttypes.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What travels: a rank's arguments and its own verdict on them. */
+/* What a rank sends: its arguments, and its own verdict on them. */
 typedef struct sent {
     int32_t count, status, argument;
     int64_t values[64];

@@ -12,9 +12,9 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-/* Steps of k at a time, by device: results depend on it. On a GPU the product of one panel must hide the copies of the
- * next and the ends of tiles; tensor cores need wider panels to do so, and fewer pieces, since each splits its operands
- * anew. On a CPU a panel must stay in the caches. */
+/* How many steps of k a panel has at a time, by device: results depend on it. On a GPU the product of one panel must
+ * hide the copies of the next and the ends of tiles; tensor cores need wider panels to do so, and fewer pieces, since
+ * each splits its operands anew. On a CPU a panel must stay in the caches. */
 static const multi_panels cpu_panels = {512, 512, 512, 1, 1}, strict_panels = {2048, 8192, 4096, 4, 2},
                           tensor_panels = {8192, 8192, 8192, 2, 1};
 enum { GPU_WAVE = 1 << 22 };
@@ -32,7 +32,7 @@ static double positive_from_environment(const char *name, double otherwise)
     return value > 0.0 && value < 1e9 ? value : otherwise;
 }
 
-/* RUNG_MULTI_PANEL: "width", or "first:widest:last", or "first:widest:last:bands:chunks". */
+/* Reads RUNG_MULTI_PANEL: "width", or "first:widest:last", or "first:widest:last:bands:chunks". */
 static void choose_panels(rung_multi *multi, int gpu)
 {
     const char *text = getenv("RUNG_MULTI_PANEL");
@@ -171,7 +171,7 @@ static rung_status read_environment(multi_transport *t)
     return RUNG_SUCCESS;
 }
 
-/* Where the ranks meet, and the secret that lets them in. */
+/* Reads from the environment where the ranks meet, and the secret that lets them in. */
 typedef struct meeting {
     char address[CONTROL_ADDRESS_BYTES], secret[CONTROL_SECRET_BYTES];
 } meeting;
@@ -334,9 +334,9 @@ rung_status rung_multi_create(rung_multi **out, const rung_multi_config *given)
     }
     multi->config = config;
     multi->timeout_s = config.timeout_s > 0.0 ? config.timeout_s : positive_from_environment("RUNG_TIMEOUT_S", 60.0);
-    multi->wave_elements = (int64_t)positive_from_environment("RUNG_MULTI_WAVE", GPU_WAVE); /* tests: small ones */
+    multi->wave_elements = (int64_t)positive_from_environment("RUNG_MULTI_WAVE", GPU_WAVE); /* tests set small ones */
     rung_status status = config.transport == RUNG_TRANSPORT_LOCAL ? open_local(multi) : open_processes(multi);
-    multi->config.devices = NULL; /* the caller's */
+    multi->config.devices = NULL; /* the array is the caller's */
     if (status != RUNG_SUCCESS) {
         char why[512];
         snprintf(why, sizeof why, "%s", rung_last_error());

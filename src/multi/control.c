@@ -26,7 +26,7 @@ typedef struct frame_head {
     uint32_t type, bytes;
 } frame_head;
 
-/* The first frame on a connection: who comes, and the secret that only ranks of this run know. */
+/* The first frame on a connection: it says who comes, and the secret that only ranks of this run know. */
 typedef struct greeting {
     int32_t magic, rank, size;
     char secret[CONTROL_SECRET_BYTES];
@@ -37,19 +37,19 @@ typedef struct failure {
     char why[448];
 } failure;
 
-/* One connection: what arrived of the next frame. */
+/* A connection, and what has arrived of its next frame. */
 typedef struct line {
-    int socket; /* -1: closed */
-    int left;   /* said farewell */
+    int socket; /* -1: it is closed */
+    int left;   /* the other side has said farewell */
     size_t have;
-    unsigned char *data; /* head and body */
+    unsigned char *data; /* head and body of a frame */
 } line;
 
 struct multi_control {
     int rank, size, listener;
-    line *lines; /* rank 0: one a rank; else: lines[0] to rank 0 */
+    line *lines; /* at rank 0 one for each rank; elsewhere lines[0] alone, to rank 0 */
     char secret[CONTROL_SECRET_BYTES];
-    int failed, spread;    /* spread: rank 0 has passed it on */
+    int failed, spread;    /* something failed; spread: rank 0 has passed it on */
     failure first;         /* what failed first */
     char turned_away[160]; /* rank 0: why the last guest of Rung's was not let in; empty: none was */
 };
@@ -109,7 +109,7 @@ static int split_address(const char *address, char host[96], char port[16])
     return 1;
 }
 
-/* The loopback address of a host that is one; 0: it is none. */
+/* Returns a host's address where it is a loopback address; 0 where it is none. */
 static in_addr_t loopback_of(const char *host)
 {
     struct in_addr at;
@@ -128,7 +128,7 @@ static rung_status listen_on(multi_control *c, const char *host, const char *por
 {
     struct sockaddr_in here = {.sin_family = AF_INET,
                                .sin_port = htons((uint16_t)atoi(port)),
-                               .sin_addr.s_addr = loopback_of(host)}; /* 0: every address of this machine */
+                               .sin_addr.s_addr = loopback_of(host)}; /* 0 means every address of this machine */
     int on = 1;
     c->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (c->listener < 0)
@@ -216,7 +216,7 @@ static void close_line(line *l)
     l->socket = -1;
 }
 
-/* Sends the whole frame, waiting for room: frames are small and the other side reads whenever it waits. */
+/* Sends the whole frame. It waits for room: frames are small, and the other side reads whenever it waits. */
 static int send_frame(line *l, uint32_t type, const void *data, int bytes, double timeout_s)
 {
     unsigned char *all = malloc(sizeof(frame_head) + (size_t)bytes);
@@ -243,7 +243,7 @@ static int send_frame(line *l, uint32_t type, const void *data, int bytes, doubl
     return at == size;
 }
 
-/* Reads what is there of one frame; 1: the frame is complete, 0: not yet, -1: the line is dead. */
+/* Reads what is there of one frame. Returns 1 when the frame is complete, 0 when not yet, -1 when the line is dead. */
 static int read_frame(multi_control *c, line *l)
 {
     if (!l->data && !(l->data = malloc(sizeof(frame_head) + LONGEST_FRAME)))
@@ -361,7 +361,7 @@ static rung_status receive(multi_control *c, line *l, void *data, int bytes, con
     }
 }
 
-/* Compares in a time that does not tell how much of a guess was right. */
+/* Compares in a time that does not say how much of a guess was right. */
 static int same_secret(const char *x, const char *y)
 {
     unsigned differ = 0;
@@ -370,7 +370,8 @@ static int same_secret(const char *x, const char *y)
     return differ == 0;
 }
 
-/* Why a guest's greeting does not let it in; who does not know the secret learns nothing else. NULL: it does. */
+/* Returns why a guest's greeting does not let it in; NULL: it does. Who does not know the secret learns nothing else.
+ */
 static const char *why_not(const multi_control *c, const greeting *hello, char why[sizeof c->turned_away])
 {
     const size_t room = sizeof c->turned_away;
@@ -387,7 +388,7 @@ static const char *why_not(const multi_control *c, const greeting *hello, char w
     return why;
 }
 
-/* Whom rank 0 has not let in yet. Nothing but a greeting is taken from it: news are for ranks to tell. */
+/* A guest that rank 0 has not let in yet. Nothing but a greeting is taken from it: only ranks bring news. */
 typedef struct guest {
     int socket;
     double end_s;
@@ -395,11 +396,11 @@ typedef struct guest {
     unsigned char data[sizeof(frame_head) + sizeof(greeting)];
 } guest;
 
-/* Many at once, so that those who say nothing keep no rank waiting. */
+/* There is room for many at once, so that those who say nothing keep no rank waiting. */
 enum { MOST_GUESTS = 64, GREETING_S = 2 };
 
-/* Answers a whole greeting. 1: the guest is let in. A stranger's is not answered; a rank's that is turned away is told
- * why. */
+/* Answers a whole greeting. Returns 1 when the guest is let in. A stranger gets no answer; a rank that is turned away
+ * is told why. */
 static int greet(multi_control *c, const guest *g)
 {
     frame_head head;
@@ -411,7 +412,8 @@ static int greet(multi_control *c, const guest *g)
     line answer = {.socket = g->socket};
     if (!why_not(c, &hello, c->turned_away)) {
         c->lines[hello.rank].socket = g->socket;
-        send_frame(&answer, FRAME_DATA, NULL, 0, 1.0); /* welcome; a line that is dead shows later, as any other */
+        /* this welcomes it; a line that is dead shows later, as any other */
+        send_frame(&answer, FRAME_DATA, NULL, 0, 1.0);
         return 1;
     }
     failure f = {.rank = 0, .status = RUNG_INVALID_ARGUMENT};
@@ -420,7 +422,7 @@ static int greet(multi_control *c, const guest *g)
     return 0;
 }
 
-/* Reads what a guest has said by now. 1: it stays, 0: it has been let in or is gone. */
+/* Reads what a guest has said by now. Returns 1 when it stays, 0 when it has been let in or is gone. */
 static int hear(multi_control *c, guest *g)
 {
     ssize_t got = recv(g->socket, g->data + g->have, sizeof g->data - g->have, 0);
@@ -515,7 +517,7 @@ static rung_status await_welcome(multi_control *c, const char *address, double e
                              c->rank);
         poll(&(struct pollfd){.fd = l->socket, .events = POLLIN}, 1, 5);
     }
-    l->have = 0; /* an empty message */
+    l->have = 0; /* the message is empty */
     return RUNG_SUCCESS;
 }
 

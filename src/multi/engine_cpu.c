@@ -28,7 +28,7 @@ static void cpu_free(multi_engine *e, void *memory)
 static int64_t cpu_free_bytes(multi_engine *e)
 {
     (void)e;
-    return INT64_MAX / 16; /* the system says no when it comes to it */
+    return INT64_MAX / 16; /* the system refuses when it has no more */
 }
 
 static void note(multi_engine *e, multi_lane lane, double start_us)

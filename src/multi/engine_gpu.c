@@ -1,5 +1,5 @@
-/* A GPU as a rank's device: a stream a lane, a context of the library on each work lane's stream, events for marks.
- * Written over the driver API; every call makes the GPU's primary context current for its length. */
+/* A GPU as a rank's device: each lane is a stream, each work lane's stream has a context of the library, and marks are
+ * events. It is written over the driver API; every call makes the GPU's primary context current for its length. */
 #include "core/context.h"
 #include "cuda/driver/device.h"
 #include "multi/clock.h"
@@ -28,7 +28,7 @@ typedef struct gpu_state {
     CUstream streams[MULTI_LANES];
     rung_context *products[WORK_LANES];
     events marks, times;
-    timed *spans; /* taken since the last collect */
+    timed *spans; /* those taken since they were last collected */
     int span_count, span_capacity;
     CUevent base; /* the timeline's zero on this GPU */
     double base_us;
@@ -60,7 +60,7 @@ void multi_engine_gpu_leave(multi_engine *e)
     s->pushed = 0;
 }
 
-/* Runs one piece of work with the context current. */
+/* Runs one piece of work with the context current, and returns its status. */
 #define INSIDE(engine, call)                                                                                           \
     do {                                                                                                               \
         RUNG_TRY(multi_engine_gpu_enter(engine));                                                                      \
@@ -163,7 +163,7 @@ static void gpu_free(multi_engine *e, void *memory)
 
 static rung_status host_alloc_inside(gpu_state *s, int64_t bytes, void **memory)
 {
-    /* 1: portable, pinned for every GPU's context */
+    /* 1 asks for portable memory, which is pinned for every GPU's context */
     CU_TRY(s->driver, host_alloc(memory, (size_t)bytes, CU_MEMHOSTALLOC_PORTABLE));
     return RUNG_SUCCESS;
 }
@@ -411,7 +411,7 @@ static rung_status collect_inside(multi_engine *e)
                            s->base_us + stop_ms * 1e3);
     }
     s->span_count = 0;
-    s->times.used = e->tracing; /* the first is the base */
+    s->times.used = e->tracing; /* the first event is the base */
     return RUNG_SUCCESS;
 }
 
@@ -438,7 +438,7 @@ static void close_inside(gpu_state *s)
 static void gpu_close(multi_engine *e)
 {
     gpu_state *s = state_of(e);
-    if (e->stuck) /* its streams and events, too */
+    if (e->stuck) /* its streams and events stay, too */
         return;
     if (multi_engine_gpu_enter(e) == RUNG_SUCCESS) {
         close_inside(s);

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Some k of the panel in a row, and the member that puts them together. */
+/* A few neighbouring k of the panel, and the member that puts them together. */
 typedef struct segment {
     int64_t at, count;
     int member;
-    int64_t before; /* steps of the same member before it */
+    int64_t before; /* steps that the same member has before it */
 } segment;
 
 typedef struct message_unit {
@@ -21,11 +21,11 @@ typedef struct message_unit {
     segment *segments;
     int segment_count, segment_capacity;
     int64_t *steps;   /* of each member's part */
-    int64_t *offsets; /* where it begins in `parts`, floats */
+    int64_t *offsets; /* where each member's part begins in `parts`, in floats */
     multi_buffer parts;
-    void **pending;       /* a broadcast each */
-    int members;          /* allocated */
-    int64_t first, lines; /* the band, of my group */
+    void **pending;       /* one for each broadcast */
+    int members;          /* room for so many members */
+    int64_t first, lines; /* the band, as my group has it */
 } message_unit;
 
 static int64_t most(int64_t a, int64_t b)
@@ -43,7 +43,7 @@ static message_unit *unit_state(multi_product *p, const product_unit *u)
     return &p->ring[u->index % p->ring_count];
 }
 
-/* Finds this rank's group on a side, and its place in it; -1: none. */
+/* Finds this rank's group on a side, and its place in it; -1: it is in none. */
 static int my_group(const multi_product *p, int side)
 {
     return side == SIDE_A ? p->shares[0].row : p->shares[0].col;
@@ -60,8 +60,8 @@ static int64_t group_lines(const multi_product *p, int side, int group)
     return r->count ? r->list[r->count - 1].at + r->list[r->count - 1].count : 0;
 }
 
-/* Reserves memory for one unit of A and one of B: in a queue's order it is free again once the unit is queued. There is
- * room for the widest panel at once, so that nothing is freed while others may still be waited for. */
+/* Reserves memory for one unit of A and one of B. Where all goes in a queue's order, it is free again once the unit is
+ * queued. There is room for the widest panel at once, so that nothing is freed while others may still be waited for. */
 static rung_status reserve_ordered(multi_product *p)
 {
     for (int side = 0; side < SIDES; side++) {
@@ -113,9 +113,9 @@ void fetch_message_close(multi_product *p)
                 open = 1;
             }
         multi_mover_free(p->multi, &x->mover);
-        if (t->ordered) /* stays for the next product */
+        if (t->ordered) /* it stays for the next product */
             p->multi->parts[i] = x->parts;
-        else if (!open) /* else messages may still arrive there: it is left to the process */
+        else if (!open) /* else messages may still arrive there, and it is left to the process */
             multi_buffer_free(&p->multi->engines[0], &x->parts);
         free(x->segments);
         free(x->steps);
@@ -236,8 +236,8 @@ static rung_status broadcast(multi_product *p, const product_unit *u, message_un
     return multi_transport_try(p->multi, result, why);
 }
 
-/* Begins broadcasts. A queue needs one order everywhere: all of them once the own part is there. Else the others' may
- * come before. */
+/* Begins broadcasts. A queue needs the same order on all ranks, so all begin once the own part is there. Without a
+ * queue the others' may begin before. */
 static rung_status advance(multi_product *p, const product_unit *u, message_unit *x)
 {
     int done = 1, waiting_for, mine = my_member(p, u->side), members = product_members(p, u->side);
@@ -351,7 +351,7 @@ rung_status fetch_message_finish(multi_product *p, const product_unit *u)
     RUNG_TRY(poll_unit(p, u, &open, &waiting_for));
     while (open) {
         RUNG_TRY(multi_wait_turn(p->multi, &deadline, what, waiting_for));
-        RUNG_TRY(fetch_message_progress(p)); /* relays of later units, too: others may wait for them */
+        RUNG_TRY(fetch_message_progress(p)); /* this relays later units, too, as others may wait for them */
         RUNG_TRY(poll_unit(p, u, &open, &waiting_for));
     }
     if (my_member(p, u->side) >= 0 && !in_place(p, u))

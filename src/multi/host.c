@@ -1,6 +1,6 @@
-/* rung_multi_sgemm: operands in host memory. C goes in tiles, each shared out over a grid of GPUs; panels of A and B
- * come in over every host link at once, each part once, and go on between the GPUs; finished parts of C leave while the
- * others are multiplied, and the next tile's panels come in meanwhile. Column-major inside. */
+/* rung_multi_sgemm: operands in host memory. C goes in tiles, and each is shared out over a grid of GPUs. Panels of A
+ * and B come in over every host link at once, each part once, and go on between the GPUs. Finished parts of C leave
+ * while the others are multiplied, and the next tile's panels come in meanwhile. Inside, matrices are column-major. */
 #include "core/validate.h"
 #include "multi/unit.h"
 #include "multi/stage.h"
@@ -23,7 +23,7 @@ typedef struct host_share {
     float *slots[PANEL_SLOTS][SIDES], *c[C_BUFFERS];
     int64_t ldc;
     multi_mark loaded[HOST_UNITS], fetched[HOST_UNITS], used[PANEL_SLOTS][WORK_LANES], left[C_BUFFERS];
-    int next_lane, partition; /* how the last panel's products were cut */
+    int next_lane, partition; /* they say how the last panel's products were cut */
 } host_share;
 
 typedef struct host_product {
@@ -36,7 +36,7 @@ typedef struct host_product {
     int c_pinned, staged;
     int rows, cols;                   /* the grid */
     int64_t tile_m, tile_n;           /* a GPU's part of a tile of C */
-    int64_t tiles_m, tiles_n, panels; /* panels of a tile; flights are tiles times panels */
+    int64_t tiles_m, tiles_n, panels; /* panels: those of a tile; flights are tiles times panels */
     multi_cuts cuts;
     int first_bands;
     int64_t units, begun;
@@ -48,7 +48,7 @@ typedef struct host_unit {
     int side, band, slot;
 } host_unit;
 
-/* A GPU's part of a tile: origin and size in C. */
+/* Returns a GPU's part of a tile: its origin and size in C. */
 typedef struct rectangle {
     int64_t row, rows, col, cols;
 } rectangle;
@@ -120,7 +120,7 @@ static float *slot_at(const host_product *h, int held, const host_unit *u, int64
 
 /* ---- bringing a unit in ---- */
 
-/* Member `member` of `members` brings this part of a band, cut where lines are stored apart. */
+/* Lets member `member` of `members` bring this part of a band, cut where lines are stored apart. */
 typedef struct piece {
     int64_t line, lines, step, steps;
 } piece;
@@ -226,7 +226,7 @@ static rung_status spread(host_product *h, int held, const host_unit *u)
     int64_t first, end;
     band_of(h, u, held, &first, &end);
     RUNG_TRY(e->ops->wait(e, LANE_SPREAD, s->loaded[ring]));
-    for (int i = 1; i < members; i++) { /* each begins with its neighbour: no GPU is asked by all at once */
+    for (int i = 1; i < members; i++) { /* each begins with its neighbour, so that no GPU is asked by all at once */
         int member = (mine + i) % members, other = held_of(h, u->side, held, member);
         piece p = piece_of(h, u, first, end, member, members);
         multi_copy copy = copy_of(h, u, &p, slot_at(h, other, u, p.line, p.step), slot_ld(h, u->side),
@@ -279,7 +279,7 @@ static rung_status multiply(host_product *h, int held, const host_unit *u, int64
     rectangle part = part_of(h, held, u->tile);
     if (rows <= 0 || cols <= 0)
         return RUNG_SUCCESS;
-    /* the GPU does not keep the order of more than two at once, and parts leave in order; bands fill it only together
+    /* the GPU does not keep the order of more than two at once, and parts leave in order; only bands fill it together
      */
     int lanes = s->partition == CUT_BANDS ? WORK_LANES : 2;
     multi_lane lane = (multi_lane)(LANE_WORK + s->next_lane);
@@ -305,7 +305,7 @@ static rung_status multiply(host_product *h, int held, const host_unit *u, int64
     return u->panel == h->panels - 1 ? send_out(h, held, u, &part, row, rows, col, cols, lane) : RUNG_SUCCESS;
 }
 
-/* Multiplies columns in parts. What leaves goes in parts that shrink: only the last one's way out is waited for. */
+/* Multiplies columns in parts. Parts that leave get smaller: only the last one's way out is waited for. */
 static rung_status multiply_columns(host_product *h, int held, const host_unit *u, int64_t row, int64_t rows,
                                     int64_t col, int64_t end)
 {
@@ -435,7 +435,8 @@ static int64_t memory_floats(host_product *h)
            slots_used(h) * (slot_floats(h, SIDE_A) + slot_floats(h, SIDE_B)) + 64 * (C_BUFFERS + 2 * PANEL_SLOTS);
 }
 
-/* Returns what each GPU may use: what was said, or what is free but for a part that products borrow themselves. */
+/* Returns what each GPU may use: what the caller said, or what is free without the part that products borrow
+ * themselves. */
 static int64_t memory_limit_floats(const host_product *h)
 {
     int64_t limit = INT64_MAX;

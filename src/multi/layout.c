@@ -126,7 +126,7 @@ void rung_matrix_init(rung_matrix *x, int64_t m, int64_t n, int64_t mb, int64_t 
     *x = (rung_matrix){.m = m, .n = n, .mb = mb, .nb = nb, .grid_rows = grid_rows, .grid_cols = grid_cols, .ld = 1};
     if (m < 0 || n < 0 || mb < 1 || nb < 1 || grid_rows < 1 || grid_cols < 1)
         return;                            /* whoever uses it says what is wrong */
-    int64_t most = rung_matrix_rows(x, 0); /* the source holds most */
+    int64_t most = rung_matrix_rows(x, 0); /* the source holds the most */
     x->ld = most > 1 ? most : 1;
 }
 

@@ -1,5 +1,5 @@
-/* Block-cyclic distribution, one dimension at a time: who owns an index, where, and in which runs one distribution's
- * indices lie in another's. Indices count from 0 here. */
+/* Block-cyclic distribution, one dimension at a time: it says who owns an index, where, and in which runs the indices
+ * of one distribution lie in another's. Indices count from 0 here. */
 #ifndef RUNG_MULTI_LAYOUT_H
 #define RUNG_MULTI_LAYOUT_H
 
@@ -17,13 +17,13 @@ multi_axis multi_cols(const rung_matrix *matrix);
 multi_axis multi_whole(int64_t n);
 
 int multi_axis_owner(const multi_axis *x, int64_t index);
-int64_t multi_axis_local(const multi_axis *x, int64_t index); /* on its owner */
+int64_t multi_axis_local(const multi_axis *x, int64_t index); /* its local index on its owner */
 int64_t multi_axis_global(const multi_axis *x, int part, int64_t local);
 /* Returns how many indices below `end` the part owns: also the local index where the first one at or after `end` lies.
  */
 int64_t multi_axis_count(const multi_axis *x, int part, int64_t end);
 
-/* `count` elements from `at` on, in the order wanted, lie on `part` from its local index `local` on. */
+/* A run: `count` elements from `at` on, in the order wanted, lie on `part` from its local index `local` on. */
 typedef struct multi_run {
     int64_t at, count;
     int part;
@@ -35,13 +35,14 @@ typedef struct multi_runs {
     int count, capacity;
 } multi_runs;
 
-/* Wanted: part `part`'s local indices [first, first + count) of axis `to`. The element with index `to_origin` there is
- * the one with index `from_origin` of axis `from`. The runs tell where they lie in `from`; `at` counts from `first`. */
+/* Finds the runs of part `part`'s local indices [first, first + count) of axis `to`. The element with index `to_origin`
+ * there is the one with index `from_origin` of axis `from`. The runs say where they lie in `from`; `at` counts from
+ * `first`. */
 rung_status multi_runs_find(multi_runs *runs, const multi_axis *to, int part, int64_t first, int64_t count,
                             int64_t to_origin, const multi_axis *from, int64_t from_origin);
 void multi_runs_free(multi_runs *runs);
 
-/* Returns a rank's place in a matrix's grid; -1 for ranks beyond it. */
+/* Returns a rank's place in a matrix's grid; -1 for ranks beyond the grid. */
 int multi_grid_row(const rung_matrix *matrix, int rank);
 int multi_grid_col(const rung_matrix *matrix, int rank);
 

@@ -1,4 +1,4 @@
-/* Memory of ranks' devices and pinned host memory, for callers; and the trace switch. */
+/* Device memory of ranks and pinned host memory, for callers; and the switch of the trace. */
 #include "multi/multi.h"
 #include "multi/timeline.h"
 
@@ -38,7 +38,7 @@ void rung_multi_host_free(rung_multi *multi, void *memory)
         multi->engines[0].ops->host_free(&multi->engines[0], memory);
 }
 
-/* Bytes as lines of floats, with a shorter last one. */
+/* Describes bytes as lines of floats, with a shorter last line. */
 static rung_status copy(rung_multi *multi, int held, void *to, const void *from, int64_t bytes, int to_host)
 {
     RUNG_TRY(check(multi, held, bytes));

@@ -96,7 +96,7 @@ rung_status multi_mover_begin(rung_multi *multi, multi_mover *m, int64_t tag)
     rung_status status = messages ? RUNG_SUCCESS : no_memory();
     for (int i = 0; i < m->count && status == RUNG_SUCCESS; i++) {
         mover_message *x = &m->messages[i];
-        if (x->buffer.at && x->buffer.floats < x->floats) /* freeing waits for the device, and that without an end */
+        if (x->buffer.at && x->buffer.floats < x->floats) /* freeing waits for the device, and nothing ends that wait */
             status = multi_finish(multi);
         if (status == RUNG_SUCCESS)
             status = multi_buffer_reserve(engine, &x->buffer, x->floats);

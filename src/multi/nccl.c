@@ -1,6 +1,6 @@
-/* The NCCL transport. libnccl is opened at run time; only the calls below are used, declared here. Communicators do not
- * block: whatever NCCL has to wait for is polled beside the control connection and the time limit, and a fault aborts
- * them, which ends what is queued on the GPU. */
+/* The NCCL transport. libnccl is opened at run time; only the calls below are used, and they are declared here.
+ * Communicators do not block: whatever NCCL has to wait for is polled beside the control connection and the time limit.
+ * A fault aborts them, which ends what is queued on the GPU. */
 #include "multi/nccl.h"
 
 #include <dlfcn.h>
@@ -24,7 +24,7 @@ typedef struct nccl_id {
     char bytes[128];
 } nccl_id;
 
-/* As of NCCL 2.17; later ones read no further than `size`. */
+/* This is the struct as of NCCL 2.17; later versions read no further than `size`. */
 typedef struct nccl_config {
     size_t size;
     unsigned magic, version;
@@ -55,7 +55,7 @@ typedef struct nccl_calls {
 #undef X
 } nccl_calls;
 
-/* The groups of one grid that this rank is in; NULL: alone there, or beyond the grid. */
+/* The groups of one grid that this rank is in; NULL: it is alone there, or beyond the grid. */
 typedef struct nccl_grid {
     int rows, cols;
     nccl_comm *row, *col;
@@ -67,7 +67,7 @@ typedef struct nccl_state {
     multi_transport start; /* what started the ranks: MPI, or nothing */
     nccl_comm *all;
     nccl_grid grids[MOST_GRIDS];
-    int grid_count, grid; /* grid: of the groups in use */
+    int grid_count, grid; /* grid: the one whose groups are in use */
     int stopped;
 } nccl_state;
 
@@ -77,8 +77,8 @@ static int refuse(const nccl_state *s, int result, const char *call, char *why)
     return RUNG_DEVICE_ERROR;
 }
 
-/* The communicator's last call goes on by itself until it is done, whether it said so or not (ncclCommSplit does not).
- */
+/* Asks until the communicator's last call is done. It goes on by itself, whether it said so or not (ncclCommSplit does
+ * not). */
 static int settle(nccl_state *s, nccl_comm *comm, int result, const char *call, char *why)
 {
     multi_deadline deadline = multi_deadline_start(s->multi);
@@ -157,7 +157,7 @@ static int nccl_exchange(void *state, const multi_message *messages, int count, 
 {
     nccl_state *s = state;
     (void)tag;
-    *pending = s; /* poll() says done at once: what follows on the lane finds the data there */
+    *pending = s; /* poll() says at once that it is done: what follows on the lane finds the data there */
     int failed = begin(s, why);
     return failed ? failed : end(s, s->all, queue_messages(s, messages, count), "NCCL's messages between ranks", why);
 }
@@ -209,7 +209,8 @@ static void abort_grid(nccl_state *s, nccl_grid *g)
     *g = (nccl_grid){0};
 }
 
-/* Every rank of the context asks for the same grids in the same order, so all of them split alike. */
+/* Splits the communicator. Every rank of the context asks for the same grids in the same order, so all of them split
+ * alike. */
 static int nccl_groups(void *state, int rows, int cols, char *why)
 {
     nccl_state *s = state;
@@ -224,7 +225,7 @@ static int nccl_groups(void *state, int rows, int cols, char *why)
     int failed = enter(s, why);
     if (failed)
         return failed;
-    abort_grid(s, g); /* too many grids: the last one's place is taken */
+    abort_grid(s, g); /* there are too many grids: the last one makes room */
     g->rows = rows, g->cols = cols;
     if (cols > 1)
         failed = split(s, row < 0 ? NCCL_NO_COLOR : row, col, &g->row, why);
@@ -272,8 +273,8 @@ static void nccl_stop(void *state)
     multi_engine_gpu_leave(&s->multi->engines[0]);
 }
 
-/* The other ranks destroy theirs at about the same time; one that does not is not waited for longer than the limit.
- * While it waits, nobody else may ask this communicator. */
+/* Destroys a communicator. The other ranks destroy theirs at about the same time; nobody waits longer than the limit
+ * for one that does not. While it waits, nobody else may ask this communicator. */
 static void leave(nccl_state *s, nccl_comm **place)
 {
     char why[MULTI_WHY_BYTES];
@@ -302,7 +303,7 @@ static void nccl_close(void *state, int failed)
     }
     if (s->start.close)
         s->start.close(s->start.state, failed);
-    free(s); /* libnccl stays loaded: it has threads */
+    free(s); /* libnccl stays loaded, as it has threads */
 }
 
 /* ---- opening ---- */
@@ -310,7 +311,7 @@ static void nccl_close(void *state, int failed)
 static rung_status load(nccl_state *s)
 {
     const char *named = getenv("RUNG_NCCL");
-    setenv("NCCL_NVLS_ENABLE", "0", 0); /* NVLink multicast: off unless somebody asks for it */
+    setenv("NCCL_NVLS_ENABLE", "0", 0); /* NVLink multicast is off unless somebody asks for it */
     void *library = dlopen(named ? named : "libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
     if (!library && !named)
         library = dlopen("libnccl.so", RTLD_NOW | RTLD_LOCAL);
@@ -346,7 +347,7 @@ rung_status multi_nccl_open(rung_multi *multi, multi_transport *t)
     t->groups = nccl_groups;
     t->stop = nccl_stop;
     t->share = NULL;
-    t->check = NULL; /* not before there is something to ask */
+    t->check = NULL; /* there is nothing to ask yet */
     t->close = nccl_close;
     return load(s);
 }
@@ -359,7 +360,7 @@ rung_status multi_nccl_connect(rung_multi *multi, multi_transport *t)
                           .magic = 0xcafebeef,
                           .version = NCCL_OLDEST,
                           .blocking = 0,
-                          .cluster = INT_MIN, /* not set */
+                          .cluster = INT_MIN, /* it is not set */
                           .least_blocks = INT_MIN,
                           .most_blocks = INT_MIN,
                           .share = INT_MIN};

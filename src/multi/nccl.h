@@ -4,9 +4,9 @@
 
 #include "multi/multi.h"
 
-/* The engine is open, rank and size are known. Opens libnccl and replaces the transport's functions. */
+/* Opens libnccl and replaces the transport's functions. The engine is open, and rank and size are known. */
 rung_status multi_nccl_open(rung_multi *multi, multi_transport *transport);
-/* Once all ranks have it: connects them. */
+/* Connects the ranks, once all of them have it. */
 rung_status multi_nccl_connect(rung_multi *multi, multi_transport *transport);
 
 #endif

@@ -159,8 +159,8 @@ static rung_status multiply_band(multi_product *p, int held, const product_unit 
     return multiply(p, held, u, 0, row_end, col, col_end - col, lane);
 }
 
-/* Lets `lane` wait for the first panel, which was cut otherwise than the second, whose products of columns up to `end`
- * go on it. */
+/* Lets `lane` wait for the first panel, which was cut in another way than the second. The second panel's products of
+ * columns up to `end` go on this lane. */
 static rung_status after_bands(multi_product *p, int held, multi_lane lane, int64_t end)
 {
     const product_share *share = &p->shares[held];
@@ -235,7 +235,8 @@ static rung_status reserve_slots(multi_product *p)
             return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for a list of buffers");
         for (int slot = 0; slot < least(PANEL_SLOTS, p->panels) && p->shares[i].row >= 0; slot++)
             for (int side = 0; side < SIDES; side++) {
-                /* A panel that lies in place needs no room; all panels alike, or the first would not tell. */
+                /* A panel that lies in place needs no room. This asks about all of k at once: what holds for the first
+                 * panel need not hold for the others. */
                 product_unit u = {.panel = slot, .side = side, .slot = slot, .k0 = 0, .kw = p->k};
                 int64_t lines = p->side[side].lines_are_rows ? p->cuts.widest : p->shares[i].lines[side];
                 RUNG_TRY(find_in_place(p, i, &u));
@@ -247,9 +248,8 @@ static rung_status reserve_slots(multi_product *p)
     return RUNG_SUCCESS;
 }
 
-/* Returns whether a unit may begin: as far ahead as there are slots. Where all is only queued, the first products go
- * before the copies of later panels.
- */
+/* Returns whether a unit may begin: not further ahead than there are slots. Where all is only queued, the first
+ * products go before the copies of later panels. */
 static int may_begin(const multi_product *p, const product_unit *u)
 {
     if (p->begun == p->units || product_unit_at(p, p->begun).panel >= u->panel + PANEL_SLOTS)

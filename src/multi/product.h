@@ -1,5 +1,5 @@
-/* One distributed product: SUMMA with C in place. k goes in panels of fixed width; a panel of op(A) and one of op(B)
- * are brought to every rank that needs them (fetch.h) while the last ones are multiplied. */
+/* One distributed product: it is SUMMA with C in place. k goes in panels of fixed width. A panel of op(A) and one of
+ * op(B) are brought to every rank that needs them (fetch.h) while the panels before are multiplied. */
 #ifndef RUNG_MULTI_PRODUCT_H
 #define RUNG_MULTI_PRODUCT_H
 

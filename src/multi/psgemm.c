@@ -9,7 +9,7 @@
 typedef struct operand {
     const char *name;
     const float *const *local;
-    int64_t i, j, rows, cols; /* the sub-matrix, as stored */
+    int64_t i, j, rows, cols; /* the sub-matrix, as it is stored */
     const rung_matrix *desc;
 } operand;
 

@@ -1,15 +1,15 @@
-/* Sub-matrices from one distribution to another, and to and from one rank's whole matrix in host memory. */
+/* Copies sub-matrices from one distribution to another, and to and from one rank's whole matrix in host memory. */
 #include "multi/mover.h"
 
 #include <string.h>
 
-/* One end: a distribution, or a whole matrix in rank root's host memory. */
+/* One end of a copy: a distribution, or a whole matrix in rank root's host memory. */
 typedef struct end {
-    const rung_matrix *desc; /* NULL: whole */
+    const rung_matrix *desc; /* NULL: the matrix is whole */
     const float *const *local;
     const float *whole;
     int root;
-    int64_t ld, i, j; /* i, j from 0 */
+    int64_t ld, i, j; /* i, j count from 0 */
 } end;
 
 static multi_axis rows_of(const end *x, int64_t m)

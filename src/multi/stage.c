@@ -49,7 +49,7 @@ static void copy_line(void *argument, int64_t task, float *workspace)
     memcpy(c->to + task * c->to_ld, c->from + task * c->from_ld, (size_t)c->length * sizeof(float));
 }
 
-/* Copies lines, shared out to threads; one long line is cut first. */
+/* Copies lines, shared out to threads; a single long line is cut first. */
 static void copy_host(multi_stage *s, multi_copy c)
 {
     enum { CUT = 1 << 16 };
@@ -91,7 +91,7 @@ static rung_status copy_piece(rung_multi *multi, int held, multi_lane lane, ring
     RUNG_TRY(settle(multi, held, x));
     if (!x->pinned)
         RUNG_TRY(e->ops->host_alloc(e, PIECE_FLOATS * (int64_t)sizeof(float), (void **)&x->pinned));
-    multi_copy near = *piece, far = *piece; /* the host's part and the GPU's */
+    multi_copy near = *piece, far = *piece; /* near: the host's part; far: the GPU's */
     if (piece->from_host) {
         near.to = x->pinned;
         near.to_ld = piece->length;
@@ -140,7 +140,7 @@ rung_status multi_stage_copy(rung_multi *multi, int held, multi_lane lane, const
 rung_status multi_stage_flush(rung_multi *multi)
 {
     for (int i = 0; multi->stage && i < multi->held; i++)
-        for (int j = 0; j < RING; j++) { /* in the order they were filled */
+        for (int j = 0; j < RING; j++) { /* they are taken in the order in which they were filled */
             RUNG_TRY(settle(multi, i, &multi->stage->in[i].slots[(multi->stage->in[i].next + j) % RING]));
             RUNG_TRY(settle(multi, i, &multi->stage->out[i].slots[(multi->stage->out[i].next + j) % RING]));
         }

@@ -72,7 +72,7 @@ void multi_timeline_add(multi_timeline *t, int rank, multi_lane lane, const mult
 
 int multi_timeline_spans(const multi_timeline *t, const rung_span **spans)
 {
-    for (int i = 0; i < t->count; i++) /* the texts may have moved while they grew */
+    for (int i = 0; i < t->count; i++) /* the texts may have moved while their memory grew */
         t->spans[i].what = t->texts[i];
     *spans = t->spans;
     return t->count;

@@ -6,7 +6,7 @@
 
 typedef struct multi_timeline multi_timeline;
 
-multi_timeline *multi_timeline_create(void); /* NULL: no memory */
+multi_timeline *multi_timeline_create(void); /* NULL: there is no memory */
 void multi_timeline_destroy(multi_timeline *timeline);
 void multi_timeline_restart(multi_timeline *timeline);
 /* Spans that find no memory are left out. */

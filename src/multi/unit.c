@@ -1,7 +1,7 @@
-/* What a unit of a product is, and where its elements lie: in the stored matrices, in slots, on which rank. */
+/* Says what a unit of a product is, and where its elements lie: in the stored matrices, in slots, on which rank. */
 #include "multi/unit.h"
 
-enum { BAND_TILE = 256 }; /* a band ends at a whole tile */
+enum { BAND_TILE = 256 }; /* a band ends at a whole tile of so many lines */
 
 product_unit product_unit_at(const multi_product *p, int64_t index)
 {
@@ -16,7 +16,7 @@ product_unit product_unit_at(const multi_product *p, int64_t index)
     return u;
 }
 
-/* Returns where a band begins. The first panel's bands double: an eighth, an eighth, a quarter, a half. */
+/* Returns where a band begins. The first panel's bands double: they are an eighth, an eighth, a quarter, a half. */
 int64_t product_band_edge(const multi_product *p, int64_t panel, int band, int64_t lines)
 {
     int bands = panel == 0 ? p->first_bands : 1;

@@ -1,4 +1,4 @@
-/* Waiting with an end: faults that others report, the time limit, and what a broken context answers. */
+/* Waits that end: by faults that others report, by the time limit; and what a broken context answers. */
 #include "multi/clock.h"
 #include "multi/multi.h"
 
@@ -65,7 +65,7 @@ rung_status multi_transport_try(rung_multi *multi, int result, const char *why)
 {
     if (!result)
         return RUNG_SUCCESS;
-    /* A rank that dies is often the reason, and the better sentence; the news of it may be on its way. */
+    /* Often a rank that died is the reason, which makes the better sentence. The news of it may still be on its way. */
     for (double end_s = multi_now_s() + 0.5; multi->control && multi_now_s() < end_s;) {
         RUNG_TRY(multi_control_check(multi->control));
         nanosleep(&(struct timespec){0, 5000000}, NULL);

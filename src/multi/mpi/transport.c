@@ -1,6 +1,6 @@
-/* The MPI transport, a library of its own so that librung needs no MPI: opened at run time by name. Messages are
- * point-to-point and never waited for here. A broadcast is a chain: each rank passes segments on to the next as they
- * come, so that every link carries the data once and all links work at the same time. */
+/* The MPI transport, a library of its own that is opened by name at run time, so that librung needs no MPI. Messages
+ * are point-to-point and never waited for here. A broadcast is a chain: each rank passes segments on to the next as
+ * they come, so that every link carries the data once and all links work at the same time. */
 #include "multi/transport.h"
 #include "rung.h"
 
@@ -16,12 +16,12 @@ typedef struct mpi_state {
     int tag_limit;
 } mpi_state;
 
-/* Something under way. Receives that are passed on have a segment of `data` each. */
+/* Something under way. Each receive that is passed on has a segment of `data`. */
 typedef struct mpi_pending {
     MPI_Request *requests;
     int count;
     int *peers;
-    /* a link of a chain: the receives are requests[0 ... segments), the sends follow */
+    /* a link of a chain: the receives are requests[0 ... segments), the sends come after them */
     char *data;
     int64_t bytes;
     int segments, sent, next, tag;
@@ -112,7 +112,7 @@ static int mpi_exchange(void *state, const multi_message *messages, int count, i
         return no_memory(why);
     p->next = -1;
     int result = 0;
-    for (int receives = 1; receives >= 0; receives--) /* what arrives finds its place */
+    for (int receives = 1; receives >= 0; receives--) /* receives come first, so that what arrives finds its place */
         for (int i = 0; i < count && !result; i++)
             if (messages[i].receive == receives)
                 result = start_message(s, p, &messages[i], tag_of(s, tag), why);
@@ -198,7 +198,8 @@ static int mpi_poll(void *state, void *pending, int *done, int *waiting_for, cha
     return 0;
 }
 
-/* MPI may still touch the requests' memory: only our lists of a finished part would be safe to free, so they stay. */
+/* Gives up something pending. MPI may still touch the memory of its requests, so that memory stays; only lists of a
+ * finished part could be freed. */
 static void mpi_abandon(void *state, void *pending)
 {
     (void)state, (void)pending;
@@ -222,7 +223,7 @@ static void mpi_close(void *state, int failed)
     free(s);
 }
 
-/* After a fault MPI would wait for the dead. */
+/* Ends MPI, but not after a fault: it would wait for the dead. */
 static void finalize(void)
 {
     int over = 0;
