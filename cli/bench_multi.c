@@ -1,5 +1,6 @@
-/* rung bench --gpus and --distributed: products over several ranks, operands distributed or in host memory, each
- * checked by random projections; efficiency against one GPU, the vendor's cuBLAS-XT beside, the bits of C. */
+/* rung bench --gpus and --distributed: products over several ranks, with operands distributed or in host memory. Random
+ * projections check each. Beside the times stand the efficiency against one GPU, the vendor's cuBLAS-XT and the bits of
+ * C. */
 #include "cli/bench_multi.h"
 #include "lab/multi.h"
 #include "lab/names.h"
@@ -15,10 +16,10 @@ typedef struct session {
     const bench_multi_options *options;
     cli_table table;
     FILE *record;
-    rung_multi *owner; /* of the host memory */
+    rung_multi *owner; /* whose memory the host memory is */
     int counts[MOST_COUNTS], count_count;
     char panels_text[256];
-    const char *panels[MOST_PANELS]; /* to try; none: as the environment says */
+    const char *panels[MOST_PANELS]; /* those to try; none: as the environment says */
     int panel_count;
     int cpu, failed, printed;
 } session;
@@ -48,7 +49,7 @@ typedef struct result {
     const char *operands;
     int ranks, rows, cols, xt_block;
     lab_multi_row row;
-    double one_us, xt_us; /* 0: not measured */
+    double one_us, xt_us; /* 0: it was not measured */
 } result;
 
 static void record(const session *s, const result *r)
@@ -176,7 +177,8 @@ static int bench_context(session *s, rung_multi *multi, const lab_whole *whole, 
     return code;
 }
 
-/* Nothing is whole anywhere, so nothing can be compared: one time on each number of ranks, and the check. */
+/* Nothing is whole anywhere, so there is nothing to compare: this gives one time on each number of ranks, and the
+ * check. */
 static int bench_parts(session *s, rung_multi *multi, const lab_shape *shape)
 {
     const bench_multi_options *o = s->options;
@@ -207,11 +209,11 @@ static rung_status open_context(const session *s, int ranks, rung_multi **multi)
 }
 
 typedef struct peers {
-    lab_stats one, xt; /* one GPU alone; cuBLAS-XT on as many */
+    lab_stats one, xt; /* one: one GPU alone; xt: cuBLAS-XT on as many GPUs */
     int xt_block;
 } peers;
 
-/* On each way of cutting k that was asked for. */
+/* Does it for each way of cutting k that was asked for. */
 static int bench_count(session *s, int ranks, const lab_whole *whole, const peers *p)
 {
     int code = CLI_PASS;
@@ -228,7 +230,7 @@ static int bench_count(session *s, int ranks, const lab_whole *whole, const peer
     return code;
 }
 
-/* The best that others do with the same operands: one GPU alone, and cuBLAS-XT on each number of GPUs. */
+/* Times the best that others do with the same operands: one GPU alone, and cuBLAS-XT on each number of GPUs. */
 static int bench_local(session *s, const lab_whole *whole)
 {
     const bench_multi_options *o = s->options;

@@ -5,11 +5,13 @@
 #include "cli/cli.h"
 
 typedef struct bench_multi_options {
-    const char *gpus;     /* "4", "1,2,4": counts of GPUs, one after the other; "cpu4": CPU ranks in this process */
-    int distributed;      /* this process is one rank of several: MPI, or NCCL where the environment names the rank */
-    const char *operands; /* "distributed", "host", "parts", by comma */
-    const char *panels;   /* NULL, or values of RUNG_MULTI_PANEL by comma, tried one after the other */
-    const char *grid;     /* "2x2"; NULL: as square as C allows */
+    const char *gpus; /* "4", "1,2,4": counts of GPUs, one after the other; "cpu4": CPU ranks in this process */
+    /* this process is one rank of several: over MPI, or over NCCL where the environment names the rank */
+    int distributed;
+    const char *operands; /* "distributed", "host", "parts", with commas between them */
+    /* NULL, or values of RUNG_MULTI_PANEL with commas between them, which are tried one after the other */
+    const char *panels;
+    const char *grid; /* "2x2"; NULL: as square as C allows */
     const char *timeline, *output, *command;
     int64_t block, repeats, memory_mib;
     int math, format, no_peer;

@@ -14,13 +14,13 @@ typedef struct cli_verb {
     const char *usage; /* the lines under "usage:" in its help */
     int (*run)(int argc, char **argv);
 } cli_verb;
-extern const cli_verb cli_verbs[]; /* ends with a NULL name */
+extern const cli_verb cli_verbs[]; /* its last entry has a NULL name */
 
 /* ---- failing: one line on stderr ---- */
-int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2))); /* 2 */
-int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));  /* 1 */
-int cli_fail_status(rung_status status, const char *what);                    /* with the library's sentence */
-/* "no X is called 'word'" with the nearest name, or the list when none is near. 2. */
+int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2))); /* returns 2 */
+int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));  /* returns 1 */
+int cli_fail_status(rung_status status, const char *what);                    /* says the library's sentence */
+/* Says "no X is called 'word'", with the nearest name, or with the list when none is near. Returns 2. */
 int cli_unknown(const char *what, const char *word, const char *const *names);
 int cli_unknown_kernel(const char *word);
 
@@ -31,42 +31,45 @@ typedef enum cli_kind { CLI_FLAG, CLI_TEXT, CLI_INTEGER, CLI_COUNT, CLI_CHOICE }
 typedef struct cli_option {
     const char *name; /* without dashes; one letter: -x */
     cli_kind kind;
-    void *value; /* int (flag, choice's position), int64_t (integer), const char * (text) */
+    /* for flags and choices an int (a choice's position), for integers an int64_t, for texts a const char * */
+    void *value;
     const char *const *choices;
     const char *help;
 } cli_option;
 
-/* Every verb also takes --help and --version; -o and --output are one option, and where a verb's own list has none, the
- * rows of its tables are appended to that file as JSON lines. Options end with a NULL name. What is no option goes to
- * words (up to `capacity`). 0, or 2 after saying why, or -1 when
- * --help was asked for and printed. */
+/* Reads the words of a verb. Every verb also takes --help and --version. -o and --output are one option, and where a
+ * verb's own list has none, the rows of its tables are appended to that file as JSON lines. Options end with a NULL
+ * name. What is no option goes to `words` (up to `capacity`). Returns 0, or 2 after saying why, or -1 when --help was
+ * asked for and printed. */
 int cli_parse(const char *verb, const cli_option *options, int argc, char **argv, const char **words, int *count,
               int capacity);
 
-extern const char *const cli_formats[];                                             /* table csv json */
-typedef enum cli_format { CLI_TABLE, CLI_CSV, CLI_JSON, CLI_COPY_ONLY } cli_format; /* copy only: for -o alone */
+extern const char *const cli_formats[]; /* table, csv, json */
+/* copy only: the rows go to -o's file alone */
+typedef enum cli_format { CLI_TABLE, CLI_CSV, CLI_JSON, CLI_COPY_ONLY } cli_format;
 #define CLI_FORMAT(variable)                                                                                           \
     {                                                                                                                  \
         "format", CLI_CHOICE, &(variable), cli_formats, "table, csv or json (one object a line)"                       \
     }
 
-/* "cpu", "gpu", "gpu1", "best": 0 and *device, or 2. */
+/* Reads "cpu", "gpu", "gpu1" or "best". Returns 0 and *device, or 2. */
 int cli_device(const char *text, int *device);
-/* "rung verb words..." as it was typed, but for where result lines go, behind what else decides a CPU's figures:
+/* Writes "rung verb words..." as it was typed, without where result lines go, after what else decides a CPU's figures:
  * settings of the peers and of Rung in the environment, real-time priority. */
 void cli_command(char *text, size_t bytes, int argc, char **argv);
-/* A comma-separated list, split in place of a copy; returns how many. */
+/* Splits a comma-separated list in a copy. Returns how many words it has. */
 int cli_split(const char *text, char *copy, size_t bytes, const char **words, int capacity);
 
 enum { CLI_WORDS = 64 };
-/* Shapes and shape files, from words and from a comma-separated list (or NULL). 0, or 2 after saying what is wrong. */
+/* Reads shapes and files of shapes, from words and from a comma-separated list (or NULL). Returns 0, or 2 after saying
+ * what is wrong. */
 int cli_shapes(const char *list, const char **words, int count, lab_shapes *shapes);
 
 /* ---- output: rows that appear as they are made ---- */
 typedef struct cli_column {
     const char *key, *title;
-    int width;    /* on a terminal; the last column may run over */
-    int decimals; /* -1: text */
+    int width;    /* its width on a terminal; the last column may run over */
+    int decimals; /* -1: it is text */
 } cli_column;
 
 enum { CLI_COLUMNS = 48 };
@@ -76,30 +79,32 @@ typedef struct cli_table {
     const cli_column *columns;
     int count, at;
     FILE *to;
-    /* Where the terminal is narrower than the columns: their widths there (0: left out), and the row until it is whole.
-     */
+    /* Where the terminal is narrower than the columns: their widths there (0: the column is left out), and the row
+     * until it is whole. */
     int narrow, width[CLI_COLUMNS];
     char *row[CLI_COLUMNS];
 } cli_table;
 
 void cli_table_begin(cli_table *table, cli_format format, const cli_column *columns, int count);
-void cli_text(cli_table *table, const char *text); /* the next cell of the row; the row ends with its last cell */
-void cli_number(cli_table *table, double value);   /* NaN: empty */
-void cli_note(const cli_table *table, const char *format, ...) __attribute__((format(printf, 2, 3))); /* table only */
+void cli_text(cli_table *table, const char *text); /* fills the next cell; the last cell ends the row */
+void cli_number(cli_table *table, double value);   /* NaN leaves it empty */
+/* prints in a table only */
+void cli_note(const cli_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- the end ---- */
-/* Closes what -o opened and stdout; CLI_FAIL instead of CLI_PASS when not all of it could be written. */
+/* Closes stdout and what -o opened. Returns CLI_FAIL instead of CLI_PASS when not all of it could be written. */
 int cli_finish(int code);
 /* Rows go to -o's file too, as JSON lines of this kind. */
 int cli_copy_rows(const char *kind, const char *file);
-/* Closes a file of result lines: code, or CLI_FAIL when not all of it could be written. record may be NULL. */
+/* Closes a file of result lines. Returns `code`, or CLI_FAIL when not all of it could be written. record may be NULL.
+ */
 int cli_close_record(FILE *record, const char *file, int code);
 
 /* ---- the terminal ---- */
 int cli_colour(void); /* whether stdout takes colour: a terminal and no NO_COLOR */
-/* One line on stderr that the next replaces; nothing when stderr is no terminal. NULL clears it. */
+/* Prints a line on stderr that the next one replaces; nothing when stderr is no terminal. NULL clears it. */
 void cli_progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* `share` of `cells` as a bar of UTF-8 eighths (or #) into text. */
+/* Draws `share` of `cells` as a bar of UTF-8 eighths (or #) into text. */
 void cli_bar(char *text, size_t bytes, double share, int cells);
 
 #endif

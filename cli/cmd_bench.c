@@ -1,5 +1,5 @@
-/* rung bench: a list of shapes, each verified and timed beside the peers; ratios, their geometric mean and the worst.
- */
+/* rung bench: a list of shapes, each verified and timed beside the peers. It ends with the ratios' geometric mean and
+ * the worst. */
 #include "cli/bench_multi.h"
 #include "cli/commands.h"
 #include "lab/names.h"
@@ -21,7 +21,7 @@ typedef struct options {
 } options;
 
 typedef struct summary {
-    double *best; /* ratio against the fastest peer, one a shape */
+    double *best; /* the ratio against the fastest peer, for each shape */
     double *peer[LAB_PEERS];
     int count, failed, refused;
     char worst_shape[LAB_SHAPE_TEXT];
@@ -76,7 +76,7 @@ static void print_row(cli_table *table, const lab_bench *bench, const lab_bench_
         cli_number(table, row->time.sm_mhz ? row->time.sm_mhz : NAN);
     else
         cli_number(table, row->gflops / bench->peak_gflops);
-    const rung_kernel *kernel = rung_kernel_find(row->kernel); /* the floor is FP32's: tensor cores go below it */
+    const rung_kernel *kernel = rung_kernel_find(row->kernel); /* it is the floor of FP32: tensor cores go below it */
     cli_number(table, kernel && kernel->arith != RUNG_F32 ? NAN : row->floor_us / row->us);
     if (gpu)
         cli_number(table, row->time.host_us[0] > 0.0 ? row->time.host_us[0] : NAN);
@@ -100,7 +100,7 @@ static void note_row(summary *s, const lab_bench *bench, const lab_bench_row *ro
     }
 }
 
-/* Geometric mean of the shapes that this peer has; 0 for none. */
+/* Returns the geometric mean of the shapes that this peer has; 0 where it has none. */
 static double mean_of(const double *ratios, int count)
 {
     double kept[4096];
@@ -207,7 +207,7 @@ static int bench_all(const options *o, lab_bench *bench, const lab_shapes *shape
     return code == CLI_PASS && s.failed ? CLI_FAIL : code;
 }
 
-/* Without a shape: a few squares. */
+/* These few squares are taken where no shape is given. */
 static int read_shapes(const options *o, const char **words, int count, lab_shapes *shapes)
 {
     static const char *usual[] = {"256x256x256", "512x512x512", "1024x1024x1024", "2048x2048x2048"};

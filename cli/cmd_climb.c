@@ -1,5 +1,5 @@
-/* rung climb: the ladder of one device, rung by rung: verified against FP64, then timed beside the vendor. */
-#define _GNU_SOURCE /* memfd_create */
+/* rung climb: the ladder of one device. Each rung is verified against FP64, then timed beside the vendor. */
+#define _GNU_SOURCE /* for memfd_create */
 #include "cli/commands.h"
 #include "lab/case.h"
 #include "lab/names.h"
@@ -14,7 +14,7 @@
 
 enum { BAR_CELLS = 24, GPU_SIZE = 4096, CPU_SIZE = 1024, TRIAL_SIZE = 192, TRIAL_ROWS = 32 };
 
-/* What one product may take: at a size that nobody asked for, and at one that somebody did. */
+/* How long one product may take: at a size that nobody asked for, and at one that somebody did. */
 static const double UNASKED_S = 0.5, ASKED_S = 10.0;
 
 typedef struct climb {
@@ -26,7 +26,7 @@ typedef struct climb {
     FILE *record;
     const char *command;
     int64_t size;
-    double budget_s, slowest_s;           /* a rung's time; a single product's, else the rung runs at a smaller size */
+    double budget_s, slowest_s;           /* for all of a rung; for one product, else the rung runs at a smaller size */
     double first, previous, last, vendor; /* GFLOP/s: of the first rung, the one before, this one, the best peer */
     int rungs, cases, failed;
 } climb;
@@ -63,7 +63,7 @@ static void print_line(climb *x, const char *name, int64_t n, double gflops, dou
     cli_text(&x->table, x->format == CLI_TABLE ? painted : "");
 }
 
-/* The quick set of one kernel; how many cases ran, and whether one failed. */
+/* Verifies one kernel with the quick set, and says how many cases ran and whether one failed. */
 static rung_status verify_quick(climb *x, const rung_kernel *kernel, int *ran, int *failed)
 {
     lab_cases cases;
@@ -87,8 +87,8 @@ static rung_status verify_quick(climb *x, const rung_kernel *kernel, int *ran, i
     return status;
 }
 
-/* Estimates one product's seconds at m = n = k = size from its first rows alone: leading dimensions are what they are
- * in the whole product, and so are the caches' conflicts, which can slow a naive loop ten times. */
+/* Estimates the seconds of one product with m = n = k = size from its first rows alone. Leading dimensions are those of
+ * the whole product, and so are the caches' conflicts, which can slow a naive loop ten times. */
 static rung_status estimate_s(climb *x, int64_t rows, int64_t size, double *seconds)
 {
     lab_bench_row row;
@@ -105,8 +105,8 @@ static rung_status estimate_s(climb *x, int64_t rows, int64_t size, double *seco
     return status;
 }
 
-/* The size at which one product takes no longer than slowest_s: halved until it fits, by a small product first, which
- * costs next to nothing, then by a few rows of what is left. */
+/* Finds the size at which one product takes no longer than slowest_s. The size is halved until it fits: first by the
+ * time of a small product, which costs next to nothing, then by that of a few rows of what is left. */
 static rung_status affordable_size(climb *x, int64_t *size)
 {
     double seconds;
@@ -166,7 +166,7 @@ static rung_status climb_one(climb *x, const rung_kernel *kernel, const char *na
     return RUNG_SUCCESS;
 }
 
-/* The vendor's own line, from the last interleaved measurement at full size. */
+/* Prints the vendor's own line, from the last interleaved measurement at full size. */
 static rung_status print_vendor(climb *x)
 {
     lab_bench_row row;
@@ -288,7 +288,7 @@ int cmd_climb(int argc, char **argv)
     x.command = command;
     if (size && lab_sizes_check(size, size, size, 1, 0) != RUNG_SUCCESS)
         return cli_usage("%s", lab_error());
-    if (report && !output) { /* the results stay in memory: nothing is left behind however this ends */
+    if (report && !output) { /* the results stay in memory, so that nothing is left behind however this ends */
         int memory = memfd_create("rung-climb", MFD_CLOEXEC);
         if (memory < 0)
             return cli_fail("no memory for the report's results");

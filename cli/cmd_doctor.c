@@ -46,7 +46,7 @@ static int read_word(int index, const char *name, char *word, int bytes)
     return ok;
 }
 
-/* The caches of the first CPU, from where the library takes its block sizes too. */
+/* Looks up the first CPU's caches in /sys, as the library does for its block sizes. */
 static void list_caches(char *text, size_t bytes)
 {
     char level[8], type[32], size[32];
@@ -87,7 +87,8 @@ static void check_cpu(report *r)
                 "blocks sized to this CPU: a common size is taken");
 }
 
-/* The modules of device code that this installation has: for Hopper, for the ladder on Turing, for the other chips. */
+/* Looks for the modules of device code of this installation: for Hopper, for the ladder on Turing, for the other chips.
+ */
 static void check_device_code(report *r)
 {
     static const struct {
@@ -180,7 +181,7 @@ static void check_library(report *r, const char *what, const char *file, const c
     }
 }
 
-/* A program of the build or of measuring, looked for along PATH. */
+/* Looks along PATH for a program that building or measuring needs. */
 static void check_program(report *r, const char *name, const char *also, const char *gives)
 {
     char path[4096], file[4200], copy[4096];

@@ -1,4 +1,4 @@
-/* rung explain: what the library would do with a product, and why: the whole plan, ranking and refusals. */
+/* rung explain: what the library would do with a product, and why. It prints the whole plan, ranking and refusals. */
 #include "cli/commands.h"
 #include "cli/explain.h"
 #include "lab/check.h"
@@ -69,8 +69,8 @@ static int print_plan(const rung_plan *plan, const lab_shape *s, cli_format form
     return CLI_PASS;
 }
 
-/* Plans are made by the device's count of multiprocessors and its generation: the lens's Hopper answers for a real one.
- */
+/* Lets the lens's Hopper stand in for a real one: plans depend on the device's count of multiprocessors and its
+ * generation only. */
 static int stand_in(const lab_chip *chip, rung_config *config)
 {
     if (chip->arch != 90)
@@ -98,7 +98,7 @@ static int explain(const options *o, const lab_shape *shape, rung_context *conte
     return code;
 }
 
-/* Element (line, k) of an operand: a row of op(A), a column of op(B). */
+/* Returns the place of element (line, k) of an operand: a line is a row of op(A), a column of op(B). */
 static lab_view view_of(float *at, int64_t ld, int k_is_contiguous)
 {
     return k_is_contiguous ? (lab_view){at, ld, 1} : (lab_view){at, 1, ld};
@@ -132,7 +132,7 @@ static rung_status run_once(lab_place *place, rung_context *context, const optio
     return status == RUNG_SUCCESS ? rung_context_guard_counts(context, counts) : status;
 }
 
-/* Which way the guard of accurate mode takes is decided on the device, by the data: the product runs once to tell. */
+/* Runs the product once to tell which way the guard of accurate mode takes: the device decides that by the data. */
 static int explain_guard(const options *o, const lab_shape *s, int device)
 {
     lab_place place;
@@ -160,7 +160,7 @@ static int explain_guard(const options *o, const lab_shape *s, int device)
     return CLI_PASS;
 }
 
-/* The text on a kernel; as csv and json it is one cell of a row. */
+/* Prints the text on a kernel; as csv and json it is one cell of a row. */
 static int print_kernel(const options *o, const rung_kernel *kernel, const lab_shape *at)
 {
     static const cli_column cells[] = {

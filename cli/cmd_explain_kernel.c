@@ -1,4 +1,5 @@
-/* rung explain KERNEL: floors, occupancy, accesses by formula and as the lens saw them, what the next rung changes. */
+/* rung explain KERNEL: floors, occupancy, accesses by formula and as the lens saw them, and what the next rung changes.
+ */
 #include "cli/commands.h"
 #include "cli/explain.h"
 #include "lab/explain.h"
@@ -10,7 +11,8 @@ typedef struct view {
     const rung_kernel *kernel;
     lab_resources resources;
     int has_resources, has_lens;
-    char recorded[32]; /* the resources are those of a record, by this compiler; empty: of this build */
+    /* the record that the resources come from, which this compiler made; empty: they are of this build */
+    char recorded[32];
     lab_occupancy occupancy;
     lab_lens_totals totals;
     double seen_m, seen_n, seen_k;
@@ -37,7 +39,7 @@ static double at_most(double x, double limit)
     return x < limit ? x : limit;
 }
 
-/* From this build's device code, or from the record of the ladder. */
+/* Takes resources from this build's device code, or from the record of the ladder. */
 static void find_resources(view *v, const lab_chip *chip)
 {
     v->has_resources = lab_resources_of(v->kernel->name, chip->arch, &v->resources);
@@ -47,7 +49,7 @@ static void find_resources(view *v, const lab_chip *chip)
         lab_occupancy_of(chip, &v->resources, v->kernel->threads, v->kernel->shared_bytes, &v->occupancy);
 }
 
-/* The lens runs a smaller product where this one is large: what it counts goes with m*n*k. */
+/* Runs the kernel under the lens, with a smaller product where this one is large: what it counts grows as m*n*k. */
 static void look(view *v, const lab_chip *chip, double m, double n, double k)
 {
     lab_lens_result result;
@@ -114,7 +116,8 @@ static void print_occupancy(const lab_chip *chip, const view *v)
            chip->threads_per_sm, warps * 32, o->by_threads, o->by_blocks, o->blocks);
 }
 
-/* Floats a result needs, from the tiles: k/BN + k/BM from global memory, k/TN + k/TM from shared memory. */
+/* Prints how many floats a result needs, from the tiles: k/BN + k/BM from global memory, k/TN + k/TM from shared
+ * memory. */
 static void print_accesses(const view *v, double k)
 {
     const rung_kernel *r = v->kernel;
@@ -172,7 +175,7 @@ static void print_next(const lab_chip *chip, const view *v, double m, double n, 
                v->occupancy.percent);
 }
 
-/* A sum: as many floats as the shape's C has results; each is read once. */
+/* Explains a sum. It adds as many floats as the shape's C has results, and each is read once. */
 static int explain_sum(const rung_kernel *kernel, const lab_chip *chip, double floats)
 {
     view v = {.kernel = kernel};
@@ -190,7 +193,7 @@ static int explain_sum(const rung_kernel *kernel, const lab_chip *chip, double f
     return CLI_PASS;
 }
 
-/* A CPU rung: what its register tile asks of the caches. */
+/* Explains a CPU rung: what its register tile asks of the caches. */
 static int explain_on_cpu(const rung_kernel *kernel, double m, double n, double k)
 {
     const rung_kernel *next = next_of(kernel);

@@ -46,7 +46,7 @@ static int list_all(const learn_request *r)
     return CLI_PASS;
 }
 
-/* One exercise. */
+/* ---- one exercise ---- */
 
 static int terminal_width(void)
 {
@@ -55,7 +55,7 @@ static int terminal_width(void)
     return !known ? 0 : size.ws_col > 100 ? 100 : size.ws_col;
 }
 
-/* The words of one line, behind `used` columns of the paragraph so far; returns the columns used then. */
+/* Prints the words of one line, after `used` columns of the paragraph so far; returns the columns used then. */
 static int print_words(const char *text, const char *end, int used, int width)
 {
     while (text < end) {
@@ -71,7 +71,7 @@ static int print_words(const char *text, const char *end, int used, int width)
     return used;
 }
 
-/* Paragraphs broken anew for the terminal; drawings, lists and tables (indented) stay as they are. */
+/* Breaks paragraphs anew for the terminal; drawings, lists and tables (indented) stay as they are. */
 static void print_text(const char *text)
 {
     int width = terminal_width(), used = 0;
@@ -135,7 +135,7 @@ static int hint(const learn_request *r)
     char *text = lab_exercise_hint(r->exercise, progress.hints);
     if (text) {
         progress.hints++;
-    } else if (progress.hints > 0) { /* the last one again */
+    } else if (progress.hints > 0) { /* the last one is shown again */
         printf("There is no further hint. The last one was:\n\n");
         text = lab_exercise_hint(r->exercise, progress.hints - 1);
     }
@@ -176,9 +176,9 @@ static int reset(const learn_request *r)
     return CLI_PASS;
 }
 
-/* check */
+/* ---- check ---- */
 
-/* The file to grade: the one named, or the learner's own. */
+/* Finds the file to grade: the one that was named, or the learner's own. */
 static int file_of(const learn_request *r, char path[OWN_FILE_BYTES])
 {
     if (r->file) {
@@ -242,8 +242,8 @@ static int remember(const lab_exercise *e, const lab_verdict *v)
     return status == RUNG_SUCCESS ? CLI_PASS : cli_fail_status(status, "learn");
 }
 
-/* What to read next, and where the documents lie unless that is here: installed, by a package, or in the source tree.
- */
+/* Says what to read next, and where the documents lie unless that is here: installed, by a package, or in the source
+ * tree. */
 static void print_next(const lab_exercise *e)
 {
     static const char *const places[] = {"../../../doc/rung", "../../../doc/rung-doc", "../.."};
@@ -290,7 +290,7 @@ static int check_once(const learn_request *r, const char *file)
     return r->gpu ? learn_check_gpu(r, file, &v) : CLI_PASS;
 }
 
-/* When the file was last saved; 0 while an editor has it moved away. */
+/* Returns when the file was last saved; 0 while an editor has it moved away. */
 static struct timespec saved_at(const char *file)
 {
     struct stat s;
@@ -316,7 +316,7 @@ static int check(const learn_request *r)
     }
 }
 
-/* The verb. */
+/* ---- the verb ---- */
 
 typedef struct action {
     const char *name;

@@ -24,7 +24,7 @@ static const cli_column check_columns[] = {{"kernel", "kernel", 36, -1},   {"res
                                            {"cases", "cases", 5, 0},       {"error_u", "error u", 8, 2},
                                            {"findings", "findings", 8, 0}, {"note", "note", 40, -1}};
 
-/* The text of a source line, without its indent. */
+/* Reads the text of a source line, without its indent. */
 static void source_line(const char *file, int number, char *text, size_t bytes)
 {
     FILE *from = fopen(file, "r");
@@ -77,7 +77,7 @@ static void print_totals(const options *o, const lab_lens_case *c)
     lab_lens_totals t;
     cli_table table;
     double results = (double)c->m * (double)c->n, products = results * (double)c->k;
-    int sum = c->kernel && c->kernel->role == RUNG_REDUCE; /* of m * n floats */
+    int sum = c->kernel && c->kernel->role == RUNG_REDUCE; /* it sums m * n floats */
     lab_lens_sum(&t);
     if (o->format == CLI_TABLE)
         printf("\n");
@@ -156,10 +156,10 @@ static int print_run(const options *o, const lab_lens_case *c, const lab_lens_re
     return CLI_PASS;
 }
 
-/* --check: a rung's edges, every block, small enough for every build. */
+/* ---- --check: a rung's edges, every block, small enough for every build ---- */
 
 typedef struct edge {
-    int m, n, k; /* in tiles */
+    int m, n, k; /* they count tiles */
     int dm, dn, dk, pad, offset;
     float alpha, beta;
 } edge;
@@ -272,7 +272,7 @@ static int check_all(const options *o, const char **words, int count)
     return failed ? CLI_FAIL : CLI_PASS;
 }
 
-/* --pictures: the figures of docs/ladder. */
+/* ---- --pictures: the figures of docs/ladder ---- */
 static int draw_all(const options *o)
 {
     char path[600];
@@ -293,7 +293,7 @@ static int draw_all(const options *o)
     return CLI_PASS;
 }
 
-/* One kernel. */
+/* ---- one kernel ---- */
 
 static int parse_shape(const char *text, lab_lens_case *c)
 {

@@ -1,5 +1,5 @@
-/* rung profile: a kernel's hardware counters beside what the lens predicts; without counters, what timing alone can
- * say. */
+/* rung profile: a kernel's hardware counters beside what the lens predicts. Without counters it says what timing alone
+ * can say. */
 #include "cli/commands.h"
 #include "lab/host.h"
 #include "lab/measure.h"
@@ -26,7 +26,7 @@ static const cli_column columns[] = {{"kernel", "kernel", 26, -1},
                                      {"lens_over_counter", "lens/counter", 12, 3},
                                      {"meaning", "", 40, -1}};
 
-/* The part that ncu watches: each kernel once, nothing else. */
+/* Runs the part that ncu watches: each kernel once, and nothing else. */
 
 static rung_status launch_one(rung_tools *tools, rung_context *context, const char *name, int64_t m, int64_t n,
                               int64_t k)
@@ -98,7 +98,7 @@ static int launch_all(const options *o, int64_t m, int64_t n, int64_t k)
     return failed;
 }
 
-/* What is printed. */
+/* ---- what is printed ---- */
 
 static void print_profile(cli_table *table, const lab_profile *p)
 {
@@ -149,7 +149,7 @@ static int write_json(const options *o, const lab_profile *profiles, int count, 
     return cli_close_record(to, o->json, CLI_PASS);
 }
 
-/* Without counters: time against the two floors. */
+/* Prints times against the two floors, where there are no counters. */
 static void timing_alone(const lab_profile *profiles, int count, int64_t m, int64_t n, int64_t k)
 {
     char self[512], command[1024];
@@ -194,7 +194,7 @@ static void predict(lab_profile *profiles, int count, int64_t m, int64_t n, int6
             profiles[i].predicted[j] = NAN;
         cli_progress("lens: %s", profiles[i].kernel);
         if (lab_lens_whole(c.kernel))
-            continue; /* half a minute each: their counters stand alone */
+            continue; /* each would take half a minute: their counters stand alone */
         if (!lab_lens_missing(c.kernel) && lab_lens_run(&c, &result) == RUNG_SUCCESS)
             lab_profile_predict(&profiles[i]);
     }
@@ -219,7 +219,7 @@ static int pick(const options *o, const char **words, int count, lab_profile *pr
     return n;
 }
 
-/* Why a word is no kernel that can be profiled. */
+/* Says why a word is no kernel that can be profiled. */
 static int refuse(const char *word)
 {
     const rung_kernel *kernel = rung_kernel_find(word);

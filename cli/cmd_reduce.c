@@ -68,7 +68,7 @@ static rung_status reduce_kernel(const options *o, lab_reduce *r, const char *ke
 {
     int edges_failed = 0, ran = 0;
     char why[320];
-    double peak = r->place->tools ? 4800.0 : 50.0; /* the bar's full length, GB/s */
+    double peak = r->place->tools ? 4800.0 : 50.0; /* the bar's full length, in GB/s */
     if (!o->quick)
         LAB_TRY(lab_reduce_edges(r, kernel, &ran, &edges_failed, why, sizeof why));
     if (edges_failed) {
@@ -80,7 +80,7 @@ static rung_status reduce_kernel(const options *o, lab_reduce *r, const char *ke
         cli_progress("%s: %lld floats", kernel ? kernel : "rung_ssum", (long long)o->sizes[i]);
         LAB_TRY(lab_reduce_check(r, kernel, o->sizes[i], 0, LAB_POSITIVE, &row));
         LAB_TRY(lab_reduce_time(r, kernel, o->sizes[i], &row));
-        /* The library's sum promises the same bits; of a rung they are shown. */
+        /* The library's sum promises the same bits each time; those of a rung are only shown. */
         int bad = edges_failed || !(row.error_u <= row.bound_u) || (!kernel && !row.same_bits);
         print_row(table, kernel, &row, bad, peak);
         if (to)
@@ -90,7 +90,7 @@ static rung_status reduce_kernel(const options *o, lab_reduce *r, const char *ke
     return RUNG_SUCCESS;
 }
 
-/* The rungs asked for or all of them, then NULL for rung_ssum. */
+/* Returns the rungs asked for, or all of them, then NULL for rung_ssum. */
 static int pick_kernels(const options *o, const lab_place *place, const char **kernels, int *count)
 {
     static char copy[2048];
@@ -134,7 +134,7 @@ static int run_place(const options *o, lab_place *place, FILE *to)
     return failed ? CLI_FAIL : CLI_PASS;
 }
 
-/* "1000000" or "2^20". */
+/* Reads "1000000" or "2^20". */
 static int read_size(const char *word, int64_t *n)
 {
     char *end;

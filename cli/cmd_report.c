@@ -1,4 +1,4 @@
-/* rung report: one self-contained page from result files. */
+/* rung report: makes one self-contained page from result files. */
 #include "cli/commands.h"
 #include "lab/report.h"
 

@@ -22,7 +22,7 @@ typedef struct run_options {
     const char *report_file;
 } run_options;
 
-/* The folder librung.so was loaded from: the drop-ins lie beside it. */
+/* Finds the folder that librung.so was loaded from: the drop-ins lie beside it. */
 static int library_folder(char *folder, size_t bytes)
 {
     Dl_info info;
@@ -37,7 +37,7 @@ static int library_folder(char *folder, size_t bytes)
     return 1;
 }
 
-/* Puts folder/file in front of what the variable already lists. 0: no such file. */
+/* Puts folder/file in front of what the variable already lists. Returns 0 where there is no such file. */
 static int prepend(const char *variable, const char *folder, const char *file)
 {
     char path[PATH_MAX + 32], value[4 * PATH_MAX];
@@ -50,8 +50,8 @@ static int prepend(const char *variable, const char *folder, const char *file)
     return 1;
 }
 
-/* OpenBLAS's workers spin for 26 ms after a call, on cores that Rung's next product needs. 2^16 cycles are enough for
- * calls that follow each other. What the user has set stays. */
+/* Keeps OpenBLAS's workers from spinning long. They spin for 26 ms after a call, on cores that Rung's next product
+ * needs. 2^16 cycles are enough for calls that follow each other. What the user has set stays. */
 static void settle_other_threads(void)
 {
     setenv("OPENBLAS_THREAD_TIMEOUT", "16", 0);
@@ -81,7 +81,7 @@ static int set_up(const run_options *o)
     return CLI_PASS;
 }
 
-enum { NOT_FOUND = 127, NOT_STARTED = 126, BY_SIGNAL = 128 }; /* as shells, env and nohup have it */
+enum { NOT_FOUND = 127, NOT_STARTED = 126, BY_SIGNAL = 128 }; /* as shells, env and nohup have them */
 
 static int start(char **program)
 {
@@ -99,7 +99,8 @@ static void hand_on(int signal)
         kill(child, signal);
 }
 
-/* Its exit code, or 128 and the signal that ended it. The keyboard's signals reach the program by themselves. */
+/* Returns its exit code, or 128 and the signal that ended it. The keyboard's signals reach the program by themselves.
+ */
 static int run_and_wait(char **program)
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN}, forward = {.sa_handler = hand_on}, before[2];
@@ -140,7 +141,7 @@ static rung_status copy_report(int from, FILE *to, const char *name)
     return RUNG_SUCCESS;
 }
 
-/* The drop-ins append to a file in memory, which nothing that ends this program can leave behind. */
+/* Runs the program with a report. The drop-ins append to a file in memory, which is gone however this program ends. */
 static int run_reported(const run_options *o, char **program)
 {
     char path[64];

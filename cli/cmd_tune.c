@@ -40,7 +40,7 @@ static rung_gemm product_of(const lab_shape *s)
     g.stride_a = g.lda * (s->trans_a == RUNG_TRANS ? s->m : s->k);
     g.stride_b = g.ldb * (s->trans_b == RUNG_TRANS ? s->k : s->n);
     g.stride_c = g.ldc * s->n;
-    /* Only the alignment of these addresses is looked at. */
+    /* Nobody looks at these addresses but for their alignment. */
     g.a = g.b = (const float *)(uintptr_t)256;
     g.c = (float *)(uintptr_t)256;
     return g;
@@ -58,7 +58,7 @@ static rung_status time_kernel(lab_bench *bench, const lab_shape *shape, const c
     return RUNG_SUCCESS;
 }
 
-/* The fastest of the candidates; *best starts as the plan's own choice. A gain within the noise is no gain. */
+/* Finds the fastest of the candidates; *best starts as the plan's own choice. A gain within the noise is no gain. */
 static int try_candidates(const tune_options *o, lab_bench *bench, const lab_shape *shape, lab_bench_row *best)
 {
     const char *kernels[MAX_TRIED];
@@ -106,7 +106,7 @@ static int tune_shape(const tune_options *o, lab_bench *bench, const lab_shape *
     return CLI_PASS;
 }
 
-/* One line: the product, the vendor's time, and every candidate's, best first by prediction. */
+/* Writes one line: the product, the vendor's time, and the time of every candidate, best first by prediction. */
 static int record_times(const tune_options *o, lab_bench *bench, const lab_shape *shape, FILE *file)
 {
     const char *kernels[MAX_TIMED];
@@ -130,7 +130,7 @@ static int record_times(const tune_options *o, lab_bench *bench, const lab_shape
     bench->peer_count = 0;
     for (int i = 0; i < count && status == RUNG_SUCCESS; i++) {
         rung_status timed = time_kernel(bench, shape, kernels[i], 0, &row);
-        lab_json_number(&json, kernels[i], timed == RUNG_SUCCESS ? row.us : NAN); /* not finite: null */
+        lab_json_number(&json, kernels[i], timed == RUNG_SUCCESS ? row.us : NAN); /* what is not finite becomes null */
     }
     bench->peer_count = peers;
     lab_json_close(&json);

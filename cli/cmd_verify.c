@@ -1,4 +1,5 @@
-/* rung verify: the contract's cases, from each kernel's own row; failures as lines that can be run again. */
+/* rung verify: runs the contract's cases, from each kernel's own row, and prints failures as lines that can be run
+ * again. */
 #include "cli/commands.h"
 #include "lab/bits.h"
 #include "lab/names.h"
@@ -17,14 +18,14 @@ enum { MAX_KERNELS = 256, MAX_SHOWN = 3, MAX_CASES = 32 };
 typedef struct options {
     const char *device, *kernels, *cases, *bits;
     int math, quick, huge, pairs, format, verbose, no_vendor, via, wrong_calls;
-    const lab_cases *only; /* `cases`, read */
+    const lab_cases *only; /* what `cases` names, read */
     int64_t threads, workspace_mb, repeats;
 } options;
 
 typedef struct totals {
     int passed, failed, skipped;
-    double worst_u, worst_share; /* of the accuracy cases: error, and error over bound */
-    char note[160];              /* why the first case was refused, if nothing else is to be said */
+    double worst_u, worst_share; /* of the accuracy cases: the largest error, and the largest share of the bound */
+    char note[160];              /* why the first case was refused, if there is nothing else to say */
 } totals;
 
 static const cli_column columns[] = {
@@ -68,7 +69,7 @@ static void print_totals(cli_table *table, const char *name, const totals *t, do
     cli_text(table, t->passed && t->skipped ? "" : t->note);
 }
 
-/* Everything one run of the verb works with. */
+/* What one run of the verb works with. */
 typedef struct session {
     const options *o;
     lab_place place;
@@ -76,7 +77,7 @@ typedef struct session {
     lab_verifier verifier;
     cli_table table;
     rung_math math;
-    int ran, failed, lost; /* lost: the machine failed, stop */
+    int ran, failed, lost; /* lost: the machine failed, and the run stops */
 } session;
 
 static void report_failure(const session *s, const lab_case *c, const lab_verdict *verdict, const rung_kernel *kernel)
@@ -89,7 +90,7 @@ static void report_failure(const session *s, const lab_case *c, const lab_verdic
             kernel ? "--kernel" : "--math", kernel ? kernel->name : lab_math_names[s->math], text);
 }
 
-/* A line on stderr; `before` is what accurate mode's guard had counted until this case. */
+/* Prints a line on stderr; `before` is what accurate mode's guard had counted until this case. */
 static void report_case(session *s, const lab_case *c, const lab_verdict *verdict, rung_guard_counts *before)
 {
     static const char *const words[] = {"ok", "FAIL", "-"};
@@ -153,8 +154,8 @@ static int verify_kernel(session *s, const char *name, const rung_kernel *kernel
     return status == RUNG_SUCCESS ? CLI_PASS : cli_fail_status(status, "verify");
 }
 
-/* The grading test of error growth: squares of U(0,1) from 16 up; the exponent of the error against n, at most 1, by
- * least squares. */
+/* Grades the growth of errors: squares of U(0,1) from 16 up give the exponent of the error against n, by least squares;
+ * it is at most 1. */
 static void verify_growth(session *s, const char *name)
 {
     totals t = {0};
@@ -178,7 +179,7 @@ static void verify_growth(session *s, const char *name)
         sx += x, sy += y, sxx += x * x, sxy += x * y, count_n++;
     }
     double exponent = (count_n * sxy - sx * sy) / (count_n * sxx - sx * sx);
-    if (s->math != RUNG_FAST && !(exponent <= 1.0)) { /* one pass of 11 bits promises no such thing */
+    if (s->math != RUNG_FAST && !(exponent <= 1.0)) { /* fast mode, one pass of 11 bits, promises no such thing */
         t.failed++;
         fprintf(stderr, "FAIL %s: the error grows as n^%.2f, more than n\n", name, exponent);
     }
@@ -186,7 +187,7 @@ static void verify_growth(session *s, const char *name)
     finish_line(s, name, &t, start);
 }
 
-/* The library's own choice under one mode. */
+/* Verifies the library's own choice in one mode. */
 static int verify_library(session *s, rung_math math)
 {
     char name[64];
@@ -225,7 +226,7 @@ static int verify_named(session *s)
     return code;
 }
 
-/* Sums: every rung of that ladder and rung_ssum. */
+/* Verifies sums: every rung of that ladder and rung_ssum. */
 static void verify_sums(session *s)
 {
     lab_reduce reduce;
@@ -234,7 +235,7 @@ static void verify_sums(session *s)
     rung_status status = lab_reduce_open(&reduce, &s->place);
     reduce.cub = NULL;
     for (int i = 0; i <= rung_kernel_count() && status == RUNG_SUCCESS; i++) {
-        const rung_kernel *kernel = rung_kernel_at(i); /* NULL past the last: rung_ssum */
+        const rung_kernel *kernel = rung_kernel_at(i); /* it is NULL past the last rung: rung_ssum */
         char why[320];
         int ran = 0, failed = 0;
         if (kernel && (kernel->role != RUNG_REDUCE || !s->place.tools))
@@ -271,7 +272,8 @@ static void verify_refusals(session *s)
     finish_line(s, "(wrong calls)", &t, start);
 }
 
-/* The whole suite of a place: every kernel it can run, the library in each mode, host memory, sums, wrong calls. */
+/* Runs the whole suite of a place: every kernel that it can run, the library in each mode, host memory, sums, wrong
+ * calls. */
 static int verify_everything(session *s)
 {
     int code = CLI_PASS;
@@ -292,7 +294,7 @@ static int verify_everything(session *s)
     return code;
 }
 
-/* Prints the bits of the listed products; fails where a kept hash is another one. */
+/* Prints the bits of the listed products; it fails where a kept hash is another one. */
 static int verify_bits(session *s)
 {
     lab_bits_counts counts;
@@ -358,7 +360,7 @@ static int run(const options *o, int device)
     return code;
 }
 
-/* Before anything is opened: all names must be known. */
+/* All names must be known before anything is opened. */
 static int check_names(const char *kernels)
 {
     char copy[2048];

@@ -1,4 +1,4 @@
-/* One line that says what was wrong, and what would have been right. */
+/* Says in one line what was wrong, and what would have been right. */
 #include "cli/cli.h"
 #include "lab/names.h"
 

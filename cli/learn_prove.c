@@ -14,7 +14,7 @@ uint64_t learn_seed(const learn_request *r)
     return r->seed ? (uint64_t)r->seed : (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* compare */
+/* ---- compare ---- */
 
 static const cli_column compare_columns[] = {
     {"quantity", "quantity", 48, -1}, {"yours", "yours", 12, 4}, {"theirs", "theirs", 12, 4}};
@@ -85,7 +85,7 @@ int learn_compare(const learn_request *r)
     return CLI_PASS;
 }
 
-/* prove */
+/* ---- prove ---- */
 
 static const cli_column prove_columns[] = {{"exercise", "exercise", 26, -1},      {"result", "result", 6, -1},
                                            {"start", "start fails with", 26, -1}, {"goals", "goals", 5, 0},
@@ -134,7 +134,7 @@ static void prove_ends(proof *p)
         complain(p, "the solution does not pass: ", v.sentence);
 }
 
-/* Each goal is not met by the start or the rung that it names. */
+/* Checks that each goal is not met by the start or the rung that it names. */
 static void prove_goals(proof *p)
 {
     static lab_verdict v;

@@ -1,5 +1,5 @@
-/* rung learn check --gpu: the timing, in a process of its own, for in the grader's the lens stands in for the driver.
- */
+/* rung learn check --gpu: the timing. It runs in a process of its own, since in the grader's the lens stands in for the
+ * driver. */
 #include "cli/learn.h"
 #include "lab/learn_gpu.h"
 
@@ -14,7 +14,7 @@ enum { TIMED_SIZE = 2048, WORDS = 11 };
 static const cli_column time_columns[] = {
     {"who", "who", 24, -1}, {"us", "us", 12, 2}, {"tflops", "TFLOP/s", 8, 2}, {"times_faster", "times yours", 11, 3}};
 
-/* The words that learn_time takes: everything about the attempt that the counted run told. */
+/* The words that learn_time takes say all that the counted run told about the attempt. */
 static void words_of(const learn_request *r, const char *file, const lab_verdict *v, char text[WORDS][700])
 {
     const lab_exercise *e = r->exercise;

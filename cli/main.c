@@ -1,4 +1,4 @@
-/* rung: one verb, one cmd_*.c. */
+/* rung: each verb has one cmd_*.c. */
 #include "cli/commands.h"
 #include "lab/record.h"
 
@@ -118,8 +118,8 @@ int cmd_version(int argc, char **argv)
     return CLI_PASS;
 }
 
-/* A standard file that the caller closed: its number must not go to a file of results. Opened the wrong way round, so
- * that using it fails as before. */
+/* Keeps the number of a standard file that the caller closed from going to a file of results. The number is opened the
+ * wrong way round, so that using it fails as before. */
 static void hold_standard_files(void)
 {
     for (int fd = 0; fd <= 2; fd++)

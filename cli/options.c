@@ -1,4 +1,4 @@
-/* --name, --name value, --name=value, -x; one table a verb. */
+/* Reads --name, --name value, --name=value and -x, by one table for each verb. */
 #define _GNU_SOURCE
 #include "cli/cli.h"
 #include "lab/names.h"
@@ -30,7 +30,7 @@ static const char *value_word(const cli_option *option)
     }
 }
 
-/* Verbs that make no table have nothing to append. */
+/* Verbs that make no table have no rows to append. */
 static int takes_copies(const cli_verb *verb)
 {
     return strcmp(verb->name, "run") != 0 && strcmp(verb->name, "help") != 0;

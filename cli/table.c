@@ -1,5 +1,5 @@
-/* Rows as an aligned table, as CSV, or as one JSON object a line. */
-#define _GNU_SOURCE /* strdup */
+/* Prints rows as an aligned table, as CSV, or as one JSON object a line. */
+#define _GNU_SOURCE /* for strdup */
 #include "cli/cli.h"
 #include "lab/output.h"
 #include "lab/record.h"
@@ -12,7 +12,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-static FILE *copy; /* rows as JSON lines, for -o */
+static FILE *copy; /* the file of -o, which gets rows as JSON lines */
 static const char *copy_file, *copy_kind;
 
 static void quote(FILE *to, const char *text, int json)
@@ -31,7 +31,7 @@ static void quote(FILE *to, const char *text, int json)
     fputc('"', to);
 }
 
-/* Columns a terminal gives the text: UTF-8's following bytes take none. */
+/* Returns how many columns a terminal gives the text: UTF-8's following bytes take none. */
 static int width_of(const char *text)
 {
     int width = 0;
@@ -104,7 +104,7 @@ static int width_of_table(const cli_table *table)
     return width;
 }
 
-/* The widest text that can still give a column away; -1: none. */
+/* Returns the widest text that can still give a column away; -1: there is none. */
 static int widest_text(const cli_table *table)
 {
     enum { LEAST = 12 };
@@ -137,7 +137,7 @@ static void fit(cli_table *table)
                 table->width[i] = 0;
 }
 
-/* The bytes of `text` that fit into `width` columns: to the last space that fits, else cut. */
+/* Returns how many bytes of `text` fit into `width` columns: up to the last space that fits, else cut. */
 static size_t line_of(const char *text, int width)
 {
     size_t at = 0, space = 0;
