@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRAFFIC_BYTES = 1 << 20 }; /* below, caches hide what moving costs */
+enum { TRAFFIC_BYTES = 1 << 20 }; /* products with less traffic stay in caches, which hide what moving costs */
 enum { MOST_SETS = 256, WARM_SETS = 4, SAMPLE_LINES = 64 };
-enum { GUARD = 64 }; /* words before each result and behind it */
+enum { GUARD = 64 }; /* so many words before each result and behind it */
 
 rung_status lab_bench_open(lab_bench *bench, lab_place *place, const lab_bench_options *options, const char *peers,
                            char *missing, size_t missing_bytes)
@@ -66,7 +66,7 @@ static int64_t stored(int row, int trans, int64_t rows, int64_t columns, int64_t
     return (rows_are_lines ? rows : columns) * *ld;
 }
 
-static int64_t whole(int64_t elements) /* sets start on 256 bytes */
+static int64_t whole(int64_t elements) /* sets start at multiples of 256 bytes */
 {
     return (elements + 63) & -64;
 }
@@ -247,7 +247,8 @@ static rung_status hash_of(lab_place *place, const void *at, int64_t words, uint
     return RUNG_SUCCESS;
 }
 
-/* The second set's product, twice: the same bits, operands as they were, nothing written around C. */
+/* Runs the second set's product twice: it must give the same bits, leave the operands as they were, and write nothing
+ * around C. */
 static rung_status check_call(lab_bench *bench, arrangement *x, runner *r, lab_bench_row *row)
 {
     lab_place *place = bench->place;

@@ -14,11 +14,11 @@ typedef struct lab_bench_options {
     rung_layout layout;
     lab_data data;
     float alpha, beta;
-    int64_t pad; /* elements added to leading dimensions */
+    int64_t pad; /* elements that are added to leading dimensions */
     int graph;
-    int cold;        /* CPU: rotate over more than the last-level cache (a GPU always does) */
-    int unverified;  /* skip the reference: for tuning, after a verified run */
-    double budget_s; /* a shape's; 0: the default */
+    int cold;        /* on a CPU: rotate over more than the last-level cache (a GPU always does) */
+    int unverified;  /* skip the reference: for tuning, after a run that was verified */
+    double budget_s; /* for one shape; 0: the default */
 } lab_bench_options;
 
 typedef struct lab_bench {
@@ -28,14 +28,14 @@ typedef struct lab_bench {
     lab_bench_options options;
     lab_peer peers[LAB_PEERS];
     int peer_count;
-    double peak_gflops; /* CPU: the FMA peak, the best sample so far; GPU: of its units and clock */
+    double peak_gflops; /* of a CPU: the FMA peak, the best sample so far; of a GPU: that of its units and clock */
     lab_buffer a, b, c, c64, size, chain;
 } lab_bench;
 
 typedef struct lab_bench_row {
     lab_shape shape;
     char kernel[64];
-    double error_u, bound_u, chain_u; /* bound_u 0: not verified */
+    double error_u, bound_u, chain_u; /* bound_u 0: it was not verified */
     char wrong[160];                  /* what else is wrong with the library's product; "": nothing */
     double peer_error_u[LAB_PEERS];
     int peer_refused[LAB_PEERS]; /* this peer has no such product: its ratio is 0 */
@@ -53,9 +53,10 @@ typedef struct lab_bench_row {
 rung_status lab_bench_open(lab_bench *bench, lab_place *place, const lab_bench_options *options, const char *peers,
                            char *missing, size_t missing_bytes);
 void lab_bench_close(lab_bench *bench);
-/* Success also when the result is wrong: lab_bench_wrong tells. RUNG_UNSUPPORTED: no kernel takes the shape. */
+/* Measures one shape. It succeeds also when the result is wrong, as lab_bench_wrong says. RUNG_UNSUPPORTED: no kernel
+ * takes the shape. */
 rung_status lab_bench_shape(lab_bench *bench, const lab_shape *shape, lab_bench_row *row);
-/* Why what was verified is wrong; 0: it is right, or was not verified. */
+/* Says why what was verified is wrong, and returns 1. Returns 0 where it is right, or was not verified. */
 int lab_bench_wrong(const lab_bench_row *row, char *why, size_t bytes);
 
 #endif

@@ -11,7 +11,7 @@
 enum { HASH_TEXT = 24, LINE_TEXT = 512, KERNEL_TEXT = 64 };
 
 typedef struct bits_line {
-    char kernel[KERNEL_TEXT], text[LAB_CASE_TEXT], kept[HASH_TEXT]; /* kept: empty where there was none */
+    char kernel[KERNEL_TEXT], text[LAB_CASE_TEXT], kept[HASH_TEXT]; /* kept is empty where there was none */
 } bits_line;
 
 /* Returns 1 where a line was read, 0 where it holds a comment or nothing. */

@@ -64,7 +64,7 @@ static lab_case next(maker *x, int64_t m, int64_t n, int64_t k)
     for (int i = 0; i < 4; i++) { /* transposes rotate among those the row takes */
         int trans = (turn + i) % 4;
         if (takes(x, trans >> 1, trans & 1)) {
-            /* The row speaks of row-major operands: a column-major call swaps A with B. */
+            /* The row speaks of row-major operands, and a column-major call swaps A with B. */
             c.trans_a = (c.layout == RUNG_ROW_MAJOR ? trans >> 1 : trans & 1) ? RUNG_TRANS : RUNG_NO_TRANS;
             c.trans_b = (c.layout == RUNG_ROW_MAJOR ? trans & 1 : trans >> 1) ? RUNG_TRANS : RUNG_NO_TRANS;
             break;
@@ -301,9 +301,9 @@ static int transposes_taken(const maker *x, int *taken)
     return count;
 }
 
-/* What the rows of choices are about: all of them; plain products, which end in code of their own that few rows would
- * reach otherwise; NaN and Inf where a scalar is 0, here or on the device; and products that get too little memory for
- * all at once. */
+/* What rows of choices are about: all of them; plain products, which end in code of their own that few rows would reach
+ * otherwise; NaN and Inf where a scalar is 0, here or on the device; and products that get too little memory for all at
+ * once. */
 typedef enum topic { ALL_CHOICES, PLAIN, SPECIAL_DATA, LITTLE_WORKSPACE, TOPICS } topic;
 
 static lab_case case_of(const maker *x, topic about, const unsigned char *level, const int *taken)
@@ -360,7 +360,7 @@ static void add_pairs(maker *x)
         return;
     for (int about = 0; about < TOPICS; about++) {
         if ((rung && about >= SPECIAL_DATA) || (about == LITTLE_WORKSPACE && !may_split(x)))
-            continue; /* rungs' cases have all data; kernels that split their operands borrow most */
+            continue; /* the rungs' cases have all data; kernels that split their operands borrow most */
         lab_cover_pairs(levels[about], FACTORS, &covering);
         for (int i = 0; i < covering.count; i++) {
             lab_case c = case_of(x, (topic)about, covering.row[i], taken);

@@ -11,8 +11,8 @@ rung_status lab_reference(lab_place *place, const lab_reference_args *args);
  * gives the tally. */
 rung_status lab_tally_begin(lab_place *place);
 rung_status lab_tally_end(lab_place *place, lab_tally *tally);
-rung_status lab_compare(lab_place *place, const lab_compare_args *args);  /* tally filled in by the callee */
-rung_status lab_untouched(lab_place *place, const lab_region_args *args); /* likewise */
+rung_status lab_compare(lab_place *place, const lab_compare_args *args);  /* the callee fills in the tally */
+rung_status lab_untouched(lab_place *place, const lab_region_args *args); /* the callee fills in the tally */
 rung_status lab_hash(lab_place *place, const void *at, int64_t words);
 rung_status lab_sum(lab_place *place, const float *at, int64_t words);
 

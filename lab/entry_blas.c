@@ -37,7 +37,7 @@ rung_status lab_entry_library(const char *file, void **library)
     return *library ? RUNG_SUCCESS : lab_fail(RUNG_MISSING_LIBRARY, "no drop-in: %s", dlerror());
 }
 
-/* Letters and numbers of a transpose: each spelling in turn. */
+/* These give the letters and numbers of a transpose, each spelling in turn. */
 static const char *letter(rung_transpose trans, uint64_t turn)
 {
     static const char *const plain[] = {"N", "n"}, *const turned[] = {"T", "t", "C", "c"};

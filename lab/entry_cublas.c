@@ -72,7 +72,7 @@ typedef struct doors {
 } doors;
 #undef X
 
-/* A column-major call; rows are columns of the transposed product. */
+/* A column-major call: its rows are columns of the transposed product. */
 typedef struct call {
     int ta, tb;
     int64_t m, n, k, lda, ldb, ldc, stride_a, stride_b, stride_c, batch;
@@ -116,7 +116,8 @@ static call by_columns(const rung_gemm *g)
 /* What cublasLtMatmul gets NULL for, where it refuses that. A NULL alpha or beta ends the process in cuBLAS itself. */
 typedef enum lt_null { LT_NOTHING, LT_HANDLE, LT_DESCRIPTOR, LT_LAYOUT_A, LT_NULLS } lt_null;
 
-/* Where beta is 0 C is not read: it may lie elsewhere, with rows as far apart as it likes. */
+/* Calls cublasLtMatmul. Where beta is 0 it does not read C, which may lie elsewhere then, with rows as far apart as it
+ * likes. */
 static int run_matmul(const doors *d, const products *p, const rung_gemm *g, const call *x, void *stream, uint64_t turn,
                       lt_null null)
 {

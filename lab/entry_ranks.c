@@ -28,7 +28,7 @@ static void fill(float *at, int64_t count, uint32_t pattern)
         memcpy(at + i, &pattern, sizeof pattern);
 }
 
-/* (i, j) of a column-major operand that may be stored by rows. */
+/* Returns the place of element (i, j) of a column-major operand that may be stored by rows. */
 static float *element(const float *at, int64_t ld, int by_rows, int64_t i, int64_t j)
 {
     return (float *)(uintptr_t)(by_rows ? at + i * ld + j : at + j * ld + i);

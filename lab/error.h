@@ -1,4 +1,4 @@
-/* Errors inside the lab: the library's statuses, and one sentence for either's failures. */
+/* Errors inside the lab: the library's statuses, and one sentence for the failures of both. */
 #ifndef LAB_ERROR_H
 #define LAB_ERROR_H
 

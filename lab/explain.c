@@ -95,7 +95,8 @@ void lab_occupancy_of(const lab_chip *chip, const lab_resources *r, int threads,
     o->percent = 100 * o->warps * 32 / chip->threads_per_sm;
 }
 
-/* A mode's products of pieces, their type, and TF32's share of the rate of halves. A mode without pieces uses FFMAs. */
+/* How a mode multiplies: the products of its pieces, their type, and TF32's share of the rate of halves. A mode without
+ * pieces uses FFMAs. */
 static const struct {
     int products;
     const char *unit;
@@ -130,7 +131,7 @@ void lab_model_of(const lab_chip *chip, rung_arith arith, const lab_lens_totals 
 {
     lab_floors floors;
     lab_floors_of(chip, arith, m, n, k, &floors);
-    /* Multiprocessors that have work, and those that are idle in the last round. */
+    /* `slots` counts all multiprocessors, `busy` those that have work; some are idle in the last round. */
     double slots = (double)chip->sms * (occupancy->blocks > 0 ? occupancy->blocks : 1);
     double busy = blocks < chip->sms ? blocks : chip->sms;
     out->waves = blocks / slots;

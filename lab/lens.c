@@ -482,7 +482,7 @@ rung_status lab_lens_own_sum(const lab_lens_case *c, int64_t n, lab_lens_result 
     const uint32_t poison = LAB_POISON;
     memset(result, 0, sizeof *result);
     configure(c);
-    /* x, then out, the blocks' partial sums and the ticket. */
+    /* `x` comes first, then `out`, which has the blocks' results, their partial sums and the ticket. */
     LAB_TRY(rung_tools_alloc(tools, (size_t)(n + c->offset) * 4 + 4, &x));
     rung_status status = rung_tools_alloc(tools, (size_t)(2 * blocks + 1) * 4, &out);
     if (status == RUNG_SUCCESS) {

@@ -54,7 +54,7 @@ typedef struct lab_lens_result {
 /* Opens the lens. The status is RUNG_MISSING_LIBRARY, with the reason, when this build or machine has none. */
 rung_status lab_lens_open(void);
 const char *lab_lens_missing(const rung_kernel *kernel); /* NULL: it can run under the lens */
-/* Why no block of a kernel stands for others, so that all of them run; NULL: some stand for all. */
+/* Returns why no block of a kernel stands for others, so that all of them run; NULL: some stand for all. */
 const char *lab_lens_whole(const rung_kernel *kernel);
 /* Runs and checks. What was seen stays available until the next call. */
 rung_status lab_lens_run(const lab_lens_case *c, lab_lens_result *result);

@@ -56,10 +56,9 @@ static rung_status queue_sample(timer *t, const lab_contender *contender, int wh
     return RUNG_SUCCESS;
 }
 
-/* Seconds that one sample takes. A GPU that has nothing to do takes the start's time at once and then waits until the
- * host has made the first call: one call that isn't counted goes ahead, but where it would cost more than
- * it mends.
- */
+/* Takes one sample and gives its seconds. A GPU that has nothing to do notes the start's time at once and then waits
+ * until the host has made the first call. So one call that isn't counted goes ahead, but not where it would cost more
+ * than it mends. */
 static rung_status sample(timer *t, const lab_contender *contender, int which, double *seconds)
 {
     rung_tools *tools = t->place->tools;

@@ -1,6 +1,6 @@
-/* Products over several ranks, measured: whole operands in one process's (pinned) host memory, scattered over the ranks
- * or streamed from there; checked by random projections in FP64, which cost n^2; the bits of C as a hash. Beside them,
- * where they are there: one GPU alone, and cuBLAS-XT. */
+/* Products over several ranks, measured. Whole operands lie in one process's (pinned) host memory and are scattered
+ * over the ranks or streamed from there. Random projections in FP64 check them, which costs n^2, and a hash stands for
+ * the bits of C. Beside them, where they are there, stand one GPU alone and cuBLAS-XT. */
 #ifndef LAB_MULTI_H
 #define LAB_MULTI_H
 
@@ -8,7 +8,8 @@
 #include "lab/stats.h"
 #include "rung_multi.h"
 
-/* Column-major, leading dimensions as small as can be. On other processes than rank 0's all is NULL. */
+/* Operands as a whole: column-major, with leading dimensions as small as can be. On other processes than rank 0's all
+ * is NULL. */
 typedef struct lab_whole {
     lab_shape shape;
     float *a, *b, *c;
@@ -49,7 +50,7 @@ rung_status lab_multi_cublasxt(const lab_whole *whole, int gpus, int repeats, la
 /* Finds the largest error of C*x against op(A)*(op(B)*x), with x of random signs. A right C stays below *bound_u. */
 rung_status lab_projection(const lab_whole *whole, rung_math math, double *error_u, double *bound_u);
 
-/* Spans as an SVG (a name that ends in .svg) or a Chrome trace. */
+/* Writes spans as an SVG (to a name that ends in .svg) or a Chrome trace. */
 rung_status lab_timeline_write(const char *file, const rung_span *spans, int count);
 
 /* Opens libcublas as cuBLAS's peers find it (peer_cuda.c); NULL where it is not there. */

@@ -19,7 +19,7 @@ typedef struct parts {
     double *sums; /* of a piece's projection, with sizes */
 } parts;
 
-/* Columns [col, col + cols) of a rank's part; row0, col0: where it begins in the whole matrix. */
+/* A stretch has columns [col, col + cols) of a rank's part; row0 and col0 say where it begins in the whole matrix. */
 typedef struct stretch {
     int matrix, rank;
     int64_t row0, rows, col0, col, cols;

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-/* Each with the sum of its terms' sizes beside it. */
+/* The vectors of a projection. Beside each stands the sum of its terms' sizes. */
 typedef struct lab_vectors {
     double *x[2], *y[2], *z[2], *r[2]; /* y = op(B) x, z = op(A) y, r = C x */
 } lab_vectors;

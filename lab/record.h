@@ -1,4 +1,5 @@
-/* One line of JSON a measurement: what was measured, on what, by which build and command. results/ holds such lines. */
+/* Each measurement is one line of JSON: what was measured, on what, by which build and command. results/ holds such
+ * lines. */
 #ifndef LAB_RECORD_H
 #define LAB_RECORD_H
 

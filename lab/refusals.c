@@ -189,7 +189,7 @@ static rung_status hash_c(bench_of_wrongs *x, uint64_t *hash)
     return RUNG_SUCCESS;
 }
 
-/* Runs the wrong call between two looks at C, then a good one. 1 when all is as it should be. */
+/* Runs the wrong call between two looks at C, then a good one. *good is 1 when all is as it should be. */
 static rung_status observe(bench_of_wrongs *x, const struct refusal *r, int *good, char *why, size_t why_bytes)
 {
     uint64_t before, after, changed;

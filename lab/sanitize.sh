@@ -1,6 +1,6 @@
 #!/bin/sh
-# compute-sanitizer's four tools over the GPU suite, in parallel: a line a tool and family of kernels. Exit 1 where a tool
-# reports something, a check fails, a run does not end, or a kernel was not run at all.
+# Runs compute-sanitizer's four tools over the GPU suite, in parallel, and prints a line for each tool and family of kernels.
+# Exits with 1 where a tool reports something, a check fails, a run does not end, or a kernel was not run at all.
 # usage: lab/sanitize.sh [-j JOBS] [-w SECONDS] [-t TOOL,...] [-f FAMILY,...] [-o FOLDER] [RUNG]
 #   JOBS at once (8: they share the GPU by turns), SECONDS for all (900), only these tools or families, logs in FOLDER (a
 #   temporary one)

@@ -17,8 +17,8 @@ static double more_u(rung_arith arith, int64_t k)
     switch (arith) {
     case RUNG_TF32: return 16400.0; /* one pass, operands rounded to 11 bits: two roundings of 2^-11 a product */
     case RUNG_TF32X3: return 8.0;   /* 22 bits of each operand, and lo*lo is left out: at most 8 u a product */
-    case RUNG_BF16X6: return 3.0;   /* products of 2^-24 and less are left out */
-    case RUNG_F16X3_CHAIN: return 8.0 + (double)k / 4.0; /* truncated after each 16 of k, three times */
+    case RUNG_BF16X6: return 3.0;   /* it leaves out products of 2^-24 and less */
+    case RUNG_F16X3_CHAIN: return 8.0 + (double)k / 4.0; /* it is truncated after each 16 of k, three times */
     case RUNG_F16X3_ALONE: return 8.0;                   /* as TF32X3: two halves hold 22 bits and a sign */
     default: return 0.0;
     }
@@ -26,7 +26,7 @@ static double more_u(rung_arith arith, int64_t k)
 
 static double peers_u(double factor, double least, int64_t k, double chain_u, double vendor_u)
 {
-    /* Where products underflow no FP32 sum keeps the classical bound, the chain neither. */
+    /* Where products underflow no FP32 sum keeps the classical bound, and the chain does not either. */
     double classical = fmax((double)k + 8.0, chain_u);
     return fmin(fmax(factor * fmax(chain_u, vendor_u), least), classical);
 }
@@ -38,10 +38,10 @@ double lab_bound_u(rung_arith arith, int64_t k, double chain_u, double vendor_u)
 
 lab_bound lab_bound_each(rung_arith arith, int64_t k, lab_data data, int fused)
 {
-    /* k additions, alpha, beta, bias and the activation; and k products where they are rounded. */
+    /* This counts k additions, alpha, beta, bias and the activation, and k products where they are rounded. */
     double roundings = (double)k * (fused ? 1.0 : 2.0) + 4.0;
-    /* n roundings of sums up to r err n*u*r at most, and 6*sqrt(n/3)*u*r with certainty enough where they differ from
-     * each other. In data all alike they do not. */
+    /* n roundings of sums up to r err n*u*r at most. Where they differ from each other they err 6*sqrt(n/3)*u*r at
+     * most, with certainty enough. In data all alike they do not differ. */
     int alike = data == LAB_CONSTANT || data == LAB_FIXED;
     /* One product of two halves errs 8 u at most, and a chain of 64 is truncated four times: docs/numerics.md. Where
      * few results are judged a plain chain's luck is no measure for that. */
@@ -445,7 +445,8 @@ static int is_plain(const lab_case *c)
            c->m * c->n * c->batch >= PLAIN_RESULTS;
 }
 
-/* Finds the same case, passed with the same bits in all of C's memory by the same kernel: the same verdict. */
+/* Finds the same case that passed with the same bits in all of C's memory by the same kernel: it gets the same verdict.
+ */
 static const lab_verdict *judged_before(const lab_verifier *v, const char *text, const lab_verdict *verdict)
 {
     for (int i = 0; i < v->judged_count; i++) {
@@ -483,8 +484,8 @@ static rung_status judge(lab_verifier *v, const lab_case *c, const rung_gemm *g,
     if (c->m == 0 || c->n == 0)
         return RUNG_SUCCESS;
     LAB_TRY(judge_entries(v, c, &each, &r, verdict, &x));
-    /* Constant data is meant for split products. FP32 sums of it are one sample of rounding luck: the contract's bound.
-     */
+    /* Constant data is meant for split products. FP32 sums of it are one sample of rounding luck, so the contract's
+     * bound holds for these. */
     int by_rule = c->accuracy && !(c->data == LAB_CONSTANT && arith == RUNG_F32);
     if (by_rule || is_plain(c))
         LAB_TRY(judge_vendor(v, c, g, &r, verdict));

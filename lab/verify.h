@@ -24,7 +24,7 @@ typedef struct lab_verdict {
  * or device operands in a captured graph that is then replayed; then the drop-ins, and ranks (lab/entry.h). */
 typedef enum lab_via { LAB_DIRECT, LAB_HOST, LAB_GRAPH, LAB_BLAS, LAB_CUBLAS, LAB_RANKS } lab_via;
 
-/* A case that passed: the same bits by the same kernel need no second judgement. */
+/* A case that passed. The same bits by the same kernel need no second judgement. */
 typedef struct lab_judged {
     char text[LAB_CASE_TEXT];
     lab_verdict verdict;

@@ -11,7 +11,7 @@
 
 enum { PORTS_SUMS = 64, PORTS_SOURCES = 16, PORTS_FFMAS = 256, PORTS_THREADS = 256 };
 
-/* Which bank a register is in: always the same one, each in turn with every new register, that of the column's
+/* Says which bank a register is in: always the same one, each in turn with every new register, that of the column's
  * register, or the other one. */
 typedef enum ports_bank { PORTS_EVEN, PORTS_ODD, PORTS_IN_TURN, PORTS_AS_COLUMN, PORTS_NOT_AS_COLUMN } ports_bank;
 

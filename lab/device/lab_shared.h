@@ -60,9 +60,9 @@ typedef struct lab_fill_args {
     int32_t data; /* a lab_data; plus LAB_OF_B for the lines of B */
 } lab_fill_args;
 
-/* c64 = act(alpha*A*B + beta*C0 + bias), size = |alpha||A||B| + |beta||C0| + |bias|, chain = the same by FP32 FMAs in k
- * order. All three are dense m x n, and so is `reach`, which may be NULL: how far the chain's partial sums lie apart (0
- * is one of them), plus the sizes of what is added to them, over size. */
+/* What a reference computes. c64 = act(alpha*A*B + beta*C0 + bias), size = |alpha||A||B| + |beta||C0| + |bias|, and
+ * chain is c64 by FP32 FMAs in k order. All three are dense m x n. So is `reach`, which may be NULL: how far the
+ * chain's partial sums lie apart (0 is one of them), plus the sizes of what is added to them, over size. */
 typedef struct lab_reference_args {
     lab_view a, b, c0; /* (i, p), (p, j), (i, j) */
     int64_t m, n, k;
@@ -142,7 +142,7 @@ LAB_INLINE float lab_special(uint64_t line_bits, uint64_t bits, int64_t position
     return lab_signed(bits);
 }
 
-/* Powers of two from 2^E down to 2^-E, E = 62 - log2 n. */
+/* Returns a power of two: they go from 2^E down to 2^-E along a line, E = 62 - log2 n. */
 LAB_INLINE float lab_fixed(const lab_fill_args *f, int64_t line, int64_t position)
 {
     int64_t n = f->length, q = (line + position) % n;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# PyTorch's operator samples and CuPy's own tests of products and linear algebra, with and without the drop-in, on a machine
-# with a GPU: one list of every test and its outcome, and what differs. Exit 1 when something does.
+# Runs PyTorch's operator samples and CuPy's own tests of products and linear algebra, with and without the drop-in, on a machine
+# with a GPU. It makes one list of every test and its outcome, prints what differs, and exits with 1 when something does.
 #   own_tests.sh RUNG FOLDER torch [SECONDS] [PROCESSES]
 #   own_tests.sh RUNG FOLDER CUPY-SOURCE [SECONDS] [PROCESSES]    CuPy's source tree, of the version that is installed
 # FOLDER gets the lists as they grow, and list-torch.txt or list-cupy.txt: a line a test with how many of its parameters had

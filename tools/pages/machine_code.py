@@ -33,7 +33,7 @@ def main_loop(text):
 
 
 def reads_of(body):
-    """Each FFMA: registers of row, column and sum, and whether each is read or lies in the operand cache. An instruction
+    """Returns for each FFMA the registers of row, column and sum, and whether each is read or lies in the operand cache. An instruction
     keeps, for each of the first two places, the register that it marks, one of each bank."""
     cache, done = {}, []
     for what in body:
