@@ -25,6 +25,7 @@ static rung_status open_gpu(lab_place *place)
     place->tally = tally;
     const rung_tools_machine *machine = rung_tools_describe(place->tools);
     place->cache_bytes = machine->l2_bytes;
+    place->host_checks = strncmp(machine->name, "the lens", 8) == 0;
     snprintf(place->name, sizeof place->name, "%s", machine->name);
     return RUNG_SUCCESS;
 }
@@ -51,6 +52,7 @@ static rung_status open_cpu(lab_place *place)
     rung_context *context;
     LAB_TRY(lab_place_context(place, RUNG_STRICT, &context));
     place->threads = rung_context_threads(context);
+    place->host_checks = 1;
     rung_context_destroy(context);
     place->tally = malloc(sizeof *place->tally);
     if (!place->tally)

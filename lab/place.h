@@ -11,6 +11,7 @@ enum { LAB_FILL, LAB_REFERENCE, LAB_COMPARE, LAB_UNTOUCHED, LAB_HASH, LAB_SUM, L
 typedef struct lab_place {
     int device;        /* RUNG_DEVICE_CPU or the GPU's number */
     rung_tools *tools; /* NULL on the CPU */
+    int host_checks;   /* the CPU makes the checks: on the CPU, and under the lens, where GPU memory is the CPU's */
     void *module, *functions[LAB_KERNELS];
     lab_tally *tally;    /* in the place's memory */
     int threads;         /* of the library's CPU products, and of the lab's own checks */

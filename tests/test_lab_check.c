@@ -1,5 +1,5 @@
 /* The checkers are checked: a reference that agrees with the definition, and faults of every kind that must be found,
- * on the CPU and, where there is one, on the GPU with the same data and the same bits. */
+ * on the CPU and, where there is one, on the GPU (or under the lens) with the same data and the same bits. */
 #include "support.h"
 #include "lab/operand.h"
 #include "lab/verify.h"
@@ -21,6 +21,7 @@ static int open_place(lab_place *place, int device)
     rung_status status = lab_place_open(place, device, 1);
     if (status != RUNG_SUCCESS)
         fprintf(stderr, "no place %d: %s\n", device, lab_error());
+    place->host_checks = device == RUNG_DEVICE_CPU; /* a GPU's by its kernels, under the lens too */
     return status == RUNG_SUCCESS;
 }
 
