@@ -55,6 +55,66 @@ static void source_line(const rung_lens_site *s, char *text, size_t bytes)
     snprintf(text, bytes, "%.92s", line + strspn(line, " \t"));
 }
 
+/* Accesses whose pictures would be the same are drawn once: a loop's and those before it, a tile's four stores. */
+
+static bool is_drawable(const rung_lens_site *s)
+{
+    return s->sample_mask != 0 && s->kind != RUNG_LENS_BULK && s->kind != RUNG_LENS_MMA;
+}
+
+/* Whether two counts look the same in a caption, which has three digits. */
+static bool reads_alike(double x, double y)
+{
+    return fabs(x - y) <= 0.005 * fmax(fabs(x), fabs(y));
+}
+
+static bool looks_alike(const rung_lens_site *s, const rung_lens_site *t)
+{
+    if (s->space != t->space || s->kind != t->kind || s->bytes != t->bytes || s->sample_mask != t->sample_mask ||
+        strcmp(s->name, t->name) != 0 || strcmp(s->file, t->file) != 0 || (s->ways > 1) != (t->ways > 1) ||
+        !reads_alike(s->sectors / s->requests, t->sectors / t->requests) ||
+        !reads_alike(s->wavefronts / s->requests, t->wavefronts / t->requests) ||
+        !reads_alike(s->merged_requests / s->requests, t->merged_requests / t->requests))
+        return false;
+    int first = __builtin_ctz(s->sample_mask);
+    for (int lane = first; lane < LANES; lane++)
+        if ((s->sample_mask >> lane & 1) &&
+            s->sample_offset[lane] - s->sample_offset[first] != t->sample_offset[lane] - t->sample_offset[first])
+            return false;
+    return true;
+}
+
+/* Returns the first access that looks like the j-th: j itself if that is the first. */
+static int first_alike(const rung_lens_launch *l, int j)
+{
+    int i = 0;
+    while (i < j && !(is_drawable(&l->sites[i]) && looks_alike(&l->sites[i], &l->sites[j])))
+        i++;
+    return i;
+}
+
+/* Writes the lines of the source that share the j-th access's picture: "line 39", "lines 39, 55". */
+static void lines_alike(const rung_lens_launch *l, int j, char *text, size_t bytes)
+{
+    int told[8], count = 0, more = 0;
+    for (int i = j; i < l->site_count; i++) {
+        if (!is_drawable(&l->sites[i]) || first_alike(l, i) != j)
+            continue;
+        bool known = false;
+        for (int n = 0; n < count; n++)
+            known |= told[n] == l->sites[i].line;
+        if (!known && count == 8)
+            more++;
+        else if (!known)
+            told[count++] = l->sites[i].line;
+    }
+    int at = snprintf(text, bytes, count > 1 ? "lines %d" : "line %d", told[0]);
+    for (int n = 1; n < count && at < (int)bytes; n++)
+        at += snprintf(text + at, bytes - (size_t)at, ", %d", told[n]);
+    if (more && at < (int)bytes)
+        snprintf(text + at, bytes - (size_t)at, " and %d more", more);
+}
+
 /* Draws one block of C: which warp has which results, and one thread's own. */
 
 typedef struct tile {
@@ -187,17 +247,19 @@ static void draw_line(page *p, const rung_lens_site *s, int64_t line, double hei
                 wanted[word] - 1 == MARKED_LANE ? "mark" : "used");
 }
 
-static void draw_global(page *p, const rung_lens_site *s)
+static void draw_global(page *p, const rung_lens_launch *l, int j)
 {
+    const rung_lens_site *s = &l->sites[j];
     int64_t lines[LANES];
-    char caption[256], source[100];
+    char caption[256], source[100], where[80];
     int count = lines_of(s, lines);
     static const char *const kinds[] = {"load", "store", "atomic", "cp.async", "bulk copy", "mma"};
     source_line(s, source, sizeof source);
+    lines_alike(l, j, where, sizeof where);
     p->y += 26;
     snprintf(caption, sizeof caption,
-             "Global %s of %s, line %d: %.3g sector%s a request, %.3g%% of the bytes moved are used", kinds[s->kind],
-             s->name, s->line, s->sectors / s->requests, s->sectors > s->requests ? "s" : "",
+             "Global %s of %s, %s: %.3g sector%s a request, %.3g%% of the bytes moved are used", kinds[s->kind],
+             s->name, where, s->sectors / s->requests, s->sectors > s->requests ? "s" : "",
              100 * s->bytes_used / s->bytes_moved);
     text_at(p, MARGIN, "h", caption);
     p->y += 15;
@@ -267,14 +329,16 @@ static int draw_part(page *p, const rung_lens_site *s, int first, int end)
     return most;
 }
 
-static void draw_shared(page *p, const rung_lens_site *s)
+static void draw_shared(page *p, const rung_lens_launch *l, int j)
 {
-    char caption[256], source[100];
+    const rung_lens_site *s = &l->sites[j];
+    char caption[256], source[100], where[80];
     static const char *const kinds[] = {"load", "store", "atomic", "cp.async", "bulk copy", "mma"};
     source_line(s, source, sizeof source);
+    lines_alike(l, j, where, sizeof where);
     p->y += 26;
-    snprintf(caption, sizeof caption, "Shared %s of %s (%d bytes a lane), line %d: %.3g pass%s a request, %s",
-             kinds[s->kind], s->name, s->bytes, s->line, s->wavefronts / s->requests,
+    snprintf(caption, sizeof caption, "Shared %s of %s (%d bytes a lane), %s: %.3g pass%s a request, %s",
+             kinds[s->kind], s->name, s->bytes, where, s->wavefronts / s->requests,
              s->wavefronts > s->requests ? "es" : "", s->ways > 1 ? "bank conflicts" : "no bank conflict");
     text_at(p, MARGIN, "h", caption);
     p->y += 15;
@@ -357,12 +421,12 @@ static void draw(page *p, const lab_lens_case *c)
         draw_tile(p, l);
         for (int j = 0; j < l->site_count; j++) {
             const rung_lens_site *s = &l->sites[j];
-            if (s->sample_mask == 0 || s->kind == RUNG_LENS_BULK || s->kind == RUNG_LENS_MMA)
+            if (!is_drawable(s) || first_alike(l, j) != j)
                 continue;
             if (s->space == RUNG_LENS_GLOBAL)
-                draw_global(p, s);
+                draw_global(p, l, j);
             else
-                draw_shared(p, s);
+                draw_shared(p, l, j);
         }
         p->y += 40;
     }
@@ -383,10 +447,10 @@ rung_status lab_lens_svg(const char *path, const lab_lens_case *c)
         free(body);
         return status;
     }
-    fprintf(
-        picture.to,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" role=\"img\">\n%s",
-        WIDTH, p.y, WIDTH, p.y, style);
+    fprintf(picture.to,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" role=\"img\">\n"
+            "<title>%s under the lens: one block's results, and the bytes and banks of each access</title>\n%s",
+            WIDTH, p.y, WIDTH, p.y, lab_lens_launches() > 0 ? lab_lens_launch(0)->kernel : "nothing", style);
     fprintf(picture.to, "<rect width=\"%d\" height=\"%d\" class=\"bg\"/>\n%s</svg>\n", WIDTH, p.y, body);
     free(body);
     return lab_output_close(&picture);

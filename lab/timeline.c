@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 1200, LEFT = 170, ROW = 16, MOST_ROWS = 512 };
+enum { WIDTH = 1200, LEFT = 170, ROW = 16, MOST_ROWS = 512, TOP = 22 };
 
 /* The picture has a row for each lane that did something, in order of rank, then of lane. */
 typedef struct row {
@@ -51,6 +51,21 @@ static const char *colour(const rung_span *s)
     return strcmp(s->lane, "copy out") == 0 ? "#7a9e3f" : s->what[0] == 'A' ? "#d8843b" : "#c94f4f";
 }
 
+/* The words beside the colours, in one line above the rows. */
+static void write_legend(FILE *to)
+{
+    static const struct {
+        const char *colour, *means;
+    } entries[] = {{"#3b7dd8", "product"},
+                   {"#d8843b", "copy of a panel of A"},
+                   {"#c94f4f", "copy of a panel of B"},
+                   {"#7a9e3f", "copy of C out"}};
+    for (int i = 0; i < 4; i++)
+        fprintf(to,
+                "<rect x=\"%d\" y=\"5\" width=\"10\" height=\"10\" fill=\"%s\"/><text x=\"%d\" y=\"14\">%s</text>\n",
+                LEFT + 160 * i, entries[i].colour, LEFT + 160 * i + 15, entries[i].means);
+}
+
 static void write_svg(FILE *to, const rung_span *spans, int count)
 {
     row rows[MOST_ROWS];
@@ -62,11 +77,14 @@ static void write_svg(FILE *to, const rung_span *spans, int count)
     }
     double scale = (WIDTH - LEFT - 10) / (stop > start ? stop - start : 1.0);
     fprintf(to,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" "
-            "font-size=\"11\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
-            WIDTH, ROW * (found + 2));
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" role=\"img\" "
+            "font-family=\"DejaVu Sans,Verdana,sans-serif\" font-size=\"11\">\n"
+            "<title>What each rank's GPU did, and when: %.3f ms in all</title>\n"
+            "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
+            WIDTH, TOP + ROW * (found + 2), WIDTH, TOP + ROW * (found + 2), (stop - start) * 1e-3);
+    write_legend(to);
     for (int j = 0; j < found; j++)
-        fprintf(to, "<text x=\"4\" y=\"%d\">rank %d %s</text>\n", ROW * j + 12, rows[j].rank, rows[j].lane);
+        fprintf(to, "<text x=\"4\" y=\"%d\">rank %d %s</text>\n", TOP + ROW * j + 12, rows[j].rank, rows[j].lane);
     for (int i = 0; i < count; i++) {
         int j = 0;
         while (j + 1 < found && (rows[j].rank != spans[i].rank || strcmp(rows[j].lane, spans[i].lane) != 0))
@@ -75,11 +93,11 @@ static void write_svg(FILE *to, const rung_span *spans, int count)
         fprintf(to,
                 "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"%s\" stroke=\"white\" "
                 "stroke-width=\"0.3\"><title>%s: %.1f us</title></rect>\n",
-                LEFT + (spans[i].start_us - start) * scale, ROW * j + 2, wide > 0.3 ? wide : 0.3, ROW - 4,
+                LEFT + (spans[i].start_us - start) * scale, TOP + ROW * j + 2, wide > 0.3 ? wide : 0.3, ROW - 4,
                 colour(&spans[i]), spans[i].what, spans[i].stop_us - spans[i].start_us);
     }
     fprintf(to, "<text x=\"%d\" y=\"%d\">0</text><text x=\"%d\" y=\"%d\" text-anchor=\"end\">%.3f ms</text>\n</svg>\n",
-            LEFT, ROW * found + 14, WIDTH - 10, ROW * found + 14, (stop - start) * 1e-3);
+            LEFT, TOP + ROW * found + 14, WIDTH - 10, TOP + ROW * found + 14, (stop - start) * 1e-3);
 }
 
 static void write_trace(FILE *to, const rung_span *spans, int count)

@@ -28,7 +28,7 @@ STALLS = [  # key, words of a picture, colour
     ("short_scoreboard", "waits for shared memory", "#7d3c98"), ("mio_throttle", "queue to shared memory full", "#bb8fce"),
     ("barrier", "waits at a barrier", "#2e5fa3"), ("dispatch_stall", "register ports", "#d4ac0d"),
     ("math_pipe_throttle", "arithmetic pipe busy", "#7f8c8d"), ("wait", "fixed delay", "#b2babb"),
-    ("gmma", "waits for tensor cores", "#117a65"), ("no_instruction", "waits for instructions", "#5d6d7e"),
+    ("branch_resolving", "waits for a branch", "#a04000"), ("gmma", "waits for tensor cores", "#117a65"), ("no_instruction", "waits for instructions", "#5d6d7e"),
 ]
 
 
@@ -223,7 +223,7 @@ class Page:
             f"| blocks by registers | {16384 // o['a_warp'] * 4} / {warps} warps a block = {o['limits']['registers']} |",
             f"| blocks by shared memory | 233472 / ({build['shared_bytes']} + 1024 of the system) = {o['limits']['shared memory']} |",
             f"| blocks by threads | 2048 / {row['threads']} = {o['limits']['threads']} |",
-            f"| the least of them | {o['blocks']} blocks, {o['warps']} warps of 64: {100 * o['warps'] // 64}% |"])
+            f"| the least of them | {o['blocks']} blocks, {o['warps']} warps of 64: {100 * o['warps'] / 64:g}% |"])
 
     # ---- timings
 

@@ -1,4 +1,4 @@
-/* l26_operand_reuse: FFMAs in an order that finds operands in the reuse cache, put right in the machine code.
+/* l26_operand_reuse: FFMAs in an order that finds operands in the reuse cache, made in the machine code.
  * Changed from l25_stream_k: A lies as in memory again, brought by the copy engine, so no warp copies; a row of A stays
  * in the operand cache while the columns of B pass it, to and fro; the compiler's order of the FFMAs is mended
  * afterwards (tools/sass). Stages of 16 steps, eight of them. Tiles are whole: l29 cuts them again.

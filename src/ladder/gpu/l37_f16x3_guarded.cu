@@ -146,7 +146,6 @@ RUNG_DEVICE bool is_multiplied(const rung_image_args *p, int64_t row, int64_t co
 }
 /* /lesson */
 
-/* lesson strict */
 /* A tile that is not safe, in FP32: 8 of k at a time through shared memory, 8 x 8 results a thread. */
 RUNG_DEVICE void strict_tile(const rung_args *g, int64_t row0, int64_t column0)
 {
@@ -186,7 +185,6 @@ RUNG_DEVICE void strict_tile(const rung_args *g, int64_t row0, int64_t column0)
             rung_write4(g, row0 + y + i, column0 + x + j * 16,
                         make_float4(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]), false);
 }
-/* /lesson */
 
 /* Few enough doubtful results are computed one by one; of this block's threads, all together. */
 RUNG_DEVICE bool are_few(uint64_t doubtful)

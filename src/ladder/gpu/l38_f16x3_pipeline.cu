@@ -55,7 +55,6 @@ RUNG_DEVICE int scale_of(unsigned largest)
 
 #define SMALL 0x1p-24f /* sums of magnitudes are kept so much smaller: they must not overflow */
 
-/* lesson records */
 /* A warp, a lane a line: the record of each line, and of all 32. Sums are added in a fixed order: the same bits every
  * time. */
 RUNG_DEVICE void report(const image_operand *o, int64_t first, unsigned largest, const float *sums)
@@ -75,9 +74,7 @@ RUNG_DEVICE void report(const image_operand *o, int64_t first, unsigned largest,
     if (lane == 0)
         o->group[first / IMAGE_LINES] = (rung_image_group){largest, peak};
 }
-/* /lesson */
 
-/* lesson look */
 /* 32 lines a block, from the end of k: what was read last, L2 may still have when the pieces are split. */
 RUNG_KERNEL(IMAGE_THREADS) l38_f16x3_pipeline_split(const __grid_constant__ rung_image_args p)
 {
@@ -100,6 +97,7 @@ RUNG_KERNEL(IMAGE_THREADS) l38_f16x3_pipeline_split(const __grid_constant__ rung
     if (t < IMAGE_LINES)
         largest[t] = 0;
     __syncthreads();
+/* lesson look */
 #pragma unroll 1
     for (int64_t kb = p.k_blocks - 1 - t / 128; kb >= 0; kb -= LOOK * STEP) {
 #pragma unroll
@@ -113,13 +111,13 @@ RUNG_KERNEL(IMAGE_THREADS) l38_f16x3_pipeline_split(const __grid_constant__ rung
                 sum += fabsf(v[a][i]) * SMALL;
             }
     }
+/* /lesson */
     atomicMax(&largest[line], most);
     sums[t / 128 * 4 + unit][line] = sum;
     __syncthreads();
     if (t < IMAGE_LINES)
         report(&o, first, largest[t], &sums[0][t]);
 }
-/* /lesson */
 
 /* ---- the split, three warps of each block of the product ---- */
 
@@ -217,13 +215,13 @@ RUNG_DEVICE void split_across(const rung_image_args *p, int64_t chunk, int64_t f
     }
 }
 
-/* lesson pieces */
 /* What is split before anything is multiplied: the panels of the first round of tiles. */
 RUNG_DEVICE int64_t first_panels(const rung_image_args *p)
 {
     return min(panels(p), (int64_t)FIRST);
 }
 
+/* lesson pieces */
 /* A warp: splits the n-th piece. In a group of panels the chunks come in the order of k: all tiles of a round start at
  * once, and want the beginnings of their panels first. */
 RUNG_DEVICE void split_piece(const rung_image_args *p, int64_t n)
@@ -246,6 +244,7 @@ RUNG_DEVICE void split_piece(const rung_image_args *p, int64_t n)
     if (threadIdx.x % 32 == 0)
         atomicAdd(pieces_done(p, panel, chunk), 1u);
 }
+/* /lesson */
 
 /* A warp: takes pieces `from` to `end` by a counter until there are none; the next is asked for while one is split. */
 RUNG_DEVICE void split_pieces(const rung_image_args *p, uint32_t *counter, int64_t from, int64_t end)
@@ -261,7 +260,6 @@ RUNG_DEVICE void split_pieces(const rung_image_args *p, uint32_t *counter, int64
         split_piece(p, n);
     }
 }
-/* /lesson */
 
 /* ---- the guard ---- */
 
@@ -275,7 +273,6 @@ RUNG_DEVICE rung_image_group joined(const rung_image_group *of)
     return all;
 }
 
-/* lesson guard */
 /* Whether the halves are good enough for the tile of block `rank` of the cluster. */
 RUNG_DEVICE bool is_safe(const rung_image_args *p, int64_t row, int64_t column, int rank)
 {
@@ -296,9 +293,7 @@ RUNG_DEVICE bool is_multiplied(const rung_image_args *p, int64_t row, int64_t co
         any |= is_safe(p, row, column, rank);
     return any;
 }
-/* /lesson */
 
-/* lesson strict */
 /* A tile that is not safe, in FP32: 8 of k at a time through shared memory, 8 x 8 results a thread. */
 RUNG_DEVICE void strict_tile(const rung_args *g, int64_t row0, int64_t column0)
 {
@@ -338,7 +333,6 @@ RUNG_DEVICE void strict_tile(const rung_args *g, int64_t row0, int64_t column0)
             rung_write4(g, row0 + y + i, column0 + x + j * 16,
                         make_float4(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]), false);
 }
-/* /lesson */
 
 /* Few enough doubtful results are computed one by one; of this block's threads, all together. */
 RUNG_DEVICE bool are_few(uint64_t doubtful)
@@ -383,7 +377,6 @@ RUNG_DEVICE int64_t ready_chunks(const rung_image_args *p, int64_t panel, int64_
     return ready == ~0u ? 32 : __ffs(~ready) - 1;
 }
 
-/* lesson produce */
 /* A warp, whose first lane copies: as before, but only what is split. */
 RUNG_DEVICE void produce(const rung_image_args *p, ring r, uint32_t rank)
 {
@@ -394,6 +387,7 @@ RUNG_DEVICE void produce(const rung_image_args *p, ring r, uint32_t rank)
             continue;
         int64_t panel_a = row * CLUSTER + rank, panel_b = panels_a(p) + column, ready_a = 0, ready_b = 0;
         const char *a = p->a + panel_a * A_BYTES, *b = p->b + column * B_BYTES + rank * HALF_BYTES;
+        /* lesson produce */
         for (int64_t kb = 0; kb < p->k_blocks; kb++) {
             if (kb / 2 == ready_a)
                 ready_a += ready_chunks(p, panel_a, kb / 2);
@@ -410,9 +404,9 @@ RUNG_DEVICE void produce(const rung_image_args *p, ring r, uint32_t rank)
             __syncwarp();
             advance(&r);
         }
+        /* /lesson */
     }
 }
-/* /lesson */
 
 /* This warp is done with two stages: both blocks of the cluster are told, for each fills halves of the other's. */
 RUNG_DEVICE void release_two(const ring *r, int stage)
@@ -449,7 +443,6 @@ RUNG_DEVICE void corrections(float cor[SUMS], uint64_t a, uint64_t b, bool keep)
     PTX_WGMMA_F16_N128(cor, a + 2, b + 6, 1);
 }
 
-/* lesson overlap */
 RUNG_DEVICE void consume(const rung_image_args *p, ring *r, int group, float sum[SUMS])
 {
     float acc[SUMS], cor[SUMS];
@@ -488,7 +481,6 @@ RUNG_DEVICE void consume(const rung_image_args *p, ring *r, int group, float sum
     for (int i = 0; i < SUMS; i++)
         sum[i] = fmaf(cor[i], 0x1p-11f, sum[i]);
 }
-/* /lesson */
 
 RUNG_DEVICE void consume_tiles(const rung_image_args *p, ring r, uint32_t rank)
 {
