@@ -96,7 +96,7 @@ static int first_alike(const rung_lens_launch *l, int j)
 /* Writes the lines of the source that share the j-th access's picture: "line 39", "lines 39, 55". */
 static void lines_alike(const rung_lens_launch *l, int j, char *text, size_t bytes)
 {
-    int told[8], count = 0, more = 0;
+    int told[8] = {0}, count = 0, more = 0;
     for (int i = j; i < l->site_count; i++) {
         if (!is_drawable(&l->sites[i]) || first_alike(l, i) != j)
             continue;

@@ -5,10 +5,11 @@
  * Limits: today's compiler does most of this by itself (both rungs end at 32 registers): expect little.
  */
 #include "device/args.h"
+#include "device/resident.h"
 
 enum { BM = 32, BN = 32, BK = 32 };
 
-RUNG_KERNEL(BM *BN, 2) l05_fewer_registers(const __grid_constant__ rung_args g)
+RUNG_KERNEL(BM *BN, RUNG_RESIDENT(BM *BN, 2)) l05_fewer_registers(const __grid_constant__ rung_args g)
 {
     __shared__ __align__(16) float a_tile[BM][BK];
     __shared__ __align__(16) float b_tile[BK][BN];

@@ -5,10 +5,11 @@
  * Limits: the bytes that shared memory delivers are unchanged, only the instructions are fewer.
  */
 #include "device/args.h"
+#include "device/resident.h"
 
 enum { BM = 32, BN = 32, BK = 32, PAD = 4 };
 
-RUNG_KERNEL(BM *BN, 2) l06_conflict_free(const __grid_constant__ rung_args g)
+RUNG_KERNEL(BM *BN, RUNG_RESIDENT(BM *BN, 2)) l06_conflict_free(const __grid_constant__ rung_args g)
 {
     __shared__ __align__(16) float a_tile[BM][BK];
     __shared__ __align__(16) float b_tile[BN][BK + PAD]; /* [column][k] */

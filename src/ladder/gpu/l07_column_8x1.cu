@@ -5,11 +5,12 @@
  * Limits: k/32 global loads a result, all of 4 bytes.
  */
 #include "device/args.h"
+#include "device/resident.h"
 
 enum { BM = 64, BN = 64, BK = 32, TM = 8, PAD = 4, THREADS = BM * BN / TM };
 enum { A_STEP = THREADS / BK, B_STEP = THREADS / BN }; /* rows that the block fetches at a time */
 
-RUNG_KERNEL(THREADS, 3) l07_column_8x1(const __grid_constant__ rung_args g)
+RUNG_KERNEL(THREADS, RUNG_RESIDENT(THREADS, 3)) l07_column_8x1(const __grid_constant__ rung_args g)
 {
     __shared__ __align__(16) float a_tile[BM][BK];
     __shared__ __align__(16) float b_tile[BN][BK + PAD]; /* [column][k] */
