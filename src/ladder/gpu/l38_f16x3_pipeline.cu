@@ -111,7 +111,7 @@ RUNG_KERNEL(IMAGE_THREADS) l38_f16x3_pipeline_split(const __grid_constant__ rung
                 sum += fabsf(v[a][i]) * SMALL;
             }
     }
-/* /lesson */
+    /* /lesson */
     atomicMax(&largest[line], most);
     sums[t / 128 * 4 + unit][line] = sum;
     __syncthreads();
