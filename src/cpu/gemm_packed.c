@@ -9,7 +9,7 @@ typedef struct packed_job {
     grouping by;
     float *packed_b;
     int64_t pack_tasks, row_blocks, column_chunks;
-    int64_t chunk, chunk_groups; /* one thread: columns of B that are packed at a time, and groups */
+    int64_t chunk_groups; /* one thread: groups of columns of B that are packed at a time, at most */
 } packed_job;
 
 /* Returns where task t's share of `count` items begins. */
@@ -117,9 +117,15 @@ static void ahead_b(ahead *next, const rung_cpu_args *p, int64_t step, int64_t k
         add_ahead(next, b_at(p, step, column), k, n, p->ldb);
 }
 
-/* Finds what is packed next, when the columns of the slab up to `column` have met a block of rows in so many tiles. The
- * tiles ask for it late, so that it is still in L2 when its turn comes. */
-static ahead find_ahead(const packed_job *j, int64_t number, int64_t column, int64_t tiles)
+/* Returns the columns of so many groups, the first ones. */
+static int64_t columns_of(const packed_job *j, int64_t groups)
+{
+    return min64(group_start(&j->by, groups, j->p->kernel->vl), j->n);
+}
+
+/* Finds what is packed next, when the groups up to `end` have met a block of rows in so many tiles, and the next chunk
+ * has `count` groups. The tiles ask for it late, so that it is still in L2 when its turn comes. */
+static ahead find_ahead(const packed_job *j, int64_t number, int64_t end, int64_t count, int64_t tiles)
 {
     const rung_cpu_args *p = j->p;
     ahead next = {0};
@@ -129,19 +135,33 @@ static ahead find_ahead(const packed_job *j, int64_t number, int64_t column, int
         from += j->n;
     }
     int64_t k = min64(j->plan->kc, p->k - step), chunks = max64(j->k / RUNG_FETCH_STEPS, 1), needed = 0;
-    if (number == 0 && column < j->n)
-        ahead_b(&next, p, j->step, j->k, j->column + column, min64(j->chunk, j->n - column));
+    if (number == 0 && count > 0)
+        ahead_b(&next, p, j->step, j->k, j->column + columns_of(j, end),
+                columns_of(j, end + count) - columns_of(j, end));
     else if (number + 1 < j->row_blocks)
         ahead_a(&next, j, number + 1, j->step, j->k);
     else if (from < p->n) {
         ahead_a(&next, j, 0, step, k);
-        ahead_b(&next, p, step, k, from, min64(j->chunk, p->n - from));
+        ahead_b(&next, p, step, k, from, min64(columns_of(j, j->chunk_groups), p->n - from));
     }
     for (int i = 0; i < next.which; i++)
         needed += divide_up(next.of[i].chunks, chunks);
     next.wait = max64(0, tiles - needed * 9 / 8 - 2);
     next.which = 0;
     return next;
+}
+
+/* Returns how many groups are packed at once after `done` of them. Nobody has asked for the first ones of a call, so it
+ * is one; each later chunk is about as large as the tiles of the one before can ask for, half a line a step each. */
+static int64_t next_chunk(const packed_job *j, int64_t done, int64_t last, int64_t rows)
+{
+    enum { GROWTH_LEAST = 2 };
+    const rung_cpu_kernel *kernel = j->p->kernel;
+    int64_t most = min64(j->chunk_groups, j->by.groups - done);
+    if (done == 0)
+        return j->step == 0 && j->column == 0 ? 1 : most;
+    int64_t lines = divide_up((int64_t)kernel->nv * kernel->vl, LINE_FLOATS); /* of a group in a step */
+    return min64(last * max64(rows / (2 * kernel->mr * lines), GROWTH_LEAST), most);
 }
 
 /* Runs a slab on one thread. B is packed a chunk of groups at a time, just before the first block of rows meets it, so
@@ -152,14 +172,15 @@ static void run_slab(const packed_job *j, float *packed_a)
     int vl = j->p->kernel->vl;
     for (int64_t number = 0; number < j->row_blocks; number++) {
         int64_t row = block_row(j, number), rows = block_row(j, number + 1) - row;
-        int64_t at_once = number == 0 ? j->chunk_groups : j->by.groups;
+        int64_t count = number == 0 ? next_chunk(j, 0, 0, rows) : j->by.groups, after = 0;
         pack_a(j->p, row, rows, j->step, j->k, packed_a);
-        for (int64_t first = 0; first < j->by.groups; first += at_once) {
-            int64_t count = min64(at_once, j->by.groups - first), from = group_start(&j->by, first, vl);
-            float *packed_b = j->packed_b + (j->row_blocks > 1 ? from * j->k : 0);
-            if (number == 0)
+        for (int64_t first = 0; first < j->by.groups; first += count, count = after) {
+            float *packed_b = j->packed_b + (j->row_blocks > 1 ? group_start(&j->by, first, vl) * j->k : 0);
+            if (number == 0) {
                 rung_gemm_pack_b(j->p, j->step, j->column, j->k, j->n, &j->by, first, count, packed_b);
-            ahead next = find_ahead(j, number, group_start(&j->by, first + count, vl), rows / j->p->kernel->mr * count);
+                after = next_chunk(j, first + count, count, rows);
+            }
+            ahead next = find_ahead(j, number, first + count, after, rows / j->p->kernel->mr * count);
             multiply(j, number, first, count, packed_a, packed_b, &next);
         }
     }
@@ -173,9 +194,7 @@ void rung_gemm_packed(const rung_cpu_args *p, const gemm_plan *plan, float *pack
         j.n = min64(plan->nc, p->n - j.column);
         j.by = group_columns(j.n, p->kernel->vl_bits, plan->most);
         cut(&j, threads);
-        int64_t widest = (j.by.narrow + (j.by.wide > 0)) * p->kernel->vl;
-        j.chunk_groups = max64(1, plan->chunk / widest);
-        j.chunk = j.chunk_groups * widest;
+        j.chunk_groups = max64(1, plan->chunk / ((j.by.narrow + (j.by.wide > 0)) * p->kernel->vl));
         for (j.step = 0; j.step < p->k; j.step += plan->kc) {
             j.k = min64(plan->kc, p->k - j.step);
             if (threads > 1) {

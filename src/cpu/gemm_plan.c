@@ -179,7 +179,7 @@ static int rows_collide(const rung_cpu_args *p)
  * rows lie well for the tiles, and where C is small. */
 static void long_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_caches *caches)
 {
-    enum { KC_IN_PLACE = 256, IN_PLACE_MOST = 64 };
+    enum { KC_IN_PLACE = 1024, IN_PLACE_MOST = 64 };
     plan->parts = max64(1, min64(LONG_K_PARTS, p->k / LONG_K_PART_LEAST));
     if (p->m > IN_PLACE_MOST || p->n > IN_PLACE_MOST || rows_collide(p)) {
         plan->inner = PATH_PACKED;
@@ -189,7 +189,7 @@ static void long_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_cach
     plan->inner = p->trans_b || p->kernel->nv * p->kernel->vl * 4 <= LINE_BYTES ? PATH_PACK_B : PATH_DIRECT;
     plan->mc = p->m;
     plan->nc = p->n;
-    plan->kc = plan->inner == PATH_DIRECT ? KC_IN_PLACE : plan->kc;
+    plan->kc = even_block(p->k, KC_IN_PLACE, 8);
 }
 
 /* Chooses blocks that write C along its rows, while B stays in L2. */
