@@ -238,7 +238,8 @@ static void run_dot(const rung_cpu_args *p, const gemm_plan *plan, float *worksp
                          .c_row = of_b ? 1 : p->ldc,
                          .c_col = of_b ? p->ldc : 1,
                          .alpha = p->alpha,
-                         .beta = p->beta};
+                         .beta = p->beta,
+                         .fetch = rows * p->k * 4 > p->caches->l3_bytes / 4};
     if (!k_innermost && !(columns == 1 && ldt == 1)) {
         p->kernel->pack_by_row(workspace, t, ldt, p->k, columns, p->kernel->vl);
         dot.t = workspace;

@@ -18,6 +18,7 @@ enum {
     STREAM_PARTS_COLUMNS = 16384, /* at most: beyond, columns are enough to share out */
     PAST_COLUMNS = 1024,          /* at most: longer runs of C gain nothing */
     OUTER_STEPS = 64,             /* of k, at most: writing C takes longer than adding up */
+    PAGE_FLOATS = 1024,           /* of a page, and of a way of L1 */
     PAST_STEPS = 10, /* of k, at most, where a line takes several vectors: tiles are narrow, B is read often */
 };
 
@@ -139,12 +140,21 @@ static int64_t stream_columns(int64_t rows, int64_t panel, const rung_caches *ca
     return max64(caches->l2_bytes / 4 / (4 * rows) / panel, 8) * panel;
 }
 
-/* Plans with one group: a tile takes all columns, so each element of A is read once. */
-static void one_group(gemm_plan *plan, int64_t n, int64_t k, const rung_cpu_kernel *kernel)
+/* Returns true where rows of A collide. Rows that lie multiples of a page apart share the sets of L1, and far enough
+ * apart those of L2: read in place, they push each other out before their lines are used up. */
+static int rows_collide(const rung_cpu_args *p)
 {
-    plan->most = (int)divide_up(n, kernel->vl);
-    plan->mc = min64(kernel->max_rows[plan->most - 1], 12); /* more rows than an L1 set has ways would collide */
-    plan->kc = even_block(k, 256, 8);
+    return !p->trans_a && p->lda % PAGE_FLOATS == 0;
+}
+
+/* Plans with one group: a tile takes all columns, so each element of A is read once. */
+static void one_group(gemm_plan *plan, const rung_cpu_args *p, const rung_caches *caches)
+{
+    enum { ROWS_MOST = 12 }; /* streams that the hardware's prefetchers still follow */
+    int64_t ways = max64(caches->l1_bytes / (PAGE_FLOATS * 4), 4);
+    plan->most = (int)divide_up(p->n, p->kernel->vl);
+    plan->mc = min64(p->kernel->max_rows[plan->most - 1], rows_collide(p) ? min64(ways, ROWS_MOST) : ROWS_MOST);
+    plan->kc = even_block(p->k, 256, 8);
     plan->fetch = 1;
 }
 
@@ -165,14 +175,6 @@ static void deep_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_cach
         plan->split_m = 0;
     plan->mc = even_block(p->m, plan->mc, p->kernel->mr);
     plan->nc = even_block(p->n, plan->nc, panel);
-}
-
-/* Returns true where rows of A collide. Rows that lie multiples of a page apart share the sets of L1, and far enough
- * apart those of L2: read in place, they push each other out before their lines are used up. */
-static int rows_collide(const rung_cpu_args *p)
-{
-    enum { PAGE_FLOATS = 1024 };
-    return !p->trans_a && p->lda % PAGE_FLOATS == 0;
 }
 
 /* Chooses pieces of k whose C stays in L1 or L2. A is read in place, once for each group of columns; so is B where its
@@ -215,7 +217,7 @@ static void pack_b_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_ca
     plan->mc = kernel->mr;
     int64_t vectors = divide_up(p->n, kernel->vl);
     if (vectors <= RUNG_TILE_MAX_VECTORS && kernel->max_rows[vectors - 1] >= ONE_GROUP_ROWS)
-        one_group(plan, p->n, p->k, kernel);
+        one_group(plan, p, caches);
 }
 
 gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)

@@ -71,6 +71,7 @@ typedef struct rung_dot_args {
     float *c; /* c[i*c_row + j*c_col] */
     int64_t c_row, c_col;
     float alpha, beta;
+    int fetch; /* 1: the rows come from memory, so they are asked for early */
 } rung_dot_args;
 
 /* Computes rows x cols dot products of length k. The entry of the table fixes cols; there may be any number of rows. */
