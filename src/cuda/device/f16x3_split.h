@@ -356,37 +356,77 @@ RUNG_DEVICE void split_gather(const split_place *at, const split_seen *mine, spl
     __syncthreads();
 }
 
-/* Does what split_tail does. The whole cluster comes here, or none of it. */
-RUNG_DEVICE int split_tail_across(const f16x3_operand *s, const float *x, const split_place *at, unsigned max_bits,
-                                  split_seen *mine, split_seen *all)
+/* What a thread finds of its line's tail while it splits: the first place of the largest element, how many elements are
+ * large enough, and which of each 32 of k, for the pieces that there is room for. */
+enum { SPLIT_MOVES = 8 };
+typedef struct {
+    unsigned place, count;
+    unsigned (*moves)[SPLIT_LINES]; /* of its warp's pieces, in shared memory */
+} split_seen_tail;
+
+/* Says which of 32 elements are not less than `least`: a bit each. */
+RUNG_DEVICE unsigned split_moves32(const float *v, float least)
 {
-    float least = __uint_as_float(max_bits) * SPLIT_TAIL, v[F16X3_KB];
-    unsigned place = s->k, count = 0;
+    unsigned moves = 0;
+    int i;
+#pragma unroll
+    for (i = 0; i < F16X3_KB; i++)
+        moves |= (unsigned)(fabsf(v[i]) >= least) << i;
+    return moves;
+}
+
+/* Looks at 32 elements of block kb of k. Zeros behind the end are never the largest and never count. */
+RUNG_DEVICE void split_see_tail(const split_place *at, int kb, int piece, const float *v, unsigned max_bits,
+                                float least, split_seen_tail *tail)
+{
+    const unsigned moves = split_moves32(v, least);
+    int i;
+#pragma unroll
+    for (i = F16X3_KB - 1; i >= 0; i--)
+        if (__float_as_uint(fabsf(v[i])) == max_bits)
+            tail->place = min(tail->place, (unsigned)(kb * F16X3_KB + i));
+    tail->count += __popc(moves);
+    if (piece < SPLIT_MOVES)
+        tail->moves[piece][at->lane] = moves;
+}
+
+/* Does what split_tail does, after every thread has seen its part. The whole cluster comes here, or none of it. What
+ * stands before the largest element is told apart only where that can matter. */
+RUNG_DEVICE int split_tail_across(const f16x3_operand *s, const float *x, const split_place *at, float least,
+                                  const split_seen_tail *tail, split_seen *mine, split_seen *all)
+{
+    float v[F16X3_KB];
+    unsigned place = tail->place, count = 0, moves;
     int i, kb, piece;
     ptx_cluster_sync(); /* all blocks have read the maxima */
-    if (at->warp == 0)
+    if (at->warp == 0) {
         mine->max[at->lane] = s->k;
-    __syncthreads();
-    for (kb = at->first, piece = 0; kb < s->k_blocks; kb += at->step, piece++) {
-        split_again32(s, x, at, kb, piece, v);
-#pragma unroll
-        for (i = 0; i < F16X3_KB; i++)
-            if (__float_as_uint(fabsf(v[i])) == max_bits)
-                place = min(place, (unsigned)(kb * F16X3_KB + i));
+        mine->sum[at->lane] = 0.0f;
     }
+    __syncthreads();
     atomicMin(&mine->max[at->lane], place);
+    atomicAdd(&mine->sum[at->lane], (float)tail->count); /* whole numbers: exact in any order */
     split_gather(at, mine, all);
-    for (i = 0; i < at->cluster; i++)
+    for (i = 0; i < at->cluster; i++) {
         place = min(place, all[i].max[at->lane]);
+        count += (unsigned)all[i].sum[at->lane];
+    }
+    if (__all_sync(~0u, count < F16X3_TAIL))
+        return 0;
     ptx_cluster_sync();
     if (at->warp == 0)
         mine->max[at->lane] = 0;
     __syncthreads();
+    count = 0;
     for (kb = at->first, piece = 0; kb < s->k_blocks; kb += at->step, piece++) {
-        split_again32(s, x, at, kb, piece, v);
-#pragma unroll
-        for (i = 0; i < F16X3_KB; i++)
-            count += kb * F16X3_KB + i < s->k && (unsigned)(kb * F16X3_KB + i) > place && fabsf(v[i]) >= least;
+        if (piece < SPLIT_MOVES) {
+            moves = tail->moves[piece][at->lane];
+        } else {
+            split_load32(s, x, at->line, kb, v);
+            moves = split_moves32(v, least);
+        }
+        i = (int)place + 1 - kb * F16X3_KB; /* so many of these stand before, or are the largest */
+        count += i >= F16X3_KB ? 0 : __popc(moves >> max(i, 0));
     }
     atomicAdd(&mine->max[at->lane], count);
     split_gather(at, mine, all);
@@ -464,10 +504,11 @@ RUNG_DEVICE void split_across(const f16x3_operand *s, const float *x, int block,
 {
     __shared__ __align__(16) float kept[SPLIT_WARPS][SPLIT_PIECE];
     __shared__ __align__(16) split_seen mine, all[SPLIT_WARPS];
+    __shared__ unsigned moves[SPLIT_WARPS][SPLIT_MOVES][SPLIT_LINES];
     __shared__ unsigned
         tiny_of[SPLIT_LINES]; /* counted here first: with a count in memory for every thread 1024^3 took 20 us longer */
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, rank = (int)ptx_cluster_rank(), piece, pieces, i, scale,
-        tail = 0;
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, rank = (int)ptx_cluster_rank(), piece, pieces, i, kb, scale,
+        tails, after = 0;
     split_place at = {lane,
                       warp,
                       rank,
@@ -477,25 +518,34 @@ RUNG_DEVICE void split_across(const f16x3_operand *s, const float *x, int block,
                       cluster * SPLIT_WARPS,
                       kept[warp]};
     unsigned max_bits, tiny = 0;
-    float sum, s1, s2, v[F16X3_KB];
+    split_seen_tail tail = {(unsigned)s->k, 0, moves[warp]};
+    float sum, s1, s2, least, v[F16X3_KB];
 
     if (warp == 0)
         tiny_of[lane] = 0;
     split_look(s, x, &at, &mine, all, &max_bits, &sum);
-    if (__any_sync(~0u, split_may_tail(s, max_bits, sum)))
-        tail = split_tail_across(s, x, &at, max_bits, &mine, all);
-    ptx_cluster_leave();
-    if (rank == 0 && warp == 0)
-        split_report(s, at.line, max_bits, sum, tail);
+    least = fmaxf(__uint_as_float(max_bits) * SPLIT_TAIL, __uint_as_float(1));
+    tails = __any_sync(~0u, split_may_tail(s, max_bits, sum)); /* the same in all warps of the cluster */
+    if (!tails)
+        ptx_cluster_leave();
     scale = split_scale(max_bits);
     s1 = split_exp2(scale >> 1);
     s2 = split_exp2(scale - (scale >> 1));
     pieces = max(0, (s->k_blocks - at.first + at.step - 1) / at.step);
     for (i = 0; i < pieces; i++) {
         piece = i == 0 ? 0 : pieces - i;
-        split_again32(s, x, &at, at.first + piece * at.step, piece, v);
-        split_turn(&at, split_row(s, at.first + piece * at.step, at.line - lane), v, s1, s2, &tiny);
+        kb = at.first + piece * at.step;
+        split_again32(s, x, &at, kb, piece, v);
+        if (tails)
+            split_see_tail(&at, kb, piece, v, max_bits, least, &tail);
+        split_turn(&at, split_row(s, kb, at.line - lane), v, s1, s2, &tiny);
     }
+    if (tails) {
+        after = split_tail_across(s, x, &at, least, &tail, &mine, all);
+        ptx_cluster_leave();
+    }
+    if (rank == 0 && warp == 0)
+        split_report(s, at.line, max_bits, sum, after);
     if (tiny)
         atomicAdd(&tiny_of[lane], tiny);
     __syncthreads();
