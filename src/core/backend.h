@@ -9,7 +9,7 @@
 /* How the kernel of a part of a cut C runs it: see rung_choice. */
 typedef struct rung_edge {
     const rung_kernel *kernel;
-    int32_t split_k;
+    int32_t parts; /* of k */
     rung_family_plan plan;
 } rung_edge;
 
@@ -19,7 +19,7 @@ typedef struct rung_choice {
     double cost_us;          /* predicted; ranks the candidates */
     double limit_us;         /* given to estimate(): where the cost is above this, nobody asks by how much */
     int64_t workspace_bytes; /* device memory borrowed while it runs */
-    int32_t split_k;         /* parts along k, 1: none */
+    int32_t parts;           /* of k; 1: it is not cut */
     int32_t threads;         /* CPU threads it will use; GPU: 0 */
     rung_family_plan plan;   /* the plan of the kernel's family, which the launch obeys */
     char *note;              /* NULL, or room for a phrase of estimate()'s to `explain`: rounds, limiter, path */

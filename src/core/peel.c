@@ -40,7 +40,7 @@ int rung_peeled(const rung_problem *problem, const rung_choice *choice, rung_par
     if (part != RUNG_PART_MAIN) {
         const rung_edge *edge = &choice->edges[part - RUNG_PART_RIGHT];
         its_choice->kernel = edge->kernel;
-        its_choice->split_k = edge->split_k;
+        its_choice->parts = edge->parts;
         its_choice->plan = edge->plan;
     }
     return product->m > 0 && product->n > 0;
@@ -63,7 +63,7 @@ static void consider(const rung_backend *backend, void *state, const rung_proble
             return;
         us += part.cost_us;
         if (i != RUNG_PART_MAIN)
-            edges[i - RUNG_PART_RIGHT] = (rung_edge){.kernel = part.kernel, .split_k = part.split_k, .plan = part.plan};
+            edges[i - RUNG_PART_RIGHT] = (rung_edge){.kernel = part.kernel, .parts = part.parts, .plan = part.plan};
         if (part.workspace_bytes > workspace_bytes)
             workspace_bytes = part.workspace_bytes;
     }

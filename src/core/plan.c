@@ -72,7 +72,7 @@ static const char *estimate(const rung_backend *backend, void *state, const rung
     choice->kernel = kernel;
     choice->note = note;
     choice->limit_us = limit_us;
-    choice->split_k = 1;
+    choice->parts = 1;
     const char *reason = backend->estimate(state, kernel, problem, choice);
     choice->note = NULL;
     estimates_made++;
@@ -84,7 +84,7 @@ static const char *consider(const rung_backend *backend, void *state, const rung
 {
     const char *reason = refuse_kernel(backend, state, kernel, problem, needs_of(problem));
     if (reason)
-        *choice = (rung_choice){.kernel = kernel, .split_k = 1};
+        *choice = (rung_choice){.kernel = kernel, .parts = 1};
     return reason ? reason : estimate(backend, state, kernel, problem, INFINITY, note, choice);
 }
 

@@ -89,8 +89,8 @@ int rung_plan_print(const rung_plan *plan, char *buffer, size_t bytes)
     put(&t, "decision   %s%s on the %s backend\n", c->kernel->name, plan->forced ? " (asked for by name)" : "",
         plan->context->backend->name);
     put(&t, "           predicted %.2f us, workspace %lld bytes", c->cost_us, (long long)c->workspace_bytes);
-    if (c->split_k > 1)
-        put(&t, ", k in %d parts", c->split_k);
+    if (c->parts > 1)
+        put(&t, ", k in %d parts", c->parts);
     if (c->threads)
         put(&t, ", %d thread%s", c->threads, c->threads > 1 ? "s" : "");
     char note[RUNG_NOTE_BYTES];

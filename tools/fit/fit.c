@@ -154,7 +154,7 @@ static int read_file(const char *name)
 /* Returns the microseconds that the planner predicts; 0: it refuses. */
 static double predicted(const product *p, const sample *s)
 {
-    rung_choice choice = {.kernel = s->kernel, .split_k = 1, .limit_us = INFINITY};
+    rung_choice choice = {.kernel = s->kernel, .parts = 1, .limit_us = INFINITY};
     const rung_launcher *launcher = rung_launcher_of(s->kernel);
     return launcher && !launcher->estimate(&machine, &config, s->kernel, &p->problem, &choice) ? choice.cost_us : 0.0;
 }

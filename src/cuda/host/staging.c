@@ -298,7 +298,7 @@ static rung_status panel_run(rung_cuda *cuda, const staged *s, const rung_kernel
         p.a += p.trans_a ? first : first * p.lda;
         p.c += first * p.ldc;
     }
-    rung_choice choice = {.kernel = kernel, .split_k = 1, .limit_us = INFINITY};
+    rung_choice choice = {.kernel = kernel, .parts = 1, .limit_us = INFINITY};
     const char *reason = rung_launcher_of(kernel)->estimate(cuda->machine, &cuda->config, kernel, &p, &choice);
     if (reason)
         return rung_fail(RUNG_UNSUPPORTED, "%s cannot run a panel of this product: %s", kernel->name, reason);

@@ -25,7 +25,7 @@ static const char *estimate_lone(const rung_machine *machine, const rung_config 
     int64_t parts = choose_parts(machine, kernel, p), across = tiles(p->n, kernel->bn), down = tiles(p->m, kernel->bm);
     if (down > 65535LL * 65535 || across * parts > 2147483647)
         return "more tiles than the grid has room for";
-    choice->split_k = (int32_t)parts;
+    choice->parts = (int32_t)parts;
     choice->workspace_bytes = parts > 1 ? parts * down * across * kernel->bm * kernel->bn * (int64_t)sizeof(float) : 0;
     choice->cost_us = 2.0 * (double)p->m * (double)p->n * (double)p->k / (machine->sms * 256e3 * machine->clock_ghz);
     return NULL;
@@ -37,14 +37,14 @@ static rung_status run_lone(rung_cuda *cuda, const rung_choice *choice, const ru
     rung_function function;
     rung_args args;
     int64_t down = tiles(p->m, kernel->bm), folds = tiles(down, 65535);
-    rung_grid grid = {.x = (unsigned)(tiles(p->n, kernel->bn) * choice->split_k),
+    rung_grid grid = {.x = (unsigned)(tiles(p->n, kernel->bn) * choice->parts),
                       .y = (unsigned)tiles(down, folds),
                       .z = (unsigned)folds,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)kernel->shared_bytes};
     RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, &function));
     rung_args_fill(&args, p);
-    args.split_k = choice->split_k;
+    args.split_k = choice->parts;
     if (args.split_k == 1)
         return rung_launch(cuda, &function, &grid, &args);
     RUNG_TRY(rung_workspace_get_with_tickets(cuda, choice->workspace_bytes, &args.workspace));

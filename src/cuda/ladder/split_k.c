@@ -25,7 +25,7 @@ static const char *estimate(const rung_machine *machine, const rung_config *conf
     int64_t parts = choose_parts(machine, kernel, p);
     if (tiles(p->m, kernel->bm) > 65535LL * 65535 || tiles(p->n, kernel->bn) * parts > 2147483647)
         return "more tiles than the grid has room for";
-    choice->split_k = (int32_t)parts;
+    choice->parts = (int32_t)parts;
     choice->workspace_bytes = parts * p->m * p->n * (int64_t)sizeof(float);
     choice->cost_us = 2.0 * (double)p->m * (double)p->n * (double)p->k / (machine->sms * 256e3 * machine->clock_ghz);
     return NULL;
@@ -39,11 +39,11 @@ static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_pr
     RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, &parts));
     RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, "l19_split_k_finish", &finish));
     rung_args_fill(&args, p);
-    args.split_k = choice->split_k;
+    args.split_k = choice->parts;
     RUNG_TRY(rung_workspace_get(cuda, choice->workspace_bytes, &args.workspace));
 
     int64_t down = tiles(p->m, kernel->bm), folds = tiles(down, 65535), groups = tiles(p->m * p->n, FINISH_RESULTS);
-    rung_grid grid = {.x = (unsigned)(tiles(p->n, kernel->bn) * choice->split_k),
+    rung_grid grid = {.x = (unsigned)(tiles(p->n, kernel->bn) * choice->parts),
                       .y = (unsigned)tiles(down, folds),
                       .z = (unsigned)folds,
                       .threads = (unsigned)kernel->threads};

@@ -14,13 +14,13 @@ static rung_status launch_tiles(rung_cuda *cuda, const rung_choice *choice, cons
     RUNG_TRY(rung_form_function(cuda, kernel, p, crowd || small_is_aligned(p) ? "" : "_u", &function));
     rung_args args;
     rung_args_fill(&args, p);
-    args.split_k = choice->split_k;
+    args.split_k = choice->parts;
     args.marks = marks;
     args.zero = zero;
     args.zero_words = zero_words;
-    int64_t tiles = small_tiles(kernel, p), steps = rung_ceil_div(rung_ceil_div(p->k, kernel->bk), choice->split_k);
-    rung_grid grid = {.x = (unsigned)(crowd ? tiles / p->batch : tiles * choice->split_k),
-                      .y = crowd ? (unsigned)choice->split_k : 1,
+    int64_t tiles = small_tiles(kernel, p), steps = rung_ceil_div(rung_ceil_div(p->k, kernel->bk), choice->parts);
+    rung_grid grid = {.x = (unsigned)(crowd ? tiles / p->batch : tiles * choice->parts),
+                      .y = crowd ? (unsigned)choice->parts : 1,
                       .z = crowd ? (unsigned)p->batch : 1,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)small_shared_bytes(kernel, t, p, steps),
@@ -41,7 +41,7 @@ const char *rung_marked_tiles_refuse(const rung_problem *p)
 rung_status rung_marked_tiles_run(rung_cuda *cuda, const rung_problem *p, const rung_marked *w)
 {
     static const rung_kernel *found; /* every accurate product asks for it */
-    rung_choice choice = {.kernel = __atomic_load_n(&found, __ATOMIC_RELAXED), .split_k = 1};
+    rung_choice choice = {.kernel = __atomic_load_n(&found, __ATOMIC_RELAXED), .parts = 1};
     if (!choice.kernel) {
         choice.kernel = rung_kernel_find(small_marked_tile()->name);
         __atomic_store_n(&found, choice.kernel, __ATOMIC_RELAXED);

@@ -102,11 +102,11 @@ static int resident_of(const rung_kernel *kernel, const small_tile *t, const run
 /* Returns the share of the FFMA peak that these operands allow. */
 static double share_of(const small_tile *t, const rung_problem *p)
 {
-    int unaligned = (p->align_a < 16) + (p->align_b < 16);
+    int odd = (p->align_a < 16) + (p->align_b < 16);
     double longer = !t->crowd && !small_is_aligned(p)
                         ? turned * (!p->trans_a + p->trans_b)
                         : rung_k_innermost(p, t->cost.a_k_innermost, t->cost.b_k_innermost, t->cost.both_k_innermost);
-    return t->cost.share / (1.0 + t->cost.odd_address * unaligned) / (1.0 + longer);
+    return t->cost.share / (1.0 + t->cost.odd_address * odd) / (1.0 + longer);
 }
 
 /* Returns the time of a block's step along k, if it were alone on a multiprocessor that never waits. */
@@ -252,11 +252,11 @@ static const char *tile_estimate(const rung_machine *machine, const rung_config 
         double cost = refusal ? HUGE_VAL : tile_cost_us(machine, kernel, t, &w, parts);
         if (cost < choice->cost_us) {
             choice->cost_us = cost;
-            choice->split_k = (int32_t)parts;
+            choice->parts = (int32_t)parts;
             choice->workspace_bytes = bytes;
         }
     }
-    rung_note(choice, "%lld tiles, %d parts of k", (long long)tiles, (int)choice->split_k);
+    rung_note(choice, "%lld tiles, %d parts of k", (long long)tiles, (int)choice->parts);
     return NULL;
 }
 

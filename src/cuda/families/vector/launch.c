@@ -147,11 +147,11 @@ static const char *plain_estimate(const rung_machine *machine, const rung_config
         double cost = launch_us + meet + apart_us(machine, kernel, p, busy);
         if (!refusal && cost < choice->cost_us) {
             choice->cost_us = cost;
-            choice->split_k = (int32_t)parts;
+            choice->parts = (int32_t)parts;
             choice->workspace_bytes = bytes;
         }
     }
-    rung_note(choice, "memory bound, %d parts of k", (int)choice->split_k);
+    rung_note(choice, "memory bound, %d parts of k", (int)choice->parts);
     return NULL;
 }
 
@@ -176,8 +176,8 @@ static rung_status plain_run(rung_cuda *cuda, const rung_choice *choice, const r
     RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, &function));
     rung_args args;
     rung_args_fill_vector(&args, p);
-    args.split_k = choice->split_k;
-    rung_grid grid = {.x = (unsigned)(vector_tiles(kernel, p) * choice->split_k),
+    args.split_k = choice->parts;
+    rung_grid grid = {.x = (unsigned)(vector_tiles(kernel, p) * choice->parts),
                       .y = 1,
                       .z = 1,
                       .threads = (unsigned)kernel->threads,
@@ -255,11 +255,11 @@ static const char *bulk_estimate(const rung_machine *machine, const rung_config 
                             rung_longer(bytes / t->cost.bytes_per_us, busy);
         if (cost < choice->cost_us) {
             choice->cost_us = cost;
-            choice->split_k = (int32_t)parts;
+            choice->parts = (int32_t)parts;
             choice->workspace_bytes = partials;
         }
     }
-    rung_note(choice, "memory bound, %d parts of k", (int)choice->split_k);
+    rung_note(choice, "memory bound, %d parts of k", (int)choice->parts);
     return NULL;
 }
 
@@ -271,7 +271,7 @@ static rung_status bulk_run(rung_cuda *cuda, const rung_choice *choice, const ru
     vector_matrix a = matrix_of(p);
     rung_vector_args args = {.args = {.k = 0}};
     rung_args_fill_vector(&args.args, p);
-    args.args.split_k = choice->split_k;
+    args.args.split_k = choice->parts;
     if (p->k) { /* else nothing is read */
         rung_boxes boxes = {.at = a.at,
                             .size = {a.rows, p->k, p->batch},
@@ -284,7 +284,7 @@ static rung_status bulk_run(rung_cuda *cuda, const rung_choice *choice, const ru
         RUNG_TRY(rung_boxes_describe(cuda, &boxes, &args.a_map));
     }
     int64_t groups = rung_ceil_div(a.rows, kernel->bm) * p->batch;
-    rung_grid grid = {.x = (unsigned)(groups * choice->split_k),
+    rung_grid grid = {.x = (unsigned)(groups * choice->parts),
                       .y = 1,
                       .z = 1,
                       .threads = (unsigned)kernel->threads,
