@@ -236,8 +236,10 @@ static void add_accuracy(maker *x)
     int64_t size = gpu ? 256 : 128;
     int kinds = splits ? LAB_SPECIAL : LAB_ACROSS, count = gpu ? 8 : 6, every = x->depth == LAB_QUICK ? 5 : 1;
     for (int i = 0; i < count * kinds; i += every) {
+        const int few =
+            !gpu && x->depth == LAB_QUICK && depths[i / kinds] > 4096; /* else most of the time is this one's */
         if ((gpu || depths[i / kinds] <= 4096 || i % kinds <= LAB_SPAN24) && takes_data(x, (lab_data)(i % kinds)))
-            push_accuracy(x, size, depths[i / kinds], (lab_data)(i % kinds));
+            push_accuracy(x, few ? 48 : size, depths[i / kinds], (lab_data)(i % kinds));
     }
     for (int i = 0; splits && i < FUZZ; i += every)
         push_accuracy(x, size, 64 + (int64_t)(i * i) % 1931, LAB_FUZZ);

@@ -1,6 +1,6 @@
 /* The lab's checks on the CPU. The reference keeps the FP64 sums, magnitudes and FP32 chains of a few results in
- * registers and runs down k; it is compiled for what the CPU has, since fused multiply-adds in software would take
- * hours.
+ * registers or the first cache and runs down k; it is compiled for what the CPU has, since fused multiply-adds in
+ * software would take hours.
  */
 #include "lab/host.h"
 #include "lab/error.h"
@@ -9,7 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 3, COLUMNS = 16, MAX_THREADS = 64 };
+enum { MAX_THREADS = 64 };
+#if defined(__x86_64__)
+enum { ROWS = 3, COLUMNS = 16 }; /* of the reference's blocks: their sums stay in registers along k */
+#else
+enum { ROWS = 1, COLUMNS = 256 }; /* in the first cache */
+#endif
 
 typedef struct part {
     void (*work)(void *state, int64_t first, int64_t end);
@@ -102,24 +107,24 @@ void lab_host_fill(const lab_fill_args *args, int threads)
     lab_parallel(args->lines * args->length > 1 << 16 ? threads : 1, args->lines, fill_lines, (void *)(uintptr_t)args);
 }
 
-/* A part of the reference: ROWS rows of up to COLUMNS results, whose sums stay in registers along k. */
+/* A part of the reference: ROWS rows of up to COLUMNS results. */
 typedef struct block {
     const float *b; /* k lines of COLUMNS, ldb apart; those past `width` are zeros */
     int64_t ldb, k;
     const float *a[ROWS];
     int64_t step_a;
-    int width;
+    int rows, width; /* of C; those that are left over have the last row again */
     double sum[ROWS][COLUMNS], size[ROWS][COLUMNS];
     float chain[ROWS][COLUMNS], low[ROWS][COLUMNS], high[ROWS][COLUMNS];
 } block;
 
-static inline __attribute__((always_inline)) void run_block(block *s, int width)
+static inline __attribute__((always_inline)) void run_block(block *s, int rows, int width)
 {
     double sum[ROWS][COLUMNS] = {{0}}, size[ROWS][COLUMNS] = {{0}};
     float chain[ROWS][COLUMNS] = {{0}}, low[ROWS][COLUMNS] = {{0}}, high[ROWS][COLUMNS] = {{0}};
     for (int64_t p = 0; p < s->k; p++) {
         const float *b = &s->b[p * s->ldb];
-        for (int i = 0; i < ROWS; i++) {
+        for (int i = 0; i < rows; i++) {
             float x = s->a[i][p * s->step_a];
             double x64 = x, magnitude = fabs((double)x);
             for (int j = 0; j < width; j++) {
@@ -140,21 +145,18 @@ static inline __attribute__((always_inline)) void run_block(block *s, int width)
 
 static void run_block_plain(block *s) /* fused multiply-adds may be software's here: none is made for nothing */
 {
-    if (s->width == COLUMNS)
-        run_block(s, COLUMNS);
-    else
-        run_block(s, s->width);
+    run_block(s, s->rows, s->width);
 }
 
 #if defined(__x86_64__)
 __attribute__((target("avx2,fma"))) static void run_block_avx2(block *s)
 {
-    run_block(s, COLUMNS);
+    run_block(s, ROWS, COLUMNS);
 }
 
 LAB_WIDE static void run_block_avx512(block *s)
 {
-    run_block(s, COLUMNS);
+    run_block(s, ROWS, COLUMNS);
 }
 
 static void (*pick_block(void))(block *)
@@ -177,9 +179,9 @@ typedef struct reference_job {
     void (*run)(block *);
 } reference_job;
 
-static void finish_block(const lab_reference_args *r, const block *s, int64_t i0, int64_t rows, int64_t j0)
+static void finish_block(const lab_reference_args *r, const block *s, int64_t i0, int64_t j0)
 {
-    for (int i = 0; i < rows; i++)
+    for (int i = 0; i < s->rows; i++)
         for (int j = 0; j < s->width; j++)
             lab_finish(r, i0 + i, j0 + j,
                        (lab_sums){s->sum[i][j], s->size[i][j], s->chain[i][j], s->low[i][j], s->high[i][j]});
@@ -208,11 +210,11 @@ static void reference_rows(void *state, int64_t first, int64_t end)
     for (int64_t j0 = 0; j0 < r->n; j0 += COLUMNS) {
         choose_columns(job, j0, &s);
         for (int64_t i = first; i < end; i += ROWS) {
-            int64_t rows = end - i < ROWS ? end - i : ROWS;
-            for (int64_t row = 0; row < ROWS; row++) /* where rows are left over, the last of them several times */
-                s.a[row] = r->a.at + (i + (row < rows ? row : rows - 1)) * r->a.line_step;
+            s.rows = end - i < ROWS ? (int)(end - i) : ROWS;
+            for (int row = 0; row < ROWS; row++)
+                s.a[row] = r->a.at + (i + (row < s.rows ? row : s.rows - 1)) * r->a.line_step;
             job->run(&s);
-            finish_block(r, &s, i, rows, j0);
+            finish_block(r, &s, i, j0);
         }
     }
 }
