@@ -77,6 +77,7 @@ typedef struct session {
     lab_verifier verifier;
     cli_table table;
     rung_math math;
+    int covering;          /* the quick cases do, after all of them by the same kernels */
     int ran, failed, lost; /* lost: the machine failed, and the run stops */
 } session;
 
@@ -140,7 +141,9 @@ static int verify_kernel(session *s, const char *name, const rung_kernel *kernel
 {
     const options *o = s->o;
     lab_cases cases = {0};
-    lab_depth depth = o->quick || s->verifier.via != LAB_DIRECT ? LAB_QUICK : o->huge ? LAB_HUGE : LAB_FULL;
+    lab_depth depth = o->quick || s->covering || s->verifier.via != LAB_DIRECT ? LAB_QUICK
+                      : o->huge                                                ? LAB_HUGE
+                                                                               : LAB_FULL;
     depth = o->pairs ? LAB_PAIRS : depth;
     if (o->cases) {
         verify_cases(s, name, kernel, o->only);
@@ -282,8 +285,11 @@ static int verify_everything(session *s)
         if (k->role != RUNG_REDUCE && !rung_kernel_unusable(s->verifier.context, k))
             code = verify_kernel(s, k->name, k);
     }
-    for (int math = RUNG_STRICT; math <= RUNG_FAST && code == CLI_PASS && !s->lost; math++)
+    for (int math = RUNG_STRICT; math <= RUNG_FAST && code == CLI_PASS && !s->lost; math++) {
+        s->covering = !s->place.tools && math != RUNG_STRICT; /* a CPU has no other kernels for these */
         code = verify_library(s, (rung_math)math);
+    }
+    s->covering = 0;
     if (code != CLI_PASS || s->lost || s->o->cases)
         return code;
     verify_sums(s);

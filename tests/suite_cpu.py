@@ -25,6 +25,12 @@ def machine():
     return f"{sum(line.startswith('processor') for line in lines)} cores of {model}"
 
 
+def commit():
+    """Of the sources that the tree was built from."""
+    said = subprocess.run(["git", "-C", os.path.dirname(os.path.abspath(__file__)), "describe", "--always", "--dirty"], capture_output=True, text=True)
+    return f" at {said.stdout.strip()}" if said.stdout else ""
+
+
 def listed():
     said = subprocess.run(["ctest", "--test-dir", TREE, *CHOICE, "--show-only=json-v1"], check=True, capture_output=True, text=True).stdout
     tests = json.loads(said)["tests"]
@@ -48,7 +54,7 @@ def main():
     start = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         rows = sorted(pool.map(look, listed()), reverse=True)
-    print(f"# CPU and wall seconds of each test of the suite, {AT_ONCE} at once, on {machine()}.")
+    print(f"# CPU and wall seconds of each test of the suite, {AT_ONCE} at once, on {machine()}{commit()}.")
     print("# tests/suite_cpu.py " + " ".join(f"'{word}'" if "$" in word else word for word in sys.argv[1:]))
     for cpu, wall, outcome, name in rows:
         print(f"{name:28} {outcome}  cpu {cpu:7.1f}  wall {wall:7.1f}")
