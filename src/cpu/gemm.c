@@ -145,25 +145,27 @@ static double product_us(const rung_cpu_args *p)
     return 2.0 * m * n * k / (p->kernel->vl * 12e3) + 4.0 * (m * k + k * n + m * n) / 40e3;
 }
 
-enum { STRIPS_A_THREAD = 4, STRIP_LEAST = 192 };
+enum { STRIPS_A_THREAD = 4, STRIPS_PACKED = 2, STRIP_LEAST = 192 };
 
 /* Returns whether all threads should pack B together. That saves each thread from packing it alone, and costs a meeting
  * of all threads a slab. With few rows a slab would be read from the other cores' caches more often than it is used. */
 static int is_worth_sharing(const rung_cpu_args *p, int threads)
 {
-    enum { LEAST_US = 500, PANELS_A_THREAD = 12 };
-    return product_us(p) >= LEAST_US * threads && p->m >= (int64_t)p->kernel->mr * PANELS_A_THREAD * threads;
+    enum { LEAST_US = 500, ROWS_A_THREAD = 96 };
+    return product_us(p) >= LEAST_US * threads && p->m >= (int64_t)ROWS_A_THREAD * threads;
 }
 
 /* Cuts one dimension into strips of whole tiles. More strips than threads even out a thread that is held up, but each
- * packs for itself, so none is made narrow. */
+ * packs for itself, so none is made narrow, and where both operands are packed they are fewer: each strip packs all of
+ * the other operand, and begins with columns that nobody has asked for. */
 static int64_t strip_length(const rung_cpu_args *p, const gemm_plan *plan, int threads)
 {
     int64_t length = plan->split_m ? p->m : p->n;
     int64_t unit = plan->split_m ? p->kernel->mr : (int64_t)p->kernel->nv * p->kernel->vl;
     if (threads <= 1)
         return length;
-    int64_t strips = threads * max64(1, min64(STRIPS_A_THREAD, length / (threads * STRIP_LEAST)));
+    int64_t most = plan->path == PATH_PACKED ? STRIPS_PACKED : STRIPS_A_THREAD;
+    int64_t strips = threads * max64(1, min64(most, length / (threads * STRIP_LEAST)));
     return round_up(divide_up(length, strips), unit);
 }
 
