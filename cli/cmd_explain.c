@@ -22,23 +22,8 @@ typedef struct options {
 static void describe(const options *o, const lab_shape *s, rung_gemm *g)
 {
     float *anywhere = (float *)(uintptr_t)4096;
-    int row = o->layout == RUNG_ROW_MAJOR;
-    int64_t pad = o->pad + s->pad;
-    rung_gemm_init(g);
-    g->layout = (rung_layout)o->layout;
-    g->trans_a = s->trans_a;
-    g->trans_b = s->trans_b;
-    g->m = s->m;
-    g->n = s->n;
-    g->k = s->k;
-    g->batch = s->batch;
+    lab_shape_gemm(s, (rung_layout)o->layout, o->pad + s->pad, g);
     g->a = g->b = g->c = anywhere;
-    g->lda = (row != (int)s->trans_a ? s->k : s->m) + pad;
-    g->ldb = (row != (int)s->trans_b ? s->n : s->k) + pad;
-    g->ldc = (row ? s->n : s->m) + pad;
-    g->stride_a = g->lda * (row != (int)s->trans_a ? s->m : s->k);
-    g->stride_b = g->ldb * (row != (int)s->trans_b ? s->k : s->n);
-    g->stride_c = g->ldc * (row ? s->m : s->n);
 }
 
 static const cli_column columns[] = {{"shape", "shape", 24, -1},

@@ -26,20 +26,7 @@ static const cli_column columns[] = {{"shape", "shape", 24, -1},  {"planned", "p
 static rung_gemm product_of(const lab_shape *s)
 {
     rung_gemm g;
-    rung_gemm_init(&g);
-    g.layout = RUNG_COL_MAJOR;
-    g.trans_a = s->trans_a;
-    g.trans_b = s->trans_b;
-    g.m = s->m;
-    g.n = s->n;
-    g.k = s->k;
-    g.batch = s->batch;
-    g.lda = (s->trans_a == RUNG_TRANS ? s->k : s->m) + s->pad;
-    g.ldb = (s->trans_b == RUNG_TRANS ? s->n : s->k) + s->pad;
-    g.ldc = s->m + s->pad;
-    g.stride_a = g.lda * (s->trans_a == RUNG_TRANS ? s->m : s->k);
-    g.stride_b = g.ldb * (s->trans_b == RUNG_TRANS ? s->k : s->n);
-    g.stride_c = g.ldc * s->n;
+    lab_shape_gemm(s, RUNG_COL_MAJOR, s->pad, &g);
     /* Nobody looks at these addresses but for their alignment. */
     g.a = g.b = (const float *)(uintptr_t)256;
     g.c = (float *)(uintptr_t)256;

@@ -59,13 +59,6 @@ typedef struct arrangement {
     int sets;
 } arrangement;
 
-static int64_t stored(int row, int trans, int64_t rows, int64_t columns, int64_t pad, int64_t *ld)
-{
-    int rows_are_lines = row != trans;
-    *ld = (rows_are_lines ? columns : rows) + pad;
-    return (rows_are_lines ? rows : columns) * *ld;
-}
-
 static int64_t whole(int64_t elements) /* sets start at multiples of 256 bytes */
 {
     return (elements + 63) & -64;
@@ -75,21 +68,9 @@ static void arrange(const lab_bench *bench, const lab_shape *s, arrangement *x)
 {
     const lab_bench_options *o = &bench->options;
     rung_gemm *g = &x->gemm;
-    int row = o->layout == RUNG_ROW_MAJOR;
-    int64_t pad = o->pad + s->pad;
-    rung_gemm_init(g);
-    g->layout = o->layout;
-    g->trans_a = s->trans_a;
-    g->trans_b = s->trans_b;
-    g->m = s->m;
-    g->n = s->n;
-    g->k = s->k;
-    g->batch = s->batch;
+    lab_shape_gemm(s, o->layout, o->pad + s->pad, g);
     g->alpha = o->alpha;
     g->beta = o->beta;
-    g->stride_a = stored(row, s->trans_a, s->m, s->k, pad, &g->lda);
-    g->stride_b = stored(row, s->trans_b, s->k, s->n, pad, &g->ldb);
-    g->stride_c = stored(row, 0, s->m, s->n, pad, &g->ldc);
     x->set_a = whole(g->stride_a * s->batch);
     x->set_b = whole(g->stride_b * s->batch);
     x->set_c = whole(g->stride_c * s->batch + GUARD);

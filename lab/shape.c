@@ -134,6 +134,30 @@ rung_status lab_shapes_read(const char *file, lab_shapes *shapes)
     return status;
 }
 
+/* Sets the leading dimension of a stored matrix and returns how many elements it takes. */
+static int64_t stored(int row_major, int trans, int64_t rows, int64_t columns, int64_t pad, int64_t *ld)
+{
+    int rows_are_lines = row_major != trans;
+    *ld = (rows_are_lines ? columns : rows) + pad;
+    return (rows_are_lines ? rows : columns) * *ld;
+}
+
+void lab_shape_gemm(const lab_shape *s, rung_layout layout, int64_t pad, rung_gemm *g)
+{
+    int row = layout == RUNG_ROW_MAJOR;
+    rung_gemm_init(g);
+    g->layout = layout;
+    g->trans_a = s->trans_a;
+    g->trans_b = s->trans_b;
+    g->m = s->m;
+    g->n = s->n;
+    g->k = s->k;
+    g->batch = s->batch;
+    g->stride_a = stored(row, s->trans_a, s->m, s->k, pad, &g->lda);
+    g->stride_b = stored(row, s->trans_b, s->k, s->n, pad, &g->ldb);
+    g->stride_c = stored(row, 0, s->m, s->n, pad, &g->ldc);
+}
+
 void lab_shape_print(const lab_shape *s, char text[LAB_SHAPE_TEXT])
 {
     int used = snprintf(text, LAB_SHAPE_TEXT, "%" PRId64 "x%" PRId64 "x%" PRId64, s->m, s->n, s->k);

@@ -25,6 +25,8 @@ rung_status lab_sizes_check(int64_t m, int64_t n, int64_t k, int64_t batch, int6
 rung_status lab_shape_parse(const char *word, lab_shape *shape);
 rung_status lab_shapes_read(const char *file, lab_shapes *shapes); /* appends */
 rung_status lab_shapes_add(lab_shapes *shapes, const lab_shape *shape);
+/* Makes the shape's product in a layout, its operands end to end but for the pad. Addresses stay unset. */
+void lab_shape_gemm(const lab_shape *shape, rung_layout layout, int64_t pad, rung_gemm *gemm);
 void lab_shape_print(const lab_shape *shape, char text[LAB_SHAPE_TEXT]);
 double lab_shape_flops(const lab_shape *shape);
 double lab_shape_bytes(const lab_shape *shape); /* A and B read once, C written once */

@@ -60,20 +60,7 @@ static rung_status problem_of(const lab_shape *s, rung_math math, rung_problem *
 {
     int nothing;
     rung_gemm g;
-    rung_gemm_init(&g);
-    g.layout = RUNG_COL_MAJOR;
-    g.trans_a = s->trans_a;
-    g.trans_b = s->trans_b;
-    g.m = s->m;
-    g.n = s->n;
-    g.k = s->k;
-    g.batch = s->batch;
-    g.lda = (s->trans_a == RUNG_TRANS ? s->k : s->m) + s->pad;
-    g.ldb = (s->trans_b == RUNG_TRANS ? s->n : s->k) + s->pad;
-    g.ldc = s->m + s->pad;
-    g.stride_a = g.lda * (s->trans_a == RUNG_TRANS ? s->m : s->k);
-    g.stride_b = g.ldb * (s->trans_b == RUNG_TRANS ? s->k : s->n);
-    g.stride_c = g.ldc * s->n;
+    lab_shape_gemm(s, RUNG_COL_MAJOR, s->pad, &g);
     g.a = (const float *)(uintptr_t)(1ll << 40); /* only the addresses' alignment counts */
     g.b = (const float *)(uintptr_t)(2ll << 40);
     g.c = (float *)(uintptr_t)(3ll << 40);
