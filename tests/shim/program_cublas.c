@@ -130,6 +130,7 @@ typedef struct call {
     int64_t m, n, k, lda, ldb, ldc, batch;
     const float *alpha, *beta;
     int type_a, type_b, type_c, compute, algorithm, null_operands;
+    int null_lt; /* cublasLt's descriptor, or its layout of A, B, or C and D */
 } call;
 
 static const float one = 1.0f, zero = 0.0f;
@@ -200,6 +201,10 @@ static int lt_matmul(const call *x)
     for (int i = 0; i < 3; i++)
         if (rows[i] >= 0 && cols[i] >= 0)
             api.layout_create(&layouts[i], types[i], (uint64_t)rows[i], (uint64_t)cols[i], lds[i]);
+    if (x->null_lt == 1)
+        desc = NULL;
+    if (x->null_lt > 1)
+        layouts[x->null_lt - 2] = NULL;
     return cublasLtMatmul(x->handle ? lt : NULL, desc, x->alpha, a, layouts[0], b, layouts[1], x->beta, c, layouts[2],
                           c, layouts[2], NULL, NULL, 0, NULL);
 }
@@ -253,7 +258,7 @@ static int report(const struct entry *e, const call *x)
 
 static int status_table(size_t entry, int from)
 {
-    const call good = {"good", handle, 0, 0, N, N, N, N, N, N, 2, &one, &zero, F32, F32, F32, COMPUTE, -1, 0};
+    const call good = {"good", handle, 0, 0, N, N, N, N, N, N, 2, &one, &zero, F32, F32, F32, COMPUTE, -1, 0, 0};
     call calls[64];
     int count = 0;
 #define CALL(text, change)                                                                                             \
@@ -299,6 +304,12 @@ static int status_table(size_t entry, int from)
     CALL("algorithm 99", x->algorithm = 99);
     if (entry >= sizeof entries / sizeof entries[0])
         return 3;
+    if (entries[entry].run == lt_matmul) {
+        CALL("descriptor NULL", x->null_lt = 1);
+        CALL("layout of A NULL", x->null_lt = 2);
+        CALL("layout of B NULL", x->null_lt = 3);
+        CALL("layouts of C and D NULL", x->null_lt = 4);
+    }
     for (int i = from; i < count; i++)
         if (!report(&entries[entry], &calls[i]))
             return 4;

@@ -504,10 +504,41 @@ static void lt_hands_on(void **state)
     set_lt();
     layout_a[3] = layout_c[2] = layout_d[2] = 0; /* m = 0, which cublasLt calls an error */
     expect_handed_on(lt(c), 14);
-    set_lt();
-    expect_handed_on(cublasLtMatmul(&handle, product, &alpha, a, NULL, b, layout_b, &beta, c, layout_c, c, layout_d,
-                                    NULL, NULL, 0, &stream_object),
-                     14);
+}
+
+/* cuBLAS itself refuses some of these and ends the process over others. The drop-in reads none of them, and hands the
+ * call on as it is. */
+static void lt_hands_nulls_on(void **state)
+{
+    for (int null = 0; null < 8; null++) {
+        float one = 1.0f, two = 2.0f;
+        void *given[] = {&handle, product, &one, &two, layout_a, layout_b, layout_c, layout_d};
+        reset(state);
+        set_lt();
+        given[null] = NULL;
+        expect_handed_on(cublasLtMatmul(given[0], given[1], given[2], a, given[4], b, given[5], given[3], c, given[6],
+                                        c, given[7], NULL, NULL, 0, &stream_object),
+                         14);
+    }
+}
+
+/* So does every other entry with a NULL handle, alpha or beta. */
+static void products_hand_nulls_on(void **state)
+{
+    for (int null = 0; null < 3; null++) {
+        const float *one = null == 1 ? NULL : &alpha, *two = null == 2 ? NULL : &beta;
+        void *h = null == 0 ? NULL : &handle;
+        reset(state);
+        expect_handed_on(cublasSgemm_v2(h, 0, 0, 11, 12, 13, one, a, 14, b, 15, two, c, 16), 0);
+        expect_handed_on(cublasSgemmEx(h, 0, 0, 11, 12, 13, one, a, F32, 14, b, F32, 15, two, c, F32, 16), 6);
+        expect_handed_on(cublasGemmEx(h, 0, 0, 11, 12, 13, one, a, F32, 14, b, F32, 15, two, c, F32, 16, COMPUTE, -1),
+                         8);
+        expect_handed_on(cublasGemmStridedBatchedEx(h, 0, 0, 11, 12, 13, one, a, F32, 14, 1, b, F32, 15, 1, two, c, F32,
+                                                    16, 1, 7, COMPUTE, -1),
+                         10);
+        expect_handed_on(cublasGemmEx(h, 0, 0, 0, 12, 13, one, a, F32, 14, b, F32, 15, two, c, F32, 16, COMPUTE, -1),
+                         8);
+    }
 }
 
 /* C and D are one matrix, or C is not read. */
@@ -594,6 +625,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(strides_keep_64_bits, reset),
         cmocka_unit_test_setup(stream_and_math_follow_the_handle, reset),
         cmocka_unit_test_setup(lt_hands_on, reset),
+        cmocka_unit_test_setup(lt_hands_nulls_on, reset),
+        cmocka_unit_test_setup(products_hand_nulls_on, reset),
         cmocka_unit_test_setup(lt_knows_c_from_d, reset),
         cmocka_unit_test_setup(lt_device_scalars, reset),
         cmocka_unit_test_setup(lt_batches, reset),
