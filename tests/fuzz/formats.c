@@ -23,6 +23,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
+enum { LONGEST_FRAME = 1 << 16 }; /* control.c's */
+
 static void require(int holds, const char *what, const char *text)
 {
     if (holds)
@@ -42,6 +44,8 @@ static void read_case(const char *text)
     require(lab_case_parse(line, &again) == RUNG_SUCCESS, "a printed case cannot be read", line);
     lab_case_print(&again, second);
     require(strcmp(line, second) == 0, "a case reads as another one", line);
+    c.alpha = again.alpha, c.beta = again.beta; /* not all digits are printed */
+    require(memcmp(&c, &again, sizeof c) == 0, "a case is printed as another one", line);
 }
 
 static void read_shape(const char *text)
@@ -145,7 +149,15 @@ static void hear(const uint8_t *data, size_t bytes, int known)
     if (bytes && send(fd, data, bytes, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
         abort();
     shutdown(fd, SHUT_WR);
+    uint32_t head[2] = {0, 0};
+    if (bytes >= sizeof head)
+        memcpy(head, data, sizeof head);
+    int too_long = known && head[1] > LONGEST_FRAME;
     if (multi_control_accept(control, known ? 5.0 : 0.001) == RUNG_SUCCESS) {
+        if (too_long)
+            require(multi_control_gather(control, mine, all, sizeof mine, "said so", 5.0) != RUNG_SUCCESS &&
+                        strstr(rung_last_error(), "no frame"),
+                    "a frame that is too long is not refused", rung_last_error());
         while (multi_control_gather(control, mine, all, sizeof mine, "said so", 0.001) == RUNG_SUCCESS)
             ;
         multi_control_check(control);
