@@ -108,6 +108,13 @@ for how in a first_a; do
     bench $how 'FAIL 24x20x30: .*operand A was changed'
 done
 bench b 'FAIL 24x20x30: .*operand B was changed'
+# Of a C too large to be checked whole its last rows and columns are, and of a batch the first, one in the middle and the last.
+for at in 599,150 150,599 0,150; do
+    refused at=$at 'FAIL 600x600x600: .*errs .* the bound is' bench --device cpu --threads 1 --budget-ms 1 --against '' 600x600x600
+done
+for entry in 0 2 4; do
+    refused entry=$entry 'FAIL 24x20x30:NNx5: .*errs .* the bound is' bench --device cpu --threads 1 --budget-ms 1 --against '' 24x20x30:NNx5
+done
 # The bound of a bench is that of accuracy: 1.25 times the FP32 chain's largest error.
 run err=500 bench --device cpu --threads 1 --budget-ms 20 --against '' --format csv 48x48x256
 bound=$(sed -n 's/.*the bound is \([0-9.]*\) u.*/\1/p' "$work")

@@ -1,11 +1,13 @@
 /* A library that computes wrongly, to judge the judge: preloaded before librung it runs each plan and then does to the
- * result what RUNG_WRONG says. It knows host memory and single products only.
+ * result what RUNG_WRONG says. It knows host memory, and single products but for "entry=".
  */
 #define _GNU_SOURCE
 #include "rung.h"
 
 #include <dlfcn.h>
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,6 +99,21 @@ static void damage(const rung_gemm *g, const char *how)
         truncate(g);
     else if (!strncmp(how, "err=", 4))
         err_by(g, atof(how + 4));
+    else if (sscanf(how, "at=%" SCNd64 ",%" SCNd64, &i, &j) == 2 && i < g->m && j < g->n)
+        *of_c(g, i, j) += g->alpha * *of_a(g, i, 0) * *of_b(g, 0, j);
+}
+
+/* Of a batch one product. */
+static void damage_entry(const rung_gemm *g, const char *how)
+{
+    rung_gemm one = *g;
+    int64_t entry;
+    if (sscanf(how, "entry=%" SCNd64, &entry) != 1 || entry >= g->batch)
+        return;
+    one.a += entry * g->stride_a;
+    one.b += entry * g->stride_b;
+    one.c += entry * g->stride_c;
+    damage(&one, "product");
 }
 
 rung_status rung_plan_run(rung_plan *plan, const rung_gemm *g)
@@ -106,7 +123,7 @@ rung_status rung_plan_run(rung_plan *plan, const rung_gemm *g)
     if (!real)
         real = (run_function *)(uintptr_t)dlsym(RTLD_NEXT, "rung_plan_run");
     rung_status status = how && !strcmp(how, "error") ? RUNG_INTERNAL : real(plan, g);
-    if (status == RUNG_SUCCESS && how && g->batch <= 1 && g->m > 0 && g->n > 0 && g->k > 0)
-        damage(g, how);
+    if (status == RUNG_SUCCESS && how && g->m > 0 && g->n > 0 && g->k > 0)
+        (g->batch <= 1 ? damage : damage_entry)(g, how);
     return status;
 }

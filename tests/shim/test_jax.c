@@ -1,7 +1,10 @@
-/* librung_jax.so without JAX: call frames as XLA hands them over, on the CPU; and what is refused, in which words. */
+/* librung_jax.so without JAX: call frames as XLA hands them over, on the CPU; and what is refused, in which words. Two
+ * GPUs are played by the CPU, which notes the streams that it is given. */
+#define _GNU_SOURCE
 #include "rung.h"
 #include "xla_ffi.h"
 
+#include <dlfcn.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,8 +22,39 @@ struct xla_error {
 };
 
 struct xla_execution {
-    int asked;
+    int asked, device;
+    void *stream;
 };
+
+enum { GPUS = 2 };
+static rung_context *played[GPUS];
+static void *streams[GPUS];
+
+rung_status rung_context_create(rung_context **context, const rung_config *config)
+{
+    typedef rung_status function(rung_context **, const rung_config *);
+    function *real = (function *)(uintptr_t)dlsym(RTLD_NEXT, "rung_context_create");
+    rung_config instead = *config;
+    if (config->device < 0 || config->device >= GPUS)
+        return real(context, config);
+    assert_int_equal(config->pointers, RUNG_POINTERS_DEVICE);
+    instead.device = RUNG_DEVICE_CPU;
+    instead.pointers = RUNG_POINTERS_AUTO;
+    rung_status status = real(context, &instead);
+    played[config->device] = *context;
+    return status;
+}
+
+rung_status rung_context_set_stream(rung_context *context, void *stream)
+{
+    for (int i = 0; i < GPUS; i++)
+        if (context == played[i]) {
+            streams[i] = stream;
+            return RUNG_SUCCESS;
+        }
+    fail_msg("a stream for a context that is none of a GPU");
+    return RUNG_INTERNAL;
+}
 
 static xla_error last;
 
@@ -31,25 +65,25 @@ static xla_error *create(xla_error_create *args)
     return &last;
 }
 
-/* A GPU that is not there: no context can be made for it. */
-static xla_error *device_63(xla_device_get *args)
+static xla_error *its_device(xla_device_get *args)
 {
     args->execution->asked++;
-    args->device = 63;
+    args->device = args->execution->device;
     return NULL;
 }
 
-static xla_error *no_stream(xla_stream_get *args)
+static xla_error *its_stream(xla_stream_get *args)
 {
     args->execution->asked++;
+    args->stream = args->execution->stream;
     return NULL;
 }
 
 static const xla_api api = {.head = {sizeof(xla_api), NULL},
                             .version = {{sizeof(xla_version), NULL}, 0, 7},
                             .error_create = create,
-                            .stream_get = no_stream,
-                            .device_get = device_63};
+                            .stream_get = its_stream,
+                            .device_get = its_device};
 
 /* One product with everything a call frame needs; its parts point at each other, so it is filled where it stays. */
 typedef struct frame {
@@ -190,18 +224,36 @@ static void a_gpu_is_the_one_that_xla_names(void **state)
     frame f;
     (void)state;
     fill(&f, a, b, c, 0, 0);
+    f.execution.device = 63; /* which is not there: no context can be made for it */
     assert_ptr_equal(rung_jax_matmul_gpu(&f.call), &last);
     assert_int_equal(f.execution.asked, 2);
     assert_non_null(strstr(last.text, "no context for device 63: "));
 }
 
+static void work_is_queued_on_xlas_stream(void **state)
+{
+    float a[12] = {1}, b[24] = {2}, c[16];
+    char stream[2 * GPUS];
+    (void)state;
+    for (int i = 0; i < 2 * GPUS; i++) { /* each GPU twice, and another stream each time */
+        frame f;
+        memset(c, 0xff, sizeof c);
+        fill(&f, a, b, c, 0, 0);
+        f.execution.device = i % GPUS;
+        f.execution.stream = &stream[i];
+        assert_null(rung_jax_matmul_gpu(&f.call));
+        assert_ptr_equal(streams[i % GPUS], &stream[i]);
+        assert_true(c[0] == 2.0f && c[15] == 0.0f);
+    }
+    assert_ptr_not_equal(played[0], played[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_of_all_transposes),
-        cmocka_unit_test(what_does_not_fit_is_refused),
-        cmocka_unit_test(other_stages_and_questions),
-        cmocka_unit_test(a_gpu_is_the_one_that_xla_names),
+        cmocka_unit_test(products_of_all_transposes),    cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(other_stages_and_questions),    cmocka_unit_test(a_gpu_is_the_one_that_xla_names),
+        cmocka_unit_test(work_is_queued_on_xlas_stream),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
