@@ -594,6 +594,8 @@ static CUresult allocate_pooled(CUdeviceptr *out, size_t bytes)
     CUresult result = allocate(out, bytes, current_device());
     if (result == CUDA_SUCCESS)
         block_of(*out, 1)->pooled = 1;
+    if (result == CUDA_SUCCESS && (int64_t)bytes > state.most_pooled)
+        state.most_pooled = (int64_t)bytes;
     return result;
 }
 
@@ -677,6 +679,22 @@ CALL(cuMemFreeHost, void *at)
     return release((CUdeviceptr)(uintptr_t)at);
 }
 
+/* A copy says where its ends are: in a device's memory, or in the host's. */
+static void check_end(CUdeviceptr at, CUmemorytype said)
+{
+    const block *b = block_of(at, 1);
+    const int on_device = b && b->device >= 0;
+    state.faults += on_device != (said == CU_MEMORYTYPE_DEVICE);
+}
+
+static void check_ends(const CUDA_MEMCPY2D *c)
+{
+    check_end(c->srcMemoryType == CU_MEMORYTYPE_HOST ? (CUdeviceptr)(uintptr_t)c->srcHost : c->srcDevice,
+              c->srcMemoryType);
+    check_end(c->dstMemoryType == CU_MEMORYTYPE_HOST ? (CUdeviceptr)(uintptr_t)c->dstHost : c->dstDevice,
+              c->dstMemoryType);
+}
+
 static CUresult copy_flat(CUdeviceptr to, int to_host, CUdeviceptr from, int from_host, size_t bytes, CUstream on)
 {
     CUDA_MEMCPY2D *c = &push(on, COPY)->copy;
@@ -688,6 +706,7 @@ static CUresult copy_flat(CUdeviceptr to, int to_host, CUdeviceptr from, int fro
     c->dstDevice = to;
     c->WidthInBytes = c->srcPitch = c->dstPitch = bytes;
     c->Height = 1;
+    check_ends(c);
     pushed(on);
     return CUDA_SUCCESS;
 }
@@ -749,6 +768,7 @@ CALL(cuMemcpy3DPeerAsync, const CUDA_MEMCPY3D_PEER *c, CUstream on)
 CALL(cuMemcpy2DAsync_v2, const CUDA_MEMCPY2D *copy, CUstream on)
 {
     ENTER();
+    check_ends(copy);
     push(on, COPY)->copy = *copy;
     pushed(on);
     return CUDA_SUCCESS;
@@ -757,6 +777,9 @@ CALL(cuMemcpy2DAsync_v2, const CUDA_MEMCPY2D *copy, CUstream on)
 CALL(cuMemsetD32Async, CUdeviceptr at, unsigned value, size_t count, CUstream on)
 {
     ENTER();
+    const block *b = block_of(at, 1);
+    if (b && b->at != (char *)(uintptr_t)at)
+        state.filled_bytes = (int64_t)count * 4;
     op *o = push(on, FILL);
     o->at = at, o->value = value, o->count = count;
     pushed(on);

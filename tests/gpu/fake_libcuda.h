@@ -23,6 +23,8 @@ typedef struct fake {
     int memory, pinned, pools, streams, events, libraries, graphs, pushed, primaries;
     int relaxed;             /* threads in another capture mode than the one they start with */
     int faults;              /* a kernel or copy touched memory that was not there, or a misuse of the API */
+    int64_t most_pooled;     /* the largest block that came from a pool or in a stream's order */
+    int64_t filled_bytes;    /* by the last cuMemsetD32Async that began within a block */
     int64_t workspace_bytes; /* from where the last launch that cuts k has its workspace to the end of that block */
     /* This was the last launch. */
     unsigned grid[3], threads, shared_bytes;

@@ -292,17 +292,17 @@ static void device_operands_are_launched_on_the_stream(void **state)
     assert_int_equal(gpu->pushed, 0);
 }
 
-static void travel(int form, int64_t m, int64_t n, int64_t k)
+static void travel(const char *kernel, int form, int64_t m, int64_t n, int64_t k)
 {
     rung_context *context;
     assert_ok(open_context(0, &context));
     product p;
-    product_new(&p, form & 1, 0, 0, m, n, k, form & 2 ? 5 : 0, 1, (uint64_t)form);
+    product_new(&p, form & 1, form >> 4 & 1, form >> 5 & 1, m, n, k, form & 2 ? 5 : 0, 1, (uint64_t)form);
     p.gemm.beta = form & 4 ? 0.0f : -0.5f;
     p.gemm.alpha = form & 8 ? 1.0f : 0.25f;
     for (int round = 0; round < 2; round++) {
         product_reset(&p);
-        assert_ok(run_rung(context, &p.gemm));
+        assert_ok(run_kernel(context, &p.gemm, kernel));
         product_check(&p, "host operands");
     }
     product_free(&p);
@@ -317,11 +317,15 @@ static void host_operands_travel(void **state)
     (void)state;
     for (gpu->eager = 0; gpu->eager < 8; gpu->eager++) {
         for (int form = 0; form < 16; form++)
-            travel(form, form % 3 ? 45 : 600, form % 5 ? 61 : 300, 37);
-        travel(2, 4200, 2, 2500); /* more pieces than the ring has slots */
-        travel(3, 2, 4200, 2500);
-        travel(5, 4200, 2500, 2);
+            travel(rung, form, form % 3 ? 45 : 600, form % 5 ? 61 : 300, 37);
+        travel(rung, 2, 4200, 2, 2500); /* more pieces than the ring has slots */
+        travel(rung, 3, 2, 4200, 2500);
+        travel(rung, 5, 4200, 2500, 2);
     }
+    /* Lines of any length, of every orientation: one size alone is no multiple of 4. */
+    for (int form = 0; form < 64; form += form % 16 < 2 ? 1 : 14)
+        for (int odd = 0; odd < 3; odd++)
+            travel(tile_with(RUNG_F32, 80), form, odd == 0 ? 45 : 44, odd == 1 ? 61 : 60, odd == 2 ? 37 : 36);
     gpu->eager = 0;
     assert_int_equal(gpu->memory + gpu->pinned + gpu->streams + gpu->events + gpu->pushed, 0);
 }
@@ -562,6 +566,68 @@ static void workspace_passes_between_streams(void **state)
     assert_int_equal(gpu->memory, 0);
 }
 
+/* One product needs more than a buffer may have, on a stream that has none: no other stream loses its own. */
+static void a_large_workspace_takes_no_buffer(void **state)
+{
+    (void)state;
+    enum { STREAMS = 5, LARGE = 8192, SMALL = 64 };
+    int (*destroy)(void *);
+    *(void **)&destroy = dlsym(dlopen(stand_in, RTLD_NOW), "cuStreamDestroy_v2");
+    rung_context *context;
+    rung_plan *plan;
+    rung_gemm g;
+    void *streams[STREAMS];
+    float *memory[3];
+    gpu->devices = 3;
+    gpu->arch = 90;
+    gpu->eager = 0;
+    gpu->idle = 1; /* nobody touches most of this memory */
+    for (int i = 0; i < 3; i++)
+        memory[i] = device_memory(2, (size_t)LARGE * LARGE * 4);
+    gpu->idle = 0;
+    for (int i = 0; i < SMALL * DEEP; i++)
+        memory[0][i] = memory[1][i] = 1.0f;
+    assert_ok(open_context(2, &context));
+    rung_gemm_init(&g);
+    g.layout = RUNG_ROW_MAJOR;
+    g.m = g.n = g.ldb = g.ldc = SMALL, g.k = g.lda = DEEP;
+    g.a = memory[0], g.b = memory[1], g.c = memory[2];
+    assert_ok(rung_plan_create_kernel(&plan, context, &g, tile_with(RUNG_F32, 90)));
+    assert_true(rung_plan_workspace_bytes(plan) > 0);
+    for (int turn = 0; turn < 2 * STREAMS; turn++) {
+        int i = turn % STREAMS;
+        streams[i] = turn < STREAMS ? stream_of(2) : streams[i];
+        g.c = memory[2] + i * SMALL * SMALL;
+        assert_ok(rung_context_set_stream(context, streams[i]));
+        assert_ok(rung_plan_run(plan, &g));
+    }
+    rung_plan_destroy(plan);
+    void *last = stream_of(2);
+    assert_ok(rung_context_set_stream(context, last));
+    assert_ok(rung_context_set_math(context, RUNG_ACCURATE));
+    g.m = g.n = g.k = g.lda = g.ldb = g.ldc = LARGE;
+    g.c = memory[2];
+    gpu->idle = 1;
+    gpu->most_pooled = 0;
+    assert_ok(rung_plan_create_kernel(&plan, context, &g, tile_with(RUNG_F16X3, 90)));
+    assert_ok(rung_plan_run(plan, &g));
+    assert_true(gpu->most_pooled > 160 << 20);
+    rung_plan_destroy(plan);
+    assert_ok(rung_context_synchronize(context)); /* of the last stream alone: the others may still wait */
+    gpu->idle = 0;
+    assert_ok(rung_context_set_stream(context, NULL));
+    rung_context_destroy(context);
+    for (int i = 0; i < STREAMS; i++)
+        assert_int_equal(destroy(streams[i]), 0);
+    assert_int_equal(destroy(last), 0);
+    assert_int_equal(gpu->faults, 0);
+    for (int i = 0; i < 3; i++)
+        free_device(memory[i]);
+    gpu->devices = 2;
+    gpu->arch = 80;
+    empty_log();
+}
+
 /* Its launches would fail one by one: nothing is launched, and the context works on with a stream of its own GPU. */
 static void streams_of_another_gpu_are_refused(void **state)
 {
@@ -789,6 +855,11 @@ static void launches_in_a_row_are_one_graph(void **state)
             run_accurate(context, plan, &g, memory, 0, NULL);
             assert_int_equal(times_called("cuGraphCreate "), i == 0);
         }
+        for (int s = count - 2; s > 0; s -= 15) { /* those that were used of late are still there */
+            assert_ok(rung_context_set_stream(context, streams[s]));
+            run_accurate(context, plan, &g, memory, 0, NULL);
+            assert_int_equal(times_called("cuGraphCreate "), 0);
+        }
         rung_plan_destroy(plan);
         rung_context_destroy(context);
         gpu->recording = 0;
@@ -859,6 +930,7 @@ static void zeros_are_cleared_after_a_failure(void **state)
     g.a = memory, g.b = memory + 128 * 128, g.c = memory + 2 * 128 * 128;
     assert_ok(rung_plan_create_kernel(&plan, context, &g, "sm90_wgmma_f16x3_128x128x32_s6"));
     run_accurate(context, plan, &g, memory, 0, NULL);
+    assert_int_equal(gpu->filled_bytes, 1 << 20); /* all that there are, for larger products too */
     const long calls = gpu->calls;
     for (long call = 1; call <= calls; call++) {
         run_accurate(context, plan, &g, memory, 0, NULL);
@@ -948,6 +1020,75 @@ static void accurate_products_go_in_panels(void **state)
     assert_int_equal(gpu->faults + gpu->memory, 0);
     gpu->devices = 2;
     gpu->arch = 80;
+    empty_log();
+}
+
+/* Runs a plan with a limit, recorded, so that its workspace is its own and of the size that it asks for. Returns what
+ * it took; -1: the kernel refuses. */
+static int64_t taken_within(rung_context *context, const char *kernel, const rung_gemm *g, int64_t limit)
+{
+    rung_plan *plan;
+    assert_ok(rung_context_set_workspace_limit(context, limit));
+    if (rung_plan_create_kernel(&plan, context, g, kernel) != RUNG_SUCCESS)
+        return -1;
+    gpu->most_pooled = 0;
+    gpu->capturing = 1;
+    assert_ok(rung_plan_run(plan, g));
+    gpu->capturing = 0;
+    rung_plan_destroy(plan);
+    return gpu->most_pooled;
+}
+
+/* What a product takes, its counters included, never exceeds the limit, and is no more than it takes without one. */
+static void products_keep_to_their_workspace(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][3] = {
+        {1, 3000, 5000}, {5000, 1, 3000}, {4096, 1, 8192}, {40, 60, 9000}, {300, 200, 2600}};
+    enum { COUNTERS = 65536 };
+    rung_context *context;
+    int within = 0;
+    gpu->devices = 3;
+    gpu->arch = 90;
+    gpu->idle = 1;
+    assert_ok(open_context(2, &context));
+    enum { MOST = 3000 * 5000 };
+    float *memory[3];
+    for (int i = 0; i < 3; i++)
+        memory[i] = device_memory(2, MOST * 4);
+    for (int i = 0; i < rung_kernel_count(); i++) {
+        const rung_kernel *kernel = rung_kernel_at(i);
+        if (kernel->backend != RUNG_BACKEND_CUDA || kernel->role != RUNG_PRODUCTION)
+            continue;
+        for (size_t s = 0; s < 4 * sizeof sizes / sizeof sizes[0]; s++) {
+            rung_gemm g;
+            rung_gemm_init(&g);
+            g.layout = RUNG_ROW_MAJOR;
+            g.trans_a = s & 1 ? RUNG_TRANS : RUNG_NO_TRANS, g.trans_b = s & 2 ? RUNG_TRANS : RUNG_NO_TRANS;
+            g.m = sizes[s / 4][0], g.n = g.ldc = sizes[s / 4][1], g.k = sizes[s / 4][2];
+            g.lda = g.trans_a ? g.m : g.k, g.ldb = g.trans_b ? g.k : g.n;
+            g.a = memory[0], g.b = memory[1], g.c = memory[2];
+            const int64_t free_of = taken_within(context, kernel->name, &g, 0);
+            const int64_t limits[] = {free_of,     free_of - 1, free_of - COUNTERS, free_of - COUNTERS + 1,
+                                      free_of / 2, COUNTERS};
+            for (int l = 0; free_of > 0 && l < 6; l++) {
+                const int64_t limit = limits[l] > 0 ? limits[l] : 1,
+                              took = taken_within(context, kernel->name, &g, limit);
+                if (took > limit || took > free_of)
+                    fprintf(stderr, "%s, %lld x %lld x %lld: takes %lld bytes, %lld without a limit; the limit is %lld",
+                            kernel->name, (long long)g.m, (long long)g.n, (long long)g.k, (long long)took,
+                            (long long)free_of, (long long)limit);
+                within += took > 0;
+            }
+        }
+    }
+    assert_true(within > 100);
+    for (int i = 0; i < 3; i++)
+        free_device(memory[i]);
+    rung_context_destroy(context);
+    gpu->devices = 2;
+    gpu->arch = 80;
+    gpu->idle = 0;
     empty_log();
 }
 
@@ -1260,6 +1401,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(workspace_grows_under_queued_work),
         cmocka_unit_test(workspace_survives_failed_growth),
         cmocka_unit_test(workspace_passes_between_streams),
+        cmocka_unit_test(a_large_workspace_takes_no_buffer),
         cmocka_unit_test(foreign_contexts_are_refused),
         cmocka_unit_test(recordings_of_other_threads_go_on),
         cmocka_unit_test(capture_is_not_disturbed),
@@ -1270,6 +1412,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(a_failed_product_is_forgotten),
         cmocka_unit_test(zeros_are_cleared_after_a_failure),
         cmocka_unit_test(accurate_products_go_in_panels),
+        cmocka_unit_test(products_keep_to_their_workspace),
         cmocka_unit_test(little_memory_is_held),
         cmocka_unit_test(a_full_gpu_is_no_failure),
         cmocka_unit_test(an_eighth_of_the_memory_will_do),

@@ -46,7 +46,8 @@ const char *rung_operand_copies_refuse(const rung_machine *machine, const rung_c
         return reason;
     if (bytes_a + bytes_b > machine->memory_bytes / 4)
         return "the packed copy would take over a quarter of the GPU's memory";
-    if (bytes_a + bytes_b > (limit < 0 ? 0 : limit ? limit : INT64_MAX))
+    if (bytes_a + bytes_b > 0 && (limit < 0 || bytes_a + bytes_b + RUNG_TICKET_BYTES >
+                                                   (limit ? limit : INT64_MAX))) /* counters lie before them */
         return "the packed copy does not fit the context's workspace limit";
     return NULL;
 }

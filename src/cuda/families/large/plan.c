@@ -293,7 +293,8 @@ const char *large_estimate(const rung_machine *machine, const rung_config *confi
         return reason;
     const int64_t limit = config->workspace_limit_bytes;
     choice->workspace_bytes = s.bytes_a + s.bytes_b + s.bytes_partials;
-    if (choice->workspace_bytes > (limit < 0 ? 0 : limit ? limit : INT64_MAX))
+    if (choice->workspace_bytes > 0 &&
+        (limit < 0 || choice->workspace_bytes + RUNG_TICKET_BYTES > (limit ? limit : INT64_MAX)))
         return "packed operands and partial sums do not fit the context's workspace limit";
     choice->plan.large = s;
     choice->cost_us = s.cost_us;
