@@ -54,6 +54,8 @@ void lab_case_print(const lab_case *c, char text[LAB_CASE_TEXT])
         at = add(at, end, ",beta=%g", (double)c->beta);
     if (c->data != LAB_SIGNED)
         at = add(at, end, ",data=%s", lab_data_names[c->data]);
+    if (c->added_special)
+        at = add(at, end, ",added=special");
     if (c->bias)
         at = add(at, end, ",bias=%s", bias_names[c->bias]);
     if (c->activation)
@@ -99,6 +101,8 @@ static rung_status parse_word(const char *word, const char *value, lab_case *c)
         c->bias = (rung_bias)index;
     else if (strcmp(word, "act") == 0 && (index = lab_name_find(activation_names, value)) >= 0)
         c->activation = (rung_activation)index;
+    else if (strcmp(word, "added") == 0 && strcmp(value, "special") == 0)
+        c->added_special = 1;
     else if (strcmp(word, "scalars") == 0 && strcmp(value, "device") == 0)
         c->device_scalars = 1;
     else if (strcmp(word, "workspace") == 0 && atoll(value) > 0 && atoll(value) < (int64_t)1 << 40)

@@ -17,6 +17,7 @@ typedef struct lab_case {
     int64_t c_pad, c_offset; /* what C alone has beyond these: its rows need not lie as the operands' do */
     float alpha, beta;
     lab_data data;
+    int added_special; /* the bias and what C holds before have NaN and Inf among them */
     lab_form form;
     rung_bias bias;
     rung_activation activation;

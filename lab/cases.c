@@ -303,10 +303,10 @@ static int transposes_taken(const maker *x, int *taken)
     return count;
 }
 
-/* What rows of choices are about: all of them; plain products, which end in code of their own that few rows would reach
- * otherwise; NaN and Inf where a scalar is 0, here or on the device; and products that get too little memory for all at
- * once. */
-typedef enum topic { ALL_CHOICES, PLAIN, SPECIAL_DATA, LITTLE_WORKSPACE, TOPICS } topic;
+/* What the rows of choices are about: all of them; plain products, which end in code of their own that few rows would
+ * reach otherwise; NaN and Inf where a scalar is 0, here or on the device, or in what is added to a product; and
+ * products that get too little memory for all at once. */
+typedef enum topic { ALL_CHOICES, PLAIN, SPECIAL_DATA, SPECIAL_ADDED, LITTLE_WORKSPACE, TOPICS } topic;
 
 static lab_case case_of(const maker *x, topic about, const unsigned char *level, const int *taken)
 {
@@ -341,6 +341,7 @@ static lab_case case_of(const maker *x, topic about, const unsigned char *level,
     c.activation = (rung_activation)level[ACTIVATION];
     c.device_scalars = level[ON_DEVICE];
     c.data = about == SPECIAL_DATA ? LAB_SPECIAL : LAB_SIGNED;
+    c.added_special = about == SPECIAL_ADDED;
     c.workspace_kib = about == LITTLE_WORKSPACE ? kib[level[WORKSPACE]] : 0;
     c.seed = 1u + level[ROWS] + 10u * level[STEPS];
     return c;
@@ -355,6 +356,7 @@ static void add_pairs(maker *x)
     const int levels[TOPICS][FACTORS] = {{2, transposes, 7, 7, 5, 4, 3, 2, 4, forms, epilogue, epilogue, places, 1},
                                          {2, transposes, 5, 5, 4, 4, 3, 2, 1, forms, 1, 1, 1, 1},
                                          {2, transposes, 2, 2, 2, 2, 1, 1, 2, 1, 1, 1, places, 1},
+                                         {1, 1, 2, 2, 2, 2, 1, 1, 4, 1, epilogue, epilogue, 1, 1},
                                          {2, transposes, 2, 2, 2, 2, 1, 1, 2, 1, epilogue, 1, 1, 3}};
     lab_covering covering;
     int rung = x->kernel && x->kernel->role != RUNG_PRODUCTION;

@@ -84,6 +84,7 @@ void lab_fuzz_case(uint64_t seed, uint64_t number, int64_t most, lab_case *c)
     c->c_pad = one_in(&d, 4) ? below(&d, 9) : 0;
     c->c_offset = one_in(&d, 6) ? below(&d, 4) : 0;
     c->workspace_kib = one_in(&d, 8) ? (int64_t)16 << below(&d, 9) : 0; /* 16 KiB to 4 MiB */
+    c->added_special = one_in(&d, 8) && (c->bias || c->beta != 0.0f);
 }
 
 void lab_fuzz_plain(lab_case *c)
@@ -122,6 +123,7 @@ static int plainer(const lab_case *from, int which, lab_case *c)
     case 10: c->layout = RUNG_COL_MAJOR; return 1;
     case 11: c->seed = 1; return 1;
     case 12: c->workspace_kib = 0; return 1;
+    case 13: c->added_special = 0; return 1;
     default: return 0;
     }
 }

@@ -134,7 +134,8 @@ static rung_status fill_operands(lab_verifier *v, const lab_case *c)
     LAB_TRY(make(v, &v->c, c, c->layout == RUNG_ROW_MAJOR, c->m, c->n, c->batch));
     LAB_TRY(fill_inputs(v, c, LAB_POISON));
     for (int64_t e = 0; e < c->batch && c->beta != 0.0f; e++) {
-        lab_fill_args old = {view_c(v, c, e), c->m, c->n, entry_seed(c, e) + 2, LAB_SIGNED};
+        lab_fill_args old = {view_c(v, c, e), c->m, c->n, entry_seed(c, e) + 2,
+                             c->added_special ? LAB_SPECIAL : LAB_SIGNED};
         LAB_TRY(lab_fill(place, &old));
     }
     lab_watch_begin();
@@ -153,7 +154,8 @@ static rung_status make_bias(lab_verifier *v, const lab_case *c, rung_gemm *g)
     if (c->bias == RUNG_NO_BIAS)
         return RUNG_SUCCESS;
     LAB_TRY(lab_buffer_reserve(v->place, &v->bias, length * 4));
-    lab_fill_args fill = {{v->bias.at, length, 1}, 1, length, (uint64_t)c->seed + 77, LAB_SIGNED};
+    lab_fill_args fill = {
+        {v->bias.at, length, 1}, 1, length, (uint64_t)c->seed + 77, c->added_special ? LAB_SPECIAL : LAB_SIGNED};
     g->bias = v->bias.at;
     return lab_fill(v->place, &fill);
 }

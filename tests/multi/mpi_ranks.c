@@ -160,11 +160,14 @@ static int mismatch(void)
     int right =
         case_run(multi, &t, d, &a, &b, &c) == RUNG_INVALID_ARGUMENT && says("rank 1 was given n = 899, rank 0 900");
     t.n = 900;
-    if (me == 1)
-        d[2].ld = 1;
-    right = case_run(multi, &t, d, &a, &b, &c) == RUNG_INVALID_ARGUMENT && says("rank 1: descriptor of C: ld is 1") &&
-            right;
-    case_matrices(&t, d);
+    for (int who = 0; who < ranks; who++) { /* the first rank, or another */
+        char words[64];
+        snprintf(words, sizeof words, "rank %d: descriptor of C: ld is 1", who);
+        if (me == who)
+            d[2].ld = 1;
+        right = case_run(multi, &t, d, &a, &b, &c) == RUNG_INVALID_ARGUMENT && says(words) && right;
+        case_matrices(&t, d);
+    }
     right = (me == 1 ? rung_multi_barrier(multi) : case_run(multi, &t, d, &a, &b, &c)) == RUNG_INVALID_ARGUMENT &&
             says("rank 1 called rung_multi_barrier, rank 0 rung_psgemm") && right;
     right = case_run(multi, &t, d, &a, &b, &c) == RUNG_SUCCESS && right;

@@ -177,7 +177,16 @@ static int mismatch(void)
     t.n -= me == 1;
     right = right && run(multi, &t, &p) == RUNG_INVALID_ARGUMENT && says("rank 1 was given n = 559, rank 0 560");
     t.n = 560;
-    right = right && each_mismatch(multi, &t, &p) && run(multi, &t, &p) == RUNG_SUCCESS;
+    right = right && each_mismatch(multi, &t, &p);
+    for (int who = 0; who < ranks; who++) { /* what one alone finds wrong, the first or another */
+        char words[64];
+        const int64_t was = p.d[2].ld;
+        snprintf(words, sizeof words, "rank %d: descriptor of C: ld is 1", who);
+        p.d[2].ld = me == who ? 1 : was;
+        right = right && run(multi, &t, &p) == RUNG_INVALID_ARGUMENT && says(words);
+        p.d[2].ld = was;
+    }
+    right = right && run(multi, &t, &p) == RUNG_SUCCESS;
     float x = 0.0f;
     right =
         rung_multi_sgemm(multi, RUNG_COL_MAJOR, 0, 0, 1, 1, 1, 1.0f, &x, 1, &x, 1, 0.0f, &x, 1) == RUNG_UNSUPPORTED &&
