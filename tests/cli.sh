@@ -225,6 +225,9 @@ if [ -x "$2" ]; then
     grep -q ': 5 calls answered, 0 handed on' "$work/report" && grep -q ': 12000 calls answered' "$work/report" &&
         grep -q '^sgemm_ .* answered\|^sgemm_ .*[a-z0-9]*_f32_' "$work/report" && grep -q ' more calls, of other shapes' "$work/report" ||
         { echo "the report of CPU calls: $(grep -v '^sgemm_' "$work/report")"; bad=1; }
+    ends 0 --report-file "$work/letters" -- "$2" 6 # with N n, n T, T t, t C, C c, c N
+    ops=$(sort -n -k 3 "$work/letters" | awk '$1 == "sgemm_" { printf "%s ", $2 }')
+    [ "$ops" = 'NN NT TT TT TT TN ' ] || { echo "the report's orientations: $ops"; bad=1; }
 fi
 # The caller's order, the format asked for, options that would do nothing, kernels that cannot run here.
 accepts 'column-major 10 x 20 x 30, NN, lda 10 ldb 30 ldc 10' explain 10x20x30 --device cpu

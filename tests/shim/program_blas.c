@@ -1,4 +1,5 @@
-/* Asks whatever BLAS is loaded for products of ever other shapes: program_blas N, each once, or twice from 4096 on. */
+/* Asks whatever BLAS is loaded for products of ever other shapes, with every letter in turn: program_blas N, each once,
+ * or twice from 4096 on. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@ typedef void routine(const char *, const char *, const int *, const int *, const
 
 int main(int argc, char **argv)
 {
+    static const char letters[] = "NnTtCc";
     static float a[100 * 100], b[100 * 100], c[100 * 100];
     int shapes = argc > 1 ? atoi(argv[1]) : 1, ld = 100;
     float one = 1, zero = 0;
@@ -16,7 +18,7 @@ int main(int argc, char **argv)
     for (int round = 0; sgemm && round < (shapes > 4096 ? 2 : 1); round++)
         for (int i = 0; i < shapes; i++) {
             int m = 1 + i % 90, n = 1 + i / 90, k = 3;
-            sgemm("N", "N", &m, &n, &k, &one, a, &ld, b, &ld, &zero, c, &ld);
+            sgemm(&letters[i % 6], &letters[(i + 1) % 6], &m, &n, &k, &one, a, &ld, b, &ld, &zero, c, &ld);
         }
     return sgemm ? 0 : 1;
 }
