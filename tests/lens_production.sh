@@ -191,6 +191,7 @@ for row in $kernels; do
         try "$name" "TT:$((2 * m - 4))x$((2 * n))x$((n + m)):row,strided=2,bias=column,act=gelu"
         try "$name" "TN:${m}x${n}x4130:row"
         try "$name" "NN:$((m + 8))x$((n + 4))x2180:row,beta=1"
+        few 1 "$name" "NN:${m}x${n}x36:row,strided=9,beta=-0.5" # a tile a warp
         try "$name" "NT:$((m + 9))x$((n + 5))x70:row,strided=3" ;; # operands copied first
     *)
         try "$name" "NT:$((m + 4))x$((n + 4))x$((3 * k)):row,pad=4,alpha=-0.5,beta=1"
