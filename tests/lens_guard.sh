@@ -27,8 +27,9 @@ guard 257x129x1000:TT span24 '0 of 6'
 guard 257x129x1000:TT span40 '6 of 6'
 
 # Lines of k that two warps share, four lines a block: each line is scaled by its own largest element. And a workspace in which C has its
-# place only in panels of rows and of columns.
-for case in NT:65x70x1500:row,data=across NT:65x70x1500:row,data=span24 TN:259x259x95:row,pad=1,bias=column,workspace=420; do
+# place only in panels of rows and of columns. And NaN and Inf in what is added to the product, of which the guard knows nothing.
+for case in NT:65x70x1500:row,data=across NT:65x70x1500:row,data=span24 TN:259x259x95:row,pad=1,bias=column,workspace=420 \
+    NT:140x50x70:col,beta=0.5,bias=column,act=relu,added=special; do
     if said=$(RUNG_LENS_SMS=3 "$rung" verify --device gpu --no-vendor --kernel "$kernel" --case "$case" 2>&1); then
         echo "ok   $case is right"
     else

@@ -1092,6 +1092,91 @@ static void products_keep_to_their_workspace(void **state)
     empty_log();
 }
 
+/* Launches a plan for real, then as if recorded: returns the lines of its launches, and what it takes of workspace. */
+static int64_t launches_of(rung_context *context, const rung_gemm *g, const char *kernel, char *lines, size_t bytes)
+{
+    rung_plan *plan;
+    if (kernel && rung_plan_create_kernel(&plan, context, g, kernel) != RUNG_SUCCESS)
+        return INT64_MAX; /* it refuses */
+    if (!kernel)
+        assert_ok(rung_plan_create(&plan, context, g));
+    gpu->launched[0] = 0;
+    gpu->most_pooled = 0;
+    gpu->capturing = 1;
+    assert_ok(rung_plan_run(plan, g));
+    gpu->capturing = 0;
+    rung_plan_destroy(plan);
+    snprintf(lines, bytes, "%s", gpu->launched);
+    return gpu->most_pooled;
+}
+
+/* A product whose last rows and columns are cut off launches each part as the product that it is, with room for it. */
+static void parts_are_launched_as_products(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][3] = {
+        {4097, 4097, 4097}, {2049, 1025, 192}, {2049, 1025, 4000}, {2064, 1040, 4096}, {1025, 1025, 16000}};
+    enum { MOST = 4100 * 4100, TILE = 64, LINES = 4096 };
+    rung_context *context;
+    int edges = 0;
+    gpu->devices = 3;
+    gpu->arch = 90;
+    gpu->idle = 1;
+    assert_ok(open_context(2, &context));
+    float *memory[3];
+    for (int i = 0; i < 3; i++)
+        memory[i] = device_memory(2, MOST * 4);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        static char whole[LINES], part[LINES];
+        rung_gemm g, below, right, tall;
+        rung_gemm_init(&g);
+        g.layout = RUNG_ROW_MAJOR;
+        g.m = sizes[i][0], g.n = g.ldb = g.ldc = sizes[i][1], g.k = g.lda = sizes[i][2];
+        g.a = memory[0], g.b = memory[1], g.c = memory[2];
+        const int64_t cut_m = g.m / TILE * TILE, cut_n = g.n / TILE * TILE,
+                      took = launches_of(context, &g, NULL, whole, LINES);
+        below = right = g;
+        below.m -= cut_m, below.a += cut_m * g.lda, below.c += cut_m * g.ldc;
+        right.m = cut_m, right.n -= cut_n, right.b += cut_n, right.c += cut_n;
+        tall = right; /* where no row is cut off */
+        tall.m = g.m;
+        const rung_gemm *const may_be[] = {&below, &right, &tall};
+        char *save = NULL;
+        int main_part = 1;
+        for (char *line = strtok_r(whole, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+            const char *name = NULL;
+            int found = 0;
+            for (int k = 0; k < rung_kernel_count() && !name; k++)
+                if (strncmp(line, rung_kernel_at(k)->name, strlen(rung_kernel_at(k)->name)) == 0)
+                    name = rung_kernel_at(k)->name;
+            if (!name) /* a copy of operands */
+                continue;
+            for (int e = 0; e < 3 && !found && !main_part; e++) {
+                const int64_t its = launches_of(context, may_be[e], name, part, LINES);
+                char *last = strrchr(part, '\n'); /* the end of the product's own launch */
+                if (last)
+                    *last = 0;
+                last = strrchr(part, '\n');
+                found = strcmp(line, last ? last + 1 : part) == 0 && its <= took && its < INT64_MAX;
+            }
+            if (!found && !main_part)
+                fail_msg("%lld x %lld x %lld: no part alone is launched as %s, or it takes more than %lld bytes of "
+                         "workspace",
+                         (long long)g.m, (long long)g.n, (long long)g.k, line, (long long)took);
+            edges += found;
+            main_part = 0;
+        }
+    }
+    assert_true(edges > 4);
+    for (int i = 0; i < 3; i++)
+        free_device(memory[i]);
+    rung_context_destroy(context);
+    gpu->devices = 2;
+    gpu->arch = 80;
+    gpu->idle = 0;
+    empty_log();
+}
+
 /* A product borrows so much, and so much stays: docs/drop_in.md says it. */
 static void little_memory_is_held(void **state)
 {
@@ -1386,6 +1471,8 @@ int main(int count, char **arguments)
         return 2;
     stand_in = arguments[1];
     old_stand_in = arguments[2];
+    if (count > 3) /* these tests alone, such as '*parts*' */
+        cmocka_set_test_filter(arguments[3]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(discovery_failures_are_told),
         cmocka_unit_test(turing_has_the_first_rungs),
@@ -1413,6 +1500,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(zeros_are_cleared_after_a_failure),
         cmocka_unit_test(accurate_products_go_in_panels),
         cmocka_unit_test(products_keep_to_their_workspace),
+        cmocka_unit_test_setup(parts_are_launched_as_products, open_gpu),
         cmocka_unit_test(little_memory_is_held),
         cmocka_unit_test(a_full_gpu_is_no_failure),
         cmocka_unit_test(an_eighth_of_the_memory_will_do),

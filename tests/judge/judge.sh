@@ -95,6 +95,10 @@ for how in product nan outside; do
     refused $how 'fail' verify --device cpu --quick --kernel c01_naive --threads 1
 done
 
+# Wrong calls that are not refused.
+refused accepts 'FAIL a wrong call, .*\(expected ' verify --device cpu --wrong-calls
+passes none verify --device cpu --wrong-calls
+
 bench() { # HOW SENTENCE
     refused "$1" "$2" bench --device cpu --threads 1 --budget-ms 20 --against '' --format csv 24x20x30
 }

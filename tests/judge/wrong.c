@@ -116,6 +116,15 @@ static void damage_entry(const rung_gemm *g, const char *how)
     damage(&one, "product");
 }
 
+/* What is refused counts as done. */
+rung_status rung_gemm_run(rung_context *context, const rung_gemm *g)
+{
+    typedef rung_status function(rung_context *, const rung_gemm *);
+    const char *how = getenv("RUNG_WRONG");
+    rung_status status = ((function *)(uintptr_t)dlsym(RTLD_NEXT, "rung_gemm_run"))(context, g);
+    return how && !strcmp(how, "accepts") && status == RUNG_INVALID_ARGUMENT ? RUNG_SUCCESS : status;
+}
+
 rung_status rung_plan_run(rung_plan *plan, const rung_gemm *g)
 {
     static run_function *real;

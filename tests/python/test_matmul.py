@@ -89,6 +89,18 @@ class Matmul(unittest.TestCase):
             self.assertIn(words, str(caught.exception))
         self.assertTrue((base == 7).all() and (read_only == 0).all())
 
+    def test_out_that_shares_one_element_with_an_operand(self):
+        a, b = views(4, 6, None, 1)["rows"], views(6, 5, None, 2)["rows"]
+        for which, first in itertools.product((0, 1), (0, 1)):
+            given, base = [np.array(a), np.array(b)], np.full((64,), 7.0, np.float32)
+            size = given[which].size
+            start, out_at = (19, 0) if first else (0, size - 1)
+            base[start:start + size] = given[which].ravel()
+            given[which] = base[start:start + size].reshape(given[which].shape)
+            out = base[out_at:out_at + 20].reshape(4, 5)
+            rung.matmul(*given, out)
+            self.check(out, a, b, f"operand {which}, out {'before' if first else 'behind'} it")
+
     def test_contexts_end_with_their_threads(self):
         library, destroyed = rung._library.library(), []
         a, b = views(4, 6, None, 1)["rows"], views(6, 5, None, 2)["rows"]
