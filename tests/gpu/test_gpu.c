@@ -1110,12 +1110,13 @@ static int64_t launches_of(rung_context *context, const rung_gemm *g, const char
     return gpu->most_pooled;
 }
 
-/* A product whose last rows and columns are cut off launches each part as the product that it is, with room for it. */
+/* A product whose last rows and columns are cut off launches each part as the product that it is, with room for it: of
+ * the last two sizes an edge needs more than the main part. */
 static void parts_are_launched_as_products(void **state)
 {
     (void)state;
-    static const int64_t sizes[][3] = {
-        {4097, 4097, 4097}, {2049, 1025, 192}, {2049, 1025, 4000}, {2064, 1040, 4096}, {1025, 1025, 16000}};
+    static const int64_t sizes[][3] = {{4097, 4097, 4097}, {2049, 1025, 192},  {2049, 1025, 4000},
+                                       {2064, 1040, 4096}, {1024, 1028, 1400}, {1412, 1412, 1400}};
     enum { MOST = 4100 * 4100, TILE = 64, LINES = 4096 };
     rung_context *context;
     int edges = 0;
