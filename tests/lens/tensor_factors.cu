@@ -1,4 +1,5 @@
-/* No fault: a tensor core does not see the last 13 bits of a TF32 factor, so that each of these sums is eight times 1. */
+/* No fault: a tensor core does not see the last 13 bits of a TF32 factor, so that each of these sums is eight times 1.
+ */
 #include "device/args.h"
 #include "device/mma.h"
 
