@@ -84,6 +84,9 @@ int main(int argc, char **argv)
     void *second = dlopen(argv[2], RTLD_NOW | RTLD_LOCAL);
     if (!first || !second || dlclose(first))
         return 2;
+    float a[64] = {0}, b[64] = {0}, c[64] = {0};
+    scipy_cblas_sgemm64_(ROW, N, N, 2, 3, 4, 0.5f, a, 7, b, 8, -2.0f, c, 9); /* the name that was called last */
+    expect("scipy_cblas_sgemm64_ again", c, 2.0f, ROW);
     call_all(2.0f);
     dlclose(second);
     expect_the_end();
