@@ -1,7 +1,6 @@
 /* No fault: threads that share the parts of a short chunk add each of them once, whether there are fewer parts than
  * groups of threads or more. The parts are pieces of A. */
 #include "device/args.h"
-#include "device/end.h"
 #include "device/parts.h"
 
 RUNG_DEVICE int differs(float4 x, float4 y)
