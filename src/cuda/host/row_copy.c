@@ -1,4 +1,4 @@
-/* Copies of operands that the bulk copy engine cannot read as they lie: whether, what it costs, the launch. */
+/* Copies of operands that the bulk copy engine cannot read as they lie: which are refused, and the launch. */
 #include "cuda/host/row_copy.h"
 
 static int64_t blocks_of(const rung_row_copy *c)
