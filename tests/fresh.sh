@@ -32,6 +32,8 @@ mount -t sysfs sysfs "$root/sys"
 mount --bind /dev "$root/dev"
 mount --bind /dev/pts "$root/dev/pts"
 cp /etc/resolv.conf "$root/etc/resolv.conf"
+# As on any installed machine: without it each start of MPI waits seconds for a name server to say who this is.
+printf '127.0.0.1 localhost\n127.0.1.1 %s\n' "$(hostname)" >"$root/etc/hosts"
 if [ -n "$cuda" ]; then
     mkdir -p "$root/usr/local/cuda"
     mount --bind "$cuda" "$root/usr/local/cuda"
