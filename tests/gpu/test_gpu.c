@@ -1075,9 +1075,9 @@ static void products_keep_to_their_workspace(void **state)
                 const int64_t limit = limits[l] > 0 ? limits[l] : 1,
                               took = taken_within(context, kernel->name, &g, limit);
                 if (took > limit || took > free_of)
-                    fprintf(stderr, "%s, %lld x %lld x %lld: takes %lld bytes, %lld without a limit; the limit is %lld",
-                            kernel->name, (long long)g.m, (long long)g.n, (long long)g.k, (long long)took,
-                            (long long)free_of, (long long)limit);
+                    fail_msg("%s, %lld x %lld x %lld: takes %lld bytes, %lld without a limit; the limit is %lld",
+                             kernel->name, (long long)g.m, (long long)g.n, (long long)g.k, (long long)took,
+                             (long long)free_of, (long long)limit);
                 within += took > 0;
             }
         }
