@@ -51,7 +51,7 @@ static inline int64_t round_up(int64_t x, int64_t unit)
     return divide_up(x, unit) * unit;
 }
 
-enum { LINE_FLOATS = 16, LINE_BYTES = 64 };
+enum { LINE_FLOATS = 16, LINE_BYTES = 64, PAGE_FLOATS = 1024 }; /* a page is as long as a way of L1 */
 
 /* Returns the floats from an address to the next cache line. */
 static inline int64_t line_floats_before(const float *at)
@@ -67,6 +67,20 @@ static inline const float *a_at(const rung_cpu_args *p, int64_t row, int64_t ste
 static inline const float *b_at(const rung_cpu_args *p, int64_t step, int64_t column)
 {
     return p->b + (p->trans_b ? column * p->ldb + step : step * p->ldb + column);
+}
+
+/* Returns true where rows of A collide: rows that lie multiples of a page apart share the sets of L1, and far enough
+ * apart those of L2. */
+static inline int rows_collide(const rung_cpu_args *p)
+{
+    return !p->trans_a && p->lda % PAGE_FLOATS == 0;
+}
+
+/* Returns the most rows of A that a tile should read in place, 0 for any number. Rows that lie multiples of a page
+ * apart share one set of L1: more of them than it has ways push each other out before their lines are used up. */
+static inline int rows_in_place(const rung_cpu_args *p)
+{
+    return rows_collide(p) ? (int)max64(p->caches->l1_bytes / (PAGE_FLOATS * 4), 4) : 0;
 }
 
 /* The plan depends on the shape, the kernel family and the caches, never on the number of threads. */

@@ -43,7 +43,7 @@ static void sweep_rows(const block *s, const float *b, int64_t ldb, float *c, in
         }
         return;
     }
-    int most = kernel->max_rows[nv - 1];
+    int most = s->rows_most && s->rows_most < kernel->max_rows[nv - 1] ? s->rows_most : kernel->max_rows[nv - 1];
     int64_t count = s->m <= most ? 1 : divide_up(s->m, most), i = 0;
     int64_t least = count == 1 ? s->m : s->m / count, extra = count == 1 ? 0 : s->m % count;
     int64_t row_step = s->kind == RUNG_A_BY_ROW ? s->lda : 1;

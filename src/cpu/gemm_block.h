@@ -45,8 +45,9 @@ typedef struct block {
     int64_t fetch_rows; /* A in place: how many rows there are from a on; the next tile's are fetched while one runs. 0:
                            they are not */
     int packed_b;
-    int most;
-    ahead *next; /* both packed: what tiles ask for; NULL: the next group of B */
+    int most;      /* vectors of columns in a tile */
+    int rows_most; /* A in place: rows of a tile, at most; 0: as many as the kernel has */
+    ahead *next;   /* both packed: what tiles ask for; NULL: the next group of B */
     float *c;
     rung_tile_out out;
 } block;

@@ -11,6 +11,7 @@ static void run_direct(const rung_cpu_args *p, const gemm_plan *plan)
                .n = p->n,
                .lda = p->lda,
                .kind = p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW,
+               .rows_most = rows_in_place(p),
                .ldb = p->ldb,
                .most = plan->most,
                .c = p->c,
@@ -50,6 +51,7 @@ void rung_gemm_tiny(const rung_cpu_args *p)
                .a = p->a,
                .lda = p->lda,
                .kind = p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW,
+               .rows_most = rows_in_place(p),
                .b = p->b,
                .ldb = p->ldb,
                .most = p->kernel->nv,
@@ -115,6 +117,7 @@ static void run_pack_b(const rung_cpu_args *p, const gemm_plan *plan, float *wor
     block s = {.kernel = p->kernel,
                .lda = p->lda,
                .kind = p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW,
+               .rows_most = rows_in_place(p),
                .b = workspace,
                .packed_b = 1,
                .most = plan->most,
@@ -261,6 +264,7 @@ static void add_transposed(float *c, int64_t ldc, const float *d, int64_t ldd, i
 static void run_swapped(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
 {
     rung_cpu_args t = {.kernel = p->kernel,
+                       .caches = p->caches,
                        .k = p->k,
                        .a = p->b,
                        .lda = p->ldb,

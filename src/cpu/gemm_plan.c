@@ -18,7 +18,6 @@ enum {
     STREAM_PARTS_COLUMNS = 16384, /* at most: beyond, columns are enough to share out */
     PAST_COLUMNS = 1024,          /* at most: longer runs of C gain nothing */
     OUTER_STEPS = 64,             /* of k, at most: writing C takes longer than adding up */
-    PAGE_FLOATS = 1024,           /* of a page, and of a way of L1 */
     PAST_STEPS = 10, /* of k, at most, where a line takes several vectors: tiles are narrow, B is read often */
 };
 
@@ -140,20 +139,13 @@ static int64_t stream_columns(int64_t rows, int64_t panel, const rung_caches *ca
     return max64(caches->l2_bytes / 4 / (4 * rows) / panel, 8) * panel;
 }
 
-/* Returns true where rows of A collide. Rows that lie multiples of a page apart share the sets of L1, and far enough
- * apart those of L2: read in place, they push each other out before their lines are used up. */
-static int rows_collide(const rung_cpu_args *p)
-{
-    return !p->trans_a && p->lda % PAGE_FLOATS == 0;
-}
-
 /* Plans with one group: a tile takes all columns, so each element of A is read once. */
-static void one_group(gemm_plan *plan, const rung_cpu_args *p, const rung_caches *caches)
+static void one_group(gemm_plan *plan, const rung_cpu_args *p)
 {
     enum { ROWS_MOST = 12 }; /* streams that the hardware's prefetchers still follow */
-    int64_t ways = max64(caches->l1_bytes / (PAGE_FLOATS * 4), 4);
+    int64_t rows = rows_in_place(p);
     plan->most = (int)divide_up(p->n, p->kernel->vl);
-    plan->mc = min64(p->kernel->max_rows[plan->most - 1], rows_collide(p) ? min64(ways, ROWS_MOST) : ROWS_MOST);
+    plan->mc = min64(p->kernel->max_rows[plan->most - 1], rows ? min64(rows, ROWS_MOST) : ROWS_MOST);
     plan->kc = even_block(p->k, 256, 8);
     plan->fetch = 1;
 }
@@ -177,12 +169,26 @@ static void deep_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_cach
     plan->nc = even_block(p->n, plan->nc, panel);
 }
 
+/* Returns true where tiles of whole lines can read B in place: one row of it follows the other closely. */
+static int has_close_rows_b(const rung_cpu_args *p)
+{
+    enum { LDB_MOST = 512 };
+    return !p->trans_b && p->ldb <= LDB_MOST && p->kernel->nv * p->kernel->vl * 4 > LINE_BYTES;
+}
+
 /* Chooses pieces of k whose C stays in L1 or L2. A is read in place, once for each group of columns; so is B where its
- * rows lie well for the tiles, and where C is small. */
+ * rows lie well for the tiles, and where C is small. With both in place nothing waits for packing. The widest tiles
+ * have the fewest rows, so that rows of A that collide stay in L1 while their lines are used up. */
 static void long_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { KC_IN_PLACE = 1024, IN_PLACE_MOST = 64 };
     plan->parts = max64(1, min64(LONG_K_PARTS, p->k / LONG_K_PART_LEAST));
+    if (has_close_rows_b(p)) {
+        plan->inner = PATH_DIRECT;
+        plan->most = RUNG_TILE_MAX_VECTORS;
+        plan->kc = even_block(p->k, KC_IN_PLACE, 8);
+        return;
+    }
     if (p->m > IN_PLACE_MOST || p->n > IN_PLACE_MOST || rows_collide(p)) {
         plan->inner = PATH_PACKED;
         deep_blocks(plan, p, caches);
@@ -217,7 +223,7 @@ static void pack_b_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_ca
     plan->mc = kernel->mr;
     int64_t vectors = divide_up(p->n, kernel->vl);
     if (vectors <= RUNG_TILE_MAX_VECTORS && kernel->max_rows[vectors - 1] >= ONE_GROUP_ROWS)
-        one_group(plan, p, caches);
+        one_group(plan, p);
 }
 
 gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
