@@ -97,8 +97,10 @@ static rung_status run_once(lab_place *place, rung_context *context, const optio
     int row = o->layout == RUNG_ROW_MAJOR;
     describe(o, s, &g);
     const int64_t bytes[] = {g.stride_a * s->batch * 4, g.stride_b * s->batch * 4, g.stride_c * s->batch * 4};
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         LAB_TRY(lab_buffer_reserve(place, &memory[i], bytes[i]));
+        LAB_TRY(lab_pattern(place, memory[i].at, LAB_POISON, (size_t)bytes[i] / 4)); /* between rows, too */
+    }
     float *a = memory[0].at, *b = memory[1].at;
     for (int64_t e = 0; e < s->batch; e++) {
         lab_fill_args of_a = {view_of(a + e * g.stride_a, g.lda, row != (int)s->trans_a), s->m, s->k,

@@ -20,11 +20,14 @@ guard 256x256x256:TN normal '0 of 4'
 guard 256x256x256:TN trap '4 of 4'
 guard 256x256x256:TN special '4 of 4'
 guard 259x131x70:NN normal '0 of 6' # ends of lines: what lies behind them counts for nothing
+guard 259x131x70:TN+2 normal '0 of 6' # and lines along k that are read 16 bytes at a time
+guard 131x130x70:NT+2 normal '0 of 4'
 guard 259x131x70:NN trap '5 of 6'
 guard 259x300x70:NN special '9 of 9' # a cluster's second block may lie wholly outside C: it is none of them
 guard 257x129x1000:TT sparse '4 of 6' # few terms of a long sum
 guard 257x129x1000:TT span24 '0 of 6'
 guard 257x129x1000:TT span40 '6 of 6'
+guard 129x70x100:TT large '2 of 2' # the sums are finite, and need not be on the way
 
 # Lines of k that two warps share, four lines a block: each line is scaled by its own largest element. And a workspace in which C has its
 # place only in panels of rows and of columns. And NaN and Inf in what is added to the product, of which the guard knows nothing.

@@ -234,12 +234,14 @@ for name in $(tiles large a_k_innermost=1); do
     fi
 done
 
-# Without products C is scaled, whatever alpha is: a tile of each kind.
+# Without products C is scaled, whatever alpha is, and an alpha of 0 on the device leaves nothing of NaN and Inf in A and B, whether a tile's k
+# is whole or in parts: a tile of each kind.
 for name in $(first large) $(first medium) $(first pairs) $(first lone) $(first small) $(first small crowd=1) $(first small batch=1) \
     $(first vector k_innermost=0); do
     if mine; then
         try "$name" "NN:1x12x0:row,alpha=inf"
         try "$name" "NN:1x12x0:row,alpha=inf,beta=0.5,scalars=device"
+        few 8 "$name" "NN:1x8x300:row,alpha=0,scalars=device,data=special"
     fi
 done
 

@@ -673,6 +673,15 @@ EXPORT CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to)
     return CUDA_SUCCESS;
 }
 
+/* Returns whether the driver's rules for one dimension of a map hold. `stride` is in bytes and not asked of the
+ * innermost one. A matrix that a batch shares has none that they allow. */
+static bool dimension_fits(cuuint64_t size, cuuint64_t stride, cuuint32_t box, bool innermost)
+{
+    const cuuint64_t most_size = (cuuint64_t)1 << 32, stride_limit = (cuuint64_t)1 << 40;
+    return size > 0 && size <= most_size && box > 0 && box <= 256 &&
+           (innermost || (stride > 0 && stride < stride_limit && stride % 16 == 0));
+}
+
 EXPORT CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address,
                                        const cuuint64_t *dims, const cuuint64_t *strides, const cuuint32_t *box,
                                        const cuuint32_t *element_strides, CUtensorMapInterleave interleave,
@@ -689,7 +698,7 @@ EXPORT CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType typ
         encoded.dims[i] = dims[i];
         encoded.box[i] = box[i];
         encoded.strides[i] = i == 0 ? (uint64_t)encoded.element_bytes : strides[i - 1];
-        if (encoded.strides[i] % 16 != 0 && i > 0)
+        if (!dimension_fits(dims[i], encoded.strides[i], box[i], i == 0))
             return CUDA_ERROR_INVALID_VALUE;
     }
     memset(map, 0, sizeof *map);

@@ -1023,6 +1023,32 @@ static void accurate_products_go_in_panels(void **state)
     empty_log();
 }
 
+enum { HOPPER_MULTIPROCESSORS = 132 };
+
+/* Opens a Hopper whose kernels do nothing, and on it three matrices of so many floats that nobody touches. */
+static rung_context *open_idle_hopper(float *memory[3], size_t floats)
+{
+    rung_context *context;
+    gpu->devices = 3;
+    gpu->arch = 90;
+    gpu->idle = 1;
+    assert_ok(open_context(2, &context));
+    for (int i = 0; i < 3; i++)
+        memory[i] = device_memory(2, floats * 4);
+    return context;
+}
+
+static void close_idle_hopper(rung_context *context, float *memory[3])
+{
+    for (int i = 0; i < 3; i++)
+        free_device(memory[i]);
+    rung_context_destroy(context);
+    gpu->devices = 2;
+    gpu->arch = 80;
+    gpu->idle = 0;
+    empty_log();
+}
+
 /* Runs a plan with a limit, recorded, so that its workspace is its own and of the size that it asks for. Returns what
  * it took; -1: the kernel refuses. */
 static int64_t taken_within(rung_context *context, const char *kernel, const rung_gemm *g, int64_t limit)
@@ -1035,6 +1061,8 @@ static int64_t taken_within(rung_context *context, const char *kernel, const run
     gpu->capturing = 1;
     assert_ok(rung_plan_run(plan, g));
     gpu->capturing = 0;
+    assert_ok(rung_context_synchronize(context)); /* gives the workspace back */
+    assert_int_equal(gpu->most_pooled > 0, rung_plan_workspace_bytes(plan) > 0);
     rung_plan_destroy(plan);
     return gpu->most_pooled;
 }
@@ -1045,17 +1073,10 @@ static void products_keep_to_their_workspace(void **state)
     (void)state;
     static const int64_t sizes[][3] = {
         {1, 3000, 5000}, {5000, 1, 3000}, {4096, 1, 8192}, {40, 60, 9000}, {300, 200, 2600}};
-    enum { COUNTERS = 65536 };
-    rung_context *context;
-    int within = 0;
-    gpu->devices = 3;
-    gpu->arch = 90;
-    gpu->idle = 1;
-    assert_ok(open_context(2, &context));
-    enum { MOST = 3000 * 5000 };
+    enum { COUNTERS = 65536, MOST = 3000 * 5000 };
     float *memory[3];
-    for (int i = 0; i < 3; i++)
-        memory[i] = device_memory(2, MOST * 4);
+    rung_context *context = open_idle_hopper(memory, MOST);
+    int within = 0;
     for (int i = 0; i < rung_kernel_count(); i++) {
         const rung_kernel *kernel = rung_kernel_at(i);
         if (kernel->backend != RUNG_BACKEND_CUDA || kernel->role != RUNG_PRODUCTION)
@@ -1082,14 +1103,8 @@ static void products_keep_to_their_workspace(void **state)
             }
         }
     }
-    assert_true(within > 100);
-    for (int i = 0; i < 3; i++)
-        free_device(memory[i]);
-    rung_context_destroy(context);
-    gpu->devices = 2;
-    gpu->arch = 80;
-    gpu->idle = 0;
-    empty_log();
+    assert_true(within > 1000);
+    close_idle_hopper(context, memory);
 }
 
 /* Launches a plan for real, then as if recorded: returns the lines of its launches, and what it takes of workspace. */
@@ -1105,6 +1120,7 @@ static int64_t launches_of(rung_context *context, const rung_gemm *g, const char
     gpu->capturing = 1;
     assert_ok(rung_plan_run(plan, g));
     gpu->capturing = 0;
+    assert_ok(rung_context_synchronize(context));
     rung_plan_destroy(plan);
     snprintf(lines, bytes, "%s", gpu->launched);
     return gpu->most_pooled;
@@ -1118,15 +1134,9 @@ static void parts_are_launched_as_products(void **state)
     static const int64_t sizes[][3] = {{4097, 4097, 4097}, {2049, 1025, 192},  {2049, 1025, 4000},
                                        {2064, 1040, 4096}, {1024, 1028, 1400}, {1412, 1412, 1400}};
     enum { MOST = 4100 * 4100, TILE = 64, LINES = 4096 };
-    rung_context *context;
-    int edges = 0;
-    gpu->devices = 3;
-    gpu->arch = 90;
-    gpu->idle = 1;
-    assert_ok(open_context(2, &context));
     float *memory[3];
-    for (int i = 0; i < 3; i++)
-        memory[i] = device_memory(2, MOST * 4);
+    rung_context *context = open_idle_hopper(memory, MOST);
+    int edges = 0;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         static char whole[LINES], part[LINES];
         rung_gemm g, below, right, tall;
@@ -1169,13 +1179,54 @@ static void parts_are_launched_as_products(void **state)
         }
     }
     assert_true(edges > 4);
-    for (int i = 0; i < 3; i++)
-        free_device(memory[i]);
-    rung_context_destroy(context);
-    gpu->devices = 2;
-    gpu->arch = 80;
-    gpu->idle = 0;
-    empty_log();
+    close_idle_hopper(context, memory);
+}
+
+/* Launches so many blocks of a tile for each multiprocessor; returns the shared memory that one of them takes. */
+static unsigned shared_of_a_block(rung_context *context, float *memory[3], const rung_kernel *kernel, int form,
+                                  int blocks)
+{
+    char line[FAKE_LAUNCHED_BYTES];
+    unsigned grid[3], threads, shared;
+    rung_gemm g;
+    rung_gemm_init(&g);
+    g.layout = RUNG_ROW_MAJOR;
+    g.trans_a = form & 1 ? RUNG_TRANS : RUNG_NO_TRANS, g.trans_b = form & 2 ? RUNG_TRANS : RUNG_NO_TRANS;
+    g.m = HOPPER_MULTIPROCESSORS * kernel->bm, g.n = g.ldc = blocks * kernel->bn, g.k = kernel->bk;
+    g.lda = g.trans_a ? g.m : g.k, g.ldb = g.trans_b ? g.k : g.n;
+    g.a = memory[0], g.b = memory[1], g.c = memory[2];
+    assert_true(launches_of(context, &g, kernel->name, line, sizeof line) < INT64_MAX);
+    assert_int_equal(sscanf(strchr(line, ' '), " %ux%ux%u %u %u", &grid[0], &grid[1], &grid[2], &threads, &shared), 5);
+    assert_int_equal(grid[0] * grid[1] * grid[2], blocks * HOPPER_MULTIPROCESSORS);
+    return shared;
+}
+
+/* No multiprocessor has room for more blocks than its even share, if need be because each asks for more than it needs.
+ * A crowd of five and more does not, for the sake of its cache, unless neither operand has k innermost. */
+static void blocks_are_shared_out_evenly(void **state)
+{
+    (void)state;
+    enum { MULTIPROCESSOR_BYTES = 228 * 1024, SYSTEM_BYTES = 1024, CROWD = 5, MOST_BLOCKS = 32, MOST = 1 << 27 };
+    float *memory[3];
+    rung_context *context = open_idle_hopper(memory, MOST);
+    int crowds = 0, evens = 0;
+    for (int i = 0; i < rung_kernel_count(); i++) {
+        const rung_kernel *kernel = rung_kernel_at(i);
+        for (int form = 0; form < 4 && strstr(kernel->name, "_crowd_"); form++) {
+            const unsigned needed = shared_of_a_block(context, memory, kernel, form, MOST_BLOCKS);
+            for (int blocks = 1; blocks <= 7; blocks++) {
+                const unsigned taken = shared_of_a_block(context, memory, kernel, form, blocks),
+                               room = MULTIPROCESSOR_BYTES / (taken + SYSTEM_BYTES);
+                const int crowd = blocks >= CROWD && form != 1;
+                assert_true(taken >= needed && (int)room <= (crowd ? MOST_BLOCKS : blocks));
+                assert_true(crowd ? taken == needed : (int)room == blocks || taken == needed);
+                crowds += crowd && (int)room > blocks;
+                evens += !crowd && taken > needed;
+            }
+        }
+    }
+    assert_true(crowds > 0 && evens > crowds);
+    close_idle_hopper(context, memory);
 }
 
 /* A product borrows so much, and so much stays: docs/drop_in.md says it. */
@@ -1500,8 +1551,9 @@ int main(int count, char **arguments)
         cmocka_unit_test(a_failed_product_is_forgotten),
         cmocka_unit_test(zeros_are_cleared_after_a_failure),
         cmocka_unit_test(accurate_products_go_in_panels),
-        cmocka_unit_test(products_keep_to_their_workspace),
+        cmocka_unit_test_setup(products_keep_to_their_workspace, open_gpu),
         cmocka_unit_test_setup(parts_are_launched_as_products, open_gpu),
+        cmocka_unit_test_setup(blocks_are_shared_out_evenly, open_gpu),
         cmocka_unit_test(little_memory_is_held),
         cmocka_unit_test(a_full_gpu_is_no_failure),
         cmocka_unit_test(an_eighth_of_the_memory_will_do),

@@ -227,6 +227,89 @@ static void host_case(rung_multi *multi, int i, int pinned, int64_t m, int64_t n
     assert_int_equal(gpu->faults, 0);
 }
 
+/* Multiplies operands in pageable memory, which reach the GPUs and leave them by way of pinned buffers. */
+static rung_status run_from_host(rung_multi *multi, product *p)
+{
+    const rung_gemm *g = &p->gemm;
+    return rung_multi_sgemm(multi, g->layout, g->trans_a, g->trans_b, g->m, g->n, g->k, g->alpha, g->a, g->lda, g->b,
+                            g->ldb, g->beta, g->c, g->ldc);
+}
+
+/* What a failed product would still have brought to host memory does not come with the next one. */
+static void a_failed_product_is_forgotten(void **state)
+{
+    (void)state;
+    rung_multi *multi;
+    product p, q;
+    product_new(&p, RUNG_COL_MAJOR, 0, 0, 40, 30, 20, 1, 1, 1);
+    product_new(&q, RUNG_COL_MAJOR, 0, 0, 50, 20, 10, 1, 1, 2);
+    float *were = malloc(p.count_c * 4);
+    int gone_on = 0;
+    assert_ok(open_gpus(&multi, 2, 20.0));
+    product_reset(&p);
+    assert_ok(run_from_host(multi, &p)); /* loads kernels and fills the rings */
+    gpu->calls = 0;
+    product_reset(&p);
+    assert_ok(run_from_host(multi, &p));
+    const long calls = gpu->calls;
+    assert_true(calls > 10);
+    for (long call = 1; call <= calls; call++) {
+        product_reset(&p);
+        product_reset(&q);
+        gpu->calls = 0;
+        gpu->fail_call = call;
+        gpu->fail_result = 719;
+        const rung_status failed = run_from_host(multi, &p);
+        gpu->fail_call = 0;
+        memcpy(were, p.gemm.c, p.count_c * 4);
+        if (run_from_host(multi, &q) != RUNG_SUCCESS) { /* a GPU that could not be waited for is given up */
+            assert_non_null(strstr(rung_last_error(), "can only be destroyed"));
+            rung_multi_destroy(multi);
+            assert_ok(open_gpus(&multi, 2, 20.0));
+            continue;
+        }
+        gone_on += failed != RUNG_SUCCESS;
+        product_check(&q, "after one that failed");
+        if (memcmp(were, p.gemm.c, p.count_c * 4) != 0)
+            fail_msg("call %ld of %ld failing: the next product wrote into the failed one's C", call, calls);
+    }
+    assert_true(gone_on > 10);
+    rung_multi_destroy(multi);
+    free(were);
+    product_free(&p);
+    product_free(&q);
+}
+
+/* A whole matrix in host memory is dealt out to the GPUs and collected again. */
+static void whole_matrices_come_and_go(void **state)
+{
+    (void)state;
+    enum { M = 71, N = 45, PAD = 3, RANKS = 4 };
+    rung_multi *multi;
+    rung_matrix d;
+    float *whole = malloc((M + PAD) * N * sizeof *whole), *back = calloc(M * N, sizeof *back);
+    void *local[RANKS];
+    for (int j = 0; j < N; j++)
+        for (int i = 0; i < M + PAD; i++)
+            whole[i + j * (M + PAD)] = i < M ? (float)(i * N + j) : NAN;
+    assert_ok(open_gpus(&multi, RANKS, 20.0));
+    rung_matrix_init(&d, M, N, 5, 9, 2, 2);
+    d.row_source = 1;
+    for (int r = 0; r < RANKS; r++)
+        assert_ok(rung_multi_alloc(multi, r, d.ld * (rung_matrix_cols(&d, r) + 1) * 4, &local[r]));
+    assert_ok(rung_scatter(multi, 3, whole, M + PAD, (float *const *)local, &d));
+    assert_ok(rung_gather(multi, 1, (const float *const *)local, &d, back, M));
+    for (int j = 0; j < N; j++)
+        for (int i = 0; i < M; i++)
+            assert_true(back[i + j * M] == (float)(i * N + j));
+    for (int r = 0; r < RANKS; r++)
+        rung_multi_free(multi, r, local[r]);
+    rung_multi_destroy(multi);
+    free(whole);
+    free(back);
+    assert_int_equal(gpu->faults, 0);
+}
+
 /* Panels of 96, tiles of C that do not fit at once, both kinds of host memory, any order of streams. */
 static void host_operands(void **state)
 {
@@ -341,6 +424,7 @@ static int no_failure(void **state)
 {
     (void)state;
     gpu->fail_name = NULL;
+    gpu->fail_call = 0;
     return 0;
 }
 
@@ -353,6 +437,8 @@ int main(int argc, char **argv)
                                        cmocka_unit_test_setup(a_lost_gpu, no_failure),
                                        cmocka_unit_test_setup(host_operands, no_failure),
                                        cmocka_unit_test_setup(large_host_operands, no_failure),
+                                       cmocka_unit_test_setup(a_failed_product_is_forgotten, no_failure),
+                                       cmocka_unit_test_setup(whole_matrices_come_and_go, no_failure),
                                        cmocka_unit_test_setup(spans_are_taken, no_failure),
                                        cmocka_unit_test_setup(devices_are_checked, no_failure)};
     return cmocka_run_group_tests(tests, open_fake, NULL);
