@@ -46,7 +46,7 @@ static void shapes_with_paths_of_their_own(void **state)
     (void)state;
     static const int64_t shapes[][3] = {{300, 1, 200}, {1, 300, 200}, {300, 4, 200}, {16, 300, 200},  {1, 1, 5000},
                                         {8, 8, 5000},  {300, 300, 1}, {300, 300, 3}, {257, 129, 513}, {130, 260, 300},
-                                        {29, 301, 2},  {3, 203, 4},   {150, 133, 1}};
+                                        {29, 301, 2},  {3, 203, 4},   {150, 133, 1}, {70, 102, 4200}};
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
         for (int form = 0; form < 8; form++) {
             product p;

@@ -29,17 +29,20 @@ static int fetch_ahead(ahead *next, int64_t k, rung_fetch *fetch)
 }
 
 /* Computes all rows of one group of `nv` vectors of columns. */
-static void sweep_rows(const block *s, const float *b, int64_t ldb, float *c, int nv, rung_tile_out *out)
+static void sweep_rows(const block *s, const rung_cpu_kernel *kernel, const float *b, int64_t ldb, float *c, int nv,
+                       rung_tile_out *out)
 {
-    const rung_cpu_kernel *kernel = s->kernel;
     const rung_tile_fn *tiles = kernel->tile[s->kind][nv - 1];
     if (s->packed_a) { /* while tiles run, they ask for raw operands, or for their part of the next group of B */
+        int mr = s->kernel->mr;
         const float *after = b + s->k * nv * kernel->vl;
-        int64_t part = round_up(divide_up(s->k * nv * kernel->vl, divide_up(s->m, kernel->mr)), RUNG_FETCH_FLOATS);
-        for (int64_t i = 0; i < s->m; i += kernel->mr, after += part) {
-            if (!s->next || !fetch_ahead(s->next, s->k, &out->fetch))
+        int64_t part = round_up(divide_up(s->k * nv * kernel->vl, divide_up(s->m, mr)), RUNG_FETCH_FLOATS);
+        for (int64_t i = 0; i < s->m; i += mr, after += part) {
+            if (kernel != s->kernel)
+                out->fetch = (rung_fetch){0};
+            else if (!s->next || !fetch_ahead(s->next, s->k, &out->fetch))
                 out->fetch = (rung_fetch){.at = after, .end = after + part, .gap = -part};
-            tiles[min64(s->m - i, kernel->mr) - 1](s->k, s->a + i * s->k, kernel->mr, b, ldb, c + i * out->ldc, out);
+            tiles[min64(s->m - i, mr) - 1](s->k, s->a + i * s->k, mr, b, ldb, c + i * out->ldc, out);
         }
         return;
     }
@@ -62,22 +65,23 @@ void rung_gemm_sweep_groups(const block *s, const grouping *by, int64_t first, i
     rung_tile_out out = s->out;
     int64_t j = 0;
     for (int64_t g = first; g < first + count; g++) {
-        int nv = (int)by->narrow + (g < by->wide);
+        int nv = group_vectors(by, g);
+        const rung_cpu_kernel *kernel = is_tail(by, g) ? s->kernel->half : s->kernel;
         int64_t width = min64((int64_t)nv * vl, s->n - j);
         out.lanes = (int)(width - (int64_t)(nv - 1) * vl);
-        out.b_lanes = s->packed_b ? vl : out.lanes;
+        out.b_lanes = s->packed_b ? kernel->vl : out.lanes;
         out.stream = stream && out.lanes == vl;
         if (s->packed_b)
-            sweep_rows(s, s->b + j * s->k, (int64_t)nv * vl, s->c + j, nv, &out);
+            sweep_rows(s, kernel, s->b + j * s->k, (int64_t)nv * vl, s->c + j, nv, &out);
         else
-            sweep_rows(s, s->b + j, s->ldb, s->c + j, nv, &out);
+            sweep_rows(s, kernel, s->b + j, s->ldb, s->c + j, nv, &out);
         j += width;
     }
 }
 
 void rung_gemm_sweep(const block *s)
 {
-    grouping by = group_columns(s->n, s->kernel->vl_bits, s->most);
+    grouping by = group_columns(s->n, s->kernel, s->most);
     rung_gemm_sweep_groups(s, &by, 0, by.groups);
 }
 
@@ -88,12 +92,13 @@ void rung_gemm_pack_b(const rung_cpu_args *p, int64_t step, int64_t column, int6
     rung_pack_fn pack = p->trans_b ? p->kernel->pack_by_row : p->kernel->pack_by_k;
     int vl = p->kernel->vl;
     int64_t start = group_start(by, first, vl);
-    int64_t bounds[] = {first, max64(first, min64(by->wide, first + count)), first + count};
-    for (int part = 0; part < 2; part++) { /* the wide groups, then the others */
-        int64_t from = group_start(by, bounds[part], vl), end = min64(group_start(by, bounds[part + 1], vl), n);
-        if (end > from)
-            pack(to + (from - start) * k, b_at(p, step, column + from), p->ldb, end - from, k,
-                 (int)(by->narrow + !part) * vl);
+    int64_t end = first + count, whole = by->groups - by->tail;
+    int64_t bounds[] = {first, max64(first, min64(by->wide, end)), max64(first, min64(whole, end)), end};
+    for (int part = 0; part < 3; part++) { /* the wide groups, the others, the tail */
+        int64_t from = group_start(by, bounds[part], vl), to_column = min64(group_start(by, bounds[part + 1], vl), n);
+        if (bounds[part + 1] > bounds[part])
+            pack(to + (from - start) * k, b_at(p, step, column + from), p->ldb, to_column - from, k,
+                 group_vectors(by, bounds[part]) * vl);
     }
 }
 

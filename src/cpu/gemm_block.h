@@ -52,24 +52,42 @@ typedef struct block {
     rung_tile_out out;
 } block;
 
-/* The first `wide` of `groups` groups have narrow + 1 vectors, the others `narrow`. */
+/* The first `wide` of `groups` groups have narrow + 1 vectors, the others `narrow`. Where there is a tail, it is the
+ * last group: columns that fill at most half a vector, which the kernel's other family takes. */
 typedef struct grouping {
     int64_t groups, narrow, wide;
+    int tail;
 } grouping;
 
-static inline grouping group_columns(int64_t n, int vl_bits, int most)
+static inline grouping group_columns(int64_t n, const rung_cpu_kernel *kernel, int most)
 {
-    int64_t vectors = (n + (1 << vl_bits) - 1) >> vl_bits;
+    enum { TAIL_VECTORS = 16 }; /* at most: beyond, the tail is a small part, and A passes once more for it */
+    int vl = kernel->vl;
+    int64_t vectors = (n + vl - 1) >> kernel->vl_bits, rest = n & (vl - 1);
+    int tail = kernel->half && rest > 0 && rest <= vl / 2 && vectors <= TAIL_VECTORS;
+    vectors -= tail;
     if (vectors <= most)
-        return (grouping){1, vectors, 0};
+        return (grouping){(vectors > 0) + tail, vectors, 0, tail};
     int64_t groups = divide_up(vectors, most), narrow = vectors / groups;
-    return (grouping){groups, narrow, vectors - groups * narrow};
+    return (grouping){groups + tail, narrow, vectors - groups * narrow, tail};
+}
+
+static inline int is_tail(const grouping *by, int64_t group)
+{
+    return by->tail && group == by->groups - 1;
+}
+
+/* Returns the vectors of a group. */
+static inline int group_vectors(const grouping *by, int64_t group)
+{
+    return is_tail(by, group) ? 1 : (int)(by->narrow + (group < by->wide));
 }
 
 /* Returns the first column of a group. */
 static inline int64_t group_start(const grouping *by, int64_t group, int vl)
 {
-    return (group * by->narrow + min64(group, by->wide)) * vl;
+    int64_t whole = min64(group, by->groups - by->tail);
+    return (whole * by->narrow + min64(whole, by->wide) + group - whole) * vl;
 }
 
 static inline void set_beta(block *s, const rung_cpu_args *p, int64_t step)

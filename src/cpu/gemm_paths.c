@@ -124,7 +124,7 @@ static void run_pack_b(const rung_cpu_args *p, const gemm_plan *plan, float *wor
                .out = {.ldc = p->ldc}};
     for (int64_t j = 0; j < p->n; j += plan->nc) {
         s.n = min64(plan->nc, p->n - j);
-        grouping by = group_columns(s.n, p->kernel->vl_bits, plan->most);
+        grouping by = group_columns(s.n, p->kernel, plan->most);
         for (int64_t step = 0; step < p->k; step += plan->kc) {
             s.k = min64(plan->kc, p->k - step);
             rung_gemm_pack_b(p, step, j, s.k, s.n, &by, 0, by.groups, workspace);
