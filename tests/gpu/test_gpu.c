@@ -1528,7 +1528,7 @@ int main(int count, char **arguments)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(discovery_failures_are_told),
         cmocka_unit_test(turing_has_the_first_rungs),
-        cmocka_unit_test_setup(devices_are_numbered, open_gpu),
+        cmocka_unit_test(devices_are_numbered),
         cmocka_unit_test(device_operands_are_launched_on_the_stream),
         cmocka_unit_test(host_operands_travel),
         cmocka_unit_test(panels_travel),
@@ -1551,13 +1551,13 @@ int main(int count, char **arguments)
         cmocka_unit_test(a_failed_product_is_forgotten),
         cmocka_unit_test(zeros_are_cleared_after_a_failure),
         cmocka_unit_test(accurate_products_go_in_panels),
-        cmocka_unit_test_setup(products_keep_to_their_workspace, open_gpu),
-        cmocka_unit_test_setup(parts_are_launched_as_products, open_gpu),
-        cmocka_unit_test_setup(blocks_are_shared_out_evenly, open_gpu),
+        cmocka_unit_test(products_keep_to_their_workspace),
+        cmocka_unit_test(parts_are_launched_as_products),
+        cmocka_unit_test(blocks_are_shared_out_evenly),
         cmocka_unit_test(little_memory_is_held),
         cmocka_unit_test(a_full_gpu_is_no_failure),
         cmocka_unit_test(an_eighth_of_the_memory_will_do),
         cmocka_unit_test(every_driver_call_fails_once),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_gpu, NULL);
 }
