@@ -27,6 +27,7 @@ guard 259x300x70:NN special '9 of 9' # a cluster's second block may lie wholly o
 guard 257x129x1000:TT sparse '4 of 6' # few terms of a long sum
 guard 257x129x1000:TT span24 '0 of 6'
 guard 257x129x1000:TT span40 '6 of 6'
+guard 66x1x1500:TN scaled '0 of 1' # lines of 2^60 and of 2^-60, each of which several warps share and scale by its own largest element
 guard 129x70x100:TT large '2 of 2' # the sums are finite, and need not be on the way
 
 # Lines of k that two warps share, four lines a block: each line is scaled by its own largest element. And a workspace in which C has its

@@ -254,6 +254,7 @@ static bool open_cluster_barrier(void)
     }
     if (waiting == 0)
         return false;
+    lens_cluster_meets();
     flush_all();
     lens_order_block(0, lens_now.threads);
     for (unsigned i = 0; i < lens_now.threads; i++)
@@ -309,6 +310,7 @@ static void run_block(const lens_launch_config *config, double *barriers)
             break;
         }
     }
+    lens_cluster_ends();
     flush_all();
 }
 

@@ -7,6 +7,11 @@
 
 static unsigned char *images[LENS_MAX_BLOCKS];
 static size_t image_bytes;
+/* The last read of each block's memory by another block since the cluster met last. */
+static struct {
+    uintptr_t pc; /* 0: none */
+    int thread;
+} reads[LENS_MAX_BLOCKS];
 float lens_poison;
 
 unsigned char *lens_image(unsigned rank)
@@ -34,6 +39,33 @@ void lens_cluster_poison(bool finite)
     memcpy(&word, &lens_poison, sizeof word);
     for (unsigned rank = 0; rank < lens_now.cluster; rank++)
         wmemset((wchar_t *)(void *)lens_image(rank), word, lens_module_now->shared_bytes / sizeof word);
+}
+
+void lens_cluster_note_read(uintptr_t pc, unsigned rank)
+{
+    if (rank == lens_now.rank)
+        return;
+    reads[rank].pc = pc;
+    reads[rank].thread = lens_now.current;
+}
+
+void lens_cluster_meets(void)
+{
+    memset(reads, 0, sizeof reads);
+}
+
+void lens_cluster_ends(void)
+{
+    for (unsigned rank = 0; rank < lens_now.cluster; rank++) {
+        if (!reads[rank].pc)
+            continue;
+        lens_now.current = reads[rank].thread;
+        lens_find(RUNG_LENS_RACE, reads[rank].pc,
+                  "reads the shared memory of block %u of its cluster, which may have ended: they do not meet again",
+                  rank);
+        lens_now.current = -1;
+    }
+    lens_cluster_meets();
 }
 
 int lens_cluster_begin(unsigned cluster)

@@ -162,6 +162,9 @@ void lens_cluster_poison(bool finite);   /* fills it with what it holds before i
 extern float lens_poison;
 void lens_cluster_enter(unsigned rank);   /* brings a block's shared memory to where kernels see it */
 unsigned char *lens_image(unsigned rank); /* returns where a block of the cluster has its shared memory now */
+void lens_cluster_note_read(uintptr_t pc, unsigned rank); /* of this block's shared memory by the running thread */
+void lens_cluster_meets(void);                            /* all threads have come to the cluster's barrier */
+void lens_cluster_ends(void); /* finds reads that no cluster's barrier follows: the block may end before them */
 
 /* ---- block.c ---- */
 int lens_run(const lens_launch_config *config); /* returns 0 when it ran to its end */

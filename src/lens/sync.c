@@ -436,6 +436,7 @@ uint32_t rung_lens_cluster_rank(void)
 /* Reads from another block's shared memory. */
 void rung_lens_cluster_load(void *to, uint32_t offset, uint32_t rank, int bytes)
 {
+    lens_cluster_note_read(PC, rank);
     memcpy(to, lens_image(rank) + offset, (size_t)bytes);
 }
 
