@@ -81,7 +81,7 @@ void rung_gemm_sweep_groups(const block *s, const grouping *by, int64_t first, i
 
 void rung_gemm_sweep(const block *s)
 {
-    grouping by = group_columns(s->n, s->kernel, s->most);
+    grouping by = group_columns(s->m, s->n, s->kernel, s->most);
     rung_gemm_sweep_groups(s, &by, 0, by.groups);
 }
 

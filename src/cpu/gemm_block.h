@@ -53,18 +53,19 @@ typedef struct block {
 } block;
 
 /* The first `wide` of `groups` groups have narrow + 1 vectors, the others `narrow`. Where there is a tail, it is the
- * last group: columns that fill at most half a vector, which the kernel's other family takes. */
+ * last group: columns that fill at most half a vector, which the kernel's other family takes. Beyond TAIL_VECTORS that
+ * is a small part, and A passes once more for it; with fewer than TAIL_ROWS each group waits for its FMAs' latency. */
 typedef struct grouping {
     int64_t groups, narrow, wide;
     int tail;
 } grouping;
 
-static inline grouping group_columns(int64_t n, const rung_cpu_kernel *kernel, int most)
+static inline grouping group_columns(int64_t m, int64_t n, const rung_cpu_kernel *kernel, int most)
 {
-    enum { TAIL_VECTORS = 16 }; /* at most: beyond, the tail is a small part, and A passes once more for it */
+    enum { TAIL_VECTORS = 16, TAIL_ROWS = 6 };
     int vl = kernel->vl;
     int64_t vectors = (n + vl - 1) >> kernel->vl_bits, rest = n & (vl - 1);
-    int tail = kernel->half && rest > 0 && rest <= vl / 2 && vectors <= TAIL_VECTORS;
+    int tail = kernel->half && rest > 0 && rest <= vl / 2 && vectors <= TAIL_VECTORS && m >= TAIL_ROWS;
     vectors -= tail;
     if (vectors <= most)
         return (grouping){(vectors > 0) + tail, vectors, 0, tail};

@@ -72,10 +72,10 @@ static int64_t pass_start(const rung_cpu_args *p, int64_t pass)
     return p->m / passes * pass + min64(pass, p->m % passes);
 }
 
-/* Adds RUNG_STREAM_STEPS steps of k to a block of sums. Each pass takes its rows along some columns of B, which stay in
- * L1 for the next pass. */
+/* Adds some steps of k, at most RUNG_STREAM_STEPS, to a block of sums. Each pass takes its rows along some columns of
+ * B, which stay in L1 for the next pass. */
 static void stream_steps(const rung_cpu_args *p, int64_t step, int64_t steps, const float *b, int64_t columns,
-                         float *packed_a, float *sums, int64_t ld)
+                         float *packed_a, float *sums, int64_t ld, int fetch)
 {
     enum { COLUMNS_IN_L1 = 384 };
     const rung_cpu_kernel *kernel = p->kernel;
@@ -90,7 +90,7 @@ static void stream_steps(const rung_cpu_args *p, int64_t step, int64_t steps, co
         for (int64_t pass = 0; pass < passes; pass++) {
             int64_t row = pass_start(p, pass), rows = pass_start(p, pass + 1) - row;
             kernel->stream[rows - 1](steps, min64(chunk, columns - j), packed_a + pass * slot, b + j, p->ldb,
-                                     sums + row * ld + j, ld, pass == 0 && p->m > 1);
+                                     sums + row * ld + j, ld, fetch && pass == 0);
         }
 }
 
@@ -99,13 +99,17 @@ static void stream_steps(const rung_cpu_args *p, int64_t step, int64_t steps, co
  * cache sets. */
 static void run_stream(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
 {
+    /* One row adds up little. It asks for B only where that comes from memory, and then follows fewer rows at a time.
+     */
+    enum { STEPS_OF_ONE_ROW = 8 };
+    int is_far = p->k * p->ldb * 4 > p->caches->l3_bytes / 4, fetch = p->m > 1 || is_far;
+    int64_t steps = p->m == 1 && is_far ? STEPS_OF_ONE_ROW : RUNG_STREAM_STEPS;
     float *sums = workspace + rung_gemm_stream_a_floats(p);
     for (int64_t j = 0; j < p->n; j += plan->nc) {
         int64_t columns = min64(plan->nc, p->n - j), ld = rung_gemm_stream_ld(p, plan);
         memset(sums, 0, (size_t)(p->m * ld) * sizeof *sums);
-        for (int64_t step = 0; step < p->k; step += RUNG_STREAM_STEPS)
-            stream_steps(p, step, min64(RUNG_STREAM_STEPS, p->k - step), b_at(p, step, j), columns, workspace, sums,
-                         ld);
+        for (int64_t step = 0; step < p->k; step += steps)
+            stream_steps(p, step, min64(steps, p->k - step), b_at(p, step, j), columns, workspace, sums, ld, fetch);
         p->kernel->add_sums(p->c + j, p->ldc, sums, ld, p->m, columns, p->alpha, p->beta);
     }
 }
@@ -124,7 +128,7 @@ static void run_pack_b(const rung_cpu_args *p, const gemm_plan *plan, float *wor
                .out = {.ldc = p->ldc}};
     for (int64_t j = 0; j < p->n; j += plan->nc) {
         s.n = min64(plan->nc, p->n - j);
-        grouping by = group_columns(s.n, p->kernel, plan->most);
+        grouping by = group_columns(p->m, s.n, p->kernel, plan->most);
         for (int64_t step = 0; step < p->k; step += plan->kc) {
             s.k = min64(plan->kc, p->k - step);
             rung_gemm_pack_b(p, step, j, s.k, s.n, &by, 0, by.groups, workspace);

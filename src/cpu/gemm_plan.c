@@ -104,6 +104,23 @@ static int is_rank(const rung_cpu_args *p, const rung_caches *caches)
     return p->k <= steps && p->n >= 8 * p->kernel->vl;
 }
 
+/* Returns true where tiles of whole lines can read B in place: one row of it follows the other closely. */
+static int has_close_rows_b(const rung_cpu_args *p)
+{
+    enum { LDB_MOST = 512 };
+    return !p->trans_b && p->ldb <= LDB_MOST && p->kernel->nv * p->kernel->vl * 4 > LINE_BYTES;
+}
+
+/* Returns true where k is cut into pieces that are computed apart. Tiles narrower than a line pack B for that; so few
+ * rows that B passes once are better off without. */
+static int is_long_k(const rung_cpu_args *p)
+{
+    enum { LONG_K_LEAST = 4096, LONG_K_TIMES = 16, ROWS_IN_PASSING = 8 };
+    if (!p->trans_b && p->m <= ROWS_IN_PASSING && !has_close_rows_b(p))
+        return 0;
+    return p->m * p->n <= 256 * 256 && p->k >= LONG_K_LEAST && p->k >= LONG_K_TIMES * max64(p->m, p->n);
+}
+
 static gemm_path choose_path(const rung_cpu_args *p, gemm_plan *plan, const rung_caches *caches)
 {
     int64_t a_bytes = p->m * p->k * 4, b_bytes = p->k * p->n * 4;
@@ -124,7 +141,7 @@ static gemm_path choose_path(const rung_cpu_args *p, gemm_plan *plan, const rung
         return PATH_OUTER;
     if (!p->trans_b && b_bytes <= caches->l2_bytes / 2 && a_bytes <= caches->l2_bytes / 2 && !wants_packed_a(p, caches))
         return wants_packed_b(p, caches) ? PATH_PACK_B : PATH_DIRECT;
-    if (p->m * p->n <= 256 * 256 && p->k >= 4096 && p->k >= 16 * (p->m > p->n ? p->m : p->n))
+    if (is_long_k(p))
         return PATH_LONG_K;
     if (!p->trans_b && p->m <= STREAM_ROWS)
         return PATH_STREAM;
@@ -167,13 +184,6 @@ static void deep_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_cach
         plan->split_m = 0;
     plan->mc = even_block(p->m, plan->mc, p->kernel->mr);
     plan->nc = even_block(p->n, plan->nc, panel);
-}
-
-/* Returns true where tiles of whole lines can read B in place: one row of it follows the other closely. */
-static int has_close_rows_b(const rung_cpu_args *p)
-{
-    enum { LDB_MOST = 512 };
-    return !p->trans_b && p->ldb <= LDB_MOST && p->kernel->nv * p->kernel->vl * 4 > LINE_BYTES;
 }
 
 /* Chooses pieces of k whose C stays in L1 or L2. A is read in place, once for each group of columns; so is B where its
