@@ -1,9 +1,9 @@
 #!/bin/sh
 # What the guard of accurate mode refuses, under the lens: so many blocks are computed strictly, neither more nor fewer. Too few are
 # wrong results, too many are lost time that no result shows.
-# usage: lens_guard.sh RUNG LIBRUNG_LENS
+# usage: lens_guard.sh RUNG LIBRUNG_LENS RECALL
 set -u
-rung=$1 failed=0 here=$(dirname "$0")
+rung=$1 recall=$3 failed=0 here=$(dirname "$0")
 export RUNG_LIBCUDA=$2
 [ -e "$RUNG_LIBCUDA" ] || { echo "left out: no lens in this build"; exit 77; }
 
@@ -41,4 +41,7 @@ for case in NT:65x70x1500:row,data=across NT:65x70x1500:row,data=span24 TN:259x2
         echo "FAILED: $case: $said"
     fi
 done
+
+# What the guard said before decides whether there is a look, and nothing else.
+RUNG_LENS_SMS=3 "$recall" "$kernel" || failed=1
 exit $failed

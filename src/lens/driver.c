@@ -407,14 +407,13 @@ EXPORT CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute att
 EXPORT CUresult cuMemHostAlloc(void **at, size_t bytes, unsigned flags)
 {
     (void)flags;
-    *at = malloc(bytes ? bytes : 1);
+    *at = lens_memory_get_host(bytes);
     return *at ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 EXPORT CUresult cuMemFreeHost(void *at)
 {
-    free(at);
-    return CUDA_SUCCESS;
+    return lens_memory_put(at) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)

@@ -210,6 +210,7 @@ void lens_order_copy(uint32_t *to, const uint32_t *from);
 
 /* ---- memory.c ---- */
 void *lens_memory_get(size_t bytes);
+void *lens_memory_get_host(size_t bytes); /* pinned memory: kernels reach it, but it is not the GPU's */
 int lens_memory_put(void *at);
 bool lens_memory_owns(const void *at);
 void lens_check_global(uintptr_t pc, uintptr_t address, unsigned bytes, bool write);

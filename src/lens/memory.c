@@ -15,6 +15,7 @@ typedef struct piece {
     uintptr_t base;
     size_t bytes;
     void *memory;
+    bool host; /* pinned memory of the host, which kernels reach as well */
 } piece;
 
 typedef struct operand {
@@ -53,8 +54,16 @@ void *lens_memory_get(size_t bytes)
     if (bytes < SPARSE_BYTES)
         memset(memory + FENCE_BYTES, 0xff, room);
     memset(memory + FENCE_BYTES + room, 0xff, FENCE_BYTES);
-    pieces[piece_count++] = (piece){(uintptr_t)memory + FENCE_BYTES, bytes, memory};
+    pieces[piece_count++] = (piece){(uintptr_t)memory + FENCE_BYTES, bytes, memory, false};
     return memory + FENCE_BYTES;
+}
+
+void *lens_memory_get_host(size_t bytes)
+{
+    void *memory = piece_count < MAX_PIECES ? malloc(bytes ? bytes : 1) : NULL;
+    if (memory)
+        pieces[piece_count++] = (piece){(uintptr_t)memory, bytes, memory, true};
+    return memory;
 }
 
 int lens_memory_put(void *at)
@@ -62,7 +71,7 @@ int lens_memory_put(void *at)
     for (int i = 0; i < piece_count; i++) {
         if (pieces[i].base != (uintptr_t)at)
             continue;
-        if (pieces[i].bytes >= SPARSE_BYTES)
+        if (pieces[i].bytes >= SPARSE_BYTES && !pieces[i].host)
             munmap(pieces[i].memory, ((pieces[i].bytes + 255) & ~(size_t)255) + 2 * FENCE_BYTES);
         else
             free(pieces[i].memory);
@@ -90,7 +99,8 @@ static const piece *piece_of(uintptr_t address)
 
 bool lens_memory_owns(const void *at)
 {
-    return piece_of((uintptr_t)at) != NULL;
+    const piece *p = piece_of((uintptr_t)at);
+    return p && !p->host;
 }
 
 void rung_lens_operand(const char *name, const void *at, int64_t rows, int64_t columns, int64_t ld)

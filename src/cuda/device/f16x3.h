@@ -14,10 +14,12 @@ enum {
     F16X3_FIX_MAX =
         64, /* so many elements of a block tile at most are computed again one by one; more: the whole block is */
     F16X3_THREADS = 256, /* of the split pass */
-    F16X3_COLS = 64,     /* lines across k that one block turns (TF32) */
-    F16X3_LINES = 32,    /* lines across k that one cluster splits */
-    F16X3_TAIL = 1024,   /* elements after a line's largest that still move an FP32 sum: a long tail */
+    F16X3_LOOK_THREADS = 1024,
+    F16X3_COLS = 64,   /* lines across k that one block turns (TF32) */
+    F16X3_LINES = 32,  /* lines across k that one cluster splits */
+    F16X3_TAIL = 1024, /* elements after a line's largest that still move an FP32 sum: a long tail */
     F16X3_TAIL_BIT = 16,
+    F16X3_LOOK_K = 1 << 20, /* a longer k is not looked at: f16x3_look.h */
 };
 
 #define F16X3_ALONE 0x1p-6f /* an element stands out that has so large a share of its line's sum of magnitudes */
@@ -53,10 +55,26 @@ typedef struct f16x3_operand {
     int32_t line_bits;   /* lines along k: 2^line_bits threads share one, 8 to 256 */
 } f16x3_operand;
 
+/* A look at operands of which the guard is expected to refuse every block (f16x3_look.h). */
+typedef struct f16x3_look_args {
+    f16x3_operand a, b;                /* without image and lines; the groups are zero before and after */
+    int32_t a_blocks;                  /* so many blocks of the launch, its first, are for a; the rest for b */
+    int32_t rows, columns;             /* of blocks inside C */
+    int32_t any;                       /* the place of the byte that says whether any block is marked */
+    float min_terms;                   /* as in f16x3_args */
+    uint8_t *marks;                    /* of all blocks; they are written where all are refused */
+    uint32_t *arrived;                 /* counts the blocks of the launch; zero before and after */
+    uint32_t *refused;                 /* becomes 1 where all blocks are refused; zero before */
+    uint32_t *last;                    /* becomes 0 where not all blocks are refused; and in host memory */
+    volatile uint32_t *told, *in_vain; /* the same, and the number of such looks */
+    unsigned long long *counts;        /* as in f16x3_args */
+} f16x3_look_args;
+
 typedef struct f16x3_split_args {
     f16x3_operand a, b;
-    int32_t a_blocks; /* so many blocks of the launch, its first, are for a; the rest for b */
-    int32_t cluster;  /* blocks that share lines across k */
+    const uint32_t *refused; /* where this is not 0 there is nothing to split; NULL: nobody has looked */
+    int32_t a_blocks;        /* so many blocks of the launch, its first, are for a; the rest for b */
+    int32_t cluster;         /* blocks that share lines across k */
     int32_t entry;
     void *zero;         /* what must be zero before the operands are looked at */
     int64_t zero_words; /* of 16 bytes */
@@ -67,7 +85,8 @@ typedef struct f16x3_split_args {
 typedef struct f16x3_args {
     rung_args g; /* one product: m, n, k, operands, scalars, bias; doubtful elements read A and B through it */
     int32_t entry;
-    float min_terms; /* where fewer terms matter than this, the guard refuses the block */
+    float min_terms;         /* where fewer terms matter than this, the guard refuses the block */
+    const uint32_t *refused; /* where this is not 0 all blocks are marked already; NULL: nobody has looked */
     const char *a_image, *b_image;
     int64_t a_row_groups, b_row_groups;
     const f16x3_line *a_line, *b_line;

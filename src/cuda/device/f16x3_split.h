@@ -575,6 +575,8 @@ RUNG_KERNEL(F16X3_THREADS, 3) f16x3_split(const __grid_constant__ f16x3_split_ar
     int of_a = blockIdx.x < s.a_blocks, block = of_a ? blockIdx.x : blockIdx.x - s.a_blocks;
     const f16x3_operand *op = of_a ? &s.a : &s.b;
     const float *x = split_source(op, s.entry);
+    if (s.refused && *s.refused)
+        return;
     split_clear_marks(&s);
     if (op->k_innermost)
         split_lines(op, x, block);

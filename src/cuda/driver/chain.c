@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINKS = 4, KEPT_GRAPHS = 32 };
+enum { LINKS = 5, KEPT_GRAPHS = 32 };
 
 typedef struct chain_link {
     CUfunction function;

@@ -30,6 +30,7 @@ typedef struct rung_machine {
 typedef struct rung_gpu rung_gpu;
 typedef struct rung_staging rung_staging;
 typedef struct rung_chain rung_chain;
+typedef struct rung_recall_table rung_recall_table;
 
 /* One loaded kernel function with its dynamic shared memory already allowed. */
 typedef struct rung_function {
@@ -62,9 +63,11 @@ typedef struct rung_cuda {
     rung_config config;
     void *known_stream; /* the last stream that was found to be this GPU's */
     rung_kept kept, zeros;
-    void *guard_counts;    /* device counters of accurate mode's guard; made by its first product */
-    rung_staging *staging; /* made by the first product on host operands */
-    rung_chain *chain;     /* made by the first product of several launches in a row */
+    void *guard_counts;        /* device counters of accurate mode's guard; made by its first product */
+    rung_recall_table *recall; /* what accurate mode's guard said before; made by its first product */
+    int recall_failed;         /* there was no memory for it: it is not asked for again */
+    rung_staging *staging;     /* made by the first product on host operands */
+    rung_chain *chain;         /* made by the first product of several launches in a row */
 } rung_cuda;
 
 /* Gets a GPU's shared state (primary context, loaded modules), which is made once per process and kept until exit. */

@@ -2,6 +2,7 @@
 #include "core/peel.h"
 #include "core/plan.h"
 #include "cuda/families/accurate/accurate.h"
+#include "cuda/families/accurate/recall.h"
 #include "cuda/driver/chain.h"
 #include "cuda/ladder/reduce.h"
 #include "cuda/host/staging.h"
@@ -132,6 +133,7 @@ static void cuda_close(void *state)
         rung_staging_close(cuda);
         rung_workspace_close(cuda);
         rung_guard_counts_close(cuda);
+        rung_recall_close(cuda);
         rung_chain_close(cuda);
         leave(cuda, &before);
     }

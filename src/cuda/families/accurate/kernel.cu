@@ -12,4 +12,5 @@
 #else
 #include "families/accurate/kernel.inc"
 #include "device/f16x3_split.h"
+#include "device/f16x3_look.h"
 #endif

@@ -3,6 +3,7 @@
  * the best strict kernel runs instead. */
 #include "core/plan.h"
 #include "cuda/families/accurate/accurate.h"
+#include "cuda/families/accurate/recall.h"
 #include "cuda/driver/chain.h"
 #include "cuda/device/f16x3.h"
 #include "cuda/host/memory_cost.h"
@@ -102,6 +103,7 @@ static accurate_layout lay_out(const rung_kernel *kernel, int64_t m, int64_t n, 
         w.group[i] = take(&at, lines[i] / F16X3_GROUP * (int64_t)sizeof(f16x3_group));
     }
     w.ready = take(&at, sms * 4);
+    w.looked = take(&at, 2 * 4);
     w.zero_words = at / 16;
     w.tickets = take(&at, rung_marked_blocks_ticket_bytes(sms));
     w.zero_bytes = at;
@@ -280,12 +282,18 @@ typedef struct places {
     int kept;        /* the zeros are there already, and the launch leaves zeros */
     int first, last; /* of the panels that share the image of the plan's kept operand */
     int64_t other;   /* where the zeros of the other operand, and of the product, begin */
+    int look;        /* the operands are looked at first */
+    rung_recall_place recalled;
 } places;
 
 static void fill_operand(f16x3_operand *o, const accurate_layout *w, places at, int which, const rung_problem *p,
                          int sms)
 {
     const int64_t pad = which ? w->n_pad : w->m_pad, lines = which ? p->n : p->m, k = p->k;
+    o->x = which ? p->b : p->a;
+    o->x_array = which ? p->b_array : p->a_array;
+    o->ld = which ? p->ldb : p->lda;
+    o->k_innermost = which ? p->trans_b : !p->trans_a;
     o->lines = (int32_t)lines;
     o->k = (int32_t)k;
     o->k_blocks = (int32_t)(w->k_pad / F16X3_KB);
@@ -329,6 +337,46 @@ static int64_t pack_blocks(const f16x3_operand *o)
     return o->k_innermost ? o->row_groups * 8 : turn_blocks(o);
 }
 
+/* Returns the word that says, after a look, that all blocks are refused; NULL without a look. */
+static uint32_t *refused_word(const accurate_layout *w, places at)
+{
+    return at.look ? (uint32_t *)(at.zeros + w->looked) + 1 : NULL;
+}
+
+static int64_t look_blocks(const f16x3_operand *o)
+{
+    const int64_t lines = o->k_innermost ? F16X3_LOOK_THREADS / 32 : F16X3_LINES;
+    return (o->lines + lines - 1) / lines;
+}
+
+/* Looks at both operands of a product that is one panel. */
+static rung_status look(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const accurate_layout *w,
+                        places at)
+{
+    f16x3_look_args s = {.rows = (int32_t)parts_of(p->m, F16X3_BM),
+                         .columns = (int32_t)parts_of(p->n, F16X3_BM),
+                         .any = (int32_t)w->blocks,
+                         .min_terms = min_terms,
+                         .marks = (uint8_t *)(at.memory + w->marks),
+                         .arrived = refused_word(w, at) - 1,
+                         .refused = refused_word(w, at),
+                         .last = at.recalled.last,
+                         .told = at.recalled.told,
+                         .in_vain = at.recalled.in_vain};
+    rung_function function;
+    fill_operand(&s.a, w, at, 0, p, cuda->machine->sms);
+    fill_operand(&s.b, w, at, 1, p, cuda->machine->sms);
+    s.a_blocks = (int32_t)look_blocks(&s.a);
+    RUNG_TRY(rung_guard_counts_at(cuda, &s.counts));
+    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, "f16x3_look", &function));
+    rung_grid grid = {.x = (unsigned)(s.a_blocks + look_blocks(&s.b)),
+                      .y = 1,
+                      .z = 1,
+                      .threads = F16X3_LOOK_THREADS,
+                      .argument_bytes = sizeof s};
+    return rung_launch(cuda, &function, &grid, &s);
+}
+
 /* Splits the operands of a panel: the kept one for the first of the panels that share its image, the other one for
  * each. */
 static rung_status split(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const accurate_layout *w,
@@ -336,6 +384,7 @@ static rung_status split(rung_cuda *cuda, const rung_kernel *kernel, const rung_
 {
     const int64_t from = at.first ? 0 : at.other;
     f16x3_split_args s = {.entry = entry,
+                          .refused = refused_word(w, at),
                           .zero = at.zeros + from,
                           .zero_words = at.kept ? 0 : (w->zero_bytes - from) / 16,
                           .marks = (void *)(at.memory + w->marks),
@@ -343,14 +392,6 @@ static rung_status split(rung_cuda *cuda, const rung_kernel *kernel, const rung_
     int sms = cuda->machine->sms;
     fill_operand(&s.a, w, at, 0, p, sms);
     fill_operand(&s.b, w, at, 1, p, sms);
-    s.a.x = p->a;
-    s.b.x = p->b;
-    s.a.x_array = p->a_array;
-    s.b.x_array = p->b_array;
-    s.a.ld = p->lda;
-    s.b.ld = p->ldb;
-    s.a.k_innermost = !p->trans_a;
-    s.b.k_innermost = p->trans_b;
     const int with_a = at.first || kept == 1, with_b = at.first || kept == 0;
     if (kernel->arith == RUNG_TF32) {
         s.a_blocks = with_a ? (int32_t)pack_blocks(&s.a) : 0;
@@ -369,6 +410,7 @@ static void fill_product(f16x3_args *g, const rung_problem *p, const accurate_la
     rung_args_fill(&g->g, p);
     g->entry = entry;
     g->min_terms = min_terms;
+    g->refused = refused_word(w, at);
     g->a_image = at.memory + w->image[0];
     g->b_image = at.memory + w->image[1];
     g->a_row_groups = w->m_pad / 8;
@@ -410,7 +452,9 @@ static rung_status strict_tiles(rung_cuda *cuda, const rung_problem *p, const ac
                           .tickets = (uint32_t *)(at.zeros + w->tickets),
                           .zero = at.zeros + from,
                           .zero_words = at.kept ? w->zero_words - from / 16 : 0,
-                          .copies = {copies[0], copies[1]}};
+                          .copies = {copies[0], copies[1]},
+                          .last = at.recalled.last,
+                          .told = at.recalled.told};
     return rung_marked_blocks_fit(&q, &marked) ? rung_marked_blocks_run(cuda, &q, &marked)
                                                : rung_marked_tiles_run(cuda, &q, &marked);
 }
@@ -433,6 +477,8 @@ static rung_status launch_panel(rung_cuda *cuda, const rung_kernel *kernel, cons
     cut c = choose_cut(&w, kernel, clusters, p->in_order);
     rung_function function;
     f16x3_args g;
+    if (at.look)
+        RUNG_TRY(look(cuda, kernel, p, &w, at));
     RUNG_TRY(split(cuda, kernel, p, &w, at, part->kept, entry));
     fill_product(&g, p, &w, at, c, entry);
     if (kernel->arith != RUNG_TF32)
@@ -511,6 +557,14 @@ static rung_status run_entry(rung_cuda *cuda, const rung_kernel *kernel, const r
     return RUNG_SUCCESS;
 }
 
+/* Returns whether what the guard says of this product is worth recalling: a product of one panel, where both kernels
+ * see all of both operands. */
+static int may_look(const rung_kernel *kernel, const rung_problem *p, const accurate_plan *part)
+{
+    return kernel->arith != RUNG_TF32 && p->batch == 1 && !p->arrays && part->m == p->m && part->n == p->n &&
+           part->k == p->k && p->k <= F16X3_LOOK_K;
+}
+
 static rung_status accurate_run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
 {
     const accurate_plan *part = &choice->plan.accurate;
@@ -520,6 +574,8 @@ static rung_status accurate_run(rung_cuda *cuda, const rung_choice *choice, cons
     if (status != RUNG_SUCCESS)
         return status;
     places at = {.memory = memory, .zeros = zeros ? zeros : memory, .kept = zeros != NULL};
+    if (at.kept && may_look(choice->kernel, p, part))
+        at.look = rung_recall(cuda, p, &at.recalled);
     for (int64_t entry = 0; status == RUNG_SUCCESS && entry < p->batch; entry++)
         status = run_entry(cuda, choice->kernel, p, part, at, (int)entry);
     rung_workspace_put_with_zeros(cuda, memory, zeros, status == RUNG_SUCCESS);

@@ -10,7 +10,7 @@ typedef struct accurate_layout {
     int64_t m_pad, n_pad, k_pad, tiles_m, tiles_n, blocks;
     int64_t zero_bytes, zero_words; /* the first so many bytes must be zero; what lies behind 16 zero_words of them
                                        becomes zero again by itself */
-    int64_t line[2], group[2], ready, tickets, marks, list, partial, image[2], bytes;
+    int64_t line[2], group[2], ready, looked, tickets, marks, list, partial, image[2], bytes;
 } accurate_layout;
 
 typedef struct accurate_plan {

@@ -28,6 +28,8 @@ typedef struct rung_medium_args {
     const uint8_t *any; /* one byte: whether any is marked */
     int32_t *list;      /* room for the numbers of all blocks */
     int32_t blocks_m, blocks_n;
+    uint32_t *last; /* NULL, or where to say whether all blocks were marked, for the next product like this one: */
+    volatile uint32_t *told; /* in device memory, and where that changes in host memory */
     float alone_us, full_us,
         meeting_us; /* a step of a tile, alone on its multiprocessor and not; the meeting of parts */
 } rung_medium_args;

@@ -137,6 +137,8 @@ static void fill_marked(rung_medium_args *args, const rung_kernel *kernel, const
                                .c_vector = at_16_bytes(p->c, p->ldc),
                                .any = w->any,
                                .list = w->list,
+                               .last = w->last,
+                               .told = w->told,
                                .blocks_m = (int32_t)rung_ceil_div(p->m, MARKED_BLOCK),
                                .blocks_n = (int32_t)rung_ceil_div(p->n, MARKED_BLOCK),
                                .alone_us = (float)t->cost.alone_us,

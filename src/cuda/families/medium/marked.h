@@ -99,6 +99,16 @@ RUNG_DEVICE struct marked_spread marked_spread_of(const rung_medium_args *p, int
     return s;
 }
 
+/* One thread says for the next product like this one whether all blocks were marked. The host is told of changes alone:
+ * a store to its memory takes a microsecond. */
+RUNG_DEVICE void marked_tell(const rung_medium_args *p, uint32_t all)
+{
+    if (p->last && blockIdx.x == gridDim.x - 1 && threadIdx.x == 0 && *p->last != all) {
+        *p->last = all;
+        *p->told = all;
+    }
+}
+
 /* All threads call this first. Returns whether there is anything to do. What the next product wants to find zero is
  * cleared, since nobody reads it any more. */
 RUNG_DEVICE bool marked_begin(const rung_medium_args *p, const int groups, const int bm, const int bn)
@@ -110,7 +120,9 @@ RUNG_DEVICE bool marked_begin(const rung_medium_args *p, const int groups, const
             ((uint4 *)p->g.zero)[i] = make_uint4(0, 0, 0, 0);
         if (!any)
             return false;
-        s = marked_spread_of(p, marked_list(p) * marked_tiles(bm, bn), groups);
+        const int count = marked_list(p);
+        marked_tell(p, count == p->blocks_m * p->blocks_n);
+        s = marked_spread_of(p, count * marked_tiles(bm, bn), groups);
     }
     if (threadIdx.x == 0) {
         volatile struct marked_spread *here = marked_spread_here();

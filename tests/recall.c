@@ -1,0 +1,192 @@
+/* What accurate mode recalls of the guard changes when it looks at its operands, never what it computes: the same call
+ * gives the same bits whatever ran before, in the same place of memory. On a GPU, or under the lens, where the looks
+ * are counted. usage: recall KERNEL, a kernel of the accurate family */
+#define _GNU_SOURCE
+#include "rung_lens.h"
+#include "rung_tools.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { M = 200, N = 140, K = 160, ODD = 3, ELEMENTS = (M + ODD) * (K + ODD) };
+
+/* Of SPREAD data the guard refuses every block, of PARTLY those of A's first rows. */
+typedef enum kind { ORDINARY, SPREAD, PARTLY, NOT_FINITE, KINDS } kind;
+static const char *const names[] = {"ordinary", "spread", "spread in part", "not finite"};
+
+typedef struct operands {
+    rung_gemm gemm;
+    float *a, *b, *c; /* on the GPU */
+    float first[KINDS][ELEMENTS];
+} operands;
+
+static rung_tools *tools;
+static const char *kernel;
+static int (*launch_count)(void);
+static const rung_lens_launch *(*launch_at)(int index);
+static uint64_t state = 20261123;
+
+static void need(rung_status status, const char *what)
+{
+    if (status == RUNG_SUCCESS)
+        return;
+    printf("%s: %s\n", what, rung_last_error());
+    exit(status == RUNG_NO_DEVICE ? 77 : 1);
+}
+
+static void fail(const char *what, int value)
+{
+    printf("FAILED: %s %d\n", what, value);
+    exit(1);
+}
+
+static double uniform(void)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(state >> 11) / 9007199254740992.0;
+}
+
+/* Fills the operand of which `line_step` leads to the next line and `k_step` along k. The bits depend on the kind
+ * alone. */
+static void fill(float *to, kind of, int lines, int64_t line_step, int64_t k_step)
+{
+    static float values[ELEMENTS];
+    state = (uint64_t)lines * 7 + of;
+    memset(values, 0xff, sizeof values);
+    for (int i = 0; i < lines; i++)
+        for (int k = 0; k < K; k++) {
+            const int wide = of == SPREAD || of == NOT_FINITE || (of == PARTLY && lines == M && i < 128);
+            values[i * line_step + k * k_step] = (float)ldexp(uniform() - 0.5, wide ? (int)(uniform() * 100) - 50 : 0);
+        }
+    if (of == NOT_FINITE)
+        values[0] = INFINITY;
+    need(rung_tools_upload(tools, to, values, sizeof values), "upload");
+}
+
+static void put(const operands *o, kind of)
+{
+    fill(o->a, of, M, o->gemm.trans_a ? 1 : o->gemm.lda, o->gemm.trans_a ? o->gemm.lda : 1);
+    fill(o->b, of == PARTLY ? ORDINARY : of, N, o->gemm.trans_b ? o->gemm.ldb : 1, o->gemm.trans_b ? 1 : o->gemm.ldb);
+    need(rung_tools_fill(tools, o->c, 0x7fc0dead, ELEMENTS), "fill");
+}
+
+static int looks(void)
+{
+    int count = 0;
+    for (int i = 0; launch_count && i < launch_count(); i++)
+        count += strcmp(launch_at(i)->kernel, "f16x3_look") == 0;
+    return count;
+}
+
+/* Runs the product and compares; returns how many looks it made. */
+static int run(rung_plan *plan, rung_context *context, operands *o, kind of, int is_first, int call)
+{
+    static float got[ELEMENTS];
+    rung_guard_counts before, after;
+    const int from = looks();
+    put(o, of);
+    need(rung_context_guard_counts(context, &before), "counts");
+    need(rung_plan_run(plan, &o->gemm), "run");
+    need(rung_context_guard_counts(context, &after), "counts");
+    need(rung_tools_download(tools, got, o->c, sizeof got), "download");
+    if (is_first)
+        memcpy(o->first[of], got, sizeof got);
+    if (memcmp(got, o->first[of], sizeof got) != 0) {
+        printf("%s: other bits than the first time, ", names[of]);
+        fail("call", call);
+    }
+    const int64_t all = after.blocks - before.blocks, strict = after.strict_blocks - before.strict_blocks;
+    if (all != 4 || strict != (of == ORDINARY ? 0 : of == PARTLY ? 2 : 4)) {
+        printf("%s: %d of %d blocks strict, ", names[of], (int)strict, (int)all);
+        fail("call", call);
+    }
+    return looks() - from;
+}
+
+static rung_context *context_new(void)
+{
+    rung_context *context;
+    rung_config config;
+    rung_config_init(&config);
+    config.math = RUNG_ACCURATE;
+    config.stream = rung_tools_stream(tools);
+    need(rung_context_create(&context, &config), "context");
+    return context;
+}
+
+/* What is expected of the looks, a letter a call: O, S, P, N are the kinds, in small letters where a look is made. */
+static void expect(operands *o, const char *calls)
+{
+    rung_context *context = context_new();
+    rung_plan *plan;
+    need(rung_plan_create_kernel(&plan, context, &o->gemm, kernel), kernel);
+    for (int i = 0; calls[i]; i++) {
+        const char *letters = "OSPNospn", *at = strchr(letters, calls[i]);
+        const int count = run(plan, context, o, (kind)((at - letters) % KINDS), 0, i);
+        if (launch_count && count != (at - letters >= KINDS)) {
+            printf("%s: %d looks at ", calls, count);
+            fail("call", i);
+        }
+    }
+    rung_plan_destroy(plan);
+    rung_context_destroy(context);
+}
+
+static void try_form(int trans_a, int trans_b, int pad)
+{
+    operands *o = calloc(1, sizeof *o);
+    void *memory[3];
+    for (int i = 0; i < 3; i++)
+        need(rung_tools_alloc(tools, ELEMENTS * 4, &memory[i]), "no memory");
+    o->a = memory[0], o->b = memory[1], o->c = memory[2];
+    rung_gemm_init(&o->gemm);
+    o->gemm.layout = RUNG_ROW_MAJOR;
+    o->gemm.trans_a = trans_a ? RUNG_TRANS : RUNG_NO_TRANS;
+    o->gemm.trans_b = trans_b ? RUNG_TRANS : RUNG_NO_TRANS;
+    o->gemm.m = M, o->gemm.n = N, o->gemm.k = K;
+    o->gemm.a = o->a, o->gemm.b = o->b, o->gemm.c = o->c;
+    o->gemm.lda = (trans_a ? M : K) + pad, o->gemm.ldb = (trans_b ? K : N) + pad, o->gemm.ldc = N + pad;
+    for (int of = 0; of < KINDS; of++) { /* each by a context that knows of nothing */
+        rung_context *context = context_new();
+        rung_plan *plan;
+        need(rung_plan_create_kernel(&plan, context, &o->gemm, kernel), kernel);
+        if (run(plan, context, o, (kind)of, 1, -1) > 0)
+            fail("the first product was looked at, kind", of);
+        rung_plan_destroy(plan);
+        rung_context_destroy(context);
+    }
+    expect(o, "Ssnp");
+    if (trans_a && trans_b) {
+        expect(o, "OO");
+        expect(o, "PP");
+    }
+    /* After a look in vain eight products go without one, after the next sixteen. */
+    if (!trans_a && !trans_b)
+        expect(o, "SspSSSSSSSSssoSSSSSSSSSSSSSSSSs");
+    for (int i = 0; i < 3; i++)
+        rung_tools_free(tools, memory[i]);
+    free(o);
+}
+
+int main(int count, char **arguments)
+{
+    const char *lens = getenv("RUNG_LIBCUDA");
+    void *library = lens ? dlopen(lens, RTLD_NOW | RTLD_LOCAL) : NULL;
+    if (count != 2) {
+        puts("usage: recall KERNEL");
+        return 2;
+    }
+    kernel = arguments[1];
+    if (library) {
+        *(void **)&launch_count = dlsym(library, "rung_lens_launch_count");
+        *(void **)&launch_at = dlsym(library, "rung_lens_launch_at");
+    }
+    need(rung_tools_open(&tools, 0), "no GPU");
+    for (int form = 0; form < 4; form++) /* two of them with rows at odd addresses */
+        try_form(form & 1, form >> 1, (form ^ form >> 1) & 1 ? ODD : 0);
+    puts("ok");
+    return 0;
+}
