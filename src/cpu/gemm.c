@@ -19,7 +19,7 @@ typedef struct job {
     const gemm_plan *plan;
     int64_t rows, columns; /* of a strip */
     int64_t strips_along_n;
-    float *parts; /* one m x n result a piece of k */
+    float *parts; /* one m x n result a piece of k, or n x m where the plan is turned */
     int64_t part_k, part_count, add_columns;
 } job;
 
@@ -41,18 +41,33 @@ static void run_strip(void *argument, int64_t task, float *workspace)
 static void run_part(void *argument, int64_t task, float *workspace)
 {
     const job *j = argument;
-    rung_cpu_args part = *j->p;
+    rung_cpu_args part = j->plan->turned ? transposed(j->p) : *j->p, whole = part;
     int64_t piece = task / j->strips_along_n, step = piece * j->part_k, column = task % j->strips_along_n * j->columns;
-    part.n = min64(j->columns, j->p->n - column);
-    part.k = min64(j->part_k, j->p->k - step);
-    part.a = a_at(j->p, 0, step);
-    part.b = b_at(j->p, step, column);
-    part.c = j->parts + piece * part.m * j->p->n + column;
-    part.ldc = j->p->n;
+    part.n = min64(j->columns, whole.n - column);
+    part.k = min64(j->part_k, whole.k - step);
+    part.a = a_at(&whole, 0, step);
+    part.b = b_at(&whole, step, column);
+    part.c = j->parts + piece * whole.m * whole.n + column;
+    part.ldc = whole.n;
     part.beta = 0.0f;
     part.bias_kind = RUNG_NO_BIAS;
     part.activation = RUNG_IDENTITY;
     rung_gemm_strip(&part, j->plan, workspace);
+}
+
+/* Adds the pieces of a run of C's columns where a column of C is a row of theirs: into the first piece, then turned. */
+static void add_turned(const job *j, int64_t column, int64_t columns)
+{
+    const rung_cpu_args *p = j->p;
+    float *first = j->parts + column * p->m;
+    for (int64_t part = 1; part < j->part_count; part++)
+        for (int64_t i = 0; i < columns * p->m; i++)
+            first[i] += first[part * p->m * p->n + i];
+    for (int64_t i = 0; i < p->m; i++) {
+        float *c = p->c + i * p->ldc + column;
+        for (int64_t k = 0; k < columns; k++)
+            c[k] = p->beta == 0.0f ? first[k * p->m + i] : p->beta * c[k] + first[k * p->m + i];
+    }
 }
 
 /* Adds the pieces of a run of C's columns, in order, so that the sum does not depend on who finished first. */
@@ -62,7 +77,9 @@ static void add_parts(void *argument, int64_t task, float *workspace)
     const rung_cpu_args *p = j->p;
     int64_t column = task * j->add_columns, columns = min64(j->add_columns, p->n - column);
     (void)workspace;
-    for (int64_t i = 0; i < p->m; i++) {
+    if (j->plan->turned)
+        add_turned(j, column, columns);
+    for (int64_t i = 0; i < p->m && !j->plan->turned; i++) {
         float *c = p->c + i * p->ldc + column;
         for (int64_t part = 0; part < j->part_count; part++) {
             const float *from = j->parts + (part * p->m + i) * p->n + column;
@@ -92,8 +109,9 @@ static rung_status run_parts(const rung_cpu_args *p, const gemm_plan *plan, int 
 {
     int64_t strips = plan->path == PATH_STREAM ? max64(1, min64(threads / plan->parts, p->n / PART_STRIP_LEAST)) : 1;
     job j = {.p = p, .plan = plan, .part_k = round_up(divide_up(p->k, plan->parts), 16)};
-    j.columns = round_up(divide_up(p->n, strips), (int64_t)p->kernel->nv * p->kernel->vl);
-    j.strips_along_n = divide_up(p->n, j.columns);
+    int64_t n = plan->turned ? p->m : p->n;
+    j.columns = round_up(divide_up(n, strips), (int64_t)p->kernel->nv * p->kernel->vl);
+    j.strips_along_n = divide_up(n, j.columns);
     j.part_count = divide_up(p->k, j.part_k);
     j.add_columns = max64(ADD_LEAST, divide_up(p->n, threads));
     /* The caller's slot holds the pieces behind its own workspace. */

@@ -29,6 +29,7 @@ typedef struct gemm_plan {
     int fetch;          /* A in place: fetch its next rows ahead */
     int of_b;           /* PATH_DOT, PATH_SWAPPED: the long operand is B, not A */
     int split_m;        /* threads cut m, else n */
+    int turned;         /* PATH_LONG_K: the pieces are those of the transposed product */
 } gemm_plan;
 
 static inline int64_t min64(int64_t x, int64_t y)
@@ -67,6 +68,21 @@ static inline const float *a_at(const rung_cpu_args *p, int64_t row, int64_t ste
 static inline const float *b_at(const rung_cpu_args *p, int64_t step, int64_t column)
 {
     return p->b + (p->trans_b ? column * p->ldb + step : step * p->ldb + column);
+}
+
+/* Returns the same product with A and B exchanged: (op(A) op(B))' = op(B)' op(A)'. C is not said. */
+static inline rung_cpu_args transposed(const rung_cpu_args *p)
+{
+    rung_cpu_args t = *p;
+    t.m = p->n;
+    t.n = p->m;
+    t.a = p->b;
+    t.lda = p->ldb;
+    t.b = p->a;
+    t.ldb = p->lda;
+    t.trans_a = !p->trans_b;
+    t.trans_b = !p->trans_a;
+    return t;
 }
 
 /* Returns true where rows of A collide: rows that lie multiples of a page apart share the sets of L1, and far enough

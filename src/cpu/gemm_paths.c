@@ -267,18 +267,9 @@ static void add_transposed(float *c, int64_t ldc, const float *d, int64_t ldd, i
  * memory. The result goes through a strip that stays in L2. */
 static void run_swapped(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
 {
-    rung_cpu_args t = {.kernel = p->kernel,
-                       .caches = p->caches,
-                       .k = p->k,
-                       .a = p->b,
-                       .lda = p->ldb,
-                       .b = p->a,
-                       .ldb = p->lda,
-                       .c = workspace,
-                       .alpha = p->alpha,
-                       .beta = 0.0f,
-                       .trans_a = !p->trans_b,
-                       .trans_b = !p->trans_a};
+    rung_cpu_args t = transposed(p);
+    t.c = workspace;
+    t.beta = 0.0f;
     int64_t strip = rung_gemm_swap_strip(min64(p->m, p->n));
     float *rest = workspace + round_up(strip * max64(min64(p->m, p->n), 1), 16);
     int columns = !plan->of_b; /* the long operand is A: its m becomes the columns */

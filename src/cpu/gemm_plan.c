@@ -12,6 +12,7 @@ enum {
     FEW = 32, /* rows or columns that make a product skinny */
     LONG_K_PARTS = 8,
     LONG_K_PART_LEAST = 1024,
+    TURNED_PART_LEAST = 512,
     STREAM_ROWS = 32, /* at most: with more, packing B costs less than passing the sums again and again */
     STREAM_PARTS = 4,
     STREAM_PART_LEAST = 512,
@@ -121,6 +122,16 @@ static int is_long_k(const rung_cpu_args *p)
     return p->m * p->n <= 256 * 256 && p->k >= LONG_K_LEAST && p->k >= LONG_K_TIMES * max64(p->m, p->n);
 }
 
+/* Returns true where both operands lie well for tiles in place once they are exchanged, and C is small, so that turning
+ * it costs little. */
+static int is_better_turned(const rung_cpu_args *p)
+{
+    enum { K_LEAST = 1024, K_TIMES = 16 };
+    rung_cpu_args t = transposed(p);
+    return p->trans_a && p->trans_b && has_close_rows_b(&t) && p->m * p->n <= 256 * 256 && p->k >= K_LEAST &&
+           p->k >= K_TIMES * max64(p->m, p->n);
+}
+
 static gemm_path choose_path(const rung_cpu_args *p, gemm_plan *plan, const rung_caches *caches)
 {
     int64_t a_bytes = p->m * p->k * 4, b_bytes = p->k * p->n * 4;
@@ -134,6 +145,9 @@ static gemm_path choose_path(const rung_cpu_args *p, gemm_plan *plan, const rung
         return PATH_RANK;
     if (is_dot(p, plan, caches))
         return PATH_DOT;
+    plan->turned = is_better_turned(p);
+    if (plan->turned)
+        return PATH_LONG_K;
     plan->of_b = p->trans_b && p->m <= FEW && p->n > 4 * FEW;
     if (plan->of_b || (p->trans_a && p->n <= FEW && p->m > 4 * FEW))
         return PATH_SWAPPED;
@@ -192,8 +206,8 @@ static void deep_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_cach
 static void long_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { KC_IN_PLACE = 1024, IN_PLACE_MOST = 64 };
-    plan->parts = max64(1, min64(LONG_K_PARTS, p->k / LONG_K_PART_LEAST));
-    if (has_close_rows_b(p)) {
+    plan->parts = max64(1, min64(LONG_K_PARTS, p->k / (plan->turned ? TURNED_PART_LEAST : LONG_K_PART_LEAST)));
+    if (plan->turned || has_close_rows_b(p)) {
         plan->inner = PATH_DIRECT;
         plan->most = RUNG_TILE_MAX_VECTORS;
         plan->kc = even_block(p->k, KC_IN_PLACE, 8);
