@@ -553,6 +553,14 @@ static unsigned cluster_of(const CUlaunchConfig *config)
     return 1;
 }
 
+static int overlaps(const CUlaunchConfig *config)
+{
+    for (unsigned i = 0; i < config->numAttrs; i++)
+        if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+            return config->attrs[i].value.programmaticStreamSerializationAllowed;
+    return 0;
+}
+
 CALL(cuLaunchKernelEx, const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)
 {
     (void)extra;
@@ -560,6 +568,7 @@ CALL(cuLaunchKernelEx, const CUlaunchConfig *config, CUfunction function, void *
     state.grid[0] = config->gridDimX, state.grid[1] = config->gridDimY, state.grid[2] = config->gridDimZ;
     state.threads = config->blockDimX;
     state.shared_bytes = config->sharedMemBytes;
+    state.overlapped = overlaps(config);
     state.stream = config->hStream;
     snprintf(state.kernel, sizeof state.kernel, "%s", (const char *)function);
     tell_launch(state.kernel, state.grid, state.threads, state.shared_bytes, cluster_of(config), STREAM_PRIORITY);

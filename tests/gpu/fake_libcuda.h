@@ -28,6 +28,7 @@ typedef struct fake {
     int64_t workspace_bytes; /* from where the last launch that cuts k has its workspace to the end of that block */
     /* This was the last launch. */
     unsigned grid[3], threads, shared_bytes;
+    int overlapped; /* it could start while the one before it ended */
     void *stream;
     char kernel[96];
     /* A line a launch, whether it was queued singly or in a graph: name, grid, threads, shared bytes, cluster,

@@ -1229,6 +1229,25 @@ static void blocks_are_shared_out_evenly(void **state)
     close_idle_hopper(context, memory);
 }
 
+/* A rung does not wait for the kernel before it, so it must not start while that one ends; the library's kernels do. */
+static void those_that_wait_may_overlap(void **state)
+{
+    (void)state;
+    float *memory[3];
+    char line[FAKE_LAUNCHED_BYTES];
+    rung_context *context = open_idle_hopper(memory, 64 * 64);
+    rung_gemm g;
+    rung_gemm_init(&g);
+    g.layout = RUNG_ROW_MAJOR;
+    g.m = g.n = g.k = g.lda = g.ldb = g.ldc = 64;
+    g.a = memory[0], g.b = memory[1], g.c = memory[2];
+    assert_true(launches_of(context, &g, rung, line, sizeof line) < INT64_MAX);
+    assert_false(gpu->overlapped);
+    assert_true(launches_of(context, &g, NULL, line, sizeof line) < INT64_MAX);
+    assert_true(gpu->overlapped);
+    close_idle_hopper(context, memory);
+}
+
 /* A product borrows so much, and so much stays: docs/drop_in.md says it. */
 static void little_memory_is_held(void **state)
 {
@@ -1554,6 +1573,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(products_keep_to_their_workspace),
         cmocka_unit_test(parts_are_launched_as_products),
         cmocka_unit_test(blocks_are_shared_out_evenly),
+        cmocka_unit_test(those_that_wait_may_overlap),
         cmocka_unit_test(little_memory_is_held),
         cmocka_unit_test(a_full_gpu_is_no_failure),
         cmocka_unit_test(an_eighth_of_the_memory_will_do),
