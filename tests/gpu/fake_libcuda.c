@@ -193,11 +193,13 @@ static void multiply_entry(const rung_args *g, const float *a, const float *b, f
             break;
         }
         multiply_row(g, a, b, i, sums);
-        for (int64_t j = 0; j < g->n; j++)
-            c[j] = g->alpha * sums[j] + (g->beta == 0.0f ? 0.0f : g->beta * c[j]) +
-                   (g->bias_kind == 1   ? g->bias[i]
-                    : g->bias_kind == 2 ? g->bias[j]
-                                        : 0.0f);
+        for (int64_t j = 0; j < g->n; j++) {
+            const float value = g->alpha * sums[j] + (g->beta == 0.0f ? 0.0f : g->beta * c[j]) +
+                                (g->bias_kind == 1   ? g->bias[i]
+                                 : g->bias_kind == 2 ? g->bias[j]
+                                                     : 0.0f);
+            c[j] = g->activation == 1 && value < 0.0f ? 0.0f : value;
+        }
     }
     free(sums);
 }
@@ -1090,15 +1092,30 @@ CALL(cuEventElapsedTime, float *ms, CUevent from, CUevent to)
     return CUDA_SUCCESS;
 }
 
+/* Returns whether the driver takes such a map: its manual's rules, as far as maps of FP32 without interleaving go. */
+static int map_is_sound(cuuint32_t rank, const void *at, const cuuint64_t *sizes, const cuuint64_t *strides,
+                        const cuuint32_t *box, const cuuint32_t *steps, CUtensorMapSwizzle swizzle)
+{
+    const cuuint32_t reach = swizzle == CU_TENSOR_MAP_SWIZZLE_64B    ? 64
+                             : swizzle == CU_TENSOR_MAP_SWIZZLE_128B ? 128
+                                                                     : 0;
+    int sound =
+        rank >= 1 && rank <= 5 && (uintptr_t)at % 16 == 0 && box[0] * 4 % 16 == 0 && (!reach || box[0] * 4 <= reach);
+    for (cuuint32_t i = 0; i < rank && i < 5; i++)
+        sound &= sizes[i] >= 1 && sizes[i] <= (cuuint64_t)1 << 32 && box[i] >= 1 && box[i] <= 256 && steps[i] == 1 &&
+                 (i + 1 == rank || (strides[i] % 16 == 0 && strides[i] >= 16 && strides[i] < (cuuint64_t)1 << 40));
+    return sound;
+}
+
 CALL(cuTensorMapEncodeTiled, CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *at,
      const cuuint64_t *sizes, const cuuint64_t *strides, const cuuint32_t *box, const cuuint32_t *steps,
      CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
      CUtensorMapFloatOOBfill fill)
 {
-    (void)type, (void)rank, (void)at, (void)sizes, (void)strides, (void)box, (void)steps, (void)interleave,
-        (void)swizzle;
-    (void)promotion, (void)fill;
+    (void)type, (void)interleave, (void)promotion, (void)fill;
     ENTER();
+    if (!map_is_sound(rank, at, sizes, strides, box, steps, swizzle))
+        return CUDA_ERROR_INVALID_VALUE;
     memset(map, 0, sizeof *map);
     return CUDA_SUCCESS;
 }

@@ -131,39 +131,63 @@ static void discovery_failures_are_told(void **state)
     }
 }
 
-/* The first rungs run there when they are asked for; the library does not take such a GPU by itself. */
-static int turing_child(void)
+/* What a chip runs: Hopper's kernels on Hopper alone, others on their chip and all later ones; the first rungs on
+ * Turing, where they are asked for: the library does not take such a GPU by itself. What is planned is found in the
+ * chip's module. */
+static int chip_child(int arch)
 {
+    static const int64_t sizes[][3] = {
+        {128, 128, 128}, {1000, 1000, 1000}, {1, 4096, 4096}, {40, 40, 40}, {4096, 4096, 512}};
     rung_context *context;
-    open_fake(stand_in)->arch = 75;
-    if (open_context(RUNG_DEVICE_BEST, &context) != RUNG_SUCCESS || rung_context_device(context) != RUNG_DEVICE_CPU) {
-        fprintf(stderr, "a GPU of 7.5 is taken by itself: %s\n", rung_last_error());
+    fake *f = open_fake(stand_in);
+    f->arch = arch, f->idle = 1;
+    if (open_context(RUNG_DEVICE_BEST, &context) != RUNG_SUCCESS ||
+        rung_context_device(context) != (arch == 75 ? RUNG_DEVICE_CPU : 0)) {
+        fprintf(stderr, "the best device is %s: %s\n", arch == 75 ? "a GPU of 7.5" : "not the GPU", rung_last_error());
         return 1;
     }
     rung_context_destroy(context);
     if (open_context(0, &context) != RUNG_SUCCESS) {
-        fprintf(stderr, "a GPU of 7.5 cannot be asked for: %s\n", rung_last_error());
+        fprintf(stderr, "it cannot be asked for: %s\n", rung_last_error());
         return 1;
     }
     int wrong = 0;
     for (int i = 0; i < rung_kernel_count(); i++) {
         const rung_kernel *k = rung_kernel_at(i);
-        if (k->backend == RUNG_BACKEND_CUDA && !rung_kernel_unusable(context, k) != (k->arch == 75))
+        if (k->backend == RUNG_BACKEND_CUDA &&
+            (rung_kernel_unusable(context, k) == NULL) != (k->arch == 90 ? arch == 90 : k->arch <= arch))
             fprintf(stderr, "%s\n", k->name), wrong++;
+    }
+    rung_context_set_pointers(context, RUNG_POINTERS_DEVICE);
+    for (size_t i = 0; i < 3 * sizeof sizes / sizeof sizes[0] && arch != 75; i++) {
+        rung_gemm g;
+        rung_gemm_init(&g);
+        g.m = g.lda = g.ldc = sizes[i / 3][0], g.n = sizes[i / 3][1], g.k = g.ldb = sizes[i / 3][2];
+        g.a = (float *)4096, g.b = (float *)((int64_t)1 << 40), g.c = (float *)((int64_t)1 << 41);
+        rung_context_set_math(context, (rung_math)(i % 3));
+        if (rung_gemm_run(context, &g) != RUNG_SUCCESS ||
+            (rung_kernel_find(rung_last_kernel(context))->arch == 90 && arch != 90))
+            fprintf(stderr, "%lld x %lld x %lld by %s: %s\n", (long long)g.m, (long long)g.n, (long long)g.k,
+                    rung_last_kernel(context), rung_last_error()),
+                wrong++;
     }
     rung_context_destroy(context);
     return wrong != 0;
 }
 
-static void turing_has_the_first_rungs(void **state)
+static void chips_have_their_kernels(void **state)
 {
     (void)state;
-    pid_t child = fork();
-    if (child == 0)
-        _exit(turing_child());
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    static const int archs[] = {75, 80, 86, 89, 90, 100, 103, 120, 121};
+    for (size_t i = 0; i < sizeof archs / sizeof archs[0]; i++) {
+        pid_t child = fork();
+        if (child == 0)
+            _exit(chip_child(archs[i]));
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (!WIFEXITED(status) || WEXITSTATUS(status))
+            fail_msg("a GPU of compute capability %d.%d", archs[i] / 10, archs[i] % 10);
+    }
 }
 
 static void empty_log(void)
@@ -956,7 +980,8 @@ enum { PANEL_M = 300, PANEL_N = 200, PANEL_K = 2600 };
 
 /* C = 2 op(A) op(B) + C / 2 in accurate mode with so much workspace, in whole numbers; returns how many panels it took.
  */
-static int run_in_panels(rung_context *context, float *memory, rung_transpose trans, rung_bias kind, int64_t limit)
+static int run_in_panels(rung_context *context, float *memory, rung_transpose trans, rung_bias kind, int relu,
+                         int64_t limit)
 {
     rung_plan *plan;
     rung_gemm g;
@@ -977,7 +1002,7 @@ static int run_in_panels(rung_context *context, float *memory, rung_transpose tr
     float *bias = c + g.m * g.n;
     for (int64_t i = 0; i < g.m; i++)
         bias[i] = (float)(i % 13);
-    g.bias = bias, g.bias_kind = kind;
+    g.bias = bias, g.bias_kind = kind, g.activation = relu ? RUNG_RELU : RUNG_IDENTITY;
     assert_ok(rung_context_set_workspace_limit(context, limit));
     assert_ok(rung_plan_create_kernel(&plan, context, &g, tile_with(RUNG_F16X3, 90)));
     assert_true(rung_plan_workspace_bytes(plan) <= limit);
@@ -991,7 +1016,8 @@ static int run_in_panels(rung_context *context, float *memory, rung_transpose tr
             sum += (double)(a[trans ? k * g.lda + i / g.n : i / g.n * g.lda + k] *
                             b[trans ? i % g.n * g.ldb + k : k * g.ldb + i % g.n]);
         double added = kind == RUNG_BIAS_PER_ROW ? bias[i / g.n] : kind == RUNG_BIAS_PER_COLUMN ? bias[i % g.n] : 0.0;
-        assert_true(c[i] == (float)(2 * sum + (double)(i % 11) / 2 + added));
+        const float value = (float)(2 * sum + (double)(i % 11) / 2 + added);
+        assert_true(c[i] == (relu && value < 0.0f ? 0.0f : value));
     }
     return times_called("cuGraphLaunch ");
 }
@@ -1007,9 +1033,9 @@ static void accurate_products_go_in_panels(void **state)
     assert_ok(rung_context_set_math(context, RUNG_ACCURATE));
     float *memory = device_memory(2, (PANEL_M * PANEL_K + PANEL_K * PANEL_N + PANEL_M * PANEL_N + PANEL_M) * 4);
     for (int64_t limit = 11 << 20; limit <= 17 << 20; limit += 3 << 20)
-        for (int trans = 0; trans < 2; trans++) {
-            int panels = run_in_panels(context, memory, trans ? RUNG_TRANS : RUNG_NO_TRANS,
-                                       (rung_bias)(((limit >> 20) / 3 + trans) % 3), limit);
+        for (int form = 0; form < 4; form++) {
+            int panels = run_in_panels(context, memory, form & 1 ? RUNG_TRANS : RUNG_NO_TRANS,
+                                       (rung_bias)(((limit >> 20) / 3 + form) % 3), form >> 1, limit);
             least = panels < least ? panels : least;
             most = panels > most ? panels : most;
         }
@@ -1546,7 +1572,7 @@ int main(int count, char **arguments)
         cmocka_set_test_filter(arguments[3]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(discovery_failures_are_told),
-        cmocka_unit_test(turing_has_the_first_rungs),
+cmocka_unit_test(chips_have_their_kernels),
         cmocka_unit_test(devices_are_numbered),
         cmocka_unit_test(device_operands_are_launched_on_the_stream),
         cmocka_unit_test(host_operands_travel),
