@@ -157,16 +157,19 @@ static void collect(void)
 void report_context(rung_context *context)
 {
     static int registered;
+    const int locked = now.timing; /* a timed call may make its thread's context */
     if (!target)
         return;
-    pthread_mutex_lock(&lock);
+    if (!locked)
+        pthread_mutex_lock(&lock);
     if (!registered)
         registered = atexit(collect) == 0;
     if (context_count < CONTEXTS)
         contexts[context_count++] = context;
     else
         guards_unread++;
-    pthread_mutex_unlock(&lock);
+    if (!locked)
+        pthread_mutex_unlock(&lock);
 }
 
 void report_context_closing(rung_context *context)

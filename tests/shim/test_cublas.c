@@ -7,8 +7,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <dlfcn.h>
@@ -291,6 +294,168 @@ static void emulated_is_accurate_on_hopper(void **state)
     handle.math_mode = 0;
     expect_handed_on(with_compute(EMULATED), 8);
     gpu_major = 9;
+}
+
+/* ---- what is read once a process: each has one of its own ---- */
+
+int setting_flag(const char *variable);
+int setting_device(const char *drop_in, int otherwise);
+
+/* Every value that a variable of the drop-ins may have, and some that mean nothing and leave the default. */
+static void variables_mean_what_they_say(void **state)
+{
+    (void)state;
+    enum { DEFAULT = 7777, CPU = RUNG_DEVICE_CPU };
+    static const struct {
+        const char *value;
+        int device, flag;
+    } table[] = {{NULL, DEFAULT, 0},    {"", DEFAULT, 0},     {"cpu", CPU, 1},       {"gpu", 0, 1},
+                 {"0", 0, 0},           {"1", 1, 1},          {"gpu0", 0, 1},        {"gpu1", 1, 1},
+                 {"gpu12", 12, 1},      {"9999", 9999, 1},    {"10000", DEFAULT, 1}, {"-1", DEFAULT, 1},
+                 {"gpu1x", DEFAULT, 1}, {"GPU1", DEFAULT, 1}, {"gpux", DEFAULT, 1},  {"cpu1", DEFAULT, 1},
+                 {" 1", DEFAULT, 1},    {"gp", DEFAULT, 1}};
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        table[i].value ? setenv("RUNG_DEVICE", table[i].value, 1) : unsetenv("RUNG_DEVICE");
+        const int device = setting_device("the test", DEFAULT), flag = setting_flag("RUNG_DEVICE");
+        if (device != table[i].device || flag != table[i].flag)
+            fail_msg("'%s' means device %d, flag %d", table[i].value ? table[i].value : "(unset)", device, flag);
+    }
+    unsetenv("RUNG_DEVICE");
+}
+
+static const char *real;
+
+/* Runs this program with a variable set, to do `what` alone; 0 where all was well. */
+static int in_process(const char *what, const char *variable, const char *value)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        value ? setenv(variable, value, 1) : unsetenv(variable);
+        alarm(60);
+        execl("/proc/self/exe", "test_cublas_shim", real, what, (char *)NULL);
+        _exit(99);
+    }
+    int status;
+    return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 98;
+}
+
+enum { HANDED_ON = -1, UNKNOWN_MODE = 8, EMULATING = 4, PEDANTICALLY = 2, NO_HALF_SUMS = 16 };
+
+/* Says what a call may do, from the words of docs/drop_in.md and not from the code: the narrowest of what RUNG_MATH,
+ * the handle and the call allow. */
+static int math_by_rule(int setting, int mode, int compute, int major)
+{
+    const int emulates = mode == EMULATING || compute == EMULATED;
+    if (mode == UNKNOWN_MODE || compute == TF32 || (emulates && major != 9))
+        return HANDED_ON;
+    if (compute == PEDANTIC || (mode == PEDANTICALLY && compute != EMULATED))
+        return RUNG_STRICT;
+    return emulates && setting == RUNG_FAST ? RUNG_ACCURATE : setting;
+}
+
+static int check_maths(void)
+{
+    static const int modes[] = {0, PEDANTICALLY, EMULATING, UNKNOWN_MODE},
+                     computes[] = {COMPUTE, PEDANTIC, EMULATED, TF32};
+    static const char *const names[] = {"strict", "accurate", "fast"};
+    const char *set = getenv("RUNG_MATH");
+    int setting = RUNG_ACCURATE, wrong = 0; /* the drop-in's default; also where the variable is not understood */
+    for (int i = 0; set && i < 3; i++)
+        setting = strcmp(set, names[i]) == 0 ? i : setting;
+    for (int i = 0; i < 64; i++) {
+        const int compute = computes[i >> 2 & 3];
+        gpu_major = i & 32 ? 10 : 9;
+        reset(NULL);
+        handle.math_mode = modes[i & 3] | (i & 16 ? NO_HALF_SUMS : 0);
+        const int wanted = math_by_rule(setting, modes[i & 3], compute, gpu_major),
+                  answered = with_compute(compute) == 0;
+        if (answered != (wanted != HANDED_ON) || seen_count != answered ||
+            (answered && (int)seen_config.math != wanted)) {
+            fprintf(stderr, "RUNG_MATH=%s, math mode %d, compute type %d, chip %d: %s, math %d\n", set ? set : "",
+                    handle.math_mode, compute, gpu_major, answered ? "answered" : "handed on", (int)seen_config.math);
+            wrong++;
+        }
+    }
+    return wrong != 0;
+}
+
+static void every_setting_meets_every_math(void **state)
+{
+    (void)state;
+    static const char *const values[] = {NULL, "", "strict", "accurate", "fast", "quick"};
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+        assert_int_equal(in_process("maths", "RUNG_MATH", values[i]), 0);
+}
+
+/* Asked to compare, cuBLAS computes again what Rung answered, but for what adds to C: that would be added twice. */
+static int make_report(void)
+{
+    static const float none = 0.0f;
+    static float on_device[2];
+    int wrong = 0;
+    reset(NULL);
+    for (int i = 0; i < 2; i++)
+        wrong +=
+            cublasSgemm_v2(&handle, 0, 1, 11, 12, 13, &alpha, a, 14, b, 15, &none, c, 16) != 0 || calls[0] != i + 1;
+    wrong += plain() != 0 || calls[0] != 2;
+    handle.pointer_mode = 1;
+    wrong +=
+        cublasSgemm_v2(&handle, 0, 0, 21, 12, 13, on_device, a, 14, b, 15, on_device + 1, c, 16) != 0 || calls[0] != 2;
+    handle.pointer_mode = 0;
+    wrong += with_compute(TF32) != 108;
+    return wrong;
+}
+
+static void the_report_tells_calls_and_times(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/rung-report-XXXXXX", text[4096] = "", entry[64], op[3], by[64], gpu[16], peer[16];
+    const int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    setenv("RUNG_LIBCUDA", real, 1);
+    setenv("RUNG_REPORT_COMPARE", "1", 1);
+    const int code = in_process("report", "RUNG_REPORT", path);
+    unsetenv("RUNG_LIBCUDA");
+    unsetenv("RUNG_REPORT_COMPARE");
+    FILE *in = fopen(path, "r");
+    assert_non_null(in);
+    const size_t read = fread(text, 1, sizeof text - 1, in);
+    fclose(in);
+    unlink(path);
+    assert_int_equal(code, 0);
+    assert_true(read > 100);
+    assert_non_null(strstr(text, "4 calls answered, 1 handed on to cuBLAS"));
+    assert_non_null(strstr(text, "7 blocks of 128 x 128, of which 2 computed in strict FP32; 1 single elements"));
+    /* Events are recorded around each: 0 and 1, 4 and 9 eighths of a ms, 16 and 25, 36 and 49, then 64 and 81, 100 and
+     * 121. */
+    static const char *const gpus[] = {"625.0", "2125.0", "2625.0"}, *const peers[] = {"1125.0", "-", "-"};
+    static const long long ms[] = {11, 11, 21}, times[] = {2, 1, 1};
+    static const char *const ops[] = {"NT", "NN", "NN"};
+    int seen_lines = 0;
+    for (char *save = NULL, *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        long long m, n, k, batch, count;
+        double cpu_us;
+        if (sscanf(line, "%63s %2s %lld %lld %lld %lld %lld %lf %15s %15s %63s", entry, op, &m, &n, &k, &batch, &count,
+                   &cpu_us, gpu, peer, by) != 11)
+            continue;
+        assert_true(n == 12 && k == 13 && batch == 1 && cpu_us > 0.0 && cpu_us < 1e6);
+        if (strcmp(entry, "cublasGemmEx") == 0) {
+            assert_true(count == 1 && strcmp(gpu, "-") == 0 && strcmp(peer, "-") == 0 && strcmp(by, "cuBLAS:") == 0);
+            assert_non_null(strstr(line, "the compute type is not FP32"));
+            seen_lines |= 8;
+            continue;
+        }
+        assert_string_equal(entry, "cublasSgemm_v2");
+        assert_string_equal(by, "recorder");
+        for (int i = 0; i < 3; i++)
+            if (m == ms[i] && strcmp(op, ops[i]) == 0) {
+                if (count != times[i] || strcmp(gpu, gpus[i]) != 0 || strcmp(peer, peers[i]) != 0)
+                    fail_msg("the report's line is wrong: %s", line);
+                seen_lines |= 1 << i;
+            }
+    }
+    assert_int_equal(seen_lines, 15);
 }
 
 static void other_types_are_handed_on(void **state)
@@ -604,18 +769,23 @@ static void lt_batches(void **state)
 
 int main(int argc, char **argv)
 {
-    (void)argc;
+    real = argv[1];
     setenv("RUNG_CUBLAS", argv[1], 1);
     void *fake = dlopen(argv[1], RTLD_NOW);
     int *(*get_calls)(void) = fake ? (int *(*)(void))dlsym(fake, "fake_cublas_calls") : NULL;
     if (!get_calls)
         return 2;
     calls = get_calls();
+    if (argc > 2)
+        return strcmp(argv[2], "maths") == 0 ? check_maths() : make_report();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(translates, reset),
         cmocka_unit_test_setup(translates_64, reset),
         cmocka_unit_test_setup(math_modes, reset),
         cmocka_unit_test_setup(emulated_is_accurate_on_hopper, reset),
+        cmocka_unit_test_setup(variables_mean_what_they_say, reset),
+        cmocka_unit_test_setup(every_setting_meets_every_math, reset),
+        cmocka_unit_test_setup(the_report_tells_calls_and_times, reset),
         cmocka_unit_test_setup(other_types_are_handed_on, reset),
         cmocka_unit_test_setup(bad_calls_get_the_real_status, reset),
         cmocka_unit_test_setup(device_scalars, reset),
