@@ -170,6 +170,18 @@ static int held_of(const host_product *h, int side, int held, int member)
     return side == SIDE_A ? s->row * h->cols + member : member * h->cols + s->col;
 }
 
+/* Returns whether the next unit may be begun before unit u is multiplied. Copies through the rings take this thread's
+ * time, so none is begun before it is needed. And a tile's old C comes with its first unit, into the buffer of the tile
+ * two before, whose products must be queued. */
+static int may_begin(const host_product *h, const host_unit *u)
+{
+    if (h->begun == h->units)
+        return 0;
+    const host_unit next = unit_at(h, h->begun);
+    return h->begun <= u->index ||
+           (next.flight < u->flight + (h->staged ? 0 : PANEL_SLOTS) && next.tile < u->tile + C_BUFFERS);
+}
+
 /* Brings what C held before, once its buffer is free. */
 static rung_status bring_c(host_product *h, int held, const host_unit *u)
 {
@@ -376,9 +388,7 @@ static rung_status run_units(host_product *h)
 {
     for (int64_t i = 0; i < h->units; i++) {
         host_unit u = unit_at(h, i);
-        /* Copies through the rings take this thread's time, so none is begun before it is needed. */
-        int64_t ahead = u.flight + (h->staged ? 0 : PANEL_SLOTS);
-        while (h->begun < h->units && (h->begun <= i || unit_at(h, h->begun).flight < ahead))
+        while (may_begin(h, &u))
             RUNG_TRY(begin_unit(h));
         for (int held = 0; u.side == SIDE_B && held < h->rows * h->cols; held++)
             RUNG_TRY(multiply_unit(h, held, &u));

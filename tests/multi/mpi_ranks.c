@@ -147,6 +147,71 @@ static int bits(int rows, int cols)
     return right;
 }
 
+/* One argument of one call is another one at rank 1: all ranks are told which, whatever it is, and go on. */
+static int every_argument_must_agree(rung_multi *multi)
+{
+    enum { PSGEMM, REDISTRIBUTE, SCATTER, GATHER, CALLS, FIELDS = 40 };
+    static const char *const names[] = {"rung_psgemm", "rung_redistribute", "rung_scatter", "rung_gather"};
+    int right = 1, seen = 0;
+    for (int call = 0; call < CALLS; call++)
+        for (int field = 0; field < FIELDS; field++) {
+            layout_case t = large(ranks, 1);
+            t.pad = 300; /* room for a matrix that begins elsewhere */
+            rung_matrix d[3];
+            case_matrices(&t, d);
+            float *part[3], *whole = malloc((size_t)((d[0].m + 8) * (d[0].n + 8)) * sizeof *whole);
+            for (int i = 0; i < 3; i++)
+                part[i] = part_new(&d[i], me, i);
+            const float *from[] = {part[0]};
+            float *to[] = {part[0]};
+            int64_t m = 10, n = 10, i[] = {1, 1}, j[] = {1, 1};
+            int root = 0, changed = 1;
+            if (call == PSGEMM && field < 13) {
+                int64_t *const wide[] = {&t.m, &t.n, &t.k, &t.ia, &t.ja, &t.ib, &t.jb, &t.ic, &t.jc};
+                int *const narrow[] = {&t.trans_a, &t.trans_b};
+                if (field < 9 && me == 1)
+                    *wide[field] += field < 3 ? -1 : 1;
+                else if (field < 11 && field >= 9 && me == 1)
+                    *narrow[field - 9] ^= 1;
+                else if (me == 1)
+                    *(field == 11 ? &t.alpha : &t.beta) += field >= 11 ? 0.5f : 0.0f;
+            } else if (call == REDISTRIBUTE && field < 6) {
+                int64_t *const wide[] = {&m, &n, &i[0], &j[0], &i[1], &j[1]};
+                *wide[field] += me == 1;
+            } else if (call >= SCATTER && field == 0) {
+                root = me == 1;
+            } else if (field >= 16 && field < 16 + 8 * (call == PSGEMM ? 3 : call == REDISTRIBUTE ? 2 : 1)) {
+                rung_matrix *x = &d[(field - 16) / 8];
+                int64_t *const wide[] = {&x->m, &x->n, &x->mb, &x->nb};
+                int *const narrow[] = {&x->grid_rows, &x->grid_cols, &x->row_source, &x->col_source};
+                if ((field - 16) % 8 < 4 && me == 1)
+                    *wide[(field - 16) % 8] += 1;
+                else if (me == 1)
+                    *narrow[(field - 16) % 8 - 4] += 1;
+            } else {
+                changed = 0;
+            }
+            rung_status status = RUNG_INVALID_ARGUMENT;
+            if (changed && call == PSGEMM)
+                status = case_run(multi, &t, d, &part[0], &part[1], &part[2]);
+            else if (changed && call == REDISTRIBUTE)
+                status = rung_redistribute(multi, m, n, from, i[0], j[0], &d[0], &part[1], i[1], j[1], &d[1]);
+            else if (changed && call == SCATTER)
+                status = rung_scatter(multi, root, whole, d[0].m + 8, to, &d[0]);
+            else if (changed)
+                status = rung_gather(multi, root, from, &d[0], whole, d[0].m + 8);
+            if (changed && (status != RUNG_INVALID_ARGUMENT || !says("rank 1"))) {
+                fprintf(stderr, "rank %d: %s, field %d: %s\n", me, names[call], field, rung_status_name(status));
+                right = 0;
+            }
+            seen += changed;
+            for (int x = 0; x < 3; x++)
+                free(part[x]);
+            free(whole);
+        }
+    return right && seen == 13 + 24 + 6 + 16 + 2 * 9;
+}
+
 /* Arguments that differ between ranks, and a descriptor that one rank gets wrong: all ranks are told; nothing breaks.
  */
 static int mismatch(void)
@@ -172,6 +237,7 @@ static int mismatch(void)
     }
     right = (me == 1 ? rung_multi_barrier(multi) : case_run(multi, &t, d, &a, &b, &c)) == RUNG_INVALID_ARGUMENT &&
             says("rank 1 called rung_multi_barrier, rank 0 rung_psgemm") && right;
+    right = every_argument_must_agree(multi) && right;
     right = case_run(multi, &t, d, &a, &b, &c) == RUNG_SUCCESS && right;
     free(a);
     free(b);

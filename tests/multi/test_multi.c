@@ -262,6 +262,53 @@ static void bad_input(void **state)
     rung_multi_destroy(NULL);
 }
 
+/* Each field of each descriptor, and each corner of each sub-matrix, one step outside what it may be. */
+static void one_step_outside_is_refused(void **state)
+{
+    (void)state;
+    rung_multi *multi = local(6);
+    layout_case t = whole_case((grid){2, 3}, 40, 30, 50);
+    memcpy(t.mb, (int64_t[]){7, 8, 9}, sizeof t.mb);
+    memcpy(t.nb, (int64_t[]){8, 9, 7}, sizeof t.nb);
+    rung_matrix good[3];
+    parts p = {0};
+    case_matrices(&t, good);
+    parts_new(&p, good, 6, 0, &t);
+    for (int i = 0; i < 3; i++)
+        for (int field = 0; field < 12; field++) {
+            layout_case other = t;
+            rung_matrix d[3];
+            memcpy(d, good, sizeof d);
+            int64_t *const corner[] = {&other.ia, &other.ja, &other.ib, &other.jb, &other.ic, &other.jc};
+            const int64_t rows[] = {t.m, t.k, t.m}, cols[] = {t.k, t.n, t.n};
+            switch (field) {
+            case 0: d[i].m = -1; break;
+            case 1: d[i].n = -1; break;
+            case 2: d[i].mb = 0; break;
+            case 3: d[i].nb = 0; break;
+            case 4: d[i].grid_rows = 0; break;
+            case 5: d[i].grid_rows = 3; break; /* 3 x 3 ranks: there are 6 */
+            case 6: d[i].row_source = d[i].grid_rows; break;
+            case 7: d[i].col_source = d[i].grid_cols; break;
+            case 8: d[i].ld = rung_matrix_rows(&d[i], 0) - 1; break;
+            case 9: *corner[2 * i] = 0; break;
+            case 10: *corner[2 * i] = d[i].m - rows[i] + 2; break;
+            default: *corner[2 * i + 1] = d[i].n - cols[i] + 2; break;
+            }
+            if (run(multi, &other, d, &p) != RUNG_INVALID_ARGUMENT || !strchr(rung_last_error(), 'A' + i))
+                fail_msg("matrix %c, field %d: '%s'", 'A' + i, field, rung_last_error());
+        }
+    rung_matrix d[3]; /* and the last rank that a matrix may begin on */
+    for (int last = 0; last < 6; last++) {
+        memcpy(d, good, sizeof d);
+        *(last % 2 ? &d[last / 2].col_source : &d[last / 2].row_source) = -1;
+        assert_int_equal(run(multi, &t, d, &p), RUNG_INVALID_ARGUMENT);
+    }
+    assert_ok(run(multi, &t, good, &p));
+    parts_free(&p, 6);
+    rung_multi_destroy(multi);
+}
+
 static void missing_libraries(void **state)
 {
     (void)state;
@@ -286,9 +333,9 @@ static void missing_libraries(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_layout),     cmocka_unit_test(same_bits),
-                                       cmocka_unit_test(several_panels),   cmocka_unit_test(scatter_and_gather),
-                                       cmocka_unit_test(bad_input),        cmocka_unit_test(host_operands),
-                                       cmocka_unit_test(missing_libraries)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_layout),   cmocka_unit_test(same_bits),
+                                       cmocka_unit_test(several_panels), cmocka_unit_test(scatter_and_gather),
+                                       cmocka_unit_test(bad_input),      cmocka_unit_test(one_step_outside_is_refused),
+                                       cmocka_unit_test(host_operands),  cmocka_unit_test(missing_libraries)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

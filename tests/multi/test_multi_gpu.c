@@ -332,6 +332,31 @@ static void host_operands(void **state)
     gpu->eager = 0;
 }
 
+/* Many tiles of C through few buffers, with one stream that hurries or one that dawdles, whichever: nothing is begun
+ * where what lies there is still on its way, with and without an old C. */
+static void tiles_wait_for_their_buffers(void **state)
+{
+    (void)state;
+    enum { STREAMS = 12 };
+    for (int form = 0; form < 4; form++) {
+        rung_multi *multi;
+        rung_multi_config config;
+        rung_multi_config_init(&config);
+        config.ranks = 1 + form % 2;
+        config.memory_bytes = 1 << 20;
+        choose_panels(form);
+        gpu->eager = 0;
+        assert_ok(rung_multi_create(&multi, &config));
+        for (int stream = 0; stream < 2 * STREAMS; stream++) {
+            gpu->eager = stream < STREAMS ? 1u << stream : ~(1u << (stream - STREAMS));
+            host_case(multi, form < 2 ? 0 : 1, form & 1, 900, 1100, 12); /* four tiles down: slots are three */
+        }
+        rung_multi_destroy(multi);
+    }
+    choose_panels(0);
+    gpu->eager = 0;
+}
+
 /* More pieces than a ring has buffers; bands. */
 static void large_host_operands(void **state)
 {
@@ -431,11 +456,14 @@ static int no_failure(void **state)
 int main(int argc, char **argv)
 {
     stand_in = argc > 1 ? argv[1] : "";
+    if (argc > 2) /* these tests alone, such as 'tiles*' */
+        cmocka_set_test_filter(argv[2]);
     const struct CMUnitTest tests[] = {cmocka_unit_test_setup(every_order_of_streams, no_failure),
                                        cmocka_unit_test_setup(fewer_ranks, no_failure),
                                        cmocka_unit_test_setup(every_call_may_fail, no_failure),
                                        cmocka_unit_test_setup(a_lost_gpu, no_failure),
                                        cmocka_unit_test_setup(host_operands, no_failure),
+                                       cmocka_unit_test_setup(tiles_wait_for_their_buffers, no_failure),
                                        cmocka_unit_test_setup(large_host_operands, no_failure),
                                        cmocka_unit_test_setup(a_failed_product_is_forgotten, no_failure),
                                        cmocka_unit_test_setup(whole_matrices_come_and_go, no_failure),
