@@ -21,7 +21,7 @@ static int read_line(char *text, bits_line *line)
     if (comment)
         *comment = 0;
     memset(line, 0, sizeof *line);
-    return sscanf(text, "%63s %159s %23s", line->kernel, line->text, line->kept) > 0;
+    return sscanf(text, "%63s %207s %23s", line->kernel, line->text, line->kept) > 0;
 }
 
 static void count(lab_bits_counts *counts, const bits_line *line, const char *hash)

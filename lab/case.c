@@ -44,6 +44,10 @@ void lab_case_print(const lab_case *c, char text[LAB_CASE_TEXT])
         at = add(at, end, ",pad=%" PRId64, c->pad);
     if (c->offset)
         at = add(at, end, ",offset=%" PRId64, c->offset);
+    if (c->a_pad)
+        at = add(at, end, ",apad=%" PRId64, c->a_pad);
+    if (c->a_offset)
+        at = add(at, end, ",aoffset=%" PRId64, c->a_offset);
     if (c->c_pad)
         at = add(at, end, ",cpad=%" PRId64, c->c_pad);
     if (c->c_offset)
@@ -85,6 +89,10 @@ static rung_status parse_word(const char *word, const char *value, lab_case *c)
         c->pad = atoll(value);
     else if (strcmp(word, "offset") == 0)
         c->offset = atoll(value);
+    else if (strcmp(word, "apad") == 0)
+        c->a_pad = atoll(value);
+    else if (strcmp(word, "aoffset") == 0)
+        c->a_offset = atoll(value);
     else if (strcmp(word, "cpad") == 0)
         c->c_pad = atoll(value);
     else if (strcmp(word, "coffset") == 0)
@@ -118,7 +126,7 @@ rung_status lab_case_parse(const char *text, lab_case *c)
 {
     char a, b, rest[LAB_CASE_TEXT] = "";
     lab_case_init(c);
-    int fields = sscanf(text, "%c%c:%" SCNd64 "x%" SCNd64 "x%" SCNd64 ":%159s", &a, &b, &c->m, &c->n, &c->k, rest);
+    int fields = sscanf(text, "%c%c:%" SCNd64 "x%" SCNd64 "x%" SCNd64 ":%207s", &a, &b, &c->m, &c->n, &c->k, rest);
     if (fields < 5 || !strchr("NT", a) || !strchr("NT", b) || c->m < 0 || c->n < 0 || c->k < 0)
         return lab_fail(RUNG_INVALID_ARGUMENT, "case '%s': expected such as NN:35x700x2048:col,pad=3", text);
     c->trans_a = a == 'T' ? RUNG_TRANS : RUNG_NO_TRANS;
@@ -130,9 +138,9 @@ rung_status lab_case_parse(const char *text, lab_case *c)
             *value++ = 0;
         LAB_TRY(parse_word(word, value, c));
     }
-    const int64_t extra[] = {c->pad, c->offset, c->c_pad, c->c_offset};
+    const int64_t extra[] = {c->pad, c->offset, c->a_pad, c->a_offset, c->c_pad, c->c_offset};
     int64_t most = 0;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 6; i++) {
         if (c->batch < 1 || extra[i] < 0)
             return lab_fail(RUNG_INVALID_ARGUMENT, "case '%s': batch, pads and offsets must not be negative", text);
         if (__builtin_add_overflow(most, extra[i], &most))

@@ -14,7 +14,8 @@ typedef struct lab_case {
     int64_t m, n, k, batch;
     int64_t pad;             /* elements added to every leading dimension */
     int64_t offset;          /* elements by which every operand misses 256-byte alignment */
-    int64_t c_pad, c_offset; /* what C alone has beyond these: its rows need not lie as the operands' do */
+    int64_t a_pad, a_offset; /* what A alone has beyond these: its rows need not lie as B's do */
+    int64_t c_pad, c_offset; /* what C alone has: its rows need not lie as the operands' do */
     float alpha, beta;
     lab_data data;
     int added_special; /* the bias and what C holds before have NaN and Inf among them */
@@ -27,7 +28,7 @@ typedef struct lab_case {
     uint32_t seed;
 } lab_case;
 
-enum { LAB_CASE_TEXT = 160 };
+enum { LAB_CASE_TEXT = 208 };
 
 void lab_case_init(lab_case *c); /* column-major NN, alpha 1, beta 0, U(-1,1), single */
 void lab_case_print(const lab_case *c, char text[LAB_CASE_TEXT]);

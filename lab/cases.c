@@ -267,6 +267,7 @@ enum factor {
     STEPS,
     PADDING,
     OFFSET,
+    A_APART,
     C_PADDING,
     SCALARS_OF,
     FORM,
@@ -313,6 +314,8 @@ static lab_case case_of(const maker *x, topic about, const unsigned char *level,
     static const int64_t pads[] = {0, 1, 3, 4}, offsets[] = {0, 1, 2};
     static const lab_form forms[] = {LAB_SINGLE, LAB_STRIDED, LAB_SHARED_B, LAB_ARRAYS};
     static const float of[][2] = {{1, 0}, {0, 0.5f}, {-0.5f, 1}, {2, -0.5f}};
+    static const int64_t a_apart[] = {0, 1,
+                                      3}; /* rows of A at odd addresses where B's are not, and the other way round */
     static const int64_t kib[] = {300, 420, 600};
     const rung_kernel *row = x->kernel;
     int unit = row && row->align_bytes > 4 ? row->align_bytes / 4 : 1, trans = taken[level[TRANSPOSES]];
@@ -333,6 +336,8 @@ static lab_case case_of(const maker *x, topic about, const unsigned char *level,
     c.k = steps_of(row && row->bk ? row->bk : 16, level[STEPS] + (about == LITTLE_WORKSPACE), m * n * c.batch);
     c.pad = pads[level[PADDING]] * unit;
     c.offset = offsets[level[OFFSET]] * unit;
+    c.a_pad = a_apart[level[A_APART]] * unit;
+    c.a_offset = level[A_APART] == 2 ? unit : 0;
     c.c_pad = level[C_PADDING]; /* rows of C at odd addresses where the operands' are not, and the other way round */
     const float *scalar = of[about == LITTLE_WORKSPACE ? 2 * level[SCALARS_OF] : level[SCALARS_OF]];
     c.alpha = scalar[0];
@@ -353,11 +358,11 @@ static void add_pairs(maker *x)
     int epilogue = x->accepts & RUNG_ACCEPTS_EPILOGUE ? 3 : 1;
     int forms = !(x->accepts & RUNG_ACCEPTS_BATCH) ? 1 : x->accepts & RUNG_ACCEPTS_ARRAYS ? 4 : 3;
     int places = gpu && (x->accepts & RUNG_ACCEPTS_DEVICE_SCALARS) ? 2 : 1;
-    const int levels[TOPICS][FACTORS] = {{2, transposes, 7, 7, 5, 4, 3, 2, 4, forms, epilogue, epilogue, places, 1},
-                                         {2, transposes, 5, 5, 4, 4, 3, 2, 1, forms, 1, 1, 1, 1},
-                                         {2, transposes, 2, 2, 2, 2, 1, 1, 2, 1, 1, 1, places, 1},
-                                         {1, 1, 2, 2, 2, 2, 1, 1, 4, 1, epilogue, epilogue, 1, 1},
-                                         {2, transposes, 2, 2, 2, 2, 1, 1, 2, 1, epilogue, 1, 1, 3}};
+    const int levels[TOPICS][FACTORS] = {{2, transposes, 7, 7, 5, 4, 3, 3, 2, 4, forms, epilogue, epilogue, places, 1},
+                                         {2, transposes, 5, 5, 4, 4, 3, 3, 2, 1, forms, 1, 1, 1, 1},
+                                         {2, transposes, 2, 2, 2, 2, 1, 2, 1, 2, 1, 1, 1, places, 1},
+                                         {1, 1, 2, 2, 2, 2, 1, 2, 1, 4, 1, epilogue, epilogue, 1, 1},
+                                         {2, transposes, 2, 2, 2, 2, 1, 2, 1, 2, 1, epilogue, epilogue, 1, 3}};
     lab_covering covering;
     int rung = x->kernel && x->kernel->role != RUNG_PRODUCTION;
     if (!transposes || x->depth == LAB_QUICK || (rung && x->depth != LAB_PAIRS))

@@ -2,7 +2,7 @@
 #ifndef RUNG_LAB_COVERING_H
 #define RUNG_LAB_COVERING_H
 
-enum { LAB_FACTORS = 14, LAB_LEVELS = 8, LAB_ROWS = 128 };
+enum { LAB_FACTORS = 15, LAB_LEVELS = 8, LAB_ROWS = 128 };
 
 typedef struct lab_covering {
     int count;

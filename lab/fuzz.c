@@ -83,6 +83,8 @@ void lab_fuzz_case(uint64_t seed, uint64_t number, int64_t most, lab_case *c)
     c->seed = (uint32_t)(1 + below(&d, 1 << 20));
     c->c_pad = one_in(&d, 4) ? below(&d, 9) : 0;
     c->c_offset = one_in(&d, 6) ? below(&d, 4) : 0;
+    c->a_pad = one_in(&d, 4) ? below(&d, 9) : 0;
+    c->a_offset = one_in(&d, 6) ? below(&d, 4) : 0;
     c->workspace_kib = one_in(&d, 8) ? (int64_t)16 << below(&d, 9) : 0; /* 16 KiB to 4 MiB */
     c->added_special = one_in(&d, 8) && (c->bias || c->beta != 0.0f);
 }
@@ -101,8 +103,9 @@ void lab_fuzz_plain(lab_case *c)
 /* Makes proposal number `which` of a plainer case. It returns 0 where there are no more. */
 static int plainer(const lab_case *from, int which, lab_case *c)
 {
-    int64_t *const sizes[] = {&c->m, &c->n, &c->k, &c->pad, &c->offset, &c->c_pad, &c->c_offset};
-    enum { SIZES = 7, WAYS = 3 };
+    int64_t *const sizes[] = {&c->m,     &c->n,        &c->k,     &c->pad,     &c->offset,
+                              &c->a_pad, &c->a_offset, &c->c_pad, &c->c_offset};
+    enum { SIZES = 9, WAYS = 3 };
     *c = *from;
     if (which < SIZES * WAYS) {
         int64_t *x = sizes[which / WAYS];

@@ -105,9 +105,15 @@ static uint64_t entry_seed(const lab_case *c, int64_t entry)
 static rung_status make(lab_verifier *v, lab_operand *x, const lab_case *c, int rows_first, int64_t rows,
                         int64_t columns, int64_t batch)
 {
-    const int is_c = x == &v->c;
+    const int is_a = x == &v->a, is_c = x == &v->c;
     return lab_operand_make(v->place, x, rows_first ? rows : columns, rows_first ? columns : rows,
-                            c->pad + (is_c ? c->c_pad : 0), c->offset + (is_c ? c->c_offset : 0), batch);
+                            c->pad + (is_a   ? c->a_pad
+                                      : is_c ? c->c_pad
+                                             : 0),
+                            c->offset + (is_a   ? c->a_offset
+                                         : is_c ? c->c_offset
+                                                : 0),
+                            batch);
 }
 
 /* Fills A and B, and writes `poison` wherever no element lies. */
@@ -144,6 +150,12 @@ static rung_status fill_operands(lab_verifier *v, const lab_case *c)
     lab_watch("C", &v->c, 1);
     LAB_TRY(lab_buffer_reserve(place, &v->c_start, v->c.words * 4));
     return lab_copy(place, v->c_start.at, v->c.memory.at, (size_t)v->c.words * 4);
+}
+
+/* What a call must not look at, it is given: addresses where nothing lies, strides that lead nowhere. */
+static float *nobodys(void)
+{
+    return (float *)(uintptr_t)4096;
 }
 
 static rung_status make_bias(lab_verifier *v, const lab_case *c, rung_gemm *g)
@@ -189,6 +201,8 @@ static rung_status make_pointers(lab_verifier *v, const lab_case *c, rung_gemm *
         status = lab_upload(v->place, v->pointers.at, host, 3 * bytes);
     free(host);
     float **at = v->pointers.at;
+    g->a = g->b = g->c = nobodys();
+    g->stride_a = g->stride_b = g->stride_c = -1234567;
     g->a_array = (const float *const *)at;
     g->b_array = (const float *const *)(at + c->batch);
     g->c_array = (float *const *)(at + 2 * c->batch);
@@ -198,6 +212,8 @@ static rung_status make_pointers(lab_verifier *v, const lab_case *c, rung_gemm *
 static rung_status describe(lab_verifier *v, const lab_case *c, rung_gemm *g)
 {
     rung_gemm_init(g);
+    g->bias = nobodys();
+    g->stride_a = g->stride_b = g->stride_c = -1234567;
     g->layout = c->layout;
     g->trans_a = c->trans_a;
     g->trans_b = c->trans_b;

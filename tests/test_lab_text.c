@@ -31,7 +31,8 @@ static void cases_survive_their_text(void **state)
             assert_int_equal(back.m, cases.list[j].m);
             assert_true(back.alpha == cases.list[j].alpha);
             assert_true(back.c_pad == cases.list[j].c_pad && back.c_offset == cases.list[j].c_offset);
-            apart += back.c_pad > 0;
+            assert_true(back.a_pad == cases.list[j].a_pad && back.a_offset == cases.list[j].a_offset);
+            apart += back.c_pad > 0 && back.a_pad > 0;
         }
         free(cases.list);
     }
