@@ -37,6 +37,8 @@ look uninitialised_tile 1 "line 38: reads shared a_tile .*, which nothing has wr
 look divergent_barrier 1 "line 14: waits at this barrier while thread 0 waits at the one on line 11: a divergent barrier"
 look early_return 1 "threads of the block never reach: they have returned"
 look warp_race 1 "line 14: reads shared part .*, which thread .* wrote with no barrier between them: a race"
+look two_faults 1 "line 15: reads shared part .*, which nothing has written"
+look two_faults 1 "line 15: reads shared part .*, which thread .* wrote with no barrier between them: a race"
 look parts_meet 0 "nothing out of bounds, unwritten, racing or divergent"
 look tensor_factors 0 "nothing out of bounds, unwritten, racing or divergent"
 look handed_over 0 "nothing out of bounds, unwritten, racing or divergent"

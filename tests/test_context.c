@@ -131,6 +131,53 @@ static void the_process_limits_all_contexts(void **state)
     rung_context_destroy(eight);
 }
 
+/* Whatever is set in whatever order, a context's number of threads is what the settings say now, not what they said
+ * before. */
+static void threads_follow_a_model(void **state)
+{
+    (void)state;
+    enum { CONTEXTS = 3, STEPS = 4000, OF_ENVIRONMENT = 5 };
+    static const int numbers[] = {0, 1, 2, 5, 8};
+    rung_context *contexts[CONTEXTS];
+    int asked[CONTEXTS] = {0}, most = 0;
+    unsigned dice = 3;
+#define DRAW(below) (int)((dice = dice * 1103515245u + 12345u) >> 16) % (below)
+    setenv("RUNG_NUM_THREADS", "5", 1);
+    for (int i = 0; i < CONTEXTS; i++)
+        contexts[i] = test_context(0);
+    for (int step = 0; step < STEPS; step++) {
+        const int i = DRAW(CONTEXTS), number = numbers[DRAW(5)], what = DRAW(8);
+        if (what < 3)
+            assert_ok(rung_context_set_threads(contexts[i], asked[i] = number));
+        else if (what == 3)
+            assert_ok(rung_process_set_threads(most = number));
+        else if (what == 4)
+            assert_ok(rung_context_set_math(contexts[i], (rung_math)(number % 3)));
+        else if (what == 5)
+            assert_int_equal(rung_context_set_threads(contexts[i], -1 - number), RUNG_INVALID_ARGUMENT);
+        else if (what == 6)
+            assert_ok(rung_context_set_workspace_limit(contexts[i], number));
+        else if (number == 8) {
+            rung_context_destroy(contexts[i]);
+            contexts[i] = test_context(asked[i] = numbers[DRAW(5)]);
+        }
+        for (int j = 0; j < CONTEXTS; j++) {
+            const int wanted = !most                         ? (asked[j] ? asked[j] : OF_ENVIRONMENT)
+                               : asked[j] && asked[j] < most ? asked[j]
+                                                             : most;
+            if (rung_context_threads(contexts[j]) != wanted)
+                fail_msg("step %d: a context that asked for %d has %d threads, where the process may have %d", step,
+                         asked[j], rung_context_threads(contexts[j]), most);
+        }
+        assert_int_equal(rung_process_threads(), most ? most : OF_ENVIRONMENT);
+    }
+#undef DRAW
+    assert_ok(rung_process_set_threads(0));
+    unsetenv("RUNG_NUM_THREADS");
+    for (int i = 0; i < CONTEXTS; i++)
+        rung_context_destroy(contexts[i]);
+}
+
 static void the_context_knows_its_device(void **state)
 {
     (void)state;
@@ -451,6 +498,7 @@ int main(void)
         cmocka_unit_test(threads_come_from_the_context_then_the_environment),
         cmocka_unit_test(wrong_variables_are_named),
         cmocka_unit_test(the_process_limits_all_contexts),
+        cmocka_unit_test(threads_follow_a_model),
         cmocka_unit_test(the_context_knows_its_device),
         cmocka_unit_test(plans_run_again_and_again),
         cmocka_unit_test(a_plan_refuses_another_shape),

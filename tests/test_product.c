@@ -129,12 +129,13 @@ static void bias_and_activation(void **state)
 static void bias_and_activation_on_every_path(void **state)
 {
     (void)state;
-    static const int64_t shapes[][3] = {{90, 80, 70},  {4, 300, 1100}, {1, 600, 600},  {600, 40, 300},
-                                        {300, 5, 100}, {20, 20, 4200}, {90, 160, 600}, {20, 600, 300},
-                                        {30, 20, 0},   {40, 300, 1000}};
-    static float bias[600];
+    static const int64_t shapes[][3] = {{90, 80, 70},  {4, 300, 1100},  {1, 600, 600},   {600, 40, 300},
+                                        {300, 5, 100}, {20, 20, 4200},  {90, 160, 600},  {20, 600, 300},
+                                        {30, 20, 0},   {40, 300, 1000}, {200, 3700, 300}}; /* the last: several slabs of
+                                                                                              B, whoever shares it */
+    static float bias[3700];
     uint64_t seed = 6;
-    for (int i = 0; i < 600; i++)
+    for (int i = 0; i < 3700; i++)
         bias[i] = random_float(&seed);
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
         for (int form = 0; form < 4; form++) {
@@ -328,6 +329,24 @@ static void sums(void **state)
     free(x);
 }
 
+/* Lanes of a block are added in FP32, so that few roundings meet one number; blocks in FP64, so that a sum may be as
+ * long as it likes. */
+static void long_sums_keep_their_last_bits(void **state)
+{
+    (void)state;
+    enum { COUNT = 3000001, A_LANE = 34 };
+    float *x = malloc(COUNT * sizeof(float)), got = NAN;
+    for (int which = 0; which < 2 && rung_context_device(context) == RUNG_DEVICE_CPU; which++) {
+        double want = 0.0; /* these sums are short in FP64 */
+        for (int i = 0; i < COUNT; i++)
+            want += x[i] = which ? 0.1f : i ? 0.25f : 0x1p36f;
+        assert_ok(rung_ssum(context, COUNT, x, &got));
+        if (!(fabs(got - want) <= A_LANE * 0x1p-24 * want))
+            fail_msg("the sum is %.9g, not %.9g", got, want);
+    }
+    free(x);
+}
+
 static int open_context(void **state)
 {
     (void)state;
@@ -356,6 +375,7 @@ int main(void)
         cmocka_unit_test(operands_at_any_address),
         cmocka_unit_test(results_larger_than_the_caches),
         cmocka_unit_test(sums),
+        cmocka_unit_test(long_sums_keep_their_last_bits),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
