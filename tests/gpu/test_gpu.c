@@ -1572,7 +1572,7 @@ int main(int count, char **arguments)
         cmocka_set_test_filter(arguments[3]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(discovery_failures_are_told),
-cmocka_unit_test(chips_have_their_kernels),
+        cmocka_unit_test(chips_have_their_kernels),
         cmocka_unit_test(devices_are_numbered),
         cmocka_unit_test(device_operands_are_launched_on_the_stream),
         cmocka_unit_test(host_operands_travel),
