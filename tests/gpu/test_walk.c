@@ -1,7 +1,8 @@
-/* The CUDA backend's host side, taken through many lives: contexts, streams, limits and modes come and go in an order that a seed draws, while
- * work is queued and driver's calls fail. What must hold at any time is asserted, not one story at a time: a context that has run much launches
- * what a new one launches; results are right; nothing is freed, handed on or closed under queued work; nothing stays open.
- * usage: test_walk STAND_IN [SEED]: the walk of one seed alone */
+/* The CUDA backend's host side, taken through many lives: contexts, streams, limits and modes come and go in an order
+ * that a seed draws, while work is queued and driver's calls fail. What must hold at any time is asserted, not one
+ * story at a time: a context that has run much launches what a new one launches; results are right; nothing is freed,
+ * handed on or closed under queued work; nothing stays open. usage: test_walk STAND_IN [SEED]: the walk of one seed
+ * alone */
 #include "../support.h"
 #include "fake_libcuda.h"
 #include "rung_catalog.h"
@@ -84,7 +85,8 @@ static float *operands[3];
 /* Draws one field of a call anew. */
 static void draw_field(call *c, int field)
 {
-    static const int64_t sizes[] = {1, 7, 33, 64, 128, 129, 200, 520, 1025}, depths[] = {1, 16, 64, 100, 300, 700, 1100, 2100};
+    static const int64_t sizes[] = {1, 7, 33, 64, 128, 129, 200, 520, 1025},
+                         depths[] = {1, 16, 64, 100, 300, 700, 1100, 2100};
     static const int64_t limits[] = {0, 0, 0, 0, -1, 1 << 20, 12 << 20};
     switch (field) {
     case 0: c->m = sizes[draw(9)]; break;
@@ -180,7 +182,8 @@ static int list_kernels(const char *names[KERNELS])
     for (int i = 0; i < rung_kernel_count(); i++) {
         const rung_kernel *k = rung_kernel_at(i);
         const int times = k->arith == RUNG_F16X3 ? 4 : 1; /* what these launch together is kept as a graph */
-        for (int t = 0; t < times && count < KERNELS && k->backend == RUNG_BACKEND_CUDA && k->role == RUNG_PRODUCTION; t++)
+        for (int t = 0; t < times && count < KERNELS && k->backend == RUNG_BACKEND_CUDA && k->role == RUNG_PRODUCTION;
+             t++)
             names[count++] = k->name;
     }
     return count;
@@ -199,7 +202,8 @@ static void history_does_not_show(void **state)
         operands[i] = device_memory(MOST_FLOATS + 8);
     dice = 11;
     for (int i = 0; i < all; i++) {
-        const int which = i < of_planner ? 0 : (i - of_planner) / OF_A_KERNEL, first = i >= of_planner && i % OF_A_KERNEL == 0;
+        const int which = i < of_planner ? 0 : (i - of_planner) / OF_A_KERNEL,
+                  first = i >= of_planner && i % OF_A_KERNEL == 0;
         draw_call(&calls[i], i && !first ? &calls[i - 1] : NULL, kernels[which]);
     }
     rung_context *context = new_context(HOPPER);
@@ -209,9 +213,11 @@ static void history_does_not_show(void **state)
         const call *c = &calls[at];
         assert_true(launches_of(context, c, now));
         if (strcmp(now, c->alone) != 0)
-            fail_msg("run %d, %s: layout %d, %c%c %lldx%lldx%lld pad %lld batch %lld, math %d, limit %lld: behind other calls it launches\n%sand alone\n%s",
-                     run, c->kernel ? c->kernel : "planned", c->layout, c->trans_a ? 'T' : 'N', c->trans_b ? 'T' : 'N', (long long)c->m,
-                     (long long)c->n, (long long)c->k, (long long)c->pad, (long long)c->batch, c->math, (long long)c->limit, now, c->alone);
+            fail_msg("run %d, %s: layout %d, %c%c %lldx%lldx%lld pad %lld batch %lld, math %d, limit %lld: behind "
+                     "other calls it launches\n%sand alone\n%s",
+                     run, c->kernel ? c->kernel : "planned", c->layout, c->trans_a ? 'T' : 'N', c->trans_b ? 'T' : 'N',
+                     (long long)c->m, (long long)c->n, (long long)c->k, (long long)c->pad, (long long)c->batch, c->math,
+                     (long long)c->limit, now, c->alone);
     }
     rung_context_destroy(context);
     for (int i = 0; i < 3; i++)
@@ -289,7 +295,12 @@ static void run_queued(walk *w, rung_context *context)
     slot *s = free_slot(w);
     rung_gemm g;
     rung_gemm_init(&g);
-    *s = (slot){.c = s->c, .m = sizes[draw(4)], .n = sizes[draw(4)], .k = depths[draw(4)], .beta = draw(2) ? 0.0f : 0.5f, .used = 1};
+    *s = (slot){.c = s->c,
+                .m = sizes[draw(4)],
+                .n = sizes[draw(4)],
+                .k = depths[draw(4)],
+                .beta = draw(2) ? 0.0f : 0.5f,
+                .used = 1};
     for (int64_t i = 0; i < EDGE * EDGE; i++)
         s->c[i] = s->beta == 0.0f ? NAN : 2.0f;
     g.layout = RUNG_ROW_MAJOR;
@@ -379,7 +390,8 @@ static void walk_once(uint64_t seed)
         w.slots[i].c = device_memory(EDGE * EDGE);
     for (int i = 0; i < STREAMS; i++)
         assert_int_equal(driver.create(&w.streams[i], 1, 0), 0);
-    product_new(&w.host, draw(2), draw(2), draw(2), HOST_EDGE + draw(5), HOST_EDGE, HOST_EDGE - draw(9), draw(3), 1, seed);
+    product_new(&w.host, draw(2), draw(2), draw(2), HOST_EDGE + draw(5), HOST_EDGE, HOST_EDGE - draw(9), draw(3), 1,
+                seed);
     for (int i = 0; i < CONTEXTS; i++)
         w.contexts[i] = new_context(AMPERE);
     gpu->recording = seed % 2; /* another thread's graph, which no call may end */
@@ -387,7 +399,8 @@ static void walk_once(uint64_t seed)
         gpu->log[0] = 0;
         step(&w);
         if (gpu->faults || gpu->pushed || (gpu->relaxed && !w.injects))
-            say_where(&w, "memory is used that is not there, a mode or a context was not put back, or a recording has ended");
+            say_where(
+                &w, "memory is used that is not there, a mode or a context was not put back, or a recording has ended");
     }
     for (int i = 0; i < CONTEXTS; i++) /* with all that they have queued */
         rung_context_destroy(w.contexts[i]);

@@ -1,4 +1,5 @@
-/* One access is wrong in two ways: what some threads read nobody has written, what others read is another warp's, without a barrier. */
+/* One access is wrong in two ways: what some threads read nobody has written, what others read is another warp's,
+ * without a barrier. */
 #include "device/args.h"
 
 RUNG_KERNEL(256) two_faults(const __grid_constant__ rung_args g)
