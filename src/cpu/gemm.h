@@ -99,6 +99,15 @@ static inline int rows_in_place(const rung_cpu_args *p)
     return rows_collide(p) ? (int)max64(p->caches->l1_bytes / (PAGE_FLOATS * 4), 4) : 0;
 }
 
+/* Returns the vectors of columns of a tile in place, at most: the packed tile's, or one more where that takes all
+ * columns at once in as many sums. */
+static inline int vectors_in_place(const rung_cpu_args *p)
+{
+    const rung_cpu_kernel *kernel = p->kernel;
+    int64_t vectors = (p->n + kernel->vl - 1) >> kernel->vl_bits;
+    return kernel->nv * kernel->vl * 4 > LINE_BYTES && vectors == kernel->nv + 1 ? (int)vectors : kernel->nv;
+}
+
 /* The plan depends on the shape, the kernel family and the caches, never on the number of threads. */
 gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches);
 /* Runs a product that is so small that planning would cost as much as computing: in place, on one thread, in one pass

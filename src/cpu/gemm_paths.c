@@ -54,7 +54,7 @@ void rung_gemm_tiny(const rung_cpu_args *p)
                .rows_most = rows_in_place(p),
                .b = p->b,
                .ldb = p->ldb,
-               .most = p->kernel->nv,
+               .most = vectors_in_place(p),
                .c = p->c,
                .out = {.ldc = p->ldc, .alpha = p->alpha, .beta = p->beta}};
     rung_gemm_sweep(&s);

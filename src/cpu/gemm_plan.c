@@ -259,7 +259,7 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
     /* A panel of B takes an eighth of L2. */
     plan.kc = even_block(p->k, max64(min64(caches->l2_bytes / 8 / (4 * panel), 512), 256), 8);
     switch (plan.path) {
-    case PATH_DIRECT: break;
+    case PATH_DIRECT: plan.most = vectors_in_place(p); break;
     case PATH_PAST: plan.nc = max64(min64(caches->l2_bytes / 4 / (4 * p->k), PAST_COLUMNS) / panel, 1) * panel; break;
     case PATH_RANK: plan.nc = max64(caches->l2_bytes / 4 / (4 * p->k) / (2 * kernel->vl), 4) * 2 * kernel->vl; break;
     case PATH_LONG_K: long_blocks(&plan, p, caches); break;
