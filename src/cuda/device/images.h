@@ -31,7 +31,8 @@ typedef struct rung_image_args {
     int64_t a_lines, b_lines;            /* padded to whole tiles, A's to whole clusters */
     int64_t k_blocks;                    /* of 32, an even number, 2 at least */
     uint32_t *tickets; /* l38: three counters, then how many pieces of each panel and 64 of k are done */
-    uint32_t *lost;    /* l38: of each line, A's first: how many elements lost bits */
+    uint32_t *lost;    /* from l38 on, of each line, A's first: how many elements lost bits */
+    int64_t cluster;   /* l39: blocks that split 32 lines together */
 } rung_image_args;
 
 #ifdef __CUDACC__
@@ -44,17 +45,28 @@ typedef struct image_operand {
     rung_image_line *line;
     rung_image_group *group;
     int64_t padded;
+    uint32_t *lost;
 } image_operand;
+
+RUNG_DEVICE image_operand image_operand_a(const rung_image_args *p)
+{
+    image_operand a = {p->g.a, p->g.lda, 1, p->g.m, p->g.k, p->a, p->a_line, p->a_group, p->a_lines, p->lost};
+    return a;
+}
+
+RUNG_DEVICE image_operand image_operand_b(const rung_image_args *p)
+{
+    image_operand b = {p->g.b, 1,         p->g.ldb,   p->g.n,     p->g.k,
+                       p->b,   p->b_line, p->b_group, p->b_lines, p->lost + p->a_lines};
+    return b;
+}
 
 /* Blocks of the launch take 32 lines each, A's first; *first is the block's first line. */
 RUNG_DEVICE image_operand image_operand_of(const rung_image_args *p, int64_t *first)
 {
-    const rung_args *g = &p->g;
-    image_operand a = {g->a, g->lda, 1, g->m, g->k, p->a, p->a_line, p->a_group, p->a_lines};
-    image_operand b = {g->b, 1, g->ldb, g->n, g->k, p->b, p->b_line, p->b_group, p->b_lines};
     int64_t line = (int64_t)blockIdx.x * IMAGE_LINES;
     *first = line < p->a_lines ? line : line - p->a_lines;
-    return line < p->a_lines ? a : b;
+    return line < p->a_lines ? image_operand_a(p) : image_operand_b(p);
 }
 
 /* Reads eight values along k of one line; outside the matrix it puts zeros. */

@@ -1,13 +1,22 @@
-/* Launchers "ladder_images", "ladder_l34_images", "ladder_l34_images_paired" and "ladder_images_paired": rungs on
- * tensor cores whose operands are first laid out for wgmma (device/images.h), by the rung's own kernel NAME_split or by
- * l34's. Blocks are persistent; paired ones are clusters of two, which share each tile of B. */
+/* Launchers "ladder_images", "ladder_l34_images", "ladder_l34_images_paired", "ladder_images_paired", "ladder_pipeline"
+ * and "ladder_read_once": rungs on tensor cores whose operands are first laid out for wgmma (device/images.h), by the
+ * rung's own kernel NAME_split or by l34's. Blocks are persistent; paired ones are clusters of two, which share each
+ * tile of B. */
 #include "cuda/device/images.h"
 #include "cuda/driver/device.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { ALIGN = 1024 };
+enum { ALIGN = 1024, MOST_CLUSTER = 8 };
+
+/* How a rung's two kernels are launched. */
+typedef struct style {
+    const char *split_by; /* whose kernel splits; NULL: the rung's own */
+    int cluster;          /* blocks that share each tile of B */
+    int all;              /* a block on every multiprocessor, also where there are fewer tiles */
+    int split_threads;    /* 0: IMAGE_THREADS, a block for 32 lines; others: a cluster for 32 lines */
+} style;
 
 static int64_t padded(int64_t x, int64_t unit)
 {
@@ -40,20 +49,30 @@ static int64_t lay_out(rung_image_args *p, const rung_problem *problem, int clus
     return at;
 }
 
+/* As many blocks as give each warp 32 of k, up to what a cluster can have. */
+static int64_t split_cluster(int64_t k_blocks, int threads)
+{
+    int64_t cluster = 1;
+    while (cluster < MOST_CLUSTER && k_blocks > threads / 32 * cluster)
+        cluster *= 2;
+    return cluster;
+}
+
 static const char *estimate_for(const rung_machine *machine, const rung_problem *p, int cluster, rung_choice *choice)
 {
     rung_image_args layout;
-    if ((padded(p->m, (int64_t)IMAGE_TILE * cluster) + padded(p->n, IMAGE_TILE)) / IMAGE_LINES > 2147483647)
+    if ((padded(p->m, (int64_t)IMAGE_TILE * cluster) + padded(p->n, IMAGE_TILE)) / IMAGE_LINES >
+        2147483647 / MOST_CLUSTER)
         return "more lines than the grid has room for";
     choice->workspace_bytes = lay_out(&layout, p, cluster, (char *)0);
     choice->cost_us = 2.0 * (double)p->m * (double)p->n * (double)p->k / (machine->sms * 256e3 * machine->clock_ghz);
     return NULL;
 }
 
-static rung_status run_for(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem,
-                           const char *split_by, int cluster, int all)
+static rung_status run_for(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem, style by)
 {
     const rung_kernel *kernel = choice->kernel;
+    const char *split_by = by.split_by ? by.split_by : kernel->name;
     rung_function split, product;
     rung_image_args p = {0};
     char symbol[128];
@@ -63,16 +82,22 @@ static rung_status run_for(rung_cuda *cuda, const rung_choice *choice, const run
     RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, &product));
     RUNG_TRY(rung_workspace_get(cuda, choice->workspace_bytes, &workspace));
     rung_args_fill(&p.g, problem);
-    lay_out(&p, problem, cluster, workspace);
-    rung_grid grid = {.x = (unsigned)((p.a_lines + p.b_lines) / IMAGE_LINES), .y = 1, .z = 1, .threads = IMAGE_THREADS};
+    lay_out(&p, problem, by.cluster, workspace);
+    p.cluster = by.split_threads ? split_cluster(p.k_blocks, by.split_threads) : 1;
+    rung_grid grid = {.x = (unsigned)((p.a_lines + p.b_lines) / IMAGE_LINES * p.cluster),
+                      .y = 1,
+                      .z = 1,
+                      .threads = (unsigned)(by.split_threads ? by.split_threads : IMAGE_THREADS),
+                      .cluster = p.cluster > 1 ? (unsigned)p.cluster : 0};
     rung_status status = rung_launch(cuda, &split, &grid, &p);
-    int64_t tiles = p.a_lines / IMAGE_TILE * (p.b_lines / IMAGE_TILE), room = cuda->machine->sms / cluster * cluster;
-    grid = (rung_grid){.x = (unsigned)(tiles < room && !all ? tiles : room),
+    int64_t tiles = p.a_lines / IMAGE_TILE * (p.b_lines / IMAGE_TILE),
+            room = cuda->machine->sms / by.cluster * by.cluster;
+    grid = (rung_grid){.x = (unsigned)(tiles < room && !by.all ? tiles : room),
                        .y = 1,
                        .z = 1,
                        .threads = (unsigned)kernel->threads,
                        .shared_bytes = (unsigned)kernel->shared_bytes,
-                       .cluster = cluster > 1 ? (unsigned)cluster : 0};
+                       .cluster = by.cluster > 1 ? (unsigned)by.cluster : 0};
     if (status == RUNG_SUCCESS)
         status = rung_launch(cuda, &product, &grid, &p);
     rung_workspace_put(cuda, workspace);
@@ -95,28 +120,33 @@ static const char *estimate_paired(const rung_machine *machine, const rung_confi
 
 static rung_status run_own(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
 {
-    return run_for(cuda, choice, p, choice->kernel->name, 1, 0);
+    return run_for(cuda, choice, p, (style){.cluster = 1});
 }
 
 static rung_status run_l34(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
 {
-    return run_for(cuda, choice, p, "l34_f16x3_chain", 1, 0);
+    return run_for(cuda, choice, p, (style){.split_by = "l34_f16x3_chain", .cluster = 1});
 }
 
 static rung_status run_l34_paired(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
 {
-    return run_for(cuda, choice, p, "l34_f16x3_chain", 2, 0);
+    return run_for(cuda, choice, p, (style){.split_by = "l34_f16x3_chain", .cluster = 2});
 }
 
 static rung_status run_own_paired(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
 {
-    return run_for(cuda, choice, p, choice->kernel->name, 2, 0);
+    return run_for(cuda, choice, p, (style){.cluster = 2});
 }
 
 /* A block on every multiprocessor: those without a tile split. */
 static rung_status run_pipeline(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
 {
-    return run_for(cuda, choice, p, choice->kernel->name, 2, 1);
+    return run_for(cuda, choice, p, (style){.cluster = 2, .all = 1});
+}
+
+static rung_status run_read_once(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
+{
+    return run_for(cuda, choice, p, (style){.cluster = 2, .split_threads = 256});
 }
 
 const rung_launcher rung_launch_ladder_images = {"ladder_images", estimate, run_own, NULL};
@@ -125,3 +155,4 @@ const rung_launcher rung_launch_ladder_l34_images_paired = {"ladder_l34_images_p
                                                             NULL};
 const rung_launcher rung_launch_ladder_images_paired = {"ladder_images_paired", estimate_paired, run_own_paired, NULL};
 const rung_launcher rung_launch_ladder_pipeline = {"ladder_pipeline", estimate_paired, run_pipeline, NULL};
+const rung_launcher rung_launch_ladder_read_once = {"ladder_read_once", estimate_paired, run_read_once, NULL};
