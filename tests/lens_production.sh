@@ -234,6 +234,14 @@ for name in $(tiles large a_k_innermost=1); do
     fi
 done
 
+# Of a long k a tile has so many parts that a block adds several chunks of them, one after the other, in the same shared memory.
+for name in $(first small slices=1 crowd=0) $(first small crowd=1); do
+    if mine; then
+        try "$name" "NN:64x128x1120:row"
+        try "$name" "NN:64x64x1120:row,cpad=1"
+    fi
+done
+
 # Without products C is scaled, whatever alpha is, and an alpha of 0 on the device leaves nothing of NaN and Inf in A and B, whether a tile's k
 # is whole or in parts: a tile of each kind.
 for name in $(first large) $(first medium) $(first pairs) $(first lone) $(first small) $(first small crowd=1) $(first small batch=1) \

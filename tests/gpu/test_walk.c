@@ -92,7 +92,7 @@ static void draw_field(call *c, int field)
     case 0: c->m = sizes[draw(9)]; break;
     case 1: c->n = sizes[draw(9)]; break;
     case 2: c->k = depths[draw(8)]; break;
-    case 3: c->batch = draw(4) ? 1 : 1 + draw(6); break;
+    case 3: c->batch = draw(2) ? 1 : 1 + draw(6); break;
     case 4: c->pad = draw(3) ? 0 : 1 + draw(4); break;
     case 5: c->limit = limits[draw(7)]; break;
     case 6: c->layout = draw(2); break;
@@ -229,7 +229,7 @@ static void history_does_not_show(void **state)
 
 /* ---- walks ---- */
 
-enum { WALKS = 40, STEPS = 60, CONTEXTS = 2, STREAMS = 4, SLOTS = 12, EDGE = 48, DEEPEST = 2048, HOST_EDGE = 20 };
+enum { WALKS = 40, STEPS = 60, CONTEXTS = 2, STREAMS = 7, SLOTS = 30, EDGE = 48, DEEPEST = 2048, HOST_EDGE = 20 };
 
 /* A result that was queued, and what it must be; its C is nobody else's until all work is over. */
 typedef struct slot {
@@ -354,6 +354,8 @@ static void step(walk *w)
     const int which = draw(CONTEXTS);
     rung_context *context = w->contexts[which];
     const int what = draw(16), fails = w->injects && what < 9 && !draw(3);
+    if (what < 7 && draw(2)) /* buffers pass on among more streams than a context keeps some for */
+        choose_stream(w, which);
     if (fails) {
         gpu->calls = 0;
         gpu->fail_call = 1 + draw(12);
@@ -394,7 +396,8 @@ static void walk_once(uint64_t seed)
                 seed);
     for (int i = 0; i < CONTEXTS; i++)
         w.contexts[i] = new_context(AMPERE);
-    gpu->recording = seed % 2; /* another thread's graph, which no call may end */
+    gpu->recording =
+        seed % 2 && !w.injects; /* another thread's graph, which no call may end; the call that sees to that may fail */
     for (w.count = 0; w.count < STEPS; w.count++) {
         gpu->log[0] = 0;
         step(&w);

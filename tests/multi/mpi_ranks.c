@@ -153,15 +153,18 @@ static int every_argument_must_agree(rung_multi *multi)
     enum { PSGEMM, REDISTRIBUTE, SCATTER, GATHER, CALLS, FIELDS = 40 };
     static const char *const names[] = {"rung_psgemm", "rung_redistribute", "rung_scatter", "rung_gather"};
     int right = 1, seen = 0;
+    layout_case good = large(ranks, 1);
+    good.pad = 300; /* room for a matrix that begins elsewhere */
+    rung_matrix made[3];
+    case_matrices(&good, made);
+    float *part[3], *whole = malloc((size_t)((made[0].m + 8) * (made[0].n + 8)) * sizeof *whole);
+    for (int i = 0; i < 3; i++)
+        part[i] = part_new(&made[i], me, i);
     for (int call = 0; call < CALLS; call++)
         for (int field = 0; field < FIELDS; field++) {
-            layout_case t = large(ranks, 1);
-            t.pad = 300; /* room for a matrix that begins elsewhere */
+            layout_case t = good;
             rung_matrix d[3];
-            case_matrices(&t, d);
-            float *part[3], *whole = malloc((size_t)((d[0].m + 8) * (d[0].n + 8)) * sizeof *whole);
-            for (int i = 0; i < 3; i++)
-                part[i] = part_new(&d[i], me, i);
+            memcpy(d, made, sizeof d);
             const float *from[] = {part[0]};
             float *to[] = {part[0]};
             int64_t m = 10, n = 10, i[] = {1, 1}, j[] = {1, 1};
@@ -205,10 +208,10 @@ static int every_argument_must_agree(rung_multi *multi)
                 right = 0;
             }
             seen += changed;
-            for (int x = 0; x < 3; x++)
-                free(part[x]);
-            free(whole);
         }
+    for (int x = 0; x < 3; x++)
+        free(part[x]);
+    free(whole);
     return right && seen == 13 + 24 + 6 + 16 + 2 * 9;
 }
 

@@ -23,7 +23,7 @@
     X(14, cublasLtMatmul)                                                                                              \
     X(15, cublasDgemm_v2)
 
-enum { FAKE_ENTRIES = 16 };
+enum { FAKE_ENTRIES = 16, FAKE_CAPTURING = 8 }; /* the stream of that address records a graph */
 
 typedef struct fake_handle {
     void *stream;

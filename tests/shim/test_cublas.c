@@ -397,10 +397,13 @@ static int make_report(void)
     for (int i = 0; i < 2; i++)
         wrong +=
             cublasSgemm_v2(&handle, 0, 1, 11, 12, 13, &alpha, a, 14, b, 15, &none, c, 16) != 0 || calls[0] != i + 1;
-    wrong += plain() != 0 || calls[0] != 2;
+    handle.stream = (void *)(uintptr_t)FAKE_CAPTURING; /* not timed */
+    wrong += cublasSgemm_v2(&handle, 0, 1, 11, 12, 13, &alpha, a, 14, b, 15, &none, c, 16) != 0 || calls[0] != 3;
+    handle.stream = &stream_object;
+    wrong += plain() != 0 || calls[0] != 3;
     handle.pointer_mode = 1;
     wrong +=
-        cublasSgemm_v2(&handle, 0, 0, 21, 12, 13, on_device, a, 14, b, 15, on_device + 1, c, 16) != 0 || calls[0] != 2;
+        cublasSgemm_v2(&handle, 0, 0, 21, 12, 13, on_device, a, 14, b, 15, on_device + 1, c, 16) != 0 || calls[0] != 3;
     handle.pointer_mode = 0;
     wrong += with_compute(TF32) != 108;
     return wrong;
@@ -425,12 +428,12 @@ static void the_report_tells_calls_and_times(void **state)
     unlink(path);
     assert_int_equal(code, 0);
     assert_true(read > 100);
-    assert_non_null(strstr(text, "4 calls answered, 1 handed on to cuBLAS"));
+    assert_non_null(strstr(text, "5 calls answered, 1 handed on to cuBLAS"));
     assert_non_null(strstr(text, "7 blocks of 128 x 128, of which 2 computed in strict FP32; 1 single elements"));
     /* Events are recorded around each: 0 and 1, 4 and 9 eighths of a ms, 16 and 25, 36 and 49, then 64 and 81, 100 and
      * 121. */
     static const char *const gpus[] = {"625.0", "2125.0", "2625.0"}, *const peers[] = {"1125.0", "-", "-"};
-    static const long long ms[] = {11, 11, 21}, times[] = {2, 1, 1};
+    static const long long ms[] = {11, 11, 21}, times[] = {3, 1, 1};
     static const char *const ops[] = {"NT", "NN", "NN"};
     int seen_lines = 0;
     for (char *save = NULL, *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
