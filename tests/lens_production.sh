@@ -111,6 +111,7 @@ for row in $kernels; do
         try "$name" "TN:$((m + 3))x$((n + 8))x$((k + 4)):row,offset=1,beta=-0.5,bias=row"
         try "$name" "TT:$((m - 1))x$((n + 1))x$((2 * k)):row,strided=2,scalars=device,act=relu"
         try "$name" "NN:$((2 * m + 5))x${n}x$((20 * k + 3)):row,bias=column,act=gelu"
+        try "$name" "NN:${m}x${n}x$((8 * k)):row,beta=0.5" # one tile in two parts: a cluster, where the tile has such
         case $tile in # so many parts that several blocks add a tile's
         64x64x128) try "$name" "NN:${m}x${n}x16384:row,pad=4" ;;
         64x64x*) try "$name" "NN:${m}x${n}x6656:row,pad=4" ;;
