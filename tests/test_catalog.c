@@ -173,7 +173,7 @@ static void kernels_keep_to_their_limits(void **state)
         if (k->backend != RUNG_BACKEND_CUDA)
             continue;
         over += over_its_limits(k, "sm_90a");
-        if (k->arch < 90)
+        if (k->arch < 90 && exists(device_dir, "sm_80/resources.txt"))
             over += over_its_limits(k, "sm_80");
     }
     assert_int_equal(over, 0);
@@ -195,7 +195,7 @@ int main(int count, char **arguments)
     };
     if (!device_dir)
         return cmocka_run_group_tests(rows, NULL, NULL);
-    if (!exists(device_dir, "sm_90a/resources.txt") || !exists(device_dir, "sm_80/resources.txt")) {
+    if (!exists(device_dir, "sm_90a/resources.txt")) { /* sm_80's are asked where they were built */
         printf("left out: the device code was not built (RUNG_CUDA_ARCHS=all, or ./dev test with nvcc)\n");
         return 77;
     }

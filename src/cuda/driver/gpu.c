@@ -341,10 +341,10 @@ enum {
 }; /* later chips have no machine code in the modules, and to compile it takes seconds for each file */
 
 /* Starts a thread that loads all other kernels once the first one was loaded. One takes up to milliseconds: the
- * process's first product does not wait for them, and later ones find theirs. */
+ * process's first product does not wait for them, and later ones find theirs. A module that lists none has none. */
 static void load_others_ahead(rung_gpu *gpu)
 {
-    if (gpu->images && gpu->machine.arch < FIRST_COMPILED_BY_DRIVER &&
+    if (gpu->images && gpu->machine.arch < FIRST_COMPILED_BY_DRIVER && rung_images_table(gpu->images) &&
         !__atomic_exchange_n(&gpu->ahead, 1, __ATOMIC_ACQ_REL))
         rung_background_start(load_all, gpu);
 }
