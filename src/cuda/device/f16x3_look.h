@@ -1,6 +1,6 @@
 /* A look at both operands before they are split, where the guard refused every block of the last product like this one
- * (families/accurate/recall.h): it only reads, which takes a third to two thirds of a split. Where it is certain that the
- * guard would refuse every block again it marks them, and the split and the product end at once. Where it is not it
+ * (families/accurate/recall.h): it only reads, which takes a third to two thirds of a split. Where it is certain that
+ * the guard would refuse every block again it marks them, and the split and the product end at once. Where it is not it
  * leaves no trace, and they do what they always do. So a look can change the time of a product and nothing else. */
 #ifndef RUNG_DEVICE_F16X3_LOOK_H
 #define RUNG_DEVICE_F16X3_LOOK_H
