@@ -442,8 +442,8 @@ class Page:
                 share = {key: value / one["m"] ** 3 for key, value in one.items() if isinstance(value, int)}
                 rows.append([self.link(name), f"{share['instructions']:.2f}", f"{share['reads'] + share['writes']:.3f}",
                              f"{1000 * share['l1_misses']:.1f}", f"{1000 * share['l2_misses']:.1f}"])
-        return table(["", "instructions", "loads and stores", "misses of L1, of a thousand", "of L2, of a thousand"], rows) + (
-            f"\n\nFor each multiply-add at 1024, with caches of 32 KB and 1 MB as a Zen 4 has them, modelled by valgrind's cachegrind. File "
+        return table(["", "instructions", "loads and stores", "misses of L1 in a thousand", "of L2 in a thousand"], rows) + (
+            f"\n\nFor each multiply-add, and misses for a thousand of them, at 1024, with caches of 32 KB and 1 MB as a Zen 4 has them, modelled by valgrind's cachegrind. File "
             f"`{CPU_COUNTS}`, command `{one['command']}`.")
 
     def block_peaks(self, strict, accurate):

@@ -29,11 +29,13 @@ def counts_of(r, name):
         flop = results * lens["k"] * 2 / lens["global_load_bytes"]
         found.append(("FLOP for each byte asked of global memory", flop, 1 if flop >= 8 else 2))
         if lens["shared_load_requests"]:
-            found.append(("shared loads, passes for each FMA", lens["shared_load_passes"] / fmas, 3))
+            passes = lens["shared_load_passes"] / fmas
+            found.append(("shared loads, passes for each FMA", passes, 3 if passes >= 0.01 else 5))
     except (Missing, ZeroDivisionError, KeyError):
         pass
     try:
-        found.append(("instructions for each FMA", r.counters(name)["instructions"] / (2048 ** 3 / 32), 2))
+        issued = r.counters(name)["instructions"] / (2048 ** 3 / 32)
+        found.append(("instructions for each FMA", issued, 2 if issued >= 0.5 else 3))
         found.append(("cycles in which a scheduler issues, %", r.counters(name)["issued_percent"], 0))
     except (Missing, KeyError):
         pass

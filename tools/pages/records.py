@@ -262,9 +262,6 @@ def words(r):
         """Returns what a rung of the CPU's ladder did for each multiply-add: instructions, reads, writes, l1_misses, l2_misses."""
         return r.cpu_counts(rung, m)[key] / m ** 3
 
-    def reduce_us(rung, n):
-        return r.reduce_of(rung, n)["us"]
-
     def cub(rung, n):
         return r.reduce_of(rung, n)["cub_ratio"]
 
@@ -291,6 +288,10 @@ def words(r):
 
     def count(path, match):
         return float(len(ratios(path, match)))
+
+    def values(path, key):
+        """Returns this field of every line of a file that has it."""
+        return [x[key] for x in r.load(path) if key in x]
 
     def line(path, value, **where):
         """Returns a value of the last line of a file that has these fields; 'us.median' goes one level down."""
