@@ -275,6 +275,16 @@ static rung_status check_call(lab_bench *bench, arrangement *x, runner *r, lab_b
     return RUNG_SUCCESS;
 }
 
+/* Notes a peer whose product is none: no FP32 sum errs more than so, whatever its order. */
+static void judge_peer(lab_bench_row *row, const lab_peer *peer, double error_u, double chain_u)
+{
+    double most_u = fmax((double)row->shape.k + 8.0, chain_u);
+    if (!row->wrong[0] && !(error_u <= most_u) && strcmp(peer->name, "cublas_tf32") != 0)
+        snprintf(row->wrong, sizeof row->wrong,
+                 "%s errs %.4g u, and no FP32 product errs more than %.4g u: it is no peer", peer->name, error_u,
+                 most_u);
+}
+
 /* Puts the peers that take the shape into runners[1] and those behind it; *which tells whose each is. */
 static rung_status prepare_peers(lab_bench *bench, arrangement *x, runner *runners, int *which, int *count,
                                  lab_bench_row *row)
@@ -286,8 +296,10 @@ static rung_status prepare_peers(lab_bench *bench, arrangement *x, runner *runne
         runner *r = &runners[*count];
         *r = (runner){NULL, peer, x, 0};
         rung_status status = peer->prepare ? peer->prepare(peer, &x->gemm) : RUNG_SUCCESS;
-        if (status == RUNG_SUCCESS && !bench->options.unverified)
+        if (status == RUNG_SUCCESS && !bench->options.unverified) {
             status = check(bench, x, r, &row->peer_error_u[i], &chain_u);
+            judge_peer(row, peer, row->peer_error_u[i], chain_u);
+        }
         row->peer_refused[i] = status == RUNG_UNSUPPORTED;
         if (row->peer_refused[i])
             lab_error();

@@ -72,6 +72,14 @@ static const cpu_library libraries[] = {
 
 enum { LIBRARIES = sizeof libraries / sizeof libraries[0], NAME_BYTES = 32 };
 
+/* Each library's calls of its own functions reach its own. MKL offers its functions to the whole process, and BLIS's
+ * cblas_sgemm, which calls sgemm_, was timed as MKL. The sanitizers' runtime refuses to bind so. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { OPEN_ALONE = RTLD_NOW | RTLD_LOCAL };
+#else
+enum { OPEN_ALONE = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND };
+#endif
+
 typedef struct cpu_peer {
     cblas_sgemm_32 *sgemm_32; /* one of the two */
     cblas_sgemm_64 *sgemm_64;
@@ -176,7 +184,7 @@ static void *open_first(const char *prefix, const char *below)
     snprintf(pattern, sizeof pattern, "%.300s/%.200s", prefix, below);
     if (glob(pattern, 0, NULL, &found) == 0)
         for (size_t i = 0; i < found.gl_pathc && !library; i++)
-            library = dlopen(found.gl_pathv[i], RTLD_NOW | RTLD_LOCAL);
+            library = dlopen(found.gl_pathv[i], OPEN_ALONE);
     globfree(&found);
     return library;
 }
@@ -189,11 +197,11 @@ static void *open_library(const cpu_library *from)
     const char *const prefixes[] = {
         getenv("VIRTUAL_ENV"), getenv("CONDA_PREFIX"), local, "/usr/local", "/usr", "/opt/intel/oneapi", "/opt"};
     if (named)
-        return dlopen(named, RTLD_NOW | RTLD_LOCAL);
+        return dlopen(named, OPEN_ALONE);
     void *library = NULL;
     for (size_t i = 0; i < sizeof from->files / sizeof from->files[0] && !library; i++)
         if (from->files[i])
-            library = dlopen(from->files[i], RTLD_NOW | RTLD_LOCAL);
+            library = dlopen(from->files[i], OPEN_ALONE);
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0] && !library; i++) {
         if (prefixes[i] && from->needs)
             (void)open_first(prefixes[i], from->needs);
@@ -229,7 +237,7 @@ static void *open_copy(const char *path)
             moved = sendfile(to, from, NULL, (size_t)left);
         snprintf(name, sizeof name, "/proc/self/fd/%d", to);
         if (left == 0)
-            library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+            library = dlopen(name, OPEN_ALONE);
     }
     if (from >= 0)
         close(from);

@@ -88,9 +88,19 @@ static int read_line(const char *path, char *line, int bytes)
     return ok;
 }
 
+static int follows_rows(void)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    return __builtin_cpu_is("intel") != 0;
+#else
+    return 0;
+#endif
+}
+
 rung_caches rung_cpu_caches(void)
 {
-    rung_caches caches = {32 << 10, 512 << 10, 4 << 20};
+    rung_caches caches = {32 << 10, 512 << 10, 4 << 20, follows_rows()};
     for (int index = 0; index < 8; index++) {
         char path[96], level[16], type[32], size[32];
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/level", index);

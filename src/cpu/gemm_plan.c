@@ -170,15 +170,18 @@ static int64_t stream_columns(int64_t rows, int64_t panel, const rung_caches *ca
     return max64(caches->l2_bytes / 4 / (4 * rows) / panel, 8) * panel;
 }
 
-/* Plans with one group: a tile takes all columns, so each element of A is read once. */
-static void one_group(gemm_plan *plan, const rung_cpu_args *p)
+/* Plans with one group: a tile takes all columns, so each element of A is read once. Where the hardware follows A's
+ * rows they are read in runs as long as L2 has room for their part of B. Elsewhere the next tile's rows are asked for.
+ */
+static void one_group(gemm_plan *plan, const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { ROWS_MOST = 12 }; /* streams that the hardware's prefetchers still follow */
     int64_t rows = rows_in_place(p);
     plan->most = (int)divide_up(p->n, p->kernel->vl);
     plan->mc = min64(p->kernel->max_rows[plan->most - 1], rows ? min64(rows, ROWS_MOST) : ROWS_MOST);
-    plan->kc = even_block(p->k, 256, 8);
-    plan->fetch = 1;
+    int64_t longest = caches->l2_bytes / 2 / (4 * plan->most * p->kernel->vl);
+    plan->kc = even_block(p->k, caches->follows_rows ? longest : 256, 8);
+    plan->fetch = !caches->follows_rows;
 }
 
 /* Chooses blocks with both operands packed. Each pass over C costs page walks where its rows lie far apart, so k is cut
@@ -193,7 +196,7 @@ static void deep_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_cach
     plan->kc = even_block(p->k, kc, 8);
     plan->mc = max64(caches->l2_bytes / 4 / (4 * plan->kc) / p->kernel->mr, 1) * p->kernel->mr;
     plan->nc = max64(min64(caches->l3_bytes / 4, 4 << 20) / (4 * plan->kc) / panel, 1) * panel;
-    plan->chunk = caches->l2_bytes / 2 / (4 * plan->kc);
+    plan->chunk = caches->l2_bytes / (caches->follows_rows ? 8 : 2) / (4 * plan->kc);
     if (p->m <= 2 * FEW)
         plan->split_m = 0;
     plan->mc = even_block(p->m, plan->mc, p->kernel->mr);
@@ -247,7 +250,7 @@ static void pack_b_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_ca
     plan->mc = kernel->mr;
     int64_t vectors = divide_up(p->n, kernel->vl);
     if (vectors <= RUNG_TILE_MAX_VECTORS && kernel->max_rows[vectors - 1] >= ONE_GROUP_ROWS)
-        one_group(plan, p);
+        one_group(plan, p, caches);
 }
 
 gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)

@@ -1,0 +1,45 @@
+/* Two stand-ins for libraries of a CPU. Both have the functions that a BLAS has, one of which calls the other.
+ * OFFERS: it multiplies, and offers its functions to the whole process, as MKL does. Otherwise sgemm_ fills C with zeros. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stddef.h>
+
+void sgemm_(int m, int n, int k, const float *a, int lda, const float *b, int ldb, float *c, int ldc);
+void cblas_sgemm(int layout, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a, int lda,
+                 const float *b, int ldb, float beta, float *c, int ldc);
+
+/* By columns. */
+void sgemm_(int m, int n, int k, const float *a, int lda, const float *b, int ldb, float *c, int ldc)
+{
+    for (ptrdiff_t i = 0; i < m; i++)
+        for (ptrdiff_t j = 0; j < n; j++) {
+            float sum = 0.0f;
+#ifdef OFFERS
+            for (ptrdiff_t p = 0; p < k; p++)
+                sum += a[i + p * lda] * b[p + j * ldb];
+#else
+            (void)k, (void)a, (void)lda, (void)b, (void)ldb;
+#endif
+            c[i + j * ldc] = sum;
+        }
+}
+
+void cblas_sgemm(int layout, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a, int lda,
+                 const float *b, int ldb, float beta, float *c, int ldc)
+{
+    enum { BY_COLUMNS = 102 };
+    (void)trans_a, (void)trans_b, (void)alpha, (void)beta;
+    if (layout == BY_COLUMNS)
+        sgemm_(m, n, k, a, lda, b, ldb, c, ldc);
+    else
+        sgemm_(n, m, k, b, ldb, a, lda, c, ldc);
+}
+
+#ifdef OFFERS
+__attribute__((constructor)) static void offer(void)
+{
+    Dl_info self;
+    if (dladdr(__extension__(void *) offer, &self))
+        dlopen(self.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
+}
+#endif
