@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static unsigned detect(void)
 {
@@ -100,6 +101,7 @@ static int follows_rows(void)
 
 rung_caches rung_cpu_caches(void)
 {
+    enum { L3_SHARE = 16 << 20 }; /* at most, of each CPU there is: a guest is told of all of its host's L3 */
     rung_caches caches = {32 << 10, 512 << 10, 4 << 20, follows_rows()};
     for (int index = 0; index < 8; index++) {
         char path[96], level[16], type[32], size[32];
@@ -117,6 +119,9 @@ rung_caches rung_cpu_caches(void)
         if (level[0] >= '1' && level[0] <= '3')
             *into[level[0] - '1'] = kib << 10;
     }
+    long share = sysconf(_SC_NPROCESSORS_ONLN) * (long)L3_SHARE;
+    if (share > 0 && caches.l3_bytes > share)
+        caches.l3_bytes = share;
     return caches;
 }
 

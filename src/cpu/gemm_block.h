@@ -91,10 +91,18 @@ static inline int64_t group_start(const grouping *by, int64_t group, int vl)
     return (whole * by->narrow + min64(whole, by->wide) + group - whole) * vl;
 }
 
+/* Returns whether tiles ask for C: where k is long that costs nothing, and where C is not at hand they wait less. */
+static inline int asks_c(const rung_cpu_args *p, int64_t k)
+{
+    enum { STEPS_FOR_NOTHING = 32, STEPS_LEAST = 8 };
+    return k > STEPS_FOR_NOTHING || (k > STEPS_LEAST && p->m * p->n * 4 > p->caches->l2_bytes / 4);
+}
+
 static inline void set_beta(block *s, const rung_cpu_args *p, int64_t step)
 {
     s->out.alpha = p->alpha;
     s->out.beta = step == 0 ? p->beta : 1.0f;
+    s->out.ask_c = asks_c(p, s->k);
 }
 
 /* Computes the block, one group of columns after another: a group's B stays in L1 or L2 while A passes. */

@@ -34,7 +34,8 @@ static int run_one_tile(const rung_cpu_args *p)
     if (vectors > kernel->nv || p->m > kernel->max_rows[vectors - 1])
         return 0;
     int lanes = (int)(p->n - ((vectors - 1) << kernel->vl_bits));
-    rung_tile_out out = {.ldc = p->ldc, .alpha = p->alpha, .beta = p->beta, .lanes = lanes, .b_lanes = lanes};
+    rung_tile_out out = {
+        .ldc = p->ldc, .alpha = p->alpha, .beta = p->beta, .lanes = lanes, .b_lanes = lanes, .ask_c = asks_c(p, p->k)};
     kernel->tile[p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW][vectors - 1][p->m - 1](p->k, p->a, p->lda, p->b, p->ldb,
                                                                                   p->c, &out);
     return 1;
@@ -56,7 +57,7 @@ void rung_gemm_tiny(const rung_cpu_args *p)
                .ldb = p->ldb,
                .most = vectors_in_place(p),
                .c = p->c,
-               .out = {.ldc = p->ldc, .alpha = p->alpha, .beta = p->beta}};
+               .out = {.ldc = p->ldc, .alpha = p->alpha, .beta = p->beta, .ask_c = asks_c(p, p->k)}};
     rung_gemm_sweep(&s);
 }
 

@@ -1,5 +1,6 @@
 /* Two stand-ins for libraries of a CPU. Both have the functions that a BLAS has, one of which calls the other.
- * OFFERS: it multiplies, and offers its functions to the whole process, as MKL does. Otherwise sgemm_ fills C with zeros. */
+ * OFFERS: it multiplies, and offers its functions to the whole process, as MKL does. Otherwise sgemm_ fills C with
+ * zeros. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stddef.h>

@@ -35,6 +35,7 @@ typedef struct rung_tile_out {
     int lanes;   /* columns in use of the tile's last vector, 1..vl */
     int b_lanes; /* columns of it that B holds: as many, or vl where B is packed, with zeros behind the last column */
     rung_fetch fetch; /* with both operands packed: asked for while the tile sums */
+    int ask_c;        /* 1: C is asked for while the tile sums */
     int stream;       /* 1: C is 64-byte aligned, beta is 0 and C will not be read soon: bypass the caches */
 } rung_tile_out;
 
