@@ -127,8 +127,17 @@ illegal lone '0,/{[.]share = [0-9.]*, /s//{/' '.cost has a .share above 0'
 illegal vector 's/_axpy_f32_32x1x16_/_axpy_f32_64x1x16_/' 'without .bulk BM is 32'
 illegal pairs 's/tmapair_f32_64x256x16_/tmapair_f32_64x512x16_/' 'BM * BN 16384'
 illegal large 's/tmak_f32_256x128x16_/tmak_f32_128x128x16_/' 'BM x BN is 128 x 256 or 256 x 128'
+illegal small '0,/, [.]resident = 2/s///' ': .resident is 1 or more'
+! grep -q 'division by zero' log || { cat log; exit 1; }
 illegal accurate 's/_f16x3_128x128x32_/_f16x3_128x64x32_/' 'BM and BN are 128'
 illegal accurate 's/_f16x3_128x128x32_s6/_f16x3_128x128x32_s7/' '128x128x32_s7: a block has at most'
 
 echo 'RUNG_TILE(sm80_plain_f32_big, .idea = "no sizes in its name")' >>src/cuda/families/plain/tiles.inc
 refused "a tile without sizes in its name" 'sm80_plain_f32_big'
+block add_a_tile 4 >src/cuda/families/plain/tiles.inc
+cp src/cuda/families/small/tiles.inc kept
+sed -i '0,/[.]slices = /s//.slice = /' src/cuda/families/small/tiles.inc
+refused "a misspelt field" '[.]slice$'
+cp kept src/cuda/families/small/tiles.inc
+block add_a_tile 1 >>src/cuda/families/small/tiles.inc
+refused "a tile that stands twice" sm80_cpasync_f32_16x32x32_s3

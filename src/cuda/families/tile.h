@@ -4,9 +4,11 @@
 
 #include <stddef.h>
 
-/* Registers that a thread may have, where `blocks` of so many threads share a multiprocessor. */
+/* Registers that a thread may have, where `blocks` of so many threads share a multiprocessor. A row that leaves out one
+ * of the two is refused by its family's checks; no division by zero comes before that. */
 #define RUNG_REGISTERS(threads, blocks)                                                                                \
-    (65536 / ((threads) * (blocks)) / 8 * 8 > 255 ? 255 : 65536 / ((threads) * (blocks)) / 8 * 8)
+    (65536 / RUNG_OR_1((threads) * (blocks)) / 8 * 8 > 255 ? 255 : 65536 / RUNG_OR_1((threads) * (blocks)) / 8 * 8)
+#define RUNG_OR_1(x) ((x) ? (x) : 1)
 
 /* A condition of <FAMILY>_CHECKS: where a row does not meet it, the build stops with the tile's name and the sentence.
  */
