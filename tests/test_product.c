@@ -1,5 +1,6 @@
 /* Products through the API against FP64: layouts, transposes, edges, padding, alpha and beta, batches, special values.
  */
+#include "rung_catalog.h"
 #include "support.h"
 
 #include <math.h>
@@ -347,6 +348,44 @@ static void long_sums_keep_their_last_bits(void **state)
     free(x);
 }
 
+static void run_kernel(rung_context *one_thread, const rung_kernel *kernel, const int64_t *size, float beta)
+{
+    product p;
+    rung_plan *plan = NULL;
+    product_new(&p, RUNG_ROW_MAJOR, 0, 0, size[0], size[1], size[2], 0, 1, 11);
+    p.gemm.beta = beta;
+    product_reset(&p);
+    if (rung_plan_create_kernel(&plan, one_thread, &p.gemm, kernel->name) == RUNG_SUCCESS) {
+        assert_ok(rung_plan_run(plan, &p.gemm));
+        product_check(&p, kernel->name);
+    } else if (kernel->role == RUNG_LADDER) {
+        fail_msg("%s: %s", kernel->name, rung_last_error());
+    }
+    rung_plan_destroy(plan);
+    product_free(&p);
+}
+
+/* Each CPU kernel by name, rungs too, which no call of the library takes, around one and two of its tiles. One thread,
+ * so that a fault ends this test and not the program; the last name printed is whose it was.
+ */
+static void no_kernel_reads_past_its_operands(void **state)
+{
+    (void)state;
+    rung_context *one_thread = test_context(1);
+    for (int i = 0; i < rung_kernel_count(); i++) {
+        const rung_kernel *kernel = rung_kernel_at(i);
+        if (kernel->backend != RUNG_BACKEND_CPU || kernel->role == RUNG_REDUCE ||
+            rung_kernel_unusable(one_thread, kernel))
+            continue;
+        print_message("%s\n", kernel->name);
+        const int64_t m[] = {1, kernel->tm + 1, 2 * kernel->tm - 1}, n[] = {1, kernel->tn + 1, 2 * kernel->tn - 1},
+                      k[] = {1, 7, 33};
+        for (int at = 0; at < 27; at++)
+            run_kernel(one_thread, kernel, (int64_t[]){m[at % 3], n[at / 3 % 3], k[at / 9]}, at % 2 ? -0.5f : 0.0f);
+    }
+    rung_context_destroy(one_thread);
+}
+
 static int open_context(void **state)
 {
     (void)state;
@@ -376,6 +415,7 @@ int main(void)
         cmocka_unit_test(results_larger_than_the_caches),
         cmocka_unit_test(sums),
         cmocka_unit_test(long_sums_keep_their_last_bits),
+        cmocka_unit_test(no_kernel_reads_past_its_operands),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
