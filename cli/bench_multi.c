@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_COUNTS = 8, MOST_PANELS = 8 };
+enum { MOST_COUNTS = 8, MOST_PANELS = 8, MOST_RANKS = 64 };
 
 typedef struct session {
     const bench_multi_options *options;
@@ -123,7 +123,7 @@ static int write_timeline(const session *s, const rung_multi *multi)
     if (!s->options->timeline || rung_multi_first_rank(multi) != 0)
         return CLI_PASS;
     rung_status status = lab_timeline_write(s->options->timeline, spans, count);
-    return status == RUNG_SUCCESS ? CLI_PASS : cli_fail_status(status, "timeline");
+    return status == RUNG_SUCCESS ? CLI_PASS : cli_fail_file(status);
 }
 
 static int wants(const session *s, const char *operands)
@@ -195,16 +195,15 @@ static int bench_parts(session *s, rung_multi *multi, const lab_shape *shape)
 
 static rung_status open_context(const session *s, int ranks, rung_multi **multi)
 {
-    int cpus[64];
+    int devices[MOST_RANKS]; /* named, since without a GPU the ranks would be CPUs' */
     rung_multi_config config;
     rung_multi_config_init(&config);
     config.math = (rung_math)s->options->math;
     config.ranks = ranks;
     config.memory_bytes = s->options->memory_mib << 20;
-    for (int i = 0; i < 64; i++)
-        cpus[i] = RUNG_DEVICE_CPU;
-    if (s->cpu)
-        config.devices = cpus;
+    for (int i = 0; i < MOST_RANKS; i++)
+        devices[i] = s->cpu ? RUNG_DEVICE_CPU : i;
+    config.devices = devices;
     return rung_multi_create(multi, &config);
 }
 
@@ -277,11 +276,25 @@ static int read_counts(session *s)
     s->cpu = strncmp(text, "cpu", 3) == 0;
     s->count_count = cli_split(s->cpu ? text + 3 : text, copy, sizeof copy, words, MOST_COUNTS);
     for (int i = 0; i < s->count_count; i++) {
-        s->counts[i] = atoi(words[i]);
-        if (s->counts[i] < 1 || s->counts[i] > 64)
+        char *end;
+        long count = strtol(words[i], &end, 10);
+        s->counts[i] = (int)count;
+        if (*end || count < 1 || count > MOST_RANKS)
             return cli_usage("--gpus %s: expected numbers of GPUs such as 4 or 1,2,4 (cpu4: CPU ranks)", text);
     }
     return s->count_count ? CLI_PASS : cli_usage("--gpus needs a number");
+}
+
+static int check_operands(const char *text)
+{
+    static const char *const known[] = {"distributed", "host", "parts", NULL};
+    char copy[256];
+    const char *words[MOST_COUNTS];
+    int count = cli_split(text, copy, sizeof copy, words, MOST_COUNTS);
+    for (int i = 0; i < count; i++)
+        if (lab_name_find(known, words[i]) < 0)
+            return cli_unknown("kind of --operands", words[i], known);
+    return count ? CLI_PASS : cli_usage("--operands needs a word: distributed, host or parts");
 }
 
 static rung_status open_owner(session *s)
@@ -303,7 +316,9 @@ static rung_status open_owner(session *s)
 int cli_bench_multi(const bench_multi_options *o, const lab_shapes *shapes)
 {
     session s = {.options = o};
-    int code = o->distributed ? CLI_PASS : read_counts(&s);
+    int code = check_operands(o->operands);
+    if (code == CLI_PASS && !o->distributed)
+        code = read_counts(&s);
     if (code)
         return code;
     if (o->distributed && (wants(&s, "host") || wants(&s, "parts")))

@@ -20,6 +20,7 @@ extern const cli_verb cli_verbs[]; /* its last entry has a NULL name */
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2))); /* returns 2 */
 int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));  /* returns 1 */
 int cli_fail_status(rung_status status, const char *what);                    /* says the library's sentence */
+int cli_fail_file(rung_status status); /* of a file that was named: returns 2 where it cannot be opened */
 /* Says "no X is called 'word'", with the nearest name, or with the list when none is near. Returns 2. */
 int cli_unknown(const char *what, const char *word, const char *const *names);
 int cli_unknown_kernel(const char *word);

@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "lab/case.h"
 #include "lab/names.h"
+#include "lab/output.h"
 #include "lab/record.h"
 #include "lab/report.h"
 #include "lab/verify.h"
@@ -261,6 +262,19 @@ static int run(climb *x, int device, int64_t threads, int64_t size, const char *
     return code;
 }
 
+/* A page that cannot be written is told before the climb, which takes a while. */
+static int check_report(const char *report)
+{
+    lab_output page;
+    rung_status status = lab_output_open(&page, report);
+    if (status != RUNG_SUCCESS)
+        return cli_fail_file(status);
+    fclose(page.to);
+    if (page.unfinished[0])
+        remove(page.unfinished);
+    return CLI_PASS;
+}
+
 int cmd_climb(int argc, char **argv)
 {
     climb x = {0};
@@ -288,6 +302,8 @@ int cmd_climb(int argc, char **argv)
     x.command = command;
     if (size && lab_sizes_check(size, size, size, 1, 0) != RUNG_SUCCESS)
         return cli_usage("%s", lab_error());
+    if (report && (code = check_report(report)))
+        return code;
     if (report && !output) { /* the results stay in memory, so that nothing is left behind however this ends */
         int memory = memfd_create("rung-climb", MFD_CLOEXEC);
         if (memory < 0)
@@ -299,8 +315,9 @@ int cmd_climb(int argc, char **argv)
         return cli_usage("%s", lab_error());
     code = run(&x, device, threads, size, peers);
     code = cli_close_record(x.record, output, code);
-    if (report && code == CLI_PASS && lab_report(&output, 1, report) != RUNG_SUCCESS)
-        code = cli_fail("no report: %s", lab_error());
+    rung_status made = report && code == CLI_PASS ? lab_report(&output, 1, report) : RUNG_SUCCESS;
+    if (made != RUNG_SUCCESS)
+        code = cli_fail_file(made);
     else if (report && code == CLI_PASS)
         fprintf(stderr, "charts: %s\n", report);
     return code;

@@ -286,8 +286,10 @@ static int draw_all(const options *o)
         rung_status status =
             kernel->role == RUNG_REDUCE ? lab_lens_reduce(&c, 1 << 20, &result) : lab_lens_run(&c, &result);
         snprintf(path, sizeof path, "%s/%s.svg", o->pictures, kernel->name);
-        if (status != RUNG_SUCCESS || (status = lab_lens_svg(path, &c)) != RUNG_SUCCESS)
+        if (status != RUNG_SUCCESS)
             return cli_fail_status(status, kernel->name);
+        if ((status = lab_lens_svg(path, &c)) != RUNG_SUCCESS)
+            return cli_fail_file(status);
     }
     cli_progress(NULL);
     return CLI_PASS;
@@ -318,7 +320,7 @@ static int own_kernel(const options *o, lab_lens_case *c, char *object, size_t o
     snprintf(symbol, symbol_bytes, "%.*s", (int)strcspn(name ? name + 1 : o->file, "."), name ? name + 1 : o->file);
     rung_status status = lab_lens_compile(o->file, object, object_bytes);
     if (status != RUNG_SUCCESS)
-        return cli_fail_status(status, "lens");
+        return status == RUNG_INVALID_ARGUMENT ? cli_fail_file(status) : cli_fail_status(status, "lens");
     c->object = object;
     c->symbol = o->symbol ? o->symbol : symbol;
     c->threads = (int)o->threads;
@@ -370,10 +372,10 @@ static int run_one(const options *o, const char **words, int count)
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, name);
     int code = print_run(o, &c, &result, name);
-    if (o->svg && lab_lens_svg(o->svg, &c) != RUNG_SUCCESS)
-        return cli_fail("%s", lab_error());
-    if (o->html && lab_lens_html(o->html, &c, result.why[0] ? result.why : NULL) != RUNG_SUCCESS)
-        return cli_fail("%s", lab_error());
+    if (o->svg && (status = lab_lens_svg(o->svg, &c)) != RUNG_SUCCESS)
+        return cli_fail_file(status);
+    if (o->html && (status = lab_lens_html(o->html, &c, result.why[0] ? result.why : NULL)) != RUNG_SUCCESS)
+        return cli_fail_file(status);
     return code;
 }
 

@@ -121,7 +121,7 @@ static int write_json(const options *o, const lab_profile *profiles, int count, 
 {
     FILE *to = lab_record_open(o->json);
     if (!to)
-        return cli_fail("%s", lab_error());
+        return cli_usage("%s", lab_error());
     for (int i = 0; i < count; i++) {
         lab_json json = {.to = to};
         lab_json_open(&json, NULL);
@@ -248,8 +248,9 @@ static int profile_kernels(const options *o, const char **words, int count, int6
     void *driver = o->saved ? NULL : dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
     int blocked = CLI_FAIL, found;
     if (o->saved) {
-        if (lab_counters_read(o->saved, m, n, k, profiles, kernels, &found) != RUNG_SUCCESS)
-            return cli_fail("%s", lab_error());
+        rung_status read = lab_counters_read(o->saved, m, n, k, profiles, kernels, &found);
+        if (read != RUNG_SUCCESS)
+            return cli_fail_file(read);
         blocked = CLI_PASS;
     } else if (!driver)
         fprintf(stderr, "rung: no NVIDIA driver on this machine: only what the lens predicts\n");
@@ -266,9 +267,8 @@ static int profile_kernels(const options *o, const char **words, int count, int6
     cli_table_begin(&table, (cli_format)o->format, columns, (int)(sizeof columns / sizeof columns[0]));
     for (int i = 0; i < kernels; i++)
         print_profile(&table, &profiles[i]);
-    if (o->json && write_json(o, profiles, kernels, command, m, n, k))
-        return CLI_FAIL;
-    return o->no_counters ? CLI_PASS : blocked;
+    int kept = o->json ? write_json(o, profiles, kernels, command, m, n, k) : CLI_PASS;
+    return kept || o->no_counters ? kept : blocked;
 }
 
 int cmd_profile(int argc, char **argv)

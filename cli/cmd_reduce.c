@@ -3,6 +3,7 @@
 #include "lab/record.h"
 #include "lab/reduce.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -140,7 +141,7 @@ static int read_size(const char *word, int64_t *n)
     char *end;
     errno = 0;
     *n = strtoll(word, &end, 10);
-    if (*n == 2 && *end == '^') {
+    if (*n == 2 && *end == '^' && isdigit((unsigned char)end[1])) {
         long power = strtol(end + 1, &end, 10);
         *n = power >= 0 && power <= 48 ? (int64_t)1 << power : 0;
     }

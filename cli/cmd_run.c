@@ -147,7 +147,7 @@ static int run_reported(const run_options *o, char **program)
     char path[64];
     FILE *to = o->report_file ? fopen(o->report_file, "w") : stderr;
     if (!to)
-        return cli_fail("cannot write %s: %s", o->report_file, strerror(errno));
+        return cli_usage("cannot write %s: %s", o->report_file, strerror(errno));
     int memory = memfd_create("rung-report", MFD_CLOEXEC);
     if (memory < 0)
         return cli_fail("no memory for the report: %s", strerror(errno));

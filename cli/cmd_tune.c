@@ -130,13 +130,12 @@ static int record_all(const tune_options *o, lab_bench *bench, const lab_shapes 
 {
     FILE *file = lab_record_open(o->times);
     if (!file)
-        return cli_fail("%s", lab_error());
+        return cli_usage("%s", lab_error());
     int code = CLI_PASS;
     for (int i = 0; i < shapes->count && code == CLI_PASS; i++)
         code = record_times(o, bench, &shapes->list[i], file);
     cli_progress(NULL);
-    fclose(file);
-    return code;
+    return cli_close_record(file, o->times, code);
 }
 
 static int tune_all(const tune_options *o, lab_bench *bench, const lab_shapes *shapes)

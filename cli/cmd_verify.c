@@ -306,7 +306,7 @@ static int verify_bits(session *s)
     lab_bits_counts counts;
     FILE *list = fopen(s->o->bits, "r");
     if (!list)
-        return cli_fail("verify --bits: %s cannot be read: %s", s->o->bits, strerror(errno));
+        return cli_usage("verify --bits: %s cannot be read: %s", s->o->bits, strerror(errno));
     rung_status status = lab_bits(&s->verifier, list, stdout, &counts);
     fclose(list);
     if (status != RUNG_SUCCESS)

@@ -41,6 +41,12 @@ int cli_fail_status(rung_status status, const char *what)
     return cli_fail("%s: %s: %s", what, rung_status_name(status), sentence);
 }
 
+/* A file that was named and cannot be opened is a wrong call; one that does not take everything is a failure. */
+int cli_fail_file(rung_status status)
+{
+    return status == RUNG_INVALID_ARGUMENT ? cli_usage("%s", lab_error()) : cli_fail("%s", lab_error());
+}
+
 int cli_unknown(const char *what, const char *word, const char *const *names)
 {
     const char *nearest = lab_name_nearest(names, word);

@@ -95,6 +95,21 @@ rung_status lab_shapes_add(lab_shapes *shapes, const lab_shape *shape)
     return RUNG_SUCCESS;
 }
 
+/* Reads what may follow the sizes: the number of matrices, the padding, a remark. Returns 0 where anything else does.
+ */
+static int read_rest(const char *at, lab_shape *shape)
+{
+    char word[24];
+    int length;
+    for (int i = 0; sscanf(at, "%23s%n", word, &length) == 1 && word[0] != '#'; i++, at += length) {
+        int is_pad = strncmp(word, "pad=", 4) == 0;
+        const char *number = word + (is_pad ? 4 : 0);
+        if (i > 1 || (i == 1 && !is_pad) || !read_size(&number, is_pad ? &shape->pad : &shape->batch) || *number)
+            return 0;
+    }
+    return 1;
+}
+
 static rung_status read_line(const char *file, int number, const char *line, lab_shapes *shapes)
 {
     char a = 0, b = 0;
@@ -102,13 +117,10 @@ static rung_status read_line(const char *file, int number, const char *line, lab
     const char *at = line + strspn(line, " \t\r\n");
     if (!*at || *at == '#')
         return RUNG_SUCCESS;
-    int fields = sscanf(at, "%c%c %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64, &a, &b, &shape.m, &shape.n, &shape.k,
-                        &shape.batch);
+    int read = 0;
+    int fields = sscanf(at, "%c%c %" SCNd64 " %" SCNd64 " %" SCNd64 "%n", &a, &b, &shape.m, &shape.n, &shape.k, &read);
     char trans[3] = {a, b, 0};
-    const char *pad = strstr(at, "pad=");
-    if (pad)
-        shape.pad = atoll(pad + 4);
-    if (fields < 5 || !read_trans(trans, &shape) || !positive(&shape))
+    if (fields < 5 || !read_trans(trans, &shape) || !read_rest(at + read, &shape) || !positive(&shape))
         return lab_fail(RUNG_INVALID_ARGUMENT,
                         "%s:%d: expected 'opA opB m n k [batch] [pad=P]', such as 'NT 512 64 512', found '%.*s'", file,
                         number, (int)strcspn(at, "\n"), at);

@@ -210,7 +210,7 @@ ends 126 -- /tmp
 ends 127 --report -- /missing
 ends 3 --report -- sh -c 'exit 3'
 ends 143 --report -- sh -c 'kill -TERM $$'
-ends 1 --report-file /nonexistent/folder/file -- true
+ends 2 --report-file /nonexistent/folder/file -- true
 if ldd "$rung" >/dev/null 2>&1 && [ -e "$(dirname "$rung")/../lib/librung_blas.so" ]; then
     unset OPENBLAS_THREAD_TIMEOUT
     ends 0 -- sh -c 'echo "timeout $OPENBLAS_THREAD_TIMEOUT"'

@@ -136,6 +136,13 @@ climb nan '.* elements are NaN or Inf where they should not be' 'errs inf u'
 climb outside '.* words outside C.s m x n were written' '.* words outside C.s m x n were written'
 climb a 'operand A was changed' 'operand A was changed'
 
+# Sums: at the sizes with edges, and at the size that is timed; each of them as NaN, too, and with other bits the second time.
+for how in sum sum_nan sum_second; do
+    refused $how 'FAIL rung_ssum: the sum of ' reduce --device cpu --budget-ms 1 1000
+    refused $how ',FAIL' reduce --device cpu --quick --budget-ms 1 --format csv 1000
+done
+passes none reduce --device cpu --budget-ms 1 1000
+
 # Random calls: a failure becomes the smallest line that still fails.
 refused edge "case 'NN:1x2x1:col'" fuzz --device cpu --threads 1 --calls 30
 refused product "case 'NN:1x1x1:col'" fuzz --device cpu --threads 1 --calls 30
