@@ -24,8 +24,9 @@ give_up() {
 }
 
 # -fsanitize=thread calls a hook for every load and store that is not to a register or an own local variable; no pass may
-# split, join, repeat or drop accesses or barriers on the way (-fno-tree-sra keeps a float4 one access).
-"$cxx" -x c++ -std=gnu++17 -O1 -gdwarf-4 -fPIC -w -fsanitize=thread --param tsan-instrument-func-entry-exit=0 \
+# split, join, repeat or drop accesses or barriers on the way (-fno-tree-sra keeps a float4 one access). Of the debug information lines are
+# wanted, not where variables are.
+"$cxx" -x c++ -std=gnu++17 -O1 -gdwarf-4 -fno-var-tracking -fPIC -w -fsanitize=thread --param tsan-instrument-func-entry-exit=0 \
     -fno-tree-sra -fno-ipa-sra -fno-tree-vectorize -fno-store-merging -fno-tree-loop-distribute-patterns \
     -fno-plt -fno-unroll-loops -fno-crossjumping -fno-tree-tail-merge -fno-strict-aliasing -fno-math-errno -ffp-contract=off -fno-extern-tls-init -fno-exceptions \
     -fno-rtti -fno-threadsafe-statics -fvisibility=default -DRUNG_LENS=1 -I"$here/cuda" -I"$here/../cuda" -I"$here/../cuda/api" \
@@ -34,11 +35,12 @@ give_up() {
 printf '%s: %s\n' "$base.stamp" "$here/lens_cc.sh" | sed 's/\([^:]\) /\1\\ /g' >>"$work.d"
 
 # extern __shared__ arrays get their memory here, as large as a block may ask for.
+array() { printf '.globl %s\n.type %s, @object\n.size %s, %d\n.balign 1024\n%s: .zero %d\n' "$1" "$1" "$1" "$2" "$1" "$2"; }
 {
-    echo '#define DYNAMIC __attribute__((visibility("default"), aligned(1024)))'
-    echo 'DYNAMIC __thread unsigned char rung_lens_anchor[16];'
-    readelf -sW "$work.o" | awk '$4 == "TLS" && $7 == "UND" { print "DYNAMIC __thread unsigned char " $8 "[232448];" }'
-} | "$cxx" -x c -O1 -fPIC -c - -o "$work.stub.o" >"$work.log" 2>&1 || give_up
-"$cxx" -shared -o "$work.so" "$work.o" "$work.stub.o" >"$work.log" 2>&1 || give_up
+    echo '.section .tbss,"awT",@nobits'
+    array rung_lens_anchor 16
+    for name in $(readelf -sW "$work.o" | awk '$4 == "TLS" && $7 == "UND" { print $8 }'); do array "$name" 232448; done
+    echo '.section .note.GNU-stack,"",@progbits'
+} | "$cxx" -shared -o "$work.so" "$work.o" -x assembler - >"$work.log" 2>&1 || give_up
 mv "$work.d" "$base.d"
 mv "$work.so" "$out"
