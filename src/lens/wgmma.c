@@ -14,6 +14,8 @@ enum { F16 = 0, BF16 = 1, TF32 = 2 };
 
 enum {
     DEPTH_MAX = 16,     /* products of one step */
+    STEP_BYTES = 32,    /* of a row, that a step takes */
+    KNOWN_ROWS = 16384, /* for each unit of shared memory one */
     FRACTION_BITS = 25, /* of an aligned term, behind the largest exponent */
     LEAST_F32 = -126,   /* the exponent of the smallest normal numbers: smaller numbers are aligned as these are */
     LEAST_F16 = -14,
@@ -62,24 +64,45 @@ static int exponent_of(float x, int least)
     return exponent < least ? least : exponent;
 }
 
-/* Reads the factors of a row for one step, which takes 32 bytes of it. */
-static void row_of(factors *to, uint32_t start, int row, int type)
+static void factors_of(factors *to, const unsigned char *from, int type)
 {
-    int p = 0, bytes = type == TF32 ? 4 : 2;
-    for (int half = 0; half < 2; half++) {
-        const unsigned char *from = unit(start, row, half * 16);
-        for (int i = 0; i < 16; i += bytes, p++) {
-            uint32_t bits = 0;
-            memcpy(&bits, from + i, (size_t)bytes);
-            if (type == F16) {
-                to->value[p] = halves[bits];
-            } else {
-                bits = type == BF16 ? bits << 16 : bits & 0xffffe000u;
-                memcpy(&to->value[p], &bits, 4);
-            }
-            to->exponent[p] = exponent_of(to->value[p], type == F16 ? LEAST_F16 : LEAST_F32);
+    int bytes = type == TF32 ? 4 : 2;
+    for (int p = 0; p < STEP_BYTES / bytes; p++) {
+        uint32_t bits = 0;
+        memcpy(&bits, from + p * bytes, (size_t)bytes);
+        if (type == F16) {
+            to->value[p] = halves[bits];
+        } else {
+            bits = type == BF16 ? bits << 16 : bits & 0xffffe000u;
+            memcpy(&to->value[p], &bits, 4);
         }
+        to->exponent[p] = exponent_of(to->value[p], type == F16 ? LEAST_F16 : LEAST_F32);
     }
+}
+
+/* What a piece of shared memory held when its factors were last worked out: the threads of a warpgroup read the same
+ * rows. */
+typedef struct known_row {
+    unsigned char bytes[STEP_BYTES];
+    int type; /* of the factors, + 1; 0 before there are any */
+    factors factors;
+} known_row;
+
+/* Returns the factors of a row for one step. They stay until a piece of memory is read that takes their place. */
+static const factors *row_of(uint32_t start, int row, int type)
+{
+    static known_row known[KNOWN_ROWS];
+    const unsigned char *from = unit(start, row, 0);
+    unsigned char bytes[STEP_BYTES];
+    memcpy(bytes, from, STEP_BYTES / 2);
+    memcpy(bytes + STEP_BYTES / 2, unit(start, row, STEP_BYTES / 2), STEP_BYTES / 2);
+    known_row *k = &known[(size_t)(from - lens_module_now->shared) / (STEP_BYTES / 2) % KNOWN_ROWS];
+    if (k->type != type + 1 || memcmp(k->bytes, bytes, STEP_BYTES) != 0) {
+        memcpy(k->bytes, bytes, STEP_BYTES);
+        k->type = type + 1;
+        factors_of(&k->factors, bytes, type);
+    }
+    return &k->factors;
 }
 
 static double power_of_two(int exponent)
@@ -157,7 +180,6 @@ void rung_lens_wgmma(float *d, uint64_t a, uint64_t b, int keep, int n, int type
 {
     int t = (lens_now.current - (int)(lens_now.rank * lens_now.block_threads)) % 128, lane = t % 32,
         depth = type == TF32 ? 8 : 16;
-    factors rows[2], column;
     uint32_t a_start = start_of(a), b_start = start_of(b);
     for (int h = 0; !halves_ready && h < 65536; h++)
         halves[h] = from_half((uint16_t)h);
@@ -169,14 +191,15 @@ void rung_lens_wgmma(float *d, uint64_t a, uint64_t b, int keep, int n, int type
     }
     if (t == 0)
         lens_bulk(PC, RUNG_LENS_SHARED, RUNG_LENS_MMA, lens_module_now->shared + b_start, (64.0 + n) * 32, 0);
+    factors rows[2];
     for (int h = 0; h < 2; h++)
-        row_of(&rows[h], a_start, t / 32 * 16 + lane / 4 + h * 8, type);
+        rows[h] = *row_of(a_start, t / 32 * 16 + lane / 4 + h * 8, type);
     for (int j = 0; j < n / 8; j++)
         for (int e = 0; e < 2; e++) {
-            row_of(&column, b_start, j * 8 + lane % 4 * 2 + e, type);
+            const factors *column = row_of(b_start, j * 8 + lane % 4 * 2 + e, type);
             for (int h = 0; h < 2; h++) {
                 float *to = &d[j * 4 + h * 2 + e];
-                *to = step(keep ? *to : 0.0f, &rows[h], &column, depth);
+                *to = step(keep ? *to : 0.0f, &rows[h], column, depth);
             }
         }
 }
