@@ -3,9 +3,11 @@
 # build, list, plan with and verify the new rungs, the new tile and the new family; the edits that change a tile and take one out are made,
 # after which the lists that tests read still fit; and the build must refuse a file without a row, a row without a file,
 # rows that no body can be compiled for and a tile whose name does not say its sizes.
-# usage: guides.sh <source folder> <cmake>
+# What the guides leave as it is comes from the build under test.
+# usage: guides.sh SOURCE BUILD CMAKE
 set -eu
-source=$1 cmake=$2
+source=$1 build=$2 cmake=$3
+same=$(cd "$(dirname "$0")" && pwd)/same_objects.sh
 top=$(mktemp -d)
 trap 'rm -rf "$top"' EXIT
 work="$top/a clone" # the lens compiles kernels below a folder whose name has a space, too
@@ -25,7 +27,8 @@ refused() {
     grep -q "$2" log || { cat log; exit 1; }
 }
 
-"$cmake" -S . -B build -G Ninja -DRUNG_TESTS=OFF -DRUNG_WERROR=ON -DRUNG_CUDA_ARCHS= -DCMAKE_BUILD_TYPE=Debug >log 2>&1 || { cat log; exit 1; }
+"$cmake" -S . -B build -G Ninja -DRUNG_TESTS=OFF -DRUNG_WERROR=ON -DRUNG_CUDA_ARCHS= -DCMAKE_BUILD_TYPE=Release \
+    -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DCMAKE_C_COMPILER_LAUNCHER="$same;take" >log 2>&1 || { cat log; exit 1; }
 block add_a_kernel 1 >src/ladder/cpu/c90_two_rows.c
 refused "a file without a row" 'c90_two_rows.c has no row'
 block add_a_kernel 2 >>src/ladder/cpu/rows.inc
@@ -38,7 +41,14 @@ block add_a_tile 3 >src/cuda/families/plain/tile.h
 block add_a_tile 4 >src/cuda/families/plain/tiles.inc
 block add_a_tile 5 >src/cuda/families/plain/kernel.cu
 block add_a_tile 6 >src/cuda/families/plain/launch.c
-"$cmake" --build build --target rung_run >log 2>&1 || { tail -30 log; exit 1; }
+"$cmake" build >log 2>&1 || { cat log; exit 1; }
+"$same" list "$build" "$source" "$work/build" "$work"
+RUNG_SAME=$work/build/same RUNG_SAME_FROM=$build "$cmake" --build build --target rung_run >log 2>&1 || { tail -30 log; exit 1; }
+rm -rf build/same
+for kernel in lab_kernels sm90_crowd_f32_64x32x8_s4; do # and so do kernels for the lens
+    row=$(grep "^$kernel " build/lib/rung-lens/kernels.txt) && grep -qxF "$row" "$build/lib/rung-lens/kernels.txt" || continue
+    cp -p "$build/lib/rung-lens/$kernel".so "$build/lib/rung-lens/$kernel".d build/lib/rung-lens || :
+done
 
 # The rungs.
 build/bin/rung list | grep c90_two_rows
