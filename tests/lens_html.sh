@@ -9,7 +9,7 @@ trap 'rm -rf "$work"' EXIT
 "$rung" lens --file "$kernels/missing_second_barrier.cu" --tile 16x16 --threads 256 37x41x45 --html "$work/faulty.html" \
     >/dev/null 2>&1
 "$rung" lens l01_naive 64x64x64 --html "$work/no/such/folder.html" >/dev/null 2>"$work/err"
-[ $? = 1 ] && grep -q 'no/such/folder.html' "$work/err" || { echo "a page that cannot be written: $(cat "$work/err")"; bad=1; }
+[ $? = 2 ] && grep -q 'no/such/folder.html' "$work/err" || { echo "a page that cannot be written: $(cat "$work/err")"; bad=1; }
 
 # "#include <...>" must not end or begin anything: within the data there is no "<".
 for page in good faulty; do
