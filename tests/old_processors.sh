@@ -18,4 +18,10 @@ log=$(mktemp) && trap 'rm -f "$log"' EXIT
 on core2duo portable    # 2006: no AVX
 on SandyBridge portable # 2011: AVX, no FMA
 on Haswell avx2
+
+# What the lens compiled here with FMA is refused, not run, where there is none.
+if readelf -sW "${rung%/bin/rung}/lib/rung-lens/l01_naive.so" 2>/dev/null | grep -q rung_lens_fma; then
+    timeout 100 qemu-x86_64 -cpu core2duo "$rung" lens l01_naive 8x8x8 >"$log" 2>&1
+    [ $? = 1 ] && grep -q 'FMA, which this one lacks' "$log" || { echo "core2duo: an object for FMA is run"; cat "$log"; bad=1; }
+fi
 exit $bad

@@ -23,6 +23,10 @@ give_up() {
     exit 1
 }
 
+# A multiply-add is an instruction where this processor has it, not a call of libm; elsewhere such an object is refused (symbols.c).
+fma=
+! grep -qw fma /proc/cpuinfo || fma=-mfma
+
 # -fsanitize=thread calls a hook for every load and store that is not to a register or an own local variable; no pass may
 # split, join, repeat or drop accesses or barriers on the way (-fno-tree-sra keeps a float4 one access). Of the debug information lines are
 # wanted, not where variables are.
@@ -30,7 +34,7 @@ give_up() {
     -fno-tree-sra -fno-ipa-sra -fno-tree-vectorize -fno-store-merging -fno-tree-loop-distribute-patterns \
     -fno-plt -fno-unroll-loops -fno-crossjumping -fno-tree-tail-merge -fno-strict-aliasing -fno-math-errno -ffp-contract=off -fno-extern-tls-init -fno-exceptions \
     -fno-rtti -fno-threadsafe-statics -fvisibility=default -DRUNG_LENS=1 -I"$here/cuda" -I"$here/../cuda" -I"$here/../cuda/api" \
-    -I"$here/.." -I"$here/../../include" "$@" -include rung_lens_cuda.h -MMD -MF "$work.d" -MQ "$base.stamp" \
+    -I"$here/.." -I"$here/../../include" $fma "$@" -include rung_lens_cuda.h -MMD -MF "$work.d" -MQ "$base.stamp" \
     -c "$source" -o "$work.o" >"$work.log" 2>&1 || give_up
 printf '%s: %s\n' "$base.stamp" "$here/lens_cc.sh" | sed 's/\([^:]\) /\1\\ /g' >>"$work.d"
 
@@ -40,6 +44,7 @@ array() { printf '.globl %s\n.type %s, @object\n.size %s, %d\n.balign 1024\n%s: 
     echo '.section .tbss,"awT",@nobits'
     array rung_lens_anchor 16
     for name in $(readelf -sW "$work.o" | awk '$4 == "TLS" && $7 == "UND" { print $8 }'); do array "$name" 232448; done
+    [ -z "$fma" ] || printf '.section .rodata\n.globl rung_lens_fma\nrung_lens_fma: .byte 1\n'
     echo '.section .note.GNU-stack,"",@progbits'
 } | "$cxx" -shared -o "$work.so" "$work.o" -x assembler - >"$work.log" 2>&1 || give_up
 mv "$work.d" "$base.d"

@@ -104,13 +104,14 @@ static bool find_kernel(const char *symbol, kernel_file *file)
     return false;
 }
 
-/* Objects of different sources must not meet in one cache: its folder is named by a hash of where the list stands. */
+/* Objects of different sources, or for processors with and without FMA, must not meet in one cache: its folder is named
+ * by a hash of where the list stands and of which processor this is. */
 static bool cache_folder(char *path, size_t bytes)
 {
     char list[PATH_BYTES];
     const char *own = getenv("RUNG_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     own_folder(list, sizeof list);
-    unsigned hash = 2166136261u;
+    unsigned hash = 2166136261u ^ (__builtin_cpu_supports("fma") != 0);
     for (const char *c = list; *c; c++)
         hash = (hash ^ (unsigned char)*c) * 16777619u;
     char base[PATH_BYTES];

@@ -135,6 +135,11 @@ static lens_module *open_module(const char *path, const char *stem, char *why, s
         snprintf(why, why_bytes, "%s does not load: %s", path, dlerror());
         return NULL;
     }
+    if (dlsym(module->handle, "rung_lens_fma") && !__builtin_cpu_supports("fma")) {
+        snprintf(why, why_bytes, "%s was made on a processor with FMA, which this one lacks: remove it", path);
+        dlclose(module->handle);
+        return NULL;
+    }
     module->base = map->l_addr;
     uint32_t anchor = 0;
     unsigned char *at = dlsym(module->handle, "rung_lens_anchor");
