@@ -43,7 +43,7 @@ def table(head, rows):
     return "\n".join(lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows])
 
 
-CHAINED = ("l34", "l35", "l36", "l37", "l38", "l39")  # rungs whose warpgroups take turns at the tensor cores
+CHAINED = ("l34", "l35", "l36", "l37", "l38", "l39", "l40")  # rungs whose warpgroups take turns at the tensor cores
 
 
 class Page:

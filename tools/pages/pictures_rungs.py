@@ -17,7 +17,7 @@ OVERLAPPED = {
 # its corrections are multiplied.
 CHAINED = {"l34_f16x3_chain": (32, False, False), "l35_f16x3_promoted": (64, True, False), "l36_f16x3_overlapped": (64, True, True),
            "l37_f16x3_guarded": (64, True, True), "l38_f16x3_pipeline": (64, True, True),
-           "l39_f16x3_read_once": (64, True, True)}
+           "l39_f16x3_read_once": (64, True, True), "l40_f16x3_whole_tiles": (64, True, True)}
 
 
 def counts_of(r, name):

@@ -28,6 +28,7 @@ extern const rung_launcher rung_launch_ladder_l34_images_paired;
 extern const rung_launcher rung_launch_ladder_images_paired;
 extern const rung_launcher rung_launch_ladder_pipeline;
 extern const rung_launcher rung_launch_ladder_read_once;
+extern const rung_launcher rung_launch_ladder_l39_images;
 
 const rung_launcher *const rung_launchers[] = {
 #define RUNG_FAMILY(family) &rung_launch_##family,
@@ -50,6 +51,7 @@ const rung_launcher *const rung_launchers[] = {
     &rung_launch_ladder_images_paired,
     &rung_launch_ladder_pipeline,
     &rung_launch_ladder_read_once,
+    &rung_launch_ladder_l39_images,
     NULL,
 };
 

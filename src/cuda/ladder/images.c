@@ -1,7 +1,7 @@
-/* Launchers "ladder_images", "ladder_l34_images", "ladder_l34_images_paired", "ladder_images_paired", "ladder_pipeline"
- * and "ladder_read_once": rungs on tensor cores whose operands are first laid out for wgmma (device/images.h), by the
- * rung's own kernel NAME_split or by l34's. Blocks are persistent; paired ones are clusters of two, which share each
- * tile of B. */
+/* Launchers "ladder_images", "ladder_l34_images", "ladder_l34_images_paired", "ladder_images_paired",
+ * "ladder_pipeline", "ladder_read_once" and "ladder_l39_images": rungs on tensor cores whose operands are first laid
+ * out for wgmma (device/images.h), by the rung's own kernel NAME_split, by l34's or by l39's. Blocks are persistent;
+ * paired ones are clusters of two, which share each tile of B. */
 #include "cuda/device/images.h"
 #include "cuda/driver/device.h"
 
@@ -149,6 +149,11 @@ static rung_status run_read_once(rung_cuda *cuda, const rung_choice *choice, con
     return run_for(cuda, choice, p, (style){.cluster = 2, .split_threads = 256});
 }
 
+static rung_status run_l39(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
+{
+    return run_for(cuda, choice, p, (style){.split_by = "l39_f16x3_read_once", .cluster = 2, .split_threads = 256});
+}
+
 const rung_launcher rung_launch_ladder_images = {"ladder_images", estimate, run_own, NULL};
 const rung_launcher rung_launch_ladder_l34_images = {"ladder_l34_images", estimate, run_l34, NULL};
 const rung_launcher rung_launch_ladder_l34_images_paired = {"ladder_l34_images_paired", estimate_paired, run_l34_paired,
@@ -156,3 +161,4 @@ const rung_launcher rung_launch_ladder_l34_images_paired = {"ladder_l34_images_p
 const rung_launcher rung_launch_ladder_images_paired = {"ladder_images_paired", estimate_paired, run_own_paired, NULL};
 const rung_launcher rung_launch_ladder_pipeline = {"ladder_pipeline", estimate_paired, run_pipeline, NULL};
 const rung_launcher rung_launch_ladder_read_once = {"ladder_read_once", estimate_paired, run_read_once, NULL};
+const rung_launcher rung_launch_ladder_l39_images = {"ladder_l39_images", estimate_paired, run_l39, NULL};
