@@ -193,6 +193,7 @@ if [ -x "$2" ] && [ -e "$drop_in" ] && ldd "$rung" >/dev/null 2>&1; then
     tells "librung_blas.so: RUNG_DEVICE is 'tpu': cpu, gpu or a GPU's number; cpu is taken" RUNG_DEVICE=tpu
     tells "RUNG_DEVICE asks for a GPU: no NVIDIA driver: /nowhere.*; the CPU computes" RUNG_DEVICE=gpu0 RUNG_LIBCUDA=/nowhere
     tells "could not be written to /nowhere/report: No such file" RUNG_REPORT=/nowhere/report
+    tells "could not be written to /dev/full: No space left" RUNG_REPORT=/dev/full
     env RUNG_NUM_THREADS=abc LD_PRELOAD="$drop_in" "$program" 5 2>"$work/err" # which has no other BLAS
     grep -q "RUNG_NUM_THREADS is 'abc'.*products are left to the other BLAS" "$work/err" || { echo "a wrong number of threads: $(cat "$work/err")"; bad=1; }
 fi

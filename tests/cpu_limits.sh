@@ -30,6 +30,16 @@ quotas() {
     expect "version 1, one CPU" 1 env
     echo -1 >/sys/fs/cgroup/cpu/cpu.cfs_quota_us
     expect "version 1, no limit" "$cores" env
+    # A group in groups: the tightest of their limits counts, wherever it stands. The process's own group is shown by a file of ours.
+    rm -r /sys/fs/cgroup/cpu
+    mkdir -p /sys/fs/cgroup/a/b
+    echo 0::/a/b >/sys/fs/cgroup/own
+    for tight in /sys/fs/cgroup/a /sys/fs/cgroup/a/b; do
+        echo "$((cores * 100000)) 100000" | tee /sys/fs/cgroup/a/cpu.max >/sys/fs/cgroup/a/b/cpu.max
+        echo "100000 100000" >$tight/cpu.max
+        # shellcheck disable=SC2016
+        expect "version 2, one CPU in ${tight#/sys/fs/cgroup}" 1 sh -c 'mount --bind /sys/fs/cgroup/own /proc/$$/cgroup && exec "$@"' sh
+    done
 }
 
 if [ "${2:-}" = inside ]; then

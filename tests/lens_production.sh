@@ -134,6 +134,7 @@ for row in $kernels; do
         # Rows at odd addresses: copied where any block is refused. Blocks of which a part lies in C.
         try "$name" "NN:$((m + 1))x$((n + 3))x$((4 * k + 5)):row,data=span100"
         try "$name" "TT:$((m / 2 + 3))x$((n + 66))x$((4 * k + 1)):row,offset=1,data=spike,beta=0.5"
+        few 3 "$name" "NN:$((4 * m + 8))x$((2 * n + 4))x128:row" # a cluster has more tiles than there is room for headers
         few 3 "$name" "NN:${m}x${n}x1280:row,data=span100"
         few 3 "$name" "NT:${m}x${n}x1280:row,data=spike,beta=-0.5"
         same "$name" "NN:$((m + 2))x$((2 * n))x$((8 * k)):row,data=span40" "NN:${m}x$((3 * n))x$((4 * k)):row,data=special" ;;

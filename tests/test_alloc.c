@@ -159,12 +159,20 @@ static int scenario(void)
         return fair(status) && !context ? 0 : __LINE__;
     int wrong = 0;
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0] && !wrong; i++)
-        for (int form = 0; form < 4; form++) {
-            int64_t m = shapes[i][0], n = shapes[i][1], k = shapes[i][2];
+        for (int call = 0; call < 8;
+             call++) { /* whichever of a product and a batch comes first finds no workspace there */
+            const int64_t m = shapes[i][0], n = shapes[i][1], k = shapes[i][2];
+            const int form = call >> 1, batch = 1 + ((call ^ (int)i) & 1);
+            const rung_transpose ta = (rung_transpose)(form & 1), tb = (rung_transpose)(form >> 1);
             float *c = operands + (1 << 20);
-            status = rung_sgemm(context, RUNG_ROW_MAJOR, form & 1, form >> 1, m, n, k, 1.0f, operands, form & 1 ? m : k,
-                                operands, form >> 1 ? k : n, 0.0f, c, n);
-            wrong = right(status, c, k) ? wrong : __LINE__;
+            memset(c, 0, (size_t)(batch * m * n) * sizeof *c);
+            if (batch == 1)
+                status = rung_sgemm(context, RUNG_ROW_MAJOR, ta, tb, m, n, k, 1.0f, operands, ta ? m : k, operands,
+                                    tb ? k : n, 0.0f, c, n);
+            else
+                status = rung_sgemm_strided_batched(context, RUNG_ROW_MAJOR, ta, tb, m, n, k, 1.0f, operands,
+                                                    ta ? m : k, 0, operands, tb ? k : n, 0, 0.0f, c, n, m * n, batch);
+            wrong = right(status, c, k) && right(status, c + (batch - 1) * m * n, k) ? wrong : __LINE__;
         }
     status = rung_sgemm_strided_batched(context, RUNG_COL_MAJOR, 0, 0, 20, 20, 20, 1.0f, operands, 20, 400, operands,
                                         20, 400, 0.0f, operands + (1 << 20), 20, 400, 5);

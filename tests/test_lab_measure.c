@@ -2,6 +2,7 @@
 #include "support.h"
 #include "lab/json.h"
 #include "lab/measure.h"
+#include "lab/record.h"
 
 #include <math.h>
 #include <string.h>
@@ -100,12 +101,48 @@ static void result_lines_are_json(void **state)
         text, "{\"name\": \"a \\\"b\\\"\\\\\\u000a\", \"nan\": null, \"list\": [{\"n\": -5}, {}], \"x\": 0.5}\n");
 }
 
+/* Times and ratios stand in the order of who was timed: a peer that refuses has none. */
+static void peers_have_their_own_times(void **state)
+{
+    (void)state;
+    lab_place place = {.device = RUNG_DEVICE_CPU, .threads = 1};
+    static lab_bench bench;
+    static lab_bench_row row;
+    bench.place = &place;
+    bench.peer_count = 3;
+    for (int refused = 0; refused < 8; refused++) {
+        char text[8192] = "", name[16], wanted[32];
+        int timed = 1;
+        FILE *to = fmemopen(text, sizeof text, "w");
+        assert_non_null(to);
+        for (int i = 0; i < 3; i++) {
+            static const char *const names[] = {"first", "second", "third"};
+            bench.peers[i].name = names[i];
+            row.peer_refused[i] = refused >> i & 1;
+            if (!row.peer_refused[i])
+                row.time.us[timed++].median = 10.0 + i;
+        }
+        lab_record_bench(to, "bench", "a test", &bench, &row);
+        fclose(to);
+        for (int i = 0; i < 3; i++) {
+            snprintf(name, sizeof name, "\"%s\"", bench.peers[i].name);
+            snprintf(wanted, sizeof wanted, "\"us\": {\"median\": %d,", 10 + i);
+            const char *its = strstr(text, name);
+            if (refused >> i & 1)
+                assert_null(its);
+            else
+                assert_true(its && strstr(its, wanted) && strstr(its, wanted) < its + 60);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ratios_and_rotation),
         cmocka_unit_test(failures_are_handed_on),
         cmocka_unit_test(result_lines_are_json),
+        cmocka_unit_test(peers_have_their_own_times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -139,10 +139,28 @@ static void each_chunk_is_added_once(void **state)
                 let_meet(parts, chunks[c], may_stay[s]);
 }
 
+/* The block that adds all parts itself leaves the counters as it found them: zero, for the next launch. */
+static void who_adds_all_leaves_nothing(void **state)
+{
+    (void)state;
+    unsigned counters[2] = {0, 0};
+    for (unsigned others = 0; others < MOST_PARTS; others++) {
+        for (unsigned i = 0; i < others; i++) {
+            parts_begin(counters);
+            parts_leave(counters);
+        }
+        parts_begin(counters);
+        parts_await(counters, others);
+        assert_int_equal(counters[0], 0);
+        assert_int_equal(counters[1], 0);
+    }
+}
+
 int main(void)
 {
     enum { PATIENCE_S = 120 };
     alarm(PATIENCE_S); /* for blocks that wait for ever */
-    const struct CMUnitTest tests[] = {cmocka_unit_test(each_chunk_is_added_once)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(each_chunk_is_added_once),
+                                       cmocka_unit_test(who_adds_all_leaves_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

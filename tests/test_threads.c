@@ -59,6 +59,36 @@ static void *work(void *argument)
     return good ? NULL : (void *)"wrong";
 }
 
+/* What went wrong in one thread is that thread's, whatever fails elsewhere meanwhile. */
+static void *fail_as_numbered(void *barrier)
+{
+    static int numbers;
+    const int number = -1 - __atomic_fetch_add(&numbers, 1, __ATOMIC_RELAXED);
+    char mine[16];
+    snprintf(mine, sizeof mine, "is %d:", number);
+    int good = rung_process_set_threads(number) == RUNG_INVALID_ARGUMENT;
+    pthread_barrier_wait(barrier);
+    good = good && strstr(rung_last_error(), mine);
+    pthread_barrier_wait(barrier);
+    return good ? NULL : (void *)"wrong";
+}
+
+static void errors_are_a_threads_own(void **state)
+{
+    (void)state;
+    pthread_t threads[THREADS];
+    pthread_barrier_t barrier;
+    pthread_barrier_init(&barrier, NULL, THREADS);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, fail_as_numbered, &barrier), 0);
+    for (int i = 0; i < THREADS; i++) {
+        void *result;
+        pthread_join(threads[i], &result);
+        assert_null(result);
+    }
+    pthread_barrier_destroy(&barrier);
+}
+
 /* This is what a program has set for its thread. */
 typedef struct thread_settings {
     sigset_t blocked;
@@ -332,6 +362,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_leaves_its_thread_as_it_was),
+        cmocka_unit_test(errors_are_a_threads_own),
         cmocka_unit_test(contexts_side_by_side),
         cmocka_unit_test(a_context_handed_on),
         cmocka_unit_test(callers_share_their_workers),

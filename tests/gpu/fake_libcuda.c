@@ -3,14 +3,19 @@
  * launch still needs), launches of kernels whose argument begins with rung_args compute the product plainly, the
  * others and strict tiles do nothing. Any call can be made to fail. With FAKE_OLD it lacks a function, as an old driver
  * would. */
+#define _GNU_SOURCE /* gettid */
 #include "fake_libcuda.h"
 
 #include <cuda.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cuda/device/args.h"
+#include "cuda/device/turn.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -42,6 +47,7 @@ typedef struct op {
 
 typedef struct stream {
     int open, done, count, device;
+    CUcontext context;
     unsigned long long id;
     op *ops;
 } stream;
@@ -73,7 +79,10 @@ static void unsafe(void)
 /* Counts and logs a call. Returns what it must fail with; 0: it goes on. */
 static CUresult enter(const char *name)
 {
+    sigset_t blocked;
     state.calls++;
+    if (gettid() != getpid() && pthread_sigmask(SIG_SETMASK, NULL, &blocked) == 0)
+        state.open_to_signals += !sigismember(&blocked, SIGTERM) || !sigismember(&blocked, SIGUSR1);
     size_t length = strlen(state.log);
     if (length + strlen(name) + 2 < FAKE_LOG_BYTES)
         sprintf(state.log + length, "%s ", name);
@@ -563,10 +572,34 @@ static int overlaps(const CUlaunchConfig *config)
     return 0;
 }
 
+/* What a GPU refuses. */
+static int grid_is_sound(const CUlaunchConfig *c)
+{
+    const unsigned x = c->gridDimX, y = c->gridDimY, z = c->gridDimZ;
+    return x && y && z && x <= INT32_MAX && y <= UINT16_MAX && z <= UINT16_MAX && c->blockDimX && c->blockDimX <= 1024;
+}
+
+/* An operand that is turned in several launches goes on where the one before has ended. */
+static void check_turn(const rung_turn_args *now, unsigned matrices)
+{
+    static rung_turn_args before;
+    static unsigned before_matrices;
+    if (before_matrices && now->from == before.from + before_matrices * before.stride_from && before.stride_from)
+        state.faults += now->to != before.to + before_matrices * before.stride_to;
+    before = *now;
+    before_matrices = matrices;
+}
+
 CALL(cuLaunchKernelEx, const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)
 {
     (void)extra;
     ENTER();
+    if (!grid_is_sound(config)) {
+        state.faults++;
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (strncmp((const char *)function, "turn_", 5) == 0)
+        check_turn(parameters[0], config->gridDimZ);
     state.grid[0] = config->gridDimX, state.grid[1] = config->gridDimY, state.grid[2] = config->gridDimZ;
     state.threads = config->blockDimX;
     state.shared_bytes = config->sharedMemBytes;
@@ -829,6 +862,7 @@ CALL(cuStreamCreateWithPriority, CUstream *out, unsigned flags, int priority)
         if (!streams[i].open && streams[i].done == streams[i].count) {
             streams[i].open = 1;
             streams[i].device = current_device();
+            streams[i].context = state.pushed ? stack[state.pushed - 1] : (CUcontext)(uintptr_t)1;
             streams[i].done = streams[i].count = 0;
             streams[i].id = ++ids;
             *out = (CUstream)&streams[i];
@@ -892,7 +926,8 @@ CALL(cuStreamWaitEvent, CUstream handle, CUevent waited, unsigned flags)
 CALL(cuStreamGetCtx, CUstream handle, CUcontext *context)
 {
     ENTER();
-    *context = (CUcontext)(uintptr_t)(stream_of(handle)->device + 1);
+    const stream *s = stream_of(handle);
+    *context = s->context ? s->context : (CUcontext)(uintptr_t)(s->device + 1);
     return CUDA_SUCCESS;
 }
 

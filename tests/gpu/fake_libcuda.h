@@ -21,6 +21,7 @@ typedef struct fake {
     int fail_result;
     /* This much is open. */
     int memory, pinned, pools, streams, events, libraries, graphs, pushed, primaries;
+    int open_to_signals;     /* calls by threads other than the first that take the program's signals */
     int relaxed;             /* threads in another capture mode than the one they start with */
     int faults;              /* a kernel or copy touched memory that was not there, or a misuse of the API */
     int64_t most_pooled;     /* the largest block that came from a pool or in a stream's order */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -380,6 +381,29 @@ static void panels_travel(void **state)
     assert_int_equal(gpu->faults + gpu->memory, 0);
 }
 
+/* A line that is longer than a buffer of the ring goes in several pieces, of each operand and back. */
+static void long_lines_travel(void **state)
+{
+    (void)state;
+    enum { LONG = (2 << 20) + 5 };
+    static const int64_t sizes[][3] = {{2, 2, LONG}, {2, LONG, 1}, {LONG, 1, 2}};
+    const char *kernel = tile_with(RUNG_F32, 80);
+    rung_context *context;
+    assert_ok(open_context(0, &context));
+    for (int i = 0; i < 6; i++) {
+        const int64_t *s = sizes[i % 3];
+        product p;
+        product_new(&p, RUNG_ROW_MAJOR, i == 2, i > 2, s[0], s[1], s[2], 1, 1, (uint64_t)i + 3);
+        p.gemm.beta = 0.5f;
+        product_reset(&p);
+        assert_ok(run_kernel(context, &p.gemm, kernel));
+        product_check(&p, "lines longer than a buffer");
+        product_free(&p);
+    }
+    rung_context_destroy(context);
+    assert_int_equal(gpu->faults + gpu->memory, 0);
+}
+
 /* The product's parts meet in workspace while its operands lie in workspace, too. */
 static void staged_operands_and_parts_lie_apart(void **state)
 {
@@ -418,6 +442,18 @@ static void mixed_operands_are_refused(void **state)
     assert_int_equal(run_rung(context, &g), RUNG_INVALID_ARGUMENT);
     assert_non_null(strstr(rung_last_error(), "another GPU"));
     assert_memory_equal(p.gemm.c, p.before, p.count_c * 4);
+    /* Where nothing is multiplied nobody looks where A and B are. */
+    const float *const places[] = {here, elsewhere, p.gemm.a, (float *)4096};
+    for (int i = 0; i < 32; i++) {
+        product_reset(&p);
+        g = p.gemm;
+        g.k = i & 16 ? 0 : g.k, g.alpha = i & 16 ? 1.0f : 0.0f;
+        g.a = places[i & 3], g.b = places[i >> 2 & 3];
+        g.beta = 0.0f;
+        assert_ok(run_rung(context, &g));
+        for (int64_t j = 0; j < 8; j++)
+            assert_true(g.c[j] == 0.0f);
+    }
     free_device(here);
     free_device(elsewhere);
     product_free(&p);
@@ -1378,6 +1414,9 @@ static void tuned_shapes_are_kept_and_found(void **state)
     other[3].trans_a = RUNG_TRANS, other[3].lda = 304, other[4].layout = RUNG_COL_MAJOR, other[4].lda = 304,
     other[4].ldb = 304;
     other[5].batch = 2, other[5].stride_a = other[5].stride_b = 304 * 200, other[5].stride_c = 304 * 304;
+    assert_ok(rung_context_set_math(context, RUNG_ACCURATE)); /* for which a strict kernel would do, too */
+    const char *accurate = kernel_for(context, &g);
+    assert_ok(rung_context_set_math(context, RUNG_STRICT));
     const char *first = kernel_for(context, &g), *others[OTHERS];
     for (int i = 0; i < OTHERS; i++)
         others[i] = kernel_for(context, &other[i]);
@@ -1396,6 +1435,8 @@ static void tuned_shapes_are_kept_and_found(void **state)
     assert_string_equal(kernel_for(context, &g), chosen);
     for (int i = 0; i < OTHERS; i++)
         assert_string_equal(kernel_for(context, &other[i]), others[i]);
+    assert_ok(rung_context_set_math(context, RUNG_ACCURATE));
+    assert_string_equal(kernel_for(context, &g), accurate);
     rung_context_destroy(context);
     static const char *const damages[][3] = {{"Stand-in", "Stand_in", "another device"},
                                              {"\"format\": 1", "\"format\": 2", "another version"},
@@ -1409,7 +1450,14 @@ static void tuned_shapes_are_kept_and_found(void **state)
         change_file(path, damages[i][1], damages[i][0]);
     }
     unlink(path);
-    rmdir(folder);
+    /* Where the table cannot take its place nothing is left beside it. */
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_ok(open_context(0, &context));
+    assert_ok(rung_tune_record(context, &g, chosen, 12.5));
+    assert_int_not_equal(rung_tune_save(context), RUNG_SUCCESS);
+    rung_context_destroy(context);
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(rmdir(folder), 0);
     unsetenv("RUNG_CACHE_DIR");
 }
 
@@ -1498,19 +1546,145 @@ static void an_eighth_of_the_memory_will_do(void **state)
     assert_int_equal(gpu->faults + gpu->memory, 0);
 }
 
-/* Returns what the staged product answered; the context is opened, used and closed. */
-static rung_status whole_life(product *p)
+enum { HOPPER = 2 }; /* the number of a GPU that no other test opens first as another chip */
+
+/* Launches on it are told and computed by nobody. */
+static void begin_hopper(void)
+{
+    gpu->devices = HOPPER + 1, gpu->arch = 90, gpu->idle = 1;
+}
+
+static void end_hopper(void)
+{
+    gpu->devices = HOPPER, gpu->idle = 0;
+}
+
+/* A grid has room for 65535 along y and z: each kernel takes batches around it and beyond, or refuses them. The
+ * stand-in refuses other grids, and looks where an operand's copy goes on that takes several launches. */
+static void any_batch_fits_its_grid(void **state)
+{
+    (void)state;
+    static const int64_t batches[] = {65536, 140000};
+    enum { EDGE = 4, MOST = 140000 };
+    rung_context *context;
+    begin_hopper();
+    assert_ok(open_context(HOPPER, &context));
+    float *memory[3];
+    for (int i = 0; i < 3; i++)
+        memory[i] = device_memory(HOPPER, ((size_t)MOST * EDGE * EDGE + 4) * sizeof(float));
+    int taken = 0;
+    for (int i = 0; i < rung_kernel_count(); i++)
+        for (int form = 0; form < 8; form++) {
+            const rung_kernel *k = rung_kernel_at(i);
+            rung_gemm g;
+            rung_plan *plan;
+            rung_gemm_init(&g);
+            g.layout = RUNG_ROW_MAJOR;
+            g.trans_a = (rung_transpose)(form & 1), g.trans_b = (rung_transpose)(form >> 1 & 1);
+            g.m = form & 1 ? 1 : EDGE, g.n = g.k = EDGE;
+            g.lda = g.ldb = g.ldc = EDGE;
+            g.a = memory[0] + (form & 1), g.b = memory[1] + (form >> 1 & 1), g.c = memory[2];
+            g.batch = batches[form >> 2];
+            g.stride_a = g.stride_b = g.stride_c = EDGE * EDGE;
+            if (k->backend != RUNG_BACKEND_CUDA || k->role != RUNG_PRODUCTION ||
+                rung_plan_create_kernel(&plan, context, &g, k->name) != RUNG_SUCCESS)
+                continue;
+            if (rung_plan_run(plan, &g) != RUNG_SUCCESS || gpu->faults)
+                fail_msg("%s, form %d, %lld matrices: %s", k->name, form, (long long)g.batch, rung_last_error());
+            rung_plan_destroy(plan);
+            taken++;
+        }
+    assert_true(taken > 100);
+    rung_context_destroy(context);
+    for (int i = 0; i < 3; i++)
+        free_device(memory[i]);
+    end_hopper();
+    assert_int_equal(gpu->faults + gpu->memory, 0);
+}
+
+/* What a context is used for in a life of it. */
+enum { STAGED, ON_A_STREAM_OF_ANOTHER_CONTEXT, ACCURATE, LIVES, LATER_CALLS = 2 };
+
+typedef struct life {
+    int kind;
+    product p;
+    float *memory[3]; /* on the device */
+    void *stream;     /* made in another context of the same device */
+    long later_calls; /* of the last product, when nothing fails any more */
+} life;
+
+static rung_status live(rung_context *context, life *l)
+{
+    if (l->kind == ACCURATE)
+        return rung_gemm_run(context, &l->p.gemm);
+    product_reset(&l->p);
+    rung_status status = run_rung(context, &l->p.gemm);
+    if (status == RUNG_SUCCESS)
+        product_check(&l->p, "although a call failed");
+    return status;
+}
+
+/* Returns what the first product answered; the context is opened, used and closed. What failed once fails no more:
+ * later products make the calls that they make without a failure, so that nothing stays lent that failed. */
+static rung_status whole_life(life *l)
 {
     rung_context *context;
-    rung_status status = open_context(1, &context);
+    rung_status status = open_context(l->kind == ACCURATE ? HOPPER : 1, &context);
     if (status != RUNG_SUCCESS)
         return status;
-    product_reset(p);
-    status = run_rung(context, &p->gemm);
+    if (l->kind == ACCURATE) { /* pointers that the driver cannot tell of count as the host's */
+        assert_ok(rung_context_set_pointers(context, RUNG_POINTERS_DEVICE));
+        assert_ok(rung_context_set_math(context, RUNG_ACCURATE));
+    }
+    if (status == RUNG_SUCCESS && l->stream)
+        status = rung_context_set_stream(context, l->stream);
     if (status == RUNG_SUCCESS)
-        product_check(p, "although a call failed");
+        status = live(context, l);
+    for (int i = 0; i < LATER_CALLS; i++) {
+        const long before = gpu->calls;
+        if (gpu->fail_call > before)
+            break;
+        assert_ok(live(context, l));
+        l->later_calls = gpu->calls - before;
+    }
     rung_context_destroy(context);
     return status;
+}
+
+static void life_begins(life *l, int kind)
+{
+    int (*push)(void *), (*pop)(void **), (*create)(void **, unsigned, int);
+    void *popped;
+    *(void **)&push = dlsym(dlopen(stand_in, RTLD_NOW), "cuCtxPushCurrent_v2");
+    *(void **)&pop = dlsym(dlopen(stand_in, RTLD_NOW), "cuCtxPopCurrent_v2");
+    *(void **)&create = dlsym(dlopen(stand_in, RTLD_NOW), "cuStreamCreateWithPriority");
+    *l = (life){.kind = kind};
+    product_new(&l->p, RUNG_COL_MAJOR, 0, 0, kind == ACCURATE ? 256 : 40, kind == ACCURATE ? 128 : 30,
+                kind == ACCURATE ? 128 : 20, kind == ACCURATE ? 0 : 1, 1, 1);
+    l->p.gemm.beta = 1.0f;
+    if (kind == ON_A_STREAM_OF_ANOTHER_CONTEXT) {
+        assert_int_equal(push((void *)(uintptr_t)(FAKE_OTHER_CONTEXT + 2)), 0);
+        assert_int_equal(create(&l->stream, 1, 0), 0);
+        assert_int_equal(pop(&popped), 0);
+    }
+    if (kind == ACCURATE) {
+        begin_hopper();
+        for (int i = 0; i < 3; i++)
+            l->memory[i] = device_memory(HOPPER, 256 * 256 * sizeof(float));
+        l->p.gemm.a = l->memory[0], l->p.gemm.b = l->memory[1], l->p.gemm.c = l->memory[2];
+    }
+}
+
+static void life_ends(life *l)
+{
+    int (*destroy)(void *);
+    *(void **)&destroy = dlsym(dlopen(stand_in, RTLD_NOW), "cuStreamDestroy_v2");
+    if (l->stream)
+        assert_int_equal(destroy(l->stream), 0);
+    for (int i = 0; i < 3 && l->memory[i]; i++)
+        free_device(l->memory[i]);
+    end_hopper();
+    product_free(&l->p);
 }
 
 /* Finds the call-th name of the log. */
@@ -1528,23 +1702,26 @@ static int gives_back(const char *name)
     return strstr(name, "Free") || strstr(name, "Destroy") || strstr(name, "cuCtx");
 }
 
-static void every_driver_call_fails_once(void **state)
+/* Where that fails, later products go another way: without graphs, without looks, without kept zeros. */
+static int changes_what_follows(const char *name)
 {
-    (void)state;
-    product p;
-    product_new(&p, RUNG_COL_MAJOR, 0, 0, 40, 30, 20, 1, 1, 1);
-    p.gemm.beta = 1.0f;
+    return strstr(name, "Graph") != NULL;
+}
+
+static void each_call_of_a_life_fails(life *l)
+{
     empty_log();
-    assert_ok(whole_life(&p));
-    long calls = gpu->calls;
+    assert_ok(whole_life(l));
+    const long calls = gpu->calls, later = l->later_calls;
     int lost = gpu->memory + gpu->pinned + gpu->streams + gpu->events;
     char name[64];
-    assert_true(calls > 20);
+    assert_true(calls > 10);
     for (long call = 1; call <= calls; call++) {
         empty_log();
         gpu->fail_call = call;
         gpu->fail_result = 719;
-        rung_status status = whole_life(&p);
+        l->later_calls = later;
+        rung_status status = whole_life(l);
         name_of_call(call, name, sizeof name);
         empty_log();
         if (status != RUNG_SUCCESS && status != RUNG_DEVICE_ERROR)
@@ -1554,12 +1731,25 @@ static void every_driver_call_fails_once(void **state)
             fail_msg("call %ld of %ld, %s, failing: %d things are left open", call, calls, name, left - lost);
         lost = left;
         if (gpu->faults || gpu->pushed)
-            fail_msg("call %ld of %ld failing: %d faults, %d contexts left current", call, calls, gpu->faults,
-                     gpu->pushed);
+            fail_msg("call %ld of %ld, %s, failing: %d faults, %d contexts left current", call, calls, name,
+                     gpu->faults, gpu->pushed);
+        if (l->later_calls != later && !changes_what_follows(name))
+            fail_msg("call %ld of %ld, %s, failing: a later product makes %ld calls of the driver in place of %ld",
+                     call, calls, name, l->later_calls, later);
     }
     print_message("%ld driver calls failed one by one\n", calls);
-    assert_ok(whole_life(&p));
-    product_free(&p);
+    assert_ok(whole_life(l));
+}
+
+static void every_driver_call_fails_once(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < LIVES; kind++) {
+        life l;
+        life_begins(&l, kind);
+        each_call_of_a_life_fails(&l);
+        life_ends(&l);
+    }
 }
 
 int main(int count, char **arguments)
@@ -1577,6 +1767,8 @@ int main(int count, char **arguments)
         cmocka_unit_test(device_operands_are_launched_on_the_stream),
         cmocka_unit_test(host_operands_travel),
         cmocka_unit_test(panels_travel),
+        cmocka_unit_test(long_lines_travel),
+        cmocka_unit_test(any_batch_fits_its_grid),
         cmocka_unit_test(staged_operands_and_parts_lie_apart),
         cmocka_unit_test(mixed_operands_are_refused),
         cmocka_unit_test(streams_of_another_gpu_are_refused),

@@ -168,6 +168,27 @@ static int each_mismatch(rung_multi *multi, const layout_case *t, parts *p)
     return right;
 }
 
+/* With square matrices that lie alike the transposes are all that tells two products apart. */
+static int each_transpose(rung_multi *multi)
+{
+    static const char *const words[] = {"rank 1 was given trans_a = ", "rank 1 was given trans_b = "};
+    layout_case t = whole_case((grid){ranks, 1}, 64, 64, 64);
+    for (int i = 0; i < 3; i++)
+        t.mb[i] = t.nb[i] = 16;
+    parts p;
+    int right = parts_make(multi, &p, &t);
+    for (int i = 0; i < 2 && right; i++) {
+        layout_case other = t;
+        if (me == 1)
+            *(i ? &other.trans_b : &other.trans_a) ^= 1;
+        right = run(multi, &other, &p) == RUNG_INVALID_ARGUMENT && says(words[i]);
+    }
+    if (!right)
+        fprintf(stderr, "rank %d is not told of another transpose: %s\n", me, rung_last_error());
+    parts_drop(multi, &p);
+    return right;
+}
+
 static int mismatch(void)
 {
     rung_multi *multi = opened(10.0);
@@ -177,7 +198,7 @@ static int mismatch(void)
     t.n -= me == 1;
     right = right && run(multi, &t, &p) == RUNG_INVALID_ARGUMENT && says("rank 1 was given n = 559, rank 0 560");
     t.n = 560;
-    right = right && each_mismatch(multi, &t, &p);
+    right = right && each_mismatch(multi, &t, &p) && each_transpose(multi);
     for (int who = 0; who < ranks; who++) { /* what one alone finds wrong, the first or another */
         if (rung_matrix_rows(&p.d[2], who) < 2)
             continue;

@@ -444,13 +444,31 @@ static void devices_are_checked(void **state)
     assert_non_null(strstr(rung_last_error(), "all GPUs or all CPUs"));
 }
 
+static int open_before;
+
+static int things_open(void)
+{
+    return gpu->memory + gpu->pinned + gpu->streams + gpu->events;
+}
+
 /* Whatever the test before left behind when it failed. */
 static int no_failure(void **state)
 {
     (void)state;
     gpu->fail_name = NULL;
     gpu->fail_call = 0;
+    open_before = things_open();
     return 0;
+}
+
+/* Contexts are closed with all that they had. */
+static int nothing_left_open(void **state)
+{
+    (void)state;
+    if (things_open() > open_before)
+        print_error("%d blocks, %d pinned ones, %d streams, %d events are open, %d things more than before\n",
+                    gpu->memory, gpu->pinned, gpu->streams, gpu->events, things_open() - open_before);
+    return things_open() > open_before;
 }
 
 int main(int argc, char **argv)
@@ -458,16 +476,17 @@ int main(int argc, char **argv)
     stand_in = argc > 1 ? argv[1] : "";
     if (argc > 2) /* these tests alone, such as 'tiles*' */
         cmocka_set_test_filter(argv[2]);
-    const struct CMUnitTest tests[] = {cmocka_unit_test_setup(every_order_of_streams, no_failure),
-                                       cmocka_unit_test_setup(fewer_ranks, no_failure),
-                                       cmocka_unit_test_setup(every_call_may_fail, no_failure),
-                                       cmocka_unit_test_setup(a_lost_gpu, no_failure),
-                                       cmocka_unit_test_setup(host_operands, no_failure),
-                                       cmocka_unit_test_setup(tiles_wait_for_their_buffers, no_failure),
-                                       cmocka_unit_test_setup(large_host_operands, no_failure),
-                                       cmocka_unit_test_setup(a_failed_product_is_forgotten, no_failure),
-                                       cmocka_unit_test_setup(whole_matrices_come_and_go, no_failure),
-                                       cmocka_unit_test_setup(spans_are_taken, no_failure),
-                                       cmocka_unit_test_setup(devices_are_checked, no_failure)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_order_of_streams, no_failure, nothing_left_open),
+        cmocka_unit_test_setup_teardown(fewer_ranks, no_failure, nothing_left_open),
+        cmocka_unit_test_setup_teardown(every_call_may_fail, no_failure, NULL),
+        cmocka_unit_test_setup_teardown(a_lost_gpu, no_failure, NULL),
+        cmocka_unit_test_setup_teardown(host_operands, no_failure, nothing_left_open),
+        cmocka_unit_test_setup_teardown(tiles_wait_for_their_buffers, no_failure, nothing_left_open),
+        cmocka_unit_test_setup_teardown(large_host_operands, no_failure, nothing_left_open),
+        cmocka_unit_test_setup_teardown(a_failed_product_is_forgotten, no_failure, nothing_left_open),
+        cmocka_unit_test_setup_teardown(whole_matrices_come_and_go, no_failure, nothing_left_open),
+        cmocka_unit_test_setup_teardown(spans_are_taken, no_failure, nothing_left_open),
+        cmocka_unit_test_setup_teardown(devices_are_checked, no_failure, nothing_left_open)};
     return cmocka_run_group_tests(tests, open_fake, NULL);
 }

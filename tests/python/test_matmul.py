@@ -117,6 +117,17 @@ class Matmul(unittest.TestCase):
         for context in destroyed:
             real(context)
 
+    def test_math_reaches_the_library(self):
+        library, seen = rung._library.library(), []
+        a, b = views(4, 6, None, 1)["columns"], views(6, 5, None, 2)["padded"]
+        real, library.rung_context_set_math = library.rung_context_set_math, lambda context, math: seen.append(math) or 0
+        try:
+            for math in ("strict", "accurate", "fast"):
+                rung.matmul(a, b, math=math)
+        finally:
+            library.rung_context_set_math = real
+        self.assertEqual(seen, [0, 1, 2])
+
     def test_everything_numpy_takes(self):
         rng = np.random.default_rng(7)
         draw = lambda *shape: rng.standard_normal(shape).astype(np.float32)

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 #include <dlfcn.h>
+#include <pthread.h>
 
 /* ---- a Rung that records ---- */
 
@@ -22,7 +23,9 @@ static rung_gemm seen;
 static int seen_count;
 static rung_config seen_config;
 static rung_status next_status;
-static char the_context;
+enum { MOST_CONTEXTS = 16 };
+static char contexts[MOST_CONTEXTS]; /* 1: open, 2: destroyed */
+static int context_count;
 
 void rung_config_init(rung_config *config)
 {
@@ -31,12 +34,14 @@ void rung_config_init(rung_config *config)
 rung_status rung_context_create(rung_context **context, const rung_config *config)
 {
     seen_config = *config;
-    *context = (rung_context *)&the_context;
-    return RUNG_SUCCESS;
+    contexts[context_count] = 1;
+    *context = (rung_context *)&contexts[context_count++];
+    return context_count < MOST_CONTEXTS ? RUNG_SUCCESS : RUNG_OUT_OF_MEMORY;
 }
 void rung_context_destroy(rung_context *context)
 {
-    (void)context;
+    if (context)
+        *(char *)context = 2;
 }
 rung_status rung_context_set_stream(rung_context *context, void *stream)
 {
@@ -65,7 +70,10 @@ rung_status rung_gemm_run(rung_context *context, const rung_gemm *gemm)
 }
 rung_status rung_context_guard_counts(rung_context *context, rung_guard_counts *counts)
 {
-    (void)context;
+    if (*(char *)context != 1) {
+        fprintf(stderr, "a context that is gone is asked\n");
+        _exit(97);
+    }
     *counts = (rung_guard_counts){.blocks = 7, .strict_blocks = 2, .strict_elements = 1};
     return RUNG_SUCCESS;
 }
@@ -84,10 +92,11 @@ const char *rung_version(void)
     return "test";
 }
 
+static int gpu_now = 3;
 __attribute__((visibility("default"))) int cuCtxGetDevice(int *device);
 int cuCtxGetDevice(int *device)
 {
-    *device = 3;
+    *device = gpu_now;
     return 0;
 }
 
@@ -387,6 +396,14 @@ static void every_setting_meets_every_math(void **state)
         assert_int_equal(in_process("maths", "RUNG_MATH", values[i]), 0);
 }
 
+/* A thread of its own, which ends: its context's counts count, and nobody asks it later. */
+static void *call_and_end(void *wrong)
+{
+    static const float none = 0.0f;
+    *(int *)wrong += cublasSgemm_v2(&handle, 0, 1, 11, 12, 13, &alpha, a, 14, b, 15, &none, c, 16) != 0;
+    return NULL;
+}
+
 /* Asked to compare, cuBLAS computes again what Rung answered, but for what adds to C: that would be added twice. */
 static int make_report(void)
 {
@@ -406,6 +423,9 @@ static int make_report(void)
         cublasSgemm_v2(&handle, 0, 0, 21, 12, 13, on_device, a, 14, b, 15, on_device + 1, c, 16) != 0 || calls[0] != 3;
     handle.pointer_mode = 0;
     wrong += with_compute(TF32) != 108;
+    pthread_t other;
+    handle.stream = (void *)(uintptr_t)FAKE_CAPTURING;
+    wrong += pthread_create(&other, NULL, call_and_end, &wrong) != 0 || pthread_join(other, NULL) != 0;
     return wrong;
 }
 
@@ -428,12 +448,12 @@ static void the_report_tells_calls_and_times(void **state)
     unlink(path);
     assert_int_equal(code, 0);
     assert_true(read > 100);
-    assert_non_null(strstr(text, "5 calls answered, 1 handed on to cuBLAS"));
-    assert_non_null(strstr(text, "7 blocks of 128 x 128, of which 2 computed in strict FP32; 1 single elements"));
+    assert_non_null(strstr(text, "6 calls answered, 1 handed on to cuBLAS"));
+    assert_non_null(strstr(text, "14 blocks of 128 x 128, of which 4 computed in strict FP32; 2 single elements"));
     /* Events are recorded around each: 0 and 1, 4 and 9 eighths of a ms, 16 and 25, 36 and 49, then 64 and 81, 100 and
      * 121. */
     static const char *const gpus[] = {"625.0", "2125.0", "2625.0"}, *const peers[] = {"1125.0", "-", "-"};
-    static const long long ms[] = {11, 11, 21}, times[] = {3, 1, 1};
+    static const long long ms[] = {11, 11, 21}, times[] = {4, 1, 1};
     static const char *const ops[] = {"NT", "NN", "NN"};
     int seen_lines = 0;
     for (char *save = NULL, *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
@@ -459,6 +479,23 @@ static void the_report_tells_calls_and_times(void **state)
             }
     }
     assert_int_equal(seen_lines, 15);
+}
+
+/* A thread has room for the contexts of sixteen GPUs; calls on any other are cuBLAS's. */
+static void gpus_that_there_is_no_room_for_are_handed_on(void **state)
+{
+    (void)state;
+    static const int gpus[] = {-1, 16, 17, 1000, 15};
+    const rung_config before = seen_config;
+    for (int i = 0; i < 5; i++) {
+        gpu_now = gpus[i];
+        reset(NULL);
+        plain();
+        assert_int_equal(seen_count, gpus[i] == 15);
+        assert_int_equal(calls[0], gpus[i] != 15);
+    }
+    gpu_now = 3;
+    seen_config = before;
 }
 
 static void other_types_are_handed_on(void **state)
@@ -789,6 +826,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(variables_mean_what_they_say, reset),
         cmocka_unit_test_setup(every_setting_meets_every_math, reset),
         cmocka_unit_test_setup(the_report_tells_calls_and_times, reset),
+        cmocka_unit_test_setup(gpus_that_there_is_no_room_for_are_handed_on, reset),
         cmocka_unit_test_setup(other_types_are_handed_on, reset),
         cmocka_unit_test_setup(bad_calls_get_the_real_status, reset),
         cmocka_unit_test_setup(device_scalars, reset),
