@@ -14,6 +14,8 @@ static rung_status make_counters(rung_cuda *cuda, CUdeviceptr *at)
     if (result == CUDA_SUCCESS)
         result = d->stream_synchronize(stream);
     d->stream_destroy(stream);
+    if (result != CUDA_SUCCESS && *at)
+        d->memory_free(*at);
     return result == CUDA_SUCCESS ? RUNG_SUCCESS : rung_driver_fail(d, result, "cuMemAlloc");
 }
 
