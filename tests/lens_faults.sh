@@ -44,6 +44,8 @@ look tensor_factors 0 "nothing out of bounds, unwritten, racing or divergent"
 look handed_over 0 "nothing out of bounds, unwritten, racing or divergent"
 look early_hand_over 1 "line 3[23]: writes shared ._tile .*, which thread .* read with no barrier between them: a race"
 look early_landing 1 "line 18: reads shared copied"
+look misaligned_copy 1 "line 18: makes a 16-byte access to shared byte 1032, which is not a multiple of 16"
+look misaligned_read 1 "line 15: makes a 16-byte access to shared byte .*, which is not a multiple of 16"
 look lost_hand_over 1 "its mbarrier still lacks 1 of 129 arrivals"
 look endless_loop 1 "thread 53, .* line 4[0-3]: still runs after .* an endless loop" --patience 1
 look awaited_in_vain 1 "thread 7, .* line 8: has looked for .* an endless loop" --patience 1

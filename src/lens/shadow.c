@@ -362,6 +362,11 @@ static void look(uintptr_t pc, uint32_t offset, unsigned bytes, bool write, read
 
 void lens_shadow_shared(uintptr_t pc, uint32_t offset, unsigned bytes, bool write)
 {
+    if (offset % bytes != 0) {
+        lens_find(RUNG_LENS_MISALIGNED, pc, "makes a %u-byte access to shared byte %u, which is not a multiple of %u",
+                  bytes, offset, bytes);
+        lens_abandon();
+    }
     look(pc, offset, bytes, write, READ_MEMORY);
 }
 
