@@ -24,7 +24,7 @@ typedef struct rung_caches {
 } rung_caches;
 
 /* Returns the data caches of the first CPU, from the operating system's tables; common sizes where these tell nothing.
- */
+ * An L3 counts no more than a share for each CPU. */
 rung_caches rung_cpu_caches(void);
 
 /* Returns how many CPUs this process may use: by its affinity mask, and its cgroup's quota rounded up. */
