@@ -93,7 +93,7 @@ static int follows_rows(void)
 {
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    return __builtin_cpu_is("intel") != 0;
+    return __builtin_cpu_is("intel") || __builtin_cpu_is("znver3");
 #else
     return 0;
 #endif

@@ -100,11 +100,14 @@ static void stream_steps(const rung_cpu_args *p, int64_t step, int64_t steps, co
  * cache sets. */
 static void run_stream(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
 {
-    /* One row adds up little. It asks for B only where that comes from memory, and then follows fewer rows at a time.
-     */
-    enum { STEPS_OF_ONE_ROW = 8 };
-    int is_far = p->k * p->ldb * 4 > p->caches->l3_bytes / 4, fetch = p->m > 1 || is_far;
-    int64_t steps = p->m == 1 && is_far ? STEPS_OF_ONE_ROW : RUNG_STREAM_STEPS;
+    /* Rows that one pass takes add up little: where B comes from memory they follow fewer of its rows at a time. B is
+     * asked for from memory, and also from L3 where the hardware does not follow its rows. Where it does, one or two
+     * rows need not ask. */
+    enum { STEPS_OF_ONE_PASS = 8, ROWS_THAT_WAIT = 2 };
+    int is_far = p->k * p->ldb * 4 > p->caches->l3_bytes / 4, follows = p->caches->follows_rows;
+    int fetch = follows ? is_far && p->m > ROWS_THAT_WAIT : is_far || p->m > 1;
+    int in_one_pass = follows ? pass_count(p) == 1 : p->m == 1;
+    int64_t steps = is_far && in_one_pass ? STEPS_OF_ONE_PASS : RUNG_STREAM_STEPS;
     float *sums = workspace + rung_gemm_stream_a_floats(p);
     for (int64_t j = 0; j < p->n; j += plan->nc) {
         int64_t columns = min64(plan->nc, p->n - j), ld = rung_gemm_stream_ld(p, plan);

@@ -13,7 +13,8 @@ enum {
     LONG_K_PARTS = 8,
     LONG_K_PART_LEAST = 1024,
     TURNED_PART_LEAST = 512,
-    STREAM_ROWS = 32, /* at most: with more, packing B costs less than passing the sums again and again */
+    STREAM_ROWS = 32,       /* at most: with more, packing B costs less than passing the sums again and again */
+    STREAM_ROWS_APART = 16, /* the same where B's rows lie multiples of a page apart and push each other out of L1 */
     STREAM_PARTS = 4,
     STREAM_PART_LEAST = 512,
     STREAM_PARTS_COLUMNS = 16384, /* at most: beyond, columns are enough to share out */
@@ -157,7 +158,8 @@ static gemm_path choose_path(const rung_cpu_args *p, gemm_plan *plan, const rung
         return wants_packed_b(p, caches) ? PATH_PACK_B : PATH_DIRECT;
     if (is_long_k(p))
         return PATH_LONG_K;
-    if (!p->trans_b && p->m <= STREAM_ROWS)
+    if (!p->trans_b &&
+        p->m <= (p->ldb % PAGE_FLOATS == 0 && p->kernel->vl < LINE_FLOATS ? STREAM_ROWS_APART : STREAM_ROWS))
         return PATH_STREAM;
     if (wants_a_in_place(p, caches))
         return PATH_PACK_B;
