@@ -9,8 +9,8 @@ import os
 import re
 import subprocess
 
-from records import BATCHES, BUILD, CLIMB, COUNTERS, CPU, CPU_COUNTS, ERRORS, FFMAS, LENS, PATTERNS, REDUCE, SHAPES, SIZES, SIZES_H100, Missing, \
-    occupancy, words
+from records import BATCHES, BUILD, CLIMB, COUNTERS, CPU, CPU_COUNTS, CPU_SIZES, ERRORS, FFMAS, LENS, LENS_SUMS, PATTERNS, REDUCE, SHAPES, SIZES, \
+    SIZES_H100, Missing, occupancy, words
 
 FIGURE = re.compile(r"<!--= *(.+?) *-->(.*?)<!--/-->", re.S)
 BLOCK = re.compile(r"<!-- fill (\S+) *(.*?) *-->\n.*?<!-- /fill -->", re.S)
@@ -254,7 +254,8 @@ class Page:
         return (table(["m = n = k"] + [str(m) for m in sorted(found)], rows)
                 + f"\n\n![Rate against size](img/{self.name}-rate.svg)\n\n"
                 + "The line is this rung" + (", dashed the same on an H100" if other else "")
-                + ", the thin one the rung before, grey cuBLAS; the roof is what the FMA pipes could do. "
+                + ", the thin one the rung before, grey cuBLAS; the roof is what the FMA pipes could do. Look for the size from which on the rung has work "
+                "for every SM, and for dips, where the last round of blocks is nearly empty. "
                 + (f"Files `{SIZES}`, `{SIZES_H100}`." if other else f"File `{SIZES}`."))
 
     def block_shapes(self, *rungs):
@@ -345,10 +346,13 @@ class Page:
     # ---- pictures of one rung
 
     def block_changed(self):
-        before = self.r.row(self.name)["previous"]
-        return (f"![What changed](img/{self.name}-changed.svg)\n\nWhat changed from {self.link(before)}, light before and dark now. Look for "
-                "the bar that the change was made for, and for the one that paid for it. Files "
-                f"`{LENS}`, `{BUILD}`, `{COUNTERS}`, `{SIZES}`.")
+        files = {"c": (CPU_COUNTS, CPU), "r": (LENS_SUMS, BUILD, REDUCE), "l": (LENS, BUILD, COUNTERS, SIZES)}[self.name[0]]
+        return (f"![What changed](img/{self.name}-changed.svg)\n\nWhat changed from {self.link(self.r.row(self.name)['previous'])}, light before and dark now. "
+                f"Look for the bar that the change was made for, and for the one that paid for it. Files {', '.join(f'`{x}`' for x in files)}.")
+
+    def block_flow(self):
+        return (f"![The way of the operands](img/{self.name}-flow.svg)\n\nFrom memory to the sums, what a block needs for one step, by count. Look for what serves "
+                f"more than one result at each station, and for what is written and read on the way. Files `{LENS}`, `{BUILD}`.")
 
     def block_time(self):
         if self.name[:3] in CHAINED:
@@ -415,7 +419,8 @@ class Page:
             raise Missing(f"{REDUCE} has no {self.name}")
         line = [x for x in self.r.load(REDUCE) if x["kernel"] == self.name][-1]
         return table(["n", "µs", "GB/s", "times CUB", "same bits"], rows) + (
-            f"\n\nOne {line['device']}, medians, in turn with CUB's DeviceReduce. File `{REDUCE}`, command "
+            f"\n\n![Rate against size](img/{self.name}-rate.svg)\n\nThe thick line is this rung, the thin one the rung before, grey CUB. Look for the size from "
+            "which on memory decides, and not the launch.\n\nOne {line['device']}, medians, in turn with CUB's DeviceReduce. File `{REDUCE}`, command "
             f"`{line['command'].split(' -o ')[0]}`.")
 
     def block_cpu(self):
@@ -432,6 +437,14 @@ class Page:
             said.append(f"**{line['gflops']:.2f} GFLOP/s** ({line['us']['median'] / 1000:.2f} ms){step}{peer}. m = n = k = 1024, {on} of an "
                         f"{line['device']} ({line['processor']}).\n\nFile `{path}`, command `{line['command'].split(' -o ')[0]}`.")
         return "\n\n".join(said)
+
+    def block_cpu_sizes(self):
+        lines = [x for x in self.r.load(CPU_SIZES) if x.get("kernel") == self.name]
+        if not lines:
+            raise Missing(f"{CPU_SIZES} has no {self.name}")
+        return (f"![Rate against size](img/{self.name}-rate.svg)\n\nThe thick line is this rung, the thin one the rung before, grey OpenBLAS, timed in turn; a line up is four times the rate. Look for "
+                f"where the line bends: there a matrix has outgrown a cache. An {lines[-1]['device']} ({lines[-1]['processor']}) with other work besides, so each point is "
+                f"the fastest of three runs. File `{CPU_SIZES}`, command `{lines[-1]['command'].split(' -o ')[0]}`.")
 
     def block_cpu_counts(self):
         """Shows what a multiply-add cost, this rung and the one before."""

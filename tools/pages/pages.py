@@ -4,7 +4,7 @@
     pages.py           writes figures, tables, excerpts and curves into the pages
     pages.py BUILD_FOLDER   and what the command prints, where a page shows it (the lens of that build)
     pages.py --check [BUILD_FOLDER]   says what differs and fails (a test of the suite)
-    pages.py --record BUILD_FOLDER   counts anew with the lens and the build: results/ladder-{lens-1024,build,ports}.jsonl, and
+    pages.py --record BUILD_FOLDER   counts anew with the lens and the build: results/ladder-{lens-1024,lens-sums,build,ports}.jsonl, and
                      ladder-ffmas.jsonl where cuobjdump is installed
     pages.py --check-record BUILD_FOLDER   fails where the build's records differ from the file
 """
@@ -21,7 +21,7 @@ import drawings  # noqa: E402
 import pictures  # noqa: E402
 from fill import BLOCK, FIGURE, Page  # noqa: E402
 from machine_code import disassembler, line_of  # noqa: E402
-from records import BUILD, FFMAS, LENS, PORTS, Records, totals_of  # noqa: E402
+from records import BUILD, FFMAS, LENS, LENS_SUMS, PORTS, Records, requests_of, totals_of  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PAGES = ["README.md", "docs/*.md", "docs/ladder/*.md", "docs/book/*.md"]
@@ -160,6 +160,17 @@ def lens_line(rung, name):
             "shared_store_lost": totals["shared store passes lost to bank conflicts"], "barriers": totals.get("barriers a block")}
 
 
+def sum_line(rung, name):
+    """Counts what a rung for sums asks for at 2^20, which is the lens's own size."""
+    totals, atomics = totals_of(rung, name, [], dict(os.environ)), requests_of(rung, name, "global atomic", dict(os.environ))
+    if not totals:
+        return None
+    return {"kernel": name, "command": f"rung lens {name} --format csv", "n": 1 << 20, "atomic_requests": atomics,
+            "global_load_requests": totals["global load requests of warps"], "sectors_per_request": totals.get("sectors per global load request"),
+            "shared_load_requests": totals["shared load requests as nvcc merges them"], "shared_load_passes": totals["shared load passes"],
+            "shared_store_passes": totals["shared store passes"], "barriers": totals.get("barriers a block")}
+
+
 def dump(path, lines):
     with open(os.path.join(ROOT, path), "w", encoding="utf-8") as to:
         to.writelines(json.dumps(line) + "\n" for line in lines)
@@ -186,7 +197,13 @@ def record(folder, only):
             if line:
                 known[name] = line
     dump(LENS, [known[name] for name in records.order if name in known])
+    record_sums(records, rung)
     return []
+
+
+def record_sums(records, rung):
+    lines = [sum_line(rung, name) for name in records.order if name[0] == "r"]
+    dump(LENS_SUMS, [line for line in lines if line])
 
 
 def check_record(folder):

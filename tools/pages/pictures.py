@@ -1,4 +1,5 @@
 """Draws pictures of results: rate against size, stalls, all rungs against size. They are plain SVG with colours of their own."""
+import colorsys
 import math
 
 from fill import STALLS
@@ -110,32 +111,43 @@ def rate(records, kernel):
     return d.done()
 
 
-def overview(records):
-    """Draws every rung of the FP32 climb against size, but for the l19, which are for other shapes."""
-    names = [n for n in records.order if n[0] == "l" and n < "l30" and not n.startswith("l19") and records.sizes(n)]
-    if not names:
-        return None
+def shade(part):
+    """Returns a colour between blue (0) and red (1), as every renderer reads it."""
+    red, green, blue = colorsys.hls_to_rgb((210 - 190 * part) / 360, (42 - 6 * math.sin(part * math.pi)) / 100, 0.62)
+    return "#" + "".join(f"{round(255 * x):02x}" for x in (red, green, blue))
+
+
+def panel(d, records, names, top, bottom, most, step):
+    """Draws rungs against size, with cuBLAS's median and the roof."""
     sizes = sorted({m for n in names for m in records.sizes(n)})
-    d = Drawing(860, 620, "Every rung against size")
-    x, y = axes(d, 60, 50, 620, 560, sizes, 70, 10)
+    x, y = axes(d, 60, top, 620, bottom, sizes, most, step)
     d.line(60, y(ROOF), 620, y(ROOF), "#c0392b", 1, "6 4")
-    labels = [(y(ROOF), "roof of the FMA pipes", "#c0392b")]
-    vendor = {}
+    labels, vendor = [(y(ROOF), "roof of the FMA pipes", "#c0392b")], {}
     for i, name in enumerate(names):
         own = records.sizes(name)
         for m, line in own.items():
             vendor.setdefault(m, []).append(2 * m ** 3 / [p for p in line["peers"] if p["name"] == "cublas"][0]["us"]["median"] / 1e6)
-        part = i / max(len(names) - 1, 1)
-        colour = f"hsl({210 - 190 * part:.0f}, 62%, {42 - 6 * math.sin(part * math.pi):.0f}%)"
+        colour = shade(i / max(len(names) - 1, 1))
         points = [(x(m), y(own[m]["gflops"] / 1000)) for m in sorted(own)]
-        d.path(points, colour, 1.6)
+        d.path(points, colour, 1.6, "4 3" if name.startswith("l19") else "")
         labels.append((points[-1][1], name, colour))
     points = [(x(m), y(sorted(v)[len(v) // 2])) for m, v in sorted(vendor.items())]
     d.path(points, INK, 3)
     labels.append((points[-1][1], "cuBLAS, FP32", INK))
-    for at, name, colour in spread(labels, 13, 562):
+    for at, name, colour in spread(labels, 13, bottom + 2):
         d.text(642, at, name, 10, colour)
-    d.text(20, 24, "Every rung against size, one H200", 14, INK, bold=True)
+
+
+def overview(records):
+    """Draws every rung of the GPU's climb against size: FP32 above, tensor cores below."""
+    names = [n for n in records.order if n[0] == "l" and records.sizes(n)]
+    if not names:
+        return None
+    d = Drawing(860, 1010, "Every rung against size")
+    d.text(20, 24, "Every rung against size, one H200: multiplications in FP32", 14, INK, bold=True)
+    panel(d, records, [n for n in names if n < "l30"], 50, 590, 70, 10)
+    d.text(20, 660, "The rungs on tensor cores, on another scale", 14, INK, bold=True)
+    panel(d, records, [n for n in names if n >= "l30"], 690, 950, 320, 40)
     return d.done()
 
 
@@ -166,7 +178,7 @@ def stalls(records, kernel):
 
 def all_of(records):
     """Returns every picture: its path under docs/ladder/img and its text."""
-    import pictures_rungs  # which draws with this file's Drawing
+    import pictures_flow, pictures_other, pictures_rungs  # noqa: E401, which draw with this file's Drawing
     made = {"overview.svg": overview(records)}
     for name in records.order:
         if name[0] == "l":
@@ -175,4 +187,8 @@ def all_of(records):
             made[f"{name}-changed.svg"] = pictures_rungs.changed(records, name)
             made[f"{name}-time.svg"] = pictures_rungs.time_axis(records, name)
             made[f"{name}-banks.svg"] = pictures_rungs.banks(records, name)
+            made[f"{name}-flow.svg"] = pictures_flow.flow(records, name)
+        else:
+            made[f"{name}-rate.svg"] = (pictures_other.cpu_rate if name[0] == "c" else pictures_other.sum_rate)(records, name)
+            made[f"{name}-changed.svg"] = pictures_other.changed(records, name)
     return {name: text for name, text in made.items() if text}

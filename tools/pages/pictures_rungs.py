@@ -9,10 +9,12 @@ SMS = 132
 OVERLAPPED = {
     "l14_register_prefetch": "registers", "l15_double_buffer": "registers", "l16_thread_remap": "registers",
     "l17_hierarchical": "registers", "l17_hierarchical_swizzled": "registers", "l18_async_ping_pong": "copies",
+    "l19_split_k": "registers", "l19_tall_skinny": "copies", "l19_lone_warps": "copies", "l19_batches": "copies",
     "l20_multistage": "copies", "l21_tma": "engine", "l22_persistent": "engine", "l23_searched": "engine",
     "l24_register_banks": "engine", "l25_stream_k": "engine", "l26_operand_reuse": "engine", "l27_written_loop": "engine",
-    "l28_thread_tile_12x16": "engine", "l29_one_kernel": "engine", "l30_tf32_bulk": "engine", "l31_tf32x3": "registers",
+    "l28_thread_tile_12x16": "engine", "l29_one_kernel": "engine", "l30_tf32_mma": "registers", "l30_tf32": "registers", "l30_tf32_bulk": "engine", "l31_tf32x3": "registers",
     "l32_bf16x6": "registers", "l33_bf16x9": "registers"}
+LONE = ("l19_lone_warps", "l19_batches")  # each warp has a ring of its own, and takes a step while seven others take theirs
 # In these rungs two warpgroups take turns at the tensor cores: k of a chain, whether its sums are promoted, and whether that is done while
 # its corrections are multiplied.
 CHAINED = {"l34_f16x3_chain": (32, False, False), "l35_f16x3_promoted": (64, True, False), "l36_f16x3_overlapped": (64, True, True),
@@ -49,15 +51,8 @@ def counts_of(r, name):
     return found
 
 
-def changed(r, name):
-    before = r.row(name)["previous"]
-    if not before or name[0] != "l":
-        return None
-    try:
-        now, old = counts_of(r, name), {label: value for label, value, _ in counts_of(r, before)}
-    except Missing:
-        return None
-    rows = [(label, old[label], value, decimals) for label, value, decimals in now if label in old]
+def bars(name, before, rows):
+    """Draws pairs of bars, a rung's and the one's before it: label, before, now, decimals."""
     d = Drawing(700, 62 + 34 * len(rows), f"{name}: what changed from {before}")
     d.text(20, 24, f"{name}: what changed from {before}", 13, INK, bold=True)
     for i, (label, was, value, decimals) in enumerate(rows):
@@ -70,10 +65,21 @@ def changed(r, name):
     return d.done()
 
 
+def changed(r, name):
+    before = r.row(name)["previous"]
+    if not before or name[0] != "l":
+        return None
+    try:
+        now, old = counts_of(r, name), {label: value for label, value, _ in counts_of(r, before)}
+    except Missing:
+        return None
+    return bars(name, before, [(label, old[label], value, decimals) for label, value, decimals in now if label in old])
+
+
 def step_ns(r, name):
-    """Returns how long a block takes for one step of its tile, from the rate at 4096."""
+    """Returns how long a block takes for one step of its tile, or a warp where each has a ring, from the rate at 4096."""
     row, rate = r.row(name), r.bench(name)[0]["gflops"] * 1e9
-    return 2 * row["bm"] * row["bn"] * row["bk"] * occupancy(r, name)["blocks"] * SMS / rate * 1e9
+    return 2 * row["bm"] * row["bn"] * row["bk"] * occupancy(r, name)["blocks"] * SMS / rate * 1e9 * (row["threads"] // 32 if name in LONE else 1)
 
 
 def play(k, promoted, overlapped, until):
@@ -152,7 +158,7 @@ def time_axis(r, name):
     slots, steps, left, step = row["stages"], 9, 150, 76
     in_registers = who == "registers"
     d = Drawing(left + steps * step + 30, 128 + 26 * (slots + in_registers), f"{name} over time")
-    d.text(20, 24, f"{name}: a block's tiles over time, one step = {row['bk']} of k = {ns:.0f} ns", 13, INK, bold=True)
+    d.text(20, 24, f"{name}: a {'warp' if name in LONE else 'block'}'s tiles over time, one step = {row['bk']} of k = {ns:.0f} ns", 13, INK, bold=True)
     for i in range(steps + 1):
         d.line(left + i * step, 42, left + i * step, 52 + 26 * (slots + in_registers), GRID)
     at = 46

@@ -24,8 +24,10 @@ REDUCE = "results/ladder-reduce-h200.jsonl"
 CPU = "results/cpu_climb_1024.jsonl"
 CPU_COUNTS = "results/ladder-cpu-counts.jsonl"
 CPU_SETS = "results/ladder-cpu-sets.jsonl"
+CPU_SIZES = "results/ladder-cpu-sizes.jsonl"
 COUNTERS = "results/ladder-counters-2048-h200.jsonl"
 LENS = "results/ladder-lens-1024.jsonl"
+LENS_SUMS = "results/ladder-lens-sums.jsonl"
 BUILD = "results/ladder-build.jsonl"
 PORTS = "results/ladder-ports.jsonl"
 ROWS = ["src/ladder/gpu/rows.inc", "src/ladder/cpu/rows.inc", "src/ladder/reduce/rows.inc"]
@@ -128,6 +130,18 @@ class Records:
     def cpu_counts(self, rung, m=1024):
         rung = self.find(rung)
         return self.one(CPU_COUNTS, f"counts of {rung} at {m}", lambda x: x["kernel"] == rung and x["m"] == m)
+
+    def cpu_sizes(self, rung):
+        """Returns the lines of a rung of the CPU's ladder on squares, by size and threads."""
+        return {(line["m"], line["threads"]): line for line in self.load(CPU_SIZES) if line.get("kernel") == rung}
+
+    def sums(self, rung):
+        """Returns the lines of a rung for sums, by how many floats it added."""
+        return {line["n"]: line for line in self.load(REDUCE) if line.get("kernel") == rung}
+
+    def lens_of_sum(self, rung):
+        rung = self.find(rung)
+        return self.one(LENS_SUMS, f"line of {rung}", lambda x: x["kernel"] == rung)
 
     def reduce_of(self, rung, n):
         rung = self.find(rung)
@@ -356,10 +370,20 @@ def occupancy(r, rung):
             "limiter": [name for name, value in limits.items() if value == blocks]}
 
 
-def totals_of(rung_command, kernel, words, environment):
-    """Returns the lens's totals of a kernel, as `rung lens KERNEL WORDS` prints them."""
+def lens_rows(rung_command, kernel, words, environment):
+    """Returns the cells of what `rung lens KERNEL WORDS` prints."""
     import subprocess
     done = subprocess.run([rung_command, "lens", kernel, *words, "--format", "csv"], capture_output=True,
                           text=True, env=environment, check=False)
-    rows = list(csv.reader(io.StringIO(done.stdout)))
-    return {row[0]: float(row[1]) for row in rows if len(row) == 2 and re.fullmatch(r"-?[\d.e+]+", row[1])}
+    return list(csv.reader(io.StringIO(done.stdout)))
+
+
+def totals_of(rung_command, kernel, words, environment):
+    """Returns the lens's totals of a kernel."""
+    return {row[0]: float(row[1]) for row in lens_rows(rung_command, kernel, words, environment)
+            if len(row) == 2 and re.fullmatch(r"-?[\d.e+]+", row[1])}
+
+
+def requests_of(rung_command, kernel, access, environment):
+    """Returns how many requests of warps the lens counts in the lines of one kind of access, such as "global atomic"."""
+    return sum(float(row[3]) for row in lens_rows(rung_command, kernel, [], environment) if len(row) > 3 and row[1].startswith(access))
