@@ -443,14 +443,15 @@ def spread():
     d = Drawing(760, 330, "How far samples lie apart")
     title(d, "Fastest and slowest sample, as shares of the median")
     left, top, right, bottom = 110, 52, 720, 280
-    x_of = lambda v: left + (v - 0.8) / 0.55 * (right - left)
-    for v in (0.8, 0.9, 1.0, 1.1, 1.2, 1.3):
+    lines = [x for x in lines_of("results/strict-squares-h200.jsonl") if x.get("m") in (64, 128, 512, 1024, 4096, 8192) and x.get("kind") == "bench"]
+    high = math.ceil(10 * max(t["max"] / t["median"] for x in lines for t in (x["us"], x["peers"][0]["us"]))) / 10
+    x_of = lambda v: left + (v - 0.8) / (high - 0.8) * (right - left)
+    for tenth in range(8, round(10 * high) + 1):
+        v = tenth / 10
         d.line(x_of(v), top, x_of(v), bottom, GRID)
         d.text(x_of(v), bottom + 16, f"{v:.1f}", 11, DIM, "middle")
     row = 0
-    for line in lines_of("results/strict-squares-h200.jsonl"):
-        if line.get("m") not in (64, 128, 512, 1024, 4096, 8192) or line.get("kind") != "bench":
-            continue
+    for line in lines:
         y = top + 10 + row * 37
         d.text(20, y + 14, f"{line['m']}³", 12)
         for i, (t, colour) in enumerate(((line["us"], BLUE), (line["peers"][0]["us"], ORANGE))):

@@ -355,6 +355,9 @@ class Page:
                 f"more than one result at each station, and for what is written and read on the way. Files `{LENS}`, `{BUILD}`.")
 
     def block_time(self):
+        if self.name[:3] == "l34":
+            return (f"![Products over time](img/{self.name}-time.svg)\n\nThe tensor cores and the two warpgroups over time, by count and not measured; a "
+                    "number is a step's, 32 of k. Look for what is missing: nobody adds, for one sum runs through all of k in the tensor cores.")
         if self.name[:3] in CHAINED:
             return (f"![Chains over time](img/{self.name}-time.svg)\n\nThe tensor cores and the two warpgroups over time, by count and not measured; a "
                     "number is a chain's. Look for where a warpgroup's additions lie, and for what is queued behind them.")

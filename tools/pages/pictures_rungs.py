@@ -117,7 +117,7 @@ def chains_axis(r, name):
     k, promoted, overlapped = CHAINED[name]
     left, width, until, splits = 150, 690, 5 * 768, name.startswith("l38")
     d = Drawing(left + width + 30, 196 + 30 * splits, f"{name} over time")
-    d.text(20, 24, f"{name}: chains of {k} of k over time, by count", 13, INK, bold=True)
+    d.text(20, 24, f"{name}: {'chains' if promoted else 'products'} of {k} of k over time, by count", 13, INK, bold=True)
     for i, label in enumerate(("tensor cores", "warpgroup 0", "warpgroup 1") + ("three more warps",) * splits):
         d.text(left - 10, 60 + 30 * i, label, 11, INK, "end")
         d.box(left, 44 + 30 * i, width, 24, WAIT)
@@ -136,11 +136,11 @@ def chains_axis(r, name):
         d.text(left + width / 2, 150, "split the pieces that later tiles need", 10, DIM, "middle")
     y, x = 160 + 30 * splits, 20
     for colour, words in (("#3a7d44", "hi·hi of group 0"), ("#8fbf97", "its corrections"), ("#1f5f9e", "hi·hi of group 1"),
-                          ("#8fb4d6", "its corrections"), (WARN, "additions to FP32"), (WAIT, "waits")):
+                          ("#8fb4d6", "its corrections"), *([(WARN, "additions to FP32")] * promoted), (WAIT, "waits")):
         d.box(x, y, 12, 12, colour)
         d.text(x + 18, y + 10, words, 11)
         x += 142
-    d.text(20, y + 28, "Cycles: 64 for each wgmma of 64×128×16, 64 for a thread's additions. What was queued first is multiplied first.", 11, DIM)
+    d.text(20, y + 28, "Cycles: 64 for each wgmma of 64×128×16" + ", 64 for a thread's additions" * promoted + ". What was queued first is multiplied first.", 11, DIM)
     return d.done()
 
 
