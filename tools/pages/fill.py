@@ -9,7 +9,7 @@ import os
 import re
 import subprocess
 
-from records import BATCHES, BUILD, CLIMB, COUNTERS, CPU, CPU_COUNTS, CPU_SIZES, ERRORS, FFMAS, LENS, LENS_SUMS, PATTERNS, REDUCE, SHAPES, SIZES, \
+from records import BATCHES, BUILD, CLIMB, COUNTERS, CPU, CPU_COUNTS, CPU_SIZES, ERRORS, FFMAS, LENS, LENS_SUMS, LISTING, PATTERNS, REDUCE, SHAPES, SIZES, \
     SIZES_H100, Missing, occupancy, words
 
 FIGURE = re.compile(r"<!--= *(.+?) *-->(.*?)<!--/-->", re.S)
@@ -149,6 +149,11 @@ class Page:
         indent = min(len(line) - len(line.lstrip()) for line in cut if line.strip() and line[0] != "#") if any(x[:1] not in ("", "#") for x in cut) else 0
         shown = [line if line.startswith("#") else line[indent:] for line in cut]
         return "```c\n" + "\n".join(shown) + f"\n```\n[`{path}`](../../{path}), line {first + 1}."
+
+    def block_listing(self):
+        """Shows the beginning of the rung's main loop in machine code."""
+        line = self.r.one(LISTING, f"listing of {self.name}", lambda x: x["kernel"] == self.name)
+        return "```\n" + "\n".join(line["lines"]) + f"\n```\nFile `{LISTING}`, command `{line['command']}`."
 
     # ---- what the command prints
 

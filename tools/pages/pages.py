@@ -4,8 +4,8 @@
     pages.py           writes figures, tables, excerpts and curves into the pages
     pages.py BUILD_FOLDER   and what the command prints, where a page shows it (the lens of that build)
     pages.py --check [BUILD_FOLDER]   says what differs and fails (a test of the suite)
-    pages.py --record BUILD_FOLDER   counts anew with the lens and the build: results/ladder-{lens-1024,lens-sums,build,ports}.jsonl, and
-                     ladder-ffmas.jsonl where cuobjdump is installed
+    pages.py --record BUILD_FOLDER   counts anew with the lens and the build: results/ladder-{lens-1024,lens-sums,build,ports,listing}.jsonl,
+                     and ladder-ffmas.jsonl where cuobjdump is installed
     pages.py --check-record BUILD_FOLDER   fails where the build's records differ from the file
 """
 import glob
@@ -21,7 +21,7 @@ import drawings  # noqa: E402
 import pictures  # noqa: E402
 from fill import BLOCK, FIGURE, Page  # noqa: E402
 from machine_code import disassembler, line_of  # noqa: E402
-from records import BUILD, FFMAS, LENS, LENS_SUMS, PORTS, Records, requests_of, totals_of  # noqa: E402
+from records import BUILD, FFMAS, LENS, LENS_SUMS, LISTING, PORTS, Records, requests_of, totals_of  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PAGES = ["README.md", "docs/*.md", "docs/ladder/*.md", "docs/book/*.md"]
@@ -138,6 +138,20 @@ def ffma_lines(records, folder):
     return [line for line in made if line]
 
 
+LISTED = ["l27_written_loop"]  # rungs whose page shows the machine code of their loop
+
+
+def listing_lines(records, folder):
+    """Asks tools/sass for the beginning of the main loop, as built for Hopper."""
+    sass, lines, compiler = os.path.join(folder, "sass"), [], compiler_of(folder)
+    for name in LISTED:
+        cubin = os.path.join(folder, "device/sm_90a", name + ".cubin")
+        if os.path.exists(sass) and os.path.exists(cubin):
+            said = subprocess.run([sass, "list", cubin], capture_output=True, text=True, check=True).stdout
+            lines.append({"kernel": name, "arch": 90, "command": f"sass list {name}.cubin", "lines": said.rstrip("\n").split("\n"), "nvcc": compiler})
+    return lines
+
+
 # In these rungs blocks deal out work among them, or wait for each other: here a few blocks cannot stand for the rest.
 EVERY_BLOCK = ("l29_one_kernel", "l38_f16x3_pipeline")
 
@@ -186,6 +200,7 @@ def record(folder, only):
     if not ports:
         return [f"{folder} has no sass, or no device/sm_90a/*.cubin: {PORTS} stays as it is"]
     dump(PORTS, ports)
+    dump(LISTING, listing_lines(records, folder))
     ffmas = ffma_lines(records, folder)
     if ffmas:
         dump(FFMAS, ffmas)
@@ -212,7 +227,7 @@ def check_record(folder):
     if built is None:
         return []  # this build has no device code for Hopper: there is nothing to compare
     faults = []
-    for path, lines in ((BUILD, built), (PORTS, ports_lines(records, folder))):
+    for path, lines in ((BUILD, built), (PORTS, ports_lines(records, folder)), (LISTING, listing_lines(records, folder))):
         kept = {line["kernel"]: line for line in records.load(path)}
         faults += [f"{path}: {line['kernel']} is {kept.get(line['kernel'])}, the build says {line}: run ./dev pages --record"
                    for line in lines if kept.get(line["kernel"], line if path == PORTS else None) != line and line["nvcc"] == kept.get(line["kernel"], line).get("nvcc")]

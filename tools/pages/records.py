@@ -30,6 +30,7 @@ LENS = "results/ladder-lens-1024.jsonl"
 LENS_SUMS = "results/ladder-lens-sums.jsonl"
 BUILD = "results/ladder-build.jsonl"
 PORTS = "results/ladder-ports.jsonl"
+LISTING = "results/ladder-listing.jsonl"
 ROWS = ["src/ladder/gpu/rows.inc", "src/ladder/cpu/rows.inc", "src/ladder/reduce/rows.inc"]
 
 

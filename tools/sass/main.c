@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FAILED = 1, USAGE = 2 };
+enum { FAILED = 1, USAGE = 2, LISTED = 24 };
 
 static int usage(void)
 {
@@ -24,7 +24,9 @@ static int usage(void)
           "       sass check CUBIN\n"
           "           does the code wait for every load, copy and barrier before it?\n"
           "       sass ports CUBIN\n"
-          "           cycles of each function's main loop, by the model of the register ports\n",
+          "           cycles of each function's main loop, by the model of the register ports\n"
+          "       sass list CUBIN\n"
+          "           the beginning of each function's main loop: registers, stalls, reads of each bank\n",
           stderr);
     return USAGE;
 }
@@ -45,6 +47,15 @@ static int run_ports(const struct cubin *cubin)
     for (int i = 0; i < cubin_sections(cubin); i++)
         if (cubin_function(cubin, i, &f))
             ports_report(&f);
+    return 0;
+}
+
+static int run_list(const struct cubin *cubin)
+{
+    struct function f;
+    for (int i = 0; i < cubin_sections(cubin); i++)
+        if (cubin_function(cubin, i, &f))
+            ports_list(&f, LISTED);
     return 0;
 }
 
@@ -132,7 +143,8 @@ int main(int argc, char **argv)
         return usage();
     const char *verb = argv[1], *path = argv[argc - 1];
     bool loop = !strcmp(verb, "loop"), order = !strcmp(verb, "order"), pattern = !strcmp(verb, "pattern");
-    bool ports = !strcmp(verb, "ports"), plain = order || pattern || ports || !strcmp(verb, "check");
+    bool ports = !strcmp(verb, "ports"), list = !strcmp(verb, "list");
+    bool plain = order || pattern || ports || list || !strcmp(verb, "check");
     if (!loop && (!plain || argc != 3))
         return usage();
     for (int i = 2, taken; i < argc - 1; i += taken) {
@@ -148,6 +160,7 @@ int main(int argc, char **argv)
                : order   ? run_order(&cubin, path)
                : pattern ? run_pattern(&cubin, path)
                : ports   ? run_ports(&cubin)
+               : list    ? run_list(&cubin)
                          : run_check(&cubin);
     cubin_free(&cubin);
     return code;

@@ -1,4 +1,5 @@
-/* `sass ports`: what the model of the register ports says of a kernel as compiled. */
+/* `sass ports` and `sass list`: what the model of the register ports says of a kernel's main loop, and its beginning.
+ */
 #ifndef RUNG_TOOLS_PORTS_REPORT_H
 #define RUNG_TOOLS_PORTS_REPORT_H
 
@@ -9,5 +10,10 @@
  * there is none.
  */
 void ports_report(const struct function *f);
+
+/* Prints the first `lines` instructions of that loop: FFMAs and shared loads with their registers, stalls and
+ * scoreboards, and how many registers an FFMA reads from each bank by the model.
+ */
+void ports_list(const struct function *f, int lines);
 
 #endif
