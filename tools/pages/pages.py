@@ -4,7 +4,7 @@
     pages.py           writes figures, tables, excerpts and curves into the pages
     pages.py BUILD_FOLDER   and what the command prints, where a page shows it (the lens of that build)
     pages.py --check [BUILD_FOLDER]   says what differs and fails (a test of the suite)
-    pages.py --record BUILD_FOLDER   counts anew with the lens and the build: results/ladder-{lens-1024,lens-sums,build,ports,listing}.jsonl,
+    pages.py --record BUILD_FOLDER   counts and draws anew with the lens and the build: results/ladder-{lens-1024,lens-sums,build,ports,listing}.jsonl,
                      and ladder-ffmas.jsonl where cuobjdump is installed
     pages.py --check-record BUILD_FOLDER   fails where the build's records differ from the file
 """
@@ -213,7 +213,15 @@ def record(folder, only):
                 known[name] = line
     dump(LENS, [known[name] for name in records.order if name in known])
     record_sums(records, rung)
+    draw_lens(records, rung, only)
     return []
+
+
+def draw_lens(records, rung, only):
+    """Draws what each kernel asks of memory, with the numbers of its source's lines."""
+    for name in records.order:
+        if name[0] in "lr" and (not only or name in only):
+            subprocess.run([rung, "lens", name, "--svg", os.path.join(ROOT, f"docs/ladder/img/{name}.svg")], stdout=subprocess.DEVNULL, check=False)
 
 
 def record_sums(records, rung):
