@@ -24,13 +24,25 @@ root=$work/root
 mkdir -p "$root"
 tar xf "$tar" -C "$root"
 cleanup() {
-    for mount in proc sys dev/pts dev usr/local/cuda; do ! mountpoint -q "$root/$mount" || umount "$root/$mount"; done
+    for mount in proc sys dev usr/local/cuda; do ! mountpoint -q "$root/$mount" || umount -l "$root/$mount"; done
 }
 trap cleanup EXIT
 mount -t proc proc "$root/proc"
-mount -t sysfs sysfs "$root/sys"
-mount --bind /dev "$root/dev"
-mount --bind /dev/pts "$root/dev/pts"
+mount -t sysfs -o ro sysfs "$root/sys"
+# Devices of its own: whoever removes the root while something holds it must not remove the machine's.
+mount -t tmpfs -o mode=755 tmpfs "$root/dev"
+for device in "null 1 3" "zero 1 5" "full 1 7" "random 1 8" "urandom 1 9" "tty 5 0"; do
+    # shellcheck disable=SC2086
+    set -- $device "$@"
+    mknod -m 666 "$root/dev/$1" c "$2" "$3"
+    shift 3
+done
+mkdir "$root/dev/shm" "$root/dev/pts"
+chmod 1777 "$root/dev/shm"
+mount -t devpts -o newinstance,ptmxmode=666 devpts "$root/dev/pts"
+ln -s pts/ptmx "$root/dev/ptmx"
+ln -s /proc/self/fd "$root/dev/fd"
+for number in 0 1 2; do ln -s "/proc/self/fd/$number" "$root/dev/$(echo stdin stdout stderr | cut -d' ' -f$((number + 1)))"; done
 cp /etc/resolv.conf "$root/etc/resolv.conf"
 # As on any installed machine: without it each start of MPI waits seconds for a name server to say who this is.
 printf '127.0.0.1 localhost\n127.0.1.1 %s\n' "$(hostname)" >"$root/etc/hosts"

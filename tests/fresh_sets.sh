@@ -14,7 +14,7 @@ names() {
     shift 2
     "$here/fresh.sh" -w "$set" "$@" >"$set.out" || { cat "$set.out"; exit 1; }
     sed -n 's/.*Test *#[0-9]*: //p' "$set/test_-N.log" >"$set.txt"
-    rm -rf "${set:?}/root"
+    rm -rf --one-file-system "${set:?}/root"
     printf '%-8s %-9s %4d tests\n' "$kind" "$order" "$(wc -l <"$set.txt")"
     [ -s "$set.txt" ] && diff "$first" "$set.txt" || differ=1
 }
