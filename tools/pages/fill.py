@@ -9,7 +9,7 @@ import os
 import re
 import subprocess
 
-from records import BATCHES, BUILD, CLIMB, COUNTERS, CPU, CPU_COUNTS, CPU_SIZES, ERRORS, FFMAS, LENS, LENS_SUMS, LISTING, PATTERNS, REDUCE, SHAPES, SIZES, \
+from records import BATCHES, BUILD, CLIMB, COUNTERS, CPU, CPU_COUNTS, CPU_SIZES, ERRORS, FFMAS, LENS, LENS_SUMS, LISTING, PATTERNS, REDUCE, REDUCE_H100, SHAPES, SIZES, \
     SIZES_H100, Missing, occupancy, words
 
 FIGURE = re.compile(r"<!--= *(.+?) *-->(.*?)<!--/-->", re.S)
@@ -428,8 +428,16 @@ class Page:
         line = [x for x in self.r.load(REDUCE) if x["kernel"] == self.name][-1]
         return table(["n", "µs", "GB/s", "times CUB", "same bits"], rows) + (
             f"\n\n![Rate against size](img/{self.name}-rate.svg)\n\nThe thick line is this rung, the thin one the rung before, grey CUB. Look for the size from "
-            "which on memory decides, and not the launch.\n\nOne {line['device']}, medians, in turn with CUB's DeviceReduce. File `{REDUCE}`, command "
-            f"`{line['command'].split(' -o ')[0]}`.")
+            f"which on memory decides, and not the launch.\n\nOne {line['device']}, medians, in turn with CUB's DeviceReduce. File `{REDUCE}`, command "
+            f"`{line['command'].split(' -o ')[0]}`.") + self.reduce_elsewhere()
+
+    def reduce_elsewhere(self):
+        """Says what the largest sum takes on another chip."""
+        lines = [x for x in self.r.load(REDUCE_H100) if x["kernel"] == self.name]
+        if not lines:
+            return ""
+        line = max(lines, key=lambda x: x["n"])
+        return (f" One {line['device']} adds 2^{line['n'].bit_length() - 1} at {line['gbytes_per_s']:.1f} GB/s, {line['cub_ratio']:.3f} times CUB (`{REDUCE_H100}`).")
 
     def block_cpu(self):
         """Shows the last line of the rung, and one on a single thread where that line is on several."""

@@ -26,6 +26,7 @@ from records import BUILD, FFMAS, LENS, LENS_SUMS, LISTING, PORTS, Records, requ
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PAGES = ["README.md", "docs/*.md", "docs/ladder/*.md", "docs/book/*.md"]
 MEASURED = re.compile(r"\d[\d.,]*\s*(TFLOP/s|GFLOP/s|GB/s|TB/s|µs|us\b|ms\b)")
+PLACEHOLDER = re.compile(r"\{[a-z_]+\[['\"][^{}]*\}|\{[A-Z][A-Z_]{2,}\}")  # what a format string left in its text: {line['device']}, {REDUCE}
 FREE = ["expected", "expectation", "prediction", "try", "guess", "questions"]  # sections whose figures are predictions or sums
 
 
@@ -66,6 +67,7 @@ def fill_all(check, rung=None):
             faults += [f"{os.path.relpath(path, ROOT)}: {fault}" for fault in page.faults]
             if re.match(r"docs/(ladder/[lcr]\d|book/)", os.path.relpath(path, ROOT)):
                 faults += [f"{os.path.relpath(path, ROOT)}: a figure without a source: {line}" for line in unsourced(filled)]
+            faults += [f"{os.path.relpath(path, ROOT)}: left in the text: {left}" for left in PLACEHOLDER.findall(filled)]
             write(path, filled, check, faults)
     for name, text in pictures.all_of(records).items():
         write(os.path.join(ROOT, "docs/ladder/img", name), text, check, faults)
