@@ -297,6 +297,8 @@ static void run_block(const lens_launch_config *config, double *barriers)
         t->entries = 0;
         t->full_logs = 0;
         t->copy_count = t->open_group = 0;
+        t->store_pc = 0;
+        t->product_groups = 0;
         t->arrived_at = 0;
         t->meeting_wanted = false;
     }

@@ -90,6 +90,11 @@ void lens_look(uintptr_t pc)
 
 void lens_thread_exit(void)
 {
+    const lens_thread *me = &lens_now.thread[lens_now.current];
+    if (me->store_pc)
+        lens_find(
+            RUNG_LENS_RACE, me->store_pc,
+            "stores from shared memory, which is another block's once this one ends: nobody waits until it is read");
     lens_wait(LENS_DONE);
     __builtin_unreachable();
 }

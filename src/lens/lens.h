@@ -57,6 +57,9 @@ typedef enum lens_state {
     LENS_DONE
 } lens_state;
 
+/* What reads shared memory by itself, past the caches of threads: the "async proxy". A warp has one of each. */
+typedef enum lens_engine { LENS_BULK_STORE, LENS_TENSOR_CORE } lens_engine;
+
 typedef struct lens_copy { /* one cp.async that has not landed */
     void *to;
     unsigned char data[16];
@@ -84,6 +87,9 @@ typedef struct lens_thread {
     uint64_t met[32]; /* what the lanes of the last warp operation brought */
     lens_copy *copies;
     int copy_count, copy_capacity, open_group;
+    uintptr_t store_pc; /* of its last bulk store; 0 where it has waited until all were read */
+    uint32_t store_stamp;
+    unsigned product_groups; /* of wgmma, that it has committed */
 } lens_thread;
 
 typedef struct lens_array {   /* a __shared__ variable of the kernel's object */
@@ -194,12 +200,16 @@ void lens_shadow_async(uint32_t offset, unsigned bytes);
 void lens_shadow_landed(uint32_t offset, unsigned bytes);
 void lens_shadow_bulk(uintptr_t pc, unsigned rank, uint32_t offset, unsigned bytes,
                       int agent); /* for the copy engine's writes into shared memory */
-void lens_shadow_bulk_read(uintptr_t pc, uint32_t offset, unsigned bytes);
-void lens_order_block(unsigned from, unsigned to); /* at a barrier of a block's threads, or of a cluster's */
+/* for reads of the copy engine and the tensor cores, which go on when the thread that started them does */
+void lens_shadow_engine_read(uintptr_t pc, uint32_t offset, unsigned bytes, lens_engine engine);
+uint32_t
+lens_engine_stamp(lens_engine engine); /* what the engine was asked so far has this clock; later requests another */
+void lens_engine_done(lens_engine engine, uint32_t stamp); /* the running thread knows that it has read so far */
+void lens_shadow_fence(void);                              /* fence.proxy.async by the running thread */
+void lens_order_block(unsigned from, unsigned to);         /* at a barrier of a block's threads, or of a cluster's */
 void lens_gather(uintptr_t pc, uint64_t value, uint64_t all[32]); /* every lane of a warp calls this */
 void lens_order_warp(int warp, uint32_t mask);                    /* between lanes of a warp */
-void lens_order_tell_warp(void);                            /* its other lanes know what the running one has done */
-void lens_order_some(const bool *member, unsigned threads); /* at a named barrier */
+void lens_order_some(const bool *member, unsigned threads);       /* at a named barrier */
 /* These handle what an mbarrier carries from those who arrive to those who wait. */
 uint32_t *lens_order_new(void);
 void lens_order_release(uint32_t *carried);

@@ -1,14 +1,25 @@
 /* What is known of each 4-byte word of shared memory: who wrote it, who read it, and whether the one can know of the
  * other. Vector clocks keep the order between threads: a thread has a clock that advances at each release. A block-wide
  * barrier is one snapshot of all clocks; warps, named barriers and mbarriers join the clocks that they carry. Bulk
- * copies write as agents of their own, known only to those who waited for the mbarrier. */
+ * copies write as agents of their own, known only to those who waited for the mbarrier; bulk stores and tensor cores
+ * read as agents, known to those who waited for them. Between a thread's write and an agent's access stands a fence
+ * (fence.proxy.async) of the writer, or of the one who starts the access and knows of the write; whoever else may fence
+ * is not looked for. */
 #include "lens.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { AGENTS = 64, CLOCKS = AGENTS + LENS_MAX_THREADS }; /* agents come first, as a small block needs few of them */
+/* Agents come first, as a small block needs few of them. Warps far apart share one: then a wait of the one counts for
+ * the other, and something may go unseen. */
+enum {
+    COPIES = 64,
+    STORES = 4,
+    PRODUCTS = 16,
+    AGENTS = COPIES + STORES + PRODUCTS,
+    CLOCKS = AGENTS + LENS_MAX_THREADS
+};
 
 typedef struct word {
     uint32_t block; /* the serial number of the block that touched it last */
@@ -28,7 +39,12 @@ static uint32_t (*rows)[CLOCKS]; /* rows[t][w] is the latest clock of w that t k
 static unsigned char *row_used;
 static uint32_t common[LENS_WARPS][CLOCKS]; /* what all lanes of a warp know, beyond the snapshot */
 static bool common_used[LENS_WARPS];
-static unsigned clock_count; /* how many are in use: those of the agents and of this block's threads */
+static struct fences {
+    uint32_t *at; /* the clock of its thread at each, ascending */
+    size_t count, room;
+} fences[LENS_MAX_THREADS];
+static uint32_t (*fenced)[CLOCKS]; /* what a thread knew of others at its last fence */
+static unsigned clock_count;       /* how many are in use: those of the agents and of this block's threads */
 
 static unsigned clock_of(unsigned thread)
 {
@@ -47,7 +63,13 @@ static unsigned my_clock(void)
 
 static unsigned agent_clock(int agent)
 {
-    return (unsigned)agent % AGENTS;
+    return (unsigned)agent % COPIES;
+}
+
+static unsigned engine_clock(lens_engine engine)
+{
+    unsigned warp = (unsigned)lens_now.current / 32;
+    return engine == LENS_BULK_STORE ? COPIES + warp % STORES : COPIES + STORES + warp % PRODUCTS;
 }
 
 void lens_shadow_begin(size_t shared_bytes)
@@ -62,7 +84,9 @@ void lens_shadow_begin(size_t shared_bytes)
         rows = malloc(CLOCKS * sizeof *rows);
     if (!row_used)
         row_used = calloc(CLOCKS, 1);
-    if (!words || !rows || !row_used)
+    if (!fenced)
+        fenced = malloc(LENS_MAX_THREADS * sizeof *fenced);
+    if (!words || !rows || !row_used || !fenced)
         abort();
 }
 
@@ -76,6 +100,8 @@ void lens_shadow_block(unsigned threads)
     }
     memset(row_used, 0, clock_count);
     memset(common_used, 0, sizeof common_used);
+    for (unsigned i = 0; i < threads; i++)
+        fences[i].count = 0;
 }
 
 static uint32_t *row_of(unsigned t)
@@ -178,15 +204,6 @@ void lens_order_warp(int warp, uint32_t mask)
     order(members, count);
 }
 
-void lens_order_tell_warp(void)
-{
-    unsigned me = my_clock(), first = (unsigned)lens_now.current / 32 * 32;
-    uint32_t now = clocks[me]++;
-    for (unsigned i = first; i < first + 32 && i < lens_now.threads; i++)
-        if (clock_of(i) != me)
-            row_of(clock_of(i))[me] = now;
-}
-
 void lens_order_some(const bool *member, unsigned threads)
 {
     static unsigned members[LENS_MAX_THREADS];
@@ -212,14 +229,19 @@ void lens_order_copy(uint32_t *to, const uint32_t *from)
     memcpy(to, from, clock_count * sizeof *to);
 }
 
+static void know_all_of(unsigned me, uint32_t *into)
+{
+    if (row_used[me])
+        join(into, rows[me]);
+    if (common_used[warp_of(me)])
+        join(into, common[warp_of(me)]);
+    join(into, snapshot);
+}
+
 void lens_order_release(uint32_t *carried)
 {
     unsigned me = my_clock();
-    if (row_used[me])
-        join(carried, rows[me]);
-    if (common_used[warp_of(me)])
-        join(carried, common[warp_of(me)]);
-    join(carried, snapshot);
+    know_all_of(me, carried);
     carried[me] = clocks[me]++;
 }
 
@@ -232,6 +254,52 @@ void lens_order_release_agent(uint32_t *carried, int agent)
 {
     unsigned me = agent_clock(agent);
     carried[me] = clocks[me]++;
+}
+
+/* ---- the async proxy ---- */
+
+void lens_shadow_fence(void)
+{
+    unsigned me = my_clock();
+    struct fences *mine = &fences[lens_now.current];
+    if (mine->count == mine->room) {
+        mine->room = mine->room ? mine->room * 2 : 16;
+        mine->at = realloc(mine->at, mine->room * sizeof *mine->at);
+        if (!mine->at)
+            abort();
+    }
+    if (mine->count == 0)
+        memset(fenced[lens_now.current], 0, clock_count * sizeof fenced[0][0]);
+    mine->at[mine->count++] = clocks[me]++;
+    know_all_of(me, fenced[lens_now.current]);
+}
+
+/* Returns whether a fence stands between what `writer` wrote at its clock and what thread `me` starts now. */
+static bool passed_fence(unsigned me, unsigned writer, uint32_t clock)
+{
+    const struct fences *theirs = &fences[writer - AGENTS];
+    size_t low = 0, high = theirs->count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (theirs->at[middle] < clock)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < theirs->count && knows(me, writer, theirs->at[low]))
+        return true;
+    return fences[me - AGENTS].count > 0 && clock <= fenced[me - AGENTS][writer];
+}
+
+uint32_t lens_engine_stamp(lens_engine engine)
+{
+    return clocks[engine_clock(engine)]++;
+}
+
+void lens_engine_done(lens_engine engine, uint32_t stamp)
+{
+    uint32_t *known = &row_of(my_clock())[engine_clock(engine)];
+    *known = stamp > *known ? stamp : *known;
 }
 
 /* ---- words ---- */
@@ -260,7 +328,9 @@ static unsigned byte_mask(uint32_t word_offset, uint32_t from, uint32_t to)
 static void describe_thread(unsigned who, char *text, size_t bytes)
 {
     unsigned thread = who - AGENTS;
-    if (who < AGENTS)
+    if (who >= COPIES && who < AGENTS)
+        snprintf(text, bytes, who < COPIES + STORES ? "a bulk store" : "a tensor core");
+    else if (who < AGENTS)
         snprintf(text, bytes, "a bulk copy");
     else
         snprintf(text, bytes, "thread %u", thread - lens_rank_of((int)thread) * lens_now.block_threads);
@@ -270,8 +340,12 @@ static void race(uintptr_t pc, uint32_t offset, const char *did, unsigned other,
 {
     char place[128], name[32];
     describe_thread(other, name, sizeof name);
-    lens_find(RUNG_LENS_RACE, pc, "%s %s, which %s %s with no barrier between them: a race", did,
-              lens_where_shared(offset, place, sizeof place), name, other_did);
+    if (other >= COPIES && other < AGENTS)
+        lens_find(RUNG_LENS_RACE, pc, "%s %s, which %s may still read: nobody has waited for it", did,
+                  lens_where_shared(offset, place, sizeof place), name);
+    else
+        lens_find(RUNG_LENS_RACE, pc, "%s %s, which %s %s with no barrier between them: a race", did,
+                  lens_where_shared(offset, place, sizeof place), name, other_did);
 }
 
 /* How a word is read. Where findings fail, reading ahead is no fault as long as nobody uses what was read. It is poison
@@ -282,9 +356,19 @@ typedef enum reading {
     READ_VALUE,  /* the lens gives the value: poison also where it may not have come yet */
 } reading;
 
+static void check_fence(uintptr_t pc, const word *w, uint32_t offset, unsigned mask, const char *did)
+{
+    char place[128], name[32];
+    if (!(w->last_write & mask) || w->writer < AGENTS || passed_fence(my_clock(), w->writer, w->write_clock))
+        return;
+    describe_thread(w->writer, name, sizeof name);
+    lens_find(RUNG_LENS_RACE, pc, "%s %s, which %s wrote with no fence.proxy.async after it: this may come first", did,
+              lens_where_shared(offset, place, sizeof place), name);
+}
+
 static bool too_early; /* a READ_VALUE found poison */
 
-static void check_read(uintptr_t pc, word *w, uint32_t offset, unsigned mask, unsigned me, reading how)
+static void check_read(uintptr_t pc, word *w, uint32_t offset, unsigned mask, unsigned me, unsigned reader, reading how)
 {
     char place[128];
     bool forgiven = how != READ_BULK && lens_findings_fail;
@@ -300,14 +384,16 @@ static void check_read(uintptr_t pc, word *w, uint32_t offset, unsigned mask, un
                   lens_where_shared(offset, place, sizeof place));
     else if (early)
         race(pc, offset, "reads", w->writer, "wrote");
+    else if (how == READ_BULK)
+        check_fence(pc, w, offset, mask, "reads");
     if (forgiven && how == READ_VALUE) /* maybe nobody uses it; if somebody does, the results are wrong */
         return;
-    if (w->reader != me && w->read) {
+    if (w->reader != reader && w->read) {
         w->other_reader = w->reader;
         w->other_clock = w->read_clock;
     }
-    w->reader = (uint16_t)me;
-    w->read_clock = clocks[me];
+    w->reader = (uint16_t)reader;
+    w->read_clock = clocks[reader];
     w->read |= (uint8_t)mask;
 }
 
@@ -356,7 +442,7 @@ static void look(uintptr_t pc, uint32_t offset, unsigned bytes, bool write, read
         if (write)
             check_write(pc, w, at, mask, me, me);
         else
-            check_read(pc, w, at, mask, me, how);
+            check_read(pc, w, at, mask, me, me, how);
     }
 }
 
@@ -407,13 +493,21 @@ void lens_shadow_bulk(uintptr_t pc, unsigned rank, uint32_t offset, unsigned byt
     unsigned me = agent_clock(agent);
     if (!exists(pc, offset, bytes, "fills"))
         return;
-    for (uint32_t at = offset & ~3u; at < offset + bytes; at += 4)
-        check_write(pc, word_in(rank, at), at, byte_mask(at, offset, offset + bytes), me, my_clock());
+    for (uint32_t at = offset & ~3u; at < offset + bytes; at += 4) {
+        word *w = word_in(rank, at);
+        unsigned mask = byte_mask(at, offset, offset + bytes);
+        check_fence(pc, w, at, mask, "fills");
+        check_write(pc, w, at, mask, me, my_clock());
+    }
 }
 
-void lens_shadow_bulk_read(uintptr_t pc, uint32_t offset, unsigned bytes)
+void lens_shadow_engine_read(uintptr_t pc, uint32_t offset, unsigned bytes, lens_engine engine)
 {
-    look(pc, offset, bytes, false, READ_BULK);
+    if (!exists(pc, offset, bytes, "reads"))
+        return;
+    for (uint32_t at = offset & ~3u; at < offset + bytes; at += 4)
+        check_read(pc, word_at(at), at, byte_mask(at, offset, offset + bytes), my_clock(), engine_clock(engine),
+                   READ_BULK);
 }
 
 bool lens_shadow_value(uintptr_t pc, uint32_t offset, unsigned bytes)

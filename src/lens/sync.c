@@ -21,6 +21,8 @@ typedef struct mbarrier {
     uint32_t expected, pending;
     int64_t transaction_bytes;
     unsigned phase;
+    int maker;              /* the thread that initialised it */
+    bool published;         /* and fenced that, so that the copy engine and other blocks know it */
     uint32_t *carried;      /* what those carry who have arrived in this phase */
     uint32_t *carried_past; /* what those of the last complete phase carried */
 } mbarrier;
@@ -333,6 +335,8 @@ void rung_lens_cp_async_wait(int groups_left)
 /* ---- mbarriers ---- */
 
 RUNG_LENS_API void rung_lens_mbarrier_init(const void *object, uint32_t count);
+RUNG_LENS_API void rung_lens_mbarrier_publish(void);
+RUNG_LENS_API void rung_lens_async_fence(void);
 RUNG_LENS_API void rung_lens_mbarrier_arrive(const void *object, int64_t transaction_bytes);
 RUNG_LENS_API void rung_lens_mbarrier_wait(const void *object, unsigned parity);
 RUNG_LENS_API int rung_lens_mbarrier_test(const void *object, unsigned parity);
@@ -384,7 +388,33 @@ void rung_lens_mbarrier_init(const void *object, uint32_t count)
         abort();
     lens_order_clear(carried);
     lens_order_clear(past);
-    *b = (mbarrier){.object = object, .expected = count, .pending = count, .carried = carried, .carried_past = past};
+    *b = (mbarrier){.object = object,
+                    .expected = count,
+                    .pending = count,
+                    .maker = lens_now.current,
+                    .carried = carried,
+                    .carried_past = past};
+}
+
+void rung_lens_mbarrier_publish(void)
+{
+    for (int i = 0; i < mbarrier_count; i++)
+        mbarriers[i].published |= mbarriers[i].maker == lens_now.current;
+}
+
+void rung_lens_async_fence(void)
+{
+    rung_lens_mbarrier_publish();
+    lens_shadow_fence();
+}
+
+static void check_published(uintptr_t pc, const mbarrier *b)
+{
+    char place[128];
+    if (!b->published)
+        lens_find(RUNG_LENS_RACE, pc, "signals an mbarrier at %s, with no fence.mbarrier_init after it was initialised",
+                  lens_where_shared(rung_lens_shared_offset((const void *)((uintptr_t)b->object & 0xffffffffffffffull)),
+                                    place, sizeof place));
 }
 
 static void settle(mbarrier *b)
@@ -421,6 +451,7 @@ RUNG_LENS_API void rung_lens_mbarrier_arrive_cluster(const void *object, uint32_
 
 void rung_lens_mbarrier_arrive_cluster(const void *object, uint32_t rank)
 {
+    check_published(PC, known_mbarrier(PC, lens_mbarrier_key(object, rank)));
     arrive(PC, lens_mbarrier_key(object, rank), 0);
 }
 
@@ -449,6 +480,7 @@ void rung_lens_cluster_sync(void)
 void lens_mbarrier_complete(uintptr_t pc, const void *object, int64_t bytes, int agent)
 {
     mbarrier *b = known_mbarrier(pc, object);
+    check_published(pc, b);
     lens_order_release_agent(b->carried, agent);
     b->transaction_bytes -= bytes;
     settle(b);

@@ -8,6 +8,7 @@
 
 RUNG_LENS_API void rung_lens_tensor_load(void *shared, const void *map, const int at[5], const void *mbarrier);
 RUNG_LENS_API void rung_lens_tensor_store(const void *map, const void *shared, const int at[5]);
+RUNG_LENS_API void rung_lens_tensor_stores_read(void);
 RUNG_LENS_API void rung_lens_bulk_load(void *shared, const void *global, int bytes, const void *mbarrier,
                                        uint32_t mask);
 RUNG_LENS_API uint32_t rung_lens_shared_offset(const void *at);
@@ -159,7 +160,9 @@ void rung_lens_tensor_store(const void *map, const void *shared, const int at[5]
     inside(&b, &from, &to);
     if (to < row_bytes)
         to = (to + 15) & ~15u; /* whole units of 16 bytes are written, as an H200 does */
-    lens_shadow_bulk_read(PC, base, b.rows * row_bytes);
+    lens_shadow_engine_read(PC, base, b.rows * row_bytes, LENS_BULK_STORE);
+    lens_now.thread[lens_now.current].store_pc = PC;
+    lens_now.thread[lens_now.current].store_stamp = lens_engine_stamp(LENS_BULK_STORE);
     for (uint32_t row = 0; row < b.rows; row++) {
         const unsigned char *start = NULL;
         if (!row_start(&b, row, &start) || to <= from)
@@ -172,6 +175,14 @@ void rung_lens_tensor_store(const void *map, const void *shared, const int at[5]
         sectors += sectors_of(line, from, to);
     }
     lens_bulk(PC, RUNG_LENS_GLOBAL, RUNG_LENS_BULK, b.map->address, bytes, sectors);
+}
+
+void rung_lens_tensor_stores_read(void)
+{
+    lens_thread *me = &lens_now.thread[lens_now.current];
+    if (me->store_pc)
+        lens_engine_done(LENS_BULK_STORE, me->store_stamp);
+    me->store_pc = 0;
 }
 
 /* Copies to the same place in every block of the mask. The barrier at the same place in each of them learns of it. */

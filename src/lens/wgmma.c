@@ -30,6 +30,8 @@ typedef struct factors {
 
 RUNG_LENS_API void rung_lens_mma_tf32(float *d, const uint32_t *a, const uint32_t *b);
 RUNG_LENS_API void rung_lens_wgmma(float *d, uint64_t a, uint64_t b, int keep, int n, int type);
+RUNG_LENS_API void rung_lens_wgmma_commit(void);
+RUNG_LENS_API void rung_lens_wgmma_wait(int groups_left);
 
 static float from_half(uint16_t h)
 {
@@ -144,7 +146,8 @@ static void look(uintptr_t pc, uint32_t start, int rows)
 {
     for (int row = 0; row < rows; row++)
         for (int half = 0; half < 2; half++)
-            lens_shadow_bulk_read(pc, (uint32_t)(unit(start, row, half * 16) - lens_module_now->shared), 16);
+            lens_shadow_engine_read(pc, (uint32_t)(unit(start, row, half * 16) - lens_module_now->shared), 16,
+                                    LENS_TENSOR_CORE);
 }
 
 static void fragment_value(factors *to, int k, uint32_t bits)
@@ -187,7 +190,6 @@ void rung_lens_wgmma(float *d, uint64_t a, uint64_t b, int keep, int n, int type
     if (lane == 0) {
         look(PC, a_start + (uint32_t)(t / 32) * 16 * 128, 16);
         look(PC, b_start, n);
-        lens_order_tell_warp(); /* any lane may say that the warp has read */
     }
     if (t == 0)
         lens_bulk(PC, RUNG_LENS_SHARED, RUNG_LENS_MMA, lens_module_now->shared + b_start, (64.0 + n) * 32, 0);
@@ -202,4 +204,24 @@ void rung_lens_wgmma(float *d, uint64_t a, uint64_t b, int keep, int n, int type
                 *to = step(keep ? *to : 0.0f, &rows[h], column, depth);
             }
         }
+}
+
+/* The first lane of a warp reads for all, so its groups are the warp's. */
+enum { KEPT_GROUPS = 64 };
+static uint32_t group_stamps[LENS_WARPS][KEPT_GROUPS];
+
+void rung_lens_wgmma_commit(void)
+{
+    unsigned group = lens_now.thread[lens_now.current].product_groups++;
+    if (lens_now.current % 32 == 0)
+        group_stamps[lens_now.current / 32][group % KEPT_GROUPS] = lens_engine_stamp(LENS_TENSOR_CORE);
+}
+
+void rung_lens_wgmma_wait(int groups_left)
+{
+    unsigned first = (unsigned)lens_now.current / 32 * 32;
+    unsigned done = lens_now.thread[lens_now.current].product_groups - (unsigned)groups_left;
+    unsigned known = lens_now.thread[first].product_groups;
+    if ((int)done > 0 && done <= known && known - done < KEPT_GROUPS)
+        lens_engine_done(LENS_TENSOR_CORE, group_stamps[first / 32][(done - 1) % KEPT_GROUPS]);
 }

@@ -74,12 +74,15 @@ void rung_lens_cp_async(void *to, const void *from, int bytes, int source_bytes)
 void rung_lens_cp_async_commit(void);
 void rung_lens_cp_async_wait(int groups_left); /* negative: none is left, committed or not */
 void rung_lens_mbarrier_init(const void *object, uint32_t count);
+void rung_lens_mbarrier_publish(void); /* fences those that this thread has initialised */
 void rung_lens_mbarrier_arrive(const void *object, int64_t transaction_bytes);
 void rung_lens_mbarrier_wait(const void *object, unsigned parity);
 int rung_lens_mbarrier_test(const void *object, unsigned parity);
 /* Copies the map's box at element `at` (innermost first) to shared memory, and completes on the mbarrier. */
 void rung_lens_tensor_load(void *shared, const void *map, const int at[5], const void *mbarrier);
 void rung_lens_tensor_store(const void *map, const void *shared, const int at[5]);
+void rung_lens_tensor_stores_read(void); /* waits until those of this thread have been read */
+void rung_lens_async_fence(void);
 /* Copies bytes in a row from global to shared memory. mask: the blocks of the cluster that get them; 0: this one. */
 void rung_lens_bulk_load(void *shared, const void *global, int bytes, const void *mbarrier, uint32_t mask);
 void rung_lens_mbarrier_arrive_cluster(const void *object, uint32_t rank);
@@ -91,6 +94,8 @@ void rung_lens_mma_tf32(float *d, const uint32_t *a, const uint32_t *b);
 /* Computes d (64 rows x n of this warpgroup) = a b + (keep ? d : 0). Operands have k innermost, in rows of 128 swizzled
  * bytes. */
 void rung_lens_wgmma(float *d, uint64_t a, uint64_t b, int keep, int n, int type);
+void rung_lens_wgmma_commit(void);
+void rung_lens_wgmma_wait(int groups_left);
 }
 enum { warpSize = 32 };
 

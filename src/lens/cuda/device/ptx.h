@@ -13,7 +13,7 @@
 
 PTX uint32_t ptx_smem(const void *p) { return rung_lens_shared_offset(p); }
 PTX void ptx_mbar_init(uint32_t bar, uint32_t n) { rung_lens_mbarrier_init(rung_lens_shared_pointer(bar), n); }
-PTX void ptx_mbar_init_fence(void) {}
+PTX void ptx_mbar_init_fence(void) { rung_lens_mbarrier_publish(); }
 PTX void ptx_mbar_arrive_tx(uint32_t bar, uint32_t bytes) { rung_lens_mbarrier_arrive(rung_lens_shared_pointer(bar), bytes); }
 PTX void ptx_mbar_arrive(uint32_t bar) { rung_lens_mbarrier_arrive(rung_lens_shared_pointer(bar), 0); }
 #define PTX_MBAR_ARRIVE_BEHIND(bar, bytes) ptx_mbar_arrive((bar) + (bytes))
@@ -42,7 +42,7 @@ PTX void ptx_tensor_store_if(const void *map, uint32_t src, int x, int y, int z,
     if (condition)
         rung_lens_tensor_store(map, rung_lens_shared_pointer(src), at);
 }
-PTX void ptx_tensor_stores_read(void) {}
+PTX void ptx_tensor_stores_read(void) { rung_lens_tensor_stores_read(); }
 PTX uint32_t ptx_mbar_test(uint32_t bar, uint32_t parity)
 {
     return (uint32_t)rung_lens_mbarrier_test(rung_lens_shared_pointer(bar), parity);
@@ -104,7 +104,7 @@ PTX void ptx_bulk_load_multicast(uint32_t dst, const void *src, uint32_t bytes, 
 {
     rung_lens_bulk_load(rung_lens_shared_pointer(dst), src, (int)bytes, rung_lens_shared_pointer(bar), mask);
 }
-PTX void ptx_async_fence(void) {}
+PTX void ptx_async_fence(void) { rung_lens_async_fence(); }
 PTX uint32_t ptx_cluster_rank(void) { return rung_lens_cluster_rank(); }
 PTX float4 ptx_cluster_load4(uint32_t address, uint32_t rank)
 {
@@ -139,8 +139,8 @@ PTX uint32_t ptx_round_halves(float low, float high)
 PTX uint64_t ptx_wgmma_desc_k128(uint32_t smem) { return (smem & 0x3ffff) >> 4; }
 PTX void ptx_wgmma_fence(void) {}
 PTX void ptx_hold(float *, int) {}
-PTX void ptx_wgmma_commit(void) {}
-#define PTX_WGMMA_WAIT(n)
+PTX void ptx_wgmma_commit(void) { rung_lens_wgmma_commit(); }
+#define PTX_WGMMA_WAIT(n) rung_lens_wgmma_wait(n)
 #define PTX_WGMMA_F16_N128(d, a, b, keep) rung_lens_wgmma(d, a, b, keep, 128, 0)
 #define PTX_WGMMA_BF16_N128(d, a, b, keep) rung_lens_wgmma(d, a, b, keep, 128, 1)
 #define PTX_WGMMA_TF32_N128(d, a, b, keep) rung_lens_wgmma(d, a, b, keep, 128, 2)

@@ -15,6 +15,7 @@ RUNG_DEVICE void rung_barrier_init(uint64_t *barrier, int arrivals)
 
 RUNG_DEVICE void rung_barrier_publish(void)
 {
+    rung_lens_mbarrier_publish();
 }
 
 RUNG_DEVICE void rung_barrier_arrive(uint64_t *barrier)
