@@ -117,7 +117,7 @@ static rung_status run_parts(const rung_cpu_args *p, const gemm_plan *plan, int 
     /* The caller's slot holds the pieces behind its own workspace. */
     int64_t floats = rung_gemm_workspace(p, plan, p->n), extra = j.part_count * p->m * p->n;
     int64_t base = round_up(floats, 16);
-    if (!rung_pool_reserve(p->pool, 1, base + extra) || !rung_pool_reserve(p->pool, threads, floats))
+    if (!rung_pool_reserve(p->pool, threads, floats) || !rung_pool_reserve(p->pool, 1, base + extra))
         return no_memory(threads, base + extra);
     j.parts = rung_pool_workspace(p->pool, 0) + base;
     rung_pool_run(p->pool, threads, j.part_count * j.strips_along_n, run_part, &j);
@@ -128,7 +128,7 @@ static rung_status run_parts(const rung_cpu_args *p, const gemm_plan *plan, int 
 static rung_status run_shared(const rung_cpu_args *p, const gemm_plan *plan, int threads)
 {
     int64_t a_floats = rung_gemm_packed_a_floats(p, plan), floats = rung_gemm_workspace(p, plan, p->n);
-    if (!rung_pool_reserve(p->pool, 1, floats) || !rung_pool_reserve(p->pool, threads, a_floats))
+    if (!rung_pool_reserve(p->pool, threads, a_floats) || !rung_pool_reserve(p->pool, 1, floats))
         return no_memory(threads, floats);
     float *workspace = rung_pool_workspace(p->pool, 0);
     rung_gemm_packed(p, plan, workspace + a_floats, p->pool, threads, workspace);

@@ -8,6 +8,7 @@
 
 #include <cuda.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +60,8 @@ typedef struct event {
 static fake state = {.devices = 1, .arch = 80, .memory_left = (int64_t)1 << 32};
 static block blocks[MOST_BLOCKS];
 static stream streams[MOST_STREAMS]; /* the first stands for NULL */
-static CUcontext stack[16];
+static _Thread_local CUcontext stack[16];
+static _Thread_local int depth; /* of this thread's stack; state.pushed counts all */
 static _Thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 static long queued;
 static unsigned long long ids;
@@ -76,10 +78,14 @@ static void unsafe(void)
     state.faults += state.recording && capture_mode != CU_STREAM_CAPTURE_MODE_RELAXED;
 }
 
-/* Counts and logs a call. Returns what it must fail with; 0: it goes on. */
+/* Counts and logs a call. Returns what it must fail with; 0: it goes on. The library loads kernels beside its calls. No
+ * mutex: under the thread sanitizer it would put the library's own accesses in an order. */
 static CUresult enter(const char *name)
 {
+    static char busy;
     sigset_t blocked;
+    while (__atomic_test_and_set(&busy, __ATOMIC_ACQUIRE))
+        sched_yield();
     state.calls++;
     if (gettid() != getpid() && pthread_sigmask(SIG_SETMASK, NULL, &blocked) == 0)
         state.open_to_signals += !sigismember(&blocked, SIGTERM) || !sigismember(&blocked, SIGUSR1);
@@ -88,6 +94,7 @@ static CUresult enter(const char *name)
         sprintf(state.log + length, "%s ", name);
     int chosen =
         (state.fail_call && state.calls == state.fail_call) || (state.fail_name && strcmp(name, state.fail_name) == 0);
+    __atomic_clear(&busy, __ATOMIC_RELEASE);
     return chosen ? (CUresult)state.fail_result : CUDA_SUCCESS;
 }
 
@@ -112,7 +119,7 @@ static block *block_of(CUdeviceptr at, size_t bytes)
 
 static int current_device(void)
 {
-    return state.pushed ? (int)((uintptr_t)stack[state.pushed - 1] % FAKE_OTHER_CONTEXT) - 1 : 0;
+    return depth ? (int)((uintptr_t)stack[depth - 1] % FAKE_OTHER_CONTEXT) - 1 : 0;
 }
 
 static CUresult allocate(CUdeviceptr *out, size_t bytes, int device)
@@ -424,13 +431,15 @@ CALL(cuDevicePrimaryCtxRelease_v2, CUdevice device)
 CALL(cuCtxPushCurrent_v2, CUcontext context)
 {
     ENTER();
-    stack[state.pushed++] = context;
+    stack[depth++] = context;
+    __atomic_add_fetch(&state.pushed, 1, __ATOMIC_RELAXED);
     return CUDA_SUCCESS;
 }
 
 CALL(cuCtxPopCurrent_v2, CUcontext *context) /* never fails: nobody could put that right */
 {
-    *context = stack[--state.pushed];
+    *context = stack[--depth];
+    __atomic_sub_fetch(&state.pushed, 1, __ATOMIC_RELAXED);
     return CUDA_SUCCESS;
 }
 
@@ -451,7 +460,7 @@ CALL(cuCtxEnablePeerAccess, CUcontext peer, unsigned flags)
 CALL(cuCtxGetCurrent, CUcontext *context)
 {
     ENTER();
-    *context = state.pushed ? stack[state.pushed - 1] : NULL;
+    *context = depth ? stack[depth - 1] : NULL;
     return CUDA_SUCCESS;
 }
 
@@ -480,7 +489,7 @@ CALL(cuLibraryLoadData, CUlibrary *library, const void *code, CUjit_option *jit,
     if (*(const unsigned *)code != 0xba55ed50) /* the magic number of a fatbin */
         state.faults++;
     *library = (CUlibrary)(uintptr_t)code;
-    state.libraries++;
+    __atomic_add_fetch(&state.libraries, 1, __ATOMIC_RELAXED);
     return CUDA_SUCCESS;
 }
 #endif
@@ -862,7 +871,7 @@ CALL(cuStreamCreateWithPriority, CUstream *out, unsigned flags, int priority)
         if (!streams[i].open && streams[i].done == streams[i].count) {
             streams[i].open = 1;
             streams[i].device = current_device();
-            streams[i].context = state.pushed ? stack[state.pushed - 1] : (CUcontext)(uintptr_t)1;
+            streams[i].context = depth ? stack[depth - 1] : (CUcontext)(uintptr_t)1;
             streams[i].done = streams[i].count = 0;
             streams[i].id = ++ids;
             *out = (CUstream)&streams[i];
