@@ -31,6 +31,7 @@ typedef struct operand {
 static rung_tools *tools; /* NULL: the CPU */
 static uint64_t state = 1;
 static int passed, refused, failed;
+static float *scalars; /* alpha and beta in device memory; NULL: the call has them */
 
 static void need(rung_status status, const char *what)
 {
@@ -188,6 +189,8 @@ static void run_case(rung_context *context, const char *kernel, const int64_t si
     g.m = size[0], g.n = size[1], g.k = size[2];
     g.trans_a = trans & 2 ? RUNG_TRANS : RUNG_NO_TRANS, g.trans_b = trans & 1 ? RUNG_TRANS : RUNG_NO_TRANS;
     g.alpha = 2.0f, g.beta = 0.5f;
+    if (scalars)
+        g.alpha = g.beta = NAN, g.alpha_device = scalars, g.beta_device = scalars + 1;
     operand a = operand_new(g.trans_a ? g.k : g.m, g.trans_a ? g.m : g.k, f, odd);
     operand b = operand_new(g.trans_b ? g.n : g.k, g.trans_b ? g.k : g.n, f, odd), c = operand_new(g.m, g.n, f, odd);
     g.a = a.at, g.b = b.at, g.c = c.at;
@@ -234,6 +237,40 @@ static double seconds_now(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Products with so little workspace that they go in panels: of C's rows, of its columns, and of k, whose panels begin
+ * far out in A and B. Of whole k a single tile has too much then. Where beta is not known k
+ * stays whole, so the last one is refused with scalars in device memory. */
+static void run_in_panels(rung_context *context, const char *kernel)
+{
+    static const struct {
+        int64_t size[3];
+        int trans;
+    } cases[] = {{{300, 20, 64}, 0}, {{20, 300, 64}, 1}, {{20, 12, 2048}, 2}};
+    for (int i = 0; i < 3; i++) {
+        rung_plan *plan;
+        rung_gemm g;
+        rung_gemm_init(&g);
+        g.layout = RUNG_ROW_MAJOR;
+        g.m = cases[i].size[0], g.n = g.ldc = cases[i].size[1], g.k = cases[i].size[2];
+        g.trans_a = cases[i].trans & 2 ? RUNG_TRANS : RUNG_NO_TRANS,
+        g.trans_b = cases[i].trans & 1 ? RUNG_TRANS : RUNG_NO_TRANS;
+        g.lda = g.trans_a ? g.m : g.k, g.ldb = g.trans_b ? g.k : g.n;
+        g.a = (const float *)(uintptr_t)((size_t)1 << 40); /* planning touches nothing */
+        g.b = g.a + ((size_t)1 << 24), g.c = (float *)(uintptr_t)(g.b + ((size_t)1 << 24));
+        need(rung_plan_create_kernel(&plan, context, &g, kernel), "no plan for a product in panels");
+        need(rung_context_set_workspace_limit(context, rung_plan_workspace_bytes(plan) - 1), "workspace");
+        rung_plan_destroy(plan);
+        run_case(context, kernel, cases[i].size, cases[i].trans, SINGLE, 0);
+        const float values[2] = {2.0f, 0.5f};
+        scalars = device_memory(sizeof values);
+        put(scalars, values, sizeof values);
+        run_case(context, kernel, cases[i].size, cases[i].trans, SINGLE, 0);
+        rung_tools_free(tools, scalars);
+        scalars = NULL;
+        need(rung_context_set_workspace_limit(context, 0), "workspace");
+    }
 }
 
 /* kernel NULL: the library's choice. A kernel has one of the pairs of transposes in turn, the library all of them. */
@@ -295,8 +332,11 @@ static void run_kernels(rung_context *context, rung_backend_id backend, double u
             rung_context_set_math(context, k->arith == RUNG_F32 ? RUNG_STRICT : RUNG_ACCURATE);
             if (seconds_now() > until)
                 left++;
-            else if (!rung_kernel_unusable(context, k))
+            else if (!rung_kernel_unusable(context, k)) {
                 run_kernel(context, k->name);
+                if (k->arith == RUNG_F16X3)
+                    run_in_panels(context, k->name);
+            }
         }
     if (left)
         printf("%d kernels left out: the time was over\n", left);

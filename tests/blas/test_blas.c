@@ -210,24 +210,23 @@ static void wrong_settings_reach_xerbla(void **state)
 static void a_result_on_its_operand_is_right(void **state)
 {
     (void)state;
-    for (int on_b = 0; on_b < 2; on_b++)
-        for (int beta = 0; beta < 2; beta++) {
-            float both[80 * 81], x[80 * 80], y[80 * 80], apart[80 * 81];
-            int n = 80, ld = 81;
-            float one = 1, of_c = (float)beta * 0.5f;
-            for (int i = 0; i < 80 * 80; i++)
-                x[i] = (float)(i % 7), y[i] = (float)(i % 5);
-            for (int i = 0; i < 80 * 81; i++)
-                both[i] = (float)(i % 11);
-            memcpy(apart, both, sizeof both);
-            told_info = 0;
-            sgemm_("N", "T", &n, &n, &n, &one, on_b ? x : both, on_b ? &n : &ld, on_b ? both : y, on_b ? &ld : &n,
-                   &of_c, apart, &ld);
-            sgemm_("N", "T", &n, &n, &n, &one, on_b ? x : both, on_b ? &n : &ld, on_b ? both : y, on_b ? &ld : &n,
-                   &of_c, both, &ld);
-            assert_int_equal(told_info, 0);
-            assert_memory_equal(both, apart, sizeof both);
-        }
+    for (int form = 0; form < 16; form++) { /* on A or on B, beta 0 or not, every transpose; no two sizes are alike */
+        enum { MOST = 80 * 81 };
+        static float both[MOST], other[MOST], apart[MOST];
+        int on_b = form & 1, m = 80, n = 70, k = 60, ld = 81, ldc = 82 - on_b, ld_other = 83;
+        float two = 2, of_c = form & 2 ? 0.5f : 0;
+        const char *ta = form & 4 ? "T" : "N", *tb = form & 8 ? "c" : "n";
+        for (int i = 0; i < MOST; i++)
+            other[i] = (float)(i % 7), both[i] = (float)(i % 11);
+        memcpy(apart, both, sizeof both);
+        told_info = 0;
+        const float *of_a = on_b ? other : both, *of_b = on_b ? both : other;
+        int *lda = on_b ? &ld_other : &ld, *ldb = on_b ? &ld : &ld_other;
+        sgemm_(ta, tb, &m, &n, &k, &two, of_a, lda, of_b, ldb, &of_c, apart, &ldc);
+        sgemm_(ta, tb, &m, &n, &k, &two, of_a, lda, of_b, ldb, &of_c, both, &ldc);
+        assert_int_equal(told_info, 0);
+        assert_memory_equal(both, apart, sizeof both);
+    }
 }
 
 static void *many_products(void *argument)

@@ -1,5 +1,5 @@
-/* One body for the lens's tests: tensor cores multiply zeros that threads have stored, twice, and the copy engine brings
- * a vector into memory that a thread has written. Without a fault fences and waits stand in between. */
+/* One body for the lens's tests: tensor cores multiply zeros that threads have stored, twice, and the copy engine
+ * brings a vector into memory that a thread has written. Without a fault fences and waits stand in between. */
 #include "device/args.h"
 #include "device/ptx.h"
 

@@ -29,6 +29,7 @@ struct xla_execution {
 enum { GPUS = 2 };
 static rung_context *played[GPUS];
 static void *streams[GPUS];
+static int math_set = -1; /* by the last call that set it */
 
 rung_status rung_context_create(rung_context **context, const rung_config *config)
 {
@@ -54,6 +55,13 @@ rung_status rung_context_set_stream(rung_context *context, void *stream)
         }
     fail_msg("a stream for a context that is none of a GPU");
     return RUNG_INTERNAL;
+}
+
+rung_status rung_context_set_math(rung_context *context, rung_math math)
+{
+    typedef rung_status function(rung_context *, rung_math);
+    math_set = (int)math;
+    return ((function *)(uintptr_t)dlsym(RTLD_NEXT, "rung_context_set_math"))(context, math);
 }
 
 static xla_error last;
@@ -156,6 +164,49 @@ static void products_of_all_transposes(void **state)
     }
 }
 
+/* One matrix, and four that lie in two dimensions; in each math mode, which is the call's own. */
+static void batches_of_any_rank_in_any_mode(void **state)
+{
+    (void)state;
+    for (int form = 0; form < 6; form++) {
+        const int one = form & 1, math = form / 2;
+        float a[24], b[48], c[32];
+        int64_t a_sizes[4] = {2, 2, 2, 3}, b_sizes[4] = {2, 2, 3, 4}, c_sizes[4] = {2, 2, 2, 4};
+        frame f;
+        for (int i = 0; i < 48; i++)
+            b[i] = (float)(i % 7) - 2, a[i / 2] = (float)(i / 2 % 5) + 1;
+        memset(c, 0xff, sizeof c);
+        fill(&f, a, b, c, 0, 0);
+        f.values[0] = math;
+        f.a.sizes = &a_sizes[one ? 2 : 0], f.b.sizes = &b_sizes[one ? 2 : 0], f.c.sizes = &c_sizes[one ? 2 : 0];
+        f.a.rank = f.b.rank = f.c.rank = one ? 2 : 4;
+        assert_null(rung_jax_matmul_cpu(&f.call));
+        assert_int_equal(math_set, math);
+        for (int at = 0; at < 32; at++) {
+            float sum = 0;
+            for (int i = 0; i < 3; i++)
+                sum += a[6 * (at / 8) + 3 * (at / 4 % 2) + i] * b[12 * (at / 8) + 4 * i + at % 4];
+            assert_true(one && at >= 8 ? isnan(c[at]) : c[at] == sum);
+        }
+    }
+}
+
+/* Without results nothing is multiplied, not even where there is no memory. */
+static void nothing_to_make_is_done(void **state)
+{
+    (void)state;
+    for (int which = 0; which < 3; which++) {
+        frame f;
+        fill(&f, NULL, NULL, NULL, 0, 0);
+        f.c_sizes[which] = 0;
+        if (which == 0)
+            f.a_sizes[0] = f.b_sizes[0] = 0;
+        else
+            (which == 1 ? f.a_sizes : f.b_sizes)[which] = 0;
+        assert_null(rung_jax_matmul_cpu(&f.call));
+    }
+}
+
 static void expect_refused(frame *f, int code, const char *words)
 {
     last.text[0] = 0;
@@ -194,6 +245,18 @@ static void what_does_not_fit_is_refused(void **state)
     fill(&f, a, b, c, 0, 0);
     f.values[0] = 3;
     expect_refused(&f, XLA_INVALID_ARGUMENT, "math is 3");
+    fill(&f, a, b, c, 0, 0);
+    f.values[2] = 2;
+    expect_refused(&f, XLA_INVALID_ARGUMENT, "trans_b 2");
+    fill(&f, a, b, c, 0, 0);
+    f.scalars[1].type = XLA_S64 - 1;
+    expect_refused(&f, XLA_INVALID_ARGUMENT, "trans_a is -1");
+    fill(&f, a, b, c, 0, 0);
+    f.call.arguments.count = 3;
+    expect_refused(&f, XLA_INVALID_ARGUMENT, "two batches");
+    fill(&f, a, b, c, 0, 0);
+    f.call.results.count = 2;
+    expect_refused(&f, XLA_INVALID_ARGUMENT, "makes one");
     fill(&f, a, b, a, 0, 0); /* C on A */
     expect_refused(&f, XLA_INTERNAL, "overlaps a");
 }
@@ -254,7 +317,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_of_all_transposes),    cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(other_stages_and_questions),    cmocka_unit_test(a_gpu_is_the_one_that_xla_names),
-        cmocka_unit_test(work_is_queued_on_xlas_stream),
+        cmocka_unit_test(work_is_queued_on_xlas_stream), cmocka_unit_test(batches_of_any_rank_in_any_mode),
+        cmocka_unit_test(nothing_to_make_is_done),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,102 @@
+/* What a rank says that has waited too long, and that it looks for news of others meanwhile. The connections and the
+ * transport are this file's. */
+#include "multi/multi.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static int heard, checked;
+static rung_status news, fault;
+
+rung_status multi_control_check(multi_control *control)
+{
+    assert_non_null(control);
+    heard++;
+    return news ? rung_fail(news, "rank 5 is gone") : RUNG_SUCCESS;
+}
+
+void multi_control_tell(multi_control *control, rung_status status, const char *why)
+{
+    (void)control, (void)status, (void)why;
+    fail_msg("nobody has failed");
+}
+
+static int check(void *state, char *why)
+{
+    (void)state;
+    checked++;
+    strcpy(why, "a cable is out");
+    return (int)fault;
+}
+
+static multi_transport transport = {.check = check};
+
+static rung_multi waits(double timeout_s)
+{
+    news = fault = RUNG_SUCCESS;
+    heard = checked = 0;
+    return (rung_multi){.first_rank = 3,
+                        .transport = &transport,
+                        .control = (multi_control *)(void *)&transport,
+                        .timeout_s = timeout_s};
+}
+
+static void in_time_nothing_is_said(void **state)
+{
+    (void)state;
+    rung_multi multi = waits(1000.0);
+    multi_deadline deadline = multi_deadline_start(&multi);
+    for (int i = 0; i < 33; i++)
+        assert_int_equal(multi_wait_turn(&multi, &deadline, "panel 7 of A", 2), RUNG_SUCCESS);
+    assert_int_equal(heard, 3); /* every 16th turn, the first among them */
+    assert_int_equal(checked, 3);
+    assert_int_equal(deadline.idle, 33);
+}
+
+static void who_waits_too_long_says_for_whom(void **state)
+{
+    (void)state;
+    rung_multi multi = waits(2.0);
+    for (int silent = -1; silent < 2; silent++) { /* rank 0 is a rank, too */
+        multi_deadline deadline = multi_deadline_start(&multi);
+        deadline.start_s -= 2.5, deadline.end_s -= 2.5;
+        assert_int_equal(multi_wait_turn(&multi, &deadline, "panel 7 of A", silent), RUNG_DEVICE_ERROR);
+        char before[80], after[40];
+        double seconds = 0.0; /* a busy machine adds some */
+        if (silent < 0)
+            snprintf(before, sizeof before, "panel 7 of A: not finished within %%lf s %%39[^;]");
+        else
+            snprintf(before, sizeof before, "panel 7 of A: rank %d has not answered for %%lf s %%39[^;]", silent);
+        assert_int_equal(sscanf(rung_last_error(), before, &seconds, after), 2);
+        assert_string_equal(after, silent < 0 ? "(rank 3)" : "(rank 3 waits for it)");
+        assert_true(seconds >= 2.5 && seconds < 1000.0);
+    }
+}
+
+static void news_of_others_end_the_wait(void **state)
+{
+    (void)state;
+    rung_multi multi = waits(1000.0);
+    multi_deadline deadline = multi_deadline_start(&multi);
+    news = RUNG_DEVICE_ERROR;
+    assert_int_equal(multi_wait_turn(&multi, &deadline, "panel 7 of A", 2), RUNG_DEVICE_ERROR);
+    assert_string_equal(rung_last_error(), "rank 5 is gone");
+    news = RUNG_SUCCESS, fault = RUNG_DEVICE_ERROR;
+    multi.control = NULL;
+    assert_int_equal(multi_wait_turn(&multi, &deadline, "panel 7 of A", 2), RUNG_DEVICE_ERROR);
+    assert_string_equal(rung_last_error(), "a cable is out");
+    multi.transport = NULL; /* all ranks are in this process */
+    assert_int_equal(multi_wait_turn(&multi, &deadline, "panel 7 of A", 2), RUNG_SUCCESS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(in_time_nothing_is_said),
+                                       cmocka_unit_test(who_waits_too_long_says_for_whom),
+                                       cmocka_unit_test(news_of_others_end_the_wait)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
