@@ -211,7 +211,7 @@ static void a_result_on_its_operand_is_right(void **state)
 {
     (void)state;
     for (int form = 0; form < 16; form++) { /* on A or on B, beta 0 or not, every transpose; no two sizes are alike */
-        enum { MOST = 80 * 81 };
+        enum { MOST = 83 * 80 };
         static float both[MOST], other[MOST], apart[MOST];
         int on_b = form & 1, m = 80, n = 70, k = 60, ld = 81, ldc = 82 - on_b, ld_other = 83;
         float two = 2, of_c = form & 2 ? 0.5f : 0;
