@@ -38,6 +38,11 @@ static inline unsigned min(unsigned a, unsigned b)
 }
 
 /* Who adds nothing looks, in a loop: then the others come first. */
+static inline void __threadfence(void)
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
 static inline unsigned atomicAdd(unsigned *at, unsigned value)
 {
     if (value == 0)

@@ -288,6 +288,7 @@ static void end_block(void)
 static void run_block(const lens_launch_config *config, double *barriers)
 {
     lens_shadow_block(lens_now.threads);
+    lens_publish_block();
     lens_cluster_poison(config->finite_poison);
     lens_sync_begin(lens_now.threads);
     for (unsigned i = 0; i < lens_now.threads; i++) {
@@ -496,6 +497,7 @@ int lens_run(const lens_launch_config *config)
         return -1;
     lens_findings_begin();
     lens_sites_begin();
+    lens_publish_begin();
     watch_begin();
     launch.blocks_run = run_grid(config, &launch.barriers, launch.owner_block);
     watch_end();

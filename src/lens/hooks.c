@@ -20,6 +20,12 @@ __attribute__((noinline)) void lens_access(uintptr_t pc, const void *at, unsigne
         return; /* these are constants */
     } else {
         lens_check_global(pc, address, 1u << log2_bytes, write || kind == RUNG_LENS_ATOMIC);
+        if (kind == RUNG_LENS_ATOMIC)
+            lens_publish_flag(address, 1u << log2_bytes);
+        else if (write)
+            lens_publish_write(address, 1u << log2_bytes);
+        else
+            lens_publish_read(pc, address, 1u << log2_bytes);
     }
     lens_log(pc, lens_pack(at, log2_bytes, kind));
 }
@@ -42,10 +48,34 @@ HOOK(write2, 1, RUNG_LENS_STORE)
 HOOK(write4, 2, RUNG_LENS_STORE)
 HOOK(write8, 3, RUNG_LENS_STORE)
 HOOK(write16, 4, RUNG_LENS_STORE)
-HOOK(volatile_read4, 2, RUNG_LENS_LOAD)
-HOOK(volatile_read8, 3, RUNG_LENS_LOAD)
-HOOK(volatile_write4, 2, RUNG_LENS_STORE)
-HOOK(volatile_write8, 3, RUNG_LENS_STORE)
+
+/* A volatile access is a look at what others say, or says it. */
+static void access_flag(uintptr_t pc, const void *at, unsigned log2_bytes, rung_lens_kind kind)
+{
+    bool shared = (uintptr_t)at - (uintptr_t)lens_module_now->shared < lens_module_now->shared_bytes;
+    if (lens_in_stacks((uintptr_t)at))
+        return;
+    if (shared || lens_now.current < 0) {
+        lens_access(pc, at, log2_bytes, kind);
+        return;
+    }
+    lens_check_global(pc, (uintptr_t)at, 1u << log2_bytes, kind == RUNG_LENS_STORE);
+    if (kind == RUNG_LENS_STORE)
+        lens_publish_flag((uintptr_t)at, 1u << log2_bytes);
+    lens_log(pc, lens_pack(at, log2_bytes, kind));
+}
+
+#define FLAG_HOOK(name, log2_bytes, kind)                                                                              \
+    RUNG_LENS_API void __tsan_##name(const void *at);                                                                  \
+    void __tsan_##name(const void *at)                                                                                 \
+    {                                                                                                                  \
+        access_flag(PC, at, log2_bytes, kind);                                                                         \
+    }
+
+FLAG_HOOK(volatile_read4, 2, RUNG_LENS_LOAD)
+FLAG_HOOK(volatile_read8, 3, RUNG_LENS_LOAD)
+FLAG_HOOK(volatile_write4, 2, RUNG_LENS_STORE)
+FLAG_HOOK(volatile_write8, 3, RUNG_LENS_STORE)
 
 static void range(uintptr_t pc, const char *at, size_t bytes, rung_lens_kind kind)
 {

@@ -206,7 +206,12 @@ uint32_t
 lens_engine_stamp(lens_engine engine); /* what the engine was asked so far has this clock; later requests another */
 void lens_engine_done(lens_engine engine, uint32_t stamp); /* the running thread knows that it has read so far */
 void lens_shadow_fence(void);                              /* fence.proxy.async by the running thread */
-void lens_order_block(unsigned from, unsigned to);         /* at a barrier of a block's threads, or of a cluster's */
+uint32_t lens_order_now(void);                             /* the running thread's clock, for its writes */
+void lens_order_fence(void);                               /* __threadfence by the running thread */
+bool lens_order_has_fenced(void);                          /* some thread of this block */
+void lens_order_publish(
+    uint32_t *published); /* raises each thread's clock to that of its writes before a fence, if known */
+void lens_order_block(unsigned from, unsigned to); /* at a barrier of a block's threads, or of a cluster's */
 void lens_gather(uintptr_t pc, uint64_t value, uint64_t all[32]); /* every lane of a warp calls this */
 void lens_order_warp(int warp, uint32_t mask);                    /* between lanes of a warp */
 void lens_order_some(const bool *member, unsigned threads);       /* at a named barrier */
@@ -217,6 +222,13 @@ void lens_order_acquire(const uint32_t *carried);
 void lens_order_release_agent(uint32_t *carried, int agent);
 void lens_order_clear(uint32_t *carried);
 void lens_order_copy(uint32_t *to, const uint32_t *from);
+
+/* ---- publish.c ---- */
+void lens_publish_begin(void);                              /* a launch */
+void lens_publish_block(void);                              /* a block, or a cluster's */
+void lens_publish_write(uintptr_t address, unsigned bytes); /* of data, to global memory */
+void lens_publish_flag(uintptr_t address, unsigned bytes);  /* an atomic or a volatile store: others learn by it */
+void lens_publish_read(uintptr_t pc, uintptr_t address, unsigned bytes);
 
 /* ---- memory.c ---- */
 void *lens_memory_get(size_t bytes);

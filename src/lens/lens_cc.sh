@@ -30,7 +30,7 @@ fma=
 # -fsanitize=thread calls a hook for every load and store that is not to a register or an own local variable; no pass may
 # split, join, repeat or drop accesses or barriers on the way (-fno-tree-sra keeps a float4 one access). Of the debug information lines are
 # wanted, not where variables are.
-"$cxx" -x c++ -std=gnu++17 -O1 -gdwarf-4 -fno-var-tracking -fPIC -w -fsanitize=thread --param tsan-instrument-func-entry-exit=0 \
+"$cxx" -x c++ -std=gnu++17 -O1 -gdwarf-4 -fno-var-tracking -fPIC -w -fsanitize=thread --param tsan-instrument-func-entry-exit=0 --param tsan-distinguish-volatile=1 \
     -fno-tree-sra -fno-ipa-sra -fno-tree-vectorize -fno-store-merging -fno-tree-loop-distribute-patterns \
     -fno-plt -fno-unroll-loops -fno-crossjumping -fno-tree-tail-merge -fno-strict-aliasing -fno-math-errno -ffp-contract=off -fno-extern-tls-init -fno-exceptions \
     -fno-rtti -fno-threadsafe-statics -fvisibility=default -DRUNG_LENS=1 -I"$here/cuda" -I"$here/../cuda" -I"$here/../cuda/api" \

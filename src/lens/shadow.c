@@ -39,12 +39,17 @@ static uint32_t (*rows)[CLOCKS]; /* rows[t][w] is the latest clock of w that t k
 static unsigned char *row_used;
 static uint32_t common[LENS_WARPS][CLOCKS]; /* what all lanes of a warp know, beyond the snapshot */
 static bool common_used[LENS_WARPS];
-static struct fences {
+typedef struct fences {
     uint32_t *at; /* the clock of its thread at each, ascending */
     size_t count, room;
-} fences[LENS_MAX_THREADS];
-static uint32_t (*fenced)[CLOCKS]; /* what a thread knew of others at its last fence */
-static unsigned clock_count;       /* how many are in use: those of the agents and of this block's threads */
+} fences;
+typedef struct fence_kind {
+    fences of[LENS_MAX_THREADS];
+    uint32_t (*known)[CLOCKS]; /* what a thread knew of others at its last fence */
+    bool used;                 /* in this block */
+} fence_kind;
+static fence_kind proxy_fences, gpu_fences; /* fence.proxy.async; __threadfence */
+static unsigned clock_count;                /* how many are in use: those of the agents and of this block's threads */
 
 static unsigned clock_of(unsigned thread)
 {
@@ -84,9 +89,7 @@ void lens_shadow_begin(size_t shared_bytes)
         rows = malloc(CLOCKS * sizeof *rows);
     if (!row_used)
         row_used = calloc(CLOCKS, 1);
-    if (!fenced)
-        fenced = malloc(LENS_MAX_THREADS * sizeof *fenced);
-    if (!words || !rows || !row_used || !fenced)
+    if (!words || !rows || !row_used)
         abort();
 }
 
@@ -101,7 +104,8 @@ void lens_shadow_block(unsigned threads)
     memset(row_used, 0, clock_count);
     memset(common_used, 0, sizeof common_used);
     for (unsigned i = 0; i < threads; i++)
-        fences[i].count = 0;
+        proxy_fences.of[i].count = gpu_fences.of[i].count = 0;
+    proxy_fences.used = gpu_fences.used = false;
 }
 
 static uint32_t *row_of(unsigned t)
@@ -256,28 +260,40 @@ void lens_order_release_agent(uint32_t *carried, int agent)
     carried[me] = clocks[me]++;
 }
 
-/* ---- the async proxy ---- */
+/* ---- fences ---- */
 
-void lens_shadow_fence(void)
+static void fence(fence_kind *kind)
 {
     unsigned me = my_clock();
-    struct fences *mine = &fences[lens_now.current];
+    fences *mine = &kind->of[lens_now.current];
+    if (!kind->known)
+        kind->known = malloc(LENS_MAX_THREADS * sizeof *kind->known);
     if (mine->count == mine->room) {
         mine->room = mine->room ? mine->room * 2 : 16;
         mine->at = realloc(mine->at, mine->room * sizeof *mine->at);
-        if (!mine->at)
-            abort();
     }
+    if (!mine->at || !kind->known)
+        abort();
     if (mine->count == 0)
-        memset(fenced[lens_now.current], 0, clock_count * sizeof fenced[0][0]);
+        memset(kind->known[lens_now.current], 0, clock_count * sizeof kind->known[0][0]);
     mine->at[mine->count++] = clocks[me]++;
-    know_all_of(me, fenced[lens_now.current]);
+    know_all_of(me, kind->known[lens_now.current]);
+    kind->used = true;
 }
 
-/* Returns whether a fence stands between what `writer` wrote at its clock and what thread `me` starts now. */
-static bool passed_fence(unsigned me, unsigned writer, uint32_t clock)
+void lens_shadow_fence(void)
 {
-    const struct fences *theirs = &fences[writer - AGENTS];
+    fence(&proxy_fences);
+}
+
+void lens_order_fence(void)
+{
+    fence(&gpu_fences);
+}
+
+/* Returns the place of a thread's first fence at or behind a clock; their count where there is none. */
+static size_t first_fence(const fences *theirs, uint32_t clock)
+{
     size_t low = 0, high = theirs->count;
     while (low < high) {
         size_t middle = (low + high) / 2;
@@ -286,10 +302,43 @@ static bool passed_fence(unsigned me, unsigned writer, uint32_t clock)
         else
             high = middle;
     }
-    if (low < theirs->count && knows(me, writer, theirs->at[low]))
-        return true;
-    return fences[me - AGENTS].count > 0 && clock <= fenced[me - AGENTS][writer];
+    return low;
 }
+
+/* Returns whether a fence stands between what `writer` wrote at its clock and what thread `me` starts now. */
+static bool passed_fence(unsigned me, unsigned writer, uint32_t clock)
+{
+    const fences *theirs = &proxy_fences.of[writer - AGENTS];
+    size_t at = first_fence(theirs, clock);
+    if (at < theirs->count && knows(me, writer, theirs->at[at]))
+        return true;
+    return proxy_fences.of[me - AGENTS].count > 0 && clock <= proxy_fences.known[me - AGENTS][writer];
+}
+
+uint32_t lens_order_now(void)
+{
+    return clocks[my_clock()];
+}
+
+bool lens_order_has_fenced(void)
+{
+    return gpu_fences.used;
+}
+
+void lens_order_publish(uint32_t *published)
+{
+    unsigned me = my_clock();
+    for (unsigned i = 0; i < lens_now.threads; i++) {
+        const fences *theirs = &gpu_fences.of[i];
+        uint32_t known = gpu_fences.of[lens_now.current].count ? gpu_fences.known[lens_now.current][clock_of(i)] : 0;
+        for (size_t at = theirs->count; at > 0 && theirs->at[at - 1] > known; at--)
+            if (knows(me, clock_of(i), theirs->at[at - 1]))
+                known = theirs->at[at - 1];
+        published[i] = known > published[i] ? known : published[i];
+    }
+}
+
+/* ---- what engines read by themselves ---- */
 
 uint32_t lens_engine_stamp(lens_engine engine)
 {

@@ -218,6 +218,13 @@ void rung_lens_atomic(const void *at, int bytes)
         lens_look(PC);
 }
 
+RUNG_LENS_API void rung_lens_threadfence(void);
+
+void rung_lens_threadfence(void)
+{
+    lens_order_fence();
+}
+
 RUNG_LENS_API void rung_lens_trap(const char *what);
 
 void rung_lens_trap(const char *what)
@@ -306,6 +313,7 @@ void rung_lens_cp_async(void *to, const void *from, int bytes, int source_bytes)
     *copy = (lens_copy){.to = to, .bytes = bytes, .group = me->open_group};
     if (source_bytes > 0) {
         lens_check_global(pc, (uintptr_t)from, (unsigned)(source_bytes < bytes ? 4 : bytes), false);
+        lens_publish_read(pc, (uintptr_t)from, (unsigned)source_bytes);
         memcpy(copy->data, from, (size_t)source_bytes);
     }
     lens_log(pc, lens_pack(source_bytes > 0 ? from : NULL, log2, RUNG_LENS_ASYNC));

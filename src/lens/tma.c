@@ -195,6 +195,7 @@ void rung_lens_bulk_load(void *shared, const void *global, int bytes, const void
     }
     lens_check_global(PC, (uintptr_t)global, 4, false);
     lens_check_global(PC, (uintptr_t)global + (unsigned)bytes - 4, 4, false);
+    lens_publish_read(PC, (uintptr_t)global, (unsigned)bytes);
     for (unsigned rank = 0; rank < lens_now.cluster; rank++) {
         if (mask ? !(mask >> rank & 1) : rank != lens_now.rank)
             continue;

@@ -16,5 +16,5 @@ typedef struct image {
 #define LINE(entry, stem) entry " 64 0 0 0 " stem "\n"
 __attribute__((visibility("default"))) const char rung_resources[] =
     LINE(ONE_TILE "_nn", ONE_TILE) LINE("l01_naive", "l01_naive") LINE("lab_fill", "lab_kernels")
-        LINE(OTHER_TILE "_nn", OTHER_TILE) LINE(OTHER_TILE "_tn", OTHER_TILE) LINE("row_copy", "row_copy");
+        LINE("row_copy", "row_copy") LINE(OTHER_TILE "_nn", OTHER_TILE) LINE(OTHER_TILE "_tn", OTHER_TILE);
 #endif

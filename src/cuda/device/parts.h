@@ -30,6 +30,7 @@ RUNG_DEVICE unsigned *parts_counters(const rung_args *g)
 RUNG_DEVICE unsigned parts_count_in(unsigned *at, unsigned value)
 {
 #ifdef RUNG_LENS
+    __threadfence();
     return atomicAdd(at, value);
 #else
     unsigned old;

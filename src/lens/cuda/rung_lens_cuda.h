@@ -66,6 +66,7 @@ void rung_lens_syncwarp(uint32_t mask);
 void rung_lens_atomic(const void *at, int bytes);
 void rung_lens_trap(const char *what) __attribute__((noreturn));
 void rung_lens_yield(void);
+void rung_lens_threadfence(void);
 uint32_t rung_lens_shared_offset(const void *at);
 void *rung_lens_shared_pointer(uint32_t offset);
 float4 rung_lens_shared_load4(uint32_t offset);
@@ -161,9 +162,9 @@ RUNG_LENS_STORE(__stcs)
 RUNG_LENS_STORE(__stwt)
 RUNG_LENS_INLINE size_t __cvta_generic_to_shared(const void *at) { return rung_lens_shared_offset(at); }
 RUNG_LENS_INLINE void *__cvta_shared_to_generic(size_t at) { return rung_lens_shared_pointer((uint32_t)at); }
-RUNG_LENS_INLINE void __threadfence(void) { __asm__ volatile("" ::: "memory"); }
+RUNG_LENS_INLINE void __threadfence(void) { rung_lens_threadfence(); }
 RUNG_LENS_INLINE void __threadfence_block(void) { __asm__ volatile("" ::: "memory"); }
-RUNG_LENS_INLINE void __threadfence_system(void) { __asm__ volatile("" ::: "memory"); }
+RUNG_LENS_INLINE void __threadfence_system(void) { rung_lens_threadfence(); }
 RUNG_LENS_INLINE void __nanosleep(unsigned) { rung_lens_yield(); }
 RUNG_LENS_INLINE void __trap(void) { rung_lens_trap("executes __trap()"); }
 RUNG_LENS_INLINE void __prof_trigger(int) {}

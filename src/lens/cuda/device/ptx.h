@@ -120,6 +120,7 @@ PTX void ptx_bar_arrive(int id, int threads) { rung_lens_bar_arrive(id, threads)
 PTX void ptx_clear_here(float *x) { *x = 0.0f; }
 PTX void ptx_store_release(uint32_t *p, uint32_t v)
 {
+    rung_lens_threadfence();
     rung_lens_atomic(p, 4);
     rung_lens_poke(p, v);
 }

@@ -1,0 +1,152 @@
+/* What blocks of a launch tell each other through global memory. Blocks run one after another, so a later one always
+ * finds what an earlier one wrote; on a GPU it does where the writer has fenced (__threadfence, or a release) before it
+ * said so by an atomic or a volatile store, at least once all threads that wrote have met the one that says so. Data
+ * read without that are a finding. That the reader fences, too, is not looked for. */
+#include "lens.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAGE_WORDS = 1024, PAGE_BYTES = 4 * PAGE_WORDS };
+
+typedef struct word {
+    uint32_t block; /* the serial number of the one that wrote it last; 0: none, or as a flag */
+    uint32_t clock; /* of the thread that did */
+    uint16_t thread;
+} word;
+
+typedef struct page {
+    uintptr_t number;
+    word words[PAGE_WORDS];
+} page;
+
+typedef struct teller {  /* a block of this launch */
+    unsigned index;      /* along x */
+    uint32_t *published; /* for each thread the clock up to which others may read what it wrote; NULL: nothing yet */
+} teller;
+
+static page *last;   /* the page that was asked for last */
+static page **table; /* by the page's number, open addressing; a power of two */
+static size_t table_room, page_count;
+static teller *tellers; /* by serial numbers, from 1 on */
+static size_t teller_room;
+static uint32_t now;
+
+static void forget(void)
+{
+    for (size_t i = 0; i < table_room; i++)
+        free(table[i]);
+    if (table)
+        memset(table, 0, table_room * sizeof *table);
+    for (uint32_t i = 1; i <= now; i++)
+        free(tellers[i].published);
+    last = NULL;
+    page_count = now = 0;
+}
+
+void lens_publish_begin(void)
+{
+    forget();
+}
+
+void lens_publish_block(void)
+{
+    if (++now >= teller_room) {
+        teller_room = teller_room ? teller_room * 2 : 64;
+        tellers = realloc(tellers, teller_room * sizeof *tellers);
+        if (!tellers)
+            abort();
+    }
+    tellers[now] = (teller){.index = lens_now.index[0]};
+}
+
+static page **slot_of(uintptr_t number)
+{
+    size_t at = (number * 0x9e3779b97f4a7c15ull) >> 20;
+    while (table[at % table_room] && table[at % table_room]->number != number)
+        at++;
+    return &table[at % table_room];
+}
+
+static void grow(void)
+{
+    page **old = table;
+    size_t room = table_room;
+    table_room = room ? 2 * room : 1024;
+    table = calloc(table_room, sizeof *table);
+    if (!table)
+        abort();
+    for (size_t i = 0; i < room; i++)
+        if (old[i])
+            *slot_of(old[i]->number) = old[i];
+    free(old);
+}
+
+static page *page_of(uintptr_t address, bool make)
+{
+    uintptr_t number = address / PAGE_BYTES;
+    if (page_count == 0 && !make)
+        return NULL;
+    if (last && last->number == number)
+        return last;
+    if (2 * page_count >= table_room)
+        grow();
+    page **slot = slot_of(number);
+    if (!*slot && make) {
+        *slot = calloc(1, sizeof **slot);
+        if (!*slot)
+            abort();
+        (*slot)->number = number;
+        page_count++;
+    }
+    return *slot ? (last = *slot) : NULL;
+}
+
+static word *word_at(uintptr_t address, bool make)
+{
+    page *p = page_of(address, make);
+    return p ? &p->words[address / 4 % PAGE_WORDS] : NULL;
+}
+
+void lens_publish_write(uintptr_t address, unsigned bytes)
+{
+    for (uintptr_t at = address & ~(uintptr_t)3; at < address + bytes; at += 4)
+        *word_at(at, true) = (word){now, lens_order_now(), (uint16_t)lens_now.current};
+}
+
+void lens_publish_flag(uintptr_t address, unsigned bytes)
+{
+    for (uintptr_t at = address & ~(uintptr_t)3; at < address + bytes; at += 4) {
+        word *w = word_at(at, false);
+        if (w)
+            w->block = 0;
+    }
+    if (!lens_order_has_fenced())
+        return;
+    teller *me = &tellers[now];
+    if (!me->published && !(me->published = calloc(lens_now.threads, sizeof *me->published)))
+        abort();
+    lens_order_publish(me->published);
+}
+
+void lens_publish_read(uintptr_t pc, uintptr_t address, unsigned bytes)
+{
+    for (uintptr_t at = address & ~(uintptr_t)3; at < address + bytes; at += 4) {
+        const word *w = word_at(at, false);
+        if (!w)
+            at |= PAGE_BYTES - 4; /* nor has anybody written the rest of its page */
+        if (!w || w->block == 0 || w->block == now)
+            continue;
+        const teller *t = &tellers[w->block];
+        if (t->published && w->clock <= t->published[w->thread])
+            continue;
+        char name[32];
+        int64_t row, column;
+        const unsigned char *start = lens_memory_name(at, name, sizeof name, &row, &column);
+        lens_find(
+            RUNG_LENS_RACE, pc,
+            "reads byte %lld of %s, which block %u wrote: no __threadfence stands between that and what tells of it",
+            (long long)(at - (uintptr_t)start), name, t->index);
+        return;
+    }
+}

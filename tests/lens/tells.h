@@ -1,0 +1,42 @@
+/* One body for the lens's tests: the first block says by a volatile store that an element of C is there, and the others
+ * read it. Without a fault it fences first. */
+#include "device/args.h"
+
+#ifndef FENCE
+#define FENCE() __threadfence()
+#endif
+#ifndef FENCE_EARLY
+#define FENCE_EARLY()
+#endif
+#ifndef FENCE_LATE
+#define FENCE_LATE()
+#endif
+
+enum { T = 16 };
+
+static __device__ float sum_at(const rung_args *g, int64_t row, int64_t column)
+{
+    float sum = 0.0f;
+    for (int64_t p = 0; p < g->k; p++)
+        sum = fmaf(g->a[row * g->lda + p], g->b[p * g->ldb + column], sum);
+    return sum;
+}
+
+RUNG_KERNEL(T *T) KERNEL_NAME(const __grid_constant__ rung_args g)
+{
+    const int64_t row = (int64_t)blockIdx.y * T + threadIdx.x / T, column = (int64_t)blockIdx.x * T + threadIdx.x % T;
+    const bool first = blockIdx.x == 0 && blockIdx.y == 0;
+    if (row >= g.m || column >= g.n || (first && threadIdx.x == 1))
+        return;
+    float sum = sum_at(&g, row, column);
+    if (!first && *(volatile float *)&g.c[1] < INFINITY)
+        sum += 0.0f * g.c[0];
+    FENCE_EARLY();
+    g.c[row * g.ldc + column] = sum;
+    if (first && threadIdx.x == 0) {
+        sum = sum_at(&g, 0, 1);
+        FENCE();
+        *(volatile float *)&g.c[1] = sum;
+        FENCE_LATE();
+    }
+}
