@@ -157,6 +157,53 @@ static void bias_and_activation_on_every_path(void **state)
         }
 }
 
+/* One side short: a C of one column or row, few columns whose product is turned, k of a few steps. Alone, in batches
+ * that lie apart or are listed, with a bias, next to padding. */
+static void thin_products(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][3] = {{1, 97, 41}, {97, 1, 41},   {1, 1, 70},   {130, 2, 9},
+                                        {2, 130, 9}, {120, 12, 90}, {9, 140, 5},  {140, 9, 5},
+                                        {70, 8, 56}, {5, 280, 32},  {280, 5, 32}, {17, 300, 3}};
+    enum { SHAPES = sizeof shapes / sizeof shapes[0], BATCH = 3 };
+    static float bias[300];
+    uint64_t seed = 7;
+    for (int i = 0; i < 300; i++)
+        bias[i] = random_float(&seed);
+    for (int s = 0; s < SHAPES; s++)
+        for (int form = 0; form < 48; form++) {
+            product p;
+            int batch = form / 8 % 2 ? BATCH : 1;
+            product_new(&p, form & 1, form >> 1 & 1, form >> 2 & 1, shapes[s][0], shapes[s][1], shapes[s][2], form % 3,
+                        batch, (uint64_t)(100 * s + form));
+            p.gemm.beta = form % 5 ? 0.0f : -1.0f;
+            p.gemm.bias_kind = form / 16;
+            p.gemm.bias = bias;
+            product_reset(&p);
+            rung_gemm listed = p.gemm;
+            const float *a[BATCH], *b[BATCH];
+            float *c[BATCH];
+            for (int i = 0; i < batch; i++) {
+                a[i] = p.gemm.a + i * p.gemm.stride_a;
+                b[i] = p.gemm.b + i * p.gemm.stride_b;
+                c[i] = p.gemm.c + i * p.gemm.stride_c;
+            }
+            if (form % 7 == 0 && rung_context_device(context) == RUNG_DEVICE_CPU) {
+                listed.a_array = a;
+                listed.b_array = b;
+                listed.c_array = c;
+                listed.a = listed.b = listed.c = NULL;
+            }
+            rung_status status = rung_gemm_run(context, &listed);
+            if (status != RUNG_UNSUPPORTED ||
+                rung_context_device(context) == RUNG_DEVICE_CPU) { /* host operands on a GPU */
+                assert_ok(status);
+                product_check(&p, "thin");
+            }
+            product_free(&p);
+        }
+}
+
 static void nan_and_infinity_propagate(void **state)
 {
     (void)state;
@@ -409,6 +456,7 @@ int main(void)
         cmocka_unit_test(batches_through_their_own_entry_points),
         cmocka_unit_test(bias_and_activation),
         cmocka_unit_test(bias_and_activation_on_every_path),
+        cmocka_unit_test(thin_products),
         cmocka_unit_test(nan_and_infinity_propagate),
         cmocka_unit_test(the_same_call_gives_the_same_bits),
         cmocka_unit_test(operands_at_any_address),

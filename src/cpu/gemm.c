@@ -267,8 +267,28 @@ static rung_status run_batch(const rung_cpu_args *p)
     return RUNG_SUCCESS;
 }
 
+/* Returns the product that computes a C of one column, whose elements lie side by side, as a row: vectors run along it.
+ */
+static rung_cpu_args column_as_row(const rung_cpu_args *p)
+{
+    rung_cpu_args t = transposed(p);
+    t.ldc = p->m;
+    t.stride_a = p->stride_b;
+    t.stride_b = p->stride_a;
+    t.a_array = p->b_array;
+    t.b_array = p->a_array;
+    t.bias_kind = p->bias_kind == RUNG_BIAS_PER_ROW      ? RUNG_BIAS_PER_COLUMN
+                  : p->bias_kind == RUNG_BIAS_PER_COLUMN ? RUNG_BIAS_PER_ROW
+                                                         : p->bias_kind;
+    return t;
+}
+
 rung_status rung_cpu_gemm(const rung_cpu_args *p)
 {
+    if (p->n == 1 && p->ldc == 1 && p->m > 1 && !p->in_order) {
+        rung_cpu_args row = column_as_row(p);
+        return rung_cpu_gemm(&row);
+    }
     if (p->note) {
         int small = is_tiny(p) && p->batch <= 1;
         p->note->threads = small ? 1 : choose_threads(product_us(p) * (double)max64(p->batch, 1), p);

@@ -100,22 +100,42 @@ static inline int rows_in_place(const rung_cpu_args *p)
 }
 
 /* Returns the vectors of columns of a tile in place, at most: the packed tile's, or one more where that takes all
- * columns at once in as many sums. */
+ * columns at once in as many sums. One or two rows have too few sums to hide an FMA's latency and take more. */
 static inline int vectors_in_place(const rung_cpu_args *p)
 {
     const rung_cpu_kernel *kernel = p->kernel;
     int64_t vectors = (p->n + kernel->vl - 1) >> kernel->vl_bits;
+    if (p->m <= 2)
+        return p->m == 1 ? RUNG_TILE_MAX_VECTORS : RUNG_TILE_WIDE_VECTORS;
     return kernel->nv * kernel->vl * 4 > LINE_BYTES && vectors == kernel->nv + 1 ? (int)vectors : kernel->nv;
 }
 
 /* The plan depends on the shape, the kernel family and the caches, never on the number of threads. */
 gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches);
+/* Returns true where rows of C are written one by one: k is so short that the work around each tile costs more than its
+ * sums. Rows of a few vectors do not pay for their own beginning and end. */
+static inline int is_rank(const rung_cpu_args *p, int64_t steps)
+{
+    return p->k <= steps && p->n >= 8 * p->kernel->vl;
+}
+
+enum { RANK_STEPS_IN_L2 = 4, RANK_STEPS_IN_L3 = 2 }; /* by where C is: in L3 tiles write it as well */
+
+/* Returns true where tiles would leave a quarter of their lanes empty or more, a transposed A has the rows lie as
+ * vectors, and k is long enough: turning the result costs as much as columns^2 / 3 steps. */
+static inline int leaves_lanes_empty(const rung_cpu_args *p)
+{
+    enum { LANES = 8, COLUMNS_MOST = 32, ROWS_LEAST = 32, STEPS_LEAST = 4 };
+    return p->trans_a && p->n <= COLUMNS_MOST && p->m >= ROWS_LEAST && p->k >= STEPS_LEAST && 3 * p->k >= p->n * p->n &&
+           4 * p->n <= 3 * round_up(p->n, LANES);
+}
+
 /* Runs a product that is so small that planning would cost as much as computing: in place, on one thread, in one pass
  * over k. */
 static inline int is_tiny(const rung_cpu_args *p)
 {
     return !p->in_order && !p->trans_b && p->k <= 256 && p->m * p->k <= 1 << 12 && p->k * p->n <= 1 << 12 &&
-           p->m * p->n <= 1 << 12;
+           p->m * p->n <= 1 << 12 && !is_rank(p, RANK_STEPS_IN_L2) && !leaves_lanes_empty(p);
 }
 
 void rung_gemm_tiny(const rung_cpu_args *p);

@@ -31,7 +31,7 @@ static int run_one_tile(const rung_cpu_args *p)
 {
     const rung_cpu_kernel *kernel = p->kernel;
     int64_t vectors = (p->n + kernel->vl - 1) >> kernel->vl_bits;
-    if (vectors > kernel->nv || p->m > kernel->max_rows[vectors - 1])
+    if (vectors > vectors_in_place(p) || p->m > kernel->max_rows[vectors - 1])
         return 0;
     int lanes = (int)(p->n - ((vectors - 1) << kernel->vl_bits));
     rung_tile_out out = {
@@ -260,11 +260,20 @@ static void run_dot(const rung_cpu_args *p, const gemm_plan *plan, float *worksp
     p->kernel->dot[columns - 1](&dot, rows);
 }
 
+/* Turns a strip of results into C, some rows of C at a time, whose lines stay in L1 while their columns are written. */
 static void add_transposed(float *c, int64_t ldc, const float *d, int64_t ldd, int64_t m, int64_t n, float beta)
 {
-    for (int64_t i = 0; i < m; i++)
+    enum { ROWS = 16 };
+    for (int64_t i = 0; i < m; i += ROWS, c += ROWS * ldc, d += ROWS) {
+        int64_t rows = min64(ROWS, m - i);
         for (int64_t j = 0; j < n; j++)
-            c[i * ldc + j] = beta == 0.0f ? d[j * ldd + i] : beta * c[i * ldc + j] + d[j * ldd + i];
+            if (beta == 0.0f)
+                for (int64_t r = 0; r < rows; r++)
+                    c[r * ldc + j] = d[j * ldd + r];
+            else
+                for (int64_t r = 0; r < rows; r++)
+                    c[r * ldc + j] = beta * c[r * ldc + j] + d[j * ldd + r];
+    }
 }
 
 /* Computes (op(A) op(B))' = op(B)' op(A)', so that the vectors run along the rows of the long operand as they lie in
@@ -287,7 +296,9 @@ static void run_swapped(const rung_cpu_args *p, const gemm_plan *plan, float *wo
             t.b = p->a + at;
         else
             t.a = p->b + at * p->ldb;
-        if (columns)
+        if (columns && p->m * p->k * 4 <= p->caches->l2_bytes / 2)
+            run_direct(&t, plan);
+        else if (columns)
             run_stream(&t, plan, rest);
         else
             run_pack_b(&t, plan, rest);

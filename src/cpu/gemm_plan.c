@@ -14,7 +14,7 @@ enum {
     LONG_K_PART_LEAST = 1024,
     TURNED_PART_LEAST = 512,
     STREAM_ROWS = 32,       /* at most: with more, packing B costs less than passing the sums again and again */
-    STREAM_ROWS_APART = 16, /* the same where B's rows lie multiples of a page apart and push each other out of L1 */
+    STREAM_ROWS_APART = 16, /* the same where B's rows collide */
     STREAM_PARTS = 4,
     STREAM_PART_LEAST = 512,
     STREAM_PARTS_COLUMNS = 16384, /* at most: beyond, columns are enough to share out */
@@ -39,13 +39,28 @@ static int is_wide_for_dots(const rung_cpu_args *p, const rung_caches *caches)
     return p->k * p->n * 4 > caches->l1_bytes && p->n * 8 > 3 * p->kernel->vl && p->m > 4 * FEW;
 }
 
+/* Returns true for dot products: k is the innermost dimension of the long operand, the other one is narrow, and k is
+ * long enough for what adding up a vector's lanes costs. */
 static int is_dot(const rung_cpu_args *p, gemm_plan *plan, const rung_caches *caches)
 {
+    enum { STEPS_A_COLUMN = 8, STEPS_LEAST = 64, ROWS_LEAST = 16 };
     if (!p->trans_a && p->n <= RUNG_DOT_MAX_COLS && !is_wide_for_dots(p, caches) &&
-        (p->trans_b || (p->k >= 64 && p->m >= 16)))
+        (p->trans_b ? p->k >= STEPS_A_COLUMN * (p->n - 1) : p->k >= STEPS_LEAST && p->m >= ROWS_LEAST))
         return 1;
-    plan->of_b = p->trans_b && p->m <= RUNG_DOT_MAX_COLS;
+    plan->of_b = p->trans_b && p->m <= RUNG_DOT_MAX_COLS && p->k >= STEPS_A_COLUMN * (p->m - 1);
     return plan->of_b;
+}
+
+/* Returns true where few rows, or few columns, go as the transposed product, whose vectors run along the long operand
+ * as it lies. Turning the result costs some steps of k, more where other tiles would leave no lanes empty. */
+static int is_swapped(const rung_cpu_args *p, gemm_plan *plan, const rung_caches *caches)
+{
+    enum { STEPS_LEAST = 256, STEPS_LEAST_OF_LINES = 128, L2_PARTS = 4 };
+    plan->of_b = p->trans_b && p->m <= FEW && p->n > 4 * FEW &&
+                 p->k >= (p->m % LINE_FLOATS ? STEPS_LEAST : STEPS_LEAST_OF_LINES);
+    if (plan->of_b || leaves_lanes_empty(p))
+        return 1;
+    return p->trans_a && p->n <= FEW && p->m > 4 * FEW && p->m * p->k * 4 > L2_PARTS * caches->l2_bytes;
 }
 
 /* Returns true where packing B pays. A tile as wide as a cache line reads two lines a step where B's rows start
@@ -73,7 +88,7 @@ static int wants_packed_a(const rung_cpu_args *p, const rung_caches *caches)
 static int wants_a_in_place(const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { COLUMNS_MOST = 256, COLUMNS_MOST_OF_LARGE = 128 };
-    if (p->n <= 2 * FEW)
+    if (p->n <= 2 * FEW || p->m * p->k * 4 <= caches->l1_bytes / 2)
         return 1;
     if (p->m * p->k * 4 <= caches->l2_bytes / 2)
         return p->n <= COLUMNS_MOST && !wants_packed_a(p, caches);
@@ -97,13 +112,11 @@ static int is_outer(const rung_cpu_args *p, const rung_caches *caches)
     return p->k <= OUTER_STEPS && p->m >= 2 * FEW && p->n > 2 * FEW && p->m * p->n * 4 > caches->l2_bytes;
 }
 
-/* Returns true where k is so short that the work around each tile costs more than its sums. How short depends on where
- * C is: in L3 tiles write it as well. Rows of a few vectors do not pay for their own beginning and end. */
-static int is_rank(const rung_cpu_args *p, const rung_caches *caches)
+/* Returns the steps of k at most for which rows of C are written one by one. */
+static int64_t rank_steps(const rung_cpu_args *p, const rung_caches *caches)
 {
-    enum { STEPS_IN_L2 = 4, STEPS_IN_L3 = 2, L2_PARTS = 4 };
-    int64_t steps = p->m * p->n * 4 <= L2_PARTS * caches->l2_bytes ? STEPS_IN_L2 : STEPS_IN_L3;
-    return p->k <= steps && p->n >= 8 * p->kernel->vl;
+    enum { L2_PARTS = 4 };
+    return p->m * p->n * 4 <= L2_PARTS * caches->l2_bytes ? RANK_STEPS_IN_L2 : RANK_STEPS_IN_L3;
 }
 
 /* Returns true where tiles of whole lines can read B in place: one row of it follows the other closely. */
@@ -133,6 +146,14 @@ static int is_better_turned(const rung_cpu_args *p)
            p->k >= K_TIMES * max64(p->m, p->n);
 }
 
+/* Returns the most rows past which B streams. Where B's rows lie multiples of a page apart, the lines of narrow vectors
+ * push each other out of L1 before they are used up. */
+static int64_t stream_rows(const rung_cpu_args *p)
+{
+    int collides = p->ldb % PAGE_FLOATS == 0 && p->kernel->vl < LINE_FLOATS;
+    return collides ? STREAM_ROWS_APART : STREAM_ROWS;
+}
+
 static gemm_path choose_path(const rung_cpu_args *p, gemm_plan *plan, const rung_caches *caches)
 {
     int64_t a_bytes = p->m * p->k * 4, b_bytes = p->k * p->n * 4;
@@ -142,15 +163,14 @@ static gemm_path choose_path(const rung_cpu_args *p, gemm_plan *plan, const rung
         return PATH_DIRECT;
     if (should_pass_caches(p, caches))
         return PATH_PAST;
-    if (is_rank(p, caches))
+    if (is_rank(p, rank_steps(p, caches)))
         return PATH_RANK;
     if (is_dot(p, plan, caches))
         return PATH_DOT;
     plan->turned = is_better_turned(p);
     if (plan->turned)
         return PATH_LONG_K;
-    plan->of_b = p->trans_b && p->m <= FEW && p->n > 4 * FEW;
-    if (plan->of_b || (p->trans_a && p->n <= FEW && p->m > 4 * FEW))
+    if (is_swapped(p, plan, caches))
         return PATH_SWAPPED;
     if (is_outer(p, caches))
         return PATH_OUTER;
@@ -158,8 +178,7 @@ static gemm_path choose_path(const rung_cpu_args *p, gemm_plan *plan, const rung
         return wants_packed_b(p, caches) ? PATH_PACK_B : PATH_DIRECT;
     if (is_long_k(p))
         return PATH_LONG_K;
-    if (!p->trans_b &&
-        p->m <= (p->ldb % PAGE_FLOATS == 0 && p->kernel->vl < LINE_FLOATS ? STREAM_ROWS_APART : STREAM_ROWS))
+    if (!p->trans_b && p->m <= stream_rows(p))
         return PATH_STREAM;
     if (wants_a_in_place(p, caches))
         return PATH_PACK_B;
@@ -214,7 +233,7 @@ static void long_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_cach
     plan->parts = max64(1, min64(LONG_K_PARTS, p->k / (plan->turned ? TURNED_PART_LEAST : LONG_K_PART_LEAST)));
     if (plan->turned || has_close_rows_b(p)) {
         plan->inner = PATH_DIRECT;
-        plan->most = RUNG_TILE_MAX_VECTORS;
+        plan->most = RUNG_TILE_WIDE_VECTORS;
         plan->kc = even_block(p->k, KC_IN_PLACE, 8);
         return;
     }
@@ -243,15 +262,17 @@ static void pack_b_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_ca
 {
     const rung_cpu_kernel *kernel = p->kernel;
     enum { ONE_GROUP_ROWS = 3 }; /* lower tiles read B more often than two groups read A */
+    int64_t panel = (int64_t)kernel->nv * kernel->vl;
     plan->nc = p->n;
     if (p->n > 2 * FEW) {
+        plan->nc = even_block(p->n, max64(caches->l2_bytes / 2 / (4 * plan->kc) / panel, 1) * panel, panel);
         plan->mc = max64(caches->l2_bytes / 4 / (4 * plan->kc) / kernel->mr, 1) * kernel->mr;
         return;
     }
     plan->split_m = 1;
     plan->mc = kernel->mr;
     int64_t vectors = divide_up(p->n, kernel->vl);
-    if (vectors <= RUNG_TILE_MAX_VECTORS && kernel->max_rows[vectors - 1] >= ONE_GROUP_ROWS)
+    if (vectors <= RUNG_TILE_WIDE_VECTORS && kernel->max_rows[vectors - 1] >= ONE_GROUP_ROWS)
         one_group(plan, p, caches);
 }
 

@@ -6,7 +6,8 @@
 #include <stdint.h>
 
 enum {
-    RUNG_TILE_MAX_VECTORS = 4, /* widest tile, in vectors */
+    RUNG_TILE_MAX_VECTORS = 8,  /* widest tile, in vectors: of one row */
+    RUNG_TILE_WIDE_VECTORS = 4, /* widest tile of several rows */
     RUNG_TILE_MAX_ROWS = 16,
     RUNG_DOT_MAX_COLS = 8,
     RUNG_STREAM_MAX_ROWS = 8,

@@ -98,11 +98,11 @@ VFN vf v_fma(vf x, vf y, vf z)
     __asm__ volatile("vfmadd231ps %2, %1, %0" : "+x"(z) : "x"(x), "x"(y));
     return z;
 }
-VFN float v_sum(vf x)
+/* Writes the sums of the lanes of four vectors. */
+VFN void v_sums(float *to, const vf x[4])
 {
-    __m128 h = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
-    h = _mm_add_ps(h, _mm_movehl_ps(h, h));
-    return _mm_cvtss_f32(_mm_add_ss(h, _mm_movehdup_ps(h)));
+    vf sums = _mm256_hadd_ps(_mm256_hadd_ps(x[0], x[1]), _mm256_hadd_ps(x[2], x[3]));
+    _mm_storeu_ps(to, _mm_add_ps(_mm256_castps256_ps128(sums), _mm256_extractf128_ps(sums, 1)));
 }
 
 /* r[i] lane j becomes r[j] lane i. */

@@ -71,9 +71,15 @@ VFN vf v_fma(vf x, vf y, vf z)
 {
     return _mm512_fmadd_ps(x, y, z);
 }
-VFN float v_sum(vf x)
+/* Writes the sums of the lanes of four vectors. */
+VFN void v_sums(float *to, const vf x[4])
 {
-    return _mm512_reduce_add_ps(x);
+    __m256 half[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++)
+        half[i] = _mm256_add_ps(_mm512_castps512_ps256(x[i]), _mm512_extractf32x8_ps(x[i], 1));
+    __m256 sums = _mm256_hadd_ps(_mm256_hadd_ps(half[0], half[1]), _mm256_hadd_ps(half[2], half[3]));
+    _mm_storeu_ps(to, _mm_add_ps(_mm256_castps256_ps128(sums), _mm256_extractf128_ps(sums, 1)));
 }
 
 /* r[i] lane j becomes r[j] lane i. */

@@ -91,9 +91,10 @@ VFN vf v_fma(vf x, vf y, vf z)
     __asm__ volatile("fmla %0.4s, %1.4s, %2.4s" : "+w"(z) : "w"(x), "w"(y));
     return z;
 }
-VFN float v_sum(vf x)
+/* Writes the sums of the lanes of four vectors. */
+VFN void v_sums(float *to, const vf x[4])
 {
-    return (vgetq_lane_f32(x, 0) + vgetq_lane_f32(x, 2)) + (vgetq_lane_f32(x, 1) + vgetq_lane_f32(x, 3));
+    vst1q_f32(to, vpaddq_f32(vpaddq_f32(x[0], x[1]), vpaddq_f32(x[2], x[3])));
 }
 
 /* r[i] lane j becomes r[j] lane i. */

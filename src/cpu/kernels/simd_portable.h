@@ -83,9 +83,11 @@ VFN vf v_fma(vf x, vf y, vf z)
 {
     return x * y + z;
 }
-VFN float v_sum(vf x)
+/* Writes the sums of the lanes of four vectors. */
+VFN void v_sums(float *to, const vf x[4])
 {
-    return (x[0] + x[2]) + (x[1] + x[3]);
+    for (int i = 0; i < 4; i++)
+        to[i] = (x[i][0] + x[i][1]) + (x[i][2] + x[i][3]);
 }
 
 /* r[i] lane j becomes r[j] lane i. */
