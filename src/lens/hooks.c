@@ -21,7 +21,7 @@ __attribute__((noinline)) void lens_access(uintptr_t pc, const void *at, unsigne
     } else {
         lens_check_global(pc, address, 1u << log2_bytes, write || kind == RUNG_LENS_ATOMIC);
         if (kind == RUNG_LENS_ATOMIC)
-            lens_publish_flag(address, 1u << log2_bytes);
+            lens_publish_atomic(pc, address, 1u << log2_bytes);
         else if (write)
             lens_publish_write(address, 1u << log2_bytes);
         else

@@ -1,7 +1,8 @@
 /* What blocks of a launch tell each other through global memory. Blocks run one after another, so a later one always
  * finds what an earlier one wrote; on a GPU it does where the writer has fenced (__threadfence, or a release) before it
  * said so by an atomic or a volatile store, at least once all threads that wrote have met the one that says so. Data
- * read without that are a finding. That the reader fences, too, is not looked for. */
+ * read without that are a finding. An atomic does both: it says so, and what it leaves is data to whoever reads it by
+ * other means than an atomic or a volatile load. That the reader fences, too, is not looked for. */
 #include "lens.h"
 
 #include <stdlib.h>
@@ -13,6 +14,7 @@ typedef struct word {
     uint32_t block; /* the serial number of the one that wrote it last; 0: none, or as a flag */
     uint32_t clock; /* of the thread that did */
     uint16_t thread;
+    bool atomic; /* it did so by an atomic, and another atomic finds all of it */
 } word;
 
 typedef struct page {
@@ -111,7 +113,18 @@ static word *word_at(uintptr_t address, bool make)
 void lens_publish_write(uintptr_t address, unsigned bytes)
 {
     for (uintptr_t at = address & ~(uintptr_t)3; at < address + bytes; at += 4)
-        *word_at(at, true) = (word){now, lens_order_now(), (uint16_t)lens_now.current};
+        *word_at(at, true) = (word){now, lens_order_now(), (uint16_t)lens_now.current, false};
+}
+
+/* Says what the running thread's block has fenced so far. */
+static void tell(void)
+{
+    if (!lens_order_has_fenced())
+        return;
+    teller *me = &tellers[now];
+    if (!me->published && !(me->published = calloc(lens_now.threads, sizeof *me->published)))
+        abort();
+    lens_order_publish(me->published);
 }
 
 void lens_publish_flag(uintptr_t address, unsigned bytes)
@@ -121,12 +134,18 @@ void lens_publish_flag(uintptr_t address, unsigned bytes)
         if (w)
             w->block = 0;
     }
-    if (!lens_order_has_fenced())
-        return;
-    teller *me = &tellers[now];
-    if (!me->published && !(me->published = calloc(lens_now.threads, sizeof *me->published)))
-        abort();
-    lens_order_publish(me->published);
+    tell();
+}
+
+void lens_publish_atomic(uintptr_t pc, uintptr_t address, unsigned bytes)
+{
+    for (uintptr_t at = address & ~(uintptr_t)3; at < address + bytes; at += 4) {
+        word *w = word_at(at, true);
+        if (w->block != 0 && !w->atomic)
+            lens_publish_read(pc, at, 4);
+        *w = (word){now, lens_order_now(), (uint16_t)lens_now.current, true};
+    }
+    tell();
 }
 
 void lens_publish_read(uintptr_t pc, uintptr_t address, unsigned bytes)

@@ -15,6 +15,9 @@
 #ifndef PUBLISH
 #define PUBLISH() ptx_mbar_init_fence()
 #endif
+#ifndef PUBLISH_ANOTHERS
+#define PUBLISH_ANOTHERS()
+#endif
 
 enum { T = 16, GROUP = 128, ROW_FLOATS = 32 };
 
@@ -43,6 +46,12 @@ RUNG_KERNEL(T *T) KERNEL_NAME(const __grid_constant__ rung_args g)
         FENCE_BEFORE_COPY();
         ptx_mbar_init(ptx_smem(&bar), 1);
         PUBLISH();
+    }
+    __syncthreads();
+    if (t == 1)
+        PUBLISH_ANOTHERS();
+    __syncthreads();
+    if (t == 0) {
         ptx_mbar_arrive_tx(ptx_smem(&bar), sizeof copied);
         ptx_bulk_load(ptx_smem(copied), g.a, sizeof copied, ptx_smem(&bar));
     }

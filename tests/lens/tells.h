@@ -11,6 +11,12 @@
 #ifndef FENCE_LATE
 #define FENCE_LATE()
 #endif
+#ifndef WRITE
+#define WRITE(at, value) (*(at) = (value))
+#endif
+#ifndef READ
+#define READ(at) (*(at))
+#endif
 
 enum { T = 16 };
 
@@ -30,9 +36,9 @@ RUNG_KERNEL(T *T) KERNEL_NAME(const __grid_constant__ rung_args g)
         return;
     float sum = sum_at(&g, row, column);
     if (!first && *(volatile float *)&g.c[1] < INFINITY)
-        sum += 0.0f * g.c[0];
+        sum += 0.0f * READ(&g.c[0]);
     FENCE_EARLY();
-    g.c[row * g.ldc + column] = sum;
+    WRITE(&g.c[row * g.ldc + column], sum);
     if (first && threadIdx.x == 0) {
         sum = sum_at(&g, 0, 1);
         FENCE();
