@@ -18,6 +18,12 @@ grep -q '2 the same, 0 others' "$work/said" || fail "said: $(cat "$work/said")"
 sed '2s/.$/x/' "$work/kept" >"$work/other"
 if "$rung" verify --device cpu --bits "$work/other" >/dev/null 2>"$work/said"; then fail "another hash passed"; fi
 grep -q "^FAIL $kernel TN:5x7x9:col" "$work/said" || fail "the line that differs was not named: $(cat "$work/said")"
+# A kernel that had bits for a case and refuses it now is as wrong as one with other bits; one that never had any is not.
+printf 'c01_naive NN:5x7x9:row\nc01_naive TN:5x7x9:col 0123456789abcdef\n' >"$work/refused"
+if "$rung" verify --device cpu --bits "$work/refused" >/dev/null 2>"$work/said"; then fail "a case that is refused passed as kept bits"; fi
+grep -q '^FAIL c01_naive TN:5x7x9:col' "$work/said" || fail "the case that is refused was not named: $(cat "$work/said")"
+printf 'c01_naive NN:5x7x9:row\nc01_naive TN:5x7x9:col\n' >"$work/refused"
+"$rung" verify --device cpu --bits "$work/refused" >/dev/null 2>"$work/said" || fail "a case without bits that is refused: $(cat "$work/said")"
 if "$rung" verify --device cpu --bits "$work/none" >/dev/null 2>&1; then fail "a list that is not there passed"; fi
 echo "no_such_kernel NN:2x2x2:row" >"$work/unknown"
 if "$rung" verify --device cpu --bits "$work/unknown" >/dev/null 2>&1; then fail "a list of unknown kernels alone passed"; fi

@@ -95,8 +95,10 @@ sed -i '/^RUNG_CPU(c90_two_rows/s/[.]role/.align_bytes = 16, .role/' src/ladder/
 "$cmake" --build build --target rung_run >log 2>&1 || { tail -30 log; exit 1; }
 aligned='explain 16x32x40 --device cpu --layout row --kernel c90_two_rows' # a row may ask for addresses: then the plan refuses others
 build/bin/rung $aligned | grep -q 'decision *c90_two_rows' || { echo "c90_two_rows was refused with operands at multiples of 16 bytes"; exit 1; }
-! build/bin/rung $aligned --pad 1 >log 2>&1 || { echo "c90_two_rows was taken with operands at odd addresses"; exit 1; }
-grep -q 'multiples of' log || { cat log; exit 1; }
+for odd in "$aligned --pad 1" "${aligned%% 16x*} 16x32x41${aligned#*x40}" "${aligned%% 16x*} 16x33x40${aligned#*x40}"; do # both operands, A, B
+    ! build/bin/rung $odd >log 2>&1 || { echo "c90_two_rows was taken with operands at odd addresses: $odd"; exit 1; }
+    grep -q 'multiples of' log || { cat log; exit 1; }
+done
 build/bin/rung list | grep -q "$changed" || { echo "$changed is not in the list"; exit 1; }
 for name in $old $gone; do
     ! build/bin/rung list | grep "$name" || { echo "$name is still in the list"; exit 1; }

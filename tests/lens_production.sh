@@ -92,7 +92,7 @@ for row in $kernels; do
         try "$name" "NN:$((m - 1))x${n}x$((k - 1)):row,pad=3,alpha=-0.5,beta=1,strided=5"
         try "$name" "NT:${m}x${n}x${k}:row,strided=9"
         try "$name" "TN:${m}x$((n - 1))x$((k + 3)):row,beta=-0.5,arrays=6,offset=1"
-        try "$name" "TT:${m}x${n}x${k}:row,strided=4,scalars=device,bias=row,act=relu" ;;
+        try "$name" "TT:${m}x${n}x${k}:row,strided=4,scalars=device,beta=0.5,bias=row,act=relu,added=special" ;;
     sm90_axpy_*) # rows at multiples of 16 bytes; the last one with parts of k
         try "$name" "TN:72x1x300:row,beta=1"
         try "$name" "NN:1x71x300:row,pad=1,alpha=-0.5"
@@ -109,7 +109,7 @@ for row in $kernels; do
     *_tmawarp_* | *_tmaslice_* | *_markwarp_* | *_markslice_*)
         try "$name" "NT:$((m + 4))x$((n + 4))x$((5 * k + 132)):row,pad=4,alpha=-0.5,beta=1"
         try "$name" "TN:$((m + 3))x$((n + 8))x$((k + 4)):row,offset=1,beta=-0.5,bias=row"
-        try "$name" "TT:$((m - 1))x$((n + 1))x$((2 * k)):row,strided=2,scalars=device,act=relu"
+        try "$name" "TT:$((m - 1))x$((n + 1))x$((2 * k)):row,strided=2,scalars=device,beta=0.5,bias=column,act=relu,added=special"
         try "$name" "NN:$((2 * m + 5))x${n}x$((20 * k + 3)):row,bias=column,act=gelu"
         try "$name" "NN:${m}x${n}x$((8 * k)):row,beta=0.5" # one tile in two parts: a cluster, where the tile has such
         case $tile in # so many parts that several blocks add a tile's
@@ -198,7 +198,7 @@ for row in $kernels; do
     *)
         try "$name" "NT:$((m + 4))x$((n + 4))x$((3 * k)):row,pad=4,alpha=-0.5,beta=1"
         try "$name" "TN:$((m + 3))x$((n + 8))x$((k + 4)):row,offset=1,beta=-0.5,bias=row"
-        try "$name" "TT:${m}x${n}x$((2 * k)):row,strided=2,scalars=device,act=relu"
+        try "$name" "TT:${m}x${n}x$((2 * k)):row,strided=2,scalars=device,beta=0.5,bias=column,act=relu,added=special"
         try "$name" "NN:${m}x${n}x$((20 * k)):row" ;;
     esac
 done

@@ -117,13 +117,22 @@ static rung_context *context_new(void)
     return context;
 }
 
-/* What is expected of the looks, a letter a call: O, S, P, N are the kinds, in small letters where a look is made. */
+/* What is expected of the looks, a letter a call: O, S, P, N are the kinds, in small letters where a look is made. A
+ * dot is another product, of ordinary data, on the same workspace. */
 static void expect(operands *o, const char *calls)
 {
     rung_context *context = context_new();
-    rung_plan *plan;
+    rung_plan *plan, *others;
+    rung_gemm other = o->gemm;
+    other.n--;
     need(rung_plan_create_kernel(&plan, context, &o->gemm, kernel), kernel);
+    need(rung_plan_create_kernel(&others, context, &other, kernel), kernel);
     for (int i = 0; calls[i]; i++) {
+        if (calls[i] == '.') {
+            put(o, ORDINARY);
+            need(rung_plan_run(others, &other), "run");
+            continue;
+        }
         const char *letters = "OSPNospn", *at = strchr(letters, calls[i]);
         const int count = run(plan, context, o, (kind)((at - letters) % KINDS), 0, i);
         if (launch_count && count != (at - letters >= KINDS)) {
@@ -131,6 +140,7 @@ static void expect(operands *o, const char *calls)
             fail("call", i);
         }
     }
+    rung_plan_destroy(others);
     rung_plan_destroy(plan);
     rung_context_destroy(context);
 }
@@ -158,7 +168,7 @@ static void try_form(int trans_a, int trans_b, int pad)
         rung_plan_destroy(plan);
         rung_context_destroy(context);
     }
-    expect(o, "Ssnp");
+    expect(o, "S.snp");
     if (trans_a && trans_b) {
         expect(o, "OO");
         expect(o, "PP");

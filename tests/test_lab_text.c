@@ -107,6 +107,11 @@ static void bad_cases_are_refused(void **state)
         assert_int_equal(lab_case_parse(bad[i], &c), RUNG_INVALID_ARGUMENT);
         assert_true(strlen(lab_error()) > 10);
     }
+    static const char *const counts[] = {"NN:1x1x1:strided=0", "NN:1x1x1:arrays=-2", "NN:1x1x1:pad=-1"};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        assert_int_equal(lab_case_parse(counts[i], &c), RUNG_INVALID_ARGUMENT);
+        assert_non_null(strstr(lab_error(), "batch, pads and offsets must not be negative"));
+    }
 }
 
 static void shapes_are_read(void **state)

@@ -158,6 +158,14 @@ static void null_operands(void **state)
     g.b = b;
     g.c = (float *)(void *)((char *)c + 3);
     expect_refusal(&g, 12, "aligned");
+    /* with memory around it, so that it lies on neither operand */
+    static float alone[3 * ORDER * ORDER];
+    for (int bytes = 1; bytes < 4; bytes++) {
+        g.c = (float *)(void *)((char *)(alone + ORDER * ORDER) + bytes);
+        expect_refusal(&g, 12, "aligned");
+    }
+    for (int i = 0; i < 3 * ORDER * ORDER; i++)
+        assert_true(alone[i] == 0.0f);
 }
 
 static void other_fields(void **state)

@@ -1016,6 +1016,27 @@ enum { PANEL_M = 300, PANEL_N = 200, PANEL_K = 2600 };
 
 /* C = 2 op(A) op(B) + C / 2 in accurate mode with so much workspace, in whole numbers; returns how many panels it took.
  */
+/* Finds the blocks of the launches of a kernel since gpu->launched was last emptied; returns how many launches. */
+static int blocks_of(const char *kernel, unsigned *blocks, int room)
+{
+    int count = 0;
+    for (const char *line = gpu->launched; *line; line = strchr(line, '\n') + 1)
+        if (strncmp(line, kernel, strlen(kernel)) == 0 && count < room)
+            count += sscanf(line + strlen(kernel), " %u", &blocks[count]) == 1;
+    return count;
+}
+
+/* Of two panels that share one operand's image the first one's split is of both operands, the other one's of the other
+ * operand alone. Four panels are two such pairs. */
+static void assert_split_once(int panels)
+{
+    unsigned blocks[4];
+    assert_true(panels <= 4);
+    assert_int_equal(blocks_of("f16x3_split", blocks, 4), panels);
+    for (int i = 1; i < panels; i++)
+        assert_true(panels == 4 && i % 2 ? blocks[i] < blocks[0] : blocks[i] == blocks[0]);
+}
+
 static int run_in_panels(rung_context *context, float *memory, rung_transpose trans, rung_bias kind, int relu,
                          int64_t limit)
 {
@@ -1043,9 +1064,11 @@ static int run_in_panels(rung_context *context, float *memory, rung_transpose tr
     assert_ok(rung_plan_create_kernel(&plan, context, &g, tile_with(RUNG_F16X3, 90)));
     assert_true(rung_plan_workspace_bytes(plan) <= limit);
     empty_log();
+    gpu->launched[0] = 0;
     assert_ok(rung_plan_run(plan, &g));
     assert_ok(rung_context_synchronize(context));
     rung_plan_destroy(plan);
+    assert_split_once(times_called("cuGraphLaunch "));
     for (int64_t i = 0; i < g.m * g.n; i++) {
         double sum = 0;
         for (int64_t k = 0; k < g.k; k++)
@@ -1440,8 +1463,14 @@ static void tuned_shapes_are_kept_and_found(void **state)
     rung_context_destroy(context);
     static const char *const damages[][3] = {{"Stand-in", "Stand_in", "another device"},
                                              {"\"format\": 1", "\"format\": 2", "another version"},
-                                             {"\"op\": \"NT\"", "\"op\": \"XT\"", "a line is damaged"}};
-    for (int i = 0; i < 3; i++) {
+                                             {"\"op\": \"NT\"", "\"op\": \"XT\"", "a line is damaged"},
+                                             /* what no size holds */
+                                             {"\"m\": 304, \"n\"", "\"m\": 1e99,\"n\"", "a line is damaged"},
+                                             {"\"n\": 304, \"k\"", "\"n\": 1e99,\"k\"", "a line is damaged"},
+                                             {"\"k\": 200, \"batch\"", "\"k\": 1e99,\"batch\"", "a line is damaged"},
+                                             {"\"batch\": 1, \"math\"", "\"batch\":1e99\"math\"", "a line is damaged"},
+                                             {"\"us\": 12.5", "\"us\": nan ", "a line is damaged"}};
+    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
         change_file(path, damages[i][0], damages[i][1]);
         assert_ok(open_context(0, &context));
         assert_non_null(strstr(rung_tune_state(context), damages[i][2]));

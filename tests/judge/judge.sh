@@ -52,6 +52,9 @@ for layout in row col; do
     verify first_b 'operand B was changed' "TN:17x19x23:$layout"
     verify error 'internal error|RUNG_INTERNAL' "$case"
 done
+# A case that has passed is judged again where its bits are other ones, though it is the same case.
+verify later 'errs .* the bound is' 'NN:17x19x23:row;NN:17x19x23:row'
+passes none verify --device cpu --math strict --case 'NN:17x19x23:row;NN:17x19x23:row'
 
 # Each element of a contract's case has a bound of its own. With an error of as many u everywhere, the one that is told is the least.
 for case in NN:8x8x256:row NN:8x8x256:row,data=positive TN:9x9x284:col,data=constant NN:10x3x51:col,data=span24,seed=296887; do
