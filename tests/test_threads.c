@@ -358,6 +358,72 @@ static void callers_share_their_workers(void **state)
     free(operand);
 }
 
+/* Far more threads than processors, and short tasks: each job's tasks are offered to all while others take them. */
+static void many_threads_take_short_tasks(void **state)
+{
+    (void)state;
+    enum {
+        ORDER = 12,
+        ENTRIES = 16384,
+        FLOATS = ORDER * ORDER,
+#ifdef __SANITIZE_THREAD__
+        TIMES = 2
+#else
+        TIMES = 40
+#endif
+    };
+    rung_context *context = test_context(256);
+    float *c = malloc((size_t)ENTRIES * FLOATS * sizeof *c);
+    assert_non_null(c);
+    memset(c, 0xff, (size_t)ENTRIES * FLOATS * sizeof *c);
+    for (int i = 0; i < TIMES; i++) /* one A and one B for all; at once, so that workers still look for tasks */
+        assert_ok(rung_sgemm_strided_batched(context, RUNG_ROW_MAJOR, 0, 0, ORDER, ORDER, ORDER, 1.0f, a, ORDER, 0, b,
+                                             ORDER, 0, 0.0f, c, ORDER, FLOATS, ENTRIES));
+    assert_true(c[0] == c[0]);
+    for (int e = 1; e < ENTRIES; e++)
+        assert_memory_equal(c + (size_t)e * FLOATS, c, FLOATS * sizeof *c);
+    free(c);
+    rung_context_destroy(context);
+}
+
+/* Reads which signals a thread of this process has blocked, signal 1 in bit 0. */
+static unsigned long long blocked_by(const char *thread)
+{
+    char path[64], line[256];
+    unsigned long long mask = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%.20s/status", thread);
+    FILE *file = fopen(path, "r");
+    while (file && fgets(line, sizeof line, file))
+        sscanf(line, "SigBlk: %llx", &mask);
+    if (file)
+        fclose(file);
+    return mask;
+}
+
+/* The program's signals are for its own threads: a handler may not expect to run on another. */
+static void workers_take_no_signals(void **state)
+{
+    (void)state;
+    const unsigned long long wanted = 1ull << (SIGTERM - 1) | 1ull << (SIGUSR1 - 1) | 1ull << (SIGINT - 1);
+    rung_context *context = test_context(4);
+    int others = 0;
+    product p;
+    product_new(&p, RUNG_ROW_MAJOR, 0, 0, 300, 300, 600, 0, 1, 4);
+    assert_ok(rung_gemm_run(context, &p.gemm));
+    DIR *threads = opendir("/proc/self/task");
+    assert_non_null(threads);
+    for (struct dirent *one; (one = readdir(threads));) {
+        if (one->d_name[0] == '.' || atoi(one->d_name) == (int)getpid())
+            continue;
+        assert_true((blocked_by(one->d_name) & wanted) == wanted);
+        others++;
+    }
+    closedir(threads);
+    assert_int_equal(others, 3);
+    product_free(&p);
+    rung_context_destroy(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -369,6 +435,8 @@ int main(void)
         cmocka_unit_test(products_after_fork),
         cmocka_unit_test(workers_after_fork),
         cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
+        cmocka_unit_test(many_threads_take_short_tasks),
+        cmocka_unit_test(workers_take_no_signals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
