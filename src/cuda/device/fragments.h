@@ -6,6 +6,12 @@
 #include "device/copies.h"
 #include "device/ptx.h"
 
+/* A RUNG_DEVICE function that sees nothing but arrays of its own thread, which are registers. The lens, which says the
+ * word first, compiles it without hooks. */
+#ifndef RUNG_IN_REGISTERS
+#define RUNG_IN_REGISTERS RUNG_DEVICE
+#endif
+
 /* Reads sixteen bytes of shared memory: four k of one row of an operand, */
 RUNG_DEVICE void load_row(float x[4], uint32_t at)
 {
@@ -51,7 +57,7 @@ RUNG_DEVICE void fragment(float *f, const float *at, const int count, const int 
 }
 
 /* acc += a * b for `step` values of k. */
-RUNG_DEVICE void multiply(float *acc, const float *a, const float *b, const int tm, const int tn, const int step)
+RUNG_IN_REGISTERS void multiply(float *acc, const float *a, const float *b, const int tm, const int tn, const int step)
 {
 #pragma unroll
     for (int q = 0; q < step; q++)
