@@ -210,7 +210,7 @@ static struct candidate choose(struct state *s)
         int wait = slots_to_wait(s, i);
         if (wait > 0)
             base += s->knobs.patience * wait;
-        for (int swap = 0; swap < 2; ++swap) {
+        for (int swap = 0; swap < 2 && base < best.score; ++swap) { /* no score is below its base */
             double score = score_fma(s, x, swap, base);
             if (score < best.score)
                 best = (struct candidate){o, swap, score};
