@@ -17,7 +17,7 @@ if(RUNG_WERROR)
   target_compile_options(rung_flags INTERFACE -Werror)
 endif()
 if(RUNG_SANITIZE)
-  target_compile_options(rung_flags INTERFACE -fsanitize=${RUNG_SANITIZE} -fno-omit-frame-pointer -g
+  target_compile_options(rung_flags INTERFACE -fsanitize=${RUNG_SANITIZE} -fno-omit-frame-pointer -g1
     -fno-sanitize-recover=all)
   target_link_options(rung_flags INTERFACE -fsanitize=${RUNG_SANITIZE})
 endif()
