@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 static unsigned detect(void)
 {
@@ -89,11 +92,24 @@ static int read_line(const char *path, char *line, int bytes)
     return ok;
 }
 
-static int follows_rows(void)
+/* Zen 3 and Zen 4 are one family of AMD's; compilers of their time know the name of the first only. */
+static int is_zen3_or_4(void)
+{
+#if defined(__x86_64__)
+    unsigned eax, ebx, ecx, edx;
+    __builtin_cpu_init();
+    return __builtin_cpu_is("amd") && __get_cpuid(1, &eax, &ebx, &ecx, &edx) &&
+           (eax >> 8 & 0xf) + (eax >> 20 & 0xff) == 0x19;
+#else
+    return 0;
+#endif
+}
+
+static int is_intel(void)
 {
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    return __builtin_cpu_is("intel") || __builtin_cpu_is("znver3");
+    return __builtin_cpu_is("intel") != 0;
 #else
     return 0;
 #endif
@@ -102,7 +118,8 @@ static int follows_rows(void)
 rung_caches rung_cpu_caches(void)
 {
     enum { L3_SHARE = 16 << 20 }; /* at most, of each CPU there is: a guest is told of all of its host's L3 */
-    rung_caches caches = {32 << 10, 512 << 10, 4 << 20, follows_rows()};
+    rung_caches caches = {32 << 10, 512 << 10, 4 << 20, is_intel() || is_zen3_or_4(),
+                          is_zen3_or_4() && detect() & RUNG_CPU_AVX512};
     for (int index = 0; index < 8; index++) {
         char path[96], level[16], type[32], size[32];
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/level", index);

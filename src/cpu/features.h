@@ -21,6 +21,7 @@ typedef struct rung_caches {
     long l1_bytes, l2_bytes, l3_bytes;
     int follows_rows; /* 1: the hardware loads ahead in a dozen long rows at once, and many requests at a time hold it
                          up */
+    int asks_for_few; /* 1: asking for what passes one or two rows gains, although the hardware follows it */
 } rung_caches;
 
 /* Returns the data caches of the first CPU, from the operating system's tables; common sizes where these tell nothing.

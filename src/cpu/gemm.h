@@ -113,13 +113,13 @@ static inline int vectors_in_place(const rung_cpu_args *p)
 /* The plan depends on the shape, the kernel family and the caches, never on the number of threads. */
 gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches);
 /* Returns true where rows of C are written one by one: k is so short that the work around each tile costs more than its
- * sums. Rows of a few vectors do not pay for their own beginning and end. */
-static inline int is_rank(const rung_cpu_args *p, int64_t steps)
+ * sums, sooner where vectors are long. Rows of a few vectors do not pay for their own beginning and end. */
+static inline int is_rank(const rung_cpu_args *p)
 {
-    return p->k <= steps && p->n >= 8 * p->kernel->vl;
+    enum { STEPS = 6, STEPS_OF_LINES = 4, VECTORS_LEAST = 8 };
+    int vl = p->kernel->vl;
+    return p->k <= (vl < LINE_FLOATS ? STEPS : STEPS_OF_LINES) && p->n >= VECTORS_LEAST * vl;
 }
-
-enum { RANK_STEPS_IN_L2 = 4, RANK_STEPS_IN_L3 = 2 }; /* by where C is: in L3 tiles write it as well */
 
 /* Returns true where tiles would leave a quarter of their lanes empty or more, a transposed A has the rows lie as
  * vectors, and k is long enough: turning the result costs as much as columns^2 / 3 steps. */
@@ -135,7 +135,7 @@ static inline int leaves_lanes_empty(const rung_cpu_args *p)
 static inline int is_tiny(const rung_cpu_args *p)
 {
     return !p->in_order && !p->trans_b && p->k <= 256 && p->m * p->k <= 1 << 12 && p->k * p->n <= 1 << 12 &&
-           p->m * p->n <= 1 << 12 && !is_rank(p, RANK_STEPS_IN_L2) && !leaves_lanes_empty(p);
+           p->m * p->n <= 1 << 12 && !is_rank(p) && !leaves_lanes_empty(p);
 }
 
 void rung_gemm_tiny(const rung_cpu_args *p);

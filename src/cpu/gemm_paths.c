@@ -102,10 +102,10 @@ static void run_stream(const rung_cpu_args *p, const gemm_plan *plan, float *wor
 {
     /* Rows that one pass takes add up little: where B comes from memory they follow fewer of its rows at a time. B is
      * asked for from memory, and also from L3 where the hardware does not follow its rows. Where it does, one or two
-     * rows need not ask. */
+     * rows need not ask, on some processors. */
     enum { STEPS_OF_ONE_PASS = 8, ROWS_THAT_WAIT = 2 };
     int is_far = p->k * p->ldb * 4 > p->caches->l3_bytes / 4, follows = p->caches->follows_rows;
-    int fetch = follows ? is_far && p->m > ROWS_THAT_WAIT : is_far || p->m > 1;
+    int fetch = follows ? is_far && (p->caches->asks_for_few || p->m > ROWS_THAT_WAIT) : is_far || p->m > 1;
     int in_one_pass = follows ? pass_count(p) == 1 : p->m == 1;
     int64_t steps = is_far && in_one_pass ? STEPS_OF_ONE_PASS : RUNG_STREAM_STEPS;
     float *sums = workspace + rung_gemm_stream_a_floats(p);

@@ -20,6 +20,7 @@ enum {
     STREAM_PARTS_COLUMNS = 16384, /* at most: beyond, columns are enough to share out */
     PAST_COLUMNS = 1024,          /* at most: longer runs of C gain nothing */
     OUTER_STEPS = 64,             /* of k, at most: writing C takes longer than adding up */
+    CHUNK_BYTES = 256 << 10,      /* of B, packed at a time: more leaves too little of L2 for what is asked ahead */
     PAST_STEPS = 10, /* of k, at most, where a line takes several vectors: tiles are narrow, B is read often */
 };
 
@@ -102,21 +103,14 @@ static int has_whole_lines(const rung_cpu_args *p)
     return (uintptr_t)p->c % (uintptr_t)vector_bytes == 0 && p->ldc * 4 % vector_bytes == 0;
 }
 
-/* Returns true where k is short and no cache holds C. Written by columns of tiles, lines that two tiles share come from
- * memory twice; where no line is shared, packing A pays from a middling k on. */
-static int is_outer(const rung_cpu_args *p, const rung_caches *caches)
+/* Returns true where k is so short that writing C takes longer than adding up, and C is not in L2. Where no line is
+ * shared between tiles, packing A pays from a middling k on. */
+static int is_short_k(const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { STEPS_LEAST_PACKED = 17 };
     if (p->k >= STEPS_LEAST_PACKED && has_whole_lines(p))
         return 0;
     return p->k <= OUTER_STEPS && p->m >= 2 * FEW && p->n > 2 * FEW && p->m * p->n * 4 > caches->l2_bytes;
-}
-
-/* Returns the steps of k at most for which rows of C are written one by one. */
-static int64_t rank_steps(const rung_cpu_args *p, const rung_caches *caches)
-{
-    enum { L2_PARTS = 4 };
-    return p->m * p->n * 4 <= L2_PARTS * caches->l2_bytes ? RANK_STEPS_IN_L2 : RANK_STEPS_IN_L3;
 }
 
 /* Returns true where tiles of whole lines can read B in place: one row of it follows the other closely. */
@@ -163,7 +157,7 @@ static gemm_path choose_path(const rung_cpu_args *p, gemm_plan *plan, const rung
         return PATH_DIRECT;
     if (should_pass_caches(p, caches))
         return PATH_PAST;
-    if (is_rank(p, rank_steps(p, caches)))
+    if (is_rank(p))
         return PATH_RANK;
     if (is_dot(p, plan, caches))
         return PATH_DOT;
@@ -172,8 +166,8 @@ static gemm_path choose_path(const rung_cpu_args *p, gemm_plan *plan, const rung
         return PATH_LONG_K;
     if (is_swapped(p, plan, caches))
         return PATH_SWAPPED;
-    if (is_outer(p, caches))
-        return PATH_OUTER;
+    if (is_short_k(p, caches)) /* by columns of tiles, lines that two tiles share would come from memory twice */
+        return p->m * p->n * 4 > caches->l3_bytes / 8 ? PATH_OUTER : PATH_PACK_B;
     if (!p->trans_b && b_bytes <= caches->l2_bytes / 2 && a_bytes <= caches->l2_bytes / 2 && !wants_packed_a(p, caches))
         return wants_packed_b(p, caches) ? PATH_PACK_B : PATH_DIRECT;
     if (is_long_k(p))
@@ -217,7 +211,7 @@ static void deep_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_cach
     plan->kc = even_block(p->k, kc, 8);
     plan->mc = max64(caches->l2_bytes / 4 / (4 * plan->kc) / p->kernel->mr, 1) * p->kernel->mr;
     plan->nc = max64(min64(caches->l3_bytes / 4, 4 << 20) / (4 * plan->kc) / panel, 1) * panel;
-    plan->chunk = caches->l2_bytes / (caches->follows_rows ? 8 : 2) / (4 * plan->kc);
+    plan->chunk = CHUNK_BYTES / (4 * plan->kc);
     if (p->m <= 2 * FEW)
         plan->split_m = 0;
     plan->mc = even_block(p->m, plan->mc, p->kernel->mr);
@@ -287,7 +281,9 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
     switch (plan.path) {
     case PATH_DIRECT: plan.most = vectors_in_place(p); break;
     case PATH_PAST: plan.nc = max64(min64(caches->l2_bytes / 4 / (4 * p->k), PAST_COLUMNS) / panel, 1) * panel; break;
-    case PATH_RANK: plan.nc = max64(caches->l2_bytes / 4 / (4 * p->k) / (2 * kernel->vl), 4) * 2 * kernel->vl; break;
+    case PATH_RANK:
+        plan.nc = max64(caches->l1_bytes * 3 / 4 / (4 * p->k) / (2 * kernel->vl), 4) * 2 * kernel->vl;
+        break;
     case PATH_LONG_K: long_blocks(&plan, p, caches); break;
     case PATH_PACKED: deep_blocks(&plan, p, caches); break;
     case PATH_OUTER: outer_blocks(&plan, p, caches); break;
