@@ -383,14 +383,14 @@ static void remembered_plans_stay_right(void **state)
     rung_context_destroy(context);
 }
 
-/* Runs a product of m x 1 x 1, which is too long to be small, and returns how many plans it took. */
+/* Runs two products of m x 1 x 1, for which small ones have no way of their own, and returns how many plans it took. */
 static int64_t plans_made(rung_context *context, int64_t m, int64_t ld)
 {
-    static float a[8192], b[1], c[8192];
+    static float a[8192], b[1], c[2 * 8192];
     rung_recent_counts before, after;
     rung_recent_count(&before);
-    assert_ok(
-        rung_sgemm(context, RUNG_COL_MAJOR, RUNG_NO_TRANS, RUNG_NO_TRANS, m, 1, 1, 1.0f, a, ld, b, ld, 0.0f, c, ld));
+    assert_ok(rung_sgemm_strided_batched(context, RUNG_COL_MAJOR, RUNG_NO_TRANS, RUNG_NO_TRANS, m, 1, 1, 1.0f, a, ld, 0,
+                                         b, ld, 0, 0.0f, c, ld, 8192, 2));
     rung_recent_count(&after);
     assert_int_equal(after.planned - before.planned + after.found - before.found, 1);
     return after.planned - before.planned;

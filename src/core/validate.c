@@ -191,10 +191,12 @@ static int within(int64_t value, int64_t least, int64_t most)
 
 int rung_is_small(const rung_gemm *g)
 {
-    enum { MOST = 64 };
+    enum { MOST = RUNG_SMALL_ELEMENTS, MOST_WORK = 64 * 64 * 64 };
     const int64_t most_ld = (int64_t)1 << 40;
     int row = g->layout == RUNG_ROW_MAJOR;
     if (!within(g->m, 1, MOST) || !within(g->n, 1, MOST) || !within(g->k, 1, MOST) || g->batch != 1 || g->alpha == 0.0f)
+        return 0;
+    if (g->m * g->n > MOST || g->m * g->k > MOST || g->k * g->n > MOST || g->m * g->n * g->k > MOST_WORK)
         return 0;
     if ((unsigned)g->layout > 1 || (unsigned)g->trans_a > 1 || (unsigned)g->trans_b > 1)
         return 0;
