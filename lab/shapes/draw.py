@@ -4,14 +4,16 @@
     python3 lab/shapes/draw.py --count 1000 --seed N >shapes.txt
     build/release/bin/rung bench shapes.txt --device gpu --against cublas
 
+    python3 lab/shapes/draw.py --count 60 --seed N --sides 3000 >cpu.txt
+
 Squares, any three sizes, one small size, long k, short k, panels, vectors, batches; all transposes, a third with padded rows.
-The same seed draws the same list. None has more than 2^39 multiplications or 2^28 elements in a matrix.
+The same seed draws the same list. With --sides the three sizes are drawn evenly by their logarithms, from 1 to that. None has more than 2^39 multiplications or 2^28 elements in a matrix.
 """
 
 import argparse
 import random
 
-MOST_WORK, MOST_ELEMENTS = 2**39, 2**28
+MOST_WORK, MOST_WORK_OF_SIDES, MOST_ELEMENTS = 2**39, 2**32, 2**28
 
 
 def size(draw, least, most):
@@ -48,10 +50,10 @@ def sizes(draw, kind):
 KINDS = ["square", "any", "any", "any", "small", "small", "long", "short", "panel", "vector", "batch"]
 
 
-def shape(draw):
+def shape(draw, sides):
     while True:
-        m, n, k, batch = sizes(draw, draw.choice(KINDS))
-        if m * n * k * batch <= MOST_WORK and max(m * n, m * k, n * k) * batch <= MOST_ELEMENTS:
+        m, n, k, batch = (*(int((sides + 1) ** draw.random()) for _ in "mnk"), 1) if sides else sizes(draw, draw.choice(KINDS))
+        if m * n * k * batch <= (MOST_WORK_OF_SIDES if sides else MOST_WORK) and max(m * n, m * k, n * k) * batch <= MOST_ELEMENTS:
             break
     forms = draw.choice("NT") + draw.choice("NT")
     pad = draw.choice([1, 3, 4, 16]) if draw.random() < 0.33 else 0
@@ -62,12 +64,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--sides", type=int, default=0)
     args = parser.parse_args()
     draw = random.Random(args.seed)
-    print(f"# lab/shapes/draw.py --count {args.count} --seed {args.seed}")
+    print(f"# lab/shapes/draw.py --count {args.count} --seed {args.seed}" + (f" --sides {args.sides}" if args.sides else ""))
     print("# opA opB m n k [batch] [pad=P], column-major as in BLAS")
     for _ in range(args.count):
-        print(shape(draw))
+        print(shape(draw, args.sides))
 
 
 if __name__ == "__main__":
