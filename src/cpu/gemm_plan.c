@@ -167,7 +167,7 @@ static gemm_path choose_path(const rung_cpu_args *p, gemm_plan *plan, const rung
     if (is_swapped(p, plan, caches))
         return PATH_SWAPPED;
     if (is_short_k(p, caches)) /* by columns of tiles, lines that two tiles share would come from memory twice */
-        return p->m * p->n * 4 > caches->l3_bytes / 8 ? PATH_OUTER : PATH_PACK_B;
+        return p->m * p->n * 4 > 2 * caches->l2_bytes ? PATH_OUTER : PATH_PACK_B;
     if (!p->trans_b && b_bytes <= caches->l2_bytes / 2 && a_bytes <= caches->l2_bytes / 2 && !wants_packed_a(p, caches))
         return wants_packed_b(p, caches) ? PATH_PACK_B : PATH_DIRECT;
     if (is_long_k(p))
