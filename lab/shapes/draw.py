@@ -7,7 +7,8 @@
     python3 lab/shapes/draw.py --count 60 --seed N --sides 3000 >cpu.txt
 
 Squares, any three sizes, one small size, long k, short k, panels, vectors, batches; all transposes, a third with padded rows.
-The same seed draws the same list. With --sides the three sizes are drawn evenly by their logarithms, from 1 to that. None has more than 2^39 multiplications or 2^28 elements in a matrix.
+The same seed draws the same list. With --sides the three sizes are drawn evenly by their logarithms, from 1 to that.
+None has more than 2^39 multiplications (with --sides 2^32) or 2^28 elements in a matrix.
 """
 
 import argparse
