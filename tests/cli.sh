@@ -62,6 +62,8 @@ accepts 'c01_naive *pass' verify --device cpu --quick --kernel c01_naive
 accepts 'c01_naive *pass' verify --device cpu --repeat 20 --kernel c01_naive --case NN:5x7x3:row,seed=1
 accepts 'decision' explain 512x64x512:TN --device cpu
 accepts 'FLOP for each float' explain c06_simd_tile 1024x1024x1024
+refuses "no device is called 'gpu-1'" bench --device gpu-1 8x8x8
+refuses "no device is called 'gpu1x'" bench --device gpu1x 8x8x8
 refuses 'h100 and h200 only' explain 512x64x512 --gpu a100
 if "$rung" lens l01_naive 32x32x32 >/dev/null 2>&1; then
     accepts 'left of it, under the slope' explain r02_shared 1024x1024x1
@@ -127,6 +129,12 @@ lost "'$rung' fuzz --device cpu --threads 1 --calls 5 --size 20 -o /dev/full"
 lost "'$rung' run --report-file /dev/full -- true"
 lost "'$rung' bench $brief --against '' -o '$work/results' 8x8x8 >&-"
 grep -qv '^{"kind"' "$work/results" && { echo "a closed stdout went into the file of results"; bad=1; }
+# shellcheck disable=SC2086
+"$rung" bench $brief --against '' --kernel c01_naive -o "$work/results" 8x8x8 8x8x8:TN >/dev/null 2>"$work/said"
+[ -s "$work/said" ] || { echo "a shape that is left out is not told of"; bad=1; }
+# shellcheck disable=SC2086
+"$rung" bench $brief --against '' --kernel c01_naive -o "$work/results" 8x8x8 8x8x8:TN >/dev/null 2>&-
+grep -qv '^{"kind"' "$work/results" && { echo "a closed stderr went into the file of results"; bad=1; }
 "$rung" lens l01_naive 16x16x16 >/dev/null 2>&1 && lost "'$rung' profile --no-counters l01_naive 16x16x16 --output /dev/full"
 
 # One check of sizes for every verb.
@@ -211,6 +219,13 @@ ends 126 -- /tmp
 ends 127 --report -- /missing
 ends 3 --report -- sh -c 'exit 3'
 ends 143 --report -- sh -c 'kill -TERM $$'
+# A signal is handed on, and the program may take its time.
+"$rung" run --report-file "$work/report" -- sh -c 'trap "sleep 0.5; echo ended >\"$1\"; exit 7" TERM; : >"$2"; while :; do sleep 0.1; done' sh "$work/ended" "$work/begun" 2>/dev/null &
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do [ -e "$work/begun" ] || sleep 0.5; done
+kill -TERM $!
+wait $!
+code=$?
+[ $code = 7 ] && [ -e "$work/ended" ] || { echo "a program that was told to end: exit code $code, not 7"; bad=1; }
 ends 2 --report-file /nonexistent/folder/file -- true
 if ldd "$rung" >/dev/null 2>&1 && [ -e "$(dirname "$rung")/../lib/librung_blas.so" ]; then
     unset OPENBLAS_THREAD_TIMEOUT

@@ -221,6 +221,12 @@ tool "$CUDA_HOME/bin/nvcc" 13.0
 configures_again "a toolkit that appears in CUDA_HOME"
 unset CUDA_HOME
 configures_again "CUDA_HOME is gone"
+export RUNG_CUDA_ARCHS=80
+configures_again "device code for a chip is asked for"
+export RUNG_CUDA_ARCHS="80;90a"
+configures_again "device code for another chip is asked for"
+unset RUNG_CUDA_ARCHS
+configures_again "no chip is asked for any more"
 forget
 printf '#!/bin/sh\necho 9.0\n' >"$work/bin/nvidia-smi" && chmod +x "$work/bin/nvidia-smi"
 look "a GPU that appears later" 0 "The report" run

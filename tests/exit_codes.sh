@@ -9,7 +9,7 @@ rung=$1 lens=$2 wrong=$3
 bad=0 tried=0 left=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export RUNG_LEARN_DIR="$work" XDG_DATA_HOME="$work" RUNG_LIBCUDA=/nowhere
+export RUNG_LEARN_DIR="$work" XDG_DATA_HOME="$work" RUNG_LIBCUDA=/nowhere RUNG_CACHE_DIR="$work/cache"
 : >"$work/file"
 printf 'NN 8 8 8 junk\n' >"$work/junk"
 printf '{"kind": "bench", "rung": "0.1.0"\n' >"$work/damaged"
@@ -207,6 +207,9 @@ while read -r verb kind code rest; do
     # shellcheck disable=SC2086
     ends "$code" "$(echo "$words" | tr _ .)" env $settings "$rung" "$verb" "$@"
 done <"$work/table"
+for kept in "$work"/cache/tuned-*; do # all that was tuned here was a dry run, or could not be written
+    [ ! -e "$kept" ] || { echo "a dry run has kept $kept"; bad=1; }
+done
 [ "$left" = 0 ] || echo "left out: $left lines whose parts this build has not"
 echo "$tried calls"
 exit $bad

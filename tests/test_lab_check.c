@@ -207,6 +207,31 @@ static void faults_around_c_are_found(lab_place *place)
     lab_buffer_free(place, &x.memory);
 }
 
+/* The same words in other places, and other words, have other hashes. */
+static void bits_are_told_apart(lab_place *place)
+{
+    lab_buffer words = {0};
+    uint64_t hashes[4];
+    assert_int_equal(lab_buffer_reserve(place, &words, 64 * sizeof(float)), RUNG_SUCCESS);
+    for (int i = 0; i < 4; i++) {
+        float values[64];
+        lab_tally tally;
+        for (int at = 0; at < 64; at++)
+            values[at] = (float)(at / 2);
+        values[i == 1 ? 3 : 40] = i == 3 ? -20.0f : 20.0f; /* as it is; another word; two exchanged; a sign */
+        if (i == 2)
+            values[1] = 31.0f, values[63] = 0.0f;
+        lab_upload(place, words.at, values, sizeof values);
+        assert_int_equal(lab_tally_begin(place), RUNG_SUCCESS);
+        assert_int_equal(lab_hash(place, words.at, 64), RUNG_SUCCESS);
+        assert_int_equal(lab_tally_end(place, &tally), RUNG_SUCCESS);
+        hashes[i] = tally.hash;
+        for (int j = 0; j < i; j++)
+            assert_true(hashes[i] != hashes[j]);
+    }
+    lab_buffer_free(place, &words);
+}
+
 static void every_fault_is_found(void **state)
 {
     (void)state;
@@ -216,6 +241,7 @@ static void every_fault_is_found(void **state)
         faults_in_elements_are_found(&place);
         each_element_has_its_bound(&place);
         faults_around_c_are_found(&place);
+        bits_are_told_apart(&place);
         lab_place_close(&place);
     }
 }
