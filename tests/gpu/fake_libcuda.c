@@ -17,6 +17,7 @@
 
 #include "cuda/device/args.h"
 #include "cuda/device/turn.h"
+#include "cuda/families/medium/args.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -599,6 +600,13 @@ static void check_turn(const rung_turn_args *now, unsigned matrices)
     before_matrices = matrices;
 }
 
+/* The byte that says whether any block is marked lies behind the marks, and before the list of the marked ones. */
+static void check_marks(const rung_medium_args *now)
+{
+    const char *any = (const char *)now->any, *list = (const char *)now->list;
+    state.faults += any && (any < (const char *)now->g.marks || any >= list);
+}
+
 CALL(cuLaunchKernelEx, const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)
 {
     (void)extra;
@@ -609,6 +617,8 @@ CALL(cuLaunchKernelEx, const CUlaunchConfig *config, CUfunction function, void *
     }
     if (strncmp((const char *)function, "turn_", 5) == 0)
         check_turn(parameters[0], config->gridDimZ);
+    if (strstr((const char *)function, "_mark"))
+        check_marks(parameters[0]);
     state.grid[0] = config->gridDimX, state.grid[1] = config->gridDimY, state.grid[2] = config->gridDimZ;
     state.threads = config->blockDimX;
     state.shared_bytes = config->sharedMemBytes;

@@ -1152,6 +1152,57 @@ static int64_t taken_within(rung_context *context, const char *kernel, const run
     return gpu->most_pooled;
 }
 
+/* As many blocks as a unit of the workspace has bytes: the marks fill it, and what says that there are any needs
+ * another. */
+static void marks_of_many_blocks_have_room(void **state)
+{
+    (void)state;
+    enum { SIZE = 4096, K = 64 };
+    float *memory[3];
+    rung_context *context = open_idle_hopper(memory, (size_t)SIZE * SIZE);
+    rung_gemm g;
+    rung_gemm_init(&g);
+    g.layout = RUNG_ROW_MAJOR;
+    g.m = g.n = g.ldb = g.ldc = SIZE, g.k = g.lda = K;
+    g.a = memory[0], g.b = memory[1], g.c = memory[2];
+    assert_ok(rung_context_set_math(context, RUNG_ACCURATE));
+    empty_log();
+    gpu->launched[0] = 0;
+    assert_true(taken_within(context, tile_with(RUNG_F16X3, 90), &g, 0) > 0);
+    assert_non_null(strstr(gpu->launched, "_mark"));
+    assert_int_equal(gpu->faults, 0);
+    close_idle_hopper(context, memory);
+}
+
+/* A plan that took workspace when it was made takes none once the context allows none. */
+static void a_plan_keeps_to_a_later_limit(void **state)
+{
+    (void)state;
+    enum { M = 40, N = 60, K = 9000 };
+    float *memory[3];
+    rung_context *context = open_idle_hopper(memory, (size_t)N * K + (size_t)M * K);
+    rung_gemm g;
+    rung_plan *plan;
+    rung_gemm_init(&g);
+    g.layout = RUNG_ROW_MAJOR;
+    g.m = M, g.n = g.ldb = g.ldc = N, g.k = g.lda = K;
+    g.a = memory[0], g.b = memory[1], g.c = memory[2];
+    assert_ok(rung_plan_create(&plan, context, &g));
+    const int64_t bytes = rung_plan_workspace_bytes(plan), limits[] = {0, bytes / 2, 1, -1};
+    assert_true(bytes > 1);
+    for (int i = 0; i < 4; i++) {
+        assert_ok(rung_context_set_workspace_limit(context, limits[i]));
+        gpu->most_pooled = 0;
+        gpu->capturing = 1;
+        assert_ok(rung_plan_run(plan, &g));
+        gpu->capturing = 0;
+        assert_ok(rung_context_synchronize(context));
+        assert_true(i == 0 ? gpu->most_pooled >= bytes : gpu->most_pooled <= (limits[i] > 0 ? limits[i] : 0));
+    }
+    rung_plan_destroy(plan);
+    close_idle_hopper(context, memory);
+}
+
 /* What a product takes, its counters included, never exceeds the limit, and is no more than it takes without one. */
 static void products_keep_to_their_workspace(void **state)
 {
@@ -1816,6 +1867,8 @@ int main(int count, char **arguments)
         cmocka_unit_test(zeros_are_cleared_after_a_failure),
         cmocka_unit_test(accurate_products_go_in_panels),
         cmocka_unit_test(products_keep_to_their_workspace),
+        cmocka_unit_test(marks_of_many_blocks_have_room),
+        cmocka_unit_test(a_plan_keeps_to_a_later_limit),
         cmocka_unit_test(parts_are_launched_as_products),
         cmocka_unit_test(blocks_are_shared_out_evenly),
         cmocka_unit_test(those_that_wait_may_overlap),
