@@ -14,7 +14,8 @@ typedef struct word {
     uint32_t block; /* the serial number of the one that wrote it last; 0: none, or as a flag */
     uint32_t clock; /* of the thread that did */
     uint16_t thread;
-    bool atomic; /* it did so by an atomic, and another atomic finds all of it */
+    bool atomic;   /* it did so by an atomic, and another atomic finds all of it */
+    uint8_t bytes; /* which it wrote: blocks may have bytes side by side */
 } word;
 
 typedef struct page {
@@ -110,10 +111,19 @@ static word *word_at(uintptr_t address, bool make)
     return p ? &p->words[address / 4 % PAGE_WORDS] : NULL;
 }
 
+/* Returns which bytes of the word at `at` an access has, bit 0 for the first. */
+static uint8_t bytes_of(uintptr_t at, uintptr_t address, unsigned bytes)
+{
+    unsigned from = address > at ? (unsigned)(address - at) : 0,
+             to = address + bytes < at + 4 ? (unsigned)(address + bytes - at) : 4;
+    return (uint8_t)((1u << to) - (1u << from));
+}
+
 void lens_publish_write(uintptr_t address, unsigned bytes)
 {
     for (uintptr_t at = address & ~(uintptr_t)3; at < address + bytes; at += 4)
-        *word_at(at, true) = (word){now, lens_order_now(), (uint16_t)lens_now.current, false};
+        *word_at(at, true) =
+            (word){now, lens_order_now(), (uint16_t)lens_now.current, false, bytes_of(at, address, bytes)};
 }
 
 /* Says what the running thread's block has fenced so far. */
@@ -143,7 +153,7 @@ void lens_publish_atomic(uintptr_t pc, uintptr_t address, unsigned bytes)
         word *w = word_at(at, true);
         if (w->block != 0 && !w->atomic)
             lens_publish_read(pc, at, 4);
-        *w = (word){now, lens_order_now(), (uint16_t)lens_now.current, true};
+        *w = (word){now, lens_order_now(), (uint16_t)lens_now.current, true, 15};
     }
     tell();
 }
@@ -154,7 +164,7 @@ void lens_publish_read(uintptr_t pc, uintptr_t address, unsigned bytes)
         const word *w = word_at(at, false);
         if (!w)
             at |= PAGE_BYTES - 4; /* nor has anybody written the rest of its page */
-        if (!w || w->block == 0 || w->block == now)
+        if (!w || w->block == 0 || w->block == now || !(w->bytes & bytes_of(at, address, bytes)))
             continue;
         const teller *t = &tellers[w->block];
         if (t->published && w->clock <= t->published[w->thread])

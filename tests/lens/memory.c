@@ -72,6 +72,13 @@ static void launches_forget(void)
         lens_publish_read(0, at, 4);
         lens_publish_read(0, flag, 4);
         expect(2, "what was fenced, and the flag");
+        lens_publish_write(at + 64 + 1, 1);
+        lens_publish_block();
+        lens_publish_read(0, at + 64, 1);
+        lens_publish_read(0, at + 64 + 2, 2);
+        expect(2, "bytes beside another block's");
+        lens_publish_read(0, at + 64, 2);
+        expect(3, "another block's byte");
     }
     lens_publish_begin();
 }
