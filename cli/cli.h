@@ -58,6 +58,8 @@ int cli_device(const char *text, int *device);
 /* Writes "rung verb words..." as it was typed, without where result lines go, after what else decides a CPU's figures:
  * settings of the peers and of Rung in the environment, real-time priority. */
 void cli_command(char *text, size_t bytes, int argc, char **argv);
+/* Reads a length, "1000000" or "2^20", at most 2^48. Returns 0, or 2 after saying what is wrong. */
+int cli_length(const char *verb, const char *word, int64_t *n);
 /* Splits a comma-separated list in a copy. Returns how many words it has. */
 int cli_split(const char *text, char *copy, size_t bytes, const char **words, int capacity);
 

@@ -1,8 +1,7 @@
 /* rung profile: a kernel's hardware counters beside what the lens predicts. Without counters it says what timing alone
  * can say. */
 #include "cli/commands.h"
-#include "lab/host.h"
-#include "lab/measure.h"
+#include "cli/profile.h"
 #include "lab/profile.h"
 #include "lab/record.h"
 
@@ -12,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_PROFILES = 64 };
+enum { MAX_PROFILES = 128, SUM_WHOLE = 1 << 22 };
 
 typedef struct options {
     const char *launch, *json, *saved;
@@ -25,78 +24,6 @@ static const cli_column columns[] = {{"kernel", "kernel", 26, -1},
                                      {"lens", "lens", 14, 2},
                                      {"lens_over_counter", "lens/counter", 12, 3},
                                      {"meaning", "", 40, -1}};
-
-/* Runs the part that ncu watches: each kernel once, and nothing else. */
-
-static rung_status launch_one(rung_tools *tools, rung_context *context, const char *name, int64_t m, int64_t n,
-                              int64_t k)
-{
-    void *a = NULL, *b = NULL, *c = NULL;
-    rung_plan *plan = NULL;
-    rung_gemm g;
-    rung_status status = rung_tools_alloc(tools, (size_t)(m * k) * 4, &a);
-    if (status == RUNG_SUCCESS)
-        status = rung_tools_alloc(tools, (size_t)(k * n) * 4, &b);
-    if (status == RUNG_SUCCESS)
-        status = rung_tools_alloc(tools, (size_t)(m * n) * 4, &c);
-    int64_t most = m * k > k * n ? m * k : k * n;
-    float *host = malloc((size_t)most * 4);
-    if (status == RUNG_SUCCESS && host) {
-        lab_fill_args f = {.view = {host, most, 1}, .lines = 1, .length = most, .seed = 5, .data = LAB_SIGNED};
-        lab_host_fill(&f, 4);
-        rung_tools_upload(tools, a, host, (size_t)(m * k) * 4);
-        rung_tools_upload(tools, b, host, (size_t)(k * n) * 4);
-        rung_gemm_init(&g);
-        g.layout = RUNG_ROW_MAJOR;
-        g.m = m, g.n = n, g.k = k;
-        g.a = a, g.b = b, g.c = c;
-        g.lda = k, g.ldb = n, g.ldc = n;
-        status = rung_plan_create_kernel(&plan, context, &g, name);
-        if (status == RUNG_SUCCESS)
-            status = rung_plan_run(plan, &g);
-        if (status == RUNG_SUCCESS)
-            status = rung_tools_synchronize(tools);
-        rung_plan_destroy(plan);
-    }
-    free(host);
-    rung_tools_free(tools, a);
-    rung_tools_free(tools, b);
-    rung_tools_free(tools, c);
-    return status;
-}
-
-static rung_status open_gpu(rung_tools **tools, rung_context **context)
-{
-    rung_config config;
-    LAB_TRY(rung_tools_open(tools, 0));
-    rung_config_init(&config);
-    config.device = 0;
-    config.pointers = RUNG_POINTERS_DEVICE;
-    config.stream = rung_tools_stream(*tools);
-    return rung_context_create(context, &config);
-}
-
-static int launch_all(const options *o, int64_t m, int64_t n, int64_t k)
-{
-    char copy[4096];
-    const char *names[MAX_PROFILES];
-    rung_tools *tools = NULL;
-    rung_context *context = NULL;
-    int count = cli_split(o->launch, copy, sizeof copy, names, MAX_PROFILES), failed = 0;
-    rung_status status = open_gpu(&tools, &context);
-    if (status != RUNG_SUCCESS)
-        return cli_fail_status(status, "profile");
-    for (int i = 0; i < count; i++) {
-        status = launch_one(tools, context, names[i], m, n, k);
-        if (status != RUNG_SUCCESS) {
-            cli_fail_status(status, names[i]);
-            failed = 1;
-        }
-    }
-    rung_context_destroy(context);
-    rung_tools_close(tools);
-    return failed;
-}
 
 /* ---- what is printed ---- */
 
@@ -116,8 +43,8 @@ static void print_profile(cli_table *table, const lab_profile *p)
     }
 }
 
-static int write_json(const options *o, const lab_profile *profiles, int count, const char *command, int64_t m,
-                      int64_t n, int64_t k)
+static int write_json(const options *o, const lab_profile *profiles, int count, const char *command,
+                      const profile_size *s)
 {
     FILE *to = lab_record_open(o->json);
     if (!to)
@@ -130,9 +57,11 @@ static int write_json(const options *o, const lab_profile *profiles, int count, 
         lab_json_text(&json, "rung", rung_version());
         lab_json_text(&json, "commit", lab_commit());
         lab_json_text(&json, "kernel", profiles[i].kernel);
-        lab_json_integer(&json, "m", m);
-        lab_json_integer(&json, "n", n);
-        lab_json_integer(&json, "k", k);
+        if (!profile_is_sum(s))
+            lab_json_integer(&json, "m", s->m);
+        lab_json_integer(&json, "n", s->n);
+        if (!profile_is_sum(s))
+            lab_json_integer(&json, "k", s->k);
         lab_json_open(&json, "counter");
         for (int j = 0; lab_metrics[j].key; j++)
             if (!isnan(profiles[i].measured[j]))
@@ -149,8 +78,8 @@ static int write_json(const options *o, const lab_profile *profiles, int count, 
     return cli_close_record(to, o->json, CLI_PASS);
 }
 
-/* Prints times against the two floors, where there are no counters. */
-static void timing_alone(const lab_profile *profiles, int count, int64_t m, int64_t n, int64_t k)
+/* Times the kernels where there are no counters: a product against its two floors, a sum beside CUB. */
+static void timing_alone(const lab_profile *profiles, int count, const char *shape, const profile_size *s)
 {
     char self[512], command[1024];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -159,9 +88,8 @@ static void timing_alone(const lab_profile *profiles, int count, int64_t m, int6
     self[length] = 0;
     fflush(stdout);
     for (int i = 0; i < count; i++) {
-        snprintf(command, sizeof command,
-                 "env -u RUNG_LIBCUDA '%s' bench --device gpu --kernel %.95s %lldx%lldx%lld >&2", self,
-                 profiles[i].kernel, (long long)m, (long long)n, (long long)k);
+        snprintf(command, sizeof command, "env -u RUNG_LIBCUDA '%s' %s --device gpu --kernel %.95s %s >&2", self,
+                 profile_is_sum(s) ? "reduce --quick" : "bench", profiles[i].kernel, shape);
         if (system(command) != 0)
             fprintf(stderr, "rung: nor could %s be timed\n", profiles[i].kernel);
     }
@@ -184,33 +112,40 @@ static int counters(const char *names, const char *shape, lab_profile *profiles,
     return CLI_FAIL;
 }
 
-static void predict(lab_profile *profiles, int count, int64_t m, int64_t n, int64_t k)
+/* A long sum is sampled, as large products are. */
+static void predict(lab_profile *profiles, int count, const profile_size *s)
 {
     for (int i = 0; i < count; i++) {
-        lab_lens_case c = {
-            .kernel = rung_kernel_find(profiles[i].kernel), .m = m, .n = n, .k = k, .alpha = 1.0f, .max_blocks = 2};
+        int sum = profile_is_sum(s);
+        lab_lens_case c = {.kernel = rung_kernel_find(profiles[i].kernel),
+                           .m = sum ? 1 : s->m,
+                           .n = s->n,
+                           .k = sum ? 1 : s->k,
+                           .alpha = 1.0f,
+                           .max_blocks = sum && s->n <= SUM_WHOLE ? 0 : 2};
         lab_lens_result result;
         for (int j = 0; j < LAB_METRICS; j++)
             profiles[i].predicted[j] = NAN;
         cli_progress("lens: %s", profiles[i].kernel);
-        if (lab_lens_whole(c.kernel))
-            continue; /* each would take half a minute: their counters stand alone */
-        if (!lab_lens_missing(c.kernel) && lab_lens_run(&c, &result) == RUNG_SUCCESS)
+        if (lab_lens_missing(c.kernel) || (!sum && lab_lens_whole(c.kernel)))
+            continue; /* such a product would take half a minute: its counters stand alone */
+        if ((sum ? lab_lens_reduce(&c, s->n, &result) : lab_lens_run(&c, &result)) == RUNG_SUCCESS)
             lab_profile_predict(&profiles[i]);
     }
     cli_progress(NULL);
 }
 
-static int pick(const options *o, const char **words, int count, lab_profile *profiles, char *names, size_t bytes)
+static int pick(const options *o, const char **words, int count, const profile_size *s, lab_profile *profiles,
+                char *names, size_t bytes)
 {
     int n = 0;
     names[0] = 0;
     for (int i = 0; i < rung_kernel_count() && n < MAX_PROFILES; i++) {
         const rung_kernel *kernel = rung_kernel_at(i);
-        int wanted = o->ladder && kernel->role == RUNG_LADDER;
+        int wanted = o->ladder && kernel->role == (profile_is_sum(s) ? RUNG_REDUCE : RUNG_LADDER);
         for (int j = 0; j < count; j++)
             wanted |= strcmp(words[j], kernel->name) == 0;
-        if (!wanted || kernel->backend != RUNG_BACKEND_CUDA || kernel->role == RUNG_REDUCE)
+        if (!wanted || kernel->backend != RUNG_BACKEND_CUDA)
             continue;
         snprintf(profiles[n].kernel, sizeof profiles[n].kernel, "%s", kernel->name);
         snprintf(names + strlen(names), bytes - strlen(names), "%s%s", n ? "," : "", kernel->name);
@@ -219,27 +154,18 @@ static int pick(const options *o, const char **words, int count, lab_profile *pr
     return n;
 }
 
-/* Says why a word is no kernel that can be profiled. */
-static int refuse(const char *word)
-{
-    const rung_kernel *kernel = rung_kernel_find(word);
-    if (!kernel)
-        return cli_unknown_kernel(word);
-    if (kernel->role == RUNG_REDUCE)
-        return cli_usage("%s adds up a vector: profile is for products; 'rung lens %s' counts its accesses", word,
-                         word);
-    return cli_usage("%s is a CPU kernel: profile is for GPU kernels", word);
-}
-
-static int profile_kernels(const options *o, const char **words, int count, int64_t m, int64_t n, int64_t k)
+static int profile_kernels(const options *o, const char **words, int count, const profile_size *s)
 {
     static lab_profile profiles[MAX_PROFILES];
     static char names[4096];
     char shape[96], command[4400];
-    int kernels = pick(o, words, count, profiles, names, sizeof names);
+    int kernels = pick(o, words, count, s, profiles, names, sizeof names);
     if (kernels == 0)
-        return count ? refuse(words[0]) : cli_usage("profile takes the name of a GPU kernel, or --ladder");
-    snprintf(shape, sizeof shape, "%lldx%lldx%lld", (long long)m, (long long)n, (long long)k);
+        return cli_usage("profile takes the name of a kernel, or --ladder");
+    if (profile_is_sum(s))
+        snprintf(shape, sizeof shape, "%lld", (long long)s->n);
+    else
+        snprintf(shape, sizeof shape, "%lldx%lldx%lld", (long long)s->m, (long long)s->n, (long long)s->k);
     snprintf(command, sizeof command, "rung profile %s %s%s%s", o->ladder ? "--ladder" : names, shape,
              o->saved ? " --counters " : "", o->saved ? o->saved : "");
     for (int i = 0; i < kernels; i++)
@@ -248,7 +174,7 @@ static int profile_kernels(const options *o, const char **words, int count, int6
     void *driver = o->saved ? NULL : dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
     int blocked = CLI_FAIL, found;
     if (o->saved) {
-        rung_status read = lab_counters_read(o->saved, m, n, k, profiles, kernels, &found);
+        rung_status read = lab_counters_read(o->saved, s->m, s->n, s->k, profiles, kernels, &found);
         if (read != RUNG_SUCCESS)
             return cli_fail_file(read);
         blocked = CLI_PASS;
@@ -257,30 +183,66 @@ static int profile_kernels(const options *o, const char **words, int count, int6
     else if (!o->no_counters)
         blocked = counters(names, shape, profiles, kernels);
     if (driver && blocked && !o->no_counters)
-        timing_alone(profiles, kernels, m, n, k);
+        timing_alone(profiles, kernels, shape, s);
     rung_status status = lab_lens_open();
     if (status == RUNG_SUCCESS)
-        predict(profiles, kernels, m, n, k);
+        predict(profiles, kernels, s);
     else
         fprintf(stderr, "rung: without the lens's prediction: %s\n", lab_error());
     cli_table table;
     cli_table_begin(&table, (cli_format)o->format, columns, (int)(sizeof columns / sizeof columns[0]));
     for (int i = 0; i < kernels; i++)
         print_profile(&table, &profiles[i]);
-    int kept = o->json ? write_json(o, profiles, kernels, command, m, n, k) : CLI_PASS;
+    int kept = o->json ? write_json(o, profiles, kernels, command, s) : CLI_PASS;
     return kept || o->no_counters ? kept : blocked;
+}
+
+/* Reads MxNxK, or the length of a sum. Returns 0 where the last word was a size, -1 where there was none, or 2. */
+static int read_size(const char *word, profile_size *s)
+{
+    long long m, n, k;
+    char rest;
+    if (sscanf(word, "%lldx%lldx%lld%c", &m, &n, &k, &rest) == 3) {
+        if (m < 1 || n < 1 || k < 1)
+            return cli_usage("'%s': sizes begin at 1", word);
+        *s = (profile_size){m, n, k};
+        return lab_sizes_check(m, n, k, 1, 0) == RUNG_SUCCESS ? 0 : cli_usage("%s", lab_error());
+    }
+    if (word[0] < '0' || word[0] > '9')
+        return -1;
+    *s = (profile_size){0};
+    return cli_length("profile", word, &s->n);
+}
+
+/* Whether all kernels named are of one kind, and of that which the size says. */
+static int check_kinds(const char **words, int count, const profile_size *s)
+{
+    for (int i = 0; i < count; i++) {
+        const rung_kernel *kernel = rung_kernel_find(words[i]);
+        if (!kernel)
+            return cli_unknown_kernel(words[i]);
+        if ((kernel->role == RUNG_REDUCE) != profile_is_sum(s))
+            return kernel->role == RUNG_REDUCE
+                       ? cli_usage("%s adds up a vector: its size is a length, such as 2^20", words[i])
+                       : cli_usage("%s is a product: its size is MxNxK", words[i]);
+        if (kernel->backend != rung_kernel_find(words[0])->backend)
+            return cli_usage("%s and %s: one is a kernel of the CPU, so profile them one after the other", words[0],
+                             words[i]);
+    }
+    return 0;
 }
 
 int cmd_profile(int argc, char **argv)
 {
     options o = {.format = CLI_TABLE};
     const char *words[MAX_PROFILES];
-    int count = 0;
-    long long m = 1024, n = 1024, k = 1024;
-    char rest;
+    int count = 0, sized = -1;
+    profile_size size = {1024, 1024, 1024};
     const cli_option list[] = {
-        {"ladder", CLI_FLAG, &o.ladder, NULL, "every rung of the GPU ladder"},
-        {"counters", CLI_TEXT, &o.saved, NULL, "take the counters from this file of an earlier run instead of a GPU"},
+        {"ladder", CLI_FLAG, &o.ladder, NULL,
+         "every rung of the GPU ladder; with a length for a size, of the ladder of sums"},
+        {"counters", CLI_TEXT, &o.saved, NULL,
+         "take the counters from this file of an earlier run instead of a GPU; for the CPU's rungs their counts"},
         {"no-counters", CLI_FLAG, &o.no_counters, NULL, "only what the lens predicts"},
         {"o", CLI_TEXT, &o.json, NULL, "append the figures to this file as JSON lines"},
         {"ports", CLI_FLAG, &o.ports, NULL, "how fast FFMAs issue with chosen registers, instead of a kernel"},
@@ -290,19 +252,22 @@ int cmd_profile(int argc, char **argv)
     int code = cli_parse("profile", list, argc, argv, words, &count, MAX_PROFILES);
     if (code)
         return code < 0 ? CLI_PASS : code;
-    if (count > 0 && sscanf(words[count - 1], "%lldx%lldx%lld%c", &m, &n, &k, &rest) == 3) {
+    if (count > 0 && (sized = read_size(words[count - 1], &size)) == 0)
         count--;
-        if (m < 1 || n < 1 || k < 1)
-            return cli_usage("'%s': sizes begin at 1", words[count]);
-        if (lab_sizes_check(m, n, k, 1, 0) != RUNG_SUCCESS)
-            return cli_usage("%s", lab_error());
-    }
+    if (sized > 0)
+        return sized;
+    const rung_kernel *first = count > 0 ? rung_kernel_find(words[0]) : NULL;
+    if (sized < 0 && first && first->role == RUNG_REDUCE)
+        size = (profile_size){.n = 1 << 20};
     if (o.ports)
         return count > 0 || o.ladder ? cli_usage("--ports takes no kernel") : cli_profile_ports(o.format, o.json);
     if (o.launch)
-        return launch_all(&o, m, n, k);
-    for (int i = 0; i < count; i++)
-        if (!rung_kernel_find(words[i]))
-            return cli_unknown_kernel(words[i]);
-    return profile_kernels(&o, words, count, m, n, k);
+        return cli_profile_launch(o.launch, &size);
+    code = check_kinds(words, count, &size);
+    if (code)
+        return code;
+    if (first && first->backend == RUNG_BACKEND_CPU)
+        return o.json ? cli_usage("-o: the counts of a CPU's rung are in a file already")
+                      : cli_profile_cpu(words, count, &size, o.saved, o.format);
+    return profile_kernels(&o, words, count, &size);
 }

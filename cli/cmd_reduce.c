@@ -3,8 +3,6 @@
 #include "lab/record.h"
 #include "lab/reduce.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,21 +133,6 @@ static int run_place(const options *o, lab_place *place, FILE *to)
     return failed ? CLI_FAIL : CLI_PASS;
 }
 
-/* Reads "1000000" or "2^20". */
-static int read_size(const char *word, int64_t *n)
-{
-    char *end;
-    errno = 0;
-    *n = strtoll(word, &end, 10);
-    if (*n == 2 && *end == '^' && isdigit((unsigned char)end[1])) {
-        long power = strtol(end + 1, &end, 10);
-        *n = power >= 0 && power <= 48 ? (int64_t)1 << power : 0;
-    }
-    if (errno || *end || *n < 1 || *n > (int64_t)1 << 48)
-        return cli_usage("reduce: '%s' is not a length such as 1000000 or 2^20, at most 2^48", word);
-    return 0;
-}
-
 static int read_sizes(options *o, const char **words, int count)
 {
     static const char *usual_gpu[] = {"2^16", "2^20", "2^24", "2^28"}, *usual_cpu[] = {"2^16", "2^20", "2^24"};
@@ -160,7 +143,7 @@ static int read_sizes(options *o, const char **words, int count)
     }
     o->size_count = count;
     for (int i = 0; i < count; i++) {
-        int code = read_size(words[i], &o->sizes[i]);
+        int code = cli_length("reduce", words[i], &o->sizes[i]);
         if (code)
             return code;
     }

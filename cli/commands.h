@@ -21,6 +21,4 @@ int cmd_run(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 
-int cli_profile_ports(int format, const char *file); /* rung profile --ports */
-
 #endif

@@ -41,7 +41,9 @@ const cli_verb cli_verbs[] = {
     {"doctor", "what this machine has, what is missing, and what that would give", "rung doctor", cmd_doctor},
     {"tune", "times candidates on shapes and keeps the fastest for this GPU",
      "rung tune SHAPE... [--shapes FILE] [--math strict|accurate|fast] [--dry-run]", cmd_tune},
-    {"profile", "hardware counters beside what the lens predicts", "rung profile KERNEL... [MxNxK] | --ladder [MxNxK]",
+    {"profile", "hardware counters beside what the lens predicts",
+     "rung profile KERNEL... [MxNxK] | --ladder [MxNxK]\n       rung profile r0N... [N|2^P] | --ladder N|2^P      the "
+     "rungs for sums\n       rung profile c0N... MxNxK --counters FILE         the rungs of the CPU, from their counts",
      cmd_profile},
     {"report", "one self-contained page of charts from result files",
      "rung report RESULTS.jsonl... [-o report.html]\n       rung report MINE.jsonl THEIRS.jsonl   what both measured, "

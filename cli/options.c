@@ -4,6 +4,7 @@
 #include "lab/names.h"
 #include "lab/record.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -167,6 +168,20 @@ int cli_device(const char *text, int *device)
         return 0;
     else
         return cli_unknown("device", text, names);
+    return 0;
+}
+
+int cli_length(const char *verb, const char *word, int64_t *n)
+{
+    char *end;
+    errno = 0;
+    *n = strtoll(word, &end, 10);
+    if (*n == 2 && *end == '^' && isdigit((unsigned char)end[1])) {
+        long power = strtol(end + 1, &end, 10);
+        *n = power >= 0 && power <= 48 ? (int64_t)1 << power : 0;
+    }
+    if (errno || *end || *n < 1 || *n > (int64_t)1 << 48)
+        return cli_usage("%s: '%s' is not a length such as 1000000 or 2^20, at most 2^48", verb, word);
     return 0;
 }
 

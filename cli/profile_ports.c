@@ -1,5 +1,6 @@
 /* rung profile --ports: how fast FFMAs issue with chosen registers, beside what counting the register reads says. */
 #include "cli/commands.h"
+#include "cli/profile.h"
 #include "lab/ports.h"
 #include "lab/record.h"
 

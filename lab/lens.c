@@ -529,6 +529,8 @@ static void add_global(lab_lens_totals *t, const rung_lens_site *s)
     if (s->kind == RUNG_LENS_STORE || s->kind == RUNG_LENS_ATOMIC) {
         t->global_store_requests += s->requests;
         t->global_store_sectors += s->sectors;
+        t->global_atomic_requests += s->kind == RUNG_LENS_ATOMIC ? s->requests : 0;
+        t->global_atomic_sectors += s->kind == RUNG_LENS_ATOMIC ? s->sectors : 0;
         t->global_store_bytes += asked;
         t->global_store_used += s->bytes_used;
         t->global_store_moved += s->bytes_moved;

@@ -33,6 +33,7 @@ typedef struct lab_lens_totals {
         global_load_bytes; /* bytes that lanes asked for */
     double global_load_used, global_load_moved;
     double global_store_requests, global_store_sectors, global_store_bytes, global_store_used, global_store_moved;
+    double global_atomic_requests, global_atomic_sectors; /* of those */
     double async_requests, async_sectors, bulk_requests, bulk_bytes;
     double shared_load_requests, shared_load_wavefronts, shared_load_ideal, shared_load_bytes;
     double shared_store_requests, shared_store_wavefronts, shared_store_ideal;

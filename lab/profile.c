@@ -28,6 +28,10 @@ const lab_metric lab_metrics[] = {
      "pieces of 32 bytes that those stores touch"},
     {"st_sectors_per_request", "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_st.ratio",
      "sectors per global store request", 1, 2, "4 is a warp of neighbouring floats"},
+    {"red_requests", "l1tex__t_requests_pipe_lsu_mem_global_op_red.sum", "atomics without a result", 0, 0,
+     "instructions of a warp that add to global memory and take nothing back: the L2 cache does them"},
+    {"atom_requests", "l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum", "atomics with a result", 0, 0,
+     "the same where a lane gets the old value, as a ticket"},
     {"ldgsts_requests", "smsp__inst_executed_op_ldgsts.sum", "cp.async instructions", 1, 0,
      "copies from global to shared memory past the registers"},
     {"shared_ld_requests", "smsp__sass_inst_executed_op_shared_ld.sum", "shared load instructions", 1, 0,
@@ -225,20 +229,39 @@ static double number(const char *text)
     return end == plain ? NAN : value;
 }
 
-/* Takes a launch into the profile. A helper launch (packing, finishing) counts with the kernel by whose name it begins:
- * sums are added, percentages stay those of the main launch. A helper of another name (l35 and l36 launch l34's split)
- * counts with that one. */
-static void take(lab_profile *profile, int metric, double value, const char *unit, int main_launch)
+/* Takes a figure of a launch into the profile. A helper launch (packing, finishing) counts with the kernel by whose
+ * name it begins: sums are added, percentages stay those of the main launch; of several (a sum is launched again on its
+ * blocks' results) those of the longest. A helper of another name (l35 and l36 launch l34's split) counts with that
+ * one. */
+static void take(lab_profile *profile, int metric, double value, int longest)
 {
     int sum = strstr(lab_metrics[metric].ncu, ".sum") != NULL;
-    if (strcmp(lab_metrics[metric].key, "us") == 0 && strcmp(unit, "ns") == 0)
-        value /= 1000;
-    if (isnan(profile->measured[metric]))
-        profile->measured[metric] = main_launch || sum ? value : NAN;
-    else if (sum)
-        profile->measured[metric] += value;
-    else if (main_launch)
+    if (!sum && longest)
         profile->measured[metric] = value;
+    else if (sum)
+        profile->measured[metric] = value + (isnan(profile->measured[metric]) ? 0 : profile->measured[metric]);
+}
+
+/* Takes a line of ncu's table. */
+static void take_launch(lab_profile *profile, char *const *header, char *const *units, char *const *cells, int cells_n,
+                        int units_n, int main_launch)
+{
+    double values[LAB_METRICS], us = NAN;
+    for (int m = 0; m < LAB_METRICS; m++)
+        values[m] = NAN;
+    for (int i = 0; i < cells_n; i++)
+        for (int m = 0; lab_metrics[m].key; m++)
+            if (strcmp(lab_metrics[m].ncu, header[i]) == 0) {
+                values[m] = number(cells[i]);
+                if (strcmp(lab_metrics[m].key, "us") == 0)
+                    us = values[m] /= i < units_n && strcmp(units[i], "ns") == 0 ? 1000 : 1;
+            }
+    int longest = main_launch && !(us <= profile->longest_us);
+    for (int m = 0; lab_metrics[m].key; m++)
+        if (!isnan(values[m]))
+            take(profile, m, values[m], longest);
+    if (longest)
+        profile->longest_us = us;
 }
 
 /* Finds the longest kernel name with which the launch's begins. */
@@ -282,10 +305,7 @@ static int read_csv(char *text, lab_profile *profiles, int count)
         size_t length = strlen(profile->kernel);
         const char *rest = cells[name_column] + length; /* nothing, or a tile: l23_searched_128x256 */
         int main_launch = *rest == 0 || *rest == '(' || (*rest == '_' && isdigit((unsigned char)rest[1]));
-        for (int i = 0; i < n && i < columns; i++)
-            for (int m = 0; lab_metrics[m].key; m++)
-                if (strcmp(lab_metrics[m].ncu, header[i]) == 0)
-                    take(profile, m, number(cells[i]), i < unit_columns ? units[i] : "", main_launch);
+        take_launch(profile, header, units, cells, n < columns ? n : columns, unit_columns, main_launch);
         taken++;
     }
     return taken;
@@ -361,9 +381,11 @@ rung_status lab_ncu_run(char *const *command, lab_profile *profiles, int count)
                         "ncu (Nsight Compute) is not on the PATH nor where it is usually installed; "
                         "RUNG_NCU names it");
     unsigned char refused[LAB_METRICS] = {0};
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        profiles[i].longest_us = 0;
         for (int m = 0; m < LAB_METRICS; m++)
             profiles[i].measured[m] = NAN;
+    }
     char *text = NULL;
     int exit_code = 0, again = 1;
     for (int tries = 0; tries < 8 && again; tries++) {
@@ -421,8 +443,8 @@ rung_status lab_counters_read(const char *path, int64_t m, int64_t n, int64_t k,
     while (getline(&line, &room, from) > 0) {
         const char *counters = strstr(line, "\"counter\": {"), *end = counters ? strchr(counters, '}') : NULL;
         lab_profile *profile = end ? profile_named(profiles, count, line) : NULL;
-        if (!profile || number_of(line, counters, "m") != (double)m || number_of(line, counters, "n") != (double)n ||
-            number_of(line, counters, "k") != (double)k)
+        if (!profile || number_of(line, counters, "n") != (double)n ||
+            (k && (number_of(line, counters, "m") != (double)m || number_of(line, counters, "k") != (double)k)))
             continue;
         for (int i = 0; lab_metrics[i].key; i++)
             profile->measured[i] = number_of(counters, end, lab_metrics[i].key);
@@ -435,6 +457,35 @@ rung_status lab_counters_read(const char *path, int64_t m, int64_t n, int64_t k,
         return lab_fail(RUNG_INVALID_ARGUMENT, "cannot read the counters in %s: %s", path, strerror(unread));
     return *found ? RUNG_SUCCESS
                   : lab_fail(RUNG_INVALID_ARGUMENT, "%s has no counters of these kernels at this size", path);
+}
+
+rung_status lab_counts_read(const char *path, const char *kernel, int64_t m, int64_t n, int64_t k,
+                            const char *const *keys, int count, double *values)
+{
+    FILE *from = fopen(path, "r");
+    char *line = NULL, quoted[128];
+    size_t room = 0;
+    int found = 0;
+    if (!from)
+        return lab_fail(RUNG_INVALID_ARGUMENT, "cannot read the counts in %s: %s", path, strerror(errno));
+    snprintf(quoted, sizeof quoted, "\"kernel\": \"%s\"", kernel);
+    while (getline(&line, &room, from) > 0) {
+        const char *end = line + strlen(line);
+        if (!strstr(line, quoted) || number_of(line, end, "m") != (double)m || number_of(line, end, "n") != (double)n ||
+            number_of(line, end, "k") != (double)k)
+            continue;
+        found = 1;
+        for (int i = 0; i < count; i++)
+            values[i] = number_of(line, end, keys[i]);
+    }
+    int unread = ferror(from) ? errno : 0;
+    free(line);
+    fclose(from);
+    if (unread)
+        return lab_fail(RUNG_INVALID_ARGUMENT, "cannot read the counts in %s: %s", path, strerror(unread));
+    return found ? RUNG_SUCCESS
+                 : lab_fail(RUNG_INVALID_ARGUMENT, "%s has no counts of %s at %lldx%lldx%lld", path, kernel,
+                            (long long)m, (long long)n, (long long)k);
 }
 
 static void set(lab_profile *profile, const char *key, double value)
@@ -454,10 +505,11 @@ void lab_profile_predict(lab_profile *profile)
     set(profile, "ld_sectors_per_request", requests > 0 ? sectors / requests : NAN);
     set(profile, "ld_bytes_used",
         t.global_load_moved > 0 && t.global_load_requests > 0 ? 100 * t.global_load_used / t.global_load_moved : NAN);
-    set(profile, "st_requests", t.global_store_requests);
-    set(profile, "st_sectors", t.global_store_sectors);
-    set(profile, "st_sectors_per_request",
-        t.global_store_requests > 0 ? t.global_store_sectors / t.global_store_requests : NAN);
+    double stores = t.global_store_requests - t.global_atomic_requests; /* the counter leaves atomics out */
+    double stored = t.global_store_sectors - t.global_atomic_sectors;
+    set(profile, "st_requests", stores);
+    set(profile, "st_sectors", stored);
+    set(profile, "st_sectors_per_request", stores > 0 ? stored / stores : NAN);
     set(profile, "ldgsts_requests", t.async_requests);
     set(profile, "shared_ld_requests", t.shared_load_requests);
     set(profile, "shared_ld_wavefronts", t.shared_load_wavefronts);

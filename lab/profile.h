@@ -19,6 +19,7 @@ typedef struct lab_profile {
     char kernel[96];
     double measured[LAB_METRICS]; /* NaN: no figure */
     double predicted[LAB_METRICS];
+    double longest_us; /* of the launch whose percentages stand in `measured` */
 } lab_profile;
 
 /* Returns where ncu is; NULL where it is not found. */
@@ -27,10 +28,13 @@ const char *lab_ncu_path(void);
  * kernels; others are added up under the kernel they came after. RUNG_MISSING_LIBRARY: no ncu. RUNG_UNSUPPORTED: the
  * counters are not to be had here, with the reason and what to do about it. */
 rung_status lab_ncu_run(char *const *command, lab_profile *profiles, int count);
-/* Does the same from lines that `rung profile --output` wrote, for products of this size. It says how many kernels it
- * found. */
+/* Does the same from lines that `rung profile -o` wrote, for products of this size; with m and k 0 for sums of n
+ * floats. It says how many kernels it found. */
 rung_status lab_counters_read(const char *path, int64_t m, int64_t n, int64_t k, lab_profile *profiles, int count,
                               int *found);
+/* Reads fields of a kernel's last line at this size from a file of counts (results/ladder-cpu-counts.jsonl). */
+rung_status lab_counts_read(const char *path, const char *kernel, int64_t m, int64_t n, int64_t k,
+                            const char *const *keys, int count, double *values);
 /* Fills in the lens's figures for the kernel's last run (lab_lens_run). */
 void lab_profile_predict(lab_profile *profile);
 int lab_metric_index(const char *key);

@@ -46,7 +46,7 @@ refuses 'needs a shape' explain
 refuses 'takes no kernel' profile --ports l01_naive
 refuses '35x700' explain 35x700
 refuses 'no kernel is called .l01_naiv.; did you mean .l01_naive.' explain l01_naiv
-refuses 'c05_packing is a CPU kernel' profile c05_packing
+refuses 'c05_packing is a CPU kernel: its counts are read from a file' profile c05_packing
 refuses 'no kernel is called' profile l01_naiv
 refuses '2^20' reduce --device cpu lots
 refuses 'needs a value' bench --math
@@ -67,7 +67,7 @@ refuses "no device is called 'gpu1x'" bench --device gpu1x 8x8x8
 refuses 'h100 and h200 only' explain 512x64x512 --gpu a100
 if "$rung" lens l01_naive 32x32x32 >/dev/null 2>&1; then
     accepts 'left of it, under the slope' explain r02_shared 1024x1024x1
-    refuses 'profile is for products' profile r02_shared
+    refuses 'its size is a length' profile r02_shared 8x8x8
     accepts 'launch 3 of 3 for the sum of 1048576 floats, under the lens' lens r02_shared
     accepts '1 results checked' lens r02_shared # a sum needs all of its blocks, so all run
     accepts 'barriers a block  *9\.000' lens r02_shared
