@@ -195,22 +195,22 @@ void lens_shadow_block(unsigned threads);
 void lens_shadow_shared(uintptr_t pc, uint32_t offset, unsigned bytes, bool write);
 bool lens_shadow_value(uintptr_t pc, uint32_t offset, unsigned bytes); /* returns false where poison is read */
 void lens_shadow_atomic(uintptr_t pc, uint32_t offset, unsigned bytes);
-/* it is written now, and not to be read before it has landed */
+/* It is written now, and not to be read before it has landed. */
 void lens_shadow_async(uint32_t offset, unsigned bytes);
 void lens_shadow_landed(uint32_t offset, unsigned bytes);
-void lens_shadow_bulk(uintptr_t pc, unsigned rank, uint32_t offset, unsigned bytes,
-                      int agent); /* for the copy engine's writes into shared memory */
-/* for reads of the copy engine and the tensor cores, which go on when the thread that started them does */
+/* For the copy engine's writes into shared memory. */
+void lens_shadow_bulk(uintptr_t pc, unsigned rank, uint32_t offset, unsigned bytes, int agent);
+/* For reads of the copy engine and the tensor cores, which go on when the thread that started them does. */
 void lens_shadow_engine_read(uintptr_t pc, uint32_t offset, unsigned bytes, lens_engine engine);
-uint32_t
-lens_engine_stamp(lens_engine engine); /* what the engine was asked so far has this clock; later requests another */
+/* Returns the clock of what the engine was asked so far; later requests have another. */
+uint32_t lens_engine_stamp(lens_engine engine);
 void lens_engine_done(lens_engine engine, uint32_t stamp); /* the running thread knows that it has read so far */
 void lens_shadow_fence(void);                              /* fence.proxy.async by the running thread */
 uint32_t lens_order_now(void);                             /* the running thread's clock, for its writes */
 void lens_order_fence(void);                               /* __threadfence by the running thread */
 bool lens_order_has_fenced(void);                          /* some thread of this block */
-void lens_order_publish(
-    uint32_t *published); /* raises each thread's clock to that of its writes before a fence, if known */
+/* Raises each thread's clock to that of its writes before a fence, if known. */
+void lens_order_publish(uint32_t *published);
 void lens_order_block(unsigned from, unsigned to); /* at a barrier of a block's threads, or of a cluster's */
 void lens_gather(uintptr_t pc, uint64_t value, uint64_t all[32]); /* every lane of a warp calls this */
 void lens_order_warp(int warp, uint32_t mask);                    /* between lanes of a warp */
