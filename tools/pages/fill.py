@@ -10,7 +10,7 @@ import re
 import subprocess
 
 from records import BATCHES, BUILD, CLIMB, COUNTERS, CPU, CPU_COUNTS, CPU_SIZES, ERRORS, FFMAS, LENS, LENS_SUMS, LISTING, PATTERNS, REDUCE, REDUCE_H100, SHAPES, SIZES, \
-    SIZES_H100, Missing, occupancy, words
+    SIZES_H100, SUM_COUNTERS, SUM_SIZE, Missing, occupancy, words
 
 FIGURE = re.compile(r"<!--= *(.+?) *-->(.*?)<!--/-->", re.S)
 BLOCK = re.compile(r"<!-- fill (\S+) *(.*?) *-->\n.*?<!-- /fill -->", re.S)
@@ -323,6 +323,11 @@ class Page:
             raise Missing(f"{COUNTERS} has no stalls of {self.name}")
         share = sorted(((100 * counters.get("stall_" + key, 0) / total, text) for key, text, _ in STALLS), reverse=True)
         told = ", ".join(f"{text} {value:.0f}%" for value, text in share if value >= 4)
+        if self.name[0] == "r":
+            return (f"![What the warps do](img/{self.name}-stalls.svg)\n\n"
+                    f"A warp's time, counted by the hardware for 2^{SUM_SIZE.bit_length() - 1} floats, in the longest launch: {told}. The schedulers issue in "
+                    f"{counters['issued_percent']:.0f}% of the cycles, and device memory moves {counters['dram_percent']:.0f}% of what it could. File `{SUM_COUNTERS}`, "
+                    f"command `{line['command']}`; [what the words mean](../glossary.md#what-a-warp-waits-for).")
         fma = (2048 ** 3 / 32) / counters["instructions"]
         extra = f" {1 / fma:.2f} instructions are issued for each FMA." if fma > 0.2 else ""
         return (f"![What the warps do](img/{self.name}-stalls.svg)\n\n"
@@ -351,7 +356,7 @@ class Page:
     # ---- pictures of one rung
 
     def block_changed(self):
-        files = {"c": (CPU_COUNTS, CPU), "r": (LENS_SUMS, BUILD, REDUCE), "l": (LENS, BUILD, COUNTERS, SIZES)}[self.name[0]]
+        files = {"c": (CPU_COUNTS, CPU), "r": (LENS_SUMS, BUILD, SUM_COUNTERS, REDUCE), "l": (LENS, BUILD, COUNTERS, SIZES)}[self.name[0]] if self.name != "c08_threads" else (CPU,)
         return (f"![What changed](img/{self.name}-changed.svg)\n\nWhat changed from {self.link(self.r.row(self.name)['previous'])}, light before and dark now. "
                 f"Look for the bar that the change was made for, and for the one that paid for it. Files {', '.join(f'`{x}`' for x in files)}.")
 

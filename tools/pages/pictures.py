@@ -3,7 +3,7 @@ import colorsys
 import math
 
 from fill import STALLS
-from records import COUNTERS, SIZES_H100
+from records import SIZES_H100, Missing
 
 ROOF = 66.9  # TFLOP/s: 132 SMs, 128 FMAs a cycle, 1.98 GHz
 FONT = "font-family=\"DejaVu Sans, Verdana, sans-serif\""
@@ -152,10 +152,10 @@ def overview(records):
 
 
 def stalls(records, kernel):
-    found = [x for x in records.load(COUNTERS) if x["kernel"] == kernel]
-    if not found:
+    try:
+        counters = records.counters(kernel)
+    except Missing:
         return None
-    counters = found[-1]["counter"]
     total = sum(v for k, v in counters.items() if k.startswith("stall_"))
     if not total:
         return None
@@ -191,4 +191,5 @@ def all_of(records):
         else:
             made[f"{name}-rate.svg"] = (pictures_other.cpu_rate if name[0] == "c" else pictures_other.sum_rate)(records, name)
             made[f"{name}-changed.svg"] = pictures_other.changed(records, name)
+            made[f"{name}-stalls.svg"] = stalls(records, name) if name[0] == "r" else None
     return {name: text for name, text in made.items() if text}

@@ -3,7 +3,7 @@ import math
 
 from pictures import DIM, GRID, INK, Drawing, spread
 from pictures_rungs import bars
-from records import Missing, occupancy
+from records import CPU, Missing, occupancy
 
 ROOF, NOW, BEFORE, PEER = "#c0392b", "#1f5f9e", "#7fb0dd", "#8a949e"
 MEMORY = 4800  # GB/s: an H200's memory, by its data sheet
@@ -85,6 +85,10 @@ def sum_counts(r, name):
     found = [("requests to global memory, thousands", (lens["global_load_requests"] + lens["atomic_requests"]) / 1000, 1),
              ("requests to shared memory, thousands", (lens["shared_load_requests"] + lens["shared_store_passes"]) / 1000, 1),
              ("barriers of a block", lens["barriers"] or 0, 0), ("registers of a thread", build["registers"], 0), ("warps on an SM", occupancy(r, name)["warps"], 0)]
+    try:
+        found.append(("of what memory can move at 2^28, %", r.counters(name)["dram_percent"], 0))
+    except Missing:
+        pass
     for power in (20, 30):
         try:
             found.append((f"GB/s at 2^{power}", r.reduce_of(name, 1 << power)["gbytes_per_s"], 1 if power == 20 else 0))
@@ -102,11 +106,21 @@ def cpu_counts(r, name):
             ("GFLOP/s at 1024", r.bench(name, 1024)[0]["gflops"], 1)]
 
 
+def shared_counts(r, name):
+    """Returns what threads change at 1024, by count (four blocks of B, c08's two jobs for each, its pieces of rows) and by the clock."""
+    rates = {x["threads"]: x["gflops"] for x in r.load(CPU) if x.get("kernel") == name and x["m"] == x["n"] == x["k"] == 1024}
+    threads = max(rates)
+    rows = 120 if threads == 1 else 6 * math.ceil((1024 // (8 * threads) + 1) / 6)
+    return [("threads that compute", threads, 0), ("times that all wait for the last one", 0 if threads == 1 else 4 * 2, 0),
+            ("pieces of rows for each block of B", math.ceil(1024 / rows), 0), ("GFLOP/s at 1024, one thread", rates[1], 1),
+            ("GFLOP/s at 1024, all threads", rates[threads], 1)]
+
+
 def changed(r, name):
     before = r.row(name)["previous"]
     if not before:
         return None
-    counts = sum_counts if name[0] == "r" else cpu_counts
+    counts = sum_counts if name[0] == "r" else shared_counts if name == "c08_threads" else cpu_counts
     try:
         now, old = counts(r, name), {label: value for label, value, _ in counts(r, before)}
     except Missing:

@@ -27,6 +27,8 @@ CPU_COUNTS = "results/ladder-cpu-counts.jsonl"
 CPU_SETS = "results/ladder-cpu-sets.jsonl"
 CPU_SIZES = "results/ladder-cpu-sizes.jsonl"
 COUNTERS = "results/ladder-counters-2048-h200.jsonl"
+SUM_COUNTERS = "results/ladder-counters-sums-h200.jsonl"
+SUM_SIZE = 1 << 28  # floats: what the pages say of a sum's warps is counted at
 LENS = "results/ladder-lens-1024.jsonl"
 LENS_SUMS = "results/ladder-lens-sums.jsonl"
 BUILD = "results/ladder-build.jsonl"
@@ -112,6 +114,8 @@ class Records:
 
     def counters_line(self, rung):
         rung = self.find(rung)
+        if rung[0] == "r":
+            return self.one(SUM_COUNTERS, f"counters of {rung}", lambda x: x["kernel"] == rung and x["n"] == SUM_SIZE)
         return self.one(COUNTERS, f"counters of {rung}", lambda x: x["kernel"] == rung)
 
     def counters(self, rung):

@@ -3,10 +3,10 @@
 
 rung_status c01_naive(const void *arguments);
 
+/* lesson */
 rung_status c01_naive(const void *arguments)
 {
     const rung_cpu_args *g = arguments;
-    /* lesson */
     for (int64_t i = 0; i < g->m; i++)
         for (int64_t j = 0; j < g->n; j++) {
             float acc = 0.0f;
@@ -15,6 +15,6 @@ rung_status c01_naive(const void *arguments)
             float *c = &g->c[i * g->ldc + j];
             *c = g->beta == 0.0f ? g->alpha * acc : g->alpha * acc + g->beta * *c;
         }
-    /* /lesson */
     return RUNG_SUCCESS;
 }
+/* /lesson */

@@ -5,11 +5,11 @@
 
 rung_status c02_loop_order(const void *arguments);
 
+/* lesson */
 rung_status c02_loop_order(const void *arguments)
 {
     const rung_cpu_args *g = arguments;
     start_from_beta(g);
-    /* lesson */
     for (int64_t i = 0; i < g->m; i++)
         for (int64_t p = 0; p < g->k; p++) {
             float a = g->alpha * g->a[i * g->lda + p];
@@ -18,6 +18,6 @@ rung_status c02_loop_order(const void *arguments)
             for (int64_t j = 0; j < g->n; j++)
                 c[j] += a * b[j];
         }
-    /* /lesson */
     return RUNG_SUCCESS;
 }
+/* /lesson */

@@ -43,6 +43,7 @@ static int64_t least(int64_t x, int64_t y)
     return x < y ? x : y;
 }
 
+/* lesson */
 static void block(const rung_cpu_args *g, int64_t first_column, int64_t columns, int64_t first, int64_t k)
 {
     for (int64_t j = first_column; j < first_column + columns; j += NR)
@@ -59,7 +60,6 @@ rung_status c04_cache_block(const void *arguments)
 {
     const rung_cpu_args *g = arguments;
     start_from_beta(g);
-    /* lesson */
     for (int64_t p = 0; p < g->k; p += KC)
         for (int64_t j = 0; j < g->n; j += NC)
             block(g, j, least(g->n - j, NC), p, least(g->k - p, KC));

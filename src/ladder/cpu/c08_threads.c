@@ -79,7 +79,6 @@ static void block(const rung_cpu_args *g, const float *a, const float *b, int64_
                  least(columns - j, NR));
 }
 
-/* lesson */
 typedef struct shared_block {
     const rung_cpu_args *g;
     float *b;                          /* packed once, read by all */
@@ -87,6 +86,7 @@ typedef struct shared_block {
     int64_t rows;                      /* of a piece */
 } shared_block;
 
+/* lesson */
 static void pack_panel(void *job, int64_t number, float *unused)
 {
     (void)unused;

@@ -7,7 +7,6 @@
 
 enum { BM = 4, BN = 128, TN = 4 };
 
-/* lesson */
 RUNG_KERNEL(BM *BN / TN) l03_four_loads(const __grid_constant__ rung_args g)
 {
     int64_t row = rung_block_row() * BM + threadIdx.x / (BN / TN);
@@ -15,6 +14,7 @@ RUNG_KERNEL(BM *BN / TN) l03_four_loads(const __grid_constant__ rung_args g)
     if (row >= g.m || column >= g.n)
         return;
 
+    /* lesson */
     const float *a = g.a + row * g.lda, *b = g.b + column;
     bool all = column + TN <= g.n;
     float4 acc = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
@@ -34,6 +34,6 @@ RUNG_KERNEL(BM *BN / TN) l03_four_loads(const __grid_constant__ rung_args g)
                               fmaf(a[i], v.w, acc.w));
         }
     }
+    /* /lesson */
     rung_write4(&g, row, column, acc, all && rung_is_aligned16(g.c, g.ldc));
 }
-/* /lesson */

@@ -8,7 +8,6 @@
 
 enum { BM = 4, BN = 64, TN = 2 };
 
-/* lesson */
 RUNG_KERNEL(BM *BN / TN) l03_two_loads(const __grid_constant__ rung_args g)
 {
     int64_t row = rung_block_row() * BM + threadIdx.x / (BN / TN);
@@ -16,6 +15,7 @@ RUNG_KERNEL(BM *BN / TN) l03_two_loads(const __grid_constant__ rung_args g)
     if (row >= g.m || column >= g.n)
         return;
 
+    /* lesson */
     const float *a = g.a + row * g.lda, *b = g.b + column;
     bool both = column + 1 < g.n, aligned = (uintptr_t)g.b % sizeof(float2) == 0 && g.ldb % 2 == 0;
     float acc[TN] = {0.0f};
@@ -34,10 +34,10 @@ RUNG_KERNEL(BM *BN / TN) l03_two_loads(const __grid_constant__ rung_args g)
             acc[1] = both ? fmaf(a[i], b[1], acc[1]) : 0.0f;
         }
     }
+    /* /lesson */
 
     float *c = &g.c[row * g.ldc + column];
     c[0] = rung_blend(&g, acc[0], c);
     if (both)
         c[1] = rung_blend(&g, acc[1], c + 1);
 }
-/* /lesson */

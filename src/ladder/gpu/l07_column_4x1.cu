@@ -21,7 +21,6 @@ RUNG_KERNEL(THREADS) l07_column_4x1(const __grid_constant__ rung_args g)
     const float *a_next = g.a + (row0 + a_y) * g.lda + a_x, *b_next = g.b + y * g.ldb + b_column;
 
     float acc[TM] = {0.0f};
-    /* lesson */
     for (int64_t left = g.k; left > 0; left -= BK) {
         float av[BM * BK / THREADS], bv[BK * BN / THREADS];
 #pragma unroll
@@ -40,6 +39,7 @@ RUNG_KERNEL(THREADS) l07_column_4x1(const __grid_constant__ rung_args g)
         for (int f = 0; f < BK * BN / THREADS; f++)
             b_tile[x][y + f * B_STEP] = bv[f];
         __syncthreads();
+        /* lesson */
 #pragma unroll
         for (int kk = 0; kk < BK; kk += 4) {
             float4 bv = *(const float4 *)&b_tile[x][kk];
@@ -52,8 +52,8 @@ RUNG_KERNEL(THREADS) l07_column_4x1(const __grid_constant__ rung_args g)
                 acc[t] = fmaf(av.w, bv.w, acc[t]);
             }
         }
+        /* /lesson */
     }
-    /* /lesson */
 
 #pragma unroll
     for (int t = 0; t < TM; t++) {

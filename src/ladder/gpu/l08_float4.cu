@@ -23,7 +23,7 @@ RUNG_KERNEL(THREADS) l08_float4(const __grid_constant__ rung_args g)
         rung_is_aligned16(g.a, g.lda) && rung_is_aligned16(g.b, g.ldb) && row0 + BM <= g.m && column0 + BN <= g.n;
 
     float acc[TM][TN] = {{0.0f}};
-    /* lesson */
+    /* lesson load */
     for (int64_t i = 0; i < g.k; i += BK) {
         bool whole = inside && i + BK <= g.k;
         float4 v;
@@ -34,6 +34,8 @@ RUNG_KERNEL(THREADS) l08_float4(const __grid_constant__ rung_args g)
         __syncthreads(); /* everybody is done with the last tiles; the load travels meanwhile */
         *(float4 *)(copies_a ? &a_tile[r][c] : &b_tile[r][c]) = v;
         __syncthreads();
+        /* /lesson */
+        /* lesson multiply */
 #pragma unroll
         for (int kk = 0; kk < BK; kk += 4) {
             float a[TM][4];
@@ -52,8 +54,8 @@ RUNG_KERNEL(THREADS) l08_float4(const __grid_constant__ rung_args g)
                 }
             }
         }
+        /* /lesson */
     }
-    /* /lesson */
 
     bool c_inside = rung_is_aligned16(g.c, g.ldc) && row0 + BM <= g.m && column0 + BN <= g.n;
 #pragma unroll

@@ -22,7 +22,6 @@ RUNG_KERNEL(THREADS, 4) l09_thread_tile_4x4(const __grid_constant__ rung_args g)
     const float *a_next = g.a + (row0 + a_r) * g.lda + a_c, *b_next = g.b + b_r * g.ldb + column0 + b_c;
 
     float acc[TM][TN] = {{0.0f}};
-    /* lesson */
     for (int64_t i = 0; i < g.k; i += BK) {
         bool whole = inside && i + BK <= g.k;
         float4 av = rung_read4_at(a_next, g.m, g.k, row0 + a_r, i + a_c, whole);
@@ -33,6 +32,7 @@ RUNG_KERNEL(THREADS, 4) l09_thread_tile_4x4(const __grid_constant__ rung_args g)
         *(float4 *)&a_tile[a_r][a_c] = av;
         *(float4 *)&b_tile[b_r][b_c] = bv;
         __syncthreads();
+        /* lesson */
 #pragma unroll
         for (int kk = 0; kk < BK; kk += 4) {
             float a[4], b[4][TN];
@@ -49,8 +49,8 @@ RUNG_KERNEL(THREADS, 4) l09_thread_tile_4x4(const __grid_constant__ rung_args g)
                         acc[t][u] = fmaf(a[j], b[j][u], acc[t][u]);
             }
         }
+        /* /lesson */
     }
-    /* /lesson */
 
     bool c_inside = rung_is_aligned16(g.c, g.ldc) && row0 + BM <= g.m && column0 + BN <= g.n;
 #pragma unroll

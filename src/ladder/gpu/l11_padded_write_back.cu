@@ -32,6 +32,7 @@ RUNG_KERNEL(THREADS, 2) l11_padded_write_back(const __grid_constant__ rung_args 
             b_tile[r][c] = i + r < g.k && column0 + c < g.n ? g.b[(i + r) * g.ldb + column0 + c] : 0.0f;
         }
         __syncthreads();
+        /* /lesson */
 #pragma unroll
         for (int kk = 0; kk < BK; kk++) {
             float a[TM], b[TN];
@@ -49,8 +50,8 @@ RUNG_KERNEL(THREADS, 2) l11_padded_write_back(const __grid_constant__ rung_args 
         }
         __syncthreads();
     }
-    /* /lesson */
 
+    /* lesson out */
     /* Eight passes: row t of every thread goes to shared memory, then whole rows of 128 floats go out. */
 #pragma unroll
     for (int t = 0; t < TM; t++) {
@@ -67,4 +68,5 @@ RUNG_KERNEL(THREADS, 2) l11_padded_write_back(const __grid_constant__ rung_args 
         }
         __syncthreads();
     }
+    /* /lesson */
 }

@@ -22,7 +22,6 @@ RUNG_KERNEL(THREADS, 2) l12_a_transposed(const __grid_constant__ rung_args g)
     const float *a_next = g.a + (row0 + a_r) * g.lda + a_c, *b_next = g.b + b_r * g.ldb + column0 + b_c;
 
     float acc[TM][TN] = {{0.0f}};
-    /* lesson */
     for (int64_t i = 0; i < g.k; i += BK) {
         bool whole = inside && i + BK <= g.k;
         float4 av = rung_read4_at(a_next, g.m, g.k, row0 + a_r, i + a_c, whole);
@@ -30,6 +29,7 @@ RUNG_KERNEL(THREADS, 2) l12_a_transposed(const __grid_constant__ rung_args g)
         a_next += BK;
         b_next += BK * g.ldb;
         __syncthreads(); /* everybody is done with the last tiles; the loads travel meanwhile */
+        /* lesson */
         a_tile[a_c][a_r] = av.x;
         a_tile[a_c + 1][a_r] = av.y;
         a_tile[a_c + 2][a_r] = av.z;
@@ -49,8 +49,8 @@ RUNG_KERNEL(THREADS, 2) l12_a_transposed(const __grid_constant__ rung_args g)
                 for (int u = 0; u < TN; u++)
                     acc[t][u] = fmaf(a[t], b[u], acc[t][u]);
         }
+        /* /lesson */
     }
-    /* /lesson */
 
     bool c_inside = rung_is_aligned16(g.c, g.ldc) && row0 + BM <= g.m && column0 + BN <= g.n;
 #pragma unroll

@@ -6,6 +6,7 @@
  */
 #include "device/tile.h"
 
+/* lesson */
 enum { BM = 128, BN = 128, BK = 8, WM = 32, WN = 64, TM = 8, TN = 8, PAD = 4, THREADS = BM * BN / (TM * TN) };
 /* Where a thread's second four rows and columns are. */
 enum { ROW_STEP = 16, COLUMN_STEP = 32 };
@@ -17,6 +18,7 @@ RUNG_KERNEL(THREADS, 2) l13_warp_tile_sequential(const __grid_constant__ rung_ar
     int thread = threadIdx.x;
     int lane = thread % 32, warp = thread / 32;
     int y = warp / 2 * WM + lane / 8 * 4, x = warp % 2 * WN + lane % 8 * 4;
+    /* /lesson */
     int a_r = thread / (BK / 4), a_c = thread % (BK / 4) * 4;
     int b_r = thread / (BN / 4), b_c = thread % (BN / 4) * 4;
     int64_t row0 = rung_block_row() * BM, column0 = (int64_t)blockIdx.x * BN;
@@ -25,7 +27,6 @@ RUNG_KERNEL(THREADS, 2) l13_warp_tile_sequential(const __grid_constant__ rung_ar
     const float *a_next = g.a + (row0 + a_r) * g.lda + a_c, *b_next = g.b + b_r * g.ldb + column0 + b_c;
 
     float acc[TM][TN] = {{0.0f}};
-    /* lesson */
     for (int64_t i = 0; i < g.k; i += BK) {
         bool whole = inside && i + BK <= g.k;
         float4 av = rung_read4_at(a_next, g.m, g.k, row0 + a_r, i + a_c, whole);
@@ -53,7 +54,6 @@ RUNG_KERNEL(THREADS, 2) l13_warp_tile_sequential(const __grid_constant__ rung_ar
                     acc[t][u] = fmaf(a[t], b[u], acc[t][u]);
         }
     }
-    /* /lesson */
 
     bool c_inside = rung_is_aligned16(g.c, g.ldc) && row0 + BM <= g.m && column0 + BN <= g.n;
 #pragma unroll

@@ -65,6 +65,7 @@ RUNG_KERNEL(THREADS, 2) l14_register_prefetch(const __grid_constant__ rung_args 
                     acc[t][u] = fmaf(a[now][t], b[now][u], acc[t][u]);
                 }
         }
+        /* /lesson */
         __syncthreads();
         a_tile[a_c][a_r] = av.x;
         a_tile[a_c + 1][a_r] = av.y;
@@ -74,7 +75,6 @@ RUNG_KERNEL(THREADS, 2) l14_register_prefetch(const __grid_constant__ rung_args 
         __syncthreads();
         fragments(a[0], b[0], &a_tile[0][y], &b_tile[0][x]);
     }
-    /* /lesson */
 
     bool c_inside = rung_is_aligned16(g.c, g.ldc) && row0 + BM <= g.m && column0 + BN <= g.n;
 #pragma unroll

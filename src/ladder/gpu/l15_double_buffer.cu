@@ -44,7 +44,6 @@ RUNG_KERNEL(THREADS, 2) l15_double_buffer(const __grid_constant__ rung_args g)
     *(float4 *)&b_tile[buffer][b_r][b_c] = bv;
     __syncthreads();
     fragments(a[0], b[0], &a_tile[buffer][0][y], &b_tile[buffer][0][x]);
-    /* lesson */
     for (int64_t i = 0; i < g.k; i += BK) {
         if (i + BK < g.k) {
             bool whole = inside && i + 2 * BK <= g.k;
@@ -53,6 +52,7 @@ RUNG_KERNEL(THREADS, 2) l15_double_buffer(const __grid_constant__ rung_args g)
             av = rung_read4_at(a_next, g.m, g.k, row0 + a_r, i + BK + a_c, whole);
             bv = rung_read4_at(b_next, g.k, g.n, i + BK + b_r, column0 + b_c, whole);
         }
+        /* lesson */
 #pragma unroll
         for (int kk = 0; kk < BK; kk++) {
             int now = kk % 2, next = 1 - now;
@@ -74,8 +74,8 @@ RUNG_KERNEL(THREADS, 2) l15_double_buffer(const __grid_constant__ rung_args g)
         *(float4 *)&b_tile[buffer][b_r][b_c] = bv;
         __syncthreads();
         fragments(a[0], b[0], &a_tile[buffer][0][y], &b_tile[buffer][0][x]);
+        /* /lesson */
     }
-    /* /lesson */
 
     bool c_inside = rung_is_aligned16(g.c, g.ldc) && row0 + BM <= g.m && column0 + BN <= g.n;
 #pragma unroll

@@ -19,6 +19,7 @@ static __device__ __forceinline__ void fragments(float *a, float *b, const float
     rung_get4(b + 4, b_row + COLUMN_STEP);
 }
 
+/* lesson */
 RUNG_KERNEL(THREADS, 2) l16_thread_remap(const __grid_constant__ rung_args g)
 {
     __shared__ __align__(16) float a_tile[2][BK][BM + PAD]; /* [buffer][k][row] */
@@ -28,6 +29,7 @@ RUNG_KERNEL(THREADS, 2) l16_thread_remap(const __grid_constant__ rung_args g)
     /* Bits of the lane, from the highest: n2 n1 m1 m0 n0. */
     int lane_m = lane / 2 % 4, lane_n = lane / 8 * 2 + lane % 2;
     int y = warp / 2 * WM + lane_m * 4, x = warp % 2 * WN + lane_n * 4;
+    /* /lesson */
     int a_r = thread / (BK / 4), a_c = thread % (BK / 4) * 4;
     int b_r = thread / (BN / 4), b_c = thread % (BN / 4) * 4;
     int64_t row0 = rung_block_row() * BM, column0 = (int64_t)blockIdx.x * BN;
@@ -46,7 +48,6 @@ RUNG_KERNEL(THREADS, 2) l16_thread_remap(const __grid_constant__ rung_args g)
     *(float4 *)&b_tile[buffer][b_r][b_c] = bv;
     __syncthreads();
     fragments(a[0], b[0], &a_tile[buffer][0][y], &b_tile[buffer][0][x]);
-    /* lesson */
     for (int64_t i = 0; i < g.k; i += BK) {
         if (i + BK < g.k) {
             bool whole = inside && i + 2 * BK <= g.k;
@@ -77,7 +78,6 @@ RUNG_KERNEL(THREADS, 2) l16_thread_remap(const __grid_constant__ rung_args g)
         __syncthreads();
         fragments(a[0], b[0], &a_tile[buffer][0][y], &b_tile[buffer][0][x]);
     }
-    /* /lesson */
 
     bool c_inside = rung_is_aligned16(g.c, g.ldc) && row0 + BM <= g.m && column0 + BN <= g.n;
 #pragma unroll

@@ -18,6 +18,7 @@ typedef struct tile_place {
     int64_t row, column;
 } tile_place;
 
+/* lesson order */
 /* Which tile this block takes. Blocks start in order of their number: along C's rows, or, with a GROUP, down the
  * columns of a group of GROUP tile rows, so that the blocks in flight share more of A and B in the L2 cache. */
 static __device__ __forceinline__ tile_place my_tile(void)
@@ -33,6 +34,7 @@ static __device__ __forceinline__ tile_place my_tile(void)
     tile_place place = {row * BM, column * BN};
     return place;
 }
+/* /lesson */
 
 /* One step of k from shared memory to registers. */
 static __device__ __forceinline__ void fragments(float *a, float *b, const float *a_row, const float *b_row)

@@ -14,13 +14,13 @@ enum { ROW_STEP = 32, COLUMN_STEP = 16, A_ROW = BM + PAD };
 static __device__ __forceinline__ void fetch(const rung_args *g, float *a_tile, float *b_tile, int64_t row0,
                                              int64_t column0, int64_t i, bool whole)
 {
+    /* lesson */
     int a_c = threadIdx.x % 8, a_r = threadIdx.x / 8, b_c = threadIdx.x % 32 * 4, b_r = threadIdx.x / 32;
     const float *a_from = g->a + (row0 + a_r) * g->lda + i + a_c, *b_from = g->b + (i + b_r) * g->ldb + column0 + b_c;
     float *a_to = &a_tile[a_c * A_ROW + a_r], *b_to = &b_tile[b_r * BN + b_c];
     int64_t a_step = THREADS / 8 * g->lda, b_step = THREADS / 32 * g->ldb;
     if (whole) {
 #pragma unroll
-        /* lesson */
         for (int r = 0; r < BM; r += THREADS / 8, a_from += a_step) {
             rung_async_copy4(a_to + r, a_from);
             rung_async_copy4(a_to + 8 * A_ROW + r, a_from + 8);

@@ -121,11 +121,11 @@ RUNG_DEVICE void walk(const rung_args *g, const place *p, float *ring, int y, in
 }
 /* /lesson */
 
-/* lesson meet */
 /* Adds the eight warps' sums in order; then, where blocks share the tile, the blocks' parts. True: `sum` is complete.
  */
 RUNG_DEVICE bool add_up(const rung_args *g, float *shared, int y, int x, float acc[TM][TN], float4 *sum)
 {
+    /* lesson meet */
     float *mine = shared + threadIdx.x / 32 * SUM_FLOATS;
     int r = threadIdx.x / (BN / 4), c = threadIdx.x % (BN / 4) * 4, parts = g->split_k;
     rung_async_wait(0);
@@ -147,8 +147,8 @@ RUNG_DEVICE bool add_up(const rung_args *g, float *shared, int y, int x, float a
         return false;
     parts_sum_many(sum, kept, kept + THREADS, THREADS, (unsigned)parts, 1, 0);
     return true;
+    /* /lesson */
 }
-/* /lesson */
 
 RUNG_KERNEL(THREADS, 2) l19_lone_warps(const __grid_constant__ rung_args g)
 {

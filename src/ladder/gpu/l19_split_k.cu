@@ -16,6 +16,7 @@ RUNG_KERNEL(THREADS, 3) l19_split_k(const __grid_constant__ rung_args g)
     int x = thread / 2 % (BN / TN) * TN, y = (thread / 32 * 2 + thread % 2) * TM;
     int a_r = thread / (BK / 4), a_c = thread % (BK / 4) * 4;
     int b_r = thread / (BN / 4), b_c = thread % (BN / 4) * 4;
+    /* lesson parts */
     int part = blockIdx.x % g.split_k;
     int64_t row0 = rung_block_row() * BM, column0 = (int64_t)(blockIdx.x / g.split_k) * BN;
     bool inside =
@@ -28,7 +29,7 @@ RUNG_KERNEL(THREADS, 3) l19_split_k(const __grid_constant__ rung_args g)
     float acc[TM][TN] = {{0.0f}};
     float4 av = rung_read4(g.a, g.lda, g.m, end, row0 + a_r, begin + a_c, inside && begin + BK <= end);
     float4 bv = rung_read4(g.b, g.ldb, end, g.n, begin + b_r, column0 + b_c, inside && begin + BK <= end);
-    /* lesson */
+    /* /lesson */
     for (int64_t i = begin; i < end; i += BK) {
         *(float4 *)&a_tile[a_r][a_c] = av;
         *(float4 *)&b_tile[b_r][b_c] = bv;
@@ -56,7 +57,6 @@ RUNG_KERNEL(THREADS, 3) l19_split_k(const __grid_constant__ rung_args g)
         }
         __syncthreads();
     }
-    /* /lesson */
 
     float *partial = (float *)g.workspace + part * g.m * g.n;
 #pragma unroll
@@ -79,6 +79,7 @@ RUNG_KERNEL(LANES *GROUPS) l19_split_k_finish(const __grid_constant__ rung_args 
     const float *partial = (const float *)g.workspace;
     int64_t results = g.m * g.n;
 
+    /* lesson finish */
     for (int64_t first = (int64_t)blockIdx.x * LANES; first < results; first += (int64_t)gridDim.x * LANES) {
         int64_t e = first + lane;
         float sum = 0.0f;
@@ -97,4 +98,5 @@ RUNG_KERNEL(LANES *GROUPS) l19_split_k_finish(const __grid_constant__ rung_args 
         }
         __syncthreads();
     }
+    /* /lesson */
 }

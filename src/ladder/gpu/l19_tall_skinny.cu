@@ -50,8 +50,8 @@ RUNG_KERNEL(THREADS) l19_tall_skinny(const __grid_constant__ rung_args g)
         rung_async_commit();
     }
     int stage = 0;
-    /* lesson */
     for (int64_t i = 0; i < g.k; i += BK) {
+        /* lesson */
         rung_async_wait(STAGES - 2);
         __syncthreads();
         int64_t ahead = i + (STAGES - 1) * BK;
@@ -77,9 +77,9 @@ RUNG_KERNEL(THREADS) l19_tall_skinny(const __grid_constant__ rung_args g)
                         acc[t][u] = fmaf(a[t][j], b[u], acc[t][u]);
             }
         }
+        /* /lesson */
         stage = (stage + 1) % STAGES;
     }
-    /* /lesson */
 
     /* The ring is free now: warp w leaves its sums in it, and thread e adds those of its four results in order of w. */
     float *sums = a_tile[0];

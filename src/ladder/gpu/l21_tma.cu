@@ -17,9 +17,9 @@ enum { A_FLOATS = BM * BK, B_FLOATS = BK * BN, STAGE_FLOATS = A_FLOATS + B_FLOAT
 static __device__ __forceinline__ void produce(const rung_tma_args *p, float *ring, uint64_t *full, uint64_t *empty,
                                                int row0, int column0)
 {
+    /* lesson */
     int stage = 0;
     uint32_t parity = 0;
-    /* lesson */
     for (int64_t i = 0; i < p->g.k; i += BK) {
         float *a_tile = ring + stage * STAGE_FLOATS;
         rung_barrier_wait(&empty[stage], parity ^ 1);

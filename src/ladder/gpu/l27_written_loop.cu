@@ -83,10 +83,10 @@ RUNG_DEVICE void multiply(float acc[TM][TN], const float a[TM][4], int k, const 
         }
 }
 
+/* lesson */
 /* The next `steps` stages of the ring into acc, `done` having gone before. */
 RUNG_DEVICE void main_loop(float acc[TM][TN], uint32_t full, uint32_t a_base, uint32_t b_base, uint32_t done, int steps)
 {
-    /* lesson */
     float a[TM][4], b[2][TN];
     ptx_loop_inputs(full, a_base, b_base, done, steps, 1); /* the mark; it names the registers of what goes in */
     int stage = done % STAGES;

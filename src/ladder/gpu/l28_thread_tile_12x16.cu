@@ -82,7 +82,6 @@ static __device__ __forceinline__ void load_b(float *b, const float *b_row)
         rung_get4(b + u, b_row + u / 4 * COLUMN_STEP);
 }
 
-/* lesson */
 /* The FMAs of one stage, with one set of fragments: what a row used is read again as soon as the row has passed. */
 static __device__ __forceinline__ void multiply(float acc[TM][TN], const float *a_tile, const float *b_tile)
 {
@@ -91,6 +90,7 @@ static __device__ __forceinline__ void multiply(float acc[TM][TN], const float *
     for (int t = 0; t < TM; t += 4)
         rung_get4(a + t, a_tile + t / 4 * ROW_STEP);
     load_b(b, b_tile);
+    /* lesson */
 #pragma unroll 1
     for (int chunk = 0; chunk < BK; chunk += CHUNK) {
 #pragma unroll
@@ -110,8 +110,8 @@ static __device__ __forceinline__ void multiply(float acc[TM][TN], const float *
                 load_b(b, b_tile + (chunk + kk) * BN);
         }
     }
+    /* /lesson */
 }
-/* /lesson */
 
 static __device__ __forceinline__ void consume(const rung_tma_args *p, const float *ring, uint64_t *full,
                                                uint64_t *empty)

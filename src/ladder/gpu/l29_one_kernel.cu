@@ -107,10 +107,10 @@ RUNG_DEVICE float4 *kept_at(const rung_args *g, int64_t b)
     return (float4 *)g->workspace + b * (BM * BN / 4) + threadIdx.x;
 }
 
-/* lesson meet */
 /* True: acc is the whole tile's sum. False: another block has the tile's last steps and gets these sums. */
 RUNG_DEVICE bool meet(const rung_args *g, const work *w, float acc[TM][TN])
 {
+    /* lesson leave */
     unsigned *counters = (unsigned *)((char *)g->workspace - RUNG_TICKET_BYTES) + 2 * (w->tile - w->whole);
     if (w->end < w->steps) {
         float4 *to = kept_at(g, blockIdx.x);
@@ -121,6 +121,8 @@ RUNG_DEVICE bool meet(const rung_args *g, const work *w, float acc[TM][TN])
         parts_leave(counters);
         return false;
     }
+    /* /lesson */
+    /* lesson meet */
     int64_t first = blockIdx.x, begins = (int64_t)(w->tile - w->whole) * w->steps;
     while (stretch(g, w, first) > begins)
         first--;
@@ -136,8 +138,8 @@ RUNG_DEVICE bool meet(const rung_args *g, const work *w, float acc[TM][TN])
         }
     }
     return true;
+    /* /lesson */
 }
-/* /lesson */
 
 /* Sixteen columns of B of one step of k. */
 RUNG_DEVICE void load_b(float b[TN], uint32_t at)

@@ -20,7 +20,6 @@ RUNG_DEVICE int image_at(int line, int k)
     int byte = k * 4;
     return line * 128 + (byte / 16 ^ line % 8) * 16 + byte % 16;
 }
-/* /lesson */
 
 /* To nearest: the tensor core would truncate. The largest floats stay finite. */
 RUNG_DEVICE float rounded(float x)
@@ -33,6 +32,7 @@ RUNG_DEVICE void store_quad(char *image, int line, int k, float4 v)
 {
     *(float4 *)(image + image_at(line, k)) = make_float4(rounded(v.x), rounded(v.y), rounded(v.z), rounded(v.w));
 }
+/* /lesson */
 
 RUNG_DEVICE float4 load_a(const rung_args *g, int64_t row, int64_t k)
 {
@@ -99,9 +99,9 @@ RUNG_KERNEL(THREADS, 1) l30_tf32(const __grid_constant__ rung_args g)
         next_a[i] = load_a(&g, row0 + q / (BK / 4), q % (BK / 4) * 4);
         next_b[i] = load_b(&g, q / 128 * 4, col0 + q % 128);
     }
-    /* lesson loop */
 #pragma unroll 1
     for (int64_t k = 0; k < g.k; k += BK) {
+        /* lesson loop */
         __syncthreads(); /* everybody's products of the step before are done */
 #pragma unroll
         for (int i = 0; i < QUADS; i++) {
@@ -123,10 +123,10 @@ RUNG_KERNEL(THREADS, 1) l30_tf32(const __grid_constant__ rung_args g)
         }
         PTX_WGMMA_WAIT(0);
         ptx_hold(acc, SUMS);
+        /* /lesson */
 #pragma unroll
         for (int i = 0; i < SUMS; i++)
             sum[i] += acc[i];
     }
-    /* /lesson */
     write_tile(&g, sum, row0 + warp * 16 + lane / 4, col0 + lane % 4 * 2);
 }

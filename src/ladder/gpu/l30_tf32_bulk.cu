@@ -69,7 +69,6 @@ RUNG_DEVICE void produce(const rung_image_args *p, ring r)
     }
 }
 
-/* lesson multiply */
 /* A chain of 64 along k, 8 instructions, then the sums into FP32 registers; the other warpgroup multiplies meanwhile.
  */
 RUNG_DEVICE void consume(const rung_image_args *p, ring *r, int group, float sum[SUMS])
@@ -80,6 +79,7 @@ RUNG_DEVICE void consume(const rung_image_args *p, ring *r, int group, float sum
         sum[i] = 0.0f;
 #pragma unroll 1
     for (int64_t kb = 0; kb < p->k_blocks; kb += 2) {
+        /* lesson multiply */
         int first = r->stage;
         ptx_hold(acc, SUMS);
 #pragma unroll
@@ -100,12 +100,12 @@ RUNG_DEVICE void consume(const rung_image_args *p, ring *r, int group, float sum
             ptx_mbar_arrive(r->empty + first * 8);
             ptx_mbar_arrive(r->empty + (first + 1 == STAGES ? 0 : first + 1) * 8);
         }
+        /* /lesson */
 #pragma unroll
         for (int i = 0; i < SUMS; i++)
             sum[i] += acc[i];
     }
 }
-/* /lesson */
 
 RUNG_DEVICE void consume_tiles(const rung_image_args *p, ring r)
 {

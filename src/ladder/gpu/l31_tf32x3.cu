@@ -48,6 +48,7 @@ RUNG_DEVICE float split_first(float *x)
         *x = 0.0f;
     return part;
 }
+/* /lesson */
 
 RUNG_DEVICE float finite_or_zero(float x)
 {
@@ -69,7 +70,6 @@ RUNG_DEVICE void store_quad(char *image, int line, int k, float4 v)
         store_part(at + part * PART_BYTES, p);
     }
 }
-/* /lesson */
 
 RUNG_DEVICE float4 load_a(const rung_args *g, int64_t row, int64_t k)
 {

@@ -112,7 +112,6 @@ RUNG_DEVICE void produce(const rung_image_args *p, ring r)
     }
 }
 
-/* lesson chain */
 /* All of k in one chain: hi * hi into sum, the two corrections into one of their own, 2^11 times as large as they
  * count. */
 RUNG_DEVICE void consume(const rung_image_args *p, ring *r, int group, float sum[SUMS])
@@ -120,6 +119,7 @@ RUNG_DEVICE void consume(const rung_image_args *p, ring *r, int group, float sum
     float cor[SUMS];
 #pragma unroll 1
     for (int64_t kb = 0; kb < p->k_blocks; kb++) {
+        /* lesson chain */
         uint32_t at = r->data + r->stage * STAGE_BYTES;
         ptx_mbar_wait(r->full + r->stage * 8, r->parity);
         uint64_t a = ptx_wgmma_desc_k128(at + group * 64 * 128), b = ptx_wgmma_desc_k128(at + A_BYTES);
@@ -139,12 +139,12 @@ RUNG_DEVICE void consume(const rung_image_args *p, ring *r, int group, float sum
         if (threadIdx.x % 32 == 0)
             ptx_mbar_arrive(r->empty + r->stage * 8);
         advance(r);
+        /* /lesson */
     }
 #pragma unroll
     for (int i = 0; i < SUMS; i++)
         sum[i] = fmaf(cor[i], 0x1p-11f, sum[i]);
 }
-/* /lesson */
 
 RUNG_DEVICE void consume_tiles(const rung_image_args *p, ring r)
 {

@@ -60,13 +60,13 @@ RUNG_DEVICE void multiply(ring *r, int group, float acc[SUMS], float cor[SUMS], 
     advance(r);
 }
 
-/* lesson promotion */
 RUNG_DEVICE void consume(const rung_image_args *p, ring *r, int group, float sum[SUMS])
 {
     float acc[SUMS], cor[SUMS];
 #pragma unroll
     for (int i = 0; i < SUMS; i++)
         sum[i] = 0.0f;
+        /* lesson promotion */
 #pragma unroll 1
     for (int64_t kb = 0; kb < p->k_blocks; kb += 2) {
         int first = r->stage;
@@ -84,11 +84,11 @@ RUNG_DEVICE void consume(const rung_image_args *p, ring *r, int group, float sum
         for (int i = 0; i < SUMS; i++)
             sum[i] += acc[i]; /* an FP32 addition, rounded to nearest */
     }
+    /* /lesson */
 #pragma unroll
     for (int i = 0; i < SUMS; i++)
         sum[i] = fmaf(cor[i], 0x1p-11f, sum[i]);
 }
-/* /lesson */
 
 RUNG_DEVICE void consume_tiles(const rung_image_args *p, ring r)
 {

@@ -86,7 +86,6 @@ RUNG_DEVICE void corrections(float cor[SUMS], uint64_t a, uint64_t b, bool keep)
     PTX_WGMMA_F16_N128(cor, a + 2, b + 6, 1);
 }
 
-/* lesson overlap */
 RUNG_DEVICE void consume(const rung_image_args *p, ring *r, int group, float sum[SUMS])
 {
     float acc[SUMS], cor[SUMS];
@@ -97,6 +96,7 @@ RUNG_DEVICE void consume(const rung_image_args *p, ring *r, int group, float sum
         sum[i] = 0.0f;
 #pragma unroll 1
     for (int64_t kb = 0; kb < p->k_blocks; kb += 2) {
+        /* lesson overlap */
         int first = r->stage;
         ptx_hold(acc, SUMS);
         take(r, group, &a0, &b0);
@@ -117,6 +117,7 @@ RUNG_DEVICE void consume(const rung_image_args *p, ring *r, int group, float sum
 #pragma unroll
         for (int i = 0; i < SUMS; i++)
             sum[i] += acc[i];
+        /* /lesson */
     }
     PTX_WGMMA_WAIT(0);
     ptx_hold(cor, SUMS);
@@ -125,7 +126,6 @@ RUNG_DEVICE void consume(const rung_image_args *p, ring *r, int group, float sum
     for (int i = 0; i < SUMS; i++)
         sum[i] = fmaf(cor[i], 0x1p-11f, sum[i]);
 }
-/* /lesson */
 
 RUNG_DEVICE void consume_tiles(const rung_image_args *p, ring r, uint32_t rank)
 {

@@ -7,11 +7,11 @@
 
 enum { THREADS = 256 };
 
+/* lesson */
 RUNG_KERNEL(THREADS) r01_atomics(const __grid_constant__ rung_reduce_args g)
 {
-    /* lesson */
     int64_t step = (int64_t)gridDim.x * THREADS;
     for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < g.n; i += step)
         atomicAdd(g.out, g.x[i]);
-    /* /lesson */
 }
+/* /lesson */
