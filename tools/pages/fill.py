@@ -29,6 +29,7 @@ STALLS = [  # key, words of a picture, colour
     ("barrier", "waits at a barrier", "#2e5fa3"), ("dispatch_stall", "register ports", "#d4ac0d"),
     ("math_pipe_throttle", "arithmetic pipe busy", "#7f8c8d"), ("wait", "fixed delay", "#b2babb"),
     ("branch_resolving", "waits for a branch", "#a04000"), ("gmma", "waits for tensor cores", "#117a65"), ("no_instruction", "waits for instructions", "#5d6d7e"),
+    ("drain", "has ended, its stores have not left", "#6e5b3a"),
 ]
 
 
@@ -326,7 +327,7 @@ class Page:
         if self.name[0] == "r":
             return (f"![What the warps do](img/{self.name}-stalls.svg)\n\n"
                     f"A warp's time, counted by the hardware for 2^{SUM_SIZE.bit_length() - 1} floats, in the longest launch: {told}. The schedulers issue in "
-                    f"{counters['issued_percent']:.0f}% of the cycles, and device memory moves {counters['dram_percent']:.0f}% of what it could. File `{SUM_COUNTERS}`, "
+                    f"{counters['issued_percent']:.2g}% of the cycles, and device memory moves {counters['dram_percent']:.2g}% of what it could. File `{SUM_COUNTERS}`, "
                     f"command `{line['command']}`; [what the words mean](../glossary.md#what-a-warp-waits-for).")
         fma = (2048 ** 3 / 32) / counters["instructions"]
         extra = f" {1 / fma:.2f} instructions are issued for each FMA." if fma > 0.2 else ""

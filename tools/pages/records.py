@@ -197,7 +197,7 @@ def words(r):
     def counter(rung, key):
         value = r.counters(rung).get(key)
         if value is None:
-            raise Missing(f"{COUNTERS} has no '{key}' of {rung}")
+            raise Missing(f"no '{key}' counted of {rung}")
         return value
 
     def stall(rung, why):
@@ -212,6 +212,10 @@ def words(r):
     def per_fma(rung):
         """Returns the instructions issued for each FMA of the product, a warp's instructions against a warp's FMAs, at 2048."""
         return counter(rung, "instructions") / (2048 ** 3 / 32)
+
+    def per_float(rung):
+        """Returns the instructions of a thread issued for each float that a sum adds."""
+        return counter(rung, "instructions") * 32 / SUM_SIZE
 
     def port(symbol, key="measured"):
         """Returns the FFMAs a cycle of a pattern (lab/device/lab_ports.h), or another field of its line."""
