@@ -273,12 +273,19 @@ static int check_all(const options *o, const char **words, int count)
 }
 
 /* ---- --pictures: the figures of docs/ladder ---- */
-static int draw_all(const options *o)
+static int draw_all(const options *o, const char **words, int count)
 {
     char path[600];
+    for (int i = 0; i < count; i++)
+        if (!rung_kernel_find(words[i]))
+            return cli_unknown_kernel(words[i]);
     for (int i = 0; i < rung_kernel_count(); i++) {
         const rung_kernel *kernel = rung_kernel_at(i);
-        if (kernel->backend != RUNG_BACKEND_CUDA || kernel->role == RUNG_PRODUCTION || lab_lens_missing(kernel))
+        int wanted = count == 0;
+        for (int j = 0; j < count; j++)
+            wanted |= strcmp(words[j], kernel->name) == 0;
+        if (!wanted || kernel->backend != RUNG_BACKEND_CUDA || kernel->role == RUNG_PRODUCTION ||
+            lab_lens_missing(kernel))
             continue;
         lab_lens_case c = {.kernel = kernel, .m = 1024, .n = 1024, .k = 1024, .alpha = 1.0f, .max_blocks = 2};
         lab_lens_result result;
@@ -396,7 +403,8 @@ int cmd_lens(int argc, char **argv)
         {"symbol", CLI_TEXT, &o.symbol, NULL, "the kernel's name in --file; default: the file's"},
         {"svg", CLI_TEXT, &o.svg, NULL, "draw the tiles, sectors and banks into this file"},
         {"html", CLI_TEXT, &o.html, NULL, "the source with its counts, and each access lane by lane, as one page"},
-        {"pictures", CLI_TEXT, &o.pictures, NULL, "draw every rung of the GPU ladder into this folder"},
+        {"pictures", CLI_TEXT, &o.pictures, NULL,
+         "draw every rung of the GPU ladder (or the kernels named) into this folder"},
         {"alpha", CLI_TEXT, &o.alpha, NULL, "default 1"},
         {"beta", CLI_TEXT, &o.beta, NULL, "default 0"},
         {"pad", CLI_INTEGER, &o.pad, NULL, "elements added to each leading dimension"},
@@ -412,7 +420,7 @@ int cmd_lens(int argc, char **argv)
     rung_status status = lab_lens_open();
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, "lens");
-    code = o.check ? check_all(&o, words, count) : o.pictures ? draw_all(&o) : run_one(&o, words, count);
+    code = o.check ? check_all(&o, words, count) : o.pictures ? draw_all(&o, words, count) : run_one(&o, words, count);
     lab_lens_close();
     return code;
 }

@@ -1,0 +1,49 @@
+#!/bin/sh
+# rung profile: what it takes from ncu's table, here a made one: a sum's launches are added, and percentages are the longest launch's,
+# whether it comes first or last. The CPU's rungs are told from their counts. And the H200's counters of the sums agree with the lens.
+# usage: profile.sh RUNG LENS SOURCE_DIR
+rung=$1 lens=$2 source=$3 bad=0
+made=$(mktemp -d) || exit 1
+trap 'rm -rf "$made"' EXIT
+ln -s "$lens" "$made/libcuda.so.1" # a driver, so that counters are asked for
+cat >"$made/ncu" <<'TEXT'
+#!/bin/sh
+case "$*" in *"profile --launch r02_shared,r03_several_per_thread 65536"*) ;; *) echo "==ERROR== asked for: $*"; exit 1 ;; esac
+cat <<'CSV'
+"ID","Kernel Name","gpu__time_duration.sum","smsp__inst_executed.sum","smsp__issue_active.avg.pct_of_peak_sustained_active"
+"","","ns","inst","%"
+"0","r02_shared","1,000,000","100","50.5"
+"1","r02_shared","10,000","5","7.5"
+"2","r03_several_per_thread","10,000","6","8.5"
+"3","r03_several_per_thread","900,000","90","40.5"
+"4","another_kernel","5,000,000","1000","90.5"
+CSV
+TEXT
+chmod +x "$made/ncu"
+LD_LIBRARY_PATH=$made RUNG_NCU=$made/ncu "$rung" profile r02_shared r03_several_per_thread 2^16 --format csv -o "$made/out.jsonl" >"$made/csv" 2>"$made/said" || bad=1
+expect() { # a line of the table begins so
+    grep -q "^$1" "$made/csv" || { echo "FAILED: no line $1 in:"; cat "$made/csv" "$made/said"; bad=1; }
+}
+expect 'r02_shared,"time, us",1010,'
+expect 'r02_shared,instructions of warps,105,'
+expect 'r02_shared,"issue slots used, %",50.5,'
+expect 'r03_several_per_thread,"time, us",910,'
+expect 'r03_several_per_thread,"issue slots used, %",40.5,'
+grep -q '"kernel": "r02_shared", "n": 65536, "counter"' "$made/out.jsonl" || { echo "FAILED: the record is:"; cat "$made/out.jsonl"; bad=1; }
+"$rung" profile r02_shared 2^16 --counters "$made/out.jsonl" --format csv >"$made/csv" 2>"$made/said" || bad=1
+expect 'r02_shared,instructions of warps,105,'
+"$rung" profile r02_shared 2^17 --counters "$made/out.jsonl" >/dev/null 2>&1 && { echo "FAILED: counters of 2^16 floats stood for 2^17"; bad=1; }
+
+"$rung" profile c05_packing 1024x1024x1024 --counters "$source/results/ladder-cpu-counts.jsonl" --format csv >"$made/csv" || bad=1
+expect 'c05_packing,instructions,1.20436822e+09,1.1216'
+expect 'c05_packing,misses of L1,9834750,'
+
+# Requests of loads and stores, of global and shared memory, that the hardware counted at 2^20.
+"$rung" profile --ladder 2^20 --counters "$source/results/ladder-counters-sums-h200.jsonl" --format csv >"$made/csv" || bad=1
+awk -F, '
+    { metric = $2; gsub(/"/, "", metric) }
+    metric !~ /^(sectors per global|global (load|store) (requests|sectors)|shared (load|store) (instructions|passes by))/ { next }
+    $3 + 0 == 0 && $4 + 0 == 0 { next }
+    { compared++; if (!($5 >= 0.99 && $5 <= 1.01)) { print "FAILED: " $0; bad = 1 } }
+    END { print compared " figures of the sums compared"; exit bad || compared < 40 }' "$made/csv" || bad=1
+exit $bad
