@@ -98,6 +98,8 @@ for row in $kernels; do
         try "$name" "NN:1x71x300:row,pad=1,alpha=-0.5"
         try "$name" "NN:1x132x70:row,strided=3,beta=-0.5,bias=row"
         try "$name" "TT:36x1x1030:row,bias=column,act=gelu"
+        few 3 "$name" "TN:1000x1x3000:row,beta=1" # groups of rows that blocks share unevenly
+        few 3 "$name" "TN:1000x1x1000:row,strided=2"
         try "$name" "NN:1x260x3000:row,scalars=device,beta=-0.5" ;;
     *_dot_* | *_axpy_*)
         try "$name" "NN:70x1x300:row,pad=1"

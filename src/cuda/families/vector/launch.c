@@ -16,7 +16,7 @@ enum { MAX_SIZE = 1 << 30, MAX_PARTS = 66, MANY_PARTS = 64, SHARED_BYTES = 23347
 
 typedef struct vector_tile {
     RUNG_TILE_HEAD;
-    int k_innermost, apart, bulk, warps, resident;
+    int k_innermost, apart, bulk, dealt, warps, resident;
     struct {
         double bytes_per_us, block_us, round_us;
     } cost;
@@ -35,14 +35,14 @@ static const double launch_us = 2.1, warp_rate = 5e3;
 /* With stages, where lines of the matrix do not begin at multiples of 16 bytes, floats come one by one. A round of
  * blocks takes so long, and a microsecond more for so many lines of k by sixteen warps. Fewer warps get so much less of
  * memory's rate. */
-static const double odd_staged_factor = 0.85, odd_few_factor = 1.55, odd_block_us = 1.5, odd_lines_per_us = 120.0,
+static const double odd_staged_factor = 0.85, odd_few_factor = 1.25, odd_block_us = 1.2, odd_lines_per_us = 120.0,
                     few_lines_per_us = 80.0;
 /* The second level of cache gives so many bytes a microsecond. */
 static const double l2_rate = 5.5e6;
 /* With bulk copies a launch, a round of blocks, and the meeting of parts take so long; and a multiprocessor takes in so
  * many bytes a microsecond with one block, with two, with two beside others that have one, and while a ring fills for
  * the first time. */
-static const double bulk_launch_us = 1.5, bulk_round_us = 1.3, bulk_meet_us = 1.5, one_rate = 0.034e6,
+static const double bulk_launch_us = 1.3, bulk_round_us = 1.2, bulk_meet_us = 2.0, one_rate = 0.034e6,
                     two_rate = 0.036e6, some_two_rate = 0.044e6, filling_rate = 0.12e6;
 
 /* Returns whether the matrix is A. The vector kernels see a matrix of `rows` rows: A where n = 1, B's transpose where m
@@ -203,19 +203,23 @@ static vector_matrix matrix_of(const rung_problem *p)
     return p->n == 1 ? a : b;
 }
 
-/* Returns NULL when sums of so many parts have room, else why not. */
-static const char *refuse_parts(const rung_config *config, int64_t groups, int64_t bytes)
+/* Returns the workspace of blocks that share groups of rows: each may leave two parts. */
+static int64_t bulk_parts_bytes(const rung_kernel *kernel, int64_t groups, int64_t blocks)
 {
-    int64_t limit = config->workspace_limit_bytes;
-    if (limit < 0 || bytes + RUNG_TICKET_BYTES > (limit ? limit : INT64_MAX))
-        return "partial sums do not fit the context's workspace limit";
-    return groups > RUNG_TICKET_BYTES / 4 ? "too many groups of rows to count partial sums" : NULL;
+    return groups % blocks ? 2 * blocks * kernel->bm * 4 : 0;
+}
+
+/* Returns whether groups of rows may be shared: their sums have room, and there are counters enough. */
+static int bulk_may_share(const rung_config *config, int64_t groups, int64_t bytes)
+{
+    const int64_t limit = config->workspace_limit_bytes;
+    return limit >= 0 && bytes + RUNG_TICKET_BYTES <= (limit ? limit : INT64_MAX) && groups <= RUNG_MOST_TICKETS;
 }
 
 /* Returns the microseconds of all rounds of blocks with so many bytes each. */
-static double bulk_busy_us(const rung_kernel *kernel, int64_t blocks, double bytes, int64_t slots, int64_t sms)
+static double bulk_busy_us(int64_t blocks, double bytes, double ring, int64_t slots, int64_t sms)
 {
-    const double ring = (double)kernel->shared_bytes, first = rung_lesser(bytes, ring);
+    const double first = rung_lesser(bytes, ring);
     if (blocks <= sms)
         return bulk_round_us + first / filling_rate + (bytes - first) / one_rate;
     const double full = (double)(blocks / slots) * (bulk_round_us + bytes * ((double)slots / (double)sms) / two_rate);
@@ -223,6 +227,35 @@ static double bulk_busy_us(const rung_kernel *kernel, int64_t blocks, double byt
     return full + (rest == 0     ? 0.0
                    : rest <= sms ? bulk_round_us + bytes / one_rate
                                  : bulk_round_us + 2.0 * bytes / (blocks < slots ? some_two_rate : two_rate));
+}
+
+/* Returns how many blocks all multiprocessors hold at once. */
+static int64_t bulk_slots(const rung_machine *machine, const rung_kernel *kernel)
+{
+    return (int64_t)machine->sms * (SHARED_BYTES / (kernel->shared_bytes + 1024));
+}
+
+/* Returns the k that one bulk copy brings. */
+static int64_t copy_k(const rung_kernel *kernel)
+{
+    return VECTOR_BOX / kernel->bm;
+}
+
+/* Takes so many blocks, if they are predicted to take less time than those of the choice so far. */
+static void bulk_consider(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                          int64_t groups, double bytes, int64_t blocks, rung_choice *choice)
+{
+    const int64_t slots = bulk_slots(machine, kernel), partials = bulk_parts_bytes(kernel, groups, blocks);
+    if (partials && !bulk_may_share(config, groups, partials))
+        return;
+    const double busy = bulk_busy_us(blocks, bytes / (double)blocks, (double)kernel->shared_bytes, slots, machine->sms),
+                 cost = bulk_launch_us + (partials ? bulk_meet_us : 0.0) +
+                        rung_longer(bytes / RUNG_FIND_TILE(table, kernel)->cost.bytes_per_us, busy);
+    if (cost >= choice->cost_us)
+        return;
+    choice->cost_us = cost;
+    choice->plan.vector.blocks = (int)blocks;
+    choice->workspace_bytes = partials;
 }
 
 static const char *bulk_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
@@ -241,25 +274,23 @@ static const char *bulk_estimate(const rung_machine *machine, const rung_config 
     if (!a.readable)
         return "rows of the matrix do not start at multiples of 16 bytes";
     int64_t groups = rung_ceil_div(a.rows, kernel->bm) * p->batch, steps = rung_ceil_div(p->k, kernel->bk),
-            slots = (int64_t)machine->sms * (SHARED_BYTES / (kernel->shared_bytes + 1024));
+            slots = bulk_slots(machine, kernel);
     if (groups > INT32_MAX)
         return "more than 2^31 - 1 blocks: the grid has no room";
-    double bytes = 4.0 * (double)p->batch * (double)a.rows * (double)p->k;
+    const double bytes = 4.0 * (double)p->batch * (double)a.rows * (double)p->k;
     choice->cost_us = HUGE_VAL;
     for (int64_t parts = 1; parts <= MAX_PARTS; parts++) {
-        int64_t blocks = groups * parts, partials = parts > 1 ? blocks * kernel->bm * 4 : 0;
-        if (parts > 1 && (blocks > slots || steps < 2 * parts || refuse_parts(config, groups, partials)))
+        const int64_t blocks = groups * parts;
+        if (parts > 1 && (blocks > slots || steps < 2 * parts))
             break;
-        const double busy = bulk_busy_us(kernel, blocks, bytes / (double)blocks, slots, machine->sms),
-                     cost = bulk_launch_us + (parts > 1 ? bulk_meet_us : 0.0) +
-                            rung_longer(bytes / t->cost.bytes_per_us, busy);
-        if (cost < choice->cost_us) {
-            choice->cost_us = cost;
-            choice->parts = (int32_t)parts;
-            choice->workspace_bytes = partials;
-        }
+        bulk_consider(machine, config, kernel, groups, bytes, blocks, choice);
     }
-    rung_note(choice, "memory bound, %d parts of k", (int)choice->parts);
+    if (t->dealt && steps * groups >= 2 * slots) {
+        bulk_consider(machine, config, kernel, groups, bytes, machine->sms, choice);
+        bulk_consider(machine, config, kernel, groups, bytes, slots, choice);
+    }
+    rung_note(choice, "memory bound, %lld groups of rows dealt to %d blocks", (long long)groups,
+              choice->plan.vector.blocks);
     return NULL;
 }
 
@@ -271,20 +302,18 @@ static rung_status bulk_run(rung_cuda *cuda, const rung_choice *choice, const ru
     vector_matrix a = matrix_of(p);
     rung_vector_args args = {.args = {.k = 0}};
     rung_args_fill_vector(&args.args, p);
-    args.args.split_k = choice->parts;
     if (p->k) { /* else nothing is read */
         rung_boxes boxes = {.at = a.at,
                             .size = {a.rows, p->k, p->batch},
                             .ld = a.ld,
                             .stride = a.stride,
-                            .box = {kernel->bm, VECTOR_BOX / kernel->bm},
+                            .box = {kernel->bm, copy_k(kernel)},
                             .swizzle = CU_TENSOR_MAP_SWIZZLE_NONE,
                             /* With L2 fetching 256 bytes at a time it was 8% slower. */
                             .promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_128B};
         RUNG_TRY(rung_boxes_describe(cuda, &boxes, &args.a_map));
     }
-    int64_t groups = rung_ceil_div(a.rows, kernel->bm) * p->batch;
-    rung_grid grid = {.x = (unsigned)(groups * choice->parts),
+    rung_grid grid = {.x = (unsigned)choice->plan.vector.blocks,
                       .y = 1,
                       .z = 1,
                       .threads = (unsigned)kernel->threads,

@@ -6,10 +6,13 @@
 
 #define VECTOR_BOX 1024 /* floats that a bulk copy brings: some k of a block's rows */
 #define VECTOR_THREADS (32 * WARPS)
-/* With bulk copies each warp has a ring of boxes, and a barrier for each stage. Without them each thread has 16 bytes a
+/* With bulk copies each warp has a ring of boxes, and a barrier for each stage; its sums have room of their own, since
+ * copies go on meanwhile. Without them each thread has 16 bytes a
  * stage, and there is room for the warps' sums. A dot product has no stages. */
 #define VECTOR_SHARED_BYTES                                                                                            \
-    (K_INNERMOST ? 0 : BULK ? WARPS * STAGES * (VECTOR_BOX * 4 + 8) : VECTOR_THREADS * STAGES * 16 + WARPS * BM * 4)
+    (K_INNERMOST ? 0                                                                                                   \
+     : BULK      ? WARPS * (STAGES * (VECTOR_BOX * 4 + 8) + 4 * (BM > 128 ? BM : 128))                                 \
+                 : VECTOR_THREADS * STAGES * 16 + WARPS * BM * 4)
 
 /* How many blocks the rows of a matrix take. Where rows start at different places within 16 bytes, every fourth row
  * starts alike: a block of a dot product then takes every fourth row, so that it reads 16 bytes at a time from all of
