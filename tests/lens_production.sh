@@ -93,6 +93,12 @@ for row in $kernels; do
         try "$name" "NT:${m}x${n}x${k}:row,strided=9"
         try "$name" "TN:${m}x$((n - 1))x$((k + 3)):row,beta=-0.5,arrays=6,offset=1"
         try "$name" "TT:${m}x${n}x${k}:row,strided=4,scalars=device,beta=0.5,bias=row,act=relu,added=special" ;;
+    *_lines_*) # rows that begin anywhere in a line: edges, batches, the longest k; and more blocks than leave shared memory to spare
+        try "$name" "NN:$((m + 8))x$((n + 4))x9:row,pad=1,alpha=-0.5,beta=1"
+        try "$name" "NT:$((m - 1))x$((2 * n + 1))x32:row,offset=1,strided=3,scalars=device,act=relu"
+        try "$name" "TN:$((m + 1))x33x23:row,pad=3,beta=-0.5,bias=row"
+        try "$name" "TT:5x$((n - 31))x1:row,arrays=2,offset=3,bias=column,act=gelu"
+        few 1 "$name" "NN:$((4 * m + 88))x$((5 * n + 60))x9:row,beta=1" ;;
     sm90_axpy_*) # rows at multiples of 16 bytes; the last one with parts of k
         try "$name" "TN:72x1x300:row,beta=1"
         try "$name" "NN:1x71x300:row,pad=1,alpha=-0.5"
