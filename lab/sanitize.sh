@@ -27,7 +27,7 @@ if [ "${1:-}" = --one ]; then # --one NUMBER FOLDER END TOOL FAMILY COMMAND...
 fi
 
 jobs=8 seconds=900 tools=memcheck,initcheck,synccheck,racecheck folder=
-families=copies,warps,matrix,tiles,ladder,vectors,small,reduce,library
+families=copies,warps,matrix,tiles,lines,ladder,vectors,small,reduce,library
 while getopts j:w:t:f:o: option; do
     case $option in
     j) jobs=$OPTARG ;;
@@ -55,6 +55,7 @@ kernels() { # FAMILY
     warps) list production '_(tmawarp|markwarp|lone[a-z]*)_' ;;
     matrix) list production _wgmma_ ;;
     tiles) list production '_(cpasync|crowd)_' ;;
+    lines) list production _lines_ ;;
     vectors) list production '_(dot|axpy)_' ;;
     small) list production _small_ ;;
     ladder | reduce) list "$1" . ;;
@@ -73,6 +74,9 @@ cases() { # FAMILY TOOL
         [ "$2" = racecheck ] || echo "NN:67x77x139:row,pad=1,bias=row,act=relu;NT:68x132x136:row,scalars=device,beta=-0.5"
         [ "$2" = racecheck ] || echo "TN:132x68x72:row,strided=3;TT:65x67x73:row,bias=column,act=gelu"
         echo "NN:36x36x2004:row" ;;
+    lines)
+        echo "NN:132x300x16:row,pad=1,beta=1;NT:67x131x7:row,offset=1;TN:257x129x32:row,pad=3,bias=row,act=relu"
+        echo "TT:131x67x1:row,strided=3;NN:300x257x5:row,scalars=device,beta=-0.5" ;;
     vectors)
         echo "NN:70x1x300:row,pad=1;TN:72x1x1300:row,beta=1;NN:1x132x700:row,strided=3,bias=row;TT:36x1x5000:row,act=gelu"
         echo "NT:1x70x3000:row,scalars=device" ;;
