@@ -137,7 +137,7 @@ illegal small '/ \.in_order = 1/,/^$/d' 'small/tiles.inc: accurate mode needs'
 illegal lone 's/_48x64x16_s3, .tm = 12/_48x64x16_s3, .tm = 8/' "a warp"
 illegal lone '0,/{[.]share = [0-9.]*, /s//{/' '.cost has a .share above 0'
 illegal lines 's/_lines_f32_128x128x8_/_lines_f32_96x128x8_/' '96x128x8_s4: BM is a multiple of 128'
-illegal vector 's/_axpy_f32_32x1x16_/_axpy_f32_64x1x16_/' 'without .bulk BM is 32'
+illegal vector 's/_axpy_f32_64x1x128_/_axpy_f32_96x1x128_/' 'without .k_innermost BM is 32'
 illegal pairs 's/tmapair_f32_64x256x16_/tmapair_f32_64x512x16_/' 'BM * BN 16384'
 illegal large 's/tmak_f32_256x128x16_/tmak_f32_128x128x16_/' 'BM x BN is 128 x 256 or 256 x 128'
 illegal small '0,/, [.]resident = 2/s///' ': .resident is 1 or more'

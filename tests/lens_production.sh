@@ -99,15 +99,14 @@ for row in $kernels; do
         try "$name" "TN:$((m + 1))x33x23:row,pad=3,beta=-0.5,bias=row"
         try "$name" "TT:5x$((n - 31))x1:row,arrays=2,offset=3,bias=column,act=gelu"
         few 1 "$name" "NN:$((4 * m + 88))x$((5 * n + 60))x9:row,beta=1" ;;
-    sm90_axpy_*) # rows at multiples of 16 bytes; the last one with parts of k
-        try "$name" "TN:72x1x300:row,beta=1"
-        try "$name" "NN:1x71x300:row,pad=1,alpha=-0.5"
-        try "$name" "NN:1x132x70:row,strided=3,beta=-0.5,bias=row"
-        try "$name" "TT:36x1x1030:row,bias=column,act=gelu"
-        few 3 "$name" "TN:1000x1x3000:row,beta=1" # groups of rows that blocks share unevenly
-        few 3 "$name" "TN:1000x1x1000:row,strided=2"
-        try "$name" "NN:1x260x3000:row,scalars=device,beta=-0.5" ;;
-    *_dot_* | *_axpy_*)
+    *_axpy_*) # edges of rows and of k, a vector whose elements lie apart, batches; the last three with parts of k, more than sixteen of them
+        try "$name" "TN:$((m + 7))x1x$((3 * k + 5)):row,pad=3,alpha=-0.5,beta=1"
+        try "$name" "NN:1x$((m - 1))x$((k + 1)):row,strided=3,offset=1,beta=-0.5,bias=row"
+        try "$name" "NN:1x$((2 * m + 33))x$((k - 1)):row,arrays=2,act=relu"
+        try "$name" "TT:33x1x$((4 * k + 6)):row,bias=column,act=gelu"
+        try "$name" "TN:$((m - 31))x1x$((128 * k + 3)):row,scalars=device,beta=-0.5"
+        few 3 "$name" "NN:1x$((m + 1))x$((5 * k)):row,strided=2,beta=1" ;;
+    *_dot_*)
         try "$name" "NN:70x1x300:row,pad=1"
         try "$name" "TN:70x1x300:row,beta=1"
         try "$name" "NN:1x70x300:row,pad=3"

@@ -122,8 +122,6 @@ rung_status rung_form_function(rung_cuda *cuda, const rung_kernel *kernel, const
 
 /* Fills the argument struct from the problem. */
 void rung_args_fill(rung_args *args, const rung_problem *problem);
-/* Does the same with the matrix as A, whichever side it is on: m = 1 or n = 1. */
-void rung_args_fill_vector(rung_args *args, const rung_problem *problem);
 
 /* A launcher knows the grid, parameters and cost of a family of kernels. Rows name theirs in .launch. */
 typedef struct rung_launcher {

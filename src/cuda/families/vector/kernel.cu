@@ -1,12 +1,10 @@
-/* The vector kernels: see dot.inc, axpy.inc and ring.inc. Compiled once for each row of tiles.inc, whose numbers are
+/* The vector kernels: see dot.inc and axpy.inc. Compiled once for each row of tiles.inc, whose numbers are
  * macros. */
 #include "families/vector/vector.h"
 #include "families/vector/tile.h"
 
 #if K_INNERMOST
 #include "families/vector/dot.inc"
-#elif BULK
-#include "families/vector/ring.inc"
 #else
 #include "families/vector/axpy.inc"
 #endif

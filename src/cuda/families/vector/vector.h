@@ -8,23 +8,8 @@
 #include "device/end.h"
 #include "device/parts.h"
 
-/* Stores the result of one row, if there is such a one: applies alpha, beta, bias and activation to its sum. */
-RUNG_DEVICE void store_row(const rung_args *p, float *c, float alpha, float beta, long long row, float sum)
-{
-    if (row >= p->m)
-        return;
-    float v = alpha * sum;
-    if (beta != 0.0f)
-        v = fmaf(beta, c[row * p->ldc], v);
-    if (p->bias_kind)
-        v += p->bias[p->bias_kind == RUNG_BIAS_PER_ROW ? row : 0];
-    if (p->activation)
-        v = end_activate(v, p->activation);
-    c[row * p->ldc] = v;
-}
-
-/* Adds the parts' sums in order, in the last block to arrive, and stores the results. The block's rows are row0, row0 +
- * apart, and so on. */
+/* Adds the parts' sums in order, in the last block to arrive, then applies alpha, beta, bias and activation. The
+ * block's rows are row0, row0 + apart, and so on. */
 RUNG_DEVICE void finish_rows(const rung_args *p, float *c, float alpha, float beta, long long row0, int apart,
                              unsigned split, unsigned of, const int rows, float sum)
 {
@@ -38,13 +23,29 @@ RUNG_DEVICE void finish_rows(const rung_args *p, float *c, float alpha, float be
             return;
         if (t < rows) {
             sum = 0.0f;
-#pragma unroll 16
-            for (int s = 0; s < p->split_k; s++)
-                sum += __ldcg(slot + (size_t)s * rows);
+#pragma unroll 1
+            for (int s = 0; s < p->split_k; s += 16) { /* sixteen loads are under way before the first is added */
+                float v[16];
+#pragma unroll
+                for (int i = 0; i < 16; i++)
+                    v[i] = s + i < p->split_k ? __ldcg(slot + (size_t)(s + i) * rows) : 0.0f;
+#pragma unroll
+                for (int i = 0; i < 16; i++)
+                    sum += v[i];
+            }
         }
     }
-    if (t < rows)
-        store_row(p, c, alpha, beta, row0 + t * apart, sum);
+    long long r = row0 + t * apart;
+    if (t >= rows || r >= p->m)
+        return;
+    float v = alpha * sum;
+    if (beta != 0.0f)
+        v = fmaf(beta, c[r * p->ldc], v);
+    if (p->bias_kind)
+        v += p->bias[p->bias_kind == RUNG_BIAS_PER_ROW ? r : 0];
+    if (p->activation)
+        v = end_activate(v, p->activation);
+    c[r * p->ldc] = v;
 }
 
 #define VECTOR_PROLOGUE                                                                                                \
