@@ -1,32 +1,43 @@
 #!/bin/sh
-# The pictures of the ladder's pages are what the lens draws today, and one that differs is found.
-# usage: pictures.sh RUNG IMG_FOLDER [all]; without `all` eight rungs are left out that take a quarter of a minute each: all of their blocks run, or
-# their sums on tensor cores are made bit by bit
-rung=$1 kept=$2 bad=0
+# The pictures and the counts on the ladder's pages are what the lens draws and counts today, and one that differs is found.
+# usage: pictures.sh SOURCE_DIR BUILD_DIR [all]; without `all` eight rungs are left out that take a quarter of a minute each (pages.py: SLOW)
+source=$1 build=$2 bad=0
+command -v python3 >/dev/null || { echo "left out: no python3 (python3-numpy)"; exit 77; }
 command -v "${RUNG_LENS_CXX:-g++}" >/dev/null || { echo "left out: no g++ for what the lens draws (g++)"; exit 77; }
-drawn=$(mktemp -d) || exit 1
-trap 'rm -rf "$drawn"' EXIT
-slow=' l29_one_kernel l34_f16x3_chain l35_f16x3_promoted l36_f16x3_overlapped l37_f16x3_guarded l38_f16x3_pipeline l39_f16x3_read_once l40_f16x3_whole_tiles '
-[ "${3:-}" != all ] || slow=
-names=
-for name in $("$rung" list --format csv | awk -F, '/^[lr][0-9][0-9]_/ { print $1 }'); do
-    case $slow in *" $name "*) continue ;; esac
-    names="$names $name"
+export PYTHONDONTWRITEBYTECODE=1
+copy=$(mktemp -d) || exit 1
+trap 'rm -rf "$copy"' EXIT
+looked=$(python3 "$source/tools/pages/pages.py" --check-lens "$build" ${3:+"$3"}) || bad=1
+echo "$looked"
+[ "${looked%% *}" -ge 48 ] || { echo "FAILED: only $looked"; bad=1; }
+
+mkdir "$copy/drawn"
+"$build/bin/rung" lens --pictures "$copy/drawn" l02_coalesced r06_vector_one_launch || bad=1
+for name in l02_coalesced r06_vector_one_launch; do
+    cmp -s "$copy/drawn/$name.svg" "$source/docs/ladder/img/$name.svg" || { echo "FAILED: lens --pictures draws another $name.svg"; bad=1; }
 done
-# shellcheck disable=SC2086
-"$rung" lens --pictures "$drawn" $names || exit 1
-differ() { # folder with the kept pictures
-    for name in $names; do
-        cmp -s "$drawn/$name.svg" "$1/$name.svg" || echo "$name.svg is not what the lens draws: ./dev pages --record $name"
-    done
+
+mkdir -p "$copy/docs/ladder/img" "$copy/results" "$copy/src/ladder"
+cp -r "$source/tools" "$copy"
+for part in gpu cpu reduce; do
+    mkdir "$copy/src/ladder/$part"
+    cp "$source/src/ladder/$part/rows.inc" "$copy/src/ladder/$part"
+done
+fresh() { cp "$source"/results/ladder-lens-*.jsonl "$copy/results" && cp "$source/docs/ladder/img/l02_coalesced.svg" "$source/docs/ladder/img/r05_shuffle.svg" "$copy/docs/ladder/img"; }
+expect() { # what was planted, what the check must say
+    if python3 "$copy/tools/pages/pages.py" --check-lens "$build" l02_coalesced r05_shuffle >"$copy/said" 2>&1 || ! grep -q "$2" "$copy/said"; then
+        echo "FAILED: $1 was not found; said:"
+        cat "$copy/said"
+        bad=1
+    fi
 }
-found=$(differ "$kept")
-[ -z "$found" ] || { echo "$found"; bad=1; }
-mkdir "$drawn/other" && cp "$kept"/[lr][0-9][0-9]_*.svg "$drawn/other"
-sed -i '0,/line [0-9]*/s//line 1/' "$drawn/other/l02_coalesced.svg"
-differ "$drawn/other" | grep -q '^l02_coalesced.svg is not' || { echo "FAILED: a picture with another line was not found"; bad=1; }
-# shellcheck disable=SC2086
-set -- $names
-echo "$# pictures drawn"
-[ $# -ge 40 ] || bad=1
+fresh
+sed -i '0,/line [0-9]*/s//line 1/' "$copy/docs/ladder/img/l02_coalesced.svg"
+expect "a picture with another line" '^l02_coalesced.svg is not what the lens draws'
+fresh
+sed -i '/"l02_coalesced"/s/"sectors_per_request": 2.5/"sectors_per_request": 2.4/' "$copy/results/ladder-lens-1024.jsonl"
+expect "a wrong count of a product" '^results/ladder-lens-1024.jsonl: l02_coalesced is'
+fresh
+sed -i '/"r05_shuffle"/s/"shared_load_passes": 5/"shared_load_passes": 6/' "$copy/results/ladder-lens-sums.jsonl"
+expect "a wrong count of a sum" '^results/ladder-lens-sums.jsonl: r05_shuffle is'
 exit $bad

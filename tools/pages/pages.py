@@ -7,6 +7,7 @@
     pages.py --record BUILD_FOLDER   counts and draws anew with the lens and the build: results/ladder-{lens-1024,lens-sums,build,ports,listing}.jsonl,
                      and ladder-ffmas.jsonl where cuobjdump is installed
     pages.py --check-record BUILD_FOLDER   fails where the build's records differ from the file
+    pages.py --check-lens BUILD_FOLDER [RUNG ...]   fails where the lens counts or draws these rungs otherwise (default: the quick ones; all: every one)
 """
 import glob
 import json
@@ -14,6 +15,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "book"))
@@ -21,7 +23,7 @@ import drawings  # noqa: E402
 import pictures  # noqa: E402
 from fill import BLOCK, FIGURE, Page  # noqa: E402
 from machine_code import disassembler, line_of  # noqa: E402
-from records import BUILD, FFMAS, LENS, LENS_SUMS, LISTING, PORTS, Records, requests_of, totals_of  # noqa: E402
+from records import BUILD, FFMAS, LENS, LENS_SUMS, LISTING, PORTS, Records, lens_cells, lens_requests, lens_totals  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PAGES = ["README.md", "docs/*.md", "docs/ladder/*.md", "docs/book/*.md"]
@@ -156,15 +158,25 @@ def listing_lines(records, folder):
 
 # In these rungs blocks deal out work among them, or wait for each other: here a few blocks cannot stand for the rest.
 EVERY_BLOCK = ("l29_one_kernel", "l38_f16x3_pipeline")
+# These take a quarter of a minute each: all of their blocks run, or their sums on tensor cores are made bit by bit.
+SLOW = ("l29", "l34", "l35", "l36", "l37", "l38", "l39", "l40")
 
 
-def lens_line(rung, name):
-    words = ["1024x1024x1024"] + ["--all"] * (name in EVERY_BLOCK)
-    totals = totals_of(rung, name, words, dict(os.environ))
+def look(rung, name, folder):
+    """Runs a rung under the lens once: draws what it asks of memory into this folder, and returns its line of the record."""
+    words = [] if name[0] == "r" else ["1024x1024x1024"] + ["--all"] * (name in EVERY_BLOCK)
+    said = subprocess.run([rung, "lens", name, *words, "--svg", os.path.join(folder, name + ".svg"), "--format", "csv"], capture_output=True, text=True,
+                          check=False).stdout
+    line = {"kernel": name, "command": " ".join(["rung lens", name, *words, "--format csv"])}
+    totals = lens_totals(lens_cells(said))
     if not totals:
         return None
+    return line | (sum_counts(totals, lens_cells(said)) if name[0] == "r" else product_counts(totals))
+
+
+def product_counts(totals):
     results = 1024.0 * 1024.0
-    return {"kernel": name, "command": f"rung lens {name} {' '.join(words)} --format csv", "m": 1024, "n": 1024, "k": 1024,
+    return {"m": 1024, "n": 1024, "k": 1024,
             "global_load_bytes": totals["global loads per result (floats)"] * 4 * results,
             "global_load_requests": totals["global load requests of warps"],
             "sectors_per_request": totals.get("sectors per global load request"),
@@ -176,12 +188,9 @@ def lens_line(rung, name):
             "shared_store_lost": totals["shared store passes lost to bank conflicts"], "barriers": totals.get("barriers a block")}
 
 
-def sum_line(rung, name):
-    """Counts what a rung for sums asks for at 2^20, which is the lens's own size."""
-    totals, atomics = totals_of(rung, name, [], dict(os.environ)), requests_of(rung, name, "global atomic", dict(os.environ))
-    if not totals:
-        return None
-    return {"kernel": name, "command": f"rung lens {name} --format csv", "n": 1 << 20, "atomic_requests": atomics,
+def sum_counts(totals, cells):
+    """Returns what a rung for sums asks for at 2^20, which is the lens's own size."""
+    return {"n": 1 << 20, "atomic_requests": lens_requests(cells, "global atomic"),
             "global_load_requests": totals["global load requests of warps"], "sectors_per_request": totals.get("sectors per global load request"),
             "shared_load_requests": totals["shared load requests as nvcc merges them"], "shared_load_passes": totals["shared load passes"],
             "shared_store_passes": totals["shared store passes"], "barriers": totals.get("barriers a block")}
@@ -206,29 +215,16 @@ def record(folder, only):
     ffmas = ffma_lines(records, folder)
     if ffmas:
         dump(FFMAS, ffmas)
-    rung = os.path.join(folder, "bin/rung")
-    known = {line["kernel"]: line for line in records.load(LENS)}
-    for name in records.order:
-        if name[0] == "l" and (not only or name in only):
-            line = lens_line(rung, name)
-            if line:
-                known[name] = line
-    dump(LENS, [known[name] for name in records.order if name in known])
-    record_sums(records, rung)
-    draw_lens(records, rung, only)
+    rung, img = os.path.join(folder, "bin/rung"), os.path.join(ROOT, "docs/ladder/img")
+    for path, kind in ((LENS, "l"), (LENS_SUMS, "r")):
+        known = {line["kernel"]: line for line in records.load(path)}
+        for name in records.order:
+            if name[0] == kind and (not only or name in only):
+                line = look(rung, name, img)
+                if line:
+                    known[name] = line
+        dump(path, [known[name] for name in records.order if name in known])
     return []
-
-
-def draw_lens(records, rung, only):
-    """Draws what each kernel asks of memory, with the numbers of its source's lines."""
-    for name in records.order:
-        if name[0] in "lr" and (not only or name in only):
-            subprocess.run([rung, "lens", name, "--svg", os.path.join(ROOT, f"docs/ladder/img/{name}.svg")], stdout=subprocess.DEVNULL, check=False)
-
-
-def record_sums(records, rung):
-    lines = [sum_line(rung, name) for name in records.order if name[0] == "r"]
-    dump(LENS_SUMS, [line for line in lines if line])
 
 
 def check_record(folder):
@@ -248,11 +244,33 @@ def check_record(folder):
     return faults
 
 
+def check_lens(folder, names):
+    """Compares what the lens counts and draws today with the records and the pictures."""
+    records, faults, looked = Records(ROOT), [], 0
+    known = {line["kernel"]: line for path in (LENS, LENS_SUMS) for line in records.load(path)}
+    for name in records.order:
+        if name[0] not in "lr" or not (name in names or names == ["all"] or (not names and name[:3] not in SLOW)):
+            continue
+        looked += 1
+        with tempfile.TemporaryDirectory() as drawn:
+            line = look(os.path.join(folder, "bin/rung"), name, drawn)
+            if line != known.get(name):
+                faults.append(f"{LENS_SUMS if name[0] == 'r' else LENS}: {name} is {known.get(name)}, the lens counts {line}: run ./dev pages --record {name}")
+            pictures = [open(os.path.join(at, name + ".svg"), encoding="utf-8").read() if os.path.exists(os.path.join(at, name + ".svg")) else None
+                        for at in (drawn, os.path.join(ROOT, "docs/ladder/img"))]
+            if pictures[0] is None or pictures[0] != pictures[1]:
+                faults.append(f"{name}.svg is not what the lens draws: run ./dev pages --record {name}")
+    print(f"{looked} rungs looked at")
+    return faults
+
+
 def main(words):
     if words[:1] == ["--record"]:
         faults = record(words[1], words[2:])
     elif words[:1] == ["--check-record"]:
         faults = check_record(words[1])
+    elif words[:1] == ["--check-lens"]:
+        faults = check_lens(words[1], words[2:])
     elif words[:1] in ([], ["--check"]) and len(words) < 3:
         faults = fill_all(bool(words), command_of(words[1]) if len(words) == 2 else None)
     elif len(words) == 1 and os.path.isdir(words[0]):

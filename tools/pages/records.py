@@ -380,20 +380,16 @@ def occupancy(r, rung):
             "limiter": [name for name, value in limits.items() if value == blocks]}
 
 
-def lens_rows(rung_command, kernel, words, environment):
-    """Returns the cells of what `rung lens KERNEL WORDS` prints."""
-    import subprocess
-    done = subprocess.run([rung_command, "lens", kernel, *words, "--format", "csv"], capture_output=True,
-                          text=True, env=environment, check=False)
-    return list(csv.reader(io.StringIO(done.stdout)))
+def lens_cells(said):
+    """Returns the cells of what `rung lens KERNEL --format csv` printed."""
+    return list(csv.reader(io.StringIO(said)))
 
 
-def totals_of(rung_command, kernel, words, environment):
+def lens_totals(cells):
     """Returns the lens's totals of a kernel."""
-    return {row[0]: float(row[1]) for row in lens_rows(rung_command, kernel, words, environment)
-            if len(row) == 2 and re.fullmatch(r"-?[\d.e+]+", row[1])}
+    return {row[0]: float(row[1]) for row in cells if len(row) == 2 and re.fullmatch(r"-?[\d.e+]+", row[1])}
 
 
-def requests_of(rung_command, kernel, access, environment):
+def lens_requests(cells, access):
     """Returns how many requests of warps the lens counts in the lines of one kind of access, such as "global atomic"."""
-    return sum(float(row[3]) for row in lens_rows(rung_command, kernel, [], environment) if len(row) > 3 and row[1].startswith(access))
+    return sum(float(row[3]) for row in cells if len(row) > 3 and row[1].startswith(access))
