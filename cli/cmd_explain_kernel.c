@@ -105,20 +105,20 @@ static void print_occupancy(const lab_chip *chip, const view *v)
            o->blocks, o->blocks == 1 ? "" : "s", o->warps, o->percent, o->limiter, o->by_registers, o->by_shared,
            o->by_threads, o->by_blocks);
     int warps = (v->kernel->threads + 31) / 32, of_a_warp = (v->resources.registers * 32 + 255) / 256 * 256;
-    int shared = v->resources.static_shared_bytes + v->kernel->shared_bytes, system = chip->arch >= 80 ? 1024 : 0;
+    int shared = v->resources.static_shared_bytes + v->kernel->shared_bytes;
     printf("          by hand: a warp's %d x 32 registers, in units of 256, are %d; a quarter of the SM has 16384: %d "
            "warps,\n"
            "          so %d on the SM; blocks of %d warps: %d\n",
            v->resources.registers, of_a_warp, 16384 / of_a_warp, 16384 / of_a_warp * 4, warps, o->by_registers);
-    printf("          shared memory: %d B / (%d + %d of the system, in units of 128); blocks: %d\n",
-           chip->shared_per_sm_bytes, shared, system, o->by_shared);
+    printf("          shared memory: %d B / (%d + %d of the system, in units of %d); blocks: %d\n",
+           chip->shared_per_sm_bytes, shared, o->system_bytes, o->shared_unit_bytes, o->by_shared);
     printf("          threads: %d / %d; blocks: %d; the SM keeps %d blocks at most; the least of the four: %d\n",
            chip->threads_per_sm, warps * 32, o->by_threads, o->by_blocks, o->blocks);
 }
 
 /* Prints how many floats a result needs, from the tiles: k/BN + k/BM from global memory, k/TN + k/TM from shared
  * memory. */
-static void print_accesses(const view *v, double k)
+static void print_accesses(const view *v, double m, double n, double k)
 {
     const rung_kernel *r = v->kernel;
     double seen = v->seen_m * v->seen_n, scale = k / v->seen_k;
@@ -133,6 +133,8 @@ static void print_accesses(const view *v, double k)
            v->totals.global_load_bytes / 4 / seen * scale);
     printf("            shared loads         %10.4g    %10.4g\n", shared,
            v->totals.shared_load_bytes / 4 / seen * scale);
+    if (scale != 1 || seen != m * n)
+        printf("          (counted at %.0f x %.0f x %.0f, scaled to this k)\n", v->seen_m, v->seen_n, v->seen_k);
     double lookups = v->totals.global_load_requests + v->totals.async_requests;
     if (lookups > 0)
         printf("          %.2f sectors a global load request; ",
@@ -220,9 +222,12 @@ int explain_kernel(const rung_kernel *kernel, int chip_index, double m, double n
     if (kernel->role == RUNG_REDUCE)
         return explain_sum(kernel, chip, m * n);
     printf("%s: %s\n", kernel->name, kernel->idea);
-    printf("          %s; tile %d x %d x %d, warp %d x %d, thread %d x %d, %d stage%s\n", kernel->file, kernel->bm,
-           kernel->bn, kernel->bk, kernel->wm, kernel->wn, kernel->tm, kernel->tn, kernel->stages,
-           kernel->stages == 1 ? "" : "s");
+    printf("          %s; tile %d x %d x %d", kernel->file, kernel->bm, kernel->bn, kernel->bk);
+    if (kernel->wm)
+        printf(", warp %d x %d", kernel->wm, kernel->wn);
+    if (kernel->tm)
+        printf(", thread %d x %d", kernel->tm, kernel->tn);
+    printf(", %d stage%s\n", kernel->stages, kernel->stages == 1 ? "" : "s");
     if (kernel->arch > chip->arch || (kernel->arch == 90 && chip->arch != 90))
         printf("          does not run on %s: it needs compute capability %d.%d\n", chip->title, kernel->arch / 10,
                kernel->arch % 10);
@@ -230,7 +235,7 @@ int explain_kernel(const rung_kernel *kernel, int chip_index, double m, double n
     explain_floors(chip, kernel->arith, m, n, k);
     look(&v, chip, m, n, k);
     print_occupancy(chip, &v);
-    print_accesses(&v, k);
+    print_accesses(&v, m, n, k);
     print_model(&v);
     print_next(chip, &v, m, n, k);
     lab_lens_close();

@@ -70,9 +70,10 @@ void lab_occupancy_of(const lab_chip *chip, const lab_resources *r, int threads,
 {
     int warps = (threads + 31) / 32, registers_per_warp = up_to(r->registers * 32, 256);
     int warps_by_registers = registers_per_warp ? 65536 / 4 / registers_per_warp * 4 : 64;
-    int system = chip->arch >= 80 ? 1024 : 0; /* bytes of shared memory that a block's start takes */
-    int shared = up_to(r->static_shared_bytes + shared_bytes + system, 128);
     memset(o, 0, sizeof *o);
+    o->system_bytes = chip->arch >= 80 ? 1024 : 0;
+    o->shared_unit_bytes = chip->arch >= 80 ? 128 : 256;
+    int shared = up_to(r->static_shared_bytes + shared_bytes + o->system_bytes, o->shared_unit_bytes);
     o->by_registers = warps_by_registers / warps;
     o->by_shared = shared ? chip->shared_per_sm_bytes / shared : chip->blocks_per_sm;
     o->by_threads = chip->threads_per_sm / (warps * 32);

@@ -28,6 +28,7 @@ int lab_resources_recorded(const rung_kernel *kernel, lab_resources *resources, 
 typedef struct lab_occupancy {
     int by_registers, by_shared, by_threads, by_blocks, blocks; /* of one SM; blocks: the least of them */
     int warps, percent;
+    int system_bytes, shared_unit_bytes; /* shared memory that a block's start takes, and what it is given out in */
     const char *limiter;
 } lab_occupancy;
 void lab_occupancy_of(const lab_chip *chip, const lab_resources *resources, int threads, int shared_bytes,

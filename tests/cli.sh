@@ -76,6 +76,9 @@ if "$rung" lens l01_naive 32x32x32 >/dev/null 2>&1; then
     accepts 'the least of the four: 2$' explain l15_double_buffer
     accepts 'threads: 1024 / 256; blocks: 4' explain l15_double_buffer --gpu t4
     accepts 'the least of the four: 8$' explain r05_shuffle
+    accepts '65536 B / (32 + 0 of the system, in units of 256); blocks: 256$' explain r05_shuffle --gpu t4
+    accepts '(counted at 1024 x 1024 x 1024, scaled to this k)' explain l23_searched
+    accepts 'tile 16 x 16 x 16, thread 1 x 1, 1 stage' explain l04_shared_16x16
     accepts 'decision *sm90_' explain 1024x1024x1024 --gpu h200
     ! [ -e "$(dirname "$rung")/../lib/librung_sm_90a.so" ] || accepts 'set by the.*waves' explain l10_thread_tile_8x8
     accepts 'tensor cores in fp16' explain 4096x4096x4096 --gpu h200 --math accurate
