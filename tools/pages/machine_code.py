@@ -13,14 +13,14 @@ def disassembler(nvcc):
     return shutil.which("cuobjdump", path=os.path.join(os.path.dirname(os.path.realpath(nvcc)), "") + os.pathsep + os.environ["PATH"])
 
 
-def main_loop(text):
-    """Finds the loop with the largest share of FFMAs among those that have 512."""
-    best, best_share, instructions = [], 0.0, []
+def main_loop(text, kernel):
+    """Finds the loop of this kernel with the largest share of FFMAs among those that have 512: a file may have others (l23_searched has six)."""
+    best, best_share, instructions, wanted = [], 0.0, [], False
     for line in text.split("\n"):
         if "Function :" in line:
-            instructions = []
+            instructions, wanted = [], line.split()[-1] == kernel
         found = re.match(r"\s+/\*([0-9a-f]{4,5})\*/\s+(.*?)\s*;", line)
-        if not found:
+        if not found or not wanted:
             continue
         instructions.append((int(found[1], 16), found[2]))
         back = re.search(r"\bBRA\b.* 0x([0-9a-f]+)$", found[2])
@@ -66,7 +66,7 @@ def longest_run(done):
 def line_of(kernel, cubin, cuobjdump):
     """Returns the record of one kernel, or None where it has no such loop."""
     said = subprocess.run([cuobjdump, "-sass", cubin], capture_output=True, text=True, check=False).stdout
-    body = main_loop(said)
+    body = main_loop(said, kernel)
     done = reads_of(body)
     ffmas = [x for x in done if x]
     if not ffmas:
