@@ -15,7 +15,7 @@ mkdir -p "$copy/docs" "$copy/tools" "$copy/results"
 cp -r "$source/docs/." "$copy/docs"
 cp -r "$source/tools/pages" "$source/tools/book" "$copy/tools"
 cp -r "$source/src" "$source/tests" "$source/learn" "$source/lab" "$source/include" "$copy"
-cp "$source"/results/*.jsonl "$copy/results"
+cp "$source"/results/*.jsonl "$source"/results/*.txt "$copy/results"
 cp "$source/README.md" "$copy"
 expect() { # what was planted, what the check must say
     if python3 "$copy/tools/pages/pages.py" --check ${with:+"$with"} >"$copy/said" 2>&1 || ! grep -q "$2" "$copy/said"; then

@@ -9,7 +9,7 @@ import os
 import re
 import subprocess
 
-from records import BATCHES, BUILD, CLIMB, COUNTERS, CPU, CPU_COUNTS, CPU_SIZES, ERRORS, FFMAS, LENS, LENS_SUMS, LISTING, PATTERNS, REDUCE, REDUCE_H100, SHAPES, SIZES, \
+from records import BATCHES, BUILD, CLIMB, COUNTERS, CPU, CPU_COUNTS, CPU_SIZES, ERRORS, FFMAS, LENS, LENS_SUMS, LISTING, METHOD_ERRORS, PATTERNS, REDUCE, REDUCE_H100, SHAPES, SIZES, \
     SIZES_H100, SUM_COUNTERS, SUM_SIZE, Missing, occupancy, words
 
 FIGURE = re.compile(r"<!--= *(.+?) *-->(.*?)<!--/-->", re.S)
@@ -21,6 +21,10 @@ LISTS = [("squares.txt", "squares, 64 to 16384"), ("transposes.txt", "transposes
          ("random.txt", "270 shapes drawn at random"), ("random2.txt", "245 others, drawn after the costs were fitted")]
 CPU_LISTS = [("cpu.txt", "usual"), ("cpu-skinny.txt", "thin"), ("cpu-random.txt", "random"), ("cpu-drawn.txt", "drawn")]
 PEERS = {"openblas": "Debian's OpenBLAS", "openblas_pypi": "OpenBLAS", "mkl": "MKL", "aocl": "AOCL", "blis": "BLIS"}
+
+METHOD_DATA = [("signed", "U(−1,1)"), ("positive", "U(0,1)"), ("normal", "N(0,1)"), ("span10", "span 2¹⁰"), ("span24", "span 2²⁴"), ("span40", "span 2⁴⁰"),
+               ("span100", "span 2¹⁰⁰"), ("sparse", "90% zeros"), ("integers", "integers"), ("scaled", "lines by 2^±60"), ("spike", "one huge a line"),
+               ("softmax", "softmax")]
 
 STALLS = [  # key, words of a picture, colour
     ("selected", "issues", "#3a7d44"), ("not_selected", "ready, another was taken", "#9ccc9f"),
@@ -37,6 +41,10 @@ def number(value, decimals):
     if value is None:
         return ""
     return f"{value:,.{decimals}f}".replace(",", " ") if abs(value) >= 10000 else f"{value:.{decimals}f}"
+
+
+def short(error):
+    return f"{error:.2f}" if error < 10 else f"{error:.0f}"
 
 
 def table(head, rows):
@@ -313,6 +321,32 @@ class Page:
                 rows.append([said, self.link(name)] + [f"{found[name, data, k]['error_u']:.3g}" for k in depths])
             rows.append([said, "FP32 chain"] + [f"{found[names[-1], data, k]['chain_u']:.3g}" for k in depths])
         return table(["error in u", ""] + [f"k = {k}" for k in depths], rows) + f"\n\n256 × 256 results. File `{ERRORS}`."
+
+    def block_method_errors(self):
+        """Shows what the accurate mode erred, cuBLAS and the FP32 chain, by data and k: the first case of each."""
+        depths = [1, 16, 64, 257, 1024, 4096, 32768]
+        found = {}
+        for line in self.r.load(METHOD_ERRORS):
+            if line["kernel"] not in self.r.rows:
+                found.setdefault((line["data"], line["k"]), line)
+        rows = []
+        for data, said in METHOD_DATA:
+            if (data, 4096) not in found:
+                raise Missing(f"{METHOD_ERRORS} has no {data} data")
+            lines = [found.get((data, k)) for k in depths]
+            rows.append([said] + [" / ".join(short(line[key]) for key in ("error_u", "vendor_u", "chain_u")) if line else "" for line in lines])
+        return table(["data"] + [f"k = {k}" for k in depths], rows)
+
+    def block_rung_errors(self):
+        """Shows what the rungs on tensor cores err, on positive and on normal data."""
+        depths = [257, 1024, 4096, 32768]
+        found = {(x["kernel"], x["data"], x["k"]): x["error_u"] for x in self.r.load(ERRORS) if "kernel" in x}
+        rows = []
+        for name in (name for name in self.r.order if re.match(r"l[34]\d", name)):
+            if any((name, data, k) not in found for data in ("positive", "normal") for k in depths):
+                raise Missing(f"{ERRORS} lacks some of {name}")
+            rows.append([name] + [" / ".join(short(found[name, data, k]) for data in ("positive", "normal")) for k in depths])
+        return table(["rung", "k = 257", *(str(k) for k in depths[1:])], rows)
 
     # ---- why
 

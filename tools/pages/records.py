@@ -13,6 +13,7 @@ import re
 import statistics
 
 ERRORS = "results/ladder-tensor-errors-h200.jsonl"
+METHOD_ERRORS = "results/accurate_errors.jsonl"
 SIZES = "results/ladder-sizes-h200.jsonl"
 SIZES_H100 = "results/ladder-sizes-h100.jsonl"
 CLIMB = "results/ladder-climb-4096-h200.jsonl"
@@ -316,6 +317,13 @@ def words(r):
     def values(path, key):
         """Returns this field of every line of a file that has it."""
         return [x[key] for x in r.load(path) if key in x]
+
+    def told(path, regex):
+        """Returns the number that this finds in a text file: its first group."""
+        found = re.search(regex, open(os.path.join(r.root, path), encoding="utf-8").read(), re.M)
+        if not found:
+            raise Missing(f"{path} has nothing like {regex}")
+        return float(found.group(1))
 
     def line(path, value, **where):
         """Returns a value of the last line of a file that has these fields; 'us.median' goes one level down."""
