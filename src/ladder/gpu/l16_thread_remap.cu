@@ -29,9 +29,9 @@ RUNG_KERNEL(THREADS, 2) l16_thread_remap(const __grid_constant__ rung_args g)
     /* Bits of the lane, from the highest: n2 n1 m1 m0 n0. */
     int lane_m = lane / 2 % 4, lane_n = lane / 8 * 2 + lane % 2;
     int y = warp / 2 * WM + lane_m * 4, x = warp % 2 * WN + lane_n * 4;
-    /* /lesson */
     int a_r = thread / (BK / 4), a_c = thread % (BK / 4) * 4;
     int b_r = thread / (BN / 4), b_c = thread % (BN / 4) * 4;
+    /* /lesson */
     int64_t row0 = rung_block_row() * BM, column0 = (int64_t)blockIdx.x * BN;
     bool inside =
         rung_is_aligned16(g.a, g.lda) && rung_is_aligned16(g.b, g.ldb) && row0 + BM <= g.m && column0 + BN <= g.n;
