@@ -63,7 +63,7 @@ typedef struct current {
     int timing;
 } current;
 
-static const char *target;
+const char *report_target;
 static int with_time, with_compare;
 static int64_t totals[2]; /* calls answered, calls handed on: those of no line too */
 static rung_context *contexts[CONTEXTS];
@@ -91,9 +91,9 @@ static void *driver_symbol(const char *name)
 
 __attribute__((constructor)) static void start(void)
 {
-    target = getenv("RUNG_REPORT");
-    if (!target || !*target) {
-        target = NULL;
+    report_target = getenv("RUNG_REPORT");
+    if (!report_target || !*report_target) {
+        report_target = NULL;
         return;
     }
     with_compare = RUNG_REPORT_GPU && setting_flag("RUNG_REPORT_COMPARE");
@@ -158,7 +158,7 @@ void report_context(rung_context *context)
 {
     static int registered;
     const int locked = now.timing; /* a timed call may make its thread's context */
-    if (!target)
+    if (!report_target)
         return;
     if (!locked)
         pthread_mutex_lock(&lock);
@@ -174,7 +174,7 @@ void report_context(rung_context *context)
 
 void report_context_closing(rung_context *context)
 {
-    if (!target)
+    if (!report_target)
         return;
     pthread_mutex_lock(&lock);
     for (int i = 0; i < context_count; i++)
@@ -217,14 +217,9 @@ static void time_end(line *of, int who)
     pthread_mutex_unlock(&lock);
 }
 
-int report_wanted(void)
-{
-    return target != NULL;
-}
-
 void report_begin(const char *entry, const rung_gemm *gemm, void *stream)
 {
-    if (!target)
+    if (!report_target)
         return;
     now.entry = entry;
     now.gemm = gemm;
@@ -307,7 +302,7 @@ static line *find_line(const char *reason)
 
 void report_end(const char *reason)
 {
-    if (!target)
+    if (!report_target)
         return;
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -329,7 +324,7 @@ void report_end(const char *reason)
 
 int report_compare(void)
 {
-    return target && with_compare && now.last && now.gemm->beta == 0.0f && !now.gemm->beta_device;
+    return report_target && with_compare && now.last && now.gemm->beta == 0.0f && !now.gemm->beta_device;
 }
 
 void report_peer_begin(void)
@@ -406,10 +401,10 @@ static void write_report(FILE *out)
  */
 __attribute__((destructor)) static void finish(void)
 {
-    if (!target || totals[0] + totals[1] == 0)
+    if (!report_target || totals[0] + totals[1] == 0)
         return;
-    int to_stderr = strcmp(target, "stderr") == 0;
-    FILE *out = to_stderr ? stderr : fopen(target, "a");
+    int to_stderr = strcmp(report_target, "stderr") == 0;
+    FILE *out = to_stderr ? stderr : fopen(report_target, "a");
     int failed = out == NULL, why = errno;
     if (out) {
         pthread_mutex_lock(&lock);
@@ -421,5 +416,5 @@ __attribute__((destructor)) static void finish(void)
     if (out && !to_stderr)
         fclose(out);
     if (failed)
-        fprintf(stderr, "Rung: the report could not be written to %s: %s\n", target, strerror(why));
+        fprintf(stderr, "Rung: the report could not be written to %s: %s\n", report_target, strerror(why));
 }

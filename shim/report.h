@@ -12,7 +12,11 @@
 void report_context(rung_context *context);
 void report_context_closing(rung_context *context);
 
-int report_wanted(void);
+extern const char *report_target; /* where it goes; NULL: nobody wants it */
+static inline int report_wanted(void)
+{
+    return report_target != NULL;
+}
 void report_begin(const char *entry, const rung_gemm *gemm, void *stream); /* gemm: read at report_end */
 void report_kernel(const char *kernel);
 void report_end(const char *reason); /* NULL: Rung answered */

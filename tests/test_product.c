@@ -204,6 +204,29 @@ static void thin_products(void **state)
         }
 }
 
+/* Products that run without a plan: every side from 1 to 40, and those that just fit what is turned for them, or just
+ * do not. */
+static void tiny_products(void **state)
+{
+    (void)state;
+    static const int64_t at_the_border[][3] = {{17, 128, 240}, {17, 16, 240}, {256, 16, 16}, {257, 16, 16}, {16, 16, 256},
+                                               {16, 16, 257},  {33, 128, 30}, {128, 32, 32}, {36, 100, 40}, {26, 67, 50}};
+    enum { BORDER = sizeof at_the_border / sizeof at_the_border[0], DRAWN = 500, SIDE_MOST = 40 };
+    uint64_t seed = 23;
+    for (int i = 0; i < 8 * BORDER + DRAWN; i++) {
+        int64_t side[3];
+        for (int d = 0; d < 3; d++)
+            side[d] = i < 8 * BORDER ? at_the_border[i / 8][d]
+                                     : 1 + (int64_t)((random_float(&seed) + 1.0f) * 0.5f * (SIDE_MOST - 1) + 0.5f);
+        product p;
+        product_new(&p, i & 1, i >> 1 & 1, i >> 2 & 1, side[0], side[1], side[2], i % 3, 1, (uint64_t)i);
+        p.gemm.alpha = i % 5 ? 1.0f : -0.75f;
+        p.gemm.beta = i % 4 == 0 ? 0.5f : i % 4 == 1 ? 1.0f : 0.0f;
+        run_and_check(&p, "tiny");
+        product_free(&p);
+    }
+}
+
 static void nan_and_infinity_propagate(void **state)
 {
     (void)state;
@@ -457,6 +480,7 @@ int main(void)
         cmocka_unit_test(bias_and_activation),
         cmocka_unit_test(bias_and_activation_on_every_path),
         cmocka_unit_test(thin_products),
+        cmocka_unit_test(tiny_products),
         cmocka_unit_test(nan_and_infinity_propagate),
         cmocka_unit_test(the_same_call_gives_the_same_bits),
         cmocka_unit_test(operands_at_any_address),

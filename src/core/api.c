@@ -1,6 +1,7 @@
 /* The entry points: a call is validate, quick return, choose, run. */
 #include "core/context.h"
 #include "core/overlap.h"
+#include "core/small.h"
 #include "core/status.h"
 #include "core/validate.h"
 
@@ -14,14 +15,16 @@ void rung_gemm_init(rung_gemm *gemm)
     gemm->alpha = 1.0f;
 }
 
-static rung_status gemm_run(rung_context *context, const rung_gemm *gemm, int in_order)
+static rung_status run_small(rung_context *context, const rung_kernel *kernel, const rung_small *small)
+{
+    context->last = kernel;
+    return context->backend->run_small(context->state, small);
+}
+
+static rung_status run_planned(rung_context *context, const rung_gemm *gemm, int in_order)
 {
     if (!context || !gemm)
         return rung_fail(RUNG_INVALID_ARGUMENT, "%s is NULL", context ? "gemm" : "context");
-    if (context->small && !in_order && rung_is_small(gemm) && rung_is_apart(gemm)) {
-        context->last = context->small;
-        return context->backend->run_small(context->state, gemm);
-    }
     rung_problem problem;
     memset(&problem, 0, sizeof problem); /* padding too: plans are looked up by their bytes */
     int nothing;
@@ -40,18 +43,25 @@ static rung_status gemm_run(rung_context *context, const rung_gemm *gemm, int in
 
 rung_status rung_gemm_run(rung_context *context, const rung_gemm *gemm)
 {
-    return gemm_run(context, gemm, 0);
+    rung_small small;
+    if (context && gemm && context->small && rung_small_of_gemm(&small, gemm))
+        return run_small(context, context->small, &small);
+    return run_planned(context, gemm, 0);
 }
 
 rung_status rung_gemm_run_in_order(rung_context *context, const rung_gemm *gemm)
 {
-    return gemm_run(context, gemm, 1);
+    return run_planned(context, gemm, 1);
 }
 
 rung_status rung_sgemm(rung_context *context, rung_layout layout, rung_transpose trans_a, rung_transpose trans_b,
                        int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda, const float *b,
                        int64_t ldb, float beta, float *c, int64_t ldc)
 {
+    rung_small small;
+    if (context && context->small &&
+        rung_small_of(&small, layout, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc))
+        return run_small(context, context->small, &small);
     return rung_sgemm_strided_batched(context, layout, trans_a, trans_b, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c,
                                       ldc, 0, 1);
 }
@@ -138,7 +148,7 @@ static rung_status plan_create(rung_plan **out, rung_context *context, const run
         RUNG_TRY_OUT(rung_decide_kernel(context->backend, context->state, &plan->problem, kernel, &plan->choice));
     if (!plan->nothing && !kernel)
         RUNG_TRY_OUT(rung_context_choose(context, &plan->problem, &plan->choice));
-    plan->small = context->small && plan->choice.kernel == context->small && rung_is_small(gemm);
+    plan->small = context->small && plan->choice.kernel == context->small;
     *out = plan;
     return RUNG_SUCCESS;
 out:
@@ -175,22 +185,21 @@ static int same_shape(const rung_problem *made, const rung_problem *now)
 }
 
 /* Returns whether the call may go the way of small products: only where the plan's kernel would answer there too. */
-static int is_small_way(const rung_plan *plan, const rung_gemm *g)
+static int is_small_way(const rung_plan *plan, const rung_gemm *g, rung_small *small)
 {
     const rung_gemm *made = &plan->made_from;
     return plan->small && g->m == made->m && g->n == made->n && g->k == made->k && g->layout == made->layout &&
            g->trans_a == made->trans_a && g->trans_b == made->trans_b && g->lda == made->lda && g->ldb == made->ldb &&
-           g->ldc == made->ldc && rung_is_small(g) && rung_is_apart(g);
+           g->ldc == made->ldc && rung_small_of_gemm(small, g);
 }
 
 rung_status rung_plan_run(rung_plan *plan, const rung_gemm *gemm)
 {
     if (!plan || !gemm)
         return rung_fail(RUNG_INVALID_ARGUMENT, "%s is NULL", plan ? "gemm" : "plan");
-    if (is_small_way(plan, gemm)) {
-        plan->context->last = plan->choice.kernel;
-        return plan->context->backend->run_small(plan->context->state, gemm);
-    }
+    rung_small small;
+    if (is_small_way(plan, gemm, &small))
+        return run_small(plan->context, plan->choice.kernel, &small);
     rung_problem problem;
     memset(&problem, 0, sizeof problem);
     int nothing;

@@ -3,6 +3,7 @@
 #define RUNG_CORE_BACKEND_H
 
 #include "core/problem.h"
+#include "core/small.h"
 #include "plans.h" /* made by the build (cmake/tiles.cmake): the union of the families' plans */
 #include "rung_catalog.h"
 
@@ -53,8 +54,8 @@ typedef struct rung_backend {
     void (*floors_us)(void *state, const rung_kernel *const *kernels, int count, const rung_problem *problem,
                       double *us);
     rung_status (*run)(void *state, const rung_choice *choice, const rung_problem *problem);
-    /* NULL, or the way of products for which rung_is_small() holds, and the kernel that answers them. */
-    rung_status (*run_small)(void *state, const rung_gemm *gemm);
+    /* NULL, or the way of small products, and the kernel that answers them. */
+    rung_status (*run_small)(void *state, const rung_small *small);
     const rung_kernel *(*small_kernel)(const void *state);
     rung_status (*ssum)(void *state, int64_t n, const float *x, float *result);
     rung_status (*synchronize)(void *state);

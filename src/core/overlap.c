@@ -110,14 +110,3 @@ rung_status rung_refuse_overlap(const rung_problem *p, const rung_gemm *g)
                                   (void *)g->c, on_a != swap ? "a" : "b", (const void *)(on_a != swap ? g->a : g->b));
     return RUNG_SUCCESS;
 }
-
-int rung_is_apart(const rung_gemm *g)
-{
-    int row = g->layout == RUNG_ROW_MAJOR;
-    uintptr_t a = (uintptr_t)g->a, b = (uintptr_t)g->b, c = (uintptr_t)g->c;
-    /* Whole lines, the last one's rest included: a little too much, and cheap. */
-    uintptr_t end_a = a + (uintptr_t)(g->lda * (row != (int)g->trans_a ? g->m : g->k)) * sizeof(float);
-    uintptr_t end_b = b + (uintptr_t)(g->ldb * (row != (int)g->trans_b ? g->k : g->n)) * sizeof(float);
-    uintptr_t end_c = c + (uintptr_t)(g->ldc * (row ? g->m : g->n)) * sizeof(float);
-    return (a >= end_c || c >= end_a) && (b >= end_c || c >= end_b);
-}

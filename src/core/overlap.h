@@ -9,7 +9,4 @@
  * from. */
 rung_status rung_refuse_overlap(const rung_problem *problem, const rung_gemm *gemm);
 
-/* Returns whether a product that rung_is_small passed has its result certainly apart from both operands. */
-int rung_is_apart(const rung_gemm *gemm);
-
 #endif

@@ -183,28 +183,3 @@ rung_status rung_refuse_null_elements(const rung_problem *p, const rung_gemm *g)
     }
     return check_elements(12, "c_array", (const float *const *)g->c_array, g->batch);
 }
-
-static int within(int64_t value, int64_t least, int64_t most)
-{
-    return value >= least && value <= most;
-}
-
-int rung_is_small(const rung_gemm *g)
-{
-    enum { MOST = RUNG_SMALL_ELEMENTS, MOST_WORK = 64 * 64 * 64 };
-    const int64_t most_ld = (int64_t)1 << 40;
-    int row = g->layout == RUNG_ROW_MAJOR;
-    if (!within(g->m, 1, MOST) || !within(g->n, 1, MOST) || !within(g->k, 1, MOST) || g->batch != 1 || g->alpha == 0.0f)
-        return 0;
-    if (g->m * g->n > MOST || g->m * g->k > MOST || g->k * g->n > MOST || g->m * g->n * g->k > MOST_WORK)
-        return 0;
-    if ((unsigned)g->layout > 1 || (unsigned)g->trans_a > 1 || (unsigned)g->trans_b > 1)
-        return 0;
-    if (!within(g->lda, row != (int)g->trans_a ? g->k : g->m, most_ld) ||
-        !within(g->ldb, row != (int)g->trans_b ? g->n : g->k, most_ld) || !within(g->ldc, row ? g->n : g->m, most_ld))
-        return 0;
-    if (!g->a || !g->b || !g->c || ((uintptr_t)g->a | (uintptr_t)g->b | (uintptr_t)g->c) % 4)
-        return 0;
-    return !g->a_array && !g->b_array && !g->c_array && !g->alpha_device && !g->beta_device && !g->bias_kind &&
-           !g->activation;
-}

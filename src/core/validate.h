@@ -11,11 +11,4 @@ rung_status rung_validate(const rung_gemm *gemm, rung_math math, rung_problem *p
  * memory. */
 rung_status rung_refuse_null_elements(const rung_problem *problem, const rung_gemm *gemm);
 
-enum { RUNG_SMALL_ELEMENTS = 1 << 13 };
-
-/* Returns true where a product is certainly right, single, plain, and so small (RUNG_SMALL_ELEMENTS in each matrix at
- * most, and the work of 64 in each direction) that every further test would take time that shows. A product that fails
- * here may still be right. */
-int rung_is_small(const rung_gemm *gemm);
-
 #endif

@@ -154,25 +154,24 @@ static const rung_kernel *cpu_small_kernel(const void *state)
     return ((const cpu_state *)state)->best;
 }
 
-static rung_status cpu_run_small(void *state, const rung_gemm *g)
+static rung_status cpu_run_small(void *state, const rung_small *s)
 {
-    cpu_state *cpu = state;
-    rung_cpu_args *args = &cpu->small;
-    int swap = g->layout == RUNG_COL_MAJOR; /* as in core/validate.c */
-    args->m = swap ? g->n : g->m;
-    args->n = swap ? g->m : g->n;
-    args->k = g->k;
-    args->a = swap ? g->b : g->a;
-    args->lda = swap ? g->ldb : g->lda;
-    args->b = swap ? g->a : g->b;
-    args->ldb = swap ? g->lda : g->ldb;
-    args->c = g->c;
-    args->ldc = g->ldc;
-    args->alpha = g->alpha;
-    args->beta = g->beta;
-    args->trans_a = (int)(swap ? g->trans_b : g->trans_a);
-    args->trans_b = (int)(swap ? g->trans_a : g->trans_b);
-    return cpu->best->cpu_entry(args);
+    rung_cpu_args *args = &((cpu_state *)state)->small;
+    int turns = s->n == 1 && s->ldc == 1; /* a column whose elements lie side by side is a row: vectors run along it */
+    args->m = turns ? 1 : s->m;
+    args->n = turns ? s->m : s->n;
+    args->k = s->k;
+    args->a = turns ? s->b : s->a;
+    args->lda = turns ? s->ldb : s->lda;
+    args->b = turns ? s->a : s->b;
+    args->ldb = turns ? s->lda : s->ldb;
+    args->c = s->c;
+    args->ldc = turns ? s->m : s->ldc;
+    args->alpha = s->alpha;
+    args->beta = s->beta;
+    args->trans_a = turns ? !s->trans_b : s->trans_a;
+    args->trans_b = turns ? !s->trans_a : s->trans_b;
+    return rung_cpu_gemm_small(args);
 }
 
 enum { SUM_LANES = 64, SUM_BLOCK = 2048 };

@@ -7,6 +7,7 @@
 #include <string.h>
 
 static const char *const path_names[] = {
+    [PATH_TINY] = "operands in place, one pass",
     [PATH_DIRECT] = "operands in place",          [PATH_STREAM] = "B streams past C, in place",
     [PATH_PACK_B] = "B packed, A in place",       [PATH_OUTER] = "B packed, C written by rows",
     [PATH_PAST] = "C written past the caches",    [PATH_RANK] = "C written row by row",
@@ -298,6 +299,14 @@ rung_status rung_cpu_gemm(const rung_cpu_args *p)
     if (p->batch > 1 || p->a_array)
         return run_batch(p);
     return run_one(p, p->threads > 1 && !is_tiny(p) ? choose_threads(product_us(p), p) : 1);
+}
+
+rung_status rung_cpu_gemm_small(const rung_cpu_args *p)
+{
+    if (!is_tiny(p))
+        return rung_cpu_gemm(p);
+    rung_gemm_tiny(p);
+    return RUNG_SUCCESS;
 }
 
 /* The catalog's entries. The product's args name the micro-kernels, so that all entries do the same. */

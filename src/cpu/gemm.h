@@ -7,6 +7,7 @@
 #include "cpu/kernels/kernels.h"
 
 typedef enum gemm_path {
+    PATH_TINY,
     PATH_DIRECT,
     PATH_STREAM,
     PATH_PACK_B,
@@ -29,6 +30,7 @@ typedef struct gemm_plan {
     int fetch;          /* A in place: fetch its next rows ahead */
     int of_b;           /* PATH_DOT, PATH_SWAPPED: the long operand is B, not A */
     int split_m;        /* threads cut m, else n */
+    int last;           /* PATH_DIRECT: last columns that go as dot products */
     int turned;         /* PATH_LONG_K: the pieces are those of the transposed product */
 } gemm_plan;
 
@@ -101,12 +103,11 @@ static inline int rows_in_place(const rung_cpu_args *p)
 
 /* Returns the vectors of columns of a tile in place, at most: the packed tile's, or one more where that takes all
  * columns at once in as many sums. One or two rows have too few sums to hide an FMA's latency and take more. */
-static inline int vectors_in_place(const rung_cpu_args *p)
+static inline int vectors_in_place(const rung_cpu_kernel *kernel, int64_t m, int64_t n)
 {
-    const rung_cpu_kernel *kernel = p->kernel;
-    int64_t vectors = (p->n + kernel->vl - 1) >> kernel->vl_bits;
-    if (p->m <= 2)
-        return p->m == 1 ? RUNG_TILE_MAX_VECTORS : RUNG_TILE_WIDE_VECTORS;
+    int64_t vectors = (n + kernel->vl - 1) >> kernel->vl_bits;
+    if (m <= 2)
+        return m == 1 ? RUNG_TILE_MAX_VECTORS : RUNG_TILE_WIDE_VECTORS;
     return kernel->nv * kernel->vl * 4 > LINE_BYTES && vectors == kernel->nv + 1 ? (int)vectors : kernel->nv;
 }
 
@@ -130,12 +131,44 @@ static inline int leaves_lanes_empty(const rung_cpu_args *p)
            4 * p->n <= 3 * round_up(p->n, LANES);
 }
 
-/* Runs a product that is so small that planning would cost as much as computing: in place, on one thread, in one pass
- * over k. */
+/* Returns how many of the last columns go as dot products: so few that most lanes of their tile would be empty. A has k
+ * innermost, k is long enough for what adding up lanes costs, and rows enough share what turning these columns costs. */
+static inline int last_as_dots(const rung_cpu_args *p)
+{
+    enum { FEWEST = 2, STEPS_OF_FEWEST = 16, ROWS_OF_FEWEST = 16, FEW = 4, STEPS_OF_FEW = 48, ROWS_OF_FEW = 24 };
+    int rest = (int)(p->n & (p->kernel->vl - 1));
+    if (p->trans_a || rest > FEW)
+        return 0;
+    if (rest <= FEWEST)
+        return p->k >= STEPS_OF_FEWEST && p->m >= ROWS_OF_FEWEST ? rest : 0;
+    return p->k >= STEPS_OF_FEW && p->m >= ROWS_OF_FEW ? rest : 0;
+}
+
+/* Returns the floats that turning these columns needs. */
+static inline int64_t rung_gemm_last_floats(const rung_cpu_args *p, int last)
+{
+    return last ? round_up(p->k, p->kernel->vl) * last + RUNG_PACK_SLACK : 0;
+}
+
+enum { RUNG_TINY_FLOATS = 1 << 12 };
+
+/* Returns true where a tiny product with both operands transposed is computed as the transposed one, and C turned. */
+static inline int turns_c(const rung_cpu_args *p)
+{
+    return p->trans_a && p->m <= p->k;
+}
+
+/* Returns true where one thread computes the product in one pass over k before a plan would be made. What is turned for
+ * a transposed B, with rows of whole vectors, must be small too. */
 static inline int is_tiny(const rung_cpu_args *p)
 {
-    return !p->in_order && !p->trans_b && p->k <= 256 && p->m * p->k <= 1 << 12 && p->k * p->n <= 1 << 12 &&
-           p->m * p->n <= 1 << 12 && !is_rank(p) && !leaves_lanes_empty(p);
+    enum { MOST = RUNG_TINY_FLOATS, STEPS_MOST = 256 };
+    if (p->in_order || p->k > STEPS_MOST || p->m * p->k > MOST || p->k * p->n > MOST || p->m * p->n > MOST ||
+        is_rank(p))
+        return 0;
+    if (!p->trans_b)
+        return !leaves_lanes_empty(p);
+    return (turns_c(p) ? p->n * round_up(p->m, LINE_FLOATS) : p->k * round_up(p->n, LINE_FLOATS)) <= MOST;
 }
 
 void rung_gemm_tiny(const rung_cpu_args *p);

@@ -53,24 +53,37 @@ typedef struct block {
 } block;
 
 /* The first `wide` of `groups` groups have narrow + 1 vectors, the others `narrow`. Where there is a tail, it is the
- * last group: columns that fill at most half a vector, which the kernel's other family takes. Beyond TAIL_VECTORS that
- * is a small part, and A passes once more for it; with fewer than TAIL_ROWS each group waits for its FMAs' latency. */
+ * last group: columns that the kernel's other family takes. */
 typedef struct grouping {
     int64_t groups, narrow, wide;
     int tail;
 } grouping;
 
-static inline grouping group_columns(int64_t m, int64_t n, const rung_cpu_kernel *kernel, int most)
+/* Returns true where the last columns fill at most half a vector, and a family for them pays: beyond TAIL_VECTORS they
+ * are a small part, and A passes once more for them; with fewer rows than TAIL_ROWS each group waits for its FMAs'
+ * latency. */
+static inline int has_tail(int64_t m, int64_t n, const rung_cpu_kernel *kernel)
 {
     enum { TAIL_VECTORS = 16, TAIL_ROWS = 6 };
-    int vl = kernel->vl;
-    int64_t vectors = (n + vl - 1) >> kernel->vl_bits, rest = n & (vl - 1);
-    int tail = kernel->half && rest > 0 && rest <= vl / 2 && vectors <= TAIL_VECTORS && m >= TAIL_ROWS;
-    vectors -= tail;
+    int64_t rest = n & (kernel->vl - 1);
+    return kernel->half && rest > 0 && rest <= kernel->vl / 2 && m >= TAIL_ROWS &&
+           n <= (int64_t)TAIL_VECTORS * kernel->vl;
+}
+
+static inline grouping group_columns(int64_t m, int64_t n, const rung_cpu_kernel *kernel, int most)
+{
+    int tail = has_tail(m, n, kernel);
+    int64_t vectors = ((n + kernel->vl - 1) >> kernel->vl_bits) - tail;
     if (vectors <= most)
         return (grouping){(vectors > 0) + tail, vectors, 0, tail};
     int64_t groups = divide_up(vectors, most), narrow = vectors / groups;
     return (grouping){groups + tail, narrow, vectors - groups * narrow, tail};
+}
+
+/* Returns the family that turns the smallest blocks. */
+static inline const rung_cpu_kernel *narrow_of(const rung_cpu_kernel *kernel)
+{
+    return kernel->half ? kernel->half : kernel;
 }
 
 static inline int is_tail(const grouping *by, int64_t group)
@@ -113,6 +126,8 @@ void rung_gemm_sweep_groups(const block *s, const grouping *by, int64_t first, i
  */
 void rung_gemm_pack_b(const rung_cpu_args *p, int64_t step, int64_t column, int64_t k, int64_t n, const grouping *by,
                       int64_t first, int64_t count, float *to);
+/* Computes the last columns of C, as last_as_dots() counts them. */
+void rung_gemm_run_last(const rung_cpu_args *p, int last, float *workspace);
 /* Applies bias and activation to a part of C that is otherwise done. */
 void rung_gemm_finish(const rung_cpu_args *p, int64_t row, int64_t rows, int64_t column, int64_t columns);
 

@@ -4,11 +4,12 @@
 #include <stdatomic.h>
 #include <string.h>
 
-static void run_direct(const rung_cpu_args *p, const gemm_plan *plan)
+static void run_direct(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
 {
+    int last = p->n & (p->kernel->vl - 1) ? plan->last : 0; /* of all strips the last one has them */
     block s = {.kernel = p->kernel,
                .m = p->m,
-               .n = p->n,
+               .n = p->n - last,
                .lda = p->lda,
                .kind = p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW,
                .rows_most = rows_in_place(p),
@@ -24,41 +25,8 @@ static void run_direct(const rung_cpu_args *p, const gemm_plan *plan)
         set_beta(&s, p, step);
         rung_gemm_sweep(&s);
     }
-}
-
-/* Runs a product all of whose C one tile holds. */
-static int run_one_tile(const rung_cpu_args *p)
-{
-    const rung_cpu_kernel *kernel = p->kernel;
-    int64_t vectors = (p->n + kernel->vl - 1) >> kernel->vl_bits;
-    if (vectors > vectors_in_place(p) || p->m > kernel->max_rows[vectors - 1])
-        return 0;
-    int lanes = (int)(p->n - ((vectors - 1) << kernel->vl_bits));
-    rung_tile_out out = {
-        .ldc = p->ldc, .alpha = p->alpha, .beta = p->beta, .lanes = lanes, .b_lanes = lanes, .ask_c = asks_c(p, p->k)};
-    kernel->tile[p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW][vectors - 1][p->m - 1](p->k, p->a, p->lda, p->b, p->ldb,
-                                                                                  p->c, &out);
-    return 1;
-}
-
-void rung_gemm_tiny(const rung_cpu_args *p)
-{
-    if (run_one_tile(p))
-        return;
-    block s = {.kernel = p->kernel,
-               .m = p->m,
-               .n = p->n,
-               .k = p->k,
-               .a = p->a,
-               .lda = p->lda,
-               .kind = p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW,
-               .rows_most = rows_in_place(p),
-               .b = p->b,
-               .ldb = p->ldb,
-               .most = vectors_in_place(p),
-               .c = p->c,
-               .out = {.ldc = p->ldc, .alpha = p->alpha, .beta = p->beta, .ask_c = asks_c(p, p->k)}};
-    rung_gemm_sweep(&s);
+    if (last)
+        rung_gemm_run_last(p, last, workspace);
 }
 
 /* Returns the number of passes over m rows, which are as even as they can be. */
@@ -260,22 +228,6 @@ static void run_dot(const rung_cpu_args *p, const gemm_plan *plan, float *worksp
     p->kernel->dot[columns - 1](&dot, rows);
 }
 
-/* Turns a strip of results into C, some rows of C at a time, whose lines stay in L1 while their columns are written. */
-static void add_transposed(float *c, int64_t ldc, const float *d, int64_t ldd, int64_t m, int64_t n, float beta)
-{
-    enum { ROWS = 16 };
-    for (int64_t i = 0; i < m; i += ROWS, c += ROWS * ldc, d += ROWS) {
-        int64_t rows = min64(ROWS, m - i);
-        for (int64_t j = 0; j < n; j++)
-            if (beta == 0.0f)
-                for (int64_t r = 0; r < rows; r++)
-                    c[r * ldc + j] = d[j * ldd + r];
-            else
-                for (int64_t r = 0; r < rows; r++)
-                    c[r * ldc + j] = beta * c[r * ldc + j] + d[j * ldd + r];
-    }
-}
-
 /* Computes (op(A) op(B))' = op(B)' op(A)', so that the vectors run along the rows of the long operand as they lie in
  * memory. The result goes through a strip that stays in L2. */
 static void run_swapped(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
@@ -297,15 +249,15 @@ static void run_swapped(const rung_cpu_args *p, const gemm_plan *plan, float *wo
         else
             t.a = p->b + at * p->ldb;
         if (columns && p->m * p->k * 4 <= p->caches->l2_bytes / 2)
-            run_direct(&t, plan);
+            run_direct(&t, plan, NULL);
         else if (columns)
             run_stream(&t, plan, rest);
         else
             run_pack_b(&t, plan, rest);
         if (columns)
-            add_transposed(p->c + at * p->ldc, p->ldc, workspace, t.ldc, now, p->n, p->beta);
+            p->kernel->turn(p->c + at * p->ldc, p->ldc, workspace, t.ldc, now, p->n, p->beta);
         else
-            add_transposed(p->c + at, p->ldc, workspace, t.ldc, p->m, now, p->beta);
+            p->kernel->turn(p->c + at, p->ldc, workspace, t.ldc, p->m, now, p->beta);
     }
 }
 
@@ -344,7 +296,8 @@ static void run_packed(const rung_cpu_args *p, const gemm_plan *plan, float *wor
 static void run_path(const rung_cpu_args *p, const gemm_plan *plan, gemm_path path, float *workspace)
 {
     switch (path) {
-    case PATH_DIRECT: run_direct(p, plan); break;
+    case PATH_TINY: rung_gemm_tiny(p); break;
+    case PATH_DIRECT: run_direct(p, plan, workspace); break;
     case PATH_PAST: run_past(p, plan, workspace); break;
     case PATH_RANK: run_rank(p, plan, workspace); break;
     case PATH_STREAM: run_stream(p, plan, workspace); break;

@@ -154,7 +154,7 @@ static gemm_path choose_path(const rung_cpu_args *p, gemm_plan *plan, const rung
     if (p->in_order)
         return PATH_PACKED;
     if (is_tiny(p))
-        return PATH_DIRECT;
+        return PATH_TINY;
     if (should_pass_caches(p, caches))
         return PATH_PAST;
     if (is_rank(p))
@@ -279,7 +279,11 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
     /* A panel of B takes an eighth of L2. */
     plan.kc = even_block(p->k, max64(min64(caches->l2_bytes / 8 / (4 * panel), 512), 256), 8);
     switch (plan.path) {
-    case PATH_DIRECT: plan.most = vectors_in_place(p); break;
+    case PATH_TINY: break;
+    case PATH_DIRECT:
+        plan.last = last_as_dots(p);
+        plan.most = vectors_in_place(kernel, p->m, p->n - plan.last);
+        break;
     case PATH_PAST: plan.nc = max64(min64(caches->l2_bytes / 4 / (4 * p->k), PAST_COLUMNS) / panel, 1) * panel; break;
     case PATH_RANK:
         plan.nc = max64(caches->l1_bytes * 3 / 4 / (4 * p->k) / (2 * kernel->vl), 4) * 2 * kernel->vl;
@@ -319,7 +323,8 @@ static int64_t path_floats(const rung_cpu_args *p, const gemm_plan *plan, gemm_p
 {
     int64_t kc = min64(plan->kc, p->k), panel = (int64_t)p->kernel->nv * p->kernel->vl, floats = 0;
     switch (path) {
-    case PATH_DIRECT: return 0;
+    case PATH_TINY: return 0;
+    case PATH_DIRECT: return rung_gemm_last_floats(p, plan->last);
     case PATH_STREAM: floats = rung_gemm_stream_a_floats(p) + p->m * rung_gemm_stream_ld(p, plan); break;
     case PATH_RANK: floats = p->k * round_up(min64(plan->nc, columns), 2 * p->kernel->vl); break;
     case PATH_PAST:

@@ -7,7 +7,7 @@
 /* kernel_body.inc says what these are. */
 #define TAIL_ALWAYS_MASKED 1 /* a masked load costs what a plain one does */
 #define FAMILY avx512_f32_8x48
-#define FAMILY_HALF avx2_f32_6x16
+#define FAMILY_HALF avx512_f32_8x24
 #define FAMILY_MR 8
 #define FAMILY_NV 3
 #define FAMILY_MAX_ROWS                                                                                                \

@@ -64,6 +64,9 @@ typedef void (*rung_add_sums_fn)(float *c, int64_t ldc, const float *sums, int64
  * the last vector past width are 0; others are left as they are, and tiles never read them. */
 typedef void (*rung_pack_fn)(float *dst, const float *src, int64_t lds, int64_t width, int64_t k, int panel);
 
+/* Turns a result: c[i*ldc + j] = d[j*ldd + i] + beta * c[i*ldc + j], m rows of n. */
+typedef void (*rung_turn_fn)(float *c, int64_t ldc, const float *d, int64_t ldd, int64_t m, int64_t n, float beta);
+
 typedef struct rung_dot_args {
     int64_t k;
     const float *s; /* rows: s[i*lds + p] */
@@ -107,6 +110,7 @@ typedef struct rung_cpu_kernel {
     int stream_rows; /* the most rows that stream[] has */
     rung_add_sums_fn add_sums;
     rung_pack_fn pack_by_k, pack_by_row;
+    rung_turn_fn turn;
     rung_dot_fn dot[RUNG_DOT_MAX_COLS];
     rung_rank_fn rank[RUNG_RANK_STEPS]; /* by k */
     rung_finish_fn finish;

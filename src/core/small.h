@@ -1,0 +1,77 @@
+/* Small products run without validation and plan. What must be asked first is inline, since every test takes time that
+ * shows beside them: where the caller's values are at hand, most tests fall away. */
+#ifndef RUNG_CORE_SMALL_H
+#define RUNG_CORE_SMALL_H
+
+#include "rung.h"
+
+/* A single plain product, row-major as every backend sees it. */
+typedef struct rung_small {
+    int64_t m, n, k;
+    const float *a;
+    int64_t lda;
+    const float *b;
+    int64_t ldb;
+    float *c;
+    int64_t ldc;
+    float alpha, beta;
+    int trans_a, trans_b;
+} rung_small;
+
+/* Returns true where the sizes are right, and small: MOST elements in each matrix, and the work of 64 in each direction.
+ * Numbers that are too large, or negative, have a high bit, so that one test does for several. */
+static inline int rung_is_small_shape(const rung_small *s)
+{
+    enum { MOST = 1 << 13, MOST_WORK = 64 * 64 * 64, LD_BITS = 40 };
+    if ((uint64_t)((s->m - 1) | (s->n - 1) | (s->k - 1)) >= MOST || (uint64_t)(s->lda | s->ldb | s->ldc) >> LD_BITS)
+        return 0;
+    if (s->m * s->n > MOST || s->m * s->k > MOST || s->k * s->n > MOST || s->m * s->n * s->k > MOST_WORK)
+        return 0;
+    return s->lda >= (s->trans_a ? s->m : s->k) && s->ldb >= (s->trans_b ? s->k : s->n) && s->ldc >= s->n;
+}
+
+/* Returns whether the result is certainly apart from both operands. Whole lines count, the last one's rest included: a
+ * little too much, and cheap. */
+static inline int rung_is_apart(const rung_small *s)
+{
+    uintptr_t a = (uintptr_t)s->a, b = (uintptr_t)s->b, c = (uintptr_t)s->c;
+    uintptr_t end_a = a + (uintptr_t)(s->lda * (s->trans_a ? s->k : s->m)) * sizeof(float);
+    uintptr_t end_b = b + (uintptr_t)(s->ldb * (s->trans_b ? s->n : s->k)) * sizeof(float);
+    uintptr_t end_c = c + (uintptr_t)(s->ldc * s->m) * sizeof(float);
+    return (a >= end_c || c >= end_a) && (b >= end_c || c >= end_b);
+}
+
+/* Turns an sgemm call into a small product. Returns whether it is one and certainly right; a call that fails here may
+ * still be right. */
+static inline int rung_small_of(rung_small *s, rung_layout layout, rung_transpose trans_a, rung_transpose trans_b,
+                                int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
+                                const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
+{
+    int swap = layout == RUNG_COL_MAJOR; /* as in core/validate.c */
+    s->m = swap ? n : m;
+    s->n = swap ? m : n;
+    s->k = k;
+    s->a = swap ? b : a;
+    s->lda = swap ? ldb : lda;
+    s->b = swap ? a : b;
+    s->ldb = swap ? lda : ldb;
+    s->c = c;
+    s->ldc = ldc;
+    s->alpha = alpha;
+    s->beta = beta;
+    s->trans_a = (int)(swap ? trans_b : trans_a);
+    s->trans_b = (int)(swap ? trans_a : trans_b);
+    return ((unsigned)layout | (unsigned)trans_a | (unsigned)trans_b) <= 1 && alpha != 0.0f &&
+           rung_is_small_shape(s) && a && b && c && ((uintptr_t)a | (uintptr_t)b | (uintptr_t)c) % 4 == 0 &&
+           rung_is_apart(s);
+}
+
+static inline int rung_small_of_gemm(rung_small *s, const rung_gemm *g)
+{
+    return g->batch == 1 && !g->a_array && !g->b_array && !g->c_array && !g->alpha_device && !g->beta_device &&
+           !g->bias_kind && !g->activation &&
+           rung_small_of(s, g->layout, g->trans_a, g->trans_b, g->m, g->n, g->k, g->alpha, g->a, g->lda, g->b, g->ldb,
+                         g->beta, g->c, g->ldc);
+}
+
+#endif

@@ -1,0 +1,188 @@
+/* Products so small that planning would cost as much as computing: one thread, one pass over k, operands in place. No
+ * tile reads a transposed B, so that is turned first; or, where A is transposed too and C is less than B, C is turned
+ * last. */
+#include "cpu/gemm_block.h"
+
+/* Returns the family whose vectors the columns fill best. */
+static const rung_cpu_kernel *choose_family(const rung_cpu_kernel *kernel, int64_t n)
+{
+    return kernel->half && n <= kernel->half->vl ? kernel->half : kernel;
+}
+
+/* Runs a product whose C one column of tiles holds. */
+static inline void run_tiles(const rung_cpu_args *p, const rung_cpu_kernel *kernel, int64_t vectors)
+{
+    int64_t left = p->m, most = kernel->max_rows[vectors - 1], asked = rows_in_place(p);
+    int lanes = (int)(p->n - ((vectors - 1) << kernel->vl_bits));
+    const rung_tile_fn *tiles = kernel->tile[p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW][vectors - 1];
+    rung_tile_out out = {
+        .ldc = p->ldc, .alpha = p->alpha, .beta = p->beta, .lanes = lanes, .b_lanes = lanes, .ask_c = asks_c(p, p->k)};
+    if (left <= most) {
+        tiles[left - 1](p->k, p->a, p->lda, p->b, p->ldb, p->c, &out);
+        return;
+    }
+    most = asked ? min64(asked, most) : most;
+    const float *a = p->a;
+    float *c = p->c;
+    int64_t row_step = p->trans_a ? 1 : p->lda;
+    for (int64_t count = divide_up(left, most); count > 0; count--) {
+        int64_t rows = divide_up(left, count);
+        tiles[rows - 1](p->k, a, p->lda, p->b, p->ldb, c, &out);
+        a += rows * row_step;
+        c += rows * p->ldc;
+        left -= rows;
+    }
+}
+
+static void run(const rung_cpu_args *p, const rung_cpu_kernel *kernel)
+{
+    enum { STEPS_WITHOUT_TAIL = 2 }; /* of k, at most: a tile costs more than its empty lanes */
+    int64_t vectors = (p->n + kernel->vl - 1) >> kernel->vl_bits;
+    int most = vectors_in_place(kernel, p->m, p->n);
+    if (vectors <= most && (p->k <= STEPS_WITHOUT_TAIL || !has_tail(p->m, p->n, kernel))) {
+        run_tiles(p, kernel, vectors);
+        return;
+    }
+    block s; /* each field by itself: clearing all of them first takes as long as a tile */
+    s.kernel = kernel;
+    s.m = p->m;
+    s.n = p->n;
+    s.k = p->k;
+    s.a = p->a;
+    s.lda = p->lda;
+    s.kind = p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW;
+    s.packed_a = s.packed_b = 0;
+    s.b = p->b;
+    s.ldb = p->ldb;
+    s.fetch_rows = 0;
+    s.most = most;
+    s.rows_most = rows_in_place(p);
+    s.next = NULL;
+    s.c = p->c;
+    s.out.ldc = p->ldc;
+    s.out.alpha = p->alpha;
+    s.out.beta = p->beta;
+    s.out.fetch = (rung_fetch){0};
+    s.out.ask_c = asks_c(p, p->k);
+    s.out.stream = 0;
+    rung_gemm_sweep(&s);
+}
+
+/* Returns true where dot products take less time than turning B and tiles. */
+static inline int wants_dots(const rung_cpu_args *p)
+{
+    enum { COLUMNS = 4, OUTPUTS_A_STEP = 5 };
+    return p->n <= COLUMNS || p->m * p->n <= OUTPUTS_A_STEP * p->k;
+}
+
+/* Runs dot products, a few columns at a time: both operands have k innermost. */
+static __attribute__((noinline)) void run_dots(const rung_cpu_args *p)
+{
+    enum { COLUMNS = 4 };
+    int turns = p->m < COLUMNS && p->m < p->n;
+    int64_t rows = turns ? p->n : p->m, columns = turns ? p->m : p->n;
+    rung_dot_args dot = {.k = p->k,
+                         .s = turns ? p->b : p->a,
+                         .lds = turns ? p->ldb : p->lda,
+                         .t = turns ? p->a : p->b,
+                         .t_step = p->kernel->vl,
+                         .t_ld = turns ? p->lda : p->ldb,
+                         .c = p->c,
+                         .c_row = turns ? 1 : p->ldc,
+                         .c_col = turns ? p->ldc : 1,
+                         .alpha = p->alpha,
+                         .beta = p->beta};
+    for (int64_t j = 0; j < columns; j += COLUMNS, dot.t += COLUMNS * dot.t_ld, dot.c += COLUMNS * dot.c_col)
+        p->kernel->dot[min64(COLUMNS, columns - j) - 1](&dot, rows);
+}
+
+/* Copies what run() reads, a field at a time: a copy as a whole would load two fields at once, and wait for both to be
+ * written. */
+static inline void copy(rung_cpu_args *to, const rung_cpu_args *p)
+{
+    to->kernel = p->kernel;
+    to->caches = p->caches;
+    to->m = p->m;
+    to->n = p->n;
+    to->k = p->k;
+    to->a = p->a;
+    to->lda = p->lda;
+    to->b = p->b;
+    to->ldb = p->ldb;
+    to->c = p->c;
+    to->ldc = p->ldc;
+    to->alpha = p->alpha;
+    to->beta = p->beta;
+    to->trans_a = p->trans_a;
+}
+
+/* Turns B first; or, where A is transposed too and C is less than B, C last. */
+static void run_turned(rung_cpu_args *t)
+{
+    float turned[RUNG_TINY_FLOATS + RUNG_PACK_SLACK];
+    if (turns_c(t)) {
+        const rung_cpu_kernel *kernel = choose_family(t->kernel, t->m);
+        rung_cpu_args turn;
+        copy(&turn, t);
+        turn.m = t->n;
+        turn.n = t->m;
+        turn.a = t->b;
+        turn.lda = t->ldb;
+        turn.b = t->a;
+        turn.ldb = t->lda;
+        turn.trans_a = 0;
+        turn.c = turned;
+        turn.ldc = round_up(turn.n, kernel->vl);
+        turn.beta = 0.0f;
+        run(&turn, kernel);
+        narrow_of(t->kernel)->turn(t->c, t->ldc, turned, turn.ldc, t->m, t->n, t->beta);
+        return;
+    }
+    const rung_cpu_kernel *kernel = choose_family(t->kernel, t->n);
+    int64_t panel = round_up(t->n, kernel->vl);
+    narrow_of(t->kernel)->pack_by_row(turned, t->b, t->ldb, t->n, t->k, (int)panel);
+    t->b = turned;
+    t->ldb = panel;
+    run(t, kernel);
+}
+
+/* Runs a product whose B is transposed. A vector whose elements lie side by side is its own transpose. */
+static __attribute__((noinline)) void run_transposed_b(const rung_cpu_args *p)
+{
+    rung_cpu_args t;
+    copy(&t, p);
+    if (t.m == 1 && t.lda == 1) {
+        t.trans_a = 0;
+        t.lda = t.k;
+    }
+    if (t.k == 1 && t.ldb == 1) {
+        t.ldb = t.n;
+        run(&t, choose_family(t.kernel, t.n));
+    } else if (!t.trans_a && wants_dots(&t))
+        run_dots(&t);
+    else
+        run_turned(&t);
+}
+
+/* Runs a product whose last columns go as dot products. */
+static __attribute__((noinline)) void run_with_last(const rung_cpu_args *p, int last)
+{
+    float turned[RUNG_TINY_FLOATS + RUNG_PACK_SLACK];
+    rung_cpu_args rest;
+    copy(&rest, p);
+    rest.n -= last;
+    if (rest.n > 0)
+        run(&rest, choose_family(p->kernel, rest.n));
+    rung_gemm_run_last(p, last, turned);
+}
+
+void rung_gemm_tiny(const rung_cpu_args *p)
+{
+    int last = last_as_dots(p);
+    if (p->trans_b)
+        run_transposed_b(p);
+    else if (last)
+        run_with_last(p, last);
+    else
+        run(p, choose_family(p->kernel, p->n));
+}
