@@ -146,25 +146,27 @@ static void scale(const rung_cpu_args *p)
     rung_gemm_finish(p, 0, p->m, 0, p->n);
 }
 
-/* Threads earn their wake-up only on products of some length: a few microseconds when the workers still spin, more
- * when they sleep. */
+/* Threads earn their wake-up only on products of some length: a few microseconds when the workers still spin. Waking one
+ * that sleeps costs the caller some 15, and the worker comes 10 later: one product pays for that if it is long, and
+ * several that follow each other closely if they are together. */
 static int choose_threads(double work_us, const rung_cpu_args *p)
 {
-    if (p->threads <= 1)
+    enum { LEAST_US = 3, LEAST_ALONE_US = 18, LEAST_TOGETHER_US = 54 };
+    if (p->threads <= 1 || work_us < 2 * LEAST_US)
         return 1;
-    double least_us = rung_pool_is_hot() ? 3.0 : 12.0;
-    double most = work_us / least_us;
+    int pays = (!p->note && rung_pool_close_work(p->pool, work_us) >= LEAST_TOGETHER_US) || rung_pool_is_hot();
+    double most = work_us / (pays ? LEAST_US : LEAST_ALONE_US);
     return most < 2.0 ? 1 : most < p->threads ? (int)most : p->threads;
 }
 
-/* Guesses one thread's time, from 3 GHz and 40 GB/s. That is good enough to tell short from long. */
+/* Guesses one thread's time, from 3 GHz and the 80 GB/s of an L2. That is good enough to tell short from long. */
 static double product_us(const rung_cpu_args *p)
 {
     double m = (double)p->m, n = (double)p->n, k = (double)p->k;
-    return 2.0 * m * n * k / (p->kernel->vl * 12e3) + 4.0 * (m * k + k * n + m * n) / 40e3;
+    return 2.0 * m * n * k / (p->kernel->vl * 12e3) + 4.0 * (m * k + k * n + m * n) / 80e3;
 }
 
-enum { STRIPS_A_THREAD = 4, STRIPS_PACKED = 2, STRIP_LEAST = 192 };
+enum { STRIPS_A_THREAD = 4, STRIPS_PACKED = 2, STRIP_LEAST = 192, STRIP_LEAST_OF_ROWS = 8 };
 
 /* Returns whether all threads should pack B together. That saves each thread from packing it alone, and costs a meeting
  * of all threads a slab. With few rows a slab would be read from the other cores' caches more often than it is used. */
@@ -180,11 +182,15 @@ static int is_worth_sharing(const rung_cpu_args *p, int threads)
 static int64_t strip_length(const rung_cpu_args *p, const gemm_plan *plan, int threads)
 {
     int64_t length = plan->split_m ? p->m : p->n;
-    int64_t unit = plan->split_m ? p->kernel->mr : (int64_t)p->kernel->nv * p->kernel->vl;
+    int64_t unit = plan->split_m ? p->kernel->mr : (int64_t)p->kernel->nv * p->kernel->vl, least = STRIP_LEAST;
     if (threads <= 1)
         return length;
+    if (plan->path == PATH_RANK && plan->split_m) { /* rows are written one by one, and nothing is packed for them */
+        unit = 1;
+        least = STRIP_LEAST_OF_ROWS;
+    }
     int64_t most = plan->path == PATH_PACKED ? STRIPS_PACKED : STRIPS_A_THREAD;
-    int64_t strips = threads * max64(1, min64(most, length / (threads * STRIP_LEAST)));
+    int64_t strips = threads * max64(1, min64(most, length / (threads * least)));
     return round_up(divide_up(length, strips), unit);
 }
 

@@ -21,6 +21,7 @@ enum {
     PAST_COLUMNS = 1024,          /* at most: longer runs of C gain nothing */
     OUTER_STEPS = 64,             /* of k, at most: writing C takes longer than adding up */
     CHUNK_BYTES = 256 << 10,      /* of B, packed at a time: more leaves too little of L2 for what is asked ahead */
+    ROWS_TO_SHARE = 32, /* rows of C, at least, that threads cut by rows: cut by columns, each row has a line of two */
     PAST_STEPS = 10, /* of k, at most, where a line takes several vectors: tiles are narrow, B is read often */
 };
 
@@ -286,6 +287,7 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
         break;
     case PATH_PAST: plan.nc = max64(min64(caches->l2_bytes / 4 / (4 * p->k), PAST_COLUMNS) / panel, 1) * panel; break;
     case PATH_RANK:
+        plan.split_m = p->m >= ROWS_TO_SHARE;
         plan.nc = max64(caches->l1_bytes * 3 / 4 / (4 * p->k) / (2 * kernel->vl), 4) * 2 * kernel->vl;
         break;
     case PATH_LONG_K: long_blocks(&plan, p, caches); break;

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifdef __SANITIZE_ADDRESS__
@@ -28,6 +29,7 @@
 enum {
     MAX_THREADS = 256,
     WORKER_SPINS = 4000, /* pauses, some 40 ns each, before a worker sleeps */
+    SPIN_US = 100,       /* less than these pauses take */
     CALLER_SPINS = 4000, /* before a waiting caller starts to yield its CPU to the worker it waits for */
     TASK_BITS = 40,
     HUGE_PAGE_BYTES = 2 << 20,
@@ -42,6 +44,7 @@ typedef struct slot {
 
 struct rung_pool {
     slot slots[MAX_THREADS];
+    double called_us, close_us; /* when rung_pool_close_work was called last, and what it said */
 };
 
 typedef struct task_run {
@@ -232,6 +235,16 @@ int rung_pool_is_hot(void)
 {
     return atomic_load_explicit(&crew.workers, memory_order_relaxed) > 0 &&
            atomic_load_explicit(&crew.sleepers, memory_order_relaxed) == 0;
+}
+
+double rung_pool_close_work(rung_pool *pool, double work_us)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    double now_us = (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
+    pool->close_us = work_us + (now_us - pool->called_us < SPIN_US ? pool->close_us : 0.0);
+    pool->called_us = now_us;
+    return pool->close_us;
 }
 
 static void wait_for(int64_t tasks)

@@ -23,5 +23,8 @@ float *rung_pool_workspace(rung_pool *pool, int slot);
 void rung_pool_run(rung_pool *pool, int threads, int64_t tasks, rung_task_fn fn, void *job);
 /* Returns true where workers are spinning right now, so that a job reaches them in well under a microsecond. */
 int rung_pool_is_hot(void);
+/* Adds up the work of calls that follow each other so closely that a worker woken for one would still spin at the next;
+ * this one's included. */
+double rung_pool_close_work(rung_pool *pool, double work_us);
 
 #endif
