@@ -198,6 +198,26 @@ static void run_past(const rung_cpu_args *p, const gemm_plan *plan, float *works
     atomic_thread_fence(memory_order_seq_cst); /* nothing else orders stores past the caches */
 }
 
+/* Runs dot products, as many columns at a time as L1 holds and the family takes; some rows at a time, which the next
+ * columns find in a cache. */
+static void run_dot_groups(const rung_cpu_args *p, const rung_dot_args *dot, int64_t rows, int64_t columns)
+{
+    enum { ROWS = 24 };
+    const rung_cpu_kernel *kernel = p->kernel;
+    int64_t fit = max64(p->caches->l1_bytes / (4 * p->k), RUNG_DOT_COLS_LEAST);
+    int64_t groups = divide_up(columns, min64(fit, kernel->dot_cols)), step = groups > 1 ? ROWS : rows;
+    rung_dot_args part = *dot;
+    for (int64_t i = 0; i < rows; i += step) {
+        part.s = dot->s + i * dot->lds;
+        for (int64_t g = 0; g < groups; g++) {
+            int64_t first = columns * g / groups;
+            part.t = dot->t + first * dot->t_ld;
+            part.c = dot->c + i * dot->c_row + first * dot->c_col;
+            kernel->dot[columns * (g + 1) / groups - first - 1](&part, min64(step, rows - i));
+        }
+    }
+}
+
 /* Runs a product as dot products. They want the long operand's rows along k (A as it is, or B transposed), the short
  * one's columns too. */
 static void run_dot(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
@@ -225,7 +245,7 @@ static void run_dot(const rung_cpu_args *p, const gemm_plan *plan, float *worksp
         dot.t_step = columns * p->kernel->vl;
         dot.t_ld = p->kernel->vl;
     }
-    p->kernel->dot[columns - 1](&dot, rows);
+    run_dot_groups(p, &dot, rows, columns);
 }
 
 /* Computes (op(A) op(B))' = op(B)' op(A)', so that the vectors run along the rows of the long operand as they lie in

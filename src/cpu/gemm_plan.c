@@ -34,11 +34,21 @@ static int should_pass_caches(const rung_cpu_args *p, const rung_caches *caches)
            p->n >= 2 * FEW && p->m >= rung_gemm_row_classes(p) * p->kernel->mr && (uintptr_t)p->c % sizeof *p->c == 0;
 }
 
-/* Returns whether C is too wide for dot products, which read all of B for every few rows of A. From L2 that is slower
- * than tiles, unless most lanes of a tile would be empty. */
+/* Returns whether C is too wide for dot products, which read all of B for every few rows of A, some columns at a time.
+ * From L2 that is slower than tiles, unless most lanes of a tile would be empty. */
 static int is_wide_for_dots(const rung_cpu_args *p, const rung_caches *caches)
 {
-    return p->k * p->n * 4 > caches->l1_bytes && p->n * 8 > 3 * p->kernel->vl && p->m > 4 * FEW;
+    return p->k * min64(p->n, RUNG_DOT_COLS_LEAST) * 4 > caches->l1_bytes && p->n * 8 > 3 * p->kernel->vl &&
+           p->m > 4 * FEW;
+}
+
+/* Returns the most columns for dot products with rows of a long operand. From L3 and memory more than a few are better
+ * packed; the same where the columns' k must be made innermost first. */
+static int64_t dot_columns(int64_t rows, int64_t k, int has_k_innermost, const rung_caches *caches)
+{
+    enum { COLUMNS_MOST = 12, COLUMNS_MOST_FROM_FAR = 8, L2_PARTS = 2 };
+    int is_near = rows * k * 4 <= L2_PARTS * caches->l2_bytes;
+    return has_k_innermost && is_near ? COLUMNS_MOST : COLUMNS_MOST_FROM_FAR;
 }
 
 /* Returns true for dot products: k is the innermost dimension of the long operand, the other one is narrow, and k is
@@ -46,10 +56,11 @@ static int is_wide_for_dots(const rung_cpu_args *p, const rung_caches *caches)
 static int is_dot(const rung_cpu_args *p, gemm_plan *plan, const rung_caches *caches)
 {
     enum { STEPS_A_COLUMN = 8, STEPS_LEAST = 64, ROWS_LEAST = 16 };
-    if (!p->trans_a && p->n <= RUNG_DOT_MAX_COLS && !is_wide_for_dots(p, caches) &&
+    if (!p->trans_a && p->n <= dot_columns(p->m, p->k, p->trans_b, caches) && !is_wide_for_dots(p, caches) &&
         (p->trans_b ? p->k >= STEPS_A_COLUMN * (p->n - 1) : p->k >= STEPS_LEAST && p->m >= ROWS_LEAST))
         return 1;
-    plan->of_b = p->trans_b && p->m <= RUNG_DOT_MAX_COLS && p->k >= STEPS_A_COLUMN * (p->m - 1);
+    plan->of_b = p->trans_b && p->m <= dot_columns(p->n, p->k, !p->trans_a, caches) &&
+                 p->k >= STEPS_A_COLUMN * (p->m - 1);
     return plan->of_b;
 }
 

@@ -10,6 +10,7 @@ enum {
     RUNG_TILE_WIDE_VECTORS = 4, /* widest tile of several rows */
     RUNG_TILE_MAX_ROWS = 16,
     RUNG_DOT_MAX_COLS = 8,
+    RUNG_DOT_COLS_LEAST = 3, /* columns at a time: fewer load more than they add */
     RUNG_STREAM_MAX_ROWS = 8,
     RUNG_STREAM_STEPS = 16,
     RUNG_RANK_STEPS = 8,  /* the longest k whose steps of one row of A stay in registers */
@@ -112,6 +113,7 @@ typedef struct rung_cpu_kernel {
     rung_pack_fn pack_by_k, pack_by_row;
     rung_turn_fn turn;
     rung_dot_fn dot[RUNG_DOT_MAX_COLS];
+    int dot_cols; /* the most columns that dot[] has */
     rung_rank_fn rank[RUNG_RANK_STEPS]; /* by k */
     rung_finish_fn finish;
 } rung_cpu_kernel;
