@@ -152,23 +152,31 @@ static inline int64_t rung_gemm_last_floats(const rung_cpu_args *p, int last)
 
 enum { RUNG_TINY_FLOATS = 1 << 12 };
 
-/* Returns true where a tiny product with both operands transposed is computed as the transposed one, and C turned. */
+/* Returns true where a tiny product is computed as the transposed one, and C turned. */
 static inline int turns_c(const rung_cpu_args *p)
 {
-    return p->trans_a && p->m <= p->k;
+    return p->trans_b ? p->trans_a && p->m <= p->k : leaves_lanes_empty(p);
 }
 
-/* Returns true where one thread computes the product in one pass over k before a plan would be made. What is turned for
- * a transposed B, with rows of whole vectors, must be small too. */
+/* Returns true where both operands have k innermost, and dot products take less time than turning B and tiles. */
+static inline int wants_dots(const rung_cpu_args *p)
+{
+    enum { COLUMNS = 4, OUTPUTS_A_STEP = 5 };
+    return p->trans_b && !p->trans_a && (p->n <= COLUMNS || p->m * p->n <= OUTPUTS_A_STEP * p->k);
+}
+
+/* Returns true where one thread computes the product before a plan would be made: in one pass over k, or as dot
+ * products, which need no room. What is turned for a transposed B, with rows of whole vectors, must be small too. */
 static inline int is_tiny(const rung_cpu_args *p)
 {
     enum { MOST = RUNG_TINY_FLOATS, STEPS_MOST = 256 };
-    if (p->in_order || p->k > STEPS_MOST || p->m * p->k > MOST || p->k * p->n > MOST || p->m * p->n > MOST ||
-        is_rank(p))
+    if (p->in_order || p->m * p->k > MOST || p->k * p->n > MOST || p->m * p->n > MOST || is_rank(p))
         return 0;
-    if (!p->trans_b)
-        return !leaves_lanes_empty(p);
-    return (turns_c(p) ? p->n * round_up(p->m, LINE_FLOATS) : p->k * round_up(p->n, LINE_FLOATS)) <= MOST;
+    if (p->k > STEPS_MOST)
+        return wants_dots(p);
+    if (turns_c(p))
+        return p->n * round_up(p->m, LINE_FLOATS) <= MOST;
+    return !p->trans_b || p->k * round_up(p->n, LINE_FLOATS) <= MOST;
 }
 
 void rung_gemm_tiny(const rung_cpu_args *p);

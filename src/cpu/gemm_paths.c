@@ -275,9 +275,9 @@ static void run_swapped(const rung_cpu_args *p, const gemm_plan *plan, float *wo
         else
             run_pack_b(&t, plan, rest);
         if (columns)
-            p->kernel->turn(p->c + at * p->ldc, p->ldc, workspace, t.ldc, now, p->n, p->beta);
+            narrow_of(p->kernel)->turn(p->c + at * p->ldc, p->ldc, workspace, t.ldc, now, p->n, p->beta);
         else
-            p->kernel->turn(p->c + at, p->ldc, workspace, t.ldc, p->m, now, p->beta);
+            narrow_of(p->kernel)->turn(p->c + at, p->ldc, workspace, t.ldc, p->m, now, p->beta);
     }
 }
 

@@ -68,13 +68,6 @@ static void run(const rung_cpu_args *p, const rung_cpu_kernel *kernel)
     rung_gemm_sweep(&s);
 }
 
-/* Returns true where dot products take less time than turning B and tiles. */
-static inline int wants_dots(const rung_cpu_args *p)
-{
-    enum { COLUMNS = 4, OUTPUTS_A_STEP = 5 };
-    return p->n <= COLUMNS || p->m * p->n <= OUTPUTS_A_STEP * p->k;
-}
-
 /* Runs dot products, a few columns at a time: both operands have k innermost. */
 static __attribute__((noinline)) void run_dots(const rung_cpu_args *p)
 {
@@ -114,9 +107,10 @@ static inline void copy(rung_cpu_args *to, const rung_cpu_args *p)
     to->alpha = p->alpha;
     to->beta = p->beta;
     to->trans_a = p->trans_a;
+    to->trans_b = p->trans_b;
 }
 
-/* Turns B first; or, where A is transposed too and C is less than B, C last. */
+/* Turns B first, or C last. */
 static void run_turned(rung_cpu_args *t)
 {
     float turned[RUNG_TINY_FLOATS + RUNG_PACK_SLACK];
@@ -130,7 +124,7 @@ static void run_turned(rung_cpu_args *t)
         turn.lda = t->ldb;
         turn.b = t->a;
         turn.ldb = t->lda;
-        turn.trans_a = 0;
+        turn.trans_a = !t->trans_b;
         turn.c = turned;
         turn.ldc = round_up(turn.n, kernel->vl);
         turn.beta = 0.0f;
@@ -146,8 +140,9 @@ static void run_turned(rung_cpu_args *t)
     run(t, kernel);
 }
 
-/* Runs a product whose B is transposed. A vector whose elements lie side by side is its own transpose. */
-static __attribute__((noinline)) void run_transposed_b(const rung_cpu_args *p)
+/* Runs a product with a transposed operand that tiles would not take as it lies. A vector whose elements lie side by side
+ * is its own transpose. */
+static __attribute__((noinline)) void run_transposed(const rung_cpu_args *p)
 {
     rung_cpu_args t;
     copy(&t, p);
@@ -155,10 +150,10 @@ static __attribute__((noinline)) void run_transposed_b(const rung_cpu_args *p)
         t.trans_a = 0;
         t.lda = t.k;
     }
-    if (t.k == 1 && t.ldb == 1) {
+    if (t.trans_b && t.k == 1 && t.ldb == 1) {
         t.ldb = t.n;
         run(&t, choose_family(t.kernel, t.n));
-    } else if (!t.trans_a && wants_dots(&t))
+    } else if (wants_dots(&t))
         run_dots(&t);
     else
         run_turned(&t);
@@ -179,8 +174,8 @@ static __attribute__((noinline)) void run_with_last(const rung_cpu_args *p, int 
 void rung_gemm_tiny(const rung_cpu_args *p)
 {
     int last = last_as_dots(p);
-    if (p->trans_b)
-        run_transposed_b(p);
+    if (p->trans_b || turns_c(p))
+        run_transposed(p);
     else if (last)
         run_with_last(p, last);
     else
