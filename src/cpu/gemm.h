@@ -113,13 +113,12 @@ static inline int vectors_in_place(const rung_cpu_kernel *kernel, int64_t m, int
 
 /* The plan depends on the shape, the kernel family and the caches, never on the number of threads. */
 gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches);
-/* Returns true where rows of C are written one by one: k is so short that the work around each tile costs more than its
- * sums, sooner where vectors are long. Rows of a few vectors do not pay for their own beginning and end. */
+/* Returns true where C is written by rows, a few together: k is so short that the work around each tile costs more than
+ * its sums. Rows of a few vectors do not pay for their own beginning and end. */
 static inline int is_rank(const rung_cpu_args *p)
 {
-    enum { STEPS = 6, STEPS_OF_LINES = 4, VECTORS_LEAST = 8 };
-    int vl = p->kernel->vl;
-    return p->k <= (vl < LINE_FLOATS ? STEPS : STEPS_OF_LINES) && p->n >= VECTORS_LEAST * vl;
+    enum { STEPS = 6, VECTORS_LEAST = 8 };
+    return p->k <= STEPS && p->n >= VECTORS_LEAST * p->kernel->vl;
 }
 
 /* Returns true where tiles would leave a quarter of their lanes empty or more, a transposed A has the rows lie as
