@@ -126,7 +126,8 @@ static int answer(char transa, char transb, int64_t m, int64_t n, int64_t k, flo
     rung_status status = rung_sgemm(context, RUNG_COL_MAJOR, (rung_transpose)trans_a, (rung_transpose)trans_b, m, n, k,
                                     alpha, a, lda, b, ldb, beta, c, ldc);
     if (status == RUNG_INVALID_ARGUMENT && rung_last_error_argument() == C_ARGUMENT && c)
-        status = into_copy(context, (rung_transpose)trans_a, (rung_transpose)trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+        status = into_copy(context, (rung_transpose)trans_a, (rung_transpose)trans_b, m, n, k, alpha, a, lda, b, ldb,
+                           beta, c, ldc);
     if (status == RUNG_INVALID_ARGUMENT && rung_last_error_argument())
         return rung_last_error_argument();
     return status == RUNG_SUCCESS ? 0 : -1;

@@ -209,8 +209,9 @@ static void thin_products(void **state)
 static void tiny_products(void **state)
 {
     (void)state;
-    static const int64_t at_the_border[][3] = {{17, 128, 240}, {17, 16, 240}, {256, 16, 16}, {257, 16, 16}, {16, 16, 256},
-                                               {16, 16, 257},  {33, 128, 30}, {128, 32, 32}, {36, 100, 40}, {26, 67, 50}};
+    static const int64_t at_the_border[][3] = {{17, 128, 240}, {17, 16, 240}, {256, 16, 16}, {257, 16, 16},
+                                               {16, 16, 256},  {16, 16, 257}, {33, 128, 30}, {128, 32, 32},
+                                               {36, 100, 40},  {26, 67, 50},  {1, 225, 18},  {225, 1, 18}};
     enum { BORDER = sizeof at_the_border / sizeof at_the_border[0], DRAWN = 500, SIDE_MOST = 40 };
     uint64_t seed = 23;
     for (int i = 0; i < 8 * BORDER + DRAWN; i++) {

@@ -227,9 +227,9 @@ static void products_after_fork(void **state)
 }
 
 /* There is one shape for each way through the CPU backend, and for each of its ways to share the work. */
-static const int64_t paths[][3] = {{90, 80, 70},   {300, 300, 300}, {600, 330, 1100}, {40, 600, 300}, {8, 300, 1100},
-                                   {1, 1000, 600}, {600, 40, 300},  {700, 5, 300},    {20, 20, 4200}, {20, 600, 600},
-                                   {120, 194, 150}, {330, 98, 120}};
+static const int64_t paths[][3] = {{90, 80, 70},   {300, 300, 300}, {600, 330, 1100}, {40, 600, 300},
+                                   {8, 300, 1100}, {1, 1000, 600},  {600, 40, 300},   {700, 5, 300},
+                                   {20, 20, 4200}, {20, 600, 600},  {120, 194, 150},  {330, 98, 120}};
 
 /* Where the sums are cut is the shape's matter alone. */
 static void any_number_of_threads_gives_the_same_bits(void **state)

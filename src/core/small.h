@@ -18,12 +18,13 @@ typedef struct rung_small {
     int trans_a, trans_b;
 } rung_small;
 
-/* Returns true where the sizes are right, and small: MOST elements in each matrix, and the work of 64 in each direction.
- * Numbers that are too large, or negative, have a high bit, so that one test does for several. */
+/* Returns true where the sizes are right, and small: MOST elements in each matrix, and the work of 64 in each
+ * direction. Numbers that are too large, or negative, have a high bit, so that one test does for several. */
 static inline int rung_is_small_shape(const rung_small *s)
 {
     enum { MOST = 1 << 13, MOST_WORK = 64 * 64 * 64, LD_BITS = 40 };
-    if ((uint64_t)((s->m - 1) | (s->n - 1) | (s->k - 1)) >= MOST || (uint64_t)(s->lda | s->ldb | s->ldc) >> LD_BITS)
+    uint64_t sides = ((uint64_t)s->m - 1) | ((uint64_t)s->n - 1) | ((uint64_t)s->k - 1);
+    if (sides >= MOST || (uint64_t)(s->lda | s->ldb | s->ldc) >> LD_BITS)
         return 0;
     if (s->m * s->n > MOST || s->m * s->k > MOST || s->k * s->n > MOST || s->m * s->n * s->k > MOST_WORK)
         return 0;
@@ -61,9 +62,8 @@ static inline int rung_small_of(rung_small *s, rung_layout layout, rung_transpos
     s->beta = beta;
     s->trans_a = (int)(swap ? trans_b : trans_a);
     s->trans_b = (int)(swap ? trans_a : trans_b);
-    return ((unsigned)layout | (unsigned)trans_a | (unsigned)trans_b) <= 1 && alpha != 0.0f &&
-           rung_is_small_shape(s) && a && b && c && ((uintptr_t)a | (uintptr_t)b | (uintptr_t)c) % 4 == 0 &&
-           rung_is_apart(s);
+    return ((unsigned)layout | (unsigned)trans_a | (unsigned)trans_b) <= 1 && alpha != 0.0f && rung_is_small_shape(s) &&
+           a && b && c && ((uintptr_t)a | (uintptr_t)b | (uintptr_t)c) % 4 == 0 && rung_is_apart(s);
 }
 
 static inline int rung_small_of_gemm(rung_small *s, const rung_gemm *g)

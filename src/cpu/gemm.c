@@ -8,11 +8,16 @@
 
 static const char *const path_names[] = {
     [PATH_TINY] = "operands in place, one pass",
-    [PATH_DIRECT] = "operands in place",          [PATH_STREAM] = "B streams past C, in place",
-    [PATH_PACK_B] = "B packed, A in place",       [PATH_OUTER] = "B packed, C written by rows",
-    [PATH_PAST] = "C written past the caches",    [PATH_RANK] = "C written row by row",
-    [PATH_PACKED] = "both operands packed",       [PATH_DOT] = "dot products",
-    [PATH_SWAPPED] = "as the transposed product", [PATH_LONG_K] = "cut along k",
+    [PATH_DIRECT] = "operands in place",
+    [PATH_STREAM] = "B streams past C, in place",
+    [PATH_PACK_B] = "B packed, A in place",
+    [PATH_OUTER] = "B packed, C written by rows",
+    [PATH_PAST] = "C written past the caches",
+    [PATH_RANK] = "C written row by row",
+    [PATH_PACKED] = "both operands packed",
+    [PATH_DOT] = "dot products",
+    [PATH_SWAPPED] = "as the transposed product",
+    [PATH_LONG_K] = "cut along k",
 };
 
 typedef struct job {
@@ -146,8 +151,8 @@ static void scale(const rung_cpu_args *p)
     rung_gemm_finish(p, 0, p->m, 0, p->n);
 }
 
-/* Threads earn their wake-up only on products of some length: a few microseconds when the workers still spin. Waking one
- * that sleeps costs the caller some 15, and the worker comes 10 later: one product pays for that if it is long, and
+/* Threads earn their wake-up only on products of some length: a few microseconds when the workers still spin. Waking
+ * one that sleeps costs the caller some 15, and the worker comes 10 later: one product pays for that if it is long, and
  * several that follow each other closely if they are together. */
 static int choose_threads(double work_us, const rung_cpu_args *p)
 {

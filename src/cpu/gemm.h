@@ -131,7 +131,8 @@ static inline int leaves_lanes_empty(const rung_cpu_args *p)
 }
 
 /* Returns how many of the last columns go as dot products: so few that most lanes of their tile would be empty. A has k
- * innermost, k is long enough for what adding up lanes costs, and rows enough share what turning these columns costs. */
+ * innermost, k is long enough for what adding up lanes costs, and rows enough share what turning these columns costs.
+ */
 static inline int last_as_dots(const rung_cpu_args *p)
 {
     enum { FEWEST = 2, STEPS_OF_FEWEST = 16, ROWS_OF_FEWEST = 16, FEW = 4, STEPS_OF_FEW = 48, ROWS_OF_FEW = 24 };

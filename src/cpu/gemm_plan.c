@@ -22,7 +22,7 @@ enum {
     OUTER_STEPS = 64,             /* of k, at most: writing C takes longer than adding up */
     CHUNK_BYTES = 256 << 10,      /* of B, packed at a time: more leaves too little of L2 for what is asked ahead */
     ROWS_TO_SHARE = 32, /* rows of C, at least, that threads cut by rows: cut by columns, each row has a line of two */
-    PAST_STEPS = 10, /* of k, at most, where a line takes several vectors: tiles are narrow, B is read often */
+    PAST_STEPS = 10,    /* of k, at most, where a line takes several vectors: tiles are narrow, B is read often */
 };
 
 /* Returns true where C is larger than a good part of L3, is written once after little work, and has whole tiles of rows
@@ -59,8 +59,8 @@ static int is_dot(const rung_cpu_args *p, gemm_plan *plan, const rung_caches *ca
     if (!p->trans_a && p->n <= dot_columns(p->m, p->k, p->trans_b, caches) && !is_wide_for_dots(p, caches) &&
         (p->trans_b ? p->k >= STEPS_A_COLUMN * (p->n - 1) : p->k >= STEPS_LEAST && p->m >= ROWS_LEAST))
         return 1;
-    plan->of_b = p->trans_b && p->m <= dot_columns(p->n, p->k, !p->trans_a, caches) &&
-                 p->k >= STEPS_A_COLUMN * (p->m - 1);
+    plan->of_b =
+        p->trans_b && p->m <= dot_columns(p->n, p->k, !p->trans_a, caches) && p->k >= STEPS_A_COLUMN * (p->m - 1);
     return plan->of_b;
 }
 

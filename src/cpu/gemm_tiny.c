@@ -1,6 +1,5 @@
-/* Products so small that planning would cost as much as computing: one thread, one pass over k, operands in place. No
- * tile reads a transposed B, so that is turned first; or, where A is transposed too and C is less than B, C is turned
- * last. */
+/* Products so small that planning would cost as much as computing: on one thread, operands in place. No tile reads a
+ * transposed B: long k goes as dot products, else B is turned first, or C last. */
 #include "cpu/gemm_block.h"
 
 /* Returns the family whose vectors the columns fill best. */
@@ -140,23 +139,25 @@ static void run_turned(rung_cpu_args *t)
     run(t, kernel);
 }
 
-/* Runs a product with a transposed operand that tiles would not take as it lies. A vector whose elements lie side by side
- * is its own transpose. */
+/* Runs a product with a transposed operand that tiles would not take as it lies. A vector whose elements lie side by
+ * side is its own transpose. */
 static __attribute__((noinline)) void run_transposed(const rung_cpu_args *p)
 {
     rung_cpu_args t;
     copy(&t, p);
-    if (t.m == 1 && t.lda == 1) {
-        t.trans_a = 0;
-        t.lda = t.k;
-    }
     if (t.trans_b && t.k == 1 && t.ldb == 1) {
         t.ldb = t.n;
         run(&t, choose_family(t.kernel, t.n));
-    } else if (wants_dots(&t))
+        return;
+    }
+    if (t.m == 1 && t.lda == 1)
+        t.trans_a = 0;
+    if (wants_dots(&t)) {
         run_dots(&t);
-    else
-        run_turned(&t);
+        return;
+    }
+    t.trans_a = p->trans_a; /* as is_tiny() has judged the room for it */
+    run_turned(&t);
 }
 
 /* Runs a product whose last columns go as dot products. */

@@ -1,5 +1,5 @@
-/* AVX-512 with vectors of 256 bits, for processors whose units are that wide: 8 rows of three 8-float vectors, 24 sums. A vector of
- * 512 bits takes such a processor as long as two of 256, so that shorter ones waste fewer lanes. */
+/* AVX-512 with vectors of 256 bits, for processors whose units are that wide: 8 rows of three 8-float vectors, 24 sums.
+ * A vector of 512 bits takes such a processor as long as two of 256, so that shorter ones waste fewer lanes. */
 #if defined(__x86_64__)
 #include "cpu/kernels/simd_avx512vl.h"
 

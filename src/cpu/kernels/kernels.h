@@ -113,7 +113,7 @@ typedef struct rung_cpu_kernel {
     rung_pack_fn pack_by_k, pack_by_row;
     rung_turn_fn turn;
     rung_dot_fn dot[RUNG_DOT_MAX_COLS];
-    int dot_cols; /* the most columns that dot[] has */
+    int dot_cols;                       /* the most columns that dot[] has */
     rung_rank_fn rank[RUNG_RANK_STEPS]; /* by k */
     rung_finish_fn finish;
 } rung_cpu_kernel;
