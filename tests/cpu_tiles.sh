@@ -9,7 +9,7 @@ command -v objdump >/dev/null && [ "$(uname -m)" = x86_64 ] || { echo "left out:
 
 loops() { objdump -d --no-show-raw-insn "$1" | awk -f "$here/cpu_tiles.awk"; }
 
-for kernel in avx2_f32_6x16 avx512_f32_8x48; do
+for kernel in avx2_f32_6x16 avx512_f32_8x24 avx512_f32_8x48; do
     object=$(find "$build" -name "$kernel.c.o" | head -n 1)
     [ -n "$object" ] || { echo "$kernel: not in $build"; exit 1; }
     echo "$kernel:"
