@@ -1,8 +1,8 @@
 /* l23_searched: the persistent kernel in six tiles; which one runs was found by timing them all.
  * Changed from l22_persistent: the tile's sizes, stages and blocks an SM are arguments that the compiler knows. Each
  * line at the end is a kernel, and the launcher takes the one with the least predicted time: rounds of tiles on the SMs
- * times the tile's measured time for a step of k (docs/ladder/l23_searched.md has the search and its table). Limits:
- * sm_90; one thread tile, 8x16, in all of them. The launcher copies unaligned operands first.
+ * times the tile's measured time for a step of k (src/cuda/ladder/tma.c has the table). Limits: sm_90; one thread tile,
+ * 8x16, in all of them. The launcher copies unaligned operands first.
  */
 #include "device/tile.h"
 #include "device/tma.h"
