@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Says which lines of the C sources no test has reached, after ./dev test --coverage.
+"""Says which lines no test has reached, after ./dev test --coverage: of C, and of device code, which ran under the lens.
 
     tests/coverage.py BUILD_FOLDER [--lines PATH_BEGINNING]
 
@@ -16,6 +16,7 @@ import subprocess
 import sys
 
 SOURCES = ("src/", "lab/", "cli/", "shim/")
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def counts_of(data):
@@ -29,6 +30,7 @@ def counts_of(data):
             continue
         for file in files:
             name = os.path.normpath(file["file"])
+            name = os.path.relpath(name, ROOT) if os.path.isabs(name) else name
             if name.startswith(SOURCES):
                 found += [(name, line["line_number"], line["count"]) for line in file["lines"]]
     return found

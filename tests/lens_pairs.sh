@@ -1,7 +1,8 @@
 #!/bin/sh
 # Cases in which every two choices meet (rung verify --pairs) under the lens: a kernel of each family, on a GPU of 132
 # multiprocessors and of three; what the lens finds, reads out of bounds and races included, fails the case.
-# Products believe that they are captured: each has workspace of its own, of the size it asked for, and a step past its end is found.
+# Products believe that they are captured: each has workspace of its own, of the size it asked for, and a step past its end is found. On three
+# multiprocessors the driver is one with which launches do not overlap, so that blocks have no more shared memory than they asked for.
 # usage: lens_pairs.sh RUNG LIBRUNG_LENS; RUNG_ONLY_KERNELS=_crowd_: the kernels whose names contain that
 set -u
 rung=$1 failed=0 here=$(dirname "$0")
@@ -17,6 +18,7 @@ pairs() {
     shift 2
     kernel=$("$here"/tiles_with.sh -1 "$here/.." "$@") || { failed=1; return; }
     case $kernel in *"${RUNG_ONLY_KERNELS:-}"*) ;; *) return ;; esac
+    if [ "$sms" = 3 ]; then export RUNG_LENS_DRIVER=12020; else unset RUNG_LENS_DRIVER; fi
     if RUNG_LENS_CAPTURING=1 RUNG_LENS_SMS=$sms "$rung" verify --device gpu --kernel "$kernel" --pairs --no-vendor --format csv >"$work" 2>"$work.said" &&
         awk -F, -v least="$least" 'NR == 2 { exit !($2 == "pass" && $3 >= least) }' "$work"; then
         awk -F, 'NR == 2 { print $1 ": " $3 " cases" }' "$work"

@@ -47,7 +47,8 @@ EXPORT CUresult cuInit(unsigned flags)
 
 EXPORT CUresult cuDriverGetVersion(int *version)
 {
-    *version = 13000;
+    const char *named = getenv("RUNG_LENS_DRIVER");
+    *version = named && atoi(named) > 0 ? atoi(named) : 13000;
     return CUDA_SUCCESS;
 }
 

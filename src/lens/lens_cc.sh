@@ -26,6 +26,9 @@ give_up() {
 # A multiply-add is an instruction where this processor has it, not a call of libm; elsewhere such an object is refused (symbols.c).
 fma=
 ! grep -qw fma /proc/cpuinfo || fma=-mfma
+# With --coverage among the flags it counts which lines run, in files beside OUT (./dev test --coverage).
+cover=
+case " $* " in *" --coverage "*) cover=--coverage && set -- "$@" -dumpbase "$base" ;; esac
 
 # -fsanitize=thread calls a hook for every load and store that is not to a register or an own local variable; no pass may
 # split, join, repeat or drop accesses or barriers on the way (-fno-tree-sra keeps a float4 one access). Of the debug information lines are
@@ -46,6 +49,6 @@ array() { printf '.globl %s\n.type %s, @object\n.size %s, %d\n.balign 1024\n%s: 
     for name in $(readelf -sW "$work.o" | awk '$4 == "TLS" && $7 == "UND" { print $8 }'); do array "$name" 232448; done
     [ -z "$fma" ] || printf '.section .rodata\n.globl rung_lens_fma\nrung_lens_fma: .byte 1\n'
     echo '.section .note.GNU-stack,"",@progbits'
-} | "$cxx" -shared -o "$work.so" "$work.o" -x assembler - >"$work.log" 2>&1 || give_up
+} | "$cxx" -shared $cover -o "$work.so" "$work.o" -x assembler - >"$work.log" 2>&1 || give_up
 mv "$work.d" "$base.d"
 mv "$work.so" "$out"

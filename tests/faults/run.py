@@ -121,7 +121,7 @@ def command_of(test):
     if test.startswith("lens "):
         library = folder / "lib" / "rung-lens" / "librung_lens.so"
         library = library if library.exists() else folder / "lib" / "librung_lens.so"
-        return ["env", f"RUNG_LIBCUDA={library}", "RUNG_LENS_FINDINGS=fail", "RUNG_LENS_SMS=3", "RUNG_LENS_CAPTURING=1", rung, "verify", "--device", "gpu",
+        return ["env", f"RUNG_LIBCUDA={library}", "RUNG_LENS_FINDINGS=fail", "RUNG_LENS_SMS=3", "RUNG_LENS_CAPTURING=1", "RUNG_LENS_DRIVER=12020", rung, "verify", "--device", "gpu",
                 "--kernel", tile_of(test, TREE), "--pairs", "--no-vendor"]
     if test.startswith("suite "):
         library = folder / "lib" / "rung-lens" / "librung_lens.so"

@@ -487,6 +487,8 @@ CALL(cuLibraryLoadData, CUlibrary *library, const void *code, CUjit_option *jit,
     (void)jit, (void)jit_values, (void)jits, (void)options, (void)values, (void)count;
     unsafe();
     ENTER();
+    while (gettid() != getpid() && __atomic_load_n(&state.hold, __ATOMIC_ACQUIRE))
+        sched_yield();
     if (*(const unsigned *)code != 0xba55ed50) /* the magic number of a fatbin */
         state.faults++;
     *library = (CUlibrary)(uintptr_t)code;

@@ -5,9 +5,12 @@
 #include "rung_tools.h"
 
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { LISTED = 3, SIZE = 256 }; /* kernel files of fake_images.c's list that are the library's own */
 
@@ -117,6 +120,28 @@ static int multiply_meanwhile(fake *gpu, int device, int meanwhile)
     return 0;
 }
 
+/* A process that is forked while a thread loads has no such thread, and does not wait for it when it exits. */
+static int fork_meanwhile(fake *gpu, int device)
+{
+    int loaded, ended = 0, code = -1;
+    __atomic_store_n(&gpu->hold, 1, __ATOMIC_RELEASE);
+    if (multiply(gpu, device, 0, &loaded))
+        return 1;
+    const pid_t child = fork();
+    if (child == 0)
+        exit(0);
+    for (int tries = 0; tries < 200 && !ended; tries++) {
+        wait_ms(50);
+        ended = waitpid(child, &code, WNOHANG) != 0;
+    }
+    __atomic_store_n(&gpu->hold, 0, __ATOMIC_RELEASE);
+    if (!ended) {
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+    }
+    return ended && code == 0 ? 0 : failed("a forked process does not end as it should");
+}
+
 int main(int count, char **words)
 {
     int first, second;
@@ -128,14 +153,14 @@ int main(int count, char **words)
     if (!state)
         return failed(words[1]);
     fake *gpu = state();
-    gpu->arch = 90, gpu->devices = 4, gpu->idle = 1, gpu->eager = ~0u;
+    gpu->arch = 90, gpu->devices = 5, gpu->idle = 1, gpu->eager = ~0u;
     gpu->memory_left = (int64_t)1 << 30;
     if (multiply(gpu, 0, 1, &first))
         return 1;
     gpu->memory_left = (int64_t)8 << 30;
     if (multiply(gpu, 1, first + LISTED, &second))
         return 1;
-    if (multiply_meanwhile(gpu, 2, 1) || multiply_meanwhile(gpu, 3, 0))
+    if (multiply_meanwhile(gpu, 2, 1) || multiply_meanwhile(gpu, 3, 0) || fork_meanwhile(gpu, 4))
         return 1;
     const int faults = gpu->faults;
     printf("%d kernel files loaded where there is little room, %d more elsewhere, %d faults\n", first, second - first,

@@ -189,6 +189,37 @@ static int each_transpose(rung_multi *multi)
     return right;
 }
 
+/* Rank 1 is given one other field of one descriptor, which by itself could be right. */
+static int each_descriptor(rung_multi *multi)
+{
+    enum { FIELDS = 8 };
+    static const char *const names[FIELDS] = {"m",         "n",         "mb",         "nb",
+                                              "grid_rows", "grid_cols", "row_source", "col_source"};
+    layout_case t = whole_case((grid){ranks / 2, 2}, 64, 64, 64);
+    for (int i = 0; i < 3; i++)
+        t.mb[i] = t.nb[i] = 16;
+    t.pad = 64; /* room for all rows */
+    parts p;
+    int right = parts_make(multi, &p, &t);
+    for (int i = 0; i < 3 * FIELDS && right; i++) {
+        rung_matrix *d = &p.d[i / FIELDS], was = *d;
+        int64_t *const sizes[] = {&d->m, &d->n, &d->mb, &d->nb};
+        int *const numbers[] = {&d->grid_rows, &d->grid_cols, &d->row_source, &d->col_source};
+        char words[64];
+        snprintf(words, sizeof words, "rank 1 was given desc_%c.%s = ", "abc"[i / FIELDS], names[i % FIELDS]);
+        if (me == 1 && i % FIELDS < 4)
+            ++*sizes[i % FIELDS];
+        else if (me == 1)
+            *numbers[i % FIELDS - 4] ^= i % FIELDS < 6 ? 3 : 1; /* 2 becomes 1, 0 becomes 1 */
+        right = run(multi, &t, &p) == RUNG_INVALID_ARGUMENT && says(words);
+        *d = was;
+    }
+    if (!right)
+        fprintf(stderr, "rank %d is not told of another descriptor: %s\n", me, rung_last_error());
+    parts_drop(multi, &p);
+    return right;
+}
+
 static int mismatch(void)
 {
     rung_multi *multi = opened(10.0);
@@ -198,7 +229,7 @@ static int mismatch(void)
     t.n -= me == 1;
     right = right && run(multi, &t, &p) == RUNG_INVALID_ARGUMENT && says("rank 1 was given n = 559, rank 0 560");
     t.n = 560;
-    right = right && each_mismatch(multi, &t, &p) && each_transpose(multi);
+    right = right && each_mismatch(multi, &t, &p) && each_transpose(multi) && each_descriptor(multi);
     for (int who = 0; who < ranks; who++) { /* what one alone finds wrong, the first or another */
         if (rung_matrix_rows(&p.d[2], who) < 2)
             continue;

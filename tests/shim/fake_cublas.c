@@ -15,11 +15,23 @@ int *fake_cublas_calls(void)
     return fake_calls;
 }
 
+/* What cuBLAS does within a call, where a test has said it. */
+typedef void within_function(void);
+static within_function *within;
+
+EXPORT void fake_cublas_within(within_function *what);
+void fake_cublas_within(within_function *what)
+{
+    within = what;
+}
+
 #define RECORD(number, name)                                                                                           \
     EXPORT int name(void);                                                                                             \
     int name(void)                                                                                                     \
     {                                                                                                                  \
         fake_calls[number]++;                                                                                          \
+        if (within)                                                                                                    \
+            within();                                                                                                  \
         return 100 + number;                                                                                           \
     }
 FAKE_CUBLAS(RECORD)

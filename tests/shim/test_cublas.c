@@ -23,7 +23,7 @@ static rung_gemm seen;
 static int seen_count;
 static rung_config seen_config;
 static rung_status next_status;
-enum { MOST_CONTEXTS = 16 };
+enum { MOST_CONTEXTS = 300 };
 static char contexts[MOST_CONTEXTS]; /* 1: open, 2: destroyed */
 static int context_count;
 
@@ -481,6 +481,37 @@ static void the_report_tells_calls_and_times(void **state)
     assert_int_equal(seen_lines, 15);
 }
 
+/* So many contexts are open at once: a thread has one of each of sixteen GPUs, and waits for the next thread. */
+static void *open_contexts(void *left)
+{
+    int *count = left;
+    pthread_t next;
+    for (gpu_now = 0; gpu_now < 16 && *count > 0; gpu_now++, --*count)
+        if (plain() != 0)
+            _exit(1);
+    if (*count > 0 && (pthread_create(&next, NULL, open_contexts, left) != 0 || pthread_join(next, NULL) != 0))
+        _exit(1);
+    return NULL;
+}
+
+/* The report asks as many contexts as it has room for, and says that there were more. */
+static void the_report_has_room_for_256_contexts(void **state)
+{
+    (void)state;
+    static const char *const counts[] = {"256", "257"};
+    for (int i = 0; i < 2; i++) {
+        char path[] = "/tmp/rung-report-XXXXXX", text[4096] = "";
+        const int file = mkstemp(path);
+        assert_true(file >= 0);
+        assert_int_equal(in_process(counts[i], "RUNG_REPORT", path), 0);
+        assert_true(read(file, text, sizeof text - 1) > 0);
+        close(file);
+        unlink(path);
+        assert_non_null(strstr(text, "1792 blocks of 128 x 128, of which 512 computed"));
+        assert_int_equal(strstr(text, "(some contexts could not be asked)") != NULL, i);
+    }
+}
+
 /* A thread has room for the contexts of sixteen GPUs; calls on any other are cuBLAS's. */
 static void gpus_that_there_is_no_room_for_are_handed_on(void **state)
 {
@@ -807,6 +838,38 @@ static void lt_batches(void **state)
     expect_handed_on(lt(c), 14);
 }
 
+static void (*set_within)(void (*what)(void));
+static int own_status;
+
+static void call_itself(void)
+{
+    set_within(NULL);
+    own_status = plain();
+}
+
+/* What cuBLAS calls of itself comes by the drop-in too, which is first in line: it is cuBLAS's. */
+static void calls_within_calls_are_handed_on(void **state)
+{
+    for (int entry = 0; entry < 2; entry++) {
+        reset(state);
+        set_lt();
+        set_within(call_itself);
+        if (entry == 0) {
+            next_status = RUNG_UNSUPPORTED; /* of this call Rung is asked, and refuses */
+            assert_int_equal(plain(), 100);
+        } else {
+            product[0] = TF32;
+            assert_int_equal(lt(c), 114);
+        }
+        assert_int_equal(own_status, 100);
+        assert_int_equal(calls[0], entry ? 1 : 2);
+        assert_int_equal(seen_count, entry ? 0 : 1);
+        reset(state);
+        assert_int_equal(plain(), 0); /* later calls are not within one */
+        assert_int_equal(seen_count, 1);
+    }
+}
+
 int main(int argc, char **argv)
 {
     real = argv[1];
@@ -816,6 +879,10 @@ int main(int argc, char **argv)
     if (!get_calls)
         return 2;
     calls = get_calls();
+    *(void **)&set_within = dlsym(fake, "fake_cublas_within");
+    int count = argc > 2 ? atoi(argv[2]) : 0;
+    if (count)
+        return reset(NULL) || open_contexts(&count) != NULL;
     if (argc > 2)
         return strcmp(argv[2], "maths") == 0 ? check_maths() : make_report();
     const struct CMUnitTest tests[] = {
@@ -826,6 +893,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(variables_mean_what_they_say, reset),
         cmocka_unit_test_setup(every_setting_meets_every_math, reset),
         cmocka_unit_test_setup(the_report_tells_calls_and_times, reset),
+        cmocka_unit_test_setup(the_report_has_room_for_256_contexts, reset),
         cmocka_unit_test_setup(gpus_that_there_is_no_room_for_are_handed_on, reset),
         cmocka_unit_test_setup(other_types_are_handed_on, reset),
         cmocka_unit_test_setup(bad_calls_get_the_real_status, reset),
@@ -841,6 +909,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(lt_knows_c_from_d, reset),
         cmocka_unit_test_setup(lt_device_scalars, reset),
         cmocka_unit_test_setup(lt_batches, reset),
+        cmocka_unit_test_setup(calls_within_calls_are_handed_on, reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
