@@ -97,6 +97,7 @@ TOOL
 echo "ctest $*" >>"$STATE/log"
 grep -l "^PPid:[[:space:]]*$PPID\$" /proc/[0-9]*/status 2>/dev/null | wc -l >"$STATE/beside" # it is one of them
 case " $* " in *" -N "*) echo "Total Tests: 3" && exit ;; esac
+[ -z "${NONE:-}" ] || { echo "no tests were run" && exit 8; }
 while [ $# -gt 1 ]; do [ "$1" != --output-junit ] || out=$2; shift; done
 cat >"$out" <<XML
 <testsuite name="x">
@@ -300,6 +301,9 @@ look "a test fails" 1 "three: no GPU$" test
 says "^failed    1$"
 says "^          two "
 unset TWO
+export NONE=1
+look "no test was run: no table, the last one's neither" 8 "^no tests were run$" test
+unset NONE
 
 grep -vx libjansson-dev "$work/state/installed" >"$work/less" && cp "$work/less" "$work/state/installed"
 look "a part is left out" 0 "three: no GPU$" test

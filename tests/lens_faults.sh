@@ -26,6 +26,7 @@ look missing_second_barrier 1 "line 3[2-6]: writes shared ._tile .*, which threa
 look off_by_one_read 1 "line 33: reads A\[37\]\[0\] (or A\[36\]\[45\]), but A is 37 x 45"
 look off_by_one_write 1 "line 46: writes C\[37\]\[0\] (or C\[36\]\[41\]), but C is 37 x 41"
 look off_by_one_column 1 "line 46: writes C\[0\]\[41\], but C is 37 x 41" --pad 3
+look atomic_in_padding 1 "line 25: writes C\[0\]\[41\], but C is 37 x 41" --pad 3
 look left_out 1 "C\[0\]\[0\] is .*, not .* (off by .* u, allowed 53;"
 look edge_left_out 1 "C\[36\]\[0\] was never written"
 look wrong_edge 1 "C\[36\]\[40\] is .*, not .* (off by .* u, allowed 53;"
@@ -48,6 +49,7 @@ look engines 0 "nothing out of bounds, unwritten, racing or divergent"
 look late_fence 0 "nothing out of bounds, unwritten, racing or divergent"
 look missing_fence 1 "line 38: reads shared zeros .*, which thread .* wrote with no fence.proxy.async after it"
 look missing_copy_fence 1 "line 56: fills shared copied .*, which thread 0 wrote with no fence.proxy.async after it"
+look untold_fence 1 "line 25: fills shared copied .*, which thread 0 wrote with no fence.proxy.async after it"
 look missing_products_wait 1 "line 34: writes shared zeros .*, which a tensor core may still read: nobody has waited for it"
 look unpublished_mbarrier 1 "line 56: signals an mbarrier at shared bar .*, with no fence.mbarrier_init after it was initialised"
 look anothers_mbarrier 1 "line 56: signals an mbarrier at shared bar .*, with no fence.mbarrier_init after it was initialised"

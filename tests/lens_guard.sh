@@ -28,14 +28,15 @@ guard 257x129x1000:TT sparse '4 of 6' # few terms of a long sum
 guard 257x129x1000:TT span24 '0 of 6'
 guard 257x129x1000:TT span40 '6 of 6'
 guard 66x1x1500:TN scaled '0 of 1' # lines of 2^60 and of 2^-60, each of which several warps share and scale by its own largest element
+guard 131x70x100:NT subnormal '2 of 2'
 guard 129x70x100:TT large '2 of 2' # the sums are finite, and need not be on the way
 
 # Lines of k that two warps share, four lines a block: each line is scaled by its own largest element. And a workspace in which C has its
 # place only in panels of rows and of columns; and one in which a panel is refused and the next, on the same image of A, is not. And NaN and
-# Inf in what is added to the product, of which the guard knows nothing.
+# Inf in what is added to the product, of which the guard knows nothing. And lines whose largest element is the last below the normal range.
 for case in NT:65x70x1500:row,data=across NT:65x70x1500:row,data=span24 TN:259x259x95:row,pad=1,bias=column,workspace=420 \
     NN:259x900x70:row,pad=1,workspace=500,data=special \
-    NT:140x50x70:col,beta=0.5,bias=column,act=relu,added=special; do
+    NT:140x50x70:col,beta=0.5,bias=column,act=relu,added=special NN:70x60x200:row,data=subnormal TN:70x60x96:row,data=subnormal; do
     if said=$(RUNG_LENS_SMS=3 "$rung" verify --device gpu --no-vendor --kernel "$kernel" --case "$case" 2>&1); then
         echo "ok   $case is right"
     else

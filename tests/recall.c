@@ -11,20 +11,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { M = 140, N = 60, K = 136, BLOCKS = 2, ODD = 3, ELEMENTS = (M + ODD) * (K + ODD) };
+enum { LONG = 300, K = 136, ODD = 3, ELEMENTS = (LONG + ODD) * (LONG + ODD) };
 
-/* Of SPREAD data the guard refuses every block, of PARTLY those of A's first rows. */
+/* One operand has more blocks of lines than the other, A or B. */
+static const struct shape {
+    int m, n, blocks, partly; /* the operand with so many lines is spread in part */
+} shapes[] = {{140, 60, 2, 140}, {60, LONG, 3, LONG}};
+
+/* Of SPREAD data the guard refuses every block, of PARTLY those of the longer operand's first 128 lines. */
 typedef enum kind { ORDINARY, SPREAD, PARTLY, NOT_FINITE, KINDS } kind;
 static const char *const names[] = {"ordinary", "spread", "spread in part", "not finite"};
 
 typedef struct operands {
     rung_gemm gemm;
     float *a, *b, *c; /* on the GPU */
-    float first[KINDS][ELEMENTS];
+    float first[KINDS][ELEMENTS]; /* C */
 } operands;
 
 static rung_tools *tools;
 static const char *kernel;
+static const struct shape *shape;
 static int (*launch_count)(void);
 static const rung_lens_launch *(*launch_at)(int index);
 static uint64_t state = 20261123;
@@ -58,7 +64,7 @@ static void fill(float *to, kind of, int lines, int64_t line_step, int64_t k_ste
     memset(values, 0xff, sizeof values);
     for (int i = 0; i < lines; i++)
         for (int k = 0; k < K; k++) {
-            const int wide = of == SPREAD || of == NOT_FINITE || (of == PARTLY && lines == M && i < 128);
+            const int wide = of == SPREAD || of == NOT_FINITE || (of == PARTLY && lines == shape->partly && i < 128);
             values[i * line_step + k * k_step] = (float)ldexp(uniform() - 0.5, wide ? (int)(uniform() * 100) - 50 : 0);
         }
     if (of == NOT_FINITE)
@@ -68,8 +74,8 @@ static void fill(float *to, kind of, int lines, int64_t line_step, int64_t k_ste
 
 static void put(const operands *o, kind of)
 {
-    fill(o->a, of, M, o->gemm.trans_a ? 1 : o->gemm.lda, o->gemm.trans_a ? o->gemm.lda : 1);
-    fill(o->b, of == PARTLY ? ORDINARY : of, N, o->gemm.trans_b ? o->gemm.ldb : 1, o->gemm.trans_b ? 1 : o->gemm.ldb);
+    fill(o->a, of, (int)o->gemm.m, o->gemm.trans_a ? 1 : o->gemm.lda, o->gemm.trans_a ? o->gemm.lda : 1);
+    fill(o->b, of, (int)o->gemm.n, o->gemm.trans_b ? o->gemm.ldb : 1, o->gemm.trans_b ? 1 : o->gemm.ldb);
     need(rung_tools_fill(tools, o->c, 0x7fc0dead, ELEMENTS), "fill");
 }
 
@@ -99,7 +105,7 @@ static int run(rung_plan *plan, rung_context *context, operands *o, kind of, int
         fail("call", call);
     }
     const int64_t all = after.blocks - before.blocks, strict = after.strict_blocks - before.strict_blocks;
-    if (all != BLOCKS || strict != (of == ORDINARY ? 0 : of == PARTLY ? 1 : BLOCKS)) {
+    if (all != shape->blocks || strict != (of == ORDINARY ? 0 : of == PARTLY ? 1 : shape->blocks)) {
         printf("%s: %d of %d blocks strict, ", names[of], (int)strict, (int)all);
         fail("call", call);
     }
@@ -145,6 +151,37 @@ static void expect(operands *o, const char *calls)
     rung_context_destroy(context);
 }
 
+/* What was said of one product is recalled for no other: not for one that differs in an address, a size, a leading
+ * dimension or a transpose alone. */
+static void others_are_not_recalled(operands *o)
+{
+    enum { FIELDS = 9 };
+    o->gemm.lda = o->gemm.ldb = o->gemm.ldc = LONG;
+    for (int field = 0; field < FIELDS; field++) {
+        rung_gemm other = o->gemm;
+        int64_t *const numbers[] = {&other.m, &other.n, &other.k, &other.lda, &other.ldb};
+        rung_context *context = context_new();
+        rung_plan *plan, *others;
+        if (field < 5)
+            *numbers[field] += field < 3 ? -4 : -8;
+        else if (field < 7)
+            *(field == 5 ? &other.a : &other.b) += 4;
+        else
+            *(field == 7 ? &other.trans_a : &other.trans_b) ^= 1;
+        need(rung_plan_create_kernel(&plan, context, &o->gemm, kernel), kernel);
+        need(rung_plan_create_kernel(&others, context, &other, kernel), kernel);
+        put(o, SPREAD);
+        need(rung_plan_run(plan, &o->gemm), "run");
+        const int from = looks();
+        need(rung_plan_run(others, &other), "run");
+        if (looks() > from)
+            fail("a product is looked at for what was said of one that differs in field", field);
+        rung_plan_destroy(others);
+        rung_plan_destroy(plan);
+        rung_context_destroy(context);
+    }
+}
+
 static void try_form(int trans_a, int trans_b, int pad)
 {
     operands *o = calloc(1, sizeof *o);
@@ -156,9 +193,10 @@ static void try_form(int trans_a, int trans_b, int pad)
     o->gemm.layout = RUNG_ROW_MAJOR;
     o->gemm.trans_a = trans_a ? RUNG_TRANS : RUNG_NO_TRANS;
     o->gemm.trans_b = trans_b ? RUNG_TRANS : RUNG_NO_TRANS;
-    o->gemm.m = M, o->gemm.n = N, o->gemm.k = K;
+    o->gemm.m = shape->m, o->gemm.n = shape->n, o->gemm.k = K;
     o->gemm.a = o->a, o->gemm.b = o->b, o->gemm.c = o->c;
-    o->gemm.lda = (trans_a ? M : K) + pad, o->gemm.ldb = (trans_b ? K : N) + pad, o->gemm.ldc = N + pad;
+    o->gemm.lda = (trans_a ? shape->m : K) + pad, o->gemm.ldb = (trans_b ? K : shape->n) + pad;
+    o->gemm.ldc = shape->n + pad;
     for (int of = 0; of < KINDS; of++) { /* each by a context that knows of nothing */
         rung_context *context = context_new();
         rung_plan *plan;
@@ -176,6 +214,8 @@ static void try_form(int trans_a, int trans_b, int pad)
     /* After a look in vain eight products go without one, after the next sixteen. */
     if (!trans_a && !trans_b)
         expect(o, "SspSSSSSSSSssoSSSSSSSSSSSSSSSSs");
+    if (!trans_a && trans_b)
+        others_are_not_recalled(o);
     for (int i = 0; i < 3; i++)
         rung_tools_free(tools, memory[i]);
     free(o);
@@ -195,8 +235,11 @@ int main(int count, char **arguments)
         *(void **)&launch_at = dlsym(library, "rung_lens_launch_at");
     }
     need(rung_tools_open(&tools, 0), "no GPU");
+    shape = &shapes[0];
     for (int form = 0; form < 4; form++) /* two of them with rows at odd addresses */
         try_form(form & 1, form >> 1, (form ^ form >> 1) & 1 ? ODD : 0);
+    shape = &shapes[1];
+    try_form(1, 0, 0);
     puts("ok");
     return 0;
 }

@@ -60,6 +60,23 @@ static void shapes_with_paths_of_their_own(void **state)
         }
 }
 
+/* One thread has memory for its own blocks, and no more: packing a block leaves what lies behind it alone. */
+static void blocks_of_one_thread(void **state)
+{
+    (void)state;
+    rung_context *one_thread = test_context(1);
+    for (int form = 0; form < 4; form++) {
+        product p;
+        product_new(&p, RUNG_ROW_MAJOR, form & 1, form >> 1, 300, 300, 512, 0, 1, 12);
+        product_reset(&p);
+        assert_ok(rung_gemm_run(one_thread, &p.gemm));
+        assert_ok(rung_context_synchronize(one_thread));
+        product_check(&p, "one thread");
+        product_free(&p);
+    }
+    rung_context_destroy(one_thread);
+}
+
 static void strided_batches(void **state)
 {
     (void)state;
@@ -320,7 +337,8 @@ TEST_UNWATCHED static int64_t first_wrong(const double *want, const float *row, 
 }
 
 /* C larger than a quarter of the last cache is written past the caches where beta is 0, operands turned or not. Rows
- * that lie elsewhere, entries of a batch that do, and a C that is read: each is an element of the same sum. */
+ * that lie elsewhere, entries of a batch that do, and a C that is read: each is an element of the same sum. Turned
+ * operands of one thread alone: it has memory for its copies and no more. */
 static void results_larger_than_the_caches(void **state)
 {
     (void)state;
@@ -328,11 +346,12 @@ static void results_larger_than_the_caches(void **state)
     const struct {
         int64_t k, ldc, batch, behind;
         float beta;
-        int trans;
+        int trans; /* 2: by one thread */
     } cases[] = {{3, N, 1, 0, 0.0f, 0},     {3, N + 1, 1, 0, 0.0f, 0}, {3, N, 1, 0, 1.0f, 0},
                  {3, N, 2, 5, 0.0f, 0},     {1, N + 1, 1, 0, 0.0f, 0}, {5, N + 1, 1, 0, 0.0f, 1},
                  {8, N + 3, 1, 0, 0.0f, 0}, {8, N + 2, 1, 0, 0.0f, 1}, {24, N + 1, 1, 0, 0.0f, 0},
-                 {24, N, 1, 0, 1.0f, 0},    {24, N, 2, 5, 0.0f, 1}};
+                 {24, N, 1, 0, 1.0f, 0},    {24, N, 2, 5, 0.0f, 1}, {9, N, 1, 0, 0.0f, 2}};
+    rung_context *one_thread = test_context(1);
     long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
     int64_t half = l3 / 8 / N + 10, m = half < LEAST ? LEAST : half > MOST ? MOST : half;
     float *a = malloc((size_t)m * K * sizeof *a), *b = malloc((size_t)K * N * sizeof *b);
@@ -353,10 +372,11 @@ static void results_larger_than_the_caches(void **state)
             turned_b[j * K + p] = b[p * N + j];
     }
     for (int i = 0; i < (int)(sizeof cases / sizeof cases[0]); i++) {
-        int trans = cases[i].trans;
+        int trans = cases[i].trans > 0;
         int64_t ldc = cases[i].ldc, stride = m * ldc + cases[i].behind;
         fill(c, stride * cases[i].batch, 0.25f);
-        assert_ok(rung_sgemm_strided_batched(context, RUNG_ROW_MAJOR, trans, trans, m, N, cases[i].k, 1.0f,
+        assert_ok(rung_sgemm_strided_batched(cases[i].trans > 1 ? one_thread : context, RUNG_ROW_MAJOR, trans, trans, m,
+                                             N, cases[i].k, 1.0f,
                                              trans ? turned_a : a, trans ? m : K, 0, trans ? turned_b : b,
                                              trans ? K : N, 0, cases[i].beta, c, ldc, stride, cases[i].batch));
         for (int64_t row = 0; row < m * cases[i].batch; row++) {
@@ -374,6 +394,7 @@ static void results_larger_than_the_caches(void **state)
     free(turned_a);
     free(turned_b);
     free(c);
+    rung_context_destroy(one_thread);
 }
 
 static void sums(void **state)
@@ -476,6 +497,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(edges),
         cmocka_unit_test(shapes_with_paths_of_their_own),
+        cmocka_unit_test(blocks_of_one_thread),
         cmocka_unit_test(strided_batches),
         cmocka_unit_test(batches_through_their_own_entry_points),
         cmocka_unit_test(bias_and_activation),

@@ -36,7 +36,7 @@ typedef enum lab_data {
     LAB_HALVES,    /* half of the lines' halves are zero: results that are exactly zero, or half as long */
     LAB_CONSTANT,  /* all alike: errors of one product add up instead of averaging out */
     LAB_OUTLIERS,  /* every 512th position 300 times larger */
-    LAB_SUBNORMAL, /* A below FP32's normal range, the products within */
+    LAB_SUBNORMAL, /* A below FP32's normal range, as far as its last number, the products within */
     LAB_LARGE,     /* A up to the largest float */
     LAB_SOFTMAX,   /* A: a line's gradient of cross entropy, one element against all others; in every second
                     * 128 lines it mostly comes last along k */
@@ -200,7 +200,10 @@ LAB_INLINE float lab_value(const lab_fill_args *f, int64_t line, int64_t positio
         return (line & 1) && (position < f->length / 2) == (of_b == (line >> 1 & 1)) ? 0.0f : lab_signed(bits);
     case LAB_CONSTANT: return of_b ? 0.333333343f : 0.7f;
     case LAB_OUTLIERS: return lab_signed(bits) * (position % 512 == 3 ? 300.0f : 1.0f);
-    case LAB_SUBNORMAL: return lab_signed(bits) * (of_b ? 1e20f : 1e-40f);
+    case LAB_SUBNORMAL:
+        if (of_b)
+            return lab_signed(bits) * 1e20f;
+        return position % 5 == 2 ? (bits & 1 ? -0x1.fffffcp-127f : 0x1.fffffcp-127f) : lab_signed(bits) * 1e-39f;
     case LAB_LARGE: return of_b ? lab_signed(bits) * 0.01f : lab_signed(bits) * FLT_MAX;
     case LAB_SOFTMAX: return of_b ? lab_signed(bits) : lab_softmax(f, line, line_bits, bits, position);
     case LAB_FIXED: return lab_fixed(f, line, position);

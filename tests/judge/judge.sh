@@ -1,9 +1,9 @@
 #!/bin/sh
 # Judges the judge: behind a library that computes wrongly, one way at a time, every verb that promises verified results must
 # say what is wrong and exit with 1. And what is right, or errs just less than the bound, must pass.
-# usage: judge.sh RUNG LIBWRONG
+# usage: judge.sh RUNG LIBWRONG LIBRUNG_LENS, which need not be there
 set -u
-rung=$1 wrong=$2 failed=0 tried=0
+rung=$1 wrong=$2 lens=$3 failed=0 tried=0
 work=$(mktemp)
 trap 'rm -f "$work"' EXIT
 
@@ -55,6 +55,15 @@ done
 # A case that has passed is judged again where its bits are other ones, though it is the same case.
 verify later 'errs .* the bound is' 'NN:17x19x23:row;NN:17x19x23:row'
 passes none verify --device cpu --math strict --case 'NN:17x19x23:row;NN:17x19x23:row'
+# And where another kernel has them: its bound is another one. Without fused products a result may err by 1 u more.
+if grep -qw avx2 /proc/cpuinfo; then
+    refused err=1.2 'FAIL avx2_.* errs 1[.].* the bound is 1 u' verify --device cpu --no-vendor --threads 1 \
+        --kernel portable_f32_8x8,avx2_f32_6x16 --case NN:16x16x16:row,data=integers,judge=accuracy
+    ! grep -q 'FAIL portable' "$work" || complain "portable_f32_8x8 has another bound than 2 u"
+fi
+# After a device that fails nothing is tried on it.
+refused lost 'the device failed' verify --device cpu --no-vendor --math strict --case 'NN:17x19x23:row;TN:17x19x23:row'
+[ "$(grep -c '^FAIL' "$work")" = 1 ] || complain "a device that fails is asked again"
 
 # Each element of a contract's case has a bound of its own. With an error of as many u everywhere, the one that is told is the least.
 for case in NN:8x8x256:row NN:8x8x256:row,data=positive TN:9x9x284:col,data=constant NN:10x3x51:col,data=span24,seed=296887; do
@@ -129,6 +138,12 @@ awk -v bound="${bound:-0}" 'BEGIN { exit !(bound >= 1 && bound < 50) }' || compl
 passes err="$(multiply "${bound:-0}" 0.95)" bench --device cpu --threads 1 --budget-ms 20 --against '' --format csv 48x48x256
 refused err="$(multiply "${bound:-0}" 1.05)" 'FAIL 48x48x256: .*errs' bench --device cpu --threads 1 --budget-ms 20 --against '' 48x48x256
 passes none bench --device cpu --threads 1 --budget-ms 20 --against '' --format csv 24x20x30
+# A candidate that computes nothing is the fastest, and is not kept.
+if [ -e "$lens" ]; then
+    fast=$(RUNG_LIBCUDA=$lens "$rung" explain 16x16x16 --device gpu 2>/dev/null | awk '/^ranking/ { on = NR } on && NR == on + 2 { print $2 }')
+    RUNG_LIBCUDA=$lens run "skip=$fast" tune 16x16x16 --device gpu --candidates 3 --budget-ms 1 --dry-run --format csv
+    awk -F, -v fast="$fast" '/^16x16x16,/ { tried = $NF == 3 && $4 != fast } END { exit !tried }' "$work" || complain "tune keeps $fast, which computes nothing"
+fi
 # climb verifies a quick set of each rung's cases, then what it times.
 climb() { # HOW SENTENCE SENTENCE: of a case, and of what is timed
     refused "$1" "FAIL c01_naive: $2" climb --device cpu --size 64 --threads 1 --against ''
@@ -138,6 +153,9 @@ climb product 'element .* errs .* the bound is' 'errs .* the bound is'
 climb nan '.* elements are NaN or Inf where they should not be' 'errs inf u'
 climb outside '.* words outside C.s m x n were written' '.* words outside C.s m x n were written'
 climb a 'operand A was changed' 'operand A was changed'
+# What is wrong only at the size that is timed fails the climb, too.
+refused cube=72 'FAIL c01_naive at 72: errs' climb --device cpu --size 72 --threads 1 --against ''
+! grep -q 'FAIL [^ ]*:' "$work" || complain "climb: a case is wrong that is not of 72"
 
 # Sums: at the sizes with edges, and at the size that is timed; each of them as NaN, too, and with other bits the second time.
 for how in sum sum_nan sum_second; do

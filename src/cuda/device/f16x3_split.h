@@ -15,17 +15,13 @@ enum { SPLIT_THREADS = F16X3_THREADS, SPLIT_KEEP = 8 /* float4s that a thread ke
 
 #define SPLIT_SMALL 0x1p-24f /* magnitudes are added times this: their sum must not overflow */
 
-/* Returns the power of two that brings the largest magnitude of a line to [2^14, 2^15). */
+/* Returns the power of two that brings the largest magnitude of a line to [2^14, 2^15). Of lines below the normal range
+ * the guard refuses the blocks, as of those with NaN and Inf: their magnitudes add up to 0, and no share is known. */
 RUNG_DEVICE int split_scale(unsigned max_bits)
 {
-    int e;
-    if (max_bits == 0 || max_bits >= 0x7f800000u)
+    if (max_bits < 0x00800000u || max_bits >= 0x7f800000u)
         return 0;
-    if (max_bits >= 0x00800000u)
-        e = (int)(max_bits >> 23) - 127;
-    else
-        e = -118 - __clz((int)max_bits); /* subnormal: bits * 2^-149 */
-    return 14 - e;
+    return 14 - ((int)(max_bits >> 23) - 127);
 }
 
 RUNG_DEVICE float split_exp2(int e)
