@@ -201,7 +201,9 @@ static void plans_run_again_and_again(void **state)
         assert_ok(rung_plan_create(&plan, context, &p.gemm));
         assert_non_null(rung_kernel_find(rung_plan_kernel(plan)));
         assert_true(rung_plan_workspace_bytes(plan) >= 0);
-        for (int i = 0; i < 3; i++) {
+        for (int i = 0; i < 3; i++) { /* alpha and beta are no part of it */
+            p.gemm.alpha = 1.0f - (float)i;
+            p.gemm.beta = (float)(i + seed) / 4.0f;
             product_reset(&p);
             assert_ok(rung_plan_run(plan, &p.gemm));
             product_check(&p, "plan");

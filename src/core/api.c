@@ -168,8 +168,8 @@ rung_status rung_plan_create_kernel(rung_plan **plan, rung_context *context, con
     return plan_create(plan, context, gemm, kernel);
 }
 
-/* Returns whether the plan fits the call. Alignment may only be better than what the plan was made for, and beta = 0
- * may not turn into another beta. */
+/* Returns whether the plan fits the call. Alignment may only be better than what the plan was made for. Whether beta is
+ * 0 decided what is fastest, and nothing else: it may be another one now. */
 static int same_shape(const rung_problem *made, const rung_problem *now)
 {
     rung_problem other = *now;
