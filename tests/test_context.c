@@ -33,6 +33,8 @@ static void wrong_settings_are_refused(void **state)
     config = cpu_config();
     config.threads = -1;
     expect_config_refused(&config, "threads is -1");
+    config.threads = RUNG_MOST_THREADS + 1;
+    expect_config_refused(&config, "threads is 4097: at most 4096");
     config = cpu_config();
     config.math = 3;
     expect_config_refused(&config, "math is 3");
@@ -477,6 +479,15 @@ static void a_plan_for_nothing(void **state)
     rung_plan_print(plan, text, sizeof text);
     assert_non_null(strstr(text, "nothing to do"));
     rung_plan_destroy(plan);
+    assert_int_equal(rung_plan_create_kernel(&plan, context, &g, "no_such_kernel"), RUNG_INVALID_ARGUMENT);
+    assert_null(plan);
+    assert_int_equal(rung_tune_record(context, &g, "no_such_kernel", 1.0), RUNG_INVALID_ARGUMENT);
+    assert_non_null(strstr(rung_last_error(), "nothing to do cannot be tuned"));
+    g.m = 5;
+    g.a = g.b = (const float *)text;
+    g.c = (float *)text;
+    assert_int_equal(rung_tune_record(context, &g, "no_such_kernel", 1.0), RUNG_UNSUPPORTED);
+    assert_non_null(strstr(rung_last_error(), "CPU backend has nothing to tune"));
     rung_context_destroy(context);
 }
 

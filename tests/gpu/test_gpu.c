@@ -1465,6 +1465,27 @@ static void change_file(const char *path, const char *was, const char *now)
     fclose(file);
 }
 
+/* Where the user has no folder, what was tuned lasts as long as the context. */
+static void tuned_without_a_folder(const rung_gemm *g, const char *chosen)
+{
+    static const char *const names[] = {"XDG_CACHE_HOME", "HOME"};
+    char before[2][512] = {"", ""};
+    rung_context *context;
+    for (int i = 0; i < 2; i++) {
+        snprintf(before[i], sizeof before[i], "%s", getenv(names[i]) ? getenv(names[i]) : "");
+        unsetenv(names[i]);
+    }
+    assert_ok(open_context(0, &context));
+    assert_ok(rung_tune_record(context, g, chosen, 12.5));
+    assert_string_equal(kernel_for(context, g), chosen);
+    assert_int_equal(rung_tune_save(context), RUNG_UNSUPPORTED);
+    assert_non_null(strstr(rung_last_error(), "no cache folder"));
+    rung_context_destroy(context);
+    for (int i = 0; i < 2; i++)
+        if (before[i][0])
+            setenv(names[i], before[i], 1);
+}
+
 /* What was fastest is kept in a file, for the shape it was measured with and for this device alone. */
 static void tuned_shapes_are_kept_and_found(void **state)
 {
@@ -1499,7 +1520,10 @@ static void tuned_shapes_are_kept_and_found(void **state)
     const char *chosen = names[count - 1];
     assert_string_not_equal(first, chosen);
     assert_int_not_equal(rung_tune_record(context, &g, rung, 1.0), RUNG_SUCCESS); /* a rung of the ladder */
-    assert_ok(rung_tune_record(context, &g, chosen, 12.5));
+    assert_int_equal(rung_tune_record(context, &g, "r01_atomics", 1.0), RUNG_UNSUPPORTED);
+    assert_non_null(strstr(rung_last_error(), "is a reduction, not a matrix product"));
+    assert_ok(rung_tune_record(context, &g, names[0], 12.0));
+    assert_ok(rung_tune_record(context, &g, chosen, 12.5)); /* of the same shape, and takes that one's place */
     assert_string_equal(kernel_for(context, &g), chosen); /* at once, although the shape was asked for before */
     assert_ok(rung_tune_save(context));
     snprintf(path, sizeof path, "%s", rung_tune_path(context));
@@ -1539,6 +1563,7 @@ static void tuned_shapes_are_kept_and_found(void **state)
     assert_int_equal(rmdir(path), 0);
     assert_int_equal(rmdir(folder), 0);
     unsetenv("RUNG_CACHE_DIR");
+    tuned_without_a_folder(&g, chosen);
 }
 
 /* What a call has been through shows in no plan that is made after it. */
