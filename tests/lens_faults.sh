@@ -69,6 +69,23 @@ look endless_loop 1 "thread 53, .* line 4[0-3]: still runs after .* an endless l
 look awaited_in_vain 1 "thread 7, .* line 8: has looked for .* an endless loop" --patience 1
 look endless_reads 1 "endless_reads.cu line [78]: still runs after .* an endless loop" --patience 1
 look too_much_shared 1 "300000 bytes of shared memory, but a block has at most 232448" --shared 300000
+# A fault of each other kind, by its number in kinds.cu.
+kind() { look kinds 1 "thread $2, kinds.cu line [0-9]*: $3" --alpha "$1"; }
+kind 1 1 'writes shared few .*, which thread 0 wrote too with no barrier between them: a race'
+kind 2 0 'reads shared memory at byte .*, which no variable holds'
+kind 3 0 'writes past the end of shared few (8 bytes)'
+kind 4 0 'updates shared few .*, which nothing has written'
+kind 5 1 'updates shared few .*, which thread 0 wrote with no barrier between them: a race'
+kind 6 1 'calls a warp operation whose mask 0x00000001 leaves out its own lane 1'
+kind 7 0 'executes __trap()'
+kind 8 0 'uses an mbarrier at shared bar .* that was never initialised'
+kind 9 2 'arrives at an mbarrier once more than its 2 expected arrivals'
+kind 10 0 'starts a bulk copy of 8 bytes that is not aligned to 16'
+kind 11 0 'reads address .*, which is in no allocation'
+kind 12 0 'makes a 8-byte access to address .*, which is not a multiple of 8'
+kind 13 0 'reads address 0x1000, which is in no allocation'
+kind 14 0 'waits for ever at barrier 1: not all of its threads come'
+kind 15 16 'waits for lanes of mask 0xffffffff that never come to this warp operation'
 
 # Each copy's line ends with the sectors and passes that the hardware counted for it.
 "$rung" lens --file "$folder/copies.cu" --tile 32x32 --threads 32 --all 32x32x1024 --format csv >"$out" 2>&1 || failed=1

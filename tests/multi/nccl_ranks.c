@@ -427,7 +427,7 @@ int main(int argc, char **argv)
         pids[me] = fork();
         if (pids[me] == 0) {
             set_number("RUNG_RANK", me);
-            _exit(child(argv[1], argv[2], strangers || taken ? "layouts" : mode));
+            exit(child(argv[1], argv[2], strangers || taken ? "layouts" : mode));
         }
         if (me == 0 && strangers) {
             send_strangers(port);

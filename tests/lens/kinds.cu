@@ -1,0 +1,51 @@
+/* A small fault of each kind that has no file of its own; alpha says which. None of them computes a product. */
+#include "device/args.h"
+#include "device/ptx.h"
+
+RUNG_KERNEL(256) kinds(const __grid_constant__ rung_args g)
+{
+    __shared__ __align__(16) float few[2];
+    __shared__ __align__(8) uint64_t bar;
+    const int t = threadIdx.x;
+    volatile float taken = 0.0f;
+    if (blockIdx.x + blockIdx.y > 0)
+        return;
+    switch ((int)g.alpha) {
+    case 1: few[0] = (float)t; return;
+    case 2: taken = few[64 + t % 2]; return;
+    case 3: *(float4 *)few = make_float4(0, 0, 0, 0); return;
+    case 4: atomicAdd(few, 1.0f); return;
+    case 5:
+        if (t == 0)
+            few[0] = 0.0f;
+        else
+            atomicAdd(few, 1.0f);
+        return;
+    case 6: taken = __shfl_sync(1u, (float)t, 0); return;
+    case 7: __trap(); return;
+    case 8: ptx_mbar_arrive(ptx_smem(&bar)); return;
+    case 9:
+        if (t == 0)
+            ptx_mbar_init(ptx_smem(&bar), 2);
+        __syncthreads();
+        ptx_mbar_arrive_tx(ptx_smem(&bar), t < 2 ? 16 : 0);
+        return;
+    case 10:
+        if (t == 0)
+            ptx_mbar_init(ptx_smem(&bar), 1);
+        if (t == 0)
+            ptx_bulk_load(ptx_smem(few), g.a, 8, ptx_smem(&bar));
+        return;
+    case 11: taken = g.a[-1]; return;
+    case 12: taken = (float)*(const double *)(g.a + 1); return;
+    case 13: taken = *(const float *)(uintptr_t)(4096 + 4 * t); return;
+    case 14: ptx_bar_sync(1, 288); return;
+    case 15:
+        if (t < 16)
+            __syncwarp(0xffffu);
+        else if (t < 31)
+            __syncwarp();
+        return;
+    default: taken = taken + 1.0f;
+    }
+}
