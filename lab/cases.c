@@ -305,8 +305,8 @@ static int transposes_taken(const maker *x, int *taken)
 }
 
 /* What the rows of choices are about: all of them; plain products, which end in code of their own that few rows would
- * reach otherwise; every bias with every activation where C is not read; NaN and Inf where a scalar is 0, here or on the
- * device, or in what is added to a product; and products that get too little memory for all at once. */
+ * reach otherwise; every bias with every activation where C is not read; NaN and Inf where a scalar is 0, here or on
+ * the device, or in what is added to a product; and products that get too little memory for all at once. */
 typedef enum topic { ALL_CHOICES, PLAIN, ENDINGS, SPECIAL_DATA, SPECIAL_ADDED, LITTLE_WORKSPACE, TOPICS } topic;
 
 static lab_case case_of(const maker *x, topic about, const unsigned char *level, const int *taken)
@@ -369,7 +369,8 @@ static void add_pairs(maker *x)
     if (!transposes || x->depth == LAB_QUICK || (rung && x->depth != LAB_PAIRS))
         return;
     for (int about = 0; about < TOPICS; about++) {
-        if ((rung && about >= SPECIAL_DATA) || (epilogue == 1 && about == ENDINGS) || (about == LITTLE_WORKSPACE && !may_split(x)))
+        if ((rung && about >= SPECIAL_DATA) || (epilogue == 1 && about == ENDINGS) ||
+            (about == LITTLE_WORKSPACE && !may_split(x)))
             continue; /* the rungs' cases have all data; kernels that split their operands borrow most */
         lab_cover_pairs(levels[about], FACTORS, &covering);
         for (int i = 0; i < covering.count; i++) {

@@ -24,7 +24,7 @@ static const char *const names[] = {"ordinary", "spread", "spread in part", "not
 
 typedef struct operands {
     rung_gemm gemm;
-    float *a, *b, *c; /* on the GPU */
+    float *a, *b, *c;             /* on the GPU */
     float first[KINDS][ELEMENTS]; /* C */
 } operands;
 

@@ -350,7 +350,7 @@ static void results_larger_than_the_caches(void **state)
     } cases[] = {{3, N, 1, 0, 0.0f, 0},     {3, N + 1, 1, 0, 0.0f, 0}, {3, N, 1, 0, 1.0f, 0},
                  {3, N, 2, 5, 0.0f, 0},     {1, N + 1, 1, 0, 0.0f, 0}, {5, N + 1, 1, 0, 0.0f, 1},
                  {8, N + 3, 1, 0, 0.0f, 0}, {8, N + 2, 1, 0, 0.0f, 1}, {24, N + 1, 1, 0, 0.0f, 0},
-                 {24, N, 1, 0, 1.0f, 0},    {24, N, 2, 5, 0.0f, 1}, {9, N, 1, 0, 0.0f, 2}};
+                 {24, N, 1, 0, 1.0f, 0},    {24, N, 2, 5, 0.0f, 1},    {9, N, 1, 0, 0.0f, 2}};
     rung_context *one_thread = test_context(1);
     long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
     int64_t half = l3 / 8 / N + 10, m = half < LEAST ? LEAST : half > MOST ? MOST : half;
@@ -376,9 +376,9 @@ static void results_larger_than_the_caches(void **state)
         int64_t ldc = cases[i].ldc, stride = m * ldc + cases[i].behind;
         fill(c, stride * cases[i].batch, 0.25f);
         assert_ok(rung_sgemm_strided_batched(cases[i].trans > 1 ? one_thread : context, RUNG_ROW_MAJOR, trans, trans, m,
-                                             N, cases[i].k, 1.0f,
-                                             trans ? turned_a : a, trans ? m : K, 0, trans ? turned_b : b,
-                                             trans ? K : N, 0, cases[i].beta, c, ldc, stride, cases[i].batch));
+                                             N, cases[i].k, 1.0f, trans ? turned_a : a, trans ? m : K, 0,
+                                             trans ? turned_b : b, trans ? K : N, 0, cases[i].beta, c, ldc, stride,
+                                             cases[i].batch));
         for (int64_t row = 0; row < m * cases[i].batch; row++) {
             const float *left = a + row % m * K, *out = c + row / m * stride + row % m * ldc;
             row_of(left, b, N, cases[i].k, cases[i].beta * 0.25, want);

@@ -1524,7 +1524,7 @@ static void tuned_shapes_are_kept_and_found(void **state)
     assert_non_null(strstr(rung_last_error(), "is a reduction, not a matrix product"));
     assert_ok(rung_tune_record(context, &g, names[0], 12.0));
     assert_ok(rung_tune_record(context, &g, chosen, 12.5)); /* of the same shape, and takes that one's place */
-    assert_string_equal(kernel_for(context, &g), chosen); /* at once, although the shape was asked for before */
+    assert_string_equal(kernel_for(context, &g), chosen);   /* at once, although the shape was asked for before */
     assert_ok(rung_tune_save(context));
     snprintf(path, sizeof path, "%s", rung_tune_path(context));
     rung_context_destroy(context);
