@@ -28,6 +28,9 @@ guard 257x129x1000:TT sparse '4 of 6' # few terms of a long sum
 guard 257x129x1000:TT span24 '0 of 6'
 guard 257x129x1000:TT span40 '6 of 6'
 guard 66x1x1500:TN scaled '0 of 1' # lines of 2^60 and of 2^-60, each of which several warps share and scale by its own largest element
+for trans in NN NT TN TT; do # a long tail behind what stands out, along k and across: of the first 128 lines, not of those whose last element stands out
+    guard "130x70x1300:$trans" softmax '1 of 2'
+done
 guard 131x70x100:NT subnormal '2 of 2'
 guard 129x70x100:TT large '2 of 2' # the sums are finite, and need not be on the way
 

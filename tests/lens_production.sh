@@ -75,7 +75,7 @@ sliced() { # KERNEL M N: a lone warp whose row gives 16 of its lanes all results
     [ -n "$per" ] && [ $(($2 * $3 / ($per))) = 16 ]
 }
 
-# Large tiles have cases of their own below; fast mode's tile is no match for these bounds.
+# Large tiles and fast mode's have cases of their own below.
 kernels=$("$rung" list --device gpu --role production --format csv | awk -F, -v others="$({ tiles large; tiles accurate tf32=1; } | tr '\n' ' ')" '
     BEGIN { split(others, list, " "); for (i in list) other[list[i]] = 1 }
     NR > 1 && !($1 in other) { print $1 "," $5 }')
@@ -240,6 +240,17 @@ done
 for name in $(tiles large a_k_innermost=1); do
     if mine; then
         try "$name" "NN:35x33x3003:row"
+    fi
+done
+
+# Fast mode's tile, judged by what one pass of rounded operands may err: both ways that an operand may lie, edges, panels of C.
+for name in $(tiles accurate tf32=1); do
+    if mine; then
+        try "$name" "NN:130x129x100:row"
+        try "$name" "TN:131x130x70:row,pad=1,beta=0.5"
+        try "$name" "NT:70x140x200:row,offset=1,bias=row,act=relu"
+        try "$name" "TT:129x65x67:row,arrays=2,data=positive"
+        few 3 "$name" "NN:300x300x200:row,workspace=600"
     fi
 done
 
