@@ -285,17 +285,5 @@ if mine; then
     grep -q ' 1 x 2049 below by' "$work" || { failed=$((failed + 1)); echo "FAILED: 2049x1025x192 is not cut"; }
 fi
 
-# Blocks share groups of rows as long as each group has a counter, of which there are 16384.
-if mine; then
-    name=$(first vector bulk=1 dealt=1)
-    for batch in 16384 16385; do
-        "$rung" explain "4x1x640:NNx$batch" --device gpu --kernel "$name" >"$work"
-        shared=0
-        ! grep -q "workspace [1-9].* $batch groups of rows" "$work" || shared=1
-        [ $((16384 + 1 - shared)) = "$batch" ] && passed=$((passed + 1)) && continue
-        failed=$((failed + 1)); echo "FAILED: $name, $batch groups:"; sed -n 3p "$work"
-    done
-fi
-
 echo "$passed passed, $failed failed, $refused refused"
 [ "$failed" = 0 ] && [ "$passed" -gt 0 ] && { [ -n "$only" ] || [ $((passed * parts)) -gt 240 ]; }
