@@ -42,9 +42,10 @@ static void box(page *p, double x, double y, double width, double height, const 
             class);
 }
 
-/* Makes a caption of the text of a source line. */
+/* Makes a caption of the text of a source line; a line that is too long ends in dots. */
 static void source_line(const rung_lens_site *s, char *text, size_t bytes)
 {
+    enum { MOST_CHARACTERS = 92 };
     FILE *from = fopen(s->file, "r");
     char line[400] = "";
     for (int i = 0; from && i < s->line && fgets(line, sizeof line, from); i++)
@@ -52,7 +53,9 @@ static void source_line(const rung_lens_site *s, char *text, size_t bytes)
     if (from)
         fclose(from);
     line[strcspn(line, "\n")] = 0;
-    snprintf(text, bytes, "%.92s", line + strspn(line, " \t"));
+    const char *words = line + strspn(line, " \t");
+    bool fits = strlen(words) <= MOST_CHARACTERS;
+    snprintf(text, bytes, "%.*s%s", fits ? MOST_CHARACTERS : MOST_CHARACTERS - 1, words, fits ? "" : "…");
 }
 
 /* Accesses whose pictures would be the same are drawn once: a loop's and those before it, a tile's four stores. */
@@ -166,6 +169,23 @@ static void draw_runs(page *p, const int *owner, const tile *t, double cell, int
     }
 }
 
+/* Says who computes the block's results: not all of its warps need have some. */
+static void say_who(const rung_lens_launch *l, char *text, size_t bytes)
+{
+    bool writes[32] = {false}; /* a block has at most 1024 threads */
+    unsigned warps = (l->threads + LANES - 1) / LANES, writing = 0;
+    for (int i = 0; i < l->owner_count; i++)
+        writes[l->owners[i].thread / LANES % 32] = true;
+    for (int i = 0; i < 32; i++)
+        writing += writes[i];
+    int at = writing < warps ? snprintf(text, bytes, "%u of %u warps", writing, warps)
+                             : snprintf(text, bytes, "%u warp%s", warps, warps > 1 ? "s" : "");
+    snprintf(text + at, bytes - (size_t)at, "%s",
+             writing > 8   ? ", eight colours in turn"
+             : writing > 1 ? ", a colour each"
+                           : "");
+}
+
 static void draw_tile(page *p, const rung_lens_launch *l)
 {
     if (l->owner_count == 0)
@@ -174,7 +194,7 @@ static void draw_tile(page *p, const rung_lens_launch *l)
     if (t.rows * t.columns > 1 << 20)
         return;
     int *owner = malloc((size_t)(t.rows * t.columns) * sizeof *owner);
-    char caption[200];
+    char caption[200], who[80];
     int per_thread = 0;
     if (!owner)
         return;
@@ -184,15 +204,13 @@ static void draw_tile(page *p, const rung_lens_launch *l)
         per_thread += l->owners[i].thread == MARKED_LANE;
     }
     double cell = fmin(384.0 / (double)(t.columns > t.rows ? t.columns : t.rows), 12.0);
-    snprintf(caption, sizeof caption, "What one block computes: %lld x %lld of C by %u threads (%u warps, %s)",
-             (long long)t.rows, (long long)t.columns, l->threads, (l->threads + 31) / 32,
-             l->threads > 8 * LANES ? "eight colours in turn" : "a colour each");
+    say_who(l, who, sizeof who);
+    snprintf(caption, sizeof caption, "What one block computes: %lld x %lld of C by %u threads (%s)", (long long)t.rows,
+             (long long)t.columns, l->threads, who);
     p->y += 26;
     text_at(p, MARGIN, "h", caption);
     p->y += 16;
-    snprintf(caption, sizeof caption,
-             per_thread == 1 ? "dark: the %d result of thread %d" : "dark: the %d results of thread %d", per_thread,
-             MARKED_LANE);
+    snprintf(caption, sizeof caption, "thread %d writes %d of the results", MARKED_LANE, per_thread);
     text_at(p, MARGIN, "s", caption);
     p->y += 10;
     draw_runs(p, owner, &t, cell, p->y);
@@ -226,6 +244,33 @@ static int lines_of(const rung_lens_site *s, int64_t *lines)
         if (s->sample_mask >> lane & 1)
             lines[n++] = s->sample_offset[lane] / 128;
     return distinct(lines, n);
+}
+
+static int sectors_of(const rung_lens_site *s)
+{
+    int64_t sectors[2 * LANES];
+    int n = 0;
+    for (int lane = 0; lane < LANES; lane++)
+        if (s->sample_mask >> lane & 1) {
+            sectors[n++] = s->sample_offset[lane] / 32;
+            sectors[n++] = (s->sample_offset[lane] + s->bytes - 1) / 32;
+        }
+    return distinct(sectors, n);
+}
+
+/* One request is drawn, and the caption counts all of a line: says so where they differ. */
+static void say_drawn(page *p, const rung_lens_site *s, int drawn, double mean, const char *what)
+{
+    char note[120];
+    if (reads_alike(drawn, mean))
+        return;
+    p->y += s->space == RUNG_LENS_GLOBAL ? 4 : 0; /* clear of the number of the last line */
+    snprintf(note, sizeof note, "drawn is a request of %d %s; the mean of all is %.3g", drawn, what, mean);
+    p->y += 10;
+    text_at(p, MARGIN, "s",
+            s->kind == RUNG_LENS_ASYNC ? "a copy counts the sectors that it fills in shared memory where these are more "
+                                         "than those that it reads, which are drawn"
+                                       : note);
 }
 
 static void draw_line(page *p, const rung_lens_site *s, int64_t line, double height)
@@ -276,6 +321,7 @@ static void draw_global(page *p, const rung_lens_launch *l, int j)
         }
         p->y += (int)height;
     }
+    say_drawn(p, s, sectors_of(s), s->sectors / s->requests, "sectors");
     p->y += 6;
 }
 
@@ -360,6 +406,8 @@ static void draw_shared(page *p, const rung_lens_launch *l, int j)
         text_at(p, MARGIN, "s",
                 "drawn is where a copy writes; pieces from different lines of memory take turns as well");
     }
+    if (s->kind != RUNG_LENS_ASYNC)
+        say_drawn(p, s, drawn, s->wavefronts / s->requests, "passes");
     if (s->merged_requests < 0.75 * s->requests && s->bytes == 4) {
         p->y += 10;
         text_at(p, MARGIN, "s", "nvcc merges these accesses to wider ones: fewer requests than drawn");

@@ -638,8 +638,24 @@ void lens_sites_end(rung_lens_launch *launch, uintptr_t **pcs)
     site_count = 0;
 }
 
+/* What the request that would be drawn costs: sectors of global memory, passes of shared memory. */
+static int cost_of_sample(const rung_lens_site *s)
+{
+    uint64_t where[LANES], addresses[LANES];
+    int sectors, lines;
+    for (int lane = 0; lane < LANES; lane++)
+        where[lane] = (uint64_t)s->sample_offset[lane];
+    if (s->space == RUNG_LENS_SHARED)
+        return cost_of(s->sample_mask, where, s->bytes).wavefronts;
+    distinct_bytes(addresses, gather(s->sample_mask, where, addresses), s->bytes, &sectors, &lines);
+    return sectors;
+}
+
+/* Joins what several places in the machine code made of one line. The request that costs most is drawn: of two that
+ * differ it is the one with the conflict. */
 static void add_site(rung_lens_site *to, const rung_lens_site *from)
 {
+    int more = __builtin_popcount(from->sample_mask) - __builtin_popcount(to->sample_mask);
     to->requests += from->requests;
     to->lanes += from->lanes;
     to->sectors += from->sectors;
@@ -652,7 +668,7 @@ static void add_site(rung_lens_site *to, const rung_lens_site *from)
     to->merged_wavefronts += from->merged_wavefronts;
     to->merged_ideal += from->merged_ideal;
     to->ways = from->ways > to->ways ? from->ways : to->ways;
-    if (__builtin_popcount(from->sample_mask) > __builtin_popcount(to->sample_mask)) {
+    if (more > 0 || (more == 0 && cost_of_sample(from) > cost_of_sample(to))) {
         to->sample_mask = from->sample_mask;
         memcpy(to->sample_offset, from->sample_offset, sizeof to->sample_offset);
         memcpy(to->sample_row, from->sample_row, sizeof to->sample_row);
