@@ -34,6 +34,10 @@ printf '<!--= tflops("l99") -->1<!--/-->\n' >>"$copy/$page"
 expect "a rung that is not there" "'l99' names 0 rungs"
 printf '<!-- fill code none -->\n<!-- /fill -->\n' >>"$copy/$page"
 expect "an excerpt that is not there" "has 0 lines"
+sed -i 's/, no bank conflict</, bank conflicts</' "$copy/docs/ladder/img/l05_fewer_registers.svg"
+expect "a bank conflict that is not drawn" "docs/ladder/img/l05_fewer_registers.svg: its red is not what it says"
+sed -i 's/"waste"/"idle"/' "$copy/docs/ladder/img/l31_tf32x3.svg"
+expect "bytes moved in vain that are not drawn" "docs/ladder/img/l31_tf32x3.svg: bytes moved in vain are not what it says"
 if [ -n "$(find "$build" -name librung_lens.so)" ]; then
     with=$build
     sed -i '/ 20  global load 4 B  *A /s/32\.00/31.00/' "$copy/docs/book/18-the-lens.md"

@@ -9,7 +9,7 @@ import os
 import re
 import subprocess
 
-from records import BATCHES, BUILD, CLIMB, COUNTERS, CPU, CPU_COUNTS, CPU_SIZES, ERRORS, FFMAS, LENS, LENS_SUMS, LISTING, METHOD_ERRORS, PATTERNS, REDUCE, REDUCE_H100, SHAPES, SIZES, \
+from records import BATCHES, BUILD, CLIMB, COUNTERS, CPU, CPU_COUNTS, CPU_SIZES, ERRORS, FFMAS, LENS, LENS_SUMS, LISTING, MADE_FOR, METHOD_ERRORS, PATTERNS, REDUCE, REDUCE_H100, SHAPES, SIZES, \
     SIZES_H100, SUM_COUNTERS, SUM_SIZE, Missing, occupancy, words
 
 FIGURE = re.compile(r"<!--= *(.+?) *-->(.*?)<!--/-->", re.S)
@@ -237,7 +237,7 @@ class Page:
             f"| blocks by registers | {16384 // o['a_warp'] * 4} / {warps} warps a block = {o['limits']['registers']} |",
             f"| blocks by shared memory | 233472 / ({build['shared_bytes']} + 1024 of the system) = {o['limits']['shared memory']} |",
             f"| blocks by threads | 2048 / {row['threads']} = {o['limits']['threads']} |",
-            f"| the least of them | {o['blocks']} blocks, {o['warps']} warps of 64: {100 * o['warps'] / 64:g}% |"])
+            f"| the least of them | {o['blocks']} block{'s' * (o['blocks'] > 1)}, {o['warps']} warps of 64: {100 * o['warps'] / 64:g}% |"])
 
     # ---- timings
 
@@ -270,7 +270,7 @@ class Page:
                 + "The line is this rung" + (", dashed the same on an H100" if other else "")
                 + ", the thin one the rung before, grey cuBLAS; the roof is what the FMA pipes could do. Look for the size from which on the rung has work "
                 "for every SM, and for dips, where the last round of blocks is nearly empty. "
-                + (f"Files `{SIZES}`, `{SIZES_H100}`." if other else f"File `{SIZES}`."))
+                + (f"Files `{SIZES}`, `{SIZES_H100}`" if other else f"File `{SIZES}`") + "; each line has its command.")
 
     def block_shapes(self, *rungs):
         return self.beside(SHAPES, rungs)
@@ -320,7 +320,8 @@ class Page:
                     raise Missing(f"{ERRORS} has no {name} on {data} data")
                 rows.append([said, self.link(name)] + [f"{found[name, data, k]['error_u']:.3g}" for k in depths])
             rows.append([said, "FP32 chain"] + [f"{found[names[-1], data, k]['chain_u']:.3g}" for k in depths])
-        return table(["error in u", ""] + [f"k = {k}" for k in depths], rows) + f"\n\n256 × 256 results. File `{ERRORS}`."
+        return table(["error in u", ""] + [f"k = {k}" for k in depths], rows) + \
+            f"\n\n256 × 256 results; U(0,1): numbers evenly spread from 0 to 1, N(0,1): normal ones around 0. File `{ERRORS}`."
 
     def block_method_errors(self):
         """Shows what the accurate mode erred, cuBLAS and the FP32 chain, by data and k: the first case of each."""
@@ -392,6 +393,8 @@ class Page:
 
     def block_changed(self):
         files = {"c": (CPU_COUNTS, CPU), "r": (LENS_SUMS, BUILD, SUM_COUNTERS, REDUCE), "l": (LENS, BUILD, COUNTERS, SIZES)}[self.name[0]] if self.name != "c08_threads" else (CPU,)
+        if self.name in MADE_FOR and len(set(MADE_FOR[self.name])) > 1:
+            files += (SHAPES,)
         return (f"![What changed](img/{self.name}-changed.svg)\n\nWhat changed from {self.link(self.r.row(self.name)['previous'])}, light before and dark now. "
                 f"Look for the bar that the change was made for, and for the one that paid for it. Files {', '.join(f'`{x}`' for x in files)}.")
 

@@ -46,6 +46,23 @@ def unsourced(text):
     return found
 
 
+def contradictions(picture):
+    """Finds captions of a picture that the lens drew which say what is not drawn: a bank conflict without red, bytes moved in vain without their colour."""
+    found = []
+    for part in re.split(r'(?=<text [^>]*class="[hb]")', picture):
+        head = re.match(r'<text [^>]*class="h">(.*?)</text>', part)
+        if not head:
+            continue
+        words, told = head.group(1), "drawn" in part
+        used = re.search(r"([\d.]+)% of the bytes moved are used", words)
+        shown, moved = part.count('class="used"') + part.count('class="mark"'), 8 * part.count('class="waste"')
+        if ("class=\"conflict\"" in part) != words.endswith(", bank conflicts"):
+            found.append(f"its red is not what it says: {words}")
+        if used and not told and (float(used.group(1)) < 99.5) != (shown < moved):
+            found.append(f"bytes moved in vain are not what it says: {words}")
+    return found
+
+
 def write(path, text, check, faults):
     old = open(path, encoding="utf-8").read() if os.path.exists(path) else None
     if old == text:
@@ -73,6 +90,8 @@ def fill_all(check, rung=None):
             write(path, filled, check, faults)
     for name, text in pictures.all_of(records).items():
         write(os.path.join(ROOT, "docs/ladder/img", name), text, check, faults)
+    for path in sorted(glob.glob(os.path.join(ROOT, "docs/ladder/img/*.svg"))):
+        faults += [f"{os.path.relpath(path, ROOT)}: {fault}" for fault in contradictions(open(path, encoding="utf-8").read())]
     for name, text in drawings.all_of().items():
         write(os.path.join(ROOT, "docs/book/img", name), text, check, faults)
     return faults

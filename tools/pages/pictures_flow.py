@@ -11,6 +11,7 @@ WAYS = (("l0[123]", "direct"), ("l18|l20|l19_(tall|lone|batches)", "copies"), ("
         ("l30_tf32_bulk|l3[4-9]|l40", "images"), ("l0|l1|l3[0-3]", "registers"))
 SPLITS = {"l30_tf32_mma": "each is rounded to TF32", "l30_tf32": "each is rounded to TF32", "l31": "each is split in two", "l32": "each is split in three",
           "l33": "each is split in three"}
+IMAGES = {"l31": "a tile as three images", "l32": "a tile as four images", "l33": "a tile as four images"}
 LONE = ("l19_lone_warps", "l19_batches")  # a ring for each warp
 PAIRED = ("l36", "l37", "l38", "l39", "l40")  # each of two blocks brings half of the B that both need
 
@@ -53,6 +54,7 @@ def per_fma(lens, key):
 
 def shared(name, way, row, lens, build):
     places = f"{row['stages']} place{'s' if row['stages'] > 1 else ''} for a tile" + (" a warp" if name in LONE else "")
+    places = prefix(name, IMAGES) or places
     stores = f"stores: {per_fma(lens, 'shared_store_passes'):.2g} passes an FMA" if way == "registers" else "no stores on the way"
     return "shared memory", [places, f"{build['shared_bytes'] / 1024:.1f} KB a block", stores], SKY
 
@@ -97,9 +99,11 @@ def flow(r, name):
         if i:
             d.line(x - GAP + 4, 82, x - 6, 82, INK, 1.5)
             d.path([(x - 12, 77), (x - 5, 82), (x - 12, 87)], INK, 1.5)
-    serves = f"A float of A serves {bn} results of the block, one of B {bm}" if way != "direct" else \
-        f"Nothing is kept for the block: a thread uses a float of A for {row['tn']} result{'s' * (row['tn'] > 1)}, one of B for {row['tm']}"
-    if "tm" in row and way != "direct":
-        serves += f"; what a thread has read serves {row['tn']} and {row['tm']} of its own"
+    if way == "direct":
+        serves = f"Nothing is kept for the block: a thread uses a float of A for {row['tn']} result{'s' * (row['tn'] > 1)}, a float of B for {row['tm']}"
+    elif "tm" in row:
+        serves = f"A float of A serves {bn} results of the block and {row['tn']} of its thread, a float of B {bm} and {row['tm']}"
+    else:
+        serves = f"A float of A serves {bn} results of the block, a float of B {bm}"
     d.text(20, 148, serves + ".", 11, DIM)
     return d.done()

@@ -83,7 +83,7 @@ def sum_counts(r, name):
     """Returns what a sum of 2^20 floats costs, by the lens and the build."""
     lens, build = r.lens_of_sum(name), r.build_of(name)
     found = [("requests to global memory, thousands", (lens["global_load_requests"] + lens["atomic_requests"]) / 1000, 1),
-             ("requests to shared memory, thousands", (lens["shared_load_requests"] + lens["shared_store_passes"]) / 1000, 1),
+             ("shared loads and stores, thousands", (lens["shared_load_requests"] + lens["shared_store_passes"]) / 1000, 1),
              ("barriers of a block", lens["barriers"] or 0, 0), ("registers of a thread", build["registers"], 0), ("warps on an SM", occupancy(r, name)["warps"], 0)]
     try:
         found.append(("of what memory can move at 2^28, %", r.counters(name)["dram_percent"], 0))

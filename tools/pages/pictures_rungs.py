@@ -1,6 +1,6 @@
 """Draws pictures of single rungs from records: what changed from the rung before, the ring over time, register banks."""
 from pictures import DIM, GRID, INK, Drawing
-from records import FFMAS, Missing, occupancy
+from records import FFMAS, MADE_FOR, Missing, occupancy
 
 NOW, BEFORE, EVEN, ODD, WARN = "#1f5f9e", "#bcd9f2", "#c8641b", "#1f5f9e", "#b8322a"
 FILL, USE, WAIT = "#bcd9f2", "#3a7d44", "#eef1f4"
@@ -22,8 +22,21 @@ CHAINED = {"l34_f16x3_chain": (32, False, False), "l35_f16x3_promoted": (64, Tru
            "l39_f16x3_read_once": (64, True, True), "l40_f16x3_whole_tiles": (64, True, True)}
 
 
-def counts_of(r, name):
-    """Returns what a rung costs, as far as records have it: label, value, decimals."""
+def own_aim(r, name, page):
+    """Returns what the rung of this page was made for, where that is not the rate at 4096: its size, or the error. Of a rung or of the one before."""
+    m, n, k = MADE_FOR.get(page, (0, 0, 0))
+    found = []
+    if m:
+        rate, us = r.bench(name, m, n, k)[0]["gflops"] / 1000, r.bench(name, m, n, k)[0]["us"]["median"]
+        found.append((f"TFLOP/s at {m}", rate, 2) if m == n == k else (f"µs at {m}×{n}×{k}, less is better", us, 1))
+    if page[:2] in ("l3", "l4"):
+        error = r.bench(name)[0]["error_u"]
+        found.append(("error at 4096 in u, less is better", error, 2))
+    return found
+
+
+def counts_of(r, name, page):
+    """Returns what a rung costs, as far as records have it and as this page shows it: label, value, decimals."""
     found, build = [], r.build_of(name)
     try:
         lens = r.lens_of(name)
@@ -46,6 +59,7 @@ def counts_of(r, name):
     found.append(("warps on an SM", occupancy(r, name)["warps"], 0))
     try:
         found.append(("TFLOP/s at 4096", r.bench(name)[0]["gflops"] / 1000, 2))
+        found += own_aim(r, name, page)
     except Missing:
         pass
     return found
@@ -70,7 +84,7 @@ def changed(r, name):
     if not before or name[0] != "l":
         return None
     try:
-        now, old = counts_of(r, name), {label: value for label, value, _ in counts_of(r, before)}
+        now, old = counts_of(r, name, name), {label: value for label, value, _ in counts_of(r, before, name)}
     except Missing:
         return None
     return bars(name, before, [(label, old[label], value, decimals) for label, value, decimals in now if label in old])

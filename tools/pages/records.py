@@ -36,6 +36,9 @@ BUILD = "results/ladder-build.jsonl"
 PORTS = "results/ladder-ports.jsonl"
 LISTING = "results/ladder-listing.jsonl"
 ROWS = ["src/ladder/gpu/rows.inc", "src/ladder/cpu/rows.inc", "src/ladder/reduce/rows.inc"]
+# Rungs that were made for another size than 4096.
+MADE_FOR = {"l19_split_k": (64, 64, 65536), "l19_tall_skinny": (65536, 16, 1024), "l19_lone_warps": (4096, 16, 4096), "l23_searched": (1024, 1024, 1024),
+            "l25_stream_k": (3072, 3072, 3072), "l29_one_kernel": (3072, 3072, 3072), "l40_f16x3_whole_tiles": (2048, 2048, 2048)}
 
 
 class Missing(Exception):
