@@ -268,9 +268,10 @@ static void say_drawn(page *p, const rung_lens_site *s, int drawn, double mean, 
     snprintf(note, sizeof note, "drawn is a request of %d %s; the mean of all is %.3g", drawn, what, mean);
     p->y += 10;
     text_at(p, MARGIN, "s",
-            s->kind == RUNG_LENS_ASYNC ? "a copy counts the sectors that it fills in shared memory where these are more "
-                                         "than those that it reads, which are drawn"
-                                       : note);
+            s->kind == RUNG_LENS_ASYNC
+                ? "a copy counts the sectors that it fills in shared memory where these are more "
+                  "than those that it reads, which are drawn"
+                : note);
 }
 
 static void draw_line(page *p, const rung_lens_site *s, int64_t line, double height)
