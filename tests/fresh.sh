@@ -49,6 +49,7 @@ printf '127.0.0.1 localhost\n127.0.1.1 %s\n' "$(hostname)" >"$root/etc/hosts"
 if [ -n "$cuda" ]; then
     mkdir -p "$root/usr/local/cuda"
     mount --bind "$cuda" "$root/usr/local/cuda"
+    mount -o remount,bind,ro "$root/usr/local/cuda"
 fi
 [ -z "$cache" ] || cp -ln "$cache"/*.deb "$root/var/cache/apt/archives/"
 git -c advice.detachedHead=false clone -q "file://$source" "$root/root/rung"
