@@ -52,6 +52,13 @@ parted() { # KERNEL MULTIPROCESSORS SHAPE: the planner cuts some of its tiles, a
     few "$2" "$1" "NN:$3:row,beta=0.5"
 }
 
+gathers() { # KERNEL SHAPE CASE: on a GPU of three multiprocessors the vector's elements are brought together first
+    wanted "$1" || return 0
+    RUNG_LENS_SMS=3 "$rung" explain "$2" --device gpu --kernel "$1" >"$work" 2>&1
+    grep -q 'the vector gathered first' "$work" || { failed=$((failed + 1)); echo "FAILED: $1 $2: the vector is not gathered"; }
+    few 3 "$1" "$3"
+}
+
 same() { # KERNEL CASE OTHER: a call gives the same bits after other products, refused and not, on the same stream
     wanted "$1" || return 0
     printf '%s\n' "$1 $2" "$1 $3" "$1 ${2%,data=*}" "$1 $2" >"$work.cases"
@@ -112,7 +119,9 @@ for row in $kernels; do
         try "$name" "NN:1x70x300:row,pad=3"
         try "$name" "NT:1x70x300:row,alpha=-0.5"
         try "$name" "TT:33x1x1030:row,bias=column,act=gelu"
-        try "$name" "NN:130x1x2000:row,scalars=device,beta=-0.5" ;;
+        try "$name" "NN:130x1x2000:row,scalars=device,beta=-0.5"
+        gathers "$name" 1x40x9001+8 "NN:40x1x9001:row,pad=8,beta=0.5,bias=row"
+        few 3 "$name" "TT:1x130x905:row,pad=8,strided=3" ;;
     *_tmawarp_* | *_tmaslice_* | *_markwarp_* | *_markslice_*)
         try "$name" "NT:$((m + 4))x$((n + 4))x$((5 * k + 132)):row,pad=4,alpha=-0.5,beta=1"
         try "$name" "TN:$((m + 3))x$((n + 8))x$((k + 4)):row,offset=1,beta=-0.5,bias=row"

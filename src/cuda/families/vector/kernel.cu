@@ -5,6 +5,7 @@
 
 #if K_INNERMOST
 #include "families/vector/dot.inc"
+#include "families/vector/gather.h"
 #else
 #include "families/vector/axpy.inc"
 #endif

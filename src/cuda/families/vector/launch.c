@@ -2,6 +2,7 @@
  * decides: every element of the matrix is read once. */
 #include "cuda/driver/device.h"
 #include "cuda/families/tile.h"
+#include "cuda/families/vector/gather.h"
 #include "cuda/families/vector/tile.h"
 #include "cuda/host/divide.h"
 #include "cuda/host/memory_cost.h"
@@ -32,7 +33,7 @@ RUNG_TILE_COSTS(vector, "bytes_per_us block_us round_us step_us")
 
 /* Where k is innermost: a launch with its first and last block, the meeting of parts, and each of them, in
  * microseconds. All constants are fitted to timings on an H200 (results/times-vectors-h200.jsonl). */
-static const double dot_launch_us = 2.1, dot_meet_us = 1.5, dot_part_us = 0.02;
+static const double dot_launch_us = 1.5, dot_sixteen_us = 0.38, gather_launch_us = 3.5;
 /* The same where rows are innermost; parts are added sixteen at a time. Where a multiprocessor has more than two blocks
  * memory reads in so many places that its time counts `crowded` times. */
 static const double axpy_launch_us = 2.03, axpy_meet_us = 0.49, axpy_sixteen_us = 0.565, crowded = 1.08;
@@ -77,28 +78,33 @@ static double dot_factor(double blocks, double slots)
 /* Returns the microseconds between launch and meeting where the vector's elements lie apart. Each four rows take a
  * cycle of a multiprocessor for every line that a load of a warp touches. And each block has the elements' sectors from
  * the second level anew; the closer they lie the more of them its neighbours have left in the first. */
-static double apart_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, double busy_us)
+static double apart_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, int64_t step,
+                       double busy_us)
 {
-    const double share_of_sector = rung_lesser(1.0, (double)vector_step(p) / 8.0),
+    const double share_of_sector = rung_lesser(1.0, (double)step / 8.0),
                  elements = (double)p->batch * (double)(p->m * p->n) * (double)p->k,
                  cycles = elements * (share_of_sector / 4.0 + 1.0 / 32.0) / machine->sms,
                  read = (double)vector_tiles(kernel, p) * (double)p->k * 32.0 * share_of_sector * share_of_sector;
-    if (vector_step(p) == 1)
+    if (step == 1)
         return busy_us;
     return rung_longer(rung_overlapped(busy_us, cycles / (1e3 * machine->clock_ghz)),
                        (read + 4.0 * elements) / l2_rate);
 }
 
-/* Returns the microseconds of a product with k innermost whose blocks are a part of k for each of `tiles`. */
-static double dot_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, int64_t tiles,
-                     int64_t parts, double matrix_bytes)
+/* Returns the microseconds of a product with k innermost whose blocks are a part of k for each of `tiles`: memory's
+ * time, and what a warp waits for its first bytes and for the others, one after the other. */
+static double dot_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, int64_t step,
+                     int64_t tiles, int64_t parts, double matrix_bytes)
 {
     const vector_tile *t = RUNG_FIND_TILE(table, kernel);
+    const int64_t rounds = rung_ceil_div(tiles * parts, (int64_t)t->resident * machine->sms),
+                  steps = rung_ceil_div(rung_ceil_div(p->k, parts), (t->apart ? 1 : t->warps) * 128);
     const double sms = machine->sms, blocks = (double)(tiles * parts), slots = t->resident * sms,
                  memory = matrix_bytes / t->cost.bytes_per_us * dot_factor(blocks, slots),
-                 busy = t->cost.round_us * blocks / slots + rung_longer(memory, t->cost.block_us * blocks / sms);
-    return dot_launch_us + (parts > 1 ? dot_meet_us + dot_part_us * (double)parts : 0.0) +
-           apart_us(machine, kernel, p, busy);
+                 busy = rung_overlapped(rung_longer(memory, t->cost.block_us * blocks / sms),
+                                        t->cost.round_us + t->cost.step_us * (double)(rounds * steps));
+    return dot_launch_us + (parts > 1 ? dot_sixteen_us * (double)rung_ceil_div(parts, 16) : 0.0) +
+           apart_us(machine, kernel, p, step, busy);
 }
 
 /* The same with rows innermost: memory's time, and what each warp waits for what it takes, one after the other. */
@@ -114,37 +120,78 @@ static double axpy_us(const rung_machine *machine, const rung_kernel *kernel, in
            rung_overlapped(memory, (double)most * t->cost.step_us);
 }
 
-static const char *estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
-                            const rung_problem *p, rung_choice *choice)
+/* Returns the number of vectors whose elements may be gathered first: where they lie apart, a launch before brings them
+ * next to each other. */
+static int64_t vectors_to_gather(const rung_kernel *kernel, const rung_problem *p)
+{
+    const int64_t stride = is_vector_of_rows(p) ? p->stride_b : p->stride_a;
+    if (!RUNG_FIND_TILE(table, kernel)->k_innermost || vector_step(p) == 1 || p->arrays)
+        return 0;
+    return stride ? p->batch : 1;
+}
+
+static double gather_us(double elements)
+{
+    const double apart_rate = 0.1e6; /* elements a microsecond, each of a sector of its own */
+    return gather_launch_us + elements / apart_rate;
+}
+
+/* Chooses the cheapest number of parts. Returns why there is none, or NULL. */
+static const char *choose_parts(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                                const rung_problem *p, int64_t gathered, rung_choice *choice)
 {
     const vector_tile *t = RUNG_FIND_TILE(table, kernel);
-    if (p->m != 1 && p->n != 1)
-        return "neither m nor n is 1";
-    if (k_is_innermost(p) != (t->k_innermost))
-        return k_is_innermost(p) ? "k is innermost in the matrix" : "k is not innermost in the matrix";
-    const char *reason = rung_refuse_sizes(p);
-    if (reason)
-        return reason;
-    const int64_t tiles = vector_tiles(kernel, p), steps = rung_ceil_div(p->k, kernel->bk);
-    const double matrix = 4.0 * (double)p->batch * (double)(p->m * p->n) * (double)p->k;
-    choice->cost_us = HUGE_VAL;
+    const int64_t tiles = vector_tiles(kernel, p), steps = rung_ceil_div(p->k, kernel->bk),
+                  gather_bytes = gathered * p->k * 4;
+    const double matrix = 4.0 * (double)p->batch * (double)(p->m * p->n) * (double)p->k,
+                 first_us = gathered ? gather_us((double)(gathered * p->k)) : 0.0;
     for (int64_t parts = 1; parts <= MOST_PARTS; parts += 1 + parts / 8) {
         if (parts > 1 &&
             (parts > steps || tiles * parts > (t->k_innermost ? DOT_BLOCKS : AXPY_BLOCKS) * (int64_t)machine->sms))
             break;
         const int64_t bytes = parts > 1 ? tiles * parts * kernel->bm * 4 : 0;
-        const char *refusal = rung_refuse_parts(config, tiles, parts, bytes);
+        const char *refusal = rung_refuse_parts(config, tiles, parts, bytes + gather_bytes);
         if (refusal && parts == 1)
             return refusal;
-        const double cost = t->k_innermost ? dot_us(machine, kernel, p, tiles, parts, matrix)
-                                           : axpy_us(machine, kernel, tiles, steps, parts, matrix);
-        if (!refusal && cost < choice->cost_us) {
-            choice->cost_us = cost;
+        const double cost = t->k_innermost
+                                ? dot_us(machine, kernel, p, gathered ? 1 : vector_step(p), tiles, parts, matrix)
+                                : axpy_us(machine, kernel, tiles, steps, parts, matrix);
+        if (!refusal && first_us + cost < choice->cost_us) {
+            choice->cost_us = first_us + cost;
             choice->parts = (int32_t)parts;
-            choice->workspace_bytes = bytes;
+            choice->workspace_bytes = bytes + gather_bytes;
+            choice->plan.vector = (vector_plan){bytes, gather_bytes};
         }
     }
-    rung_note(choice, "memory bound, %d parts of k", (int)choice->parts);
+    return NULL;
+}
+
+/* Returns whether the context's workspace has room for gathered vectors. */
+static int has_room(const rung_config *config, int64_t bytes)
+{
+    const int64_t limit = config->workspace_limit_bytes;
+    return limit >= 0 && bytes + RUNG_TICKET_BYTES <= (limit ? limit : (int64_t)1 << 30);
+}
+
+static const char *estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                            const rung_problem *p, rung_choice *choice)
+{
+    if (p->m != 1 && p->n != 1)
+        return "neither m nor n is 1";
+    if (k_is_innermost(p) != (RUNG_FIND_TILE(table, kernel)->k_innermost))
+        return k_is_innermost(p) ? "k is innermost in the matrix" : "k is not innermost in the matrix";
+    const char *reason = rung_refuse_sizes(p);
+    if (reason)
+        return reason;
+    choice->cost_us = HUGE_VAL;
+    reason = choose_parts(machine, config, kernel, p, 0, choice);
+    if (reason)
+        return reason;
+    const int64_t gathered = vectors_to_gather(kernel, p);
+    if (gathered && has_room(config, gathered * p->k * 4))
+        choose_parts(machine, config, kernel, p, gathered, choice);
+    rung_note(choice, "memory bound, %d parts of k%s", (int)choice->parts,
+              choice->plan.vector.gather_bytes ? ", the vector gathered first" : "");
     return NULL;
 }
 
@@ -163,23 +210,55 @@ static void fill_args(rung_args *args, const rung_problem *p)
         args->bias_kind = p->bias_kind == RUNG_BIAS_PER_ROW ? RUNG_BIAS_PER_COLUMN : RUNG_BIAS_PER_ROW;
 }
 
-static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
+/* Brings the vector's elements next to each other, and has the product read them there. */
+static rung_status gather(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, float *to, rung_args *args)
+{
+    vector_gather_args g = {.from = args->b,
+                            .to = to,
+                            .k = p->k,
+                            .count = vectors_to_gather(kernel, p),
+                            .step = args->ldb,
+                            .stride_from = args->stride_b};
+    rung_function function;
+    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, "vector_gather", &function));
+    rung_grid grid = {.x = (unsigned)rung_ceil_div(g.k * g.count, VECTOR_GATHER_THREADS),
+                      .y = 1,
+                      .z = 1,
+                      .threads = VECTOR_GATHER_THREADS,
+                      .overlaps = 1,
+                      .argument_bytes = sizeof g};
+    args->b = to;
+    args->ldb = 1;
+    args->stride_b = g.count > 1 ? p->k : 0;
+    return rung_launch(cuda, &function, &grid, &g);
+}
+
+static rung_status launch(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p, char *workspace)
 {
     const rung_kernel *kernel = choice->kernel;
     rung_function function;
-    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, &function));
     rung_args args;
     fill_args(&args, p);
     args.split_k = choice->parts;
+    args.workspace = workspace;
+    if (choice->plan.vector.gather_bytes)
+        RUNG_TRY(gather(cuda, kernel, p, (float *)(workspace + choice->plan.vector.parts_bytes), &args));
+    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, &function));
     rung_grid grid = {.x = (unsigned)(vector_tiles(kernel, p) * choice->parts),
                       .y = 1,
                       .z = 1,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)kernel->shared_bytes,
                       .overlaps = 1};
-    RUNG_TRY(rung_workspace_get_with_tickets(cuda, choice->workspace_bytes, &args.workspace));
-    rung_status status = rung_launch(cuda, &function, &grid, &args);
-    rung_workspace_put_with_tickets(cuda, args.workspace);
+    return rung_launch(cuda, &function, &grid, &args);
+}
+
+static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
+{
+    void *workspace;
+    RUNG_TRY(rung_workspace_get_with_tickets(cuda, choice->workspace_bytes, &workspace));
+    rung_status status = launch(cuda, choice, p, workspace);
+    rung_workspace_put_with_tickets(cuda, workspace);
     return status;
 }
 
