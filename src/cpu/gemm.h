@@ -113,12 +113,14 @@ static inline int vectors_in_place(const rung_cpu_kernel *kernel, int64_t m, int
 
 /* The plan depends on the shape, the kernel family and the caches, never on the number of threads. */
 gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches);
+enum { RANK_VECTORS_LEAST = 8 };
+
 /* Returns true where C is written by rows, a few together: k is so short that the work around each tile costs more than
  * its sums. Rows of a few vectors do not pay for their own beginning and end. */
 static inline int is_rank(const rung_cpu_args *p)
 {
-    enum { STEPS = 6, VECTORS_LEAST = 8 };
-    return p->k <= STEPS && p->n >= VECTORS_LEAST * p->kernel->vl;
+    enum { STEPS = 6 };
+    return p->k <= STEPS && p->n >= RANK_VECTORS_LEAST * p->kernel->vl;
 }
 
 /* Returns true where tiles would leave a quarter of their lanes empty or more, a transposed A has the rows lie as

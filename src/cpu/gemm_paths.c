@@ -282,12 +282,14 @@ static void run_swapped(const rung_cpu_args *p, const gemm_plan *plan, float *wo
 }
 
 /* Runs a product whose k is so short that C is all the work. Its rows are written one after the other, as many columns
- * at a time as have their part of B in L1. */
+ * at a time as have their part of B in L1. Many rows have B copied, so that no vector of it lies in two lines. */
 static void run_rank(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
 {
+    enum { ROWS_TO_COPY = 64 };
     const rung_cpu_kernel *kernel = p->kernel;
     int group = 2 * kernel->vl;
-    int in_place = !p->trans_b || (p->k == 1 && p->ldb == 1);
+    int has_whole_lines = ((uintptr_t)p->b | (uintptr_t)p->ldb * sizeof *p->b) % LINE_BYTES == 0;
+    int in_place = p->trans_b ? p->k == 1 && p->ldb == 1 : has_whole_lines || p->m < ROWS_TO_COPY;
     rung_rank_args rank = {.m = p->m,
                            .k = p->k,
                            .a = p->a,
@@ -303,7 +305,8 @@ static void run_rank(const rung_cpu_args *p, const gemm_plan *plan, float *works
         rank.c = p->c + j;
         rank.b = in_place ? b_at(p, 0, j) : workspace;
         if (!in_place)
-            kernel->pack_by_row(workspace, b_at(p, 0, j), p->ldb, rank.n, p->k, group);
+            (p->trans_b ? kernel->pack_by_row : kernel->pack_by_k)(workspace, b_at(p, 0, j), p->ldb, rank.n, p->k,
+                                                                   group);
         kernel->rank[p->k - 1](&rank);
     }
 }

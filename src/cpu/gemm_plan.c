@@ -22,6 +22,7 @@ enum {
     OUTER_STEPS = 64,             /* of k, at most: writing C takes longer than adding up */
     CHUNK_BYTES = 256 << 10,      /* of B, packed at a time: more leaves too little of L2 for what is asked ahead */
     ROWS_TO_SHARE = 32, /* rows of C, at least, that threads cut by rows: cut by columns, each row has a line of two */
+    FAR_FROM_L2 = 2,    /* times the size of L2: a C so large is best written in long runs */
     PAST_STEPS = 10,    /* of k, at most, where a line takes several vectors: tiles are narrow, B is read often */
 };
 
@@ -32,6 +33,20 @@ static int should_pass_caches(const rung_cpu_args *p, const rung_caches *caches)
     int64_t steps = p->kernel->vl >= LINE_FLOATS ? OUTER_STEPS : PAST_STEPS;
     return p->beta == 0.0f && p->k <= steps && p->m * p->n * 4 > caches->l3_bytes / 4 && p->kernel->vl >= 8 &&
            p->n >= 2 * FEW && p->m >= rung_gemm_row_classes(p) * p->kernel->mr && (uintptr_t)p->c % sizeof *p->c == 0;
+}
+
+/* Returns how many columns of C are written by rows at a time: their part of B stays in L1. */
+static int64_t rank_columns(const rung_cpu_args *p, const rung_caches *caches)
+{
+    return max64(caches->l1_bytes * 3 / 4 / (4 * p->k) / (2 * p->kernel->vl), 4) * 2 * p->kernel->vl;
+}
+
+/* Returns true where more steps than is_rank() takes are written by rows: C is far larger than L2, and L1 holds B, so
+ * that C is written in one run from its first row to its last. */
+static int is_narrow_rank(const rung_cpu_args *p, const rung_caches *caches)
+{
+    return p->k <= RUNG_RANK_STEPS && p->n >= RANK_VECTORS_LEAST * p->kernel->vl && p->n <= rank_columns(p, caches) &&
+           p->m * p->n * 4 > FAR_FROM_L2 * caches->l2_bytes;
 }
 
 /* Returns whether C is too wide for dot products, which read all of B for every few rows of A, some columns at a time.
@@ -169,7 +184,7 @@ static gemm_path choose_path(const rung_cpu_args *p, gemm_plan *plan, const rung
         return PATH_TINY;
     if (should_pass_caches(p, caches))
         return PATH_PAST;
-    if (is_rank(p))
+    if (is_rank(p) || is_narrow_rank(p, caches))
         return PATH_RANK;
     if (is_dot(p, plan, caches))
         return PATH_DOT;
@@ -179,7 +194,7 @@ static gemm_path choose_path(const rung_cpu_args *p, gemm_plan *plan, const rung
     if (is_swapped(p, plan, caches))
         return PATH_SWAPPED;
     if (is_short_k(p, caches)) /* by columns of tiles, lines that two tiles share would come from memory twice */
-        return p->m * p->n * 4 > 2 * caches->l2_bytes ? PATH_OUTER : PATH_PACK_B;
+        return p->m * p->n * 4 > FAR_FROM_L2 * caches->l2_bytes ? PATH_OUTER : PATH_PACK_B;
     if (!p->trans_b && b_bytes <= caches->l2_bytes / 2 && a_bytes <= caches->l2_bytes / 2 && !wants_packed_a(p, caches))
         return wants_packed_b(p, caches) ? PATH_PACK_B : PATH_DIRECT;
     if (is_long_k(p))
@@ -299,7 +314,7 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
     case PATH_PAST: plan.nc = max64(min64(caches->l2_bytes / 4 / (4 * p->k), PAST_COLUMNS) / panel, 1) * panel; break;
     case PATH_RANK:
         plan.split_m = p->m >= ROWS_TO_SHARE;
-        plan.nc = max64(caches->l1_bytes * 3 / 4 / (4 * p->k) / (2 * kernel->vl), 4) * 2 * kernel->vl;
+        plan.nc = rank_columns(p, caches);
         break;
     case PATH_LONG_K: long_blocks(&plan, p, caches); break;
     case PATH_PACKED: deep_blocks(&plan, p, caches); break;

@@ -13,7 +13,7 @@ enum {
     RUNG_DOT_COLS_LEAST = 3, /* columns at a time: fewer load more than they add */
     RUNG_STREAM_MAX_ROWS = 8,
     RUNG_STREAM_STEPS = 16,
-    RUNG_RANK_STEPS = 8,  /* the longest k whose steps of one row of A stay in registers */
+    RUNG_RANK_STEPS = 10, /* the longest k that is written by rows: its steps of A stay in registers */
     RUNG_PACK_SLACK = 16, /* floats a packing routine may write past its buffer's end */
 };
 
