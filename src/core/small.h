@@ -22,7 +22,7 @@ typedef struct rung_small {
  * direction. Numbers that are too large, or negative, have a high bit, so that one test does for several. */
 static inline int rung_is_small_shape(const rung_small *s)
 {
-    enum { MOST = 1 << 13, MOST_WORK = 64 * 64 * 64, LD_BITS = 40 };
+    enum { MOST = 1 << 15, MOST_WORK = 64 * 64 * 64, LD_BITS = 40 };
     uint64_t sides = ((uint64_t)s->m - 1) | ((uint64_t)s->n - 1) | ((uint64_t)s->k - 1);
     if (sides >= MOST || (uint64_t)(s->lda | s->ldb | s->ldc) >> LD_BITS)
         return 0;
