@@ -218,6 +218,17 @@ static void run_dot_groups(const rung_cpu_args *p, const rung_dot_args *dot, int
     }
 }
 
+/* Returns what dot products of so many rows ask for early. Rows from L3 of a middling length leave the hardware's
+ * prefetchers no time to follow them; of longer ones the next do not fit L1 beside those at work. */
+static int dot_asks(const rung_cpu_args *p, int64_t rows)
+{
+    enum { NEXT_LEAST = 128, NEXT_MOST = 512 };
+    if (rows * p->k * 4 > p->caches->l3_bytes / 4)
+        return RUNG_DOT_ASKS_ALONG;
+    int is_middling = p->k >= NEXT_LEAST && p->k <= NEXT_MOST;
+    return is_middling && rows * p->k * 4 > p->caches->l2_bytes ? RUNG_DOT_ASKS_NEXT : RUNG_DOT_ASKS_NOTHING;
+}
+
 /* Runs a product as dot products. They want the long operand's rows along k (A as it is, or B transposed), the short
  * one's columns too. */
 static void run_dot(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
@@ -238,7 +249,7 @@ static void run_dot(const rung_cpu_args *p, const gemm_plan *plan, float *worksp
                          .c_col = of_b ? p->ldc : 1,
                          .alpha = p->alpha,
                          .beta = p->beta,
-                         .fetch = rows * p->k * 4 > p->caches->l3_bytes / 4};
+                         .asks = dot_asks(p, rows)};
     if (!k_innermost && !(columns == 1 && ldt == 1)) {
         p->kernel->pack_by_row(workspace, t, ldt, p->k, columns, p->kernel->vl);
         dot.t = workspace;

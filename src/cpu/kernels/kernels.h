@@ -68,6 +68,9 @@ typedef void (*rung_pack_fn)(float *dst, const float *src, int64_t lds, int64_t 
 /* Turns a result: c[i*ldc + j] = d[j*ldd + i] + beta * c[i*ldc + j], m rows of n. */
 typedef void (*rung_turn_fn)(float *c, int64_t ldc, const float *d, int64_t ldd, int64_t m, int64_t n, float beta);
 
+/* ALONG: further floats of the same rows, which come from memory. NEXT: the same floats of the next rows, from L3. */
+enum { RUNG_DOT_ASKS_NOTHING, RUNG_DOT_ASKS_ALONG, RUNG_DOT_ASKS_NEXT };
+
 typedef struct rung_dot_args {
     int64_t k;
     const float *s; /* rows: s[i*lds + p] */
@@ -77,7 +80,7 @@ typedef struct rung_dot_args {
     float *c; /* c[i*c_row + j*c_col] */
     int64_t c_row, c_col;
     float alpha, beta;
-    int fetch; /* 1: the rows come from memory, so they are asked for early */
+    int asks; /* which parts of the rows are asked for early */
 } rung_dot_args;
 
 /* Computes rows x cols dot products of length k. The entry of the table fixes cols; there may be any number of rows. */
