@@ -200,10 +200,10 @@ static void run_past(const rung_cpu_args *p, const gemm_plan *plan, float *works
 
 /* Runs dot products, as many columns at a time as L1 holds and the family takes; some rows at a time, which the next
  * columns find in a cache. */
-static void run_dot_groups(const rung_cpu_args *p, const rung_dot_args *dot, int64_t rows, int64_t columns)
+static void run_dot_groups(const rung_cpu_args *p, const rung_cpu_kernel *kernel, const rung_dot_args *dot,
+                           int64_t rows, int64_t columns)
 {
     enum { ROWS = 24 };
-    const rung_cpu_kernel *kernel = p->kernel;
     int64_t fit = max64(p->caches->l1_bytes / (4 * p->k), RUNG_DOT_COLS_LEAST);
     int64_t groups = divide_up(columns, min64(fit, kernel->dot_cols)), step = groups > 1 ? ROWS : rows;
     rung_dot_args part = *dot;
@@ -237,26 +237,28 @@ static void run_dot(const rung_cpu_args *p, const gemm_plan *plan, float *worksp
     int64_t rows = of_b ? p->n : p->m, columns = of_b ? p->m : p->n;
     const float *t = of_b ? p->a : p->b;
     int64_t ldt = of_b ? p->lda : p->ldb;
+    int asks = dot_asks(p, rows);
+    const rung_cpu_kernel *kernel = asks == RUNG_DOT_ASKS_NEXT && columns > 2 ? narrow_of(p->kernel) : p->kernel;
     int k_innermost = of_b ? !p->trans_a : p->trans_b;
     rung_dot_args dot = {.k = p->k,
                          .s = of_b ? p->b : p->a,
                          .lds = of_b ? p->ldb : p->lda,
                          .t = t,
-                         .t_step = p->kernel->vl,
+                         .t_step = kernel->vl,
                          .t_ld = ldt,
                          .c = p->c,
                          .c_row = of_b ? 1 : p->ldc,
                          .c_col = of_b ? p->ldc : 1,
                          .alpha = p->alpha,
                          .beta = p->beta,
-                         .asks = dot_asks(p, rows)};
+                         .asks = asks};
     if (!k_innermost && !(columns == 1 && ldt == 1)) {
-        p->kernel->pack_by_row(workspace, t, ldt, p->k, columns, p->kernel->vl);
+        narrow_of(kernel)->pack_by_row(workspace, t, ldt, p->k, columns, kernel->vl);
         dot.t = workspace;
-        dot.t_step = columns * p->kernel->vl;
-        dot.t_ld = p->kernel->vl;
+        dot.t_step = columns * kernel->vl;
+        dot.t_ld = kernel->vl;
     }
-    run_dot_groups(p, &dot, rows, columns);
+    run_dot_groups(p, kernel, &dot, rows, columns);
 }
 
 /* Computes (op(A) op(B))' = op(B)' op(A)', so that the vectors run along the rows of the long operand as they lie in
@@ -316,7 +318,7 @@ static void run_rank(const rung_cpu_args *p, const gemm_plan *plan, float *works
         rank.c = p->c + j;
         rank.b = in_place ? b_at(p, 0, j) : workspace;
         if (!in_place)
-            (p->trans_b ? kernel->pack_by_row : kernel->pack_by_k)(workspace, b_at(p, 0, j), p->ldb, rank.n, p->k,
+            (p->trans_b ? narrow_of(kernel)->pack_by_row : kernel->pack_by_k)(workspace, b_at(p, 0, j), p->ldb, rank.n, p->k,
                                                                    group);
         kernel->rank[p->k - 1](&rank);
     }

@@ -76,4 +76,25 @@ VFN void v_transpose(vf r[VL])
     }
 }
 
+/* Reads `steps` floats, at most four, of each of `rows` rows that lie ld apart: r[j] lane i becomes float j of row i. */
+#define TURNS_FEW 4
+VFN void v_load_turned(vf r[TURNS_FEW], const float *from, int64_t ld, int rows, int steps)
+{
+    const __m128i mask = _mm_cmpgt_epi32(_mm_set1_epi32(steps), _mm_setr_epi32(0, 1, 2, 3));
+    __m128 x[VL];
+    vf y[TURNS_FEW];
+#pragma GCC unroll 8
+    for (int i = 0; i < VL; i++)
+        x[i] = i < rows ? _mm_maskload_ps(from + i * ld, mask) : _mm_setzero_ps();
+#pragma GCC unroll 4
+    for (int i = 0; i < TURNS_FEW; i++)
+        y[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(x[i]), x[i + TURNS_FEW], 1);
+    const vf low01 = _mm256_unpacklo_ps(y[0], y[1]), high01 = _mm256_unpackhi_ps(y[0], y[1]);
+    const vf low23 = _mm256_unpacklo_ps(y[2], y[3]), high23 = _mm256_unpackhi_ps(y[2], y[3]);
+    r[0] = _mm256_shuffle_ps(low01, low23, 0x44);
+    r[1] = _mm256_shuffle_ps(low01, low23, 0xee);
+    r[2] = _mm256_shuffle_ps(high01, high23, 0x44);
+    r[3] = _mm256_shuffle_ps(high01, high23, 0xee);
+}
+
 #endif
