@@ -60,6 +60,31 @@ static void shapes_with_paths_of_their_own(void **state)
         }
 }
 
+/* C far larger than L2 of a few more steps than others write by rows, and dot products with rows from L3: on one thread
+ * and on two, operands turned or not. */
+static void shapes_beyond_l2(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][2] = {{301, 6}, {301, 7}, {150, 8}, {301, 9}, {270, 10}, {2, 140}, {3, 141}, {8, 301}};
+    rung_context *one_thread = test_context(1);
+    long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    int64_t floats = (l2 > 512 << 10 ? l2 : 512 << 10) / 2 + 1000;
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
+        for (int form = 0; form < 8; form++) {
+            int64_t n = shapes[s][0], k = shapes[s][1];
+            product p;
+            product_new(&p, RUNG_ROW_MAJOR, form >> 1 & 1, form >> 2 & 1, floats / (n > k ? n : k) + 1, n, k,
+                        form % 3, 1, s);
+            p.gemm.beta = form % 3 ? 0.0f : -1.0f;
+            product_reset(&p);
+            assert_ok(rung_gemm_run(form & 1 ? context : one_thread, &p.gemm));
+            assert_ok(rung_context_synchronize(form & 1 ? context : one_thread));
+            product_check(&p, "beyond L2");
+            product_free(&p);
+        }
+    rung_context_destroy(one_thread);
+}
+
 /* One thread has memory for its own blocks, and no more: packing a block leaves what lies behind it alone. */
 static void blocks_of_one_thread(void **state)
 {
@@ -497,6 +522,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(edges),
         cmocka_unit_test(shapes_with_paths_of_their_own),
+        cmocka_unit_test(shapes_beyond_l2),
         cmocka_unit_test(blocks_of_one_thread),
         cmocka_unit_test(strided_batches),
         cmocka_unit_test(batches_through_their_own_entry_points),
