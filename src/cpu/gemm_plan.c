@@ -80,15 +80,19 @@ static int is_dot(const rung_cpu_args *p, gemm_plan *plan, const rung_caches *ca
 }
 
 /* Returns true where few rows, or few columns, go as the transposed product, whose vectors run along the long operand
- * as it lies. Turning the result costs some steps of k, more where other tiles would leave no lanes empty. */
+ * as it lies. Turning the result costs some steps of k, more where other tiles would leave no lanes empty. Tiles of one
+ * short vector load a float for each FMA, so that it pays as soon as A is not in L1. */
 static int is_swapped(const rung_cpu_args *p, gemm_plan *plan, const rung_caches *caches)
 {
     enum { STEPS_LEAST = 256, STEPS_LEAST_OF_LINES = 128, L2_PARTS = 4 };
+    enum { LANES = 8, STEPS_LEAST_OF_ONE_VECTOR = 48, L1_PARTS = 2 };
     plan->of_b = p->trans_b && p->m <= FEW && p->n > 4 * FEW &&
                  p->k >= (p->m % LINE_FLOATS ? STEPS_LEAST : STEPS_LEAST_OF_LINES);
     if (plan->of_b || leaves_lanes_empty(p))
         return 1;
-    return p->trans_a && p->n <= FEW && p->m > 4 * FEW && p->m * p->k * 4 > L2_PARTS * caches->l2_bytes;
+    int is_one_vector = p->n <= LANES && p->k >= STEPS_LEAST_OF_ONE_VECTOR;
+    int64_t near_bytes = is_one_vector ? L1_PARTS * caches->l1_bytes : L2_PARTS * caches->l2_bytes;
+    return p->trans_a && p->n <= FEW && p->m > 4 * FEW && p->m * p->k * 4 > near_bytes;
 }
 
 /* Returns true where packing B pays. A tile as wide as a cache line reads two lines a step where B's rows start
