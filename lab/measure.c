@@ -17,7 +17,7 @@ typedef struct timer {
     void *graphs[LAB_CONTENDERS];
     int calls[LAB_CONTENDERS];
     double host_us[LAB_CONTENDERS], last_s[LAB_CONTENDERS];
-    int next_set[LAB_CONTENDERS];
+    int next_set; /* of all contenders: who took the set of the one before would find it in the caches */
     int disturbed;
 } timer;
 
@@ -35,11 +35,11 @@ lab_measure_options lab_measure_defaults(const lab_place *place)
     return (lab_measure_options){.sets = 1, .sample_s = 2e-3, .budget_s = 2.0, .least_rounds = 9, .quiet = 5e-3};
 }
 
-static rung_status queue(timer *t, const lab_contender *contender, int which, int calls)
+static rung_status queue(timer *t, const lab_contender *contender, int calls)
 {
     for (int i = 0; i < calls; i++) {
-        LAB_TRY(contender->run(contender->state, t->next_set[which]));
-        t->next_set[which] = (t->next_set[which] + 1) % t->options->sets;
+        LAB_TRY(contender->run(contender->state, t->next_set));
+        t->next_set = (t->next_set + 1) % t->options->sets;
     }
     return RUNG_SUCCESS;
 }
@@ -49,7 +49,7 @@ static rung_status queue_sample(timer *t, const lab_contender *contender, int wh
     if (t->graphs[which])
         return rung_tools_graph_launch(t->place->tools, t->graphs[which]);
     double start = lab_now_s();
-    LAB_TRY(queue(t, contender, which, t->calls[which]));
+    LAB_TRY(queue(t, contender, t->calls[which]));
     double us = (lab_now_s() - start) * 1e6 / t->calls[which];
     if (t->host_us[which] == 0.0 || us < t->host_us[which])
         t->host_us[which] = us;
@@ -65,12 +65,12 @@ static rung_status sample(timer *t, const lab_contender *contender, int which, d
     float ms;
     if (!tools) {
         double start = lab_now_s();
-        LAB_TRY(queue(t, contender, which, t->calls[which]));
+        LAB_TRY(queue(t, contender, t->calls[which]));
         *seconds = lab_now_s() - start;
         return RUNG_SUCCESS;
     }
     if (t->last_s[which] < LEAD_S)
-        LAB_TRY(queue(t, contender, which, 1));
+        LAB_TRY(queue(t, contender, 1));
     LAB_TRY(rung_tools_event_record(tools, t->start));
     LAB_TRY(queue_sample(t, contender, which));
     LAB_TRY(rung_tools_event_record(tools, t->stop));
@@ -125,7 +125,7 @@ static rung_status calibrate(timer *t, const lab_contender *contender, int which
 static rung_status capture(timer *t, const lab_contender *contender, int which)
 {
     LAB_TRY(rung_tools_capture_begin(t->place->tools));
-    rung_status queued = queue(t, contender, which, t->calls[which]);
+    rung_status queued = queue(t, contender, t->calls[which]);
     rung_status ended = rung_tools_capture_end(t->place->tools, &t->graphs[which]);
     return queued != RUNG_SUCCESS ? queued : ended;
 }
