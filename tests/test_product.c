@@ -65,7 +65,8 @@ static void shapes_with_paths_of_their_own(void **state)
 static void shapes_beyond_l2(void **state)
 {
     (void)state;
-    static const int64_t shapes[][2] = {{301, 6}, {301, 7}, {150, 8}, {301, 9}, {270, 10}, {2, 140}, {3, 141}, {8, 301}};
+    static const int64_t shapes[][2] = {{301, 6},  {301, 7}, {150, 8}, {301, 9},
+                                        {270, 10}, {2, 140}, {3, 141}, {8, 301}};
     rung_context *one_thread = test_context(1);
     long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
     int64_t floats = (l2 > 512 << 10 ? l2 : 512 << 10) / 2 + 1000;
@@ -73,8 +74,8 @@ static void shapes_beyond_l2(void **state)
         for (int form = 0; form < 8; form++) {
             int64_t n = shapes[s][0], k = shapes[s][1];
             product p;
-            product_new(&p, RUNG_ROW_MAJOR, form >> 1 & 1, form >> 2 & 1, floats / (n > k ? n : k) + 1, n, k,
-                        form % 3, 1, s);
+            product_new(&p, RUNG_ROW_MAJOR, form >> 1 & 1, form >> 2 & 1, floats / (n > k ? n : k) + 1, n, k, form % 3,
+                        1, s);
             p.gemm.beta = form % 3 ? 0.0f : -1.0f;
             product_reset(&p);
             assert_ok(rung_gemm_run(form & 1 ? context : one_thread, &p.gemm));

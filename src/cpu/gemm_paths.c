@@ -318,8 +318,8 @@ static void run_rank(const rung_cpu_args *p, const gemm_plan *plan, float *works
         rank.c = p->c + j;
         rank.b = in_place ? b_at(p, 0, j) : workspace;
         if (!in_place)
-            (p->trans_b ? narrow_of(kernel)->pack_by_row : kernel->pack_by_k)(workspace, b_at(p, 0, j), p->ldb, rank.n, p->k,
-                                                                   group);
+            (p->trans_b ? narrow_of(kernel)->pack_by_row : kernel->pack_by_k)(workspace, b_at(p, 0, j), p->ldb, rank.n,
+                                                                              p->k, group);
         kernel->rank[p->k - 1](&rank);
     }
 }

@@ -76,7 +76,8 @@ VFN void v_transpose(vf r[VL])
     }
 }
 
-/* Reads `steps` floats, at most four, of each of `rows` rows that lie ld apart: r[j] lane i becomes float j of row i. */
+/* Reads `steps` floats, at most four, of each of `rows` rows that lie ld apart: r[j] lane i becomes float j of row i.
+ */
 #define TURNS_FEW 4
 VFN void v_load_turned(vf r[TURNS_FEW], const float *from, int64_t ld, int rows, int steps)
 {
