@@ -182,9 +182,18 @@ static const operand *operand_behind(const piece *p)
     return NULL;
 }
 
+/* Returns the float that is to blame, from the operand's first: the last one of the access, or the first in padding
+ * that it writes and passes. */
+static int64_t blamed(const operand *o, uintptr_t address, unsigned bytes, bool write)
+{
+    int64_t first = (int64_t)(address - o->base) / 4, last = first + (bytes + 3) / 4 - 1;
+    return write && first / o->ld < last / o->ld && first % o->ld < o->columns ? first - first % o->ld + o->columns
+                                                                               : last;
+}
+
 static void report(uintptr_t pc, const operand *o, uintptr_t address, unsigned bytes, bool write)
 {
-    int64_t element = (int64_t)(address - o->base) / 4 + (bytes - 4) / 4;
+    int64_t element = blamed(o, address, bytes, write);
     if (!write && bytes > 4 && lens_findings_fail && shares_unit(address))
         return;
     if (address < o->base) {
@@ -215,10 +224,10 @@ void lens_check_global(uintptr_t pc, uintptr_t address, unsigned bytes, bool wri
             report(pc, o, address, bytes, write);
         if (!o || address < o->base)
             return;
-        uint64_t last = (address - o->base) / 4 + (bytes - 4) / 4;
-        uint64_t end = (uint64_t)((o->rows - 1) * o->ld + o->columns);
+        int64_t first = (int64_t)(address - o->base) / 4, floats = (bytes + 3) / 4;
+        int64_t end = (o->rows - 1) * o->ld + o->columns;
         /* Reads may see the padding between rows, never what lies behind the last one. Writes may see neither. */
-        if (last >= end || (write && (int64_t)(last % (uint64_t)o->ld) >= o->columns))
+        if (first + floats > end || (write && o->ld > o->columns && first % o->ld + floats > o->columns))
             report(pc, o, address, bytes, write);
         return;
     }
