@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plants faults, one at a time, in a copy of the sources, and sees whether the tests named for them fail.
 
-    ./dev faults [--only REGEX] [--part I/N] [--list | --stand] [--least PERCENT]
+    ./dev faults [--only REGEX] [--part I/N] [--gpu] [--list | --stand] [--least PERCENT]
 
 README.md beside this file says what a list looks like. Exit code: 0 where at least the wanted share is caught, 1 where less is, 2 where
 a fault cannot be planted or judged.
@@ -34,6 +34,7 @@ class Fault:
     def __init__(self, where, path, tests):
         self.where, self.path, self.tests = where, path, tests
         self.why, self.was, self.now = "", [], []
+        self.on_gpu = any(test.startswith("gpu ") for test in tests)
 
     def stands(self, tree):
         """Returns whether its code is there once."""
@@ -110,7 +111,7 @@ def build(preset):
 
 
 def tile_of(test, tree):
-    """Returns the first tile of "lens FAMILY FIELD=VALUE ..." or "suite FAMILY ..."; empty where there is none."""
+    """Returns the first tile of "lens FAMILY FIELD=VALUE ...", "suite FAMILY ..." or "gpu FAMILY ..."; empty where there is none."""
     said = subprocess.run([tree / "tests" / "tiles_with.sh", "-1", tree, *test.split()[1:]], capture_output=True, text=True)
     return said.stdout.strip()
 
@@ -118,6 +119,8 @@ def tile_of(test, tree):
 def command_of(test):
     folder = BUILD / preset_of(test)
     rung = folder / "bin" / "rung"
+    if test.startswith("gpu "):
+        return [rung, "verify", "--device", "gpu", "--kernel", tile_of(test, TREE), "--pairs", "--no-vendor"]
     if test.startswith("lens "):
         library = folder / "lib" / "rung-lens" / "librung_lens.so"
         library = library if library.exists() else folder / "lib" / "librung_lens.so"
@@ -177,6 +180,7 @@ def options():
     parser = argparse.ArgumentParser(prog="./dev faults", description="plants faults and sees whether the tests fail")
     parser.add_argument("--only", default="", help="faults whose file, place or description matches this")
     parser.add_argument("--part", default="1/1", help="such as 2/4: the second quarter of them; parts can run side by side")
+    parser.add_argument("--gpu", action="store_true", help="those that only a GPU shows, on this machine's; else all others")
     parser.add_argument("--list", action="store_true", help="names the faults and plants none")
     parser.add_argument("--stand", action="store_true", help="plants none, but says which ones' code has changed")
     parser.add_argument("--least", type=float, default=95.0, help="the percentage that must be caught, or stand (default 95)")
@@ -187,16 +191,18 @@ def main():
     o = options()
     part, parts = (int(x) for x in o.part.split("/"))
     faults = [f for f in read_lists() if re.search(o.only, f"{f.where} {f.path} {f.why}")]
+    if not o.stand and not o.list:
+        faults = [f for f in faults if f.on_gpu == o.gpu]
     faults = faults[(part - 1) * len(faults) // parts:part * len(faults) // parts]
     if o.list:
         for f in faults:
-            print(f"{f.where:12} {f.path:34} {f.why}")
+            print(f"{f.where:12} {f.path:34} {f.why}{' (only a GPU shows it)' if f.on_gpu else ''}")
         return 0
     if o.stand:
         gone = [f for f in faults if not f.stands(ROOT)]
         for f in gone:
             print(f"left out: {f.where} {f.path}, whose code has changed: {f.why}")
-        untested = [(f, test) for f in faults for test in f.tests if test.startswith(("lens ", "suite ")) and not tile_of(test, ROOT)]
+        untested = [(f, test) for f in faults for test in f.tests if test.startswith(("lens ", "suite ", "gpu ")) and not tile_of(test, ROOT)]
         for f, test in untested:
             print(f"{f.where} {f.path}: no tile for '{test}': name another one, or take the fault out: {f.why}")
         print(f"{len(faults) - len(gone)} of {len(faults)} faults can be planted")
