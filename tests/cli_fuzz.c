@@ -1,22 +1,80 @@
-/* The command line under random words: no signal, no hang, exit code 0, 1 or 2 (and run's own 126, 127). Each list runs
- * in a child of its own, in an empty folder. usage: cli_fuzz <lists> [seed], or cli_fuzz FOLDER: libFuzzer's inputs
- * again Built with -fsanitize=fuzzer (target fuzz_words, needs clang) it is libFuzzer's, which runs in the current
- * folder: the first byte says which verb, each line behind it is a word. FUZZ_SEEDS=FOLDER writes inputs to begin with.
+/* The command line under random words: no signal, no hang, exit code 0, 1 or 2 (and run's own 126, 127), and not 0
+ * where it has complained. Each list runs in a child of its own, in an empty folder. usage: cli_fuzz <lists> [seed];
+ * cli_fuzz options: every option of every verb's help; or cli_fuzz FOLDER: libFuzzer's inputs again. Built with
+ * -fsanitize=fuzzer (target fuzz_words, needs clang) it is libFuzzer's, which runs in the current folder: the first
+ * byte says which verb, each line behind it is a word. FUZZ_SEEDS=FOLDER writes inputs to begin with.
  */
 #define _GNU_SOURCE
+#include "rung.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 int rung_main(int argc, char **argv);
 
-enum { MOST = 12, SECONDS = 60, LONGEST = 256 };
+enum { MOST = 12, SECONDS = 60, LONGEST = 256, COMPLAINED = 99 };
+
+static int complaints; /* The linker puts what follows in the way of every sentence that says what was wrong. */
+
+int __real_cli_usage(const char *format, ...);
+int __wrap_cli_usage(const char *format, ...);
+int __real_cli_fail(const char *format, ...);
+int __wrap_cli_fail(const char *format, ...);
+int __real_cli_fail_status(rung_status status, const char *what);
+int __wrap_cli_fail_status(rung_status status, const char *what);
+int __real_cli_fail_file(rung_status status);
+int __wrap_cli_fail_file(rung_status status);
+
+int __wrap_cli_usage(const char *format, ...)
+{
+    char text[4096];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    complaints++;
+    return __real_cli_usage("%s", text);
+}
+
+int __wrap_cli_fail(const char *format, ...)
+{
+    char text[4096];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    complaints++;
+    return __real_cli_fail("%s", text);
+}
+
+int __wrap_cli_fail_status(rung_status status, const char *what)
+{
+    complaints++;
+    return __real_cli_fail_status(status, what);
+}
+
+int __wrap_cli_fail_file(rung_status status)
+{
+    complaints++;
+    return __real_cli_fail_file(status);
+}
+
+/* Runs the command; a complaint and the exit code 0 do not go together. */
+static int run_command(int count, char **list)
+{
+    complaints = 0;
+    int code = rung_main(count, list);
+    return code == 0 && complaints ? COMPLAINED : code;
+}
 
 static unsigned long long state;
 
@@ -306,7 +364,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t bytes)
 {
     char *list[MOST + 8], text[LONGEST] = "";
     int count = read_words(data, bytes, text, list);
-    if (count && (count = rung_main(count, list)) > 2)
+    if (count && (count = run_command(count, list)) > 2)
         abort();
     return 0;
 }
@@ -330,35 +388,106 @@ static void print(char **list)
     printf("\n");
 }
 
-static void child(int count, char **list)
+static void child(int count, char **list, const char *output)
 {
-    int nowhere = open("/dev/null", O_RDWR);
+    int nowhere = open("/dev/null", O_RDWR), to = open(output, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     dup2(nowhere, 0);
-    dup2(nowhere, 1);
+    dup2(to, 1);
     dup2(nowhere, 2);
     setrlimit(RLIMIT_CPU, &(struct rlimit){SECONDS, SECONDS}); /* on a busy machine a second takes long */
     alarm(10 * SECONDS);
-    exit(rung_main(count, list));
+    exit(run_command(count, list));
 }
 
-/* Runs a list in a child; returns 1 where it does not end as it should. */
-static int is_wrong(int count, char **list, int codes[3])
+/* Runs a list in a child, whose output goes to the file; returns how it ended, as waitpid() says it. */
+static int run_in_child(int count, char **list, const char *output)
 {
     int code;
     fflush(stdout);
     pid_t pid = fork();
     if (pid == 0)
-        child(count, list);
+        child(count, list, output);
     waitpid(pid, &code, 0);
+    return code;
+}
+
+/* Returns 1 where a list does not end as it should. */
+static int is_wrong(int count, char **list, int codes[3])
+{
+    int code = run_in_child(count, list, "output");
     int exited = WIFEXITED(code) ? WEXITSTATUS(code) : -1;
     int fine = exited >= 0 && (exited <= 2 || (strcmp(list[1], "run") == 0 && (exited == 126 || exited == 127)));
     if (fine && exited <= 2)
         codes[exited]++;
     if (!fine) {
-        printf("%s %d:", exited < 0 ? "ended by signal" : "exit code", exited < 0 ? WTERMSIG(code) : exited);
+        if (exited == COMPLAINED)
+            printf("complained, and the exit code was 0:");
+        else
+            printf("%s %d:", exited < 0 ? "ended by signal" : "exit code", exited < 0 ? WTERMSIG(code) : exited);
         print(list);
     }
     return !fine;
+}
+
+/* What has output has not succeeded where that cannot be written. */
+static int is_wrong_when_full(int count, char **list)
+{
+    struct stat said;
+    int code;
+    if (stat("output", &said) != 0 || said.st_size == 0 || strcmp(list[1], "run") == 0)
+        return 0;
+    code = run_in_child(count, list, "/dev/full");
+    if (!WIFEXITED(code) || WEXITSTATUS(code) != 0)
+        return 0;
+    printf("wrote to a full disk, and the exit code was 0:");
+    print(list);
+    return 1;
+}
+
+/* Tries the option of a line of help, such as "  -o, --output TEXT  append ...": with some words of the kind that it
+ * takes, or where it takes a name with the first words of what the line says. */
+static int try_option(unsigned verb, char *line, int *failed, int codes[3])
+{
+    char name[64], kind[64], text[3][16] = {"cpu", "l01_naive", "8x8x8"}, word[96], *list[MOST + 8];
+    const char *at = strstr(line, "--");
+    int values = 3;
+    if (!at || sscanf(at, "%63s %63s", name, kind) != 2)
+        return 0;
+    if (strcmp(kind, "N") == 0)
+        strcpy(text[0], "0"), strcpy(text[1], "1"), values = 2;
+    else if (strcmp(kind, "NAME") == 0)
+        values = sscanf(at, "%*s %*s %15[a-z0-9]%*[^a-z]%15[a-z0-9]%*[^a-z]%15[a-z0-9]", text[0], text[1], text[2]);
+    else if (strcmp(kind, "TEXT") != 0)
+        values = 1, text[0][0] = 0;
+    for (int i = 0; i < values; i++) {
+        snprintf(word, sizeof word, text[0][0] ? "%s=%s" : "%s", name, text[i]);
+        int count = begin(list, verb);
+        list[count++] = word;
+        count = end(list, count);
+        *failed += is_wrong(count, list, codes) || (i == 0 && is_wrong_when_full(count, list));
+    }
+    return values > 0 ? values : 0;
+}
+
+static int every_option(int *failed, int codes[3])
+{
+    int lists = 0;
+    for (unsigned verb = 0; verb < sizeof verbs / sizeof verbs[0]; verb++) {
+        char text[8192] = "", *save = NULL,
+             *asked[] = {(char *)"rung", (char *)verbs[verb].verb, (char *)"--help", NULL};
+        if (strcmp(verbs[verb].verb, "climb") == 0) /* seconds each */
+            continue;
+        run_in_child(3, asked, "help");
+        FILE *help = fopen("help", "r");
+        if (!help || !fread(text, 1, sizeof text - 1, help))
+            text[0] = 0;
+        if (help)
+            fclose(help); /* before children are made, which would share its place in the file */
+        for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+            if (strncmp(line, "  -", 3) == 0 && !strstr(line, "--help") && !strstr(line, "--version"))
+                lists += try_option(verb, line, failed, codes);
+    }
+    return lists;
 }
 
 /* Returns how many inputs ran. */
@@ -389,9 +518,12 @@ int main(int argc, char **argv)
     if (!mkdtemp(folder) || chdir(folder) != 0)
         return 1;
     surroundings(folder);
+    int options = argc > 1 && strcmp(argv[1], "options") == 0;
     if (inputs)
         lists = replay(inputs, &failed, codes);
-    for (int i = 0; !inputs && i < lists && failed < 20; i++) {
+    else if (options)
+        lists = every_option(&failed, codes);
+    for (int i = 0; !inputs && !options && i < lists && failed < 20; i++) {
         char *list[MOST + 8];
         int count = make(list);
         failed += is_wrong(count, list, codes);

@@ -129,9 +129,9 @@ for row in $kernels; do
         try "$name" "NN:$((2 * m + 5))x${n}x$((20 * k + 3)):row,bias=column,act=gelu"
         try "$name" "NN:${m}x${n}x$((8 * k)):row,beta=0.5" # one tile in two parts: a cluster, where the tile has such
         case $tile in # so many parts that several blocks add a tile's
-        64x64x128) try "$name" "NN:${m}x${n}x16384:row,pad=4" ;;
-        64x64x*) try "$name" "NN:${m}x${n}x6656:row,pad=4" ;;
-        *) try "$name" "NN:${m}x${n}x$((64 * k)):row,pad=4" ;;
+        64x64x128) try "$name" "NN:${m}x${n}x16384:row,pad=4,strided=2" ;;
+        64x64x*) try "$name" "NN:${m}x${n}x6656:row,pad=4,strided=2" ;;
+        *) try "$name" "NN:${m}x${n}x$((64 * k)):row,pad=4,strided=2" ;;
         esac
         # On few multiprocessors some tiles are whole and others cut, in blocks beside them.
         parted "$name" 3 "$((2 * m - 4))x$((2 * n))x784" ;;

@@ -38,6 +38,16 @@ sed -i 's/, no bank conflict</, bank conflicts</' "$copy/docs/ladder/img/l05_few
 expect "a bank conflict that is not drawn" "docs/ladder/img/l05_fewer_registers.svg: its red is not what it says"
 sed -i 's/"waste"/"idle"/' "$copy/docs/ladder/img/l31_tf32x3.svg"
 expect "bytes moved in vain that are not drawn" "docs/ladder/img/l31_tf32x3.svg: bytes moved in vain are not what it says"
+# Whatever the tool writes it checks, and a check writes nothing.
+for made in "$copy"/docs/ladder/img/*.svg "$copy"/docs/book/img/*.svg "$copy/$page"; do echo '<!-- old -->' >>"$made"; done
+python3 "$copy/tools/pages/pages.py" --check >"$copy/said" 2>&1 && { echo "FAILED: old pictures pass"; bad=1; }
+for folder in docs/ladder/img docs/book/img; do
+    grep -q "^.*$folder/.* is not what its sources give" "$copy/said" || { echo "FAILED: an old picture of $folder passes"; bad=1; }
+done
+for made in "$copy"/docs/ladder/img/*.svg "$copy"/docs/book/img/*.svg "$copy/$page"; do
+    tail -n 1 "$made" | grep -q '<!-- old -->' || { echo "FAILED: a check has written ${made#"$copy"/}"; bad=1; }
+done
+cp -r "$source/docs/." "$copy/docs"
 if [ -n "$(find "$build" -name librung_lens.so)" ]; then
     with=$build
     sed -i '/ 20  global load 4 B  *A /s/32\.00/31.00/' "$copy/docs/book/18-the-lens.md"

@@ -151,8 +151,16 @@ static void shape_files_name_the_bad_line(void **state)
     assert_int_equal(shapes.count, 2);
     assert_int_equal(shapes.list[1].batch, 7);
     assert_int_equal(shapes.list[1].pad, 3);
-    static const char *const bad[] = {"NN 1 2 3x",          "NN 1 2 3 4x",     "NN 1 2 3 4 5", "NN 1 2 3 pad=x",
-                                      "NN 1 2 3 4 pad=1 5", "NN 1 2 3 pad=-1", "NN 1 2 3 0",   "NN 1 2 3 pad=1 4"};
+    static const char *const bad[] = {"",
+                                      "# nothing",
+                                      "NN 1 2 3x",
+                                      "NN 1 2 3 4x",
+                                      "NN 1 2 3 4 5",
+                                      "NN 1 2 3 pad=x",
+                                      "NN 1 2 3 4 pad=1 5",
+                                      "NN 1 2 3 pad=-1",
+                                      "NN 1 2 3 0",
+                                      "NN 1 2 3 pad=1 4"};
     const size_t count = sizeof bad / sizeof bad[0];
     for (size_t i = 0; i <= count; i++) {
         const char *line = i < count ? bad[i] : "NN 1 2 3 4 pad=5 # a remark";
@@ -160,7 +168,11 @@ static void shape_files_name_the_bad_line(void **state)
         assert_non_null(to);
         fprintf(to, "%s\n", line);
         fclose(to);
-        assert_int_equal(lab_shapes_read(name, &shapes), i < count ? RUNG_INVALID_ARGUMENT : RUNG_SUCCESS);
+        lab_shapes alone = {0};
+        rung_status want = i < count ? RUNG_INVALID_ARGUMENT : RUNG_SUCCESS;
+        assert_int_equal(lab_shapes_read(name, &alone), want); /* whether it is the first file that is read or not */
+        assert_int_equal(lab_shapes_read(name, &shapes), want);
+        free(alone.list);
         lab_error();
     }
     free(shapes.list);

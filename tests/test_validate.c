@@ -348,6 +348,54 @@ static void sizes_that_overflow_are_refused(void **state)
 }
 
 /* alpha = 0: C = beta*C whatever A and B hold; k = 0 likewise. */
+static uint64_t drawn = 1;
+
+static int64_t draw(int bits) /* 1 ... 2^bits, of every size alike */
+{
+    drawn = drawn * 6364136223846793005u + 1442695040888963407u;
+    int64_t most = (int64_t)1 << (int)((drawn >> 33) % (unsigned)(bits + 1));
+    drawn = drawn * 6364136223846793005u + 1442695040888963407u;
+    return (int64_t)((drawn >> 1) % (uint64_t)most) + 1;
+}
+
+/* Whether a shape passes, and whom it blames if not. */
+static int blamed(const rung_gemm *g)
+{
+    rung_plan *plan = NULL;
+    rung_status status = rung_plan_create(&plan, context, g);
+    rung_plan_destroy(plan);
+    return status == RUNG_SUCCESS ? 0 : rung_last_error_argument();
+}
+
+/* An operand of `lines` lines spans lines * ld + stride * (batch - 1) floats, of which at most 2^61 - 1 have an
+ * address. Of drawn shapes the largest stride and the largest leading dimension that fit pass, and one more does not.
+ */
+static void the_largest_operand_passes_and_one_more_float_does_not(void **state)
+{
+    (void)state;
+    const int64_t most = ((int64_t)1 << 61) - 1;
+    static const int argument[] = {8, 10, 13};
+    for (int i = 0; i < 600; i++) {
+        rung_gemm g = good(RUNG_ROW_MAJOR);
+        int64_t *ld[] = {&g.lda, &g.ldb, &g.ldc}, *stride[] = {&g.stride_a, &g.stride_b, &g.stride_c};
+        const int which = i % 3;
+        g.m = draw(16), g.k = draw(16);
+        g.lda = g.k, g.batch = draw(20) + 1;
+        g.stride_a = g.m * g.k, g.stride_b = g.k * ORDER, g.stride_c = g.m * ORDER;
+        const int64_t lines = which == 1 ? g.k : g.m;
+        *ld[which] += draw(40);
+        *stride[which] = (most - lines * *ld[which]) / (g.batch - 1);
+        assert_int_equal(blamed(&g), 0);
+        ++*stride[which];
+        assert_int_equal(blamed(&g), argument[which]);
+        *stride[which] = lines * draw(20);
+        *ld[which] = (most - *stride[which] * (g.batch - 1)) / lines;
+        assert_int_equal(blamed(&g), 0);
+        ++*ld[which];
+        assert_int_equal(blamed(&g), argument[which]);
+    }
+}
+
 static void without_a_product_c_is_scaled(void **state)
 {
     (void)state;
@@ -488,6 +536,7 @@ int main(void)
         cmocka_unit_test(quick_returns_read_and_write_nothing),
         cmocka_unit_test(a_zero_size_still_checks_the_rest),
         cmocka_unit_test(sizes_that_overflow_are_refused),
+        cmocka_unit_test(the_largest_operand_passes_and_one_more_float_does_not),
         cmocka_unit_test(without_a_product_c_is_scaled),
         cmocka_unit_test(sums_refuse_what_is_wrong),
         cmocka_unit_test(overlap_is_found_float_by_float),

@@ -66,6 +66,18 @@ static void truncate(const rung_gemm *g)
         }
 }
 
+/* Asks the driver that RUNG_LIBCUDA names. */
+static int lies_on_host(const void *memory)
+{
+    enum { MEMORY_TYPE = 2 };
+    typedef int function(void *value, int attribute, unsigned long long at);
+    const char *name = getenv("RUNG_LIBCUDA");
+    void *driver = name ? dlopen(name, RTLD_NOW) : NULL;
+    function *get = driver ? (function *)(uintptr_t)dlsym(driver, "cuPointerGetAttribute") : NULL;
+    unsigned type;
+    return !get || get(&type, MEMORY_TYPE, (uintptr_t)memory) != 0;
+}
+
 static void damage(const rung_gemm *g, const char *how)
 {
     static int calls;
@@ -86,6 +98,8 @@ static void damage(const rung_gemm *g, const char *how)
         *of_c(g, i, j) = nextafterf(*of_c(g, i, j), INFINITY);
     else if (!strcmp(how, "outside"))
         *(by_rows ? of_c(g, g->m - 1, g->n) : of_c(g, g->m, g->n - 1)) = 1.0f;
+    else if (!strcmp(how, "host") && lies_on_host(g->a))
+        *of_c(g, i, j) = NAN;
     else if (!strcmp(how, "before"))
         g->c[-1] = 1.0f;
     else if (!strcmp(how, "a") && again)

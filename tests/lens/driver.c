@@ -1,0 +1,137 @@
+/* The lens keeps the driver API's contract where the library relies on it: what a driver refuses it refuses, with the
+ * same result. usage: lens_driver LIBRARY, which is the lens's or a real libcuda */
+#include <cuda.h>
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void *library;
+static int failed, asked;
+
+static void *function(const char *name)
+{
+    void *f = dlsym(library, name);
+    if (!f) {
+        printf("FAILED: there is no %s\n", name);
+        exit(1);
+    }
+    return f;
+}
+
+#define CALL(name, ...) ((__typeof__(&name))(uintptr_t)function(#name))(__VA_ARGS__)
+
+static void expect(CUresult got, CUresult want, const char *what)
+{
+    asked++;
+    if (got == want)
+        return;
+    failed++;
+    printf("FAILED: %s: result %d, not %d\n", what, (int)got, (int)want);
+}
+
+static void devices(void)
+{
+    CUdevice device = 0;
+    int count = 0;
+    expect(CALL(cuDeviceGetCount, &count), CUDA_SUCCESS, "the number of devices");
+    for (int i = -1; i <= count; i++)
+        expect(CALL(cuDeviceGet, &device, i), i >= 0 && i < count ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE,
+               "a device");
+}
+
+static void memory(void)
+{
+    size_t left = 0, all = 0, total = 0;
+    unsigned kind = 0;
+    CUdeviceptr at = 0;
+    float here = 0.0f;
+    expect(CALL(cuMemGetInfo_v2, &left, &all), CUDA_SUCCESS, "memory");
+    expect(CALL(cuDeviceTotalMem_v2, &total, 0), CUDA_SUCCESS, "all memory");
+    expect(left <= all && all <= total && all >= total / 2 ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN, CUDA_SUCCESS,
+           "sizes of memory");
+    expect(CALL(cuMemAlloc_v2, &at, 1000), CUDA_SUCCESS, "1000 bytes");
+    const CUpointer_attribute type = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+    expect(CALL(cuPointerGetAttribute, &kind, type, at + 999), CUDA_SUCCESS, "the type of its last byte");
+    expect(kind == CU_MEMORYTYPE_DEVICE ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN, CUDA_SUCCESS, "memory of a device");
+    expect(CALL(cuPointerGetAttribute, &kind, type, (CUdeviceptr)(uintptr_t)&here), CUDA_ERROR_INVALID_VALUE,
+           "memory of the host");
+    expect(CALL(cuMemFree_v2, at + 4), CUDA_ERROR_INVALID_VALUE, "freed from its middle");
+    expect(CALL(cuMemFree_v2, at), CUDA_SUCCESS, "freed");
+    expect(CALL(cuMemFree_v2, at), CUDA_ERROR_INVALID_VALUE, "freed twice");
+    expect(CALL(cuPointerGetAttribute, &kind, type, at), CUDA_ERROR_INVALID_VALUE, "the type of what is freed");
+}
+
+typedef CUresult library_named(CUlibrary *, const char *);
+
+/* Launches of the first rung, of a product without elements. */
+static void launches(void)
+{
+    static uint64_t nothing[512];
+    void *parameters[] = {nothing};
+    library_named *named = (library_named *)(uintptr_t)dlsym(library, "rung_library_named");
+    CUlibrary kernels;
+    CUkernel kernel;
+    CUfunction f;
+    if (!named)
+        return; /* a real driver, which has no kernels of its own */
+    expect(named(&kernels, "l01_naive"), CUDA_SUCCESS, "a kernel's file");
+    expect(CALL(cuLibraryGetKernel, &kernel, kernels, "no_such_kernel"), CUDA_ERROR_NOT_FOUND,
+           "a kernel that is not there");
+    expect(CALL(cuLibraryGetKernel, &kernel, kernels, "l01_naive"), CUDA_SUCCESS, "a kernel");
+    expect(CALL(cuKernelGetFunction, &f, kernel), CUDA_SUCCESS, "its function");
+    static const struct {
+        unsigned grid[3], block[3], shared;
+        int set; /* shared memory that it is allowed to have before; 0: nothing is set */
+        CUresult want;
+        const char *what;
+    } tries[] = {
+        {{1, 1, 1}, {32, 1, 1}, 0, 0, CUDA_SUCCESS, "a block"},
+        {{3, 65535, 1}, {1, 1, 1}, 0, 0, CUDA_SUCCESS, "as many blocks as there may be along y"},
+        {{1, 65536, 1}, {32, 1, 1}, 0, 0, CUDA_ERROR_INVALID_VALUE, "one more along y"},
+        {{1, 1, 65536}, {32, 1, 1}, 0, 0, CUDA_ERROR_INVALID_VALUE, "one more along z"},
+        {{0, 1, 1}, {32, 1, 1}, 0, 0, CUDA_ERROR_INVALID_VALUE, "no block"},
+        {{1, 1, 1}, {0, 1, 1}, 0, 0, CUDA_ERROR_INVALID_VALUE, "no thread"},
+        {{1, 1, 1}, {1024, 1, 1}, 0, 0, CUDA_SUCCESS, "1024 threads"},
+        {{1, 1, 1}, {1025, 1, 1}, 0, 0, CUDA_ERROR_INVALID_VALUE, "1025 threads"},
+        {{1, 1, 1}, {32, 1, 1}, 48 * 1024, 0, CUDA_SUCCESS, "48 KiB of shared memory"},
+        {{1, 1, 1}, {32, 1, 1}, 48 * 1024 + 1, 0, CUDA_ERROR_INVALID_VALUE, "more than 48 KiB, not asked for"},
+        {{1, 1, 1}, {32, 1, 1}, 64 * 1024, 64 * 1024, CUDA_SUCCESS, "64 KiB, asked for"},
+        {{1, 1, 1}, {32, 1, 1}, 64 * 1024 + 4, 64 * 1024, CUDA_ERROR_INVALID_VALUE, "more than was asked for"},
+        {{1, 1, 1}, {32, 1, 1}, 227 * 1024, 227 * 1024, CUDA_SUCCESS, "all shared memory"},
+        {{1, 1, 1}, {32, 1, 1}, 227 * 1024 + 4, 227 * 1024, CUDA_ERROR_INVALID_VALUE, "more than all shared memory"},
+    };
+    for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
+        const unsigned *g = tries[i].grid, *b = tries[i].block;
+        if (tries[i].set)
+            expect(CALL(cuFuncSetAttribute, f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, tries[i].set),
+                   CUDA_SUCCESS, "asked for");
+        CUlaunchConfig config = {.gridDimX = g[0],
+                                 .gridDimY = g[1],
+                                 .gridDimZ = g[2],
+                                 .blockDimX = b[0],
+                                 .blockDimY = b[1],
+                                 .blockDimZ = b[2],
+                                 .sharedMemBytes = tries[i].shared};
+        expect(CALL(cuLaunchKernelEx, &config, f, parameters, NULL), tries[i].want, tries[i].what);
+    }
+    expect(CALL(cuFuncSetAttribute, f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 228 * 1024),
+           CUDA_ERROR_INVALID_VALUE, "more shared memory than there is");
+}
+
+int main(int argc, char **argv)
+{
+    CUcontext context;
+    if (argc != 2 || !(library = dlopen(argv[1], RTLD_NOW))) {
+        printf("usage: lens_driver LIBRARY: %s\n", argc == 2 ? dlerror() : "one argument");
+        return 2;
+    }
+    expect(CALL(cuInit, 0), CUDA_SUCCESS, "the beginning");
+    devices();
+    expect(CALL(cuDevicePrimaryCtxRetain, &context, 0), CUDA_SUCCESS, "a context");
+    expect(CALL(cuCtxPushCurrent_v2, context), CUDA_SUCCESS, "the current context");
+    memory();
+    launches();
+    printf("%d results, %d of them wrong\n", asked, failed);
+    return failed > 0;
+}
