@@ -24,7 +24,7 @@ makes() { # FILE COMMAND...
     [ -s "$made" ] || { failed=1; echo "FAILED in '$PWD': there is no '$made' after $*"; }
 }
 
-# shellcheck disable=SC2016 # the shell must not read these
+# shellcheck disable=SC2016,SC1003 # the shell must not read these
 for name in plain 'a b  c' '$(touch got_out) `touch got_out`' ';touch got_out;&|<>' 'ü 你 %s%n' '-o' '*?[x]\' '"double"' "it's"; do
     folder=$work/$name
     mkdir "$folder" && cd "$folder" || exit 1
