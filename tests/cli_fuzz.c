@@ -34,27 +34,20 @@ int __wrap_cli_fail_status(rung_status status, const char *what);
 int __real_cli_fail_file(rung_status status);
 int __wrap_cli_fail_file(rung_status status);
 
-int __wrap_cli_usage(const char *format, ...)
-{
-    char text[4096];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    complaints++;
-    return __real_cli_usage("%s", text);
-}
+#define COUNTS_AND_SAYS(function)                                                                                      \
+    int __wrap_##function(const char *format, ...)                                                                     \
+    {                                                                                                                  \
+        char text[4096];                                                                                               \
+        va_list list;                                                                                                  \
+        va_start(list, format);                                                                                        \
+        vsnprintf(text, sizeof text, format, list);                                                                    \
+        va_end(list);                                                                                                  \
+        complaints++;                                                                                                  \
+        return __real_##function("%s", text);                                                                          \
+    }
 
-int __wrap_cli_fail(const char *format, ...)
-{
-    char text[4096];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    complaints++;
-    return __real_cli_fail("%s", text);
-}
+COUNTS_AND_SAYS(cli_usage)
+COUNTS_AND_SAYS(cli_fail)
 
 int __wrap_cli_fail_status(rung_status status, const char *what)
 {

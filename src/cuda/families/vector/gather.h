@@ -15,7 +15,8 @@ typedef struct vector_gather_args {
 enum { VECTOR_GATHER_THREADS = 256 };
 
 #ifdef __CUDACC__
-extern "C" __global__ void __launch_bounds__(VECTOR_GATHER_THREADS) vector_gather(const __grid_constant__ vector_gather_args p)
+extern "C" __global__ void __launch_bounds__(VECTOR_GATHER_THREADS)
+    vector_gather(const __grid_constant__ vector_gather_args p)
 {
     const int64_t i = blockIdx.x * (int64_t)VECTOR_GATHER_THREADS + threadIdx.x;
     rung_after_earlier_kernels();
