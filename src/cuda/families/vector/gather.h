@@ -1,5 +1,5 @@
-/* Brings a vector's elements, which lie apart, next to each other. For dot products whose blocks would all have each
- * element's sector anew. Here are the arguments and the kernel. */
+/* Brings a vector's elements, which lie apart, next to each other: every block of a dot product would otherwise read a
+ * whole sector for each element again. Here are the arguments and the kernel. */
 #ifndef RUNG_VECTOR_GATHER_H
 #define RUNG_VECTOR_GATHER_H
 
