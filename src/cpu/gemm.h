@@ -124,10 +124,13 @@ static inline int is_rank(const rung_cpu_args *p)
 }
 
 /* Returns true where tiles would leave a quarter of their lanes empty or more, a transposed A has the rows lie as
- * vectors, and k is long enough: turning the result costs as much as columns^2 / 3 steps. */
+ * vectors, and k is long enough: turning the result costs as much as columns^2 / 3 steps. Two or four columns that are
+ * written without being read turn in little time, so that two steps are enough for many rows. */
 static inline int leaves_lanes_empty(const rung_cpu_args *p)
 {
-    enum { LANES = 8, COLUMNS_MOST = 32, ROWS_LEAST = 32, STEPS_LEAST = 4 };
+    enum { LANES = 8, COLUMNS_MOST = 32, ROWS_LEAST = 32, STEPS_LEAST = 4, ROWS_OF_FEW = 256, STEPS_OF_FEW = 2 };
+    if (p->trans_a && (p->n == 2 || p->n == 4) && p->beta == 0.0f && p->m >= ROWS_OF_FEW && p->k >= STEPS_OF_FEW)
+        return 1;
     return p->trans_a && p->n <= COLUMNS_MOST && p->m >= ROWS_LEAST && p->k >= STEPS_LEAST && 3 * p->k >= p->n * p->n &&
            4 * p->n <= 3 * round_up(p->n, LANES);
 }

@@ -71,8 +71,8 @@ static void run_stream(const rung_cpu_args *p, const gemm_plan *plan, float *wor
     /* Rows that one pass takes add up little: where B comes from memory they follow fewer of its rows at a time. B is
      * asked for from memory, and also from L3 where the hardware does not follow its rows. Where it does, one or two
      * rows need not ask, on some processors. */
-    enum { STEPS_OF_ONE_PASS = 8, ROWS_THAT_WAIT = 2 };
-    int is_far = p->k * p->ldb * 4 > p->caches->l3_bytes / 4, follows = p->caches->follows_rows;
+    enum { STEPS_OF_ONE_PASS = 8, ROWS_THAT_WAIT = 2, L3_SHARE = 8 }; /* neighbours have the rest of L3 */
+    int is_far = p->k * p->ldb * 4 > p->caches->l3_bytes / L3_SHARE, follows = p->caches->follows_rows;
     int fetch = follows ? is_far && (p->caches->asks_for_few || p->m > ROWS_THAT_WAIT) : is_far || p->m > 1;
     int in_one_pass = follows ? pass_count(p) == 1 : p->m == 1;
     int64_t steps = is_far && in_one_pass ? STEPS_OF_ONE_PASS : RUNG_STREAM_STEPS;
@@ -229,6 +229,17 @@ static int dot_asks(const rung_cpu_args *p, int64_t rows)
     return is_middling && rows * p->k * 4 > p->caches->l2_bytes ? RUNG_DOT_ASKS_NEXT : RUNG_DOT_ASKS_NOTHING;
 }
 
+/* Returns whether vectors half as long take less time. Of rows that begin anywhere every vector of a whole line crosses
+ * into the next line, of those half as long every second one. One or two columns have little else to do than to read
+ * these rows. From L3 more columns gain too, and from memory rows are asked for, and none does. */
+static int wants_narrow_dots(int asks, int64_t columns)
+{
+    enum { FEW_COLUMNS = 2 };
+    if (asks == RUNG_DOT_ASKS_ALONG)
+        return 0;
+    return asks == RUNG_DOT_ASKS_NEXT ? columns != FEW_COLUMNS : columns <= FEW_COLUMNS;
+}
+
 /* Runs a product as dot products. They want the long operand's rows along k (A as it is, or B transposed), the short
  * one's columns too. */
 static void run_dot(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
@@ -238,7 +249,7 @@ static void run_dot(const rung_cpu_args *p, const gemm_plan *plan, float *worksp
     const float *t = of_b ? p->a : p->b;
     int64_t ldt = of_b ? p->lda : p->ldb;
     int asks = dot_asks(p, rows);
-    const rung_cpu_kernel *kernel = asks == RUNG_DOT_ASKS_NEXT && columns > 2 ? narrow_of(p->kernel) : p->kernel;
+    const rung_cpu_kernel *kernel = wants_narrow_dots(asks, columns) ? narrow_of(p->kernel) : p->kernel;
     int k_innermost = of_b ? !p->trans_a : p->trans_b;
     rung_dot_args dot = {.k = p->k,
                          .s = of_b ? p->b : p->a,

@@ -79,6 +79,14 @@ static int is_dot(const rung_cpu_args *p, gemm_plan *plan, const rung_caches *ca
     return plan->of_b;
 }
 
+/* Returns true where the rows of C fill a line as columns of the transposed product, which then reads a transposed B in
+ * place. That takes less time than packing B for so few rows, once k is long enough for turning C. */
+static int fills_lanes_turned(const rung_cpu_args *p)
+{
+    enum { LANES_LEAST = 13, STEPS_LEAST = 48 };
+    return p->trans_b && p->m >= LANES_LEAST && p->m <= LINE_FLOATS && p->n > 2 * FEW && p->k >= STEPS_LEAST;
+}
+
 /* Returns true where few rows, or few columns, go as the transposed product, whose vectors run along the long operand
  * as it lies. Turning the result costs some steps of k, more where other tiles would leave no lanes empty. Tiles of one
  * short vector load a float for each FMA, so that it pays as soon as A is not in L1. */
@@ -88,6 +96,7 @@ static int is_swapped(const rung_cpu_args *p, gemm_plan *plan, const rung_caches
     enum { LANES = 8, STEPS_LEAST_OF_ONE_VECTOR = 48, L1_PARTS = 2 };
     plan->of_b = p->trans_b && p->m <= FEW && p->n > 4 * FEW &&
                  p->k >= (p->m % LINE_FLOATS ? STEPS_LEAST : STEPS_LEAST_OF_LINES);
+    plan->of_b |= fills_lanes_turned(p);
     if (plan->of_b || leaves_lanes_empty(p))
         return 1;
     int is_one_vector = p->n <= LANES && p->k >= STEPS_LEAST_OF_ONE_VECTOR;
@@ -144,11 +153,23 @@ static int is_short_k(const rung_cpu_args *p, const rung_caches *caches)
     return p->k <= OUTER_STEPS && p->m >= 2 * FEW && p->n > 2 * FEW && p->m * p->n * 4 > caches->l2_bytes;
 }
 
+enum { CLOSE_LDB_MOST = 512 };
+
 /* Returns true where tiles of whole lines can read B in place: one row of it follows the other closely. */
 static int has_close_rows_b(const rung_cpu_args *p)
 {
-    enum { LDB_MOST = 512 };
-    return !p->trans_b && p->ldb <= LDB_MOST && p->kernel->nv * p->kernel->vl * 4 > LINE_BYTES;
+    return !p->trans_b && p->ldb <= CLOSE_LDB_MOST && p->kernel->nv * p->kernel->vl * 4 > LINE_BYTES;
+}
+
+/* Returns true where few rows read a B in place whose rows lie close and that L2 holds, or L3 at hand: sums stay in
+ * registers, where a B that streams has them stored and loaded again. Narrow tiles need more rows, closer together. */
+static int is_few_rows_close(const rung_cpu_args *p, const rung_caches *caches)
+{
+    enum { L2_PARTS = 2, ROWS_LEAST = 2, NARROW_ROWS_LEAST = 12, NARROW_LDB_MOST = 320 };
+    int is_close = p->m >= NARROW_ROWS_LEAST && p->ldb <= NARROW_LDB_MOST;
+    if (p->kernel->nv * p->kernel->vl * 4 > LINE_BYTES)
+        is_close = p->m >= ROWS_LEAST && p->ldb <= CLOSE_LDB_MOST;
+    return is_close && !p->trans_b && p->m <= STREAM_ROWS && p->k * p->n * 4 <= L2_PARTS * caches->l2_bytes;
 }
 
 /* Returns true where k is cut into pieces that are computed apart. Tiles narrower than a line pack B for that; so few
@@ -203,6 +224,8 @@ static gemm_path choose_path(const rung_cpu_args *p, gemm_plan *plan, const rung
         return wants_packed_b(p, caches) ? PATH_PACK_B : PATH_DIRECT;
     if (is_long_k(p))
         return PATH_LONG_K;
+    if (is_few_rows_close(p, caches))
+        return PATH_DIRECT;
     if (!p->trans_b && p->m <= stream_rows(p))
         return PATH_STREAM;
     if (wants_a_in_place(p, caches))

@@ -98,4 +98,25 @@ VFN void v_load_turned(vf r[TURNS_FEW], const float *from, int64_t ld, int rows,
     r[3] = _mm256_shuffle_ps(high01, high23, 0xee);
 }
 
+/* The other way: writes two to four floats to each of eight rows that lie ld apart; float j of row i is r[j] lane i. */
+VFN void v_store_turned(float *to, int64_t ld, const vf r[TURNS_FEW], int columns)
+{
+    const vf low01 = _mm256_unpacklo_ps(r[0], r[1]), high01 = _mm256_unpackhi_ps(r[0], r[1]);
+    const vf low23 = _mm256_unpacklo_ps(r[2], r[3]), high23 = _mm256_unpackhi_ps(r[2], r[3]);
+    const vf rows[TURNS_FEW] = {_mm256_shuffle_ps(low01, low23, 0x44), _mm256_shuffle_ps(low01, low23, 0xee),
+                                _mm256_shuffle_ps(high01, high23, 0x44), _mm256_shuffle_ps(high01, high23, 0xee)};
+#pragma GCC unroll 8
+    for (int i = 0; i < VL; i++, to += ld) {
+        const vf pair = rows[i % TURNS_FEW];
+        const __m128 row = i < TURNS_FEW ? _mm256_castps256_ps128(pair) : _mm256_extractf128_ps(pair, 1);
+        if (columns == TURNS_FEW) {
+            _mm_storeu_ps(to, row);
+            continue;
+        }
+        _mm_storel_pi((__m64 *)to, row);
+        if (columns > 2)
+            _mm_store_ss(to + 2, _mm_movehl_ps(row, row));
+    }
+}
+
 #endif
