@@ -30,7 +30,7 @@ typedef struct gemm_plan {
     int fetch;          /* A in place: fetch its next rows ahead */
     int of_b;           /* PATH_DOT, PATH_SWAPPED: the long operand is B, not A */
     int split_m;        /* threads cut m, else n */
-    int last;           /* PATH_DIRECT: last columns that go as dot products */
+    int last;           /* columns in place, or packed from a transposed B: the last ones that go as dot products */
     int turned;         /* PATH_LONG_K: the pieces are those of the transposed product */
 } gemm_plan;
 
@@ -124,15 +124,18 @@ static inline int is_rank(const rung_cpu_args *p)
 }
 
 /* Returns true where tiles would leave a quarter of their lanes empty or more, a transposed A has the rows lie as
- * vectors, and k is long enough: turning the result costs as much as columns^2 / 3 steps. Two or four columns that are
- * written without being read turn in little time, so that two steps are enough for many rows. */
+ * vectors, and k is long enough: turning the result costs as much as columns^2 / 3 steps, or a seventh where a third
+ * vector would have one or two lanes. Two or four columns that are written without being read turn in little time, so
+ * that two steps are enough for many rows. */
 static inline int leaves_lanes_empty(const rung_cpu_args *p)
 {
     enum { LANES = 8, COLUMNS_MOST = 32, ROWS_LEAST = 32, STEPS_LEAST = 4, ROWS_OF_FEW = 256, STEPS_OF_FEW = 2 };
+    enum { OUTPUTS_A_STEP = 3, OUTPUTS_OF_EMPTIEST = 7 };
+    int outputs = p->n > 2 * LANES && p->n % LANES <= LANES / 4 ? OUTPUTS_OF_EMPTIEST : OUTPUTS_A_STEP;
     if (p->trans_a && (p->n == 2 || p->n == 4) && p->beta == 0.0f && p->m >= ROWS_OF_FEW && p->k >= STEPS_OF_FEW)
         return 1;
-    return p->trans_a && p->n <= COLUMNS_MOST && p->m >= ROWS_LEAST && p->k >= STEPS_LEAST && 3 * p->k >= p->n * p->n &&
-           4 * p->n <= 3 * round_up(p->n, LANES);
+    return p->trans_a && p->n <= COLUMNS_MOST && p->m >= ROWS_LEAST && p->k >= STEPS_LEAST &&
+           outputs * p->k >= p->n * p->n && 4 * p->n <= 3 * round_up(p->n, LANES);
 }
 
 /* Returns how many of the last columns go as dot products: so few that most lanes of their tile would be empty. A has k

@@ -105,14 +105,15 @@ void rung_gemm_pack_b(const rung_cpu_args *p, int64_t step, int64_t column, int6
 void rung_gemm_run_last(const rung_cpu_args *p, int last, float *workspace)
 {
     const rung_cpu_kernel *kernel = p->kernel;
-    const float *b = p->b + p->n - last;
-    narrow_of(kernel)->pack_by_row(workspace, b, p->ldb, p->k, last, kernel->vl);
+    const float *b = b_at(p, 0, p->n - last);
+    if (!p->trans_b)
+        narrow_of(kernel)->pack_by_row(workspace, b, p->ldb, p->k, last, kernel->vl);
     rung_dot_args dot = {.k = p->k,
                          .s = p->a,
                          .lds = p->lda,
-                         .t = workspace,
-                         .t_step = (int64_t)last * kernel->vl,
-                         .t_ld = kernel->vl,
+                         .t = p->trans_b ? b : workspace,
+                         .t_step = p->trans_b ? kernel->vl : (int64_t)last * kernel->vl,
+                         .t_ld = p->trans_b ? p->ldb : kernel->vl,
                          .c = p->c + p->n - last,
                          .c_row = p->ldc,
                          .c_col = 1,

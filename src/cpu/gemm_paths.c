@@ -98,8 +98,9 @@ static void run_pack_b(const rung_cpu_args *p, const gemm_plan *plan, float *wor
                .packed_b = 1,
                .most = plan->most,
                .out = {.ldc = p->ldc}};
-    for (int64_t j = 0; j < p->n; j += plan->nc) {
-        s.n = min64(plan->nc, p->n - j);
+    int64_t n = p->n - plan->last;
+    for (int64_t j = 0; j < n; j += plan->nc) {
+        s.n = min64(plan->nc, n - j);
         grouping by = group_columns(p->m, s.n, p->kernel, plan->most);
         for (int64_t step = 0; step < p->k; step += plan->kc) {
             s.k = min64(plan->kc, p->k - step);
@@ -114,6 +115,8 @@ static void run_pack_b(const rung_cpu_args *p, const gemm_plan *plan, float *wor
             }
         }
     }
+    if (plan->last)
+        rung_gemm_run_last(p, plan->last, NULL);
 }
 
 /* Computes some neighbouring columns of a few rows of C. The first of them is column `of_b` of B. */
@@ -272,39 +275,6 @@ static void run_dot(const rung_cpu_args *p, const gemm_plan *plan, float *worksp
     run_dot_groups(p, kernel, &dot, rows, columns);
 }
 
-/* Computes (op(A) op(B))' = op(B)' op(A)', so that the vectors run along the rows of the long operand as they lie in
- * memory. The result goes through a strip that stays in L2. */
-static void run_swapped(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
-{
-    rung_cpu_args t = transposed(p);
-    t.c = workspace;
-    t.beta = 0.0f;
-    int64_t strip = rung_gemm_swap_strip(min64(p->m, p->n));
-    float *rest = workspace + round_up(strip * max64(min64(p->m, p->n), 1), 16);
-    int columns = !plan->of_b; /* the long operand is A: its m becomes the columns */
-    int64_t length = columns ? p->m : p->n;
-    for (int64_t at = 0; at < length; at += strip) {
-        int64_t now = min64(strip, length - at);
-        t.m = columns ? p->n : now;
-        t.n = columns ? now : p->m;
-        t.ldc = columns ? strip : p->m;
-        if (columns)
-            t.b = p->a + at;
-        else
-            t.a = p->b + at * p->ldb;
-        if (columns && p->m * p->k * 4 <= p->caches->l2_bytes / 2)
-            run_direct(&t, plan, NULL);
-        else if (columns)
-            run_stream(&t, plan, rest);
-        else
-            run_pack_b(&t, plan, rest);
-        if (columns)
-            narrow_of(p->kernel)->turn(p->c + at * p->ldc, p->ldc, workspace, t.ldc, now, p->n, p->beta);
-        else
-            narrow_of(p->kernel)->turn(p->c + at, p->ldc, workspace, t.ldc, p->m, now, p->beta);
-    }
-}
-
 /* Runs a product whose k is so short that C is all the work. Its rows are written one after the other, as many columns
  * at a time as have their part of B in L1. Many rows have B copied, so that no vector of it lies in two lines. */
 static void run_rank(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
@@ -332,6 +302,41 @@ static void run_rank(const rung_cpu_args *p, const gemm_plan *plan, float *works
             (p->trans_b ? narrow_of(kernel)->pack_by_row : kernel->pack_by_k)(workspace, b_at(p, 0, j), p->ldb, rank.n,
                                                                               p->k, group);
         kernel->rank[p->k - 1](&rank);
+    }
+}
+
+/* Computes (op(A) op(B))' = op(B)' op(A)', so that the vectors run along the rows of the long operand as they lie in
+ * memory. The result goes through a strip that stays in L2. */
+static void run_swapped(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
+{
+    rung_cpu_args t = transposed(p);
+    t.c = workspace;
+    t.beta = 0.0f;
+    int64_t strip = rung_gemm_swap_strip(min64(p->m, p->n));
+    float *rest = workspace + round_up(strip * max64(min64(p->m, p->n), 1), 16);
+    int columns = !plan->of_b; /* the long operand is A: its m becomes the columns */
+    int64_t length = columns ? p->m : p->n;
+    for (int64_t at = 0; at < length; at += strip) {
+        int64_t now = min64(strip, length - at);
+        t.m = columns ? p->n : now;
+        t.n = columns ? now : p->m;
+        t.ldc = columns ? strip : p->m;
+        if (columns)
+            t.b = p->a + at;
+        else
+            t.a = p->b + at * p->ldb;
+        if (columns && is_rank(&t))
+            run_rank(&t, &(gemm_plan){.nc = strip}, NULL); /* so few rows that B is read in place */
+        else if (columns && p->m * p->k * 4 <= p->caches->l2_bytes / 2)
+            run_direct(&t, plan, NULL);
+        else if (columns)
+            run_stream(&t, plan, rest);
+        else
+            run_pack_b(&t, plan, rest);
+        if (columns)
+            narrow_of(p->kernel)->turn(p->c + at * p->ldc, p->ldc, workspace, t.ldc, now, p->n, p->beta);
+        else
+            narrow_of(p->kernel)->turn(p->c + at, p->ldc, workspace, t.ldc, p->m, now, p->beta);
     }
 }
 

@@ -306,8 +306,9 @@ static void outer_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_cac
     plan->nc = even_block(p->n, max64(caches->l2_bytes / 2 / (4 * p->k) / panel, 1) * panel, panel);
 }
 
-static void pack_b_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_caches *caches)
+static void pack_b_blocks(gemm_plan *plan, const rung_cpu_args *product, const rung_caches *caches)
 {
+    rung_cpu_args most = *product, *p = &most;
     const rung_cpu_kernel *kernel = p->kernel;
     enum { ONE_GROUP_ROWS = 3 }; /* lower tiles read B more often than two groups read A */
     int64_t panel = (int64_t)kernel->nv * kernel->vl;
@@ -319,6 +320,8 @@ static void pack_b_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_ca
     }
     plan->split_m = 1;
     plan->mc = kernel->mr;
+    plan->last = p->trans_b && p->n <= FEW ? last_as_dots(p) : 0;
+    p->n -= plan->last;
     int64_t vectors = divide_up(p->n, kernel->vl);
     if (vectors <= RUNG_TILE_WIDE_VECTORS && kernel->max_rows[vectors - 1] >= ONE_GROUP_ROWS)
         one_group(plan, p, caches);
@@ -358,6 +361,10 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
         plan.split_m = !plan.of_b;
         plan.mc = kernel->mr;
         plan.nc = stream_columns(p->n, panel, caches);
+        if (plan.of_b && !p->trans_a) {
+            rung_cpu_args t = transposed(p);
+            plan.last = last_as_dots(&t);
+        }
         break;
     }
     return plan;
