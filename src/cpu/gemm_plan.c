@@ -306,6 +306,14 @@ static void outer_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_cac
     plan->nc = even_block(p->n, max64(caches->l2_bytes / 2 / (4 * p->k) / panel, 1) * panel, panel);
 }
 
+/* Returns how many of the last columns go as dot products where a transposed B is packed for the others. They read A
+ * again, which from memory takes longer than empty lanes. */
+static int last_beside_packed(const rung_cpu_args *p, const rung_caches *caches)
+{
+    enum { L3_SHARE = 8 };
+    return p->trans_b && p->m * p->k * 4 <= caches->l3_bytes / L3_SHARE ? last_as_dots(p) : 0;
+}
+
 static void pack_b_blocks(gemm_plan *plan, const rung_cpu_args *product, const rung_caches *caches)
 {
     rung_cpu_args most = *product, *p = &most;
@@ -320,7 +328,7 @@ static void pack_b_blocks(gemm_plan *plan, const rung_cpu_args *product, const r
     }
     plan->split_m = 1;
     plan->mc = kernel->mr;
-    plan->last = p->trans_b && p->n <= FEW ? last_as_dots(p) : 0;
+    plan->last = p->n <= FEW ? last_beside_packed(p, caches) : 0;
     p->n -= plan->last;
     int64_t vectors = divide_up(p->n, kernel->vl);
     if (vectors <= RUNG_TILE_WIDE_VECTORS && kernel->max_rows[vectors - 1] >= ONE_GROUP_ROWS)
@@ -361,9 +369,9 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
         plan.split_m = !plan.of_b;
         plan.mc = kernel->mr;
         plan.nc = stream_columns(p->n, panel, caches);
-        if (plan.of_b && !p->trans_a) {
+        if (plan.of_b) {
             rung_cpu_args t = transposed(p);
-            plan.last = last_as_dots(&t);
+            plan.last = last_beside_packed(&t, caches);
         }
         break;
     }
