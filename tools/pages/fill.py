@@ -20,7 +20,7 @@ LISTS = [("squares.txt", "squares, 64 to 16384"), ("transposes.txt", "transposes
          ("skinny.txt", "tall, skinny, long k"), ("batched.txt", "strided batches"), ("deepbench", "DeepBench's training shapes"),
          ("random.txt", "270 shapes drawn at random"), ("random2.txt", "245 others, drawn after the costs were fitted")]
 CPU_LISTS = [("cpu.txt", "usual"), ("cpu-skinny.txt", "thin"), ("cpu-random.txt", "random"), ("cpu-drawn.txt", "drawn"),
-             ("cpu-drawn2.txt", "drawn anew")]
+             ("cpu-drawn2.txt", "drawn anew"), ("cpu-drawn3.txt", "drawn last")]
 PEERS = {"openblas": "Debian's OpenBLAS", "openblas_pypi": "OpenBLAS", "mkl": "MKL", "aocl": "AOCL", "blis": "BLIS"}
 
 METHOD_DATA = [("signed", "U(−1,1)"), ("positive", "U(0,1)"), ("normal", "N(0,1)"), ("span10", "span 2¹⁰"), ("span24", "span 2²⁴"), ("span40", "span 2⁴⁰"),
