@@ -120,7 +120,8 @@ def command_of(test):
     folder = BUILD / preset_of(test)
     rung = folder / "bin" / "rung"
     if test.startswith("gpu "):
-        return [rung, "verify", "--device", "gpu", "--kernel", tile_of(test, TREE), "--pairs", "--no-vendor"]
+        verify = f"{rung} verify --device gpu --kernel {tile_of(test, TREE)} --no-vendor"
+        return ["sh", "-c", f"{verify} --pairs && {verify}"]
     if test.startswith("lens "):
         library = folder / "lib" / "rung-lens" / "librung_lens.so"
         library = library if library.exists() else folder / "lib" / "librung_lens.so"
@@ -191,7 +192,7 @@ def main():
     o = options()
     part, parts = (int(x) for x in o.part.split("/"))
     faults = [f for f in read_lists() if re.search(o.only, f"{f.where} {f.path} {f.why}")]
-    if not o.stand and not o.list:
+    if o.gpu or not o.stand and not o.list:
         faults = [f for f in faults if f.on_gpu == o.gpu]
     faults = faults[(part - 1) * len(faults) // parts:part * len(faults) // parts]
     if o.list:
