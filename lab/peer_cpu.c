@@ -330,9 +330,11 @@ rung_status lab_peer_open_cpu(lab_place *place, const char *name, lab_peer *peer
     peer->name = p->name;
     void *library = NULL;
     rung_status status = open_with_setting(from, at ? at + 1 : NULL, peer, &library);
+    const char *named = getenv(from->variable);
     if (status == RUNG_SUCCESS && !library)
-        status = lab_fail(RUNG_MISSING_LIBRARY, "%s was not found (%s; or name its file in %s)", name, from->hint,
-                          from->variable);
+        status = named ? lab_fail(RUNG_MISSING_LIBRARY, "%s is '%s', which cannot be loaded", from->variable, named)
+                       : lab_fail(RUNG_MISSING_LIBRARY, "%s was not found (%s; or name its file in %s)", name,
+                                  from->hint, from->variable);
     if (status == RUNG_SUCCESS && !p->sgemm_32 && !p->sgemm_64)
         status = lab_fail(RUNG_MISSING_LIBRARY, "%s has no cblas_sgemm", peer->path);
     if (status != RUNG_SUCCESS)

@@ -281,6 +281,26 @@ sys.exit(not (len(lines) > 10 and max(map(len, lines)) <= 72 and all(word in tex
 PYTHON
 fi
 
+# Each peer's file is the one that its own variable names.
+for peer in openblas openblas_pypi mkl aocl blis; do
+    variable=RUNG_$(echo $peer | tr a-z A-Z)
+    env "$variable=/nowhere/$peer.so" "$rung" bench --device cpu --threads 1 --budget-ms 1 --no-verify --against $peer 8x8x8 >"$work/out" 2>"$work/err"
+    grep -q "$variable is '/nowhere/$peer.so', which cannot be loaded" "$work/err" || { echo "$variable is not what $peer is looked for by: $(cat "$work/err")"; bad=1; }
+done
+
+# What fuzz counts are all of its calls, and what is refused did not fail.
+accepts 'passed' fuzz --device cpu --calls 300 --seed 3
+said=$(sed -n 's/^300 calls of --seed 3: \([0-9]*\) passed, \([0-9]*\) refused, \([0-9]*\) failed$/\1 \2 \3/p' "$work/out" "$work/err")
+set -- ${said:-0 0 1}
+[ $(($1 + $2 + $3)) = 300 ] && [ "$2" -gt 0 ] && [ "$3" = 0 ] || { echo "fuzz of 300 right calls says: $said"; bad=1; }
+
+# A batch counts when a shape's operands are measured; and doctor counts the rows that list shows.
+refuses '8x8x8 (batch 900000000000000000' bench --device cpu 8x8x8x900000000000000000
+if "$rung" doctor >"$work/out" 2>&1 && grep -q 'kernels in the catalog' "$work/out"; then
+    counted=$(sed -n 's/.* \([0-9]*\) kernels in the catalog.*/\1/p' "$work/out") listed=$("$rung" list --device gpu --format csv | tail -n +2 | grep -c .)
+    [ "$counted" = "$listed" ] || { echo "doctor counts $counted kernels of device code, list shows $listed"; bad=1; }
+fi
+
 # Ended by a signal, nothing is left behind.
 own=$(dirname "$0")/lens/endless_loop.cu
 if "$rung" lens l01_naive 16x16x16 >/dev/null 2>&1; then

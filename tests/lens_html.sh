@@ -18,6 +18,13 @@ for page in good faulty; do
     grep '^const data' "$work/$page.html" | grep -q '<' && { echo "$page.html: a source line can end the script"; bad=1; }
 done
 
+# The page is of the kernel that ran, as the table's first line has it: with the form that the operands asked for.
+tile=$("$rung" list --device gpu --role production | sed -n 's/^\(sm80_cpasync_[^ ]*\).*/\1/p' | head -n 1)
+"$rung" lens "$tile" 33x17x65 --html "$work/form.html" >"$work/out" 2>/dev/null
+ran=$(sed -n '1s/ at 33 x 17 x 65 .*//p' "$work/out")
+case $ran in "${tile}"_*) ;; *) echo "the form of $tile is no part of '$ran'"; bad=1 ;; esac
+grep -q "\"kernel\": \"$ran\"" "$work/form.html" || { echo "the page names another kernel than $ran"; bad=1; }
+
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
 if [ -z "$browser" ]; then
     echo "left out: the page drawn, no browser (chromium)"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws lines of code for a look at unseen faults: a fault is planted at each, or at the nearest line after it where one can be.
 
-    tests/faults/draw.py SEED COUNT
+    tests/faults/draw.py SEED COUNT [FOLDER ...]
 
 Every line of code has the same chance: blank lines, comments and lines of braces alone have none. Beside each stand the tests that the
 lists name for its file, or, in brackets, for the other files of its folder.
@@ -29,7 +29,7 @@ def lines_of_code(path):
 
 def main():
     seed, count = int(sys.argv[1]), int(sys.argv[2])
-    listed = subprocess.run(["git", "ls-files", *DRAWN], cwd=ROOT, capture_output=True, check=True, text=True).stdout.split()
+    listed = subprocess.run(["git", "ls-files", *(sys.argv[3:] or DRAWN)], cwd=ROOT, capture_output=True, check=True, text=True).stdout.split()
     code = [name for name in listed if name.endswith((".c", ".h", ".inc", ".py")) and not name.endswith("tiles.inc")]
     places = [(name, number) for name in code for number in lines_of_code(name)]
     faults = read_lists()

@@ -5,7 +5,7 @@
 set -u
 rung=$1 wrong=$2 lens=$3 failed=0 tried=0
 work=$(mktemp)
-trap 'rm -f "$work"' EXIT
+trap 'rm -f "$work" "$work.bits"' EXIT
 
 run() { # HOW WORDS...: prints to $work, returns the exit code
     how=$1
@@ -75,6 +75,9 @@ if grep -qw avx2 /proc/cpuinfo; then
         --kernel portable_f32_8x8,avx2_f32_6x16 --case NN:16x16x16:row,data=integers,judge=accuracy
     ! grep -q 'FAIL portable' "$work" || complain "portable_f32_8x8 has another bound than 2 u"
 fi
+# Bits are hashed and not judged; but of a call that fails there are none.
+echo 'portable_f32_8x8 NN:17x19x23:row' >"$work.bits"
+refused error 'portable_f32_8x8 NN:17x19x23:row: .*(internal error|RUNG_INTERNAL)' verify --device cpu --bits "$work.bits"
 # After a device that fails nothing is tried on it.
 refused lost 'the device failed' verify --device cpu --no-vendor --math strict --case 'NN:17x19x23:row;TN:17x19x23:row'
 [ "$(grep -c '^FAIL' "$work")" = 1 ] || complain "a device that fails is asked again"
