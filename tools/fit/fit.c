@@ -1,6 +1,7 @@
 /* Fits the costs of tiles to stored timings (rung tune --times), and says how well they predict.
- * usage: rung_fit TIMES.jsonl... [--each] [--fit] [--write SOURCE_DIR]
+ * usage: rung_fit TIMES.jsonl... [--each] [--fit] [--only TEXT] [--write SOURCE_DIR]
  * Without --fit the costs are judged as they are, with --each shape by shape: measured and predicted microseconds.
+ * --only: no other tiles' costs change than those whose names contain TEXT.
  * Every fifth shape is kept out of the fit and judged apart. --write puts the fitted costs into the families'
  * tiles.inc. The planner's own code predicts: nothing of the model is stated here.
  */
@@ -271,14 +272,14 @@ static int allowed(double value, double was, const char *field)
                                                                                               : value > 0.0;
 }
 
-/* Fits the costs of one tile by coordinate descent. */
-static void fit_tile(const rung_costs *family, int tile)
+/* Fits the costs of one tile by coordinate descent, where its name contains `only`. */
+static void fit_tile(const rung_costs *family, int tile, const char *only)
 {
     char *row = (char *)family->tiles + (size_t)tile * family->tile_bytes;
     const char *name = *(const char *const *)(const void *)row;
     double *cost = (double *)(void *)(row + family->cost_offset), best = loss_of(name);
     double step = 0.1;
-    if (best == 0.0) /* this tile was never timed */
+    if (best == 0.0 || !strstr(name, only)) /* this tile was never timed */
         return;
     for (int round = 0; round < TRIES; round++, step *= 0.6) {
         const char *field = family->fields;
@@ -375,19 +376,21 @@ static int write_family(const rung_costs *family, const char *source)
 int main(int argc, char **argv)
 {
     int fit = 0, each = 0;
-    const char *source = NULL;
+    const char *source = NULL, *only = "";
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--fit") == 0)
             fit = 1;
         else if (strcmp(argv[i], "--each") == 0)
             each = 1;
+        else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
+            only = argv[++i];
         else if (strcmp(argv[i], "--write") == 0 && i + 1 < argc)
             source = argv[++i];
         else if (!read_file(argv[i]))
             return 2;
     }
     if (product_count == 0) {
-        fprintf(stderr, "usage: rung_fit TIMES.jsonl... [--each] [--fit] [--write SOURCE_DIR]\n");
+        fprintf(stderr, "usage: rung_fit TIMES.jsonl... [--each] [--fit] [--only TEXT] [--write SOURCE_DIR]\n");
         return 2;
     }
     report("as they are");
@@ -397,7 +400,7 @@ int main(int argc, char **argv)
     for (int round = 0; fit && round < ROUNDS; round++)
         for (size_t f = 0; f < sizeof families / sizeof families[0]; f++)
             for (size_t i = 0; families[f] && i < families[f]->count; i++)
-                fit_tile(families[f], (int)i);
+                fit_tile(families[f], (int)i, only);
     if (fit)
         report("fitted anew");
     for (size_t f = 0; source && f < sizeof families / sizeof families[0]; f++)
