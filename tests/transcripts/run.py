@@ -60,7 +60,7 @@ class Bench:
         tests = build / "tests"
         self.names = {"LENS": build / "lib" / "rung-lens" / "librung_lens.so", "WRONG": tests / "libjudge_wrong.so",
                       "ZEROS": tests / "libpeer_zeros.so", "STILL_GPU": tests / "libstill_gpu.so", "BLAS": tests / "shim" / "program_blas",
-                      "TESTS": HERE.parent, "SOURCE": SOURCE}
+                      "IMAGES": tests / "still_images", "TESTS": HERE.parent, "SOURCE": SOURCE}
         self.names |= {name: tests / f"libstill_{name.lower()}.so" for name in PEERS}
         said = subprocess.run([rung, "version", "--format", "json"], capture_output=True, text=True, check=True).stdout
         self.commit = json.loads(said)["commit"]
