@@ -8,6 +8,7 @@ README.md beside this file says what a transcript looks like. --write puts what 
 import argparse
 import difflib
 import fcntl
+import functools
 import json
 import os
 import pathlib
@@ -86,7 +87,7 @@ class Bench:
         kept = {name: os.environ[name] for name in ("TMPDIR", "RUNG_LENS_CXX", "LD_LIBRARY_PATH") if name in os.environ}
         return {**kept, **{name: str(path) for name, path in self.names.items()}, "HOME": str(self.work / "home"),
                 "PATH": f"{self.root}/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "STILL_ROOT": str(self.root),
-                "RUNG_CPU_FEATURES": "avx2", "RUNG_LIBCUDA": "/nowhere/libcuda.so", "RUNG_DEVICE_IMAGES": "/nowhere",
+                "RUNG_CPU_FEATURES": "avx2", "RUNG_LIBCUDA": "/nowhere/libcuda.so", "RUNG_DEVICE_IMAGES": "/nowhere", "RUNG_MPI": "/nowhere/librung_mpi.so",
                 "RUNG_LENS_SMS": "3", "TERM": "xterm", **self.stand_ins()}
 
     def stand_ins(self):
@@ -95,6 +96,7 @@ class Bench:
             named |= {f"RUNG_{'OPENBLAS_PYPI' if name == 'OPENBLAS64' else name}": self.names[name] for name in PEERS}
         return {name: str(path) for name, path in named.items()}
 
+    @functools.cache
     def lacks(self, need):
         """Returns why a transcript's part cannot be run here; None where it can."""
         if need == "report":
@@ -167,17 +169,17 @@ def seen(line):
 
 def replay(bench, text):
     """Returns a transcript with what its commands print now; parts that cannot be run here stay as they are."""
-    lines, out, terminal, lacking, left_out, at = text.splitlines(), [], 0, None, [], 0
+    lines, out, terminal, left_out, at = text.splitlines(), [], 0, [], 0
+    needs, wishes = [], []
     while at < len(lines):
         line = lines[at]
         at += 1
         if line.startswith("@ "):
             words = line.split()[1:]
             if words[0] == "needs":
-                reasons = [bench.lacks(need) for need in words[1:] if need != "nothing"]
-                lacking = next((reason for reason in reasons if reason), None)
-                left_out += [lacking] if lacking else []
+                needs = [need for need in words[1:] if need != "nothing"]
             elif words[0] == "with":
+                wishes = ["LENS"] if "gpu" in words else []
                 bench.set_up(words[1:])
             elif words[0] == "terminal":
                 terminal = int(words[1]) if words[1] != "none" else 0
@@ -190,6 +192,8 @@ def replay(bench, text):
         while at < len(lines) and lines[at][:1] in ("|", "!", "=", ">"):
             old.append(lines[at])
             at += 1
+        lacking = [reason for reason in map(bench.lacks, needs + wishes) if reason]
+        left_out += lacking
         out += old if lacking else bench.run(line[2:], terminal)
     return "\n".join(out) + "\n", left_out
 
