@@ -74,7 +74,16 @@ void lab_case_print(const lab_case *c, char text[LAB_CASE_TEXT])
         add(at, end, ",seed=%" PRIu32, c->seed);
 }
 
-/* Reads a whole number into *into; what is none is left, and told by the caller. */
+/* Returns the length of a case that has this name; NULL where none has. */
+static int64_t *number_named(lab_case *c, const char *word)
+{
+    static const char *const names[] = {"pad", "offset", "apad", "aoffset", "cpad", "coffset", NULL};
+    int64_t *const numbers[] = {&c->pad, &c->offset, &c->a_pad, &c->a_offset, &c->c_pad, &c->c_offset};
+    int index = lab_name_find(names, word);
+    return index >= 0 ? numbers[index] : NULL;
+}
+
+/* Returns whether the value is a number, which is *into then. */
 static int read_number(const char *value, int64_t *into)
 {
     char *end;
@@ -92,7 +101,8 @@ static int read_float(const char *value, float *into)
 static rung_status parse_word(const char *word, const char *value, lab_case *c)
 {
     int form = lab_name_find(form_names, word), index;
-    int64_t number;
+    int64_t number, *named = number_named(c, word);
+    float *factor = strcmp(word, "alpha") == 0 ? &c->alpha : strcmp(word, "beta") == 0 ? &c->beta : NULL;
     if (strcmp(word, "row") == 0)
         c->layout = RUNG_ROW_MAJOR;
     else if (strcmp(word, "col") == 0)
@@ -101,22 +111,10 @@ static rung_status parse_word(const char *word, const char *value, lab_case *c)
         return lab_fail(RUNG_INVALID_ARGUMENT, "case: '%s' needs a value (%s=...)", word, word);
     else if (form >= 0 && read_number(value, &c->batch))
         c->form = (lab_form)form;
-    else if (strcmp(word, "pad") == 0 && read_number(value, &c->pad))
-        ;
-    else if (strcmp(word, "offset") == 0 && read_number(value, &c->offset))
-        ;
-    else if (strcmp(word, "apad") == 0 && read_number(value, &c->a_pad))
-        ;
-    else if (strcmp(word, "aoffset") == 0 && read_number(value, &c->a_offset))
-        ;
-    else if (strcmp(word, "cpad") == 0 && read_number(value, &c->c_pad))
-        ;
-    else if (strcmp(word, "coffset") == 0 && read_number(value, &c->c_offset))
-        ;
-    else if (strcmp(word, "alpha") == 0 && read_float(value, &c->alpha))
-        ;
-    else if (strcmp(word, "beta") == 0 && read_float(value, &c->beta))
-        ;
+    else if (named && read_number(value, named))
+        return RUNG_SUCCESS;
+    else if (factor && read_float(value, factor))
+        return RUNG_SUCCESS;
     else if (strcmp(word, "seed") == 0 && read_number(value, &number) && number == (uint32_t)number)
         c->seed = (uint32_t)number;
     else if (strcmp(word, "data") == 0 && (index = lab_name_find(lab_data_names, value)) >= 0)
