@@ -123,11 +123,11 @@ static double least_of(const double *ratios, int count)
 static void print_summary(const cli_table *table, const lab_bench *bench, const summary *s)
 {
     for (int i = 0; i < bench->peer_count && s->count; i++)
-        cli_note(table, "against %-10s %-10s geometric mean %.3f, worst %.3f", bench->peers[i].name,
+        cli_note(table, "against %-14s %-20s geometric mean %.3f, worst %.3f", bench->peers[i].name,
                  bench->peers[i].version, mean_of(s->peer[i], s->count), least_of(s->peer[i], s->count));
     if (bench->peer_count && s->count && s->worst > 0.0)
-        cli_note(table, "against the best of them  geometric mean %.3f, worst %.3f (%s), %d shapes",
-                 mean_of(s->best, s->count), s->worst, s->worst_shape, s->count);
+        cli_note(table, "against the best of them                    geometric mean %.3f, worst %.3f (%s), %d shape%s",
+                 mean_of(s->best, s->count), s->worst, s->worst_shape, s->count, s->count == 1 ? "" : "s");
     if (!bench->place->tools)
         cli_note(table, "FMA peak in this run: %.1f GFLOP/s on %d thread%s of %s", bench->peak_gflops,
                  bench->place->threads, bench->place->threads > 1 ? "s" : "", bench->place->name);
@@ -220,7 +220,7 @@ static int run(const options *o, int device, const lab_shapes *shapes)
 {
     lab_place place;
     lab_bench bench = {0};
-    char missing[512];
+    char missing[1024];
     FILE *record = NULL;
     rung_status status = lab_place_open(&place, device, (int)o->threads);
     if (status != RUNG_SUCCESS)

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { BAR_CELLS = 24, GPU_SIZE = 4096, CPU_SIZE = 1024, TRIAL_SIZE = 192, TRIAL_ROWS = 32 };
+enum { MOST_NAMED = 64, BAR_CELLS = 24, GPU_SIZE = 4096, CPU_SIZE = 1024, TRIAL_SIZE = 192, TRIAL_ROWS = 32 };
 
 /* How long one product may take: at a size that nobody asked for, and at one that somebody did. */
 static const double UNASKED_S = 0.5, ASKED_S = 10.0;
@@ -25,7 +25,8 @@ typedef struct climb {
     cli_table table;
     cli_format format;
     FILE *record;
-    const char *command;
+    const char *command, *named[MOST_NAMED]; /* only these rungs are climbed, where there are any */
+    int named_count;
     int64_t size;
     double budget_s, slowest_s;           /* for all of a rung; for one product, else the rung runs at a smaller size */
     double first, previous, last, vendor; /* GFLOP/s: of the first rung, the one before, this one, the best peer */
@@ -204,11 +205,19 @@ static rung_status climb_library(climb *x, rung_math math)
     return climb_one(x, NULL, name);
 }
 
+static int is_climbed(const climb *x, const rung_kernel *kernel)
+{
+    int named = x->named_count == 0;
+    for (int i = 0; i < x->named_count; i++)
+        named |= strcmp(x->named[i], kernel->name) == 0;
+    return named && kernel->role == RUNG_LADDER && (kernel->backend == RUNG_BACKEND_CUDA) == (x->place.tools != NULL);
+}
+
 static rung_status climb_all(climb *x)
 {
     for (int i = 0; i < rung_kernel_count(); i++) {
         const rung_kernel *kernel = rung_kernel_at(i);
-        if (kernel->role != RUNG_LADDER || (kernel->backend == RUNG_BACKEND_CUDA) != (x->place.tools != NULL))
+        if (!is_climbed(x, kernel))
             continue;
         const char *why = rung_kernel_unusable(x->bench.context, kernel);
         if (why)
@@ -216,15 +225,16 @@ static rung_status climb_all(climb *x)
         else
             LAB_TRY(climb_one(x, kernel, kernel->name));
     }
-    LAB_TRY(climb_library(x, RUNG_STRICT));
-    if (x->place.tools)
+    if (!x->named_count)
+        LAB_TRY(climb_library(x, RUNG_STRICT));
+    if (!x->named_count && x->place.tools)
         LAB_TRY(climb_library(x, RUNG_ACCURATE));
     return print_vendor(x);
 }
 
 static rung_status open_climb(climb *x, int device, int64_t threads, int64_t size, const char *peers)
 {
-    char missing[512];
+    char missing[1024];
     LAB_TRY(lab_place_open(&x->place, device, (int)threads));
     x->size = size ? size : x->place.tools ? GPU_SIZE : CPU_SIZE;
     x->budget_s = x->place.tools ? 0.3 : 3.0;
@@ -249,17 +259,34 @@ static int run(climb *x, int device, int64_t threads, int64_t size, const char *
         status = climb_all(x);
     }
     int code = x->failed ? CLI_FAIL : CLI_PASS;
-    if (status == RUNG_INVALID_ARGUMENT)
+    if (status == RUNG_SUCCESS && x->rungs == 0)
+        code = cli_fail("climb: none of the rungs named runs on %s", x->place.name);
+    else if (status == RUNG_INVALID_ARGUMENT)
         code = cli_usage("climb: %s", lab_error());
     else if (status != RUNG_SUCCESS)
         code = cli_fail_status(status, "climb");
     else
-        cli_note(&x->table, "%d lines, %d cases checked, %d failed; the last rung does %.0f times the first; %.0f s",
-                 x->rungs, x->cases, x->failed, x->first > 0.0 ? x->last / x->first : 0.0, lab_now_s() - start);
+        cli_note(&x->table, "%d line%s, %d cases checked, %d failed; the last rung does %.0f times the first; %.0f s",
+                 x->rungs, x->rungs == 1 ? "" : "s", x->cases, x->failed, x->first > 0.0 ? x->last / x->first : 0.0,
+                 lab_now_s() - start);
     lab_verifier_close(&x->verifier);
     lab_bench_close(&x->bench);
     lab_place_close(&x->place);
     return code;
+}
+
+/* The names must be of rungs; whether they are of this device shows when none is climbed. */
+static int read_names(climb *x, const char *list, char *copy, size_t bytes)
+{
+    x->named_count = cli_split(list, copy, bytes, x->named, MOST_NAMED);
+    for (int i = 0; i < x->named_count; i++) {
+        const rung_kernel *kernel = rung_kernel_find(x->named[i]);
+        if (!kernel)
+            return cli_unknown_kernel(x->named[i]);
+        if (kernel->role != RUNG_LADDER)
+            return cli_usage("climb --kernel: %s is no rung; 'rung list --role ladder' names them", x->named[i]);
+    }
+    return x->named_count ? CLI_PASS : cli_usage("climb --kernel needs a rung's name");
 }
 
 /* A page that cannot be written is told before the climb, which takes a while. */
@@ -279,13 +306,15 @@ int cmd_climb(int argc, char **argv)
 {
     climb x = {0};
     const char *device_name = "best", *output = NULL, *peers = NULL, *report = NULL;
-    char command[1024], unnamed[32] = "";
+    const char *kernels = NULL;
+    char command[1024], unnamed[32] = "", names[2048];
     int format = CLI_TABLE, device;
     int64_t size = 0, threads = 0;
     const cli_option list[] = {
         {"device", CLI_TEXT, &device_name, NULL, "cpu, gpu, gpu1 ...; default: the best there is"},
         {"size", CLI_INTEGER, &size, NULL, "m = n = k (default 4096 on a GPU, 1024 on a CPU)"},
         {"threads", CLI_COUNT, &threads, NULL, "CPU threads, the vendor's too"},
+        {"kernel", CLI_TEXT, &kernels, NULL, "only these rungs, comma-separated, and not the library"},
         {"against", CLI_TEXT, &peers, NULL, "peers: openblas,blis or cublas,cublaslt"},
         {"o", CLI_TEXT, &output, NULL, "append JSON lines to this file (results/...)"},
         {"report", CLI_TEXT, &report, NULL, "then make this page of charts from the results (rung report)"},
@@ -297,6 +326,8 @@ int cmd_climb(int argc, char **argv)
         return code < 0 ? CLI_PASS : code;
     code = cli_device(device_name, &device);
     if (code)
+        return code;
+    if (kernels && (code = read_names(&x, kernels, names, sizeof names)))
         return code;
     x.format = (cli_format)format;
     x.command = command;

@@ -72,12 +72,12 @@ static void check_cpu(report *r)
     found(r, "CPU", text);
     lab_place_close(&place);
 #if defined(__x86_64__)
-    snprintf(text, sizeof text, "%s%s%s", __builtin_cpu_supports("avx2") ? "AVX2 " : "",
-             __builtin_cpu_supports("fma") ? "FMA " : "", __builtin_cpu_supports("avx512f") ? "AVX-512" : "");
+    snprintf(text, sizeof text, "%s%s%s", __builtin_cpu_supports("avx2") ? " AVX2" : "",
+             __builtin_cpu_supports("fma") ? " FMA" : "", __builtin_cpu_supports("avx512f") ? " AVX-512" : "");
     if (__builtin_cpu_supports("avx512f"))
-        found(r, "CPU features", text);
+        found(r, "CPU features", text + 1);
     else
-        line(r, "CPU features", "ok", text[0] ? text : "SSE2 only", "AVX-512 would double the FMA width");
+        line(r, "CPU features", "ok", text[0] ? text + 1 : "SSE2 only", "AVX-512 would double the FMA width");
 #endif
     list_caches(text, sizeof text);
     if (text[0])

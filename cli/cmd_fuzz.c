@@ -172,7 +172,7 @@ int cmd_fuzz(int argc, char **argv)
     if (o.kernel && !rung_kernel_find(o.kernel))
         return cli_unknown_kernel(o.kernel);
     if (o.calls < 1 || o.size < 1)
-        return cli_usage("--calls and --size must be at least 1");
+        return cli_usage("fuzz --%s: 0 is too few, it must be at least 1", o.calls < 1 ? "calls" : "size");
     if (o.jobs > MOST_JOBS)
         return cli_usage("--jobs %lld: at most %d", (long long)o.jobs, MOST_JOBS);
     code = cli_device(o.device, &device);

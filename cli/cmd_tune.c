@@ -153,7 +153,8 @@ static int tune_all(const tune_options *o, lab_bench *bench, const lab_shapes *s
     rung_status status = rung_tune_save(bench->context);
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, "tune");
-    cli_note(&table, "%d shapes kept in %s", shapes->count, rung_tune_path(bench->context));
+    cli_note(&table, "%d shape%s kept in %s", shapes->count, shapes->count == 1 ? "" : "s",
+             rung_tune_path(bench->context));
     return CLI_PASS;
 }
 

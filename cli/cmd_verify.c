@@ -98,9 +98,11 @@ static void report_case(session *s, const lab_case *c, const lab_verdict *verdic
     char text[LAB_CASE_TEXT];
     rung_guard_counts now = {0};
     lab_case_print(c, text);
-    fprintf(stderr, "%-4s %-34s %-60s %.2f u of %.2f (chain %.2f, vendor %.2f) %s", words[verdict->outcome],
-            verdict->kernel, text, verdict->error_u, verdict->bound_u, verdict->chain_u, verdict->vendor_u,
-            verdict->why);
+    fprintf(stderr, "%-4s %-34s %-60s %.2f u of %.2f (chain %.2f", words[verdict->outcome], verdict->kernel, text,
+            verdict->error_u, verdict->bound_u, verdict->chain_u);
+    if (verdict->vendor_u >= 0.0)
+        fprintf(stderr, ", vendor %.2f", verdict->vendor_u);
+    fprintf(stderr, ")%s%s", verdict->why[0] ? " " : "", verdict->why);
     if (s->place.tools && rung_context_guard_counts(s->verifier.context, &now) == RUNG_SUCCESS &&
         now.blocks > before->blocks)
         fprintf(stderr, "guard: %lld of %lld blocks, %lld elements strict",

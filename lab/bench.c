@@ -23,8 +23,9 @@ rung_status lab_bench_open(lab_bench *bench, lab_place *place, const lab_bench_o
     bench->options = *options;
     missing[0] = 0;
     lab_monitor_open(&bench->monitor, place);
+    LAB_TRY(lab_place_context(place, options->math, &bench->context));
     for (int i = 0; i < 3 && !place->tools; i++)
-        bench->peak_gflops = fmax(bench->peak_gflops, lab_cpu_peak_gflops(place->threads));
+        bench->peak_gflops = fmax(bench->peak_gflops, lab_cpu_peak_gflops(bench->context, place->threads));
     snprintf(copy, sizeof copy, "%s", peers);
     for (char *name = strtok_r(copy, ",", &save); name && bench->peer_count < LAB_PEERS;
          name = strtok_r(NULL, ",", &save)) {
@@ -37,7 +38,7 @@ rung_status lab_bench_open(lab_bench *bench, lab_place *place, const lab_bench_o
             snprintf(missing + strlen(missing), missing_bytes - strlen(missing), "%s%s", missing[0] ? "; " : "",
                      lab_error());
     }
-    return lab_place_context(place, options->math, &bench->context);
+    return RUNG_SUCCESS;
 }
 
 void lab_bench_close(lab_bench *bench)
@@ -356,7 +357,7 @@ static void set_floor(lab_bench *bench, int peers_end, lab_bench_row *row)
         if (machine->memory_gbytes_per_s > 0.0)
             memory_us = lab_shape_bytes(&row->shape) / machine->memory_gbytes_per_s * 1e-3;
     } else {
-        bench->peak_gflops = fmax(bench->peak_gflops, lab_cpu_peak_gflops(bench->place->threads));
+        bench->peak_gflops = fmax(bench->peak_gflops, lab_cpu_peak_gflops(bench->context, bench->place->threads));
     }
     row->floor_us = fmax(memory_us, lab_shape_flops(&row->shape) / bench->peak_gflops * 1e-3);
 }
@@ -376,7 +377,7 @@ static rung_status bench_plan(lab_bench *bench, arrangement *x, rung_plan *plan,
         if (strcmp(bench->peers[i].name, "cublas_tf32") != 0)
             vendor_u = fmax(vendor_u, row->peer_error_u[i]);
     if (!bench->options.unverified)
-        row->bound_u = lab_bound_u(kernel ? kernel->arith : RUNG_F32, row->shape.k, row->chain_u, vendor_u);
+        row->bound_u = lab_bound_u(kernel, kernel ? kernel->arith : RUNG_F32, row->shape.k, row->chain_u, vendor_u);
     const lab_shape *shape = &row->shape;
     row->floor_measured = !bench->place->tools && (shape->m <= LAB_SKINNY || shape->n <= LAB_SKINNY) &&
                           shape->batch == 1 && lab_shape_bytes(shape) > TRAFFIC_BYTES;

@@ -74,35 +74,49 @@ void lab_case_print(const lab_case *c, char text[LAB_CASE_TEXT])
         add(at, end, ",seed=%" PRIu32, c->seed);
 }
 
+/* Returns the length of a case that has this name; NULL where none has. */
+static int64_t *number_named(lab_case *c, const char *word)
+{
+    static const char *const names[] = {"pad", "offset", "apad", "aoffset", "cpad", "coffset", NULL};
+    int64_t *const numbers[] = {&c->pad, &c->offset, &c->a_pad, &c->a_offset, &c->c_pad, &c->c_offset};
+    int index = lab_name_find(names, word);
+    return index >= 0 ? numbers[index] : NULL;
+}
+
+/* Returns whether the value is a number, which is *into then. */
+static int read_number(const char *value, int64_t *into)
+{
+    char *end;
+    *into = strtoll(value, &end, 10);
+    return end != value && *end == 0;
+}
+
+static int read_float(const char *value, float *into)
+{
+    char *end;
+    *into = strtof(value, &end);
+    return end != value && *end == 0;
+}
+
 static rung_status parse_word(const char *word, const char *value, lab_case *c)
 {
     int form = lab_name_find(form_names, word), index;
+    int64_t number, *named = number_named(c, word);
+    float *factor = strcmp(word, "alpha") == 0 ? &c->alpha : strcmp(word, "beta") == 0 ? &c->beta : NULL;
     if (strcmp(word, "row") == 0)
         c->layout = RUNG_ROW_MAJOR;
     else if (strcmp(word, "col") == 0)
         c->layout = RUNG_COL_MAJOR;
     else if (!value)
         return lab_fail(RUNG_INVALID_ARGUMENT, "case: '%s' needs a value (%s=...)", word, word);
-    else if (form >= 0)
-        c->form = (lab_form)form, c->batch = atoll(value);
-    else if (strcmp(word, "pad") == 0)
-        c->pad = atoll(value);
-    else if (strcmp(word, "offset") == 0)
-        c->offset = atoll(value);
-    else if (strcmp(word, "apad") == 0)
-        c->a_pad = atoll(value);
-    else if (strcmp(word, "aoffset") == 0)
-        c->a_offset = atoll(value);
-    else if (strcmp(word, "cpad") == 0)
-        c->c_pad = atoll(value);
-    else if (strcmp(word, "coffset") == 0)
-        c->c_offset = atoll(value);
-    else if (strcmp(word, "alpha") == 0)
-        c->alpha = strtof(value, NULL);
-    else if (strcmp(word, "beta") == 0)
-        c->beta = strtof(value, NULL);
-    else if (strcmp(word, "seed") == 0)
-        c->seed = (uint32_t)strtoul(value, NULL, 10);
+    else if (form >= 0 && read_number(value, &c->batch))
+        c->form = (lab_form)form;
+    else if (named && read_number(value, named))
+        return RUNG_SUCCESS;
+    else if (factor && read_float(value, factor))
+        return RUNG_SUCCESS;
+    else if (strcmp(word, "seed") == 0 && read_number(value, &number) && number == (uint32_t)number)
+        c->seed = (uint32_t)number;
     else if (strcmp(word, "data") == 0 && (index = lab_name_find(lab_data_names, value)) >= 0)
         c->data = (lab_data)index;
     else if (strcmp(word, "bias") == 0 && (index = lab_name_find(bias_names, value)) >= 0)
@@ -113,8 +127,8 @@ static rung_status parse_word(const char *word, const char *value, lab_case *c)
         c->added_special = 1;
     else if (strcmp(word, "scalars") == 0 && strcmp(value, "device") == 0)
         c->device_scalars = 1;
-    else if (strcmp(word, "workspace") == 0 && atoll(value) > 0 && atoll(value) < (int64_t)1 << 40)
-        c->workspace_kib = atoll(value);
+    else if (strcmp(word, "workspace") == 0 && read_number(value, &number) && number > 0 && number < (int64_t)1 << 40)
+        c->workspace_kib = number;
     else if (strcmp(word, "judge") == 0 && strcmp(value, "accuracy") == 0)
         c->accuracy = 1;
     else

@@ -57,13 +57,16 @@ typedef struct peak_job {
     volatile float sink;
 } peak_job;
 
-static peak_job pick(void)
+/* Picks the widest that the library may use: where RUNG_CPU_FEATURES holds it to less, its share is one of less. */
+static peak_job pick(rung_context *context)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f"))
+    if (__builtin_cpu_supports("avx512f") && !rung_kernel_unusable(context, rung_kernel_find("avx512_f32_8x48")))
         return (peak_job){chains_avx512, 16, 0.0f};
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    if (__builtin_cpu_supports("fma") && !rung_kernel_unusable(context, rung_kernel_find("avx2_f32_6x16")))
         return (peak_job){chains_avx2, 8, 0.0f};
+#else
+    (void)context;
 #endif
     return (peak_job){chains_plain, 4, 0.0f};
 }
@@ -75,9 +78,9 @@ static void work(void *state, int64_t first, int64_t end)
         job->sink = job->chains(STEPS);
 }
 
-double lab_cpu_peak_gflops(int threads)
+double lab_cpu_peak_gflops(rung_context *context, int threads)
 {
-    peak_job job = pick();
+    peak_job job = pick(context);
     double start = lab_now_s();
     lab_parallel(threads, threads, work, &job);
     return 2.0 * CHAINS * job.lanes * (double)STEPS * threads / (lab_now_s() - start) * 1e-9;

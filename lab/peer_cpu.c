@@ -336,7 +336,7 @@ rung_status lab_peer_open_cpu(lab_place *place, const char *name, lab_peer *peer
                        : lab_fail(RUNG_MISSING_LIBRARY, "%s was not found (%s; or name its file in %s)", name,
                                   from->hint, from->variable);
     if (status == RUNG_SUCCESS && !p->sgemm_32 && !p->sgemm_64)
-        status = lab_fail(RUNG_MISSING_LIBRARY, "%s has no cblas_sgemm", peer->path);
+        status = lab_fail(RUNG_MISSING_LIBRARY, "%s: %s has no cblas_sgemm", name, named ? named : "the library found");
     if (status != RUNG_SUCCESS)
         return status; /* lab_peer_open closes it */
     set_threads(library, place->threads);

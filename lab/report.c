@@ -159,6 +159,9 @@ static void put_chips(FILE *to)
         const char *match = strrchr(c->title, ' ');
         if (strstr(c->title, "GB") || strstr(c->title, "SXM"))
             match = strchr(c->title, ' ');
+        if (strcmp(match, " Ti") == 0) /* which alone would fit others, too */
+            while (*--match != ' ')
+                ;
         char word[16];
         snprintf(word, sizeof word, "%.*s", (int)strcspn(match + 1, " "), match + 1);
         json_array_append_new(all, json_pack("{s:s,s:f,s:f}", "match", word, "tflops",

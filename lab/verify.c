@@ -31,9 +31,21 @@ static double peers_u(double factor, double least, int64_t k, double chain_u, do
     return fmin(fmax(factor * fmax(chain_u, vendor_u), least), classical);
 }
 
-double lab_bound_u(rung_arith arith, int64_t k, double chain_u, double vendor_u)
+/* Returns whether products are fused. Without an FMA instruction they are rounded before they are added: at most 1 u of
+ * |A|*|B| more. On x86 those kernels are built so that ask nothing of the CPU. */
+static int is_fused(const rung_kernel *kernel)
 {
-    return more_u(arith, k) + peers_u(1.25, 1.0, k, chain_u, vendor_u);
+#if defined(__x86_64__)
+    return !(kernel && kernel->backend == RUNG_BACKEND_CPU && !kernel->cpu_needs);
+#else
+    (void)kernel;
+    return 1;
+#endif
+}
+
+double lab_bound_u(const rung_kernel *kernel, rung_arith arith, int64_t k, double chain_u, double vendor_u)
+{
+    return more_u(arith, k) + peers_u(1.25, 1.0, k, chain_u, vendor_u) + !is_fused(kernel);
 }
 
 lab_bound lab_bound_each(rung_arith arith, int64_t k, lab_data data, int fused)
@@ -435,24 +447,15 @@ static rung_status judge_guards(lab_verifier *v, lab_verdict *verdict)
     return RUNG_SUCCESS;
 }
 
-/* Returns whether products are fused. Without an FMA instruction they are rounded before they are added: at most 1 u of
- * |A|*|B| more. Nothing but the portable kernel runs on such a CPU, and on x86 it is built for them all. */
-static int is_fused(const rung_kernel *kernel)
-{
-#if defined(__x86_64__)
-    return !(kernel && kernel->backend == RUNG_BACKEND_CPU && kernel->role == RUNG_PRODUCTION && !kernel->cpu_needs);
-#else
-    (void)kernel;
-    return 1;
-#endif
-}
-
 static void judge_error(const lab_case *c, int64_t at, double error_u, double bound_u, lab_verdict *verdict)
 {
+    char vendor[48] = "";
     verdict->bound_u = bound_u;
+    if (verdict->vendor_u >= 0.0)
+        snprintf(vendor, sizeof vendor, ", vendor %.3g u", verdict->vendor_u);
     if (!(error_u <= bound_u))
-        fail(verdict, "element (%lld, %lld) errs %.4g u, the bound is %.4g u (FP32 chain %.3g u, vendor %.3g u)",
-             (long long)(at / c->n), (long long)(at % c->n), error_u, bound_u, verdict->chain_u, verdict->vendor_u);
+        fail(verdict, "element (%lld, %lld) errs %.4g u, the bound is %.4g u (FP32 chain %.3g u%s)",
+             (long long)(at / c->n), (long long)(at % c->n), error_u, bound_u, verdict->chain_u, vendor);
 }
 
 /* Returns whether data are random, their elements all of one kind, and enough of them: the chain's largest error is
@@ -508,7 +511,7 @@ static rung_status judge(lab_verifier *v, const lab_case *c, const rung_gemm *g,
     if (by_rule || is_plain(c))
         LAB_TRY(judge_vendor(v, c, g, &r, verdict));
     if (by_rule) {
-        double bound_u = lab_bound_u(arith, c->k, verdict->chain_u, verdict->vendor_u) + !is_fused(kernel);
+        double bound_u = lab_bound_u(kernel, arith, c->k, verdict->chain_u, verdict->vendor_u);
         judge_error(c, x.worst_at, verdict->error_u, bound_u, verdict);
         return RUNG_SUCCESS;
     }

@@ -56,7 +56,7 @@ void lab_verifier_close(lab_verifier *v);
 rung_status lab_verify(lab_verifier *v, const rung_kernel *kernel, const lab_case *c, lab_verdict *verdict);
 
 /* Judges by the acceptance rule of docs/numerics.md, from the peers' errors on the same data. */
-double lab_bound_u(rung_arith arith, int64_t k, double chain_u, double vendor_u);
+double lab_bound_u(const rung_kernel *kernel, rung_arith arith, int64_t k, double chain_u, double vendor_u);
 /* Gives the bounds of a contract's case, one for each element, which no right product exceeds (docs/measuring.md). */
 lab_bound lab_bound_each(rung_arith arith, int64_t k, lab_data data, int fused);
 

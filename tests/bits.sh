@@ -15,9 +15,9 @@ printf '# two products\n%s NN:33x17x65:row,pad=3,beta=1\n%s TN:5x7x9:col # the s
 grep -q '2 the same, 0 others' "$work/said" || fail "said: $(cat "$work/said")"
 
 # A row runs its own code: the portable one does not fuse products with sums as the best one does, and has other bits.
-"$rung" list --device cpu --role production --format csv | cut -d, -f1 | sed -n '2p;$p' | sed 's/$/ NN:31x33x65:row/' >"$work/list"
-bits=$("$rung" verify --device cpu --bits "$work/list" 2>"$work/said" | awk '{ print $NF }' | sort -u | wc -l)
-[ "$bits" = "$(sort -u "$work/list" | wc -l)" ] || fail "two rows have the same bits: $(cat "$work/list")"
+"$rung" list --device cpu --role production --format csv | cut -d, -f1 | sed '1d; s/$/ NN:31x33x65:row/' >"$work/list"
+"$rung" verify --device cpu --bits "$work/list" >"$work/all" 2>"$work/said" || fail "rows that are all right: $(cat "$work/said")"
+[ "$(wc -l <"$work/all")" -lt 2 ] || [ "$(awk '{ print $NF }' "$work/all" | sort -u | wc -l)" -gt 1 ] || fail "all rows have the same bits: $(cat "$work/all")"
 
 # The last digit of the second hash is changed.
 sed '2s/.$/x/' "$work/kept" >"$work/other"

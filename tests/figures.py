@@ -1,12 +1,8 @@
 #!/usr/bin/env python3
-"""The figures that the command prints agree with each other: what is computed from other columns of a table, or said in two places.
-
-Bars, ratios, rates and times of climb, bench and reduce; what explain says of a kernel at one k and at a multiple, and of threads; that numbers
-which options take count from 1 on.
+"""The figures that explain prints agree with each other: of a kernel at one k and at a multiple of it, and of threads with sizes.
 
 figures.py RUNG LIBRUNG_LENS
 """
-import json
 import os
 import re
 import subprocess
@@ -35,54 +31,6 @@ def near(a, b, share=1e-3):
     return a is not None and b is not None and abs(a - b) <= share * max(abs(a), abs(b), 1e-30)
 
 
-def rows(*words, **settings):
-    return [json.loads(line) for line in rung(*words, "--format", "json", **settings).splitlines() if line.startswith("{")]
-
-
-def bar_cells(text):
-    """Returns how many cells a bar fills; its last character tells eighths. Where characters are bytes a cell is a #."""
-    return sum(1.0 if c in "█#" else (ord("█") + 8 - ord(c)) / 8 for c in text if c == "#" or "█" <= c <= "▏")
-
-
-def climb(locale, cell):
-    """Each line: the ratio to the line before and to the vendor, and the bar, which is the share of the vendor in steps of `cell`."""
-    said = rung("climb", "--device", "cpu", "--size", "16", "--threads", "1", LC_ALL=locale)
-    lines = [re.match(r"(\S.*?) +16 +([\d.]+) +([\d.]+) +(.*?) ok +(\S*)$", line) for line in said.splitlines()]
-    lines = [line.groups() for line in lines if line]
-    check(len(lines) >= 8, f"climb has {len(lines)} lines:\n{said}")
-    before = None
-    for name, gflops, us, rest, bar in lines:
-        gflops, us, ratios = float(gflops), float(us), re.findall(r"\d+\.\d+", rest)
-        check(near(gflops, 2 * 16**3 / us / 1e3, 0.1 / us + 0.1 / gflops), f"climb: {name}: {us} us are not {gflops} GFLOP/s")
-        if len(ratios) == 3 and before:
-            check(near(float(ratios[0]), gflops / before, 0.01 + 0.1 / min(gflops, before)),
-                  f"climb: {name}: {gflops} after {before} is not {ratios[0]} times as fast")
-        if len(ratios) >= 2:
-            of_vendor = float(ratios[-2])
-            check(-0.05 <= 24 * min(of_vendor, 1.5) - bar_cells(bar) <= cell + 0.05,
-                  f"climb: {name}: a bar of {bar_cells(bar)} cells of 24 for {of_vendor} of the vendor")
-        before = gflops
-
-
-def bench():
-    """Times and rates, shares and ratios of peers, for products and batches."""
-    for row in rows("bench", "64x64x64", "33x20x17:TNx3", "128x8x300", "--device", "cpu", "--threads", "1", "--budget-ms", "5"):
-        m, n, k, batch = map(int, re.match(r"(\d+)x(\d+)x(\d+)(?::..)?(?:x(\d+))?", row["shape"]).groups("1"))
-        check(near(row["gflops"], 2 * m * n * k * batch / row["us"] / 1e3), f"bench: us and gflops differ: {row}")
-        ratios = [row[name] for name in row if name.endswith("_ratio") and name != "best_ratio" and row[name] is not None]
-        if ratios:
-            check(near(row["best_ratio"], min(ratios)), f"bench: best_ratio is not the least: {row}")
-        for name in row:
-            if name.endswith("_ratio") and name != "best_ratio" and row[name] is not None:
-                # Ratios are medians over rounds, which need not be the ratio of the medians.
-                check(near(row[name], row[name.replace("_ratio", "_us")] / row["us"], 0.5), f"bench: {name}: {row}")
-
-
-def reduce():
-    for row in rows("reduce", "10000", "--device", "cpu", "--quick", "--budget-ms", "2"):
-        check(near(row["gbytes_per_s"], 4 * row["n"] / row["us"] / 1e3), f"reduce: us and gbytes_per_s differ: {row}")
-
-
 def accesses(said):
     """Returns explain's loads of a result: by formula and under the lens, global and shared."""
     found = re.findall(r"(?:global|shared) loads +([\d.]+) +([\d.]+)", said)
@@ -109,23 +57,9 @@ def threads():
     check(counts[:2] == [1, 1] and counts == sorted(counts), f"explain: threads of products that grow: {counts}\n{said[1]}")
 
 
-def numbers():
-    """A number that an option takes counts from 1 on."""
-    ran = [int((re.search(r"(\d+) of 16 blocks ran", rung("lens", "l01_naive", "128x128x16", "--blocks", str(n))) or [0, 0])[1]) for n in (1, 2, 3)]
-    check(0 < ran[0] < ran[1] < ran[2], f"lens --blocks 1, 2 and 3 run {ran} blocks")
-    for n in (1, 2, 3):
-        said = rung("fuzz", "--device", "cpu", "--size", "8", "--calls", str(n))
-        check(f"{n} calls of" in said or f"{n} call of" in said, f"fuzz --calls {n}: {said}")
-
-
-climb("C", 1)
-climb("C.UTF-8", 1 / 8)
-bench()
 threads()
-reduce()
 if os.path.exists(LENS):
     explain()
-    numbers()
 else:
     print("left out: what explain and lens print, no lens in this build")
 print(f"{looked} figures compared, {failed} wrong")

@@ -22,7 +22,7 @@ judged='
 '
 right_passes() { # WORDS...: what is right passes by the words of what is refused; each are tried once
     case $1$judged in
-    climb*) ;; # seconds each; tests/cli.sh has one
+    climb*) ;; # seconds each; the transcripts have them
     *"
 $*
 "*) ;;
@@ -108,7 +108,7 @@ multiply() { # NUMBER NUMBER
 }
 case=NN:48x48x256:row,data=positive
 RUNG_WRONG='' "$rung" verify --device cpu --no-vendor --math strict --verbose --case "$case" >"$work" 2>&1
-chain=$(sed -n 's/.*(chain \([0-9.]*\),.*/\1/p' "$work")
+chain=$(sed -n 's/.*(chain \([0-9.]*\)[,)].*/\1/p' "$work")
 awk -v chain="${chain:-0}" 'BEGIN { exit !(chain > 2.1 && chain < 50) }' || complain "a chain that errs $chain u is no help here"
 passes err="$(multiply "$chain" 1.9)" verify --device cpu --no-vendor --math strict --case $case
 verify err="$(multiply "$chain" 2.1)" 'errs .* the bound is' $case
@@ -163,7 +163,7 @@ if [ -e "$lens" ]; then
 fi
 # climb verifies a quick set of each rung's cases, then what it times.
 climb() { # HOW SENTENCE SENTENCE: of a case, and of what is timed
-    refused "$1" "FAIL c01_naive: $2" climb --device cpu --size 64 --threads 1 --against ''
+    refused "$1" "FAIL c01_naive: $2" climb --device cpu --size 64 --kernel c01_naive --threads 1 --against ''
     grep -Eq "FAIL c01_naive at 64: $3" "$work" || complain "climb with '$1': what is timed is not told to be wrong"
 }
 climb product 'element .* errs .* the bound is' 'errs .* the bound is'
@@ -171,7 +171,7 @@ climb nan '.* elements are NaN or Inf where they should not be' 'errs inf u'
 climb outside '.* words outside C.s m x n were written' '.* words outside C.s m x n were written'
 climb a 'operand A was changed' 'operand A was changed'
 # What is wrong only at the size that is timed fails the climb, too.
-refused cube=72 'FAIL c01_naive at 72: errs' climb --device cpu --size 72 --threads 1 --against ''
+refused cube=72 'FAIL c01_naive at 72: errs' climb --device cpu --size 72 --kernel c01_naive --threads 1 --against ''
 ! grep -q 'FAIL [^ ]*:' "$work" || complain "climb: a case is wrong that is not of 72"
 
 # Sums: at the sizes with edges, and at the size that is timed; each of them as NaN, too, and with other bits the second time.

@@ -139,6 +139,8 @@ rung_status rung_gemm_run(rung_context *context, const rung_gemm *g)
     typedef rung_status function(rung_context *, const rung_gemm *);
     const char *how = getenv("RUNG_WRONG");
     rung_status status = ((function *)(uintptr_t)dlsym(RTLD_NEXT, "rung_gemm_run"))(context, g);
+    if (how && !strcmp(how, "writes") && status != RUNG_SUCCESS && g->c)
+        g->c[g->m > 1 && g->n > 1 ? g->m * g->n - 1 : 0] += 1.0f; /* C is not the refused call's to change */
     return how && !strcmp(how, "accepts") && status == RUNG_INVALID_ARGUMENT ? RUNG_SUCCESS : status;
 }
 
