@@ -352,6 +352,7 @@ static void run_path(const rung_cpu_args *p, const gemm_plan *plan, gemm_path pa
     case PATH_DIRECT: run_direct(p, plan, workspace); break;
     case PATH_PAST: run_past(p, plan, workspace); break;
     case PATH_RANK: run_rank(p, plan, workspace); break;
+    case PATH_SHORT_ROWS: rung_gemm_short_rows(p); break;
     case PATH_STREAM: run_stream(p, plan, workspace); break;
     case PATH_OUTER:
     case PATH_PACK_B: run_pack_b(p, plan, workspace); break;

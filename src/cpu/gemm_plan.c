@@ -211,6 +211,8 @@ static gemm_path choose_path(const rung_cpu_args *p, gemm_plan *plan, const rung
         return PATH_PAST;
     if (is_rank(p) || is_narrow_rank(p, caches))
         return PATH_RANK;
+    if (is_short_rows(p))
+        return PATH_SHORT_ROWS;
     if (is_dot(p, plan, caches))
         return PATH_DOT;
     plan->turned = is_better_turned(p);
@@ -345,6 +347,7 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
     plan.kc = even_block(p->k, max64(min64(caches->l2_bytes / 8 / (4 * panel), 512), 256), 8);
     switch (plan.path) {
     case PATH_TINY: break;
+    case PATH_SHORT_ROWS: plan.split_m = 1; break;
     case PATH_DIRECT:
         plan.last = last_as_dots(p);
         plan.most = vectors_in_place(kernel, p->m, p->n - plan.last);
@@ -393,7 +396,8 @@ static int64_t path_floats(const rung_cpu_args *p, const gemm_plan *plan, gemm_p
 {
     int64_t kc = min64(plan->kc, p->k), panel = (int64_t)p->kernel->nv * p->kernel->vl, floats = 0;
     switch (path) {
-    case PATH_TINY: return 0;
+    case PATH_TINY:
+    case PATH_SHORT_ROWS: return 0;
     case PATH_DIRECT: return rung_gemm_last_floats(p, plan->last);
     case PATH_STREAM: floats = rung_gemm_stream_a_floats(p) + p->m * rung_gemm_stream_ld(p, plan); break;
     case PATH_RANK: floats = p->k * round_up(min64(plan->nc, columns), 2 * p->kernel->vl); break;

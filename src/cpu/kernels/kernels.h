@@ -14,6 +14,7 @@ enum {
     RUNG_STREAM_MAX_ROWS = 8,
     RUNG_STREAM_STEPS = 16,
     RUNG_RANK_STEPS = 10, /* the longest k that is written by rows: its steps of A stay in registers */
+    RUNG_SHORT_STEPS = 7, /* the longest k of short rows: its steps of B stay in registers */
     RUNG_PACK_SLACK = 16, /* floats a packing routine may write past its buffer's end */
 };
 
@@ -118,6 +119,8 @@ typedef struct rung_cpu_kernel {
     rung_dot_fn dot[RUNG_DOT_MAX_COLS];
     int dot_cols;                       /* the most columns that dot[] has */
     rung_rank_fn rank[RUNG_RANK_STEPS]; /* by k */
+    rung_rank_fn
+        short_rows[RUNG_SHORT_STEPS]; /* the same with B in registers, for rows of a few vectors; b_group is not read */
     rung_finish_fn finish;
 } rung_cpu_kernel;
 
