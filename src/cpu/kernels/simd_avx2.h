@@ -52,10 +52,35 @@ VFN vf v_tile_all(const float *p)
     __asm__ volatile("vbroadcastss %1, %0" : "=x"(x) : "m"(*p));
     return x;
 }
+/* The element `step` of row 0, 1 or 2 from p on, rows ld_bytes apart, in one instruction: left the choice, the compiler
+ * makes some addresses apart, and keeps others in memory. */
+VFN vf v_tile_row(const float *p, int64_t ld_bytes, const int row, const int step)
+{
+#ifdef __OPTIMIZE__
+    vf x;
+    if (row == 0)
+        __asm__ volatile("vbroadcastss %c2(%1), %0" : "=x"(x) : "r"(p), "i"(step * 4));
+    else if (row == 1)
+        __asm__ volatile("vbroadcastss %c3(%1,%2), %0" : "=x"(x) : "r"(p), "r"(ld_bytes), "i"(step * 4));
+    else
+        __asm__ volatile("vbroadcastss %c3(%1,%2,2), %0" : "=x"(x) : "r"(p), "r"(ld_bytes), "i"(step * 4));
+    return x;
+#else
+    return v_tile_all(p + row * (ld_bytes / 4) + step);
+#endif
+}
 VFN vf v_fma(vf x, vf y, vf z)
 {
     __asm__ volatile("vfmadd231ps %2, %1, %0" : "+x"(z) : "x"(x), "x"(y));
     return z;
 }
+/* Adds to two sums at once, so that the compiler moves neither between them. */
+VFN void v_fma_pair(vf x, const vf y[2], vf z[2])
+{
+    __asm__ volatile("vfmadd231ps %3, %2, %0\n\tvfmadd231ps %4, %2, %1"
+                     : "+&x"(z[0]), "+x"(z[1])
+                     : "x"(x), "x"(y[0]), "x"(y[1]));
+}
+#define TILE_IN_ASSEMBLY
 
 #endif
