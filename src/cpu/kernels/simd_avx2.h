@@ -74,6 +74,12 @@ VFN vf v_fma(vf x, vf y, vf z)
     __asm__ volatile("vfmadd231ps %2, %1, %0" : "+x"(z) : "x"(x), "x"(y));
     return z;
 }
+/* The same with y in memory, where it is used once: one instruction instead of two. */
+VFN vf v_fma_from(vf x, const float *y, vf z)
+{
+    __asm__ volatile("vfmadd231ps %2, %1, %0" : "+x"(z) : "x"(x), "m"(*(const __m256_u *)y));
+    return z;
+}
 /* Adds to two sums at once, so that the compiler moves neither between them. */
 VFN void v_fma_pair(vf x, const vf y[2], vf z[2])
 {
