@@ -278,9 +278,9 @@ static void tiny_products(void **state)
 static void short_rows(void **state)
 {
     (void)state;
-    enum { ROW_MOST = 66, ROW_MOST_OF_WIDE = 130, STEPS_MOST = 8 };
+    enum { ROW_MOST = 66, ROW_MOST_OF_WIDE = 130, STEPS_MOST = 13 };
     uint64_t i = 0;
-    for (int64_t n = 2; n <= ROW_MOST_OF_WIDE; n += n < ROW_MOST ? 1 : 9)
+    for (int64_t n = 1; n <= ROW_MOST_OF_WIDE; n += n < ROW_MOST ? 1 : 9)
         for (int64_t k = 1; k <= STEPS_MOST; k++, i++) {
             int64_t m = i % 11 == 0 ? 301 : 5 + (int64_t)(i % 7) * 17;
             product p;

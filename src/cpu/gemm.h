@@ -143,9 +143,10 @@ static inline int leaves_lanes_empty(const rung_cpu_args *p)
  * for is_rank(). Rows enough pay for loading B; two to four columns that turn in little time are better turned. */
 static inline int is_short_rows(const rung_cpu_args *p)
 {
-    enum { ROWS_LEAST = 6, TURNED_COLUMNS = 4 };
-    return p->k <= RUNG_SHORT_STEPS && p->n > 1 && p->n < RANK_VECTORS_LEAST * p->kernel->vl && p->m >= ROWS_LEAST &&
-           !(p->n <= TURNED_COLUMNS && leaves_lanes_empty(p));
+    enum { ROWS_LEAST = 6, TURNED_COLUMNS = 4, STEPS = 7 };
+    int is_part_of_vector = p->n > TURNED_COLUMNS && p->n < p->kernel->vl;
+    return p->k <= (is_part_of_vector ? RUNG_SHORT_STEPS : STEPS) && p->n < RANK_VECTORS_LEAST * p->kernel->vl &&
+           p->m >= ROWS_LEAST && !(p->n <= TURNED_COLUMNS && leaves_lanes_empty(p)) && (p->n > 1 || p->trans_a);
 }
 
 /* Returns how many of the last columns go as dot products: so few that most lanes of their tile would be empty. A has k

@@ -163,6 +163,15 @@ static int is_short_k(const rung_cpu_args *p, const rung_caches *caches)
     return p->k <= OUTER_STEPS && p->m >= 2 * FEW && p->n > 2 * FEW && p->m * p->n * 4 > caches->l2_bytes;
 }
 
+/* By columns of tiles, lines that two tiles share would come from memory twice. By rows, narrow tiles take little of
+ * each line of a transposed A, again for each few rows. */
+static gemm_path short_k_path(const rung_cpu_args *p, const rung_caches *caches)
+{
+    if (p->m * p->n * 4 <= max64(FAR_FROM_L2 * caches->l2_bytes, caches->l3_bytes / L3_SHARE_AT_HAND))
+        return PATH_PACK_B;
+    return p->trans_a && has_narrow_tiles(p->kernel) ? PATH_PACKED : PATH_OUTER;
+}
+
 enum { CLOSE_LDB_MOST = 512 };
 
 /* Returns true where tiles of whole lines can read B in place: one row of it follows the other closely. */
@@ -233,10 +242,8 @@ static gemm_path choose_path(const rung_cpu_args *p, gemm_plan *plan, const rung
         return PATH_LONG_K;
     if (is_swapped(p, plan, caches))
         return PATH_SWAPPED;
-    if (is_short_k(p, caches)) /* by columns of tiles, lines that two tiles share would come from memory twice */
-        return p->m * p->n * 4 > max64(FAR_FROM_L2 * caches->l2_bytes, caches->l3_bytes / L3_SHARE_AT_HAND)
-                   ? PATH_OUTER
-                   : PATH_PACK_B;
+    if (is_short_k(p, caches))
+        return short_k_path(p, caches);
     if (!p->trans_b && b_bytes <= caches->l2_bytes / 2 && a_bytes <= caches->l2_bytes / 2 && !wants_packed_a(p, caches))
         return wants_packed_b(p, caches) ? PATH_PACK_B : PATH_DIRECT;
     if (is_long_k(p))

@@ -38,6 +38,21 @@ VFN void v_store_some(float *p, vf x, vmask mask)
     if (lanes & 0x1)
         _mm_store_ss(p, rest);
 }
+/* Where the last four of four to eight lanes lie: two stores of four lanes each, which may overlap, write them all. */
+typedef struct vends {
+    __m256i from;
+    int64_t at;
+} vends;
+VFN vends v_ends(int lanes)
+{
+    return (vends){_mm256_add_epi32(_mm256_set1_epi32(lanes - VL / 2), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)),
+                   lanes - VL / 2};
+}
+VFN void v_store_ends(float *p, vf x, vends ends)
+{
+    _mm_storeu_ps(p, _mm256_castps256_ps128(x));
+    _mm_storeu_ps(p + ends.at, _mm256_castps256_ps128(_mm256_permutevar8x32_ps(x, ends.from)));
+}
 /* The three operations of a tile's loop stay in the order they are written in, and z where it is. Left the choice, the
  * compiler loads ahead, needs more than 16 registers and spills sums; or it takes y from memory, once a row. */
 VFN vf v_tile_load(const float *p)
