@@ -238,10 +238,13 @@ void rung_gemm_strip(const rung_cpu_args *p, const gemm_plan *plan, float *works
 
 /* Returns how many columns of a transposed product are computed before they are written out. Many rows pass the same
  * cache lines of the long operand more often, so that longer runs of it pay; few rows have sums enough in L1 with 512.
- */
-static inline int64_t rung_gemm_swap_strip(int64_t few)
+ * From memory long runs are what the hardware's prefetchers want. */
+static inline int64_t rung_gemm_swap_strip(const rung_cpu_args *p)
 {
-    return few > 16 ? 1024 : 512;
+    enum { L3_SHARE = 8 };
+    if (max64(p->m, p->n) * p->k * 4 > p->caches->l3_bytes / L3_SHARE)
+        return 2048;
+    return min64(p->m, p->n) > 16 ? 1024 : 512;
 }
 
 #endif

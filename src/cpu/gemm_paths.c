@@ -312,7 +312,7 @@ static void run_swapped(const rung_cpu_args *p, const gemm_plan *plan, float *wo
     rung_cpu_args t = transposed(p);
     t.c = workspace;
     t.beta = 0.0f;
-    int64_t strip = rung_gemm_swap_strip(min64(p->m, p->n));
+    int64_t strip = rung_gemm_swap_strip(p);
     float *rest = workspace + round_up(strip * max64(min64(p->m, p->n), 1), 16);
     int columns = !plan->of_b; /* the long operand is A: its m becomes the columns */
     int64_t length = columns ? p->m : p->n;

@@ -413,7 +413,7 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
 /* Returns the floats of a strip of the result and of what the path that computes it needs. */
 static int64_t swapped_floats(const rung_cpu_args *p, const gemm_plan *plan)
 {
-    int64_t few = min64(p->m, p->n), strip = rung_gemm_swap_strip(few);
+    int64_t few = min64(p->m, p->n), strip = rung_gemm_swap_strip(p);
     int64_t panel = (int64_t)p->kernel->nv * p->kernel->vl;
     int64_t packed_b = min64(plan->kc, p->k) * round_up(few, panel);
     rung_cpu_args stream = {.kernel = p->kernel, .m = few, .n = strip};
