@@ -1,9 +1,10 @@
-# The loop of each tile's sums in a disassembly of a CPU kernel (objdump -d --no-show-raw-insn): it does two steps of k, so it has two FMAs
-# for each vector of sums, and none of its vectors lies on the stack. Prints what is wrong; verbose=1: each loop's instructions as well.
+# The loop of each tile's sums in a disassembly of a CPU kernel (objdump -d --no-show-raw-insn): it does two steps of k, or `steps` where A
+# lies by rows, so it has as many FMAs for each vector of sums, and none of its vectors lies on the stack; that of the tile `held` has at most `most` instructions a step. Prints what is wrong; verbose=1: each loop's instructions as well.
 function finish(   i, j, k, t, best, fmas, stack, loads, inner, hot) {
     if (name !~ /^tile_by_/) return
     split(substr(name, match(name, /[0-9]+x/)), size, "x")
-    want = 2 * size[1] * size[2]
+    turn = name ~ /^tile_by_row_/ ? steps : 2
+    want = turn * size[1] * size[2]
     tiles++
     hot = 0
     for (i = 1; i <= jumps; i++) {
@@ -21,9 +22,10 @@ function finish(   i, j, k, t, best, fmas, stack, loads, inner, hot) {
         if (fmas != want) continue
         hot = 1
         if (verbose) printf "%s: %d instructions, %d FMAs, %d other memory operands\n", name, all, fmas, loads
+        if (held && name ~ held "$" && all > most * turn) { print name ": " all " instructions, " most * turn " at most"; bad++ }
         if (stack) { print name ": the loop of its sums keeps a vector on the stack: " line; bad++ }
     }
-    if (!hot) { print name ": no loop of two steps with " want " FMAs"; bad++ }
+    if (!hot) { print name ": no loop of " turn " steps with " want " FMAs"; bad++ }
 }
 /^[0-9a-f]+ <.*>:$/ { finish(); name = substr($2, 2, length($2) - 3); n = jumps = 0; delete at; next }
 /^ *[0-9a-f]+:\t/ {

@@ -7,13 +7,16 @@ here=$(dirname "$0")
 command -v objdump >/dev/null && [ "$(uname -m)" = x86_64 ] || { echo "left out: objdump shows the tiles of x86-64 (binutils)"; exit 77; }
 ! "$cc" --version | grep -qi clang || { echo "left out: what is looked for are GCC's loops"; exit 77; }
 
-loops() { objdump -d --no-show-raw-insn "$1" | awk -f "$here/cpu_tiles.awk"; }
+loops() { objdump -d --no-show-raw-insn "$1" | awk -v steps="$2" -v held="${3-}" -v most="${4-0}" -f "$here/cpu_tiles.awk"; }
 
 for kernel in avx2_f32_6x16 avx512_f32_8x24 avx512_f32_8x48; do
     object=$(find "$build" -name "$kernel.c.o" | head -n 1)
     [ -n "$object" ] || { echo "$kernel: not in $build"; exit 1; }
     echo "$kernel:"
-    loops "$object"
+    case $kernel in
+    avx2*) loops "$object" 4 _6x2 24 ;; # 8 loads and 12 FMAs a step, 4 more at most: else it is slow where two threads share a core
+    *) loops "$object" 2 ;;
+    esac
 done
 
 work=$(mktemp -d)
@@ -21,6 +24,6 @@ trap 'rm -rf "$work"' EXIT
 sed "s|ROWS_2(X, 4)\$|& X(4, 3)|" "$source/src/cpu/kernels/avx2_f32_6x16.c" >"$work/tile.c" # 12 sums, 3 vectors of B, one of A, a mask
 grep -q "X(4, 3)" "$work/tile.c" || { echo "the list of AVX2 tiles does not end in ROWS_2(X, 4): this test has to plant its tile elsewhere"; exit 1; }
 "$cc" -O3 -std=c17 -mavx2 -mfma -I "$source/src" -I "$source/include" -c "$work/tile.c" -o "$work/tile.o"
-! loops "$work/tile.o" >"$work/found" || { echo "a tile of 4x3 vectors on AVX2 was not found"; exit 1; }
+! loops "$work/tile.o" 4 >"$work/found" || { echo "a tile of 4x3 vectors on AVX2 was not found"; exit 1; }
 echo "a tile too large:"
 grep 4x3 "$work/found"

@@ -273,6 +273,25 @@ static void tiny_products(void **state)
     }
 }
 
+/* Rows of every length up to some vectors, with each k of a few steps, whose last vector may lie over the one before:
+ * every third with beta, which counts once in each element. Few rows, and more than are taken at once. */
+static void short_rows(void **state)
+{
+    (void)state;
+    enum { ROW_MOST = 66, ROW_MOST_OF_WIDE = 130, STEPS_MOST = 13 };
+    uint64_t i = 0;
+    for (int64_t n = 1; n <= ROW_MOST_OF_WIDE; n += n < ROW_MOST ? 1 : 9)
+        for (int64_t k = 1; k <= STEPS_MOST; k++, i++) {
+            int64_t m = i % 11 == 0 ? 301 : 5 + (int64_t)(i % 7) * 17;
+            product p;
+            product_new(&p, RUNG_ROW_MAJOR, i >> 1 & 1, i & 1, m, n, k, i % 5 == 0 ? 3 : 0, 1, i);
+            p.gemm.alpha = i % 4 ? 1.0f : -0.75f;
+            p.gemm.beta = i % 3 ? 0.0f : -0.5f;
+            run_and_check(&p, "short rows");
+            product_free(&p);
+        }
+}
+
 static void nan_and_infinity_propagate(void **state)
 {
     (void)state;
@@ -533,6 +552,7 @@ int main(void)
         cmocka_unit_test(bias_and_activation_on_every_path),
         cmocka_unit_test(thin_products),
         cmocka_unit_test(tiny_products),
+        cmocka_unit_test(short_rows),
         cmocka_unit_test(nan_and_infinity_propagate),
         cmocka_unit_test(the_same_call_gives_the_same_bits),
         cmocka_unit_test(operands_at_any_address),

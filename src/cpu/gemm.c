@@ -7,17 +7,12 @@
 #include <string.h>
 
 static const char *const path_names[] = {
-    [PATH_TINY] = "operands in place, one pass",
-    [PATH_DIRECT] = "operands in place",
-    [PATH_STREAM] = "B streams past C, in place",
-    [PATH_PACK_B] = "B packed, A in place",
-    [PATH_OUTER] = "B packed, C written by rows",
-    [PATH_PAST] = "C written past the caches",
-    [PATH_RANK] = "C written row by row",
-    [PATH_PACKED] = "both operands packed",
-    [PATH_DOT] = "dot products",
-    [PATH_SWAPPED] = "as the transposed product",
-    [PATH_LONG_K] = "cut along k",
+    [PATH_TINY] = "operands in place, one pass",  [PATH_DIRECT] = "operands in place",
+    [PATH_STREAM] = "B streams past C, in place", [PATH_PACK_B] = "B packed, A in place",
+    [PATH_OUTER] = "B packed, C written by rows", [PATH_PAST] = "C written past the caches",
+    [PATH_RANK] = "C written row by row",         [PATH_SHORT_ROWS] = "C written row by row, B in registers",
+    [PATH_PACKED] = "both operands packed",       [PATH_DOT] = "dot products",
+    [PATH_SWAPPED] = "as the transposed product", [PATH_LONG_K] = "cut along k",
 };
 
 typedef struct job {

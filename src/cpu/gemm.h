@@ -14,6 +14,7 @@ typedef enum gemm_path {
     PATH_OUTER,
     PATH_PAST,
     PATH_RANK,
+    PATH_SHORT_ROWS,
     PATH_PACKED,
     PATH_DOT,
     PATH_SWAPPED,
@@ -138,6 +139,16 @@ static inline int leaves_lanes_empty(const rung_cpu_args *p)
            outputs * p->k >= p->n * p->n && 4 * p->n <= 3 * round_up(p->n, LANES);
 }
 
+/* Returns true where C's rows are written one after the other with B in registers: k is short, and rows are too short
+ * for is_rank(). Rows enough pay for loading B; two to four columns that turn in little time are better turned. */
+static inline int is_short_rows(const rung_cpu_args *p)
+{
+    enum { ROWS_LEAST = 6, TURNED_COLUMNS = 4, STEPS = 7 };
+    int is_part_of_vector = p->n > TURNED_COLUMNS && p->n < p->kernel->vl;
+    return p->k <= (is_part_of_vector ? RUNG_SHORT_STEPS : STEPS) && p->n < RANK_VECTORS_LEAST * p->kernel->vl &&
+           p->m >= ROWS_LEAST && !(p->n <= TURNED_COLUMNS && leaves_lanes_empty(p)) && (p->n > 1 || p->trans_a);
+}
+
 /* Returns how many of the last columns go as dot products: so few that most lanes of their tile would be empty. A has k
  * innermost, k is long enough for what adding up lanes costs, and rows enough share what turning these columns costs.
  */
@@ -188,6 +199,8 @@ static inline int is_tiny(const rung_cpu_args *p)
 }
 
 void rung_gemm_tiny(const rung_cpu_args *p);
+/* Runs a product that is_short_rows(). */
+void rung_gemm_short_rows(const rung_cpu_args *p);
 /* Returns the floats that a thread needs to run a strip of so many columns. */
 int64_t rung_gemm_workspace(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns);
 /* Runs the product with both operands packed, on `threads` threads of the pool, or on the calling one. packed_b holds
@@ -225,10 +238,13 @@ void rung_gemm_strip(const rung_cpu_args *p, const gemm_plan *plan, float *works
 
 /* Returns how many columns of a transposed product are computed before they are written out. Many rows pass the same
  * cache lines of the long operand more often, so that longer runs of it pay; few rows have sums enough in L1 with 512.
- */
-static inline int64_t rung_gemm_swap_strip(int64_t few)
+ * From memory long runs are what the hardware's prefetchers want. */
+static inline int64_t rung_gemm_swap_strip(const rung_cpu_args *p)
 {
-    return few > 16 ? 1024 : 512;
+    enum { L3_SHARE = 8 };
+    if (max64(p->m, p->n) * p->k * 4 > p->caches->l3_bytes / L3_SHARE)
+        return 2048;
+    return min64(p->m, p->n) > 16 ? 1024 : 512;
 }
 
 #endif

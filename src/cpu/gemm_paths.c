@@ -312,7 +312,7 @@ static void run_swapped(const rung_cpu_args *p, const gemm_plan *plan, float *wo
     rung_cpu_args t = transposed(p);
     t.c = workspace;
     t.beta = 0.0f;
-    int64_t strip = rung_gemm_swap_strip(min64(p->m, p->n));
+    int64_t strip = rung_gemm_swap_strip(p);
     float *rest = workspace + round_up(strip * max64(min64(p->m, p->n), 1), 16);
     int columns = !plan->of_b; /* the long operand is A: its m becomes the columns */
     int64_t length = columns ? p->m : p->n;
@@ -352,6 +352,7 @@ static void run_path(const rung_cpu_args *p, const gemm_plan *plan, gemm_path pa
     case PATH_DIRECT: run_direct(p, plan, workspace); break;
     case PATH_PAST: run_past(p, plan, workspace); break;
     case PATH_RANK: run_rank(p, plan, workspace); break;
+    case PATH_SHORT_ROWS: rung_gemm_short_rows(p); break;
     case PATH_STREAM: run_stream(p, plan, workspace); break;
     case PATH_OUTER:
     case PATH_PACK_B: run_pack_b(p, plan, workspace); break;

@@ -23,8 +23,15 @@ enum {
     CHUNK_BYTES = 256 << 10,      /* of B, packed at a time: more leaves too little of L2 for what is asked ahead */
     ROWS_TO_SHARE = 32, /* rows of C, at least, that threads cut by rows: cut by columns, each row has a line of two */
     FAR_FROM_L2 = 2,    /* times the size of L2: a C so large is best written in long runs */
-    PAST_STEPS = 10,    /* of k, at most, where a line takes several vectors: tiles are narrow, B is read often */
+    L3_SHARE_AT_HAND = 16, /* of L3, a part that neighbours leave alone, so that C in it is read twice in little time */
+    PAST_STEPS = 10,       /* of k, at most, where a line takes several vectors: tiles are narrow, B is read often */
 };
+
+/* Returns true where a packed tile is no wider than a cache line. */
+static int has_narrow_tiles(const rung_cpu_kernel *kernel)
+{
+    return kernel->nv * kernel->vl * 4 <= LINE_BYTES;
+}
 
 /* Returns true where C is larger than a good part of L3, is written once after little work, and has whole tiles of rows
  * that begin alike (run_past). */
@@ -111,7 +118,7 @@ static int wants_packed_b(const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { ROWS_LEAST = 128, ROWS_LEAST_OF_LARGE = 64 };
     int64_t least = p->k * p->n * 4 > caches->l2_bytes / 4 ? ROWS_LEAST_OF_LARGE : ROWS_LEAST;
-    return p->kernel->nv * p->kernel->vl * 4 <= LINE_BYTES && p->m >= least;
+    return has_narrow_tiles(p->kernel) && p->m >= least;
 }
 
 /* Returns true where packing A pays. A tile takes a few floats of each row of a transposed A, so that it reads a line
@@ -120,16 +127,19 @@ static int wants_packed_b(const rung_cpu_args *p, const rung_caches *caches)
 static int wants_packed_a(const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { STEP_BYTES = 13 * 16, PANELS_LEAST = 8 };
-    return p->trans_a && p->kernel->nv * p->kernel->vl * 4 <= LINE_BYTES && p->m >= PANELS_LEAST * p->kernel->mr &&
+    return p->trans_a && has_narrow_tiles(p->kernel) && p->m >= PANELS_LEAST * p->kernel->mr &&
            p->k * STEP_BYTES > caches->l1_bytes;
 }
 
 /* Returns true where A stays in place: each group of columns reads it again, which takes few groups less time than
- * packing. */
+ * packing. Tiles narrower than a line read rows of A as fast in place, as long as L2 has most of them. */
 static int wants_a_in_place(const rung_cpu_args *p, const rung_caches *caches)
 {
-    enum { COLUMNS_MOST = 256, COLUMNS_MOST_OF_LARGE = 128 };
+    enum { COLUMNS_MOST = 256, COLUMNS_MOST_OF_LARGE = 128, L2_THIRDS_MOST = 4 };
     if (p->n <= 2 * FEW || p->m * p->k * 4 <= caches->l1_bytes / 2)
+        return 1;
+    if (has_narrow_tiles(p->kernel) && !p->trans_a && !rows_collide(p) &&
+        p->m * p->k * 4 <= caches->l2_bytes * L2_THIRDS_MOST / 3)
         return 1;
     if (p->m * p->k * 4 <= caches->l2_bytes / 2)
         return p->n <= COLUMNS_MOST && !wants_packed_a(p, caches);
@@ -153,21 +163,33 @@ static int is_short_k(const rung_cpu_args *p, const rung_caches *caches)
     return p->k <= OUTER_STEPS && p->m >= 2 * FEW && p->n > 2 * FEW && p->m * p->n * 4 > caches->l2_bytes;
 }
 
+/* By columns of tiles, lines that two tiles share would come from memory twice. By rows, narrow tiles take little of
+ * each line of a transposed A, again for each few rows. */
+static gemm_path short_k_path(const rung_cpu_args *p, const rung_caches *caches)
+{
+    if (p->m * p->n * 4 <= max64(FAR_FROM_L2 * caches->l2_bytes, caches->l3_bytes / L3_SHARE_AT_HAND))
+        return PATH_PACK_B;
+    return p->trans_a && has_narrow_tiles(p->kernel) ? PATH_PACKED : PATH_OUTER;
+}
+
 enum { CLOSE_LDB_MOST = 512 };
 
 /* Returns true where tiles of whole lines can read B in place: one row of it follows the other closely. */
 static int has_close_rows_b(const rung_cpu_args *p)
 {
-    return !p->trans_b && p->ldb <= CLOSE_LDB_MOST && p->kernel->nv * p->kernel->vl * 4 > LINE_BYTES;
+    return !p->trans_b && p->ldb <= CLOSE_LDB_MOST && !has_narrow_tiles(p->kernel);
 }
 
 /* Returns true where few rows read a B in place whose rows lie close and that L2 holds, or L3 at hand: sums stay in
- * registers, where a B that streams has them stored and loaded again. Narrow tiles need more rows, closer together. */
+ * registers, where a B that streams has them stored and loaded again. Narrow tiles need more rows, closer together, or
+ * a single row that is done in two passes over B, wherever that comes from. */
 static int is_few_rows_close(const rung_cpu_args *p, const rung_caches *caches)
 {
-    enum { L2_PARTS = 2, ROWS_LEAST = 2, NARROW_ROWS_LEAST = 12, NARROW_LDB_MOST = 320 };
+    enum { L2_PARTS = 2, ROWS_LEAST = 2, NARROW_ROWS_LEAST = 12, NARROW_LDB_MOST = 320, PASSES = 2 };
+    if (p->m == 1 && has_narrow_tiles(p->kernel) && p->ldb <= NARROW_LDB_MOST)
+        return !p->trans_b && p->n <= PASSES * RUNG_TILE_MAX_VECTORS * p->kernel->vl;
     int is_close = p->m >= NARROW_ROWS_LEAST && p->ldb <= NARROW_LDB_MOST;
-    if (p->kernel->nv * p->kernel->vl * 4 > LINE_BYTES)
+    if (!has_narrow_tiles(p->kernel))
         is_close = p->m >= ROWS_LEAST && p->ldb <= CLOSE_LDB_MOST;
     return is_close && !p->trans_b && p->m <= STREAM_ROWS && p->k * p->n * 4 <= L2_PARTS * caches->l2_bytes;
 }
@@ -211,6 +233,8 @@ static gemm_path choose_path(const rung_cpu_args *p, gemm_plan *plan, const rung
         return PATH_PAST;
     if (is_rank(p) || is_narrow_rank(p, caches))
         return PATH_RANK;
+    if (is_short_rows(p))
+        return PATH_SHORT_ROWS;
     if (is_dot(p, plan, caches))
         return PATH_DOT;
     plan->turned = is_better_turned(p);
@@ -218,8 +242,8 @@ static gemm_path choose_path(const rung_cpu_args *p, gemm_plan *plan, const rung
         return PATH_LONG_K;
     if (is_swapped(p, plan, caches))
         return PATH_SWAPPED;
-    if (is_short_k(p, caches)) /* by columns of tiles, lines that two tiles share would come from memory twice */
-        return p->m * p->n * 4 > FAR_FROM_L2 * caches->l2_bytes ? PATH_OUTER : PATH_PACK_B;
+    if (is_short_k(p, caches))
+        return short_k_path(p, caches);
     if (!p->trans_b && b_bytes <= caches->l2_bytes / 2 && a_bytes <= caches->l2_bytes / 2 && !wants_packed_a(p, caches))
         return wants_packed_b(p, caches) ? PATH_PACK_B : PATH_DIRECT;
     if (is_long_k(p))
@@ -290,7 +314,7 @@ static void long_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_cach
         deep_blocks(plan, p, caches);
         return;
     }
-    plan->inner = p->trans_b || p->kernel->nv * p->kernel->vl * 4 <= LINE_BYTES ? PATH_PACK_B : PATH_DIRECT;
+    plan->inner = p->trans_b || has_narrow_tiles(p->kernel) ? PATH_PACK_B : PATH_DIRECT;
     plan->mc = p->m;
     plan->nc = p->n;
     plan->kc = even_block(p->k, KC_IN_PLACE, 8);
@@ -319,6 +343,9 @@ static void pack_b_blocks(gemm_plan *plan, const rung_cpu_args *product, const r
     rung_cpu_args most = *product, *p = &most;
     const rung_cpu_kernel *kernel = p->kernel;
     enum { ONE_GROUP_ROWS = 3 }; /* lower tiles read B more often than two groups read A */
+    /* Low tiles of a transposed A take little of each line. The second group finds so many rows of so many steps in L1.
+     */
+    enum { TURNED_PANELS = 4, TURNED_STEPS = 256 };
     int64_t panel = (int64_t)kernel->nv * kernel->vl;
     plan->nc = p->n;
     if (p->n > 2 * FEW) {
@@ -331,8 +358,12 @@ static void pack_b_blocks(gemm_plan *plan, const rung_cpu_args *product, const r
     plan->last = p->n <= FEW ? last_beside_packed(p, caches) : 0;
     p->n -= plan->last;
     int64_t vectors = divide_up(p->n, kernel->vl);
-    if (vectors <= RUNG_TILE_WIDE_VECTORS && kernel->max_rows[vectors - 1] >= ONE_GROUP_ROWS)
+    if (p->trans_a && vectors > kernel->nv && vectors <= RUNG_TILE_WIDE_VECTORS && has_narrow_tiles(kernel)) {
+        plan->mc = TURNED_PANELS * kernel->mr;
+        plan->kc = even_block(p->k, TURNED_STEPS, 8);
+    } else if (vectors <= RUNG_TILE_WIDE_VECTORS && kernel->max_rows[vectors - 1] >= ONE_GROUP_ROWS) {
         one_group(plan, p, caches);
+    }
 }
 
 gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
@@ -345,6 +376,7 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
     plan.kc = even_block(p->k, max64(min64(caches->l2_bytes / 8 / (4 * panel), 512), 256), 8);
     switch (plan.path) {
     case PATH_TINY: break;
+    case PATH_SHORT_ROWS: plan.split_m = 1; break;
     case PATH_DIRECT:
         plan.last = last_as_dots(p);
         plan.most = vectors_in_place(kernel, p->m, p->n - plan.last);
@@ -381,7 +413,7 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
 /* Returns the floats of a strip of the result and of what the path that computes it needs. */
 static int64_t swapped_floats(const rung_cpu_args *p, const gemm_plan *plan)
 {
-    int64_t few = min64(p->m, p->n), strip = rung_gemm_swap_strip(few);
+    int64_t few = min64(p->m, p->n), strip = rung_gemm_swap_strip(p);
     int64_t panel = (int64_t)p->kernel->nv * p->kernel->vl;
     int64_t packed_b = min64(plan->kc, p->k) * round_up(few, panel);
     rung_cpu_args stream = {.kernel = p->kernel, .m = few, .n = strip};
@@ -393,7 +425,8 @@ static int64_t path_floats(const rung_cpu_args *p, const gemm_plan *plan, gemm_p
 {
     int64_t kc = min64(plan->kc, p->k), panel = (int64_t)p->kernel->nv * p->kernel->vl, floats = 0;
     switch (path) {
-    case PATH_TINY: return 0;
+    case PATH_TINY:
+    case PATH_SHORT_ROWS: return 0;
     case PATH_DIRECT: return rung_gemm_last_floats(p, plan->last);
     case PATH_STREAM: floats = rung_gemm_stream_a_floats(p) + p->m * rung_gemm_stream_ld(p, plan); break;
     case PATH_RANK: floats = p->k * round_up(min64(plan->nc, columns), 2 * p->kernel->vl); break;

@@ -172,8 +172,38 @@ static __attribute__((noinline)) void run_with_last(const rung_cpu_args *p, int 
     rung_gemm_run_last(p, last, turned);
 }
 
+/* A transposed B is turned first. */
+void rung_gemm_short_rows(const rung_cpu_args *p)
+{
+    float turned[RANK_VECTORS_LEAST * LINE_FLOATS * RUNG_SHORT_STEPS + RUNG_PACK_SLACK];
+    const rung_cpu_kernel *kernel = choose_family(p->kernel, p->n);
+    rung_rank_args rows;
+    rows.m = p->m;
+    rows.n = p->n;
+    rows.k = p->k;
+    rows.a = p->a;
+    rows.a_row = p->trans_a ? 1 : p->lda;
+    rows.a_step = p->trans_a ? p->lda : 1;
+    rows.b = p->b;
+    rows.ldb = p->ldb;
+    rows.c = p->c;
+    rows.ldc = p->ldc;
+    rows.alpha = p->alpha;
+    rows.beta = p->beta;
+    if (p->trans_b) {
+        rows.b = turned;
+        rows.ldb = round_up(p->n, kernel->vl);
+        narrow_of(p->kernel)->pack_by_row(turned, p->b, p->ldb, p->n, p->k, (int)rows.ldb);
+    }
+    kernel->short_rows[p->k - 1](&rows);
+}
+
 void rung_gemm_tiny(const rung_cpu_args *p)
 {
+    if (is_short_rows(p)) {
+        rung_gemm_short_rows(p);
+        return;
+    }
     int last = last_as_dots(p);
     if (p->trans_b || turns_c(p))
         run_transposed(p);

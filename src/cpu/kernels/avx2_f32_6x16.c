@@ -6,6 +6,7 @@
 
 /* kernel_body.inc says what these are. */
 #define TAIL_ALWAYS_MASKED 0
+#define UNROLL_K 4
 #define FAMILY avx2_f32_6x16
 #define FAMILY_MR 6
 #define FAMILY_NV 2

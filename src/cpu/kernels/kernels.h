@@ -13,8 +13,9 @@ enum {
     RUNG_DOT_COLS_LEAST = 3, /* columns at a time: fewer load more than they add */
     RUNG_STREAM_MAX_ROWS = 8,
     RUNG_STREAM_STEPS = 16,
-    RUNG_RANK_STEPS = 10, /* the longest k that is written by rows: its steps of A stay in registers */
-    RUNG_PACK_SLACK = 16, /* floats a packing routine may write past its buffer's end */
+    RUNG_RANK_STEPS = 10,  /* the longest k that is written by rows: its steps of A stay in registers */
+    RUNG_SHORT_STEPS = 12, /* the longest k of short rows: its steps of B stay in registers */
+    RUNG_PACK_SLACK = 16,  /* floats a packing routine may write past its buffer's end */
 };
 
 /* How a tile reaches A: A_BY_K reads a[p*lda + i] (packed panels, transposed operands), A_BY_ROW
@@ -118,6 +119,8 @@ typedef struct rung_cpu_kernel {
     rung_dot_fn dot[RUNG_DOT_MAX_COLS];
     int dot_cols;                       /* the most columns that dot[] has */
     rung_rank_fn rank[RUNG_RANK_STEPS]; /* by k */
+    rung_rank_fn
+        short_rows[RUNG_SHORT_STEPS]; /* the same with B in registers, for rows of a few vectors; b_group is not read */
     rung_finish_fn finish;
 } rung_cpu_kernel;
 

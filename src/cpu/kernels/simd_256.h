@@ -22,6 +22,10 @@ VFN vf v_load(const float *p)
 {
     return _mm256_loadu_ps(p);
 }
+VFN vf v_load_halves(const float *low, const float *high)
+{
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(low)), _mm_loadu_ps(high), 1);
+}
 VFN void v_store(float *p, vf x)
 {
     _mm256_storeu_ps(p, x);

@@ -31,6 +31,10 @@ VFN vf v_load_some(const float *p, vmask mask)
 {
     return _mm512_maskz_loadu_ps(mask, p);
 }
+VFN vf v_load_halves(const float *low, const float *high)
+{
+    return _mm512_insertf32x8(_mm512_castps256_ps512(_mm256_loadu_ps(low)), _mm256_loadu_ps(high), 1);
+}
 VFN void v_store(float *p, vf x)
 {
     _mm512_storeu_ps(p, x);

@@ -26,6 +26,10 @@ VFN vf v_load(const float *p)
 {
     return vld1q_f32(p);
 }
+VFN vf v_load_halves(const float *low, const float *high)
+{
+    return vcombine_f32(vld1_f32(low), vld1_f32(high));
+}
 VFN vf v_load_some(const float *p, vmask lanes)
 {
     vf x = v_zero();

@@ -29,6 +29,10 @@ VFN vf v_load(const float *p)
     memcpy(&x, p, sizeof x);
     return x;
 }
+VFN vf v_load_halves(const float *low, const float *high)
+{
+    return (vf){low[0], low[1], high[0], high[1]};
+}
 VFN vf v_load_some(const float *p, vmask lanes)
 {
     vf x = v_zero();
