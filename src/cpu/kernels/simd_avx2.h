@@ -71,8 +71,10 @@ VFN vf v_tile_all(const float *p)
  * makes some addresses apart, and keeps others in memory. */
 VFN vf v_tile_row(const float *p, int64_t ld_bytes, const int row, const int step)
 {
-#ifdef __OPTIMIZE__
+#if defined __OPTIMIZE__ && !defined __clang__
     vf x;
+    if (!__builtin_constant_p(step)) /* loops are not unrolled: under sanitizers, say */
+        return v_tile_all(p + row * (ld_bytes / 4) + step);
     if (row == 0)
         __asm__ volatile("vbroadcastss %c2(%1), %0" : "=x"(x) : "r"(p), "i"(step * 4));
     else if (row == 1)
