@@ -113,7 +113,8 @@ class Bench:
         text = re.sub(r"^rung: compiling \S+ for the lens, this once\n", "", text, flags=re.M)
         for path, name in ((self.work, "<work>"), (self.build, "<build>"), (SOURCE, "<source>")):
             text = text.replace(str(path), name)
-        for around in ('"commit": "%s"', "(%s)", ",%s\n"): # without git the word is "unknown", which others print too
+        # Where it stands: without git the commit is the word "unknown", which others print too.
+        for around in ('"commit": "%s"', 'commit: "%s"', "(%s)", ",%s\n"):
             text = text.replace(around % self.commit, around % "<commit>")
         text = re.sub(r"0x[0-9a-f]{8,}", "<address>", text)
         text = re.sub(r"(\.jsonl)\.\d+", r"\1.<process>", text)
