@@ -153,7 +153,7 @@ static void print_model(const view *v)
     const lab_model *t = &v->model;
     if (!v->has_lens || !v->has_resources)
         return;
-    printf("model     each unit alone, us: %s %.0f, issue %.0f, shared memory %.0f, L1's pipe in all %.0f, "
+    printf("model     each unit alone, us: %s %.0f, issue slots %.0f, shared memory %.0f, L1's pipe in all %.0f, "
            "memory %.0f\n",
            t->unit, t->fma_us, t->issue_us, t->shared_us, t->l1_us, t->memory_us);
     printf("          no faster than %.0f us, set by the %s; %.2f waves of blocks\n", t->us, t->limit, t->waves);
