@@ -128,6 +128,79 @@ def llama_small_inference_4x512(dtype):
     return step
 
 
+@program("language", wide=False)
+def t5_training_4x256(dtype):
+    import torch
+    from transformers import T5Config, T5ForConditionalGeneration
+    model = T5ForConditionalGeneration(T5Config(dropout_rate=0, decoder_start_token_id=0)).to("cuda", dtype)
+    tokens = torch.randint(0, 30000, (4, 256), device="cuda")
+    return training(model, lambda: model(input_ids=tokens, labels=tokens[:, :128].contiguous()).loss)
+
+
+@program("language", wide=False)
+def llama_lora_training_4x256(dtype):
+    """Trains matrices of rank 8 beside the frozen ones, so that half of the products are thin."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+    model = LlamaForCausalLM(LlamaConfig(hidden_size=1024, intermediate_size=2816, num_hidden_layers=4, num_attention_heads=16,
+                                         vocab_size=8192, attn_implementation="eager")).to("cuda", dtype)
+    model.requires_grad_(False)
+
+    class Beside(torch.nn.Module):
+        def __init__(self, linear):
+            super().__init__()
+            self.linear = linear
+            self.down = torch.nn.Linear(linear.in_features, 8, bias=False).to("cuda", dtype)
+            self.up = torch.nn.Linear(8, linear.out_features, bias=False).to("cuda", dtype)
+
+        def forward(self, x):
+            return self.linear(x) + self.up(self.down(x))
+
+    for layer in model.model.layers:
+        for name in ("q_proj", "k_proj", "v_proj", "o_proj"):
+            setattr(layer.self_attn, name, Beside(getattr(layer.self_attn, name)))
+    tokens = torch.randint(0, 8000, (4, 256), device="cuda")
+    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-4)
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        loss = model(input_ids=tokens, labels=tokens).loss
+        loss.backward()
+        optimizer.step()
+        return loss.detach().reshape(1)
+    return step
+
+
+@program("language")
+def mixture_of_experts_2048(dtype):
+    """Sends each of 2048 tokens to two of 16 experts, which so get other numbers of tokens at each layer."""
+    import torch
+    from transformers import MixtralConfig, MixtralModel
+    model = MixtralModel(MixtralConfig(vocab_size=8192, hidden_size=512, intermediate_size=1792, num_hidden_layers=4, num_attention_heads=8,
+                                       num_key_value_heads=4, num_local_experts=16, attn_implementation="eager")).to("cuda", dtype).eval()
+    tokens = torch.randint(0, 8000, (4, 512), device="cuda")
+
+    def step():
+        with torch.no_grad():
+            return model(input_ids=tokens).last_hidden_state
+    return step
+
+
+@program("language")
+def whisper_encoder_4(dtype):
+    import torch
+    from transformers import WhisperConfig
+    from transformers.models.whisper.modeling_whisper import WhisperEncoder
+    model = WhisperEncoder(WhisperConfig(d_model=512, encoder_layers=6, encoder_attention_heads=8, encoder_ffn_dim=2048,
+                                         attn_implementation="eager")).to("cuda", dtype).eval()
+    sound = torch.randn(4, 80, 3000, device="cuda", dtype=dtype)
+
+    def step():
+        with torch.no_grad():
+            return model(sound).last_hidden_state
+    return step
+
+
 # ---- vision ----
 
 def vit(batch, dtype):
@@ -257,6 +330,85 @@ def graph_convolution(dtype):
     return step
 
 
+@program("recurrent")
+def lstm_two_layers_32x128(dtype):
+    import torch
+    model = torch.nn.LSTM(256, 512, num_layers=2).to("cuda", dtype).eval()
+    data = torch.randn(128, 32, 256, device="cuda", dtype=dtype)
+
+    def step():
+        with torch.no_grad():
+            return model(data)[0]
+    return step
+
+
+@program("recurrent", wide=False)
+def dlrm_training_2048(dtype):
+    """Recommends from 26 tables: their rows meet each other in small products, one batch of them a step."""
+    import torch
+    tables = torch.nn.EmbeddingBag(26000, 64, mode="sum").to("cuda", dtype)
+    low = torch.nn.Sequential(torch.nn.Linear(13, 512), torch.nn.ReLU(), torch.nn.Linear(512, 64), torch.nn.ReLU()).to("cuda", dtype)
+    high = torch.nn.Sequential(torch.nn.Linear(64 + 351, 512), torch.nn.ReLU(), torch.nn.Linear(512, 256), torch.nn.ReLU(),
+                               torch.nn.Linear(256, 1)).to("cuda", dtype)
+    dense = torch.randn(2048, 13, device="cuda", dtype=dtype)
+    rows = torch.randint(0, 26000, (2048 * 26, 1), device="cuda")
+    labels = torch.rand(2048, 1, device="cuda", dtype=dtype).round()
+    above = torch.triu_indices(27, 27, 1, device="cuda")
+    both = torch.nn.ModuleList([tables, low, high])
+
+    def loss():
+        x = low(dense)
+        t = torch.cat([x[:, None], tables(rows).view(2048, 26, 64)], 1)
+        meet = torch.bmm(t, t.transpose(1, 2))[:, above[0], above[1]]
+        return torch.nn.functional.binary_cross_entropy_with_logits(high(torch.cat([x, meet], 1)), labels)
+    return training(both, loss)
+
+
+@program("recurrent", wide=False)
+def physics_informed_10000x20(dtype):
+    """Trains a small network by the second derivatives of what it computes, at points in the plane."""
+    import torch
+    layers = [torch.nn.Linear(2, 20), torch.nn.Tanh()]
+    for _ in range(6):
+        layers += [torch.nn.Linear(20, 20), torch.nn.Tanh()]
+    net = torch.nn.Sequential(*layers, torch.nn.Linear(20, 1)).to("cuda", dtype)
+    points = torch.rand(10000, 2, device="cuda", dtype=dtype, requires_grad=True)
+
+    def loss():
+        u = net(points)
+        first = torch.autograd.grad(u.sum(), points, create_graph=True)[0]
+        second = torch.autograd.grad(first[:, 0].sum(), points, create_graph=True)[0][:, 0]
+        return (first[:, 1] - 0.01 * second + u[:, 0] * first[:, 0]).square().mean()
+    return training(net, loss)
+
+
+@program("recurrent")
+def neural_ode_512x64(dtype):
+    import torch
+    from torchdiffeq import odeint
+    net = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.Tanh(), torch.nn.Linear(256, 64)).to("cuda", dtype)
+    start, times = torch.randn(512, 64, device="cuda", dtype=dtype), torch.linspace(0, 1, 33, device="cuda", dtype=dtype)
+
+    def step():
+        with torch.no_grad():
+            return odeint(lambda t, x: net(x), start, times, method="rk4")
+    return step
+
+
+@program("recurrent")
+def graph_attention(dtype):
+    import torch
+    from torch_geometric.nn import GAT
+    model = GAT(128, 64, 2, heads=4).to("cuda", dtype).eval()
+    x = torch.randn(20000, 128, device="cuda", dtype=dtype)
+    edges = torch.randint(0, 20000, (2, 200000), device="cuda")
+
+    def step():
+        with torch.no_grad():
+            return model(x, edges)
+    return step
+
+
 # ---- linear algebra ----
 
 def matrix(n, m, dtype):
@@ -324,6 +476,53 @@ def cupy_qr_4096(dtype):
     import torch
     a = cupy.from_dlpack(matrix(4096, 4096, dtype))
     return lambda: torch.from_dlpack(abs(cupy.linalg.qr(a)[1]))
+
+
+@program("linalg")
+def inverse_4096(dtype):
+    import torch
+    a = positive(4096, dtype)
+    return lambda: torch.linalg.inv(a)
+
+
+@program("linalg")
+def eigenvectors_1024(dtype):
+    import torch
+    a = positive(1024, dtype)
+    return lambda: torch.linalg.eigh(a)[0]
+
+
+@program("linalg")
+def singular_values_1024(dtype):
+    import torch
+    a = matrix(1024, 1024, dtype)
+    return lambda: torch.linalg.svdvals(a)
+
+
+@program("linalg")
+def low_rank_svd_20000x1000(dtype):
+    """Approximates by products with 50 columns and their QR."""
+    import torch
+    a = matrix(20000, 1000, dtype)
+
+    def step():
+        torch.manual_seed(3)
+        return torch.svd_lowrank(a, q=50, niter=2)[1][:10]
+    return step
+
+
+@program("linalg")
+def matrix_exponential_256x64(dtype):
+    import torch
+    a = matrix(256 * 64, 64, dtype).view(256, 64, 64) / 16
+    return lambda: torch.linalg.matrix_exp(a)
+
+
+@program("linalg")
+def triangular_solve_4096x512(dtype):
+    import torch
+    a, b = torch.linalg.cholesky(positive(4096, torch.float64)).to(dtype), matrix(4096, 512, dtype)
+    return lambda: torch.linalg.solve_triangular(a, b, upper=False)
 
 
 # ---- kernel methods, optimisers ----
@@ -406,6 +605,98 @@ def shampoo_roots_1024(dtype):
             x, t2 = x @ t, t @ t
             m = (t2 @ t2) @ m
         return x
+    return step
+
+
+@program("methods")
+def nearest_of_100000x96(dtype):
+    import torch
+    x, queries = matrix(100000, 96, dtype), matrix(1000, 96, dtype)
+    squares = x.square().sum(1)
+    return lambda: torch.topk(squares - 2 * (queries @ x.T), 10, largest=False).values
+
+
+@program("methods")
+def nonnegative_factors_4096x3000(dtype):
+    """Factors by multiplicative updates; all elements are above zero."""
+    v, w0, h0 = matrix(4096, 3000, dtype).abs(), matrix(4096, 40, dtype).abs(), matrix(40, 3000, dtype).abs()
+
+    def step():
+        w, h = w0, h0
+        for _ in range(5):
+            h = h * (w.T @ v) / (w.T @ w @ h)
+            w = w * (v @ h.T) / (w @ (h @ h.T))
+        return w
+    return step
+
+
+@program("methods")
+def conjugate_gradients_8192(dtype):
+    """Multiplies a matrix by a vector, 32 times."""
+    import torch
+    a, b = positive(8192, dtype), matrix(8192, 1, dtype)[:, 0]
+
+    def step():
+        x, r = torch.zeros_like(b), b
+        p, rr = r, r @ r
+        for _ in range(32):
+            q = a @ p
+            step_size = rr / (p @ q)
+            x, r = x + step_size * p, r - step_size * q
+            rr, before = r @ r, rr
+            p = r + (rr / before) * p
+        return x
+    return step
+
+
+@program("methods")
+def sinkhorn_4096(dtype):
+    """Scales a kernel of distances to given sums of rows and columns; its elements span many powers of two."""
+    import torch
+    x, y = matrix(4096, 16, dtype), matrix(4096, 16, dtype)
+    kernel = torch.exp(-torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist") ** 2 / 4)
+
+    def step():
+        u = torch.full((4096,), 1 / 4096, device="cuda", dtype=dtype)
+        for _ in range(16):
+            v = (1 / 4096) / (kernel.T @ u)
+            u = (1 / 4096) / (kernel @ v)
+        return u
+    return step
+
+
+@program("methods")
+def tensor_network_einsum(dtype):
+    """Contracts a chain of 24 tensors of three and four indices, as states of quantum systems are."""
+    import torch
+    site = [matrix(48 * 4, 48, dtype).view(48, 4, 48) / 14 for _ in range(24)]
+    operator = [matrix(5 * 4 * 4, 5, dtype).view(5, 4, 4, 5) / 6 for _ in range(24)]
+
+    def step():
+        left = torch.ones(48, 5, 48, device="cuda", dtype=dtype) / 48
+        for a, o in zip(site, operator):
+            left = torch.einsum("apb,asc,pstq,btd->cqd", left, a, o, a)
+            left = left / left.norm()
+        return left
+    return step
+
+
+@program("methods", wide=False)
+def logistic_regression_lbfgs(dtype):
+    import torch
+    x = matrix(50000, 300, dtype)
+    y = torch.randint(0, 10, (50000,), device="cuda")
+
+    def step():
+        w = torch.zeros(300, 10, device="cuda", dtype=dtype, requires_grad=True)
+        optimizer = torch.optim.LBFGS([w], max_iter=10)
+
+        def closure():
+            optimizer.zero_grad()
+            loss = torch.nn.functional.cross_entropy(x @ w, y)
+            loss.backward()
+            return loss
+        return optimizer.step(closure).detach().reshape(1)
     return step
 
 
