@@ -337,7 +337,7 @@ def lstm_two_layers_32x128(dtype):
     data = matrix(128 * 32, 256, dtype).view(128, 32, 256)
 
     def step():
-        with torch.no_grad():
+        with torch.no_grad(), torch.backends.cudnn.flags(allow_tf32=False):
             return model(data)[0]
     return step
 
