@@ -213,6 +213,7 @@ bool lens_order_has_fenced(void);                          /* some thread of thi
 void lens_order_publish(uint32_t *published);
 void lens_order_block(unsigned from, unsigned to); /* at a barrier of a block's threads, or of a cluster's */
 void lens_gather(uintptr_t pc, uint64_t value, uint64_t all[32]); /* every lane of a warp calls this */
+void lens_converge(uintptr_t pc);                                 /* and this */
 void lens_order_warp(int warp, uint32_t mask);                    /* between lanes of a warp */
 void lens_order_some(const bool *member, unsigned threads);       /* at a named barrier */
 /* These handle what an mbarrier carries from those who arrive to those who wait. */

@@ -125,7 +125,8 @@ RUNG_LENS_API uint64_t rung_lens_exchange(uint32_t mask, uint64_t value, int fro
 RUNG_LENS_API uint32_t rung_lens_ballot(uint32_t mask, int predicate);
 RUNG_LENS_API void rung_lens_syncwarp(uint32_t mask);
 
-enum asks { ASKS_NOTHING, ASKS_VALUES, ASKS_SHUFFLED }; /* shuffles and votes are counted */
+/* Shuffles and votes are counted. Who asks for the others' presence alone is not told what they have written. */
+enum asks { ASKS_PRESENCE, ASKS_NOTHING, ASKS_VALUES, ASKS_SHUFFLED };
 
 static void meet(uintptr_t pc, uint32_t mask, uint64_t value, enum asks asks)
 {
@@ -149,7 +150,7 @@ static void meet(uintptr_t pc, uint32_t mask, uint64_t value, enum asks asks)
     }
     m->mask = mask & exist;
     m->value[lane] = value;
-    m->asked = asks != ASKS_NOTHING || (m->arrived && m->asked);
+    m->asked = asks > ASKS_NOTHING || (m->arrived && m->asked);
     m->arrived |= 1u << lane;
     me->wait_pc = pc;
     me->warp_mask = mask;
@@ -158,7 +159,8 @@ static void meet(uintptr_t pc, uint32_t mask, uint64_t value, enum asks asks)
         lens_wait(LENS_AT_WARP);
         return;
     }
-    lens_order_warp(warp, m->mask);
+    if (asks != ASKS_PRESENCE)
+        lens_order_warp(warp, m->mask);
     lens_shuffles += asks == ASKS_SHUFFLED ? lens_now.weight : 0;
     uint32_t came = m->mask;
     m->arrived = 0;
@@ -194,6 +196,12 @@ void lens_gather(uintptr_t pc, uint64_t value, uint64_t all[32])
 {
     meet(pc, UINT32_MAX, value, ASKS_VALUES);
     memcpy(all, lens_now.thread[lens_now.current].met, 32 * sizeof *all);
+}
+
+/* Waits for the other lanes, as instructions do that a whole warp executes at once. */
+void lens_converge(uintptr_t pc)
+{
+    meet(pc, UINT32_MAX, 0, ASKS_PRESENCE);
 }
 
 void rung_lens_syncwarp(uint32_t mask)

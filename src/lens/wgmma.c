@@ -219,6 +219,7 @@ void rung_lens_wgmma_commit(void)
 
 void rung_lens_wgmma_wait(int groups_left)
 {
+    lens_converge(PC); /* no lane gives a stage back that another one has not read */
     unsigned first = (unsigned)lens_now.current / 32 * 32;
     unsigned done = lens_now.thread[lens_now.current].product_groups - (unsigned)groups_left;
     unsigned known = lens_now.thread[first].product_groups;
