@@ -9,6 +9,7 @@
 #include "cuda/host/memory_cost.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -36,7 +37,7 @@ static const double beta_us = 2.5;
 
 /* So much longer takes the end of a tile where rows of C lie at odd addresses: of one that is done whole, of one that
  * is cut; and of any tile where they lie at multiples of 8 bytes and not of 16. */
-static const double odd_end_us = 8.0, odd_cut_us = 4.0, half_odd_end_us = 2.0;
+static const double odd_end_us = 4.0, odd_cut_us = 3.0, half_odd_end_us = 2.0;
 
 static int64_t round_up(int64_t x, int64_t unit)
 {
@@ -492,7 +493,9 @@ static rung_status launch_panel(rung_cuda *cuda, const rung_kernel *kernel, cons
                       .shared_bytes = (unsigned)kernel->shared_bytes,
                       .cluster = CLUSTER,
                       .argument_bytes = sizeof g};
-    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, &function));
+    char symbol[64]; /* the form for rows of C at odd addresses has a name of its own */
+    snprintf(symbol, sizeof symbol, "%s%s", kernel->name, p->align_c < 8 ? "_u" : "");
+    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, symbol, &function));
     RUNG_TRY(rung_launch(cuda, &function, &grid, &g));
     if (kernel->arith == RUNG_TF32)
         return RUNG_SUCCESS;

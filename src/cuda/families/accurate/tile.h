@@ -11,15 +11,15 @@
     .shared_bytes = ACCURATE_RING_BYTES, .max_registers = RUNG_REGISTERS(ACCURATE_THREADS, 1), .max_spill_bytes = 96,  \
     .accepts = RUNG_ACCEPTS_ALL | RUNG_KEEPS_ORDER
 
-#define ACCURATE_HEADERS_BYTES 5120 /* what tiles' ends need, and barriers, as kernel.inc declares them */
-#define ACCURATE_LINES_BYTES (8 * 16 * 40 * 4) /* what the warps store in lines passes through it */
+#define ACCURATE_HEADERS_BYTES 5120           /* what tiles' ends need, and barriers, as kernel.inc declares them */
+#define ACCURATE_ROOM_BYTES (8 * 16 * 40 * 4) /* what passes through it to rows at odd addresses */
 
 #define ACCURATE_CHECKS                                                                                                \
     RUNG_TILE_CHECK(BM == 128 && BN == 128, "BM and BN are 128: two warpgroups of 64 rows, wgmma of 128 columns")      \
     RUNG_TILE_CHECK(BK == 32, "BK is 32: a row of an operand's image has 128 bytes")                                   \
     RUNG_TILE_CHECK(CLUSTER == 2, ".cluster is 2: the launch and the marks count pairs of blocks")                     \
     RUNG_TILE_CHECK(STAGES >= 2, "at least two stages: one is filled while another is multiplied")                     \
-    RUNG_TILE_CHECK(ACCURATE_RING_BYTES + ACCURATE_HEADERS_BYTES + ACCURATE_LINES_BYTES <= RUNG_MOST_SHARED_BYTES,                            \
+    RUNG_TILE_CHECK(ACCURATE_RING_BYTES + ACCURATE_HEADERS_BYTES + ACCURATE_ROOM_BYTES <= RUNG_MOST_SHARED_BYTES,      \
                     "a block has at most 232448 bytes of shared memory: fewer stages")
 
 #endif
