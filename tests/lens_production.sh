@@ -167,7 +167,9 @@ for row in $kernels; do
         try "$name" "TN:$((m - 1))x$((n + 3))x45:row,strided=3,beta=-0.5,bias=row"
         try "$name" "TT:$((m + 1))x$((n - 1))x33:row,strided=2,offset=3,bias=column,act=gelu"
         try "$name" "TN:4x5x83:row,strided=2"
-        try "$name" "NN:$((m + 9))x4x64:row,pad=3" ;;
+        try "$name" "NN:$((m + 9))x4x64:row,pad=3"
+        try "$name" "TN:3x5x83:row" # no fourth row that starts alike: refused
+        try "$name" "NN:$((m + 9))x64x3:row,pad=3" ;;
     *_lonecopy_*) # operands at any address: k shared by a block's warps, and a tile a warp
         try "$name" "NN:$((m + 8))x$((n + 4))x100:row,pad=1,alpha=-0.5,beta=1"
         try "$name" "NT:$((m + 3))x$((n + 5))x67:row,offset=1,strided=5,scalars=device,act=relu"

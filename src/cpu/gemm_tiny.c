@@ -84,7 +84,8 @@ static __attribute__((noinline)) void run_dots(const rung_cpu_args *p)
                          .c_col = turns ? p->ldc : 1,
                          .alpha = p->alpha,
                          .beta = p->beta};
-    for (int64_t j = 0; j < columns; j += COLUMNS, dot.t += COLUMNS * dot.t_ld, dot.c += COLUMNS * dot.c_col)
+    /* There are more columns than COLUMNS only where C is not turned, so they lie side by side. */
+    for (int64_t j = 0; j < columns; j += COLUMNS, dot.t += COLUMNS * dot.t_ld, dot.c += COLUMNS)
         p->kernel->dot[min64(COLUMNS, columns - j) - 1](&dot, rows);
 }
 

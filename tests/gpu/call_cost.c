@@ -57,7 +57,7 @@ static int64_t size_of(uint64_t *seed)
 }
 
 /* Half of the shapes are whole sixteens, as models have them; the others are of any size, some of them at odd
- * addresses. */
+ * addresses. One in eight is a matrix times a vector. */
 static rung_gemm product_of(uint64_t *seed)
 {
     rung_gemm g;
@@ -69,6 +69,8 @@ static rung_gemm product_of(uint64_t *seed)
         if (whole)
             sizes[i] = (sizes[i] + 15) / 16 * 16;
     }
+    if (next(seed) % 8 == 0)
+        sizes[next(seed) & 1] = 1;
     g.layout = RUNG_COL_MAJOR;
     g.m = sizes[0], g.n = sizes[1], g.k = sizes[2];
     g.trans_a = next(seed) & 1 ? RUNG_TRANS : RUNG_NO_TRANS;

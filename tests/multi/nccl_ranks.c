@@ -5,6 +5,7 @@
 #include "../gpu/fake_libcuda.h"
 #include "ranks.h"
 
+#include <malloc.h>
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <signal.h>
@@ -100,6 +101,24 @@ static int layouts(fake *gpu, int cases)
 }
 
 /* The whole C, on one rank's grid and on all ranks': the same bits. */
+/* Calls give back what they have taken: after many barriers this rank holds no more memory than after few. */
+static int keeps_nothing(rung_multi *multi)
+{
+    enum { FEW = 20, MANY = 220, SLACK_BYTES = 16 << 10 };
+    size_t few = 0;
+    for (int i = 0; i < MANY; i++) {
+        if (i == FEW)
+            few = mallinfo2().uordblks;
+        if (rung_multi_barrier(multi) != RUNG_SUCCESS)
+            return 0;
+    }
+    const size_t many = mallinfo2().uordblks;
+    if (many <= few + SLACK_BYTES)
+        return 1;
+    fprintf(stderr, "rank %d holds %zu bytes after %d barriers, and %zu after %d\n", me, many, MANY, few, FEW);
+    return 0;
+}
+
 static int bits(void)
 {
     static const int grids[][2] = {{1, 1}, {2, 2}, {1, 4}, {4, 1}, {2, 1}};
@@ -126,6 +145,7 @@ static int bits(void)
         parts_drop(multi, &p);
     }
     free(first);
+    right = right && keeps_nothing(multi);
     rung_multi_destroy(multi);
     return right;
 }
