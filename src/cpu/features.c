@@ -55,8 +55,32 @@ unsigned rung_cpu_feature_bits(const char *names)
     return bits;
 }
 
+static const struct {
+    const char *name;
+    rung_caches caches;
+} processors[] = {
+    {"zen3", {32 << 10, 512 << 10, 16 << 20, .follows_rows = 1}},
+    {"zen4", {32 << 10, 1 << 20, 16 << 20, .follows_rows = 1, .asks_for_few = 1}},
+    {"zen5", {48 << 10, 1 << 20, 32 << 20, .follows_rows = 0}},
+    {"emerald", {48 << 10, 2 << 20, 32 << 20, .follows_rows = 1, .stores_wait = 1}},
+};
+enum { PROCESSORS = sizeof processors / sizeof processors[0] };
+
+/* Returns the processor that RUNG_CPU_PLAN names, PROCESSORS for none. */
+static int planned_for(const char *name)
+{
+    int i = 0;
+    while (name && i < PROCESSORS && strcmp(processors[i].name, name) != 0)
+        i++;
+    return name ? i : PROCESSORS;
+}
+
 rung_status rung_cpu_check_features(void)
 {
+    const char *plan = getenv("RUNG_CPU_PLAN");
+    if (plan && *plan && planned_for(plan) == PROCESSORS)
+        return rung_fail(RUNG_INVALID_ARGUMENT,
+                         "RUNG_CPU_PLAN is '%s': set it to zen3, zen4, zen5 or emerald, or unset it", plan);
     const char *keep = getenv("RUNG_CPU_FEATURES");
     if (keep && strcmp(keep, "none") != 0 && rung_cpu_feature_bits(keep) & RUNG_CPU_UNKNOWN)
         return rung_fail(
@@ -118,8 +142,15 @@ static int is_intel(void)
 rung_caches rung_cpu_caches(void)
 {
     enum { L3_SHARE = 16 << 20 }; /* at most, of each CPU there is: a guest is told of all of its host's L3 */
-    rung_caches caches = {32 << 10, 512 << 10, 4 << 20, is_intel() || is_zen3_or_4(),
-                          is_zen3_or_4() && detect() & RUNG_CPU_AVX512};
+    int planned = planned_for(getenv("RUNG_CPU_PLAN"));
+    if (planned < PROCESSORS)
+        return processors[planned].caches;
+    rung_caches caches = {32 << 10,
+                          512 << 10,
+                          4 << 20,
+                          .follows_rows = is_intel() || is_zen3_or_4(),
+                          .asks_for_few = is_zen3_or_4() && detect() & RUNG_CPU_AVX512,
+                          .stores_wait = is_intel()};
     for (int index = 0; index < 8; index++) {
         char path[96], level[16], type[32], size[32];
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/level", index);

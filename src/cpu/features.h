@@ -1,5 +1,6 @@
 /* CPU features the kernels may need, as bits. RUNG_CPU_FEATURES narrows what is found, for tests and for comparing:
- * "avx2" keeps AVX2 and drops AVX-512, "none" leaves the portable kernel, on 64-bit Arm as well. */
+ * "avx2" keeps AVX2 and drops AVX-512, "none" leaves the portable kernel, on 64-bit Arm as well. RUNG_CPU_PLAN, for
+ * tests, has products planned as on another processor: by its caches and its manners. */
 #ifndef RUNG_CPU_FEATURES_H
 #define RUNG_CPU_FEATURES_H
 
@@ -11,7 +12,8 @@ enum { RUNG_CPU_AVX2 = 1, RUNG_CPU_AVX512 = 2, RUNG_CPU_NEON = 4, RUNG_CPU_KNOWN
  * NULL has no bits. */
 unsigned rung_cpu_feature_bits(const char *names);
 
-/* RUNG_CPU_FEATURES must be such a list, "none" or empty: a misspelt name would hide what it meant to keep. */
+/* RUNG_CPU_FEATURES must be such a list, "none" or empty: a misspelt name would hide what it meant to keep. So must
+ * RUNG_CPU_PLAN be a processor that is known. */
 rung_status rung_cpu_check_features(void);
 
 /* Returns the bits of this CPU under its operating system, narrowed by the environment at the time of the call. */
@@ -22,10 +24,12 @@ typedef struct rung_caches {
     int follows_rows; /* 1: the hardware loads ahead in a dozen long rows at once, and many requests at a time hold it
                          up */
     int asks_for_few; /* 1: asking for what passes one or two rows gains, although the hardware follows it */
+    int stores_wait;  /* 1: L3 is far, and a store that reaches into a second line waits for both from L2 on, since the
+                         hardware does not ask for them before its turn */
 } rung_caches;
 
 /* Returns the data caches of the first CPU, from the operating system's tables; common sizes where these tell nothing.
- * An L3 counts no more than a share for each CPU. */
+ * An L3 counts no more than a share for each CPU. Or those of the processor that RUNG_CPU_PLAN names. */
 rung_caches rung_cpu_caches(void);
 
 /* Returns how many CPUs this process may use: by its affinity mask, and its cgroup's quota rounded up. */

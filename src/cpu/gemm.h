@@ -21,6 +21,10 @@ typedef enum gemm_path {
     PATH_LONG_K
 } gemm_path;
 
+/* What tiles ask for of a B in place. AFTER: while the first tiles of a group of columns sum, the next group's part
+ * comes into L2. BESIDE: into L1, by the one tile that a group has. BELOW: the group's own rows, some steps ahead. */
+typedef enum gemm_asks { ASKS_NOTHING, ASKS_AFTER, ASKS_BESIDE, ASKS_BELOW } gemm_asks;
+
 typedef struct gemm_plan {
     gemm_path path;
     int64_t mc, kc, nc; /* blocks */
@@ -33,6 +37,8 @@ typedef struct gemm_plan {
     int split_m;        /* threads cut m, else n */
     int last;           /* columns in place, or packed from a transposed B: the last ones that go as dot products */
     int turned;         /* PATH_LONG_K: the pieces are those of the transposed product */
+    gemm_asks asks_b;   /* B in place */
+    int direct;         /* PATH_SWAPPED of A: tiles read A in place, else it streams past them */
 } gemm_plan;
 
 static inline int64_t min64(int64_t x, int64_t y)
@@ -86,6 +92,13 @@ static inline rung_cpu_args transposed(const rung_cpu_args *p)
     t.trans_a = !p->trans_b;
     t.trans_b = !p->trans_a;
     return t;
+}
+
+/* Returns true where each vector of C lies in one cache line. */
+static inline int has_whole_lines(const rung_cpu_args *p)
+{
+    int64_t vector_bytes = (int64_t)p->kernel->vl * 4;
+    return (uintptr_t)p->c % (uintptr_t)vector_bytes == 0 && p->ldc * 4 % vector_bytes == 0;
 }
 
 /* Returns true where rows of A collide: rows that lie multiples of a page apart share the sets of L1, and far enough

@@ -28,6 +28,18 @@ static int fetch_ahead(ahead *next, int64_t k, rung_fetch *fetch)
     return 1;
 }
 
+/* Says what the t-th tile of a group of so many columns asks for. */
+static void ask_b(const block *s, int columns, int64_t t, int64_t ldb, rung_tile_out *out)
+{
+    enum { STEPS_BELOW = 8 };
+    out->ask_b = s->asks_b == ASKS_NOTHING ? RUNG_ASK_NOTHING : RUNG_ASK_VECTORS;
+    out->ask_at = s->asks_b == ASKS_BELOW ? STEPS_BELOW * ldb : columns;
+    if (s->asks_b != ASKS_AFTER)
+        return;
+    out->ask_b = t <= columns / LINE_FLOATS ? RUNG_ASK_LINE : RUNG_ASK_NOTHING; /* rows of B lie in a line more */
+    out->ask_at += t * LINE_FLOATS;
+}
+
 /* Computes all rows of one group of `nv` vectors of columns. */
 static void sweep_rows(const block *s, const rung_cpu_kernel *kernel, const float *b, int64_t ldb, float *c, int nv,
                        rung_tile_out *out)
@@ -54,6 +66,7 @@ static void sweep_rows(const block *s, const rung_cpu_kernel *kernel, const floa
         int64_t rows = least + (t < extra);
         if (s->fetch_rows)
             fetch_a(s, i + rows, rows);
+        ask_b(s, nv * kernel->vl, t, ldb, out);
         tiles[rows - 1](s->k, s->a + i * row_step, s->lda, b, ldb, c + i * out->ldc, out);
         i += rows;
     }

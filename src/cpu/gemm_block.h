@@ -45,6 +45,7 @@ typedef struct block {
     int64_t fetch_rows; /* A in place: how many rows there are from a on; the next tile's are fetched while one runs. 0:
                            they are not */
     int packed_b;
+    gemm_asks asks_b;
     int most;      /* vectors of columns in a tile */
     int rows_most; /* A in place: rows of a tile, at most; 0: as many as the kernel has */
     ahead *next;   /* both packed: what tiles ask for; NULL: the next group of B */
@@ -104,10 +105,22 @@ static inline int64_t group_start(const grouping *by, int64_t group, int vl)
     return (whole * by->narrow + min64(whole, by->wide) + group - whole) * vl;
 }
 
+/* Returns whether stores that reach into a second line would wait: the fewer steps of k a tile has, the less of that is
+ * in the shadow of sums, and the sooner asking for C pays. */
+static inline int asks_for_second_lines(const rung_cpu_args *p, int64_t k)
+{
+    enum { FEW_STEPS = 16, STEPS = 32 };
+    const rung_caches *caches = p->caches;
+    int64_t least = k <= FEW_STEPS ? caches->l1_bytes / 4 : k <= STEPS ? caches->l2_bytes / 8 : caches->l2_bytes / 2;
+    return p->m * p->n * 4 > least && !has_whole_lines(p);
+}
+
 /* Returns whether tiles ask for C: where k is long that costs nothing, and where C is not at hand they wait less. */
-static inline int asks_c(const rung_cpu_args *p, int64_t k)
+static inline int asks_c(const rung_cpu_args *p, int64_t k, int packed_a)
 {
     enum { STEPS_FOR_NOTHING = 32, STEPS_LEAST = 8 };
+    if (p->caches->stores_wait && !packed_a)
+        return asks_for_second_lines(p, k);
     return k > STEPS_FOR_NOTHING || (k > STEPS_LEAST && p->m * p->n * 4 > p->caches->l2_bytes / 4);
 }
 
@@ -115,7 +128,7 @@ static inline void set_beta(block *s, const rung_cpu_args *p, int64_t step)
 {
     s->out.alpha = p->alpha;
     s->out.beta = step == 0 ? p->beta : 1.0f;
-    s->out.ask_c = asks_c(p, s->k);
+    s->out.ask_c = asks_c(p, s->k, s->packed_a);
 }
 
 /* Computes the block, one group of columns after another: a group's B stays in L1 or L2 while A passes. */

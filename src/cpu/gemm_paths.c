@@ -14,6 +14,7 @@ static void run_direct(const rung_cpu_args *p, const gemm_plan *plan, float *wor
                .kind = p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW,
                .rows_most = rows_in_place(p),
                .ldb = p->ldb,
+               .asks_b = plan->asks_b,
                .most = plan->most,
                .c = p->c,
                .out = {.ldc = p->ldc}};
@@ -134,7 +135,7 @@ static void write_columns(const rung_cpu_args *p, int64_t row, int64_t rows, int
                .ldb = p->ldb,
                .most = p->kernel->nv,
                .c = p->c + row * p->ldc + column,
-               .out = {.ldc = p->ldc, .alpha = p->alpha, .beta = 0.0f, .ask_c = asks_c(p, p->k), .stream = stream}};
+               .out = {.ldc = p->ldc, .alpha = p->alpha, .beta = 0.0f, .ask_c = asks_c(p, p->k, 0), .stream = stream}};
     if (columns > 0)
         rung_gemm_sweep(&s);
 }
@@ -293,7 +294,8 @@ static void run_rank(const rung_cpu_args *p, const gemm_plan *plan, float *works
                            .b_group = in_place ? group : group * p->k,
                            .ldc = p->ldc,
                            .alpha = p->alpha,
-                           .beta = p->beta};
+                           .beta = p->beta,
+                           .ask_c = p->caches->stores_wait && p->m * p->n * 4 > p->caches->l1_bytes / 4};
     for (int64_t j = 0; j < p->n; j += plan->nc) {
         rank.n = min64(plan->nc, p->n - j);
         rank.c = p->c + j;
@@ -327,7 +329,7 @@ static void run_swapped(const rung_cpu_args *p, const gemm_plan *plan, float *wo
             t.a = p->b + at * p->ldb;
         if (columns && is_rank(&t))
             run_rank(&t, &(gemm_plan){.nc = strip}, NULL); /* so few rows that B is read in place */
-        else if (columns && p->m * p->k * 4 <= p->caches->l2_bytes / 2)
+        else if (columns && plan->direct)
             run_direct(&t, plan, NULL);
         else if (columns)
             run_stream(&t, plan, rest);

@@ -21,10 +21,12 @@ enum {
     PAST_COLUMNS = 1024,          /* at most: longer runs of C gain nothing */
     OUTER_STEPS = 64,             /* of k, at most: writing C takes longer than adding up */
     CHUNK_BYTES = 256 << 10,      /* of B, packed at a time: more leaves too little of L2 for what is asked ahead */
+    ROWS_OF_MANY_TILES = 27,      /* rows whose first tiles ask for all that comes next, before it is needed */
     ROWS_TO_SHARE = 32, /* rows of C, at least, that threads cut by rows: cut by columns, each row has a line of two */
     FAR_FROM_L2 = 2,    /* times the size of L2: a C so large is best written in long runs */
     L3_SHARE_AT_HAND = 16, /* of L3, a part that neighbours leave alone, so that C in it is read twice in little time */
     PAST_STEPS = 10,       /* of k, at most, where a line takes several vectors: tiles are narrow, B is read often */
+    PAST_STEPS_OF_FAR_L3 = 20, /* the same where C in long runs costs less than B from L3, for each class of rows */
 };
 
 /* Returns true where a packed tile is no wider than a cache line. */
@@ -38,6 +40,8 @@ static int has_narrow_tiles(const rung_cpu_kernel *kernel)
 static int should_pass_caches(const rung_cpu_args *p, const rung_caches *caches)
 {
     int64_t steps = p->kernel->vl >= LINE_FLOATS ? OUTER_STEPS : PAST_STEPS;
+    if (caches->stores_wait)
+        steps = min64(steps, PAST_STEPS_OF_FAR_L3);
     return p->beta == 0.0f && p->k <= steps && p->m * p->n * 4 > caches->l3_bytes / 4 && p->kernel->vl >= 8 &&
            p->n >= 2 * FEW && p->m >= rung_gemm_row_classes(p) * p->kernel->mr && (uintptr_t)p->c % sizeof *p->c == 0;
 }
@@ -94,12 +98,22 @@ static int fills_lanes_turned(const rung_cpu_args *p)
     return p->trans_b && p->m >= LANES_LEAST && p->m <= LINE_FLOATS && p->n > 2 * FEW && p->k >= STEPS_LEAST;
 }
 
+/* Returns true where the last columns of a wide vector's tiles are a group of their own, for which a transposed A
+ * passes once more, in parts of lines. Where L3 is far that costs more than turning C, once k is long enough. */
+static int has_loose_columns(const rung_cpu_args *p, const rung_caches *caches)
+{
+    enum { COLUMNS_MOST = 64, STEPS_LEAST = 64, STEPS_LEAST_OF_MANY = 150 };
+    int64_t rest = p->n % LINE_FLOATS;
+    return caches->stores_wait && p->kernel->vl >= LINE_FLOATS && p->n > LINE_FLOATS && p->n <= COLUMNS_MOST &&
+           rest > 0 && rest <= LINE_FLOATS / 2 && p->k >= (p->n <= FEW ? STEPS_LEAST : STEPS_LEAST_OF_MANY);
+}
+
 /* Returns true where few rows, or few columns, go as the transposed product, whose vectors run along the long operand
  * as it lies. Turning the result costs some steps of k, more where other tiles would leave no lanes empty. Tiles of one
  * short vector load a float for each FMA, so that it pays as soon as A is not in L1. */
 static int is_swapped(const rung_cpu_args *p, gemm_plan *plan, const rung_caches *caches)
 {
-    enum { STEPS_LEAST = 256, STEPS_LEAST_OF_LINES = 128, L2_PARTS = 4 };
+    enum { STEPS_LEAST = 256, STEPS_LEAST_OF_LINES = 128, L2_PARTS = 4, L2_PART_OF_FAR_L3 = 3 };
     enum { LANES = 8, STEPS_LEAST_OF_ONE_VECTOR = 48, L1_PARTS = 2 };
     plan->of_b = p->trans_b && p->m <= FEW && p->n > 4 * FEW &&
                  p->k >= (p->m % LINE_FLOATS ? STEPS_LEAST : STEPS_LEAST_OF_LINES);
@@ -107,8 +121,10 @@ static int is_swapped(const rung_cpu_args *p, gemm_plan *plan, const rung_caches
     if (plan->of_b || leaves_lanes_empty(p))
         return 1;
     int is_one_vector = p->n <= LANES && p->k >= STEPS_LEAST_OF_ONE_VECTOR;
-    int64_t near_bytes = is_one_vector ? L1_PARTS * caches->l1_bytes : L2_PARTS * caches->l2_bytes;
-    return p->trans_a && p->n <= FEW && p->m > 4 * FEW && p->m * p->k * 4 > near_bytes;
+    int64_t in_l2 = caches->stores_wait ? caches->l2_bytes / L2_PART_OF_FAR_L3 : L2_PARTS * caches->l2_bytes;
+    int64_t near_bytes = is_one_vector ? L1_PARTS * caches->l1_bytes : in_l2;
+    return p->trans_a && p->m > 4 * FEW &&
+           ((p->n <= FEW && p->m * p->k * 4 > near_bytes) || has_loose_columns(p, caches));
 }
 
 /* Returns true where packing B pays. A tile as wide as a cache line reads two lines a step where B's rows start
@@ -131,6 +147,29 @@ static int wants_packed_a(const rung_cpu_args *p, const rung_caches *caches)
            p->k * STEP_BYTES > caches->l1_bytes;
 }
 
+/* Returns true where tiles of whole lines read B in place although it is large: while the tiles of one group sum, the
+ * first of them ask for the next group's part. That takes less time than packing for few rows, or for a narrow C of
+ * some more. A transposed A is read in parts of lines, again for each group. */
+static int is_in_place_ahead(const rung_cpu_args *p, const rung_caches *caches)
+{
+    enum { ROWS_LEAST = 9, ROWS_MOST = 112, ROWS_MOST_OF_NARROW = 200, COLUMNS_OF_NARROW = 512 };
+    if (!caches->stores_wait || has_narrow_tiles(p->kernel) || p->trans_b || p->ldb % PAGE_FLOATS == 0 ||
+        p->m < ROWS_LEAST || (p->m < ROWS_OF_MANY_TILES && p->k * p->n * 4 > caches->l3_bytes / 2))
+        return 0;
+    if (p->trans_a)
+        return p->m <= 2 * FEW;
+    return p->m <= ROWS_MOST || (p->m <= ROWS_MOST_OF_NARROW && p->n <= COLUMNS_OF_NARROW);
+}
+
+/* Returns true where a transposed A of many rows is packed for tiles of whole lines: they take half a line of each of
+ * its steps, which L1 does not keep beside B until the next tile takes the other half. */
+static int wants_wide_packed_a(const rung_cpu_args *p, const rung_caches *caches)
+{
+    enum { STEP_LINES = 5, PANELS_LEAST = 36, COLUMNS_LEAST = 128 };
+    return caches->stores_wait && p->trans_a && !has_narrow_tiles(p->kernel) && p->m >= PANELS_LEAST * p->kernel->mr &&
+           p->n > COLUMNS_LEAST && p->k * STEP_LINES * LINE_BYTES > caches->l1_bytes;
+}
+
 /* Returns true where A stays in place: each group of columns reads it again, which takes few groups less time than
  * packing. Tiles narrower than a line read rows of A as fast in place, as long as L2 has most of them. */
 static int wants_a_in_place(const rung_cpu_args *p, const rung_caches *caches)
@@ -143,14 +182,7 @@ static int wants_a_in_place(const rung_cpu_args *p, const rung_caches *caches)
         return 1;
     if (p->m * p->k * 4 <= caches->l2_bytes / 2)
         return p->n <= COLUMNS_MOST && !wants_packed_a(p, caches);
-    return p->n <= COLUMNS_MOST_OF_LARGE && !p->trans_a;
-}
-
-/* Returns true where each vector of C lies in one cache line. */
-static int has_whole_lines(const rung_cpu_args *p)
-{
-    int64_t vector_bytes = (int64_t)p->kernel->vl * 4;
-    return (uintptr_t)p->c % (uintptr_t)vector_bytes == 0 && p->ldc * 4 % vector_bytes == 0;
+    return p->n <= (caches->stores_wait ? COLUMNS_MOST : COLUMNS_MOST_OF_LARGE) && !p->trans_a;
 }
 
 /* Returns true where k is so short that writing C takes longer than adding up, and C is not in L2. Where no line is
@@ -158,6 +190,8 @@ static int has_whole_lines(const rung_cpu_args *p)
 static int is_short_k(const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { STEPS_LEAST_PACKED = 17 };
+    if (caches->stores_wait)
+        return p->k <= OUTER_STEPS && p->m >= 2 * FEW && p->n > 2 * FEW && p->m * p->n * 4 > caches->l2_bytes / 8 * 3;
     if (p->k >= STEPS_LEAST_PACKED && has_whole_lines(p))
         return 0;
     return p->k <= OUTER_STEPS && p->m >= 2 * FEW && p->n > 2 * FEW && p->m * p->n * 4 > caches->l2_bytes;
@@ -169,9 +203,26 @@ static int is_short_k(const rung_cpu_args *p, const rung_caches *caches)
 static gemm_path short_k_path(const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { SMALL_L2 = 512 << 10 };
+    if (caches->stores_wait)
+        return PATH_OUTER;
     if (p->m * p->n * 4 <= max64(FAR_FROM_L2 * caches->l2_bytes, caches->l3_bytes / L3_SHARE_AT_HAND))
         return PATH_PACK_B;
     return p->trans_a && has_narrow_tiles(p->kernel) && caches->l2_bytes <= SMALL_L2 ? PATH_PACKED : PATH_OUTER;
+}
+
+/* Chooses what tiles ask for of a B in place that is not at hand. A few rows are one tile, or two: over a long k its
+ * own rows are what it waits for, else the next group's. */
+static gemm_asks choose_asks(const rung_cpu_args *p, const rung_caches *caches)
+{
+    enum { STEPS_OF_LONG = 128 };
+    int64_t bytes = p->k * p->n * 4;
+    if (!caches->stores_wait || has_narrow_tiles(p->kernel))
+        return ASKS_NOTHING;
+    if (p->m >= ROWS_OF_MANY_TILES)
+        return bytes > caches->l2_bytes / 8 ? ASKS_AFTER : ASKS_NOTHING;
+    if (p->k >= STEPS_OF_LONG)
+        return bytes > caches->l2_bytes / 8 ? ASKS_BELOW : ASKS_NOTHING;
+    return p->m <= p->kernel->mr && bytes > caches->l1_bytes ? ASKS_BESIDE : ASKS_NOTHING;
 }
 
 enum { CLOSE_LDB_MOST = 512 };
@@ -246,10 +297,13 @@ static gemm_path choose_path(const rung_cpu_args *p, gemm_plan *plan, const rung
         return PATH_SWAPPED;
     if (is_short_k(p, caches))
         return short_k_path(p, caches);
-    if (!p->trans_b && b_bytes <= caches->l2_bytes / 2 && a_bytes <= caches->l2_bytes / 2 && !wants_packed_a(p, caches))
+    if (!p->trans_b && b_bytes <= caches->l2_bytes / 2 && a_bytes <= caches->l2_bytes / 2 &&
+        !wants_packed_a(p, caches) && !wants_wide_packed_a(p, caches))
         return wants_packed_b(p, caches) ? PATH_PACK_B : PATH_DIRECT;
     if (is_long_k(p))
         return PATH_LONG_K;
+    if (is_in_place_ahead(p, caches))
+        return PATH_DIRECT;
     if (is_few_rows_close(p, caches))
         return PATH_DIRECT;
     if (!p->trans_b && p->m <= stream_rows(p))
@@ -382,6 +436,7 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
     case PATH_DIRECT:
         plan.last = last_as_dots(p);
         plan.most = vectors_in_place(kernel, p->m, p->n - plan.last);
+        plan.asks_b = choose_asks(p, caches);
         break;
     case PATH_PAST: plan.nc = max64(min64(caches->l2_bytes / 4 / (4 * p->k), PAST_COLUMNS) / panel, 1) * panel; break;
     case PATH_RANK:
@@ -403,6 +458,11 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
         plan.split_m = !plan.of_b;
         plan.mc = kernel->mr;
         plan.nc = stream_columns(p->n, panel, caches);
+        plan.direct = p->m * p->k * 4 <= caches->l2_bytes / 2;
+        if (plan.direct) {
+            rung_cpu_args t = transposed(p);
+            plan.asks_b = choose_asks(&t, caches);
+        }
         if (plan.of_b) {
             rung_cpu_args t = transposed(p);
             plan.last = last_beside_packed(&t, caches);

@@ -14,8 +14,12 @@ static inline void run_tiles(const rung_cpu_args *p, const rung_cpu_kernel *kern
     int64_t left = p->m, most = kernel->max_rows[vectors - 1], asked = rows_in_place(p);
     int lanes = (int)(p->n - ((vectors - 1) << kernel->vl_bits));
     const rung_tile_fn *tiles = kernel->tile[p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW][vectors - 1];
-    rung_tile_out out = {
-        .ldc = p->ldc, .alpha = p->alpha, .beta = p->beta, .lanes = lanes, .b_lanes = lanes, .ask_c = asks_c(p, p->k)};
+    rung_tile_out out = {.ldc = p->ldc,
+                         .alpha = p->alpha,
+                         .beta = p->beta,
+                         .lanes = lanes,
+                         .b_lanes = lanes,
+                         .ask_c = asks_c(p, p->k, 0)};
     if (left <= most) {
         tiles[left - 1](p->k, p->a, p->lda, p->b, p->ldb, p->c, &out);
         return;
@@ -54,6 +58,7 @@ static void run(const rung_cpu_args *p, const rung_cpu_kernel *kernel)
     s.b = p->b;
     s.ldb = p->ldb;
     s.fetch_rows = 0;
+    s.asks_b = ASKS_NOTHING;
     s.most = most;
     s.rows_most = rows_in_place(p);
     s.next = NULL;
@@ -62,8 +67,9 @@ static void run(const rung_cpu_args *p, const rung_cpu_kernel *kernel)
     s.out.alpha = p->alpha;
     s.out.beta = p->beta;
     s.out.fetch = (rung_fetch){0};
-    s.out.ask_c = asks_c(p, p->k);
+    s.out.ask_c = asks_c(p, p->k, 0);
     s.out.stream = 0;
+    s.out.ask_b = RUNG_ASK_NOTHING;
     rung_gemm_sweep(&s);
 }
 

@@ -5,7 +5,6 @@
 #include "cpu/kernels/simd_avx2.h"
 
 /* kernel_body.inc says what these are. */
-#define TAIL_ALWAYS_MASKED 0
 #define UNROLL_K 4
 #define FAMILY avx2_f32_6x16
 #define FAMILY_MR 6

@@ -5,7 +5,6 @@
 #include "cpu/kernels/simd_avx512.h"
 
 /* kernel_body.inc says what these are. */
-#define TAIL_ALWAYS_MASKED 1 /* a masked load costs what a plain one does */
 #define FAMILY avx512_f32_8x48
 #define FAMILY_HALF avx512_f32_8x24
 #define FAMILY_MR 8

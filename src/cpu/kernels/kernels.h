@@ -32,6 +32,9 @@ typedef struct rung_fetch {
     int64_t gap, ld;
 } rung_fetch;
 
+/* What a tile asks for of a B in place, in each step: a line into L2, or as many vectors as the tile has into L1. */
+enum { RUNG_ASK_NOTHING, RUNG_ASK_LINE, RUNG_ASK_VECTORS };
+
 typedef struct rung_tile_out {
     int64_t ldc;
     float alpha, beta;
@@ -39,6 +42,8 @@ typedef struct rung_tile_out {
     int b_lanes; /* columns of it that B holds: as many, or vl where B is packed, with zeros behind the last column */
     rung_fetch fetch; /* with both operands packed: asked for while the tile sums */
     int ask_c;        /* 1: C is asked for while the tile sums */
+    int ask_b;        /* RUNG_ASK_...: tiles as wide as packed ones ask, and only those wider than a line */
+    int64_t ask_at;   /* how many floats behind each step's first one lies what is asked for */
     int stream;       /* 1: C is 64-byte aligned, beta is 0 and C will not be read soon: bypass the caches */
 } rung_tile_out;
 
@@ -97,6 +102,7 @@ typedef struct rung_rank_args {
     float *c;
     int64_t ldc;
     float alpha, beta;
+    int ask_c; /* 1: C is asked for a few vectors ahead */
 } rung_rank_args;
 
 typedef void (*rung_rank_fn)(const rung_rank_args *args);

@@ -4,7 +4,6 @@
 #include "cpu/kernels/simd_neon.h"
 
 /* kernel_body.inc says what these are. */
-#define TAIL_ALWAYS_MASKED 0
 #define FAMILY neon_f32_8x12
 #define FAMILY_MR 8
 #define FAMILY_NV 3

@@ -3,7 +3,6 @@
 #include "cpu/kernels/simd_portable.h"
 
 /* kernel_body.inc says what these are. */
-#define TAIL_ALWAYS_MASKED 0
 #define FAMILY portable_f32_8x8
 #define FAMILY_MR 8
 #define FAMILY_NV 2

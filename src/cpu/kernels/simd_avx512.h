@@ -6,6 +6,7 @@
 #include <immintrin.h>
 
 #define VL 16
+#define V_REGISTER "+v"
 typedef __m512 vf;
 typedef __mmask16 vmask;
 

@@ -4,6 +4,8 @@
 
 #include "cpu/kernels/simd_256.h"
 
+#define V_REGISTER "+v"
+
 typedef __mmask8 vmask;
 
 VFN vmask v_mask(int lanes)
