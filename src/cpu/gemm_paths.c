@@ -235,11 +235,12 @@ static int dot_asks(const rung_cpu_args *p, int64_t rows)
 
 /* Returns whether vectors half as long take less time. Of rows that begin anywhere every vector of a whole line crosses
  * into the next line, of those half as long every second one. One or two columns have little else to do than to read
- * these rows. From L3 more columns gain too, and from memory rows are asked for, and none does. */
-static int wants_narrow_dots(int asks, int64_t columns)
+ * these rows, which costs less where vectors of a line are loaded two at a time, as where stores wait. From L3 more
+ * columns gain too, and from memory rows are asked for, and none does. */
+static int wants_narrow_dots(int asks, int64_t columns, const rung_caches *caches)
 {
     enum { FEW_COLUMNS = 2 };
-    if (asks == RUNG_DOT_ASKS_ALONG)
+    if (asks == RUNG_DOT_ASKS_ALONG || (asks == RUNG_DOT_ASKS_NOTHING && caches->stores_wait))
         return 0;
     return asks == RUNG_DOT_ASKS_NEXT ? columns != FEW_COLUMNS : columns <= FEW_COLUMNS;
 }
@@ -253,7 +254,7 @@ static void run_dot(const rung_cpu_args *p, const gemm_plan *plan, float *worksp
     const float *t = of_b ? p->a : p->b;
     int64_t ldt = of_b ? p->lda : p->ldb;
     int asks = dot_asks(p, rows);
-    const rung_cpu_kernel *kernel = wants_narrow_dots(asks, columns) ? narrow_of(p->kernel) : p->kernel;
+    const rung_cpu_kernel *kernel = wants_narrow_dots(asks, columns, p->caches) ? narrow_of(p->kernel) : p->kernel;
     int k_innermost = of_b ? !p->trans_a : p->trans_b;
     rung_dot_args dot = {.k = p->k,
                          .s = of_b ? p->b : p->a,
