@@ -334,8 +334,9 @@ static void one_group(gemm_plan *plan, const rung_cpu_args *p, const rung_caches
 }
 
 /* Chooses blocks with both operands packed. Each pass over C costs page walks where its rows lie far apart, so k is cut
- * as seldom as L2 allows: a panel of B takes a fifth of it, a block of A a quarter, the slab of B a share of L3. Few
- * rows pass over C in little time, so their blocks are small. */
+ * as seldom as L2 allows: a panel of B takes a fifth of it, a block of A a quarter, the slab of B a share of L3, and a
+ * larger one where L3 is far, for which A is packed again. Few rows pass over C in little time, so their blocks are
+ * small. */
 static void deep_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_caches *caches)
 {
     int64_t panel = (int64_t)p->kernel->nv * p->kernel->vl;
@@ -344,7 +345,8 @@ static void deep_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_cach
     int64_t kc = few ? 256 : max64(min64(caches->l2_bytes / 5 / (4 * panel), deepest), 256);
     plan->kc = even_block(p->k, kc, 8);
     plan->mc = max64(caches->l2_bytes / 4 / (4 * plan->kc) / p->kernel->mr, 1) * p->kernel->mr;
-    plan->nc = max64(min64(caches->l3_bytes / 4, 4 << 20) / (4 * plan->kc) / panel, 1) * panel;
+    int64_t slab = caches->stores_wait ? caches->l3_bytes / 2 : min64(caches->l3_bytes / 4, 4 << 20);
+    plan->nc = max64(slab / (4 * plan->kc) / panel, 1) * panel;
     plan->chunk = CHUNK_BYTES / (4 * plan->kc);
     if (p->m <= 2 * FEW)
         plan->split_m = 0;
