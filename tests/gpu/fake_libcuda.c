@@ -992,14 +992,6 @@ CALL(cuStreamBeginCapture_v2, CUstream handle, CUstreamCaptureMode mode)
     return CUDA_SUCCESS;
 }
 
-CALL(cuStreamEndCapture, CUstream handle, CUgraph *graph)
-{
-    (void)handle;
-    ENTER();
-    *graph = NULL;
-    return CUDA_SUCCESS;
-}
-
 /* A graph is its kernels in the order they were added. */
 typedef struct kernels {
     int count;
@@ -1009,6 +1001,16 @@ typedef struct kernels {
     unsigned cluster[4];
     int priority[4];
 } kernels;
+
+/* Nothing is recorded: the graph is empty. */
+CALL(cuStreamEndCapture, CUstream handle, CUgraph *graph)
+{
+    (void)handle;
+    ENTER();
+    *graph = calloc(1, sizeof(kernels));
+    state.graphs++;
+    return CUDA_SUCCESS;
+}
 
 static kernels *being_made; /* nodes are numbers: their attributes are those of this graph */
 

@@ -4,6 +4,7 @@
 #include "../gpu/fake_libcuda.h"
 #include "../support.h"
 #include "layouts.h"
+#include "rung_catalog.h"
 
 #include <dlfcn.h>
 
@@ -429,6 +430,75 @@ static void spans_are_taken(void **state)
     rung_multi_destroy(multi);
 }
 
+/* Returns which arithmetic and chips the launched kernels are made for: a bit for each pair. */
+static unsigned made_for(void)
+{
+    static const int archs[] = {75, 80, 90};
+    unsigned seen = 0;
+    for (const char *line = gpu->launched; *line; line = strchr(line, '\n') + 1)
+        for (int i = 0; i < rung_kernel_count(); i++) {
+            const rung_kernel *kernel = rung_kernel_at(i);
+            const size_t length = strlen(kernel->name);
+            for (int arch = 0; arch < 3 && strncmp(line, kernel->name, length) == 0; arch++)
+                seen |= (kernel->arch == archs[arch]) << (8 * arch + (int)kernel->arith);
+        }
+    return seen;
+}
+
+/* Multiplies without looking at the result; returns what the kernels were made for. */
+static unsigned kernels_for(rung_multi *multi, int64_t m, int64_t n, int64_t k)
+{
+    const int64_t shape[3][2] = {{m, k}, {k, n}, {m, n}};
+    rung_matrix d[3];
+    void *at[3];
+    for (int i = 0; i < 3; i++) {
+        rung_matrix_init(&d[i], shape[i][0], shape[i][1], 64, 64, 1, 1);
+        assert_ok(rung_multi_alloc(multi, 0, shape[i][0] * shape[i][1] * 4, &at[i]));
+    }
+    const float *a = at[0], *b = at[1];
+    float *c = at[2];
+    gpu->launched[0] = 0;
+    assert_ok(rung_psgemm(multi, RUNG_NO_TRANS, RUNG_NO_TRANS, m, n, k, 1.0f, &a, 1, 1, &d[0], &b, 1, 1, &d[1], 0.0f,
+                          &c, 1, 1, &d[2]));
+    for (int i = 0; i < 3; i++)
+        rung_multi_free(multi, 0, at[i]);
+    return made_for();
+}
+
+/* Products over ranks have bits that depend on k alone: also a small one, for which another kernel would be faster,
+ * goes by the arithmetic of a large one. */
+static void arithmetic_does_not_depend_on_sizes(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][2] = {{1500, 1200}, {8, 8}, {64, 200}, {129, 1}, {500, 300}, {40, 1500}};
+    static const int64_t depths[] = {1, 7, 33, 130, 1000};
+    gpu->arch = 90;
+    gpu->idle = 1;
+    setenv("RUNG_MULTI_PANEL", "1000", 1);
+    for (int math = RUNG_STRICT; math <= RUNG_FAST; math++) {
+        rung_multi_config config;
+        rung_multi *multi;
+        rung_multi_config_init(&config);
+        config.ranks = 1;
+        config.math = (rung_math)math;
+        assert_ok(rung_multi_create(&multi, &config));
+        for (size_t i = 0; i < sizeof depths / sizeof *depths; i++) {
+            const unsigned first = kernels_for(multi, sizes[0][0], sizes[0][1], depths[i]);
+            assert_true(first != 0);
+            for (size_t j = 1; j < sizeof sizes / sizeof *sizes; j++)
+                if (kernels_for(multi, sizes[j][0], sizes[j][1], depths[i]) != first)
+                    fail_msg("math %d: %lld x %lld x %lld goes by kernels of other arithmetic than %lld x %lld:\n%s",
+                             math, (long long)sizes[j][0], (long long)sizes[j][1], (long long)depths[i],
+                             (long long)sizes[0][0], (long long)sizes[0][1], gpu->launched);
+        }
+        rung_multi_destroy(multi);
+    }
+    choose_panels(0);
+    gpu->idle = 0;
+    gpu->arch = 80;
+    assert_int_equal(gpu->faults, 0);
+}
+
 static void devices_are_checked(void **state)
 {
     (void)state;
@@ -487,6 +557,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(a_failed_product_is_forgotten, no_failure, nothing_left_open),
         cmocka_unit_test_setup_teardown(whole_matrices_come_and_go, no_failure, nothing_left_open),
         cmocka_unit_test_setup_teardown(spans_are_taken, no_failure, nothing_left_open),
+        cmocka_unit_test_setup_teardown(arithmetic_does_not_depend_on_sizes, no_failure, nothing_left_open),
         cmocka_unit_test_setup_teardown(devices_are_checked, no_failure, nothing_left_open)};
     return cmocka_run_group_tests(tests, open_fake, NULL);
 }
