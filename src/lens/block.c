@@ -300,6 +300,7 @@ static void run_block(const lens_launch_config *config, double *barriers)
         t->copy_count = t->open_group = 0;
         t->store_pc = 0;
         t->product_groups = 0;
+        t->early = config->overlaps;
         t->arrived_at = 0;
         t->meeting_wanted = false;
     }

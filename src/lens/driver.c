@@ -292,6 +292,14 @@ static unsigned cluster_of(const CUlaunchConfig *config)
     return 1;
 }
 
+static bool overlaps(const CUlaunchConfig *config)
+{
+    for (unsigned i = 0; i < config->numAttrs; i++)
+        if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+            return config->attrs[i].value.programmaticStreamSerializationAllowed != 0;
+    return false;
+}
+
 static CUresult check_launch(const CUlaunchConfig *config, const lens_function *f, unsigned cluster)
 {
     unsigned shared = config->sharedMemBytes + lens_static_bytes(f->module, f->symbol);
@@ -342,7 +350,8 @@ EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction functi
                                  .argument = parameters[0],
                                  .argument_bytes = readable(parameters[0]),
                                  .cluster = cluster,
-                                 .finite_poison = __builtin_popcount(f->launches++) & 1};
+                                 .finite_poison = __builtin_popcount(f->launches++) & 1,
+                                 .overlaps = overlaps(config)};
     int ended = lens_run(&launch);
     if (ended != 0)
         snprintf(reason, sizeof reason, "%s was stopped by the lens; its findings say why", f->symbol);

@@ -90,6 +90,7 @@ typedef struct lens_thread {
     uintptr_t store_pc; /* of its last bulk store; 0 where it has waited until all were read */
     uint32_t store_stamp;
     unsigned product_groups; /* of wgmma, that it has committed */
+    bool early;              /* its launch may overlap the one before it, for which it has not waited yet */
 } lens_thread;
 
 typedef struct lens_array {   /* a __shared__ variable of the kernel's object */
@@ -119,6 +120,7 @@ typedef struct lens_launch_config {
     const void *argument;
     size_t argument_bytes;
     bool finite_poison; /* shared memory holds a finite number before it is written; else NaN */
+    bool overlaps;      /* its blocks may start while earlier kernels still run */
 } lens_launch_config;
 
 typedef struct lens_block {

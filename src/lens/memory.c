@@ -219,6 +219,9 @@ void lens_check_global(uintptr_t pc, uintptr_t address, unsigned bytes, bool wri
                   bytes, (void *)address, bytes);
         lens_abandon();
     }
+    if (lens_now.thread[lens_now.current].early) /* also where it reads what no kernel writes: the rule is simple */
+        lens_find(RUNG_LENS_RACE, pc, "%s global memory before it has waited for earlier kernels, which may still run",
+                  write ? "writes" : "reads");
     if (p && address + bytes <= p->base + p->bytes) {
         if (!o && operand_count && (o = operand_behind(p)) != NULL)
             report(pc, o, address, bytes, write);

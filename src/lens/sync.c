@@ -233,6 +233,13 @@ void rung_lens_threadfence(void)
     lens_order_fence();
 }
 
+RUNG_LENS_API void rung_lens_after_earlier_kernels(void);
+
+void rung_lens_after_earlier_kernels(void)
+{
+    lens_now.thread[lens_now.current].early = false;
+}
+
 RUNG_LENS_API void rung_lens_trap(const char *what);
 
 void rung_lens_trap(const char *what)
