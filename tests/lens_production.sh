@@ -121,7 +121,8 @@ for row in $kernels; do
         try "$name" "TT:33x1x1030:row,bias=column,act=gelu"
         try "$name" "NN:130x1x2000:row,scalars=device,beta=-0.5"
         gathers "$name" 1x40x9001+8 "NN:40x1x9001:row,pad=8,beta=0.5,bias=row"
-        few 3 "$name" "TT:1x130x905:row,pad=8,strided=3" ;;
+        few 3 "$name" "TT:1x130x905:row,pad=8,strided=3"
+        few 3 "$name" "NN:40x1x9001:row,pad=8,shared_b=3" ;; # one vector for the batch: it is gathered once
     *_tmawarp_* | *_tmaslice_* | *_markwarp_* | *_markslice_*)
         try "$name" "NT:$((m + 4))x$((n + 4))x$((5 * k + 132)):row,pad=4,alpha=-0.5,beta=1"
         try "$name" "TN:$((m + 3))x$((n + 8))x$((k + 4)):row,offset=1,beta=-0.5,bias=row"
@@ -244,6 +245,7 @@ for name in $(tiles large a_k_innermost=0); do
     # For each k % 4, B, A or both are read as they lie and the other one is turned or packed; with a few k beyond whole steps, and without.
     if mine; then
         try "$name" "NN:77x301x515:row,pad=1"
+        try "$name" "TN:77x65x515:row,pad=1,strided=2" # a batch is not cut so
         try "$name" "TN:131x261x577:row,pad=1,beta=0.5,bias=row"
         try "$name" "TT:131x253x578:row,offset=3,pad=3,act=relu"
     fi
