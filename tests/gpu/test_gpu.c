@@ -1716,6 +1716,7 @@ typedef struct life {
     float *memory[3]; /* on the device */
     void *stream;     /* made in another context of the same device */
     long later_calls; /* of the last product, when nothing fails any more */
+    char said[256];   /* of the first product, where it failed */
 } life;
 
 static rung_status live(rung_context *context, life *l)
@@ -1735,6 +1736,7 @@ static rung_status whole_life(life *l)
 {
     rung_context *context;
     rung_status status = open_context(l->kind == ACCURATE ? HOPPER : 1, &context);
+    snprintf(l->said, sizeof l->said, "%s", status == RUNG_SUCCESS ? "" : rung_last_error());
     if (status != RUNG_SUCCESS)
         return status;
     if (l->kind == ACCURATE) /* pointers that the driver cannot tell of count as the host's */
@@ -1743,7 +1745,8 @@ static rung_status whole_life(life *l)
         status = rung_context_set_stream(context, l->stream);
     if (status == RUNG_SUCCESS)
         status = live(context, l);
-    for (int i = 0; i < LATER_CALLS; i++) {
+    snprintf(l->said, sizeof l->said, "%s", status == RUNG_SUCCESS ? "" : rung_last_error());
+    for (int i = 0; i < LATER_CALLS && !gpu->lost_call; i++) {
         const long before = gpu->calls;
         if (gpu->fail_call > before)
             break;
@@ -1811,6 +1814,26 @@ static int changes_what_follows(const char *name)
     return strstr(name, "Graph") || strcmp(name, "cuStreamGetPriority") == 0;
 }
 
+/* Where a call fails and all after it, as on a GPU that is lost, the first one is told, not what fails because of it.
+ */
+static void assert_the_first_is_told(const life *l, long call, const char *name)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        life lost = *l;
+        gpu->lost_call = call;
+        gpu->fail_result = 719;
+        whole_life(&lost);
+        if (strcmp(lost.said, l->said) != 0)
+            print_error("alone: %s\nbefore others: %s\n", l->said, lost.said);
+        _exit(strcmp(lost.said, l->said) != 0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (!WIFEXITED(status) || WEXITSTATUS(status))
+        fail_msg("call %ld, %s, and all after it failing: another one is told", call, name);
+}
+
 static void each_call_of_a_life_fails(life *l)
 {
     empty_log();
@@ -1827,6 +1850,8 @@ static void each_call_of_a_life_fails(life *l)
         rung_status status = whole_life(l);
         name_of_call(call, name, sizeof name);
         empty_log();
+        if (status != RUNG_SUCCESS && call % 3 == 0) /* a child each: not for all */
+            assert_the_first_is_told(l, call, name);
         if (status != RUNG_SUCCESS && status != RUNG_DEVICE_ERROR)
             fail_msg("call %ld of %ld failing: %s: %s", call, calls, rung_status_name(status), rung_last_error());
         const int left = gpu->memory + gpu->pinned + gpu->streams + gpu->events;

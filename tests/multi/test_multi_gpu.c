@@ -7,6 +7,8 @@
 #include "rung_catalog.h"
 
 #include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static const char *stand_in;
 static fake *gpu;
@@ -157,9 +159,11 @@ static void fewer_ranks(void **state)
     }
 }
 
+static char said[512]; /* by the last use, where it failed */
+
 /* Makes one whole use in which the n-th driver call fails. It ends with the right result or with an error, and leaves
- * nothing. */
-static int use(long fail_call)
+ * nothing; where all later calls fail too, as on a GPU that is lost, it only ends. */
+static int use(long fail_call, int all_later)
 {
     rung_multi *multi = NULL;
     parts p = {0};
@@ -170,6 +174,7 @@ static int use(long fail_call)
     int memory = gpu->memory, events = gpu->events, streams = gpu->streams, pinned = gpu->pinned;
     gpu->calls = 0;
     gpu->fail_call = fail_call;
+    gpu->lost_call = all_later ? fail_call : 0;
     gpu->fail_result = 719;
     rung_status status = open_gpus(&multi, 2, 20.0);
     if (status == RUNG_SUCCESS) {
@@ -178,6 +183,9 @@ static int use(long fail_call)
             status = run(multi, &t, d, &p);
     }
     int failed = gpu->calls >= fail_call && fail_call > 0;
+    snprintf(said, sizeof said, "%s", status == RUNG_SUCCESS ? "" : rung_last_error());
+    if (all_later)
+        return failed;
     gpu->fail_call = 0;
     if (status == RUNG_SUCCESS && multi)
         assert_true(result_right(multi, &t, d, &p, 2));
@@ -191,13 +199,33 @@ static int use(long fail_call)
     return failed;
 }
 
+/* Of calls that fail one after another the first one is told. */
+static void assert_the_first_is_told(long call)
+{
+    char alone[sizeof said];
+    memcpy(alone, said, sizeof said);
+    pid_t child = fork();
+    if (child == 0) {
+        use(call, 1);
+        if (strcmp(said, alone) != 0)
+            print_error("call %ld alone: %s\nbefore others: %s\n", call, alone, said);
+        _exit(strcmp(said, alone) != 0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 static void every_call_may_fail(void **state)
 {
     (void)state;
     long n = 1;
-    use(0); /* loads kernels, which stay */
-    while (use(n))
+    use(0, 0); /* loads kernels, which stay */
+    while (use(n, 0)) {
+        if (said[0] && n % 3 == 0)
+            assert_the_first_is_told(n);
         n++;
+    }
     assert_true(n > 200);
     assert_int_equal(gpu->faults, 0);
 }
@@ -331,6 +359,32 @@ static void host_operands(void **state)
         }
     choose_panels(0);
     gpu->eager = 0;
+}
+
+/* GPUs lie in a grid over C by which the least has to come to them: each row of it has its rows of A, each column its
+ * columns of B. */
+static void the_least_is_brought(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][2] = {{900, 40}, {40, 900}, {300, 300}, {700, 300}, {1, 500}, {500, 1}};
+    enum { K = 90 };
+    for (int ranks = 1; ranks <= 4; ranks++)
+        for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+            rung_multi *multi;
+            const int64_t m = shapes[i][0], n = shapes[i][1];
+            int64_t least = INT64_MAX;
+            for (int rows = 1; rows <= ranks; rows++) {
+                const int64_t bytes = 4 * K * (m * (ranks / rows) + n * rows);
+                least = ranks % rows == 0 && bytes < least ? bytes : least;
+            }
+            assert_ok(open_gpus(&multi, ranks, 20.0));
+            gpu->moved_bytes = 0;
+            host_case(multi, 12, 1, m, n, K); /* beta is 0, nothing transposed */
+            if (gpu->moved_bytes != least)
+                fail_msg("%lld x %lld x %d on %d GPUs moves %lld bytes, the least is %lld", (long long)m, (long long)n,
+                         K, ranks, (long long)gpu->moved_bytes, (long long)least);
+            rung_multi_destroy(multi);
+        }
 }
 
 /* Many tiles of C through few buffers, with one stream that hurries or one that dawdles, whichever: nothing is begun
@@ -552,6 +606,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(every_call_may_fail, no_failure, NULL),
         cmocka_unit_test_setup_teardown(a_lost_gpu, no_failure, NULL),
         cmocka_unit_test_setup_teardown(host_operands, no_failure, nothing_left_open),
+        cmocka_unit_test_setup_teardown(the_least_is_brought, no_failure, nothing_left_open),
         cmocka_unit_test_setup_teardown(tiles_wait_for_their_buffers, no_failure, nothing_left_open),
         cmocka_unit_test_setup_teardown(large_host_operands, no_failure, nothing_left_open),
         cmocka_unit_test_setup_teardown(a_failed_product_is_forgotten, no_failure, nothing_left_open),
