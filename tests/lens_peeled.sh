@@ -4,7 +4,7 @@
 # usage: lens_peeled.sh RUNG LIBRUNG_LENS
 set -u
 rung=$1 failed=0
-export RUNG_LIBCUDA=$2 RUNG_LENS_FINDINGS=fail RUNG_LENS_SMS=3
+export RUNG_LIBCUDA=$2 RUNG_LENS_FINDINGS=fail RUNG_LENS_KEPT=fail RUNG_LENS_SMS=3
 [ -e "$RUNG_LIBCUDA" ] || { echo "left out: no lens in this build"; exit 77; }
 
 said=$("$rung" explain --device gpu --math strict 257x385x96)

@@ -6,7 +6,7 @@
 # RUNG_ONLY_KERNELS=_crowd_: of those, the kernels whose names contain that.
 set -u
 rung=$1 part=$3 parts=$4 here=$(dirname "$0") only=${RUNG_ONLY_KERNELS:-}
-export RUNG_LIBCUDA=$2 RUNG_LENS_FINDINGS=fail # reads out of bounds, races and the like fail the case
+export RUNG_LIBCUDA=$2 RUNG_LENS_FINDINGS=fail RUNG_LENS_KEPT=fail # reads out of bounds, races and the like fail the case
 [ -e "$RUNG_LIBCUDA" ] || { echo "left out: no lens in this build"; exit 77; }
 work=$(mktemp)
 trap 'rm -f "$work" "$work.cases"' EXIT
@@ -33,7 +33,7 @@ try() { # KERNEL CASE
     wanted "$1" || return 0
     "$rung" verify --device gpu --kernel "$1" --no-vendor --verbose --case "$2" >"$work" 2>&1
     case $(grep -E '^(ok|-|FAIL) ' "$work" | head -n 1) in
-    ok*) passed=$((passed + 1)) ;;
+    ok*) passed=$((passed + 1)); ! grep 'were not given back' "$work" || { failed=$((failed + 1)); echo "FAILED: $1 $2"; } ;;
     -*) refused=$((refused + 1)) ;;
     *) failed=$((failed + 1)); echo "FAILED: $1 $2"; tail -n 3 "$work" ;;
     esac

@@ -205,16 +205,30 @@ static int child_multiplies(rung_context *inherited)
     return 0;
 }
 
+/* A child may close what it has inherited before it uses it: its parent's workers are not there to be waited for. */
+static int child_closes(rung_context *inherited)
+{
+    threads_of_a_child_get_new_stacks();
+    alarm(SECONDS_OF_A_CHILD / 4);
+    static float c[120 * 120];
+    rung_context_destroy(inherited);
+    rung_context *own = open_quietly(2);
+    if (!own || !multiply(own, c) || memcmp(c, expected, sizeof expected) != 0)
+        return 1;
+    rung_context_destroy(own);
+    return 0;
+}
+
 static void products_after_fork(void **state)
 {
     (void)state;
     fill();
     rung_context *context = open_quietly(2);
     assert_true(multiply(context, expected));
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         pid_t child = fork();
         if (child == 0)
-            _exit(child_multiplies(context));
+            _exit(i % 2 ? child_closes(context) : child_multiplies(context));
         int status;
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_true(WIFEXITED(status));
