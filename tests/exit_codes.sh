@@ -172,6 +172,15 @@ for verb in $verbs; do
     # shellcheck disable=SC2016
     ends 1 'cannot write all' sh -c '"$0" "$1" --help >/dev/full' "$rung" "$verb"
     [ "$verb" = help ] || ends 0 . "$rung" "$verb" --help
+    for option in $("$rung" help "$verb" | sed -n 's/^ *\(--[a-z-]*\) N .*/\1/p'); do # numbers that are none
+        for number in '' -1 1x 0x10 99999999999999999999; do
+            ends 2 'is not a number' "$rung" "$verb" "$option" "$number"
+        done
+    done
+done
+# No device before the first, and none whose number is no number.
+for device in gpu-1 gpu1x gpu00000001 GPU cuda ''; do
+    ends 2 "device" "$rung" verify --device "$device" --quick
 done
 ends 0 . "$rung"
 ends 2 'no verb is called' "$rung" nosuchverb
@@ -207,6 +216,22 @@ while read -r verb kind code rest; do
     # shellcheck disable=SC2086
     ends "$code" "$(echo "$words" | tr _ .)" env $settings "$rung" "$verb" "$@"
 done <"$work/table"
+# What cannot be written to its end leaves nothing, and what stood there before stays.
+mkdir "$work/place"
+part() { # COMMAND...: it writes place/kept or place/new
+    for name in kept new; do
+        echo old >"$work/place/kept"
+        said=$( (trap '' XFSZ; ulimit -f 0; exec "$@" "$work/place/$name") 2>&1)
+        code=$? tried=$((tried + 1))
+        case $code:$said in 1:*'cannot write all'*) ;; *) complain "exit code $code, where nothing can be written: $* $name: $said" ;; esac
+        [ "$(ls "$work/place")" = kept ] && [ "$(cat "$work/place/kept")" = old ] ||
+            complain "of what could not be written there is left: $(ls "$work/place")"
+        rm -f "$work/place"/*
+    done
+}
+[ -n "$(lacks 'report x')" ] || part "$rung" report "$work/good" -o
+[ -n "$(lacks 'lens x')" ] || part "$rung" lens l01_naive 16x16x16 --svg
+[ -n "$(lacks 'lens x')" ] || part "$rung" lens l01_naive 16x16x16 --html
 for kept in "$work"/cache/tuned-*; do # all that was tuned here was a dry run, or could not be written
     [ ! -e "$kept" ] || { echo "a dry run has kept $kept"; bad=1; }
 done

@@ -4,7 +4,7 @@
 # usage: lens_guard.sh RUNG LIBRUNG_LENS RECALL
 set -u
 rung=$1 recall=$3 failed=0 here=$(dirname "$0")
-export RUNG_LIBCUDA=$2 RUNG_LENS_FINDINGS=fail # races, too
+export RUNG_LIBCUDA=$2 RUNG_LENS_FINDINGS=fail RUNG_LENS_KEPT=fail # races, too
 [ -e "$RUNG_LIBCUDA" ] || { echo "left out: no lens in this build"; exit 77; }
 
 kernel=$("$here"/tiles_with.sh -1 "$here/.." accurate tf32=0) || exit 1

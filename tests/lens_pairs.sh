@@ -6,7 +6,7 @@
 # usage: lens_pairs.sh RUNG LIBRUNG_LENS; RUNG_ONLY_KERNELS=_crowd_: the kernels whose names contain that
 set -u
 rung=$1 failed=0 here=$(dirname "$0")
-export RUNG_LIBCUDA=$2 RUNG_LENS_FINDINGS=fail
+export RUNG_LIBCUDA=$2 RUNG_LENS_FINDINGS=fail RUNG_LENS_KEPT=fail
 [ -e "$RUNG_LIBCUDA" ] || { echo "left out: no lens in this build"; exit 77; }
 work=$(mktemp)
 trap 'rm -f "$work"' EXIT

@@ -6,7 +6,7 @@
 # RUNG_ONLY_KERNELS=_crowd_: of those, the kernels whose names contain that.
 set -u
 rung=$1 part=$3 parts=$4 here=$(dirname "$0") only=${RUNG_ONLY_KERNELS:-}
-export RUNG_LIBCUDA=$2 RUNG_LENS_FINDINGS=fail # reads out of bounds, races and the like fail the case
+export RUNG_LIBCUDA=$2 RUNG_LENS_FINDINGS=fail RUNG_LENS_KEPT=fail # reads out of bounds, races and the like fail the case
 [ -e "$RUNG_LIBCUDA" ] || { echo "left out: no lens in this build"; exit 77; }
 work=$(mktemp)
 trap 'rm -f "$work" "$work.cases"' EXIT
@@ -33,7 +33,7 @@ try() { # KERNEL CASE
     wanted "$1" || return 0
     "$rung" verify --device gpu --kernel "$1" --no-vendor --verbose --case "$2" >"$work" 2>&1
     case $(grep -E '^(ok|-|FAIL) ' "$work" | head -n 1) in
-    ok*) passed=$((passed + 1)) ;;
+    ok*) passed=$((passed + 1)); ! grep 'were not given back' "$work" || { failed=$((failed + 1)); echo "FAILED: $1 $2"; } ;;
     -*) refused=$((refused + 1)) ;;
     *) failed=$((failed + 1)); echo "FAILED: $1 $2"; tail -n 3 "$work" ;;
     esac
@@ -121,7 +121,8 @@ for row in $kernels; do
         try "$name" "TT:33x1x1030:row,bias=column,act=gelu"
         try "$name" "NN:130x1x2000:row,scalars=device,beta=-0.5"
         gathers "$name" 1x40x9001+8 "NN:40x1x9001:row,pad=8,beta=0.5,bias=row"
-        few 3 "$name" "TT:1x130x905:row,pad=8,strided=3" ;;
+        few 3 "$name" "TT:1x130x905:row,pad=8,strided=3"
+        few 3 "$name" "NN:40x1x9001:row,pad=8,shared_b=3" ;; # one vector for the batch: it is gathered once
     *_tmawarp_* | *_tmaslice_* | *_markwarp_* | *_markslice_*)
         try "$name" "NT:$((m + 4))x$((n + 4))x$((5 * k + 132)):row,pad=4,alpha=-0.5,beta=1"
         try "$name" "TN:$((m + 3))x$((n + 8))x$((k + 4)):row,offset=1,beta=-0.5,bias=row"
@@ -244,6 +245,7 @@ for name in $(tiles large a_k_innermost=0); do
     # For each k % 4, B, A or both are read as they lie and the other one is turned or packed; with a few k beyond whole steps, and without.
     if mine; then
         try "$name" "NN:77x301x515:row,pad=1"
+        try "$name" "TN:77x65x515:row,pad=1,strided=2" # a batch is not cut so
         try "$name" "TN:131x261x577:row,pad=1,beta=0.5,bias=row"
         try "$name" "TT:131x253x578:row,offset=3,pad=3,act=relu"
     fi

@@ -221,6 +221,67 @@ static void try_form(int trans_a, int trans_b, int pad)
     free(o);
 }
 
+/* A tail is long from this many elements on that lie behind the first of a line's largest and are not less than 2^-21
+ * of it. Where one element of a line stands out, only that makes its block safe. */
+static const struct tail {
+    int place, behind;
+    double size; /* of those before and behind the place */
+    int strict;
+} tails[] = {{0, 1024, 0x1p-12, 0},   {0, 1023, 0x1p-12, 1},   {70, 1024, 0x1p-12, 0},
+             {70, 1023, 0x1p-12, 1},  {117, 1024, 0x1p-21, 0}, {117, 1023, 0x1p-21, 1},
+             {3, 1040, 0x1.fp-22, 1}, {1, 1023, 1.0 / 3, 0}}; /* too small; nothing stands out */
+
+/* Fills an operand of equal lines along k. */
+static void fill_lines(float *to, const float *line, int lines, int k, int along)
+{
+    float *values = calloc((size_t)lines * k, sizeof *values);
+    for (int i = 0; i < lines; i++)
+        for (int j = 0; j < k; j++)
+            values[along ? i * k + j : j * lines + i] = line[j];
+    need(rung_tools_upload(tools, to, values, (size_t)lines * k * sizeof *values), "upload");
+    free(values);
+}
+
+static void try_tail(const struct tail *t, int of_b, int along)
+{
+    enum { LINES = 64, DEPTH = 1152 };
+    static float line[DEPTH], ones[DEPTH];
+    void *memory[3];
+    rung_gemm g;
+    rung_plan *plan;
+    rung_guard_counts before, after;
+    rung_context *context = context_new();
+    for (int i = 0; i < DEPTH; i++) {
+        line[i] = i == t->place ? 1.0f : i <= t->place + t->behind ? (float)t->size : 0.0f;
+        ones[i] = 1.0f;
+    }
+    for (int i = 0; i < 3; i++)
+        need(rung_tools_alloc(tools, (size_t)LINES * DEPTH * 4, &memory[i]), "no memory");
+    fill_lines(memory[of_b], line, LINES, DEPTH, along);
+    fill_lines(memory[!of_b], ones, LINES, DEPTH, 1);
+    rung_gemm_init(&g);
+    g.layout = RUNG_ROW_MAJOR;
+    g.m = g.n = g.ldc = LINES, g.k = DEPTH;
+    const int a_along = of_b || along, b_along = !of_b || along;
+    g.trans_a = a_along ? RUNG_NO_TRANS : RUNG_TRANS, g.trans_b = b_along ? RUNG_TRANS : RUNG_NO_TRANS;
+    g.lda = a_along ? DEPTH : LINES, g.ldb = b_along ? DEPTH : LINES;
+    g.a = memory[0], g.b = memory[1], g.c = memory[2];
+    need(rung_plan_create_kernel(&plan, context, &g, kernel), kernel);
+    need(rung_context_guard_counts(context, &before), "counts");
+    need(rung_plan_run(plan, &g), "run");
+    need(rung_context_guard_counts(context, &after), "counts");
+    if (after.strict_blocks - before.strict_blocks != (t->strict ? after.blocks - before.blocks : 0)) {
+        printf("%s of %c, %d elements of %g behind place %d: %d of %d blocks strict, ",
+               along ? "lines along k" : "columns", of_b ? 'B' : 'A', t->behind, t->size, t->place,
+               (int)(after.strict_blocks - before.strict_blocks), (int)(after.blocks - before.blocks));
+        fail("case", (int)(t - tails));
+    }
+    rung_plan_destroy(plan);
+    rung_context_destroy(context);
+    for (int i = 0; i < 3; i++)
+        rung_tools_free(tools, memory[i]);
+}
+
 int main(int count, char **arguments)
 {
     const char *lens = getenv("RUNG_LIBCUDA");
@@ -235,6 +296,9 @@ int main(int count, char **arguments)
         *(void **)&launch_at = dlsym(library, "rung_lens_launch_at");
     }
     need(rung_tools_open(&tools, 0), "no GPU");
+    for (size_t i = 0; i < sizeof tails / sizeof *tails; i++)
+        for (int form = 0; form < (i < 2 ? 4 : 2); form++)
+            try_tail(&tails[i], form >> 1, form & 1);
     shape = &shapes[0];
     for (int form = 0; form < 4; form++) /* two of them with rows at odd addresses */
         try_form(form & 1, form >> 1, (form ^ form >> 1) & 1 ? ODD : 0);

@@ -31,14 +31,15 @@ typedef struct gemm_plan {
     int64_t chunk;      /* PATH_PACKED on one thread: columns of B that are packed at a time */
     int most;           /* vectors of columns in a tile, at most */
     int64_t parts;      /* PATH_LONG_K, PATH_STREAM: pieces of k, each summed apart; 1: one */
-    gemm_path inner;    /* PATH_LONG_K: the path of each piece */
+    gemm_path inner;    /* PATH_LONG_K: the path of each piece; PATH_SWAPPED: of a strip, of all of them alike */
     int fetch;          /* A in place: fetch its next rows ahead */
+    int narrow;         /* PATH_DOT: vectors half as long */
     int of_b;           /* PATH_DOT, PATH_SWAPPED: the long operand is B, not A */
     int split_m;        /* threads cut m, else n */
     int last;           /* columns in place, or packed from a transposed B: the last ones that go as dot products */
     int turned;         /* PATH_LONG_K: the pieces are those of the transposed product */
     gemm_asks asks_b;   /* B in place */
-    int direct;         /* PATH_SWAPPED of A: tiles read A in place, else it streams past them */
+    int one_row;        /* B in place: the whole product has one row, not a thread's part of it alone */
 } gemm_plan;
 
 static inline int64_t min64(int64_t x, int64_t y)
@@ -127,6 +128,7 @@ static inline int vectors_in_place(const rung_cpu_kernel *kernel, int64_t m, int
 
 /* The plan depends on the shape, the kernel family and the caches, never on the number of threads. */
 gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches);
+int rung_gemm_dot_asks(const rung_cpu_args *p, int64_t rows); /* rung_dot_args.asks */
 enum { RANK_VECTORS_LEAST = 8 };
 
 /* Returns true where C is written by rows, a few together: k is so short that the work around each tile costs more than

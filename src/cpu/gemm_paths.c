@@ -17,7 +17,7 @@ static void run_direct(const rung_cpu_args *p, const gemm_plan *plan, float *wor
                .asks_b = plan->asks_b,
                .most = plan->most,
                .c = p->c,
-               .out = {.ldc = p->ldc}};
+               .out = {.ldc = p->ldc, .one_row = plan->one_row}};
     for (int64_t step = 0; step < p->k; step += plan->kc) {
         s.k = min64(plan->kc, p->k - step);
         s.a = a_at(p, 0, step);
@@ -148,7 +148,7 @@ static void write_chunk(const rung_cpu_args *p, int64_t j, int64_t width)
     int64_t head = min64(p->n, line_floats_before(p->c)), mr = p->kernel->mr;
     int64_t end = head + (p->n - head) / LINE_FLOATS * LINE_FLOATS, first = j + head;
     int64_t columns = min64(width, end - first), last = first + columns == end ? p->n - end : 0;
-    if (columns <= 0)
+    if (columns < 0 || (columns == 0 && j > 0)) /* the first chunk has the columns of a C without whole lines, too */
         return;
     for (int64_t i = 0; i < p->m; i += mr) {
         int64_t rows = min64(mr, p->m - i);
@@ -222,29 +222,6 @@ static void run_dot_groups(const rung_cpu_args *p, const rung_cpu_kernel *kernel
     }
 }
 
-/* Returns what dot products of so many rows ask for early. Rows from L3 of a middling length leave the hardware's
- * prefetchers no time to follow them; of longer ones the next do not fit L1 beside those at work. */
-static int dot_asks(const rung_cpu_args *p, int64_t rows)
-{
-    enum { NEXT_LEAST = 128, NEXT_MOST = 512 };
-    if (rows * p->k * 4 > p->caches->l3_bytes / 4)
-        return RUNG_DOT_ASKS_ALONG;
-    int is_middling = p->k >= NEXT_LEAST && p->k <= NEXT_MOST;
-    return is_middling && rows * p->k * 4 > p->caches->l2_bytes ? RUNG_DOT_ASKS_NEXT : RUNG_DOT_ASKS_NOTHING;
-}
-
-/* Returns whether vectors half as long take less time. Of rows that begin anywhere every vector of a whole line crosses
- * into the next line, of those half as long every second one. One or two columns have little else to do than to read
- * these rows, which costs less where vectors of a line are loaded two at a time, as where stores wait. From L3 more
- * columns gain too, and from memory rows are asked for, and none does. */
-static int wants_narrow_dots(int asks, int64_t columns, const rung_caches *caches)
-{
-    enum { FEW_COLUMNS = 2 };
-    if (asks == RUNG_DOT_ASKS_ALONG || (asks == RUNG_DOT_ASKS_NOTHING && caches->stores_wait))
-        return 0;
-    return asks == RUNG_DOT_ASKS_NEXT ? columns != FEW_COLUMNS : columns <= FEW_COLUMNS;
-}
-
 /* Runs a product as dot products. They want the long operand's rows along k (A as it is, or B transposed), the short
  * one's columns too. */
 static void run_dot(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
@@ -253,8 +230,7 @@ static void run_dot(const rung_cpu_args *p, const gemm_plan *plan, float *worksp
     int64_t rows = of_b ? p->n : p->m, columns = of_b ? p->m : p->n;
     const float *t = of_b ? p->a : p->b;
     int64_t ldt = of_b ? p->lda : p->ldb;
-    int asks = dot_asks(p, rows);
-    const rung_cpu_kernel *kernel = wants_narrow_dots(asks, columns, p->caches) ? narrow_of(p->kernel) : p->kernel;
+    const rung_cpu_kernel *kernel = plan->narrow ? narrow_of(p->kernel) : p->kernel;
     int k_innermost = of_b ? !p->trans_a : p->trans_b;
     rung_dot_args dot = {.k = p->k,
                          .s = of_b ? p->b : p->a,
@@ -267,7 +243,7 @@ static void run_dot(const rung_cpu_args *p, const gemm_plan *plan, float *worksp
                          .c_col = of_b ? p->ldc : 1,
                          .alpha = p->alpha,
                          .beta = p->beta,
-                         .asks = asks};
+                         .asks = rung_gemm_dot_asks(p, rows)};
     if (!k_innermost && !(columns == 1 && ldt == 1)) {
         narrow_of(kernel)->pack_by_row(workspace, t, ldt, p->k, columns, kernel->vl);
         dot.t = workspace;
@@ -316,8 +292,9 @@ static void run_swapped(const rung_cpu_args *p, const gemm_plan *plan, float *wo
     t.c = workspace;
     t.beta = 0.0f;
     int64_t strip = rung_gemm_swap_strip(p);
-    float *rest = workspace + round_up(strip * max64(min64(p->m, p->n), 1), 16);
     int columns = !plan->of_b; /* the long operand is A: its m becomes the columns */
+    /* A thread's part of the long operand may have fewer rows than the short one. */
+    float *rest = workspace + round_up(strip * (columns ? p->n : p->m), 16);
     int64_t length = columns ? p->m : p->n;
     for (int64_t at = 0; at < length; at += strip) {
         int64_t now = min64(strip, length - at);
@@ -330,7 +307,7 @@ static void run_swapped(const rung_cpu_args *p, const gemm_plan *plan, float *wo
             t.a = p->b + at * p->ldb;
         if (columns && is_rank(&t))
             run_rank(&t, &(gemm_plan){.nc = strip}, NULL); /* so few rows that B is read in place */
-        else if (columns && plan->direct)
+        else if (columns && plan->inner == PATH_DIRECT)
             run_direct(&t, plan, NULL);
         else if (columns)
             run_stream(&t, plan, rest);

@@ -354,6 +354,30 @@ static void deep_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_cach
     plan->nc = even_block(p->n, plan->nc, panel);
 }
 
+/* Returns what dot products of so many rows ask for early. Rows from L3 of a middling length leave the hardware's
+ * prefetchers no time to follow them; of longer ones the next do not fit L1 beside those at work. */
+int rung_gemm_dot_asks(const rung_cpu_args *p, int64_t rows)
+{
+    enum { NEXT_LEAST = 128, NEXT_MOST = 512 };
+    if (rows * p->k * 4 > p->caches->l3_bytes / 4)
+        return RUNG_DOT_ASKS_ALONG;
+    int is_middling = p->k >= NEXT_LEAST && p->k <= NEXT_MOST;
+    return is_middling && rows * p->k * 4 > p->caches->l2_bytes ? RUNG_DOT_ASKS_NEXT : RUNG_DOT_ASKS_NOTHING;
+}
+
+/* Returns whether vectors half as long take less time. Of rows that begin anywhere every vector of a whole line crosses
+ * into the next line, of those half as long every second one. One or two columns have little else to do than to read
+ * these rows, which costs less where vectors of a line are loaded two at a time, as where stores wait. From L3 more
+ * columns gain too, and from memory rows are asked for, and none does. All of the product is asked about, not a
+ * thread's part of it: the bits are those of one length of vectors. */
+static int wants_narrow_dots(int asks, int64_t columns, const rung_caches *caches)
+{
+    enum { FEW_COLUMNS = 2 };
+    if (asks == RUNG_DOT_ASKS_ALONG || (asks == RUNG_DOT_ASKS_NOTHING && caches->stores_wait))
+        return 0;
+    return asks == RUNG_DOT_ASKS_NEXT ? columns != FEW_COLUMNS : columns <= FEW_COLUMNS;
+}
+
 /* Chooses pieces of k whose C stays in L1 or L2. A is read in place, once for each group of columns; so is B where its
  * rows lie well for the tiles, and where C is small. With both in place nothing waits for packing. The widest tiles
  * have the fewest rows, so that rows of A that collide stay in L1 while their lines are used up. */
@@ -439,6 +463,7 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
         plan.last = last_as_dots(p);
         plan.most = vectors_in_place(kernel, p->m, p->n - plan.last);
         plan.asks_b = choose_asks(p, caches);
+        plan.one_row = p->m == 1;
         break;
     case PATH_PAST: plan.nc = max64(min64(caches->l2_bytes / 4 / (4 * p->k), PAST_COLUMNS) / panel, 1) * panel; break;
     case PATH_RANK:
@@ -449,7 +474,11 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
     case PATH_PACKED: deep_blocks(&plan, p, caches); break;
     case PATH_OUTER: outer_blocks(&plan, p, caches); break;
     case PATH_PACK_B: pack_b_blocks(&plan, p, caches); break;
-    case PATH_DOT: plan.split_m = !plan.of_b; break;
+    case PATH_DOT:
+        plan.split_m = !plan.of_b;
+        plan.narrow = plan.of_b ? wants_narrow_dots(rung_gemm_dot_asks(p, p->n), p->m, caches)
+                                : wants_narrow_dots(rung_gemm_dot_asks(p, p->m), p->n, caches);
+        break;
     case PATH_STREAM:
         plan.split_m = 0;
         plan.nc = stream_columns(p->m, panel, caches);
@@ -460,10 +489,11 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
         plan.split_m = !plan.of_b;
         plan.mc = kernel->mr;
         plan.nc = stream_columns(p->n, panel, caches);
-        plan.direct = p->m * p->k * 4 <= caches->l2_bytes / 2;
-        if (plan.direct) {
+        plan.inner = p->m * p->k * 4 <= caches->l2_bytes / 2 ? PATH_DIRECT : PATH_STREAM;
+        if (plan.inner == PATH_DIRECT) {
             rung_cpu_args t = transposed(p);
             plan.asks_b = choose_asks(&t, caches);
+            plan.one_row = p->n == 1;
         }
         if (plan.of_b) {
             rung_cpu_args t = transposed(p);
@@ -477,7 +507,7 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
 /* Returns the floats of a strip of the result and of what the path that computes it needs. */
 static int64_t swapped_floats(const rung_cpu_args *p, const gemm_plan *plan)
 {
-    int64_t few = min64(p->m, p->n), strip = rung_gemm_swap_strip(p);
+    int64_t few = plan->of_b ? p->m : p->n, strip = rung_gemm_swap_strip(p);
     int64_t panel = (int64_t)p->kernel->nv * p->kernel->vl;
     int64_t packed_b = min64(plan->kc, p->k) * round_up(few, panel);
     rung_cpu_args stream = {.kernel = p->kernel, .m = few, .n = strip};

@@ -19,7 +19,8 @@ static inline void run_tiles(const rung_cpu_args *p, const rung_cpu_kernel *kern
                          .beta = p->beta,
                          .lanes = lanes,
                          .b_lanes = lanes,
-                         .ask_c = asks_c(p, p->k, 0)};
+                         .ask_c = asks_c(p, p->k, 0),
+                         .one_row = p->m == 1};
     if (left <= most) {
         tiles[left - 1](p->k, p->a, p->lda, p->b, p->ldb, p->c, &out);
         return;
@@ -70,6 +71,7 @@ static void run(const rung_cpu_args *p, const rung_cpu_kernel *kernel)
     s.out.ask_c = asks_c(p, p->k, 0);
     s.out.stream = 0;
     s.out.ask_b = RUNG_ASK_NOTHING;
+    s.out.one_row = p->m == 1;
     rung_gemm_sweep(&s);
 }
 

@@ -123,23 +123,44 @@ static void run_thread(int index)
     lens_now.progress += !lens_now.looked;
 }
 
-static bool take_turns(void)
+/* Lets each lane of a warp that can run have a turn. Returns whether one could. */
+static bool run_warp(unsigned warp)
+{
+    bool ran = false, full = false;
+    unsigned end = warp * 32 + 32 < lens_now.threads ? warp * 32 + 32 : lens_now.threads;
+    for (unsigned i = warp * 32; i < end && !lens_now.abandoned; i++) {
+        if (lens_now.thread[i].state == LENS_READY) {
+            run_thread((int)i);
+            ran = true;
+        }
+        full |= lens_now.thread[i].entries >= LENS_LOG_TURN;
+    }
+    if (full)
+        lens_flush_warp((int)warp);
+    return ran;
+}
+
+/* Runs a warp until its lanes wait for other warps, or only look for what these do. */
+static bool run_ahead(unsigned warp)
+{
+    bool ran = false;
+    unsigned end = warp * 32 + 32 < lens_now.threads ? warp * 32 + 32 : lens_now.threads;
+    for (;;) {
+        const uint64_t before = lens_now.progress;
+        bool now = run_warp(warp);
+        ran |= now;
+        if (!now || lens_now.abandoned || lens_now.progress == before)
+            return ran;
+        lens_sync_poll(warp * 32, end);
+    }
+}
+
+static bool take_turns(lens_pace pace)
 {
     bool ran = false;
     unsigned warps = (lens_now.threads + 31) / 32;
-    for (unsigned warp = 0; warp < warps && !lens_now.abandoned; warp++) {
-        bool full = false;
-        unsigned end = warp * 32 + 32 < lens_now.threads ? warp * 32 + 32 : lens_now.threads;
-        for (unsigned i = warp * 32; i < end && !lens_now.abandoned; i++) {
-            if (lens_now.thread[i].state == LENS_READY) {
-                run_thread((int)i);
-                ran = true;
-            }
-            full |= lens_now.thread[i].entries >= LENS_LOG_TURN;
-        }
-        if (full)
-            lens_flush_warp((int)warp);
-    }
+    for (unsigned i = 0; i < warps && !lens_now.abandoned; i++)
+        ran |= pace == LENS_IN_TURN ? run_warp(i) : run_ahead(pace == LENS_FIRST_AHEAD ? i : warps - 1 - i);
     return ran;
 }
 
@@ -300,14 +321,15 @@ static void run_block(const lens_launch_config *config, double *barriers)
         t->copy_count = t->open_group = 0;
         t->store_pc = 0;
         t->product_groups = 0;
+        t->early = config->overlaps;
         t->arrived_at = 0;
         t->meeting_wanted = false;
     }
     while (!lens_now.abandoned) {
-        bool ran = take_turns();
+        bool ran = take_turns(config->pace);
         if (lens_now.abandoned)
             break;
-        bool woken = lens_sync_poll(), opened = open_barriers(barriers);
+        bool woken = lens_sync_poll(0, lens_now.threads), opened = open_barriers(barriers);
         if (!ran && !woken && !opened) {
             end_block();
             break;

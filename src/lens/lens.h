@@ -90,6 +90,7 @@ typedef struct lens_thread {
     uintptr_t store_pc; /* of its last bulk store; 0 where it has waited until all were read */
     uint32_t store_stamp;
     unsigned product_groups; /* of wgmma, that it has committed */
+    bool early;              /* its launch may overlap the one before it, for which it has not waited yet */
 } lens_thread;
 
 typedef struct lens_array {   /* a __shared__ variable of the kernel's object */
@@ -111,6 +112,10 @@ typedef struct lens_module {
     int array_count;
 } lens_module;
 
+/* Which warp comes next: each in turn, or the first or last one that can go on, as far as it can. Who lacks a wait may
+ * be right by the one order and wrong by another. */
+typedef enum lens_pace { LENS_IN_TURN, LENS_FIRST_AHEAD, LENS_LAST_AHEAD } lens_pace;
+
 typedef struct lens_launch_config {
     void (*entry)(void);
     lens_module *module;
@@ -119,6 +124,8 @@ typedef struct lens_launch_config {
     const void *argument;
     size_t argument_bytes;
     bool finite_poison; /* shared memory holds a finite number before it is written; else NaN */
+    lens_pace pace;
+    bool overlaps; /* its blocks may start while earlier kernels still run */
 } lens_launch_config;
 
 typedef struct lens_block {
@@ -280,7 +287,7 @@ const char *lens_where_shared(uint32_t offset, char *text, size_t text_bytes);
 
 /* ---- sync.c ---- */
 void lens_sync_begin(unsigned threads);
-bool lens_sync_poll(void); /* returns true when somebody need not wait any longer */
+bool lens_sync_poll(unsigned from, unsigned to); /* returns true when somebody need not wait any longer */
 /* An mbarrier is known by its place and block. */
 const void *lens_mbarrier_key(const void *object, unsigned rank);
 void lens_mbarrier_complete(uintptr_t pc, const void *key, int64_t bytes, int agent);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /* From SPARSE_BYTES on, memory is only reserved: what is touched takes room, and what was never written is 0, not NaN.
  */
@@ -83,6 +84,20 @@ int lens_memory_put(void *at)
         return 0;
     }
     return -1;
+}
+
+/* With RUNG_LENS_KEPT=fail a process ends with 1 where device memory was not given back by its end. */
+static __attribute__((destructor)) void look_for_kept(void)
+{
+    const char *wish = getenv("RUNG_LENS_KEPT");
+    size_t bytes = 0;
+    for (int i = 0; i < piece_count; i++)
+        bytes += pieces[i].bytes;
+    if (!wish || strcmp(wish, "fail") != 0 || piece_count == 0)
+        return;
+    fflush(NULL);
+    fprintf(stderr, "lens: %d pieces of memory, %zu bytes, were not given back\n", piece_count, bytes);
+    _exit(1);
 }
 
 static const piece *piece_of(uintptr_t address)
@@ -219,6 +234,9 @@ void lens_check_global(uintptr_t pc, uintptr_t address, unsigned bytes, bool wri
                   bytes, (void *)address, bytes);
         lens_abandon();
     }
+    if (lens_now.thread[lens_now.current].early) /* also where it reads what no kernel writes: the rule is simple */
+        lens_find(RUNG_LENS_RACE, pc, "%s global memory before it has waited for earlier kernels, which may still run",
+                  write ? "writes" : "reads");
     if (p && address + bytes <= p->base + p->bytes) {
         if (!o && operand_count && (o = operand_behind(p)) != NULL)
             report(pc, o, address, bytes, write);

@@ -233,6 +233,13 @@ void rung_lens_threadfence(void)
     lens_order_fence();
 }
 
+RUNG_LENS_API void rung_lens_after_earlier_kernels(void);
+
+void rung_lens_after_earlier_kernels(void)
+{
+    lens_now.thread[lens_now.current].early = false;
+}
+
 RUNG_LENS_API void rung_lens_trap(const char *what);
 
 void rung_lens_trap(const char *what)
@@ -541,10 +548,10 @@ int rung_lens_mbarrier_test(const void *object, unsigned parity)
     return 1;
 }
 
-bool lens_sync_poll(void)
+bool lens_sync_poll(unsigned from, unsigned to)
 {
     bool ready = false;
-    for (unsigned i = 0; i < lens_now.threads; i++) {
+    for (unsigned i = from; i < to; i++) {
         lens_thread *t = &lens_now.thread[i];
         if (t->state == LENS_AT_MBARRIER && lens_mbarrier_ready(t->wait_object, t->wait_parity)) {
             t->state = LENS_READY;

@@ -91,10 +91,14 @@ rung_status multi_finish(rung_multi *multi)
 
 rung_status multi_drain(rung_multi *multi, rung_status status)
 {
+    char why[448]; /* a drain that fails, too, would have its own words in this place */
     int stuck = 0;
+    snprintf(why, sizeof why, "%s", rung_last_error());
     for (int i = 0; i < multi->held; i++) {
         multi->engines[i].ops->drain(&multi->engines[i]);
         stuck |= multi->engines[i].stuck;
     }
+    if (status != RUNG_SUCCESS)
+        rung_fail(status, "%s", why);
     return stuck && !multi->broken ? multi_break(multi, status) : status;
 }

@@ -93,8 +93,9 @@ static CUresult enter(const char *name)
     size_t length = strlen(state.log);
     if (length + strlen(name) + 2 < FAKE_LOG_BYTES)
         sprintf(state.log + length, "%s ", name);
-    int chosen =
-        (state.fail_call && state.calls == state.fail_call) || (state.fail_name && strcmp(name, state.fail_name) == 0);
+    int chosen = (state.fail_call && state.calls == state.fail_call) ||
+                 (state.lost_call && state.calls >= state.lost_call) ||
+                 (state.fail_name && strcmp(name, state.fail_name) == 0);
     __atomic_clear(&busy, __ATOMIC_RELEASE);
     return chosen ? (CUresult)state.fail_result : CUDA_SUCCESS;
 }
@@ -772,6 +773,7 @@ static CUresult copy_flat(CUdeviceptr to, int to_host, CUdeviceptr from, int fro
     c->WidthInBytes = c->srcPitch = c->dstPitch = bytes;
     c->Height = 1;
     check_ends(c);
+    state.moved_bytes += to_host ? 0 : (int64_t)bytes;
     pushed(on);
     return CUDA_SUCCESS;
 }
@@ -826,6 +828,7 @@ CALL(cuMemcpy3DPeerAsync, const CUDA_MEMCPY3D_PEER *c, CUstream on)
                                            .dstPitch = c->dstPitch,
                                            .WidthInBytes = c->WidthInBytes,
                                            .Height = c->Height};
+    state.moved_bytes += (int64_t)(c->WidthInBytes * c->Height);
     pushed(on);
     return CUDA_SUCCESS;
 }
@@ -834,6 +837,8 @@ CALL(cuMemcpy2DAsync_v2, const CUDA_MEMCPY2D *copy, CUstream on)
 {
     ENTER();
     check_ends(copy);
+    if (copy->dstMemoryType == CU_MEMORYTYPE_DEVICE)
+        state.moved_bytes += (int64_t)(copy->WidthInBytes * copy->Height);
     push(on, COPY)->copy = *copy;
     pushed(on);
     return CUDA_SUCCESS;
@@ -992,14 +997,6 @@ CALL(cuStreamBeginCapture_v2, CUstream handle, CUstreamCaptureMode mode)
     return CUDA_SUCCESS;
 }
 
-CALL(cuStreamEndCapture, CUstream handle, CUgraph *graph)
-{
-    (void)handle;
-    ENTER();
-    *graph = NULL;
-    return CUDA_SUCCESS;
-}
-
 /* A graph is its kernels in the order they were added. */
 typedef struct kernels {
     int count;
@@ -1009,6 +1006,16 @@ typedef struct kernels {
     unsigned cluster[4];
     int priority[4];
 } kernels;
+
+/* Nothing is recorded: the graph is empty. */
+CALL(cuStreamEndCapture, CUstream handle, CUgraph *graph)
+{
+    (void)handle;
+    ENTER();
+    *graph = calloc(1, sizeof(kernels));
+    state.graphs++;
+    return CUDA_SUCCESS;
+}
 
 static kernels *being_made; /* nodes are numbers: their attributes are those of this graph */
 

@@ -15,8 +15,8 @@ typedef struct fake {
     int recording;              /* some other thread records a graph: calls that would end that are faults */
     int idle;                   /* kernels do nothing */
     unsigned eager;             /* bit i: the i-th stream (0: NULL) works at once; the others as late as they may */
-    /* One call fails: the fail_call-th from now, or every one called fail_name. */
-    long calls, fail_call;
+    /* One call fails: the fail_call-th from now, or every one called fail_name, or all from the lost_call-th on. */
+    long calls, fail_call, lost_call;
     const char *fail_name;
     int fail_result;
     /* This much is open. */
@@ -26,6 +26,7 @@ typedef struct fake {
     int relaxed;             /* threads in another capture mode than the one they start with */
     int faults;              /* a kernel or copy touched memory that was not there, or a misuse of the API */
     int64_t most_pooled;     /* the largest block that came from a pool or in a stream's order */
+    int64_t moved_bytes;     /* to devices, from the host and from each other */
     int64_t filled_bytes;    /* by the last cuMemsetD32Async that began within a block */
     int64_t workspace_bytes; /* from where the last launch that cuts k has its workspace to the end of that block */
     /* This was the last launch. */

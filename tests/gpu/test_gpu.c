@@ -1716,6 +1716,7 @@ typedef struct life {
     float *memory[3]; /* on the device */
     void *stream;     /* made in another context of the same device */
     long later_calls; /* of the last product, when nothing fails any more */
+    char said[256];   /* of the first product, where it failed */
 } life;
 
 static rung_status live(rung_context *context, life *l)
@@ -1735,6 +1736,7 @@ static rung_status whole_life(life *l)
 {
     rung_context *context;
     rung_status status = open_context(l->kind == ACCURATE ? HOPPER : 1, &context);
+    snprintf(l->said, sizeof l->said, "%s", status == RUNG_SUCCESS ? "" : rung_last_error());
     if (status != RUNG_SUCCESS)
         return status;
     if (l->kind == ACCURATE) /* pointers that the driver cannot tell of count as the host's */
@@ -1743,7 +1745,8 @@ static rung_status whole_life(life *l)
         status = rung_context_set_stream(context, l->stream);
     if (status == RUNG_SUCCESS)
         status = live(context, l);
-    for (int i = 0; i < LATER_CALLS; i++) {
+    snprintf(l->said, sizeof l->said, "%s", status == RUNG_SUCCESS ? "" : rung_last_error());
+    for (int i = 0; i < LATER_CALLS && !gpu->lost_call; i++) {
         const long before = gpu->calls;
         if (gpu->fail_call > before)
             break;
@@ -1811,6 +1814,26 @@ static int changes_what_follows(const char *name)
     return strstr(name, "Graph") || strcmp(name, "cuStreamGetPriority") == 0;
 }
 
+/* Where a call fails and all after it, as on a GPU that is lost, the first one is told, not what fails because of it.
+ */
+static void assert_the_first_is_told(const life *l, long call, const char *name)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        life lost = *l;
+        gpu->lost_call = call;
+        gpu->fail_result = 719;
+        whole_life(&lost);
+        if (strcmp(lost.said, l->said) != 0)
+            print_error("alone: %s\nbefore others: %s\n", l->said, lost.said);
+        _exit(strcmp(lost.said, l->said) != 0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (!WIFEXITED(status) || WEXITSTATUS(status))
+        fail_msg("call %ld, %s, and all after it failing: another one is told", call, name);
+}
+
 static void each_call_of_a_life_fails(life *l)
 {
     empty_log();
@@ -1827,6 +1850,8 @@ static void each_call_of_a_life_fails(life *l)
         rung_status status = whole_life(l);
         name_of_call(call, name, sizeof name);
         empty_log();
+        if (status != RUNG_SUCCESS && call % 3 == 0) /* a child each: not for all */
+            assert_the_first_is_told(l, call, name);
         if (status != RUNG_SUCCESS && status != RUNG_DEVICE_ERROR)
             fail_msg("call %ld of %ld failing: %s: %s", call, calls, rung_status_name(status), rung_last_error());
         const int left = gpu->memory + gpu->pinned + gpu->streams + gpu->events;
@@ -1853,6 +1878,143 @@ static void every_driver_call_fails_once(void **state)
         each_call_of_a_life_fails(&l);
         life_ends(&l);
     }
+}
+
+/* ---- what the lab's tools take ---- */
+
+/* Uses each of the tools' calls once, up to the first that fails. */
+static rung_status use_all(rung_tools *tools, void **memory, void **events, void **module, void **graph)
+{
+    const unsigned grid[3] = {1, 1, 1};
+    float values[16] = {0.0f}, ms;
+    int64_t left;
+    void *function;
+    rung_status status = rung_tools_alloc(tools, 2 * sizeof values, memory);
+#define NEXT(call) status = status == RUNG_SUCCESS ? (call) : status
+    NEXT(rung_tools_free_bytes(tools, &left));
+    NEXT(rung_tools_fill(tools, *memory, 0, 32));
+    NEXT(rung_tools_upload(tools, *memory, values, sizeof values));
+    NEXT(rung_tools_copy(tools, (float *)*memory + 16, *memory, sizeof values));
+    NEXT(rung_tools_event_create(tools, &events[0]));
+    NEXT(rung_tools_event_create(tools, &events[1]));
+    NEXT(rung_tools_event_record(tools, events[0]));
+    NEXT(rung_tools_load(tools, tile_with(RUNG_F32, 80), module));
+    NEXT(rung_tools_function(tools, *module, "f16x3_clear", &function));
+    NEXT(rung_tools_launch(tools, function, grid, 32, 0, &function));
+    NEXT(rung_tools_capture_begin(tools));
+    NEXT(rung_tools_capture_end(tools, graph));
+    NEXT(rung_tools_graph_launch(tools, *graph));
+    NEXT(rung_tools_event_record(tools, events[1]));
+    NEXT(rung_tools_event_elapsed(tools, events[0], events[1], &ms));
+    NEXT(rung_tools_download(tools, values, *memory, sizeof values));
+    NEXT(rung_tools_synchronize(tools));
+#undef NEXT
+    return status;
+}
+
+static int open_things(void)
+{
+    return gpu->memory + gpu->pinned + gpu->pools + gpu->streams + gpu->events + gpu->libraries + gpu->graphs +
+           gpu->pushed;
+}
+
+/* The lab's tools give back what they took, whichever driver's call fails. */
+static void tools_give_back_what_they_take(void **state)
+{
+    (void)state;
+    rung_tools *tools;
+    empty_log();
+    assert_ok(rung_tools_open(&tools, 0)); /* the GPU itself stays open */
+    rung_tools_close(tools);
+    int lost = open_things();
+    long calls = 0;
+    char name[64];
+    for (long call = 0; call <= calls; call++) {
+        void *memory = NULL, *events[2] = {NULL, NULL}, *module = NULL, *graph = NULL;
+        empty_log();
+        gpu->fail_call = call;
+        gpu->fail_result = 719;
+        rung_status status = rung_tools_open(&tools, 0);
+        if (status == RUNG_SUCCESS)
+            status = use_all(tools, &memory, events, &module, &graph);
+        if (call == 0) {
+            assert_ok(status);
+            calls = gpu->calls;
+            assert_true(calls > 20);
+        }
+        name_of_call(call, name, sizeof name);
+        empty_log();
+        for (int i = 0; i < 2 && tools; i++)
+            rung_tools_event_destroy(tools, events[i]);
+        if (tools) {
+            rung_tools_graph_destroy(tools, graph);
+            rung_tools_unload(tools, module);
+            rung_tools_free(tools, memory);
+        }
+        rung_tools_close(tools);
+        const int left = open_things();
+        if (left > lost && (call == 0 || !gives_back(name)))
+            fail_msg("call %ld of %ld of the tools, %s, failing leaves %d blocks, %d streams, %d events, %d libraries, "
+                     "%d graphs, %d contexts pushed",
+                     call, calls, name, gpu->memory, gpu->streams, gpu->events, gpu->libraries, gpu->graphs,
+                     gpu->pushed);
+        lost = left;
+    }
+    empty_log();
+}
+
+/* Whichever call of the driver fails while a kernel is launched, a rung too, its next but one run makes the calls that
+ * it always makes: workspace that was lent has come back, and nothing is kept for nobody. */
+static void any_kernel_goes_on_after_a_failure(void **state)
+{
+    (void)state;
+    enum { M = 264, N = 200, K = 320, MOST = 330 * 330 };
+    float *memory[3];
+    rung_context *context = open_idle_hopper(memory, MOST);
+    rung_gemm g;
+    int kernels = 0;
+    char name[64];
+    rung_gemm_init(&g);
+    g.layout = RUNG_ROW_MAJOR;
+    g.m = M, g.n = g.ldb = g.ldc = N, g.k = g.lda = K;
+    g.a = memory[0], g.b = memory[1], g.c = memory[2];
+    for (int i = 0; i < rung_kernel_count(); i++) {
+        rung_plan *plan;
+        const rung_kernel *kernel = rung_kernel_at(i);
+        if (kernel->backend != RUNG_BACKEND_CUDA || kernel->role == RUNG_REDUCE ||
+            rung_plan_create_kernel(&plan, context, &g, kernel->name) != RUNG_SUCCESS)
+            continue;
+        kernels++;
+        empty_log();
+        assert_ok(rung_plan_run(plan, &g));
+        assert_ok(rung_plan_run(plan, &g));
+        empty_log();
+        assert_ok(rung_plan_run(plan, &g));
+        const long calls = gpu->calls;
+        int lost = open_things();
+        for (long call = 1; call <= calls; call++) {
+            empty_log();
+            gpu->fail_call = call;
+            gpu->fail_result = 719;
+            rung_plan_run(plan, &g);
+            name_of_call(call, name, sizeof name);
+            empty_log();
+            assert_ok(rung_plan_run(plan, &g));
+            empty_log();
+            assert_ok(rung_plan_run(plan, &g));
+            if (gpu->calls != calls && !changes_what_follows(name))
+                fail_msg("%s, after call %ld of %ld, %s, had failed: it makes %ld calls", kernel->name, call, calls,
+                         name, gpu->calls);
+            if (open_things() > lost && !gives_back(name))
+                fail_msg("%s, after call %ld of %ld, %s, had failed: %d things more are open", kernel->name, call,
+                         calls, name, open_things() - lost);
+            lost = open_things();
+        }
+        rung_plan_destroy(plan);
+    }
+    print_message("%d kernels\n", kernels);
+    assert_true(kernels > 80);
+    close_idle_hopper(context, memory);
 }
 
 int main(int count, char **arguments)
@@ -1900,6 +2062,8 @@ int main(int count, char **arguments)
         cmocka_unit_test(little_memory_is_held),
         cmocka_unit_test(a_full_gpu_is_no_failure),
         cmocka_unit_test(an_eighth_of_the_memory_will_do),
+        cmocka_unit_test(tools_give_back_what_they_take),
+        cmocka_unit_test(any_kernel_goes_on_after_a_failure),
         cmocka_unit_test(every_driver_call_fails_once),
     };
     return cmocka_run_group_tests(tests, open_gpu, NULL);

@@ -1,8 +1,9 @@
 /* The lens keeps the driver API's contract where the library relies on it: what a driver refuses it refuses, with the
  * same result. usage: lens_driver LIBRARY, which is the lens's or a real libcuda */
+#include "cuda/device/args.h"
+
 #include <cuda.h>
 #include <dlfcn.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -119,6 +120,57 @@ static void launches(void)
            CUDA_ERROR_INVALID_VALUE, "more shared memory than there is");
 }
 
+/* A kernel that does not wait for the one before it may not overlap it: the first rung uses memory at once. */
+static void overlapping(void)
+{
+    library_named *named = (library_named *)(uintptr_t)dlsym(library, "rung_library_named");
+    CUlibrary kernels;
+    CUkernel kernel;
+    CUfunction f;
+    CUdeviceptr at = 0;
+    if (!named)
+        return;
+    expect(named(&kernels, "l01_naive"), CUDA_SUCCESS, "a kernel's file");
+    expect(CALL(cuLibraryGetKernel, &kernel, kernels, "l01_naive"), CUDA_SUCCESS, "a kernel");
+    expect(CALL(cuKernelGetFunction, &f, kernel), CUDA_SUCCESS, "its function");
+    expect(CALL(cuMemAlloc_v2, &at, 3 * sizeof(float)), CUDA_SUCCESS, "three elements");
+    float *memory = (float *)(uintptr_t)at;
+    union {
+        rung_args args;
+        uint64_t room[512];
+    } g = {.args = {.a = memory,
+                    .b = memory + 1,
+                    .c = memory + 2,
+                    .m = 1,
+                    .n = 1,
+                    .k = 1,
+                    .lda = 1,
+                    .ldb = 1,
+                    .ldc = 1,
+                    .alpha = 1.0f,
+                    .batch = 1,
+                    .split_k = 1}};
+    void *parameters[] = {&g};
+    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION};
+    setenv("RUNG_LENS_FINDINGS", "fail", 1);
+    for (int i = 0; i < 3; i++) {
+        memory[0] = memory[1] = 1.0f;
+        attribute.value.programmaticStreamSerializationAllowed = i == 2;
+        CUlaunchConfig config = {.gridDimX = 1,
+                                 .gridDimY = 1,
+                                 .gridDimZ = 1,
+                                 .blockDimX = 32,
+                                 .blockDimY = 1,
+                                 .blockDimZ = 1,
+                                 .attrs = &attribute,
+                                 .numAttrs = i > 0};
+        expect(CALL(cuLaunchKernelEx, &config, f, parameters, NULL), i == 2 ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_SUCCESS,
+               i == 2 ? "one that may overlap" : "one that may not");
+    }
+    unsetenv("RUNG_LENS_FINDINGS");
+    expect(CALL(cuMemFree_v2, at), CUDA_SUCCESS, "freed");
+}
+
 int main(int argc, char **argv)
 {
     CUcontext context;
@@ -132,6 +184,7 @@ int main(int argc, char **argv)
     expect(CALL(cuCtxPushCurrent_v2, context), CUDA_SUCCESS, "the current context");
     memory();
     launches();
+    overlapping();
     printf("%d results, %d of them wrong\n", asked, failed);
     return failed > 0;
 }

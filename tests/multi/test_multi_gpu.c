@@ -4,8 +4,11 @@
 #include "../gpu/fake_libcuda.h"
 #include "../support.h"
 #include "layouts.h"
+#include "rung_catalog.h"
 
 #include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static const char *stand_in;
 static fake *gpu;
@@ -156,9 +159,11 @@ static void fewer_ranks(void **state)
     }
 }
 
+static char said[512]; /* by the last use, where it failed */
+
 /* Makes one whole use in which the n-th driver call fails. It ends with the right result or with an error, and leaves
- * nothing. */
-static int use(long fail_call)
+ * nothing; where all later calls fail too, as on a GPU that is lost, it only ends. */
+static int use(long fail_call, int all_later)
 {
     rung_multi *multi = NULL;
     parts p = {0};
@@ -169,6 +174,7 @@ static int use(long fail_call)
     int memory = gpu->memory, events = gpu->events, streams = gpu->streams, pinned = gpu->pinned;
     gpu->calls = 0;
     gpu->fail_call = fail_call;
+    gpu->lost_call = all_later ? fail_call : 0;
     gpu->fail_result = 719;
     rung_status status = open_gpus(&multi, 2, 20.0);
     if (status == RUNG_SUCCESS) {
@@ -177,6 +183,9 @@ static int use(long fail_call)
             status = run(multi, &t, d, &p);
     }
     int failed = gpu->calls >= fail_call && fail_call > 0;
+    snprintf(said, sizeof said, "%s", status == RUNG_SUCCESS ? "" : rung_last_error());
+    if (all_later)
+        return failed;
     gpu->fail_call = 0;
     if (status == RUNG_SUCCESS && multi)
         assert_true(result_right(multi, &t, d, &p, 2));
@@ -190,13 +199,33 @@ static int use(long fail_call)
     return failed;
 }
 
+/* Of calls that fail one after another the first one is told. */
+static void assert_the_first_is_told(long call)
+{
+    char alone[sizeof said];
+    memcpy(alone, said, sizeof said);
+    pid_t child = fork();
+    if (child == 0) {
+        use(call, 1);
+        if (strcmp(said, alone) != 0)
+            print_error("call %ld alone: %s\nbefore others: %s\n", call, alone, said);
+        _exit(strcmp(said, alone) != 0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 static void every_call_may_fail(void **state)
 {
     (void)state;
     long n = 1;
-    use(0); /* loads kernels, which stay */
-    while (use(n))
+    use(0, 0); /* loads kernels, which stay */
+    while (use(n, 0)) {
+        if (said[0] && n % 3 == 0)
+            assert_the_first_is_told(n);
         n++;
+    }
     assert_true(n > 200);
     assert_int_equal(gpu->faults, 0);
 }
@@ -332,6 +361,32 @@ static void host_operands(void **state)
     gpu->eager = 0;
 }
 
+/* GPUs lie in a grid over C by which the least has to come to them: each row of it has its rows of A, each column its
+ * columns of B. */
+static void the_least_is_brought(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][2] = {{900, 40}, {40, 900}, {300, 300}, {700, 300}, {1, 500}, {500, 1}};
+    enum { K = 90 };
+    for (int ranks = 1; ranks <= 4; ranks++)
+        for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+            rung_multi *multi;
+            const int64_t m = shapes[i][0], n = shapes[i][1];
+            int64_t least = INT64_MAX;
+            for (int rows = 1; rows <= ranks; rows++) {
+                const int64_t bytes = 4 * K * (m * (ranks / rows) + n * rows);
+                least = ranks % rows == 0 && bytes < least ? bytes : least;
+            }
+            assert_ok(open_gpus(&multi, ranks, 20.0));
+            gpu->moved_bytes = 0;
+            host_case(multi, 12, 1, m, n, K); /* beta is 0, nothing transposed */
+            if (gpu->moved_bytes != least)
+                fail_msg("%lld x %lld x %d on %d GPUs moves %lld bytes, the least is %lld", (long long)m, (long long)n,
+                         K, ranks, (long long)gpu->moved_bytes, (long long)least);
+            rung_multi_destroy(multi);
+        }
+}
+
 /* Many tiles of C through few buffers, with one stream that hurries or one that dawdles, whichever: nothing is begun
  * where what lies there is still on its way, with and without an old C. */
 static void tiles_wait_for_their_buffers(void **state)
@@ -429,6 +484,75 @@ static void spans_are_taken(void **state)
     rung_multi_destroy(multi);
 }
 
+/* Returns which arithmetic and chips the launched kernels are made for: a bit for each pair. */
+static unsigned made_for(void)
+{
+    static const int archs[] = {75, 80, 90};
+    unsigned seen = 0;
+    for (const char *line = gpu->launched; *line; line = strchr(line, '\n') + 1)
+        for (int i = 0; i < rung_kernel_count(); i++) {
+            const rung_kernel *kernel = rung_kernel_at(i);
+            const size_t length = strlen(kernel->name);
+            for (int arch = 0; arch < 3 && strncmp(line, kernel->name, length) == 0; arch++)
+                seen |= (kernel->arch == archs[arch]) << (8 * arch + (int)kernel->arith);
+        }
+    return seen;
+}
+
+/* Multiplies without looking at the result; returns what the kernels were made for. */
+static unsigned kernels_for(rung_multi *multi, int64_t m, int64_t n, int64_t k)
+{
+    const int64_t shape[3][2] = {{m, k}, {k, n}, {m, n}};
+    rung_matrix d[3];
+    void *at[3];
+    for (int i = 0; i < 3; i++) {
+        rung_matrix_init(&d[i], shape[i][0], shape[i][1], 64, 64, 1, 1);
+        assert_ok(rung_multi_alloc(multi, 0, shape[i][0] * shape[i][1] * 4, &at[i]));
+    }
+    const float *a = at[0], *b = at[1];
+    float *c = at[2];
+    gpu->launched[0] = 0;
+    assert_ok(rung_psgemm(multi, RUNG_NO_TRANS, RUNG_NO_TRANS, m, n, k, 1.0f, &a, 1, 1, &d[0], &b, 1, 1, &d[1], 0.0f,
+                          &c, 1, 1, &d[2]));
+    for (int i = 0; i < 3; i++)
+        rung_multi_free(multi, 0, at[i]);
+    return made_for();
+}
+
+/* Products over ranks have bits that depend on k alone: also a small one, for which another kernel would be faster,
+ * goes by the arithmetic of a large one. */
+static void arithmetic_does_not_depend_on_sizes(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][2] = {{1500, 1200}, {8, 8}, {64, 200}, {129, 1}, {500, 300}, {40, 1500}};
+    static const int64_t depths[] = {1, 7, 33, 130, 1000};
+    gpu->arch = 90;
+    gpu->idle = 1;
+    setenv("RUNG_MULTI_PANEL", "1000", 1);
+    for (int math = RUNG_STRICT; math <= RUNG_FAST; math++) {
+        rung_multi_config config;
+        rung_multi *multi;
+        rung_multi_config_init(&config);
+        config.ranks = 1;
+        config.math = (rung_math)math;
+        assert_ok(rung_multi_create(&multi, &config));
+        for (size_t i = 0; i < sizeof depths / sizeof *depths; i++) {
+            const unsigned first = kernels_for(multi, sizes[0][0], sizes[0][1], depths[i]);
+            assert_true(first != 0);
+            for (size_t j = 1; j < sizeof sizes / sizeof *sizes; j++)
+                if (kernels_for(multi, sizes[j][0], sizes[j][1], depths[i]) != first)
+                    fail_msg("math %d: %lld x %lld x %lld goes by kernels of other arithmetic than %lld x %lld:\n%s",
+                             math, (long long)sizes[j][0], (long long)sizes[j][1], (long long)depths[i],
+                             (long long)sizes[0][0], (long long)sizes[0][1], gpu->launched);
+        }
+        rung_multi_destroy(multi);
+    }
+    choose_panels(0);
+    gpu->idle = 0;
+    gpu->arch = 80;
+    assert_int_equal(gpu->faults, 0);
+}
+
 static void devices_are_checked(void **state)
 {
     (void)state;
@@ -482,11 +606,13 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(every_call_may_fail, no_failure, NULL),
         cmocka_unit_test_setup_teardown(a_lost_gpu, no_failure, NULL),
         cmocka_unit_test_setup_teardown(host_operands, no_failure, nothing_left_open),
+        cmocka_unit_test_setup_teardown(the_least_is_brought, no_failure, nothing_left_open),
         cmocka_unit_test_setup_teardown(tiles_wait_for_their_buffers, no_failure, nothing_left_open),
         cmocka_unit_test_setup_teardown(large_host_operands, no_failure, nothing_left_open),
         cmocka_unit_test_setup_teardown(a_failed_product_is_forgotten, no_failure, nothing_left_open),
         cmocka_unit_test_setup_teardown(whole_matrices_come_and_go, no_failure, nothing_left_open),
         cmocka_unit_test_setup_teardown(spans_are_taken, no_failure, nothing_left_open),
+        cmocka_unit_test_setup_teardown(arithmetic_does_not_depend_on_sizes, no_failure, nothing_left_open),
         cmocka_unit_test_setup_teardown(devices_are_checked, no_failure, nothing_left_open)};
     return cmocka_run_group_tests(tests, open_fake, NULL);
 }

@@ -47,6 +47,14 @@ class Matmul(unittest.TestCase):
             if padding is not None:
                 np.testing.assert_array_equal(base[:, 5:], padding)
 
+    def test_scalars_without_an_out(self):
+        a, b = views(4, 6, None, 1)["rows"], views(6, 5, None, 2)["rows"]
+        for x, y in ((a, b), (a, b[:, ::2]), (a.T.copy().T, b)):
+            np.testing.assert_allclose(rung.matmul(x, y, alpha=-2.0), -2 * (x @ y), rtol=1e-5, atol=1e-5)
+            with self.assertRaises(rung.RungError) as caught:
+                rung.matmul(x, y, beta=0.5)
+            self.assertIn("no out", str(caught.exception))
+
     def test_out_by_columns_of_any_layouts(self):
         for (na, a), (nb, b) in itertools.product(views(4, 6, None, 1).items(), views(6, 5, None, 2).items()):
             for no, out in views(4, 5, None, 3).items():

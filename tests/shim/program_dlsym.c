@@ -1,4 +1,5 @@
-/* A program that, as JAX does, takes cuBLAS's function with dlsym. Prints the address's owner and the status. */
+/* A program that, as JAX does, takes cuBLAS's function with dlsym. Prints the address's owner and the status.
+ * usage: program_dlsym CUBLAS [apart]: in a namespace of its own */
 #define _GNU_SOURCE
 #include "fake_cublas.h"
 
@@ -11,7 +12,9 @@ typedef int sgemm(void *, int, int, int, int, int, const float *, const float *,
 
 int main(int argc, char **argv)
 {
-    void *library = argc > 1 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
+    void *library = argc > 2   ? dlmopen(LM_ID_NEWLM, argv[1], RTLD_NOW | RTLD_LOCAL)
+                    : argc > 1 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL)
+                               : NULL;
     sgemm *function = library ? (sgemm *)dlsym(library, "cublasSgemm_v2") : NULL;
     void *untouched = library ? dlsym(library, "cublasDgemm_v2") : NULL;
     Dl_info owner, other;

@@ -23,4 +23,8 @@ off=$(LD_PRELOAD=$lib/librung_cublas.so LD_AUDIT=$lib/librung_audit.so RUNG_DISA
 
 quiet=$(LD_PRELOAD=$lib/librung_cublas.so LD_AUDIT=$lib/librung_audit.so "$program" "$fake" 2>"$work/err")
 [ "$quiet" = "$audited" ] && [ ! -s "$work/err" ] || fail "something was printed unasked: $quiet $(cat "$work/err")"
-echo "interposition: 4 cases passed"
+# What lies in a namespace of its own is another program's, so to speak.
+apart=$(LD_PRELOAD=$lib/librung_cublas.so LD_AUDIT=$lib/librung_audit.so RUNG_REPORT=$work/apart "$program" "$fake" apart)
+[ "$apart" = "$plain" ] || fail "in a namespace of its own: $apart"
+[ ! -e "$work/apart" ] || ! grep -q '[1-9][0-9]* handed on' "$work/apart" || fail "in a namespace of its own: $(cat "$work/apart")"
+echo "interposition: 5 cases passed"

@@ -1,6 +1,7 @@
 /* Fits the costs of tiles to stored timings (rung tune --times), and says how well they predict.
- * usage: rung_fit TIMES.jsonl... [--each] [--fit] [--only TEXT] [--write SOURCE_DIR]
- * Without --fit the costs are judged as they are, with --each shape by shape: measured and predicted microseconds.
+ * usage: rung_fit TIMES.jsonl... [--each | --tiles] [--fit] [--only TEXT] [--write SOURCE_DIR]
+ * Without --fit the costs are judged as they are, with --each shape by shape: measured and predicted microseconds; with
+ * --tiles alone tile by tile, as results/predictions-h200.txt keeps them.
  * --only: no other tiles' costs change than those whose names contain TEXT.
  * Every fifth shape is kept out of the fit and judged apart. --write puts the fitted costs into the families'
  * tiles.inc. The planner's own code predicts: nothing of the model is stated here.
@@ -139,12 +140,18 @@ static int read_file(const char *name)
 
 /* ---- judging ---- */
 
-/* Returns the microseconds that the planner predicts; 0: it refuses. */
+/* Plans a problem by one kernel. Returns the microseconds that are predicted; 0: it refuses. */
+static double plan(const rung_machine *on, const rung_problem *problem, const rung_kernel *kernel, rung_choice *choice)
+{
+    *choice = (rung_choice){.kernel = kernel, .parts = 1, .limit_us = INFINITY};
+    const rung_launcher *launcher = rung_launcher_of(kernel);
+    return launcher && !launcher->estimate(on, &config, kernel, problem, choice) ? choice->cost_us : 0.0;
+}
+
 static double predicted(const product *p, const sample *s)
 {
-    rung_choice choice = {.kernel = s->kernel, .parts = 1, .limit_us = INFINITY};
-    const rung_launcher *launcher = rung_launcher_of(s->kernel);
-    return launcher && !launcher->estimate(&machine, &config, s->kernel, &p->problem, &choice) ? choice.cost_us : 0.0;
+    rung_choice choice;
+    return plan(&machine, &p->problem, s->kernel, &choice);
 }
 
 typedef struct verdict {
@@ -218,6 +225,77 @@ static void report_each(void)
         }
         printf("\n");
     }
+}
+
+enum { PLAIN, OLD_VALUES, BIAS, IN_ORDER, BATCH, FEW, FORMS };
+static const char *const form_names[FORMS] = {"plain",    "old values", "bias",
+                                              "in order", "batch of 3", "20 multiprocessors"};
+
+/* The same product with something more to do. */
+static rung_problem in_form(const rung_problem *plain, int form)
+{
+    rung_problem p = *plain;
+    if (form == OLD_VALUES) {
+        p.beta = 1.0f;
+        p.beta_zero = 0;
+    } else if (form == BIAS) {
+        p.bias = (const float *)(uintptr_t)(4ll << 40);
+        p.bias_kind = RUNG_BIAS_PER_ROW;
+    } else if (form == IN_ORDER) {
+        p.in_order = 1;
+    } else if (form == BATCH && p.batch == 1) {
+        p.batch = 3;
+        p.stride_a = p.lda * (p.trans_a ? p.k : p.m);
+        p.stride_b = p.ldb * (p.trans_b ? p.n : p.k);
+        p.stride_c = p.ldc * p.m;
+    }
+    return p;
+}
+
+/* Prints a line a tile: how many times are stored, what it predicts of them, in how many parts and with how much
+ * workspace; and how many times as long each further form takes by prediction, with the number of those it refuses. */
+static void report_tile(const rung_kernel *kernel)
+{
+    double ratio = 0.0, error = 0.0, parts = 0.0, workspace = 0.0, more[FORMS] = {0.0};
+    int count = 0, refused[FORMS] = {0};
+    rung_machine small = machine;
+    small.sms = 20;
+    for (int i = 0; i < product_count; i++)
+        for (int j = 0; j < products[i].count; j++) {
+            const sample *s = &products[i].samples[j];
+            rung_choice choice;
+            if (s->kernel != kernel)
+                continue;
+            const double us = plan(&machine, &products[i].problem, kernel, &choice), off = log(us / s->measured_us);
+            refused[PLAIN] += us == 0.0;
+            if (us == 0.0)
+                continue;
+            count++;
+            ratio += off;
+            error += off * off;
+            parts += choice.parts;
+            workspace += (double)choice.workspace_bytes * 1e-6;
+            for (int form = PLAIN + 1; form < FORMS; form++) {
+                const rung_problem problem = in_form(&products[i].problem, form);
+                const double with = plan(form == FEW ? &small : &machine, &problem, kernel, &choice);
+                refused[form] += with == 0.0;
+                more[form] += with > 0.0 ? log(with / us) : 0.0;
+            }
+        }
+    if (count + refused[PLAIN] == 0)
+        return;
+    printf("%s: %d times, refused %d, predicted %.5f of them, error %.5f, parts %.4f, workspace %.4f MB", kernel->name,
+           count, refused[PLAIN], exp(ratio / count), sqrt(error / count), parts / count, workspace / count);
+    for (int form = PLAIN + 1; form < FORMS; form++)
+        printf(", %s %.5f refused %d", form_names[form], exp(more[form] / (count - refused[form])), refused[form]);
+    printf("\n");
+}
+
+static void report_tiles(void)
+{
+    for (int i = 0; i < rung_kernel_count(); i++)
+        if (rung_kernel_at(i)->backend == RUNG_BACKEND_CUDA && rung_kernel_at(i)->role == RUNG_PRODUCTION)
+            report_tile(rung_kernel_at(i));
 }
 
 /* ---- fitting ---- */
@@ -375,13 +453,15 @@ static int write_family(const rung_costs *family, const char *source)
 
 int main(int argc, char **argv)
 {
-    int fit = 0, each = 0;
+    int fit = 0, each = 0, tiles = 0;
     const char *source = NULL, *only = "";
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--fit") == 0)
             fit = 1;
         else if (strcmp(argv[i], "--each") == 0)
             each = 1;
+        else if (strcmp(argv[i], "--tiles") == 0)
+            tiles = 1;
         else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
             only = argv[++i];
         else if (strcmp(argv[i], "--write") == 0 && i + 1 < argc)
@@ -390,8 +470,14 @@ int main(int argc, char **argv)
             return 2;
     }
     if (product_count == 0) {
-        fprintf(stderr, "usage: rung_fit TIMES.jsonl... [--each] [--fit] [--only TEXT] [--write SOURCE_DIR]\n");
+        fprintf(stderr,
+                "usage: rung_fit TIMES.jsonl... [--each | --tiles] [--fit] [--only TEXT] [--write SOURCE_DIR]\n");
         return 2;
+    }
+    if (tiles) {
+        report_tiles();
+        free(products);
+        return 0;
     }
     report("as they are");
     if (each)

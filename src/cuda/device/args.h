@@ -43,7 +43,9 @@ typedef struct rung_args {
  * all that came before is complete. Every thread calls it before it touches global memory. */
 RUNG_DEVICE void rung_after_earlier_kernels(void)
 {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && !defined(RUNG_LENS)
+#if defined(RUNG_LENS)
+    rung_lens_after_earlier_kernels();
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }

@@ -74,6 +74,7 @@ void rung_lens_atomic(const void *at, int bytes);
 void rung_lens_trap(const char *what) __attribute__((noreturn));
 void rung_lens_yield(void);
 void rung_lens_threadfence(void);
+void rung_lens_after_earlier_kernels(void);
 uint32_t rung_lens_shared_offset(const void *at);
 void *rung_lens_shared_pointer(uint32_t offset);
 float4 rung_lens_shared_load4(uint32_t offset);

@@ -27,7 +27,7 @@ typedef struct mpi_pending {
     int segments, sent, next, tag;
 } mpi_pending;
 
-static int started_here, failed_ever;
+static int failed_ever;
 
 static int fail(char *why, int code, const char *call)
 {
@@ -223,12 +223,12 @@ static void mpi_close(void *state, int failed)
     free(s);
 }
 
-/* Ends MPI, but not after a fault: it would wait for the dead. */
+/* Ends MPI where it was started here, but not after a fault: it would wait for the dead. */
 static void finalize(void)
 {
     int over = 0;
     MPI_Finalized(&over);
-    if (started_here && !over && !failed_ever)
+    if (!over && !failed_ever)
         MPI_Finalize();
 }
 
@@ -244,7 +244,6 @@ static int start(char *why)
     if (up)
         return 0;
     MPI_TRY(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &given));
-    started_here = 1;
     atexit(finalize);
     return 0;
 }

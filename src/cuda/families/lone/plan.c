@@ -62,7 +62,7 @@ static const char *plan_operands(const rung_machine *machine, const rung_config 
                                  const rung_problem *p, lone_plan *s)
 {
     const rung_operand a = lone_operand_a(p), b = lone_operand_b(p);
-    if (p->k == 0 || lone_tile_of(kernel)->copied)
+    if (lone_tile_of(kernel)->copied)
         return NULL;
     s->copy_a = !a.readable;
     s->copy_b = !b.readable;

@@ -1,0 +1,95 @@
+/* What the lens keeps of what it finds, and how it names it: each place and kind once, block and thread also in a
+ * cluster, where the threads of all its blocks are counted together; what is too much is counted. */
+#include "lens.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int asked, wrong;
+
+const lens_array *lens_array_at(const lens_module *module, uint32_t offset)
+{
+    static const lens_array array = {.name = "tile", .offset = 128, .bytes = 64};
+    (void)module;
+    return offset - array.offset < array.bytes ? &array : NULL;
+}
+
+static void expect(const char *what, const char *got, const char *want)
+{
+    asked++;
+    if (strcmp(got, want) == 0)
+        return;
+    wrong++;
+    printf("FAILED: %s: '%s', not '%s'\n", what, got, want);
+}
+
+static void expect_number(const char *what, long got, long want)
+{
+    char numbers[2][32];
+    snprintf(numbers[0], sizeof numbers[0], "%ld", got);
+    snprintf(numbers[1], sizeof numbers[1], "%ld", want);
+    expect(what, numbers[0], numbers[1]);
+}
+
+/* Returns how the only finding of a thread of this launch is told. */
+static const char *told(unsigned cluster, int thread, int line)
+{
+    static char text[600];
+    rung_lens_launch launch;
+    uintptr_t *pcs;
+    lens_now.cluster = cluster;
+    lens_now.block_threads = 64;
+    lens_now.threads = 64 * cluster;
+    lens_now.current = thread;
+    lens_findings_begin();
+    lens_find(RUNG_LENS_RACE, 1000, "reads %s", "what nobody wrote");
+    lens_findings_end(&launch, &pcs);
+    rung_lens_finding *f = (rung_lens_finding *)(uintptr_t)launch.findings;
+    f[0].line = line;
+    snprintf(f[0].file, sizeof f[0].file, "/a/folder/kernel.cu");
+    lens_finding_compose(f);
+    snprintf(text, sizeof text, "%d: %s", launch.finding_count, f[0].text);
+    free(f);
+    free(pcs);
+    return text;
+}
+
+int main(void)
+{
+    rung_lens_launch launch;
+    uintptr_t *pcs;
+    char text[128];
+    lens_now.index[0] = 4, lens_now.index[1] = 2, lens_now.index[2] = 7;
+    expect("alone", told(1, 63, 12), "1: block (4,2,7), thread 63, kernel.cu line 12: reads what nobody wrote");
+    expect("no line", told(1, 0, 0), "1: block (4,2,7), thread 0: reads what nobody wrote");
+    expect("first of a cluster", told(2, 63, 1),
+           "1: block (4,2,7), thread 63, kernel.cu line 1: reads what nobody wrote");
+    expect("second of a cluster", told(2, 64, 1),
+           "1: block (5,2,7), thread 0, kernel.cu line 1: reads what nobody wrote");
+    expect("last of a cluster", told(4, 255, 1),
+           "1: block (7,2,7), thread 63, kernel.cu line 1: reads what nobody wrote");
+    lens_findings_begin();
+    for (int i = 0; i < 3 * LENS_MAX_FINDINGS; i++) {
+        lens_find(RUNG_LENS_RACE, 1 + (uintptr_t)i, "number %d", i);
+        lens_find(RUNG_LENS_RACE, 1 + (uintptr_t)i / 2, "again");
+    }
+    lens_findings_end(&launch, &pcs);
+    expect_number("kept", launch.finding_count, LENS_MAX_FINDINGS);
+    expect_number("left out", launch.findings_left_out, 3 * LENS_MAX_FINDINGS);
+    for (int i = 0; i < launch.finding_count; i++) {
+        snprintf(text, sizeof text, "number %d", i);
+        expect("in order", launch.findings[i].text, text);
+        expect_number("its place", (long)pcs[i], 1 + i);
+    }
+    lens_findings_begin();
+    lens_find(RUNG_LENS_RACE, 9, "one kind");
+    lens_find(RUNG_LENS_OUT_OF_BOUNDS, 9, "another one at the same place");
+    lens_findings_end(&launch, &pcs);
+    expect_number("two kinds", launch.finding_count, 2);
+    expect_number("of the launch before", launch.findings_left_out, 0);
+    expect("before the array", lens_where_shared(124, text, sizeof text), "shared memory at byte 124");
+    expect("in the array", lens_where_shared(136, text, sizeof text), "shared tile at byte 8 (float 2)");
+    printf("%d answers, %d of them wrong\n", asked, wrong);
+    return wrong > 0;
+}
