@@ -1,5 +1,5 @@
 # The loop of each tile's sums in a disassembly of a CPU kernel (objdump -d --no-show-raw-insn): it does two steps of k, or `steps` where A
-# lies by rows, so it has as many FMAs for each vector of sums (a single row's twice as many, where it has sums of its own for every second step), and none of its vectors lies on the stack; that of the tile `held` has at most `most` instructions a step. Prints what is wrong; verbose=1: each loop's instructions as well.
+# lies by rows, so it has as many FMAs for each vector of sums (a single row may do four steps), and none of its vectors lies on the stack; that of the tile `held` has at most `most` instructions a step. Prints what is wrong; verbose=1: each loop's instructions as well.
 function finish(   i, j, k, t, best, fmas, stack, loads, inner, hot) {
     if (name !~ /^tile_by_/) return
     split(substr(name, match(name, /[0-9]+x/)), size, "x")
@@ -19,7 +19,7 @@ function finish(   i, j, k, t, best, fmas, stack, loads, inner, hot) {
             if (text[k] ~ /\(%r[sb]p/ && text[k] ~ /%[xyz]mm/) { stack++; line = text[k] }
             if (text[k] ~ /\(.*%r/ && text[k] !~ /prefetch|^lea/) loads++
         }
-        if (fmas != want && !(size[1] == 1 && fmas == 2 * want)) continue
+        if (fmas != want && !(size[1] == 1 && fmas == 4 * size[2])) continue
         hot = 1
         if (verbose) printf "%s: %d instructions, %d FMAs, %d other memory operands\n", name, all, fmas, loads
         if (held && name ~ held "$" && all > most * turn) { print name ": " all " instructions, " most * turn " at most"; bad++ }

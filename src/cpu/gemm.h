@@ -39,7 +39,7 @@ typedef struct gemm_plan {
     int last;           /* columns in place, or packed from a transposed B: the last ones that go as dot products */
     int turned;         /* PATH_LONG_K: the pieces are those of the transposed product */
     gemm_asks asks_b;   /* B in place */
-    int one_row;        /* B in place: the whole product has one row, not a thread's part of it alone */
+    int one_row;        /* B in place: is_short_row(), of the whole product */
 } gemm_plan;
 
 static inline int64_t min64(int64_t x, int64_t y)
@@ -182,6 +182,13 @@ static inline int last_as_dots(const rung_cpu_args *p)
 static inline int64_t rung_gemm_last_floats(const rung_cpu_args *p, int last)
 {
     return last ? round_up(p->k, p->kernel->vl) * last + RUNG_PACK_SLACK : 0;
+}
+
+/* Returns true for a single row of so few columns that its tile, or those of threads' parts of it, would wait for their
+ * sums: each then adds up every fourth step of k by itself. */
+static inline int is_short_row(const rung_cpu_args *p)
+{
+    return p->m == 1 && p->n <= (int64_t)RUNG_TILE_WIDE_VECTORS * p->kernel->vl;
 }
 
 enum { RUNG_TINY_FLOATS = 1 << 12 };

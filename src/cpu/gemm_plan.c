@@ -463,7 +463,7 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
         plan.last = last_as_dots(p);
         plan.most = vectors_in_place(kernel, p->m, p->n - plan.last);
         plan.asks_b = choose_asks(p, caches);
-        plan.one_row = p->m == 1;
+        plan.one_row = is_short_row(p);
         break;
     case PATH_PAST: plan.nc = max64(min64(caches->l2_bytes / 4 / (4 * p->k), PAST_COLUMNS) / panel, 1) * panel; break;
     case PATH_RANK:
@@ -493,7 +493,6 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
         if (plan.inner == PATH_DIRECT) {
             rung_cpu_args t = transposed(p);
             plan.asks_b = choose_asks(&t, caches);
-            plan.one_row = p->n == 1;
         }
         if (plan.of_b) {
             rung_cpu_args t = transposed(p);

@@ -42,7 +42,7 @@ typedef struct rung_tile_out {
     int b_lanes; /* columns of it that B holds: as many, or vl where B is packed, with zeros behind the last column */
     rung_fetch fetch; /* with both operands packed: asked for while the tile sums */
     int ask_c;        /* 1: C is asked for while the tile sums */
-    int one_row;      /* 1: the product is a row, whose steps of k may have sums of their own */
+    int one_row;      /* 1: the product is a short row, each fourth step of k of which has a sum of its own */
     int ask_b;        /* RUNG_ASK_...: tiles as wide as packed ones ask, and only those wider than a line */
     int64_t ask_at;   /* how many floats behind each step's first one lies what is asked for */
     int stream;       /* 1: C is 64-byte aligned, beta is 0 and C will not be read soon: bypass the caches */
