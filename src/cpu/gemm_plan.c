@@ -53,9 +53,16 @@ static int64_t rank_columns(const rung_cpu_args *p, const rung_caches *caches)
 }
 
 /* Returns true where more steps than is_rank() takes are written by rows: C is far larger than L2, and L1 holds B, so
- * that C is written in one run from its first row to its last. */
+ * that C is written in one run from its first row to its last. Where stores wait for lines that nobody asked for, rows
+ * ask for them early enough, so that a smaller C pays too, and with narrow tiles a B that is cut. */
 static int is_narrow_rank(const rung_cpu_args *p, const rung_caches *caches)
 {
+    enum { STEPS_OF_LINES = 9 };
+    int narrow = has_narrow_tiles(p->kernel);
+    if (caches->stores_wait)
+        return p->k <= (narrow ? RUNG_RANK_STEPS : STEPS_OF_LINES) && p->n >= RANK_VECTORS_LEAST * p->kernel->vl &&
+               (narrow || p->n <= rank_columns(p, caches)) &&
+               p->m * p->n * 4 > (narrow ? caches->l1_bytes : caches->l2_bytes / 8);
     return p->k <= RUNG_RANK_STEPS && p->n >= RANK_VECTORS_LEAST * p->kernel->vl && p->n <= rank_columns(p, caches) &&
            p->m * p->n * 4 > FAR_FROM_L2 * caches->l2_bytes;
 }
