@@ -24,7 +24,7 @@ enum {
     .tm = TM, .tn = TN, .threads = SMALL_THREADS, .shared_bytes = SMALL_SHARED_BYTES,                                  \
     .max_registers = RUNG_REGISTERS(SMALL_THREADS, RESIDENT),                                                          \
     .max_spill_bytes = BATCH   ? 160                                                                                   \
-                       : CROWD ? 0                                                                                     \
+                       : CROWD ? 8                                                                                     \
                                : 64,                                                                                   \
     .accepts = RUNG_ACCEPTS_ALL | (IN_ORDER ? RUNG_KEEPS_ORDER : 0)
 
