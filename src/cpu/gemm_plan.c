@@ -26,7 +26,7 @@ enum {
     FAR_FROM_L2 = 2,    /* times the size of L2: a C so large is best written in long runs */
     L3_SHARE_AT_HAND = 16, /* of L3, a part that neighbours leave alone, so that C in it is read twice in little time */
     PAST_STEPS = 10,       /* of k, at most, where a line takes several vectors: tiles are narrow, B is read often */
-    PAST_STEPS_OF_FAR_L3 = 20, /* the same where C in long runs costs less than B from L3, for each class of rows */
+    PAST_STEPS_OF_FAR_L3 = 16, /* the same where C in long runs costs less than B from L3, for each class of rows */
 };
 
 /* Returns true where a packed tile is no wider than a cache line. */
