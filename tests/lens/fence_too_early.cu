@@ -1,5 +1,5 @@
-/* The copy engine writes over what another thread has written: in the first block the thread that starts the copy fences
- * when it knows of that, in the others before. */
+/* The copy engine writes over what another thread has written: in the first block the thread that starts the copy
+ * fences when it knows of that, in the others before. */
 #include "device/args.h"
 #include "device/ptx.h"
 
