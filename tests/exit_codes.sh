@@ -48,6 +48,8 @@ bench device 1 no_device: --gpus 2 8x8x8
 bench result judge
 bench result 1 every_shape_was_refused: QUICK --against= --kernel l01_naive 8x8x8
 verify argument 2 one_of_--quick: --quick --huge
+verify argument 2 one_of_--quick: --huge --pairs
+verify argument 2 one_of_--quick: --quick --pairs
 verify input 2 cannot_be_read: --device cpu --bits GONE
 verify input 1 no_product: --device cpu --bits FILE
 verify output 2 cannot_write: --device cpu --quick --kernel c01_naive -o BELOW

@@ -40,12 +40,6 @@ static void plain_name(const char *mangled, char *name, size_t bytes)
     }
 }
 
-static int by_offset(const void *a, const void *b)
-{
-    const lens_array *x = a, *y = b;
-    return x->offset < y->offset ? -1 : x->offset > y->offset;
-}
-
 static void add_array(lens_module *module, const Elf64_Sym *symbol, const char *name, uint32_t *anchor)
 {
     if (strcmp(name, "rung_lens_anchor") == 0) {
@@ -90,7 +84,6 @@ static bool read_symbols(lens_module *module, const unsigned char *image, size_t
             if (ELF64_ST_TYPE(symbols[j].st_info) == STT_TLS)
                 add_array(module, &symbols[j], strings + symbols[j].st_name, anchor);
     }
-    qsort(module->arrays, (size_t)module->array_count, sizeof module->arrays[0], by_offset);
     return module->shared_bytes > 0;
 }
 

@@ -1664,6 +1664,17 @@ static void end_hopper(void)
     gpu->devices = HOPPER, gpu->idle = 0;
 }
 
+/* Returns how many matrices the launches of a kernel took together, one a block along z; the list may end early. */
+static int64_t matrices_of(const char *kernel)
+{
+    int64_t sum = 0;
+    unsigned z;
+    for (const char *line = gpu->launched; strchr(line, '\n'); line = strchr(line, '\n') + 1)
+        if (strncmp(line, kernel, strlen(kernel)) == 0 && sscanf(strchr(line, ' '), " %*ux%*ux%u", &z) == 1)
+            sum += z;
+    return sum;
+}
+
 /* A grid has room for 65535 along y and z: each kernel takes batches around it and beyond, or refuses them. The
  * stand-in refuses other grids, and looks where an operand's copy goes on that takes several launches. */
 static void any_batch_fits_its_grid(void **state)
@@ -1677,7 +1688,7 @@ static void any_batch_fits_its_grid(void **state)
     float *memory[3];
     for (int i = 0; i < 3; i++)
         memory[i] = device_memory(HOPPER, ((size_t)MOST * EDGE * EDGE + 4) * sizeof(float));
-    int taken = 0;
+    int taken = 0, turned = 0;
     for (int i = 0; i < rung_kernel_count(); i++)
         for (int form = 0; form < 8; form++) {
             const rung_kernel *k = rung_kernel_at(i);
@@ -1694,12 +1705,17 @@ static void any_batch_fits_its_grid(void **state)
             if (k->backend != RUNG_BACKEND_CUDA || k->role != RUNG_PRODUCTION ||
                 rung_plan_create_kernel(&plan, context, &g, k->name) != RUNG_SUCCESS)
                 continue;
+            gpu->launched[0] = 0;
             if (rung_plan_run(plan, &g) != RUNG_SUCCESS || gpu->faults)
                 fail_msg("%s, form %d, %lld matrices: %s", k->name, form, (long long)g.batch, rung_last_error());
+            if (matrices_of("turn_operand") % g.batch != 0)
+                fail_msg("%s, form %d: %lld of %lld matrices are turned", k->name, form,
+                         (long long)matrices_of("turn_operand"), (long long)g.batch);
+            turned += matrices_of("turn_operand") > 0;
             rung_plan_destroy(plan);
             taken++;
         }
-    assert_true(taken > 100);
+    assert_true(taken > 100 && turned > 4);
     rung_context_destroy(context);
     for (int i = 0; i < 3; i++)
         free_device(memory[i]);

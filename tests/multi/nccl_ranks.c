@@ -100,7 +100,28 @@ static int layouts(fake *gpu, int cases)
     return right;
 }
 
-/* The whole C, on one rank's grid and on all ranks': the same bits. */
+/* Rank 0's matrix in host memory is spread out again, into other parts: each is what it was gathered from. */
+static int scatters_again(rung_multi *multi, const parts *p, const float *whole)
+{
+    const rung_matrix *d = &p->d[2];
+    const int64_t rows = rung_matrix_rows(d, me), cols = rung_matrix_cols(d, me), bytes = d->ld * (cols + 1) * 4;
+    float *was = malloc((size_t)bytes), *now = malloc((size_t)bytes), *to = NULL;
+    void *memory = NULL;
+    int right = was && now && rung_multi_alloc(multi, 0, bytes, &memory) == RUNG_SUCCESS;
+    to = memory;
+    right = right && rung_scatter(multi, 0, whole, d->m, &to, d) == RUNG_SUCCESS &&
+            rung_multi_download(multi, 0, was, p->device[2], d->ld * cols * 4) == RUNG_SUCCESS &&
+            rung_multi_download(multi, 0, now, to, d->ld * cols * 4) == RUNG_SUCCESS;
+    for (int64_t j = 0; j < cols && right; j++)
+        right = memcmp(was + j * d->ld, now + j * d->ld, (size_t)rows * sizeof *was) == 0;
+    if (!right)
+        fprintf(stderr, "rank %d: not what was gathered: %s\n", me, rung_last_error());
+    rung_multi_free(multi, 0, memory);
+    free(was);
+    free(now);
+    return right;
+}
+
 /* Calls give back what they have taken: after many barriers this rank holds no more memory than after few. */
 static int keeps_nothing(rung_multi *multi)
 {
@@ -119,7 +140,8 @@ static int keeps_nothing(rung_multi *multi)
     return 0;
 }
 
-static int bits(void)
+/* The whole C, on one rank's grid and on all ranks': the same bits. */
+static int bits(const fake *gpu)
 {
     static const int grids[][2] = {{1, 1}, {2, 2}, {1, 4}, {4, 1}, {2, 1}};
     rung_multi *multi = opened(30.0);
@@ -134,6 +156,7 @@ static int bits(void)
         if (me == 0)
             whole = malloc(count * sizeof *whole);
         right = right && rung_gather(multi, 0, &c, &p.d[2], whole, p.d[2].m) == RUNG_SUCCESS;
+        right = right && scatters_again(multi, &p, whole);
         if (me == 0 && first && memcmp(first, whole, count * sizeof *whole) != 0) {
             fprintf(stderr, "other bits on a grid of %d x %d\n", grids[i][0], grids[i][1]);
             right = 0;
@@ -146,6 +169,10 @@ static int bits(void)
     }
     free(first);
     right = right && keeps_nothing(multi);
+    if (gpu->faults) {
+        fprintf(stderr, "rank %d: %d misuses of the driver\n", me, gpu->faults);
+        right = 0;
+    }
     rung_multi_destroy(multi);
     return right;
 }
@@ -318,7 +345,7 @@ static int child(const char *libcuda, const char *libnccl, const char *mode)
         return 1;
     get()->devices = atoi(getenv("RUNG_SIZE")); /* one for each rank */
     int right = strcmp(mode, "layouts") == 0    ? layouts(get(), 60)
-                : strcmp(mode, "bits") == 0     ? bits()
+                : strcmp(mode, "bits") == 0     ? bits(get())
                 : strcmp(mode, "mismatch") == 0 ? mismatch()
                 : strcmp(mode, "killed") == 0   ? survive(20.0, "rank 2 is gone")
                 : strcmp(mode, "stopped") == 0  ? survive(2.0, " within ")

@@ -480,6 +480,13 @@ static void spans_are_taken(void **state)
         assert_in_range(spans[i].rank, 0, 3);
     }
     assert_true(products >= 4 * 6 && copies >= 4 * 6);
+    for (int i = 0; i < 6; i++) /* more than a list of them has room for at first */
+        check(multi, &t, 4);
+    const int more = rung_multi_spans(multi, &spans);
+    assert_true(more >= 7 * (count - 4) && more > 4 * 64);
+    for (int i = 0; i < more; i++)
+        assert_true(spans[i].rank >= 0 && spans[i].rank < 4 && spans[i].stop_us >= spans[i].start_us &&
+                    spans[i].lane[0] && spans[i].what);
     assert_ok(rung_multi_trace(multi, 0));
     rung_multi_destroy(multi);
 }
