@@ -135,7 +135,8 @@ static void write_columns(const rung_cpu_args *p, int64_t row, int64_t rows, int
                .ldb = p->ldb,
                .most = p->kernel->nv,
                .c = p->c + row * p->ldc + column,
-               .out = {.ldc = p->ldc, .alpha = p->alpha, .beta = 0.0f, .ask_c = asks_c(p, p->k, 0), .stream = stream}};
+               .out = {.ldc = p->ldc, .alpha = p->alpha, .beta = 0.0f, .stream = stream}};
+    s.out.ask_c = !p->caches->stores_wait && asks_c(p, p->k, 0); /* write_chunk() asks, some rows before */
     if (columns > 0)
         rung_gemm_sweep(&s);
 }

@@ -377,10 +377,11 @@ int rung_gemm_dot_asks(const rung_cpu_args *p, int64_t rows)
  * these rows, which costs less where vectors of a line are loaded two at a time, as where stores wait. From L3 more
  * columns gain too, and from memory rows are asked for, and none does. All of the product is asked about, not a
  * thread's part of it: the bits are those of one length of vectors. */
-static int wants_narrow_dots(int asks, int64_t columns, const rung_caches *caches)
+static int wants_narrow_dots(int asks, int64_t columns, int64_t k, const rung_caches *caches)
 {
-    enum { FEW_COLUMNS = 2 };
-    if (asks == RUNG_DOT_ASKS_ALONG || (asks == RUNG_DOT_ASKS_NOTHING && caches->stores_wait))
+    enum { FEW_COLUMNS = 2, STEPS_OF_TWO_LINES = 48 };
+    int takes_lines = caches->stores_wait && k >= STEPS_OF_TWO_LINES && asks == RUNG_DOT_ASKS_NOTHING;
+    if (asks == RUNG_DOT_ASKS_ALONG || takes_lines)
         return 0;
     return asks == RUNG_DOT_ASKS_NEXT ? columns != FEW_COLUMNS : columns <= FEW_COLUMNS;
 }
@@ -483,8 +484,8 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
     case PATH_PACK_B: pack_b_blocks(&plan, p, caches); break;
     case PATH_DOT:
         plan.split_m = !plan.of_b;
-        plan.narrow = plan.of_b ? wants_narrow_dots(rung_gemm_dot_asks(p, p->n), p->m, caches)
-                                : wants_narrow_dots(rung_gemm_dot_asks(p, p->m), p->n, caches);
+        plan.narrow = plan.of_b ? wants_narrow_dots(rung_gemm_dot_asks(p, p->n), p->m, p->k, caches)
+                                : wants_narrow_dots(rung_gemm_dot_asks(p, p->m), p->n, p->k, caches);
         break;
     case PATH_STREAM:
         plan.split_m = 0;
