@@ -197,8 +197,8 @@ int cli_split(const char *text, char *copy, size_t bytes, const char **words, in
 
 void cli_command(char *text, size_t bytes, int argc, char **argv)
 {
-    static const char *const settings[] = {"OPENBLAS_CORETYPE", "BLIS_ARCH_TYPE", "MKL_ENABLE_INSTRUCTIONS",
-                                           "AOCL_ENABLE_INSTRUCTIONS", "RUNG_CPU_FEATURES"};
+    static const char *const settings[] = {"OPENBLAS_CORETYPE",        "BLIS_ARCH_TYPE",    "MKL_ENABLE_INSTRUCTIONS",
+                                           "AOCL_ENABLE_INSTRUCTIONS", "RUNG_CPU_FEATURES", "RUNG_CPU_PLAN"};
     size_t used = 0;
     text[0] = '\0';
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)

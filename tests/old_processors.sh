@@ -3,7 +3,7 @@
 # instruction that a processor does not know ends the program with SIGILL. usage: old_processors.sh <rung>
 rung=$1
 command -v qemu-x86_64 >/dev/null && [ "$(uname -m)" = x86_64 ] || { echo "left out: qemu-x86_64 emulates older processors (qemu-user)"; exit 77; }
-unset RUNG_CPU_FEATURES OPENBLAS_CORETYPE # what is set for this processor others may lack
+unset RUNG_CPU_FEATURES RUNG_CPU_PLAN OPENBLAS_CORETYPE # what is set for this processor others may lack
 cases='NN:65x70x33:row;TT:35x70x20:col;NT:7x130x9:row;TN:1x9x40:row;NN:9x1x300:col;NT:70x1x1:row;NN:160x150x170:row,alpha=-0.5,beta=1,data=normal'
 # Few rows, few columns, and both operands packed: here blocks and steps differ between processors whose hardware follows the rows of an
 # operand from memory (Intel's, Zen 3) and others, whatever instructions they have. B of the first two is larger than a share of L3. Emulated
