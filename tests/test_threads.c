@@ -296,8 +296,8 @@ static void so_it_does_for_drawn_shapes(void **state)
     static const struct {
         int64_t shape[3];
         int form;
-    } known[] = {{{1197, 3186, 3}, 4}, {{236, 9, 2880}, 3}, {{2, 9000, 1100}, 2}, {{2, 9000, 1100}, 0},
-                 {{63, 17, 25502}, 3}, {{250, 1, 4356}, 3}, {{1, 100, 2400}, 0}};
+    } known[] = {{{1197, 3186, 3}, 4}, {{236, 9, 2880}, 3},  {{2, 9000, 1100}, 2},
+                 {{2, 9000, 1100}, 0}, {{63, 17, 25502}, 3}, {{250, 1, 4356}, 3}};
     rung_context *alone = open_quietly(1);
     uint64_t seed = 20261126;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
