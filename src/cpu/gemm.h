@@ -139,19 +139,30 @@ static inline int is_rank(const rung_cpu_args *p)
     return p->k <= STEPS && p->n >= RANK_VECTORS_LEAST * p->kernel->vl;
 }
 
-/* Returns true where tiles would leave a quarter of their lanes empty or more, a transposed A has the rows lie as
- * vectors, and k is long enough: turning the result costs as much as columns^2 / 3 steps, or a seventh where a third
- * vector would have one or two lanes. Two or four columns that are written without being read turn in little time, so
- * that two steps are enough for many rows. */
-static inline int leaves_lanes_empty(const rung_cpu_args *p)
+/* Returns true where a transposed A has rows that lie as vectors, and it takes less time to compute the transposed
+ * product and to turn C. Time is counted in quarters of an FMA, for vectors as long as the processor's units, empty
+ * lanes too. A step of k has at least as many FMAs as are under way at once. Turning B, which then lies right for
+ * tiles, would have taken three quarters of turning C, an element. With few steps rows of C are better written one by
+ * one, but two or four columns that are written without being read turn in little time, and a single column is only
+ * scattered. */
+static inline int is_cheaper_turned(const rung_cpu_args *p)
 {
-    enum { LANES = 8, COLUMNS_MOST = 32, ROWS_LEAST = 32, STEPS_LEAST = 4, ROWS_OF_FEW = 256, STEPS_OF_FEW = 2 };
-    enum { OUTPUTS_A_STEP = 3, OUTPUTS_OF_EMPTIEST = 7 };
-    int outputs = p->n > 2 * LANES && p->n % LANES <= LANES / 4 ? OUTPUTS_OF_EMPTIEST : OUTPUTS_A_STEP;
-    if (p->trans_a && (p->n == 2 || p->n == 4) && p->beta == 0.0f && p->m >= ROWS_OF_FEW && p->k >= STEPS_OF_FEW)
+    enum { UNDER_WAY = 6, STEPS_LEAST = 8, ROWS_OF_FEW = 256, STEPS_OF_FEW = 2, WORK_OF_ONE = 160 };
+    enum { TURN = 10, TURN_WHERE_STORES_WAIT = 4 };
+    if (!p->trans_a || p->m == 1)
+        return 0;
+    if (p->n == 1)
+        return p->m * p->k >= WORK_OF_ONE;
+    if ((p->n == 2 || p->n == 4) && p->beta == 0.0f && p->m >= ROWS_OF_FEW && p->k >= STEPS_OF_FEW)
         return 1;
-    return p->trans_a && p->n <= COLUMNS_MOST && p->m >= ROWS_LEAST && p->k >= STEPS_LEAST &&
-           outputs * p->k >= p->n * p->n && 4 * p->n <= 3 * round_up(p->n, LANES);
+    if (p->k < STEPS_LEAST && !p->trans_b)
+        return 0;
+    const rung_cpu_kernel *unit = p->caches->stores_wait || !p->kernel->half ? p->kernel : p->kernel->half;
+    int64_t lanes = unit->vl - 1, bits = unit->vl_bits, turn = p->caches->stores_wait ? TURN_WHERE_STORES_WAIT : TURN;
+    int64_t step = ((p->n + lanes) >> bits) * p->m, turned_step = ((p->m + lanes) >> bits) * p->n;
+    int64_t turning_b = p->trans_b ? turn * 3 / 4 * p->n * p->k : 0;
+    return 4 * max64(turned_step, UNDER_WAY) * p->k + turn * p->m * p->n <=
+           4 * max64(step, UNDER_WAY) * p->k + turning_b;
 }
 
 /* Returns true where C's rows are written one after the other with B in registers: k is short, and rows are too short
@@ -161,7 +172,7 @@ static inline int is_short_rows(const rung_cpu_args *p)
     enum { ROWS_LEAST = 6, TURNED_COLUMNS = 4, STEPS = 7 };
     int is_part_of_vector = p->n > TURNED_COLUMNS && p->n < p->kernel->vl;
     return p->k <= (is_part_of_vector ? RUNG_SHORT_STEPS : STEPS) && p->n < RANK_VECTORS_LEAST * p->kernel->vl &&
-           p->m >= ROWS_LEAST && !(p->n <= TURNED_COLUMNS && leaves_lanes_empty(p)) && (p->n > 1 || p->trans_a);
+           p->m >= ROWS_LEAST && (p->n > 1 || p->trans_a) && !(p->n <= TURNED_COLUMNS && is_cheaper_turned(p));
 }
 
 /* Returns how many of the last columns go as dot products: so few that most lanes of their tile would be empty. A has k
@@ -193,12 +204,6 @@ static inline int is_short_row(const rung_cpu_args *p)
 
 enum { RUNG_TINY_FLOATS = 1 << 12 };
 
-/* Returns true where a tiny product is computed as the transposed one, and C turned. */
-static inline int turns_c(const rung_cpu_args *p)
-{
-    return p->trans_b ? p->trans_a && p->m <= p->k : leaves_lanes_empty(p);
-}
-
 /* Returns true where both operands have k innermost, and dot products take less time than turning B and tiles. */
 static inline int wants_dots(const rung_cpu_args *p)
 {
@@ -206,18 +211,38 @@ static inline int wants_dots(const rung_cpu_args *p)
     return p->trans_b && !p->trans_a && (p->n <= COLUMNS || p->m * p->n <= OUTPUTS_A_STEP * p->k);
 }
 
+/* Returns true where a packed tile is no wider than a cache line. */
+static inline int has_narrow_tiles(const rung_cpu_args *p)
+{
+    return p->kernel->nv * p->kernel->vl * 4 <= LINE_BYTES;
+}
+
+/* Returns true where both operands are read in place whatever a plan would say, and the work is not worth sharing:
+ * nothing is turned, dot products do not come into question, and narrow tiles have no reason yet to pack. */
+static inline int is_small_in_place(const rung_cpu_args *p)
+{
+    enum { MOST = 3 << 12, MOST_WORK = 1 << 18, STEPS_MOST = 256, DOT_COLUMNS = 12 };
+    enum { STEPS_MOST_OF_NARROW = 128, ROWS_MOST_OF_NARROW = 127 };
+    if (has_narrow_tiles(p) && (p->k > STEPS_MOST_OF_NARROW || p->m > ROWS_MOST_OF_NARROW))
+        return 0;
+    return !p->trans_b && p->n > DOT_COLUMNS && p->k <= STEPS_MOST && p->m * p->k <= MOST && p->k * p->n <= MOST &&
+           p->m * p->n <= MOST && p->m * p->n * p->k <= MOST_WORK && !is_cheaper_turned(p);
+}
+
 /* Returns true where one thread computes the product before a plan would be made: in one pass over k, or as dot
  * products, which need no room. What is turned for a transposed B, with rows of whole vectors, must be small too. */
 static inline int is_tiny(const rung_cpu_args *p)
 {
     enum { MOST = RUNG_TINY_FLOATS, STEPS_MOST = 256 };
-    if (p->in_order || p->m * p->k > MOST || p->k * p->n > MOST || p->m * p->n > MOST || is_rank(p))
+    if (p->in_order || is_rank(p))
         return 0;
+    if (p->m * p->k > MOST || p->k * p->n > MOST || p->m * p->n > MOST)
+        return is_small_in_place(p);
     if (p->k > STEPS_MOST)
         return wants_dots(p);
-    if (turns_c(p))
-        return p->n * round_up(p->m, LINE_FLOATS) <= MOST;
-    return !p->trans_b || p->k * round_up(p->n, LINE_FLOATS) <= MOST;
+    int has_room_for_c = p->n * round_up(p->m, LINE_FLOATS) <= MOST;
+    int has_room_for_b = !p->trans_b || p->k * round_up(p->n, LINE_FLOATS) <= MOST;
+    return has_room_for_c && has_room_for_b ? 1 : is_cheaper_turned(p) ? has_room_for_c : has_room_for_b;
 }
 
 void rung_gemm_tiny(const rung_cpu_args *p);
@@ -267,6 +292,19 @@ static inline int64_t rung_gemm_swap_strip(const rung_cpu_args *p)
     if (max64(p->m, p->n) * p->k * 4 > p->caches->l3_bytes / L3_SHARE)
         return 2048;
     return min64(p->m, p->n) > 16 ? 1024 : 512;
+}
+
+/* Returns the length of a row of such a strip. Where A is the long operand rows begin in different cache sets. */
+static inline int64_t rung_gemm_swap_ld(const rung_cpu_args *p, const gemm_plan *plan)
+{
+    return plan->of_b ? p->m : round_up(min64(rung_gemm_swap_strip(p), p->m), LINE_FLOATS) + LINE_FLOATS;
+}
+
+/* Returns the floats of such a strip. */
+static inline int64_t rung_gemm_swap_floats(const rung_cpu_args *p, const gemm_plan *plan)
+{
+    int64_t rows = plan->of_b ? rung_gemm_swap_strip(p) : p->n;
+    return round_up(rows * rung_gemm_swap_ld(p, plan), LINE_FLOATS);
 }
 
 #endif

@@ -294,14 +294,13 @@ static void run_swapped(const rung_cpu_args *p, const gemm_plan *plan, float *wo
     t.beta = 0.0f;
     int64_t strip = rung_gemm_swap_strip(p);
     int columns = !plan->of_b; /* the long operand is A: its m becomes the columns */
-    /* A thread's part of the long operand may have fewer rows than the short one. */
-    float *rest = workspace + round_up(strip * (columns ? p->n : p->m), 16);
+    float *rest = workspace + rung_gemm_swap_floats(p, plan);
+    t.ldc = rung_gemm_swap_ld(p, plan);
     int64_t length = columns ? p->m : p->n;
     for (int64_t at = 0; at < length; at += strip) {
         int64_t now = min64(strip, length - at);
         t.m = columns ? p->n : now;
         t.n = columns ? now : p->m;
-        t.ldc = columns ? strip : p->m;
         if (columns)
             t.b = p->a + at;
         else

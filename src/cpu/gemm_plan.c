@@ -5,7 +5,7 @@
  * 232. */
 static int64_t even_block(int64_t size, int64_t largest, int64_t unit)
 {
-    return round_up(divide_up(size, divide_up(size, largest)), unit);
+    return round_up(size <= largest ? size : divide_up(size, divide_up(size, largest)), unit);
 }
 
 enum {
@@ -28,12 +28,6 @@ enum {
     PAST_STEPS = 10,       /* of k, at most, where a line takes several vectors: tiles are narrow, B is read often */
     PAST_STEPS_OF_FAR_L3 = 16, /* the same where C in long runs costs less than B from L3, for each class of rows */
 };
-
-/* Returns true where a packed tile is no wider than a cache line. */
-static int has_narrow_tiles(const rung_cpu_kernel *kernel)
-{
-    return kernel->nv * kernel->vl * 4 <= LINE_BYTES;
-}
 
 /* Returns true where C is larger than a good part of L3, is written once after little work, and has whole tiles of rows
  * that begin alike (run_past). */
@@ -58,7 +52,7 @@ static int64_t rank_columns(const rung_cpu_args *p, const rung_caches *caches)
 static int is_narrow_rank(const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { STEPS_OF_LINES = 9 };
-    int narrow = has_narrow_tiles(p->kernel);
+    int narrow = has_narrow_tiles(p);
     if (caches->stores_wait)
         return p->k <= (narrow ? RUNG_RANK_STEPS : STEPS_OF_LINES) && p->n >= RANK_VECTORS_LEAST * p->kernel->vl &&
                (narrow || p->n <= rank_columns(p, caches)) &&
@@ -125,7 +119,8 @@ static int is_swapped(const rung_cpu_args *p, gemm_plan *plan, const rung_caches
     plan->of_b = p->trans_b && p->m <= FEW && p->n > 4 * FEW &&
                  p->k >= (p->m % LINE_FLOATS ? STEPS_LEAST : STEPS_LEAST_OF_LINES);
     plan->of_b |= fills_lanes_turned(p);
-    if (plan->of_b || leaves_lanes_empty(p))
+    int is_in_l2 = max64(p->m, p->n) * p->k * 4 <= caches->l2_bytes / 2;
+    if (plan->of_b || ((p->n <= FEW || is_in_l2) && is_cheaper_turned(p)))
         return 1;
     int is_one_vector = p->n <= LANES && p->k >= STEPS_LEAST_OF_ONE_VECTOR;
     int64_t in_l2 = caches->stores_wait ? caches->l2_bytes / L2_PART_OF_FAR_L3 : L2_PARTS * caches->l2_bytes;
@@ -141,7 +136,7 @@ static int wants_packed_b(const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { ROWS_LEAST = 128, ROWS_LEAST_OF_LARGE = 64 };
     int64_t least = p->k * p->n * 4 > caches->l2_bytes / 4 ? ROWS_LEAST_OF_LARGE : ROWS_LEAST;
-    return has_narrow_tiles(p->kernel) && p->m >= least;
+    return has_narrow_tiles(p) && p->m >= least;
 }
 
 /* Returns true where packing A pays. A tile takes a few floats of each row of a transposed A, so that it reads a line
@@ -150,7 +145,7 @@ static int wants_packed_b(const rung_cpu_args *p, const rung_caches *caches)
 static int wants_packed_a(const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { STEP_BYTES = 13 * 16, PANELS_LEAST = 8 };
-    return p->trans_a && has_narrow_tiles(p->kernel) && p->m >= PANELS_LEAST * p->kernel->mr &&
+    return p->trans_a && has_narrow_tiles(p) && p->m >= PANELS_LEAST * p->kernel->mr &&
            p->k * STEP_BYTES > caches->l1_bytes;
 }
 
@@ -160,8 +155,8 @@ static int wants_packed_a(const rung_cpu_args *p, const rung_caches *caches)
 static int is_in_place_ahead(const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { ROWS_LEAST = 9, ROWS_MOST = 112, ROWS_MOST_OF_NARROW = 200, COLUMNS_OF_NARROW = 512 };
-    if (!caches->stores_wait || has_narrow_tiles(p->kernel) || p->trans_b || p->ldb % PAGE_FLOATS == 0 ||
-        p->m < ROWS_LEAST || (p->m < ROWS_OF_MANY_TILES && p->k * p->n * 4 > caches->l3_bytes / 2))
+    if (!caches->stores_wait || has_narrow_tiles(p) || p->trans_b || p->ldb % PAGE_FLOATS == 0 || p->m < ROWS_LEAST ||
+        (p->m < ROWS_OF_MANY_TILES && p->k * p->n * 4 > caches->l3_bytes / 2))
         return 0;
     if (p->trans_a)
         return p->m <= 2 * FEW;
@@ -173,7 +168,7 @@ static int is_in_place_ahead(const rung_cpu_args *p, const rung_caches *caches)
 static int wants_wide_packed_a(const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { STEP_LINES = 5, PANELS_LEAST = 36, COLUMNS_LEAST = 128 };
-    return caches->stores_wait && p->trans_a && !has_narrow_tiles(p->kernel) && p->m >= PANELS_LEAST * p->kernel->mr &&
+    return caches->stores_wait && p->trans_a && !has_narrow_tiles(p) && p->m >= PANELS_LEAST * p->kernel->mr &&
            p->n > COLUMNS_LEAST && p->k * STEP_LINES * LINE_BYTES > caches->l1_bytes;
 }
 
@@ -184,7 +179,7 @@ static int wants_a_in_place(const rung_cpu_args *p, const rung_caches *caches)
     enum { COLUMNS_MOST = 256, COLUMNS_MOST_OF_LARGE = 128, L2_THIRDS_MOST = 4 };
     if (p->n <= 2 * FEW || p->m * p->k * 4 <= caches->l1_bytes / 2)
         return 1;
-    if (has_narrow_tiles(p->kernel) && !p->trans_a && !rows_collide(p) &&
+    if (has_narrow_tiles(p) && !p->trans_a && !rows_collide(p) &&
         p->m * p->k * 4 <= caches->l2_bytes * L2_THIRDS_MOST / 3)
         return 1;
     if (p->m * p->k * 4 <= caches->l2_bytes / 2)
@@ -214,7 +209,7 @@ static gemm_path short_k_path(const rung_cpu_args *p, const rung_caches *caches)
         return PATH_OUTER;
     if (p->m * p->n * 4 <= max64(FAR_FROM_L2 * caches->l2_bytes, caches->l3_bytes / L3_SHARE_AT_HAND))
         return PATH_PACK_B;
-    return p->trans_a && has_narrow_tiles(p->kernel) && caches->l2_bytes <= SMALL_L2 ? PATH_PACKED : PATH_OUTER;
+    return p->trans_a && has_narrow_tiles(p) && caches->l2_bytes <= SMALL_L2 ? PATH_PACKED : PATH_OUTER;
 }
 
 /* Chooses what tiles ask for of a B in place that is not at hand. A few rows are one tile, or two: over a long k its
@@ -223,7 +218,7 @@ static gemm_asks choose_asks(const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { STEPS_OF_LONG = 128 };
     int64_t bytes = p->k * p->n * 4;
-    if (!caches->stores_wait || has_narrow_tiles(p->kernel))
+    if (!caches->stores_wait || has_narrow_tiles(p))
         return ASKS_NOTHING;
     if (p->m >= ROWS_OF_MANY_TILES)
         return bytes > caches->l2_bytes / 8 ? ASKS_AFTER : ASKS_NOTHING;
@@ -237,7 +232,7 @@ enum { CLOSE_LDB_MOST = 512 };
 /* Returns true where tiles of whole lines can read B in place: one row of it follows the other closely. */
 static int has_close_rows_b(const rung_cpu_args *p)
 {
-    return !p->trans_b && p->ldb <= CLOSE_LDB_MOST && !has_narrow_tiles(p->kernel);
+    return !p->trans_b && p->ldb <= CLOSE_LDB_MOST && !has_narrow_tiles(p);
 }
 
 /* Returns true where few rows read a B in place whose rows lie close and that L2 holds, or L3 at hand: sums stay in
@@ -246,10 +241,10 @@ static int has_close_rows_b(const rung_cpu_args *p)
 static int is_few_rows_close(const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { L2_PARTS = 2, ROWS_LEAST = 2, NARROW_ROWS_LEAST = 12, NARROW_LDB_MOST = 320, PASSES = 2 };
-    if (p->m == 1 && has_narrow_tiles(p->kernel) && p->ldb <= NARROW_LDB_MOST)
+    if (p->m == 1 && has_narrow_tiles(p) && p->ldb <= NARROW_LDB_MOST)
         return !p->trans_b && p->n <= PASSES * RUNG_TILE_MAX_VECTORS * p->kernel->vl;
     int is_close = p->m >= NARROW_ROWS_LEAST && p->ldb <= NARROW_LDB_MOST;
-    if (!has_narrow_tiles(p->kernel))
+    if (!has_narrow_tiles(p))
         is_close = p->m >= ROWS_LEAST && p->ldb <= CLOSE_LDB_MOST;
     return is_close && !p->trans_b && p->m <= STREAM_ROWS && p->k * p->n * 4 <= L2_PARTS * caches->l2_bytes;
 }
@@ -404,7 +399,7 @@ static void long_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_cach
         deep_blocks(plan, p, caches);
         return;
     }
-    plan->inner = p->trans_b || has_narrow_tiles(p->kernel) ? PATH_PACK_B : PATH_DIRECT;
+    plan->inner = p->trans_b || has_narrow_tiles(p) ? PATH_PACK_B : PATH_DIRECT;
     plan->mc = p->m;
     plan->nc = p->n;
     plan->kc = even_block(p->k, KC_IN_PLACE, 8);
@@ -448,7 +443,7 @@ static void pack_b_blocks(gemm_plan *plan, const rung_cpu_args *product, const r
     plan->last = p->n <= FEW ? last_beside_packed(p, caches) : 0;
     p->n -= plan->last;
     int64_t vectors = divide_up(p->n, kernel->vl);
-    if (p->trans_a && vectors > kernel->nv && vectors <= RUNG_TILE_WIDE_VECTORS && has_narrow_tiles(kernel)) {
+    if (p->trans_a && vectors > kernel->nv && vectors <= RUNG_TILE_WIDE_VECTORS && has_narrow_tiles(p)) {
         plan->mc = TURNED_PANELS * kernel->mr;
         plan->kc = even_block(p->k, TURNED_STEPS, 8);
     } else if (vectors <= RUNG_TILE_WIDE_VECTORS && kernel->max_rows[vectors - 1] >= ONE_GROUP_ROWS) {
@@ -501,6 +496,8 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
         if (plan.inner == PATH_DIRECT) {
             rung_cpu_args t = transposed(p);
             plan.asks_b = choose_asks(&t, caches);
+            plan.one_row = is_short_row(&t);
+            plan.most = vectors_in_place(kernel, t.m, min64(t.n, rung_gemm_swap_strip(p)));
         }
         if (plan.of_b) {
             rung_cpu_args t = transposed(p);
@@ -519,7 +516,7 @@ static int64_t swapped_floats(const rung_cpu_args *p, const gemm_plan *plan)
     int64_t packed_b = min64(plan->kc, p->k) * round_up(few, panel);
     rung_cpu_args stream = {.kernel = p->kernel, .m = few, .n = strip};
     int64_t sums = rung_gemm_stream_a_floats(&stream) + few * rung_gemm_stream_ld(&stream, plan);
-    return strip * few + 16 + max64(packed_b, sums);
+    return rung_gemm_swap_floats(p, plan) + max64(packed_b, sums);
 }
 
 static int64_t path_floats(const rung_cpu_args *p, const gemm_plan *plan, gemm_path path, int64_t columns)

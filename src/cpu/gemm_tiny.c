@@ -122,7 +122,7 @@ static inline void copy(rung_cpu_args *to, const rung_cpu_args *p)
 static void run_turned(rung_cpu_args *t)
 {
     float turned[RUNG_TINY_FLOATS + RUNG_PACK_SLACK];
-    if (turns_c(t)) {
+    if (is_cheaper_turned(t)) {
         const rung_cpu_kernel *kernel = choose_family(t->kernel, t->m);
         rung_cpu_args turn;
         copy(&turn, t);
@@ -214,7 +214,7 @@ void rung_gemm_tiny(const rung_cpu_args *p)
         return;
     }
     int last = last_as_dots(p);
-    if (p->trans_b || turns_c(p))
+    if (p->trans_b || is_cheaper_turned(p))
         run_transposed(p);
     else if (last)
         run_with_last(p, last);
