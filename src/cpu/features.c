@@ -62,7 +62,7 @@ static const struct {
     {"zen3", {32 << 10, 512 << 10, 16 << 20, .follows_rows = 1}},
     {"zen4", {32 << 10, 1 << 20, 16 << 20, .follows_rows = 1, .asks_for_few = 1}},
     {"zen5", {48 << 10, 1 << 20, 32 << 20, .follows_rows = 0}},
-    {"emerald", {48 << 10, 2 << 20, 32 << 20, .follows_rows = 1, .stores_wait = 1}},
+    {"emerald", {48 << 10, 2 << 20, 32 << 20, .follows_rows = 1, .stores_wait = 1, .wide_units = 1}},
 };
 enum { PROCESSORS = sizeof processors / sizeof processors[0] };
 
@@ -150,7 +150,8 @@ rung_caches rung_cpu_caches(void)
                           4 << 20,
                           .follows_rows = is_intel() || is_zen3_or_4(),
                           .asks_for_few = is_zen3_or_4() && detect() & RUNG_CPU_AVX512,
-                          .stores_wait = is_intel()};
+                          .stores_wait = is_intel(),
+                          .wide_units = is_intel()};
     for (int index = 0; index < 8; index++) {
         char path[96], level[16], type[32], size[32];
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/level", index);

@@ -26,6 +26,7 @@ typedef struct rung_caches {
     int asks_for_few; /* 1: asking for what passes one or two rows gains, although the hardware follows it */
     int stores_wait;  /* 1: L3 is far, and a store that reaches into a second line waits for both from L2 on, since the
                          hardware does not ask for them before its turn */
+    int wide_units;   /* 1: an FMA of 16 floats takes no longer than one of 8 */
 } rung_caches;
 
 /* Returns the data caches of the first CPU, from the operating system's tables; common sizes where these tell nothing.

@@ -157,7 +157,7 @@ static inline int is_cheaper_turned(const rung_cpu_args *p)
         return 1;
     if (p->k < STEPS_LEAST && !p->trans_b)
         return 0;
-    const rung_cpu_kernel *unit = p->caches->stores_wait || !p->kernel->half ? p->kernel : p->kernel->half;
+    const rung_cpu_kernel *unit = p->caches->wide_units || !p->kernel->half ? p->kernel : p->kernel->half;
     int64_t lanes = unit->vl - 1, bits = unit->vl_bits, turn = p->caches->stores_wait ? TURN_WHERE_STORES_WAIT : TURN;
     int64_t step = ((p->n + lanes) >> bits) * p->m, turned_step = ((p->m + lanes) >> bits) * p->n;
     int64_t turning_b = p->trans_b ? turn * 3 / 4 * p->n * p->k : 0;

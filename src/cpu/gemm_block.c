@@ -79,7 +79,7 @@ void rung_gemm_sweep_groups(const block *s, const grouping *by, int64_t first, i
     int64_t j = 0;
     for (int64_t g = first; g < first + count; g++) {
         int nv = group_vectors(by, g);
-        const rung_cpu_kernel *kernel = is_tail(by, g) ? s->kernel->half : s->kernel;
+        const rung_cpu_kernel *kernel = is_tail(by, g) ? s->tail : s->kernel;
         int64_t width = min64((int64_t)nv * vl, s->n - j);
         out.lanes = (int)(width - (int64_t)(nv - 1) * vl);
         out.b_lanes = s->packed_b ? kernel->vl : out.lanes;
@@ -94,7 +94,7 @@ void rung_gemm_sweep_groups(const block *s, const grouping *by, int64_t first, i
 
 void rung_gemm_sweep(const block *s)
 {
-    grouping by = group_columns(s->m, s->n, s->kernel, s->most);
+    grouping by = group_columns(s->m, s->n, s->kernel, s->tail, s->most);
     rung_gemm_sweep_groups(s, &by, 0, by.groups);
 }
 

@@ -35,7 +35,7 @@ static inline void add_ahead(ahead *next, const float *at, int64_t rows, int64_t
 /* A block of C that tiles cover. Columns go in groups of at most `most` vectors, as even as they come, so that no
  * narrow group is left over. B is in place or packed, one panel a group; A is in place or in panels of mr rows. */
 typedef struct block {
-    const rung_cpu_kernel *kernel;
+    const rung_cpu_kernel *kernel, *tail; /* tail_family() */
     int64_t m, n, k;
     const float *a;
     int64_t lda;
@@ -60,25 +60,31 @@ typedef struct grouping {
     int tail;
 } grouping;
 
-/* Returns true where the last columns fill at most half a vector, and a family for them pays: beyond TAIL_VECTORS they
- * are a small part, and A passes once more for them; with fewer rows than TAIL_ROWS each group waits for its FMAs'
- * latency. */
-static inline int has_tail(int64_t m, int64_t n, const rung_cpu_kernel *kernel)
+/* Returns the family that takes last columns which fill at most half a vector; NULL: none does. Where units are wide
+ * they would cost as much as a whole vector, and A would pass once more. */
+static inline const rung_cpu_kernel *tail_family(const rung_cpu_args *p)
+{
+    return p->caches->wide_units ? NULL : p->kernel->half;
+}
+
+/* Returns true where that pays: beyond TAIL_VECTORS the last columns are a small part, and A passes once more for them;
+ * with fewer rows than TAIL_ROWS each group waits for its FMAs' latency. */
+static inline int has_tail(int64_t m, int64_t n, const rung_cpu_kernel *kernel, const rung_cpu_kernel *tail)
 {
     enum { TAIL_VECTORS = 16, TAIL_ROWS = 6 };
     int64_t rest = n & (kernel->vl - 1);
-    return kernel->half && rest > 0 && rest <= kernel->vl / 2 && m >= TAIL_ROWS &&
-           n <= (int64_t)TAIL_VECTORS * kernel->vl;
+    return tail && rest > 0 && rest <= tail->vl && m >= TAIL_ROWS && n <= (int64_t)TAIL_VECTORS * kernel->vl;
 }
 
-static inline grouping group_columns(int64_t m, int64_t n, const rung_cpu_kernel *kernel, int most)
+static inline grouping group_columns(int64_t m, int64_t n, const rung_cpu_kernel *kernel, const rung_cpu_kernel *tail,
+                                     int most)
 {
-    int tail = has_tail(m, n, kernel);
-    int64_t vectors = ((n + kernel->vl - 1) >> kernel->vl_bits) - tail;
+    int has = has_tail(m, n, kernel, tail);
+    int64_t vectors = ((n + kernel->vl - 1) >> kernel->vl_bits) - has;
     if (vectors <= most)
-        return (grouping){(vectors > 0) + tail, vectors, 0, tail};
+        return (grouping){(vectors > 0) + has, vectors, 0, has};
     int64_t groups = divide_up(vectors, most), narrow = vectors / groups;
-    return (grouping){groups + tail, narrow, vectors - groups * narrow, tail};
+    return (grouping){groups + has, narrow, vectors - groups * narrow, has};
 }
 
 /* Returns the family that turns the smallest blocks. */

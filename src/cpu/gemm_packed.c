@@ -50,6 +50,7 @@ static void multiply(const packed_job *j, int64_t number, int64_t first, int64_t
     int64_t from = group_start(&j->by, first, kernel->vl);
     int64_t to = min64(group_start(&j->by, first + count, kernel->vl), j->n);
     block s = {.kernel = kernel,
+               .tail = tail_family(p),
                .m = rows,
                .n = to - from,
                .k = j->k,
@@ -192,7 +193,7 @@ void rung_gemm_packed(const rung_cpu_args *p, const gemm_plan *plan, float *pack
     packed_job j = {.p = p, .plan = plan, .packed_b = packed_b};
     for (j.column = 0; j.column < p->n; j.column += plan->nc) {
         j.n = min64(plan->nc, p->n - j.column);
-        j.by = group_columns(p->m, j.n, p->kernel, plan->most);
+        j.by = group_columns(p->m, j.n, p->kernel, tail_family(p), plan->most);
         cut(&j, threads);
         j.chunk_groups = max64(1, plan->chunk / (group_vectors(&j.by, 0) * p->kernel->vl));
         for (j.step = 0; j.step < p->k; j.step += plan->kc) {

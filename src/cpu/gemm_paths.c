@@ -8,6 +8,7 @@ static void run_direct(const rung_cpu_args *p, const gemm_plan *plan, float *wor
 {
     int last = p->n & (p->kernel->vl - 1) ? plan->last : 0; /* of all strips the last one has them */
     block s = {.kernel = p->kernel,
+               .tail = tail_family(p),
                .m = p->m,
                .n = p->n - last,
                .lda = p->lda,
@@ -92,6 +93,7 @@ static void run_stream(const rung_cpu_args *p, const gemm_plan *plan, float *wor
 static void run_pack_b(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
 {
     block s = {.kernel = p->kernel,
+               .tail = tail_family(p),
                .lda = p->lda,
                .kind = p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW,
                .rows_most = rows_in_place(p),
@@ -102,7 +104,7 @@ static void run_pack_b(const rung_cpu_args *p, const gemm_plan *plan, float *wor
     int64_t n = p->n - plan->last;
     for (int64_t j = 0; j < n; j += plan->nc) {
         s.n = min64(plan->nc, n - j);
-        grouping by = group_columns(p->m, s.n, p->kernel, plan->most);
+        grouping by = group_columns(p->m, s.n, p->kernel, s.tail, plan->most);
         for (int64_t step = 0; step < p->k; step += plan->kc) {
             s.k = min64(plan->kc, p->k - step);
             rung_gemm_pack_b(p, step, j, s.k, s.n, &by, 0, by.groups, workspace);
@@ -125,6 +127,7 @@ static void write_columns(const rung_cpu_args *p, int64_t row, int64_t rows, int
                           int64_t columns, int stream)
 {
     block s = {.kernel = p->kernel,
+               .tail = tail_family(p),
                .m = rows,
                .n = columns,
                .k = p->k,

@@ -99,16 +99,6 @@ static int fills_lanes_turned(const rung_cpu_args *p)
     return p->trans_b && p->m >= LANES_LEAST && p->m <= LINE_FLOATS && p->n > 2 * FEW && p->k >= STEPS_LEAST;
 }
 
-/* Returns true where the last columns of a wide vector's tiles are a group of their own, for which a transposed A
- * passes once more, in parts of lines. Where L3 is far that costs more than turning C, once k is long enough. */
-static int has_loose_columns(const rung_cpu_args *p, const rung_caches *caches)
-{
-    enum { COLUMNS_MOST = 64, STEPS_LEAST = 64, STEPS_LEAST_OF_MANY = 150 };
-    int64_t rest = p->n % LINE_FLOATS;
-    return caches->stores_wait && p->kernel->vl >= LINE_FLOATS && p->n > LINE_FLOATS && p->n <= COLUMNS_MOST &&
-           rest > 0 && rest <= LINE_FLOATS / 2 && p->k >= (p->n <= FEW ? STEPS_LEAST : STEPS_LEAST_OF_MANY);
-}
-
 /* Returns true where few rows, or few columns, go as the transposed product, whose vectors run along the long operand
  * as it lies. Turning the result costs some steps of k, more where other tiles would leave no lanes empty. Tiles of one
  * short vector load a float for each FMA, so that it pays as soon as A is not in L1. */
@@ -119,14 +109,14 @@ static int is_swapped(const rung_cpu_args *p, gemm_plan *plan, const rung_caches
     plan->of_b = p->trans_b && p->m <= FEW && p->n > 4 * FEW &&
                  p->k >= (p->m % LINE_FLOATS ? STEPS_LEAST : STEPS_LEAST_OF_LINES);
     plan->of_b |= fills_lanes_turned(p);
+    int is_narrow = p->n <= (caches->stores_wait ? 2 * FEW : FEW);
     int is_in_l2 = max64(p->m, p->n) * p->k * 4 <= caches->l2_bytes / 2;
-    if (plan->of_b || ((p->n <= FEW || is_in_l2) && is_cheaper_turned(p)))
+    if (plan->of_b || ((is_narrow || is_in_l2) && is_cheaper_turned(p)))
         return 1;
     int is_one_vector = p->n <= LANES && p->k >= STEPS_LEAST_OF_ONE_VECTOR;
     int64_t in_l2 = caches->stores_wait ? caches->l2_bytes / L2_PART_OF_FAR_L3 : L2_PARTS * caches->l2_bytes;
     int64_t near_bytes = is_one_vector ? L1_PARTS * caches->l1_bytes : in_l2;
-    return p->trans_a && p->m > 4 * FEW &&
-           ((p->n <= FEW && p->m * p->k * 4 > near_bytes) || has_loose_columns(p, caches));
+    return p->trans_a && p->m > 4 * FEW && p->n <= FEW && p->m * p->k * 4 > near_bytes;
 }
 
 /* Returns true where packing B pays. A tile as wide as a cache line reads two lines a step where B's rows start

@@ -42,13 +42,15 @@ static void run(const rung_cpu_args *p, const rung_cpu_kernel *kernel)
 {
     enum { STEPS_WITHOUT_TAIL = 2 }; /* of k, at most: a tile costs more than its empty lanes */
     int64_t vectors = (p->n + kernel->vl - 1) >> kernel->vl_bits;
+    const rung_cpu_kernel *tail = kernel == p->kernel ? tail_family(p) : NULL;
     int most = vectors_in_place(kernel, p->m, p->n);
-    if (vectors <= most && (p->k <= STEPS_WITHOUT_TAIL || !has_tail(p->m, p->n, kernel))) {
+    if (vectors <= most && (p->k <= STEPS_WITHOUT_TAIL || !has_tail(p->m, p->n, kernel, tail))) {
         run_tiles(p, kernel, vectors);
         return;
     }
     block s; /* each field by itself: clearing all of them first takes as long as a tile */
     s.kernel = kernel;
+    s.tail = tail;
     s.m = p->m;
     s.n = p->n;
     s.k = p->k;
