@@ -27,7 +27,8 @@ static rung_config settings;
 static int disabled;
 static pthread_key_t leaving;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static _Thread_local rung_context *own;
+/* As the loader keeps room for, also in a library that comes late: asking where it lies would cost a call. */
+static _Thread_local rung_context *own __attribute__((tls_model("initial-exec")));
 
 static void close_context(void *context)
 {
@@ -154,16 +155,15 @@ static __attribute__((noinline)) int answer_and_report(const char *name, char tr
     return info;
 }
 
-/* A call that succeeds is handed straight to Rung: a small product feels each hand its thirteen arguments pass. */
-static inline int sgemm(const char *name, char transa, char transb, int64_t m, int64_t n, int64_t k, float alpha,
-                        const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
+/* Hands a call straight to Rung and returns whether that did it: a small product feels each hand that its thirteen
+ * arguments pass. What is left needs answer_and_report(). */
+static inline int is_done(char transa, char transb, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
+                          int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
 {
     int trans_a = transpose_of(transa), trans_b = transpose_of(transb);
-    if (own && !report_wanted() && trans_a >= 0 && trans_b >= 0 &&
-        rung_sgemm(own, RUNG_COL_MAJOR, (rung_transpose)trans_a, (rung_transpose)trans_b, m, n, k, alpha, a, lda, b,
-                   ldb, beta, c, ldc) == RUNG_SUCCESS)
-        return 0;
-    return answer_and_report(name, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    return own && !report_wanted() && trans_a >= 0 && trans_b >= 0 &&
+           rung_sgemm(own, RUNG_COL_MAJOR, (rung_transpose)trans_a, (rung_transpose)trans_b, m, n, k, alpha, a, lda, b,
+                      ldb, beta, c, ldc) == RUNG_SUCCESS;
 }
 
 /* Ends the program: BLAS has no way to report that a product was not computed, and going on with a wrong C would be
@@ -286,11 +286,12 @@ static void set_row_major(int row)
     EXPORT void name(const char *transa, const char *transb, const integer *m, const integer *n, const integer *k,     \
                      const float *alpha, const float *a, const integer *lda, const float *b, const integer *ldb,       \
                      const float *beta, float *c, const integer *ldc);                                                 \
-    void name(const char *transa, const char *transb, const integer *m, const integer *n, const integer *k,            \
-              const float *alpha, const float *a, const integer *lda, const float *b, const integer *ldb,              \
-              const float *beta, float *c, const integer *ldc)                                                         \
+    static __attribute__((noinline)) void name##_with_care(                                                            \
+        const char *transa, const char *transb, const integer *m, const integer *n, const integer *k,                  \
+        const float *alpha, const float *a, const integer *lda, const float *b, const integer *ldb, const float *beta, \
+        float *c, const integer *ldc)                                                                                  \
     {                                                                                                                  \
-        int info = sgemm(#name, *transa, *transb, *m, *n, *k, *alpha, a, *lda, b, *ldb, *beta, c, *ldc);               \
+        int info = answer_and_report(#name, *transa, *transb, *m, *n, *k, *alpha, a, *lda, b, *ldb, *beta, c, *ldc);   \
         if (info > 0)                                                                                                  \
             call_xerbla(xerbla, info);                                                                                 \
         if (info >= 0)                                                                                                 \
@@ -299,6 +300,13 @@ static void set_row_major(int row)
         if (!next)                                                                                                     \
             give_up(#name);                                                                                            \
         next(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);                                            \
+    }                                                                                                                  \
+    void name(const char *transa, const char *transb, const integer *m, const integer *n, const integer *k,            \
+              const float *alpha, const float *a, const integer *lda, const float *b, const integer *ldb,              \
+              const float *beta, float *c, const integer *ldc)                                                         \
+    {                                                                                                                  \
+        if (!is_done(*transa, *transb, *m, *n, *k, *alpha, a, *lda, b, *ldb, *beta, c, *ldc))                          \
+            name##_with_care(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);                            \
     }
 
 #define C_SGEMM(name, integer, cblas_xerbla, xerbla)                                                                   \
@@ -314,8 +322,11 @@ static void set_row_major(int row)
             bad_setting(cblas_xerbla, xerbla, layout, transa, transb);                                                 \
             return;                                                                                                    \
         }                                                                                                              \
-        int info = row ? sgemm(#name, tb, ta, n, m, k, alpha, b, ldb, a, lda, beta, c, ldc)                            \
-                       : sgemm(#name, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);                           \
+        if (row ? is_done(tb, ta, n, m, k, alpha, b, ldb, a, lda, beta, c, ldc)                                        \
+                : is_done(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc))                                       \
+            return;                                                                                                    \
+        int info = row ? answer_and_report(#name, tb, ta, n, m, k, alpha, b, ldb, a, lda, beta, c, ldc)                \
+                       : answer_and_report(#name, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);               \
         if (info > 0) {                                                                                                \
             set_row_major(row);                                                                                        \
             call_cblas_xerbla(cblas_xerbla, xerbla, info + 1, "", 0);                                                  \

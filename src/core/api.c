@@ -59,8 +59,13 @@ rung_status rung_sgemm(rung_context *context, rung_layout layout, rung_transpose
                        int64_t ldb, float beta, float *c, int64_t ldc)
 {
     rung_small small;
-    if (context && context->small &&
-        rung_small_of(&small, layout, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc))
+    int is_small = 0;
+    if (context && context->small) /* each layout by itself: nothing is exchanged then, only read from another place */
+        is_small =
+            layout == RUNG_COL_MAJOR
+                ? rung_small_of(&small, RUNG_COL_MAJOR, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+                : rung_small_of(&small, layout, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    if (is_small)
         return run_small(context, context->small, &small);
     return rung_sgemm_strided_batched(context, layout, trans_a, trans_b, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c,
                                       ldc, 0, 1);

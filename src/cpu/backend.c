@@ -157,20 +157,30 @@ static const rung_kernel *cpu_small_kernel(const void *state)
 static rung_status cpu_run_small(void *state, const rung_small *s)
 {
     rung_cpu_args *args = &((cpu_state *)state)->small;
-    int turns = s->n == 1 && s->ldc == 1; /* a column whose elements lie side by side is a row: vectors run along it */
-    args->m = turns ? 1 : s->m;
-    args->n = turns ? s->m : s->n;
     args->k = s->k;
-    args->a = turns ? s->b : s->a;
-    args->lda = turns ? s->ldb : s->lda;
-    args->b = turns ? s->a : s->b;
-    args->ldb = turns ? s->lda : s->ldb;
     args->c = s->c;
-    args->ldc = turns ? s->m : s->ldc;
     args->alpha = s->alpha;
     args->beta = s->beta;
-    args->trans_a = turns ? !s->trans_b : s->trans_a;
-    args->trans_b = turns ? !s->trans_a : s->trans_b;
+    if (s->n == 1 && s->ldc == 1) { /* a column whose elements lie side by side is a row: vectors run along it */
+        args->m = 1;
+        args->n = args->ldc = s->m;
+        args->a = s->b;
+        args->lda = s->ldb;
+        args->b = s->a;
+        args->ldb = s->lda;
+        args->trans_a = !s->trans_b;
+        args->trans_b = !s->trans_a;
+        return rung_cpu_gemm_small(args);
+    }
+    args->m = s->m;
+    args->n = s->n;
+    args->a = s->a;
+    args->lda = s->lda;
+    args->b = s->b;
+    args->ldb = s->ldb;
+    args->ldc = s->ldc;
+    args->trans_a = s->trans_a;
+    args->trans_b = s->trans_b;
     return rung_cpu_gemm_small(args);
 }
 

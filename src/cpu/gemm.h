@@ -166,24 +166,29 @@ static inline int is_cheaper_turned(const rung_cpu_args *p)
 }
 
 /* Returns true where C's rows are written one after the other with B in registers: k is short, and rows are too short
- * for is_rank(). Rows enough pay for loading B; two to four columns that turn in little time are better turned. */
+ * for is_rank(). Rows enough pay for loading B, or two where tiles would need several groups; two to four columns that
+ * turn in little time are better turned. */
 static inline int is_short_rows(const rung_cpu_args *p)
 {
-    enum { ROWS_LEAST = 6, TURNED_COLUMNS = 4, STEPS = 7 };
+    enum { ROWS_LEAST = 6, ROWS_LEAST_OF_WIDE = 2, TURNED_COLUMNS = 4, STEPS = 7 };
+    int least = p->n > RUNG_TILE_WIDE_VECTORS * p->kernel->vl ? ROWS_LEAST_OF_WIDE : ROWS_LEAST;
     int is_part_of_vector = p->n > TURNED_COLUMNS && p->n < p->kernel->vl;
     return p->k <= (is_part_of_vector ? RUNG_SHORT_STEPS : STEPS) && p->n < RANK_VECTORS_LEAST * p->kernel->vl &&
-           p->m >= ROWS_LEAST && (p->n > 1 || p->trans_a) && !(p->n <= TURNED_COLUMNS && is_cheaper_turned(p));
+           p->m >= least && (p->n > 1 || p->trans_a) && !(p->n <= TURNED_COLUMNS && is_cheaper_turned(p));
 }
 
 /* Returns how many of the last columns go as dot products: so few that most lanes of their tile would be empty. A has k
  * innermost, k is long enough for what adding up lanes costs, and rows enough share what turning these columns costs.
- */
+ * Where there are no other columns a tile would also wait for its few sums, so that a long k pays with any rows. */
 static inline int last_as_dots(const rung_cpu_args *p)
 {
     enum { FEWEST = 2, STEPS_OF_FEWEST = 16, ROWS_OF_FEWEST = 16, FEW = 4, STEPS_OF_FEW = 48, ROWS_OF_FEW = 24 };
     int rest = (int)(p->n & (p->kernel->vl - 1));
+    enum { STEPS_OF_NO_OTHERS = 100, STEPS_OF_FEWEST_AND_NO_OTHERS = 40 };
     if (p->trans_a || rest > FEW)
         return 0;
+    if (p->n == rest && p->m > 1 && p->k >= (rest <= FEWEST ? STEPS_OF_FEWEST_AND_NO_OTHERS : STEPS_OF_NO_OTHERS))
+        return rest;
     if (rest <= FEWEST)
         return p->k >= STEPS_OF_FEWEST && p->m >= ROWS_OF_FEWEST ? rest : 0;
     return p->k >= STEPS_OF_FEW && p->m >= ROWS_OF_FEW ? rest : 0;
@@ -217,13 +222,20 @@ static inline int has_narrow_tiles(const rung_cpu_args *p)
     return p->kernel->nv * p->kernel->vl * 4 <= LINE_BYTES;
 }
 
+/* Returns true where rows along k meet a single column, which is gathered if its elements lie apart. */
+static inline int is_column_of_dots(const rung_cpu_args *p)
+{
+    enum { STEPS_LEAST = 16 };
+    return p->n == 1 && !p->trans_a && p->m > 1 && p->k >= STEPS_LEAST;
+}
+
 /* Returns true where both operands are read in place whatever a plan would say, and the work is not worth sharing:
  * nothing is turned, dot products do not come into question, and narrow tiles have no reason yet to pack. */
 static inline int is_small_in_place(const rung_cpu_args *p)
 {
     enum { MOST = 3 << 12, MOST_WORK = 1 << 18, STEPS_MOST = 256, DOT_COLUMNS = 12 };
     enum { STEPS_MOST_OF_NARROW = 128, ROWS_MOST_OF_NARROW = 127 };
-    if (has_narrow_tiles(p) && (p->k > STEPS_MOST_OF_NARROW || p->m > ROWS_MOST_OF_NARROW))
+    if (is_rank(p) || (has_narrow_tiles(p) && (p->k > STEPS_MOST_OF_NARROW || p->m > ROWS_MOST_OF_NARROW)))
         return 0;
     return !p->trans_b && p->n > DOT_COLUMNS && p->k <= STEPS_MOST && p->m * p->k <= MOST && p->k * p->n <= MOST &&
            p->m * p->n <= MOST && p->m * p->n * p->k <= MOST_WORK && !is_cheaper_turned(p);
@@ -234,18 +246,30 @@ static inline int is_small_in_place(const rung_cpu_args *p)
 static inline int is_tiny(const rung_cpu_args *p)
 {
     enum { MOST = RUNG_TINY_FLOATS, STEPS_MOST = 256 };
-    if (p->in_order || is_rank(p))
+    if (p->in_order)
         return 0;
     if (p->m * p->k > MOST || p->k * p->n > MOST || p->m * p->n > MOST)
         return is_small_in_place(p);
     if (p->k > STEPS_MOST)
-        return wants_dots(p);
+        return wants_dots(p) || is_column_of_dots(p);
     int has_room_for_c = p->n * round_up(p->m, LINE_FLOATS) <= MOST;
     int has_room_for_b = !p->trans_b || p->k * round_up(p->n, LINE_FLOATS) <= MOST;
     return has_room_for_c && has_room_for_b ? 1 : is_cheaper_turned(p) ? has_room_for_c : has_room_for_b;
 }
 
 void rung_gemm_tiny(const rung_cpu_args *p);
+/* Returns whether rows of C that are written one after the other are asked for before their turn. */
+static inline int asks_for_rows(const rung_cpu_args *p)
+{
+    return p->caches->stores_wait && p->m * p->n * 4 > p->caches->l1_bytes / 4;
+}
+
+/* Returns the floats that rows of few steps need where so many columns of B are copied at a time. */
+static inline int64_t rung_gemm_rank_floats(const rung_cpu_args *p, int64_t columns)
+{
+    return p->k * round_up(columns, 2 * p->kernel->vl) + 2 * RUNG_PACK_SLACK;
+}
+
 /* Runs a product that is_short_rows(). */
 void rung_gemm_short_rows(const rung_cpu_args *p);
 /* Returns the floats that a thread needs to run a strip of so many columns. */

@@ -105,12 +105,17 @@ static void run_pack_b(const rung_cpu_args *p, const gemm_plan *plan, float *wor
     for (int64_t j = 0; j < n; j += plan->nc) {
         s.n = min64(plan->nc, n - j);
         grouping by = group_columns(p->m, s.n, p->kernel, s.tail, plan->most);
+        int64_t mc = plan->mc;
+        if (by.groups == 1 && mc <= RUNG_TILE_MAX_ROWS) { /* blocks of one tile: the sweep goes from tile to tile */
+            s.rows_most = (int)mc;
+            mc = p->m;
+        }
         for (int64_t step = 0; step < p->k; step += plan->kc) {
             s.k = min64(plan->kc, p->k - step);
             rung_gemm_pack_b(p, step, j, s.k, s.n, &by, 0, by.groups, workspace);
             set_beta(&s, p, step);
-            for (int64_t i = 0; i < p->m; i += plan->mc) {
-                s.m = min64(plan->mc, p->m - i);
+            for (int64_t i = 0; i < p->m; i += mc) {
+                s.m = min64(mc, p->m - i);
                 s.a = a_at(p, i, step);
                 s.c = p->c + i * p->ldc + j;
                 s.fetch_rows = plan->fetch && !p->trans_a ? p->m - i : 0;
@@ -257,37 +262,6 @@ static void run_dot(const rung_cpu_args *p, const gemm_plan *plan, float *worksp
     run_dot_groups(p, kernel, &dot, rows, columns);
 }
 
-/* Runs a product whose k is so short that C is all the work. Its rows are written one after the other, as many columns
- * at a time as have their part of B in L1. Many rows have B copied, so that no vector of it lies in two lines. */
-static void run_rank(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
-{
-    enum { ROWS_TO_COPY = 64 };
-    const rung_cpu_kernel *kernel = p->kernel;
-    int group = 2 * kernel->vl;
-    int has_whole_lines = ((uintptr_t)p->b | (uintptr_t)p->ldb * sizeof *p->b) % LINE_BYTES == 0;
-    int in_place = p->trans_b ? p->k == 1 && p->ldb == 1 : has_whole_lines || p->m < ROWS_TO_COPY;
-    rung_rank_args rank = {.m = p->m,
-                           .k = p->k,
-                           .a = p->a,
-                           .a_row = p->trans_a ? 1 : p->lda,
-                           .a_step = p->trans_a ? p->lda : 1,
-                           .ldb = in_place ? p->ldb : group,
-                           .b_group = in_place ? group : group * p->k,
-                           .ldc = p->ldc,
-                           .alpha = p->alpha,
-                           .beta = p->beta,
-                           .ask_c = p->caches->stores_wait && p->m * p->n * 4 > p->caches->l1_bytes / 4};
-    for (int64_t j = 0; j < p->n; j += plan->nc) {
-        rank.n = min64(plan->nc, p->n - j);
-        rank.c = p->c + j;
-        rank.b = in_place ? b_at(p, 0, j) : workspace;
-        if (!in_place)
-            (p->trans_b ? narrow_of(kernel)->pack_by_row : kernel->pack_by_k)(workspace, b_at(p, 0, j), p->ldb, rank.n,
-                                                                              p->k, group);
-        kernel->rank[p->k - 1](&rank);
-    }
-}
-
 /* Computes (op(A) op(B))' = op(B)' op(A)', so that the vectors run along the rows of the long operand as they lie in
  * memory. The result goes through a strip that stays in L2. */
 static void run_swapped(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
@@ -309,7 +283,7 @@ static void run_swapped(const rung_cpu_args *p, const gemm_plan *plan, float *wo
         else
             t.a = p->b + at * p->ldb;
         if (columns && is_rank(&t))
-            run_rank(&t, &(gemm_plan){.nc = strip}, NULL); /* so few rows that B is read in place */
+            rung_gemm_rank(&t, strip, NULL); /* so few rows that B is read in place */
         else if (columns && plan->inner == PATH_DIRECT)
             run_direct(&t, plan, NULL);
         else if (columns)
@@ -334,7 +308,7 @@ static void run_path(const rung_cpu_args *p, const gemm_plan *plan, gemm_path pa
     case PATH_TINY: rung_gemm_tiny(p); break;
     case PATH_DIRECT: run_direct(p, plan, workspace); break;
     case PATH_PAST: run_past(p, plan, workspace); break;
-    case PATH_RANK: run_rank(p, plan, workspace); break;
+    case PATH_RANK: rung_gemm_rank(p, plan->nc, workspace); break;
     case PATH_SHORT_ROWS: rung_gemm_short_rows(p); break;
     case PATH_STREAM: run_stream(p, plan, workspace); break;
     case PATH_OUTER:

@@ -84,7 +84,8 @@ static int is_dot(const rung_cpu_args *p, gemm_plan *plan, const rung_caches *ca
 {
     enum { STEPS_A_COLUMN = 8, STEPS_LEAST = 64, ROWS_LEAST = 16 };
     if (!p->trans_a && p->n <= dot_columns(p->m, p->k, p->trans_b, caches) && !is_wide_for_dots(p, caches) &&
-        (p->trans_b ? p->k >= STEPS_A_COLUMN * (p->n - 1) : p->k >= STEPS_LEAST && p->m >= ROWS_LEAST))
+        (p->trans_b ? p->k >= STEPS_A_COLUMN * (p->n - 1)
+                    : is_column_of_dots(p) || (p->k >= STEPS_LEAST && p->m >= ROWS_LEAST)))
         return 1;
     plan->of_b =
         p->trans_b && p->m <= dot_columns(p->n, p->k, !p->trans_a, caches) && p->k >= STEPS_A_COLUMN * (p->m - 1);
@@ -203,13 +204,15 @@ static gemm_path short_k_path(const rung_cpu_args *p, const rung_caches *caches)
 }
 
 /* Chooses what tiles ask for of a B in place that is not at hand. A few rows are one tile, or two: over a long k its
- * own rows are what it waits for, else the next group's. */
+ * own rows are what it waits for, else the next group's. One or two rows use up B faster than it comes. */
 static gemm_asks choose_asks(const rung_cpu_args *p, const rung_caches *caches)
 {
-    enum { STEPS_OF_LONG = 128 };
+    enum { STEPS_OF_LONG = 128, FEWEST_ROWS = 2, L1_PARTS = 2 };
     int64_t bytes = p->k * p->n * 4;
     if (!caches->stores_wait || has_narrow_tiles(p))
         return ASKS_NOTHING;
+    if (p->m <= FEWEST_ROWS)
+        return bytes > L1_PARTS * caches->l1_bytes ? ASKS_BELOW : ASKS_NOTHING;
     if (p->m >= ROWS_OF_MANY_TILES)
         return bytes > caches->l2_bytes / 8 ? ASKS_AFTER : ASKS_NOTHING;
     if (p->k >= STEPS_OF_LONG)
@@ -410,7 +413,8 @@ static void outer_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_cac
 static int last_beside_packed(const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { L3_SHARE = 8 };
-    return p->trans_b && p->m * p->k * 4 <= caches->l3_bytes / L3_SHARE ? last_as_dots(p) : 0;
+    int last = p->trans_b && p->m * p->k * 4 <= caches->l3_bytes / L3_SHARE ? last_as_dots(p) : 0;
+    return last < p->n ? last : 0;
 }
 
 static void pack_b_blocks(gemm_plan *plan, const rung_cpu_args *product, const rung_caches *caches)
@@ -517,7 +521,7 @@ static int64_t path_floats(const rung_cpu_args *p, const gemm_plan *plan, gemm_p
     case PATH_SHORT_ROWS: return 0;
     case PATH_DIRECT: return rung_gemm_last_floats(p, plan->last);
     case PATH_STREAM: floats = rung_gemm_stream_a_floats(p) + p->m * rung_gemm_stream_ld(p, plan); break;
-    case PATH_RANK: floats = p->k * round_up(min64(plan->nc, columns), 2 * p->kernel->vl); break;
+    case PATH_RANK: return rung_gemm_rank_floats(p, min64(plan->nc, columns));
     case PATH_PAST:
         floats = p->k * rung_gemm_past_ld(p, plan) + (p->trans_a ? p->m * round_up(p->k, p->kernel->vl) : 0);
         break;

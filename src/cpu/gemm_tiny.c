@@ -120,6 +120,14 @@ static inline void copy(rung_cpu_args *to, const rung_cpu_args *p)
     to->trans_b = p->trans_b;
 }
 
+/* Returns the elements of a vector that lie `step` apart, side by side. */
+static const float *gather(float *to, const float *from, int64_t step, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++, from += step)
+        to[i] = *from;
+    return to;
+}
+
 /* Turns B first, or C last. */
 static void run_turned(rung_cpu_args *t)
 {
@@ -161,14 +169,39 @@ static __attribute__((noinline)) void run_transposed(const rung_cpu_args *p)
         run(&t, choose_family(t.kernel, t.n));
         return;
     }
-    if (t.m == 1 && t.lda == 1)
+    if (t.m == 1)
         t.trans_a = 0;
     if (wants_dots(&t)) {
+        float gathered[RUNG_TINY_FLOATS];
+        if (p->m == 1 && p->trans_a && p->lda != 1)
+            t.a = gather(gathered, p->a, p->lda, p->k);
         run_dots(&t);
         return;
     }
     t.trans_a = p->trans_a; /* as is_tiny() has judged the room for it */
     run_turned(&t);
+}
+
+/* Runs rows along k that meet a single column. */
+static __attribute__((noinline)) void run_column(const rung_cpu_args *p)
+{
+    float gathered[RUNG_TINY_FLOATS];
+    rung_cpu_args t;
+    copy(&t, p);
+    if (!t.trans_b && t.ldb != 1)
+        t.b = gather(gathered, p->b, p->ldb, p->k);
+    t.trans_b = 1;
+    run_dots(&t);
+}
+
+/* Runs a product that is_rank(). */
+static __attribute__((noinline)) void run_rank(const rung_cpu_args *p)
+{
+    enum {
+        RANK_FLOATS_MORE = 8 * 2 * LINE_FLOATS
+    }; /* a last group of columns, for each step, and what packing needs */
+    float copied[RUNG_TINY_FLOATS + RANK_FLOATS_MORE];
+    rung_gemm_rank(p, p->n, copied);
 }
 
 /* Runs a product whose last columns go as dot products. */
@@ -201,6 +234,7 @@ void rung_gemm_short_rows(const rung_cpu_args *p)
     rows.ldc = p->ldc;
     rows.alpha = p->alpha;
     rows.beta = p->beta;
+    rows.ask_c = p->ldc - p->n < LINE_FLOATS && asks_for_rows(p); /* rows of lines apart cost more than they wait */
     if (p->trans_b) {
         rows.b = turned;
         rows.ldb = round_up(p->n, kernel->vl);
@@ -213,6 +247,14 @@ void rung_gemm_tiny(const rung_cpu_args *p)
 {
     if (is_short_rows(p)) {
         rung_gemm_short_rows(p);
+        return;
+    }
+    if (is_rank(p)) {
+        run_rank(p);
+        return;
+    }
+    if (is_column_of_dots(p)) {
+        run_column(p);
         return;
     }
     int last = last_as_dots(p);
