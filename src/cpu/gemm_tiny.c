@@ -234,6 +234,7 @@ void rung_gemm_short_rows(const rung_cpu_args *p)
     rows.ldc = p->ldc;
     rows.alpha = p->alpha;
     rows.beta = p->beta;
+    rows.masks = p->caches->wide_units;
     rows.ask_c = p->ldc - p->n < LINE_FLOATS && asks_for_rows(p); /* rows of lines apart cost more than they wait */
     if (p->trans_b) {
         rows.b = turned;

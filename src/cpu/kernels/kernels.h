@@ -105,6 +105,7 @@ typedef struct rung_rank_args {
     int64_t ldc;
     float alpha, beta;
     int ask_c; /* 1: C is asked for, a few vectors or rows ahead */
+    int masks; /* 1: with masks a part of a vector is written as fast as two halves that overlap */
 } rung_rank_args;
 
 typedef void (*rung_rank_fn)(const rung_rank_args *args);
