@@ -207,12 +207,12 @@ static gemm_path short_k_path(const rung_cpu_args *p, const rung_caches *caches)
  * own rows are what it waits for, else the next group's. One or two rows use up B faster than it comes. */
 static gemm_asks choose_asks(const rung_cpu_args *p, const rung_caches *caches)
 {
-    enum { STEPS_OF_LONG = 128, FEWEST_ROWS = 2, L1_PARTS = 2 };
+    enum { STEPS_OF_LONG = 128, FEWEST_ROWS = 2, STEPS_OF_FEWEST_ROWS = 48, L1_PARTS = 2 };
     int64_t bytes = p->k * p->n * 4;
     if (!caches->stores_wait || has_narrow_tiles(p))
         return ASKS_NOTHING;
     if (p->m <= FEWEST_ROWS)
-        return bytes > L1_PARTS * caches->l1_bytes ? ASKS_BELOW : ASKS_NOTHING;
+        return p->k >= STEPS_OF_FEWEST_ROWS && bytes > L1_PARTS * caches->l1_bytes ? ASKS_BELOW : ASKS_NOTHING;
     if (p->m >= ROWS_OF_MANY_TILES)
         return bytes > caches->l2_bytes / 8 ? ASKS_AFTER : ASKS_NOTHING;
     if (p->k >= STEPS_OF_LONG)
