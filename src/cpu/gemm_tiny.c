@@ -194,12 +194,10 @@ static __attribute__((noinline)) void run_column(const rung_cpu_args *p)
     run_dots(&t);
 }
 
-/* Runs a product that is_rank(). */
+/* Runs a product that is_rank(). A copied B needs room for a last group of columns more, for each step. */
 static __attribute__((noinline)) void run_rank(const rung_cpu_args *p)
 {
-    enum {
-        RANK_FLOATS_MORE = 8 * 2 * LINE_FLOATS
-    }; /* a last group of columns, for each step, and what packing needs */
+    enum { RANK_FLOATS_MORE = 8 * 2 * LINE_FLOATS };
     float copied[RUNG_TINY_FLOATS + RANK_FLOATS_MORE];
     rung_gemm_rank(p, p->n, copied);
 }
