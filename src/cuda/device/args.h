@@ -50,9 +50,9 @@ RUNG_DEVICE void rung_after_earlier_kernels(void)
 #endif
 }
 
-/* Once every block has called this or ended, the next kernel's blocks may take the room that is left. Where several
- * blocks fit a multiprocessor, kernels call it late: blocks that come early crowd on the multiprocessors that happen to
- * be free. */
+/* Once every block has called this or ended, the next kernel's blocks may take the room that is left. Kernels
+ * whose blocks have a multiprocessor for themselves call it at once, and copies of operands do. Where several blocks
+ * share a multiprocessor none calls it: the next blocks come when all of these have ended, and so spread evenly. */
 RUNG_DEVICE void rung_next_kernel_may_start(void)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && !defined(RUNG_LENS)
