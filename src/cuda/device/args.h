@@ -53,9 +53,9 @@ RUNG_DEVICE void rung_after_earlier_kernels(void)
 
 /* Once every block has called this or ended, the next kernel's blocks may take the room that is left. Kernels whose
  * blocks have a multiprocessor for themselves call it at once, and copies of operands do; medium tiles call it before a
- * block's last tile ends. Of kernels whose many blocks share a multiprocessor only short ones call it, at their end: the
- * next blocks then start sooner, but go where room is. After a kernel that does not call it they find an empty chip and
- * spread evenly. */
+ * block's last tile ends. Of kernels whose many blocks share a multiprocessor only short ones call it, at their end:
+ * the next blocks then start sooner, but go where room is. After a kernel that does not call it they find an empty chip
+ * and spread evenly. */
 RUNG_DEVICE void rung_next_kernel_may_start(void)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && !defined(RUNG_LENS)
