@@ -27,6 +27,7 @@ typedef struct rung_args {
     int32_t activation; /* rung_activation: 0 identity, 1 relu, 2 gelu */
     void *workspace;    /* partial sums, tickets, split operands: the launcher's layout */
     int32_t split_k;    /* parts along k; 1: none */
+    int32_t next_waits; /* the next kernel's blocks come when all of this one's have ended, and not before */
     /* One byte a tile, row by row, for kernels that can leave tiles out: they compute only marked ones. NULL: all. */
     uint8_t *marks;
     void *zero;         /* with marks: what the kernel sets to zero for the next product, */
@@ -50,9 +51,11 @@ RUNG_DEVICE void rung_after_earlier_kernels(void)
 #endif
 }
 
-/* Once every block has called this or ended, the next kernel's blocks may take the room that is left. Where several
- * blocks fit a multiprocessor, kernels call it late: blocks that come early crowd on the multiprocessors that happen to
- * be free. */
+/* Once every block has called this or ended, the next kernel's blocks may take the room that is left. Kernels whose
+ * blocks have a multiprocessor for themselves call it at once, and copies of operands do; medium tiles call it before a
+ * block's last tile ends. Of kernels whose many blocks share a multiprocessor only short ones call it, at their end:
+ * the next blocks then start sooner, but go where room is. After a kernel that does not call it they find an empty chip
+ * and spread evenly. */
 RUNG_DEVICE void rung_next_kernel_may_start(void)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && !defined(RUNG_LENS)

@@ -123,6 +123,9 @@ rung_status rung_form_function(rung_cuda *cuda, const rung_kernel *kernel, const
 /* Fills the argument struct from the problem. */
 void rung_args_fill(rung_args *args, const rung_problem *problem);
 
+/* Returns whether the kernel after this choice's waits until all blocks of that have ended (rung_args.next_waits). */
+int rung_next_waits(const rung_choice *choice);
+
 /* A launcher knows the grid, parameters and cost of a family of kernels. Rows name theirs in .launch. */
 typedef struct rung_launcher {
     const char *name;

@@ -19,6 +19,9 @@ static const double straddle_share = 0.020; /* uneven shares of steps add this *
 /* A step of a warp that has its partition for itself takes so many times as long. The end of a tile takes this share of
  * its time even without a result inside C; rows of C at odd addresses, and stores down columns, add these shares. */
 static const double lonely = 1.12, empty_end = 0.73, odd_end = 0.36, strided_end = 0.84;
+/* One product's tiles in several rounds take so much of a round longer, as warps go on to their next tiles at times of
+ * their own. In batches nothing of the kind shows. */
+static const double late_warps = 0.10;
 /* A multiprocessor takes so much longer for each result that C's old value goes into, and where old values are asked
  * for one by one. */
 static const double old_us = 0.00015, general_old_us = 0.0008;
@@ -152,6 +155,8 @@ static void plan_apart(const rung_machine *machine, const rung_kernel *kernel, c
     double compute = (double)(most / LONE_WARPS) * round_us;
     if (rest)
         compute += rest <= PARTITIONS ? tile_us * lonely + end : round_us;
+    if (rounds > 1 && p->batch == 1)
+        compute += late_warps * round_us;
     double read = read_us(machine, p, s, (double)machine->sms * LONE_WARPS), write = write_us(kernel, p);
     /* The first operands and the last results are in nobody's shadow. */
     double first = rung_lesser(1.0, (double)kernel->stages / (double)(rounds * s->steps));

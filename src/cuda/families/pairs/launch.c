@@ -26,7 +26,10 @@ RUNG_TILE_COSTS(pairs, "share end_us a_k_innermost b_k_innermost both_k_innermos
 
 /* Fitted to timings on an H200. Microseconds: a launch; a block's first operands and last results, which lie in
  * nobody's shadow. */
-static const double launch_us = 1.99, pair_us = 2.65;
+static const double launch_us = 1.99, pair_us = 2.65, shifted_pair_us = 3.91;
+/* A shifted tile takes so much longer where rows of C are aligned. And so much where it alone reads lines of a long
+ * operand with k innermost; tiles beside it find these in the second level of cache and wait less. */
+static const double shifted_aligned_us = 0.83, first_us = 0.80;
 /* The time to write C, whose rows are aligned, counts so many times where warps write it and not bulk copies. A tile
  * that has a multiprocessor for itself takes this share longer. */
 static const double shifted_writes = 1.31, alone_share = 0.025;
@@ -55,12 +58,23 @@ static const char *plan_operands(const rung_machine *machine, const rung_config 
     return rung_operand_copies_refuse(machine, config, p, &a, &b);
 }
 
+/* Returns how much longer a shifted tile takes than one of a pair. */
+static double shifted_us(const rung_kernel *kernel, const rung_problem *p)
+{
+    const int64_t beside = !p->trans_a && p->m > p->n  ? rung_ceil_div(p->n, kernel->bn)
+                           : p->trans_b && p->n > p->m ? rung_ceil_div(p->m, kernel->bm)
+                                                       : INT64_MAX;
+    return (p->align_c >= 16 ? shifted_aligned_us : 0.0) + (p->batch == 1 ? first_us / (double)beside : 0.0);
+}
+
 static double cost_us(const rung_machine *machine, const rung_kernel *kernel, const pairs_tile *t,
                       const rung_problem *p, const pairs_plan *s)
 {
     double longer = rung_k_innermost(p, t->cost.a_k_innermost, t->cost.b_k_innermost, t->cost.both_k_innermost);
     double cycles = (kernel->tm * kernel->tn * kernel->bk / t->cost.share + 60.0) * (1.0 + longer);
     double tile_us = (double)s->steps * (cycles / (machine->clock_ghz * 1e3)) + t->cost.end_us;
+    if (t->shifted)
+        tile_us += shifted_us(kernel, p);
     if (!p->beta_zero)
         tile_us += (p->align_c < 16 ? odd_beta_us : beta_us) * kernel->bm * kernel->bn / 16384.0;
     int64_t most = rung_ceil_div(s->tiles, machine->sms); /* tiles of the busiest multiprocessor */
@@ -70,7 +84,8 @@ static double cost_us(const rung_machine *machine, const rung_kernel *kernel, co
                                                        : t->shifted    ? shifted_split_sectors
                                                                        : split_sectors);
     double memory = rung_read_us(p) + rung_write_us(p, scattered, kernel->bn) * times;
-    return launch_us + pair_us + rung_longer(((double)most + (most % 2 ? alone_share : 0.0)) * tile_us, memory) +
+    return launch_us + (t->shifted ? shifted_pair_us : pair_us) +
+           rung_longer(((double)most + (most % 2 ? alone_share : 0.0)) * tile_us, memory) +
            rung_row_copy_us(s->copy_bytes);
 }
 

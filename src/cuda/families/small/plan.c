@@ -22,22 +22,26 @@ static const double batch_wait_us = 0.75, batch_row_us = 0.014, batch_odd_row_us
 static const double odd_rows = 2.52, odd_lines = 1.44;
 /* In a crowd a load of a thread that adds parts of k takes so long; so much of its blocks' starts and ends shows in
  * the last round. */
-static const double crowd_load_us = 0.08, last_round = 0.80;
+static const double crowd_load_us = 0.025, last_round = 0.50;
+/* A round of a crowd's blocks takes so much longer in a batch, whose matrices have no operand in common: no block finds
+ * in the second level of cache what another one has read. */
+static const double batch_round_us = 0.40;
+/* Where a multiprocessor's warps are no multiple of its four partitions some partitions have one warp less than the
+ * busiest. This share of what they could multiply meanwhile is lost. */
+enum { PARTITIONS = 4 };
+static const double idle_partitions = 0.90;
 /* A multiprocessor takes so much longer for each result that C's old value goes into; and so much where rows of C lie
  * at odd addresses. */
 static const double old_us = 0.0003, odd_old_us = 0.0013;
 static const double turned =
     0.058; /* share that an operand adds which is turned while it is copied 4 bytes at a time */
-/* A few blocks a multiprocessor that all run at once ask for nearly all shared memory, so that none of them crowd
- * (driver/launch.c). So many KB are left for lines of operands with k innermost, of which each step takes a sector. */
-static const double kept_kb = 28.0;
 
 RUNG_TILE_TABLE small_tile table[] = {
 #define RUNG_TILE(name_, ...) {.name = #name_, __VA_ARGS__},
 #include "cuda/families/small/tiles.inc"
 #undef RUNG_TILE
 };
-RUNG_TILE_COSTS(small, "share alone block_us odd_end odd_address a_k_innermost b_k_innermost both_k_innermost crowded")
+RUNG_TILE_COSTS(small, "share alone block_us odd_end odd_address a_k_innermost b_k_innermost both_k_innermost")
 
 const small_tile *small_tile_of(const rung_kernel *kernel)
 {
@@ -82,13 +86,23 @@ int64_t small_tiles(const rung_kernel *kernel, const rung_problem *p)
     return rung_ceil_div(p->m, kernel->bm) * rung_ceil_div(p->n, kernel->bn) * p->batch;
 }
 
+/* Returns how many blocks that fill all partitions take as long as these blocks of one multiprocessor. */
+static double filling_blocks(const rung_kernel *kernel, double blocks)
+{
+    const double partitions_a_block = kernel->threads / 32.0 / PARTITIONS,
+                 filled = rung_whole_up(blocks * partitions_a_block) / partitions_a_block;
+    return blocks + idle_partitions * (filled - blocks);
+}
+
 /* Returns the time of the blocks on the busiest multiprocessor: full rounds of `resident` blocks, then what is left. */
-static double rounds_us(const small_tile *t, double blocks, int sms, int resident, double block_work_us,
-                        double block_us, double last_us)
+static double rounds_us(const rung_kernel *kernel, const small_tile *t, double blocks, int sms, int resident,
+                        double block_work_us, double block_us, double last_us)
 {
     double a_round = (double)sms * resident, full = rung_whole(blocks / a_round),
            left = rung_whole_up((blocks - full * a_round) / sms);
-    double last = left > 0 ? rung_overlapped(left, t->cost.alone) * block_work_us + last_us * left / resident : 0.0;
+    double last = left > 0 ? rung_overlapped(filling_blocks(kernel, left), t->cost.alone) * block_work_us +
+                                 last_us * left / resident
+                           : 0.0;
     return full * (rung_overlapped(resident, t->cost.alone) * block_work_us + block_us) + last;
 }
 
@@ -132,8 +146,7 @@ static double old_us_of(const rung_machine *machine, const rung_problem *p)
 /* What is the same for all numbers of parts. */
 typedef struct small_work {
     int64_t tiles, steps;
-    int resident, odd_c;
-    double lines_kb; /* of a block's operands with k innermost: a line of 128 bytes each */
+    int resident, odd_c, batch;
     double old_us, step_us, read, write;
 } small_work;
 
@@ -145,8 +158,7 @@ static small_work work_of(const rung_machine *machine, const rung_kernel *kernel
         .steps = rung_ceil_div(p->k, kernel->bk),
         .resident = resident_of(kernel, t, p),
         .odd_c = p->align_c < 16,
-        .lines_kb = (!p->trans_a ? rung_lesser(kernel->bm, (double)p->m) : 0.0) / 8.0 +
-                    (p->trans_b ? rung_lesser(kernel->bn, (double)p->n) : 0.0) / 8.0,
+        .batch = p->batch != 1,
         .old_us = old_us_of(machine, p),
         .step_us = step_us_of(machine, kernel, t, p),
         .read = rung_tiles_read_us(p),
@@ -184,27 +196,18 @@ static double least_work_us(const rung_machine *machine, const small_tile *t, co
     return rung_longer(blocks, t->cost.alone) * (double)rung_ceil_div(w->steps, parts) * w->step_us;
 }
 
-/* Returns how many times as long a crowd's steps take whose few blocks all run at once: lines leave the first level of
- * cache before all of their sectors are used. */
-static double crowded(const rung_machine *machine, const small_tile *t, const small_work *w, double blocks)
-{
-    if (!t->crowd || blocks > (double)machine->sms * rung_lesser(w->resident, RUNG_MANY_BLOCKS - 1))
-        return 1.0;
-    return 1.0 + t->cost.crowded * rung_longer(0.0, rung_whole_up(blocks / machine->sms) * w->lines_kb - kept_kb);
-}
-
 static double tile_cost_us(const rung_machine *machine, const rung_kernel *kernel, const small_tile *t,
                            const small_work *w, int64_t parts)
 {
     double blocks = (double)(w->tiles * parts), steps = (double)rung_ceil_div(w->steps, parts);
-    double compute = rounds_us(
-        t, blocks, machine->sms, w->resident, steps * w->step_us * crowded(machine, t, w, blocks),
-        t->cost.block_us * (w->odd_c ? 1.0 + t->cost.odd_end : 1.0), t->cost.block_us * (t->crowd ? last_round : 1.0));
+    double compute = rounds_us(kernel, t, blocks, machine->sms, w->resident, steps * w->step_us,
+                               t->cost.block_us * (w->odd_c ? 1.0 + t->cost.odd_end : 1.0),
+                               t->cost.block_us * (t->crowd ? last_round : 1.0));
     double rounds = rung_whole_up(blocks / ((double)machine->sms * w->resident));
     /* Nothing takes place meanwhile for the first operands and the last results. */
     double first = rung_lesser(1.0, (double)kernel->stages / (steps * rounds));
-    compute += w->read * first + w->write / rounds + w->old_us;
-    return launch_us + rung_longer(compute, w->read + w->write) +
+    compute += w->read * first + w->write / rounds + w->old_us + (t->crowd && w->batch ? batch_round_us * rounds : 0.0);
+    return launch_us + (t->crowd ? rung_overlapped : rung_longer)(compute, w->read + w->write) +
            (parts > 1 ? meeting_us(kernel, t, w->tiles, parts) : 0.0);
 }
 

@@ -240,6 +240,7 @@ static rung_status launch(rung_cuda *cuda, const rung_choice *choice, const rung
     rung_args args;
     fill_args(&args, p);
     args.split_k = choice->parts;
+    args.next_waits = rung_next_waits(choice);
     args.workspace = workspace;
     if (choice->plan.vector.gather_bytes)
         RUNG_TRY(gather(cuda, kernel, p, (float *)(workspace + choice->plan.vector.parts_bytes), &args));

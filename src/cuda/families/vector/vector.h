@@ -14,7 +14,8 @@ RUNG_DEVICE void finish_rows(const rung_args *p, float *c, float alpha, float be
                              unsigned split, unsigned of, const int rows, float sum)
 {
     const int t = threadIdx.x;
-    rung_next_kernel_may_start();
+    if (!p->next_waits)
+        rung_next_kernel_may_start();
     if (p->split_k > 1) {
         float *slot = (float *)p->workspace + (size_t)of * p->split_k * rows + t;
         if (t < rows)
