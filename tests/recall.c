@@ -283,9 +283,9 @@ static void try_tail(const struct tail *t, int of_b, int along)
 }
 
 /* Where hardly any block is safe all are refused, at the first call as after a look; where more are safe they are
- * multiplied on tensor cores. The first `spread` blocks of A's lines are spread. How few is few depends on how many
- * multiprocessors there are: under the lens three, of which the first product wants six safe blocks of its 25. Each
- * last product of those that are refused as a whole is left to large tiles. */
+ * multiplied on tensor cores. The lines of A's first `spread` blocks have one huge element each. How few is few depends
+ * on how many multiprocessors there are: under the lens three, of which the first product wants six safe blocks of
+ * its 25. Each last product of those that are refused as a whole is left to large tiles. */
 static const struct few {
     int sms, m, n, k, spread, strict, look;
 } fews[] = {{3, 600, 600, 512, 4, 25, 1},
@@ -302,7 +302,7 @@ static void fill_few(const struct few *f, float *to, int of_b)
     for (int i = 0; i < lines; i++)
         for (int k = 0; k < f->k; k++)
             values[of_b ? k * lines + i : i * f->k + k] =
-                (float)ldexp(uniform() - 0.5, !of_b && i < 128 * f->spread ? (int)(uniform() * 100) - 50 : 0);
+                !of_b && i < 128 * f->spread && k == i * 31 % f->k ? 0x1p60f : (float)(uniform() - 0.5);
     need(rung_tools_upload(tools, to, values, (size_t)lines * f->k * sizeof *values), "upload");
     free(values);
 }
@@ -339,7 +339,7 @@ static void try_few_safe(const struct few *f)
             fail("looks, where few blocks are safe:", looks() - from);
     }
     if (memcmp(got[0], got[1], sizes[2] * sizeof **got) != 0)
-        fail("other bits at the second call, where so many blocks of lines are spread:", f->spread);
+        fail("other bits at the second call, where so many blocks of lines have huge elements:", f->spread);
     rung_plan_destroy(plan);
     rung_context_destroy(context);
     for (int i = 0; i < 2; i++)

@@ -40,24 +40,21 @@ RUNG_DEVICE int f16x3_pair_safe(const f16x3_guard *g, f16x3_group a, f16x3_group
 }
 
 /* Says whether the guard refuses all blocks: those that are not safe, and with them the others, where these are too few
- * to be worth a split and a product. Every block of a launch finds the same. All its threads call this; `wild` is what
+ * to be worth a split and a product. Every warp of a launch finds the same. All its lanes call this; `wild` is what
  * g->wild says. */
 RUNG_DEVICE int f16x3_refuses_all(const f16x3_guard *g, uint32_t wild)
 {
-    __shared__ int safe;
     enum { GROUPS = F16X3_BM / F16X3_GROUP };
-    int i, mine = 0;
+    int i, safe = 0;
     if (!wild)
         return 0;
-    if (threadIdx.x == 0)
-        safe = 0;
-    __syncthreads();
-    for (i = threadIdx.x; i < g->rows * g->columns; i += blockDim.x)
-        mine += f16x3_pair_safe(g, f16x3_join(g->a + i / g->columns * GROUPS, GROUPS),
+#pragma unroll 1
+    for (i = threadIdx.x % 32; i < g->rows * g->columns; i += 32)
+        safe += f16x3_pair_safe(g, f16x3_join(g->a + i / g->columns * GROUPS, GROUPS),
                                 f16x3_join(g->b + i % g->columns * GROUPS, GROUPS));
-    if (mine)
-        atomicAdd(&safe, mine);
-    __syncthreads();
+#pragma unroll 1
+    for (i = 16; i > 0; i >>= 1)
+        safe += __shfl_xor_sync(~0u, safe, i);
     return safe < g->least_safe;
 }
 

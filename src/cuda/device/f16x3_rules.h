@@ -5,8 +5,9 @@
 #include "device/end.h"
 #include "device/f16x3_guard.h"
 
-/* Bits of a verdict: this block is safe; some block of the cluster is; this block's lines have tiny elements. */
-enum { F16X3_SAFE = 1, F16X3_RUN = 2, F16X3_TINY = 4 };
+/* Bits of a verdict: this block is safe; some block of the cluster is; this block's lines have tiny elements; all
+ * blocks are refused, and nothing follows. */
+enum { F16X3_SAFE = 1, F16X3_RUN = 2, F16X3_TINY = 4, F16X3_NONE = 8 };
 
 /* Finds a tile's place. Tiles go in bands of `band` cluster tiles along m, so that those computed at one time share
  * their operands in L2. */
