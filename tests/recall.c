@@ -283,16 +283,16 @@ static void try_tail(const struct tail *t, int of_b, int along)
 }
 
 /* Where hardly any block is safe all are refused, at the first call as after a look; where more are safe they are
- * multiplied on tensor cores. The lines of A's first `spread` blocks have one huge element each. How few is few depends
- * on how many multiprocessors there are: under the lens three, of which the first product wants six safe blocks of
- * its 25. Each last product of those that are refused as a whole is left to large tiles. */
+ * multiplied on tensor cores. The lines of A's first `spread` blocks have one huge element each; or one line of each
+ * block of A and of B is so tall that sums might overflow. How few is few depends on how many multiprocessors there
+ * are: under the lens three, of which the first product wants six safe blocks of its 25. Large tiles compute the last
+ * two products of three multiprocessors, and of 132. */
 static const struct few {
-    int sms, m, n, k, spread, strict, look;
-} fews[] = {{3, 600, 600, 512, 4, 25, 1},
-            {3, 600, 600, 512, 3, 15, 0},
-            {3, 256, 384, 512, 2, 6, 1},
-            {132, 2048, 2048, 2048, 8, 128, 0},
-            {132, 2048, 2048, 2048, 13, 256, 1}};
+    int sms, m, n, k, spread, strict, look, tall;
+} fews[] = {{3, 600, 600, 512, 4, 25, 1, 0},       {3, 600, 600, 512, 3, 15, 0, 0},
+            {3, 256, 384, 512, 2, 6, 1, 0},        {3, 256, 384, 512, 0, 6, 1, 1},
+            {132, 2048, 2048, 2048, 8, 128, 0, 0}, {132, 2048, 2048, 2048, 13, 256, 1, 0},
+            {132, 2048, 2048, 2048, 0, 256, 1, 1}};
 
 static void fill_few(const struct few *f, float *to, int of_b)
 {
@@ -302,7 +302,9 @@ static void fill_few(const struct few *f, float *to, int of_b)
     for (int i = 0; i < lines; i++)
         for (int k = 0; k < f->k; k++)
             values[of_b ? k * lines + i : i * f->k + k] =
-                !of_b && i < 128 * f->spread && k == i * 31 % f->k ? 0x1p60f : (float)(uniform() - 0.5);
+                !of_b && i < 128 * f->spread && k == i * 31 % f->k
+                    ? 0x1p60f
+                    : (float)ldexp(uniform() - 0.5, f->tall && i % 128 == 77 ? 70 : 0);
     need(rung_tools_upload(tools, to, values, (size_t)lines * f->k * sizeof *values), "upload");
     free(values);
 }

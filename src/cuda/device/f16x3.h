@@ -19,7 +19,7 @@ enum {
     F16X3_TAIL = 1024,   /* elements after a line's largest that still move an FP32 sum: a long tail */
     F16X3_TAIL_BIT = 16,
     F16X3_LOOK_K = 1 << 20, /* a longer k is not looked at: f16x3_look.h */
-    F16X3_WITNESSES = 256,  /* blocks of lines of both operands that have a witness */
+    F16X3_WITNESSES = 512,  /* of both operands, two a block of lines */
     F16X3_WITNESS_BITS = 7, /* a witness's place among the lines of its block */
 };
 
@@ -32,9 +32,10 @@ typedef struct f16x3_line {
     uint32_t tiny;
 } f16x3_line;
 
-/* The line of a block of 128 whose largest element has the largest share of its sum, as the last split saw it. The bits
- * are, from the top: the number of the product that was split, the share's upper bits, the line's place in the block.
- * So the largest of such words is the newest product's largest share. */
+/* A line of a block of 128, as the last split saw it. Each block has two: the one whose largest element has the largest
+ * share of its sum, and the one with the largest element. The bits are, from the top: the number of the product that
+ * was split, 16 bits of that share or magnitude, the line's place in the block. So the largest of such words is the
+ * newest product's largest line. */
 typedef unsigned long long f16x3_witness;
 
 /* What a look sees of a line: its largest magnitude, and that one's share of the line's sum, both as bits. */
@@ -67,7 +68,7 @@ typedef struct f16x3_operand {
     uint32_t *wild;      /* becomes 1 where a line has a peak above `tame_peak`, or its largest magnitude `wild_bits` */
     float tame_peak;
     uint32_t wild_bits;
-    f16x3_witness *witness; /* one a block of 128 lines; NULL: nobody asks */
+    f16x3_witness *witness; /* two a block of 128 lines; NULL: nobody asks */
     uint64_t product;       /* the number of this product */
 } f16x3_operand;
 
@@ -102,7 +103,7 @@ typedef struct f16x3_look_args {
     int32_t least_safe;    /* as in f16x3_guard */
     float min_terms;       /* as in f16x3_guard */
     uint64_t since;        /* witnesses of earlier products are another product's */
-    f16x3_seen *seen;      /* room for what is seen of each witness, those of a first */
+    f16x3_seen *seen;      /* room for what is seen of each witness, those of A first */
     uint8_t *marks;        /* of all blocks; they are written where all are refused */
     uint32_t *arrived;     /* counts the blocks that have looked; zero before and after */
     uint32_t *decided;     /* becomes F16X3_TO_SPLIT or F16X3_TO_REFUSE; zero before */

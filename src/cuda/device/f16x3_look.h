@@ -1,9 +1,9 @@
 /* The split of operands where the guard refused every block of the last product like this one
- * (families/accurate/recall.h): first a look at one line of each block of lines, its witness. Two witnesses prove that
- * their block of C will be refused: other lines could only make the share of a largest element larger. Where so many
- * blocks are certain to be refused that the guard will refuse all, the look marks them, and neither split nor product
- * takes place. Where it is not certain the look leaves no trace. So it can change the time of a product and nothing
- * else. */
+ * (families/accurate/recall.h): first a look at two lines of each block of lines, its witnesses. They can prove that a
+ * block of C will be refused: other lines could only make the largest share and the largest magnitude larger. Where so
+ * many blocks are certain to be refused that the guard will refuse all, the look marks them, and neither split nor
+ * product takes place. Where it is not certain the look leaves no trace. So it can change the time of a product and
+ * nothing else. */
 #ifndef RUNG_DEVICE_F16X3_LOOK_H
 #define RUNG_DEVICE_F16X3_LOOK_H
 
@@ -19,11 +19,11 @@ enum {
  * moves a line's peak by less than this factor. */
 #define LOOK_MARGIN 1.01f
 
-/* Returns the witness of a block of lines. A block that has none has lines that are much alike: its first will do. */
-RUNG_DEVICE int look_witness(const f16x3_operand *s, uint64_t since, int block)
+/* Returns the line that a witness names. Where none is known the lines are much alike: the block's first will do. */
+RUNG_DEVICE int look_line(const f16x3_operand *s, uint64_t since, int witness)
 {
-    const f16x3_witness w = __ldcg(&s->witness[block]);
-    const int first = block * F16X3_BM, line = first + (int)(w & (F16X3_BM - 1));
+    const f16x3_witness w = __ldcg(&s->witness[witness]);
+    const int first = witness / 2 * F16X3_BM, line = first + (int)(w & (F16X3_BM - 1));
     return w >> (16 + F16X3_WITNESS_BITS) >= since && line < s->lines ? line : first;
 }
 
@@ -69,11 +69,11 @@ RUNG_DEVICE void look_at(const f16x3_operand *s, int line, f16x3_seen *seen)
     seen->peak_bits = max_bits && max_bits < 0x7f800000u ? __float_as_uint(split_peak(max_bits, sum)) : 0;
 }
 
-/* Reads what another block of this launch has written. */
-RUNG_DEVICE f16x3_seen look_read(const f16x3_seen *from)
+/* Joins what was seen of a block's two witnesses, by other blocks of this launch. */
+RUNG_DEVICE f16x3_seen look_join(const f16x3_seen *of_block)
 {
-    const uint2 v = __ldcg((const uint2 *)from);
-    return (f16x3_seen){v.x, v.y};
+    const uint4 v = __ldcg((const uint4 *)of_block);
+    return (f16x3_seen){max(v.x, v.z), max(v.y, v.w)};
 }
 
 /* Says whether lines may be dense, beside which a long tail makes a block safe. Nobody looks for tails here. */
@@ -104,7 +104,8 @@ RUNG_DEVICE void look_judge(const f16x3_look_args *s)
         open = 0;
     __syncthreads();
     for (i = threadIdx.x; i < blocks; i += F16X3_THREADS)
-        mine += !look_is_refused(s, look_read(s->seen + i / s->columns), look_read(s->seen + s->rows + i % s->columns));
+        mine += !look_is_refused(s, look_join(s->seen + i / s->columns * 2),
+                                 look_join(s->seen + (s->rows + i % s->columns) * 2));
     if (mine)
         atomicAdd(&open, mine);
     __syncthreads();
@@ -128,17 +129,17 @@ RUNG_DEVICE void look_judge(const f16x3_look_args *s)
     }
 }
 
-RUNG_DEVICE void look(const f16x3_look_args *s, int block)
+RUNG_DEVICE void look(const f16x3_look_args *s, int witness)
 {
     __shared__ int is_last;
-    const int of_a = block < s->rows;
+    const int of_a = witness < s->rows * 2, all = (s->rows + s->columns) * 2;
     const f16x3_operand *op = of_a ? &s->split.a : &s->split.b;
-    if (block >= s->rows + s->columns)
+    if (witness >= all)
         return;
-    look_at(op, look_witness(op, s->since, of_a ? block : block - s->rows), s->seen + block);
+    look_at(op, look_line(op, s->since, of_a ? witness : witness - s->rows * 2), s->seen + witness);
     __threadfence();
     if (threadIdx.x == 0)
-        is_last = atomicAdd(s->arrived, 1u) == (unsigned)(s->rows + s->columns - 1);
+        is_last = atomicAdd(s->arrived, 1u) == (unsigned)all - 1;
     __syncthreads();
     if (!is_last)
         return;

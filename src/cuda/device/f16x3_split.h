@@ -100,13 +100,11 @@ RUNG_DEVICE int split_may_tail(const f16x3_operand *s, unsigned max_bits, float 
 
 #define SPLIT_WITNESS 8.0f /* a line may be a witness whose largest is over so many k-ths of its sum */
 
-/* Makes a line the witness of its block, where it has the largest peak; Inf and NaN are larger still. */
-RUNG_DEVICE void split_testify(const f16x3_operand *s, int line, float peak, int finite)
+/* Makes a line one of its block's two witnesses, where its 16 bits are the largest. */
+RUNG_DEVICE void split_testify(const f16x3_operand *s, int line, int which, unsigned bits)
 {
-    const f16x3_witness share = finite ? __float_as_uint(peak) >> 14 : 0xffff; /* a peak is at most 1: 16 bits */
-    if (s->witness && (!finite || peak * s->k > SPLIT_WITNESS))
-        atomicMax(&s->witness[line / F16X3_BM],
-                  (((f16x3_witness)s->product << 16 | share) << F16X3_WITNESS_BITS) | line % F16X3_BM);
+    atomicMax(&s->witness[line / F16X3_BM * 2 + which],
+              (((f16x3_witness)s->product << 16 | bits) << F16X3_WITNESS_BITS) | line % F16X3_BM);
 }
 
 /* Adds to the line's group of 64 what this line has. */
@@ -117,12 +115,16 @@ RUNG_DEVICE void split_report(const f16x3_operand *s, int line, unsigned max_bit
     if (max_bits == 0)
         return;
     atomicMax(&g->max_bits, max_bits);
-    if (!(split_peak(max_bits, sum) <= s->tame_peak && max_bits < s->wild_bits))
+    const float peak = split_peak(max_bits, sum);
+    if (!(peak <= s->tame_peak && max_bits < s->wild_bits))
         *s->wild = 1;
-    split_testify(s, line, split_peak(max_bits, sum), max_bits < 0x7f800000u);
+    if (s->witness && max_bits < 0x7f800000u && peak * s->k > SPLIT_WITNESS)
+        split_testify(s, line, 0, __float_as_uint(peak) >> 14); /* a peak is at most 1 */
+    if (s->witness && max_bits >= s->wild_bits)
+        split_testify(s, line, 1, max_bits >> 15);
     if (max_bits >= 0x7f800000u)
         return;
-    atomicMax(&g->peak_bits, __float_as_uint(split_peak(max_bits, sum)));
+    atomicMax(&g->peak_bits, __float_as_uint(peak));
     if (split_alone(max_bits, sum))
         atomicAdd(&g->alone, 1u + ((unsigned)(tail >= F16X3_TAIL) << F16X3_TAIL_BIT));
 }

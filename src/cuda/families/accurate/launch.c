@@ -259,12 +259,12 @@ static accurate_plan choose_panel(const rung_machine *machine, const rung_kernel
 static const int64_t panel_bytes = (int64_t)512 << 20, array_bytes = (int64_t)4 << 30;
 
 /* Returns whether what the guard says of this product is worth recalling: a product of one panel, where both kernels
- * see all of both operands, and each block of lines has room for a witness. */
+ * see all of both operands, and each block of lines has room for its witnesses. */
 static int may_look(const rung_kernel *kernel, const rung_problem *p, const accurate_plan *part)
 {
     return kernel->arith != RUNG_TF32 && p->batch == 1 && !p->arrays && part->m == p->m && part->n == p->n &&
            part->k == p->k && p->k <= F16X3_LOOK_K &&
-           parts_of(p->m, F16X3_BM) + parts_of(p->n, F16X3_BM) <= F16X3_WITNESSES;
+           2 * (parts_of(p->m, F16X3_BM) + parts_of(p->n, F16X3_BM)) <= F16X3_WITNESSES;
 }
 
 /* Returns how many safe blocks are worth to split the operands and to multiply on tensor cores, where strict tiles
@@ -377,7 +377,7 @@ static void fill_operand(f16x3_operand *o, const accurate_layout *w, places at, 
     o->tame_peak = (float)(0.999 / sqrt(min_terms * (double)k));
     o->wild_bits = (uint32_t)((127 + 254 - 2 - log2_above(k)) / 2 + 1) << 23;
     if (at.recalled.witness)
-        o->witness = at.recalled.witness + (which ? parts_of(p->m, F16X3_BM) : 0);
+        o->witness = at.recalled.witness + (which ? 2 * parts_of(p->m, F16X3_BM) : 0);
     o->product = at.recalled.product;
 }
 
@@ -440,7 +440,7 @@ static rung_status look(rung_cuda *cuda, const rung_kernel *kernel, const rung_p
                          .last = at.recalled.last,
                          .told = at.recalled.told,
                          .in_vain = at.recalled.in_vain};
-    s.blocks = (int32_t)round_up(s.rows + s.columns, split->cluster);
+    s.blocks = (int32_t)round_up(2 * (s.rows + s.columns), split->cluster);
     RUNG_TRY(rung_guard_counts_at(cuda, &s.counts));
     return launch_split(cuda, kernel, "f16x3_look", s.blocks + blocks, &s.split, sizeof s);
 }
