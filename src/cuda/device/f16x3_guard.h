@@ -48,7 +48,7 @@ RUNG_DEVICE int f16x3_refuses_all(const f16x3_guard *g, uint32_t wild)
     int i, safe = 0;
     if (!wild)
         return 0;
-#pragma unroll 1
+#pragma unroll 2
     for (i = threadIdx.x % 32; i < g->rows * g->columns; i += 32)
         safe += f16x3_pair_safe(g, f16x3_join(g->a + i / g->columns * GROUPS, GROUPS),
                                 f16x3_join(g->b + i % g->columns * GROUPS, GROUPS));

@@ -98,13 +98,21 @@ RUNG_DEVICE int split_may_tail(const f16x3_operand *s, unsigned max_bits, float 
     return s->k > F16X3_TAIL && split_alone(max_bits, sum);
 }
 
-#define SPLIT_WITNESS 8.0f /* a line may be a witness whose largest is over so many k-ths of its sum */
-
 /* Makes a line one of its block's two witnesses, where its 16 bits are the largest. */
 RUNG_DEVICE void split_testify(const f16x3_operand *s, int line, int which, unsigned bits)
 {
     atomicMax(&s->witness[line / F16X3_BM * 2 + which],
               (((f16x3_witness)s->product << 16 | bits) << F16X3_WITNESS_BITS) | line % F16X3_BM);
+}
+
+/* Tells of a line that could make its block unsafe. */
+RUNG_DEVICE void split_tell_wild(const f16x3_operand *s, int line, float peak, unsigned max_bits)
+{
+    *s->wild = 1;
+    if (s->witness && max_bits < 0x7f800000u)
+        split_testify(s, line, 0, __float_as_uint(peak) >> 14 & 0xffff); /* a peak is at most 1, or unknown */
+    if (s->witness && max_bits >= s->wild_bits)
+        split_testify(s, line, 1, max_bits >> 15);
 }
 
 /* Adds to the line's group of 64 what this line has. */
@@ -117,11 +125,7 @@ RUNG_DEVICE void split_report(const f16x3_operand *s, int line, unsigned max_bit
     atomicMax(&g->max_bits, max_bits);
     const float peak = split_peak(max_bits, sum);
     if (!(peak <= s->tame_peak && max_bits < s->wild_bits))
-        *s->wild = 1;
-    if (s->witness && max_bits < 0x7f800000u && peak * s->k > SPLIT_WITNESS)
-        split_testify(s, line, 0, __float_as_uint(peak) >> 14); /* a peak is at most 1 */
-    if (s->witness && max_bits >= s->wild_bits)
-        split_testify(s, line, 1, max_bits >> 15);
+        split_tell_wild(s, line, peak, max_bits);
     if (max_bits >= 0x7f800000u)
         return;
     atomicMax(&g->peak_bits, __float_as_uint(peak));
