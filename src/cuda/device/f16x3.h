@@ -69,7 +69,7 @@ typedef struct f16x3_operand {
     float tame_peak;
     uint32_t wild_bits;
     f16x3_witness *witness; /* two a block of 128 lines; NULL: nobody asks */
-    uint64_t product;       /* the number of this product */
+    uint64_t number;        /* of witnesses: others have lesser ones */
 } f16x3_operand;
 
 /* What the guard judges the blocks of a product by (f16x3_guard.h). */
@@ -102,7 +102,6 @@ typedef struct f16x3_look_args {
     int32_t any;           /* the place of the byte that says whether any block is marked */
     int32_t least_safe;    /* as in f16x3_guard */
     float min_terms;       /* as in f16x3_guard */
-    uint64_t since;        /* witnesses of earlier products are another product's */
     f16x3_seen *seen;      /* room for what is seen of each witness, those of A first */
     uint8_t *marks;        /* of all blocks; they are written where all are refused */
     uint32_t *arrived;     /* counts the blocks that have looked; zero before and after */

@@ -20,11 +20,11 @@ enum {
 #define LOOK_MARGIN 1.01f
 
 /* Returns the line that a witness names. Where none is known the lines are much alike: the block's first will do. */
-RUNG_DEVICE int look_line(const f16x3_operand *s, uint64_t since, int witness)
+RUNG_DEVICE int look_line(const f16x3_operand *s, int witness)
 {
     const f16x3_witness w = __ldcg(&s->witness[witness]);
     const int first = witness / 2 * F16X3_BM, line = first + (int)(w & (F16X3_BM - 1));
-    return w >> (16 + F16X3_WITNESS_BITS) >= since && line < s->lines ? line : first;
+    return w >> (16 + F16X3_WITNESS_BITS) >= s->number && line < s->lines ? line : first;
 }
 
 /* Looks at one line. The whole block does. */
@@ -136,7 +136,7 @@ RUNG_DEVICE void look(const f16x3_look_args *s, int witness)
     const f16x3_operand *op = of_a ? &s->split.a : &s->split.b;
     if (witness >= all)
         return;
-    look_at(op, look_line(op, s->since, of_a ? witness : witness - s->rows * 2), s->seen + witness);
+    look_at(op, look_line(op, of_a ? witness : witness - s->rows * 2), s->seen + witness);
     __threadfence();
     if (threadIdx.x == 0)
         is_last = atomicAdd(s->arrived, 1u) == (unsigned)all - 1;

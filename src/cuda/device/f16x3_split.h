@@ -102,7 +102,7 @@ RUNG_DEVICE int split_may_tail(const f16x3_operand *s, unsigned max_bits, float 
 RUNG_DEVICE void split_testify(const f16x3_operand *s, int line, int which, unsigned bits)
 {
     atomicMax(&s->witness[line / F16X3_BM * 2 + which],
-              (((f16x3_witness)s->product << 16 | bits) << F16X3_WITNESS_BITS) | line % F16X3_BM);
+              (((f16x3_witness)s->number << 16 | bits) << F16X3_WITNESS_BITS) | line % F16X3_BM);
 }
 
 /* Tells of a line that could make its block unsafe. */

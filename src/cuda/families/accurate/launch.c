@@ -378,7 +378,7 @@ static void fill_operand(f16x3_operand *o, const accurate_layout *w, places at, 
     o->wild_bits = (uint32_t)((127 + 254 - 2 - log2_above(k)) / 2 + 1) << 23;
     if (at.recalled.witness)
         o->witness = at.recalled.witness + (which ? 2 * parts_of(p->m, F16X3_BM) : 0);
-    o->product = at.recalled.product;
+    o->number = at.recalled.number;
 }
 
 static int64_t split_blocks(const f16x3_operand *o, int cluster)
@@ -431,7 +431,6 @@ static rung_status look(rung_cuda *cuda, const rung_kernel *kernel, const rung_p
                          .any = (int32_t)w->blocks,
                          .least_safe = (int32_t)part->least_safe,
                          .min_terms = min_terms,
-                         .since = at.recalled.since,
                          .seen = (f16x3_seen *)(at.memory + w->seen),
                          .marks = (uint8_t *)(at.memory + w->marks),
                          .arrived = words + ARRIVED,

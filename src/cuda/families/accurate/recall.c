@@ -14,7 +14,7 @@ enum {
 typedef struct kept_place {
     uint64_t key;
     uint32_t in_vain; /* as far as it is known here */
-    uint64_t since;   /* the number of its first product */
+    uint64_t number;  /* another one after a look in vain: its witnesses are no good */
     int pause, left;  /* the last pause, and what is left of it */
     int good;         /* looks since one was in vain */
 } kept_place;
@@ -33,7 +33,7 @@ typedef struct on_gpu {
 struct rung_recall_table {
     on_gpu *there; /* device memory */
     of_gpu *said;
-    uint64_t products;
+    uint64_t numbers;
     kept_place kept[PLACES];
 };
 
@@ -97,11 +97,12 @@ static uint64_t key_of(const rung_problem *p)
     return key;
 }
 
-static int decide(kept_place *at, const of_gpu *said)
+static int decide(rung_recall_table *t, kept_place *at, const of_gpu *said)
 {
     const uint32_t in_vain = said->in_vain;
     if (in_vain != at->in_vain) {
         at->in_vain = in_vain;
+        at->number = ++t->numbers;
         at->pause = at->good >= TRUSTED || at->pause == 0 ? FIRST_PAUSE
                     : at->pause < LONGEST_PAUSE           ? 2 * at->pause
                                                           : LONGEST_PAUSE;
@@ -127,17 +128,17 @@ int rung_recall(rung_cuda *cuda, const rung_problem *p, rung_recall_place *place
     const uint64_t key = key_of(p);
     const int i = (int)(key >> 32 & (PLACES - 1));
     kept_place *at = &t->kept[i];
-    const int is_known = at->key == key;
-    t->products++;
-    if (!is_known) /* what stands there was said of another product */
-        *at = (kept_place){.key = key, .in_vain = t->said[i].in_vain, .since = t->products};
+    int look = 0;
+    if (at->key == key)
+        look = decide(t, at, &t->said[i]);
+    else /* what stands there was said of another product */
+        *at = (kept_place){.key = key, .in_vain = t->said[i].in_vain, .number = ++t->numbers};
     *place = (rung_recall_place){.last = &t->there[i].last,
                                  .told = &t->said[i].last,
                                  .in_vain = &t->said[i].in_vain,
                                  .witness = t->there[i].witness,
-                                 .product = t->products,
-                                 .since = at->since};
-    return is_known && decide(at, &t->said[i]);
+                                 .number = at->number};
+    return look;
 }
 
 void rung_recall_close(rung_cuda *cuda)

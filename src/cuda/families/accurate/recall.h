@@ -15,7 +15,7 @@ typedef struct rung_recall_place {
     volatile uint32_t *told;    /* the same in host memory */
     volatile uint32_t *in_vain; /* in host memory: counts looks that did not spare the split */
     f16x3_witness *witness;     /* on the GPU: F16X3_WITNESSES, the blocks of A and then those of B */
-    uint64_t product, since;    /* the number of this product, and of the first one like it */
+    uint64_t number;            /* which witnesses are this product's; those with lesser numbers are not */
 } rung_recall_place;
 
 /* Finds the place of products like this one; all NULL where there is no memory. Returns whether to look. */
