@@ -282,6 +282,74 @@ static void try_tail(const struct tail *t, int of_b, int along)
         rung_tools_free(tools, memory[i]);
 }
 
+/* Where hardly any block is safe all are refused, at the first call as after a look; where more are safe they are
+ * multiplied on tensor cores. The lines of A's first `spread` blocks have one huge element each; or one line of each
+ * block of A and of B is so tall that sums might overflow. How few is few depends on how many multiprocessors there
+ * are: under the lens three, of which the first product wants six safe blocks of its 25. Large tiles compute the last
+ * two products of three multiprocessors, and of 132. */
+static const struct few {
+    int sms, m, n, k, spread, strict, look, tall;
+} fews[] = {{3, 600, 600, 512, 4, 25, 1, 0},       {3, 600, 600, 512, 3, 15, 0, 0},
+            {3, 256, 384, 512, 2, 6, 1, 0},        {3, 256, 384, 512, 0, 6, 1, 1},
+            {132, 2048, 2048, 2048, 8, 128, 0, 0}, {132, 2048, 2048, 2048, 13, 256, 1, 0},
+            {132, 2048, 2048, 2048, 0, 256, 1, 1}};
+
+static void fill_few(const struct few *f, float *to, int of_b)
+{
+    const int lines = of_b ? f->n : f->m;
+    float *values = malloc((size_t)lines * f->k * sizeof *values);
+    state = 7;
+    for (int i = 0; i < lines; i++)
+        for (int k = 0; k < f->k; k++)
+            values[of_b ? k * lines + i : i * f->k + k] =
+                !of_b && i < 128 * f->spread && k == i * 31 % f->k
+                    ? 0x1p60f
+                    : (float)ldexp(uniform() - 0.5, f->tall && i % 128 == 77 ? 70 : 0);
+    need(rung_tools_upload(tools, to, values, (size_t)lines * f->k * sizeof *values), "upload");
+    free(values);
+}
+
+static void try_few_safe(const struct few *f)
+{
+    const size_t sizes[3] = {(size_t)f->m * f->k, (size_t)f->k * f->n, (size_t)f->m * f->n};
+    float *got[2] = {malloc(sizes[2] * sizeof **got), malloc(sizes[2] * sizeof **got)};
+    const int all = (f->m + 127) / 128 * ((f->n + 127) / 128);
+    void *memory[3];
+    rung_gemm g;
+    rung_plan *plan;
+    rung_context *context = context_new();
+    for (int i = 0; i < 3; i++)
+        need(rung_tools_alloc(tools, sizes[i] * sizeof(float), &memory[i]), "no memory");
+    fill_few(f, memory[0], 0);
+    fill_few(f, memory[1], 1);
+    rung_gemm_init(&g);
+    g.layout = RUNG_ROW_MAJOR;
+    g.m = f->m, g.n = g.ldb = g.ldc = f->n, g.k = g.lda = f->k;
+    g.a = memory[0], g.b = memory[1], g.c = memory[2];
+    need(rung_plan_create_kernel(&plan, context, &g, kernel), kernel);
+    for (int call = 0; call < 2; call++) {
+        rung_guard_counts before, after;
+        const int from = looks();
+        need(rung_tools_fill(tools, memory[2], 0x7fc0dead, sizes[2]), "fill");
+        need(rung_context_guard_counts(context, &before), "counts");
+        need(rung_plan_run(plan, &g), "run");
+        need(rung_context_guard_counts(context, &after), "counts");
+        need(rung_tools_download(tools, got[call], memory[2], sizes[2] * sizeof **got), "download");
+        if (after.blocks - before.blocks != all || after.strict_blocks - before.strict_blocks != f->strict)
+            fail("strict blocks, where few are safe:", (int)(after.strict_blocks - before.strict_blocks));
+        if (launch_count && looks() - from != (call && f->look))
+            fail("looks, where few blocks are safe:", looks() - from);
+    }
+    if (memcmp(got[0], got[1], sizes[2] * sizeof **got) != 0)
+        fail("other bits at the second call, where so many blocks of lines have huge elements:", f->spread);
+    rung_plan_destroy(plan);
+    rung_context_destroy(context);
+    for (int i = 0; i < 2; i++)
+        free(got[i]);
+    for (int i = 0; i < 3; i++)
+        rung_tools_free(tools, memory[i]);
+}
+
 int main(int count, char **arguments)
 {
     const char *lens = getenv("RUNG_LIBCUDA");
@@ -304,6 +372,9 @@ int main(int count, char **arguments)
         try_form(form & 1, form >> 1, (form ^ form >> 1) & 1 ? ODD : 0);
     shape = &shapes[1];
     try_form(1, 0, 0);
+    for (size_t i = 0; i < sizeof fews / sizeof *fews; i++)
+        if (fews[i].sms == rung_tools_describe(tools)->sms)
+            try_few_safe(&fews[i]);
     puts("ok");
     return 0;
 }

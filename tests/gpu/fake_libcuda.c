@@ -1043,7 +1043,11 @@ CALL(cuGraphAddKernelNode_v2, CUgraphNode *node, CUgraph graph, const CUgraphNod
 {
     kernels *g = (kernels *)graph;
     ENTER();
-    if (g->count == 4 || count != (size_t)(g->count > 0) || (count && *before != (CUgraphNode)(uintptr_t)g->count))
+    /* A kernel waits for the one before it. One may stand beside that, and the next one waits for both. */
+    const size_t last = (size_t)g->count, newest = count ? (size_t)(uintptr_t)before[0] : 0;
+    const int beside = last > 1 && count == 1 && newest == last - 1;
+    const int both = count == 2 && newest == last && (size_t)(uintptr_t)before[1] == last - 1;
+    if (last == 4 || (!beside && !both && (count != (size_t)(last > 0) || newest != last)))
         return CUDA_ERROR_INVALID_VALUE;
     set_kernel(g, g->count, parameters);
     g->cluster[g->count] = 1;

@@ -14,12 +14,13 @@ enum {
     F16X3_FIX_MAX =
         64, /* so many elements of a block tile at most are computed again one by one; more: the whole block is */
     F16X3_THREADS = 256, /* of the split pass */
-    F16X3_LOOK_THREADS = 1024,
-    F16X3_COLS = 64,   /* lines across k that one block turns (TF32) */
-    F16X3_LINES = 32,  /* lines across k that one cluster splits */
-    F16X3_TAIL = 1024, /* elements after a line's largest that still move an FP32 sum: a long tail */
+    F16X3_COLS = 64,     /* lines across k that one block turns (TF32) */
+    F16X3_LINES = 32,    /* lines across k that one cluster splits */
+    F16X3_TAIL = 1024,   /* elements after a line's largest that still move an FP32 sum: a long tail */
     F16X3_TAIL_BIT = 16,
     F16X3_LOOK_K = 1 << 20, /* a longer k is not looked at: f16x3_look.h */
+    F16X3_WITNESSES = 512,  /* of both operands, two a block of lines */
+    F16X3_WITNESS_BITS = 7, /* a witness's place among the lines of its block */
 };
 
 #define F16X3_ALONE 0x1p-6f /* an element stands out that has so large a share of its line's sum of magnitudes */
@@ -30,6 +31,17 @@ typedef struct f16x3_line {
     int32_t scale;
     uint32_t tiny;
 } f16x3_line;
+
+/* A line of a block of 128, as the last split saw it. Each block has two: the one whose largest element has the largest
+ * share of its sum, and the one with the largest element. The bits are, from the top: the number of the product that
+ * was split, 16 bits of that share or magnitude, the line's place in the block. So the largest of such words is the
+ * newest product's largest line. */
+typedef unsigned long long f16x3_witness;
+
+/* What a look sees of a line: its largest magnitude, and that one's share of the line's sum, both as bits. */
+typedef struct f16x3_seen {
+    uint32_t max_bits, peak_bits;
+} f16x3_seen;
 
 /* 64 lines. Every field only grows, so that integer atomics give the same bits in any order. */
 typedef struct f16x3_group {
@@ -53,28 +65,28 @@ typedef struct f16x3_operand {
     f16x3_group *group;
     int32_t turn_blocks; /* TF32, lines across k: pieces of 32 along k that a block turns */
     int32_t line_bits;   /* lines along k: 2^line_bits threads share one, 8 to 256 */
+    uint32_t *wild;      /* becomes 1 where a line has a peak above `tame_peak`, or its largest magnitude `wild_bits` */
+    float tame_peak;
+    uint32_t wild_bits;
+    f16x3_witness *witness; /* two a block of 128 lines; NULL: nobody asks */
+    uint64_t number;        /* of witnesses: others have lesser ones */
 } f16x3_operand;
 
-/* A look at operands of which the guard is expected to refuse every block (f16x3_look.h). */
-typedef struct f16x3_look_args {
-    f16x3_operand a, b;                /* without image and lines; the groups are zero before and after */
-    int32_t a_blocks;                  /* so many blocks of the launch, its first, are for a; the rest for b */
-    int32_t rows, columns;             /* of blocks inside C */
-    int32_t any;                       /* the place of the byte that says whether any block is marked */
-    float min_terms;                   /* as in f16x3_args */
-    uint8_t *marks;                    /* of all blocks; they are written where all are refused */
-    uint32_t *arrived;                 /* counts the blocks of the launch; zero before and after */
-    uint32_t *refused;                 /* becomes 1 where all blocks are refused; zero before */
-    uint32_t *last;                    /* becomes 0 where not all blocks are refused; and in host memory */
-    volatile uint32_t *told, *in_vain; /* the same, and the number of such looks */
-    unsigned long long *counts;        /* as in f16x3_args */
-} f16x3_look_args;
+/* What the guard judges the blocks of a product by (f16x3_guard.h). */
+typedef struct f16x3_guard {
+    const f16x3_group *a, *b;
+    const uint32_t *wild;    /* where this is 0 all lines are so even that all blocks are safe */
+    const uint32_t *refused; /* where this is not 0 all blocks are refused; NULL: nobody has looked */
+    int32_t rows, columns;   /* of blocks inside C */
+    int32_t k;
+    int32_t least_safe; /* where the guard allows fewer blocks than this, it refuses them too */
+    float min_terms;    /* where fewer terms matter than this, the guard refuses the block */
+} f16x3_guard;
 
 typedef struct f16x3_split_args {
     f16x3_operand a, b;
-    const uint32_t *refused; /* where this is not 0 there is nothing to split; NULL: nobody has looked */
-    int32_t a_blocks;        /* so many blocks of the launch, its first, are for a; the rest for b */
-    int32_t cluster;         /* blocks that share lines across k */
+    int32_t a_blocks; /* so many blocks of the launch, its first, are for a; the rest for b */
+    int32_t cluster;  /* blocks that share lines across k */
     int32_t entry;
     void *zero;         /* what must be zero before the operands are looked at */
     int64_t zero_words; /* of 16 bytes */
@@ -82,15 +94,33 @@ typedef struct f16x3_split_args {
     int64_t mark_words; /* of 16 bytes */
 } f16x3_split_args;
 
+/* A look at operands of which the guard is expected to refuse every block, and their split (f16x3_look.h). */
+typedef struct f16x3_look_args {
+    f16x3_split_args split;
+    int32_t blocks;        /* so many blocks of the launch, its first, look, or do nothing; the others split */
+    int32_t rows, columns; /* of blocks inside C */
+    int32_t any;           /* the place of the byte that says whether any block is marked */
+    int32_t least_safe;    /* as in f16x3_guard */
+    float min_terms;       /* as in f16x3_guard */
+    f16x3_seen *seen;      /* room for what is seen of each witness, those of A first */
+    uint8_t *marks;        /* of all blocks; they are written where all are refused */
+    uint32_t *arrived;     /* counts the blocks that have looked; zero before and after */
+    uint32_t *decided;     /* becomes F16X3_TO_SPLIT or F16X3_TO_REFUSE; zero before */
+    uint32_t *refused;     /* becomes 1 where all blocks are refused; zero before */
+    uint32_t *last;        /* becomes 0 where not all blocks are refused; and in host memory */
+    volatile uint32_t *told, *in_vain; /* the same, and the number of such looks */
+    unsigned long long *counts;        /* as in f16x3_args */
+} f16x3_look_args;
+
+enum { F16X3_TO_SPLIT = 1, F16X3_TO_REFUSE = 2 };
+
 typedef struct f16x3_args {
     rung_args g; /* one product: m, n, k, operands, scalars, bias; doubtful elements read A and B through it */
     int32_t entry;
-    float min_terms;         /* where fewer terms matter than this, the guard refuses the block */
-    const uint32_t *refused; /* where this is not 0 all blocks are marked already; NULL: nobody has looked */
+    f16x3_guard guard;
     const char *a_image, *b_image;
     int64_t a_row_groups, b_row_groups;
     const f16x3_line *a_line, *b_line;
-    const f16x3_group *a_group, *b_group;
     int32_t k_blocks;
     int32_t tiles_m, tiles_n; /* tiles of one cluster */
     int32_t band;             /* tiles of m that are walked together, for L2 */
@@ -98,8 +128,8 @@ typedef struct f16x3_args {
     int32_t split_clusters;   /* the first so many clusters */
     float *partial;           /* one accumulator tile a block */
     uint32_t *ready;          /* one a block */
-    uint8_t
-        *marks; /* one a block tile that is left to strict arithmetic, and one behind them that says whether any is */
+    uint8_t *marks; /* one a block tile that is left to strict arithmetic, and behind them one that says whether any is,
+                       and one that says whether the guard refused all before anything was multiplied */
     unsigned long long
         *counts; /* blocks seen, strict blocks, strict elements, for `rung explain`; NULL where nobody asks */
 } f16x3_args;

@@ -1,7 +1,9 @@
-/* A look at both operands before they are split, where the guard refused every block of the last product like this one
- * (families/accurate/recall.h): it only reads, which takes a third to two thirds of a split. Where it is certain that
- * the guard would refuse every block again it marks them, and the split and the product end at once. Where it is not it
- * leaves no trace, and they do what they always do. So a look can change the time of a product and nothing else. */
+/* The split of operands where the guard refused every block of the last product like this one
+ * (families/accurate/recall.h): first a look at two lines of each block of lines, its witnesses. They can prove that a
+ * block of C will be refused: other lines could only make the largest share and the largest magnitude larger. Where so
+ * many blocks are certain to be refused that the guard will refuse all, the look marks them, and neither split nor
+ * product takes place. Where it is not certain the look leaves no trace. So it can change the time of a product and
+ * nothing else. */
 #ifndef RUNG_DEVICE_F16X3_LOOK_H
 #define RUNG_DEVICE_F16X3_LOOK_H
 
@@ -9,138 +11,117 @@
 #include "device/f16x3_split.h"
 
 enum {
-    LOOK_AHEAD = 8, /* float4s of a line that a lane has asked for at once */
-    LOOK_WARPS = F16X3_LOOK_THREADS / 32,
+    LOOK_AHEAD = 8, /* elements that a thread has asked for at once */
+    LOOK_WARPS = F16X3_THREADS / 32,
 };
 
 /* The split adds magnitudes in another order, and so does every number of threads. Up to F16X3_LOOK_K elements that
  * moves a line's peak by less than this factor. */
 #define LOOK_MARGIN 1.01f
 
-/* Adds to the line's group what the guard asks for. What is near a limit counts as beyond it where that makes the block
- * less certain to be refused. */
-RUNG_DEVICE void look_report(const f16x3_operand *s, int line, unsigned max_bits, float sum)
+/* Returns the line that a witness names. Where none is known the lines are much alike: the block's first will do. */
+RUNG_DEVICE int look_line(const f16x3_operand *s, int witness)
 {
-    f16x3_group *g = &s->group[line / F16X3_GROUP];
-    if (max_bits == 0)
-        return;
-    atomicMax(&g->max_bits, max_bits);
-    if (max_bits >= 0x7f800000u)
-        return;
-    const float peak = split_peak(max_bits, sum);
-    atomicMax(&g->peak_bits, __float_as_uint(peak));
-    if (!(peak * LOOK_MARGIN < F16X3_ALONE))
-        atomicAdd(&g->alone, 1u);
+    const f16x3_witness w = __ldcg(&s->witness[witness]);
+    const int first = witness / 2 * F16X3_BM, line = first + (int)(w & (F16X3_BM - 1));
+    return w >> (16 + F16X3_WITNESS_BITS) >= s->number && line < s->lines ? line : first;
 }
 
-/* Looks at lines along k, a warp a line. */
-RUNG_DEVICE void look_along(const f16x3_operand *s, int block)
+/* Looks at one line. The whole block does. */
+RUNG_DEVICE void look_at(const f16x3_operand *s, int line, f16x3_seen *seen)
 {
-    const int lane = threadIdx.x % 32, line = block * LOOK_WARPS + (int)threadIdx.x / 32;
-    const int vector = ((s->ld & 3) | (int)((uintptr_t)s->x >> 2 & 3)) == 0;
-    const float *row = s->x + line * s->ld;
+    __shared__ unsigned warp_max[LOOK_WARPS];
+    __shared__ float warp_sum[LOOK_WARPS];
+    const int64_t step = s->k_innermost ? 1 : s->ld;
+    const float *x = s->x + line * (s->k_innermost ? s->ld : 1);
     unsigned max_bits = 0;
     float sum = 0;
     int i, k;
-    if (line >= s->lines)
-        return;
-#pragma unroll 1
-    for (k = lane * 4; k < s->k; k += LOOK_AHEAD * 128) {
-        float4 v[LOOK_AHEAD];
+    for (k = threadIdx.x; k < s->k; k += LOOK_AHEAD * F16X3_THREADS) {
+        float v[LOOK_AHEAD];
 #pragma unroll
-        for (i = 0; i < LOOK_AHEAD; i++)
-            v[i] = split_load4(row, k + i * 128, s->k, vector);
+        for (i = 0; i < LOOK_AHEAD; i++) {
+            const int at = k + i * F16X3_THREADS;
+            v[i] = at < s->k ? x[at * step] : 0.0f;
+        }
 #pragma unroll
-        for (i = 0; i < LOOK_AHEAD; i++)
-            split_stat4(v[i], &max_bits, &sum);
-    }
-#pragma unroll
-    for (i = 16; i > 0; i >>= 1) {
-        max_bits = max(max_bits, __shfl_xor_sync(~0u, max_bits, i));
-        sum += __shfl_xor_sync(~0u, sum, i);
-    }
-    if (lane == 0)
-        look_report(s, line, max_bits, sum);
-}
-
-/* Looks at 32 lines across k, a lane a line; the warps share k. */
-RUNG_DEVICE void look_across(const f16x3_operand *s, int block)
-{
-    __shared__ split_seen seen[LOOK_WARPS];
-    const int lane = threadIdx.x % 32, warp = (int)threadIdx.x / 32, line = block * SPLIT_LINES + lane;
-    unsigned max_bits = 0;
-    float sum = 0, v[F16X3_KB];
-    int i, kb;
-#pragma unroll 1
-    for (kb = warp; kb < s->k_blocks; kb += LOOK_WARPS) {
-        split_load32(s, s->x, line, kb, v);
-#pragma unroll
-        for (i = 0; i < F16X3_KB; i++) {
+        for (i = 0; i < LOOK_AHEAD; i++) {
             max_bits = max(max_bits, __float_as_uint(fabsf(v[i])));
             sum += fabsf(v[i]) * SPLIT_SMALL;
         }
     }
-    seen[warp].max[lane] = max_bits;
-    seen[warp].sum[lane] = sum;
+    for (i = 16; i > 0; i >>= 1) {
+        max_bits = max(max_bits, __shfl_xor_sync(~0u, max_bits, i));
+        sum += __shfl_xor_sync(~0u, sum, i);
+    }
+    if (threadIdx.x % 32 == 0) {
+        warp_max[threadIdx.x / 32] = max_bits;
+        warp_sum[threadIdx.x / 32] = sum;
+    }
     __syncthreads();
-    if (warp > 0 || line >= s->lines)
+    if (threadIdx.x > 0)
         return;
     for (i = 1; i < LOOK_WARPS; i++) {
-        max_bits = max(max_bits, seen[i].max[lane]);
-        sum += seen[i].sum[lane];
+        max_bits = max(max_bits, warp_max[i]);
+        sum += warp_sum[i];
     }
-    look_report(s, line, max_bits, sum);
+    seen->max_bits = max_bits;
+    seen->peak_bits = max_bits && max_bits < 0x7f800000u ? __float_as_uint(split_peak(max_bits, sum)) : 0;
 }
 
-/* Joins the two groups of one block's lines. They were written by other blocks of this launch. */
-RUNG_DEVICE f16x3_group look_join(const f16x3_group *g)
+/* Joins what was seen of a block's two witnesses, by other blocks of this launch. */
+RUNG_DEVICE f16x3_seen look_join(const f16x3_seen *of_block)
 {
-    const uint4 v = __ldcg((const uint4 *)g), w = __ldcg((const uint4 *)g + 1);
-    return (f16x3_group){max(v.x, w.x), max(v.y, w.y), 0, v.w + w.w};
+    const uint4 v = __ldcg((const uint4 *)of_block);
+    return (f16x3_seen){max(v.x, v.z), max(v.y, v.w)};
 }
 
-/* Says whether a long tail could make a block safe that has too few terms: tails are not counted here. */
-RUNG_DEVICE int look_may_tail(f16x3_group few, f16x3_group dense, int k)
+/* Says whether lines may be dense, beside which a long tail makes a block safe. Nobody looks for tails here. */
+RUNG_DEVICE int look_may_be_dense(f16x3_seen lines, int k)
 {
-    return k > F16X3_TAIL && few.alone > 0 && __uint_as_float(dense.peak_bits) * k <= F16X3_DENSE * LOOK_MARGIN;
+    return k > F16X3_TAIL && __uint_as_float(lines.peak_bits) * k <= F16X3_DENSE * LOOK_MARGIN;
 }
 
 /* Says whether f16x3_pair_safe() is certain to be 0. */
-RUNG_DEVICE int look_is_refused(const f16x3_look_args *s, f16x3_group a, f16x3_group b)
+RUNG_DEVICE int look_is_refused(const f16x3_look_args *s, f16x3_seen a, f16x3_seen b)
 {
-    const int k = s->a.k, log2_k = 32 - __clz(k);
+    const int k = s->split.a.k, log2_k = 32 - __clz(k);
     const float few = __uint_as_float(a.peak_bits) * __uint_as_float(b.peak_bits) * (s->min_terms * k);
     if (max(a.max_bits, b.max_bits) >= 0x7f800000u)
         return 1;
     if ((int)(a.max_bits >> 23) + (int)(b.max_bits >> 23) - 254 + 2 + log2_k > 127)
         return 1;
-    return few > LOOK_MARGIN && !look_may_tail(a, b, k) && !look_may_tail(b, a, k);
+    return few > LOOK_MARGIN && !look_may_be_dense(a, k) && !look_may_be_dense(b, k);
 }
 
-/* The last block of the launch judges all blocks of C, and leaves the groups zero. */
+/* The last block that has looked judges all blocks of C. */
 RUNG_DEVICE void look_judge(const f16x3_look_args *s)
 {
+    __shared__ int open; /* so many blocks may be safe */
     const int blocks = s->rows * s->columns;
-    int i, all = 1;
-    for (i = threadIdx.x; i < blocks; i += F16X3_LOOK_THREADS)
-        all &= look_is_refused(s, look_join(s->a.group + i / s->columns * (F16X3_BM / F16X3_GROUP)),
-                               look_join(s->b.group + i % s->columns * (F16X3_BM / F16X3_GROUP)));
-    all = __syncthreads_and(all);
-    for (i = threadIdx.x; i < s->a.row_groups * 8 / F16X3_GROUP; i += F16X3_LOOK_THREADS)
-        *(uint4 *)&s->a.group[i] = make_uint4(0, 0, 0, 0);
-    for (i = threadIdx.x; i < s->b.row_groups * 8 / F16X3_GROUP; i += F16X3_LOOK_THREADS)
-        *(uint4 *)&s->b.group[i] = make_uint4(0, 0, 0, 0);
-    for (i = threadIdx.x; all && i < blocks; i += F16X3_LOOK_THREADS)
+    int i, mine = 0, all;
+    if (threadIdx.x == 0)
+        open = 0;
+    __syncthreads();
+    for (i = threadIdx.x; i < blocks; i += F16X3_THREADS)
+        mine += !look_is_refused(s, look_join(s->seen + i / s->columns * 2),
+                                 look_join(s->seen + (s->rows + i % s->columns) * 2));
+    if (mine)
+        atomicAdd(&open, mine);
+    __syncthreads();
+    all = open < s->least_safe;
+    for (i = threadIdx.x; all && i < blocks; i += F16X3_THREADS)
         s->marks[i] = 1;
     if (threadIdx.x > 0)
         return;
     *s->arrived = 0;
+    ptx_store_release(s->decided, all ? F16X3_TO_REFUSE : F16X3_TO_SPLIT);
     if (!all) {
         *s->last = *s->told = 0;
         *s->in_vain = *s->in_vain + 1;
         return;
     }
-    s->marks[s->any] = 1;
+    s->marks[s->any] = s->marks[s->any + 1] = 1;
     *s->refused = 1;
     if (s->counts) {
         atomicAdd(&s->counts[0], (unsigned long long)blocks);
@@ -148,24 +129,44 @@ RUNG_DEVICE void look_judge(const f16x3_look_args *s)
     }
 }
 
-RUNG_KERNEL(F16X3_LOOK_THREADS, 1) f16x3_look(const __grid_constant__ f16x3_look_args s)
+RUNG_DEVICE void look(const f16x3_look_args *s, int witness)
 {
     __shared__ int is_last;
-    const int of_a = blockIdx.x < s.a_blocks, block = of_a ? blockIdx.x : blockIdx.x - s.a_blocks;
-    const f16x3_operand *op = of_a ? &s.a : &s.b;
-    if (op->k_innermost)
-        look_along(op, block);
-    else
-        look_across(op, block);
+    const int of_a = witness < s->rows * 2, all = (s->rows + s->columns) * 2;
+    const f16x3_operand *op = of_a ? &s->split.a : &s->split.b;
+    if (witness >= all)
+        return;
+    look_at(op, look_line(op, of_a ? witness : witness - s->rows * 2), s->seen + witness);
     __threadfence();
-    __syncthreads();
     if (threadIdx.x == 0)
-        is_last = atomicAdd(s.arrived, 1u) == gridDim.x - 1;
+        is_last = atomicAdd(s->arrived, 1u) == (unsigned)all - 1;
     __syncthreads();
     if (!is_last)
         return;
     __threadfence();
-    look_judge(&s);
+    look_judge(s);
+}
+
+/* Waits for what the look says, which takes place in blocks of lower number. */
+RUNG_DEVICE int look_says_split(const f16x3_look_args *s)
+{
+    __shared__ uint32_t decision;
+    if (threadIdx.x == 0) {
+        uint32_t said;
+        while ((said = ptx_load_acquire(s->decided)) == 0)
+            __nanosleep(20);
+        decision = said;
+    }
+    __syncthreads();
+    return decision == F16X3_TO_SPLIT;
+}
+
+RUNG_KERNEL(F16X3_THREADS, 3) f16x3_look(const __grid_constant__ f16x3_look_args s)
+{
+    if (blockIdx.x < s.blocks)
+        look(&s, blockIdx.x);
+    else if (look_says_split(&s))
+        split_share(&s.split, blockIdx.x - s.blocks);
 }
 
 #endif

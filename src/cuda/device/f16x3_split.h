@@ -98,6 +98,23 @@ RUNG_DEVICE int split_may_tail(const f16x3_operand *s, unsigned max_bits, float 
     return s->k > F16X3_TAIL && split_alone(max_bits, sum);
 }
 
+/* Makes a line one of its block's two witnesses, where its 16 bits are the largest. */
+RUNG_DEVICE void split_testify(const f16x3_operand *s, int line, int which, unsigned bits)
+{
+    atomicMax(&s->witness[line / F16X3_BM * 2 + which],
+              (((f16x3_witness)s->number << 16 | bits) << F16X3_WITNESS_BITS) | line % F16X3_BM);
+}
+
+/* Tells of a line that could make its block unsafe. */
+RUNG_DEVICE void split_tell_wild(const f16x3_operand *s, int line, float peak, unsigned max_bits)
+{
+    *s->wild = 1;
+    if (s->witness && max_bits < 0x7f800000u)
+        split_testify(s, line, 0, __float_as_uint(peak) >> 14 & 0xffff); /* a peak is at most 1, or unknown */
+    if (s->witness && max_bits >= s->wild_bits)
+        split_testify(s, line, 1, max_bits >> 15);
+}
+
 /* Adds to the line's group of 64 what this line has. */
 RUNG_DEVICE void split_report(const f16x3_operand *s, int line, unsigned max_bits, float sum, int tail)
 {
@@ -106,9 +123,12 @@ RUNG_DEVICE void split_report(const f16x3_operand *s, int line, unsigned max_bit
     if (max_bits == 0)
         return;
     atomicMax(&g->max_bits, max_bits);
+    const float peak = split_peak(max_bits, sum);
+    if (!(peak <= s->tame_peak && max_bits < s->wild_bits))
+        split_tell_wild(s, line, peak, max_bits);
     if (max_bits >= 0x7f800000u)
         return;
-    atomicMax(&g->peak_bits, __float_as_uint(split_peak(max_bits, sum)));
+    atomicMax(&g->peak_bits, __float_as_uint(peak));
     if (split_alone(max_bits, sum))
         atomicAdd(&g->alone, 1u + ((unsigned)(tail >= F16X3_TAIL) << F16X3_TAIL_BIT));
 }
@@ -557,27 +577,30 @@ RUNG_KERNEL(F16X3_THREADS) f16x3_clear(const __grid_constant__ f16x3_split_args 
         ((uint4 *)s.zero)[i] = make_uint4(0, 0, 0, 0);
 }
 
-RUNG_DEVICE void split_clear_marks(const f16x3_split_args *s)
+RUNG_DEVICE void split_clear_marks(const f16x3_split_args *s, int block)
 {
-    int64_t i = blockIdx.x * (int64_t)SPLIT_THREADS + threadIdx.x;
+    int64_t i = block * (int64_t)SPLIT_THREADS + threadIdx.x;
     if (i < s->mark_words)
         ((uint4 *)s->marks)[i] = make_uint4(0, 0, 0, 0);
 }
 
-/* Blocks of lines across k work in clusters. The blocks of an operand along k are a multiple of a cluster and know
- * nothing of it. */
+/* Does the share of one block. Blocks of lines across k work in clusters. The blocks of an operand along k are a
+ * multiple of a cluster and know nothing of it. */
+RUNG_DEVICE void split_share(const f16x3_split_args *s, int block)
+{
+    int of_a = block < s->a_blocks, share = of_a ? block : block - s->a_blocks;
+    const f16x3_operand *op = of_a ? &s->a : &s->b;
+    const float *x = split_source(op, s->entry);
+    split_clear_marks(s, block);
+    if (op->k_innermost)
+        split_lines(op, x, share);
+    else
+        split_across(op, x, share, s->cluster);
+}
+
 RUNG_KERNEL(F16X3_THREADS, 3) f16x3_split(const __grid_constant__ f16x3_split_args s)
 {
-    int of_a = blockIdx.x < s.a_blocks, block = of_a ? blockIdx.x : blockIdx.x - s.a_blocks;
-    const f16x3_operand *op = of_a ? &s.a : &s.b;
-    const float *x = split_source(op, s.entry);
-    if (s.refused && *s.refused)
-        return;
-    split_clear_marks(&s);
-    if (op->k_innermost)
-        split_lines(op, x, block);
-    else
-        split_across(op, x, block, s.cluster);
+    split_share(&s, blockIdx.x);
 }
 
 #endif

@@ -11,6 +11,7 @@ enum { LINKS = 5, KEPT_GRAPHS = 32 };
 typedef struct chain_link {
     CUfunction function;
     unsigned grid[3], threads, shared_bytes, cluster, bytes;
+    int beside; /* it waits for what the link before it waits for, and the next link waits for both */
     _Alignas(16) unsigned char argument[RUNG_CHAIN_ARGUMENT_BYTES];
 } chain_link;
 
@@ -62,7 +63,7 @@ static unsigned cluster_of(const CUlaunchConfig *config)
 }
 
 int rung_chain_add(rung_cuda *cuda, const CUlaunchConfig *config, CUfunction function, const void *argument,
-                   unsigned bytes)
+                   unsigned bytes, int beside)
 {
     rung_chain *chain = cuda->chain;
     if (!chain || !chain->open || bytes == 0 || bytes > RUNG_CHAIN_ARGUMENT_BYTES || chain->count == LINKS)
@@ -76,6 +77,7 @@ int rung_chain_add(rung_cuda *cuda, const CUlaunchConfig *config, CUfunction fun
     to->shared_bytes = config->sharedMemBytes;
     to->cluster = cluster_of(config);
     to->bytes = bytes;
+    to->beside = beside && chain->count > 1;
     memcpy(to->argument, argument, bytes);
     return 1;
 }
@@ -111,7 +113,14 @@ static CUresult add_node(const rung_driver *d, kept_graph *g, int i, int priorit
     const chain_link *l = &g->links[i];
     CUDA_KERNEL_NODE_PARAMS node = node_of(l, parameters);
     CUkernelNodeAttrValue value;
-    CUresult result = d->graph_add_kernel(&g->nodes[i], g->graph, i ? &g->nodes[i - 1] : NULL, i > 0, &node);
+    const int first = i - l->beside; /* what comes before this one is waited for */
+    CUgraphNode after[2];
+    size_t count = 0;
+    if (first > 0)
+        after[count++] = g->nodes[first - 1];
+    if (first > 1 && g->links[first - 1].beside)
+        after[count++] = g->nodes[first - 2];
+    CUresult result = d->graph_add_kernel(&g->nodes[i], g->graph, count ? after : NULL, count, &node);
     memset(&value, 0, sizeof value);
     value.priority = priority;
     if (result == CUDA_SUCCESS && priority != 0)
@@ -154,7 +163,8 @@ static int same_series(const kept_graph *g, const rung_chain *chain, unsigned lo
     if (!g->graph || g->stream_id != stream_id || g->count != chain->count)
         return 0;
     for (int i = 0; i < g->count; i++)
-        if (g->links[i].function != chain->links[i].function || g->links[i].cluster != chain->links[i].cluster)
+        if (g->links[i].function != chain->links[i].function || g->links[i].cluster != chain->links[i].cluster ||
+            g->links[i].beside != chain->links[i].beside)
             return 0;
     return 1;
 }

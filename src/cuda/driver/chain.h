@@ -5,7 +5,7 @@
 
 #include "cuda/driver/device.h"
 
-enum { RUNG_CHAIN_ARGUMENT_BYTES = 640 }; /* the largest argument that can be held back */
+enum { RUNG_CHAIN_ARGUMENT_BYTES = 1664 }; /* the largest argument that can be held back */
 
 /* From here on launches that tell the size of their argument (rung_grid) are held back, until the end queues them in
  * order. Nothing is held back while the stream is recording a graph of its own, or without memory. */
@@ -17,7 +17,7 @@ void rung_chain_close(rung_cuda *cuda);
 /* rung_launch calls this. Returns 1 when the launch is held back; 0 when it cannot be, and then what is held back must
  * go first. */
 int rung_chain_add(rung_cuda *cuda, const CUlaunchConfig *config, CUfunction function, const void *argument,
-                   unsigned bytes);
+                   unsigned bytes, int beside);
 
 /* Makes a launch ask for clusters of so many blocks; one asks for nothing. */
 void rung_launch_in_clusters(CUlaunchConfig *config, CUlaunchAttribute *attributes, unsigned cluster);

@@ -107,6 +107,7 @@ typedef struct rung_grid {
     unsigned cluster; /* blocks of a cluster along x; 0: none */
     int overlaps;     /* the kernel calls rung_after_earlier_kernels(): it may start while the one before it ends */
     unsigned argument_bytes; /* size of the argument, where a chain may hold the launch back (chain.h); 0: it may not */
+    int beside;              /* in a chain it may run at the same time as the launch before it */
     int may_crowd;           /* where they are many, blocks need the first level of cache more than even shares */
 } rung_grid;
 

@@ -102,7 +102,7 @@ rung_status rung_launch(rung_cuda *cuda, const rung_function *function, const ru
         attribute->value.programmaticStreamSerializationAllowed = 1;
         config.sharedMemBytes = shared_for_a_fair_share(cuda->machine, function, grid);
     }
-    if (rung_chain_add(cuda, &config, function->function, argument, grid->argument_bytes))
+    if (rung_chain_add(cuda, &config, function->function, argument, grid->argument_bytes, grid->beside))
         return RUNG_SUCCESS;
     RUNG_TRY(rung_chain_end(cuda, 1));
     void *parameters[] = {(void *)(uintptr_t)argument};

@@ -2,7 +2,9 @@
 #ifndef RUNG_CUDA_ACCURATE_H
 #define RUNG_CUDA_ACCURATE_H
 
+#include "cuda/device/f16x3.h"
 #include "cuda/driver/device.h"
+#include "cuda/families/large/plan.h"
 
 /* Returns the context's counters in device memory: blocks seen, blocks and single elements that the guard took. */
 rung_status rung_guard_counts_at(rung_cuda *cuda, unsigned long long **counts);
@@ -15,6 +17,8 @@ void rung_guard_counts_close(rung_cuda *cuda);
 typedef struct rung_marked {
     uint8_t *marks;     /* one byte for each block, row by row, */
     const uint8_t *any; /* and one more that says whether any block is marked */
+    const uint8_t *all; /* and one that says whether the guard refused all of them at once */
+    int elsewhere;      /* large tiles compute C then */
     int32_t *list;      /* room for a number for each block */
     float *partials;    /* of rung_marked_blocks_partial_bytes */
     uint32_t *tickets;  /* of rung_marked_blocks_ticket_bytes, zero before and after */
@@ -31,6 +35,19 @@ int rung_marked_blocks_fit(const rung_problem *p, const rung_marked *w);
 int64_t rung_marked_blocks_partial_bytes(int sms);
 int64_t rung_marked_blocks_ticket_bytes(int sms);
 rung_status rung_marked_blocks_run(rung_cuda *cuda, const rung_problem *p, const rung_marked *w);
+
+/* Predicts how long medium tiles take to compute all blocks of a product; infinitely long where they cannot. */
+double rung_marked_blocks_us(const rung_machine *machine, const rung_config *config, const rung_problem *p);
+
+/* Plans large tiles for products of which all blocks are refused, without copies of operands. Returns the kernel with
+ * the least time, and that time; NULL where none can. */
+const rung_kernel *rung_refused_large_plan(const rung_machine *machine, const rung_config *config,
+                                           const rung_problem *p, large_plan *plan, double *us);
+/* Computes C where the guard refuses all blocks. This launch follows the product's, and may run at the same time. There
+ * is room for plan->bytes_partials, and the tickets are as those of rung_marked. */
+rung_status rung_refused_large_run(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p,
+                                   const large_plan *plan, const f16x3_guard *guard, float *partials,
+                                   uint32_t *tickets);
 
 /* Computes the marked blocks in small tiles, whatever the operands. */
 rung_status rung_marked_tiles_run(rung_cuda *cuda, const rung_problem *p, const rung_marked *w);

@@ -14,14 +14,23 @@
 
 enum {
     CLUSTER = 2,
-    MIN_K = 64,    /* with fewer k two halves err more than FP32 does: docs/numerics.md */
-    ALIGN = 1024,  /* bytes: wgmma's swizzle asks an image to begin at a multiple of it */
-    BAND = 8,      /* cluster tiles of m walked together */
-    MAX_SPLIT = 8, /* so many blocks at most of a cluster that splits lines across k */
+    MIN_K = 64,      /* with fewer k two halves err more than FP32 does: docs/numerics.md */
+    ALIGN = 1024,    /* bytes: wgmma's swizzle asks an image to begin at a multiple of it */
+    BAND = 8,        /* cluster tiles of m walked together */
+    MAX_SPLIT = 8,   /* so many blocks at most of a cluster that splits lines across k */
+    FEW_BLOCKS = 16, /* with fewer blocks of C, those that are safe are always multiplied on tensor cores */
 };
+
+/* Words that are zero between products: how many blocks of a look have looked, what it decided, whether it refused all
+ * blocks of C; whether any line is wild. */
+enum { ARRIVED, DECIDED, REFUSED, WILD, WORDS };
 
 /* So many terms at least must carry a sum (docs/numerics.md). */
 static const float min_terms = 2.0f;
+
+/* Large tiles compute a product that is refused as a whole where they are predicted to take less than so much of the
+ * marked tiles' time: they are a launch more, also for products that are not refused. */
+static const double large_factor = 0.97;
 
 /* Measured on one H200 (docs/costs.md). */
 static const double launches_us = 11.5, tile_us = 4.0, chain_us = 1.08, tf32_chain_us = 0.75, cut_us = 2.0,
@@ -104,12 +113,13 @@ static accurate_layout lay_out(const rung_kernel *kernel, int64_t m, int64_t n, 
         w.group[i] = take(&at, lines[i] / F16X3_GROUP * (int64_t)sizeof(f16x3_group));
     }
     w.ready = take(&at, sms * 4);
-    w.looked = take(&at, 2 * 4);
+    w.words = take(&at, WORDS * 4);
     w.zero_words = at / 16;
     w.tickets = take(&at, rung_marked_blocks_ticket_bytes(sms));
     w.zero_bytes = at;
-    w.marks = take(&at, w.blocks + 1);
+    w.marks = take(&at, w.blocks + 2);
     w.list = take(&at, w.blocks * 4);
+    w.seen = take(&at, F16X3_WITNESSES * (int64_t)sizeof(f16x3_seen));
     w.partial = take(&at, most((int64_t)sms * F16X3_BM * kernel->bn * 4, rung_marked_blocks_partial_bytes(sms)));
     for (int i = 0; i < 2; i++)
         w.image[i] = take(&at, lines[i] * w.k_pad * 4);
@@ -205,7 +215,7 @@ static accurate_plan panel_of(const rung_machine *machine, const rung_kernel *ke
         int64_t m = kept ? size : of[0], n = kept ? of[1] : size;
         w = lay_out(kernel, m, n, k, kept, machine->sms);
         if (w.bytes <= limit)
-            return (accurate_plan){m, n, k, kept, w};
+            return (accurate_plan){.m = m, .n = n, .k = k, .kept = kept, .w = w};
     }
 }
 
@@ -216,7 +226,7 @@ enum { SHORT_PANEL = 1024, MOST_DEPTHS = 16 };
 static accurate_plan choose_panel(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p,
                                   int64_t limit)
 {
-    accurate_plan best = {p->m, p->n, p->k, 0, lay_out(kernel, p->m, p->n, p->k, 0, machine->sms)};
+    accurate_plan best = {.m = p->m, .n = p->n, .k = p->k, .w = lay_out(kernel, p->m, p->n, p->k, 0, machine->sms)};
     double best_us = HUGE_VAL;
     if (best.w.bytes <= limit)
         return best;
@@ -248,6 +258,54 @@ static accurate_plan choose_panel(const rung_machine *machine, const rung_kernel
  */
 static const int64_t panel_bytes = (int64_t)512 << 20, array_bytes = (int64_t)4 << 30;
 
+/* Returns whether what the guard says of this product is worth recalling: a product of one panel, where both kernels
+ * see all of both operands, and each block of lines has room for its witnesses. */
+static int may_look(const rung_kernel *kernel, const rung_problem *p, const accurate_plan *part)
+{
+    return kernel->arith != RUNG_TF32 && p->batch == 1 && !p->arrays && part->m == p->m && part->n == p->n &&
+           part->k == p->k && p->k <= F16X3_LOOK_K &&
+           2 * (parts_of(p->m, F16X3_BM) + parts_of(p->n, F16X3_BM)) <= F16X3_WITNESSES;
+}
+
+/* Returns how many safe blocks are worth to split the operands and to multiply on tensor cores, where strict tiles
+ * would take `strict_us` for all blocks: with fewer, those too are left to strict tiles. Safe blocks are thought to be
+ * spread over C, so that each is the only one of its cluster's tile. */
+static int64_t least_safe_of(const rung_kernel *kernel, const rung_problem *p, const accurate_plan *part,
+                             double split_us, double strict_us, int64_t clusters)
+{
+    const int64_t blocks = parts_of(part->m, F16X3_BM) * parts_of(part->n, F16X3_BM),
+                  chains = part->w.k_pad / (2 * F16X3_KB);
+    const double round_us = (double)chains * chain_us_of(kernel) + tile_us, block_us = strict_us / (double)blocks;
+    if (blocks < FEW_BLOCKS || p->in_order || isinf(strict_us))
+        return 1;
+    for (int64_t rounds = 1; (rounds - 1) * clusters < blocks; rounds++) {
+        const double safe = (launches_us + split_us + (double)rounds * round_us) / block_us;
+        if (safe <= (double)(rounds * clusters))
+            return most((int64_t)ceil(safe), (rounds - 1) * clusters + 1);
+    }
+    return blocks;
+}
+
+/* Decides what becomes of products that the guard refuses, all or for the most part. */
+static void plan_refused(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                         const rung_problem *p, double split_us, accurate_plan *part)
+{
+    rung_problem q = *p;
+    double us, large_us = HUGE_VAL;
+    part->least_safe = 1;
+    if (kernel->arith == RUNG_TF32 || p->arrays)
+        return;
+    q.m = part->m, q.n = part->n, q.k = part->k;
+    q.batch = 1;
+    us = rung_marked_blocks_us(machine, config, &q);
+    if (q.m == p->m && q.n == p->n && q.k == p->k && !p->in_order && p->align_a >= 16 && p->align_b >= 16)
+        part->large = rung_refused_large_plan(machine, config, &q, &part->large_plan, &large_us);
+    if (!(large_us < large_factor * us) || part->large_plan.bytes_partials > part->w.bytes - part->w.image[0])
+        part->large = NULL;
+    part->least_safe = least_safe_of(kernel, p, part, may_look(kernel, p, part) ? split_us : 0.0,
+                                     part->large ? large_us : us, machine->sms / CLUSTER);
+}
+
 static const char *accurate_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                                      const rung_problem *p, rung_choice *choice)
 {
@@ -272,6 +330,7 @@ static const char *accurate_estimate(const rung_machine *machine, const rung_con
     choice->cost_us = (double)p->batch * s.us;
     rung_note(choice, "split %.0f us, product %.0f us; %lld panels of %lld tiles, %lld cut along k", s.split_us,
               s.last.us, (long long)s.count, (long long)(part.w.tiles_m * part.w.tiles_n), (long long)s.last.tiles);
+    plan_refused(machine, config, kernel, p, s.split_us / (double)s.count, &part);
     choice->plan.accurate = part;
     choice->workspace_bytes = part.w.bytes;
     return NULL;
@@ -286,6 +345,15 @@ typedef struct places {
     int look;        /* the operands are looked at first */
     rung_recall_place recalled;
 } places;
+
+/* Returns the least power of two above k, as its logarithm. */
+static int log2_above(int64_t k)
+{
+    int log2 = 0;
+    while (k >> log2)
+        log2++;
+    return log2;
+}
 
 static void fill_operand(f16x3_operand *o, const accurate_layout *w, places at, int which, const rung_problem *p,
                          int sms)
@@ -304,6 +372,13 @@ static void fill_operand(f16x3_operand *o, const accurate_layout *w, places at, 
     o->group = (f16x3_group *)(at.zeros + w->group[which]);
     o->turn_blocks = (int32_t)blocks_a_turn(pad, o->k_blocks, sms);
     o->line_bits = line_bits(k, lines, sms, p->in_order);
+    o->wild = (uint32_t *)(at.zeros + w->words) + WILD;
+    /* Any two lines below these limits make a safe block: the guard's rules, with both lines alike. */
+    o->tame_peak = (float)(0.999 / sqrt(min_terms * (double)k));
+    o->wild_bits = (uint32_t)((127 + 254 - 2 - log2_above(k)) / 2 + 1) << 23;
+    if (at.recalled.witness)
+        o->witness = at.recalled.witness + (which ? 2 * parts_of(p->m, F16X3_BM) : 0);
+    o->number = at.recalled.number;
 }
 
 static int64_t split_blocks(const f16x3_operand *o, int cluster)
@@ -318,8 +393,9 @@ static int64_t turn_blocks(const f16x3_operand *o)
     return o->row_groups / (F16X3_COLS / 8) * ((o->k_blocks + o->turn_blocks - 1) / o->turn_blocks);
 }
 
+/* Launches a kernel that splits, or a pass beside it. Its argument begins with `s`. */
 static rung_status launch_split(rung_cuda *cuda, const rung_kernel *kernel, const char *symbol, int64_t blocks,
-                                const f16x3_split_args *s)
+                                const f16x3_split_args *s, size_t argument_bytes)
 {
     int across = s->cluster && !(s->a.k_innermost && s->b.k_innermost);
     rung_function function;
@@ -328,7 +404,7 @@ static rung_status launch_split(rung_cuda *cuda, const rung_kernel *kernel, cons
                       .z = 1,
                       .threads = F16X3_THREADS,
                       .cluster = across ? (unsigned)s->cluster : 1,
-                      .argument_bytes = sizeof *s};
+                      .argument_bytes = (unsigned)argument_bytes};
     RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, symbol, &function));
     return rung_launch(cuda, &function, &grid, s);
 }
@@ -341,85 +417,95 @@ static int64_t pack_blocks(const f16x3_operand *o)
 /* Returns the word that says, after a look, that all blocks are refused; NULL without a look. */
 static uint32_t *refused_word(const accurate_layout *w, places at)
 {
-    return at.look ? (uint32_t *)(at.zeros + w->looked) + 1 : NULL;
+    return at.look ? (uint32_t *)(at.zeros + w->words) + REFUSED : NULL;
 }
 
-static int64_t look_blocks(const f16x3_operand *o)
+/* Looks at the operands of a product that is one panel before it splits them, over so many blocks. */
+static rung_status look(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const accurate_plan *part,
+                        const accurate_layout *w, places at, const f16x3_split_args *split, int64_t blocks)
 {
-    const int64_t lines = o->k_innermost ? F16X3_LOOK_THREADS / 32 : F16X3_LINES;
-    return (o->lines + lines - 1) / lines;
-}
-
-/* Looks at both operands of a product that is one panel. */
-static rung_status look(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const accurate_layout *w,
-                        places at)
-{
-    f16x3_look_args s = {.rows = (int32_t)parts_of(p->m, F16X3_BM),
+    uint32_t *words = (uint32_t *)(at.zeros + w->words);
+    f16x3_look_args s = {.split = *split,
+                         .rows = (int32_t)parts_of(p->m, F16X3_BM),
                          .columns = (int32_t)parts_of(p->n, F16X3_BM),
                          .any = (int32_t)w->blocks,
+                         .least_safe = (int32_t)part->least_safe,
                          .min_terms = min_terms,
+                         .seen = (f16x3_seen *)(at.memory + w->seen),
                          .marks = (uint8_t *)(at.memory + w->marks),
-                         .arrived = refused_word(w, at) - 1,
-                         .refused = refused_word(w, at),
+                         .arrived = words + ARRIVED,
+                         .decided = words + DECIDED,
+                         .refused = words + REFUSED,
                          .last = at.recalled.last,
                          .told = at.recalled.told,
                          .in_vain = at.recalled.in_vain};
-    rung_function function;
-    fill_operand(&s.a, w, at, 0, p, cuda->machine->sms);
-    fill_operand(&s.b, w, at, 1, p, cuda->machine->sms);
-    s.a_blocks = (int32_t)look_blocks(&s.a);
+    s.blocks = (int32_t)round_up(2 * (s.rows + s.columns), split->cluster);
     RUNG_TRY(rung_guard_counts_at(cuda, &s.counts));
-    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, "f16x3_look", &function));
-    rung_grid grid = {.x = (unsigned)(s.a_blocks + look_blocks(&s.b)),
-                      .y = 1,
-                      .z = 1,
-                      .threads = F16X3_LOOK_THREADS,
-                      .argument_bytes = sizeof s};
-    return rung_launch(cuda, &function, &grid, &s);
+    return launch_split(cuda, kernel, "f16x3_look", s.blocks + blocks, &s.split, sizeof s);
 }
 
 /* Splits the operands of a panel: the kept one for the first of the panels that share its image, the other one for
  * each. */
-static rung_status split(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const accurate_layout *w,
-                         places at, int kept, int entry)
+static rung_status split(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const accurate_plan *part,
+                         const accurate_layout *w, places at, int entry)
 {
+    const int kept = part->kept;
     const int64_t from = at.first ? 0 : at.other;
     f16x3_split_args s = {.entry = entry,
-                          .refused = refused_word(w, at),
                           .zero = at.zeros + from,
                           .zero_words = at.kept ? 0 : (w->zero_bytes - from) / 16,
                           .marks = (void *)(at.memory + w->marks),
-                          .mark_words = (w->blocks + 1 + 15) / 16};
+                          .mark_words = (w->blocks + 2 + 15) / 16};
     int sms = cuda->machine->sms;
     fill_operand(&s.a, w, at, 0, p, sms);
     fill_operand(&s.b, w, at, 1, p, sms);
     const int with_a = at.first || kept == 1, with_b = at.first || kept == 0;
     if (kernel->arith == RUNG_TF32) {
         s.a_blocks = with_a ? (int32_t)pack_blocks(&s.a) : 0;
-        return launch_split(cuda, kernel, "tf32_pack", s.a_blocks + (with_b ? pack_blocks(&s.b) : 0), &s);
+        return launch_split(cuda, kernel, "tf32_pack", s.a_blocks + (with_b ? pack_blocks(&s.b) : 0), &s, sizeof s);
     }
     if (s.zero_words)
-        RUNG_TRY(launch_split(cuda, kernel, "f16x3_clear", (s.zero_words + F16X3_THREADS - 1) / F16X3_THREADS, &s));
+        RUNG_TRY(launch_split(cuda, kernel, "f16x3_clear", (s.zero_words + F16X3_THREADS - 1) / F16X3_THREADS, &s,
+                              sizeof s));
     s.cluster = split_cluster(w->k_pad);
     s.a_blocks = with_a ? (int32_t)split_blocks(&s.a, s.cluster) : 0;
-    return launch_split(cuda, kernel, "f16x3_split", s.a_blocks + (with_b ? split_blocks(&s.b, s.cluster) : 0), &s);
+    const int64_t blocks = s.a_blocks + (with_b ? split_blocks(&s.b, s.cluster) : 0);
+    return at.look ? look(cuda, kernel, p, part, w, at, &s, blocks)
+                   : launch_split(cuda, kernel, "f16x3_split", blocks, &s, sizeof s);
 }
 
-static void fill_product(f16x3_args *g, const rung_problem *p, const accurate_layout *w, places at, cut c, int entry)
+static int64_t blocks_of(int64_t m, int64_t n)
+{
+    return parts_of(m, F16X3_BM) * parts_of(n, F16X3_BM);
+}
+
+static f16x3_guard guard_of(const rung_problem *p, const accurate_plan *part, const accurate_layout *w, places at)
+{
+    return (f16x3_guard){.a = (const f16x3_group *)(at.zeros + w->group[0]),
+                         .b = (const f16x3_group *)(at.zeros + w->group[1]),
+                         .wild = (const uint32_t *)(at.zeros + w->words) + WILD,
+                         .refused = refused_word(w, at),
+                         .rows = (int32_t)parts_of(p->m, F16X3_BM),
+                         .columns = (int32_t)parts_of(p->n, F16X3_BM),
+                         .k = (int32_t)p->k,
+                         .least_safe =
+                             (int32_t)most(1, part->least_safe * blocks_of(p->m, p->n) / blocks_of(part->m, part->n)),
+                         .min_terms = min_terms};
+}
+
+static void fill_product(f16x3_args *g, const rung_problem *p, const accurate_plan *part, const accurate_layout *w,
+                         places at, cut c, int entry)
 {
     memset(g, 0, sizeof *g);
     rung_args_fill(&g->g, p);
     g->entry = entry;
-    g->min_terms = min_terms;
-    g->refused = refused_word(w, at);
+    g->guard = guard_of(p, part, w, at);
     g->a_image = at.memory + w->image[0];
     g->b_image = at.memory + w->image[1];
     g->a_row_groups = w->m_pad / 8;
     g->b_row_groups = w->n_pad / 8;
     g->a_line = (const f16x3_line *)(at.zeros + w->line[0]);
     g->b_line = (const f16x3_line *)(at.zeros + w->line[1]);
-    g->a_group = (const f16x3_group *)(at.zeros + w->group[0]);
-    g->b_group = (const f16x3_group *)(at.zeros + w->group[1]);
     g->k_blocks = (int32_t)(w->k_pad / F16X3_KB);
     g->tiles_m = (int32_t)w->tiles_m;
     g->tiles_n = (int32_t)w->tiles_n;
@@ -448,6 +534,7 @@ static rung_status strict_tiles(rung_cuda *cuda, const rung_problem *p, const ac
     copies[1 - part->kept] = (float *)(at.memory + w->image[1 - part->kept]);
     rung_marked marked = {.marks = (uint8_t *)(at.memory + w->marks),
                           .any = (uint8_t *)(at.memory + w->marks) + w->blocks,
+                          .all = (uint8_t *)(at.memory + w->marks) + w->blocks + 1,
                           .list = (int32_t *)(at.memory + w->list),
                           .partials = (float *)(at.memory + w->partial),
                           .tickets = (uint32_t *)(at.zeros + w->tickets),
@@ -456,8 +543,16 @@ static rung_status strict_tiles(rung_cuda *cuda, const rung_problem *p, const ac
                           .copies = {copies[0], copies[1]},
                           .last = at.recalled.last,
                           .told = at.recalled.told};
-    return rung_marked_blocks_fit(&q, &marked) ? rung_marked_blocks_run(cuda, &q, &marked)
-                                               : rung_marked_tiles_run(cuda, &q, &marked);
+    if (!rung_marked_blocks_fit(&q, &marked))
+        return rung_marked_tiles_run(cuda, &q, &marked);
+    if (part->large) {
+        const f16x3_guard guard = guard_of(p, part, w, at);
+        marked.elsewhere = 1;
+        /* Where all blocks are refused nobody reads the images. */
+        RUNG_TRY(rung_refused_large_run(cuda, part->large, &q, &part->large_plan, &guard,
+                                        (float *)(at.memory + w->image[0]), marked.tickets));
+    }
+    return rung_marked_blocks_run(cuda, &q, &marked);
 }
 
 /* Returns the layout of a panel with sizes of its own, in the places of the largest panel. */
@@ -478,10 +573,8 @@ static rung_status launch_panel(rung_cuda *cuda, const rung_kernel *kernel, cons
     cut c = choose_cut(&w, kernel, clusters, p->in_order);
     rung_function function;
     f16x3_args g;
-    if (at.look)
-        RUNG_TRY(look(cuda, kernel, p, &w, at));
-    RUNG_TRY(split(cuda, kernel, p, &w, at, part->kept, entry));
-    fill_product(&g, p, &w, at, c, entry);
+    RUNG_TRY(split(cuda, kernel, p, part, &w, at, entry));
+    fill_product(&g, p, part, &w, at, c, entry);
     if (kernel->arith != RUNG_TF32)
         RUNG_TRY(rung_guard_counts_at(cuda, &g.counts));
     /* There are no more clusters than have a share of the cut tiles or a whole one. */
@@ -558,14 +651,6 @@ static rung_status run_entry(rung_cuda *cuda, const rung_kernel *kernel, const r
                 RUNG_TRY(run_panel(cuda, kernel, &q, part, at, entry));
             }
     return RUNG_SUCCESS;
-}
-
-/* Returns whether what the guard says of this product is worth recalling: a product of one panel, where both kernels
- * see all of both operands. */
-static int may_look(const rung_kernel *kernel, const rung_problem *p, const accurate_plan *part)
-{
-    return kernel->arith != RUNG_TF32 && p->batch == 1 && !p->arrays && part->m == p->m && part->n == p->n &&
-           part->k == p->k && p->k <= F16X3_LOOK_K;
 }
 
 static rung_status accurate_run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)

@@ -14,6 +14,7 @@ enum {
 typedef struct kept_place {
     uint64_t key;
     uint32_t in_vain; /* as far as it is known here */
+    uint64_t number;  /* another one after a look in vain: its witnesses are no good */
     int pause, left;  /* the last pause, and what is left of it */
     int good;         /* looks since one was in vain */
 } kept_place;
@@ -23,9 +24,16 @@ typedef struct of_gpu {
     volatile uint32_t last, in_vain;
 } of_gpu;
 
+/* What a place has on the GPU. */
+typedef struct on_gpu {
+    f16x3_witness witness[F16X3_WITNESSES];
+    uint32_t last, pad;
+} on_gpu;
+
 struct rung_recall_table {
-    uint32_t *last;
+    on_gpu *there; /* device memory */
     of_gpu *said;
+    uint64_t numbers;
     kept_place kept[PLACES];
 };
 
@@ -38,13 +46,13 @@ static CUresult get_memory(const rung_driver *d, rung_recall_table *t)
         return result;
     result = d->host_alloc((void **)&t->said, PLACES * sizeof *t->said, 0);
     if (result == CUDA_SUCCESS)
-        result = d->memory_alloc(&at, PLACES * sizeof *t->last);
+        result = d->memory_alloc(&at, PLACES * sizeof *t->there);
     if (result == CUDA_SUCCESS)
-        result = d->set_32(at, 0, PLACES, stream);
+        result = d->set_32(at, 0, PLACES * sizeof *t->there / sizeof(uint32_t), stream);
     if (result == CUDA_SUCCESS)
         result = d->stream_synchronize(stream);
     d->stream_destroy(stream);
-    t->last = (uint32_t *)(uintptr_t)at;
+    t->there = (on_gpu *)(uintptr_t)at;
     for (int i = 0; result == CUDA_SUCCESS && i < PLACES; i++)
         t->said[i].last = t->said[i].in_vain = 0;
     return result;
@@ -52,8 +60,8 @@ static CUresult get_memory(const rung_driver *d, rung_recall_table *t)
 
 static void give_back(const rung_driver *d, rung_recall_table *t)
 {
-    if (t->last)
-        d->memory_free((CUdeviceptr)(uintptr_t)t->last);
+    if (t->there)
+        d->memory_free((CUdeviceptr)(uintptr_t)t->there);
     if (t->said)
         d->host_free((void *)t->said);
     free(t);
@@ -89,11 +97,12 @@ static uint64_t key_of(const rung_problem *p)
     return key;
 }
 
-static int decide(kept_place *at, const of_gpu *said)
+static int decide(rung_recall_table *t, kept_place *at, const of_gpu *said)
 {
     const uint32_t in_vain = said->in_vain;
     if (in_vain != at->in_vain) {
         at->in_vain = in_vain;
+        at->number = ++t->numbers;
         at->pause = at->good >= TRUSTED || at->pause == 0 ? FIRST_PAUSE
                     : at->pause < LONGEST_PAUSE           ? 2 * at->pause
                                                           : LONGEST_PAUSE;
@@ -113,17 +122,23 @@ static int decide(kept_place *at, const of_gpu *said)
 int rung_recall(rung_cuda *cuda, const rung_problem *p, rung_recall_place *place)
 {
     rung_recall_table *t = table_of(cuda);
-    *place = (rung_recall_place){NULL, NULL, NULL};
+    *place = (rung_recall_place){.last = NULL};
     if (!t)
         return 0;
     const uint64_t key = key_of(p);
     const int i = (int)(key >> 32 & (PLACES - 1));
     kept_place *at = &t->kept[i];
-    *place = (rung_recall_place){&t->last[i], &t->said[i].last, &t->said[i].in_vain};
+    int look = 0;
     if (at->key == key)
-        return decide(at, &t->said[i]);
-    *at = (kept_place){.key = key, .in_vain = t->said[i].in_vain};
-    return 0; /* what stands there was said of another product */
+        look = decide(t, at, &t->said[i]);
+    else /* what stands there was said of another product */
+        *at = (kept_place){.key = key, .in_vain = t->said[i].in_vain, .number = ++t->numbers};
+    *place = (rung_recall_place){.last = &t->there[i].last,
+                                 .told = &t->said[i].last,
+                                 .in_vain = &t->said[i].in_vain,
+                                 .witness = t->there[i].witness,
+                                 .number = at->number};
+    return look;
 }
 
 void rung_recall_close(rung_cuda *cuda)

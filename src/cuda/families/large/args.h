@@ -2,6 +2,7 @@
 #ifndef RUNG_LARGE_ARGS_H
 #define RUNG_LARGE_ARGS_H
 
+#include "cuda/device/f16x3.h"
 #include "cuda/device/order_args.h"
 
 #include <cuda.h>
@@ -34,6 +35,8 @@ typedef struct rung_large_args {
     int32_t bias_kind, activation;
     int32_t c_vector;     /* every row of C starts at a multiple of 16 bytes */
     int32_t c_transposed; /* C is stored n x m (a kernel that reads A along k) */
+    int32_t guarded;      /* C is computed only where accurate mode's guard refuses all blocks: */
+    f16x3_guard guard;
 } rung_large_args;
 
 #endif

@@ -16,6 +16,8 @@ typedef struct large_tile {
 } large_tile;
 
 const large_tile *large_tile_of(const rung_kernel *kernel);
+/* Returns the name of the i-th tile; NULL behind the last. */
+const char *large_tile_name(int i);
 
 enum {
     LARGE_CLASSES = 4,  /* classes of k: k % 4 */

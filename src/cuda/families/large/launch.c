@@ -1,8 +1,12 @@
 /* Runs a planned product in large tiles: packs what has to be packed, describes the operands, launches. */
 #include "cuda/device/turn.h"
+#include "cuda/driver/chain.h"
+#include "cuda/families/accurate/accurate.h"
 #include "cuda/families/large/args.h"
 #include "cuda/families/large/large.h"
 #include "cuda/host/boxes.h"
+
+#include <math.h>
 
 typedef struct operand {
     const float *at;
@@ -133,45 +137,57 @@ static rung_status operands(rung_cuda *cuda, const rung_kernel *kernel, const ru
     return describe(cuda, &a, p->m, p->k, p->batch, kernel->bm, kernel->bk, 0, &args->a_map);
 }
 
+/* Fills the argument, but for the operands and the places where parts meet. */
+static void fill(rung_large_args *args, const rung_problem *p, const large_plan *s)
+{
+    *args = (rung_large_args){.c = p->c,
+                              .ldc = p->ldc,
+                              .stride_c = p->stride_c,
+                              .alpha_device = p->alpha_device,
+                              .beta_device = p->beta_device,
+                              .bias = p->bias,
+                              .alpha = p->alpha,
+                              .beta = p->beta,
+                              .m = (int32_t)p->m,
+                              .n = (int32_t)p->n,
+                              .k = (int32_t)p->k,
+                              .order.tiles_m = (int32_t)s->tiles_m,
+                              .order.tiles_n = (int32_t)s->tiles_n,
+                              .order.tiles = (int32_t)s->tiles,
+                              .order.whole_tiles = (int32_t)s->whole_tiles,
+                              .order.steps = (int32_t)s->steps,
+                              .class_steps = (int32_t)s->class_steps,
+                              .tile_rows = (int32_t)s->tile_rows,
+                              .tile_cols = (int32_t)s->tile_cols,
+                              .bias_kind = (int32_t)p->bias_kind,
+                              .activation = (int32_t)p->activation,
+                              .c_vector = p->align_c >= 16,
+                              .c_transposed = s->transposed};
+}
+
+static rung_grid grid_of(const rung_kernel *kernel, const large_plan *s)
+{
+    return (rung_grid){.x = (unsigned)s->grid,
+                       .y = 1,
+                       .z = 1,
+                       .threads = (unsigned)kernel->threads,
+                       .shared_bytes = (unsigned)kernel->shared_bytes,
+                       .overlaps = 1};
+}
+
 static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const large_plan *s,
                           char *workspace)
 {
     rung_function function;
+    rung_large_args args;
     RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, &function));
-    rung_large_args args = {.c = p->c,
-                            .ldc = p->ldc,
-                            .stride_c = p->stride_c,
-                            .alpha_device = p->alpha_device,
-                            .beta_device = p->beta_device,
-                            .bias = p->bias,
-                            .alpha = p->alpha,
-                            .beta = p->beta,
-                            .m = (int32_t)p->m,
-                            .n = (int32_t)p->n,
-                            .k = (int32_t)p->k,
-                            .order.tiles_m = (int32_t)s->tiles_m,
-                            .order.tiles_n = (int32_t)s->tiles_n,
-                            .order.tiles = (int32_t)s->tiles,
-                            .order.whole_tiles = (int32_t)s->whole_tiles,
-                            .order.steps = (int32_t)s->steps,
-                            .class_steps = (int32_t)s->class_steps,
-                            .tile_rows = (int32_t)s->tile_rows,
-                            .tile_cols = (int32_t)s->tile_cols,
-                            .bias_kind = (int32_t)p->bias_kind,
-                            .activation = (int32_t)p->activation,
-                            .c_vector = p->align_c >= 16,
-                            .c_transposed = s->transposed};
+    fill(&args, p, s);
     if (s->bytes_partials) {
         args.partials = (float *)(workspace + s->bytes_a + s->bytes_b);
         args.counters = (uint32_t *)(workspace - RUNG_TICKET_BYTES);
     }
     RUNG_TRY(operands(cuda, kernel, p, s, workspace, &args));
-    rung_grid grid = {.x = (unsigned)s->grid,
-                      .y = 1,
-                      .z = 1,
-                      .threads = (unsigned)kernel->threads,
-                      .shared_bytes = (unsigned)kernel->shared_bytes,
-                      .overlaps = 1};
+    const rung_grid grid = grid_of(kernel, s);
     return rung_launch(cuda, &function, &grid, &args);
 }
 
@@ -184,6 +200,50 @@ static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_pr
     rung_status status = launch(cuda, choice->kernel, &t, s, workspace);
     rung_workspace_put_with_tickets(cuda, workspace);
     return status;
+}
+
+/* ---- products of which accurate mode has refused all blocks ---- */
+
+const rung_kernel *rung_refused_large_plan(const rung_machine *machine, const rung_config *config,
+                                           const rung_problem *p, large_plan *plan, double *us)
+{
+    const rung_kernel *best = NULL;
+    *us = INFINITY;
+    for (int i = 0; large_tile_name(i); i++) {
+        const rung_kernel *kernel = rung_kernel_find(large_tile_name(i));
+        rung_choice choice = {.note = NULL};
+        if (rung_gpu_unusable(machine, kernel) || large_estimate(machine, config, kernel, p, &choice))
+            continue;
+        const large_plan *s = &choice.plan.large;
+        if (s->pack_a || s->pack_b || s->copied || choice.cost_us >= *us)
+            continue;
+        best = kernel;
+        *plan = *s;
+        *us = choice.cost_us;
+    }
+    return best;
+}
+
+_Static_assert(sizeof(rung_large_args) <= RUNG_CHAIN_ARGUMENT_BYTES, "large tiles follow in their product's chain");
+
+rung_status rung_refused_large_run(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p,
+                                   const large_plan *s, const f16x3_guard *guard, float *partials, uint32_t *tickets)
+{
+    const rung_problem t = s->transposed ? large_transposed(p) : *p;
+    rung_function function;
+    rung_large_args args;
+    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, &function));
+    fill(&args, &t, s);
+    args.guarded = 1;
+    args.guard = *guard;
+    args.partials = partials;
+    args.counters = tickets;
+    RUNG_TRY(operands(cuda, kernel, &t, s, NULL, &args));
+    rung_grid grid = grid_of(kernel, s);
+    grid.overlaps = 0; /* a graph's launches follow each other */
+    grid.beside = 1;
+    grid.argument_bytes = sizeof args;
+    return rung_launch(cuda, &function, &grid, &args);
 }
 
 const rung_launcher rung_launch_large = {"large", large_estimate, run, large_floors_us};

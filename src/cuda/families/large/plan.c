@@ -17,6 +17,11 @@ const large_tile *large_tile_of(const rung_kernel *kernel)
     return RUNG_FIND_TILE(table, kernel);
 }
 
+const char *large_tile_name(int i)
+{
+    return i < (int)(sizeof table / sizeof *table) ? table[i].name : NULL;
+}
+
 /* Fitted to timings on an H200 (docs/costs.md); the clock and the SM count come from the
  * machine. */
 static const double launch_us = 4.88; /* start and end of the kernel */

@@ -26,7 +26,10 @@ typedef struct rung_medium_args {
     /* For kernels of marked blocks, where g.marks has a byte for each 128 x 128 block of C, row by row. How the tiles
      * of marked blocks are spread is found on the device; for a whole product the plan says it. */
     const uint8_t *any; /* one byte: whether any is marked */
-    int32_t *list;      /* room for the numbers of all blocks */
+    const uint8_t
+        *all;          /* one byte: whether the guard refused all blocks; those that are marked later may be all, too */
+    int32_t elsewhere; /* then large tiles compute C */
+    int32_t *list;     /* room for the numbers of all blocks */
     int32_t blocks_m, blocks_n;
     uint32_t *last; /* NULL, or where to say whether all blocks were marked, for the next product like this one: */
     volatile uint32_t *told; /* in device memory, and where that changes in host memory */

@@ -8,6 +8,8 @@
 #include "cuda/host/parts.h"
 #include "cuda/host/row_copy.h"
 
+#include <math.h>
+
 /* In kernels of marked blocks a tile has so many rows and columns, and a multiprocessor holds so many blocks. */
 enum { MARKED_TILE = 64, MARKED_RESIDENT = 2 };
 
@@ -105,6 +107,13 @@ int rung_marked_blocks_fit(const rung_problem *p, const rung_marked *w)
     return 1;
 }
 
+double rung_marked_blocks_us(const rung_machine *machine, const rung_config *config, const rung_problem *p)
+{
+    rung_choice choice = {.note = NULL};
+    const rung_kernel *kernel = rung_kernel_find(medium_marked_tile(p->trans_b != 0)->name);
+    return medium_estimate(machine, config, kernel, p, &choice) ? INFINITY : choice.cost_us;
+}
+
 static rung_status copy_marked(rung_cuda *cuda, const rung_marked *w, rung_operand of[2])
 {
     rung_row_copy copies[2] = {{.from = NULL}, {.from = NULL}};
@@ -136,6 +145,8 @@ static void fill_marked(rung_medium_args *args, const rung_kernel *kernel, const
                                .order.steps = (int32_t)rung_ceil_div(p->k, MEDIUM_BK),
                                .c_vector = at_16_bytes(p->c, p->ldc),
                                .any = w->any,
+                               .all = w->all,
+                               .elsewhere = w->elsewhere,
                                .list = w->list,
                                .last = w->last,
                                .told = w->told,

@@ -6,6 +6,7 @@
 /* These fields are as those of rung_medium_args. */
 struct marked_spread {
     int whole_tiles, alone, share, wider;
+    int all; /* all blocks are marked: there is no list */
 };
 
 /* Volatile: it is read where it is needed, as the main loop has no registers for it. */
@@ -24,17 +25,6 @@ RUNG_DEVICE int marked_tiles(const int bm, const int bn)
     return MARKED_BLOCK / bm * (MARKED_BLOCK / bn);
 }
 
-RUNG_DEVICE struct order_place marked_place(unsigned tile, const rung_medium_args *p, const int bm, const int bn)
-{
-    const unsigned of_block = tile % marked_tiles(bm, bn), across = MARKED_BLOCK / bn;
-    const unsigned block = p->list[tile / marked_tiles(bm, bn)];
-    struct order_place at;
-    at.row = block / p->blocks_n * MARKED_BLOCK + of_block / across * bm;
-    at.col = block % p->blocks_n * MARKED_BLOCK + of_block % across * bn;
-    at.batch = 0;
-    return at;
-}
-
 /* Returns the i-th block of C in an order down the columns of groups of rows, so that neighbours in time share
  * operands. */
 RUNG_DEVICE int marked_block(const rung_medium_args *p, int i)
@@ -43,6 +33,17 @@ RUNG_DEVICE int marked_block(const rung_medium_args *p, int i)
     const int rows = min(p->blocks_m - first, MEDIUM_GROUP_M);
     i -= first * p->blocks_n;
     return (first + i % rows) * p->blocks_n + i / rows;
+}
+
+RUNG_DEVICE struct order_place marked_place(unsigned tile, const rung_medium_args *p, const int bm, const int bn)
+{
+    const unsigned of_block = tile % marked_tiles(bm, bn), across = MARKED_BLOCK / bn;
+    const unsigned i = tile / marked_tiles(bm, bn), block = SPREAD(p)->all ? marked_block(p, i) : p->list[i];
+    struct order_place at;
+    at.row = block / p->blocks_n * MARKED_BLOCK + of_block / across * bm;
+    at.col = block % p->blocks_n * MARKED_BLOCK + of_block % across * bn;
+    at.batch = 0;
+    return at;
 }
 
 /* Lists the marked blocks; returns their number. */
@@ -89,7 +90,7 @@ RUNG_DEVICE struct marked_spread marked_spread_of(const rung_medium_args *p, int
     const float whole = (2 * rest > blocks ? p->full_us : p->alone_us) * p->order.steps / groups;
     const float cut =
         (2 * streamers > blocks ? p->full_us : p->alone_us) * (steps / max(streamers, 1)) / groups + p->meeting_us;
-    struct marked_spread s = {tiles, blocks, 0, 0};
+    struct marked_spread s = {tiles, blocks, 0, 0, 0};
     if (rest > 0 && streamers > rest && cut < whole) {
         s.whole_tiles = tiles - rest;
         s.alone = blocks - streamers;
@@ -113,16 +114,19 @@ RUNG_DEVICE void marked_tell(const rung_medium_args *p, uint32_t all)
  * cleared, since nobody reads it any more. */
 RUNG_DEVICE bool marked_begin(const rung_medium_args *p, const int groups, const int bm, const int bn)
 {
-    struct marked_spread s = {p->order.whole_tiles, p->alone, p->share, p->wider};
+    struct marked_spread s = {p->order.whole_tiles, p->alone, p->share, p->wider, 0};
     if (p->g.marks) {
-        const int any = *p->any;
+        const int any = *p->any, all = p->all && *p->all, blocks = p->blocks_m * p->blocks_n;
         for (int64_t i = blockIdx.x * blockDim.x + threadIdx.x; i < p->g.zero_words; i += gridDim.x * blockDim.x)
             ((uint4 *)p->g.zero)[i] = make_uint4(0, 0, 0, 0);
         if (!any)
             return false;
-        const int count = marked_list(p);
-        marked_tell(p, count == p->blocks_m * p->blocks_n);
+        const int count = all ? blocks : marked_list(p);
+        marked_tell(p, count == blocks);
+        if (all && p->elsewhere)
+            return false;
         s = marked_spread_of(p, count * marked_tiles(bm, bn), groups);
+        s.all = all;
     }
     if (threadIdx.x == 0) {
         volatile struct marked_spread *here = marked_spread_here();
@@ -130,6 +134,7 @@ RUNG_DEVICE bool marked_begin(const rung_medium_args *p, const int groups, const
         here->alone = s.alone;
         here->share = s.share;
         here->wider = s.wider;
+        here->all = s.all;
     }
     __syncthreads();
     return true;
