@@ -1,6 +1,6 @@
 /* Tells what the CUDA backend's host side does for drawn products, in front of the stand-in for libcuda: which kernel, its launches, a sum over
- * all that launches, copies and fills are given, and a sum over the plan as it is printed; of a kernel that refuses, the sentence. Every production
- * kernel and the planner's own choice is asked, with operands on the device and in host memory. tests/gpu/launches.sh compares this with
+ * all that launches, copies and fills are given, one over the names of the driver's calls in their order, and one over the plan as it is printed; of a
+ * kernel that refuses, the sentence. Every production kernel and the planner's own choice is asked, with operands on the device and in host memory. tests/gpu/launches.sh compares this with
  * results/launches-gpu.txt. usage: launches STAND_IN [every] (every: also the products that are summed up) */
 #include "fake_libcuda.h"
 #include "rung.h"
@@ -137,14 +137,14 @@ static void add(call *c, const char *text)
 /* Runs a plan and adds what that did. */
 static void add_run(call *c, rung_context *context, rung_plan *plan)
 {
-    char sum[32];
+    char sum[48];
     gpu->launched[0] = gpu->log[0] = 0;
     gpu->given = 0;
     if (plan && (rung_plan_run(plan, &c->gemm) != RUNG_SUCCESS || rung_context_synchronize(context) != RUNG_SUCCESS))
         add(c, rung_last_error());
     for (char *at = gpu->launched; *at; at++)
         *at = *at == '\n' ? ';' : *at;
-    snprintf(sum, sizeof sum, "given %08x", folded(gpu->given));
+    snprintf(sum, sizeof sum, "given %08x calls %08x", folded(gpu->given), folded(mix_text(1, gpu->log)));
     add(c, gpu->launched);
     add(c, sum);
 }
@@ -157,7 +157,7 @@ static void *run(void *of)
     rung_context *context = NULL;
     rung_plan *plan = NULL;
     rung_config config;
-    char text[PLAN_BYTES], sum[32];
+    char text[PLAN_BYTES], sum[48];
     rung_config_init(&config);
     config.device = c->arch == 90; /* what a device is like is asked once */
     gpu->arch = c->arch;
@@ -187,8 +187,11 @@ static void *run(void *of)
         rung_plan_print(plan, text, sizeof text);
     snprintf(sum, sizeof sum, "plan %08x", folded(mix_text(1, text)));
     add(c, sum);
+    gpu->log[0] = 0;
     rung_plan_destroy(plan);
     rung_context_destroy(context);
+    snprintf(sum, sizeof sum, "end %08x", folded(mix_text(1, gpu->log)));
+    add(c, sum);
     return NULL;
 }
 
