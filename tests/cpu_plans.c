@@ -93,6 +93,12 @@ static void note_sums(int which, const float *to, int64_t ldc, int64_t ld, int64
     note(mix_factor(mix_factor(mix(mix(mix(mix(mix_address(mix(7, which), to), ldc), ld), m), n), alpha), beta));
 }
 
+static void note_finish(int which, const float *at, int64_t ldc, int64_t m, int64_t n, const float *row_bias, const float *column_bias, int activation)
+{
+    uint64_t hash = mix_address(mix_address(mix_address(mix(8, which), at), row_bias), column_bias);
+    note(mix(mix(mix(mix(hash, ldc), m), n), activation));
+}
+
 /* ---- recorders: a function for each place of a family's table; family 1 is another one's half ---- */
 
 #define TILE(family, kind, nv, rows)                                                                                   \
@@ -145,6 +151,11 @@ static void note_sums(int which, const float *to, int64_t ldc, int64_t ld, int64
     {                                                                                                                  \
         (void)sums;                                                                                                    \
         note_sums(family, to, ldc, ld, m, n, alpha, beta);                                                             \
+    }                                                                                                                  \
+    static void finish_##family(float *at, int64_t ldc, int64_t m, int64_t n, const float *row_bias,                   \
+                                const float *column_bias, int activation)                                              \
+    {                                                                                                                  \
+        note_finish(family, at, ldc, m, n, row_bias, column_bias, activation);                                         \
     }
 
 #define EACH_4(X, ...) X(__VA_ARGS__, 0) X(__VA_ARGS__, 1) X(__VA_ARGS__, 2) X(__VA_ARGS__, 3)
@@ -181,6 +192,7 @@ EACH_FUNCTION(1)
         to->pack_by_row = pack_by_row_##family;                                                                        \
         to->turn = turn_##family;                                                                                      \
         to->add_sums = add_sums_##family;                                                                              \
+        to->finish = finish_##family;                                                                                  \
     }
 RECORDING(0)
 RECORDING(1)
@@ -203,7 +215,7 @@ typedef struct walk {
     int64_t size[3]; /* m, n, k */
     int along;
     int64_t pad_a, pad_b, pad_c, page; /* page: leading dimensions are multiples of it; 0: they are not */
-    int shift_c, beta;
+    int shift_c, beta, bias;
 } walk;
 
 static uint64_t drawn;
@@ -230,6 +242,7 @@ static walk draw_walk(void)
         w.size[i] = draw_size();
     w.beta = draw(4) == 0;
     w.shift_c = draw(3) == 0;
+    w.bias = draw(4) ? 0 : 1 + (int)draw(2);
     if (draw(4) == 0) {
         w.page = 1024;
     } else if (draw(2)) {
@@ -267,7 +280,10 @@ static rung_cpu_args args_at(const machine *on, const walk *w, int64_t at, int t
                            .threads = 1,
                            .pool = on->pool,
                            .caches = &on->caches,
-                           .batch = 1};
+                           .batch = 1,
+                           .bias_kind = (rung_bias)w->bias,
+                           .bias = w->bias ? a + SIDE_FLOATS_MOST : NULL,
+                           .activation = w->bias ? RUNG_RELU : RUNG_IDENTITY};
 }
 
 /* Returns whether operands of this size have room here. */
@@ -326,7 +342,7 @@ static char *take(const machine *on, const walk *w, int trans_a, int trans_b)
     uint64_t calls = 0;
     static const char dimension[] = "mnk";
     snprintf(piece, sizeof piece, "%s %s %c%c %lldx%lldx%lld along %c%s%s:", on->processor, on->family, trans_a ? 'T' : 'N', trans_b ? 'T' : 'N',
-             (long long)w->size[0], (long long)w->size[1], (long long)w->size[2], dimension[w->along], w->beta ? " with beta" : "",
+             (long long)w->size[0], (long long)w->size[1], (long long)w->size[2], dimension[w->along], w->beta ? " with beta" : w->bias ? " with bias" : "",
              w->page ? " in pages" : "");
     grow(&text, &length, piece);
     for (int64_t at = 1; at <= 20000; at += at < EVERY_ONE_BELOW ? 1 : at / 64 + draw(3)) {
