@@ -100,9 +100,12 @@ static rung_multi *open_ranks(int ranks, int64_t memory_bytes)
     config.ranks = ranks;
     config.memory_bytes = memory_bytes;
     config.math = (rung_math)draw(2);
-    const int which = draw(3);
+    const int which = draw(3), hopper = draw(2);
+    const int devices[RANKS] = {RANKS * hopper, RANKS * hopper + 1, RANKS * hopper + 2, RANKS * hopper + 3};
+    config.devices = devices;
+    gpu->arch = hopper ? 90 : 80; /* what a device is like is asked once */
     setenv("RUNG_MULTI_PANEL", panels[which], 1);
-    snprintf(said, sizeof said, "%s %d ranks panels %s:", config.math == RUNG_STRICT ? "strict" : "accurate", ranks, panels[which]);
+    snprintf(said, sizeof said, "%s %d ranks sm_%d panels %s:", config.math == RUNG_STRICT ? "strict" : "accurate", ranks, gpu->arch, panels[which]);
     if (rung_multi_create(&multi, &config) != RUNG_SUCCESS)
         exit(2);
     return multi;
@@ -199,7 +202,7 @@ int main(int count, char **words)
     setenv("RUNG_LIBCUDA", words[1], 1);
     setenv("RUNG_MULTI_WAVE", "5000", 1);
     gpu = state();
-    gpu->devices = RANKS;
+    gpu->devices = 2 * RANKS; /* the second half of them are Hoppers */
     gpu->idle = 1; /* nothing is computed */
     for (int kind = 0; kind < KINDS; kind++) {
         uint64_t all = 1;
