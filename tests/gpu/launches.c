@@ -89,9 +89,9 @@ static rung_gemm draw_product(call *c)
     c->arrays = !c->in_host && draw(8) == 0;
     if (c->arrays)
         g.a_array = arrays[0], g.b_array = arrays[1], g.c_array = arrays[2];
-    c->device_scalars = !c->in_host && draw(8) == 0;
-    if (c->device_scalars)
-        g.alpha_device = on_device[0], g.beta_device = on_device[0] + 1;
+    c->device_scalars = !c->in_host && draw(8) == 0 ? 1 + draw(3) : 0; /* alpha, beta, both */
+    g.alpha_device = c->device_scalars & 1 ? on_device[0] : NULL;
+    g.beta_device = c->device_scalars & 2 ? on_device[0] + 1 : NULL;
     g.bias_kind = draw(3) ? RUNG_NO_BIAS : draw(2) ? RUNG_BIAS_PER_ROW : RUNG_BIAS_PER_COLUMN;
     g.bias = g.bias_kind ? at[0] + 8 : NULL;
     g.activation = draw(4) ? RUNG_IDENTITY : draw(2) ? RUNG_RELU : RUNG_GELU;
@@ -118,13 +118,13 @@ static unsigned folded(uint64_t sum)
 
 static void say_call(call *c)
 {
-    static const char *const maths[] = {"strict", "accurate", "fast"};
+    static const char *const maths[] = {"strict", "accurate", "fast"}, *const scalars[] = {"", " alpha there", " beta there", " scalars there"};
     const rung_gemm *g = &c->gemm;
     snprintf(c->said, sizeof c->said, "%s sm_%d %s %s %c%c %lldx%lldx%lld ld %lld,%lld,%lld batch %lld%s%s%s bias %d act %d alpha %g beta %g limit %lld%s memory %lld:",
              c->kernel ? c->kernel : "planned", c->arch, maths[c->math], g->layout == RUNG_ROW_MAJOR ? "row" : "col",
              g->trans_a == RUNG_TRANS ? 'T' : 'N', g->trans_b == RUNG_TRANS ? 'T' : 'N', (long long)g->m, (long long)g->n, (long long)g->k,
              (long long)g->lda, (long long)g->ldb, (long long)g->ldc, (long long)g->batch, c->arrays ? " arrays" : "",
-             c->device_scalars ? " scalars" : "", c->in_host ? " host" : "", (int)g->bias_kind, (int)g->activation, (double)g->alpha,
+             scalars[c->device_scalars], c->in_host ? " host" : "", (int)g->bias_kind, (int)g->activation, (double)g->alpha,
              (double)g->beta, (long long)c->limit, c->capturing ? " capturing" : "", (long long)c->memory);
 }
 
