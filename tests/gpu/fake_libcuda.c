@@ -1234,8 +1234,14 @@ CALL(cuEventSynchronize, CUevent handle)
 
 CALL(cuEventElapsedTime, float *ms, CUevent from, CUevent to)
 {
-    (void)from, (void)to;
     ENTER();
+    for (int i = 0; i < 2; i++) { /* both must have come to pass */
+        const position p = ((event *)(i ? to : from))->recorded;
+        if (!p.stream)
+            return CUDA_ERROR_INVALID_VALUE;
+        if (p.stream->id == p.id && p.stream->done < p.index)
+            return CUDA_ERROR_NOT_READY;
+    }
     *ms = 1.0f;
     return CUDA_SUCCESS;
 }
