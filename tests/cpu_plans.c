@@ -1,6 +1,7 @@
-/* Tells how the CPU backend would compute drawn products on the processors that RUNG_CPU_PLAN knows, whatever this one is: where along m, n or
- * k the plan changes, and a sum over the calls that the plan leads to. The kernels are replaced by recorders, so that nothing is multiplied.
- * tests/cpu_plans.sh compares what this prints with results/plans-cpu.txt. usage: cpu_plans [every] (every: also the walks that are summed up) */
+/* Tells how the CPU backend would compute drawn products on the processors that RUNG_CPU_PLAN knows, whatever this one
+ * is: where along m, n or k the plan changes, and a sum over the calls that the plan leads to. The kernels are replaced
+ * by recorders, so that nothing is multiplied. tests/cpu_plans.sh compares what this prints with results/plans-cpu.txt.
+ * usage: cpu_plans [every] (every: also the walks that are summed up) */
 #define _GNU_SOURCE
 #include "cpu/gemm.h"
 
@@ -43,8 +44,8 @@ static void note(uint64_t hash)
     atomic_fetch_add(&calls_told, hash);
 }
 
-static void note_tile(int which, int64_t k, const float *from_a, int64_t lda, const float *from_b, int64_t ldb, const float *to,
-                      const rung_tile_out *out)
+static void note_tile(int which, int64_t k, const float *from_a, int64_t lda, const float *from_b, int64_t ldb,
+                      const float *to, const rung_tile_out *out)
 {
     uint64_t hash = mix_address(mix_address(mix_address(mix(mix(1, which), k), from_a), from_b), to);
     hash = mix_factor(mix_factor(mix(mix(mix(hash, lda), ldb), out->ldc), out->alpha), out->beta);
@@ -72,7 +73,8 @@ static void note_dot(int which, const rung_dot_args *x, int64_t rows)
     note(mix(mix_factor(mix_factor(hash, x->alpha), x->beta), x->asks));
 }
 
-static void note_stream(int which, int64_t steps, int64_t columns, const float *from_a, const float *from_b, int64_t ldb, int64_t ld, int fetch)
+static void note_stream(int which, int64_t steps, int64_t columns, const float *from_a, const float *from_b,
+                        int64_t ldb, int64_t ld, int fetch)
 {
     uint64_t hash = mix_address(mix_address(mix(4, which), from_a), from_b);
     note(mix(mix(mix(mix(mix(hash, steps), columns), ldb), ld), fetch));
@@ -88,12 +90,14 @@ static void note_turn(int which, const float *to, int64_t ldc, int64_t ldd, int6
     note(mix_factor(mix(mix(mix(mix(mix_address(mix(6, which), to), ldc), ldd), m), n), beta));
 }
 
-static void note_sums(int which, const float *to, int64_t ldc, int64_t ld, int64_t m, int64_t n, float alpha, float beta)
+static void note_sums(int which, const float *to, int64_t ldc, int64_t ld, int64_t m, int64_t n, float alpha,
+                      float beta)
 {
     note(mix_factor(mix_factor(mix(mix(mix(mix(mix_address(mix(7, which), to), ldc), ld), m), n), alpha), beta));
 }
 
-static void note_finish(int which, const float *at, int64_t ldc, int64_t m, int64_t n, const float *row_bias, const float *column_bias, int activation)
+static void note_finish(int which, const float *at, int64_t ldc, int64_t m, int64_t n, const float *row_bias,
+                        const float *column_bias, int activation)
 {
     uint64_t hash = mix_address(mix_address(mix_address(mix(8, which), at), row_bias), column_bias);
     note(mix(mix(mix(mix(hash, ldc), m), n), activation));
@@ -162,10 +166,12 @@ static void note_finish(int which, const float *at, int64_t ldc, int64_t m, int6
 #define EACH_8(X, ...) EACH_4(X, __VA_ARGS__) X(__VA_ARGS__, 4) X(__VA_ARGS__, 5) X(__VA_ARGS__, 6) X(__VA_ARGS__, 7)
 #define EACH_10(X, ...) EACH_8(X, __VA_ARGS__) X(__VA_ARGS__, 8) X(__VA_ARGS__, 9)
 #define EACH_12(X, ...) EACH_10(X, __VA_ARGS__) X(__VA_ARGS__, 10) X(__VA_ARGS__, 11)
-#define EACH_16(X, ...) EACH_12(X, __VA_ARGS__) X(__VA_ARGS__, 12) X(__VA_ARGS__, 13) X(__VA_ARGS__, 14) X(__VA_ARGS__, 15)
+#define EACH_16(X, ...)                                                                                                \
+    EACH_12(X, __VA_ARGS__) X(__VA_ARGS__, 12) X(__VA_ARGS__, 13) X(__VA_ARGS__, 14) X(__VA_ARGS__, 15)
 #define EACH_NV(X, family, kind)                                                                                       \
-    EACH_16(X, family, kind, 0) EACH_16(X, family, kind, 1) EACH_16(X, family, kind, 2) EACH_16(X, family, kind, 3)    \
-    EACH_16(X, family, kind, 4) EACH_16(X, family, kind, 5) EACH_16(X, family, kind, 6) EACH_16(X, family, kind, 7)
+    EACH_16(X, family, kind, 0)                                                                                        \
+    EACH_16(X, family, kind, 1) EACH_16(X, family, kind, 2) EACH_16(X, family, kind, 3) EACH_16(X, family, kind, 4)    \
+        EACH_16(X, family, kind, 5) EACH_16(X, family, kind, 6) EACH_16(X, family, kind, 7)
 #define EACH_TILE(X, family) EACH_NV(X, family, 0) EACH_NV(X, family, 1)
 #define EACH_FUNCTION(family)                                                                                          \
     EACH_TILE(TILE, family)                                                                                            \
@@ -197,8 +203,8 @@ EACH_FUNCTION(1)
 RECORDING(0)
 RECORDING(1)
 
-_Static_assert(RUNG_TILE_MAX_VECTORS == 8 && RUNG_TILE_MAX_ROWS == 16 && RUNG_STREAM_MAX_ROWS == 8 && RUNG_DOT_MAX_COLS == 8 &&
-                   RUNG_RANK_STEPS == 10 && RUNG_SHORT_STEPS == 12,
+_Static_assert(RUNG_TILE_MAX_VECTORS == 8 && RUNG_TILE_MAX_ROWS == 16 && RUNG_STREAM_MAX_ROWS == 8 &&
+                   RUNG_DOT_MAX_COLS == 8 && RUNG_RANK_STEPS == 10 && RUNG_SHORT_STEPS == 12,
                "each place of a family's table has a recorder");
 
 /* ---- walks ---- */
@@ -289,20 +295,22 @@ static rung_cpu_args args_at(const machine *on, const walk *w, int64_t at, int t
 /* Returns whether operands of this size have room here. */
 static int fits(const rung_cpu_args *p)
 {
-    return (p->trans_a ? p->k : p->m) * p->lda <= SIDE_FLOATS_MOST && (p->trans_b ? p->n : p->k) * p->ldb <= SIDE_FLOATS_MOST &&
-           p->m * p->ldc <= SIDE_FLOATS_MOST;
+    return (p->trans_a ? p->k : p->m) * p->lda <= SIDE_FLOATS_MOST &&
+           (p->trans_b ? p->n : p->k) * p->ldb <= SIDE_FLOATS_MOST && p->m * p->ldc <= SIDE_FLOATS_MOST;
 }
 
 /* Names what of a plan does not grow with the sizes. */
 static void name_plan(const rung_cpu_args *p, char *name, size_t bytes)
 {
-    static const char *const paths[] = {"tiny", "direct", "stream", "packb", "outer", "past", "rank", "short", "packed", "dot", "swapped", "long"};
+    static const char *const paths[] = {"tiny", "direct", "stream", "packb", "outer",   "past",
+                                        "rank", "short",  "packed", "dot",   "swapped", "long"};
     static const char *const asks[] = {"", ",after", ",beside", ",below"};
     gemm_plan plan = rung_gemm_plan(p, p->caches);
     int has_inner = plan.path == PATH_LONG_K || plan.path == PATH_SWAPPED;
-    snprintf(name, bytes, "%s%s%s%s%s%s%s%s%s%s%.0d", paths[plan.path], has_inner ? "/" : "", has_inner ? paths[plan.inner] : "",
-             plan.of_b ? ",b" : "", plan.turned ? ",turned" : "", plan.narrow ? ",narrow" : "", plan.fetch ? ",fetch" : "", asks[plan.asks_b],
-             plan.one_row ? ",row" : "", plan.last ? ",last" : "", plan.last);
+    snprintf(name, bytes, "%s%s%s%s%s%s%s%s%s%s%.0d", paths[plan.path], has_inner ? "/" : "",
+             has_inner ? paths[plan.inner] : "", plan.of_b ? ",b" : "", plan.turned ? ",turned" : "",
+             plan.narrow ? ",narrow" : "", plan.fetch ? ",fetch" : "", asks[plan.asks_b], plan.one_row ? ",row" : "",
+             plan.last ? ",last" : "", plan.last);
 }
 
 /* Sums up the calls of a product; of a long one also those of two threads. */
@@ -332,8 +340,8 @@ static void grow(char **text, size_t *length, const char *more)
     *length += bytes;
 }
 
-/* Walks, and returns "m=1: tiny 7: direct ..., calls 1234abcd": the sizes from which on each plan holds, and the sum of the calls at these sizes,
- * and of the blocks at all. The caller frees it. */
+/* Walks, and returns "m=1: tiny 7: direct ..., calls 1234abcd": the sizes from which on each plan holds, and the sum of
+ * the calls at these sizes, and of the blocks at all. The caller frees it. */
 static char *take(const machine *on, const walk *w, int trans_a, int trans_b)
 {
     enum { EVERY_ONE_BELOW = 130 };
@@ -341,8 +349,12 @@ static char *take(const machine *on, const walk *w, int trans_a, int trans_b)
     size_t length = 0;
     uint64_t calls = 0;
     static const char dimension[] = "mnk";
-    snprintf(piece, sizeof piece, "%s %s %c%c %lldx%lldx%lld along %c%s%s:", on->processor, on->family, trans_a ? 'T' : 'N', trans_b ? 'T' : 'N',
-             (long long)w->size[0], (long long)w->size[1], (long long)w->size[2], dimension[w->along], w->beta ? " with beta" : w->bias ? " with bias" : "",
+    snprintf(piece, sizeof piece, "%s %s %c%c %lldx%lldx%lld along %c%s%s:", on->processor, on->family,
+             trans_a ? 'T' : 'N', trans_b ? 'T' : 'N', (long long)w->size[0], (long long)w->size[1],
+             (long long)w->size[2], dimension[w->along],
+             w->beta   ? " with beta"
+             : w->bias ? " with bias"
+                       : "",
              w->page ? " in pages" : "");
     grow(&text, &length, piece);
     for (int64_t at = 1; at <= 20000; at += at < EVERY_ONE_BELOW ? 1 : at / 64 + draw(3)) {
@@ -379,13 +391,14 @@ static void tell(const machine *on, int trans_a, int trans_b, int every)
             all = mix(all, *at);
         free(said);
     }
-    printf("%s %s %c%c %d more walks; %08x\n", on->processor, on->family, trans_a ? 'T' : 'N', trans_b ? 'T' : 'N', SUMMED_UP,
-           (unsigned)(all ^ all >> 32));
+    printf("%s %s %c%c %d more walks; %08x\n", on->processor, on->family, trans_a ? 'T' : 'N', trans_b ? 'T' : 'N',
+           SUMMED_UP, (unsigned)(all ^ all >> 32));
 }
 
 static float *reserve(void)
 {
-    void *at = mmap(NULL, (size_t)OPERAND_FLOATS * 4, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *at = mmap(NULL, (size_t)OPERAND_FLOATS * 4, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED)
         exit(2);
     return at;
@@ -395,8 +408,9 @@ int main(int count, char **words)
 {
     static const struct {
         const char *processor, *family;
-    } each[] = {{"zen3", "avx2_f32_6x16"},    {"zen4", "avx512_f32_8x48"},    {"zen4", "avx512_f32_8x24"}, {"zen5", "avx512_f32_8x48"},
-                {"emerald", "avx512_f32_8x48"}, {"emerald", "avx2_f32_6x16"}, {"zen5", "portable_f32_8x8"}};
+    } each[] = {{"zen3", "avx2_f32_6x16"},   {"zen4", "avx512_f32_8x48"},    {"zen4", "avx512_f32_8x24"},
+                {"zen5", "avx512_f32_8x48"}, {"emerald", "avx512_f32_8x48"}, {"emerald", "avx2_f32_6x16"},
+                {"zen5", "portable_f32_8x8"}};
     a = reserve(), b = reserve(), c = reserve();
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
         setenv("RUNG_CPU_PLAN", each[i].processor, 1);

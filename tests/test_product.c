@@ -177,9 +177,9 @@ static void bias_and_activation(void **state)
 static void bias_and_activation_on_every_path(void **state)
 {
     (void)state;
-    static const int64_t shapes[][3] = {{90, 80, 70},  {4, 300, 1100},  {1, 600, 600},   {600, 40, 300},
-                                        {300, 5, 100}, {20, 20, 4200},  {90, 160, 600},  {20, 600, 300},
-                                        {30, 20, 0},   {40, 300, 1000}, {100, 300, 4900}, {90, 310, 5000},
+    static const int64_t shapes[][3] = {{90, 80, 70},    {4, 300, 1100},  {1, 600, 600},    {600, 40, 300},
+                                        {300, 5, 100},   {20, 20, 4200},  {90, 160, 600},   {20, 600, 300},
+                                        {30, 20, 0},     {40, 300, 1000}, {100, 300, 4900}, {90, 310, 5000},
                                         {200, 3700, 300}}; /* the last: several slabs of B, whoever shares it */
     static float bias[3700];
     uint64_t seed = 6;
@@ -489,7 +489,8 @@ static void long_sums_keep_their_last_bits(void **state)
     free(x);
 }
 
-static void run_kernel(rung_context *one_thread, const rung_kernel *kernel, const int64_t *size, int trans_b, float beta)
+static void run_kernel(rung_context *one_thread, const rung_kernel *kernel, const int64_t *size, int trans_b,
+                       float beta)
 {
     product p;
     rung_plan *plan = NULL;
@@ -523,7 +524,8 @@ static void no_kernel_reads_past_its_operands(void **state)
                       k[] = {1, 7, 33};
         for (int at = 0; at < 27; at++)
             run_kernel(one_thread, kernel, (int64_t[]){m[at % 3], n[at / 3 % 3], k[at / 9]}, 0, at % 2 ? -0.5f : 0.0f);
-        for (int64_t few = 1; few <= 4 && kernel->role == RUNG_PRODUCTION; few++) /* all of B's columns may be dot products */
+        for (int64_t few = 1; few <= 4 && kernel->role == RUNG_PRODUCTION;
+             few++) /* all of B's columns may be dot products */
             run_kernel(one_thread, kernel, (int64_t[]){129, few, 2761}, 1, 0.0f);
     }
     rung_context_destroy(one_thread);

@@ -141,9 +141,10 @@ static uint64_t mix_word(uint64_t sum, uint64_t word)
 }
 
 typedef struct argument {
-    const char *part;   /* of the kernel's name */
-    size_t bytes, hole; /* up to the end of the last field; where four bytes belong to no field, 0: nowhere */
-    size_t drawn, drawn_end; /* addresses in a table of the library's, whose place is a hash of others: only whether they are there counts */
+    const char *part;        /* of the kernel's name */
+    size_t bytes, hole;      /* up to the end of the last field; where four bytes belong to no field, 0: nowhere */
+    size_t drawn, drawn_end; /* addresses in a table of the library's, whose place is a hash of others: only whether
+                                they are there counts */
 } argument;
 
 #define BYTES_UP_TO(type, last) (offsetof(type, last) + sizeof(((type *)0)->last))
@@ -189,11 +190,12 @@ static void give_argument(const char *name, const void *fields)
 
 static void give_copy(const CUDA_MEMCPY2D *c)
 {
-    const uint64_t words[] = {
-        c->srcMemoryType == CU_MEMORYTYPE_DEVICE ? c->srcDevice : 0,
-        c->dstMemoryType == CU_MEMORYTYPE_DEVICE ? c->dstDevice : 0, c->WidthInBytes, c->Height,
-        c->srcPitch,
-        c->dstPitch};
+    const uint64_t words[] = {c->srcMemoryType == CU_MEMORYTYPE_DEVICE ? c->srcDevice : 0,
+                              c->dstMemoryType == CU_MEMORYTYPE_DEVICE ? c->dstDevice : 0,
+                              c->WidthInBytes,
+                              c->Height,
+                              c->srcPitch,
+                              c->dstPitch};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         state.given = mix_word(state.given, words[i]);
 }

@@ -1,7 +1,8 @@
-/* Tells what the CUDA backend's host side does for drawn products, in front of the stand-in for libcuda: which kernel, its launches, a sum over
- * all that launches, copies and fills are given, one over the names of the driver's calls in their order, and one over the plan as it is printed; of a
- * kernel that refuses, the sentence. Every production kernel and the planner's own choice is asked, with operands on the device and in host memory. tests/gpu/launches.sh compares this with
- * results/launches-gpu.txt. usage: launches STAND_IN [every] (every: also the products that are summed up) */
+/* Tells what the CUDA backend's host side does for drawn products, in front of the stand-in for libcuda: which kernel,
+ * its launches, a sum over all that launches, copies and fills are given, one over the names of the driver's calls in
+ * their order, and one over the plan as it is printed; of a kernel that refuses, the sentence. Every production kernel
+ * and the planner's own choice is asked, with operands on the device and in host memory. tests/gpu/launches.sh compares
+ * this with results/launches-gpu.txt. usage: launches STAND_IN [every] (every: also the products that are summed up) */
 #include "fake_libcuda.h"
 #include "rung.h"
 #include "rung_catalog.h"
@@ -39,7 +40,8 @@ static int draw(int below)
     return (int)((dice >> 33) % (uint64_t)below);
 }
 
-/* Draws a size between 1 and 2^powers - 1, as often between 1 and 2 as in the upper half; half of the larger ones are whole fours. */
+/* Draws a size between 1 and 2^powers - 1, as often between 1 and 2 as in the upper half; half of the larger ones are
+ * whole fours. */
 static int64_t draw_size(int powers)
 {
     int64_t least = (int64_t)1 << draw(powers), size = least + draw((int)least);
@@ -80,7 +82,8 @@ static rung_gemm draw_product(call *c)
         g.lda += g.lda == 0, g.ldb += g.ldb == 0;
         if (draw(8) == 0)
             *(draw(2) ? &g.stride_a : &g.stride_b) = 0;
-    } while (floats_of(&g, g.stride_a, lines[0], g.lda) > OPERAND_FLOATS || floats_of(&g, g.stride_b, lines[1], g.ldb) > OPERAND_FLOATS ||
+    } while (floats_of(&g, g.stride_a, lines[0], g.lda) > OPERAND_FLOATS ||
+             floats_of(&g, g.stride_b, lines[1], g.ldb) > OPERAND_FLOATS ||
              floats_of(&g, g.stride_c, lines[2], g.ldc) > OPERAND_FLOATS);
     c->in_host = !c->kernel && draw(4) == 0;
     float **at = c->in_host ? on_host : on_device;
@@ -118,14 +121,19 @@ static unsigned folded(uint64_t sum)
 
 static void say_call(call *c)
 {
-    static const char *const maths[] = {"strict", "accurate", "fast"}, *const scalars[] = {"", " alpha there", " beta there", " scalars there"};
+    static const char *const maths[] = {"strict", "accurate", "fast"}, *const scalars[] = {"", " alpha there",
+                                                                                           " beta there",
+                                                                                           " scalars there"};
     const rung_gemm *g = &c->gemm;
-    snprintf(c->said, sizeof c->said, "%s sm_%d %s %s %c%c %lldx%lldx%lld ld %lld,%lld,%lld batch %lld%s%s%s bias %d act %d alpha %g beta %g limit %lld%s memory %lld:",
+    snprintf(c->said, sizeof c->said,
+             "%s sm_%d %s %s %c%c %lldx%lldx%lld ld %lld,%lld,%lld batch %lld%s%s%s bias %d act %d alpha %g beta %g "
+             "limit %lld%s memory %lld:",
              c->kernel ? c->kernel : "planned", c->arch, maths[c->math], g->layout == RUNG_ROW_MAJOR ? "row" : "col",
-             g->trans_a == RUNG_TRANS ? 'T' : 'N', g->trans_b == RUNG_TRANS ? 'T' : 'N', (long long)g->m, (long long)g->n, (long long)g->k,
-             (long long)g->lda, (long long)g->ldb, (long long)g->ldc, (long long)g->batch, c->arrays ? " arrays" : "",
-             scalars[c->device_scalars], c->in_host ? " host" : "", (int)g->bias_kind, (int)g->activation, (double)g->alpha,
-             (double)g->beta, (long long)c->limit, c->capturing ? " capturing" : "", (long long)c->memory);
+             g->trans_a == RUNG_TRANS ? 'T' : 'N', g->trans_b == RUNG_TRANS ? 'T' : 'N', (long long)g->m,
+             (long long)g->n, (long long)g->k, (long long)g->lda, (long long)g->ldb, (long long)g->ldc,
+             (long long)g->batch, c->arrays ? " arrays" : "", scalars[c->device_scalars], c->in_host ? " host" : "",
+             (int)g->bias_kind, (int)g->activation, (double)g->alpha, (double)g->beta, (long long)c->limit,
+             c->capturing ? " capturing" : "", (long long)c->memory);
 }
 
 static void add(call *c, const char *text)
@@ -149,8 +157,8 @@ static void add_run(call *c, rung_context *context, rung_plan *plan)
     add(c, sum);
 }
 
-/* A plan runs twice: where little memory is left or a graph is captured, and as usual. Plans are remembered by a thread, buffers by a
- * context: each product has new ones. */
+/* A plan runs twice: where little memory is left or a graph is captured, and as usual. Plans are remembered by a
+ * thread, buffers by a context: each product has new ones. */
 static void *run(void *of)
 {
     call *c = of;
@@ -171,7 +179,8 @@ static void *run(void *of)
         add(c, rung_last_error());
         return NULL;
     }
-    rung_status status = c->kernel ? rung_plan_create_kernel(&plan, context, &c->gemm, c->kernel) : rung_plan_create(&plan, context, &c->gemm);
+    rung_status status = c->kernel ? rung_plan_create_kernel(&plan, context, &c->gemm, c->kernel)
+                                   : rung_plan_create(&plan, context, &c->gemm);
     if (status != RUNG_SUCCESS)
         add(c, rung_last_error());
     const int64_t enough = gpu->memory_left;

@@ -1,7 +1,7 @@
-/* Tells what several GPUs of a process move and launch for drawn products and copies between layouts, in front of the stand-in for libcuda: bytes
- * that come to devices, a sum over all that launches, copies and fills are given, one over the names of the driver's calls in their order, and one
- * over the spans that tracing shows. tests/gpu/launches.sh compares this with results/moves-gpu.txt. usage: moves STAND_IN [every] (every: also
- * what is summed up in a line) */
+/* Tells what several GPUs of a process move and launch for drawn products and copies between layouts, in front of the
+ * stand-in for libcuda: bytes that come to devices, a sum over all that launches, copies and fills are given, one over
+ * the names of the driver's calls in their order, and one over the spans that tracing shows. tests/gpu/launches.sh
+ * compares this with results/moves-gpu.txt. usage: moves STAND_IN [every] (every: also what is summed up in a line) */
 #include "../gpu/fake_libcuda.h"
 #include "rung_multi.h"
 
@@ -63,8 +63,9 @@ static rung_matrix draw_matrix(int64_t m, int64_t n, int ranks)
 static void say_matrix(const rung_matrix *d)
 {
     size_t length = strlen(said);
-    snprintf(said + length, sizeof said - length, " %lldx%lld blocks %lldx%lld grid %dx%d from %d,%d ld %lld", (long long)d->m, (long long)d->n,
-             (long long)d->mb, (long long)d->nb, d->grid_rows, d->grid_cols, d->row_source, d->col_source, (long long)d->ld);
+    snprintf(said + length, sizeof said - length, " %lldx%lld blocks %lldx%lld grid %dx%d from %d,%d ld %lld",
+             (long long)d->m, (long long)d->n, (long long)d->mb, (long long)d->nb, d->grid_rows, d->grid_cols,
+             d->row_source, d->col_source, (long long)d->ld);
 }
 
 /* ---- what happens ---- */
@@ -88,7 +89,8 @@ static void say_end(rung_multi *multi, rung_status status)
         lanes = mix_text(mix_text(mix_number(lanes, spans[i].rank), spans[i].lane), spans[i].what);
     size_t length = strlen(said);
     snprintf(said + length, sizeof said - length, ": %s moved %lld given %08x calls %08x %d spans %08x",
-             status == RUNG_SUCCESS ? "done," : rung_last_error(), (long long)moved, folded(given), folded(log), count, folded(lanes));
+             status == RUNG_SUCCESS ? "done," : rung_last_error(), (long long)moved, folded(given), folded(log), count,
+             folded(lanes));
 }
 
 static rung_multi *open_ranks(int ranks, int64_t memory_bytes)
@@ -105,7 +107,8 @@ static rung_multi *open_ranks(int ranks, int64_t memory_bytes)
     config.devices = devices;
     gpu->arch = hopper ? 90 : 80; /* what a device is like is asked once */
     setenv("RUNG_MULTI_PANEL", panels[which], 1);
-    snprintf(said, sizeof said, "%s %d ranks sm_%d panels %s:", config.math == RUNG_STRICT ? "strict" : "accurate", ranks, gpu->arch, panels[which]);
+    snprintf(said, sizeof said, "%s %d ranks sm_%d panels %s:", config.math == RUNG_STRICT ? "strict" : "accurate",
+             ranks, gpu->arch, panels[which]);
     if (rung_multi_create(&multi, &config) != RUNG_SUCCESS)
         exit(2);
     return multi;
@@ -132,20 +135,20 @@ static void draw_distributed(int what)
     const int64_t from = edge ? 1 + draw(edge) : 1;
     const char *const names[] = {" product", " redistribute", " scatter", " gather"};
     size_t length = strlen(said);
-    snprintf(said + length, sizeof said - length, "%s %c%c %lldx%lldx%lld at %lld", names[what], trans_a ? 'T' : 'N', trans_b ? 'T' : 'N',
-             (long long)m, (long long)n, (long long)k, (long long)from);
+    snprintf(said + length, sizeof said - length, "%s %c%c %lldx%lldx%lld at %lld", names[what], trans_a ? 'T' : 'N',
+             trans_b ? 'T' : 'N', (long long)m, (long long)n, (long long)k, (long long)from);
     for (int i = 0; i < (what == 0 ? 3 : what == 1 ? 2 : 1); i++)
         say_matrix(&d[i]);
     if (what > 1)
         whole = calloc(HOST_FLOATS, sizeof *whole);
     begin(multi);
     if (what == 0)
-        status = rung_psgemm(multi, trans_a ? RUNG_TRANS : RUNG_NO_TRANS, trans_b ? RUNG_TRANS : RUNG_NO_TRANS, m, n, k, 0.5f,
-                             (const float *const *)at[0], from, 1, &d[0], (const float *const *)at[1], 1, from, &d[1], draw(2) ? 0.0f : 2.0f, at[2],
-                             from, from, &d[2]);
+        status = rung_psgemm(multi, trans_a ? RUNG_TRANS : RUNG_NO_TRANS, trans_b ? RUNG_TRANS : RUNG_NO_TRANS, m, n, k,
+                             0.5f, (const float *const *)at[0], from, 1, &d[0], (const float *const *)at[1], 1, from,
+                             &d[1], draw(2) ? 0.0f : 2.0f, at[2], from, from, &d[2]);
     else if (what == 1)
-        status = rung_redistribute(multi, d[0].m < d[1].m ? d[0].m : d[1].m, d[0].n < d[1].n ? d[0].n : d[1].n, (const float *const *)at[0], 1, 1,
-                                   &d[0], at[1], 1, 1, &d[1]);
+        status = rung_redistribute(multi, d[0].m < d[1].m ? d[0].m : d[1].m, d[0].n < d[1].n ? d[0].n : d[1].n,
+                                   (const float *const *)at[0], 1, 1, &d[0], at[1], 1, 1, &d[1]);
     else if (what == 2)
         status = rung_scatter(multi, draw(ranks), whole, d[0].m, at[0], &d[0]);
     else
@@ -173,12 +176,14 @@ static void draw_from_host(void)
             at[i] = calloc(HOST_FLOATS, sizeof(float));
     }
     size_t length = strlen(said);
-    snprintf(said + length, sizeof said - length, " from %s memory, %lld bytes a GPU, %s %c%c %lldx%lldx%lld pad %d", pinned ? "pinned" : "host",
-             (long long)memory, row ? "row" : "col", trans_a ? 'T' : 'N', trans_b ? 'T' : 'N', (long long)m, (long long)n, (long long)k, pad);
+    snprintf(said + length, sizeof said - length, " from %s memory, %lld bytes a GPU, %s %c%c %lldx%lldx%lld pad %d",
+             pinned ? "pinned" : "host", (long long)memory, row ? "row" : "col", trans_a ? 'T' : 'N',
+             trans_b ? 'T' : 'N', (long long)m, (long long)n, (long long)k, pad);
     begin(multi);
-    rung_status status = rung_multi_sgemm(multi, row ? RUNG_ROW_MAJOR : RUNG_COL_MAJOR, trans_a ? RUNG_TRANS : RUNG_NO_TRANS,
-                                          trans_b ? RUNG_TRANS : RUNG_NO_TRANS, m, n, k, 0.5f, at[0], (row != trans_a ? k : m) + pad, at[1],
-                                          (row != trans_b ? n : k) + pad, draw(2) ? 0.0f : 2.0f, at[2], (row ? n : m) + pad);
+    rung_status status =
+        rung_multi_sgemm(multi, row ? RUNG_ROW_MAJOR : RUNG_COL_MAJOR, trans_a ? RUNG_TRANS : RUNG_NO_TRANS,
+                         trans_b ? RUNG_TRANS : RUNG_NO_TRANS, m, n, k, 0.5f, at[0], (row != trans_a ? k : m) + pad,
+                         at[1], (row != trans_b ? n : k) + pad, draw(2) ? 0.0f : 2.0f, at[2], (row ? n : m) + pad);
     say_end(multi, status);
     for (int i = 0; i < 3; i++) {
         if (pinned)
@@ -203,7 +208,7 @@ int main(int count, char **words)
     setenv("RUNG_MULTI_WAVE", "5000", 1);
     gpu = state();
     gpu->devices = 2 * RANKS; /* the second half of them are Hoppers */
-    gpu->idle = 1; /* nothing is computed */
+    gpu->idle = 1;            /* nothing is computed */
     for (int kind = 0; kind < KINDS; kind++) {
         uint64_t all = 1;
         for (int i = 0; i < PRINTED + SUMMED_UP; i++) {
