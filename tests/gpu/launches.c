@@ -7,6 +7,8 @@
 #include "rung.h"
 #include "rung_catalog.h"
 
+#include "cuda/device/args.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -24,6 +26,7 @@ static void *arrays[3];
 typedef struct call {
     const char *kernel; /* NULL: the planner chooses */
     int arch, in_host, arrays, device_scalars;
+    int huge;       /* it is planned and not run: there is no memory for it here */
     int capturing;  /* into a graph */
     int64_t memory; /* bytes that the device still gives; negative: enough */
     rung_math math;
@@ -65,12 +68,15 @@ static rung_gemm draw_product(call *c)
     static const int64_t limits[] = {0, 0, 0, 0, 0, -1, 1 << 20, 12 << 20}, memories[] = {0, 1 << 18, 1 << 21, 1 << 24};
     rung_gemm g;
     int64_t lines[3];
+    c->huge = draw(8) == 0;
     do {
         const int pads[] = {0, 0, 0, 1, 2, 3, 4}, row = draw(2);
         rung_gemm_init(&g);
         g.layout = row ? RUNG_ROW_MAJOR : RUNG_COL_MAJOR;
         g.trans_a = draw(2) ? RUNG_TRANS : RUNG_NO_TRANS, g.trans_b = draw(2) ? RUNG_TRANS : RUNG_NO_TRANS;
         g.m = draw_size(12), g.n = draw_size(12), g.k = draw(40) ? draw_size(12) : 0;
+        if (c->huge)
+            *(draw(3) ? &g.k : draw(2) ? &g.m : &g.n) <<= draw(14);
         if (draw(6) == 0)
             *(draw(2) ? &g.m : &g.n) = 1;
         g.batch = draw(3) ? 1 : 1 + draw(MOST_BATCH);
@@ -82,9 +88,9 @@ static rung_gemm draw_product(call *c)
         g.lda += g.lda == 0, g.ldb += g.ldb == 0;
         if (draw(8) == 0)
             *(draw(2) ? &g.stride_a : &g.stride_b) = 0;
-    } while (floats_of(&g, g.stride_a, lines[0], g.lda) > OPERAND_FLOATS ||
-             floats_of(&g, g.stride_b, lines[1], g.ldb) > OPERAND_FLOATS ||
-             floats_of(&g, g.stride_c, lines[2], g.ldc) > OPERAND_FLOATS);
+    } while (!c->huge && (floats_of(&g, g.stride_a, lines[0], g.lda) > OPERAND_FLOATS ||
+                          floats_of(&g, g.stride_b, lines[1], g.ldb) > OPERAND_FLOATS ||
+                          floats_of(&g, g.stride_c, lines[2], g.ldc) > OPERAND_FLOATS));
     c->in_host = !c->kernel && draw(4) == 0;
     float **at = c->in_host ? on_host : on_device;
     g.a = at[0] + (draw(4) ? 0 : draw(4)), g.b = at[1] + (draw(4) ? 0 : draw(4)), g.c = at[2] + (draw(6) ? 0 : draw(4));
@@ -148,13 +154,32 @@ static void add_run(call *c, rung_context *context, rung_plan *plan)
     char sum[48];
     gpu->launched[0] = gpu->log[0] = 0;
     gpu->given = 0;
-    if (plan && (rung_plan_run(plan, &c->gemm) != RUNG_SUCCESS || rung_context_synchronize(context) != RUNG_SUCCESS))
+    if (plan && !c->huge &&
+        (rung_plan_run(plan, &c->gemm) != RUNG_SUCCESS || rung_context_synchronize(context) != RUNG_SUCCESS))
         add(c, rung_last_error());
     for (char *at = gpu->launched; *at; at++)
         *at = *at == '\n' ? ';' : *at;
     snprintf(sum, sizeof sum, "given %08x calls %08x", folded(gpu->given), folded(mix_text(1, gpu->log)));
     add(c, gpu->launched);
     add(c, sum);
+}
+
+/* Adds what is planned where so much workspace is allowed. */
+static void add_limited(call *c, rung_context *context, int64_t bytes)
+{
+    char text[128];
+    rung_plan *plan = NULL;
+    rung_status status = rung_context_set_workspace_limit(context, bytes);
+    if (status == RUNG_SUCCESS)
+        status = c->kernel ? rung_plan_create_kernel(&plan, context, &c->gemm, c->kernel)
+                           : rung_plan_create(&plan, context, &c->gemm);
+    snprintf(text, sizeof text, "limit %lld: %s %lld", (long long)bytes,
+             status == RUNG_SUCCESS ? rung_plan_kernel(plan) : "none",
+             status == RUNG_SUCCESS ? (long long)rung_plan_workspace_bytes(plan) : 0);
+    if (status == RUNG_SUCCESS && rung_plan_workspace_bytes(plan) > bytes)
+        gpu->faults++; /* it takes more than it may */
+    add(c, text);
+    rung_plan_destroy(plan);
 }
 
 /* A plan runs twice: where little memory is left or a graph is captured, and as usual. Plans are remembered by a
@@ -196,8 +221,12 @@ static void *run(void *of)
         rung_plan_print(plan, text, sizeof text);
     snprintf(sum, sizeof sum, "plan %08x", folded(mix_text(1, text)));
     add(c, sum);
+    const int64_t bytes = plan ? rung_plan_workspace_bytes(plan) : 0;
     gpu->log[0] = 0;
     rung_plan_destroy(plan);
+    const int64_t beside[] = {-1, 0, RUNG_TICKET_BYTES - 1, RUNG_TICKET_BYTES}; /* some families count counters, too */
+    for (size_t i = 0; i < sizeof beside / sizeof *beside && bytes > 1; i++)
+        add_limited(c, context, bytes + beside[i]);
     rung_context_destroy(context);
     snprintf(sum, sizeof sum, "end %08x", folded(mix_text(1, gpu->log)));
     add(c, sum);
@@ -262,13 +291,13 @@ int main(int count, char **words)
     static const int archs[] = {80, 90};
     for (int i = 0; i < 2; i++) {
         dice = (uint64_t)archs[i];
-        tell(NULL, archs[i], 60, 2000, every);
+        tell(NULL, archs[i], 60, 600, every);
     }
     for (int i = 0; i < rung_kernel_count(); i++) {
         const rung_kernel *k = rung_kernel_at(i);
         dice = 7; /* the same products for each, whatever kernels come and go */
         if (k->backend == RUNG_BACKEND_CUDA && k->role == RUNG_PRODUCTION)
-            tell(k->name, 90, 3, 300, every);
+            tell(k->name, 90, 3, 200, every);
     }
     if (gpu->faults)
         printf("%d faults\n", gpu->faults);
