@@ -320,7 +320,8 @@ static void work_is_queued_on_xlas_stream(void **state)
     assert_ptr_not_equal(played[0], played[1]);
 }
 
-/* The header is our own: these are the places, as numbers, where XLA's c_api.h of 0.2 has its fields on 64-bit machines. */
+/* The header is our own: these are the places, as numbers, where XLA's c_api.h of 0.2 has its fields on 64-bit
+ * machines. */
 static void fields_lie_where_xla_has_them(void **state)
 {
     (void)state;
