@@ -170,8 +170,10 @@ static void note_finish(int which, const float *at, int64_t ldc, int64_t m, int6
     EACH_12(X, __VA_ARGS__) X(__VA_ARGS__, 12) X(__VA_ARGS__, 13) X(__VA_ARGS__, 14) X(__VA_ARGS__, 15)
 #define EACH_NV(X, family, kind)                                                                                       \
     EACH_16(X, family, kind, 0)                                                                                        \
-    EACH_16(X, family, kind, 1) EACH_16(X, family, kind, 2) EACH_16(X, family, kind, 3) EACH_16(X, family, kind, 4)    \
-        EACH_16(X, family, kind, 5) EACH_16(X, family, kind, 6) EACH_16(X, family, kind, 7)
+    EACH_16(X, family, kind, 1)                                                                                        \
+    EACH_16(X, family, kind, 2)                                                                                        \
+    EACH_16(X, family, kind, 3)                                                                                        \
+    EACH_16(X, family, kind, 4) EACH_16(X, family, kind, 5) EACH_16(X, family, kind, 6) EACH_16(X, family, kind, 7)
 #define EACH_TILE(X, family) EACH_NV(X, family, 0) EACH_NV(X, family, 1)
 #define EACH_FUNCTION(family)                                                                                          \
     EACH_TILE(TILE, family)                                                                                            \
