@@ -344,7 +344,8 @@ static lab_case case_of(const maker *x, topic about, const unsigned char *level,
     c.beta = scalar[1];
     c.bias = (rung_bias)level[BIAS];
     c.activation = (rung_activation)level[ACTIVATION];
-    c.device_scalars = (lab_scalars)level[ON_DEVICE];
+    if (level[ON_DEVICE]) /* both, or one of them */
+        c.device_scalars = (lab_scalars)(LAB_SCALARS_THERE + (level[ROWS] + level[STEPS]) % 3);
     c.data = about == SPECIAL_DATA ? LAB_SPECIAL : LAB_SIGNED;
     c.added_special = about == SPECIAL_ADDED;
     c.workspace_kib = about == LITTLE_WORKSPACE ? kib[level[WORKSPACE]] : 0;
@@ -357,7 +358,7 @@ static void add_pairs(maker *x)
     int taken[4], transposes = transposes_taken(x, taken), gpu = x->backend == RUNG_BACKEND_CUDA;
     int epilogue = x->accepts & RUNG_ACCEPTS_EPILOGUE ? 3 : 1;
     int forms = !(x->accepts & RUNG_ACCEPTS_BATCH) ? 1 : x->accepts & RUNG_ACCEPTS_ARRAYS ? 4 : 3;
-    int places = gpu && (x->accepts & RUNG_ACCEPTS_DEVICE_SCALARS) ? 4 : 1;
+    int places = gpu && (x->accepts & RUNG_ACCEPTS_DEVICE_SCALARS) ? 2 : 1;
     const int levels[TOPICS][FACTORS] = {{2, transposes, 7, 7, 5, 4, 3, 3, 2, 4, forms, epilogue, epilogue, places, 1},
                                          {2, transposes, 5, 5, 4, 4, 3, 3, 2, 1, forms, 1, 1, 1, 1},
                                          {1, 1, 3, 3, 2, 2, 1, 1, 2, 1, 1, epilogue, epilogue, 1, 1},
