@@ -12,6 +12,7 @@
 static const char *const form_names[] = {"single", "strided", "shared_b", "arrays", NULL};
 static const char *const bias_names[] = {"none", "row", "column", NULL};
 static const char *const activation_names[] = {"identity", "relu", "gelu", NULL};
+static const char *const scalars_names[] = {"host", "device", "alpha", "beta", NULL}; /* which of them are there */
 
 void lab_case_init(lab_case *c)
 {
@@ -65,7 +66,7 @@ void lab_case_print(const lab_case *c, char text[LAB_CASE_TEXT])
     if (c->activation)
         at = add(at, end, ",act=%s", activation_names[c->activation]);
     if (c->device_scalars)
-        at = add(at, end, ",scalars=device");
+        at = add(at, end, ",scalars=%s", scalars_names[c->device_scalars]);
     if (c->workspace_kib)
         at = add(at, end, ",workspace=%" PRId64, c->workspace_kib);
     if (c->accuracy)
@@ -125,8 +126,8 @@ static rung_status parse_word(const char *word, const char *value, lab_case *c)
         c->activation = (rung_activation)index;
     else if (strcmp(word, "added") == 0 && strcmp(value, "special") == 0)
         c->added_special = 1;
-    else if (strcmp(word, "scalars") == 0 && strcmp(value, "device") == 0)
-        c->device_scalars = 1;
+    else if (strcmp(word, "scalars") == 0 && (index = lab_name_find(scalars_names, value)) >= 0)
+        c->device_scalars = (lab_scalars)index;
     else if (strcmp(word, "workspace") == 0 && read_number(value, &number) && number > 0 && number < (int64_t)1 << 40)
         c->workspace_kib = number;
     else if (strcmp(word, "judge") == 0 && strcmp(value, "accuracy") == 0)

@@ -8,6 +8,9 @@
 
 typedef enum lab_form { LAB_SINGLE, LAB_STRIDED, LAB_SHARED_B, LAB_ARRAYS } lab_form;
 
+/* Which of alpha and beta lie in device memory. */
+typedef enum lab_scalars { LAB_SCALARS_HERE, LAB_SCALARS_THERE, LAB_ALPHA_THERE, LAB_BETA_THERE } lab_scalars;
+
 typedef struct lab_case {
     rung_layout layout;
     rung_transpose trans_a, trans_b;
@@ -22,7 +25,7 @@ typedef struct lab_case {
     lab_form form;
     rung_bias bias;
     rung_activation activation;
-    int device_scalars;
+    lab_scalars device_scalars;
     int64_t workspace_kib; /* what the product may borrow at most; 0: as the context says */
     int accuracy;          /* judged by the acceptance rule on a large sample, not only by the contract */
     uint32_t seed;

@@ -208,7 +208,7 @@ static void add_epilogues(maker *x)
     }
     for (int i = 0; (x->accepts & RUNG_ACCEPTS_DEVICE_SCALARS) && x->backend == RUNG_BACKEND_CUDA && i < SCALARS; i++) {
         lab_case c = next(x, 67, 130, i % 2 ? 45 : 512);
-        c.device_scalars = 1;
+        c.device_scalars = LAB_SCALARS_THERE;
         push(x, &c);
     }
 }
@@ -344,7 +344,8 @@ static lab_case case_of(const maker *x, topic about, const unsigned char *level,
     c.beta = scalar[1];
     c.bias = (rung_bias)level[BIAS];
     c.activation = (rung_activation)level[ACTIVATION];
-    c.device_scalars = level[ON_DEVICE];
+    if (level[ON_DEVICE]) /* both, or one of them */
+        c.device_scalars = (lab_scalars)(LAB_SCALARS_THERE + (level[ROWS] + level[STEPS]) % 3);
     c.data = about == SPECIAL_DATA ? LAB_SPECIAL : LAB_SIGNED;
     c.added_special = about == SPECIAL_ADDED;
     c.workspace_kib = about == LITTLE_WORKSPACE ? kib[level[WORKSPACE]] : 0;

@@ -79,7 +79,7 @@ void lab_fuzz_case(uint64_t seed, uint64_t number, int64_t most, lab_case *c)
         c->bias = (rung_bias)(1 + below(&d, 2));
     if (one_in(&d, 5))
         c->activation = (rung_activation)(1 + below(&d, 2));
-    c->device_scalars = one_in(&d, 8);
+    c->device_scalars = one_in(&d, 8) ? LAB_SCALARS_THERE : LAB_SCALARS_HERE; /* both: as cuBLAS has them */
     c->seed = (uint32_t)(1 + below(&d, 1 << 20));
     c->c_pad = one_in(&d, 4) ? below(&d, 9) : 0;
     c->c_offset = one_in(&d, 6) ? below(&d, 4) : 0;

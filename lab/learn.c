@@ -371,6 +371,7 @@ static void child(const lab_attempt *attempt, const char *object, const char *co
     static lab_verdict v;
     struct rlimit cpu = {MOST_SECONDS, MOST_SECONDS}, core = {0, 0};
     int nothing = open("/dev/null", O_RDWR);
+    fcntl(to, F_SETFD, FD_CLOEXEC); /* what the learner's program starts does not hold the pipe open */
     setpgid(0, 0);
     setrlimit(RLIMIT_CPU, &cpu);
     setrlimit(RLIMIT_CORE, &core);
@@ -444,8 +445,7 @@ static rung_status run_apart(const lab_attempt *attempt, const char *object, con
     setpgid(pid, pid); /* whichever of the two comes first */
     int received = receive(ends[0], v);
     close(ends[0]);
-    if (received != 1)
-        kill(-pid, SIGKILL);
+    kill(-pid, SIGKILL); /* with all that it has started */
     waitpid(pid, &status, 0);
     judge_end(received, status, v);
     return strcmp(v->failure, "no lens") == 0 ? lab_fail(RUNG_MISSING_LIBRARY, "%s", v->sentence) : RUNG_SUCCESS;

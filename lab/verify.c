@@ -191,9 +191,11 @@ static rung_status make_scalars(lab_verifier *v, const lab_case *c, rung_gemm *g
         return RUNG_SUCCESS;
     LAB_TRY(lab_buffer_reserve(v->place, &v->scalars, sizeof values));
     LAB_TRY(lab_upload(v->place, v->scalars.at, values, sizeof values));
-    g->alpha_device = v->scalars.at;
-    g->beta_device = g->alpha_device + 1;
-    g->alpha = g->beta = NAN; /* must not be looked at */
+    const float *at = v->scalars.at;
+    if (c->device_scalars != LAB_BETA_THERE)
+        g->alpha_device = at, g->alpha = NAN; /* must not be looked at */
+    if (c->device_scalars != LAB_ALPHA_THERE)
+        g->beta_device = at + 1, g->beta = NAN;
     return RUNG_SUCCESS;
 }
 

@@ -78,6 +78,12 @@ cheat 01 'an endless loop' 's/^( *)if \(column.*/\1for (volatile int i = 0;;)\n 
 cheat 01 'address .*, where nothing is\|in no allocation' 's/g\.c\[.*\] =/*(float *)64 =/'
 cheat 01 'left the program' 's/^RUNG_KERNEL/#include <stdlib.h>\n__attribute__((constructor)) static void leave(void) { exit(0); }\n&/'
 cheat 01 'crashed' 's/^RUNG_KERNEL/#include <stdlib.h>\n__attribute__((constructor)) static void leave(void) { abort(); }\n&/'
+cheat 01 'crashed' 's/^RUNG_KERNEL/#include <stdlib.h>\n__attribute__((constructor)) static void leave(void) { if (!system("sleep 300 \& echo $! >$RUNG_LEARN_DIR\/left")) abort(); }\n&/'
+left=$(cat "$work/files/left")
+case $(sed 's/.*) //' "/proc/$left/stat" 2>/dev/null) in
+'' | Z*) [ -n "$left" ] || { echo "the cheat has started nothing"; bad=1; } ;; # it is gone, or nobody has asked for its end yet
+*) echo "what a learner's program has started outlives it"; kill "$left"; bad=1 ;;
+esac
 cheat 01 'line 7: .*expected' 's/int64_t column = /int64_t column /'
 cheat 01 'this file is of exercise 02' 's/e01_one_each/e02_one_too_many/'
 cheat 01 'no e01_one_each in this file' 's/e01_one_each/mine/'

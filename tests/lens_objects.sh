@@ -29,6 +29,11 @@ look "a header is newer" 0 1
 sed -i 's/g[.]k\b/(g.k - 1)/' "$(find "$work/usr" -name l02_coalesced.cu)"
 "$rung" lens --check l02_coalesced >"$work/out" 2>&1
 [ $? = 1 ] && grep -q 'l02_coalesced.*FAIL' "$work/out" || { echo "FAIL: a rung without its last k passes --check: $(cat "$work/out")"; failed=1; }
+printf '#!/bin/sh\nkill -9 $PPID\n' >"$work/killer"
+chmod +x "$work/killer"
+export RUNG_LENS_CXX="$work/killer"
+touch "$(find "$work/usr" -name l02_coalesced.cu)"
+look "who compiles is killed" 1 1
 export RUNG_LENS_CXX=no-such-compiler
 touch "$(find "$work/usr" -name l02_coalesced.cu)"
 look "no compiler" 1 1

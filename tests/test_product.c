@@ -177,10 +177,10 @@ static void bias_and_activation(void **state)
 static void bias_and_activation_on_every_path(void **state)
 {
     (void)state;
-    static const int64_t shapes[][3] = {{90, 80, 70},  {4, 300, 1100},  {1, 600, 600},   {600, 40, 300},
-                                        {300, 5, 100}, {20, 20, 4200},  {90, 160, 600},  {20, 600, 300},
-                                        {30, 20, 0},   {40, 300, 1000}, {200, 3700, 300}}; /* the last: several slabs of
-                                                                                              B, whoever shares it */
+    static const int64_t shapes[][3] = {{90, 80, 70},    {4, 300, 1100},  {1, 600, 600},    {600, 40, 300},
+                                        {300, 5, 100},   {20, 20, 4200},  {90, 160, 600},   {20, 600, 300},
+                                        {30, 20, 0},     {40, 300, 1000}, {100, 300, 4900}, {90, 310, 5000},
+                                        {200, 3700, 300}}; /* the last: several slabs of B, whoever shares it */
     static float bias[3700];
     uint64_t seed = 6;
     for (int i = 0; i < 3700; i++)
@@ -191,7 +191,7 @@ static void bias_and_activation_on_every_path(void **state)
             product_new(&p, RUNG_ROW_MAJOR, form & 1, form >> 1, shapes[s][0], shapes[s][1], shapes[s][2], form % 3, 1,
                         s);
             p.gemm.beta = form % 3 ? 0.0f : -1.0f;
-            p.gemm.bias_kind = 1 + form % 2;
+            p.gemm.bias_kind = 1 + (form + form / 2 + s) % 2; /* each kind with each transpose, and with long k */
             p.gemm.activation = form % 3;
             p.gemm.bias = bias;
             product_reset(&p);
@@ -489,11 +489,12 @@ static void long_sums_keep_their_last_bits(void **state)
     free(x);
 }
 
-static void run_kernel(rung_context *one_thread, const rung_kernel *kernel, const int64_t *size, float beta)
+static void run_kernel(rung_context *one_thread, const rung_kernel *kernel, const int64_t *size, int trans_b,
+                       float beta)
 {
     product p;
     rung_plan *plan = NULL;
-    product_new(&p, RUNG_ROW_MAJOR, 0, 0, size[0], size[1], size[2], 0, 1, 11);
+    product_new(&p, RUNG_ROW_MAJOR, 0, trans_b, size[0], size[1], size[2], 0, 1, 11);
     p.gemm.beta = beta;
     product_reset(&p);
     if (rung_plan_create_kernel(&plan, one_thread, &p.gemm, kernel->name) == RUNG_SUCCESS) {
@@ -522,7 +523,10 @@ static void no_kernel_reads_past_its_operands(void **state)
         const int64_t m[] = {1, kernel->tm + 1, 2 * kernel->tm - 1}, n[] = {1, kernel->tn + 1, 2 * kernel->tn - 1},
                       k[] = {1, 7, 33};
         for (int at = 0; at < 27; at++)
-            run_kernel(one_thread, kernel, (int64_t[]){m[at % 3], n[at / 3 % 3], k[at / 9]}, at % 2 ? -0.5f : 0.0f);
+            run_kernel(one_thread, kernel, (int64_t[]){m[at % 3], n[at / 3 % 3], k[at / 9]}, 0, at % 2 ? -0.5f : 0.0f);
+        for (int64_t few = 1; few <= 4 && kernel->role == RUNG_PRODUCTION;
+             few++) /* all of B's columns may be dot products */
+            run_kernel(one_thread, kernel, (int64_t[]){129, few, 2761}, 1, 0.0f);
     }
     rung_context_destroy(one_thread);
 }

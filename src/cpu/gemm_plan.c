@@ -440,7 +440,7 @@ static void pack_b_blocks(gemm_plan *plan, const rung_cpu_args *product, const r
     if (p->trans_a && vectors > kernel->nv && vectors <= RUNG_TILE_WIDE_VECTORS && has_narrow_tiles(p)) {
         plan->mc = TURNED_PANELS * kernel->mr;
         plan->kc = even_block(p->k, TURNED_STEPS, 8);
-    } else if (vectors <= RUNG_TILE_WIDE_VECTORS && kernel->max_rows[vectors - 1] >= ONE_GROUP_ROWS) {
+    } else if (vectors > 0 && vectors <= RUNG_TILE_WIDE_VECTORS && kernel->max_rows[vectors - 1] >= ONE_GROUP_ROWS) {
         one_group(plan, p, caches);
     }
 }

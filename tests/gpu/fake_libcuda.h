@@ -37,6 +37,9 @@ typedef struct fake {
     /* A line a launch, whether it was queued singly or in a graph: name, grid, threads, shared bytes, cluster,
      * priority. */
     char launched[FAKE_LAUNCHED_BYTES];
+    /* A sum over what launches, copies and fills were given since it was last 0: arguments with their maps, sizes,
+     * values; an address counts as its block's number and its place there. */
+    uint64_t given;
     char log[FAKE_LOG_BYTES]; /* names of calls, a space after each, since it was last emptied */
 } fake;
 

@@ -171,6 +171,26 @@ static void overlapping(void)
     expect(CALL(cuMemFree_v2, at), CUDA_SUCCESS, "freed");
 }
 
+/* What is kept of the launches so far is handed out by number, and nothing before the first or behind the last one. */
+static void kept_launches(void)
+{
+    int (*count)(void);
+    const void *(*at)(int);
+    void (*reset)(void);
+    *(void **)&count = dlsym(library, "rung_lens_launch_count");
+    *(void **)&at = dlsym(library, "rung_lens_launch_at");
+    *(void **)&reset = dlsym(library, "rung_lens_reset");
+    const int launches = count();
+    int there = 0;
+    for (int i = 0; i < launches; i++)
+        there += at(i) != NULL;
+    expect(there != launches || launches == 0, 0, "each launch");
+    for (int i = 0; i < 3; i++)
+        expect(at(launches + i) != NULL || at(-1 - i) != NULL, 0, "no launch behind the last one");
+    reset();
+    expect(count() != 0 || at(0) != NULL, 0, "no launch after a reset");
+}
+
 int main(int argc, char **argv)
 {
     CUcontext context;
@@ -185,6 +205,7 @@ int main(int argc, char **argv)
     memory();
     launches();
     overlapping();
+    kept_launches();
     printf("%d results, %d of them wrong\n", asked, failed);
     return failed > 0;
 }

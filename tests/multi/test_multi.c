@@ -320,7 +320,8 @@ static void missing_libraries(void **state)
     refused(rung_multi_create(&multi, &config), RUNG_MISSING_LIBRARY, "librung_mpi.so");
     assert_null(multi);
     setenv("RUNG_MPI", "libm.so.6", 1);
-    refused(rung_multi_create(&multi, &config), RUNG_MISSING_LIBRARY, "rung_mpi_transport_open");
+    refused(rung_multi_create(&multi, &config), RUNG_MISSING_LIBRARY,
+            "is no MPI transport of Rung: it lacks rung_mpi_transport_open");
     unsetenv("RUNG_MPI");
     config.transport = RUNG_TRANSPORT_NCCL;
     setenv("RUNG_RANK", "0", 1);

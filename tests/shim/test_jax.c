@@ -8,6 +8,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -319,13 +320,46 @@ static void work_is_queued_on_xlas_stream(void **state)
     assert_ptr_not_equal(played[0], played[1]);
 }
 
+/* The header is our own: these are the places, as numbers, where XLA's c_api.h of 0.2 has its fields on 64-bit
+ * machines. */
+static void fields_lie_where_xla_has_them(void **state)
+{
+    (void)state;
+    const size_t places[][2] = {{offsetof(xla_api, version), 16},
+                                {offsetof(xla_api, internal), 40},
+                                {offsetof(xla_api, error_create), 48},
+                                {offsetof(xla_api, handler_register), 72},
+                                {offsetof(xla_api, stream_get), 80},
+                                {offsetof(xla_api, device_get), 184},
+                                {offsetof(xla_call, api), 16},
+                                {offsetof(xla_call, execution), 24},
+                                {offsetof(xla_call, stage), 32},
+                                {offsetof(xla_call, arguments), 40},
+                                {offsetof(xla_call, results), 80},
+                                {offsetof(xla_call, attributes), 120},
+                                {offsetof(xla_buffer, type), 16},
+                                {offsetof(xla_buffer, data), 24},
+                                {offsetof(xla_buffer, rank), 32},
+                                {offsetof(xla_buffer, sizes), 40},
+                                {offsetof(xla_list, count), 16},
+                                {offsetof(xla_list, items), 32},
+                                {offsetof(xla_attributes, names), 32},
+                                {offsetof(xla_attributes, items), 40},
+                                {offsetof(xla_error_create, message), 16},
+                                {offsetof(xla_error_create, code), 24},
+                                {offsetof(xla_stream_get, stream), 24},
+                                {offsetof(xla_device_get, device), 24}};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        assert_int_equal(places[i][0], places[i][1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_of_all_transposes),    cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(other_stages_and_questions),    cmocka_unit_test(a_gpu_is_the_one_that_xla_names),
         cmocka_unit_test(work_is_queued_on_xlas_stream), cmocka_unit_test(batches_of_any_rank_in_any_mode),
-        cmocka_unit_test(nothing_to_make_is_done),
+        cmocka_unit_test(nothing_to_make_is_done),       cmocka_unit_test(fields_lie_where_xla_has_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

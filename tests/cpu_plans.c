@@ -1,0 +1,433 @@
+/* Tells how the CPU backend would compute drawn products on the processors that RUNG_CPU_PLAN knows, whatever this one
+ * is: where along m, n or k the plan changes, and a sum over the calls that the plan leads to. The kernels are replaced
+ * by recorders, so that nothing is multiplied. tests/cpu_plans.sh compares what this prints with results/plans-cpu.txt.
+ * usage: cpu_plans [every] (every: also the walks that are summed up) */
+#define _GNU_SOURCE
+#include "cpu/gemm.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* ---- what is recorded ---- */
+
+enum { OPERAND_FLOATS = 1 << 25, SIDE_FLOATS_MOST = 1 << 24 };
+
+static float *a, *b, *c;         /* the operands; nothing of them is ever filled in */
+static atomic_ullong calls_told; /* a sum, since threads call in any order */
+
+static uint64_t mix(uint64_t hash, int64_t value)
+{
+    hash = (hash ^ (uint64_t)value) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 29;
+}
+
+/* Tells an address by its operand and place. What lies in a workspace is told as that. */
+static uint64_t mix_address(uint64_t hash, const float *at)
+{
+    const float *const operands[] = {a, b, c};
+    for (int i = 0; i < 3; i++)
+        if (at >= operands[i] && at < operands[i] + OPERAND_FLOATS)
+            return mix(mix(hash, i + 1), at - operands[i]);
+    return mix(hash, at ? 4 : 0);
+}
+
+static uint64_t mix_factor(uint64_t hash, float factor)
+{
+    return mix(hash, (int64_t)(factor * 8.0f));
+}
+
+static void note(uint64_t hash)
+{
+    atomic_fetch_add(&calls_told, hash);
+}
+
+static void note_tile(int which, int64_t k, const float *from_a, int64_t lda, const float *from_b, int64_t ldb,
+                      const float *to, const rung_tile_out *out)
+{
+    uint64_t hash = mix_address(mix_address(mix_address(mix(mix(1, which), k), from_a), from_b), to);
+    hash = mix_factor(mix_factor(mix(mix(mix(hash, lda), ldb), out->ldc), out->alpha), out->beta);
+    hash = mix(mix(mix(mix(hash, out->lanes), out->b_lanes), out->ask_c), out->stream);
+    /* A short row's sums of its own and what is asked of B are read of tiles in place alone. */
+    hash = mix(mix(mix(hash, out->one_row), out->ask_b), out->ask_b == RUNG_ASK_NOTHING ? 0 : out->ask_at);
+    hash = mix_address(hash, out->fetch.at);
+    if (out->fetch.at)
+        hash = mix(mix(mix(hash, out->fetch.end - out->fetch.at), out->fetch.gap), out->fetch.ld);
+    note(hash);
+}
+
+static void note_rows(int which, const rung_rank_args *x, int has_groups)
+{
+    uint64_t hash = mix_address(mix_address(mix_address(mix(2, which), x->a), x->b), x->c);
+    hash = mix(mix(mix(mix(mix(mix(mix(hash, x->m), x->n), x->k), x->a_row), x->a_step), x->ldb), x->ldc);
+    hash = mix_factor(mix_factor(hash, x->alpha), x->beta);
+    note(has_groups ? mix(mix(hash, x->b_group), x->ask_c) : hash);
+}
+
+static void note_dot(int which, const rung_dot_args *x, int64_t rows)
+{
+    uint64_t hash = mix_address(mix_address(mix_address(mix(mix(3, which), rows), x->s), x->t), x->c);
+    hash = mix(mix(mix(mix(mix(mix(hash, x->k), x->lds), x->t_step), x->t_ld), x->c_row), x->c_col);
+    note(mix(mix_factor(mix_factor(hash, x->alpha), x->beta), x->asks));
+}
+
+static void note_stream(int which, int64_t steps, int64_t columns, const float *from_a, const float *from_b,
+                        int64_t ldb, int64_t ld, int fetch)
+{
+    uint64_t hash = mix_address(mix_address(mix(4, which), from_a), from_b);
+    note(mix(mix(mix(mix(mix(hash, steps), columns), ldb), ld), fetch));
+}
+
+static void note_pack(int which, const float *from, int64_t lds, int64_t width, int64_t k, int panel)
+{
+    note(mix(mix(mix(mix(mix_address(mix(5, which), from), lds), width), k), panel));
+}
+
+static void note_turn(int which, const float *to, int64_t ldc, int64_t ldd, int64_t m, int64_t n, float beta)
+{
+    note(mix_factor(mix(mix(mix(mix(mix_address(mix(6, which), to), ldc), ldd), m), n), beta));
+}
+
+static void note_sums(int which, const float *to, int64_t ldc, int64_t ld, int64_t m, int64_t n, float alpha,
+                      float beta)
+{
+    note(mix_factor(mix_factor(mix(mix(mix(mix(mix_address(mix(7, which), to), ldc), ld), m), n), alpha), beta));
+}
+
+static void note_finish(int which, const float *at, int64_t ldc, int64_t m, int64_t n, const float *row_bias,
+                        const float *column_bias, int activation)
+{
+    uint64_t hash = mix_address(mix_address(mix_address(mix(8, which), at), row_bias), column_bias);
+    note(mix(mix(mix(mix(hash, ldc), m), n), activation));
+}
+
+/* ---- recorders: a function for each place of a family's table; family 1 is another one's half ---- */
+
+#define TILE(family, kind, nv, rows)                                                                                   \
+    static void tile_##family##_##kind##_##nv##_##rows(int64_t k, const float *from_a, int64_t lda,                    \
+                                                       const float *from_b, int64_t ldb, float *to,                    \
+                                                       const rung_tile_out *out)                                       \
+    {                                                                                                                  \
+        note_tile(((family * 2 + kind) * 8 + nv) * 16 + rows, k, from_a, lda, from_b, ldb, to, out);                   \
+    }
+#define STREAM(family, rows)                                                                                           \
+    static void stream_##family##_##rows(int64_t steps, int64_t columns, const float *from_a, const float *from_b,     \
+                                         int64_t ldb, float *sums, int64_t ld, int fetch)                              \
+    {                                                                                                                  \
+        (void)sums;                                                                                                    \
+        note_stream(family * 8 + rows, steps, columns, from_a, from_b, ldb, ld, fetch);                                \
+    }
+#define DOT(family, columns)                                                                                           \
+    static void dot_##family##_##columns(const rung_dot_args *x, int64_t rows)                                         \
+    {                                                                                                                  \
+        note_dot(family * 8 + columns, x, rows);                                                                       \
+    }
+#define RANK(family, k)                                                                                                \
+    static void rank_##family##_##k(const rung_rank_args *x)                                                           \
+    {                                                                                                                  \
+        note_rows(family * 32 + k, x, 1);                                                                              \
+    }
+#define SHORT(family, k)                                                                                               \
+    static void short_##family##_##k(const rung_rank_args *x)                                                          \
+    {                                                                                                                  \
+        note_rows(family * 32 + 16 + k, x, 0);                                                                         \
+    }
+#define OTHERS(family)                                                                                                 \
+    static void pack_by_k_##family(float *to, const float *from, int64_t lds, int64_t width, int64_t k, int panel)     \
+    {                                                                                                                  \
+        (void)to;                                                                                                      \
+        note_pack(family * 2, from, lds, width, k, panel);                                                             \
+    }                                                                                                                  \
+    static void pack_by_row_##family(float *to, const float *from, int64_t lds, int64_t width, int64_t k, int panel)   \
+    {                                                                                                                  \
+        (void)to;                                                                                                      \
+        note_pack(family * 2 + 1, from, lds, width, k, panel);                                                         \
+    }                                                                                                                  \
+    static void turn_##family(float *to, int64_t ldc, const float *d, int64_t ldd, int64_t m, int64_t n, float beta)   \
+    {                                                                                                                  \
+        (void)d;                                                                                                       \
+        note_turn(family, to, ldc, ldd, m, n, beta);                                                                   \
+    }                                                                                                                  \
+    static void add_sums_##family(float *to, int64_t ldc, const float *sums, int64_t ld, int64_t m, int64_t n,         \
+                                  float alpha, float beta)                                                             \
+    {                                                                                                                  \
+        (void)sums;                                                                                                    \
+        note_sums(family, to, ldc, ld, m, n, alpha, beta);                                                             \
+    }                                                                                                                  \
+    static void finish_##family(float *at, int64_t ldc, int64_t m, int64_t n, const float *row_bias,                   \
+                                const float *column_bias, int activation)                                              \
+    {                                                                                                                  \
+        note_finish(family, at, ldc, m, n, row_bias, column_bias, activation);                                         \
+    }
+
+#define EACH_4(X, ...) X(__VA_ARGS__, 0) X(__VA_ARGS__, 1) X(__VA_ARGS__, 2) X(__VA_ARGS__, 3)
+#define EACH_8(X, ...) EACH_4(X, __VA_ARGS__) X(__VA_ARGS__, 4) X(__VA_ARGS__, 5) X(__VA_ARGS__, 6) X(__VA_ARGS__, 7)
+#define EACH_10(X, ...) EACH_8(X, __VA_ARGS__) X(__VA_ARGS__, 8) X(__VA_ARGS__, 9)
+#define EACH_12(X, ...) EACH_10(X, __VA_ARGS__) X(__VA_ARGS__, 10) X(__VA_ARGS__, 11)
+#define EACH_16(X, ...)                                                                                                \
+    EACH_12(X, __VA_ARGS__) X(__VA_ARGS__, 12) X(__VA_ARGS__, 13) X(__VA_ARGS__, 14) X(__VA_ARGS__, 15)
+#define EACH_NV(X, family, kind)                                                                                       \
+    EACH_16(X, family, kind, 0)                                                                                        \
+    EACH_16(X, family, kind, 1)                                                                                        \
+    EACH_16(X, family, kind, 2)                                                                                        \
+    EACH_16(X, family, kind, 3)                                                                                        \
+    EACH_16(X, family, kind, 4) EACH_16(X, family, kind, 5) EACH_16(X, family, kind, 6) EACH_16(X, family, kind, 7)
+#define EACH_TILE(X, family) EACH_NV(X, family, 0) EACH_NV(X, family, 1)
+#define EACH_FUNCTION(family)                                                                                          \
+    EACH_TILE(TILE, family)                                                                                            \
+    EACH_8(STREAM, family) EACH_8(DOT, family) EACH_10(RANK, family) EACH_12(SHORT, family) OTHERS(family)
+EACH_FUNCTION(0)
+EACH_FUNCTION(1)
+
+/* Replaces what a family's table holds, and leaves empty what is empty in it. */
+#define PUT(place, function) (place) = (place) ? (function) : NULL;
+#define PUT_TILE(family, kind, nv, rows) PUT(to->tile[kind][nv][rows], tile_##family##_##kind##_##nv##_##rows)
+#define PUT_STREAM(family, rows) PUT(to->stream[rows], stream_##family##_##rows)
+#define PUT_DOT(family, columns) PUT(to->dot[columns], dot_##family##_##columns)
+#define PUT_RANK(family, k) PUT(to->rank[k], rank_##family##_##k)
+#define PUT_SHORT(family, k) PUT(to->short_rows[k], short_##family##_##k)
+#define RECORDING(family)                                                                                              \
+    static void record_##family(rung_cpu_kernel *to)                                                                   \
+    {                                                                                                                  \
+        EACH_TILE(PUT_TILE, family)                                                                                    \
+        EACH_8(PUT_STREAM, family)                                                                                     \
+        EACH_8(PUT_DOT, family)                                                                                        \
+        EACH_10(PUT_RANK, family)                                                                                      \
+        EACH_12(PUT_SHORT, family)                                                                                     \
+        to->pack_by_k = pack_by_k_##family;                                                                            \
+        to->pack_by_row = pack_by_row_##family;                                                                        \
+        to->turn = turn_##family;                                                                                      \
+        to->add_sums = add_sums_##family;                                                                              \
+        to->finish = finish_##family;                                                                                  \
+    }
+RECORDING(0)
+RECORDING(1)
+
+_Static_assert(RUNG_TILE_MAX_VECTORS == 8 && RUNG_TILE_MAX_ROWS == 16 && RUNG_STREAM_MAX_ROWS == 8 &&
+                   RUNG_DOT_MAX_COLS == 8 && RUNG_RANK_STEPS == 10 && RUNG_SHORT_STEPS == 12,
+               "each place of a family's table has a recorder");
+
+/* ---- walks ---- */
+
+typedef struct machine {
+    const char *processor, *family;
+    rung_caches caches;
+    rung_cpu_kernel kernel, half; /* recorders */
+    rung_pool *pool;
+} machine;
+
+/* Two sizes are drawn, the third one walks. */
+typedef struct walk {
+    int64_t size[3]; /* m, n, k */
+    int along;
+    int64_t pad_a, pad_b, pad_c, page; /* page: leading dimensions are multiples of it; 0: they are not */
+    int shift_c, beta, bias;
+} walk;
+
+static uint64_t drawn;
+
+static int64_t draw(int64_t below)
+{
+    drawn += 0x9e3779b97f4a7c15u;
+    uint64_t x = (drawn ^ drawn >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return (int64_t)((x ^ x >> 31) >> 1) % below;
+}
+
+/* Draws a size between 1 and 8191, as often between 1 and 2 as between 4096 and 8192. */
+static int64_t draw_size(void)
+{
+    int64_t least = (int64_t)1 << draw(13);
+    return least + draw(least);
+}
+
+static walk draw_walk(void)
+{
+    walk w = {.along = (int)draw(3)};
+    for (int i = 0; i < 3; i++)
+        w.size[i] = draw_size();
+    w.beta = draw(4) == 0;
+    w.shift_c = draw(3) == 0;
+    w.bias = draw(4) ? 0 : 1 + (int)draw(2);
+    if (draw(4) == 0) {
+        w.page = 1024;
+    } else if (draw(2)) {
+        w.pad_a = draw(40);
+        w.pad_b = draw(40);
+        w.pad_c = draw(40);
+    }
+    return w;
+}
+
+static int64_t leading(int64_t line, int64_t pad, int64_t page)
+{
+    return page ? round_up(line, page) : line + pad;
+}
+
+static rung_cpu_args args_at(const machine *on, const walk *w, int64_t at, int trans_a, int trans_b)
+{
+    int64_t size[3] = {w->size[0], w->size[1], w->size[2]};
+    size[w->along] = at;
+    int64_t m = size[0], n = size[1], k = size[2];
+    return (rung_cpu_args){.kernel = &on->kernel,
+                           .m = m,
+                           .n = n,
+                           .k = k,
+                           .a = a,
+                           .lda = leading(trans_a ? m : k, w->pad_a, w->page),
+                           .b = b,
+                           .ldb = leading(trans_b ? k : n, w->pad_b, w->page),
+                           .c = c + w->shift_c,
+                           .ldc = leading(n, w->pad_c, w->page),
+                           .alpha = 1.0f,
+                           .beta = w->beta ? 0.5f : 0.0f,
+                           .trans_a = trans_a,
+                           .trans_b = trans_b,
+                           .threads = 1,
+                           .pool = on->pool,
+                           .caches = &on->caches,
+                           .batch = 1,
+                           .bias_kind = (rung_bias)w->bias,
+                           .bias = w->bias ? a + SIDE_FLOATS_MOST : NULL,
+                           .activation = w->bias ? RUNG_RELU : RUNG_IDENTITY};
+}
+
+/* Returns whether operands of this size have room here. */
+static int fits(const rung_cpu_args *p)
+{
+    return (p->trans_a ? p->k : p->m) * p->lda <= SIDE_FLOATS_MOST &&
+           (p->trans_b ? p->n : p->k) * p->ldb <= SIDE_FLOATS_MOST && p->m * p->ldc <= SIDE_FLOATS_MOST;
+}
+
+/* Names what of a plan does not grow with the sizes. */
+static void name_plan(const rung_cpu_args *p, char *name, size_t bytes)
+{
+    static const char *const paths[] = {"tiny", "direct", "stream", "packb", "outer",   "past",
+                                        "rank", "short",  "packed", "dot",   "swapped", "long"};
+    static const char *const asks[] = {"", ",after", ",beside", ",below"};
+    gemm_plan plan = rung_gemm_plan(p, p->caches);
+    int has_inner = plan.path == PATH_LONG_K || plan.path == PATH_SWAPPED;
+    snprintf(name, bytes, "%s%s%s%s%s%s%s%s%s%s%.0d", paths[plan.path], has_inner ? "/" : "",
+             has_inner ? paths[plan.inner] : "", plan.of_b ? ",b" : "", plan.turned ? ",turned" : "",
+             plan.narrow ? ",narrow" : "", plan.fetch ? ",fetch" : "", asks[plan.asks_b], plan.one_row ? ",row" : "",
+             plan.last ? ",last" : "", plan.last);
+}
+
+/* Sums up the calls of a product; of a long one also those of two threads. */
+static uint64_t calls_of(rung_cpu_args p)
+{
+    enum { WORK_OF_TWO = 1 << 24 }; /* which two threads share, however long ago they had work */
+    atomic_store(&calls_told, 0);
+    if (rung_cpu_gemm(&p) != RUNG_SUCCESS)
+        exit(2);
+    uint64_t told = atomic_load(&calls_told);
+    if ((double)p.m * (double)p.n * (double)p.k < WORK_OF_TWO)
+        return told;
+    p.threads = 2;
+    atomic_store(&calls_told, 0);
+    if (rung_cpu_gemm(&p) != RUNG_SUCCESS)
+        exit(2);
+    return mix(told, (int64_t)atomic_load(&calls_told));
+}
+
+static void grow(char **text, size_t *length, const char *more)
+{
+    size_t bytes = strlen(more);
+    *text = realloc(*text, *length + bytes + 1);
+    if (!*text)
+        exit(2);
+    memcpy(*text + *length, more, bytes + 1);
+    *length += bytes;
+}
+
+/* Walks, and returns "m=1: tiny 7: direct ..., calls 1234abcd": the sizes from which on each plan holds, and the sum of
+ * the calls at these sizes, and of the blocks at all. The caller frees it. */
+static char *take(const machine *on, const walk *w, int trans_a, int trans_b)
+{
+    enum { EVERY_ONE_BELOW = 130 };
+    char *text = NULL, name[96], before[96] = "", piece[160];
+    size_t length = 0;
+    uint64_t calls = 0;
+    static const char dimension[] = "mnk";
+    snprintf(piece, sizeof piece, "%s %s %c%c %lldx%lldx%lld along %c%s%s:", on->processor, on->family,
+             trans_a ? 'T' : 'N', trans_b ? 'T' : 'N', (long long)w->size[0], (long long)w->size[1],
+             (long long)w->size[2], dimension[w->along],
+             w->beta   ? " with beta"
+             : w->bias ? " with bias"
+                       : "",
+             w->page ? " in pages" : "");
+    grow(&text, &length, piece);
+    for (int64_t at = 1; at <= 20000; at += at < EVERY_ONE_BELOW ? 1 : at / 64 + draw(3)) {
+        rung_cpu_args p = args_at(on, w, at, trans_a, trans_b);
+        if (!fits(&p))
+            break;
+        gemm_plan plan = rung_gemm_plan(&p, p.caches);
+        calls = mix(mix(mix(mix(mix(calls, plan.mc), plan.kc), plan.nc), plan.chunk), plan.most);
+        calls = mix(mix(mix(calls, plan.parts), plan.split_m), rung_gemm_workspace(&p, &plan, p.n));
+        name_plan(&p, name, sizeof name);
+        if (strcmp(name, before) == 0)
+            continue;
+        calls = mix(calls, (int64_t)calls_of(p));
+        snprintf(piece, sizeof piece, " %lld %s", (long long)at, name);
+        grow(&text, &length, piece);
+        memcpy(before, name, sizeof before);
+    }
+    snprintf(piece, sizeof piece, "; %08x", (unsigned)(calls ^ calls >> 32));
+    grow(&text, &length, piece);
+    return text;
+}
+
+/* Some walks are printed, many more are summed up in a line. */
+static void tell(const machine *on, int trans_a, int trans_b, int every)
+{
+    enum { PRINTED = 10, SUMMED_UP = 150 };
+    uint64_t all = 0;
+    for (int i = 0; i < PRINTED + SUMMED_UP; i++) {
+        walk w = draw_walk();
+        char *said = take(on, &w, trans_a, trans_b);
+        if (i < PRINTED || every)
+            puts(said);
+        for (const char *at = said; i >= PRINTED && *at; at++)
+            all = mix(all, *at);
+        free(said);
+    }
+    printf("%s %s %c%c %d more walks; %08x\n", on->processor, on->family, trans_a ? 'T' : 'N', trans_b ? 'T' : 'N',
+           SUMMED_UP, (unsigned)(all ^ all >> 32));
+}
+
+static float *reserve(void)
+{
+    void *at = mmap(NULL, (size_t)OPERAND_FLOATS * 4, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED)
+        exit(2);
+    return at;
+}
+
+int main(int count, char **words)
+{
+    static const struct {
+        const char *processor, *family;
+    } each[] = {{"zen3", "avx2_f32_6x16"},   {"zen4", "avx512_f32_8x48"},    {"zen4", "avx512_f32_8x24"},
+                {"zen5", "avx512_f32_8x48"}, {"emerald", "avx512_f32_8x48"}, {"emerald", "avx2_f32_6x16"},
+                {"zen5", "portable_f32_8x8"}};
+    a = reserve(), b = reserve(), c = reserve();
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+        setenv("RUNG_CPU_PLAN", each[i].processor, 1);
+        const rung_cpu_kernel *family = rung_cpu_kernel_of(rung_kernel_find(each[i].family));
+        machine on = {each[i].processor, each[i].family, rung_cpu_caches(), *family, {0}, rung_pool_create()};
+        record_0(&on.kernel);
+        if (family->half) {
+            on.half = *family->half;
+            record_1(&on.half);
+            on.kernel.half = &on.half;
+        }
+        drawn = 20261126; /* the same walks on each */
+        for (int trans = 0; trans < 4; trans++)
+            tell(&on, trans & 1, trans >> 1, count > 1 && strcmp(words[1], "every") == 0);
+        rung_pool_destroy(on.pool);
+    }
+    return 0;
+}

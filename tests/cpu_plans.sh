@@ -1,0 +1,15 @@
+#!/bin/sh
+# How the CPU backend would compute drawn products is what results/plans-cpu.txt says: a changed rule, block, strip or request shows there, also
+# where no result changes. usage: cpu_plans.sh CPU_PLANS SOURCE_DIR
+set -u
+work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
+"$1" >"$work/now" || { echo "FAILED: $1 ended with $?"; exit 1; }
+grep -v '^#' "$2/results/plans-cpu.txt" >"$work/kept"
+if diff "$work/kept" "$work/now" >"$work/difference" && [ -s "$work/now" ]; then
+    echo "$(wc -l <"$work/now") lines of plans are as they were"
+    exit 0
+fi
+head -n 60 "$work/difference"
+echo "Where that is meant: (sed -n '/^#/p' results/plans-cpu.txt; build/release/tests/cpu_plans) >build/plans && mv build/plans results/plans-cpu.txt"
+echo "The walks that are summed up in a line are printed by: build/release/tests/cpu_plans every"
+exit 1

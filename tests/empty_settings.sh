@@ -1,0 +1,28 @@
+#!/bin/sh
+# A setting of the environment that is there and empty is as one that is not there, whichever it is: scripts clear settings so. On a machine
+# without a GPU; names of files are another matter.
+# usage: empty_settings.sh RUNG SOURCE_DIR
+rung=$1 bad=0 looked=0
+work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
+export RUNG_CACHE_DIR="$work" HOME="$work"
+names=$(cd "$2" && grep -rhoE 'getenv\("RUNG_[A-Z_0-9]+"\)' src lab cli shim | sed 's/.*"\(.*\)".*/\1/' | sort -u)
+tell() { # all that three verbs say
+    "$rung" explain --device cpu 300x200x100 2>&1
+    echo "ended with $?"
+    "$rung" verify --device cpu --math strict --case NN:17x19x23:row --format csv 2>&1 | sed "s/,[0-9.]*,$//"
+    echo "ended with $?"
+    "$rung" lens l02_coalesced 8x9x10 --format csv 2>&1
+    echo "ended with $?"
+}
+for name in $names; do
+    [ "$name" = RUNG_CACHE_DIR ] || unset "$name"
+done
+tell >"$work/unset"
+for name in $names; do
+    case $name in RUNG_CACHE_DIR | RUNG_LENS | RUNG_LENS_KERNELS) continue ;; esac # the first keeps away what was tuned here; no file is named ""
+    looked=$((looked + 1))
+    (eval "export $name="; tell) >"$work/empty"
+    cmp -s "$work/unset" "$work/empty" || { echo "FAILED: with an empty $name:"; diff "$work/unset" "$work/empty" | head -n 5; bad=1; }
+done
+echo "$looked settings are as if they were not there where they are empty"
+[ $looked -ge 25 ] && [ $bad = 0 ]

@@ -1,0 +1,305 @@
+/* Tells what the CUDA backend's host side does for drawn products, in front of the stand-in for libcuda: which kernel,
+ * its launches, a sum over all that launches, copies and fills are given, one over the names of the driver's calls in
+ * their order, and one over the plan as it is printed; of a kernel that refuses, the sentence. Every production kernel
+ * and the planner's own choice is asked, with operands on the device and in host memory. tests/gpu/launches.sh compares
+ * this with results/launches-gpu.txt. usage: launches STAND_IN [every] (every: also the products that are summed up) */
+#include "fake_libcuda.h"
+#include "rung.h"
+#include "rung_catalog.h"
+
+#include "cuda/device/args.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPERAND_FLOATS = 1 << 22, PLAN_BYTES = 1 << 16, MOST_BATCH = 8 };
+
+static fake *gpu;
+static float *on_device[3], *on_host[3];
+static void *arrays[3];
+
+/* ---- products ---- */
+
+typedef struct call {
+    const char *kernel; /* NULL: the planner chooses */
+    int arch, in_host, arrays, device_scalars;
+    int huge;       /* it is planned and not run: there is no memory for it here */
+    int capturing;  /* into a graph */
+    int64_t memory; /* bytes that the device still gives; negative: enough */
+    rung_math math;
+    int64_t limit;
+    rung_gemm gemm;
+    char said[2 * FAKE_LAUNCHED_BYTES];
+} call;
+
+static uint64_t dice;
+
+static int draw(int below)
+{
+    dice = dice * 6364136223846793005u + 1442695040888963407u;
+    return (int)((dice >> 33) % (uint64_t)below);
+}
+
+/* Draws a size between 1 and 2^powers - 1, as often between 1 and 2 as in the upper half; half of the larger ones are
+ * whole fours. */
+static int64_t draw_size(int powers)
+{
+    int64_t least = (int64_t)1 << draw(powers), size = least + draw((int)least);
+    return size > 8 && draw(2) ? size & -4 : size;
+}
+
+static void draw_operand(int64_t *ld, int64_t *stride, int64_t lines, int64_t length, int pad)
+{
+    *ld = length + pad;
+    *stride = lines * *ld + (pad ? 4 * draw(3) : 0);
+}
+
+static int64_t floats_of(const rung_gemm *g, int64_t stride, int64_t lines, int64_t ld)
+{
+    return (g->batch - 1) * stride + lines * ld + 4;
+}
+
+/* Draws a product whose operands have room here. */
+static rung_gemm draw_product(call *c)
+{
+    static const int64_t limits[] = {0, 0, 0, 0, 0, -1, 1 << 20, 12 << 20}, memories[] = {0, 1 << 18, 1 << 21, 1 << 24};
+    rung_gemm g;
+    int64_t lines[3];
+    c->huge = draw(8) == 0;
+    do {
+        const int pads[] = {0, 0, 0, 1, 2, 3, 4}, row = draw(2);
+        rung_gemm_init(&g);
+        g.layout = row ? RUNG_ROW_MAJOR : RUNG_COL_MAJOR;
+        g.trans_a = draw(2) ? RUNG_TRANS : RUNG_NO_TRANS, g.trans_b = draw(2) ? RUNG_TRANS : RUNG_NO_TRANS;
+        g.m = draw_size(12), g.n = draw_size(12), g.k = draw(40) ? draw_size(12) : 0;
+        if (c->huge)
+            *(draw(3) ? &g.k : draw(2) ? &g.m : &g.n) <<= draw(14);
+        if (draw(6) == 0)
+            *(draw(2) ? &g.m : &g.n) = 1;
+        g.batch = draw(3) ? 1 : 1 + draw(MOST_BATCH);
+        const int a_lines = row != (g.trans_a == RUNG_TRANS), b_lines = row != (g.trans_b == RUNG_TRANS);
+        lines[0] = a_lines ? g.m : g.k, lines[1] = b_lines ? g.k : g.n, lines[2] = row ? g.m : g.n;
+        draw_operand(&g.lda, &g.stride_a, lines[0], a_lines ? g.k : g.m, pads[draw(7)]);
+        draw_operand(&g.ldb, &g.stride_b, lines[1], b_lines ? g.n : g.k, pads[draw(7)]);
+        draw_operand(&g.ldc, &g.stride_c, lines[2], row ? g.n : g.m, pads[draw(7)]);
+        g.lda += g.lda == 0, g.ldb += g.ldb == 0;
+        if (draw(8) == 0)
+            *(draw(2) ? &g.stride_a : &g.stride_b) = 0;
+    } while (!c->huge && (floats_of(&g, g.stride_a, lines[0], g.lda) > OPERAND_FLOATS ||
+                          floats_of(&g, g.stride_b, lines[1], g.ldb) > OPERAND_FLOATS ||
+                          floats_of(&g, g.stride_c, lines[2], g.ldc) > OPERAND_FLOATS));
+    c->in_host = !c->kernel && draw(4) == 0;
+    float **at = c->in_host ? on_host : on_device;
+    g.a = at[0] + (draw(4) ? 0 : draw(4)), g.b = at[1] + (draw(4) ? 0 : draw(4)), g.c = at[2] + (draw(6) ? 0 : draw(4));
+    g.alpha = draw(8) ? 0.5f : 0.0f, g.beta = draw(2) ? 0.0f : 2.0f;
+    c->arrays = !c->in_host && draw(8) == 0;
+    if (c->arrays)
+        g.a_array = arrays[0], g.b_array = arrays[1], g.c_array = arrays[2];
+    c->device_scalars = !c->in_host && draw(8) == 0 ? 1 + draw(3) : 0; /* alpha, beta, both */
+    g.alpha_device = c->device_scalars & 1 ? on_device[0] : NULL;
+    g.beta_device = c->device_scalars & 2 ? on_device[0] + 1 : NULL;
+    g.bias_kind = draw(3) ? RUNG_NO_BIAS : draw(2) ? RUNG_BIAS_PER_ROW : RUNG_BIAS_PER_COLUMN;
+    g.bias = g.bias_kind ? at[0] + 8 : NULL;
+    g.activation = draw(4) ? RUNG_IDENTITY : draw(2) ? RUNG_RELU : RUNG_GELU;
+    c->math = (rung_math)draw(3);
+    c->limit = limits[draw(8)];
+    c->capturing = draw(10) == 0;
+    c->memory = draw(6) ? -1 : memories[draw(4)];
+    return g;
+}
+
+/* ---- what is said of one ---- */
+
+static uint64_t mix_text(uint64_t sum, const char *text)
+{
+    for (; *text; text++)
+        sum = (sum ^ (uint64_t)(unsigned char)*text) * 0x100000001b3u;
+    return sum;
+}
+
+static unsigned folded(uint64_t sum)
+{
+    return (unsigned)(sum ^ sum >> 32);
+}
+
+static void say_call(call *c)
+{
+    static const char *const maths[] = {"strict", "accurate", "fast"}, *const scalars[] = {"", " alpha there",
+                                                                                           " beta there",
+                                                                                           " scalars there"};
+    const rung_gemm *g = &c->gemm;
+    snprintf(c->said, sizeof c->said,
+             "%s sm_%d %s %s %c%c %lldx%lldx%lld ld %lld,%lld,%lld batch %lld%s%s%s bias %d act %d alpha %g beta %g "
+             "limit %lld%s memory %lld:",
+             c->kernel ? c->kernel : "planned", c->arch, maths[c->math], g->layout == RUNG_ROW_MAJOR ? "row" : "col",
+             g->trans_a == RUNG_TRANS ? 'T' : 'N', g->trans_b == RUNG_TRANS ? 'T' : 'N', (long long)g->m,
+             (long long)g->n, (long long)g->k, (long long)g->lda, (long long)g->ldb, (long long)g->ldc,
+             (long long)g->batch, c->arrays ? " arrays" : "", scalars[c->device_scalars], c->in_host ? " host" : "",
+             (int)g->bias_kind, (int)g->activation, (double)g->alpha, (double)g->beta, (long long)c->limit,
+             c->capturing ? " capturing" : "", (long long)c->memory);
+}
+
+static void add(call *c, const char *text)
+{
+    size_t length = strlen(c->said);
+    snprintf(c->said + length, sizeof c->said - length, " %s", text);
+}
+
+/* Runs a plan and adds what that did. */
+static void add_run(call *c, rung_context *context, rung_plan *plan)
+{
+    char sum[48];
+    gpu->launched[0] = gpu->log[0] = 0;
+    gpu->given = 0;
+    if (plan && !c->huge &&
+        (rung_plan_run(plan, &c->gemm) != RUNG_SUCCESS || rung_context_synchronize(context) != RUNG_SUCCESS))
+        add(c, rung_last_error());
+    for (char *at = gpu->launched; *at; at++)
+        *at = *at == '\n' ? ';' : *at;
+    snprintf(sum, sizeof sum, "given %08x calls %08x", folded(gpu->given), folded(mix_text(1, gpu->log)));
+    add(c, gpu->launched);
+    add(c, sum);
+}
+
+/* Adds what is planned where so much workspace is allowed. */
+static void add_limited(call *c, rung_context *context, int64_t bytes)
+{
+    char text[128];
+    rung_plan *plan = NULL;
+    rung_status status = rung_context_set_workspace_limit(context, bytes);
+    if (status == RUNG_SUCCESS)
+        status = c->kernel ? rung_plan_create_kernel(&plan, context, &c->gemm, c->kernel)
+                           : rung_plan_create(&plan, context, &c->gemm);
+    snprintf(text, sizeof text, "limit %lld: %s %lld", (long long)bytes,
+             status == RUNG_SUCCESS ? rung_plan_kernel(plan) : "none",
+             status == RUNG_SUCCESS ? (long long)rung_plan_workspace_bytes(plan) : 0);
+    if (status == RUNG_SUCCESS && rung_plan_workspace_bytes(plan) > bytes)
+        gpu->faults++; /* it takes more than it may */
+    add(c, text);
+    rung_plan_destroy(plan);
+}
+
+/* A plan runs twice: where little memory is left or a graph is captured, and as usual. Plans are remembered by a
+ * thread, buffers by a context: each product has new ones. */
+static void *run(void *of)
+{
+    call *c = of;
+    rung_context *context = NULL;
+    rung_plan *plan = NULL;
+    rung_config config;
+    char text[PLAN_BYTES], sum[48];
+    rung_config_init(&config);
+    config.device = c->arch == 90; /* what a device is like is asked once */
+    gpu->arch = c->arch;
+    c->gemm = draw_product(c);
+    if (c->arch == 90) /* the operands are another device's, as far as the driver knows */
+        config.pointers = c->in_host ? RUNG_POINTERS_HOST : RUNG_POINTERS_DEVICE;
+    config.math = c->math;
+    config.workspace_limit_bytes = c->limit;
+    say_call(c);
+    if (rung_context_create(&context, &config) != RUNG_SUCCESS) {
+        add(c, rung_last_error());
+        return NULL;
+    }
+    rung_status status = c->kernel ? rung_plan_create_kernel(&plan, context, &c->gemm, c->kernel)
+                                   : rung_plan_create(&plan, context, &c->gemm);
+    if (status != RUNG_SUCCESS)
+        add(c, rung_last_error());
+    const int64_t enough = gpu->memory_left;
+    if (c->memory >= 0)
+        gpu->memory_left = c->memory;
+    gpu->capturing = c->capturing;
+    add_run(c, context, plan);
+    gpu->memory_left = enough;
+    gpu->capturing = 0;
+    add_run(c, context, plan);
+    text[0] = 0;
+    if (plan)
+        rung_plan_print(plan, text, sizeof text);
+    snprintf(sum, sizeof sum, "plan %08x", folded(mix_text(1, text)));
+    add(c, sum);
+    const int64_t bytes = plan ? rung_plan_workspace_bytes(plan) : 0;
+    gpu->log[0] = 0;
+    rung_plan_destroy(plan);
+    const int64_t beside[] = {-1, 0, RUNG_TICKET_BYTES - 1, RUNG_TICKET_BYTES}; /* some families count counters, too */
+    for (size_t i = 0; i < sizeof beside / sizeof *beside && bytes > 1; i++)
+        add_limited(c, context, bytes + beside[i]);
+    rung_context_destroy(context);
+    snprintf(sum, sizeof sum, "end %08x", folded(mix_text(1, gpu->log)));
+    add(c, sum);
+    return NULL;
+}
+
+/* ---- all of them ---- */
+
+/* Some products are printed, more are summed up in a line. */
+static void tell(const char *kernel, int arch, int printed, int summed_up, int every)
+{
+    static call c;
+    uint64_t all = 1;
+    for (int i = 0; i < printed + summed_up; i++) {
+        pthread_t thread;
+        c.kernel = kernel;
+        c.arch = arch;
+        if (pthread_create(&thread, NULL, run, &c) || pthread_join(thread, NULL))
+            exit(2);
+        if (i < printed || every)
+            puts(c.said);
+        if (i >= printed)
+            all = mix_text(all, c.said);
+    }
+    printf("%s sm_%d: %d more products %08x\n", kernel ? kernel : "planned", arch, summed_up, folded(all));
+}
+
+static void find(void *stand_in, const char *name, void *function)
+{
+    *(void **)function = dlsym(stand_in, name);
+    if (!*(void **)function)
+        exit(2);
+}
+
+int main(int count, char **words)
+{
+    void *stand_in = count > 1 ? dlopen(words[1], RTLD_NOW) : NULL;
+    const int every = count > 2 && strcmp(words[2], "every") == 0;
+    fake_state_function *state;
+    int (*alloc)(unsigned long long *, size_t);
+    unsigned long long at;
+    if (!stand_in)
+        return 2;
+    setenv("RUNG_LIBCUDA", words[1], 1);
+    find(stand_in, "fake_state", &state);
+    find(stand_in, "cuMemAlloc_v2", &alloc);
+    gpu = state();
+    gpu->devices = 2;
+    gpu->idle = 1; /* nothing is computed */
+    for (int i = 0; i < 3; i++) {
+        on_host[i] = calloc(OPERAND_FLOATS, sizeof(float));
+        if (!on_host[i] || alloc(&at, OPERAND_FLOATS * sizeof(float)))
+            return 2;
+        on_device[i] = (float *)(uintptr_t)at;
+        memset(on_device[i], 0, OPERAND_FLOATS * sizeof(float));
+        if (alloc(&at, MOST_BATCH * 2 * sizeof(float *)))
+            return 2;
+        arrays[i] = (void *)(uintptr_t)at;
+        for (int j = 0; j < 2 * MOST_BATCH; j++)
+            ((float **)arrays[i])[j] = on_device[i];
+    }
+    static const int archs[] = {80, 90};
+    for (int i = 0; i < 2; i++) {
+        dice = (uint64_t)archs[i];
+        tell(NULL, archs[i], 60, 600, every);
+    }
+    for (int i = 0; i < rung_kernel_count(); i++) {
+        const rung_kernel *k = rung_kernel_at(i);
+        dice = 7; /* the same products for each, whatever kernels come and go */
+        if (k->backend == RUNG_BACKEND_CUDA && k->role == RUNG_PRODUCTION)
+            tell(k->name, 90, 3, 200, every);
+    }
+    if (gpu->faults)
+        printf("%d faults\n", gpu->faults);
+    return gpu->faults != 0;
+}
