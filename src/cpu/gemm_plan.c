@@ -413,8 +413,7 @@ static void outer_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_cac
 static int last_beside_packed(const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { L3_SHARE = 8 };
-    int last = p->trans_b && p->m * p->k * 4 <= caches->l3_bytes / L3_SHARE ? last_as_dots(p) : 0;
-    return last < p->n ? last : 0;
+    return p->trans_b && p->m * p->k * 4 <= caches->l3_bytes / L3_SHARE ? last_as_dots(p) : 0;
 }
 
 static void pack_b_blocks(gemm_plan *plan, const rung_cpu_args *product, const rung_caches *caches)

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "cuda/device/args.h"
@@ -205,13 +206,30 @@ static int current_device(void)
     return depth ? (int)((uintptr_t)stack[depth - 1] % FAKE_OTHER_CONTEXT) - 1 : 0;
 }
 
+enum { PAGE_BYTES = 4096 };
+
+/* Returns memory for a block. Where nothing is computed its address is the same in each run, since what a call is given
+ * may follow from where its operands lie. */
+static char *memory_of(size_t bytes)
+{
+    static uintptr_t next = (uintptr_t)1 << 44;
+    if (!state.idle)
+        return malloc(bytes);
+    void *at = mmap((void *)next, bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    next += (bytes / PAGE_BYTES + 2) * PAGE_BYTES;
+    return at == MAP_FAILED ? NULL : at;
+}
+
 static CUresult allocate(CUdeviceptr *out, size_t bytes, int device)
 {
     if (device >= 0 && (int64_t)bytes > state.memory_left)
         return CUDA_ERROR_OUT_OF_MEMORY;
     for (int i = 0; i < MOST_BLOCKS; i++)
         if (!blocks[i].at) {
-            blocks[i] = (block){malloc(bytes), bytes, device, 0};
+            blocks[i] = (block){memory_of(bytes), bytes, device, 0};
+            if (!blocks[i].at)
+                return CUDA_ERROR_OUT_OF_MEMORY;
             if (!state.idle)
                 memset(blocks[i].at, 0xff, bytes); /* NaN */
             *out = (CUdeviceptr)(uintptr_t)blocks[i].at;
@@ -229,7 +247,10 @@ static CUresult release(CUdeviceptr at)
         return CUDA_ERROR_INVALID_VALUE;
     }
     b->device < 0 ? state.pinned-- : state.memory--;
-    free(b->at);
+    if ((uintptr_t)b->at >> 44 == 1)
+        munmap(b->at, b->bytes);
+    else
+        free(b->at);
     memset(b, 0, sizeof *b);
     return CUDA_SUCCESS;
 }
