@@ -208,12 +208,12 @@ static int current_device(void)
 
 enum { PAGE_BYTES = 4096 };
 
-/* Returns memory for a block. Where nothing is computed its address is the same in each run, since what a call is given
- * may follow from where its operands lie. */
+/* Returns memory for a block. In order its address is the same in each run, since what a call is given may follow from
+ * where its operands lie. */
 static char *memory_of(size_t bytes)
 {
     static uintptr_t next = (uintptr_t)1 << 44;
-    if (!state.idle)
+    if (!state.in_order)
         return malloc(bytes);
     void *at = mmap((void *)next, bytes, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
@@ -228,8 +228,6 @@ static CUresult allocate(CUdeviceptr *out, size_t bytes, int device)
     for (int i = 0; i < MOST_BLOCKS; i++)
         if (!blocks[i].at) {
             blocks[i] = (block){memory_of(bytes), bytes, device, 0};
-            if (!blocks[i].at)
-                return CUDA_ERROR_OUT_OF_MEMORY;
             if (!state.idle)
                 memset(blocks[i].at, 0xff, bytes); /* NaN */
             *out = (CUdeviceptr)(uintptr_t)blocks[i].at;

@@ -14,6 +14,7 @@ typedef struct fake {
     int capturing;              /* every stream says it is being captured */
     int recording;              /* some other thread records a graph: calls that would end that are faults */
     int idle;                   /* kernels do nothing */
+    int in_order;               /* blocks of memory follow each other from the same address on, in each run */
     unsigned eager;             /* bit i: the i-th stream (0: NULL) works at once; the others as late as they may */
     /* One call fails: the fail_call-th from now, or every one called fail_name, or all from the lost_call-th on. */
     long calls, fail_call, lost_call;

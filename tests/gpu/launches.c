@@ -275,7 +275,7 @@ int main(int count, char **words)
     find(stand_in, "cuMemAlloc_v2", &alloc);
     gpu = state();
     gpu->devices = 2;
-    gpu->idle = 1; /* nothing is computed */
+    gpu->idle = gpu->in_order = 1; /* nothing is computed */
     for (int i = 0; i < 3; i++) {
         on_host[i] = calloc(OPERAND_FLOATS, sizeof(float));
         if (!on_host[i] || alloc(&at, OPERAND_FLOATS * sizeof(float)))

@@ -207,8 +207,8 @@ int main(int count, char **words)
     setenv("RUNG_LIBCUDA", words[1], 1);
     setenv("RUNG_MULTI_WAVE", "5000", 1);
     gpu = state();
-    gpu->devices = 2 * RANKS; /* the second half of them are Hoppers */
-    gpu->idle = 1;            /* nothing is computed */
+    gpu->devices = 2 * RANKS;      /* the second half of them are Hoppers */
+    gpu->idle = gpu->in_order = 1; /* nothing is computed */
     for (int kind = 0; kind < KINDS; kind++) {
         uint64_t all = 1;
         for (int i = 0; i < PRINTED + SUMMED_UP; i++) {
