@@ -292,6 +292,9 @@ forget
 look "the long tests too" 0 "three: no GPU$" test --exhaustive -R fuzz
 logged "^ctest .* -C Exhaustive -R fuzz$"
 forget
+look "tests by name" 0 "three: no GPU$" test fuzz_cpu bits -j 1
+logged '^ctest .* -R \^\(fuzz_cpu\|bits\)\$ --no-tests=error -j 1$'
+forget
 look "ten times beside busy loops" 0 "three: no GPU$" test --busy 10 -R fuzz
 logged "^ctest .* --repeat until-fail:10 -R fuzz$"
 [ "$(cat "$work/state/beside")" -eq 3 ] || { echo "FAIL: beside the tests run $(cat "$work/state/beside") processes, not two loops and ctest"; failed=1; }
