@@ -4,6 +4,7 @@
  * and the planner's own choice is asked, with operands on the device and in host memory. tests/gpu/launches.sh compares
  * this with results/launches-gpu.txt. usage: launches STAND_IN [every] (every: also the products that are summed up) */
 #include "fake_libcuda.h"
+#include "sums.h"
 #include "rung.h"
 #include "rung_catalog.h"
 
@@ -112,18 +113,6 @@ static rung_gemm draw_product(call *c)
 }
 
 /* ---- what is said of one ---- */
-
-static uint64_t mix_text(uint64_t sum, const char *text)
-{
-    for (; *text; text++)
-        sum = (sum ^ (uint64_t)(unsigned char)*text) * 0x100000001b3u;
-    return sum;
-}
-
-static unsigned folded(uint64_t sum)
-{
-    return (unsigned)(sum ^ sum >> 32);
-}
 
 static void say_call(call *c)
 {

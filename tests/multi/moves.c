@@ -3,6 +3,7 @@
  * the names of the driver's calls in their order, and one over the spans that tracing shows. tests/gpu/launches.sh
  * compares this with results/moves-gpu.txt. usage: moves STAND_IN [every] (every: also what is summed up in a line) */
 #include "../gpu/fake_libcuda.h"
+#include "../gpu/sums.h"
 #include "rung_multi.h"
 
 #include <dlfcn.h>
@@ -26,18 +27,6 @@ static int64_t draw_size(void)
 {
     int64_t least = (int64_t)1 << draw(9);
     return least + draw((int)least);
-}
-
-static uint64_t mix_text(uint64_t sum, const char *text)
-{
-    for (; *text; text++)
-        sum = (sum ^ (uint64_t)(unsigned char)*text) * 0x100000001b3u;
-    return sum;
-}
-
-static unsigned folded(uint64_t sum)
-{
-    return (unsigned)(sum ^ sum >> 32);
 }
 
 static uint64_t mix_number(uint64_t sum, int64_t number)
