@@ -58,6 +58,16 @@ static void note_tile(int which, int64_t k, const float *from_a, int64_t lda, co
     note(hash);
 }
 
+/* Tiles in turn are told as if each had been called. */
+static void note_run(int which, const rung_tile_run *run, int64_t k, const float *from_a, int64_t lda,
+                     const float *from_b, int64_t ldb, const float *to, const rung_tile_out *out)
+{
+    rung_tile_out each = *out;
+    each.ask_b = RUNG_ASK_NOTHING;
+    for (int64_t t = 0; t < run->count; t++)
+        note_tile(which, k, from_a + t * run->a_next, lda, from_b + t * run->b_next, ldb, to + t * run->c_next, &each);
+}
+
 static void note_rows(int which, const rung_rank_args *x, int has_groups)
 {
     uint64_t hash = mix_address(mix_address(mix_address(mix(2, which), x->a), x->b), x->c);
@@ -111,6 +121,13 @@ static void note_finish(int which, const float *at, int64_t ldc, int64_t m, int6
                                                        const rung_tile_out *out)                                       \
     {                                                                                                                  \
         note_tile(((family * 2 + kind) * 8 + nv) * 16 + rows, k, from_a, lda, from_b, ldb, to, out);                   \
+    }
+#define RUN(family, kind, nv, rows)                                                                                    \
+    static void run_##family##_##kind##_##nv##_##rows(const rung_tile_run *run, int64_t k, const float *from_a,        \
+                                                      int64_t lda, const float *from_b, int64_t ldb, float *to,        \
+                                                      const rung_tile_out *out)                                        \
+    {                                                                                                                  \
+        note_run(((family * 2 + kind) * 8 + nv) * 16 + rows, run, k, from_a, lda, from_b, ldb, to, out);               \
     }
 #define STREAM(family, rows)                                                                                           \
     static void stream_##family##_##rows(int64_t steps, int64_t columns, const float *from_a, const float *from_b,     \
@@ -176,7 +193,7 @@ static void note_finish(int which, const float *at, int64_t ldc, int64_t m, int6
     EACH_16(X, family, kind, 4) EACH_16(X, family, kind, 5) EACH_16(X, family, kind, 6) EACH_16(X, family, kind, 7)
 #define EACH_TILE(X, family) EACH_NV(X, family, 0) EACH_NV(X, family, 1)
 #define EACH_FUNCTION(family)                                                                                          \
-    EACH_TILE(TILE, family)                                                                                            \
+    EACH_TILE(TILE, family) EACH_TILE(RUN, family)                                                                     \
     EACH_8(STREAM, family) EACH_8(DOT, family) EACH_10(RANK, family) EACH_12(SHORT, family) OTHERS(family)
 EACH_FUNCTION(0)
 EACH_FUNCTION(1)
@@ -184,6 +201,7 @@ EACH_FUNCTION(1)
 /* Replaces what a family's table holds, and leaves empty what is empty in it. */
 #define PUT(place, function) (place) = (place) ? (function) : NULL;
 #define PUT_TILE(family, kind, nv, rows) PUT(to->tile[kind][nv][rows], tile_##family##_##kind##_##nv##_##rows)
+#define PUT_RUN(family, kind, nv, rows) PUT(to->run[kind][nv][rows], run_##family##_##kind##_##nv##_##rows)
 #define PUT_STREAM(family, rows) PUT(to->stream[rows], stream_##family##_##rows)
 #define PUT_DOT(family, columns) PUT(to->dot[columns], dot_##family##_##columns)
 #define PUT_RANK(family, k) PUT(to->rank[k], rank_##family##_##k)
@@ -191,7 +209,7 @@ EACH_FUNCTION(1)
 #define RECORDING(family)                                                                                              \
     static void record_##family(rung_cpu_kernel *to)                                                                   \
     {                                                                                                                  \
-        EACH_TILE(PUT_TILE, family)                                                                                    \
+        EACH_TILE(PUT_TILE, family) EACH_TILE(PUT_RUN, family)                                                         \
         EACH_8(PUT_STREAM, family)                                                                                     \
         EACH_8(PUT_DOT, family)                                                                                        \
         EACH_10(PUT_RANK, family)                                                                                      \

@@ -40,55 +40,105 @@ static void ask_b(const block *s, int columns, int64_t t, int64_t ldb, rung_tile
     out->ask_at += t * LINE_FLOATS;
 }
 
-/* Computes all rows of one group of `nv` vectors of columns. */
+/* Returns whether tiles go in turn: all their vectors are in use, and they ask for nothing but C. With a long k there
+ * is little to gain, and the loop over tiles takes registers from the loop over steps. */
+static int go_in_turn(const block *s, const rung_cpu_kernel *kernel, const rung_tile_out *out)
+{
+    enum { STEPS_MOST = 96 };
+    return s->k <= STEPS_MOST && out->b_lanes == kernel->vl && out->lanes == kernel->vl && s->asks_b == ASKS_NOTHING &&
+           !s->fetch_rows;
+}
+
+/* Returns the most rows of A in place that a tile of `nv` vectors takes. */
+static int64_t rows_of_tile(const block *s, const rung_cpu_kernel *kernel, int nv)
+{
+    int most = kernel->max_rows[nv - 1];
+    return s->rows_most && s->rows_most < most ? s->rows_most : most;
+}
+
+/* Computes all rows of one group of `nv` vectors of columns, with A packed. While tiles run, they ask for raw operands,
+ * or for their part of the next group of B. */
+static void sweep_packed_rows(const block *s, const rung_cpu_kernel *kernel, const float *b, int64_t ldb, float *c,
+                              int nv, rung_tile_out *out)
+{
+    const rung_tile_fn *tiles = kernel->tile[s->kind][nv - 1];
+    int mr = s->kernel->mr;
+    const float *after = b + s->k * nv * kernel->vl;
+    int64_t part = round_up(divide_up(s->k * nv * kernel->vl, divide_up(s->m, mr)), RUNG_FETCH_FLOATS);
+    for (int64_t i = 0; i < s->m; i += mr, after += part) {
+        if (kernel != s->kernel)
+            out->fetch = (rung_fetch){0};
+        else if (!s->next || !fetch_ahead(s->next, s->k, &out->fetch))
+            out->fetch = (rung_fetch){.at = after, .end = after + part, .gap = -part};
+        tiles[min64(s->m - i, mr) - 1](s->k, s->a + i * s->k, mr, b, ldb, c + i * out->ldc, out);
+    }
+}
+
+/* The same with A in place. Tiles of as many rows go in turn, unless they ask for B, or for A's next rows. */
 static void sweep_rows(const block *s, const rung_cpu_kernel *kernel, const float *b, int64_t ldb, float *c, int nv,
                        rung_tile_out *out)
 {
-    const rung_tile_fn *tiles = kernel->tile[s->kind][nv - 1];
-    if (s->packed_a) { /* while tiles run, they ask for raw operands, or for their part of the next group of B */
-        int mr = s->kernel->mr;
-        const float *after = b + s->k * nv * kernel->vl;
-        int64_t part = round_up(divide_up(s->k * nv * kernel->vl, divide_up(s->m, mr)), RUNG_FETCH_FLOATS);
-        for (int64_t i = 0; i < s->m; i += mr, after += part) {
-            if (kernel != s->kernel)
-                out->fetch = (rung_fetch){0};
-            else if (!s->next || !fetch_ahead(s->next, s->k, &out->fetch))
-                out->fetch = (rung_fetch){.at = after, .end = after + part, .gap = -part};
-            tiles[min64(s->m - i, mr) - 1](s->k, s->a + i * s->k, mr, b, ldb, c + i * out->ldc, out);
+    int64_t most = rows_of_tile(s, kernel, nv), row_step = s->kind == RUNG_A_BY_ROW ? s->lda : 1;
+    int64_t count = divide_up(s->m, most), least = s->m / count, extra = s->m % count, i = 0;
+    int in_turn = go_in_turn(s, kernel, out);
+    for (int64_t t = 0; t < count;) {
+        int64_t rows = least + (t < extra), alike = (t < extra ? extra : count) - t;
+        const float *a = s->a + i * row_step;
+        if (in_turn && alike > 1) {
+            rung_tile_run run = {.count = alike, .a_next = rows * row_step, .c_next = rows * out->ldc};
+            kernel->run[s->kind][nv - 1][rows - 1](&run, s->k, a, s->lda, b, ldb, c + i * out->ldc, out);
+        } else {
+            alike = 1;
+            if (s->fetch_rows)
+                fetch_a(s, i + rows, rows);
+            ask_b(s, nv * kernel->vl, t, ldb, out);
+            kernel->tile[s->kind][nv - 1][rows - 1](s->k, a, s->lda, b, ldb, c + i * out->ldc, out);
         }
-        return;
+        i += alike * rows;
+        t += alike;
     }
-    int most = s->rows_most && s->rows_most < kernel->max_rows[nv - 1] ? s->rows_most : kernel->max_rows[nv - 1];
-    int64_t count = s->m <= most ? 1 : divide_up(s->m, most), i = 0;
-    int64_t least = count == 1 ? s->m : s->m / count, extra = count == 1 ? 0 : s->m % count;
-    int64_t row_step = s->kind == RUNG_A_BY_ROW ? s->lda : 1;
-    for (int64_t t = 0; t < count; t++) {
-        int64_t rows = least + (t < extra);
-        if (s->fetch_rows)
-            fetch_a(s, i + rows, rows);
-        ask_b(s, nv * kernel->vl, t, ldb, out);
-        tiles[rows - 1](s->k, s->a + i * row_step, s->lda, b, ldb, c + i * out->ldc, out);
-        i += rows;
-    }
+}
+
+/* Returns how many groups from `group` on, which is wholly in use, are as wide and wholly in use as well. */
+static int64_t groups_alike(const block *s, const grouping *by, int64_t group, int64_t end, int64_t column)
+{
+    int64_t width = (int64_t)group_vectors(by, group) * s->kernel->vl, whole = by->groups - by->tail;
+    if (is_tail(by, group))
+        return 1;
+    int64_t alike = min64(group < by->wide ? by->wide : whole, end) - group;
+    return column + alike * width > s->n ? alike - 1 : alike;
 }
 
 void rung_gemm_sweep_groups(const block *s, const grouping *by, int64_t first, int64_t count)
 {
     int vl = s->kernel->vl, stream = s->out.stream;
+    int64_t j = 0, end = first + count, alike;
     rung_tile_out out = s->out;
-    int64_t j = 0;
-    for (int64_t g = first; g < first + count; g++) {
+    for (int64_t g = first; g < end; g += alike) {
         int nv = group_vectors(by, g);
         const rung_cpu_kernel *kernel = is_tail(by, g) ? s->tail : s->kernel;
-        int64_t width = min64((int64_t)nv * vl, s->n - j);
+        int64_t width = min64((int64_t)nv * vl, s->n - j), ldb = s->packed_b ? (int64_t)nv * vl : s->ldb;
+        const float *b = s->b + (s->packed_b ? j * s->k : j);
+        float *c = s->c + j;
         out.lanes = (int)(width - (int64_t)(nv - 1) * vl);
         out.b_lanes = s->packed_b ? kernel->vl : out.lanes;
         out.stream = stream && out.lanes == vl;
-        if (s->packed_b)
-            sweep_rows(s, kernel, s->b + j * s->k, (int64_t)nv * vl, s->c + j, nv, &out);
-        else
-            sweep_rows(s, kernel, s->b + j, s->ldb, s->c + j, nv, &out);
-        j += width;
+        alike = 1;
+        if (s->packed_a) {
+            sweep_packed_rows(s, kernel, b, ldb, c, nv, &out);
+        } else if (s->m > rows_of_tile(s, kernel, nv)) {
+            sweep_rows(s, kernel, b, ldb, c, nv, &out);
+        } else if (go_in_turn(s, kernel, &out)) { /* one tile each of the groups that are as wide */
+            alike = groups_alike(s, by, g, end, j);
+            rung_tile_run run = {.count = alike, .b_next = s->packed_b ? s->k * width : width, .c_next = width};
+            kernel->run[s->kind][nv - 1][s->m - 1](&run, s->k, s->a, s->lda, b, ldb, c, &out);
+        } else {
+            if (s->fetch_rows)
+                fetch_a(s, s->m, s->m);
+            ask_b(s, nv * kernel->vl, 0, ldb, &out);
+            kernel->tile[s->kind][nv - 1][s->m - 1](s->k, s->a, s->lda, b, ldb, c, &out);
+        }
+        j += alike * width;
     }
 }
 

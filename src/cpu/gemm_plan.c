@@ -424,6 +424,7 @@ static void pack_b_blocks(gemm_plan *plan, const rung_cpu_args *product, const r
     /* Low tiles of a transposed A take little of each line. The second group finds so many rows of so many steps in L1.
      */
     enum { TURNED_PANELS = 4, TURNED_STEPS = 256 };
+    enum { IN_TURN_L1_PARTS = 4 };
     int64_t panel = (int64_t)kernel->nv * kernel->vl;
     plan->nc = p->n;
     if (p->n > 2 * FEW) {
@@ -432,7 +433,7 @@ static void pack_b_blocks(gemm_plan *plan, const rung_cpu_args *product, const r
         return;
     }
     plan->split_m = 1;
-    plan->mc = kernel->mr;
+    plan->mc = max64(caches->l1_bytes / IN_TURN_L1_PARTS / (4 * min64(plan->kc, p->k)) / kernel->mr, 1) * kernel->mr;
     plan->last = p->n <= FEW ? last_beside_packed(p, caches) : 0;
     p->n -= plan->last;
     int64_t vectors = divide_up(p->n, kernel->vl);

@@ -13,7 +13,8 @@ static inline void run_tiles(const rung_cpu_args *p, const rung_cpu_kernel *kern
 {
     int64_t left = p->m, most = kernel->max_rows[vectors - 1], asked = rows_in_place(p);
     int lanes = (int)(p->n - ((vectors - 1) << kernel->vl_bits));
-    const rung_tile_fn *tiles = kernel->tile[p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW][vectors - 1];
+    int kind = p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW;
+    const rung_tile_fn *tiles = kernel->tile[kind][vectors - 1];
     rung_tile_out out = {.ldc = p->ldc,
                          .alpha = p->alpha,
                          .beta = p->beta,
@@ -29,12 +30,19 @@ static inline void run_tiles(const rung_cpu_args *p, const rung_cpu_kernel *kern
     const float *a = p->a;
     float *c = p->c;
     int64_t row_step = p->trans_a ? 1 : p->lda;
-    for (int64_t count = divide_up(left, most); count > 0; count--) {
-        int64_t rows = divide_up(left, count);
-        tiles[rows - 1](p->k, a, p->lda, p->b, p->ldb, c, &out);
-        a += rows * row_step;
-        c += rows * p->ldc;
-        left -= rows;
+    for (int64_t count = divide_up(left, most), alike; count > 0; count -= alike) { /* as even as they come */
+        int64_t rows = divide_up(left, count), higher = left % count;
+        alike = higher ? higher : count;
+        rung_tile_run in_turn = {.count = alike, .a_next = rows * row_step, .c_next = rows * p->ldc};
+        if (lanes == kernel->vl && alike > 1) {
+            kernel->run[kind][vectors - 1][rows - 1](&in_turn, p->k, a, p->lda, p->b, p->ldb, c, &out);
+        } else {
+            alike = 1;
+            tiles[rows - 1](p->k, a, p->lda, p->b, p->ldb, c, &out);
+        }
+        a += alike * in_turn.a_next;
+        c += alike * in_turn.c_next;
+        left -= alike * rows;
     }
 }
 
@@ -123,8 +131,9 @@ static inline void copy(rung_cpu_args *to, const rung_cpu_args *p)
 /* Returns the elements of a vector that lie `step` apart, side by side. */
 static const float *gather(float *to, const float *from, int64_t step, int64_t count)
 {
-    for (int64_t i = 0; i < count; i++, from += step)
-        to[i] = *from;
+#pragma GCC unroll 4
+    for (int64_t i = 0; i < count; i++)
+        to[i] = from[i * step];
     return to;
 }
 

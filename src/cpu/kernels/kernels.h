@@ -53,6 +53,16 @@ typedef struct rung_tile_out {
 typedef void (*rung_tile_fn)(int64_t k, const float *a, int64_t lda, const float *b, int64_t ldb, float *c,
                              const rung_tile_out *out);
 
+/* Tiles in turn: how far the operands and C of each lie from those of the one before. */
+typedef struct rung_tile_run {
+    int64_t count, a_next, b_next, c_next;
+} rung_tile_run;
+
+/* Computes `count` tiles whose vectors are wholly in use, and which ask for nothing but C. A call for each of them, and
+ * what a tile finds out before its sums, would take as long as five steps of k. */
+typedef void (*rung_run_fn)(const rung_tile_run *run, int64_t k, const float *a, int64_t lda, const float *b,
+                            int64_t ldb, float *c, const rung_tile_out *out);
+
 /* Adds A * B to sums[0..rows) over `steps` steps of k, along `columns` columns of B: its rows are read in long runs, as
  * the hardware's prefetchers like them. a is one packed panel, rung_stream_panel(rows) wide. Rows of sums are whole
  * vectors long. fetch: B comes from memory, so its next columns are asked for early. */
@@ -120,6 +130,7 @@ typedef struct rung_cpu_kernel {
     int max_rows[RUNG_TILE_MAX_VECTORS];
     const struct rung_cpu_kernel *half; /* a family whose vectors are half as long, for last columns; NULL: none */
     rung_tile_fn tile[RUNG_A_KINDS][RUNG_TILE_MAX_VECTORS][RUNG_TILE_MAX_ROWS];
+    rung_run_fn run[RUNG_A_KINDS][RUNG_TILE_MAX_VECTORS][RUNG_TILE_MAX_ROWS];
     rung_stream_fn stream[RUNG_STREAM_MAX_ROWS];
     int stream_rows; /* the most rows that stream[] has */
     rung_add_sums_fn add_sums;
