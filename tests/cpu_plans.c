@@ -193,7 +193,8 @@ static void note_finish(int which, const float *at, int64_t ldc, int64_t m, int6
     EACH_16(X, family, kind, 4) EACH_16(X, family, kind, 5) EACH_16(X, family, kind, 6) EACH_16(X, family, kind, 7)
 #define EACH_TILE(X, family) EACH_NV(X, family, 0) EACH_NV(X, family, 1)
 #define EACH_FUNCTION(family)                                                                                          \
-    EACH_TILE(TILE, family) EACH_TILE(RUN, family)                                                                     \
+    EACH_TILE(TILE, family)                                                                                            \
+    EACH_TILE(RUN, family)                                                                                             \
     EACH_8(STREAM, family) EACH_8(DOT, family) EACH_10(RANK, family) EACH_12(SHORT, family) OTHERS(family)
 EACH_FUNCTION(0)
 EACH_FUNCTION(1)
@@ -209,12 +210,11 @@ EACH_FUNCTION(1)
 #define RECORDING(family)                                                                                              \
     static void record_##family(rung_cpu_kernel *to)                                                                   \
     {                                                                                                                  \
-        EACH_TILE(PUT_TILE, family) EACH_TILE(PUT_RUN, family)                                                         \
+        EACH_TILE(PUT_TILE, family)                                                                                    \
+        EACH_TILE(PUT_RUN, family)                                                                                     \
         EACH_8(PUT_STREAM, family)                                                                                     \
         EACH_8(PUT_DOT, family)                                                                                        \
-        EACH_10(PUT_RANK, family)                                                                                      \
-        EACH_12(PUT_SHORT, family)                                                                                     \
-        to->pack_by_k = pack_by_k_##family;                                                                            \
+        EACH_10(PUT_RANK, family) EACH_12(PUT_SHORT, family) to->pack_by_k = pack_by_k_##family;                       \
         to->pack_by_row = pack_by_row_##family;                                                                        \
         to->turn = turn_##family;                                                                                      \
         to->add_sums = add_sums_##family;                                                                              \

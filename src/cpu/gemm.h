@@ -204,22 +204,32 @@ static inline int64_t rung_gemm_last_floats(const rung_cpu_args *p, int last)
  * sums: each then adds up every fourth step of k by itself. */
 static inline int is_short_row(const rung_cpu_args *p)
 {
-    return p->m == 1 && p->n <= (int64_t)RUNG_TILE_WIDE_VECTORS * p->kernel->vl;
+    return p->m == 1 && p->n <= (int64_t)p->kernel->row_vectors * p->kernel->vl;
 }
 
 enum { RUNG_TINY_FLOATS = 1 << 12 };
-
-/* Returns true where both operands have k innermost, and dot products take less time than turning B and tiles. */
-static inline int wants_dots(const rung_cpu_args *p)
-{
-    enum { COLUMNS = 4, OUTPUTS_A_STEP = 5 };
-    return p->trans_b && !p->trans_a && (p->n <= COLUMNS || p->m * p->n <= OUTPUTS_A_STEP * p->k);
-}
 
 /* Returns true where a packed tile is no wider than a cache line. */
 static inline int has_narrow_tiles(const rung_cpu_args *p)
 {
     return p->kernel->nv * p->kernel->vl * 4 <= LINE_BYTES;
+}
+
+/* Returns true where both operands have k innermost, and dot products take less time than turning B and tiles. Where
+ * three vectors are loaded a cycle tiles whose lanes are full, or that have few steps to add up, take less sooner, if
+ * rows enough share the turned B. */
+static inline int wants_dots(const rung_cpu_args *p)
+{
+    enum { COLUMNS = 4, STEPS_OF_ONE_ROW = 5, OUTPUTS_A_STEP = 5, OUTPUTS_OF_FULL = 2 };
+    enum { COLUMNS_OF_FEW = 5, COLUMNS_OF_FULL = 11, STEPS_OF_WIDE = 48, ROWS_PARTS = 3 };
+    if (!p->trans_b || p->trans_a)
+        return 0;
+    if (p->n <= COLUMNS || (p->m == 1 && p->k >= STEPS_OF_ONE_ROW))
+        return 1;
+    int is_full = has_narrow_tiles(p) ? (p->n & (p->kernel->vl - 1)) == 0
+                                      : p->n >= COLUMNS_OF_FULL || (p->n > COLUMNS_OF_FEW && p->k < STEPS_OF_WIDE);
+    is_full &= p->caches->stores_wait && ROWS_PARTS * p->m >= p->n;
+    return p->m * p->n <= (is_full ? OUTPUTS_OF_FULL : OUTPUTS_A_STEP) * p->k;
 }
 
 /* Returns true where rows along k meet a single column, which is gathered if its elements lie apart. */

@@ -40,13 +40,13 @@ static void ask_b(const block *s, int columns, int64_t t, int64_t ldb, rung_tile
     out->ask_at += t * LINE_FLOATS;
 }
 
-/* Returns whether tiles go in turn: all their vectors are in use, and they ask for nothing but C. With a long k there
- * is little to gain, and the loop over tiles takes registers from the loop over steps. */
+/* Returns whether tiles go in turn: all their vectors are in use, they ask for nothing but C and have one sum each.
+ * With a long k there is little to gain, and the loop over tiles takes registers from the loop over steps. */
 static int go_in_turn(const block *s, const rung_cpu_kernel *kernel, const rung_tile_out *out)
 {
     enum { STEPS_MOST = 96 };
     return s->k <= STEPS_MOST && out->b_lanes == kernel->vl && out->lanes == kernel->vl && s->asks_b == ASKS_NOTHING &&
-           !s->fetch_rows;
+           !s->fetch_rows && !out->one_row;
 }
 
 /* Returns the most rows of A in place that a tile of `nv` vectors takes. */

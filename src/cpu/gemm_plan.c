@@ -48,15 +48,13 @@ static int64_t rank_columns(const rung_cpu_args *p, const rung_caches *caches)
 
 /* Returns true where more steps than is_rank() takes are written by rows: C is far larger than L2, and L1 holds B, so
  * that C is written in one run from its first row to its last. Where stores wait for lines that nobody asked for, rows
- * ask for them early enough, so that a smaller C pays too, and with narrow tiles a B that is cut. */
+ * ask for them early enough, so that a smaller C pays too; but narrow tiles in turn are faster. */
 static int is_narrow_rank(const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { STEPS_OF_LINES = 9 };
-    int narrow = has_narrow_tiles(p);
     if (caches->stores_wait)
-        return p->k <= (narrow ? RUNG_RANK_STEPS : STEPS_OF_LINES) && p->n >= RANK_VECTORS_LEAST * p->kernel->vl &&
-               (narrow || p->n <= rank_columns(p, caches)) &&
-               p->m * p->n * 4 > (narrow ? caches->l1_bytes : caches->l2_bytes / 8);
+        return !has_narrow_tiles(p) && p->k <= STEPS_OF_LINES && p->n >= RANK_VECTORS_LEAST * p->kernel->vl &&
+               p->n <= rank_columns(p, caches) && p->m * p->n * 4 > caches->l2_bytes / 8;
     return p->k <= RUNG_RANK_STEPS && p->n >= RANK_VECTORS_LEAST * p->kernel->vl && p->n <= rank_columns(p, caches) &&
            p->m * p->n * 4 > FAR_FROM_L2 * caches->l2_bytes;
 }
@@ -78,17 +76,32 @@ static int64_t dot_columns(int64_t rows, int64_t k, int has_k_innermost, const r
     return has_k_innermost && is_near ? COLUMNS_MOST : COLUMNS_MOST_FROM_FAR;
 }
 
+/* Returns how long k must be for dot products to pay for what adding up a vector's lanes costs. Where three vectors are
+ * loaded a cycle tiles lose less to their empty lanes, so that more columns than a few want a longer k. */
+static int64_t dot_steps(const rung_cpu_args *p, int64_t rows, int64_t columns, const rung_caches *caches)
+{
+    enum { A_COLUMN = 8, A_COLUMN_OF_MORE = 16, A_COLUMN_OF_NARROW = 20, MORE = 6, MORE_OF_NARROW = 7 };
+    enum { ROWS_OF_TWO_VECTORS = 64 };
+    int64_t others = columns - 1;
+    if (!caches->stores_wait || columns < MORE)
+        return A_COLUMN * others;
+    if (!has_narrow_tiles(p))
+        return A_COLUMN_OF_MORE * others;
+    int is_small = columns > p->kernel->vl && rows < ROWS_OF_TWO_VECTORS;
+    return (columns < MORE_OF_NARROW || is_small ? A_COLUMN : A_COLUMN_OF_NARROW) * others;
+}
+
 /* Returns true for dot products: k is the innermost dimension of the long operand, the other one is narrow, and k is
- * long enough for what adding up a vector's lanes costs. */
+ * long enough. A transposed B of few columns is turned for tiles in little time, other operands are not. */
 static int is_dot(const rung_cpu_args *p, gemm_plan *plan, const rung_caches *caches)
 {
     enum { STEPS_A_COLUMN = 8, STEPS_LEAST = 64, ROWS_LEAST = 16 };
     if (!p->trans_a && p->n <= dot_columns(p->m, p->k, p->trans_b, caches) && !is_wide_for_dots(p, caches) &&
-        (p->trans_b ? p->k >= STEPS_A_COLUMN * (p->n - 1)
+        (p->trans_b ? p->k >= dot_steps(p, p->m, p->n, caches)
                     : is_column_of_dots(p) || (p->k >= STEPS_LEAST && p->m >= ROWS_LEAST)))
         return 1;
-    plan->of_b =
-        p->trans_b && p->m <= dot_columns(p->n, p->k, !p->trans_a, caches) && p->k >= STEPS_A_COLUMN * (p->m - 1);
+    plan->of_b = p->trans_b && p->m <= dot_columns(p->n, p->k, !p->trans_a, caches) &&
+                 p->k >= (has_narrow_tiles(p) ? STEPS_A_COLUMN * (p->m - 1) : dot_steps(p, p->n, p->m, caches));
     return plan->of_b;
 }
 

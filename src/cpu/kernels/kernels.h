@@ -127,6 +127,7 @@ typedef void (*rung_finish_fn)(float *c, int64_t ldc, int64_t m, int64_t n, cons
 typedef struct rung_cpu_kernel {
     int vl, vl_bits; /* floats in a vector, and its logarithm */
     int mr, nv;      /* the packed tile: mr rows of nv vectors */
+    int row_vectors; /* of a single row, at most, whose tile adds up every fourth step of k by itself */
     int max_rows[RUNG_TILE_MAX_VECTORS];
     const struct rung_cpu_kernel *half; /* a family whose vectors are half as long, for last columns; NULL: none */
     rung_tile_fn tile[RUNG_A_KINDS][RUNG_TILE_MAX_VECTORS][RUNG_TILE_MAX_ROWS];
