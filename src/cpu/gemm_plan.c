@@ -177,17 +177,21 @@ static int wants_wide_packed_a(const rung_cpu_args *p, const rung_caches *caches
 }
 
 /* Returns true where A stays in place: each group of columns reads it again, which takes few groups less time than
- * packing. Tiles narrower than a line read rows of A as fast in place, as long as L2 has most of them. */
+ * packing; some more where B is turned by packing. Tiles narrower than a line read rows of A as fast in place, as long
+ * as L2 has most of them. */
 static int wants_a_in_place(const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { COLUMNS_MOST = 256, COLUMNS_MOST_OF_LARGE = 128, L2_THIRDS_MOST = 4 };
+    enum { COLUMNS_MOST_TURNED = 512, STEPS_LEAST_TURNED = 128, STEPS_MOST_TURNED = 640 };
     if (p->n <= 2 * FEW || p->m * p->k * 4 <= caches->l1_bytes / 2)
         return 1;
     if (has_narrow_tiles(p) && !p->trans_a && !rows_collide(p) &&
         p->m * p->k * 4 <= caches->l2_bytes * L2_THIRDS_MOST / 3)
         return 1;
+    int is_turned =
+        caches->stores_wait && p->trans_b && !p->trans_a && p->k >= STEPS_LEAST_TURNED && p->k <= STEPS_MOST_TURNED;
     if (p->m * p->k * 4 <= caches->l2_bytes / 2)
-        return p->n <= COLUMNS_MOST && !wants_packed_a(p, caches);
+        return p->n <= (is_turned ? COLUMNS_MOST_TURNED : COLUMNS_MOST) && !wants_packed_a(p, caches);
     return p->n <= (caches->stores_wait ? COLUMNS_MOST : COLUMNS_MOST_OF_LARGE) && !p->trans_a;
 }
 
@@ -231,6 +235,16 @@ static gemm_asks choose_asks(const rung_cpu_args *p, const rung_caches *caches)
     if (p->k >= STEPS_OF_LONG)
         return bytes > caches->l2_bytes / 8 ? ASKS_BELOW : ASKS_NOTHING;
     return p->m <= p->kernel->mr && bytes > caches->l1_bytes ? ASKS_BESIDE : ASKS_NOTHING;
+}
+
+/* Returns the steps of k that few rows take at a time with a B in place. Where each vector of narrow tiles may lie in
+ * two lines, so many of these stay in L1 until the next tile reads them. */
+static int64_t direct_steps(const rung_cpu_args *p, int64_t steps, const rung_caches *caches)
+{
+    enum { STEPS_OF_TWO_LINES = 256 };
+    int has_two_lines = has_narrow_tiles(p) && p->ldb % LINE_FLOATS != 0;
+    return caches->stores_wait && has_two_lines && p->m < ROWS_OF_MANY_TILES ? even_block(p->k, STEPS_OF_TWO_LINES, 8)
+                                                                             : steps;
 }
 
 enum { CLOSE_LDB_MOST = 512 };
@@ -470,6 +484,7 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
     case PATH_TINY: break;
     case PATH_SHORT_ROWS: plan.split_m = 1; break;
     case PATH_DIRECT:
+        plan.kc = direct_steps(p, plan.kc, caches);
         plan.last = last_as_dots(p);
         plan.most = vectors_in_place(kernel, p->m, p->n - plan.last);
         plan.asks_b = choose_asks(p, caches);
