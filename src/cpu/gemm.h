@@ -177,21 +177,30 @@ static inline int is_short_rows(const rung_cpu_args *p)
            p->m >= least && (p->n > 1 || p->trans_a) && !(p->n <= TURNED_COLUMNS && is_cheaper_turned(p));
 }
 
+/* Returns true where a packed tile is no wider than a cache line. */
+static inline int has_narrow_tiles(const rung_cpu_args *p)
+{
+    return p->kernel->nv * p->kernel->vl * 4 <= LINE_BYTES;
+}
+
 /* Returns how many of the last columns go as dot products: so few that most lanes of their tile would be empty. A has k
- * innermost, k is long enough for what adding up lanes costs, and rows enough share what turning these columns costs.
+ * innermost, k is long enough for what adding up lanes costs (less, where three vectors are loaded a cycle), and rows
+ * enough share what turning these columns costs.
  * Where there are no other columns a tile would also wait for its few sums, so that a long k pays with any rows. */
 static inline int last_as_dots(const rung_cpu_args *p)
 {
     enum { FEWEST = 2, STEPS_OF_FEWEST = 16, ROWS_OF_FEWEST = 16, FEW = 4, STEPS_OF_FEW = 48, ROWS_OF_FEW = 24 };
     int rest = (int)(p->n & (p->kernel->vl - 1));
     enum { STEPS_OF_NO_OTHERS = 100, STEPS_OF_FEWEST_AND_NO_OTHERS = 40 };
+    enum { STEPS_OF_THREE_LOADS = 32, STEPS_OF_THREE_LOADS_NARROW = 16 };
     if (p->trans_a || rest > FEW)
         return 0;
     if (p->n == rest && p->m > 1 && p->k >= (rest <= FEWEST ? STEPS_OF_FEWEST_AND_NO_OTHERS : STEPS_OF_NO_OTHERS))
         return rest;
     if (rest <= FEWEST)
         return p->k >= STEPS_OF_FEWEST && p->m >= ROWS_OF_FEWEST ? rest : 0;
-    return p->k >= STEPS_OF_FEW && p->m >= ROWS_OF_FEW ? rest : 0;
+    int three_loads = has_narrow_tiles(p) ? STEPS_OF_THREE_LOADS_NARROW : STEPS_OF_THREE_LOADS;
+    return p->k >= (p->caches->stores_wait ? three_loads : STEPS_OF_FEW) && p->m >= ROWS_OF_FEW ? rest : 0;
 }
 
 /* Returns the floats that turning these columns needs. */
@@ -208,12 +217,6 @@ static inline int is_short_row(const rung_cpu_args *p)
 }
 
 enum { RUNG_TINY_FLOATS = 1 << 12 };
-
-/* Returns true where a packed tile is no wider than a cache line. */
-static inline int has_narrow_tiles(const rung_cpu_args *p)
-{
-    return p->kernel->nv * p->kernel->vl * 4 <= LINE_BYTES;
-}
 
 /* Returns true where both operands have k innermost, and dot products take less time than turning B and tiles. Where
  * three vectors are loaded a cycle tiles whose lanes are full, or that have few steps to add up, take less sooner, if
