@@ -153,14 +153,24 @@ static int wants_packed_a(const rung_cpu_args *p, const rung_caches *caches)
            p->k * STEP_BYTES > caches->l1_bytes;
 }
 
-/* Returns true where tiles of whole lines read B in place although it is large: while the tiles of one group sum, the
- * first of them ask for the next group's part. That takes less time than packing for few rows, or for a narrow C of
- * some more. A transposed A is read in parts of lines, again for each group. */
+/* Returns true where each vector of narrow tiles lies in one line of B. */
+static int has_whole_lines_b(const rung_cpu_args *p)
+{
+    return (uintptr_t)p->b % LINE_BYTES == 0 && p->ldb % LINE_FLOATS == 0;
+}
+
+/* Returns true where tiles read B in place although it is large: while the tiles of one group sum, the first of them
+ * ask for the next group's part. That takes less time than packing for few rows, or for a narrow C of some more. A
+ * transposed A is read in parts of lines, again for each group. Narrow tiles read a line of B twice unless it begins
+ * with one of them, and few rows of them are better off where B streams. */
 static int is_in_place_ahead(const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { ROWS_LEAST = 9, ROWS_MOST = 112, ROWS_MOST_OF_NARROW = 200, COLUMNS_OF_NARROW = 512 };
-    if (!caches->stores_wait || has_narrow_tiles(p) || p->trans_b || p->ldb % PAGE_FLOATS == 0 || p->m < ROWS_LEAST ||
-        (p->m < ROWS_OF_MANY_TILES && p->k * p->n * 4 > caches->l3_bytes / 2))
+    int is_far = p->k * p->n * 4 > caches->l3_bytes / 2;
+    if (!caches->stores_wait || p->trans_b || p->ldb % PAGE_FLOATS == 0 || p->m < ROWS_LEAST ||
+        (p->m < ROWS_OF_MANY_TILES && is_far))
+        return 0;
+    if (has_narrow_tiles(p) && (p->trans_a || p->m < ROWS_OF_MANY_TILES || !has_whole_lines_b(p)))
         return 0;
     if (p->trans_a)
         return p->m <= 2 * FEW;
@@ -220,13 +230,22 @@ static gemm_path short_k_path(const rung_cpu_args *p, const rung_caches *caches)
     return p->trans_a && has_narrow_tiles(p) && caches->l2_bytes <= SMALL_L2 ? PATH_PACKED : PATH_OUTER;
 }
 
+/* Returns whether narrow tiles may ask for a B in place: each vector lies in one line of it, A in runs, and there are
+ * rows for two or three tiles, or for many. */
+static int narrow_tiles_ask(const rung_cpu_args *p)
+{
+    enum { ROWS_LEAST = 9, ROWS_MOST_OF_FEW = 16 };
+    int rows_ask = p->m >= ROWS_OF_MANY_TILES || (p->m >= ROWS_LEAST && p->m <= ROWS_MOST_OF_FEW);
+    return rows_ask && !p->trans_a && has_whole_lines_b(p);
+}
+
 /* Chooses what tiles ask for of a B in place that is not at hand. A few rows are one tile, or two: over a long k its
  * own rows are what it waits for, else the next group's. One or two rows use up B faster than it comes. */
 static gemm_asks choose_asks(const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { STEPS_OF_LONG = 128, FEWEST_ROWS = 2, STEPS_OF_FEWEST_ROWS = 48, L1_PARTS = 2 };
     int64_t bytes = p->k * p->n * 4;
-    if (!caches->stores_wait || has_narrow_tiles(p))
+    if (!caches->stores_wait || (has_narrow_tiles(p) && !narrow_tiles_ask(p)))
         return ASKS_NOTHING;
     if (p->m <= FEWEST_ROWS)
         return p->k >= STEPS_OF_FEWEST_ROWS && bytes > L1_PARTS * caches->l1_bytes ? ASKS_BELOW : ASKS_NOTHING;

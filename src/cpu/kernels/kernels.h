@@ -43,8 +43,8 @@ typedef struct rung_tile_out {
     rung_fetch fetch; /* with both operands packed: asked for while the tile sums */
     int ask_c;        /* 1: C is asked for while the tile sums */
     int one_row;      /* 1: the product is a short row, each fourth step of k of which has a sum of its own */
-    int ask_b; /* RUNG_ASK_...: tiles as wide as packed ones ask, and wider ones of two rows, where they are wider than
-                  a line */
+    int ask_b; /* RUNG_ASK_...: tiles as wide as packed ones ask; where these are wider than a line, wider ones of two
+                  rows as well */
     int64_t ask_at; /* how many floats behind each step's first one lies what is asked for */
     int stream;     /* 1: C is 64-byte aligned, beta is 0 and C will not be read soon: bypass the caches */
 } rung_tile_out;
