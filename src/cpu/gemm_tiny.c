@@ -30,18 +30,17 @@ static inline void run_tiles(const rung_cpu_args *p, const rung_cpu_kernel *kern
     const float *a = p->a;
     float *c = p->c;
     int64_t row_step = p->trans_a ? 1 : p->lda;
-    for (int64_t count = divide_up(left, most), alike; count > 0; count -= alike) { /* as even as they come */
-        int64_t rows = divide_up(left, count), higher = left % count;
-        alike = higher ? higher : count;
-        rung_tile_run in_turn = {.count = alike, .a_next = rows * row_step, .c_next = rows * p->ldc};
-        if (lanes == kernel->vl && alike > 1) {
+    for (int64_t count = divide_up(left, most), alike = 1; count > 0; count -= alike) { /* as even as they come */
+        int64_t rows = divide_up(left, count);
+        if (lanes == kernel->vl) {
+            alike = left % count > 0 ? left % count : count;
+            rung_tile_run in_turn = {.count = alike, .a_next = rows * row_step, .c_next = rows * p->ldc};
             kernel->run[kind][vectors - 1][rows - 1](&in_turn, p->k, a, p->lda, p->b, p->ldb, c, &out);
         } else {
-            alike = 1;
             tiles[rows - 1](p->k, a, p->lda, p->b, p->ldb, c, &out);
         }
-        a += alike * in_turn.a_next;
-        c += alike * in_turn.c_next;
+        a += alike * rows * row_step;
+        c += alike * rows * p->ldc;
         left -= alike * rows;
     }
 }
