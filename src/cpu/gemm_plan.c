@@ -186,22 +186,32 @@ static int wants_wide_packed_a(const rung_cpu_args *p, const rung_caches *caches
            p->n > COLUMNS_LEAST && p->k * STEP_LINES * LINE_BYTES > caches->l1_bytes;
 }
 
+/* Returns how many columns, at most, a B may have that is turned by packing, beside an A that stays in place. With few
+ * steps C is most of the work, and columns of tiles write it badly where L2 does not hold it. */
+static int64_t columns_beside_a(const rung_cpu_args *p, const rung_caches *caches)
+{
+    enum { MOST = 256, MOST_TURNED = 512, STEPS_LEAST = 128, STEPS_MOST = 640 };
+    enum { MOST_OF_FEW_STEPS = 448, STEPS_LEAST_BESIDE_LARGE_C = 64 };
+    if (!caches->stores_wait || !p->trans_b || p->trans_a || p->k > STEPS_MOST)
+        return MOST;
+    if (p->k >= STEPS_LEAST)
+        return MOST_TURNED;
+    int is_small_c = p->m * p->n * 4 <= caches->l2_bytes / 2;
+    return is_small_c || p->k >= STEPS_LEAST_BESIDE_LARGE_C ? MOST_OF_FEW_STEPS : MOST;
+}
+
 /* Returns true where A stays in place: each group of columns reads it again, which takes few groups less time than
- * packing; some more where B is turned by packing. Tiles narrower than a line read rows of A as fast in place, as long
- * as L2 has most of them. */
+ * packing. Tiles narrower than a line read rows of A as fast in place, as long as L2 has most of them. */
 static int wants_a_in_place(const rung_cpu_args *p, const rung_caches *caches)
 {
     enum { COLUMNS_MOST = 256, COLUMNS_MOST_OF_LARGE = 128, L2_THIRDS_MOST = 4 };
-    enum { COLUMNS_MOST_TURNED = 512, STEPS_LEAST_TURNED = 128, STEPS_MOST_TURNED = 640 };
     if (p->n <= 2 * FEW || p->m * p->k * 4 <= caches->l1_bytes / 2)
         return 1;
     if (has_narrow_tiles(p) && !p->trans_a && !rows_collide(p) &&
         p->m * p->k * 4 <= caches->l2_bytes * L2_THIRDS_MOST / 3)
         return 1;
-    int is_turned =
-        caches->stores_wait && p->trans_b && !p->trans_a && p->k >= STEPS_LEAST_TURNED && p->k <= STEPS_MOST_TURNED;
     if (p->m * p->k * 4 <= caches->l2_bytes / 2)
-        return p->n <= (is_turned ? COLUMNS_MOST_TURNED : COLUMNS_MOST) && !wants_packed_a(p, caches);
+        return p->n <= columns_beside_a(p, caches) && !wants_packed_a(p, caches);
     return p->n <= (caches->stores_wait ? COLUMNS_MOST : COLUMNS_MOST_OF_LARGE) && !p->trans_a;
 }
 
