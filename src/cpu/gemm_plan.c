@@ -91,6 +91,15 @@ static int64_t dot_steps(const rung_cpu_args *p, int64_t rows, int64_t columns, 
     return (columns < MORE_OF_NARROW || is_small ? A_COLUMN : A_COLUMN_OF_NARROW) * others;
 }
 
+/* Returns true where a transposed A of some rows beside a transposed B of few columns would be turned for dot products:
+ * the transposed product reads both as they lie. */
+static int lies_turned(const rung_cpu_args *p, const rung_caches *caches)
+{
+    enum { ROWS_LEAST = 5, COLUMNS_A_ROW = 2, COLUMNS_A_ROW_OF_NARROW = 8 };
+    int64_t a_row = has_narrow_tiles(p) ? COLUMNS_A_ROW_OF_NARROW : COLUMNS_A_ROW;
+    return caches->stores_wait && p->trans_a && p->m >= ROWS_LEAST && p->n <= a_row * p->m;
+}
+
 /* Returns true for dot products: k is the innermost dimension of the long operand, the other one is narrow, and k is
  * long enough. A transposed B of few columns is turned for tiles in little time, other operands are not. */
 static int is_dot(const rung_cpu_args *p, gemm_plan *plan, const rung_caches *caches)
@@ -100,7 +109,7 @@ static int is_dot(const rung_cpu_args *p, gemm_plan *plan, const rung_caches *ca
         (p->trans_b ? p->k >= dot_steps(p, p->m, p->n, caches)
                     : is_column_of_dots(p) || (p->k >= STEPS_LEAST && p->m >= ROWS_LEAST)))
         return 1;
-    plan->of_b = p->trans_b && p->m <= dot_columns(p->n, p->k, !p->trans_a, caches) &&
+    plan->of_b = p->trans_b && !lies_turned(p, caches) && p->m <= dot_columns(p->n, p->k, !p->trans_a, caches) &&
                  p->k >= (has_narrow_tiles(p) ? STEPS_A_COLUMN * (p->m - 1) : dot_steps(p, p->n, p->m, caches));
     return plan->of_b;
 }

@@ -177,6 +177,11 @@ static __attribute__((noinline)) void run_transposed(const rung_cpu_args *p)
         run(&t, choose_family(t.kernel, t.n));
         return;
     }
+    if (t.trans_b && t.n == 1 && t.trans_a && !is_cheaper_turned(&t)) {
+        t.ldb = 1;
+        run(&t, choose_family(t.kernel, t.n));
+        return;
+    }
     if (t.m == 1)
         t.trans_a = 0;
     if (wants_dots(&t)) {
