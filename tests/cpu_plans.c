@@ -51,7 +51,7 @@ static void note_tile(int which, int64_t k, const float *from_a, int64_t lda, co
     hash = mix_factor(mix_factor(mix(mix(mix(hash, lda), ldb), out->ldc), out->alpha), out->beta);
     hash = mix(mix(mix(mix(hash, out->lanes), out->b_lanes), out->ask_c), out->stream);
     /* A short row's sums of its own and what is asked of B are read of tiles in place alone. */
-    hash = mix(mix(mix(hash, out->one_row), out->ask_b), out->ask_b == RUNG_ASK_NOTHING ? 0 : out->ask_at);
+    hash = mix(mix(mix(hash, out->four_sums), out->ask_b), out->ask_b == RUNG_ASK_NOTHING ? 0 : out->ask_at);
     hash = mix_address(hash, out->fetch.at);
     if (out->fetch.at)
         hash = mix(mix(mix(hash, out->fetch.end - out->fetch.at), out->fetch.gap), out->fetch.ld);
@@ -329,7 +329,7 @@ static void name_plan(const rung_cpu_args *p, char *name, size_t bytes)
     int has_inner = plan.path == PATH_LONG_K || plan.path == PATH_SWAPPED;
     snprintf(name, bytes, "%s%s%s%s%s%s%s%s%s%s%.0d", paths[plan.path], has_inner ? "/" : "",
              has_inner ? paths[plan.inner] : "", plan.of_b ? ",b" : "", plan.turned ? ",turned" : "",
-             plan.narrow ? ",narrow" : "", plan.fetch ? ",fetch" : "", asks[plan.asks_b], plan.one_row ? ",row" : "",
+             plan.narrow ? ",narrow" : "", plan.fetch ? ",fetch" : "", asks[plan.asks_b], plan.four_sums ? ",row" : "",
              plan.last ? ",last" : "", plan.last);
 }
 

@@ -39,7 +39,7 @@ typedef struct gemm_plan {
     int last;           /* columns in place, or packed from a transposed B: the last ones that go as dot products */
     int turned;         /* PATH_LONG_K: the pieces are those of the transposed product */
     gemm_asks asks_b;   /* B in place */
-    int one_row;        /* B in place: is_short_row(), of the whole product */
+    int four_sums;      /* B in place: wants_four_sums(), of the whole product */
 } gemm_plan;
 
 static inline int64_t min64(int64_t x, int64_t y)
@@ -209,11 +209,13 @@ static inline int64_t rung_gemm_last_floats(const rung_cpu_args *p, int last)
     return last ? round_up(p->k, p->kernel->vl) * last + RUNG_PACK_SLACK : 0;
 }
 
-/* Returns true for a single row of so few columns that its tile, or those of threads' parts of it, would wait for their
- * sums: each then adds up every fourth step of k by itself. */
-static inline int is_short_row(const rung_cpu_args *p)
+/* Returns true for so few rows and columns that a tile, or those of threads' parts, would wait for its sums: each then
+ * adds up every fourth step of k by itself. */
+static inline int wants_four_sums(const rung_cpu_args *p)
 {
-    return p->m == 1 && p->n <= (int64_t)p->kernel->row_vectors * p->kernel->vl;
+    const rung_cpu_kernel *kernel = p->kernel;
+    return p->m == 1 ? p->n <= (int64_t)kernel->row_vectors * kernel->vl
+                     : p->m <= kernel->few_rows && p->n <= kernel->vl;
 }
 
 enum { RUNG_TINY_FLOATS = 1 << 12 };

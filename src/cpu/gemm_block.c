@@ -46,7 +46,7 @@ static int go_in_turn(const block *s, const rung_cpu_kernel *kernel, const rung_
 {
     enum { STEPS_MOST = 96 };
     return s->k <= STEPS_MOST && out->b_lanes == kernel->vl && out->lanes == kernel->vl && s->asks_b == ASKS_NOTHING &&
-           !s->fetch_rows && !out->one_row;
+           !s->fetch_rows && !out->four_sums;
 }
 
 /* Returns the most rows of A in place that a tile of `nv` vectors takes. */

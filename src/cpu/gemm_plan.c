@@ -526,7 +526,7 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
         plan.last = last_as_dots(p);
         plan.most = vectors_in_place(kernel, p->m, p->n - plan.last);
         plan.asks_b = choose_asks(p, caches);
-        plan.one_row = is_short_row(p);
+        plan.four_sums = wants_four_sums(p);
         break;
     case PATH_PAST: plan.nc = max64(min64(caches->l2_bytes / 4 / (4 * p->k), PAST_COLUMNS) / panel, 1) * panel; break;
     case PATH_RANK:
@@ -556,7 +556,7 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
         if (plan.inner == PATH_DIRECT) {
             rung_cpu_args t = transposed(p);
             plan.asks_b = choose_asks(&t, caches);
-            plan.one_row = is_short_row(&t);
+            plan.four_sums = wants_four_sums(&t);
             plan.most = vectors_in_place(kernel, t.m, min64(t.n, rung_gemm_swap_strip(p)));
         }
         if (plan.of_b) {

@@ -21,7 +21,7 @@ static inline void run_tiles(const rung_cpu_args *p, const rung_cpu_kernel *kern
                          .lanes = lanes,
                          .b_lanes = lanes,
                          .ask_c = asks_c(p, p->k, 0),
-                         .one_row = is_short_row(p)};
+                         .four_sums = wants_four_sums(p)};
     if (left <= most) {
         tiles[left - 1](p->k, p->a, p->lda, p->b, p->ldb, p->c, &out);
         return;
@@ -80,7 +80,7 @@ static void run(const rung_cpu_args *p, const rung_cpu_kernel *kernel)
     s.out.ask_c = asks_c(p, p->k, 0);
     s.out.stream = 0;
     s.out.ask_b = RUNG_ASK_NOTHING;
-    s.out.one_row = is_short_row(p);
+    s.out.four_sums = wants_four_sums(p);
     rung_gemm_sweep(&s);
 }
 

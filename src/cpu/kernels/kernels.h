@@ -42,7 +42,7 @@ typedef struct rung_tile_out {
     int b_lanes; /* columns of it that B holds: as many, or vl where B is packed, with zeros behind the last column */
     rung_fetch fetch; /* with both operands packed: asked for while the tile sums */
     int ask_c;        /* 1: C is asked for while the tile sums */
-    int one_row;      /* 1: the product is a short row, each fourth step of k of which has a sum of its own */
+    int four_sums;    /* 1: the product has few rows and columns, each fourth step of k of which has a sum of its own */
     int ask_b; /* RUNG_ASK_...: tiles as wide as packed ones ask; where these are wider than a line, wider ones of two
                   rows as well */
     int64_t ask_at; /* how many floats behind each step's first one lies what is asked for */
@@ -125,9 +125,10 @@ typedef void (*rung_finish_fn)(float *c, int64_t ldc, int64_t m, int64_t n, cons
                                const float *column_bias, int activation);
 
 typedef struct rung_cpu_kernel {
-    int vl, vl_bits; /* floats in a vector, and its logarithm */
-    int mr, nv;      /* the packed tile: mr rows of nv vectors */
-    int row_vectors; /* of a single row, at most, whose tile adds up every fourth step of k by itself */
+    int vl, vl_bits;           /* floats in a vector, and its logarithm */
+    int mr, nv;                /* the packed tile: mr rows of nv vectors */
+    int row_vectors, few_rows; /* of a single row, and rows of a single vector, at most, whose tiles add up every fourth
+                                  step of k by itself */
     int max_rows[RUNG_TILE_MAX_VECTORS];
     const struct rung_cpu_kernel *half; /* a family whose vectors are half as long, for last columns; NULL: none */
     rung_tile_fn tile[RUNG_A_KINDS][RUNG_TILE_MAX_VECTORS][RUNG_TILE_MAX_ROWS];
