@@ -103,4 +103,12 @@ else
     echo "FAIL copies"
     failed=1
 fi
+# A production kernel loads ahead what it may not use, which is no finding; a rung may not.
+tile=$("$(dirname "$0")/tiles_with.sh" -1 "$(dirname "$0")/.." small crowd=0 slices=2) || exit 1
+if "$rung" lens --check "$tile" l02_coalesced >"$out" 2>&1; then
+    echo "ok   $tile: loads ahead"
+else
+    echo "FAIL $tile: a finding where it loads ahead:" && cat "$out"
+    failed=1
+fi
 exit $failed
