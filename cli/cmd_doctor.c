@@ -67,8 +67,8 @@ static void check_cpu(report *r)
         missing(r, "CPU", lab_error(), "products on the CPU");
         return;
     }
-    snprintf(text, sizeof text, "%s, %ld online, Rung uses %d threads", place.name, sysconf(_SC_NPROCESSORS_ONLN),
-             place.threads);
+    snprintf(text, sizeof text, "%s, %ld online, Rung uses %d thread%s", place.name, sysconf(_SC_NPROCESSORS_ONLN),
+             place.threads, place.threads == 1 ? "" : "s");
     found(r, "CPU", text);
     lab_place_close(&place);
 #if defined(__x86_64__)
