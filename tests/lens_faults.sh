@@ -29,6 +29,9 @@ look off_by_one_column 1 "line 46: writes C\[0\]\[41\], but C is 37 x 41" --pad 
 look atomic_in_padding 1 "line 25: writes C\[0\]\[41\], but C is 37 x 41" --pad 3
 look left_out 1 "C\[0\]\[0\] is .*, not .* (off by .* u, allowed 53;"
 look edge_left_out 1 "C\[36\]\[0\] was never written"
+# All blocks of a small grid run, asked for or not: what nobody wrote is missing.
+"$rung" lens --file "$folder/edge_left_out.cu" --tile 16x16 --threads 256 20x20x8 >"$out" 2>&1
+[ $? = 1 ] && grep -q 'C\[[0-9]*\]\[[0-9]*\] was never written' "$out" || { echo "FAIL edge_left_out without --all:"; tail -n 1 "$out"; failed=1; }
 look wrong_edge 1 "C\[36\]\[40\] is .*, not .* (off by .* u, allowed 53;"
 look not_a_number 1 "C\[18\]\[20\] is not a number"
 look changed_input 1 "operand A was changed"
