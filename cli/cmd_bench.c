@@ -249,6 +249,8 @@ static int run(const options *o, int device, const lab_shapes *shapes)
         code = cli_fail_status(status, "bench");
     if (code == CLI_PASS && missing[0])
         fprintf(stderr, "rung: not compared: %s\n", missing);
+    if (code == CLI_PASS)
+        cli_held_back(bench.peers, bench.peer_count);
     if (code == CLI_PASS && o->output && !(record = lab_record_open(o->output)))
         code = cli_usage("%s", lab_error());
     if (code == CLI_PASS)
