@@ -225,10 +225,15 @@ static int run(const options *o, int device, const lab_shapes *shapes)
     rung_status status = lab_place_open(&place, device, (int)o->threads);
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, "bench");
+    const rung_kernel *kernel = o->kernel ? rung_kernel_find(o->kernel) : NULL;
+    if (kernel && (kernel->backend == RUNG_BACKEND_CPU) == (place.tools != NULL)) {
+        lab_place_close(&place);
+        return cli_other_device("bench", kernel);
+    }
     lab_bench_options how = {.math = (rung_math)o->math,
                              .layout = (rung_layout)o->layout,
                              .data = (lab_data)o->data,
-                             .kernel = o->kernel ? rung_kernel_find(o->kernel) : NULL,
+                             .kernel = kernel,
                              .alpha = 1.0f,
                              .pad = o->pad,
                              .graph = o->graph && place.tools,
@@ -244,6 +249,8 @@ static int run(const options *o, int device, const lab_shapes *shapes)
         code = cli_fail_status(status, "bench");
     if (code == CLI_PASS && missing[0])
         fprintf(stderr, "rung: not compared: %s\n", missing);
+    if (code == CLI_PASS)
+        cli_held_back(bench.peers, bench.peer_count);
     if (code == CLI_PASS && o->output && !(record = lab_record_open(o->output)))
         code = cli_usage("%s", lab_error());
     if (code == CLI_PASS)

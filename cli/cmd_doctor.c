@@ -67,8 +67,8 @@ static void check_cpu(report *r)
         missing(r, "CPU", lab_error(), "products on the CPU");
         return;
     }
-    snprintf(text, sizeof text, "%s, %ld online, Rung uses %d threads", place.name, sysconf(_SC_NPROCESSORS_ONLN),
-             place.threads);
+    snprintf(text, sizeof text, "%s, %ld online, Rung uses %d thread%s", place.name, sysconf(_SC_NPROCESSORS_ONLN),
+             place.threads, place.threads == 1 ? "" : "s");
     found(r, "CPU", text);
     lab_place_close(&place);
 #if defined(__x86_64__)
@@ -77,7 +77,9 @@ static void check_cpu(report *r)
     if (__builtin_cpu_supports("avx512f"))
         found(r, "CPU features", text + 1);
     else
-        line(r, "CPU features", "ok", text[0] ? text + 1 : "SSE2 only", "AVX-512 would double the FMA width");
+        line(r, "CPU features", "ok", text[0] ? text + 1 : "SSE2 only",
+             __builtin_cpu_supports("fma") ? "AVX-512 would double the FMA width"
+                                           : "AVX2 with FMA: the tiles made for it");
 #endif
     list_caches(text, sizeof text);
     if (text[0])

@@ -341,6 +341,18 @@ static int no_exercise(const lab_course *course, const char *word)
                      course->exercises[0].number, course->exercises[course->count - 1].number);
 }
 
+/* Finds the exercise that a word names; a file's name, such as e02_one_too_many.cu, names its exercise too. */
+static const lab_exercise *exercise_of(learn_request *r, const char *word, int takes_file)
+{
+    const char *slash = strrchr(word, '/'), *last = slash ? slash + 1 : word, *ending = strrchr(last, '.');
+    char name[64];
+    if (!takes_file || r->file || !ending || strcmp(ending, ".cu") != 0)
+        return lab_exercise_find(r->course, word);
+    snprintf(name, sizeof name, "%.*s", (int)(ending - last), last);
+    r->file = word;
+    return lab_exercise_find(r->course, name);
+}
+
 static int dispatch(learn_request *r, const char **words, int count)
 {
     if (count == 0 || (count == 1 && strcmp(words[0], "list") == 0))
@@ -361,7 +373,7 @@ static int dispatch(learn_request *r, const char **words, int count)
         if (count > 2 + actions[i].takes_file)
             return cli_usage("learn %s does not know what to do with '%s'", words[0], words[2 + actions[i].takes_file]);
         r->file = count > 2 ? words[2] : NULL;
-        if (!(r->exercise = lab_exercise_find(r->course, words[1])))
+        if (!(r->exercise = exercise_of(r, words[1], actions[i].takes_file)))
             return no_exercise(r->course, words[1]);
         return actions[i].run(r);
     }

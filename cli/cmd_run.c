@@ -14,7 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char *const maths[] = {"accurate", "strict", "fast", NULL};
+enum { UNSAID = -1 };
+
+static const char *const maths[] = {"accurate", "strict", "fast", NULL}; /* the default first */
 static const char *const drop_ins[] = {"both", "cublas", "blas", NULL};
 
 typedef struct run_options {
@@ -57,6 +59,14 @@ static void settle_other_threads(void)
     setenv("OPENBLAS_THREAD_TIMEOUT", "16", 0);
 }
 
+/* --math first, then what the user has set. */
+static void settle_math(int math)
+{
+    const char *set = getenv("RUNG_MATH");
+    if (math != UNSAID || !set || !*set)
+        setenv("RUNG_MATH", maths[math == UNSAID ? 0 : math], 1);
+}
+
 static int set_up(const run_options *o)
 {
     char folder[PATH_MAX];
@@ -71,7 +81,7 @@ static int set_up(const run_options *o)
         return cli_fail("%s holds neither librung_cublas.so nor librung_blas.so", folder);
     if (cublas && !o->no_audit)
         prepend("LD_AUDIT", folder, "librung_audit.so");
-    setenv("RUNG_MATH", maths[o->math], 1);
+    settle_math(o->math);
     if (blas)
         settle_other_threads();
     if (o->time)
@@ -164,9 +174,9 @@ static int run_reported(const run_options *o, char **program)
 
 int cmd_run(int argc, char **argv)
 {
-    run_options o = {0};
+    run_options o = {.math = UNSAID};
     const cli_option options[] = {
-        {"math", CLI_CHOICE, &o.math, maths, "what FP32 products on a GPU promise (default accurate)"},
+        {"math", CLI_CHOICE, &o.math, maths, "what FP32 products on a GPU promise (default RUNG_MATH, else accurate)"},
         {"only", CLI_CHOICE, &o.only, drop_ins, "which drop-ins (default both)"},
         {"report", CLI_FLAG, &o.report, NULL, "say at exit, on stderr, which calls were answered by what"},
         {"report-file", CLI_TEXT, &o.report_file, NULL, "the same into a file"},

@@ -224,9 +224,13 @@ static int verify_named(session *s)
     for (int i = 0; i < names && code == CLI_PASS && !s->lost; i++) {
         const rung_kernel *kernel = rung_kernel_find(words[i]);
         const char *why = rung_kernel_unusable(s->verifier.context, kernel);
-        code =
-            why ? cli_fail("%s cannot be verified on %s: %s", words[i], s->place.tools ? s->place.name : "the CPU", why)
-                : verify_kernel(s, words[i], kernel);
+        if ((kernel->backend == RUNG_BACKEND_CPU) == (s->place.tools != NULL))
+            code = cli_other_device("verify", kernel);
+        else if (why)
+            code =
+                cli_fail("%s cannot be verified on %s: %s", words[i], s->place.tools ? s->place.name : "the CPU", why);
+        else
+            code = verify_kernel(s, words[i], kernel);
     }
     return code;
 }

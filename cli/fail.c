@@ -47,6 +47,27 @@ int cli_fail_file(rung_status status)
     return status == RUNG_INVALID_ARGUMENT ? cli_usage("%s", lab_error()) : cli_fail("%s", lab_error());
 }
 
+int cli_other_device(const char *verb, const rung_kernel *kernel)
+{
+    if (kernel->backend == RUNG_BACKEND_CPU)
+        return cli_fail("%s: %s is a CPU kernel: --device cpu", verb, kernel->name);
+    return cli_fail("%s: %s is a GPU kernel, and this is the CPU; without a GPU 'rung lens %s' shows what it does, "
+                    "'rung lens --check %s' whether it is right",
+                    verb, kernel->name, kernel->name, kernel->name);
+}
+
+void cli_held_back(const lab_peer *peers, int count)
+{
+    for (int i = 0; i < count; i++) {
+        const char *core = lab_peer_better_core(&peers[i]);
+        if (core)
+            fprintf(stderr,
+                    "rung: %s does not know this processor and runs kernels without AVX: --against %s@%s has it take "
+                    "newer ones\n",
+                    peers[i].name, peers[i].name, core);
+    }
+}
+
 int cli_unknown(const char *what, const char *word, const char *const *names)
 {
     const char *nearest = lab_name_nearest(names, word);

@@ -229,6 +229,8 @@ int cli_shapes(const char *list, const char **words, int count, lab_shapes *shap
         rung_status status = is_file ? lab_shapes_read(word, shapes) : lab_shape_parse(word, &shape);
         if (status == RUNG_SUCCESS && !is_file)
             status = lab_shapes_add(shapes, &shape);
+        if (status != RUNG_SUCCESS && rung_kernel_find(word))
+            return cli_usage("'%s' is a kernel and no shape: --kernel %s", word, word);
         if (status != RUNG_SUCCESS)
             return cli_usage("%s", lab_error());
     }

@@ -26,6 +26,9 @@ extern const char *const lab_gpu_peers[];
  */
 rung_status lab_peer_open(lab_place *place, const char *name, lab_peer *peer);
 void lab_peer_close(lab_peer *peer);
+/* The setting with which a peer does better than by itself, since it is older than this processor; NULL: none is known.
+ */
+const char *lab_peer_better_core(const lab_peer *peer);
 
 /* The peers' own files. */
 rung_status lab_peer_open_cpu(lab_place *place, const char *name, lab_peer *peer);

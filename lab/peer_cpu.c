@@ -176,6 +176,18 @@ static void find_version(void *library, lab_peer *peer)
         snprintf(peer->version + length, sizeof peer->version - length, " %.20s", chosen);
 }
 
+/* An OpenBLAS that does not know a processor takes the kernels of the first 64-bit one, whatever vectors there are. */
+const char *lab_peer_better_core(const lab_peer *peer)
+{
+#if defined(__x86_64__)
+    if (strstr(peer->version, " Prescott") && !strchr(peer->name, '@') && __builtin_cpu_supports("avx2"))
+        return __builtin_cpu_supports("avx512f") ? "SkylakeX" : "Haswell";
+#else
+    (void)peer;
+#endif
+    return NULL;
+}
+
 static void *open_first(const char *prefix, const char *below)
 {
     char pattern[512];

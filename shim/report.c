@@ -349,7 +349,7 @@ static void write_line(FILE *out, const line *l)
     fprintf(out, "%-29s %c%c %8lld %8lld %8lld %6lld %9lld %10.2f", l->entry, l->trans_a ? 'T' : 'N',
             l->trans_b ? 'T' : 'N', (long long)l->m, (long long)l->n, (long long)l->k, (long long)l->batch,
             (long long)l->calls, l->cpu_us / (double)l->calls);
-    for (int who = ANSWERED; who < WHOS; who++) {
+    for (int who = ANSWERED; RUNG_REPORT_GPU && who < WHOS; who++) {
         if (l->timed[who])
             fprintf(out, " %11.1f", l->gpu_us[who] / (double)l->timed[who]);
         else
@@ -372,8 +372,10 @@ static void write_lines(FILE *out)
         if (lines[i])
             order[count++] = lines[i];
     qsort(order, count, sizeof *order, by_time);
-    fprintf(out, "%-29s %2s %8s %8s %8s %6s %9s %10s %11s %11s  %s\n", "entry", "op", "m", "n", "k", "batch", "calls",
-            "CPU us", "GPU us", RUNG_REPORT_PEER " us", "answered by");
+    fprintf(out, "%-29s %2s %8s %8s %8s %6s %9s %10s", "entry", "op", "m", "n", "k", "batch", "calls", "CPU us");
+    if (RUNG_REPORT_GPU)
+        fprintf(out, " %11s %11s", "GPU us", RUNG_REPORT_PEER " us");
+    fprintf(out, "  answered by\n");
     for (size_t i = 0; i < count && i < LISTED; i++) {
         write_line(out, order[i]);
         left -= order[i]->calls;

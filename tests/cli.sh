@@ -197,7 +197,7 @@ fi
 # The caller's order, the format asked for, options that would do nothing, kernels that cannot run here.
 accepts '^{"kernel": "l01_naive", .*"text": "l01_naive: .*floors' explain l01_naive 64x64x64 --format json
 "$rung" verify --device cpu --kernel l01_naive >/dev/null 2>"$work/err"
-[ $? = 1 ] && grep -q 'cannot be verified on the CPU: a GPU kernel' "$work/err" || { echo "verify of a GPU kernel: $(cat "$work/err")"; bad=1; }
+[ $? = 1 ] && grep -q 'verify: l01_naive is a GPU kernel.*rung lens --check l01_naive' "$work/err" || { echo "verify of a GPU kernel: $(cat "$work/err")"; bad=1; }
 accepts 'no_such\|CPU' doctor
 grep -q gnuplot "$work/out" && { echo "doctor asks for gnuplot"; bad=1; }
 

@@ -8,7 +8,7 @@ unset RUNG_NUM_THREADS OMP_NUM_THREADS
 expect() { # WHAT WANTED [PREFIX...]
     what=$1 wanted=$2
     shift 2
-    got=$("$@" "$rung" doctor --format csv 2>/dev/null | sed -n 's/.*Rung uses \([0-9]*\) threads.*/\1/p')
+    got=$("$@" "$rung" doctor --format csv 2>/dev/null | sed -n 's/.*Rung uses \([0-9]*\) thread.*/\1/p')
     [ "$got" = "$wanted" ] || { echo "$what: Rung uses '$got' threads, not $wanted"; exit 1; }
     echo "$what: $got"
 }

@@ -46,7 +46,8 @@ bench full 1 cannot_write_all: --gpus cpu1 --repeats 1 8x8x8 --timeline /dev/ful
 bench device 1 no_device: --device gpu 8x8x8
 bench device 1 no_device: --gpus 2 8x8x8
 bench result judge
-bench result 1 every_shape_was_refused: QUICK --against= --kernel l01_naive 8x8x8
+bench result 1 every_shape_was_refused: QUICK --against= --kernel c01_naive 8x8x8:TN
+bench device 1 is_a_GPU_kernel: QUICK --against= --kernel l01_naive 8x8x8
 verify argument 2 one_of_--quick: --quick --huge
 verify argument 2 one_of_--quick: --huge --pairs
 verify argument 2 one_of_--quick: --quick --pairs

@@ -29,6 +29,9 @@ look off_by_one_column 1 "line 46: writes C\[0\]\[41\], but C is 37 x 41" --pad 
 look atomic_in_padding 1 "line 25: writes C\[0\]\[41\], but C is 37 x 41" --pad 3
 look left_out 1 "C\[0\]\[0\] is .*, not .* (off by .* u, allowed 53;"
 look edge_left_out 1 "C\[36\]\[0\] was never written"
+# All blocks of a small grid run, asked for or not: what nobody wrote is missing.
+"$rung" lens --file "$folder/edge_left_out.cu" --tile 16x16 --threads 256 20x20x8 >"$out" 2>&1
+[ $? = 1 ] && grep -q 'C\[[0-9]*\]\[[0-9]*\] was never written' "$out" || { echo "FAIL edge_left_out without --all:"; tail -n 1 "$out"; failed=1; }
 look wrong_edge 1 "C\[36\]\[40\] is .*, not .* (off by .* u, allowed 53;"
 look not_a_number 1 "C\[18\]\[20\] is not a number"
 look changed_input 1 "operand A was changed"
@@ -101,6 +104,14 @@ if awk -F, '/cp.async/ && match($0, /\/\* [0-9]+ [0-9]+ \*\//) {
     echo "ok   copies: sectors and passes of 22 patterns"
 else
     echo "FAIL copies"
+    failed=1
+fi
+# A production kernel loads ahead what it may not use, which is no finding; a rung may not.
+tile=$("$(dirname "$0")/tiles_with.sh" -1 "$(dirname "$0")/.." small crowd=0 slices=2) || exit 1
+if "$rung" lens --check "$tile" l02_coalesced >"$out" 2>&1; then
+    echo "ok   $tile: loads ahead"
+else
+    echo "FAIL $tile: a finding where it loads ahead:" && cat "$out"
     failed=1
 fi
 exit $failed

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from threadpoolctl import LibController, register
 
+from . import _library
+
 
 class RungController(LibController):
     user_api = "blas"
@@ -26,3 +28,7 @@ class RungController(LibController):
 
 
 register(RungController)
+try:
+    _library.library()  # threadpoolctl sees what is loaded: a limit that comes before the first product holds for that as well
+except _library.RungError:
+    pass  # the first product says why

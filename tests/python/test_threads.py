@@ -10,6 +10,9 @@ import numpy as np  # noqa: E402
 import rung  # noqa: E402
 from rung import _library  # noqa: E402
 
+with threadpool_limits(limits=2):  # before Rung's first product
+    assert _library.library().rung_process_threads() == 2
+
 a = np.random.default_rng(1).standard_normal((300, 300), np.float32)
 first = rung.matmul(a, a)
 

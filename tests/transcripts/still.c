@@ -81,7 +81,7 @@ time_t time(time_t *at)
     return DAY;
 }
 
-int getrusage(int who, struct rusage *usage)
+int getrusage(__rusage_who_t who, struct rusage *usage)
 {
     static __thread long looks;
     int code = (int)syscall(SYS_getrusage, who, usage);

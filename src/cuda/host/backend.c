@@ -68,7 +68,7 @@ static const char *cuda_estimate(void *state, const rung_kernel *kernel, const r
     rung_cuda *cuda = state;
     const rung_launcher *launcher = rung_launcher_of(kernel);
     return launcher ? launcher->estimate(cuda->machine, &cuda->config, kernel, problem, choice)
-                    : "its row names no launcher";
+                    : "its row names no launcher that there is (.launch)";
 }
 
 /* Asks each family once: its kernels stand side by side in the catalog. */
