@@ -241,14 +241,14 @@ class Suite:
                 print(f"# {name} fails without a fault and is left out", flush=True)
 
     def verdict(self, names, budget):
-        begin = time.monotonic()
+        """Runs the tests in this order, leaving out those that would take longer than what is left of the budget."""
         for name in names:
-            if name not in self.seconds or self.seconds[name] > budget:
+            if self.seconds[name] > budget:
                 continue
             budget -= self.seconds[name]
             if not self.passes(name, 10 + 5 * self.seconds[name]):
-                return f"caught by {name}", time.monotonic() - begin
-        return "missed", time.monotonic() - begin
+                return f"caught by {name}"
+        return "missed"
 
 
 def tests_for(faults, name, seconds):
@@ -298,31 +298,40 @@ def main():
     suite = Suite(build.folder)
     paths = {fault.path for fault in read_list(o.again)} if o.again else {name for name, _ in places_in(o.folders, (".c", ".h"))}
     suite.measure(o.tests.split(",") if o.tests else {test for path in paths for test in tests_for(lists, path, {})}, o.seconds)
-    counts, left_out, run_so_far = collections.defaultdict(lambda: [0, 0]), collections.Counter(), 0
-    for faults in drawn:
-        for fault in faults:
-            file = run.TREE / fault.path
-            text = file.read_text()
-            begin = time.monotonic()
-            if not fault.plant():
-                left_out["does not stand in its file"] += 1
-                continue
+    counts, left_out = collections.defaultdict(lambda: [0, 0]), collections.Counter()
+
+    def try_one(fault):
+        """Plants a fault and judges it; returns why not, where it is none."""
+        file = run.TREE / fault.path
+        text = file.read_text()
+        begin = time.monotonic()
+        if not fault.plant():
+            return "does not stand in its file"
+        try:
             made = build.made()
             if made == "other code":
-                fault.tests = o.tests.split(",") if o.tests else tests_for(lists, fault.path, suite.seconds)
-                verdict, _ = suite.verdict(fault.tests, o.seconds)
-                fault.tests = [test for test in fault.tests if test in suite.seconds]
+                names = o.tests.split(",") if o.tests else tests_for(lists, fault.path, suite.seconds)
+                fault.tests = [name for name in names if name in suite.seconds]
+                verdict = suite.verdict(fault.tests, o.seconds)
                 show(fault, verdict, time.monotonic() - begin)
-                folder, operator = os.path.dirname(fault.path), fault.why.split(", ", 1)[-1]
-                counts[folder, operator][verdict == "missed"] += 1
-                run_so_far += 1
-            else:
+                counts[os.path.dirname(fault.path), fault.why.split(", ", 1)[-1]][verdict == "missed"] += 1
+            return made
+        finally:
+            file.write_text(text)  # and is built anew with the next fault
+
+    try:
+        for faults in drawn:
+            for fault in faults:
+                made = try_one(fault)
+                if made == "other code":
+                    break
                 left_out[made] += 1
-            file.write_text(text)
-            if made in ("other code", "takes minutes"):
+                if made == "takes minutes":
+                    break
+            if not o.again and sum(map(sum, counts.values())) == o.count:
                 break
-        if not o.again and run_so_far == o.count:
-            break
+    except KeyboardInterrupt:
+        pass
     summary(counts)
     print(f"# left out: {', '.join(f'{count} {why}' for why, count in left_out.items())}")
     return 0
