@@ -16,7 +16,7 @@
 enum { ARENA_FLOATS = 1 << 14, PARTS = 12, PART_FLOATS = 1 << 10, MOST_BATCH = 4, SAID_BYTES = 2048 };
 
 static const size_t AROUND_BYTES = (size_t)1 << 40; /* is reserved, so that lines and matrices may lie far apart */
-static float *arena; /* always at the same address: sentences tell addresses */
+static float *arena;                                /* always at the same address: sentences tell addresses */
 static char said[SAID_BYTES];
 static uint64_t dice;
 
@@ -61,8 +61,7 @@ static void say_answer(rung_status status)
  * the product would take long; a distance may be. */
 static int64_t spoiled(int64_t value, int is_size)
 {
-    static const int64_t far[] = {INT64_MIN,         INT64_MAX, -1, 0, (int64_t)1 << 61, 4096, INT32_MAX,
-                                  (int64_t)1 << 31};
+    static const int64_t far[] = {INT64_MIN, INT64_MAX, -1, 0, (int64_t)1 << 61, 4096, INT32_MAX, (int64_t)1 << 31};
     return draw(4) ? value + draw(7) - 3 : far[draw(is_size ? 6 : 8)];
 }
 
@@ -111,7 +110,7 @@ static float *array_c[MOST_BATCH];
 
 static void spoil(rung_gemm *g)
 {
-    int64_t *const numbers[] = {&g->m,   &g->n,     &g->k,        &g->lda,     &g->ldb,
+    int64_t *const numbers[] = {&g->m,   &g->n,     &g->k,        &g->lda,      &g->ldb,
                                 &g->ldc, &g->batch, &g->stride_a, &g->stride_b, &g->stride_c};
     const int which = draw(20);
     if (which < 10)
@@ -183,16 +182,70 @@ static void say_gemm(const rung_gemm *g)
         (double)g->beta, (int)g->bias_kind, (int)g->activation);
 }
 
+/* ---- whether C lies on what is read, float by float ---- */
+
+enum { NEAR_FLOATS = 2 * ARENA_FLOATS };
+static unsigned char
+    lies[NEAR_FLOATS]; /* around the arena: 0, or one more than the entry of the batch whose C lies there */
+static int wrong_overlaps, judged;
+
+/* Looks whether a batch of matrices lies on another entry's C; of C's own, its floats are marked. Returns -1 where one
+ * of them is far away. */
+static int lies_on_c(const float *at, int64_t lines, int64_t length, int64_t ld, int64_t stride, int64_t batch,
+                     int is_c)
+{
+    int found = 0;
+    for (int64_t e = 0; e < batch; e++)
+        for (int64_t i = 0; i < lines; i++)
+            for (int64_t j = 0; j < length; j++) {
+                const __int128 offset = (at - arena) + NEAR_FLOATS / 4 + (__int128)e * stride + (__int128)i * ld + j;
+                if (offset < 0 || offset >= NEAR_FLOATS)
+                    return -1;
+                found |= lies[offset] && !(is_c && lies[offset] == e + 1);
+                if (is_c)
+                    lies[offset] = (unsigned char)(e + 1);
+            }
+    return found;
+}
+
+/* Judges the answer to a product that is right, but for where C lies. */
+static void judge_overlap(const rung_gemm *g, rung_status status)
+{
+    const int row = g->layout == RUNG_ROW_MAJOR, a_lines = row != (g->trans_a == RUNG_TRANS),
+              b_lines = row != (g->trans_b == RUNG_TRANS);
+    const int64_t k = g->alpha == 0.0f ? 0 : g->k, shared_a = g->stride_a ? g->batch : 1,
+                  shared_b = g->stride_b ? g->batch : 1;
+    const int is_refused = status == RUNG_INVALID_ARGUMENT && strstr(rung_last_error(), "overlap") != NULL;
+    if ((status != RUNG_SUCCESS && !is_refused) || g->m * g->n * g->batch == 0 || (k == 0 && g->beta == 1.0f))
+        return;
+    memset(lies, 0, sizeof lies);
+    int met[3] = {0}; /* the batch's results each other, A, B */
+    met[0] = lies_on_c(g->c, row ? g->m : g->n, row ? g->n : g->m, g->ldc, g->stride_c, g->batch, 1);
+    if (k > 0 && met[0] >= 0) {
+        met[1] = lies_on_c(g->a, a_lines ? g->m : k, a_lines ? k : g->m, g->lda, g->stride_a, shared_a, 0);
+        met[2] = lies_on_c(g->b, b_lines ? k : g->n, b_lines ? g->n : k, g->ldb, g->stride_b, shared_b, 0);
+    }
+    if (met[0] < 0 || met[1] < 0 || met[2] < 0)
+        return;
+    judged++;
+    if ((met[0] || met[1] || met[2]) != is_refused) {
+        wrong_overlaps++;
+        printf("wrong: %s%s%s overlap: %s\n", met[0] ? "results " : "", met[1] ? "A " : "", met[2] ? "B " : "", said);
+    }
+}
+
 /* Runs a plan of one product with another one, and says what the plan is for. */
 static void run_plan(rung_context *context, const rung_gemm *g)
 {
-    static const char *const kernels[] = {NULL, "c01_naive", "c05_packing", "c02_loop_order", "l01_naive", "no_such", "r05_shuffle"};
+    static const char *const kernels[] = {NULL,        "c01_naive", "c05_packing", "c02_loop_order",
+                                          "l01_naive", "no_such",   "r05_shuffle"};
     rung_plan *plan = NULL;
     rung_gemm other = *g;
     const int which = draw(2) ? 0 : 1 + draw(6);
     if (draw(3) == 0)
         spoil(&other);
-    rung_status status = which ? rung_plan_create_kernel(&plan, context, g, kernels[which]) : rung_plan_create(&plan, context, g);
+    rung_status status =
+        which ? rung_plan_create_kernel(&plan, context, g, kernels[which]) : rung_plan_create(&plan, context, g);
     say(" plan %s", which ? kernels[which] : "of any kernel");
     say_answer(status);
     say("; run");
@@ -219,21 +272,28 @@ static void draw_product(rung_context *context)
     }
     say_gemm(&g);
     fill();
+    rung_status status = RUNG_INTERNAL; /* of calls whose overlap is looked for */
     if (entry == 0)
-        say_answer(rung_sgemm(context, g.layout, g.trans_a, g.trans_b, g.m, g.n, g.k, g.alpha, g.a, g.lda, g.b, g.ldb,
-                              g.beta, g.c, g.ldc));
+        status = rung_sgemm(context, g.layout, g.trans_a, g.trans_b, g.m, g.n, g.k, g.alpha, g.a, g.lda, g.b, g.ldb,
+                            g.beta, g.c, g.ldc);
     else if (entry < 3)
-        say_answer(rung_sgemm_strided_batched(context, g.layout, g.trans_a, g.trans_b, g.m, g.n, g.k, g.alpha, g.a,
-                                              g.lda, g.stride_a, g.b, g.ldb, g.stride_b, g.beta, g.c, g.ldc,
-                                              g.stride_c, g.batch));
+        status =
+            rung_sgemm_strided_batched(context, g.layout, g.trans_a, g.trans_b, g.m, g.n, g.k, g.alpha, g.a, g.lda,
+                                       g.stride_a, g.b, g.ldb, g.stride_b, g.beta, g.c, g.ldc, g.stride_c, g.batch);
     else if (entry == 3)
-        say_answer(rung_sgemm_batched(context, g.layout, g.trans_a, g.trans_b, g.m, g.n, g.k, g.alpha,
-                                      draw(20) ? array_a : NULL, g.lda, draw(20) ? array_b : NULL, g.ldb, g.beta,
-                                      draw(20) ? array_c : NULL, g.ldc, g.batch));
+        status = rung_sgemm_batched(context, g.layout, g.trans_a, g.trans_b, g.m, g.n, g.k, g.alpha,
+                                    draw(20) ? array_a : NULL, g.lda, draw(20) ? array_b : NULL, g.ldb, g.beta,
+                                    draw(20) ? array_c : NULL, g.ldc, g.batch);
     else if (entry == 4)
         run_plan(context, &g);
     else
-        say_answer(rung_gemm_run(context, &g));
+        status = rung_gemm_run(context, &g);
+    if (entry != 4)
+        say_answer(status);
+    if (entry != 3 && entry != 4 && !g.a_array && g.activation == RUNG_IDENTITY && !g.bias_kind) {
+        g.batch = entry == 0 ? 1 : g.batch;
+        judge_overlap(&g, status);
+    }
 }
 
 static void draw_sum(rung_context *context)
@@ -273,9 +333,8 @@ static rung_matrix draw_matrix(int64_t m, int64_t n, int ranks)
 
 static void say_matrix(const rung_matrix *d)
 {
-    say(" %lldx%lld blocks %lldx%lld grid %dx%d from %d,%d ld %lld", (long long)d->m, (long long)d->n,
-        (long long)d->mb, (long long)d->nb, d->grid_rows, d->grid_cols, d->row_source, d->col_source,
-        (long long)d->ld);
+    say(" %lldx%lld blocks %lldx%lld grid %dx%d from %d,%d ld %lld", (long long)d->m, (long long)d->n, (long long)d->mb,
+        (long long)d->nb, d->grid_rows, d->grid_cols, d->row_source, d->col_source, (long long)d->ld);
 }
 
 static void draw_distributed(rung_multi *multi)
@@ -308,8 +367,8 @@ static void draw_distributed(rung_multi *multi)
     fill();
     if (what == 0)
         status = rung_psgemm(multi, ta ? RUNG_TRANS : RUNG_NO_TRANS, tb ? RUNG_TRANS : RUNG_NO_TRANS, m, n, k, alpha,
-                             (const float *const *)parts[0], at[0], at[1], &d[0], (const float *const *)parts[1],
-                             at[2], at[3], &d[1], beta, parts[2], at[4], at[5], draw(90) ? &d[2] : NULL);
+                             (const float *const *)parts[0], at[0], at[1], &d[0], (const float *const *)parts[1], at[2],
+                             at[3], &d[1], beta, parts[2], at[4], at[5], draw(90) ? &d[2] : NULL);
     else if (what == 1)
         status = rung_redistribute(multi, m, n, (const float *const *)parts[0], at[0], at[1], &d[0],
                                    draw(90) ? parts[1] : NULL, at[2], at[3], draw(90) ? &d[1] : NULL);
@@ -319,8 +378,8 @@ static void draw_distributed(rung_multi *multi)
         status = rung_gather(multi, root, (const float *const *)parts[0], &d[0], whole, ld);
     else
         status = rung_multi_sgemm(multi, draw(2) ? RUNG_ROW_MAJOR : RUNG_COL_MAJOR, ta ? RUNG_TRANS : RUNG_NO_TRANS,
-                                  tb ? RUNG_TRANS : RUNG_NO_TRANS, m, n, draw(9) ? k : -1, alpha, arena,
-                                  9 + draw(2), arena + 4096, 9 - draw(2), beta, arena + 8192, draw(9) ? 9 : 3);
+                                  tb ? RUNG_TRANS : RUNG_NO_TRANS, m, n, draw(9) ? k : -1, alpha, arena, 9 + draw(2),
+                                  arena + 4096, 9 - draw(2), beta, arena + 8192, draw(9) ? 9 : 3);
     say_answer(status);
 }
 
@@ -340,15 +399,17 @@ static void draw_ranks_config(void)
     config.math = (rung_math)(draw(5) ? draw(3) : draw(5) - 1);
     config.timeout_s = draw(5) ? draw(4) : draw(2) ? -1.0 : 2e9;
     config.memory_bytes = draw(5) ? 0 : draw(3) - 1;
-    say("%d ranks %s threads %d math %d timeout %g memory %lld", config.ranks, config.devices == cpus ? "on the CPU" : "mixed",
-        config.threads, (int)config.math, config.timeout_s, (long long)config.memory_bytes);
+    say("%d ranks %s threads %d math %d timeout %g memory %lld", config.ranks,
+        config.devices == cpus ? "on the CPU" : "mixed", config.threads, (int)config.math, config.timeout_s,
+        (long long)config.memory_bytes);
     say_answer(rung_multi_create(draw(40) ? &multi : NULL, &config));
     if (multi) {
         void *memory = NULL;
         const int held = draw(5) - 1;
         const int64_t bytes = draw(4) ? draw(100) : -1;
-        say(" %d ranks from %d, %d held, device of %d is %d; alloc %lld", rung_multi_ranks(multi), rung_multi_first_rank(multi),
-            rung_multi_held_ranks(multi), held, rung_multi_device(multi, held), (long long)bytes);
+        say(" %d ranks from %d, %d held, device of %d is %d; alloc %lld", rung_multi_ranks(multi),
+            rung_multi_first_rank(multi), rung_multi_held_ranks(multi), held, rung_multi_device(multi, held),
+            (long long)bytes);
         rung_status status = rung_multi_alloc(multi, held, bytes, &memory);
         say_answer(status);
         if (status == RUNG_SUCCESS) {
@@ -356,7 +417,8 @@ static void draw_ranks_config(void)
             say("; upload");
             say_answer(rung_multi_upload(multi, draw(5) ? held : draw(5) - 1, memory, arena, draw(5) ? bytes : -1));
             say("; download");
-            say_answer(rung_multi_download(multi, draw(5) ? held : draw(5) - 1, arena + 64, memory, draw(5) ? bytes : -1));
+            say_answer(
+                rung_multi_download(multi, draw(5) ? held : draw(5) - 1, arena + 64, memory, draw(5) ? bytes : -1));
         }
         rung_multi_free(multi, held, memory);
     }
@@ -426,8 +488,9 @@ int main(int count, char **words)
         }
         printf("%s %d more %08x\n", kinds[kind], summed_up[kind], folded(all));
     }
+    printf("%d products' overlaps looked for float by float, %d are told wrongly\n", judged, wrong_overlaps);
     for (int i = 0; i < 4; i++)
         rung_multi_destroy(ranks[i]);
     rung_context_destroy(on_cpu);
-    return 0;
+    return wrong_overlaps != 0;
 }
