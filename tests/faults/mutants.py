@@ -204,50 +204,48 @@ class Build:
 
 
 class Suite:
-    """Runs tests of the copy. Each must pass without a fault; then its seconds are known."""
+    """Runs tests of the copy. One is sound once it has passed; what a test takes is what it took, before that what the suite's table says."""
 
     def __init__(self, folder):
         said = subprocess.run(["ctest", "--test-dir", folder, "--show-only=json-v1"], capture_output=True, check=True, text=True).stdout
-        self.tests = {test["name"]: test for test in json.loads(said)["tests"]}
-        self.seconds = {}
+        self.commands, self.properties, self.seconds = {}, {}, {}
+        for test in json.loads(said)["tests"]:
+            name, properties = test["name"], {each["name"]: each["value"] for each in test["properties"]}
+            self.commands[name], self.properties[name] = test["command"], properties
+            self.seconds[name] = float(properties.get("COST", 0)) or 3.0
+        self.sound = set()
 
-    def properties_of(self, name):
-        return {each["name"]: each["value"] for each in self.tests[name]["properties"]}
-
-    def passes(self, name, limit):
-        test, properties = self.tests[name], self.properties_of(name)
+    def passes(self, name):
+        """Ends a sound test after five times as long as it took; any other may compile kernels for the lens first."""
+        limit = 10 + 5 * self.seconds[name] if name in self.sound else 600
+        begin = time.monotonic()
         with open(run.SCRATCH / "test.log", "wb") as log:
-            process = subprocess.Popen(["env", *properties.get("ENVIRONMENT", []), *test["command"]], stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
-                                       cwd=properties["WORKING_DIRECTORY"])
+            process = subprocess.Popen(["env", *self.properties[name].get("ENVIRONMENT", []), *self.commands[name]], stdout=log,
+                                       stderr=subprocess.STDOUT, start_new_session=True, cwd=self.properties[name]["WORKING_DIRECTORY"])
             try:
-                return process.wait(timeout=limit) in (0, 77)
+                passed = process.wait(timeout=limit) in (0, 77)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, 9)
                 process.wait()
                 return False
+        if passed and name in self.sound:
+            self.seconds[name] = time.monotonic() - begin
+        if passed:
+            self.sound.add(name)
+        return passed
 
-    def measure(self, names, budget):
-        for name in sorted(set(names) & set(self.tests)):
-            if float(self.properties_of(name).get("COST", 0)) > budget:
-                continue
-            for _ in range(2):  # the first time it may compile kernels for the lens
-                begin = time.monotonic()
-                passed = self.passes(name, 600)
-                self.seconds[name] = time.monotonic() - begin
-                if not passed or self.seconds[name] < 5:
-                    break
-            if not passed:
-                del self.seconds[name]
-                print(f"# {name} fails without a fault and is left out", flush=True)
-
-    def verdict(self, names, budget):
+    def verdict(self, names, budget, passes_without):
         """Runs the tests in this order, leaving out those that would take longer than what is left of the budget."""
         for name in names:
-            if self.seconds[name] > budget:
+            if name not in self.seconds or self.seconds[name] > budget:
                 continue
             budget -= self.seconds[name]
-            if not self.passes(name, 10 + 5 * self.seconds[name]):
+            if self.passes(name):
+                continue
+            if name in self.sound or passes_without(name):
                 return f"caught by {name}"
+            print(f"# {name} fails without a fault and is left out", flush=True)
+            del self.seconds[name]
         return "missed"
 
 
@@ -296,8 +294,6 @@ def main():
         return 0
     build = Build()
     suite = Suite(build.folder)
-    paths = {fault.path for fault in read_list(o.again)} if o.again else {name for name, _ in places_in(o.folders, (".c", ".h"))}
-    suite.measure(o.tests.split(",") if o.tests else {test for path in paths for test in tests_for(lists, path, {})}, o.seconds)
     counts, left_out = collections.defaultdict(lambda: [0, 0]), collections.Counter()
 
     def try_one(fault):
@@ -307,12 +303,22 @@ def main():
         begin = time.monotonic()
         if not fault.plant():
             return "does not stand in its file"
+
+        def passes_without(name):
+            planted = file.read_text()
+            file.write_text(text)
+            build.made()
+            passed = suite.passes(name)
+            file.write_text(planted)
+            build.made()
+            return passed
+
         try:
             made = build.made()
             if made == "other code":
                 names = o.tests.split(",") if o.tests else tests_for(lists, fault.path, suite.seconds)
+                verdict = suite.verdict(names, o.seconds, passes_without)
                 fault.tests = [name for name in names if name in suite.seconds]
-                verdict = suite.verdict(fault.tests, o.seconds)
                 show(fault, verdict, time.monotonic() - begin)
                 counts[os.path.dirname(fault.path), fault.why.split(", ", 1)[-1]][verdict == "missed"] += 1
             return made
