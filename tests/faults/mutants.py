@@ -30,7 +30,8 @@ BESIDE = {"src/core/": ["alloc", "blas", "cpu_plans", "gpu_launches", "multi_mov
           "src/cpu/": ["alloc", "cpu_plans", "blas_plain"],
           "src/cuda/": ["gpu_launches", "multi_moves", "predictions"],
           "src/multi/": ["multi_moves"]}
-MOST_OBJECTS = 50  # that are compiled for one change
+MOST_OBJECTS = 20  # that are compiled for one change
+UNMEASURED_SECONDS = 8.0  # that a test is taken to last which the table of the suite does not have
 TRIES = 3  # changes of a line that are tried until one compiles to other code
 
 # ---- the changes ----
@@ -212,7 +213,7 @@ class Suite:
         for test in json.loads(said)["tests"]:
             name, properties = test["name"], {each["name"]: each["value"] for each in test["properties"]}
             self.commands[name], self.properties[name] = test["command"], properties
-            self.seconds[name] = float(properties.get("COST", 0)) or 3.0
+            self.seconds[name] = float(properties.get("COST", 0)) or UNMEASURED_SECONDS
         self.sound = set()
 
     def passes(self, name):
