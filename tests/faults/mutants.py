@@ -24,8 +24,7 @@ from draw import places_in, tests_named
 from run import Fault, read_list, read_lists
 
 DRAWN = "src/core/ src/cpu/ src/cuda/driver/ src/cuda/host/ src/cuda/families/ src/multi/ shim/ lab/".split()
-AREAS = "src/core/ src/cpu/ src/cuda/ src/multi/ shim/ lab/ cli/".split()
-# What a line in core can break shows in what every backend does.
+# The tables and properties of an area, whatever the lists name: what a line in core can break shows in what every backend does.
 BESIDE = {"src/core/": ["alloc", "blas", "cpu_plans", "gpu_launches", "multi_moves", "predictions"],
           "src/cpu/": ["alloc", "cpu_plans", "blas_plain"],
           "src/cuda/": ["gpu_launches", "multi_moves", "predictions"],
@@ -251,11 +250,10 @@ class Suite:
 
 
 def tests_for(faults, name, seconds):
-    """Returns the tests that the lists name for a file, then those for its area, each from the quickest on."""
-    area = next((area for area in AREAS if name.startswith(area)), name)
-    own = tests_named(faults, name)
-    near = [test for test in tests_named(faults, area) + BESIDE.get(area, []) if test not in own]
-    return sorted(own, key=lambda test: seconds.get(test, 0)) + sorted(set(near), key=lambda test: seconds.get(test, 0))
+    """Returns the tests that the lists name for a file, or else for its folder, and the tables of its area, the quickest first."""
+    tables = next((tables for area, tables in BESIDE.items() if name.startswith(area)), [])
+    own = tests_named(faults, name) or tests_named(faults, os.path.dirname(name) + "/")
+    return sorted({*own, *tables}, key=lambda test: seconds.get(test, 0))
 
 
 def options():
