@@ -25,10 +25,11 @@ from run import Fault, read_list, read_lists
 
 DRAWN = "src/core/ src/cpu/ src/cuda/driver/ src/cuda/host/ src/cuda/families/ src/multi/ shim/ lab/".split()
 # The tables and properties of an area, whatever the lists name: what a line in core can break shows in what every backend does.
-BESIDE = {"src/core/": ["alloc", "blas", "cpu_plans", "gpu_launches", "multi_moves", "predictions"],
-          "src/cpu/": ["alloc", "cpu_plans", "blas_plain"],
-          "src/cuda/": ["gpu_launches", "multi_moves", "predictions"],
-          "src/multi/": ["multi_moves"]}
+BESIDE = {"src/core/": ["alloc", "blas", "calls", "cpu_plans", "gpu_alloc", "gpu_launches", "multi_moves", "predictions"],
+          "src/cpu/": ["alloc", "blas_plain", "calls", "cpu_plans"],
+          "src/cuda/": ["gpu_alloc", "gpu_launches", "multi_moves", "predictions"],
+          "src/multi/": ["calls", "gpu_alloc", "multi_moves", "multi_nccl_lives"],
+          "shim/": ["blas_translation", "shim_cublas_abi"]}
 MOST_OBJECTS = 20  # that are compiled for one change
 UNMEASURED_SECONDS = 8.0  # that a test is taken to last which the table of the suite does not have
 TRIES = 3  # changes of a line that are tried until one compiles to other code
@@ -39,6 +40,7 @@ COMPARED = {"<": ["<=", ">="], "<=": ["<", ">"], ">": [">=", "<="], ">=": [">", 
 CALCULATED = {"+": "-", "-": "+", "*": "/", "/": "*", "%": "/", "<<": ">>", ">>": "<<", "|": "&", "&": "|", "+=": "-=", "-=": "+="}
 EXTREMES = {"min": "max", "min64": "max64", "least": "most", "smaller": "larger", "fmin": "fmax"}
 EXTREMES.update({most: least for least, most in EXTREMES.items()})
+BUFFER = re.compile(r"\s*(static )?char \w+\[\d+\]")  # one character more or less of it shows nowhere
 STATEMENT = re.compile(r"\s*[\w>.\[\]*()-]+( ([-+*/|&]|<<|>>)?= .*|\(.*\)|\+\+|--);$")
 
 
@@ -85,7 +87,7 @@ def changes_of(lines, at, fields):
         yield "and, or", put(*found.span(1), "||" if found[1] == "&&" else "&&")
     for found in re.finditer(r" ([-+*/%|&]|<<|>>|[-+]=) ", code):
         yield "arithmetic", put(*found.span(1), CALCULATED[found[1]])
-    for found in re.finditer(r"(?<![\w.])(\d+)(\.\d+f?)?(?![\w.])", code):
+    for found in re.finditer(r"(?<![\w.])(\d+)(\.\d+f?)?(?![\w.])", "" if BUFFER.match(code) else code):
         for by in (1, -1):
             if int(found[1]) + by >= 0:
                 yield "constant", put(*found.span(1), str(int(found[1]) + by))
@@ -250,9 +252,12 @@ class Suite:
 
 
 def tests_for(faults, name, seconds):
-    """Returns the tests that the lists name for a file, or else for its folder, and the tables of its area, the quickest first."""
+    """Returns the tests that the lists name for a file, or else for its folder, and those of its area, the quickest first."""
     tables = next((tables for area, tables in BESIDE.items() if name.startswith(area)), [])
-    own = tests_named(faults, name) or tests_named(faults, os.path.dirname(name) + "/")
+    place, own = name, []
+    while place and not own:  # those of the file, or of the nearest folder that has any
+        own = tests_named(faults, place)
+        place = os.path.dirname(place)
     return sorted({*own, *tables}, key=lambda test: seconds.get(test, 0))
 
 
