@@ -152,10 +152,11 @@ static void expect_given(const char *name, const recorded *g, int form, float be
 {
     const int row = form & 4, ta = form & 1, tb = (form & 2) != 0;
     const recorded column = {RUNG_COL_MAJOR, ta, tb, 2, 3, 4, 7, 8, 9, 0.5f, beta, a, b, c},
-                   turned = {RUNG_COL_MAJOR, tb, ta, 3, 2, 4, 8, 7, 9, 0.5f, beta, b, a, c}, *w = row ? &turned : &column;
-    if (g->layout != w->layout || g->trans_a != w->trans_a || g->trans_b != w->trans_b || g->m != w->m || g->n != w->n ||
-        g->k != w->k || g->lda != w->lda || g->ldb != w->ldb || g->ldc != w->ldc || g->alpha != w->alpha ||
-        g->beta != w->beta || g->a != w->a || g->b != w->b || g->c != w->c)
+                   turned = {RUNG_COL_MAJOR, tb, ta, 3, 2, 4, 8, 7, 9, 0.5f, beta, b, a, c},
+                   *w = row ? &turned : &column;
+    if (g->layout != w->layout || g->trans_a != w->trans_a || g->trans_b != w->trans_b || g->m != w->m ||
+        g->n != w->n || g->k != w->k || g->lda != w->lda || g->ldb != w->ldb || g->ldc != w->ldc ||
+        g->alpha != w->alpha || g->beta != w->beta || g->a != w->a || g->b != w->b || g->c != w->c)
         FAIL("%s, form %d: Rung was given layout %d, %d %d, %lld x %lld x %lld, ld %lld %lld %lld, %g %g", name, form,
              g->layout, g->trans_a, g->trans_b, (long long)g->m, (long long)g->n, (long long)g->k, (long long)g->lda,
              (long long)g->ldb, (long long)g->ldc, (double)g->alpha, (double)g->beta);
@@ -306,7 +307,8 @@ static int work(const char *mode, const char *other)
     if (strcmp(mode, "alone") != 0 && !dlopen(other, RTLD_NOW | RTLD_LOCAL))
         return 2;
     for (int i = 0; i < MOST_ANSWERS; i++)
-        answers[i].status = strcmp(mode, "alone") == 0 || strcmp(mode, "refused") == 0 ? RUNG_UNSUPPORTED : RUNG_SUCCESS;
+        answers[i].status =
+            strcmp(mode, "alone") == 0 || strcmp(mode, "refused") == 0 ? RUNG_UNSUPPORTED : RUNG_SUCCESS;
     opened[0] = strcmp(mode, "no GPU") == 0 ? RUNG_NO_DEVICE : strcmp(mode, "no memory") == 0 ? RUNG_OUT_OF_MEMORY : 0;
     opened[1] = strcmp(mode, "no memory") == 0 ? RUNG_OUT_OF_MEMORY : RUNG_SUCCESS;
     if (strcmp(mode, "all") == 0) {
@@ -314,7 +316,9 @@ static int work(const char *mode, const char *other)
             for (int again = 0; again < 1 + (i > 0); again++) {
                 reset();
                 for (int j = 0; j < MOST_ANSWERS; j++)
-                    answers[j].status = i == 0 ? RUNG_SUCCESS : i == 1 ? RUNG_UNSUPPORTED : RUNG_INVALID_ARGUMENT,
+                    answers[j].status = i == 0   ? RUNG_SUCCESS
+                                        : i == 1 ? RUNG_UNSUPPORTED
+                                                 : RUNG_INVALID_ARGUMENT,
                     answers[j].position = i == 2 ? 3 : 0;
                 call(4 * again, i, 0.0f);
             }
@@ -374,14 +378,16 @@ static void settings_reach_contexts(const char *program, const char *other)
         {"", "RUNG_DEVICE", "cpu", 0, 1, "contexts 2, of device -1 and -1, math 0, calls 1, C 100\n"},
         {"", "RUNG_DEVICE", "", 0, 1, "contexts 2, of device -1 and -1, math 0, calls 1, C 100\n"},
         {"", "RUNG_DEVICE", "10000", 0, 1,
-         "librung_blas.so: RUNG_DEVICE is '10000': cpu, gpu or a GPU's number; cpu is taken\ncontexts 2, of device -1 "},
+         "librung_blas.so: RUNG_DEVICE is '10000': cpu, gpu or a GPU's number; cpu is taken\ncontexts 2, of device "
+         "-1 "},
         {"", "RUNG_DEVICE", "gpux", 0, 1, "RUNG_DEVICE is 'gpux': cpu, gpu or a GPU's number; cpu is taken\n"},
         {"", "RUNG_MATH", "strict", 0, 1, "math 0"},
         {"", "RUNG_MATH", "accurate", 0, 1, "math 1"},
         {"", "RUNG_MATH", "fast", 0, 1, "math 2"},
         {"", "RUNG_MATH", "", 0, 1, "math 0"},
         {"", "RUNG_MATH", "fas", 0, 1,
-         "librung_blas.so: RUNG_MATH is 'fas': strict, accurate or fast; strict is taken\ncontexts 2, of device -1 and -1, "
+         "librung_blas.so: RUNG_MATH is 'fas': strict, accurate or fast; strict is taken\ncontexts 2, of device -1 and "
+         "-1, "
          "math 0"},
         {"", "RUNG_DISABLE", "1", 0, 1, "contexts 0, of device 0 and 0, math 0, calls 0, C 1\n"},
         {"", "RUNG_DISABLE", "0", 0, 1, "calls 1, C 100\n"},
@@ -398,15 +404,19 @@ static void settings_reach_contexts(const char *program, const char *other)
         {"all", "RUNG_REPORT", "stderr", 0, 2, "  the other BLAS: Rung could not compute it\n"},
         {"all", "RUNG_REPORT", "stderr", 0, 2, "  the other BLAS: an argument that BLAS refuses\n"},
         {"all", "RUNG_REPORT", "stderr", 0, 1, "  recorded_kernel\n"},
-        {"all", "RUNG_REPORT", "stderr", 0, 1, "\nsgemm_                        NN        2        3        4      1         1 "},
-        {"all", "RUNG_REPORT", "stderr", 0, 1, "\nsgemm_                        TN        2        3        4      1         1 "},
-        {"all", "RUNG_REPORT", "stderr", 0, 1, "\nsgemm_                        NT        2        3        4      1         1 "},
-        {"all", "RUNG_REPORT", "stderr", 0, 1, "\ncblas_sgemm                   TN        2        3        4      1         1 "},
+        {"all", "RUNG_REPORT", "stderr", 0, 1,
+         "\nsgemm_                        NN        2        3        4      1         1 "},
+        {"all", "RUNG_REPORT", "stderr", 0, 1,
+         "\nsgemm_                        TN        2        3        4      1         1 "},
+        {"all", "RUNG_REPORT", "stderr", 0, 1,
+         "\nsgemm_                        NT        2        3        4      1         1 "},
+        {"all", "RUNG_REPORT", "stderr", 0, 1,
+         "\ncblas_sgemm                   TN        2        3        4      1         1 "},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char said[SAID_BYTES];
-        const int status =
-            said_in(program, other, cases[i].mode, cases[i].variable, cases[i].value, said), times = count_of(said, cases[i].words);
+        const int status = said_in(program, other, cases[i].mode, cases[i].variable, cases[i].value, said),
+                  times = count_of(said, cases[i].words);
         if ((cases[i].ends ? !WIFSIGNALED(status) || WTERMSIG(status) != cases[i].ends : status != 0) ||
             times != cases[i].times)
             FAIL("'%s' with %s=%s ended with %d and said %d times '%s':\n%s", cases[i].mode, cases[i].variable,
