@@ -269,7 +269,7 @@ def options():
     parser.add_argument("--seconds", type=float, default=45.0, help="of tests that a fault may take (default 45)")
     parser.add_argument("--list", action="store_true", help="prints the first change of each line and builds nothing")
     parser.add_argument("--again", type=pathlib.Path, help="a list of faults, as this program prints it")
-    parser.add_argument("--tests", default="", help="these tests instead of those of the lists, commas between")
+    parser.add_argument("--tests", default="", help="these tests instead of those that are named, commas between")
     return parser.parse_args()
 
 
@@ -320,7 +320,7 @@ def main():
         try:
             made = build.made()
             if made == "other code":
-                names = o.tests.split(",") if o.tests else tests_for(lists, fault.path, suite.seconds)
+                names = o.tests.split(",") if o.tests else fault.tests if o.again else tests_for(lists, fault.path, suite.seconds)
                 verdict = suite.verdict(names, o.seconds, passes_without)
                 fault.tests = [name for name in names if name in suite.seconds]
                 show(fault, verdict, time.monotonic() - begin)
