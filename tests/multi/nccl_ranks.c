@@ -204,8 +204,11 @@ static int lives(const fake *gpu)
         layout_case t = large_case(2, 2), other = t;
         const rung_span *spans;
         parts p;
-        int right = rung_multi_trace(multi, 1) == RUNG_SUCCESS && parts_make(multi, &p, &t) &&
-                    run(multi, &t, &p) == RUNG_SUCCESS && rung_multi_spans(multi, &spans) > 0;
+        int right = rung_multi_ranks(multi) == ranks && rung_multi_first_rank(multi) == me &&
+                    rung_multi_held_ranks(multi) == 1 && rung_multi_device(multi, 0) == me &&
+                    rung_multi_device(multi, 1) == RUNG_DEVICE_CPU;
+        right = right && rung_multi_trace(multi, 1) == RUNG_SUCCESS && parts_make(multi, &p, &t) &&
+                run(multi, &t, &p) == RUNG_SUCCESS && rung_multi_spans(multi, &spans) > 0;
         other.m += me == 1 ? -1 : 0; /* rank 1 is given another size */
         right = right && run(multi, &other, &p) == RUNG_INVALID_ARGUMENT && says("m = ");
         const float *c = p.device[2];
