@@ -397,11 +397,29 @@ static char *take(const machine *on, const walk *w, int trans_a, int trans_b)
     return text;
 }
 
-/* Some walks are printed, many more are summed up in a line. */
+/* Sums up the plans along a walk. Nothing runs, so that far more walks than above can be taken. */
+static uint64_t plans_along(const machine *on, const walk *w, int trans_a, int trans_b)
+{
+    enum { EVERY_ONE_BELOW = 130, MOST = 9000 };
+    uint64_t sum = 0;
+    for (int64_t at = 1; at <= MOST; at += at < EVERY_ONE_BELOW ? 1 : at / 32) {
+        rung_cpu_args p = args_at(on, w, at, trans_a, trans_b);
+        if (!fits(&p))
+            break;
+        gemm_plan plan = rung_gemm_plan(&p, p.caches);
+        sum = mix(mix(mix(mix(sum, plan.path), plan.inner), plan.of_b * 2 + plan.turned), plan.narrow * 2 + plan.fetch);
+        sum = mix(mix(mix(sum, plan.asks_b), plan.one_row), plan.last);
+        sum = mix(mix(mix(mix(mix(sum, plan.mc), plan.kc), plan.nc), plan.chunk), plan.most);
+        sum = mix(mix(mix(sum, plan.parts), plan.split_m), rung_gemm_workspace(&p, &plan, p.n));
+    }
+    return sum;
+}
+
+/* Some walks are printed, many more are summed up in a line, and of still more the plans alone. */
 static void tell(const machine *on, int trans_a, int trans_b, int every)
 {
-    enum { PRINTED = 10, SUMMED_UP = 150 };
-    uint64_t all = 0;
+    enum { PRINTED = 10, SUMMED_UP = 150, PLANNED = 2000 };
+    uint64_t all = 0, plans = 0;
     for (int i = 0; i < PRINTED + SUMMED_UP; i++) {
         walk w = draw_walk();
         char *said = take(on, &w, trans_a, trans_b);
@@ -413,6 +431,15 @@ static void tell(const machine *on, int trans_a, int trans_b, int every)
     }
     printf("%s %s %c%c %d more walks; %08x\n", on->processor, on->family, trans_a ? 'T' : 'N', trans_b ? 'T' : 'N',
            SUMMED_UP, (unsigned)(all ^ all >> 32));
+    const uint64_t next = drawn;
+    drawn = 7; /* the walks above do not depend on how many these are */
+    for (int i = 0; i < PLANNED; i++) {
+        walk w = draw_walk();
+        plans = mix(plans, (int64_t)plans_along(on, &w, trans_a, trans_b));
+    }
+    drawn = next;
+    printf("%s %s %c%c plans along %d more walks; %08x\n", on->processor, on->family, trans_a ? 'T' : 'N',
+           trans_b ? 'T' : 'N', PLANNED, (unsigned)(plans ^ plans >> 32));
 }
 
 static float *reserve(void)

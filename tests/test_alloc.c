@@ -1,14 +1,19 @@
-/* Every allocation the library makes fails once: the call must answer RUNG_OUT_OF_MEMORY or cope, and nothing may leak.
+/* Every allocation the library makes fails once: the call must answer RUNG_OUT_OF_MEMORY or cope, and nothing may leak;
+ * on the CPU, and with a stand-in for libcuda on GPUs, alone and several. usage: test_alloc [STAND_IN_FOR_LIBCUDA]
  * This program's malloc and pthread_create stand in for glibc's; they fail, and keep count, only for calls from
  * librung. Not for sanitizer builds, which bring their own malloc. */
 #define _GNU_SOURCE /* dl_iterate_phdr, RTLD_NEXT */
+#include "gpu/fake_libcuda.h"
 #include "support.h"
+
+#include "rung_multi.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -144,9 +149,135 @@ static int right(rung_status status, const float *c, int64_t k)
     return status == RUNG_OUT_OF_MEMORY || (status == RUNG_SUCCESS && fabsf(c[0] - (float)k) <= 1e-3f * (float)k);
 }
 
+static fake *gpu; /* NULL: on the CPU */
+
+/* ---- GPUs: kernels do nothing, so that only answers are looked at, and what stays open ---- */
+
+static int wrong_at(int wrong, rung_status status, int line)
+{
+    return wrong ? wrong : fair(status) ? 0 : line;
+}
+
+/* Products from host memory by every mode, batched and not, kernels by name, plans that are printed, sums. */
+static int on_one_gpu(void)
+{
+    static const char *const kernels[] = {"l02_coalesced", "r05_shuffle"};
+    rung_config config;
+    rung_context *context = NULL;
+    int wrong = 0;
+    rung_config_init(&config);
+    config.device = 0;
+    rung_status status = rung_context_create(&context, &config);
+    if (status != RUNG_SUCCESS)
+        return wrong_at(!fair(status) || context, status, __LINE__);
+    for (int i = 0; i < 9; i++) {
+        static const int64_t sizes[][3] = {{600, 300, 200}, {1, 400, 400}, {40, 40, 3000}};
+        const int64_t *s = sizes[i / 3];
+        rung_gemm g;
+        rung_plan *plan = NULL;
+        rung_gemm_init(&g);
+        g.m = g.lda = g.ldc = s[0], g.n = s[1], g.k = g.ldb = s[2];
+        g.a = operands, g.b = operands + (1 << 20), g.c = operands + (2 << 20);
+        if (i % 2)
+            g.batch = 2, g.stride_c = s[0] * s[1];
+        wrong = wrong_at(wrong, rung_context_set_math(context, (rung_math)(i % 3)), __LINE__);
+        wrong = wrong_at(wrong, rung_gemm_run(context, &g), __LINE__);
+        status = rung_plan_create(&plan, context, &g);
+        wrong = wrong_at(wrong, status, __LINE__);
+        if (status == RUNG_SUCCESS) {
+            char text[4096];
+            wrong = rung_plan_print(plan, text, sizeof text) > 0 ? wrong : __LINE__;
+            wrong = wrong_at(wrong, rung_plan_run(plan, &g), __LINE__);
+        }
+        rung_plan_destroy(plan);
+    }
+    for (int i = 0; i < 2; i++) {
+        rung_gemm g;
+        rung_plan *plan = NULL;
+        rung_gemm_init(&g);
+        g.m = g.n = g.k = g.lda = g.ldb = g.ldc = 64;
+        g.layout = RUNG_ROW_MAJOR;
+        g.a = operands, g.b = operands, g.c = operands + (1 << 20);
+        status = rung_plan_create_kernel(&plan, context, &g, kernels[i]);
+        wrong = i == 1 || fair(status) ? wrong : __LINE__;
+        if (status == RUNG_SUCCESS)
+            wrong = wrong_at(wrong, rung_plan_run(plan, &g), __LINE__);
+        rung_plan_destroy(plan);
+    }
+    rung_guard_counts counts;
+    wrong = wrong_at(wrong, rung_context_guard_counts(context, &counts), __LINE__);
+    wrong = wrong_at(wrong, rung_context_synchronize(context), __LINE__);
+    rung_context_destroy(context);
+    return wrong;
+}
+
+/* Matrices in blocks of both kinds of ranks, products of them and from host memory, with the trace. */
+static int on_ranks(int device, int ranks)
+{
+    rung_multi_config config;
+    rung_multi *multi = NULL;
+    rung_matrix d, e;
+    const int devices[] = {device, device < 0 ? device : 1};
+    float *a[2] = {NULL}, *b[2] = {NULL};
+    const rung_span *spans;
+    int wrong = 0;
+    rung_multi_config_init(&config);
+    config.ranks = ranks;
+    config.devices = devices;
+    config.threads = device < 0;
+    rung_status status = rung_multi_create(&multi, &config);
+    if (status != RUNG_SUCCESS)
+        return wrong_at(!fair(status) || multi, status, __LINE__);
+    rung_matrix_init(&d, 90, 90, 20, 30, ranks, 1);
+    rung_matrix_init(&e, 90, 90, 90, 7, 1, ranks);
+    int has_all = 1;
+    for (int r = 0; r < ranks; r++)
+        for (int i = 0; i < 2; i++) {
+            status = rung_multi_alloc(multi, r, 90 * 90 * 4, (void **)(i ? &b[r] : &a[r]));
+            wrong = wrong_at(wrong, status, __LINE__);
+            has_all &= status == RUNG_SUCCESS;
+        }
+    wrong = wrong_at(wrong, rung_multi_trace(multi, 1), __LINE__);
+    if (has_all) {
+        const float *const *from = (const float *const *)a, *const *other = (const float *const *)b;
+        wrong = wrong_at(wrong, rung_scatter(multi, 0, operands, 90, a, &d), __LINE__);
+        wrong = wrong_at(wrong, rung_redistribute(multi, 90, 90, from, 1, 1, &d, b, 1, 1, &e), __LINE__);
+        wrong = wrong_at(wrong,
+                         rung_psgemm(multi, RUNG_NO_TRANS, RUNG_TRANS, 80, 80, 80, 1.0f, other, 1, 1, &e, other, 2, 3,
+                                     &e, 0.0f, a, 1, 1, &d),
+                         __LINE__);
+        wrong = wrong_at(wrong, rung_gather(multi, ranks - 1, from, &d, operands + (1 << 20), 90), __LINE__);
+    }
+    if (device >= 0)
+        wrong = wrong_at(wrong,
+                         rung_multi_sgemm(multi, RUNG_ROW_MAJOR, RUNG_NO_TRANS, RUNG_NO_TRANS, 300, 200, 100, 1.0f,
+                                          operands, 100, operands, 200, 0.0f, operands + (2 << 20), 200),
+                         __LINE__);
+    wrong = rung_multi_spans(multi, &spans) >= 0 ? wrong : __LINE__;
+    for (int r = 0; r < ranks; r++) {
+        rung_multi_free(multi, r, a[r]);
+        rung_multi_free(multi, r, b[r]);
+    }
+    rung_multi_destroy(multi);
+    return wrong;
+}
+
+static int gpu_scenario(void)
+{
+    int wrong = on_one_gpu();
+    wrong = wrong ? wrong : on_ranks(0, 2);
+    wrong = wrong ? wrong : on_ranks(RUNG_DEVICE_CPU, 2);
+    if (gpu->faults || gpu->memory + gpu->pinned + gpu->streams + gpu->events + gpu->graphs || gpu->pushed ||
+        gpu->relaxed)
+        wrong = wrong ? wrong : __LINE__;
+    return wrong;
+}
+
 /* Uses a bit of everything. Returns the line that went wrong, 0 for none. */
 static int scenario(void)
 {
+    if (gpu)
+        return gpu_scenario();
     static const int64_t shapes[][3] = {{8, 8, 8},     {200, 200, 200}, {200, 1, 200},
                                         {1, 200, 200}, {16, 16, 4000},  {500, 4, 500}};
     rung_config config;
@@ -227,9 +358,11 @@ static void every_allocation_fails_once(void **state)
 static void the_first_allocations_fail_too(void **state)
 {
     (void)state;
-    for (long site = 1; site <= 24; site++) {
+    for (long site = 1; site <= (gpu ? 60 : 24); site++) {
         pid_t child = fork();
         if (child == 0) {
+            signal(SIGSEGV, SIG_DFL); /* not cmocka's way out, which would leave a lock taken */
+            alarm(60);
             fail_at = site;
             int line = scenario();
             fail_at = 0;
@@ -244,8 +377,20 @@ static void the_first_allocations_fail_too(void **state)
     }
 }
 
-int main(void)
+int main(int count, char **words)
 {
+    if (count > 1) {
+        fake_state_function *state;
+        void *stand_in = dlopen(words[1], RTLD_NOW);
+        *(void **)&state = stand_in ? dlsym(stand_in, "fake_state") : NULL;
+        if (!state)
+            return 2;
+        setenv("RUNG_LIBCUDA", words[1], 1);
+        gpu = state();
+        gpu->devices = 2;
+        gpu->arch = 90;
+        gpu->idle = 1;
+    }
     dl_iterate_phdr(find_library, NULL);
     operands = __libc_malloc((3 << 20) * sizeof(float));
     for (int i = 0; i < 3 << 20; i++)

@@ -303,7 +303,7 @@ rung_status rung_cpu_gemm(const rung_cpu_args *p)
         p->note->path = p->k == 0 ? "C is scaled" : path_names[rung_gemm_plan(p, p->caches).path];
         return RUNG_SUCCESS;
     }
-    if (p->batch > 1 || p->a_array)
+    if (p->batch > 1 || p->c_array)
         return run_batch(p);
     return run_one(p, p->threads > 1 && !is_tiny(p) ? choose_threads(product_us(p), p) : 1);
 }

@@ -383,7 +383,7 @@ static void gpu_drain(multi_engine *e)
 static rung_status trace_inside(multi_engine *e, int on, double now_us)
 {
     gpu_state *s = state_of(e);
-    e->tracing = on;
+    e->tracing = 0; /* also where what follows fails: spans would have no base */
     s->span_count = s->times.used = 0;
     if (!on)
         return RUNG_SUCCESS;
@@ -391,6 +391,7 @@ static rung_status trace_inside(multi_engine *e, int on, double now_us)
     CU_TRY(s->driver, event_record(s->base, s->streams[LANE_IN]));
     CU_TRY(s->driver, event_synchronize(s->base));
     s->base_us = now_us;
+    e->tracing = 1;
     return RUNG_SUCCESS;
 }
 

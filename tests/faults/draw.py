@@ -27,19 +27,29 @@ def lines_of_code(path):
             yield number
 
 
+def places_in(folders, endings):
+    """Returns file and number of every line of code in these folders."""
+    listed = subprocess.run(["git", "ls-files", *folders], cwd=ROOT, capture_output=True, check=True, text=True).stdout.split()
+    code = [name for name in listed if name.endswith(endings) and not name.endswith("tiles.inc")]
+    return [(name, number) for name in code for number in lines_of_code(name)]
+
+
+def tests_named(faults, folder):
+    """Returns the tests that faults of this file or folder name."""
+    return sorted({test for f in faults if f.path.startswith(folder) for test in f.tests})
+
+
 def main():
     seed, count = int(sys.argv[1]), int(sys.argv[2])
-    listed = subprocess.run(["git", "ls-files", *(sys.argv[3:] or DRAWN)], cwd=ROOT, capture_output=True, check=True, text=True).stdout.split()
-    code = [name for name in listed if name.endswith((".c", ".h", ".inc", ".py")) and not name.endswith("tiles.inc")]
-    places = [(name, number) for name in code for number in lines_of_code(name)]
+    places = places_in(sys.argv[3:] or DRAWN, (".c", ".h", ".inc", ".py"))
     faults = read_lists()
     for name, number in sorted(random.Random(seed).sample(places, count)):
-        tests = sorted({test for f in faults if f.path == name for test in f.tests})
+        tests = tests_named(faults, name)
         folder = name.rsplit("/", 1)[0]
         near = sorted({test for f in faults if f.path.rsplit("/", 1)[0] == folder for test in f.tests})
         print(f"{name}:{number}: {', '.join(tests) if tests else '[' + ', '.join(near) + ']'}")
         print(f"    {(ROOT / name).read_text().splitlines()[number - 1].strip()}")
-    print(f"seed {seed}: {count} of {len(places)} lines of code in {len(code)} files")
+    print(f"seed {seed}: {count} of {len(places)} lines of code in {len({name for name, _ in places})} files")
 
 
 if __name__ == "__main__":

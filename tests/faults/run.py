@@ -49,22 +49,25 @@ class Fault:
         return True
 
 
-def read_lists():
+def read_list(file):
     faults = []
-    for name in sorted(HERE.glob("*.txt")):
-        for line in name.read_text().splitlines():
-            if not line.strip() or line.startswith("#"):
-                continue
-            if line.startswith("- "):
-                faults[-1].was.append(line[2:])
-            elif line.startswith("+"):
-                faults[-1].now.append(line[2:])
-            elif line.startswith("  "):
-                faults[-1].why = line.strip()
-            else:
-                path, tests = line.split(":")
-                faults.append(Fault(name.name, path, [test.strip() for test in tests.split(",")]))
+    for line in file.read_text().splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        if line.startswith("- "):
+            faults[-1].was.append(line[2:])
+        elif line.startswith("+"):
+            faults[-1].now.append(line[2:])
+        elif line.startswith("  "):
+            faults[-1].why = line.strip()
+        else:
+            path, tests = line.split(":")
+            faults.append(Fault(file.name, path, [test.strip() for test in tests.split(",")]))
     return faults
+
+
+def read_lists():
+    return [fault for file in sorted(HERE.glob("*.txt")) for fault in read_list(file)]
 
 
 def copy_tree():

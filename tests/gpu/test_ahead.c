@@ -4,10 +4,12 @@
 #include "rung.h"
 #include "rung_tools.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -142,6 +144,62 @@ static int fork_meanwhile(fake *gpu, int device)
     return ended && code == 0 ? 0 : failed("a forked process does not end as it should");
 }
 
+/* ---- a process of its own, which ends while a thread loads: it waits for the thread before libcuda is taken down ----
+ */
+
+static fake *ending;
+
+static void let_the_thread_go_on(void)
+{
+    __atomic_store_n(&ending->hold, 0, __ATOMIC_RELEASE);
+}
+
+static int threads_now(void)
+{
+    int threads = 0;
+    DIR *folder = opendir("/proc/self/task");
+    for (const struct dirent *entry; folder && (entry = readdir(folder));)
+        threads += entry->d_name[0] != '.';
+    if (folder)
+        closedir(folder);
+    return threads;
+}
+
+static int threads_at_first; /* a sanitizer may have one of its own */
+
+/* Runs after all handlers that were registered later, as libcuda's would. */
+static void expect_no_other_thread(void)
+{
+    if (threads_now() <= threads_at_first)
+        return;
+    fprintf(stderr, "test_ahead: a thread is left where libcuda is taken down\n");
+    _exit(1);
+}
+
+static int end_while_loading(fake *gpu)
+{
+    int loaded;
+    ending = gpu;
+    threads_at_first = threads_now();
+    gpu->memory_left = (int64_t)8 << 30;
+    gpu->hold = 1;
+    if (atexit(expect_no_other_thread) || multiply(gpu, 0, 0, &loaded) || atexit(let_the_thread_go_on))
+        return 1;
+    return 0;
+}
+
+static int ends_in_order(char **words)
+{
+    int code = -1;
+    const pid_t child = fork();
+    if (child == 0) {
+        execl("/proc/self/exe", words[0], words[1], "end", (char *)NULL);
+        _exit(2);
+    }
+    waitpid(child, &code, 0);
+    return code == 0 ? 0 : failed("a process that ends while a thread loads");
+}
+
 int main(int count, char **words)
 {
     int first, second;
@@ -154,10 +212,14 @@ int main(int count, char **words)
         return failed(words[1]);
     fake *gpu = state();
     gpu->arch = 90, gpu->devices = 5, gpu->idle = 1, gpu->eager = ~0u;
+    if (count > 2 && strcmp(words[2], "end") == 0)
+        return end_while_loading(gpu);
     if (count > 2) { /* "alone": one product and the end, where few_threads.sh lets no thread begin */
         gpu->memory_left = (int64_t)8 << 30;
         return multiply(gpu, 0, 1, &first);
     }
+    if (ends_in_order(words))
+        return 1;
     gpu->memory_left = (int64_t)1 << 30;
     if (multiply(gpu, 0, 1, &first))
         return 1;

@@ -1,12 +1,14 @@
 /* Ranks over the NCCL transport, against stand-ins for libcuda and libnccl: one process each, started here by the
  * environment as any launcher would. usage: nccl_ranks <libcuda> <libnccl> <mode> [ranks]. Modes: layouts (against
  * FP64), bits, mismatch, killed, stopped, failing (NCCL does not start on rank 0), strangers (who come before the
- * ranks), taken (one who knows the secret asks for a place that a rank has), secret (rank 1 has another one). */
+ * ranks), taken (one who knows the secret asks for a place that a rank has), secret (rank 1 has another one), lives
+ * (contexts come and go, and leave nothing). */
 #include "../gpu/fake_libcuda.h"
 #include "ranks.h"
 
 #include <malloc.h>
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <dlfcn.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -175,6 +177,61 @@ static int bits(const fake *gpu)
     }
     rung_multi_destroy(multi);
     return right;
+}
+
+static int open_files(void)
+{
+    int count = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    while (folder && readdir(folder))
+        count++;
+    if (folder)
+        closedir(folder);
+    return count;
+}
+
+/* Contexts come and go, with a product, a refused call, a trace and a gathered matrix each: later ones hold no
+ * more memory, files and parts of the driver than one before them. */
+static int lives(const fake *gpu)
+{
+    enum { LIVES = 20, SETTLED = 10, SLACK_BYTES = 100 }; /* the allocator keeps a little of the first ones */
+    struct {
+        size_t bytes;
+        int files, open;
+    } first = {0}, now;
+    for (int life = 0; life < LIVES; life++) {
+        rung_multi *multi = opened(30.0);
+        layout_case t = large_case(2, 2), other = t;
+        const rung_span *spans;
+        parts p;
+        int right = rung_multi_ranks(multi) == ranks && rung_multi_first_rank(multi) == me &&
+                    rung_multi_held_ranks(multi) == 1 && rung_multi_device(multi, 0) == me &&
+                    rung_multi_device(multi, 1) == RUNG_DEVICE_CPU;
+        right = right && rung_multi_trace(multi, 1) == RUNG_SUCCESS && parts_make(multi, &p, &t) &&
+                run(multi, &t, &p) == RUNG_SUCCESS && rung_multi_spans(multi, &spans) > 0;
+        other.m += me == 1 ? -1 : 0; /* rank 1 is given another size */
+        right = right && run(multi, &other, &p) == RUNG_INVALID_ARGUMENT && says("m = ");
+        const float *c = p.device[2];
+        float *whole = me == 0 ? malloc((size_t)(p.d[2].m * p.d[2].n) * sizeof *whole) : NULL;
+        right = right && rung_gather(multi, 0, &c, &p.d[2], whole, p.d[2].m) == RUNG_SUCCESS;
+        free(whole);
+        parts_drop(multi, &p);
+        rung_multi_destroy(multi);
+        now.bytes = mallinfo2().uordblks;
+        now.files = open_files();
+        now.open = gpu->memory + gpu->pinned + gpu->streams + gpu->events + gpu->graphs;
+        if (life == SETTLED)
+            first = now;
+        if (!right ||
+            (life > SETTLED && (now.bytes > first.bytes + SLACK_BYTES || now.files != first.files || now.open))) {
+            fprintf(stderr,
+                    "rank %d, life %d: %zu bytes, %d files and %d of the driver's are held, after life %d %zu and "
+                    "%d: %s\n",
+                    me, life, now.bytes, now.files, now.open, SETTLED, first.bytes, first.files, rung_last_error());
+            return 0;
+        }
+    }
+    return 1;
 }
 
 /* Rank 1 is given one other argument than the others, each in its turn: all are told which. */
@@ -350,6 +407,7 @@ static int child(const char *libcuda, const char *libnccl, const char *mode)
                 : strcmp(mode, "killed") == 0   ? survive(20.0, "rank 2 is gone")
                 : strcmp(mode, "stopped") == 0  ? survive(2.0, " within ")
                 : strcmp(mode, "secret") == 0   ? secret()
+                : strcmp(mode, "lives") == 0    ? lives(get())
                                                 : failing();
     return right ? 0 : 1;
 }

@@ -139,9 +139,12 @@ static int stream_object;
 static fake_handle handle;
 enum { F32 = 0, F16 = 2, COMPUTE = 68, PEDANTIC = 69, TF32 = 77, EMULATED = 78, BIG = 1 << 20 };
 
+static int64_t wide; /* what every size is more than it says below */
+
 static int reset(void **state)
 {
     (void)state;
+    wide = 0;
     memset(&seen, 0, sizeof seen);
     memset(calls, 0, FAKE_ENTRIES * sizeof *calls);
     seen_count = 0;
@@ -156,12 +159,12 @@ static void expect_shape(int ta, int tb)
     assert_int_equal(seen.layout, RUNG_COL_MAJOR);
     assert_int_equal(seen.trans_a, ta);
     assert_int_equal(seen.trans_b, tb);
-    assert_int_equal(seen.m, 11);
-    assert_int_equal(seen.n, 12);
-    assert_int_equal(seen.k, 13);
-    assert_int_equal(seen.lda, 14);
-    assert_int_equal(seen.ldb, 15);
-    assert_int_equal(seen.ldc, 16);
+    assert_true(seen.m == wide + 11);
+    assert_true(seen.n == wide + 12);
+    assert_true(seen.k == wide + 13);
+    assert_true(seen.lda == wide + 14);
+    assert_true(seen.ldb == wide + 15);
+    assert_true(seen.ldc == wide + 16);
     assert_true(seen.alpha == alpha && seen.beta == beta);
     assert_ptr_equal(seen_config.stream, &stream_object);
     assert_int_equal(seen_config.device, 3);
@@ -185,7 +188,7 @@ static void expect_strided(void)
     assert_int_equal(seen.stride_a, BIG + 1);
     assert_int_equal(seen.stride_b, BIG + 2);
     assert_int_equal(seen.stride_c, BIG + 3);
-    assert_int_equal(seen.batch, 7);
+    assert_true(seen.batch == wide + 7);
     assert_ptr_equal(seen.a, a);
     expect_shape(RUNG_NO_TRANS, RUNG_TRANS);
 }
@@ -199,43 +202,48 @@ static void expect_arrays(void)
     assert_ptr_equal(seen.b_array, list_b);
     assert_ptr_equal(seen.c_array, list_c);
     assert_null(seen.a);
-    assert_int_equal(seen.batch, 7);
+    assert_true(seen.batch == wide + 7);
     expect_shape(RUNG_TRANS, RUNG_NO_TRANS);
 }
 
-#define TRANSLATES(suffix)                                                                                             \
+#define TRANSLATES(suffix, INT, WIDE)                                                                                  \
     static void translates##suffix(void **state)                                                                       \
     {                                                                                                                  \
         (void)state;                                                                                                   \
+        const INT m = WIDE + 11, n = WIDE + 12, k = WIDE + 13, lda = WIDE + 14, ldb = WIDE + 15, ldc = WIDE + 16,      \
+                  batch = WIDE + 7;                                                                                    \
+        wide = WIDE;                                                                                                   \
         void *h = &handle;                                                                                             \
-        assert_int_equal(cublasSgemm_v2##suffix(h, 0, 1, 11, 12, 13, &alpha, a, 14, b, 15, &beta, c, 16), 0);          \
+        assert_int_equal(cublasSgemm_v2##suffix(h, 0, 1, m, n, k, &alpha, a, lda, b, ldb, &beta, c, ldc), 0);          \
         expect_single(0, 1);                                                                                           \
         assert_int_equal(                                                                                              \
-            cublasSgemmEx##suffix(h, 2, 0, 11, 12, 13, &alpha, a, F32, 14, b, F32, 15, &beta, c, F32, 16), 0);         \
+            cublasSgemmEx##suffix(h, 2, 0, m, n, k, &alpha, a, F32, lda, b, F32, ldb, &beta, c, F32, ldc), 0);         \
         expect_single(1, 0);                                                                                           \
         assert_int_equal(                                                                                              \
-            cublasGemmEx##suffix(h, 1, 1, 11, 12, 13, &alpha, a, F32, 14, b, F32, 15, &beta, c, F32, 16, COMPUTE, -1), \
+            cublasGemmEx##suffix(h, 1, 1, m, n, k, &alpha, a, F32, lda, b, F32, ldb, &beta, c, F32, ldc, COMPUTE, -1), \
             0);                                                                                                        \
         expect_single(1, 1);                                                                                           \
-        assert_int_equal(cublasSgemmStridedBatched##suffix(h, 0, 1, 11, 12, 13, &alpha, a, 14, BIG + 1, b, 15,         \
-                                                           BIG + 2, &beta, c, 16, BIG + 3, 7),                         \
+        assert_int_equal(cublasSgemmStridedBatched##suffix(h, 0, 1, m, n, k, &alpha, a, lda, BIG + 1, b, ldb, BIG + 2, \
+                                                           &beta, c, ldc, BIG + 3, batch),                             \
                          0);                                                                                           \
         expect_strided();                                                                                              \
-        assert_int_equal(cublasGemmStridedBatchedEx##suffix(h, 0, 1, 11, 12, 13, &alpha, a, F32, 14, BIG + 1, b, F32,  \
-                                                            15, BIG + 2, &beta, c, F32, 16, BIG + 3, 7, COMPUTE, -1),  \
+        assert_int_equal(cublasGemmStridedBatchedEx##suffix(h, 0, 1, m, n, k, &alpha, a, F32, lda, BIG + 1, b, F32,    \
+                                                            ldb, BIG + 2, &beta, c, F32, ldc, BIG + 3, batch, COMPUTE, \
+                                                            -1),                                                       \
                          0);                                                                                           \
         expect_strided();                                                                                              \
         assert_int_equal(                                                                                              \
-            cublasSgemmBatched##suffix(h, 1, 0, 11, 12, 13, &alpha, list_a, 14, list_b, 15, &beta, list_c, 16, 7), 0); \
+            cublasSgemmBatched##suffix(h, 1, 0, m, n, k, &alpha, list_a, lda, list_b, ldb, &beta, list_c, ldc, batch), \
+            0);                                                                                                        \
         expect_arrays();                                                                                               \
-        assert_int_equal(cublasGemmBatchedEx##suffix(h, 1, 0, 11, 12, 13, &alpha, (const void *const *)list_a, F32,    \
-                                                     14, (const void *const *)list_b, F32, 15, &beta,                  \
-                                                     (void *const *)list_c, F32, 16, 7, COMPUTE, -1),                  \
+        assert_int_equal(cublasGemmBatchedEx##suffix(h, 1, 0, m, n, k, &alpha, (const void *const *)list_a, F32, lda,  \
+                                                     (const void *const *)list_b, F32, ldb, &beta,                     \
+                                                     (void *const *)list_c, F32, ldc, batch, COMPUTE, -1),             \
                          0);                                                                                           \
         expect_arrays();                                                                                               \
     }
-TRANSLATES()
-TRANSLATES(_64)
+TRANSLATES(, int, 0)
+TRANSLATES(_64, int64_t, ((int64_t)1 << 33)) /* no number that the drop-in is given is cut */
 
 static int plain(void)
 {
