@@ -21,8 +21,9 @@ run() {
     grep "$3 *PASSED" out
 }
 
+# Left out of the larger sizes: cblas_sgemmtr of the reference's 3.12, whose own suite fails there, with nothing in front of it.
 larger() {
-    sed -e 's/^6 \( *NUMBER OF VALUES OF N\)/9 \1/' -e 's/^0 1 2 3 5 9 \( *VALUES OF N\)/0 1 2 7 16 31 33 64 65 \1/' "$1"
+    sed -e 's/^\(cblas_sgemmtr *\)T/\1F/' -e 's/^6 \( *NUMBER OF VALUES OF N\)/9 \1/' -e 's/^0 1 2 3 5 9 \( *VALUES OF N\)/0 1 2 7 16 31 33 64 65 \1/' "$1"
 }
 
 larger "$data/sblat3.in" >fortran.in
