@@ -134,6 +134,8 @@ for row in $kernels; do
         64x64x*) try "$name" "NN:${m}x${n}x6656:row,pad=4,strided=2" ;;
         *) try "$name" "NN:${m}x${n}x$((64 * k)):row,pad=4,strided=2" ;;
         esac
+        # Tiles without steps, two a block: a warp that fills a ring sees the end of each.
+        few 3 "$name" "NN:$((2 * m + 2))x$((3 * n + 8))x0:row,beta=0.5"
         # On few multiprocessors some tiles are whole and others cut, in blocks beside them.
         parted "$name" 3 "$((2 * m - 4))x$((2 * n))x784" ;;
     *_wgmma_f16x3_*) # operands along k, across k, both; each case runs twice, the second time on what the first left zero

@@ -18,7 +18,8 @@
 #include <string.h>
 
 enum { KERNELS = 128, LINE_BYTES = 1 << 16, ROUNDS = 4, TRIES = 5 };
-static const double ERROR_WEIGHT = 0.5; /* of a prediction's squared error beside what a choice loses */
+static const double ERROR_WEIGHT = 2.0; /* of a prediction's squared error beside what a choice loses */
+static const double NEAR = 0.04;        /* share of a predicted time: lost_by_choice() */
 
 #define RUNG_FAMILY(family) extern const rung_costs rung_costs_##family __attribute__((weak));
 #include "cuda/families/list.inc"
@@ -307,16 +308,25 @@ static void predict_all(void)
             products[i].samples[j].predicted_us = predicted(&products[i], &products[i].samples[j]);
 }
 
-/* Returns what the choice among a product's candidates loses: the logarithm of its time over the best. */
+/* Returns what the choice among a product's candidates loses: the logarithm of its time over the best. Predictions err,
+ * and those of a product much like this one would err otherwise. So each candidate counts as often as it would be the
+ * choice there: e times less for each NEAR that it is predicted above the first. A fit to the choices themselves would
+ * fit their errors. */
 static double lost_by_choice(const product *p)
 {
-    const sample *chosen = NULL;
+    double least = INFINITY, sum = 0.0, lost = 0.0;
+    for (int j = 0; j < p->count; j++)
+        if (p->samples[j].predicted_us > 0.0 && p->samples[j].predicted_us < least)
+            least = p->samples[j].predicted_us;
     for (int j = 0; j < p->count; j++) {
         const sample *s = &p->samples[j];
-        if (s->predicted_us > 0.0 && (!chosen || s->predicted_us < chosen->predicted_us))
-            chosen = s;
+        if (!(s->predicted_us > 0.0) || s->predicted_us > 1.3 * least)
+            continue;
+        const double often = exp(-log(s->predicted_us / least) / NEAR);
+        sum += often;
+        lost += often * log(s->measured_us / p->best_us);
     }
-    return chosen ? log(chosen->measured_us / p->best_us) : 0.0;
+    return sum > 0.0 ? lost / sum : 0.0;
 }
 
 /* Judges the products that this tile takes: by what choices lose and, with little weight, by how wrong predictions are.

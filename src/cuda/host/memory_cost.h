@@ -9,17 +9,30 @@
 /* Bytes a microsecond, measured on an H200. */
 static const double read_rate = 4.65e6, write_rate = 4.65e6;
 /* Fitted (docs/costs.md): so many times C's bytes count where its rows are not whole lines of
- * 128 bytes, and where they are at odd addresses and stored four results a lane; what 32 bytes more at a row's edges
- * add, where tiles share sectors. */
+ * 128 bytes, and where they begin within a sector of 32 bytes and are stored four results a lane; what 32 bytes more at
+ * a row's edges add, where tiles share sectors. */
 static const double part_lines = 1.36, scattered = 1.94, edge_sectors = 2.75, vector_reads = 1.25,
                     odd_vector_reads = 1.6;
+
+/* Returns how many bytes memory gives for `rows` rows of `inner` elements that lie `ld` apart. It gives 64 bytes at a
+ * time. So rows bring parts of the gaps behind them along, the more the less they are aligned. */
+static inline double rung_touched_bytes(int64_t inner, double rows, int64_t ld)
+{
+    enum { AT_ONCE = 16 };                                 /* elements */
+    const int64_t unit = (ld | AT_ONCE) & -(ld | AT_ONCE), /* the largest power of two, at most 16, that divides ld */
+        touched = (inner + unit - 1) / unit * unit + AT_ONCE - unit;
+    return inner ? 4.0 * rows * (double)(touched < ld ? touched : ld) : 0.0;
+}
 
 /* Returns the time to read the operands. */
 static inline double rung_read_us(const rung_problem *p)
 {
-    double m = (double)p->m, n = (double)p->n, k = (double)p->k, batch = (double)p->batch;
-    double a = m * k * (p->stride_a ? batch : 1.0), b = k * n * (p->stride_b ? batch : 1.0);
-    return 4.0 * (a + b + (p->beta_zero ? 0.0 : m * n * batch)) / read_rate;
+    const double m = (double)p->m, n = (double)p->n, k = (double)p->k, batch = (double)p->batch;
+    const double a = p->trans_a ? rung_touched_bytes(p->m, k, p->lda) : rung_touched_bytes(p->k, m, p->lda),
+                 b = p->trans_b ? rung_touched_bytes(p->k, n, p->ldb) : rung_touched_bytes(p->n, k, p->ldb);
+    return (a * (p->stride_a ? batch : 1.0) + b * (p->stride_b ? batch : 1.0) +
+            (p->beta_zero ? 0.0 : 4.0 * m * n * batch)) /
+           read_rate;
 }
 
 /* Does the same for kernels made for matrices. Where a matrix meets a vector its bytes count more often, since most of
@@ -35,9 +48,16 @@ static inline double rung_tiles_read_us(const rung_problem *p)
  */
 static inline double rung_write_us(const rung_problem *p, double odd_rows, int width)
 {
-    double times = p->align_c < 16 ? odd_rows : p->ldc % 32 ? part_lines : 1.0;
+    double times = p->align_c < 16 ? odd_rows : p->ldc % 8 ? scattered : p->ldc % 32 ? part_lines : 1.0;
     if (p->ldc % 8)
         times += edge_sectors * 8.0 / width;
+    return 4.0 * (double)p->m * (double)p->n * (double)p->batch * times / write_rate;
+}
+
+/* Does the same for kernels whose warps store a line at a time: only a tile's edges share sectors. */
+static inline double rung_write_lines_us(const rung_problem *p, int width)
+{
+    const double times = 1.0 + (p->ldc % 8 ? edge_sectors * 8.0 / width : 0.0);
     return 4.0 * (double)p->m * (double)p->n * (double)p->batch * times / write_rate;
 }
 

@@ -59,6 +59,19 @@ static inline double rung_row_copy_us(int64_t bytes)
     return bytes ? start_us + 2.0 * (double)bytes / bytes_per_us : 0.0;
 }
 
+/* Returns the bytes that an operand's copy counts for: a warp moves a piece of a row at a time, whole or not. */
+static inline int64_t rung_operand_moved_bytes(const rung_operand *o, const rung_problem *p)
+{
+    const int64_t pieces = (o->inner + RUNG_ROW_PIECE - 1) / RUNG_ROW_PIECE * o->outer * p->batch;
+    return o->readable || !p->k ? 0 : pieces * RUNG_ROW_PIECE * (int64_t)sizeof(float);
+}
+
+/* Returns the time of the launch that copies those of the two operands that are not readable. */
+static inline double rung_operand_copies_us(const rung_operand *a, const rung_operand *b, const rung_problem *p)
+{
+    return rung_row_copy_us(rung_operand_moved_bytes(a, p) + rung_operand_moved_bytes(b, p));
+}
+
 /* Returns why these copies of A and B cannot be made; NULL where they can. */
 const char *rung_operand_copies_refuse(const rung_machine *machine, const rung_config *config, const rung_problem *p,
                                        const rung_operand *a, const rung_operand *b);

@@ -291,7 +291,10 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
     }
     if (s->cost_us == HUGE_VAL)
         return "k is too short, or tiles are too many, for a block's warps to share each";
-    s->cost_us += rung_row_copy_us(s->copy_bytes);
+    if (s->copy_bytes) {
+        const rung_operand a = lone_operand_a(p), b = lone_operand_b(p);
+        s->cost_us += rung_operand_copies_us(&a, &b, p);
+    }
     /* Starting while the kernel before ends pays, but for lone warps that tensor copies feed, that run long and wait
      * for memory. */
     s->overlaps = t->copied || s->cost_us < 16.0 || (s->together && s->cost_us > 1.65 * rung_memory_us(p, kernel->bn));
@@ -323,7 +326,7 @@ static inline double floor_us(const rung_machine *machine, const rung_kernel *ke
     }
     if (p->k > 0 && !t->copied) {
         const rung_operand a = lone_operand_a(p), b = lone_operand_b(p);
-        us += rung_row_copy_us(rung_operand_copy_bytes(&a, p) + rung_operand_copy_bytes(&b, p));
+        us += rung_operand_copies_us(&a, &b, p);
     }
     return start_us(kernel) + us;
 }

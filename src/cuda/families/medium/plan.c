@@ -193,7 +193,7 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
     if (s->whole_tiles < s->tiles && !s->cluster)
         s->bytes_partials = s->streamers * kernel->bm * kernel->bn * 8;
     s->cost_us = launch_us + rung_overlapped(s->cost_us, rung_memory_us(p, kernel->bn));
-    s->cost_us += rung_row_copy_us(s->bytes_a + s->bytes_b);
+    s->cost_us += rung_operand_copies_us(&a, &b, p);
     if (t->marked)
         s->cost_us *= marked_factor;
     return NULL;
@@ -214,7 +214,7 @@ static double floor_us(const rung_machine *machine, const rung_kernel *kernel, c
            step_us = rung_lesser(t->cost.full_us / t->resident, lone_us) / t->groups * form_factor(p),
            products = ((double)(tiles * steps) / machine->sms * step_us + t->cost.tile_us) * 1.98 / machine->clock_ghz;
     return launch_us + rung_overlapped_floor(products, rung_memory_us(p, kernel->bn)) +
-           rung_row_copy_us(rung_operand_copy_bytes(&a, p) + rung_operand_copy_bytes(&b, p));
+           rung_operand_copies_us(&a, &b, p);
 }
 
 void medium_floors_us(const rung_machine *machine, const rung_kernel *const *kernels, int count, const rung_problem *p,

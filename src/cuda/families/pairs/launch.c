@@ -35,7 +35,7 @@ static const double shifted_aligned_us = 0.83, first_us = 0.80;
 static const double shifted_writes = 1.31, alone_share = 0.025;
 /* It counts so many times again where C's rows begin within a sector of 32 bytes: each 32 columns of a bulk copy then
  * share two sectors with their neighbours, and the stores of warps fewer. */
-static const double split_sectors = 1.75, shifted_split_sectors = 1.4;
+static const double split_sectors = 1.35, shifted_split_sectors = 1.15;
 /* A tile of 128 x 128 results that reads C takes so much longer, and so much where C's rows lie at odd addresses (k of
  * 64 to 256).
  */
@@ -83,10 +83,11 @@ static double cost_us(const rung_machine *machine, const rung_kernel *kernel, co
         times = (t->shifted ? shifted_writes : 1.0) * (p->ldc % 8 == 0 ? 1.0
                                                        : t->shifted    ? shifted_split_sectors
                                                                        : split_sectors);
+    const rung_operand a = lone_operand_a(p), b = lone_operand_b(p);
     double memory = rung_read_us(p) + rung_write_us(p, scattered, kernel->bn) * times;
     return launch_us + (t->shifted ? shifted_pair_us : pair_us) +
            rung_longer(((double)most + (most % 2 ? alone_share : 0.0)) * tile_us, memory) +
-           rung_row_copy_us(s->copy_bytes);
+           (s->copy_bytes ? rung_operand_copies_us(&a, &b, p) : 0.0);
 }
 
 static const char *estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,

@@ -17,12 +17,11 @@ static const double one_finish_us = 1.69, one_load_us = 0.065;
 /* A step of whole products of a batch takes at least so long, since their threads wait for its copies; and so much more
  * for each row of the tile that is copied 16 bytes at a time, 4 bytes at a time. */
 static const double batch_wait_us = 0.75, batch_row_us = 0.014, batch_odd_row_us = 0.05;
-/* The bytes of C count so many times where its rows lie at odd addresses; and where a crowd stores them, line by line.
- */
-static const double odd_rows = 2.52, odd_lines = 1.44;
+/* The bytes of C count so many times where its rows lie at odd addresses. */
+static const double odd_rows = 2.52;
 /* In a crowd a load of a thread that adds parts of k takes so long; so much of its blocks' starts and ends shows in
- * the last round. */
-static const double crowd_load_us = 0.025, last_round = 0.50;
+ * the only round. */
+static const double crowd_load_us = 0.025, only_round = 0.50;
 /* A round of a crowd's blocks takes so much longer in a batch, whose matrices have no operand in common: no block finds
  * in the second level of cache what another one has read. */
 static const double batch_round_us = 0.40;
@@ -96,14 +95,32 @@ static double filling_blocks(const rung_kernel *kernel, double blocks)
 
 /* Returns the time of the blocks on the busiest multiprocessor: full rounds of `resident` blocks, then what is left. */
 static double rounds_us(const rung_kernel *kernel, const small_tile *t, double blocks, int sms, int resident,
-                        double block_work_us, double block_us, double last_us)
+                        double block_work_us, double block_us)
 {
     double a_round = (double)sms * resident, full = rung_whole(blocks / a_round),
            left = rung_whole_up((blocks - full * a_round) / sms);
     double last = left > 0 ? rung_overlapped(filling_blocks(kernel, left), t->cost.alone) * block_work_us +
-                                 last_us * left / resident
+                                 t->cost.block_us * left / resident
                            : 0.0;
     return full * (rung_overlapped(resident, t->cost.alone) * block_work_us + block_us) + last;
+}
+
+/* Returns how many starts and ends of a crowd's blocks show, in so many rounds: one a round, of a round that is not
+ * full the square root of its share, and half where there is no other round. */
+static double crowd_ends(double rounds)
+{
+    const double full = rung_whole(rounds);
+    return rounds > 1.0 ? full + sqrt(rounds - full) : only_round * sqrt(rounds);
+}
+
+/* Does the same for a crowd. Its blocks do not go in step: where one has ended the next one starts. So all of them
+ * multiply in a row, and only once nobody multiplies beside the one that waits. */
+static double crowd_us(const rung_kernel *kernel, const small_tile *t, double blocks, int sms, int resident,
+                       double block_work_us, double block_us)
+{
+    const double busiest = rung_whole_up(blocks / sms), full = rung_whole(busiest / resident) * resident;
+    return rung_overlapped(full + filling_blocks(kernel, busiest - full), t->cost.alone) * block_work_us +
+           block_us * crowd_ends(busiest / resident);
 }
 
 /* Returns how many blocks a multiprocessor holds at once. */
@@ -132,7 +149,7 @@ static double step_us_of(const rung_machine *machine, const rung_kernel *kernel,
 
 static double write_us_of(const rung_kernel *kernel, const small_tile *t, const rung_problem *p)
 {
-    return rung_write_us(p, t->crowd ? odd_lines : odd_rows, kernel->bn);
+    return t->crowd ? rung_write_lines_us(p, kernel->bn) : rung_write_us(p, odd_rows, kernel->bn);
 }
 
 /* Returns how much longer ends take that read C. */
@@ -176,12 +193,13 @@ static double least_meeting_us(const rung_kernel *kernel, const small_tile *t, i
 
 /* Returns what the meeting of parts takes. Blocks that share a tile's k leave them in memory, and one of these blocks
  * or several add them. */
-static double meeting_us(const rung_kernel *kernel, const small_tile *t, int64_t tiles, int64_t parts)
+static double meeting_us(const rung_kernel *kernel, const small_tile *t, int64_t tiles, int64_t parts, int at_once)
 {
     const double tile_bytes = 4.0 * kernel->bm * kernel->bn, vectors = tile_bytes / 16.0,
                  written = (double)(tiles * parts) * tile_bytes / partial_rate;
-    /* Chunks are added side by side (device/parts.h). Loads are those of a thread, if one block adds. */
-    const double chunks = rung_lesser(rung_lesser(32.0, (double)parts), vectors / 16.0),
+    /* Chunks are added side by side where all blocks run at once, else one after the other (device/parts.h). Loads are
+     * those of a thread, if one block adds. */
+    const double chunks = at_once ? rung_lesser(rung_lesser(32.0, (double)parts), vectors / 16.0) : 1.0,
                  loads = vectors / kernel->threads * (double)parts,
                  several = finish_us + (double)parts / chunks * tile_bytes / reduce_rate + written;
     if (t->crowd) /* few threads add: a thread's loads count one by one */
@@ -200,15 +218,14 @@ static double tile_cost_us(const rung_machine *machine, const rung_kernel *kerne
                            const small_work *w, int64_t parts)
 {
     double blocks = (double)(w->tiles * parts), steps = (double)rung_ceil_div(w->steps, parts);
-    double compute = rounds_us(kernel, t, blocks, machine->sms, w->resident, steps * w->step_us,
-                               t->cost.block_us * (w->odd_c ? 1.0 + t->cost.odd_end : 1.0),
-                               t->cost.block_us * (t->crowd ? last_round : 1.0));
+    double compute = (t->crowd ? crowd_us : rounds_us)(kernel, t, blocks, machine->sms, w->resident, steps * w->step_us,
+                                                       t->cost.block_us * (w->odd_c ? 1.0 + t->cost.odd_end : 1.0));
     double rounds = rung_whole_up(blocks / ((double)machine->sms * w->resident));
     /* Nothing takes place meanwhile for the first operands and the last results. */
     double first = rung_lesser(1.0, (double)kernel->stages / (steps * rounds));
     compute += w->read * first + w->write / rounds + w->old_us + (t->crowd && w->batch ? batch_round_us * rounds : 0.0);
     return launch_us + (t->crowd ? rung_overlapped : rung_longer)(compute, w->read + w->write) +
-           (parts > 1 ? meeting_us(kernel, t, w->tiles, parts) : 0.0);
+           (parts > 1 ? meeting_us(kernel, t, w->tiles, parts, rounds <= 1.0) : 0.0);
 }
 
 /* Returns whether k may be cut. Each slice and part rounds its first product, a chain of FMAs only one. Where few terms
@@ -218,6 +235,14 @@ static int may_cut(const rung_problem *p)
 {
     enum { SHORT_K = 128, MANY_RESULTS = 128 * 128 };
     return p->k >= SHORT_K || p->m * p->n <= MANY_RESULTS / p->batch;
+}
+
+/* Returns how many blocks there may be where k is cut. If a tile's blocks do not all run side by side, the last one
+ * adds the parts of those that have ended. In a crowd some may be left for a second round: that takes less than what
+ * one whole tile more on each multiprocessor does. With more of them it was the other way round (docs/costs.md). */
+static int64_t most_cut_blocks(const small_tile *t, int64_t at_once)
+{
+    return t->crowd ? at_once + at_once * 2 / 5 : at_once;
 }
 
 static const int16_t part_counts[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 18, 22, 33, 44, 66, 88, 132, 198, 264};
@@ -232,13 +257,12 @@ static const char *tile_estimate(const rung_machine *machine, const rung_config 
     if (t->slices > 1 && !may_cut(p))
         return "k is too short to be added in slices";
     const small_work w = work_of(machine, kernel, t, p);
-    const int64_t tiles = w.tiles, steps = w.steps, at_once = (int64_t)machine->sms * w.resident;
+    const int64_t tiles = w.tiles, steps = w.steps, most = most_cut_blocks(t, (int64_t)machine->sms * w.resident);
     choice->cost_us = HUGE_VAL;
     for (size_t i = 0; i < sizeof part_counts / sizeof *part_counts; i++) {
         const double best_us = rung_no_more_than(choice->cost_us, choice->limit_us);
         int64_t parts = part_counts[i], bytes = 0;
-        /* Where a tile's blocks do not run side by side the last one alone would add all parts. */
-        if (parts > 1 && (p->in_order || !may_cut(p) || parts > steps || tiles * parts > at_once))
+        if (parts > 1 && (p->in_order || !may_cut(p) || parts > steps || tiles * parts > most))
             break;
         if (steps > 0)
             parts = rung_ceil_div(steps, rung_ceil_div(steps, parts)); /* no part without work */
@@ -300,28 +324,79 @@ static const char *batch_estimate(const rung_machine *machine, const rung_config
     return NULL;
 }
 
+/* What is the same for all ways in which a floor may be reached. */
+typedef struct small_floor {
+    int64_t tiles, steps, at_once;
+    double work_us, old, read, write;
+} small_floor;
+
+static small_floor floor_of(const rung_machine *machine, const rung_kernel *kernel, const small_tile *t,
+                            const rung_problem *p)
+{
+    const int64_t steps = rung_ceil_div(p->k, kernel->bk);
+    return (small_floor){.tiles = small_tiles(kernel, p),
+                         .steps = steps,
+                         .at_once = (int64_t)machine->sms * t->resident,
+                         .work_us = (double)steps * step_us_of(machine, kernel, t, p),
+                         .old = old_us_of(machine, p),
+                         .read = rung_tiles_read_us(p),
+                         .write = write_us_of(kernel, t, p)};
+}
+
+/* Returns the share of an operand's time that passes before the first stages are there. */
+static double first_of(const rung_kernel *kernel, double steps)
+{
+    return rung_lesser(1.0, (double)kernel->stages / steps);
+}
+
 /* The least time there can be: every multiprocessor multiplies all the time; whole tiles come in rounds, parts of tiles
  * meet; and nothing takes place beside the first operands and the last results. */
-static inline double floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
+static double tile_floor_us(const rung_machine *machine, const rung_kernel *kernel, const small_tile *t,
+                            const rung_problem *p)
+{
+    const small_floor f = floor_of(machine, kernel, t, p);
+    const double busiest = (double)rung_ceil_div(f.tiles, machine->sms), end_us = t->cost.block_us / t->resident,
+                 /* There are at most `busiest` rounds. */
+        whole = rung_longer(busiest, t->cost.alone) * f.work_us + busiest * end_us + f.old + f.write / busiest +
+                f.read * first_of(kernel, (double)f.steps * busiest);
+    if (p->in_order || !may_cut(p) || 2 * f.tiles > f.at_once)
+        return launch_us + rung_longer(f.read + f.write, whole);
+    /* Parts all run at once, each of half the steps at most. */
+    const double shared = (double)f.tiles / machine->sms * f.work_us + end_us + f.old + f.write +
+                          f.read * first_of(kernel, (double)(f.steps + 1) / 2.0);
+    return launch_us + rung_lesser(rung_longer(f.read + f.write, whole),
+                                   rung_longer(f.read + f.write, shared) + least_meeting_us(kernel, t, f.tiles, 2));
+}
+
+/* The same for a crowd, whose parts may also take a second round. */
+static double crowd_floor_us(const rung_machine *machine, const rung_kernel *kernel, const small_tile *t,
+                             const rung_problem *p)
+{
+    const small_floor f = floor_of(machine, kernel, t, p);
+    const double memory = f.read + f.write, filled = (double)f.tiles / (double)f.at_once, even = filled * t->resident,
+                 rounds = rung_whole_up(filled), block_us = t->cost.block_us;
+    double least = rung_longer(memory, rung_longer(rung_whole_up(even), t->cost.alone) * f.work_us +
+                                           block_us * crowd_ends(filled) + f.old + f.write / rounds +
+                                           f.read * first_of(kernel, (double)f.steps * rounds));
+    if (!p->in_order && may_cut(p) && 2 * f.tiles <= f.at_once)
+        least = rung_lesser(least,
+                            rung_longer(memory, even * f.work_us + block_us * crowd_ends(2.0 * filled) + f.old +
+                                                    f.write + f.read * first_of(kernel, (double)(f.steps + 1) / 2.0)) +
+                                least_meeting_us(kernel, t, f.tiles, 2));
+    if (!p->in_order && may_cut(p) && 2 * f.tiles <= most_cut_blocks(t, f.at_once))
+        least = rung_lesser(least,
+                            rung_longer(memory, even * f.work_us + block_us + f.old + f.write / 2.0 +
+                                                    f.read * first_of(kernel, 2.0 * filled * (double)f.steps + 2.0)) +
+                                least_meeting_us(kernel, t, f.tiles, 2));
+    return launch_us + least;
+}
+
+static double floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
 {
     const small_tile *t = small_tile_of(kernel);
     if (t->batch)
         return p->m > kernel->bm || p->n > kernel->bn ? INFINITY : launch_us;
-    const int64_t tiles = small_tiles(kernel, p), steps = rung_ceil_div(p->k, kernel->bk);
-    const double work_us = (double)steps * step_us_of(machine, kernel, t, p),
-                 busiest = (double)rung_ceil_div(tiles, machine->sms),
-                 end_us = t->cost.block_us * (t->crowd ? last_round : 1.0) / t->resident, read = rung_tiles_read_us(p),
-                 write = write_us_of(kernel, t, p), old = old_us_of(machine, p),
-                 /* There are at most `busiest` rounds. */
-        whole = rung_longer(busiest, t->cost.alone) * work_us + busiest * end_us + old + write / busiest +
-                read * rung_lesser(1.0, (double)kernel->stages / ((double)steps * busiest));
-    if (p->in_order || !may_cut(p) || 2 * tiles > (int64_t)machine->sms * t->resident)
-        return launch_us + rung_longer(read + write, whole);
-    /* Parts all run at once, each of half the steps at most. */
-    const double shared = (double)tiles / machine->sms * work_us + end_us + old + write +
-                          read * rung_lesser(1.0, 2.0 * (double)kernel->stages / (double)(steps + 1));
-    return launch_us + rung_lesser(rung_longer(read + write, whole),
-                                   rung_longer(read + write, shared) + least_meeting_us(kernel, t, tiles, 2));
+    return (t->crowd ? crowd_floor_us : tile_floor_us)(machine, kernel, t, p);
 }
 
 void small_floors_us(const rung_machine *machine, const rung_kernel *const *kernels, int count, const rung_problem *p,

@@ -33,7 +33,7 @@ RUNG_TILE_COSTS(vector, "bytes_per_us block_us round_us step_us")
 
 /* Where k is innermost: a launch with its first and last block, the meeting of parts, and each of them, in
  * microseconds. All constants are fitted to timings on an H200 (results/times-vectors-h200.jsonl). */
-static const double dot_launch_us = 1.5, dot_sixteen_us = 0.38, gather_launch_us = 3.5;
+static const double dot_launch_us = 1.5, dot_sixteen_us = 0.315, gather_launch_us = 1.23;
 /* The same where rows are innermost; parts are added sixteen at a time. Where a multiprocessor has more than two blocks
  * memory reads in so many places that its time counts `crowded` times. */
 static const double axpy_launch_us = 2.03, axpy_meet_us = 0.49, axpy_sixteen_us = 0.565, crowded = 1.08;
@@ -65,30 +65,33 @@ static int64_t vector_tiles(const rung_kernel *kernel, const rung_problem *p)
     return VECTOR_TILES_OF(rows, ld, kernel->bm, k_is_innermost(p)) * p->batch;
 }
 
-/* Returns the factor on memory's time of a dot product. Three blocks a multiprocessor keep enough bytes under way, in
- * the last round two fifths of them do (1000 x 500000 in two parts, 100 x 500000 in 19). */
-static double dot_factor(double blocks, double slots)
+/* Returns the factor on memory's time of a dot product. Fewer blocks than run at once keep too few bytes under way.
+ * More drift apart, so that fewer are left at the end: that costs a share of a round. */
+static double dot_factor(double rounds)
 {
-    const double full = floor(blocks / slots) * slots, rest = blocks - full;
-    if (full == 0.0)
-        return slots / blocks;
-    return (full + (rest > 0.0 ? rung_longer(rest, 0.4 * slots) : 0.0)) / blocks;
+    const double drift = 0.22;
+    return rounds > 1.0 ? 1.0 + drift / rounds : 1.0 / rounds;
 }
 
-/* Returns the microseconds between launch and meeting where the vector's elements lie apart. Each four rows take a
- * cycle of a multiprocessor for every line that a load of a warp touches. And each block has the elements' sectors from
- * the second level anew; the closer they lie the more of them its neighbours have left in the first. */
-static double apart_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p, int64_t step,
-                       double busy_us)
+/* Returns how much longer a dot product takes whose vector is not read 16 bytes at a time, as its elements lie apart or
+ * rows of the matrix start at odd addresses: each four rows take a cycle of a multiprocessor for every line that a load
+ * of a warp touches, and so much of these shows beside memory's time. */
+static double single_us(const rung_machine *machine, const rung_problem *p, int64_t step)
+{
+    const double shows = 0.60, elements = (double)p->batch * (double)(p->m * p->n) * (double)p->k,
+                 cycles = elements * rung_lesser(1.0, (double)step / 8.0) / 4.0 / machine->sms;
+    if (step == 1 && (is_vector_of_rows(p) ? p->align_a : p->align_b) >= 16)
+        return 0.0;
+    return shows * cycles / (1e3 * machine->clock_ghz);
+}
+
+/* Returns how long the second level gives the matrix, and to each block the elements' sectors anew. The closer these
+ * lie the more of them a block's neighbours have left in the first level. */
+static double sectors_us(const rung_kernel *kernel, const rung_problem *p, int64_t step, double matrix_bytes)
 {
     const double share_of_sector = rung_lesser(1.0, (double)step / 8.0),
-                 elements = (double)p->batch * (double)(p->m * p->n) * (double)p->k,
-                 cycles = elements * (share_of_sector / 4.0 + 1.0 / 32.0) / machine->sms,
                  read = (double)vector_tiles(kernel, p) * (double)p->k * 32.0 * share_of_sector * share_of_sector;
-    if (step == 1)
-        return busy_us;
-    return rung_longer(rung_overlapped(busy_us, cycles / (1e3 * machine->clock_ghz)),
-                       (read + 4.0 * elements) / l2_rate);
+    return step == 1 ? 0.0 : (read + matrix_bytes) / l2_rate;
 }
 
 /* Returns the microseconds of a product with k innermost whose blocks are a part of k for each of `tiles`: memory's
@@ -99,12 +102,12 @@ static double dot_us(const rung_machine *machine, const rung_kernel *kernel, con
     const vector_tile *t = RUNG_FIND_TILE(table, kernel);
     const int64_t rounds = rung_ceil_div(tiles * parts, (int64_t)t->resident * machine->sms),
                   steps = rung_ceil_div(rung_ceil_div(p->k, parts), (t->apart ? 1 : t->warps) * 128);
-    const double sms = machine->sms, blocks = (double)(tiles * parts), slots = t->resident * sms,
-                 memory = matrix_bytes / t->cost.bytes_per_us * dot_factor(blocks, slots),
+    const double sms = machine->sms, blocks = (double)(tiles * parts),
+                 memory = matrix_bytes / t->cost.bytes_per_us * dot_factor(blocks / (t->resident * sms)),
                  busy = rung_overlapped(rung_longer(memory, t->cost.block_us * blocks / sms),
                                         t->cost.round_us + t->cost.step_us * (double)(rounds * steps));
     return dot_launch_us + (parts > 1 ? dot_sixteen_us * (double)rung_ceil_div(parts, 16) : 0.0) +
-           apart_us(machine, kernel, p, step, busy);
+           rung_longer(busy + single_us(machine, p, step), sectors_us(kernel, p, step, matrix_bytes));
 }
 
 /* The same with rows innermost: memory's time, and what each warp waits for what it takes, one after the other. */
