@@ -44,14 +44,16 @@ static void note(uint64_t hash)
     atomic_fetch_add(&calls_told, hash);
 }
 
+enum { FEW_SUMS = 1 << 20 }; /* marks a tile with four sums instead of each one */
+
 static void note_tile(int which, int64_t k, const float *from_a, int64_t lda, const float *from_b, int64_t ldb,
                       const float *to, const rung_tile_out *out)
 {
     uint64_t hash = mix_address(mix_address(mix_address(mix(mix(1, which), k), from_a), from_b), to);
     hash = mix_factor(mix_factor(mix(mix(mix(hash, lda), ldb), out->ldc), out->alpha), out->beta);
     hash = mix(mix(mix(mix(hash, out->lanes), out->b_lanes), out->ask_c), out->stream);
-    /* A short row's sums of its own and what is asked of B are read of tiles in place alone. */
-    hash = mix(mix(mix(hash, out->four_sums), out->ask_b), out->ask_b == RUNG_ASK_NOTHING ? 0 : out->ask_at);
+    /* What is asked of B is read of tiles in place alone. */
+    hash = mix(mix(hash, out->ask_b), out->ask_b == RUNG_ASK_NOTHING ? 0 : out->ask_at);
     hash = mix_address(hash, out->fetch.at);
     if (out->fetch.at)
         hash = mix(mix(mix(hash, out->fetch.end - out->fetch.at), out->fetch.gap), out->fetch.ld);
@@ -121,6 +123,13 @@ static void note_finish(int which, const float *at, int64_t ldc, int64_t m, int6
                                                        const rung_tile_out *out)                                       \
     {                                                                                                                  \
         note_tile(((family * 2 + kind) * 8 + nv) * 16 + rows, k, from_a, lda, from_b, ldb, to, out);                   \
+    }
+#define FEW(family, kind, nv, rows)                                                                                    \
+    static void few_##family##_##kind##_##nv##_##rows(int64_t k, const float *from_a, int64_t lda,                     \
+                                                      const float *from_b, int64_t ldb, float *to,                     \
+                                                      const rung_tile_out *out)                                        \
+    {                                                                                                                  \
+        note_tile(FEW_SUMS + ((family * 2 + kind) * 8 + nv) * 16 + rows, k, from_a, lda, from_b, ldb, to, out);        \
     }
 #define RUN(family, kind, nv, rows)                                                                                    \
     static void run_##family##_##kind##_##nv##_##rows(const rung_tile_run *run, int64_t k, const float *from_a,        \
@@ -202,6 +211,7 @@ EACH_FUNCTION(1)
 /* Replaces what a family's table holds, and leaves empty what is empty in it. */
 #define PUT(place, function) (place) = (place) ? (function) : NULL;
 #define PUT_TILE(family, kind, nv, rows) PUT(to->tile[kind][nv][rows], tile_##family##_##kind##_##nv##_##rows)
+#define PUT_FEW(family, kind, nv, rows) PUT(to->few[kind][nv][rows], few_##family##_##kind##_##nv##_##rows)
 #define PUT_RUN(family, kind, nv, rows) PUT(to->run[kind][nv][rows], run_##family##_##kind##_##nv##_##rows)
 #define PUT_STREAM(family, rows) PUT(to->stream[rows], stream_##family##_##rows)
 #define PUT_DOT(family, columns) PUT(to->dot[columns], dot_##family##_##columns)

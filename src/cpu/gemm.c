@@ -167,7 +167,7 @@ static double product_us(const rung_cpu_args *p)
     return 2.0 * m * n * k / (p->kernel->vl * 12e3) + 4.0 * (m * k + k * n + m * n) / 160e3;
 }
 
-enum { STRIPS_A_THREAD = 4, STRIPS_PACKED = 2, STRIP_LEAST = 192, STRIP_LEAST_OF_ROWS = 8 };
+enum { STRIPS_A_THREAD = 4, STRIPS_PACKED = 2, STRIP_LEAST = 192, STRIP_LEAST_OF_ROWS = 8, UNITS_OF_EVEN = 8 };
 
 /* Returns whether all threads should pack B together. That saves each thread from packing it alone, and costs a meeting
  * of all threads a slab. With few rows a slab would be read from the other cores' caches more often than it is used. */
@@ -192,7 +192,10 @@ static int64_t strip_length(const rung_cpu_args *p, const gemm_plan *plan, int t
     }
     int64_t most = plan->path == PATH_PACKED ? STRIPS_PACKED : STRIPS_A_THREAD;
     int64_t strips = threads * max64(1, min64(most, length / (threads * least)));
-    return round_up(divide_up(length, strips), unit);
+    int64_t even = divide_up(length, strips);
+    if (!plan->split_m && even < UNITS_OF_EVEN * unit) /* whole tiles would leave one thread far less than another */
+        unit = min64(unit, max64(p->kernel->vl, LINE_FLOATS));
+    return round_up(even, unit);
 }
 
 /* Runs one product. Tiny ones are asked about first: for them every test before the tiles counts. */

@@ -46,7 +46,7 @@ static int go_in_turn(const block *s, const rung_cpu_kernel *kernel, const rung_
 {
     enum { STEPS_MOST = 96 };
     return s->k <= STEPS_MOST && out->b_lanes == kernel->vl && out->lanes == kernel->vl && s->asks_b == ASKS_NOTHING &&
-           !s->fetch_rows && !out->four_sums;
+           !s->fetch_rows && !s->few_sums;
 }
 
 /* Returns the most rows of A in place that a tile of `nv` vectors takes. */
@@ -92,7 +92,7 @@ static void sweep_rows(const block *s, const rung_cpu_kernel *kernel, const floa
             if (s->fetch_rows)
                 fetch_a(s, i + rows, rows);
             ask_b(s, nv * kernel->vl, t, ldb, out);
-            kernel->tile[s->kind][nv - 1][rows - 1](s->k, a, s->lda, b, ldb, c + i * out->ldc, out);
+            tile_of(kernel, s->kind, nv, rows, s->k, s->few_sums)(s->k, a, s->lda, b, ldb, c + i * out->ldc, out);
         }
         i += alike * rows;
         t += alike;
@@ -136,7 +136,7 @@ void rung_gemm_sweep_groups(const block *s, const grouping *by, int64_t first, i
             if (s->fetch_rows)
                 fetch_a(s, s->m, s->m);
             ask_b(s, nv * kernel->vl, 0, ldb, &out);
-            kernel->tile[s->kind][nv - 1][s->m - 1](s->k, s->a, s->lda, b, ldb, c, &out);
+            tile_of(kernel, s->kind, nv, s->m, s->k, s->few_sums)(s->k, s->a, s->lda, b, ldb, c, &out);
         }
         j += alike * width;
     }

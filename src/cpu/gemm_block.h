@@ -47,6 +47,7 @@ typedef struct block {
     int packed_b;
     gemm_asks asks_b;
     int most;      /* vectors of columns in a tile */
+    int few_sums;  /* wants_four_sums(), of the whole product */
     int rows_most; /* A in place: rows of a tile, at most; 0: as many as the kernel has */
     ahead *next;   /* both packed: what tiles ask for; NULL: the next group of B */
     float *c;
@@ -128,6 +129,20 @@ static inline int asks_c(const rung_cpu_args *p, int64_t k, int packed_a)
     if (p->caches->stores_wait && !packed_a)
         return asks_for_second_lines(p, k);
     return k > STEPS_FOR_NOTHING || (k > STEPS_LEAST && p->m * p->n * 4 > p->caches->l2_bytes / 4);
+}
+
+/* Returns the tile of a product that may have few sums, of so many vectors and rows: with four sums instead of each
+ * one, where there are steps enough to pay for adding them up. */
+static inline rung_tile_fn tile_of(const rung_cpu_kernel *kernel, int kind, int nv, int64_t rows, int64_t k,
+                                   int has_few_sums)
+{
+    enum { STEPS_OF_ONE = 16, STEPS = 32 };
+    if (has_few_sums && kernel->few[kind][nv - 1][rows - 1]) {
+        int is_row = rows == 1 && (nv == 1 || kernel->vl >= LINE_FLOATS);
+        if (k >= (is_row ? STEPS_OF_ONE : STEPS))
+            return kernel->few[kind][nv - 1][rows - 1];
+    }
+    return kernel->tile[kind][nv - 1][rows - 1];
 }
 
 static inline void set_beta(block *s, const rung_cpu_args *p, int64_t step)

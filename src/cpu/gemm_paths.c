@@ -18,7 +18,8 @@ static void run_direct(const rung_cpu_args *p, const gemm_plan *plan, float *wor
                .asks_b = plan->asks_b,
                .most = plan->most,
                .c = p->c,
-               .out = {.ldc = p->ldc, .four_sums = plan->four_sums}};
+               .few_sums = plan->four_sums,
+               .out = {.ldc = p->ldc}};
     for (int64_t step = 0; step < p->k; step += plan->kc) {
         s.k = min64(plan->kc, p->k - step);
         s.a = a_at(p, 0, step);

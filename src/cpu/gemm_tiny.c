@@ -20,10 +20,10 @@ static inline void run_tiles(const rung_cpu_args *p, const rung_cpu_kernel *kern
                          .beta = p->beta,
                          .lanes = lanes,
                          .b_lanes = lanes,
-                         .ask_c = asks_c(p, p->k, 0),
-                         .four_sums = wants_four_sums(p)};
+                         .ask_c = asks_c(p, p->k, 0)};
     if (left <= most) {
-        tiles[left - 1](p->k, p->a, p->lda, p->b, p->ldb, p->c, &out);
+        tile_of(kernel, kind, (int)vectors, left, p->k, wants_four_sums(p))(p->k, p->a, p->lda, p->b, p->ldb, p->c,
+                                                                            &out);
         return;
     }
     most = asked ? min64(asked, most) : most;
@@ -80,7 +80,7 @@ static void run(const rung_cpu_args *p, const rung_cpu_kernel *kernel)
     s.out.ask_c = asks_c(p, p->k, 0);
     s.out.stream = 0;
     s.out.ask_b = RUNG_ASK_NOTHING;
-    s.out.four_sums = wants_four_sums(p);
+    s.few_sums = wants_four_sums(p);
     rung_gemm_sweep(&s);
 }
 

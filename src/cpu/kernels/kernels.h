@@ -42,7 +42,6 @@ typedef struct rung_tile_out {
     int b_lanes; /* columns of it that B holds: as many, or vl where B is packed, with zeros behind the last column */
     rung_fetch fetch; /* with both operands packed: asked for while the tile sums */
     int ask_c;        /* 1: C is asked for while the tile sums */
-    int four_sums;    /* 1: the product has few rows and columns, each fourth step of k of which has a sum of its own */
     int ask_b; /* RUNG_ASK_...: tiles as wide as packed ones ask; where these are wider than a line, wider ones of two
                   rows as well */
     int64_t ask_at; /* how many floats behind each step's first one lies what is asked for */
@@ -132,6 +131,7 @@ typedef struct rung_cpu_kernel {
     int max_rows[RUNG_TILE_MAX_VECTORS];
     const struct rung_cpu_kernel *half; /* a family whose vectors are half as long, for last columns; NULL: none */
     rung_tile_fn tile[RUNG_A_KINDS][RUNG_TILE_MAX_VECTORS][RUNG_TILE_MAX_ROWS];
+    rung_tile_fn few[RUNG_A_KINDS][RUNG_TILE_MAX_VECTORS][RUNG_TILE_MAX_ROWS]; /* with four sums; NULL: not needed */
     rung_run_fn run[RUNG_A_KINDS][RUNG_TILE_MAX_VECTORS][RUNG_TILE_MAX_ROWS];
     rung_stream_fn stream[RUNG_STREAM_MAX_ROWS];
     int stream_rows; /* the most rows that stream[] has */
