@@ -46,9 +46,13 @@ static int draw(int below)
 
 /* Draws a size between 1 and 2^powers - 1, as often between 1 and 2 as in the upper half; half of the larger ones are
  * whole fours. */
+static int near_powers; /* sizes are powers of two, one less, or one more: where rules change what they say */
+
 static int64_t draw_size(int powers)
 {
     int64_t least = (int64_t)1 << draw(powers), size = least + draw((int)least);
+    if (near_powers)
+        return 2 * least + draw(3) - 1;
     return size > 8 && draw(2) ? size & -4 : size;
 }
 
@@ -123,12 +127,15 @@ static void say_call(call *c)
     snprintf(c->said, sizeof c->said,
              "%s sm_%d %s %s %c%c %lldx%lldx%lld ld %lld,%lld,%lld batch %lld%s%s%s bias %d act %d alpha %g beta %g "
              "limit %lld%s memory %lld:",
-             c->kernel ? c->kernel : "planned", c->arch, maths[c->math], g->layout == RUNG_ROW_MAJOR ? "row" : "col",
-             g->trans_a == RUNG_TRANS ? 'T' : 'N', g->trans_b == RUNG_TRANS ? 'T' : 'N', (long long)g->m,
-             (long long)g->n, (long long)g->k, (long long)g->lda, (long long)g->ldb, (long long)g->ldc,
-             (long long)g->batch, c->arrays ? " arrays" : "", scalars[c->device_scalars], c->in_host ? " host" : "",
-             (int)g->bias_kind, (int)g->activation, (double)g->alpha, (double)g->beta, (long long)c->limit,
-             c->capturing ? " capturing" : "", (long long)c->memory);
+             near_powers ? "edges"
+             : c->kernel ? c->kernel
+                         : "planned",
+             c->arch, maths[c->math], g->layout == RUNG_ROW_MAJOR ? "row" : "col", g->trans_a == RUNG_TRANS ? 'T' : 'N',
+             g->trans_b == RUNG_TRANS ? 'T' : 'N', (long long)g->m, (long long)g->n, (long long)g->k, (long long)g->lda,
+             (long long)g->ldb, (long long)g->ldc, (long long)g->batch, c->arrays ? " arrays" : "",
+             scalars[c->device_scalars], c->in_host ? " host" : "", (int)g->bias_kind, (int)g->activation,
+             (double)g->alpha, (double)g->beta, (long long)c->limit, c->capturing ? " capturing" : "",
+             (long long)c->memory);
 }
 
 static void add(call *c, const char *text)
@@ -240,7 +247,8 @@ static void tell(const char *kernel, int arch, int printed, int summed_up, int e
         if (i >= printed)
             all = mix_text(all, c.said);
     }
-    printf("%s sm_%d: %d more products %08x\n", kernel ? kernel : "planned", arch, summed_up, folded(all));
+    printf("%s%s sm_%d: %d more products %08x\n", near_powers ? "edges-" : "", kernel ? kernel : "planned", arch,
+           summed_up, folded(all));
 }
 
 static void find(void *stand_in, const char *name, void *function)
@@ -287,6 +295,17 @@ int main(int count, char **words)
         dice = 7; /* the same products for each, whatever kernels come and go */
         if (k->backend == RUNG_BACKEND_CUDA && k->role == RUNG_PRODUCTION)
             tell(k->name, 90, 3, 200, every);
+    }
+    near_powers = 1;
+    for (int i = 0; i < 2; i++) {
+        dice = (uint64_t)archs[i];
+        tell(NULL, archs[i], 20, 400, every);
+    }
+    for (int i = 0; i < rung_kernel_count(); i++) {
+        const rung_kernel *k = rung_kernel_at(i);
+        dice = 8;
+        if (k->backend == RUNG_BACKEND_CUDA && k->role == RUNG_PRODUCTION)
+            tell(k->name, 90, 0, 60, every);
     }
     if (gpu->faults)
         printf("%d faults\n", gpu->faults);
