@@ -24,6 +24,7 @@ from draw import places_in, tests_named
 from run import Fault, read_list, read_lists
 
 DRAWN = "src/core/ src/cpu/ src/cuda/driver/ src/cuda/host/ src/cuda/families/ src/multi/ shim/ lab/".split()
+DEVICE = re.compile(r"/device/|families/[a-z]+/(?!accurate|recall|plan)\w+\.h$")  # what a GPU runs
 # The tables and properties of an area, whatever the lists name: what a line in core can break shows in what every backend does.
 BESIDE = {"src/core/": ["alloc", "blas", "calls", "cpu_plans", "gpu_alloc", "gpu_launches", "multi_moves", "predictions"],
           "src/cpu/": ["alloc", "blas_plain", "calls", "cpu_plans"],
@@ -153,7 +154,7 @@ def fault_of(name, lines, at, operator, changed):
 
 def drawn_faults(seed, folders):
     """Yields for each drawn line the faults to try there, in their order."""
-    places = places_in(folders, (".c", ".h"))
+    places = [place for place in places_in(folders, (".c", ".h")) if not DEVICE.search(place[0])]
     random.Random(seed).shuffle(places)
     for name, number in places:
         lines = (run.ROOT / name).read_text().splitlines()
