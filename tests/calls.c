@@ -368,7 +368,7 @@ static void draw_distributed(rung_multi *multi)
     if (what == 0)
         status = rung_psgemm(multi, ta ? RUNG_TRANS : RUNG_NO_TRANS, tb ? RUNG_TRANS : RUNG_NO_TRANS, m, n, k, alpha,
                              (const float *const *)parts[0], at[0], at[1], &d[0], (const float *const *)parts[1], at[2],
-                             at[3], &d[1], beta, parts[2], at[4], at[5], draw(90) ? &d[2] : NULL);
+                             at[3], &d[1], beta, draw(12) ? parts[2] : NULL, at[4], at[5], draw(90) ? &d[2] : NULL);
     else if (what == 1)
         status = rung_redistribute(multi, m, n, (const float *const *)parts[0], at[0], at[1], &d[0],
                                    draw(90) ? parts[1] : NULL, at[2], at[3], draw(90) ? &d[1] : NULL);

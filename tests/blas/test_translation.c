@@ -404,6 +404,8 @@ static void settings_reach_contexts(const char *program, const char *other)
         {"all", "RUNG_REPORT", "stderr", 0, 2, "  the other BLAS: Rung could not compute it\n"},
         {"all", "RUNG_REPORT", "stderr", 0, 2, "  the other BLAS: an argument that BLAS refuses\n"},
         {"all", "RUNG_REPORT", "stderr", 0, 1, "  recorded_kernel\n"},
+        {"all", "RUNG_REPORT", "stderr", 0, 0, "more calls"}, /* all have a line */
+        {"", "RUNG_REPORT", "stderr", 0, 0, "more calls"},
         {"all", "RUNG_REPORT", "stderr", 0, 1,
          "\nsgemm_                        NN        2        3        4      1         1 "},
         {"all", "RUNG_REPORT", "stderr", 0, 1,
