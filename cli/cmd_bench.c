@@ -250,7 +250,7 @@ static int run(const options *o, int device, const lab_shapes *shapes)
     if (code == CLI_PASS && missing[0])
         fprintf(stderr, "rung: not compared: %s\n", missing);
     if (code == CLI_PASS)
-        cli_held_back(bench.peers, bench.peer_count);
+        cli_told_peers(bench.peers, bench.peer_count);
     if (code == CLI_PASS && o->output && !(record = lab_record_open(o->output)))
         code = cli_usage("%s", lab_error());
     if (code == CLI_PASS)

@@ -245,7 +245,7 @@ static rung_status open_climb(climb *x, int device, int64_t threads, int64_t siz
     LAB_TRY(lab_bench_open(&x->bench, &x->place, &options, peers, missing, sizeof missing));
     if (missing[0])
         fprintf(stderr, "rung: not compared: %s\n", missing);
-    cli_held_back(x->bench.peers, x->bench.peer_count);
+    cli_told_peers(x->bench.peers, x->bench.peer_count);
     return lab_verifier_open(&x->verifier, &x->place, RUNG_STRICT, x->bench.peer_count ? &x->bench.peers[0] : NULL);
 }
 

@@ -56,16 +56,14 @@ int cli_other_device(const char *verb, const rung_kernel *kernel)
                     verb, kernel->name, kernel->name, kernel->name);
 }
 
-void cli_held_back(const lab_peer *peers, int count)
+void cli_told_peers(const lab_peer *peers, int count)
 {
-    for (int i = 0; i < count; i++) {
-        const char *core = lab_peer_better_core(&peers[i]);
-        if (core)
+    for (int i = 0; i < count; i++)
+        if (peers[i].told)
             fprintf(stderr,
-                    "rung: %s does not know this processor and runs kernels without AVX: --against %s@%s has it take "
-                    "newer ones\n",
-                    peers[i].name, peers[i].name, core);
-    }
+                    "rung: %s does not know this processor and would run kernels without AVX: it was told to take "
+                    "%s's\n",
+                    peers[i].name, peers[i].told);
 }
 
 int cli_unknown(const char *what, const char *word, const char *const *names)

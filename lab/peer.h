@@ -1,7 +1,7 @@
 /* The libraries Rung is measured against, opened at run time. Each gets its best: all the threads that Rung gets,
- * cuBLAS by its heuristic, cuBLASLt the fastest of its candidates. A CPU library may be opened several times, once told
- * nothing and once a setting: "openblas,openblas@Haswell". RUNG_OPENBLAS, RUNG_MKL, RUNG_CUBLAS and so on name files.
- */
+ * cuBLAS by its heuristic, cuBLASLt the fastest of its candidates, and an OpenBLAS that does not know the processor the
+ * kernels of one that it knows. A CPU library may be opened several times, once told nothing and once a setting:
+ * "openblas,openblas@Haswell". RUNG_OPENBLAS, RUNG_MKL, RUNG_CUBLAS and so on name files. */
 #ifndef LAB_PEER_H
 #define LAB_PEER_H
 
@@ -11,6 +11,7 @@ typedef struct lab_peer lab_peer;
 struct lab_peer {
     const char *name;
     char version[64], path[256];
+    const char *told; /* the setting that it was told, since it is older than this processor; NULL: none */
     /* Called before the first run of a shape; NULL: nothing to do. */
     rung_status (*prepare)(lab_peer *peer, const rung_gemm *gemm);
     rung_status (*run)(lab_peer *peer, const rung_gemm *gemm); /* bias and activation are not for peers */
@@ -26,10 +27,6 @@ extern const char *const lab_gpu_peers[];
  */
 rung_status lab_peer_open(lab_place *place, const char *name, lab_peer *peer);
 void lab_peer_close(lab_peer *peer);
-/* The setting with which a peer does better than by itself, since it is older than this processor; NULL: none is known.
- */
-const char *lab_peer_better_core(const lab_peer *peer);
-
 /* The peers' own files. */
 rung_status lab_peer_open_cpu(lab_place *place, const char *name, lab_peer *peer);
 rung_status lab_peer_open_gpu(lab_place *place, const char *name, lab_peer *peer);

@@ -176,11 +176,12 @@ static void find_version(void *library, lab_peer *peer)
         snprintf(peer->version + length, sizeof peer->version - length, " %.20s", chosen);
 }
 
-/* An OpenBLAS that does not know a processor takes the kernels of the first 64-bit one, whatever vectors there are. */
-const char *lab_peer_better_core(const lab_peer *peer)
+/* Returns the setting with which a peer does better than by itself; NULL: none is known. An OpenBLAS that does not know a
+ * processor takes the kernels of the first 64-bit one, whatever vectors there are. */
+static const char *better_core(const lab_peer *peer)
 {
 #if defined(__x86_64__)
-    if (strstr(peer->version, " Prescott") && !strchr(peer->name, '@') && __builtin_cpu_supports("avx2"))
+    if (strstr(peer->version, " Prescott") && __builtin_cpu_supports("avx2"))
         return __builtin_cpu_supports("avx512f") ? "SkylakeX" : "Haswell";
 #else
     (void)peer;
@@ -342,6 +343,8 @@ rung_status lab_peer_open_cpu(lab_place *place, const char *name, lab_peer *peer
     peer->name = p->name;
     void *library = NULL;
     rung_status status = open_with_setting(from, at ? at + 1 : NULL, peer, &library);
+    if (status == RUNG_SUCCESS && library && !at && !getenv(from->setting) && (peer->told = better_core(peer)))
+        status = open_with_setting(from, peer->told, peer, &library);
     const char *named = getenv(from->variable);
     if (status == RUNG_SUCCESS && !library)
         status = named ? lab_fail(RUNG_MISSING_LIBRARY, "%s is '%s', which cannot be loaded", from->variable, named)
