@@ -176,8 +176,8 @@ static void find_version(void *library, lab_peer *peer)
         snprintf(peer->version + length, sizeof peer->version - length, " %.20s", chosen);
 }
 
-/* Returns the setting with which a peer does better than by itself; NULL: none is known. An OpenBLAS that does not know a
- * processor takes the kernels of the first 64-bit one, whatever vectors there are. */
+/* Returns the setting with which a peer does better than by itself; NULL: none is known. An OpenBLAS that does not know
+ * a processor takes the kernels of the first 64-bit one, whatever vectors there are. */
 static const char *better_core(const lab_peer *peer)
 {
 #if defined(__x86_64__)
