@@ -131,7 +131,7 @@ typedef struct rung_cpu_kernel {
     int max_rows[RUNG_TILE_MAX_VECTORS];
     const struct rung_cpu_kernel *half; /* a family whose vectors are half as long, for last columns; NULL: none */
     rung_tile_fn tile[RUNG_A_KINDS][RUNG_TILE_MAX_VECTORS][RUNG_TILE_MAX_ROWS];
-    rung_tile_fn few[RUNG_A_KINDS][RUNG_TILE_MAX_VECTORS][RUNG_TILE_MAX_ROWS]; /* with four sums; NULL: not needed */
+    rung_tile_fn few[RUNG_A_KINDS][RUNG_TILE_MAX_VECTORS][RUNG_TILE_MAX_ROWS]; /* with four sums; NULL: sums enough */
     rung_run_fn run[RUNG_A_KINDS][RUNG_TILE_MAX_VECTORS][RUNG_TILE_MAX_ROWS];
     rung_stream_fn stream[RUNG_STREAM_MAX_ROWS];
     int stream_rows; /* the most rows that stream[] has */
