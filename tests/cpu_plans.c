@@ -461,6 +461,22 @@ static float *reserve(void)
     return at;
 }
 
+/* What a row of the catalog says of its packed tile is what the family's table says. */
+static int rows_tell_their_tiles(void)
+{
+    int wrong = 0;
+    for (int i = 0; i < rung_kernel_count(); i++) {
+        const rung_kernel *row = rung_kernel_at(i);
+        const rung_cpu_kernel *family = rung_cpu_kernel_of(row);
+        if (!family || (row->tm == family->mr && row->tn == family->nv * family->vl))
+            continue;
+        fprintf(stderr, "%s: its row has .tm = %d, .tn = %d, its packed tile %d x %d\n", row->name, row->tm, row->tn,
+                family->mr, family->nv * family->vl);
+        wrong = 1;
+    }
+    return !wrong;
+}
+
 int main(int count, char **words)
 {
     static const struct {
@@ -468,6 +484,8 @@ int main(int count, char **words)
     } each[] = {{"zen3", "avx2_f32_6x16"},   {"zen4", "avx512_f32_8x48"},    {"zen4", "avx512_f32_8x24"},
                 {"zen5", "avx512_f32_8x48"}, {"emerald", "avx512_f32_8x48"}, {"emerald", "avx2_f32_6x16"},
                 {"zen5", "portable_f32_8x8"}};
+    if (!rows_tell_their_tiles())
+        return 1;
     a = reserve(), b = reserve(), c = reserve();
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
         setenv("RUNG_CPU_PLAN", each[i].processor, 1);

@@ -22,8 +22,8 @@ typedef enum gemm_path {
 } gemm_path;
 
 /* What tiles ask for of a B in place. AFTER: while the first tiles of a group of columns sum, the next group's part
- * comes into L2. BESIDE: into L1, by the one tile that a group has. BELOW: the group's own rows, some steps ahead. */
-typedef enum gemm_asks { ASKS_NOTHING, ASKS_AFTER, ASKS_BESIDE, ASKS_BELOW } gemm_asks;
+ * comes into L2. BELOW: the group's own rows come into L1, some steps ahead. */
+typedef enum gemm_asks { ASKS_NOTHING, ASKS_AFTER, ASKS_BELOW } gemm_asks;
 
 typedef struct gemm_plan {
     gemm_path path;
@@ -147,7 +147,7 @@ static inline int is_rank(const rung_cpu_args *p)
  * scattered. */
 static inline int is_cheaper_turned(const rung_cpu_args *p)
 {
-    enum { UNDER_WAY = 6, STEPS_LEAST = 8, ROWS_OF_FEW = 256, STEPS_OF_FEW = 2, WORK_OF_ONE = 160 };
+    enum { UNDER_WAY = 6, STEPS_LEAST = 8, ROWS_OF_FEW = 96, STEPS_OF_FEW = 2, WORK_OF_ONE = 160 };
     enum { TURN = 10, TURN_WHERE_STORES_WAIT = 4 };
     if (!p->trans_a || p->m == 1)
         return 0;
@@ -245,15 +245,12 @@ static inline int is_column_of_dots(const rung_cpu_args *p)
 }
 
 /* Returns true where both operands are read in place whatever a plan would say, and the work is not worth sharing:
- * nothing is turned, dot products do not come into question, and narrow tiles have no reason yet to pack. */
+ * nothing is turned, and dot products do not come into question. */
 static inline int is_small_in_place(const rung_cpu_args *p)
 {
     enum { MOST = 3 << 12, MOST_WORK = 1 << 18, STEPS_MOST = 256, DOT_COLUMNS = 12 };
-    enum { STEPS_MOST_OF_NARROW = 128, ROWS_MOST_OF_NARROW = 127 };
-    if (is_rank(p) || (has_narrow_tiles(p) && (p->k > STEPS_MOST_OF_NARROW || p->m > ROWS_MOST_OF_NARROW)))
-        return 0;
-    return !p->trans_b && p->n > DOT_COLUMNS && p->k <= STEPS_MOST && p->m * p->k <= MOST && p->k * p->n <= MOST &&
-           p->m * p->n <= MOST && p->m * p->n * p->k <= MOST_WORK && !is_cheaper_turned(p);
+    return !is_rank(p) && !p->trans_b && p->n > DOT_COLUMNS && p->k <= STEPS_MOST && p->m * p->k <= MOST &&
+           p->k * p->n <= MOST && p->m * p->n <= MOST && p->m * p->n * p->k <= MOST_WORK && !is_cheaper_turned(p);
 }
 
 /* Returns true where one thread computes the product before a plan would be made: in one pass over k, or as dot

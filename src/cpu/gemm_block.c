@@ -32,12 +32,14 @@ static int fetch_ahead(ahead *next, int64_t k, rung_fetch *fetch)
 static void ask_b(const block *s, int columns, int64_t t, int64_t ldb, rung_tile_out *out)
 {
     enum { STEPS_BELOW = 8 };
-    out->ask_b = s->asks_b == ASKS_NOTHING ? RUNG_ASK_NOTHING : RUNG_ASK_VECTORS;
-    out->ask_at = s->asks_b == ASKS_BELOW ? STEPS_BELOW * ldb : columns;
-    if (s->asks_b != ASKS_AFTER)
-        return;
-    out->ask_b = t <= columns / LINE_FLOATS ? RUNG_ASK_LINE : RUNG_ASK_NOTHING; /* rows of B lie in a line more */
-    out->ask_at += t * LINE_FLOATS;
+    int has_lines_left = t <= columns / LINE_FLOATS; /* rows of B lie in a line more */
+    if (s->asks_b == ASKS_AFTER) {
+        out->ask_b = has_lines_left ? RUNG_ASK_LINE : RUNG_ASK_NOTHING;
+        out->ask_at = columns + t * LINE_FLOATS;
+    } else {
+        out->ask_b = s->asks_b == ASKS_BELOW ? RUNG_ASK_VECTORS : RUNG_ASK_NOTHING;
+        out->ask_at = STEPS_BELOW * ldb;
+    }
 }
 
 /* Returns whether tiles go in turn: all their vectors are in use, they ask for nothing but C and have one sum each.

@@ -60,11 +60,12 @@ static int is_narrow_rank(const rung_cpu_args *p, const rung_caches *caches)
 }
 
 /* Returns whether C is too wide for dot products, which read all of B for every few rows of A, some columns at a time.
- * From L2 that is slower than tiles, unless most lanes of a tile would be empty. */
+ * From L2 that is slower than tiles, once rows enough share the columns that tiles turn. */
 static int is_wide_for_dots(const rung_cpu_args *p, const rung_caches *caches)
 {
-    return p->k * min64(p->n, RUNG_DOT_COLS_LEAST) * 4 > caches->l1_bytes && p->n * 8 > 3 * p->kernel->vl &&
-           p->m > 4 * FEW;
+    enum { COLUMNS_LEAST = 4, FEW_COLUMNS = 7, ROWS_LEAST = 129, ROWS_LEAST_OF_FEW = 449 };
+    return p->k * min64(p->n, RUNG_DOT_COLS_LEAST) * 4 > caches->l1_bytes && p->n >= COLUMNS_LEAST &&
+           p->m >= (p->n <= FEW_COLUMNS ? ROWS_LEAST_OF_FEW : ROWS_LEAST);
 }
 
 /* Returns the most columns for dot products with rows of a long operand. From L3 and memory more than a few are better
@@ -76,19 +77,15 @@ static int64_t dot_columns(int64_t rows, int64_t k, int has_k_innermost, const r
     return has_k_innermost && is_near ? COLUMNS_MOST : COLUMNS_MOST_FROM_FAR;
 }
 
+enum { DOT_STEPS_A_COLUMN = 8 };
+
 /* Returns how long k must be for dot products to pay for what adding up a vector's lanes costs. Where three vectors are
  * loaded a cycle tiles lose less to their empty lanes, so that more columns than a few want a longer k. */
-static int64_t dot_steps(const rung_cpu_args *p, int64_t rows, int64_t columns, const rung_caches *caches)
+static int64_t dot_steps(const rung_cpu_args *p, const rung_caches *caches)
 {
-    enum { A_COLUMN = 8, A_COLUMN_OF_MORE = 16, A_COLUMN_OF_NARROW = 20, MORE = 6, MORE_OF_NARROW = 7 };
-    enum { ROWS_OF_TWO_VECTORS = 64 };
-    int64_t others = columns - 1;
-    if (!caches->stores_wait || columns < MORE)
-        return A_COLUMN * others;
-    if (!has_narrow_tiles(p))
-        return A_COLUMN_OF_MORE * others;
-    int is_small = columns > p->kernel->vl && rows < ROWS_OF_TWO_VECTORS;
-    return (columns < MORE_OF_NARROW || is_small ? A_COLUMN : A_COLUMN_OF_NARROW) * others;
+    enum { OF_MORE = 16, OF_MORE_AND_NARROW = 20, MORE = 6 };
+    int64_t more = has_narrow_tiles(p) ? OF_MORE_AND_NARROW : OF_MORE;
+    return (p->n - 1) * (caches->stores_wait && p->n >= MORE ? more : DOT_STEPS_A_COLUMN);
 }
 
 /* Returns true where a transposed A of some rows beside a transposed B of few columns would be turned for dot products:
@@ -104,13 +101,13 @@ static int lies_turned(const rung_cpu_args *p, const rung_caches *caches)
  * long enough. A transposed B of few columns is turned for tiles in little time, other operands are not. */
 static int is_dot(const rung_cpu_args *p, gemm_plan *plan, const rung_caches *caches)
 {
-    enum { STEPS_A_COLUMN = 8, STEPS_LEAST = 64, ROWS_LEAST = 16 };
+    enum { STEPS_LEAST = 64, ROWS_LEAST = 16 };
     if (!p->trans_a && p->n <= dot_columns(p->m, p->k, p->trans_b, caches) && !is_wide_for_dots(p, caches) &&
-        (p->trans_b ? p->k >= dot_steps(p, p->m, p->n, caches)
+        (p->trans_b ? p->k >= dot_steps(p, caches)
                     : is_column_of_dots(p) || (p->k >= STEPS_LEAST && p->m >= ROWS_LEAST)))
         return 1;
     plan->of_b = p->trans_b && !lies_turned(p, caches) && p->m <= dot_columns(p->n, p->k, !p->trans_a, caches) &&
-                 p->k >= (has_narrow_tiles(p) ? STEPS_A_COLUMN * (p->m - 1) : dot_steps(p, p->n, p->m, caches));
+                 p->k >= DOT_STEPS_A_COLUMN * (p->m - 1);
     return plan->of_b;
 }
 
@@ -128,7 +125,7 @@ static int fills_lanes_turned(const rung_cpu_args *p)
 static int is_swapped(const rung_cpu_args *p, gemm_plan *plan, const rung_caches *caches)
 {
     enum { STEPS_LEAST = 256, STEPS_LEAST_OF_LINES = 128, L2_PARTS = 4, L2_PART_OF_FAR_L3 = 3 };
-    enum { LANES = 8, STEPS_LEAST_OF_ONE_VECTOR = 48, L1_PARTS = 2 };
+    enum { LANES = 8, STEPS_OF_ONE_VECTOR = 48, STEPS_OF_ONE_VECTOR_AND_FAR_L3 = 160, L1_PARTS = 2 };
     plan->of_b = p->trans_b && p->m <= FEW && p->n > 4 * FEW &&
                  p->k >= (p->m % LINE_FLOATS ? STEPS_LEAST : STEPS_LEAST_OF_LINES);
     plan->of_b |= fills_lanes_turned(p);
@@ -136,7 +133,8 @@ static int is_swapped(const rung_cpu_args *p, gemm_plan *plan, const rung_caches
     int is_in_l2 = max64(p->m, p->n) * p->k * 4 <= caches->l2_bytes / 2;
     if (plan->of_b || ((is_narrow || is_in_l2) && is_cheaper_turned(p)))
         return 1;
-    int is_one_vector = p->n <= LANES && p->k >= STEPS_LEAST_OF_ONE_VECTOR;
+    int is_one_vector =
+        p->n <= LANES && p->k >= (caches->stores_wait ? STEPS_OF_ONE_VECTOR_AND_FAR_L3 : STEPS_OF_ONE_VECTOR);
     int64_t in_l2 = caches->stores_wait ? caches->l2_bytes / L2_PART_OF_FAR_L3 : L2_PARTS * caches->l2_bytes;
     int64_t near_bytes = is_one_vector ? L1_PARTS * caches->l1_bytes : in_l2;
     return p->trans_a && p->m > 4 * FEW && p->n <= FEW && p->m * p->k * 4 > near_bytes;
@@ -258,31 +256,17 @@ static int narrow_tiles_ask(const rung_cpu_args *p)
     return rows_ask && !p->trans_a && has_whole_lines_b(p);
 }
 
-/* Chooses what tiles ask for of a B in place that is not at hand. A few rows are one tile, or two: over a long k its
- * own rows are what it waits for, else the next group's. One or two rows use up B faster than it comes. */
+/* Chooses what tiles ask for of a B in place that is not at hand. Many rows ask for the next group's part; a few, over
+ * a long k, wait for their own. */
 static gemm_asks choose_asks(const rung_cpu_args *p, const rung_caches *caches)
 {
-    enum { STEPS_OF_LONG = 128, FEWEST_ROWS = 2, STEPS_OF_FEWEST_ROWS = 48, L1_PARTS = 2 };
-    int64_t bytes = p->k * p->n * 4;
-    if (!caches->stores_wait || (has_narrow_tiles(p) && !narrow_tiles_ask(p)))
+    enum { STEPS_OF_FEW = 128, FEW_ROWS = 3 };
+    if (!caches->stores_wait || p->k * p->n * 4 <= caches->l2_bytes / 8 ||
+        (has_narrow_tiles(p) && !narrow_tiles_ask(p)))
         return ASKS_NOTHING;
-    if (p->m <= FEWEST_ROWS)
-        return p->k >= STEPS_OF_FEWEST_ROWS && bytes > L1_PARTS * caches->l1_bytes ? ASKS_BELOW : ASKS_NOTHING;
     if (p->m >= ROWS_OF_MANY_TILES)
-        return bytes > caches->l2_bytes / 8 ? ASKS_AFTER : ASKS_NOTHING;
-    if (p->k >= STEPS_OF_LONG)
-        return bytes > caches->l2_bytes / 8 ? ASKS_BELOW : ASKS_NOTHING;
-    return p->m <= p->kernel->mr && bytes > caches->l1_bytes ? ASKS_BESIDE : ASKS_NOTHING;
-}
-
-/* Returns the steps of k that few rows take at a time with a B in place. Where each vector of narrow tiles may lie in
- * two lines, so many of these stay in L1 until the next tile reads them. */
-static int64_t direct_steps(const rung_cpu_args *p, int64_t steps, const rung_caches *caches)
-{
-    enum { STEPS_OF_TWO_LINES = 256 };
-    int has_two_lines = has_narrow_tiles(p) && p->ldb % LINE_FLOATS != 0;
-    return caches->stores_wait && has_two_lines && p->m < ROWS_OF_MANY_TILES ? even_block(p->k, STEPS_OF_TWO_LINES, 8)
-                                                                             : steps;
+        return ASKS_AFTER;
+    return p->m >= FEW_ROWS && p->k >= STEPS_OF_FEW ? ASKS_BELOW : ASKS_NOTHING;
 }
 
 enum { CLOSE_LDB_MOST = 512 };
@@ -328,10 +312,10 @@ static int is_better_turned(const rung_cpu_args *p)
 }
 
 /* Returns the most rows past which B streams. Where B's rows lie multiples of a page apart, the lines of narrow vectors
- * push each other out of L1 before they are used up. */
-static int64_t stream_rows(const rung_cpu_args *p)
+ * push each other out of L1 before they are used up, unless L3 is far. */
+static int64_t stream_rows(const rung_cpu_args *p, const rung_caches *caches)
 {
-    int collides = p->ldb % PAGE_FLOATS == 0 && p->kernel->vl < LINE_FLOATS;
+    int collides = !caches->stores_wait && p->ldb % PAGE_FLOATS == 0 && p->kernel->vl < LINE_FLOATS;
     return collides ? STREAM_ROWS_APART : STREAM_ROWS;
 }
 
@@ -366,7 +350,7 @@ static gemm_path choose_path(const rung_cpu_args *p, gemm_plan *plan, const rung
         return PATH_DIRECT;
     if (is_few_rows_close(p, caches))
         return PATH_DIRECT;
-    if (!p->trans_b && p->m <= stream_rows(p))
+    if (!p->trans_b && p->m <= stream_rows(p, caches))
         return PATH_STREAM;
     if (wants_a_in_place(p, caches))
         return PATH_PACK_B;
@@ -522,7 +506,6 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
     case PATH_TINY: break;
     case PATH_SHORT_ROWS: plan.split_m = 1; break;
     case PATH_DIRECT:
-        plan.kc = direct_steps(p, plan.kc, caches);
         plan.last = last_as_dots(p);
         plan.most = vectors_in_place(kernel, p->m, p->n - plan.last);
         plan.asks_b = choose_asks(p, caches);

@@ -87,7 +87,7 @@ static void run(const rung_cpu_args *p, const rung_cpu_kernel *kernel)
 /* Runs dot products, a few columns at a time: both operands have k innermost. */
 static __attribute__((noinline)) void run_dots(const rung_cpu_args *p)
 {
-    enum { COLUMNS = 4 };
+    enum { COLUMNS = RUNG_DOT_COLS_OF_TINY };
     int turns = p->m < COLUMNS && p->m < p->n;
     int64_t rows = turns ? p->n : p->m, columns = turns ? p->m : p->n;
     rung_dot_args dot = {.k = p->k,

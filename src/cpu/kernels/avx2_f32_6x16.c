@@ -9,11 +9,7 @@
 #define FAMILY avx2_f32_6x16
 #define FAMILY_MR 6
 #define FAMILY_NV 2
-#define FAMILY_MAX_ROWS                                                                                                \
-    {                                                                                                                  \
-        12, 6, 3, 2, 1, 1, 1, 1                                                                                        \
-    }
-#define TILE_LIST(X) X(1, 5) X(1, 6) X(1, 7) X(1, 8) ROWS_12(X, 1) ROWS_6(X, 2) ROWS_3(X, 3) ROWS_2(X, 4)
+#define FAMILY_ROWS 12, 6, 3, 2, 1, 1, 1, 1
 #define STREAM_LIST(X) X(1, 8) X(2, 4) X(3, 3) X(4, 2) X(5, 2) X(6, 2)
 #define DOT_LIST(X) X(8, 1) X(4, 2) X(3, 3) X(3, 4) X(2, 5) X(2, 6)
 

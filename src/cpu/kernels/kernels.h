@@ -10,7 +10,8 @@ enum {
     RUNG_TILE_WIDE_VECTORS = 4, /* widest tile of several rows */
     RUNG_TILE_MAX_ROWS = 16,
     RUNG_DOT_MAX_COLS = 8,
-    RUNG_DOT_COLS_LEAST = 3, /* columns at a time: fewer load more than they add */
+    RUNG_DOT_COLS_OF_TINY = 4, /* columns that every family can take together */
+    RUNG_DOT_COLS_LEAST = 3,   /* columns at a time: fewer load more than they add */
     RUNG_STREAM_MAX_ROWS = 8,
     RUNG_STREAM_STEPS = 16,
     RUNG_RANK_STEPS = 10,  /* the longest k that is written by rows: its steps of A stay in registers */
@@ -42,10 +43,9 @@ typedef struct rung_tile_out {
     int b_lanes; /* columns of it that B holds: as many, or vl where B is packed, with zeros behind the last column */
     rung_fetch fetch; /* with both operands packed: asked for while the tile sums */
     int ask_c;        /* 1: C is asked for while the tile sums */
-    int ask_b; /* RUNG_ASK_...: tiles as wide as packed ones ask; where these are wider than a line, wider ones of two
-                  rows as well */
-    int64_t ask_at; /* how many floats behind each step's first one lies what is asked for */
-    int stream;     /* 1: C is 64-byte aligned, beta is 0 and C will not be read soon: bypass the caches */
+    int ask_b;        /* RUNG_ASK_...: tiles as wide as packed ones ask */
+    int64_t ask_at;   /* how many floats behind each step's first one lies what is asked for */
+    int stream;       /* 1: C is 64-byte aligned, beta is 0 and C will not be read soon: bypass the caches */
 } rung_tile_out;
 
 /* Computes C[0..rows) = alpha * A * B + beta * C over k steps; B is k rows of ldb floats. */

@@ -6,11 +6,7 @@
 #define FAMILY portable_f32_8x8
 #define FAMILY_MR 8
 #define FAMILY_NV 2
-#define FAMILY_MAX_ROWS                                                                                                \
-    {                                                                                                                  \
-        8, 8, 6, 4, 1, 1, 1, 1                                                                                         \
-    }
-#define TILE_LIST(X) X(1, 5) X(1, 6) X(1, 7) X(1, 8) ROWS_8(X, 1) ROWS_8(X, 2) ROWS_6(X, 3) ROWS_4(X, 4)
+#define FAMILY_ROWS 8, 8, 6, 4, 1, 1, 1, 1
 #define STREAM_LIST(X) X(1, 8) X(2, 4) X(3, 4) X(4, 4) X(5, 3) X(6, 3) X(7, 2) X(8, 2)
 #define DOT_LIST(X) X(8, 1) X(4, 2) X(3, 3) X(2, 4) X(2, 5) X(2, 6) X(1, 7) X(1, 8)
 
