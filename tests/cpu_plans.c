@@ -241,7 +241,7 @@ _Static_assert(RUNG_TILE_MAX_VECTORS == 8 && RUNG_TILE_MAX_ROWS == 16 && RUNG_ST
 
 typedef struct machine {
     const char *processor, *family;
-    rung_caches caches;
+    rung_processor cpu;
     rung_cpu_kernel kernel, half; /* recorders */
     rung_pool *pool;
 } machine;
@@ -315,7 +315,7 @@ static rung_cpu_args args_at(const machine *on, const walk *w, int64_t at, int t
                            .trans_b = trans_b,
                            .threads = 1,
                            .pool = on->pool,
-                           .caches = &on->caches,
+                           .cpu = &on->cpu,
                            .batch = 1,
                            .bias_kind = (rung_bias)w->bias,
                            .bias = w->bias ? a + SIDE_FLOATS_MOST : NULL,
@@ -335,7 +335,7 @@ static void name_plan(const rung_cpu_args *p, char *name, size_t bytes)
     static const char *const paths[] = {"tiny", "direct", "stream", "packb", "outer",   "past",
                                         "rank", "short",  "packed", "dot",   "swapped", "long"};
     static const char *const asks[] = {"", ",after", ",beside", ",below"};
-    gemm_plan plan = rung_gemm_plan(p, p->caches);
+    gemm_plan plan = rung_gemm_plan(p);
     int has_inner = plan.path == PATH_LONG_K || plan.path == PATH_SWAPPED;
     snprintf(name, bytes, "%s%s%s%s%s%s%s%s%s%s%.0d", paths[plan.path], has_inner ? "/" : "",
              has_inner ? paths[plan.inner] : "", plan.of_b ? ",b" : "", plan.turned ? ",turned" : "",
@@ -391,7 +391,7 @@ static char *take(const machine *on, const walk *w, int trans_a, int trans_b)
         rung_cpu_args p = args_at(on, w, at, trans_a, trans_b);
         if (!fits(&p))
             break;
-        gemm_plan plan = rung_gemm_plan(&p, p.caches);
+        gemm_plan plan = rung_gemm_plan(&p);
         calls = mix(mix(mix(mix(mix(calls, plan.mc), plan.kc), plan.nc), plan.chunk), plan.most);
         calls = mix(mix(mix(calls, plan.parts), plan.split_m), rung_gemm_workspace(&p, &plan, p.n));
         name_plan(&p, name, sizeof name);
@@ -416,7 +416,7 @@ static uint64_t plans_along(const machine *on, const walk *w, int trans_a, int t
         rung_cpu_args p = args_at(on, w, at, trans_a, trans_b);
         if (!fits(&p))
             break;
-        gemm_plan plan = rung_gemm_plan(&p, p.caches);
+        gemm_plan plan = rung_gemm_plan(&p);
         sum = mix(mix(mix(mix(sum, plan.path), plan.inner), plan.of_b * 2 + plan.turned), plan.narrow * 2 + plan.fetch);
         sum = mix(mix(mix(sum, plan.asks_b), plan.four_sums), plan.last);
         sum = mix(mix(mix(mix(mix(sum, plan.mc), plan.kc), plan.nc), plan.chunk), plan.most);
@@ -490,7 +490,7 @@ int main(int count, char **words)
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
         setenv("RUNG_CPU_PLAN", each[i].processor, 1);
         const rung_cpu_kernel *family = rung_cpu_kernel_of(rung_kernel_find(each[i].family));
-        machine on = {each[i].processor, each[i].family, rung_cpu_caches(), *family, {0}, rung_pool_create()};
+        machine on = {each[i].processor, each[i].family, rung_cpu_processor(), *family, {0}, rung_pool_create()};
         record_0(&on.kernel);
         if (family->half) {
             on.half = *family->half;

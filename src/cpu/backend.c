@@ -8,7 +8,7 @@
 typedef struct cpu_state {
     int threads, asked; /* `asked` is what the configuration says; 0: it names no number */
     unsigned features;
-    rung_caches caches;
+    rung_processor processor;
     rung_pool *pool;
     const rung_kernel *best; /* production kernel that this CPU can run; rows stand best first */
     rung_cpu_args small;     /* of a small product, but for its operands */
@@ -59,10 +59,10 @@ static rung_status cpu_open(const rung_config *config, void **state)
     *cpu = (cpu_state){.threads = config->threads ? config->threads : rung_cpu_default_threads(),
                        .asked = config->threads,
                        .features = rung_cpu_features(),
-                       .caches = rung_cpu_caches(),
+                       .processor = rung_cpu_processor(),
                        .pool = pool};
     cpu->best = find_best(cpu);
-    cpu->small = (rung_cpu_args){.threads = 1, .pool = pool, .caches = &cpu->caches, .batch = 1};
+    cpu->small = (rung_cpu_args){.threads = 1, .pool = pool, .cpu = &cpu->processor, .batch = 1};
     cpu->small.kernel = cpu->best ? rung_cpu_kernel_of(cpu->best) : NULL;
     *state = cpu;
     return RUNG_SUCCESS;
@@ -110,7 +110,7 @@ static rung_cpu_args make_args(const cpu_state *cpu, const rung_kernel *kernel, 
                            .threads = rung_cpu_threads_now(cpu->asked, cpu->threads),
                            .in_order = p->in_order,
                            .pool = cpu->pool,
-                           .caches = &cpu->caches,
+                           .cpu = &cpu->processor,
                            .batch = p->batch,
                            .stride_a = p->stride_a,
                            .stride_b = p->stride_b,

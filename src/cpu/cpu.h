@@ -27,7 +27,7 @@ typedef struct rung_cpu_args {
     int trans_a, trans_b;
     int threads;
     rung_pool *pool;           /* the context's pool; production kernels borrow threads and memory from it */
-    const rung_caches *caches; /* of this machine */
+    const rung_processor *cpu; /* this machine's */
     int64_t batch;             /* production: products in a row, `stride` apart or listed in the arrays; 0 is 1 */
     int64_t stride_a, stride_b, stride_c;
     const float *const *a_array;

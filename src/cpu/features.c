@@ -57,12 +57,14 @@ unsigned rung_cpu_feature_bits(const char *names)
 
 static const struct {
     const char *name;
-    rung_caches caches;
+    rung_processor processor;
 } processors[] = {
     {"zen3", {32 << 10, 512 << 10, 16 << 20, .follows_rows = 1}},
     {"zen4", {32 << 10, 1 << 20, 16 << 20, .follows_rows = 1, .asks_for_few = 1}},
     {"zen5", {48 << 10, 1 << 20, 32 << 20, .follows_rows = 0}},
-    {"emerald", {48 << 10, 2 << 20, 32 << 20, .follows_rows = 1, .stores_wait = 1, .wide_units = 1}},
+    {"emerald",
+     {48 << 10, 2 << 20, 32 << 20, .follows_rows = 1, .stores_wait = 1, .far_l3 = 1, .three_loads = 1,
+      .wide_units = 1}},
 };
 enum { PROCESSORS = sizeof processors / sizeof processors[0] };
 
@@ -139,19 +141,21 @@ static int is_intel(void)
 #endif
 }
 
-rung_caches rung_cpu_caches(void)
+rung_processor rung_cpu_processor(void)
 {
     enum { L3_SHARE = 16 << 20 }; /* at most, of each CPU there is: a guest is told of all of its host's L3 */
     int planned = planned_for(getenv("RUNG_CPU_PLAN"));
     if (planned < PROCESSORS)
-        return processors[planned].caches;
-    rung_caches caches = {32 << 10,
-                          512 << 10,
-                          4 << 20,
-                          .follows_rows = is_intel() || is_zen3_or_4(),
-                          .asks_for_few = is_zen3_or_4() && detect() & RUNG_CPU_AVX512,
-                          .stores_wait = is_intel(),
-                          .wide_units = is_intel()};
+        return processors[planned].processor;
+    rung_processor processor = {32 << 10,
+                                512 << 10,
+                                4 << 20,
+                                .follows_rows = is_intel() || is_zen3_or_4(),
+                                .asks_for_few = is_zen3_or_4() && detect() & RUNG_CPU_AVX512,
+                                .stores_wait = is_intel(),
+                                .far_l3 = is_intel(),
+                                .three_loads = is_intel(),
+                                .wide_units = is_intel()};
     for (int index = 0; index < 8; index++) {
         char path[96], level[16], type[32], size[32];
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/level", index);
@@ -164,14 +168,14 @@ rung_caches rung_cpu_caches(void)
         long kib = read_line(path, size, sizeof size) ? strtol(size, NULL, 10) : 0; /* sysfs writes "1024K" */
         if (kib <= 0)
             continue;
-        long *into[] = {&caches.l1_bytes, &caches.l2_bytes, &caches.l3_bytes};
+        long *into[] = {&processor.l1_bytes, &processor.l2_bytes, &processor.l3_bytes};
         if (level[0] >= '1' && level[0] <= '3')
             *into[level[0] - '1'] = kib << 10;
     }
     long share = sysconf(_SC_NPROCESSORS_ONLN) * (long)L3_SHARE;
-    if (share > 0 && caches.l3_bytes > share)
-        caches.l3_bytes = share;
-    return caches;
+    if (share > 0 && processor.l3_bytes > share)
+        processor.l3_bytes = share;
+    return processor;
 }
 
 static int affinity_count(void)

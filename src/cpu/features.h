@@ -19,19 +19,27 @@ rung_status rung_cpu_check_features(void);
 /* Returns the bits of this CPU under its operating system, narrowed by the environment at the time of the call. */
 unsigned rung_cpu_features(void);
 
-typedef struct rung_caches {
+/* A processor as rules of the plan ask about it: its data caches, and its manners, each 1 or 0. A processor that nobody
+ * has measured has none of these. */
+typedef struct rung_processor {
     long l1_bytes, l2_bytes, l3_bytes;
-    int follows_rows; /* 1: the hardware loads ahead in a dozen long rows at once, and many requests at a time hold it
-                         up */
-    int asks_for_few; /* 1: asking for what passes one or two rows gains, although the hardware follows it */
-    int stores_wait;  /* 1: L3 is far, and a store that reaches into a second line waits for both from L2 on, since the
-                         hardware does not ask for them before its turn */
-    int wide_units;   /* 1: an FMA of 16 floats takes no longer than one of 8 */
-} rung_caches;
+    /* The hardware loads ahead in a dozen long rows at once, and many requests at a time hold it up. */
+    int follows_rows;
+    /* Asking for what passes one or two rows gains, although the hardware follows it. */
+    int asks_for_few;
+    /* A store that reaches into a second line waits for both from L2 on: nothing has asked for them before. */
+    int stores_wait;
+    /* L3 is so far that operands are better read in place, asked for, than packed for few rows or columns. */
+    int far_l3;
+    /* Three vectors of half a line are loaded in a cycle, so that tiles lose less to empty lanes. */
+    int three_loads;
+    /* An FMA of 16 floats takes no longer than one of 8. */
+    int wide_units;
+} rung_processor;
 
-/* Returns the data caches of the first CPU, from the operating system's tables; common sizes where these tell nothing.
- * An L3 counts no more than a share for each CPU. Or those of the processor that RUNG_CPU_PLAN names. */
-rung_caches rung_cpu_caches(void);
+/* Returns what there is to know of the first CPU: its caches from the operating system's tables, common sizes where
+ * these tell nothing. An L3 counts no more than a share for each CPU. Or the processor that RUNG_CPU_PLAN names. */
+rung_processor rung_cpu_processor(void);
 
 /* Returns how many CPUs this process may use: by its affinity mask, and its cgroup's quota rounded up. */
 int rung_cpu_count(void);

@@ -111,7 +111,7 @@ static rung_status run_parts(const rung_cpu_args *p, const gemm_plan *plan, int 
     int64_t strips = plan->path == PATH_STREAM ? max64(1, min64(threads / plan->parts, p->n / PART_STRIP_LEAST)) : 1;
     job j = {.p = p, .plan = plan, .part_k = round_up(divide_up(p->k, plan->parts), 16)};
     int64_t n = plan->turned ? p->m : p->n;
-    j.columns = round_up(divide_up(n, strips), (int64_t)p->kernel->nv * p->kernel->vl);
+    j.columns = round_up(divide_up(n, strips), panel_columns(p->kernel));
     j.strips_along_n = divide_up(n, j.columns);
     j.part_count = divide_up(p->k, j.part_k);
     j.add_columns = max64(ADD_LEAST, divide_up(p->n, threads));
@@ -183,7 +183,7 @@ static int is_worth_sharing(const rung_cpu_args *p, int threads)
 static int64_t strip_length(const rung_cpu_args *p, const gemm_plan *plan, int threads)
 {
     int64_t length = plan->split_m ? p->m : p->n;
-    int64_t unit = plan->split_m ? p->kernel->mr : (int64_t)p->kernel->nv * p->kernel->vl, least = STRIP_LEAST;
+    int64_t unit = plan->split_m ? p->kernel->mr : panel_columns(p->kernel), least = STRIP_LEAST;
     if (threads <= 1)
         return length;
     if (plan->path == PATH_RANK && plan->split_m) { /* rows are written one by one, and nothing is packed for them */
@@ -210,7 +210,7 @@ static rung_status run_one(const rung_cpu_args *p, int threads)
         rung_gemm_finish(p, 0, p->m, 0, p->n);
         return RUNG_SUCCESS;
     }
-    gemm_plan plan = rung_gemm_plan(p, p->caches);
+    gemm_plan plan = rung_gemm_plan(p);
     if (plan.path == PATH_LONG_K || plan.parts > 1)
         return run_parts(p, &plan, threads);
     if (plan.path == PATH_PACKED && threads > 1 && is_worth_sharing(p, threads))
@@ -261,7 +261,7 @@ static rung_status run_batch(const rung_cpu_args *p)
     batch_job j = {.p = p};
     int threads = choose_threads(product_us(p) * (double)p->batch, p);
     if (p->k > 0 && p->alpha != 0.0f)
-        j.plan = rung_gemm_plan(p, p->caches);
+        j.plan = rung_gemm_plan(p);
     if (p->k == 0 || p->alpha == 0.0f || j.plan.path == PATH_LONG_K || j.plan.parts > 1 || p->batch < 2 * threads) {
         rung_cpu_args one = *p;
         for (int64_t item = 0; item < p->batch; item++) {
@@ -303,7 +303,7 @@ rung_status rung_cpu_gemm(const rung_cpu_args *p)
     if (p->note) {
         int small = is_tiny(p) && p->batch <= 1;
         p->note->threads = small ? 1 : choose_threads(product_us(p) * (double)max64(p->batch, 1), p);
-        p->note->path = p->k == 0 ? "C is scaled" : path_names[rung_gemm_plan(p, p->caches).path];
+        p->note->path = p->k == 0 ? "C is scaled" : path_names[rung_gemm_plan(p).path];
         return RUNG_SUCCESS;
     }
     if (p->batch > 1 || p->c_array)

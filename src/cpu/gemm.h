@@ -80,6 +80,27 @@ static inline const float *b_at(const rung_cpu_args *p, int64_t step, int64_t co
     return p->b + (p->trans_b ? column * p->ldb + step : step * p->ldb + column);
 }
 
+static inline int64_t a_bytes(const rung_cpu_args *p)
+{
+    return p->m * p->k * (int64_t)sizeof *p->a;
+}
+
+static inline int64_t b_bytes(const rung_cpu_args *p)
+{
+    return p->k * p->n * (int64_t)sizeof *p->b;
+}
+
+static inline int64_t c_bytes(const rung_cpu_args *p)
+{
+    return p->m * p->n * (int64_t)sizeof *p->c;
+}
+
+/* Returns the columns of a packed tile. */
+static inline int64_t panel_columns(const rung_cpu_kernel *kernel)
+{
+    return (int64_t)kernel->nv * kernel->vl;
+}
+
 /* Returns the same product with A and B exchanged: (op(A) op(B))' = op(B)' op(A)'. C is not said. */
 static inline rung_cpu_args transposed(const rung_cpu_args *p)
 {
@@ -113,7 +134,7 @@ static inline int rows_collide(const rung_cpu_args *p)
  * apart share one set of L1: more of them than it has ways push each other out before their lines are used up. */
 static inline int rows_in_place(const rung_cpu_args *p)
 {
-    return rows_collide(p) ? (int)max64(p->caches->l1_bytes / (PAGE_FLOATS * 4), 4) : 0;
+    return rows_collide(p) ? (int)max64(p->cpu->l1_bytes / (PAGE_FLOATS * 4), 4) : 0;
 }
 
 /* Returns the vectors of columns of a tile in place, at most: the packed tile's, or one more where that takes all
@@ -127,7 +148,7 @@ static inline int vectors_in_place(const rung_cpu_kernel *kernel, int64_t m, int
 }
 
 /* The plan depends on the shape, the kernel family and the caches, never on the number of threads. */
-gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches);
+gemm_plan rung_gemm_plan(const rung_cpu_args *p);
 int rung_gemm_dot_asks(const rung_cpu_args *p, int64_t rows); /* rung_dot_args.asks */
 enum { RANK_VECTORS_LEAST = 8 };
 
@@ -148,7 +169,7 @@ static inline int is_rank(const rung_cpu_args *p)
 static inline int is_cheaper_turned(const rung_cpu_args *p)
 {
     enum { UNDER_WAY = 6, STEPS_LEAST = 8, ROWS_OF_FEW = 96, STEPS_OF_FEW = 2, WORK_OF_ONE = 160 };
-    enum { TURN = 10, TURN_WHERE_STORES_WAIT = 4 };
+    enum { TURN = 10, TURN_OF_THREE_LOADS = 4 };
     if (!p->trans_a || p->m == 1)
         return 0;
     if (p->n == 1)
@@ -157,8 +178,8 @@ static inline int is_cheaper_turned(const rung_cpu_args *p)
         return 1;
     if (p->k < STEPS_LEAST && !p->trans_b)
         return 0;
-    const rung_cpu_kernel *unit = p->caches->wide_units || !p->kernel->half ? p->kernel : p->kernel->half;
-    int64_t lanes = unit->vl - 1, bits = unit->vl_bits, turn = p->caches->stores_wait ? TURN_WHERE_STORES_WAIT : TURN;
+    const rung_cpu_kernel *unit = p->cpu->wide_units || !p->kernel->half ? p->kernel : p->kernel->half;
+    int64_t lanes = unit->vl - 1, bits = unit->vl_bits, turn = p->cpu->three_loads ? TURN_OF_THREE_LOADS : TURN;
     int64_t step = ((p->n + lanes) >> bits) * p->m, turned_step = ((p->m + lanes) >> bits) * p->n;
     int64_t turning_b = p->trans_b ? turn * 3 / 4 * p->n * p->k : 0;
     return 4 * max64(turned_step, UNDER_WAY) * p->k + turn * p->m * p->n <=
@@ -199,8 +220,8 @@ static inline int last_as_dots(const rung_cpu_args *p)
         return rest;
     if (rest <= FEWEST)
         return p->k >= STEPS_OF_FEWEST && p->m >= ROWS_OF_FEWEST ? rest : 0;
-    int three_loads = has_narrow_tiles(p) ? STEPS_OF_THREE_LOADS_NARROW : STEPS_OF_THREE_LOADS;
-    return p->k >= (p->caches->stores_wait ? three_loads : STEPS_OF_FEW) && p->m >= ROWS_OF_FEW ? rest : 0;
+    int few = has_narrow_tiles(p) ? STEPS_OF_THREE_LOADS_NARROW : STEPS_OF_THREE_LOADS;
+    return p->k >= (p->cpu->three_loads ? few : STEPS_OF_FEW) && p->m >= ROWS_OF_FEW ? rest : 0;
 }
 
 /* Returns the floats that turning these columns needs. */
@@ -233,7 +254,7 @@ static inline int wants_dots(const rung_cpu_args *p)
         return 1;
     int is_full = has_narrow_tiles(p) ? (p->n & (p->kernel->vl - 1)) == 0
                                       : p->n >= COLUMNS_OF_FULL || (p->n > COLUMNS_OF_FEW && p->k < STEPS_OF_WIDE);
-    is_full &= p->caches->stores_wait && ROWS_PARTS * p->m >= p->n;
+    is_full &= p->cpu->three_loads && ROWS_PARTS * p->m >= p->n;
     return p->m * p->n <= (is_full ? OUTPUTS_OF_FULL : OUTPUTS_A_STEP) * p->k;
 }
 
@@ -273,7 +294,7 @@ void rung_gemm_tiny(const rung_cpu_args *p);
 /* Returns whether rows of C that are written one after the other are asked for before their turn. */
 static inline int asks_for_rows(const rung_cpu_args *p)
 {
-    return p->caches->stores_wait && p->m * p->n * 4 > p->caches->l1_bytes / 4;
+    return p->cpu->stores_wait && c_bytes(p) > p->cpu->l1_bytes / 4;
 }
 
 /* Returns the floats that rows of few steps need where so many columns of B are copied at a time. */
@@ -325,7 +346,7 @@ void rung_gemm_strip(const rung_cpu_args *p, const gemm_plan *plan, float *works
 static inline int64_t rung_gemm_swap_strip(const rung_cpu_args *p)
 {
     enum { L3_SHARE = 8 };
-    if (max64(p->m, p->n) * p->k * 4 > p->caches->l3_bytes / L3_SHARE)
+    if (max64(p->m, p->n) * p->k * 4 > p->cpu->l3_bytes / L3_SHARE)
         return 2048;
     return min64(p->m, p->n) > 16 ? 1024 : 512;
 }

@@ -65,7 +65,7 @@ typedef struct grouping {
  * they would cost as much as a whole vector, and A would pass once more. */
 static inline const rung_cpu_kernel *tail_family(const rung_cpu_args *p)
 {
-    return p->caches->wide_units ? NULL : p->kernel->half;
+    return p->cpu->wide_units ? NULL : p->kernel->half;
 }
 
 /* Returns true where that pays: beyond TAIL_VECTORS the last columns are a small part, and A passes once more for them;
@@ -117,18 +117,18 @@ static inline int64_t group_start(const grouping *by, int64_t group, int vl)
 static inline int asks_for_second_lines(const rung_cpu_args *p, int64_t k)
 {
     enum { FEW_STEPS = 16, STEPS = 32 };
-    const rung_caches *caches = p->caches;
-    int64_t least = k <= FEW_STEPS ? caches->l1_bytes / 4 : k <= STEPS ? caches->l2_bytes / 8 : caches->l2_bytes / 2;
-    return p->m * p->n * 4 > least && !has_whole_lines(p);
+    const rung_processor *cpu = p->cpu;
+    int64_t least = k <= FEW_STEPS ? cpu->l1_bytes / 4 : k <= STEPS ? cpu->l2_bytes / 8 : cpu->l2_bytes / 2;
+    return c_bytes(p) > least && !has_whole_lines(p);
 }
 
 /* Returns whether tiles ask for C: where k is long that costs nothing, and where C is not at hand they wait less. */
 static inline int asks_c(const rung_cpu_args *p, int64_t k, int packed_a)
 {
     enum { STEPS_FOR_NOTHING = 32, STEPS_LEAST = 8 };
-    if (p->caches->stores_wait && !packed_a)
+    if (p->cpu->stores_wait && !packed_a)
         return asks_for_second_lines(p, k);
-    return k > STEPS_FOR_NOTHING || (k > STEPS_LEAST && p->m * p->n * 4 > p->caches->l2_bytes / 4);
+    return k > STEPS_FOR_NOTHING || (k > STEPS_LEAST && c_bytes(p) > p->cpu->l2_bytes / 4);
 }
 
 /* Returns the tile of a product that may have few sums, of so many vectors and rows: with four sums instead of each

@@ -161,7 +161,7 @@ static int64_t next_chunk(const packed_job *j, int64_t done, int64_t last, int64
     int64_t most = min64(j->chunk_groups, j->by.groups - done);
     if (done == 0)
         return j->step == 0 && j->column == 0 ? 1 : most;
-    int64_t lines = divide_up((int64_t)kernel->nv * kernel->vl, LINE_FLOATS); /* of a group in a step */
+    int64_t lines = divide_up(panel_columns(kernel), LINE_FLOATS); /* of a group in a step */
     return min64(last * max64(rows / (2 * kernel->mr * lines), GROWTH_LEAST), most);
 }
 

@@ -75,8 +75,8 @@ static void run_stream(const rung_cpu_args *p, const gemm_plan *plan, float *wor
      * asked for from memory, and also from L3 where the hardware does not follow its rows. Where it does, one or two
      * rows need not ask, on some processors. */
     enum { STEPS_OF_ONE_PASS = 8, ROWS_THAT_WAIT = 2, L3_SHARE = 8 }; /* neighbours have the rest of L3 */
-    int is_far = p->k * p->ldb * 4 > p->caches->l3_bytes / L3_SHARE, follows = p->caches->follows_rows;
-    int fetch = follows ? is_far && (p->caches->asks_for_few || p->m > ROWS_THAT_WAIT) : is_far || p->m > 1;
+    int is_far = p->k * p->ldb * 4 > p->cpu->l3_bytes / L3_SHARE, follows = p->cpu->follows_rows;
+    int fetch = follows ? is_far && (p->cpu->asks_for_few || p->m > ROWS_THAT_WAIT) : is_far || p->m > 1;
     int in_one_pass = follows ? pass_count(p) == 1 : p->m == 1;
     int64_t steps = is_far && in_one_pass ? STEPS_OF_ONE_PASS : RUNG_STREAM_STEPS;
     float *sums = workspace + rung_gemm_stream_a_floats(p);
@@ -145,7 +145,7 @@ static void write_columns(const rung_cpu_args *p, int64_t row, int64_t rows, int
                .most = p->kernel->nv,
                .c = p->c + row * p->ldc + column,
                .out = {.ldc = p->ldc, .alpha = p->alpha, .beta = 0.0f, .stream = stream}};
-    s.out.ask_c = !p->caches->stores_wait && asks_c(p, p->k, 0); /* write_chunk() asks, some rows before */
+    s.out.ask_c = !p->cpu->stores_wait && asks_c(p, p->k, 0); /* write_chunk() asks, some rows before */
     if (columns > 0)
         rung_gemm_sweep(&s);
 }
@@ -218,7 +218,7 @@ static void run_dot_groups(const rung_cpu_args *p, const rung_cpu_kernel *kernel
                            int64_t rows, int64_t columns)
 {
     enum { ROWS = 24 };
-    int64_t fit = max64(p->caches->l1_bytes / (4 * p->k), RUNG_DOT_COLS_LEAST);
+    int64_t fit = max64(p->cpu->l1_bytes / (4 * p->k), RUNG_DOT_COLS_LEAST);
     int64_t groups = divide_up(columns, min64(fit, kernel->dot_cols)), step = groups > 1 ? ROWS : rows;
     rung_dot_args part = *dot;
     for (int64_t i = 0; i < rows; i += step) {

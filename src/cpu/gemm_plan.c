@@ -31,49 +31,49 @@ enum {
 
 /* Returns true where C is larger than a good part of L3, is written once after little work, and has whole tiles of rows
  * that begin alike (run_past). */
-static int should_pass_caches(const rung_cpu_args *p, const rung_caches *caches)
+static int should_pass_caches(const rung_cpu_args *p)
 {
     int64_t steps = p->kernel->vl >= LINE_FLOATS ? OUTER_STEPS : PAST_STEPS;
-    if (caches->stores_wait)
+    if (p->cpu->far_l3)
         steps = min64(steps, PAST_STEPS_OF_FAR_L3);
-    return p->beta == 0.0f && p->k <= steps && p->m * p->n * 4 > caches->l3_bytes / 4 && p->kernel->vl >= 8 &&
+    return p->beta == 0.0f && p->k <= steps && c_bytes(p) > p->cpu->l3_bytes / 4 && p->kernel->vl >= 8 &&
            p->n >= 2 * FEW && p->m >= rung_gemm_row_classes(p) * p->kernel->mr && (uintptr_t)p->c % sizeof *p->c == 0;
 }
 
 /* Returns how many columns of C are written by rows at a time: their part of B stays in L1. */
-static int64_t rank_columns(const rung_cpu_args *p, const rung_caches *caches)
+static int64_t rank_columns(const rung_cpu_args *p)
 {
-    return max64(caches->l1_bytes * 3 / 4 / (4 * p->k) / (2 * p->kernel->vl), 4) * 2 * p->kernel->vl;
+    return max64(p->cpu->l1_bytes * 3 / 4 / (4 * p->k) / (2 * p->kernel->vl), 4) * 2 * p->kernel->vl;
 }
 
 /* Returns true where more steps than is_rank() takes are written by rows: C is far larger than L2, and L1 holds B, so
  * that C is written in one run from its first row to its last. Where stores wait for lines that nobody asked for, rows
  * ask for them early enough, so that a smaller C pays too; but narrow tiles in turn are faster. */
-static int is_narrow_rank(const rung_cpu_args *p, const rung_caches *caches)
+static int is_narrow_rank(const rung_cpu_args *p)
 {
     enum { STEPS_OF_LINES = 9 };
-    if (caches->stores_wait)
+    if (p->cpu->stores_wait)
         return !has_narrow_tiles(p) && p->k <= STEPS_OF_LINES && p->n >= RANK_VECTORS_LEAST * p->kernel->vl &&
-               p->n <= rank_columns(p, caches) && p->m * p->n * 4 > caches->l2_bytes / 8;
-    return p->k <= RUNG_RANK_STEPS && p->n >= RANK_VECTORS_LEAST * p->kernel->vl && p->n <= rank_columns(p, caches) &&
-           p->m * p->n * 4 > FAR_FROM_L2 * caches->l2_bytes;
+               p->n <= rank_columns(p) && c_bytes(p) > p->cpu->l2_bytes / 8;
+    return p->k <= RUNG_RANK_STEPS && p->n >= RANK_VECTORS_LEAST * p->kernel->vl && p->n <= rank_columns(p) &&
+           c_bytes(p) > FAR_FROM_L2 * p->cpu->l2_bytes;
 }
 
 /* Returns whether C is too wide for dot products, which read all of B for every few rows of A, some columns at a time.
  * From L2 that is slower than tiles, once rows enough share the columns that tiles turn. */
-static int is_wide_for_dots(const rung_cpu_args *p, const rung_caches *caches)
+static int is_wide_for_dots(const rung_cpu_args *p)
 {
     enum { COLUMNS_LEAST = 4, FEW_COLUMNS = 7, ROWS_LEAST = 129, ROWS_LEAST_OF_FEW = 449 };
-    return p->k * min64(p->n, RUNG_DOT_COLS_LEAST) * 4 > caches->l1_bytes && p->n >= COLUMNS_LEAST &&
+    return p->k * min64(p->n, RUNG_DOT_COLS_LEAST) * 4 > p->cpu->l1_bytes && p->n >= COLUMNS_LEAST &&
            p->m >= (p->n <= FEW_COLUMNS ? ROWS_LEAST_OF_FEW : ROWS_LEAST);
 }
 
 /* Returns the most columns for dot products with rows of a long operand. From L3 and memory more than a few are better
  * packed; the same where the columns' k must be made innermost first. */
-static int64_t dot_columns(int64_t rows, int64_t k, int has_k_innermost, const rung_caches *caches)
+static int64_t dot_columns(int64_t rows, int64_t k, int has_k_innermost, const rung_processor *cpu)
 {
     enum { COLUMNS_MOST = 12, COLUMNS_MOST_FROM_FAR = 8, L2_PARTS = 2 };
-    int is_near = rows * k * 4 <= L2_PARTS * caches->l2_bytes;
+    int is_near = rows * k * 4 <= L2_PARTS * cpu->l2_bytes;
     return has_k_innermost && is_near ? COLUMNS_MOST : COLUMNS_MOST_FROM_FAR;
 }
 
@@ -81,32 +81,31 @@ enum { DOT_STEPS_A_COLUMN = 8 };
 
 /* Returns how long k must be for dot products to pay for what adding up a vector's lanes costs. Where three vectors are
  * loaded a cycle tiles lose less to their empty lanes, so that more columns than a few want a longer k. */
-static int64_t dot_steps(const rung_cpu_args *p, const rung_caches *caches)
+static int64_t dot_steps(const rung_cpu_args *p)
 {
     enum { OF_MORE = 16, OF_MORE_AND_NARROW = 20, MORE = 6 };
     int64_t more = has_narrow_tiles(p) ? OF_MORE_AND_NARROW : OF_MORE;
-    return (p->n - 1) * (caches->stores_wait && p->n >= MORE ? more : DOT_STEPS_A_COLUMN);
+    return (p->n - 1) * (p->cpu->three_loads && p->n >= MORE ? more : DOT_STEPS_A_COLUMN);
 }
 
 /* Returns true where a transposed A of some rows beside a transposed B of few columns would be turned for dot products:
  * the transposed product reads both as they lie. */
-static int lies_turned(const rung_cpu_args *p, const rung_caches *caches)
+static int lies_turned(const rung_cpu_args *p)
 {
     enum { ROWS_LEAST = 5, COLUMNS_A_ROW = 2, COLUMNS_A_ROW_OF_NARROW = 8 };
     int64_t a_row = has_narrow_tiles(p) ? COLUMNS_A_ROW_OF_NARROW : COLUMNS_A_ROW;
-    return caches->stores_wait && p->trans_a && p->m >= ROWS_LEAST && p->n <= a_row * p->m;
+    return p->cpu->three_loads && p->trans_a && p->m >= ROWS_LEAST && p->n <= a_row * p->m;
 }
 
 /* Returns true for dot products: k is the innermost dimension of the long operand, the other one is narrow, and k is
  * long enough. A transposed B of few columns is turned for tiles in little time, other operands are not. */
-static int is_dot(const rung_cpu_args *p, gemm_plan *plan, const rung_caches *caches)
+static int is_dot(const rung_cpu_args *p, gemm_plan *plan)
 {
     enum { STEPS_LEAST = 64, ROWS_LEAST = 16 };
-    if (!p->trans_a && p->n <= dot_columns(p->m, p->k, p->trans_b, caches) && !is_wide_for_dots(p, caches) &&
-        (p->trans_b ? p->k >= dot_steps(p, caches)
-                    : is_column_of_dots(p) || (p->k >= STEPS_LEAST && p->m >= ROWS_LEAST)))
+    if (!p->trans_a && p->n <= dot_columns(p->m, p->k, p->trans_b, p->cpu) && !is_wide_for_dots(p) &&
+        (p->trans_b ? p->k >= dot_steps(p) : is_column_of_dots(p) || (p->k >= STEPS_LEAST && p->m >= ROWS_LEAST)))
         return 1;
-    plan->of_b = p->trans_b && !lies_turned(p, caches) && p->m <= dot_columns(p->n, p->k, !p->trans_a, caches) &&
+    plan->of_b = p->trans_b && !lies_turned(p) && p->m <= dot_columns(p->n, p->k, !p->trans_a, p->cpu) &&
                  p->k >= DOT_STEPS_A_COLUMN * (p->m - 1);
     return plan->of_b;
 }
@@ -122,42 +121,42 @@ static int fills_lanes_turned(const rung_cpu_args *p)
 /* Returns true where few rows, or few columns, go as the transposed product, whose vectors run along the long operand
  * as it lies. Turning the result costs some steps of k, more where other tiles would leave no lanes empty. Tiles of one
  * short vector load a float for each FMA, so that it pays as soon as A is not in L1. */
-static int is_swapped(const rung_cpu_args *p, gemm_plan *plan, const rung_caches *caches)
+static int is_swapped(const rung_cpu_args *p, gemm_plan *plan)
 {
     enum { STEPS_LEAST = 256, STEPS_LEAST_OF_LINES = 128, L2_PARTS = 4, L2_PART_OF_FAR_L3 = 3 };
     enum { LANES = 8, STEPS_OF_ONE_VECTOR = 48, STEPS_OF_ONE_VECTOR_AND_FAR_L3 = 160, L1_PARTS = 2 };
     plan->of_b = p->trans_b && p->m <= FEW && p->n > 4 * FEW &&
                  p->k >= (p->m % LINE_FLOATS ? STEPS_LEAST : STEPS_LEAST_OF_LINES);
     plan->of_b |= fills_lanes_turned(p);
-    int is_narrow = p->n <= (caches->stores_wait ? 2 * FEW : FEW);
-    int is_in_l2 = max64(p->m, p->n) * p->k * 4 <= caches->l2_bytes / 2;
+    int is_narrow = p->n <= (p->cpu->far_l3 ? 2 * FEW : FEW);
+    int is_in_l2 = max64(p->m, p->n) * p->k * 4 <= p->cpu->l2_bytes / 2;
     if (plan->of_b || ((is_narrow || is_in_l2) && is_cheaper_turned(p)))
         return 1;
     int is_one_vector =
-        p->n <= LANES && p->k >= (caches->stores_wait ? STEPS_OF_ONE_VECTOR_AND_FAR_L3 : STEPS_OF_ONE_VECTOR);
-    int64_t in_l2 = caches->stores_wait ? caches->l2_bytes / L2_PART_OF_FAR_L3 : L2_PARTS * caches->l2_bytes;
-    int64_t near_bytes = is_one_vector ? L1_PARTS * caches->l1_bytes : in_l2;
-    return p->trans_a && p->m > 4 * FEW && p->n <= FEW && p->m * p->k * 4 > near_bytes;
+        p->n <= LANES && p->k >= (p->cpu->far_l3 ? STEPS_OF_ONE_VECTOR_AND_FAR_L3 : STEPS_OF_ONE_VECTOR);
+    int64_t in_l2 = p->cpu->far_l3 ? p->cpu->l2_bytes / L2_PART_OF_FAR_L3 : L2_PARTS * p->cpu->l2_bytes;
+    int64_t near_bytes = is_one_vector ? L1_PARTS * p->cpu->l1_bytes : in_l2;
+    return p->trans_a && p->m > 4 * FEW && p->n <= FEW && a_bytes(p) > near_bytes;
 }
 
 /* Returns true where packing B pays. A tile as wide as a cache line reads two lines a step where B's rows start
  * anywhere; where they lie whole lines apart, all steps of it share few sets of L1. Packing mends both. It pays once
  * enough rows read B again; fewer are enough where B fills a good part of L2. */
-static int wants_packed_b(const rung_cpu_args *p, const rung_caches *caches)
+static int wants_packed_b(const rung_cpu_args *p)
 {
     enum { ROWS_LEAST = 128, ROWS_LEAST_OF_LARGE = 64 };
-    int64_t least = p->k * p->n * 4 > caches->l2_bytes / 4 ? ROWS_LEAST_OF_LARGE : ROWS_LEAST;
+    int64_t least = b_bytes(p) > p->cpu->l2_bytes / 4 ? ROWS_LEAST_OF_LARGE : ROWS_LEAST;
     return has_narrow_tiles(p) && p->m >= least;
 }
 
 /* Returns true where packing A pays. A tile takes a few floats of each row of a transposed A, so that it reads a line
  * or two for them each step, and up to two of B. Where the steps of a narrow tile do not fit L1, it pushes out the B
  * that the next tile needs. Packing mends that, and pays once enough rows share it. */
-static int wants_packed_a(const rung_cpu_args *p, const rung_caches *caches)
+static int wants_packed_a(const rung_cpu_args *p)
 {
     enum { STEP_BYTES = 13 * 16, PANELS_LEAST = 8 };
     return p->trans_a && has_narrow_tiles(p) && p->m >= PANELS_LEAST * p->kernel->mr &&
-           p->k * STEP_BYTES > caches->l1_bytes;
+           p->k * STEP_BYTES > p->cpu->l1_bytes;
 }
 
 /* Returns true where each vector of narrow tiles lies in one line of B. */
@@ -170,11 +169,11 @@ static int has_whole_lines_b(const rung_cpu_args *p)
  * ask for the next group's part. That takes less time than packing for few rows, or for a narrow C of some more. A
  * transposed A is read in parts of lines, again for each group. Narrow tiles read a line of B twice unless it begins
  * with one of them, and few rows of them are better off where B streams. */
-static int is_in_place_ahead(const rung_cpu_args *p, const rung_caches *caches)
+static int is_in_place_ahead(const rung_cpu_args *p)
 {
     enum { ROWS_LEAST = 9, ROWS_MOST = 112, ROWS_MOST_OF_NARROW = 200, COLUMNS_OF_NARROW = 512 };
-    int is_far = p->k * p->n * 4 > caches->l3_bytes / 2;
-    if (!caches->stores_wait || p->trans_b || p->ldb % PAGE_FLOATS == 0 || p->m < ROWS_LEAST ||
+    int is_far = b_bytes(p) > p->cpu->l3_bytes / 2;
+    if (!p->cpu->far_l3 || p->trans_b || p->ldb % PAGE_FLOATS == 0 || p->m < ROWS_LEAST ||
         (p->m < ROWS_OF_MANY_TILES && is_far))
         return 0;
     if (has_narrow_tiles(p) && (p->trans_a || p->m < ROWS_OF_MANY_TILES || !has_whole_lines_b(p)))
@@ -186,65 +185,64 @@ static int is_in_place_ahead(const rung_cpu_args *p, const rung_caches *caches)
 
 /* Returns true where a transposed A of many rows is packed for tiles of whole lines: they take half a line of each of
  * its steps, which L1 does not keep beside B until the next tile takes the other half. */
-static int wants_wide_packed_a(const rung_cpu_args *p, const rung_caches *caches)
+static int wants_wide_packed_a(const rung_cpu_args *p)
 {
     enum { STEP_LINES = 5, PANELS_LEAST = 36, COLUMNS_LEAST = 128 };
-    return caches->stores_wait && p->trans_a && !has_narrow_tiles(p) && p->m >= PANELS_LEAST * p->kernel->mr &&
-           p->n > COLUMNS_LEAST && p->k * STEP_LINES * LINE_BYTES > caches->l1_bytes;
+    return p->cpu->far_l3 && p->trans_a && !has_narrow_tiles(p) && p->m >= PANELS_LEAST * p->kernel->mr &&
+           p->n > COLUMNS_LEAST && p->k * STEP_LINES * LINE_BYTES > p->cpu->l1_bytes;
 }
 
 /* Returns how many columns, at most, a B may have that is turned by packing, beside an A that stays in place. With few
  * steps C is most of the work, and columns of tiles write it badly where L2 does not hold it. */
-static int64_t columns_beside_a(const rung_cpu_args *p, const rung_caches *caches)
+static int64_t columns_beside_a(const rung_cpu_args *p)
 {
     enum { MOST = 256, MOST_TURNED = 512, STEPS_LEAST = 128, STEPS_MOST = 640 };
     enum { MOST_OF_FEW_STEPS = 448, STEPS_LEAST_BESIDE_LARGE_C = 64 };
-    if (!caches->stores_wait || !p->trans_b || p->trans_a || p->k > STEPS_MOST)
+    if (!p->cpu->far_l3 || !p->trans_b || p->trans_a || p->k > STEPS_MOST)
         return MOST;
     if (p->k >= STEPS_LEAST)
         return MOST_TURNED;
-    int is_small_c = p->m * p->n * 4 <= caches->l2_bytes / 2;
+    int is_small_c = c_bytes(p) <= p->cpu->l2_bytes / 2;
     return is_small_c || p->k >= STEPS_LEAST_BESIDE_LARGE_C ? MOST_OF_FEW_STEPS : MOST;
 }
 
 /* Returns true where A stays in place: each group of columns reads it again, which takes few groups less time than
  * packing. Tiles narrower than a line read rows of A as fast in place, as long as L2 has most of them. */
-static int wants_a_in_place(const rung_cpu_args *p, const rung_caches *caches)
+static int wants_a_in_place(const rung_cpu_args *p)
 {
     enum { COLUMNS_MOST = 256, COLUMNS_MOST_OF_LARGE = 128, L2_THIRDS_MOST = 4 };
-    if (p->n <= 2 * FEW || p->m * p->k * 4 <= caches->l1_bytes / 2)
+    if (p->n <= 2 * FEW || a_bytes(p) <= p->cpu->l1_bytes / 2)
         return 1;
-    if (has_narrow_tiles(p) && !p->trans_a && !rows_collide(p) &&
-        p->m * p->k * 4 <= caches->l2_bytes * L2_THIRDS_MOST / 3)
+    if (has_narrow_tiles(p) && !p->trans_a && !rows_collide(p) && a_bytes(p) <= p->cpu->l2_bytes * L2_THIRDS_MOST / 3)
         return 1;
-    if (p->m * p->k * 4 <= caches->l2_bytes / 2)
-        return p->n <= columns_beside_a(p, caches) && !wants_packed_a(p, caches);
-    return p->n <= (caches->stores_wait ? COLUMNS_MOST : COLUMNS_MOST_OF_LARGE) && !p->trans_a;
+    if (a_bytes(p) <= p->cpu->l2_bytes / 2)
+        return p->n <= columns_beside_a(p) && !wants_packed_a(p);
+    return p->n <= (p->cpu->far_l3 ? COLUMNS_MOST : COLUMNS_MOST_OF_LARGE) && !p->trans_a;
 }
 
 /* Returns true where k is so short that writing C takes longer than adding up, and C is not in L2. Where no line is
  * shared between tiles, packing A pays from a middling k on. */
-static int is_short_k(const rung_cpu_args *p, const rung_caches *caches)
+static int is_short_k(const rung_cpu_args *p)
 {
     enum { STEPS_LEAST_PACKED = 17 };
-    if (caches->stores_wait)
-        return p->k <= OUTER_STEPS && p->m >= 2 * FEW && p->n > 2 * FEW && p->m * p->n * 4 > caches->l2_bytes / 8 * 3;
+    if (p->cpu->stores_wait)
+        return p->k <= OUTER_STEPS && p->m >= 2 * FEW && p->n > 2 * FEW && c_bytes(p) > p->cpu->l2_bytes / 8 * 3;
     if (p->k >= STEPS_LEAST_PACKED && has_whole_lines(p))
         return 0;
-    return p->k <= OUTER_STEPS && p->m >= 2 * FEW && p->n > 2 * FEW && p->m * p->n * 4 > caches->l2_bytes;
+    return p->k <= OUTER_STEPS && p->m >= 2 * FEW && p->n > 2 * FEW && c_bytes(p) > p->cpu->l2_bytes;
 }
 
 /* By columns of tiles, lines that two tiles share would come from memory twice. By rows, narrow tiles take little of
  * each line of a transposed A, again for each few rows, for which a Zen 3 pays more than for packing both operands; a
  * Zen 4, whose L2 is twice as large, pays less. */
-static gemm_path short_k_path(const rung_cpu_args *p, const rung_caches *caches)
+static gemm_path short_k_path(const rung_cpu_args *p)
 {
     enum { SMALL_L2 = 512 << 10 };
-    if (caches->stores_wait)
+    if (p->cpu->stores_wait)
         return PATH_OUTER;
-    if (p->m * p->n * 4 <= max64(FAR_FROM_L2 * caches->l2_bytes, caches->l3_bytes / L3_SHARE_AT_HAND))
+    if (c_bytes(p) <= max64(FAR_FROM_L2 * p->cpu->l2_bytes, p->cpu->l3_bytes / L3_SHARE_AT_HAND))
         return PATH_PACK_B;
-    return p->trans_a && has_narrow_tiles(p) && caches->l2_bytes <= SMALL_L2 ? PATH_PACKED : PATH_OUTER;
+    return p->trans_a && has_narrow_tiles(p) && p->cpu->l2_bytes <= SMALL_L2 ? PATH_PACKED : PATH_OUTER;
 }
 
 /* Returns whether narrow tiles may ask for a B in place: each vector lies in one line of it, A in runs, and there are
@@ -258,11 +256,10 @@ static int narrow_tiles_ask(const rung_cpu_args *p)
 
 /* Chooses what tiles ask for of a B in place that is not at hand. Many rows ask for the next group's part; a few, over
  * a long k, wait for their own. */
-static gemm_asks choose_asks(const rung_cpu_args *p, const rung_caches *caches)
+static gemm_asks choose_asks(const rung_cpu_args *p)
 {
     enum { STEPS_OF_FEW = 128, FEW_ROWS = 3 };
-    if (!caches->stores_wait || p->k * p->n * 4 <= caches->l2_bytes / 8 ||
-        (has_narrow_tiles(p) && !narrow_tiles_ask(p)))
+    if (!p->cpu->far_l3 || b_bytes(p) <= p->cpu->l2_bytes / 8 || (has_narrow_tiles(p) && !narrow_tiles_ask(p)))
         return ASKS_NOTHING;
     if (p->m >= ROWS_OF_MANY_TILES)
         return ASKS_AFTER;
@@ -280,7 +277,7 @@ static int has_close_rows_b(const rung_cpu_args *p)
 /* Returns true where few rows read a B in place whose rows lie close and that L2 holds, or L3 at hand: sums stay in
  * registers, where a B that streams has them stored and loaded again. Narrow tiles need more rows, closer together, or
  * a single row that is done in two passes over B, wherever that comes from. */
-static int is_few_rows_close(const rung_cpu_args *p, const rung_caches *caches)
+static int is_few_rows_close(const rung_cpu_args *p)
 {
     enum { L2_PARTS = 2, ROWS_LEAST = 2, NARROW_ROWS_LEAST = 12, NARROW_LDB_MOST = 320, PASSES = 2 };
     if (p->m == 1 && has_narrow_tiles(p) && p->ldb <= NARROW_LDB_MOST)
@@ -288,7 +285,7 @@ static int is_few_rows_close(const rung_cpu_args *p, const rung_caches *caches)
     int is_close = p->m >= NARROW_ROWS_LEAST && p->ldb <= NARROW_LDB_MOST;
     if (!has_narrow_tiles(p))
         is_close = p->m >= ROWS_LEAST && p->ldb <= CLOSE_LDB_MOST;
-    return is_close && !p->trans_b && p->m <= STREAM_ROWS && p->k * p->n * 4 <= L2_PARTS * caches->l2_bytes;
+    return is_close && !p->trans_b && p->m <= STREAM_ROWS && b_bytes(p) <= L2_PARTS * p->cpu->l2_bytes;
 }
 
 /* Returns true where k is cut into pieces that are computed apart. Tiles narrower than a line pack B for that; so few
@@ -313,83 +310,82 @@ static int is_better_turned(const rung_cpu_args *p)
 
 /* Returns the most rows past which B streams. Where B's rows lie multiples of a page apart, the lines of narrow vectors
  * push each other out of L1 before they are used up, unless L3 is far. */
-static int64_t stream_rows(const rung_cpu_args *p, const rung_caches *caches)
+static int64_t stream_rows(const rung_cpu_args *p)
 {
-    int collides = !caches->stores_wait && p->ldb % PAGE_FLOATS == 0 && p->kernel->vl < LINE_FLOATS;
+    int collides = !p->cpu->far_l3 && p->ldb % PAGE_FLOATS == 0 && p->kernel->vl < LINE_FLOATS;
     return collides ? STREAM_ROWS_APART : STREAM_ROWS;
 }
 
-static gemm_path choose_path(const rung_cpu_args *p, gemm_plan *plan, const rung_caches *caches)
+static gemm_path choose_path(const rung_cpu_args *p, gemm_plan *plan)
 {
-    int64_t a_bytes = p->m * p->k * 4, b_bytes = p->k * p->n * 4;
     if (p->in_order)
         return PATH_PACKED;
     if (is_tiny(p))
         return PATH_TINY;
-    if (should_pass_caches(p, caches))
+    if (should_pass_caches(p))
         return PATH_PAST;
-    if (is_rank(p) || is_narrow_rank(p, caches))
+    if (is_rank(p) || is_narrow_rank(p))
         return PATH_RANK;
     if (is_short_rows(p))
         return PATH_SHORT_ROWS;
-    if (is_dot(p, plan, caches))
+    if (is_dot(p, plan))
         return PATH_DOT;
     plan->turned = is_better_turned(p);
     if (plan->turned)
         return PATH_LONG_K;
-    if (is_swapped(p, plan, caches))
+    if (is_swapped(p, plan))
         return PATH_SWAPPED;
-    if (is_short_k(p, caches))
-        return short_k_path(p, caches);
-    if (!p->trans_b && b_bytes <= caches->l2_bytes / 2 && a_bytes <= caches->l2_bytes / 2 &&
-        !wants_packed_a(p, caches) && !wants_wide_packed_a(p, caches))
-        return wants_packed_b(p, caches) ? PATH_PACK_B : PATH_DIRECT;
+    if (is_short_k(p))
+        return short_k_path(p);
+    if (!p->trans_b && b_bytes(p) <= p->cpu->l2_bytes / 2 && a_bytes(p) <= p->cpu->l2_bytes / 2 && !wants_packed_a(p) &&
+        !wants_wide_packed_a(p))
+        return wants_packed_b(p) ? PATH_PACK_B : PATH_DIRECT;
     if (is_long_k(p))
         return PATH_LONG_K;
-    if (is_in_place_ahead(p, caches))
+    if (is_in_place_ahead(p))
         return PATH_DIRECT;
-    if (is_few_rows_close(p, caches))
+    if (is_few_rows_close(p))
         return PATH_DIRECT;
-    if (!p->trans_b && p->m <= stream_rows(p, caches))
+    if (!p->trans_b && p->m <= stream_rows(p))
         return PATH_STREAM;
-    if (wants_a_in_place(p, caches))
+    if (wants_a_in_place(p))
         return PATH_PACK_B;
     return PATH_PACKED;
 }
 
 /* Returns how many columns of C stay in a quarter of L2 while B streams. */
-static int64_t stream_columns(int64_t rows, int64_t panel, const rung_caches *caches)
+static int64_t stream_columns(int64_t rows, int64_t panel, const rung_processor *cpu)
 {
-    return max64(caches->l2_bytes / 4 / (4 * rows) / panel, 8) * panel;
+    return max64(cpu->l2_bytes / 4 / (4 * rows) / panel, 8) * panel;
 }
 
 /* Plans with one group: a tile takes all columns, so each element of A is read once. Where the hardware follows A's
  * rows they are read in runs as long as L2 has room for their part of B. Elsewhere the next tile's rows are asked for.
  */
-static void one_group(gemm_plan *plan, const rung_cpu_args *p, const rung_caches *caches)
+static void one_group(gemm_plan *plan, const rung_cpu_args *p)
 {
     enum { ROWS_MOST = 12 }; /* streams that the hardware's prefetchers still follow */
     int64_t rows = rows_in_place(p);
     plan->most = (int)divide_up(p->n, p->kernel->vl);
     plan->mc = min64(p->kernel->max_rows[plan->most - 1], rows ? min64(rows, ROWS_MOST) : ROWS_MOST);
-    int64_t longest = caches->l2_bytes / 2 / (4 * plan->most * p->kernel->vl);
-    plan->kc = even_block(p->k, caches->follows_rows ? longest : 256, 8);
-    plan->fetch = !caches->follows_rows;
+    int64_t longest = p->cpu->l2_bytes / 2 / (4 * plan->most * p->kernel->vl);
+    plan->kc = even_block(p->k, p->cpu->follows_rows ? longest : 256, 8);
+    plan->fetch = !p->cpu->follows_rows;
 }
 
 /* Chooses blocks with both operands packed. Each pass over C costs page walks where its rows lie far apart, so k is cut
  * as seldom as L2 allows: a panel of B takes a fifth of it, a block of A a quarter, the slab of B a share of L3, and a
  * larger one where L3 is far, for which A is packed again. Few rows pass over C in little time, so their blocks are
  * small. */
-static void deep_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_caches *caches)
+static void deep_blocks(gemm_plan *plan, const rung_cpu_args *p)
 {
-    int64_t panel = (int64_t)p->kernel->nv * p->kernel->vl;
+    int64_t panel = panel_columns(p->kernel);
     int64_t deepest = panel > 32 ? 1024 : 512; /* narrow panels gain nothing, and long sums err more */
     int few = p->m <= 2 * FEW && !p->in_order && plan->path != PATH_LONG_K;
-    int64_t kc = few ? 256 : max64(min64(caches->l2_bytes / 5 / (4 * panel), deepest), 256);
+    int64_t kc = few ? 256 : max64(min64(p->cpu->l2_bytes / 5 / (4 * panel), deepest), 256);
     plan->kc = even_block(p->k, kc, 8);
-    plan->mc = max64(caches->l2_bytes / 4 / (4 * plan->kc) / p->kernel->mr, 1) * p->kernel->mr;
-    int64_t slab = caches->stores_wait ? caches->l3_bytes / 2 : min64(caches->l3_bytes / 4, 4 << 20);
+    plan->mc = max64(p->cpu->l2_bytes / 4 / (4 * plan->kc) / p->kernel->mr, 1) * p->kernel->mr;
+    int64_t slab = p->cpu->far_l3 ? p->cpu->l3_bytes / 2 : min64(p->cpu->l3_bytes / 4, 4 << 20);
     plan->nc = max64(slab / (4 * plan->kc) / panel, 1) * panel;
     plan->chunk = CHUNK_BYTES / (4 * plan->kc);
     if (p->m <= 2 * FEW)
@@ -403,10 +399,10 @@ static void deep_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_cach
 int rung_gemm_dot_asks(const rung_cpu_args *p, int64_t rows)
 {
     enum { NEXT_LEAST = 128, NEXT_MOST = 512 };
-    if (rows * p->k * 4 > p->caches->l3_bytes / 4)
+    if (rows * p->k * 4 > p->cpu->l3_bytes / 4)
         return RUNG_DOT_ASKS_ALONG;
     int is_middling = p->k >= NEXT_LEAST && p->k <= NEXT_MOST;
-    return is_middling && rows * p->k * 4 > p->caches->l2_bytes ? RUNG_DOT_ASKS_NEXT : RUNG_DOT_ASKS_NOTHING;
+    return is_middling && rows * p->k * 4 > p->cpu->l2_bytes ? RUNG_DOT_ASKS_NEXT : RUNG_DOT_ASKS_NOTHING;
 }
 
 /* Returns whether vectors half as long take less time. Of rows that begin anywhere every vector of a whole line crosses
@@ -414,10 +410,10 @@ int rung_gemm_dot_asks(const rung_cpu_args *p, int64_t rows)
  * these rows, which costs less where vectors of a line are loaded two at a time, as where stores wait. From L3 more
  * columns gain too, and from memory rows are asked for, and none does. All of the product is asked about, not a
  * thread's part of it: the bits are those of one length of vectors. */
-static int wants_narrow_dots(int asks, int64_t columns, int64_t k, const rung_caches *caches)
+static int wants_narrow_dots(int asks, int64_t columns, int64_t k, const rung_processor *cpu)
 {
     enum { FEW_COLUMNS = 2, STEPS_OF_TWO_LINES = 48 };
-    int takes_lines = caches->stores_wait && k >= STEPS_OF_TWO_LINES && asks == RUNG_DOT_ASKS_NOTHING;
+    int takes_lines = cpu->three_loads && k >= STEPS_OF_TWO_LINES && asks == RUNG_DOT_ASKS_NOTHING;
     if (asks == RUNG_DOT_ASKS_ALONG || takes_lines)
         return 0;
     return asks == RUNG_DOT_ASKS_NEXT ? columns != FEW_COLUMNS : columns <= FEW_COLUMNS;
@@ -426,7 +422,7 @@ static int wants_narrow_dots(int asks, int64_t columns, int64_t k, const rung_ca
 /* Chooses pieces of k whose C stays in L1 or L2. A is read in place, once for each group of columns; so is B where its
  * rows lie well for the tiles, and where C is small. With both in place nothing waits for packing. The widest tiles
  * have the fewest rows, so that rows of A that collide stay in L1 while their lines are used up. */
-static void long_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_caches *caches)
+static void long_blocks(gemm_plan *plan, const rung_cpu_args *p)
 {
     enum { KC_IN_PLACE = 1024, IN_PLACE_MOST = 64 };
     plan->parts = max64(1, min64(LONG_K_PARTS, p->k / (plan->turned ? TURNED_PART_LEAST : LONG_K_PART_LEAST)));
@@ -438,7 +434,7 @@ static void long_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_cach
     }
     if (p->m > IN_PLACE_MOST || p->n > IN_PLACE_MOST || rows_collide(p)) {
         plan->inner = PATH_PACKED;
-        deep_blocks(plan, p, caches);
+        deep_blocks(plan, p);
         return;
     }
     plan->inner = p->trans_b || has_narrow_tiles(p) ? PATH_PACK_B : PATH_DIRECT;
@@ -448,24 +444,24 @@ static void long_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_cach
 }
 
 /* Chooses blocks that write C along its rows, while B stays in L2. */
-static void outer_blocks(gemm_plan *plan, const rung_cpu_args *p, const rung_caches *caches)
+static void outer_blocks(gemm_plan *plan, const rung_cpu_args *p)
 {
-    int64_t panel = (int64_t)p->kernel->nv * p->kernel->vl;
+    int64_t panel = panel_columns(p->kernel);
     plan->split_m = 1;
     plan->mc = p->kernel->mr;
     plan->kc = p->k;
-    plan->nc = even_block(p->n, max64(caches->l2_bytes / 2 / (4 * p->k) / panel, 1) * panel, panel);
+    plan->nc = even_block(p->n, max64(p->cpu->l2_bytes / 2 / (4 * p->k) / panel, 1) * panel, panel);
 }
 
 /* Returns how many of the last columns go as dot products where a transposed B is packed for the others. They read A
  * again, which from memory takes longer than empty lanes. */
-static int last_beside_packed(const rung_cpu_args *p, const rung_caches *caches)
+static int last_beside_packed(const rung_cpu_args *p)
 {
     enum { L3_SHARE = 8 };
-    return p->trans_b && p->m * p->k * 4 <= caches->l3_bytes / L3_SHARE ? last_as_dots(p) : 0;
+    return p->trans_b && a_bytes(p) <= p->cpu->l3_bytes / L3_SHARE ? last_as_dots(p) : 0;
 }
 
-static void pack_b_blocks(gemm_plan *plan, const rung_cpu_args *product, const rung_caches *caches)
+static void pack_b_blocks(gemm_plan *plan, const rung_cpu_args *product)
 {
     rung_cpu_args most = *product, *p = &most;
     const rung_cpu_kernel *kernel = p->kernel;
@@ -474,77 +470,77 @@ static void pack_b_blocks(gemm_plan *plan, const rung_cpu_args *product, const r
      */
     enum { TURNED_PANELS = 4, TURNED_STEPS = 256 };
     enum { IN_TURN_L1_PARTS = 4 };
-    int64_t panel = (int64_t)kernel->nv * kernel->vl;
+    int64_t panel = panel_columns(kernel);
     plan->nc = p->n;
     if (p->n > 2 * FEW) {
-        plan->nc = even_block(p->n, max64(caches->l2_bytes / 2 / (4 * plan->kc) / panel, 1) * panel, panel);
-        plan->mc = max64(caches->l2_bytes / 4 / (4 * plan->kc) / kernel->mr, 1) * kernel->mr;
+        plan->nc = even_block(p->n, max64(p->cpu->l2_bytes / 2 / (4 * plan->kc) / panel, 1) * panel, panel);
+        plan->mc = max64(p->cpu->l2_bytes / 4 / (4 * plan->kc) / kernel->mr, 1) * kernel->mr;
         return;
     }
     plan->split_m = 1;
-    plan->mc = max64(caches->l1_bytes / IN_TURN_L1_PARTS / (4 * min64(plan->kc, p->k)) / kernel->mr, 1) * kernel->mr;
-    plan->last = p->n <= FEW ? last_beside_packed(p, caches) : 0;
+    plan->mc = max64(p->cpu->l1_bytes / IN_TURN_L1_PARTS / (4 * min64(plan->kc, p->k)) / kernel->mr, 1) * kernel->mr;
+    plan->last = p->n <= FEW ? last_beside_packed(p) : 0;
     p->n -= plan->last;
     int64_t vectors = divide_up(p->n, kernel->vl);
     if (p->trans_a && vectors > kernel->nv && vectors <= RUNG_TILE_WIDE_VECTORS && has_narrow_tiles(p)) {
         plan->mc = TURNED_PANELS * kernel->mr;
         plan->kc = even_block(p->k, TURNED_STEPS, 8);
     } else if (vectors > 0 && vectors <= RUNG_TILE_WIDE_VECTORS && kernel->max_rows[vectors - 1] >= ONE_GROUP_ROWS) {
-        one_group(plan, p, caches);
+        one_group(plan, p);
     }
 }
 
-gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
+gemm_plan rung_gemm_plan(const rung_cpu_args *p)
 {
     const rung_cpu_kernel *kernel = p->kernel;
-    int64_t panel = (int64_t)kernel->nv * kernel->vl;
+    int64_t panel = panel_columns(kernel);
     gemm_plan plan = {.most = kernel->nv, .split_m = p->m >= p->n, .parts = 1};
-    plan.path = choose_path(p, &plan, caches);
+    plan.path = choose_path(p, &plan);
     /* A panel of B takes an eighth of L2. */
-    plan.kc = even_block(p->k, max64(min64(caches->l2_bytes / 8 / (4 * panel), 512), 256), 8);
+    plan.kc = even_block(p->k, max64(min64(p->cpu->l2_bytes / 8 / (4 * panel), 512), 256), 8);
     switch (plan.path) {
     case PATH_TINY: break;
     case PATH_SHORT_ROWS: plan.split_m = 1; break;
     case PATH_DIRECT:
         plan.last = last_as_dots(p);
         plan.most = vectors_in_place(kernel, p->m, p->n - plan.last);
-        plan.asks_b = choose_asks(p, caches);
+        plan.asks_b = choose_asks(p);
         plan.four_sums = wants_four_sums(p);
         break;
-    case PATH_PAST: plan.nc = max64(min64(caches->l2_bytes / 4 / (4 * p->k), PAST_COLUMNS) / panel, 1) * panel; break;
+    case PATH_PAST: plan.nc = max64(min64(p->cpu->l2_bytes / 4 / (4 * p->k), PAST_COLUMNS) / panel, 1) * panel; break;
     case PATH_RANK:
         plan.split_m = p->m >= ROWS_TO_SHARE;
-        plan.nc = rank_columns(p, caches);
+        plan.nc = rank_columns(p);
         break;
-    case PATH_LONG_K: long_blocks(&plan, p, caches); break;
-    case PATH_PACKED: deep_blocks(&plan, p, caches); break;
-    case PATH_OUTER: outer_blocks(&plan, p, caches); break;
-    case PATH_PACK_B: pack_b_blocks(&plan, p, caches); break;
+    case PATH_LONG_K: long_blocks(&plan, p); break;
+    case PATH_PACKED: deep_blocks(&plan, p); break;
+    case PATH_OUTER: outer_blocks(&plan, p); break;
+    case PATH_PACK_B: pack_b_blocks(&plan, p); break;
     case PATH_DOT:
         plan.split_m = !plan.of_b;
-        plan.narrow = plan.of_b ? wants_narrow_dots(rung_gemm_dot_asks(p, p->n), p->m, p->k, caches)
-                                : wants_narrow_dots(rung_gemm_dot_asks(p, p->m), p->n, p->k, caches);
+        plan.narrow = plan.of_b ? wants_narrow_dots(rung_gemm_dot_asks(p, p->n), p->m, p->k, p->cpu)
+                                : wants_narrow_dots(rung_gemm_dot_asks(p, p->m), p->n, p->k, p->cpu);
         break;
     case PATH_STREAM:
         plan.split_m = 0;
-        plan.nc = stream_columns(p->m, panel, caches);
+        plan.nc = stream_columns(p->m, panel, p->cpu);
         if (p->n <= STREAM_PARTS_COLUMNS)
             plan.parts = max64(1, min64(STREAM_PARTS, p->k / STREAM_PART_LEAST));
         break;
     case PATH_SWAPPED:
         plan.split_m = !plan.of_b;
         plan.mc = kernel->mr;
-        plan.nc = stream_columns(p->n, panel, caches);
-        plan.inner = p->m * p->k * 4 <= caches->l2_bytes / 2 ? PATH_DIRECT : PATH_STREAM;
+        plan.nc = stream_columns(p->n, panel, p->cpu);
+        plan.inner = a_bytes(p) <= p->cpu->l2_bytes / 2 ? PATH_DIRECT : PATH_STREAM;
         if (plan.inner == PATH_DIRECT) {
             rung_cpu_args t = transposed(p);
-            plan.asks_b = choose_asks(&t, caches);
+            plan.asks_b = choose_asks(&t);
             plan.four_sums = wants_four_sums(&t);
             plan.most = vectors_in_place(kernel, t.m, min64(t.n, rung_gemm_swap_strip(p)));
         }
         if (plan.of_b) {
             rung_cpu_args t = transposed(p);
-            plan.last = last_beside_packed(&t, caches);
+            plan.last = last_beside_packed(&t);
         }
         break;
     }
@@ -555,7 +551,7 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p, const rung_caches *caches)
 static int64_t swapped_floats(const rung_cpu_args *p, const gemm_plan *plan)
 {
     int64_t few = plan->of_b ? p->m : p->n, strip = rung_gemm_swap_strip(p);
-    int64_t panel = (int64_t)p->kernel->nv * p->kernel->vl;
+    int64_t panel = panel_columns(p->kernel);
     int64_t packed_b = min64(plan->kc, p->k) * round_up(few, panel);
     rung_cpu_args stream = {.kernel = p->kernel, .m = few, .n = strip};
     int64_t sums = rung_gemm_stream_a_floats(&stream) + few * rung_gemm_stream_ld(&stream, plan);
@@ -564,7 +560,7 @@ static int64_t swapped_floats(const rung_cpu_args *p, const gemm_plan *plan)
 
 static int64_t path_floats(const rung_cpu_args *p, const gemm_plan *plan, gemm_path path, int64_t columns)
 {
-    int64_t kc = min64(plan->kc, p->k), panel = (int64_t)p->kernel->nv * p->kernel->vl, floats = 0;
+    int64_t kc = min64(plan->kc, p->k), panel = panel_columns(p->kernel), floats = 0;
     switch (path) {
     case PATH_TINY:
     case PATH_SHORT_ROWS: return 0;

@@ -111,7 +111,7 @@ static __attribute__((noinline)) void run_dots(const rung_cpu_args *p)
 static inline void copy(rung_cpu_args *to, const rung_cpu_args *p)
 {
     to->kernel = p->kernel;
-    to->caches = p->caches;
+    to->cpu = p->cpu;
     to->m = p->m;
     to->n = p->n;
     to->k = p->k;
@@ -245,7 +245,7 @@ void rung_gemm_short_rows(const rung_cpu_args *p)
     rows.ldc = p->ldc;
     rows.alpha = p->alpha;
     rows.beta = p->beta;
-    rows.masks = p->caches->wide_units;
+    rows.masks = p->cpu->wide_units;
     rows.ask_c = p->ldc - p->n < LINE_FLOATS && asks_for_rows(p); /* rows of lines apart cost more than they wait */
     if (p->trans_b) {
         rows.b = turned;
