@@ -3,7 +3,7 @@
  * by recorders, so that nothing is multiplied. tests/cpu_plans.sh compares what this prints with results/plans-cpu.txt.
  * usage: cpu_plans [every] (every: also the walks that are summed up) */
 #define _GNU_SOURCE
-#include "cpu/gemm.h"
+#include "cpu/gemm_rules.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ static void note_tile(int which, int64_t k, const float *from_a, int64_t lda, co
 {
     uint64_t hash = mix_address(mix_address(mix_address(mix(mix(1, which), k), from_a), from_b), to);
     hash = mix_factor(mix_factor(mix(mix(mix(hash, lda), ldb), out->ldc), out->alpha), out->beta);
-    hash = mix(mix(mix(mix(hash, out->lanes), out->b_lanes), out->ask_c), out->stream);
+    hash = mix(mix(mix(mix(hash, out->lanes), out->b_lanes), out->ask_c), out->past);
     /* What is asked of B is read of tiles in place alone. */
     hash = mix(mix(hash, out->ask_b), out->ask_b == RUNG_ASK_NOTHING ? 0 : out->ask_at);
     hash = mix_address(hash, out->fetch.at);
@@ -332,13 +332,13 @@ static int fits(const rung_cpu_args *p)
 /* Names what of a plan does not grow with the sizes. */
 static void name_plan(const rung_cpu_args *p, char *name, size_t bytes)
 {
-    static const char *const paths[] = {"tiny", "direct", "stream", "packb", "outer",   "past",
-                                        "rank", "short",  "packed", "dot",   "swapped", "long"};
-    static const char *const asks[] = {"", ",after", ",beside", ",below"};
+    static const char *const paths[] = {"tiny", "direct", "stream", "packb", "outer",      "past",
+                                        "rank", "short",  "packed", "dot",   "transposed", "long"};
+    static const char *const asks[] = {"", ",after", ",below"};
     gemm_plan plan = rung_gemm_plan(p);
-    int has_inner = plan.path == PATH_LONG_K || plan.path == PATH_SWAPPED;
+    int has_inner = plan.path == PATH_LONG_K || plan.path == PATH_TRANSPOSED;
     snprintf(name, bytes, "%s%s%s%s%s%s%s%s%s%s%.0d", paths[plan.path], has_inner ? "/" : "",
-             has_inner ? paths[plan.inner] : "", plan.of_b ? ",b" : "", plan.turned ? ",turned" : "",
+             has_inner ? paths[plan.inner] : "", plan.of_b ? ",b" : "", plan.transposed ? ",transposed" : "",
              plan.narrow ? ",narrow" : "", plan.fetch ? ",fetch" : "", asks[plan.asks_b], plan.four_sums ? ",row" : "",
              plan.last ? ",last" : "", plan.last);
 }
@@ -417,7 +417,8 @@ static uint64_t plans_along(const machine *on, const walk *w, int trans_a, int t
         if (!fits(&p))
             break;
         gemm_plan plan = rung_gemm_plan(&p);
-        sum = mix(mix(mix(mix(sum, plan.path), plan.inner), plan.of_b * 2 + plan.turned), plan.narrow * 2 + plan.fetch);
+        sum = mix(mix(mix(mix(sum, plan.path), plan.inner), plan.of_b * 2 + plan.transposed),
+                  plan.narrow * 2 + plan.fetch);
         sum = mix(mix(mix(sum, plan.asks_b), plan.four_sums), plan.last);
         sum = mix(mix(mix(mix(mix(sum, plan.mc), plan.kc), plan.nc), plan.chunk), plan.most);
         sum = mix(mix(mix(sum, plan.parts), plan.split_m), rung_gemm_workspace(&p, &plan, p.n));

@@ -7,12 +7,18 @@
 #include <string.h>
 
 static const char *const path_names[] = {
-    [PATH_TINY] = "operands in place, one pass",  [PATH_DIRECT] = "operands in place",
-    [PATH_STREAM] = "B streams past C, in place", [PATH_PACK_B] = "B packed, A in place",
-    [PATH_OUTER] = "B packed, C written by rows", [PATH_PAST] = "C written past the caches",
-    [PATH_RANK] = "C written row by row",         [PATH_SHORT_ROWS] = "C written row by row, B in registers",
-    [PATH_PACKED] = "both operands packed",       [PATH_DOT] = "dot products",
-    [PATH_SWAPPED] = "as the transposed product", [PATH_LONG_K] = "cut along k",
+    [PATH_TINY] = "operands in place, one pass",
+    [PATH_DIRECT] = "operands in place",
+    [PATH_STREAM] = "B streams past C, in place",
+    [PATH_PACK_B] = "B packed, A in place",
+    [PATH_OUTER] = "B packed, C written by rows",
+    [PATH_PAST] = "C written past the caches",
+    [PATH_RANK] = "C written row by row",
+    [PATH_SHORT_ROWS] = "C written row by row, B in registers",
+    [PATH_PACKED] = "both operands packed",
+    [PATH_DOT] = "dot products",
+    [PATH_TRANSPOSED] = "as the transposed product",
+    [PATH_LONG_K] = "cut along k",
 };
 
 typedef struct job {
@@ -20,7 +26,7 @@ typedef struct job {
     const gemm_plan *plan;
     int64_t rows, columns; /* of a strip */
     int64_t strips_along_n;
-    float *parts; /* one m x n result a piece of k, or n x m where the plan is turned */
+    float *parts; /* one m x n result a piece of k, or n x m where the plan is of the transposed product */
     int64_t part_k, part_count, add_columns;
 } job;
 
@@ -42,7 +48,7 @@ static void run_strip(void *argument, int64_t task, float *workspace)
 static void run_part(void *argument, int64_t task, float *workspace)
 {
     const job *j = argument;
-    rung_cpu_args part = j->plan->turned ? transposed(j->p) : *j->p, whole = part;
+    rung_cpu_args part = j->plan->transposed ? transposed(j->p) : *j->p, whole = part;
     int64_t piece = task / j->strips_along_n, step = piece * j->part_k, column = task % j->strips_along_n * j->columns;
     part.n = min64(j->columns, whole.n - column);
     part.k = min64(j->part_k, whole.k - step);
@@ -64,10 +70,29 @@ static void add_turned(const job *j, int64_t column, int64_t columns)
     for (int64_t part = 1; part < j->part_count; part++)
         for (int64_t i = 0; i < columns * p->m; i++)
             first[i] += first[part * p->m * p->n + i];
-    for (int64_t i = 0; i < p->m; i++) {
-        float *c = p->c + i * p->ldc + column;
-        for (int64_t k = 0; k < columns; k++)
-            c[k] = p->beta == 0.0f ? first[k * p->m + i] : p->beta * c[k] + first[k * p->m + i];
+    for (int64_t row = 0; row < p->m; row++) {
+        float *c = p->c + row * p->ldc + column;
+        for (int64_t i = 0; i < columns; i++)
+            c[i] = p->beta == 0.0f ? first[i * p->m + row] : p->beta * c[i] + first[i * p->m + row];
+    }
+}
+
+static void add_straight(const job *j, int64_t column, int64_t columns)
+{
+    const rung_cpu_args *p = j->p;
+    for (int64_t row = 0; row < p->m; row++) {
+        float *c = p->c + row * p->ldc + column;
+        for (int64_t part = 0; part < j->part_count; part++) {
+            const float *from = j->parts + (part * p->m + row) * p->n + column;
+            if (part == 0 && p->beta == 0.0f)
+                memcpy(c, from, (size_t)columns * sizeof *c);
+            else if (part == 0 && p->beta != 1.0f)
+                for (int64_t i = 0; i < columns; i++)
+                    c[i] = p->beta * c[i] + from[i];
+            else
+                for (int64_t i = 0; i < columns; i++)
+                    c[i] += from[i];
+        }
     }
 }
 
@@ -75,26 +100,13 @@ static void add_turned(const job *j, int64_t column, int64_t columns)
 static void add_parts(void *argument, int64_t task, float *workspace)
 {
     const job *j = argument;
-    const rung_cpu_args *p = j->p;
-    int64_t column = task * j->add_columns, columns = min64(j->add_columns, p->n - column);
+    int64_t column = task * j->add_columns, columns = min64(j->add_columns, j->p->n - column);
     (void)workspace;
-    if (j->plan->turned)
+    if (j->plan->transposed)
         add_turned(j, column, columns);
-    for (int64_t i = 0; i < p->m && !j->plan->turned; i++) {
-        float *c = p->c + i * p->ldc + column;
-        for (int64_t part = 0; part < j->part_count; part++) {
-            const float *from = j->parts + (part * p->m + i) * p->n + column;
-            if (part == 0 && p->beta == 0.0f)
-                memcpy(c, from, (size_t)columns * sizeof *c);
-            else if (part == 0 && p->beta != 1.0f)
-                for (int64_t k = 0; k < columns; k++)
-                    c[k] = p->beta * c[k] + from[k];
-            else
-                for (int64_t k = 0; k < columns; k++)
-                    c[k] += from[k];
-        }
-    }
-    rung_gemm_finish(p, 0, p->m, column, columns);
+    else
+        add_straight(j, column, columns);
+    rung_gemm_finish(j->p, 0, j->p->m, column, columns);
 }
 
 static rung_status no_memory(int slots, int64_t floats)
@@ -110,7 +122,7 @@ static rung_status run_parts(const rung_cpu_args *p, const gemm_plan *plan, int 
 {
     int64_t strips = plan->path == PATH_STREAM ? max64(1, min64(threads / plan->parts, p->n / PART_STRIP_LEAST)) : 1;
     job j = {.p = p, .plan = plan, .part_k = round_up(divide_up(p->k, plan->parts), 16)};
-    int64_t n = plan->turned ? p->m : p->n;
+    int64_t n = plan->transposed ? p->m : p->n;
     j.columns = round_up(divide_up(n, strips), panel_columns(p->kernel));
     j.strips_along_n = divide_up(n, j.columns);
     j.part_count = divide_up(p->k, j.part_k);
@@ -136,6 +148,12 @@ static rung_status run_shared(const rung_cpu_args *p, const gemm_plan *plan, int
     return RUNG_SUCCESS;
 }
 
+/* Returns whether there is nothing to multiply: C is scaled. */
+static int only_scales(const rung_cpu_args *p)
+{
+    return p->k == 0 || p->alpha == 0.0f;
+}
+
 static void scale(const rung_cpu_args *p)
 {
     for (int64_t i = 0; i < p->m; i++)
@@ -154,8 +172,9 @@ static int choose_threads(double work_us, const rung_cpu_args *p)
     enum { LEAST_US = 3, LEAST_ALONE_US = 18, LEAST_TOGETHER_US = 54 };
     if (p->threads <= 1 || work_us < 2 * LEAST_US)
         return 1;
-    int pays = (!p->note && rung_pool_close_work(p->pool, work_us) >= LEAST_TOGETHER_US) || rung_pool_is_hot();
-    double most = work_us / (pays ? LEAST_US : LEAST_ALONE_US);
+    double together_us = p->note ? 0.0 : rung_pool_add_work(p->pool, work_us);
+    int wakes_cheaply = together_us >= LEAST_TOGETHER_US || rung_pool_is_hot();
+    double most = work_us / (wakes_cheaply ? LEAST_US : LEAST_ALONE_US);
     return most < 2.0 ? 1 : most < p->threads ? (int)most : p->threads;
 }
 
@@ -201,7 +220,7 @@ static int64_t strip_length(const rung_cpu_args *p, const gemm_plan *plan, int t
 /* Runs one product. Tiny ones are asked about first: for them every test before the tiles counts. */
 static rung_status run_one(const rung_cpu_args *p, int threads)
 {
-    if (p->k == 0 || p->alpha == 0.0f) {
+    if (only_scales(p)) {
         scale(p);
         return RUNG_SUCCESS;
     }
@@ -260,9 +279,9 @@ static rung_status run_batch(const rung_cpu_args *p)
 {
     batch_job j = {.p = p};
     int threads = choose_threads(product_us(p) * (double)p->batch, p);
-    if (p->k > 0 && p->alpha != 0.0f)
+    if (!only_scales(p))
         j.plan = rung_gemm_plan(p);
-    if (p->k == 0 || p->alpha == 0.0f || j.plan.path == PATH_LONG_K || j.plan.parts > 1 || p->batch < 2 * threads) {
+    if (only_scales(p) || j.plan.path == PATH_LONG_K || j.plan.parts > 1 || p->batch < 2 * threads) {
         rung_cpu_args one = *p;
         for (int64_t item = 0; item < p->batch; item++) {
             select_item(&one, p, item);
@@ -284,13 +303,6 @@ static rung_cpu_args column_as_row(const rung_cpu_args *p)
 {
     rung_cpu_args t = transposed(p);
     t.ldc = p->m;
-    t.stride_a = p->stride_b;
-    t.stride_b = p->stride_a;
-    t.a_array = p->b_array;
-    t.b_array = p->a_array;
-    t.bias_kind = p->bias_kind == RUNG_BIAS_PER_ROW      ? RUNG_BIAS_PER_COLUMN
-                  : p->bias_kind == RUNG_BIAS_PER_COLUMN ? RUNG_BIAS_PER_ROW
-                                                         : p->bias_kind;
     return t;
 }
 
@@ -303,12 +315,12 @@ rung_status rung_cpu_gemm(const rung_cpu_args *p)
     if (p->note) {
         int small = is_tiny(p) && p->batch <= 1;
         p->note->threads = small ? 1 : choose_threads(product_us(p) * (double)max64(p->batch, 1), p);
-        p->note->path = p->k == 0 ? "C is scaled" : path_names[rung_gemm_plan(p).path];
+        p->note->path = only_scales(p) ? "C is scaled" : path_names[rung_gemm_plan(p).path];
         return RUNG_SUCCESS;
     }
     if (p->batch > 1 || p->c_array)
         return run_batch(p);
-    return run_one(p, p->threads > 1 && !is_tiny(p) ? choose_threads(product_us(p), p) : 1);
+    return run_one(p, p->threads > 1 ? choose_threads(product_us(p), p) : 1);
 }
 
 rung_status rung_cpu_gemm_small(const rung_cpu_args *p)

@@ -48,7 +48,7 @@ static int go_in_turn(const block *s, const rung_cpu_kernel *kernel, const rung_
 {
     enum { STEPS_MOST = 96 };
     return s->k <= STEPS_MOST && out->b_lanes == kernel->vl && out->lanes == kernel->vl && s->asks_b == ASKS_NOTHING &&
-           !s->fetch_rows && !s->few_sums;
+           !s->fetch_rows && !s->four_sums;
 }
 
 /* Returns the most rows of A in place that a tile of `nv` vectors takes. */
@@ -94,7 +94,7 @@ static void sweep_rows(const block *s, const rung_cpu_kernel *kernel, const floa
             if (s->fetch_rows)
                 fetch_a(s, i + rows, rows);
             ask_b(s, nv * kernel->vl, t, ldb, out);
-            tile_of(kernel, s->kind, nv, rows, s->k, s->few_sums)(s->k, a, s->lda, b, ldb, c + i * out->ldc, out);
+            tile_of(kernel, s->kind, nv, rows, s->k, s->four_sums)(s->k, a, s->lda, b, ldb, c + i * out->ldc, out);
         }
         i += alike * rows;
         t += alike;
@@ -113,7 +113,7 @@ static int64_t groups_alike(const block *s, const grouping *by, int64_t group, i
 
 void rung_gemm_sweep_groups(const block *s, const grouping *by, int64_t first, int64_t count)
 {
-    int vl = s->kernel->vl, stream = s->out.stream;
+    int vl = s->kernel->vl, past = s->out.past;
     int64_t j = 0, end = first + count, alike;
     rung_tile_out out = s->out;
     for (int64_t g = first; g < end; g += alike) {
@@ -124,7 +124,7 @@ void rung_gemm_sweep_groups(const block *s, const grouping *by, int64_t first, i
         float *c = s->c + j;
         out.lanes = (int)(width - (int64_t)(nv - 1) * vl);
         out.b_lanes = s->packed_b ? kernel->vl : out.lanes;
-        out.stream = stream && out.lanes == vl;
+        out.past = past && out.lanes == vl;
         alike = 1;
         if (s->packed_a) {
             sweep_packed_rows(s, kernel, b, ldb, c, nv, &out);
@@ -138,7 +138,7 @@ void rung_gemm_sweep_groups(const block *s, const grouping *by, int64_t first, i
             if (s->fetch_rows)
                 fetch_a(s, s->m, s->m);
             ask_b(s, nv * kernel->vl, 0, ldb, &out);
-            tile_of(kernel, s->kind, nv, s->m, s->k, s->few_sums)(s->k, s->a, s->lda, b, ldb, c, &out);
+            tile_of(kernel, s->kind, nv, s->m, s->k, s->four_sums)(s->k, s->a, s->lda, b, ldb, c, &out);
         }
         j += alike * width;
     }
@@ -194,8 +194,7 @@ void rung_gemm_rank(const rung_cpu_args *p, int64_t nc, float *workspace)
     enum { ROWS_TO_COPY = 64 };
     const rung_cpu_kernel *kernel = p->kernel;
     int group = 2 * kernel->vl;
-    int has_whole_lines = ((uintptr_t)p->b | (uintptr_t)p->ldb * sizeof *p->b) % LINE_BYTES == 0;
-    int in_place = p->trans_b ? p->k == 1 && p->ldb == 1 : has_whole_lines || p->m < ROWS_TO_COPY;
+    int in_place = p->trans_b ? p->k == 1 && p->ldb == 1 : b_has_whole_lines(p) || p->m < ROWS_TO_COPY;
     rung_rank_args rank = {.m = p->m,
                            .k = p->k,
                            .a = p->a,

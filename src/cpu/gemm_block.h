@@ -2,7 +2,7 @@
 #ifndef RUNG_CPU_GEMM_BLOCK_H
 #define RUNG_CPU_GEMM_BLOCK_H
 
-#include "cpu/gemm.h"
+#include "cpu/gemm_rules.h"
 
 /* Operands that will be packed next, as they lie in memory: rows of `floats`, ld apart. While tiles run they ask for
  * these lines, so that packing finds them in a cache. A chunk is what RUNG_FETCH_STEPS steps of a tile ask for. */
@@ -47,7 +47,7 @@ typedef struct block {
     int packed_b;
     gemm_asks asks_b;
     int most;      /* vectors of columns in a tile */
-    int few_sums;  /* wants_four_sums(), of the whole product */
+    int four_sums; /* wants_four_sums(), of the whole product */
     int rows_most; /* A in place: rows of a tile, at most; 0: as many as the kernel has */
     ahead *next;   /* both packed: what tiles ask for; NULL: the next group of B */
     float *c;
@@ -119,7 +119,7 @@ static inline int asks_for_second_lines(const rung_cpu_args *p, int64_t k)
     enum { FEW_STEPS = 16, STEPS = 32 };
     const rung_processor *cpu = p->cpu;
     int64_t least = k <= FEW_STEPS ? cpu->l1_bytes / 4 : k <= STEPS ? cpu->l2_bytes / 8 : cpu->l2_bytes / 2;
-    return c_bytes(p) > least && !has_whole_lines(p);
+    return c_bytes(p) > least && !c_has_whole_lines(p);
 }
 
 /* Returns whether tiles ask for C: where k is long that costs nothing, and where C is not at hand they wait less. */
@@ -134,10 +134,10 @@ static inline int asks_c(const rung_cpu_args *p, int64_t k, int packed_a)
 /* Returns the tile of a product that may have few sums, of so many vectors and rows: with four sums instead of each
  * one, where there are steps enough to pay for adding them up. */
 static inline rung_tile_fn tile_of(const rung_cpu_kernel *kernel, int kind, int nv, int64_t rows, int64_t k,
-                                   int has_few_sums)
+                                   int has_four_sums)
 {
     enum { STEPS_OF_ONE = 16, STEPS = 32 };
-    if (has_few_sums && kernel->few[kind][nv - 1][rows - 1]) {
+    if (has_four_sums && kernel->few[kind][nv - 1][rows - 1]) {
         int is_row = rows == 1 && (nv == 1 || kernel->vl >= LINE_FLOATS);
         if (k >= (is_row ? STEPS_OF_ONE : STEPS))
             return kernel->few[kind][nv - 1][rows - 1];

@@ -18,7 +18,7 @@ static void run_direct(const rung_cpu_args *p, const gemm_plan *plan, float *wor
                .asks_b = plan->asks_b,
                .most = plan->most,
                .c = p->c,
-               .few_sums = plan->four_sums,
+               .four_sums = plan->four_sums,
                .out = {.ldc = p->ldc}};
     for (int64_t step = 0; step < p->k; step += plan->kc) {
         s.k = min64(plan->kc, p->k - step);
@@ -130,7 +130,7 @@ static void run_pack_b(const rung_cpu_args *p, const gemm_plan *plan, float *wor
 
 /* Computes some neighbouring columns of a few rows of C. The first of them is column `of_b` of B. */
 static void write_columns(const rung_cpu_args *p, int64_t row, int64_t rows, int64_t column, int64_t of_b,
-                          int64_t columns, int stream)
+                          int64_t columns, int past)
 {
     block s = {.kernel = p->kernel,
                .tail = tail_family(p),
@@ -144,7 +144,7 @@ static void write_columns(const rung_cpu_args *p, int64_t row, int64_t rows, int
                .ldb = p->ldb,
                .most = p->kernel->nv,
                .c = p->c + row * p->ldc + column,
-               .out = {.ldc = p->ldc, .alpha = p->alpha, .beta = 0.0f, .stream = stream}};
+               .out = {.ldc = p->ldc, .alpha = p->alpha, .beta = 0.0f, .past = past}};
     s.out.ask_c = !p->cpu->stores_wait && asks_c(p, p->k, 0); /* write_chunk() asks, some rows before */
     if (columns > 0)
         rung_gemm_sweep(&s);
@@ -265,15 +265,15 @@ static void run_dot(const rung_cpu_args *p, const gemm_plan *plan, float *worksp
 
 /* Computes (op(A) op(B))' = op(B)' op(A)', so that the vectors run along the rows of the long operand as they lie in
  * memory. The result goes through a strip that stays in L2. */
-static void run_swapped(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
+static void run_transposed(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
 {
     rung_cpu_args t = transposed(p);
     t.c = workspace;
     t.beta = 0.0f;
-    int64_t strip = rung_gemm_swap_strip(p);
+    int64_t strip = rung_gemm_transposed_strip(p);
     int columns = !plan->of_b; /* the long operand is A: its m becomes the columns */
-    float *rest = workspace + rung_gemm_swap_floats(p, plan);
-    t.ldc = rung_gemm_swap_ld(p, plan);
+    float *rest = workspace + rung_gemm_transposed_floats(p, plan);
+    t.ldc = rung_gemm_transposed_ld(p, plan);
     int64_t length = columns ? p->m : p->n;
     for (int64_t at = 0; at < length; at += strip) {
         int64_t now = min64(strip, length - at);
@@ -284,7 +284,7 @@ static void run_swapped(const rung_cpu_args *p, const gemm_plan *plan, float *wo
         else
             t.a = p->b + at * p->ldb;
         if (columns && is_rank(&t))
-            rung_gemm_rank(&t, strip, NULL); /* so few rows that B is read in place */
+            rung_gemm_rank(&t, strip, rest);
         else if (columns && plan->inner == PATH_DIRECT)
             run_direct(&t, plan, NULL);
         else if (columns)
@@ -315,7 +315,7 @@ static void run_path(const rung_cpu_args *p, const gemm_plan *plan, gemm_path pa
     case PATH_OUTER:
     case PATH_PACK_B: run_pack_b(p, plan, workspace); break;
     case PATH_DOT: run_dot(p, plan, workspace); break;
-    case PATH_SWAPPED: run_swapped(p, plan, workspace); break;
+    case PATH_TRANSPOSED: run_transposed(p, plan, workspace); break;
     case PATH_PACKED: run_packed(p, plan, workspace); break;
     case PATH_LONG_K: run_path(p, plan, plan->inner, workspace); break; /* each piece of k is a product of its own */
     }

@@ -1,5 +1,5 @@
 /* Decides which path a product takes and its block sizes, by the shape, the tile and the sizes of the caches. */
-#include "cpu/gemm.h"
+#include "cpu/gemm_rules.h"
 
 /* Finds the smallest block that needs no more blocks than `largest` would: 1000 by 256 gives 4 x 250, not 3 x 256 +
  * 232. */
@@ -12,7 +12,7 @@ enum {
     FEW = 32, /* rows or columns that make a product skinny */
     LONG_K_PARTS = 8,
     LONG_K_PART_LEAST = 1024,
-    TURNED_PART_LEAST = 512,
+    TRANSPOSED_PART_LEAST = 512,
     STREAM_ROWS = 32,       /* at most: with more, packing B costs less than passing the sums again and again */
     STREAM_ROWS_APART = 16, /* the same where B's rows collide */
     STREAM_PARTS = 4,
@@ -90,53 +90,55 @@ static int64_t dot_steps(const rung_cpu_args *p)
 
 /* Returns true where a transposed A of some rows beside a transposed B of few columns would be turned for dot products:
  * the transposed product reads both as they lie. */
-static int lies_turned(const rung_cpu_args *p)
+static int lies_transposed(const rung_cpu_args *p)
 {
     enum { ROWS_LEAST = 5, COLUMNS_A_ROW = 2, COLUMNS_A_ROW_OF_NARROW = 8 };
     int64_t a_row = has_narrow_tiles(p) ? COLUMNS_A_ROW_OF_NARROW : COLUMNS_A_ROW;
     return p->cpu->three_loads && p->trans_a && p->m >= ROWS_LEAST && p->n <= a_row * p->m;
 }
 
-/* Returns true for dot products: k is the innermost dimension of the long operand, the other one is narrow, and k is
- * long enough. A transposed B of few columns is turned for tiles in little time, other operands are not. */
-static int is_dot(const rung_cpu_args *p, gemm_plan *plan)
+/* Which operand is the long one, if any: where products go as dot products, or as the transposed product. */
+typedef enum gemm_side { SIDE_NONE, SIDE_A, SIDE_B } gemm_side;
+
+/* Returns the long operand of dot products: k is its innermost dimension, the other one is narrow, and k is long
+ * enough. A transposed B of few columns is turned for tiles in little time, other operands are not. */
+static gemm_side dot_side(const rung_cpu_args *p)
 {
     enum { STEPS_LEAST = 64, ROWS_LEAST = 16 };
     if (!p->trans_a && p->n <= dot_columns(p->m, p->k, p->trans_b, p->cpu) && !is_wide_for_dots(p) &&
         (p->trans_b ? p->k >= dot_steps(p) : is_column_of_dots(p) || (p->k >= STEPS_LEAST && p->m >= ROWS_LEAST)))
-        return 1;
-    plan->of_b = p->trans_b && !lies_turned(p) && p->m <= dot_columns(p->n, p->k, !p->trans_a, p->cpu) &&
-                 p->k >= DOT_STEPS_A_COLUMN * (p->m - 1);
-    return plan->of_b;
+        return SIDE_A;
+    int is_of_b = p->trans_b && !lies_transposed(p) && p->m <= dot_columns(p->n, p->k, !p->trans_a, p->cpu) &&
+                  p->k >= DOT_STEPS_A_COLUMN * (p->m - 1);
+    return is_of_b ? SIDE_B : SIDE_NONE;
 }
 
 /* Returns true where the rows of C fill a line as columns of the transposed product, which then reads a transposed B in
  * place. That takes less time than packing B for so few rows, once k is long enough for turning C. */
-static int fills_lanes_turned(const rung_cpu_args *p)
+static int fills_lanes_transposed(const rung_cpu_args *p)
 {
     enum { LANES_LEAST = 13, STEPS_LEAST = 48 };
     return p->trans_b && p->m >= LANES_LEAST && p->m <= LINE_FLOATS && p->n > 2 * FEW && p->k >= STEPS_LEAST;
 }
 
-/* Returns true where few rows, or few columns, go as the transposed product, whose vectors run along the long operand
- * as it lies. Turning the result costs some steps of k, more where other tiles would leave no lanes empty. Tiles of one
- * short vector load a float for each FMA, so that it pays as soon as A is not in L1. */
-static int is_swapped(const rung_cpu_args *p, gemm_plan *plan)
+/* Returns the long operand where few rows, or few columns, go as the transposed product, whose vectors run along that
+ * operand as it lies. Turning the result costs some steps of k, more where other tiles would leave no lanes empty.
+ * Tiles of one short vector load a float for each FMA, so that it pays as soon as A is not in L1. */
+static gemm_side transposed_side(const rung_cpu_args *p)
 {
     enum { STEPS_LEAST = 256, STEPS_LEAST_OF_LINES = 128, L2_PARTS = 4, L2_PART_OF_FAR_L3 = 3 };
     enum { LANES = 8, STEPS_OF_ONE_VECTOR = 48, STEPS_OF_ONE_VECTOR_AND_FAR_L3 = 160, L1_PARTS = 2 };
-    plan->of_b = p->trans_b && p->m <= FEW && p->n > 4 * FEW &&
-                 p->k >= (p->m % LINE_FLOATS ? STEPS_LEAST : STEPS_LEAST_OF_LINES);
-    plan->of_b |= fills_lanes_turned(p);
+    int64_t steps = p->m % LINE_FLOATS ? STEPS_LEAST : STEPS_LEAST_OF_LINES;
+    if ((p->trans_b && p->m <= FEW && p->n > 4 * FEW && p->k >= steps) || fills_lanes_transposed(p))
+        return SIDE_B;
     int is_narrow = p->n <= (p->cpu->far_l3 ? 2 * FEW : FEW);
     int is_in_l2 = max64(p->m, p->n) * p->k * 4 <= p->cpu->l2_bytes / 2;
-    if (plan->of_b || ((is_narrow || is_in_l2) && is_cheaper_turned(p)))
-        return 1;
-    int is_one_vector =
-        p->n <= LANES && p->k >= (p->cpu->far_l3 ? STEPS_OF_ONE_VECTOR_AND_FAR_L3 : STEPS_OF_ONE_VECTOR);
+    if ((is_narrow || is_in_l2) && is_cheaper_transposed(p))
+        return SIDE_A;
+    steps = p->cpu->far_l3 ? STEPS_OF_ONE_VECTOR_AND_FAR_L3 : STEPS_OF_ONE_VECTOR;
     int64_t in_l2 = p->cpu->far_l3 ? p->cpu->l2_bytes / L2_PART_OF_FAR_L3 : L2_PARTS * p->cpu->l2_bytes;
-    int64_t near_bytes = is_one_vector ? L1_PARTS * p->cpu->l1_bytes : in_l2;
-    return p->trans_a && p->m > 4 * FEW && p->n <= FEW && a_bytes(p) > near_bytes;
+    int64_t near_bytes = p->n <= LANES && p->k >= steps ? L1_PARTS * p->cpu->l1_bytes : in_l2;
+    return p->trans_a && p->m > 4 * FEW && p->n <= FEW && a_bytes(p) > near_bytes ? SIDE_A : SIDE_NONE;
 }
 
 /* Returns true where packing B pays. A tile as wide as a cache line reads two lines a step where B's rows start
@@ -159,12 +161,6 @@ static int wants_packed_a(const rung_cpu_args *p)
            p->k * STEP_BYTES > p->cpu->l1_bytes;
 }
 
-/* Returns true where each vector of narrow tiles lies in one line of B. */
-static int has_whole_lines_b(const rung_cpu_args *p)
-{
-    return (uintptr_t)p->b % LINE_BYTES == 0 && p->ldb % LINE_FLOATS == 0;
-}
-
 /* Returns true where tiles read B in place although it is large: while the tiles of one group sum, the first of them
  * ask for the next group's part. That takes less time than packing for few rows, or for a narrow C of some more. A
  * transposed A is read in parts of lines, again for each group. Narrow tiles read a line of B twice unless it begins
@@ -176,7 +172,7 @@ static int is_in_place_ahead(const rung_cpu_args *p)
     if (!p->cpu->far_l3 || p->trans_b || p->ldb % PAGE_FLOATS == 0 || p->m < ROWS_LEAST ||
         (p->m < ROWS_OF_MANY_TILES && is_far))
         return 0;
-    if (has_narrow_tiles(p) && (p->trans_a || p->m < ROWS_OF_MANY_TILES || !has_whole_lines_b(p)))
+    if (has_narrow_tiles(p) && (p->trans_a || p->m < ROWS_OF_MANY_TILES || !b_has_whole_lines(p)))
         return 0;
     if (p->trans_a)
         return p->m <= 2 * FEW;
@@ -227,7 +223,7 @@ static int is_short_k(const rung_cpu_args *p)
     enum { STEPS_LEAST_PACKED = 17 };
     if (p->cpu->stores_wait)
         return p->k <= OUTER_STEPS && p->m >= 2 * FEW && p->n > 2 * FEW && c_bytes(p) > p->cpu->l2_bytes / 8 * 3;
-    if (p->k >= STEPS_LEAST_PACKED && has_whole_lines(p))
+    if (p->k >= STEPS_LEAST_PACKED && c_has_whole_lines(p))
         return 0;
     return p->k <= OUTER_STEPS && p->m >= 2 * FEW && p->n > 2 * FEW && c_bytes(p) > p->cpu->l2_bytes;
 }
@@ -251,7 +247,7 @@ static int narrow_tiles_ask(const rung_cpu_args *p)
 {
     enum { ROWS_LEAST = 9, ROWS_MOST_OF_FEW = 16 };
     int rows_ask = p->m >= ROWS_OF_MANY_TILES || (p->m >= ROWS_LEAST && p->m <= ROWS_MOST_OF_FEW);
-    return rows_ask && !p->trans_a && has_whole_lines_b(p);
+    return rows_ask && !p->trans_a && b_has_whole_lines(p);
 }
 
 /* Chooses what tiles ask for of a B in place that is not at hand. Many rows ask for the next group's part; a few, over
@@ -300,7 +296,7 @@ static int is_long_k(const rung_cpu_args *p)
 
 /* Returns true where both operands lie well for tiles in place once they are exchanged, and C is small, so that turning
  * it costs little. */
-static int is_better_turned(const rung_cpu_args *p)
+static int is_better_transposed(const rung_cpu_args *p)
 {
     enum { K_LEAST = 1024, K_TIMES = 16 };
     rung_cpu_args t = transposed(p);
@@ -316,7 +312,8 @@ static int64_t stream_rows(const rung_cpu_args *p)
     return collides ? STREAM_ROWS_APART : STREAM_ROWS;
 }
 
-static gemm_path choose_path(const rung_cpu_args *p, gemm_plan *plan)
+/* The order matters: each question is asked of what those before it have left. */
+static gemm_path choose_path(const rung_cpu_args *p)
 {
     if (p->in_order)
         return PATH_PACKED;
@@ -328,13 +325,12 @@ static gemm_path choose_path(const rung_cpu_args *p, gemm_plan *plan)
         return PATH_RANK;
     if (is_short_rows(p))
         return PATH_SHORT_ROWS;
-    if (is_dot(p, plan))
+    if (dot_side(p) != SIDE_NONE)
         return PATH_DOT;
-    plan->turned = is_better_turned(p);
-    if (plan->turned)
+    if (is_better_transposed(p))
         return PATH_LONG_K;
-    if (is_swapped(p, plan))
-        return PATH_SWAPPED;
+    if (transposed_side(p) != SIDE_NONE)
+        return PATH_TRANSPOSED;
     if (is_short_k(p))
         return short_k_path(p);
     if (!p->trans_b && b_bytes(p) <= p->cpu->l2_bytes / 2 && a_bytes(p) <= p->cpu->l2_bytes / 2 && !wants_packed_a(p) &&
@@ -425,8 +421,8 @@ static int wants_narrow_dots(int asks, int64_t columns, int64_t k, const rung_pr
 static void long_blocks(gemm_plan *plan, const rung_cpu_args *p)
 {
     enum { KC_IN_PLACE = 1024, IN_PLACE_MOST = 64 };
-    plan->parts = max64(1, min64(LONG_K_PARTS, p->k / (plan->turned ? TURNED_PART_LEAST : LONG_K_PART_LEAST)));
-    if (plan->turned || has_close_rows_b(p)) {
+    plan->parts = max64(1, min64(LONG_K_PARTS, p->k / (plan->transposed ? TRANSPOSED_PART_LEAST : LONG_K_PART_LEAST)));
+    if (plan->transposed || has_close_rows_b(p)) {
         plan->inner = PATH_DIRECT;
         plan->most = RUNG_TILE_WIDE_VECTORS;
         plan->kc = even_block(p->k, KC_IN_PLACE, 8);
@@ -495,7 +491,7 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p)
     const rung_cpu_kernel *kernel = p->kernel;
     int64_t panel = panel_columns(kernel);
     gemm_plan plan = {.most = kernel->nv, .split_m = p->m >= p->n, .parts = 1};
-    plan.path = choose_path(p, &plan);
+    plan.path = choose_path(p);
     /* A panel of B takes an eighth of L2. */
     plan.kc = even_block(p->k, max64(min64(p->cpu->l2_bytes / 8 / (4 * panel), 512), 256), 8);
     switch (plan.path) {
@@ -512,11 +508,15 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p)
         plan.split_m = p->m >= ROWS_TO_SHARE;
         plan.nc = rank_columns(p);
         break;
-    case PATH_LONG_K: long_blocks(&plan, p); break;
+    case PATH_LONG_K:
+        plan.transposed = is_better_transposed(p);
+        long_blocks(&plan, p);
+        break;
     case PATH_PACKED: deep_blocks(&plan, p); break;
     case PATH_OUTER: outer_blocks(&plan, p); break;
     case PATH_PACK_B: pack_b_blocks(&plan, p); break;
     case PATH_DOT:
+        plan.of_b = dot_side(p) == SIDE_B;
         plan.split_m = !plan.of_b;
         plan.narrow = plan.of_b ? wants_narrow_dots(rung_gemm_dot_asks(p, p->n), p->m, p->k, p->cpu)
                                 : wants_narrow_dots(rung_gemm_dot_asks(p, p->m), p->n, p->k, p->cpu);
@@ -527,7 +527,8 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p)
         if (p->n <= STREAM_PARTS_COLUMNS)
             plan.parts = max64(1, min64(STREAM_PARTS, p->k / STREAM_PART_LEAST));
         break;
-    case PATH_SWAPPED:
+    case PATH_TRANSPOSED:
+        plan.of_b = transposed_side(p) == SIDE_B;
         plan.split_m = !plan.of_b;
         plan.mc = kernel->mr;
         plan.nc = stream_columns(p->n, panel, p->cpu);
@@ -536,7 +537,7 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p)
             rung_cpu_args t = transposed(p);
             plan.asks_b = choose_asks(&t);
             plan.four_sums = wants_four_sums(&t);
-            plan.most = vectors_in_place(kernel, t.m, min64(t.n, rung_gemm_swap_strip(p)));
+            plan.most = vectors_in_place(kernel, t.m, min64(t.n, rung_gemm_transposed_strip(p)));
         }
         if (plan.of_b) {
             rung_cpu_args t = transposed(p);
@@ -548,14 +549,15 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p)
 }
 
 /* Returns the floats of a strip of the result and of what the path that computes it needs. */
-static int64_t swapped_floats(const rung_cpu_args *p, const gemm_plan *plan)
+static int64_t transposed_floats(const rung_cpu_args *p, const gemm_plan *plan)
 {
-    int64_t few = plan->of_b ? p->m : p->n, strip = rung_gemm_swap_strip(p);
+    int64_t few = plan->of_b ? p->m : p->n, strip = rung_gemm_transposed_strip(p);
     int64_t panel = panel_columns(p->kernel);
     int64_t packed_b = min64(plan->kc, p->k) * round_up(few, panel);
     rung_cpu_args stream = {.kernel = p->kernel, .m = few, .n = strip};
     int64_t sums = rung_gemm_stream_a_floats(&stream) + few * rung_gemm_stream_ld(&stream, plan);
-    return rung_gemm_swap_floats(p, plan) + max64(packed_b, sums);
+    int64_t rows = p->k <= RUNG_RANK_STEPS ? rung_gemm_rank_floats(p, strip) : 0;
+    return rung_gemm_transposed_floats(p, plan) + max64(max64(packed_b, sums), rows);
 }
 
 static int64_t path_floats(const rung_cpu_args *p, const gemm_plan *plan, gemm_path path, int64_t columns)
@@ -573,7 +575,7 @@ static int64_t path_floats(const rung_cpu_args *p, const gemm_plan *plan, gemm_p
     case PATH_OUTER:
     case PATH_PACK_B: floats = kc * min64(round_up(plan->nc, panel), round_up(columns, panel)); break;
     case PATH_DOT: floats = round_up(p->k, p->kernel->vl) * (plan->of_b ? p->m : p->n); break;
-    case PATH_SWAPPED: floats = swapped_floats(p, plan); break;
+    case PATH_TRANSPOSED: floats = transposed_floats(p, plan); break;
     case PATH_PACKED:
         floats = rung_gemm_packed_a_floats(p, plan) + kc * min64(plan->nc, round_up(columns, panel));
         break;

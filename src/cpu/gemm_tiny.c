@@ -78,9 +78,9 @@ static void run(const rung_cpu_args *p, const rung_cpu_kernel *kernel)
     s.out.beta = p->beta;
     s.out.fetch = (rung_fetch){0};
     s.out.ask_c = asks_c(p, p->k, 0);
-    s.out.stream = 0;
+    s.out.past = 0;
     s.out.ask_b = RUNG_ASK_NOTHING;
-    s.few_sums = wants_four_sums(p);
+    s.four_sums = wants_four_sums(p);
     rung_gemm_sweep(&s);
 }
 
@@ -140,7 +140,7 @@ static const float *gather(float *to, const float *from, int64_t step, int64_t c
 static void run_turned(rung_cpu_args *t)
 {
     float turned[RUNG_TINY_FLOATS + RUNG_PACK_SLACK];
-    if (is_cheaper_turned(t)) {
+    if (is_cheaper_transposed(t)) {
         const rung_cpu_kernel *kernel = choose_family(t->kernel, t->m);
         rung_cpu_args turn;
         copy(&turn, t);
@@ -168,7 +168,7 @@ static void run_turned(rung_cpu_args *t)
 
 /* Runs a product with a transposed operand that tiles would not take as it lies. A vector whose elements lie side by
  * side is its own transpose. */
-static __attribute__((noinline)) void run_transposed(const rung_cpu_args *p)
+static __attribute__((noinline)) void run_with_transposed(const rung_cpu_args *p)
 {
     rung_cpu_args t;
     copy(&t, p);
@@ -177,7 +177,7 @@ static __attribute__((noinline)) void run_transposed(const rung_cpu_args *p)
         run(&t, choose_family(t.kernel, t.n));
         return;
     }
-    if (t.trans_b && t.n == 1 && t.trans_a && !is_cheaper_turned(&t)) {
+    if (t.trans_b && t.n == 1 && t.trans_a && !is_cheaper_transposed(&t)) {
         t.ldb = 1;
         run(&t, choose_family(t.kernel, t.n));
         return;
@@ -270,8 +270,8 @@ void rung_gemm_tiny(const rung_cpu_args *p)
         return;
     }
     int last = last_as_dots(p);
-    if (p->trans_b || is_cheaper_turned(p))
-        run_transposed(p);
+    if (p->trans_b || is_cheaper_transposed(p))
+        run_with_transposed(p);
     else if (last)
         run_with_last(p, last);
     else

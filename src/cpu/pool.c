@@ -44,7 +44,7 @@ typedef struct slot {
 
 struct rung_pool {
     slot slots[MAX_THREADS];
-    double called_us, close_us; /* when rung_pool_close_work was called last, and what it said */
+    double called_us, close_us; /* when rung_pool_add_work was called last, and what it said */
 };
 
 typedef struct task_run {
@@ -237,7 +237,7 @@ int rung_pool_is_hot(void)
            atomic_load_explicit(&crew.sleepers, memory_order_relaxed) == 0;
 }
 
-double rung_pool_close_work(rung_pool *pool, double work_us)
+double rung_pool_add_work(rung_pool *pool, double work_us)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

@@ -25,6 +25,6 @@ void rung_pool_run(rung_pool *pool, int threads, int64_t tasks, rung_task_fn fn,
 int rung_pool_is_hot(void);
 /* Adds up the work of calls that follow each other so closely that a worker woken for one would still spin at the next;
  * this one's included. */
-double rung_pool_close_work(rung_pool *pool, double work_us);
+double rung_pool_add_work(rung_pool *pool, double work_us);
 
 #endif

@@ -45,7 +45,7 @@ typedef struct rung_tile_out {
     int ask_c;        /* 1: C is asked for while the tile sums */
     int ask_b;        /* RUNG_ASK_...: tiles as wide as packed ones ask */
     int64_t ask_at;   /* how many floats behind each step's first one lies what is asked for */
-    int stream;       /* 1: C is 64-byte aligned, beta is 0 and C will not be read soon: bypass the caches */
+    int past;         /* 1: C is 64-byte aligned, beta is 0 and C will not be read soon: bypass the caches */
 } rung_tile_out;
 
 /* Computes C[0..rows) = alpha * A * B + beta * C over k steps; B is k rows of ldb floats. */

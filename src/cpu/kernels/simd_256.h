@@ -38,7 +38,7 @@ VFN void v_store_high(float *p, vf x)
 {
     _mm_storeu_ps(p, _mm256_extractf128_ps(x, 1));
 }
-VFN void v_stream(float *p, vf x)
+VFN void v_store_past(float *p, vf x)
 {
     _mm256_stream_ps(p, x);
 }

@@ -52,7 +52,7 @@ VFN void v_store_high(float *p, vf x)
 {
     _mm256_storeu_ps(p, _mm512_extractf32x8_ps(x, 1));
 }
-VFN void v_stream(float *p, vf x)
+VFN void v_store_past(float *p, vf x)
 {
     _mm512_stream_ps(p, x);
 }

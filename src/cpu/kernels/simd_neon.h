@@ -64,7 +64,7 @@ VFN void v_store_some(float *p, vf x, vmask lanes)
     if (lanes == 3)
         vst1q_lane_f32(p + 2, x, 2);
 }
-VFN void v_stream(float *p, vf x)
+VFN void v_store_past(float *p, vf x)
 {
     vst1q_f32(p, x); /* a store past the caches is a hint for pairs here; none is planned for 4 lanes */
 }

@@ -63,7 +63,7 @@ VFN void v_store_high(float *p, vf x)
 {
     memcpy(p, (const float *)&x + 2, 8);
 }
-VFN void v_stream(float *p, vf x)
+VFN void v_store_past(float *p, vf x)
 {
     v_store(p, x);
 }

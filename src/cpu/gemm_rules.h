@@ -1,0 +1,185 @@
+/* Questions about a product that more than one file asks: inline, since products of some nanoseconds ask them too
+ * (gemm_tiny.c). What only the plan asks stands in gemm_plan.c. */
+#ifndef RUNG_CPU_GEMM_RULES_H
+#define RUNG_CPU_GEMM_RULES_H
+
+#include "cpu/gemm.h"
+
+/* Returns true where a packed tile is no wider than a cache line. */
+static inline int has_narrow_tiles(const rung_cpu_args *p)
+{
+    return p->kernel->nv * p->kernel->vl * 4 <= LINE_BYTES;
+}
+
+/* Returns true where each vector of C lies in one cache line. */
+static inline int c_has_whole_lines(const rung_cpu_args *p)
+{
+    int64_t vector_bytes = (int64_t)p->kernel->vl * 4;
+    return (uintptr_t)p->c % (uintptr_t)vector_bytes == 0 && p->ldc * 4 % vector_bytes == 0;
+}
+
+/* Returns true where each vector of tiles that are no wider than a line lies in one line of B. */
+static inline int b_has_whole_lines(const rung_cpu_args *p)
+{
+    return (uintptr_t)p->b % LINE_BYTES == 0 && p->ldb % LINE_FLOATS == 0;
+}
+
+/* Returns true where rows of A collide: rows that lie multiples of a page apart share the sets of L1, and far enough
+ * apart those of L2. */
+static inline int rows_collide(const rung_cpu_args *p)
+{
+    return !p->trans_a && p->lda % PAGE_FLOATS == 0;
+}
+
+/* Returns the most rows of A that a tile should read in place, 0 for any number. Rows that lie multiples of a page
+ * apart share one set of L1: more of them than it has ways push each other out before their lines are used up. */
+static inline int rows_in_place(const rung_cpu_args *p)
+{
+    return rows_collide(p) ? (int)max64(p->cpu->l1_bytes / (PAGE_FLOATS * 4), 4) : 0;
+}
+
+/* Returns the vectors of columns of a tile in place, at most: the packed tile's, or one more where that takes all
+ * columns at once in as many sums. One or two rows have too few sums to hide an FMA's latency and take more. */
+static inline int vectors_in_place(const rung_cpu_kernel *kernel, int64_t m, int64_t n)
+{
+    int64_t vectors = (n + kernel->vl - 1) >> kernel->vl_bits;
+    if (m <= 2)
+        return m == 1 ? RUNG_TILE_MAX_VECTORS : RUNG_TILE_WIDE_VECTORS;
+    return kernel->nv * kernel->vl * 4 > LINE_BYTES && vectors == kernel->nv + 1 ? (int)vectors : kernel->nv;
+}
+
+enum { RANK_VECTORS_LEAST = 8 };
+
+/* Returns true where C is written by rows, a few together: k is so short that the work around each tile costs more than
+ * its sums. Rows of a few vectors do not pay for their own beginning and end. */
+static inline int is_rank(const rung_cpu_args *p)
+{
+    enum { STEPS = 6 };
+    return p->k <= STEPS && p->n >= RANK_VECTORS_LEAST * p->kernel->vl;
+}
+
+/* Returns true where a transposed A has rows that lie as vectors, and it takes less time to compute the transposed
+ * product and to turn C. Time is counted in quarters of an FMA, for vectors as long as the processor's units, empty
+ * lanes too. A step of k has at least as many FMAs as are under way at once. Turning B, which then lies right for
+ * tiles, would have taken three quarters of turning C, an element. With few steps rows of C are better written one by
+ * one, but two or four columns that are written without being read turn in little time, and a single column is only
+ * scattered. */
+static inline int is_cheaper_transposed(const rung_cpu_args *p)
+{
+    enum { UNDER_WAY = 6, STEPS_LEAST = 8, ROWS_OF_FEW = 96, STEPS_OF_FEW = 2, WORK_OF_ONE = 160 };
+    enum { TURN = 10, TURN_OF_THREE_LOADS = 4 };
+    if (!p->trans_a || p->m == 1)
+        return 0;
+    if (p->n == 1)
+        return p->m * p->k >= WORK_OF_ONE;
+    if ((p->n == 2 || p->n == 4) && p->beta == 0.0f && p->m >= ROWS_OF_FEW && p->k >= STEPS_OF_FEW)
+        return 1;
+    if (p->k < STEPS_LEAST && !p->trans_b)
+        return 0;
+    const rung_cpu_kernel *unit = p->cpu->wide_units || !p->kernel->half ? p->kernel : p->kernel->half;
+    int64_t lanes = unit->vl - 1, bits = unit->vl_bits, turn = p->cpu->three_loads ? TURN_OF_THREE_LOADS : TURN;
+    int64_t step = ((p->n + lanes) >> bits) * p->m, turned_step = ((p->m + lanes) >> bits) * p->n;
+    int64_t turning_b = p->trans_b ? turn * 3 / 4 * p->n * p->k : 0;
+    return 4 * max64(turned_step, UNDER_WAY) * p->k + turn * p->m * p->n <=
+           4 * max64(step, UNDER_WAY) * p->k + turning_b;
+}
+
+/* Returns true where C's rows are written one after the other with B in registers: k is short, and rows are too short
+ * for is_rank(). Rows enough pay for loading B, or two where tiles would need several groups; two to four columns that
+ * turn in little time are better turned. */
+static inline int is_short_rows(const rung_cpu_args *p)
+{
+    enum { ROWS_LEAST = 6, ROWS_LEAST_OF_WIDE = 2, TURNED_COLUMNS = 4, STEPS = 7 };
+    int least = p->n > RUNG_TILE_WIDE_VECTORS * p->kernel->vl ? ROWS_LEAST_OF_WIDE : ROWS_LEAST;
+    int is_part_of_vector = p->n > TURNED_COLUMNS && p->n < p->kernel->vl;
+    return p->k <= (is_part_of_vector ? RUNG_SHORT_STEPS : STEPS) && p->n < RANK_VECTORS_LEAST * p->kernel->vl &&
+           p->m >= least && (p->n > 1 || p->trans_a) && !(p->n <= TURNED_COLUMNS && is_cheaper_transposed(p));
+}
+
+/* Returns how many of the last columns go as dot products: so few that most lanes of their tile would be empty. A has k
+ * innermost, k is long enough for what adding up lanes costs (less, where three vectors are loaded a cycle), and rows
+ * enough share what turning these columns costs. Where there are no other columns a tile would also wait for its few
+ * sums, so that a long k pays with any rows. */
+static inline int last_as_dots(const rung_cpu_args *p)
+{
+    enum { FEWEST = 2, STEPS_OF_FEWEST = 16, ROWS_OF_FEWEST = 16, FEW = 4, STEPS_OF_FEW = 48, ROWS_OF_FEW = 24 };
+    int rest = (int)(p->n & (p->kernel->vl - 1));
+    enum { STEPS_OF_NO_OTHERS = 100, STEPS_OF_FEWEST_AND_NO_OTHERS = 40 };
+    enum { STEPS_OF_THREE_LOADS = 32, STEPS_OF_THREE_LOADS_NARROW = 16 };
+    if (p->trans_a || rest > FEW)
+        return 0;
+    if (p->n == rest && p->m > 1 && p->k >= (rest <= FEWEST ? STEPS_OF_FEWEST_AND_NO_OTHERS : STEPS_OF_NO_OTHERS))
+        return rest;
+    if (rest <= FEWEST)
+        return p->k >= STEPS_OF_FEWEST && p->m >= ROWS_OF_FEWEST ? rest : 0;
+    int few = has_narrow_tiles(p) ? STEPS_OF_THREE_LOADS_NARROW : STEPS_OF_THREE_LOADS;
+    return p->k >= (p->cpu->three_loads ? few : STEPS_OF_FEW) && p->m >= ROWS_OF_FEW ? rest : 0;
+}
+
+/* Returns true for so few rows and columns that a tile, or those of threads' parts, would wait for its sums: each then
+ * adds up every fourth step of k by itself. */
+static inline int wants_four_sums(const rung_cpu_args *p)
+{
+    const rung_cpu_kernel *kernel = p->kernel;
+    return p->m == 1 ? p->n <= (int64_t)kernel->row_vectors * kernel->vl
+                     : p->m <= kernel->few_rows && p->n <= kernel->vl;
+}
+
+/* Returns true where both operands have k innermost, and dot products take less time than turning B and tiles. Where
+ * three vectors are loaded a cycle tiles whose lanes are full, or that have few steps to add up, take less sooner, if
+ * rows enough share the turned B. */
+static inline int wants_dots(const rung_cpu_args *p)
+{
+    enum { COLUMNS = 4, STEPS_OF_ONE_ROW = 5, OUTPUTS_A_STEP = 5, OUTPUTS_OF_FULL = 2 };
+    enum { COLUMNS_OF_FEW = 5, COLUMNS_OF_FULL = 11, STEPS_OF_WIDE = 48, ROWS_PARTS = 3 };
+    if (!p->trans_b || p->trans_a)
+        return 0;
+    if (p->n <= COLUMNS || (p->m == 1 && p->k >= STEPS_OF_ONE_ROW))
+        return 1;
+    int is_full = has_narrow_tiles(p) ? (p->n & (p->kernel->vl - 1)) == 0
+                                      : p->n >= COLUMNS_OF_FULL || (p->n > COLUMNS_OF_FEW && p->k < STEPS_OF_WIDE);
+    is_full &= p->cpu->three_loads && ROWS_PARTS * p->m >= p->n;
+    return p->m * p->n <= (is_full ? OUTPUTS_OF_FULL : OUTPUTS_A_STEP) * p->k;
+}
+
+/* Returns true where rows along k meet a single column, which is gathered if its elements lie apart. */
+static inline int is_column_of_dots(const rung_cpu_args *p)
+{
+    enum { STEPS_LEAST = 16 };
+    return p->n == 1 && !p->trans_a && p->m > 1 && p->k >= STEPS_LEAST;
+}
+
+enum { RUNG_TINY_FLOATS = 1 << 12 };
+
+/* Returns true where both operands are read in place whatever a plan would say, and the work is not worth sharing:
+ * nothing is turned, and dot products do not come into question. */
+static inline int is_small_in_place(const rung_cpu_args *p)
+{
+    enum { MOST = 3 << 12, MOST_WORK = 1 << 18, STEPS_MOST = 256, DOT_COLUMNS = 12 };
+    return !is_rank(p) && !p->trans_b && p->n > DOT_COLUMNS && p->k <= STEPS_MOST && p->m * p->k <= MOST &&
+           p->k * p->n <= MOST && p->m * p->n <= MOST && p->m * p->n * p->k <= MOST_WORK && !is_cheaper_transposed(p);
+}
+
+/* Returns true where one thread computes the product before a plan would be made: in one pass over k, or as dot
+ * products, which need no room. What is turned for a transposed B, with rows of whole vectors, must be small too. */
+static inline int is_tiny(const rung_cpu_args *p)
+{
+    enum { MOST = RUNG_TINY_FLOATS, STEPS_MOST = 256 };
+    if (p->in_order)
+        return 0;
+    if (p->m * p->k > MOST || p->k * p->n > MOST || p->m * p->n > MOST)
+        return is_small_in_place(p);
+    if (p->k > STEPS_MOST)
+        return wants_dots(p) || is_column_of_dots(p);
+    int has_room_for_c = p->n * round_up(p->m, LINE_FLOATS) <= MOST;
+    int has_room_for_b = !p->trans_b || p->k * round_up(p->n, LINE_FLOATS) <= MOST;
+    return has_room_for_c && has_room_for_b ? 1 : is_cheaper_transposed(p) ? has_room_for_c : has_room_for_b;
+}
+
+/* Returns whether rows of C that are written one after the other are asked for before their turn. */
+static inline int asks_for_rows(const rung_cpu_args *p)
+{
+    return p->cpu->stores_wait && c_bytes(p) > p->cpu->l1_bytes / 4;
+}
+
+#endif
