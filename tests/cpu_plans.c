@@ -419,7 +419,7 @@ static uint64_t plans_along(const machine *on, const walk *w, int trans_a, int t
         gemm_plan plan = rung_gemm_plan(&p);
         sum = mix(mix(mix(mix(sum, plan.path), plan.inner), plan.of_b * 2 + plan.transposed),
                   plan.narrow * 2 + plan.fetch);
-        sum = mix(mix(mix(sum, plan.asks_b), plan.four_sums), plan.last);
+        sum = mix(mix(mix(mix(sum, plan.asks_b), plan.four_sums), plan.last), plan.rows_most);
         sum = mix(mix(mix(mix(mix(sum, plan.mc), plan.kc), plan.nc), plan.chunk), plan.most);
         sum = mix(mix(mix(sum, plan.parts), plan.split_m), rung_gemm_workspace(&p, &plan, p.n));
     }

@@ -31,6 +31,7 @@ typedef struct gemm_plan {
     int64_t mc, kc, nc; /* blocks */
     int64_t chunk;      /* PATH_PACKED on one thread: columns of B that are packed at a time */
     int most;           /* vectors of columns in a tile, at most */
+    int rows_most;      /* a B that is packed as one group of columns: rows of a tile, at most */
     int64_t parts;      /* PATH_LONG_K, PATH_STREAM: pieces of k, each summed apart; 1: one */
     gemm_path inner;    /* PATH_LONG_K: the path of each piece; PATH_TRANSPOSED: of a strip, of all of them alike */
     int fetch;          /* A in place: fetch its next rows ahead */
@@ -158,7 +159,7 @@ static inline int64_t rung_gemm_last_floats(const rung_cpu_args *p, int last)
 /* Returns the floats that rows of few steps need where so many columns of B are copied at a time. */
 static inline int64_t rung_gemm_rank_floats(const rung_cpu_args *p, int64_t columns)
 {
-    return p->k * round_up(columns, 2 * p->kernel->vl) + 2 * RUNG_PACK_SLACK;
+    return p->k * round_up(columns, 2 * p->kernel->vl);
 }
 
 /* For PATH_STREAM these return the floats for the packed steps of A, and the length of a row of sums. */

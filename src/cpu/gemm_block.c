@@ -12,9 +12,9 @@ static void fetch_a(const block *s, int64_t row, int64_t rows)
 /* Tells the next tile which raw operands to ask for, if it is time for that. */
 static int fetch_ahead(ahead *next, int64_t k, rung_fetch *fetch)
 {
-    if (next->wait-- > 0 || next->which >= AHEAD_MOST || next->of[next->which].chunks == 0)
+    if (next->wait-- > 0 || next->now == next->count)
         return 0;
-    const raw_rows *raw = &next->of[next->which];
+    const raw_rows *raw = &next->of[next->now];
     const float *row = raw->at + next->chunk / raw->row_chunks * raw->ld;
     *fetch = (rung_fetch){.at = row + next->chunk % raw->row_chunks * RUNG_FETCH_FLOATS,
                           .end = row + raw->floats,
@@ -22,7 +22,7 @@ static int fetch_ahead(ahead *next, int64_t k, rung_fetch *fetch)
                           .ld = raw->ld};
     next->chunk += k / RUNG_FETCH_STEPS;
     if (next->chunk >= raw->chunks) {
-        next->which++;
+        next->now++;
         next->chunk = 0;
     }
     return 1;

@@ -15,7 +15,7 @@ enum { AHEAD_MOST = 2 };
 
 typedef struct ahead {
     raw_rows of[AHEAD_MOST];
-    int which;
+    int count, now;      /* how many of them there are, and which is asked for now */
     int64_t chunk, wait; /* the next chunk; tiles that run before the first one */
 } ahead;
 
@@ -29,11 +29,12 @@ static inline void add_ahead(ahead *next, const float *at, int64_t rows, int64_t
         rows = 1;
     }
     int64_t row_chunks = divide_up(floats, RUNG_FETCH_FLOATS);
-    next->of[next->which++] = (raw_rows){at, floats, ld, row_chunks, rows * row_chunks};
+    next->of[next->count++] = (raw_rows){at, floats, ld, row_chunks, rows * row_chunks};
 }
 
-/* A block of C that tiles cover. Columns go in groups of at most `most` vectors, as even as they come, so that no
- * narrow group is left over. B is in place or packed, one panel a group; A is in place or in panels of mr rows. */
+/* A block of C that tiles cover; gemm_tiny.c sets each of these fields by itself. Columns go in groups of at most
+ * `most` vectors, as even as they come, so that no narrow group is left over. B is in place or packed, one panel a
+ * group; A is in place or in panels of mr rows. */
 typedef struct block {
     const rung_cpu_kernel *kernel, *tail; /* tail_family() */
     int64_t m, n, k;

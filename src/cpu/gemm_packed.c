@@ -82,7 +82,8 @@ static void multiply_task(void *argument, int64_t task, float *workspace)
              j->packed_b + group_start(&j->by, first, j->p->kernel->vl) * j->k, NULL);
 }
 
-/* Chooses tasks: enough to even out a thread that is held up, none narrower than a few tiles. */
+/* Chooses tasks: enough to even out a thread that is held up, none narrower than a few tiles, and as many for each
+ * thread as for the others. */
 static void cut(packed_job *j, int threads)
 {
     enum { TASKS_A_THREAD = 4, PANELS_LEAST = 6 };
@@ -145,16 +146,16 @@ static ahead find_ahead(const packed_job *j, int64_t number, int64_t end, int64_
         ahead_a(&next, j, 0, step, k);
         ahead_b(&next, p, step, k, from, min64(columns_of(j, j->chunk_groups), p->n - from));
     }
-    for (int i = 0; i < next.which; i++)
+    for (int i = 0; i < next.count; i++)
         needed += divide_up(next.of[i].chunks, chunks);
+    /* An eighth early, and two tiles: the last lines are on their way then. */
     next.wait = max64(0, tiles - needed * 9 / 8 - 2);
-    next.which = 0;
     return next;
 }
 
 /* Returns how many groups are packed at once after `done` of them. Nobody has asked for the first ones of a call, so it
  * is one; each later chunk is about as large as the tiles of the one before can ask for, half a line a step each. */
-static int64_t next_chunk(const packed_job *j, int64_t done, int64_t last, int64_t rows)
+static int64_t next_chunk(const packed_job *j, int64_t done, int64_t before, int64_t rows)
 {
     enum { GROWTH_LEAST = 2 };
     const rung_cpu_kernel *kernel = j->p->kernel;
@@ -162,7 +163,7 @@ static int64_t next_chunk(const packed_job *j, int64_t done, int64_t last, int64
     if (done == 0)
         return j->step == 0 && j->column == 0 ? 1 : most;
     int64_t lines = divide_up(panel_columns(kernel), LINE_FLOATS); /* of a group in a step */
-    return min64(last * max64(rows / (2 * kernel->mr * lines), GROWTH_LEAST), most);
+    return min64(before * max64(rows / (2 * kernel->mr * lines), GROWTH_LEAST), most);
 }
 
 /* Runs a slab on one thread. B is packed a chunk of groups at a time, just before the first block of rows meets it, so

@@ -97,7 +97,6 @@ static void run_pack_b(const rung_cpu_args *p, const gemm_plan *plan, float *wor
                .tail = tail_family(p),
                .lda = p->lda,
                .kind = p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW,
-               .rows_most = rows_in_place(p),
                .b = workspace,
                .packed_b = 1,
                .most = plan->most,
@@ -106,11 +105,9 @@ static void run_pack_b(const rung_cpu_args *p, const gemm_plan *plan, float *wor
     for (int64_t j = 0; j < n; j += plan->nc) {
         s.n = min64(plan->nc, n - j);
         grouping by = group_columns(p->m, s.n, p->kernel, s.tail, plan->most);
-        int64_t mc = plan->mc;
-        if (by.groups == 1 && mc <= RUNG_TILE_MAX_ROWS) { /* blocks of one tile: the sweep goes from tile to tile */
-            s.rows_most = (int)mc;
-            mc = p->m;
-        }
+        int is_one_group = by.groups == 1 && plan->rows_most > 0; /* which needs no blocks of rows */
+        int64_t mc = is_one_group ? p->m : plan->mc;
+        s.rows_most = is_one_group ? plan->rows_most : rows_in_place(p);
         for (int64_t step = 0; step < p->k; step += plan->kc) {
             s.k = min64(plan->kc, p->k - step);
             rung_gemm_pack_b(p, step, j, s.k, s.n, &by, 0, by.groups, workspace);

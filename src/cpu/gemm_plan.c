@@ -358,13 +358,14 @@ static int64_t stream_columns(int64_t rows, int64_t panel, const rung_processor 
 /* Plans with one group: a tile takes all columns, so each element of A is read once. Where the hardware follows A's
  * rows they are read in runs as long as L2 has room for their part of B. Elsewhere the next tile's rows are asked for.
  */
-static void one_group(gemm_plan *plan, const rung_cpu_args *p)
+static void one_group(gemm_plan *plan, const rung_cpu_args *p, int vectors)
 {
     enum { ROWS_MOST = 12 }; /* streams that the hardware's prefetchers still follow */
     int64_t rows = rows_in_place(p);
-    plan->most = (int)divide_up(p->n, p->kernel->vl);
-    plan->mc = min64(p->kernel->max_rows[plan->most - 1], rows ? min64(rows, ROWS_MOST) : ROWS_MOST);
-    int64_t longest = p->cpu->l2_bytes / 2 / (4 * plan->most * p->kernel->vl);
+    plan->most = vectors;
+    plan->rows_most = (int)min64(p->kernel->max_rows[vectors - 1], rows ? min64(rows, ROWS_MOST) : ROWS_MOST);
+    plan->mc = plan->rows_most;
+    int64_t longest = p->cpu->l2_bytes / 2 / (4 * vectors * p->kernel->vl);
     plan->kc = even_block(p->k, p->cpu->follows_rows ? longest : 256, 8);
     plan->fetch = !p->cpu->follows_rows;
 }
@@ -444,7 +445,7 @@ static void outer_blocks(gemm_plan *plan, const rung_cpu_args *p)
 {
     int64_t panel = panel_columns(p->kernel);
     plan->split_m = 1;
-    plan->mc = p->kernel->mr;
+    plan->mc = plan->rows_most = p->kernel->mr;
     plan->kc = p->k;
     plan->nc = even_block(p->n, max64(p->cpu->l2_bytes / 2 / (4 * p->k) / panel, 1) * panel, panel);
 }
@@ -457,32 +458,30 @@ static int last_beside_packed(const rung_cpu_args *p)
     return p->trans_b && a_bytes(p) <= p->cpu->l3_bytes / L3_SHARE ? last_as_dots(p) : 0;
 }
 
-static void pack_b_blocks(gemm_plan *plan, const rung_cpu_args *product)
+static void pack_b_blocks(gemm_plan *plan, const rung_cpu_args *p)
 {
-    rung_cpu_args most = *product, *p = &most;
-    const rung_cpu_kernel *kernel = p->kernel;
     enum { ONE_GROUP_ROWS = 3 }; /* lower tiles read B more often than two groups read A */
     /* Low tiles of a transposed A take little of each line. The second group finds so many rows of so many steps in L1.
      */
     enum { TURNED_PANELS = 4, TURNED_STEPS = 256 };
     enum { IN_TURN_L1_PARTS = 4 };
-    int64_t panel = panel_columns(kernel);
-    plan->nc = p->n;
+    const rung_cpu_kernel *kernel = p->kernel;
     if (p->n > 2 * FEW) {
+        int64_t panel = panel_columns(kernel);
         plan->nc = even_block(p->n, max64(p->cpu->l2_bytes / 2 / (4 * plan->kc) / panel, 1) * panel, panel);
         plan->mc = max64(p->cpu->l2_bytes / 4 / (4 * plan->kc) / kernel->mr, 1) * kernel->mr;
         return;
     }
+    plan->nc = p->n;
     plan->split_m = 1;
     plan->mc = max64(p->cpu->l1_bytes / IN_TURN_L1_PARTS / (4 * min64(plan->kc, p->k)) / kernel->mr, 1) * kernel->mr;
     plan->last = p->n <= FEW ? last_beside_packed(p) : 0;
-    p->n -= plan->last;
-    int64_t vectors = divide_up(p->n, kernel->vl);
+    int64_t vectors = divide_up(p->n - plan->last, kernel->vl);
     if (p->trans_a && vectors > kernel->nv && vectors <= RUNG_TILE_WIDE_VECTORS && has_narrow_tiles(p)) {
         plan->mc = TURNED_PANELS * kernel->mr;
         plan->kc = even_block(p->k, TURNED_STEPS, 8);
     } else if (vectors > 0 && vectors <= RUNG_TILE_WIDE_VECTORS && kernel->max_rows[vectors - 1] >= ONE_GROUP_ROWS) {
-        one_group(plan, p);
+        one_group(plan, p, (int)vectors);
     }
 }
 
@@ -530,7 +529,7 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p)
     case PATH_TRANSPOSED:
         plan.of_b = transposed_side(p) == SIDE_B;
         plan.split_m = !plan.of_b;
-        plan.mc = kernel->mr;
+        plan.mc = plan.rows_most = kernel->mr;
         plan.nc = stream_columns(p->n, panel, p->cpu);
         plan.inner = a_bytes(p) <= p->cpu->l2_bytes / 2 ? PATH_DIRECT : PATH_STREAM;
         if (plan.inner == PATH_DIRECT) {
@@ -567,8 +566,9 @@ static int64_t path_floats(const rung_cpu_args *p, const gemm_plan *plan, gemm_p
     case PATH_TINY:
     case PATH_SHORT_ROWS: return 0;
     case PATH_DIRECT: return rung_gemm_last_floats(p, plan->last);
+    case PATH_LONG_K: return path_floats(p, plan, plan->inner, columns);
     case PATH_STREAM: floats = rung_gemm_stream_a_floats(p) + p->m * rung_gemm_stream_ld(p, plan); break;
-    case PATH_RANK: return rung_gemm_rank_floats(p, min64(plan->nc, columns));
+    case PATH_RANK: floats = rung_gemm_rank_floats(p, min64(plan->nc, columns)); break;
     case PATH_PAST:
         floats = p->k * rung_gemm_past_ld(p, plan) + (p->trans_a ? p->m * round_up(p->k, p->kernel->vl) : 0);
         break;
@@ -579,9 +579,8 @@ static int64_t path_floats(const rung_cpu_args *p, const gemm_plan *plan, gemm_p
     case PATH_PACKED:
         floats = rung_gemm_packed_a_floats(p, plan) + kc * min64(plan->nc, round_up(columns, panel));
         break;
-    case PATH_LONG_K: return path_floats(p, plan, plan->inner, columns);
     }
-    return floats + 2 * RUNG_PACK_SLACK;
+    return floats + 2 * RUNG_PACK_SLACK; /* of two operands that are packed */
 }
 
 int64_t rung_gemm_workspace(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns)
