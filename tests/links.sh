@@ -2,7 +2,7 @@
 # Every relative link and every results/ file that a document names must exist; the changelog is in order. usage: links.sh <source folder>
 cd "$1" || exit 1
 bad=0
-for page in *.md docs/*.md docs/*/*.md src/*/README.md src/*/*/README.md src/cuda/families/*/README.md tools/*/README.md; do
+for page in *.md docs/*.md docs/*/*.md src/*/*.md src/*/*/README.md src/cuda/families/*/README.md tools/*/README.md; do
     [ -e "$page" ] || continue
     folder=$(dirname "$page")
     for target in $(grep -oE '\]\([^)#: ]+' "$page" | sed 's/^](//'); do

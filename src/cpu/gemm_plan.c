@@ -127,7 +127,7 @@ static int fills_lanes_transposed(const rung_cpu_args *p)
 static gemm_side transposed_side(const rung_cpu_args *p)
 {
     enum { STEPS_LEAST = 256, STEPS_LEAST_OF_LINES = 128, L2_PARTS = 4, L2_PART_OF_FAR_L3 = 3 };
-    enum { LANES = 8, STEPS_OF_ONE_VECTOR = 48, STEPS_OF_ONE_VECTOR_AND_FAR_L3 = 160, L1_PARTS = 2 };
+    enum { LANES = 8, STEPS_OF_ONE_VECTOR = 48, L1_PARTS = 2 };
     int64_t steps = p->m % LINE_FLOATS ? STEPS_LEAST : STEPS_LEAST_OF_LINES;
     if ((p->trans_b && p->m <= FEW && p->n > 4 * FEW && p->k >= steps) || fills_lanes_transposed(p))
         return SIDE_B;
@@ -135,9 +135,9 @@ static gemm_side transposed_side(const rung_cpu_args *p)
     int is_in_l2 = max64(p->m, p->n) * p->k * 4 <= p->cpu->l2_bytes / 2;
     if ((is_narrow || is_in_l2) && is_cheaper_transposed(p))
         return SIDE_A;
-    steps = p->cpu->far_l3 ? STEPS_OF_ONE_VECTOR_AND_FAR_L3 : STEPS_OF_ONE_VECTOR;
     int64_t in_l2 = p->cpu->far_l3 ? p->cpu->l2_bytes / L2_PART_OF_FAR_L3 : L2_PARTS * p->cpu->l2_bytes;
-    int64_t near_bytes = p->n <= LANES && p->k >= steps ? L1_PARTS * p->cpu->l1_bytes : in_l2;
+    int is_one_vector = !p->cpu->far_l3 && p->n <= LANES && p->k >= STEPS_OF_ONE_VECTOR;
+    int64_t near_bytes = is_one_vector ? L1_PARTS * p->cpu->l1_bytes : in_l2;
     return p->trans_a && p->m > 4 * FEW && p->n <= FEW && a_bytes(p) > near_bytes ? SIDE_A : SIDE_NONE;
 }
 
