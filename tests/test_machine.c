@@ -214,7 +214,7 @@ static void a_line_of_a_quota(void **state)
     static const struct {
         const char *max;
         int cpus;
-    } second[] = {{"100000 100000\n", 1}, {"100001 100000\n", 2},  {"1 100000\n", 1},  {"250000 50000\n", 5},
+    } second[] = {{"100000 100000\n", 1}, {"100001 100000\n", 2},  {"1 100000\n", 1},   {"250000 50000\n", 5},
                   {"0 100000\n", 64},     {"max 100000\n", 64},    {"-1 100000\n", 64}, {"100000 0\n", 64},
                   {"100000\n", 64},       {"9000000 100000\n", 64}};
     for (size_t i = 0; i < sizeof second / sizeof *second; i++) {
@@ -289,7 +289,8 @@ static void the_tightest_limit_counts(void **state)
         wanted = cpus = 1 + drawn[0] % 40;
         put(drawn[1] % 2 ? "0::/a/b/c\n" : "0::/a/b\n", "/proc/self/cgroup");
         for (int g = 0; g < 4; g++) {
-            const int quota = drawn[2 + g] % 3 ? 1 + drawn[2 + g] / 3 % 4000000 : 0, period = 1000 + drawn[6 + g] % 400000;
+            const int quota = drawn[2 + g] % 3 ? 1 + drawn[2 + g] / 3 % 4000000 : 0,
+                      period = 1000 + drawn[6 + g] % 400000;
             char line[64];
             if (quota)
                 snprintf(line, sizeof line, "%d %d\n", quota, period);
@@ -346,10 +347,11 @@ static void features_have_names(void **state)
         assert_int_equal(rung_cpu_check_features(), is_known ? RUNG_SUCCESS : RUNG_INVALID_ARGUMENT);
         if (!is_known) {
             char words[160];
-            snprintf(words, sizeof words,
-                     "RUNG_CPU_FEATURES is '%s': set it to avx512, avx2, neon (several with commas between) or none, or "
-                     "unset it",
-                     names);
+            snprintf(
+                words, sizeof words,
+                "RUNG_CPU_FEATURES is '%s': set it to avx512, avx2, neon (several with commas between) or none, or "
+                "unset it",
+                names);
             assert_string_equal(rung_last_error(), words);
             continue;
         }

@@ -22,7 +22,20 @@
 
 /* ---- calls that fail ---- */
 
-typedef enum call { NO_CALL, CALLOC, MALLOC, SOCKET, BIND, LISTEN, ACCEPT, CONNECT, GETADDRINFO, SEND, RECV, POLL } call;
+typedef enum call {
+    NO_CALL,
+    CALLOC,
+    MALLOC,
+    SOCKET,
+    BIND,
+    LISTEN,
+    ACCEPT,
+    CONNECT,
+    GETADDRINFO,
+    SEND,
+    RECV,
+    POLL
+} call;
 enum { CALLS = POLL + 1 };
 
 static const char *const names[CALLS] = {"no call", "calloc",  "malloc",      "socket", "bind", "listen",
@@ -363,12 +376,13 @@ static void any_call_may_fail(void **state)
     assert_true(failed > 50);
 }
 
-/* A rank that cannot send learns what is wrong from what has arrived before. All others hear it from rank 0, unless it is
- * that one. */
+/* A rank that cannot send learns what is wrong from what has arrived before. All others hear it from rank 0, unless it
+ * is that one. */
 static void who_cannot_send_says_why(void **state)
 {
     (void)state;
-    static const int pairs[][2] = {{0, 1}, {0, 2}, {1, 0}, {2, 0}, {0, 0}, {1, 1}, {2, 2}}; /* who has burnt, who is mute */
+    static const int pairs[][2] = {{0, 1}, {0, 2}, {1, 0}, {2, 0},
+                                   {0, 0}, {1, 1}, {2, 2}}; /* who has burnt, who is mute */
     for (size_t p = 0; p < sizeof pairs / sizeof *pairs; p++) {
         const int who = pairs[p][0], mute = pairs[p][1];
         rank ranks[RANKS];
@@ -393,8 +407,7 @@ int main(void)
     alarm(280); /* a rank that waits for ever */
     pthread_barrier_init(&is_listening, NULL, RANKS);
     pthread_barrier_init(&has_told, NULL, RANKS);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_fails), cmocka_unit_test(each_call_that_fails_is_told),
-        cmocka_unit_test(any_call_may_fail), cmocka_unit_test(who_cannot_send_says_why)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_fails), cmocka_unit_test(each_call_that_fails_is_told),
+                                       cmocka_unit_test(any_call_may_fail), cmocka_unit_test(who_cannot_send_says_why)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
