@@ -214,7 +214,9 @@ static void workspaces_are_apart_and_kept(void **state)
                 assert_true(now[s][f] == (float)s);
         largest = sizes[i] > largest ? sizes[i] : largest;
     }
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* which end the program there */
     assert_int_equal(rung_pool_reserve(pool, 1, INT64_MAX / 8), 0); /* there is not so much */
+#endif
     assert_int_equal(rung_pool_reserve(pool, 3, 100), 1);
     rung_pool_destroy(pool);
 }
