@@ -48,6 +48,7 @@ gpu lens l01_naive 16x16x16 --html out
 gpu verify --device gpu --no-vendor --kernel l01_naive --case NN:5x7x3:row,pad=1
 gpu tune 8x8x8 --budget-ms 1 --candidates 1
 gpu profile --no-counters l01_naive 16x16x16
+gpu profile l01_naive 1024x1024x1024 --counters counters --no-counters
 gpu bench --device gpu --budget-ms 1 --against= 8x8x8
 gpu explain --gpu h200 64x64x64
 """.strip().splitlines()
@@ -128,6 +129,7 @@ def prepare(bench):
     (bench.work / "shapes").write_text("NN 9 7 5\nTN 16 8 4\n")
     (bench.work / "bits").write_text("c01_naive NN:5x7x3:row\n")
     shutil.copy(HERE.parent / "transcripts" / "results.jsonl", bench.work / "rows")
+    shutil.copy(HERE.parent.parent / "results" / "counters-1024-h200.jsonl", bench.work / "counters")
     start = HERE.parent.parent / "learn"
     shutil.copy(sorted(start.glob("e01*/start.cu"))[0], bench.work / "start.cu")
 

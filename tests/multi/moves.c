@@ -77,6 +77,8 @@ static void say_end(rung_multi *multi, rung_status status)
     const int count = rung_multi_spans(multi, &spans);
     for (int i = 0; i < count; i++)
         lanes = mix_text(mix_text(mix_number(lanes, spans[i].rank), spans[i].lane), spans[i].what);
+    if (rung_multi_trace(multi, 0) != RUNG_SUCCESS || rung_multi_spans(multi, &spans) != count)
+        gpu->faults++; /* turned off, a trace keeps what it has */
     size_t length = strlen(said);
     snprintf(said + length, sizeof said - length, ": %s moved %lld given %08x calls %08x %d spans %08x",
              status == RUNG_SUCCESS ? "done," : rung_last_error(), (long long)moved, folded(given), folded(log), count,
