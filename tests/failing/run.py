@@ -22,7 +22,7 @@ SECONDS = 60
 
 # Commands, one of each verb and of each of its ways at least; "gpu": with the lens as the GPU.
 COMMANDS = """
-list --backend cpu
+list
 list --format json -o out
 explain --device cpu 64x64x64
 explain --device cpu 300x200x100:TN --format json -o out
