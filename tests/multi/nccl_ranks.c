@@ -391,6 +391,7 @@ static int refused(void)
                 {"ncclGroupEnd", "failed: internal error", 0},
                 {"later ncclGroupEnd", "failed: internal error", 0}};
     const double timeout_s = 5.0;
+    int files = 0; /* after the first failure, which opens what stays open */
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
         rung_multi *multi = NULL;
         const int in_pieces = strcmp(each[i].call, "ncclSend") == 0 || strcmp(each[i].call, "ncclRecv") == 0;
@@ -414,8 +415,10 @@ static int refused(void)
         if (multi)
             parts_drop(multi, &p);
         rung_multi_destroy(multi);
-        if (!right) {
-            fprintf(stderr, "rank %d: where %s fails: %s\n", me, each[i].call, rung_last_error());
+        files = i == 0 ? open_files() : files;
+        if (!right || open_files() != files) {
+            fprintf(stderr, "rank %d: where %s fails %d files are open, not %d: %s\n", me, each[i].call, open_files(),
+                    files, rung_last_error());
             return 0;
         }
     }
