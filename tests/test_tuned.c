@@ -3,6 +3,7 @@
 #include "core/status.h"
 #include "core/tuned.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,9 +42,22 @@ int __wrap_fclose(FILE *file)
     return fails_close ? EOF : result;
 }
 
+static int files_before;
+
+static int open_files(void)
+{
+    int count = 0;
+    DIR *files = opendir("/proc/self/fd");
+    while (files && readdir(files))
+        count++;
+    closedir(files);
+    return count;
+}
+
 static int open_folder(void **state)
 {
     (void)state;
+    files_before = open_files();
     assert_non_null(mkdtemp(folder));
     setenv("RUNG_CACHE_DIR", folder, 1);
     snprintf(path, sizeof path, "%s/tuned-nvidia-h200--driver-13000.jsonl", folder);
@@ -305,6 +319,12 @@ static void the_file_lies_in_the_first_folder_that_is_named(void **state)
     setenv("RUNG_CACHE_DIR", folder, 1);
 }
 
+static void no_file_stays_open(void **state)
+{
+    (void)state;
+    assert_int_equal(open_files(), files_before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -312,6 +332,7 @@ int main(void)
         cmocka_unit_test(of_a_damaged_or_foreign_file_nothing_is_taken),
         cmocka_unit_test(what_was_there_stays),
         cmocka_unit_test(the_file_lies_in_the_first_folder_that_is_named),
+        cmocka_unit_test(no_file_stays_open), /* the last of them */
     };
     return cmocka_run_group_tests(tests, open_folder, close_folder);
 }

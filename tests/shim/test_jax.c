@@ -31,7 +31,7 @@ struct xla_execution {
 enum { GPUS = 2 };
 static rung_context *played[GPUS];
 static void *streams[GPUS];
-static int contexts; /* that are there */
+static int contexts;      /* that are there */
 static int math_set = -1; /* by the last call that set it */
 
 rung_status rung_context_create(rung_context **context, const rung_config *config)
