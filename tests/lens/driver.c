@@ -118,6 +118,17 @@ static void launches(void)
     }
     expect(CALL(cuFuncSetAttribute, f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 228 * 1024),
            CUDA_ERROR_INVALID_VALUE, "more shared memory than there is");
+    static rung_args lost; /* a product whose A is nowhere */
+    lost.m = lost.n = lost.k = lost.lda = lost.ldb = lost.ldc = 1;
+    lost.a = (const float *)(uintptr_t)0x1000;
+    void *its[] = {&lost};
+    CUlaunchConfig one = {
+        .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 256, .blockDimY = 1, .blockDimZ = 1};
+    for (int i = 0; i < 2; i++) {
+        expect(CALL(cuLaunchKernelEx, &one, f, its, NULL), CUDA_ERROR_ILLEGAL_ADDRESS, "memory that is nowhere");
+        expect(CALL(cuLaunchKernelEx, &one, f, parameters, NULL), CUDA_SUCCESS,
+               "the launch after one that was stopped");
+    }
 }
 
 /* A kernel that does not wait for the one before it may not overlap it: the first rung uses memory at once. */
