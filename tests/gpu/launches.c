@@ -52,6 +52,8 @@ static int draw(int below)
  * whole fours. */
 static int near_powers; /* sizes are powers of two, one less, or one more: where rules change what they say */
 
+static int are_tall; /* m or n passes what other products reach: rules that count a chip's threads say something else */
+
 static int64_t draw_size(int powers)
 {
     int64_t least = (int64_t)1 << draw(powers), size = least + draw((int)least);
@@ -88,6 +90,11 @@ static rung_gemm draw_product(call *c)
             *(draw(3) ? &g.k : draw(2) ? &g.m : &g.n) <<= draw(14);
         if (draw(6) == 0)
             *(draw(2) ? &g.m : &g.n) = 1;
+        if (are_tall) {
+            g.m = 12000 + draw(4000), g.n = 1 + draw(250), g.k = 32 * (1 + draw(8));
+            if (draw(2))
+                g.n = g.m, g.m = 1 + draw(250);
+        }
         g.batch = draw(3) ? 1 : 1 + draw(MOST_BATCH);
         const int a_lines = row != (g.trans_a == RUNG_TRANS), b_lines = row != (g.trans_b == RUNG_TRANS);
         lines[0] = a_lines ? g.m : g.k, lines[1] = b_lines ? g.k : g.n, lines[2] = row ? g.m : g.n;
@@ -132,6 +139,7 @@ static void say_call(call *c)
              "%s sm_%d %s %s %c%c %lldx%lldx%lld ld %lld,%lld,%lld batch %lld%s%s%s bias %d act %d alpha %g beta %g "
              "limit %lld%s memory %lld:",
              near_powers ? "edges"
+             : are_tall  ? "tall"
              : c->kernel ? c->kernel
                          : "planned",
              c->arch, maths[c->math], g->layout == RUNG_ROW_MAJOR ? "row" : "col", g->trans_a == RUNG_TRANS ? 'T' : 'N',
@@ -333,8 +341,11 @@ static void tell(const char *kernel, int arch, int printed, int summed_up, int e
         if (i >= printed)
             all = mix_text(all, c.said);
     }
-    printf("%s%s sm_%d: %d more products %08x\n", near_powers ? "edges-" : "", kernel ? kernel : "planned", arch,
-           summed_up, folded(all));
+    printf("%s%s sm_%d: %d more products %08x\n",
+           near_powers ? "edges-"
+           : are_tall  ? "tall-"
+                       : "",
+           kernel ? kernel : "planned", arch, summed_up, folded(all));
 }
 
 static void find(void *stand_in, const char *name, void *function)
@@ -392,6 +403,17 @@ int main(int count, char **words)
         dice = 8;
         if (k->backend == RUNG_BACKEND_CUDA && k->role == RUNG_PRODUCTION)
             tell(k->name, 90, 0, 60, every);
+    }
+    near_powers = 0, are_tall = 1;
+    for (int i = 0; i < 2; i++) {
+        dice = (uint64_t)archs[i];
+        tell(NULL, archs[i], 6, 100, every);
+    }
+    for (int i = 0; i < rung_kernel_count(); i++) {
+        const rung_kernel *k = rung_kernel_at(i);
+        dice = 9;
+        if (k->backend == RUNG_BACKEND_CUDA && k->role == RUNG_PRODUCTION)
+            tell(k->name, 90, 0, 20, every);
     }
     if (gpu->faults)
         printf("%d faults\n", gpu->faults);
