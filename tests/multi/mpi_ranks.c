@@ -2,7 +2,6 @@
  * ScaLAPACK's psgemm on the same layouts), bits (rank 0 prints a hash of the result), mismatch, killed, stopped. */
 #include "ranks.h"
 
-#include <dirent.h>
 #include <mpi.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -60,24 +59,19 @@ static int agrees(const layout_case *t, const rung_matrix d[3], const float *a, 
 }
 #endif
 
-static rung_multi *open_with(int threads, double timeout_s)
+static rung_multi *open_multi(double timeout_s)
 {
     rung_multi *multi;
     rung_multi_config config;
     rung_multi_config_init(&config);
     config.transport = RUNG_TRANSPORT_MPI;
-    config.threads = threads;
+    config.threads = 1;
     config.timeout_s = timeout_s;
     if (rung_multi_create(&multi, &config) != RUNG_SUCCESS) {
         fprintf(stderr, "rank %d: no context: %s\n", me, rung_last_error());
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
     return multi;
-}
-
-static rung_multi *open_multi(double timeout_s)
-{
-    return open_with(1, timeout_s);
 }
 
 static int one_case(rung_multi *multi, const layout_case *t, int one_grid)
@@ -116,17 +110,6 @@ static int layouts(int cases)
     return right;
 }
 
-static int threads_here(void)
-{
-    int count = 0;
-    DIR *tasks = opendir("/proc/self/task");
-    for (const struct dirent *entry; tasks && (entry = readdir(tasks));)
-        count += entry->d_name[0] != '.';
-    if (tasks)
-        closedir(tasks);
-    return count;
-}
-
 /* Several panels, and more than one message segment a panel. */
 static layout_case large(int rows, int cols)
 {
@@ -134,25 +117,6 @@ static layout_case large(int rows, int cols)
     memcpy(t.mb, (int64_t[]){96, 200, 96}, sizeof t.mb);
     memcpy(t.nb, (int64_t[]){200, 128, 128}, sizeof t.nb);
     return t;
-}
-
-/* Ranks of one machine that are told of no number of threads start no more than their part of its cores. */
-static int shares_cores(void)
-{
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN), most = cores / ranks > 1 ? cores / ranks : 1;
-    layout_case t = large(ranks, 1);
-    if (getenv("RUNG_NUM_THREADS") || getenv("OMP_NUM_THREADS"))
-        return 1;
-    rung_multi *multi = open_with(0, 60.0);
-    const int before = threads_here();
-    int right = one_case(multi, &t, 0);
-    const int started = threads_here() - before;
-    if (started > most - 1) {
-        fprintf(stderr, "rank %d of %d started %d threads on a machine of %ld cores\n", me, ranks, started, cores);
-        right = 0;
-    }
-    rung_multi_destroy(multi);
-    return right;
 }
 
 static int bits(int rows, int cols)
@@ -331,7 +295,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &me);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (strcmp(mode, "layouts") == 0)
-        right = layouts(argc > 2 ? atoi(argv[2]) : 100) && shares_cores();
+        right = layouts(argc > 2 ? atoi(argv[2]) : 100);
     else if (strcmp(mode, "bits") == 0 && argc > 3)
         right = bits(atoi(argv[2]), atoi(argv[3]));
     else if (strcmp(mode, "mismatch") == 0)
