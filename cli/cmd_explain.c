@@ -38,7 +38,10 @@ static int print_plan(const rung_plan *plan, const lab_shape *s, cli_format form
     char *text = malloc((size_t)length + 1);
     if (!text)
         return cli_fail("no memory for the plan's text (%d bytes)", length);
-    rung_plan_print(plan, text, (size_t)length + 1);
+    if (rung_plan_print(plan, text, (size_t)length + 1) > length) { /* the first time it had no memory for its list */
+        free(text);
+        return cli_fail("no memory to list the candidates");
+    }
     if (format == CLI_TABLE) {
         fputs(text, stdout);
         format = CLI_COPY_ONLY;

@@ -116,7 +116,8 @@ typedef struct rung_span {
 } rung_span;
 
 RUNG_API rung_status rung_multi_trace(rung_multi *multi, int on); /* turning it on forgets earlier spans */
-/* Spans of the ranks that this process holds; they stay valid until the next call. */
+/* Spans of the ranks that this process holds, at most 2^20, fewer where memory runs short; they stay valid until the
+ * next call. */
 RUNG_API int rung_multi_spans(const rung_multi *multi, const rung_span **spans);
 
 #ifdef __cplusplus

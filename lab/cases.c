@@ -180,6 +180,18 @@ static void add_data(maker *x)
     }
 }
 
+/* Results of which most lie below the normal range: what flushes them to zero is no IEEE arithmetic. They are few, so
+ * that each has a bound of its own, which allows for roundings there: alpha may meet each product, or their sum. */
+static void add_small_results(maker *x)
+{
+    lab_case c;
+    lab_case_init(&c);
+    c.layout = RUNG_ROW_MAJOR;
+    c.m = 31, c.n = 29, c.k = 4;
+    c.alpha = 1.5e-38f;
+    push(x, &c);
+}
+
 static void add_batches(maker *x)
 {
     static const int64_t shapes[][4] = {{16, 16, 16, 7}, {33, 31, 17, 5}, {64, 64, 64, 9},   {130, 70, 50, 3},
@@ -401,6 +413,7 @@ rung_status lab_cases_for(const rung_kernel *kernel, rung_math math, rung_backen
     add_scalars(&x);
     add_shapes(&x);
     add_data(&x);
+    add_small_results(&x);
     add_batches(&x);
     add_epilogues(&x);
     add_accuracy(&x);

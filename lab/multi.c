@@ -114,25 +114,26 @@ static void hash_chunks(void *state, int64_t first, int64_t end)
     }
 }
 
-static uint64_t hash_of(const lab_whole *w)
+static rung_status hash_of(const lab_whole *w, uint64_t *bits)
 {
     int64_t count = w->shape.m * w->shape.n, chunks = (count + HASH_CHUNK - 1) / HASH_CHUNK;
     hashing h = {(const uint32_t *)w->c, malloc((size_t)chunks * sizeof(uint64_t)), count};
     uint64_t hash = 0;
     if (!h.sums)
-        return 0;
+        return lab_fail(RUNG_OUT_OF_MEMORY, "no memory for the sums of %lld pieces of C", (long long)chunks);
     lab_parallel(lab_all_cores(), chunks, hash_chunks, &h);
     for (int64_t i = 0; i < chunks; i++)
         hash = (hash ^ h.sums[i]) * 0x9e3779b97f4a7c15u + 1;
     free(h.sums);
-    return hash;
+    *bits = hash;
+    return RUNG_SUCCESS;
 }
 
 static rung_status judge(const lab_whole *w, rung_math math, lab_multi_row *row)
 {
     if (!w->c)
         return RUNG_SUCCESS;
-    row->bits = hash_of(w);
+    LAB_TRY(hash_of(w, &row->bits));
     return lab_projection(w, math, &row->error_u, &row->bound_u);
 }
 

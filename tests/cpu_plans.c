@@ -453,6 +453,30 @@ static void tell(const machine *on, int trans_a, int trans_b, int every)
            trans_b ? 'T' : 'N', PLANNED, (unsigned)(plans ^ plans >> 32));
 }
 
+/* Tells how many threads products and batches of them would take, of sixteen. No worker spins here yet. */
+static void tell_threads(const machine *on)
+{
+    enum { PRINTED = 4, SUMMED_UP = 2000, THREADS = 16 };
+    uint64_t sum = 0;
+    for (int i = 0; i < PRINTED + SUMMED_UP; i++) {
+        const walk w = {.size = {1 << draw(12), 1 << draw(12), 1 << draw(12)}};
+        rung_cpu_note said = {0};
+        rung_cpu_args p = args_at(on, &w, w.size[0], i & 1, i >> 1 & 1);
+        p.threads = THREADS;
+        p.batch = draw(3) ? 1 : 1 + draw(300);
+        p.note = &said;
+        if (rung_cpu_gemm(&p) != RUNG_SUCCESS)
+            exit(2);
+        if (i < PRINTED)
+            printf("%s %s threads of %lld products %lldx%lldx%lld: %d, %s\n", on->processor, on->family,
+                   (long long)p.batch, (long long)p.m, (long long)p.n, (long long)p.k, said.threads, said.path);
+        sum = mix(sum, said.threads);
+        for (const char *at = said.path; *at; at++)
+            sum = mix(sum, *at);
+    }
+    printf("%s %s threads of %d more; %08x\n", on->processor, on->family, SUMMED_UP, (unsigned)(sum ^ sum >> 32));
+}
+
 static float *reserve(void)
 {
     void *at = mmap(NULL, (size_t)OPERAND_FLOATS * 4, PROT_READ | PROT_WRITE,
@@ -498,6 +522,8 @@ int main(int count, char **words)
             record_1(&on.half);
             on.kernel.half = &on.half;
         }
+        drawn = 20261127;
+        tell_threads(&on);
         drawn = 20261126; /* the same walks on each */
         for (int trans = 0; trans < 4; trans++)
             tell(&on, trans & 1, trans >> 1, count > 1 && strcmp(words[1], "every") == 0);

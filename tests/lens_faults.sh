@@ -33,6 +33,13 @@ look edge_left_out 1 "C\[36\]\[0\] was never written"
 "$rung" lens --file "$folder/edge_left_out.cu" --tile 16x16 --threads 256 20x20x8 >"$out" 2>&1
 [ $? = 1 ] && grep -q 'C\[[0-9]*\]\[[0-9]*\] was never written' "$out" || { echo "FAIL edge_left_out without --all:"; tail -n 1 "$out"; failed=1; }
 look wrong_edge 1 "C\[36\]\[40\] is .*, not .* (off by .* u, allowed 53;"
+look wrong_stride 1 "line 11: reads B\[45\]\[0\] (or B\[44\]\[41\]), but B is 45 x 41"
+look transposed 1 "line 25: writes C\[37\]\[0\] (or C\[36\]\[41\]), but C is 37 x 41"
+look reads_c 1 "C\[0\]\[0\] was never written" # what it holds is computed from what nobody wrote
+look forgets_beta 0 "worst error"
+look forgets_beta 1 "C\[0\]\[0\] is .*, not .* (off by .* u, allowed 53;" --beta -0.5
+look two_writers 1 "C\[0\]\[0\] is .*, not .* (off by .* u, allowed 53;"
+look one_less 1 "C\[0\]\[15\] is .*, not .* (off by .* u, allowed 53;"
 look not_a_number 1 "C\[18\]\[20\] is not a number"
 look changed_input 1 "operand A was changed"
 look errs_50 0 "worst error [45][0-9][.].* u; nothing out of bounds"

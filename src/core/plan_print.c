@@ -45,8 +45,10 @@ static void print_problem(text *t, const rung_problem *p, const rung_gemm *g)
 static void print_ranking(text *t, const rung_plan *plan)
 {
     rung_candidate *candidates = calloc(RUNG_PLAN_CANDIDATES, sizeof *candidates);
-    if (!candidates)
+    if (!candidates) {
+        put(t, "ranking    no memory to list %d candidates\n", RUNG_PLAN_CANDIDATES);
         return;
+    }
     const rung_context *context = plan->context;
     int count = rung_rank(context->backend, context->state, &plan->problem, candidates, RUNG_PLAN_CANDIDATES);
     put(t, "ranking    predicted us  kernel\n");

@@ -173,12 +173,18 @@ static int has_work(int number)
     return 0;
 }
 
+/* Workers sleep on one futex, each under a bit of its own as far as there are bits. */
+static uint32_t bit_of(int number)
+{
+    return (uint32_t)1 << number % 32;
+}
+
 static void sleep_until_woken(int number)
 {
     uint32_t seen = atomic_load(&crew.wake);
     atomic_fetch_add(&crew.sleepers, 1);
     if (!has_work(number) && !atomic_load(&crew.stop))
-        syscall(SYS_futex, &crew.wake, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+        syscall(SYS_futex, &crew.wake, FUTEX_WAIT_BITSET_PRIVATE, seen, NULL, NULL, bit_of(number));
     atomic_fetch_sub(&crew.sleepers, 1);
 }
 
@@ -224,11 +230,14 @@ static void forget_parents_workers(void)
     atomic_store(&crew.sleepers, 0);
 }
 
+/* Wakes workers 1 ... count. There may be others, which the job has no run for: woken in their place, they would leave
+ * the caller alone with all the tasks. */
 static void wake_workers(int count)
 {
+    uint32_t bits = count < 31 ? (((uint32_t)1 << count) - 1) << 1 : UINT32_MAX;
     atomic_fetch_add(&crew.wake, 1);
     if (atomic_load(&crew.sleepers) > 0)
-        syscall(SYS_futex, &crew.wake, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+        syscall(SYS_futex, &crew.wake, FUTEX_WAKE_BITSET_PRIVATE, INT_MAX, NULL, NULL, bits);
 }
 
 int rung_pool_is_hot(void)

@@ -23,14 +23,16 @@ import run
 from draw import places_in, tests_named
 from run import Fault, read_list, read_lists
 
-DRAWN = "src/core/ src/cpu/ src/cuda/driver/ src/cuda/host/ src/cuda/families/ src/multi/ shim/ lab/".split()
+DRAWN = "src/core/ src/cpu/ src/cuda/driver/ src/cuda/host/ src/cuda/families/ src/multi/ shim/ lab/ cli/".split()
 DEVICE = re.compile(r"/device/|families/[a-z]+/(?!accurate|recall|plan)\w+\.h$")  # what a GPU runs
 # The tables and properties of an area, whatever the lists name: what a line in core can break shows in what every backend does.
-BESIDE = {"src/core/": ["alloc", "blas", "calls", "cpu_plans", "gpu_alloc", "gpu_launches", "multi_moves", "predictions"],
-          "src/cpu/": ["alloc", "blas_plain", "calls", "cpu_plans"],
+BESIDE = {"src/core/": ["alloc", "blas", "calls", "cpu_plans", "failing_calls", "gpu_alloc", "gpu_launches", "multi_moves", "predictions", "tuned"],
+          "src/cpu/": ["alloc", "blas_plain", "calls", "cpu_plans", "machine", "pool"],
           "src/cuda/": ["gpu_alloc", "gpu_launches", "gpu_walk", "multi_moves", "predictions"],
-          "src/multi/": ["calls", "gpu_alloc", "multi", "multi_moves", "multi_mpi_layouts", "multi_nccl_bits", "multi_nccl_lives"],
-          "shim/": ["blas_translation", "shim_cublas_abi", "shim_few_memory"]}
+          "src/multi/": ["calls", "gpu_alloc", "multi", "multi_control", "multi_moves", "multi_mpi_layouts", "multi_nccl_bits", "multi_nccl_lives"],
+          "shim/": ["blas_translation", "shim_cublas_abi", "shim_few_memory", "shim_jax"],
+          "lab/": ["failing_calls", "lab_text", "tried"],
+          "cli/": ["exit_codes", "failing_calls"]}
 MOST_OBJECTS = 20  # that are compiled for one change
 UNMEASURED_SECONDS = 2.0  # that a test is taken to last of which the suite's table says nothing, or 0
 TRIES = 3  # changes of a line that are tried until one compiles to other code

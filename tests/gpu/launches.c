@@ -1,8 +1,10 @@
 /* Tells what the CUDA backend's host side does for drawn products, in front of the stand-in for libcuda: which kernel,
  * its launches, a sum over all that launches, copies and fills are given, one over the names of the driver's calls in
  * their order, and one over the plan as it is printed; of a kernel that refuses, the sentence. Every production kernel
- * and the planner's own choice is asked, with operands on the device and in host memory. tests/gpu/launches.sh compares
- * this with results/launches-gpu.txt. usage: launches STAND_IN [every] (every: also the products that are summed up) */
+ * and the planner's own choice is asked, with operands on the device and in host memory; of some products also the
+ * least workspace limit that leaves their plan as it is, and what is said where one of the driver's calls fails, and
+ * done when the same is asked for again. tests/gpu/launches.sh compares this with results/launches-gpu.txt. usage:
+ * launches STAND_IN [every] (every: also the products that are summed up) */
 #include "fake_libcuda.h"
 #include "sums.h"
 #include "rung.h"
@@ -17,6 +19,7 @@
 #include <string.h>
 
 enum { OPERAND_FLOATS = 1 << 22, PLAN_BYTES = 1 << 16, MOST_BATCH = 8 };
+enum { LIMITS_OF = 5, FAILS_OF = 3 }; /* of so many products, for time's sake, one */
 
 static fake *gpu;
 static float *on_device[3], *on_host[3];
@@ -29,6 +32,7 @@ typedef struct call {
     int arch, in_host, arrays, device_scalars;
     int huge;       /* it is planned and not run: there is no memory for it here */
     int capturing;  /* into a graph */
+    int number;     /* among those of its kernel */
     int64_t memory; /* bytes that the device still gives; negative: enough */
     rung_math math;
     int64_t limit;
@@ -47,6 +51,8 @@ static int draw(int below)
 /* Draws a size between 1 and 2^powers - 1, as often between 1 and 2 as in the upper half; half of the larger ones are
  * whole fours. */
 static int near_powers; /* sizes are powers of two, one less, or one more: where rules change what they say */
+
+static int are_tall; /* m or n passes what other products reach: rules that count a chip's threads say something else */
 
 static int64_t draw_size(int powers)
 {
@@ -84,6 +90,11 @@ static rung_gemm draw_product(call *c)
             *(draw(3) ? &g.k : draw(2) ? &g.m : &g.n) <<= draw(14);
         if (draw(6) == 0)
             *(draw(2) ? &g.m : &g.n) = 1;
+        if (are_tall) {
+            g.m = 12000 + draw(4000), g.n = 1 + draw(250), g.k = 32 * (1 + draw(8));
+            if (draw(2))
+                g.n = g.m, g.m = 1 + draw(250);
+        }
         g.batch = draw(3) ? 1 : 1 + draw(MOST_BATCH);
         const int a_lines = row != (g.trans_a == RUNG_TRANS), b_lines = row != (g.trans_b == RUNG_TRANS);
         lines[0] = a_lines ? g.m : g.k, lines[1] = b_lines ? g.k : g.n, lines[2] = row ? g.m : g.n;
@@ -128,6 +139,7 @@ static void say_call(call *c)
              "%s sm_%d %s %s %c%c %lldx%lldx%lld ld %lld,%lld,%lld batch %lld%s%s%s bias %d act %d alpha %g beta %g "
              "limit %lld%s memory %lld:",
              near_powers ? "edges"
+             : are_tall  ? "tall"
              : c->kernel ? c->kernel
                          : "planned",
              c->arch, maths[c->math], g->layout == RUNG_ROW_MAJOR ? "row" : "col", g->trans_a == RUNG_TRANS ? 'T' : 'N',
@@ -178,6 +190,83 @@ static void add_limited(call *c, rung_context *context, int64_t bytes)
     rung_plan_destroy(plan);
 }
 
+/* Returns a sum over the plan where so much workspace is allowed, or over the sentence that refuses. */
+static uint64_t plan_within(const call *c, rung_context *context, int64_t limit)
+{
+    char text[PLAN_BYTES];
+    rung_plan *plan = NULL;
+    rung_status status = rung_context_set_workspace_limit(context, limit);
+    if (status == RUNG_SUCCESS)
+        status = c->kernel ? rung_plan_create_kernel(&plan, context, &c->gemm, c->kernel)
+                           : rung_plan_create(&plan, context, &c->gemm);
+    if (status == RUNG_SUCCESS)
+        rung_plan_print(plan, text, sizeof text);
+    uint64_t sum = mix_text(1, status == RUNG_SUCCESS ? text : rung_last_error());
+    rung_plan_destroy(plan);
+    return sum;
+}
+
+/* Adds the least limit that leaves the plan as it is without one: what a plan counts against the limit shows there, to
+ * the byte, also where it counts more than it takes. */
+static void add_least_limit(call *c, rung_context *context)
+{
+    const int64_t most = (int64_t)1 << 36;
+    const uint64_t wanted = plan_within(c, context, most);
+    int64_t low = 0, high = most; /* 0 is no limit; it is not asked */
+    char text[48];
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        *(plan_within(c, context, middle) == wanted ? &high : &low) = middle;
+    }
+    snprintf(text, sizeof text, "least limit %lld", (long long)high);
+    add(c, text);
+}
+
+/* Makes one of the driver's calls of a run fail, in a context of its own, and adds which one, what is said, and what
+ * the next run gives. */
+static void add_failing_run(call *c, const rung_config *config)
+{
+    static const int results[] = {1, 2, 700, 719};
+    rung_context *context = NULL;
+    rung_plan *plan = NULL;
+    char text[64];
+    const uint64_t sum = mix_text(1, c->said);
+    if (c->huge)
+        return;
+    rung_status status = rung_context_create(&context, config);
+    if (status == RUNG_SUCCESS)
+        status = c->kernel ? rung_plan_create_kernel(&plan, context, &c->gemm, c->kernel)
+                           : rung_plan_create(&plan, context, &c->gemm);
+    gpu->calls = 0;
+    if (status == RUNG_SUCCESS)
+        status = rung_plan_run(plan, &c->gemm);
+    if (status == RUNG_SUCCESS)
+        status = rung_context_synchronize(context);
+    const long calls = gpu->calls;
+    if (status == RUNG_SUCCESS && calls > 0) {
+        rung_context_destroy(context); /* what the first run of a context does is what fails */
+        if (rung_context_create(&context, config) != RUNG_SUCCESS)
+            exit(2);
+        rung_plan_destroy(plan);
+        if ((c->kernel ? rung_plan_create_kernel(&plan, context, &c->gemm, c->kernel)
+                       : rung_plan_create(&plan, context, &c->gemm)) != RUNG_SUCCESS)
+            exit(2);
+        gpu->calls = 0;
+        gpu->fail_call = 1 + (long)(sum % (uint64_t)calls);
+        gpu->fail_result = results[sum / (uint64_t)calls % 4];
+        snprintf(text, sizeof text, "call %ld of %ld gives %d:", gpu->fail_call, calls, gpu->fail_result);
+        add(c, text);
+        status = rung_plan_run(plan, &c->gemm);
+        if (status == RUNG_SUCCESS)
+            status = rung_context_synchronize(context);
+        add(c, status == RUNG_SUCCESS ? "done" : rung_last_error());
+        gpu->fail_call = 0;
+        add_run(c, context, plan);
+    }
+    rung_plan_destroy(plan);
+    rung_context_destroy(context);
+}
+
 /* A plan runs twice: where little memory is left or a graph is captured, and as usual. Plans are remembered by a
  * thread, buffers by a context: each product has new ones. */
 static void *run(void *of)
@@ -223,9 +312,13 @@ static void *run(void *of)
     const int64_t beside[] = {-1, 0, RUNG_TICKET_BYTES - 1, RUNG_TICKET_BYTES}; /* some families count counters, too */
     for (size_t i = 0; i < sizeof beside / sizeof *beside && bytes > 1; i++)
         add_limited(c, context, bytes + beside[i]);
+    if (bytes > 1 && c->number % LIMITS_OF == 0)
+        add_least_limit(c, context);
     rung_context_destroy(context);
     snprintf(sum, sizeof sum, "end %08x", folded(mix_text(1, gpu->log)));
     add(c, sum);
+    if (c->number % FAILS_OF == 0)
+        add_failing_run(c, &config);
     return NULL;
 }
 
@@ -239,6 +332,7 @@ static void tell(const char *kernel, int arch, int printed, int summed_up, int e
     for (int i = 0; i < printed + summed_up; i++) {
         pthread_t thread;
         c.kernel = kernel;
+        c.number = i;
         c.arch = arch;
         if (pthread_create(&thread, NULL, run, &c) || pthread_join(thread, NULL))
             exit(2);
@@ -247,8 +341,11 @@ static void tell(const char *kernel, int arch, int printed, int summed_up, int e
         if (i >= printed)
             all = mix_text(all, c.said);
     }
-    printf("%s%s sm_%d: %d more products %08x\n", near_powers ? "edges-" : "", kernel ? kernel : "planned", arch,
-           summed_up, folded(all));
+    printf("%s%s sm_%d: %d more products %08x\n",
+           near_powers ? "edges-"
+           : are_tall  ? "tall-"
+                       : "",
+           kernel ? kernel : "planned", arch, summed_up, folded(all));
 }
 
 static void find(void *stand_in, const char *name, void *function)
@@ -306,6 +403,17 @@ int main(int count, char **words)
         dice = 8;
         if (k->backend == RUNG_BACKEND_CUDA && k->role == RUNG_PRODUCTION)
             tell(k->name, 90, 0, 60, every);
+    }
+    near_powers = 0, are_tall = 1;
+    for (int i = 0; i < 2; i++) {
+        dice = (uint64_t)archs[i];
+        tell(NULL, archs[i], 6, 100, every);
+    }
+    for (int i = 0; i < rung_kernel_count(); i++) {
+        const rung_kernel *k = rung_kernel_at(i);
+        dice = 9;
+        if (k->backend == RUNG_BACKEND_CUDA && k->role == RUNG_PRODUCTION)
+            tell(k->name, 90, 0, 20, every);
     }
     if (gpu->faults)
         printf("%d faults\n", gpu->faults);

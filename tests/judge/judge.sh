@@ -66,6 +66,22 @@ for layout in row col; do
     verify first_b 'operand B was changed' "TN:17x19x23:$layout"
     verify error 'internal error|RUNG_INTERNAL' "$case"
 done
+# An element that is not written, C read where beta is 0 and not read where it is not, rows in each other's places, operands that lose half of their
+# bits, results below the normal range, NaN and Inf that become numbers, and a batch of which all is the first entry's.
+not_a_number='1 elements are NaN or Inf where they should not be, or the reverse; the first is \(8, 9\)'
+for case in NN:17x19x23:row NN:17x19x23:col,alpha=0 TT:17x19x0:row; do
+    verify left "$not_a_number" "$case"
+    verify old "$not_a_number" "$case"
+done
+verify left 'element \(8, 9\) errs .* the bound is' NN:17x19x23:row,beta=1
+verify beta 'element \(8, 9\) errs .* the bound is' NN:17x19x23:row,beta=-0.5
+verify swap 'element \((0|16), [0-9]*\) errs .* the bound is' NN:17x19x23:row
+verify halves 'errs .* the bound is' NN:17x19x23:row
+verify flush 'errs .* the bound is' NN:31x29x4:row,alpha=1.5e-38
+verify swallow 'elements are NaN or Inf where they should not be, or the reverse' NN:17x19x23:row,data=special
+verify saturate 'elements are NaN or Inf where they should not be, or the reverse' NN:17x19x23:row,data=special
+verify first 'errs .* the bound is' NN:17x19x23:row,strided=3
+refused flush 'FAIL' verify --device cpu --quick --kernel c01_naive --threads 1 # a case of the list has such results
 # A case that has passed is judged again where its bits are other ones, though it is the same case.
 verify later 'errs .* the bound is' 'NN:17x19x23:row;NN:17x19x23:row'
 passes none verify --device cpu --math strict --case 'NN:17x19x23:row;NN:17x19x23:row'
@@ -137,6 +153,11 @@ done
 bench second 'FAIL 24x20x30: .*the same call gave other bits than the first time'
 bench outside 'FAIL 24x20x30: .*words outside C.s m x n were written; the first is'
 bench before 'FAIL 24x20x30: .*words outside C.s m x n were written; the first is -1 elements'
+bench swap 'FAIL 24x20x30: .*errs .* the bound is'
+bench halves 'FAIL 24x20x30: .*errs .* the bound is'
+bench left 'FAIL 24x20x30: .*errs inf u'
+bench old 'FAIL 24x20x30: .*errs inf u'
+refused first 'FAIL 24x20x30:NNx5: .*errs .* the bound is' bench --device cpu --threads 1 --budget-ms 1 --against '' 24x20x30:NNx5
 for how in a first_a; do
     bench $how 'FAIL 24x20x30: .*operand A was changed'
 done
@@ -170,6 +191,9 @@ climb product 'element .* errs .* the bound is' 'errs .* the bound is'
 climb nan '.* elements are NaN or Inf where they should not be' 'errs inf u'
 climb outside '.* words outside C.s m x n were written' '.* words outside C.s m x n were written'
 climb a 'operand A was changed' 'operand A was changed'
+climb swap 'element .* errs .* the bound is' 'errs .* the bound is'
+climb halves 'element .* errs .* the bound is' 'errs .* the bound is'
+climb left '.* elements are NaN or Inf where they should not be' 'errs inf u'
 # What is wrong only at the size that is timed fails the climb, too.
 refused cube=72 'FAIL c01_naive at 72: errs' climb --device cpu --size 72 --kernel c01_naive --threads 1 --against ''
 ! grep -q 'FAIL [^ ]*:' "$work" || complain "climb: a case is wrong that is not of 72"

@@ -66,6 +66,70 @@ static void truncate(const rung_gemm *g)
         }
 }
 
+/* Rounds to as many bits as bf16 keeps, as a kernel on tensor cores would without being asked. */
+static float half_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits = (bits + 0x8000u) & 0xffff0000u;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* Operands lose the lower half of their bits; sums are exact. alpha is 1 for it, and beta 0. */
+static void halve(const rung_gemm *g)
+{
+    for (int64_t i = 0; i < g->m; i++)
+        for (int64_t j = 0; j < g->n; j++) {
+            double sum = 0;
+            for (int64_t p = 0; p < g->k; p++)
+                sum += (double)half_of(*of_a(g, i, p)) * half_of(*of_b(g, p, j));
+            *of_c(g, i, j) = (float)sum;
+        }
+}
+
+/* Two rows change their places. */
+static void swap_rows(const rung_gemm *g)
+{
+    for (int64_t j = 0; j < g->n && g->m > 1; j++) {
+        float *x = of_c(g, 0, j), *y = of_c(g, g->m - 1, j), kept = *x;
+        *x = *y;
+        *y = kept;
+    }
+}
+
+/* Changes every element of a kind: as a kernel does that knows no numbers below the normal range, no NaN, or no Inf. */
+static void change_each(const rung_gemm *g, const char *how)
+{
+    for (int64_t i = 0; i < g->m; i++)
+        for (int64_t j = 0; j < g->n; j++) {
+            float *c = of_c(g, i, j);
+            if (!strcmp(how, "flush") && fabsf(*c) < 0x1p-126f)
+                *c = 0.0f;
+            else if (!strcmp(how, "swallow") && isnan(*c))
+                *c = 0.0f;
+            else if (!strcmp(how, "saturate") && isinf(*c))
+                *c = copysignf(0x1.fffffep127f, *c);
+        }
+}
+
+/* What depends on the C that was there before. */
+static void mix_old(const rung_gemm *g, const char *how, float old)
+{
+    float *c = of_c(g, g->m / 2, g->n / 2);
+    if (!strcmp(how, "left")) /* an element is not written */
+        *c = old;
+    else if (!strcmp(how, "old") && g->beta == 0.0f) /* C is read where beta is 0 */
+        *c += 0.0f * old;
+    else if (!strcmp(how, "beta")) /* and not read where it is not */
+        *c -= g->beta * old;
+}
+
+static int is_old(const char *how)
+{
+    return !strcmp(how, "left") || !strcmp(how, "old") || !strcmp(how, "beta");
+}
+
 /* Asks the driver that RUNG_LIBCUDA names. */
 static int lies_on_host(const void *memory)
 {
@@ -112,6 +176,10 @@ static void damage(const rung_gemm *g, const char *how)
         *of_b(g, g->k - 1, j) += 1.0f;
     else if (!strcmp(how, "truncate"))
         truncate(g);
+    else if (!strcmp(how, "halves"))
+        halve(g);
+    else if (!strcmp(how, "swap"))
+        swap_rows(g);
     else if (!strncmp(how, "err=", 4))
         err_by(g, atof(how + 4));
     else if (sscanf(how, "cube=%" SCNd64, &i) == 1 && g->m == i && g->n == i && g->k == i)
@@ -125,6 +193,11 @@ static void damage_entry(const rung_gemm *g, const char *how)
 {
     rung_gemm one = *g;
     int64_t entry;
+    if (!strcmp(how, "first") && g->stride_c) /* all entries are the first one's */
+        for (entry = 1; entry < g->batch && !g->c_array; entry++)
+            for (int64_t i = 0; i < g->m; i++)
+                for (int64_t j = 0; j < g->n; j++)
+                    of_c(g, i, j)[entry * g->stride_c] = *of_c(g, i, j);
     if (sscanf(how, "entry=%" SCNd64, &entry) != 1 || entry >= g->batch)
         return;
     one.a += entry * g->stride_a;
@@ -152,9 +225,15 @@ rung_status rung_plan_run(rung_plan *plan, const rung_gemm *g)
         real = (run_function *)(uintptr_t)dlsym(RTLD_NEXT, "rung_plan_run");
     if (how && !strncmp(how, "skip=", 5) && !strcmp(rung_plan_kernel(plan), how + 5))
         return RUNG_SUCCESS; /* it computes nothing, and fast */
+    const int writes = g->m > 0 && g->n > 0, is_alone = g->batch <= 1 && !g->c_array;
+    const float old = how && writes && is_alone && is_old(how) ? *of_c(g, g->m / 2, g->n / 2) : 0.0f;
     rung_status status = how && !strcmp(how, "error")  ? RUNG_INTERNAL
                          : how && !strcmp(how, "lost") ? RUNG_DEVICE_ERROR
                                                        : real(plan, g);
+    if (status == RUNG_SUCCESS && how && writes && is_alone && is_old(how))
+        mix_old(g, how, old);
+    if (status == RUNG_SUCCESS && how && writes && is_alone)
+        change_each(g, how);
     if (status == RUNG_SUCCESS && how && g->m > 0 && g->n > 0 && g->k > 0)
         (g->batch <= 1 ? damage : damage_entry)(g, how);
     return status;

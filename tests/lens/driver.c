@@ -118,6 +118,17 @@ static void launches(void)
     }
     expect(CALL(cuFuncSetAttribute, f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 228 * 1024),
            CUDA_ERROR_INVALID_VALUE, "more shared memory than there is");
+    static rung_args lost; /* a product whose A is nowhere */
+    lost.m = lost.n = lost.k = lost.lda = lost.ldb = lost.ldc = 1;
+    lost.a = (const float *)(uintptr_t)0x1000;
+    void *its[] = {&lost};
+    CUlaunchConfig one = {
+        .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 256, .blockDimY = 1, .blockDimZ = 1};
+    for (int i = 0; i < 2; i++) {
+        expect(CALL(cuLaunchKernelEx, &one, f, its, NULL), CUDA_ERROR_ILLEGAL_ADDRESS, "memory that is nowhere");
+        expect(CALL(cuLaunchKernelEx, &one, f, parameters, NULL), CUDA_SUCCESS,
+               "the launch after one that was stopped");
+    }
 }
 
 /* A kernel that does not wait for the one before it may not overlap it: the first rung uses memory at once. */
@@ -171,6 +182,52 @@ static void overlapping(void)
     expect(CALL(cuMemFree_v2, at), CUDA_SUCCESS, "freed");
 }
 
+/* Each rule of tensor maps, at its edge and one beyond. */
+static void tensor_maps(void)
+{
+    static const struct {
+        cuuint32_t rank, box; /* in the outermost dimension */
+        cuuint64_t size, stride;
+        int type, bytes_off;
+        CUresult wanted;
+        const char *what;
+    } rules[] = {
+        {2, 16, 64, 256, 7, 0, CUDA_SUCCESS, "a map"},
+        {1, 16, 64, 256, 7, 0, CUDA_SUCCESS, "a map of one dimension"},
+        {5, 16, 64, 256, 7, 0, CUDA_SUCCESS, "a map of five dimensions"},
+        {0, 16, 64, 256, 7, 0, CUDA_ERROR_INVALID_VALUE, "a map of no dimension"},
+        {6, 16, 64, 256, 7, 0, CUDA_ERROR_INVALID_VALUE, "a map of six dimensions"},
+        {2, 256, 512, 256, 7, 0, CUDA_SUCCESS, "the largest box"},
+        {2, 257, 512, 256, 7, 0, CUDA_ERROR_INVALID_VALUE, "a larger box"},
+        {2, 0, 64, 256, 7, 0, CUDA_ERROR_INVALID_VALUE, "an empty box"},
+        {2, 16, (cuuint64_t)1 << 32, 256, 7, 0, CUDA_SUCCESS, "the largest size"},
+        {2, 16, ((cuuint64_t)1 << 32) + 1, 256, 7, 0, CUDA_ERROR_INVALID_VALUE, "a larger size"},
+        {2, 16, 0, 256, 7, 0, CUDA_ERROR_INVALID_VALUE, "no size"},
+        {2, 16, 64, ((cuuint64_t)1 << 40) - 16, 7, 0, CUDA_SUCCESS, "the largest stride"},
+        {2, 16, 64, (cuuint64_t)1 << 40, 7, 0, CUDA_ERROR_INVALID_VALUE, "a larger stride"},
+        {2, 16, 64, 0, 7, 0, CUDA_ERROR_INVALID_VALUE, "no stride"},
+        {2, 16, 64, 264, 7, 0, CUDA_ERROR_INVALID_VALUE, "a stride of no whole 16 bytes"},
+        {2, 16, 64, 256, 12, 0, CUDA_SUCCESS, "the last type"},
+        {2, 16, 64, 256, 13, 0, CUDA_ERROR_INVALID_VALUE, "no type"},
+        {2, 16, 64, 256, 7, 8, CUDA_ERROR_INVALID_VALUE, "an address of no whole 16 bytes"},
+    };
+    static _Alignas(64) float memory[64];
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        CUtensorMap map;
+        cuuint64_t sizes[6], strides[6];
+        cuuint32_t boxes[6], apart[6];
+        for (int d = 0; d < 6; d++)
+            sizes[d] = 64, strides[d] = 256, boxes[d] = 16, apart[d] = 1;
+        const cuuint32_t last = rules[i].rank ? rules[i].rank - 1 : 0;
+        sizes[last] = rules[i].size, boxes[last] = rules[i].box;
+        strides[last ? last - 1 : 0] = rules[i].stride;
+        expect(CALL(cuTensorMapEncodeTiled, &map, (CUtensorMapDataType)rules[i].type, rules[i].rank,
+                    (char *)memory + rules[i].bytes_off, sizes, strides, boxes, apart, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                    CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+               rules[i].wanted, rules[i].what);
+    }
+}
+
 /* What is kept of the launches so far is handed out by number, and nothing before the first or behind the last one. */
 static void kept_launches(void)
 {
@@ -206,6 +263,7 @@ int main(int argc, char **argv)
     launches();
     overlapping();
     kept_launches();
+    tensor_maps();
     printf("%d results, %d of them wrong\n", asked, failed);
     return failed > 0;
 }

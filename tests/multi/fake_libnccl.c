@@ -39,7 +39,7 @@ struct comm {
     char name[96];
     int rank, size, listener, in[MOST_RANKS], out[MOST_RANKS];
     volatile int state, aborted;
-    int running, splits;
+    int running, splits, fails_later;
     pthread_t thread;
     op ops[MOST_OPS];
     int count;
@@ -194,8 +194,16 @@ static void *work(void *argument)
     int result = c->child || c->color != INT32_MIN ? run_split(c) : run_ops(c);
     c->child = NULL;
     c->color = INT32_MIN;
-    c->state = result;
+    c->state = c->fails_later ? INTERNAL : result;
     return NULL;
+}
+
+/* Whether FAKE_NCCL_FAILS names this call: as a word alone where it fails at once, with "later " before it where NCCL
+ * says so when it is asked. */
+static int fails(const char *call)
+{
+    const char *named = getenv("FAKE_NCCL_FAILS");
+    return named && strcmp(named, call) == 0;
 }
 
 static int start(comm *c)
@@ -239,8 +247,7 @@ CALL(const char *, ncclGetErrorString, int result)
 
 CALL(int, ncclGetUniqueId, id *out)
 {
-    const char *fails = getenv("FAKE_NCCL_FAILS");
-    if (fails && strcmp(fails, "ncclGetUniqueId") == 0)
+    if (fails("ncclGetUniqueId"))
         return SYSTEM_ERROR;
     snprintf(out->bytes, sizeof out->bytes, "rung_nccl.%d.%d", (int)getpid(), rand());
     return SUCCESS;
@@ -275,8 +282,13 @@ CALL(int, ncclCommInitRankConfig, comm **out, int size, id name, int rank, confi
     const char *nvls = getenv("NCCL_NVLS_ENABLE");
     if (!nvls || strcmp(nvls, "0") != 0)
         return BAD_USAGE; /* NVLink multicast must be off */
+    if (fails("ncclCommInitRankConfig"))
+        return INTERNAL;
     *out = comm_new(name.bytes, rank, size);
-    return open_listener(*out);
+    int result = open_listener(*out);
+    if (fails("later ncclCommInitRankConfig"))
+        (*out)->state = INTERNAL;
+    return result;
 }
 
 CALL(int, ncclCommSplit, comm *c, int color, int key, comm **out, config *given)
@@ -284,6 +296,9 @@ CALL(int, ncclCommSplit, comm *c, int color, int key, comm **out, config *given)
     char name[96];
     if (given)
         return BAD_ARGUMENT;
+    if (fails("ncclCommSplit"))
+        return INTERNAL;
+    c->fails_later = fails("later ncclCommSplit");
     snprintf(name, sizeof name, "%.60s/%d.%d", c->name, c->splits++, color);
     *out = NULL;
     c->child = color == NO_COLOR ? NULL : comm_new(name, 0, 0);
@@ -301,7 +316,7 @@ CALL(int, ncclCommGetAsyncError, comm *c, int *result)
         abort();
     }
     *result = c->state;
-    return SUCCESS;
+    return fails("ncclCommGetAsyncError") ? INTERNAL : SUCCESS;
 }
 
 /* Its memory stays, so that a later use is seen. */
@@ -357,7 +372,10 @@ static int run_group(CUstream stream)
         c->running = 0;
         memcpy(c->ops, grouped, (size_t)group_count * sizeof *grouped);
         c->count = group_count;
+        c->fails_later = fails("later ncclGroupEnd");
     }
+    if (fails("ncclGroupEnd"))
+        result = INTERNAL;
     group_count = 0;
     return result == SUCCESS ? start(c) : result;
 }
@@ -387,20 +405,21 @@ static int add(comm *c, char *data, size_t count, int type, int peer, int receiv
 CALL(int, ncclSend, const void *data, size_t count, int type, int peer, comm *c, CUstream stream)
 {
     ncclGroupStart();
-    int result = add(c, (char *)(uintptr_t)data, count, type, peer, 0, stream), ended = ncclGroupEnd();
+    int result = fails("ncclSend") ? INTERNAL : add(c, (char *)(uintptr_t)data, count, type, peer, 0, stream),
+        ended = ncclGroupEnd();
     return result == SUCCESS ? ended : result;
 }
 
 CALL(int, ncclRecv, void *data, size_t count, int type, int peer, comm *c, CUstream stream)
 {
     ncclGroupStart();
-    int result = add(c, data, count, type, peer, 1, stream), ended = ncclGroupEnd();
+    int result = fails("ncclRecv") ? INTERNAL : add(c, data, count, type, peer, 1, stream), ended = ncclGroupEnd();
     return result == SUCCESS ? ended : result;
 }
 
 CALL(int, ncclBroadcast, const void *from, void *to, size_t count, int type, int root, comm *c, CUstream stream)
 {
-    int result = from == to ? SUCCESS : BAD_ARGUMENT;
+    int result = fails("ncclBroadcast") ? INTERNAL : from == to ? SUCCESS : BAD_ARGUMENT;
     ncclGroupStart();
     for (int i = 0; c->rank == root && i < c->size && result == SUCCESS; i++)
         if (i != root)

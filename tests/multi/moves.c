@@ -1,6 +1,7 @@
 /* Tells what several GPUs of a process move and launch for drawn products and copies between layouts, in front of the
  * stand-in for libcuda: bytes that come to devices, a sum over all that launches, copies and fills are given, one over
- * the names of the driver's calls in their order, and one over the spans that tracing shows. tests/gpu/launches.sh
+ * the names of the driver's calls in their order, and one over the spans that tracing shows; and what is said where one
+ * of the driver's calls fails, and done when the same is asked for again. tests/gpu/launches.sh
  * compares this with results/moves-gpu.txt. usage: moves STAND_IN [every] (every: also what is summed up in a line) */
 #include "../gpu/fake_libcuda.h"
 #include "../gpu/sums.h"
@@ -15,7 +16,7 @@ enum { RANKS = 4, PART_FLOATS = 1 << 20, HOST_FLOATS = 1 << 20 };
 
 static fake *gpu;
 static uint64_t dice = 1;
-static char said[1024];
+static char said[2048];
 
 static int draw(int below)
 {
@@ -76,13 +77,15 @@ static void say_end(rung_multi *multi, rung_status status)
     const int count = rung_multi_spans(multi, &spans);
     for (int i = 0; i < count; i++)
         lanes = mix_text(mix_text(mix_number(lanes, spans[i].rank), spans[i].lane), spans[i].what);
+    if (rung_multi_trace(multi, 0) != RUNG_SUCCESS || rung_multi_spans(multi, &spans) != count)
+        gpu->faults++; /* turned off, a trace keeps what it has */
     size_t length = strlen(said);
     snprintf(said + length, sizeof said - length, ": %s moved %lld given %08x calls %08x %d spans %08x",
              status == RUNG_SUCCESS ? "done," : rung_last_error(), (long long)moved, folded(given), folded(log), count,
              folded(lanes));
 }
 
-static int may_be_fast; /* the last kind also draws fast mode, whose kernels are of three sorts of arithmetic */
+static int may_be_fast; /* one kind also draws fast mode, whose kernels are of three sorts of arithmetic */
 
 static rung_multi *open_ranks(int ranks, int64_t memory_bytes)
 {
@@ -108,90 +111,147 @@ static rung_multi *open_ranks(int ranks, int64_t memory_bytes)
     return multi;
 }
 
-static void draw_distributed(int what)
+/* What is done over and over, with the same operands. */
+typedef struct task {
+    rung_multi *multi;
+    int what, root, trans_a, trans_b;
+    int64_t m, n, k, from, ld[3];
+    float beta;
+    rung_layout layout;
+    rung_matrix d[3];
+    float *const *at[3];
+    float *whole[3];
+} task;
+
+enum { PRODUCT, REDISTRIBUTE, SCATTER, GATHER, FROM_HOST };
+
+static rung_status perform(const task *t)
+{
+    const rung_transpose ta = t->trans_a ? RUNG_TRANS : RUNG_NO_TRANS, tb = t->trans_b ? RUNG_TRANS : RUNG_NO_TRANS;
+    const rung_matrix *d = t->d;
+    const float *const *a = (const float *const *)t->at[0], *const *b = (const float *const *)t->at[1];
+    switch (t->what) {
+    case PRODUCT:
+        return rung_psgemm(t->multi, ta, tb, t->m, t->n, t->k, 0.5f, a, t->from, 1, &d[0], b, 1, t->from, &d[1],
+                           t->beta, t->at[2], t->from, t->from, &d[2]);
+    case REDISTRIBUTE:
+        return rung_redistribute(t->multi, d[0].m < d[1].m ? d[0].m : d[1].m, d[0].n < d[1].n ? d[0].n : d[1].n, a, 1,
+                                 1, &d[0], t->at[1], 1, 1, &d[1]);
+    case SCATTER: return rung_scatter(t->multi, t->root, t->whole[0], d[0].m, t->at[0], &d[0]);
+    case GATHER: return rung_gather(t->multi, t->root, a, &d[0], t->whole[0], d[0].m);
+    default:
+        return rung_multi_sgemm(t->multi, t->layout, ta, tb, t->m, t->n, t->k, 0.5f, t->whole[0], t->ld[0], t->whole[1],
+                                t->ld[1], t->beta, t->whole[2], t->ld[2]);
+    }
+}
+
+/* One of the driver's calls fails, and the same is done again with the same ranks. */
+static void perform_failing(const task *t)
+{
+    static const int results[] = {1, 2, 700, 719};
+    begin(t->multi);
+    gpu->calls = 0;
+    perform(t);
+    const long calls = gpu->calls;
+    gpu->calls = 0;
+    gpu->fail_call = 1 + draw((int)calls);
+    gpu->fail_result = results[draw(4)];
+    size_t length = strlen(said);
+    snprintf(said + length, sizeof said - length, " call %ld of %ld gives %d", gpu->fail_call, calls, gpu->fail_result);
+    gpu->launched[0] = gpu->log[0] = 0;
+    gpu->given = 0;
+    gpu->moved_bytes = 0;
+    rung_status status = perform(t);
+    gpu->fail_call = 0;
+    say_end(t->multi, status);
+    begin(t->multi);
+    say_end(t->multi, perform(t));
+}
+
+static void perform_and_say(const task *t, int fails)
+{
+    if (fails) {
+        perform_failing(t);
+        return;
+    }
+    begin(t->multi);
+    say_end(t->multi, perform(t));
+}
+
+static void draw_distributed(int what, int fails)
 {
     const int ranks = 1 + draw(RANKS);
     rung_multi *multi = open_ranks(ranks, 0);
-    const int trans_a = draw(2), trans_b = draw(2), edge = draw(2) ? 0 : 7;
-    const int64_t m = draw_size(), n = draw_size(), k = draw(30) ? draw_size() : 0;
-    const int64_t rows[] = {trans_a ? k : m, trans_b ? n : k, m}, cols[] = {trans_a ? m : k, trans_b ? k : n, n};
-    rung_matrix d[3];
+    task t = {.multi = multi, .what = what, .trans_a = draw(2), .trans_b = draw(2)};
+    const int edge = draw(2) ? 0 : 7;
+    t.m = draw_size(), t.n = draw_size(), t.k = draw(30) ? draw_size() : 0;
+    const int64_t rows[] = {t.trans_a ? t.k : t.m, t.trans_b ? t.n : t.k, t.m},
+                  cols[] = {t.trans_a ? t.m : t.k, t.trans_b ? t.k : t.n, t.n};
     void *parts[3][RANKS];
-    float *whole = NULL;
-    rung_status status = RUNG_INTERNAL;
     for (int i = 0; i < 3; i++) {
-        d[i] = draw_matrix(edge + (rows[i] > 0 ? rows[i] : 1), edge + (cols[i] > 0 ? cols[i] : 1), ranks);
+        t.d[i] = draw_matrix(edge + (rows[i] > 0 ? rows[i] : 1), edge + (cols[i] > 0 ? cols[i] : 1), ranks);
         for (int r = 0; r < ranks; r++)
             if (rung_multi_alloc(multi, r, (int64_t)PART_FLOATS * 4, &parts[i][r]))
                 exit(2);
+        t.at[i] = (float *const *)parts[i];
     }
-    float *const *at[3] = {(float *const *)parts[0], (float *const *)parts[1], (float *const *)parts[2]};
-    const int64_t from = edge ? 1 + draw(edge) : 1;
+    t.from = edge ? 1 + draw(edge) : 1;
     const char *const names[] = {" product", " redistribute", " scatter", " gather"};
     size_t length = strlen(said);
-    snprintf(said + length, sizeof said - length, "%s %c%c %lldx%lldx%lld at %lld", names[what], trans_a ? 'T' : 'N',
-             trans_b ? 'T' : 'N', (long long)m, (long long)n, (long long)k, (long long)from);
-    for (int i = 0; i < (what == 0 ? 3 : what == 1 ? 2 : 1); i++)
-        say_matrix(&d[i]);
-    if (what > 1)
-        whole = calloc(HOST_FLOATS, sizeof *whole);
-    begin(multi);
-    if (what == 0)
-        status = rung_psgemm(multi, trans_a ? RUNG_TRANS : RUNG_NO_TRANS, trans_b ? RUNG_TRANS : RUNG_NO_TRANS, m, n, k,
-                             0.5f, (const float *const *)at[0], from, 1, &d[0], (const float *const *)at[1], 1, from,
-                             &d[1], draw(2) ? 0.0f : 2.0f, at[2], from, from, &d[2]);
-    else if (what == 1)
-        status = rung_redistribute(multi, d[0].m < d[1].m ? d[0].m : d[1].m, d[0].n < d[1].n ? d[0].n : d[1].n,
-                                   (const float *const *)at[0], 1, 1, &d[0], at[1], 1, 1, &d[1]);
-    else if (what == 2)
-        status = rung_scatter(multi, draw(ranks), whole, d[0].m, at[0], &d[0]);
-    else
-        status = rung_gather(multi, draw(ranks), (const float *const *)at[0], &d[0], whole, d[0].m);
-    say_end(multi, status);
+    snprintf(said + length, sizeof said - length, "%s %c%c %lldx%lldx%lld at %lld", names[what], t.trans_a ? 'T' : 'N',
+             t.trans_b ? 'T' : 'N', (long long)t.m, (long long)t.n, (long long)t.k, (long long)t.from);
+    for (int i = 0; i < (what == PRODUCT ? 3 : what == REDISTRIBUTE ? 2 : 1); i++)
+        say_matrix(&t.d[i]);
+    if (what == PRODUCT)
+        t.beta = draw(2) ? 0.0f : 2.0f;
+    if (what == SCATTER || what == GATHER) {
+        t.whole[0] = calloc(HOST_FLOATS, sizeof(float));
+        t.root = draw(ranks);
+    }
+    perform_and_say(&t, fails);
     for (int i = 0; i < 3; i++)
         for (int r = 0; r < ranks; r++)
             rung_multi_free(multi, r, parts[i][r]);
     rung_multi_destroy(multi);
-    free(whole);
+    free(t.whole[0]);
 }
 
-static void draw_from_host(void)
+static void draw_from_host(int fails)
 {
     static const int64_t memories[] = {0, 1 << 19, 1 << 20, 3 << 20};
     const int64_t memory = memories[draw(4)];
     rung_multi *multi = open_ranks(1 + draw(RANKS), memory);
     const int row = draw(2), trans_a = draw(2), trans_b = draw(2), pinned = draw(2), pad = draw(3);
-    const int64_t m = draw_size(), n = draw_size(), k = draw_size();
-    float *at[3];
+    task t = {.multi = multi, .what = FROM_HOST, .trans_a = trans_a, .trans_b = trans_b};
+    t.layout = row ? RUNG_ROW_MAJOR : RUNG_COL_MAJOR;
+    t.m = draw_size(), t.n = draw_size(), t.k = draw_size();
+    t.ld[0] = (row != trans_a ? t.k : t.m) + pad, t.ld[1] = (row != trans_b ? t.n : t.k) + pad,
+    t.ld[2] = (row ? t.n : t.m) + pad;
     for (int i = 0; i < 3; i++) {
-        if (pinned && rung_multi_host_alloc(multi, (int64_t)HOST_FLOATS * 4, (void **)&at[i]))
+        if (pinned && rung_multi_host_alloc(multi, (int64_t)HOST_FLOATS * 4, (void **)&t.whole[i]))
             exit(2);
         if (!pinned)
-            at[i] = calloc(HOST_FLOATS, sizeof(float));
+            t.whole[i] = calloc(HOST_FLOATS, sizeof(float));
     }
     size_t length = strlen(said);
     snprintf(said + length, sizeof said - length, " from %s memory, %lld bytes a GPU, %s %c%c %lldx%lldx%lld pad %d",
              pinned ? "pinned" : "host", (long long)memory, row ? "row" : "col", trans_a ? 'T' : 'N',
-             trans_b ? 'T' : 'N', (long long)m, (long long)n, (long long)k, pad);
-    begin(multi);
-    rung_status status =
-        rung_multi_sgemm(multi, row ? RUNG_ROW_MAJOR : RUNG_COL_MAJOR, trans_a ? RUNG_TRANS : RUNG_NO_TRANS,
-                         trans_b ? RUNG_TRANS : RUNG_NO_TRANS, m, n, k, 0.5f, at[0], (row != trans_a ? k : m) + pad,
-                         at[1], (row != trans_b ? n : k) + pad, draw(2) ? 0.0f : 2.0f, at[2], (row ? n : m) + pad);
-    say_end(multi, status);
+             trans_b ? 'T' : 'N', (long long)t.m, (long long)t.n, (long long)t.k, pad);
+    t.beta = draw(2) ? 0.0f : 2.0f;
+    perform_and_say(&t, fails);
     for (int i = 0; i < 3; i++) {
         if (pinned)
-            rung_multi_host_free(multi, at[i]);
+            rung_multi_host_free(multi, t.whole[i]);
         else
-            free(at[i]);
+            free(t.whole[i]);
     }
     rung_multi_destroy(multi);
 }
 
 int main(int count, char **words)
 {
-    enum { PRINTED = 12, SUMMED_UP = 150, KINDS = 6 };
-    static const char *const kinds[KINDS] = {"product", "redistribute", "scatter", "gather", "host", "fast"};
+    enum { PRINTED = 12, SUMMED_UP = 150, MORE_FAIL = 600, KINDS = 7, FAST = 5, FAILS = 6 };
+    static const char *const kinds[KINDS] = {"product", "redistribute", "scatter", "gather", "host", "fast", "fails"};
     void *stand_in = count > 1 ? dlopen(words[1], RTLD_NOW) : NULL;
     const int every = count > 2 && strcmp(words[2], "every") == 0;
     fake_state_function *state;
@@ -205,15 +265,17 @@ int main(int count, char **words)
     gpu->idle = gpu->in_order = 1; /* nothing is computed */
     for (int kind = 0; kind < KINDS; kind++) {
         uint64_t all = 1;
-        for (int i = 0; i < PRINTED + SUMMED_UP; i++) {
-            may_be_fast = kind == 5;
-            kind == 4 ? draw_from_host() : draw_distributed(kind % 5);
+        const int summed_up = kind == FAILS ? MORE_FAIL : SUMMED_UP;
+        for (int i = 0; i < PRINTED + summed_up; i++) {
+            const int fails = kind == FAILS, what = fails ? i % FAST : kind % FAST;
+            may_be_fast = kind == FAST;
+            what == FROM_HOST ? draw_from_host(fails) : draw_distributed(what, fails);
             if (i < PRINTED || every)
                 printf("%s %s\n", kinds[kind], said);
             if (i >= PRINTED)
                 all = mix_text(all, said);
         }
-        printf("%s %d more %08x\n", kinds[kind], SUMMED_UP, folded(all));
+        printf("%s %d more %08x\n", kinds[kind], summed_up, folded(all));
     }
     const int open = gpu->memory + gpu->pinned + gpu->streams + gpu->events + gpu->graphs; /* a GPU keeps its pool */
     printf("end: %d faults, %d still open\n", gpu->faults, open);

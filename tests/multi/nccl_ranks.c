@@ -2,7 +2,7 @@
  * environment as any launcher would. usage: nccl_ranks <libcuda> <libnccl> <mode> [ranks]. Modes: layouts (against
  * FP64), bits, mismatch, killed, stopped, failing (NCCL does not start on rank 0), strangers (who come before the
  * ranks), taken (one who knows the secret asks for a place that a rank has), secret (rank 1 has another one), lives
- * (contexts come and go, and leave nothing). */
+ * (contexts come and go, and leave nothing), refused (each of NCCL's calls fails once on rank 1). */
 #include "../gpu/fake_libcuda.h"
 #include "ranks.h"
 
@@ -374,6 +374,61 @@ static int failing(void)
     return open_rank(&multi, 20.0) == RUNG_DEVICE_ERROR && says("ncclGetUniqueId failed") && now_s() - start < 10.0;
 }
 
+/* Each of NCCL's calls fails once on rank 1, at once or later: it says which one, and all others hear of it in time. */
+static int refused(void)
+{
+    static const struct {
+        const char *call, *words;
+        int at_start;
+    } each[] = {{"ncclCommInitRankConfig", "starting NCCL failed: internal error", 1},
+                {"later ncclCommInitRankConfig", "starting NCCL failed: internal error", 1},
+                {"ncclCommSplit", "ncclCommSplit failed: internal error", 0},
+                {"later ncclCommSplit", "ncclCommSplit failed: internal error", 0},
+                {"ncclCommGetAsyncError", "ncclCommGetAsyncError failed: internal error", 0},
+                {"ncclSend", "NCCL's messages between ranks failed: internal error", 0},
+                {"ncclRecv", "NCCL's messages between ranks failed: internal error", 0},
+                {"ncclBroadcast", "NCCL's broadcast of a panel failed: internal error", 0},
+                {"ncclGroupEnd", "failed: internal error", 0},
+                {"later ncclGroupEnd", "failed: internal error", 0}};
+    const double timeout_s = 5.0;
+    int files = 0; /* after the first failure, which opens what stays open */
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+        rung_multi *multi = NULL;
+        const int in_pieces = strcmp(each[i].call, "ncclSend") == 0 || strcmp(each[i].call, "ncclRecv") == 0;
+        parts p = {0};
+        const double start = now_s();
+        if (me == 1 && each[i].at_start)
+            setenv("FAKE_NCCL_FAILS", each[i].call, 1);
+        rung_status status = open_rank(&multi, timeout_s);
+        int right = (status != RUNG_SUCCESS) == each[i].at_start && (status == RUNG_SUCCESS) == (multi != NULL);
+        for (int c = 0; right && status == RUNG_SUCCESS && c < (in_pieces ? 30 : 1); c++) {
+            layout_case t = in_pieces ? case_at(c, ranks, 0) : large_case(ranks / 2, 2); /* it goes in whole panels */
+            parts_drop(multi, &p);
+            right = parts_make(multi, &p, &t);
+            if (me == 1)
+                setenv("FAKE_NCCL_FAILS", each[i].call, 1);
+            status = run(multi, &t, &p);
+        }
+        right = right && status == RUNG_DEVICE_ERROR && now_s() - start < timeout_s + BUSY_SECONDS &&
+                (me == 1 ? says(each[i].words) : says("rank 1"));
+        unsetenv("FAKE_NCCL_FAILS");
+        if (multi)
+            parts_drop(multi, &p);
+        rung_multi_destroy(multi);
+        files = i == 0 ? open_files() : files;
+        if (!right || open_files() != files) {
+            fprintf(stderr, "rank %d: where %s fails %d files are open, not %d: %s\n", me, each[i].call, open_files(),
+                    files, rung_last_error());
+            return 0;
+        }
+    }
+    rung_multi *multi = opened(20.0);
+    layout_case t = large_case(ranks / 2, 2);
+    int right = one_case(multi, &t);
+    rung_multi_destroy(multi);
+    return right;
+}
+
 /* Rank 1 is told at once why it is not let in, the others when the time is over. */
 static int secret(void)
 {
@@ -408,6 +463,7 @@ static int child(const char *libcuda, const char *libnccl, const char *mode)
                 : strcmp(mode, "stopped") == 0  ? survive(2.0, " within ")
                 : strcmp(mode, "secret") == 0   ? secret()
                 : strcmp(mode, "lives") == 0    ? lives(get())
+                : strcmp(mode, "refused") == 0  ? refused()
                                                 : failing();
     return right ? 0 : 1;
 }

@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,6 +31,7 @@ struct xla_execution {
 enum { GPUS = 2 };
 static rung_context *played[GPUS];
 static void *streams[GPUS];
+static int contexts;      /* that are there */
 static int math_set = -1; /* by the last call that set it */
 
 rung_status rung_context_create(rung_context **context, const rung_config *config)
@@ -37,14 +39,25 @@ rung_status rung_context_create(rung_context **context, const rung_config *confi
     typedef rung_status function(rung_context **, const rung_config *);
     function *real = (function *)(uintptr_t)dlsym(RTLD_NEXT, "rung_context_create");
     rung_config instead = *config;
-    if (config->device < 0 || config->device >= GPUS)
-        return real(context, config);
+    if (config->device < 0 || config->device >= GPUS) {
+        rung_status of_cpu = real(context, config);
+        contexts += of_cpu == RUNG_SUCCESS;
+        return of_cpu;
+    }
     assert_int_equal(config->pointers, RUNG_POINTERS_DEVICE);
     instead.device = RUNG_DEVICE_CPU;
     instead.pointers = RUNG_POINTERS_AUTO;
     rung_status status = real(context, &instead);
     played[config->device] = *context;
+    contexts += status == RUNG_SUCCESS;
     return status;
+}
+
+void rung_context_destroy(rung_context *context)
+{
+    typedef void function(rung_context *);
+    contexts -= context != NULL;
+    ((function *)(uintptr_t)dlsym(RTLD_NEXT, "rung_context_destroy"))(context);
 }
 
 rung_status rung_context_set_stream(rung_context *context, void *stream)
@@ -320,6 +333,35 @@ static void work_is_queued_on_xlas_stream(void **state)
     assert_ptr_not_equal(played[0], played[1]);
 }
 
+static void *work_apart(void *unused)
+{
+    float a[12], b[24], c[16];
+    frame f;
+    (void)unused;
+    for (int i = 0; i < 24; i++)
+        a[i % 12] = b[i] = 1.0f;
+    fill(&f, a, b, c, 0, 0);
+    for (int i = 0; i < 2; i++) {
+        assert_null(rung_jax_matmul_cpu(&f.call));
+        f.execution.device = i;
+        assert_null(rung_jax_matmul_gpu(&f.call));
+    }
+    return NULL;
+}
+
+/* Each thread has contexts of its own, which end with it. */
+static void contexts_end_with_their_thread(void **state)
+{
+    (void)state;
+    const int before = contexts;
+    for (int i = 0; i < 5; i++) {
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, work_apart, NULL), 0);
+        pthread_join(thread, NULL);
+        assert_int_equal(contexts, before);
+    }
+}
+
 /* The header is our own: these are the places, as numbers, where XLA's c_api.h of 0.2 has its fields on 64-bit
  * machines. */
 static void fields_lie_where_xla_has_them(void **state)
@@ -356,10 +398,11 @@ static void fields_lie_where_xla_has_them(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_of_all_transposes),    cmocka_unit_test(what_does_not_fit_is_refused),
-        cmocka_unit_test(other_stages_and_questions),    cmocka_unit_test(a_gpu_is_the_one_that_xla_names),
-        cmocka_unit_test(work_is_queued_on_xlas_stream), cmocka_unit_test(batches_of_any_rank_in_any_mode),
-        cmocka_unit_test(nothing_to_make_is_done),       cmocka_unit_test(fields_lie_where_xla_has_them),
+        cmocka_unit_test(products_of_all_transposes),     cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(other_stages_and_questions),     cmocka_unit_test(a_gpu_is_the_one_that_xla_names),
+        cmocka_unit_test(work_is_queued_on_xlas_stream),  cmocka_unit_test(batches_of_any_rank_in_any_mode),
+        cmocka_unit_test(nothing_to_make_is_done),        cmocka_unit_test(fields_lie_where_xla_has_them),
+        cmocka_unit_test(contexts_end_with_their_thread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

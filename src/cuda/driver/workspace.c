@@ -200,7 +200,7 @@ void rung_workspace_put_with_tickets(rung_cuda *cuda, void *memory)
     put(cuda, memory, RUNG_TICKET_BYTES);
 }
 
-/* For zeros, in_use says that what is in the buffer is not known to be zero. */
+/* For zeros, in_use says that what is in the buffer is not known to be zero; who gives it back knows. */
 static rung_status get_zeros(rung_cuda *cuda, const stream_now *now, int64_t bytes, void **zeros)
 {
     if (now->capturing || bytes <= 0 || bytes > zeros_bytes)
@@ -216,7 +216,6 @@ static rung_status get_zeros(rung_cuda *cuda, const stream_now *now, int64_t byt
     if (buffer->in_use)
         CU_TRY(cuda->driver,
                set_32((CUdeviceptr)(uintptr_t)buffer->memory, 0, (size_t)zeros_bytes / 4, cuda->config.stream));
-    buffer->in_use = 0;
     *zeros = buffer->memory;
     return RUNG_SUCCESS;
 }

@@ -9,17 +9,23 @@
 
 typedef enum place { ON_HOST, ON_DEVICE, ON_OTHER_GPU } place;
 
-static place where(rung_cuda *cuda, const void *pointer)
+/* The driver knows nothing of most host memory and says so by the type 0, or by an invalid value. Any other error is no
+ * answer: taken for host memory, device memory would be read by the CPU. */
+static rung_status find_place(rung_cuda *cuda, const void *pointer, place *found)
 {
     CUmemorytype type = 0;
     int ordinal = -1;
     CUpointer_attribute names[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
     void *values[] = {&type, &ordinal};
-    if (cuda->driver->pointer_attributes(2, names, values, (CUdeviceptr)(uintptr_t)pointer) != CUDA_SUCCESS)
-        return ON_HOST;
-    if (type != CU_MEMORYTYPE_DEVICE && type != CU_MEMORYTYPE_UNIFIED && type != CU_MEMORYTYPE_ARRAY)
-        return ON_HOST;
-    return type == CU_MEMORYTYPE_DEVICE && ordinal != cuda->index ? ON_OTHER_GPU : ON_DEVICE;
+    CUresult result = cuda->driver->pointer_attributes(2, names, values, (CUdeviceptr)(uintptr_t)pointer);
+    if (result != CUDA_SUCCESS && result != CUDA_ERROR_INVALID_VALUE)
+        return rung_driver_fail(cuda->driver, result, "cuPointerGetAttributes");
+    if (result != CUDA_SUCCESS ||
+        (type != CU_MEMORYTYPE_DEVICE && type != CU_MEMORYTYPE_UNIFIED && type != CU_MEMORYTYPE_ARRAY))
+        *found = ON_HOST;
+    else
+        *found = type == CU_MEMORYTYPE_DEVICE && ordinal != cuda->index ? ON_OTHER_GPU : ON_DEVICE;
+    return RUNG_SUCCESS;
 }
 
 rung_status rung_operands_where(rung_cuda *cuda, const rung_problem *p, int *on_host)
@@ -31,9 +37,10 @@ rung_status rung_operands_where(rung_cuda *cuda, const rung_problem *p, int *on_
                               p->arrays ? (const void *)p->b_array : p->b};
     static const char *const names[] = {"c", "a", "b"};
     int seen = p->k > 0 ? 3 : 1;
-    place first = where(cuda, operands[0]);
+    place first = ON_HOST, here = ON_HOST;
     for (int i = 0; i < seen; i++) {
-        place here = i == 0 ? first : where(cuda, operands[i]);
+        RUNG_TRY(find_place(cuda, operands[i], &here));
+        first = i == 0 ? here : first;
         if (here == ON_OTHER_GPU)
             return rung_fail(RUNG_INVALID_ARGUMENT, "operand %s (%p) lies on another GPU than the context's GPU %d",
                              names[i], operands[i], cuda->index);

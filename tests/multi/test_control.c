@@ -1,0 +1,413 @@
+/* Every call of the system that a control connection makes fails once, at each of three ranks: whom it concerns is told
+ * by a sentence, no memory and no socket stays, and nobody waits for ever. The ranks are threads of this process; the
+ * calls of control.c come here first (--wrap). */
+#include "multi/clock.h"
+#include "multi/control.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* ---- calls that fail ---- */
+
+typedef enum call {
+    NO_CALL,
+    CALLOC,
+    MALLOC,
+    SOCKET,
+    BIND,
+    LISTEN,
+    ACCEPT,
+    CONNECT,
+    GETADDRINFO,
+    SEND,
+    RECV,
+    POLL
+} call;
+enum { CALLS = POLL + 1 };
+
+static const char *const names[CALLS] = {"no call", "calloc",  "malloc",      "socket", "bind", "listen",
+                                         "accept",  "connect", "getaddrinfo", "send",   "recv", "poll"};
+
+static _Thread_local call fails; /* of this rank's calls */
+static _Thread_local long fails_at, seen;
+static _Thread_local int with; /* errno */
+static _Thread_local int ever; /* all later ones fail, too */
+static atomic_int live_blocks;
+
+static int must_fail(call which)
+{
+    if (which != fails)
+        return 0;
+    seen++;
+    if (seen != fails_at && !(ever && seen > fails_at))
+        return 0;
+    errno = with;
+    return 1;
+}
+
+void *__real_calloc(size_t, size_t), *__real_malloc(size_t);
+void __real_free(void *);
+int __real_socket(int, int, int), __real_bind(int, const struct sockaddr *, socklen_t), __real_listen(int, int);
+int __real_accept(int, struct sockaddr *, socklen_t *), __real_connect(int, const struct sockaddr *, socklen_t);
+int __real_getaddrinfo(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+ssize_t __real_send(int, const void *, size_t, int), __real_recv(int, void *, size_t, int);
+int __real_poll(struct pollfd *, nfds_t, int);
+void *__wrap_calloc(size_t, size_t), *__wrap_malloc(size_t);
+void __wrap_free(void *);
+int __wrap_socket(int, int, int), __wrap_bind(int, const struct sockaddr *, socklen_t), __wrap_listen(int, int);
+int __wrap_accept(int, struct sockaddr *, socklen_t *), __wrap_connect(int, const struct sockaddr *, socklen_t);
+int __wrap_getaddrinfo(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+ssize_t __wrap_send(int, const void *, size_t, int), __wrap_recv(int, void *, size_t, int);
+int __wrap_poll(struct pollfd *, nfds_t, int);
+
+static void *counted(void *memory)
+{
+    live_blocks += memory != NULL;
+    return memory;
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    return must_fail(CALLOC) ? NULL : counted(__real_calloc(count, bytes));
+}
+
+void *__wrap_malloc(size_t bytes)
+{
+    return must_fail(MALLOC) ? NULL : counted(__real_malloc(bytes));
+}
+
+void __wrap_free(void *memory)
+{
+    live_blocks -= memory != NULL;
+    __real_free(memory);
+}
+
+int __wrap_socket(int domain, int type, int protocol)
+{
+    return must_fail(SOCKET) ? -1 : __real_socket(domain, type, protocol);
+}
+
+int __wrap_bind(int fd, const struct sockaddr *at, socklen_t length)
+{
+    return must_fail(BIND) ? -1 : __real_bind(fd, at, length);
+}
+
+int __wrap_listen(int fd, int most)
+{
+    return must_fail(LISTEN) ? -1 : __real_listen(fd, most);
+}
+
+int __wrap_accept(int fd, struct sockaddr *from, socklen_t *length)
+{
+    return must_fail(ACCEPT) ? -1 : __real_accept(fd, from, length);
+}
+
+int __wrap_connect(int fd, const struct sockaddr *at, socklen_t length)
+{
+    return must_fail(CONNECT) ? -1 : __real_connect(fd, at, length);
+}
+
+int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **list)
+{
+    return must_fail(GETADDRINFO) ? EAI_AGAIN : __real_getaddrinfo(host, port, hints, list);
+}
+
+ssize_t __wrap_send(int fd, const void *data, size_t bytes, int flags)
+{
+    return must_fail(SEND) ? -1 : __real_send(fd, data, bytes, flags);
+}
+
+ssize_t __wrap_recv(int fd, void *data, size_t bytes, int flags)
+{
+    return must_fail(RECV) ? -1 : __real_recv(fd, data, bytes, flags);
+}
+
+int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+    return must_fail(POLL) ? -1 : __real_poll(fds, count, timeout_ms);
+}
+
+/* ---- three ranks ---- */
+
+enum { RANKS = 3, WORDS = 512 };
+
+typedef struct rank {
+    int number;
+    call fails;
+    long fails_at;
+    int with, ever;
+    double timeout_s;
+    int tells; /* this rank fails by itself, between the first exchange and the second */
+    rung_status status;
+    char said[WORDS];
+    int has_failed; /* its call did */
+} rank;
+
+static pthread_barrier_t is_listening, has_told;
+static char address[CONTROL_ADDRESS_BYTES];
+static rung_status listened;
+
+static int64_t square_of(int number)
+{
+    return (int64_t)(number + 3) * (number + 3);
+}
+
+/* Brings a number of each rank to rank 0 and their sum back. */
+static rung_status exchange(multi_control *c, int number, double timeout_s)
+{
+    int64_t mine = square_of(number), all[RANKS] = {0}, sum = 0;
+    rung_status status = multi_control_gather(c, &mine, number ? NULL : all, sizeof mine, "sent its number", timeout_s);
+    for (int i = 0; i < RANKS && number == 0 && status == RUNG_SUCCESS; i++) {
+        if (all[i] != square_of(i))
+            return rung_fail(RUNG_INTERNAL, "rank %d's number has arrived as %lld", i, (long long)all[i]);
+        sum += all[i];
+    }
+    if (status == RUNG_SUCCESS)
+        status = multi_control_share(c, &sum, sizeof sum, "sent the sum", timeout_s);
+    if (status == RUNG_SUCCESS && sum != square_of(0) + square_of(1) + square_of(2))
+        return rung_fail(RUNG_INTERNAL, "the sum has arrived as %lld", (long long)sum);
+    return status;
+}
+
+static rung_status live(rank *r)
+{
+    multi_control *c = NULL;
+    rung_status status;
+    if (r->number == 0) {
+        status = listened = multi_control_listen(&c, RANKS, "127.0.0.1:0", "of this test", address);
+        pthread_barrier_wait(&is_listening);
+        if (status == RUNG_SUCCESS)
+            status = multi_control_accept(c, r->timeout_s);
+    } else {
+        pthread_barrier_wait(&is_listening);
+        if (listened != RUNG_SUCCESS)
+            return RUNG_SUCCESS;
+        status = multi_control_connect(&c, r->number, RANKS, address, "of this test", r->timeout_s);
+        if ((status == RUNG_SUCCESS) != (c != NULL))
+            return rung_fail(RUNG_INTERNAL, "a connection that failed is there, or one that did not is not");
+    }
+    if (status == RUNG_SUCCESS)
+        status = exchange(c, r->number, r->timeout_s);
+    if (status == RUNG_SUCCESS && r->tells >= 0) {
+        if (r->tells == r->number)
+            multi_control_tell(c, RUNG_OUT_OF_MEMORY, "it has burnt");
+        pthread_barrier_wait(&has_told);
+        r->ever = ever = 0;
+        if (r->with == EPIPE) /* from now on nothing goes out */
+            fails = SEND, fails_at = seen = 1, with = EPIPE, ever = 1;
+    }
+    if (status == RUNG_SUCCESS)
+        status = exchange(c, r->number, r->timeout_s);
+    if (status == RUNG_SUCCESS)
+        status = multi_control_check(c);
+    char first[WORDS];
+    snprintf(first, sizeof first, "%s", rung_last_error());
+    multi_control_close(c);
+    return status == RUNG_SUCCESS ? status : rung_fail(status, "%s", first);
+}
+
+static void *live_apart(void *of)
+{
+    rank *r = of;
+    fails = r->fails, fails_at = r->fails_at, with = r->with, ever = r->ever, seen = 0;
+    r->status = live(r);
+    r->has_failed = seen >= fails_at;
+    fails = NO_CALL;
+    snprintf(r->said, sizeof r->said, "%s", r->status == RUNG_SUCCESS ? "" : rung_last_error());
+    return NULL;
+}
+
+static int open_files(void)
+{
+    int count = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    while (folder && readdir(folder))
+        count++;
+    closedir(folder);
+    return count;
+}
+
+static void live_all(rank ranks[RANKS])
+{
+    pthread_t threads[RANKS];
+    const int files = open_files(), blocks = live_blocks;
+    const double begin_s = multi_now_s();
+    for (int i = 0; i < RANKS; i++) {
+        ranks[i].number = i;
+        assert_int_equal(pthread_create(&threads[i], NULL, live_apart, &ranks[i]), 0);
+    }
+    for (int i = 0; i < RANKS; i++)
+        pthread_join(threads[i], NULL);
+    if (live_blocks != blocks || open_files() != files)
+        fail_msg("%d blocks of memory stay, and %d files", live_blocks - blocks, open_files() - files);
+    if (multi_now_s() - begin_s > 60.0)
+        fail_msg("it took %.0f s", multi_now_s() - begin_s);
+}
+
+static void set_all(rank ranks[RANKS], double timeout_s)
+{
+    memset(ranks, 0, RANKS * sizeof *ranks);
+    for (int i = 0; i < RANKS; i++)
+        ranks[i].timeout_s = timeout_s, ranks[i].tells = -1;
+}
+
+/* ---- what is tested ---- */
+
+static void nothing_fails(void **state)
+{
+    (void)state;
+    rank ranks[RANKS];
+    set_all(ranks, 60.0);
+    live_all(ranks);
+    for (int i = 0; i < RANKS; i++)
+        assert_int_equal(ranks[i].status, RUNG_SUCCESS);
+}
+
+/* What the rank says whose call fails; NULL: all goes on as if it had not. An error number of 0 stands for an end that
+ * is not the system's: memory, or an address that is not known. */
+static const struct expected {
+    int number;
+    call fails;
+    long at;
+    int with, ever;
+    rung_status status;
+    const char *words;
+} table[] = {
+    {0, CALLOC, 1, 0, 0, RUNG_OUT_OF_MEMORY, "no memory for 3 control connections"},
+    {0, CALLOC, 2, 0, 0, RUNG_OUT_OF_MEMORY, "no memory for 3 control connections"},
+    {0, CALLOC, 3, 0, 0, RUNG_OUT_OF_MEMORY, "no memory for 64 connections"},
+    {1, CALLOC, 1, 0, 0, RUNG_OUT_OF_MEMORY, "no memory for a control connection"},
+    {2, CALLOC, 2, 0, 0, RUNG_OUT_OF_MEMORY, "no memory for a control connection"},
+    {0, SOCKET, 1, EMFILE, 0, RUNG_INTERNAL, "no socket for the ranks' control connection: Too many open files"},
+    {0, BIND, 1, EADDRINUSE, 0, RUNG_INVALID_ARGUMENT, "rank 0 cannot listen on port 0: Address already in use"},
+    {0, LISTEN, 1, EADDRINUSE, 0, RUNG_INVALID_ARGUMENT, "rank 0 cannot listen on port 0: Address already in use"},
+    {0, ACCEPT, 1, ECONNABORTED, 0, RUNG_SUCCESS, NULL},
+    {0, POLL, 1, EINTR, 0, RUNG_SUCCESS, NULL},
+    {0, RECV, 1, EINTR, 0, RUNG_SUCCESS, NULL},
+    {0, RECV, 2, EAGAIN, 0, RUNG_SUCCESS, NULL},
+    {0, SEND, 2, EINTR, 0, RUNG_SUCCESS, NULL},
+    {0, SEND, 3, EAGAIN, 0, RUNG_SUCCESS, NULL},
+    {0, SEND, 3, EPIPE, 0, RUNG_DEVICE_ERROR, "rank 1 takes no more messages"},
+    {0, SEND, 4, EPIPE, 0, RUNG_DEVICE_ERROR, "rank 2 takes no more messages"},
+    {1, SOCKET, 1, EMFILE, 0, RUNG_SUCCESS, NULL}, /* it tries again */
+    {1, CONNECT, 1, ECONNREFUSED, 0, RUNG_SUCCESS, NULL},
+    {2, GETADDRINFO, 1, 0, 0, RUNG_SUCCESS, NULL},
+    {1, SOCKET, 1, EMFILE, 1, RUNG_DEVICE_ERROR, "rank 1 cannot reach rank 0 at ADDRESS within TIME s: no socket"},
+    {1, CONNECT, 1, ECONNREFUSED, 1, RUNG_DEVICE_ERROR,
+     "rank 1 cannot reach rank 0 at ADDRESS within TIME s: Connection refused"},
+    {2, GETADDRINFO, 1, 0, 1, RUNG_DEVICE_ERROR,
+     "rank 2 cannot reach rank 0 at ADDRESS within TIME s: Temporary failure in name resolution"},
+    {1, SEND, 2, EPIPE, 0, RUNG_DEVICE_ERROR, "rank 0 takes no more messages"},
+    {2, SEND, 2, EINTR, 0, RUNG_SUCCESS, NULL},
+    {1, RECV, 3, EAGAIN, 0, RUNG_SUCCESS, NULL},
+    {1, RECV, 1, ECONNRESET, 0, RUNG_DEVICE_ERROR, "rank 0 is gone: Connection reset by peer"},
+    {2, POLL, 1, EINTR, 0, RUNG_SUCCESS, NULL},
+};
+
+/* Puts address and time into the words. */
+static void fill_in(const char *words, double timeout_s, char text[WORDS])
+{
+    size_t length = 0;
+    for (text[0] = 0; *words; length = strlen(text))
+        if (strncmp(words, "ADDRESS", 7) == 0)
+            snprintf(text + length, WORDS - length, "%s", address), words += 7;
+        else if (strncmp(words, "TIME", 4) == 0)
+            snprintf(text + length, WORDS - length, "%.1f", timeout_s), words += 4;
+        else
+            snprintf(text + length, WORDS - length, "%c", *words++);
+}
+
+static void each_call_that_fails_is_told(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        const struct expected *e = &table[i];
+        rank ranks[RANKS];
+        char words[WORDS];
+        set_all(ranks, e->words ? 0.4 : 60.0);
+        rank *r = &ranks[e->number];
+        r->fails = e->fails, r->fails_at = e->at, r->with = e->with, r->ever = e->ever;
+        if (e->words && !e->ever)
+            ranks[e->number].timeout_s = 60.0; /* it says so at once */
+        live_all(ranks);
+        fill_in(e->words ? e->words : "", r->timeout_s, words);
+        if (!r->has_failed || r->status != e->status || strcmp(r->said, words) != 0)
+            fail_msg("rank %d, %s %ld: %s '%s', not %s '%s'", e->number, names[e->fails], e->at,
+                     rung_status_name(r->status), r->said, rung_status_name(e->status), words);
+        for (int j = 0; j < RANKS && !e->words; j++)
+            if (ranks[j].status != RUNG_SUCCESS)
+                fail_msg("rank %d's %s %ld: rank %d says '%s'", e->number, names[e->fails], e->at, j, ranks[j].said);
+    }
+}
+
+/* Whichever call fails, at whichever rank: it ends by the time limit, with a sentence or without harm. */
+static void any_call_may_fail(void **state)
+{
+    (void)state;
+    int failed = 0;
+    for (int number = 0; number < RANKS; number++)
+        for (int which = CALLOC; which < CALLS; which++)
+            for (int at = 1; at <= 6; at += 1 + at / 3) {
+                rank ranks[RANKS];
+                set_all(ranks, 0.2);
+                rank *r = &ranks[number];
+                r->fails = (call)which, r->fails_at = at, r->with = EIO;
+                live_all(ranks);
+                failed += r->has_failed;
+                for (int i = 0; i < RANKS; i++)
+                    if ((ranks[i].status == RUNG_SUCCESS) != (ranks[i].said[0] == 0))
+                        fail_msg("rank %d's %s %d: rank %d says '%s' to %s", number, names[which], at, i, ranks[i].said,
+                                 rung_status_name(ranks[i].status));
+            }
+    print_message("%d calls failed, one at a time\n", failed);
+    assert_true(failed > 50);
+}
+
+/* A rank that cannot send learns what is wrong from what has arrived before. All others hear it from rank 0, unless it
+ * is that one. */
+static void who_cannot_send_says_why(void **state)
+{
+    (void)state;
+    static const int pairs[][2] = {{0, 1}, {0, 2}, {1, 0}, {2, 0},
+                                   {0, 0}, {1, 1}, {2, 2}}; /* who has burnt, who is mute */
+    for (size_t p = 0; p < sizeof pairs / sizeof *pairs; p++) {
+        const int who = pairs[p][0], mute = pairs[p][1];
+        rank ranks[RANKS];
+        char words[WORDS];
+        set_all(ranks, 20.0);
+        for (int i = 0; i < RANKS; i++)
+            ranks[i].tells = who;
+        if (mute != who)
+            ranks[mute].with = EPIPE;
+        live_all(ranks);
+        snprintf(words, sizeof words, "rank %d: it has burnt", who);
+        for (int i = 0; i < RANKS; i++) {
+            const int is_told = i == who || i == mute || who == mute || mute != 0;
+            if (is_told && (ranks[i].status != RUNG_OUT_OF_MEMORY || strcmp(ranks[i].said, words) != 0))
+                fail_msg("rank %d has burnt, rank %d cannot send: rank %d says '%s'", who, mute, i, ranks[i].said);
+        }
+    }
+}
+
+int main(void)
+{
+    alarm(280); /* a rank that waits for ever */
+    pthread_barrier_init(&is_listening, NULL, RANKS);
+    pthread_barrier_init(&has_told, NULL, RANKS);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_fails), cmocka_unit_test(each_call_that_fails_is_told),
+                                       cmocka_unit_test(any_call_may_fail), cmocka_unit_test(who_cannot_send_says_why)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,235 @@
+/* The process's workers: each task runs once, on as many threads as were asked for, in every call and not only in the
+ * first one; workspaces are each slot's own, aligned, and kept. Tasks that wait for each other show who runs at once.
+ */
+#include "cpu/pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { MOST_THREADS = 6, MOST_TASKS = 1000, PATIENCE_S = 20 };
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+typedef struct meeting {
+    int wanted;                /* threads that have to be inside a task at once */
+    atomic_int inside, missed; /* missed: tasks that have waited in vain */
+    atomic_int ran[MOST_TASKS];
+    _Atomic(uintptr_t) workspace[MOST_TASKS];
+} meeting;
+
+/* Stays until as many tasks as are wanted have begun. */
+static void meet(void *job, int64_t task, float *workspace)
+{
+    meeting *m = job;
+    const double end_s = now_s() + PATIENCE_S;
+    m->ran[task]++;
+    m->workspace[task] = (uintptr_t)workspace;
+    m->inside++;
+    while (m->inside < m->wanted && now_s() < end_s)
+        sched_yield();
+    if (m->inside < m->wanted)
+        m->missed++;
+}
+
+/* A call of so many threads, with as many tasks that wait for each other and others behind them. */
+static void run_once(rung_pool *pool, int threads, int64_t tasks)
+{
+    static meeting m;
+    memset(&m, 0, sizeof m);
+    m.wanted = tasks < threads ? (int)tasks : threads;
+    rung_pool_run(pool, threads, tasks, meet, &m);
+    for (int64_t t = 0; t < tasks; t++)
+        if (m.ran[t] != 1)
+            fail_msg("task %d of %d ran %d times", (int)t, (int)tasks, m.ran[t]);
+    if (m.missed)
+        fail_msg("%d threads were asked for; %d of %d tasks found fewer", threads, m.missed, (int)tasks);
+    for (int64_t t = 0; t < tasks; t++) {
+        int slot = 0;
+        while (slot < m.wanted && (uintptr_t)rung_pool_workspace(pool, slot) != m.workspace[t])
+            slot++;
+        assert_true(slot < m.wanted);
+        for (int64_t u = 0; u < t && tasks <= threads; u++) /* all were inside at once */
+            assert_true(m.workspace[u] != m.workspace[t]);
+    }
+}
+
+static rung_pool *new_pool(int slots)
+{
+    rung_pool *pool = rung_pool_create();
+    assert_non_null(pool);
+    assert_int_equal(rung_pool_reserve(pool, slots, 100), 1);
+    return pool;
+}
+
+static void every_call_has_its_threads(void **state)
+{
+    (void)state;
+    rung_pool *pool = new_pool(MOST_THREADS);
+    static const int64_t tasks[] = {1, 2, 3, 4, 5, 6, 7, 13, 64, 1000};
+    for (int round = 0; round < 3; round++)
+        for (int threads = 1; threads <= MOST_THREADS; threads++) /* more and fewer than in the call before */
+            for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++)
+                run_once(pool, round == 1 ? MOST_THREADS + 1 - threads : threads, tasks[i]);
+    rung_pool_destroy(pool);
+}
+
+static void pools_come_and_go(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        rung_pool *one = new_pool(3), *other = new_pool(3);
+        run_once(one, 3, 5);
+        run_once(other, 2, 5);
+        rung_pool_destroy(one);
+        run_once(other, 3, 3); /* the workers are not the first pool's */
+        rung_pool_destroy(other);
+        rung_pool_destroy(NULL);
+    }
+}
+
+static void sleepers_wake(void **state)
+{
+    (void)state;
+    rung_pool *pool = new_pool(3);
+    for (int i = 0; i < 5; i++) {
+        run_once(pool, 3, 9);
+        const double end_s = now_s() + PATIENCE_S;
+        while (rung_pool_is_hot() && now_s() < end_s)
+            usleep(2000); /* far longer than a worker spins */
+        assert_int_equal(rung_pool_is_hot(), 0);
+    }
+    rung_pool_destroy(pool);
+}
+
+static void expect_child_works(rung_pool *pool)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        run_once(pool, 2, 9);
+        run_once(pool, 2, 2);
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void a_child_has_workers_of_its_own(void **state)
+{
+    (void)state;
+    rung_pool *pool = new_pool(3);
+    expect_child_works(pool);
+    run_once(pool, 3, 9);
+    expect_child_works(pool);
+    run_once(pool, 3, 9); /* the parent's are still there */
+    rung_pool_destroy(pool);
+}
+
+/* While one caller has the workers another one works alone, and finds them free afterwards. */
+static atomic_int first_is_inside, second_is_done;
+
+static void hold(void *job, int64_t task, float *workspace)
+{
+    (void)job, (void)task, (void)workspace;
+    first_is_inside = 1;
+    const double end_s = now_s() + PATIENCE_S;
+    while (!second_is_done && now_s() < end_s)
+        sched_yield();
+}
+
+static void *hold_the_workers(void *pool)
+{
+    rung_pool_run(pool, 2, 2, hold, NULL);
+    return NULL;
+}
+
+static void two_callers_do_not_wait_for_each_other(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        pthread_t thread;
+        rung_pool *one = new_pool(2), *other = new_pool(2);
+        static meeting m;
+        memset(&m, 0, sizeof m);
+        first_is_inside = second_is_done = 0;
+        assert_int_equal(pthread_create(&thread, NULL, hold_the_workers, one), 0);
+        while (!first_is_inside)
+            sched_yield();
+        m.wanted = 1;
+        const double begin_s = now_s();
+        rung_pool_run(other, 2, 4, meet, &m);
+        for (int t = 0; t < 4; t++) {
+            assert_int_equal(m.ran[t], 1);
+            assert_int_equal(m.workspace[t], (uintptr_t)rung_pool_workspace(other, 0));
+        }
+        assert_true(now_s() - begin_s < PATIENCE_S / 2);
+        expect_child_works(other); /* where nobody holds the workers that the parent has not */
+        second_is_done = 1;
+        pthread_join(thread, NULL);
+        run_once(other, 2, 2);
+        rung_pool_destroy(one);
+        rung_pool_destroy(other);
+    }
+}
+
+static void workspaces_are_apart_and_kept(void **state)
+{
+    (void)state;
+    rung_pool *pool = rung_pool_create();
+    static const int64_t sizes[] = {1, 15, 16, 17, 1000, 999, 600000, 524288, 2000000, 100};
+    int64_t largest = 0;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        float *before[3], *now[3];
+        for (int s = 0; s < 3; s++)
+            before[s] = rung_pool_workspace(pool, s);
+        assert_int_equal(rung_pool_reserve(pool, 3, sizes[i]), 1);
+        for (int s = 0; s < 3; s++) {
+            now[s] = rung_pool_workspace(pool, s);
+            assert_non_null(now[s]);
+            assert_int_equal((uintptr_t)now[s] % 64, 0);
+            if (sizes[i] <= largest)
+                assert_ptr_equal(now[s], before[s]);
+            for (int64_t f = 0; f < sizes[i]; f++)
+                now[s][f] = (float)s;
+        }
+        for (int s = 0; s < 3; s++)
+            for (int64_t f = 0; f < sizes[i]; f++)
+                assert_true(now[s][f] == (float)s);
+        largest = sizes[i] > largest ? sizes[i] : largest;
+    }
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* which end the program there */
+    assert_int_equal(rung_pool_reserve(pool, 1, INT64_MAX / 8), 0); /* there is not so much */
+#endif
+    assert_int_equal(rung_pool_reserve(pool, 3, 100), 1);
+    rung_pool_destroy(pool);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_call_has_its_threads),
+        cmocka_unit_test(pools_come_and_go),
+        cmocka_unit_test(sleepers_wake),
+        cmocka_unit_test(a_child_has_workers_of_its_own),
+        cmocka_unit_test(two_callers_do_not_wait_for_each_other),
+        cmocka_unit_test(workspaces_are_apart_and_kept),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
