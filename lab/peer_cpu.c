@@ -259,19 +259,13 @@ static void *open_copy(const char *path)
     return library;
 }
 
-/* Settles which OpenMP runtime is used: those of MKL and AOCL end the process when they meet. On one thread MKL needs
- * none. */
-static rung_status settle_openmp(const cpu_library *from, int threads)
+static const char *has_openmp; /* the library that has brought its OpenMP runtime into the process */
+
+/* Returns whether the library brings an OpenMP runtime that ends the process when it meets another: those of MKL and
+ * AOCL do. On one thread MKL needs none. */
+static int brings_openmp(const cpu_library *from, int threads)
 {
-    static const char *first;
-    int is_mkl = strcmp(from->name, "mkl") == 0;
-    if (threads == 1 || (!is_mkl && strcmp(from->name, "aocl") != 0))
-        return RUNG_SUCCESS;
-    if (first && strcmp(first, from->name) != 0)
-        return lab_fail(RUNG_MISSING_LIBRARY, "%s and %s cannot share a process on several threads: name one of them",
-                        from->name, first);
-    first = from->name;
-    return RUNG_SUCCESS;
+    return threads != 1 && (strcmp(from->name, "mkl") == 0 || strcmp(from->name, "aocl") == 0);
 }
 
 static void choose_threading(void *library, int threads)
@@ -295,14 +289,17 @@ static rung_status open_with_setting(const cpu_library *from, const char *settin
                         "'%s': %s reads %s once a process: name it once, with or without a setting", p->name,
                         from->name, from->setting);
     is_set[index] = 1;
-    rung_status status = settle_openmp(from, peer->place->threads);
-    if (status != RUNG_SUCCESS)
-        return status;
+    int brings = brings_openmp(from, peer->place->threads);
+    if (brings && has_openmp && strcmp(has_openmp, from->name) != 0)
+        return lab_fail(RUNG_MISSING_LIBRARY, "%s and %s cannot share a process on several threads: name one of them",
+                        from->name, has_openmp);
     if (was)
         snprintf(before, sizeof before, "%s", was);
     if (setting)
         setenv(from->setting, setting, 1);
     *library = open_library(from);
+    if (*library && brings)
+        has_openmp = from->name;
     if (*library)
         find_sgemm(*library, p);
     find_path(p, peer->path, sizeof peer->path);
