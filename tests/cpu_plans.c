@@ -461,6 +461,23 @@ static float *reserve(void)
     return at;
 }
 
+/* Returns how many families have another packed tile than their row says. */
+static int other_tiles(void)
+{
+    int others = 0;
+    for (int i = 0; i < rung_kernel_count(); i++) {
+        const rung_kernel *row = rung_kernel_at(i);
+        const rung_cpu_kernel *family = row->backend == RUNG_BACKEND_CPU ? rung_cpu_kernel_of(row) : NULL;
+        if (!family || (family->mr == row->tm && family->nv * family->vl == row->tn))
+            continue;
+        printf("%s: its row in rows.inc has .tm = %d, .tn = %d, its FAMILY_MR and FAMILY_NV make %d x %d: change one "
+               "of them\n",
+               row->name, row->tm, row->tn, family->mr, family->nv * family->vl);
+        others++;
+    }
+    return others;
+}
+
 int main(int count, char **words)
 {
     static const struct {
@@ -468,6 +485,8 @@ int main(int count, char **words)
     } each[] = {{"zen3", "avx2_f32_6x16"},   {"zen4", "avx512_f32_8x48"},    {"zen4", "avx512_f32_8x24"},
                 {"zen5", "avx512_f32_8x48"}, {"emerald", "avx512_f32_8x48"}, {"emerald", "avx2_f32_6x16"},
                 {"zen5", "portable_f32_8x8"}};
+    if (other_tiles())
+        return 1;
     a = reserve(), b = reserve(), c = reserve();
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
         setenv("RUNG_CPU_PLAN", each[i].processor, 1);
