@@ -181,6 +181,10 @@ unread "a misspelt .post" '0,/[.]crowd = 1/s//.crowd = RUNG_CROWD/' RUNG_CROWD
 unread "a row behind //" 's,^RUNG_TILE(sm90_crowd_f32_64x64x8_s4,// &,' delete
 unread "a row between #if and #endif" 's/^RUNG_TILE(sm90_crowd_f32_64x64x8_s4/#if 0\n&/' delete
 unread "another architecture" 's/sm80_cpasync_f32_64x128x16_s4/sm86_cpasync_f32_64x128x16_s4/' sm86_cpasync_f32_64x128x16_s4
+cp src/cuda/families/lines/tiles.inc lines
+sed -i '/^RUNG_TILE/,$d' src/cuda/families/lines/tiles.inc
+refused "a family without tiles" 'lines/tiles.inc has no row'
+cp lines src/cuda/families/lines/tiles.inc
 sed -i 's/[.]tm = 8, [.]tn = 4/.tm=8, .tn =4/' src/cuda/families/small/tiles.inc # blanks are as in C
 "$cmake" build >log 2>&1 || { cat log; exit 1; }
 ninja -C build src/CMakeFiles/rung.dir/core/catalog.c.o >log 2>&1 || { cat log; exit 1; }
