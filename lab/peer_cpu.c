@@ -4,15 +4,18 @@
 #include "lab/peer.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 typedef void cblas_sgemm_32(int layout, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a,
@@ -319,6 +322,40 @@ static rung_status open_with_setting(const cpu_library *from, const char *settin
     return RUNG_SUCCESS;
 }
 
+/* Returns whether libraries are seldom tried on such a processor: they may choose kernels that need more than it has.
+ */
+static int is_old_processor(void)
+{
+#if defined(__x86_64__)
+    return !__builtin_cpu_supports("avx2");
+#else
+    return 0;
+#endif
+}
+
+/* Returns the signal by which a small product ends a process of its own, 0 for none. */
+static int ending_signal(lab_peer *peer)
+{
+    enum { SIDE = 40, LONGEST_SECONDS = 30 };
+    static float a[SIDE * SIDE], b[SIDE * SIDE], c[SIDE * SIDE];
+    rung_gemm g;
+    rung_gemm_init(&g);
+    g.m = g.n = g.k = g.lda = g.ldb = g.ldc = SIDE;
+    g.a = a;
+    g.b = b;
+    g.c = c;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(LONGEST_SECONDS);
+        _exit(run(peer, &g) != RUNG_SUCCESS);
+    }
+    int state = 0;
+    while (child > 0 && waitpid(child, &state, 0) < 0 && errno == EINTR)
+        ;
+    return child > 0 && WIFSIGNALED(state) ? WTERMSIG(state) : 0;
+}
+
 static void close_peer(lab_peer *peer)
 {
     free(peer->state); /* the library stays open: its threads may be running */
@@ -352,6 +389,9 @@ rung_status lab_peer_open_cpu(lab_place *place, const char *name, lab_peer *peer
     if (status != RUNG_SUCCESS)
         return status; /* lab_peer_open closes it */
     set_threads(library, place->threads);
+    int ended_by = is_old_processor() ? ending_signal(peer) : 0;
+    if (ended_by)
+        return lab_fail(RUNG_MISSING_LIBRARY, "%s ends by signal %d on this processor", name, ended_by);
     peer->run = run;
     return RUNG_SUCCESS;
 }
