@@ -31,6 +31,7 @@ int main(void)
 
     rung_gemm gemm;
     rung_gemm_init(&gemm);
+    gemm.layout = RUNG_ROW_MAJOR;
     gemm.m = gemm.n = gemm.k = gemm.lda = gemm.ldb = gemm.ldc = SIZE;
     gemm.a = a, gemm.b = b, gemm.c = c;
     rung_plan *plan;
