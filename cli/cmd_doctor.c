@@ -227,6 +227,7 @@ int cmd_doctor(int argc, char **argv)
                 "reports from result files");
     check_library(&r, "NCCL", "libnccl.so.2", "one product over the GPUs of several processes");
     check_program(&r, "nvcc", "/usr/local/cuda/bin", "building device code: ./dev setup --cuda");
-    cli_note(&r.table, "%d missing; everything else works without", r.missing);
+    if (r.missing)
+        cli_note(&r.table, "%d missing; everything else works without %s", r.missing, r.missing == 1 ? "it" : "them");
     return CLI_PASS;
 }

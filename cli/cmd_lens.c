@@ -335,6 +335,22 @@ static int parse_shape(const char *text, lab_lens_case *c)
     return 0;
 }
 
+/* Chooses the kernel of a file of the user's own: that of the file's name, else the only one. */
+static int own_symbol(const options *o, const char *object, char *symbol, size_t symbol_bytes)
+{
+    enum { MOST = 8 };
+    char names[MOST][LAB_LENS_NAME_BYTES];
+    if (lab_lens_symbol(object, symbol))
+        return 0;
+    int count = lab_lens_kernels(object, names, MOST);
+    if (count > 1)
+        return cli_usage("%s has the kernels %s and %s%s: --symbol says which", o->file, names[0], names[1],
+                         count > 2 ? " and others" : "");
+    if (count == 1)
+        snprintf(symbol, symbol_bytes, "%s", names[0]);
+    return 0;
+}
+
 static int own_kernel(const options *o, lab_lens_case *c, char *object, size_t object_bytes, char *symbol,
                       size_t symbol_bytes)
 {
@@ -349,6 +365,9 @@ static int own_kernel(const options *o, lab_lens_case *c, char *object, size_t o
         return status == RUNG_INVALID_ARGUMENT ? cli_fail_file(status) : cli_fail_status(status, "lens");
     c->object = object;
     c->symbol = o->symbol ? o->symbol : symbol;
+    int code = o->symbol ? 0 : own_symbol(o, object, symbol, symbol_bytes);
+    if (code)
+        return code;
     c->threads = (int)o->threads;
     c->shared_bytes = (int)o->shared;
     return 0;
@@ -420,7 +439,7 @@ int cmd_lens(int argc, char **argv)
         {"tile", CLI_TEXT, &o.tile, NULL, "BMxBN that one block of --file computes"},
         {"threads", CLI_COUNT, &o.threads, NULL, "threads of a block of --file"},
         {"shared", CLI_INTEGER, &o.shared, NULL, "dynamic shared memory of --file in bytes"},
-        {"symbol", CLI_TEXT, &o.symbol, NULL, "the kernel's name in --file; default: the file's"},
+        {"symbol", CLI_TEXT, &o.symbol, NULL, "the kernel's name in --file; default: the file's, else its only one"},
         {"svg", CLI_TEXT, &o.svg, NULL, "draw the tiles, sectors and banks into this file"},
         {"html", CLI_TEXT, &o.html, NULL, "the source with its counts, and each access lane by lane, as one page"},
         {"pictures", CLI_TEXT, &o.pictures, NULL,

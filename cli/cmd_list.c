@@ -61,7 +61,7 @@ static int wanted(const rung_kernel *k, int device, int role, const char **words
 int cmd_list(int argc, char **argv)
 {
     static const cli_column brief[] = {
-        {"name", "kernel", 36, -1}, {"device", "on", 3, -1},      {"role", "role", 10, -1}, {"math", "math", 6, -1},
+        {"name", "kernel", 36, -1}, {"device", "on", 3, -1},      {"role", "role", 10, -1}, {"math", "math", 11, -1},
         {"tile", "tile", 13, -1},   {"threads", "threads", 7, 0}, {"arch", "arch", 4, 0},   {"idea", "idea", 40, -1}};
     static const cli_column full[] = {{"name", "", 0, -1},     {"device", "", 0, -1},  {"role", "", 0, -1},
                                       {"math", "", 0, -1},     {"tile", "", 0, -1},    {"threads", "", 0, 0},

@@ -189,8 +189,8 @@ int cmd_run(int argc, char **argv)
     int split = 1;
     while (split < argc && strcmp(argv[split], "--") != 0)
         split++;
-    const char *words[1];
-    int count = 0, code = cli_parse("run", options, split, argv, words, &count, 1);
+    const char *words[64]; /* of a program that stands before --, with its arguments: the first is named */
+    int count = 0, code = cli_parse("run", options, split, argv, words, &count, 64);
     if (code)
         return code < 0 ? CLI_PASS : code;
     if (count)

@@ -31,6 +31,7 @@ int main(void)
 
     rung_gemm gemm;
     rung_gemm_init(&gemm);
+    gemm.layout = RUNG_ROW_MAJOR;
     gemm.m = gemm.n = gemm.k = gemm.lda = gemm.ldb = gemm.ldc = SIZE;
     gemm.a = a, gemm.b = b, gemm.c = c;
     rung_plan *plan;
@@ -38,8 +39,8 @@ int main(void)
         return report("rung_plan_create");
     char text[8192];
     rung_plan_print(plan, text, sizeof text);
-    printf("rung %s on device %d\n%sC[0] = %g, and should be %d\n", rung_version(), rung_context_device(context), text,
-           c[0], 2 * SIZE);
+    const char *device = rung_context_device(context) == RUNG_DEVICE_CPU ? "the CPU" : "a GPU";
+    printf("rung %s on %s\n%sC[0] = %g, and should be %d\n", rung_version(), device, text, c[0], 2 * SIZE);
 
     rung_plan_destroy(plan);
     rung_context_destroy(context);

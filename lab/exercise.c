@@ -227,10 +227,11 @@ rung_status lab_course_read(lab_course *course)
 const lab_exercise *lab_exercise_find(const lab_course *course, const char *word)
 {
     char *end;
-    long number = strtol(word, &end, 10);
+    const char *digits = word[0] == 'e' ? word + 1 : word; /* e04, as files are named, is 04 */
+    long number = strtol(digits, &end, 10);
     for (int i = 0; i < course->count; i++) {
         const lab_exercise *e = &course->exercises[i];
-        if ((end != word && *end == 0 && number == e->number) || strcmp(word, e->name) == 0 ||
+        if ((end != digits && *end == 0 && number == e->number) || strcmp(word, e->name) == 0 ||
             strcmp(word, e->name + 4) == 0)
             return e;
     }

@@ -71,6 +71,9 @@ rung_status lab_lens_compile(const char *source, char *object, size_t object_byt
 const char *lab_lens_sources(void);
 /* Returns what a compiled kernel file defines under that name; NULL where it defines nothing. */
 void *lab_lens_symbol(const char *object, const char *name);
+enum { LAB_LENS_NAME_BYTES = 96 };
+/* Finds the names of the kernels in an object that lab_lens_compile() made, `most` at most. Returns how many. */
+int lab_lens_kernels(const char *object, char names[][LAB_LENS_NAME_BYTES], int most);
 void lab_lens_close(void);
 
 extern const char *const lab_lens_faults[];

@@ -4,15 +4,18 @@
 #include "lab/peer.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 typedef void cblas_sgemm_32(int layout, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a,
@@ -259,19 +262,13 @@ static void *open_copy(const char *path)
     return library;
 }
 
-/* Settles which OpenMP runtime is used: those of MKL and AOCL end the process when they meet. On one thread MKL needs
- * none. */
-static rung_status settle_openmp(const cpu_library *from, int threads)
+static const char *has_openmp; /* the library that has brought its OpenMP runtime into the process */
+
+/* Returns whether the library brings an OpenMP runtime that ends the process when it meets another: those of MKL and
+ * AOCL do. On one thread MKL needs none. */
+static int brings_openmp(const cpu_library *from, int threads)
 {
-    static const char *first;
-    int is_mkl = strcmp(from->name, "mkl") == 0;
-    if (threads == 1 || (!is_mkl && strcmp(from->name, "aocl") != 0))
-        return RUNG_SUCCESS;
-    if (first && strcmp(first, from->name) != 0)
-        return lab_fail(RUNG_MISSING_LIBRARY, "%s and %s cannot share a process on several threads: name one of them",
-                        from->name, first);
-    first = from->name;
-    return RUNG_SUCCESS;
+    return threads != 1 && (strcmp(from->name, "mkl") == 0 || strcmp(from->name, "aocl") == 0);
 }
 
 static void choose_threading(void *library, int threads)
@@ -295,14 +292,17 @@ static rung_status open_with_setting(const cpu_library *from, const char *settin
                         "'%s': %s reads %s once a process: name it once, with or without a setting", p->name,
                         from->name, from->setting);
     is_set[index] = 1;
-    rung_status status = settle_openmp(from, peer->place->threads);
-    if (status != RUNG_SUCCESS)
-        return status;
+    int brings = brings_openmp(from, peer->place->threads);
+    if (brings && has_openmp && strcmp(has_openmp, from->name) != 0)
+        return lab_fail(RUNG_MISSING_LIBRARY, "%s and %s cannot share a process on several threads: name one of them",
+                        from->name, has_openmp);
     if (was)
         snprintf(before, sizeof before, "%s", was);
     if (setting)
         setenv(from->setting, setting, 1);
     *library = open_library(from);
+    if (*library && brings)
+        has_openmp = from->name;
     if (*library)
         find_sgemm(*library, p);
     find_path(p, peer->path, sizeof peer->path);
@@ -320,6 +320,40 @@ static rung_status open_with_setting(const cpu_library *from, const char *settin
     else if (setting && !from->once)
         unsetenv(from->setting);
     return RUNG_SUCCESS;
+}
+
+/* Returns whether libraries are seldom tried on such a processor: they may choose kernels that need more than it has.
+ */
+static int is_old_processor(void)
+{
+#if defined(__x86_64__)
+    return !__builtin_cpu_supports("avx2");
+#else
+    return 0;
+#endif
+}
+
+/* Returns the signal by which a small product ends a process of its own, 0 for none. */
+static int ending_signal(lab_peer *peer)
+{
+    enum { SIDE = 40, LONGEST_SECONDS = 30 };
+    static float a[SIDE * SIDE], b[SIDE * SIDE], c[SIDE * SIDE];
+    rung_gemm g;
+    rung_gemm_init(&g);
+    g.m = g.n = g.k = g.lda = g.ldb = g.ldc = SIDE;
+    g.a = a;
+    g.b = b;
+    g.c = c;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(LONGEST_SECONDS);
+        _exit(run(peer, &g) != RUNG_SUCCESS);
+    }
+    int state = 0;
+    while (child > 0 && waitpid(child, &state, 0) < 0 && errno == EINTR)
+        ;
+    return child > 0 && WIFSIGNALED(state) ? WTERMSIG(state) : 0;
 }
 
 static void close_peer(lab_peer *peer)
@@ -355,6 +389,9 @@ rung_status lab_peer_open_cpu(lab_place *place, const char *name, lab_peer *peer
     if (status != RUNG_SUCCESS)
         return status; /* lab_peer_open closes it */
     set_threads(library, place->threads);
+    int ended_by = is_old_processor() ? ending_signal(peer) : 0;
+    if (ended_by)
+        return lab_fail(RUNG_MISSING_LIBRARY, "%s ends by signal %d on this processor", name, ended_by);
     peer->run = run;
     return RUNG_SUCCESS;
 }

@@ -3,7 +3,7 @@
 # where no result changes. usage: cpu_plans.sh CPU_PLANS SOURCE_DIR
 set -u
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
-"$1" >"$work/now" || { echo "FAILED: $1 ended with $?"; exit 1; }
+"$1" >"$work/now" || { echo "FAILED: $1 ended with $?"; head -n 5 "$work/now"; exit 1; }
 grep -v '^#' "$2/results/plans-cpu.txt" >"$work/kept"
 if diff "$work/kept" "$work/now" >"$work/difference" && [ -s "$work/now" ]; then
     echo "$(wc -l <"$work/now") lines of plans are as they were"

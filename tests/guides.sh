@@ -144,6 +144,21 @@ illegal small '0,/, [.]resident = 2/s///' ': .resident is 1 or more'
 ! grep -q 'division by zero' log || { cat log; exit 1; }
 illegal accurate 's/_f16x3_128x128x32_/_f16x3_128x64x32_/' 'BM and BN are 128'
 illegal accurate 's/_f16x3_128x128x32_s6/_f16x3_128x128x32_s7/' '128x128x32_s7: a block has at most'
+# Rows that a body is compiled for, and computes wrongly, or never ends: the lens found them so.
+illegal small 's/_cpasync_f32_64x128x16_s4/_cpasync_f32_64x128x16_s1/' '64x128x16_s1: at least two stages'
+illegal small 's/_cpasync_f32_64x128x16_s4/_cpasync_f32_64x128x8_s4/' '64x128x8_s4: BK is a multiple of 16'
+illegal small '0,/[.]k_at_once = 2/s//.k_at_once = 8/' '.k_at_once is 2 or 4'
+illegal small 's/_16x16x128_s4, .tm = 4, .tn = 4/_16x16x128_s4, .tm = 16, .tn = 16/' 'a block has whole warps'
+illegal small 's/_crowd_f32_64x64x8_s4/_crowd_f32_64x64x8_s1/' '64x64x8_s1: at least two stages'
+illegal small 's/_small_f32_16x16x16_/_small_f32_16x16x8_/' 'with .batch BM, BN and BK are alike'
+illegal small 's/[.]resident = 16/.resident = 100/' 'a multiprocessor holds 2048 threads'
+illegal lone 's/_8x128x16_s3, .tm = 8/_4x128x16_s3, .tm = 4/' 'BM and BN are multiples of 8'
+illegal lone 's/_lonewarp_f32_8x128x16_s3/_lonewarp_f32_8x128x16_s1/' '8x128x16_s1: at least two stages'
+illegal lone '0,/[.]fourths = 0/s//.fourths = 1/' '.fourths is only with .copied'
+illegal large 's/_tma_f32_128x256x16_s8/_tma_f32_128x256x16_s3/' '128x256x16_s3: at least four stages'
+illegal accurate 's/_f16x3_128x128x32_s6/_f16x3_128x128x32_s2/' '128x128x32_s2: at least three stages'
+illegal vector 's/_32x1x128_s1, .k_innermost = 1, .apart = 1, .warps = 8/_256x1x128_s1, .k_innermost = 1, .apart = 1, .warps = 64/' 'at most 32 .warps'
+illegal medium 's/[.]marked = 1/.marked = 2/' '.marked and .large_loop are 0 or 1'
 
 echo 'RUNG_TILE(sm80_plain_f32_big, .idea = "no sizes in its name")' >>src/cuda/families/plain/tiles.inc
 refused "a tile without sizes in its name" 'sm80_plain_f32_big'
@@ -151,6 +166,28 @@ block add_a_tile 4 >src/cuda/families/plain/tiles.inc
 cp src/cuda/families/small/tiles.inc kept
 sed -i '0,/[.]slices = /s//.slice = /' src/cuda/families/small/tiles.inc
 refused "a misspelt field" '[.]slice$'
+cp kept src/cuda/families/small/tiles.inc
+# What the build would read in another way than the compiler.
+unread() { # WHAT EDIT SAYS
+    sed -i "$2" src/cuda/families/small/tiles.inc
+    ! cmp -s kept src/cuda/families/small/tiles.inc || { echo "$2 changes no row"; exit 1; }
+    refused "$1" "$3"
+    cp kept src/cuda/families/small/tiles.inc
+}
+unread "a number below 0" '0,/[.]tm = 8/s//.tm = -8/' "'-8'"
+unread "no comma between fields" '0,/[.]tm = 8,/s//.tm = 8/' comma
+unread "a field twice" '0,/[.]tm = 8/s//.tm = 8, .tm = 8/' twice
+unread "a misspelt .post" '0,/[.]crowd = 1/s//.crowd = RUNG_CROWD/' RUNG_CROWD
+unread "a row behind //" 's,^RUNG_TILE(sm90_crowd_f32_64x64x8_s4,// &,' delete
+unread "a row between #if and #endif" 's/^RUNG_TILE(sm90_crowd_f32_64x64x8_s4/#if 0\n&/' delete
+unread "another architecture" 's/sm80_cpasync_f32_64x128x16_s4/sm86_cpasync_f32_64x128x16_s4/' sm86_cpasync_f32_64x128x16_s4
+cp src/cuda/families/lines/tiles.inc lines
+sed -i '/^RUNG_TILE/,$d' src/cuda/families/lines/tiles.inc
+refused "a family without tiles" 'lines/tiles.inc has no row'
+cp lines src/cuda/families/lines/tiles.inc
+sed -i 's/[.]tm = 8, [.]tn = 4/.tm=8, .tn =4/' src/cuda/families/small/tiles.inc # blanks are as in C
+"$cmake" build >log 2>&1 || { cat log; exit 1; }
+ninja -C build src/CMakeFiles/rung.dir/core/catalog.c.o >log 2>&1 || { cat log; exit 1; }
 cp kept src/cuda/families/small/tiles.inc
 block add_a_tile 1 >>src/cuda/families/small/tiles.inc
 refused "a tile that stands twice" sm80_cpasync_f32_16x32x32_s3

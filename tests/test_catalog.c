@@ -62,6 +62,24 @@ static void check_row(const rung_kernel *k)
 #undef expect
 }
 
+/* The name of a production kernel says what its row says: arithmetic, tile, stages. */
+static void check_name(const rung_kernel *k)
+{
+    static const char *const ariths[] = {"f32", "tf32", "tf32x3", "bf16x6", "bf16x9", "f16x3"};
+    char says[128];
+    if (k->backend == RUNG_BACKEND_CPU) {
+        snprintf(says, sizeof says, "_%s_%dx%d", ariths[k->arith], k->tm, k->tn);
+    } else {
+        snprintf(says, sizeof says, "_%s_%dx%dx%d_s%d", ariths[k->arith], k->bm, k->bn, k->bk, k->stages);
+        int arch = (int)strtol(k->name + 2, NULL, 10);
+        if (arch != k->arch)
+            fail_msg("%s: the row says architecture %d", k->name, k->arch);
+    }
+    size_t length = strlen(says), whole = strlen(k->name);
+    if (whole < length || strcmp(k->name + whole - length, says) != 0)
+        fail_msg("%s: by its row the name would end in %s: change the name, or the row", k->name, says);
+}
+
 static void rows_make_sense(void **state)
 {
     (void)state;
@@ -72,6 +90,8 @@ static void rows_make_sense(void **state)
     for (int i = 0; i < rung_kernel_count(); i++) {
         const rung_kernel *k = rung_kernel_at(i);
         check_row(k);
+        if (k->role == RUNG_PRODUCTION)
+            check_name(k);
         if (rung_kernel_find(k->name) != k)
             fail_msg("two rows are called %s", k->name);
     }

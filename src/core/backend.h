@@ -17,7 +17,7 @@ typedef struct rung_edge {
 /* How one kernel would run one problem: what estimate() fills, what the plan ranks and prints, what run() obeys. */
 typedef struct rung_choice {
     const rung_kernel *kernel;
-    double cost_us;          /* predicted; ranks the candidates */
+    double cost_us;          /* predicted (rung_backend.predicts); ranks the candidates */
     double limit_us;         /* given to estimate(): where the cost is above this, nobody asks by how much */
     int64_t workspace_bytes; /* device memory borrowed while it runs */
     int32_t parts;           /* of k; 1: it is not cut */
@@ -37,7 +37,8 @@ void rung_note(rung_choice *choice, const char *format, ...) __attribute__((form
 typedef struct rung_backend {
     const char *name;
     rung_backend_id id;
-    int peels; /* run() takes choices that cut C (core/peel.h) */
+    int peels;    /* run() takes choices that cut C (core/peel.h) */
+    int predicts; /* an estimate's cost is a time; else it only puts kernels in their order */
     rung_status (*open)(const rung_config *config, void **state);
     void (*close)(void *state);
     rung_status (*configure)(void *state, const rung_config *config); /* after a set_ call */

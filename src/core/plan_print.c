@@ -42,6 +42,7 @@ static void print_problem(text *t, const rung_problem *p, const rung_gemm *g)
     put(t, ", %s\n", math_names[p->math]);
 }
 
+/* Prints all kernels in their order. A cost is printed where it is a time. */
 static void print_ranking(text *t, const rung_plan *plan)
 {
     rung_candidate *candidates = calloc(RUNG_PLAN_CANDIDATES, sizeof *candidates);
@@ -51,13 +52,17 @@ static void print_ranking(text *t, const rung_plan *plan)
     }
     const rung_context *context = plan->context;
     int count = rung_rank(context->backend, context->state, &plan->problem, candidates, RUNG_PLAN_CANDIDATES);
-    put(t, "ranking    predicted us  kernel\n");
+    int predicts = context->backend->predicts;
+    put(t, predicts ? "ranking    predicted us  kernel\n" : "ranking    kernel, best first; - refuses\n");
     for (int i = 0; i < count; i++) {
         const rung_candidate *c = &candidates[i];
+        const char *name = c->choice.kernel->name;
         if (c->refusal)
-            put(t, "           %12s  %-34s %s\n", "-", c->choice.kernel->name, c->refusal);
+            put(t, predicts ? "           %12s  %-34s %s\n" : "         %s %-34s %s\n", "-", name, c->refusal);
+        else if (predicts)
+            put(t, "           %12.2f  %-34s %s\n", c->choice.cost_us, name, c->note);
         else
-            put(t, "           %12.2f  %-34s %s\n", c->choice.cost_us, c->choice.kernel->name, c->note);
+            put(t, "           %-34s %s\n", name, c->note);
     }
     free(candidates);
 }
@@ -90,11 +95,13 @@ int rung_plan_print(const rung_plan *plan, char *buffer, size_t bytes)
     const rung_choice *c = &plan->choice;
     put(&t, "decision   %s%s on the %s backend\n", c->kernel->name, plan->forced ? " (asked for by name)" : "",
         plan->context->backend->name);
-    put(&t, "           predicted %.2f us, workspace %lld bytes", c->cost_us, (long long)c->workspace_bytes);
+    put(&t, "           ");
+    if (plan->context->backend->predicts)
+        put(&t, "predicted %.2f us, workspace %lld bytes", c->cost_us, (long long)c->workspace_bytes);
     if (c->parts > 1)
         put(&t, ", k in %d parts", c->parts);
     if (c->threads)
-        put(&t, ", %d thread%s", c->threads, c->threads > 1 ? "s" : "");
+        put(&t, "%d thread%s", c->threads, c->threads > 1 ? "s" : "");
     char note[RUNG_NOTE_BYTES];
     rung_problem product;
     rung_choice main_part;

@@ -366,7 +366,8 @@ EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction functi
     f->launches++;
     int ended = lens_run(&launch);
     if (ended != 0)
-        snprintf(reason, sizeof reason, "%s was stopped by the lens; its findings say why", f->symbol);
+        snprintf(reason, sizeof reason, "%s was stopped by the lens; its findings, which rung lens prints, say why",
+                 f->symbol);
     return ended != 0 || finding_fails(f->symbol) ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_SUCCESS;
 }
 

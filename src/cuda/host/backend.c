@@ -276,6 +276,7 @@ const rung_backend rung_cuda_backend = {
     .name = "CUDA",
     .id = RUNG_BACKEND_CUDA,
     .peels = 1,
+    .predicts = 1,
     .open = cuda_open,
     .close = cuda_close,
     .configure = cuda_configure,

@@ -17,8 +17,9 @@
 #define ACCURATE_CHECKS                                                                                                \
     RUNG_TILE_CHECK(BM == 128 && BN == 128, "BM and BN are 128: two warpgroups of 64 rows, wgmma of 128 columns")      \
     RUNG_TILE_CHECK(BK == 32, "BK is 32: a row of an operand's image has 128 bytes")                                   \
+    RUNG_TILE_CHECK(TF32 <= 1, ".tf32 is 0 or 1")                                                                      \
     RUNG_TILE_CHECK(CLUSTER == 2, ".cluster is 2: the launch and the marks count pairs of blocks")                     \
-    RUNG_TILE_CHECK(STAGES >= 2, "at least two stages: one is filled while another is multiplied")                     \
+    RUNG_TILE_CHECK(STAGES >= 3, "at least three stages: one is filled while two, 64 along k, are multiplied")         \
     RUNG_TILE_CHECK(ACCURATE_RING_BYTES + ACCURATE_HEADERS_BYTES + ACCURATE_ROOM_BYTES <= RUNG_MOST_SHARED_BYTES,      \
                     "a block has at most 232448 bytes of shared memory: fewer stages")
 

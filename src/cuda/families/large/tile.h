@@ -20,7 +20,10 @@
 
 #define LARGE_CHECKS                                                                                                   \
     RUNG_TILE_CHECK(COST_STEP_CYCLES, ".cost has .step_cycles above 0")                                                \
+    RUNG_TILE_CHECK(MIN_FFMA_PERCENT <= 100, ".min_ffma_percent is 100 or less")                                       \
+    RUNG_TILE_CHECK(A_K_INNERMOST <= 1, ".a_k_innermost is 0 or 1")                                                    \
     RUNG_TILE_CHECK((BM == 128 && BN == 256) || (BM == 256 && BN == 128), "BM x BN is 128 x 256 or 256 x 128")         \
+    RUNG_TILE_CHECK(STAGES >= 4, "at least four stages: each of the four warps that copy fills one")                   \
     RUNG_TILE_CHECK(BK == 16, "BK is 16")                                                                              \
     RUNG_TILE_CHECK(LARGE_SHARED_BYTES <= RUNG_MOST_SHARED_BYTES,                                                      \
                     "a block has at most 232448 bytes of shared memory: fewer stages")

@@ -29,6 +29,7 @@ enum {
     RUNG_TILE_CHECK(BM <= LINES_THREADS && LINES_THREADS % BM == 0, "BM divides the 256 threads of a block")           \
     RUNG_TILE_CHECK(BK == 4 || BK == 8 || BK == 16, "BK is 4, 8 or 16")                                                \
     RUNG_TILE_CHECK(RESIDENT > 0, ".resident is 1 or more")                                                            \
+    RUNG_TILE_CHECK(RESIDENT *LINES_THREADS <= 2048, "a multiprocessor holds 2048 threads: a lower .resident")         \
     RUNG_TILE_CHECK(COST_SHARE, ".cost has a .share above 0")                                                          \
     RUNG_TILE_CHECK(BK *STAGES *LINES_BYTES_OF_K(BM, BN) + LINES_KEPT_BYTES(BM, BN) <= RUNG_MOST_SHARED_BYTES,         \
                     "a block has at most 232448 bytes of shared memory: fewer stages")

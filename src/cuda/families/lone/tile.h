@@ -3,7 +3,7 @@
 #define RUNG_LONE_TILE_H
 
 #define LONE_WARPS 8 /* of a block */
-#define LONE_LANES (BM / TM * (BN / TN))
+#define LONE_LANES (BM / (TM ? TM : 1) * (BN / (TN ? TN : 1)))
 /* Half a warp's lanes have all results of a tile, the other half takes other k of each stage. */
 #define LONE_SLICED (LONE_LANES == 16)
 /* Floats from one k to the next in shared memory, padded where copied operands are turned. The form with both turned
@@ -15,7 +15,7 @@
 #define LONE_RINGS_BYTES                                                                                               \
     (LONE_WARPS * LONE_RING_BYTES > LONE_SUMS_BYTES ? LONE_WARPS * LONE_RING_BYTES : LONE_SUMS_BYTES)
 /* A row of results for each row of lanes, on their way out. */
-#define LONE_SPARE_BYTES (BM / TM * BN * 4)
+#define LONE_SPARE_BYTES (BM / (TM ? TM : 1) * BN * 4)
 /* Up to 1024 bytes to align the rings; rings; a barrier a stage; the spare rows. */
 #define LONE_SHARED_BYTES (1024 + LONE_RINGS_BYTES + LONE_WARPS * (8 * STAGES + LONE_SPARE_BYTES))
 
@@ -30,6 +30,13 @@
     RUNG_TILE_CHECK(BM % (TM ? TM : 1) == 0 && BN % (TN ? TN : 1) == 0, ".tm divides BM, and .tn BN")                  \
     RUNG_TILE_CHECK(LONE_LANES == 32 || LONE_SLICED, "a warp's 32 lanes, or 16 of them, have all results of a tile: "  \
                                                      "BM / .tm * (BN / .tn) is 32 or 16")                              \
+    RUNG_TILE_CHECK(!LONE_SLICED || BN == 2 * TN || BN == 4 * TN || BN == 8 * TN,                                      \
+                    "of a tile of 16 lanes BN / .tn is 2, 4 or 8")                                                     \
+    RUNG_TILE_CHECK(COPIED <= 1 && FOURTHS <= 1 && WHOLE_STEPS <= 1, ".copied, .fourths and .whole_steps are 0 or 1")  \
+    RUNG_TILE_CHECK(COPIED || !FOURTHS, ".fourths is only with .copied")                                               \
+    RUNG_TILE_CHECK(COPIED || (BM % 8 == 0 && BN % 8 == 0),                                                            \
+                    "without .copied BM and BN are multiples of 8, as the copy engine swizzles them")                  \
+    RUNG_TILE_CHECK(STAGES >= 2, "at least two stages: one is filled while another is multiplied")                     \
     RUNG_TILE_CHECK(BK == 16 || (LONE_SLICED && BK == 32), "BK is 16; of a tile of 16 lanes 16 or 32")                 \
     RUNG_TILE_CHECK(LONE_SHARED_BYTES <= RUNG_MOST_SHARED_BYTES,                                                       \
                     "a block has at most 232448 bytes of shared memory: fewer stages")

@@ -20,6 +20,8 @@
 #define MEDIUM_CHECKS                                                                                                  \
     RUNG_TILE_CHECK(COST_ALONE_US, ".cost has .alone_us above 0")                                                      \
     RUNG_TILE_CHECK(COST_FULL_US, ".cost has .full_us above 0")                                                        \
+    RUNG_TILE_CHECK(MIN_FFMA_PERCENT <= 100, ".min_ffma_percent is 100 or less")                                       \
+    RUNG_TILE_CHECK(MARKED <= 1 && LARGE_LOOP <= 1, ".marked and .large_loop are 0 or 1")                              \
     RUNG_TILE_CHECK((BM == 64 || BM == 128) && (BN == 64 || BN == 128), "BM and BN are 64 or 128")                     \
     RUNG_TILE_CHECK(GROUPS == 1 || GROUPS == 2 || GROUPS == 4 || (GROUPS == 8 && !LARGE_LOOP),                         \
                     ".groups is 1, 2, 4 or 8; with .large_loop at most 4")                                             \
@@ -27,12 +29,13 @@
     RUNG_TILE_CHECK(STAGES *(BM + BN) * MEDIUM_BK >= BM * BN,                                                          \
                     "a group's ring has room for its sums: stages * 16 * (BM + BN) is at least BM * BN")               \
     RUNG_TILE_CHECK(RESIDENT > 0, ".resident is 1 or more")                                                            \
+    RUNG_TILE_CHECK(RESIDENT *MEDIUM_THREADS <= 2048, "a multiprocessor holds 2048 threads: a lower .resident")        \
     RUNG_TILE_CHECK(MEDIUM_THREADS <= 1024, "a block has at most 1024 threads: fewer .groups")                         \
     RUNG_TILE_CHECK(MEDIUM_SHARED_BYTES <= RUNG_MOST_SHARED_BYTES,                                                     \
                     "a block has at most 232448 bytes of shared memory: fewer stages")
 
 /* Accurate mode has the blocks that it refuses computed by a medium tile: one for each order of B. */
-#define MEDIUM_NEEDED (MARKED ? 1 << LARGE_LOOP : 0)
+#define MEDIUM_NEEDED (MARKED == 1 && LARGE_LOOP <= 1 ? 1 << LARGE_LOOP : 0)
 #define MEDIUM_NEEDS 3
 #define MEDIUM_NEEDS_TEXT "accurate mode needs a tile with .marked, and one with .marked and .large_loop"
 

@@ -31,6 +31,8 @@
 
 #define PAIRS_CHECKS                                                                                                   \
     RUNG_TILE_CHECK(COST_SHARE, ".cost has a .share above 0")                                                          \
+    RUNG_TILE_CHECK(MIN_FFMA_PERCENT <= 100, ".min_ffma_percent is 100 or less")                                       \
+    RUNG_TILE_CHECK(SHIFTED <= 1, ".shifted is 0 or 1")                                                                \
     RUNG_TILE_CHECK(BM % 64 == 0 && BN % 64 == 0 && BM * BN == 16384, "BM and BN are 64, 128 or 256, BM * BN 16384")   \
     RUNG_TILE_CHECK(BK == 16, "BK is 16")                                                                              \
     RUNG_TILE_CHECK(PAIRS_SHARED_BYTES <= RUNG_MOST_SHARED_BYTES,                                                      \

@@ -22,6 +22,9 @@
 
 #define VECTOR_CHECKS                                                                                                  \
     RUNG_TILE_CHECK(BN == 1 && WARPS > 0 && RESIDENT > 0, "BN is 1, .warps and .resident are 1 or more")               \
+    RUNG_TILE_CHECK(K_INNERMOST <= 1 && APART <= 1, ".k_innermost and .apart are 0 or 1")                              \
+    RUNG_TILE_CHECK(RESIDENT *VECTOR_THREADS <= 2048, "a multiprocessor holds 2048 threads: a lower .resident")        \
+    RUNG_TILE_CHECK(VECTOR_THREADS <= 1024, "a block has at most 1024 threads: at most 32 .warps")                     \
     RUNG_TILE_CHECK(!K_INNERMOST || BM == (APART ? 4 * WARPS : 4),                                                     \
                     "with .k_innermost BM is 4; with .apart too, 4 times .warps")                                      \
     RUNG_TILE_CHECK(K_INNERMOST || BM == 32 || BM == 64 || BM == 128 || BM == 256,                                     \
