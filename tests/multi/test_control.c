@@ -209,8 +209,12 @@ static rung_status live(rank *r)
         if (r->with == EPIPE) /* from now on nothing goes out */
             fails = SEND, fails_at = seen = 1, with = EPIPE, ever = 1;
     }
-    if (status == RUNG_SUCCESS)
+    if (status == RUNG_SUCCESS && r->tells >= 0) { /* nobody has looked for news when rank 0 sends */
+        int64_t nothing = 0;
+        status = multi_control_share(c, &nothing, sizeof nothing, "sent the sum", r->timeout_s);
+    } else if (status == RUNG_SUCCESS) {
         status = exchange(c, r->number, r->timeout_s);
+    }
     if (status == RUNG_SUCCESS)
         status = multi_control_check(c);
     char first[WORDS];
