@@ -169,22 +169,12 @@ void rung_gemm_pack_b(const rung_cpu_args *p, int64_t step, int64_t column, int6
 
 void rung_gemm_run_last(const rung_cpu_args *p, int last, float *workspace)
 {
-    const rung_cpu_kernel *kernel = p->kernel;
-    const float *b = b_at(p, 0, p->n - last);
+    rung_dot_args dot = dot_args(p, 0, p->kernel);
+    dot.t = b_at(p, 0, p->n - last);
+    dot.c += p->n - last;
     if (!p->trans_b)
-        narrow_of(kernel)->pack_by_row(workspace, b, p->ldb, p->k, last, kernel->vl);
-    rung_dot_args dot = {.k = p->k,
-                         .s = p->a,
-                         .lds = p->lda,
-                         .t = p->trans_b ? b : workspace,
-                         .t_step = p->trans_b ? kernel->vl : (int64_t)last * kernel->vl,
-                         .t_ld = p->trans_b ? p->ldb : kernel->vl,
-                         .c = p->c + p->n - last,
-                         .c_row = p->ldc,
-                         .c_col = 1,
-                         .alpha = p->alpha,
-                         .beta = p->beta};
-    kernel->dot[last - 1](&dot, p->m);
+        turn_columns(&dot, p->kernel, last, workspace);
+    p->kernel->dot[last - 1](&dot, p->m);
 }
 
 /* Runs a product whose k is so short that C is all the work. Its rows are written one after the other, as many columns

@@ -95,6 +95,31 @@ static inline const rung_cpu_kernel *narrow_of(const rung_cpu_kernel *kernel)
     return kernel->half ? kernel->half : kernel;
 }
 
+/* Returns dot products of the long operand's rows, A's or B's, with the other one's, both as they lie. */
+static inline rung_dot_args dot_args(const rung_cpu_args *p, int of_b, const rung_cpu_kernel *kernel)
+{
+    return (rung_dot_args){.k = p->k,
+                           .s = of_b ? p->b : p->a,
+                           .lds = of_b ? p->ldb : p->lda,
+                           .t = of_b ? p->a : p->b,
+                           .t_step = kernel->vl,
+                           .t_ld = of_b ? p->lda : p->ldb,
+                           .c = p->c,
+                           .c_row = of_b ? 1 : p->ldc,
+                           .c_col = of_b ? p->ldc : 1,
+                           .alpha = p->alpha,
+                           .beta = p->beta};
+}
+
+/* Turns the columns of dot products that have k outermost. */
+static inline void turn_columns(rung_dot_args *dot, const rung_cpu_kernel *kernel, int64_t columns, float *workspace)
+{
+    narrow_of(kernel)->pack_by_row(workspace, dot->t, dot->t_ld, dot->k, columns, kernel->vl);
+    dot->t = workspace;
+    dot->t_step = columns * kernel->vl;
+    dot->t_ld = kernel->vl;
+}
+
 static inline int is_tail(const grouping *by, int64_t group)
 {
     return by->tail && group == by->groups - 1;

@@ -233,30 +233,13 @@ static void run_dot_groups(const rung_cpu_args *p, const rung_cpu_kernel *kernel
  * one's columns too. */
 static void run_dot(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
 {
-    int of_b = plan->of_b;
-    int64_t rows = of_b ? p->n : p->m, columns = of_b ? p->m : p->n;
-    const float *t = of_b ? p->a : p->b;
-    int64_t ldt = of_b ? p->lda : p->ldb;
+    int64_t rows = plan->of_b ? p->n : p->m, columns = plan->of_b ? p->m : p->n;
+    int has_k_innermost = plan->of_b ? !p->trans_a : p->trans_b;
     const rung_cpu_kernel *kernel = plan->narrow ? narrow_of(p->kernel) : p->kernel;
-    int k_innermost = of_b ? !p->trans_a : p->trans_b;
-    rung_dot_args dot = {.k = p->k,
-                         .s = of_b ? p->b : p->a,
-                         .lds = of_b ? p->ldb : p->lda,
-                         .t = t,
-                         .t_step = kernel->vl,
-                         .t_ld = ldt,
-                         .c = p->c,
-                         .c_row = of_b ? 1 : p->ldc,
-                         .c_col = of_b ? p->ldc : 1,
-                         .alpha = p->alpha,
-                         .beta = p->beta,
-                         .asks = rung_gemm_dot_asks(p, rows)};
-    if (!k_innermost && !(columns == 1 && ldt == 1)) {
-        narrow_of(kernel)->pack_by_row(workspace, t, ldt, p->k, columns, kernel->vl);
-        dot.t = workspace;
-        dot.t_step = columns * kernel->vl;
-        dot.t_ld = kernel->vl;
-    }
+    rung_dot_args dot = dot_args(p, plan->of_b, kernel);
+    dot.asks = rung_gemm_dot_asks(p, rows);
+    if (!has_k_innermost && !(columns == 1 && dot.t_ld == 1))
+        turn_columns(&dot, kernel, columns, workspace);
     run_dot_groups(p, kernel, &dot, rows, columns);
 }
 

@@ -88,20 +88,10 @@ static void run(const rung_cpu_args *p, const rung_cpu_kernel *kernel)
 static __attribute__((noinline)) void run_dots(const rung_cpu_args *p)
 {
     enum { COLUMNS = RUNG_DOT_COLS_OF_TINY };
-    int turns = p->m < COLUMNS && p->m < p->n;
-    int64_t rows = turns ? p->n : p->m, columns = turns ? p->m : p->n;
-    rung_dot_args dot = {.k = p->k,
-                         .s = turns ? p->b : p->a,
-                         .lds = turns ? p->ldb : p->lda,
-                         .t = turns ? p->a : p->b,
-                         .t_step = p->kernel->vl,
-                         .t_ld = turns ? p->lda : p->ldb,
-                         .c = p->c,
-                         .c_row = turns ? 1 : p->ldc,
-                         .c_col = turns ? p->ldc : 1,
-                         .alpha = p->alpha,
-                         .beta = p->beta};
-    /* There are more columns than COLUMNS only where C is not turned, so they lie side by side. */
+    int of_b = p->m < COLUMNS && p->m < p->n;
+    int64_t rows = of_b ? p->n : p->m, columns = of_b ? p->m : p->n;
+    rung_dot_args dot = dot_args(p, of_b, p->kernel);
+    /* There are more columns than COLUMNS only where they are B's, so those of C lie side by side. */
     for (int64_t j = 0; j < columns; j += COLUMNS, dot.t += COLUMNS * dot.t_ld, dot.c += COLUMNS)
         p->kernel->dot[min64(COLUMNS, columns - j) - 1](&dot, rows);
 }
