@@ -240,7 +240,6 @@ rung_status rung_refused_large_run(rung_cuda *cuda, const rung_kernel *kernel, c
     args.counters = tickets;
     RUNG_TRY(operands(cuda, kernel, &t, s, NULL, &args));
     rung_grid grid = grid_of(kernel, s);
-    grid.overlaps = 0; /* a graph's launches follow each other */
     grid.beside = 1;
     grid.argument_bytes = sizeof args;
     return rung_launch(cuda, &function, &grid, &args);
