@@ -52,7 +52,7 @@ static char *append(char *to, const char *text)
 enum { FORMS = 4, NO_FORM = FORMS, FORM_NAMES };
 
 /* Finds a function among those that the context has launched: rung_gpu_function() takes a lock that all threads share
- * and compares names, a thirtieth of the time of the shortest calls. */
+ * and compares names, a fortieth of the time of the shortest calls. */
 static rung_status function_of(rung_cuda *cuda, const rung_kernel *kernel, int form, const char *end,
                                rung_function *function)
 {
