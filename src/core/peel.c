@@ -6,9 +6,9 @@
 
 enum { TILE = 64, FEW = 16, FEWEST = 4 }; /* cuts at multiples of TILE, FEW rows at most cut off */
 /* A product is cut only where it takes so long: where at most FEWEST rows are cut off, and where more are, since to
- * plan the parts takes the CPU some 30 us and more rows seldom pay. Then how much of a part's time lies in the shadow of
- * the part before it, whose last blocks leave room for its first; how much longer a batch's part takes; and the time that
- * cutting must save. */
+ * plan the parts takes the CPU some 30 us and more rows seldom pay. Then how much of a part's time lies in the shadow
+ * of the part before it, whose last blocks leave room for its first; how much longer a batch's part takes; and the time
+ * that cutting must save. */
 static const double fewest_worth_us = 12, worth_us = 50, shadow_us = 1, batch_us = 1, gain = 0.97;
 
 static rung_problem part_of(const rung_problem *p, int64_t cut_m, int64_t cut_n, rung_part part)
