@@ -118,8 +118,6 @@ rung_status rung_launch(rung_cuda *cuda, const rung_function *function, const ru
                              .hStream = cuda->config.stream,
                              .attrs = attributes};
     rung_launch_in_clusters(&config, attributes, grid->cluster);
-    if (rung_chain_add(cuda, &config, function->function, argument, grid->argument_bytes, grid->beside))
-        return RUNG_SUCCESS;
     if (may_overlap(cuda, grid)) {
         CUlaunchAttribute *attribute = &attributes[config.numAttrs++];
         memset(attribute, 0, sizeof *attribute);
@@ -127,6 +125,8 @@ rung_status rung_launch(rung_cuda *cuda, const rung_function *function, const ru
         attribute->value.programmaticStreamSerializationAllowed = 1;
         config.sharedMemBytes = shared_for_a_fair_share(cuda->machine, function, grid);
     }
+    if (rung_chain_add(cuda, &config, function->function, argument, grid->argument_bytes, grid->beside))
+        return RUNG_SUCCESS;
     RUNG_TRY(rung_chain_end(cuda, 1));
     void *parameters[] = {(void *)(uintptr_t)argument};
     CU_TRY(cuda->driver, launch(&config, function->function, parameters, NULL));
