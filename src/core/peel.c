@@ -6,9 +6,10 @@
 
 enum { TILE = 64, FEW = 16, FEWEST = 4 }; /* cuts at multiples of TILE, FEW rows at most cut off */
 /* A product is cut only where it takes so long: where at most FEWEST rows are cut off, and where more are, since to
- * plan the parts takes the CPU some 30 us and more rows seldom pay. Then the time between two parts, and the time that
- * cutting must save. */
-static const double fewest_worth_us = 12, worth_us = 50, next_us = 1, gain = 0.97;
+ * plan the parts takes the CPU some 30 us and more rows seldom pay. Then how much of a part's time lies in the shadow
+ * of the part before it, whose last blocks leave room for its first; how much longer a batch's part takes; and the time
+ * that cutting must save. */
+static const double fewest_worth_us = 12, worth_us = 50, shadow_us = 1, batch_us = 1, gain = 0.97;
 
 static rung_problem part_of(const rung_problem *p, int64_t cut_m, int64_t cut_n, rung_part part)
 {
@@ -54,7 +55,7 @@ static void consider(const rung_backend *backend, void *state, const rung_proble
     rung_edge edges[RUNG_PARTS - RUNG_PART_RIGHT] = {{.kernel = NULL}};
     rung_choice part = {.kernel = NULL};
     int64_t workspace_bytes = 0;
-    double us = (cut_m < problem->m ? next_us : 0) + (cut_n < problem->n ? next_us : 0);
+    double us = ((cut_m < problem->m) + (cut_n < problem->n)) * (problem->batch > 1 ? batch_us : -shadow_us);
     for (int i = RUNG_PARTS - 1; i >= RUNG_PART_MAIN; i--) {
         rung_problem product = part_of(problem, cut_m, cut_n, (rung_part)i);
         if (product.m == 0 || product.n == 0)

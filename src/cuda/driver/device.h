@@ -12,6 +12,7 @@ enum {
     RUNG_MAX_GPUS = 64,
     RUNG_MAX_SYMBOLS = 1024,
     RUNG_KEPT_BUFFERS = 4,
+    RUNG_KNOWN_FUNCTIONS = 256,
     RUNG_KEPT_BYTES = 160 << 20,        /* of the pool, between products */
     RUNG_KEPT_BUFFER_BYTES = 156 << 20, /* of a buffer with its counters: zeros have room beside it */
 };
@@ -38,6 +39,14 @@ typedef struct rung_function {
     int registers, local_bytes, shared_bytes;
 } rung_function;
 
+/* A function that a context has launched: a kernel's form for some transposes, or the kernel that has no forms. */
+typedef struct rung_known_function {
+    const rung_kernel *kernel; /* NULL: none yet */
+    const char *end;
+    int form;
+    rung_function function;
+} rung_known_function;
+
 /* Small workspace is kept between calls, one buffer a stream: allocating costs more than a small product. */
 typedef struct rung_kept_buffer {
     void *memory;
@@ -62,6 +71,7 @@ typedef struct rung_cuda {
     char identity[160];
     rung_config config;
     void *known_stream; /* the last stream that was found to be this GPU's */
+    rung_known_function known_functions[RUNG_KNOWN_FUNCTIONS];
     rung_kept kept, zeros;
     void *guard_counts;        /* device counters of accurate mode's guard; made by its first product */
     rung_recall_table *recall; /* what accurate mode's guard said before; made by its first product */
@@ -117,9 +127,12 @@ enum { RUNG_MANY_BLOCKS = 5 };
 /* Launches on the context's stream. `argument` points at the kernel's one struct parameter. */
 rung_status rung_launch(rung_cuda *cuda, const rung_function *function, const rung_grid *grid, const void *argument);
 
-/* Finds the kernel's function for the problem's transposes: its name with _nn, _nt, _tn or _tt, and `end` behind. */
+/* Finds the kernel's function for the problem's transposes: its name with _nn, _nt, _tn or _tt, and `end`, a literal,
+ * behind. */
 rung_status rung_form_function(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *problem, const char *end,
                                rung_function *function);
+/* Finds the function of a kernel that has one for all transposes. */
+rung_status rung_kernel_function(rung_cuda *cuda, const rung_kernel *kernel, rung_function *function);
 
 /* Fills the argument struct from the problem. */
 void rung_args_fill(rung_args *args, const rung_problem *problem);

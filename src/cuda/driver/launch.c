@@ -49,13 +49,36 @@ static char *append(char *to, const char *text)
     return to + bytes;
 }
 
+enum { FORMS = 4, NO_FORM = FORMS, FORM_NAMES };
+
+/* Finds a function among those that the context has launched: rung_gpu_function() takes a lock that all threads share
+ * and compares names, a fortieth of the time of the shortest calls. */
+static rung_status function_of(rung_cuda *cuda, const rung_kernel *kernel, int form, const char *end,
+                               rung_function *function)
+{
+    static const char *const forms[FORM_NAMES] = {"_nn", "_nt", "_tn", "_tt", ""};
+    const size_t at = (uintptr_t)kernel / sizeof *kernel * FORM_NAMES + (size_t)form;
+    rung_known_function *known = &cuda->known_functions[at % RUNG_KNOWN_FUNCTIONS];
+    if (known->kernel != kernel || known->form != form || known->end != end) {
+        char symbol[96];
+        rung_function found;
+        append(append(append(symbol, kernel->name), forms[form]), end);
+        RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, symbol, &found));
+        *known = (rung_known_function){kernel, end, form, found};
+    }
+    *function = known->function;
+    return RUNG_SUCCESS;
+}
+
 rung_status rung_form_function(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const char *end,
                                rung_function *function)
 {
-    static const char *const forms[] = {"_nn", "_nt", "_tn", "_tt"};
-    char symbol[96];
-    append(append(append(symbol, kernel->name), forms[2 * (p->trans_a != 0) + (p->trans_b != 0)]), end);
-    return rung_gpu_function(cuda->gpu, kernel->name, symbol, function);
+    return function_of(cuda, kernel, 2 * (p->trans_a != 0) + (p->trans_b != 0), end, function);
+}
+
+rung_status rung_kernel_function(rung_cuda *cuda, const rung_kernel *kernel, rung_function *function)
+{
+    return function_of(cuda, kernel, NO_FORM, "", function);
 }
 
 /* Returns whether a launch may overlap. Kernels have the call that this needs in their sm_90 code only; capturing it

@@ -585,6 +585,7 @@ static rung_status launch_panel(rung_cuda *cuda, const rung_kernel *kernel, cons
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)kernel->shared_bytes,
                       .cluster = CLUSTER,
+                      .overlaps = 1,
                       .argument_bytes = sizeof g};
     char symbol[64]; /* the form for rows of C at odd addresses has a name of its own */
     snprintf(symbol, sizeof symbol, "%s%s", kernel->name, p->align_c < 8 ? "_u" : "");

@@ -180,7 +180,7 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
 {
     rung_function function;
     rung_large_args args;
-    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, &function));
+    RUNG_TRY(rung_kernel_function(cuda, kernel, &function));
     fill(&args, p, s);
     if (s->bytes_partials) {
         args.partials = (float *)(workspace + s->bytes_a + s->bytes_b);
@@ -232,7 +232,7 @@ rung_status rung_refused_large_run(rung_cuda *cuda, const rung_kernel *kernel, c
     const rung_problem t = s->transposed ? large_transposed(p) : *p;
     rung_function function;
     rung_large_args args;
-    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, &function));
+    RUNG_TRY(rung_kernel_function(cuda, kernel, &function));
     fill(&args, &t, s);
     args.guarded = 1;
     args.guard = *guard;
@@ -240,7 +240,6 @@ rung_status rung_refused_large_run(rung_cuda *cuda, const rung_kernel *kernel, c
     args.counters = tickets;
     RUNG_TRY(operands(cuda, kernel, &t, s, NULL, &args));
     rung_grid grid = grid_of(kernel, s);
-    grid.overlaps = 0; /* a graph's launches follow each other */
     grid.beside = 1;
     grid.argument_bytes = sizeof args;
     return rung_launch(cuda, &function, &grid, &args);

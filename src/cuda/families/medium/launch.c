@@ -184,6 +184,7 @@ rung_status rung_marked_blocks_run(rung_cuda *cuda, const rung_problem *p, const
                       .z = 1,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)kernel->shared_bytes,
+                      .overlaps = 1,
                       .argument_bytes = sizeof args};
     return rung_launch(cuda, &function, &grid, &args);
 }

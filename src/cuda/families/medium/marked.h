@@ -115,6 +115,7 @@ RUNG_DEVICE void marked_tell(const rung_medium_args *p, uint32_t all)
 RUNG_DEVICE bool marked_begin(const rung_medium_args *p, const int groups, const int bm, const int bn)
 {
     struct marked_spread s = {p->order.whole_tiles, p->alone, p->share, p->wider, 0};
+    rung_after_earlier_kernels();
     if (p->g.marks) {
         const int any = *p->any, all = p->all && *p->all, blocks = p->blocks_m * p->blocks_n;
         for (int64_t i = blockIdx.x * blockDim.x + threadIdx.x; i < p->g.zero_words; i += gridDim.x * blockDim.x)

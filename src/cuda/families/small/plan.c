@@ -246,6 +246,18 @@ static int64_t most_cut_blocks(const small_tile *t, int64_t at_once)
 }
 
 static const int16_t part_counts[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 18, 22, 33, 44, 66, 88, 132, 198, 264};
+enum { PART_COUNTS = sizeof part_counts / sizeof *part_counts, MOST_PARTS = 264, MOST_FILLING = 5 };
+/* The costs were fitted to products in those numbers of parts: in others a product is thought to take so many times as
+ * long, so that none is chosen for a gain that is less than the costs err. */
+static const double filling_errs = 1.01;
+
+/* Returns the i-th number of parts to try: those above, then as many as give each multiprocessor one block, two blocks,
+ * up to MOST_FILLING. Seven tiles in 33 parts are 231 blocks, two for most multiprocessors and one for the others; in
+ * 37 parts all but five have two, each with a ninth less to do. */
+static int64_t part_count(const rung_machine *machine, int64_t tiles, int i)
+{
+    return i < PART_COUNTS ? part_counts[i] : (int64_t)machine->sms * (i - PART_COUNTS + 1) / tiles;
+}
 
 static const char *tile_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                                  const rung_problem *p, rung_choice *choice)
@@ -259,16 +271,17 @@ static const char *tile_estimate(const rung_machine *machine, const rung_config 
     const small_work w = work_of(machine, kernel, t, p);
     const int64_t tiles = w.tiles, steps = w.steps, most = most_cut_blocks(t, (int64_t)machine->sms * w.resident);
     choice->cost_us = HUGE_VAL;
-    for (size_t i = 0; i < sizeof part_counts / sizeof *part_counts; i++) {
+    const int counts = p->in_order || !may_cut(p) || 2 * tiles > most ? 1 : PART_COUNTS + MOST_FILLING;
+    for (int i = 0; i < counts; i++) {
         const double best_us = rung_no_more_than(choice->cost_us, choice->limit_us);
-        int64_t parts = part_counts[i], bytes = 0;
-        if (parts > 1 && (p->in_order || !may_cut(p) || parts > steps || tiles * parts > most))
-            break;
+        int64_t parts = part_count(machine, tiles, i), bytes = 0;
+        if (i > 0 && (parts < 2 || parts > steps || parts > MOST_PARTS || tiles * parts > most))
+            continue;
         if (steps > 0)
             parts = rung_ceil_div(steps, rung_ceil_div(steps, parts)); /* no part without work */
         const double meeting = parts > 1 ? least_meeting_us(kernel, t, tiles, parts) : 0.0;
         if (launch_us + w.read + w.write + meeting > best_us)
-            break;
+            continue;
         if (least_work_us(machine, t, &w, parts) + launch_us + meeting > best_us)
             continue;
         if (parts > 1)
@@ -277,6 +290,8 @@ static const char *tile_estimate(const rung_machine *machine, const rung_config 
         if (refusal && i == 0)
             return refusal;
         double cost = refusal ? HUGE_VAL : tile_cost_us(machine, kernel, t, &w, parts);
+        if (i >= PART_COUNTS)
+            cost *= filling_errs;
         if (cost < choice->cost_us) {
             choice->cost_us = cost;
             choice->parts = (int32_t)parts;

@@ -247,7 +247,7 @@ static rung_status launch(rung_cuda *cuda, const rung_choice *choice, const rung
     args.workspace = workspace;
     if (choice->plan.vector.gather_bytes)
         RUNG_TRY(gather(cuda, kernel, p, (float *)(workspace + choice->plan.vector.parts_bytes), &args));
-    RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, &function));
+    RUNG_TRY(rung_kernel_function(cuda, kernel, &function));
     rung_grid grid = {.x = (unsigned)(vector_tiles(kernel, p) * choice->parts),
                       .y = 1,
                       .z = 1,
