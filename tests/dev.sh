@@ -162,6 +162,9 @@ forget
 look "which is asked for once" 0 "The report" run
 not_logged "apt-get"
 look "the help of run makes no report" 0 "a table" run --help
+forget
+look "the help of test builds nothing" 0 "RUNG_JOBS how many compile at once" test --help
+not_logged "cmake|ctest"
 
 machine 0
 echo libjansson-dev >"$work/state/unavailable"
