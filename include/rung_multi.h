@@ -45,7 +45,8 @@ typedef struct rung_multi_config {
 RUNG_API void rung_multi_config_init(rung_multi_config *config);
 RUNG_API rung_status rung_multi_create(rung_multi **multi, const rung_multi_config *config); /* NULL: local, all GPUs */
 RUNG_API void rung_multi_destroy(rung_multi *multi);                                         /* NULL is fine */
-RUNG_API int rung_multi_ranks(const rung_multi *multi);                                      /* of all processes */
+/* Without a group of ranks (NULL) these say 0, and the CPU. */
+RUNG_API int rung_multi_ranks(const rung_multi *multi);      /* of all processes */
 RUNG_API int rung_multi_first_rank(const rung_multi *multi); /* this process holds [first, first + held) */
 RUNG_API int rung_multi_held_ranks(const rung_multi *multi);
 RUNG_API int rung_multi_device(const rung_multi *multi, int held); /* RUNG_DEVICE_CPU or a GPU's number */

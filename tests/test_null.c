@@ -110,6 +110,13 @@ static void no_ranks(void **state)
     EXPECT(rung_multi_trace(NULL, 1), "multi is NULL");
     EXPECT(rung_multi_create(NULL, NULL), "rung_multi_create was given NULL for the result");
     rung_multi_destroy(NULL);
+    assert_int_equal(rung_multi_ranks(NULL), 0);
+    assert_int_equal(rung_multi_first_rank(NULL), 0);
+    assert_int_equal(rung_multi_held_ranks(NULL), 0);
+    assert_int_equal(rung_multi_device(NULL, 0), RUNG_DEVICE_CPU);
+    const rung_span *spans;
+    assert_int_equal(rung_multi_spans(NULL, &spans), 0);
+    assert_null(spans);
 }
 
 int main(void)

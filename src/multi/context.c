@@ -368,20 +368,20 @@ void rung_multi_destroy(rung_multi *multi)
 
 int rung_multi_ranks(const rung_multi *multi)
 {
-    return multi->ranks;
+    return multi ? multi->ranks : 0;
 }
 
 int rung_multi_first_rank(const rung_multi *multi)
 {
-    return multi->first_rank;
+    return multi ? multi->first_rank : 0;
 }
 
 int rung_multi_held_ranks(const rung_multi *multi)
 {
-    return multi->held;
+    return multi ? multi->held : 0;
 }
 
 int rung_multi_device(const rung_multi *multi, int held)
 {
-    return held >= 0 && held < multi->held ? multi->engines[held].device : RUNG_DEVICE_CPU;
+    return multi && held >= 0 && held < multi->held ? multi->engines[held].device : RUNG_DEVICE_CPU;
 }

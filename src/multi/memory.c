@@ -76,5 +76,6 @@ rung_status rung_multi_trace(rung_multi *multi, int on)
 
 int rung_multi_spans(const rung_multi *multi, const rung_span **spans)
 {
-    return multi_timeline_spans(multi->timeline, spans);
+    *spans = NULL;
+    return multi ? multi_timeline_spans(multi->timeline, spans) : 0;
 }
