@@ -301,6 +301,9 @@ forget
 look "ten times beside busy loops" 0 "three: no GPU$" test --busy 10 -R fuzz
 logged "^ctest .* --repeat until-fail:10 -R fuzz$"
 [ "$(cat "$work/state/beside")" -eq 3 ] || { echo "FAIL: beside the tests run $(cat "$work/state/beside") processes, not two loops and ctest"; failed=1; }
+forget
+look "some of them by name" 0 "three: no GPU$" test --busy 3 fuzz_cpu bits
+logged '^ctest .* --repeat until-fail:3 -R \^\(fuzz_cpu\|bits\)\$ --no-tests=error$'
 look "no number of times" 2 "needs a number" test --busy often
 export TWO=fail
 look "a test fails" 1 "three: no GPU$" test
