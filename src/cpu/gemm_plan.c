@@ -404,9 +404,9 @@ int rung_gemm_dot_asks(const rung_cpu_args *p, int64_t rows)
 
 /* Returns whether vectors half as long take less time. Of rows that begin anywhere every vector of a whole line crosses
  * into the next line, of those half as long every second one. One or two columns have little else to do than to read
- * these rows, which costs less where vectors of a line are loaded two at a time, as where stores wait. From L3 more
- * columns gain too, and from memory rows are asked for, and none does. All of the product is asked about, not a
- * thread's part of it: the bits are those of one length of vectors. */
+ * these rows, which costs less where vectors of a line are loaded two at a time, as where three of half a line are.
+ * From L3 more columns gain too, and from memory rows are asked for, and none does. All of the product is asked about,
+ * not a thread's part of it: the bits are those of one length of vectors. */
 static int wants_narrow_dots(int asks, int64_t columns, int64_t k, const rung_processor *cpu)
 {
     enum { FEW_COLUMNS = 2, STEPS_OF_TWO_LINES = 48 };
