@@ -6,6 +6,8 @@
 #include "report.h"
 #include "settings.h"
 
+#include "core/small.h"
+
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
@@ -77,44 +79,35 @@ static rung_context *context_of_thread(void)
 enum { C_ARGUMENT = 12 };
 
 /* Returns what BLAS's letter says, or -1 for a letter that it does not know. */
-static int transpose_of(char letter)
+static inline int transpose_of(char letter)
 {
-    switch (letter) {
-    case 'N':
-    case 'n': return RUNG_NO_TRANS;
-    case 'T':
-    case 't':
-    case 'C':
-    case 'c': return RUNG_TRANS;
-    default: return -1;
-    }
+    static const signed char known[256] = {['N'] = 1, ['n'] = 1, ['T'] = 2, ['t'] = 2, ['C'] = 2, ['c'] = 2};
+    return known[(unsigned char)letter] - 1; /* RUNG_NO_TRANS is 0, RUNG_TRANS 1 */
 }
 
 /* Multiplies into a copy of C where that lies on A or B. BLAS forbids it and leaves the result open; here C is what it
  * would be in memory of its own.
  */
-static rung_status into_copy(rung_context *context, rung_transpose trans_a, rung_transpose trans_b, int64_t m,
-                             int64_t n, int64_t k, float alpha, const float *a, int64_t lda, const float *b,
-                             int64_t ldb, float beta, float *c, int64_t ldc)
+static rung_status into_copy(rung_context *context, const rung_gemm *g)
 {
-    size_t column = (size_t)m * sizeof *c;
-    float *copy = malloc(column * (size_t)n);
-    if (!copy)
+    size_t column = (size_t)g->m * sizeof *g->c;
+    rung_gemm copied = *g;
+    copied.c = malloc(column * (size_t)g->n);
+    copied.ldc = g->m;
+    if (!copied.c)
         return RUNG_OUT_OF_MEMORY;
-    for (int64_t j = 0; j < n && beta != 0.0f; j++)
-        memcpy(copy + j * m, c + j * ldc, column);
-    rung_status status =
-        rung_sgemm(context, RUNG_COL_MAJOR, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, copy, m);
-    for (int64_t j = 0; j < n && status == RUNG_SUCCESS; j++)
-        memcpy(c + j * ldc, copy + j * m, column);
-    free(copy);
+    for (int64_t j = 0; j < g->n && g->beta != 0.0f; j++)
+        memcpy(copied.c + j * g->m, g->c + j * g->ldc, column);
+    rung_status status = rung_gemm_run(context, &copied);
+    for (int64_t j = 0; j < g->n && status == RUNG_SUCCESS; j++)
+        memcpy(g->c + j * g->ldc, copied.c + j * g->m, column);
+    free(copied.c);
     return status;
 }
 
-/* Answers a column-major call. Returns 0 when it is done; the position of the wrong argument, 1 ... 13; -1 when Rung
- * cannot do it, and C is as it was. */
-static int answer(char transa, char transb, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
-                  const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
+/* Answers a column-major call with BLAS's letters. Returns 0 when it is done; the position of the wrong argument, 1 ...
+ * 13; -1 when Rung cannot do it, and C is as it was. */
+static int answer(char transa, char transb, rung_gemm *g)
 {
     int trans_a = transpose_of(transa), trans_b = transpose_of(transb);
     if (trans_a < 0)
@@ -124,30 +117,24 @@ static int answer(char transa, char transb, int64_t m, int64_t n, int64_t k, flo
     rung_context *context = context_of_thread();
     if (!context)
         return -1;
-    rung_status status = rung_sgemm(context, RUNG_COL_MAJOR, (rung_transpose)trans_a, (rung_transpose)trans_b, m, n, k,
-                                    alpha, a, lda, b, ldb, beta, c, ldc);
-    if (status == RUNG_INVALID_ARGUMENT && rung_last_error_argument() == C_ARGUMENT && c)
-        status = into_copy(context, (rung_transpose)trans_a, (rung_transpose)trans_b, m, n, k, alpha, a, lda, b, ldb,
-                           beta, c, ldc);
+    g->trans_a = (rung_transpose)trans_a;
+    g->trans_b = (rung_transpose)trans_b;
+    rung_status status = rung_gemm_run(context, g);
+    if (status == RUNG_INVALID_ARGUMENT && rung_last_error_argument() == C_ARGUMENT && g->c)
+        status = into_copy(context, g);
     if (status == RUNG_INVALID_ARGUMENT && rung_last_error_argument())
         return rung_last_error_argument();
     return status == RUNG_SUCCESS ? 0 : -1;
 }
 
-static __attribute__((noinline)) int answer_and_report(const char *name, char transa, char transb, int64_t m, int64_t n,
-                                                       int64_t k, float alpha, const float *a, int64_t lda,
-                                                       const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
+static int answer_and_report(const char *name, char transa, char transb, rung_gemm *g)
 {
     if (!report_wanted())
-        return answer(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-    rung_gemm g = {.m = m,
-                   .n = n,
-                   .k = k,
-                   .batch = 1,
-                   .trans_a = transa != 'N' && transa != 'n',
-                   .trans_b = transb != 'N' && transb != 'n'};
-    report_begin(name, &g, NULL);
-    int info = answer(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+        return answer(transa, transb, g);
+    g->trans_a = transa != 'N' && transa != 'n';
+    g->trans_b = transb != 'N' && transb != 'n';
+    report_begin(name, g, NULL);
+    int info = answer(transa, transb, g);
     report_kernel(info == 0 && own ? rung_last_kernel(own) : NULL);
     report_end(info > 0   ? "an argument that BLAS refuses"
                : info < 0 ? disabled ? "RUNG_DISABLE is set" : "Rung could not compute it"
@@ -155,15 +142,33 @@ static __attribute__((noinline)) int answer_and_report(const char *name, char tr
     return info;
 }
 
-/* Hands a call straight to Rung and returns whether that did it: a small product feels each hand that its thirteen
- * arguments pass. What is left needs answer_and_report(). */
-static inline int is_done(char transa, char transb, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
-                          int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
+/* Runs a small product and returns whether it was one. Such a one feels each hand that its thirteen arguments pass:
+ * they go into `call` as Rung's core has them, row-major with A and B exchanged, and from there on nowhere else. */
+static inline int is_done(rung_small *call, char transa, char transb, int64_t m, int64_t n, int64_t k, float alpha,
+                          const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
 {
-    int trans_a = transpose_of(transa), trans_b = transpose_of(transb);
-    return own && !report_wanted() && trans_a >= 0 && trans_b >= 0 &&
-           rung_sgemm(own, RUNG_COL_MAJOR, (rung_transpose)trans_a, (rung_transpose)trans_b, m, n, k, alpha, a, lda, b,
-                      ldb, beta, c, ldc) == RUNG_SUCCESS;
+    int trans_a = transpose_of(transa), trans_b = transpose_of(transb); /* -1 is no small product's */
+    int is_small = rung_small_of(call, RUNG_COL_MAJOR, (rung_transpose)trans_a, (rung_transpose)trans_b, m, n, k, alpha,
+                                 a, lda, b, ldb, beta, c, ldc);
+    return is_small && own && !report_wanted() && rung_small_run(own, call) == RUNG_SUCCESS;
+}
+
+/* Returns what a call that is not done asks for; its letters are read later. */
+static rung_gemm gemm_of(const rung_small *call)
+{
+    return (rung_gemm){.layout = RUNG_COL_MAJOR,
+                       .m = call->n,
+                       .n = call->m,
+                       .k = call->k,
+                       .a = call->b,
+                       .b = call->a,
+                       .c = call->c,
+                       .lda = call->ldb,
+                       .ldb = call->lda,
+                       .ldc = call->ldc,
+                       .batch = 1,
+                       .alpha = call->alpha,
+                       .beta = call->beta};
 }
 
 /* Ends the program: BLAS has no way to report that a product was not computed, and going on with a wrong C would be
@@ -286,12 +291,10 @@ static void set_row_major(int row)
     EXPORT void name(const char *transa, const char *transb, const integer *m, const integer *n, const integer *k,     \
                      const float *alpha, const float *a, const integer *lda, const float *b, const integer *ldb,       \
                      const float *beta, float *c, const integer *ldc);                                                 \
-    static __attribute__((noinline)) void name##_with_care(                                                            \
-        const char *transa, const char *transb, const integer *m, const integer *n, const integer *k,                  \
-        const float *alpha, const float *a, const integer *lda, const float *b, const integer *ldb, const float *beta, \
-        float *c, const integer *ldc)                                                                                  \
+    static __attribute__((noinline)) void name##_with_care(char transa, char transb, const rung_small *call)           \
     {                                                                                                                  \
-        int info = answer_and_report(#name, *transa, *transb, *m, *n, *k, *alpha, a, *lda, b, *ldb, *beta, c, *ldc);   \
+        rung_gemm g = gemm_of(call);                                                                                   \
+        int info = answer_and_report(#name, transa, transb, &g);                                                       \
         if (info > 0)                                                                                                  \
             call_xerbla(xerbla, info);                                                                                 \
         if (info >= 0)                                                                                                 \
@@ -299,14 +302,18 @@ static void set_row_major(int row)
         __typeof__(&name) next = (__typeof__(&name))find_other(#name, (void *)(uintptr_t)name);                        \
         if (!next)                                                                                                     \
             give_up(#name);                                                                                            \
-        next(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);                                            \
+        const integer m = (integer)g.m, n = (integer)g.n, k = (integer)g.k;                                            \
+        const integer lda = (integer)g.lda, ldb = (integer)g.ldb, ldc = (integer)g.ldc;                                \
+        next(&transa, &transb, &m, &n, &k, &g.alpha, g.a, &lda, g.b, &ldb, &g.beta, g.c, &ldc);                        \
     }                                                                                                                  \
     void name(const char *transa, const char *transb, const integer *m, const integer *n, const integer *k,            \
               const float *alpha, const float *a, const integer *lda, const float *b, const integer *ldb,              \
               const float *beta, float *c, const integer *ldc)                                                         \
     {                                                                                                                  \
-        if (!is_done(*transa, *transb, *m, *n, *k, *alpha, a, *lda, b, *ldb, *beta, c, *ldc))                          \
-            name##_with_care(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);                            \
+        rung_small call;                                                                                               \
+        char ta = *transa, tb = *transb;                                                                               \
+        if (!is_done(&call, ta, tb, *m, *n, *k, *alpha, a, *lda, b, *ldb, *beta, c, *ldc))                             \
+            name##_with_care(ta, tb, &call);                                                                           \
     }
 
 #define C_SGEMM(name, integer, cblas_xerbla, xerbla)                                                                   \
@@ -322,11 +329,12 @@ static void set_row_major(int row)
             bad_setting(cblas_xerbla, xerbla, layout, transa, transb);                                                 \
             return;                                                                                                    \
         }                                                                                                              \
-        if (row ? is_done(tb, ta, n, m, k, alpha, b, ldb, a, lda, beta, c, ldc)                                        \
-                : is_done(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc))                                       \
+        rung_small call;                                                                                               \
+        if (row ? is_done(&call, tb, ta, n, m, k, alpha, b, ldb, a, lda, beta, c, ldc)                                 \
+                : is_done(&call, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc))                                \
             return;                                                                                                    \
-        int info = row ? answer_and_report(#name, tb, ta, n, m, k, alpha, b, ldb, a, lda, beta, c, ldc)                \
-                       : answer_and_report(#name, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);               \
+        rung_gemm g = gemm_of(&call);                                                                                  \
+        int info = answer_and_report(#name, row ? tb : ta, row ? ta : tb, &g);                                         \
         if (info > 0) {                                                                                                \
             set_row_major(row);                                                                                        \
             call_cblas_xerbla(cblas_xerbla, xerbla, info + 1, "", 0);                                                  \

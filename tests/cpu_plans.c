@@ -204,7 +204,7 @@ static void note_finish(int which, const float *at, int64_t ldc, int64_t m, int6
 #define EACH_FUNCTION(family)                                                                                          \
     EACH_TILE(TILE, family)                                                                                            \
     EACH_TILE(RUN, family)                                                                                             \
-    EACH_8(STREAM, family) EACH_8(DOT, family) EACH_10(RANK, family) EACH_12(SHORT, family) OTHERS(family)
+    EACH_8(STREAM, family) EACH_8(DOT, family) EACH_10(RANK, family) EACH_10(SHORT, family) OTHERS(family)
 EACH_FUNCTION(0)
 EACH_FUNCTION(1)
 
@@ -224,7 +224,7 @@ EACH_FUNCTION(1)
         EACH_TILE(PUT_RUN, family)                                                                                     \
         EACH_8(PUT_STREAM, family)                                                                                     \
         EACH_8(PUT_DOT, family)                                                                                        \
-        EACH_10(PUT_RANK, family) EACH_12(PUT_SHORT, family) to->pack_by_k = pack_by_k_##family;                       \
+        EACH_10(PUT_RANK, family) EACH_10(PUT_SHORT, family) to->pack_by_k = pack_by_k_##family;                       \
         to->pack_by_row = pack_by_row_##family;                                                                        \
         to->turn = turn_##family;                                                                                      \
         to->add_sums = add_sums_##family;                                                                              \
@@ -234,7 +234,7 @@ RECORDING(0)
 RECORDING(1)
 
 _Static_assert(RUNG_TILE_MAX_VECTORS == 8 && RUNG_TILE_MAX_ROWS == 16 && RUNG_STREAM_MAX_ROWS == 8 &&
-                   RUNG_DOT_MAX_COLS == 8 && RUNG_RANK_STEPS == 10 && RUNG_SHORT_STEPS == 12,
+                   RUNG_DOT_MAX_COLS == 8 && RUNG_RANK_STEPS == 10 && RUNG_SHORT_STEPS == 10,
                "each place of a family's table has a recorder");
 
 /* ---- walks ---- */

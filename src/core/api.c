@@ -21,6 +21,11 @@ static rung_status run_small(rung_context *context, const rung_kernel *kernel, c
     return context->backend->run_small(context->state, small);
 }
 
+rung_status rung_small_run(rung_context *context, const rung_small *small)
+{
+    return context->small ? run_small(context, context->small, small) : RUNG_UNSUPPORTED;
+}
+
 static rung_status run_planned(rung_context *context, const rung_gemm *gemm, int in_order)
 {
     if (!context || !gemm)

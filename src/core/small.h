@@ -22,11 +22,12 @@ typedef struct rung_small {
  * direction. Numbers that are too large, or negative, have a high bit, so that one test does for several. */
 static inline int rung_is_small_shape(const rung_small *s)
 {
-    enum { MOST = 1 << 15, MOST_WORK = 64 * 64 * 64, LD_BITS = 40 };
+    enum { MOST = 1 << 15, SIDE = 64, MOST_WORK = SIDE * SIDE * SIDE, LD_BITS = 40 };
     uint64_t sides = ((uint64_t)s->m - 1) | ((uint64_t)s->n - 1) | ((uint64_t)s->k - 1);
     if (sides >= MOST || (uint64_t)(s->lda | s->ldb | s->ldc) >> LD_BITS)
         return 0;
-    if (s->m * s->n > MOST || s->m * s->k > MOST || s->k * s->n > MOST || s->m * s->n * s->k > MOST_WORK)
+    if (sides >= SIDE &&
+        (s->m * s->n > MOST || s->m * s->k > MOST || s->k * s->n > MOST || s->m * s->n * s->k > MOST_WORK))
         return 0;
     return s->lda >= (s->trans_a ? s->m : s->k) && s->ldb >= (s->trans_b ? s->k : s->n) && s->ldc >= s->n;
 }
@@ -73,5 +74,9 @@ static inline int rung_small_of_gemm(rung_small *s, const rung_gemm *g)
            rung_small_of(s, g->layout, g->trans_a, g->trans_b, g->m, g->n, g->k, g->alpha, g->a, g->lda, g->b, g->ldb,
                          g->beta, g->c, g->ldc);
 }
+
+/* For the BLAS drop-in, whose callers feel each hand that thirteen arguments pass: runs what rung_small_of() has
+ * accepted. RUNG_UNSUPPORTED: this context has no way of small products, and nothing is done. */
+RUNG_API rung_status rung_small_run(rung_context *context, const rung_small *small);
 
 #endif

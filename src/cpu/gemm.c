@@ -323,14 +323,6 @@ rung_status rung_cpu_gemm(const rung_cpu_args *p)
     return run_one(p, p->threads > 1 ? choose_threads(product_us(p), p) : 1);
 }
 
-rung_status rung_cpu_gemm_small(const rung_cpu_args *p)
-{
-    if (!is_tiny(p))
-        return rung_cpu_gemm(p);
-    rung_gemm_tiny(p);
-    return RUNG_SUCCESS;
-}
-
 /* The catalog's entries. The product's args name the micro-kernels, so that all entries do the same. */
 #define RUNG_CPU(name, ...)                                                                                            \
     extern const rung_cpu_kernel name##_family;                                                                        \

@@ -14,8 +14,8 @@ static inline int has_narrow_tiles(const rung_cpu_args *p)
 /* Returns true where each vector of C lies in one cache line. */
 static inline int c_has_whole_lines(const rung_cpu_args *p)
 {
-    int64_t vector_bytes = (int64_t)p->kernel->vl * 4;
-    return (uintptr_t)p->c % (uintptr_t)vector_bytes == 0 && p->ldc * 4 % vector_bytes == 0;
+    uintptr_t lanes = (uintptr_t)p->kernel->vl - 1; /* in a mask: dividing takes as long as a tile's first steps */
+    return (((uintptr_t)p->c / sizeof *p->c | (uintptr_t)p->ldc) & lanes) == 0;
 }
 
 /* Returns true where each vector of tiles that are no wider than a line lies in one line of B. */
@@ -84,16 +84,22 @@ static inline int is_cheaper_transposed(const rung_cpu_args *p)
            4 * max64(step, UNDER_WAY) * p->k + turning_b;
 }
 
-/* Returns true where C's rows are written one after the other with B in registers: k is short, and rows are too short
- * for is_rank(). Rows enough pay for loading B, or two where tiles would need several groups; two to four columns that
- * turn in little time are better turned. */
+enum { SHORT_VECTORS_MOST = 32 };
+
+/* Returns true where C's rows are written one after the other with B in registers: k is short, and is_rank() does not
+ * take it. That pays where there are more rows than one tile holds; of long rows, while they are few. Two to four
+ * columns that turn in little time are better turned. */
 static inline int is_short_rows(const rung_cpu_args *p)
 {
-    enum { ROWS_LEAST = 6, ROWS_LEAST_OF_WIDE = 2, TURNED_COLUMNS = 4, STEPS = 7 };
-    int least = p->n > RUNG_TILE_WIDE_VECTORS * p->kernel->vl ? ROWS_LEAST_OF_WIDE : ROWS_LEAST;
-    int is_part_of_vector = p->n > TURNED_COLUMNS && p->n < p->kernel->vl;
-    return p->k <= (is_part_of_vector ? RUNG_SHORT_STEPS : STEPS) && p->n < RANK_VECTORS_LEAST * p->kernel->vl &&
-           p->m >= least && (p->n > 1 || p->trans_a) && !(p->n <= TURNED_COLUMNS && is_cheaper_transposed(p));
+    enum { TURNED_COLUMNS = 4, TILES_OF_LONG = 3 };
+    const rung_cpu_kernel *kernel = p->kernel;
+    int64_t vectors = (p->n + kernel->vl - 1) >> kernel->vl_bits;
+    if (p->k > RUNG_SHORT_STEPS || vectors > SHORT_VECTORS_MOST)
+        return 0;
+    if (vectors > RANK_VECTORS_LEAST)
+        return p->m > kernel->mr && p->m <= TILES_OF_LONG * kernel->mr && !is_rank(p);
+    return p->m > kernel->max_rows[vectors - 1] && !is_rank(p) && (p->n > 1 || p->trans_a) &&
+           !(p->n <= TURNED_COLUMNS && is_cheaper_transposed(p));
 }
 
 /* Returns how many of the last columns go as dot products: so few that most lanes of their tile would be empty. A has k
@@ -171,6 +177,8 @@ static inline int is_tiny(const rung_cpu_args *p)
         return is_small_in_place(p);
     if (p->k > STEPS_MOST)
         return wants_dots(p) || is_column_of_dots(p);
+    if (!p->trans_a && !p->trans_b)
+        return 1;
     int has_room_for_c = p->n * round_up(p->m, LINE_FLOATS) <= MOST;
     int has_room_for_b = !p->trans_b || p->k * round_up(p->n, LINE_FLOATS) <= MOST;
     return has_room_for_c && has_room_for_b ? 1 : is_cheaper_transposed(p) ? has_room_for_c : has_room_for_b;

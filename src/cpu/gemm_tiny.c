@@ -8,53 +8,24 @@ static const rung_cpu_kernel *choose_family(const rung_cpu_kernel *kernel, int64
     return kernel->half && n <= kernel->half->vl ? kernel->half : kernel;
 }
 
-/* Runs a product whose C one column of tiles holds. */
-static inline void run_tiles(const rung_cpu_args *p, const rung_cpu_kernel *kernel, int64_t vectors)
+/* Runs a product that one tile holds. */
+static inline void run_tile(const rung_cpu_args *p, const rung_cpu_kernel *kernel, int64_t vectors)
 {
-    int64_t left = p->m, most = kernel->max_rows[vectors - 1], asked = rows_in_place(p);
     int lanes = (int)(p->n - ((vectors - 1) << kernel->vl_bits));
     int kind = p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW;
-    const rung_tile_fn *tiles = kernel->tile[kind][vectors - 1];
     rung_tile_out out = {.ldc = p->ldc,
                          .alpha = p->alpha,
                          .beta = p->beta,
                          .lanes = lanes,
                          .b_lanes = lanes,
                          .ask_c = asks_c(p, p->k, 0)};
-    if (left <= most) {
-        tile_of(kernel, kind, (int)vectors, left, p->k, wants_four_sums(p))(p->k, p->a, p->lda, p->b, p->ldb, p->c,
-                                                                            &out);
-        return;
-    }
-    most = asked ? min64(asked, most) : most;
-    const float *a = p->a;
-    float *c = p->c;
-    int64_t row_step = p->trans_a ? 1 : p->lda;
-    for (int64_t count = divide_up(left, most), alike = 1; count > 0; count -= alike) { /* as even as they come */
-        int64_t rows = divide_up(left, count);
-        if (lanes == kernel->vl) {
-            alike = left % count > 0 ? left % count : count;
-            rung_tile_run in_turn = {.count = alike, .a_next = rows * row_step, .c_next = rows * p->ldc};
-            kernel->run[kind][vectors - 1][rows - 1](&in_turn, p->k, a, p->lda, p->b, p->ldb, c, &out);
-        } else {
-            tiles[rows - 1](p->k, a, p->lda, p->b, p->ldb, c, &out);
-        }
-        a += alike * rows * row_step;
-        c += alike * rows * p->ldc;
-        left -= alike * rows;
-    }
+    tile_of(kernel, kind, (int)vectors, p->m, p->k, wants_four_sums(p))(p->k, p->a, p->lda, p->b, p->ldb, p->c, &out);
 }
 
-static void run(const rung_cpu_args *p, const rung_cpu_kernel *kernel)
+/* Runs a product of several tiles. */
+static __attribute__((noinline)) void run_block(const rung_cpu_args *p, const rung_cpu_kernel *kernel,
+                                                const rung_cpu_kernel *tail, int most)
 {
-    enum { STEPS_WITHOUT_TAIL = 2 }; /* of k, at most: a tile costs more than its empty lanes */
-    int64_t vectors = (p->n + kernel->vl - 1) >> kernel->vl_bits;
-    const rung_cpu_kernel *tail = kernel == p->kernel ? tail_family(p) : NULL;
-    int most = vectors_in_place(kernel, p->m, p->n);
-    if (vectors <= most && (p->k <= STEPS_WITHOUT_TAIL || !has_tail(p->m, p->n, kernel, tail))) {
-        run_tiles(p, kernel, vectors);
-        return;
-    }
     block s; /* each field by itself: clearing all of them first takes as long as a tile */
     s.kernel = kernel;
     s.tail = tail;
@@ -82,6 +53,19 @@ static void run(const rung_cpu_args *p, const rung_cpu_kernel *kernel)
     s.out.ask_b = RUNG_ASK_NOTHING;
     s.four_sums = wants_four_sums(p);
     rung_gemm_sweep(&s);
+}
+
+static void run(const rung_cpu_args *p, const rung_cpu_kernel *kernel)
+{
+    enum { STEPS_WITHOUT_TAIL = 2 }; /* of k, at most: a tile costs more than its empty lanes */
+    int64_t vectors = (p->n + kernel->vl - 1) >> kernel->vl_bits;
+    const rung_cpu_kernel *tail = kernel == p->kernel ? tail_family(p) : NULL;
+    int most = vectors_in_place(kernel, p->m, p->n);
+    int is_whole = p->k <= STEPS_WITHOUT_TAIL || !has_tail(p->m, p->n, kernel, tail);
+    if (vectors <= most && is_whole && p->m <= kernel->max_rows[vectors - 1])
+        run_tile(p, kernel, vectors);
+    else
+        run_block(p, kernel, is_whole ? NULL : tail, most);
 }
 
 /* Runs dot products, a few columns at a time: both operands have k innermost. */
@@ -220,7 +204,7 @@ static __attribute__((noinline)) void run_with_last(const rung_cpu_args *p, int 
 /* A transposed B is turned first. */
 void rung_gemm_short_rows(const rung_cpu_args *p)
 {
-    float turned[RANK_VECTORS_LEAST * LINE_FLOATS * RUNG_SHORT_STEPS + RUNG_PACK_SLACK];
+    float turned[SHORT_VECTORS_MOST * LINE_FLOATS * RUNG_SHORT_STEPS + RUNG_PACK_SLACK];
     const rung_cpu_kernel *kernel = choose_family(p->kernel, p->n);
     rung_rank_args rows;
     rows.m = p->m;
@@ -245,7 +229,7 @@ void rung_gemm_short_rows(const rung_cpu_args *p)
     kernel->short_rows[p->k - 1](&rows);
 }
 
-void rung_gemm_tiny(const rung_cpu_args *p)
+static inline void run_tiny(const rung_cpu_args *p)
 {
     if (is_short_rows(p)) {
         rung_gemm_short_rows(p);
@@ -266,4 +250,17 @@ void rung_gemm_tiny(const rung_cpu_args *p)
         run_with_last(p, last);
     else
         run(p, choose_family(p->kernel, p->n));
+}
+
+void rung_gemm_tiny(const rung_cpu_args *p)
+{
+    run_tiny(p);
+}
+
+rung_status rung_cpu_gemm_small(const rung_cpu_args *p)
+{
+    if (!is_tiny(p))
+        return rung_cpu_gemm(p);
+    run_tiny(p);
+    return RUNG_SUCCESS;
 }

@@ -4,6 +4,7 @@
  * usage: test_translation OTHER_BLAS [MODE], where MODE is what a process of its own does */
 #include "other_blas.h"
 
+#include "core/small.h"
 #include "rung.h"
 
 #include <dlfcn.h>
@@ -43,19 +44,39 @@ static rung_config configs[2];
 static int contexts, closed;
 
 #pragma GCC visibility push(default)
-rung_status rung_sgemm(rung_context *context, rung_layout layout, rung_transpose trans_a, rung_transpose trans_b,
-                       int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda, const float *b,
-                       int64_t ldb, float beta, float *c, int64_t ldc)
+rung_status rung_gemm_run(rung_context *context, const rung_gemm *g)
 {
     const int at = calls < MOST_ANSWERS ? calls++ : MOST_ANSWERS - 1;
-    given[at] = (recorded){layout, (int)trans_a, (int)trans_b, m, n, k, lda, ldb, ldc, alpha, beta, a, b, c};
+    given[at] = (recorded){g->layout, (int)g->trans_a, (int)g->trans_b, g->m,    g->n, g->k, g->lda,
+                           g->ldb,    g->ldc,          g->alpha,        g->beta, g->a, g->b, g->c};
     position = answers[at].position;
     if (context != (rung_context *)&configs)
         FAIL("a context that was not made is used");
-    for (int64_t j = 0; j < n && answers[at].status == RUNG_SUCCESS; j++)
-        for (int64_t i = 0; i < m; i++)
-            c[j * ldc + i] = (beta == 0.0f ? 0.0f : c[j * ldc + i]) + 100.0f;
+    for (int64_t j = 0; j < g->n && answers[at].status == RUNG_SUCCESS; j++)
+        for (int64_t i = 0; i < g->m; i++)
+            g->c[j * g->ldc + i] = (g->beta == 0.0f ? 0.0f : g->c[j * g->ldc + i]) + 100.0f;
     return answers[at].status;
+}
+
+/* A small product comes as the core has it: row-major, with A and B exchanged. */
+rung_status rung_small_run(rung_context *context, const rung_small *s)
+{
+    const rung_gemm g = {.layout = RUNG_COL_MAJOR,
+                         .trans_a = s->trans_b,
+                         .trans_b = s->trans_a,
+                         .m = s->n,
+                         .n = s->m,
+                         .k = s->k,
+                         .alpha = s->alpha,
+                         .a = s->b,
+                         .lda = s->ldb,
+                         .b = s->a,
+                         .ldb = s->lda,
+                         .beta = s->beta,
+                         .c = s->c,
+                         .ldc = s->ldc,
+                         .batch = 1};
+    return rung_gemm_run(context, &g);
 }
 
 rung_status rung_context_create(rung_context **out, const rung_config *config)

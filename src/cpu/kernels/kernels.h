@@ -15,7 +15,7 @@ enum {
     RUNG_STREAM_MAX_ROWS = 8,
     RUNG_STREAM_STEPS = 16,
     RUNG_RANK_STEPS = 10,  /* the longest k that is written by rows: its steps of A stay in registers */
-    RUNG_SHORT_STEPS = 12, /* the longest k of short rows: its steps of B stay in registers */
+    RUNG_SHORT_STEPS = 10, /* the longest k of short rows: its steps of B stay in registers */
     RUNG_PACK_SLACK = 16,  /* floats a packing routine may write past its buffer's end */
 };
 
