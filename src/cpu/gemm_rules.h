@@ -131,6 +131,15 @@ static inline int wants_four_sums(const rung_cpu_args *p)
                      : p->m <= kernel->few_rows && p->n <= kernel->vl;
 }
 
+/* Returns true where a transposed B meets so few rows of a small A that dot products take less time than turning B: A,
+ * if it is transposed, is turned instead. */
+static inline int is_few_rows_of_dots(const rung_cpu_args *p)
+{
+    enum { ROWS = RUNG_DOT_COLS_OF_TINY, STEPS_A_ROW = 12, STEPS_A_ROW_OF_NARROW = 7 };
+    return p->trans_b && p->n > 1 && p->m > 1 && p->m <= ROWS &&
+           p->k >= (has_narrow_tiles(p) ? STEPS_A_ROW_OF_NARROW : STEPS_A_ROW) * p->m;
+}
+
 /* Returns true where both operands have k innermost, and dot products take less time than turning B and tiles. Where
  * three vectors are loaded a cycle tiles whose lanes are full, or that have few steps to add up, take less sooner, if
  * rows enough share the turned B. */
@@ -155,15 +164,16 @@ static inline int is_column_of_dots(const rung_cpu_args *p)
     return p->n == 1 && !p->trans_a && p->m > 1 && p->k >= STEPS_LEAST;
 }
 
-enum { RUNG_TINY_FLOATS = 1 << 12 };
+enum { RUNG_TINY_FLOATS = 1 << 13, RUNG_TINY_WORK = 1 << 18 };
 
 /* Returns true where both operands are read in place whatever a plan would say, and the work is not worth sharing:
  * nothing is turned, and dot products do not come into question. */
 static inline int is_small_in_place(const rung_cpu_args *p)
 {
-    enum { MOST = 3 << 12, MOST_WORK = 1 << 18, STEPS_MOST = 256, DOT_COLUMNS = 12 };
+    enum { MOST = 3 << 12, STEPS_MOST = 256, DOT_COLUMNS = 12 };
     return !is_rank(p) && !p->trans_b && p->n > DOT_COLUMNS && p->k <= STEPS_MOST && p->m * p->k <= MOST &&
-           p->k * p->n <= MOST && p->m * p->n <= MOST && p->m * p->n * p->k <= MOST_WORK && !is_cheaper_transposed(p);
+           p->k * p->n <= MOST && p->m * p->n <= MOST && p->m * p->n * p->k <= RUNG_TINY_WORK &&
+           !is_cheaper_transposed(p);
 }
 
 /* Returns true where one thread computes the product before a plan would be made: in one pass over k, or as dot
@@ -175,8 +185,10 @@ static inline int is_tiny(const rung_cpu_args *p)
         return 0;
     if (p->m * p->k > MOST || p->k * p->n > MOST || p->m * p->n > MOST)
         return is_small_in_place(p);
+    if (p->m * p->n * p->k > RUNG_TINY_WORK)
+        return 0;
     if (p->k > STEPS_MOST)
-        return wants_dots(p) || is_column_of_dots(p);
+        return wants_dots(p) || is_column_of_dots(p) || is_few_rows_of_dots(p);
     if (!p->trans_a && !p->trans_b)
         return 1;
     int has_room_for_c = p->n * round_up(p->m, LINE_FLOATS) <= MOST;

@@ -68,13 +68,18 @@ static void run(const rung_cpu_args *p, const rung_cpu_kernel *kernel)
         run_block(p, kernel, is_whole ? NULL : tail, most);
 }
 
-/* Runs dot products, a few columns at a time: both operands have k innermost. */
+/* Runs dot products, a few columns at a time: both operands have k innermost, but for a few rows of A, which are
+ * turned.
+ */
 static __attribute__((noinline)) void run_dots(const rung_cpu_args *p)
 {
     enum { COLUMNS = RUNG_DOT_COLS_OF_TINY };
-    int of_b = p->m < COLUMNS && p->m < p->n;
+    float turned[RUNG_TINY_FLOATS + COLUMNS * LINE_FLOATS + RUNG_PACK_SLACK];
+    int of_b = p->trans_a || (p->m <= COLUMNS && p->m < p->n);
     int64_t rows = of_b ? p->n : p->m, columns = of_b ? p->m : p->n;
     rung_dot_args dot = dot_args(p, of_b, p->kernel);
+    if (p->trans_a)
+        turn_columns(&dot, p->kernel, columns, turned);
     /* There are more columns than COLUMNS only where they are B's, so those of C lie side by side. */
     for (int64_t j = 0; j < columns; j += COLUMNS, dot.t += COLUMNS * dot.t_ld, dot.c += COLUMNS)
         p->kernel->dot[min64(COLUMNS, columns - j) - 1](&dot, rows);
@@ -158,7 +163,7 @@ static __attribute__((noinline)) void run_with_transposed(const rung_cpu_args *p
     }
     if (t.m == 1)
         t.trans_a = 0;
-    if (wants_dots(&t)) {
+    if (wants_dots(&t) || is_few_rows_of_dots(&t)) {
         float gathered[RUNG_TINY_FLOATS];
         if (p->m == 1 && p->trans_a && p->lda != 1)
             t.a = gather(gathered, p->a, p->lda, p->k);
