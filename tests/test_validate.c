@@ -264,7 +264,15 @@ static void null_structs(void **state)
     assert_string_equal(text, "plan is NULL\n");
     assert_int_equal(rung_sgemm_batched(context, RUNG_COL_MAJOR, 0, 0, 1, 1, 1, 1, NULL, 1, NULL, 1, 0, NULL, 1, 1),
                      RUNG_INVALID_ARGUMENT);
+    assert_int_equal(rung_last_error_argument(), 7);
+    static const float one[1];
+    const float *const list[1] = {one};
+    assert_int_equal(rung_sgemm_batched(context, RUNG_COL_MAJOR, 0, 0, 1, 1, 1, 1, list, 1, list, 1, 0, NULL, 1, 1),
+                     RUNG_INVALID_ARGUMENT);
     assert_int_equal(rung_last_error_argument(), 12);
+    assert_int_equal(rung_sgemm_batched(context, RUNG_COL_MAJOR, 0, 0, -1, 1, 1, 1, list, 1, list, 1, 0, NULL, 1, 2),
+                     RUNG_INVALID_ARGUMENT);
+    assert_int_equal(rung_last_error_argument(), 3);
 }
 
 static void leading_dimensions_cover_a_stored_line(void **state)

@@ -108,8 +108,6 @@ rung_status rung_sgemm_batched(rung_context *context, rung_layout layout, rung_t
                                const float *const *a, int64_t lda, const float *const *b, int64_t ldb, float beta,
                                float *const *c, int64_t ldc, int64_t batch)
 {
-    if (!c && m > 0 && n > 0 && batch > 0)
-        return rung_fail_argument(12, "the array of C pointers is NULL");
     rung_gemm gemm = {.layout = layout,
                       .trans_a = trans_a,
                       .trans_b = trans_b,

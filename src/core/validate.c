@@ -1,5 +1,5 @@
-/* BLAS's rules, in BLAS's order: the first wrong argument by position is the one reported. Positions are those of
- * sgemm(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc). */
+/* BLAS's rules, in BLAS's order: the first wrong number by position is the one reported, then the first wrong pointer.
+ * Positions are those of sgemm(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc). */
 #include "core/validate.h"
 #include "core/status.h"
 
@@ -56,7 +56,7 @@ static rung_status check_shape(const rung_gemm *g)
     RUNG_TRY(check_size(4, "n", g->n));
     RUNG_TRY(check_size(5, "k", g->k));
     int row = g->layout == RUNG_ROW_MAJOR;
-    /* Returns the length of a stored line, which the leading dimension must cover. */
+    /* The length of a stored line, which the leading dimension must cover. */
     int64_t line_a = row != (g->trans_a == RUNG_TRANS) ? g->k : g->m;
     int64_t line_b = row != (g->trans_b == RUNG_TRANS) ? g->n : g->k;
     int64_t line_c = row ? g->n : g->m;
@@ -65,7 +65,7 @@ static rung_status check_shape(const rung_gemm *g)
     RUNG_TRY(check_ld(13, "ldc", g->ldc, line_c, "the length of a stored line of C"));
     if (g->batch < 0)
         return rung_fail(RUNG_INVALID_ARGUMENT, "batch is %" PRId64 ": it must not be negative", g->batch);
-    if (g->batch > 1 && !g->c_array && g->stride_c == 0)
+    if (g->batch > 1 && g->c && g->stride_c == 0)
         return rung_fail(RUNG_INVALID_ARGUMENT, "stride_c is 0 for a batch of %" PRId64 ": the results would overlap",
                          g->batch);
     int64_t batch = g->batch > 0 && !g->c_array ? g->batch : 1;
@@ -82,14 +82,12 @@ static rung_status check_shape(const rung_gemm *g)
 static rung_status check_pointers(const rung_gemm *g, const rung_problem *p)
 {
     int arrays = g->a_array || g->b_array || g->c_array;
-    if (arrays && !g->c_array)
-        return rung_fail_argument(12, "c_array is NULL in a pointer-array batch");
-    if (!arrays && !g->c)
-        return rung_fail_argument(12, "c is NULL");
     if (p->k > 0 && (arrays ? !g->a_array : !g->a))
         return rung_fail_argument(7, "%s is NULL", arrays ? "a_array" : "a");
     if (p->k > 0 && (arrays ? !g->b_array : !g->b))
         return rung_fail_argument(9, "%s is NULL", arrays ? "b_array" : "b");
+    if (arrays ? !g->c_array : !g->c)
+        return rung_fail_argument(12, "%s is NULL", arrays ? "c_array" : "c");
     if (g->bias_kind != RUNG_NO_BIAS && !g->bias)
         return rung_fail(RUNG_INVALID_ARGUMENT, "bias is NULL although bias_kind is %d", g->bias_kind);
     if ((uintptr_t)g->a % 4 || (uintptr_t)g->b % 4 || (uintptr_t)g->c % 4)
