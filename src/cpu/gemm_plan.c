@@ -203,17 +203,20 @@ static int64_t columns_beside_a(const rung_cpu_args *p)
 }
 
 /* Returns true where A stays in place: each group of columns reads it again, which takes few groups less time than
- * packing. Tiles narrower than a line read rows of A as fast in place, as long as L2 has most of them. */
+ * packing. Tiles narrower than a line read rows of A as fast in place, as long as L2 has most of them. Of a transposed
+ * A that L2 does not keep, packing is worth it for narrow tiles, or where L3 is near. */
 static int wants_a_in_place(const rung_cpu_args *p)
 {
-    enum { COLUMNS_MOST = 256, COLUMNS_MOST_OF_LARGE = 128, L2_THIRDS_MOST = 4 };
+    enum { COLUMNS_MOST = 256, COLUMNS_MOST_OF_LARGE = 128, L2_THIRDS_MOST = 4, L2_MOST_OF_TRANSPOSED = 2 };
     if (p->n <= 2 * FEW || a_bytes(p) <= p->cpu->l1_bytes / 2)
         return 1;
     if (has_narrow_tiles(p) && !p->trans_a && !rows_collide(p) && a_bytes(p) <= p->cpu->l2_bytes * L2_THIRDS_MOST / 3)
         return 1;
     if (a_bytes(p) <= p->cpu->l2_bytes / 2)
         return p->n <= columns_beside_a(p) && !wants_packed_a(p);
-    return p->n <= (p->cpu->far_l3 ? COLUMNS_MOST : COLUMNS_MOST_OF_LARGE) && !p->trans_a;
+    if (p->trans_a && (!p->cpu->far_l3 || has_narrow_tiles(p) || a_bytes(p) > L2_MOST_OF_TRANSPOSED * p->cpu->l2_bytes))
+        return 0;
+    return p->n <= (p->cpu->far_l3 ? COLUMNS_MOST : COLUMNS_MOST_OF_LARGE);
 }
 
 /* Returns true where k is so short that writing C takes longer than adding up, and C is not in L2. Where no line is
