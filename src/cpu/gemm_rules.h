@@ -61,12 +61,13 @@ static inline int is_rank(const rung_cpu_args *p)
 /* Returns true where a transposed A has rows that lie as vectors, and it takes less time to compute the transposed
  * product and to turn C. Time is counted in quarters of an FMA, for vectors as long as the processor's units, empty
  * lanes too. A step of k has at least as many FMAs as are under way at once. Turning B, which then lies right for
- * tiles, would have taken three quarters of turning C, an element. With few steps rows of C are better written one by
- * one, but two or four columns that are written without being read turn in little time, and a single column is only
- * scattered. */
+ * tiles, would have taken three quarters of turning C, an element. With few steps, or few rows that one tile takes,
+ * rows of C are better written one by one, but two or four columns that are written without being read turn in little
+ * time, and a single column is only scattered. */
 static inline int is_cheaper_transposed(const rung_cpu_args *p)
 {
-    enum { UNDER_WAY = 6, STEPS_LEAST = 8, ROWS_OF_FEW = 96, STEPS_OF_FEW = 2, WORK_OF_ONE = 160 };
+    enum { UNDER_WAY = 6, STEPS_LEAST = 8, ROWS_OF_TILE = 8, STEPS_OF_ROWS_MORE = 64 };
+    enum { ROWS_OF_FEW = 96, STEPS_OF_FEW = 2, WORK_OF_ONE = 160 };
     enum { TURN = 10, TURN_OF_THREE_LOADS = 4 };
     if (!p->trans_a || p->m == 1)
         return 0;
@@ -74,7 +75,7 @@ static inline int is_cheaper_transposed(const rung_cpu_args *p)
         return p->m * p->k >= WORK_OF_ONE;
     if ((p->n == 2 || p->n == 4) && p->beta == 0.0f && p->m >= ROWS_OF_FEW && p->k >= STEPS_OF_FEW)
         return 1;
-    if (p->k < STEPS_LEAST && !p->trans_b)
+    if (!p->trans_b && (p->k < STEPS_LEAST || max64(p->m - ROWS_OF_TILE, 1) * p->k < STEPS_OF_ROWS_MORE))
         return 0;
     const rung_cpu_kernel *unit = p->cpu->wide_units || !p->kernel->half ? p->kernel : p->kernel->half;
     int64_t lanes = unit->vl - 1, bits = unit->vl_bits, turn = p->cpu->three_loads ? TURN_OF_THREE_LOADS : TURN;
