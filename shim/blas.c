@@ -90,64 +90,69 @@ static int transpose_of(char letter)
     }
 }
 
+static rung_status multiply(rung_context *context, const rung_gemm *g)
+{
+    return rung_sgemm(context, RUNG_COL_MAJOR, g->trans_a, g->trans_b, g->m, g->n, g->k, g->alpha, g->a, g->lda, g->b,
+                      g->ldb, g->beta, g->c, g->ldc);
+}
+
 /* Multiplies into a copy of C where that lies on A or B. BLAS forbids it and leaves the result open; here C is what it
  * would be in memory of its own.
  */
-static rung_status into_copy(rung_context *context, rung_transpose trans_a, rung_transpose trans_b, int64_t m,
-                             int64_t n, int64_t k, float alpha, const float *a, int64_t lda, const float *b,
-                             int64_t ldb, float beta, float *c, int64_t ldc)
+static rung_status into_copy(rung_context *context, const rung_gemm *g)
 {
-    size_t column = (size_t)m * sizeof *c;
-    float *copy = malloc(column * (size_t)n);
-    if (!copy)
+    size_t column = (size_t)g->m * sizeof *g->c;
+    rung_gemm apart = *g;
+    apart.ldc = g->m;
+    apart.c = malloc(column * (size_t)g->n);
+    if (!apart.c)
         return RUNG_OUT_OF_MEMORY;
-    for (int64_t j = 0; j < n && beta != 0.0f; j++)
-        memcpy(copy + j * m, c + j * ldc, column);
-    rung_status status =
-        rung_sgemm(context, RUNG_COL_MAJOR, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, copy, m);
-    for (int64_t j = 0; j < n && status == RUNG_SUCCESS; j++)
-        memcpy(c + j * ldc, copy + j * m, column);
-    free(copy);
+    for (int64_t j = 0; j < g->n && g->beta != 0.0f; j++)
+        memcpy(apart.c + j * apart.ldc, g->c + j * g->ldc, column);
+    rung_status status = multiply(context, &apart);
+    for (int64_t j = 0; j < g->n && status == RUNG_SUCCESS; j++)
+        memcpy(g->c + j * g->ldc, apart.c + j * apart.ldc, column);
+    free(apart.c);
     return status;
 }
 
-/* Answers a column-major call. Returns 0 when it is done; the position of the wrong argument, 1 ... 13; -1 when Rung
+/* Answers a column-major call. Returns 0 when it is done; the position of the wrong argument, 3 ... 13; -1 when Rung
  * cannot do it, and C is as it was. */
-static int answer(char transa, char transb, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
-                  const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
+static int answer(const rung_gemm *g)
 {
-    int trans_a = transpose_of(transa), trans_b = transpose_of(transb);
-    if (trans_a < 0)
-        return 1;
-    if (trans_b < 0)
-        return 2;
     rung_context *context = context_of_thread();
     if (!context)
         return -1;
-    rung_status status = rung_sgemm(context, RUNG_COL_MAJOR, (rung_transpose)trans_a, (rung_transpose)trans_b, m, n, k,
-                                    alpha, a, lda, b, ldb, beta, c, ldc);
-    if (status == RUNG_INVALID_ARGUMENT && rung_last_error_argument() == C_ARGUMENT && c)
-        status = into_copy(context, (rung_transpose)trans_a, (rung_transpose)trans_b, m, n, k, alpha, a, lda, b, ldb,
-                           beta, c, ldc);
+    rung_status status = multiply(context, g);
+    if (status == RUNG_INVALID_ARGUMENT && rung_last_error_argument() == C_ARGUMENT && g->c)
+        status = into_copy(context, g);
     if (status == RUNG_INVALID_ARGUMENT && rung_last_error_argument())
         return rung_last_error_argument();
     return status == RUNG_SUCCESS ? 0 : -1;
 }
 
+/* Answers a column-major call, letters included, and puts it into the report. Returns as answer() does. */
 static __attribute__((noinline)) int answer_and_report(const char *name, char transa, char transb, int64_t m, int64_t n,
                                                        int64_t k, float alpha, const float *a, int64_t lda,
                                                        const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
 {
-    if (!report_wanted())
-        return answer(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-    rung_gemm g = {.m = m,
+    int trans_a = transpose_of(transa), trans_b = transpose_of(transb);
+    rung_gemm g = {.trans_a = trans_a != RUNG_NO_TRANS,
+                   .trans_b = trans_b != RUNG_NO_TRANS,
+                   .m = m,
                    .n = n,
                    .k = k,
+                   .a = a,
+                   .b = b,
+                   .c = c,
+                   .lda = lda,
+                   .ldb = ldb,
+                   .ldc = ldc,
                    .batch = 1,
-                   .trans_a = transa != 'N' && transa != 'n',
-                   .trans_b = transb != 'N' && transb != 'n'};
+                   .alpha = alpha,
+                   .beta = beta};
     report_begin(name, &g, NULL);
-    int info = answer(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    int info = trans_a < 0 ? 1 : trans_b < 0 ? 2 : answer(&g);
     report_kernel(info == 0 && own ? rung_last_kernel(own) : NULL);
     report_end(info > 0   ? "an argument that BLAS refuses"
                : info < 0 ? disabled ? "RUNG_DISABLE is set" : "Rung could not compute it"
