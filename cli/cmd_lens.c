@@ -196,10 +196,10 @@ typedef struct checked {
     char note[400];
 } checked;
 
-static void check_one(const rung_kernel *kernel, const lab_lens_case *c, int64_t reduce_n, checked *sum)
+static void check_one(const lab_lens_case *c, checked *sum)
 {
     lab_lens_result result;
-    rung_status status = reduce_n >= 0 ? lab_lens_reduce(c, reduce_n, &result) : lab_lens_run(c, &result);
+    rung_status status = lab_lens_run(c, &result);
     if (status == RUNG_UNSUPPORTED)
         return; /* the kernel refuses such shapes, as it may */
     sum->cases++;
@@ -209,12 +209,11 @@ static void check_one(const rung_kernel *kernel, const lab_lens_case *c, int64_t
         return;
     print_findings();
     const char *why = status != RUNG_SUCCESS ? lab_error() : result.why[0] ? result.why : "right, with findings";
-    if (!sum->failed++ && reduce_n < 0)
+    if (!sum->failed++ && c->kernel->role != RUNG_REDUCE)
         snprintf(sum->note, sizeof sum->note, "%lldx%lldx%lld: %.300s", (long long)c->m, (long long)c->n,
                  (long long)c->k, why);
     else if (sum->failed == 1)
         snprintf(sum->note, sizeof sum->note, "%.300s", why);
-    (void)kernel;
 }
 
 /* Production kernels load fragments that they may not use, before these were written. In their launches such values are
@@ -245,13 +244,13 @@ static int check_kernel(cli_table *table, const rung_kernel *kernel)
         snprintf(sum.note, sizeof sum.note, "%.390s", missing);
     } else if (kernel->role == RUNG_REDUCE) {
         for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
-            lab_lens_case c = {.kernel = kernel, .offset = (int64_t)i % 3, .sms = 3};
-            check_one(kernel, &c, lengths[i], &sum);
+            lab_lens_case c = {.kernel = kernel, .m = 1, .n = lengths[i], .offset = (int64_t)i % 3, .sms = 3};
+            check_one(&c, &sum);
         }
     } else {
         for (size_t i = 0; i < sizeof edges / sizeof edges[0]; i++) {
             lab_lens_case c = edge_case(kernel, &edges[i]);
-            check_one(kernel, &c, -1, &sum);
+            check_one(&c, &sum);
         }
     }
     cli_progress(NULL);
@@ -309,8 +308,7 @@ static int draw_all(const options *o, const char **words, int count)
         if (kernel->role == RUNG_REDUCE)
             c.max_blocks = 0; /* the last block of a sum reads what all others wrote */
         cli_progress("%s", kernel->name);
-        rung_status status =
-            kernel->role == RUNG_REDUCE ? lab_lens_reduce(&c, 1 << 20, &result) : lab_lens_run(&c, &result);
+        rung_status status = lab_lens_run(&c, &result);
         snprintf(path, sizeof path, "%s/%s.svg", o->pictures, kernel->name);
         if (status != RUNG_SUCCESS)
             return cli_fail_status(status, kernel->name);
@@ -410,12 +408,11 @@ static int run_one(const options *o, const char **words, int count)
         return cli_fail("%s", lab_lens_missing(c.kernel));
     }
     lab_lens_result result;
-    int reduces = c.kernel && c.kernel->role == RUNG_REDUCE;
-    if (reduces && o->blocks <= 0)
+    if (c.kernel && c.kernel->role == RUNG_REDUCE && o->blocks <= 0)
         c.max_blocks = 0; /* a sum needs all of its blocks */
     if (c.max_blocks && lab_lens_whole(c.kernel))
         cli_progress("every block of %s, since %s: half a minute", name, lab_lens_whole(c.kernel));
-    rung_status status = reduces ? lab_lens_reduce(&c, c.m * c.n, &result) : lab_lens_run(&c, &result);
+    rung_status status = lab_lens_run(&c, &result);
     cli_progress(NULL);
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, name);

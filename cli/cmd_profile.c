@@ -129,7 +129,7 @@ static void predict(lab_profile *profiles, int count, const profile_size *s)
         cli_progress("lens: %s", profiles[i].kernel);
         if (lab_lens_missing(c.kernel) || (!sum && lab_lens_whole(c.kernel)))
             continue; /* such a product would take half a minute: its counters stand alone */
-        if ((sum ? lab_lens_reduce(&c, s->n, &result) : lab_lens_run(&c, &result)) == RUNG_SUCCESS)
+        if (lab_lens_run(&c, &result) == RUNG_SUCCESS)
             lab_profile_predict(&profiles[i]);
     }
     cli_progress(NULL);

@@ -57,6 +57,7 @@ static lab_lens_problem lens_problem(lab_exercise_problem problem)
 {
     return problem == LAB_EXERCISE_ADD         ? LAB_LENS_ADD
            : problem == LAB_EXERCISE_TRANSPOSE ? LAB_LENS_TRANSPOSE
+           : is_sum(problem)                   ? LAB_LENS_SUM
                                                : LAB_LENS_PRODUCT;
 }
 
@@ -115,13 +116,6 @@ static lab_lens_case case_of(const lab_exercise *e, const lab_extent3 *size, uin
                            .parts = e->parts,
                            .finish = e->two_kernels ? finish : NULL,
                            .one_result = problem == LAB_EXERCISE_ONE_SUM};
-}
-
-static rung_status run_case(const lab_exercise *e, const lab_lens_case *c, lab_lens_result *result)
-{
-    if (!is_sum(counted_problem(e)))
-        return lab_lens_run(c, result);
-    return c->kernel ? lab_lens_reduce(c, c->m, result) : lab_lens_own_sum(c, c->m, result);
 }
 
 static const rung_lens_finding *first_finding(void)
@@ -200,7 +194,7 @@ static int run_cases(const lab_attempt *attempt, const char *object, lab_verdict
         c.object = object;
         if (!read_own_plan(e, object, &c, v))
             return 0;
-        rung_status status = run_case(e, &c, &result);
+        rung_status status = lab_lens_run(&c, &result);
         if (!judge_case(e, &c, status, &result, v)) {
             write_page(attempt, &c, v);
             return 0;
@@ -297,7 +291,7 @@ static int count(const lab_attempt *attempt, const char *object, lab_verdict *v)
     c.kernel = attempt->kernel ? rung_kernel_find(attempt->kernel) : NULL;
     if (!c.kernel && e->problem != LAB_EXERCISE_PREDICT && !read_own_plan(e, object, &c, v))
         return 0;
-    rung_status status = run_case(e, &c, &result);
+    rung_status status = lab_lens_run(&c, &result);
     /* A prediction's kernel only moves things about; where parts are added, some blocks do not stand for the rest. */
     result.right |= e->problem == LAB_EXERCISE_PREDICT || e->two_kernels;
     if (!judge_case(e, &c, status, &result, v))
