@@ -1,13 +1,15 @@
 /* The lens from the lab's side: opens it at run time, feeds it with operands, and checks its results against FP64. */
-#define _GNU_SOURCE /* dladdr */
+#define _GNU_SOURCE /* environ */
 #include "lab/lens.h"
 #include "lab/device/lab_shared.h"
 #include "lab/host.h"
+#include "lab/library.h"
 #include "lab/place.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <spawn.h>
@@ -47,15 +49,12 @@ static volatile pid_t compiler; /* that runs now, or 0 */
 /* Finds the lens: beside the library that this program uses, or where RUNG_LENS says. */
 static const char *library_path(char *path, size_t bytes)
 {
-    Dl_info info;
+    char folder[PATH_MAX];
     const char *named = getenv("RUNG_LENS");
     if (named)
         return named;
-    if (!dladdr((void *)(uintptr_t)rung_version, &info) || !info.dli_fname)
-        return "rung-lens/librung_lens.so";
-    const char *slash = strrchr(info.dli_fname, '/');
-    snprintf(path, bytes, "%.*srung-lens/librung_lens.so", slash ? (int)(slash - info.dli_fname + 1) : 0,
-             info.dli_fname);
+    lab_library_folder(folder, sizeof folder);
+    snprintf(path, bytes, "%s/rung-lens/librung_lens.so", folder);
     return path;
 }
 
@@ -92,7 +91,7 @@ static rung_status load(const char *path)
 
 rung_status lab_lens_open(void)
 {
-    char path[600];
+    char path[PATH_MAX + 32];
     if (context)
         return RUNG_SUCCESS;
     if (!lens.library)
@@ -708,7 +707,7 @@ static int run_compiler(const char *cc, const char *source, const char *object)
 
 rung_status lab_lens_compile(const char *source, char *object, size_t object_bytes)
 {
-    char path[600], why[400];
+    char path[PATH_MAX + 32], why[400];
     if (!lens.library)
         LAB_TRY(load(library_path(path, sizeof path)));
     const char *cc = lens.compiler();
