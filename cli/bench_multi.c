@@ -36,7 +36,8 @@ static const cli_column columns[] = {{"shape", "shape", 20, -1},
                                      {"error_u", "error u", 8, 4},
                                      {"cublasxt_ratio", "x cublasXt", 10, 3},
                                      {"bits", "bits of C", 16, -1},
-                                     {"panels", "panels", 14, -1}};
+                                     {"panels", "panels", 14, -1},
+                                     {0}};
 
 static const char *panels_now(void)
 {
@@ -334,7 +335,7 @@ int cli_bench_multi(const bench_multi_options *o, const lab_shapes *shapes)
     if (code == CLI_PASS && mine && o->output && !(s.record = lab_record_open(o->output)))
         code = cli_usage("%s", lab_error());
     if (code == CLI_PASS && mine)
-        cli_table_begin(&s.table, (cli_format)o->format, columns, sizeof columns / sizeof *columns);
+        cli_table_begin(&s.table, (cli_format)o->format, columns);
     for (int i = 0; i < shapes->count && code == CLI_PASS; i++)
         code = bench_shape(&s, &shapes->list[i]);
     code = cli_close_record(s.record, o->output, code);

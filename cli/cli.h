@@ -15,7 +15,8 @@ typedef struct cli_verb {
     const char *usage; /* the lines under "usage:" in its help */
     int (*run)(int argc, char **argv);
 } cli_verb;
-extern const cli_verb cli_verbs[]; /* its last entry has a NULL name */
+extern const cli_verb cli_verbs[];               /* its last entry has a NULL name */
+const cli_verb *cli_find_verb(const char *name); /* NULL: there is none */
 
 /* ---- failing: one line on stderr ---- */
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2))); /* returns 2 */
@@ -27,6 +28,10 @@ void cli_told_peers(const lab_peer *peers, int count); /* says which peers are o
 /* Says "no X is called 'word'", with the nearest name, or with the list when none is near. Returns 2. */
 int cli_unknown(const char *what, const char *word, const char *const *names);
 int cli_unknown_kernel(const char *word);
+/* Returns 0 where each word is a kernel; else it says which is none, and returns 2. */
+int cli_check_kernels(const char *const *words, int count);
+/* Returns whether one of the words is this one. */
+int cli_is_among(const char *const *words, int count, const char *word);
 
 /* ---- options: --name, --name value, --name=value ---- */
 /* An integer is at most 2^40, a count (of threads, of repeats) at most RUNG_MOST_THREADS. */
@@ -73,9 +78,9 @@ int cli_shapes(const char *list, const char **words, int count, lab_shapes *shap
 
 /* ---- output: rows that appear as they are made ---- */
 typedef struct cli_column {
-    const char *key, *title;
-    int width;    /* its width on a terminal; the last column may run over */
-    int decimals; /* -1: it is text */
+    const char *key, *title; /* a list of columns ends with a NULL key */
+    int width;               /* its width on a terminal; the last column may run over */
+    int decimals;            /* -1: it is text */
 } cli_column;
 
 enum { CLI_COLUMNS = 48 };
@@ -91,7 +96,7 @@ typedef struct cli_table {
     char *row[CLI_COLUMNS];
 } cli_table;
 
-void cli_table_begin(cli_table *table, cli_format format, const cli_column *columns, int count);
+void cli_table_begin(cli_table *table, cli_format format, const cli_column *columns);
 void cli_text(cli_table *table, const char *text); /* fills the next cell; the last cell ends the row */
 void cli_number(cli_table *table, double value);   /* NaN leaves it empty */
 /* prints in a table only */

@@ -9,10 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_COLUMNS = 9 + 2 * LAB_PEERS };
-
-static const char *const layouts[] = {"col", "row", NULL};
-
 typedef struct options {
     const char *device, *against, *shapes, *kernel, *output;
     int math, format, graph, cold, layout, data, no_verify;
@@ -29,7 +25,7 @@ typedef struct summary {
 } summary;
 
 typedef struct layout_of_table {
-    cli_column columns[MAX_COLUMNS];
+    cli_column columns[CLI_COLUMNS + 1];
     char titles[2 * LAB_PEERS][32], keys[2 * LAB_PEERS][32];
     int count;
 } layout_of_table;
@@ -100,17 +96,6 @@ static void note_row(summary *s, const lab_bench *bench, const lab_bench_row *ro
     }
 }
 
-/* Returns the geometric mean of the shapes that this peer has; 0 where it has none. */
-static double mean_of(const double *ratios, int count)
-{
-    double kept[4096];
-    int n = 0;
-    for (int i = 0; i < count && n < 4096; i++)
-        if (ratios[i] > 0.0)
-            kept[n++] = ratios[i];
-    return lab_geometric_mean(kept, n);
-}
-
 static double least_of(const double *ratios, int count)
 {
     double least = INFINITY;
@@ -124,10 +109,10 @@ static void print_summary(const cli_table *table, const lab_bench *bench, const 
 {
     for (int i = 0; i < bench->peer_count && s->count; i++)
         cli_note(table, "against %-14s %-20s geometric mean %.3f, worst %.3f", bench->peers[i].name,
-                 bench->peers[i].version, mean_of(s->peer[i], s->count), least_of(s->peer[i], s->count));
+                 bench->peers[i].version, lab_geometric_mean(s->peer[i], s->count), least_of(s->peer[i], s->count));
     if (bench->peer_count && s->count && s->worst > 0.0)
         cli_note(table, "against the best of them                    geometric mean %.3f, worst %.3f (%s), %d shape%s",
-                 mean_of(s->best, s->count), s->worst, s->worst_shape, s->count, s->count == 1 ? "" : "s");
+                 lab_geometric_mean(s->best, s->count), s->worst, s->worst_shape, s->count, s->count == 1 ? "" : "s");
     if (!bench->place->tools)
         cli_note(table, "FMA peak in this run: %.1f GFLOP/s on %d thread%s of %s", bench->peak_gflops,
                  bench->place->threads, bench->place->threads > 1 ? "s" : "", bench->place->name);
@@ -142,11 +127,11 @@ static void record_summary(FILE *to, const options *o, const lab_bench *bench, c
         lab_json_number(&json, "fma_peak_gflops", bench->peak_gflops);
     for (int i = 0; i < bench->peer_count; i++) {
         lab_json_open(&json, bench->peers[i].name);
-        lab_json_number(&json, "geometric_mean", mean_of(s->peer[i], s->count));
+        lab_json_number(&json, "geometric_mean", lab_geometric_mean(s->peer[i], s->count));
         lab_json_number(&json, "worst", least_of(s->peer[i], s->count));
         lab_json_close(&json);
     }
-    lab_json_number(&json, "best_geometric_mean", mean_of(s->best, s->count));
+    lab_json_number(&json, "best_geometric_mean", lab_geometric_mean(s->best, s->count));
     lab_json_number(&json, "best_worst", s->worst);
     lab_json_text(&json, "worst_shape", s->worst_shape);
     lab_json_close(&json);
@@ -193,7 +178,7 @@ static int bench_all(const options *o, lab_bench *bench, const lab_shapes *shape
     for (int i = 0; i < LAB_PEERS; i++)
         s.peer[i] = ratios + (size_t)shapes->count * (size_t)(i + 1);
     make_columns(&l, bench);
-    cli_table_begin(&table, (cli_format)o->format, l.columns, l.count);
+    cli_table_begin(&table, (cli_format)o->format, l.columns);
     int code = CLI_PASS;
     for (int i = 0; i < shapes->count && code == CLI_PASS; i++)
         code = bench_one(o, bench, &shapes->list[i], &table, record, &s);
@@ -276,7 +261,7 @@ int cmd_bench(int argc, char **argv)
         {"math", CLI_CHOICE, &o.math, lab_math_names, "strict (default), accurate or fast"},
         {"kernel", CLI_TEXT, &o.kernel, NULL, "one kernel by name instead of the library's choice"},
         {"threads", CLI_COUNT, &o.threads, NULL, "CPU threads, the peers' too"},
-        {"layout", CLI_CHOICE, &o.layout, layouts, "col (default) or row"},
+        {"layout", CLI_CHOICE, &o.layout, lab_layout_names, "col (default) or row"},
         {"data", CLI_CHOICE, &o.data, lab_data_names, "distribution of the operands (default signed)"},
         {"pad", CLI_INTEGER, &o.pad, NULL, "elements added to every leading dimension"},
         {"graph", CLI_FLAG, &o.graph, NULL, "GPU: replay captured graphs, so that launches cost the host nothing"},

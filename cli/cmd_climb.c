@@ -33,12 +33,17 @@ typedef struct climb {
     int rungs, cases, failed;
 } climb;
 
-static const cli_column columns[] = {
-    {"rung", "rung", 34, -1},     {"n", "m=n=k", 6, 0},       {"gflops", "GFLOP/s", 9, 1},
-    {"us", "us", 12, 1},          {"step", "x before", 8, 2}, {"of_vendor", "of vendor", 9, 3},
-    {"error_u", "error u", 7, 2}, {"cases", "cases", 5, 0},   {"verdict", "check", 5, -1},
-    {"bar", "", BAR_CELLS, -1},
-};
+static const cli_column columns[] = {{"rung", "rung", 34, -1},
+                                     {"n", "m=n=k", 6, 0},
+                                     {"gflops", "GFLOP/s", 9, 1},
+                                     {"us", "us", 12, 1},
+                                     {"step", "x before", 8, 2},
+                                     {"of_vendor", "of vendor", 9, 3},
+                                     {"error_u", "error u", 7, 2},
+                                     {"cases", "cases", 5, 0},
+                                     {"verdict", "check", 5, -1},
+                                     {"bar", "", BAR_CELLS, -1},
+                                     {0}};
 
 static const char *paint(int failed, int production)
 {
@@ -207,10 +212,8 @@ static rung_status climb_library(climb *x, rung_math math)
 
 static int is_climbed(const climb *x, const rung_kernel *kernel)
 {
-    int named = x->named_count == 0;
-    for (int i = 0; i < x->named_count; i++)
-        named |= strcmp(x->named[i], kernel->name) == 0;
-    return named && kernel->role == RUNG_LADDER && (kernel->backend == RUNG_BACKEND_CUDA) == (x->place.tools != NULL);
+    int wanted = x->named_count == 0 || cli_is_among(x->named, x->named_count, kernel->name);
+    return wanted && kernel->role == RUNG_LADDER && (kernel->backend == RUNG_BACKEND_CUDA) == (x->place.tools != NULL);
 }
 
 static rung_status climb_all(climb *x)
@@ -254,7 +257,7 @@ static int run(climb *x, int device, int64_t threads, int64_t size, const char *
     double start = lab_now_s();
     rung_status status = open_climb(x, device, threads, size, peers);
     if (status == RUNG_SUCCESS) {
-        cli_table_begin(&x->table, x->format, columns, (int)(sizeof columns / sizeof columns[0]));
+        cli_table_begin(&x->table, x->format, columns);
         cli_note(&x->table, "on %s%s: every rung checked against FP64, then timed in turn with the vendor",
                  x->place.name, x->place.tools || x->place.threads > 1 ? "" : ", one thread");
         status = climb_all(x);

@@ -205,7 +205,8 @@ int cmd_doctor(int argc, char **argv)
     static const cli_column columns[] = {{"what", "what", 14, -1},
                                          {"state", "state", 7, -1},
                                          {"found", "found", 64, -1},
-                                         {"would_give", "would give", 40, -1}};
+                                         {"would_give", "would give", 40, -1},
+                                         {0}};
     static const char *const cublas_only[] = {"cublas", NULL};
     report r = {0};
     int format = CLI_TABLE;
@@ -213,7 +214,7 @@ int cmd_doctor(int argc, char **argv)
     int code = cli_parse("doctor", list, argc, argv, NULL, NULL, 0);
     if (code)
         return code < 0 ? CLI_PASS : code;
-    cli_table_begin(&r.table, (cli_format)format, columns, 4);
+    cli_table_begin(&r.table, (cli_format)format, columns);
     check_cpu(&r);
     check_device_code(&r);
     check_gpus(&r);

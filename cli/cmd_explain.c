@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const layouts[] = {"col", "row", NULL};
-
 typedef struct options {
     const char *device, *kernel;
     int math, layout, chip, format, data; /* data -1: the product is not run */
@@ -29,7 +27,8 @@ static void describe(const options *o, const lab_shape *s, rung_gemm *g)
 static const cli_column columns[] = {{"shape", "shape", 24, -1},
                                      {"kernel", "kernel", 36, -1},
                                      {"workspace_bytes", "workspace", 12, 0},
-                                     {"plan", "plan", 0, -1}};
+                                     {"plan", "plan", 0, -1},
+                                     {0}};
 
 static int print_plan(const rung_plan *plan, const lab_shape *s, cli_format format)
 {
@@ -48,7 +47,7 @@ static int print_plan(const rung_plan *plan, const lab_shape *s, cli_format form
     }
     cli_table table;
     lab_shape_print(s, shape);
-    cli_table_begin(&table, format, columns, 4);
+    cli_table_begin(&table, format, columns);
     cli_text(&table, shape);
     cli_text(&table, rung_plan_kernel(plan));
     cli_number(&table, (double)rung_plan_workspace_bytes(plan));
@@ -154,23 +153,21 @@ static int explain_guard(const options *o, const lab_shape *s, int device)
 static int print_kernel(const options *o, const rung_kernel *kernel, const lab_shape *at)
 {
     static const cli_column cells[] = {
-        {"kernel", "kernel", 36, -1}, {"gpu", "gpu", 8, -1}, {"shape", "shape", 24, -1}, {"text", "text", 0, -1}};
+        {"kernel", "kernel", 36, -1}, {"gpu", "gpu", 8, -1}, {"shape", "shape", 24, -1}, {"text", "text", 0, -1}, {0}};
     int chip = o->chip < 0 ? 0 : o->chip;
     char *text = NULL, shape[LAB_SHAPE_TEXT];
     size_t bytes = 0;
-    FILE *to = stdout, *memory = open_memstream(&text, &bytes);
+    FILE *memory = open_memstream(&text, &bytes);
     if (!memory)
         return cli_fail("no memory for the kernel's text");
-    stdout = memory;
-    int code = explain_kernel(kernel, chip, (double)at->m, (double)at->n, (double)at->k);
-    stdout = to;
+    int code = explain_kernel(memory, kernel, chip, (double)at->m, (double)at->n, (double)at->k);
     fclose(memory);
     if (code == CLI_PASS && o->format == CLI_TABLE)
         fputs(text, stdout);
     if (code == CLI_PASS) {
         cli_table table;
         lab_shape_print(at, shape);
-        cli_table_begin(&table, o->format == CLI_TABLE ? CLI_COPY_ONLY : (cli_format)o->format, cells, 4);
+        cli_table_begin(&table, o->format == CLI_TABLE ? CLI_COPY_ONLY : (cli_format)o->format, cells);
         cli_text(&table, kernel->name);
         cli_text(&table, lab_chips[chip].name);
         cli_text(&table, shape);
@@ -190,7 +187,7 @@ int cmd_explain(int argc, char **argv)
         {"device", CLI_TEXT, &o.device, NULL, "cpu, gpu, gpu1 ...; default: the best there is"},
         {"math", CLI_CHOICE, &o.math, lab_math_names, "strict (default), accurate or fast"},
         {"kernel", CLI_TEXT, &o.kernel, NULL, "this kernel instead of the library's choice"},
-        {"layout", CLI_CHOICE, &o.layout, layouts, "col (default) or row"},
+        {"layout", CLI_CHOICE, &o.layout, lab_layout_names, "col (default) or row"},
         CLI_FORMAT(o.format),
         {"threads", CLI_COUNT, &o.threads, NULL, "CPU threads"},
         {"gpu", CLI_CHOICE, &o.chip, lab_chip_names,
@@ -237,7 +234,7 @@ int cmd_explain(int argc, char **argv)
         code = explain_guard(&o, &shape, rung_context_device(context));
     if (code == CLI_PASS && o.format == CLI_TABLE && rung_context_device(context) != RUNG_DEVICE_CPU &&
         shape.batch == 1)
-        explain_floors(&lab_chips[o.chip < 0 ? 0 : o.chip], chosen ? chosen->arith : RUNG_F32, (double)shape.m,
+        explain_floors(stdout, &lab_chips[o.chip < 0 ? 0 : o.chip], chosen ? chosen->arith : RUNG_F32, (double)shape.m,
                        (double)shape.n, (double)shape.k);
     rung_context_destroy(context);
     return code;

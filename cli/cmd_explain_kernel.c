@@ -70,174 +70,182 @@ static void look(view *v, const lab_chip *chip, double m, double n, double k)
                  tiles_of(v->kernel, m, n), &v->occupancy, &v->model);
 }
 
-void explain_floors(const lab_chip *chip, rung_arith arith, double m, double n, double k)
+void explain_floors(FILE *to, const lab_chip *chip, rung_arith arith, double m, double n, double k)
 {
     lab_floors f;
     lab_floors_of(chip, arith, m, n, k, &f);
     char unit[48] = "";
     if (f.products)
         snprintf(unit, sizeof unit, " (%s)", f.unit);
-    printf("floors    %s: %.4g GFLOP%s at %.1f TFLOP/s take %.1f us; %.4g MB at %.2f TB/s take %.1f us: %s rules\n",
-           chip->title, f.flops * 1e-9, unit, f.flops / f.fma_us * 1e-6, f.fma_us, f.bytes * 1e-6, chip->memory_tb_s,
-           f.memory_us, f.fma_us >= f.memory_us ? "arithmetic" : "memory");
-    printf("roofline  %.1f FLOP a byte, the ridge lies at %.1f: %s\n", f.intensity, f.ridge,
-           f.intensity >= f.ridge ? "right of it, under the flat roof"
-                                  : "left of it, under the slope: no kernel goes faster than memory brings operands");
+    fprintf(to,
+            "floors    %s: %.4g GFLOP%s at %.1f TFLOP/s take %.1f us; %.4g MB at %.2f TB/s take %.1f us: %s rules\n",
+            chip->title, f.flops * 1e-9, unit, f.flops / f.fma_us * 1e-6, f.fma_us, f.bytes * 1e-6, chip->memory_tb_s,
+            f.memory_us, f.fma_us >= f.memory_us ? "arithmetic" : "memory");
+    fprintf(to, "roofline  %.1f FLOP a byte, the ridge lies at %.1f: %s\n", f.intensity, f.ridge,
+            f.intensity >= f.ridge ? "right of it, under the flat roof"
+                                   : "left of it, under the slope: no kernel goes faster than memory brings operands");
 }
 
-static void print_occupancy(const lab_chip *chip, const view *v)
+static void print_occupancy(FILE *to, const lab_chip *chip, const view *v)
 {
     const lab_occupancy *o = &v->occupancy;
     if (!v->has_resources) {
-        printf("occupancy not known: this build compiled no GPU code for %s\n", chip->name);
+        fprintf(to, "occupancy not known: this build compiled no GPU code for %s\n", chip->name);
         return;
     }
     if (v->recorded[0])
-        printf("recorded  this build has no GPU code for %s; what follows is what nvcc %s used on Hopper\n", chip->name,
-               v->recorded);
-    printf("uses      %d registers a thread, %d B shared a block (%d static, %d dynamic), %d threads; %d B stack, %d B "
-           "spilled\n",
-           v->resources.registers, v->resources.static_shared_bytes + v->kernel->shared_bytes,
-           v->resources.static_shared_bytes, v->kernel->shared_bytes, v->kernel->threads, v->resources.stack_bytes,
-           v->resources.spill_bytes);
-    printf("occupancy %d block%s an SM, %d warps, %d%%: limited by %s (registers allow %d, shared memory %d, threads "
-           "%d, blocks %d)\n",
-           o->blocks, o->blocks == 1 ? "" : "s", o->warps, o->percent, o->limiter, o->by_registers, o->by_shared,
-           o->by_threads, o->by_blocks);
+        fprintf(to, "recorded  this build has no GPU code for %s; what follows is what nvcc %s used on Hopper\n",
+                chip->name, v->recorded);
+    fprintf(to,
+            "uses      %d registers a thread, %d B shared a block (%d static, %d dynamic), %d threads; "
+            "%d B stack, %d B spilled\n",
+            v->resources.registers, v->resources.static_shared_bytes + v->kernel->shared_bytes,
+            v->resources.static_shared_bytes, v->kernel->shared_bytes, v->kernel->threads, v->resources.stack_bytes,
+            v->resources.spill_bytes);
+    fprintf(to,
+            "occupancy %d block%s an SM, %d warps, %d%%: limited by %s (registers allow %d, shared memory %d, threads "
+            "%d, blocks %d)\n",
+            o->blocks, o->blocks == 1 ? "" : "s", o->warps, o->percent, o->limiter, o->by_registers, o->by_shared,
+            o->by_threads, o->by_blocks);
     int warps = (v->kernel->threads + 31) / 32, of_a_warp = (v->resources.registers * 32 + 255) / 256 * 256;
     int shared = v->resources.static_shared_bytes + v->kernel->shared_bytes;
-    printf("          by hand: a warp's %d x 32 registers, in units of 256, are %d; a quarter of the SM has 16384: %d "
-           "warps,\n"
-           "          so %d on the SM; blocks of %d warps: %d\n",
-           v->resources.registers, of_a_warp, 16384 / of_a_warp, 16384 / of_a_warp * 4, warps, o->by_registers);
-    printf("          shared memory: %d B / (%d + %d of the system, in units of %d); blocks: %d\n",
-           chip->shared_per_sm_bytes, shared, o->system_bytes, o->shared_unit_bytes, o->by_shared);
-    printf("          threads: %d / %d; blocks: %d; the SM keeps %d blocks at most; the least of the four: %d\n",
-           chip->threads_per_sm, warps * 32, o->by_threads, o->by_blocks, o->blocks);
+    fprintf(to,
+            "          by hand: a warp's %d x 32 registers, in units of 256, are %d; a quarter of the SM has 16384: %d "
+            "warps,\n"
+            "          so %d on the SM; blocks of %d warps: %d\n",
+            v->resources.registers, of_a_warp, 16384 / of_a_warp, 16384 / of_a_warp * 4, warps, o->by_registers);
+    fprintf(to, "          shared memory: %d B / (%d + %d of the system, in units of %d); blocks: %d\n",
+            chip->shared_per_sm_bytes, shared, o->system_bytes, o->shared_unit_bytes, o->by_shared);
+    fprintf(to, "          threads: %d / %d; blocks: %d; the SM keeps %d blocks at most; the least of the four: %d\n",
+            chip->threads_per_sm, warps * 32, o->by_threads, o->by_blocks, o->blocks);
 }
 
 /* Prints how many floats a result needs, from the tiles: k/BN + k/BM from global memory, k/TN + k/TM from shared
  * memory. */
-static void print_accesses(const view *v, double m, double n, double k)
+static void print_accesses(FILE *to, const view *v, double m, double n, double k)
 {
     const rung_kernel *r = v->kernel;
     double seen = v->seen_m * v->seen_n, scale = k / v->seen_k;
     double global = r->bk > 1 ? k / r->bn + k / r->bm : 2 * k, shared = r->bk > 1 && r->tm ? k / r->tm + k / r->tn : 0;
-    printf("accesses  a result, in floats    by formula    under the lens\n");
+    fprintf(to, "accesses  a result, in floats    by formula    under the lens\n");
     if (!v->has_lens) {
-        printf("            global loads         %10.4g    (no lens: %s)\n", global, lab_error());
-        printf("            shared loads         %10.4g\n", shared);
+        fprintf(to, "            global loads         %10.4g    (no lens: %s)\n", global, lab_error());
+        fprintf(to, "            shared loads         %10.4g\n", shared);
         return;
     }
-    printf("            global loads         %10.4g    %10.4g\n", global,
-           v->totals.global_load_bytes / 4 / seen * scale);
-    printf("            shared loads         %10.4g    %10.4g\n", shared,
-           v->totals.shared_load_bytes / 4 / seen * scale);
+    fprintf(to, "            global loads         %10.4g    %10.4g\n", global,
+            v->totals.global_load_bytes / 4 / seen * scale);
+    fprintf(to, "            shared loads         %10.4g    %10.4g\n", shared,
+            v->totals.shared_load_bytes / 4 / seen * scale);
     if (scale != 1 || seen != m * n)
-        printf("          (counted at %.0f x %.0f x %.0f, scaled to this k)\n", v->seen_m, v->seen_n, v->seen_k);
+        fprintf(to, "          (counted at %.0f x %.0f x %.0f, scaled to this k)\n", v->seen_m, v->seen_n, v->seen_k);
     double lookups = v->totals.global_load_requests + v->totals.async_requests;
     if (lookups > 0)
-        printf("          %.2f sectors a global load request; ",
-               (v->totals.global_load_sectors + v->totals.async_sectors) / lookups);
+        fprintf(to, "          %.2f sectors a global load request; ",
+                (v->totals.global_load_sectors + v->totals.async_sectors) / lookups);
     else
-        printf("          global loads by bulk copies; ");
-    printf("%.0f%% of the bytes moved are used\n", 100 * v->totals.global_load_used / v->totals.global_load_moved);
+        fprintf(to, "          global loads by bulk copies; ");
+    fprintf(to, "%.0f%% of the bytes moved are used\n", 100 * v->totals.global_load_used / v->totals.global_load_moved);
     if (v->totals.shared_load_wavefronts > 0)
-        printf("          %.3f shared passes for an FMA of a warp, %.0f%% of them lost to bank conflicts\n",
-               v->totals.shared_load_wavefronts / (v->seen_m * v->seen_n * v->seen_k / 32),
-               100 * (1 - v->totals.shared_load_ideal / v->totals.shared_load_wavefronts));
+        fprintf(to, "          %.3f shared passes for an FMA of a warp, %.0f%% of them lost to bank conflicts\n",
+                v->totals.shared_load_wavefronts / (v->seen_m * v->seen_n * v->seen_k / 32),
+                100 * (1 - v->totals.shared_load_ideal / v->totals.shared_load_wavefronts));
 }
 
-static void print_model(const view *v)
+static void print_model(FILE *to, const view *v)
 {
     const lab_model *t = &v->model;
     if (!v->has_lens || !v->has_resources)
         return;
-    printf("model     each unit alone, us: %s %.0f, issue slots %.0f, shared memory %.0f, L1's pipe in all %.0f, "
-           "memory %.0f\n",
-           t->unit, t->fma_us, t->issue_us, t->shared_us, t->l1_us, t->memory_us);
-    printf("          no faster than %.0f us, set by the %s; %.2f waves of blocks\n", t->us, t->limit, t->waves);
+    fprintf(to,
+            "model     each unit alone, us: %s %.0f, issue slots %.0f, shared memory %.0f, L1's pipe in all %.0f, "
+            "memory %.0f\n",
+            t->unit, t->fma_us, t->issue_us, t->shared_us, t->l1_us, t->memory_us);
+    fprintf(to, "          no faster than %.0f us, set by the %s; %.2f waves of blocks\n", t->us, t->limit, t->waves);
 }
 
-static void print_next(const lab_chip *chip, const view *v, double m, double n, double k)
+static void print_next(FILE *to, const lab_chip *chip, const view *v, double m, double n, double k)
 {
     const rung_kernel *next = next_of(v->kernel);
     view then = {.kernel = next};
     if (!next)
         return;
-    printf("next      %s: %s\n", next->name, next->idea);
+    fprintf(to, "next      %s: %s\n", next->name, next->idea);
     if (!v->has_lens || !v->has_resources)
         return;
     look(&then, chip, m, n, k);
     if (then.has_lens && then.has_resources)
-        printf("          predicted: %.0f us set by the %s, instead of %.0f: %.2f times as fast by these limits alone; "
-               "occupancy %d%% instead "
-               "of %d%%\n",
-               then.model.us, then.model.limit, v->model.us, v->model.us / then.model.us, then.occupancy.percent,
-               v->occupancy.percent);
+        fprintf(
+            to,
+            "          predicted: %.0f us set by the %s, instead of %.0f: %.2f times as fast by these limits alone; "
+            "occupancy %d%% instead "
+            "of %d%%\n",
+            then.model.us, then.model.limit, v->model.us, v->model.us / then.model.us, then.occupancy.percent,
+            v->occupancy.percent);
 }
 
 /* Explains a sum. It adds as many floats as the shape's C has results, and each is read once. */
-static int explain_sum(const rung_kernel *kernel, const lab_chip *chip, double floats)
+static int explain_sum(FILE *to, const rung_kernel *kernel, const lab_chip *chip, double floats)
 {
     view v = {.kernel = kernel};
     double bytes = 4 * floats, ridge = 2.0 * chip->fma_lanes * chip->sms * chip->clock_ghz * 1e-3 / chip->memory_tb_s;
-    printf("%s: %s\n          %s; a block of %d threads adds %d floats at a time\n", kernel->name, kernel->idea,
-           kernel->file, kernel->threads, kernel->bm);
-    printf("at        %.0f floats\n", floats);
-    printf("floors    %s: %.4g MB at %.2f TB/s take %.1f us: memory rules\n", chip->title, bytes * 1e-6,
-           chip->memory_tb_s, bytes * 1e-6 / chip->memory_tb_s);
-    printf(
+    fprintf(to, "%s: %s\n          %s; a block of %d threads adds %d floats at a time\n", kernel->name, kernel->idea,
+            kernel->file, kernel->threads, kernel->bm);
+    fprintf(to, "at        %.0f floats\n", floats);
+    fprintf(to, "floors    %s: %.4g MB at %.2f TB/s take %.1f us: memory rules\n", chip->title, bytes * 1e-6,
+            chip->memory_tb_s, bytes * 1e-6 / chip->memory_tb_s);
+    fprintf(
+        to,
         "roofline  one addition for 4 bytes is 0.25 FLOP a byte, the ridge lies at %.1f: left of it, under the slope\n",
         ridge);
     find_resources(&v, chip);
-    print_occupancy(chip, &v);
+    print_occupancy(to, chip, &v);
     return CLI_PASS;
 }
 
 /* Explains a CPU rung: what its register tile asks of the caches. */
-static int explain_on_cpu(const rung_kernel *kernel, double m, double n, double k)
+static int explain_on_cpu(FILE *to, const rung_kernel *kernel, double m, double n, double k)
 {
     const rung_kernel *next = next_of(kernel);
     double loads = 1.0 / (kernel->tm > 0 ? kernel->tm : 1) + 1.0 / (kernel->tn > 0 ? kernel->tn : 1);
-    printf("%s: %s\n          %s; %d x %d results in registers", kernel->name, kernel->idea, kernel->file, kernel->tm,
-           kernel->tn);
+    fprintf(to, "%s: %s\n          %s; %d x %d results in registers", kernel->name, kernel->idea, kernel->file,
+            kernel->tm, kernel->tn);
     if (kernel->bk)
-        printf(", blocks of %d along k, %d columns", kernel->bk, kernel->bn);
-    printf("\nat        %.0f x %.0f x %.0f: %.4g GFLOP, %.4g MB of operands and results\n", m, n, k, 2e-9 * m * n * k,
-           4e-6 * (m * k + k * n + m * n));
-    printf("accesses  %.3g floats loaded for a multiply-add, 1/%d + 1/%d: %.3g FLOP for each float\n", loads,
-           kernel->tn > 0 ? kernel->tn : 1, kernel->tm > 0 ? kernel->tm : 1, 2 / loads);
+        fprintf(to, ", blocks of %d along k, %d columns", kernel->bk, kernel->bn);
+    fprintf(to, "\nat        %.0f x %.0f x %.0f: %.4g GFLOP, %.4g MB of operands and results\n", m, n, k,
+            2e-9 * m * n * k, 4e-6 * (m * k + k * n + m * n));
+    fprintf(to, "accesses  %.3g floats loaded for a multiply-add, 1/%d + 1/%d: %.3g FLOP for each float\n", loads,
+            kernel->tn > 0 ? kernel->tn : 1, kernel->tm > 0 ? kernel->tm : 1, 2 / loads);
     if (next)
-        printf("next      %s: %s\n", next->name, next->idea);
+        fprintf(to, "next      %s: %s\n", next->name, next->idea);
     return CLI_PASS;
 }
 
-int explain_kernel(const rung_kernel *kernel, int chip_index, double m, double n, double k)
+int explain_kernel(FILE *to, const rung_kernel *kernel, int chip_index, double m, double n, double k)
 {
     const lab_chip *chip = &lab_chips[chip_index];
     view v = {.kernel = kernel};
     if (kernel->backend != RUNG_BACKEND_CUDA)
-        return explain_on_cpu(kernel, m, n, k);
+        return explain_on_cpu(to, kernel, m, n, k);
     if (kernel->role == RUNG_REDUCE)
-        return explain_sum(kernel, chip, m * n);
-    printf("%s: %s\n", kernel->name, kernel->idea);
-    printf("          %s; tile %d x %d x %d", kernel->file, kernel->bm, kernel->bn, kernel->bk);
+        return explain_sum(to, kernel, chip, m * n);
+    fprintf(to, "%s: %s\n", kernel->name, kernel->idea);
+    fprintf(to, "          %s; tile %d x %d x %d", kernel->file, kernel->bm, kernel->bn, kernel->bk);
     if (kernel->wm)
-        printf(", warp %d x %d", kernel->wm, kernel->wn);
+        fprintf(to, ", warp %d x %d", kernel->wm, kernel->wn);
     if (kernel->tm)
-        printf(", thread %d x %d", kernel->tm, kernel->tn);
-    printf(", %d stage%s\n", kernel->stages, kernel->stages == 1 ? "" : "s");
+        fprintf(to, ", thread %d x %d", kernel->tm, kernel->tn);
+    fprintf(to, ", %d stage%s\n", kernel->stages, kernel->stages == 1 ? "" : "s");
     if (kernel->arch > chip->arch || (kernel->arch == 90 && chip->arch != 90))
-        printf("          does not run on %s: it needs compute capability %d.%d\n", chip->title, kernel->arch / 10,
-               kernel->arch % 10);
-    printf("at        %.0f x %.0f x %.0f\n", m, n, k);
-    explain_floors(chip, kernel->arith, m, n, k);
+        fprintf(to, "          does not run on %s: it needs compute capability %d.%d\n", chip->title, kernel->arch / 10,
+                kernel->arch % 10);
+    fprintf(to, "at        %.0f x %.0f x %.0f\n", m, n, k);
+    explain_floors(to, chip, kernel->arith, m, n, k);
     look(&v, chip, m, n, k);
-    print_occupancy(chip, &v);
-    print_accesses(&v, m, n, k);
-    print_model(&v);
-    print_next(chip, &v, m, n, k);
+    print_occupancy(to, chip, &v);
+    print_accesses(to, &v, m, n, k);
+    print_model(to, &v);
+    print_next(to, chip, &v, m, n, k);
     lab_lens_close();
     return CLI_PASS;
 }

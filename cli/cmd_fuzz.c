@@ -105,20 +105,17 @@ static void *job(void *state)
 /* What came of all calls: a sentence, or a row; -o takes the row. */
 static void sum_up(session *s)
 {
-    static const cli_column columns[] = {{"calls", "calls", 8, 0},
-                                         {"seed", "seed", 8, 0},
-                                         {"passed", "passed", 8, 0},
-                                         {"refused", "refused", 8, 0},
-                                         {"failed", "failed", 8, 0}};
-    const int count = sizeof columns / sizeof columns[0];
+    static const cli_column columns[] = {{"calls", "calls", 8, 0},   {"seed", "seed", 8, 0},
+                                         {"passed", "passed", 8, 0}, {"refused", "refused", 8, 0},
+                                         {"failed", "failed", 8, 0}, {0}};
     const long long values[] = {atomic_load(&s->calls), s->o->seed, atomic_load(&s->passed), atomic_load(&s->refused),
                                 atomic_load(&s->failed)};
     if (s->o->format == CLI_TABLE)
         printf("%lld calls of --seed %lld: %lld passed, %lld refused, %lld failed\n", values[0], values[1], values[2],
                values[3], values[4]);
     cli_table table;
-    cli_table_begin(&table, s->o->format == CLI_TABLE ? CLI_COPY_ONLY : (cli_format)s->o->format, columns, count);
-    for (int i = 0; i < count; i++)
+    cli_table_begin(&table, s->o->format == CLI_TABLE ? CLI_COPY_ONLY : (cli_format)s->o->format, columns);
+    for (int i = 0; columns[i].key; i++)
         cli_number(&table, (double)values[i]);
 }
 

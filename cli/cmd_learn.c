@@ -13,19 +13,22 @@
 
 enum { OWN_FILE_BYTES = 700 };
 
-static const cli_column list_columns[] = {
-    {"exercise", "exercise", 26, -1}, {"state", "state", 6, -1}, {"tries", "tries", 5, 0}, {"title", "title", 50, -1}};
+static const cli_column list_columns[] = {{"exercise", "exercise", 26, -1},
+                                          {"state", "state", 6, -1},
+                                          {"tries", "tries", 5, 0},
+                                          {"title", "title", 50, -1},
+                                          {0}};
 static const cli_column check_columns[] = {{"exercise", "exercise", 26, -1},  {"result", "result", 6, -1},
                                            {"failure", "fails with", 20, -1}, {"cases", "cases", 5, 0},
                                            {"error_u", "error u", 8, 2},      {"seconds", "seconds", 7, 2},
-                                           {"note", "note", 40, -1}};
+                                           {"note", "note", 40, -1},          {0}};
 
 static int list_all(const learn_request *r)
 {
     cli_table table;
     int passed = 0;
     const lab_exercise *next = NULL;
-    cli_table_begin(&table, (cli_format)r->format, list_columns, 4);
+    cli_table_begin(&table, (cli_format)r->format, list_columns);
     for (int i = 0; i < r->course->count; i++) {
         const lab_exercise *e = &r->course->exercises[i];
         lab_progress progress;
@@ -95,11 +98,8 @@ static void print_goals(const lab_exercise *e)
                e->case_count + e->draws);
     for (int i = 0; i < e->goal_count; i++) {
         const lab_goal *g = &e->goals[i];
-        printf("Goal:    %s %.6g %s%s%s\n",
-               g->relation[0] == '<'   ? "at most"
-               : g->relation[0] == '>' ? "at least"
-                                       : "exactly",
-               g->limit, lab_metric_words(g->metric), g->array[0] ? " of " : "", g->array);
+        printf("Goal:    %s %.6g %s%s%s\n", lab_relation_words(g->relation), g->limit, lab_metric_words(g->metric),
+               g->array[0] ? " of " : "", g->array);
     }
     for (int i = 0; i < e->answer_count; i++)
         printf("Answer:  %s\n", e->answers[i].name);
@@ -200,12 +200,12 @@ static int file_of(const learn_request *r, char path[OWN_FILE_BYTES])
     return 0;
 }
 
-static void print_verdict(const learn_request *r, const lab_verdict *v)
+static void print_verdict(const learn_request *r, const lab_grade_result *v)
 {
     const lab_exercise *e = r->exercise;
     if (r->format != CLI_TABLE) {
         cli_table table;
-        cli_table_begin(&table, (cli_format)r->format, check_columns, 7);
+        cli_table_begin(&table, (cli_format)r->format, check_columns);
         cli_text(&table, e->name);
         cli_text(&table, v->passed ? "pass" : "FAIL");
         cli_text(&table, v->failure);
@@ -223,14 +223,11 @@ static void print_verdict(const learn_request *r, const lab_verdict *v)
             printf("  %-8s %s = %.6g\n", g->met ? "right" : "not yet", g->words, g->value);
         else
             printf("  %-8s %.6g %s (%s %.6g)\n", g->met ? "met" : "not yet", g->value, g->words,
-                   g->relation[0] == '<'   ? "at most"
-                   : g->relation[0] == '>' ? "at least"
-                                           : "exactly",
-                   g->limit);
+                   lab_relation_words(g->relation), g->limit);
     }
 }
 
-static int remember(const lab_exercise *e, const lab_verdict *v)
+static int remember(const lab_exercise *e, const lab_grade_result *v)
 {
     lab_progress progress;
     rung_status status = lab_progress_read(e, &progress);
@@ -267,7 +264,7 @@ static void print_next(const lab_exercise *e)
 
 static int check_once(const learn_request *r, const char *file)
 {
-    static lab_verdict v;
+    static lab_grade_result v;
     lab_attempt attempt = {
         .exercise = r->exercise, .course = r->course, .file = file, .seed = learn_seed(r), .html = r->html};
     cli_progress("%s", r->exercise->name);

@@ -14,15 +14,25 @@ typedef struct options {
     int all, check, format;
 } options;
 
-static const cli_column site_columns[] = {{"line", "line", 4, 0},           {"access", "access", 19, -1},
-                                          {"operand", "of", 8, -1},         {"requests", "requests", 10, 0},
-                                          {"lanes", "lanes", 5, 1},         {"sectors_per_request", "sectors", 7, 2},
-                                          {"used_percent", "used %", 6, 1}, {"wavefronts_per_request", "passes", 6, 2},
-                                          {"ways", "n-way", 5, 0},          {"source", "source", 60, -1}};
-static const cli_column total_columns[] = {{"quantity", "quantity", 52, -1}, {"value", "value", 14, 3}};
-static const cli_column check_columns[] = {{"kernel", "kernel", 36, -1},   {"result", "result", 6, -1},
-                                           {"cases", "cases", 5, 0},       {"error_u", "error u", 8, 2},
-                                           {"findings", "findings", 8, 0}, {"note", "note", 40, -1}};
+static const cli_column site_columns[] = {{"line", "line", 4, 0},
+                                          {"access", "access", 19, -1},
+                                          {"operand", "of", 8, -1},
+                                          {"requests", "requests", 10, 0},
+                                          {"lanes", "lanes", 5, 1},
+                                          {"sectors_per_request", "sectors", 7, 2},
+                                          {"used_percent", "used %", 6, 1},
+                                          {"wavefronts_per_request", "passes", 6, 2},
+                                          {"ways", "n-way", 5, 0},
+                                          {"source", "source", 60, -1},
+                                          {0}};
+static const cli_column total_columns[] = {{"quantity", "quantity", 52, -1}, {"value", "value", 14, 3}, {0}};
+static const cli_column check_columns[] = {{"kernel", "kernel", 36, -1},
+                                           {"result", "result", 6, -1},
+                                           {"cases", "cases", 5, 0},
+                                           {"error_u", "error u", 8, 2},
+                                           {"findings", "findings", 8, 0},
+                                           {"note", "note", 40, -1},
+                                           {0}};
 
 /* Reads the text of a source line, without its indent. */
 static void source_line(const char *file, int number, char *text, size_t bytes)
@@ -81,7 +91,7 @@ static void print_totals(const options *o, const lab_lens_case *c)
     lab_lens_sum(&t);
     if (o->format == CLI_TABLE)
         printf("\n");
-    cli_table_begin(&table, (cli_format)o->format, total_columns, 2);
+    cli_table_begin(&table, (cli_format)o->format, total_columns);
     total(&table, sum ? "global loads per float of x" : "global loads per result (floats)",
           t.global_load_bytes / 4 / results);
     total(&table, sum ? "shared loads per float of x" : "shared loads per result (floats)",
@@ -134,8 +144,7 @@ static int print_run(const options *o, const lab_lens_case *c, const lab_lens_re
                    l->kernel, work, l->grid[0], l->grid[1], l->grid[2], l->threads,
                    l->static_shared_bytes + l->dynamic_shared_bytes, (long long)l->blocks_run, (long long)l->blocks,
                    l->blocks_run < l->blocks ? " and stand for the rest" : "");
-        cli_table_begin(&table, (cli_format)o->format, site_columns,
-                        (int)(sizeof site_columns / sizeof site_columns[0]));
+        cli_table_begin(&table, (cli_format)o->format, site_columns);
         for (int j = 0; j < l->site_count; j++)
             print_site(&table, &l->sites[j]);
     }
@@ -196,10 +205,10 @@ typedef struct checked {
     char note[400];
 } checked;
 
-static void check_one(const rung_kernel *kernel, const lab_lens_case *c, int64_t reduce_n, checked *sum)
+static void check_one(const lab_lens_case *c, checked *sum)
 {
     lab_lens_result result;
-    rung_status status = reduce_n >= 0 ? lab_lens_reduce(c, reduce_n, &result) : lab_lens_run(c, &result);
+    rung_status status = lab_lens_run(c, &result);
     if (status == RUNG_UNSUPPORTED)
         return; /* the kernel refuses such shapes, as it may */
     sum->cases++;
@@ -209,12 +218,11 @@ static void check_one(const rung_kernel *kernel, const lab_lens_case *c, int64_t
         return;
     print_findings();
     const char *why = status != RUNG_SUCCESS ? lab_error() : result.why[0] ? result.why : "right, with findings";
-    if (!sum->failed++ && reduce_n < 0)
+    if (!sum->failed++ && c->kernel->role != RUNG_REDUCE)
         snprintf(sum->note, sizeof sum->note, "%lldx%lldx%lld: %.300s", (long long)c->m, (long long)c->n,
                  (long long)c->k, why);
     else if (sum->failed == 1)
         snprintf(sum->note, sizeof sum->note, "%.300s", why);
-    (void)kernel;
 }
 
 /* Production kernels load fragments that they may not use, before these were written. In their launches such values are
@@ -245,13 +253,13 @@ static int check_kernel(cli_table *table, const rung_kernel *kernel)
         snprintf(sum.note, sizeof sum.note, "%.390s", missing);
     } else if (kernel->role == RUNG_REDUCE) {
         for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
-            lab_lens_case c = {.kernel = kernel, .offset = (int64_t)i % 3, .sms = 3};
-            check_one(kernel, &c, lengths[i], &sum);
+            lab_lens_case c = {.kernel = kernel, .m = 1, .n = lengths[i], .offset = (int64_t)i % 3, .sms = 3};
+            check_one(&c, &sum);
         }
     } else {
         for (size_t i = 0; i < sizeof edges / sizeof edges[0]; i++) {
             lab_lens_case c = edge_case(kernel, &edges[i]);
-            check_one(kernel, &c, -1, &sum);
+            check_one(&c, &sum);
         }
     }
     cli_progress(NULL);
@@ -268,18 +276,14 @@ static int check_kernel(cli_table *table, const rung_kernel *kernel)
 static int check_all(const options *o, const char **words, int count)
 {
     cli_table table;
-    int failed = 0, ran = 0;
-    for (int i = 0; i < count; i++)
-        if (!rung_kernel_find(words[i]))
-            return cli_unknown_kernel(words[i]);
-    cli_table_begin(&table, (cli_format)o->format, check_columns,
-                    (int)(sizeof check_columns / sizeof check_columns[0]));
+    int failed = 0, ran = 0, code = cli_check_kernels(words, count);
+    if (code)
+        return code;
+    cli_table_begin(&table, (cli_format)o->format, check_columns);
     for (int i = 0; i < rung_kernel_count(); i++) {
         const rung_kernel *kernel = rung_kernel_at(i);
-        int named = 0;
-        for (int j = 0; j < count; j++)
-            named |= strcmp(words[j], kernel->name) == 0;
-        if (kernel->backend != RUNG_BACKEND_CUDA || (count ? !named : kernel->role == RUNG_PRODUCTION))
+        int wanted = count ? cli_is_among(words, count, kernel->name) : kernel->role != RUNG_PRODUCTION;
+        if (!wanted || kernel->backend != RUNG_BACKEND_CUDA)
             continue;
         failed += check_kernel(&table, kernel);
         ran++;
@@ -293,14 +297,12 @@ static int check_all(const options *o, const char **words, int count)
 static int draw_all(const options *o, const char **words, int count)
 {
     char path[600];
-    for (int i = 0; i < count; i++)
-        if (!rung_kernel_find(words[i]))
-            return cli_unknown_kernel(words[i]);
+    int code = cli_check_kernels(words, count);
+    if (code)
+        return code;
     for (int i = 0; i < rung_kernel_count(); i++) {
         const rung_kernel *kernel = rung_kernel_at(i);
-        int wanted = count == 0;
-        for (int j = 0; j < count; j++)
-            wanted |= strcmp(words[j], kernel->name) == 0;
+        int wanted = count == 0 || cli_is_among(words, count, kernel->name);
         if (!wanted || kernel->backend != RUNG_BACKEND_CUDA || kernel->role == RUNG_PRODUCTION ||
             lab_lens_missing(kernel))
             continue;
@@ -309,8 +311,7 @@ static int draw_all(const options *o, const char **words, int count)
         if (kernel->role == RUNG_REDUCE)
             c.max_blocks = 0; /* the last block of a sum reads what all others wrote */
         cli_progress("%s", kernel->name);
-        rung_status status =
-            kernel->role == RUNG_REDUCE ? lab_lens_reduce(&c, 1 << 20, &result) : lab_lens_run(&c, &result);
+        rung_status status = lab_lens_run(&c, &result);
         snprintf(path, sizeof path, "%s/%s.svg", o->pictures, kernel->name);
         if (status != RUNG_SUCCESS)
             return cli_fail_status(status, kernel->name);
@@ -410,12 +411,11 @@ static int run_one(const options *o, const char **words, int count)
         return cli_fail("%s", lab_lens_missing(c.kernel));
     }
     lab_lens_result result;
-    int reduces = c.kernel && c.kernel->role == RUNG_REDUCE;
-    if (reduces && o->blocks <= 0)
+    if (c.kernel && c.kernel->role == RUNG_REDUCE && o->blocks <= 0)
         c.max_blocks = 0; /* a sum needs all of its blocks */
     if (c.max_blocks && lab_lens_whole(c.kernel))
         cli_progress("every block of %s, since %s: half a minute", name, lab_lens_whole(c.kernel));
-    rung_status status = reduces ? lab_lens_reduce(&c, c.m * c.n, &result) : lab_lens_run(&c, &result);
+    rung_status status = lab_lens_run(&c, &result);
     cli_progress(NULL);
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, name);

@@ -61,12 +61,22 @@ static int wanted(const rung_kernel *k, int device, int role, const char **words
 int cmd_list(int argc, char **argv)
 {
     static const cli_column brief[] = {
-        {"name", "kernel", 36, -1}, {"device", "on", 3, -1},      {"role", "role", 10, -1}, {"math", "math", 11, -1},
-        {"tile", "tile", 13, -1},   {"threads", "threads", 7, 0}, {"arch", "arch", 4, 0},   {"idea", "idea", 40, -1}};
-    static const cli_column full[] = {{"name", "", 0, -1},     {"device", "", 0, -1},  {"role", "", 0, -1},
-                                      {"math", "", 0, -1},     {"tile", "", 0, -1},    {"threads", "", 0, 0},
-                                      {"arch", "", 0, 0},      {"accepts", "", 0, -1}, {"file", "", 0, -1},
-                                      {"previous", "", 0, -1}, {"seeds", "", 0, -1},   {"idea", "", 0, -1}};
+        {"name", "kernel", 36, -1}, {"device", "on", 3, -1},  {"role", "role", 10, -1},
+        {"math", "math", 11, -1},   {"tile", "tile", 13, -1}, {"threads", "threads", 7, 0},
+        {"arch", "arch", 4, 0},     {"idea", "idea", 40, -1}, {0}};
+    static const cli_column full[] = {{"name", "", 0, -1},
+                                      {"device", "", 0, -1},
+                                      {"role", "", 0, -1},
+                                      {"math", "", 0, -1},
+                                      {"tile", "", 0, -1},
+                                      {"threads", "", 0, 0},
+                                      {"arch", "", 0, 0},
+                                      {"accepts", "", 0, -1},
+                                      {"file", "", 0, -1},
+                                      {"previous", "", 0, -1},
+                                      {"seeds", "", 0, -1},
+                                      {"idea", "", 0, -1},
+                                      {0}};
     int format = CLI_TABLE, device = -1, role = -1, count;
     const char *words[16];
     const cli_option options[] = {{"device", CLI_CHOICE, &device, list_devices, "only the kernels of cpu or gpu"},
@@ -83,9 +93,9 @@ int cmd_list(int argc, char **argv)
         return cli_unknown_kernel(words[0]);
     cli_table table;
     if (format == CLI_TABLE)
-        cli_table_begin(&table, CLI_TABLE, brief, 8);
+        cli_table_begin(&table, CLI_TABLE, brief);
     else
-        cli_table_begin(&table, (cli_format)format, full, 12);
+        cli_table_begin(&table, (cli_format)format, full);
     for (int i = 0; i < rung_kernel_count(); i++)
         if (wanted(rung_kernel_at(i), device, role, words, count))
             print_row(&table, rung_kernel_at(i));

@@ -23,23 +23,24 @@ static const cli_column columns[] = {{"kernel", "kernel", 26, -1},
                                      {"counter", "counter", 14, 2},
                                      {"lens", "lens", 14, 2},
                                      {"lens_over_counter", "lens/counter", 12, 3},
-                                     {"meaning", "", 40, -1}};
+                                     {"meaning", "", 40, -1},
+                                     {0}};
 
 /* ---- what is printed ---- */
 
 static void print_profile(cli_table *table, const lab_profile *p)
 {
-    for (int i = 0; lab_metrics[i].key; i++) {
+    for (int i = 0; lab_counters[i].key; i++) {
         double measured = p->measured[i], predicted = p->predicted[i];
         int nothing = (isnan(measured) || measured == 0) && (isnan(predicted) || predicted == 0);
         if (nothing)
             continue;
         cli_text(table, p->kernel);
-        cli_text(table, lab_metrics[i].what);
+        cli_text(table, lab_counters[i].what);
         cli_number(table, measured);
         cli_number(table, predicted);
         cli_number(table, measured > 0 ? predicted / measured : NAN);
-        cli_text(table, lab_metrics[i].meaning ? lab_metrics[i].meaning : "");
+        cli_text(table, lab_counters[i].meaning ? lab_counters[i].meaning : "");
     }
 }
 
@@ -63,14 +64,14 @@ static int write_json(const options *o, const lab_profile *profiles, int count, 
         if (!profile_is_sum(s))
             lab_json_integer(&json, "k", s->k);
         lab_json_open(&json, "counter");
-        for (int j = 0; lab_metrics[j].key; j++)
+        for (int j = 0; lab_counters[j].key; j++)
             if (!isnan(profiles[i].measured[j]))
-                lab_json_number(&json, lab_metrics[j].key, profiles[i].measured[j]);
+                lab_json_number(&json, lab_counters[j].key, profiles[i].measured[j]);
         lab_json_close(&json);
         lab_json_open(&json, "lens");
-        for (int j = 0; lab_metrics[j].key; j++)
+        for (int j = 0; lab_counters[j].key; j++)
             if (!isnan(profiles[i].predicted[j]))
-                lab_json_number(&json, lab_metrics[j].key, profiles[i].predicted[j]);
+                lab_json_number(&json, lab_counters[j].key, profiles[i].predicted[j]);
         lab_json_close(&json);
         lab_json_close(&json);
         lab_json_end_line(&json);
@@ -124,12 +125,12 @@ static void predict(lab_profile *profiles, int count, const profile_size *s)
                            .alpha = 1.0f,
                            .max_blocks = sum && s->n <= SUM_WHOLE ? 0 : 2};
         lab_lens_result result;
-        for (int j = 0; j < LAB_METRICS; j++)
+        for (int j = 0; j < LAB_COUNTERS; j++)
             profiles[i].predicted[j] = NAN;
         cli_progress("lens: %s", profiles[i].kernel);
         if (lab_lens_missing(c.kernel) || (!sum && lab_lens_whole(c.kernel)))
             continue; /* such a product would take half a minute: its counters stand alone */
-        if ((sum ? lab_lens_reduce(&c, s->n, &result) : lab_lens_run(&c, &result)) == RUNG_SUCCESS)
+        if (lab_lens_run(&c, &result) == RUNG_SUCCESS)
             lab_profile_predict(&profiles[i]);
     }
     cli_progress(NULL);
@@ -143,9 +144,7 @@ static int pick(const options *o, const char **words, int count, const profile_s
     for (int i = 0; i < rung_kernel_count() && n < MAX_PROFILES; i++) {
         const rung_kernel *kernel = rung_kernel_at(i);
         int wanted = o->ladder && kernel->role == (profile_is_sum(s) ? RUNG_REDUCE : RUNG_LADDER);
-        for (int j = 0; j < count; j++)
-            wanted |= strcmp(words[j], kernel->name) == 0;
-        if (!wanted || kernel->backend != RUNG_BACKEND_CUDA)
+        if ((!wanted && !cli_is_among(words, count, kernel->name)) || kernel->backend != RUNG_BACKEND_CUDA)
             continue;
         snprintf(profiles[n].kernel, sizeof profiles[n].kernel, "%s", kernel->name);
         snprintf(names + strlen(names), bytes - strlen(names), "%s%s", n ? "," : "", kernel->name);
@@ -169,7 +168,7 @@ static int profile_kernels(const options *o, const char **words, int count, cons
     snprintf(command, sizeof command, "rung profile %s %s%s%s", o->ladder ? "--ladder" : names, shape,
              o->saved ? " --counters " : "", o->saved ? o->saved : "");
     for (int i = 0; i < kernels; i++)
-        for (int j = 0; j < LAB_METRICS; j++)
+        for (int j = 0; j < LAB_COUNTERS; j++)
             profiles[i].measured[j] = profiles[i].predicted[j] = NAN;
     void *driver = o->saved ? NULL : dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
     int blocked = CLI_FAIL, found;
@@ -190,7 +189,7 @@ static int profile_kernels(const options *o, const char **words, int count, cons
     else
         fprintf(stderr, "rung: without the lens's prediction: %s\n", lab_error());
     cli_table table;
-    cli_table_begin(&table, (cli_format)o->format, columns, (int)(sizeof columns / sizeof columns[0]));
+    cli_table_begin(&table, (cli_format)o->format, columns);
     for (int i = 0; i < kernels; i++)
         print_profile(&table, &profiles[i]);
     int kept = o->json ? write_json(o, profiles, kernels, command, s) : CLI_PASS;

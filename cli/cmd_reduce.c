@@ -23,7 +23,7 @@ static const cli_column columns[] = {{"kernel", "kernel", 32, -1}, {"n", "n", 11
                                      {"cub_us", "CUB us", 10, 2},  {"cub_ratio", "x CUB", 7, 3},
                                      {"error_u", "error u", 8, 2}, {"cub_error_u", "CUB u", 8, 2},
                                      {"same_bits", "bits", 6, -1}, {"verdict", "check", 5, -1},
-                                     {"bar", "", BAR_CELLS, -1}};
+                                     {"bar", "", BAR_CELLS, -1},   {0}};
 
 static void print_row(cli_table *table, const char *kernel, const lab_reduce_row *row, int failed, double peak)
 {
@@ -124,7 +124,7 @@ static int run_place(const options *o, lab_place *place, FILE *to)
     reduce.budget_s = (double)o->budget_ms * 1e-3;
     if (status == RUNG_SUCCESS && reduce.cub_missing[0])
         fprintf(stderr, "rung: not compared: %s\n", reduce.cub_missing);
-    cli_table_begin(&table, (cli_format)o->format, columns, (int)(sizeof columns / sizeof columns[0]));
+    cli_table_begin(&table, (cli_format)o->format, columns);
     for (int i = 0; i < count && status == RUNG_SUCCESS; i++)
         status = reduce_kernel(o, &reduce, kernels[i], &table, to, &failed);
     lab_reduce_close(&reduce);

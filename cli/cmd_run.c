@@ -2,9 +2,9 @@
  * program; with one it waits for it, then writes what the drop-ins of all its processes had to say. */
 #define _GNU_SOURCE
 #include "cli/commands.h"
+#include "lab/library.h"
 #include "lab/output.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -23,21 +23,6 @@ typedef struct run_options {
     int math, only, report, time, compare, no_audit;
     const char *report_file;
 } run_options;
-
-/* Finds the folder that librung.so was loaded from: the drop-ins lie beside it. */
-static int library_folder(char *folder, size_t bytes)
-{
-    Dl_info info;
-    char real[PATH_MAX];
-    if (!dladdr((void *)(uintptr_t)rung_version, &info) || !realpath(info.dli_fname, real))
-        return 0;
-    char *slash = strrchr(real, '/');
-    if (!slash || (size_t)(slash - real) >= bytes)
-        return 0;
-    memcpy(folder, real, (size_t)(slash - real));
-    folder[slash - real] = '\0';
-    return 1;
-}
 
 /* Puts folder/file in front of what the variable already lists. Returns 0 where there is no such file. */
 static int prepend(const char *variable, const char *folder, const char *file)
@@ -70,7 +55,7 @@ static void settle_math(int math)
 static int set_up(const run_options *o)
 {
     char folder[PATH_MAX];
-    if (!library_folder(folder, sizeof folder))
+    if (!lab_library_folder(folder, sizeof folder))
         return cli_fail("the folder of librung.so cannot be found");
     int wants_cublas = o->only != 2, wants_blas = o->only != 1;
     int cublas = wants_cublas && prepend("LD_PRELOAD", folder, "librung_cublas.so");

@@ -21,7 +21,7 @@ typedef struct tune_options {
 static const cli_column columns[] = {{"shape", "shape", 24, -1},  {"planned", "planned", 34, -1},
                                      {"planned_us", "us", 10, 2}, {"fastest", "fastest", 34, -1},
                                      {"fastest_us", "us", 10, 2}, {"gain_percent", "gain %", 8, 1},
-                                     {"tried", "tried", 6, 0}};
+                                     {"tried", "tried", 6, 0},    {0}};
 
 static rung_gemm product_of(const lab_shape *s)
 {
@@ -141,7 +141,7 @@ static int record_all(const tune_options *o, lab_bench *bench, const lab_shapes 
 static int tune_all(const tune_options *o, lab_bench *bench, const lab_shapes *shapes)
 {
     cli_table table;
-    cli_table_begin(&table, (cli_format)o->format, columns, (int)(sizeof columns / sizeof columns[0]));
+    cli_table_begin(&table, (cli_format)o->format, columns);
     for (int i = 0; i < shapes->count; i++) {
         int code = tune_shape(o, bench, &shapes->list[i], &table);
         if (code)

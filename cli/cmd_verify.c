@@ -2,6 +2,7 @@
  * again. */
 #include "cli/commands.h"
 #include "lab/bits.h"
+#include "lab/measure.h"
 #include "lab/names.h"
 #include "lab/reduce.h"
 #include "lab/refusals.h"
@@ -11,7 +12,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { MAX_KERNELS = 256, MAX_SHOWN = 3, MAX_CASES = 32 };
 
@@ -28,17 +28,11 @@ typedef struct totals {
     char note[160];              /* why the first case was refused, if there is nothing else to say */
 } totals;
 
-static const cli_column columns[] = {
-    {"kernel", "kernel", 36, -1},   {"result", "result", 6, -1},  {"passed", "passed", 6, 0},
-    {"failed", "failed", 6, 0},     {"refused", "refused", 7, 0}, {"error_u", "error u", 8, 2},
-    {"of_bound", "of bound", 8, 2}, {"seconds", "s", 7, 2},       {"note", "note", 30, -1}};
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
+static const cli_column columns[] = {{"kernel", "kernel", 36, -1},   {"result", "result", 6, -1},
+                                     {"passed", "passed", 6, 0},     {"failed", "failed", 6, 0},
+                                     {"refused", "refused", 7, 0},   {"error_u", "error u", 8, 2},
+                                     {"of_bound", "of bound", 8, 2}, {"seconds", "s", 7, 2},
+                                     {"note", "note", 30, -1},       {0}};
 
 static void count(totals *t, const lab_case *c, const lab_verdict *verdict)
 {
@@ -114,7 +108,7 @@ static void report_case(session *s, const lab_case *c, const lab_verdict *verdic
 
 static void finish_line(session *s, const char *name, const totals *t, double start)
 {
-    print_totals(&s->table, name, t, now_s() - start);
+    print_totals(&s->table, name, t, lab_now_s() - start);
     s->failed += t->failed;
     s->ran += t->passed + t->failed;
 }
@@ -122,7 +116,7 @@ static void finish_line(session *s, const char *name, const totals *t, double st
 static void verify_cases(session *s, const char *name, const rung_kernel *kernel, const lab_cases *cases)
 {
     totals t = {0};
-    double start = now_s();
+    double start = lab_now_s();
     rung_guard_counts guard = {0};
     if (s->o->verbose && s->place.tools)
         s->lost = rung_context_guard_counts(s->verifier.context, &guard) != RUNG_SUCCESS;
@@ -164,7 +158,7 @@ static int verify_kernel(session *s, const char *name, const rung_kernel *kernel
 static void verify_growth(session *s, const char *name)
 {
     totals t = {0};
-    double start = now_s(), sx = 0, sy = 0, sxx = 0, sxy = 0, count_n = 0;
+    double start = lab_now_s(), sx = 0, sy = 0, sxx = 0, sxy = 0, count_n = 0;
     int64_t most = s->place.tools ? 4096 : 512;
     for (int64_t n = 16; n <= most && !s->lost; n *= 2) {
         char text[LAB_CASE_TEXT];
@@ -240,7 +234,7 @@ static void verify_sums(session *s)
 {
     lab_reduce reduce;
     totals t = {0};
-    double start = now_s();
+    double start = lab_now_s();
     rung_status status = lab_reduce_open(&reduce, &s->place);
     reduce.cub = NULL;
     for (int i = 0; i <= rung_kernel_count() && status == RUNG_SUCCESS; i++) {
@@ -266,7 +260,7 @@ static void verify_sums(session *s)
 static void verify_refusals(session *s)
 {
     totals t = {0};
-    double start = now_s();
+    double start = lab_now_s();
     for (int i = 0; i < lab_refusals(); i++) {
         char why[512] = "";
         int good = lab_refusal_check(i, &s->place, why, sizeof why);
@@ -330,7 +324,7 @@ static int run_session(session *s)
     int code;
     if (o->bits)
         return verify_bits(s);
-    cli_table_begin(&s->table, (cli_format)o->format, columns, (int)(sizeof columns / sizeof columns[0]));
+    cli_table_begin(&s->table, (cli_format)o->format, columns);
     if ((o->math >= 0 && rung_context_set_math(s->verifier.context, (rung_math)o->math) != RUNG_SUCCESS) ||
         lab_verifier_set_via(&s->verifier, (lab_via)o->via) != RUNG_SUCCESS)
         return cli_fail("verify: %s", lab_error());
@@ -377,11 +371,7 @@ static int check_names(const char *kernels)
 {
     char copy[2048];
     const char *words[MAX_KERNELS];
-    int names = kernels ? cli_split(kernels, copy, sizeof copy, words, MAX_KERNELS) : 0;
-    for (int i = 0; i < names; i++)
-        if (!rung_kernel_find(words[i]))
-            return cli_unknown_kernel(words[i]);
-    return CLI_PASS;
+    return cli_check_kernels(words, kernels ? cli_split(kernels, copy, sizeof copy, words, MAX_KERNELS) : 0);
 }
 
 static int read_cases(const char *text, lab_cases *cases)

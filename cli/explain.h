@@ -4,7 +4,10 @@
 
 #include "lab/explain.h"
 
-int explain_kernel(const rung_kernel *kernel, int chip_index, double m, double n, double k);
-void explain_floors(const lab_chip *chip, rung_arith arith, double m, double n, double k);
+#include <stdio.h>
+
+/* These write their text to `to`. */
+int explain_kernel(FILE *to, const rung_kernel *kernel, int chip_index, double m, double n, double k);
+void explain_floors(FILE *to, const lab_chip *chip, rung_arith arith, double m, double n, double k);
 
 #endif

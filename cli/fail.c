@@ -86,3 +86,19 @@ int cli_unknown_kernel(const char *word)
         return cli_usage("no kernel is called '%s'; did you mean '%s'?", word, nearest);
     return cli_usage("no kernel is called '%s'; 'rung list' names them", word);
 }
+
+int cli_check_kernels(const char *const *words, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!rung_kernel_find(words[i]))
+            return cli_unknown_kernel(words[i]);
+    return CLI_PASS;
+}
+
+int cli_is_among(const char *const *words, int count, const char *word)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(words[i], word) == 0)
+            return 1;
+    return 0;
+}

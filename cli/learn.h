@@ -19,7 +19,7 @@ uint64_t learn_seed(const learn_request *r);
 /* Shows the learner's counts beside those of the rung or of the solution. */
 int learn_compare(const learn_request *r);
 /* Times what passed, beside the rung and cuBLAS. learn_time is its other half, in a process of its own. */
-int learn_check_gpu(const learn_request *r, const char *file, const lab_verdict *v);
+int learn_check_gpu(const learn_request *r, const char *file, const lab_grade_result *v);
 int learn_time(const learn_request *r, const char **words, int count);
 /* Proves a course, for its authors: each start fails for its stated reason, each solution passes, each goal refuses
  * whom it names. */

@@ -17,7 +17,7 @@ uint64_t learn_seed(const learn_request *r)
 /* ---- compare ---- */
 
 static const cli_column compare_columns[] = {
-    {"quantity", "quantity", 48, -1}, {"yours", "yours", 12, 4}, {"theirs", "theirs", 12, 4}};
+    {"quantity", "quantity", 48, -1}, {"yours", "yours", 12, 4}, {"theirs", "theirs", 12, 4}, {0}};
 
 static double ratio(double a, double b)
 {
@@ -33,7 +33,7 @@ static void row(cli_table *table, const char *quantity, double yours, double the
     cli_number(table, theirs);
 }
 
-static void print_counts(cli_table *table, const lab_verdict *a, const lab_verdict *b)
+static void print_counts(cli_table *table, const lab_grade_result *a, const lab_grade_result *b)
 {
     const lab_lens_totals *x = &a->totals, *y = &b->totals;
     row(table, "global load requests", x->global_load_requests + x->async_requests,
@@ -58,7 +58,7 @@ static void print_counts(cli_table *table, const lab_verdict *a, const lab_verdi
 
 int learn_compare(const learn_request *r)
 {
-    static lab_verdict yours, theirs;
+    static lab_grade_result yours, theirs;
     const lab_exercise *e = r->exercise;
     char own[700], solution[600];
     if (e->problem == LAB_EXERCISE_PREDICT)
@@ -79,7 +79,7 @@ int learn_compare(const learn_request *r)
         return cli_fail("%s cannot be counted: %s", e->rung[0] ? e->rung : "the solution",
                         status != RUNG_SUCCESS ? lab_error() : theirs.sentence);
     cli_table table;
-    cli_table_begin(&table, (cli_format)r->format, compare_columns, 3);
+    cli_table_begin(&table, (cli_format)r->format, compare_columns);
     print_counts(&table, &yours, &theirs);
     cli_note(&table, "\ntheirs: %s", e->rung[0] ? e->rung : "the exercise's solution");
     return CLI_PASS;
@@ -87,14 +87,18 @@ int learn_compare(const learn_request *r)
 
 /* ---- prove ---- */
 
-static const cli_column prove_columns[] = {{"exercise", "exercise", 26, -1},      {"result", "result", 6, -1},
-                                           {"start", "start fails with", 26, -1}, {"goals", "goals", 5, 0},
-                                           {"seconds", "longest s", 9, 2},        {"note", "note", 40, -1}};
+static const cli_column prove_columns[] = {{"exercise", "exercise", 26, -1},
+                                           {"result", "result", 6, -1},
+                                           {"start", "start fails with", 26, -1},
+                                           {"goals", "goals", 5, 0},
+                                           {"seconds", "longest s", 9, 2},
+                                           {"note", "note", 40, -1},
+                                           {0}};
 
 typedef struct proof {
     const learn_request *request;
     const lab_exercise *exercise;
-    lab_verdict start;
+    lab_grade_result start;
     int failed, refused;
     double longest;
     char note[1000];
@@ -106,7 +110,7 @@ static void complain(proof *p, const char *what, const char *sentence)
         snprintf(p->note, sizeof p->note, "%.200s%.790s", what, sentence);
 }
 
-static int grade(proof *p, const char *file, const char *kernel, lab_verdict *v)
+static int grade(proof *p, const char *file, const char *kernel, lab_grade_result *v)
 {
     char path[600];
     lab_attempt attempt = {.exercise = p->exercise,
@@ -123,7 +127,7 @@ static int grade(proof *p, const char *file, const char *kernel, lab_verdict *v)
 
 static void prove_ends(proof *p)
 {
-    static lab_verdict v;
+    static lab_grade_result v;
     char note[200];
     if (grade(p, "start.cu", NULL, &p->start) && strcmp(p->start.failure, p->exercise->start) != 0) {
         snprintf(note, sizeof note, "the start should fail with '%s', but %s%s: ", p->exercise->start,
@@ -137,11 +141,11 @@ static void prove_ends(proof *p)
 /* Checks that each goal is not met by the start or the rung that it names. */
 static void prove_goals(proof *p)
 {
-    static lab_verdict v;
+    static lab_grade_result v;
     const lab_exercise *e = p->exercise;
     for (int i = 0; i < e->goal_count; i++) {
         const char *who = e->goals[i].refuses;
-        const lab_verdict *judged = &p->start;
+        const lab_grade_result *judged = &p->start;
         int is_file = strlen(who) > 3 && strcmp(who + strlen(who) - 3, ".cu") == 0;
         if (strcmp(who, "start") != 0) {
             if (!grade(p, is_file ? who : NULL, is_file ? NULL : who, &v))
@@ -194,7 +198,7 @@ int learn_prove(const learn_request *r, const char **words, int count)
     for (int i = 0; i < count; i++)
         if (!lab_exercise_find(r->course, words[i]))
             return cli_usage("no exercise is called '%s'; 'rung learn' lists them", words[i]);
-    cli_table_begin(&table, (cli_format)r->format, prove_columns, 6);
+    cli_table_begin(&table, (cli_format)r->format, prove_columns);
     for (int i = 0; i < r->course->count; i++) {
         const lab_exercise *e = &r->course->exercises[i];
         int named = count == 0;

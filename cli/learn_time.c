@@ -11,11 +11,14 @@
 
 enum { TIMED_SIZE = 2048, WORDS = 11 };
 
-static const cli_column time_columns[] = {
-    {"who", "who", 24, -1}, {"us", "us", 12, 2}, {"tflops", "TFLOP/s", 8, 2}, {"times_faster", "times yours", 11, 3}};
+static const cli_column time_columns[] = {{"who", "who", 24, -1},
+                                          {"us", "us", 12, 2},
+                                          {"tflops", "TFLOP/s", 8, 2},
+                                          {"times_faster", "times yours", 11, 3},
+                                          {0}};
 
 /* The words that learn_time takes say all that the counted run told about the attempt. */
-static void words_of(const learn_request *r, const char *file, const lab_verdict *v, char text[WORDS][700])
+static void words_of(const learn_request *r, const char *file, const lab_grade_result *v, char text[WORDS][700])
 {
     const lab_exercise *e = r->exercise;
     lab_extent3 size = e->own_parts ? e->count : (lab_extent3){TIMED_SIZE, TIMED_SIZE, TIMED_SIZE};
@@ -27,7 +30,7 @@ static void words_of(const learn_request *r, const char *file, const lab_verdict
         snprintf(text[3 + i], 700, "%lld", numbers[i]);
 }
 
-int learn_check_gpu(const learn_request *r, const char *file, const lab_verdict *v)
+int learn_check_gpu(const learn_request *r, const char *file, const lab_grade_result *v)
 {
     static char text[WORDS][700];
     char *arguments[WORDS + 5] = {"rung", "learn", "time"},
@@ -83,7 +86,7 @@ int learn_time(const learn_request *r, const char **words, int count)
     if (r->format == CLI_TABLE)
         printf("on one %s at m, n, k = %lld, %lld, %lld (checked there too: %.2f u):\n", times.device,
                (long long)what.m, (long long)what.n, (long long)what.k, times.error_u);
-    cli_table_begin(&table, (cli_format)r->format, time_columns, 4);
+    cli_table_begin(&table, (cli_format)r->format, time_columns);
     for (int i = 0; i < times.count; i++) {
         double us = times.time.us[i].median;
         cli_text(&table, times.names[i]);

@@ -69,14 +69,6 @@ static int print_overview(FILE *to)
     return CLI_PASS;
 }
 
-static const cli_verb *find_verb(const char *name)
-{
-    for (const cli_verb *verb = cli_verbs; verb->name; verb++)
-        if (strcmp(verb->name, name) == 0)
-            return verb;
-    return NULL;
-}
-
 static int unknown_verb(const char *word)
 {
     const char *names[32] = {0};
@@ -87,7 +79,7 @@ static int unknown_verb(const char *word)
 
 int cmd_help(int argc, char **argv)
 {
-    const cli_verb *verb = argc < 2 ? NULL : find_verb(argv[1]);
+    const cli_verb *verb = argc < 2 ? NULL : cli_find_verb(argv[1]);
     if (argc < 2)
         return print_overview(stdout);
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
@@ -106,7 +98,7 @@ int cmd_help(int argc, char **argv)
 
 int cmd_version(int argc, char **argv)
 {
-    static const cli_column columns[] = {{"version", "version", 8, -1}, {"commit", "commit", 12, -1}};
+    static const cli_column columns[] = {{"version", "version", 8, -1}, {"commit", "commit", 12, -1}, {0}};
     int format = CLI_TABLE;
     const cli_option options[] = {CLI_FORMAT(format), {0}};
     int code = cli_parse("version", options, argc, argv, NULL, NULL, 0);
@@ -115,7 +107,7 @@ int cmd_version(int argc, char **argv)
     if (format == CLI_TABLE)
         printf("rung %s (%s)\n", rung_version(), lab_commit());
     cli_table table;
-    cli_table_begin(&table, format == CLI_TABLE ? CLI_COPY_ONLY : (cli_format)format, columns, 2);
+    cli_table_begin(&table, format == CLI_TABLE ? CLI_COPY_ONLY : (cli_format)format, columns);
     cli_text(&table, rung_version());
     cli_text(&table, lab_commit());
     return CLI_PASS;
@@ -138,7 +130,7 @@ static int run(int argc, char **argv)
         return print_overview(stdout);
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)
         return cmd_version(1, argv);
-    const cli_verb *verb = find_verb(argv[1]);
+    const cli_verb *verb = cli_find_verb(argv[1]);
     if (!verb)
         return unknown_verb(argv[1]);
     return verb->run(argc - 1, argv + 1);

@@ -12,7 +12,7 @@
 
 const char *const cli_formats[] = {"table", "csv", "json", NULL};
 
-static const cli_verb *find_verb(const char *name)
+const cli_verb *cli_find_verb(const char *name)
 {
     for (const cli_verb *verb = cli_verbs; verb->name; verb++)
         if (strcmp(verb->name, name) == 0)
@@ -49,7 +49,7 @@ static const cli_option *find_option(const cli_option *options, const char *name
 
 static void print_help(const char *name, const cli_option *options)
 {
-    const cli_verb *verb = find_verb(name);
+    const cli_verb *verb = cli_find_verb(name);
     printf("rung %s: %s\n\nusage: %s\n", name, verb->idea, verb->usage);
     printf("\noptions:\n");
     for (const cli_option *o = options; o->name; o++) {
@@ -110,7 +110,7 @@ static int take_option(const char *verb, const cli_option *options, int argc, ch
     const cli_option copies[] = {{"o", CLI_TEXT, &copy, NULL, ""}, {0}};
     size_t length = equals ? (size_t)(equals - name) : strlen(name);
     const cli_option *option = find_option(options, name, length);
-    if (!option && takes_copies(find_verb(verb)))
+    if (!option && takes_copies(cli_find_verb(verb)))
         option = find_option(copies, name, length);
     if (!option)
         return unknown_option(verb, options, word);

@@ -7,11 +7,9 @@
 
 #include <math.h>
 
-static const cli_column columns[] = {{"kernel", "kernel", 18, -1},
-                                     {"metric", "metric", 24, -1},
-                                     {"count", "count", 14, 0},
-                                     {"per_multiply_add", "a multiply-add", 14, 4},
-                                     {"meaning", "", 40, -1}};
+static const cli_column columns[] = {{"kernel", "kernel", 18, -1}, {"metric", "metric", 24, -1},
+                                     {"count", "count", 14, 0},    {"per_multiply_add", "a multiply-add", 14, 4},
+                                     {"meaning", "", 40, -1},      {0}};
 
 typedef struct metric {
     const char *key, *what, *meaning;
@@ -39,7 +37,7 @@ int cli_profile_cpu(const char **words, int count, const profile_size *size, con
                          words[0]);
     for (int i = 0; i < METRICS; i++)
         keys[i] = metrics[i].key;
-    cli_table_begin(&table, (cli_format)format, columns, (int)(sizeof columns / sizeof columns[0]));
+    cli_table_begin(&table, (cli_format)format, columns);
     for (int i = 0; i < count; i++) {
         double values[METRICS];
         rung_status status = lab_counts_read(file, words[i], size->m, size->n, size->k, keys, METRICS, values);

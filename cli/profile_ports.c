@@ -4,9 +4,13 @@
 #include "lab/ports.h"
 #include "lab/record.h"
 
-static const cli_column columns[] = {{"pattern", "FFMAs with", 52, -1}, {"reads_even", "even reads", 10, 2},
-                                     {"reads_odd", "odd reads", 9, 2},  {"predicted", "predicted", 9, 3},
-                                     {"measured", "measured", 9, 3},    {"tflops", "TFLOP/s", 8, 1}};
+static const cli_column columns[] = {{"pattern", "FFMAs with", 52, -1},
+                                     {"reads_even", "even reads", 10, 2},
+                                     {"reads_odd", "odd reads", 9, 2},
+                                     {"predicted", "predicted", 9, 3},
+                                     {"measured", "measured", 9, 3},
+                                     {"tflops", "TFLOP/s", 8, 1},
+                                     {0}};
 
 static int write_rows(const char *file, const lab_place *place, const lab_ports_row *rows, int count, double peak)
 {
@@ -44,7 +48,7 @@ int cli_profile_ports(int format, const char *file)
     status = lab_ports_time(&place, rows, &count);
     double peak = place.tools ? rung_tools_describe(place.tools)->fma_gflops / 1000 : 0.0;
     if (status == RUNG_SUCCESS) {
-        cli_table_begin(&table, (cli_format)format, columns, (int)(sizeof columns / sizeof columns[0]));
+        cli_table_begin(&table, (cli_format)format, columns);
         for (int i = 0; i < count; i++) {
             cli_text(&table, rows[i].pattern->text);
             cli_number(&table, rows[i].reads[0]);

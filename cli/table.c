@@ -225,15 +225,17 @@ static void cell(cli_table *table, const char *text, int is_text)
         fflush(table->to);
 }
 
-void cli_table_begin(cli_table *table, cli_format format, const cli_column *columns, int count)
+void cli_table_begin(cli_table *table, cli_format format, const cli_column *columns)
 {
-    *table = (cli_table){.format = format, .columns = columns, .count = count, .to = stdout};
+    *table = (cli_table){.format = format, .columns = columns, .to = stdout};
+    while (columns[table->count].key)
+        table->count++;
     fit(table);
     if (format == CLI_JSON || format == CLI_COPY_ONLY)
         return;
     int bold = format == CLI_TABLE && cli_colour();
     fputs(bold ? "\033[1m" : "", table->to);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < table->count; i++)
         cell(table, format == CLI_CSV ? columns[i].key : columns[i].title, columns[i].decimals < 0);
     fputs(bold ? "\033[0m" : "", table->to);
 }

@@ -1,6 +1,7 @@
 /* Products through librung_blas.so: its Fortran and C names, with 32-bit and 64-bit integers, in turn. */
 #define _GNU_SOURCE
 #include "lab/entry.h"
+#include "lab/library.h"
 #include "lab/names.h"
 
 #include <dlfcn.h>
@@ -26,12 +27,10 @@ typedef struct doors {
 
 rung_status lab_entry_library(const char *file, void **library)
 {
-    Dl_info info;
-    char path[PATH_MAX], real[PATH_MAX];
-    if (!dladdr((void *)(uintptr_t)rung_version, &info) || !realpath(info.dli_fname, real) || !strrchr(real, '/'))
+    char folder[PATH_MAX], path[PATH_MAX];
+    if (!lab_library_folder(folder, sizeof folder))
         return lab_fail(RUNG_MISSING_LIBRARY, "the folder of librung.so cannot be found");
-    *strrchr(real, '/') = 0;
-    if (snprintf(path, sizeof path, "%s/%s", real, file) >= (int)sizeof path)
+    if (snprintf(path, sizeof path, "%s/%s", folder, file) >= (int)sizeof path)
         return lab_fail(RUNG_MISSING_LIBRARY, "the folder of librung.so has too long a name");
     *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     return *library ? RUNG_SUCCESS : lab_fail(RUNG_MISSING_LIBRARY, "no drop-in: %s", dlerror());

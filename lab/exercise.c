@@ -1,10 +1,11 @@
 /* Reads the folders of learn/: a line of `goals` is a word and what belongs to it. */
-#define _GNU_SOURCE /* dladdr, scandir's versionsort */
+#define _GNU_SOURCE /* scandir */
 #include "lab/exercise.h"
+#include "lab/library.h"
 
 #include <ctype.h>
 #include <dirent.h>
-#include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,15 +16,13 @@
 static const char *course_folder(char *path, size_t bytes)
 {
     static const char *const places[] = {RUNG_SHARE, "../share/rung"};
-    Dl_info info;
+    char library[PATH_MAX];
     const char *named = getenv("RUNG_LEARN");
     if (named)
         return named;
-    const char *slash =
-        dladdr((void *)(uintptr_t)rung_version, &info) && info.dli_fname ? strrchr(info.dli_fname, '/') : NULL;
+    lab_library_folder(library, sizeof library);
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        snprintf(path, bytes, "%.*s/%s/learn", slash ? (int)(slash - info.dli_fname) : 1, slash ? info.dli_fname : ".",
-                 places[i]);
+        snprintf(path, bytes, "%s/%s/learn", library, places[i]);
         if (access(path, R_OK) == 0)
             break;
     }
@@ -201,7 +200,7 @@ static int is_exercise(const struct dirent *entry)
 
 rung_status lab_course_read(lab_course *course)
 {
-    char path[512];
+    char path[PATH_MAX + 512];
     const char *folder = course_folder(path, sizeof path);
     struct dirent **entries = NULL;
     memset(course, 0, sizeof *course);

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "lab/learn.h"
 #include "lab/lens_html.h"
+#include "lab/measure.h"
 #include "lab/metric.h"
 
 #include <errno.h>
@@ -16,15 +17,15 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MOST_SECONDS = 20 };
 static const double patience_seconds = 1.0;
 
-static void fail(lab_verdict *v, const char *failure, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void fail(lab_grade_result *v, const char *failure, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
-static void fail(lab_verdict *v, const char *failure, const char *format, ...)
+static void fail(lab_grade_result *v, const char *failure, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
@@ -32,13 +33,6 @@ static void fail(lab_verdict *v, const char *failure, const char *format, ...)
     vsnprintf(v->sentence, sizeof v->sentence, format, list);
     va_end(list);
     v->passed = 0;
-}
-
-static double now_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* ---- one case ---- */
@@ -57,12 +51,13 @@ static lab_lens_problem lens_problem(lab_exercise_problem problem)
 {
     return problem == LAB_EXERCISE_ADD         ? LAB_LENS_ADD
            : problem == LAB_EXERCISE_TRANSPOSE ? LAB_LENS_TRANSPOSE
+           : is_sum(problem)                   ? LAB_LENS_SUM
                                                : LAB_LENS_PRODUCT;
 }
 
 /* Reads what the learner's file says of itself (device/exercise.h): its tile, its shared memory, and how many parts k
  * is cut into. */
-static int read_own_plan(const lab_exercise *e, const char *object, lab_lens_case *c, lab_verdict *v)
+static int read_own_plan(const lab_exercise *e, const char *object, lab_lens_case *c, lab_grade_result *v)
 {
     const int *tile = e->own_tile ? lab_lens_symbol(object, "exercise_tile") : NULL;
     const int *shared = e->own_shared ? lab_lens_symbol(object, "exercise_shared") : NULL;
@@ -117,13 +112,6 @@ static lab_lens_case case_of(const lab_exercise *e, const lab_extent3 *size, uin
                            .one_result = problem == LAB_EXERCISE_ONE_SUM};
 }
 
-static rung_status run_case(const lab_exercise *e, const lab_lens_case *c, lab_lens_result *result)
-{
-    if (!is_sum(counted_problem(e)))
-        return lab_lens_run(c, result);
-    return c->kernel ? lab_lens_reduce(c, c->m, result) : lab_lens_own_sum(c, c->m, result);
-}
-
 static const rung_lens_finding *first_finding(void)
 {
     for (int i = 0; i < lab_lens_launches(); i++)
@@ -146,7 +134,7 @@ static void size_words(const lab_exercise *e, const lab_lens_case *c, char text[
 
 /* Returns whether the case went well; the verdict says what did not. */
 static int judge_case(const lab_exercise *e, const lab_lens_case *c, rung_status status, const lab_lens_result *result,
-                      lab_verdict *v)
+                      lab_grade_result *v)
 {
     const rung_lens_finding *finding = first_finding();
     char size[96];
@@ -179,7 +167,7 @@ static lab_extent3 draw(const lab_extent3 *most, uint64_t *state)
     return (lab_extent3){drawn[0], drawn[1], drawn[2]};
 }
 
-static void write_page(const lab_attempt *attempt, const lab_lens_case *c, lab_verdict *v)
+static void write_page(const lab_attempt *attempt, const lab_lens_case *c, lab_grade_result *v)
 {
     if (!attempt->html)
         return;
@@ -188,7 +176,7 @@ static void write_page(const lab_attempt *attempt, const lab_lens_case *c, lab_v
         snprintf(v->html_failed, sizeof v->html_failed, "%s", lab_error());
 }
 
-static int run_cases(const lab_attempt *attempt, const char *object, lab_verdict *v)
+static int run_cases(const lab_attempt *attempt, const char *object, lab_grade_result *v)
 {
     const lab_exercise *e = attempt->exercise;
     uint64_t state = attempt->seed;
@@ -200,7 +188,7 @@ static int run_cases(const lab_attempt *attempt, const char *object, lab_verdict
         c.object = object;
         if (!read_own_plan(e, object, &c, v))
             return 0;
-        rung_status status = run_case(e, &c, &result);
+        rung_status status = lab_lens_run(&c, &result);
         if (!judge_case(e, &c, status, &result, v)) {
             write_page(attempt, &c, v);
             return 0;
@@ -223,7 +211,7 @@ static int holds(double value, const char *relation, double limit)
     return fabs(value - limit) <= slack;
 }
 
-static const char *relation_words(const char *relation)
+const char *lab_relation_words(const char *relation)
 {
     return relation[0] == '<' ? "at most" : relation[0] == '>' ? "at least" : "exactly";
 }
@@ -239,7 +227,7 @@ static lab_metric_run metric_run(const lab_exercise *e, const lab_lens_case *c, 
     return run;
 }
 
-static void judge_goals(const lab_exercise *e, const lab_metric_run *run, lab_verdict *v)
+static void judge_goals(const lab_exercise *e, const lab_metric_run *run, lab_grade_result *v)
 {
     for (int i = 0; i < e->goal_count; i++) {
         const lab_goal *g = &e->goals[i];
@@ -258,11 +246,11 @@ static void judge_goals(const lab_exercise *e, const lab_metric_run *run, lab_ve
         char failure[64];
         snprintf(failure, sizeof failure, "goal %.50s", g->metric);
         fail(v, failure, "right, but %.6g %s where %s %.6g is asked%s%s", r->value, r->words,
-             relation_words(g->relation), g->limit, r->why[0] ? "\n" : "", r->why);
+             lab_relation_words(g->relation), g->limit, r->why[0] ? "\n" : "", r->why);
     }
 }
 
-static void judge_answers(const lab_exercise *e, const char *object, const lab_metric_run *run, lab_verdict *v)
+static void judge_answers(const lab_exercise *e, const char *object, const lab_metric_run *run, lab_grade_result *v)
 {
     for (int i = 0; i < e->answer_count; i++) {
         const lab_answer *a = &e->answers[i];
@@ -286,7 +274,7 @@ static void judge_answers(const lab_exercise *e, const char *object, const lab_m
 }
 
 /* Runs the kernel once more and counts. Some blocks stand for the rest. */
-static int count(const lab_attempt *attempt, const char *object, lab_verdict *v)
+static int count(const lab_attempt *attempt, const char *object, lab_grade_result *v)
 {
     const lab_exercise *e = attempt->exercise;
     char finish[72];
@@ -297,7 +285,7 @@ static int count(const lab_attempt *attempt, const char *object, lab_verdict *v)
     c.kernel = attempt->kernel ? rung_kernel_find(attempt->kernel) : NULL;
     if (!c.kernel && e->problem != LAB_EXERCISE_PREDICT && !read_own_plan(e, object, &c, v))
         return 0;
-    rung_status status = run_case(e, &c, &result);
+    rung_status status = lab_lens_run(&c, &result);
     /* A prediction's kernel only moves things about; where parts are added, some blocks do not stand for the rest. */
     result.right |= e->problem == LAB_EXERCISE_PREDICT || e->two_kernels;
     if (!judge_case(e, &c, status, &result, v))
@@ -316,7 +304,7 @@ static int count(const lab_attempt *attempt, const char *object, lab_verdict *v)
 }
 
 /* Judges a prediction: the exercise's own kernel runs, whatever stands in the learner's file. */
-static void predict(const lab_attempt *attempt, const char *object, const char *counted, lab_verdict *v)
+static void predict(const lab_attempt *attempt, const char *object, const char *counted, lab_grade_result *v)
 {
     const lab_exercise *e = attempt->exercise;
     if (!count(attempt, counted, v))
@@ -328,7 +316,7 @@ static void predict(const lab_attempt *attempt, const char *object, const char *
 }
 
 /* Returns whether the file is this exercise's: another exercise's file has that one's kernel or answers. */
-static int is_own_file(const lab_attempt *attempt, const char *object, lab_verdict *v)
+static int is_own_file(const lab_attempt *attempt, const char *object, lab_grade_result *v)
 {
     const lab_exercise *e = attempt->exercise;
     const char *wanted = e->problem == LAB_EXERCISE_PREDICT ? e->answers[0].name : e->name;
@@ -348,7 +336,7 @@ static int is_own_file(const lab_attempt *attempt, const char *object, lab_verdi
     return 0;
 }
 
-static void grade_here(const lab_attempt *attempt, const char *object, const char *counted, lab_verdict *v)
+static void grade_here(const lab_attempt *attempt, const char *object, const char *counted, lab_grade_result *v)
 {
     rung_status status = lab_lens_open();
     if (status != RUNG_SUCCESS) {
@@ -368,7 +356,7 @@ static void grade_here(const lab_attempt *attempt, const char *object, const cha
 
 static void child(const lab_attempt *attempt, const char *object, const char *counted, int to)
 {
-    static lab_verdict v;
+    static lab_grade_result v;
     struct rlimit cpu = {MOST_SECONDS, MOST_SECONDS}, core = {0, 0};
     int nothing = open("/dev/null", O_RDWR);
     fcntl(to, F_SETFD, FD_CLOEXEC); /* what the learner's program starts does not hold the pipe open */
@@ -391,14 +379,14 @@ static void child(const lab_attempt *attempt, const char *object, const char *co
 }
 
 /* Returns 1 for a whole verdict, 0 where the child ended without one, -1 when time is up. */
-static int receive(int from, lab_verdict *v)
+static int receive(int from, lab_grade_result *v)
 {
     char *at = (char *)v;
     size_t left = sizeof *v;
-    double end = now_seconds() + MOST_SECONDS;
+    double end = lab_now_s() + MOST_SECONDS;
     while (left > 0) {
         struct pollfd waiting = {.fd = from, .events = POLLIN};
-        double rest = end - now_seconds();
+        double rest = end - lab_now_s();
         int ready = rest > 0 ? poll(&waiting, 1, (int)(rest * 1000) + 1) : 0;
         if (ready < 0 && errno == EINTR)
             continue;
@@ -413,7 +401,7 @@ static int receive(int from, lab_verdict *v)
     return 1;
 }
 
-static void judge_end(int received, int status, lab_verdict *v)
+static void judge_end(int received, int status, lab_grade_result *v)
 {
     if (received == 1)
         return;
@@ -426,7 +414,7 @@ static void judge_end(int received, int status, lab_verdict *v)
         fail(v, "crash", "it left the program before it was graded (exit code %d)", WEXITSTATUS(status));
 }
 
-static rung_status run_apart(const lab_attempt *attempt, const char *object, const char *counted, lab_verdict *v)
+static rung_status run_apart(const lab_attempt *attempt, const char *object, const char *counted, lab_grade_result *v)
 {
     int ends[2], status = 0;
     fflush(NULL);
@@ -451,10 +439,10 @@ static rung_status run_apart(const lab_attempt *attempt, const char *object, con
     return strcmp(v->failure, "no lens") == 0 ? lab_fail(RUNG_MISSING_LIBRARY, "%s", v->sentence) : RUNG_SUCCESS;
 }
 
-rung_status lab_grade(const lab_attempt *attempt, lab_verdict *v)
+rung_status lab_grade(const lab_attempt *attempt, lab_grade_result *v)
 {
     char object[600] = "", counted[600] = "", path[600];
-    double begin = now_seconds();
+    double begin = lab_now_s();
     memset(v, 0, sizeof *v);
     if (!attempt->kernel) {
         rung_status status = lab_lens_compile(attempt->file, object, sizeof object);
@@ -471,6 +459,6 @@ rung_status lab_grade(const lab_attempt *attempt, lab_verdict *v)
                                  sizeof counted));
     rung_status status = run_apart(attempt, object, counted, v);
     lab_lens_close();
-    v->seconds = now_seconds() - begin;
+    v->seconds = lab_now_s() - begin;
     return status;
 }

@@ -23,7 +23,7 @@ typedef struct lab_goal_result {
     char why[320];
 } lab_goal_result;
 
-typedef struct lab_verdict {
+typedef struct lab_grade_result {
     int passed;
     /* What it fails with: "compile", "other exercise", "wrong", "crash", one of lab_lens_faults, "goal METRIC" (the
      * first), "answer NAME". */
@@ -41,9 +41,12 @@ typedef struct lab_verdict {
     int bm, bn, threads, shared_bytes, parts; /* how it was launched for the counts */
     int html_written;
     char html_failed[200]; /* why no page was written */
-} lab_verdict;
+} lab_grade_result;
+
+/* Returns the words of a goal's relation: at most, at least or exactly. */
+const char *lab_relation_words(const char *relation);
 
 /* Always gives a verdict where the machine has a lens: what goes wrong is the solution's. Otherwise says why not. */
-rung_status lab_grade(const lab_attempt *attempt, lab_verdict *verdict);
+rung_status lab_grade(const lab_attempt *attempt, lab_grade_result *verdict);
 
 #endif

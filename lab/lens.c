@@ -1,13 +1,15 @@
 /* The lens from the lab's side: opens it at run time, feeds it with operands, and checks its results against FP64. */
-#define _GNU_SOURCE /* dladdr */
+#define _GNU_SOURCE /* environ */
 #include "lab/lens.h"
 #include "lab/device/lab_shared.h"
 #include "lab/host.h"
+#include "lab/library.h"
 #include "lab/place.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <spawn.h>
@@ -47,15 +49,12 @@ static volatile pid_t compiler; /* that runs now, or 0 */
 /* Finds the lens: beside the library that this program uses, or where RUNG_LENS says. */
 static const char *library_path(char *path, size_t bytes)
 {
-    Dl_info info;
+    char folder[PATH_MAX];
     const char *named = getenv("RUNG_LENS");
     if (named)
         return named;
-    if (!dladdr((void *)(uintptr_t)rung_version, &info) || !info.dli_fname)
-        return "rung-lens/librung_lens.so";
-    const char *slash = strrchr(info.dli_fname, '/');
-    snprintf(path, bytes, "%.*srung-lens/librung_lens.so", slash ? (int)(slash - info.dli_fname + 1) : 0,
-             info.dli_fname);
+    lab_library_folder(folder, sizeof folder);
+    snprintf(path, bytes, "%s/rung-lens/librung_lens.so", folder);
     return path;
 }
 
@@ -92,7 +91,7 @@ static rung_status load(const char *path)
 
 rung_status lab_lens_open(void)
 {
-    char path[600];
+    char path[PATH_MAX + 32];
     if (context)
         return RUNG_SUCCESS;
     if (!lens.library)
@@ -221,6 +220,21 @@ static int is_poison(const float *at)
     return bits == LAB_POISON;
 }
 
+/* Returns an error in u, which is 2^-24 of the summands' sizes. */
+static double in_u(double error, double size)
+{
+    return error / (size > 0 ? size : 1) * 16777216.0;
+}
+
+static void sum_in_double(const float *values, int64_t n, double *sum, double *size)
+{
+    *sum = *size = 0;
+    for (int64_t i = 0; i < n; i++) {
+        *sum += values[i];
+        *size += fabs(values[i]);
+    }
+}
+
 /* Returns |c - c64| / (|A||B|) of one element in u, and gives c64. It is negative when it is not a number. */
 static double element_error(const lab_lens_case *c, const operands *x, int64_t i, int64_t j, double *exact)
 {
@@ -242,38 +256,31 @@ static double element_error(const lab_lens_case *c, const operands *x, int64_t i
         size += fabs(old);
     }
     *exact = sum;
-    double error = fabs(x->c[i * x->ldc + j] - sum) / (size > 0 ? size : 1) * 16777216.0;
+    double error = in_u(fabs(x->c[i * x->ldc + j] - sum), size);
     return error >= 0 ? error : -1;
 }
 
-/* Returns whether blocks were left out of a launch that others follow. Those read what nobody wrote, and results mean
- * nothing. */
-static int reads_left_out(void)
+/* Returns whether blocks were left out of one of the first `count` launches. */
+static int left_out(int count)
 {
-    for (int i = 0; i + 1 < lens.launch_count(); i++)
+    for (int i = 0; i < count; i++)
         if (lens.launch_at(i)->blocks_run < lens.launch_at(i)->blocks)
             return 1;
     return 0;
 }
 
-/* Returns whether every block of every launch ran, asked for or because there are few: then all of C is written. */
-static int ran_every_block(void)
-{
-    for (int i = 0; i < lens.launch_count(); i++)
-        if (lens.launch_at(i)->blocks_run < lens.launch_at(i)->blocks)
-            return 0;
-    return lens.launch_count() > 0;
-}
-
 static int check(const lab_lens_case *c, const operands *x, lab_lens_result *result)
 {
-    const int all_blocks = c->max_blocks == 0 || ran_every_block();
+    const int launches = lens.launch_count();
+    const int all_blocks =
+        c->max_blocks == 0 || (launches > 0 && !left_out(launches)); /* asked for, or there are few */
     for (int i = 0; i < 2; i++)
         if (hash_of(i ? x->b : x->a, x->words[i]) != x->hash[i]) {
             snprintf(result->why, sizeof result->why, "operand %s was changed", i ? "B" : "A");
             return 0;
         }
-    result->unjudged = reads_left_out();
+    /* Launches that follow read what nobody wrote, and results mean nothing. */
+    result->unjudged = left_out(launches - 1);
     if (result->unjudged)
         return 1;
     int64_t elements = c->m * c->n, most = DOT_BUDGET / (c->k > 0 ? c->k : 1);
@@ -391,7 +398,7 @@ const char *lab_lens_whole(const rung_kernel *kernel)
     return kernel->launch && strcmp(kernel->launch, "ladder_one_kernel") == 0 ? "they wait for each other" : NULL;
 }
 
-rung_status lab_lens_run(const lab_lens_case *c, lab_lens_result *result)
+static rung_status run_product(const lab_lens_case *c, lab_lens_result *result)
 {
     const double most = 1024.0 * 1024.0 * 1024.0; /* multiply-adds that take half a minute */
     lab_lens_case whole = *c;
@@ -423,10 +430,12 @@ rung_status lab_lens_run(const lab_lens_case *c, lab_lens_result *result)
     return status;
 }
 
-rung_status lab_lens_reduce(const lab_lens_case *c, int64_t n, lab_lens_result *result)
+/* Runs a rung of the ladder of sums. */
+static rung_status run_sum(const lab_lens_case *c, lab_lens_result *result)
 {
+    const int64_t n = c->m * c->n;
     void *x = NULL, *sum = NULL;
-    double exact = 0, size = 0;
+    double exact, size;
     memset(result, 0, sizeof *result);
     configure(c);
     LAB_TRY(rung_tools_alloc(tools, (size_t)(n + c->offset) * 4 + 4, &x));
@@ -434,15 +443,12 @@ rung_status lab_lens_reduce(const lab_lens_case *c, int64_t n, lab_lens_result *
     float *values = (float *)x + c->offset;
     if (status == RUNG_SUCCESS) {
         fill(values, 1, n, n, 1, 44);
-        for (int64_t i = 0; i < n; i++) {
-            exact += values[i];
-            size += fabs(values[i]);
-        }
+        sum_in_double(values, n, &exact, &size);
         lens.operand("x", values, 1, n, n > 0 ? n : 1);
         lens.operand("sum", sum, 1, 1, 1);
         status = rung_tools_reduce(tools, c->kernel->name, n, values, sum);
         count_findings(result);
-        double error = fabs(*(float *)sum - exact) / (size > 0 ? size : 1) * 16777216.0;
+        double error = in_u(fabs(*(float *)sum - exact), size);
         int whole = c->max_blocks == 0; /* the sum needs all of its blocks */
         result->error_u = whole ? error : 0;
         result->checked = whole;
@@ -462,12 +468,9 @@ rung_status lab_lens_reduce(const lab_lens_case *c, int64_t n, lab_lens_result *
 static void check_sums(const lab_lens_case *c, const float *values, int64_t n, const float *out, int blocks,
                        lab_lens_result *result)
 {
-    double exact = 0, size = 0, sum = 0;
+    double exact, size, sum = 0;
     int results = c->one_result ? 1 : blocks;
-    for (int64_t i = 0; i < n; i++) {
-        exact += values[i];
-        size += fabs(values[i]);
-    }
+    sum_in_double(values, n, &exact, &size);
     result->checked = results;
     for (int i = 0; i < results; i++) {
         sum += out[i];
@@ -477,15 +480,16 @@ static void check_sums(const lab_lens_case *c, const float *values, int64_t n, c
                  is_poison(&out[i]) ? "out[%d] was never written" : "out[%d] is not a number", i);
         return;
     }
-    result->error_u = fabs(sum - exact) / (size > 0 ? size : 1) * 16777216.0;
+    result->error_u = in_u(fabs(sum - exact), size);
     result->right = result->error_u <= (double)n + 8;
     if (!result->right)
         snprintf(result->why, sizeof result->why, "the sum of %lld floats is %.9g, not %.9g: off by %.3g u",
                  (long long)n, sum, exact, result->error_u);
 }
 
-rung_status lab_lens_own_sum(const lab_lens_case *c, int64_t n, lab_lens_result *result)
+static rung_status run_own_sum(const lab_lens_case *c, lab_lens_result *result)
 {
+    const int64_t n = c->m * c->n;
     int64_t by_tile = (n + c->bm - 1) / (c->bm > 0 ? c->bm : 1);
     int blocks = c->parts > 0 ? c->parts : by_tile > 0 ? (int)by_tile : 1;
     void *x = NULL, *out = NULL;
@@ -528,6 +532,13 @@ rung_status lab_lens_own_sum(const lab_lens_case *c, int64_t n, lab_lens_result 
     rung_tools_free(tools, x);
     rung_tools_free(tools, out);
     return status;
+}
+
+rung_status lab_lens_run(const lab_lens_case *c, lab_lens_result *result)
+{
+    if (c->kernel)
+        return c->kernel->role == RUNG_REDUCE ? run_sum(c, result) : run_product(c, result);
+    return c->problem == LAB_LENS_SUM ? run_own_sum(c, result) : run_product(c, result);
 }
 
 /* Adds up what sites counted. */
@@ -696,7 +707,7 @@ static int run_compiler(const char *cc, const char *source, const char *object)
 
 rung_status lab_lens_compile(const char *source, char *object, size_t object_bytes)
 {
-    char path[600], why[400];
+    char path[PATH_MAX + 32], why[400];
     if (!lens.library)
         LAB_TRY(load(library_path(path, sizeof path)));
     const char *cc = lens.compiler();

@@ -7,12 +7,13 @@
 #include "rung_catalog.h"
 #include "rung_lens.h"
 
-/* What a user's own kernel computes: C = alpha A B + beta C, alpha A + beta C, or alpha A^T + beta C. */
-typedef enum lab_lens_problem { LAB_LENS_PRODUCT, LAB_LENS_ADD, LAB_LENS_TRANSPOSE } lab_lens_problem;
+/* What a user's own kernel computes: C = alpha A B + beta C, alpha A + beta C, alpha A^T + beta C, or the sum of m n
+ * floats. */
+typedef enum lab_lens_problem { LAB_LENS_PRODUCT, LAB_LENS_ADD, LAB_LENS_TRANSPOSE, LAB_LENS_SUM } lab_lens_problem;
 
 typedef struct lab_lens_case {
-    const rung_kernel *kernel; /* NULL: the user's own, below */
-    int64_t m, n, k, pad, offset;
+    const rung_kernel *kernel;    /* NULL: the user's own, below */
+    int64_t m, n, k, pad, offset; /* a kernel of the ladder of sums sums m n floats */
     float alpha, beta;
     uint64_t seed;      /* 0: the data of every run without one */
     int64_t max_blocks; /* of each kind; 0: all */
@@ -59,9 +60,6 @@ const char *lab_lens_missing(const rung_kernel *kernel); /* NULL: it can run und
 const char *lab_lens_whole(const rung_kernel *kernel);
 /* Runs and checks. What was seen stays available until the next call. */
 rung_status lab_lens_run(const lab_lens_case *c, lab_lens_result *result);
-/* Runs one kernel of the reduce ladder, or one's own that takes rung_reduce_args. */
-rung_status lab_lens_reduce(const lab_lens_case *c, int64_t n, lab_lens_result *result);
-rung_status lab_lens_own_sum(const lab_lens_case *c, int64_t n, lab_lens_result *result);
 int lab_lens_launches(void);
 const rung_lens_launch *lab_lens_launch(int index);
 void lab_lens_sum(lab_lens_totals *totals); /* over all launches of the last run */

@@ -293,13 +293,14 @@ static void draw_line(page *p, const rung_lens_site *s, int64_t line, double hei
                 wanted[word] - 1 == MARKED_LANE ? "mark" : "used");
 }
 
+static const char *const kinds[] = {"load", "store", "atomic", "cp.async", "bulk copy", "mma"};
+
 static void draw_global(page *p, const rung_lens_launch *l, int j)
 {
     const rung_lens_site *s = &l->sites[j];
     int64_t lines[LANES];
     char caption[256], source[100], where[80];
     int count = lines_of(s, lines);
-    static const char *const kinds[] = {"load", "store", "atomic", "cp.async", "bulk copy", "mma"};
     source_line(s, source, sizeof source);
     lines_alike(l, j, where, sizeof where);
     p->y += 26;
@@ -380,7 +381,6 @@ static void draw_shared(page *p, const rung_lens_launch *l, int j)
 {
     const rung_lens_site *s = &l->sites[j];
     char caption[256], source[100], where[80];
-    static const char *const kinds[] = {"load", "store", "atomic", "cp.async", "bulk copy", "mma"};
     source_line(s, source, sizeof source);
     lines_alike(l, j, where, sizeof where);
     p->y += 26;

@@ -8,6 +8,7 @@ const char *const lab_data_names[] = {"signed",  "positive", "normal",   "span10
                                       "trap",    "unit",     "halves",   "constant", "outliers", "subnormal",
                                       "large",   "softmax",  "fixed",    "fuzz",     "special",  NULL};
 const char *const lab_math_names[] = {"strict", "accurate", "fast", NULL};
+const char *const lab_layout_names[] = {"col", "row", NULL};
 const char *const lab_arith_names[] = {"f32",   "tf32",        "tf32x3",      "bf16x6", "bf16x9",
                                        "f16x3", "f16x3_chain", "f16x3_alone", NULL};
 const char *const lab_role_names[] = {"ladder", "production", "reduce", NULL};

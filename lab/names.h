@@ -5,8 +5,9 @@
 #include "lab/device/lab_shared.h"
 #include "rung_catalog.h"
 
-extern const char *const lab_data_names[]; /* signed positive normal span10 ... ends with NULL */
-extern const char *const lab_math_names[]; /* strict accurate fast */
+extern const char *const lab_data_names[];   /* signed positive normal span10 ... ends with NULL */
+extern const char *const lab_math_names[];   /* strict accurate fast */
+extern const char *const lab_layout_names[]; /* col row */
 extern const char *const lab_arith_names[];
 extern const char *const lab_role_names[];
 extern const char *const lab_via_names[]; /* direct host graph blas cublas ranks */

@@ -13,7 +13,7 @@
 
 enum { CSV_CELLS = 4096 };
 
-const lab_metric lab_metrics[] = {
+const lab_counter lab_counters[] = {
     {"ld_requests", "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", "global load requests", 1, 0,
      "instructions of a warp that load from global memory"},
     {"ld_sectors", "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "global load sectors", 1, 0,
@@ -123,10 +123,10 @@ const lab_metric lab_metrics[] = {
     {NULL, NULL, NULL, 0, 0, NULL},
 };
 
-int lab_metric_index(const char *key)
+int lab_counter_index(const char *key)
 {
-    for (int i = 0; lab_metrics[i].key; i++)
-        if (strcmp(lab_metrics[i].key, key) == 0)
+    for (int i = 0; lab_counters[i].key; i++)
+        if (strcmp(lab_counters[i].key, key) == 0)
             return i;
     return -1;
 }
@@ -235,7 +235,7 @@ static double number(const char *text)
  * one. */
 static void take(lab_profile *profile, int metric, double value, int longest)
 {
-    int sum = strstr(lab_metrics[metric].ncu, ".sum") != NULL;
+    int sum = strstr(lab_counters[metric].ncu, ".sum") != NULL;
     if (!sum && longest)
         profile->measured[metric] = value;
     else if (sum)
@@ -246,18 +246,18 @@ static void take(lab_profile *profile, int metric, double value, int longest)
 static void take_launch(lab_profile *profile, char *const *header, char *const *units, char *const *cells, int cells_n,
                         int units_n, int main_launch)
 {
-    double values[LAB_METRICS], us = NAN;
-    for (int m = 0; m < LAB_METRICS; m++)
+    double values[LAB_COUNTERS], us = NAN;
+    for (int m = 0; m < LAB_COUNTERS; m++)
         values[m] = NAN;
     for (int i = 0; i < cells_n; i++)
-        for (int m = 0; lab_metrics[m].key; m++)
-            if (strcmp(lab_metrics[m].ncu, header[i]) == 0) {
+        for (int m = 0; lab_counters[m].key; m++)
+            if (strcmp(lab_counters[m].ncu, header[i]) == 0) {
                 values[m] = number(cells[i]);
-                if (strcmp(lab_metrics[m].key, "us") == 0)
+                if (strcmp(lab_counters[m].key, "us") == 0)
                     us = values[m] /= i < units_n && strcmp(units[i], "ns") == 0 ? 1000 : 1;
             }
     int longest = main_launch && !(us <= profile->longest_us);
-    for (int m = 0; lab_metrics[m].key; m++)
+    for (int m = 0; lab_counters[m].key; m++)
         if (!isnan(values[m]))
             take(profile, m, values[m], longest);
     if (longest)
@@ -320,9 +320,9 @@ static void ratios_of_sums(lab_profile *profile)
         snprintf(requests, sizeof requests, "%s_requests", kinds[i]);
         snprintf(sectors, sizeof sectors, "%s_sectors", kinds[i]);
         snprintf(ratio, sizeof ratio, "%s_sectors_per_request", kinds[i]);
-        double n = profile->measured[lab_metric_index(requests)];
+        double n = profile->measured[lab_counter_index(requests)];
         if (n > 0)
-            profile->measured[lab_metric_index(ratio)] = profile->measured[lab_metric_index(sectors)] / n;
+            profile->measured[lab_counter_index(ratio)] = profile->measured[lab_counter_index(sectors)] / n;
     }
 }
 
@@ -343,10 +343,10 @@ static rung_status explain_failure(const char *text, int exit_code)
 static char *run_ncu(const char *ncu, char *const *command, const unsigned char *refused, int *exit_code)
 {
     char metrics[8192] = "", path[512];
-    for (int i = 0; lab_metrics[i].key; i++)
+    for (int i = 0; lab_counters[i].key; i++)
         if (!refused[i])
             snprintf(metrics + strlen(metrics), sizeof metrics - strlen(metrics), "%s%s", metrics[0] ? "," : "",
-                     lab_metrics[i].ncu);
+                     lab_counters[i].ncu);
     snprintf(path, sizeof path, "%s", ncu);
     char *words[64] = {path,   "--csv",           "--page", "raw",       "--print-units",
                        "base", "--clock-control", "none",   "--metrics", metrics};
@@ -362,10 +362,10 @@ static int note_refused(const char *text, unsigned char *refused)
     int found = 0;
     if (!strstr(text, "Failed to find metric") && !strstr(text, "Unknown metric"))
         return 0;
-    for (int i = 0; lab_metrics[i].key; i++) {
+    for (int i = 0; lab_counters[i].key; i++) {
         for (const char *at = strstr(text, "metric"); at && !refused[i]; at = strstr(at + 1, "metric")) {
-            size_t line = strcspn(at, "\n"), length = strlen(lab_metrics[i].ncu);
-            const char *name = strstr(at, lab_metrics[i].ncu);
+            size_t line = strcspn(at, "\n"), length = strlen(lab_counters[i].ncu);
+            const char *name = strstr(at, lab_counters[i].ncu);
             if (name && name + length <= at + line)
                 refused[i] = 1, found = 1;
         }
@@ -380,10 +380,10 @@ rung_status lab_ncu_run(char *const *command, lab_profile *profiles, int count)
         return lab_fail(RUNG_MISSING_LIBRARY,
                         "ncu (Nsight Compute) is not on the PATH nor where it is usually installed; "
                         "RUNG_NCU names it");
-    unsigned char refused[LAB_METRICS] = {0};
+    unsigned char refused[LAB_COUNTERS] = {0};
     for (int i = 0; i < count; i++) {
         profiles[i].longest_us = 0;
-        for (int m = 0; m < LAB_METRICS; m++)
+        for (int m = 0; m < LAB_COUNTERS; m++)
             profiles[i].measured[m] = NAN;
     }
     char *text = NULL;
@@ -446,8 +446,8 @@ rung_status lab_counters_read(const char *path, int64_t m, int64_t n, int64_t k,
         if (!profile || number_of(line, counters, "n") != (double)n ||
             (k && (number_of(line, counters, "m") != (double)m || number_of(line, counters, "k") != (double)k)))
             continue;
-        for (int i = 0; lab_metrics[i].key; i++)
-            profile->measured[i] = number_of(counters, end, lab_metrics[i].key);
+        for (int i = 0; lab_counters[i].key; i++)
+            profile->measured[i] = number_of(counters, end, lab_counters[i].key);
         ++*found;
     }
     int unread = ferror(from) ? errno : 0;
@@ -490,13 +490,13 @@ rung_status lab_counts_read(const char *path, const char *kernel, int64_t m, int
 
 static void set(lab_profile *profile, const char *key, double value)
 {
-    profile->predicted[lab_metric_index(key)] = value;
+    profile->predicted[lab_counter_index(key)] = value;
 }
 
 void lab_profile_predict(lab_profile *profile)
 {
     lab_lens_totals t;
-    for (int m = 0; m < LAB_METRICS; m++)
+    for (int m = 0; m < LAB_COUNTERS; m++)
         profile->predicted[m] = NAN;
     lab_lens_sum(&t);
     double requests = t.global_load_requests + t.async_requests, sectors = t.global_load_sectors + t.async_sectors;

@@ -4,21 +4,21 @@
 
 #include "lab/lens.h"
 
-typedef struct lab_metric {
+typedef struct lab_counter {
     const char *key; /* ours, short */
     const char *ncu; /* Nsight Compute's name */
     const char *what;
     int predicted; /* the lens has a figure for it */
     int decimals;
     const char *meaning; /* a sentence for the reader; NULL: the name says it */
-} lab_metric;
-extern const lab_metric lab_metrics[]; /* ends with a NULL key */
-enum { LAB_METRICS = 64 };
+} lab_counter;
+extern const lab_counter lab_counters[]; /* ends with a NULL key */
+enum { LAB_COUNTERS = 64 };
 
 typedef struct lab_profile {
     char kernel[96];
-    double measured[LAB_METRICS]; /* NaN: no figure */
-    double predicted[LAB_METRICS];
+    double measured[LAB_COUNTERS]; /* NaN: no figure */
+    double predicted[LAB_COUNTERS];
     double longest_us; /* of the launch whose percentages stand in `measured` */
 } lab_profile;
 
@@ -37,6 +37,6 @@ rung_status lab_counts_read(const char *path, const char *kernel, int64_t m, int
                             const char *const *keys, int count, double *values);
 /* Fills in the lens's figures for the kernel's last run (lab_lens_run). */
 void lab_profile_predict(lab_profile *profile);
-int lab_metric_index(const char *key);
+int lab_counter_index(const char *key);
 
 #endif

@@ -2,9 +2,11 @@
 #define _GNU_SOURCE
 #include "lab/reduce.h"
 #include "lab/check.h"
+#include "lab/library.h"
 #include "lab/names.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,15 +17,11 @@ enum { REPEATS = 10, MOST_SETS = 256 };
 /* Opens CUB's peer, which lies beside librung or where RUNG_CUB says. */
 static void open_cub(lab_reduce *r)
 {
-    char path[4200] = "librung_lab_cub.so";
-    Dl_info where;
+    char folder[PATH_MAX], path[PATH_MAX + 32];
     const char *named = getenv("RUNG_CUB");
-    if (named)
-        snprintf(path, sizeof path, "%s", named);
-    else if (dladdr((void *)(uintptr_t)rung_version, &where) && where.dli_fname && strrchr(where.dli_fname, '/'))
-        snprintf(path, sizeof path, "%.*s/librung_lab_cub.so", (int)(strrchr(where.dli_fname, '/') - where.dli_fname),
-                 where.dli_fname);
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    lab_library_folder(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/librung_lab_cub.so", folder);
+    void *library = dlopen(named ? named : path, RTLD_NOW | RTLD_LOCAL);
     if (library)
         *(void **)&r->cub = dlsym(library, "rung_cub_sum");
     if (!r->cub)

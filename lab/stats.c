@@ -43,7 +43,11 @@ lab_stats lab_stats_of(const double *values, int count)
 double lab_geometric_mean(const double *values, int count)
 {
     double sum = 0.0;
+    int used = 0;
     for (int i = 0; i < count; i++)
-        sum += log(values[i]);
-    return count > 0 ? exp(sum / count) : 0.0;
+        if (values[i] > 0.0) {
+            sum += log(values[i]);
+            used++;
+        }
+    return used > 0 ? exp(sum / used) : 0.0;
 }

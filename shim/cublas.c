@@ -15,20 +15,14 @@
 
 enum { MAX_DEVICES = 16 };
 
-typedef struct settings {
-    int disabled;
-    rung_math math;
-} settings;
-
 /* A thread keeps one Rung context a GPU: contexts are cheap, and no two threads ever share one. */
 typedef struct thread_state {
     rung_context *contexts[MAX_DEVICES];
-    void *streams[MAX_DEVICES];
-    rung_math maths[MAX_DEVICES];
     int inside; /* a call was handed on: what the real library calls of itself is not ours to answer */
 } thread_state;
 
-static settings set;
+static int disabled;
+static rung_math chosen_math;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t leaving;
 static _Thread_local thread_state self;
@@ -46,8 +40,8 @@ static void close_thread(void *state)
 
 static void read_settings(void)
 {
-    set.disabled = setting_flag("RUNG_DISABLE");
-    set.math = setting_math("librung_cublas.so", RUNG_ACCURATE); /* strict where the GPU has no Hopper tensor cores */
+    disabled = setting_flag("RUNG_DISABLE");
+    chosen_math = setting_math("librung_cublas.so", RUNG_ACCURATE); /* strict on a GPU without Hopper's tensor cores */
     pthread_key_create(&leaving, close_thread);
 }
 
@@ -56,18 +50,7 @@ RUNG_API void rung_cublas_answer(int on);
 void rung_cublas_answer(int on)
 {
     pthread_once(&once, read_settings);
-    __atomic_store_n(&set.disabled, !on, __ATOMIC_RELAXED);
-}
-
-/* Returns a function of the driver that the program has loaded, or of the one it would load. */
-static void *driver_function(const char *name)
-{
-    void *found = dlsym(RTLD_DEFAULT, name);
-    if (found)
-        return found;
-    const char *named = getenv("RUNG_LIBCUDA");
-    void *driver = dlopen(named ? named : "libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-    return driver ? dlsym(driver, name) : NULL;
+    __atomic_store_n(&disabled, !on, __ATOMIC_RELAXED);
 }
 
 static int current_device(void)
@@ -113,21 +96,19 @@ static rung_context *context_for(void *stream, rung_math math, const char **reas
         }
         pthread_setspecific(leaving, &self);
         report_context(*context);
-    } else {
-        if (self.streams[device] != stream)
-            rung_context_set_stream(*context, stream);
-        if (self.maths[device] != math)
-            rung_context_set_math(*context, math);
+    } else if (rung_context_set_stream(*context, stream) != RUNG_SUCCESS ||
+               rung_context_set_math(*context, math) != RUNG_SUCCESS) {
+        *reason = "Rung refuses this stream or math";
+        return NULL;
     }
-    self.streams[device] = stream;
-    self.maths[device] = math;
     return *context;
 }
 
-static int usable(void)
+/* Returns whether this call is Rung's to answer: neither turned off nor made by the real library itself. */
+static int is_ours(void)
 {
     pthread_once(&once, read_settings);
-    return !__atomic_load_n(&set.disabled, __ATOMIC_RELAXED) && !self.inside;
+    return !__atomic_load_n(&disabled, __ATOMIC_RELAXED) && !self.inside;
 }
 
 /* Runs the product. NULL: done; else why it is handed on. */
@@ -173,7 +154,7 @@ static const char *read_emulated(rung_math *math)
 {
     if (!is_hopper(current_device()))
         return "the program asked for emulated FP32, which is cuBLAS's own on this GPU";
-    *math = set.math == RUNG_STRICT ? RUNG_STRICT : RUNG_ACCURATE;
+    *math = chosen_math == RUNG_STRICT ? RUNG_STRICT : RUNG_ACCURATE;
     return NULL;
 }
 
@@ -195,7 +176,7 @@ static const char *ask_handle(void *handle, void **stream, int *mode, rung_math 
         return read_emulated(math);
     if (allowed != CUBLAS_MATH_DEFAULT && allowed != CUBLAS_MATH_PEDANTIC)
         return "the program asked for another math mode";
-    *math = allowed == CUBLAS_MATH_PEDANTIC ? RUNG_STRICT : set.math;
+    *math = allowed == CUBLAS_MATH_PEDANTIC ? RUNG_STRICT : chosen_math;
     return NULL;
 }
 
@@ -308,7 +289,7 @@ static void fill_arrays(rung_gemm *gemm, const void *a, const void *b, const voi
     RUNG_API cublas_status name parameters;                                                                            \
     RUNG_API cublas_status name parameters                                                                             \
     {                                                                                                                  \
-        if (usable()) {                                                                                                \
+        if (is_ours()) {                                                                                               \
             rung_gemm gemm;                                                                                            \
             fill(&gemm, m, n, k, lda, ldb, ldc, batch);                                                                \
             fill_operands;                                                                                             \
@@ -518,23 +499,18 @@ static const char *lt_answer(void *handle, void *descriptor, const void *alpha, 
         return "the real cublasLt is not to be found";
     if (!handle || !descriptor)
         return "a handle or descriptor is NULL";
-    lt_layout la, lb, lc, ld;
+    void *const layouts[4] = {layout_a, layout_b, layout_c, layout_d};
+    lt_layout read[4];
     int compute;
     const char *reason = lt_read_product(of_product, descriptor, gemm, alpha, beta, &compute);
+    for (int i = 0; i < 4 && !reason; i++)
+        reason = lt_read_layout(of_layout, layouts[i], &read[i]);
     if (!reason)
-        reason = lt_read_layout(of_layout, layout_a, &la);
-    if (!reason)
-        reason = lt_read_layout(of_layout, layout_b, &lb);
-    if (!reason)
-        reason = lt_read_layout(of_layout, layout_c, &lc);
-    if (!reason)
-        reason = lt_read_layout(of_layout, layout_d, &ld);
-    if (!reason)
-        reason = lt_fill(gemm, &la, &lb, &lc, &ld, c, d);
+        reason = lt_fill(gemm, &read[0], &read[1], &read[2], &read[3], c, d);
     if (reason)
         return reason;
     fill_single(gemm, a, b, d);
-    rung_math math = set.math;
+    rung_math math = chosen_math;
     reason = read_compute(compute, &math);
     return reason ? reason : run(gemm, stream, math);
 }
@@ -551,7 +527,7 @@ static const char *lt_answer(void *handle, void *descriptor, const void *alpha, 
 RUNG_API cublas_status cublasLtMatmul LT_PARAMETERS;
 RUNG_API cublas_status cublasLtMatmul LT_PARAMETERS
 {
-    if (usable()) {
+    if (is_ours()) {
         rung_gemm gemm;
         rung_gemm_init(&gemm);
         report_begin("cublasLtMatmul", &gemm, stream);

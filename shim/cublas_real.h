@@ -6,7 +6,7 @@
  * by versioned file name. NULL: there is none. Any thread. */
 void *rung_real(const char *name);
 
-/* Where RUNG_CALL_REAL keeps what it found: one pointer a call site. */
+/* Finds a function once for each place that asks for it. */
 #define RUNG_REAL(type, name)                                                                                          \
     ({                                                                                                                 \
         static void *found_;                                                                                           \

@@ -82,13 +82,6 @@ static int64_t nanoseconds(const struct timespec *t)
     return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
 }
 
-static void *driver_symbol(const char *name)
-{
-    const char *named = getenv("RUNG_LIBCUDA");
-    void *driver = dlopen(named ? named : "libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-    return driver ? dlsym(driver, name) : NULL;
-}
-
 __attribute__((constructor)) static void start(void)
 {
     report_target = getenv("RUNG_REPORT");
@@ -104,11 +97,11 @@ __attribute__((constructor)) static void start(void)
  * driver. */
 static void find_events(void)
 {
-    *(void **)&cuda.create = driver_symbol("cuEventCreate");
-    *(void **)&cuda.record = driver_symbol("cuEventRecord");
-    *(void **)&cuda.synchronize = driver_symbol("cuEventSynchronize");
-    *(void **)&cuda.elapsed = driver_symbol("cuEventElapsedTime");
-    *(void **)&cuda.capturing = driver_symbol("cuStreamIsCapturing");
+    *(void **)&cuda.create = driver_function("cuEventCreate");
+    *(void **)&cuda.record = driver_function("cuEventRecord");
+    *(void **)&cuda.synchronize = driver_function("cuEventSynchronize");
+    *(void **)&cuda.elapsed = driver_function("cuEventElapsedTime");
+    *(void **)&cuda.capturing = driver_function("cuStreamIsCapturing");
     if (!cuda.create || !cuda.record || !cuda.synchronize || !cuda.elapsed || !cuda.capturing)
         with_time = with_compare = 0;
 }
@@ -143,7 +136,7 @@ static void read_guard(rung_context *context)
 static void collect(void)
 {
     int (*synchronize)(void) = NULL;
-    *(void **)&synchronize = driver_symbol("cuCtxSynchronize");
+    *(void **)&synchronize = driver_function("cuCtxSynchronize");
     if (synchronize)
         synchronize();
     pthread_mutex_lock(&lock);

@@ -1,6 +1,8 @@
 /* The variables that the drop-ins share. */
+#define _GNU_SOURCE /* RTLD_DEFAULT */
 #include "settings.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,4 +38,14 @@ int setting_device(const char *drop_in, int otherwise)
     fprintf(stderr, "%s: RUNG_DEVICE is '%s': cpu, gpu or a GPU's number; %s is taken\n", drop_in, value,
             otherwise == RUNG_DEVICE_CPU ? "cpu" : "gpu");
     return otherwise;
+}
+
+void *driver_function(const char *name)
+{
+    void *found = dlsym(RTLD_DEFAULT, name);
+    if (found)
+        return found;
+    const char *named = getenv("RUNG_LIBCUDA");
+    void *driver = dlopen(named ? named : "libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+    return driver ? dlsym(driver, name) : NULL;
 }

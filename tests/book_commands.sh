@@ -35,7 +35,7 @@ while IFS= read -r line; do
         ;;
     esac
 done <commands
-line=$(sed -n 's/^mpirun -n 4 \(build[^#]*[^# ]\) *#.*/\1/p' "$source/docs/book/14-several-gpus.md")
+line=$(sed -n 's/^mpirun --oversubscribe -n 4 \(build[^#]*[^# ]\) *#.*/\1/p' "$source/docs/book/14-several-gpus.md")
 if command -v mpirun >/dev/null && [ -e "$build/lib/librung_mpi.so" ]; then
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     for ranks in 1 2 4; do

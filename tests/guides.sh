@@ -1,5 +1,5 @@
 #!/bin/sh
-# docs/add_a_kernel.md and docs/add_a_tile.md, taken at their word: their files and rows go into one copy of the sources, which must then
+# docs/add_a_kernel.md, which chapter 19 of the book repeats, and docs/add_a_tile.md, taken at their word: their files and rows go into one copy of the sources, which must then
 # build, list, plan with and verify the new rungs, the new tile and the new family; the edits that change a tile and take one out are made,
 # after which the lists that tests read still fit; and the build must refuse a file without a row, a row without a file,
 # rows that no body can be compiled for and a tile whose name does not say its sizes.
@@ -29,6 +29,9 @@ refused() {
 
 "$cmake" -S . -B build -G Ninja -DRUNG_TESTS=OFF -DRUNG_WERROR=ON -DRUNG_CUDA_ARCHS= -DCMAKE_BUILD_TYPE=Release \
     -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DCMAKE_C_COMPILER_LAUNCHER="$same;take" >log 2>&1 || { cat log; exit 1; }
+for n in 1 2; do # the kernel and its row
+    [ "$(block book/19-your-own-kernel $n)" = "$(block add_a_kernel $((n + 2)))" ] || { echo "chapter 19 has another kernel than add_a_kernel.md"; exit 1; }
+done
 block add_a_kernel 1 >src/ladder/cpu/c90_two_rows.c
 refused "a file without a row" 'c90_two_rows.c has no row'
 block add_a_kernel 2 >>src/ladder/cpu/rows.inc

@@ -24,13 +24,20 @@ void multi_record_add(multi_record *r, const char *name, int64_t value)
     r->values[r->count++] = value;
 }
 
-void multi_record_matrix(multi_record *r, const char *const names[8], const rung_matrix *x)
+void multi_record_matrix(multi_record *r, char letter, const rung_matrix *x)
 {
+#define NAMES(desc)                                                                                                    \
+    {                                                                                                                  \
+        desc ".m", desc ".n", desc ".mb", desc ".nb", desc ".grid_rows", desc ".grid_cols", desc ".row_source",        \
+            desc ".col_source"                                                                                         \
+    }
+    static const char *const names[3][8] = {NAMES("desc_a"), NAMES("desc_b"), NAMES("desc_c")};
+#undef NAMES
     static const rung_matrix none;
     const rung_matrix *d = x ? x : &none;
     const int64_t values[8] = {d->m, d->n, d->mb, d->nb, d->grid_rows, d->grid_cols, d->row_source, d->col_source};
     for (int i = 0; i < 8; i++)
-        multi_record_add(r, names[i], values[i]);
+        multi_record_add(r, names[letter - 'a'][i], values[i]);
 }
 
 static verdict judge(const multi_record *r, const sent *all, int size)

@@ -171,7 +171,7 @@ static rung_status read_environment(multi_transport *t)
     return RUNG_SUCCESS;
 }
 
-/* Reads from the environment where the ranks meet, and the secret that lets them in. */
+/* Where the ranks meet, and the secret that lets them in. */
 typedef struct meeting {
     char address[CONTROL_ADDRESS_BYTES], secret[CONTROL_SECRET_BYTES];
 } meeting;

@@ -187,14 +187,13 @@ rung_status multi_control_listen(multi_control **out, int size, const char *addr
     return RUNG_SUCCESS;
 }
 
-static rung_status note_failure(multi_control *c, const failure *f)
+static void note_failure(multi_control *c, const failure *f)
 {
     if (!c->failed) {
         c->first = *f;
         c->first.why[sizeof c->first.why - 1] = 0;
         c->failed = 1;
     }
-    return RUNG_SUCCESS;
 }
 
 static void lost(multi_control *c, int rank, const char *how)

@@ -32,7 +32,7 @@ typedef struct multi_mark {
     void *event;
 } multi_mark;
 
-/* A span of the timeline that is being taken. */
+/* What a span of the timeline shows. */
 typedef struct multi_label {
     const char *side; /* "A", "B", "C" */
     int panel, part;
@@ -86,7 +86,8 @@ rung_status multi_engine_connect_gpu(multi_engine *engine, multi_engine *other);
 void *multi_engine_gpu_stream(multi_engine *engine, multi_lane lane);
 /* These stand before and after work that another library queues on a lane, and make it a span of the timeline under the
  * engine's label. The GPU must be current. */
-rung_status multi_engine_gpu_span(multi_engine *engine, multi_lane lane, int stops);
+rung_status multi_engine_gpu_span_start(multi_engine *engine, multi_lane lane);
+rung_status multi_engine_gpu_span_stop(multi_engine *engine, multi_lane lane);
 int multi_gpu_count(void);
 /* These make the engine's GPU current for the calling thread, and undo it: for calls into other libraries. */
 rung_status multi_engine_gpu_enter(multi_engine *engine);

@@ -23,7 +23,6 @@ typedef struct events {
 
 typedef struct gpu_state {
     const rung_driver *driver;
-    rung_gpu *gpu;
     CUcontext context;
     CUstream streams[MULTI_LANES];
     rung_context *products[WORK_LANES];
@@ -42,7 +41,7 @@ static gpu_state *state_of(multi_engine *e)
 
 rung_status multi_engine_gpu_enter(multi_engine *e)
 {
-    gpu_state *s = e->state;
+    gpu_state *s = state_of(e);
     CUcontext current = NULL;
     CU_TRY(s->driver, context_current(&current));
     s->pushed = current != s->context;
@@ -53,7 +52,7 @@ rung_status multi_engine_gpu_enter(multi_engine *e)
 
 void multi_engine_gpu_leave(multi_engine *e)
 {
-    gpu_state *s = e->state;
+    gpu_state *s = state_of(e);
     CUcontext popped;
     if (s->pushed)
         s->driver->context_pop(&popped);
@@ -98,7 +97,7 @@ static void free_events(gpu_state *s, events *x)
 }
 
 /* These stand before and after something whose time is taken. */
-static rung_status span_start(multi_engine *e, multi_lane lane)
+rung_status multi_engine_gpu_span_start(multi_engine *e, multi_lane lane)
 {
     gpu_state *s = state_of(e);
     if (!e->tracing)
@@ -119,17 +118,12 @@ static rung_status span_start(multi_engine *e, multi_lane lane)
     return RUNG_SUCCESS;
 }
 
-static rung_status span_stop(multi_engine *e, multi_lane lane)
+rung_status multi_engine_gpu_span_stop(multi_engine *e, multi_lane lane)
 {
     gpu_state *s = state_of(e);
     if (e->tracing)
         CU_TRY(s->driver, event_record(s->spans[s->span_count++].stop, s->streams[lane]));
     return RUNG_SUCCESS;
-}
-
-rung_status multi_engine_gpu_span(multi_engine *e, multi_lane lane, int stops)
-{
-    return stops ? span_stop(e, lane) : span_start(e, lane);
 }
 
 /* ---- memory ---- */
@@ -163,7 +157,7 @@ static void gpu_free(multi_engine *e, void *memory)
 
 static rung_status host_alloc_inside(gpu_state *s, int64_t bytes, void **memory)
 {
-    /* 1 asks for portable memory, which is pinned for every GPU's context */
+    /* 1: portable, pinned for every GPU's context */
     CU_TRY(s->driver, host_alloc(memory, (size_t)bytes, CU_MEMHOSTALLOC_PORTABLE));
     return RUNG_SUCCESS;
 }
@@ -266,9 +260,9 @@ static rung_status copy_inside(multi_engine *e, multi_lane lane, const multi_cop
 {
     gpu_state *s = state_of(e);
     int flat = c->lines == 1 || (c->from_ld == c->length && c->to_ld == c->length);
-    RUNG_TRY(span_start(e, lane));
+    RUNG_TRY(multi_engine_gpu_span_start(e, lane));
     RUNG_TRY(flat ? copy_flat(s, c, from, s->streams[lane]) : copy_lines(s, c, from, s->streams[lane]));
-    return span_stop(e, lane);
+    return multi_engine_gpu_span_stop(e, lane);
 }
 
 static rung_status gpu_copy(multi_engine *e, multi_lane lane, const multi_copy *c, multi_engine *from)
@@ -280,9 +274,9 @@ static rung_status gpu_copy(multi_engine *e, multi_lane lane, const multi_copy *
 
 static rung_status product_inside(multi_engine *e, multi_lane lane, const rung_gemm *gemm)
 {
-    RUNG_TRY(span_start(e, lane));
+    RUNG_TRY(multi_engine_gpu_span_start(e, lane));
     RUNG_TRY(rung_gemm_run_in_order(state_of(e)->products[lane - LANE_WORK], gemm));
-    return span_stop(e, lane);
+    return multi_engine_gpu_span_stop(e, lane);
 }
 
 static rung_status gpu_product(multi_engine *e, multi_lane lane, const rung_gemm *gemm)
@@ -495,7 +489,6 @@ rung_status multi_engine_open_gpu(multi_engine *e, int device, rung_math math)
     if (!s)
         return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for a GPU rank's state (%zu bytes)", sizeof *s);
     rung_driver_open(&s->driver);
-    s->gpu = gpu;
     s->context = rung_gpu_context(gpu);
     s->marks.flags = CU_EVENT_DISABLE_TIMING;
     e->ops = &gpu_ops;

@@ -1,16 +1,6 @@
 /* Units within a process: every rank copies what it needs straight from where it lies. */
 #include "multi/fetch.h"
 
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Copies the part of one run of lines that is in the band, times one run of k. */
 static rung_status copy_piece(multi_product *p, int held, const product_unit *u, int64_t first, int64_t end,
                               const multi_run *line, const multi_run *step)

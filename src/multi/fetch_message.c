@@ -28,16 +28,6 @@ typedef struct message_unit {
     int64_t first, lines; /* the band, as my group has it */
 } message_unit;
 
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static message_unit *unit_state(multi_product *p, const product_unit *u)
 {
     return &p->ring[u->index % p->ring_count];
@@ -289,7 +279,7 @@ out:
     return status;
 }
 
-/* *Asks how far a unit is. *open is set where something of it is still on its way. */
+/* Asks how far a unit is. *open is set where something of it is still on its way. */
 static rung_status poll_unit(multi_product *p, const product_unit *u, int *open, int *waiting_for)
 {
     message_unit *x = unit_state(p, u);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TILE = 256, C_BUFFERS = 2, HOST_BANDS = 4, HOST_UNITS = 2 * (HOST_BANDS + PANEL_SLOTS) };
+enum { C_BUFFERS = 2 };
 
 typedef struct host_side {
     const char *name;
@@ -22,7 +22,7 @@ typedef struct host_share {
     int row, col;
     float *slots[PANEL_SLOTS][SIDES], *c[C_BUFFERS];
     int64_t ldc;
-    multi_mark loaded[HOST_UNITS], fetched[HOST_UNITS], used[PANEL_SLOTS][WORK_LANES], left[C_BUFFERS];
+    multi_mark loaded[UNITS_ON_THE_WAY], fetched[UNITS_ON_THE_WAY], used[PANEL_SLOTS][WORK_LANES], left[C_BUFFERS];
     int next_lane, partition; /* they say how the last panel's products were cut */
 } host_share;
 
@@ -48,30 +48,10 @@ typedef struct host_unit {
     int side, band, slot;
 } host_unit;
 
-/* Returns a GPU's part of a tile: its origin and size in C. */
+/* A GPU's part of a tile: its origin and size in C. */
 typedef struct rectangle {
     int64_t row, rows, col, cols;
 } rectangle;
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static int64_t round_up(int64_t a, int64_t unit)
-{
-    return ceil_div(a, unit) * unit;
-}
 
 static host_unit unit_at(const host_product *h, int64_t index)
 {
@@ -95,14 +75,13 @@ static rectangle part_of(const host_product *h, int held, int64_t tile)
     return (rectangle){row, most(0, least(h->tile_m, h->m - row)), col, most(0, least(h->tile_n, h->n - col))};
 }
 
-/* Returns where a band begins. Only the very first panel comes in bands: later ones come while others are multiplied.
- */
-static int64_t band_edge(const host_product *h, const host_unit *u, int band, int64_t lines)
+/* Finds the lines of a unit's band. Only the very first panel comes in bands: later ones come while others are
+ * multiplied. */
+static void find_band(const host_product *h, const host_unit *u, int64_t lines, int64_t *first, int64_t *end)
 {
     int bands = u->flight == 0 ? h->first_bands : 1;
-    if (band == 0 || band >= bands)
-        return band == 0 ? 0 : lines;
-    return least(lines, round_up(lines >> (bands - band), TILE));
+    *first = band_edge(lines, u->band, bands);
+    *end = band_edge(lines, u->band + 1, bands);
 }
 
 static int64_t slot_ld(const host_product *h, int side)
@@ -120,11 +99,12 @@ static float *slot_at(const host_product *h, int held, const host_unit *u, int64
 
 /* ---- bringing a unit in ---- */
 
-/* Lets member `member` of `members` bring this part of a band, cut where lines are stored apart. */
+/* A member's share of a band: its lines, and its steps of k. */
 typedef struct piece {
     int64_t line, lines, step, steps;
 } piece;
 
+/* Returns what member `member` of `members` brings of a band. It is cut so that each copy stays long in memory. */
 static piece piece_of(const host_product *h, const host_unit *u, int64_t first, int64_t end, int member, int members)
 {
     int by_steps = h->side[u->side].lines_are_rows;
@@ -150,8 +130,7 @@ static void band_of(const host_product *h, const host_unit *u, int held, int64_t
 {
     rectangle r = part_of(h, held, u->tile);
     int64_t lines = u->side == SIDE_A ? r.rows : r.cols;
-    *first = band_edge(h, u, u->band, lines);
-    *end = band_edge(h, u, u->band + 1, lines);
+    find_band(h, u, lines, first, end);
 }
 
 static int member_of(const host_product *h, int side, int held)
@@ -226,7 +205,7 @@ static rung_status load(host_product *h, int held, const host_unit *u)
     copy.from_host = 1;
     e->label = (multi_label){side->name, (int)u->flight, u->band};
     RUNG_TRY(multi_stage_copy(h->multi, held, LANE_IN, &copy, side->pinned));
-    return e->ops->mark(e, LANE_IN, &s->loaded[u->index % HOST_UNITS]);
+    return e->ops->mark(e, LANE_IN, &s->loaded[u->index % UNITS_ON_THE_WAY]);
 }
 
 /* Copies the others' pieces from their slots. */
@@ -234,7 +213,7 @@ static rung_status spread(host_product *h, int held, const host_unit *u)
 {
     multi_engine *e = &h->multi->engines[held];
     host_share *s = &h->shares[held];
-    int ring = (int)(u->index % HOST_UNITS), members = members_of(h, u->side), mine = member_of(h, u->side, held);
+    int ring = (int)(u->index % UNITS_ON_THE_WAY), members = members_of(h, u->side), mine = member_of(h, u->side, held);
     int64_t first, end;
     band_of(h, u, held, &first, &end);
     RUNG_TRY(e->ops->wait(e, LANE_SPREAD, s->loaded[ring]));
@@ -296,7 +275,7 @@ static rung_status multiply(host_product *h, int held, const host_unit *u, int64
     int lanes = s->partition == CUT_BANDS ? WORK_LANES : 2;
     multi_lane lane = (multi_lane)(LANE_WORK + s->next_lane);
     s->next_lane = (s->next_lane + 1) % lanes;
-    RUNG_TRY(e->ops->wait(e, lane, s->fetched[u->index % HOST_UNITS]));
+    RUNG_TRY(e->ops->wait(e, lane, s->fetched[u->index % UNITS_ON_THE_WAY]));
     if (u->panel == 0)
         RUNG_TRY(e->ops->wait(e, lane, s->left[u->tile % C_BUFFERS]));
     host_unit a = *u, b = *u;
@@ -376,8 +355,9 @@ static rung_status end_panel(host_product *h, int held, const host_unit *u)
 static rung_status multiply_unit(host_product *h, int held, const host_unit *u)
 {
     rectangle r = part_of(h, held, u->tile);
-    int64_t row = band_edge(h, u, u->band, r.rows), row_end = band_edge(h, u, u->band + 1, r.rows),
-            col = band_edge(h, u, u->band, r.cols), col_end = band_edge(h, u, u->band + 1, r.cols);
+    int64_t row, row_end, col, col_end;
+    find_band(h, u, r.rows, &row, &row_end);
+    find_band(h, u, r.cols, &col, &col_end);
     RUNG_TRY(begin_panel(h, held, u));
     RUNG_TRY(multiply_columns(h, held, u, row, row_end - row, 0, col_end));
     RUNG_TRY(multiply_columns(h, held, u, 0, row, col, col_end));
@@ -475,7 +455,7 @@ static rung_status choose_tiles(host_product *h)
         *larger = round_up(ceil_div(*larger, 2), TILE);
     }
     int64_t waves = h->tile_m * h->tile_n / h->multi->wave_elements;
-    h->first_bands = !h->multi->is_gpu || h->staged || waves < 4 ? 1 : waves < 16 ? 2 : HOST_BANDS;
+    h->first_bands = !h->multi->is_gpu || h->staged || waves < 4 ? 1 : waves < 16 ? 2 : MOST_BANDS;
     h->units = 2 * h->first_bands + 2 * (h->tiles_m * h->tiles_n * h->panels - 1);
     return RUNG_SUCCESS;
 }

@@ -47,11 +47,6 @@ int64_t multi_axis_count(const multi_axis *x, int part, int64_t end)
     return mine == over ? count + end % x->block : count;
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Returns how many elements from `index` on stay together on one part. */
 static int64_t together(const multi_axis *x, int64_t index)
 {

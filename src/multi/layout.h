@@ -4,6 +4,7 @@
 #define RUNG_MULTI_LAYOUT_H
 
 #include "core/status.h"
+#include "multi/sizes.h"
 #include "rung_multi.h"
 
 typedef struct multi_axis {

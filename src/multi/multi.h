@@ -99,7 +99,8 @@ typedef struct multi_record {
 } multi_record;
 
 void multi_record_add(multi_record *record, const char *name, int64_t value);
-void multi_record_matrix(multi_record *record, const char *const names[8], const rung_matrix *matrix);
+/* Adds what all ranks must be told alike of desc_a, desc_b or desc_c: `letter` is 'a', 'b' or 'c'. */
+void multi_record_matrix(multi_record *record, char letter, const rung_matrix *matrix);
 /* Compares verdicts. mine: this rank's own verdict on its arguments. All ranks succeed, or all get an error. */
 rung_status multi_agree(rung_multi *multi, const multi_record *record, rung_status mine, const char *call);
 

@@ -134,7 +134,7 @@ static int begin(nccl_state *s, char *why)
     int failed = enter(s, why);
     if (failed)
         return failed;
-    rung_status status = multi_engine_gpu_span(e, LANE_IN, 0);
+    rung_status status = multi_engine_gpu_span_start(e, LANE_IN);
     if (status != RUNG_SUCCESS) {
         snprintf(why, MULTI_WHY_BYTES, "%.*s", MULTI_WHY_BYTES - 1, rung_last_error());
         multi_engine_gpu_leave(e);
@@ -146,7 +146,7 @@ static int end(nccl_state *s, nccl_comm *comm, int result, const char *what, cha
 {
     multi_engine *e = &s->multi->engines[0];
     int failed = settle(s, comm, result, what, why);
-    rung_status status = failed ? RUNG_SUCCESS : multi_engine_gpu_span(e, LANE_IN, 1);
+    rung_status status = failed ? RUNG_SUCCESS : multi_engine_gpu_span_stop(e, LANE_IN);
     if (status != RUNG_SUCCESS)
         snprintf(why, MULTI_WHY_BYTES, "%.*s", MULTI_WHY_BYTES - 1, rung_last_error());
     multi_engine_gpu_leave(e);

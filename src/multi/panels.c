@@ -8,21 +8,11 @@
 
 enum { STEP = 256 }; /* panels begin at multiples of it */
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Returns a panel's width. It doubles from the first to the widest; towards the end it is half of what is left, down to
  * the last's width. */
 static int64_t width_at(const multi_panels *rule, int64_t k0, int64_t k)
 {
-    int64_t left = k - k0, half = (left / 2 + STEP - 1) / STEP * STEP;
+    int64_t left = k - k0, half = round_up(left / 2, STEP);
     int64_t grown = most(rule->first, least(k0, rule->widest)), shrunk = most(rule->last, half);
     return least(left, least(grown, shrunk));
 }

@@ -6,17 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TILE = 256, POLLED_CHUNKS = 8 };
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
+enum { POLLED_CHUNKS = 8 };
 
 /* Finds panels that need no copy: all of one lies in this rank's own part, in one piece, and nobody else of its group
  * needs it from here. */
@@ -182,7 +172,7 @@ static rung_status multiply_chunks(multi_product *p, int held, const product_uni
                  : p->multi->is_gpu && share->lines[SIDE_A] * cols >= 2 * p->multi->wave_elements
                      ? p->multi->panels.chunks
                      : 1;
-    int64_t width = ((cols + chunks - 1) / chunks + TILE - 1) / TILE * TILE;
+    int64_t width = round_up(ceil_div(cols, chunks), TILE);
     share->next_lane = 0;
     for (int64_t col = 0; col < cols; col += width) {
         multi_lane lane;

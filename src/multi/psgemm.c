@@ -61,13 +61,7 @@ static int64_t bits_of(float x)
 
 static void describe(multi_record *r, const multi_product *p, const operand x[3])
 {
-    static const char *const names[3][10] = {
-        {"ia", "ja", "desc_a.m", "desc_a.n", "desc_a.mb", "desc_a.nb", "desc_a.grid_rows", "desc_a.grid_cols",
-         "desc_a.row_source", "desc_a.col_source"},
-        {"ib", "jb", "desc_b.m", "desc_b.n", "desc_b.mb", "desc_b.nb", "desc_b.grid_rows", "desc_b.grid_cols",
-         "desc_b.row_source", "desc_b.col_source"},
-        {"ic", "jc", "desc_c.m", "desc_c.n", "desc_c.mb", "desc_c.nb", "desc_c.grid_rows", "desc_c.grid_cols",
-         "desc_c.row_source", "desc_c.col_source"}};
+    static const char *const origins[3][2] = {{"ia", "ja"}, {"ib", "jb"}, {"ic", "jc"}};
     multi_record_add(r, "trans_a", p->side[SIDE_A].trans);
     multi_record_add(r, "trans_b", p->side[SIDE_B].trans);
     multi_record_add(r, "m", p->m);
@@ -76,9 +70,9 @@ static void describe(multi_record *r, const multi_product *p, const operand x[3]
     multi_record_add(r, "alpha (its bits)", bits_of(p->alpha));
     multi_record_add(r, "beta (its bits)", bits_of(p->beta));
     for (int i = 0; i < 3; i++) {
-        multi_record_add(r, names[i][0], x[i].i);
-        multi_record_add(r, names[i][1], x[i].j);
-        multi_record_matrix(r, names[i] + 2, x[i].desc);
+        multi_record_add(r, origins[i][0], x[i].i);
+        multi_record_add(r, origins[i][1], x[i].j);
+        multi_record_matrix(r, "abc"[i], x[i].desc);
     }
 }
 

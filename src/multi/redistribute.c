@@ -115,13 +115,6 @@ static rung_status check_end(const rung_multi *multi, const end *x, const char *
     return check_local(multi, x->desc, x->local, name);
 }
 
-static const char *const names_a[8] = {"desc_a.m",          "desc_a.n",         "desc_a.mb",
-                                       "desc_a.nb",         "desc_a.grid_rows", "desc_a.grid_cols",
-                                       "desc_a.row_source", "desc_a.col_source"};
-static const char *const names_b[8] = {"desc_b.m",          "desc_b.n",         "desc_b.mb",
-                                       "desc_b.nb",         "desc_b.grid_rows", "desc_b.grid_cols",
-                                       "desc_b.row_source", "desc_b.col_source"};
-
 rung_status rung_redistribute(rung_multi *multi, int64_t m, int64_t n, const float *const *a, int64_t ia, int64_t ja,
                               const rung_matrix *desc_a, float *const *b, int64_t ib, int64_t jb,
                               const rung_matrix *desc_b)
@@ -144,8 +137,8 @@ rung_status rung_redistribute(rung_multi *multi, int64_t m, int64_t n, const flo
     multi_record record = {.count = 0};
     for (int i = 0; i < 6; i++)
         multi_record_add(&record, where[i], values[i]);
-    multi_record_matrix(&record, names_a, desc_a);
-    multi_record_matrix(&record, names_b, desc_b);
+    multi_record_matrix(&record, 'a', desc_a);
+    multi_record_matrix(&record, 'b', desc_b);
     RUNG_TRY(multi_agree(multi, &record, status, "rung_redistribute"));
     return move(multi, m, n, &from, &to, "rung_redistribute");
 }
@@ -173,7 +166,7 @@ static rung_status whole(rung_multi *multi, int root, const float *memory, int64
     }
     multi_record record = {.count = 0};
     multi_record_add(&record, "root", root);
-    multi_record_matrix(&record, names_a, desc);
+    multi_record_matrix(&record, 'a', desc);
     RUNG_TRY(multi_agree(multi, &record, status, calls[scatters]));
     return move(multi, desc->m, desc->n, scatters ? &one : &distributed, scatters ? &distributed : &one,
                 calls[scatters]);

@@ -110,11 +110,6 @@ static rung_status copy_piece(rung_multi *multi, int held, multi_lane lane, ring
     return e->ops->mark(e, lane, &x->done);
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 rung_status multi_stage_copy(rung_multi *multi, int held, multi_lane lane, const multi_copy *c, int pinned)
 {
     multi_engine *e = &multi->engines[held];

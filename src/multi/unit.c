@@ -1,8 +1,6 @@
 /* Says what a unit of a product is, and where its elements lie: in the stored matrices, in slots, on which rank. */
 #include "multi/unit.h"
 
-enum { BAND_TILE = 256 }; /* a band ends at a whole tile of so many lines */
-
 product_unit product_unit_at(const multi_product *p, int64_t index)
 {
     product_unit u = {.index = index};
@@ -16,16 +14,16 @@ product_unit product_unit_at(const multi_product *p, int64_t index)
     return u;
 }
 
-/* Returns where a band begins. The first panel's bands double: they are an eighth, an eighth, a quarter, a half. */
+int64_t band_edge(int64_t lines, int band, int bands)
+{
+    if (band == 0 || band >= bands)
+        return band == 0 ? 0 : lines;
+    return least(lines, round_up(lines >> (bands - band), TILE));
+}
+
 int64_t product_band_edge(const multi_product *p, int64_t panel, int band, int64_t lines)
 {
-    int bands = panel == 0 ? p->first_bands : 1;
-    if (band == 0)
-        return 0;
-    if (band >= bands)
-        return lines;
-    int64_t edge = ((lines >> (bands - band)) + BAND_TILE - 1) / BAND_TILE * BAND_TILE;
-    return edge < lines ? edge : lines;
+    return band_edge(lines, band, panel == 0 ? p->first_bands : 1);
 }
 
 int product_owner(const product_side *s, int line_part, int k_part)

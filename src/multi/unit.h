@@ -7,6 +7,7 @@
 
 enum { SIDE_A, SIDE_B, SIDES };
 enum { PANEL_SLOTS = 3, MOST_BANDS = 4, UNITS_ON_THE_WAY = 2 * (MOST_BANDS + PANEL_SLOTS) };
+enum { TILE = 256 }; /* bands and parts of C end at multiples of so many lines */
 
 typedef struct product_side {
     const char *name;
@@ -64,7 +65,11 @@ typedef struct product_unit {
 } product_unit;
 
 product_unit product_unit_at(const multi_product *p, int64_t index);
-/* Returns where band b of `lines` lines begins. */
+/* Returns where a band of `lines` lines begins. Bands double: of four, they are an eighth, an eighth, a quarter, a
+ * half.
+ */
+int64_t band_edge(int64_t lines, int band, int bands);
+/* Returns the same in a panel: all but the first come in one band. */
 int64_t product_band_edge(const multi_product *p, int64_t panel, int band, int64_t lines);
 /* Returns a slot's memory, and its leading dimension. */
 multi_buffer *product_slot_buffer(const multi_product *p, int held, int slot, int side);

@@ -620,7 +620,7 @@ def box():
 def exchange():
     d = Drawing(760, 220, "Registers given and taken")
     title(d, "The 64512 registers of l21's block, before and after the exchange")
-    for n, (words, parts) in enumerate((("at the start", [168] * 12), ("after setmaxnreg", [40] * 4 + [232] * 8))):
+    for n, (words, parts) in enumerate((("at the start", [168] * 12), ("after setmaxnreg", [24] * 4 + [240] * 8))):
         y, x = 60 + n * 66, 150.0
         d.text(20, y + 22, words, 12)
         for i, regs in enumerate(parts):

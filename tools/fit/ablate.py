@@ -165,8 +165,7 @@ def allowed_untimed(result, o):
     return result[0] <= o.shape_percent and not result[2]
 
 
-def mean_loss(shapes, gone):
-    groups, worst, below = judge(shapes, gone)
+def mean_of(groups):
     return sum(groups.values()) / len(groups)
 
 
@@ -210,7 +209,7 @@ def main():
                 continue
             result = judge(shapes, gone | {k})
             if allowed(result, o) and allowed_untimed(predicted(ranked, timed, drawn, gone | {k}), o):
-                loss = sum(result[0].values()) / len(result[0])
+                loss = mean_of(result[0])
                 if best is None or loss < best[0]:
                     best = loss, k, result
         if best is None:
@@ -219,11 +218,11 @@ def main():
         print(f'without {best[1]:36} lists lose {best[0]:6.3f}% at most {max(best[2][0].values()):5.2f}%, '
               f'worst shape {best[2][1][0]:5.2f}% ({best[2][1][1]})')
     groups, worst, below = judge(shapes, gone)
-    base = sum(groups.values()) / len(groups)
+    base = mean_of(groups)
 
     def worth(what, tiles):
         g, w, b = judge(shapes, gone | tiles)
-        print(f'  {what:36} without it lists lose {sum(g.values()) / len(g) - base:6.3f}%, at most {max(g.values()):6.2f}%, '
+        print(f'  {what:36} without it lists lose {mean_of(g) - base:6.3f}%, at most {max(g.values()):6.2f}%, '
               f'worst shape {w[0]:6.1f}% ({w[1]}), {len(b)} below cuBLAS')
 
     print(f'\n{len(kernels) - len(gone)} tiles stay:')

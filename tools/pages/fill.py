@@ -133,6 +133,13 @@ class Page:
         with open(full, encoding="utf-8") as file:
             return file.read().split("\n")
 
+    @staticmethod
+    def excerpt(lines):
+        """Shows lines of C without the marks of lessons in them, moved to the left together; lines of the preprocessor stay."""
+        cut = [line for line in lines if not re.fullmatch(r"\s*/\* /?lesson.*\*/", line)]
+        indent = min((len(line) - len(line.lstrip()) for line in cut if line.strip() and line[0] != "#"), default=0)
+        return "```c\n" + "\n".join(line if line.startswith("#") else line[indent:] for line in cut) + "\n```\n"
+
     def block_code(self, name="", file=None):
         path = file or self.r.row(self.name)["file"]
         lines = self.lines_of(path)
@@ -143,9 +150,7 @@ class Page:
         end = next((i for i in range(starts[0] + 1, len(lines)) if lines[i].strip() == "/* /lesson */"), None)
         if end is None:
             raise Missing(f"{path}: '{opening}' does not end with /* /lesson */")
-        cut = [line for line in lines[starts[0] + 1:end] if not re.fullmatch(r"\s*/\* /?lesson.*\*/", line)]
-        indent = min(len(line) - len(line.lstrip()) for line in cut if line.strip() and line[0] != "#") if any(x[:1] not in ("", "#") for x in cut) else 0
-        return "```c\n" + "\n".join(line if line[:1] == "#" else line[indent:] for line in cut) + "\n```\n" + f"From `{path}`."
+        return self.excerpt(lines[starts[0] + 1:end]) + f"From `{path}`."
 
     def block_lines(self, path, start, end):
         """Shows the lines of a source from the first that has `start` to the next that has `end`; ~ stands for a space."""
@@ -155,10 +160,7 @@ class Page:
         last = first if first is None else next((i for i in range(first, len(lines)) if end in lines[i]), None)
         if last is None:
             raise Missing(f"{path} has no lines from '{start}' to '{end}'")
-        cut = [line for line in lines[first:last + 1] if not re.fullmatch(r"\s*/\* /?lesson.*\*/", line)]
-        indent = min(len(line) - len(line.lstrip()) for line in cut if line.strip() and line[0] != "#") if any(x[:1] not in ("", "#") for x in cut) else 0
-        shown = [line if line.startswith("#") else line[indent:] for line in cut]
-        return "```c\n" + "\n".join(shown) + f"\n```\n[`{path}`](../../{path}), line {first + 1}."
+        return self.excerpt(lines[first:last + 1]) + f"[`{path}`](../../{path}), line {first + 1}."
 
     def block_listing(self):
         """Shows the beginning of the rung's main loop in machine code."""
