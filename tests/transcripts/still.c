@@ -4,6 +4,7 @@
  * and libraries of GPUs and of other BLAS, are those in STILL_ROOT. librung itself keeps the real clock, by which its
  * threads wait. */
 #define _GNU_SOURCE
+#include "core/small.h"
 #include "rung_multi.h"
 #include "rung_tools.h"
 
@@ -241,13 +242,33 @@ rung_status rung_multi_sgemm(rung_multi *multi, rung_layout layout, rung_transpo
     return status;
 }
 
+static __thread int in_sgemm; /* which may go on to rung_gemm_run() */
+
 rung_status rung_sgemm(rung_context *context, rung_layout layout, rung_transpose trans_a, rung_transpose trans_b,
                        int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda, const float *b,
                        int64_t ldb, float beta, float *c, int64_t ldc)
 {
+    in_sgemm = 1;
     rung_status status =
         REAL(rung_sgemm)(context, layout, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    in_sgemm = 0;
     still_work(2.0 + 2.0 * (double)m * (double)n * (double)k / 3000.0);
+    return status;
+}
+
+/* The BLAS drop-in calls the second for a small product, the first for others. */
+rung_status rung_gemm_run(rung_context *context, const rung_gemm *g)
+{
+    rung_status status = REAL(rung_gemm_run)(context, g);
+    if (!in_sgemm)
+        still_work(2.0 + flops(g) / 3000.0);
+    return status;
+}
+
+rung_status rung_small_run(rung_context *context, const rung_small *s)
+{
+    rung_status status = REAL(rung_small_run)(context, s);
+    still_work(2.0 + 2.0 * (double)s->m * (double)s->n * (double)s->k / 3000.0);
     return status;
 }
 
