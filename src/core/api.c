@@ -26,6 +26,14 @@ rung_status rung_small_run(rung_context *context, const rung_small *small)
     return context->small ? run_small(context, context->small, small) : RUNG_UNSUPPORTED;
 }
 
+/* Refuses a result that lies on an operand, and what is NULL in arrays that the CPU can read. */
+static rung_status check_memory(const rung_context *context, const rung_problem *problem, const rung_gemm *gemm)
+{
+    RUNG_TRY(rung_refuse_overlap(problem, gemm));
+    int can_look = problem->arrays && context->backend->id == RUNG_BACKEND_CPU;
+    return can_look ? rung_refuse_null_elements(problem, gemm) : RUNG_SUCCESS;
+}
+
 static rung_status run_planned(rung_context *context, const rung_gemm *gemm, int in_order)
 {
     if (!context || !gemm)
@@ -36,9 +44,7 @@ static rung_status run_planned(rung_context *context, const rung_gemm *gemm, int
     RUNG_TRY(rung_validate(gemm, context->config.math, &problem, &nothing));
     if (nothing)
         return RUNG_SUCCESS;
-    RUNG_TRY(rung_refuse_overlap(&problem, gemm));
-    if (problem.arrays && context->backend->id == RUNG_BACKEND_CPU)
-        RUNG_TRY(rung_refuse_null_elements(&problem, gemm));
+    RUNG_TRY(check_memory(context, &problem, gemm));
     problem.in_order = in_order;
     rung_choice choice;
     RUNG_TRY(rung_context_choose(context, &problem, &choice));
@@ -156,7 +162,10 @@ static rung_status plan_create(rung_plan **out, rung_context *context, const run
         RUNG_TRY_OUT(rung_decide_kernel(context->backend, context->state, &plan->problem, kernel, &plan->choice));
     if (!plan->nothing && !kernel)
         RUNG_TRY_OUT(rung_context_choose(context, &plan->problem, &plan->choice));
-    plan->small = context->small && plan->choice.kernel == context->small;
+    rung_small small;
+    rung_small_fill(&small, gemm->layout, gemm->trans_a, gemm->trans_b, gemm->m, gemm->n, gemm->k, gemm->alpha, gemm->a,
+                    gemm->lda, gemm->b, gemm->ldb, gemm->beta, gemm->c, gemm->ldc);
+    plan->small = context->small && plan->choice.kernel == context->small && rung_is_small_shape(&small);
     *out = plan;
     return RUNG_SUCCESS;
 out:
@@ -192,13 +201,18 @@ static int same_shape(const rung_problem *made, const rung_problem *now)
     return memcmp(&other, made, offsetof(rung_problem, a)) == 0;
 }
 
-/* Returns whether the call may go the way of small products: only where the plan's kernel would answer there too. */
+/* Returns whether the call may go the way of small products: only where the plan's kernel would answer there too. Its
+ * numbers are those of the plan, which were judged when that was made. */
 static int is_small_way(const rung_plan *plan, const rung_gemm *g, rung_small *small)
 {
     const rung_gemm *made = &plan->made_from;
-    return plan->small && g->m == made->m && g->n == made->n && g->k == made->k && g->layout == made->layout &&
-           g->trans_a == made->trans_a && g->trans_b == made->trans_b && g->lda == made->lda && g->ldb == made->ldb &&
-           g->ldc == made->ldc && rung_small_of_gemm(small, g);
+    if (!plan->small || g->m != made->m || g->n != made->n || g->k != made->k || g->layout != made->layout ||
+        g->trans_a != made->trans_a || g->trans_b != made->trans_b || g->lda != made->lda || g->ldb != made->ldb ||
+        g->ldc != made->ldc || !rung_is_plain(g))
+        return 0;
+    rung_small_fill(small, g->layout, g->trans_a, g->trans_b, g->m, g->n, g->k, g->alpha, g->a, g->lda, g->b, g->ldb,
+                    g->beta, g->c, g->ldc);
+    return rung_is_small_call(small);
 }
 
 rung_status rung_plan_run(rung_plan *plan, const rung_gemm *gemm)
@@ -220,9 +234,7 @@ rung_status rung_plan_run(rung_plan *plan, const rung_gemm *gemm)
                          "alignment or kind this plan was made for (%lldx%lldx%lld)",
                          (long long)problem.m, (long long)problem.n, (long long)problem.k, (long long)plan->problem.m,
                          (long long)plan->problem.n, (long long)plan->problem.k);
-    RUNG_TRY(rung_refuse_overlap(&problem, gemm));
-    if (problem.arrays && plan->context->backend->id == RUNG_BACKEND_CPU)
-        RUNG_TRY(rung_refuse_null_elements(&problem, gemm));
+    RUNG_TRY(check_memory(plan->context, &problem, gemm));
     plan->context->last = plan->choice.kernel;
     return plan->context->backend->run(plan->context->state, &plan->choice, &problem);
 }

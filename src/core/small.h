@@ -43,11 +43,10 @@ static inline int rung_is_apart(const rung_small *s)
     return (a >= end_c || c >= end_a) && (b >= end_c || c >= end_b);
 }
 
-/* Turns an sgemm call into a small product. Returns whether it is one and certainly right; a call that fails here may
- * still be right. */
-static inline int rung_small_of(rung_small *s, rung_layout layout, rung_transpose trans_a, rung_transpose trans_b,
-                                int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
-                                const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
+/* Puts an sgemm call's arguments where every backend has them. */
+static inline void rung_small_fill(rung_small *s, rung_layout layout, rung_transpose trans_a, rung_transpose trans_b,
+                                   int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
+                                   const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
 {
     int swap = layout == RUNG_COL_MAJOR; /* as in core/validate.c */
     s->m = swap ? n : m;
@@ -63,16 +62,37 @@ static inline int rung_small_of(rung_small *s, rung_layout layout, rung_transpos
     s->beta = beta;
     s->trans_a = (int)(swap ? trans_b : trans_a);
     s->trans_b = (int)(swap ? trans_a : trans_b);
-    return ((unsigned)layout | (unsigned)trans_a | (unsigned)trans_b) <= 1 && alpha != 0.0f && rung_is_small_shape(s) &&
-           a && b && c && ((uintptr_t)a | (uintptr_t)b | (uintptr_t)c) % 4 == 0 && rung_is_apart(s);
+}
+
+/* Returns whether alpha and the pointers are certainly right. */
+static inline int rung_is_small_call(const rung_small *s)
+{
+    return s->alpha != 0.0f && s->a && s->b && s->c && ((uintptr_t)s->a | (uintptr_t)s->b | (uintptr_t)s->c) % 4 == 0 &&
+           rung_is_apart(s);
+}
+
+/* Turns an sgemm call into a small product. Returns whether it is one and certainly right; a call that fails here may
+ * still be right. */
+static inline int rung_small_of(rung_small *s, rung_layout layout, rung_transpose trans_a, rung_transpose trans_b,
+                                int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
+                                const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
+{
+    rung_small_fill(s, layout, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    return ((unsigned)layout | (unsigned)trans_a | (unsigned)trans_b) <= 1 && rung_is_small_shape(s) &&
+           rung_is_small_call(s);
+}
+
+/* Returns whether the call asks for one product and nothing else. */
+static inline int rung_is_plain(const rung_gemm *g)
+{
+    return g->batch == 1 && !g->a_array && !g->b_array && !g->c_array && !g->alpha_device && !g->beta_device &&
+           !g->bias_kind && !g->activation;
 }
 
 static inline int rung_small_of_gemm(rung_small *s, const rung_gemm *g)
 {
-    return g->batch == 1 && !g->a_array && !g->b_array && !g->c_array && !g->alpha_device && !g->beta_device &&
-           !g->bias_kind && !g->activation &&
-           rung_small_of(s, g->layout, g->trans_a, g->trans_b, g->m, g->n, g->k, g->alpha, g->a, g->lda, g->b, g->ldb,
-                         g->beta, g->c, g->ldc);
+    return rung_is_plain(g) && rung_small_of(s, g->layout, g->trans_a, g->trans_b, g->m, g->n, g->k, g->alpha, g->a,
+                                             g->lda, g->b, g->ldb, g->beta, g->c, g->ldc);
 }
 
 /* For the BLAS drop-in, whose callers feel each hand that thirteen arguments pass: runs what rung_small_of() has
