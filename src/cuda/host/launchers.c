@@ -11,47 +11,17 @@ enum { MOST_KERNELS = 256 }; /* whose launchers are remembered */
 #define RUNG_FAMILY(family) extern const rung_launcher rung_launch_##family;
 #include "cuda/families/list.inc"
 #undef RUNG_FAMILY
-extern const rung_launcher rung_launch_tiles;
-extern const rung_launcher rung_launch_ladder_split_k;
-extern const rung_launcher rung_launch_ladder_lone;
-extern const rung_launcher rung_launch_ladder_batches;
-extern const rung_launcher rung_launch_ladder_tma;
-extern const rung_launcher rung_launch_ladder_persistent;
-extern const rung_launcher rung_launch_ladder_searched;
-extern const rung_launcher rung_launch_ladder_banks;
-extern const rung_launcher rung_launch_ladder_ordered;
-extern const rung_launcher rung_launch_ladder_stream_k;
-extern const rung_launcher rung_launch_ladder_one_kernel;
-extern const rung_launcher rung_launch_ladder_images;
-extern const rung_launcher rung_launch_ladder_l34_images;
-extern const rung_launcher rung_launch_ladder_l34_images_paired;
-extern const rung_launcher rung_launch_ladder_images_paired;
-extern const rung_launcher rung_launch_ladder_pipeline;
-extern const rung_launcher rung_launch_ladder_read_once;
-extern const rung_launcher rung_launch_ladder_l39_images;
+#define RUNG_LADDER(launcher) extern const rung_launcher rung_launch_##launcher;
+#include "cuda/ladder/list.inc"
+#undef RUNG_LADDER
 
 const rung_launcher *const rung_launchers[] = {
 #define RUNG_FAMILY(family) &rung_launch_##family,
 #include "cuda/families/list.inc"
 #undef RUNG_FAMILY
-    &rung_launch_tiles,
-    &rung_launch_ladder_split_k,
-    &rung_launch_ladder_lone,
-    &rung_launch_ladder_batches,
-    &rung_launch_ladder_tma,
-    &rung_launch_ladder_persistent,
-    &rung_launch_ladder_searched,
-    &rung_launch_ladder_banks,
-    &rung_launch_ladder_stream_k,
-    &rung_launch_ladder_ordered,
-    &rung_launch_ladder_one_kernel,
-    &rung_launch_ladder_images,
-    &rung_launch_ladder_l34_images,
-    &rung_launch_ladder_l34_images_paired,
-    &rung_launch_ladder_images_paired,
-    &rung_launch_ladder_pipeline,
-    &rung_launch_ladder_read_once,
-    &rung_launch_ladder_l39_images,
+#define RUNG_LADDER(launcher) &rung_launch_##launcher,
+#include "cuda/ladder/list.inc"
+#undef RUNG_LADDER
     NULL,
 };
 

@@ -3,7 +3,7 @@
  * out for wgmma (device/images.h), by the rung's own kernel NAME_split, by l34's or by l39's. Blocks are persistent;
  * paired ones are clusters of two, which share each tile of B. */
 #include "cuda/device/images.h"
-#include "cuda/driver/device.h"
+#include "cuda/ladder/ladder.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,15 +18,10 @@ typedef struct style {
     int split_threads;    /* 0: IMAGE_THREADS, a block for 32 lines; others: a cluster for 32 lines */
 } style;
 
-static int64_t padded(int64_t x, int64_t unit)
-{
-    return (x + unit - 1) / unit * unit;
-}
-
 static int64_t take(int64_t *at, int64_t bytes)
 {
     int64_t here = *at;
-    *at = padded(here + bytes, ALIGN);
+    *at = rung_round_up(here + bytes, ALIGN);
     return here;
 }
 
@@ -34,9 +29,9 @@ static int64_t take(int64_t *at, int64_t bytes)
 static int64_t lay_out(rung_image_args *p, const rung_problem *problem, int cluster, char *memory)
 {
     int64_t at = 0;
-    p->a_lines = padded(problem->m, (int64_t)IMAGE_TILE * cluster);
-    p->b_lines = padded(problem->n, IMAGE_TILE);
-    p->k_blocks = padded(problem->k > 0 ? problem->k : 1, 2 * IMAGE_KB) / IMAGE_KB;
+    p->a_lines = rung_round_up(problem->m, (int64_t)IMAGE_TILE * cluster);
+    p->b_lines = rung_round_up(problem->n, IMAGE_TILE);
+    p->k_blocks = rung_round_up(problem->k > 0 ? problem->k : 1, 2 * IMAGE_KB) / IMAGE_KB;
     p->a = memory + take(&at, p->a_lines * p->k_blocks * 128);
     p->b = memory + take(&at, p->b_lines * p->k_blocks * 128);
     p->a_line = (rung_image_line *)(memory + take(&at, p->a_lines * (int64_t)sizeof(rung_image_line)));
@@ -61,11 +56,11 @@ static int64_t split_cluster(int64_t k_blocks, int threads)
 static const char *estimate_for(const rung_machine *machine, const rung_problem *p, int cluster, rung_choice *choice)
 {
     rung_image_args layout;
-    if ((padded(p->m, (int64_t)IMAGE_TILE * cluster) + padded(p->n, IMAGE_TILE)) / IMAGE_LINES >
+    if ((rung_round_up(p->m, (int64_t)IMAGE_TILE * cluster) + rung_round_up(p->n, IMAGE_TILE)) / IMAGE_LINES >
         2147483647 / MOST_CLUSTER)
         return "more lines than the grid has room for";
     choice->workspace_bytes = lay_out(&layout, p, cluster, (char *)0);
-    choice->cost_us = 2.0 * (double)p->m * (double)p->n * (double)p->k / (machine->sms * 256e3 * machine->clock_ghz);
+    choice->cost_us = rung_ladder_cost_us(machine, p);
     return NULL;
 }
 

@@ -1,19 +1,14 @@
 /* Launchers "ladder_lone" and "ladder_batches": rungs for small products, whose warps work alone. */
-#include "cuda/driver/device.h"
+#include "cuda/ladder/ladder.h"
 
 enum { BLOCKS_AN_SM = 2, WARPS = 8, MOST_TILES = RUNG_TICKET_BYTES / 4 };
-
-static int64_t tiles(int64_t size, int64_t tile)
-{
-    return (size + tile - 1) / tile;
-}
 
 /* Parts of k: as many as find room at once, each with a step for every warp at least; a counter for each tile. */
 static int64_t choose_parts(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
 {
-    int64_t all = tiles(p->m, kernel->bm) * tiles(p->n, kernel->bn);
+    int64_t all = rung_ceil_div(p->m, kernel->bm) * rung_ceil_div(p->n, kernel->bn);
     int64_t parts = all > MOST_TILES ? 1 : (int64_t)machine->sms * BLOCKS_AN_SM / all;
-    int64_t most = tiles(p->k, kernel->bk) / WARPS;
+    int64_t most = rung_ceil_div(p->k, kernel->bk) / WARPS;
     parts = parts < most ? parts : most;
     return parts < 1 ? 1 : parts;
 }
@@ -22,12 +17,13 @@ static const char *estimate_lone(const rung_machine *machine, const rung_config 
                                  const rung_problem *p, rung_choice *choice)
 {
     (void)config;
-    int64_t parts = choose_parts(machine, kernel, p), across = tiles(p->n, kernel->bn), down = tiles(p->m, kernel->bm);
+    int64_t parts = choose_parts(machine, kernel, p), across = rung_ceil_div(p->n, kernel->bn),
+            down = rung_ceil_div(p->m, kernel->bm);
     if (down > 65535LL * 65535 || across * parts > 2147483647)
         return "more tiles than the grid has room for";
     choice->parts = (int32_t)parts;
     choice->workspace_bytes = parts > 1 ? parts * down * across * kernel->bm * kernel->bn * (int64_t)sizeof(float) : 0;
-    choice->cost_us = 2.0 * (double)p->m * (double)p->n * (double)p->k / (machine->sms * 256e3 * machine->clock_ghz);
+    choice->cost_us = rung_ladder_cost_us(machine, p);
     return NULL;
 }
 
@@ -36,9 +32,9 @@ static rung_status run_lone(rung_cuda *cuda, const rung_choice *choice, const ru
     const rung_kernel *kernel = choice->kernel;
     rung_function function;
     rung_args args;
-    int64_t down = tiles(p->m, kernel->bm), folds = tiles(down, 65535);
-    rung_grid grid = {.x = (unsigned)(tiles(p->n, kernel->bn) * choice->parts),
-                      .y = (unsigned)tiles(down, folds),
+    int64_t down = rung_ceil_div(p->m, kernel->bm), folds = rung_ceil_div(down, 65535);
+    rung_grid grid = {.x = (unsigned)(rung_ceil_div(p->n, kernel->bn) * choice->parts),
+                      .y = (unsigned)rung_ceil_div(down, folds),
                       .z = (unsigned)folds,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)kernel->shared_bytes};
@@ -57,11 +53,10 @@ static const char *estimate_batches(const rung_machine *machine, const rung_conf
                                     const rung_problem *p, rung_choice *choice)
 {
     (void)config;
-    double items = (double)tiles(p->m, kernel->bm) * (double)tiles(p->n, kernel->bn) * (double)p->batch;
+    double items = (double)rung_ceil_div(p->m, kernel->bm) * (double)rung_ceil_div(p->n, kernel->bn) * (double)p->batch;
     if (items > 2147483647.0 - 65536.0)
         return "more than 2^31 tiles in all products: they are counted in 32 bits";
-    choice->cost_us = 2.0 * (double)p->m * (double)p->n * (double)p->k * (double)p->batch /
-                      (machine->sms * 256e3 * machine->clock_ghz);
+    choice->cost_us = rung_ladder_cost_us(machine, p);
     return NULL;
 }
 
@@ -71,7 +66,8 @@ static rung_status run_batches(rung_cuda *cuda, const rung_choice *choice, const
     const rung_kernel *kernel = choice->kernel;
     rung_function function;
     rung_args args;
-    int64_t items = tiles(p->m, kernel->bm) * tiles(p->n, kernel->bn) * p->batch, blocks = tiles(items, WARPS);
+    int64_t items = rung_ceil_div(p->m, kernel->bm) * rung_ceil_div(p->n, kernel->bn) * p->batch,
+            blocks = rung_ceil_div(items, WARPS);
     int64_t room = (int64_t)cuda->machine->sms * BLOCKS_AN_SM;
     rung_grid grid = {.x = (unsigned)(blocks < room ? blocks : room),
                       .y = 1,

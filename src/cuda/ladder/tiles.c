@@ -1,21 +1,15 @@
 /* Launcher "tiles": one block a BM x BN tile of C, columns along grid x. Every plain ladder rung. */
-#include "cuda/driver/device.h"
-
-static int64_t tiles(int64_t size, int tile)
-{
-    return (size + tile - 1) / tile;
-}
+#include "cuda/ladder/ladder.h"
 
 static const char *estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                             const rung_problem *p, rung_choice *choice)
 {
     (void)config;
-    if (tiles(p->m, kernel->bm) > 65535LL * 65535)
+    if (rung_ceil_div(p->m, kernel->bm) > 65535LL * 65535)
         return "more than 65535 * 65535 tiles along m: the grid has no room";
-    if (tiles(p->n, kernel->bn) > 2147483647)
+    if (rung_ceil_div(p->n, kernel->bn) > 2147483647)
         return "more than 2^31 - 1 tiles along n: the grid has no room";
-    /* A ladder rung is asked for by name, never ranked: the FMA floor stands for its cost. */
-    choice->cost_us = 2.0 * (double)p->m * (double)p->n * (double)p->k / (machine->sms * 256e3 * machine->clock_ghz);
+    choice->cost_us = rung_ladder_cost_us(machine, p);
     return NULL;
 }
 
@@ -27,9 +21,9 @@ static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_pr
     rung_args args;
     rung_args_fill(&args, p);
     /* Grid y ends at 65535: tall problems fold into z; blocks past the last row find nothing to do. */
-    int64_t down = tiles(p->m, kernel->bm), folds = tiles(down, 65535);
-    rung_grid grid = {.x = (unsigned)tiles(p->n, kernel->bn),
-                      .y = (unsigned)tiles(down, (int)folds),
+    int64_t down = rung_ceil_div(p->m, kernel->bm), folds = rung_ceil_div(down, 65535);
+    rung_grid grid = {.x = (unsigned)rung_ceil_div(p->n, kernel->bn),
+                      .y = (unsigned)rung_ceil_div(down, folds),
                       .z = (unsigned)folds,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)kernel->shared_bytes};

@@ -2,7 +2,7 @@
  * "ladder_stream_k" and "ladder_one_kernel": rungs fed by
  * bulk tensor copies. The copy engine wants rows that start on 16 bytes: other operands are first copied to workspace
  * (l21_tma_pack). */
-#include "cuda/driver/device.h"
+#include "cuda/ladder/ladder.h"
 #include "cuda/device/tma.h"
 
 #include <stdlib.h>
@@ -28,16 +28,6 @@ static const searched_tile searched[] = {
 };
 enum { SEARCHED = sizeof searched / sizeof searched[0] };
 
-static int64_t tiles(int64_t size, int64_t tile)
-{
-    return (size + tile - 1) / tile;
-}
-
-static int64_t padded(int64_t columns)
-{
-    return (columns + 3) / 4 * 4;
-}
-
 static int aligned(const float *x, int64_t ld)
 {
     return (uintptr_t)x % 16 == 0 && ld % 4 == 0;
@@ -45,7 +35,7 @@ static int aligned(const float *x, int64_t ld)
 
 static int64_t packed_bytes(int64_t rows, int64_t columns)
 {
-    return (rows * padded(columns) * (int64_t)sizeof(float) + 127) / 128 * 128;
+    return (rows * rung_round_up(columns, 4) * (int64_t)sizeof(float) + 127) / 128 * 128;
 }
 
 /* Returns the workspace for the operands that have to be copied to aligned rows. */
@@ -67,7 +57,7 @@ static const char *estimate(const rung_machine *machine, const rung_config *conf
     if (p->lda >= (int64_t)1 << 38 || p->ldb >= (int64_t)1 << 38)
         return "rows 2^40 bytes apart or more: out of reach of a tensor map";
     choice->workspace_bytes = workspace_bytes(p);
-    choice->cost_us = 2.0 * (double)p->m * (double)p->n * (double)p->k / (machine->sms * 256e3 * machine->clock_ghz);
+    choice->cost_us = rung_ladder_cost_us(machine, p);
     return NULL;
 }
 
@@ -80,8 +70,8 @@ static rung_status pack(rung_cuda *cuda, const float **x, int64_t *ld, int64_t r
                            .rows = rows,
                            .columns = columns,
                            .from_ld = *ld,
-                           .to_ld = padded(columns)};
-    int64_t blocks = tiles(rows * columns, 256 * 8);
+                           .to_ld = rung_round_up(columns, 4)};
+    int64_t blocks = rung_ceil_div(rows * columns, 256 * 8);
     rung_grid grid = {.x = (unsigned)(blocks < 65536 ? blocks : 65536), .y = 1, .z = 1, .threads = 256};
     *workspace += packed_bytes(rows, columns);
     *x = args.to;
@@ -127,10 +117,11 @@ static rung_status run_tile(rung_cuda *cuda, const rung_choice *choice, const ru
     rung_tma_args args;
     void *workspace;
     int shared_bytes = stages * ((bm + bn) * BK * (int)sizeof(float) + 2 * (int)sizeof(uint64_t));
-    int64_t down = tiles(p->m, bm), across = tiles(p->n, bn), resident = (int64_t)cuda->machine->sms * blocks;
-    int64_t folds = tiles(down, 65535);
+    int64_t down = rung_ceil_div(p->m, bm), across = rung_ceil_div(p->n, bn),
+            resident = (int64_t)cuda->machine->sms * blocks;
+    int64_t folds = rung_ceil_div(down, 65535);
     rung_grid grid = {.x = (unsigned)across,
-                      .y = (unsigned)tiles(down, folds),
+                      .y = (unsigned)rung_ceil_div(down, folds),
                       .z = (unsigned)folds,
                       .threads = (unsigned)threads,
                       .shared_bytes = (unsigned)shared_bytes};
@@ -161,11 +152,11 @@ static rung_status run_persistent(rung_cuda *cuda, const rung_choice *choice, co
 
 static double predict_us(const rung_machine *machine, const searched_tile *t, const rung_problem *p)
 {
-    int64_t all = tiles(p->m, t->bm) * tiles(p->n, t->bn);
+    int64_t all = rung_ceil_div(p->m, t->bm) * rung_ceil_div(p->n, t->bn);
     int64_t resident = (int64_t)machine->sms * t->blocks, rest = all % resident;
     /* The last round may leave places on the SMs empty: what is there then runs faster. */
-    double rounds = (double)(all / resident) + (double)tiles(rest, machine->sms) / t->blocks;
-    return rounds * (t->tile_ns + t->step_ns * (double)tiles(p->k, BK)) * 1e-3;
+    double rounds = (double)(all / resident) + (double)rung_ceil_div(rest, machine->sms) / t->blocks;
+    return rounds * (t->tile_ns + t->step_ns * (double)rung_ceil_div(p->k, BK)) * 1e-3;
 }
 
 /* RUNG_SEARCH_TILE=64x64 forces a tile: that is how the search times each. */
@@ -199,7 +190,7 @@ static rung_status run_row(rung_cuda *cuda, const rung_choice *choice, const run
     rung_function function;
     rung_tma_args args;
     void *workspace;
-    int64_t all = tiles(p->m, k->bm) * tiles(p->n, k->bn), resident = cuda->machine->sms;
+    int64_t all = rung_ceil_div(p->m, k->bm) * rung_ceil_div(p->n, k->bn), resident = cuda->machine->sms;
     rung_grid grid = {.x = (unsigned)(all < resident ? all : resident),
                       .y = 1,
                       .z = 1,
@@ -245,7 +236,8 @@ static rung_status run_stream_k(rung_cuda *cuda, const rung_choice *choice, cons
     rung_function parts, finish;
     rung_tma_args args;
     void *workspace;
-    int64_t all = tiles(p->m, k->bm) * tiles(p->n, k->bn), most = tiles(all * tiles(p->k, BK), 8);
+    int64_t all = rung_ceil_div(p->m, k->bm) * rung_ceil_div(p->n, k->bn),
+            most = rung_ceil_div(all * rung_ceil_div(p->k, BK), 8);
     int64_t blocks = most < cuda->machine->sms ? most : cuda->machine->sms;
     blocks = blocks > 0 ? blocks : 1;
     rung_grid grid = {.x = (unsigned)blocks,
@@ -277,7 +269,8 @@ static rung_status run_one_kernel(rung_cuda *cuda, const rung_choice *choice, co
     rung_function function;
     rung_tma_args args;
     void *workspace;
-    int64_t all = tiles(p->m, k->bm) * tiles(p->n, k->bn), most = tiles(all * tiles(p->k, k->bk), 8);
+    int64_t all = rung_ceil_div(p->m, k->bm) * rung_ceil_div(p->n, k->bn),
+            most = rung_ceil_div(all * rung_ceil_div(p->k, k->bk), 8);
     int64_t blocks = most < cuda->machine->sms ? most : cuda->machine->sms;
     if (blocks < 1 || (all <= blocks && all * 10 >= blocks * 9))
         blocks = all;

@@ -6,6 +6,7 @@
 #include "cuda/families/accurate/recall.h"
 #include "cuda/driver/chain.h"
 #include "cuda/device/f16x3.h"
+#include "cuda/host/divide.h"
 #include "cuda/host/memory_cost.h"
 
 #include <math.h>
@@ -48,31 +49,16 @@ static const double beta_us = 2.5;
  * is cut; and of any tile where they lie at multiples of 8 bytes and not of 16. */
 static const double odd_end_us = 4.0, odd_cut_us = 3.0, half_odd_end_us = 2.0;
 
-static int64_t round_up(int64_t x, int64_t unit)
-{
-    return (x + unit - 1) / unit * unit;
-}
-
 static int64_t take(int64_t *at, int64_t bytes)
 {
     int64_t here = *at;
-    *at = round_up(here + bytes, ALIGN);
+    *at = rung_round_up(here + bytes, ALIGN);
     return here;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
 }
 
 static int64_t blocks_a_turn(int64_t lines_pad, int64_t k_blocks, int sms)
 {
-    return most(1, least(8, lines_pad / F16X3_COLS * k_blocks / (16 * sms)));
+    return rung_max64(1, rung_min64(8, lines_pad / F16X3_COLS * k_blocks / (16 * sms)));
 }
 
 /* Returns the blocks of a cluster that splits lines across k: as many as give each warp one piece, which it keeps. */
@@ -101,8 +87,9 @@ static int line_bits(int64_t k, int64_t lines, int sms, int in_order)
 /* Lays the workspace out. Of what is zero between launches, that of the kept operand comes first. */
 static accurate_layout lay_out(const rung_kernel *kernel, int64_t m, int64_t n, int64_t k, int kept, int sms)
 {
-    accurate_layout w = {
-        .m_pad = round_up(m, F16X3_BM * CLUSTER), .n_pad = round_up(n, kernel->bn), .k_pad = round_up(k, 2 * F16X3_KB)};
+    accurate_layout w = {.m_pad = rung_round_up(m, F16X3_BM * CLUSTER),
+                         .n_pad = rung_round_up(n, kernel->bn),
+                         .k_pad = rung_round_up(k, 2 * F16X3_KB)};
     int64_t lines[2] = {w.m_pad, w.n_pad}, at = 0;
     w.tiles_m = w.m_pad / (F16X3_BM * CLUSTER);
     w.tiles_n = w.n_pad / kernel->bn;
@@ -120,7 +107,7 @@ static accurate_layout lay_out(const rung_kernel *kernel, int64_t m, int64_t n, 
     w.marks = take(&at, w.blocks + 2);
     w.list = take(&at, w.blocks * 4);
     w.seen = take(&at, F16X3_WITNESSES * (int64_t)sizeof(f16x3_seen));
-    w.partial = take(&at, most((int64_t)sms * F16X3_BM * kernel->bn * 4, rung_marked_blocks_partial_bytes(sms)));
+    w.partial = take(&at, rung_max64((int64_t)sms * F16X3_BM * kernel->bn * 4, rung_marked_blocks_partial_bytes(sms)));
     for (int i = 0; i < 2; i++)
         w.image[i] = take(&at, lines[i] * w.k_pad * 4);
     w.bytes = at;
@@ -150,7 +137,7 @@ static cut choose_cut(const accurate_layout *w, const rung_kernel *kernel, int64
     /* With more parts a chain is shorter and more is to be added: this number makes the sum of both least. */
     double parts =
         rung_longer(1.0, rung_lesser(sqrt((double)chains * chain / part_us), (double)clusters / (double)rest));
-    int64_t sharing = least(clusters, (int64_t)(parts * (double)rest));
+    int64_t sharing = rung_min64(clusters, (int64_t)(parts * (double)rest));
     parts = (double)sharing / (double)rest;
     double us = full_waves + (double)chains / parts * chain + tile_us + cut_us + ceil(parts) * part_us;
     return sharing > rest && us < c.us ? (cut){rest, sharing, us} : c;
@@ -200,7 +187,7 @@ static accurate_plan panel_of(const rung_machine *machine, const rung_kernel *ke
     const int64_t units[2] = {F16X3_BM * CLUSTER, kernel->bn}, sizes[2] = {p->m, p->n};
     const int other = 1 - kept;
     int64_t of[2];
-    of[kept] = least(round_up(parts_of(sizes[kept], parts), units[kept]), sizes[kept]);
+    of[kept] = rung_min64(rung_round_up(parts_of(sizes[kept], parts), units[kept]), sizes[kept]);
     of[other] = units[other];
     accurate_layout w = lay_out(kernel, of[0], of[1], k, kept, machine->sms);
     if (w.bytes > limit)
@@ -211,7 +198,7 @@ static accurate_plan panel_of(const rung_machine *machine, const rung_kernel *ke
     for (;; of[other] -= units[other]) {
         /* The panels are equal. */
         int64_t size = parts_of(sizes[other], parts_of(sizes[other], of[other]));
-        size = least(round_up(size, units[other]), sizes[other]);
+        size = rung_min64(rung_round_up(size, units[other]), sizes[other]);
         int64_t m = kept ? size : of[0], n = kept ? of[1] : size;
         w = lay_out(kernel, m, n, k, kept, machine->sms);
         if (w.bytes <= limit)
@@ -232,7 +219,7 @@ static accurate_plan choose_panel(const rung_machine *machine, const rung_kernel
         return best;
     best.m = 0;
     for (int64_t depths = 1; depths <= MOST_DEPTHS; depths++) {
-        const int64_t k = depths == 1 ? p->k : round_up(parts_of(p->k, depths), 2 * F16X3_KB);
+        const int64_t k = depths == 1 ? p->k : rung_round_up(parts_of(p->k, depths), 2 * F16X3_KB);
         if (depths > 1 && (p->in_order || p->device_scalars || k < SHORT_PANEL))
             break;
         for (int kept = 0; kept < 2; kept++) {
@@ -281,7 +268,7 @@ static int64_t least_safe_of(const rung_kernel *kernel, const rung_problem *p, c
     for (int64_t rounds = 1; (rounds - 1) * clusters < blocks; rounds++) {
         const double safe = (launches_us + split_us + (double)rounds * round_us) / block_us;
         if (safe <= (double)(rounds * clusters))
-            return most((int64_t)ceil(safe), (rounds - 1) * clusters + 1);
+            return rung_max64((int64_t)ceil(safe), (rounds - 1) * clusters + 1);
     }
     return blocks;
 }
@@ -439,7 +426,7 @@ static rung_status look(rung_cuda *cuda, const rung_kernel *kernel, const rung_p
                          .last = at.recalled.last,
                          .told = at.recalled.told,
                          .in_vain = at.recalled.in_vain};
-    s.blocks = (int32_t)round_up(2 * (s.rows + s.columns), split->cluster);
+    s.blocks = (int32_t)rung_round_up(2 * (s.rows + s.columns), split->cluster);
     RUNG_TRY(rung_guard_counts_at(cuda, &s.counts));
     return launch_split(cuda, kernel, "f16x3_look", s.blocks + blocks, &s.split, sizeof s);
 }
@@ -481,16 +468,16 @@ static int64_t blocks_of(int64_t m, int64_t n)
 
 static f16x3_guard guard_of(const rung_problem *p, const accurate_plan *part, const accurate_layout *w, places at)
 {
-    return (f16x3_guard){.a = (const f16x3_group *)(at.zeros + w->group[0]),
-                         .b = (const f16x3_group *)(at.zeros + w->group[1]),
-                         .wild = (const uint32_t *)(at.zeros + w->words) + WILD,
-                         .refused = refused_word(w, at),
-                         .rows = (int32_t)parts_of(p->m, F16X3_BM),
-                         .columns = (int32_t)parts_of(p->n, F16X3_BM),
-                         .k = (int32_t)p->k,
-                         .least_safe =
-                             (int32_t)most(1, part->least_safe * blocks_of(p->m, p->n) / blocks_of(part->m, part->n)),
-                         .min_terms = min_terms};
+    return (f16x3_guard){
+        .a = (const f16x3_group *)(at.zeros + w->group[0]),
+        .b = (const f16x3_group *)(at.zeros + w->group[1]),
+        .wild = (const uint32_t *)(at.zeros + w->words) + WILD,
+        .refused = refused_word(w, at),
+        .rows = (int32_t)parts_of(p->m, F16X3_BM),
+        .columns = (int32_t)parts_of(p->n, F16X3_BM),
+        .k = (int32_t)p->k,
+        .least_safe = (int32_t)rung_max64(1, part->least_safe * blocks_of(p->m, p->n) / blocks_of(part->m, part->n)),
+        .min_terms = min_terms};
 }
 
 static void fill_product(f16x3_args *g, const rung_problem *p, const accurate_plan *part, const accurate_layout *w,
@@ -578,7 +565,7 @@ static rung_status launch_panel(rung_cuda *cuda, const rung_kernel *kernel, cons
     if (kernel->arith != RUNG_TF32)
         RUNG_TRY(rung_guard_counts_at(cuda, &g.counts));
     /* There are no more clusters than have a share of the cut tiles or a whole one. */
-    int64_t busy = least(clusters, most(tiles - c.tiles, c.tiles ? c.clusters : 0));
+    int64_t busy = rung_min64(clusters, rung_max64(tiles - c.tiles, c.tiles ? c.clusters : 0));
     rung_grid grid = {.x = (unsigned)(busy * CLUSTER),
                       .y = 1,
                       .z = 1,
@@ -614,9 +601,9 @@ static rung_problem panel_at(const rung_problem *p, const accurate_plan *part, i
                              int64_t l)
 {
     rung_problem q = *p;
-    q.m = least(part->m, p->m - i);
-    q.n = least(part->n, p->n - j);
-    q.k = least(part->k, p->k - l);
+    q.m = rung_min64(part->m, p->m - i);
+    q.n = rung_min64(part->n, p->n - j);
+    q.k = rung_min64(part->k, p->k - l);
     q.batch = 1;
     if (!p->arrays) {
         q.a += entry * p->stride_a + (p->trans_a ? i + l * p->lda : i * p->lda + l);
