@@ -31,7 +31,7 @@ rule learn "device/[a-z_0-9]+\.h"
 rule "src/ladder/gpu src/ladder/reduce" "(cuda/)?device/[a-z_0-9]+\.(h|inc)|families/[a-z]+/[a-z_0-9]+\.(h|inc)|[a-z_0-9]+\.inc|ladder/(gpu|reduce)/[a-z_0-9]+\.cu"
 rule src/cuda/device "(cuda/)?device/[a-z_0-9]+\.(h|inc)|[a-z_0-9]+\.h"
 rule src/cuda/driver "$public|core/[a-z_]+\.(h|inc)|cuda/(device|driver)/[a-z_0-9]+\.(h|inc)|tile_rows\.h"
-rule "src/cuda/host src/cuda/ladder" "$public|core/[a-z_]+\.h|(cuda/)?device/[a-z_0-9]+\.h|cuda/(driver|host|ladder|families/accurate)/[a-z_0-9]+\.h|cuda/families/(tile\.h|list\.inc)"
+rule "src/cuda/host src/cuda/ladder" "$public|core/[a-z_]+\.h|(cuda/)?device/[a-z_0-9]+\.h|cuda/(driver|host|ladder|families/accurate)/[a-z_0-9]+\.h|cuda/families/(tile\.h|list\.inc)|cuda/ladder/list\.inc"
 rule src/cuda/families "$public|core/[a-z_]+\.h|cuda/(device|driver|host)/[a-z_0-9]+\.h|(cuda/)?families/([a-z]+/)?[a-z_0-9]+\.(h|inc)|device/[a-z_0-9]+\.(h|inc)"
 rule src/lens "$public|lens\.h|(cuda/)?device/[a-z_0-9]+\.h|\.\./\.\./\.\./cuda/device/tma\.h" # the lens stands in for a driver: it sees no host code
 rule tools/sass "[a-z_]+\.h|\.\./\.\./lab/device/lab_ports\.h" # the patterns that it writes are timed by the lab
