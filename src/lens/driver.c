@@ -605,8 +605,8 @@ EXPORT CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
     return no_graphs();
 }
 
-EXPORT CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
-                                          const CUgraphNode **last, size_t *count)
+EXPORT CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id,
+                                          CUgraph *graph, const CUgraphNode **last, size_t *count)
 {
     (void)stream, (void)status, (void)id, (void)graph, (void)last, (void)count;
     return no_graphs();

@@ -817,8 +817,8 @@ static int times_called(const char *name)
     return times;
 }
 
-/* A graph may run whenever it likes: its workspace is its own, and no buffer of the context's before or after. Products of
- * one stream share it. When the graph is gone the next one gets it, cleared anew. */
+/* A graph may run whenever it likes: its workspace is its own, and no buffer of the context's before or after. Products
+ * of one stream share it. When the graph is gone the next one gets it, cleared anew. */
 static void workspace_of_a_graph_is_its_own(void **state)
 {
     (void)state;
@@ -863,9 +863,8 @@ static void workspace_of_a_graph_is_its_own(void **state)
 static void a_graph_without_a_buffer_allocates(void **state)
 {
     (void)state;
-    static const char *const failing[] = {"cuStreamGetCaptureInfo_v2", "cuMemAlloc_v2",
-                                          "cuStreamCreateWithPriority", "cuUserObjectCreate",
-                                          "cuGraphRetainUserObject"};
+    static const char *const failing[] = {"cuStreamGetCaptureInfo_v2", "cuMemAlloc_v2", "cuStreamCreateWithPriority",
+                                          "cuUserObjectCreate", "cuGraphRetainUserObject"};
     rung_context *context;
     assert_ok(open_context(0, &context));
     float *a = device_memory(0, 64 * DEEP * 4), *b = device_memory(0, 64 * DEEP * 4),
@@ -1183,8 +1182,8 @@ static void close_idle_hopper(rung_context *context, float *memory[3])
     empty_log();
 }
 
-/* The streams record, or no more, under a driver that keeps no memory for graphs: so a product's workspace is its own, and
- * of the size that it asks for. */
+/* The streams record, or no more, under a driver that keeps no memory for graphs: so a product's workspace is its own,
+ * and of the size that it asks for. */
 static void record_with_nodes(int recording)
 {
     gpu->capturing = recording;

@@ -98,8 +98,8 @@ rung_status rung_gpu_function(rung_gpu *gpu, const char *stem, const char *symbo
 const char *rung_gpu_unusable(const rung_machine *machine, const rung_kernel *kernel);
 
 /* Lends device memory for the length of the launches that use it, in the order of the context's stream. Its contents
- * are undefined. Every get is followed by a put on the same stream. Under stream capture it is the graph's: allocated by
- * its nodes, or kept for it (graph_memory.h). */
+ * are undefined. Every get is followed by a put on the same stream. Under stream capture it is the graph's: allocated
+ * by its nodes, or kept for it (graph_memory.h). */
 rung_status rung_workspace_get(rung_cuda *cuda, int64_t bytes, void **memory);
 void rung_workspace_put(rung_cuda *cuda, void *memory);
 /* Does the same with RUNG_TICKET_BYTES of counters just before the memory: they are zero when handed out, and the
@@ -140,9 +140,9 @@ rung_status rung_kernel_function(rung_cuda *cuda, const rung_kernel *kernel, run
 /* Fills the argument struct from the problem. */
 void rung_args_fill(rung_args *args, const rung_problem *problem);
 
-/* Returns when the kernel after this choice's starts (rung_args.next_start). Products that are predicted to take less than
- * short_us take a tenth longer where the next one starts after them, longer ones up to a fifth less. In a graph all gain
- * by a start at once (docs/costs.md). */
+/* Returns when the kernel after this choice's starts (rung_args.next_start). Products that are predicted to take less
+ * than short_us take a tenth longer where the next one starts after them, longer ones up to a fifth less. In a graph
+ * all gain by a start at once (docs/costs.md). */
 rung_next_start rung_next_starts(rung_cuda *cuda, const rung_choice *choice, double short_us);
 
 /* A launcher knows the grid, parameters and cost of a family of kernels. Rows name theirs in .launch. */

@@ -11,8 +11,8 @@
 struct rung_cuda;
 
 enum {
-    RUNG_GRAPH_BUFFERS = 8,               /* that a context remembers */
-    RUNG_GRAPH_BUFFER_BYTES = 16 << 20,   /* more becomes nodes of the graph */
+    RUNG_GRAPH_BUFFERS = 8,             /* that a context remembers */
+    RUNG_GRAPH_BUFFER_BYTES = 16 << 20, /* more becomes nodes of the graph */
 };
 
 typedef struct rung_graph_buffer rung_graph_buffer;
@@ -23,7 +23,8 @@ typedef struct rung_idle_buffers {
     rung_graph_buffer *first;
 } rung_idle_buffers;
 
-/* A buffer of the graph that a stream of this context records, or has recorded: the number of the recording says which. */
+/* A buffer of the graph that a stream of this context records, or has recorded: the number of the recording says which.
+ */
 typedef struct rung_graph_lent {
     void *memory; /* NULL: none */
     int64_t bytes;
@@ -38,9 +39,9 @@ typedef struct rung_graph_loans {
     CUstream clearing; /* NULL: none yet */
 } rung_graph_loans;
 
-/* Lends so many bytes, of which the first `zero_bytes` are zero, to what the context's stream records next. Launches must
- * leave these zero. The same buffer goes to all products of a stream in a recording, which run in its order; NULL where
- * there is none, or the driver has no way to keep one. */
+/* Lends so many bytes, of which the first `zero_bytes` are zero, to what the context's stream records next. Launches
+ * must leave these zero. The same buffer goes to all products of a stream in a recording, which run in its order; NULL
+ * where there is none, or the driver has no way to keep one. */
 void *rung_graph_memory_get(struct rung_cuda *cuda, int64_t bytes, int64_t zero_bytes);
 /* Takes it back. Returns 0 for memory that was not lent here. */
 int rung_graph_memory_put(struct rung_cuda *cuda, const void *memory);
