@@ -1,6 +1,7 @@
 /* A stream that records a graph gets one buffer for its products, which take turns as they do outside of graphs. The
  * buffer is the graph's: a user object of the driver gives it back when the graph and all that was made of it are gone
- * and have run to their end. It is cleared whenever a graph gets it, so nothing depends on what was there before. */
+ * and have run to their end. Each replay clears it once, before the first of these products, so nothing depends on what
+ * was there before. */
 #include "cuda/driver/graph_memory.h"
 
 #include "cuda/driver/device.h"
@@ -67,18 +68,6 @@ static rung_graph_buffer *make(const rung_driver *d, rung_idle_buffers *home, in
     return buffer;
 }
 
-/* Clears on a stream of its own: what the context's stream does now is recorded. It is made once: after a dozen streams
- * that come and go, a kernel in any graph of the process starts 0.35 us later. */
-static CUresult clear(rung_cuda *cuda, CUdeviceptr at, int64_t bytes)
-{
-    const rung_driver *d = cuda->driver;
-    CUstream *stream = &cuda->graph_loans.clearing;
-    CUresult result = *stream ? CUDA_SUCCESS : d->stream_create(stream, CU_STREAM_NON_BLOCKING, 0);
-    if (result == CUDA_SUCCESS)
-        result = d->set_32(at, 0, (size_t)bytes / 4, *stream);
-    return result == CUDA_SUCCESS ? d->stream_synchronize(*stream) : result;
-}
-
 /* Makes the buffer the graph's. */
 static CUresult hand_over(const rung_driver *d, CUgraph graph, rung_graph_buffer *buffer)
 {
@@ -103,8 +92,8 @@ static CUresult allow_one_at_a_time(const rung_cuda *cuda)
     return result == CUDA_SUCCESS ? cuda->driver->memory_free_async(at, cuda->config.stream) : result;
 }
 
-/* Returns a buffer of the graph's, cleared as far as it has to be. */
-static rung_graph_buffer *buffer_for(rung_cuda *cuda, CUgraph graph, int64_t bytes, int64_t zero_bytes)
+/* Returns a buffer of the graph's, which the graph clears as far as it has to be, in front of the product that asks. */
+static rung_graph_buffer *buffer_for(const rung_cuda *cuda, CUgraph graph, int64_t bytes, int64_t zero_bytes)
 {
     const rung_driver *d = cuda->driver;
     rung_idle_buffers *home = rung_gpu_idle_buffers(cuda->gpu);
@@ -113,11 +102,13 @@ static rung_graph_buffer *buffer_for(rung_cuda *cuda, CUgraph graph, int64_t byt
         buffer = make(d, home, bytes);
     if (!buffer)
         return NULL;
-    if (clear(cuda, buffer->at, zero_bytes) != CUDA_SUCCESS || allow_one_at_a_time(cuda) != CUDA_SUCCESS) {
+    if (allow_one_at_a_time(cuda) != CUDA_SUCCESS) {
         give_back(buffer);
         return NULL;
     }
-    return hand_over(d, graph, buffer) == CUDA_SUCCESS ? buffer : NULL;
+    if (hand_over(d, graph, buffer) != CUDA_SUCCESS)
+        return NULL;
+    return d->set_32(buffer->at, 0, (size_t)zero_bytes / 4, cuda->config.stream) == CUDA_SUCCESS ? buffer : NULL;
 }
 
 /* Returns what this recording's stream was lent, whatever its size; else a place for a new loan, NULL where all are in
@@ -182,9 +173,6 @@ int rung_graph_memory_put(rung_cuda *cuda, const void *memory)
 
 void rung_graph_memory_close(rung_cuda *cuda)
 {
-    if (cuda->graph_loans.clearing)
-        cuda->driver->stream_destroy(cuda->graph_loans.clearing);
-    cuda->graph_loans.clearing = NULL;
     rung_idle_buffers *home = rung_gpu_idle_buffers(cuda->gpu);
     pthread_mutex_lock(&home->lock);
     rung_graph_buffer *idle = home->first;

@@ -1,5 +1,5 @@
 /* Memory that belongs to a captured graph: launches find in it what the ones before them left, counters that are zero.
- * What a graph allocates by its own nodes is new at every replay, and one more node would have to clear it. */
+ * What a graph allocates by its own nodes is new for each product, and one more node would have to clear it. */
 #ifndef RUNG_CUDA_GRAPH_MEMORY_H
 #define RUNG_CUDA_GRAPH_MEMORY_H
 
@@ -35,8 +35,7 @@ typedef struct rung_graph_lent {
 
 typedef struct rung_graph_loans {
     rung_graph_lent lent[RUNG_GRAPH_BUFFERS];
-    int next;          /* the one that is forgotten next */
-    CUstream clearing; /* NULL: none yet */
+    int next; /* the one that is forgotten next */
 } rung_graph_loans;
 
 /* Lends so many bytes, of which the first `zero_bytes` are zero, to what the context's stream records next. Launches

@@ -34,10 +34,10 @@ RUNG_TILE_COSTS(vector, "bytes_per_us block_us round_us step_us")
 /* Where k is innermost: a launch with its first and last block, the meeting of parts, and each sixteen of them, in
  * microseconds. All constants are fitted to timings on an H200, replayed from graphs, as launches hide the time of
  * short products (results/times-graph-h200.jsonl). */
-static const double dot_launch_us = 0.57, dot_meet_us = 1.04, dot_sixteen_us = 0.244, gather_launch_us = 1.23;
+static const double dot_launch_us = 0.25, dot_meet_us = 1.11, dot_sixteen_us = 0.254, gather_launch_us = 1.23;
 /* The same where rows are innermost; parts are added sixteen at a time. Where a multiprocessor has more than two blocks
  * memory reads in so many places that its time counts `crowded` times. */
-static const double axpy_launch_us = 1.575, axpy_meet_us = 0.90, axpy_sixteen_us = 0.533, crowded = 1.08;
+static const double axpy_launch_us = 1.26, axpy_meet_us = 0.84, axpy_sixteen_us = 0.50, crowded = 1.08;
 /* The second level of cache gives so many bytes a microsecond. */
 static const double l2_rate = 5.5e6;
 
