@@ -14,7 +14,7 @@ enum { MAX_TRIED = 16, MAX_TIMED = 128 };
 typedef struct tune_options {
     const char *device, *shapes, *times;
     char command[1024];
-    int math, format, dry;
+    int math, format, dry, graph;
     int64_t candidates, budget_ms;
 } tune_options;
 
@@ -166,7 +166,8 @@ static int run(const tune_options *o, int device, const lab_shapes *shapes)
     rung_status status = lab_place_open(&place, device, 0);
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, "tune");
-    lab_bench_options how = {.math = (rung_math)o->math, .alpha = 1.0f, .budget_s = (double)o->budget_ms * 1e-3};
+    lab_bench_options how = {
+        .math = (rung_math)o->math, .alpha = 1.0f, .budget_s = (double)o->budget_ms * 1e-3, .graph = o->graph};
     status = lab_bench_open(&bench, &place, &how, o->times ? "cublas" : "", missing, sizeof missing);
     int code = status != RUNG_SUCCESS ? cli_fail_status(status, "tune")
                : o->times             ? record_all(o, &bench, shapes)
@@ -189,6 +190,7 @@ int cmd_tune(int argc, char **argv)
         {"candidates", CLI_INTEGER, &o.candidates, NULL,
          "how many of the ranking are timed (default 8, at most 16; with --times 128)"},
         {"budget-ms", CLI_INTEGER, &o.budget_ms, NULL, "time for a kernel on a shape (default 100)"},
+        {"graph", CLI_FLAG, &o.graph, NULL, "replay captured graphs, so that launches cost the host nothing"},
         {"dry-run", CLI_FLAG, &o.dry, NULL, "measure, keep nothing"},
         {"times", CLI_TEXT, &o.times, NULL, "append every candidate's time to this file (results/...), keep nothing"},
         CLI_FORMAT(o.format),

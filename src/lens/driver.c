@@ -605,6 +605,31 @@ EXPORT CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
     return no_graphs();
 }
 
+EXPORT CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id,
+                                          CUgraph *graph, const CUgraphNode **last, size_t *count)
+{
+    (void)stream, (void)status, (void)id, (void)graph, (void)last, (void)count;
+    return no_graphs();
+}
+
+EXPORT CUresult cuUserObjectCreate(CUuserObject *object, void *data, CUhostFn destroy, unsigned count, unsigned flags)
+{
+    (void)object, (void)data, (void)destroy, (void)count, (void)flags;
+    return no_graphs();
+}
+
+EXPORT CUresult cuUserObjectRelease(CUuserObject object, unsigned count)
+{
+    (void)object, (void)count;
+    return no_graphs();
+}
+
+EXPORT CUresult cuGraphRetainUserObject(CUgraph graph, CUuserObject object, unsigned count, unsigned flags)
+{
+    (void)graph, (void)object, (void)count, (void)flags;
+    return no_graphs();
+}
+
 EXPORT CUresult cuGraphCreate(CUgraph *graph, unsigned flags)
 {
     (void)graph, (void)flags;

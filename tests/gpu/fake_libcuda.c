@@ -86,6 +86,36 @@ static void unsafe(void)
     state.faults += state.recording && capture_mode != CU_STREAM_CAPTURE_MODE_RELAXED;
 }
 
+/* What a graph that is being recorded keeps. */
+typedef struct user_object {
+    CUhostFn destroy;
+    void *data;
+    unsigned count;
+    struct user_object *next;
+} user_object;
+
+static user_object *kept_by_graph;
+
+static void let_go(user_object *object, unsigned count)
+{
+    object->count -= count;
+    if (object->count > 0)
+        return;
+    object->destroy(object->data);
+    free(object);
+    state.user_objects--;
+}
+
+/* A graph is gone as soon as nobody records it. */
+static void forget_graph(void)
+{
+    while (kept_by_graph) {
+        user_object *object = kept_by_graph;
+        kept_by_graph = object->next;
+        let_go(object, 1);
+    }
+}
+
 /* Counts and logs a call. Returns what it must fail with; 0: it goes on. The library loads kernels beside its calls. No
  * mutex: under the thread sanitizer it would put the library's own accesses in an order. */
 static CUresult enter(const char *name)
@@ -95,6 +125,8 @@ static CUresult enter(const char *name)
     while (__atomic_test_and_set(&busy, __ATOMIC_ACQUIRE))
         sched_yield();
     state.calls++;
+    if (!state.capturing)
+        forget_graph();
     if (gettid() != getpid() && pthread_sigmask(SIG_SETMASK, NULL, &blocked) == 0)
         state.open_to_signals += !sigismember(&blocked, SIGTERM) || !sigismember(&blocked, SIGUSR1);
     size_t length = strlen(state.log);
@@ -1082,6 +1114,46 @@ CALL(cuStreamIsCapturing, CUstream handle, CUstreamCaptureStatus *status)
     (void)handle;
     ENTER();
     *status = state.capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+    return CUDA_SUCCESS;
+}
+
+CALL(cuStreamGetCaptureInfo_v2, CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+     const CUgraphNode **last, size_t *count)
+{
+    (void)handle, (void)last, (void)count;
+    ENTER();
+    *status = state.capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+    *id = (cuuint64_t)state.capturing;
+    *graph = (CUgraph)&kept_by_graph;
+    return CUDA_SUCCESS;
+}
+
+CALL(cuUserObjectCreate, CUuserObject *object, void *data, CUhostFn destroy, unsigned count, unsigned flags)
+{
+    ENTER();
+    user_object *made = calloc(1, sizeof *made);
+    if (!made || flags != CU_USER_OBJECT_NO_DESTRUCTOR_SYNC)
+        return CUDA_ERROR_INVALID_VALUE;
+    *made = (user_object){destroy, data, count, NULL};
+    *object = (CUuserObject)made;
+    state.user_objects++;
+    return CUDA_SUCCESS;
+}
+
+CALL(cuUserObjectRelease, CUuserObject object, unsigned count)
+{
+    ENTER();
+    let_go((user_object *)object, count);
+    return CUDA_SUCCESS;
+}
+
+CALL(cuGraphRetainUserObject, CUgraph graph, CUuserObject object, unsigned count, unsigned flags)
+{
+    ENTER();
+    if (graph != (CUgraph)&kept_by_graph || count != 1 || flags != CU_GRAPH_USER_OBJECT_MOVE)
+        return CUDA_ERROR_INVALID_VALUE;
+    ((user_object *)object)->next = kept_by_graph;
+    kept_by_graph = (user_object *)object;
     return CUDA_SUCCESS;
 }
 

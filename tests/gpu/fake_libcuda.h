@@ -11,7 +11,7 @@ typedef struct fake {
     int devices, arch, init_result;
     int64_t memory_left;        /* bytes a device still gives; beyond it: out of memory */
     uint64_t release_threshold; /* of the pool that was set last */
-    int capturing;              /* every stream says it is being captured */
+    int capturing;              /* every stream says it is being captured, by the recording of this number */
     int recording;              /* some other thread records a graph: calls that would end that are faults */
     int idle;                   /* kernels do nothing */
     int in_order;               /* blocks of memory follow each other from the same address on, in each run */
@@ -21,7 +21,7 @@ typedef struct fake {
     const char *fail_name;
     int fail_result;
     /* This much is open. */
-    int memory, pinned, pools, streams, events, libraries, graphs, pushed, primaries;
+    int memory, pinned, pools, streams, events, libraries, graphs, pushed, primaries, user_objects;
     int hold;                /* threads other than the first wait before they load a kernel file */
     int open_to_signals;     /* calls by threads other than the first that take the program's signals */
     int relaxed;             /* threads in another capture mode than the one they start with */

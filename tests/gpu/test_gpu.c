@@ -787,35 +787,6 @@ static void recordings_of_other_threads_go_on(void **state)
     free_device(c);
 }
 
-/* A graph may run whenever it likes: its workspace is its own, and no buffer of the context's before or after. */
-static void workspace_of_a_graph_is_its_own(void **state)
-{
-    (void)state;
-    rung_context *context;
-    assert_ok(open_context(0, &context));
-    float *a = device_memory(0, 64 * DEEP * 4), *b = device_memory(0, 64 * DEEP * 4),
-          *c = device_memory(0, 64 * 64 * 4);
-    for (int time = 0; time < 2; time++) {
-        const int held = gpu->memory;
-        gpu->capturing = 1;
-        empty_log();
-        assert_true(run_deep(context, a, b, c, 64) > 0);
-        gpu->capturing = 0;
-        assert_non_null(strstr(gpu->log, "cuMemAllocAsync"));
-        assert_non_null(strstr(gpu->log, "cuMemFreeAsync"));
-        assert_nothing_waited();
-        assert_ok(rung_context_synchronize(context));
-        assert_int_equal(gpu->memory, held);
-        assert_true(run_deep(context, a, b, c, 64) > 0); /* now the context keeps a buffer */
-        assert_ok(rung_context_synchronize(context));
-    }
-    free_device(a);
-    free_device(b);
-    free_device(c);
-    rung_context_destroy(context);
-    assert_int_equal(gpu->faults + gpu->memory, 0);
-}
-
 /* While a stream is captured nothing may wait and nothing may be allocated but in stream order. */
 static void capture_is_not_disturbed(void **state)
 {
@@ -844,6 +815,83 @@ static int times_called(const char *name)
     for (const char *at = gpu->log; (at = strstr(at, name)); at++)
         times++;
     return times;
+}
+
+/* A graph may run whenever it likes: its workspace is its own, and no buffer of the context's before or after. Products
+ * of one stream share it. When the graph is gone the next one gets it, cleared anew. */
+static void workspace_of_a_graph_is_its_own(void **state)
+{
+    (void)state;
+    rung_context *context;
+    assert_ok(open_context(0, &context));
+    float *a = device_memory(0, WIDEST * DEEP * 4), *b = device_memory(0, WIDEST * DEEP * 4),
+          *c = device_memory(0, WIDEST * WIDEST * 4);
+    void *other = stream_of(0);
+    for (int time = 0; time < 2; time++) {
+        gpu->capturing = 1 + time;
+        gpu->recording = 1;
+        empty_log();
+        for (int turn = 0; turn < 3; turn++)
+            assert_true(run_deep(context, a, b, c, 64) > 0);
+        assert_int_equal(times_called("cuMemsetD32Async "), 1);
+        assert_int_equal(times_called("cuMemAllocAsync "), 1); /* one executable graph at a time */
+        assert_int_equal(gpu->user_objects, 1);
+        assert_ok(rung_context_set_stream(context, other));
+        assert_true(run_deep(context, a, b, c, 64) > 0); /* it may run beside those of the first stream */
+        assert_ok(rung_context_set_stream(context, NULL));
+        assert_int_equal(gpu->user_objects, 2);
+        assert_true(run_deep(context, a, b, c, WIDEST) > 0); /* of more parts than the buffer has room for */
+        assert_int_equal(gpu->user_objects, 3);
+        assert_int_equal(times_called("cuMemsetD32Async "), 3);
+        assert_int_equal(times_called("cuMemAlloc_v2 "), time == 0 ? 3 : 0);
+        gpu->capturing = gpu->recording = 0;
+        assert_ok(rung_context_synchronize(context));
+        assert_int_equal(gpu->user_objects, 0);
+        empty_log();
+        assert_true(run_deep(context, a, b, c, 64) > 0); /* now the context keeps a buffer */
+        assert_int_equal(times_called("cuMemAllocFromPoolAsync "), time == 0);
+        assert_ok(rung_context_synchronize(context));
+    }
+    free_device(a);
+    free_device(b);
+    free_device(c);
+    rung_context_destroy(context);
+    assert_int_equal(gpu->faults + gpu->memory, 0);
+}
+
+/* Where the driver keeps no memory for a graph, the graph's nodes allocate and clear it. */
+static void a_graph_without_a_buffer_allocates(void **state)
+{
+    (void)state;
+    static const char *const failing[] = {"cuStreamGetCaptureInfo_v2", "cuMemAlloc_v2", "cuUserObjectCreate",
+                                          "cuGraphRetainUserObject"};
+    rung_context *context;
+    assert_ok(open_context(0, &context));
+    float *a = device_memory(0, 64 * DEEP * 4), *b = device_memory(0, 64 * DEEP * 4),
+          *c = device_memory(0, 64 * 64 * 4);
+    const int held = gpu->memory;
+    for (size_t i = 0; i < sizeof failing / sizeof *failing; i++) {
+        empty_log();
+        gpu->capturing = 1;
+        gpu->fail_name = failing[i];
+        gpu->fail_result = 2;
+        gpu->most_pooled = 0;
+        const int64_t bytes = run_deep(context, a, b, c, 64);
+        assert_true(bytes > 0 && gpu->most_pooled >= bytes);
+        gpu->capturing = 0;
+        gpu->fail_name = NULL;
+        assert_ok(rung_context_synchronize(context));
+        assert_int_equal(gpu->user_objects, 0);
+        rung_context *opened;
+        assert_ok(open_context(0, &opened));
+        rung_context_destroy(opened); /* which frees what is idle */
+        assert_int_equal(gpu->memory, held);
+    }
+    free_device(a);
+    free_device(b);
+    free_device(c);
+    rung_context_destroy(context);
+    assert_int_equal(gpu->faults + gpu->memory, 0);
 }
 
 static void run_accurate(rung_context *context, rung_plan *plan, rung_gemm *g, float *memory, int which_c,
@@ -1134,8 +1182,16 @@ static void close_idle_hopper(rung_context *context, float *memory[3])
     empty_log();
 }
 
-/* Runs a plan with a limit, recorded, so that its workspace is its own and of the size that it asks for. Returns what
- * it took; -1: the kernel refuses. */
+/* The streams record, or no more, under a driver that keeps no memory for graphs: so a product's workspace is its own,
+ * and of the size that it asks for. */
+static void record_with_nodes(int recording)
+{
+    gpu->capturing = recording;
+    gpu->fail_name = recording ? "cuStreamGetCaptureInfo_v2" : NULL;
+    gpu->fail_result = 801;
+}
+
+/* Runs a plan with a limit, recorded. Returns what it took; -1: the kernel refuses. */
 static int64_t taken_within(rung_context *context, const char *kernel, const rung_gemm *g, int64_t limit)
 {
     rung_plan *plan;
@@ -1143,9 +1199,9 @@ static int64_t taken_within(rung_context *context, const char *kernel, const run
     if (rung_plan_create_kernel(&plan, context, g, kernel) != RUNG_SUCCESS)
         return -1;
     gpu->most_pooled = 0;
-    gpu->capturing = 1;
+    record_with_nodes(1);
     assert_ok(rung_plan_run(plan, g));
-    gpu->capturing = 0;
+    record_with_nodes(0);
     assert_ok(rung_context_synchronize(context)); /* gives the workspace back */
     assert_int_equal(gpu->most_pooled > 0, rung_plan_workspace_bytes(plan) > 0);
     rung_plan_destroy(plan);
@@ -1193,9 +1249,9 @@ static void a_plan_keeps_to_a_later_limit(void **state)
     for (int i = 0; i < 4; i++) {
         assert_ok(rung_context_set_workspace_limit(context, limits[i]));
         gpu->most_pooled = 0;
-        gpu->capturing = 1;
+        record_with_nodes(1);
         assert_ok(rung_plan_run(plan, &g));
-        gpu->capturing = 0;
+        record_with_nodes(0);
         assert_ok(rung_context_synchronize(context));
         assert_true(i == 0 ? gpu->most_pooled >= bytes : gpu->most_pooled <= (limits[i] > 0 ? limits[i] : 0));
     }
@@ -1253,9 +1309,9 @@ static int64_t launches_of(rung_context *context, const rung_gemm *g, const char
         assert_ok(rung_plan_create(&plan, context, g));
     gpu->launched[0] = 0;
     gpu->most_pooled = 0;
-    gpu->capturing = 1;
+    record_with_nodes(1);
     assert_ok(rung_plan_run(plan, g));
-    gpu->capturing = 0;
+    record_with_nodes(0);
     assert_ok(rung_context_synchronize(context));
     rung_plan_destroy(plan);
     snprintf(lines, bytes, "%s", gpu->launched);
@@ -2064,6 +2120,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(recordings_of_other_threads_go_on),
         cmocka_unit_test(capture_is_not_disturbed),
         cmocka_unit_test(workspace_of_a_graph_is_its_own),
+        cmocka_unit_test(a_graph_without_a_buffer_allocates),
         cmocka_unit_test(modes_choose_their_arithmetic),
         cmocka_unit_test(tuned_shapes_are_kept_and_found),
         cmocka_unit_test(launches_in_a_row_are_one_graph),

@@ -13,6 +13,7 @@ extern "C" {
 #endif
 
 #define CUDAAPI
+#define CUDA_CB
 
 typedef uint32_t cuuint32_t;
 typedef uint64_t cuuint64_t;
@@ -30,6 +31,7 @@ typedef struct CUmemPoolHandle_st *CUmemoryPool;
 typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphNode_st *CUgraphNode;
 typedef struct CUgraphExec_st *CUgraphExec;
+typedef struct CUuserObject_st *CUuserObject;
 
 #define CU_STREAM_LEGACY ((CUstream)0x1)
 #define CU_STREAM_PER_THREAD ((CUstream)0x2)
@@ -103,6 +105,10 @@ typedef enum CUstreamCaptureMode_enum {
     CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1,
     CU_STREAM_CAPTURE_MODE_RELAXED = 2
 } CUstreamCaptureMode;
+
+typedef void(CUDA_CB *CUhostFn)(void *);
+typedef enum CUuserObject_flags_enum { CU_USER_OBJECT_NO_DESTRUCTOR_SYNC = 1 } CUuserObject_flags;
+typedef enum CUuserObjectRetain_flags_enum { CU_GRAPH_USER_OBJECT_MOVE = 1 } CUuserObjectRetain_flags;
 
 /* Launches. */
 
@@ -295,6 +301,11 @@ CUresult CUDAAPI cuStreamIsCapturing(CUstream, CUstreamCaptureStatus *);
 CUresult CUDAAPI cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *);
 CUresult CUDAAPI cuStreamBeginCapture_v2(CUstream, CUstreamCaptureMode);
 CUresult CUDAAPI cuStreamEndCapture(CUstream, CUgraph *);
+CUresult CUDAAPI cuStreamGetCaptureInfo_v2(CUstream, CUstreamCaptureStatus *, cuuint64_t *, CUgraph *,
+                                           const CUgraphNode **, size_t *);
+CUresult CUDAAPI cuUserObjectCreate(CUuserObject *, void *, CUhostFn, unsigned, unsigned);
+CUresult CUDAAPI cuUserObjectRelease(CUuserObject, unsigned);
+CUresult CUDAAPI cuGraphRetainUserObject(CUgraph, CUuserObject, unsigned, unsigned);
 CUresult CUDAAPI cuGraphCreate(CUgraph *, unsigned);
 CUresult CUDAAPI cuGraphAddKernelNode_v2(CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
                                          const CUDA_KERNEL_NODE_PARAMS *);

@@ -8,6 +8,10 @@
 
 enum { RUNG_TICKET_BYTES = 65536 }; /* of counters, before a workspace that was asked for with tickets */
 
+/* When the next kernel's blocks may come, if there is room: once each block of this one begins its end, when all blocks
+ * have ended, or as soon as all of them run and wait for their first operands. */
+typedef enum rung_next_start { RUNG_NEXT_BEFORE_END, RUNG_NEXT_AFTER_END, RUNG_NEXT_AT_ONCE } rung_next_start;
+
 typedef struct rung_args {
     const float *a, *b;
     float *c;
@@ -27,7 +31,7 @@ typedef struct rung_args {
     int32_t activation; /* rung_activation: 0 identity, 1 relu, 2 gelu */
     void *workspace;    /* partial sums, tickets, split operands: the launcher's layout */
     int32_t split_k;    /* parts along k; 1: none */
-    int32_t next_waits; /* the next kernel's blocks come when all of this one's have ended, and not before */
+    int32_t next_start; /* rung_next_start, for kernels that know several */
     /* One byte a tile, row by row, for kernels that can leave tiles out: they compute only marked ones. NULL: all. */
     uint8_t *marks;
     void *zero;         /* with marks: what the kernel sets to zero for the next product, */
@@ -53,14 +57,21 @@ RUNG_DEVICE void rung_after_earlier_kernels(void)
 
 /* Once every block has called this or ended, the next kernel's blocks may take the room that is left. Kernels whose
  * blocks have a multiprocessor for themselves call it at once, and copies of operands do; medium tiles call it before a
- * block's last tile ends. Of kernels whose many blocks share a multiprocessor only short ones call it, at their end:
- * the next blocks then start sooner, but go where room is. After a kernel that does not call it they find an empty chip
- * and spread evenly. */
+ * block's last tile ends. Of kernels whose many blocks share a multiprocessor short ones call it at their end, and
+ * those in a captured graph at once: the next blocks then start sooner, but go where room is. After a kernel that does
+ * not call it they find an empty chip and spread evenly. */
 RUNG_DEVICE void rung_next_kernel_may_start(void)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && !defined(RUNG_LENS)
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
+}
+
+/* Kernels that know several moments for the next one's start call this at each, with its name. */
+RUNG_DEVICE void rung_next_kernel_may_start_now(const rung_args *g, rung_next_start moment)
+{
+    if (g->next_start == (int32_t)moment)
+        rung_next_kernel_may_start();
 }
 
 /* Returns this block's place down C, in tiles. Launchers fold what is over the limit of grid y into z. */

@@ -5,6 +5,7 @@
 #include "core/backend.h"
 #include "cuda/device/args.h"
 #include "cuda/driver/driver.h"
+#include "cuda/driver/graph_memory.h"
 
 #include <pthread.h>
 
@@ -73,6 +74,7 @@ typedef struct rung_cuda {
     void *known_stream; /* the last stream that was found to be this GPU's */
     rung_known_function known_functions[RUNG_KNOWN_FUNCTIONS];
     rung_kept kept, zeros;
+    rung_graph_loans graph_loans;
     void *guard_counts;        /* device counters of accurate mode's guard; made by its first product */
     rung_recall_table *recall; /* what accurate mode's guard said before; made by its first product */
     int recall_failed;         /* there was no memory for it: it is not asked for again */
@@ -85,6 +87,7 @@ rung_status rung_gpu_get(int index, rung_gpu **gpu);
 const rung_machine *rung_gpu_machine(const rung_gpu *gpu);
 CUcontext rung_gpu_context(const rung_gpu *gpu);
 CUmemoryPool rung_gpu_pool(const rung_gpu *gpu);
+rung_idle_buffers *rung_gpu_idle_buffers(rung_gpu *gpu);
 
 /* Loads a kernel file's image, which the caller then owns. */
 rung_status rung_gpu_library(rung_gpu *gpu, const char *stem, CUlibrary *library);
@@ -95,8 +98,8 @@ rung_status rung_gpu_function(rung_gpu *gpu, const char *stem, const char *symbo
 const char *rung_gpu_unusable(const rung_machine *machine, const rung_kernel *kernel);
 
 /* Lends device memory for the length of the launches that use it, in the order of the context's stream. Its contents
- * are undefined. Every get is followed by a put on the same stream. Under stream capture it becomes part of the graph.
- */
+ * are undefined. Every get is followed by a put on the same stream. Under stream capture it is the graph's: allocated
+ * by its nodes, or kept for it (graph_memory.h). */
 rung_status rung_workspace_get(rung_cuda *cuda, int64_t bytes, void **memory);
 void rung_workspace_put(rung_cuda *cuda, void *memory);
 /* Does the same with RUNG_TICKET_BYTES of counters just before the memory: they are zero when handed out, and the
@@ -137,8 +140,10 @@ rung_status rung_kernel_function(rung_cuda *cuda, const rung_kernel *kernel, run
 /* Fills the argument struct from the problem. */
 void rung_args_fill(rung_args *args, const rung_problem *problem);
 
-/* Returns whether the kernel after this choice's waits until all blocks of that have ended (rung_args.next_waits). */
-int rung_next_waits(const rung_choice *choice);
+/* Returns when the kernel after this choice's starts (rung_args.next_start). Products that are predicted to take less
+ * than short_us take a tenth longer where the next one starts after them, longer ones up to a fifth less. In a graph
+ * all gain by a start at once (docs/costs.md). */
+rung_next_start rung_next_starts(rung_cuda *cuda, const rung_choice *choice, double short_us);
 
 /* A launcher knows the grid, parameters and cost of a family of kernels. Rows name theirs in .launch. */
 typedef struct rung_launcher {

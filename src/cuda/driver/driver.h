@@ -67,6 +67,11 @@
     X(capture_mode, "cuThreadExchangeStreamCaptureMode", (CUstreamCaptureMode *))                                      \
     X(capture_begin, "cuStreamBeginCapture_v2", (CUstream, CUstreamCaptureMode))                                       \
     X(capture_end, "cuStreamEndCapture", (CUstream, CUgraph *))                                                        \
+    X(capture_info, "cuStreamGetCaptureInfo_v2",                                                                       \
+      (CUstream, CUstreamCaptureStatus *, cuuint64_t *, CUgraph *, const CUgraphNode **, size_t *))                    \
+    X(user_object_create, "cuUserObjectCreate", (CUuserObject *, void *, CUhostFn, unsigned, unsigned))                \
+    X(user_object_release, "cuUserObjectRelease", (CUuserObject, unsigned))                                            \
+    X(graph_retain, "cuGraphRetainUserObject", (CUgraph, CUuserObject, unsigned, unsigned))                            \
     X(graph_create, "cuGraphCreate", (CUgraph *, unsigned))                                                            \
     X(graph_add_kernel, "cuGraphAddKernelNode_v2",                                                                     \
       (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const CUDA_KERNEL_NODE_PARAMS *))                          \

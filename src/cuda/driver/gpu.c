@@ -33,6 +33,7 @@ struct rung_gpu {
     CUdevice device;
     CUcontext context;
     CUmemoryPool pool;
+    rung_idle_buffers idle_buffers;
     rung_machine machine;
     pthread_mutex_t lock, loading; /* `lock` guards `symbols`; `loading` is held while a kernel is loaded, which takes
                                       `lock` only to look and to enter */
@@ -100,6 +101,7 @@ static rung_status open_gpu(const rung_driver *driver, int index, rung_gpu **out
     gpu->driver = driver;
     pthread_mutex_init(&gpu->lock, NULL);
     pthread_mutex_init(&gpu->loading, NULL);
+    pthread_mutex_init(&gpu->idle_buffers.lock, NULL);
     rung_status status;
     CU_TRY_OUT(driver, device_get(&gpu->device, index));
     RUNG_TRY_OUT(describe(gpu));
@@ -116,6 +118,7 @@ out:
         driver->primary_release(gpu->device);
     pthread_mutex_destroy(&gpu->lock);
     pthread_mutex_destroy(&gpu->loading);
+    pthread_mutex_destroy(&gpu->idle_buffers.lock);
     free(gpu);
     return status;
 }
@@ -156,6 +159,11 @@ CUcontext rung_gpu_context(const rung_gpu *gpu)
 CUmemoryPool rung_gpu_pool(const rung_gpu *gpu)
 {
     return gpu->pool;
+}
+
+rung_idle_buffers *rung_gpu_idle_buffers(rung_gpu *gpu)
+{
+    return &gpu->idle_buffers;
 }
 
 const char *rung_gpu_unusable(const rung_machine *machine, const rung_kernel *kernel)

@@ -34,12 +34,13 @@ void rung_args_fill(rung_args *args, const rung_problem *p)
     args->split_k = 1;
 }
 
-int rung_next_waits(const rung_choice *choice)
+rung_next_start rung_next_starts(rung_cuda *cuda, const rung_choice *choice, double short_us)
 {
-    /* Shorter products take a tenth longer where the next one starts after them, longer ones up to a fifth less
-     * (docs/costs.md). */
-    const double short_us = 3.6;
-    return choice->cost_us >= short_us;
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    if (cuda->driver->stream_capturing(cuda->config.stream, &capture) == CUDA_SUCCESS &&
+        capture != CU_STREAM_CAPTURE_STATUS_NONE)
+        return RUNG_NEXT_AT_ONCE;
+    return choice->cost_us >= short_us ? RUNG_NEXT_AFTER_END : RUNG_NEXT_BEFORE_END;
 }
 
 static char *append(char *to, const char *text)

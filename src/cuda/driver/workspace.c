@@ -1,7 +1,7 @@
 /* Workspace: buffers up to 156 MiB stay with the context, one a stream; larger ones come from the GPU's pool each time.
  * Kept buffers have counters before them, zero between launches; a MiB of zeros is kept likewise for who asks for it.
  * Nothing here waits for the GPU but the close: a buffer that is outgrown is freed in its stream's order, and one that
- * another stream takes over is waited for by that stream. */
+ * another stream takes over is waited for by that stream. A stream that records a graph finds memory of the graph's. */
 #include "cuda/driver/device.h"
 
 #include <string.h>
@@ -141,6 +141,12 @@ typedef rung_status allocator(rung_cuda *cuda, int64_t bytes, int capturing, voi
 
 static rung_status get(rung_cuda *cuda, const stream_now *now, int64_t bytes, allocator *other, void **memory)
 {
+    if (now->capturing && other == allocate_with_tickets) {
+        char *start = rung_graph_memory_get(cuda, bytes + RUNG_TICKET_BYTES, RUNG_TICKET_BYTES);
+        *memory = start ? start + RUNG_TICKET_BYTES : NULL;
+        if (start)
+            return RUNG_SUCCESS;
+    }
     if (now->capturing)
         return other(cuda, bytes, 1, memory);
     rung_kept_buffer *buffer = buffer_for(&cuda->kept, now->id);
@@ -177,7 +183,8 @@ static void put(rung_cuda *cuda, void *memory, int64_t before_bytes)
             note_use(cuda, &cuda->kept, &cuda->kept.buffers[i]);
             return;
         }
-    free_in_order(cuda, memory, before_bytes);
+    if (!rung_graph_memory_put(cuda, (char *)memory - before_bytes))
+        free_in_order(cuda, memory, before_bytes);
 }
 
 rung_status rung_workspace_get(rung_cuda *cuda, int64_t bytes, void **memory)
@@ -273,4 +280,5 @@ void rung_workspace_close(rung_cuda *cuda)
         give_up(cuda, &cuda->kept.buffers[i]);
         give_up(cuda, &cuda->zeros.buffers[i]);
     }
+    rung_graph_memory_close(cuda);
 }

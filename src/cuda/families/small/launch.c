@@ -15,7 +15,7 @@ static rung_status launch_tiles(rung_cuda *cuda, const rung_choice *choice, cons
     rung_args args;
     rung_args_fill(&args, p);
     args.split_k = choice->parts;
-    args.next_waits = rung_next_waits(choice);
+    args.next_start = (int32_t)rung_next_starts(cuda, choice, 3.6);
     args.marks = marks;
     args.zero = zero;
     args.zero_words = zero_words;

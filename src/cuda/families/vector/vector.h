@@ -14,8 +14,7 @@ RUNG_DEVICE void finish_rows(const rung_args *p, float *c, float alpha, float be
                              unsigned split, unsigned of, const int rows, float sum)
 {
     const int t = threadIdx.x;
-    if (!p->next_waits)
-        rung_next_kernel_may_start();
+    rung_next_kernel_may_start_now(p, RUNG_NEXT_BEFORE_END);
     if (p->split_k > 1) {
         float *slot = (float *)p->workspace + (size_t)of * p->split_k * rows + t;
         if (t < rows)
@@ -54,6 +53,7 @@ RUNG_DEVICE void finish_rows(const rung_args *p, float *c, float alpha, float be
     unsigned tiles = (unsigned)VECTOR_TILES(p.m, p.lda), tile = blockIdx.x % tiles, rest = blockIdx.x / tiles;         \
     unsigned split = rest % p.split_k, batch = rest / p.split_k;                                                       \
     rung_after_earlier_kernels();                                                                                      \
+    rung_next_kernel_may_start_now(&p, RUNG_NEXT_AT_ONCE);                                                             \
     const float alpha = p.alpha_device ? *p.alpha_device : p.alpha;                                                    \
     const float beta = p.beta_device ? *p.beta_device : p.beta;                                                        \
     const float *a = p.a_array ? p.a_array[batch] : p.a + batch * p.stride_a;                                          \
