@@ -224,8 +224,7 @@ static rung_status run_one(const rung_cpu_args *p, int threads)
         scale(p);
         return RUNG_SUCCESS;
     }
-    if (is_tiny(p)) {
-        rung_gemm_tiny(p);
+    if (rung_gemm_if_tiny(p)) {
         rung_gemm_finish(p, 0, p->m, 0, p->n);
         return RUNG_SUCCESS;
     }
@@ -321,6 +320,11 @@ rung_status rung_cpu_gemm(const rung_cpu_args *p)
     if (p->batch > 1 || p->c_array)
         return run_batch(p);
     return run_one(p, p->threads > 1 ? choose_threads(product_us(p), p) : 1);
+}
+
+rung_status rung_cpu_gemm_small(const rung_cpu_args *p)
+{
+    return rung_gemm_if_tiny(p) ? RUNG_SUCCESS : rung_cpu_gemm(p);
 }
 
 /* The catalog's entries. The product's args name the micro-kernels, so that all entries do the same. */

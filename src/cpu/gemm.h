@@ -135,8 +135,11 @@ int64_t rung_gemm_workspace(const rung_cpu_args *p, const gemm_plan *plan, int64
 /* Returns what dot products of so many rows ask for: rung_dot_args.asks. */
 int rung_gemm_dot_asks(const rung_cpu_args *p, int64_t rows);
 
-/* gemm_tiny.c: runs a product that is_tiny(), and one that is_short_rows(). */
+/* gemm_tiny.c: runs a product that is_tiny(), or asks first and returns whether it is one; and one that
+ * is_short_rows().
+ */
 void rung_gemm_tiny(const rung_cpu_args *p);
+int rung_gemm_if_tiny(const rung_cpu_args *p);
 void rung_gemm_short_rows(const rung_cpu_args *p);
 
 /* gemm_paths.c: runs one strip of a product on the calling thread. */

@@ -262,10 +262,10 @@ void rung_gemm_tiny(const rung_cpu_args *p)
     run_tiny(p);
 }
 
-rung_status rung_cpu_gemm_small(const rung_cpu_args *p)
+int rung_gemm_if_tiny(const rung_cpu_args *p)
 {
     if (!is_tiny(p))
-        return rung_cpu_gemm(p);
+        return 0;
     run_tiny(p);
-    return RUNG_SUCCESS;
+    return 1;
 }
