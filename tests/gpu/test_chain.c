@@ -346,7 +346,8 @@ static int add_all(rung_cuda *cuda, const chain *c)
     for (int i = 0; i < c->count && held; i++) {
         const wanted *w = &c->list[i];
         CUlaunchAttribute attributes[2];
-        CUlaunchConfig config = {w->grid[0], w->grid[1], w->grid[2], w->threads, 1, 1, w->shared_bytes, NULL, attributes, 0};
+        CUlaunchConfig config = {w->grid[0], w->grid[1],      w->grid[2], w->threads, 1,
+                                 1,          w->shared_bytes, NULL,       attributes, 0};
         memset(attributes, 0x77, sizeof attributes);
         if (roll(2)) { /* another attribute may come first */
             attributes[0].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
@@ -355,7 +356,8 @@ static int add_all(rung_cuda *cuda, const chain *c)
         const unsigned before = config.numAttrs;
         rung_launch_in_clusters(&config, attributes, w->cluster);
         assert_int_equal(config.numAttrs - before, w->cluster > 1);
-        for (size_t at = sizeof attributes->id; w->cluster > 1 && at < sizeof *attributes; at++) /* the dimensions alone */
+        for (size_t at = sizeof attributes->id; w->cluster > 1 && at < sizeof *attributes;
+             at++) /* the dimensions alone */
             assert_true(((const unsigned char *)&attributes[before])[at] <= 2);
         held = rung_chain_add(cuda, &config, (CUfunction)w->function, w->argument, w->bytes, w->beside);
     }

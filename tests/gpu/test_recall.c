@@ -278,7 +278,8 @@ static void a_product_is_known_by_what_it_reads(void **state)
             if (field < 5)
                 *numbers[field] ^= (int64_t)1 << bit;
             else if (field < 7)
-                *(field == 5 ? &other.a : &other.b) = (const float *)((uintptr_t)(field == 5 ? p.a : p.b) ^ (uintptr_t)1 << bit);
+                *(field == 5 ? &other.a : &other.b) =
+                    (const float *)((uintptr_t)(field == 5 ? p.a : p.b) ^ (uintptr_t)1 << bit);
             else if (field < READ)
                 *(field == 7 ? &other.trans_a : &other.trans_b) ^= 1;
             else if (field == 9)

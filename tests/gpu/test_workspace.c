@@ -34,7 +34,7 @@ static struct block {
     int pooled, user; /* the stream that used it last, -1: none has */
     int used_at;
 } blocks[BLOCKS];
-static int calls, fails_at, fails_with, events_alive, relaxed, capturing, allocations;
+static int calls, fails_at, fails_with, events_alive, relaxed, capturing, allocations, allocation_failed;
 
 static CUresult next_call(void)
 {
@@ -72,6 +72,7 @@ static CUresult new_block(CUdeviceptr *at, size_t bytes, int pooled)
 {
     CUresult result = next_call();
     int i = 0;
+    allocation_failed |= result != CUDA_SUCCESS;
     if (result != CUDA_SUCCESS)
         return result;
     while (blocks[i].memory)
@@ -79,8 +80,9 @@ static CUresult new_block(CUdeviceptr *at, size_t bytes, int pooled)
     char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     assert_ptr_not_equal(memory, MAP_FAILED);
     blocks[i] = (struct block){memory, (int64_t)bytes, pooled, -1, 0};
-    for (size_t i = 0; i < bytes && i < (size_t)(2 * MIB); i += 1000) /* nobody has cleared it */
-        memory[i] = 0x77;
+    for (size_t at_byte = 0; at_byte < bytes && at_byte < (size_t)(2 * MIB);
+         at_byte += 1000) /* nobody has cleared it */
+        memory[at_byte] = 0x77;
     allocations += bytes > 1;
     *at = (uintptr_t)memory;
     return CUDA_SUCCESS;
@@ -324,9 +326,10 @@ static rung_status take(rung_cuda *cuda, loan *l)
 {
     void *memory = &dice, *zeros = NULL;
     cuda->config.stream = (void *)(uintptr_t)(16 * (l->stream + 1));
-    rung_status status = l->how == PLAIN     ? rung_workspace_get(cuda, l->bytes, &memory)
-                         : l->how == TICKETS ? rung_workspace_get_with_tickets(cuda, l->bytes, &memory)
-                                             : rung_workspace_get_with_zeros(cuda, l->bytes, l->zero_bytes, &memory, &zeros);
+    rung_status status = l->how == PLAIN ? rung_workspace_get(cuda, l->bytes, &memory)
+                         : l->how == TICKETS
+                             ? rung_workspace_get_with_tickets(cuda, l->bytes, &memory)
+                             : rung_workspace_get_with_zeros(cuda, l->bytes, l->zero_bytes, &memory, &zeros);
     l->memory = memory, l->zeros = zeros;
     if (status != RUNG_SUCCESS || l->bytes == 0)
         assert_null(memory);
@@ -376,7 +379,7 @@ static void begin(rung_cuda *cuda)
     memset(cuda, 0, sizeof *cuda);
     memset(clocks, 0, sizeof clocks);
     cuda->driver = &driver;
-    calls = fails_at = fails_with = capturing = allocations = 0;
+    calls = fails_at = fails_with = capturing = allocations = allocation_failed = 0;
 }
 
 static void end(rung_cuda *cuda)
@@ -446,7 +449,11 @@ static void what_is_kept_is_not_asked_for_again(void **state)
             for (int round = 0; round < 3; round++)
                 for (int s = 0; s < streams; s++) {
                     const int before = allocations;
-                    loan l = {.how = (way)(round % 2 ? TICKETS : ZEROS), .stream = s, .bytes = sizes[size], .zero_bytes = 64, .are_zero = 1};
+                    loan l = {.how = (way)(round % 2 ? TICKETS : ZEROS),
+                              .stream = s,
+                              .bytes = sizes[size],
+                              .zero_bytes = 64,
+                              .are_zero = 1};
                     assert_int_equal(take(&cuda, &l), RUNG_SUCCESS);
                     assert_int_equal(l.zeros != NULL, l.how == ZEROS);
                     give(&cuda, &l);
@@ -458,6 +465,69 @@ static void what_is_kept_is_not_asked_for_again(void **state)
             assert_int_equal(blocks_alive(&most), 2 * streams); /* what the stream had was freed first */
             give(&cuda, &larger);
             assert_int_equal(blocks_alive(&most), 2 * streams - 1);
+            end(&cuda);
+        }
+}
+
+/* How large a kept block is, with its counters: a power of two of MiB up to four, then an eighth more in steps of four,
+ * and never more than may be kept. */
+static int64_t kept_size(int64_t bytes)
+{
+    const int64_t whole = bytes + RUNG_TICKET_BYTES;
+    for (int64_t size = MIB; size <= 4 * MIB; size *= 2)
+        if (whole <= size)
+            return size;
+    const int64_t more = (whole + whole / 8 + 4 * MIB - 1) / (4 * MIB) * 4 * MIB;
+    return more < RUNG_KEPT_BUFFER_BYTES ? more : RUNG_KEPT_BUFFER_BYTES;
+}
+
+static void blocks_grow_in_steps(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 300; i++) {
+        rung_cuda cuda;
+        begin(&cuda);
+        loan l = {.how = (way)(i % WAYS), .bytes = 1 + some_bytes(), .zero_bytes = 4, .are_zero = 1};
+        assert_int_equal(take(&cuda, &l), RUNG_SUCCESS);
+        const int is_kept = l.bytes > 0 && l.bytes <= RUNG_KEPT_BUFFER_BYTES - RUNG_TICKET_BYTES;
+        if (is_kept)
+            assert_int_equal(block_at((uintptr_t)l.memory)->bytes, kept_size(l.bytes));
+        else if (l.bytes > 0)
+            assert_int_equal(block_at((uintptr_t)l.memory)->bytes,
+                             l.bytes + (l.how == TICKETS ? RUNG_TICKET_BYTES : 0));
+        if (l.zeros)
+            assert_int_equal(block_at((uintptr_t)l.zeros)->bytes, kept_size(MIB));
+        give(&cuda, &l);
+        end(&cuda);
+    }
+}
+
+/* More streams than buffers hand them on, without the driver, and all buffers are in use. */
+static void streams_take_turns(void **state)
+{
+    (void)state;
+    for (int streams = RUNG_KEPT_BUFFERS + 1; streams <= STREAMS; streams++)
+        for (int how = 0; how < WAYS; how++) {
+            rung_cuda cuda;
+            char *seen[2 * STREAMS];
+            int different = 0;
+            begin(&cuda);
+            for (int i = 0; i < 6 * streams; i++) {
+                const int before = allocations;
+                loan l = {.how = (way)how, .stream = i % streams, .bytes = 3 * MIB, .zero_bytes = 400, .are_zero = 1};
+                assert_int_equal(take(&cuda, &l), RUNG_SUCCESS);
+                assert_int_equal(l.zeros != NULL, how == ZEROS);
+                assert_int_equal(allocations - before, i < RUNG_KEPT_BUFFERS ? how == ZEROS ? 2 : 1 : 0);
+                give(&cuda, &l);
+                if (i >= 4 * streams) { /* of two rounds */
+                    int is_known = 0;
+                    for (int j = 0; j < different; j++)
+                        is_known |= seen[j] == l.memory;
+                    if (!is_known)
+                        seen[different++] = l.memory;
+                }
+            }
+            assert_int_equal(different, RUNG_KEPT_BUFFERS);
             end(&cuda);
         }
 }
@@ -485,8 +555,8 @@ static void a_failing_call_leaves_nothing(void **state)
             failed = calls >= at;
             fails_at = 0;
             assert_true(failed || status == RUNG_SUCCESS);
-            assert_true(status == RUNG_SUCCESS || status == RUNG_DEVICE_ERROR ||
-                        (status == RUNG_OUT_OF_MEMORY && which % 2));
+            if (status != RUNG_SUCCESS)
+                assert_int_equal(status, allocation_failed && which % 2 ? RUNG_OUT_OF_MEMORY : RUNG_DEVICE_ERROR);
             capturing = 0;
             assert_int_equal(take(&cuda, &after), RUNG_SUCCESS);
             give(&cuda, &after);
@@ -500,6 +570,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_lent_is_there_and_alone),
         cmocka_unit_test(what_is_kept_is_not_asked_for_again),
+        cmocka_unit_test(blocks_grow_in_steps),
+        cmocka_unit_test(streams_take_turns),
         cmocka_unit_test(a_failing_call_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
