@@ -409,7 +409,7 @@ static int refused(void)
                 setenv("FAKE_NCCL_FAILS", each[i].call, 1);
             status = run(multi, &t, &p);
         }
-        right = right && status == RUNG_DEVICE_ERROR && now_s() - start < timeout_s + BUSY_SECONDS &&
+        right = right && status == RUNG_DEVICE_ERROR && now_s() - start < timeout_s + busy_seconds() &&
                 (me == 1 ? says(each[i].words) : says("rank 1"));
         unsetenv("FAKE_NCCL_FAILS");
         if (multi)
