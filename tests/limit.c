@@ -1,5 +1,5 @@
 /* Runs a test and ends it where it does not come to an end by itself, however busy the machine is: limit SECONDS
- * COMMAND... It may take so many seconds of CPU time, it and all that it starts. And where for a minute hardly anything
+ * COMMAND... It may take so many seconds of CPU time, it and all that it starts, or RUNG_LIMIT_SECONDS, if that is less. And where for a minute hardly anything
  * of it has run or wanted to run, it waits for what does not come. Else the test's exit code is the command's, or 128
  * and the number of the signal that ended it.
  */
@@ -207,7 +207,8 @@ static const char *watch(pid_t test, double most, int *status)
 
 int main(int argc, char **argv)
 {
-    const double most = argc > 2 ? atof(argv[1]) : 0;
+    const char *less = getenv("RUNG_LIMIT_SECONDS"); /* of who knows the test */
+    const double given = argc > 2 ? atof(argv[1]) : 0, most = less && atof(less) < given ? atof(less) : given;
     int status = 0;
     sigset_t ends, before;
     if (most <= 0)
@@ -221,7 +222,7 @@ int main(int argc, char **argv)
         return fprintf(stderr, "limit: no process: %s\n", strerror(errno)), ENDED;
     const char *why = watch(test, most, &status);
     if (why) {
-        fprintf(stderr, "limit: %s (%s s): ended\n", why, argv[1]);
+        fprintf(stderr, "limit: %s (%g s): ended\n", why, most);
         name_all();
         end_all();
         return ENDED;
