@@ -180,19 +180,20 @@ static int relay(const mpi_state *s, mpi_pending *p, char *why)
     return 0;
 }
 
+/* Asks about one request after the other: MPI_Testall would not say which of them it waits for. */
 static int mpi_poll(void *state, void *pending, int *done, int *waiting_for, char *why)
 {
     mpi_pending *p = pending;
+    int there = 1;
     int result = relay(state, p, why);
     if (result)
         return result;
-    MPI_TRY(MPI_Testall(p->count, p->requests, done, MPI_STATUSES_IGNORE));
-    *done = *done && (p->next < 0 || p->sent == p->segments);
-    for (int i = 0; i < p->count && !*done; i++)
-        if (p->requests[i] != MPI_REQUEST_NULL) {
-            *waiting_for = p->peers[i];
-            break;
-        }
+    *waiting_for = p->next;
+    for (int i = 0; i < p->count && there; i++) {
+        MPI_TRY(MPI_Test(&p->requests[i], &there, MPI_STATUS_IGNORE));
+        *waiting_for = p->peers[i];
+    }
+    *done = there && (p->next < 0 || p->sent == p->segments);
     if (*done)
         drop(p);
     return 0;
