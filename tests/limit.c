@@ -1,7 +1,7 @@
 /* Runs a test and ends it where it does not come to an end by itself, however busy the machine is: limit SECONDS
- * COMMAND... It may take so many seconds of CPU time, it and all that it starts, or RUNG_LIMIT_SECONDS, if that is less. And where for a minute hardly anything
- * of it has run or wanted to run, it waits for what does not come. Else the test's exit code is the command's, or 128
- * and the number of the signal that ended it.
+ * COMMAND... It may take so many seconds of CPU time, it and all that it starts, or RUNG_LIMIT_SECONDS, if that is
+ * less. And where for a minute hardly anything of it has run or wanted to run, it waits for what does not come. Else
+ * the test's exit code is the command's, or 128 and the number of the signal that ended it.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
