@@ -2,7 +2,7 @@
  * has written: neither the first block's fence nor another thread's counts there. */
 #include "device/args.h"
 
-enum { T = 16 };
+enum { T = 16, TELLER = 8, OTHER = 0 }; /* threads: the one that tells comes after the other one that fences */
 
 static __device__ float sum_at(const rung_args *g, int64_t row, int64_t column)
 {
@@ -16,20 +16,20 @@ RUNG_KERNEL(T *T) fenced_in_another_block(const __grid_constant__ rung_args g)
 {
     const int64_t row = (int64_t)blockIdx.y * T + threadIdx.x / T, column = (int64_t)blockIdx.x * T + threadIdx.x % T;
     const bool tells = blockIdx.x < 2 && blockIdx.y == 0;
-    if (row >= g.m || column >= g.n || (tells && threadIdx.x == 1))
+    if (row >= g.m || column >= g.n || (tells && threadIdx.x == TELLER + 1))
         return;
     float sum = sum_at(&g, row, column);
-    if (!tells && *(volatile float *)&g.c[1] < INFINITY)
-        sum += 0.0f * g.c[0];
-    if (!tells && *(volatile float *)&g.c[T + 1] < INFINITY)
-        sum += 0.0f * g.c[T];
+    if (!tells && *(volatile float *)&g.c[TELLER + 1] < INFINITY)
+        sum += 0.0f * g.c[TELLER];
+    if (!tells && *(volatile float *)&g.c[T + TELLER + 1] < INFINITY)
+        sum += 0.0f * g.c[T + TELLER];
     g.c[row * g.ldc + column] = sum;
-    if (tells && threadIdx.x == 0) {
+    if (tells && threadIdx.x == OTHER)
+        __threadfence();
+    if (tells && threadIdx.x == TELLER) {
         sum = sum_at(&g, 0, column + 1);
         if (blockIdx.x == 0)
             __threadfence();
         *(volatile float *)&g.c[column + 1] = sum;
     }
-    if (tells && threadIdx.x == 40)
-        __threadfence();
 }
