@@ -230,7 +230,7 @@ class Suite:
             _, status, used = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
         passed, took = process.returncode in (0, 77), used.ru_utime + used.ru_stime
-        if passed and (name in self.sound or took < self.seconds[name]):
+        if passed and (name in self.sound or took < self.seconds[name] or self.seconds[name] == UNMEASURED_SECONDS):
             self.seconds[name] = took
         if passed:
             self.sound.add(name)
