@@ -85,9 +85,9 @@ static rung_status verify_quick(climb *x, const rung_kernel *kernel, int *ran, i
             char text[LAB_CASE_TEXT];
             lab_case_print(&cases.list[i], text);
             cli_progress(NULL);
-            fprintf(stderr, "FAIL %s: %s\n     rung verify --device %s%s%s --case '%s'\n", verdict.kernel, verdict.why,
-                    x->place.tools ? "gpu" : "cpu", kernel ? " --kernel " : " --math strict",
-                    kernel ? kernel->name : "", text);
+            fprintf(stderr, "FAIL %s: %s\n     rung verify --device %s %s %s --case '%s'\n", verdict.kernel,
+                    verdict.why, x->place.tools ? "gpu" : "cpu", kernel ? "--kernel" : "--math",
+                    kernel ? kernel->name : lab_math_names[x->bench.options.math], text);
         }
     }
     free(cases.list);

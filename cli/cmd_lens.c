@@ -173,10 +173,13 @@ typedef struct edge {
     float alpha, beta;
 } edge;
 
+enum { ROUND = -1 }; /* as k: twice round the ring of stages, and a step more; fewer steps never meet a stage again */
+
 static const edge edges[] = {
-    {0, 0, 0, 1, 1, 1, 0, 0, 1.0f, 0.0f},  {1, 1, 1, -1, 1, 1, 3, 0, -0.5f, 1.0f},
-    {1, 1, 2, 0, 0, 0, 4, 0, 1.0f, -0.5f}, {1, 1, 1, 1, -1, -1, 0, 1, 1.0f, 0.0f},
-    {2, 1, 2, 1, 1, 1, 0, 0, 1.0f, 1.0f},  {1, 2, 4, 0, 0, 3, 1, 0, 2.0f, 0.0f},
+    {0, 0, 0, 1, 1, 1, 0, 0, 1.0f, 0.0f},     {1, 1, 1, -1, 1, 1, 3, 0, -0.5f, 1.0f},
+    {1, 1, 2, 0, 0, 0, 4, 0, 1.0f, -0.5f},    {1, 1, 1, 1, -1, -1, 0, 1, 1.0f, 0.0f},
+    {2, 1, 2, 1, 1, 1, 0, 0, 1.0f, 1.0f},     {1, 2, 4, 0, 0, 3, 1, 0, 2.0f, 0.0f},
+    {1, 1, ROUND, 0, 0, 1, 0, 0, 1.0f, 0.0f},
 };
 
 static int64_t at_least_1(int64_t x)
@@ -188,10 +191,11 @@ static lab_lens_case edge_case(const rung_kernel *kernel, const edge *e)
 {
     int bk = kernel->bk > 0 ? kernel->bk : 8;
     bk = bk < 4 ? 4 : bk;
+    const int64_t steps = e->k == ROUND ? 2 * (int64_t)kernel->stages + 1 : e->k;
     return (lab_lens_case){.kernel = kernel,
                            .m = at_least_1((int64_t)e->m * kernel->bm + e->dm),
                            .n = at_least_1((int64_t)e->n * kernel->bn + e->dn),
-                           .k = at_least_1((int64_t)e->k * bk + e->dk),
+                           .k = at_least_1(steps * bk + e->dk),
                            .pad = e->pad,
                            .offset = e->offset,
                            .alpha = e->alpha,
@@ -242,7 +246,7 @@ static void settle_findings(const rung_kernel *kernel)
 
 static int check_kernel(cli_table *table, const rung_kernel *kernel)
 {
-    static const int64_t lengths[] = {0, 1, 31, 32, 33, 1000, 4099, 70001};
+    static const int64_t lengths[] = {0, 1, 31, 32, 33, 255, 256, 257, 1000, 2047, 2048, 2049, 4099, 70001};
     checked sum = {0};
     cli_progress("%s", kernel->name);
     settle_findings(kernel);

@@ -98,7 +98,7 @@ done
 refuses '2^62 bytes' explain 8x8x8:NNx99999999999 --pad 1099511627776
 for sizes in '--no-verify 8x8x8:NNx99999999999 --pad=1099511627776' '1073741824x1x1:NNx1073741823' '--distributed 1x1x100000000000000'; do
     # shellcheck disable=SC2086
-    timeout 60 "$rung" bench --device cpu --budget-ms 1 --against '' $sizes >"$work/out" 2>"$work/err"
+    "$rung" bench --device cpu --budget-ms 1 --against '' $sizes >"$work/out" 2>"$work/err"
     [ $? = 1 ] && grep -q '2^62 bytes\|no memory for operands' "$work/err" || { echo "bench $sizes: $(cat "$work/err")"; bad=1; }
 done
 

@@ -69,6 +69,7 @@ look missing_threadfence 1 "line 39: reads byte 0 of C, which block 0 wrote: no 
 look another_threads_write 1 "line 39: reads byte 8 of C, which block 0 wrote: no __threadfence stands between"
 look early_threadfence 1 "line 39: reads byte 0 of C, which block 0 wrote: no __threadfence stands between"
 look late_threadfence 1 "line 39: reads byte 0 of C, which block 0 wrote: no __threadfence stands between"
+look fenced_in_another_block 1 "line 25: reads byte 96 of C, which block 1 wrote: no __threadfence stands between"
 look tells_by_atomics 0 "nothing out of bounds, unwritten, racing or divergent"
 look atomics_in_turn 0 "nothing out of bounds, unwritten, racing or divergent"
 look missing_atomics_fence 1 "line 39: reads byte 0 of C, which block 0 wrote: no __threadfence stands between"

@@ -37,7 +37,7 @@ seen() {
     printf '<script>for (const key of "%s".split(" ").filter(Boolean)) document.dispatchEvent(new KeyboardEvent("keydown", ' "$2" \
         >>"$work/driven.html"
     printf '{ key, bubbles: true, cancelable: true }));</script></html>' >>"$work/driven.html"
-    HOME=$work timeout 250 "$browser" --headless --no-sandbox --disable-gpu --enable-logging=stderr --virtual-time-budget=2000 \
+    HOME=$work "$browser" --headless --no-sandbox --disable-gpu --enable-logging=stderr --virtual-time-budget=2000 \
         --dump-dom "file://$work/driven.html" >"$work/dom" 2>"$work/log"
     if grep -E 'CONSOLE.*(Error|error)' "$work/log"; then
         echo "$1.html: the browser complains"

@@ -52,6 +52,13 @@ parted() { # KERNEL MULTIPROCESSORS SHAPE: the planner cuts some of its tiles, a
     few "$2" "$1" "NN:$3:row,beta=0.5"
 }
 
+clusters() { # KERNEL SHAPE CASE: the planner gives each tile's k to the two blocks of a cluster
+    wanted "$1" || return 0
+    "$rung" explain "$2" --device gpu --kernel "$1" >"$work" 2>&1
+    grep -q 'k shared by the warps of two blocks' "$work" || { failed=$((failed + 1)); echo "FAILED: $1 $2: no clusters"; }
+    try "$1" "$3"
+}
+
 gathers() { # KERNEL SHAPE CASE: on a GPU of three multiprocessors the vector's elements are brought together first
     wanted "$1" || return 0
     RUNG_LENS_SMS=3 "$rung" explain "$2" --device gpu --kernel "$1" >"$work" 2>&1
@@ -202,6 +209,7 @@ for row in $kernels; do
     *_sliced) # a warp's lanes take two slices of k: blocks in clusters of two, alone, and with parts in memory
         try "$name" "NN:$((m + 8))x$((n + 4))x530:row,pad=4,alpha=-0.5,beta=1"
         try "$name" "NT:$((m + 3))x$((n + 5))x560:row,strided=3,scalars=device,act=relu"
+        clusters "$name" "${m}x$((n - 4))x512:TNx7" "TN:${m}x$((n - 4))x512:row,strided=7"
         few 9 "$name" "TN:${m}x$((n - 4))x512:row,strided=7,beta=-0.5,bias=row"
         try "$name" "TT:$((m - 4))x$((n + 4))x1030:row,strided=2,bias=column,act=gelu"
         try "$name" "TN:${m}x${n}x4130:row"

@@ -85,7 +85,7 @@ fi
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
 [ -n "$browser" ] || echo "left out: the page drawn, no browser (chromium)"
 if [ -n "$browser" ] && [ $failed -eq 0 ]; then
-    HOME=$folder timeout 250 "$browser" --headless --no-sandbox --disable-gpu --enable-logging=stderr --virtual-time-budget=3000 \
+    HOME=$folder "$browser" --headless --no-sandbox --disable-gpu --enable-logging=stderr --virtual-time-budget=3000 \
         --dump-dom "file://$folder/page.html" >"$folder/dom" 2>"$folder/log"
     if grep -q 'CONSOLE' "$folder/log" || [ "$(grep -o '<h2 class="machine">[^<]*' "$folder/dom" | sort -u | wc -l)" -ne 3 ] ||
         grep -q '<section id="beside"' "$folder/dom" || ! grep -q '<h2 class="machine">AMD EPYC, 2 threads' "$folder/dom" || [ "$(grep -o '<canvas' "$folder/dom" | wc -l)" -lt 5 ]; then
@@ -106,7 +106,7 @@ mkdir -p "$folder/ann" "$folder/ben"
 { line 1024 l02_coalesced 200 climb; line 2048 sm90_y 1500 bench; line 256 sm90_y 30 bench; } >"$folder/ben/results.jsonl"
 say 0 "wrote" "$folder/ann/results.jsonl" "$folder/ben/results.jsonl"
 if [ -n "$browser" ]; then
-    HOME=$folder timeout 250 "$browser" --headless --no-sandbox --disable-gpu --enable-logging=stderr --virtual-time-budget=3000 \
+    HOME=$folder "$browser" --headless --no-sandbox --disable-gpu --enable-logging=stderr --virtual-time-budget=3000 \
         --dump-dom "file://$folder/page.html" >"$folder/dom" 2>"$folder/log"
     for words in '<section id="beside"' 'ann/results.jsonl beside ' 'Geometric mean 2 over 2 measurements' 'faster in 2, slower in 0' 'Only in [^:]*ann[^:]*: 1' \
         '<td>sm90_x / sm90_y</td>'; do

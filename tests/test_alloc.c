@@ -362,7 +362,7 @@ static void the_first_allocations_fail_too(void **state)
         pid_t child = fork();
         if (child == 0) {
             signal(SIGSEGV, SIG_DFL); /* not cmocka's way out, which would leave a lock taken */
-            alarm(60);
+            alarm(1000);
             fail_at = site;
             int line = scenario();
             fail_at = 0;

@@ -531,6 +531,67 @@ static void no_kernel_reads_past_its_operands(void **state)
     rung_context_destroy(one_thread);
 }
 
+/* Alpha and beta of every kind, NaN and infinity among them: the rule's result, through each way to call. Operands are
+ * small whole numbers, so that sums are exact, and C holds NaN where it must not be read. */
+static void scalars_of_every_kind(void **state)
+{
+    (void)state;
+    enum { MOST = 70, FLOATS = MOST * MOST, WAYS = 4 };
+    static const float kinds[] = {0.0f, -0.0f, 1.0f, -2.0f, NAN, INFINITY, -INFINITY, 1e-40f};
+    static const int64_t shapes[][3] = {{1, 1, 1},    {3, 5, 7}, {17, 9, 2}, {40, 33, 20},
+                                        {65, 70, 66}, {5, 6, 0}, {1, 70, 9}};
+    enum { KINDS = sizeof kinds / sizeof kinds[0] };
+    static float a[FLOATS], b[FLOATS], old[FLOATS], c[FLOATS];
+    for (int64_t i = 0; i < FLOATS; i++)
+        a[i] = (float)(1 + i * 7 % 3), b[i] = (float)(1 + i * 5 % 3), old[i] = (float)(1 + i * 11 % 3);
+    for (size_t shape = 0; shape < sizeof shapes / sizeof shapes[0]; shape++)
+        for (int at = 0; at < KINDS * KINDS * WAYS; at++) {
+            const int64_t m = shapes[shape][0], n = shapes[shape][1], k = shapes[shape][2];
+            const float alpha = kinds[at % KINDS], beta = kinds[at / KINDS % KINDS];
+            const int way = at / KINDS / KINDS, trans_a = at & 1, trans_b = at >> 1 & 1;
+            const int64_t lda = MOST, ldb = MOST, ldc = MOST;
+            rung_gemm g;
+            rung_plan *plan;
+            for (int64_t i = 0; i < FLOATS; i++)
+                c[i] = beta == 0.0f ? NAN : old[i];
+            rung_gemm_init(&g);
+            g.layout = RUNG_ROW_MAJOR, g.trans_a = (rung_transpose)trans_a, g.trans_b = (rung_transpose)trans_b;
+            g.m = m, g.n = n, g.k = k, g.a = a, g.b = b, g.c = c, g.lda = lda, g.ldb = ldb, g.ldc = ldc;
+            g.alpha = alpha, g.beta = beta;
+            if (way == 0) {
+                assert_ok(
+                    rung_sgemm(context, g.layout, g.trans_a, g.trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc));
+            } else if (way == 1) {
+                assert_ok(rung_gemm_run(context, &g));
+            } else if (way == 2) {
+                assert_ok(rung_sgemm_strided_batched(context, g.layout, g.trans_a, g.trans_b, m, n, k, alpha, a, lda, 0,
+                                                     b, ldb, 0, beta, c, ldc, 0, 1));
+            } else {
+                assert_ok(rung_plan_create(&plan, context, &g));
+                assert_ok(rung_plan_run(plan, &g));
+                rung_plan_destroy(plan);
+            }
+            assert_ok(rung_context_synchronize(context));
+            for (int64_t i = 0; i < m; i++)
+                for (int64_t j = 0; j < n; j++) {
+                    double sum = 0;
+                    for (int64_t q = 0; q < k; q++)
+                        sum += (double)a[trans_a ? q * lda + i : i * lda + q] *
+                               (double)b[trans_b ? j * ldb + q : q * ldb + j];
+                    const double want = (alpha == 0.0f || k == 0 ? 0.0 : (double)alpha * sum) +
+                                        (beta == 0.0f ? 0.0 : (double)beta * (double)old[i * ldc + j]);
+                    const double got = (double)c[i * ldc + j];
+                    const int right = isnan(want)   ? isnan(got)
+                                      : isinf(want) ? got == want
+                                                    : fabs(got - want) <= 1e-6 * fabs(want) + 0x1p-147;
+                    if (!right)
+                        fail_msg("way %d, %lld x %lld x %lld, alpha %g, beta %g: (%lld, %lld) is %g, not %g", way,
+                                 (long long)m, (long long)n, (long long)k, (double)alpha, (double)beta, (long long)i,
+                                 (long long)j, got, want);
+                }
+        }
+}
+
 static int open_context(void **state)
 {
     (void)state;
@@ -560,6 +621,7 @@ int main(void)
         cmocka_unit_test(tiny_products),
         cmocka_unit_test(short_rows),
         cmocka_unit_test(nan_and_infinity_propagate),
+        cmocka_unit_test(scalars_of_every_kind),
         cmocka_unit_test(the_same_call_gives_the_same_bits),
         cmocka_unit_test(operands_at_any_address),
         cmocka_unit_test(results_larger_than_the_caches),

@@ -364,11 +364,11 @@ EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction functi
                                  .pace = pace_of(f),
                                  .overlaps = overlaps(config)};
     f->launches++;
-    int ended = lens_run(&launch);
-    if (ended != 0)
+    const bool stopped = lens_run(&launch) != 0, found = finding_fails(f->symbol);
+    if (stopped && !found)
         snprintf(reason, sizeof reason, "%s was stopped by the lens; its findings, which rung lens prints, say why",
                  f->symbol);
-    return ended != 0 || finding_fails(f->symbol) ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_SUCCESS;
+    return stopped || found ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_SUCCESS;
 }
 
 /* ---- memory ---- */

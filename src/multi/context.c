@@ -357,8 +357,7 @@ void rung_multi_destroy(rung_multi *multi)
     multi_product_close(multi);
     if (multi->transport && multi->transport->close)
         multi->transport->close(multi->transport->state, multi->broken != RUNG_SUCCESS);
-    if (multi->control)
-        multi_control_close(multi->control);
+    multi_control_close(multi->control);
     for (int i = 0; i < multi->held; i++)
         multi->engines[i].ops->close(&multi->engines[i]);
     free(multi->transport);

@@ -584,10 +584,16 @@ CALL(cuDeviceCanAccessPeer, int *possible, CUdevice device, CUdevice peer)
     return CUDA_SUCCESS;
 }
 
+static unsigned char reaches[FAKE_OTHER_CONTEXT][FAKE_OTHER_CONTEXT]; /* a device another one's memory */
+
 CALL(cuCtxEnablePeerAccess, CUcontext peer, unsigned flags)
 {
-    (void)peer, (void)flags;
     ENTER();
+    const int there = (int)((uintptr_t)peer % FAKE_OTHER_CONTEXT) - 1;
+    if (flags || there == current_device())
+        return CUDA_ERROR_INVALID_VALUE;
+    if (__atomic_exchange_n(&reaches[current_device()][there], 1, __ATOMIC_RELAXED))
+        return CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
     return CUDA_SUCCESS;
 }
 
@@ -941,12 +947,22 @@ static void check_place(CUdeviceptr at, CUcontext context)
         state.faults++;
 }
 
+/* A copy between devices that do not reach each other would go through host memory. */
+static void check_reach(CUcontext to, CUcontext from)
+{
+    const int there = (int)((uintptr_t)to % FAKE_OTHER_CONTEXT) - 1,
+              here = (int)((uintptr_t)from % FAKE_OTHER_CONTEXT) - 1;
+    if (there != here && !__atomic_load_n(&reaches[there][here], __ATOMIC_RELAXED))
+        state.faults++;
+}
+
 CALL(cuMemcpyPeerAsync, CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes,
      CUstream on)
 {
     ENTER();
     check_place(to, to_context);
     check_place(from, from_context);
+    check_reach(to_context, from_context);
     return copy_flat(to, 0, from, 0, bytes, on);
 }
 
@@ -955,6 +971,7 @@ CALL(cuMemcpy3DPeerAsync, const CUDA_MEMCPY3D_PEER *c, CUstream on)
     ENTER();
     check_place(c->srcDevice, c->srcContext);
     check_place(c->dstDevice, c->dstContext);
+    check_reach(c->dstContext, c->srcContext);
     push(on, COPY)->copy = (CUDA_MEMCPY2D){.srcMemoryType = CU_MEMORYTYPE_DEVICE,
                                            .srcDevice = c->srcDevice,
                                            .srcPitch = c->srcPitch,

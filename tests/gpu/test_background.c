@@ -73,7 +73,7 @@ int main(void)
         int status;
         pid_t child = fork();
         if (child == 0) {
-            alarm(100);
+            alarm(1000);
             exit(live(life));
         }
         waitpid(child, &status, 0);

@@ -1,7 +1,10 @@
 /* One rank of the tests over MPI: mpirun -n N mpi_ranks MODE. Modes: layouts (against FP64 and, where it is linked,
- * ScaLAPACK's psgemm on the same layouts), bits (rank 0 prints a hash of the result), mismatch, killed, stopped. */
+ * ScaLAPACK's psgemm on the same layouts), bits (rank 0 prints a hash of the result), mismatch, killed, stopped,
+ * threads (a rank's share of the cores). */
+#define _GNU_SOURCE
 #include "ranks.h"
 
+#include <dlfcn.h>
 #include <mpi.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -287,6 +290,85 @@ static void victim_test(int number, double timeout_s, const char *words)
     _exit(right ? 0 : 1);
 }
 
+/* ---- how many threads a rank takes, on a machine of any size: these stand before the library's and the system's own
+ * ----
+ */
+
+static long told_cores; /* 0: the machine's */
+static int told_threads, asked_threads;
+
+#define EXPORT __attribute__((visibility("default")))
+EXPORT long sysconf(int name);
+EXPORT int rung_context_threads(const rung_context *context);
+EXPORT rung_status rung_context_create(rung_context **context, const rung_config *config);
+#define NEXT(name) ((__typeof__(&name))(uintptr_t)dlsym(RTLD_NEXT, #name))
+
+long sysconf(int name)
+{
+    return told_cores && name == _SC_NPROCESSORS_ONLN ? told_cores : NEXT(sysconf)(name);
+}
+
+int rung_context_threads(const rung_context *context)
+{
+    return told_cores ? told_threads : NEXT(rung_context_threads)(context);
+}
+
+rung_status rung_context_create(rung_context **context, const rung_config *config)
+{
+    asked_threads = config ? config->threads : 0;
+    return NEXT(rung_context_create)(context, config);
+}
+
+/* Ranks of one machine share its cores; who is bound to fewer keeps those; who was told a number takes that. */
+static int threads(void)
+{
+    static const struct machine {
+        int cores, bound, asked;
+        const char *setting;
+    } machines[] = {{8, 8, 0, NULL},
+                    {8, 6, 0, NULL},
+                    {8, 1, 0, NULL},
+                    {1, 1, 0, NULL},
+                    {2, 2, 0, NULL},
+                    {3, 3, 0, NULL},
+                    {12, 12, 0, NULL},
+                    {13, 13, 0, NULL},
+                    {8, 8, 5, NULL},
+                    {8, 6, 1, NULL},
+                    {8, 8, 0, "RUNG_NUM_THREADS"},
+                    {8, 8, 0, "OMP_NUM_THREADS"}};
+    int right = 1;
+    unsetenv("RUNG_NUM_THREADS");
+    unsetenv("OMP_NUM_THREADS");
+    for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
+        const struct machine *m = &machines[i];
+        rung_multi *multi = NULL;
+        rung_multi_config config;
+        rung_multi_config_init(&config);
+        config.transport = RUNG_TRANSPORT_MPI;
+        config.threads = m->asked;
+        if (m->setting)
+            setenv(m->setting, "3", 1);
+        told_cores = m->cores, told_threads = m->bound, asked_threads = -1;
+        const rung_status status = rung_multi_create(&multi, &config);
+        told_cores = 0;
+        rung_multi_destroy(multi);
+        if (m->setting)
+            unsetenv(m->setting);
+        int want = m->bound;
+        if (m->asked || m->setting || ranks == 1)
+            want = m->asked;
+        else if (m->bound == m->cores)
+            want = m->cores / ranks ? m->cores / ranks : 1;
+        if (status != RUNG_SUCCESS || asked_threads != want) {
+            fprintf(stderr, "rank %d of %d on %d of %d cores%s%s: %d threads, not %d\n", me, ranks, m->bound, m->cores,
+                    m->setting ? ", with " : "", m->setting ? m->setting : "", asked_threads, want);
+            right = 0;
+        }
+    }
+    return right;
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
@@ -300,6 +382,8 @@ int main(int argc, char **argv)
         right = bits(atoi(argv[2]), atoi(argv[3]));
     else if (strcmp(mode, "mismatch") == 0)
         right = mismatch();
+    else if (strcmp(mode, "threads") == 0)
+        right = threads();
     else if (strcmp(mode, "killed") == 0)
         victim_test(SIGKILL, 20.0, "rank 2");
     else if (strcmp(mode, "stopped") == 0)

@@ -332,11 +332,64 @@ static void missing_libraries(void **state)
     unsetenv("RUNG_SIZE");
 }
 
+/* Descriptors of all small numbers: what a rank holds is counted element by element; a number that cannot be is told by
+ * the first call that uses it, whichever it is. */
+static void descriptors_of_any_numbers(void **state)
+{
+    (void)state;
+    enum { RANKS = 6, KINDS = 4, FIELDS = 6 };
+    static const int64_t numbers[FIELDS][KINDS] = {{-1, 0, 1, 13}, {-3, 0, 5, 7}, {0, -1, 1, 4},
+                                                   {0, -2, 3, 9},  {0, -1, 2, 3}, {0, -5, 1, 2}};
+    static const char *const names[FIELDS] = {"m", "n", "mb", "nb", "grid_rows", "grid_cols"};
+    rung_multi *multi = local(RANKS);
+    float memory[256] = {0}, *places[RANKS];
+    for (int i = 0; i < RANKS; i++)
+        places[i] = memory;
+    for (int at = 0; at < 1 << 2 * FIELDS; at++) {
+        int64_t x[FIELDS];
+        int wrong = -1;
+        rung_matrix d;
+        for (int i = FIELDS - 1; i >= 0; i--) {
+            x[i] = numbers[i][at >> 2 * i & 3];
+            wrong = x[i] < (i < 2 ? 0 : 1) ? i : wrong;
+        }
+        rung_matrix_init(&d, x[0], x[1], x[2], x[3], (int)x[4], (int)x[5]);
+        if (wrong >= 0) {
+            char words[64];
+            snprintf(words, sizeof words, "descriptor of A: %s is %lld: ", names[wrong], (long long)x[wrong]);
+            assert_int_equal(d.ld, 1);
+            assert_int_equal(rung_scatter(multi, 0, memory, 20, places, &d), RUNG_INVALID_ARGUMENT);
+            if (!strstr(rung_last_error(), words))
+                fail_msg("'%s' does not say '%s'", rung_last_error(), words);
+            continue;
+        }
+        for (d.row_source = 0; d.row_source < d.grid_rows; d.row_source++)
+            for (int rank = 0; rank < RANKS + 1; rank++) {
+                const int row = rank / d.grid_cols, col = rank % d.grid_cols, inside = row < d.grid_rows;
+                int64_t rows = 0, cols = 0;
+                for (int64_t i = 0; i < d.m && inside; i++)
+                    rows += (i / d.mb + d.row_source) % d.grid_rows == row;
+                for (int64_t j = 0; j < d.n && inside; j++)
+                    cols += j / d.nb % d.grid_cols == col;
+                assert_int_equal(rung_matrix_rows(&d, rank), rows);
+                assert_int_equal(rung_matrix_cols(&d, rank), cols);
+                if (rank == 0 && d.row_source == 0)
+                    assert_int_equal(d.ld, rows > 1 ? rows : 1);
+            }
+    }
+    rung_multi_destroy(multi);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_layout),   cmocka_unit_test(same_bits),
-                                       cmocka_unit_test(several_panels), cmocka_unit_test(scatter_and_gather),
-                                       cmocka_unit_test(bad_input),      cmocka_unit_test(one_step_outside_is_refused),
-                                       cmocka_unit_test(host_operands),  cmocka_unit_test(missing_libraries)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_layout),
+                                       cmocka_unit_test(same_bits),
+                                       cmocka_unit_test(several_panels),
+                                       cmocka_unit_test(scatter_and_gather),
+                                       cmocka_unit_test(bad_input),
+                                       cmocka_unit_test(descriptors_of_any_numbers),
+                                       cmocka_unit_test(one_step_outside_is_refused),
+                                       cmocka_unit_test(host_operands),
+                                       cmocka_unit_test(missing_libraries)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

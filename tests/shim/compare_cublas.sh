@@ -19,7 +19,7 @@ table() {
     shift 2
     : >"$file"
     while :; do
-        timeout 250 "$@" status "$entry" $from >>"$file" 2>"$file.err"
+        "$@" status "$entry" $from >>"$file" 2>"$file.err"
         code=$?
         case $code in
         0 | 3 | 77) break ;;
