@@ -268,6 +268,24 @@ rung_status rung_driver_fail(const rung_driver *d, CUresult result, const char *
     return result == CUDA_SUCCESS ? RUNG_SUCCESS : RUNG_DEVICE_ERROR;
 }
 
+/* A driver that keeps no buffer for a graph: what a recording asks for becomes its nodes. */
+void *rung_graph_memory_get(rung_cuda *cuda, int64_t bytes, int64_t zero_bytes)
+{
+    (void)cuda, (void)bytes, (void)zero_bytes;
+    return NULL;
+}
+
+int rung_graph_memory_put(rung_cuda *cuda, const void *memory)
+{
+    (void)cuda, (void)memory;
+    return 0;
+}
+
+void rung_graph_memory_close(rung_cuda *cuda)
+{
+    (void)cuda;
+}
+
 CUmemoryPool rung_gpu_pool(const rung_gpu *gpu)
 {
     (void)gpu;
