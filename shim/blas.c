@@ -131,8 +131,6 @@ static int answer_and_report(const char *name, char transa, char transb, rung_ge
 {
     if (!report_wanted())
         return answer(transa, transb, g);
-    g->trans_a = transa != 'N' && transa != 'n';
-    g->trans_b = transb != 'N' && transb != 'n';
     report_begin(name, g, NULL);
     int info = answer(transa, transb, g);
     report_kernel(info == 0 && own ? rung_last_kernel(own) : NULL);
