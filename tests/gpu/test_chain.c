@@ -2,6 +2,8 @@
  * chain runs is what was added to it, each launch once, after what it waits for; graphs are kept and go as the rule
  * says; a call that fails loses no launch, doubles none, and leaves nothing behind.
  */
+#include "own_driver.h"
+
 #include "cuda/driver/chain.h"
 
 #include <setjmp.h>
@@ -31,7 +33,7 @@ typedef struct run {
 } run;
 
 static run ran[2 * MOST];
-static int ran_count, calls, fails_at, relaxed;
+static int ran_count, calls, fails_at;
 static uintptr_t ran_on;
 
 static CUresult next_call(void)
@@ -233,25 +235,6 @@ static const rung_driver driver = {.stream_id = stream_id,
                                    .graph_exec_destroy = graph_exec_destroy,
                                    .graph_destroy = graph_destroy,
                                    .launch = launch};
-
-rung_thread_mode rung_driver_relax(const rung_driver *d)
-{
-    (void)d;
-    relaxed++;
-    return (rung_thread_mode){.changed = 1};
-}
-
-void rung_driver_put_back(const rung_driver *d, rung_thread_mode mode)
-{
-    (void)d;
-    relaxed -= mode.changed;
-}
-
-rung_status rung_driver_fail(const rung_driver *d, CUresult result, const char *call)
-{
-    (void)d, (void)call;
-    return result == CUDA_SUCCESS ? RUNG_SUCCESS : RUNG_DEVICE_ERROR;
-}
 
 void *__real_calloc(size_t count, size_t bytes), *__wrap_calloc(size_t count, size_t bytes);
 static int no_memory;

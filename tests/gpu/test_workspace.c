@@ -3,6 +3,8 @@
  * zero, and after all earlier uses of the same bytes; nothing is left at the end, and a call that fails leaves nothing.
  */
 #define _GNU_SOURCE
+#include "own_driver.h"
+
 #include "cuda/driver/device.h"
 
 #include <setjmp.h>
@@ -34,7 +36,7 @@ static struct block {
     int pooled, user; /* the stream that used it last, -1: none has */
     int used_at;
 } blocks[BLOCKS];
-static int calls, fails_at, fails_with, events_alive, relaxed, capturing, allocations, allocation_failed;
+static int calls, fails_at, fails_with, events_alive, capturing, allocations, allocation_failed;
 
 static CUresult next_call(void)
 {
@@ -248,25 +250,6 @@ static const rung_driver driver = {.memory_alloc_async = memory_alloc_async,
                                    .event_synchronize = event_synchronize,
                                    .stream_capturing = stream_capturing,
                                    .stream_id = stream_id};
-
-rung_thread_mode rung_driver_relax(const rung_driver *d)
-{
-    (void)d;
-    relaxed++;
-    return (rung_thread_mode){.changed = 1};
-}
-
-void rung_driver_put_back(const rung_driver *d, rung_thread_mode mode)
-{
-    (void)d;
-    relaxed -= mode.changed;
-}
-
-rung_status rung_driver_fail(const rung_driver *d, CUresult result, const char *call)
-{
-    (void)d, (void)call;
-    return result == CUDA_SUCCESS ? RUNG_SUCCESS : RUNG_DEVICE_ERROR;
-}
 
 /* A driver that keeps no buffer for a graph: what a recording asks for becomes its nodes. */
 void *rung_graph_memory_get(rung_cuda *cuda, int64_t bytes, int64_t zero_bytes)
