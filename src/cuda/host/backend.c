@@ -6,6 +6,7 @@
 #include "cuda/driver/chain.h"
 #include "cuda/ladder/reduce.h"
 #include "cuda/host/staging.h"
+#include "cuda/host/workspace_limit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,11 +142,11 @@ static void cuda_close(void *state)
 }
 
 /* Returns whether a plan asks for too much: the context's workspace limit may have become less than what the plan
- * object was made with. */
+ * object was made with. A rung of the ladder runs by its name, and takes what it needs where no limit is set. */
 static int asks_too_much(const rung_cuda *cuda, const rung_choice *choice)
 {
-    int64_t limit = cuda->config.workspace_limit_bytes;
-    return limit && choice->workspace_bytes > (limit < 0 ? 0 : limit);
+    return (cuda->config.workspace_limit_bytes || choice->kernel->role == RUNG_PRODUCTION) &&
+           choice->workspace_bytes > rung_workspace_limit(&cuda->config);
 }
 
 /* Where memory for the chosen kernel's workspace is not to be had, the best one runs that needs an eighth of it, else

@@ -8,6 +8,7 @@
 #include "cuda/device/f16x3.h"
 #include "cuda/host/divide.h"
 #include "cuda/host/memory_cost.h"
+#include "cuda/host/workspace_limit.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -240,10 +241,14 @@ static accurate_plan choose_panel(const rung_machine *machine, const rung_kernel
     return best;
 }
 
-/* This is the limit where the context sets none. Memory of the pool beyond what is kept is given back after the product
- * (driver/gpu.c).
+/* Returns what a panel may take. Where the context sets no limit that is less than a product may borrow, since memory
+ * of the pool beyond what is kept is given back after the product (driver/gpu.c). Pointer arrays do not go in panels.
  */
-static const int64_t panel_bytes = (int64_t)512 << 20, array_bytes = (int64_t)4 << 30;
+static int64_t limit_of(const rung_config *config, const rung_problem *p)
+{
+    const int64_t panel_bytes = (int64_t)512 << 20;
+    return config->workspace_limit_bytes || p->arrays ? rung_workspace_limit(config) : panel_bytes;
+}
 
 /* Returns whether what the guard says of this product is worth recalling: a product of one panel, where both kernels
  * see all of both operands, and each block of lines has room for its witnesses. */
@@ -296,10 +301,9 @@ static void plan_refused(const rung_machine *machine, const rung_config *config,
 static const char *accurate_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                                      const rung_problem *p, rung_choice *choice)
 {
-    int64_t limit = config->workspace_limit_bytes;
     if (machine->sms < CLUSTER)
         return "needs a cluster of two SMs";
-    if (limit < 0)
+    if (!rung_workspace_limit(config))
         return "needs workspace, and the context allows none";
     if (kernel->arith != RUNG_TF32 && p->k < MIN_K)
         return "k is too short: two halves would err more than FP32";
@@ -308,7 +312,7 @@ static const char *accurate_estimate(const rung_machine *machine, const rung_con
     const char *refusal = rung_marked_tiles_refuse(p);
     if (refusal)
         return refusal;
-    accurate_plan part = choose_panel(machine, kernel, p, limit ? limit : p->arrays ? array_bytes : panel_bytes);
+    accurate_plan part = choose_panel(machine, kernel, p, limit_of(config, p));
     if (!part.m)
         return "no panel of C fits the context's workspace limit";
     if (p->arrays && (part.m < p->m || part.n < p->n || part.k < p->k))

@@ -1,6 +1,7 @@
 /* What a product costs in large tiles, and how it runs: what is packed first, how many tiles one block does whole and
  * how many are streamed along k over all blocks. */
 #include "cuda/families/large/large.h"
+#include "cuda/host/workspace_limit.h"
 
 #include <math.h>
 #include <string.h>
@@ -296,10 +297,8 @@ const char *large_estimate(const rung_machine *machine, const rung_config *confi
     const char *reason = plan(machine, kernel, p, &s);
     if (reason)
         return reason;
-    const int64_t limit = config->workspace_limit_bytes;
     choice->workspace_bytes = s.bytes_a + s.bytes_b + s.bytes_partials;
-    if (choice->workspace_bytes > 0 &&
-        (limit < 0 || choice->workspace_bytes + RUNG_TICKET_BYTES > (limit ? limit : INT64_MAX)))
+    if (!rung_workspace_allows(config, choice->workspace_bytes))
         return "packed operands and partial sums do not fit the context's workspace limit";
     choice->plan.large = s;
     choice->cost_us = s.cost_us;

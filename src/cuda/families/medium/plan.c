@@ -5,6 +5,7 @@
 #include "cuda/host/divide.h"
 #include "cuda/host/memory_cost.h"
 #include "cuda/host/row_copy.h"
+#include "cuda/host/workspace_limit.h"
 
 #include <math.h>
 #include <string.h>
@@ -185,10 +186,8 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
     const char *reason = rung_operand_copies_refuse(machine, config, p, &a, &b);
     if (reason)
         return reason;
-    int64_t limit = config->workspace_limit_bytes;
     int64_t partials = (int64_t)machine->sms * t->resident * kernel->bm * kernel->bn * 8;
-    int may_stream =
-        limit >= 0 && s->bytes_a + s->bytes_b + partials + RUNG_TICKET_BYTES <= (limit ? limit : INT64_MAX);
+    int may_stream = rung_workspace_allows(config, s->bytes_a + s->bytes_b + partials);
     plan_spread(machine, t, may_stream, steps, s);
     if (s->whole_tiles < s->tiles && !s->cluster)
         s->bytes_partials = s->streamers * kernel->bm * kernel->bn * 8;

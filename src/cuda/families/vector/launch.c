@@ -7,6 +7,7 @@
 #include "cuda/host/divide.h"
 #include "cuda/host/memory_cost.h"
 #include "cuda/host/parts.h"
+#include "cuda/host/workspace_limit.h"
 
 #include <math.h>
 
@@ -170,13 +171,6 @@ static const char *choose_parts(const rung_machine *machine, const rung_config *
     return NULL;
 }
 
-/* Returns whether the context's workspace has room for gathered vectors. */
-static int has_room(const rung_config *config, int64_t bytes)
-{
-    const int64_t limit = config->workspace_limit_bytes;
-    return limit >= 0 && bytes + RUNG_TICKET_BYTES <= (limit ? limit : (int64_t)1 << 30);
-}
-
 static const char *estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                             const rung_problem *p, rung_choice *choice)
 {
@@ -192,7 +186,7 @@ static const char *estimate(const rung_machine *machine, const rung_config *conf
     if (reason)
         return reason;
     const int64_t gathered = vectors_to_gather(kernel, p);
-    if (gathered && has_room(config, gathered * p->k * 4))
+    if (gathered && rung_workspace_allows(config, gathered * p->k * 4))
         choose_parts(machine, config, kernel, p, gathered, choice);
     rung_note(choice, "memory bound, %d parts of k%s", (int)choice->parts,
               choice->plan.vector.gather_bytes ? ", the vector gathered first" : "");
