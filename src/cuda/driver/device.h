@@ -56,6 +56,7 @@ typedef struct rung_kept_buffer {
     CUevent last_use;
     int use_recorded; /* last_use was recorded behind all that uses the buffer */
     int in_use;
+    int dirty; /* of zeros: they are not known to be zero */
 } rung_kept_buffer;
 
 typedef struct rung_kept {

@@ -207,7 +207,7 @@ void rung_workspace_put_with_tickets(rung_cuda *cuda, void *memory)
     put(cuda, memory, RUNG_TICKET_BYTES);
 }
 
-/* For zeros, in_use says that what is in the buffer is not known to be zero; who gives it back knows. */
+/* Lends the stream its zeros. Who gives them back says whether they are still zero. */
 static rung_status get_zeros(rung_cuda *cuda, const stream_now *now, int64_t bytes, void **zeros)
 {
     if (now->capturing || bytes <= 0 || bytes > zeros_bytes)
@@ -216,11 +216,11 @@ static rung_status get_zeros(rung_cuda *cuda, const stream_now *now, int64_t byt
     if (!buffer)
         return RUNG_SUCCESS;
     if (!buffer->memory)
-        buffer->in_use = 1;
+        buffer->dirty = 1;
     rung_status status = claim(cuda, buffer, now->id, zeros_bytes);
     if (status != RUNG_SUCCESS)
         return status == RUNG_OUT_OF_MEMORY ? RUNG_SUCCESS : status;
-    if (buffer->in_use)
+    if (buffer->dirty)
         CU_TRY(cuda->driver,
                set_32((CUdeviceptr)(uintptr_t)buffer->memory, 0, (size_t)zeros_bytes / 4, cuda->config.stream));
     *zeros = buffer->memory;
@@ -246,7 +246,7 @@ void rung_workspace_put_with_zeros(rung_cuda *cuda, void *memory, void *zeros, i
 {
     for (int i = 0; zeros && i < RUNG_KEPT_BUFFERS; i++)
         if (cuda->zeros.buffers[i].memory == zeros) {
-            cuda->zeros.buffers[i].in_use = !are_zero;
+            cuda->zeros.buffers[i].dirty = !are_zero;
             note_use(cuda, &cuda->zeros, &cuda->zeros.buffers[i]);
         }
     rung_workspace_put(cuda, memory);

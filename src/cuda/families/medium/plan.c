@@ -108,7 +108,7 @@ static void consider(const rung_machine *machine, const medium_tile *t, medium_p
                      (cluster ? cluster_us : meeting);
         us += (beside ? rung_longer(cut, beside_us(t, s, steps, share)) : cut) + (streamers < grid ? apart_us : 0.0);
     }
-    us *= 1.98 / machine->clock_ghz;
+    us *= RUNG_COSTS_GHZ / machine->clock_ghz;
     if (us < s->cost_us) {
         s->cost_us = us;
         s->grid = grid;
@@ -211,7 +211,8 @@ static double floor_us(const rung_machine *machine, const rung_kernel *kernel, c
     /* A block that has the multiprocessor for itself, with all its groups at work, or half of them at most. */
     double lone_us = t->resident == 1 ? 2.0 * t->cost.alone_us : t->cost.alone_us,
            step_us = rung_lesser(t->cost.full_us / t->resident, lone_us) / t->groups * form_factor(p),
-           products = ((double)(tiles * steps) / machine->sms * step_us + t->cost.tile_us) * 1.98 / machine->clock_ghz;
+           products = ((double)(tiles * steps) / machine->sms * step_us + t->cost.tile_us) * RUNG_COSTS_GHZ /
+                      machine->clock_ghz;
     return launch_us + rung_overlapped_floor(products, rung_memory_us(p, kernel->bn)) +
            rung_operand_copies_us(&a, &b, p);
 }
