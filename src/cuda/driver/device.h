@@ -154,10 +154,9 @@ typedef struct rung_launcher {
     const char *(*estimate)(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                             const rung_problem *problem, rung_choice *choice);
     rung_status (*run)(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem);
-    /* NULL, or a function that writes for each of the family's kernels at most the cost that estimate() gives. Of a
-     * product that estimate() refuses it may write anything. */
-    void (*floors_us)(const rung_machine *machine, const rung_kernel *const *kernels, int count,
-                      const rung_problem *problem, double *us);
+    /* NULL, or a function that returns at most the cost that estimate() gives, in far less time. Of a product that
+     * estimate() refuses it may return anything. */
+    double (*floor_us)(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *problem);
 } rung_launcher;
 
 extern const rung_launcher *const rung_launchers[]; /* ends with NULL; src/cuda/host/launchers.c */

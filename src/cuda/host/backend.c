@@ -10,7 +10,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static rung_status cuda_open(const rung_config *config, void **state)
 {
@@ -72,18 +71,15 @@ static const char *cuda_estimate(void *state, const rung_kernel *kernel, const r
                     : "its row names no launcher that there is (.launch)";
 }
 
-/* Asks each family once: its kernels stand side by side in the catalog. */
 static void cuda_floors_us(void *state, const rung_kernel *const *kernels, int count, const rung_problem *problem,
                            double *us)
 {
-    for (int first = 0, last; first < count; first = last) {
-        const rung_launcher *launcher = rung_launcher_of(kernels[first]);
-        for (last = first + 1; last < count && kernels[last]->launch == kernels[first]->launch;)
-            last++;
-        if (launcher && launcher->floors_us)
-            launcher->floors_us(((rung_cuda *)state)->machine, kernels + first, last - first, problem, us + first);
-        else
-            memset(us + first, 0, (size_t)(last - first) * sizeof *us);
+    const rung_machine *machine = ((rung_cuda *)state)->machine;
+    const rung_launcher *launcher = NULL;
+    for (int i = 0; i < count; i++) {
+        if (i == 0 || kernels[i]->launch != kernels[i - 1]->launch) /* a family's kernels stand side by side */
+            launcher = rung_launcher_of(kernels[i]);
+        us[i] = launcher && launcher->floor_us ? launcher->floor_us(machine, kernels[i], problem) : 0.0;
     }
 }
 

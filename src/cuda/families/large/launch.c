@@ -245,4 +245,4 @@ rung_status rung_refused_large_run(rung_cuda *cuda, const rung_kernel *kernel, c
     return rung_launch(cuda, &function, &grid, &args);
 }
 
-const rung_launcher rung_launch_large = {"large", large_estimate, run, large_floors_us};
+const rung_launcher rung_launch_large = {"large", large_estimate, run, large_floor_us};

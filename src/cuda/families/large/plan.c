@@ -269,7 +269,7 @@ static const char *plan(const rung_machine *machine, const rung_kernel *kernel, 
 
 /* The least time there can be: every multiprocessor multiplies all the time and ends one tile, and operands lie as the
  * kernel wants them. */
-static double floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
+double large_floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
 {
     const large_tile *t = large_tile_of(kernel);
     if (t->a_k_innermost && p->trans_a && !p->trans_b)
@@ -281,13 +281,6 @@ static double floor_us(const rung_machine *machine, const rung_kernel *kernel, c
     int64_t steps = rung_ceil_div(p->k - large_class_tail(kernel, p), kernel->bk);
     double step_us = t->cost.step_cycles / (machine->clock_ghz * 1e3);
     return launch_us + end_us + (double)(tiles * p->batch * steps) / machine->sms * step_us;
-}
-
-void large_floors_us(const rung_machine *machine, const rung_kernel *const *kernels, int count, const rung_problem *p,
-                     double *us)
-{
-    for (int i = 0; i < count; i++)
-        us[i] = floor_us(machine, kernels[i], p);
 }
 
 const char *large_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,

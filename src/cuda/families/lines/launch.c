@@ -79,11 +79,9 @@ static const char *estimate(const rung_machine *machine, const rung_config *conf
     return NULL;
 }
 
-static void floors_us(const rung_machine *machine, const rung_kernel *const *kernels, int count, const rung_problem *p,
-                      double *us)
+static double floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
 {
-    for (int i = 0; i < count; i++)
-        us[i] = p->k > longest_k(kernels[i]) ? INFINITY : cost_us(machine, kernels[i], p);
+    return p->k > longest_k(kernel) ? INFINITY : cost_us(machine, kernel, p);
 }
 
 static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
@@ -102,4 +100,4 @@ static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_pr
     return rung_launch(cuda, &function, &grid, &args);
 }
 
-const rung_launcher rung_launch_lines = {"lines", estimate, run, floors_us};
+const rung_launcher rung_launch_lines = {"lines", estimate, run, floor_us};

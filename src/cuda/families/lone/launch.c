@@ -79,4 +79,4 @@ static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_pr
     return status;
 }
 
-const rung_launcher rung_launch_lone = {"lone", lone_estimate, run, lone_floors_us};
+const rung_launcher rung_launch_lone = {"lone", lone_estimate, run, lone_floor_us};

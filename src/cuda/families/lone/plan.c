@@ -302,7 +302,7 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
 }
 
 /* The least time there can be: every multiprocessor multiplies all the time, and no step waits for its operands. */
-static inline double floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
+double lone_floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
 {
     const lone_tile *t = lone_tile_of(kernel);
     const int sliced = slices(kernel);
@@ -329,13 +329,6 @@ static inline double floor_us(const rung_machine *machine, const rung_kernel *ke
         us += rung_operand_copies_us(&a, &b, p);
     }
     return start_us(kernel) + us;
-}
-
-void lone_floors_us(const rung_machine *machine, const rung_kernel *const *kernels, int count, const rung_problem *p,
-                    double *us)
-{
-    for (int i = 0; i < count; i++)
-        us[i] = floor_us(machine, kernels[i], p);
 }
 
 const char *lone_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,

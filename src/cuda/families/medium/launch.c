@@ -189,4 +189,4 @@ rung_status rung_marked_blocks_run(rung_cuda *cuda, const rung_problem *p, const
     return rung_launch(cuda, &function, &grid, &args);
 }
 
-const rung_launcher rung_launch_medium = {"medium", medium_estimate, run, medium_floors_us};
+const rung_launcher rung_launch_medium = {"medium", medium_estimate, run, medium_floor_us};

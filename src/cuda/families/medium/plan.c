@@ -200,7 +200,7 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
 
 /* The least time there can be: every multiprocessor multiplies all the time and ends one tile. A kernel of marked
  * blocks never comes first: the same without marks costs less. */
-static double floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
+double medium_floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
 {
     const medium_tile *t = medium_tile_of(kernel);
     if (t->marked)
@@ -215,13 +215,6 @@ static double floor_us(const rung_machine *machine, const rung_kernel *kernel, c
                       machine->clock_ghz;
     return launch_us + rung_overlapped_floor(products, rung_memory_us(p, kernel->bn)) +
            rung_operand_copies_us(&a, &b, p);
-}
-
-void medium_floors_us(const rung_machine *machine, const rung_kernel *const *kernels, int count, const rung_problem *p,
-                      double *us)
-{
-    for (int i = 0; i < count; i++)
-        us[i] = floor_us(machine, kernels[i], p);
 }
 
 const char *medium_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,

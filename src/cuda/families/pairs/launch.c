@@ -126,13 +126,6 @@ static double floor_us(const rung_machine *machine, const rung_kernel *kernel, c
     return cost_us(machine, kernel, RUNG_FIND_TILE(table, kernel), p, &s);
 }
 
-static void floors_us(const rung_machine *machine, const rung_kernel *const *kernels, int count, const rung_problem *p,
-                      double *us)
-{
-    for (int i = 0; i < count; i++)
-        us[i] = floor_us(machine, kernels[i], p);
-}
-
 /* Describes C in boxes of 32 x 32. */
 static rung_status describe_results(rung_cuda *cuda, const rung_problem *p, CUtensorMap *map)
 {
@@ -188,4 +181,4 @@ static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_pr
     return status;
 }
 
-const rung_launcher rung_launch_pairs = {"pairs", estimate, run, floors_us};
+const rung_launcher rung_launch_pairs = {"pairs", estimate, run, floor_us};

@@ -279,11 +279,4 @@ static double floor_us(const rung_machine *machine, const rung_kernel *kernel, c
            4.0 * (double)p->batch * (double)(p->m * p->n) * (double)p->k / t->cost.bytes_per_us;
 }
 
-static void floors_us(const rung_machine *machine, const rung_kernel *const *kernels, int count, const rung_problem *p,
-                      double *us)
-{
-    for (int i = 0; i < count; i++)
-        us[i] = floor_us(machine, kernels[i], p);
-}
-
-const rung_launcher rung_launch_vector = {"vector", estimate, run, floors_us};
+const rung_launcher rung_launch_vector = {"vector", estimate, run, floor_us};
