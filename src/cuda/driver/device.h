@@ -153,6 +153,9 @@ typedef struct rung_launcher {
      * the machine. */
     const char *(*estimate)(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                             const rung_problem *problem, rung_choice *choice);
+    /* Launches what was chosen, on choice->workspace_bytes with counters before them (NULL where there are none). */
+    rung_status (*launch)(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem, char *workspace);
+    /* NULL, or a function that is called in place of launch() and finds workspace by itself. */
     rung_status (*run)(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem);
     /* NULL, or a function that returns at most the cost that estimate() gives, in far less time. Of a product that
      * estimate() refuses it may return anything. */

@@ -142,7 +142,20 @@ static void cuda_close(void *state)
 static int asks_too_much(const rung_cuda *cuda, const rung_choice *choice)
 {
     return (cuda->config.workspace_limit_bytes || choice->kernel->role == RUNG_PRODUCTION) &&
-           choice->workspace_bytes > rung_workspace_limit(&cuda->config);
+           rung_choice_workspace_bytes(choice) > rung_workspace_limit(&cuda->config);
+}
+
+/* Lends the launch its workspace, or leaves all to a launcher that has a run() of its own. */
+static rung_status run_kernel(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem)
+{
+    const rung_launcher *launcher = rung_launcher_of(choice->kernel);
+    void *workspace;
+    if (launcher->run)
+        return launcher->run(cuda, choice, problem);
+    RUNG_TRY(rung_workspace_get_with_tickets(cuda, choice->workspace_bytes, &workspace));
+    rung_status status = launcher->launch(cuda, choice, problem, workspace);
+    rung_workspace_put_with_tickets(cuda, workspace);
+    return status;
 }
 
 /* Where memory for the chosen kernel's workspace is not to be had, the best one runs that needs an eighth of it, else
@@ -150,14 +163,14 @@ static int asks_too_much(const rung_cuda *cuda, const rung_choice *choice)
 static rung_status run_one(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem)
 {
     const int64_t less[] = {choice->workspace_bytes / 8, -1}, limit = cuda->config.workspace_limit_bytes;
-    rung_status status = rung_launcher_of(choice->kernel)->run(cuda, choice, problem);
+    rung_status status = run_kernel(cuda, choice, problem);
     for (int i = 0; i < 2 && status == RUNG_OUT_OF_MEMORY && choice->workspace_bytes > 8; i++) {
         rung_choice again;
         cuda->config.workspace_limit_bytes = less[i];
         rung_status found = rung_decide(&rung_cuda_backend, cuda, problem, &again);
         cuda->config.workspace_limit_bytes = limit;
         if (found == RUNG_SUCCESS)
-            status = rung_launcher_of(again.kernel)->run(cuda, &again, problem);
+            status = run_kernel(cuda, &again, problem);
     }
     return status;
 }

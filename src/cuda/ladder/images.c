@@ -149,11 +149,15 @@ static rung_status run_l39(rung_cuda *cuda, const rung_choice *choice, const run
     return run_for(cuda, choice, p, (style){.split_by = "l39_f16x3_read_once", .cluster = 2, .split_threads = 256});
 }
 
-const rung_launcher rung_launch_ladder_images = {"ladder_images", estimate, run_own, NULL};
-const rung_launcher rung_launch_ladder_l34_images = {"ladder_l34_images", estimate, run_l34, NULL};
-const rung_launcher rung_launch_ladder_l34_images_paired = {"ladder_l34_images_paired", estimate_paired, run_l34_paired,
-                                                            NULL};
-const rung_launcher rung_launch_ladder_images_paired = {"ladder_images_paired", estimate_paired, run_own_paired, NULL};
-const rung_launcher rung_launch_ladder_pipeline = {"ladder_pipeline", estimate_paired, run_pipeline, NULL};
-const rung_launcher rung_launch_ladder_read_once = {"ladder_read_once", estimate_paired, run_read_once, NULL};
-const rung_launcher rung_launch_ladder_l39_images = {"ladder_l39_images", estimate_paired, run_l39, NULL};
+const rung_launcher rung_launch_ladder_images = {.name = "ladder_images", .estimate = estimate, .run = run_own};
+const rung_launcher rung_launch_ladder_l34_images = {.name = "ladder_l34_images", .estimate = estimate, .run = run_l34};
+const rung_launcher rung_launch_ladder_l34_images_paired = {
+    .name = "ladder_l34_images_paired", .estimate = estimate_paired, .run = run_l34_paired};
+const rung_launcher rung_launch_ladder_images_paired = {
+    .name = "ladder_images_paired", .estimate = estimate_paired, .run = run_own_paired};
+const rung_launcher rung_launch_ladder_pipeline = {
+    .name = "ladder_pipeline", .estimate = estimate_paired, .run = run_pipeline};
+const rung_launcher rung_launch_ladder_read_once = {
+    .name = "ladder_read_once", .estimate = estimate_paired, .run = run_read_once};
+const rung_launcher rung_launch_ladder_l39_images = {
+    .name = "ladder_l39_images", .estimate = estimate_paired, .run = run_l39};

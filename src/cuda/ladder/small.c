@@ -79,5 +79,6 @@ static rung_status run_batches(rung_cuda *cuda, const rung_choice *choice, const
     return rung_launch(cuda, &function, &grid, &args);
 }
 
-const rung_launcher rung_launch_ladder_lone = {"ladder_lone", estimate_lone, run_lone, NULL};
-const rung_launcher rung_launch_ladder_batches = {"ladder_batches", estimate_batches, run_batches, NULL};
+const rung_launcher rung_launch_ladder_lone = {.name = "ladder_lone", .estimate = estimate_lone, .run = run_lone};
+const rung_launcher rung_launch_ladder_batches = {
+    .name = "ladder_batches", .estimate = estimate_batches, .run = run_batches};

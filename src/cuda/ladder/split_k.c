@@ -52,4 +52,4 @@ static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_pr
     return status;
 }
 
-const rung_launcher rung_launch_ladder_split_k = {"ladder_split_k", estimate, run, NULL};
+const rung_launcher rung_launch_ladder_split_k = {.name = "ladder_split_k", .estimate = estimate, .run = run};

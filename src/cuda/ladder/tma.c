@@ -290,10 +290,14 @@ static rung_status run_one_kernel(rung_cuda *cuda, const rung_choice *choice, co
     return status;
 }
 
-const rung_launcher rung_launch_ladder_tma = {"ladder_tma", estimate, run_tma, NULL};
-const rung_launcher rung_launch_ladder_persistent = {"ladder_persistent", estimate, run_persistent, NULL};
-const rung_launcher rung_launch_ladder_searched = {"ladder_searched", estimate_searched, run_searched, NULL};
-const rung_launcher rung_launch_ladder_banks = {"ladder_banks", estimate, run_banks, NULL};
-const rung_launcher rung_launch_ladder_ordered = {"ladder_ordered", estimate, run_ordered, NULL};
-const rung_launcher rung_launch_ladder_stream_k = {"ladder_stream_k", estimate_stream_k, run_stream_k, NULL};
-const rung_launcher rung_launch_ladder_one_kernel = {"ladder_one_kernel", estimate_stream_k, run_one_kernel, NULL};
+const rung_launcher rung_launch_ladder_tma = {.name = "ladder_tma", .estimate = estimate, .run = run_tma};
+const rung_launcher rung_launch_ladder_persistent = {
+    .name = "ladder_persistent", .estimate = estimate, .run = run_persistent};
+const rung_launcher rung_launch_ladder_searched = {
+    .name = "ladder_searched", .estimate = estimate_searched, .run = run_searched};
+const rung_launcher rung_launch_ladder_banks = {.name = "ladder_banks", .estimate = estimate, .run = run_banks};
+const rung_launcher rung_launch_ladder_ordered = {.name = "ladder_ordered", .estimate = estimate, .run = run_ordered};
+const rung_launcher rung_launch_ladder_stream_k = {
+    .name = "ladder_stream_k", .estimate = estimate_stream_k, .run = run_stream_k};
+const rung_launcher rung_launch_ladder_one_kernel = {
+    .name = "ladder_one_kernel", .estimate = estimate_stream_k, .run = run_one_kernel};

@@ -662,4 +662,8 @@ static rung_status accurate_run(rung_cuda *cuda, const rung_choice *choice, cons
     return status;
 }
 
-const rung_launcher rung_launch_accurate = {"accurate", accurate_estimate, accurate_run, NULL};
+const rung_launcher rung_launch_accurate = {
+    .name = "accurate",
+    .estimate = accurate_estimate,
+    .run = accurate_run,
+};

@@ -84,8 +84,9 @@ static double floor_us(const rung_machine *machine, const rung_kernel *kernel, c
     return p->k > longest_k(kernel) ? INFINITY : cost_us(machine, kernel, p);
 }
 
-static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
+static rung_status launch(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p, char *workspace)
 {
+    (void)workspace;
     const rung_kernel *kernel = choice->kernel;
     rung_function function;
     rung_args args;
@@ -100,4 +101,9 @@ static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_pr
     return rung_launch(cuda, &function, &grid, &args);
 }
 
-const rung_launcher rung_launch_lines = {"lines", estimate, run, floor_us};
+const rung_launcher rung_launch_lines = {
+    .name = "lines",
+    .estimate = estimate,
+    .floor_us = floor_us,
+    .launch = launch,
+};

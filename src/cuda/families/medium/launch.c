@@ -28,9 +28,10 @@ static rung_status describe(rung_cuda *cuda, const rung_operand *o, int64_t batc
     return rung_boxes_describe(cuda, &boxes, map);
 }
 
-static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const medium_plan *s,
-                          char *workspace)
+static rung_status launch(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p, char *workspace)
 {
+    const rung_kernel *kernel = choice->kernel;
+    const medium_plan *s = &choice->plan.medium;
     rung_function function;
     RUNG_TRY(rung_form_function(cuda, kernel, p, "", &function));
     int64_t streamed = (s->tiles - s->whole_tiles) * s->steps;
@@ -67,16 +68,6 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
                       .cluster = s->unlike && s->grid % 2 == 0 ? 2 : (unsigned)s->cluster,
                       .overlaps = !s->unlike};
     return rung_launch(cuda, &function, &grid, &args);
-}
-
-static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
-{
-    const medium_plan *s = &choice->plan.medium;
-    void *workspace;
-    RUNG_TRY(rung_workspace_get_with_tickets(cuda, s->bytes_a + s->bytes_b + s->bytes_partials, &workspace));
-    rung_status status = launch(cuda, choice->kernel, p, s, workspace);
-    rung_workspace_put_with_tickets(cuda, workspace);
-    return status;
 }
 
 /* ---- the blocks of a product that accurate mode has marked ---- */
@@ -189,4 +180,9 @@ rung_status rung_marked_blocks_run(rung_cuda *cuda, const rung_problem *p, const
     return rung_launch(cuda, &function, &grid, &args);
 }
 
-const rung_launcher rung_launch_medium = {"medium", medium_estimate, run, medium_floor_us};
+const rung_launcher rung_launch_medium = {
+    .name = "medium",
+    .estimate = medium_estimate,
+    .floor_us = medium_floor_us,
+    .launch = launch,
+};

@@ -139,9 +139,10 @@ static rung_status describe_results(rung_cuda *cuda, const rung_problem *p, CUte
     return rung_boxes_describe(cuda, &boxes, map);
 }
 
-static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const pairs_plan *s,
-                          char *workspace)
+static rung_status launch(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p, char *workspace)
 {
+    const rung_kernel *kernel = choice->kernel;
+    const pairs_plan *s = &choice->plan.pairs;
     const pairs_tile *t = RUNG_FIND_TILE(table, kernel);
     rung_function function;
     rung_lone_args args;
@@ -171,14 +172,9 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
     return rung_launch(cuda, &function, &grid, &args);
 }
 
-static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
-{
-    const pairs_plan *s = &choice->plan.pairs;
-    void *workspace;
-    RUNG_TRY(rung_workspace_get_with_tickets(cuda, s->copy_bytes, &workspace));
-    rung_status status = launch(cuda, choice->kernel, p, s, workspace);
-    rung_workspace_put_with_tickets(cuda, workspace);
-    return status;
-}
-
-const rung_launcher rung_launch_pairs = {"pairs", estimate, run, floor_us};
+const rung_launcher rung_launch_pairs = {
+    .name = "pairs",
+    .estimate = estimate,
+    .floor_us = floor_us,
+    .launch = launch,
+};

@@ -71,4 +71,9 @@ static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_pr
                                                 : launch_tiles(cuda, choice, p, NULL, NULL, 0);
 }
 
-const rung_launcher rung_launch_small = {"small", small_estimate, run, small_floor_us};
+const rung_launcher rung_launch_small = {
+    .name = "small",
+    .estimate = small_estimate,
+    .floor_us = small_floor_us,
+    .run = run,
+};

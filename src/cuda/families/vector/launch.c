@@ -260,15 +260,6 @@ static rung_status launch(rung_cuda *cuda, const rung_choice *choice, const rung
     return rung_launch(cuda, &function, &grid, &args);
 }
 
-static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
-{
-    void *workspace;
-    RUNG_TRY(rung_workspace_get_with_tickets(cuda, choice->workspace_bytes, &workspace));
-    rung_status status = launch(cuda, choice, p, workspace);
-    rung_workspace_put_with_tickets(cuda, workspace);
-    return status;
-}
-
 static double floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
 {
     const vector_tile *t = RUNG_FIND_TILE(table, kernel);
@@ -279,4 +270,9 @@ static double floor_us(const rung_machine *machine, const rung_kernel *kernel, c
            4.0 * (double)p->batch * (double)(p->m * p->n) * (double)p->k / t->cost.bytes_per_us;
 }
 
-const rung_launcher rung_launch_vector = {"vector", estimate, run, floor_us};
+const rung_launcher rung_launch_vector = {
+    .name = "vector",
+    .estimate = estimate,
+    .floor_us = floor_us,
+    .launch = launch,
+};
