@@ -117,7 +117,8 @@ void rung_workspace_put_with_zeros(rung_cuda *cuda, void *memory, void *zeros, i
 void rung_workspace_close(rung_cuda *cuda);
 
 typedef struct rung_grid {
-    unsigned x, y, z, threads, shared_bytes;
+    unsigned x, y, z; /* blocks; y and z 0: one */
+    unsigned threads, shared_bytes;
     unsigned cluster; /* blocks of a cluster along x; 0: none */
     int overlaps;     /* the kernel calls rung_after_earlier_kernels(): it may start while the one before it ends */
     unsigned argument_bytes; /* size of the argument, where a chain may hold the launch back (chain.h); 0: it may not */

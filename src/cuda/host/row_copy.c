@@ -22,12 +22,8 @@ rung_status rung_row_copy_run(rung_cuda *cuda, const rung_row_copy *first, const
     rung_function function;
     RUNG_TRY(rung_gpu_function(cuda->gpu, "row_copy", "row_copy_two", &function));
     rung_row_copy_args args = {.of = {*first}, .blocks_of_first = (uint32_t)blocks_of(first), .only_if = only_if};
-    rung_grid grid = {.x = args.blocks_of_first,
-                      .y = 1,
-                      .z = 1,
-                      .threads = RUNG_ROW_COPY_THREADS,
-                      .overlaps = 1,
-                      .argument_bytes = sizeof args};
+    rung_grid grid = {
+        .x = args.blocks_of_first, .threads = RUNG_ROW_COPY_THREADS, .overlaps = 1, .argument_bytes = sizeof args};
     if (second->from) {
         args.of[1] = *second;
         grid.x += (unsigned)blocks_of(second);

@@ -17,7 +17,7 @@ static rung_status find_place(rung_cuda *cuda, const void *pointer, place *found
     int ordinal = -1;
     CUpointer_attribute names[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
     void *values[] = {&type, &ordinal};
-    CUresult result = cuda->driver->pointer_attributes(2, names, values, (CUdeviceptr)(uintptr_t)pointer);
+    CUresult result = cuda->driver->pointer_attributes(2, names, values, rung_device_address(pointer));
     if (result != CUDA_SUCCESS && result != CUDA_ERROR_INVALID_VALUE)
         return rung_driver_fail(cuda->driver, result, "cuPointerGetAttributes");
     if (result != CUDA_SUCCESS ||
@@ -181,7 +181,7 @@ static rung_status copy_piece(rung_cuda *cuda, const slab *piece, int to_device)
 static int is_pinned(rung_cuda *cuda, const void *pointer)
 {
     CUmemorytype type = 0;
-    return cuda->driver->pointer_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)(uintptr_t)pointer) ==
+    return cuda->driver->pointer_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, rung_device_address(pointer)) ==
                CUDA_SUCCESS &&
            type == CU_MEMORYTYPE_HOST;
 }
@@ -221,7 +221,7 @@ typedef struct staged {
 
 static CUdeviceptr address(const void *pointer, int64_t offset)
 {
-    return (CUdeviceptr)(uintptr_t)pointer + (CUdeviceptr)offset * 4;
+    return rung_device_address(pointer) + (CUdeviceptr)offset * 4;
 }
 
 /* Lines start at multiples of 16 bytes: no kernel then refuses the copies for their alignment. */
@@ -377,7 +377,7 @@ static int64_t matrix_bytes(int64_t lines, int64_t length, int64_t batch)
 static rung_status clear_line_ends(rung_cuda *cuda, const rung_problem *p, void *operands, int64_t bytes)
 {
     if (p->m % 4 || p->n % 4 || p->k % 4)
-        CU_TRY(cuda->driver, set_32((CUdeviceptr)(uintptr_t)operands, 0, (size_t)bytes / 4, cuda->config.stream));
+        CU_TRY(cuda->driver, set_32(rung_device_address(operands), 0, (size_t)bytes / 4, cuda->config.stream));
     return RUNG_SUCCESS;
 }
 

@@ -80,16 +80,12 @@ static rung_status run_for(rung_cuda *cuda, const rung_choice *choice, const run
     lay_out(&p, problem, by.cluster, workspace);
     p.cluster = by.split_threads ? split_cluster(p.k_blocks, by.split_threads) : 1;
     rung_grid grid = {.x = (unsigned)((p.a_lines + p.b_lines) / IMAGE_LINES * p.cluster),
-                      .y = 1,
-                      .z = 1,
                       .threads = (unsigned)(by.split_threads ? by.split_threads : IMAGE_THREADS),
                       .cluster = p.cluster > 1 ? (unsigned)p.cluster : 0};
     rung_status status = rung_launch(cuda, &split, &grid, &p);
     int64_t tiles = p.a_lines / IMAGE_TILE * (p.b_lines / IMAGE_TILE),
             room = cuda->machine->sms / by.cluster * by.cluster;
     grid = (rung_grid){.x = (unsigned)(tiles < room && !by.all ? tiles : room),
-                       .y = 1,
-                       .z = 1,
                        .threads = (unsigned)kernel->threads,
                        .shared_bytes = (unsigned)kernel->shared_bytes,
                        .cluster = by.cluster > 1 ? (unsigned)by.cluster : 0};

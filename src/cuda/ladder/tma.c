@@ -72,7 +72,7 @@ static rung_status pack(rung_cuda *cuda, const float **x, int64_t *ld, int64_t r
                            .from_ld = *ld,
                            .to_ld = rung_round_up(columns, 4)};
     int64_t blocks = rung_ceil_div(rows * columns, 256 * 8);
-    rung_grid grid = {.x = (unsigned)(blocks < 65536 ? blocks : 65536), .y = 1, .z = 1, .threads = 256};
+    rung_grid grid = {.x = (unsigned)(blocks < 65536 ? blocks : 65536), .threads = 256};
     *workspace += packed_bytes(rows, columns);
     *x = args.to;
     *ld = args.to_ld;
@@ -192,8 +192,6 @@ static rung_status run_row(rung_cuda *cuda, const rung_choice *choice, const run
     void *workspace;
     int64_t all = rung_ceil_div(p->m, k->bm) * rung_ceil_div(p->n, k->bn), resident = cuda->machine->sms;
     rung_grid grid = {.x = (unsigned)(all < resident ? all : resident),
-                      .y = 1,
-                      .z = 1,
                       .threads = (unsigned)k->threads,
                       .shared_bytes = (unsigned)k->shared_bytes};
     RUNG_TRY(rung_gpu_function(cuda->gpu, k->name, k->name, &function));
@@ -240,11 +238,8 @@ static rung_status run_stream_k(rung_cuda *cuda, const rung_choice *choice, cons
             most = rung_ceil_div(all * rung_ceil_div(p->k, BK), 8);
     int64_t blocks = most < cuda->machine->sms ? most : cuda->machine->sms;
     blocks = blocks > 0 ? blocks : 1;
-    rung_grid grid = {.x = (unsigned)blocks,
-                      .y = 1,
-                      .z = 1,
-                      .threads = (unsigned)k->threads,
-                      .shared_bytes = (unsigned)k->shared_bytes};
+    rung_grid grid = {
+        .x = (unsigned)blocks, .threads = (unsigned)k->threads, .shared_bytes = (unsigned)k->shared_bytes};
     RUNG_TRY(rung_gpu_function(cuda->gpu, k->name, k->name, &parts));
     RUNG_TRY(rung_gpu_function(cuda->gpu, k->name, "l25_stream_k_finish", &finish));
     RUNG_TRY(rung_workspace_get(cuda, choice->workspace_bytes, &workspace));
@@ -274,11 +269,8 @@ static rung_status run_one_kernel(rung_cuda *cuda, const rung_choice *choice, co
     int64_t blocks = most < cuda->machine->sms ? most : cuda->machine->sms;
     if (blocks < 1 || (all <= blocks && all * 10 >= blocks * 9))
         blocks = all;
-    rung_grid grid = {.x = (unsigned)blocks,
-                      .y = 1,
-                      .z = 1,
-                      .threads = (unsigned)k->threads,
-                      .shared_bytes = (unsigned)k->shared_bytes};
+    rung_grid grid = {
+        .x = (unsigned)blocks, .threads = (unsigned)k->threads, .shared_bytes = (unsigned)k->shared_bytes};
     RUNG_TRY(rung_gpu_function(cuda->gpu, k->name, k->name, &function));
     RUNG_TRY(rung_workspace_get_with_tickets(cuda, choice->workspace_bytes, &workspace));
     rung_status status =

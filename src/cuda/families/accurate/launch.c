@@ -111,8 +111,6 @@ static rung_status launch_split(rung_cuda *cuda, const rung_kernel *kernel, cons
     int across = s->cluster && !(s->a.k_innermost && s->b.k_innermost);
     rung_function function;
     rung_grid grid = {.x = (unsigned)blocks,
-                      .y = 1,
-                      .z = 1,
                       .threads = F16X3_THREADS,
                       .cluster = across ? (unsigned)s->cluster : 1,
                       .argument_bytes = (unsigned)argument_bytes};
@@ -291,8 +289,6 @@ static rung_status launch_panel(rung_cuda *cuda, const rung_kernel *kernel, cons
     /* There are no more clusters than have a share of the cut tiles or a whole one. */
     int64_t busy = rung_min64(clusters, rung_max64(tiles - c.tiles, c.tiles ? c.clusters : 0));
     rung_grid grid = {.x = (unsigned)(busy * ACCURATE_CLUSTER),
-                      .y = 1,
-                      .z = 1,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)kernel->shared_bytes,
                       .cluster = ACCURATE_CLUSTER,

@@ -104,7 +104,8 @@ static panels cost_panels(const rung_machine *machine, const rung_kernel *kernel
                           const accurate_plan *part)
 {
     const accurate_layout *w = &part->w;
-    const int64_t rows = rung_ceil_div(p->m, part->m), columns = rung_ceil_div(p->n, part->n), depths = rung_ceil_div(p->k, part->k);
+    const int64_t rows = rung_ceil_div(p->m, part->m), columns = rung_ceil_div(p->n, part->n),
+                  depths = rung_ceil_div(p->k, part->k);
     /* Every element of A and B is read, and written as two halves; for lines across k that takes half as long again. */
     const double depth = (double)depths * (double)w->k_pad, a_passes = part->kept ? (double)columns : 1.0,
                  b_passes = part->kept ? 1.0 : (double)rows, m = (double)p->m * a_passes, n = (double)p->n * b_passes;
@@ -158,7 +159,8 @@ enum { SHORT_PANEL = 1024, MOST_DEPTHS = 16 };
 static accurate_plan choose_panel(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p,
                                   int64_t limit)
 {
-    accurate_plan best = {.m = p->m, .n = p->n, .k = p->k, .w = accurate_lay_out(kernel, p->m, p->n, p->k, 0, machine->sms)};
+    accurate_plan best = {
+        .m = p->m, .n = p->n, .k = p->k, .w = accurate_lay_out(kernel, p->m, p->n, p->k, 0, machine->sms)};
     double best_us = HUGE_VAL;
     if (best.w.bytes <= limit)
         return best;
@@ -241,7 +243,7 @@ static void plan_refused(const rung_machine *machine, const rung_config *config,
 }
 
 const char *accurate_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
-                                     const rung_problem *p, rung_choice *choice)
+                              const rung_problem *p, rung_choice *choice)
 {
     if (machine->sms < ACCURATE_CLUSTER)
         return "needs a cluster of two SMs";

@@ -168,8 +168,6 @@ static void fill(rung_large_args *args, const rung_problem *p, const large_plan 
 static rung_grid grid_of(const rung_kernel *kernel, const large_plan *s)
 {
     return (rung_grid){.x = (unsigned)s->grid,
-                       .y = 1,
-                       .z = 1,
                        .threads = (unsigned)kernel->threads,
                        .shared_bytes = (unsigned)kernel->shared_bytes,
                        .overlaps = 1};

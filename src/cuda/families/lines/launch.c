@@ -93,8 +93,6 @@ static rung_status launch(rung_cuda *cuda, const rung_choice *choice, const rung
     RUNG_TRY(rung_form_function(cuda, kernel, p, "", &function));
     rung_args_fill(&args, p);
     rung_grid grid = {.x = (unsigned)tiles_of(kernel, p),
-                      .y = 1,
-                      .z = 1,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)shared_bytes(kernel, p),
                       .overlaps = 1};

@@ -61,8 +61,6 @@ static rung_status launch(rung_cuda *cuda, const rung_choice *choice, const rung
         RUNG_TRY(lone_describe(cuda, &b, p->batch, kernel->bn, kernel->bk, p->trans_b, &args.b_map));
     }
     rung_grid grid = {.x = (unsigned)s->grid,
-                      .y = 1,
-                      .z = 1,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)kernel->shared_bytes,
                       .cluster = (unsigned)s->cluster,

@@ -59,8 +59,6 @@ static rung_status launch(rung_cuda *cuda, const rung_choice *choice, const rung
         args.counters = (uint32_t *)(workspace - RUNG_TICKET_BYTES);
     }
     rung_grid grid = {.x = (unsigned)s->grid,
-                      .y = 1,
-                      .z = 1,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)kernel->shared_bytes,
                       /* Each multiprocessor is to have one block of each kind: none may start where a block of the
@@ -171,8 +169,6 @@ rung_status rung_marked_blocks_run(rung_cuda *cuda, const rung_problem *p, const
     RUNG_TRY(describe(cuda, &of[0], 1, !p->trans_a, kernel->bm, &args.a_map));
     RUNG_TRY(describe(cuda, &of[1], 1, b_k_innermost, kernel->bn, &args.b_map));
     rung_grid grid = {.x = (unsigned)(cuda->machine->sms * MARKED_RESIDENT),
-                      .y = 1,
-                      .z = 1,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)kernel->shared_bytes,
                       .overlaps = 1,

@@ -164,8 +164,6 @@ static rung_status launch(rung_cuda *cuda, const rung_choice *choice, const rung
     if (args.c_boxes)
         RUNG_TRY(describe_results(cuda, p, &args.c_map));
     rung_grid grid = {.x = (unsigned)s->grid,
-                      .y = 1,
-                      .z = 1,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)kernel->shared_bytes,
                       .overlaps = 1};

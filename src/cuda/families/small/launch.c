@@ -58,8 +58,6 @@ static rung_status batch_run(rung_cuda *cuda, const rung_choice *choice, const r
     rung_args args;
     rung_args_fill(&args, p);
     rung_grid grid = {.x = (unsigned)rung_ceil_div(p->batch, small_matrices_a_block(kernel)),
-                      .y = 1,
-                      .z = 1,
                       .threads = (unsigned)kernel->threads,
                       .overlaps = 1};
     return rung_launch(cuda, &function, &grid, &args);

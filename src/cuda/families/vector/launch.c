@@ -220,8 +220,6 @@ static rung_status gather(rung_cuda *cuda, const rung_kernel *kernel, const rung
     rung_function function;
     RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, "vector_gather", &function));
     rung_grid grid = {.x = (unsigned)rung_ceil_div(g.k * g.count, VECTOR_GATHER_THREADS),
-                      .y = 1,
-                      .z = 1,
                       .threads = VECTOR_GATHER_THREADS,
                       .overlaps = 1,
                       .argument_bytes = sizeof g};
@@ -252,8 +250,6 @@ static rung_status launch(rung_cuda *cuda, const rung_choice *choice, const rung
         RUNG_TRY(gather(cuda, kernel, p, (float *)(workspace + choice->plan.vector.parts_bytes), &args));
     RUNG_TRY(rung_kernel_function(cuda, kernel, &function));
     rung_grid grid = {.x = (unsigned)(vector_tiles(kernel, p) * choice->parts),
-                      .y = 1,
-                      .z = 1,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)kernel->shared_bytes,
                       .overlaps = 1};
