@@ -21,9 +21,9 @@ done
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-sed "s|FAMILY_ROWS 12, 6, 3,|FAMILY_ROWS 12, 6, 4,|" "$source/src/cpu/kernels/avx2_f32_6x16.c" >"$work/tile.c" # 12 sums, 3 vectors of B, one of A, a mask
-grep -q "12, 6, 4," "$work/tile.c" || { echo "AVX2 has not three rows of three vectors any more: this test has to plant its tile elsewhere"; exit 1; }
+sed "s|FAMILY_ROWS 12, 6, 4,|FAMILY_ROWS 12, 6, 5,|" "$source/src/cpu/kernels/avx2_f32_6x16.c" >"$work/tile.c" # 15 sums, 3 vectors of B, one of A
+grep -q "12, 6, 5," "$work/tile.c" || { echo "AVX2 has not four rows of three vectors any more: this test has to plant its tile elsewhere"; exit 1; }
 "$cc" -O3 -std=c17 -mavx2 -mfma -I "$source/src" -I "$source/include" -c "$work/tile.c" -o "$work/tile.o"
-! loops "$work/tile.o" 4 >"$work/found" || { echo "a tile of 4x3 vectors on AVX2 was not found"; exit 1; }
+! loops "$work/tile.o" 4 >"$work/found" || { echo "a tile of 5x3 vectors on AVX2 was not found"; exit 1; }
 echo "a tile too large:"
-grep 4x3 "$work/found"
+grep 5x3 "$work/found"
