@@ -138,13 +138,12 @@ VFN void v_step_3x4(const float *a, int64_t ld_bytes, const float *b, const vmas
         "vbroadcastss (%[a]), %%ymm12\n\tvbroadcastss (%[a],%[ld]), %%ymm13\n\t"                                       \
         "vbroadcastss (%[a],%[ld],2), %%ymm14\n\t"                                                                     \
         "vmovups (%[b]), %%ymm15\n\t" COLUMN_OF_THREE(                                                                 \
-            "s00", "s10",                                                                                              \
-            "s20") "vmovups 32(%[b]), %%ymm15\n\t" COLUMN_OF_THREE("s01", "s11",                                       \
-                                                                   "s21") "vmovups 64(%[b]), "                         \
-                                                                          "%%ymm15\n\t" COLUMN_OF_THREE("s02", "s12",  \
-                                                                                                        "s22")         \
-                                                                              load_last COLUMN_OF_THREE("s03", "s13",  \
-                                                                                                        "s23")         \
+            "s00", "s10", "s20") "vmovups 32(%[b]), %%ymm15\n\t" COLUMN_OF_THREE("s01", "s11",                         \
+                                                                                 "s21") "vmovups 64(%[b]), "           \
+                                                                                        "%%ymm15\n\t" COLUMN_OF_THREE( \
+                                                                                            "s02", "s12", "s22")       \
+                                                                                            load_last COLUMN_OF_THREE( \
+                                                                                                "s03", "s13", "s23")   \
         : SUM(0, 0), SUM(0, 1), SUM(0, 2), SUM(0, 3), SUM(1, 0), SUM(1, 1), SUM(1, 2), SUM(1, 3), SUM(2, 0),           \
           SUM(2, 1), SUM(2, 2), SUM(2, 3)                                                                              \
         : [a] "r"(a), [ld] "r"(ld_bytes), [b] "r"(b)__VA_ARGS__                                                        \
