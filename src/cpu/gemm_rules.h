@@ -56,12 +56,20 @@ static inline int vectors_in_place(const rung_cpu_kernel *kernel, int64_t m, int
 
 enum { RANK_VECTORS_LEAST = 8 };
 
+/* Returns whether there are rows for two tiles or little more, so that work around each row counts beside C. */
+static inline int has_rows_of_two_tiles(const rung_cpu_args *p)
+{
+    return p->m > p->kernel->mr && 2 * p->m <= 5 * p->kernel->mr;
+}
+
 /* Returns true where C is written by rows, a few together: k is so short that the work around each tile costs more than
- * its sums. Rows of a few vectors do not pay for their own beginning and end. */
+ * its sums. Rows of a few vectors do not pay for their own beginning and end; neither do a few rows of more, where
+ * tiles are narrow. */
 static inline int is_rank(const rung_cpu_args *p)
 {
-    enum { STEPS = 6 };
-    return p->k <= STEPS && p->n >= RANK_VECTORS_LEAST * p->kernel->vl;
+    enum { STEPS = 6, VECTORS_LEAST_OF_FEW_ROWS = 24 };
+    int is_few = has_narrow_tiles(p) && has_rows_of_two_tiles(p);
+    return p->k <= STEPS && p->n >= (is_few ? VECTORS_LEAST_OF_FEW_ROWS : RANK_VECTORS_LEAST) * p->kernel->vl;
 }
 
 /* Returns true where a transposed A has rows that lie as vectors, and it takes less time to compute the transposed
@@ -94,15 +102,17 @@ static inline int is_cheaper_transposed(const rung_cpu_args *p)
 enum { SHORT_VECTORS_MOST = 32 };
 
 /* Returns true where C's rows are written one after the other with B in registers: k is short, and is_rank() does not
- * take it. That pays where there are more rows than one tile holds; of long rows, while they are few. Two to four
- * columns that turn in little time are better turned. */
+ * take it. That pays where there are more rows than one tile holds; of long rows, while they are few, and while there
+ * is room on the stack for a B that must be turned. Two to four columns that turn in little time are better turned. */
 static inline int is_short_rows(const rung_cpu_args *p)
 {
     enum { TURNED_COLUMNS = 4, TILES_OF_LONG = 3 };
     const rung_cpu_kernel *kernel = p->kernel;
     int64_t vectors = (p->n + kernel->vl - 1) >> kernel->vl_bits;
-    if (p->k > RUNG_SHORT_STEPS || vectors > SHORT_VECTORS_MOST)
+    if (p->k > RUNG_SHORT_STEPS)
         return 0;
+    if (vectors > SHORT_VECTORS_MOST)
+        return !p->trans_b && has_rows_of_two_tiles(p) && !is_rank(p);
     if (vectors > RANK_VECTORS_LEAST)
         return p->m > kernel->mr && p->m <= TILES_OF_LONG * kernel->mr && !is_rank(p);
     return p->m > kernel->max_rows[vectors - 1] && !is_rank(p) && (p->n > 1 || p->trans_a) &&
@@ -203,10 +213,12 @@ static inline int is_tiny(const rung_cpu_args *p)
     return has_room_for_c && has_room_for_b ? 1 : is_cheaper_transposed(p) ? has_room_for_c : has_room_for_b;
 }
 
-/* Returns whether rows of C that are written one after the other are asked for before their turn. */
+/* Returns whether rows of C that are written one after the other are asked for before their turn. Where L1 has them
+ * that takes a twentieth of the time more, where it does not a quarter less. */
 static inline int asks_for_rows(const rung_cpu_args *p)
 {
-    return p->cpu->stores_wait && c_bytes(p) > p->cpu->l1_bytes / 4;
+    enum { L1_PARTS = 6 };
+    return p->cpu->stores_wait && c_bytes(p) > p->cpu->l1_bytes / L1_PARTS;
 }
 
 #endif
