@@ -48,9 +48,10 @@ static inline int vectors_in_place(const rung_cpu_kernel *kernel, int64_t m, int
         return RUNG_TILE_MAX_VECTORS;
     if (m <= kernel->max_rows[RUNG_TILE_WIDE_VECTORS - 1])
         return RUNG_TILE_WIDE_VECTORS;
-    if (nv * kernel->vl * 4 <= LINE_BYTES)
-        return m <= 2 * kernel->max_rows[nv] && divide_up(m, divide_up(m, kernel->mr)) <= kernel->max_rows[nv] ? nv + 1
-                                                                                                               : nv;
+    if (nv * kernel->vl * 4 <= LINE_BYTES) {
+        int of_more = kernel->max_rows[nv];
+        return m <= of_more || (m > kernel->mr && m <= 2 * of_more) ? nv + 1 : nv;
+    }
     return (n + kernel->vl - 1) >> kernel->vl_bits == nv + 1 ? nv + 1 : nv;
 }
 
@@ -68,8 +69,9 @@ static inline int has_rows_of_two_tiles(const rung_cpu_args *p)
 static inline int is_rank(const rung_cpu_args *p)
 {
     enum { STEPS = 6, VECTORS_LEAST_OF_FEW_ROWS = 24 };
-    int is_few = has_narrow_tiles(p) && has_rows_of_two_tiles(p);
-    return p->k <= STEPS && p->n >= (is_few ? VECTORS_LEAST_OF_FEW_ROWS : RANK_VECTORS_LEAST) * p->kernel->vl;
+    if (p->k > STEPS || p->n < RANK_VECTORS_LEAST * p->kernel->vl)
+        return 0;
+    return p->n >= VECTORS_LEAST_OF_FEW_ROWS * p->kernel->vl || !has_narrow_tiles(p) || !has_rows_of_two_tiles(p);
 }
 
 /* Returns true where a transposed A has rows that lie as vectors, and it takes less time to compute the transposed
