@@ -41,6 +41,7 @@ typedef struct gemm_plan {
     int last;           /* columns in place, or packed from a transposed B: the last ones that go as dot products */
     int transposed;     /* PATH_LONG_K: the pieces are those of the transposed product */
     gemm_asks asks_b;   /* B in place */
+    int apart;          /* B in place: sums lie apart from C, which is added last */
     int four_sums;      /* B in place: wants_four_sums(), of the whole product */
 } gemm_plan;
 
@@ -157,6 +158,12 @@ int64_t rung_gemm_packed_a_floats(const rung_cpu_args *p, const gemm_plan *plan)
 static inline int64_t rung_gemm_last_floats(const rung_cpu_args *p, int last)
 {
     return last ? round_up(p->k, p->kernel->vl) * last + RUNG_PACK_SLACK : 0;
+}
+
+/* Returns the length of a row of sums that lie apart, so that rows do not collide. */
+static inline int64_t rung_gemm_apart_ld(int64_t columns)
+{
+    return round_up(columns, LINE_FLOATS) + LINE_FLOATS;
 }
 
 /* Returns the floats that rows of few steps need where so many columns of B are copied at a time. */

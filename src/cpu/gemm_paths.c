@@ -7,6 +7,12 @@
 static void run_direct(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
 {
     int last = p->n & (p->kernel->vl - 1) ? plan->last : 0; /* of all strips the last one has them */
+    rung_cpu_args to = *p;
+    if (plan->apart) {
+        to.c = workspace + round_up(rung_gemm_last_floats(p, plan->last), LINE_FLOATS);
+        to.ldc = rung_gemm_apart_ld(p->n);
+        to.beta = 0.0f;
+    }
     block s = {.kernel = p->kernel,
                .tail = tail_family(p),
                .m = p->m,
@@ -17,17 +23,19 @@ static void run_direct(const rung_cpu_args *p, const gemm_plan *plan, float *wor
                .ldb = p->ldb,
                .asks_b = plan->asks_b,
                .most = plan->most,
-               .c = p->c,
+               .c = to.c,
                .four_sums = plan->four_sums,
-               .out = {.ldc = p->ldc}};
+               .out = {.ldc = to.ldc}};
     for (int64_t step = 0; step < p->k; step += plan->kc) {
         s.k = min64(plan->kc, p->k - step);
         s.a = a_at(p, 0, step);
         s.b = b_at(p, step, 0);
         s.fetch_rows = plan->fetch && !p->trans_a ? p->m : 0;
-        set_beta(&s, p, step);
+        set_beta(&s, &to, step);
         rung_gemm_sweep(&s);
     }
+    if (plan->apart)
+        p->kernel->add_sums(p->c, p->ldc, to.c, to.ldc, p->m, p->n - last, 1.0f, p->beta);
     if (last)
         rung_gemm_run_last(p, last, workspace);
 }

@@ -593,8 +593,10 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p)
     case PATH_DIRECT:
         plan.last = last_as_dots(p);
         plan.most = vectors_in_place(kernel, p->m, p->n - plan.last);
-        if (run_steps(p))
+        if (run_steps(p)) {
             plan.kc = even_block(p->k, min64(plan.kc, run_steps(p)), 8);
+            plan.apart = p->beta != 0.0f; /* a large C would be rounded once a run */
+        }
         plan.asks_b = choose_asks(p);
         plan.four_sums = wants_four_sums(p);
         break;
@@ -663,7 +665,9 @@ static int64_t path_floats(const rung_cpu_args *p, const gemm_plan *plan, gemm_p
     switch (path) {
     case PATH_TINY:
     case PATH_SHORT_ROWS: return 0;
-    case PATH_DIRECT: return rung_gemm_last_floats(p, plan->last);
+    case PATH_DIRECT:
+        floats = rung_gemm_last_floats(p, plan->last);
+        return plan->apart ? round_up(floats, LINE_FLOATS) + p->m * rung_gemm_apart_ld(columns) : floats;
     case PATH_LONG_K: return path_floats(p, plan, plan->inner, columns);
     case PATH_STREAM: floats = rung_gemm_stream_a_floats(p) + p->m * rung_gemm_stream_ld(p, plan); break;
     case PATH_RANK: floats = rung_gemm_rank_floats(p, min64(plan->nc, columns)); break;
