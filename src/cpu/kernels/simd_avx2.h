@@ -108,56 +108,55 @@ VFN void v_fma_pair(vf x, const vf y[2], vf z[2])
 /* A step of k of a tile whose twelve sums leave four registers for what they multiply: three vectors of B and one
  * element of A, or the other way round. It is one piece of assembly, for the compiler would move sums to the stack.
  * Rows of A lie ld_bytes apart, the fourth at `fourth`. mask: of the last vector of B; NULL: it is whole. */
-#define FMA(b, a, sum) "vfmadd231ps %%" b ", %%" a ", %[" sum "]\n\t"
-#define ROW_OF_THREE(at, s0, s1, s2)                                                                                   \
-    "vbroadcastss " at ", %%ymm15\n\t" FMA("ymm12", "ymm15", s0) FMA("ymm13", "ymm15", s1) FMA("ymm14", "ymm15", s2)
-#define COLUMN_OF_THREE(s0, s1, s2) FMA("ymm15", "ymm12", s0) FMA("ymm15", "ymm13", s1) FMA("ymm15", "ymm14", s2)
-#define SUM(i, j) [s##i##j] "+x"(s[i][j])
+/* clang-format off */
+#define ELEMENT(at, to)       "vbroadcastss " at ", %%" to "\n\t"
+#define VECTOR(at, to)        "vmovups " at "(%[b]), %%" to "\n\t"
+#define SOME_OF_IT(at, to)    "vmovdqa (%[mask]), %%ymm15\n\t" "vmaskmovps " at "(%[b]), %%ymm15, %%" to "\n\t"
+#define ADD(b, a, sum)        "vfmadd231ps %%" b ", %%" a ", %[" sum "]\n\t"
+#define ROW(at, i)            ELEMENT(at, "ymm15") \
+                              ADD("ymm12", "ymm15", i "0") ADD("ymm13", "ymm15", i "1") ADD("ymm14", "ymm15", i "2")
+#define COLUMN(load, j)       load ADD("ymm15", "ymm12", "s0" j) ADD("ymm15", "ymm13", "s1" j) ADD("ymm15", "ymm14", "s2" j)
+#define SUM(i, j)             [s##i##j] "+x"(s[i][j])
+#define STEP_4X3(load_last, ...)                                                                                       \
+    __asm__ volatile(VECTOR("", "ymm12") VECTOR("32", "ymm13") load_last("64", "ymm14")                                \
+                     ROW("(%[a])", "s0") ROW("(%[a],%[ld])", "s1") ROW("(%[a],%[ld],2)", "s2") ROW("(%[r])", "s3")     \
+                     : SUM(0, 0), SUM(0, 1), SUM(0, 2), SUM(1, 0), SUM(1, 1), SUM(1, 2),                               \
+                       SUM(2, 0), SUM(2, 1), SUM(2, 2), SUM(3, 0), SUM(3, 1), SUM(3, 2)                                \
+                     : [a] "r"(a), [r] "r"(fourth), [ld] "r"(ld_bytes), [b] "r"(b)__VA_ARGS__                          \
+                     : "ymm12", "ymm13", "ymm14", "ymm15", "memory")
+#define STEP_3X4(load_last, ...)                                                                                       \
+    __asm__ volatile(ELEMENT("(%[a])", "ymm12") ELEMENT("(%[a],%[ld])", "ymm13") ELEMENT("(%[a],%[ld],2)", "ymm14")    \
+                     COLUMN(VECTOR("", "ymm15"), "0") COLUMN(VECTOR("32", "ymm15"), "1")                               \
+                     COLUMN(VECTOR("64", "ymm15"), "2") COLUMN(load_last("96", "ymm15"), "3")                          \
+                     : SUM(0, 0), SUM(0, 1), SUM(0, 2), SUM(0, 3), SUM(1, 0), SUM(1, 1), SUM(1, 2), SUM(1, 3),         \
+                       SUM(2, 0), SUM(2, 1), SUM(2, 2), SUM(2, 3)                                                      \
+                     : [a] "r"(a), [ld] "r"(ld_bytes), [b] "r"(b)__VA_ARGS__                                           \
+                     : "ymm12", "ymm13", "ymm14", "ymm15", "memory")
+/* clang-format on */
 VFN void v_step_4x3(const float *a, const float *fourth, int64_t ld_bytes, const float *b, const vmask *mask,
                     vf s[][RUNG_TILE_MAX_VECTORS])
 {
-#define STEP(load_last, ...)                                                                                           \
-    __asm__ volatile("vmovups (%[b]), %%ymm12\n\tvmovups 32(%[b]), %%ymm13\n\t" load_last ROW_OF_THREE(                \
-                         "(%[a])", "s00", "s01", "s02") ROW_OF_THREE("(%[a],%[ld])", "s10", "s11", "s12")              \
-                         ROW_OF_THREE("(%[a],%[ld],2)", "s20", "s21", "s22")                                           \
-                             ROW_OF_THREE("(%[r])", "s30", "s31", "s32")                                               \
-                     : SUM(0, 0), SUM(0, 1), SUM(0, 2), SUM(1, 0), SUM(1, 1), SUM(1, 2), SUM(2, 0), SUM(2, 1),         \
-                       SUM(2, 2), SUM(3, 0), SUM(3, 1), SUM(3, 2)                                                      \
-                     : [a] "r"(a), [r] "r"(fourth), [ld] "r"(ld_bytes), [b] "r"(b)__VA_ARGS__                          \
-                     : "ymm12", "ymm13", "ymm14", "ymm15", "memory")
     if (mask)
-        STEP("vmovdqa (%[mask]), %%ymm15\n\tvmaskmovps 64(%[b]), %%ymm15, %%ymm14\n\t", , [mask] "r"(mask));
+        STEP_4X3(SOME_OF_IT, , [mask] "r"(mask));
     else
-        STEP("vmovups 64(%[b]), %%ymm14\n\t");
-#undef STEP
+        STEP_4X3(VECTOR);
 }
 VFN void v_step_3x4(const float *a, int64_t ld_bytes, const float *b, const vmask *mask, vf s[][RUNG_TILE_MAX_VECTORS])
 {
-#define STEP(load_last, ...)                                                                                           \
-    __asm__ volatile(                                                                                                  \
-        "vbroadcastss (%[a]), %%ymm12\n\tvbroadcastss (%[a],%[ld]), %%ymm13\n\t"                                       \
-        "vbroadcastss (%[a],%[ld],2), %%ymm14\n\t"                                                                     \
-        "vmovups (%[b]), %%ymm15\n\t" COLUMN_OF_THREE(                                                                 \
-            "s00", "s10", "s20") "vmovups 32(%[b]), %%ymm15\n\t" COLUMN_OF_THREE("s01", "s11",                         \
-                                                                                 "s21") "vmovups 64(%[b]), "           \
-                                                                                        "%%ymm15\n\t" COLUMN_OF_THREE( \
-                                                                                            "s02", "s12", "s22")       \
-                                                                                            load_last COLUMN_OF_THREE( \
-                                                                                                "s03", "s13", "s23")   \
-        : SUM(0, 0), SUM(0, 1), SUM(0, 2), SUM(0, 3), SUM(1, 0), SUM(1, 1), SUM(1, 2), SUM(1, 3), SUM(2, 0),           \
-          SUM(2, 1), SUM(2, 2), SUM(2, 3)                                                                              \
-        : [a] "r"(a), [ld] "r"(ld_bytes), [b] "r"(b)__VA_ARGS__                                                        \
-        : "ymm12", "ymm13", "ymm14", "ymm15", "memory")
     if (mask)
-        STEP("vmovdqa (%[mask]), %%ymm15\n\tvmaskmovps 96(%[b]), %%ymm15, %%ymm15\n\t", , [mask] "r"(mask));
+        STEP_3X4(SOME_OF_IT, , [mask] "r"(mask));
     else
-        STEP("vmovups 96(%[b]), %%ymm15\n\t");
-#undef STEP
+        STEP_3X4(VECTOR);
 }
+#undef STEP_3X4
+#undef STEP_4X3
 #undef SUM
-#undef COLUMN_OF_THREE
-#undef ROW_OF_THREE
-#undef FMA
+#undef COLUMN
+#undef ROW
+#undef ADD
+#undef SOME_OF_IT
+#undef VECTOR
+#undef ELEMENT
 #define TILE_IN_ASSEMBLY
 
 #endif
