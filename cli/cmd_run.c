@@ -17,6 +17,7 @@
 enum { UNSAID = -1 };
 
 static const char *const maths[] = {"accurate", "strict", "fast", NULL}; /* the default first */
+enum { BOTH, CUBLAS_ONLY, BLAS_ONLY };
 static const char *const drop_ins[] = {"both", "cublas", "blas", NULL};
 
 typedef struct run_options {
@@ -57,10 +58,10 @@ static int set_up(const run_options *o)
     char folder[PATH_MAX];
     if (!lab_library_folder(folder, sizeof folder))
         return cli_fail("the folder of librung.so cannot be found");
-    int wants_cublas = o->only != 2, wants_blas = o->only != 1;
+    int wants_cublas = o->only != BLAS_ONLY, wants_blas = o->only != CUBLAS_ONLY;
     int cublas = wants_cublas && prepend("LD_PRELOAD", folder, "librung_cublas.so");
     int blas = wants_blas && prepend("LD_PRELOAD", folder, "librung_blas.so");
-    if (o->only == 1 && !cublas)
+    if (o->only == CUBLAS_ONLY && !cublas)
         return cli_fail("%s has no librung_cublas.so: a build with a sanitizer leaves it out", folder);
     if (!cublas && !blas)
         return cli_fail("%s holds neither librung_cublas.so nor librung_blas.so", folder);
@@ -159,7 +160,7 @@ static int run_reported(const run_options *o, char **program)
 
 int cmd_run(int argc, char **argv)
 {
-    run_options o = {.math = UNSAID};
+    run_options o = {.math = UNSAID, .only = BOTH};
     const cli_option options[] = {
         {"math", CLI_CHOICE, &o.math, maths, "what FP32 products on a GPU promise (default RUNG_MATH, else accurate)"},
         {"only", CLI_CHOICE, &o.only, drop_ins, "which drop-ins (default both)"},
