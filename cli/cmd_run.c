@@ -158,6 +158,22 @@ static int run_reported(const run_options *o, char **program)
     return code;
 }
 
+/* Returns the place of the first word that is neither an option nor its value; argc where there is none. What follows
+ * are the program's own options. */
+static int program_at(const cli_option *options, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (argv[i][0] != '-')
+            return i;
+        const cli_option *option = options;
+        while (option->name && strcmp(option->name, argv[i] + strspn(argv[i], "-")) != 0)
+            option++;
+        if (option->name && option->kind != CLI_FLAG)
+            i++;
+    }
+    return argc;
+}
+
 int cmd_run(int argc, char **argv)
 {
     run_options o = {.math = UNSAID, .only = BOTH};
@@ -175,12 +191,12 @@ int cmd_run(int argc, char **argv)
     int split = 1;
     while (split < argc && strcmp(argv[split], "--") != 0)
         split++;
-    const char *words[64]; /* of a program that stands before --, with its arguments: the first is named */
-    int count = 0, code = cli_parse("run", options, split, argv, words, &count, 64);
+    const int program = program_at(options, split, argv); /* before -- it is not looked for */
+    int code = cli_parse("run", options, program, argv, NULL, NULL, 0);
     if (code)
         return code < 0 ? CLI_PASS : code;
-    if (count)
-        return cli_usage("the program goes behind --: rung run -- %s ...", words[0]);
+    if (program < split)
+        return cli_usage("the program goes behind --: rung run -- %s ...", argv[program]);
     if (split + 1 >= argc)
         return cli_usage("no program to run: rung run [options] -- PROGRAM [arguments]");
     code = set_up(&o);
