@@ -1,4 +1,4 @@
-/* What both ways to measure a distributed product share: operands that are scattered, and such that are made in parts. */
+/* What both ways to measure a distributed product share: scattered operands, and such that are made in parts. */
 #ifndef LAB_MULTI_SHARED_H
 #define LAB_MULTI_SHARED_H
 
