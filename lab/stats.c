@@ -10,9 +10,9 @@ static int ascending(const void *left, const void *right)
     return (x > y) - (x < y);
 }
 
-/* Finds the median of the distances from the median. Of values in order the nearest is always the next one on one of
+/* Finds the median of the deviations from the median. Of values in order the nearest is always the next one on one of
  * the two sides, so that it takes no second array. */
-static double median_distance(const double *values, int count, double median)
+static double median_deviation(const double *values, int count, double median)
 {
     int below = (count - 1) / 2, above = below + 1;
     double last = 0.0, before = 0.0;
@@ -39,9 +39,9 @@ lab_stats lab_stats_of(double *values, int count)
     s.median = count % 2 ? values[count / 2] : 0.5 * (values[count / 2 - 1] + values[count / 2]);
     s.min = values[0];
     s.max = values[count - 1];
-    /* 1.4826: distance to sigma; 1.2533: a median's standard error over a mean's; 1.96: 95%. */
+    /* 1.4826: deviation to sigma; 1.2533: a median's standard error over a mean's; 1.96: 95%. */
     if (s.median > 0.0)
-        s.noise = 1.96 * 1.2533 * 1.4826 * median_distance(values, count, s.median) / sqrt(count) / s.median;
+        s.noise = 1.96 * 1.2533 * 1.4826 * median_deviation(values, count, s.median) / sqrt(count) / s.median;
     return s;
 }
 
