@@ -190,7 +190,7 @@ int cmd_explain(int argc, char **argv)
         {"layout", CLI_CHOICE, &o.layout, lab_layout_names, "col (default) or row"},
         CLI_FORMAT(o.format),
         {"threads", CLI_COUNT, &o.threads, NULL, "CPU threads"},
-        {"gpu", CLI_CHOICE, &o.chip, lab_chip_names,
+        {"gpu", CLI_CHOICE, &o.chip, lab_chip_names(),
          "floors and occupancy of this chip: h200 (default), h100, a100 ...; a shape's plan without it at hand"},
         {"pad", CLI_INTEGER, &o.pad, NULL, "elements added to every leading dimension"},
         {"data", CLI_CHOICE, &o.data, lab_data_names,

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_PROFILES = 128, SUM_WHOLE = 1 << 22 };
+enum { MOST_PROFILES = 128, SUM_WHOLE = 1 << 22 };
 
 typedef struct options {
     const char *launch, *json, *saved;
@@ -141,7 +141,7 @@ static int pick(const options *o, const char **words, int count, const profile_s
 {
     int n = 0;
     names[0] = 0;
-    for (int i = 0; i < rung_kernel_count() && n < MAX_PROFILES; i++) {
+    for (int i = 0; i < rung_kernel_count() && n < MOST_PROFILES; i++) {
         const rung_kernel *kernel = rung_kernel_at(i);
         int wanted = o->ladder && kernel->role == (profile_is_sum(s) ? RUNG_REDUCE : RUNG_LADDER);
         if ((!wanted && !cli_is_among(words, count, kernel->name)) || kernel->backend != RUNG_BACKEND_CUDA)
@@ -155,7 +155,7 @@ static int pick(const options *o, const char **words, int count, const profile_s
 
 static int profile_kernels(const options *o, const char **words, int count, const profile_size *s)
 {
-    static lab_profile profiles[MAX_PROFILES];
+    static lab_profile profiles[MOST_PROFILES];
     static char names[4096];
     char shape[96], command[4400];
     int kernels = pick(o, words, count, s, profiles, names, sizeof names);
@@ -234,7 +234,7 @@ static int check_kinds(const char **words, int count, const profile_size *s)
 int cmd_profile(int argc, char **argv)
 {
     options o = {.format = CLI_TABLE};
-    const char *words[MAX_PROFILES];
+    const char *words[MOST_PROFILES];
     int count = 0, sized = -1;
     profile_size size = {1024, 1024, 1024};
     const cli_option list[] = {
@@ -248,7 +248,7 @@ int cmd_profile(int argc, char **argv)
         {"launch", CLI_TEXT, &o.launch, NULL, "(what runs under ncu) launch these kernels once and nothing else"},
         CLI_FORMAT(o.format),
         {0}};
-    int code = cli_parse("profile", list, argc, argv, words, &count, MAX_PROFILES);
+    int code = cli_parse("profile", list, argc, argv, words, &count, MOST_PROFILES);
     if (code)
         return code < 0 ? CLI_PASS : code;
     if (count > 0 && (sized = read_size(words[count - 1], &size)) == 0)

@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_SIZES = 16, MAX_KERNELS = 64, BAR_CELLS = 20 };
+enum { MOST_SIZES = 16, MOST_KERNELS = 64, BAR_CELLS = 20 };
 
 typedef struct options {
     const char *device, *kernels, *output;
     int format, quick;
     int64_t budget_ms;
     char command[1024];
-    int64_t sizes[MAX_SIZES];
+    int64_t sizes[MOST_SIZES];
     int size_count;
 } options;
 
@@ -95,7 +95,7 @@ static int pick_kernels(const options *o, const lab_place *place, const char **k
     static char copy[2048];
     *count = 0;
     if (o->kernels) {
-        *count = cli_split(o->kernels, copy, sizeof copy, kernels, MAX_KERNELS);
+        *count = cli_split(o->kernels, copy, sizeof copy, kernels, MOST_KERNELS);
         for (int i = 0; i < *count; i++) {
             const rung_kernel *k = rung_kernel_find(kernels[i]);
             if (!k || k->role != RUNG_REDUCE)
@@ -104,7 +104,7 @@ static int pick_kernels(const options *o, const lab_place *place, const char **k
         }
         return 0;
     }
-    for (int i = 0; place->tools && i < rung_kernel_count() && *count < MAX_KERNELS - 1; i++)
+    for (int i = 0; place->tools && i < rung_kernel_count() && *count < MOST_KERNELS - 1; i++)
         if (rung_kernel_at(i)->role == RUNG_REDUCE && rung_kernel_at(i)->backend == RUNG_BACKEND_CUDA)
             kernels[(*count)++] = rung_kernel_at(i)->name;
     kernels[(*count)++] = NULL;
@@ -115,7 +115,7 @@ static int run_place(const options *o, lab_place *place, FILE *to)
 {
     lab_reduce reduce;
     cli_table table;
-    const char *kernels[MAX_KERNELS];
+    const char *kernels[MOST_KERNELS];
     int count, failed = 0;
     int code = pick_kernels(o, place, kernels, &count);
     if (code)
@@ -153,7 +153,7 @@ static int read_sizes(options *o, const char **words, int count)
 int cmd_reduce(int argc, char **argv)
 {
     options o = {.device = "best"};
-    const char *words[MAX_SIZES];
+    const char *words[MOST_SIZES];
     int count, device;
     FILE *to = NULL;
     lab_place place;
@@ -166,7 +166,7 @@ int cmd_reduce(int argc, char **argv)
         CLI_FORMAT(o.format),
         {0}};
     cli_command(o.command, sizeof o.command, argc, argv);
-    int code = cli_parse("reduce", list, argc, argv, words, &count, MAX_SIZES);
+    int code = cli_parse("reduce", list, argc, argv, words, &count, MOST_SIZES);
     if (code)
         return code < 0 ? CLI_PASS : code;
     code = cli_device(o.device, &device);

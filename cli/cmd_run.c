@@ -17,6 +17,7 @@
 enum { UNSAID = -1 };
 
 static const char *const maths[] = {"accurate", "strict", "fast", NULL}; /* the default first */
+enum { BOTH, CUBLAS_ONLY, BLAS_ONLY };
 static const char *const drop_ins[] = {"both", "cublas", "blas", NULL};
 
 typedef struct run_options {
@@ -57,10 +58,10 @@ static int set_up(const run_options *o)
     char folder[PATH_MAX];
     if (!lab_library_folder(folder, sizeof folder))
         return cli_fail("the folder of librung.so cannot be found");
-    int wants_cublas = o->only != 2, wants_blas = o->only != 1;
+    int wants_cublas = o->only != BLAS_ONLY, wants_blas = o->only != CUBLAS_ONLY;
     int cublas = wants_cublas && prepend("LD_PRELOAD", folder, "librung_cublas.so");
     int blas = wants_blas && prepend("LD_PRELOAD", folder, "librung_blas.so");
-    if (o->only == 1 && !cublas)
+    if (o->only == CUBLAS_ONLY && !cublas)
         return cli_fail("%s has no librung_cublas.so: a build with a sanitizer leaves it out", folder);
     if (!cublas && !blas)
         return cli_fail("%s holds neither librung_cublas.so nor librung_blas.so", folder);
@@ -157,9 +158,25 @@ static int run_reported(const run_options *o, char **program)
     return code;
 }
 
+/* Returns the place of the first word that is neither an option nor its value; argc where there is none. What follows
+ * are the program's own options. */
+static int program_at(const cli_option *options, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (argv[i][0] != '-')
+            return i;
+        const cli_option *option = options;
+        while (option->name && strcmp(option->name, argv[i] + strspn(argv[i], "-")) != 0)
+            option++;
+        if (option->name && option->kind != CLI_FLAG)
+            i++;
+    }
+    return argc;
+}
+
 int cmd_run(int argc, char **argv)
 {
-    run_options o = {.math = UNSAID};
+    run_options o = {.math = UNSAID, .only = BOTH};
     const cli_option options[] = {
         {"math", CLI_CHOICE, &o.math, maths, "what FP32 products on a GPU promise (default RUNG_MATH, else accurate)"},
         {"only", CLI_CHOICE, &o.only, drop_ins, "which drop-ins (default both)"},
@@ -174,12 +191,12 @@ int cmd_run(int argc, char **argv)
     int split = 1;
     while (split < argc && strcmp(argv[split], "--") != 0)
         split++;
-    const char *words[64]; /* of a program that stands before --, with its arguments: the first is named */
-    int count = 0, code = cli_parse("run", options, split, argv, words, &count, 64);
+    const int program = program_at(options, split, argv); /* before -- it is not looked for */
+    int code = cli_parse("run", options, program, argv, NULL, NULL, 0);
     if (code)
         return code < 0 ? CLI_PASS : code;
-    if (count)
-        return cli_usage("the program goes behind --: rung run -- %s ...", words[0]);
+    if (program < split)
+        return cli_usage("the program goes behind --: rung run -- %s ...", argv[program]);
     if (split + 1 >= argc)
         return cli_usage("no program to run: rung run [options] -- PROGRAM [arguments]");
     code = set_up(&o);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_TRIED = 16, MAX_TIMED = 128 };
+enum { MOST_TRIED = 16, MOST_TIMED = 128 };
 
 typedef struct tune_options {
     const char *device, *shapes, *times;
@@ -48,9 +48,9 @@ static rung_status time_kernel(lab_bench *bench, const lab_shape *shape, const c
 /* Finds the fastest of the candidates; *best starts as the plan's own choice. A gain within the noise is no gain. */
 static int try_candidates(const tune_options *o, lab_bench *bench, const lab_shape *shape, lab_bench_row *best)
 {
-    const char *kernels[MAX_TRIED];
+    const char *kernels[MOST_TRIED];
     rung_gemm gemm = product_of(shape);
-    int most = o->candidates < MAX_TRIED ? (int)o->candidates : MAX_TRIED, tried = 1;
+    int most = o->candidates < MOST_TRIED ? (int)o->candidates : MOST_TRIED, tried = 1;
     int count = rung_tune_candidates(bench->context, &gemm, kernels, most);
     char planned[sizeof best->kernel];
     memcpy(planned, best->kernel, sizeof planned);
@@ -96,10 +96,10 @@ static int tune_shape(const tune_options *o, lab_bench *bench, const lab_shape *
 /* Writes one line: the product, the vendor's time, and the time of every candidate, best first by prediction. */
 static int record_times(const tune_options *o, lab_bench *bench, const lab_shape *shape, FILE *file)
 {
-    const char *kernels[MAX_TIMED];
+    const char *kernels[MOST_TIMED];
     char text[LAB_SHAPE_TEXT];
     rung_gemm gemm = product_of(shape);
-    int most = o->candidates < MAX_TIMED ? (int)o->candidates : MAX_TIMED, peers = bench->peer_count;
+    int most = o->candidates < MOST_TIMED ? (int)o->candidates : MOST_TIMED, peers = bench->peer_count;
     int count = rung_tune_candidates(bench->context, &gemm, kernels, most);
     lab_json json = {.to = file};
     lab_bench_row row;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_KERNELS = 256, MAX_SHOWN = 3, MAX_CASES = 32 };
+enum { MOST_KERNELS = 256, MOST_SHOWN = 3, MOST_CASES = 32 };
 
 typedef struct options {
     const char *device, *kernels, *cases, *bits;
@@ -125,7 +125,7 @@ static void verify_cases(session *s, const char *name, const rung_kernel *kernel
         cli_progress("%s: case %d of %d", name, i + 1, cases->count);
         s->lost = lab_verify(&s->verifier, kernel, &cases->list[i], &verdict) != RUNG_SUCCESS;
         count(&t, &cases->list[i], &verdict);
-        if (verdict.outcome == LAB_FAIL && t.failed <= MAX_SHOWN)
+        if (verdict.outcome == LAB_FAIL && t.failed <= MOST_SHOWN)
             report_failure(s, &cases->list[i], &verdict, kernel);
         if (s->o->verbose)
             report_case(s, &cases->list[i], &verdict, &guard);
@@ -213,8 +213,8 @@ static int verify_via(session *s, lab_via via, rung_math math)
 static int verify_named(session *s)
 {
     char copy[2048];
-    const char *words[MAX_KERNELS];
-    int names = cli_split(s->o->kernels, copy, sizeof copy, words, MAX_KERNELS), code = CLI_PASS;
+    const char *words[MOST_KERNELS];
+    int names = cli_split(s->o->kernels, copy, sizeof copy, words, MOST_KERNELS), code = CLI_PASS;
     for (int i = 0; i < names && code == CLI_PASS && !s->lost; i++) {
         const rung_kernel *kernel = rung_kernel_find(words[i]);
         const char *why = rung_kernel_unusable(s->verifier.context, kernel);
@@ -370,13 +370,13 @@ static int run(const options *o, int device)
 static int check_names(const char *kernels)
 {
     char copy[2048];
-    const char *words[MAX_KERNELS];
-    return cli_check_kernels(words, kernels ? cli_split(kernels, copy, sizeof copy, words, MAX_KERNELS) : 0);
+    const char *words[MOST_KERNELS];
+    return cli_check_kernels(words, kernels ? cli_split(kernels, copy, sizeof copy, words, MOST_KERNELS) : 0);
 }
 
 static int read_cases(const char *text, lab_cases *cases)
 {
-    char copy[MAX_CASES * LAB_CASE_TEXT], *save = NULL;
+    char copy[MOST_CASES * LAB_CASE_TEXT], *save = NULL;
     if (snprintf(copy, sizeof copy, "%s", text) >= (int)sizeof copy)
         return cli_usage("too many cases");
     for (char *one = strtok_r(copy, ";", &save); one; one = strtok_r(NULL, ";", &save)) {
@@ -393,8 +393,8 @@ int cmd_verify(int argc, char **argv)
 {
     options o = {.device = "best", .math = -1, .format = CLI_TABLE};
     int device;
-    lab_case some[MAX_CASES];
-    lab_cases only = {some, 0, MAX_CASES};
+    lab_case some[MOST_CASES];
+    lab_cases only = {some, 0, MOST_CASES};
     const cli_option list[] = {
         {"device", CLI_TEXT, &o.device, NULL, "cpu, gpu, gpu1 ...; default: the best there is"},
         {"kernel", CLI_TEXT, &o.kernels, NULL, "only these kernels, comma-separated"},

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { THREADS = 256, MAX_BLOCKS = 132 * 16, REFERENCE_TILE = 64 };
+enum { THREADS = 256, MOST_BLOCKS = 132 * 16, REFERENCE_TILE = 64 };
 
 static rung_status launch(lab_place *place, int which, int64_t blocks, const void *args)
 {
@@ -17,7 +17,7 @@ static rung_status launch(lab_place *place, int which, int64_t blocks, const voi
 static int64_t blocks_for(int64_t elements)
 {
     int64_t blocks = (elements + THREADS - 1) / THREADS;
-    return blocks < 1 ? 1 : blocks > MAX_BLOCKS ? MAX_BLOCKS : blocks;
+    return blocks < 1 ? 1 : blocks > MOST_BLOCKS ? MOST_BLOCKS : blocks;
 }
 
 rung_status lab_fill(lab_place *place, const lab_fill_args *args)

@@ -2,6 +2,7 @@
  * a few block sizes. */
 #include "lab/measure.h"
 #include "lab/multi.h"
+#include "lab/multi_shared.h"
 
 #include <dlfcn.h>
 
@@ -55,13 +56,13 @@ rung_status lab_multi_cublasxt(const lab_whole *w, int gpus, int repeats, lab_st
     static const int blocks[] = {1024, 2048, 4096, 8192};
     xt_calls x = {0};
     void *handle = NULL;
-    int devices[64];
-    double times[64];
+    int devices[LAB_MULTI_RANKS];
+    double times[LAB_MULTI_REPEATS];
     rung_status status;
     LAB_TRY(open_calls(&x));
-    for (int i = 0; i < gpus && i < 64; i++)
+    for (int i = 0; i < gpus && i < LAB_MULTI_RANKS; i++)
         devices[i] = i;
-    repeats = repeats < 1 ? 1 : repeats > 64 ? 64 : repeats;
+    repeats = lab_multi_repeats(repeats);
     us->median = 0.0;
     LAB_TRY(check(x.create(&handle), "cublasXtCreate"));
     LAB_TRY_OUT(check(x.devices(handle, gpus, devices), "cublasXtDeviceSelect"));

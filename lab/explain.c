@@ -25,8 +25,14 @@ const lab_chip lab_chips[] = {
     {"l40s", "NVIDIA L40S", 89, 142, 128, 512, 2.52, 0.864, 96, 102400, 101376, 1536, 24},
     {NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
 };
-const char *const lab_chip_names[] = {"h200",    "h100",    "a100",    "v100", "t4",   "rtx2080ti", "rtx3080",
-                                      "rtx3090", "rtx4090", "rtx5090", "b200", "l40s", NULL};
+
+const char *const *lab_chip_names(void)
+{
+    static const char *names[sizeof lab_chips / sizeof *lab_chips];
+    for (size_t i = 0; lab_chips[i].name; i++)
+        names[i] = lab_chips[i].name;
+    return names;
+}
 
 int lab_resources_of(const char *symbol, int arch, lab_resources *resources)
 {

@@ -13,7 +13,8 @@ typedef struct lab_chip {
     int shared_per_sm_bytes, shared_per_block_bytes, threads_per_sm, blocks_per_sm;
 } lab_chip;
 extern const lab_chip lab_chips[]; /* ends with a NULL name */
-extern const char *const lab_chip_names[];
+/* Returns their names in the same order; NULL behind the last. */
+const char *const *lab_chip_names(void);
 
 typedef struct lab_resources {
     int registers, stack_bytes, spill_bytes, static_shared_bytes;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_THREADS = 64 };
+enum { MOST_THREADS = 64 };
 #if defined(__x86_64__)
 enum { ROWS = 3, COLUMNS = 16 }; /* of the reference's blocks: their sums stay in registers along k */
 #else
@@ -31,10 +31,10 @@ static void *run_part(void *argument)
 
 void lab_parallel(int threads, int64_t count, void (*work)(void *state, int64_t first, int64_t end), void *state)
 {
-    pthread_t ids[MAX_THREADS];
-    part parts[MAX_THREADS];
-    int started[MAX_THREADS] = {0};
-    threads = threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : threads;
+    pthread_t ids[MOST_THREADS];
+    part parts[MOST_THREADS];
+    int started[MOST_THREADS] = {0};
+    threads = threads < 1 ? 1 : threads > MOST_THREADS ? MOST_THREADS : threads;
     if (threads > count)
         threads = count > 0 ? (int)count : 1;
     for (int i = 0; i < threads; i++) {

@@ -164,7 +164,7 @@ typedef struct rounds {
     int count;
 } rounds;
 
-static int quiet(const rounds *r, int contenders, const lab_measure_options *o)
+static int quiet(rounds *r, int contenders, const lab_measure_options *o)
 {
     if (r->count < o->least_rounds)
         return 0;

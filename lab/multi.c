@@ -2,13 +2,12 @@
 #include "lab/multi.h"
 #include "lab/host.h"
 #include "lab/measure.h"
+#include "lab/multi_shared.h"
 #include "lab/projection.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { MOST_REPEATS = 64 };
 
 typedef struct fill {
     float *at;
@@ -139,24 +138,9 @@ static rung_status judge(const lab_whole *w, rung_math math, lab_multi_row *row)
 
 /* ---- runs ---- */
 
-typedef struct distributed {
-    rung_multi *multi;
-    const lab_shape *shape;
-    rung_matrix desc[3];
-    void *part[3][64];
-} distributed;
-
-static void free_parts(distributed *d)
-{
-    for (int i = 0; i < 3; i++)
-        for (int r = 0; r < rung_multi_held_ranks(d->multi); r++)
-            rung_multi_free(d->multi, r, d->part[i][r]);
-}
-
-static rung_status scatter(distributed *d, const lab_whole *w, int rows, int cols, int64_t block)
+rung_status lab_distributed_open(lab_distributed *d, int rows, int cols, int64_t block)
 {
     const lab_shape *s = d->shape;
-    const float *from[3] = {w->a, w->b, w->c};
     int64_t m[3] = {lab_stored_rows(s->trans_a, s->m, s->k), lab_stored_rows(s->trans_b, s->k, s->n), s->m},
             n[3] = {lab_stored_rows(!s->trans_a, s->m, s->k), lab_stored_rows(!s->trans_b, s->k, s->n), s->n};
     for (int i = 0; i < 3; i++) {
@@ -165,14 +149,20 @@ static rung_status scatter(distributed *d, const lab_whole *w, int rows, int col
         for (int r = 0; r < rung_multi_held_ranks(d->multi); r++) {
             int rank = rung_multi_first_rank(d->multi) + r;
             int64_t floats = d->desc[i].ld * rung_matrix_cols(&d->desc[i], rank);
-            LAB_TRY(rung_multi_alloc(d->multi, r, floats * 4, &d->part[i][r]));
+            LAB_TRY(rung_multi_alloc(d->multi, r, floats * 4, (void **)&d->part[i][r]));
         }
-        LAB_TRY(rung_scatter(d->multi, 0, from[i], m[i], (float *const *)d->part[i], &d->desc[i]));
     }
     return RUNG_SUCCESS;
 }
 
-static rung_status run_distributed(distributed *d)
+void lab_distributed_close(lab_distributed *d)
+{
+    for (int i = 0; i < 3; i++)
+        for (int r = 0; r < rung_multi_held_ranks(d->multi); r++)
+            rung_multi_free(d->multi, r, d->part[i][r]);
+}
+
+rung_status lab_distributed_multiply(lab_distributed *d)
 {
     const lab_shape *s = d->shape;
     return rung_psgemm(d->multi, s->trans_a, s->trans_b, s->m, s->n, s->k, 1.0f, (const float *const *)d->part[0], 1, 1,
@@ -180,38 +170,47 @@ static rung_status run_distributed(distributed *d)
                        (float *const *)d->part[2], 1, 1, &d->desc[2]);
 }
 
-static int sane(int repeats)
+int lab_multi_repeats(int asked)
 {
-    return repeats < 1 ? 1 : repeats > MOST_REPEATS ? MOST_REPEATS : repeats;
+    return asked < 1 ? 1 : asked > LAB_MULTI_REPEATS ? LAB_MULTI_REPEATS : asked;
+}
+
+static rung_status scatter(lab_distributed *d, const lab_whole *w)
+{
+    const float *from[3] = {w->a, w->b, w->c};
+    for (int i = 0; i < 3; i++)
+        LAB_TRY(rung_scatter(d->multi, 0, from[i], d->desc[i].m, (float *const *)d->part[i], &d->desc[i]));
+    return RUNG_SUCCESS;
 }
 
 rung_status lab_multi_distributed(rung_multi *multi, const lab_whole *w, int rows, int cols, int64_t block, int repeats,
                                   int trace, rung_math math, lab_multi_row *row)
 {
-    distributed d = {.multi = multi, .shape = &w->shape};
-    double us[MOST_REPEATS];
+    lab_distributed d = {.multi = multi, .shape = &w->shape};
+    double us[LAB_MULTI_REPEATS];
     rung_status status;
     memset(row, 0, sizeof *row);
-    repeats = sane(repeats);
-    LAB_TRY_OUT(scatter(&d, w, rows, cols, block));
-    LAB_TRY_OUT(run_distributed(&d));
+    repeats = lab_multi_repeats(repeats);
+    LAB_TRY_OUT(lab_distributed_open(&d, rows, cols, block));
+    LAB_TRY_OUT(scatter(&d, w));
+    LAB_TRY_OUT(lab_distributed_multiply(&d));
     for (int i = 0; i < repeats; i++) {
         LAB_TRY_OUT(rung_multi_barrier(multi));
         double start_s = lab_now_s();
-        LAB_TRY_OUT(run_distributed(&d));
+        LAB_TRY_OUT(lab_distributed_multiply(&d));
         LAB_TRY_OUT(rung_multi_barrier(multi));
         us[i] = (lab_now_s() - start_s) * 1e6;
     }
     row->us = lab_stats_of(us, repeats);
     if (trace) {
         LAB_TRY_OUT(rung_multi_trace(multi, 1));
-        LAB_TRY_OUT(run_distributed(&d));
+        LAB_TRY_OUT(lab_distributed_multiply(&d));
         LAB_TRY_OUT(rung_multi_trace(multi, 0));
     }
     LAB_TRY_OUT(rung_gather(multi, 0, (const float *const *)d.part[2], &d.desc[2], w->c, w->ldc));
     status = judge(w, math, row);
 out:
-    free_parts(&d);
+    lab_distributed_close(&d);
     return status;
 }
 
@@ -225,9 +224,9 @@ static rung_status run_host(rung_multi *multi, const lab_whole *w)
 rung_status lab_multi_host(rung_multi *multi, const lab_whole *w, int repeats, int trace, rung_math math,
                            lab_multi_row *row)
 {
-    double us[MOST_REPEATS];
+    double us[LAB_MULTI_REPEATS];
     memset(row, 0, sizeof *row);
-    repeats = sane(repeats);
+    repeats = lab_multi_repeats(repeats);
     memset(w->c, 0xff, (size_t)(w->shape.m * w->shape.n) * 4); /* NaN: what is not written shows */
     LAB_TRY(run_host(multi, w));
     for (int i = 0; i < repeats; i++) {
@@ -250,11 +249,11 @@ rung_status lab_multi_one_gpu(const lab_whole *w, rung_math math, int repeats, l
     lab_place place;
     lab_buffer x[3] = {{0}};
     rung_context *context = NULL;
-    double times[MOST_REPEATS];
+    double times[LAB_MULTI_REPEATS];
     int64_t floats[3] = {s->m * s->k, s->k * s->n, s->m * s->n};
     const float *from[3] = {w->a, w->b, w->c};
     rung_status status;
-    repeats = sane(repeats);
+    repeats = lab_multi_repeats(repeats);
     LAB_TRY(lab_place_open(&place, 0, 0));
     for (int i = 0; i < 3; i++) {
         LAB_TRY_OUT(lab_buffer_reserve(&place, &x[i], floats[i] * 4));

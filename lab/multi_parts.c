@@ -3,18 +3,16 @@
 #include "lab/host.h"
 #include "lab/measure.h"
 #include "lab/multi.h"
+#include "lab/multi_shared.h"
 #include "lab/projection.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_RANKS = 64, MOST_REPEATS = 64, PIECE_FLOATS = 1 << 26 };
+enum { PIECE_FLOATS = 1 << 26 };
 
 typedef struct parts {
-    rung_multi *multi;
-    const lab_shape *shape;
-    rung_matrix desc[3];
-    float *part[3][MOST_RANKS];
+    lab_distributed x;
     float *piece; /* pinned: some columns of a part */
     double *sums; /* of a piece's projection, with sizes */
 } parts;
@@ -30,8 +28,8 @@ typedef rung_status visitor(parts *p, const stretch *s, void *state);
 /* Visits the parts of all ranks. Parts are rectangles: one block a rank. */
 static rung_status visit(parts *p, int matrix, visitor *visit_one, void *state)
 {
-    const rung_matrix *d = &p->desc[matrix];
-    for (int rank = 0; rank < rung_multi_ranks(p->multi); rank++) {
+    const rung_matrix *d = &p->x.desc[matrix];
+    for (int rank = 0; rank < rung_multi_ranks(p->x.multi); rank++) {
         int64_t rows = rung_matrix_rows(d, rank), cols = rung_matrix_cols(d, rank);
         int64_t width = rows > 0 ? PIECE_FLOATS / d->ld : 0;
         for (int64_t col = 0; col < cols && width > 0; col += width) {
@@ -59,11 +57,11 @@ static void make_columns(void *state, int64_t begin, int64_t end)
 
 static rung_status make(parts *p, const stretch *s, void *state)
 {
-    const rung_matrix *d = &p->desc[s->matrix];
+    const rung_matrix *d = &p->x.desc[s->matrix];
     making x = {p->piece, d->ld, s->rows, d->m, s->row0 + (s->col0 + s->col) * d->m, (uint64_t)s->matrix << 40};
     (void)state;
     lab_parallel(lab_all_cores(), s->cols, make_columns, &x);
-    return rung_multi_upload(p->multi, s->rank, p->part[s->matrix][s->rank] + s->col * d->ld, p->piece,
+    return rung_multi_upload(p->x.multi, s->rank, p->x.part[s->matrix][s->rank] + s->col * d->ld, p->piece,
                              s->cols * d->ld * 4);
 }
 
@@ -75,13 +73,13 @@ typedef struct projecting {
 
 static rung_status project(parts *p, const stretch *s, void *state)
 {
-    const rung_matrix *d = &p->desc[s->matrix];
+    const rung_matrix *d = &p->x.desc[s->matrix];
     const projecting *x = state;
     int64_t from = x->trans ? s->row0 : s->col0 + s->col, to = x->trans ? s->col0 + s->col : s->row0,
             count = x->trans ? s->cols : s->rows;
     const double *v[2] = {x->v[0] + from, x->v[1] + from};
     double *sums[2] = {p->sums, p->sums + count};
-    LAB_TRY(rung_multi_download(p->multi, s->rank, p->piece, p->part[s->matrix][s->rank] + s->col * d->ld,
+    LAB_TRY(rung_multi_download(p->x.multi, s->rank, p->piece, p->x.part[s->matrix][s->rank] + s->col * d->ld,
                                 s->cols * d->ld * 4));
     lab_project(p->piece, s->rows, s->cols, d->ld, x->trans, v, sums);
     for (int i = 0; i < 2; i++)
@@ -92,7 +90,7 @@ static rung_status project(parts *p, const stretch *s, void *state)
 
 static rung_status judge(parts *p, rung_math math, lab_multi_row *row)
 {
-    const lab_shape *s = p->shape;
+    const lab_shape *s = p->x.shape;
     double *memory = calloc(1, lab_vectors_bytes(s));
     rung_status status = RUNG_SUCCESS;
     if (!memory)
@@ -111,59 +109,41 @@ out:
 
 static rung_status open_parts(parts *p, int rows, int cols)
 {
-    const lab_shape *s = p->shape;
-    int64_t m[3] = {lab_stored_rows(s->trans_a, s->m, s->k), lab_stored_rows(s->trans_b, s->k, s->n), s->m},
-            n[3] = {lab_stored_rows(!s->trans_a, s->m, s->k), lab_stored_rows(!s->trans_b, s->k, s->n), s->n};
     int64_t longest = 1;
-    for (int i = 0; i < 3; i++) {
-        int64_t mb = (m[i] + rows - 1) / rows, nb = (n[i] + cols - 1) / cols;
-        rung_matrix_init(&p->desc[i], m[i], n[i], mb > 0 ? mb : 1, nb > 0 ? nb : 1, rows, cols);
-        longest = p->desc[i].ld > longest ? p->desc[i].ld : longest;
-        for (int r = 0; r < rung_multi_ranks(p->multi); r++)
-            LAB_TRY(rung_multi_alloc(p->multi, r, p->desc[i].ld * rung_matrix_cols(&p->desc[i], r) * 4,
-                                     (void **)&p->part[i][r]));
-    }
+    LAB_TRY(lab_distributed_open(&p->x, rows, cols, 0));
+    for (int i = 0; i < 3; i++)
+        longest = p->x.desc[i].ld > longest ? p->x.desc[i].ld : longest;
     if (longest > PIECE_FLOATS)
         return lab_fail(RUNG_UNSUPPORTED, "a part of %lld rows is more than is moved at a time", (long long)longest);
     p->sums = malloc((size_t)PIECE_FLOATS * 2 * sizeof *p->sums);
     if (!p->sums)
         return lab_fail(RUNG_OUT_OF_MEMORY, "no memory for the sums of a projection");
-    LAB_TRY(rung_multi_host_alloc(p->multi, (int64_t)PIECE_FLOATS * 4, (void **)&p->piece));
+    LAB_TRY(rung_multi_host_alloc(p->x.multi, (int64_t)PIECE_FLOATS * 4, (void **)&p->piece));
     LAB_TRY(visit(p, 0, make, NULL));
     return visit(p, 1, make, NULL);
 }
 
 static void close_parts(parts *p)
 {
-    for (int i = 0; i < 3; i++)
-        for (int r = 0; r < rung_multi_ranks(p->multi); r++)
-            rung_multi_free(p->multi, r, p->part[i][r]);
-    rung_multi_host_free(p->multi, p->piece);
+    lab_distributed_close(&p->x);
+    rung_multi_host_free(p->x.multi, p->piece);
     free(p->sums);
-}
-
-static rung_status run(parts *p)
-{
-    const lab_shape *s = p->shape;
-    return rung_psgemm(p->multi, s->trans_a, s->trans_b, s->m, s->n, s->k, 1.0f, (const float *const *)p->part[0], 1, 1,
-                       &p->desc[0], (const float *const *)p->part[1], 1, 1, &p->desc[1], 0.0f,
-                       (float *const *)p->part[2], 1, 1, &p->desc[2]);
 }
 
 rung_status lab_multi_parts(rung_multi *multi, const lab_shape *shape, int rows, int cols, int repeats, rung_math math,
                             lab_multi_row *row)
 {
-    parts p = {.multi = multi, .shape = shape};
-    double us[MOST_REPEATS];
+    parts p = {.x = {.multi = multi, .shape = shape}};
+    double us[LAB_MULTI_REPEATS];
     rung_status status;
     memset(row, 0, sizeof *row);
-    repeats = repeats < 1 ? 1 : repeats > MOST_REPEATS ? MOST_REPEATS : repeats;
+    repeats = lab_multi_repeats(repeats);
     if (rung_multi_held_ranks(multi) != rung_multi_ranks(multi) || shape->batch > 1)
         return lab_fail(RUNG_UNSUPPORTED, "parts are made in one process, and without batches");
     LAB_TRY_OUT(open_parts(&p, rows, cols));
     for (int i = 0; i < repeats; i++) {
         double start_s = lab_now_s();
-        LAB_TRY_OUT(run(&p));
+        LAB_TRY_OUT(lab_distributed_multiply(&p.x));
         us[i] = (lab_now_s() - start_s) * 1e6;
     }
     row->us = lab_stats_of(us, repeats);

@@ -8,7 +8,7 @@ typedef struct lab_stats {
     int samples;
 } lab_stats;
 
-lab_stats lab_stats_of(const double *values, int count); /* zeros for none */
+lab_stats lab_stats_of(double *values, int count); /* puts the values in order; zeros for none */
 /* Returns the mean of those that are positive: a peer without such a product has a ratio of 0. 0 for none. */
 double lab_geometric_mean(const double *values, int count);
 

@@ -13,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_DEVICES = 16 };
+enum { MOST_DEVICES = 16 };
 
 /* A thread keeps one Rung context a GPU: contexts are cheap, and no two threads ever share one. */
 typedef struct thread_state {
-    rung_context *contexts[MAX_DEVICES];
+    rung_context *contexts[MOST_DEVICES];
     int inside; /* a call was handed on: what the real library calls of itself is not ours to answer */
 } thread_state;
 
@@ -30,7 +30,7 @@ static _Thread_local thread_state self;
 static void close_thread(void *state)
 {
     thread_state *mine = state;
-    for (int i = 0; i < MAX_DEVICES; i++) {
+    for (int i = 0; i < MOST_DEVICES; i++) {
         if (mine->contexts[i])
             report_context_closing(mine->contexts[i]);
         rung_context_destroy(mine->contexts[i]);
@@ -78,7 +78,7 @@ static int is_hopper(int device)
 static rung_context *context_for(void *stream, rung_math math, const char **reason)
 {
     int device = current_device();
-    if (device < 0 || device >= MAX_DEVICES) {
+    if (device < 0 || device >= MOST_DEVICES) {
         *reason = "no current GPU";
         return NULL;
     }

@@ -6,6 +6,7 @@
 #include "lab/shape.h"
 #include "lab/stats.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -192,14 +193,21 @@ static void near_names_are_suggested(void **state)
 static void statistics_are_robust(void **state)
 {
     (void)state;
-    const double values[] = {10, 11, 10.5, 1000, 10.2};
+    double values[] = {10, 11, 10.5, 1000, 10.2};
     lab_stats s = lab_stats_of(values, 5);
     assert_true(s.median == 10.5 && s.min == 10 && s.max == 1000 && s.samples == 5);
     assert_true(s.noise > 0.0 && s.noise < 0.1);
     const double pair[] = {2, 8};
     assert_true(lab_geometric_mean(pair, 2) > 3.999999 && lab_geometric_mean(pair, 2) < 4.000001);
     assert_true(lab_stats_of(values, 0).samples == 0);
-    assert_true(lab_stats_of((const double[]){4.0, 1.0, 3.0, 2.0}, 4).median == 2.5);
+    s = lab_stats_of((double[]){4.0, 1.0, 3.0, 8.0}, 4); /* 3.5 lies 0.5, 0.5, 2.5 and 4.5 away */
+    assert_true(s.median == 3.5 && fabs(s.noise - 1.96 * 1.2533 * 1.4826 * 1.5 / 2.0 / 3.5) < 1e-12);
+    static double many[10001]; /* every one counts: the largest stand last */
+    for (int i = 0; i < 10001; i++)
+        many[i] = i;
+    s = lab_stats_of(many, 10001);
+    assert_true(s.samples == 10001 && s.median == 5000.0 && s.max == 10000.0);
+    assert_true(fabs(s.noise - 1.96 * 1.2533 * 1.4826 * 2500.0 / sqrt(10001.0) / 5000.0) < 1e-12);
 }
 
 int main(void)

@@ -478,7 +478,7 @@ void lens_bulk(uintptr_t pc, rung_lens_space space, rung_lens_kind kind, const v
 static void make_room(lens_thread *me, uintptr_t pc)
 {
     size_t room = me->capacity ? me->capacity * 2 : 1024;
-    lens_entry *more = room <= LENS_MAX_ENTRIES ? realloc(me->log, room * sizeof *more) : NULL;
+    lens_entry *more = room <= LENS_MOST_ENTRIES ? realloc(me->log, room * sizeof *more) : NULL;
     if (!more) {
         lens_find(RUNG_LENS_ENDLESS, pc, "made %zu accesses without reaching a barrier or its end: an endless loop",
                   me->entries);

@@ -5,13 +5,13 @@
 #include <string.h>
 #include <wchar.h>
 
-static unsigned char *images[LENS_MAX_BLOCKS];
+static unsigned char *images[LENS_MOST_BLOCKS];
 static size_t image_bytes;
 /* The last read of each block's memory by another block since the cluster met last. */
 static struct {
     uintptr_t pc; /* 0: none */
     int thread;
-} reads[LENS_MAX_BLOCKS];
+} reads[LENS_MOST_BLOCKS];
 float lens_poison;
 
 unsigned char *lens_image(unsigned rank)
@@ -72,7 +72,7 @@ int lens_cluster_begin(unsigned cluster)
 {
     if (cluster <= 1 || (image_bytes >= lens_module_now->shared_bytes && images[cluster - 1]))
         return 0;
-    for (int i = 0; i < LENS_MAX_BLOCKS; i++) {
+    for (int i = 0; i < LENS_MOST_BLOCKS; i++) {
         free(images[i]);
         images[i] = (unsigned)i < cluster ? malloc(lens_module_now->shared_bytes) : NULL;
         if ((unsigned)i < cluster && !images[i])

@@ -30,9 +30,9 @@ typedef struct lens_event {
     struct timespec at;
 } lens_event;
 
-enum { MAX_FUNCTIONS = 512, DEVICE_MEMORY_GIB = 4 };
+enum { MOST_FUNCTIONS = 512, DEVICE_MEMORY_GIB = 4 };
 
-static lens_function functions[MAX_FUNCTIONS];
+static lens_function functions[MOST_FUNCTIONS];
 static int function_count;
 static CUcontext current;
 static int the_context, the_pool, the_stream;
@@ -106,7 +106,7 @@ EXPORT CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, C
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = 9; break;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = 0; break;
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = claimed_sms(); break;
-    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: *value = LENS_MAX_SHARED_BYTES; break;
+    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: *value = LENS_MOST_SHARED_BYTES; break;
     case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: *value = 1980000; break;
     case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE: *value = 60 << 20; break;
     default: *value = 0; break;
@@ -222,7 +222,7 @@ EXPORT CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const ch
     if (!module)
         return CUDA_ERROR_NOT_FOUND;
     void *entry = dlsym(module->handle, name);
-    if (!entry || function_count == MAX_FUNCTIONS) {
+    if (!entry || function_count == MOST_FUNCTIONS) {
         snprintf(reason, sizeof reason, "%s has no symbol %s", module->path, name);
         return CUDA_ERROR_NOT_FOUND;
     }
@@ -252,9 +252,9 @@ EXPORT CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute att
     lens_function *f = (lens_function *)function;
     if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
         return CUDA_SUCCESS;
-    if (value + (int)lens_static_bytes(f->module, f->symbol) > LENS_MAX_SHARED_BYTES) {
+    if (value + (int)lens_static_bytes(f->module, f->symbol) > LENS_MOST_SHARED_BYTES) {
         snprintf(reason, sizeof reason, "%s wants %d bytes of shared memory, a block has at most %d", f->symbol,
-                 value + (int)lens_static_bytes(f->module, f->symbol), LENS_MAX_SHARED_BYTES);
+                 value + (int)lens_static_bytes(f->module, f->symbol), LENS_MOST_SHARED_BYTES);
         return CUDA_ERROR_INVALID_VALUE;
     }
     f->max_dynamic_bytes = value;
@@ -275,7 +275,8 @@ EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunct
  * it is. */
 static size_t readable(const void *argument)
 {
-    uintptr_t at = (uintptr_t)argument, page = (uintptr_t)sysconf(_SC_PAGESIZE), end = at + LENS_MAX_ARGUMENT_BYTES / 2;
+    uintptr_t at = (uintptr_t)argument, page = (uintptr_t)sysconf(_SC_PAGESIZE),
+              end = at + LENS_MOST_ARGUMENT_BYTES / 2;
     for (uintptr_t next = (at + page) & ~(page - 1); next < end; next += page) {
         unsigned char resident;
         if (mincore((void *)next, 1, &resident) != 0)
@@ -321,11 +322,11 @@ static CUresult check_launch(const CUlaunchConfig *config, const lens_function *
              config->gridDimZ > 65535)
         snprintf(reason, sizeof reason, "%s: a grid of %u x %u x %u blocks is not possible", f->symbol,
                  config->gridDimX, config->gridDimY, config->gridDimZ);
-    else if (shared > LENS_MAX_SHARED_BYTES || (int)config->sharedMemBytes > f->max_dynamic_bytes)
+    else if (shared > LENS_MOST_SHARED_BYTES || (int)config->sharedMemBytes > f->max_dynamic_bytes)
         snprintf(reason, sizeof reason, "%s: %u bytes of shared memory, but a block has at most %d here", f->symbol,
                  shared, f->max_dynamic_bytes + (int)lens_static_bytes(f->module, f->symbol));
-    else if (config->blockDimX * cluster > LENS_MAX_THREADS || config->gridDimX % cluster != 0 ||
-             cluster > LENS_MAX_BLOCKS)
+    else if (config->blockDimX * cluster > LENS_MOST_THREADS || config->gridDimX % cluster != 0 ||
+             cluster > LENS_MOST_BLOCKS)
         snprintf(reason, sizeof reason, "%s: clusters of %u blocks of %u threads are more than the lens holds",
                  f->symbol, cluster, config->blockDimX);
     else
@@ -763,7 +764,7 @@ static const char *run_own(const char *object, const char *symbol, CUlaunchConfi
     if (!module)
         return own_why;
     lens_function f = {.module = module,
-                       .max_dynamic_bytes = LENS_MAX_SHARED_BYTES - (int)lens_static_bytes(module, symbol)};
+                       .max_dynamic_bytes = LENS_MOST_SHARED_BYTES - (int)lens_static_bytes(module, symbol)};
     *(void **)&f.entry = dlsym(module->handle, symbol);
     if (!f.entry) {
         snprintf(own_why, sizeof own_why, "it has no kernel called %s (RUNG_KERNEL(...) %s)", symbol, symbol);

@@ -52,13 +52,13 @@ int lens_stacks_make(void)
 {
     if (lens_stacks)
         return 0;
-    lens_stacks_bytes = (size_t)LENS_MAX_THREADS * LENS_STACK_BYTES;
+    lens_stacks_bytes = (size_t)LENS_MOST_THREADS * LENS_STACK_BYTES;
     void *memory =
         mmap(NULL, lens_stacks_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return -1;
     lens_stacks = memory;
-    for (int i = 0; i < LENS_MAX_THREADS; i++) {
+    for (int i = 0; i < LENS_MOST_THREADS; i++) {
         lens_now.thread[i].stack = lens_stacks + (size_t)i * LENS_STACK_BYTES;
         lens_now.thread[i].index = i;
     }

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static rung_lens_finding found[LENS_MAX_FINDINGS];
-static uintptr_t found_pcs[LENS_MAX_FINDINGS];
+static rung_lens_finding found[LENS_MOST_FINDINGS];
+static uintptr_t found_pcs[LENS_MOST_FINDINGS];
 static int count, left_out;
 
 bool lens_findings_fail;
@@ -24,7 +24,7 @@ void lens_find(rung_lens_fault fault, uintptr_t pc, const char *format, ...)
     for (int i = 0; i < count; i++)
         if (found[i].fault == fault && found_pcs[i] == pc)
             return;
-    if (count == LENS_MAX_FINDINGS) {
+    if (count == LENS_MOST_FINDINGS) {
         left_out++;
         return;
     }

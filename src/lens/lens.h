@@ -10,18 +10,18 @@
 #include <stdint.h>
 
 enum {
-    LENS_MAX_THREADS = 2048, /* of a cluster */
+    LENS_MOST_THREADS = 2048, /* of a cluster */
     LENS_BLOCK_THREADS = 1024,
-    LENS_MAX_BLOCKS = 16, /* of a cluster */
+    LENS_MOST_BLOCKS = 16, /* of a cluster */
     LENS_NAMED_BARRIERS = 32,
-    LENS_WARPS = LENS_MAX_THREADS / 32,
+    LENS_WARPS = LENS_MOST_THREADS / 32,
     LENS_STACK_BYTES = 96 * 1024,
     LENS_LOG_TURN = 1 << 14, /* after this many accesses a lane without barriers gives way, so that logs stay small */
     LENS_MANY_LOGS = 64, /* from a million accesses without a barrier on, only patience tells it from an endless loop */
-    LENS_MAX_ARGUMENT_BYTES = 4096,
-    LENS_MAX_SHARED_BYTES = 227 * 1024,
-    LENS_MAX_ENTRIES = 1 << 26, /* most accesses of one lane between two barriers */
-    LENS_MAX_FINDINGS = 32,
+    LENS_MOST_ARGUMENT_BYTES = 4096,
+    LENS_MOST_SHARED_BYTES = 227 * 1024,
+    LENS_MOST_ENTRIES = 1 << 26, /* most accesses of one lane between two barriers */
+    LENS_MOST_FINDINGS = 32,
     LENS_ASYNC_GROUPS = 16,
 };
 
@@ -134,7 +134,7 @@ typedef struct lens_block {
     unsigned block_threads, cluster;
     unsigned rank; /* the block whose shared memory kernels see now */
     int current;   /* the running thread; -1: the scheduler runs */
-    lens_thread thread[LENS_MAX_THREADS];
+    lens_thread thread[LENS_MOST_THREADS];
     void *scheduler_sp;
     double weight;
     bool abandoned;

@@ -10,7 +10,7 @@
 /* From SPARSE_BYTES on, memory is only reserved: what is touched takes room, and what was never written is 0, not NaN.
  */
 #define SPARSE_BYTES ((size_t)1 << 30)
-enum { FENCE_BYTES = 4096, MAX_PIECES = 256, MAX_OPERANDS = 16 };
+enum { FENCE_BYTES = 4096, MOST_PIECES = 256, MOST_OPERANDS = 16 };
 
 typedef struct piece {
     uintptr_t base;
@@ -25,9 +25,9 @@ typedef struct operand {
     int64_t rows, columns, ld;
 } operand;
 
-static piece pieces[MAX_PIECES];
+static piece pieces[MOST_PIECES];
 static int piece_count, last_piece;
-static operand operands[MAX_OPERANDS];
+static operand operands[MOST_OPERANDS];
 static int operand_count;
 
 static void *reserve(size_t bytes)
@@ -41,7 +41,7 @@ static void *reserve(size_t bytes)
 
 void *lens_memory_get(size_t bytes)
 {
-    if (piece_count == MAX_PIECES)
+    if (piece_count == MOST_PIECES)
         return NULL;
     size_t room = (bytes + 255) & ~(size_t)255;
     unsigned char *memory = NULL;
@@ -61,7 +61,7 @@ void *lens_memory_get(size_t bytes)
 
 void *lens_memory_get_host(size_t bytes)
 {
-    void *memory = piece_count < MAX_PIECES ? malloc(bytes ? bytes : 1) : NULL;
+    void *memory = piece_count < MOST_PIECES ? malloc(bytes ? bytes : 1) : NULL;
     if (memory)
         pieces[piece_count++] = (piece){(uintptr_t)memory, bytes, memory, true};
     return memory;
@@ -120,7 +120,7 @@ bool lens_memory_owns(const void *at)
 
 void rung_lens_operand(const char *name, const void *at, int64_t rows, int64_t columns, int64_t ld)
 {
-    if (operand_count == MAX_OPERANDS)
+    if (operand_count == MOST_OPERANDS)
         return;
     operand *o = &operands[operand_count++];
     snprintf(o->name, sizeof o->name, "%s", name);

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PATH_BYTES = 600, LINE_BYTES = 1024, MAX_FLAGS = 32 };
+enum { PATH_BYTES = 600, LINE_BYTES = 1024, MOST_FLAGS = 32 };
 
 extern char **environ;
 
@@ -24,7 +24,7 @@ extern char **environ;
 typedef struct kernel_file {
     char stem[96], source[PATH_BYTES];
     char line[LINE_BYTES];
-    char *flags[MAX_FLAGS];
+    char *flags[MOST_FLAGS];
     int flag_count;
 } kernel_file;
 
@@ -74,7 +74,7 @@ static bool read_line(kernel_file *file, const char *stem, const char *root)
         snprintf(file->source, sizeof file->source, "%s", source);
     else
         snprintf(file->source, sizeof file->source, "%.300s/%.280s", root, source);
-    for (char *flag; file->flag_count < MAX_FLAGS && (flag = strsep(&rest, " \n"));)
+    for (char *flag; file->flag_count < MOST_FLAGS && (flag = strsep(&rest, " \n"));)
         if (flag[0])
             file->flags[file->flag_count++] = flag;
     return true;
@@ -204,8 +204,8 @@ const char *rung_lens_compiler(void)
 static bool compile(const kernel_file *file, const char *object)
 {
     const char *script = rung_lens_compiler();
-    char *arguments[MAX_FLAGS + 4] = {(char *)(uintptr_t)script, (char *)(uintptr_t)file->source,
-                                      (char *)(uintptr_t)object};
+    char *arguments[MOST_FLAGS + 4] = {(char *)(uintptr_t)script, (char *)(uintptr_t)file->source,
+                                       (char *)(uintptr_t)object};
     for (int i = 0; i < file->flag_count; i++)
         arguments[3 + i] = file->flags[i];
     fprintf(stderr, "rung: compiling %s for the lens, this once\n", file->stem);

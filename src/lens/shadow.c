@@ -18,7 +18,7 @@ enum {
     STORES = 4,
     PRODUCTS = 16,
     AGENTS = COPIES + STORES + PRODUCTS,
-    CLOCKS = AGENTS + LENS_MAX_THREADS
+    CLOCKS = AGENTS + LENS_MOST_THREADS
 };
 
 typedef struct word {
@@ -44,7 +44,7 @@ typedef struct fences {
     size_t count, room;
 } fences;
 typedef struct fence_kind {
-    fences of[LENS_MAX_THREADS];
+    fences of[LENS_MOST_THREADS];
     uint32_t (*known)[CLOCKS]; /* what a thread knew of others at its last fence */
     bool used;                 /* in this block */
 } fence_kind;
@@ -181,7 +181,7 @@ static void publish_agents(const uint32_t *known)
 
 void lens_order_block(unsigned from, unsigned to)
 {
-    static unsigned members[LENS_MAX_THREADS];
+    static unsigned members[LENS_MOST_THREADS];
     if (to - from < lens_now.threads) { /* it is one block of a cluster */
         for (unsigned i = from; i < to; i++)
             members[i - from] = clock_of(i);
@@ -210,7 +210,7 @@ void lens_order_warp(int warp, uint32_t mask)
 
 void lens_order_some(const bool *member, unsigned threads)
 {
-    static unsigned members[LENS_MAX_THREADS];
+    static unsigned members[LENS_MOST_THREADS];
     unsigned count = 0;
     for (unsigned i = 0; i < threads; i++)
         if (member[i])
@@ -267,7 +267,7 @@ static void fence(fence_kind *kind)
     unsigned me = my_clock();
     fences *mine = &kind->of[lens_now.current];
     if (!kind->known)
-        kind->known = malloc(LENS_MAX_THREADS * sizeof *kind->known);
+        kind->known = malloc(LENS_MOST_THREADS * sizeof *kind->known);
     if (mine->count == mine->room) {
         mine->room = mine->room ? mine->room * 2 : 16;
         mine->at = realloc(mine->at, mine->room * sizeof *mine->at);

@@ -13,9 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_MODULES = 256, CACHE = 1024 };
+enum { MOST_MODULES = 256, CACHE = 1024 };
 
-static lens_module modules[MAX_MODULES];
+static lens_module modules[MOST_MODULES];
 static int module_count;
 static uint8_t *array_map; /* for the current module: 1 + the index of the array that a 4-byte word belongs to */
 static size_t array_map_words;
@@ -52,7 +52,7 @@ static void add_array(lens_module *module, const Elf64_Sym *symbol, const char *
     plain_name(name, a->name, sizeof a->name);
     a->offset = (uint32_t)symbol->st_value;
     a->bytes = (uint32_t)symbol->st_size;
-    if (a->bytes == LENS_MAX_SHARED_BYTES)
+    if (a->bytes == LENS_MOST_SHARED_BYTES)
         module->dynamic_offset = a->offset;
     if (strncmp(name, "_ZZ", 3) == 0) {
         char *end;
@@ -113,8 +113,8 @@ static void show_hooks(void)
 
 static lens_module *open_module(const char *path, const char *stem, char *why, size_t why_bytes)
 {
-    if (module_count == MAX_MODULES) {
-        snprintf(why, why_bytes, "more than %d kernel files are open", MAX_MODULES);
+    if (module_count == MOST_MODULES) {
+        snprintf(why, why_bytes, "more than %d kernel files are open", MOST_MODULES);
         return NULL;
     }
     lens_module *module = &modules[module_count];

@@ -27,13 +27,13 @@ typedef struct mbarrier {
     uint32_t *carried_past; /* what those of the last complete phase carried */
 } mbarrier;
 
-enum { MAX_MBARRIERS = 256 };
-static mbarrier mbarriers[MAX_MBARRIERS];
+enum { MOST_MBARRIERS = 256 };
+static mbarrier mbarriers[MOST_MBARRIERS];
 static int mbarrier_count;
 
 /* How many threads of each block of the cluster are at a named barrier, at least: who looks at all of them counts anew.
  */
-static int at_named[LENS_MAX_BLOCKS][LENS_NAMED_BARRIERS];
+static int at_named[LENS_MOST_BLOCKS][LENS_NAMED_BARRIERS];
 
 void lens_sync_begin(unsigned threads)
 {
@@ -61,7 +61,7 @@ void __syncthreads(void)
 
 static void open_named(int id, int count)
 {
-    static bool member[LENS_MAX_THREADS];
+    static bool member[LENS_MOST_THREADS];
     int arrived = 0, here = 0, *at = &at_named[lens_rank_of(lens_now.current)][id];
     unsigned from = lens_rank_of(lens_now.current) * lens_now.block_threads, to = from + lens_now.block_threads;
     if (++*at < count)
@@ -399,8 +399,8 @@ void rung_lens_mbarrier_init(const void *object, uint32_t count)
     object = mine(object);
     mbarrier *b = find_mbarrier(object);
     if (!b) {
-        if (mbarrier_count == MAX_MBARRIERS) {
-            lens_find(RUNG_LENS_TRAP, PC, "initialises more than %d mbarriers", MAX_MBARRIERS);
+        if (mbarrier_count == MOST_MBARRIERS) {
+            lens_find(RUNG_LENS_TRAP, PC, "initialises more than %d mbarriers", MOST_MBARRIERS);
             lens_abandon();
         }
         b = &mbarriers[mbarrier_count++];

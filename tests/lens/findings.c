@@ -70,13 +70,13 @@ int main(void)
     expect("last of a cluster", told(4, 255, 1),
            "1: block (7,2,7), thread 63, kernel.cu line 1: reads what nobody wrote");
     lens_findings_begin();
-    for (int i = 0; i < 3 * LENS_MAX_FINDINGS; i++) {
+    for (int i = 0; i < 3 * LENS_MOST_FINDINGS; i++) {
         lens_find(RUNG_LENS_RACE, 1 + (uintptr_t)i, "number %d", i);
         lens_find(RUNG_LENS_RACE, 1 + (uintptr_t)i / 2, "again");
     }
     lens_findings_end(&launch, &pcs);
-    expect_number("kept", launch.finding_count, LENS_MAX_FINDINGS);
-    expect_number("left out", launch.findings_left_out, 3 * LENS_MAX_FINDINGS);
+    expect_number("kept", launch.finding_count, LENS_MOST_FINDINGS);
+    expect_number("left out", launch.findings_left_out, 3 * LENS_MOST_FINDINGS);
     for (int i = 0; i < launch.finding_count; i++) {
         snprintf(text, sizeof text, "number %d", i);
         expect("in order", launch.findings[i].text, text);

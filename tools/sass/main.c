@@ -31,8 +31,15 @@ static int usage(void)
     return USAGE;
 }
 
-static int run_check(const struct cubin *cubin)
+struct loop_options {
+    struct tile tile;
+    enum gather gather;
+    bool strict;
+};
+
+static int run_check(const struct cubin *cubin, const char *path, const struct loop_options *options)
 {
+    (void)path, (void)options;
     struct function f;
     int found = 0;
     for (int i = 0; i < cubin_sections(cubin); i++)
@@ -41,8 +48,9 @@ static int run_check(const struct cubin *cubin)
     return found ? FAILED : 0;
 }
 
-static int run_ports(const struct cubin *cubin)
+static int run_ports(const struct cubin *cubin, const char *path, const struct loop_options *options)
 {
+    (void)path, (void)options;
     struct function f;
     for (int i = 0; i < cubin_sections(cubin); i++)
         if (cubin_function(cubin, i, &f))
@@ -50,8 +58,9 @@ static int run_ports(const struct cubin *cubin)
     return 0;
 }
 
-static int run_list(const struct cubin *cubin)
+static int run_list(const struct cubin *cubin, const char *path, const struct loop_options *options)
 {
+    (void)path, (void)options;
     struct function f;
     for (int i = 0; i < cubin_sections(cubin); i++)
         if (cubin_function(cubin, i, &f))
@@ -59,8 +68,9 @@ static int run_list(const struct cubin *cubin)
     return 0;
 }
 
-static int run_order(const struct cubin *cubin, const char *path)
+static int run_order(const struct cubin *cubin, const char *path, const struct loop_options *options)
 {
+    (void)options;
     struct function f;
     struct dice dice = {1};
     for (int i = 0; i < cubin_sections(cubin); i++)
@@ -69,20 +79,15 @@ static int run_order(const struct cubin *cubin, const char *path)
     return cubin_write(cubin, path) ? 0 : FAILED;
 }
 
-static int run_pattern(const struct cubin *cubin, const char *path)
+static int run_pattern(const struct cubin *cubin, const char *path, const struct loop_options *options)
 {
+    (void)options;
     struct function f;
     for (int i = 0; i < cubin_sections(cubin); i++)
         if (cubin_function(cubin, i, &f) && !pattern_function(&f))
             return FAILED;
     return cubin_write(cubin, path) ? 0 : FAILED;
 }
-
-struct loop_options {
-    struct tile tile;
-    enum gather gather;
-    bool strict;
-};
 
 static int run_loop(const struct cubin *cubin, const char *path, const struct loop_options *options)
 {
@@ -135,33 +140,43 @@ static bool tile_is_known(const struct tile *t)
     return false;
 }
 
+typedef int verb_function(const struct cubin *cubin, const char *path, const struct loop_options *options);
+
+static const struct verb {
+    const char *name;
+    verb_function *run;
+    bool has_options;
+} verbs[] = {
+    {"loop", run_loop, true},    {"order", run_order, false}, {"pattern", run_pattern, false},
+    {"check", run_check, false}, {"ports", run_ports, false}, {"list", run_list, false},
+};
+
+static const struct verb *find_verb(const char *name)
+{
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+        if (!strcmp(verbs[i].name, name))
+            return &verbs[i];
+    return NULL;
+}
+
 int main(int argc, char **argv)
 {
     struct loop_options options = {.strict = false};
     struct cubin cubin;
-    if (argc < 3)
+    const struct verb *verb = argc < 3 ? NULL : find_verb(argv[1]);
+    if (!verb || (!verb->has_options && argc != 3))
         return usage();
-    const char *verb = argv[1], *path = argv[argc - 1];
-    bool loop = !strcmp(verb, "loop"), order = !strcmp(verb, "order"), pattern = !strcmp(verb, "pattern");
-    bool ports = !strcmp(verb, "ports"), list = !strcmp(verb, "list");
-    bool plain = order || pattern || ports || list || !strcmp(verb, "check");
-    if (!loop && (!plain || argc != 3))
-        return usage();
+    const char *path = argv[argc - 1];
     for (int i = 2, taken; i < argc - 1; i += taken) {
         taken = read_option(argv + i, &options);
         if (!taken || i + taken > argc - 1)
             return usage();
     }
-    if (loop && !tile_is_known(&options.tile))
+    if (verb->has_options && !tile_is_known(&options.tile))
         return USAGE;
     if (!cubin_read(&cubin, path))
         return USAGE;
-    int code = loop      ? run_loop(&cubin, path, &options)
-               : order   ? run_order(&cubin, path)
-               : pattern ? run_pattern(&cubin, path)
-               : ports   ? run_ports(&cubin)
-               : list    ? run_list(&cubin)
-                         : run_check(&cubin);
+    int code = verb->run(&cubin, path, &options);
     cubin_free(&cubin);
     return code;
 }

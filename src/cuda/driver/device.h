@@ -10,8 +10,8 @@
 #include <pthread.h>
 
 enum {
-    RUNG_MAX_GPUS = 64,
-    RUNG_MAX_SYMBOLS = 1024,
+    RUNG_MOST_GPUS = 64,
+    RUNG_MOST_SYMBOLS = 1024,
     RUNG_KEPT_BUFFERS = 4,
     RUNG_KNOWN_FUNCTIONS = 256,
     RUNG_KEPT_BYTES = 160 << 20,        /* of the pool, between products */

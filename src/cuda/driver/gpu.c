@@ -41,10 +41,10 @@ struct rung_gpu {
     int waiting;                   /* how many calls wait for `loading` */
     void *images;                  /* NULL: the driver finds kernel files by their names */
     CUlibrary libraries[STEMS];
-    loaded_symbol symbols[RUNG_MAX_SYMBOLS];
+    loaded_symbol symbols[RUNG_MOST_SYMBOLS];
 };
 
-static rung_gpu *gpus[RUNG_MAX_GPUS];
+static rung_gpu *gpus[RUNG_MOST_GPUS];
 static pthread_mutex_t gpus_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static rung_status describe(rung_gpu *gpu)
@@ -135,8 +135,8 @@ static rung_status open_beside_recordings(int index, rung_gpu **out)
 
 rung_status rung_gpu_get(int index, rung_gpu **gpu)
 {
-    if (index < 0 || index >= RUNG_MAX_GPUS)
-        return rung_fail(RUNG_NO_DEVICE, "GPU %d was asked for: numbers go from 0 to %d", index, RUNG_MAX_GPUS - 1);
+    if (index < 0 || index >= RUNG_MOST_GPUS)
+        return rung_fail(RUNG_NO_DEVICE, "GPU %d was asked for: numbers go from 0 to %d", index, RUNG_MOST_GPUS - 1);
     rung_status status = RUNG_SUCCESS;
     pthread_mutex_lock(&gpus_lock);
     if (!gpus[index])
@@ -242,8 +242,8 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 static loaded_symbol *slot_of(rung_gpu *gpu, const char *stem, const char *symbol)
 {
     uint64_t at = hash_text(hash_text(0, symbol), stem);
-    for (int tries = 0; tries < RUNG_MAX_SYMBOLS; tries++, at++) {
-        loaded_symbol *slot = &gpu->symbols[at % RUNG_MAX_SYMBOLS];
+    for (int tries = 0; tries < RUNG_MOST_SYMBOLS; tries++, at++) {
+        loaded_symbol *slot = &gpu->symbols[at % RUNG_MOST_SYMBOLS];
         if (!slot->stem || (strcmp(slot->symbol, symbol) == 0 && strcmp(slot->stem, stem) == 0))
             return slot;
     }
@@ -272,7 +272,7 @@ static rung_status enter_symbol(rung_gpu *gpu, const char *stem, const char *sym
         slot->stem = stem;
     }
     pthread_mutex_unlock(&gpu->lock);
-    return slot ? RUNG_SUCCESS : rung_fail(RUNG_INTERNAL, "more than %d kernels are loaded", RUNG_MAX_SYMBOLS);
+    return slot ? RUNG_SUCCESS : rung_fail(RUNG_INTERNAL, "more than %d kernels are loaded", RUNG_MOST_SYMBOLS);
 }
 
 /* One thread at a time loads; others go on finding what is loaded. */
