@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -406,12 +407,76 @@ static void who_cannot_send_says_why(void **state)
     }
 }
 
+/* Where the network answers nothing, a rank gives up by its time limit: here a socket whose queue is full. */
+static void silence_ends_by_the_time_limit(void **state)
+{
+    (void)state;
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof at;
+    int mute = socket(AF_INET, SOCK_STREAM, 0), waiting[8];
+    assert_int_equal(bind(mute, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(mute, 0), 0);
+    assert_int_equal(getsockname(mute, (struct sockaddr *)&at, &length), 0);
+    for (int i = 0; i < 8; i++) {
+        waiting[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        assert_true(waiting[i] >= 0);
+        connect(waiting[i], (struct sockaddr *)&at, sizeof at);
+    }
+    char where[64], words[WORDS];
+    snprintf(where, sizeof where, "127.0.0.1:%d", ntohs(at.sin_port));
+    snprintf(words, sizeof words, "rank 1 cannot reach rank 0 at %s within 0.3 s: Connection timed out", where);
+    const double begin_s = multi_now_s();
+    multi_control *c = NULL;
+    assert_int_equal(multi_control_connect(&c, 1, RANKS, where, "of this test", 0.3), RUNG_DEVICE_ERROR);
+    assert_string_equal(rung_last_error(), words);
+    if (multi_now_s() - begin_s > 20.0)
+        fail_msg("it took %.0f s", multi_now_s() - begin_s);
+    for (int i = 0; i < 8; i++)
+        close(waiting[i]);
+    close(mute);
+}
+
+/* What is no address is refused as it is written: a port beyond 65535 would be cut to another one. */
+static void addresses_are_read_as_they_are(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"127.0.0.1:65536",  "127.0.0.1:70000", "127.0.0.1:-1", "127.0.0.1:1x",
+                                        "127.0.0.1:000001", "127.0.0.1: 1",    "127.0.0.1:+1", "127.0.0.1:port"};
+    char actual[CONTROL_ADDRESS_BYTES], words[WORDS], host[120];
+    multi_control *c = NULL;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        snprintf(words, sizeof words, "the address '%s' is not host:port, with a port up to 65535", wrong[i]);
+        assert_int_equal(multi_control_listen(&c, RANKS, wrong[i], "", actual), RUNG_INVALID_ARGUMENT);
+        assert_string_equal(rung_last_error(), words);
+        assert_int_equal(multi_control_connect(&c, 1, RANKS, wrong[i], "", 0.1), RUNG_INVALID_ARGUMENT);
+        assert_string_equal(rung_last_error(), words);
+    }
+    for (int length = 95; length <= 96; length++) { /* of the host's name */
+        memset(host, 'h', sizeof host);
+        snprintf(host + length, sizeof host - (size_t)length, ":1");
+        const rung_status expected = length < 96 ? RUNG_DEVICE_ERROR : RUNG_INVALID_ARGUMENT;
+        assert_int_equal(multi_control_connect(&c, 1, RANKS, host, "", 0.0), expected);
+    }
+    /* Whoever connects names the port; who listens need not. */
+    assert_int_equal(multi_control_connect(&c, 1, RANKS, "127.0.0.1:0", "", 0.1), RUNG_INVALID_ARGUMENT);
+    static const char *const right[] = {"127.0.0.1:0", "localhost:", "127.0.0.1", ":0"};
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+        assert_int_equal(multi_control_listen(&c, RANKS, right[i], "", actual), RUNG_SUCCESS);
+        assert_true(atoi(strrchr(actual, ':') + 1) > 0 && strrchr(actual, ':') > actual);
+        multi_control_close(c);
+    }
+}
+
 int main(void)
 {
     alarm(1000); /* a rank that waits for ever */
     pthread_barrier_init(&is_listening, NULL, RANKS);
     pthread_barrier_init(&has_told, NULL, RANKS);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_fails), cmocka_unit_test(each_call_that_fails_is_told),
-                                       cmocka_unit_test(any_call_may_fail), cmocka_unit_test(who_cannot_send_says_why)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_fails),
+                                       cmocka_unit_test(each_call_that_fails_is_told),
+                                       cmocka_unit_test(any_call_may_fail),
+                                       cmocka_unit_test(who_cannot_send_says_why),
+                                       cmocka_unit_test(silence_ends_by_the_time_limit),
+                                       cmocka_unit_test(addresses_are_read_as_they_are)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
