@@ -33,8 +33,8 @@ typedef enum part { APART, WAITS, ARRIVES } part; /* ARRIVES: it comes and does 
 
 typedef struct meeting {
     kind kind;
-    int id, count;   /* of a barrier: who is expected */
-    int block;       /* whose mbarrier it is */
+    int id, count;            /* of a barrier: who is expected */
+    int block;                /* whose mbarrier it is */
     int64_t announced, bytes; /* MBARRIER: what a copy brings, and of that what has not come */
     part part[THREADS];
     int came, waiters, passed;
