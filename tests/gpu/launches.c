@@ -79,7 +79,8 @@ static int64_t floats_of(const rung_gemm *g, int64_t stride, int64_t lines, int6
     return (g->batch - 1) * stride + lines * ld + 4;
 }
 
-/* Returns whether rows or matrices of an operand, or of C, lie 2^40 bytes apart or more, which is out of a tensor map's reach. */
+/* Returns whether rows or matrices of an operand, or of C, lie 2^40 bytes apart or more, which is out of a tensor map's
+ * reach. */
 static int is_out_of_reach(const rung_gemm *g)
 {
     const int64_t strides = g->batch > 1 ? g->stride_a | g->stride_b | g->stride_c : 0;
