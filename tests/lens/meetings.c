@@ -46,6 +46,7 @@ static meeting meetings[ROUNDS][MOST];
 static int counts[ROUNDS], all_came[ROUNDS][2]; /* before a round and after it */
 static uint64_t mbarriers[MOST];
 static int now_round[THREADS];
+static const meeting *comes_to[THREADS];
 static const char *program;
 
 static uint64_t dice;
@@ -68,25 +69,24 @@ __attribute__((format(printf, 1, 2), noreturn)) static void wrong(const char *fo
     exit(1);
 }
 
-/* Two barriers of one number may be waited at together where their counts differ, and nobody arrives without waiting.
- */
-static void draw_named(meeting *m, int number, const meeting *before)
-{
-    const int shares = before && before->kind == NAMED && before->id == number && below(3) == 0;
-    const int block = below(threads / block_threads);
-    m->id = shares ? before->id : number + 1;
-    for (int t = block * block_threads; t < (block + 1) * block_threads; t++)
-        m->part[t] = below(3) == 0 ? APART : shares || below(3) ? WAITS : ARRIVES;
-    for (int t = 0; t < threads && shares; t++)
-        m->part[t] = before->part[t] == APART ? m->part[t] : APART;
-}
-
 static int parts_of(const meeting *m, part which)
 {
     int count = 0;
     for (int t = 0; t < THREADS; t++)
         count += m->part[t] == which;
     return count;
+}
+
+/* At half of the barriers all who come wait. Two of these may have one number at a time, if their counts differ. */
+static void draw_named(meeting *m, int number, const meeting *before)
+{
+    const int all_wait = below(2), block = below(threads / block_threads);
+    const int shares = all_wait && before && before->kind == NAMED && before->id == number &&
+                       parts_of(before, ARRIVES) == 0 && below(2);
+    m->id = shares ? before->id : number + 1;
+    for (int t = block * block_threads; t < (block + 1) * block_threads; t++)
+        if (!shares || before->part[t] == APART)
+            m->part[t] = below(3) == 0 ? APART : all_wait || below(2) ? WAITS : ARRIVES;
 }
 
 static void draw_warp(meeting *m)
@@ -129,8 +129,7 @@ static void draw(void)
                 draw_warp(m);
             m->waiters = parts_of(m, WAITS);
             m->count = m->waiters + parts_of(m, ARRIVES);
-            if (m->count == 0 || (m->kind == NAMED && before && before->kind == NAMED && before->id == m->id &&
-                                  (before->count == m->count || parts_of(before, ARRIVES) > 0)))
+            if (m->count == 0 || (before && m->kind == NAMED && before->id == m->id && before->count == m->count))
                 i--, memset(m, 0, sizeof *m);
         }
         memset(all_came[r], 0, sizeof all_came[r]);
@@ -167,8 +166,14 @@ void lens_find(rung_lens_fault fault, uintptr_t pc, const char *format, ...)
     wrong("a finding: %s", format);
 }
 
+/* Whoever meets is ordered, and nobody else. */
 static void learn_all(const bool member[THREADS])
 {
+    const meeting *m = comes_to[lens_now.current];
+    for (int t = 0; t < THREADS; t++)
+        if (member[t] != (m->part[t] != APART))
+            wrong("thread %d %s a meeting that it %s", t, member[t] ? "is ordered by" : "misses",
+                  member[t] ? "has no part in" : "is at");
     bool all[THREADS] = {false};
     for (int t = 0; t < THREADS; t++)
         for (int u = 0; u < THREADS && member[t]; u++)
@@ -304,6 +309,7 @@ static void take_part(meeting *m, const void *bar)
     if (m->part[me] == APART)
         return;
     m->came++;
+    comes_to[me] = m;
     switch (m->kind) {
     case NAMED:
         if (m->part[me] == ARRIVES) {
