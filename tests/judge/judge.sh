@@ -209,6 +209,13 @@ passes none reduce --device cpu --budget-ms 1 1000
 refused edge "case 'NN:1x2x1:col'" fuzz --device cpu --threads 1 --calls 30
 refused product "case 'NN:1x1x1:col'" fuzz --device cpu --threads 1 --calls 30
 passes none fuzz --device cpu --threads 1 --calls 30
+# What ranks write beside their C, whichever value it is.
+for value in 0 -0 1 -1 nan -nan inf -inf 1e-40; do
+    for side in above below left right; do
+        refused $side=$value 'ranks wrote element \(-?[0-9]+, -?[0-9]+\) beside C' fuzz --device cpu --via ranks --calls 40 --size 20
+    done
+    refused gap=$value 'rank [0-3] wrote behind its rows in column [0-9]* of its part' fuzz --device cpu --via ranks --calls 40 --size 20
+done
 # What is wrong with operands in host memory alone is seen by the way that has them there, and by no other one.
 if [ -e "$lens" ]; then
     export RUNG_LIBCUDA="$lens"
