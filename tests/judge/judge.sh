@@ -182,6 +182,10 @@ if [ -e "$lens" ]; then
     RUNG_LIBCUDA=$lens run "skip=$fast" tune 16x16x16 --device gpu --candidates 3 --budget-ms 1 --dry-run --format csv
     awk -F, -v fast="$fast" '/^16x16x16,/ { tried = $NF == 3 && $4 != fast } END { exit !tried }' "$work" || complain "tune keeps $fast, which computes nothing"
 fi
+# The line that runs a case again has the mode in which it failed; climb's is the same function's.
+for math in strict accurate fast; do
+    refused product "rung verify --device cpu --math $math --case 'NN:17x19x23:row'" verify --device cpu --math $math --case NN:17x19x23:row
+done
 # climb verifies a quick set of each rung's cases, then what it times.
 climb() { # HOW SENTENCE SENTENCE: of a case, and of what is timed
     refused "$1" "FAIL c01_naive: $2" climb --device cpu --size 64 --kernel c01_naive --threads 1 --against ''

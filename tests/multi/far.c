@@ -37,9 +37,11 @@ static void need(rung_status status, const char *what)
 
 static float *reserve(int64_t floats)
 {
-    float *at = mmap(NULL, (size_t)floats * 4, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    float *at =
+        mmap(NULL, (size_t)floats * 4, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) {
-        printf("left out: ranks far apart, %lld GiB of address space cannot be reserved here\n", (long long)floats >> 28);
+        printf("left out: ranks far apart, %lld GiB of address space cannot be reserved here\n",
+               (long long)floats >> 28);
         exit(77);
     }
     madvise(at, (size_t)floats * 4, MADV_NOHUGEPAGE);
@@ -97,8 +99,8 @@ static void products(rung_multi *multi, int trans, int grid_rows)
         for (int j = 0; j < N; j++)
             old[i][j] = *at(&c, i, j);
     need(rung_psgemm(multi, ta ? RUNG_TRANS : RUNG_NO_TRANS, tb ? RUNG_TRANS : RUNG_NO_TRANS, M, N, K, 2.0f,
-                     (const float *const *)a.parts, a.row + 1, a.col + 1, &a.d, (const float *const *)b.parts, b.row + 1,
-                     b.col + 1, &b.d, 0.5f, c.parts, c.row + 1, c.col + 1, &c.d),
+                     (const float *const *)a.parts, a.row + 1, a.col + 1, &a.d, (const float *const *)b.parts,
+                     b.row + 1, b.col + 1, &b.d, 0.5f, c.parts, c.row + 1, c.col + 1, &c.d),
          what);
     for (int i = 0; i < M; i++)
         for (int j = 0; j < N; j++) {
