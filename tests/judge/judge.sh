@@ -202,6 +202,11 @@ climb left '.* elements are NaN or Inf where they should not be' 'errs inf u'
 refused cube=72 'FAIL c01_naive at 72: errs' climb --device cpu --size 72 --kernel c01_naive --threads 1 --against ''
 ! grep -q 'FAIL [^ ]*:' "$work" || complain "climb: a case is wrong that is not of 72"
 
+# An error that grows faster than n fails once more than the cases that it makes too large; six sizes are tried.
+refused grow=1.6 'FAIL \(growth of the error, strict\): the error grows as n\^1\.[1-9]' verify --device cpu --math strict --quick --threads 1 --no-vendor
+awk '/^\(growth of the error, strict\) +FAIL/ { sum = $7 + $8; failed = $8 } END { exit !(sum == 7 && failed >= 2) }' "$work" ||
+    complain "the growth of an error does not count"
+passes grow=0.7 verify --device cpu --math strict --quick --threads 1 --no-vendor
 # Sums: at the sizes with edges, and at the size that is timed; each of them as NaN, too, and with other bits the second time.
 for how in sum sum_nan sum_second; do
     refused $how 'FAIL rung_ssum: the sum of ' reduce --device cpu --budget-ms 1 1000

@@ -151,6 +151,7 @@ static void damage(const rung_gemm *g, const char *how)
         calls++ % 2; /* verify runs a case twice: what the first call changes shows as other bits in the second */
     int64_t i = g->m / 2, j = g->n / 2;
     int by_rows = g->layout == RUNG_ROW_MAJOR;
+    double power;
     if (!strcmp(how, "product") || (!strcmp(how, "later") && later))
         *of_c(g, i, j) -= g->alpha * *of_a(g, i, g->k - 1) * *of_b(g, g->k - 1, j);
     else if (!strcmp(how, "edge"))
@@ -183,6 +184,9 @@ static void damage(const rung_gemm *g, const char *how)
         swap_rows(g);
     else if (!strncmp(how, "err=", 4))
         err_by(g, atof(how + 4));
+    else if (sscanf(how, "grow=%lf", &power) == 1 && g->m == g->n && g->n == g->k && g->k >= 16 &&
+             (g->k & (g->k - 1)) == 0 && g->alpha == 1.0f && g->beta == 0.0f && !g->bias_kind && !g->activation)
+        err_by(g, pow((double)g->k / 16.0, power));
     else if (sscanf(how, "cube=%" SCNd64, &i) == 1 && g->m == i && g->n == i && g->k == i)
         *of_c(g, i - 1, 0) = 1.0f;
     else if (sscanf(how, "at=%" SCNd64 ",%" SCNd64, &i, &j) == 2 && i < g->m && j < g->n)
