@@ -305,7 +305,6 @@ static int check(const learn_request *r)
         code = check_once(r, file);
         if (!r->watch || code == CLI_PASS)
             return code;
-        fflush(stdout); /* the verdict is read now, and the next attempt's process has no part of it to write again */
         fprintf(stderr, "waiting for the next save of %s (Ctrl-C ends)\n", file);
         while (now.tv_sec == 0 || (now.tv_sec == seen.tv_sec && now.tv_nsec == seen.tv_nsec)) {
             nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
