@@ -5,6 +5,7 @@
 #include "lab/peer.h"
 #include "lab/place.h"
 #include "lab/shape.h"
+#include "lab/verify.h"
 
 #include <stdio.h>
 
@@ -20,6 +21,10 @@ const cli_verb *cli_find_verb(const char *name); /* NULL: there is none */
 
 /* ---- failing: one line on stderr ---- */
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2))); /* returns 2 */
+/* Says what is wrong, and with which line it runs again, in the verifier's mode and by its way. kernel NULL: the
+ * library. */
+void cli_failed_case(const lab_verifier *v, const char *device, const rung_kernel *kernel, const lab_case *c,
+                     const lab_verdict *verdict);
 int cli_other_device(const char *verb, const rung_kernel *kernel); /* its device is not the one that was taken */
 int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2))); /* returns 1 */
 int cli_fail_status(rung_status status, const char *what);                   /* says the library's sentence */

@@ -81,14 +81,8 @@ static rung_status verify_quick(climb *x, const rung_kernel *kernel, int *ran, i
         cli_progress("%s: checking, case %d of %d", kernel ? kernel->name : "rung", i + 1, cases.count);
         status = lab_verify(&x->verifier, kernel, &cases.list[i], &verdict);
         *ran += verdict.outcome != LAB_SKIP;
-        if (verdict.outcome == LAB_FAIL && (*failed)++ == 0) {
-            char text[LAB_CASE_TEXT];
-            lab_case_print(&cases.list[i], text);
-            cli_progress(NULL);
-            fprintf(stderr, "FAIL %s: %s\n     rung verify --device %s %s %s --case '%s'\n", verdict.kernel,
-                    verdict.why, x->place.tools ? "gpu" : "cpu", kernel ? "--kernel" : "--math",
-                    kernel ? kernel->name : lab_math_names[x->bench.options.math], text);
-        }
+        if (verdict.outcome == LAB_FAIL && (*failed)++ == 0)
+            cli_failed_case(&x->verifier, x->place.tools ? "gpu" : "cpu", kernel, &cases.list[i], &verdict);
     }
     free(cases.list);
     return status;

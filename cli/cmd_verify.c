@@ -75,16 +75,6 @@ typedef struct session {
     int ran, failed, lost; /* lost: the machine failed, and the run stops */
 } session;
 
-static void report_failure(const session *s, const lab_case *c, const lab_verdict *verdict, const rung_kernel *kernel)
-{
-    char text[LAB_CASE_TEXT];
-    lab_case_print(c, text);
-    cli_progress(NULL);
-    fprintf(stderr, "FAIL %s: %s\n     rung verify --device %s%s%s %s %s --case '%s'\n", verdict->kernel, verdict->why,
-            s->o->device, s->verifier.via ? " --via " : "", s->verifier.via ? lab_via_names[s->verifier.via] : "",
-            kernel ? "--kernel" : "--math", kernel ? kernel->name : lab_math_names[s->math], text);
-}
-
 /* Prints a line on stderr; `before` is what accurate mode's guard had counted until this case. */
 static void report_case(session *s, const lab_case *c, const lab_verdict *verdict, rung_guard_counts *before)
 {
@@ -126,7 +116,7 @@ static void verify_cases(session *s, const char *name, const rung_kernel *kernel
         s->lost = lab_verify(&s->verifier, kernel, &cases->list[i], &verdict) != RUNG_SUCCESS;
         count(&t, &cases->list[i], &verdict);
         if (verdict.outcome == LAB_FAIL && t.failed <= MOST_SHOWN)
-            report_failure(s, &cases->list[i], &verdict, kernel);
+            cli_failed_case(&s->verifier, s->o->device, kernel, &cases->list[i], &verdict);
         if (s->o->verbose)
             report_case(s, &cases->list[i], &verdict, &guard);
     }
@@ -173,7 +163,7 @@ static void verify_growth(session *s, const char *name)
             break;
         count(&t, &c, &verdict);
         if (verdict.outcome == LAB_FAIL)
-            report_failure(s, &c, &verdict, NULL);
+            cli_failed_case(&s->verifier, s->o->device, NULL, &c, &verdict);
         double x = log2((double)n), y = log2(fmax(verdict.error_u, 0.01));
         sx += x, sy += y, sxx += x * x, sxy += x * y, count_n++;
     }

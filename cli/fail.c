@@ -1,5 +1,6 @@
 /* Says in one line what was wrong, and what would have been right. */
 #include "cli/cli.h"
+#include "lab/case.h"
 #include "lab/names.h"
 
 #include <stdarg.h>
@@ -45,6 +46,17 @@ int cli_fail_status(rung_status status, const char *what)
 int cli_fail_file(rung_status status)
 {
     return status == RUNG_INVALID_ARGUMENT ? cli_usage("%s", lab_error()) : cli_fail("%s", lab_error());
+}
+
+void cli_failed_case(const lab_verifier *v, const char *device, const rung_kernel *kernel, const lab_case *c,
+                     const lab_verdict *verdict)
+{
+    char text[LAB_CASE_TEXT];
+    lab_case_print(c, text);
+    cli_progress(NULL);
+    fprintf(stderr, "FAIL %s: %s\n     rung verify --device %s%s%s %s %s --case '%s'\n", verdict->kernel, verdict->why,
+            device, v->via ? " --via " : "", v->via ? lab_via_names[v->via] : "", kernel ? "--kernel" : "--math",
+            kernel ? kernel->name : lab_math_names[rung_context_math(v->context)], text);
 }
 
 int cli_other_device(const char *verb, const rung_kernel *kernel)

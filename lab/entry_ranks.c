@@ -67,10 +67,26 @@ static rung_status spread_out(rung_multi *multi, spread *s, const float *at, int
     return rung_scatter(multi, (int)below(dice, RANKS), s->whole, m > 0 ? m : 1, s->parts, &s->matrix);
 }
 
+/* Between the columns of each rank's part nothing may have been written. */
+static rung_status check_gaps(const spread *s)
+{
+    for (int r = 0; r < RANKS; r++)
+        for (int64_t j = 0; j < rung_matrix_cols(&s->matrix, r); j++)
+            for (int64_t i = rung_matrix_rows(&s->matrix, r); i < s->matrix.ld; i++) {
+                uint32_t bits;
+                memcpy(&bits, &s->parts[r][j * s->matrix.ld + i], sizeof bits);
+                if (bits != LAB_POISON)
+                    return lab_fail(RUNG_INTERNAL, "rank %d wrote behind its rows in column %lld of its part", r,
+                                    (long long)j);
+            }
+    return RUNG_SUCCESS;
+}
+
 /* Brings C back; what lies around the product's part must be as it was. */
 static rung_status gather(rung_multi *multi, spread *s, float *at, int64_t ld, int by_rows)
 {
     int64_t m = s->matrix.m, n = s->matrix.n;
+    LAB_TRY(check_gaps(s));
     LAB_TRY(rung_gather(multi, 0, (const float *const *)s->parts, &s->matrix, s->whole, m > 0 ? m : 1));
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = 0; i < m; i++) {

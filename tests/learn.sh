@@ -101,9 +101,19 @@ cp "$course/e01_one_each/start.cu" "$work/watched.cu"
 : >"$work/watch"
 "$rung" learn check 01 "$work/watched.cu" --watch >"$work/watch" 2>&1 &
 watcher=$!
-while kill -0 $watcher 2>/dev/null && ! grep -q 'waiting for the next save' "$work/watch"; do sleep 0.2; done
+# verdicts COUNT: waits until so many attempts have failed; each verdict is told before the wait, and once.
+verdicts() {
+    while kill -0 $watcher 2>/dev/null && [ "$(grep -c 'waiting for the next save' "$work/watch")" -lt "$1" ]; do sleep 0.2; done
+    [ "$(grep -c 'was never written' "$work/watch")" = 1 ] || { echo "--watch, attempt $1: $(cat "$work/watch")"; bad=1; }
+}
+verdicts 1
+leave='__attribute__((constructor)) static void leave(void) { exit(0); }'
+sed "s/^RUNG_KERNEL/#include <stdlib.h>\n$leave\n&/" "$course/e01_one_each/solution.cu" >"$work/leaves.cu"
+cp "$work/leaves.cu" "$work/watched.cu"
+verdicts 2
 cp "$course/e01_one_each/solution.cu" "$work/watched.cu"
 wait $watcher || { echo "--watch: $(cat "$work/watch")"; bad=1; }
+grep -q 'left the program' "$work/watch" || { echo "--watch did not see who left: $(cat "$work/watch")"; bad=1; }
 grep -q passed "$work/watch" || { echo "--watch did not pass: $(cat "$work/watch")"; bad=1; }
 
 # What to read next is there.

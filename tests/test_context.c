@@ -86,6 +86,50 @@ static void threads_come_from_the_context_then_the_environment(void **state)
     assert_int_equal(threads_of("", "nonsense", 0), cores); /* which is another library's to judge */
 }
 
+/* Each variable that says how many threads there are, with each number around what it may say; other libraries' lists
+ * count by their first entry, and what is no number in the allowed range says nothing. */
+static void each_variable_is_read_as_it_is(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"RUNG_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
+                                        "BLIS_NUM_THREADS", "OMP_NUM_THREADS"};
+    enum { NAMES = sizeof names / sizeof *names };
+    static const struct {
+        const char *text;
+        int says; /* 0: nothing */
+    } values[] = {
+        {"1", 1},          {"7", 7},          {" 6", 6},         {"+5", 5},          {"05", 5},
+        {"4096", 4096},    {"4097", 0},       {"0", 0},          {"-1", 0},          {"", 0},
+        {"4294967295", 0}, {"4294967296", 0}, {"4294967297", 0}, {"-4294967295", 0}, {"18446744073709551617", 0},
+        {"3,2", 3},        {"4 x", 4},        {"x4", 0},         {"0x4", 0},         {"2147483648", 0}};
+    char *before[NAMES];
+    for (int i = 0; i < NAMES; i++) {
+        before[i] = getenv(names[i]) ? strdup(getenv(names[i])) : NULL;
+        unsetenv(names[i]);
+    }
+    const int cores = rung_process_threads();
+    for (int i = 0; i < NAMES; i++)
+        for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
+            setenv(names[i], values[v].text, 1);
+            const int alone = rung_process_threads();
+            if (alone != (values[v].says ? values[v].says : cores))
+                fail_msg("%s=%s: %d threads", names[i], values[v].text, alone);
+            if (i + 1 < NAMES) {
+                setenv(names[i + 1], "11", 1);
+                const int both = rung_process_threads();
+                if (both != (values[v].says ? values[v].says : 11))
+                    fail_msg("%s=%s before %s=11: %d threads", names[i], values[v].text, names[i + 1], both);
+                unsetenv(names[i + 1]);
+            }
+            unsetenv(names[i]);
+        }
+    for (int i = 0; i < NAMES; i++) {
+        if (before[i])
+            setenv(names[i], before[i], 1);
+        free(before[i]);
+    }
+}
+
 /* A misspelt value of a variable is not passed over: the message says what it may be. */
 static void wrong_variables_are_named(void **state)
 {
@@ -512,6 +556,7 @@ int main(void)
         cmocka_unit_test(wrong_settings_are_refused),
         cmocka_unit_test(a_refused_setting_changes_nothing),
         cmocka_unit_test(threads_come_from_the_context_then_the_environment),
+        cmocka_unit_test(each_variable_is_read_as_it_is),
         cmocka_unit_test(wrong_variables_are_named),
         cmocka_unit_test(the_process_limits_all_contexts),
         cmocka_unit_test(threads_follow_a_model),

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 enum { SETS = 3 };
@@ -18,6 +19,17 @@ int clock_gettime(clockid_t which, struct timespec *now)
     (void)which;
     now->tv_sec = (time_t)(clock_us * 1e-6);
     now->tv_nsec = (long)((clock_us - 1e6 * (double)now->tv_sec) * 1e3);
+    return 0;
+}
+
+/* How often the system took the core away: as often as this test says. */
+static long taken_away, taken_each_time;
+
+int getrusage(__rusage_who_t who, struct rusage *usage)
+{
+    (void)who;
+    memset(usage, 0, sizeof *usage);
+    usage->ru_nivcsw = taken_away += taken_each_time;
     return 0;
 }
 
@@ -66,6 +78,80 @@ static void ratios_and_rotation(void **state)
     assert_true(m.us[0].samples >= 3 && m.us[0].samples == m.us[1].samples);
     for (int i = 0; i < SETS; i++)
         assert_true(short_one.seen[i] > 0 && long_one.seen[i] > 0);
+}
+
+/* A contender that takes three times in turn: by two of them the median would be quiet. */
+typedef struct unsteady {
+    double us[3];
+    int calls;
+} unsteady;
+
+static rung_status run_unsteady(void *state, int set)
+{
+    unsteady *w = state;
+    (void)set;
+    clock_us += w->us[w->calls++ % 3];
+    return RUNG_SUCCESS;
+}
+
+/* Quiet times end with the least number of rounds; others with the budget, but not before three rounds, or where there
+ * is no more room. */
+static void rounds_end_by_the_rule(void **state)
+{
+    (void)state;
+    lab_place place = {.device = RUNG_DEVICE_CPU};
+    lab_monitor monitor = {0};
+    lab_measurement m;
+    lab_measure_options options = lab_measure_defaults(&place);
+    options.sample_s = 1e-3; /* of one call */
+    for (int least = 1; least <= 30; least++) {
+        unsteady steady = {{5000.0, 5000.0, 5000.0}, 0};
+        lab_contender contender = {run_unsteady, &steady};
+        options.least_rounds = least;
+        assert_int_equal(lab_measure(&place, &monitor, &contender, 1, &options, &m), RUNG_SUCCESS);
+        assert_int_equal(m.us[0].samples, least);
+        assert_int_equal(m.calls[0], 1);
+    }
+    options.least_rounds = 9;
+    for (int budget_ms = 0; budget_ms <= 200; budget_ms += 7) {
+        unsteady noisy = {{4000.0, 9000.0, 20000.0}, 0};
+        lab_contender contender = {run_unsteady, &noisy};
+        options.budget_s = (budget_ms + 0.5) * 1e-3;
+        assert_int_equal(lab_measure(&place, &monitor, &contender, 1, &options, &m), RUNG_SUCCESS);
+        static const int ms_of[] = {20, 4, 9}; /* as after two calls that are not counted */
+        int rounds = 0;
+        for (int ms = 0; rounds < 3 || ms <= budget_ms; rounds++)
+            ms += ms_of[rounds % 3];
+        assert_int_equal(m.us[0].samples, rounds);
+    }
+    unsteady noisy = {{4000.0, 9000.0, 20000.0}, 0};
+    lab_contender contender = {run_unsteady, &noisy};
+    options.budget_s = 1e9;
+    assert_int_equal(lab_measure(&place, &monitor, &contender, 1, &options, &m), RUNG_SUCCESS);
+    assert_int_equal(m.us[0].samples, LAB_ROUNDS);
+}
+
+/* A sample during which others got the core is taken again, twelve times at most, and counted; a long one once. */
+static void disturbed_samples_are_taken_again(void **state)
+{
+    (void)state;
+    enum { TRIES = 12, SAMPLES = 2 + 9 }; /* two to find out how many calls, and nine rounds */
+    lab_place place = {.device = RUNG_DEVICE_CPU};
+    lab_monitor monitor = {0};
+    lab_measurement m;
+    lab_measure_options options = lab_measure_defaults(&place);
+    for (int is_long = 0; is_long < 2; is_long++) {
+        const double us = is_long ? 101000.0 : 5000.0;
+        unsteady steady = {{us, us, us}, 0};
+        lab_contender contender = {run_unsteady, &steady};
+        taken_each_time = 1;
+        rung_status status = lab_measure(&place, &monitor, &contender, 1, &options, &m);
+        taken_each_time = 0;
+        assert_int_equal(status, RUNG_SUCCESS);
+        assert_int_equal(m.us[0].samples, 9);
+        assert_int_equal(m.disturbed, (is_long ? 1 : TRIES) * SAMPLES);
+        assert_int_equal(steady.calls, (is_long ? 1 : TRIES) * SAMPLES);
+    }
 }
 
 static void failures_are_handed_on(void **state)
@@ -144,6 +230,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ratios_and_rotation),
+        cmocka_unit_test(rounds_end_by_the_rule),
+        cmocka_unit_test(disturbed_samples_are_taken_again),
         cmocka_unit_test(failures_are_handed_on),
         cmocka_unit_test(result_lines_are_json),
         cmocka_unit_test(peers_have_their_own_times),

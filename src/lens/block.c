@@ -323,7 +323,6 @@ static void run_block(const lens_launch_config *config, double *barriers)
         t->product_groups = 0;
         t->early = config->overlaps;
         t->arrived_at = 0;
-        t->meeting_wanted = false;
     }
     while (!lens_now.abandoned) {
         bool ran = take_turns(config->pace);

@@ -311,6 +311,20 @@ static lens_pace pace_of(const lens_function *f)
     return f->launches & 2 ? LENS_LAST_AHEAD : LENS_FIRST_AHEAD;
 }
 
+/* RUNG_LENS_BLOCKS=KERNEL=XxYxZ,... gives launches of these kernels at most so many blocks along each axis, 0 for as
+ * many as are asked for. A kernel that loops over what no grid holds is right with any grid. */
+static void limit_blocks(const char *symbol, unsigned grid[3])
+{
+    const char *at = getenv("RUNG_LENS_BLOCKS");
+    const size_t length = strlen(symbol);
+    unsigned most[3];
+    for (; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        if (strncmp(at, symbol, length) == 0 && at[length] == '=' &&
+            sscanf(at + length + 1, "%ux%ux%u", &most[0], &most[1], &most[2]) == 3)
+            for (int i = 0; i < 3; i++)
+                grid[i] = most[i] && most[i] < grid[i] ? most[i] : grid[i];
+}
+
 static CUresult check_launch(const CUlaunchConfig *config, const lens_function *f, unsigned cluster)
 {
     unsigned shared = config->sharedMemBytes + lens_static_bytes(f->module, f->symbol);
@@ -364,6 +378,7 @@ EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction functi
                                  .finite_poison = __builtin_popcount(f->launches) & 1,
                                  .pace = pace_of(f),
                                  .overlaps = overlaps(config)};
+    limit_blocks(f->symbol, launch.grid);
     f->launches++;
     const bool stopped = lens_run(&launch) != 0, found = finding_fails(f->symbol);
     if (stopped && !found)

@@ -78,7 +78,6 @@ typedef struct lens_thread {
     const void *wait_object;       /* the mbarrier it waits at */
     unsigned wait_parity;
     uint32_t warp_mask;
-    bool meeting_wanted; /* it waits for a meeting of other lanes to end */
     uint32_t arrived_at; /* the named barriers it has arrived at without waiting, as bits */
     int predicate;
     lens_entry *log; /* all of them, where requests are counted */

@@ -9,12 +9,13 @@
 #define PC ((uintptr_t)__builtin_return_address(0))
 
 typedef struct warp_meeting {
-    uint32_t mask, arrived; /* the lanes that should come, and those that did */
-    uint64_t value[32];
-    bool asked; /* somebody wants to know the values */
+    uint32_t mask, arrived; /* the lanes that should come, and those that did; 0: nobody meets here */
+    bool asked;             /* somebody wants to know the values */
 } warp_meeting;
 
-static warp_meeting meetings[LENS_WARPS];
+enum { WARP_MEETINGS = 32 }; /* of one warp, under way at once: a lane is at one of them */
+static warp_meeting meetings[LENS_WARPS][WARP_MEETINGS];
+static uint64_t values[LENS_WARPS][32]; /* what each lane has brought to the meeting that it is at */
 
 typedef struct mbarrier {
     const void *object;
@@ -39,6 +40,7 @@ void lens_sync_begin(unsigned threads)
 {
     (void)threads;
     memset(meetings, 0, sizeof meetings);
+    memset(values, 0, sizeof values);
     memset(at_named, 0, sizeof at_named);
     mbarrier_count = 0;
 }
@@ -128,10 +130,22 @@ RUNG_LENS_API void rung_lens_syncwarp(uint32_t mask);
 /* Shuffles and votes are counted. Who asks for the others' presence alone is not told what they have written. */
 enum asks { ASKS_PRESENCE, ASKS_NOTHING, ASKS_VALUES, ASKS_SHUFFLED };
 
+/* Returns the meeting of these lanes of a warp, which other lanes may have come to, or the place for it. */
+static warp_meeting *meeting_of(int warp, uint32_t mask)
+{
+    warp_meeting *place = NULL;
+    for (warp_meeting *m = meetings[warp]; m < meetings[warp] + WARP_MEETINGS; m++) {
+        if (m->arrived && m->mask == mask)
+            return m;
+        if (!m->arrived && !place)
+            place = m;
+    }
+    return place;
+}
+
 static void meet(uintptr_t pc, uint32_t mask, uint64_t value, enum asks asks)
 {
     int index = lens_now.current, warp = index / 32, lane = index % 32;
-    warp_meeting *m = &meetings[warp];
     lens_thread *me = &lens_now.thread[index];
     uint32_t exist = lens_now.threads - (unsigned)warp * 32 >= 32
                          ? UINT32_MAX
@@ -141,20 +155,13 @@ static void meet(uintptr_t pc, uint32_t mask, uint64_t value, enum asks asks)
                   "calls a warp operation whose mask 0x%08x leaves out its own lane %d", mask, lane);
         lens_abandon();
     }
-    /* A meeting of another group of lanes is under way: it ends first. */
-    while (m->arrived && m->mask != (mask & exist)) {
-        me->wait_pc = pc;
-        me->warp_mask = mask;
-        me->meeting_wanted = true;
-        lens_wait(LENS_AT_WARP);
-    }
+    warp_meeting *m = meeting_of(warp, mask & exist);
     m->mask = mask & exist;
-    m->value[lane] = value;
+    values[warp][lane] = value;
     m->asked = asks > ASKS_NOTHING || (m->arrived && m->asked);
     m->arrived |= 1u << lane;
     me->wait_pc = pc;
     me->warp_mask = mask;
-    me->meeting_wanted = false;
     if (m->arrived != m->mask) {
         lens_wait(LENS_AT_WARP);
         return;
@@ -162,15 +169,14 @@ static void meet(uintptr_t pc, uint32_t mask, uint64_t value, enum asks asks)
     if (asks != ASKS_PRESENCE)
         lens_order_warp(warp, m->mask);
     lens_shuffles += asks == ASKS_SHUFFLED ? lens_now.weight : 0;
-    uint32_t came = m->mask;
     m->arrived = 0;
-    for (int i = 0; i < 32 && (unsigned)(warp * 32 + i) < lens_now.threads; i++) {
+    for (int i = 0; i < 32; i++) {
         lens_thread *t = &lens_now.thread[warp * 32 + i];
-        bool was_here = (came >> i & 1) && t != me;
-        if (m->asked && (was_here || t == me))
-            memcpy(t->met, m->value, sizeof t->met);
-        if (t->state == LENS_AT_WARP && (was_here || t->meeting_wanted))
-            t->state = LENS_READY;
+        if (!(m->mask >> i & 1))
+            continue;
+        if (m->asked)
+            memcpy(t->met, values[warp], sizeof t->met);
+        t->state = LENS_READY;
     }
 }
 

@@ -75,14 +75,14 @@ rung_status multi_agree(rung_multi *multi, const multi_record *r, rung_status mi
     snprintf(what, sizeof what, "called %s", call);
     rung_status status = RUNG_SUCCESS;
     if (multi->first_rank == 0 && !(all = calloc((size_t)multi->ranks, sizeof *all)))
-        return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for the arguments of %d ranks", multi->ranks);
+        RUNG_TRY_OUT(rung_fail(RUNG_OUT_OF_MEMORY, "no memory for the arguments of %d ranks", multi->ranks));
     RUNG_TRY_OUT(multi_control_gather(multi->control, &own, all, sizeof own, what, multi->timeout_s));
     if (all)
         v = judge(r, all, multi->ranks);
     RUNG_TRY_OUT(multi_control_share(multi->control, &v, sizeof v, "agreed", multi->timeout_s));
 out:
     free(all);
-    if (status != RUNG_SUCCESS) /* a rank is missing: the context is of no more use */
+    if (status != RUNG_SUCCESS) /* a rank is missing, or cannot judge: the context is of no more use */
         return multi_break(multi, status);
     return v.status ? rung_fail((rung_status)v.status, "%s", v.why) : RUNG_SUCCESS;
 }

@@ -46,7 +46,7 @@ static void choose_panels(rung_multi *multi, int gpu)
         bands = multi->panels.bands;
         chunks = multi->panels.chunks;
     }
-    if ((read == 1 || read == 3 || read == 5) && first > 0 && widest > 0 && last > 0)
+    if ((read == 1 || read == 3 || read == 5) && first > 0 && widest > 0 && last > 0 && bands > 0 && chunks > 0)
         multi->panels = (multi_panels){first, widest, last, bands, chunks};
 }
 

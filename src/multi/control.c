@@ -96,17 +96,23 @@ static void tune_socket(int fd)
     fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-/* Takes "host:port" apart; host may be empty. */
+/* Takes "host:port" apart; host may be empty. A port is a number, since the C library cuts a larger one to 16 bits. */
 static int split_address(const char *address, char host[96], char port[16])
 {
-    const char *colon = strrchr(address, ':');
-    size_t length = colon ? (size_t)(colon - address) : strlen(address);
-    if (length >= 96 || (colon && strlen(colon + 1) >= 16))
+    const char *colon = strrchr(address, ':'), *number = colon && colon[1] ? colon + 1 : "0";
+    size_t length = colon ? (size_t)(colon - address) : strlen(address), digits = strlen(number);
+    if (length >= 96 || digits > 5 || strspn(number, "0123456789") != digits || atoi(number) > UINT16_MAX)
         return 0;
     memcpy(host, address, length);
     host[length] = 0;
-    snprintf(port, 16, "%s", colon && colon[1] ? colon + 1 : "0");
+    snprintf(port, 16, "%s", number);
     return 1;
+}
+
+static rung_status no_address(const char *address)
+{
+    return rung_fail(RUNG_INVALID_ARGUMENT, "the address '%s' is not host:port, with a port up to %d", address,
+                     UINT16_MAX);
 }
 
 /* Returns a host's address where it is a loopback address; 0 where it is none. */
@@ -168,7 +174,7 @@ rung_status multi_control_listen(multi_control **out, int size, const char *addr
     char host[96], port[16];
     *out = NULL;
     if (!split_address(address, host, port))
-        return rung_fail(RUNG_INVALID_ARGUMENT, "the address '%s' is not host:port", address);
+        return no_address(address);
     multi_control *c = control_new(0, size, secret);
     if (!c)
         return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for %d control connections", size);
@@ -482,7 +488,25 @@ rung_status multi_control_accept(multi_control *c, double timeout_s)
     return RUNG_SUCCESS;
 }
 
-static int try_connect(const char *host, const char *port, const char **why)
+/* Connects before the time is over: a network that answers nothing would keep connect() for minutes. The socket never
+ * waits by itself. Returns 0, or the number of an error. */
+static int connect_by(int fd, const struct addrinfo *at, double end_s)
+{
+    struct pollfd ready = {.fd = fd, .events = POLLOUT};
+    int error = 0;
+    socklen_t length = sizeof error;
+    if (connect(fd, at->ai_addr, at->ai_addrlen) == 0)
+        return 0;
+    if (errno != EINPROGRESS)
+        return errno;
+    while (multi_now_s() < end_s && poll(&ready, 1, 20) <= 0)
+        ;
+    if (!ready.revents)
+        return ETIMEDOUT;
+    return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) ? errno : error;
+}
+
+static int try_connect(const char *host, const char *port, double end_s, const char **why)
 {
     struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *list = NULL;
     int fd = -1;
@@ -492,9 +516,10 @@ static int try_connect(const char *host, const char *port, const char **why)
         return -1;
     }
     for (struct addrinfo *at = list; at && fd < 0; at = at->ai_next) {
-        fd = socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, 0);
-        if (fd >= 0 && connect(fd, at->ai_addr, at->ai_addrlen)) {
-            *why = strerror(errno);
+        fd = socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        int error = fd >= 0 ? connect_by(fd, at, end_s) : 0;
+        if (error) {
+            *why = strerror(error);
             close(fd);
             fd = -1;
         }
@@ -527,15 +552,15 @@ rung_status multi_control_connect(multi_control **out, int rank, int size, const
     double end_s = multi_now_s() + timeout_s;
     *out = NULL;
     if (!split_address(address, host, port) || strcmp(port, "0") == 0)
-        return rung_fail(RUNG_INVALID_ARGUMENT, "the address '%s' is not host:port", address);
+        return no_address(address);
     multi_control *c = control_new(rank, size, secret);
     if (!c)
         return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for a control connection");
     const char *why = "no socket";
-    int fd = try_connect(host, port, &why);
+    int fd = try_connect(host, port, end_s, &why);
     while (fd < 0 && multi_now_s() < end_s) {
         poll(NULL, 0, 20);
-        fd = try_connect(host, port, &why);
+        fd = try_connect(host, port, end_s, &why);
     }
     if (fd < 0) {
         multi_control_close(c);

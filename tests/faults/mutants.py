@@ -27,11 +27,11 @@ DRAWN = "src/core/ src/cpu/ src/cuda/driver/ src/cuda/host/ src/cuda/families/ s
 DEVICE = re.compile(r"/device/|families/[a-z]+/(?!accurate|recall|plan)\w+\.h$")  # what a GPU runs
 # The tables and properties of an area, whatever the lists name: what a line in core can break shows in what every backend does.
 BESIDE = {"src/core/": ["alloc", "blas", "calls", "cpu_plans", "failing_calls", "gpu_alloc", "gpu_launches", "multi_moves", "predictions", "tuned"],
-          "src/cpu/": ["alloc", "blas_plain", "calls", "cpu_plans", "machine", "pool"],
+          "src/cpu/": ["alloc", "blas_plain", "calls", "context", "cpu_plans", "extremes_cpu", "machine", "pool"],
           "src/cuda/": ["gpu_alloc", "gpu_chain", "gpu_launches", "gpu_recall", "gpu_walk", "gpu_workspace", "multi_moves", "predictions"],
-          "src/lens/": ["lens_bounds", "lens_driver", "lens_faults", "lens_findings", "lens_memory", "lens_objects", "lens_requests", "lens_tensor_bits", "transcripts_lens"],
-          "src/multi/": ["calls", "gpu_alloc", "multi", "multi_control", "multi_moves", "multi_mpi_layouts", "multi_mpi_threads", "multi_nccl_bits", "multi_nccl_lives"],
-          "shim/": ["blas_translation", "shim_cublas_abi", "shim_few_memory", "shim_jax"],
+          "src/lens/": ["lens_bounds", "lens_driver", "lens_faults", "lens_findings", "lens_loops", "lens_meetings", "lens_memory", "lens_objects", "lens_requests", "lens_tensor_bits", "transcripts_lens"],
+          "src/multi/": ["calls", "gpu_alloc", "multi", "multi_agree", "multi_control", "multi_messages", "multi_moves", "multi_mpi_layouts", "multi_mpi_threads", "multi_nccl_bits", "multi_nccl_lives"],
+          "shim/": ["blas_translation", "shim_cublas_abi", "shim_cublas_real", "shim_few_memory", "shim_jax"],
           "lab/": ["failing_calls", "lab_text", "tried"],
           "cli/": ["exit_codes", "failing_calls"]}
 MOST_OBJECTS = 20  # that are compiled for one change

@@ -54,6 +54,8 @@ static int near_powers; /* sizes are powers of two, one less, or one more: where
 
 static int are_tall; /* m or n passes what other products reach: rules that count a chip's threads say something else */
 
+static int are_far; /* rows and matrices of a batch lie so far apart that 32 bits do not count it */
+
 static int64_t draw_size(int powers)
 {
     int64_t least = (int64_t)1 << draw(powers), size = least + draw((int)least);
@@ -65,12 +67,24 @@ static int64_t draw_size(int powers)
 static void draw_operand(int64_t *ld, int64_t *stride, int64_t lines, int64_t length, int pad)
 {
     *ld = length + pad;
+    if (are_far && draw(3))
+        *ld += (int64_t)1 << (27 + draw(11));
     *stride = lines * *ld + (pad ? 4 * draw(3) : 0);
+    if (are_far && draw(3) == 0)
+        *stride += (int64_t)1 << (27 + draw(11));
 }
 
 static int64_t floats_of(const rung_gemm *g, int64_t stride, int64_t lines, int64_t ld)
 {
     return (g->batch - 1) * stride + lines * ld + 4;
+}
+
+/* Returns whether rows or matrices of an operand, or of C, lie 2^40 bytes apart or more, which is out of a tensor map's
+ * reach. */
+static int is_out_of_reach(const rung_gemm *g)
+{
+    const int64_t strides = g->batch > 1 ? g->stride_a | g->stride_b | g->stride_c : 0;
+    return (g->lda | g->ldb | g->ldc | strides) >> 38 != 0;
 }
 
 /* Draws a product whose operands have room here. */
@@ -79,13 +93,14 @@ static rung_gemm draw_product(call *c)
     static const int64_t limits[] = {0, 0, 0, 0, 0, -1, 1 << 20, 12 << 20}, memories[] = {0, 1 << 18, 1 << 21, 1 << 24};
     rung_gemm g;
     int64_t lines[3];
-    c->huge = draw(8) == 0;
+    c->huge = !are_far && draw(8) == 0;
     do {
         const int pads[] = {0, 0, 0, 1, 2, 3, 4}, row = draw(2);
         rung_gemm_init(&g);
         g.layout = row ? RUNG_ROW_MAJOR : RUNG_COL_MAJOR;
         g.trans_a = draw(2) ? RUNG_TRANS : RUNG_NO_TRANS, g.trans_b = draw(2) ? RUNG_TRANS : RUNG_NO_TRANS;
-        g.m = draw_size(12), g.n = draw_size(12), g.k = draw(40) ? draw_size(12) : 0;
+        const int powers = are_far ? 9 : 12;
+        g.m = draw_size(powers), g.n = draw_size(powers), g.k = draw(40) ? draw_size(powers) : 0;
         if (c->huge)
             *(draw(3) ? &g.k : draw(2) ? &g.m : &g.n) <<= draw(14);
         if (draw(6) == 0)
@@ -104,10 +119,11 @@ static rung_gemm draw_product(call *c)
         g.lda += g.lda == 0, g.ldb += g.ldb == 0;
         if (draw(8) == 0)
             *(draw(2) ? &g.stride_a : &g.stride_b) = 0;
-    } while (!c->huge && (floats_of(&g, g.stride_a, lines[0], g.lda) > OPERAND_FLOATS ||
-                          floats_of(&g, g.stride_b, lines[1], g.ldb) > OPERAND_FLOATS ||
-                          floats_of(&g, g.stride_c, lines[2], g.ldc) > OPERAND_FLOATS));
-    c->in_host = !c->kernel && draw(4) == 0;
+    } while (are_far ? is_out_of_reach(&g)
+                     : !c->huge && (floats_of(&g, g.stride_a, lines[0], g.lda) > OPERAND_FLOATS ||
+                                    floats_of(&g, g.stride_b, lines[1], g.ldb) > OPERAND_FLOATS ||
+                                    floats_of(&g, g.stride_c, lines[2], g.ldc) > OPERAND_FLOATS));
+    c->in_host = !c->kernel && !are_far && draw(4) == 0;
     float **at = c->in_host ? on_host : on_device;
     g.a = at[0] + (draw(4) ? 0 : draw(4)), g.b = at[1] + (draw(4) ? 0 : draw(4)), g.c = at[2] + (draw(6) ? 0 : draw(4));
     g.alpha = draw(8) ? 0.5f : 0.0f, g.beta = draw(2) ? 0.0f : 2.0f;
@@ -140,6 +156,7 @@ static void say_call(call *c)
              "limit %lld%s memory %lld:",
              near_powers ? "edges"
              : are_tall  ? "tall"
+             : are_far   ? "far"
              : c->kernel ? c->kernel
                          : "planned",
              c->arch, maths[c->math], g->layout == RUNG_ROW_MAJOR ? "row" : "col", g->trans_a == RUNG_TRANS ? 'T' : 'N',
@@ -344,6 +361,7 @@ static void tell(const char *kernel, int arch, int printed, int summed_up, int e
     printf("%s%s sm_%d: %d more products %08x\n",
            near_powers ? "edges-"
            : are_tall  ? "tall-"
+           : are_far   ? "far-"
                        : "",
            kernel ? kernel : "planned", arch, summed_up, folded(all));
 }
@@ -414,6 +432,17 @@ int main(int count, char **words)
         dice = 9;
         if (k->backend == RUNG_BACKEND_CUDA && k->role == RUNG_PRODUCTION)
             tell(k->name, 90, 0, 20, every);
+    }
+    are_tall = 0, are_far = 1; /* the stand-in reads no operand on the device */
+    for (int i = 0; i < 2; i++) {
+        dice = (uint64_t)archs[i];
+        tell(NULL, archs[i], 10, 150, every);
+    }
+    for (int i = 0; i < rung_kernel_count(); i++) {
+        const rung_kernel *k = rung_kernel_at(i);
+        dice = 10;
+        if (k->backend == RUNG_BACKEND_CUDA && k->role == RUNG_PRODUCTION)
+            tell(k->name, 90, 0, 60, every);
     }
     if (gpu->faults)
         printf("%d faults\n", gpu->faults);

@@ -182,6 +182,10 @@ if [ -e "$lens" ]; then
     RUNG_LIBCUDA=$lens run "skip=$fast" tune 16x16x16 --device gpu --candidates 3 --budget-ms 1 --dry-run --format csv
     awk -F, -v fast="$fast" '/^16x16x16,/ { tried = $NF == 3 && $4 != fast } END { exit !tried }' "$work" || complain "tune keeps $fast, which computes nothing"
 fi
+# The line that runs a case again has the mode in which it failed; climb's is the same function's.
+for math in strict accurate fast; do
+    refused product "rung verify --device cpu --math $math --case 'NN:17x19x23:row'" verify --device cpu --math $math --case NN:17x19x23:row
+done
 # climb verifies a quick set of each rung's cases, then what it times.
 climb() { # HOW SENTENCE SENTENCE: of a case, and of what is timed
     refused "$1" "FAIL c01_naive: $2" climb --device cpu --size 64 --kernel c01_naive --threads 1 --against ''
@@ -198,6 +202,11 @@ climb left '.* elements are NaN or Inf where they should not be' 'errs inf u'
 refused cube=72 'FAIL c01_naive at 72: errs' climb --device cpu --size 72 --kernel c01_naive --threads 1 --against ''
 ! grep -q 'FAIL [^ ]*:' "$work" || complain "climb: a case is wrong that is not of 72"
 
+# An error that grows faster than n fails once more than the cases that it makes too large; six sizes are tried.
+refused grow=1.6 'FAIL \(growth of the error, strict\): the error grows as n\^1\.[1-9]' verify --device cpu --math strict --quick --threads 1 --no-vendor
+awk '/^\(growth of the error, strict\) +FAIL/ { sum = $7 + $8; failed = $8 } END { exit !(sum == 7 && failed >= 2) }' "$work" ||
+    complain "the growth of an error does not count"
+passes grow=0.7 verify --device cpu --math strict --quick --threads 1 --no-vendor
 # Sums: at the sizes with edges, and at the size that is timed; each of them as NaN, too, and with other bits the second time.
 for how in sum sum_nan sum_second; do
     refused $how 'FAIL rung_ssum: the sum of ' reduce --device cpu --budget-ms 1 1000
@@ -209,6 +218,13 @@ passes none reduce --device cpu --budget-ms 1 1000
 refused edge "case 'NN:1x2x1:col'" fuzz --device cpu --threads 1 --calls 30
 refused product "case 'NN:1x1x1:col'" fuzz --device cpu --threads 1 --calls 30
 passes none fuzz --device cpu --threads 1 --calls 30
+# What ranks write beside their C, whichever value it is.
+for value in 0 -0 1 -1 nan -nan inf -inf 1e-40; do
+    for side in above below left right; do
+        refused $side=$value 'ranks wrote element \(-?[0-9]+, -?[0-9]+\) beside C' fuzz --device cpu --via ranks --calls 40 --size 20
+    done
+    refused gap=$value 'rank [0-3] wrote behind its rows in column [0-9]* of its part' fuzz --device cpu --via ranks --calls 40 --size 20
+done
 # What is wrong with operands in host memory alone is seen by the way that has them there, and by no other one.
 if [ -e "$lens" ]; then
     export RUNG_LIBCUDA="$lens"

@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE
 #include "rung.h"
+#include "rung_multi.h"
 
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -150,6 +151,7 @@ static void damage(const rung_gemm *g, const char *how)
         calls++ % 2; /* verify runs a case twice: what the first call changes shows as other bits in the second */
     int64_t i = g->m / 2, j = g->n / 2;
     int by_rows = g->layout == RUNG_ROW_MAJOR;
+    double power;
     if (!strcmp(how, "product") || (!strcmp(how, "later") && later))
         *of_c(g, i, j) -= g->alpha * *of_a(g, i, g->k - 1) * *of_b(g, g->k - 1, j);
     else if (!strcmp(how, "edge"))
@@ -182,6 +184,9 @@ static void damage(const rung_gemm *g, const char *how)
         swap_rows(g);
     else if (!strncmp(how, "err=", 4))
         err_by(g, atof(how + 4));
+    else if (sscanf(how, "grow=%lf", &power) == 1 && g->m == g->n && g->n == g->k && g->k >= 16 &&
+             (g->k & (g->k - 1)) == 0 && g->alpha == 1.0f && g->beta == 0.0f && !g->bias_kind && !g->activation)
+        err_by(g, pow((double)g->k / 16.0, power));
     else if (sscanf(how, "cube=%" SCNd64, &i) == 1 && g->m == i && g->n == i && g->k == i)
         *of_c(g, i - 1, 0) = 1.0f;
     else if (sscanf(how, "at=%" SCNd64 ",%" SCNd64, &i, &j) == 2 && i < g->m && j < g->n)
@@ -254,5 +259,53 @@ rung_status rung_ssum(rung_context *context, int64_t n, const float *x, float *r
         *result = NAN;
     else if (!strcmp(how, "sum_second") && again)
         *result = nextafterf(*result, INFINITY);
+    return status;
+}
+
+static int64_t global_index(int64_t local, int64_t block, int part, int parts, int source)
+{
+    return (local / block * parts + (parts + part - source) % parts) * block + local % block;
+}
+
+/* Returns the first element of the ranks' parts that lies beside C's sub-matrix: above it, below, to the left, to the
+ * right, or in a gap between the columns of a part. NULL: none does. */
+static float *beside(rung_multi *multi, const char *side, int64_t m, int64_t n, float *const *c, int64_t ic, int64_t jc,
+                     const rung_matrix *d)
+{
+    for (int r = 0; r < rung_multi_held_ranks(multi); r++)
+        for (int64_t y = 0; y < rung_matrix_cols(d, r); y++)
+            for (int64_t x = 0, rows = rung_matrix_rows(d, r); x < d->ld; x++) {
+                const int64_t i = global_index(x, d->mb, r / d->grid_cols, d->grid_rows, d->row_source) - (ic - 1),
+                              j = global_index(y, d->nb, r % d->grid_cols, d->grid_cols, d->col_source) - (jc - 1);
+                const int is_row = x < rows && i >= 0 && i < m, is_column = j >= 0 && j < n;
+                if (x >= rows ? !strcmp(side, "gap")
+                              : (is_column && i == -1 && !strcmp(side, "above")) ||
+                                    (is_column && i == m && !strcmp(side, "below")) ||
+                                    (is_row && j == -1 && !strcmp(side, "left")) ||
+                                    (is_row && j == n && !strcmp(side, "right")))
+                    return &c[r][y * d->ld + x];
+            }
+    return NULL;
+}
+
+/* RUNG_WRONG=SIDE=VALUE: that value is written beside C. */
+rung_status rung_psgemm(rung_multi *multi, rung_transpose trans_a, rung_transpose trans_b, int64_t m, int64_t n,
+                        int64_t k, float alpha, const float *const *a, int64_t ia, int64_t ja,
+                        const rung_matrix *desc_a, const float *const *b, int64_t ib, int64_t jb,
+                        const rung_matrix *desc_b, float beta, float *const *c, int64_t ic, int64_t jc,
+                        const rung_matrix *desc_c)
+{
+    __typeof__(rung_psgemm) *real;
+    const char *how = getenv("RUNG_WRONG"), *value = how ? strchr(how, '=') : NULL;
+    char side[16] = "";
+    *(void **)&real = dlsym(RTLD_NEXT, "rung_psgemm");
+    rung_status status =
+        real(multi, trans_a, trans_b, m, n, k, alpha, a, ia, ja, desc_a, b, ib, jb, desc_b, beta, c, ic, jc, desc_c);
+    if (!value)
+        return status;
+    snprintf(side, sizeof side, "%.*s", (int)(value - how), how);
+    float *at = beside(multi, side, m, n, c, ic, jc, desc_c);
+    if (at)
+        *at = strtof(value + 1, NULL);
     return status;
 }

@@ -1,16 +1,8 @@
 /* The first block fences what it has written and tells of it; the second one tells without a fence of the thread that
  * has written: neither the first block's fence nor another thread's counts there. */
-#include "device/args.h"
+#include "sum_at.h"
 
 enum { T = 16, TELLER = 8, OTHER = 0 }; /* threads: the one that tells comes after the other one that fences */
-
-static __device__ float sum_at(const rung_args *g, int64_t row, int64_t column)
-{
-    float sum = 0.0f;
-    for (int64_t p = 0; p < g->k; p++)
-        sum = fmaf(g->a[row * g->lda + p], g->b[p * g->ldb + column], sum);
-    return sum;
-}
 
 RUNG_KERNEL(T *T) fenced_in_another_block(const __grid_constant__ rung_args g)
 {

@@ -1,6 +1,6 @@
 /* One body for the lens's tests: the first block says by a volatile store that an element of C is there, and the others
  * read it. Without a fault it fences first. */
-#include "device/args.h"
+#include "sum_at.h"
 
 #ifndef FENCE
 #define FENCE() __threadfence()
@@ -19,14 +19,6 @@
 #endif
 
 enum { T = 16 };
-
-static __device__ float sum_at(const rung_args *g, int64_t row, int64_t column)
-{
-    float sum = 0.0f;
-    for (int64_t p = 0; p < g->k; p++)
-        sum = fmaf(g->a[row * g->lda + p], g->b[p * g->ldb + column], sum);
-    return sum;
-}
 
 RUNG_KERNEL(T *T) KERNEL_NAME(const __grid_constant__ rung_args g)
 {

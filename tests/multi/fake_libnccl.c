@@ -39,7 +39,7 @@ struct comm {
     char name[96];
     int rank, size, listener, in[MOST_RANKS], out[MOST_RANKS];
     volatile int state, aborted;
-    int running, splits, fails_later;
+    int running, splits, fails_later, moved; /* moved: data, 2: and it was said that all went well */
     pthread_t thread;
     op ops[MOST_OPS];
     int count;
@@ -191,7 +191,9 @@ static void *work(void *argument)
     comm *c = argument;
     if (c->finishing)
         usleep(5000);
-    int result = c->child || c->color != INT32_MIN ? run_split(c) : run_ops(c);
+    const int splits = c->child || c->color != INT32_MIN;
+    int result = splits ? run_split(c) : run_ops(c);
+    c->moved = !splits;
     c->child = NULL;
     c->color = INT32_MIN;
     c->state = c->fails_later ? INTERNAL : result;
@@ -315,7 +317,11 @@ CALL(int, ncclCommGetAsyncError, comm *c, int *result)
         fprintf(stderr, "ncclCommGetAsyncError: no such communicator\n");
         abort();
     }
-    *result = c->state;
+    char own[24]; /* "async 1" and 2: a grid's rows and columns fail after their data have gone well */
+    const char *split = strchr(c->name, '/');
+    snprintf(own, sizeof own, "async %d", split ? atoi(split + 1) + 1 : 0);
+    *result = c->state == SUCCESS && c->moved == 2 && fails(own) ? INTERNAL : c->state;
+    c->moved = c->state == SUCCESS && c->moved ? 2 : c->moved;
     return fails("ncclCommGetAsyncError") ? INTERNAL : SUCCESS;
 }
 

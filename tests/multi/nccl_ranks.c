@@ -385,6 +385,8 @@ static int refused(void)
                 {"ncclCommSplit", "ncclCommSplit failed: internal error", 0},
                 {"later ncclCommSplit", "ncclCommSplit failed: internal error", 0},
                 {"ncclCommGetAsyncError", "ncclCommGetAsyncError failed: internal error", 0},
+                {"async 1", "communication by NCCL failed: internal error", 0},
+                {"async 2", "communication by NCCL failed: internal error", 0},
                 {"ncclSend", "NCCL's messages between ranks failed: internal error", 0},
                 {"ncclRecv", "NCCL's messages between ranks failed: internal error", 0},
                 {"ncclBroadcast", "NCCL's broadcast of a panel failed: internal error", 0},

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -406,12 +408,240 @@ static void who_cannot_send_says_why(void **state)
     }
 }
 
+/* Where the network answers nothing, a rank gives up by its time limit: here a socket whose queue is full. */
+static void silence_ends_by_the_time_limit(void **state)
+{
+    (void)state;
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof at;
+    int mute = socket(AF_INET, SOCK_STREAM, 0), waiting[8];
+    assert_int_equal(bind(mute, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(mute, 0), 0);
+    assert_int_equal(getsockname(mute, (struct sockaddr *)&at, &length), 0);
+    for (int i = 0; i < 8; i++) {
+        waiting[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        assert_true(waiting[i] >= 0);
+        connect(waiting[i], (struct sockaddr *)&at, sizeof at);
+    }
+    char where[64], words[WORDS];
+    snprintf(where, sizeof where, "127.0.0.1:%d", ntohs(at.sin_port));
+    snprintf(words, sizeof words, "rank 1 cannot reach rank 0 at %s within 0.3 s: Connection timed out", where);
+    const double begin_s = multi_now_s();
+    multi_control *c = NULL;
+    assert_int_equal(multi_control_connect(&c, 1, RANKS, where, "of this test", 0.3), RUNG_DEVICE_ERROR);
+    assert_string_equal(rung_last_error(), words);
+    if (multi_now_s() - begin_s > 20.0)
+        fail_msg("it took %.0f s", multi_now_s() - begin_s);
+    for (int i = 0; i < 8; i++)
+        close(waiting[i]);
+    close(mute);
+}
+
+/* What is no address is refused as it is written: a port beyond 65535 would be cut to another one. */
+static void addresses_are_read_as_they_are(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"127.0.0.1:65536",  "127.0.0.1:70000", "127.0.0.1:-1", "127.0.0.1:1x",
+                                        "127.0.0.1:000001", "127.0.0.1: 1",    "127.0.0.1:+1", "127.0.0.1:port"};
+    char actual[CONTROL_ADDRESS_BYTES], words[WORDS], host[120];
+    multi_control *c = NULL;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        snprintf(words, sizeof words, "the address '%s' is not host:port, with a port up to 65535", wrong[i]);
+        assert_int_equal(multi_control_listen(&c, RANKS, wrong[i], "", actual), RUNG_INVALID_ARGUMENT);
+        assert_string_equal(rung_last_error(), words);
+        assert_int_equal(multi_control_connect(&c, 1, RANKS, wrong[i], "", 0.1), RUNG_INVALID_ARGUMENT);
+        assert_string_equal(rung_last_error(), words);
+    }
+    for (int length = 95; length <= 96; length++) { /* of the host's name */
+        memset(host, 'h', sizeof host);
+        snprintf(host + length, sizeof host - (size_t)length, ":1");
+        const rung_status expected = length < 96 ? RUNG_DEVICE_ERROR : RUNG_INVALID_ARGUMENT;
+        assert_int_equal(multi_control_connect(&c, 1, RANKS, host, "", 0.0), expected);
+    }
+    /* Whoever connects names the port; who listens need not. */
+    assert_int_equal(multi_control_connect(&c, 1, RANKS, "127.0.0.1:0", "", 0.1), RUNG_INVALID_ARGUMENT);
+    static const char *const right[] = {"127.0.0.1:0", "localhost:", "127.0.0.1", ":0"};
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+        assert_int_equal(multi_control_listen(&c, RANKS, right[i], "", actual), RUNG_SUCCESS);
+        assert_true(atoi(strrchr(actual, ':') + 1) > 0 && strrchr(actual, ':') > actual);
+        multi_control_close(c);
+    }
+}
+
+/* ---- strangers ---- */
+
+typedef struct greeting {
+    uint32_t type, bytes;
+    int32_t magic, rank, size;
+    char secret[CONTROL_SECRET_BYTES];
+} greeting;
+
+static const greeting right_greeting = {1, sizeof(greeting) - 8, 0x72756e67, 1, RANKS, "of this test"};
+
+static int connect_to(int port)
+{
+    struct sockaddr_in at = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = __real_socket(AF_INET, SOCK_STREAM, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(__real_connect(fd, (struct sockaddr *)&at, sizeof at), 0);
+    return fd;
+}
+
+/* Returns how many bytes come until rank 0 hangs up. */
+static size_t hear_all(int fd, unsigned char *data, size_t room)
+{
+    size_t have = 0;
+    const struct timeval most = {.tv_sec = 30}; /* who is let in would wait for ever */
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
+    for (ssize_t got = 1; got > 0 && have<room; have += got> 0 ? (size_t)got : 0)
+        got = __real_recv(fd, data + have, room - have, 0);
+    close(fd);
+    return have;
+}
+
+/* Says a greeting, which rank 0 answers with this sentence; NULL: with nothing. */
+static void is_turned_away(int port, const greeting *g, const char *sentence)
+{
+    struct {
+        uint32_t type, bytes;
+        int32_t rank, status;
+        char why[448];
+    } answer = {0};
+    char words[WORDS];
+    int fd = connect_to(port);
+    assert_int_equal(__real_send(fd, g, sizeof *g, MSG_NOSIGNAL), sizeof *g);
+    const size_t have = hear_all(fd, (unsigned char *)&answer, sizeof answer);
+    snprintf(words, sizeof words, "rank 0 does not let rank %d in: %s", g->rank, sentence ? sentence : "");
+    if (!sentence && have)
+        fail_msg("a stranger is answered with %zu bytes", have);
+    if (sentence && (have != sizeof answer || answer.type != 3 || answer.bytes != sizeof answer - 8 ||
+                     answer.status != RUNG_INVALID_ARGUMENT || strcmp(answer.why, words) != 0))
+        fail_msg("%zu bytes, '%s', not '%s'", have, answer.why, words);
+}
+
+/* Each byte of the secret is compared, also behind its end; who does not know it learns nothing else. */
+static void all_wrong_greetings(int port)
+{
+    static const char *const secret = "it came with another RUNG_SECRET than rank 0's";
+    static const int ranks[] = {0, RANKS, -1, RANKS + 1, INT32_MAX, INT32_MIN};
+    static const int sizes[] = {0, 1, RANKS - 1, RANKS + 1, -RANKS};
+    greeting g;
+    char words[64];
+    for (int i = 0; i < CONTROL_SECRET_BYTES; i++) {
+        g = right_greeting;
+        g.secret[i] ^= (char)(1 << i % 8);
+        g.rank = i % 3 ? 1 : 7;
+        g.size = i % 5 ? RANKS : 2;
+        is_turned_away(port, &g, secret);
+    }
+    g = right_greeting;
+    memset(g.secret, 0, sizeof g.secret);
+    is_turned_away(port, &g, secret);
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
+        g = right_greeting;
+        g.rank = ranks[i];
+        snprintf(words, sizeof words, "it calls itself rank %d of %d", ranks[i], RANKS);
+        is_turned_away(port, &g, words);
+    }
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        g = right_greeting;
+        g.size = sizes[i];
+        snprintf(words, sizeof words, "it counts %d ranks, rank 0 counts %d", sizes[i], RANKS);
+        is_turned_away(port, &g, words);
+    }
+    for (int i = 0; i < 4; i++) { /* no greeting of Rung's */
+        g = right_greeting;
+        if (i == 0)
+            g.magic ^= 1 << 24;
+        else if (i == 1)
+            g.type = 2;
+        else
+            g.bytes += i == 2 ? 1 : UINT32_MAX;
+        is_turned_away(port, &g, NULL);
+    }
+}
+
+static void *accept_apart(void *of)
+{
+    rank *r = of;
+    multi_control *c;
+    r->status = multi_control_listen(&c, RANKS, "127.0.0.1:0", "of this test", address);
+    pthread_barrier_wait(&is_listening);
+    if (r->status == RUNG_SUCCESS)
+        r->status = multi_control_accept(c, r->timeout_s);
+    if (r->status == RUNG_SUCCESS)
+        r->status = exchange(c, 0, r->timeout_s);
+    snprintf(r->said, sizeof r->said, "%s", r->status == RUNG_SUCCESS ? "" : rung_last_error());
+    multi_control_close(c);
+    return NULL;
+}
+
+static void *connect_apart(void *of)
+{
+    rank *r = of;
+    multi_control *c = NULL;
+    r->status = multi_control_connect(&c, r->number, RANKS, address, "of this test", r->timeout_s);
+    if (r->status == RUNG_SUCCESS)
+        r->status = exchange(c, r->number, r->timeout_s);
+    snprintf(r->said, sizeof r->said, "%s", r->status == RUNG_SUCCESS ? "" : rung_last_error());
+    multi_control_close(c);
+    return NULL;
+}
+
+/* Strangers of every kind come before the ranks do, some of whom stay; then the ranks come, and all goes well. */
+static void strangers_keep_no_rank_out(void **state)
+{
+    (void)state;
+    enum { STAY = 40 };
+    const int files = open_files();
+    rank ranks[RANKS];
+    pthread_t threads[RANKS];
+    int stay[STAY];
+    set_all(ranks, 60.0);
+    for (int i = 0; i < RANKS; i++)
+        ranks[i].number = i;
+    pthread_barrier_init(&is_listening, NULL, 2);
+    assert_int_equal(pthread_create(&threads[0], NULL, accept_apart, &ranks[0]), 0);
+    pthread_barrier_wait(&is_listening);
+    const int port = atoi(strrchr(address, ':') + 1);
+    all_wrong_greetings(port);
+    for (int i = 0; i < STAY; i++) { /* who says nothing, or the beginning of a greeting, or what no one can read */
+        unsigned char noise[200];
+        for (size_t b = 0; b < sizeof noise; b++)
+            noise[b] = (unsigned char)(i * 37 + (int)b * 101);
+        stay[i] = connect_to(port);
+        const size_t says = i % 4 == 0 ? 0 : i % 4 == 1 ? 1 + (size_t)i : sizeof right_greeting - 1;
+        __real_send(stay[i], i % 4 == 3 ? noise : (const void *)&right_greeting, i % 4 == 3 ? sizeof noise : says,
+                    MSG_NOSIGNAL);
+    }
+    for (int i = 1; i < RANKS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, connect_apart, &ranks[i]), 0);
+    for (int i = 0; i < RANKS; i++) {
+        pthread_join(threads[i], NULL);
+        if (ranks[i].status != RUNG_SUCCESS)
+            fail_msg("rank %d: %s", i, ranks[i].said);
+    }
+    for (int i = 0; i < STAY; i++) {
+        unsigned char heard[64];
+        if (hear_all(stay[i], heard, sizeof heard))
+            fail_msg("stranger %d is answered", i);
+    }
+    assert_int_equal(open_files(), files);
+    pthread_barrier_init(&is_listening, NULL, RANKS);
+}
+
 int main(void)
 {
     alarm(1000); /* a rank that waits for ever */
     pthread_barrier_init(&is_listening, NULL, RANKS);
     pthread_barrier_init(&has_told, NULL, RANKS);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_fails), cmocka_unit_test(each_call_that_fails_is_told),
-                                       cmocka_unit_test(any_call_may_fail), cmocka_unit_test(who_cannot_send_says_why)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_fails),
+                                       cmocka_unit_test(each_call_that_fails_is_told),
+                                       cmocka_unit_test(any_call_may_fail),
+                                       cmocka_unit_test(who_cannot_send_says_why),
+                                       cmocka_unit_test(silence_ends_by_the_time_limit),
+                                       cmocka_unit_test(addresses_are_read_as_they_are),
+                                       cmocka_unit_test(strangers_keep_no_rank_out)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -108,7 +108,9 @@ static layout_case large(int rows, int cols, int trans)
 /* Panels alike, and panels that grow and shrink. */
 static void choose_panels(int i)
 {
-    setenv("RUNG_MULTI_PANEL", i % 2 ? "64:200:96" : "96", 1);
+    static const char *const panels[] = {"96", "64:200:96", "96:96:96:0:0",
+                                         "64:200:96:9:-1"}; /* no such bands, chunks */
+    setenv("RUNG_MULTI_PANEL", panels[i % 4], 1);
 }
 
 static void every_order_of_streams(void **state)

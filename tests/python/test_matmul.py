@@ -97,6 +97,24 @@ class Matmul(unittest.TestCase):
             self.assertIn(words, str(caught.exception))
         self.assertTrue((base == 7).all() and (read_only == 0).all())
 
+    def test_out_overlaps_itself_where_a_step_is_within_the_smaller_ones(self):
+        """Small steps and sizes of every kind: each step has to pass what the smaller ones span; then no two indices name one element."""
+        from rung import _array, _product
+        looked = 0
+        for dimensions in (1, 2, 3):
+            for steps in itertools.product(range(-3, 8), repeat=dimensions):
+                for sizes in itertools.product((1, 2, 3), repeat=dimensions):
+                    view = _array.View(0, sizes, steps, -1, None)
+                    wide = sorted((abs(step), size) for step, size in zip(steps, sizes) if size > 1)
+                    spans = [sum((n - 1) * s for s, n in wide[:i]) for i in range(len(wide))]
+                    overlaps = any(step <= span for (step, _), span in zip(wide, spans))
+                    self.assertEqual(_product._overlaps_itself(view), overlaps, f"steps {steps}, sizes {sizes}")
+                    if not overlaps:
+                        named = {sum(i * s for i, s in zip(index, steps)) for index in itertools.product(*(range(n) for n in sizes))}
+                        self.assertEqual(len(named), np.prod(sizes))
+                    looked += 1
+        self.assertGreater(looked, 30000)
+
     def test_out_that_shares_one_element_with_an_operand(self):
         a, b = views(4, 6, None, 1)["rows"], views(6, 5, None, 2)["rows"]
         for which, first in itertools.product((0, 1), (0, 1)):
