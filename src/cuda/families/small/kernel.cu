@@ -11,6 +11,8 @@
 #if CROWD
 #include "families/small/crowd_copy.h"
 #define BODY "families/small/crowd.inc"
+#elif BRIEF
+#define BODY "families/small/brief.inc"
 #elif BATCH
 #define BODY "families/small/batch.inc"
 #else

@@ -16,7 +16,10 @@ enum {
  * take the stages' place. */
 #define SMALL_LARGER(x, y) ((x) > (y) ? (x) : (y))
 #define SMALL_STAGE_FLOATS                                                                                             \
-    (CROWD ? TURNED_FLOATS(BM, BK) + TURNED_FLOATS(BN, BK) : INNERMOST_FLOATS(BM, BK) + INNERMOST_FLOATS(BN, BK))
+    (CROWD   ? TURNED_FLOATS(BM, BK) + TURNED_FLOATS(BN, BK)                                                           \
+     : BRIEF ? SMALL_LARGER(TURNED_FLOATS(BM, BK), INNERMOST_FLOATS(BM, BK)) +                                         \
+                   SMALL_LARGER(TURNED_FLOATS(BN, BK), INNERMOST_FLOATS(BN, BK))                                       \
+             : INNERMOST_FLOATS(BM, BK) + INNERMOST_FLOATS(BN, BK))
 #define SMALL_SUMS_FLOATS (SLICES * BM * BN * (CROWD ? SMALL_CROWD_PITCH : 32) / 32)
 #define SMALL_SHARED_BYTES (BATCH ? 0 : 4 * SMALL_LARGER(STAGES * SMALL_STAGE_FLOATS, SMALL_SUMS_FLOATS))
 
@@ -29,11 +32,11 @@ enum {
     .accepts = RUNG_ACCEPTS_ALL | (IN_ORDER ? RUNG_KEEPS_ORDER : 0)
 
 /* For a tile that is neither a crowd's nor a batch's. */
-#define SMALL_OTHER (!CROWD && !BATCH)
+#define SMALL_OTHER (!CROWD && !BATCH && !BRIEF)
 #define SMALL_STEP (SMALL_OTHER ? K_AT_ONCE * SLICES : 1)
 #define SMALL_CHECKS                                                                                                   \
     RUNG_TILE_CHECK(BATCH ? COST_BLOCK_US : COST_SHARE, ".cost has a .share above 0; with .batch a .block_us")         \
-    RUNG_TILE_CHECK(TM > 0 && TN > 0 && TM % 4 == 0 && TN % 4 == 0, ".tm and .tn are multiples of 4")                  \
+    RUNG_TILE_CHECK(TM > 0 && TN > 0 && (TM % 4 == 0 || (BRIEF && TM == 2)) && TN % 4 == 0, ".tm and .tn are multiples of 4")                  \
     RUNG_TILE_CHECK(BM % (TM ? TM : 1) == 0 && BN % (TN ? TN : 1) == 0, ".tm divides BM, and .tn BN")                  \
     RUNG_TILE_CHECK(CROWD + BATCH <= 1 && IN_ORDER <= 1,                                                               \
                     ".crowd, .batch and .in_order are 0 or 1, and .crowd or .batch is 0")                              \

@@ -257,7 +257,9 @@ static rung_status launch(rung_cuda *cuda, const rung_choice *choice, const rung
     if (choice->plan.vector.gather_bytes)
         RUNG_TRY(gather(cuda, kernel, p, (float *)(workspace + choice->plan.vector.parts_bytes), &args));
     RUNG_TRY(rung_kernel_function(cuda, kernel, &function));
-    rung_grid grid = {.x = (unsigned)(vector_tiles(kernel, p) * choice->parts),
+    const int64_t blocks = vector_tiles(kernel, p) * choice->parts;
+    args.asks = rung_asks(cuda, &args, blocks, RUNG_FIND_TILE(table, kernel)->resident);
+    rung_grid grid = {.x = (unsigned)blocks,
                       .y = 1,
                       .z = 1,
                       .threads = (unsigned)kernel->threads,
