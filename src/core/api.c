@@ -248,7 +248,7 @@ const char *rung_plan_kernel(const rung_plan *plan)
 
 int64_t rung_plan_workspace_bytes(const rung_plan *plan)
 {
-    return plan ? plan->choice.workspace_bytes : 0;
+    return plan ? rung_choice_workspace_bytes(&plan->choice) : 0;
 }
 
 void rung_plan_destroy(rung_plan *plan)

@@ -11,6 +11,7 @@
 typedef struct rung_edge {
     const rung_kernel *kernel;
     int32_t parts; /* of k */
+    int64_t workspace_bytes;
     rung_family_plan plan;
 } rung_edge;
 
@@ -19,7 +20,7 @@ typedef struct rung_choice {
     const rung_kernel *kernel;
     double cost_us;          /* predicted (rung_backend.predicts); ranks the candidates */
     double limit_us;         /* given to estimate(): where the cost is above this, nobody asks by how much */
-    int64_t workspace_bytes; /* device memory borrowed while it runs */
+    int64_t workspace_bytes; /* device memory borrowed while it runs; edges have their own */
     int32_t parts;           /* of k; 1: it is not cut */
     int32_t threads;         /* CPU threads it will use; GPU: 0 */
     rung_family_plan plan;   /* the plan of the kernel's family, which the launch obeys */
@@ -30,6 +31,16 @@ typedef struct rung_choice {
 } rung_choice;
 
 enum { RUNG_NOTE_BYTES = 96 };
+
+/* Returns the workspace of all parts of C: they run one after the other, so that the largest is enough. */
+static inline int64_t rung_choice_workspace_bytes(const rung_choice *choice)
+{
+    int64_t most = choice->workspace_bytes;
+    for (int i = 0; choice->cut_m && i < 2; i++)
+        if (choice->edges[i].workspace_bytes > most)
+            most = choice->edges[i].workspace_bytes;
+    return most;
+}
 
 /* Writes the phrase, where somebody wants it: writing it takes longer than the estimate. */
 void rung_note(rung_choice *choice, const char *format, ...) __attribute__((format(printf, 2, 3)));

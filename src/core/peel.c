@@ -42,6 +42,7 @@ int rung_peeled(const rung_problem *problem, const rung_choice *choice, rung_par
         const rung_edge *edge = &choice->edges[part - RUNG_PART_RIGHT];
         its_choice->kernel = edge->kernel;
         its_choice->parts = edge->parts;
+        its_choice->workspace_bytes = edge->workspace_bytes;
         its_choice->plan = edge->plan;
     }
     return product->m > 0 && product->n > 0;
@@ -54,7 +55,6 @@ static void consider(const rung_backend *backend, void *state, const rung_proble
 {
     rung_edge edges[RUNG_PARTS - RUNG_PART_RIGHT] = {{.kernel = NULL}};
     rung_choice part = {.kernel = NULL};
-    int64_t workspace_bytes = 0;
     double us = ((cut_m < problem->m) + (cut_n < problem->n)) * (problem->batch > 1 ? batch_us : -shadow_us);
     for (int i = RUNG_PARTS - 1; i >= RUNG_PART_MAIN; i--) {
         rung_problem product = part_of(problem, cut_m, cut_n, (rung_part)i);
@@ -64,12 +64,9 @@ static void consider(const rung_backend *backend, void *state, const rung_proble
             return;
         us += part.cost_us;
         if (i != RUNG_PART_MAIN)
-            edges[i - RUNG_PART_RIGHT] = (rung_edge){.kernel = part.kernel, .parts = part.parts, .plan = part.plan};
-        if (part.workspace_bytes > workspace_bytes)
-            workspace_bytes = part.workspace_bytes;
+            edges[i - RUNG_PART_RIGHT] = (rung_edge){part.kernel, part.parts, part.workspace_bytes, part.plan};
     }
     memcpy(part.edges, edges, sizeof edges);
-    part.workspace_bytes = workspace_bytes;
     part.cost_us = us;
     part.cut_m = cut_m;
     part.cut_n = cut_n;

@@ -97,7 +97,7 @@ int rung_plan_print(const rung_plan *plan, char *buffer, size_t bytes)
         plan->context->backend->name);
     put(&t, "           ");
     if (plan->context->backend->predicts)
-        put(&t, "predicted %.2f us, workspace %lld bytes", c->cost_us, (long long)c->workspace_bytes);
+        put(&t, "predicted %.2f us, workspace %lld bytes", c->cost_us, (long long)rung_choice_workspace_bytes(c));
     if (c->parts > 1)
         put(&t, ", k in %d parts", c->parts);
     if (c->threads)

@@ -104,8 +104,11 @@ typedef enum gemm_side { SIDE_NONE, SIDE_A, SIDE_B } gemm_side;
  * enough. A transposed B of few columns is turned for tiles in little time, other operands are not. */
 static gemm_side dot_side(const rung_cpu_args *p)
 {
-    enum { STEPS_LEAST = 64, ROWS_LEAST = 16 };
-    if (!p->trans_a && p->n <= dot_columns(p->m, p->k, p->trans_b, p->cpu) && !is_wide_for_dots(p) &&
+    enum { STEPS_LEAST = 64, ROWS_LEAST = 16, COLUMNS_MOST_OF_NARROW = 6 };
+    int64_t columns = dot_columns(p->m, p->k, p->trans_b, p->cpu);
+    if (!p->trans_b && has_narrow_tiles(p) && p->cpu->three_loads)
+        columns = COLUMNS_MOST_OF_NARROW; /* more nearly fill a vector of tiles */
+    if (!p->trans_a && p->n <= columns && !is_wide_for_dots(p) &&
         (p->trans_b ? p->k >= dot_steps(p) : is_column_of_dots(p) || (p->k >= STEPS_LEAST && p->m >= ROWS_LEAST)))
         return SIDE_A;
     int is_of_b = p->trans_b && !lies_transposed(p) && p->m <= dot_columns(p->n, p->k, !p->trans_a, p->cpu) &&
@@ -121,6 +124,36 @@ static int fills_lanes_transposed(const rung_cpu_args *p)
     return p->trans_b && p->m >= LANES_LEAST && p->m <= LINE_FLOATS && p->n > 2 * FEW && p->k >= STEPS_LEAST;
 }
 
+/* Returns true where a transposed A is the B of the transposed product and stays in place, some steps at a time: L1 has
+ * their lines for all of its rows, and while the first tiles sum, the next ones come. That pays where A is a good part
+ * of L2, more of it where more columns share what packing it costs. From memory few columns are better off where A
+ * streams. */
+static int wants_runs_of_a(const rung_cpu_args *p)
+{
+    enum { STEPS_LEAST = 128, COLUMNS_LEAST = 10, COLUMNS_THAT_COLLIDE = 48 };
+    if (!p->cpu->far_l3 || !p->trans_a || p->k < STEPS_LEAST || p->m <= 4 * FEW ||
+        p->n > (has_narrow_tiles(p) ? 2 * FEW : 4 * FEW))
+        return 0;
+    if (a_bytes(p) > p->cpu->l3_bytes)
+        return p->n > (p->lda % PAGE_FLOATS ? FEW : COLUMNS_THAT_COLLIDE);
+    return p->n >= COLUMNS_LEAST && a_bytes(p) * 5 > p->cpu->l2_bytes * (p->n > 2 * FEW ? 2 : 1);
+}
+
+/* Returns true where reading a transposed B as it lies, as the transposed product's A, and turning C takes less time
+ * than packing B. Time is counted in eighths of a vector's FMA, for a column and a step: tiles as wide as C has rows
+ * leave lanes of their last vector empty, unless these rows go as dot products. */
+static int is_cheaper_turning_c(const rung_cpu_args *p)
+{
+    enum { STEPS_LEAST = 48, ROWS_LEAST = 9, ROWS_AS_DOTS = 4, TURN = 8, PACK = 6 };
+    if (!p->cpu->three_loads || !p->trans_b || p->trans_a || p->n <= 2 * FEW || p->k < STEPS_LEAST ||
+        p->m < ROWS_LEAST || p->m > 4 * FEW)
+        return 0;
+    int64_t rest = p->m & (p->kernel->vl - 1), vectors = p->m >> p->kernel->vl_bits;
+    int64_t turned = (8 * vectors + (rest > ROWS_AS_DOTS ? 8 : rest)) * p->k + TURN * p->m;
+    int64_t packed = 8 * p->m * p->k / p->kernel->vl + PACK * p->k;
+    return turned * 16 <= packed * 15;
+}
+
 /* Returns the long operand where few rows, or few columns, go as the transposed product, whose vectors run along that
  * operand as it lies. Turning the result costs some steps of k, more where other tiles would leave no lanes empty.
  * Tiles of one short vector load a float for each FMA, so that it pays as soon as A is not in L1. */
@@ -129,16 +162,43 @@ static gemm_side transposed_side(const rung_cpu_args *p)
     enum { STEPS_LEAST = 256, STEPS_LEAST_OF_LINES = 128, L2_PARTS = 4, L2_PART_OF_FAR_L3 = 3 };
     enum { LANES = 8, STEPS_OF_ONE_VECTOR = 48, L1_PARTS = 2 };
     int64_t steps = p->m % LINE_FLOATS ? STEPS_LEAST : STEPS_LEAST_OF_LINES;
-    if ((p->trans_b && p->m <= FEW && p->n > 4 * FEW && p->k >= steps) || fills_lanes_transposed(p))
+    if ((p->trans_b && p->m <= FEW && p->n > 4 * FEW && p->k >= steps) || fills_lanes_transposed(p) ||
+        is_cheaper_turning_c(p))
         return SIDE_B;
     int is_narrow = p->n <= (p->cpu->far_l3 ? 2 * FEW : FEW);
     int is_in_l2 = max64(p->m, p->n) * p->k * 4 <= p->cpu->l2_bytes / 2;
-    if ((is_narrow || is_in_l2) && is_cheaper_transposed(p))
+    if (((is_narrow || is_in_l2) && is_cheaper_transposed(p)) || wants_runs_of_a(p))
         return SIDE_A;
     int64_t in_l2 = p->cpu->far_l3 ? p->cpu->l2_bytes / L2_PART_OF_FAR_L3 : L2_PARTS * p->cpu->l2_bytes;
     int is_one_vector = !p->cpu->far_l3 && p->n <= LANES && p->k >= STEPS_OF_ONE_VECTOR;
     int64_t near_bytes = is_one_vector ? L1_PARTS * p->cpu->l1_bytes : in_l2;
     return p->trans_a && p->m > 4 * FEW && p->n <= FEW && a_bytes(p) > near_bytes ? SIDE_A : SIDE_NONE;
+}
+
+/* Returns true where a transposed A stays in place beside a C so small that runs of a few steps pass over it in little
+ * time: L1 then has the lines of a run for all tiles of a group. */
+static int is_small_c_in_runs(const rung_cpu_args *p)
+{
+    enum { L2_PARTS = 5, STEPS_LEAST = 160 };
+    return p->cpu->three_loads && has_narrow_tiles(p) && p->trans_a && p->k >= STEPS_LEAST &&
+           p->m * p->n * 4 * L2_PARTS <= p->cpu->l2_bytes;
+}
+
+enum { CLOSE_LDB_MOST = 512 };
+
+/* Returns true where narrow tiles gain nothing from a packed B, however many rows share it: its rows lie close, so that
+ * they neither collide nor leave the hardware's prefetchers behind, and a line that is read twice costs nothing where
+ * three vectors are loaded a cycle. In place the last few columns go as dot products. */
+static int is_narrow_b_close(const rung_cpu_args *p)
+{
+    enum { COLUMNS_MOST = 256, COLUMNS_MOST_OF_LARGE_A = 2 * FEW, L2_PARTS = 2 };
+    if (!p->cpu->three_loads || !has_narrow_tiles(p) || p->trans_a || p->trans_b || p->ldb > CLOSE_LDB_MOST ||
+        b_bytes(p) > p->cpu->l2_bytes / 2)
+        return 0;
+    if (a_bytes(p) <= p->cpu->l2_bytes / 2)
+        return p->n <= COLUMNS_MOST;
+    int has_last = p->n <= p->kernel->vl || last_as_dots(p) > 0;
+    return has_last && p->n <= COLUMNS_MOST_OF_LARGE_A && a_bytes(p) <= L2_PARTS * p->cpu->l2_bytes;
 }
 
 /* Returns true where packing B pays. A tile as wide as a cache line reads two lines a step where B's rows start
@@ -148,7 +208,7 @@ static int wants_packed_b(const rung_cpu_args *p)
 {
     enum { ROWS_LEAST = 128, ROWS_LEAST_OF_LARGE = 64 };
     int64_t least = b_bytes(p) > p->cpu->l2_bytes / 4 ? ROWS_LEAST_OF_LARGE : ROWS_LEAST;
-    return has_narrow_tiles(p) && p->m >= least;
+    return has_narrow_tiles(p) && p->m >= least && !is_narrow_b_close(p) && !is_small_c_in_runs(p);
 }
 
 /* Returns true where packing A pays. A tile takes a few floats of each row of a transposed A, so that it reads a line
@@ -157,26 +217,56 @@ static int wants_packed_b(const rung_cpu_args *p)
 static int wants_packed_a(const rung_cpu_args *p)
 {
     enum { STEP_BYTES = 13 * 16, PANELS_LEAST = 8 };
-    return p->trans_a && has_narrow_tiles(p) && p->m >= PANELS_LEAST * p->kernel->mr &&
+    return p->trans_a && !is_small_c_in_runs(p) && has_narrow_tiles(p) && p->m >= PANELS_LEAST * p->kernel->mr &&
            p->k * STEP_BYTES > p->cpu->l1_bytes;
 }
 
 /* Returns true where tiles read B in place although it is large: while the tiles of one group sum, the first of them
  * ask for the next group's part. That takes less time than packing for few rows, or for a narrow C of some more. A
- * transposed A is read in parts of lines, again for each group. Narrow tiles read a line of B twice unless it begins
- * with one of them, and few rows of them are better off where B streams. */
+ * transposed A is read in parts of lines, again for each group. From memory few rows are better off where B streams,
+ * and so are they where its rows lie far apart. */
 static int is_in_place_ahead(const rung_cpu_args *p)
 {
     enum { ROWS_LEAST = 9, ROWS_MOST = 112, ROWS_MOST_OF_NARROW = 200, COLUMNS_OF_NARROW = 512 };
-    int is_far = b_bytes(p) > p->cpu->l3_bytes / 2;
-    if (!p->cpu->far_l3 || p->trans_b || p->ldb % PAGE_FLOATS == 0 || p->m < ROWS_LEAST ||
-        (p->m < ROWS_OF_MANY_TILES && is_far))
+    enum { LDB_MOST_OF_FEW = 2048, ROWS_MOST_OF_ANY_LINES = 64 };
+    int is_few = p->m < ROWS_OF_MANY_TILES, narrow = has_narrow_tiles(p);
+    if (!p->cpu->far_l3 || p->trans_b || p->ldb % PAGE_FLOATS == 0 || p->m < ROWS_LEAST)
         return 0;
-    if (has_narrow_tiles(p) && (p->trans_a || p->m < ROWS_OF_MANY_TILES || !b_has_whole_lines(p)))
+    if (is_few && b_bytes(p) > (narrow ? p->cpu->l3_bytes : p->cpu->l3_bytes / 2))
+        return 0;
+    if (narrow && ((is_few && p->ldb > LDB_MOST_OF_FEW) || (p->m > ROWS_MOST_OF_ANY_LINES && !b_has_whole_lines(p))))
         return 0;
     if (p->trans_a)
         return p->m <= 2 * FEW;
     return p->m <= ROWS_MOST || (p->m <= ROWS_MOST_OF_NARROW && p->n <= COLUMNS_OF_NARROW);
+}
+
+/* Returns true where so few rows read a B from L2 or L3 whose rows do not lie too far apart: in runs of steps its lines
+ * come in time, and sums stay in registers. */
+static int is_few_rows_in_runs(const rung_cpu_args *p)
+{
+    enum { ROWS_LEAST = 3, ROWS_MOST = 8, L2_PARTS = 8, LDB_MOST = 2048, LDB_MOST_OF_NARROW = 512 };
+    return p->cpu->far_l3 && !p->trans_b && p->m >= ROWS_LEAST && p->m <= ROWS_MOST && p->ldb % PAGE_FLOATS &&
+           p->ldb <= (has_narrow_tiles(p) ? LDB_MOST_OF_NARROW : LDB_MOST) && b_bytes(p) <= L2_PARTS * p->cpu->l2_bytes;
+}
+
+enum { RUN_STEPS = 128 };
+
+/* Returns how many steps of k a B in place is read at a time, 0 for all that fit: so many that L1 has a group's lines
+ * for all rows, while those of the next group are asked for. Many rows pass over C more often for that than it brings.
+ * Few rows, and those of a transposed A, want shorter runs. */
+static int64_t run_steps(const rung_cpu_args *p)
+{
+    enum { FEW_STEPS = 64, ROWS_LEAST = 3, ROWS_LEAST_OF_SMALL_C = 17, ROWS_MOST = 48, ROWS_MOST_OF_NARROW = 64 };
+    enum { L2_PARTS = 2, L2_PARTS_OF_NARROW = 5 };
+    int narrow = has_narrow_tiles(p);
+    if (is_small_c_in_runs(p) && p->m >= ROWS_LEAST_OF_SMALL_C)
+        return RUN_STEPS;
+    int is_near = b_bytes(p) < p->cpu->l2_bytes / (narrow ? L2_PARTS_OF_NARROW : L2_PARTS);
+    if (!p->cpu->far_l3 || p->trans_b || is_near || b_bytes(p) > p->cpu->l3_bytes || p->m < ROWS_LEAST ||
+        p->m > (narrow ? ROWS_MOST_OF_NARROW : ROWS_MOST))
+        return 0;
+    return p->m < ROWS_OF_MANY_TILES || p->trans_a ? FEW_STEPS : RUN_STEPS;
 }
 
 /* Returns true where a transposed A of many rows is packed for tiles of whole lines: they take half a line of each of
@@ -253,19 +343,20 @@ static int narrow_tiles_ask(const rung_cpu_args *p)
     return rows_ask && !p->trans_a && b_has_whole_lines(p);
 }
 
-/* Chooses what tiles ask for of a B in place that is not at hand. Many rows ask for the next group's part; a few, over
- * a long k, wait for their own. */
+/* Chooses what tiles ask for of a B in place that is not at hand. Many rows, and those that go in runs, ask for the
+ * next group's part; a few, over a long k, wait for their own. */
 static gemm_asks choose_asks(const rung_cpu_args *p)
 {
-    enum { STEPS_OF_FEW = 128, FEW_ROWS = 3 };
+    enum { STEPS_OF_FEW = 128, FEW_ROWS = 3, FEW_ROWS_MOST = 8 };
+    int in_runs = run_steps(p) > 0;
+    if (in_runs && (has_narrow_tiles(p) || p->m > FEW_ROWS_MOST))
+        return ASKS_AFTER;
     if (!p->cpu->far_l3 || b_bytes(p) <= p->cpu->l2_bytes / 8 || (has_narrow_tiles(p) && !narrow_tiles_ask(p)))
         return ASKS_NOTHING;
     if (p->m >= ROWS_OF_MANY_TILES)
         return ASKS_AFTER;
     return p->m >= FEW_ROWS && p->k >= STEPS_OF_FEW ? ASKS_BELOW : ASKS_NOTHING;
 }
-
-enum { CLOSE_LDB_MOST = 512 };
 
 /* Returns true where tiles of whole lines can read B in place: one row of it follows the other closely. */
 static int has_close_rows_b(const rung_cpu_args *p)
@@ -343,7 +434,7 @@ static gemm_path choose_path(const rung_cpu_args *p)
         return PATH_LONG_K;
     if (is_in_place_ahead(p))
         return PATH_DIRECT;
-    if (is_few_rows_close(p))
+    if (is_few_rows_close(p) || is_few_rows_in_runs(p) || is_narrow_b_close(p))
         return PATH_DIRECT;
     if (!p->trans_b && p->m <= stream_rows(p))
         return PATH_STREAM;
@@ -463,7 +554,7 @@ static int last_beside_packed(const rung_cpu_args *p)
 
 static void pack_b_blocks(gemm_plan *plan, const rung_cpu_args *p)
 {
-    enum { ONE_GROUP_ROWS = 3 }; /* lower tiles read B more often than two groups read A */
+    enum { ONE_GROUP_ROWS = 4 }; /* lower tiles read B more often than two groups read A */
     /* Low tiles of a transposed A take little of each line. The second group finds so many rows of so many steps in L1.
      */
     enum { TURNED_PANELS = 4, TURNED_STEPS = 256 };
@@ -502,6 +593,8 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p)
     case PATH_DIRECT:
         plan.last = last_as_dots(p);
         plan.most = vectors_in_place(kernel, p->m, p->n - plan.last);
+        if (run_steps(p))
+            plan.kc = even_block(p->k, min64(plan.kc, run_steps(p)), 8);
         plan.asks_b = choose_asks(p);
         plan.four_sums = wants_four_sums(p);
         break;
@@ -534,10 +627,12 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p)
         plan.split_m = !plan.of_b;
         plan.mc = plan.rows_most = kernel->mr;
         plan.nc = stream_columns(p->n, panel, p->cpu);
-        plan.inner = a_bytes(p) <= p->cpu->l2_bytes / 2 ? PATH_DIRECT : PATH_STREAM;
+        plan.inner = wants_runs_of_a(p) || a_bytes(p) <= p->cpu->l2_bytes / 2 ? PATH_DIRECT : PATH_STREAM;
+        if (!plan.of_b && wants_runs_of_a(p))
+            plan.kc = even_block(p->k, RUN_STEPS, 8);
         if (plan.inner == PATH_DIRECT) {
             rung_cpu_args t = transposed(p);
-            plan.asks_b = choose_asks(&t);
+            plan.asks_b = wants_runs_of_a(p) && has_narrow_tiles(p) ? ASKS_AFTER : choose_asks(&t);
             plan.four_sums = wants_four_sums(&t);
             plan.most = vectors_in_place(kernel, t.m, min64(t.n, rung_gemm_transposed_strip(p)));
         }

@@ -38,14 +38,20 @@ static inline int rows_in_place(const rung_cpu_args *p)
     return rows_collide(p) ? (int)max64(p->cpu->l1_bytes / (PAGE_FLOATS * 4), 4) : 0;
 }
 
-/* Returns the vectors of columns of a tile in place, at most: the packed tile's, or one more where that takes all
- * columns at once in as many sums. One or two rows have too few sums to hide an FMA's latency and take more. */
+/* Returns the vectors of columns of a tile in place, at most: the packed tile's, or more where rows are so few that its
+ * sums would wait for each other, or read B in narrow runs. One vector more is worth a tile of fewer rows where that
+ * takes all columns at once, and for narrow tiles where the rows would be as few anyway. */
 static inline int vectors_in_place(const rung_cpu_kernel *kernel, int64_t m, int64_t n)
 {
-    int64_t vectors = (n + kernel->vl - 1) >> kernel->vl_bits;
-    if (m <= 2)
-        return m == 1 ? RUNG_TILE_MAX_VECTORS : RUNG_TILE_WIDE_VECTORS;
-    return kernel->nv * kernel->vl * 4 > LINE_BYTES && vectors == kernel->nv + 1 ? (int)vectors : kernel->nv;
+    int nv = kernel->nv;
+    if (m == 1)
+        return RUNG_TILE_MAX_VECTORS;
+    if (m <= kernel->max_rows[RUNG_TILE_WIDE_VECTORS - 1])
+        return RUNG_TILE_WIDE_VECTORS;
+    if (nv * kernel->vl * 4 <= LINE_BYTES)
+        return m <= 2 * kernel->max_rows[nv] && divide_up(m, divide_up(m, kernel->mr)) <= kernel->max_rows[nv] ? nv + 1
+                                                                                                               : nv;
+    return (n + kernel->vl - 1) >> kernel->vl_bits == nv + 1 ? nv + 1 : nv;
 }
 
 enum { RANK_VECTORS_LEAST = 8 };

@@ -150,7 +150,7 @@ static rung_status gpu_alloc(multi_engine *e, int64_t bytes, void **memory)
 static void gpu_free(multi_engine *e, void *memory)
 {
     if (!e->stuck && multi_engine_gpu_enter(e) == RUNG_SUCCESS) {
-        state_of(e)->driver->memory_free((CUdeviceptr)(uintptr_t)memory);
+        state_of(e)->driver->memory_free(rung_device_address(memory));
         multi_engine_gpu_leave(e);
     }
 }
@@ -193,7 +193,7 @@ static int gpu_is_pinned(multi_engine *e, const void *memory)
     int pinned = 0;
     if (multi_engine_gpu_enter(e) == RUNG_SUCCESS) {
         pinned = state_of(e)->driver->pointer_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-                                                        (CUdeviceptr)(uintptr_t)memory) == CUDA_SUCCESS &&
+                                                        rung_device_address(memory)) == CUDA_SUCCESS &&
                  type == CU_MEMORYTYPE_HOST;
         multi_engine_gpu_leave(e);
     }
@@ -202,33 +202,29 @@ static int gpu_is_pinned(multi_engine *e, const void *memory)
 
 /* ---- copies ---- */
 
-static CUdeviceptr address(const void *pointer)
-{
-    return (CUdeviceptr)(uintptr_t)pointer;
-}
-
 static rung_status copy_flat(gpu_state *s, const multi_copy *c, gpu_state *from, CUstream stream)
 {
     size_t bytes = (size_t)(c->length * c->lines) * 4;
     if (from)
-        CU_TRY(s->driver, copy_peer(address(c->to), s->context, address(c->from), from->context, bytes, stream));
+        CU_TRY(s->driver, copy_peer(rung_device_address(c->to), s->context, rung_device_address(c->from), from->context,
+                                    bytes, stream));
     else if (c->from_host)
-        CU_TRY(s->driver, copy_to_device(address(c->to), c->from, bytes, stream));
+        CU_TRY(s->driver, copy_to_device(rung_device_address(c->to), c->from, bytes, stream));
     else if (c->to_host)
-        CU_TRY(s->driver, copy_to_host(c->to, address(c->from), bytes, stream));
+        CU_TRY(s->driver, copy_to_host(c->to, rung_device_address(c->from), bytes, stream));
     else
-        CU_TRY(s->driver, copy_on_device(address(c->to), address(c->from), bytes, stream));
+        CU_TRY(s->driver, copy_on_device(rung_device_address(c->to), rung_device_address(c->from), bytes, stream));
     return RUNG_SUCCESS;
 }
 
 static rung_status copy_peer_lines(gpu_state *s, const multi_copy *c, gpu_state *from, CUstream stream)
 {
     CUDA_MEMCPY3D_PEER copy = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
-                               .srcDevice = address(c->from),
+                               .srcDevice = rung_device_address(c->from),
                                .srcContext = from->context,
                                .srcPitch = (size_t)c->from_ld * 4,
                                .dstMemoryType = CU_MEMORYTYPE_DEVICE,
-                               .dstDevice = address(c->to),
+                               .dstDevice = rung_device_address(c->to),
                                .dstContext = s->context,
                                .dstPitch = (size_t)c->to_ld * 4,
                                .WidthInBytes = (size_t)c->length * 4,
@@ -244,11 +240,11 @@ static rung_status copy_lines(gpu_state *s, const multi_copy *c, gpu_state *from
         return copy_peer_lines(s, c, from, stream);
     CUDA_MEMCPY2D copy = {.srcMemoryType = c->from_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE,
                           .srcHost = c->from,
-                          .srcDevice = address(c->from),
+                          .srcDevice = rung_device_address(c->from),
                           .srcPitch = (size_t)c->from_ld * 4,
                           .dstMemoryType = c->to_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE,
                           .dstHost = c->to,
-                          .dstDevice = address(c->to),
+                          .dstDevice = rung_device_address(c->to),
                           .dstPitch = (size_t)c->to_ld * 4,
                           .WidthInBytes = (size_t)c->length * 4,
                           .Height = (size_t)c->lines};

@@ -1,5 +1,5 @@
-/* What tests with a driver of their own have in place of src/cuda/driver/driver.c: how often calls that a recording would
- * refuse are allowed just now, and a failure without words. */
+/* What tests with a driver of their own have in place of src/cuda/driver/driver.c: how often calls that a recording
+ * would refuse are allowed just now, and a failure without words. */
 #ifndef TESTS_GPU_OWN_DRIVER_H
 #define TESTS_GPU_OWN_DRIVER_H
 

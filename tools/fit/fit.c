@@ -53,7 +53,7 @@ static const rung_machine machine = {.name = "NVIDIA H200",
                                      .shared_per_block_bytes = 232448,
                                      .l2_bytes = 60ll << 20,
                                      .memory_bytes = 141ll << 30,
-                                     .clock_ghz = 1.98,
+                                     .clock_ghz = RUNG_COSTS_GHZ,
                                      .driver_version = 13000};
 static const rung_config config;
 

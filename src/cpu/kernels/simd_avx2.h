@@ -104,6 +104,13 @@ VFN void v_fma_pair(vf x, const vf y[2], vf z[2])
                      : "+&x"(z[0]), "+x"(z[1])
                      : "x"(x), "x"(y[0]), "x"(y[1]));
 }
+/* The same with three sums. */
+VFN void v_fma_three(vf x, const vf y[3], vf z[3])
+{
+    __asm__ volatile("vfmadd231ps %4, %3, %0\n\tvfmadd231ps %5, %3, %1\n\tvfmadd231ps %6, %3, %2"
+                     : "+&x"(z[0]), "+&x"(z[1]), "+x"(z[2])
+                     : "x"(x), "x"(y[0]), "x"(y[1]), "x"(y[2]));
+}
 #define TILE_IN_ASSEMBLY
 
 #endif

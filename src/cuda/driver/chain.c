@@ -232,15 +232,8 @@ static rung_status queue_singly(rung_cuda *cuda, const rung_chain *chain)
     for (int i = 0; i < chain->count; i++) {
         const chain_link *l = &chain->links[i];
         CUlaunchAttribute attribute;
-        CUlaunchConfig config = {.gridDimX = l->grid[0],
-                                 .gridDimY = l->grid[1],
-                                 .gridDimZ = l->grid[2],
-                                 .blockDimX = l->threads,
-                                 .blockDimY = 1,
-                                 .blockDimZ = 1,
-                                 .sharedMemBytes = l->shared_bytes,
-                                 .hStream = cuda->config.stream,
-                                 .attrs = &attribute};
+        CUlaunchConfig config = rung_launch_config(cuda->config.stream, l->grid, l->threads, l->shared_bytes);
+        config.attrs = &attribute;
         void *parameters[] = {(void *)(uintptr_t)l->argument};
         rung_launch_in_clusters(&config, &attribute, l->cluster);
         CU_TRY(cuda->driver, launch(&config, l->function, parameters, NULL));

@@ -56,6 +56,7 @@ typedef struct rung_kept_buffer {
     CUevent last_use;
     int use_recorded; /* last_use was recorded behind all that uses the buffer */
     int in_use;
+    int dirty; /* of zeros: they are not known to be zero */
 } rung_kept_buffer;
 
 typedef struct rung_kept {
@@ -116,7 +117,8 @@ void rung_workspace_put_with_zeros(rung_cuda *cuda, void *memory, void *zeros, i
 void rung_workspace_close(rung_cuda *cuda);
 
 typedef struct rung_grid {
-    unsigned x, y, z, threads, shared_bytes;
+    unsigned x, y, z; /* blocks; y and z 0: one */
+    unsigned threads, shared_bytes;
     unsigned cluster; /* blocks of a cluster along x; 0: none */
     int overlaps;     /* the kernel calls rung_after_earlier_kernels(): it may start while the one before it ends */
     unsigned argument_bytes; /* size of the argument, where a chain may hold the launch back (chain.h); 0: it may not */
@@ -159,11 +161,13 @@ typedef struct rung_launcher {
      * the machine. */
     const char *(*estimate)(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                             const rung_problem *problem, rung_choice *choice);
+    /* Launches what was chosen, on choice->workspace_bytes with counters before them (NULL where there are none). */
+    rung_status (*launch)(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem, char *workspace);
+    /* NULL, or a function that is called in place of launch() and finds workspace by itself. */
     rung_status (*run)(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem);
-    /* NULL, or a function that writes for each of the family's kernels at most the cost that estimate() gives. Of a
-     * product that estimate() refuses it may write anything. */
-    void (*floors_us)(const rung_machine *machine, const rung_kernel *const *kernels, int count,
-                      const rung_problem *problem, double *us);
+    /* NULL, or a function that returns at most the cost that estimate() gives, in far less time. Of a product that
+     * estimate() refuses it may return anything. */
+    double (*floor_us)(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *problem);
 } rung_launcher;
 
 extern const rung_launcher *const rung_launchers[]; /* ends with NULL; src/cuda/host/launchers.c */

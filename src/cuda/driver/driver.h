@@ -121,6 +121,26 @@ typedef struct rung_thread_mode {
 rung_thread_mode rung_driver_relax(const rung_driver *driver);
 void rung_driver_put_back(const rung_driver *driver, rung_thread_mode mode);
 
+/* Says where device memory lies that the host knows by a pointer. */
+static inline CUdeviceptr rung_device_address(const void *memory)
+{
+    return (CUdeviceptr)(uintptr_t)memory;
+}
+
+/* Describes a launch of blocks of so many threads along x. Attributes are the caller's. */
+static inline CUlaunchConfig rung_launch_config(CUstream stream, const unsigned grid[3], unsigned threads,
+                                                unsigned shared_bytes)
+{
+    return (CUlaunchConfig){.gridDimX = grid[0],
+                            .gridDimY = grid[1],
+                            .gridDimZ = grid[2],
+                            .blockDimX = threads,
+                            .blockDimY = 1,
+                            .blockDimZ = 1,
+                            .sharedMemBytes = shared_bytes,
+                            .hStream = stream};
+}
+
 /* CU_TRY(d, launch(...)) calls d->launch and forwards a failure with the call's name. */
 #define CU_TRY(driver, call)                                                                                           \
     do {                                                                                                               \

@@ -95,6 +95,11 @@ static int may_overlap(const rung_cuda *cuda, const rung_grid *grid)
     return grid->overlaps && cuda->machine->arch == 90 && cuda->machine->driver_version >= 12030;
 }
 
+static unsigned or_one(unsigned blocks)
+{
+    return blocks ? blocks : 1;
+}
+
 /* Returns how much shared memory a block asks for. Blocks that come while the kernel before them ends crowd on the
  * multiprocessors that are free first, which then take twice the time (704 x 704 x 704: 28 us instead of 20). So a
  * block asks for so much shared memory that no multiprocessor has room for more of them than its share. What it asks
@@ -103,7 +108,8 @@ static unsigned shared_for_a_fair_share(const rung_machine *machine, const rung_
                                         const rung_grid *grid)
 {
     enum { MULTIPROCESSOR = 228 * 1024, SYSTEM = 1024, UNIT = 128 }; /* bytes: in all, a block's beyond its own */
-    int64_t blocks = (int64_t)grid->x * grid->y * grid->z, share = (blocks + machine->sms - 1) / machine->sms;
+    int64_t blocks = (int64_t)grid->x * or_one(grid->y) * or_one(grid->z),
+            share = (blocks + machine->sms - 1) / machine->sms;
     if (grid->beside_next)
         share *= 2;
     int64_t bytes = MULTIPROCESSOR / (share + 1) - SYSTEM - function->shared_bytes;
@@ -117,15 +123,9 @@ static unsigned shared_for_a_fair_share(const rung_machine *machine, const rung_
 rung_status rung_launch(rung_cuda *cuda, const rung_function *function, const rung_grid *grid, const void *argument)
 {
     CUlaunchAttribute attributes[2];
-    CUlaunchConfig config = {.gridDimX = grid->x,
-                             .gridDimY = grid->y,
-                             .gridDimZ = grid->z,
-                             .blockDimX = grid->threads,
-                             .blockDimY = 1,
-                             .blockDimZ = 1,
-                             .sharedMemBytes = grid->shared_bytes,
-                             .hStream = cuda->config.stream,
-                             .attrs = attributes};
+    const unsigned blocks[] = {grid->x, or_one(grid->y), or_one(grid->z)};
+    CUlaunchConfig config = rung_launch_config(cuda->config.stream, blocks, grid->threads, grid->shared_bytes);
+    config.attrs = attributes;
     rung_launch_in_clusters(&config, attributes, grid->cluster);
     if (may_overlap(cuda, grid)) {
         CUlaunchAttribute *attribute = &attributes[config.numAttrs++];

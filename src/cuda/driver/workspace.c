@@ -44,7 +44,7 @@ static rung_status allocate(rung_cuda *cuda, int64_t bytes, int capturing, void 
 static void free_in_order(rung_cuda *cuda, void *memory, int64_t before_bytes)
 {
     rung_thread_mode mode = rung_driver_relax(cuda->driver);
-    cuda->driver->memory_free_async((CUdeviceptr)(uintptr_t)memory - (CUdeviceptr)before_bytes, cuda->config.stream);
+    cuda->driver->memory_free_async(rung_device_address(memory) - (CUdeviceptr)before_bytes, cuda->config.stream);
     rung_driver_put_back(cuda->driver, mode);
 }
 
@@ -53,8 +53,7 @@ static rung_status allocate_with_tickets(rung_cuda *cuda, int64_t bytes, int cap
 {
     void *start = NULL;
     RUNG_TRY(allocate(cuda, bytes + RUNG_TICKET_BYTES, capturing, &start));
-    CUresult result =
-        cuda->driver->set_32((CUdeviceptr)(uintptr_t)start, 0, RUNG_TICKET_BYTES / 4, cuda->config.stream);
+    CUresult result = cuda->driver->set_32(rung_device_address(start), 0, RUNG_TICKET_BYTES / 4, cuda->config.stream);
     if (result != CUDA_SUCCESS) {
         free_in_order(cuda, start, 0);
         return rung_driver_fail(cuda->driver, result, "cuMemsetD32Async");
@@ -207,7 +206,7 @@ void rung_workspace_put_with_tickets(rung_cuda *cuda, void *memory)
     put(cuda, memory, RUNG_TICKET_BYTES);
 }
 
-/* For zeros, in_use says that what is in the buffer is not known to be zero; who gives it back knows. */
+/* Lends the stream its zeros. Who gives them back says whether they are still zero. */
 static rung_status get_zeros(rung_cuda *cuda, const stream_now *now, int64_t bytes, void **zeros)
 {
     if (now->capturing || bytes <= 0 || bytes > zeros_bytes)
@@ -216,13 +215,13 @@ static rung_status get_zeros(rung_cuda *cuda, const stream_now *now, int64_t byt
     if (!buffer)
         return RUNG_SUCCESS;
     if (!buffer->memory)
-        buffer->in_use = 1;
+        buffer->dirty = 1;
     rung_status status = claim(cuda, buffer, now->id, zeros_bytes);
     if (status != RUNG_SUCCESS)
         return status == RUNG_OUT_OF_MEMORY ? RUNG_SUCCESS : status;
-    if (buffer->in_use)
+    if (buffer->dirty)
         CU_TRY(cuda->driver,
-               set_32((CUdeviceptr)(uintptr_t)buffer->memory, 0, (size_t)zeros_bytes / 4, cuda->config.stream));
+               set_32(rung_device_address(buffer->memory), 0, (size_t)zeros_bytes / 4, cuda->config.stream));
     *zeros = buffer->memory;
     return RUNG_SUCCESS;
 }
@@ -246,7 +245,7 @@ void rung_workspace_put_with_zeros(rung_cuda *cuda, void *memory, void *zeros, i
 {
     for (int i = 0; zeros && i < RUNG_KEPT_BUFFERS; i++)
         if (cuda->zeros.buffers[i].memory == zeros) {
-            cuda->zeros.buffers[i].in_use = !are_zero;
+            cuda->zeros.buffers[i].dirty = !are_zero;
             note_use(cuda, &cuda->zeros, &cuda->zeros.buffers[i]);
         }
     rung_workspace_put(cuda, memory);
@@ -267,7 +266,7 @@ static void give_up(rung_cuda *cuda, rung_kept_buffer *buffer)
     if (buffer->memory) {
         if (!buffer->use_recorded || cuda->driver->event_synchronize(buffer->last_use) != CUDA_SUCCESS)
             wait_for_all(cuda);
-        cuda->driver->memory_free((CUdeviceptr)(uintptr_t)buffer->memory - RUNG_TICKET_BYTES);
+        cuda->driver->memory_free(rung_device_address(buffer->memory) - RUNG_TICKET_BYTES);
     }
     if (buffer->last_use)
         cuda->driver->event_destroy(buffer->last_use);

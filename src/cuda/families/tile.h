@@ -32,6 +32,9 @@ typedef enum rung_gather { RUNG_NO_GATHER, RUNG_GATHER_COPIES, RUNG_GATHER_MOVES
     rung_post post;                                                                                                    \
     int min_ffma_percent
 
+/* The clock of the chip whose timings the costs are fitted to. On a slower one all that is a time takes longer. */
+#define RUNG_COSTS_GHZ 1.98
+
 /* The costs of a family's tiles, for the program that fits them (tools/fit/fit.c), which is built of these sources with
  * RUNG_FITTING: there they can be changed. */
 typedef struct rung_costs {

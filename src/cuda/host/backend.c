@@ -6,10 +6,10 @@
 #include "cuda/driver/chain.h"
 #include "cuda/ladder/reduce.h"
 #include "cuda/host/staging.h"
+#include "cuda/host/workspace_limit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static rung_status cuda_open(const rung_config *config, void **state)
 {
@@ -71,18 +71,15 @@ static const char *cuda_estimate(void *state, const rung_kernel *kernel, const r
                     : "its row names no launcher that there is (.launch)";
 }
 
-/* Asks each family once: its kernels stand side by side in the catalog. */
 static void cuda_floors_us(void *state, const rung_kernel *const *kernels, int count, const rung_problem *problem,
                            double *us)
 {
-    for (int first = 0, last; first < count; first = last) {
-        const rung_launcher *launcher = rung_launcher_of(kernels[first]);
-        for (last = first + 1; last < count && kernels[last]->launch == kernels[first]->launch;)
-            last++;
-        if (launcher && launcher->floors_us)
-            launcher->floors_us(((rung_cuda *)state)->machine, kernels + first, last - first, problem, us + first);
-        else
-            memset(us + first, 0, (size_t)(last - first) * sizeof *us);
+    const rung_machine *machine = ((rung_cuda *)state)->machine;
+    const rung_launcher *launcher = NULL;
+    for (int i = 0; i < count; i++) {
+        if (i == 0 || kernels[i]->launch != kernels[i - 1]->launch) /* a family's kernels stand side by side */
+            launcher = rung_launcher_of(kernels[i]);
+        us[i] = launcher && launcher->floor_us ? launcher->floor_us(machine, kernels[i], problem) : 0.0;
     }
 }
 
@@ -141,11 +138,24 @@ static void cuda_close(void *state)
 }
 
 /* Returns whether a plan asks for too much: the context's workspace limit may have become less than what the plan
- * object was made with. */
+ * object was made with. A rung of the ladder runs by its name, and takes what it needs where no limit is set. */
 static int asks_too_much(const rung_cuda *cuda, const rung_choice *choice)
 {
-    int64_t limit = cuda->config.workspace_limit_bytes;
-    return limit && choice->workspace_bytes > (limit < 0 ? 0 : limit);
+    return (cuda->config.workspace_limit_bytes || choice->kernel->role == RUNG_PRODUCTION) &&
+           rung_choice_workspace_bytes(choice) > rung_workspace_limit(&cuda->config);
+}
+
+/* Lends the launch its workspace, or leaves all to a launcher that has a run() of its own. */
+static rung_status run_kernel(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem)
+{
+    const rung_launcher *launcher = rung_launcher_of(choice->kernel);
+    void *workspace;
+    if (launcher->run)
+        return launcher->run(cuda, choice, problem);
+    RUNG_TRY(rung_workspace_get_with_tickets(cuda, choice->workspace_bytes, &workspace));
+    rung_status status = launcher->launch(cuda, choice, problem, workspace);
+    rung_workspace_put_with_tickets(cuda, workspace);
+    return status;
 }
 
 /* Where memory for the chosen kernel's workspace is not to be had, the best one runs that needs an eighth of it, else
@@ -153,14 +163,14 @@ static int asks_too_much(const rung_cuda *cuda, const rung_choice *choice)
 static rung_status run_one(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem)
 {
     const int64_t less[] = {choice->workspace_bytes / 8, -1}, limit = cuda->config.workspace_limit_bytes;
-    rung_status status = rung_launcher_of(choice->kernel)->run(cuda, choice, problem);
+    rung_status status = run_kernel(cuda, choice, problem);
     for (int i = 0; i < 2 && status == RUNG_OUT_OF_MEMORY && choice->workspace_bytes > 8; i++) {
         rung_choice again;
         cuda->config.workspace_limit_bytes = less[i];
         rung_status found = rung_decide(&rung_cuda_backend, cuda, problem, &again);
         cuda->config.workspace_limit_bytes = limit;
         if (found == RUNG_SUCCESS)
-            status = rung_launcher_of(again.kernel)->run(cuda, &again, problem);
+            status = run_kernel(cuda, &again, problem);
     }
     return status;
 }

@@ -2,7 +2,7 @@
 #ifndef RUNG_CUDA_PARTS_H
 #define RUNG_CUDA_PARTS_H
 
-#include "cuda/driver/device.h"
+#include "cuda/host/workspace_limit.h"
 
 enum { RUNG_MOST_SIZE = 1 << 30, RUNG_MOST_TICKETS = RUNG_TICKET_BYTES / 4 };
 
@@ -23,8 +23,7 @@ static inline const char *rung_refuse_parts(const rung_config *config, int64_t t
         return "more than 2^31 - 1 blocks: the grid has no room";
     if (parts == 1)
         return NULL;
-    const int64_t limit = config->workspace_limit_bytes;
-    if (limit < 0 || sums_bytes + RUNG_TICKET_BYTES > (limit ? limit : (int64_t)4 << 30))
+    if (!rung_workspace_allows(config, sums_bytes))
         return "partial sums do not fit the context's workspace limit";
     if (2 * tiles > RUNG_MOST_TICKETS)
         return "too many tiles to count partial sums";

@@ -1,5 +1,6 @@
 /* Copies of operands that the bulk copy engine cannot read as they lie: which are refused, and the launch. */
 #include "cuda/host/row_copy.h"
+#include "cuda/host/workspace_limit.h"
 
 static int64_t blocks_of(const rung_row_copy *c)
 {
@@ -21,12 +22,8 @@ rung_status rung_row_copy_run(rung_cuda *cuda, const rung_row_copy *first, const
     rung_function function;
     RUNG_TRY(rung_gpu_function(cuda->gpu, "row_copy", "row_copy_two", &function));
     rung_row_copy_args args = {.of = {*first}, .blocks_of_first = (uint32_t)blocks_of(first), .only_if = only_if};
-    rung_grid grid = {.x = args.blocks_of_first,
-                      .y = 1,
-                      .z = 1,
-                      .threads = RUNG_ROW_COPY_THREADS,
-                      .overlaps = 1,
-                      .argument_bytes = sizeof args};
+    rung_grid grid = {
+        .x = args.blocks_of_first, .threads = RUNG_ROW_COPY_THREADS, .overlaps = 1, .argument_bytes = sizeof args};
     if (second->from) {
         args.of[1] = *second;
         grid.x += (unsigned)blocks_of(second);
@@ -37,8 +34,7 @@ rung_status rung_row_copy_run(rung_cuda *cuda, const rung_row_copy *first, const
 const char *rung_operand_copies_refuse(const rung_machine *machine, const rung_config *config, const rung_problem *p,
                                        const rung_operand *a, const rung_operand *b)
 {
-    const int64_t bytes_a = rung_operand_copy_bytes(a, p), bytes_b = rung_operand_copy_bytes(b, p),
-                  limit = config->workspace_limit_bytes;
+    const int64_t bytes_a = rung_operand_copy_bytes(a, p), bytes_b = rung_operand_copy_bytes(b, p);
     const char *reason = bytes_a ? rung_row_copy_refuses(a->inner, a->outer * p->batch) : NULL;
     if (!reason && bytes_b)
         reason = rung_row_copy_refuses(b->inner, b->outer * p->batch);
@@ -46,8 +42,7 @@ const char *rung_operand_copies_refuse(const rung_machine *machine, const rung_c
         return reason;
     if (bytes_a + bytes_b > machine->memory_bytes / 4)
         return "the packed copy would take over a quarter of the GPU's memory";
-    if (bytes_a + bytes_b > 0 && (limit < 0 || bytes_a + bytes_b + RUNG_TICKET_BYTES >
-                                                   (limit ? limit : INT64_MAX))) /* counters lie before them */
+    if (!rung_workspace_allows(config, bytes_a + bytes_b))
         return "the packed copy does not fit the context's workspace limit";
     return NULL;
 }

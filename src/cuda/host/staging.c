@@ -2,6 +2,8 @@
  * entries), so that panel i + 1 travels in while panel i is multiplied and panel i - 1 travels out. Pageable memory
  * goes through a ring of pinned buffers, pinned memory directly. */
 #include "cuda/host/staging.h"
+#include "cuda/host/divide.h"
+#include "cuda/host/row_copy.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +19,7 @@ static rung_status find_place(rung_cuda *cuda, const void *pointer, place *found
     int ordinal = -1;
     CUpointer_attribute names[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
     void *values[] = {&type, &ordinal};
-    CUresult result = cuda->driver->pointer_attributes(2, names, values, (CUdeviceptr)(uintptr_t)pointer);
+    CUresult result = cuda->driver->pointer_attributes(2, names, values, rung_device_address(pointer));
     if (result != CUDA_SUCCESS && result != CUDA_ERROR_INVALID_VALUE)
         return rung_driver_fail(cuda->driver, result, "cuPointerGetAttributes");
     if (result != CUDA_SUCCESS ||
@@ -181,14 +183,9 @@ static rung_status copy_piece(rung_cuda *cuda, const slab *piece, int to_device)
 static int is_pinned(rung_cuda *cuda, const void *pointer)
 {
     CUmemorytype type = 0;
-    return cuda->driver->pointer_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)(uintptr_t)pointer) ==
+    return cuda->driver->pointer_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, rung_device_address(pointer)) ==
                CUDA_SUCCESS &&
            type == CU_MEMORYTYPE_HOST;
-}
-
-static int64_t smaller(int64_t x, int64_t y)
-{
-    return x < y ? x : y;
 }
 
 static rung_status copy_slab(rung_cuda *cuda, const slab *s, int to_device)
@@ -196,13 +193,13 @@ static rung_status copy_slab(rung_cuda *cuda, const slab *s, int to_device)
     rung_staging *staging = cuda->staging;
     if (is_pinned(cuda, s->host))
         return device_copy(cuda, s, s->host, s->host_ld, to_device, to_device ? staging->in : staging->out);
-    int64_t width = smaller(s->length, PIECE_FLOATS), height = smaller(s->lines, PIECE_FLOATS / width);
+    int64_t width = rung_min64(s->length, PIECE_FLOATS), height = rung_min64(s->lines, PIECE_FLOATS / width);
     for (int64_t i = 0; i < s->lines; i += height)
         for (int64_t j = 0; j < s->length; j += width) {
             slab piece = {s->host + i * s->host_ld + j,
                           s->device + (CUdeviceptr)(i * s->device_ld + j) * 4,
-                          smaller(height, s->lines - i),
-                          smaller(width, s->length - j),
+                          rung_min64(height, s->lines - i),
+                          rung_min64(width, s->length - j),
                           s->host_ld,
                           s->device_ld};
             RUNG_TRY(copy_piece(cuda, &piece, to_device));
@@ -221,7 +218,7 @@ typedef struct staged {
 
 static CUdeviceptr address(const void *pointer, int64_t offset)
 {
-    return (CUdeviceptr)(uintptr_t)pointer + (CUdeviceptr)offset * 4;
+    return rung_device_address(pointer) + (CUdeviceptr)offset * 4;
 }
 
 /* Lines start at multiples of 16 bytes: no kernel then refuses the copies for their alignment. */
@@ -230,17 +227,23 @@ static int64_t line_floats(int64_t length)
     return (length + 3) & -4;
 }
 
-static rung_status copy_entries(rung_cuda *cuda, const float *host, int64_t host_stride, int64_t host_ld,
-                                const float *device, int64_t device_stride, int64_t lines, int64_t length,
-                                int64_t first, int64_t entries, int to_device)
+static rung_operand operand_c(const rung_problem *p)
 {
+    return (rung_operand){.at = p->c, .ld = p->ldc, .stride = p->stride_c, .inner = p->n, .outer = p->m};
+}
+
+/* Copies matrices of a batch; on the device they lie packed, one behind the other. */
+static rung_status copy_entries(rung_cuda *cuda, const rung_operand *host, const float *device, int64_t first,
+                                int64_t entries, int to_device)
+{
+    const int64_t ld = line_floats(host->inner);
     for (int64_t e = first; e < first + entries; e++) {
-        slab s = {(float *)(uintptr_t)host + e * host_stride,
-                  address(device, e * device_stride),
-                  lines,
-                  length,
-                  host_ld,
-                  line_floats(length)};
+        slab s = {(float *)(uintptr_t)host->at + e * host->stride,
+                  address(device, e * host->outer * ld),
+                  host->outer,
+                  host->inner,
+                  host->ld,
+                  ld};
         RUNG_TRY(copy_slab(cuda, &s, to_device));
     }
     return RUNG_SUCCESS;
@@ -249,9 +252,9 @@ static rung_status copy_entries(rung_cuda *cuda, const float *host, int64_t host
 static rung_status a_in(rung_cuda *cuda, const staged *s, int64_t first, int64_t size)
 {
     const rung_problem *h = s->host, *d = &s->device;
+    const rung_operand a = rung_operand_a(h);
     if (h->batch > 1)
-        return copy_entries(cuda, h->a, h->stride_a, h->lda, d->a, d->stride_a, h->trans_a ? h->k : h->m,
-                            h->trans_a ? h->m : h->k, first, size, 1);
+        return copy_entries(cuda, &a, d->a, first, size, 1);
     slab rows = {(float *)(uintptr_t)h->a + first * h->lda, address(d->a, first * d->lda), size, h->k, h->lda, d->lda};
     slab columns = {(float *)(uintptr_t)h->a + first, address(d->a, first), h->k, size, h->lda, d->lda};
     return copy_slab(cuda, h->trans_a ? &columns : &rows, 1);
@@ -260,8 +263,9 @@ static rung_status a_in(rung_cuda *cuda, const staged *s, int64_t first, int64_t
 static rung_status c_copy(rung_cuda *cuda, const staged *s, int64_t first, int64_t size, int to_device)
 {
     const rung_problem *h = s->host, *d = &s->device;
+    const rung_operand c = operand_c(h);
     if (h->batch > 1)
-        return copy_entries(cuda, h->c, h->stride_c, h->ldc, d->c, d->stride_c, h->m, h->n, first, size, to_device);
+        return copy_entries(cuda, &c, d->c, first, size, to_device);
     slab rows = {h->c + first * h->ldc, address(d->c, first * d->ldc), size, h->n, h->ldc, d->ldc};
     return copy_slab(cuda, &rows, to_device);
 }
@@ -269,10 +273,10 @@ static rung_status c_copy(rung_cuda *cuda, const staged *s, int64_t first, int64
 /* Copies in what all panels share: B, unless each batch entry has its own, and A where one A serves the batch. */
 static rung_status shared_in(rung_cuda *cuda, const staged *s)
 {
-    const rung_problem *h = s->host, *d = &s->device;
+    const rung_problem *h = s->host;
+    const rung_operand b = rung_operand_b(h);
     if (h->batch == 1 || h->stride_b == 0)
-        RUNG_TRY(
-            copy_entries(cuda, h->b, 0, h->ldb, d->b, 0, h->trans_b ? h->n : h->k, h->trans_b ? h->k : h->n, 0, 1, 1));
+        RUNG_TRY(copy_entries(cuda, &b, s->device.b, 0, 1, 1));
     if (h->batch > 1 && h->stride_a == 0)
         RUNG_TRY(a_in(cuda, s, 0, 1));
     return RUNG_SUCCESS;
@@ -280,12 +284,12 @@ static rung_status shared_in(rung_cuda *cuda, const staged *s)
 
 static rung_status panel_in(rung_cuda *cuda, const staged *s, int64_t first, int64_t size)
 {
-    const rung_problem *h = s->host, *d = &s->device;
+    const rung_problem *h = s->host;
+    const rung_operand b = rung_operand_b(h);
     if (h->k > 0 && (h->batch == 1 || h->stride_a))
         RUNG_TRY(a_in(cuda, s, first, size));
     if (h->k > 0 && h->batch > 1 && h->stride_b)
-        RUNG_TRY(copy_entries(cuda, h->b, h->stride_b, h->ldb, d->b, d->stride_b, h->trans_b ? h->n : h->k,
-                              h->trans_b ? h->k : h->n, first, size, 1));
+        RUNG_TRY(copy_entries(cuda, &b, s->device.b, first, size, 1));
     if (!h->beta_zero)
         RUNG_TRY(c_copy(cuda, s, first, size, 1));
     return RUNG_SUCCESS;
@@ -320,11 +324,11 @@ static rung_status pipeline(rung_cuda *cuda, const staged *s, const rung_kernel 
         RUNG_TRY(shared_in(cuda, s));
     int64_t previous = -1;
     for (int64_t first = 0; first < s->count; first += s->panel) {
-        RUNG_TRY(panel_in(cuda, s, first, smaller(s->panel, s->count - first)));
+        RUNG_TRY(panel_in(cuda, s, first, rung_min64(s->panel, s->count - first)));
         RUNG_TRY(after(cuda, in, work));
         if (previous >= 0) /* issued only now, so that waiting for a result does not hold up the next panel's way in */
             RUNG_TRY(c_copy(cuda, s, previous, s->panel, 0));
-        RUNG_TRY(panel_run(cuda, s, kernel, first, smaller(s->panel, s->count - first), run));
+        RUNG_TRY(panel_run(cuda, s, kernel, first, rung_min64(s->panel, s->count - first), run));
         RUNG_TRY(after(cuda, work, out));
         previous = first;
     }
@@ -347,16 +351,17 @@ static void drain(rung_cuda *cuda)
 static void pack(staged *s, const rung_problem *p, char *memory, int64_t bytes_a, int64_t bytes_b)
 {
     s->host = p;
+    const rung_operand a = rung_operand_a(p), b = rung_operand_b(p);
     rung_problem *d = &s->device;
     *d = *p;
     d->a = (const float *)memory;
     d->b = (const float *)(memory + bytes_a);
     d->c = (float *)(memory + bytes_a + bytes_b);
-    d->lda = line_floats(p->trans_a ? p->m : p->k);
-    d->ldb = line_floats(p->trans_b ? p->k : p->n);
+    d->lda = line_floats(a.inner);
+    d->ldb = line_floats(b.inner);
     d->ldc = line_floats(p->n);
-    d->stride_a = p->stride_a ? (p->trans_a ? p->k : p->m) * d->lda : 0;
-    d->stride_b = p->stride_b ? (p->trans_b ? p->n : p->k) * d->ldb : 0;
+    d->stride_a = p->stride_a ? a.outer * d->lda : 0;
+    d->stride_b = p->stride_b ? b.outer * d->ldb : 0;
     d->stride_c = p->batch > 1 ? p->m * d->ldc : 0;
     d->align_a = d->align_b = d->align_c = 16;
     s->count = p->batch > 1 ? p->batch : p->m;
@@ -368,16 +373,16 @@ static void pack(staged *s, const rung_problem *p, char *memory, int64_t bytes_a
         s->panel = (s->panel + 255) / 256 * 256;
 }
 
-static int64_t matrix_bytes(int64_t lines, int64_t length, int64_t batch)
+static int64_t packed_bytes(const rung_operand *o, int64_t batch)
 {
-    return (lines * line_floats(length) * batch * 4 + 255) & -256;
+    return (o->outer * line_floats(o->inner) * batch * 4 + 255) & -256;
 }
 
 /* Clears what lies behind the ends of lines: a kernel may read the last four floats of a line at once. */
 static rung_status clear_line_ends(rung_cuda *cuda, const rung_problem *p, void *operands, int64_t bytes)
 {
     if (p->m % 4 || p->n % 4 || p->k % 4)
-        CU_TRY(cuda->driver, set_32((CUdeviceptr)(uintptr_t)operands, 0, (size_t)bytes / 4, cuda->config.stream));
+        CU_TRY(cuda->driver, set_32(rung_device_address(operands), 0, (size_t)bytes / 4, cuda->config.stream));
     return RUNG_SUCCESS;
 }
 
@@ -388,10 +393,11 @@ rung_status rung_run_staged(rung_cuda *cuda, const rung_choice *choice, const ru
                          "operands in host memory: pointer arrays, device scalars and bias need device "
                          "memory");
     RUNG_TRY(open_staging(cuda));
-    int64_t bytes_a = matrix_bytes(p->trans_a ? p->k : p->m, p->trans_a ? p->m : p->k, p->stride_a ? p->batch : 1);
-    int64_t bytes_b = matrix_bytes(p->trans_b ? p->n : p->k, p->trans_b ? p->k : p->n, p->stride_b ? p->batch : 1);
+    const rung_operand a = rung_operand_a(p), b = rung_operand_b(p), c = operand_c(p);
+    const int64_t bytes_a = packed_bytes(&a, p->stride_a ? p->batch : 1),
+                  bytes_b = packed_bytes(&b, p->stride_b ? p->batch : 1);
     void *memory = NULL;
-    RUNG_TRY(rung_workspace_get(cuda, bytes_a + bytes_b + matrix_bytes(p->m, p->n, p->batch), &memory));
+    RUNG_TRY(rung_workspace_get(cuda, bytes_a + bytes_b + packed_bytes(&c, p->batch), &memory));
     staged s;
     pack(&s, p, memory, bytes_a, bytes_b);
     rung_status status = clear_line_ends(cuda, p, memory, bytes_a + bytes_b);

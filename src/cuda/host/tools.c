@@ -14,11 +14,6 @@ struct rung_tools {
     rung_tools_machine machine;
 };
 
-static CUdeviceptr address(const void *memory)
-{
-    return (CUdeviceptr)(uintptr_t)memory;
-}
-
 int rung_tools_gpu_count(void)
 {
     const rung_driver *driver;
@@ -136,7 +131,7 @@ rung_status rung_tools_alloc(rung_tools *tools, size_t bytes, void **memory)
 void rung_tools_free(rung_tools *tools, void *memory)
 {
     if (memory)
-        tools->driver->memory_free(address(memory));
+        tools->driver->memory_free(rung_device_address(memory));
 }
 
 rung_status rung_tools_free_bytes(rung_tools *tools, int64_t *bytes)
@@ -151,7 +146,7 @@ rung_status rung_tools_upload(rung_tools *tools, void *device, const void *host,
 {
     if (bytes == 0)
         return RUNG_SUCCESS;
-    CU_TRY(tools->driver, copy_to_device(address(device), host, bytes, tools->stream));
+    CU_TRY(tools->driver, copy_to_device(rung_device_address(device), host, bytes, tools->stream));
     return rung_tools_synchronize(tools);
 }
 
@@ -159,21 +154,21 @@ rung_status rung_tools_download(rung_tools *tools, void *host, const void *devic
 {
     if (bytes == 0)
         return RUNG_SUCCESS;
-    CU_TRY(tools->driver, copy_to_host(host, address(device), bytes, tools->stream));
+    CU_TRY(tools->driver, copy_to_host(host, rung_device_address(device), bytes, tools->stream));
     return rung_tools_synchronize(tools);
 }
 
 rung_status rung_tools_copy(rung_tools *tools, void *to, const void *from, size_t bytes)
 {
     if (bytes)
-        CU_TRY(tools->driver, copy_on_device(address(to), address(from), bytes, tools->stream));
+        CU_TRY(tools->driver, copy_on_device(rung_device_address(to), rung_device_address(from), bytes, tools->stream));
     return RUNG_SUCCESS;
 }
 
 rung_status rung_tools_fill(rung_tools *tools, void *device, uint32_t pattern, size_t words)
 {
     if (words)
-        CU_TRY(tools->driver, set_32(address(device), pattern, words, tools->stream));
+        CU_TRY(tools->driver, set_32(rung_device_address(device), pattern, words, tools->stream));
     return RUNG_SUCCESS;
 }
 
@@ -255,14 +250,7 @@ rung_status rung_tools_function(rung_tools *tools, void *module, const char *sym
 rung_status rung_tools_launch(rung_tools *tools, void *function, const unsigned grid[3], unsigned threads,
                               unsigned shared_bytes, void **parameters)
 {
-    CUlaunchConfig config = {.gridDimX = grid[0],
-                             .gridDimY = grid[1],
-                             .gridDimZ = grid[2],
-                             .blockDimX = threads,
-                             .blockDimY = 1,
-                             .blockDimZ = 1,
-                             .sharedMemBytes = shared_bytes,
-                             .hStream = tools->stream};
+    const CUlaunchConfig config = rung_launch_config(tools->stream, grid, threads, shared_bytes);
     CU_TRY(tools->driver, launch(&config, function, parameters, NULL));
     return RUNG_SUCCESS;
 }

@@ -80,16 +80,12 @@ static rung_status run_for(rung_cuda *cuda, const rung_choice *choice, const run
     lay_out(&p, problem, by.cluster, workspace);
     p.cluster = by.split_threads ? split_cluster(p.k_blocks, by.split_threads) : 1;
     rung_grid grid = {.x = (unsigned)((p.a_lines + p.b_lines) / IMAGE_LINES * p.cluster),
-                      .y = 1,
-                      .z = 1,
                       .threads = (unsigned)(by.split_threads ? by.split_threads : IMAGE_THREADS),
                       .cluster = p.cluster > 1 ? (unsigned)p.cluster : 0};
     rung_status status = rung_launch(cuda, &split, &grid, &p);
     int64_t tiles = p.a_lines / IMAGE_TILE * (p.b_lines / IMAGE_TILE),
             room = cuda->machine->sms / by.cluster * by.cluster;
     grid = (rung_grid){.x = (unsigned)(tiles < room && !by.all ? tiles : room),
-                       .y = 1,
-                       .z = 1,
                        .threads = (unsigned)kernel->threads,
                        .shared_bytes = (unsigned)kernel->shared_bytes,
                        .cluster = by.cluster > 1 ? (unsigned)by.cluster : 0};
@@ -149,11 +145,15 @@ static rung_status run_l39(rung_cuda *cuda, const rung_choice *choice, const run
     return run_for(cuda, choice, p, (style){.split_by = "l39_f16x3_read_once", .cluster = 2, .split_threads = 256});
 }
 
-const rung_launcher rung_launch_ladder_images = {"ladder_images", estimate, run_own, NULL};
-const rung_launcher rung_launch_ladder_l34_images = {"ladder_l34_images", estimate, run_l34, NULL};
-const rung_launcher rung_launch_ladder_l34_images_paired = {"ladder_l34_images_paired", estimate_paired, run_l34_paired,
-                                                            NULL};
-const rung_launcher rung_launch_ladder_images_paired = {"ladder_images_paired", estimate_paired, run_own_paired, NULL};
-const rung_launcher rung_launch_ladder_pipeline = {"ladder_pipeline", estimate_paired, run_pipeline, NULL};
-const rung_launcher rung_launch_ladder_read_once = {"ladder_read_once", estimate_paired, run_read_once, NULL};
-const rung_launcher rung_launch_ladder_l39_images = {"ladder_l39_images", estimate_paired, run_l39, NULL};
+const rung_launcher rung_launch_ladder_images = {.name = "ladder_images", .estimate = estimate, .run = run_own};
+const rung_launcher rung_launch_ladder_l34_images = {.name = "ladder_l34_images", .estimate = estimate, .run = run_l34};
+const rung_launcher rung_launch_ladder_l34_images_paired = {
+    .name = "ladder_l34_images_paired", .estimate = estimate_paired, .run = run_l34_paired};
+const rung_launcher rung_launch_ladder_images_paired = {
+    .name = "ladder_images_paired", .estimate = estimate_paired, .run = run_own_paired};
+const rung_launcher rung_launch_ladder_pipeline = {
+    .name = "ladder_pipeline", .estimate = estimate_paired, .run = run_pipeline};
+const rung_launcher rung_launch_ladder_read_once = {
+    .name = "ladder_read_once", .estimate = estimate_paired, .run = run_read_once};
+const rung_launcher rung_launch_ladder_l39_images = {
+    .name = "ladder_l39_images", .estimate = estimate_paired, .run = run_l39};

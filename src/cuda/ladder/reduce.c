@@ -20,7 +20,7 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
     if (blocks > LARGEST_GRID)
         return rung_fail(RUNG_UNSUPPORTED, "%s: %lld elements need more blocks than a grid has room for", kernel->name,
                          (long long)args->n);
-    rung_grid grid = {.x = (unsigned)blocks, .y = 1, .z = 1, .threads = (unsigned)kernel->threads};
+    rung_grid grid = {.x = (unsigned)blocks, .threads = (unsigned)kernel->threads};
     return rung_launch(cuda, function, &grid, args);
 }
 
@@ -29,7 +29,7 @@ static rung_status run_atomics(rung_cuda *cuda, const rung_kernel *kernel, const
                                rung_reduce_args *args)
 {
     int64_t blocks = pieces(args->n, kernel->bm);
-    CU_TRY(cuda->driver, set_32((CUdeviceptr)(uintptr_t)args->out, 0, 1, cuda->config.stream));
+    CU_TRY(cuda->driver, set_32(rung_device_address(args->out), 0, 1, cuda->config.stream));
     return launch(cuda, kernel, function, blocks < LARGEST_GRID ? blocks : LARGEST_GRID, args);
 }
 

@@ -70,8 +70,6 @@ static rung_status run_batches(rung_cuda *cuda, const rung_choice *choice, const
             blocks = rung_ceil_div(items, WARPS);
     int64_t room = (int64_t)cuda->machine->sms * BLOCKS_AN_SM;
     rung_grid grid = {.x = (unsigned)(blocks < room ? blocks : room),
-                      .y = 1,
-                      .z = 1,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)kernel->shared_bytes};
     RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, kernel->name, &function));
@@ -79,5 +77,6 @@ static rung_status run_batches(rung_cuda *cuda, const rung_choice *choice, const
     return rung_launch(cuda, &function, &grid, &args);
 }
 
-const rung_launcher rung_launch_ladder_lone = {"ladder_lone", estimate_lone, run_lone, NULL};
-const rung_launcher rung_launch_ladder_batches = {"ladder_batches", estimate_batches, run_batches, NULL};
+const rung_launcher rung_launch_ladder_lone = {.name = "ladder_lone", .estimate = estimate_lone, .run = run_lone};
+const rung_launcher rung_launch_ladder_batches = {
+    .name = "ladder_batches", .estimate = estimate_batches, .run = run_batches};

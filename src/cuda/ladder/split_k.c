@@ -45,11 +45,11 @@ static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_pr
                       .threads = (unsigned)kernel->threads};
     rung_status status = rung_launch(cuda, &parts, &grid, &args);
     if (status == RUNG_SUCCESS) {
-        grid = (rung_grid){.x = (unsigned)(groups < 65536 ? groups : 65536), .y = 1, .z = 1, .threads = 256};
+        grid = (rung_grid){.x = (unsigned)(groups < 65536 ? groups : 65536), .threads = 256};
         status = rung_launch(cuda, &finish, &grid, &args);
     }
     rung_workspace_put(cuda, args.workspace);
     return status;
 }
 
-const rung_launcher rung_launch_ladder_split_k = {"ladder_split_k", estimate, run, NULL};
+const rung_launcher rung_launch_ladder_split_k = {.name = "ladder_split_k", .estimate = estimate, .run = run};

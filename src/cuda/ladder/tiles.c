@@ -30,4 +30,4 @@ static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_pr
     return rung_launch(cuda, &function, &grid, &args);
 }
 
-const rung_launcher rung_launch_tiles = {"tiles", estimate, run, NULL};
+const rung_launcher rung_launch_tiles = {.name = "tiles", .estimate = estimate, .run = run};

@@ -72,7 +72,7 @@ static rung_status pack(rung_cuda *cuda, const float **x, int64_t *ld, int64_t r
                            .from_ld = *ld,
                            .to_ld = rung_round_up(columns, 4)};
     int64_t blocks = rung_ceil_div(rows * columns, 256 * 8);
-    rung_grid grid = {.x = (unsigned)(blocks < 65536 ? blocks : 65536), .y = 1, .z = 1, .threads = 256};
+    rung_grid grid = {.x = (unsigned)(blocks < 65536 ? blocks : 65536), .threads = 256};
     *workspace += packed_bytes(rows, columns);
     *x = args.to;
     *ld = args.to_ld;
@@ -192,8 +192,6 @@ static rung_status run_row(rung_cuda *cuda, const rung_choice *choice, const run
     void *workspace;
     int64_t all = rung_ceil_div(p->m, k->bm) * rung_ceil_div(p->n, k->bn), resident = cuda->machine->sms;
     rung_grid grid = {.x = (unsigned)(all < resident ? all : resident),
-                      .y = 1,
-                      .z = 1,
                       .threads = (unsigned)k->threads,
                       .shared_bytes = (unsigned)k->shared_bytes};
     RUNG_TRY(rung_gpu_function(cuda->gpu, k->name, k->name, &function));
@@ -240,11 +238,8 @@ static rung_status run_stream_k(rung_cuda *cuda, const rung_choice *choice, cons
             most = rung_ceil_div(all * rung_ceil_div(p->k, BK), 8);
     int64_t blocks = most < cuda->machine->sms ? most : cuda->machine->sms;
     blocks = blocks > 0 ? blocks : 1;
-    rung_grid grid = {.x = (unsigned)blocks,
-                      .y = 1,
-                      .z = 1,
-                      .threads = (unsigned)k->threads,
-                      .shared_bytes = (unsigned)k->shared_bytes};
+    rung_grid grid = {
+        .x = (unsigned)blocks, .threads = (unsigned)k->threads, .shared_bytes = (unsigned)k->shared_bytes};
     RUNG_TRY(rung_gpu_function(cuda->gpu, k->name, k->name, &parts));
     RUNG_TRY(rung_gpu_function(cuda->gpu, k->name, "l25_stream_k_finish", &finish));
     RUNG_TRY(rung_workspace_get(cuda, choice->workspace_bytes, &workspace));
@@ -274,11 +269,8 @@ static rung_status run_one_kernel(rung_cuda *cuda, const rung_choice *choice, co
     int64_t blocks = most < cuda->machine->sms ? most : cuda->machine->sms;
     if (blocks < 1 || (all <= blocks && all * 10 >= blocks * 9))
         blocks = all;
-    rung_grid grid = {.x = (unsigned)blocks,
-                      .y = 1,
-                      .z = 1,
-                      .threads = (unsigned)k->threads,
-                      .shared_bytes = (unsigned)k->shared_bytes};
+    rung_grid grid = {
+        .x = (unsigned)blocks, .threads = (unsigned)k->threads, .shared_bytes = (unsigned)k->shared_bytes};
     RUNG_TRY(rung_gpu_function(cuda->gpu, k->name, k->name, &function));
     RUNG_TRY(rung_workspace_get_with_tickets(cuda, choice->workspace_bytes, &workspace));
     rung_status status =
@@ -290,10 +282,14 @@ static rung_status run_one_kernel(rung_cuda *cuda, const rung_choice *choice, co
     return status;
 }
 
-const rung_launcher rung_launch_ladder_tma = {"ladder_tma", estimate, run_tma, NULL};
-const rung_launcher rung_launch_ladder_persistent = {"ladder_persistent", estimate, run_persistent, NULL};
-const rung_launcher rung_launch_ladder_searched = {"ladder_searched", estimate_searched, run_searched, NULL};
-const rung_launcher rung_launch_ladder_banks = {"ladder_banks", estimate, run_banks, NULL};
-const rung_launcher rung_launch_ladder_ordered = {"ladder_ordered", estimate, run_ordered, NULL};
-const rung_launcher rung_launch_ladder_stream_k = {"ladder_stream_k", estimate_stream_k, run_stream_k, NULL};
-const rung_launcher rung_launch_ladder_one_kernel = {"ladder_one_kernel", estimate_stream_k, run_one_kernel, NULL};
+const rung_launcher rung_launch_ladder_tma = {.name = "ladder_tma", .estimate = estimate, .run = run_tma};
+const rung_launcher rung_launch_ladder_persistent = {
+    .name = "ladder_persistent", .estimate = estimate, .run = run_persistent};
+const rung_launcher rung_launch_ladder_searched = {
+    .name = "ladder_searched", .estimate = estimate_searched, .run = run_searched};
+const rung_launcher rung_launch_ladder_banks = {.name = "ladder_banks", .estimate = estimate, .run = run_banks};
+const rung_launcher rung_launch_ladder_ordered = {.name = "ladder_ordered", .estimate = estimate, .run = run_ordered};
+const rung_launcher rung_launch_ladder_stream_k = {
+    .name = "ladder_stream_k", .estimate = estimate_stream_k, .run = run_stream_k};
+const rung_launcher rung_launch_ladder_one_kernel = {
+    .name = "ladder_one_kernel", .estimate = estimate_stream_k, .run = run_one_kernel};

@@ -38,7 +38,7 @@ rung_status rung_guard_counts_read(rung_cuda *cuda, rung_guard_counts *counts)
     unsigned long long values[3] = {0, 0, 0};
     if (cuda->guard_counts) {
         CU_TRY(cuda->driver,
-               copy_to_host(values, (CUdeviceptr)(uintptr_t)cuda->guard_counts, sizeof values, cuda->config.stream));
+               copy_to_host(values, rung_device_address(cuda->guard_counts), sizeof values, cuda->config.stream));
         CU_TRY(cuda->driver, stream_synchronize(cuda->config.stream));
     }
     counts->blocks = (int64_t)values[0];
@@ -50,5 +50,5 @@ rung_status rung_guard_counts_read(rung_cuda *cuda, rung_guard_counts *counts)
 void rung_guard_counts_close(rung_cuda *cuda)
 {
     if (cuda->guard_counts)
-        cuda->driver->memory_free((CUdeviceptr)(uintptr_t)cuda->guard_counts);
+        cuda->driver->memory_free(rung_device_address(cuda->guard_counts));
 }

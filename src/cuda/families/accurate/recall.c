@@ -61,7 +61,7 @@ static CUresult get_memory(const rung_driver *d, rung_recall_table *t)
 static void give_back(const rung_driver *d, rung_recall_table *t)
 {
     if (t->there)
-        d->memory_free((CUdeviceptr)(uintptr_t)t->there);
+        d->memory_free(rung_device_address(t->there));
     if (t->said)
         d->host_free((void *)t->said);
     free(t);

@@ -39,8 +39,7 @@ static inline int64_t large_class_rows(const rung_problem *p)
 /* Returns the product that computes C^T = B^T A^T: the same numbers, A and B exchanged. */
 rung_problem large_transposed(const rung_problem *p);
 
-void large_floors_us(const rung_machine *machine, const rung_kernel *const *kernels, int count, const rung_problem *p,
-                     double *us);
+double large_floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p);
 const char *large_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                            const rung_problem *p, rung_choice *choice);
 

@@ -168,38 +168,27 @@ static void fill(rung_large_args *args, const rung_problem *p, const large_plan 
 static rung_grid grid_of(const rung_kernel *kernel, const large_plan *s)
 {
     return (rung_grid){.x = (unsigned)s->grid,
-                       .y = 1,
-                       .z = 1,
                        .threads = (unsigned)kernel->threads,
                        .shared_bytes = (unsigned)kernel->shared_bytes,
                        .overlaps = 1};
 }
 
-static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const large_plan *s,
-                          char *workspace)
+static rung_status launch(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p, char *workspace)
 {
+    const rung_kernel *kernel = choice->kernel;
+    const large_plan *s = &choice->plan.large;
+    const rung_problem t = s->transposed ? large_transposed(p) : *p;
     rung_function function;
     rung_large_args args;
     RUNG_TRY(rung_kernel_function(cuda, kernel, &function));
-    fill(&args, p, s);
+    fill(&args, &t, s);
     if (s->bytes_partials) {
         args.partials = (float *)(workspace + s->bytes_a + s->bytes_b);
         args.counters = (uint32_t *)(workspace - RUNG_TICKET_BYTES);
     }
-    RUNG_TRY(operands(cuda, kernel, p, s, workspace, &args));
+    RUNG_TRY(operands(cuda, kernel, &t, s, workspace, &args));
     const rung_grid grid = grid_of(kernel, s);
     return rung_launch(cuda, &function, &grid, &args);
-}
-
-static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
-{
-    const large_plan *s = &choice->plan.large;
-    void *workspace;
-    RUNG_TRY(rung_workspace_get_with_tickets(cuda, s->bytes_a + s->bytes_b + s->bytes_partials, &workspace));
-    rung_problem t = s->transposed ? large_transposed(p) : *p;
-    rung_status status = launch(cuda, choice->kernel, &t, s, workspace);
-    rung_workspace_put_with_tickets(cuda, workspace);
-    return status;
 }
 
 /* ---- products of which accurate mode has refused all blocks ---- */
@@ -245,4 +234,9 @@ rung_status rung_refused_large_run(rung_cuda *cuda, const rung_kernel *kernel, c
     return rung_launch(cuda, &function, &grid, &args);
 }
 
-const rung_launcher rung_launch_large = {"large", large_estimate, run, large_floors_us};
+const rung_launcher rung_launch_large = {
+    .name = "large",
+    .estimate = large_estimate,
+    .floor_us = large_floor_us,
+    .launch = launch,
+};

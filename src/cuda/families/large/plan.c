@@ -1,6 +1,7 @@
 /* What a product costs in large tiles, and how it runs: what is packed first, how many tiles one block does whole and
  * how many are streamed along k over all blocks. */
 #include "cuda/families/large/large.h"
+#include "cuda/host/workspace_limit.h"
 
 #include <math.h>
 #include <string.h>
@@ -268,7 +269,7 @@ static const char *plan(const rung_machine *machine, const rung_kernel *kernel, 
 
 /* The least time there can be: every multiprocessor multiplies all the time and ends one tile, and operands lie as the
  * kernel wants them. */
-static double floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
+double large_floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
 {
     const large_tile *t = large_tile_of(kernel);
     if (t->a_k_innermost && p->trans_a && !p->trans_b)
@@ -282,13 +283,6 @@ static double floor_us(const rung_machine *machine, const rung_kernel *kernel, c
     return launch_us + end_us + (double)(tiles * p->batch * steps) / machine->sms * step_us;
 }
 
-void large_floors_us(const rung_machine *machine, const rung_kernel *const *kernels, int count, const rung_problem *p,
-                     double *us)
-{
-    for (int i = 0; i < count; i++)
-        us[i] = floor_us(machine, kernels[i], p);
-}
-
 const char *large_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                            const rung_problem *p, rung_choice *choice)
 {
@@ -296,10 +290,8 @@ const char *large_estimate(const rung_machine *machine, const rung_config *confi
     const char *reason = plan(machine, kernel, p, &s);
     if (reason)
         return reason;
-    const int64_t limit = config->workspace_limit_bytes;
     choice->workspace_bytes = s.bytes_a + s.bytes_b + s.bytes_partials;
-    if (choice->workspace_bytes > 0 &&
-        (limit < 0 || choice->workspace_bytes + RUNG_TICKET_BYTES > (limit ? limit : INT64_MAX)))
+    if (!rung_workspace_allows(config, choice->workspace_bytes))
         return "packed operands and partial sums do not fit the context's workspace limit";
     choice->plan.large = s;
     choice->cost_us = s.cost_us;

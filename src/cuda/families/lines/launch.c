@@ -79,27 +79,29 @@ static const char *estimate(const rung_machine *machine, const rung_config *conf
     return NULL;
 }
 
-static void floors_us(const rung_machine *machine, const rung_kernel *const *kernels, int count, const rung_problem *p,
-                      double *us)
+static double floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
 {
-    for (int i = 0; i < count; i++)
-        us[i] = p->k > longest_k(kernels[i]) ? INFINITY : cost_us(machine, kernels[i], p);
+    return p->k > longest_k(kernel) ? INFINITY : cost_us(machine, kernel, p);
 }
 
-static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
+static rung_status launch(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p, char *workspace)
 {
+    (void)workspace;
     const rung_kernel *kernel = choice->kernel;
     rung_function function;
     rung_args args;
     RUNG_TRY(rung_form_function(cuda, kernel, p, "", &function));
     rung_args_fill(&args, p);
     rung_grid grid = {.x = (unsigned)tiles_of(kernel, p),
-                      .y = 1,
-                      .z = 1,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)shared_bytes(kernel, p),
                       .overlaps = 1};
     return rung_launch(cuda, &function, &grid, &args);
 }
 
-const rung_launcher rung_launch_lines = {"lines", estimate, run, floors_us};
+const rung_launcher rung_launch_lines = {
+    .name = "lines",
+    .estimate = estimate,
+    .floor_us = floor_us,
+    .launch = launch,
+};

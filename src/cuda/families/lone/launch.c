@@ -40,9 +40,10 @@ rung_status lone_describe(rung_cuda *cuda, const rung_operand *o, int64_t batch,
     return rung_boxes_describe(cuda, &boxes, map);
 }
 
-static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const lone_plan *s,
-                          char *workspace)
+static rung_status launch(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p, char *workspace)
 {
+    const rung_kernel *kernel = choice->kernel;
+    const lone_plan *s = &choice->plan.lone;
     rung_function function;
     rung_lone_args args;
     RUNG_TRY(rung_form_function(cuda, kernel, p, "", &function));
@@ -60,8 +61,6 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
         RUNG_TRY(lone_describe(cuda, &b, p->batch, kernel->bn, kernel->bk, p->trans_b, &args.b_map));
     }
     rung_grid grid = {.x = (unsigned)s->grid,
-                      .y = 1,
-                      .z = 1,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)kernel->shared_bytes,
                       .cluster = (unsigned)s->cluster,
@@ -69,14 +68,9 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
     return rung_launch(cuda, &function, &grid, &args);
 }
 
-static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
-{
-    const lone_plan *s = &choice->plan.lone;
-    void *workspace;
-    RUNG_TRY(rung_workspace_get_with_tickets(cuda, s->parts_bytes + s->copy_bytes, &workspace));
-    rung_status status = launch(cuda, choice->kernel, p, s, workspace);
-    rung_workspace_put_with_tickets(cuda, workspace);
-    return status;
-}
-
-const rung_launcher rung_launch_lone = {"lone", lone_estimate, run, lone_floors_us};
+const rung_launcher rung_launch_lone = {
+    .name = "lone",
+    .estimate = lone_estimate,
+    .floor_us = lone_floor_us,
+    .launch = launch,
+};

@@ -17,8 +17,7 @@ typedef struct lone_tile {
 
 const lone_tile *lone_tile_of(const rung_kernel *kernel);
 
-void lone_floors_us(const rung_machine *machine, const rung_kernel *const *kernels, int count, const rung_problem *p,
-                    double *us);
+double lone_floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p);
 const char *lone_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                           const rung_problem *p, rung_choice *choice);
 

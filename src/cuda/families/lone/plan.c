@@ -4,6 +4,7 @@
 #include "cuda/families/lone/tile.h"
 #include "cuda/host/divide.h"
 #include "cuda/host/memory_cost.h"
+#include "cuda/host/workspace_limit.h"
 
 #include <math.h>
 #include <string.h>
@@ -222,7 +223,7 @@ static sharing sharing_of(const rung_kernel *kernel, const rung_problem *p, doub
 static void try_together(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                          const rung_problem *p, const sharing *of, int64_t grid, lone_plan *s)
 {
-    int64_t total = s->tiles * s->steps, limit = config->workspace_limit_bytes;
+    int64_t total = s->tiles * s->steps;
     if (grid < 1 || grid > machine->sms || grid > total)
         return;
     const double compute_us = (double)warp_steps(s, grid) * s->step_us * LONE_WARPS / PARTITIONS;
@@ -235,8 +236,7 @@ static void try_together(const rung_machine *machine, const rung_config *config,
     int cluster = as_cluster(kernel, s, grid);
     int64_t bytes = whole || cluster ? 0 : 2 * grid * kernel->bm * kernel->bn * 4;
     int tickets = 4 + (int)sqrt((double)rung_ceil_div(grid, s->tiles) + 1.0);
-    if (bytes && (limit < 0 || bytes + s->copy_bytes + RUNG_TICKET_BYTES > (limit ? limit : (int64_t)4 << 30) ||
-                  s->tiles * tickets > MAX_TICKETS))
+    if (bytes && (!rung_workspace_allows(config, bytes + s->copy_bytes) || s->tiles * tickets > MAX_TICKETS))
         return;
     s->together = 1;
     s->cluster = cluster ? 2 : 0;
@@ -302,7 +302,7 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
 }
 
 /* The least time there can be: every multiprocessor multiplies all the time, and no step waits for its operands. */
-static inline double floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
+double lone_floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
 {
     const lone_tile *t = lone_tile_of(kernel);
     const int sliced = slices(kernel);
@@ -329,13 +329,6 @@ static inline double floor_us(const rung_machine *machine, const rung_kernel *ke
         us += rung_operand_copies_us(&a, &b, p);
     }
     return start_us(kernel) + us;
-}
-
-void lone_floors_us(const rung_machine *machine, const rung_kernel *const *kernels, int count, const rung_problem *p,
-                    double *us)
-{
-    for (int i = 0; i < count; i++)
-        us[i] = floor_us(machine, kernels[i], p);
 }
 
 const char *lone_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,

@@ -28,9 +28,10 @@ static rung_status describe(rung_cuda *cuda, const rung_operand *o, int64_t batc
     return rung_boxes_describe(cuda, &boxes, map);
 }
 
-static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const medium_plan *s,
-                          char *workspace)
+static rung_status launch(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p, char *workspace)
 {
+    const rung_kernel *kernel = choice->kernel;
+    const medium_plan *s = &choice->plan.medium;
     rung_function function;
     RUNG_TRY(rung_form_function(cuda, kernel, p, "", &function));
     int64_t streamed = (s->tiles - s->whole_tiles) * s->steps;
@@ -58,8 +59,6 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
         args.counters = (uint32_t *)(workspace - RUNG_TICKET_BYTES);
     }
     rung_grid grid = {.x = (unsigned)s->grid,
-                      .y = 1,
-                      .z = 1,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)kernel->shared_bytes,
                       /* Each multiprocessor is to have one block of each kind: none may start where a block of the
@@ -67,16 +66,6 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
                       .cluster = s->unlike && s->grid % 2 == 0 ? 2 : (unsigned)s->cluster,
                       .overlaps = !s->unlike};
     return rung_launch(cuda, &function, &grid, &args);
-}
-
-static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
-{
-    const medium_plan *s = &choice->plan.medium;
-    void *workspace;
-    RUNG_TRY(rung_workspace_get_with_tickets(cuda, s->bytes_a + s->bytes_b + s->bytes_partials, &workspace));
-    rung_status status = launch(cuda, choice->kernel, p, s, workspace);
-    rung_workspace_put_with_tickets(cuda, workspace);
-    return status;
 }
 
 /* ---- the blocks of a product that accurate mode has marked ---- */
@@ -180,8 +169,6 @@ rung_status rung_marked_blocks_run(rung_cuda *cuda, const rung_problem *p, const
     RUNG_TRY(describe(cuda, &of[0], 1, !p->trans_a, kernel->bm, &args.a_map));
     RUNG_TRY(describe(cuda, &of[1], 1, b_k_innermost, kernel->bn, &args.b_map));
     rung_grid grid = {.x = (unsigned)(cuda->machine->sms * MARKED_RESIDENT),
-                      .y = 1,
-                      .z = 1,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)kernel->shared_bytes,
                       .overlaps = 1,
@@ -189,4 +176,9 @@ rung_status rung_marked_blocks_run(rung_cuda *cuda, const rung_problem *p, const
     return rung_launch(cuda, &function, &grid, &args);
 }
 
-const rung_launcher rung_launch_medium = {"medium", medium_estimate, run, medium_floors_us};
+const rung_launcher rung_launch_medium = {
+    .name = "medium",
+    .estimate = medium_estimate,
+    .floor_us = medium_floor_us,
+    .launch = launch,
+};

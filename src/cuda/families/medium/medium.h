@@ -20,8 +20,7 @@ const medium_tile *medium_marked_tile(int b_k_innermost);
  * which sums this short would show. */
 int medium_refuses_sums(const rung_problem *p);
 
-void medium_floors_us(const rung_machine *machine, const rung_kernel *const *kernels, int count, const rung_problem *p,
-                      double *us);
+double medium_floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p);
 const char *medium_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                             const rung_problem *p, rung_choice *choice);
 

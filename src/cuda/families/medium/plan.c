@@ -5,6 +5,7 @@
 #include "cuda/host/divide.h"
 #include "cuda/host/memory_cost.h"
 #include "cuda/host/row_copy.h"
+#include "cuda/host/workspace_limit.h"
 
 #include <math.h>
 #include <string.h>
@@ -107,7 +108,7 @@ static void consider(const rung_machine *machine, const medium_tile *t, medium_p
                      (cluster ? cluster_us : meeting);
         us += (beside ? rung_longer(cut, beside_us(t, s, steps, share)) : cut) + (streamers < grid ? apart_us : 0.0);
     }
-    us *= 1.98 / machine->clock_ghz;
+    us *= RUNG_COSTS_GHZ / machine->clock_ghz;
     if (us < s->cost_us) {
         s->cost_us = us;
         s->grid = grid;
@@ -185,10 +186,8 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
     const char *reason = rung_operand_copies_refuse(machine, config, p, &a, &b);
     if (reason)
         return reason;
-    int64_t limit = config->workspace_limit_bytes;
     int64_t partials = (int64_t)machine->sms * t->resident * kernel->bm * kernel->bn * 8;
-    int may_stream =
-        limit >= 0 && s->bytes_a + s->bytes_b + partials + RUNG_TICKET_BYTES <= (limit ? limit : INT64_MAX);
+    int may_stream = rung_workspace_allows(config, s->bytes_a + s->bytes_b + partials);
     plan_spread(machine, t, may_stream, steps, s);
     if (s->whole_tiles < s->tiles && !s->cluster)
         s->bytes_partials = s->streamers * kernel->bm * kernel->bn * 8;
@@ -201,7 +200,7 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
 
 /* The least time there can be: every multiprocessor multiplies all the time and ends one tile. A kernel of marked
  * blocks never comes first: the same without marks costs less. */
-static double floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
+double medium_floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
 {
     const medium_tile *t = medium_tile_of(kernel);
     if (t->marked)
@@ -212,16 +211,10 @@ static double floor_us(const rung_machine *machine, const rung_kernel *kernel, c
     /* A block that has the multiprocessor for itself, with all its groups at work, or half of them at most. */
     double lone_us = t->resident == 1 ? 2.0 * t->cost.alone_us : t->cost.alone_us,
            step_us = rung_lesser(t->cost.full_us / t->resident, lone_us) / t->groups * form_factor(p),
-           products = ((double)(tiles * steps) / machine->sms * step_us + t->cost.tile_us) * 1.98 / machine->clock_ghz;
+           products = ((double)(tiles * steps) / machine->sms * step_us + t->cost.tile_us) * RUNG_COSTS_GHZ /
+                      machine->clock_ghz;
     return launch_us + rung_overlapped_floor(products, rung_memory_us(p, kernel->bn)) +
            rung_operand_copies_us(&a, &b, p);
-}
-
-void medium_floors_us(const rung_machine *machine, const rung_kernel *const *kernels, int count, const rung_problem *p,
-                      double *us)
-{
-    for (int i = 0; i < count; i++)
-        us[i] = floor_us(machine, kernels[i], p);
 }
 
 const char *medium_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,

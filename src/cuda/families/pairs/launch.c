@@ -126,13 +126,6 @@ static double floor_us(const rung_machine *machine, const rung_kernel *kernel, c
     return cost_us(machine, kernel, RUNG_FIND_TILE(table, kernel), p, &s);
 }
 
-static void floors_us(const rung_machine *machine, const rung_kernel *const *kernels, int count, const rung_problem *p,
-                      double *us)
-{
-    for (int i = 0; i < count; i++)
-        us[i] = floor_us(machine, kernels[i], p);
-}
-
 /* Describes C in boxes of 32 x 32. */
 static rung_status describe_results(rung_cuda *cuda, const rung_problem *p, CUtensorMap *map)
 {
@@ -146,9 +139,10 @@ static rung_status describe_results(rung_cuda *cuda, const rung_problem *p, CUte
     return rung_boxes_describe(cuda, &boxes, map);
 }
 
-static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const pairs_plan *s,
-                          char *workspace)
+static rung_status launch(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p, char *workspace)
 {
+    const rung_kernel *kernel = choice->kernel;
+    const pairs_plan *s = &choice->plan.pairs;
     const pairs_tile *t = RUNG_FIND_TILE(table, kernel);
     rung_function function;
     rung_lone_args args;
@@ -170,22 +164,15 @@ static rung_status launch(rung_cuda *cuda, const rung_kernel *kernel, const rung
     if (args.c_boxes)
         RUNG_TRY(describe_results(cuda, p, &args.c_map));
     rung_grid grid = {.x = (unsigned)s->grid,
-                      .y = 1,
-                      .z = 1,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)kernel->shared_bytes,
                       .overlaps = 1};
     return rung_launch(cuda, &function, &grid, &args);
 }
 
-static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
-{
-    const pairs_plan *s = &choice->plan.pairs;
-    void *workspace;
-    RUNG_TRY(rung_workspace_get_with_tickets(cuda, s->copy_bytes, &workspace));
-    rung_status status = launch(cuda, choice->kernel, p, s, workspace);
-    rung_workspace_put_with_tickets(cuda, workspace);
-    return status;
-}
-
-const rung_launcher rung_launch_pairs = {"pairs", estimate, run, floors_us};
+const rung_launcher rung_launch_pairs = {
+    .name = "pairs",
+    .estimate = estimate,
+    .floor_us = floor_us,
+    .launch = launch,
+};

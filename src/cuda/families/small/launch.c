@@ -66,8 +66,6 @@ static rung_status batch_run(rung_cuda *cuda, const rung_choice *choice, const r
     rung_args args;
     rung_args_fill(&args, p);
     rung_grid grid = {.x = (unsigned)rung_ceil_div(p->batch, small_matrices_a_block(kernel)),
-                      .y = 1,
-                      .z = 1,
                       .threads = (unsigned)kernel->threads,
                       .overlaps = 1};
     return rung_launch(cuda, &function, &grid, &args);
@@ -79,4 +77,9 @@ static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_pr
                                                 : launch_tiles(cuda, choice, p, NULL, NULL, 0);
 }
 
-const rung_launcher rung_launch_small = {"small", small_estimate, run, small_floors_us};
+const rung_launcher rung_launch_small = {
+    .name = "small",
+    .estimate = small_estimate,
+    .floor_us = small_floor_us,
+    .run = run,
+};

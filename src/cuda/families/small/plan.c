@@ -432,7 +432,7 @@ static double crowd_floor_us(const rung_machine *machine, const rung_kernel *ker
     return launch_us + least;
 }
 
-static double floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
+double small_floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
 {
     const small_tile *t = small_tile_of(kernel);
     if (t->batch)
@@ -440,13 +440,6 @@ static double floor_us(const rung_machine *machine, const rung_kernel *kernel, c
     if (t->brief && p->k > kernel->bk * kernel->stages)
         return INFINITY;
     return (t->crowd ? crowd_floor_us : tile_floor_us)(machine, kernel, t, p);
-}
-
-void small_floors_us(const rung_machine *machine, const rung_kernel *const *kernels, int count, const rung_problem *p,
-                     double *us)
-{
-    for (int i = 0; i < count; i++)
-        us[i] = floor_us(machine, kernels[i], p);
 }
 
 const char *small_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,

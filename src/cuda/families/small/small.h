@@ -25,8 +25,7 @@ int small_shared_bytes(const rung_kernel *kernel, const small_tile *t, const run
 int64_t small_tiles(const rung_kernel *kernel, const rung_problem *p);
 int small_matrices_a_block(const rung_kernel *kernel);
 
-void small_floors_us(const rung_machine *machine, const rung_kernel *const *kernels, int count, const rung_problem *p,
-                     double *us);
+double small_floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p);
 const char *small_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                            const rung_problem *p, rung_choice *choice);
 

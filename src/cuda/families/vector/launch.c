@@ -7,6 +7,7 @@
 #include "cuda/host/divide.h"
 #include "cuda/host/memory_cost.h"
 #include "cuda/host/parts.h"
+#include "cuda/host/workspace_limit.h"
 
 #include <math.h>
 
@@ -170,13 +171,6 @@ static const char *choose_parts(const rung_machine *machine, const rung_config *
     return NULL;
 }
 
-/* Returns whether the context's workspace has room for gathered vectors. */
-static int has_room(const rung_config *config, int64_t bytes)
-{
-    const int64_t limit = config->workspace_limit_bytes;
-    return limit >= 0 && bytes + RUNG_TICKET_BYTES <= (limit ? limit : (int64_t)1 << 30);
-}
-
 static const char *estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                             const rung_problem *p, rung_choice *choice)
 {
@@ -192,7 +186,7 @@ static const char *estimate(const rung_machine *machine, const rung_config *conf
     if (reason)
         return reason;
     const int64_t gathered = vectors_to_gather(kernel, p);
-    if (gathered && has_room(config, gathered * p->k * 4))
+    if (gathered && rung_workspace_allows(config, gathered * p->k * 4))
         choose_parts(machine, config, kernel, p, gathered, choice);
     rung_note(choice, "memory bound, %d parts of k%s", (int)choice->parts,
               choice->plan.vector.gather_bytes ? ", the vector gathered first" : "");
@@ -226,8 +220,6 @@ static rung_status gather(rung_cuda *cuda, const rung_kernel *kernel, const rung
     rung_function function;
     RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, "vector_gather", &function));
     rung_grid grid = {.x = (unsigned)rung_ceil_div(g.k * g.count, VECTOR_GATHER_THREADS),
-                      .y = 1,
-                      .z = 1,
                       .threads = VECTOR_GATHER_THREADS,
                       .overlaps = 1,
                       .argument_bytes = sizeof g};
@@ -260,21 +252,10 @@ static rung_status launch(rung_cuda *cuda, const rung_choice *choice, const rung
     const int64_t blocks = vector_tiles(kernel, p) * choice->parts;
     args.asks = rung_asks(cuda, &args, blocks, RUNG_FIND_TILE(table, kernel)->resident);
     rung_grid grid = {.x = (unsigned)blocks,
-                      .y = 1,
-                      .z = 1,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)kernel->shared_bytes,
                       .overlaps = 1};
     return rung_launch(cuda, &function, &grid, &args);
-}
-
-static rung_status run(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p)
-{
-    void *workspace;
-    RUNG_TRY(rung_workspace_get_with_tickets(cuda, choice->workspace_bytes, &workspace));
-    rung_status status = launch(cuda, choice, p, workspace);
-    rung_workspace_put_with_tickets(cuda, workspace);
-    return status;
 }
 
 static double floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
@@ -287,11 +268,9 @@ static double floor_us(const rung_machine *machine, const rung_kernel *kernel, c
            4.0 * (double)p->batch * (double)(p->m * p->n) * (double)p->k / t->cost.bytes_per_us;
 }
 
-static void floors_us(const rung_machine *machine, const rung_kernel *const *kernels, int count, const rung_problem *p,
-                      double *us)
-{
-    for (int i = 0; i < count; i++)
-        us[i] = floor_us(machine, kernels[i], p);
-}
-
-const rung_launcher rung_launch_vector = {"vector", estimate, run, floors_us};
+const rung_launcher rung_launch_vector = {
+    .name = "vector",
+    .estimate = estimate,
+    .floor_us = floor_us,
+    .launch = launch,
+};
