@@ -9,7 +9,8 @@
 #include <math.h>
 
 /* Times in microseconds, rates in bytes a microsecond. */
-static const double launch_us = 1.61, brief_launch_us = 1.05, finish_us = 2.74, reduce_rate = 0.055e6, partial_rate = 5.84e6;
+static const double launch_us = 1.61, brief_launch_us = 1.05, finish_us = 2.74, reduce_rate = 0.055e6,
+                    partial_rate = 5.84e6;
 /* One block adds parts of k that are no more float4 than tile.inc says: so long until it does, and so long a load of a
  * thread. */
 enum { ADDED_BY_ONE = 6144 };
@@ -32,8 +33,8 @@ static const double idle_partitions = 0.90;
 /* A multiprocessor takes so much longer for each result that C's old value goes into; and so much where rows of C lie
  * at odd addresses. */
 static const double old_us = 0.0003, odd_old_us = 0.0013;
-/* Small matrices of a batch fill a brief tile better than others, which pays up to so many k. */
-enum { BRIEF_BATCH_K = 96 };
+/* Small matrices of a batch fill a brief tile better than others. That pays up to so many k and rounds of blocks. */
+enum { BRIEF_BATCH_K = 64, BRIEF_BATCH_ROUNDS = 8 };
 static const double turned =
     0.058; /* share that an operand adds which is turned while it is copied 4 bytes at a time */
 
@@ -77,7 +78,7 @@ int small_shared_bytes(const rung_kernel *kernel, const small_tile *t, const run
     int aligned = !t->crowd && small_is_aligned(p),
         stage = operand_floats(kernel->bm, kernel->bk, !p->trans_a, aligned) +
                 operand_floats(kernel->bn, kernel->bk, p->trans_b, aligned);
-    if (t->brief)
+    if (t->brief) /* all of k is there at once, and results leave from registers */
         return (int)(4 * steps * stage);
     int64_t stages = !t->crowd && steps + 1 < kernel->stages ? steps + 1 : kernel->stages, floats = stages * stage,
             sums = (int64_t)t->slices * kernel->bm * kernel->bn * (t->crowd ? SMALL_CROWD_PITCH : 32) / 32;
@@ -219,6 +220,7 @@ static double least_work_us(const rung_machine *machine, const small_tile *t, co
     return rung_longer(blocks, t->cost.alone) * (double)rung_ceil_div(w->steps, parts) * w->step_us;
 }
 
+/* Returns what a launch takes beside its blocks' work. A brief tile computes what it can before it may begin. */
 static double launch_us_of(const small_tile *t)
 {
     return t->brief ? brief_launch_us : launch_us;
@@ -330,8 +332,9 @@ static const char *brief_estimate(const rung_machine *machine, const rung_config
         return "operands in pointer arrays are left to other tiles";
     if (p->batch > UINT16_MAX || rung_ceil_div(p->m, kernel->bm) > UINT16_MAX)
         return "more than 65535 matrices or rows of tiles: the grid has no room";
-    const int64_t at_once = (int64_t)machine->sms * resident_of(kernel, small_tile_of(kernel), p);
-    if ((p->batch == 1 || p->k > BRIEF_BATCH_K) && 2 * small_tiles(kernel, p) > at_once)
+    const int64_t at_once = (int64_t)machine->sms * resident_of(kernel, small_tile_of(kernel), p),
+                  most = p->batch > 1 && p->k <= BRIEF_BATCH_K ? BRIEF_BATCH_ROUNDS * at_once : at_once / 2;
+    if (small_tiles(kernel, p) > most)
         return "its blocks take more than half of the room: they would wait in each other's way";
     return tile_estimate(machine, config, kernel, p, choice);
 }
