@@ -54,7 +54,7 @@ kernels() { # FAMILY
     copies) list production '_(tma|tmak|tmapair|tmashift|tmaslice|markslice)_' ;;
     warps) list production '_(tmawarp|markwarp|lone[a-z]*)_' ;;
     matrix) list production _wgmma_ ;;
-    tiles) list production '_(cpasync|crowd)_' ;;
+    tiles) list production '_(cpasync|crowd|brief)_' ;;
     lines) list production _lines_ ;;
     vectors) list production '_(dot|axpy)_' ;;
     small) list production _small_ ;;

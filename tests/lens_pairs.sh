@@ -41,6 +41,7 @@ pairs 3 30 pairs
 pairs 3 30 pairs shifted=1
 pairs 3 30 small slices=1 crowd=0
 pairs 132 30 small crowd=1 resident=8
+pairs 132 20 small brief=1
 pairs 132 10 small batch=1
 pairs 3 90 lines
 pairs 132 6 vector k_innermost=0

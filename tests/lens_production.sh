@@ -200,6 +200,15 @@ for row in $kernels; do
         try "$name" "TN:$((m + 2))x$((2 * n))x7:row,pad=2"
         try "$name" "NT:5x3x1:row,strided=9"
         try "$name" "TT:${m}x${n}x40:row" ;;
+    *_brief_*) # all of k at once: edges, the longest k, few k, batches, operands and C at odd addresses
+        try "$name" "NN:$((m + 8))x$((n + 4))x100:row,pad=4,alpha=-0.5,beta=1"
+        try "$name" "NT:$((m + 3))x$((n + 5))x67:row,offset=1,strided=5,scalars=device,act=relu"
+        try "$name" "TN:$((2 * m - 1))x$((n + 7))x45:row,strided=3,beta=-0.5,bias=row"
+        try "$name" "TT:$((m - 3))x$((2 * n - 1))x$((k + 9)):row,strided=2,offset=3,bias=column,act=gelu"
+        try "$name" "NT:$((m + 4))x$((n - 4))x$((8 * k)):row,strided=4"
+        try "$name" "TN:$((m - 1))x$((n + 1))x200:row,beta=0.5"
+        try "$name" "TT:${m}x${n}x5:row"
+        try "$name" "NN:5x3x1:row,strided=9" ;;
     *_lonefour_*) # every fourth k a warp; B with k outermost, rows that start all differently, two ways or alike
         try "$name" "NN:$((m + 8))x$((n + 4))x300:row,pad=1,alpha=-0.5,beta=1"
         try "$name" "TN:$((2 * m - 1))x$((n + 7))x309:row,offset=3,strided=3,beta=-0.5,bias=row"
@@ -287,7 +296,7 @@ done
 
 # Without products C is scaled, whatever alpha is, and an alpha of 0 on the device leaves nothing of NaN and Inf in A and B, whether a tile's k
 # is whole or in parts: a tile of each kind.
-for name in $(first large) $(first medium) $(first pairs) $(first lone) $(first small) $(first small crowd=1) $(first small batch=1) \
+for name in $(first large) $(first medium) $(first pairs) $(first lone) $(first small) $(first small crowd=1) $(first small brief=1) $(first small batch=1) \
     $(first vector k_innermost=0); do
     if mine; then
         try "$name" "NN:1x12x0:row,alpha=inf"

@@ -32,6 +32,8 @@ typedef struct rung_args {
     void *workspace;    /* partial sums, tickets, split operands: the launcher's layout */
     int32_t split_k;    /* parts along k; 1: none */
     int32_t next_start; /* rung_next_start, for kernels that know several */
+    int32_t asks;       /* all blocks run at once and come early: while they wait
+                           for the kernel before this one they ask for their operands */
     /* One byte a tile, row by row, for kernels that can leave tiles out: they compute only marked ones. NULL: all. */
     uint8_t *marks;
     void *zero;         /* with marks: what the kernel sets to zero for the next product, */

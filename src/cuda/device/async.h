@@ -61,6 +61,26 @@ RUNG_DEVICE void rung_async_put4_if(rung_shared_at to, const float *global, bool
                  "l"(global), "r"((int)exists));
 }
 
+/* Asks the second level of cache for the line at an address. Nothing is read: what an earlier kernel still writes there
+ * is what a later load finds. So this may come before rung_after_earlier_kernels(). */
+RUNG_DEVICE void rung_ask_for_line(const float *global)
+{
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(global));
+}
+
+/* Return their argument, computed here: the compiler would else compute behind a wait what it can know before. */
+RUNG_DEVICE const float *rung_known_address(const float *x)
+{
+    asm volatile("" : "+l"(x));
+    return x;
+}
+
+RUNG_DEVICE int rung_known_number(int x)
+{
+    asm volatile("" : "+r"(x));
+    return x;
+}
+
 RUNG_DEVICE void rung_async_commit(void)
 {
     asm volatile("cp.async.commit_group;" ::: "memory");

@@ -210,6 +210,23 @@ RUNG_DEVICE void copy_across(rung_shared_at dst, const float *src, unsigned ld, 
     }
 }
 
+/* Asks the second level of cache for a tile of an operand: `lines` rows (or columns), and `ks` of k, of which there are
+ * more than `depth` at times. */
+RUNG_DEVICE void ask_for_tile(const float *src, unsigned ld, int lines, int ks, int tid, const int extent,
+                              const int depth, const int threads, const int k_innermost)
+{
+    enum { LINE = 32 }; /* floats */
+    const int across = k_innermost ? min(ks, depth) : min(lines, extent),
+              down = k_innermost ? min(lines, extent) : min(ks, depth),
+              pieces = ((k_innermost ? depth : extent) + LINE - 1) / LINE + 1;
+#pragma unroll 1
+    for (int i = tid; i < (ks > 0 ? down * pieces : 0); i += threads) {
+        const int at = i % pieces * LINE;
+        if (at < across + LINE) /* the last piece may begin in the line before and end in a line of its own */
+            rung_ask_for_line(element(src, i / pieces, ld, at < across ? at : across - 1));
+    }
+}
+
 /* Here are copies of 16 bytes. What a thread can know before the main loop, it keeps in registers. Rows and columns
  * outside the matrix are not copied: they reach only results that are not stored. k outside it becomes zero. */
 typedef struct {

@@ -56,6 +56,25 @@ RUNG_DEVICE void fragment(float *f, const float *at, const int count, const int 
     }
 }
 
+/* Reads two neighbouring rows of a thread for four k into f[q][i]. `at` is the first row's first element. */
+RUNG_DEVICE void fragment_pair(float *f, const float *at, const int pitch, const int extent, const int depth,
+                               const int k_innermost)
+{
+    if (k_innermost) {
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            float4 v = *(const float4 *)(at + i * QUARTER_FLOATS(extent, depth));
+            f[i] = v.x, f[2 + i] = v.y, f[4 + i] = v.z, f[6 + i] = v.w;
+        }
+    } else {
+#pragma unroll
+        for (int q = 0; q < 4; q++) {
+            float2 v = *(const float2 *)(at + q * pitch);
+            f[2 * q] = v.x, f[2 * q + 1] = v.y;
+        }
+    }
+}
+
 /* acc += a * b for `step` values of k. */
 RUNG_IN_REGISTERS void multiply(float *acc, const float *a, const float *b, const int tm, const int tn, const int step)
 {

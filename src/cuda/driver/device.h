@@ -124,6 +124,7 @@ typedef struct rung_grid {
     unsigned argument_bytes; /* size of the argument, where a chain may hold the launch back (chain.h); 0: it may not */
     int beside;              /* in a chain it may run at the same time as the launch before it */
     int may_crowd;           /* where they are many, blocks need the first level of cache more than even shares */
+    int beside_next;         /* the next kernel's blocks have room beside this one's: they wait there */
 } rung_grid;
 
 /* From so many blocks a multiprocessor on, a share that is uneven by one block costs less than a smaller cache. */
@@ -146,6 +147,12 @@ void rung_args_fill(rung_args *args, const rung_problem *problem);
  * than short_us take a tenth longer where the next one starts after them, longer ones up to a fifth less. In a graph
  * all gain by a start at once (docs/costs.md). */
 rung_next_start rung_next_starts(rung_cuda *cuda, const rung_choice *choice, double short_us);
+
+/* Returns whether a kernel asks for its operands while it waits for the one before it (rung_args.asks). The arguments
+ * say when the next kernel starts. There are so many blocks, and a multiprocessor holds so many: those of two kernels
+ * must have room at once, or most of these would not wait. Where an array holds the operands' addresses, these may
+ * still be written. */
+int rung_asks(const rung_cuda *cuda, const rung_args *args, int64_t blocks, int64_t resident);
 
 /* A launcher knows the grid, parameters and cost of a family of kernels. Rows name theirs in .launch. */
 typedef struct rung_launcher {

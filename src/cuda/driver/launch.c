@@ -43,6 +43,12 @@ rung_next_start rung_next_starts(rung_cuda *cuda, const rung_choice *choice, dou
     return choice->cost_us >= short_us ? RUNG_NEXT_AFTER_END : RUNG_NEXT_BEFORE_END;
 }
 
+int rung_asks(const rung_cuda *cuda, const rung_args *args, int64_t blocks, int64_t resident)
+{
+    return args->next_start == RUNG_NEXT_AT_ONCE && !args->a_array && !args->marks &&
+           2 * blocks <= resident * cuda->machine->sms;
+}
+
 static char *append(char *to, const char *text)
 {
     size_t bytes = strlen(text);
@@ -104,6 +110,8 @@ static unsigned shared_for_a_fair_share(const rung_machine *machine, const rung_
     enum { MULTIPROCESSOR = 228 * 1024, SYSTEM = 1024, UNIT = 128 }; /* bytes: in all, a block's beyond its own */
     int64_t blocks = (int64_t)grid->x * or_one(grid->y) * or_one(grid->z),
             share = (blocks + machine->sms - 1) / machine->sms;
+    if (grid->beside_next)
+        share *= 2;
     int64_t bytes = MULTIPROCESSOR / (share + 1) - SYSTEM - function->shared_bytes;
     bytes = (bytes / UNIT + 1) * UNIT; /* share + 1 blocks do not fit */
     int64_t most = machine->shared_per_block_bytes - function->shared_bytes;

@@ -46,6 +46,35 @@ RUNG_DEVICE void small_store_registers(const struct end *e, const struct small_s
         }
 }
 
+/* Does the same where the tile may hang over C, and C may lie at any address. */
+RUNG_DEVICE void small_store_edges(const struct end *e, const struct small_shape s, const struct small_place *at,
+                                   const float *acc)
+{
+    const int row = at->row + at->y * (s.tm < 4 ? s.tm : 4), col = at->col + at->x * 4, rows = (int)e->g->m - row,
+              cols = (int)e->g->n - col;
+    float *c = e->c + row * e->g->ldc + col;
+#pragma unroll
+    for (int i = 0; i < s.tm; i++) {
+        const int r = i / 4 * s.rows * 4 + i % 4;
+        if (r >= rows)
+            continue;
+#pragma unroll
+        for (int j = 0; j < s.tn; j += 4) {
+            const float *sum = acc + i * s.tn + j;
+            float *out = c + r * e->g->ldc + j * s.cols;
+            if (e->vector && j * s.cols + 3 < cols) {
+                *(float4 *)out =
+                    make_float4(e->alpha * sum[0], e->alpha * sum[1], e->alpha * sum[2], e->alpha * sum[3]);
+                continue;
+            }
+#pragma unroll
+            for (int q = 0; q < 4; q++)
+                if (j * s.cols + q < cols)
+                    out[q] = e->alpha * sum[q];
+        }
+    }
+}
+
 /* Puts a thread's sums into shared memory: a tile for each slice. */
 RUNG_DEVICE void small_leave_sums(const struct small_shape s, const struct small_place *at, float *sums,
                                   const float *acc)

@@ -1,5 +1,5 @@
-/* The small tiles' kernels: see tile.inc, crowd.inc and batch.inc. Compiled once for each row of tiles.inc, whose
- * numbers are macros. A crowd takes operands at odd addresses in each of its forms. */
+/* The small tiles' kernels: see tile.inc, brief.inc, crowd.inc and batch.inc. Compiled once for each row of tiles.inc,
+ * whose numbers are macros. A crowd takes operands at odd addresses in each of its forms. */
 #include "device/copies.h"
 #include "device/end.h"
 #include "device/fragments.h"
@@ -11,6 +11,8 @@
 #if CROWD
 #include "families/small/crowd_copy.h"
 #define BODY "families/small/crowd.inc"
+#elif BRIEF
+#define BODY "families/small/brief.inc"
 #elif BATCH
 #define BODY "families/small/batch.inc"
 #else

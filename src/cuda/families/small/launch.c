@@ -20,14 +20,22 @@ static rung_status launch_tiles(rung_cuda *cuda, const rung_choice *choice, cons
     args.zero = zero;
     args.zero_words = zero_words;
     int64_t tiles = small_tiles(kernel, p), steps = rung_ceil_div(rung_ceil_div(p->k, kernel->bk), choice->parts);
-    rung_grid grid = {.x = (unsigned)(crowd ? tiles / p->batch : tiles * choice->parts),
-                      .y = crowd ? (unsigned)choice->parts : 1,
-                      .z = crowd ? (unsigned)p->batch : 1,
+    args.asks = rung_asks(cuda, &args, tiles * choice->parts, t->resident);
+    rung_grid grid = {.x = (unsigned)(tiles * choice->parts),
+                      .y = 1,
+                      .z = 1,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)small_shared_bytes(kernel, t, p, steps),
                       .overlaps = !marks,
                       .argument_bytes = sizeof args,
-                      .may_crowd = crowd && (!p->trans_a || p->trans_b)};
+                      .may_crowd = crowd && (!p->trans_a || p->trans_b),
+                      .beside_next = t->brief && args.next_start == RUNG_NEXT_AT_ONCE};
+    if (crowd) {
+        grid.x = (unsigned)(tiles / p->batch), grid.y = (unsigned)choice->parts, grid.z = (unsigned)p->batch;
+    } else if (t->brief) {
+        grid.x = (unsigned)rung_ceil_div(p->n, kernel->bn), grid.y = (unsigned)rung_ceil_div(p->m, kernel->bm);
+        grid.z = (unsigned)p->batch;
+    }
     RUNG_TRY(rung_workspace_get_with_tickets(cuda, choice->workspace_bytes, &args.workspace));
     rung_status status = rung_launch(cuda, &function, &grid, &args);
     rung_workspace_put_with_tickets(cuda, args.workspace);

@@ -9,7 +9,8 @@
 #include <math.h>
 
 /* Times in microseconds, rates in bytes a microsecond. */
-static const double launch_us = 1.61, finish_us = 2.74, reduce_rate = 0.055e6, partial_rate = 5.84e6;
+static const double launch_us = 1.61, brief_launch_us = 1.05, finish_us = 2.74, reduce_rate = 0.055e6,
+                    partial_rate = 5.84e6;
 /* One block adds parts of k that are no more float4 than tile.inc says: so long until it does, and so long a load of a
  * thread. */
 enum { ADDED_BY_ONE = 6144 };
@@ -32,6 +33,8 @@ static const double idle_partitions = 0.90;
 /* A multiprocessor takes so much longer for each result that C's old value goes into; and so much where rows of C lie
  * at odd addresses. */
 static const double old_us = 0.0003, odd_old_us = 0.0013;
+/* Small matrices of a batch fill a brief tile better than others. That pays up to so many k and rounds of blocks. */
+enum { BRIEF_BATCH_K = 64, BRIEF_BATCH_ROUNDS = 8 };
 static const double turned =
     0.058; /* share that an operand adds which is turned while it is copied 4 bytes at a time */
 
@@ -75,6 +78,8 @@ int small_shared_bytes(const rung_kernel *kernel, const small_tile *t, const run
     int aligned = !t->crowd && small_is_aligned(p),
         stage = operand_floats(kernel->bm, kernel->bk, !p->trans_a, aligned) +
                 operand_floats(kernel->bn, kernel->bk, p->trans_b, aligned);
+    if (t->brief) /* all of k is there at once, and results leave from registers */
+        return (int)(4 * steps * stage);
     int64_t stages = !t->crowd && steps + 1 < kernel->stages ? steps + 1 : kernel->stages, floats = stages * stage,
             sums = (int64_t)t->slices * kernel->bm * kernel->bn * (t->crowd ? SMALL_CROWD_PITCH : 32) / 32;
     return (int)(4 * (floats > sums ? floats : sums));
@@ -126,7 +131,8 @@ static double crowd_us(const rung_kernel *kernel, const small_tile *t, double bl
 /* Returns how many blocks a multiprocessor holds at once. */
 static int resident_of(const rung_kernel *kernel, const small_tile *t, const rung_problem *p)
 {
-    int fit = 233472 / (small_shared_bytes(kernel, t, p, kernel->stages) + 1024);
+    const int64_t stages = t->brief ? rung_ceil_div(p->k, kernel->bk) : kernel->stages;
+    int fit = 233472 / (small_shared_bytes(kernel, t, p, stages) + 1024);
     return fit < 1 ? 1 : fit < t->resident ? fit : t->resident;
 }
 
@@ -214,6 +220,12 @@ static double least_work_us(const rung_machine *machine, const small_tile *t, co
     return rung_longer(blocks, t->cost.alone) * (double)rung_ceil_div(w->steps, parts) * w->step_us;
 }
 
+/* Returns what a launch takes beside its blocks' work. A brief tile computes what it can before it may begin. */
+static double launch_us_of(const small_tile *t)
+{
+    return t->brief ? brief_launch_us : launch_us;
+}
+
 static double tile_cost_us(const rung_machine *machine, const rung_kernel *kernel, const small_tile *t,
                            const small_work *w, int64_t parts)
 {
@@ -224,7 +236,7 @@ static double tile_cost_us(const rung_machine *machine, const rung_kernel *kerne
     /* Nothing takes place meanwhile for the first operands and the last results. */
     double first = rung_lesser(1.0, (double)kernel->stages / (steps * rounds));
     compute += w->read * first + w->write / rounds + w->old_us + (t->crowd && w->batch ? batch_round_us * rounds : 0.0);
-    return launch_us + (t->crowd ? rung_overlapped : rung_longer)(compute, w->read + w->write) +
+    return launch_us_of(t) + (t->crowd ? rung_overlapped : rung_longer)(compute, w->read + w->write) +
            (parts > 1 ? meeting_us(kernel, t, w->tiles, parts, rounds <= 1.0) : 0.0);
 }
 
@@ -271,7 +283,7 @@ static const char *tile_estimate(const rung_machine *machine, const rung_config 
     const small_work w = work_of(machine, kernel, t, p);
     const int64_t tiles = w.tiles, steps = w.steps, most = most_cut_blocks(t, (int64_t)machine->sms * w.resident);
     choice->cost_us = HUGE_VAL;
-    const int counts = p->in_order || !may_cut(p) || 2 * tiles > most ? 1 : PART_COUNTS + MOST_FILLING;
+    const int counts = t->brief || p->in_order || !may_cut(p) || 2 * tiles > most ? 1 : PART_COUNTS + MOST_FILLING;
     for (int i = 0; i < counts; i++) {
         const double best_us = rung_no_more_than(choice->cost_us, choice->limit_us);
         int64_t parts = part_count(machine, tiles, i), bytes = 0;
@@ -280,9 +292,9 @@ static const char *tile_estimate(const rung_machine *machine, const rung_config 
         if (steps > 0)
             parts = rung_ceil_div(steps, rung_ceil_div(steps, parts)); /* no part without work */
         const double meeting = parts > 1 ? least_meeting_us(kernel, t, tiles, parts) : 0.0;
-        if (launch_us + w.read + w.write + meeting > best_us)
+        if (launch_us_of(t) + w.read + w.write + meeting > best_us)
             continue;
-        if (least_work_us(machine, t, &w, parts) + launch_us + meeting > best_us)
+        if (least_work_us(machine, t, &w, parts) + launch_us_of(t) + meeting > best_us)
             continue;
         if (parts > 1)
             bytes = tiles * parts * kernel->bm * kernel->bn * 4;
@@ -307,6 +319,23 @@ static const char *crowd_estimate(const rung_machine *machine, const rung_config
 {
     if (p->batch > UINT16_MAX)
         return "more than 65535 matrices: the grid has no room";
+    return tile_estimate(machine, config, kernel, p, choice);
+}
+
+/* Says how a brief tile computes a product: all of its k is in shared memory at once. */
+static const char *brief_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
+                                  const rung_problem *p, rung_choice *choice)
+{
+    if (p->k > kernel->bk * kernel->stages)
+        return "k is longer than its stages";
+    if (p->arrays)
+        return "operands in pointer arrays are left to other tiles";
+    if (p->batch > UINT16_MAX || rung_ceil_div(p->m, kernel->bm) > UINT16_MAX)
+        return "more than 65535 matrices or rows of tiles: the grid has no room";
+    const int64_t at_once = (int64_t)machine->sms * resident_of(kernel, small_tile_of(kernel), p),
+                  most = p->batch > 1 && p->k <= BRIEF_BATCH_K ? BRIEF_BATCH_ROUNDS * at_once : at_once / 2;
+    if (small_tiles(kernel, p) > most)
+        return "its blocks take more than half of the room: they would wait in each other's way";
     return tile_estimate(machine, config, kernel, p, choice);
 }
 
@@ -374,8 +403,8 @@ static double tile_floor_us(const rung_machine *machine, const rung_kernel *kern
                  /* There are at most `busiest` rounds. */
         whole = rung_longer(busiest, t->cost.alone) * f.work_us + busiest * end_us + f.old + f.write / busiest +
                 f.read * first_of(kernel, (double)f.steps * busiest);
-    if (p->in_order || !may_cut(p) || 2 * f.tiles > f.at_once)
-        return launch_us + rung_longer(f.read + f.write, whole);
+    if (t->brief || p->in_order || !may_cut(p) || 2 * f.tiles > f.at_once)
+        return launch_us_of(t) + rung_longer(f.read + f.write, whole);
     /* Parts all run at once, each of half the steps at most. */
     const double shared = (double)f.tiles / machine->sms * f.work_us + end_us + f.old + f.write +
                           f.read * first_of(kernel, (double)(f.steps + 1) / 2.0);
@@ -411,6 +440,8 @@ double small_floor_us(const rung_machine *machine, const rung_kernel *kernel, co
     const small_tile *t = small_tile_of(kernel);
     if (t->batch)
         return p->m > kernel->bm || p->n > kernel->bn ? INFINITY : launch_us;
+    if (t->brief && p->k > kernel->bk * kernel->stages)
+        return INFINITY;
     return (t->crowd ? crowd_floor_us : tile_floor_us)(machine, kernel, t, p);
 }
 
@@ -418,5 +449,8 @@ const char *small_estimate(const rung_machine *machine, const rung_config *confi
                            const rung_problem *p, rung_choice *choice)
 {
     const small_tile *t = small_tile_of(kernel);
-    return (t->crowd ? crowd_estimate : t->batch ? batch_estimate : tile_estimate)(machine, config, kernel, p, choice);
+    return (t->crowd   ? crowd_estimate
+            : t->brief ? brief_estimate
+            : t->batch ? batch_estimate
+                       : tile_estimate)(machine, config, kernel, p, choice);
 }

@@ -16,7 +16,10 @@ enum {
  * take the stages' place. */
 #define SMALL_LARGER(x, y) ((x) > (y) ? (x) : (y))
 #define SMALL_STAGE_FLOATS                                                                                             \
-    (CROWD ? TURNED_FLOATS(BM, BK) + TURNED_FLOATS(BN, BK) : INNERMOST_FLOATS(BM, BK) + INNERMOST_FLOATS(BN, BK))
+    (CROWD   ? TURNED_FLOATS(BM, BK) + TURNED_FLOATS(BN, BK)                                                           \
+     : BRIEF ? SMALL_LARGER(TURNED_FLOATS(BM, BK), INNERMOST_FLOATS(BM, BK)) +                                         \
+                   SMALL_LARGER(TURNED_FLOATS(BN, BK), INNERMOST_FLOATS(BN, BK))                                       \
+             : INNERMOST_FLOATS(BM, BK) + INNERMOST_FLOATS(BN, BK))
 #define SMALL_SUMS_FLOATS (SLICES * BM * BN * (CROWD ? SMALL_CROWD_PITCH : 32) / 32)
 #define SMALL_SHARED_BYTES (BATCH ? 0 : 4 * SMALL_LARGER(STAGES * SMALL_STAGE_FLOATS, SMALL_SUMS_FLOATS))
 
@@ -29,14 +32,15 @@ enum {
     .accepts = RUNG_ACCEPTS_ALL | (IN_ORDER ? RUNG_KEEPS_ORDER : 0)
 
 /* For a tile that is neither a crowd's nor a batch's. */
-#define SMALL_OTHER (!CROWD && !BATCH)
+#define SMALL_OTHER (!CROWD && !BATCH && !BRIEF)
 #define SMALL_STEP (SMALL_OTHER ? K_AT_ONCE * SLICES : 1)
 #define SMALL_CHECKS                                                                                                   \
     RUNG_TILE_CHECK(BATCH ? COST_BLOCK_US : COST_SHARE, ".cost has a .share above 0; with .batch a .block_us")         \
-    RUNG_TILE_CHECK(TM > 0 && TN > 0 && TM % 4 == 0 && TN % 4 == 0, ".tm and .tn are multiples of 4")                  \
+    RUNG_TILE_CHECK(TM > 0 && TN > 0 && (TM % 4 == 0 || (BRIEF && TM == 2)) && TN % 4 == 0,                            \
+                    ".tm and .tn are multiples of 4; with .brief .tm may be 2")                                        \
     RUNG_TILE_CHECK(BM % (TM ? TM : 1) == 0 && BN % (TN ? TN : 1) == 0, ".tm divides BM, and .tn BN")                  \
-    RUNG_TILE_CHECK(CROWD + BATCH <= 1 && IN_ORDER <= 1,                                                               \
-                    ".crowd, .batch and .in_order are 0 or 1, and .crowd or .batch is 0")                              \
+    RUNG_TILE_CHECK(CROWD + BATCH + BRIEF <= 1 && IN_ORDER <= 1,                                                       \
+                    ".crowd, .batch, .brief and .in_order are 0 or 1, and but one of the first three is 0")            \
     RUNG_TILE_CHECK(BATCH || STAGES >= 2, "at least two stages: one is filled while another is multiplied")            \
     RUNG_TILE_CHECK(!BATCH || (BM == BN && BM == BK && (BM == 8 || BM == 16 || BM == 32)),                             \
                     "with .batch BM, BN and BK are alike: 8, 16 or 32")                                                \
@@ -48,6 +52,12 @@ enum {
                     "a crowd's warps are 4 x 8 threads: BM is a multiple of 32, BN of 8 times .tn")                    \
     RUNG_TILE_CHECK(!CROWD || (SMALL_THREADS <= 256 && BM * 8 % SMALL_THREADS == 0 && BN * 8 % SMALL_THREADS == 0),    \
                     "a crowd's threads, BM / 8 * (BN / .tn), are at most 256 and divide 8 * BM and 8 * BN")            \
+    RUNG_TILE_CHECK(!BRIEF || (SLICES == 1 && !IN_ORDER), "with .brief .slices is 1 and .in_order 0")                  \
+    RUNG_TILE_CHECK(!BRIEF || LANES_X == 4 || LANES_X == 8 || LANES_X == 16, "with .brief .lanes_x is 4, 8 or 16")     \
+    RUNG_TILE_CHECK(!BRIEF || (BN / TN % (LANES_X ? LANES_X : 1) == 0 && BM / TM % (LANES_X ? 32 / LANES_X : 1) == 0), \
+                    "with .brief warps of 32 / .lanes_x by .lanes_x threads tile the block")                           \
+    RUNG_TILE_CHECK(!BRIEF || BK % 16 == 0,                                                                            \
+                    "with .brief BK is a multiple of 16: half a warp copies sixteen k of a row")                       \
     RUNG_TILE_CHECK(!SMALL_OTHER || K_AT_ONCE == 2 || K_AT_ONCE == 4, ".k_at_once is 2 or 4")                          \
     RUNG_TILE_CHECK(!SMALL_OTHER || LANES_X == 1 || LANES_X == 2 || LANES_X == 4 || LANES_X == 8 || LANES_X == 16 ||   \
                         LANES_X == 32,                                                                                 \

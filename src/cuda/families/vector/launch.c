@@ -249,7 +249,11 @@ static rung_status launch(rung_cuda *cuda, const rung_choice *choice, const rung
     if (choice->plan.vector.gather_bytes)
         RUNG_TRY(gather(cuda, kernel, p, (float *)(workspace + choice->plan.vector.parts_bytes), &args));
     RUNG_TRY(rung_kernel_function(cuda, kernel, &function));
-    rung_grid grid = {.x = (unsigned)(vector_tiles(kernel, p) * choice->parts),
+    const vector_tile *t = RUNG_FIND_TILE(table, kernel);
+    const int64_t blocks = vector_tiles(kernel, p) * choice->parts;
+    /* Warps with rows of their own ask for so many lines that it takes up to twice the time. */
+    args.asks = !t->apart && rung_asks(cuda, &args, blocks, t->resident);
+    rung_grid grid = {.x = (unsigned)blocks,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)kernel->shared_bytes,
                       .overlaps = 1};

@@ -52,6 +52,10 @@ RUNG_DEVICE void finish_rows(const rung_args *p, float *c, float alpha, float be
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;                                                        \
     unsigned tiles = (unsigned)VECTOR_TILES(p.m, p.lda), tile = blockIdx.x % tiles, rest = blockIdx.x / tiles;         \
     unsigned split = rest % p.split_k, batch = rest / p.split_k;                                                       \
+    const int k = (int)p.k, k_per_part = ((k + BK - 1) / BK + p.split_k - 1) / p.split_k * BK;                         \
+    const int k0 = (int)split * k_per_part, part_k = k0 >= k ? 0 : min(k - k0, k_per_part);                            \
+    if (p.asks)                                                                                                        \
+        VECTOR_ASK(&p, tile, batch, k0, part_k);                                                                       \
     rung_after_earlier_kernels();                                                                                      \
     rung_next_kernel_may_start_now(&p, RUNG_NEXT_AT_ONCE);                                                             \
     const float alpha = p.alpha_device ? *p.alpha_device : p.alpha;                                                    \
@@ -60,7 +64,6 @@ RUNG_DEVICE void finish_rows(const rung_args *p, float *c, float alpha, float be
     const float *x = p.b_array ? p.b_array[batch] : p.b + batch * p.stride_b;                                          \
     float *c = p.c_array ? p.c_array[batch] : p.c + batch * p.stride_c;                                                \
     const int vec = aligned16(a, p.lda);                                                                               \
-    const int k = (int)p.k, k_per_part = ((k + BK - 1) / BK + p.split_k - 1) / p.split_k * BK;                         \
-    const int k0 = (int)split * k_per_part, depth = alpha == 0.0f || k0 >= k ? 0 : min(k - k0, k_per_part)
+    const int depth = alpha == 0.0f ? 0 : part_k
 
 #endif
