@@ -263,11 +263,10 @@ static int64_t run_steps(const rung_cpu_args *p)
     if (is_small_c_in_runs(p) && p->m >= ROWS_LEAST_OF_SMALL_C)
         return RUN_STEPS;
     int is_near = b_bytes(p) < p->cpu->l2_bytes / (narrow ? L2_PARTS_OF_NARROW : L2_PARTS);
-    int is_few = p->m < ROWS_OF_MANY_TILES;
-    if (!p->cpu->far_l3 || p->trans_b || is_near || (is_few && b_bytes(p) > p->cpu->l3_bytes) || p->m < ROWS_LEAST ||
+    if (!p->cpu->far_l3 || p->trans_b || is_near || p->m < ROWS_LEAST ||
         p->m > (narrow ? ROWS_MOST_OF_NARROW : ROWS_MOST))
         return 0;
-    return is_few || p->trans_a ? FEW_STEPS : RUN_STEPS;
+    return p->m < ROWS_OF_MANY_TILES || p->trans_a ? FEW_STEPS : RUN_STEPS;
 }
 
 /* Returns true where a transposed A of many rows is packed for tiles of whole lines: they take half a line of each of
