@@ -7,6 +7,7 @@
 #include "settings.h"
 
 #include "core/small.h"
+#include "cpu/team.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -127,12 +128,21 @@ static int answer(char transa, char transb, rung_gemm *g)
     return status == RUNG_SUCCESS ? 0 : -1;
 }
 
-static int answer_and_report(const char *name, char transa, char transb, rung_gemm *g)
+/* Answers a call that returns to `caller`, whose threads may share in it. */
+static int answer_caller(const void *caller, char transa, char transb, rung_gemm *g)
+{
+    rung_team_say_caller(caller);
+    int info = answer(transa, transb, g);
+    rung_team_say_caller(NULL);
+    return info;
+}
+
+static int answer_and_report(const char *name, const void *caller, char transa, char transb, rung_gemm *g)
 {
     if (!report_wanted())
-        return answer(transa, transb, g);
+        return answer_caller(caller, transa, transb, g);
     report_begin(name, g, NULL);
-    int info = answer(transa, transb, g);
+    int info = answer_caller(caller, transa, transb, g);
     report_kernel(info == 0 && own ? rung_last_kernel(own) : NULL);
     report_end(info > 0   ? "an argument that BLAS refuses"
                : info < 0 ? disabled ? "RUNG_DISABLE is set" : "Rung could not compute it"
@@ -289,10 +299,11 @@ static void set_row_major(int row)
     EXPORT void name(const char *transa, const char *transb, const integer *m, const integer *n, const integer *k,     \
                      const float *alpha, const float *a, const integer *lda, const float *b, const integer *ldb,       \
                      const float *beta, float *c, const integer *ldc);                                                 \
-    static __attribute__((noinline)) void name##_with_care(char transa, char transb, const rung_small *call)           \
+    static __attribute__((noinline)) void name##_with_care(const void *caller, char transa, char transb,               \
+                                                           const rung_small *call)                                     \
     {                                                                                                                  \
         rung_gemm g = gemm_of(call);                                                                                   \
-        int info = answer_and_report(#name, transa, transb, &g);                                                       \
+        int info = answer_and_report(#name, caller, transa, transb, &g);                                               \
         if (info > 0)                                                                                                  \
             call_xerbla(xerbla, info);                                                                                 \
         if (info >= 0)                                                                                                 \
@@ -311,7 +322,7 @@ static void set_row_major(int row)
         rung_small call;                                                                                               \
         char ta = *transa, tb = *transb;                                                                               \
         if (!is_done(&call, ta, tb, *m, *n, *k, *alpha, a, *lda, b, *ldb, *beta, c, *ldc))                             \
-            name##_with_care(ta, tb, &call);                                                                           \
+            name##_with_care(__builtin_return_address(0), ta, tb, &call);                                              \
     }
 
 #define C_SGEMM(name, integer, cblas_xerbla, xerbla)                                                                   \
@@ -332,7 +343,8 @@ static void set_row_major(int row)
                 : is_done(&call, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc))                                \
             return;                                                                                                    \
         rung_gemm g = gemm_of(&call);                                                                                  \
-        int info = answer_and_report(#name, row ? tb : ta, row ? ta : tb, &g);                                         \
+        const void *caller = __builtin_return_address(0);                                                              \
+        int info = answer_and_report(#name, caller, row ? tb : ta, row ? ta : tb, &g);                                 \
         if (info > 0) {                                                                                                \
             set_row_major(row);                                                                                        \
             call_cblas_xerbla(cblas_xerbla, xerbla, info + 1, "", 0);                                                  \

@@ -82,7 +82,7 @@ static rung_status cpu_configure(void *state, const rung_config *config)
 static int cpu_threads(const void *state)
 {
     const cpu_state *cpu = state;
-    return rung_cpu_threads_now(cpu->asked, cpu->threads);
+    return rung_cpu_threads_now(cpu->asked, cpu->threads, NULL);
 }
 
 static int cpu_device(const void *state)
@@ -93,6 +93,8 @@ static int cpu_device(const void *state)
 
 static rung_cpu_args make_args(const cpu_state *cpu, const rung_kernel *kernel, const rung_problem *p)
 {
+    const rung_team *team = rung_team_of_call();
+    rung_pool_use_team(cpu->pool, team);
     return (rung_cpu_args){.kernel = rung_cpu_kernel_of(kernel),
                            .m = p->m,
                            .n = p->n,
@@ -107,7 +109,7 @@ static rung_cpu_args make_args(const cpu_state *cpu, const rung_kernel *kernel, 
                            .beta = p->beta,
                            .trans_a = p->trans_a,
                            .trans_b = p->trans_b,
-                           .threads = rung_cpu_threads_now(cpu->asked, cpu->threads),
+                           .threads = rung_cpu_threads_now(cpu->asked, cpu->threads, team),
                            .in_order = p->in_order,
                            .pool = cpu->pool,
                            .cpu = &cpu->processor,

@@ -173,7 +173,7 @@ static int choose_threads(double work_us, const rung_cpu_args *p)
     if (p->threads <= 1 || work_us < 2 * LEAST_US)
         return 1;
     double together_us = p->note ? 0.0 : rung_pool_add_work(p->pool, work_us);
-    int wakes_cheaply = together_us >= LEAST_TOGETHER_US || rung_pool_is_hot();
+    int wakes_cheaply = together_us >= LEAST_TOGETHER_US || rung_pool_is_hot(p->pool);
     double most = work_us / (wakes_cheaply ? LEAST_US : LEAST_ALONE_US);
     return most < 2.0 ? 1 : most < p->threads ? (int)most : p->threads;
 }

@@ -3,7 +3,10 @@
  * caches. Who has finished takes from the others' runs. A run is one 64-bit ticket: the job's number and how many tasks
  * nobody has claimed yet. Claiming is a compare-and-swap on it, so a worker that wakes late can never take a task of
  * one job with the function of another: while tasks are unclaimed the caller waits, and the job's fields stay as they
- * are. */
+ * are.
+ *
+ * A job that is sent to the caller's own threads (cpu/team.h) is dealt in the same way. It lies on the caller's stack,
+ * since these threads end together, and keeps off the crew. */
 #define _GNU_SOURCE
 #include "cpu/pool.h"
 
@@ -30,6 +33,8 @@ enum {
     MAX_THREADS = 256,
     WORKER_SPINS = 4000, /* pauses, some 40 ns each, before a worker sleeps */
     SPIN_US = 100,       /* less than these pauses take */
+    TEAM_SPIN_US = 1000, /* less than OpenMP's threads spin, unless they are told otherwise */
+    TEAM_LATE_US = 5,    /* a thread of a team that comes later has slept */
     CALLER_SPINS = 4000, /* before a waiting caller starts to yield its CPU to the worker it waits for */
     TASK_BITS = 40,
     HUGE_PAGE_BYTES = 2 << 20,
@@ -44,6 +49,8 @@ typedef struct slot {
 
 struct rung_pool {
     slot slots[MAX_THREADS];
+    const rung_team *team; /* the caller's threads, which jobs go to; NULL: to the crew */
+    double team_end_us;    /* when the last job on the team ended, if all its threads came at once; else 0 */
     double called_us, close_us; /* when rung_pool_add_work was called last, and what it said */
 };
 
@@ -51,19 +58,24 @@ typedef struct task_run {
     _Alignas(64) _Atomic uint64_t ticket; /* job number << TASK_BITS | tasks not yet claimed */
 } task_run;
 
-/* The workers of the process. They start when a job first wants them and end with the last pool. */
-typedef struct worker_crew {
+/* One job, as its threads see it. */
+typedef struct shared_job {
     task_run run[MAX_THREADS];
-    uint64_t job_number;
     _Alignas(64) _Atomic int64_t done;
-    _Alignas(64) _Atomic uint32_t wake; /* the futex; changes with every job */
-    _Atomic int sleepers;
-    _Atomic int stop;
-    _Atomic int limit; /* workers with a larger number leave the job alone */
+    _Alignas(64) _Atomic int limit; /* workers with a larger number leave the job alone */
     _Atomic int64_t tasks;
     _Atomic(rung_task_fn) fn;
     _Atomic(void *) job;
     _Atomic(rung_pool *) pool; /* whose job it is: the tasks' workspaces */
+} shared_job;
+
+/* The workers of the process. They start when a job first wants them and end with the last pool. */
+typedef struct worker_crew {
+    shared_job job;
+    uint64_t job_number;
+    _Alignas(64) _Atomic uint32_t wake; /* the futex; changes with every job */
+    _Atomic int sleepers;
+    _Atomic int stop;
     _Alignas(64) atomic_flag taken;
     _Atomic int workers;
     _Atomic unsigned generation; /* of the process that started the workers */
@@ -128,25 +140,41 @@ static int64_t run_start(int64_t tasks, int runs, int run)
     return tasks * run / runs;
 }
 
+/* Puts a job's tasks out. The tickets come last: with them the others begin. */
+static void deal(shared_job *shared, rung_pool *pool, uint64_t number, int threads, int64_t tasks, rung_task_fn fn,
+                 void *job)
+{
+    atomic_store_explicit(&shared->fn, fn, memory_order_relaxed);
+    atomic_store_explicit(&shared->job, job, memory_order_relaxed);
+    atomic_store_explicit(&shared->pool, pool, memory_order_relaxed);
+    atomic_store_explicit(&shared->tasks, tasks, memory_order_relaxed);
+    atomic_store_explicit(&shared->limit, threads - 1, memory_order_release);
+    atomic_store_explicit(&shared->done, 0, memory_order_relaxed);
+    for (int run = threads - 1; run >= 0; run--) {
+        int64_t count = run_start(tasks, threads, run + 1) - run_start(tasks, threads, run);
+        atomic_store(&shared->run[run].ticket, number << TASK_BITS | (uint64_t)count);
+    }
+}
+
 /* Takes tasks of one run until none is left; returns whether it took any. */
-static int work_on(int run, int number)
+static int work_on(shared_job *shared, int run, int number)
 {
     int took = 0;
-    _Atomic uint64_t *at = &crew.run[run].ticket;
+    _Atomic uint64_t *at = &shared->run[run].ticket;
     uint64_t ticket = atomic_load_explicit(at, memory_order_acquire);
     while (ticket & TASK_MASK) {
-        rung_task_fn fn = atomic_load_explicit(&crew.fn, memory_order_relaxed);
-        void *job = atomic_load_explicit(&crew.job, memory_order_relaxed);
-        rung_pool *pool = atomic_load_explicit(&crew.pool, memory_order_relaxed);
-        int64_t tasks = atomic_load_explicit(&crew.tasks, memory_order_relaxed);
-        int limit = atomic_load_explicit(&crew.limit, memory_order_relaxed);
+        rung_task_fn fn = atomic_load_explicit(&shared->fn, memory_order_relaxed);
+        void *job = atomic_load_explicit(&shared->job, memory_order_relaxed);
+        rung_pool *pool = atomic_load_explicit(&shared->pool, memory_order_relaxed);
+        int64_t tasks = atomic_load_explicit(&shared->tasks, memory_order_relaxed);
+        int limit = atomic_load_explicit(&shared->limit, memory_order_relaxed);
         if (number > limit)
             return took;
         int64_t task = run_start(tasks, limit + 1, run + 1) - (int64_t)(ticket & TASK_MASK);
         if (!atomic_compare_exchange_weak_explicit(at, &ticket, ticket - 1, memory_order_acq_rel, memory_order_acquire))
             continue;
         fn(job, task, pool->slots[number].floats);
-        atomic_fetch_add_explicit(&crew.done, 1, memory_order_release);
+        atomic_fetch_add_explicit(&shared->done, 1, memory_order_release);
         took = 1;
         ticket = atomic_load_explicit(at, memory_order_acquire);
     }
@@ -154,21 +182,21 @@ static int work_on(int run, int number)
 }
 
 /* Takes the tasks of its own run, then what is left of the others'. */
-static int work(int number)
+static int work(shared_job *shared, int number)
 {
-    int runs = atomic_load_explicit(&crew.limit, memory_order_acquire) + 1, took = 0;
+    int runs = atomic_load_explicit(&shared->limit, memory_order_acquire) + 1, took = 0;
     if (number >= runs)
         return 0;
     for (int i = 0; i < runs; i++)
-        took |= work_on((number + i) % runs, number);
+        took |= work_on(shared, (number + i) % runs, number);
     return took;
 }
 
 static int has_work(int number)
 {
-    int runs = atomic_load_explicit(&crew.limit, memory_order_acquire) + 1;
+    int runs = atomic_load_explicit(&crew.job.limit, memory_order_acquire) + 1;
     for (int run = 0; run < runs && number < runs; run++)
-        if (atomic_load_explicit(&crew.run[run].ticket, memory_order_acquire) & TASK_MASK)
+        if (atomic_load_explicit(&crew.job.run[run].ticket, memory_order_acquire) & TASK_MASK)
             return 1;
     return 0;
 }
@@ -192,7 +220,7 @@ static void *worker(void *argument)
 {
     int number = (int)(intptr_t)argument, idle = 0;
     while (!atomic_load_explicit(&crew.stop, memory_order_acquire)) {
-        if (work(number)) {
+        if (work(&crew.job, number)) {
             idle = 0;
         } else if (++idle < WORKER_SPINS) {
             pause_cpu();
@@ -226,7 +254,7 @@ static void forget_parents_workers(void)
     atomic_store(&crew.generation, now);
     atomic_store(&crew.workers, 0);
     for (int run = 0; run < MAX_THREADS; run++)
-        atomic_store(&crew.run[run].ticket, 0);
+        atomic_store(&crew.job.run[run].ticket, 0);
     atomic_store(&crew.sleepers, 0);
 }
 
@@ -240,17 +268,24 @@ static void wake_workers(int count)
         syscall(SYS_futex, &crew.wake, FUTEX_WAKE_BITSET_PRIVATE, INT_MAX, NULL, NULL, bits);
 }
 
-int rung_pool_is_hot(void)
+static double time_us(void)
 {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
+}
+
+int rung_pool_is_hot(const rung_pool *pool)
+{
+    if (pool->team)
+        return time_us() - pool->team_end_us < TEAM_SPIN_US;
     return atomic_load_explicit(&crew.workers, memory_order_relaxed) > 0 &&
            atomic_load_explicit(&crew.sleepers, memory_order_relaxed) == 0;
 }
 
 double rung_pool_add_work(rung_pool *pool, double work_us)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    double now_us = (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
+    double now_us = time_us();
     pool->close_us = work_us + (now_us - pool->called_us < SPIN_US ? pool->close_us : 0.0);
     pool->called_us = now_us;
     return pool->close_us;
@@ -258,7 +293,7 @@ double rung_pool_add_work(rung_pool *pool, double work_us)
 
 static void wait_for(int64_t tasks)
 {
-    for (int spins = 0; atomic_load_explicit(&crew.done, memory_order_acquire) < tasks; spins++)
+    for (int spins = 0; atomic_load_explicit(&crew.job.done, memory_order_acquire) < tasks; spins++)
         if (spins < CALLER_SPINS)
             pause_cpu();
         else
@@ -273,20 +308,42 @@ static void run_alone(rung_pool *pool, int64_t tasks, rung_task_fn fn, void *job
 
 static void run_with_crew(rung_pool *pool, int threads, int64_t tasks, rung_task_fn fn, void *job)
 {
-    uint64_t number = ++crew.job_number;
-    atomic_store_explicit(&crew.fn, fn, memory_order_relaxed);
-    atomic_store_explicit(&crew.job, job, memory_order_relaxed);
-    atomic_store_explicit(&crew.pool, pool, memory_order_relaxed);
-    atomic_store_explicit(&crew.tasks, tasks, memory_order_relaxed);
-    atomic_store_explicit(&crew.limit, threads - 1, memory_order_release);
-    atomic_store_explicit(&crew.done, 0, memory_order_relaxed);
-    for (int run = threads - 1; run >= 0; run--) {
-        int64_t count = run_start(tasks, threads, run + 1) - run_start(tasks, threads, run);
-        atomic_store(&crew.run[run].ticket, number << TASK_BITS | (uint64_t)count);
-    }
+    deal(&crew.job, pool, ++crew.job_number, threads, tasks, fn, job);
     wake_workers(threads - 1);
-    work(0);
+    work(&crew.job, 0);
     wait_for(tasks);
+}
+
+typedef struct team_job {
+    shared_job shared;
+    const rung_team *team;
+    double start_us;
+    _Atomic int late; /* threads that were not there at once */
+} team_job;
+
+static void work_in_team(void *data)
+{
+    team_job *t = data;
+    if (time_us() - t->start_us > TEAM_LATE_US)
+        atomic_fetch_add_explicit(&t->late, 1, memory_order_relaxed);
+    work(&t->shared, t->team->number());
+}
+
+/* The team may come with fewer threads than it was asked for; those that are there take all tasks. */
+static void run_in_team(rung_pool *pool, int threads, int64_t tasks, rung_task_fn fn, void *job)
+{
+    team_job t;
+    t.team = pool->team;
+    deal(&t.shared, pool, 1, threads, tasks, fn, job);
+    atomic_init(&t.late, 0);
+    t.start_us = time_us();
+    t.team->run(work_in_team, &t, (unsigned)threads, 0);
+    pool->team_end_us = t.late ? 0.0 : time_us();
+}
+
+void rung_pool_use_team(rung_pool *pool, const rung_team *team)
+{
+    pool->team = team;
 }
 
 void rung_pool_run(rung_pool *pool, int threads, int64_t tasks, rung_task_fn fn, void *job)
@@ -295,6 +352,10 @@ void rung_pool_run(rung_pool *pool, int threads, int64_t tasks, rung_task_fn fn,
         threads = (int)tasks;
     if (threads > MAX_THREADS)
         threads = MAX_THREADS;
+    if (threads > 1 && pool->team) {
+        run_in_team(pool, threads, tasks, fn, job);
+        return;
+    }
     if (threads <= 1 || atomic_flag_test_and_set_explicit(&crew.taken, memory_order_acquire)) {
         run_alone(pool, tasks, fn, job);
         return;

@@ -5,6 +5,8 @@
 #ifndef RUNG_CPU_POOL_H
 #define RUNG_CPU_POOL_H
 
+#include "cpu/team.h"
+
 #include <stdint.h>
 
 typedef struct rung_pool rung_pool;
@@ -21,8 +23,11 @@ float *rung_pool_workspace(rung_pool *pool, int slot);
  * gets the workspace of the slot it runs on. The caller works alone while another context has the workers, and where
  * none can be started. */
 void rung_pool_run(rung_pool *pool, int threads, int64_t tasks, rung_task_fn fn, void *job);
+/* Sends the jobs that follow to the caller's own threads; NULL: to the workers. A team as large as the job's threads is
+ * asked for, and the caller is its number 0. */
+void rung_pool_use_team(rung_pool *pool, const rung_team *team);
 /* Returns true where workers are spinning right now, so that a job reaches them in well under a microsecond. */
-int rung_pool_is_hot(void);
+int rung_pool_is_hot(const rung_pool *pool);
 /* Adds up the work of calls that follow each other so closely that a worker woken for one would still spin at the next;
  * this one's included. */
 double rung_pool_add_work(rung_pool *pool, double work_us);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 static _Atomic int process_threads; /* 0: nobody has said */
+static _Atomic int is_named;        /* RUNG_NUM_THREADS names a number */
 
 static int positive_from_environment(const char *name)
 {
@@ -33,17 +34,30 @@ int rung_cpu_default_threads(void)
     static const char *const names[] = {"RUNG_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
                                         "BLIS_NUM_THREADS", "OMP_NUM_THREADS"};
     int threads = 0;
+    atomic_store_explicit(&is_named, positive_from_environment(names[0]) > 0, memory_order_relaxed);
     for (size_t i = 0; i < sizeof names / sizeof names[0] && !threads; i++)
         threads = positive_from_environment(names[i]);
     return threads ? threads : rung_cpu_count();
 }
 
-int rung_cpu_threads_now(int asked, int otherwise)
+static int without_team(int asked, int otherwise)
 {
     int most = atomic_load_explicit(&process_threads, memory_order_relaxed);
     if (!most)
         return otherwise;
     return asked && asked < most ? asked : most;
+}
+
+int rung_cpu_threads_now(int asked, int otherwise, const rung_team *team)
+{
+    int threads = without_team(asked, otherwise);
+    if (!team || threads == 1)
+        return threads;
+    if (team->is_inside())
+        return 1;
+    int is_told = asked || atomic_load_explicit(&process_threads, memory_order_relaxed) ||
+                  atomic_load_explicit(&is_named, memory_order_relaxed);
+    return is_told || threads < team->most() ? threads : team->most();
 }
 
 rung_status rung_process_set_threads(int threads)

@@ -2,7 +2,7 @@
 #ifndef RUNG_CPU_THREADS_H
 #define RUNG_CPU_THREADS_H
 
-#include "rung.h"
+#include "cpu/team.h"
 
 /* RUNG_NUM_THREADS, Rung's own, must be a number or empty; what others' variables hold is theirs to judge. */
 rung_status rung_cpu_check_threads(void);
@@ -11,7 +11,9 @@ rung_status rung_cpu_check_threads(void);
  * every call. */
 int rung_cpu_default_threads(void);
 
-/* Returns the number now, for a context that asked for `asked`, or for none (0) and would then use `otherwise`. */
-int rung_cpu_threads_now(int asked, int otherwise);
+/* Returns the number now, for a context that asked for `asked`, or for none (0) and would then use `otherwise`. Of a
+ * caller's team no more are taken than its program lets it have (omp_set_num_threads), unless Rung itself was told a
+ * number; and one alone within a parallel loop, whose threads are all at work. */
+int rung_cpu_threads_now(int asked, int otherwise, const rung_team *team);
 
 #endif
