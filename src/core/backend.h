@@ -51,6 +51,9 @@ typedef struct rung_backend {
     int peels;    /* run() takes choices that cut C (core/peel.h) */
     int predicts; /* an estimate's cost is a time; else it only puts kernels in their order */
     rung_status (*open)(const rung_config *config, void **state);
+    /* NULL, or a function that is told where the call returns to that made the context: an address in its maker's code.
+     */
+    void (*made_by)(void *state, const void *return_address);
     void (*close)(void *state);
     rung_status (*configure)(void *state, const rung_config *config); /* after a set_ call */
     int (*threads)(const void *state);

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 
 typedef struct cpu_state {
-    int threads, asked; /* `asked` is what the configuration says; 0: it names no number */
+    int threads, asked;  /* `asked` is what the configuration says; 0: it names no number */
+    const void *creator; /* an address in the code that made the context */
     unsigned features;
     rung_processor processor;
     rung_pool *pool;
@@ -79,10 +80,15 @@ static rung_status cpu_configure(void *state, const rung_config *config)
     return RUNG_SUCCESS;
 }
 
+static void cpu_made_by(void *state, const void *return_address)
+{
+    ((cpu_state *)state)->creator = return_address;
+}
+
 static int cpu_threads(const void *state)
 {
     const cpu_state *cpu = state;
-    return rung_cpu_threads_now(cpu->asked, cpu->threads, NULL);
+    return rung_cpu_threads_now(cpu->asked, cpu->threads);
 }
 
 static int cpu_device(const void *state)
@@ -93,7 +99,8 @@ static int cpu_device(const void *state)
 
 static rung_cpu_args make_args(const cpu_state *cpu, const rung_kernel *kernel, const rung_problem *p)
 {
-    const rung_team *team = rung_team_of_call();
+    int threads = rung_cpu_threads_now(cpu->asked, cpu->threads);
+    const rung_team *team = threads > 1 ? rung_team_of_call(cpu->creator) : NULL;
     rung_pool_use_team(cpu->pool, team);
     return (rung_cpu_args){.kernel = rung_cpu_kernel_of(kernel),
                            .m = p->m,
@@ -109,7 +116,7 @@ static rung_cpu_args make_args(const cpu_state *cpu, const rung_kernel *kernel, 
                            .beta = p->beta,
                            .trans_a = p->trans_a,
                            .trans_b = p->trans_b,
-                           .threads = rung_cpu_threads_now(cpu->asked, cpu->threads, team),
+                           .threads = team ? rung_cpu_threads_of_team(team, cpu->asked, threads) : threads,
                            .in_order = p->in_order,
                            .pool = cpu->pool,
                            .cpu = &cpu->processor,
@@ -226,6 +233,7 @@ const rung_backend rung_cpu_backend = {
     .id = RUNG_BACKEND_CPU,
     .open = cpu_open,
     .close = cpu_close,
+    .made_by = cpu_made_by,
     .configure = cpu_configure,
     .threads = cpu_threads,
     .device = cpu_device,

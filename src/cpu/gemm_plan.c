@@ -12,6 +12,8 @@ enum {
     FEW = 32, /* rows or columns that make a product skinny */
     LONG_K_PARTS = 8,
     LONG_K_PART_LEAST = 1024,
+    LONG_K_LEAST = 4096,
+    LONG_K_CLOSE = 2048,
     TRANSPOSED_PART_LEAST = 512,
     STREAM_ROWS = 32,       /* at most: with more, packing B costs less than passing the sums again and again */
     STREAM_ROWS_APART = 16, /* the same where B's rows collide */
@@ -380,12 +382,12 @@ static int is_few_rows_close(const rung_cpu_args *p)
 
 /* Returns true where k is cut into pieces that are computed apart. Tiles narrower than a line pack B for that; so few
  * rows that B passes once are better off without. */
-static int is_long_k(const rung_cpu_args *p)
+static int is_long_k(const rung_cpu_args *p, int64_t least)
 {
-    enum { LONG_K_LEAST = 4096, LONG_K_TIMES = 16, ROWS_IN_PASSING = 8 };
+    enum { LONG_K_TIMES = 16, ROWS_IN_PASSING = 8 };
     if (!p->trans_b && p->m <= ROWS_IN_PASSING && !has_close_rows_b(p))
         return 0;
-    return p->m * p->n <= 256 * 256 && p->k >= LONG_K_LEAST && p->k >= LONG_K_TIMES * max64(p->m, p->n);
+    return p->m * p->n <= 256 * 256 && p->k >= least && p->k >= LONG_K_TIMES * max64(p->m, p->n);
 }
 
 /* Returns true where both operands lie well for tiles in place once they are exchanged, and C is small, so that turning
@@ -404,6 +406,13 @@ static int64_t stream_rows(const rung_cpu_args *p)
 {
     int collides = !p->cpu->far_l3 && p->ldb % PAGE_FLOATS == 0 && p->kernel->vl < LINE_FLOATS;
     return collides ? STREAM_ROWS_APART : STREAM_ROWS;
+}
+
+/* Returns true where tiles read both operands from L2 as they lie. */
+static int is_close(const rung_cpu_args *p)
+{
+    return !p->trans_b && b_bytes(p) <= p->cpu->l2_bytes / 2 && a_bytes(p) <= p->cpu->l2_bytes / 2 &&
+           !wants_packed_a(p) && !wants_wide_packed_a(p);
 }
 
 /* The order matters: each question is asked of what those before it have left. */
@@ -427,10 +436,9 @@ static gemm_path choose_path(const rung_cpu_args *p)
         return PATH_TRANSPOSED;
     if (is_short_k(p))
         return short_k_path(p);
-    if (!p->trans_b && b_bytes(p) <= p->cpu->l2_bytes / 2 && a_bytes(p) <= p->cpu->l2_bytes / 2 && !wants_packed_a(p) &&
-        !wants_wide_packed_a(p))
-        return wants_packed_b(p) ? PATH_PACK_B : PATH_DIRECT;
-    if (is_long_k(p))
+    if (is_close(p))
+        return wants_packed_b(p) ? PATH_PACK_B : is_long_k(p, LONG_K_CLOSE) ? PATH_LONG_K : PATH_DIRECT;
+    if (is_long_k(p, LONG_K_LEAST))
         return PATH_LONG_K;
     if (is_in_place_ahead(p))
         return PATH_DIRECT;
@@ -510,6 +518,18 @@ static int wants_narrow_dots(int asks, int64_t columns, int64_t k, const rung_pr
     return asks == RUNG_DOT_ASKS_NEXT ? columns != FEW_COLUMNS : columns <= FEW_COLUMNS;
 }
 
+static void direct_blocks(gemm_plan *plan, const rung_cpu_args *p)
+{
+    plan->last = last_as_dots(p);
+    plan->most = vectors_in_place(p->kernel, p->m, p->n - plan->last);
+    if (run_steps(p)) {
+        plan->kc = even_block(p->k, min64(plan->kc, run_steps(p)), 8);
+        plan->apart = p->beta != 0.0f; /* a large C would be rounded once a run */
+    }
+    plan->asks_b = choose_asks(p);
+    plan->four_sums = wants_four_sums(p);
+}
+
 /* Chooses pieces of k whose C stays in L1 or L2. A is read in place, once for each group of columns; so is B where its
  * rows lie well for the tiles, and where C is small. With both in place nothing waits for packing. The widest tiles
  * have the fewest rows, so that rows of A that collide stay in L1 while their lines are used up. */
@@ -517,6 +537,11 @@ static void long_blocks(gemm_plan *plan, const rung_cpu_args *p)
 {
     enum { KC_IN_PLACE = 1024, IN_PLACE_MOST = 64 };
     plan->parts = max64(1, min64(LONG_K_PARTS, p->k / (plan->transposed ? TRANSPOSED_PART_LEAST : LONG_K_PART_LEAST)));
+    if (!plan->transposed && is_close(p) && !wants_packed_b(p)) {
+        plan->inner = PATH_DIRECT;
+        direct_blocks(plan, p);
+        return;
+    }
     if (plan->transposed || has_close_rows_b(p)) {
         plan->inner = PATH_DIRECT;
         plan->most = RUNG_TILE_WIDE_VECTORS;
@@ -591,14 +616,7 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p)
     case PATH_TINY: break;
     case PATH_SHORT_ROWS: plan.split_m = 1; break;
     case PATH_DIRECT:
-        plan.last = last_as_dots(p);
-        plan.most = vectors_in_place(kernel, p->m, p->n - plan.last);
-        if (run_steps(p)) {
-            plan.kc = even_block(p->k, min64(plan.kc, run_steps(p)), 8);
-            plan.apart = p->beta != 0.0f; /* a large C would be rounded once a run */
-        }
-        plan.asks_b = choose_asks(p);
-        plan.four_sums = wants_four_sums(p);
+        direct_blocks(&plan, p);
         break;
     case PATH_PAST: plan.nc = max64(min64(p->cpu->l2_bytes / 4 / (4 * p->k), PAST_COLUMNS) / panel, 1) * panel; break;
     case PATH_RANK:

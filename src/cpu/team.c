@@ -1,4 +1,4 @@
-/* The caller's own threads: found through the object that its code lies in. */
+/* The caller's own threads: found through the object that its code lies in, or through the BLAS that it would reach. */
 #define _GNU_SOURCE
 #include "cpu/team.h"
 
@@ -11,10 +11,12 @@
 /* What is known of one place that calls came from. */
 typedef struct known_place {
     const void *address;
-    rung_team team; /* run is NULL: it has none */
+    unsigned long long changes; /* of the list of loaded objects, when it was searched */
+    unsigned calls;             /* since then */
+    rung_team team;             /* run is NULL: it has none */
 } known_place;
 
-enum { PLACES = 16 };
+enum { PLACES = 16, MOST_NAME = 256, CALLS_UNASKED = 8 };
 
 static _Thread_local const void *caller;
 static _Thread_local known_place places[PLACES];
@@ -27,12 +29,19 @@ void rung_team_say_caller(const void *return_address)
 
 typedef struct search {
     ElfW(Addr) address;
-    char runtime[256]; /* the name of the OpenMP library that the object at the address needs */
+    unsigned long long changes;
+    char of_caller[MOST_NAME]; /* the OpenMP library of the object that the address lies in */
+    char of_blas[MOST_NAME];   /* the OpenMP library of a BLAS */
 } search;
+
+static int begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
 
 static int is_openmp(const char *name)
 {
-    return strncmp(name, "libgomp", 7) == 0 || strncmp(name, "libiomp5", 8) == 0 || strncmp(name, "libomp", 6) == 0;
+    return begins(name, "libgomp") || begins(name, "libiomp5") || begins(name, "libomp");
 }
 
 static int contains(const struct dl_phdr_info *object, ElfW(Addr) address)
@@ -53,12 +62,9 @@ static const ElfW(Dyn) * dynamic_of(const struct dl_phdr_info *object)
     return NULL;
 }
 
-static int search_object(struct dl_phdr_info *object, size_t bytes, void *state)
+/* Finds the OpenMP library that an object is linked to; leaves `found` as it is where there is none. */
+static void note_openmp(const struct dl_phdr_info *object, char *found)
 {
-    search *s = state;
-    (void)bytes;
-    if (!contains(object, s->address))
-        return 0;
     const ElfW(Dyn) *first = dynamic_of(object);
     ElfW(Addr) names = 0;
     for (const ElfW(Dyn) *d = first; d && d->d_tag != DT_NULL; d++)
@@ -66,23 +72,52 @@ static int search_object(struct dl_phdr_info *object, size_t bytes, void *state)
             names = d->d_un.d_ptr < object->dlpi_addr ? object->dlpi_addr + d->d_un.d_ptr : d->d_un.d_ptr;
     for (const ElfW(Dyn) *d = first; names && d->d_tag != DT_NULL; d++) {
         const char *name = (const char *)names + d->d_un.d_val;
-        if (d->d_tag == DT_NEEDED && is_openmp(name) && strlen(name) < sizeof s->runtime)
-            strcpy(s->runtime, name);
+        if (d->d_tag == DT_NEEDED && is_openmp(name) && strlen(name) < MOST_NAME)
+            strcpy(found, name);
     }
+}
+
+/* MKL's threading layers are linked to no OpenMP: they find the one that they were made for when they are loaded. */
+static void note_blas(const struct dl_phdr_info *object, char *found)
+{
+    const char *slash = strrchr(object->dlpi_name, '/'), *name = slash ? slash + 1 : object->dlpi_name;
+    if (begins(name, "libmkl_intel_thread"))
+        strcpy(found, "libiomp5.so");
+    else if (begins(name, "libmkl_gnu_thread"))
+        strcpy(found, "libgomp.so.1");
+    else if (begins(name, "libopenblas") || begins(name, "libblis") || begins(name, "libblas"))
+        note_openmp(object, found);
+}
+
+static int search_object(struct dl_phdr_info *object, size_t bytes, void *state)
+{
+    search *s = state;
+    (void)bytes;
+    s->changes = object->dlpi_adds + object->dlpi_subs;
+    if (contains(object, s->address))
+        note_openmp(object, s->of_caller);
+    note_blas(object, s->of_blas);
+    return 0;
+}
+
+static int note_changes(struct dl_phdr_info *object, size_t bytes, void *state)
+{
+    (void)bytes;
+    *(unsigned long long *)state = object->dlpi_adds + object->dlpi_subs;
     return 1;
 }
 
-/* Fills in a team's functions; returns 0 where the library lacks one. */
-static int bind(rung_team *team, const char *runtime)
+/* Fills in a team's functions; leaves it without where the library is not there, or lacks one. */
+static void bind(rung_team *team, const char *runtime)
 {
-    void *library = dlopen(runtime, RTLD_LAZY | RTLD_NOLOAD); /* kept: the library stays for good */
+    void *library = runtime[0] ? dlopen(runtime, RTLD_LAZY | RTLD_NOLOAD) : NULL; /* kept: it stays for good */
     if (!library)
-        return 0;
-    *(void **)&team->run = dlsym(library, "GOMP_parallel");
+        return;
     *(void **)&team->number = dlsym(library, "omp_get_thread_num");
     *(void **)&team->most = dlsym(library, "omp_get_max_threads");
     *(void **)&team->is_inside = dlsym(library, "omp_in_parallel");
-    return team->run && team->number && team->most && team->is_inside;
+    if (team->number && team->most && team->is_inside)
+        *(void **)&team->run = dlsym(library, "GOMP_parallel");
 }
 
 static void forked(void)
@@ -95,23 +130,38 @@ static void watch_forks(void)
     pthread_atfork(NULL, NULL, forked);
 }
 
-static void look_up(known_place *place)
+static void look_up(known_place *place, const void *address)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);
-    *place = (known_place){.address = caller};
-    search s = {.address = (ElfW(Addr))caller};
+    search s = {.address = (ElfW(Addr))address};
     dl_iterate_phdr(search_object, &s);
-    if (!s.runtime[0] || !bind(&place->team, s.runtime))
-        place->team = (rung_team){0};
+    *place = (known_place){.address = address, .changes = s.changes};
+    bind(&place->team, s.of_caller);
+    if (!place->team.run)
+        bind(&place->team, s.of_blas);
 }
 
-const rung_team *rung_team_of_call(void)
+/* A place without a team is looked at again when objects have come or gone: MKL loads its layer at its first product.
+ * Asking for that costs some 60 ns, so not every call does. */
+static int is_known(known_place *place, const void *address)
 {
-    if (!caller)
+    unsigned long long changes = 0;
+    if (place->address != address)
+        return 0;
+    if (place->team.run || place->calls++ % CALLS_UNASKED)
+        return 1;
+    dl_iterate_phdr(note_changes, &changes);
+    return place->changes == changes;
+}
+
+const rung_team *rung_team_of_call(const void *creator)
+{
+    const void *address = caller ? caller : creator;
+    known_place *place = &places[(uintptr_t)address / 4 % PLACES];
+    if (!address || atomic_load_explicit(&is_forked, memory_order_relaxed))
         return NULL;
-    known_place *place = &places[(uintptr_t)caller / 4 % PLACES];
-    if (place->address != caller)
-        look_up(place);
-    return place->team.run && !atomic_load_explicit(&is_forked, memory_order_relaxed) ? &place->team : NULL;
+    if (!is_known(place, address))
+        look_up(place, address);
+    return place->team.run ? &place->team : NULL;
 }

@@ -1,6 +1,6 @@
-/* The caller's own threads. A library that multiplies on OpenMP's threads, as MKL does under PyTorch, has them spin on
- * their cores for some milliseconds after each of its loops. Workers of Rung's own would wait for these cores; so a
- * product that such a caller sends is shared out to the caller's threads. */
+/* The caller's own threads. OpenMP's threads spin on their cores for milliseconds after each loop: libgomp's for some
+ * ten, Intel's for 200. Workers of Rung's own would wait for these cores. So a product that comes from a program or
+ * library with OpenMP's threads is shared out to them. */
 #ifndef RUNG_CPU_TEAM_H
 #define RUNG_CPU_TEAM_H
 
@@ -18,8 +18,9 @@ typedef struct rung_team {
  * done. The drop-in says so of calls that may want several threads. */
 RUNG_API void rung_team_say_caller(const void *return_address);
 
-/* Returns the team of the call that this thread is in; NULL where nobody said who sent it, where its sender is not
- * linked to OpenMP, and in a forked process, whose parent has OpenMP's threads. */
-const rung_team *rung_team_of_call(void);
+/* Returns the team of the call that this thread is in; NULL where it has none, and in a forked process, whose parent
+ * has OpenMP's threads. It is that of the object that sent the call or, where nobody said so, that made the context: if
+ * that is linked to OpenMP. Else it is that of a BLAS beside Rung which multiplies on OpenMP's threads, as MKL does. */
+const rung_team *rung_team_of_call(const void *creator);
 
 #endif

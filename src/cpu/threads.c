@@ -40,7 +40,7 @@ int rung_cpu_default_threads(void)
     return threads ? threads : rung_cpu_count();
 }
 
-static int without_team(int asked, int otherwise)
+int rung_cpu_threads_now(int asked, int otherwise)
 {
     int most = atomic_load_explicit(&process_threads, memory_order_relaxed);
     if (!most)
@@ -48,16 +48,14 @@ static int without_team(int asked, int otherwise)
     return asked && asked < most ? asked : most;
 }
 
-int rung_cpu_threads_now(int asked, int otherwise, const rung_team *team)
+int rung_cpu_threads_of_team(const rung_team *team, int asked, int threads)
 {
-    int threads = without_team(asked, otherwise);
-    if (!team || threads == 1)
-        return threads;
     if (team->is_inside())
         return 1;
     int is_told = asked || atomic_load_explicit(&process_threads, memory_order_relaxed) ||
                   atomic_load_explicit(&is_named, memory_order_relaxed);
-    return is_told || threads < team->most() ? threads : team->most();
+    int most = is_told ? threads : team->most();
+    return most < threads ? most : threads;
 }
 
 rung_status rung_process_set_threads(int threads)

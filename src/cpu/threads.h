@@ -11,9 +11,12 @@ rung_status rung_cpu_check_threads(void);
  * every call. */
 int rung_cpu_default_threads(void);
 
-/* Returns the number now, for a context that asked for `asked`, or for none (0) and would then use `otherwise`. Of a
- * caller's team no more are taken than its program lets it have (omp_set_num_threads), unless Rung itself was told a
- * number; and one alone within a parallel loop, whose threads are all at work. */
-int rung_cpu_threads_now(int asked, int otherwise, const rung_team *team);
+/* Returns the number now, for a context that asked for `asked`, or for none (0) and would then use `otherwise`. */
+int rung_cpu_threads_now(int asked, int otherwise);
+
+/* Returns how many of these threads a call gets from its caller's team: no more than the program lets OpenMP have
+ * (omp_set_num_threads), unless Rung itself was told a number, and one alone within a parallel loop, whose threads are
+ * all at work. */
+int rung_cpu_threads_of_team(const rung_team *team, int asked, int threads);
 
 #endif
