@@ -293,6 +293,7 @@ static rung_status open_with_setting(const cpu_library *from, const char *settin
                         from->name, from->setting);
     is_set[index] = 1;
     int brings = brings_openmp(from, peer->place->threads);
+    setenv("OPENBLAS_THREAD_TIMEOUT", "16", 0); /* else its workers spin for 26 ms on cores that others are timed on */
     if (brings && has_openmp && strcmp(has_openmp, from->name) != 0)
         return lab_fail(RUNG_MISSING_LIBRARY, "%s and %s cannot share a process on several threads: name one of them",
                         from->name, has_openmp);

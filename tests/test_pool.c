@@ -221,6 +221,117 @@ static void workspaces_are_apart_and_kept(void **state)
     rung_pool_destroy(pool);
 }
 
+/* A stand-in for OpenMP: real threads, of which as many come as it is told, some of them late. */
+static _Thread_local int team_number;
+static int team_most, team_is_late;
+static atomic_int team_teams;
+
+typedef struct team_member {
+    void (*fn)(void *);
+    void *data;
+    int number;
+} team_member;
+
+static void *run_team_member(void *argument)
+{
+    const team_member *m = argument;
+    team_number = m->number;
+    if (team_is_late)
+        usleep(2000);
+    m->fn(m->data);
+    return NULL;
+}
+
+static void run_team(void (*fn)(void *), void *data, unsigned threads, unsigned flags)
+{
+    pthread_t thread[MOST_THREADS];
+    team_member member[MOST_THREADS];
+    int started = 1;
+    (void)flags;
+    team_teams++;
+    for (; started < (int)threads && started < team_most; started++) {
+        member[started] = (team_member){fn, data, started};
+        if (pthread_create(&thread[started], NULL, run_team_member, &member[started]))
+            fail_msg("thread %d of a team did not start", started);
+    }
+    fn(data);
+    for (int i = 1; i < started; i++)
+        pthread_join(thread[i], NULL);
+}
+
+static int number_in_team(void)
+{
+    return team_number;
+}
+
+static const rung_team team = {.run = run_team, .number = number_in_team};
+
+static void a_team_does_the_work(void **state)
+{
+    (void)state;
+    rung_pool *pool = new_pool(MOST_THREADS);
+    static const int64_t tasks[] = {1, 2, 3, 5, 6, 7, 64, 1000};
+    team_most = MOST_THREADS;
+    rung_pool_use_team(pool, &team);
+    for (int threads = 1; threads <= MOST_THREADS; threads++)
+        for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
+            const int before = team_teams;
+            run_once(pool, threads, tasks[i]);
+            assert_int_equal(team_teams - before, threads > 1 && tasks[i] > 1);
+        }
+    rung_pool_use_team(pool, NULL);
+    const int before = team_teams;
+    run_once(pool, 3, 9);
+    assert_int_equal(team_teams, before);
+    rung_pool_destroy(pool);
+}
+
+static void count_task(void *job, int64_t task, float *workspace)
+{
+    (void)workspace;
+    ((atomic_int *)job)[task]++;
+}
+
+static void a_small_team_does_all_tasks(void **state)
+{
+    (void)state;
+    rung_pool *pool = new_pool(MOST_THREADS);
+    rung_pool_use_team(pool, &team);
+    for (team_most = 1; team_most <= 3; team_most++) {
+        static atomic_int ran[MOST_TASKS];
+        memset(ran, 0, sizeof ran);
+        rung_pool_run(pool, MOST_THREADS, MOST_TASKS, count_task, ran);
+        for (int t = 0; t < MOST_TASKS; t++)
+            assert_int_equal(ran[t], 1);
+    }
+    rung_pool_destroy(pool);
+}
+
+/* A team is hot for a while after a job that all its threads came to at once. */
+static void a_team_cools_down(void **state)
+{
+    (void)state;
+    static atomic_int ran[2];
+    int was_hot = 0;
+    rung_pool *pool = new_pool(2);
+    rung_pool_use_team(pool, &team);
+    assert_int_equal(rung_pool_is_hot(pool), 0);
+    team_most = 1; /* the caller alone, who is not late */
+    for (int i = 0; i < 1000 && !was_hot; i++) {
+        rung_pool_run(pool, 2, 2, count_task, ran);
+        was_hot = rung_pool_is_hot(pool);
+    }
+    assert_int_equal(was_hot, 1);
+    usleep(3000);
+    assert_int_equal(rung_pool_is_hot(pool), 0);
+    team_most = 2;
+    team_is_late = 1;
+    rung_pool_run(pool, 2, 2, count_task, ran);
+    assert_int_equal(rung_pool_is_hot(pool), 0);
+    team_is_late = 0;
+    rung_pool_destroy(pool);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -230,6 +341,9 @@ int main(void)
         cmocka_unit_test(a_child_has_workers_of_its_own),
         cmocka_unit_test(two_callers_do_not_wait_for_each_other),
         cmocka_unit_test(workspaces_are_apart_and_kept),
+        cmocka_unit_test(a_team_does_the_work),
+        cmocka_unit_test(a_small_team_does_all_tasks),
+        cmocka_unit_test(a_team_cools_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,135 @@
+/* A program that is linked to OpenMP, here a stand-in: its products are shared out to OpenMP's threads, as many as the
+ * program lets it have; those of a library that is not are Rung's workers'. The bits are the same.
+ * usage: test_team CALLER MKL_LAYER, two modules; with OMP_NUM_THREADS=3 and no other variable that counts threads */
+#include "rung.h"
+#include "team/openmp.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *,
+            const float *, const int *, const float *, float *, const int *);
+
+enum { N = 300, OBJECTS_ASKED_AFTER = 8 };
+
+static int failed;
+static float a[N * N], b[N * N], c[N * N], right[N * N];
+static void (*multiply_elsewhere)(int, const float *, const float *, float *);
+static rung_status (*make_elsewhere)(rung_context **);
+
+static void multiply_here(void)
+{
+    const int n = N;
+    const float one = 1.0f, zero = 0.0f;
+    memset(c, 0xff, sizeof c);
+    sgemm_("N", "N", &n, &n, &n, &one, a, &n, b, &n, &zero, c, &n);
+}
+
+static void multiply_there(void)
+{
+    memset(c, 0xff, sizeof c);
+    multiply_elsewhere(N, a, b, c);
+}
+
+/* Multiplies and looks how many threads OpenMP was asked for; 0: none. */
+static void expect(const char *what, int threads, void (*multiply)(void))
+{
+    const int before = fake_teams;
+    fake_threads = 0;
+    multiply();
+    if (fake_threads != threads || (fake_teams > before) != (threads > 0)) {
+        fprintf(stderr, "FAILED: %s: OpenMP was asked for %d threads, not %d\n", what, fake_threads, threads);
+        failed = 1;
+    }
+    if (memcmp(c, right, sizeof c) != 0) {
+        fprintf(stderr, "FAILED: %s: other bits\n", what);
+        failed = 1;
+    }
+}
+
+static rung_context *context;
+
+static void multiply_in_context(void)
+{
+    memset(c, 0xff, sizeof c);
+    if (rung_sgemm(context, RUNG_COL_MAJOR, RUNG_NO_TRANS, RUNG_NO_TRANS, N, N, N, 1.0f, a, N, b, N, 0.0f, c, N))
+        fprintf(stderr, "FAILED: %s\n", rung_last_error());
+}
+
+static void expect_of_contexts(void)
+{
+    if (rung_context_create(&context, NULL))
+        failed = 1;
+    expect("a context that was made here", 3, multiply_in_context);
+    rung_context_set_threads(context, 2);
+    expect("a context of two threads", 2, multiply_in_context);
+    fake_most = 1;
+    expect("a context of two threads, and OpenMP held to one", 2, multiply_in_context);
+    fake_most = 3;
+    rung_context_destroy(context);
+    if (make_elsewhere(&context))
+        failed = 1;
+    expect("a context that was made elsewhere", 0, multiply_in_context);
+    rung_context_destroy(context);
+}
+
+static void expect_in_child(void)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        failed = 0;
+        expect("in a forked process", 0, multiply_here);
+        _exit(failed);
+    }
+    int status = 1;
+    waitpid(child, &status, 0);
+    failed |= status != 0;
+}
+
+int main(int count, char **arguments)
+{
+    void *module = count == 3 ? dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL) : NULL;
+    if (!module) {
+        fprintf(stderr, "usage: test_team CALLER MKL_LAYER: %s\n", count == 3 ? dlerror() : "two modules");
+        return 2;
+    }
+    *(void **)&multiply_elsewhere = dlsym(module, "multiply_elsewhere");
+    *(void **)&make_elsewhere = dlsym(module, "make_elsewhere");
+    for (int i = 0; i < N * N; i++) {
+        a[i] = (float)(i % 17) - 7.3f;
+        b[i] = (float)(i % 13) - 6.1f;
+    }
+    multiply_there();
+    memcpy(right, c, sizeof right);
+    if (right[0] == 0.0f || right[N * N - 1] == 0.0f)
+        failed = 1;
+    expect("elsewhere", 0, multiply_there);
+    expect("here", 3, multiply_here);
+    fake_most = 2;
+    expect("OpenMP held to two", 2, multiply_here);
+    fake_most = 1;
+    expect("OpenMP held to one", 0, multiply_here);
+    rung_process_set_threads(2);
+    expect("OpenMP held to one, and Rung told two", 2, multiply_here);
+    rung_process_set_threads(0);
+    fake_most = 8;
+    expect("OpenMP has more than Rung", 3, multiply_here);
+    fake_is_inside = 1;
+    expect("in a parallel loop", 0, multiply_here);
+    fake_is_inside = 0;
+    fake_most = 3;
+    expect_in_child();
+    expect("after the child", 3, multiply_here);
+    expect_of_contexts();
+    expect("elsewhere, again", 0, multiply_there);
+    if (!dlopen(arguments[2], RTLD_NOW | RTLD_LOCAL))
+        failed = 1;
+    for (int i = 0; i < OBJECTS_ASKED_AFTER; i++)
+        multiply_there();
+    expect("beside an MKL on OpenMP's threads", 3, multiply_there);
+    return failed;
+}
