@@ -615,9 +615,7 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p)
     switch (plan.path) {
     case PATH_TINY: break;
     case PATH_SHORT_ROWS: plan.split_m = 1; break;
-    case PATH_DIRECT:
-        direct_blocks(&plan, p);
-        break;
+    case PATH_DIRECT: direct_blocks(&plan, p); break;
     case PATH_PAST: plan.nc = max64(min64(p->cpu->l2_bytes / 4 / (4 * p->k), PAST_COLUMNS) / panel, 1) * panel; break;
     case PATH_RANK:
         plan.split_m = p->m >= ROWS_TO_SHARE;

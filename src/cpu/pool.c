@@ -49,8 +49,8 @@ typedef struct slot {
 
 struct rung_pool {
     slot slots[MAX_THREADS];
-    const rung_team *team; /* the caller's threads, which jobs go to; NULL: to the crew */
-    double team_end_us;    /* when the last job on the team ended, if all its threads came at once; else 0 */
+    const rung_team *team;      /* the caller's threads, which jobs go to; NULL: to the crew */
+    double team_end_us;         /* when the last job on the team ended, if all its threads came at once; else 0 */
     double called_us, close_us; /* when rung_pool_add_work was called last, and what it said */
 };
 

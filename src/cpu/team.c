@@ -16,7 +16,7 @@ typedef struct known_place {
     rung_team team;             /* run is NULL: it has none */
 } known_place;
 
-enum { PLACES = 16, MOST_NAME = 256, CALLS_UNASKED = 8 };
+enum { PLACE_BITS = 4, PLACES = 1 << PLACE_BITS, MOST_NAME = 256, CALLS_UNASKED = 8 };
 
 static _Thread_local const void *caller;
 static _Thread_local known_place places[PLACES];
@@ -125,15 +125,14 @@ static void forked(void)
     atomic_store(&is_forked, 1);
 }
 
-static void watch_forks(void)
+/* From the start: a program may fork before its first product, and after its first parallel loop. */
+__attribute__((constructor)) static void watch_forks(void)
 {
     pthread_atfork(NULL, NULL, forked);
 }
 
 static void look_up(known_place *place, const void *address)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, watch_forks);
     search s = {.address = (ElfW(Addr))address};
     dl_iterate_phdr(search_object, &s);
     *place = (known_place){.address = address, .changes = s.changes};
@@ -155,10 +154,16 @@ static int is_known(known_place *place, const void *address)
     return place->changes == changes;
 }
 
+/* Functions lie at round distances from each other; the upper bits of a product differ all the same. */
+static unsigned slot_of(const void *address)
+{
+    return (unsigned)((uint64_t)(uintptr_t)address * 0x9e3779b97f4a7c15u >> (64 - PLACE_BITS));
+}
+
 const rung_team *rung_team_of_call(const void *creator)
 {
     const void *address = caller ? caller : creator;
-    known_place *place = &places[(uintptr_t)address / 4 % PLACES];
+    known_place *place = &places[slot_of(address)];
     if (!address || atomic_load_explicit(&is_forked, memory_order_relaxed))
         return NULL;
     if (!is_known(place, address))

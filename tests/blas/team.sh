@@ -1,7 +1,15 @@
 #!/bin/sh
-# Runs test_team with nothing in the environment that counts threads but OMP_NUM_THREADS.
+# Runs test_team with nothing in the environment that counts threads but OMP_NUM_THREADS; then with Rung's own variable, which wins over it; and looks
+# whether the drop-in keeps OpenBLAS's workers from spinning, where the user has not said how long they may.
 # usage: team.sh TEST_TEAM CALLER MKL_LAYER
 for name in RUNG_NUM_THREADS OPENBLAS_NUM_THREADS MKL_NUM_THREADS BLIS_NUM_THREADS RUNG_DISABLE RUNG_DEVICE; do
     unset $name
 done
-OMP_NUM_THREADS=3 "$@"
+failed=0
+unset OPENBLAS_THREAD_TIMEOUT
+OMP_NUM_THREADS=3 "$@" || failed=1
+OMP_NUM_THREADS=1 RUNG_NUM_THREADS=2 "$@" told || failed=1
+[ "$(OMP_NUM_THREADS=3 "$1" timeout)" = 16 ] || { echo "FAILED: OPENBLAS_THREAD_TIMEOUT is not set to 16"; failed=1; }
+[ "$(OPENBLAS_THREAD_TIMEOUT=9 "$1" timeout)" = 9 ] || { echo "FAILED: the user's OPENBLAS_THREAD_TIMEOUT is lost"; failed=1; }
+[ "$(RUNG_DISABLE=1 "$1" timeout)" = none ] || { echo "FAILED: OPENBLAS_THREAD_TIMEOUT is set although Rung is disabled"; failed=1; }
+exit $failed

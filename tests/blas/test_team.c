@@ -1,6 +1,7 @@
 /* A program that is linked to OpenMP, here a stand-in: its products are shared out to OpenMP's threads, as many as the
  * program lets it have; those of a library that is not are Rung's workers'. The bits are the same.
- * usage: test_team CALLER MKL_LAYER, two modules; with OMP_NUM_THREADS=3 and no other variable that counts threads */
+ * usage: test_team CALLER MKL_LAYER [told], two modules; with OMP_NUM_THREADS=3 and no other variable that counts
+ * threads, or `told` and RUNG_NUM_THREADS=2. test_team timeout prints what OpenBLAS would read. */
 #include "rung.h"
 #include "team/openmp.h"
 
@@ -11,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *,
-            const float *, const int *, const float *, float *, const int *);
+void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *,
+            const int *, const float *, const int *, const float *, float *, const int *);
 
 enum { N = 300, OBJECTS_ASKED_AFTER = 8 };
 
@@ -28,6 +29,23 @@ static void multiply_here(void)
     memset(c, 0xff, sizeof c);
     sgemm_("N", "N", &n, &n, &n, &one, a, &n, b, &n, &zero, c, &n);
 }
+
+/* Other places of this program that call: so many that one of them shares the slot of the call from elsewhere, whatever
+ * slots places are kept in. */
+#define PLACE(number)                                                                                                  \
+    static void multiply_here_##number(void)                                                                           \
+    {                                                                                                                  \
+        memset(c, 0xff, sizeof c);                                                                                     \
+        sgemm_("N", "N", &(const int){N}, &(const int){N}, &(const int){N}, &(const float){1.0f}, a, &(const int){N},  \
+               b, &(const int){N}, &(const float){0.0f}, c, &(const int){N});                                          \
+        __asm__ volatile("" ::"i"(number)); /* each is code of its own */                                              \
+    }
+#define PLACES(P)                                                                                                      \
+    P(0)                                                                                                               \
+    P(1)                                                                                                               \
+    P(2) P(3) P(4) P(5) P(6) P(7) P(8) P(9) P(10) P(11) P(12) P(13) P(14) P(15) P(16) P(17) P(18) P(19) P(20) P(21)    \
+        P(22) P(23) P(24) P(25) P(26) P(27) P(28) P(29) P(30) P(31) P(32) P(33) P(34) P(35) P(36) P(37) P(38)
+PLACES(PLACE)
 
 static void multiply_there(void)
 {
@@ -48,6 +66,16 @@ static void expect(const char *what, int threads, void (*multiply)(void))
     if (memcmp(c, right, sizeof c) != 0) {
         fprintf(stderr, "FAILED: %s: other bits\n", what);
         failed = 1;
+    }
+}
+
+static void expect_of_places(void)
+{
+#define NAME(number) multiply_here_##number,
+    static void (*const places[])(void) = {PLACES(NAME)};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        expect("another place here", 3, places[i]);
+        expect("elsewhere, after another place", 0, multiply_there);
     }
 }
 
@@ -82,6 +110,8 @@ static void expect_in_child(void)
     const pid_t child = fork();
     if (child == 0) {
         failed = 0;
+        multiply_there();
+        memcpy(right, c, sizeof right);
         expect("in a forked process", 0, multiply_here);
         _exit(failed);
     }
@@ -90,25 +120,11 @@ static void expect_in_child(void)
     failed |= status != 0;
 }
 
-int main(int count, char **arguments)
+static void expect_of_teams(void)
 {
-    void *module = count == 3 ? dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL) : NULL;
-    if (!module) {
-        fprintf(stderr, "usage: test_team CALLER MKL_LAYER: %s\n", count == 3 ? dlerror() : "two modules");
-        return 2;
-    }
-    *(void **)&multiply_elsewhere = dlsym(module, "multiply_elsewhere");
-    *(void **)&make_elsewhere = dlsym(module, "make_elsewhere");
-    for (int i = 0; i < N * N; i++) {
-        a[i] = (float)(i % 17) - 7.3f;
-        b[i] = (float)(i % 13) - 6.1f;
-    }
-    multiply_there();
-    memcpy(right, c, sizeof right);
-    if (right[0] == 0.0f || right[N * N - 1] == 0.0f)
-        failed = 1;
     expect("elsewhere", 0, multiply_there);
     expect("here", 3, multiply_here);
+    expect_of_places();
     fake_most = 2;
     expect("OpenMP held to two", 2, multiply_here);
     fake_most = 1;
@@ -126,6 +142,41 @@ int main(int count, char **arguments)
     expect("after the child", 3, multiply_here);
     expect_of_contexts();
     expect("elsewhere, again", 0, multiply_there);
+}
+
+static int print_timeout(void)
+{
+    const char *timeout = getenv("OPENBLAS_THREAD_TIMEOUT");
+    puts(timeout ? timeout : "none");
+    return 0;
+}
+
+int main(int count, char **arguments)
+{
+    if (count == 2 && strcmp(arguments[1], "timeout") == 0)
+        return print_timeout();
+    void *module = count >= 3 ? dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL) : NULL;
+    if (!module) {
+        fprintf(stderr, "usage: test_team CALLER MKL_LAYER: %s\n", count >= 3 ? dlerror() : "two modules");
+        return 2;
+    }
+    *(void **)&multiply_elsewhere = dlsym(module, "multiply_elsewhere");
+    *(void **)&make_elsewhere = dlsym(module, "make_elsewhere");
+    for (int i = 0; i < N * N; i++) {
+        a[i] = (float)(i % 17) - 7.3f;
+        b[i] = (float)(i % 13) - 6.1f;
+    }
+    expect_in_child(); /* before the first product */
+    multiply_there();
+    memcpy(right, c, sizeof right);
+    if (right[0] == 0.0f || right[N * N - 1] == 0.0f)
+        failed = 1;
+    if (count == 4) {
+        fake_most = 1;
+        expect("OpenMP held to one, and RUNG_NUM_THREADS is 2", 2, multiply_here);
+        return failed;
+    }
+    expect_of_teams();
     if (!dlopen(arguments[2], RTLD_NOW | RTLD_LOCAL))
         failed = 1;
     for (int i = 0; i < OBJECTS_ASKED_AFTER; i++)

@@ -1,8 +1,8 @@
 /* A library that is not linked to OpenMP: it calls sgemm_, and makes contexts of Rung's. */
 #include "rung.h"
 
-void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *,
-            const float *, const int *, const float *, float *, const int *);
+void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *,
+            const int *, const float *, const int *, const float *, float *, const int *);
 void multiply_elsewhere(int n, const float *a, const float *b, float *c);
 rung_status make_elsewhere(rung_context **context);
 
