@@ -66,7 +66,8 @@ typedef struct shared_job {
     _Atomic int64_t tasks;
     _Atomic(rung_task_fn) fn;
     _Atomic(void *) job;
-    _Atomic(rung_pool *) pool; /* whose job it is: the tasks' workspaces */
+    _Atomic(rung_pool *) pool;     /* whose job it is: the tasks' workspaces */
+    _Atomic int cpu[MAX_THREADS];  /* where each worker took its first task; -1: it has none */
 } shared_job;
 
 /* The workers of the process. They start when a job first wants them and end with the last pool. */
@@ -76,6 +77,7 @@ typedef struct worker_crew {
     _Alignas(64) _Atomic uint32_t wake; /* the futex; changes with every job */
     _Atomic int sleepers;
     _Atomic int stop;
+    _Atomic int caller_cpu; /* the last caller's: a worker there does not spin */
     _Alignas(64) atomic_flag taken;
     _Atomic int workers;
     _Atomic unsigned generation; /* of the process that started the workers */
@@ -150,6 +152,8 @@ static void deal(shared_job *shared, rung_pool *pool, uint64_t number, int threa
     atomic_store_explicit(&shared->tasks, tasks, memory_order_relaxed);
     atomic_store_explicit(&shared->limit, threads - 1, memory_order_release);
     atomic_store_explicit(&shared->done, 0, memory_order_relaxed);
+    for (int i = 0; i < threads; i++)
+        atomic_store_explicit(&shared->cpu[i], -1, memory_order_relaxed);
     for (int run = threads - 1; run >= 0; run--) {
         int64_t count = run_start(tasks, threads, run + 1) - run_start(tasks, threads, run);
         atomic_store(&shared->run[run].ticket, number << TASK_BITS | (uint64_t)count);
@@ -173,6 +177,8 @@ static int work_on(shared_job *shared, int run, int number)
         int64_t task = run_start(tasks, limit + 1, run + 1) - (int64_t)(ticket & TASK_MASK);
         if (!atomic_compare_exchange_weak_explicit(at, &ticket, ticket - 1, memory_order_acq_rel, memory_order_acquire))
             continue;
+        if (number > 0 && !took)
+            atomic_store_explicit(&shared->cpu[number], sched_getcpu(), memory_order_relaxed);
         fn(job, task, pool->slots[number].floats);
         atomic_fetch_add_explicit(&shared->done, 1, memory_order_release);
         took = 1;
@@ -221,7 +227,7 @@ static void *worker(void *argument)
     int number = (int)(intptr_t)argument, idle = 0;
     while (!atomic_load_explicit(&crew.stop, memory_order_acquire)) {
         if (work(&crew.job, number)) {
-            idle = 0;
+            idle = sched_getcpu() == atomic_load_explicit(&crew.caller_cpu, memory_order_relaxed) ? WORKER_SPINS : 0;
         } else if (++idle < WORKER_SPINS) {
             pause_cpu();
         } else {
@@ -291,10 +297,21 @@ double rung_pool_add_work(rung_pool *pool, double work_us)
     return pool->close_us;
 }
 
-static void wait_for(int64_t tasks)
+/* Returns whether a worker of the job shares the caller's CPU: the system puts it there where other threads spin on all
+ * others. */
+static int has_worker_here(int threads)
+{
+    int here = sched_getcpu();
+    for (int i = 1; i < threads; i++)
+        if (atomic_load_explicit(&crew.job.cpu[i], memory_order_relaxed) == here)
+            return 1;
+    return 0;
+}
+
+static void wait_for(int64_t tasks, int threads)
 {
     for (int spins = 0; atomic_load_explicit(&crew.job.done, memory_order_acquire) < tasks; spins++)
-        if (spins < CALLER_SPINS)
+        if (spins < CALLER_SPINS && !has_worker_here(threads))
             pause_cpu();
         else
             sched_yield();
@@ -309,9 +326,10 @@ static void run_alone(rung_pool *pool, int64_t tasks, rung_task_fn fn, void *job
 static void run_with_crew(rung_pool *pool, int threads, int64_t tasks, rung_task_fn fn, void *job)
 {
     deal(&crew.job, pool, ++crew.job_number, threads, tasks, fn, job);
+    atomic_store_explicit(&crew.caller_cpu, sched_getcpu(), memory_order_relaxed);
     wake_workers(threads - 1);
     work(&crew.job, 0);
-    wait_for(tasks);
+    wait_for(tasks, threads);
 }
 
 typedef struct team_job {
