@@ -39,10 +39,11 @@ static int prepend(const char *variable, const char *folder, const char *file)
 }
 
 /* Keeps OpenBLAS's workers from spinning long. They spin for 26 ms after a call, on cores that Rung's next product
- * needs. 2^16 cycles are enough for calls that follow each other. What the user has set stays. */
+ * needs. 2^22 cycles, a millisecond or two, outlast the pauses between the steps of a factorisation. What the user has
+ * set stays. */
 static void settle_other_threads(void)
 {
-    setenv("OPENBLAS_THREAD_TIMEOUT", "16", 0);
+    setenv("OPENBLAS_THREAD_TIMEOUT", "22", 0);
 }
 
 /* --math first, then what the user has set. */

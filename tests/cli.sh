@@ -179,7 +179,7 @@ ends 2 --report-file /nonexistent/folder/file -- true
 if ldd "$rung" >/dev/null 2>&1 && [ -e "$(dirname "$rung")/../lib/librung_blas.so" ]; then
     unset OPENBLAS_THREAD_TIMEOUT
     ends 0 -- sh -c 'echo "timeout $OPENBLAS_THREAD_TIMEOUT"'
-    grep -q 'timeout 16' "$work/out" || { echo "OpenBLAS's workers spin on: $(cat "$work/out")"; bad=1; }
+    grep -q 'timeout 22' "$work/out" || { echo "OpenBLAS's workers spin on: $(cat "$work/out")"; bad=1; }
     OPENBLAS_THREAD_TIMEOUT=9 ends 0 -- sh -c 'echo "timeout $OPENBLAS_THREAD_TIMEOUT"'
     grep -q 'timeout 9' "$work/out" || { echo "what the user set was lost: $(cat "$work/out")"; bad=1; }
 fi
