@@ -1,6 +1,7 @@
 /* The process's workers: each task runs once, on as many threads as were asked for, in every call and not only in the
  * first one; workspaces are each slot's own, aligned, and kept. Tasks that wait for each other show who runs at once.
  */
+#define _GNU_SOURCE
 #include "cpu/pool.h"
 
 #include <pthread.h>
@@ -332,6 +333,59 @@ static void a_team_cools_down(void **state)
     rung_pool_destroy(pool);
 }
 
+/* Others spin on every CPU, and workers sleep in between: some of them wake where the caller is, and move. What they
+ * may use stays as it was. */
+static atomic_int spinners_end;
+
+static void *spin(void *argument)
+{
+    (void)argument;
+    while (!spinners_end)
+        continue;
+    return NULL;
+}
+
+typedef struct place_seen {
+    cpu_set_t allowed[3];
+    atomic_int is_seen[3], inside;
+} place_seen;
+
+static void see_place(void *job, int64_t task, float *workspace)
+{
+    place_seen *seen = job;
+    const double end_s = now_s() + PATIENCE_S;
+    (void)workspace;
+    seen->is_seen[task] = sched_getaffinity(0, sizeof seen->allowed[task], &seen->allowed[task]) == 0;
+    seen->inside++;
+    while (seen->inside < 3 && now_s() < end_s)
+        sched_yield();
+}
+
+static void workers_keep_their_cpus(void **state)
+{
+    (void)state;
+    enum { SPINNERS = 3, ROUNDS = 20 };
+    pthread_t spinners[SPINNERS];
+    cpu_set_t mine;
+    assert_int_equal(sched_getaffinity(0, sizeof mine, &mine), 0);
+    rung_pool *pool = new_pool(3);
+    run_once(pool, 3, 3);
+    spinners_end = 0;
+    for (int i = 0; i < SPINNERS; i++)
+        assert_int_equal(pthread_create(&spinners[i], NULL, spin, NULL), 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        place_seen seen = {.inside = 0};
+        usleep(1000); /* longer than a worker spins */
+        rung_pool_run(pool, 3, 3, see_place, &seen);
+        for (int i = 0; i < 3; i++)
+            assert_true(seen.is_seen[i] && CPU_EQUAL(&seen.allowed[i], &mine));
+    }
+    spinners_end = 1;
+    for (int i = 0; i < SPINNERS; i++)
+        pthread_join(spinners[i], NULL);
+    rung_pool_destroy(pool);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -341,6 +395,7 @@ int main(void)
         cmocka_unit_test(a_child_has_workers_of_its_own),
         cmocka_unit_test(two_callers_do_not_wait_for_each_other),
         cmocka_unit_test(workspaces_are_apart_and_kept),
+        cmocka_unit_test(workers_keep_their_cpus),
         cmocka_unit_test(a_team_does_the_work),
         cmocka_unit_test(a_small_team_does_all_tasks),
         cmocka_unit_test(a_team_cools_down),

@@ -66,8 +66,8 @@ typedef struct shared_job {
     _Atomic int64_t tasks;
     _Atomic(rung_task_fn) fn;
     _Atomic(void *) job;
-    _Atomic(rung_pool *) pool;     /* whose job it is: the tasks' workspaces */
-    _Atomic int cpu[MAX_THREADS];  /* where each worker took its first task; -1: it has none */
+    _Atomic(rung_pool *) pool;    /* whose job it is: the tasks' workspaces */
+    _Atomic int cpu[MAX_THREADS]; /* where each worker took its first task; -1: it has none */
 } shared_job;
 
 /* The workers of the process. They start when a job first wants them and end with the last pool. */
@@ -222,6 +222,21 @@ static void sleep_until_woken(int number)
     atomic_fetch_sub(&crew.sleepers, 1);
 }
 
+/* Moves to another CPU where there is one. The system may wake a worker on the caller's CPU, when threads of others
+ * spin on the rest: there it would take turns with the caller, elsewhere with one that only spins. */
+static void leave_callers_cpu(void)
+{
+    cpu_set_t allowed, others;
+    int here = sched_getcpu();
+    if (here != atomic_load_explicit(&crew.caller_cpu, memory_order_relaxed) ||
+        sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+        return;
+    others = allowed;
+    CPU_CLR(here, &others);
+    if (CPU_COUNT(&others) > 0 && sched_setaffinity(0, sizeof others, &others) == 0)
+        (void)sched_setaffinity(0, sizeof allowed, &allowed);
+}
+
 static void *worker(void *argument)
 {
     int number = (int)(intptr_t)argument, idle = 0;
@@ -232,6 +247,8 @@ static void *worker(void *argument)
             pause_cpu();
         } else {
             sleep_until_woken(number);
+            if (has_work(number))
+                leave_callers_cpu();
             idle = 0;
         }
     }

@@ -1,5 +1,6 @@
-/* Times Rung's sgemm between OpenBLAS's threaded dgemms in one process, and OpenBLAS's own sgemm in the same place.
- * Build and run: cc -O2 -Iinclude lab/beside_openblas.c -lrung -ldl -o beside; ./beside libscipy_openblas.so 1024 2 */
+/* Times Rung's sgemm between another BLAS's threaded dgemms in one process, and that BLAS's own sgemm in the same
+ * place. Build and run: cc -O2 -Iinclude lab/beside_blas.c -lrung -ldl -o beside; ./beside libscipy_openblas.so 1024 2
+ */
 #define _GNU_SOURCE
 #include "rung.h"
 
@@ -47,7 +48,7 @@ static double median(double *us)
 int main(int argc, char **argv)
 {
     if (argc != 4 || !(library = dlopen(argv[1], RTLD_NOW))) {
-        fprintf(stderr, "usage: beside OPENBLAS N THREADS: %s\n", argc == 4 ? dlerror() : "three arguments");
+        fprintf(stderr, "usage: beside BLAS N THREADS: %s\n", argc == 4 ? dlerror() : "three arguments");
         return 2;
     }
     int n = atoi(argv[2]), threads = atoi(argv[3]);
@@ -55,6 +56,8 @@ int main(int argc, char **argv)
     dgemm_function *dgemm = (dgemm_function *)find("cblas_dgemm");
     sgemm_function *sgemm = (sgemm_function *)find("cblas_sgemm");
     void (*set_threads)(int) = (void (*)(int))find("openblas_set_num_threads");
+    if (!set_threads)
+        set_threads = (void (*)(int))find("MKL_Set_Num_Threads");
     double *wide = calloc(count * 2, sizeof *wide), dgemm_us[2][ROUNDS], sgemm_us[2][ROUNDS];
     float *narrow = calloc(count * 2, sizeof *narrow);
     rung_config config;
@@ -80,9 +83,8 @@ int main(int argc, char **argv)
             sgemm_us[peer][i] = now_us() - middle;
         }
     double ours = median(sgemm_us[0]), theirs = median(sgemm_us[1]);
-    printf(
-        "%d on %d threads: between dgemms Rung's sgemm %.0f us, OpenBLAS's %.0f (%.2f x); dgemm beside Rung %.0f us, "
-        "beside its own sgemm %.0f\n",
-        n, threads, ours, theirs, theirs / ours, median(dgemm_us[0]), median(dgemm_us[1]));
+    printf("%d on %d threads: between dgemms Rung's sgemm %.0f us, its own %.0f (%.2f x); dgemm beside Rung %.0f us, "
+           "beside its own sgemm %.0f\n",
+           n, threads, ours, theirs, theirs / ours, median(dgemm_us[0]), median(dgemm_us[1]));
     return 0;
 }
