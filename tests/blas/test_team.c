@@ -40,12 +40,8 @@ static void multiply_here(void)
                b, &(const int){N}, &(const float){0.0f}, c, &(const int){N});                                          \
         __asm__ volatile("" ::"i"(number)); /* each is code of its own */                                              \
     }
-#define PLACES(P)                                                                                                      \
-    P(0)                                                                                                               \
-    P(1)                                                                                                               \
-    P(2)                                                                                                               \
-    P(3) P(4) P(5) P(6) P(7) P(8) P(9) P(10) P(11) P(12) P(13) P(14) P(15) P(16) P(17) P(18) P(19) P(20) P(21) P(22)   \
-        P(23) P(24) P(25) P(26) P(27) P(28) P(29) P(30) P(31) P(32) P(33) P(34) P(35) P(36) P(37) P(38)
+#define NINE(P, tens) P(tens##0) P(tens##1) P(tens##2) P(tens##3) P(tens##4) P(tens##5) P(tens##6) P(tens##7) P(tens##8)
+#define PLACES(P) NINE(P, 1) NINE(P, 2) NINE(P, 3) NINE(P, 4)
 PLACES(PLACE)
 
 static void multiply_there(void)
