@@ -407,7 +407,12 @@ static char *take(const machine *on, const walk *w, int trans_a, int trans_b)
     return text;
 }
 
-/* Sums up the plans along a walk. Nothing runs, so that far more walks than above can be taken. */
+enum { RULES_MOST = 64 };
+
+static int64_t decided[RULES_MOST], decided_anywhere[RULES_MOST];
+
+/* Sums up the plans along a walk, and counts which question decided on the path. Nothing runs, so that far more walks
+ * than above can be taken. */
 static uint64_t plans_along(const machine *on, const walk *w, int trans_a, int trans_b)
 {
     enum { EVERY_ONE_BELOW = 130, MOST = 9000 };
@@ -417,6 +422,7 @@ static uint64_t plans_along(const machine *on, const walk *w, int trans_a, int t
         if (!fits(&p))
             break;
         gemm_plan plan = rung_gemm_plan(&p);
+        decided[rung_gemm_rule(&p)]++;
         sum = mix(mix(mix(mix(sum, plan.path), plan.inner), plan.of_b * 2 + plan.transposed),
                   plan.narrow * 2 + plan.fetch);
         sum = mix(mix(mix(mix(sum, plan.asks_b), plan.four_sums), plan.last), plan.rows_most);
@@ -451,6 +457,31 @@ static void tell(const machine *on, int trans_a, int trans_b, int every)
     drawn = next;
     printf("%s %s %c%c plans along %d more walks; %08x\n", on->processor, on->family, trans_a ? 'T' : 'N',
            trans_b ? 'T' : 'N', PLANNED, (unsigned)(plans ^ plans >> 32));
+}
+
+/* Tells how many of the plans above each question decided. */
+static void tell_rules(const machine *on)
+{
+    printf("%s %s decided:", on->processor, on->family);
+    for (int i = 0; rung_gemm_rules[i]; i++) {
+        printf(" %s %lld", rung_gemm_rules[i], (long long)decided[i]);
+        decided_anywhere[i] += decided[i];
+        decided[i] = 0;
+    }
+    puts("");
+}
+
+/* Returns whether a question never decides, on any of the processors: it could as well not be asked. Products in the
+ * order of k alone are not among these. */
+static int has_idle_rule(void)
+{
+    int idle = 0;
+    for (int i = 0; rung_gemm_rules[i]; i++)
+        if (!decided_anywhere[i] && strcmp(rung_gemm_rules[i], "is_in_order") != 0) {
+            fprintf(stderr, "%s decides nothing\n", rung_gemm_rules[i]);
+            idle = 1;
+        }
+    return idle;
 }
 
 /* Tells how many threads products and batches of them would take, of sixteen. No worker spins here yet. */
@@ -528,7 +559,8 @@ int main(int count, char **words)
         drawn = 20261126; /* the same walks on each */
         for (int trans = 0; trans < 4; trans++)
             tell(&on, trans & 1, trans >> 1, count > 1 && strcmp(words[1], "every") == 0);
+        tell_rules(&on);
         rung_pool_destroy(on.pool);
     }
-    return 0;
+    return has_idle_rule();
 }

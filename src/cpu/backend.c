@@ -147,7 +147,7 @@ static const char *cpu_estimate(void *state, const rung_kernel *kernel, const ru
         args.note = &note;
         (void)kernel->cpu_entry(&args);
         choice->threads = note.threads;
-        rung_note(choice, "%s", note.path);
+        rung_note(choice, "%s (%s)", note.path, note.rule);
     }
     return NULL;
 }

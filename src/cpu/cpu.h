@@ -9,7 +9,7 @@
 
 /* What a product would do, for `rung explain`. */
 typedef struct rung_cpu_note {
-    const char *path;
+    const char *path, *rule; /* which way, and which question of the plan decided for it */
     int threads;
 } rung_cpu_note;
 

@@ -315,6 +315,7 @@ rung_status rung_cpu_gemm(const rung_cpu_args *p)
         int small = is_tiny(p) && p->batch <= 1;
         p->note->threads = small ? 1 : choose_threads(product_us(p) * (double)max64(p->batch, 1), p);
         p->note->path = only_scales(p) ? "C is scaled" : path_names[rung_gemm_plan(p).path];
+        p->note->rule = only_scales(p) ? "k or alpha is 0" : rung_gemm_rules[rung_gemm_rule(p)];
         return RUNG_SUCCESS;
     }
     if (p->batch > 1 || p->c_array)

@@ -129,6 +129,9 @@ static inline rung_cpu_args transposed(const rung_cpu_args *p)
 
 /* gemm_plan.c: the plan depends on the shape, the kernel family and the processor, never on the number of threads. */
 gemm_plan rung_gemm_plan(const rung_cpu_args *p);
+/* Returns which question decides on the path, and the names of all of them, in their order. */
+int rung_gemm_rule(const rung_cpu_args *p);
+extern const char *const rung_gemm_rules[]; /* NULL is the last */
 
 /* Returns the floats that a thread needs to run a strip of so many columns. */
 int64_t rung_gemm_workspace(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns);

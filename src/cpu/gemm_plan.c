@@ -382,7 +382,7 @@ static int is_few_rows_close(const rung_cpu_args *p)
 
 /* Returns true where k is cut into pieces that are computed apart. Tiles narrower than a line pack B for that; so few
  * rows that B passes once are better off without. */
-static int is_long_k(const rung_cpu_args *p, int64_t least)
+static int is_long_k_of(const rung_cpu_args *p, int64_t least)
 {
     enum { LONG_K_TIMES = 16, ROWS_IN_PASSING = 8 };
     if (!p->trans_b && p->m <= ROWS_IN_PASSING && !has_close_rows_b(p))
@@ -415,40 +415,89 @@ static int is_close(const rung_cpu_args *p)
            !wants_packed_a(p) && !wants_wide_packed_a(p);
 }
 
-/* The order matters: each question is asked of what those before it have left. */
+static gemm_path close_path(const rung_cpu_args *p)
+{
+    return wants_packed_b(p) ? PATH_PACK_B : is_long_k_of(p, LONG_K_CLOSE) ? PATH_LONG_K : PATH_DIRECT;
+}
+
+static int is_in_order(const rung_cpu_args *p)
+{
+    return p->in_order;
+}
+
+static int has_dot_side(const rung_cpu_args *p)
+{
+    return dot_side(p) != SIDE_NONE;
+}
+
+static int has_transposed_side(const rung_cpu_args *p)
+{
+    return transposed_side(p) != SIDE_NONE;
+}
+
+static int is_long_k(const rung_cpu_args *p)
+{
+    return is_long_k_of(p, LONG_K_LEAST);
+}
+
+static int is_few_rows(const rung_cpu_args *p)
+{
+    return !p->trans_b && p->m <= stream_rows(p);
+}
+
+static int is_large(const rung_cpu_args *p)
+{
+    (void)p;
+    return 1;
+}
+
+/* The questions and the path of each. The order matters: each is asked of what those before it have left, and the first
+ * that is true decides. `rung explain` names it. */
+#define PATH_RULES(RULE)                                                                                               \
+    RULE(is_in_order, PATH_PACKED)                                                                                     \
+    RULE(is_tiny, PATH_TINY)                                                                                           \
+    RULE(should_pass_caches, PATH_PAST)                                                                                \
+    RULE(is_rank, PATH_RANK)                                                                                           \
+    RULE(is_narrow_rank, PATH_RANK)                                                                                    \
+    RULE(is_short_rows, PATH_SHORT_ROWS)                                                                               \
+    RULE(has_dot_side, PATH_DOT)                                                                                       \
+    RULE(is_better_transposed, PATH_LONG_K)                                                                            \
+    RULE(has_transposed_side, PATH_TRANSPOSED)                                                                         \
+    RULE(is_short_k, short_k_path(p))                                                                                  \
+    RULE(is_close, close_path(p))                                                                                      \
+    RULE(is_long_k, PATH_LONG_K)                                                                                       \
+    RULE(is_in_place_ahead, PATH_DIRECT)                                                                               \
+    RULE(is_few_rows_close, PATH_DIRECT)                                                                               \
+    RULE(is_few_rows_in_runs, PATH_DIRECT)                                                                             \
+    RULE(is_narrow_b_close, PATH_DIRECT)                                                                               \
+    RULE(is_few_rows, PATH_STREAM)                                                                                     \
+    RULE(wants_a_in_place, PATH_PACK_B)                                                                                \
+    RULE(is_large, PATH_PACKED)
+
 static gemm_path choose_path(const rung_cpu_args *p)
 {
-    if (p->in_order)
-        return PATH_PACKED;
-    if (is_tiny(p))
-        return PATH_TINY;
-    if (should_pass_caches(p))
-        return PATH_PAST;
-    if (is_rank(p) || is_narrow_rank(p))
-        return PATH_RANK;
-    if (is_short_rows(p))
-        return PATH_SHORT_ROWS;
-    if (dot_side(p) != SIDE_NONE)
-        return PATH_DOT;
-    if (is_better_transposed(p))
-        return PATH_LONG_K;
-    if (transposed_side(p) != SIDE_NONE)
-        return PATH_TRANSPOSED;
-    if (is_short_k(p))
-        return short_k_path(p);
-    if (is_close(p))
-        return wants_packed_b(p) ? PATH_PACK_B : is_long_k(p, LONG_K_CLOSE) ? PATH_LONG_K : PATH_DIRECT;
-    if (is_long_k(p, LONG_K_LEAST))
-        return PATH_LONG_K;
-    if (is_in_place_ahead(p))
-        return PATH_DIRECT;
-    if (is_few_rows_close(p) || is_few_rows_in_runs(p) || is_narrow_b_close(p))
-        return PATH_DIRECT;
-    if (!p->trans_b && p->m <= stream_rows(p))
-        return PATH_STREAM;
-    if (wants_a_in_place(p))
-        return PATH_PACK_B;
+#define RULE(holds, path)                                                                                              \
+    if (holds(p))                                                                                                      \
+        return path;
+    PATH_RULES(RULE)
+#undef RULE
     return PATH_PACKED;
+}
+
+#define RULE(holds, path) #holds,
+const char *const rung_gemm_rules[] = {PATH_RULES(RULE) NULL};
+#undef RULE
+
+int rung_gemm_rule(const rung_cpu_args *p)
+{
+    int rule = 0;
+#define RULE(holds, path)                                                                                              \
+    if (holds(p))                                                                                                      \
+        return rule;                                                                                                   \
+    rule++;
+    PATH_RULES(RULE)
+#undef RULE
+    return rule;
 }
 
 /* Returns how many columns of C stay in a quarter of L2 while B streams. */
