@@ -333,6 +333,36 @@ static void a_team_cools_down(void **state)
     rung_pool_destroy(pool);
 }
 
+/* Returns the CPU time, in microseconds, of so many jobs close to each other and of what workers spin after them. The
+ * least of some tries: the machine has other work too. */
+static double cpu_us_of(rung_pool *pool, int jobs)
+{
+    double least = 1e9;
+    for (int i = 0; i < 30; i++) {
+        struct timespec before, after;
+        usleep(3000);
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+        for (int j = 0; j < jobs; j++)
+            run_once(pool, 2, 2);
+        usleep(3000);
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+        double us = 1e6 * (double)(after.tv_sec - before.tv_sec) + 1e-3 * (double)(after.tv_nsec - before.tv_nsec);
+        least = us < least ? us : least;
+    }
+    return least;
+}
+
+/* A worker that has slept before a job does not expect another one soon. */
+static void workers_spin_where_it_pays(void **state)
+{
+    (void)state;
+    rung_pool *pool = new_pool(2);
+    double alone = cpu_us_of(pool, 1), together = cpu_us_of(pool, 20);
+    rung_pool_destroy(pool);
+    if (alone * 2 > together)
+        fail_msg("after a job by itself %.0f us of the CPU, after twenty %.0f", alone, together);
+}
+
 /* Others spin on every CPU, and workers sleep in between: some of them wake where the caller is, and move. What they
  * may use stays as it was. */
 static atomic_int spinners_end;
@@ -396,6 +426,7 @@ int main(void)
         cmocka_unit_test(two_callers_do_not_wait_for_each_other),
         cmocka_unit_test(workspaces_are_apart_and_kept),
         cmocka_unit_test(workers_keep_their_cpus),
+        cmocka_unit_test(workers_spin_where_it_pays),
         cmocka_unit_test(a_team_does_the_work),
         cmocka_unit_test(a_small_team_does_all_tasks),
         cmocka_unit_test(a_team_cools_down),

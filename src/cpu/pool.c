@@ -31,7 +31,8 @@
 
 enum {
     MAX_THREADS = 256,
-    WORKER_SPINS = 4000, /* pauses, some 40 ns each, before a worker sleeps */
+    WORKER_SPINS = 4000, /* pauses, some 40 ns each, before a worker sleeps that expects the next job soon */
+    BRIEF_SPINS = 250,   /* before one that does not */
     SPIN_US = 100,       /* less than these pauses take */
     TEAM_SPIN_US = 1000, /* less than OpenMP's threads spin, unless they are told otherwise */
     TEAM_LATE_US = 5,    /* a thread of a team that comes later has slept */
@@ -120,6 +121,13 @@ static inline void pause_cpu(void)
 #elif defined(__aarch64__)
     __asm__ volatile("isb");
 #endif
+}
+
+static double time_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
 }
 
 rung_pool *rung_pool_create(void)
@@ -237,19 +245,31 @@ static void leave_callers_cpu(void)
         (void)sched_setaffinity(0, sizeof allowed, &allowed);
 }
 
+/* A worker spins after a job as long as it would have had to for this job; where that was too long, only for a moment:
+ * other threads may want the CPU, those of another BLAS as well. It does not spin at all where its caller is. */
+static int spins_after(double gap_us)
+{
+    if (sched_getcpu() == atomic_load_explicit(&crew.caller_cpu, memory_order_relaxed))
+        return 0;
+    return gap_us < SPIN_US ? WORKER_SPINS : BRIEF_SPINS;
+}
+
 static void *worker(void *argument)
 {
-    int number = (int)(intptr_t)argument, idle = 0;
+    int number = (int)(intptr_t)argument, spins = 0;
+    double ended_us = 0.0;
     while (!atomic_load_explicit(&crew.stop, memory_order_acquire)) {
-        if (work(&crew.job, number)) {
-            idle = sched_getcpu() == atomic_load_explicit(&crew.caller_cpu, memory_order_relaxed) ? WORKER_SPINS : 0;
-        } else if (++idle < WORKER_SPINS) {
+        if (has_work(number)) {
+            double gap_us = time_us() - ended_us;
+            if (work(&crew.job, number))
+                spins = spins_after(gap_us);
+            ended_us = time_us();
+        } else if (spins-- > 0) {
             pause_cpu();
         } else {
             sleep_until_woken(number);
             if (has_work(number))
                 leave_callers_cpu();
-            idle = 0;
         }
     }
     return NULL;
@@ -289,13 +309,6 @@ static void wake_workers(int count)
     atomic_fetch_add(&crew.wake, 1);
     if (atomic_load(&crew.sleepers) > 0)
         syscall(SYS_futex, &crew.wake, FUTEX_WAKE_BITSET_PRIVATE, INT_MAX, NULL, NULL, bits);
-}
-
-static double time_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
 }
 
 int rung_pool_is_hot(const rung_pool *pool)
