@@ -29,17 +29,15 @@ enum {
     L3_SHARE_AT_HAND = 16, /* of L3, a part that neighbours leave alone, so that C in it is read twice in little time */
     PAST_STEPS = 10,       /* of k, at most, where a line takes several vectors: tiles are narrow, B is read often */
     PAST_STEPS_OF_FAR_L3 = 14, /* the same where C in long runs costs less than B from L3, for each class of rows */
-    PAST_STEPS_WITHIN_L3 = 6,  /* the same where lines as wide as a vector keep C in L3 until it is written again */
 };
 
 /* Returns true where C is larger than a good part of L3, is written once after little work, and has whole tiles of rows
- * that begin alike (run_past). */
+ * that begin alike (run_past). Where L3 is far it is also large: what it keeps of C costs less to write again. */
 static int should_pass_caches(const rung_cpu_args *p)
 {
     int64_t steps = p->kernel->vl >= LINE_FLOATS ? OUTER_STEPS : PAST_STEPS;
     if (p->cpu->far_l3)
-        steps = min64(steps, c_bytes(p) <= p->cpu->l3_bytes && p->kernel->vl >= LINE_FLOATS ? PAST_STEPS_WITHIN_L3
-                                                                                            : PAST_STEPS_OF_FAR_L3);
+        steps = c_bytes(p) <= p->cpu->l3_bytes / 4 * 3 ? 0 : min64(steps, PAST_STEPS_OF_FAR_L3);
     return p->beta == 0.0f && p->k <= steps && c_bytes(p) > p->cpu->l3_bytes / 4 && p->kernel->vl >= 8 &&
            p->n >= 2 * FEW && p->m >= rung_gemm_row_classes(p) * p->kernel->mr && (uintptr_t)p->c % sizeof *p->c == 0;
 }

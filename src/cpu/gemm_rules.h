@@ -65,11 +65,14 @@ static inline int has_rows_of_two_tiles(const rung_cpu_args *p)
 
 /* Returns true where C is written by rows, a few together: k is so short that the work around each tile costs more than
  * its sums. Rows of a few vectors do not pay for their own beginning and end; neither do a few rows of more, where
- * tiles are narrow. */
+ * tiles are narrow. A C that is a good part of a far L3 is written by tiles in less time from a few steps on. */
 static inline int is_rank(const rung_cpu_args *p)
 {
-    enum { STEPS = 6, VECTORS_LEAST_OF_FEW_ROWS = 24 };
+    enum { STEPS = 6, VECTORS_LEAST_OF_FEW_ROWS = 24, STEPS_OF_TILES = 4, ROWS_OF_TILES = 64 };
     if (p->k > STEPS || p->n < RANK_VECTORS_LEAST * p->kernel->vl)
+        return 0;
+    if (p->cpu->far_l3 && p->k >= STEPS_OF_TILES && p->m >= ROWS_OF_TILES && p->beta == 0.0f &&
+        c_bytes(p) > p->cpu->l3_bytes / 4)
         return 0;
     return p->n >= VECTORS_LEAST_OF_FEW_ROWS * p->kernel->vl || !has_narrow_tiles(p) || !has_rows_of_two_tiles(p);
 }
