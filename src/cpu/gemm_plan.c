@@ -42,12 +42,6 @@ static int should_pass_caches(const rung_cpu_args *p)
            p->n >= 2 * FEW && p->m >= rung_gemm_row_classes(p) * p->kernel->mr && (uintptr_t)p->c % sizeof *p->c == 0;
 }
 
-/* Returns how many columns of C are written by rows at a time: their part of B stays in L1. */
-static int64_t rank_columns(const rung_cpu_args *p)
-{
-    return max64(p->cpu->l1_bytes * 3 / 4 / (4 * p->k) / (2 * p->kernel->vl), 4) * 2 * p->kernel->vl;
-}
-
 /* Returns true where more steps than is_rank() takes are written by rows: C is far larger than L2, and L1 holds B, so
  * that C is written in one run from its first row to its last. Where stores wait for lines that nobody asked for, rows
  * ask for them early enough, so that a smaller C pays too; but narrow tiles in turn are faster. */

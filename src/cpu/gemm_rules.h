@@ -63,16 +63,23 @@ static inline int has_rows_of_two_tiles(const rung_cpu_args *p)
     return p->m > p->kernel->mr && 2 * p->m <= 5 * p->kernel->mr;
 }
 
+/* Returns how many columns of C are written by rows at a time: their part of B stays in L1. */
+static inline int64_t rank_columns(const rung_cpu_args *p)
+{
+    return max64(p->cpu->l1_bytes * 3 / 4 / (4 * p->k) / (2 * p->kernel->vl), 4) * 2 * p->kernel->vl;
+}
+
 /* Returns true where C is written by rows, a few together: k is so short that the work around each tile costs more than
  * its sums. Rows of a few vectors do not pay for their own beginning and end; neither do a few rows of more, where
- * tiles are narrow. A C that is a good part of a far L3 is written by tiles in less time from a few steps on. */
+ * tiles are narrow. Where L3 is far, a C that L2 does not hold is better written by tiles, if L1 does
+ * not hold B either, from a few steps on. */
 static inline int is_rank(const rung_cpu_args *p)
 {
     enum { STEPS = 6, VECTORS_LEAST_OF_FEW_ROWS = 24, STEPS_OF_TILES = 4, ROWS_OF_TILES = 64 };
     if (p->k > STEPS || p->n < RANK_VECTORS_LEAST * p->kernel->vl)
         return 0;
     if (p->cpu->far_l3 && p->k >= STEPS_OF_TILES && p->m >= ROWS_OF_TILES && p->beta == 0.0f &&
-        c_bytes(p) > p->cpu->l3_bytes / 4)
+        p->n > rank_columns(p) && c_bytes(p) > p->cpu->l2_bytes)
         return 0;
     return p->n >= VECTORS_LEAST_OF_FEW_ROWS * p->kernel->vl || !has_narrow_tiles(p) || !has_rows_of_two_tiles(p);
 }
