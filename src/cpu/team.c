@@ -32,6 +32,7 @@ typedef struct search {
     unsigned long long changes;
     char of_caller[MOST_NAME]; /* the OpenMP library of the object that the address lies in */
     char of_blas[MOST_NAME];   /* the OpenMP library of a BLAS */
+    int is_unclear;            /* others use another one */
 } search;
 
 static int begins(const char *text, const char *with)
@@ -77,7 +78,8 @@ static void note_openmp(const struct dl_phdr_info *object, char *found)
     }
 }
 
-/* MKL's threading layers are linked to no OpenMP: they find the one that they were made for when they are loaded. */
+/* Finds the OpenMP library that a BLAS uses. MKL's threading layers are linked to none: they find the one that they
+ * were made for when they are loaded. */
 static void note_blas(const struct dl_phdr_info *object, char *found)
 {
     const char *slash = strrchr(object->dlpi_name, '/'), *name = slash ? slash + 1 : object->dlpi_name;
@@ -96,7 +98,11 @@ static int search_object(struct dl_phdr_info *object, size_t bytes, void *state)
     s->changes = object->dlpi_adds + object->dlpi_subs;
     if (contains(object, s->address))
         note_openmp(object, s->of_caller);
-    note_blas(object, s->of_blas);
+    char of_this[MOST_NAME] = "";
+    note_blas(object, of_this);
+    s->is_unclear |= s->of_blas[0] && of_this[0] && strcmp(s->of_blas, of_this) != 0;
+    if (!s->of_blas[0])
+        strcpy(s->of_blas, of_this);
     return 0;
 }
 
@@ -137,7 +143,7 @@ static void look_up(known_place *place, const void *address)
     dl_iterate_phdr(search_object, &s);
     *place = (known_place){.address = address, .changes = s.changes};
     bind(&place->team, s.of_caller);
-    if (!place->team.run)
+    if (!place->team.run && !s.is_unclear)
         bind(&place->team, s.of_blas);
 }
 

@@ -20,7 +20,8 @@ RUNG_API void rung_team_say_caller(const void *return_address);
 
 /* Returns the team of the call that this thread is in; NULL where it has none, and in a forked process, whose parent
  * has OpenMP's threads. It is that of the object that sent the call or, where nobody said so, that made the context: if
- * that is linked to OpenMP. Else it is that of a BLAS beside Rung which multiplies on OpenMP's threads, as MKL does. */
+ * that is linked to OpenMP. Else it is that of a BLAS beside Rung which multiplies on OpenMP's threads, as MKL does,
+ * unless two of them have different ones. */
 const rung_team *rung_team_of_call(const void *creator);
 
 #endif

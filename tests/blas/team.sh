@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs test_team with nothing in the environment that counts threads but OMP_NUM_THREADS; then with Rung's own variable, which wins over it; and looks
 # whether the drop-in keeps OpenBLAS's workers from spinning, where the user has not said how long they may.
-# usage: team.sh TEST_TEAM CALLER MKL_LAYER
+# usage: team.sh TEST_TEAM CALLER MKL_LAYER OTHER_LAYER
 for name in RUNG_NUM_THREADS OPENBLAS_NUM_THREADS MKL_NUM_THREADS BLIS_NUM_THREADS RUNG_DISABLE RUNG_DEVICE; do
     unset $name
 done

@@ -1,7 +1,7 @@
 /* A program that is linked to OpenMP, here a stand-in: its products are shared out to OpenMP's threads, as many as the
  * program lets it have; those of a library that is not are Rung's workers'. The bits are the same.
- * usage: test_team CALLER MKL_LAYER [told], two modules; with OMP_NUM_THREADS=3 and no other variable that counts
- * threads, or `told` and RUNG_NUM_THREADS=2. test_team timeout prints what OpenBLAS would read. */
+ * usage: test_team CALLER MKL_LAYER OTHER_LAYER [told], three modules; with OMP_NUM_THREADS=3 and no other variable
+ * that counts threads, or `told` and RUNG_NUM_THREADS=2. test_team timeout prints what OpenBLAS would read. */
 #include "rung.h"
 #include "team/openmp.h"
 
@@ -152,9 +152,10 @@ int main(int count, char **arguments)
 {
     if (count == 2 && strcmp(arguments[1], "timeout") == 0)
         return print_timeout();
-    void *module = count >= 3 ? dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL) : NULL;
+    void *module = count >= 4 ? dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL) : NULL;
     if (!module) {
-        fprintf(stderr, "usage: test_team CALLER MKL_LAYER: %s\n", count >= 3 ? dlerror() : "two modules");
+        fprintf(stderr, "usage: test_team CALLER MKL_LAYER OTHER_LAYER: %s\n",
+                count >= 4 ? dlerror() : "three modules");
         return 2;
     }
     *(void **)&multiply_elsewhere = dlsym(module, "multiply_elsewhere");
@@ -168,7 +169,7 @@ int main(int count, char **arguments)
     memcpy(right, c, sizeof right);
     if (right[0] == 0.0f || right[N * N - 1] == 0.0f)
         failed = 1;
-    if (count == 4) {
+    if (strcmp(arguments[count - 1], "told") == 0) {
         fake_most = 1;
         expect("OpenMP held to one, and RUNG_NUM_THREADS is 2", 2, multiply_here);
         return failed;
@@ -179,5 +180,10 @@ int main(int count, char **arguments)
     for (int i = 0; i < OBJECTS_ASKED_AFTER; i++)
         multiply_there();
     expect("beside an MKL on OpenMP's threads", 3, multiply_there);
+    if (!dlopen(arguments[3], RTLD_NOW | RTLD_LOCAL) || make_elsewhere(&context))
+        failed = 1;
+    else
+        expect("beside an MKL on another OpenMP's threads, too", 0, multiply_in_context);
+    rung_context_destroy(context);
     return failed;
 }
