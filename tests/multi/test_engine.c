@@ -262,6 +262,8 @@ void rung_context_destroy(rung_context *context)
     contexts -= context != NULL;
 }
 
+rung_status rung_gemm_run_in_order(rung_context *context, const rung_gemm *gemm); /* core/context.h has it */
+
 rung_status rung_gemm_run_in_order(rung_context *context, const rung_gemm *gemm)
 {
     (void)gemm;
