@@ -3,6 +3,7 @@
  * fails once, and its failure comes back; a traced call is one span, between two events of its stream. */
 #include "../gpu/own_driver.h"
 
+#include "multi/clock.h"
 #include "multi/timeline.h"
 
 #include <setjmp.h>
