@@ -333,6 +333,9 @@ static void all_are_ranked(void **state)
                 snprintf(note, sizeof note, "row %d", row);
             if (!why)
                 assert_string_equal(c->note, note);
+            assert_null(c->choice.note);
+            rung_note_of(&backend, NULL, &p, &c->choice, note);
+            assert_true(why || strcmp(note, c->note) == 0);
             if (i == 0)
                 continue;
             assert_true(!before->refusal || c->refusal); /* refusals come last, by name; the others by their costs */
