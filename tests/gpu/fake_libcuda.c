@@ -540,7 +540,7 @@ CALL(cuDeviceGetAttribute, int *value, CUdevice_attribute attribute, CUdevice de
     switch (attribute) {
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = state.arch / 10; break;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = state.arch % 10; break;
-    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = state.arch == 90 ? 132 : 108; break;
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = state.sms ? state.sms : state.arch == 90 ? 132 : 108; break;
     case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: *value = state.arch == 90 ? 232448 : 166912; break;
     case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: *value = state.arch == 90 ? 1980000 : 1410000; break;
     case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE: *value = (state.arch == 90 ? 60 : 40) << 20; break;

@@ -28,6 +28,8 @@ static const int are_rungs = 1; /* products are plain ones of operands on the de
 #else
 static const int are_rungs;
 #endif
+static int has_few_sms; /* rungs, once more: the first device has FEW_SMS multiprocessors, an odd number */
+enum { FEW_SMS = 7 };
 
 static fake *gpu;
 static float *on_device[3], *on_host[3];
@@ -160,14 +162,17 @@ static void say_call(call *c)
                                                                                            " beta there",
                                                                                            " scalars there"};
     const rung_gemm *g = &c->gemm;
+    char few[64];
+    snprintf(few, sizeof few, "few-%s", c->kernel ? c->kernel : "planned");
     snprintf(c->said, sizeof c->said,
              "%s sm_%d %s %s %c%c %lldx%lldx%lld ld %lld,%lld,%lld batch %lld%s%s%s bias %d act %d alpha %g beta %g "
              "limit %lld%s memory %lld:",
-             near_powers ? "edges"
-             : are_tall  ? "tall"
-             : are_far   ? "far"
-             : c->kernel ? c->kernel
-                         : "planned",
+             near_powers   ? "edges"
+             : are_tall    ? "tall"
+             : are_far     ? "far"
+             : has_few_sms ? few
+             : c->kernel   ? c->kernel
+                           : "planned",
              c->arch, maths[c->math], g->layout == RUNG_ROW_MAJOR ? "row" : "col", g->trans_a == RUNG_TRANS ? 'T' : 'N',
              g->trans_b == RUNG_TRANS ? 'T' : 'N', (long long)g->m, (long long)g->n, (long long)g->k, (long long)g->lda,
              (long long)g->ldb, (long long)g->ldc, (long long)g->batch, c->arrays ? " arrays" : "",
@@ -303,7 +308,8 @@ static void *run(void *of)
     rung_config config;
     char text[PLAN_BYTES], sum[48];
     rung_config_init(&config);
-    config.device = c->arch == 90; /* what a device is like is asked once */
+    config.device = c->arch == 90 && !has_few_sms; /* what a device is like is asked once */
+    gpu->sms = has_few_sms ? FEW_SMS : 0;
     gpu->arch = c->arch;
     c->gemm = draw_product(c);
     if (c->arch == 90) /* the operands are another device's, as far as the driver knows */
@@ -368,10 +374,11 @@ static void tell(const char *kernel, int arch, int printed, int summed_up, int e
             all = mix_text(all, c.said);
     }
     printf("%s%s sm_%d: %d more products %08x\n",
-           near_powers ? "edges-"
-           : are_tall  ? "tall-"
-           : are_far   ? "far-"
-                       : "",
+           near_powers   ? "edges-"
+           : are_tall    ? "tall-"
+           : are_far     ? "far-"
+           : has_few_sms ? "few-"
+                         : "",
            kernel ? kernel : "planned", arch, summed_up, folded(all));
 }
 
@@ -456,8 +463,12 @@ static void tell_rungs(int every)
     for (int i = 0; i < rung_kernel_count(); i++) {
         const rung_kernel *k = rung_kernel_at(i);
         dice = 11;
-        if (k->backend == RUNG_BACKEND_CUDA && k->role == RUNG_LADDER)
+        if (k->backend == RUNG_BACKEND_CUDA && k->role == RUNG_LADDER) {
             tell(k->name, 90, 2, 80, every);
+            has_few_sms = 1;
+            tell(k->name, 90, 1, 40, every);
+            has_few_sms = 0;
+        }
         if (k->role == RUNG_REDUCE)
             tell_sums(k->name);
     }
