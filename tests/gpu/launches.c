@@ -28,6 +28,7 @@ static const int are_rungs = 1; /* products are plain ones of operands on the de
 #else
 static const int are_rungs;
 #endif
+static int are_folded;  /* rungs, once more: so many tiles along m that a grid's y has no room for them */
 static int has_few_sms; /* rungs, once more: the first device has FEW_SMS multiprocessors, an odd number */
 enum { FEW_SMS = 7 };
 
@@ -103,9 +104,10 @@ static rung_gemm draw_product(call *c)
     static const int64_t limits[] = {0, 0, 0, 0, 0, -1, 1 << 20, 12 << 20}, memories[] = {0, 1 << 18, 1 << 21, 1 << 24};
     rung_gemm g;
     int64_t lines[3];
-    c->huge = !are_far && draw(8) == 0;
+    c->huge = !are_far && !are_folded && draw(8) == 0;
     do {
-        const int pads[] = {0, 0, 0, 1, 2, 3, 4}, row = draw(2);
+        const int pads[] = {0, 0, 0, 1, 2, 3, 4};
+        int row = draw(2);
         rung_gemm_init(&g);
         g.layout = row ? RUNG_ROW_MAJOR : RUNG_COL_MAJOR;
         g.trans_a = !are_rungs && draw(2) ? RUNG_TRANS : RUNG_NO_TRANS;
@@ -121,7 +123,13 @@ static rung_gemm draw_product(call *c)
             if (draw(2))
                 g.n = g.m, g.m = 1 + draw(250);
         }
+        if (are_folded) {
+            g.layout = RUNG_ROW_MAJOR;
+            g.m = rung_kernel_find(c->kernel)->bm * 65535LL * (1 + draw(2)) + draw(3) - 1;
+            g.n = 1 + draw(300), g.k = 1 + draw(40);
+        }
         g.batch = are_rungs || draw(3) ? 1 : 1 + draw(MOST_BATCH);
+        row = g.layout == RUNG_ROW_MAJOR;
         const int a_lines = row != (g.trans_a == RUNG_TRANS), b_lines = row != (g.trans_b == RUNG_TRANS);
         lines[0] = a_lines ? g.m : g.k, lines[1] = b_lines ? g.k : g.n, lines[2] = row ? g.m : g.n;
         draw_operand(&g.lda, &g.stride_a, lines[0], a_lines ? g.k : g.m, pads[draw(7)]);
@@ -131,12 +139,15 @@ static rung_gemm draw_product(call *c)
         if (draw(8) == 0)
             *(draw(2) ? &g.stride_a : &g.stride_b) = 0;
     } while (are_far ? is_out_of_reach(&g)
-                     : !c->huge && (floats_of(&g, g.stride_a, lines[0], g.lda) > OPERAND_FLOATS ||
-                                    floats_of(&g, g.stride_b, lines[1], g.ldb) > OPERAND_FLOATS ||
-                                    floats_of(&g, g.stride_c, lines[2], g.ldc) > OPERAND_FLOATS));
+                     : !c->huge && !are_folded &&
+                           (floats_of(&g, g.stride_a, lines[0], g.lda) > OPERAND_FLOATS ||
+                            floats_of(&g, g.stride_b, lines[1], g.ldb) > OPERAND_FLOATS ||
+                            floats_of(&g, g.stride_c, lines[2], g.ldc) > OPERAND_FLOATS));
     c->in_host = !c->kernel && !are_far && draw(4) == 0;
     float **at = c->in_host ? on_host : on_device;
     g.a = at[0] + (draw(4) ? 0 : draw(4)), g.b = at[1] + (draw(4) ? 0 : draw(4)), g.c = at[2] + (draw(6) ? 0 : draw(4));
+    if (are_folded) /* nothing is read there: addresses will do */
+        g.b += (int64_t)1 << 36, g.c += (int64_t)1 << 37;
     g.alpha = draw(8) ? 0.5f : 0.0f, g.beta = draw(2) ? 0.0f : 2.0f;
     c->arrays = !are_rungs && !c->in_host && draw(8) == 0;
     if (c->arrays)
@@ -163,16 +174,16 @@ static void say_call(call *c)
                                                                                            " scalars there"};
     const rung_gemm *g = &c->gemm;
     char few[64];
-    snprintf(few, sizeof few, "few-%s", c->kernel ? c->kernel : "planned");
+    snprintf(few, sizeof few, "%s-%s", are_folded ? "folded" : "few", c->kernel ? c->kernel : "planned");
     snprintf(c->said, sizeof c->said,
              "%s sm_%d %s %s %c%c %lldx%lldx%lld ld %lld,%lld,%lld batch %lld%s%s%s bias %d act %d alpha %g beta %g "
              "limit %lld%s memory %lld:",
-             near_powers   ? "edges"
-             : are_tall    ? "tall"
-             : are_far     ? "far"
-             : has_few_sms ? few
-             : c->kernel   ? c->kernel
-                           : "planned",
+             near_powers                 ? "edges"
+             : are_tall                  ? "tall"
+             : are_far                   ? "far"
+             : are_folded || has_few_sms ? few
+             : c->kernel                 ? c->kernel
+                                         : "planned",
              c->arch, maths[c->math], g->layout == RUNG_ROW_MAJOR ? "row" : "col", g->trans_a == RUNG_TRANS ? 'T' : 'N',
              g->trans_b == RUNG_TRANS ? 'T' : 'N', (long long)g->m, (long long)g->n, (long long)g->k, (long long)g->lda,
              (long long)g->ldb, (long long)g->ldc, (long long)g->batch, c->arrays ? " arrays" : "",
@@ -377,6 +388,7 @@ static void tell(const char *kernel, int arch, int printed, int summed_up, int e
            near_powers   ? "edges-"
            : are_tall    ? "tall-"
            : are_far     ? "far-"
+           : are_folded  ? "folded-"
            : has_few_sms ? "few-"
                          : "",
            kernel ? kernel : "planned", arch, summed_up, folded(all));
@@ -467,7 +479,9 @@ static void tell_rungs(int every)
             tell(k->name, 90, 2, 80, every);
             has_few_sms = 1;
             tell(k->name, 90, 1, 40, every);
-            has_few_sms = 0;
+            has_few_sms = 0, are_folded = 1;
+            tell(k->name, 90, 1, 12, every);
+            are_folded = 0;
         }
         if (k->role == RUNG_REDUCE)
             tell_sums(k->name);
