@@ -280,6 +280,45 @@ static void verdicts_see_the_kernel(void **state)
     lab_place_close(&cpu);
 }
 
+/* An operand lies between guards, before it and behind it: the one behind is as deep as a tile of 130 lines, so that a
+ * kernel that forgets its edge writes there. */
+static void operands_lie_between_guards(void **state)
+{
+    enum { LINES_BEHIND = 130, WORDS = 1024, MOST_BEHIND = 1 << 20 };
+    static const struct shape {
+        int64_t lines, length, pad, offset, batch;
+    } shapes[] = {{1, 1, 0, 0, 1}, {7, 5, 3, 2, 1}, {7, 5, 0, 3, 4},   {7, 5, 2, 1, 4},
+                  {0, 9, 0, 0, 1}, {9, 0, 1, 0, 2}, {3, 9000, 1, 0, 1}};
+    lab_place place;
+    (void)state;
+    assert_true(open_place(&place, RUNG_DEVICE_CPU));
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        const struct shape *s = &shapes[i];
+        lab_operand x = {.words = 0};
+        lab_region_args region;
+        assert_int_equal(lab_operand_make(&place, &x, s->lines, s->length, s->pad, s->offset, s->batch), RUNG_SUCCESS);
+        const int64_t ld = (s->length > 0 ? s->length : 1) + s->pad, deep = LINES_BEHIND * ld;
+        assert_true(x.ld == ld && x.first >= WORDS && (x.first - s->offset) % 16 == 0);
+        assert_true(x.batch == s->batch && x.stride >= s->lines * ld && x.stride > 0);
+        assert_true(x.batch == 1 || s->pad == 0 || x.stride > s->lines * ld); /* there is a gap between matrices */
+        assert_true(x.words - x.first - x.stride * x.batch >= (deep < MOST_BEHIND ? deep : MOST_BEHIND) + WORDS);
+        assert_true(x.at == (float *)x.memory.at + x.first);
+        for (int64_t j = 0; j < x.words; j++)
+            assert_true(((const uint32_t *)x.memory.at)[j] == LAB_POISON);
+        lab_operand_region(&x, &region);
+        assert_true(region.words_at == x.memory.at && region.words == x.words && region.first == x.first &&
+                    region.lines == s->lines && region.length == s->length && region.ld == ld &&
+                    region.stride == x.stride && region.batch == s->batch);
+        for (int across = 0; across < 2; across++) {
+            const lab_view view = lab_operand_view(&x, s->batch - 1, across);
+            assert_true(view.at == x.at + (s->batch - 1) * x.stride);
+            assert_true(across ? view.line_step == 1 && view.step == ld : view.line_step == ld && view.step == 1);
+        }
+        lab_buffer_free(&place, &x.memory);
+    }
+    lab_place_close(&place);
+}
+
 /* A projection is the sums it stands for, whichever way the matrix lies. */
 static void projections_are_sums(void **state)
 {
@@ -339,10 +378,10 @@ static void errors_of_projections(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(projections_are_sums),        cmocka_unit_test(errors_of_projections),
-        cmocka_unit_test(reference_is_the_definition), cmocka_unit_test(both_places_give_the_same_bits),
-        cmocka_unit_test(every_fault_is_found),        cmocka_unit_test(overflow_and_specials),
-        cmocka_unit_test(verdicts_see_the_kernel),
+        cmocka_unit_test(operands_lie_between_guards),    cmocka_unit_test(projections_are_sums),
+        cmocka_unit_test(errors_of_projections),          cmocka_unit_test(reference_is_the_definition),
+        cmocka_unit_test(both_places_give_the_same_bits), cmocka_unit_test(every_fault_is_found),
+        cmocka_unit_test(overflow_and_specials),          cmocka_unit_test(verdicts_see_the_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
