@@ -125,7 +125,8 @@ static rung_gemm draw_product(call *c)
         }
         if (are_folded) {
             g.layout = RUNG_ROW_MAJOR;
-            g.m = rung_kernel_find(c->kernel)->bm * 65535LL * (1 + draw(2)) + draw(3) - 1;
+            const int bm = rung_kernel_find(c->kernel)->bm;
+            g.m = bm * 65535LL * (1 + draw(3)) + draw(2 * bm + 1) - bm;
             g.n = 1 + draw(300), g.k = 1 + draw(40);
         }
         g.batch = are_rungs || draw(3) ? 1 : 1 + draw(MOST_BATCH);
