@@ -335,11 +335,13 @@ static void meet_somehow(void)
     const int how = below(4), warp = below((threads + 31) / 32),
               lanes = threads - warp * 32 < 32 ? threads - warp * 32 : 32;
     const int own = threads / blocks, block = below(blocks);
-    uint32_t mask = below(2) ? ~0u : (uint32_t)below(1 << 30) * 5u | 1u;
+    const int few = below(4) == 0; /* a lane or two, alone */
+    uint32_t mask = few ? 1u << below(32) | 1u << below(32) : below(2) ? ~0u : (uint32_t)below(1 << 30) * 5u | 1u;
     mask &= lanes < 32 ? (1u << lanes) - 1 : ~0u;
     for (int i = 0; i < threads; i++) {
         is_member[i] = how == 0 || (how == 1 && i / own == block) ||
-                       (how == 2 && i / 32 == warp && mask >> i % 32 & 1) || (how == 3 && below(3) == 0);
+                       (how == 2 && i / 32 == warp && mask >> i % 32 & 1) ||
+                       (how == 3 && below(few ? threads : 3) == 0);
         if (is_member[i])
             members[number++] = i;
     }
