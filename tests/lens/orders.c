@@ -13,13 +13,15 @@
 enum {
     PROGRAMS = 300,
     STEPS = 600,
-    MOST_THREADS = 96,
+    MOST_THREADS = 544,
     BYTES = 64, /* of shared memory, a block's */
     WORDS = BYTES / 4,
     BLOCKS = 2,
-    COPIES = 6, /* agents of bulk copies; after them each warp's store and product engine */
-    WARPS = MOST_THREADS / 32,
-    AGENTS = COPIES + 2 * WARPS,
+    COPIES = 6, /* agents of bulk copies; after them the engines of bulk stores and of products, which warps far apart
+                   share */
+    STORES = 4,
+    PRODUCTS = 16,
+    AGENTS = COPIES + STORES + PRODUCTS,
     ALL = AGENTS + MOST_THREADS,
     CARRIED = 4,
     STAMPS = 8,
@@ -240,9 +242,9 @@ static void judge(const char *what, const answer *a)
         snprintf(name, sizeof name, ", which thread %d ", thread % (threads / blocks));
     } else if (a->who >= 0)
         snprintf(name, sizeof name, "%s",
-                 a->who < COPIES           ? ", which a bulk copy "
-                 : a->who < COPIES + WARPS ? ", which a bulk store "
-                                           : ", which a tensor core ");
+                 a->who < COPIES            ? ", which a bulk copy "
+                 : a->who < COPIES + STORES ? ", which a bulk store "
+                                            : ", which a tensor core ");
     if (name[0] && !strstr(found_text, name))
         wrong("%s by thread %d: '%s' is not said in '%s'", what, me, name, found_text);
 }
@@ -256,7 +258,7 @@ static void run_as(int thread)
 
 static int own_engine(lens_engine engine)
 {
-    return COPIES + (engine == LENS_TENSOR_CORE) * WARPS + me / 32;
+    return engine == LENS_TENSOR_CORE ? COPIES + STORES + me / 32 % PRODUCTS : COPIES + me / 32 % STORES;
 }
 
 static void access_memory(void)
@@ -391,7 +393,7 @@ static void wait_for_engines(void)
     struct stamp *s = &stamps[below(STAMPS)];
     const lens_engine engine = below(2) ? LENS_BULK_STORE : LENS_TENSOR_CORE;
     if (s->its && s->owner / 32 == me / 32 && below(2)) {
-        const int which = COPIES + (s->engine == LENS_TENSOR_CORE) * WARPS + me / 32;
+        const int which = own_engine((lens_engine)s->engine);
         lens_engine_done((lens_engine)s->engine, s->its);
         if (told[AGENTS + me][which] < s->number)
             told[AGENTS + me][which] = s->number;
@@ -479,7 +481,7 @@ int main(void)
     static lens_module module = {.shared = shared, .shared_bytes = BYTES};
     static const struct {
         int threads, blocks;
-    } shapes[] = {{64, 1}, {80, 1}, {96, 1}, {64, 2}, {96, 2}, {1, 1}, {33, 1}};
+    } shapes[] = {{64, 1}, {80, 1}, {96, 1}, {64, 2}, {96, 2}, {1, 1}, {33, 1}, {544, 1}};
     lens_module_now = &module;
     lens_shadow_begin(BYTES);
     for (int i = 0; i < CARRIED; i++)
@@ -487,7 +489,7 @@ int main(void)
             return 1;
     for (program = 0; program < PROGRAMS; program++) {
         dice = (uint64_t)program * 77 + 5;
-        threads = shapes[program % 7].threads, blocks = shapes[program % 7].blocks;
+        threads = shapes[program % 8].threads, blocks = shapes[program % 8].blocks;
         lens_findings_fail = below(2);
         lens_shadow_begin((size_t)(BYTES * blocks));
         run_block();
