@@ -5,7 +5,6 @@
 #include "lab/record.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,9 +84,8 @@ static int set_value(const char *verb, const cli_option *option, const char *tex
         *(const char **)option->value = text;
     } else if (option->kind == CLI_INTEGER || option->kind == CLI_COUNT) {
         const long long most = option->kind == CLI_COUNT ? RUNG_MOST_THREADS : 1LL << 40;
-        errno = 0;
         long long value = strtoll(text, &end, 10);
-        if (errno || end == text || *end || value < 0 || value > most)
+        if (end == text || *end || value < 0 || value > most)
             return cli_usage("%s --%s: '%s' is not a number from 0 to %lld", verb, option->name, text, most);
         *(int64_t *)option->value = value;
     } else {
@@ -174,13 +172,12 @@ int cli_device(const char *text, int *device)
 int cli_length(const char *verb, const char *word, int64_t *n)
 {
     char *end;
-    errno = 0;
     *n = strtoll(word, &end, 10);
     if (*n == 2 && *end == '^' && isdigit((unsigned char)end[1])) {
         long power = strtol(end + 1, &end, 10);
         *n = power >= 0 && power <= 48 ? (int64_t)1 << power : 0;
     }
-    if (errno || *end || *n < 1 || *n > (int64_t)1 << 48)
+    if (*end || *n < 1 || *n > (int64_t)1 << 48)
         return cli_usage("%s: '%s' is not a length such as 1000000 or 2^20, at most 2^48", verb, word);
     return 0;
 }

@@ -90,8 +90,9 @@ double lab_vectors_error(const lab_vectors *v, int64_t m)
     double worst = 0.0;
     for (int64_t i = 0; i < m; i++) {
         double error = fabs(v->r[0][i] - v->z[0][i]) / (v->z[1][i] > 0.0 ? v->z[1][i] : 1.0) * 0x1p24;
-        if (!(error <= worst)) /* NaN counts */
-            worst = error;
+        if (isnan(error)) /* nothing is worse */
+            return error;
+        worst = fmax(worst, error);
     }
     return worst;
 }

@@ -350,6 +350,68 @@ static void try_few_safe(const struct few *f)
         rung_tools_free(tools, memory[i]);
 }
 
+/* Each limit of the guard from both sides. A line of A has so many elements of 2^exponent and then none, or one of 1
+ * and a tail behind it, where the line is one of so many with a tail; a line of B has elements. */
+static const struct limit {
+    int k, a_elements, a_exponent, b_elements, b_exponent, tailed, strict;
+} limits[] = {
+    {255, 255, 59, 255, 58, 0, 0}, /* sums of up to 2^127: the exponents, 2 and the bits of k */
+    {255, 255, 59, 255, 59, 0, 1},   {256, 256, 58, 256, 58, 0, 0},  {256, 256, 59, 256, 58, 0, 1},
+    {256, 256, 100, 256, 16, 0, 0},  {256, 256, 16, 256, 101, 0, 1}, {256, 256, 127, 256, -11, 0, 0},
+    {256, 256, 127, 256, -10, 0, 1}, {512, 32, 0, 32, 0, 0, 0}, /* terms that matter */
+    {512, 32, 0, 31, 0, 0, 1},       {512, 31, 0, 32, 0, 0, 1},      {2048, 1, 0, 64, 0, 64, 0},
+    {2048, 1, 0, 63, 0, 64, 1},                                   /* how dense B is beside tails */
+    {2048, 1, 0, 2048, 0, 8, 0},     {2048, 1, 0, 2048, 0, 7, 1}, /* an eighth of the lines has a tail */
+};
+enum { LIMIT_LINES = 64, LIMIT_K = 2048 };
+
+static void fill_limit(float *to, int k, int elements, int exponent, int tailed)
+{
+    static float values[LIMIT_LINES * LIMIT_K];
+    for (int i = 0; i < LIMIT_LINES; i++)
+        for (int j = 0; j < k; j++)
+            values[i * k + j] = j < elements ? (float)ldexp(1.0, exponent) : i < tailed && j <= 1024 ? 0x1p-12f : 0.0f;
+    need(rung_tools_upload(tools, to, values, (size_t)LIMIT_LINES * (size_t)k * sizeof *values), "upload");
+}
+
+/* The first product is judged after its split, as is every one after a product that was not refused. After one that
+ * was, what a look finds certain must be what the guard would say. */
+static void try_limit(const struct limit *l)
+{
+    void *memory[3];
+    rung_gemm g;
+    rung_plan *plan;
+    rung_context *context = context_new();
+    for (int i = 0; i < 3; i++)
+        need(rung_tools_alloc(tools, LIMIT_LINES * LIMIT_K * 4, &memory[i]), "no memory");
+    rung_gemm_init(&g);
+    g.layout = RUNG_ROW_MAJOR;
+    g.trans_b = RUNG_TRANS;
+    g.m = g.n = g.ldc = LIMIT_LINES, g.k = g.lda = g.ldb = l->k;
+    g.a = memory[0], g.b = memory[1], g.c = memory[2];
+    need(rung_plan_create_kernel(&plan, context, &g, kernel), kernel);
+    for (int call = 0; call < 3; call++) {
+        rung_guard_counts before, after;
+        const int from = looks(), huge = call == 1;
+        fill_limit(memory[0], l->k, huge ? 1 : l->a_elements, huge ? 127 : l->a_exponent, huge ? 0 : l->tailed);
+        fill_limit(memory[1], l->k, huge ? 1 : l->b_elements, huge ? 127 : l->b_exponent, 0);
+        need(rung_context_guard_counts(context, &before), "counts");
+        need(rung_plan_run(plan, &g), "run");
+        need(rung_context_guard_counts(context, &after), "counts");
+        if (after.blocks - before.blocks != 1 || after.strict_blocks - before.strict_blocks != (huge || l->strict)) {
+            printf("call %d: %d of %d blocks strict, ", call, (int)(after.strict_blocks - before.strict_blocks),
+                   (int)(after.blocks - before.blocks));
+            fail("limit", (int)(l - limits));
+        }
+        if (launch_count && looks() - from != (call == 2 || (call == 1 && l->strict)))
+            printf("call %d: %d looks, ", call, looks() - from), fail("limit", (int)(l - limits));
+    }
+    rung_plan_destroy(plan);
+    rung_context_destroy(context);
+    for (int i = 0; i < 3; i++)
+        rung_tools_free(tools, memory[i]);
+}
+
 int main(int count, char **arguments)
 {
     const char *lens = getenv("RUNG_LIBCUDA");
@@ -367,6 +429,8 @@ int main(int count, char **arguments)
     for (size_t i = 0; i < sizeof tails / sizeof *tails; i++)
         for (int form = 0; form < (i < 2 ? 4 : 2); form++)
             try_tail(&tails[i], form >> 1, form & 1);
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        try_limit(&limits[i]);
     shape = &shapes[0];
     for (int form = 0; form < 4; form++) /* two of them with rows at odd addresses */
         try_form(form & 1, form >> 1, (form ^ form >> 1) & 1 ? ODD : 0);

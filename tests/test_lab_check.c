@@ -2,6 +2,7 @@
  * on the CPU and, where there is one, on the GPU (or under the lens) with the same data and the same bits. */
 #include "support.h"
 #include "lab/operand.h"
+#include "lab/projection.h"
 #include "lab/verify.h"
 
 #include <math.h>
@@ -279,12 +280,108 @@ static void verdicts_see_the_kernel(void **state)
     lab_place_close(&cpu);
 }
 
+/* An operand lies between guards, before it and behind it: the one behind is as deep as a tile of 130 lines, so that a
+ * kernel that forgets its edge writes there. */
+static void operands_lie_between_guards(void **state)
+{
+    enum { LINES_BEHIND = 130, WORDS = 1024, MOST_BEHIND = 1 << 20 };
+    static const struct shape {
+        int64_t lines, length, pad, offset, batch;
+    } shapes[] = {{1, 1, 0, 0, 1}, {7, 5, 3, 2, 1}, {7, 5, 0, 3, 4},   {7, 5, 2, 1, 4},
+                  {0, 9, 0, 0, 1}, {9, 0, 1, 0, 2}, {3, 9000, 1, 0, 1}};
+    lab_place place;
+    (void)state;
+    assert_true(open_place(&place, RUNG_DEVICE_CPU));
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        const struct shape *s = &shapes[i];
+        lab_operand x = {.words = 0};
+        lab_region_args region;
+        assert_int_equal(lab_operand_make(&place, &x, s->lines, s->length, s->pad, s->offset, s->batch), RUNG_SUCCESS);
+        const int64_t ld = (s->length > 0 ? s->length : 1) + s->pad, deep = LINES_BEHIND * ld;
+        assert_true(x.ld == ld && x.first >= WORDS && (x.first - s->offset) % 16 == 0);
+        assert_true(x.batch == s->batch && x.stride >= s->lines * ld && x.stride > 0);
+        assert_true(x.batch == 1 || s->pad == 0 || x.stride > s->lines * ld); /* there is a gap between matrices */
+        assert_true(x.words - x.first - x.stride * x.batch >= (deep < MOST_BEHIND ? deep : MOST_BEHIND) + WORDS);
+        assert_true(x.at == (float *)x.memory.at + x.first);
+        for (int64_t j = 0; j < x.words; j++)
+            assert_true(((const uint32_t *)x.memory.at)[j] == LAB_POISON);
+        lab_operand_region(&x, &region);
+        assert_true(region.words_at == x.memory.at && region.words == x.words && region.first == x.first &&
+                    region.lines == s->lines && region.length == s->length && region.ld == ld &&
+                    region.stride == x.stride && region.batch == s->batch);
+        for (int across = 0; across < 2; across++) {
+            const lab_view view = lab_operand_view(&x, s->batch - 1, across);
+            assert_true(view.at == x.at + (s->batch - 1) * x.stride);
+            assert_true(across ? view.line_step == 1 && view.step == ld : view.line_step == ld && view.step == 1);
+        }
+        lab_buffer_free(&place, &x.memory);
+    }
+    lab_place_close(&place);
+}
+
+/* A projection is the sums it stands for, whichever way the matrix lies. */
+static void projections_are_sums(void **state)
+{
+    enum { ROWS = 37, COLS = 300, LD = 41 };
+    static float m[LD * COLS];
+    static double v[2][COLS], out[2][COLS];
+    const double *given[2] = {v[0], v[1]};
+    double *found[2] = {out[0], out[1]};
+    (void)state;
+    for (int64_t i = 0; i < LD * COLS; i++)
+        m[i] = i % LD < ROWS ? lab_element(7, i) : NAN;
+    for (int trans = 0; trans < 2; trans++) {
+        const int lines = trans ? COLS : ROWS, terms = trans ? ROWS : COLS;
+        for (int j = 0; j < terms; j++)
+            v[0][j] = lab_element(3, j), v[1][j] = 2.0 + lab_element(4, j);
+        lab_project(m, ROWS, COLS, LD, trans, given, found);
+        for (int i = 0; i < lines; i++) {
+            double sum = 0.0, size = 0.0;
+            for (int j = 0; j < terms; j++) {
+                const double element = trans ? m[j + i * LD] : m[i + j * LD];
+                sum += element * v[0][j];
+                size += fabs(element) * v[1][j];
+            }
+            assert_true(fabs(out[0][i] - sum) <= 1e-12 * size && fabs(out[1][i] - size) <= 1e-12 * size);
+        }
+    }
+}
+
+/* The error of a projection is its largest row's, in units of 2^-24 of that row's terms; one that is no number is none
+ * that passes. */
+static void errors_of_projections(void **state)
+{
+    lab_shape s = {.m = 5, .n = 4, .k = 3};
+    double *memory = calloc(1, lab_vectors_bytes(&s));
+    (void)state;
+    assert_non_null(memory);
+    const lab_vectors v = lab_vectors_of(memory, &s);
+    assert_true((char *)(v.r[1] + s.m) == (char *)memory + lab_vectors_bytes(&s));
+    for (int64_t j = 0; j < s.n; j++)
+        assert_true(fabs(v.x[0][j]) == 1.0 && v.x[1][j] == 1.0);
+    assert_true(lab_vectors_error(&v, s.m) == 0.0);
+    v.z[1][1] = 4.0, v.r[0][1] = 0x1p-20; /* 2^-20 of 4 is 4 units of 2^-24 */
+    v.z[1][4] = 0.5, v.z[0][4] = 0x1p-23;
+    assert_true(lab_vectors_error(&v, s.m) == 4.0);
+    v.z[0][4] = 0x1p-21;
+    assert_true(lab_vectors_error(&v, s.m) == 16.0);
+    assert_true(lab_vectors_error(&v, s.m - 1) == 4.0);
+    v.r[0][3] = 1.0; /* of a row without terms, whose sum is 0 */
+    assert_true(lab_vectors_error(&v, s.m) == 0x1p24);
+    v.r[0][0] = NAN;
+    for (double bound = 1.0; bound < 1e30; bound *= 1e9)
+        assert_false(lab_vectors_error(&v, s.m) <= bound);
+    assert_true(lab_projection_bound(&s, RUNG_STRICT) == 4.25 && lab_projection_bound(&s, RUNG_FAST) == 0x1p13 + 64.0);
+    free(memory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reference_is_the_definition), cmocka_unit_test(both_places_give_the_same_bits),
-        cmocka_unit_test(every_fault_is_found),        cmocka_unit_test(overflow_and_specials),
-        cmocka_unit_test(verdicts_see_the_kernel),
+        cmocka_unit_test(operands_lie_between_guards),    cmocka_unit_test(projections_are_sums),
+        cmocka_unit_test(errors_of_projections),          cmocka_unit_test(reference_is_the_definition),
+        cmocka_unit_test(both_places_give_the_same_bits), cmocka_unit_test(every_fault_is_found),
+        cmocka_unit_test(overflow_and_specials),          cmocka_unit_test(verdicts_see_the_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

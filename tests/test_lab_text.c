@@ -199,6 +199,9 @@ static void statistics_are_robust(void **state)
     assert_true(s.noise > 0.0 && s.noise < 0.1);
     const double pair[] = {2, 8};
     assert_true(lab_geometric_mean(pair, 2) > 3.999999 && lab_geometric_mean(pair, 2) < 4.000001);
+    const double some[] = {2.0, 0.0, 8.0, -1.0, NAN}; /* what is no positive number is left out */
+    assert_true(fabs(lab_geometric_mean(some, 5) - 4.0) < 1e-9);
+    assert_true(lab_geometric_mean(some + 1, 1) == 0.0 && lab_geometric_mean(some, 0) == 0.0);
     assert_true(lab_stats_of(values, 0).samples == 0);
     s = lab_stats_of((double[]){4.0, 1.0, 3.0, 8.0}, 4); /* 3.5 lies 0.5, 0.5, 2.5 and 4.5 away */
     assert_true(s.median == 3.5 && fabs(s.noise - 1.96 * 1.2533 * 1.4826 * 1.5 / 2.0 / 3.5) < 1e-12);

@@ -29,7 +29,7 @@ rung_status rung_cpu_check_threads(void)
     return RUNG_SUCCESS;
 }
 
-int rung_cpu_default_threads(void)
+int rung_cpu_said_threads(void)
 {
     static const char *const names[] = {"RUNG_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
                                         "BLIS_NUM_THREADS", "OMP_NUM_THREADS"};
@@ -37,6 +37,12 @@ int rung_cpu_default_threads(void)
     atomic_store_explicit(&is_named, positive_from_environment(names[0]) > 0, memory_order_relaxed);
     for (size_t i = 0; i < sizeof names / sizeof names[0] && !threads; i++)
         threads = positive_from_environment(names[i]);
+    return threads;
+}
+
+int rung_cpu_default_threads(void)
+{
+    const int threads = rung_cpu_said_threads();
     return threads ? threads : rung_cpu_count();
 }
 

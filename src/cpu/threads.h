@@ -7,6 +7,9 @@
 /* RUNG_NUM_THREADS, Rung's own, must be a number or empty; what others' variables hold is theirs to judge. */
 rung_status rung_cpu_check_threads(void);
 
+/* Returns the number that the environment says: of the first variable that has one; 0 where none has. */
+int rung_cpu_said_threads(void);
+
 /* Returns the number by the environment, else the cores that this process may use. It reads files, so it is not for
  * every call. */
 int rung_cpu_default_threads(void);

@@ -1,5 +1,6 @@
 /* Making and unmaking a multi context: its engines, its transport, its control connection. */
 #define _GNU_SOURCE /* dladdr */
+#include "cpu/threads.h"
 #include "multi/nccl.h"
 #include "multi/product.h"
 #include "multi/stage.h"
@@ -265,7 +266,7 @@ static int choose_threads(const rung_multi *multi, const multi_transport *t)
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     rung_context *context;
     rung_config config;
-    if (multi->config.threads || is_set("RUNG_NUM_THREADS") || is_set("OMP_NUM_THREADS") || t->local_size < 2)
+    if (multi->config.threads || rung_cpu_said_threads() || t->local_size < 2)
         return multi->config.threads;
     rung_config_init(&config);
     config.device = RUNG_DEVICE_CPU;

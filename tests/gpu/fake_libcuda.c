@@ -19,7 +19,9 @@
 
 #include "cuda/device/args.h"
 #include "cuda/device/f16x3.h"
+#include "cuda/device/reduce_args.h"
 #include "cuda/device/row_copy.h"
+#include "cuda/device/tma.h"
 #include "cuda/device/turn.h"
 #include "cuda/families/large/args.h"
 #include "cuda/families/lone/args.h"
@@ -202,6 +204,15 @@ static argument argument_of(const char *name)
         {"_tmapair_", BYTES_UP_TO(rung_lone_args, c_boxes), 0, 0, 0},
         {"_tmashift_", BYTES_UP_TO(rung_lone_args, c_boxes), 0, 0, 0},
         {"_lone", BYTES_UP_TO(rung_lone_args, c_boxes), 0, 0, 0}};
+    if (name[0] == 'r' && name[1] >= '0' && name[1] <= '9') /* r01_atomics ... */
+        return (argument){"", sizeof(rung_reduce_args), 0, 0, 0};
+    if (name[0] == 'l' && name[1] >= '0' && name[1] <= '9') /* a rung's begins with what every rung is given, */
+        return (argument){"",
+                          strstr(name, "_pack") ? sizeof(rung_pack_args)
+                          : strcmp(name, "l21") > 0 && strcmp(name, "l30") < 0
+                              ? sizeof(rung_tma_args) /* or with two maps before that */
+                              : sizeof(rung_args),
+                          0, 0, 0};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strstr(name, known[i].part))
             return known[i];
@@ -529,7 +540,7 @@ CALL(cuDeviceGetAttribute, int *value, CUdevice_attribute attribute, CUdevice de
     switch (attribute) {
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = state.arch / 10; break;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = state.arch % 10; break;
-    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = state.arch == 90 ? 132 : 108; break;
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = state.sms ? state.sms : state.arch == 90 ? 132 : 108; break;
     case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: *value = state.arch == 90 ? 232448 : 166912; break;
     case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: *value = state.arch == 90 ? 1980000 : 1410000; break;
     case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE: *value = (state.arch == 90 ? 60 : 40) << 20; break;

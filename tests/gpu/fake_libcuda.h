@@ -9,6 +9,7 @@ enum { FAKE_LOG_BYTES = 1 << 16, FAKE_LAUNCHED_BYTES = 1 << 12 };
 typedef struct fake {
     /* This is the machine. */
     int devices, arch, init_result;
+    int sms;                    /* multiprocessors; 0: as many as a chip of this kind has */
     int64_t memory_left;        /* bytes a device still gives; beyond it: out of memory */
     uint64_t release_threshold; /* of the pool that was set last */
     int capturing;              /* every stream says it is being captured, by the recording of this number */

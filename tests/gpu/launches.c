@@ -4,11 +4,13 @@
  * and the planner's own choice is asked, with operands on the device and in host memory; of some products also the
  * least workspace limit that leaves their plan as it is, and what is said where one of the driver's calls fails, and
  * done when the same is asked for again. tests/gpu/launches.sh compares this with results/launches-gpu.txt. usage:
- * launches STAND_IN [every] (every: also the products that are summed up) */
+ * launches STAND_IN [every] (every: also the products that are summed up). Built with RUNGS it asks the rungs of the
+ * ladder and of the sums instead, of which results/launches-ladder.txt tells. */
 #include "fake_libcuda.h"
 #include "sums.h"
 #include "rung.h"
 #include "rung_catalog.h"
+#include "rung_tools.h"
 
 #include "cuda/device/args.h"
 
@@ -20,6 +22,15 @@
 
 enum { OPERAND_FLOATS = 1 << 22, PLAN_BYTES = 1 << 16, MOST_BATCH = 8 };
 enum { LIMITS_OF = 5, FAILS_OF = 3 }; /* of so many products, for time's sake, one */
+
+#ifdef RUNGS
+static const int are_rungs = 1; /* products are plain ones of operands on the device, as rungs take no others */
+#else
+static const int are_rungs;
+#endif
+static int are_folded;  /* rungs, once more: so many tiles along m that a grid's y has no room for them */
+static int has_few_sms; /* rungs, once more: the first device has FEW_SMS multiprocessors, an odd number */
+enum { FEW_SMS = 7 };
 
 static fake *gpu;
 static float *on_device[3], *on_host[3];
@@ -93,12 +104,14 @@ static rung_gemm draw_product(call *c)
     static const int64_t limits[] = {0, 0, 0, 0, 0, -1, 1 << 20, 12 << 20}, memories[] = {0, 1 << 18, 1 << 21, 1 << 24};
     rung_gemm g;
     int64_t lines[3];
-    c->huge = !are_far && draw(8) == 0;
+    c->huge = !are_far && !are_folded && draw(8) == 0;
     do {
-        const int pads[] = {0, 0, 0, 1, 2, 3, 4}, row = draw(2);
+        const int pads[] = {0, 0, 0, 1, 2, 3, 4};
+        int row = draw(2);
         rung_gemm_init(&g);
         g.layout = row ? RUNG_ROW_MAJOR : RUNG_COL_MAJOR;
-        g.trans_a = draw(2) ? RUNG_TRANS : RUNG_NO_TRANS, g.trans_b = draw(2) ? RUNG_TRANS : RUNG_NO_TRANS;
+        g.trans_a = !are_rungs && draw(2) ? RUNG_TRANS : RUNG_NO_TRANS;
+        g.trans_b = !are_rungs && draw(2) ? RUNG_TRANS : RUNG_NO_TRANS;
         const int powers = are_far ? 9 : 12;
         g.m = draw_size(powers), g.n = draw_size(powers), g.k = draw(40) ? draw_size(powers) : 0;
         if (c->huge)
@@ -110,7 +123,14 @@ static rung_gemm draw_product(call *c)
             if (draw(2))
                 g.n = g.m, g.m = 1 + draw(250);
         }
-        g.batch = draw(3) ? 1 : 1 + draw(MOST_BATCH);
+        if (are_folded) {
+            g.layout = RUNG_ROW_MAJOR;
+            const int bm = rung_kernel_find(c->kernel)->bm;
+            g.m = bm * 65535LL * (1 + draw(3)) + draw(2 * bm + 1) - bm;
+            g.n = 1 + draw(300), g.k = 1 + draw(40);
+        }
+        g.batch = are_rungs || draw(3) ? 1 : 1 + draw(MOST_BATCH);
+        row = g.layout == RUNG_ROW_MAJOR;
         const int a_lines = row != (g.trans_a == RUNG_TRANS), b_lines = row != (g.trans_b == RUNG_TRANS);
         lines[0] = a_lines ? g.m : g.k, lines[1] = b_lines ? g.k : g.n, lines[2] = row ? g.m : g.n;
         draw_operand(&g.lda, &g.stride_a, lines[0], a_lines ? g.k : g.m, pads[draw(7)]);
@@ -120,23 +140,26 @@ static rung_gemm draw_product(call *c)
         if (draw(8) == 0)
             *(draw(2) ? &g.stride_a : &g.stride_b) = 0;
     } while (are_far ? is_out_of_reach(&g)
-                     : !c->huge && (floats_of(&g, g.stride_a, lines[0], g.lda) > OPERAND_FLOATS ||
-                                    floats_of(&g, g.stride_b, lines[1], g.ldb) > OPERAND_FLOATS ||
-                                    floats_of(&g, g.stride_c, lines[2], g.ldc) > OPERAND_FLOATS));
+                     : !c->huge && !are_folded &&
+                           (floats_of(&g, g.stride_a, lines[0], g.lda) > OPERAND_FLOATS ||
+                            floats_of(&g, g.stride_b, lines[1], g.ldb) > OPERAND_FLOATS ||
+                            floats_of(&g, g.stride_c, lines[2], g.ldc) > OPERAND_FLOATS));
     c->in_host = !c->kernel && !are_far && draw(4) == 0;
     float **at = c->in_host ? on_host : on_device;
     g.a = at[0] + (draw(4) ? 0 : draw(4)), g.b = at[1] + (draw(4) ? 0 : draw(4)), g.c = at[2] + (draw(6) ? 0 : draw(4));
+    if (are_folded) /* nothing is read there: addresses will do */
+        g.b += (int64_t)1 << 36, g.c += (int64_t)1 << 37;
     g.alpha = draw(8) ? 0.5f : 0.0f, g.beta = draw(2) ? 0.0f : 2.0f;
-    c->arrays = !c->in_host && draw(8) == 0;
+    c->arrays = !are_rungs && !c->in_host && draw(8) == 0;
     if (c->arrays)
         g.a_array = arrays[0], g.b_array = arrays[1], g.c_array = arrays[2];
-    c->device_scalars = !c->in_host && draw(8) == 0 ? 1 + draw(3) : 0; /* alpha, beta, both */
+    c->device_scalars = !are_rungs && !c->in_host && draw(8) == 0 ? 1 + draw(3) : 0; /* alpha, beta, both */
     g.alpha_device = c->device_scalars & 1 ? on_device[0] : NULL;
     g.beta_device = c->device_scalars & 2 ? on_device[0] + 1 : NULL;
-    g.bias_kind = draw(3) ? RUNG_NO_BIAS : draw(2) ? RUNG_BIAS_PER_ROW : RUNG_BIAS_PER_COLUMN;
+    g.bias_kind = are_rungs || draw(3) ? RUNG_NO_BIAS : draw(2) ? RUNG_BIAS_PER_ROW : RUNG_BIAS_PER_COLUMN;
     g.bias = g.bias_kind ? at[0] + 8 : NULL;
-    g.activation = draw(4) ? RUNG_IDENTITY : draw(2) ? RUNG_RELU : RUNG_GELU;
-    c->math = (rung_math)draw(3);
+    g.activation = are_rungs || draw(4) ? RUNG_IDENTITY : draw(2) ? RUNG_RELU : RUNG_GELU;
+    c->math = are_rungs ? RUNG_FAST : (rung_math)draw(3);
     c->limit = limits[draw(8)];
     c->capturing = draw(10) == 0;
     c->memory = draw(6) ? -1 : memories[draw(4)];
@@ -151,14 +174,17 @@ static void say_call(call *c)
                                                                                            " beta there",
                                                                                            " scalars there"};
     const rung_gemm *g = &c->gemm;
+    char few[64];
+    snprintf(few, sizeof few, "%s-%s", are_folded ? "folded" : "few", c->kernel ? c->kernel : "planned");
     snprintf(c->said, sizeof c->said,
              "%s sm_%d %s %s %c%c %lldx%lldx%lld ld %lld,%lld,%lld batch %lld%s%s%s bias %d act %d alpha %g beta %g "
              "limit %lld%s memory %lld:",
-             near_powers ? "edges"
-             : are_tall  ? "tall"
-             : are_far   ? "far"
-             : c->kernel ? c->kernel
-                         : "planned",
+             near_powers                 ? "edges"
+             : are_tall                  ? "tall"
+             : are_far                   ? "far"
+             : are_folded || has_few_sms ? few
+             : c->kernel                 ? c->kernel
+                                         : "planned",
              c->arch, maths[c->math], g->layout == RUNG_ROW_MAJOR ? "row" : "col", g->trans_a == RUNG_TRANS ? 'T' : 'N',
              g->trans_b == RUNG_TRANS ? 'T' : 'N', (long long)g->m, (long long)g->n, (long long)g->k, (long long)g->lda,
              (long long)g->ldb, (long long)g->ldc, (long long)g->batch, c->arrays ? " arrays" : "",
@@ -201,7 +227,7 @@ static void add_limited(call *c, rung_context *context, int64_t bytes)
     snprintf(text, sizeof text, "limit %lld: %s %lld", (long long)bytes,
              status == RUNG_SUCCESS ? rung_plan_kernel(plan) : "none",
              status == RUNG_SUCCESS ? (long long)rung_plan_workspace_bytes(plan) : 0);
-    if (status == RUNG_SUCCESS && rung_plan_workspace_bytes(plan) > bytes)
+    if (!are_rungs && status == RUNG_SUCCESS && rung_plan_workspace_bytes(plan) > bytes)
         gpu->faults++; /* it takes more than it may */
     add(c, text);
     rung_plan_destroy(plan);
@@ -294,7 +320,8 @@ static void *run(void *of)
     rung_config config;
     char text[PLAN_BYTES], sum[48];
     rung_config_init(&config);
-    config.device = c->arch == 90; /* what a device is like is asked once */
+    config.device = c->arch == 90 && !has_few_sms; /* what a device is like is asked once */
+    gpu->sms = has_few_sms ? FEW_SMS : 0;
     gpu->arch = c->arch;
     c->gemm = draw_product(c);
     if (c->arch == 90) /* the operands are another device's, as far as the driver knows */
@@ -359,48 +386,19 @@ static void tell(const char *kernel, int arch, int printed, int summed_up, int e
             all = mix_text(all, c.said);
     }
     printf("%s%s sm_%d: %d more products %08x\n",
-           near_powers ? "edges-"
-           : are_tall  ? "tall-"
-           : are_far   ? "far-"
-                       : "",
+           near_powers   ? "edges-"
+           : are_tall    ? "tall-"
+           : are_far     ? "far-"
+           : are_folded  ? "folded-"
+           : has_few_sms ? "few-"
+                         : "",
            kernel ? kernel : "planned", arch, summed_up, folded(all));
 }
 
-static void find(void *stand_in, const char *name, void *function)
-{
-    *(void **)function = dlsym(stand_in, name);
-    if (!*(void **)function)
-        exit(2);
-}
+static const int archs[] = {80, 90};
 
-int main(int count, char **words)
+static void tell_production(int every)
 {
-    void *stand_in = count > 1 ? dlopen(words[1], RTLD_NOW) : NULL;
-    const int every = count > 2 && strcmp(words[2], "every") == 0;
-    fake_state_function *state;
-    int (*alloc)(unsigned long long *, size_t);
-    unsigned long long at;
-    if (!stand_in)
-        return 2;
-    setenv("RUNG_LIBCUDA", words[1], 1);
-    find(stand_in, "fake_state", &state);
-    find(stand_in, "cuMemAlloc_v2", &alloc);
-    gpu = state();
-    gpu->devices = 2;
-    gpu->idle = gpu->in_order = 1; /* nothing is computed */
-    for (int i = 0; i < 3; i++) {
-        on_host[i] = calloc(OPERAND_FLOATS, sizeof(float));
-        if (!on_host[i] || alloc(&at, OPERAND_FLOATS * sizeof(float)))
-            return 2;
-        on_device[i] = (float *)(uintptr_t)at;
-        memset(on_device[i], 0, OPERAND_FLOATS * sizeof(float));
-        if (alloc(&at, MOST_BATCH * 2 * sizeof(float *)))
-            return 2;
-        arrays[i] = (void *)(uintptr_t)at;
-        for (int j = 0; j < 2 * MOST_BATCH; j++)
-            ((float **)arrays[i])[j] = on_device[i];
-    }
-    static const int archs[] = {80, 90};
     for (int i = 0; i < 2; i++) {
         dice = (uint64_t)archs[i];
         tell(NULL, archs[i], 60, 600, every);
@@ -444,6 +442,91 @@ int main(int count, char **words)
         if (k->backend == RUNG_BACKEND_CUDA && k->role == RUNG_PRODUCTION)
             tell(k->name, 90, 0, 60, every);
     }
+}
+
+/* ---- rungs ---- */
+
+/* Sums of so many floats, around where the number of blocks or of levels changes. */
+static void tell_sums(const char *kernel)
+{
+    static const int64_t sizes[] = {0,     1,     2,       255,     256,     257,     2047,    2048,     2049,
+                                    65536, 65537, 4194303, 4194304, 1 << 24, 1 << 29, 1 << 30, 3LL << 30};
+    rung_tools *tools;
+    gpu->arch = 90;
+    if (rung_tools_open(&tools, 1) != RUNG_SUCCESS)
+        exit(2);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int by = -1; by <= 1; by++) {
+            if (sizes[i] + by < 0)
+                continue;
+            gpu->launched[0] = gpu->log[0] = 0;
+            gpu->given = 0;
+            rung_status status = rung_tools_reduce(tools, kernel, sizes[i] + by, on_device[0], on_device[1]);
+            for (char *at = gpu->launched; *at; at++)
+                *at = *at == '\n' ? ';' : *at;
+            printf("%s %lld:%s %s given %08x calls %08x\n", kernel, (long long)sizes[i] + by,
+                   status == RUNG_SUCCESS ? "" : rung_last_error(), gpu->launched, folded(gpu->given),
+                   folded(mix_text(1, gpu->log)));
+        }
+    rung_tools_close(tools);
+}
+
+static void tell_rungs(int every)
+{
+    for (int i = 0; i < rung_kernel_count(); i++) {
+        const rung_kernel *k = rung_kernel_at(i);
+        dice = 11;
+        if (k->backend == RUNG_BACKEND_CUDA && k->role == RUNG_LADDER) {
+            tell(k->name, 90, 2, 80, every);
+            has_few_sms = 1;
+            tell(k->name, 90, 1, 40, every);
+            has_few_sms = 0, are_folded = 1;
+            tell(k->name, 90, 1, 12, every);
+            are_folded = 0;
+        }
+        if (k->role == RUNG_REDUCE)
+            tell_sums(k->name);
+    }
+}
+
+static void find(void *stand_in, const char *name, void *function)
+{
+    *(void **)function = dlsym(stand_in, name);
+    if (!*(void **)function)
+        exit(2);
+}
+
+int main(int count, char **words)
+{
+    void *stand_in = count > 1 ? dlopen(words[1], RTLD_NOW) : NULL;
+    const int every = count > 2 && strcmp(words[2], "every") == 0;
+    fake_state_function *state;
+    int (*alloc)(unsigned long long *, size_t);
+    unsigned long long at;
+    if (!stand_in)
+        return 2;
+    setenv("RUNG_LIBCUDA", words[1], 1);
+    find(stand_in, "fake_state", &state);
+    find(stand_in, "cuMemAlloc_v2", &alloc);
+    gpu = state();
+    gpu->devices = 2;
+    gpu->idle = gpu->in_order = 1; /* nothing is computed */
+    for (int i = 0; i < 3; i++) {
+        on_host[i] = calloc(OPERAND_FLOATS, sizeof(float));
+        if (!on_host[i] || alloc(&at, OPERAND_FLOATS * sizeof(float)))
+            return 2;
+        on_device[i] = (float *)(uintptr_t)at;
+        memset(on_device[i], 0, OPERAND_FLOATS * sizeof(float));
+        if (alloc(&at, MOST_BATCH * 2 * sizeof(float *)))
+            return 2;
+        arrays[i] = (void *)(uintptr_t)at;
+        for (int j = 0; j < 2 * MOST_BATCH; j++)
+            ((float **)arrays[i])[j] = on_device[i];
+    }
+    if (are_rungs)
+        tell_rungs(every);
+    else
+        tell_production(every);
     if (gpu->faults)
         printf("%d faults\n", gpu->faults);
     return gpu->faults != 0;

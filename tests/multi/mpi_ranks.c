@@ -324,22 +324,29 @@ static int threads(void)
 {
     static const struct machine {
         int cores, bound, asked;
-        const char *setting;
-    } machines[] = {{8, 8, 0, NULL},
-                    {8, 6, 0, NULL},
-                    {8, 1, 0, NULL},
-                    {1, 1, 0, NULL},
-                    {2, 2, 0, NULL},
-                    {3, 3, 0, NULL},
-                    {12, 12, 0, NULL},
-                    {13, 13, 0, NULL},
-                    {8, 8, 5, NULL},
-                    {8, 6, 1, NULL},
-                    {8, 8, 0, "RUNG_NUM_THREADS"},
-                    {8, 8, 0, "OMP_NUM_THREADS"}};
+        const char *setting, *value;
+    } machines[] = {{8, 8, 0, NULL, NULL},
+                    {8, 6, 0, NULL, NULL},
+                    {8, 1, 0, NULL, NULL},
+                    {1, 1, 0, NULL, NULL},
+                    {2, 2, 0, NULL, NULL},
+                    {3, 3, 0, NULL, NULL},
+                    {12, 12, 0, NULL, NULL},
+                    {13, 13, 0, NULL, NULL},
+                    {8, 8, 5, NULL, NULL},
+                    {8, 6, 1, NULL, NULL},
+                    {8, 8, 0, "RUNG_NUM_THREADS", "3"},
+                    {8, 8, 0, "OPENBLAS_NUM_THREADS", "3"},
+                    {8, 8, 0, "MKL_NUM_THREADS", "3"},
+                    {8, 8, 0, "BLIS_NUM_THREADS", "3"},
+                    {8, 8, 0, "OMP_NUM_THREADS", "3"},
+                    {8, 8, 0, "OMP_NUM_THREADS", "3,2"},
+                    {8, 8, 0, "OMP_NUM_THREADS", ""}, /* these two say nothing */
+                    {8, 8, 0, "BLIS_NUM_THREADS", "many"}};
     int right = 1;
-    unsetenv("RUNG_NUM_THREADS");
-    unsetenv("OMP_NUM_THREADS");
+    for (size_t i = 0; i < sizeof machines / sizeof *machines; i++)
+        if (machines[i].setting)
+            unsetenv(machines[i].setting);
     for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
         const struct machine *m = &machines[i];
         rung_multi *multi = NULL;
@@ -348,7 +355,7 @@ static int threads(void)
         config.transport = RUNG_TRANSPORT_MPI;
         config.threads = m->asked;
         if (m->setting)
-            setenv(m->setting, "3", 1);
+            setenv(m->setting, m->value, 1);
         told_cores = m->cores, told_threads = m->bound, asked_threads = -1;
         const rung_status status = rung_multi_create(&multi, &config);
         told_cores = 0;
@@ -356,7 +363,7 @@ static int threads(void)
         if (m->setting)
             unsetenv(m->setting);
         int want = m->bound;
-        if (m->asked || m->setting || ranks == 1)
+        if (m->asked || (m->setting && m->value[0] == '3') || ranks == 1)
             want = m->asked;
         else if (m->bound == m->cores)
             want = m->cores / ranks ? m->cores / ranks : 1;

@@ -39,10 +39,23 @@ static void give_back(multi_engine *engine, void *memory)
     free(memory);
 }
 
+enum { MOST_PIECES = 12, LD = 9, AREA = LD * 8 };
+static float here[2][MOST_PIECES][AREA]; /* of operands, and of results */
+static int pieces_in_host;
+
+static int is_here(const float *at, int results)
+{
+    return at >= here[results][0] && at < here[results][0] + MOST_PIECES * AREA;
+}
+
 static rung_status copy(multi_engine *engine, multi_lane lane, const multi_copy *piece, multi_engine *from)
 {
     (void)engine, (void)lane;
     assert_null(from);
+    if (pieces_in_host) { /* the buffer of a message is the engine's own memory */
+        assert_int_equal(piece->from_host, is_here(piece->from, 0));
+        assert_int_equal(piece->to_host, is_here(piece->to, 1));
+    }
     for (int64_t i = 0; i < piece->lines; i++)
         memcpy(piece->to + i * piece->to_ld, piece->from + i * piece->from_ld, (size_t)piece->length * sizeof(float));
     return RUNG_SUCCESS;
@@ -140,9 +153,107 @@ static void what_may_still_arrive_keeps_its_memory(void **state)
     free(receives_at);
 }
 
+/* ---- drawn pieces, of which a mover makes a message to each peer and one from each ---- */
+
+enum { RANKS = 4, ME = 1, ROUNDS = 200 };
+
+static uint64_t dice = 5;
+
+static int below(int number)
+{
+    dice = dice * 6364136223846793005u + 1442695040888963407u;
+    return (int)((dice >> 33) % (unsigned)number);
+}
+
+/* What the messages of this round must be: floats of pieces in their order, and where each goes or comes from. */
+static struct expected {
+    int floats;
+    float *at[MOST_PIECES * AREA];
+} expected[RANKS][2];
+static float stamp;
+
+static int exchange_drawn(void *state, const multi_message *messages, int count, int64_t tag, void **pending, char *why)
+{
+    int seen[RANKS][2] = {{0}}, all = 0;
+    (void)tag, (void)why;
+    for (int i = 0; i < count; i++) {
+        const multi_message *m = &messages[i];
+        const struct expected *x = &expected[m->peer][m->receive];
+        assert_true(m->peer != ME && !seen[m->peer][m->receive]++);
+        assert_int_equal(m->bytes, x->floats * 4);
+        for (int j = 0; j < x->floats; j++)
+            if (m->receive)
+                ((float *)m->data)[j] = stamp + (float)j; /* it comes at once */
+            else
+                assert_true(((float *)m->data)[j] == *x->at[j]);
+    }
+    for (int peer = 0; peer < RANKS; peer++)
+        for (int receive = 0; receive < 2; receive++)
+            all += expected[peer][receive].floats > 0;
+    assert_int_equal(count, all);
+    *pending = state;
+    return 0;
+}
+
+static int poll_drawn(void *state, void *pending, int *done, int *waiting_for, char *why)
+{
+    (void)state, (void)pending, (void)why;
+    *done = 1;
+    *waiting_for = -1;
+    return 0;
+}
+
+/* A mover that is used again sends and takes what was added since, each float once, and nothing else. */
+static void messages_are_the_pieces_that_were_added(void **state)
+{
+    static multi_transport drawn = {.exchange = exchange_drawn, .poll = poll_drawn, .abandon = abandon};
+    static rung_multi multi;
+    multi_mover mover = {.count = 0};
+    (void)state;
+    drawn.state = &drawn;
+    multi = (rung_multi){.first_rank = ME, .held = 1, .ranks = RANKS, .transport = &drawn, .timeout_s = 1000.0};
+    multi.engines[0] = (multi_engine){.ops = &ops};
+    pieces_in_host = 1;
+    for (int round = 0; round < ROUNDS; round++) {
+        const int pieces = below(MOST_PIECES);
+        memset(expected, 0, sizeof expected);
+        stamp = (float)(round * 1000);
+        for (int i = 0; i < MOST_PIECES * AREA; i++)
+            here[0][i / AREA][i % AREA] = (float)(i + round), here[1][i / AREA][i % AREA] = -1.0f;
+        for (int i = 0; i < pieces; i++) {
+            const int from = below(3) ? ME : below(RANKS), to = from == ME ? below(RANKS)
+                                                                : below(3) ? ME
+                                                                           : below(RANKS);
+            const multi_copy piece = {.from = here[0][i],
+                                      .from_ld = LD,
+                                      .to = here[1][i],
+                                      .to_ld = LD,
+                                      .length = below(LD),
+                                      .lines = below(7),
+                                      .from_host = 1,
+                                      .to_host = 1};
+            assert_int_equal(multi_mover_add(&multi, &mover, from, to, &piece), RUNG_SUCCESS);
+            if ((from == ME) == (to == ME)) /* it is copied at once, or is no concern of this rank */
+                continue;
+            struct expected *x = &expected[from == ME ? to : from][to == ME];
+            for (int64_t line = 0; line < piece.lines; line++)
+                for (int64_t j = 0; j < piece.length; j++)
+                    x->at[x->floats++] = (to == ME ? here[1][i] : here[0][i]) + line * LD + j;
+        }
+        assert_int_equal(multi_mover_begin(&multi, &mover, round), RUNG_SUCCESS);
+        assert_int_equal(multi_mover_finish(&multi, &mover, "a panel"), RUNG_SUCCESS);
+        for (int peer = 0; peer < RANKS; peer++)
+            for (int j = 0; j < expected[peer][1].floats; j++)
+                assert_true(*expected[peer][1].at[j] == stamp + (float)j);
+    }
+    multi_mover_free(&multi, &mover);
+    pieces_in_host = 0;
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_has_arrived_is_unpacked_and_its_memory_freed),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(messages_are_the_pieces_that_were_added),
+                                       cmocka_unit_test(what_has_arrived_is_unpacked_and_its_memory_freed),
                                        cmocka_unit_test(what_may_still_arrive_keeps_its_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
