@@ -218,9 +218,9 @@ int cmd_doctor(int argc, char **argv)
     check_cpu(&r);
     check_device_code(&r);
     check_gpus(&r);
-    check_peers(&r, RUNG_DEVICE_CPU, lab_cpu_peers, "the CPU's vendor to measure against");
+    check_peers(&r, RUNG_DEVICE_CPU, lab_cpu_peers, "a library to time Rung beside");
     if (rung_tools_gpu_count() > 0)
-        check_peers(&r, 0, cublas_only, "the GPU's vendor to measure against");
+        check_peers(&r, 0, cublas_only, "NVIDIA's library to time Rung beside");
     if (lab_report_built())
         found(&r, "jansson", "this build makes reports");
     else
