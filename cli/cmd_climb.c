@@ -266,9 +266,10 @@ static void print_end(climb *x, double seconds)
 {
     char step[200] = "";
     if (x->rungs > 1 && x->first > 0.0)
-        snprintf(step, sizeof step, " %s runs at %.0f times the rate of %s;", x->last_name, x->last / x->first, x->first_name);
-    cli_note(&x->table, "%d line%s, %d cases checked, %d failed;%s %.0f s", x->rungs, x->rungs == 1 ? "" : "s", x->cases,
-             x->failed, step, seconds);
+        snprintf(step, sizeof step, " %s runs at %.0f times the rate of %s;", x->last_name, x->last / x->first,
+                 x->first_name);
+    cli_note(&x->table, "%d line%s, %d cases checked, %d failed;%s %.0f s", x->rungs, x->rungs == 1 ? "" : "s",
+             x->cases, x->failed, step, seconds);
 }
 
 static int run(climb *x, int device, int64_t threads, int64_t size, const char *peers)

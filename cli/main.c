@@ -13,7 +13,8 @@ const cli_verb cli_verbs[] = {
     {"bench", "times products beside the vendor, verified first, one table with ratios",
      "rung bench [SHAPE|FILE...] [--device cpu|gpu] [--against openblas,blis|cublas,cublaslt] [--math MODE | --kernel "
      "NAME]\n"
-     "       SHAPE: MxNxK[:NT][xBATCH][+PAD], FILE: lines 'NT m n k [batch] [pad=P]' (lab/shapes/), both column-major;\n"
+     "       SHAPE: MxNxK[:NT][xBATCH][+PAD], FILE: lines 'NT m n k [batch] [pad=P]' (lab/shapes/), both "
+     "column-major;\n"
      "       NT: two letters, for A and for B, N as it lies, T transposed",
      cmd_bench},
     {"verify", "checks kernels against FP64 and the contract; exit 1 on a failure",
