@@ -120,8 +120,12 @@ static int take_option(const char *verb, const cli_option *options, int argc, ch
         *(int *)option->value = 1;
         return 0;
     }
-    if (!equals && *i + 1 >= argc)
-        return cli_usage("%s %s%s needs a value", verb, option->name[1] ? "--" : "-", option->name);
+    if (!equals && *i + 1 >= argc) {
+        char list[512];
+        cli_join(list, sizeof list, option->choices);
+        return cli_usage("%s %s%s needs a value%s%s", verb, option->name[1] ? "--" : "-", option->name,
+                         list[0] ? ": one of " : "", list);
+    }
     int code = set_value(verb, option, equals ? equals + 1 : argv[++*i]);
     return copy ? cli_copy_rows(verb, copy) : code;
 }
