@@ -29,7 +29,8 @@ int cli_other_device(const char *verb, const rung_kernel *kernel); /* its device
 int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2))); /* returns 1 */
 int cli_fail_status(rung_status status, const char *what);                   /* says the library's sentence */
 int cli_fail_file(rung_status status); /* of a file that was named: returns 2 where it cannot be opened */
-void cli_told_peers(const lab_peer *peers, int count); /* says which peers are older than this processor */
+void cli_told_peers(const lab_peer *peers, int count);             /* says which peers are older than this processor */
+void cli_join(char *list, size_t bytes, const char *const *names); /* "a, b, c"; of NULL "" */
 /* Says "no X is called 'word'", with the nearest name, or with the list when none is near. Returns 2. */
 int cli_unknown(const char *what, const char *word, const char *const *names);
 int cli_unknown_kernel(const char *word);

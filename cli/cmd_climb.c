@@ -30,6 +30,7 @@ typedef struct climb {
     int64_t size;
     double budget_s, slowest_s;           /* for all of a rung; for one product, else the rung runs at a smaller size */
     double first, previous, last, vendor; /* GFLOP/s: of the first rung, the one before, this one, the best peer */
+    char first_name[64], last_name[64];
     int rungs, cases, failed;
 } climb;
 
@@ -159,9 +160,12 @@ static rung_status climb_one(climb *x, const rung_kernel *kernel, const char *na
     print_line(x, name, size, row.gflops, row.us, row.error_u, ran, failed, !kernel || kernel->role == RUNG_PRODUCTION);
     if (x->record)
         lab_record_bench(x->record, "climb", x->command, &x->bench, &row);
-    if (x->first == 0.0)
+    if (x->first == 0.0) {
         x->first = row.gflops;
+        snprintf(x->first_name, sizeof x->first_name, "%s", name);
+    }
     x->previous = x->last = row.gflops;
+    snprintf(x->last_name, sizeof x->last_name, "%s", name);
     x->rungs++;
     x->failed += failed > 0;
     return RUNG_SUCCESS;
@@ -246,14 +250,35 @@ static rung_status open_climb(climb *x, int device, int64_t threads, int64_t siz
     return lab_verifier_open(&x->verifier, &x->place, RUNG_STRICT, x->bench.peer_count ? &x->bench.peers[0] : NULL);
 }
 
+/* Says above the table what will be done, and which libraries stand behind "of vendor": the fastest of them. */
+static void print_head(climb *x)
+{
+    char peers[200] = "";
+    for (int i = 0; i < x->bench.peer_count; i++) {
+        size_t used = strlen(peers);
+        snprintf(peers + used, sizeof peers - used, "%s%s", i ? ", " : " in turn with ", x->bench.peers[i].name);
+    }
+    cli_note(&x->table, "on %s%s: every rung checked against FP64, then timed%s", x->place.name,
+             x->place.tools || x->place.threads > 1 ? "" : ", one thread", peers);
+}
+
+static void print_end(climb *x, double seconds)
+{
+    char step[200] = "";
+    if (x->rungs > 1 && x->first > 0.0)
+        snprintf(step, sizeof step, " %s runs at %.0f times the rate of %s;", x->last_name, x->last / x->first,
+                 x->first_name);
+    cli_note(&x->table, "%d line%s, %d cases checked, %d failed;%s %.0f s", x->rungs, x->rungs == 1 ? "" : "s",
+             x->cases, x->failed, step, seconds);
+}
+
 static int run(climb *x, int device, int64_t threads, int64_t size, const char *peers)
 {
     double start = lab_now_s();
     rung_status status = open_climb(x, device, threads, size, peers);
     if (status == RUNG_SUCCESS) {
         cli_table_begin(&x->table, x->format, columns);
-        cli_note(&x->table, "on %s%s: every rung checked against FP64, then timed in turn with the vendor",
-                 x->place.name, x->place.tools || x->place.threads > 1 ? "" : ", one thread");
+        print_head(x);
         status = climb_all(x);
     }
     int code = x->failed ? CLI_FAIL : CLI_PASS;
@@ -264,9 +289,7 @@ static int run(climb *x, int device, int64_t threads, int64_t size, const char *
     else if (status != RUNG_SUCCESS)
         code = cli_fail_status(status, "climb");
     else
-        cli_note(&x->table, "%d line%s, %d cases checked, %d failed; the last rung does %.0f times the first; %.0f s",
-                 x->rungs, x->rungs == 1 ? "" : "s", x->cases, x->failed, x->first > 0.0 ? x->last / x->first : 0.0,
-                 lab_now_s() - start);
+        print_end(x, lab_now_s() - start);
     lab_verifier_close(&x->verifier);
     lab_bench_close(&x->bench);
     lab_place_close(&x->place);

@@ -3,6 +3,7 @@
 #include "lab/monitor.h"
 #include "lab/peer.h"
 #include "lab/report.h"
+#include "rung_catalog.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -59,6 +60,24 @@ static void list_caches(char *text, size_t bytes)
         }
 }
 
+/* Names the kernel that products on the CPU take: the first one of the catalog that this CPU and RUNG_CPU_FEATURES let
+ * run. */
+static void name_cpu_kernel(report *r, const lab_place *place)
+{
+    rung_context *context;
+    const rung_kernel *kernel = NULL;
+    if (lab_place_context(place, RUNG_STRICT, &context) != RUNG_SUCCESS)
+        return;
+    for (int i = 0; i < rung_kernel_count() && !kernel; i++) {
+        const rung_kernel *k = rung_kernel_at(i);
+        if (k->backend == RUNG_BACKEND_CPU && k->role == RUNG_PRODUCTION && !rung_kernel_unusable(context, k))
+            kernel = k;
+    }
+    if (kernel)
+        found(r, "CPU kernel", kernel->name);
+    rung_context_destroy(context);
+}
+
 static void check_cpu(report *r)
 {
     lab_place place;
@@ -70,14 +89,13 @@ static void check_cpu(report *r)
     snprintf(text, sizeof text, "%s, %ld online, Rung uses %d thread%s", place.name, sysconf(_SC_NPROCESSORS_ONLN),
              place.threads, place.threads == 1 ? "" : "s");
     found(r, "CPU", text);
-    lab_place_close(&place);
 #if defined(__x86_64__)
     snprintf(text, sizeof text, "%s%s%s", __builtin_cpu_supports("avx2") ? " AVX2" : "",
              __builtin_cpu_supports("fma") ? " FMA" : "", __builtin_cpu_supports("avx512f") ? " AVX-512" : "");
     if (__builtin_cpu_supports("avx512f"))
         found(r, "CPU features", text + 1);
     else
-        line(r, "CPU features", "ok", text[0] ? text + 1 : "SSE2 only",
+        line(r, "CPU features", "ok", text[0] ? text + 1 : "SSE2, no AVX2",
              __builtin_cpu_supports("fma") ? "AVX-512 would double the FMA width"
                                            : "AVX2 with FMA: the tiles made for it");
 #endif
@@ -87,6 +105,8 @@ static void check_cpu(report *r)
     else
         missing(r, "CPU caches", "the kernel does not list them in /sys",
                 "blocks sized to this CPU: a common size is taken");
+    name_cpu_kernel(r, &place);
+    lab_place_close(&place);
 }
 
 /* Looks for the modules of device code of this installation: for Hopper, for the ladder on Turing, for the other chips.
@@ -218,9 +238,9 @@ int cmd_doctor(int argc, char **argv)
     check_cpu(&r);
     check_device_code(&r);
     check_gpus(&r);
-    check_peers(&r, RUNG_DEVICE_CPU, lab_cpu_peers, "the CPU's vendor to measure against");
+    check_peers(&r, RUNG_DEVICE_CPU, lab_cpu_peers, "a library to time Rung beside");
     if (rung_tools_gpu_count() > 0)
-        check_peers(&r, 0, cublas_only, "the GPU's vendor to measure against");
+        check_peers(&r, 0, cublas_only, "NVIDIA's library to time Rung beside");
     if (lab_report_built())
         found(&r, "jansson", "this build makes reports");
     else

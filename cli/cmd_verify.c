@@ -344,7 +344,7 @@ static int run(const options *o, int device)
     int have_vendor =
         !o->no_vendor && lab_peer_open(&s.place, s.place.tools ? "cublas" : "openblas", &s.vendor) == RUNG_SUCCESS;
     if (!have_vendor && !o->no_vendor)
-        fprintf(stderr, "rung: without a vendor to compare errors with: %s\n", lab_error());
+        fprintf(stderr, "rung: without a peer to compare errors with: %s\n", lab_error());
     status = lab_verifier_open(&s.verifier, &s.place, RUNG_STRICT, have_vendor ? &s.vendor : NULL);
     if (status == RUNG_SUCCESS && o->workspace_mb)
         s.verifier.workspace_bytes = o->workspace_mb << 20;

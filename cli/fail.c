@@ -78,16 +78,22 @@ void cli_told_peers(const lab_peer *peers, int count)
                     peers[i].name, peers[i].told);
 }
 
+void cli_join(char *list, size_t bytes, const char *const *names)
+{
+    list[0] = '\0';
+    for (int i = 0; names && names[i]; i++) {
+        size_t used = strlen(list);
+        snprintf(list + used, bytes - used, "%s%s", i ? ", " : "", names[i]);
+    }
+}
+
 int cli_unknown(const char *what, const char *word, const char *const *names)
 {
     const char *nearest = lab_name_nearest(names, word);
     if (nearest)
         return cli_usage("no %s is called '%s'; did you mean '%s'?", what, word, nearest);
-    char list[512] = "";
-    for (int i = 0; names[i]; i++) {
-        size_t used = strlen(list);
-        snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", names[i]);
-    }
+    char list[512];
+    cli_join(list, sizeof list, names);
     return cli_usage("no %s is called '%s'; there are: %s", what, word, list);
 }
 

@@ -13,7 +13,9 @@ const cli_verb cli_verbs[] = {
     {"bench", "times products beside the vendor, verified first, one table with ratios",
      "rung bench [SHAPE|FILE...] [--device cpu|gpu] [--against openblas,blis|cublas,cublaslt] [--math MODE | --kernel "
      "NAME]\n"
-     "       SHAPE: MxNxK[:TT][xBATCH][+PAD], column-major; FILE: lines 'opA opB m n k [batch] [pad=P]' (lab/shapes/)",
+     "       SHAPE: MxNxK[:NT][xBATCH][+PAD], FILE: lines 'NT m n k [batch] [pad=P]' (lab/shapes/), both "
+     "column-major;\n"
+     "       NT: two letters, for A and for B, N as it lies, T transposed",
      cmd_bench},
     {"verify", "checks kernels against FP64 and the contract; exit 1 on a failure",
      "rung verify [--device cpu|gpu] [--kernel NAME,... | --math strict|accurate|fast] [--quick | --huge] [--case "
@@ -35,7 +37,7 @@ const cli_verb cli_verbs[] = {
     {"reduce", "the ladder of sums: checked, then timed beside CUB",
      "rung reduce [N|2^P...] [--device cpu|gpu] [--kernel NAME,...]", cmd_reduce},
     {"explain", "what the library would do with a product, and why; what limits a kernel",
-     "rung explain MxNxK[:TT][xBATCH] [--device cpu|gpu] [--math MODE | --kernel NAME]\n       rung explain KERNEL "
+     "rung explain MxNxK[:NT][xBATCH] [--device cpu|gpu] [--math MODE | --kernel NAME]\n       rung explain KERNEL "
      "[MxNxK] [--gpu CHIP]",
      cmd_explain},
     {"doctor", "what this machine has, what is missing, and what that would give", "rung doctor", cmd_doctor},

@@ -71,7 +71,7 @@ static int unknown_option(const char *verb, const cli_option *options, const cha
     const char *plain = given + strspn(given, "-");
     char word[64];
     snprintf(word, sizeof word, "%.*s", (int)strcspn(plain, "="), plain);
-    const char *nearest = lab_name_nearest(names, word);
+    const char *nearest = word[0] ? lab_name_nearest(names, word) : NULL; /* "--" alone is near to none */
     if (nearest)
         return cli_usage("%s has no option '%s'; did you mean '%s%s'?", verb, given, nearest[1] ? "--" : "-", nearest);
     return cli_usage("%s has no option '%s'; 'rung help %s' lists them", verb, given, verb);
@@ -118,8 +118,12 @@ static int take_option(const char *verb, const cli_option *options, int argc, ch
         *(int *)option->value = 1;
         return 0;
     }
-    if (!equals && *i + 1 >= argc)
-        return cli_usage("%s %s%s needs a value", verb, option->name[1] ? "--" : "-", option->name);
+    if (!equals && *i + 1 >= argc) {
+        char list[512];
+        cli_join(list, sizeof list, option->choices);
+        return cli_usage("%s %s%s needs a value%s%s", verb, option->name[1] ? "--" : "-", option->name,
+                         list[0] ? ": one of " : "", list);
+    }
     int code = set_value(verb, option, equals ? equals + 1 : argv[++*i]);
     return copy ? cli_copy_rows(verb, copy) : code;
 }
@@ -231,5 +235,5 @@ int cli_shapes(const char *list, const char **words, int count, lab_shapes *shap
         if (status != RUNG_SUCCESS)
             return cli_usage("%s", lab_error());
     }
-    return shapes->count ? CLI_PASS : cli_usage("there is no shape to work on: MxNxK[:TT][xBATCH], or --shapes FILE");
+    return shapes->count ? CLI_PASS : cli_usage("there is no shape to work on: MxNxK[:NT][xBATCH], or --shapes FILE");
 }

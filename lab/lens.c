@@ -269,6 +269,40 @@ static int left_out(int count)
     return 0;
 }
 
+/* Returns true where each block computes one tile of C and nothing else: a kernel of the plain launcher, or a user's
+ * own without parts. */
+static int is_tile_a_block(const lab_lens_case *c)
+{
+    if (c->kernel)
+        return c->kernel->launch && strcmp(c->kernel->launch, "tiles") == 0;
+    return c->problem == LAB_LENS_PRODUCT && !c->finish && c->parts <= 1;
+}
+
+/* Returns true where a tile was written in part, and says where. Tiles of which nothing was written are those of blocks
+ * that did not run; a block that ran owes all of its tile. */
+static int is_tile_in_part(const lab_lens_case *c, const operands *x, char *why, size_t why_bytes)
+{
+    const int64_t bm = c->kernel ? c->kernel->bm : c->bm, bn = c->kernel ? c->kernel->bn : c->bn;
+    for (int64_t row = 0; row < c->m; row += bm)
+        for (int64_t column = 0; column < c->n; column += bn) {
+            int64_t lacking_i = -1, lacking_j = -1, written = 0;
+            for (int64_t i = row; i < row + bm && i < c->m; i++)
+                for (int64_t j = column; j < column + bn && j < c->n; j++) {
+                    if (!is_poison(&x->c[i * x->ldc + j]))
+                        written++;
+                    else if (lacking_i < 0)
+                        lacking_i = i, lacking_j = j;
+                }
+            if (written && lacking_i >= 0) {
+                snprintf(why, why_bytes,
+                         "C[%lld][%lld] was never written, and other results of its tile of %lld x %lld were",
+                         (long long)lacking_i, (long long)lacking_j, (long long)bm, (long long)bn);
+                return 1;
+            }
+        }
+    return 0;
+}
+
 static int check(const lab_lens_case *c, const operands *x, lab_lens_result *result)
 {
     const int launches = lens.launch_count();
@@ -283,6 +317,8 @@ static int check(const lab_lens_case *c, const operands *x, lab_lens_result *res
     result->unjudged = left_out(launches - 1);
     if (result->unjudged)
         return 1;
+    if (!all_blocks && !x->c_start && is_tile_a_block(c) && is_tile_in_part(c, x, result->why, sizeof result->why))
+        return 0;
     int64_t elements = c->m * c->n, most = DOT_BUDGET / (c->k > 0 ? c->k : 1);
     most = most > CHECK_MOST ? CHECK_MOST : most < 64 ? 64 : most;
     /* A step prime to most widths walks over all rows and columns. */

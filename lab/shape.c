@@ -121,9 +121,10 @@ static rung_status read_line(const char *file, int number, const char *line, lab
     int fields = sscanf(at, "%c%c %" SCNd64 " %" SCNd64 " %" SCNd64 "%n", &a, &b, &shape.m, &shape.n, &shape.k, &read);
     char trans[3] = {a, b, 0};
     if (fields < 5 || !read_trans(trans, &shape) || !read_rest(at + read, &shape) || !positive(&shape))
-        return lab_fail(RUNG_INVALID_ARGUMENT,
-                        "%s:%d: expected 'opA opB m n k [batch] [pad=P]', such as 'NT 512 64 512', found '%.*s'", file,
-                        number, (int)strcspn(at, "\n"), at);
+        return lab_fail(
+            RUNG_INVALID_ARGUMENT,
+            "%s:%d: expected NN, NT, TN or TT, then 'm n k [batch] [pad=P]', such as 'NT 512 64 512', found '%.*s'",
+            file, number, (int)strcspn(at, "\n"), at);
     LAB_TRY(lab_sizes_check(shape.m, shape.n, shape.k, shape.batch, shape.pad));
     return lab_shapes_add(shapes, &shape);
 }

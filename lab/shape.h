@@ -1,5 +1,5 @@
-/* Shapes to measure, column-major as in BLAS: lines "opA opB m n k [batch] [pad=P]" of a file, or
- * MxNxK[:TT][xBATCH][+PAD]. The pad is added to every leading dimension. */
+/* Shapes to measure, column-major as in BLAS: lines "NT m n k [batch] [pad=P]" of a file, or
+ * MxNxK[:NT][xBATCH][+PAD] with N or T for A and for B. The pad is added to every leading dimension. */
 #ifndef LAB_SHAPE_H
 #define LAB_SHAPE_H
 

@@ -9,12 +9,16 @@ command -v objdump >/dev/null && [ "$(uname -m)" = x86_64 ] || { echo "left out:
 
 loops() { objdump -d --no-show-raw-insn "$1" | awk -v steps="$2" -v held="${3-}" -v most="${4-0}" -f "$here/cpu_tiles.awk"; }
 
-for kernel in avx2_f32_6x16 avx512_f32_8x24 avx512_f32_8x48; do
+kernels=$(cd "$source/src/cpu/kernels" && ls avx*.c)
+case $kernels in *avx2_f32_6x16.c*avx512_f32_8x48.c*) ;; *) echo "where are the kernels of AVX2 and AVX-512? $kernels"; exit 1 ;; esac
+for kernel in $kernels; do
+    kernel=${kernel%.c}
     object=$(find "$build" -name "$kernel.c.o" | head -n 1)
     [ -n "$object" ] || { echo "$kernel: not in $build"; exit 1; }
     echo "$kernel:"
     case $kernel in
-    avx2*) loops "$object" 4 _6x2 24 ;; # 8 loads and 12 FMAs a step, 4 more at most: else it is slow where two threads share a core
+    avx2_f32_6x16) loops "$object" 4 _6x2 24 ;; # 8 loads and 12 FMAs a step, 4 more at most: else it is slow where two threads share a core
+    avx2*) loops "$object" 4 ;;
     *) loops "$object" 2 ;;
     esac
 done

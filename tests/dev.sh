@@ -96,7 +96,11 @@ TOOL
 #!/bin/sh
 echo "ctest $*" >>"$STATE/log"
 grep -l "^PPid:[[:space:]]*$PPID\$" /proc/[0-9]*/status 2>/dev/null | wc -l >"$STATE/beside" # it is one of them
-case " $* " in *" -N "*) echo "Total Tests: 3" && exit ;; esac
+case " $* " in *" -N "*)
+    printf '  Test %s\n' "  #7: bits" " #31: fuzz_cpu" "#208: asan.fuzz_cpu"
+    echo "Total Tests: 3"
+    exit ;;
+esac
 [ -z "${NONE:-}" ] || { echo "no tests were run" && exit 8; }
 while [ $# -gt 1 ]; do [ "$1" != --output-junit ] || out=$2; shift; done
 cat >"$out" <<XML
@@ -297,6 +301,15 @@ logged "^ctest .* -C Exhaustive -R fuzz$"
 forget
 look "tests by name" 0 "three: no GPU$" test fuzz_cpu bits -j 1
 logged '^ctest .* -R \^\(fuzz_cpu\|bits\)\$ --no-tests=error -j 1$'
+logged "^cmake --build build/release"
+not_logged "build/asan|build/tsan"
+forget
+look "one of a tree with sanitizers" 0 "three: no GPU$" test asan.fuzz_cpu
+logged "^cmake --build build/asan"
+not_logged "build/tsan"
+forget
+look "a name that no test has" 2 "^No test is called 'fuzz': ./dev test -N names them all$" test bits fuzz
+not_logged "^cmake --build"
 forget
 look "ten times beside busy loops" 0 "three: no GPU$" test --busy 10 -R fuzz
 logged "^ctest .* --repeat until-fail:10 -R fuzz$"

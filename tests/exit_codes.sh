@@ -37,7 +37,7 @@ bench argument 2 no_peer: QUICK --against nobody 8x8x8
 bench argument 2 expected_numbers: --gpus cpu4x 8x8x8
 bench argument 2 kind_of_--operands: --gpus cpu1 --operands hots 8x8x8
 bench input 2 cannot_read: GONE
-bench input 2 expected_'opA: --shapes JUNK
+bench input 2 expected_NN: --shapes JUNK
 bench output 2 cannot_write: QUICK --against= 8x8x8 -o BELOW
 bench output 2 cannot_write: --gpus cpu1 --repeats 1 8x8x8 -o BELOW
 bench output 2 cannot_write: --gpus cpu1 --repeats 1 8x8x8 --timeline BELOW

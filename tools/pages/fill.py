@@ -18,7 +18,7 @@ KINDS = {"c": "cpu", "r": "reduce", "l": "gpu"}
 REDUCE_SIZES = [16, 20, 24, 28, 30]
 LISTS = [("squares.txt", "squares, 64 to 16384"), ("transposes.txt", "transposes"), ("odd.txt", "odd sizes and leading dimensions"),
          ("skinny.txt", "tall, skinny, long k"), ("batched.txt", "strided batches"), ("deepbench", "DeepBench's training shapes"),
-         ("random.txt", "270 shapes drawn at random"), ("random2.txt", "245 others, drawn after the costs were fitted")]
+         ("random.txt", "270 shapes drawn at random"), ("random2.txt", "245 others, drawn after the planner was fitted to timings")]
 CPU_LISTS = [("cpu.txt", "usual"), ("cpu-skinny.txt", "thin"), ("cpu-random.txt", "random"), ("cpu-drawn.txt", "drawn"),
              ("cpu-drawn2.txt", "drawn anew"), ("cpu-drawn3.txt", "drawn last")]
 PEERS = {"openblas": "Debian's OpenBLAS", "openblas_pypi": "OpenBLAS", "mkl": "MKL", "aocl": "AOCL", "blis": "BLIS"}
