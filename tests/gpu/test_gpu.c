@@ -1080,7 +1080,8 @@ static void assert_split_once(int panels)
 {
     unsigned blocks[4];
     assert_true(panels <= 4);
-    assert_int_equal(blocks_of("f16x3_split", blocks, 4), panels);
+    /* A product of one panel may look first. */
+    assert_int_equal(blocks_of(panels > 1 ? "f16x3_split" : "f16x3_look", blocks, 4), panels);
     for (int i = 1; i < panels; i++)
         assert_true(panels == 4 && i % 2 ? blocks[i] < blocks[0] : blocks[i] == blocks[0]);
 }

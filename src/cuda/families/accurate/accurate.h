@@ -25,8 +25,8 @@ typedef struct rung_marked {
     void *zero;         /* set to zero here for the next product, */
     int64_t zero_words; /* so many times 16 bytes */
     float *copies[2];   /* room for copies of A and B (rung_row_copy_ld); NULL: none */
-    uint32_t *last;     /* where to say whether all blocks were marked (recall.h); NULL: nobody asks */
-    volatile uint32_t *told;
+    f16x3_recalled *recalled; /* where to say whether all blocks were marked (recall.h); NULL: nobody asks */
+    uint64_t number;          /* of this product there */
 } rung_marked;
 
 /* Computes the marked blocks in medium tiles. Where the copy engine cannot read the operands, there must be room for

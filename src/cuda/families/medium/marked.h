@@ -100,14 +100,16 @@ RUNG_DEVICE struct marked_spread marked_spread_of(const rung_medium_args *p, int
     return s;
 }
 
-/* One thread says for the next product like this one whether all blocks were marked. The host is told of changes alone:
- * a store to its memory takes a microsecond. */
-RUNG_DEVICE void marked_tell(const rung_medium_args *p, uint32_t all)
+/* One thread says for the next product like this one whether all blocks were marked; during a pause it only counts. */
+RUNG_DEVICE void marked_tell(const rung_medium_args *p, int all)
 {
-    if (p->last && blockIdx.x == gridDim.x - 1 && threadIdx.x == 0 && *p->last != all) {
-        *p->last = all;
-        *p->told = all;
-    }
+    f16x3_recalled *r = p->recalled;
+    if (!r || blockIdx.x < gridDim.x - 1 || threadIdx.x > 0)
+        return;
+    if (all && r->refused != p->number && r->left > 1)
+        r->left--;
+    else
+        r->refused = all ? p->number : 0;
 }
 
 /* All threads call this first. Returns whether there is anything to do. What the next product wants to find zero is
