@@ -216,6 +216,8 @@ static void try_replays(operands *o)
     rung_context_destroy(context);
 }
 
+#define SIXTEEN "ssssssssssssssss"
+
 static void try_form(int trans_a, int trans_b, int pad)
 {
     operands *o = calloc(1, sizeof *o);
@@ -245,9 +247,12 @@ static void try_form(int trans_a, int trans_b, int pad)
         expect(o, "OO");
         expect(o, "PP");
     }
-    /* After a look in vain eight products go without one, after the next sixteen. */
-    if (!trans_a && !trans_b)
+    /* After a look in vain eight products go without one, after the next sixteen; after 64 good looks eight again. */
+    if (!trans_a && !trans_b) {
         expect(o, "SspSSSSSSSSssoSSSSSSSSSSSSSSSSs");
+        expect(o, "SpSSSSSSSS" SIXTEEN SIXTEEN SIXTEEN "sssssssssssssss" "pSSSSSSSSSSSSSSSSs");
+        expect(o, "SpSSSSSSSS" SIXTEEN SIXTEEN SIXTEEN SIXTEEN "pSSSSSSSSs");
+    }
     if (!launch_count)
         try_replays(o);
     if (!trans_a && trans_b)

@@ -15,9 +15,9 @@
 
 enum { GUARD = 64, UNTOUCHED = 0x5a };
 
-static int streams, device_blocks, tables, calls, fails_at, waited, cleared;
-static char *device_memory;
-static size_t device_bytes;
+static int streams, device_blocks, host_blocks, tables, calls, fails_at, waited, cleared;
+static char *device_memory, *host_memory;
+static size_t device_bytes, host_bytes;
 static void *table;
 
 static CUresult next_call(void)
@@ -84,6 +84,27 @@ static CUresult stream_synchronize(CUstream stream)
     return next_call();
 }
 
+static CUresult host_alloc(void **at, size_t bytes, unsigned flags)
+{
+    assert_int_equal(flags, 0);
+    CUresult result = next_call();
+    if (result != CUDA_SUCCESS)
+        return result;
+    host_blocks++;
+    host_bytes = bytes;
+    *at = host_memory = guarded(bytes);
+    return result;
+}
+
+static CUresult host_free(void *at)
+{
+    assert_ptr_equal(at, host_memory);
+    check_guard(host_memory, host_bytes);
+    host_blocks--;
+    free(at);
+    return CUDA_SUCCESS;
+}
+
 static CUresult memory_alloc(CUdeviceptr *at, size_t bytes)
 {
     CUresult result = next_call();
@@ -118,6 +139,8 @@ static CUresult set_32(CUdeviceptr at, unsigned value, size_t words, CUstream st
 static const rung_driver driver = {.stream_create = stream_create,
                                    .stream_destroy = stream_destroy,
                                    .stream_synchronize = stream_synchronize,
+                                   .host_alloc = host_alloc,
+                                   .host_free = host_free,
                                    .memory_alloc = memory_alloc,
                                    .memory_free = memory_free,
                                    .set_32 = set_32};
@@ -173,7 +196,7 @@ static void end(rung_cuda *cuda)
 {
     rung_recall_close(cuda);
     assert_null(cuda->recall);
-    assert_int_equal(streams + device_blocks + tables, 0);
+    assert_int_equal(streams + device_blocks + host_blocks + tables, 0);
     assert_int_equal(relaxed, 0);
 }
 
@@ -223,16 +246,20 @@ static void a_product_is_known_by_what_it_reads(void **state)
             else
                 other.math = RUNG_ACCURATE;
             mine = rung_recall(&cuda, &p, other_zeros);
-            assert_true(mine.record && mine.number > 0);
+            assert_true(mine.record && mine.number > 0 && !mine.may_look);
+            *mine.told = 1; /* all blocks were refused */
             its = rung_recall(&cuda, &other, other_zeros);
             const int same = its.record == mine.record && its.number == mine.number;
             assert_int_equal(same, field >= READ);
+            assert_int_equal(its.may_look, same);
             const rung_recall_place again = rung_recall(&cuda, &p, other_zeros);
             assert_ptr_equal(again.record, mine.record);
             if (same || its.record != mine.record) /* it has a place of its own, and this one is still known */
-                assert_true(again.number == mine.number);
+                assert_true(again.number == mine.number && again.may_look);
             else /* each forgets the other: numbers never come again */
-                assert_true(its.number > mine.number && again.number > its.number);
+                assert_true(its.number > mine.number && again.number > its.number && !again.may_look);
+            *mine.told = 0;
+            assert_false(rung_recall(&cuda, &p, other_zeros).may_look);
             end(&cuda);
         }
 }
@@ -257,14 +284,19 @@ static void places_lie_apart(void **state)
             assert_true(cleared && waited == 1);
             for (size_t at = 0; at < device_bytes; at++)
                 assert_int_equal(device_memory[at], 0);
+            for (size_t at = 0; at < host_bytes; at++)
+                assert_int_equal(host_memory[at], 0);
         }
+        const char *told = (const char *)(uintptr_t)place.told;
+        assert_true(told >= host_memory && told + 4 <= host_memory + host_bytes);
         assert_true(record >= device_memory && record + sizeof *place.record <= device_memory + device_bytes);
         assert_true(witness >= device_memory && witness + witnesses <= device_memory + device_bytes);
         assert_true(record + sizeof *place.record <= witness || witness + witnesses <= record);
         int known = 0;
         for (int j = 0; j < count && !known; j++)
-            known = seen[j].record == place.record && seen[j].witness == place.witness;
+            known = seen[j].record == place.record && seen[j].witness == place.witness && seen[j].told == place.told;
         for (int j = 0; j < count && !known; j++) {
+            assert_true(place.told != seen[j].told);
             const char *theirs = (const char *)seen[j].record, *their = (const char *)seen[j].witness;
             assert_true(record + sizeof *place.record <= theirs || theirs + sizeof *place.record <= record);
             assert_true(record + sizeof *place.record <= their || their + witnesses <= record);
@@ -292,11 +324,12 @@ static void a_recorded_product_has_its_own(void **state)
         const rung_recall_place place = rung_recall(&cuda, &p, graph_zeros);
         assert_ptr_equal(place.record, records + i * bytes);
         assert_ptr_equal(place.witness, records + i * bytes + sizeof(f16x3_recalled));
-        assert_true(place.number > 0);
+        assert_true(place.number > 0 && place.may_look && !place.told);
         assert_int_equal(records_used, (i + 1) * bytes);
     }
     records_used = RECORD_BYTES - bytes + 1;
-    assert_null(rung_recall(&cuda, &p, graph_zeros).record);
+    const rung_recall_place none = rung_recall(&cuda, &p, graph_zeros);
+    assert_true(!none.record && !none.may_look);
     assert_int_equal(calls, 0);
     assert_null(cuda.recall);
     end(&cuda);
@@ -317,8 +350,8 @@ static void without_memory_there_is_no_look(void **state)
         place = rung_recall(&cuda, &p, other_zeros);
         failed = calls >= fails_at;
         if (failed) {
-            assert_true(!place.record && !place.witness);
-            assert_int_equal(streams + device_blocks + tables, 0);
+            assert_true(!place.record && !place.witness && !place.told && !place.may_look);
+            assert_int_equal(streams + device_blocks + host_blocks + tables, 0);
             const int before = calls;
             assert_null(rung_recall(&cuda, &p, other_zeros).record);
             assert_int_equal(calls, before); /* it is not asked for again */

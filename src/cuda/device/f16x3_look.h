@@ -107,6 +107,8 @@ RUNG_DEVICE void look_was_in_vain(const f16x3_look_args *s)
     if (threadIdx.x > 0)
         return;
     r->refused = 0;
+    if (s->told)
+        *s->told = 0;
     r->pause = r->pause == 0 || r->good >= TRUSTED ? FIRST_PAUSE : min(2 * r->pause, (uint32_t)LONGEST_PAUSE);
     r->left = r->pause;
     r->good = 0;
@@ -182,7 +184,8 @@ RUNG_DEVICE int look_says_split(const f16x3_look_args *s)
     return decision == F16X3_TO_SPLIT;
 }
 
-/* Says whether there is a look. A block that starts after a look in vain finds none, and splits as the others do. */
+/* Says whether there is a look. A block that starts after a look in vain finds that there is none, and splits as the
+ * others do. */
 RUNG_DEVICE int look_is_due(const f16x3_look_args *s)
 {
     return *(const volatile uint64_t *)&s->recalled->refused == s->split.a.number;

@@ -27,6 +27,7 @@ typedef struct rung_marked {
     float *copies[2];   /* room for copies of A and B (rung_row_copy_ld); NULL: none */
     f16x3_recalled *recalled; /* where to say whether all blocks were marked (recall.h); NULL: nobody asks */
     uint64_t number;          /* of this product there */
+    volatile uint32_t *told;  /* and in host memory; NULL: the host does not ask */
 } rung_marked;
 
 /* Computes the marked blocks in medium tiles. Where the copy engine cannot read the operands, there must be room for

@@ -51,6 +51,7 @@ static int line_bits(int64_t k, int64_t lines, int sms, int in_order)
 typedef struct places {
     char *memory, *zeros;
     int kept;        /* the zeros are there already, and the launch leaves zeros */
+    int recording;   /* the stream records a graph, which keeps the zeros */
     int first, last; /* of the panels that share the image of the plan's kept operand */
     int64_t other;   /* where the zeros of the other operand, and of the product, begin */
     rung_recall_place recalled;
@@ -125,7 +126,7 @@ static int64_t pack_blocks(const f16x3_operand *o)
 /* Returns the word that says, after a look, that all blocks are refused; NULL where there is none. */
 static uint32_t *refused_word(const accurate_layout *w, places at)
 {
-    return at.recalled.record ? (uint32_t *)(at.zeros + w->words) + ACCURATE_REFUSED : NULL;
+    return at.recalled.may_look ? (uint32_t *)(at.zeros + w->words) + ACCURATE_REFUSED : NULL;
 }
 
 /* Splits the operands of a product that is one panel, over so many blocks, where it does not look at them first and
@@ -145,7 +146,8 @@ static rung_status split_or_look(rung_cuda *cuda, const rung_kernel *kernel, con
                          .arrived = words + ACCURATE_ARRIVED,
                          .decided = words + ACCURATE_DECIDED,
                          .refused = words + ACCURATE_REFUSED,
-                         .recalled = at.recalled.record};
+                         .recalled = at.recalled.record,
+                         .told = at.recalled.told};
     s.blocks = (int32_t)rung_round_up(2 * (s.rows + s.columns), split->cluster);
     RUNG_TRY(rung_guard_counts_at(cuda, &s.counts));
     return launch_split(cuda, kernel, "f16x3_look", s.blocks + blocks, &s.split, sizeof s);
@@ -177,8 +179,8 @@ static rung_status split(rung_cuda *cuda, const rung_kernel *kernel, const rung_
     s.cluster = split_cluster(w->k_pad);
     s.a_blocks = with_a ? (int32_t)split_blocks(&s.a, s.cluster) : 0;
     const int64_t blocks = s.a_blocks + (with_b ? split_blocks(&s.b, s.cluster) : 0);
-    return at.recalled.record ? split_or_look(cuda, kernel, p, part, w, at, &s, blocks)
-                              : launch_split(cuda, kernel, "f16x3_split", blocks, &s, sizeof s);
+    return at.recalled.may_look ? split_or_look(cuda, kernel, p, part, w, at, &s, blocks)
+                                : launch_split(cuda, kernel, "f16x3_split", blocks, &s, sizeof s);
 }
 
 static int64_t blocks_of(int64_t m, int64_t n)
@@ -207,6 +209,7 @@ static void fill_product(f16x3_args *g, const rung_problem *p, const accurate_pl
     rung_args_fill(&g->g, p);
     g->entry = entry;
     g->guard = guard_of(p, part, w, at);
+    g->both_split = at.first;
     g->a_image = at.memory + w->image[0];
     g->b_image = at.memory + w->image[1];
     g->a_row_groups = w->m_pad / 8;
@@ -249,7 +252,8 @@ static rung_status strict_tiles(rung_cuda *cuda, const rung_problem *p, const ac
                           .zero_words = at.kept ? w->zero_words - from / 16 : 0,
                           .copies = {copies[0], copies[1]},
                           .recalled = at.recalled.record,
-                          .number = at.recalled.number};
+                          .number = at.recalled.number,
+                          .told = at.recalled.told};
     if (!rung_marked_blocks_fit(&q, &marked))
         return rung_marked_tiles_run(cuda, &q, &marked);
     if (part->large) {
@@ -301,11 +305,12 @@ static rung_status launch_panel(rung_cuda *cuda, const rung_kernel *kernel, cons
     return strict_tiles(cuda, p, part, &w, at, entry);
 }
 
-/* Runs a panel. A graph that the stream records takes the launches one by one. */
+/* Runs a panel. A graph that the stream records takes the launches one by one, and so does a stream without kept zeros.
+ */
 static rung_status run_panel(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p,
                              const accurate_plan *part, places at, int entry)
 {
-    if (at.kept)
+    if (at.kept && !at.recording)
         rung_chain_begin(cuda);
     rung_status status = launch_panel(cuda, kernel, p, part, at, entry);
     rung_status queued = rung_chain_end(cuda, status == RUNG_SUCCESS);
@@ -366,7 +371,7 @@ static rung_status accurate_run(rung_cuda *cuda, const rung_choice *choice, cons
     rung_status status = rung_workspace_get_with_zeros(cuda, choice->workspace_bytes, zero_bytes, &memory, &zeros);
     if (status != RUNG_SUCCESS)
         return status;
-    places at = {.memory = memory, .zeros = zeros ? zeros : memory, .kept = zeros != NULL};
+    places at = {.memory = memory, .zeros = zeros ? zeros : memory, .kept = zeros != NULL, .recording = zeros && rung_graph_memory_lent(cuda, zeros)};
     if (at.kept && accurate_may_look(choice->kernel, p, part))
         at.recalled = rung_recall(cuda, p, zeros);
     for (int64_t entry = 0; status == RUNG_SUCCESS && entry < p->batch; entry++)

@@ -76,21 +76,31 @@ static double chain_us_of(const rung_kernel *kernel)
     return kernel->arith == RUNG_TF32 ? tf32_chain_us : chain_us;
 }
 
+/* Returns how long `rest` tiles of so many chains take that are cut evenly over `sharing` clusters. */
+static double cut_tiles_us(int64_t rest, int64_t sharing, double chains_us)
+{
+    const double parts = (double)sharing / (double)rest;
+    return chains_us / parts + tile_us + cut_us + ceil(parts) * part_us;
+}
+
 accurate_cut accurate_choose_cut(const accurate_layout *w, const rung_kernel *kernel, int64_t clusters, int in_order)
 {
     int64_t tiles = w->tiles_m * w->tiles_n, chains = w->k_pad / (2 * F16X3_KB), rest = tiles % clusters;
-    double chain = chain_us_of(kernel), whole = (double)chains * chain + tile_us;
+    double chains_us = (double)chains * chain_us_of(kernel), whole = chains_us + tile_us;
     double full_waves = (double)(tiles / clusters) * whole;
     accurate_cut c = {0, 1, full_waves + (rest ? whole : 0)};
     if (!rest || in_order)
         return c;
     /* With more parts a chain is shorter and more is to be added: this number makes the sum of both least. */
-    double parts =
-        rung_longer(1.0, rung_lesser(sqrt((double)chains * chain / part_us), (double)clusters / (double)rest));
-    int64_t sharing = rung_min64(clusters, (int64_t)(parts * (double)rest));
-    parts = (double)sharing / (double)rest;
-    double us = full_waves + (double)chains / parts * chain + tile_us + cut_us + ceil(parts) * part_us;
-    return sharing > rest && us < c.us ? (accurate_cut){rest, sharing, us} : c;
+    double parts = rung_longer(1.0, rung_lesser(sqrt(chains_us / part_us), (double)clusters / (double)rest));
+    /* Where it is whole no cluster has parts of two tiles. */
+    const int64_t most = rung_min64(clusters, (int64_t)(parts * (double)rest)), sharing[2] = {most, most / rest * rest};
+    for (int i = 0; i < 2; i++) {
+        const double us = full_waves + cut_tiles_us(rest, sharing[i], chains_us);
+        if (sharing[i] > rest && us < c.us)
+            c = (accurate_cut){rest, sharing[i], us};
+    }
+    return c;
 }
 
 /* How long all panels of a plan take. */

@@ -17,10 +17,33 @@ typedef struct kept_place {
 } kept_place;
 
 struct rung_recall_table {
-    on_gpu *there; /* device memory */
+    on_gpu *there;           /* device memory */
+    volatile uint32_t *told; /* host memory that the GPU writes, a word a place */
     uint64_t numbers;
     kept_place kept[PLACES];
 };
+
+static void give_back(const rung_driver *d, rung_recall_table *t)
+{
+    if (t->there)
+        d->memory_free(rung_device_address(t->there));
+    if (t->told)
+        d->host_free((void *)t->told);
+    free(t);
+}
+
+static CUresult get_memory(const rung_driver *d, rung_recall_table *t)
+{
+    CUdeviceptr at = 0;
+    CUresult result = d->host_alloc((void **)&t->told, PLACES * sizeof *t->told, 0);
+    if (result == CUDA_SUCCESS)
+        result = rung_driver_alloc_zeros(d, &at, PLACES * sizeof *t->there);
+    if (result == CUDA_SUCCESS)
+        t->there = (on_gpu *)(uintptr_t)at;
+    for (int i = 0; result == CUDA_SUCCESS && i < PLACES; i++)
+        t->told[i] = 0;
+    return result;
+}
 
 /* Makes the table with the first product. Without memory there is none, and no look. */
 static rung_recall_table *table_of(rung_cuda *cuda)
@@ -29,14 +52,11 @@ static rung_recall_table *table_of(rung_cuda *cuda)
         return cuda->recall;
     rung_recall_table *t = calloc(1, sizeof *t);
     rung_thread_mode mode = rung_driver_relax(cuda->driver);
-    CUdeviceptr at = 0;
-    if (t && rung_driver_alloc_zeros(cuda->driver, &at, PLACES * sizeof *t->there) != CUDA_SUCCESS) {
-        free(t);
+    if (t && get_memory(cuda->driver, t) != CUDA_SUCCESS) {
+        give_back(cuda->driver, t);
         t = NULL;
     }
     rung_driver_put_back(cuda->driver, mode);
-    if (t)
-        t->there = (on_gpu *)(uintptr_t)at;
     cuda->recall = t;
     cuda->recall_failed = !t;
     return t;
@@ -61,7 +81,10 @@ static rung_recall_place place_in_graph(rung_cuda *cuda, const rung_problem *p, 
     const int64_t witnesses = 2 * (rung_ceil_div(p->m, F16X3_BM) + rung_ceil_div(p->n, F16X3_BM));
     f16x3_recalled *record = rung_graph_record_get(
         cuda, zeros, (int64_t)sizeof *record + witnesses * (int64_t)sizeof(f16x3_witness));
-    return (rung_recall_place){record, record ? (f16x3_witness *)(record + 1) : NULL, 1};
+    return (rung_recall_place){.record = record,
+                               .witness = record ? (f16x3_witness *)(record + 1) : NULL,
+                               .number = 1,
+                               .may_look = record != NULL};
 }
 
 rung_recall_place rung_recall(rung_cuda *cuda, const rung_problem *p, const void *zeros)
@@ -74,15 +97,19 @@ rung_recall_place rung_recall(rung_cuda *cuda, const rung_problem *p, const void
     const uint64_t key = key_of(p);
     const int i = (int)(key >> 32 & (PLACES - 1));
     kept_place *at = &t->kept[i];
-    if (at->key != key || !at->number) /* what stands there was said of another product */
+    const int known = at->key == key && at->number;
+    if (!known) /* what stands there was said of another product */
         *at = (kept_place){.key = key, .number = ++t->numbers};
-    return (rung_recall_place){&t->there[i].record, t->there[i].witness, at->number};
+    return (rung_recall_place){.record = &t->there[i].record,
+                               .told = &t->told[i],
+                               .witness = t->there[i].witness,
+                               .number = at->number,
+                               .may_look = known && t->told[i]};
 }
 
 void rung_recall_close(rung_cuda *cuda)
 {
     if (cuda->recall)
-        cuda->driver->memory_free(rung_device_address(cuda->recall->there));
-    free(cuda->recall);
+        give_back(cuda->driver, cuda->recall);
     cuda->recall = NULL;
 }

@@ -34,6 +34,7 @@ typedef struct rung_medium_args {
     int32_t blocks_m, blocks_n;
     f16x3_recalled *recalled; /* where to say whether all blocks were marked, for the next product like this one; */
     uint64_t number;          /* which has this number. NULL: nobody asks */
+    volatile uint32_t *told;  /* in host memory: whether all were marked the last time; NULL: the host does not ask */
     float alone_us, full_us,
         meeting_us; /* a step of a tile, alone on its multiprocessor and not; the meeting of parts */
 } rung_medium_args;

@@ -139,6 +139,7 @@ static void fill_marked(rung_medium_args *args, const rung_kernel *kernel, const
                                .list = w->list,
                                .recalled = w->recalled,
                                .number = w->number,
+                               .told = w->told,
                                .blocks_m = (int32_t)rung_ceil_div(p->m, MARKED_BLOCK),
                                .blocks_n = (int32_t)rung_ceil_div(p->n, MARKED_BLOCK),
                                .alone_us = (float)t->cost.alone_us,

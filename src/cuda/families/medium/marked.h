@@ -106,10 +106,16 @@ RUNG_DEVICE void marked_tell(const rung_medium_args *p, int all)
     f16x3_recalled *r = p->recalled;
     if (!r || blockIdx.x < gridDim.x - 1 || threadIdx.x > 0)
         return;
-    if (all && r->refused != p->number && r->left > 1)
+    const uint64_t refused = all ? p->number : 0;
+    if (r->refused == refused)
+        return;
+    if (all && r->left > 1) {
         r->left--;
-    else
-        r->refused = all ? p->number : 0;
+        return;
+    }
+    r->refused = refused;
+    if (p->told)
+        *p->told = all; /* of changes alone: a store to the host's memory takes a microsecond */
 }
 
 /* All threads call this first. Returns whether there is anything to do. What the next product wants to find zero is
