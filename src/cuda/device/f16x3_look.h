@@ -188,7 +188,11 @@ RUNG_DEVICE int look_says_split(const f16x3_look_args *s)
  * others do. */
 RUNG_DEVICE int look_is_due(const f16x3_look_args *s)
 {
-    return *(const volatile uint64_t *)&s->recalled->refused == s->split.a.number;
+    __shared__ int due;
+    if (threadIdx.x == 0) /* one thread asks: thousands of warps would wait for each other at one place of L2 */
+        due = *(const volatile uint64_t *)&s->recalled->refused == s->split.a.number;
+    __syncthreads();
+    return due;
 }
 
 RUNG_KERNEL(F16X3_THREADS, 3) f16x3_look(const __grid_constant__ f16x3_look_args s)

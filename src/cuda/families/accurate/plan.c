@@ -20,7 +20,7 @@ enum {
 static const double large_factor = 0.97;
 
 /* Measured on one H200 (docs/costs.md). */
-static const double launches_us = 11.5, tile_us = 4.0, chain_us = 1.08, tf32_chain_us = 0.75, cut_us = 2.0,
+static const double launches_us = 9.5, tile_us = 2.0, chain_us = 1.08, tf32_chain_us = 0.75, cut_us = 2.0,
                     part_us = 1.0, split_bytes_us = 3.3e6,
                     ragged_us = 2.5; /* tiles at C's edges, and lines that do not fill their pieces */
 
@@ -29,11 +29,11 @@ static const double launches_us = 11.5, tile_us = 4.0, chain_us = 1.08, tf32_cha
 static const double long_line_rate = 18e3;
 
 /* So much longer takes the end of a tile that reads C. */
-static const double beta_us = 2.5;
+static const double beta_us = 4.5;
 
 /* So much longer takes the end of a tile where rows of C lie at odd addresses: of one that is done whole, of one that
  * is cut; and of any tile where they lie at multiples of 8 bytes and not of 16. */
-static const double odd_end_us = 4.0, odd_cut_us = 3.0, half_odd_end_us = 2.0;
+static const double odd_end_us = 7.0, odd_cut_us = 6.0, half_odd_end_us = 2.0;
 
 static int64_t take(int64_t *at, int64_t bytes)
 {
