@@ -20,13 +20,16 @@ enum {
 static const double large_factor = 0.97;
 
 /* Measured on one H200 (docs/costs.md). */
-static const double launches_us = 9.5, tile_us = 2.0, chain_us = 1.08, tf32_chain_us = 0.75, cut_us = 2.0,
+static const double launches_us = 8.5, tile_us = 2.0, chain_us = 1.08, tf32_chain_us = 0.75, cut_us = 2.0,
                     part_us = 1.0, split_bytes_us = 3.3e6,
                     ragged_us = 2.5; /* tiles at C's edges, and lines that do not fill their pieces */
 
 /* Lines along k that are longer than what a block's threads keep are read twice, few blocks at a time. One such block
  * reads so many bytes a microsecond. */
 static const double long_line_rate = 18e3;
+
+/* With one chain a product takes so much longer, with more of them a share: little hides its first tile's beginning. */
+static const double short_us = 17.0;
 
 /* So much longer takes the end of a tile that reads C. */
 static const double beta_us = 4.5;
@@ -130,7 +133,7 @@ static panels cost_panels(const rung_machine *machine, const rung_kernel *kernel
     const double reading = p->beta_zero && depths == 1 ? 0.0 : beta_us * (double)(whole_rounds + (last.tiles != 0));
     const int ragged = p->m != w->m_pad || p->n != w->n_pad || p->k != w->k_pad;
     panels s = {.count = rows * columns * depths, .split_us = bytes / split_bytes_us + again_us, .last = last};
-    s.us = (double)s.count * (launches_us + last.us + odd + reading + (ragged ? ragged_us : 0.0)) + s.split_us +
+    s.us = (double)s.count * (launches_us + last.us + odd + reading + (ragged ? ragged_us : 0.0) + short_us * 2.0 * F16X3_KB / (double)w->k_pad) + s.split_us +
            (double)(depths - 1) * 8.0 * (double)p->m * (double)p->n / write_rate; /* C is read and written again */
     return s;
 }
