@@ -326,11 +326,11 @@ static void try_tail(const struct tail *t, int of_b, int along)
 /* Where hardly any block is safe all are refused, at the first call as after a look; where more are safe they are
  * multiplied on tensor cores. The lines of A's first `spread` blocks have one huge element each; or one line of each
  * block of A and of B is so tall that sums might overflow. How few is few depends on how many multiprocessors there
- * are: under the lens three, of which the first product wants five safe blocks of its 20. Large tiles compute the last
+ * are: under the lens three, of which the first product wants four safe blocks of its 18. Large tiles compute the last
  * two products of three multiprocessors, and of 132. */
 static const struct few {
     int sms, m, n, k, spread, strict, look, tall;
-} fews[] = {{3, 600, 500, 512, 4, 20, 1, 0},       {3, 600, 500, 512, 3, 12, 0, 0},
+} fews[] = {{3, 700, 384, 512, 5, 18, 1, 0},       {3, 700, 384, 512, 4, 12, 0, 0},
             {3, 256, 384, 512, 2, 6, 1, 0},        {3, 256, 384, 512, 0, 6, 1, 1},
             {132, 2048, 2048, 2048, 8, 128, 0, 0}, {132, 2048, 2048, 2048, 13, 256, 1, 0},
             {132, 2048, 2048, 2048, 0, 256, 1, 1}};
