@@ -250,7 +250,8 @@ static void try_form(int trans_a, int trans_b, int pad)
     /* After a look in vain eight products go without one, after the next sixteen; after 64 good looks eight again. */
     if (!trans_a && !trans_b) {
         expect(o, "SspSSSSSSSSssoSSSSSSSSSSSSSSSSs");
-        expect(o, "SpSSSSSSSS" SIXTEEN SIXTEEN SIXTEEN "sssssssssssssss" "pSSSSSSSSSSSSSSSSs");
+        expect(o, "SpSSSSSSSS" SIXTEEN SIXTEEN SIXTEEN "sssssssssssssss"
+                  "pSSSSSSSSSSSSSSSSs");
         expect(o, "SpSSSSSSSS" SIXTEEN SIXTEEN SIXTEEN SIXTEEN "pSSSSSSSSs");
     }
     if (!launch_count)

@@ -996,8 +996,8 @@ static uint64_t record_accurate(rung_plan *plan, const rung_gemm *g, const char 
 }
 
 /* The accurate products of a graph share zeros, which a replay clears once; each has a record of its own, so the launch
- * that splits may look first. After one that failed the next product gets other zeros. Without zeros of the graph's each
- * product clears its own, and looks at nothing. */
+ * that splits may look first. After one that failed the next product gets other zeros. Without zeros of the graph's
+ * each product clears its own, and looks at nothing. */
 static void accurate_products_of_a_graph_share_zeros(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
-/* Where accurate mode recalls what its guard said of a product, with a driver of the test's own: whose the place is, field
- * by field; that places lie apart in memory; what a product of a recorded graph gets; and what a call that fails leaves.
+/* Where accurate mode recalls what its guard said of a product, with a driver of the test's own: whose the place is,
+ * field by field; that places lie apart in memory; what a product of a recorded graph gets; and what a call that fails
+ * leaves.
  */
 #include "cuda/families/accurate/recall.h"
 
@@ -310,8 +311,8 @@ static void places_lie_apart(void **state)
     end(&cuda);
 }
 
-/* A product of a recorded graph has a record of its own, whatever it reads, with room for its witnesses; nothing else is
- * asked for. Where the graph has no room left nothing is recalled. */
+/* A product of a recorded graph has a record of its own, whatever it reads, with room for its witnesses; nothing else
+ * is asked for. Where the graph has no room left nothing is recalled. */
 static void a_recorded_product_has_its_own(void **state)
 {
     (void)state;

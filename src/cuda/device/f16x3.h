@@ -38,8 +38,8 @@ typedef struct f16x3_line {
  * newest product's largest line. */
 typedef unsigned long long f16x3_witness;
 
-/* What is recalled of a product from one call, or one replay of a captured graph, to the next. It lies in device memory,
- * and whether there is a look is decided there. */
+/* What is recalled of a product from one call, or one replay of a captured graph, to the next. It lies in device
+ * memory, and whether there is a look is decided there. */
 typedef struct f16x3_recalled {
     uint64_t refused; /* the number of the product of which all blocks were refused the last time; 0: not all */
     uint32_t pause;   /* so many refused products went without a look after the last one in vain */
@@ -84,8 +84,8 @@ typedef struct f16x3_operand {
 /* What the guard judges the blocks of a product by (f16x3_guard.h). */
 typedef struct f16x3_guard {
     const f16x3_group *a, *b;
-    const uint32_t *wild; /* where this is 0 all lines that were split for this product are so even that the guard allows
-                             all blocks of any two of them */
+    const uint32_t *wild;    /* where this is 0 all lines that were split for this product are so even that the guard
+                                allows    all blocks of any two of them */
     const uint32_t *refused; /* where this is not 0 all blocks are refused; NULL: nobody has looked */
     int32_t rows, columns;   /* of blocks inside C */
     int32_t k;
@@ -119,7 +119,7 @@ typedef struct f16x3_look_args {
     uint32_t *decided;     /* becomes F16X3_TO_SPLIT or F16X3_TO_REFUSE; zero before */
     uint32_t *refused;     /* becomes 1 where all blocks are refused; zero before */
     f16x3_recalled *recalled;
-    volatile uint32_t *told;    /* in host memory: becomes 0 where recalled->refused does; NULL: the host does not ask */
+    volatile uint32_t *told; /* in host memory: becomes 0 where recalled->refused does; NULL: the host does not ask */
     unsigned long long *counts; /* as in f16x3_args */
 } f16x3_look_args;
 

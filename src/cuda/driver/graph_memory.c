@@ -92,8 +92,8 @@ static CUresult allow_one_at_a_time(const rung_cuda *cuda)
     return result == CUDA_SUCCESS ? cuda->driver->memory_free_async(at, cuda->config.stream) : result;
 }
 
-/* Returns a buffer of the graph's, which the graph clears as far as it has to be, in front of the product that asks. All
- * of it is cleared now where the rest is for records. */
+/* Returns a buffer of the graph's, which the graph clears as far as it has to be, in front of the product that asks.
+ * All of it is cleared now where the rest is for records. */
 static rung_graph_buffer *buffer_for(const rung_cuda *cuda, CUgraph graph, int64_t bytes, int64_t zero_bytes,
                                      int records)
 {

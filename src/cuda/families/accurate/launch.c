@@ -131,8 +131,9 @@ static uint32_t *refused_word(const accurate_layout *w, places at)
 
 /* Splits the operands of a product that is one panel, over so many blocks, where it does not look at them first and
  * need not split them. */
-static rung_status split_or_look(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const accurate_plan *part,
-                        const accurate_layout *w, places at, const f16x3_split_args *split, int64_t blocks)
+static rung_status split_or_look(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p,
+                                 const accurate_plan *part, const accurate_layout *w, places at,
+                                 const f16x3_split_args *split, int64_t blocks)
 {
     uint32_t *words = (uint32_t *)(at.zeros + w->words);
     f16x3_look_args s = {.split = *split,
@@ -371,7 +372,10 @@ static rung_status accurate_run(rung_cuda *cuda, const rung_choice *choice, cons
     rung_status status = rung_workspace_get_with_zeros(cuda, choice->workspace_bytes, zero_bytes, &memory, &zeros);
     if (status != RUNG_SUCCESS)
         return status;
-    places at = {.memory = memory, .zeros = zeros ? zeros : memory, .kept = zeros != NULL, .recording = zeros && rung_graph_memory_lent(cuda, zeros)};
+    places at = {.memory = memory,
+                 .zeros = zeros ? zeros : memory,
+                 .kept = zeros != NULL,
+                 .recording = zeros && rung_graph_memory_lent(cuda, zeros)};
     if (at.kept && accurate_may_look(choice->kernel, p, part))
         at.recalled = rung_recall(cuda, p, zeros);
     for (int64_t entry = 0; status == RUNG_SUCCESS && entry < p->batch; entry++)

@@ -28,6 +28,10 @@ static const double launches_us = 8.5, tile_us = 2.0, chain_us = 1.08, tf32_chai
  * reads so many bytes a microsecond. */
 static const double long_line_rate = 18e3;
 
+/* So much a product has to gain over strict tiles: where the guard refuses it, it takes up to three times as much
+ * longer than they do. */
+static const double refused_us = 6.0;
+
 /* With one chain a product takes so much longer, with more of them a share: little hides its first tile's beginning. */
 static const double short_us = 17.0;
 
@@ -133,7 +137,9 @@ static panels cost_panels(const rung_machine *machine, const rung_kernel *kernel
     const double reading = p->beta_zero && depths == 1 ? 0.0 : beta_us * (double)(whole_rounds + (last.tiles != 0));
     const int ragged = p->m != w->m_pad || p->n != w->n_pad || p->k != w->k_pad;
     panels s = {.count = rows * columns * depths, .split_us = bytes / split_bytes_us + again_us, .last = last};
-    s.us = (double)s.count * (launches_us + last.us + odd + reading + (ragged ? ragged_us : 0.0) + short_us * 2.0 * F16X3_KB / (double)w->k_pad) + s.split_us +
+    s.us = (double)s.count * (launches_us + last.us + odd + reading + (ragged ? ragged_us : 0.0) +
+                              short_us * 2.0 * F16X3_KB / (double)w->k_pad) +
+           s.split_us +
            (double)(depths - 1) * 8.0 * (double)p->m * (double)p->n / write_rate; /* C is read and written again */
     return s;
 }
@@ -275,7 +281,7 @@ const char *accurate_estimate(const rung_machine *machine, const rung_config *co
     if (p->arrays && (part.m < p->m || part.n < p->n || part.k < p->k))
         return "pointer arrays do not go in panels, and the workspace limit asks for them";
     panels s = cost_panels(machine, kernel, p, &part);
-    choice->cost_us = (double)p->batch * s.us;
+    choice->cost_us = (double)p->batch * (s.us + (kernel->arith == RUNG_TF32 ? 0.0 : refused_us));
     rung_note(choice, "split %.0f us, product %.0f us; %lld panels of %lld tiles, %lld cut along k", s.split_us,
               s.last.us, (long long)s.count, (long long)(part.w.tiles_m * part.w.tiles_n), (long long)s.last.tiles);
     plan_refused(machine, config, kernel, p, s.split_us / (double)s.count, &part);

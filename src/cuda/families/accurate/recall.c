@@ -79,8 +79,8 @@ static uint64_t key_of(const rung_problem *p)
 static rung_recall_place place_in_graph(rung_cuda *cuda, const rung_problem *p, const void *zeros)
 {
     const int64_t witnesses = 2 * (rung_ceil_div(p->m, F16X3_BM) + rung_ceil_div(p->n, F16X3_BM));
-    f16x3_recalled *record = rung_graph_record_get(
-        cuda, zeros, (int64_t)sizeof *record + witnesses * (int64_t)sizeof(f16x3_witness));
+    f16x3_recalled *record =
+        rung_graph_record_get(cuda, zeros, (int64_t)sizeof *record + witnesses * (int64_t)sizeof(f16x3_witness));
     return (rung_recall_place){.record = record,
                                .witness = record ? (f16x3_witness *)(record + 1) : NULL,
                                .number = 1,
