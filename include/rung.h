@@ -69,10 +69,9 @@ typedef struct rung_config {
     int device;     /* RUNG_DEVICE_BEST, RUNG_DEVICE_CPU or a GPU's number */
     int threads;    /* CPU threads; 0: RUNG_NUM_THREADS, OMP_NUM_THREADS and others (docs/drop_in.md), then the cores */
     rung_math math; /* default RUNG_STRICT */
-    rung_pointers pointers; /* GPU only */
-    void *stream;           /* a CUstream / cudaStream_t; NULL: the default stream */
-    int64_t
-        workspace_limit_bytes; /* device memory a product may borrow; negative: none; 0: what pays, 32 GiB at most */
+    rung_pointers pointers;        /* GPU only */
+    void *stream;                  /* a CUstream / cudaStream_t; NULL: the default stream */
+    int64_t workspace_limit_bytes; /* device memory a product may borrow; negative: none; 0: up to 32 GiB, as it pays */
 } rung_config;
 
 typedef struct rung_context rung_context;
