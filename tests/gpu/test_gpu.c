@@ -981,6 +981,71 @@ static void launches_in_a_row_are_one_graph(void **state)
     empty_log();
 }
 
+/* Runs an accurate product while its stream is recorded and calls of this name fail; returns what the launches were
+ * given. */
+static uint64_t record_accurate(rung_plan *plan, const rung_gemm *g, const char *failing, int may_fail)
+{
+    empty_log();
+    gpu->fail_name = failing;
+    gpu->fail_result = may_fail ? 719 : 801;
+    gpu->launched[0] = 0;
+    gpu->given = 0;
+    assert_true((rung_plan_run(plan, g) == RUNG_SUCCESS) != may_fail);
+    gpu->fail_name = NULL;
+    return gpu->given;
+}
+
+/* The accurate products of a graph share zeros, which a replay clears once; each has a record of its own, so the launch
+ * that splits may look first. After one that failed the next product gets other zeros. Without zeros of the graph's
+ * each product clears its own, and looks at nothing. */
+static void accurate_products_of_a_graph_share_zeros(void **state)
+{
+    (void)state;
+    rung_context *context;
+    rung_plan *plan;
+    gpu->devices = 3;
+    gpu->arch = 90;
+    assert_ok(open_context(2, &context));
+    assert_ok(rung_context_set_math(context, RUNG_ACCURATE));
+    rung_gemm g;
+    rung_gemm_init(&g);
+    g.layout = RUNG_ROW_MAJOR;
+    g.m = g.n = g.k = g.lda = g.ldb = g.ldc = 128;
+    float *memory = device_memory(2, 4 * 128 * 128 * 4);
+    g.a = memory, g.b = memory + 128 * 128, g.c = memory + 2 * 128 * 128;
+    assert_ok(rung_plan_create_kernel(&plan, context, &g, tile_with(RUNG_F16X3, 90)));
+    run_accurate(context, plan, &g, memory, 0, NULL);
+    for (int without = 0; without < 2; without++) {
+        uint64_t given[3];
+        gpu->capturing = 1 + without;
+        for (int turn = 0; turn < 3; turn++) {
+            given[turn] = record_accurate(plan, &g, without ? "cuUserObjectCreate" : NULL, 0);
+            /* One clears the zeros and the records now, one at each replay. */
+            assert_true(without || times_called("cuMemsetD32Async ") == (turn == 0 ? 2 : 0));
+            assert_int_equal(times_called("cuGraphLaunch "), 0);
+            assert_int_equal(strstr(gpu->launched, "f16x3_clear ") != NULL, without);
+            assert_int_equal(strstr(gpu->launched, "f16x3_look ") != NULL, !without);
+            assert_int_equal(gpu->user_objects, !without);
+        }
+        if (!without)
+            assert_true(given[0] != given[1] && given[1] != given[2] && given[0] != given[2]);
+        if (!without) {
+            record_accurate(plan, &g, "cuLaunchKernelEx", 1);
+            record_accurate(plan, &g, NULL, 0);
+            assert_int_equal(gpu->user_objects, 2);
+        }
+        gpu->capturing = 0;
+        assert_ok(rung_context_synchronize(context));
+    }
+    rung_plan_destroy(plan);
+    rung_context_destroy(context);
+    free_device(memory);
+    assert_int_equal(gpu->faults + gpu->graphs + gpu->memory + gpu->user_objects, 0);
+    gpu->devices = 2;
+    gpu->arch = 80;
+    empty_log();
+}
+
 /* What a failed product would still have brought to host memory does not come with the next one. */
 static void a_failed_product_is_forgotten(void **state)
 {
@@ -2126,6 +2191,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(modes_choose_their_arithmetic),
         cmocka_unit_test(tuned_shapes_are_kept_and_found),
         cmocka_unit_test(launches_in_a_row_are_one_graph),
+        cmocka_unit_test(accurate_products_of_a_graph_share_zeros),
         cmocka_unit_test(a_failed_product_is_forgotten),
         cmocka_unit_test(zeros_are_cleared_after_a_failure),
         cmocka_unit_test(accurate_products_go_in_panels),

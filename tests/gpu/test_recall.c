@@ -1,5 +1,6 @@
-/* What accurate mode recalls of a product, with a driver of the test's own: when there is a look, beside a model of the
- * rule; whose it is, field by field; that places lie apart in memory; and what a call that fails leaves.
+/* Where accurate mode recalls what its guard said of a product, with a driver of the test's own: whose the place is,
+ * field by field; that places lie apart in memory; what a product of a recorded graph gets; and what a call that fails
+ * leaves.
  */
 #include "cuda/families/accurate/recall.h"
 
@@ -160,6 +161,31 @@ void rung_driver_put_back(const rung_driver *d, rung_thread_mode mode)
     relaxed--;
 }
 
+/* ---- a graph that is being recorded, which lends these zeros and has room for few records ---- */
+
+enum { RECORD_BYTES = 4096 };
+
+static const char graph_zeros[4], other_zeros[4];
+static _Alignas(16) char records[RECORD_BYTES + GUARD];
+static int64_t records_used;
+
+int rung_graph_memory_lent(rung_cuda *cuda, const void *memory)
+{
+    assert_non_null(cuda);
+    return memory == graph_zeros;
+}
+
+void *rung_graph_record_get(rung_cuda *cuda, const void *zeros, int64_t bytes)
+{
+    assert_non_null(cuda);
+    assert_ptr_equal(zeros, graph_zeros);
+    if (records_used + bytes > RECORD_BYTES)
+        return NULL;
+    void *record = records + records_used;
+    records_used += bytes;
+    return record;
+}
+
 static void begin(rung_cuda *cuda)
 {
     memset(cuda, 0, sizeof *cuda);
@@ -188,78 +214,6 @@ static rung_problem some_product(void)
                           .b = (const float *)(uintptr_t)0x20000,
                           .c = (float *)(uintptr_t)0x30000,
                           .alpha = 1.0f};
-}
-
-/* ---- when there is a look ---- */
-
-enum { FIRST = 8, LONGEST = 1024, TRUSTED = 64 };
-
-/* This is the rule: after a look in vain so many products go without one, twice as many after each more, up to the
- * longest pause; after TRUSTED good looks in between the first pause comes again. */
-typedef struct model {
-    int vain, pause, left, good, fresh;
-} model;
-
-static int model_looks(model *m, int vain, int last)
-{
-    if (m->fresh) {
-        *m = (model){.vain = vain};
-        return 0;
-    }
-    if (vain != m->vain) {
-        const int pause = m->pause == 0 || m->good >= TRUSTED ? FIRST : 2 * m->pause;
-        *m = (model){.vain = vain, .pause = pause > LONGEST ? LONGEST : pause};
-        m->left = m->pause;
-    }
-    if (m->left > 0) {
-        m->left--;
-        return 0;
-    }
-    m->good += last;
-    return last;
-}
-
-static uint32_t dice = 1;
-
-static uint32_t roll(uint32_t below)
-{
-    dice = dice * 1664525u + 1013904223u;
-    return (dice >> 8) % below;
-}
-
-/* Looks are in vain after so many good ones, or by chance. */
-static void looks_follow_the_rule(void **state)
-{
-    (void)state;
-    static const int good_between[] = {0, 1, 2, 63, 64, 65, 66, 0, 0, 0, 0, 0, 0, 0, 0, 62, 130, 0, 63, 0, 64, 0, 1};
-    for (int by_chance = 0; by_chance < 3; by_chance++) {
-        rung_cuda cuda;
-        rung_problem p = some_product();
-        rung_recall_place place;
-        model m = {.fresh = 1};
-        uint32_t vain = 0, last = 0;
-        uint64_t number = 0;
-        int goods = 0, next = 0;
-        const int wanted = (int)(sizeof good_between / sizeof *good_between);
-        begin(&cuda);
-        for (int call = 0; by_chance ? call < 30000 : next < wanted; call++) {
-            assert_true(call < 100000);
-            const int told_vain = m.vain != (int)vain, look = rung_recall(&cuda, &p, &place);
-            assert_int_equal(look, model_looks(&m, (int)vain, (int)last));
-            assert_true(call > 0 ? told_vain ? place.number > number : place.number == number : place.number > 0);
-            number = place.number;
-            goods = look ? goods + 1 : goods;
-            last = by_chance ? (roll(8) > 0 ? 1 : 0) : 1;
-            const int was_vain = by_chance ? look && roll(by_chance == 1 ? 3 : 100) == 0
-                                           : look && next < wanted && goods > good_between[next];
-            vain += (uint32_t)was_vain;
-            next += was_vain;
-            goods = was_vain ? 0 : goods;
-            *place.told = last;
-            *place.in_vain = vain;
-        }
-        end(&cuda);
-    }
 }
 
 /* ---- whose it is ---- */
@@ -292,17 +246,21 @@ static void a_product_is_known_by_what_it_reads(void **state)
                 other.beta = 1.0f;
             else
                 other.math = RUNG_ACCURATE;
-            assert_int_equal(rung_recall(&cuda, &p, &mine), 0);
-            *mine.told = 1;
-            const int look = rung_recall(&cuda, &other, &its);
-            assert_int_equal(look, field >= READ);
-            assert_int_equal(its.number == mine.number, field >= READ);
-            if (its.last != mine.last) { /* the other one has a place of its own, and this one is still known */
-                assert_int_equal(rung_recall(&cuda, &p, &mine), 1);
-                end(&cuda);
-                continue;
-            }
-            assert_int_equal(rung_recall(&cuda, &p, &mine), field >= READ);
+            mine = rung_recall(&cuda, &p, other_zeros);
+            assert_true(mine.record && mine.number > 0 && !mine.may_look);
+            *mine.told = 1; /* all blocks were refused */
+            its = rung_recall(&cuda, &other, other_zeros);
+            const int same = its.record == mine.record && its.number == mine.number;
+            assert_int_equal(same, field >= READ);
+            assert_int_equal(its.may_look, same);
+            const rung_recall_place again = rung_recall(&cuda, &p, other_zeros);
+            assert_ptr_equal(again.record, mine.record);
+            if (same || its.record != mine.record) /* it has a place of its own, and this one is still known */
+                assert_true(again.number == mine.number && again.may_look);
+            else /* each forgets the other: numbers never come again */
+                assert_true(its.number > mine.number && again.number > its.number && !again.may_look);
+            *mine.told = 0;
+            assert_false(rung_recall(&cuda, &p, other_zeros).may_look);
             end(&cuda);
         }
 }
@@ -320,9 +278,8 @@ static void places_lie_apart(void **state)
         rung_problem p = some_product();
         rung_recall_place place;
         p.m += i % 61, p.n += i / 61;
-        assert_int_equal(rung_recall(&cuda, &p, &place), 0);
-        const char *last = (const char *)place.last, *witness = (const char *)place.witness;
-        const char *told = (const char *)(uintptr_t)place.told, *vain = (const char *)(uintptr_t)place.in_vain;
+        place = rung_recall(&cuda, &p, other_zeros);
+        const char *record = (const char *)place.record, *witness = (const char *)place.witness;
         const size_t witnesses = F16X3_WITNESSES * sizeof *place.witness;
         if (i == 0) { /* nobody has written yet */
             assert_true(cleared && waited == 1);
@@ -331,26 +288,51 @@ static void places_lie_apart(void **state)
             for (size_t at = 0; at < host_bytes; at++)
                 assert_int_equal(host_memory[at], 0);
         }
-        assert_true(last >= device_memory && last + 4 <= device_memory + device_bytes);
-        assert_true(witness >= device_memory && witness + witnesses <= device_memory + device_bytes);
-        assert_true(last + 4 <= witness || witness + witnesses <= last);
+        const char *told = (const char *)(uintptr_t)place.told;
         assert_true(told >= host_memory && told + 4 <= host_memory + host_bytes);
-        assert_true(vain >= host_memory && vain + 4 <= host_memory + host_bytes);
+        assert_true(record >= device_memory && record + sizeof *place.record <= device_memory + device_bytes);
+        assert_true(witness >= device_memory && witness + witnesses <= device_memory + device_bytes);
+        assert_true(record + sizeof *place.record <= witness || witness + witnesses <= record);
         int known = 0;
         for (int j = 0; j < count && !known; j++)
-            known = seen[j].last == place.last && seen[j].witness == place.witness && seen[j].told == place.told &&
-                    seen[j].in_vain == place.in_vain;
+            known = seen[j].record == place.record && seen[j].witness == place.witness && seen[j].told == place.told;
         for (int j = 0; j < count && !known; j++) {
-            const char *their_last = (const char *)seen[j].last, *their = (const char *)seen[j].witness;
-            assert_true(last != their_last && (last + 4 <= their || their + witnesses <= last));
+            assert_true(place.told != seen[j].told);
+            const char *theirs = (const char *)seen[j].record, *their = (const char *)seen[j].witness;
+            assert_true(record + sizeof *place.record <= theirs || theirs + sizeof *place.record <= record);
+            assert_true(record + sizeof *place.record <= their || their + witnesses <= record);
             assert_true(witness + witnesses <= their || their + witnesses <= witness);
-            assert_true(place.told != seen[j].told && place.told != seen[j].in_vain);
-            assert_true(place.in_vain != seen[j].told && place.in_vain != seen[j].in_vain);
+            assert_true(witness + witnesses <= theirs || theirs + sizeof *place.record <= witness);
         }
         if (!known)
             seen[count++] = place;
     }
     assert_in_range(count, 200, 256); /* as many places as there are, or nearly */
+    end(&cuda);
+}
+
+/* A product of a recorded graph has a record of its own, whatever it reads, with room for its witnesses; nothing else
+ * is asked for. Where the graph has no room left nothing is recalled. */
+static void a_recorded_product_has_its_own(void **state)
+{
+    (void)state;
+    rung_cuda cuda;
+    rung_problem p = some_product(); /* blocks: three of rows, two of columns */
+    const int64_t bytes = (int64_t)sizeof(f16x3_recalled) + 10 * (int64_t)sizeof(f16x3_witness);
+    begin(&cuda);
+    records_used = 0;
+    for (int i = 0; i < 3; i++) {
+        const rung_recall_place place = rung_recall(&cuda, &p, graph_zeros);
+        assert_ptr_equal(place.record, records + i * bytes);
+        assert_ptr_equal(place.witness, records + i * bytes + sizeof(f16x3_recalled));
+        assert_true(place.number > 0 && place.may_look && !place.told);
+        assert_int_equal(records_used, (i + 1) * bytes);
+    }
+    records_used = RECORD_BYTES - bytes + 1;
+    const rung_recall_place none = rung_recall(&cuda, &p, graph_zeros);
+    assert_true(!none.record && !none.may_look);
+    assert_int_equal(calls, 0);
+    assert_null(cuda.recall);
     end(&cuda);
 }
 
@@ -366,17 +348,16 @@ static void without_memory_there_is_no_look(void **state)
         rung_recall_place place;
         begin(&cuda);
         fails_at = at;
-        assert_int_equal(rung_recall(&cuda, &p, &place), 0);
+        place = rung_recall(&cuda, &p, other_zeros);
         failed = calls >= fails_at;
         if (failed) {
-            assert_true(!place.last && !place.told && !place.in_vain && !place.witness);
+            assert_true(!place.record && !place.witness && !place.told && !place.may_look);
             assert_int_equal(streams + device_blocks + host_blocks + tables, 0);
             const int before = calls;
-            assert_int_equal(rung_recall(&cuda, &p, &place), 0);
-            assert_null(place.last);
+            assert_null(rung_recall(&cuda, &p, other_zeros).record);
             assert_int_equal(calls, before); /* it is not asked for again */
         }
-        assert_true(failed || at > 6);
+        assert_true(failed || at > 5);
         end(&cuda);
     }
 }
@@ -384,9 +365,9 @@ static void without_memory_there_is_no_look(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(looks_follow_the_rule),
         cmocka_unit_test(a_product_is_known_by_what_it_reads),
         cmocka_unit_test(places_lie_apart),
+        cmocka_unit_test(a_recorded_product_has_its_own),
         cmocka_unit_test(without_memory_there_is_no_look),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

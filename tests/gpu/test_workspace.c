@@ -258,9 +258,15 @@ void *rung_graph_memory_get(rung_cuda *cuda, int64_t bytes, int64_t zero_bytes)
     return NULL;
 }
 
-int rung_graph_memory_put(rung_cuda *cuda, const void *memory)
+void *rung_graph_zeros_get(rung_cuda *cuda, int64_t bytes)
 {
-    (void)cuda, (void)memory;
+    (void)cuda, (void)bytes;
+    return NULL;
+}
+
+int rung_graph_memory_put(rung_cuda *cuda, const void *memory, int as_lent)
+{
+    (void)cuda, (void)memory, (void)as_lent;
     return 0;
 }
 

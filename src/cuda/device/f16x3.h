@@ -38,6 +38,15 @@ typedef struct f16x3_line {
  * newest product's largest line. */
 typedef unsigned long long f16x3_witness;
 
+/* What is recalled of a product from one call, or one replay of a captured graph, to the next. It lies in device
+ * memory, and whether there is a look is decided there. */
+typedef struct f16x3_recalled {
+    uint64_t refused; /* the number of the product of which all blocks were refused the last time; 0: not all */
+    uint32_t pause;   /* so many refused products went without a look after the last one in vain */
+    uint32_t left;    /* of that pause */
+    uint32_t good;    /* looks since one was in vain */
+} f16x3_recalled;
+
 /* What a look sees of a line: its largest magnitude, and that one's share of the line's sum, both as bits. */
 typedef struct f16x3_seen {
     uint32_t max_bits, peak_bits;
@@ -69,13 +78,14 @@ typedef struct f16x3_operand {
     float tame_peak;
     uint32_t wild_bits;
     f16x3_witness *witness; /* two a block of 128 lines; NULL: nobody asks */
-    uint64_t number;        /* of witnesses: others have lesser ones */
+    uint64_t number;        /* of the product: the witnesses of others have lesser ones */
 } f16x3_operand;
 
 /* What the guard judges the blocks of a product by (f16x3_guard.h). */
 typedef struct f16x3_guard {
     const f16x3_group *a, *b;
-    const uint32_t *wild;    /* where this is 0 all lines are so even that all blocks are safe */
+    const uint32_t *wild;    /* where this is 0 all lines that were split for this product are so even that the guard
+                                allows    all blocks of any two of them */
     const uint32_t *refused; /* where this is not 0 all blocks are refused; NULL: nobody has looked */
     int32_t rows, columns;   /* of blocks inside C */
     int32_t k;
@@ -94,7 +104,8 @@ typedef struct f16x3_split_args {
     int64_t mark_words; /* of 16 bytes */
 } f16x3_split_args;
 
-/* A look at operands of which the guard is expected to refuse every block, and their split (f16x3_look.h). */
+/* The split of operands, and before it, where the guard is expected to refuse every block, a look at them
+ * (f16x3_look.h). */
 typedef struct f16x3_look_args {
     f16x3_split_args split;
     int32_t blocks;        /* so many blocks of the launch, its first, look, or do nothing; the others split */
@@ -107,9 +118,9 @@ typedef struct f16x3_look_args {
     uint32_t *arrived;     /* counts the blocks that have looked; zero before and after */
     uint32_t *decided;     /* becomes F16X3_TO_SPLIT or F16X3_TO_REFUSE; zero before */
     uint32_t *refused;     /* becomes 1 where all blocks are refused; zero before */
-    uint32_t *last;        /* becomes 0 where not all blocks are refused; and in host memory */
-    volatile uint32_t *told, *in_vain; /* the same, and the number of such looks */
-    unsigned long long *counts;        /* as in f16x3_args */
+    f16x3_recalled *recalled;
+    volatile uint32_t *told; /* in host memory: becomes 0 where recalled->refused does; NULL: the host does not ask */
+    unsigned long long *counts; /* as in f16x3_args */
 } f16x3_look_args;
 
 enum { F16X3_TO_SPLIT = 1, F16X3_TO_REFUSE = 2 };
@@ -118,6 +129,7 @@ typedef struct f16x3_args {
     rung_args g; /* one product: m, n, k, operands, scalars, bias; doubtful elements read A and B through it */
     int32_t entry;
     f16x3_guard guard;
+    int32_t both_split; /* for this product; else one operand's image is that of a panel before */
     const char *a_image, *b_image;
     int64_t a_row_groups, b_row_groups;
     const f16x3_line *a_line, *b_line;

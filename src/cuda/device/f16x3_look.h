@@ -1,9 +1,9 @@
-/* The split of operands where the guard refused every block of the last product like this one
- * (families/accurate/recall.h): first a look at two lines of each block of lines, its witnesses. They can prove that a
- * block of C will be refused: other lines could only make the largest share and the largest magnitude larger. Where so
- * many blocks are certain to be refused that the guard will refuse all, the look marks them, and neither split nor
- * product takes place. Where it is not certain the look leaves no trace. So it can change the time of a product and
- * nothing else. */
+/* The split of operands. Where the guard refused every block of the last product like this one
+ * (families/accurate/recall.h) it is preceded by a look at two lines of each block of lines, its witnesses. They can
+ * prove that a block of C will be refused: other lines could only make the largest share and the largest magnitude
+ * larger. Where so many blocks are certain to be refused that the guard will refuse all, the look marks them, and
+ * neither split nor product takes place. Where it is not certain the look leaves no trace. So it can change the time of
+ * a product and nothing else. */
 #ifndef RUNG_DEVICE_F16X3_LOOK_H
 #define RUNG_DEVICE_F16X3_LOOK_H
 
@@ -13,6 +13,9 @@
 enum {
     LOOK_AHEAD = 8, /* elements that a thread has asked for at once */
     LOOK_WARPS = F16X3_THREADS / 32,
+    FIRST_PAUSE = 8, /* so many refused products without a look after one that was in vain, twice as many each time */
+    LONGEST_PAUSE = 1024,
+    TRUSTED = 64, /* after so many good looks the next pause is the first one again */
 };
 
 /* The split adds magnitudes in another order, and so does every number of threads. Up to F16X3_LOOK_K elements that
@@ -94,6 +97,23 @@ RUNG_DEVICE int look_is_refused(const f16x3_look_args *s, f16x3_seen a, f16x3_se
     return few > LOOK_MARGIN && !look_may_be_dense(a, k) && !look_may_be_dense(b, k);
 }
 
+/* Remembers a look in vain: what is known of the lines is no good, and for a while nobody looks. */
+RUNG_DEVICE void look_was_in_vain(const f16x3_look_args *s)
+{
+    f16x3_recalled *r = s->recalled;
+    int i;
+    for (i = threadIdx.x; i < (s->rows + s->columns) * 2; i += F16X3_THREADS)
+        s->split.a.witness[i] = 0;
+    if (threadIdx.x > 0)
+        return;
+    r->refused = 0;
+    if (s->told)
+        *s->told = 0;
+    r->pause = r->pause == 0 || r->good >= TRUSTED ? FIRST_PAUSE : min(2 * r->pause, (uint32_t)LONGEST_PAUSE);
+    r->left = r->pause;
+    r->good = 0;
+}
+
 /* The last block that has looked judges all blocks of C. */
 RUNG_DEVICE void look_judge(const f16x3_look_args *s)
 {
@@ -112,15 +132,18 @@ RUNG_DEVICE void look_judge(const f16x3_look_args *s)
     all = open < s->least_safe;
     for (i = threadIdx.x; all && i < blocks; i += F16X3_THREADS)
         s->marks[i] = 1;
+    if (!all) {
+        look_was_in_vain(s);
+        __threadfence();
+        __syncthreads(); /* the split leaves witnesses, too */
+    }
     if (threadIdx.x > 0)
         return;
     *s->arrived = 0;
     ptx_store_release(s->decided, all ? F16X3_TO_REFUSE : F16X3_TO_SPLIT);
-    if (!all) {
-        *s->last = *s->told = 0;
-        *s->in_vain = *s->in_vain + 1;
+    if (!all)
         return;
-    }
+    s->recalled->good++;
     s->marks[s->any] = s->marks[s->any + 1] = 1;
     *s->refused = 1;
     if (s->counts) {
@@ -161,12 +184,26 @@ RUNG_DEVICE int look_says_split(const f16x3_look_args *s)
     return decision == F16X3_TO_SPLIT;
 }
 
+/* Says whether there is a look. A block that starts after a look in vain finds that there is none, and splits as the
+ * others do. */
+RUNG_DEVICE int look_is_due(const f16x3_look_args *s)
+{
+    __shared__ int due;
+    if (threadIdx.x == 0) /* one thread asks: thousands of warps would wait for each other at one place of L2 */
+        due = *(const volatile uint64_t *)&s->recalled->refused == s->split.a.number;
+    __syncthreads();
+    return due;
+}
+
 RUNG_KERNEL(F16X3_THREADS, 3) f16x3_look(const __grid_constant__ f16x3_look_args s)
 {
-    if (blockIdx.x < s.blocks)
+    const int due = look_is_due(&s);
+    if (blockIdx.x >= s.blocks) {
+        if (!due || look_says_split(&s))
+            split_share(&s.split, blockIdx.x - s.blocks);
+    } else if (due) {
         look(&s, blockIdx.x);
-    else if (look_says_split(&s))
-        split_share(&s.split, blockIdx.x - s.blocks);
+    }
 }
 
 #endif

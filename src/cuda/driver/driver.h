@@ -121,6 +121,11 @@ typedef struct rung_thread_mode {
 rung_thread_mode rung_driver_relax(const rung_driver *driver);
 void rung_driver_put_back(const rung_driver *driver, rung_thread_mode mode);
 
+/* Clears device memory that nothing queued uses, and waits for that; the thread is in relaxed mode (zeroed.c). */
+CUresult rung_driver_clear(const rung_driver *driver, CUdeviceptr at, size_t bytes);
+/* Allocates device memory that is zero. */
+CUresult rung_driver_alloc_zeros(const rung_driver *driver, CUdeviceptr *at, size_t bytes);
+
 /* Says where device memory lies that the host knows by a pointer. */
 static inline CUdeviceptr rung_device_address(const void *memory)
 {

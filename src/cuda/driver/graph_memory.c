@@ -1,7 +1,7 @@
-/* A stream that records a graph gets one buffer for its products, which take turns as they do outside of graphs. The
- * buffer is the graph's: a user object of the driver gives it back when the graph and all that was made of it are gone
- * and have run to their end. Each replay clears it once, before the first of these products, so nothing depends on what
- * was there before. */
+/* A stream that records a graph gets one buffer for its products, which take turns as they do outside of graphs, and
+ * one with zeros for those that want zeros beside other memory. A buffer is the graph's: a user object of the driver
+ * gives it back when the graph and all that was made of it are gone and have run to their end. Each replay clears it
+ * once, before the first of these products; only records of what was recalled (families/accurate/recall.h) stay. */
 #include "cuda/driver/graph_memory.h"
 
 #include "cuda/driver/device.h"
@@ -92,8 +92,10 @@ static CUresult allow_one_at_a_time(const rung_cuda *cuda)
     return result == CUDA_SUCCESS ? cuda->driver->memory_free_async(at, cuda->config.stream) : result;
 }
 
-/* Returns a buffer of the graph's, which the graph clears as far as it has to be, in front of the product that asks. */
-static rung_graph_buffer *buffer_for(const rung_cuda *cuda, CUgraph graph, int64_t bytes, int64_t zero_bytes)
+/* Returns a buffer of the graph's, which the graph clears as far as it has to be, in front of the product that asks.
+ * All of it is cleared now where the rest is for records. */
+static rung_graph_buffer *buffer_for(const rung_cuda *cuda, CUgraph graph, int64_t bytes, int64_t zero_bytes,
+                                     int records)
 {
     const rung_driver *d = cuda->driver;
     rung_idle_buffers *home = rung_gpu_idle_buffers(cuda->gpu);
@@ -102,7 +104,8 @@ static rung_graph_buffer *buffer_for(const rung_cuda *cuda, CUgraph graph, int64
         buffer = make(d, home, bytes);
     if (!buffer)
         return NULL;
-    if (allow_one_at_a_time(cuda) != CUDA_SUCCESS) {
+    if ((records && rung_driver_clear(d, buffer->at, (size_t)bytes) != CUDA_SUCCESS) ||
+        allow_one_at_a_time(cuda) != CUDA_SUCCESS) {
         give_back(buffer);
         return NULL;
     }
@@ -111,14 +114,14 @@ static rung_graph_buffer *buffer_for(const rung_cuda *cuda, CUgraph graph, int64
     return d->set_32(buffer->at, 0, (size_t)zero_bytes / 4, cuda->config.stream) == CUDA_SUCCESS ? buffer : NULL;
 }
 
-/* Returns what this recording's stream was lent, whatever its size; else a place for a new loan, NULL where all are in
- * use. */
-static rung_graph_lent *place_for(rung_graph_loans *loans, const recording *r, void *stream)
+/* Returns what this recording's stream was lent for this use, whatever its size; else a place for a new loan, NULL
+ * where all are in use. */
+static rung_graph_lent *place_for(rung_graph_loans *loans, const recording *r, void *stream, int zeros)
 {
     rung_graph_lent *free_one = NULL;
     for (int i = 0; i < RUNG_GRAPH_BUFFERS; i++) {
         rung_graph_lent *lent = &loans->lent[(loans->next + i) % RUNG_GRAPH_BUFFERS];
-        if (lent->memory && lent->recording == r->id && lent->stream == stream)
+        if (lent->memory && lent->recording == r->id && lent->stream == stream && lent->zeros == zeros)
             return lent;
         if (!lent->in_use && !free_one)
             free_one = lent;
@@ -138,37 +141,75 @@ static int64_t rounded(int64_t bytes)
     return up;
 }
 
-void *rung_graph_memory_get(rung_cuda *cuda, int64_t bytes, int64_t zero_bytes)
+/* Lends memory for one of the two uses. */
+static void *lend(rung_cuda *cuda, int64_t bytes, int64_t zero_bytes, int zeros)
 {
     recording r;
     if (bytes > RUNG_GRAPH_BUFFER_BYTES || !ask(cuda, &r))
         return NULL;
-    rung_graph_lent *lent = place_for(&cuda->graph_loans, &r, cuda->config.stream);
+    rung_graph_lent *lent = place_for(&cuda->graph_loans, &r, cuda->config.stream, zeros);
     if (!lent || lent->in_use) /* a launcher has asked twice */
         return NULL;
     if (!lent->memory || lent->bytes < bytes) { /* an outgrown one stays with the graph */
         rung_thread_mode mode = rung_driver_relax(cuda->driver);
-        rung_graph_buffer *buffer = buffer_for(cuda, r.graph, rounded(bytes), zero_bytes);
+        rung_graph_buffer *buffer = buffer_for(cuda, r.graph, rounded(bytes), zero_bytes, zeros);
         rung_driver_put_back(cuda->driver, mode);
         if (!buffer)
             return NULL;
         *lent = (rung_graph_lent){.memory = (void *)(uintptr_t)buffer->at,
                                   .bytes = buffer->bytes,
                                   .recording = r.id,
-                                  .stream = cuda->config.stream};
+                                  .stream = cuda->config.stream,
+                                  .zeros = zeros};
     }
     lent->in_use = 1;
     return lent->memory;
 }
 
-int rung_graph_memory_put(rung_cuda *cuda, const void *memory)
+void *rung_graph_memory_get(rung_cuda *cuda, int64_t bytes, int64_t zero_bytes)
+{
+    return lend(cuda, bytes, zero_bytes, 0);
+}
+
+/* Behind the zeros there is as much room for records. */
+void *rung_graph_zeros_get(rung_cuda *cuda, int64_t bytes)
+{
+    return lend(cuda, 2 * bytes, bytes, 1);
+}
+
+static rung_graph_lent *loan_of(rung_cuda *cuda, const void *memory)
 {
     for (int i = 0; i < RUNG_GRAPH_BUFFERS; i++)
-        if (cuda->graph_loans.lent[i].memory == memory && cuda->graph_loans.lent[i].in_use) {
-            cuda->graph_loans.lent[i].in_use = 0;
-            return 1;
-        }
-    return 0;
+        if (cuda->graph_loans.lent[i].in_use && cuda->graph_loans.lent[i].memory == memory)
+            return &cuda->graph_loans.lent[i];
+    return NULL;
+}
+
+int rung_graph_memory_lent(rung_cuda *cuda, const void *memory)
+{
+    return loan_of(cuda, memory) != NULL;
+}
+
+void *rung_graph_record_get(rung_cuda *cuda, const void *zeros, int64_t bytes)
+{
+    rung_graph_lent *lent = loan_of(cuda, zeros);
+    const int64_t room = lent ? lent->bytes / 2 : 0;
+    if (!lent || !lent->zeros || lent->record_bytes + bytes > room)
+        return NULL;
+    void *record = (char *)lent->memory + room + lent->record_bytes;
+    lent->record_bytes += bytes;
+    return record;
+}
+
+int rung_graph_memory_put(rung_cuda *cuda, const void *memory, int as_lent)
+{
+    rung_graph_lent *lent = loan_of(cuda, memory);
+    if (!lent)
+        return 0;
+    lent->in_use = 0;
+    if (!as_lent)
+        lent->memory = NULL; /* it stays with the graph, and nobody else gets it */
+    return 1;
 }
 
 void rung_graph_memory_close(rung_cuda *cuda)

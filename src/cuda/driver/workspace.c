@@ -182,7 +182,7 @@ static void put(rung_cuda *cuda, void *memory, int64_t before_bytes)
             note_use(cuda, &cuda->kept, &cuda->kept.buffers[i]);
             return;
         }
-    if (!rung_graph_memory_put(cuda, (char *)memory - before_bytes))
+    if (!rung_graph_memory_put(cuda, (char *)memory - before_bytes, 1))
         free_in_order(cuda, memory, before_bytes);
 }
 
@@ -209,8 +209,12 @@ void rung_workspace_put_with_tickets(rung_cuda *cuda, void *memory)
 /* Lends the stream its zeros. Who gives them back says whether they are still zero. */
 static rung_status get_zeros(rung_cuda *cuda, const stream_now *now, int64_t bytes, void **zeros)
 {
-    if (now->capturing || bytes <= 0 || bytes > zeros_bytes)
+    if (bytes <= 0 || bytes > zeros_bytes)
         return RUNG_SUCCESS;
+    if (now->capturing) {
+        *zeros = rung_graph_zeros_get(cuda, zeros_bytes);
+        return RUNG_SUCCESS;
+    }
     rung_kept_buffer *buffer = buffer_for(&cuda->zeros, now->id);
     if (!buffer)
         return RUNG_SUCCESS;
@@ -243,6 +247,8 @@ rung_status rung_workspace_get_with_zeros(rung_cuda *cuda, int64_t bytes, int64_
 
 void rung_workspace_put_with_zeros(rung_cuda *cuda, void *memory, void *zeros, int are_zero)
 {
+    if (zeros && rung_graph_memory_put(cuda, zeros, are_zero))
+        zeros = NULL;
     for (int i = 0; zeros && i < RUNG_KEPT_BUFFERS; i++)
         if (cuda->zeros.buffers[i].memory == zeros) {
             cuda->zeros.buffers[i].dirty = !are_zero;

@@ -6,7 +6,7 @@
 
 static inline int64_t rung_workspace_limit(const rung_config *config)
 {
-    const int64_t set = config->workspace_limit_bytes, unset = (int64_t)4 << 30;
+    const int64_t set = config->workspace_limit_bytes, unset = (int64_t)32 << 30;
     return set < 0 ? 0 : set ? set : unset;
 }
 

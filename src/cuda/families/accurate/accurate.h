@@ -15,18 +15,19 @@ void rung_guard_counts_close(rung_cuda *cuda);
 /* What strict arithmetic needs for the 128 x 128 blocks of one product that are marked. All of it lies in device
  * memory. */
 typedef struct rung_marked {
-    uint8_t *marks;     /* one byte for each block, row by row, */
-    const uint8_t *any; /* and one more that says whether any block is marked */
-    const uint8_t *all; /* and one that says whether the guard refused all of them at once */
-    int elsewhere;      /* large tiles compute C then */
-    int32_t *list;      /* room for a number for each block */
-    float *partials;    /* of rung_marked_blocks_partial_bytes */
-    uint32_t *tickets;  /* of rung_marked_blocks_ticket_bytes, zero before and after */
-    void *zero;         /* set to zero here for the next product, */
-    int64_t zero_words; /* so many times 16 bytes */
-    float *copies[2];   /* room for copies of A and B (rung_row_copy_ld); NULL: none */
-    uint32_t *last;     /* where to say whether all blocks were marked (recall.h); NULL: nobody asks */
-    volatile uint32_t *told;
+    uint8_t *marks;           /* one byte for each block, row by row, */
+    const uint8_t *any;       /* and one more that says whether any block is marked */
+    const uint8_t *all;       /* and one that says whether the guard refused all of them at once */
+    int elsewhere;            /* large tiles compute C then */
+    int32_t *list;            /* room for a number for each block */
+    float *partials;          /* of rung_marked_blocks_partial_bytes */
+    uint32_t *tickets;        /* of rung_marked_blocks_ticket_bytes, zero before and after */
+    void *zero;               /* set to zero here for the next product, */
+    int64_t zero_words;       /* so many times 16 bytes */
+    float *copies[2];         /* room for copies of A and B (rung_row_copy_ld); NULL: none */
+    f16x3_recalled *recalled; /* where to say whether all blocks were marked (recall.h); NULL: nobody asks */
+    uint64_t number;          /* of this product there */
+    volatile uint32_t *told;  /* and in host memory; NULL: the host does not ask */
 } rung_marked;
 
 /* Computes the marked blocks in medium tiles. Where the copy engine cannot read the operands, there must be room for

@@ -51,9 +51,9 @@ static int line_bits(int64_t k, int64_t lines, int sms, int in_order)
 typedef struct places {
     char *memory, *zeros;
     int kept;        /* the zeros are there already, and the launch leaves zeros */
+    int recording;   /* the stream records a graph, which keeps the zeros */
     int first, last; /* of the panels that share the image of the plan's kept operand */
     int64_t other;   /* where the zeros of the other operand, and of the product, begin */
-    int look;        /* the operands are looked at first */
     rung_recall_place recalled;
 } places;
 
@@ -87,7 +87,7 @@ static void fill_operand(f16x3_operand *o, const accurate_layout *w, places at, 
     /* Any two lines below these limits make a safe block: the guard's rules, with both lines alike. */
     o->tame_peak = (float)(0.999 / sqrt(min_terms * (double)k));
     o->wild_bits = (uint32_t)((127 + 254 - 2 - log2_above(k)) / 2 + 1) << 23;
-    if (at.recalled.witness)
+    if (at.recalled.record)
         o->witness = at.recalled.witness + (which ? 2 * rung_ceil_div(p->m, F16X3_BM) : 0);
     o->number = at.recalled.number;
 }
@@ -123,15 +123,17 @@ static int64_t pack_blocks(const f16x3_operand *o)
     return o->k_innermost ? o->row_groups * 8 : turn_blocks(o);
 }
 
-/* Returns the word that says, after a look, that all blocks are refused; NULL without a look. */
+/* Returns the word that says, after a look, that all blocks are refused; NULL where there is none. */
 static uint32_t *refused_word(const accurate_layout *w, places at)
 {
-    return at.look ? (uint32_t *)(at.zeros + w->words) + ACCURATE_REFUSED : NULL;
+    return at.recalled.may_look ? (uint32_t *)(at.zeros + w->words) + ACCURATE_REFUSED : NULL;
 }
 
-/* Looks at the operands of a product that is one panel before it splits them, over so many blocks. */
-static rung_status look(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p, const accurate_plan *part,
-                        const accurate_layout *w, places at, const f16x3_split_args *split, int64_t blocks)
+/* Splits the operands of a product that is one panel, over so many blocks, where it does not look at them first and
+ * need not split them. */
+static rung_status split_or_look(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p,
+                                 const accurate_plan *part, const accurate_layout *w, places at,
+                                 const f16x3_split_args *split, int64_t blocks)
 {
     uint32_t *words = (uint32_t *)(at.zeros + w->words);
     f16x3_look_args s = {.split = *split,
@@ -145,9 +147,8 @@ static rung_status look(rung_cuda *cuda, const rung_kernel *kernel, const rung_p
                          .arrived = words + ACCURATE_ARRIVED,
                          .decided = words + ACCURATE_DECIDED,
                          .refused = words + ACCURATE_REFUSED,
-                         .last = at.recalled.last,
-                         .told = at.recalled.told,
-                         .in_vain = at.recalled.in_vain};
+                         .recalled = at.recalled.record,
+                         .told = at.recalled.told};
     s.blocks = (int32_t)rung_round_up(2 * (s.rows + s.columns), split->cluster);
     RUNG_TRY(rung_guard_counts_at(cuda, &s.counts));
     return launch_split(cuda, kernel, "f16x3_look", s.blocks + blocks, &s.split, sizeof s);
@@ -179,8 +180,8 @@ static rung_status split(rung_cuda *cuda, const rung_kernel *kernel, const rung_
     s.cluster = split_cluster(w->k_pad);
     s.a_blocks = with_a ? (int32_t)split_blocks(&s.a, s.cluster) : 0;
     const int64_t blocks = s.a_blocks + (with_b ? split_blocks(&s.b, s.cluster) : 0);
-    return at.look ? look(cuda, kernel, p, part, w, at, &s, blocks)
-                   : launch_split(cuda, kernel, "f16x3_split", blocks, &s, sizeof s);
+    return at.recalled.may_look ? split_or_look(cuda, kernel, p, part, w, at, &s, blocks)
+                                : launch_split(cuda, kernel, "f16x3_split", blocks, &s, sizeof s);
 }
 
 static int64_t blocks_of(int64_t m, int64_t n)
@@ -209,6 +210,7 @@ static void fill_product(f16x3_args *g, const rung_problem *p, const accurate_pl
     rung_args_fill(&g->g, p);
     g->entry = entry;
     g->guard = guard_of(p, part, w, at);
+    g->both_split = at.first;
     g->a_image = at.memory + w->image[0];
     g->b_image = at.memory + w->image[1];
     g->a_row_groups = w->m_pad / 8;
@@ -250,7 +252,8 @@ static rung_status strict_tiles(rung_cuda *cuda, const rung_problem *p, const ac
                           .zero = at.zeros + from,
                           .zero_words = at.kept ? w->zero_words - from / 16 : 0,
                           .copies = {copies[0], copies[1]},
-                          .last = at.recalled.last,
+                          .recalled = at.recalled.record,
+                          .number = at.recalled.number,
                           .told = at.recalled.told};
     if (!rung_marked_blocks_fit(&q, &marked))
         return rung_marked_tiles_run(cuda, &q, &marked);
@@ -303,12 +306,12 @@ static rung_status launch_panel(rung_cuda *cuda, const rung_kernel *kernel, cons
     return strict_tiles(cuda, p, part, &w, at, entry);
 }
 
-/* Runs a panel. Where the stream is recording there are no kept zeros, and the recorded graph takes the launches one by
- * one. */
+/* Runs a panel. A graph that the stream records takes the launches one by one, and so does a stream without kept zeros.
+ */
 static rung_status run_panel(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p,
                              const accurate_plan *part, places at, int entry)
 {
-    if (at.kept)
+    if (at.kept && !at.recording)
         rung_chain_begin(cuda);
     rung_status status = launch_panel(cuda, kernel, p, part, at, entry);
     rung_status queued = rung_chain_end(cuda, status == RUNG_SUCCESS);
@@ -369,9 +372,12 @@ static rung_status accurate_run(rung_cuda *cuda, const rung_choice *choice, cons
     rung_status status = rung_workspace_get_with_zeros(cuda, choice->workspace_bytes, zero_bytes, &memory, &zeros);
     if (status != RUNG_SUCCESS)
         return status;
-    places at = {.memory = memory, .zeros = zeros ? zeros : memory, .kept = zeros != NULL};
+    places at = {.memory = memory,
+                 .zeros = zeros ? zeros : memory,
+                 .kept = zeros != NULL,
+                 .recording = zeros && rung_graph_memory_lent(cuda, zeros)};
     if (at.kept && accurate_may_look(choice->kernel, p, part))
-        at.look = rung_recall(cuda, p, &at.recalled);
+        at.recalled = rung_recall(cuda, p, zeros);
     for (int64_t entry = 0; status == RUNG_SUCCESS && entry < p->batch; entry++)
         status = run_entry(cuda, choice->kernel, p, part, at, (int)entry);
     rung_workspace_put_with_zeros(cuda, memory, zeros, status == RUNG_SUCCESS);

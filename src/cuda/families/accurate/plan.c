@@ -20,7 +20,7 @@ enum {
 static const double large_factor = 0.97;
 
 /* Measured on one H200 (docs/costs.md). */
-static const double launches_us = 11.5, tile_us = 4.0, chain_us = 1.08, tf32_chain_us = 0.75, cut_us = 2.0,
+static const double launches_us = 8.5, tile_us = 2.0, chain_us = 1.08, tf32_chain_us = 0.75, cut_us = 2.0,
                     part_us = 1.0, split_bytes_us = 3.3e6,
                     ragged_us = 2.5; /* tiles at C's edges, and lines that do not fill their pieces */
 
@@ -28,12 +28,19 @@ static const double launches_us = 11.5, tile_us = 4.0, chain_us = 1.08, tf32_cha
  * reads so many bytes a microsecond. */
 static const double long_line_rate = 18e3;
 
+/* So much a product has to gain over strict tiles: where the guard refuses it, it takes up to three times as much
+ * longer than they do. */
+static const double refused_us = 6.0;
+
+/* With one chain a product takes so much longer, with more of them a share: little hides its first tile's beginning. */
+static const double short_us = 17.0;
+
 /* So much longer takes the end of a tile that reads C. */
-static const double beta_us = 2.5;
+static const double beta_us = 4.5;
 
 /* So much longer takes the end of a tile where rows of C lie at odd addresses: of one that is done whole, of one that
  * is cut; and of any tile where they lie at multiples of 8 bytes and not of 16. */
-static const double odd_end_us = 4.0, odd_cut_us = 3.0, half_odd_end_us = 2.0;
+static const double odd_end_us = 7.0, odd_cut_us = 6.0, half_odd_end_us = 2.0;
 
 static int64_t take(int64_t *at, int64_t bytes)
 {
@@ -76,21 +83,31 @@ static double chain_us_of(const rung_kernel *kernel)
     return kernel->arith == RUNG_TF32 ? tf32_chain_us : chain_us;
 }
 
+/* Returns how long `rest` tiles of so many chains take that are cut evenly over `sharing` clusters. */
+static double cut_tiles_us(int64_t rest, int64_t sharing, double chains_us)
+{
+    const double parts = (double)sharing / (double)rest;
+    return chains_us / parts + tile_us + cut_us + ceil(parts) * part_us;
+}
+
 accurate_cut accurate_choose_cut(const accurate_layout *w, const rung_kernel *kernel, int64_t clusters, int in_order)
 {
     int64_t tiles = w->tiles_m * w->tiles_n, chains = w->k_pad / (2 * F16X3_KB), rest = tiles % clusters;
-    double chain = chain_us_of(kernel), whole = (double)chains * chain + tile_us;
+    double chains_us = (double)chains * chain_us_of(kernel), whole = chains_us + tile_us;
     double full_waves = (double)(tiles / clusters) * whole;
     accurate_cut c = {0, 1, full_waves + (rest ? whole : 0)};
     if (!rest || in_order)
         return c;
     /* With more parts a chain is shorter and more is to be added: this number makes the sum of both least. */
-    double parts =
-        rung_longer(1.0, rung_lesser(sqrt((double)chains * chain / part_us), (double)clusters / (double)rest));
-    int64_t sharing = rung_min64(clusters, (int64_t)(parts * (double)rest));
-    parts = (double)sharing / (double)rest;
-    double us = full_waves + (double)chains / parts * chain + tile_us + cut_us + ceil(parts) * part_us;
-    return sharing > rest && us < c.us ? (accurate_cut){rest, sharing, us} : c;
+    double parts = rung_longer(1.0, rung_lesser(sqrt(chains_us / part_us), (double)clusters / (double)rest));
+    /* Where it is whole no cluster has parts of two tiles. */
+    const int64_t most = rung_min64(clusters, (int64_t)(parts * (double)rest)), sharing[2] = {most, most / rest * rest};
+    for (int i = 0; i < 2; i++) {
+        const double us = full_waves + cut_tiles_us(rest, sharing[i], chains_us);
+        if (sharing[i] > rest && us < c.us)
+            c = (accurate_cut){rest, sharing[i], us};
+    }
+    return c;
 }
 
 /* How long all panels of a plan take. */
@@ -120,7 +137,9 @@ static panels cost_panels(const rung_machine *machine, const rung_kernel *kernel
     const double reading = p->beta_zero && depths == 1 ? 0.0 : beta_us * (double)(whole_rounds + (last.tiles != 0));
     const int ragged = p->m != w->m_pad || p->n != w->n_pad || p->k != w->k_pad;
     panels s = {.count = rows * columns * depths, .split_us = bytes / split_bytes_us + again_us, .last = last};
-    s.us = (double)s.count * (launches_us + last.us + odd + reading + (ragged ? ragged_us : 0.0)) + s.split_us +
+    s.us = (double)s.count * (launches_us + last.us + odd + reading + (ragged ? ragged_us : 0.0) +
+                              short_us * 2.0 * F16X3_KB / (double)w->k_pad) +
+           s.split_us +
            (double)(depths - 1) * 8.0 * (double)p->m * (double)p->n / write_rate; /* C is read and written again */
     return s;
 }
@@ -262,7 +281,7 @@ const char *accurate_estimate(const rung_machine *machine, const rung_config *co
     if (p->arrays && (part.m < p->m || part.n < p->n || part.k < p->k))
         return "pointer arrays do not go in panels, and the workspace limit asks for them";
     panels s = cost_panels(machine, kernel, p, &part);
-    choice->cost_us = (double)p->batch * s.us;
+    choice->cost_us = (double)p->batch * (s.us + (kernel->arith == RUNG_TF32 ? 0.0 : refused_us));
     rung_note(choice, "split %.0f us, product %.0f us; %lld panels of %lld tiles, %lld cut along k", s.split_us,
               s.last.us, (long long)s.count, (long long)(part.w.tiles_m * part.w.tiles_n), (long long)s.last.tiles);
     plan_refused(machine, config, kernel, p, s.split_us / (double)s.count, &part);

@@ -3,6 +3,7 @@
 #define RUNG_MEDIUM_ARGS_H
 
 #include "cuda/device/args.h"
+#include "cuda/device/f16x3.h"
 #include "cuda/device/order_args.h"
 
 #include <cuda.h>
@@ -31,8 +32,9 @@ typedef struct rung_medium_args {
     int32_t elsewhere; /* then large tiles compute C */
     int32_t *list;     /* room for the numbers of all blocks */
     int32_t blocks_m, blocks_n;
-    uint32_t *last; /* NULL, or where to say whether all blocks were marked, for the next product like this one: */
-    volatile uint32_t *told; /* in device memory, and where that changes in host memory */
+    f16x3_recalled *recalled; /* where to say whether all blocks were marked, for the next product like this one; */
+    uint64_t number;          /* which has this number. NULL: nobody asks */
+    volatile uint32_t *told;  /* in host memory: whether all were marked the last time; NULL: the host does not ask */
     float alone_us, full_us,
         meeting_us; /* a step of a tile, alone on its multiprocessor and not; the meeting of parts */
 } rung_medium_args;

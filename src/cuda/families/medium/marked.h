@@ -100,14 +100,22 @@ RUNG_DEVICE struct marked_spread marked_spread_of(const rung_medium_args *p, int
     return s;
 }
 
-/* One thread says for the next product like this one whether all blocks were marked. The host is told of changes alone:
- * a store to its memory takes a microsecond. */
-RUNG_DEVICE void marked_tell(const rung_medium_args *p, uint32_t all)
+/* One thread says for the next product like this one whether all blocks were marked; during a pause it only counts. */
+RUNG_DEVICE void marked_tell(const rung_medium_args *p, int all)
 {
-    if (p->last && blockIdx.x == gridDim.x - 1 && threadIdx.x == 0 && *p->last != all) {
-        *p->last = all;
-        *p->told = all;
+    f16x3_recalled *r = p->recalled;
+    if (!r || blockIdx.x < gridDim.x - 1 || threadIdx.x > 0)
+        return;
+    const uint64_t refused = all ? p->number : 0;
+    if (r->refused == refused)
+        return;
+    if (all && r->left > 1) {
+        r->left--;
+        return;
     }
+    r->refused = refused;
+    if (p->told)
+        *p->told = all; /* of changes alone: a store to the host's memory takes a microsecond */
 }
 
 /* All threads call this first. Returns whether there is anything to do. What the next product wants to find zero is
