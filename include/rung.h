@@ -5,7 +5,8 @@
  *
  * Threads: a context may be used by one thread at a time; different contexts share nothing that either can see, so
  * one context a thread is the simple way. Functions that differ say so. After fork() the child may keep using a CPU
- * context (its worker threads are started anew); a GPU context belongs to the process that made it.
+ * context (its worker threads are started anew); a GPU context belongs to the process that made it. CPU contexts of a
+ * program that is linked to OpenMP compute on OpenMP's threads, within its limits (docs/drop_in.md).
  *
  * Stable through all releases 0.x, and so librung.so.0: what this header declares, the order and meaning of the fields
  * of its structs and the values of its enums; new fields come at a struct's end and mean the old behaviour when they
