@@ -411,6 +411,15 @@ enum { RULES_MOST = 64 };
 
 static int64_t decided[RULES_MOST], decided_anywhere[RULES_MOST];
 
+static uint64_t sum_of_plan(const rung_cpu_args *p, const gemm_plan *plan)
+{
+    uint64_t sum = mix(mix(mix(mix(0, plan->path), plan->inner), plan->of_b * 2 + plan->transposed),
+                       plan->narrow * 2 + plan->fetch);
+    sum = mix(mix(mix(mix(sum, plan->asks_b), plan->four_sums), plan->last), plan->rows_most);
+    sum = mix(mix(mix(mix(mix(sum, plan->mc), plan->kc), plan->nc), plan->chunk), plan->most);
+    return mix(mix(mix(sum, plan->parts), plan->split_m), rung_gemm_workspace(p, plan, p->n));
+}
+
 /* Sums up the plans along a walk, and counts which question decided on the path. Nothing runs, so that far more walks
  * than above can be taken. */
 static uint64_t plans_along(const machine *on, const walk *w, int trans_a, int trans_b)
@@ -422,12 +431,8 @@ static uint64_t plans_along(const machine *on, const walk *w, int trans_a, int t
         if (!fits(&p))
             break;
         gemm_plan plan = rung_gemm_plan(&p);
-        decided[rung_gemm_rule(&p)]++;
-        sum = mix(mix(mix(mix(sum, plan.path), plan.inner), plan.of_b * 2 + plan.transposed),
-                  plan.narrow * 2 + plan.fetch);
-        sum = mix(mix(mix(mix(sum, plan.asks_b), plan.four_sums), plan.last), plan.rows_most);
-        sum = mix(mix(mix(mix(mix(sum, plan.mc), plan.kc), plan.nc), plan.chunk), plan.most);
-        sum = mix(mix(mix(sum, plan.parts), plan.split_m), rung_gemm_workspace(&p, &plan, p.n));
+        decided[plan.rule]++;
+        sum = mix(sum, (int64_t)sum_of_plan(&p, &plan));
     }
     return sum;
 }
@@ -463,8 +468,8 @@ static void tell(const machine *on, int trans_a, int trans_b, int every)
 static void tell_rules(const machine *on)
 {
     printf("%s %s decided:", on->processor, on->family);
-    for (int i = 0; rung_gemm_rules[i]; i++) {
-        printf(" %s %lld", rung_gemm_rules[i], (long long)decided[i]);
+    for (int i = 0; rung_gemm_rule_name(i); i++) {
+        printf(" %s %lld", rung_gemm_rule_name(i), (long long)decided[i]);
         decided_anywhere[i] += decided[i];
         decided[i] = 0;
     }
@@ -476,12 +481,54 @@ static void tell_rules(const machine *on)
 static int has_idle_rule(void)
 {
     int idle = 0;
-    for (int i = 0; rung_gemm_rules[i]; i++)
-        if (!decided_anywhere[i] && strcmp(rung_gemm_rules[i], "is_in_order") != 0) {
-            fprintf(stderr, "%s decides nothing\n", rung_gemm_rules[i]);
+    for (int i = 0; rung_gemm_rule_name(i); i++)
+        if (!decided_anywhere[i] && strcmp(rung_gemm_rule_name(i), "is_in_order") != 0) {
+            fprintf(stderr, "%s decides nothing\n", rung_gemm_rule_name(i));
             idle = 1;
         }
     return idle;
+}
+
+/* Returns how many products are planned in another way where a context remembers plans: drawn ones, and what they
+ * become when one of the things that a plan may depend on changes. */
+static int wrong_memories(const machine *on)
+{
+    enum { DRAWN = 20000, CHANGES = 12 };
+    rung_gemm_plans *plans = rung_gemm_plans_create();
+    int wrong = 0;
+    for (int i = 0; plans && i < DRAWN; i++) {
+        walk w = draw_walk();
+        rung_cpu_args p = args_at(on, &w, w.size[w.along], i / CHANGES & 1, i / CHANGES >> 1 & 1), other = p;
+        switch (i % CHANGES) {
+        case 0: other.m++; break;
+        case 1: other.n = min64(other.n + 1, other.ldc); break;
+        case 2: other.k++; break;
+        case 3: other.lda += 1024; break;
+        case 4: other.ldb += 1024 - other.ldb % 1024; break;
+        case 5: other.ldc++; break;
+        case 6: /* which matters where B's rows are whole lines */
+            p.ldb = other.ldb = round_up(p.ldb, LINE_FLOATS);
+            other.b++;
+            break;
+        case 7: other.c++; break;
+        case 8: other.trans_a ^= 1; break;
+        case 9: other.trans_b ^= 1; break;
+        case 10: other.in_order = 1; break;
+        case 11: other.beta = other.beta == 0.0f ? 0.5f : 0.0f; break;
+        }
+        const rung_cpu_args *each[] = {&p, &other, &p};
+        for (int j = 0; j < 3; j++) {
+            rung_cpu_args with = *each[j];
+            with.plans = plans;
+            gemm_plan made = rung_gemm_plan(each[j]), recent = rung_gemm_recent_plan(&with);
+            wrong += sum_of_plan(each[j], &made) != sum_of_plan(each[j], &recent) || made.rule != recent.rule;
+        }
+    }
+    free(plans);
+    if (wrong)
+        fprintf(stderr, "%s %s: %d products are planned in another way from memory\n", on->processor, on->family,
+                wrong);
+    return wrong;
 }
 
 /* Tells how many threads products and batches of them would take, of sixteen. No worker spins here yet. */
@@ -543,6 +590,7 @@ int main(int count, char **words)
                 {"zen5", "portable_f32_8x8"}};
     if (other_tiles())
         return 1;
+    int wrong = 0;
     a = reserve(), b = reserve(), c = reserve();
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
         setenv("RUNG_CPU_PLAN", each[i].processor, 1);
@@ -560,7 +608,8 @@ int main(int count, char **words)
         for (int trans = 0; trans < 4; trans++)
             tell(&on, trans & 1, trans >> 1, count > 1 && strcmp(words[1], "every") == 0);
         tell_rules(&on);
+        wrong += wrong_memories(&on);
         rung_pool_destroy(on.pool);
     }
-    return has_idle_rule();
+    return has_idle_rule() || wrong > 0;
 }

@@ -11,6 +11,7 @@ typedef struct cpu_state {
     unsigned features;
     rung_processor processor;
     rung_pool *pool;
+    rung_gemm_plans *plans;
     const rung_kernel *best; /* production kernel that this CPU can run; rows stand best first */
     rung_cpu_args small;     /* of a small product, but for its operands */
 } cpu_state;
@@ -44,6 +45,7 @@ static void cpu_close(void *state)
 {
     cpu_state *cpu = state;
     rung_pool_destroy(cpu->pool);
+    free(cpu->plans);
     free(cpu);
 }
 
@@ -61,9 +63,10 @@ static rung_status cpu_open(const rung_config *config, void **state)
                        .asked = config->threads,
                        .features = rung_cpu_features(),
                        .processor = rung_cpu_processor(),
-                       .pool = pool};
+                       .pool = pool,
+                       .plans = rung_gemm_plans_create()}; /* without memory for them each is made anew */
     cpu->best = find_best(cpu);
-    cpu->small = (rung_cpu_args){.threads = 1, .pool = pool, .cpu = &cpu->processor, .batch = 1};
+    cpu->small = (rung_cpu_args){.threads = 1, .pool = pool, .cpu = &cpu->processor, .plans = cpu->plans, .batch = 1};
     cpu->small.kernel = cpu->best ? rung_cpu_kernel_of(cpu->best) : NULL;
     *state = cpu;
     return RUNG_SUCCESS;
@@ -120,6 +123,7 @@ static rung_cpu_args make_args(const cpu_state *cpu, const rung_kernel *kernel, 
                            .in_order = p->in_order,
                            .pool = cpu->pool,
                            .cpu = &cpu->processor,
+                           .plans = cpu->plans,
                            .batch = p->batch,
                            .stride_a = p->stride_a,
                            .stride_b = p->stride_b,

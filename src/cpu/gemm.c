@@ -4,30 +4,11 @@
 #include "cpu/gemm_block.h"
 #include "core/status.h"
 
-#include <string.h>
-
-static const char *const path_names[] = {
-    [PATH_TINY] = "operands in place, one pass",
-    [PATH_DIRECT] = "operands in place",
-    [PATH_STREAM] = "B streams past C, in place",
-    [PATH_PACK_B] = "B packed, A in place",
-    [PATH_OUTER] = "B packed, C written by rows",
-    [PATH_PAST] = "C written past the caches",
-    [PATH_RANK] = "C written row by row",
-    [PATH_SHORT_ROWS] = "C written row by row, B in registers",
-    [PATH_PACKED] = "both operands packed",
-    [PATH_DOT] = "dot products",
-    [PATH_TRANSPOSED] = "as the transposed product",
-    [PATH_LONG_K] = "cut along k",
-};
-
 typedef struct job {
     const rung_cpu_args *p;
     const gemm_plan *plan;
     int64_t rows, columns; /* of a strip */
     int64_t strips_along_n;
-    float *parts; /* one m x n result a piece of k, or n x m where the plan is of the transposed product */
-    int64_t part_k, part_count, add_columns;
 } job;
 
 static void run_strip(void *argument, int64_t task, float *workspace)
@@ -43,109 +24,6 @@ static void run_strip(void *argument, int64_t task, float *workspace)
     if (strip.bias_kind)
         strip.bias += strip.bias_kind == RUNG_BIAS_PER_ROW ? i : column;
     rung_gemm_strip(&strip, j->plan, workspace);
-}
-
-static void run_part(void *argument, int64_t task, float *workspace)
-{
-    const job *j = argument;
-    rung_cpu_args part = j->plan->transposed ? transposed(j->p) : *j->p, whole = part;
-    int64_t piece = task / j->strips_along_n, step = piece * j->part_k, column = task % j->strips_along_n * j->columns;
-    part.n = min64(j->columns, whole.n - column);
-    part.k = min64(j->part_k, whole.k - step);
-    part.a = a_at(&whole, 0, step);
-    part.b = b_at(&whole, step, column);
-    part.c = j->parts + piece * whole.m * whole.n + column;
-    part.ldc = whole.n;
-    part.beta = 0.0f;
-    part.bias_kind = RUNG_NO_BIAS;
-    part.activation = RUNG_IDENTITY;
-    rung_gemm_strip(&part, j->plan, workspace);
-}
-
-/* Adds the pieces of a run of C's columns where a column of C is a row of theirs: into the first piece, then turned. */
-static void add_turned(const job *j, int64_t column, int64_t columns)
-{
-    const rung_cpu_args *p = j->p;
-    float *first = j->parts + column * p->m;
-    for (int64_t part = 1; part < j->part_count; part++)
-        for (int64_t i = 0; i < columns * p->m; i++)
-            first[i] += first[part * p->m * p->n + i];
-    for (int64_t row = 0; row < p->m; row++) {
-        float *c = p->c + row * p->ldc + column;
-        for (int64_t i = 0; i < columns; i++)
-            c[i] = p->beta == 0.0f ? first[i * p->m + row] : p->beta * c[i] + first[i * p->m + row];
-    }
-}
-
-static void add_straight(const job *j, int64_t column, int64_t columns)
-{
-    const rung_cpu_args *p = j->p;
-    for (int64_t row = 0; row < p->m; row++) {
-        float *c = p->c + row * p->ldc + column;
-        for (int64_t part = 0; part < j->part_count; part++) {
-            const float *from = j->parts + (part * p->m + row) * p->n + column;
-            if (part == 0 && p->beta == 0.0f)
-                memcpy(c, from, (size_t)columns * sizeof *c);
-            else if (part == 0 && p->beta != 1.0f)
-                for (int64_t i = 0; i < columns; i++)
-                    c[i] = p->beta * c[i] + from[i];
-            else
-                for (int64_t i = 0; i < columns; i++)
-                    c[i] += from[i];
-        }
-    }
-}
-
-/* Adds the pieces of a run of C's columns, in order, so that the sum does not depend on who finished first. */
-static void add_parts(void *argument, int64_t task, float *workspace)
-{
-    const job *j = argument;
-    int64_t column = task * j->add_columns, columns = min64(j->add_columns, j->p->n - column);
-    (void)workspace;
-    if (j->plan->transposed)
-        add_turned(j, column, columns);
-    else
-        add_straight(j, column, columns);
-    rung_gemm_finish(j->p, 0, j->p->m, column, columns);
-}
-
-static rung_status no_memory(int slots, int64_t floats)
-{
-    return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for packing: %d times %lld bytes", slots,
-                     (long long)floats * (long long)sizeof(float));
-}
-
-enum { PART_STRIP_LEAST = 2048, ADD_LEAST = 256 };
-
-/* Computes pieces of k, each into a result of its own. More threads than pieces cut the columns of long rows too. */
-static rung_status run_parts(const rung_cpu_args *p, const gemm_plan *plan, int threads)
-{
-    int64_t strips = plan->path == PATH_STREAM ? max64(1, min64(threads / plan->parts, p->n / PART_STRIP_LEAST)) : 1;
-    job j = {.p = p, .plan = plan, .part_k = round_up(divide_up(p->k, plan->parts), 16)};
-    int64_t n = plan->transposed ? p->m : p->n;
-    j.columns = round_up(divide_up(n, strips), panel_columns(p->kernel));
-    j.strips_along_n = divide_up(n, j.columns);
-    j.part_count = divide_up(p->k, j.part_k);
-    j.add_columns = max64(ADD_LEAST, divide_up(p->n, threads));
-    /* The caller's slot holds the pieces behind its own workspace. */
-    int64_t floats = rung_gemm_workspace(p, plan, p->n), extra = j.part_count * p->m * p->n;
-    int64_t base = round_up(floats, 16);
-    if (!rung_pool_reserve(p->pool, threads, floats) || !rung_pool_reserve(p->pool, 1, base + extra))
-        return no_memory(threads, base + extra);
-    j.parts = rung_pool_workspace(p->pool, 0) + base;
-    rung_pool_run(p->pool, threads, j.part_count * j.strips_along_n, run_part, &j);
-    rung_pool_run(p->pool, threads, divide_up(p->n, j.add_columns), add_parts, &j);
-    return RUNG_SUCCESS;
-}
-
-static rung_status run_shared(const rung_cpu_args *p, const gemm_plan *plan, int threads)
-{
-    int64_t a_floats = rung_gemm_packed_a_floats(p, plan), floats = rung_gemm_workspace(p, plan, p->n);
-    if (!rung_pool_reserve(p->pool, threads, a_floats) || !rung_pool_reserve(p->pool, 1, floats))
-        return no_memory(threads, floats);
-    float *workspace = rung_pool_workspace(p->pool, 0);
-    rung_gemm_packed(p, plan, workspace + a_floats, p->pool, threads, workspace);
-    return RUNG_SUCCESS;
 }
 
 /* Returns whether there is nothing to multiply: C is scaled. */
@@ -230,16 +108,15 @@ static rung_status run_one(const rung_cpu_args *p, int threads)
         rung_gemm_finish(p, 0, p->m, 0, p->n);
         return RUNG_SUCCESS;
     }
-    gemm_plan plan = rung_gemm_plan(p);
+    gemm_plan plan = rung_gemm_recent_plan(p);
     if (plan.path == PATH_LONG_K || plan.parts > 1)
-        return run_parts(p, &plan, threads);
+        return rung_gemm_parts(p, &plan, threads);
     if (plan.path == PATH_PACKED && threads > 1 && is_worth_sharing(p, threads))
-        return run_shared(p, &plan, threads);
+        return rung_packed_share(p, &plan, threads);
     int64_t length = strip_length(p, &plan, threads);
     job j = {.p = p, .plan = &plan, .rows = plan.split_m ? length : p->m, .columns = plan.split_m ? p->n : length};
     int64_t floats = rung_gemm_workspace(p, &plan, j.columns);
-    if (floats > 0 && !rung_pool_reserve(p->pool, threads, floats))
-        return no_memory(threads, floats);
+    RUNG_TRY(rung_gemm_reserve(p, threads, floats, floats));
     if (threads == 1) {
         rung_gemm_strip(p, &plan, floats > 0 ? rung_pool_workspace(p->pool, 0) : NULL);
         return RUNG_SUCCESS;
@@ -281,7 +158,7 @@ static rung_status run_batch(const rung_cpu_args *p)
     batch_job j = {.p = p};
     int threads = choose_threads(product_us(p) * (double)p->batch, p);
     if (!only_scales(p))
-        j.plan = rung_gemm_plan(p);
+        j.plan = rung_gemm_recent_plan(p);
     if (only_scales(p) || j.plan.path == PATH_LONG_K || j.plan.parts > 1 || p->batch < 2 * threads) {
         rung_cpu_args one = *p;
         for (int64_t item = 0; item < p->batch; item++) {
@@ -291,8 +168,7 @@ static rung_status run_batch(const rung_cpu_args *p)
         return RUNG_SUCCESS;
     }
     int64_t floats = rung_gemm_workspace(p, &j.plan, p->n);
-    if (floats > 0 && !rung_pool_reserve(p->pool, threads, floats))
-        return no_memory(threads, floats);
+    RUNG_TRY(rung_gemm_reserve(p, threads, floats, floats));
     j.run = threads == 1 ? p->batch : divide_up(p->batch, (int64_t)threads * TASKS_A_THREAD);
     rung_pool_run(p->pool, threads, divide_up(p->batch, j.run), run_items, &j);
     return RUNG_SUCCESS;
@@ -316,8 +192,13 @@ rung_status rung_cpu_gemm(const rung_cpu_args *p)
     if (p->note) {
         int small = is_tiny(p) && p->batch <= 1;
         p->note->threads = small ? 1 : choose_threads(product_us(p) * (double)max64(p->batch, 1), p);
-        p->note->path = only_scales(p) ? "C is scaled" : path_names[rung_gemm_plan(p).path];
-        p->note->rule = only_scales(p) ? "k or alpha is 0" : rung_gemm_rules[rung_gemm_rule(p)];
+        p->note->path = "C is scaled";
+        p->note->rule = "k or alpha is 0";
+        if (!only_scales(p)) {
+            gemm_plan plan = rung_gemm_plan(p);
+            p->note->path = rung_gemm_path_name(plan.path);
+            p->note->rule = rung_gemm_rule_name(plan.rule);
+        }
         return RUNG_SUCCESS;
     }
     if (p->batch > 1 || p->c_array)

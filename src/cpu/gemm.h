@@ -1,6 +1,6 @@
-/* What the files of the CPU product share: the plan, and who does what. gemm_plan.c decides, by the questions of
- * gemm_rules.h; gemm_tiny.c, gemm_paths.c and gemm_packed.c compute, by tiles that gemm_block.c places; gemm.c splits
- * the work over threads. README.md shows the way of a call through them. */
+/* What the files of the CPU product share: the plan, and who does what. gemm_plan.c decides, by questions that stand in
+ * gemm_rules.h and beside the paths that they lead to; gemm_tiny.c and the files in paths/ compute, by tiles that
+ * gemm_block.c places; gemm.c splits the work over threads. README.md shows the way of a call through them. */
 #ifndef RUNG_CPU_GEMM_H
 #define RUNG_CPU_GEMM_H
 
@@ -28,6 +28,7 @@ typedef enum gemm_asks { ASKS_NOTHING, ASKS_AFTER, ASKS_BELOW } gemm_asks;
 
 typedef struct gemm_plan {
     gemm_path path;
+    int rule;           /* the question that decided: rung_gemm_rule_name() */
     int64_t mc, kc, nc; /* blocks */
     int64_t chunk;      /* PATH_PACKED on one thread: columns of B that are packed at a time */
     int most;           /* vectors of columns in a tile, at most */
@@ -129,99 +130,24 @@ static inline rung_cpu_args transposed(const rung_cpu_args *p)
 
 /* gemm_plan.c: the plan depends on the shape, the kernel family and the processor, never on the number of threads. */
 gemm_plan rung_gemm_plan(const rung_cpu_args *p);
-/* Returns which question decides on the path, and the names of all of them, in their order. */
-int rung_gemm_rule(const rung_cpu_args *p);
-extern const char *const rung_gemm_rules[]; /* NULL is the last */
+/* The same, remembered by the context: a product of a microsecond notices what making a plan takes. */
+gemm_plan rung_gemm_recent_plan(const rung_cpu_args *p);
+const char *rung_gemm_rule_name(int rule); /* NULL behind the last one */
+const char *rung_gemm_path_name(gemm_path path);
 
 /* Returns the floats that a thread needs to run a strip of so many columns. */
 int64_t rung_gemm_workspace(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns);
 
-/* Returns what dot products of so many rows ask for: rung_dot_args.asks. */
-int rung_gemm_dot_asks(const rung_cpu_args *p, int64_t rows);
-
-/* gemm_tiny.c: runs a product that is_tiny(), or asks first and returns whether it is one; and one that
- * is_short_rows().
- */
-void rung_gemm_tiny(const rung_cpu_args *p);
-int rung_gemm_if_tiny(const rung_cpu_args *p);
-void rung_gemm_short_rows(const rung_cpu_args *p);
-
-/* gemm_paths.c: runs one strip of a product on the calling thread. */
+/* Runs one strip of a product on the calling thread. */
 void rung_gemm_strip(const rung_cpu_args *p, const gemm_plan *plan, float *workspace);
 
-/* gemm_packed.c: runs the product with both operands packed, on `threads` threads of the pool, or on the calling one.
- * packed_b holds one slab of B; workspace, and each thread's slot, a block of A. */
-void rung_gemm_packed(const rung_cpu_args *p, const gemm_plan *plan, float *packed_b, rung_pool *pool, int threads,
-                      float *workspace);
-int64_t rung_gemm_packed_a_floats(const rung_cpu_args *p, const gemm_plan *plan);
+/* gemm_tiny.c: runs a product if it is_tiny(), and returns whether it is. */
+int rung_gemm_if_tiny(const rung_cpu_args *p);
 
-/* ---- how workspaces are laid out ---- */
+/* gemm_parts.c: computes pieces of k, each into a result of its own, on these threads. */
+rung_status rung_gemm_parts(const rung_cpu_args *p, const gemm_plan *plan, int threads);
 
-/* Returns the floats that turning these columns needs. */
-static inline int64_t rung_gemm_last_floats(const rung_cpu_args *p, int last)
-{
-    return last ? round_up(p->k, p->kernel->vl) * last + RUNG_PACK_SLACK : 0;
-}
-
-/* Returns the length of a row of sums that lie apart, so that rows do not collide. */
-static inline int64_t rung_gemm_apart_ld(int64_t columns)
-{
-    return round_up(columns, LINE_FLOATS) + LINE_FLOATS;
-}
-
-/* Returns the floats that rows of few steps need where so many columns of B are copied at a time. */
-static inline int64_t rung_gemm_rank_floats(const rung_cpu_args *p, int64_t columns)
-{
-    return p->k * round_up(columns, 2 * p->kernel->vl);
-}
-
-/* For PATH_STREAM these return the floats for the packed steps of A, and the length of a row of sums. */
-static inline int64_t rung_gemm_stream_a_floats(const rung_cpu_args *p)
-{
-    int64_t rows = p->kernel->stream_rows; /* a multiple of what pack_by_row needs */
-    return round_up(p->m, rows) * RUNG_STREAM_STEPS + 2 * RUNG_PACK_SLACK;
-}
-
-static inline int64_t rung_gemm_stream_ld(const rung_cpu_args *p, const gemm_plan *plan)
-{
-    return round_up(min64(plan->nc, p->n), 16) + 16; /* one line more: rows begin in different cache sets */
-}
-
-/* Returns the fewest rows of C after which rows begin at the same place of a cache line again: 1 to 16. */
-static inline int64_t rung_gemm_row_classes(const rung_cpu_args *p)
-{
-    int64_t low_bit = p->ldc & -p->ldc;
-    return low_bit >= LINE_FLOATS ? 1 : LINE_FLOATS / low_bit;
-}
-
-/* Returns the row length of a chunk of B on PATH_PAST: whole vectors, and rows begin in different cache sets. */
-static inline int64_t rung_gemm_past_ld(const rung_cpu_args *p, const gemm_plan *plan)
-{
-    return round_up(min64(plan->nc + LINE_FLOATS, p->n), 2 * LINE_FLOATS) + LINE_FLOATS;
-}
-
-/* Returns how many columns of a transposed product are computed before they are written out. Many rows pass the same
- * cache lines of the long operand more often, so that longer runs of it pay; few rows have sums enough in L1 with 512.
- * From memory long runs are what the hardware's prefetchers want. */
-static inline int64_t rung_gemm_transposed_strip(const rung_cpu_args *p)
-{
-    enum { L3_SHARE = 8 };
-    if (max64(p->m, p->n) * p->k * 4 > p->cpu->l3_bytes / L3_SHARE)
-        return 2048;
-    return min64(p->m, p->n) > 16 ? 1024 : 512;
-}
-
-/* Returns the length of a row of such a strip. Where A is the long operand rows begin in different cache sets. */
-static inline int64_t rung_gemm_transposed_ld(const rung_cpu_args *p, const gemm_plan *plan)
-{
-    return plan->of_b ? p->m : round_up(min64(rung_gemm_transposed_strip(p), p->m), LINE_FLOATS) + LINE_FLOATS;
-}
-
-/* Returns the floats of such a strip. */
-static inline int64_t rung_gemm_transposed_floats(const rung_cpu_args *p, const gemm_plan *plan)
-{
-    int64_t rows = plan->of_b ? rung_gemm_transposed_strip(p) : p->n;
-    return round_up(rows * rung_gemm_transposed_ld(p, plan), LINE_FLOATS);
-}
+/* paths/packed.c: all threads pack B together. */
+rung_status rung_packed_share(const rung_cpu_args *p, const gemm_plan *plan, int threads);
 
 #endif

@@ -1,5 +1,6 @@
 /* The sweep: which tile goes where in a block of C. */
 #include "cpu/gemm_block.h"
+#include "core/status.h"
 
 /* Fetches rows of A into L2. In L1 rows that lie a power of two apart would push each other out. */
 static void fetch_a(const block *s, int64_t row, int64_t rows)
@@ -177,36 +178,6 @@ void rung_gemm_run_last(const rung_cpu_args *p, int last, float *workspace)
     p->kernel->dot[last - 1](&dot, p->m);
 }
 
-/* Runs a product whose k is so short that C is all the work. Its rows are written one after the other, as many columns
- * at a time as have their part of B in L1. Many rows have B copied, so that no vector of it lies in two lines. */
-void rung_gemm_rank(const rung_cpu_args *p, int64_t nc, float *workspace)
-{
-    enum { ROWS_TO_COPY = 64 };
-    const rung_cpu_kernel *kernel = p->kernel;
-    int group = 2 * kernel->vl;
-    int in_place = p->trans_b ? p->k == 1 && p->ldb == 1 : b_has_whole_lines(p) || p->m < ROWS_TO_COPY;
-    rung_rank_args rank = {.m = p->m,
-                           .k = p->k,
-                           .a = p->a,
-                           .a_row = p->trans_a ? 1 : p->lda,
-                           .a_step = p->trans_a ? p->lda : 1,
-                           .ldb = in_place ? p->ldb : group,
-                           .b_group = in_place ? group : group * p->k,
-                           .ldc = p->ldc,
-                           .alpha = p->alpha,
-                           .beta = p->beta,
-                           .ask_c = asks_for_rows(p)};
-    for (int64_t j = 0; j < p->n; j += nc) {
-        rank.n = min64(nc, p->n - j);
-        rank.c = p->c + j;
-        rank.b = in_place ? b_at(p, 0, j) : workspace;
-        if (!in_place)
-            (p->trans_b ? narrow_of(kernel)->pack_by_row : kernel->pack_by_k)(workspace, b_at(p, 0, j), p->ldb, rank.n,
-                                                                              p->k, group);
-        kernel->rank[p->k - 1](&rank);
-    }
-}
-
 void rung_gemm_finish(const rung_cpu_args *p, int64_t row, int64_t rows, int64_t column, int64_t columns)
 {
     if (!p->bias_kind && !p->activation)
@@ -214,4 +185,13 @@ void rung_gemm_finish(const rung_cpu_args *p, int64_t row, int64_t rows, int64_t
     const float *by_row = p->bias_kind == RUNG_BIAS_PER_ROW ? p->bias + row : NULL;
     const float *by_column = p->bias_kind == RUNG_BIAS_PER_COLUMN ? p->bias + column : NULL;
     p->kernel->finish(p->c + row * p->ldc + column, p->ldc, rows, columns, by_row, by_column, (int)p->activation);
+}
+
+rung_status rung_gemm_reserve(const rung_cpu_args *p, int threads, int64_t floats, int64_t of_caller)
+{
+    if ((floats <= 0 || rung_pool_reserve(p->pool, threads, floats)) &&
+        (of_caller <= floats || rung_pool_reserve(p->pool, 1, of_caller)))
+        return RUNG_SUCCESS;
+    return rung_fail(RUNG_OUT_OF_MEMORY, "no memory for packing: %d times %lld bytes", threads,
+                     (long long)of_caller * (long long)sizeof(float));
 }

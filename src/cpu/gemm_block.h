@@ -186,12 +186,11 @@ void rung_gemm_sweep_groups(const block *s, const grouping *by, int64_t first, i
  */
 void rung_gemm_pack_b(const rung_cpu_args *p, int64_t step, int64_t column, int64_t k, int64_t n, const grouping *by,
                       int64_t first, int64_t count, float *to);
-/* Runs a product whose k is so short that C is all the work, nc columns at a time; only a B that is copied needs
- * workspace. */
-void rung_gemm_rank(const rung_cpu_args *p, int64_t nc, float *workspace);
 /* Computes the last columns of C, as last_as_dots() counts them. A transposed B needs no workspace. */
 void rung_gemm_run_last(const rung_cpu_args *p, int last, float *workspace);
 /* Applies bias and activation to a part of C that is otherwise done. */
 void rung_gemm_finish(const rung_cpu_args *p, int64_t row, int64_t rows, int64_t column, int64_t columns);
+/* Reserves so many floats for each of these threads, and `of_caller`, which are more, for the calling one. */
+rung_status rung_gemm_reserve(const rung_cpu_args *p, int threads, int64_t floats, int64_t of_caller);
 
 #endif

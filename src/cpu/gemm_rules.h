@@ -1,5 +1,5 @@
 /* Questions about a product that more than one file asks: inline, since products of some nanoseconds ask them too
- * (gemm_tiny.c). What only the plan asks stands in gemm_plan.c. */
+ * (gemm_tiny.c). What only the plan asks stands in paths/. */
 #ifndef RUNG_CPU_GEMM_RULES_H
 #define RUNG_CPU_GEMM_RULES_H
 

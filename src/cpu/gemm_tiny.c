@@ -1,6 +1,6 @@
 /* Products so small that planning would cost as much as computing: on one thread, operands in place. No tile reads a
  * transposed B: long k goes as dot products, else B is turned first, or C last. */
-#include "cpu/gemm_block.h"
+#include "cpu/paths/paths.h"
 
 /* Returns the family whose vectors the columns fill best. */
 static const rung_cpu_kernel *choose_family(const rung_cpu_kernel *kernel, int64_t n)
@@ -206,8 +206,8 @@ static __attribute__((noinline)) void run_with_last(const rung_cpu_args *p, int 
     rung_gemm_run_last(p, last, turned);
 }
 
-/* A transposed B is turned first. */
-void rung_gemm_short_rows(const rung_cpu_args *p)
+/* Runs a product that is_short_rows(). A transposed B is turned first. */
+static void run_short_rows(const rung_cpu_args *p)
 {
     float turned[SHORT_VECTORS_MOST * LINE_FLOATS * RUNG_SHORT_STEPS + RUNG_PACK_SLACK];
     const rung_cpu_kernel *kernel = choose_family(p->kernel, p->n);
@@ -237,7 +237,7 @@ void rung_gemm_short_rows(const rung_cpu_args *p)
 static inline void run_tiny(const rung_cpu_args *p)
 {
     if (is_short_rows(p)) {
-        rung_gemm_short_rows(p);
+        run_short_rows(p);
         return;
     }
     if (is_rank(p)) {
@@ -257,8 +257,9 @@ static inline void run_tiny(const rung_cpu_args *p)
         run(p, choose_family(p->kernel, p->n));
 }
 
-void rung_gemm_tiny(const rung_cpu_args *p)
+void rung_tiny_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
 {
+    (void)plan, (void)workspace;
     run_tiny(p);
 }
 
@@ -269,3 +270,35 @@ int rung_gemm_if_tiny(const rung_cpu_args *p)
     run_tiny(p);
     return 1;
 }
+
+void rung_short_rows_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
+{
+    (void)plan, (void)workspace;
+    run_short_rows(p);
+}
+
+static int holds_tiny(const rung_cpu_args *p)
+{
+    return is_tiny(p);
+}
+
+static void plan_tiny(const rung_cpu_args *p, gemm_plan *plan)
+{
+    (void)p;
+    plan->path = PATH_TINY;
+}
+
+static int holds_short_rows(const rung_cpu_args *p)
+{
+    return is_short_rows(p);
+}
+
+static void plan_short_rows(const rung_cpu_args *p, gemm_plan *plan)
+{
+    (void)p;
+    plan->path = PATH_SHORT_ROWS;
+    plan->split_m = 1;
+}
+
+const gemm_rule rung_rule_tiny = {"is_tiny", holds_tiny, plan_tiny};
+const gemm_rule rung_rule_short_rows = {"is_short_rows", holds_short_rows, plan_short_rows};

@@ -1,5 +1,5 @@
 /* What a CPU kernel family offers to the driver: register tiles, packing and dot products for one
- * instruction set. One file a family; the driver in gemm_paths.c knows no instruction set. */
+ * instruction set. One file a family; the drivers in cpu/paths know no instruction set. */
 #ifndef RUNG_CPU_KERNELS_H
 #define RUNG_CPU_KERNELS_H
 

@@ -1,6 +1,61 @@
 /* Both operands packed: a slab of B at a time, k steps of columns that all threads share, against blocks of rows of A
  * that each thread packs for itself. Which thread takes which block changes no bit. */
-#include "cpu/gemm_block.h"
+#include "cpu/paths/paths.h"
+
+enum { CHUNK_BYTES = 256 << 10 }; /* of B, packed at a time: more leaves too little of L2 for what is asked ahead */
+
+/* Chooses blocks with both operands packed. Each pass over C costs page walks where its rows lie far apart, so k is cut
+ * as seldom as L2 allows: a panel of B takes a fifth of it, a block of A a quarter, the slab of B a share of L3, and a
+ * larger one where L3 is far, for which A is packed again. Few rows pass over C in little time, so their blocks are
+ * small. */
+void rung_packed_blocks(const rung_cpu_args *p, gemm_plan *plan)
+{
+    int64_t panel = panel_columns(p->kernel);
+    int64_t deepest = panel > 32 ? 1024 : 512; /* narrow panels gain nothing, and long sums err more */
+    int few = p->m <= 2 * FEW && !p->in_order && plan->path != PATH_LONG_K;
+    int64_t kc = few ? 256 : max64(min64(p->cpu->l2_bytes / 5 / (4 * panel), deepest), 256);
+    plan->kc = even_block(p->k, kc, 8);
+    plan->mc = max64(p->cpu->l2_bytes / 4 / (4 * plan->kc) / p->kernel->mr, 1) * p->kernel->mr;
+    int64_t slab = p->cpu->far_l3 ? p->cpu->l3_bytes / 2 : min64(p->cpu->l3_bytes / 4, 4 << 20);
+    plan->nc = max64(slab / (4 * plan->kc) / panel, 1) * panel;
+    plan->chunk = CHUNK_BYTES / (4 * plan->kc);
+    if (p->m <= 2 * FEW)
+        plan->split_m = 0;
+    plan->mc = even_block(p->m, plan->mc, p->kernel->mr);
+    plan->nc = even_block(p->n, plan->nc, panel);
+}
+
+void rung_plan_packed(const rung_cpu_args *p, gemm_plan *plan)
+{
+    plan->path = PATH_PACKED;
+    rung_packed_blocks(p, plan);
+}
+
+static int is_in_order(const rung_cpu_args *p)
+{
+    return p->in_order;
+}
+
+/* What no other question has taken is large. */
+static int is_large(const rung_cpu_args *p)
+{
+    (void)p;
+    return 1;
+}
+
+const gemm_rule rung_rule_in_order = {"is_in_order", is_in_order, rung_plan_packed};
+const gemm_rule rung_rule_large = {"is_large", is_large, rung_plan_packed};
+
+static int64_t packed_a_floats(const rung_cpu_args *p, const gemm_plan *plan)
+{
+    return round_up(min64(plan->mc, round_up(p->m, p->kernel->mr)) * min64(plan->kc, p->k) + RUNG_PACK_SLACK, 16);
+}
+
+int64_t rung_packed_floats(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns)
+{
+    int64_t slab = min64(plan->kc, p->k) * min64(plan->nc, round_up(columns, panel_columns(p->kernel)));
+    return packed_a_floats(p, plan) + slab + 2 * RUNG_PACK_SLACK;
+}
 
 typedef struct packed_job {
     const rung_cpu_args *p;
@@ -96,11 +151,6 @@ static void cut(packed_job *j, int threads)
     j->pack_tasks = min64(j->by.groups, tasks);
 }
 
-int64_t rung_gemm_packed_a_floats(const rung_cpu_args *p, const gemm_plan *plan)
-{
-    return round_up(min64(plan->mc, round_up(p->m, p->kernel->mr)) * min64(plan->kc, p->k) + RUNG_PACK_SLACK, 16);
-}
-
 static void ahead_a(ahead *next, const packed_job *j, int64_t number, int64_t step, int64_t k)
 {
     const rung_cpu_args *p = j->p;
@@ -188,8 +238,9 @@ static void run_slab(const packed_job *j, float *packed_a)
     }
 }
 
-void rung_gemm_packed(const rung_cpu_args *p, const gemm_plan *plan, float *packed_b, rung_pool *pool, int threads,
-                      float *workspace)
+/* Runs the product on `threads` threads of the pool, or on the calling one. packed_b holds one slab of B; workspace,
+ * and each thread's slot, a block of A. */
+static void run_packed(const rung_cpu_args *p, const gemm_plan *plan, float *packed_b, int threads, float *workspace)
 {
     packed_job j = {.p = p, .plan = plan, .packed_b = packed_b};
     for (j.column = 0; j.column < p->n; j.column += plan->nc) {
@@ -200,11 +251,25 @@ void rung_gemm_packed(const rung_cpu_args *p, const gemm_plan *plan, float *pack
         for (j.step = 0; j.step < p->k; j.step += plan->kc) {
             j.k = min64(plan->kc, p->k - j.step);
             if (threads > 1) {
-                rung_pool_run(pool, threads, j.pack_tasks, pack_task, &j);
-                rung_pool_run(pool, threads, j.row_blocks * j.column_chunks, multiply_task, &j);
+                rung_pool_run(p->pool, threads, j.pack_tasks, pack_task, &j);
+                rung_pool_run(p->pool, threads, j.row_blocks * j.column_chunks, multiply_task, &j);
                 continue;
             }
             run_slab(&j, workspace);
         }
     }
+}
+
+void rung_packed_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
+{
+    run_packed(p, plan, workspace + packed_a_floats(p, plan), 1, workspace);
+}
+
+rung_status rung_packed_share(const rung_cpu_args *p, const gemm_plan *plan, int threads)
+{
+    int64_t a_floats = packed_a_floats(p, plan);
+    RUNG_TRY(rung_gemm_reserve(p, threads, a_floats, rung_packed_floats(p, plan, p->n)));
+    float *workspace = rung_pool_workspace(p->pool, 0);
+    run_packed(p, plan, workspace + a_floats, threads, workspace);
+    return RUNG_SUCCESS;
 }

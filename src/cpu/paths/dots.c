@@ -1,0 +1,138 @@
+/* Dot products: the long operand has k innermost, the other one is narrow. */
+#include "cpu/paths/paths.h"
+
+/* Returns whether C is too wide for dot products, which read all of B for every few rows of A, some columns at a time.
+ * From L2 that is slower than tiles, once rows enough share the columns that tiles turn. */
+static int is_wide_for_dots(const rung_cpu_args *p)
+{
+    enum { COLUMNS_LEAST = 4, FEW_COLUMNS = 7, ROWS_LEAST = 129, ROWS_LEAST_OF_FEW = 449 };
+    return p->k * min64(p->n, RUNG_DOT_COLS_LEAST) * 4 > p->cpu->l1_bytes && p->n >= COLUMNS_LEAST &&
+           p->m >= (p->n <= FEW_COLUMNS ? ROWS_LEAST_OF_FEW : ROWS_LEAST);
+}
+
+/* Returns the most columns for dot products with rows of a long operand. From L3 and memory more than a few are better
+ * packed; the same where the columns' k must be made innermost first. */
+static int64_t dot_columns(int64_t rows, int64_t k, int has_k_innermost, const rung_processor *cpu)
+{
+    enum { COLUMNS_MOST = 12, COLUMNS_MOST_FROM_FAR = 8, L2_PARTS = 2 };
+    int is_near = rows * k * 4 <= L2_PARTS * cpu->l2_bytes;
+    return has_k_innermost && is_near ? COLUMNS_MOST : COLUMNS_MOST_FROM_FAR;
+}
+
+enum { DOT_STEPS_A_COLUMN = 8 };
+
+/* Returns how long k must be for dot products to pay for what adding up a vector's lanes costs. Where three vectors are
+ * loaded a cycle tiles lose less to their empty lanes, so that more columns than a few want a longer k. */
+static int64_t dot_steps(const rung_cpu_args *p)
+{
+    enum { OF_MORE = 16, OF_MORE_AND_NARROW = 20, MORE = 6 };
+    int64_t more = has_narrow_tiles(p) ? OF_MORE_AND_NARROW : OF_MORE;
+    return (p->n - 1) * (p->cpu->three_loads && p->n >= MORE ? more : DOT_STEPS_A_COLUMN);
+}
+
+/* Returns true where a transposed A of some rows beside a transposed B of few columns would be turned for dot products:
+ * the transposed product reads both as they lie. */
+static int lies_transposed(const rung_cpu_args *p)
+{
+    enum { ROWS_LEAST = 5, COLUMNS_A_ROW = 2, COLUMNS_A_ROW_OF_NARROW = 8 };
+    int64_t a_row = has_narrow_tiles(p) ? COLUMNS_A_ROW_OF_NARROW : COLUMNS_A_ROW;
+    return p->cpu->three_loads && p->trans_a && p->m >= ROWS_LEAST && p->n <= a_row * p->m;
+}
+
+/* Returns the long operand of dot products, if they are worth it: k is its innermost dimension, the other one is
+ * narrow, and k is long enough. A transposed B of few columns is turned for tiles in little time, other operands are
+ * not. */
+static gemm_side dot_side(const rung_cpu_args *p)
+{
+    enum { STEPS_LEAST = 64, ROWS_LEAST = 16, COLUMNS_MOST_OF_NARROW = 6 };
+    int64_t columns = dot_columns(p->m, p->k, p->trans_b, p->cpu);
+    if (!p->trans_b && has_narrow_tiles(p) && p->cpu->three_loads)
+        columns = COLUMNS_MOST_OF_NARROW; /* more nearly fill a vector of tiles */
+    if (!p->trans_a && p->n <= columns && !is_wide_for_dots(p) &&
+        (p->trans_b ? p->k >= dot_steps(p) : is_column_of_dots(p) || (p->k >= STEPS_LEAST && p->m >= ROWS_LEAST)))
+        return SIDE_A;
+    int is_of_b = p->trans_b && !lies_transposed(p) && p->m <= dot_columns(p->n, p->k, !p->trans_a, p->cpu) &&
+                  p->k >= DOT_STEPS_A_COLUMN * (p->m - 1);
+    return is_of_b ? SIDE_B : SIDE_NONE;
+}
+
+static int has_dot_side(const rung_cpu_args *p)
+{
+    return dot_side(p) != SIDE_NONE;
+}
+
+/* Returns what dot products of so many rows ask for early. Rows from L3 of a middling length leave the hardware's
+ * prefetchers no time to follow them; of longer ones the next do not fit L1 beside those at work. */
+static int what_dots_ask(const rung_cpu_args *p, int64_t rows)
+{
+    enum { NEXT_LEAST = 128, NEXT_MOST = 512 };
+    if (rows * p->k * 4 > p->cpu->l3_bytes / 4)
+        return RUNG_DOT_ASKS_ALONG;
+    int is_middling = p->k >= NEXT_LEAST && p->k <= NEXT_MOST;
+    return is_middling && rows * p->k * 4 > p->cpu->l2_bytes ? RUNG_DOT_ASKS_NEXT : RUNG_DOT_ASKS_NOTHING;
+}
+
+/* Returns whether vectors half as long take less time. Of rows that begin anywhere every vector of a whole line crosses
+ * into the next line, of those half as long every second one. One or two columns have little else to do than to read
+ * these rows, which costs less where vectors of a line are loaded two at a time, as where three of half a line are.
+ * From L3 more columns gain too, and from memory rows are asked for, and none does. All of the product is asked about,
+ * not a thread's part of it: the bits are those of one length of vectors. */
+static int wants_narrow_dots(int asks, int64_t columns, int64_t k, const rung_processor *cpu)
+{
+    enum { FEW_COLUMNS = 2, STEPS_OF_TWO_LINES = 48 };
+    int takes_lines = cpu->three_loads && k >= STEPS_OF_TWO_LINES && asks == RUNG_DOT_ASKS_NOTHING;
+    if (asks == RUNG_DOT_ASKS_ALONG || takes_lines)
+        return 0;
+    return asks == RUNG_DOT_ASKS_NEXT ? columns != FEW_COLUMNS : columns <= FEW_COLUMNS;
+}
+
+static void plan_dots(const rung_cpu_args *p, gemm_plan *plan)
+{
+    plan->path = PATH_DOT;
+    plan->of_b = dot_side(p) == SIDE_B;
+    plan->split_m = !plan->of_b;
+    int64_t rows = plan->of_b ? p->n : p->m, columns = plan->of_b ? p->m : p->n;
+    plan->narrow = wants_narrow_dots(what_dots_ask(p, rows), columns, p->k, p->cpu);
+}
+
+const gemm_rule rung_rule_dots = {"has_dot_side", has_dot_side, plan_dots};
+
+int64_t rung_dots_floats(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns)
+{
+    (void)columns;
+    return round_up(p->k, p->kernel->vl) * (plan->of_b ? p->m : p->n) + 2 * RUNG_PACK_SLACK;
+}
+
+/* Runs dot products, as many columns at a time as L1 holds and the family takes; some rows at a time, which the next
+ * columns find in a cache. */
+static void run_dot_groups(const rung_cpu_args *p, const rung_cpu_kernel *kernel, const rung_dot_args *dot,
+                           int64_t rows, int64_t columns)
+{
+    enum { ROWS = 24 };
+    int64_t fit = max64(p->cpu->l1_bytes / (4 * p->k), RUNG_DOT_COLS_LEAST);
+    int64_t groups = divide_up(columns, min64(fit, kernel->dot_cols)), step = groups > 1 ? ROWS : rows;
+    rung_dot_args part = *dot;
+    for (int64_t i = 0; i < rows; i += step) {
+        part.s = dot->s + i * dot->lds;
+        for (int64_t g = 0; g < groups; g++) {
+            int64_t first = columns * g / groups;
+            part.t = dot->t + first * dot->t_ld;
+            part.c = dot->c + i * dot->c_row + first * dot->c_col;
+            kernel->dot[columns * (g + 1) / groups - first - 1](&part, min64(step, rows - i));
+        }
+    }
+}
+
+/* Runs a product as dot products. They want the long operand's rows along k (A as it is, or B transposed), the short
+ * one's columns too. */
+void rung_dots_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
+{
+    int64_t rows = plan->of_b ? p->n : p->m, columns = plan->of_b ? p->m : p->n;
+    int has_k_innermost = plan->of_b ? !p->trans_a : p->trans_b;
+    const rung_cpu_kernel *kernel = plan->narrow ? narrow_of(p->kernel) : p->kernel;
+    rung_dot_args dot = dot_args(p, plan->of_b, kernel);
+    dot.asks = what_dots_ask(p, rows);
+    if (!has_k_innermost && !(columns == 1 && dot.t_ld == 1))
+        turn_columns(&dot, kernel, columns, workspace);
+    run_dot_groups(p, kernel, &dot, rows, columns);
+}

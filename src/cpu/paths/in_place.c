@@ -1,0 +1,192 @@
+/* Operands in place: small ones, and few rows whose B comes in runs of steps and is asked for before its turn. */
+#include "cpu/paths/paths.h"
+
+enum { CLOSE_LDB_MOST = 512 };
+enum { ROWS_OF_MANY_TILES = 27 }; /* rows whose first tiles ask for all that comes next, before it is needed */
+
+/* Returns true where a transposed A stays in place beside a C so small that runs of a few steps pass over it in little
+ * time: L1 then has the lines of a run for all tiles of a group. */
+int rung_is_small_c_in_runs(const rung_cpu_args *p)
+{
+    enum { L2_PARTS = 5, STEPS_LEAST = 160 };
+    return p->cpu->three_loads && has_narrow_tiles(p) && p->trans_a && p->k >= STEPS_LEAST &&
+           p->m * p->n * 4 * L2_PARTS <= p->cpu->l2_bytes;
+}
+
+/* Returns true where narrow tiles gain nothing from a packed B, however many rows share it: its rows lie close, so that
+ * they neither collide nor leave the hardware's prefetchers behind, and a line that is read twice costs nothing where
+ * three vectors are loaded a cycle. In place the last few columns go as dot products. */
+int rung_is_narrow_b_close(const rung_cpu_args *p)
+{
+    enum { COLUMNS_MOST = 256, COLUMNS_MOST_OF_LARGE_A = 2 * FEW, L2_PARTS = 2 };
+    if (!p->cpu->three_loads || !has_narrow_tiles(p) || p->trans_a || p->trans_b || p->ldb > CLOSE_LDB_MOST ||
+        b_bytes(p) > p->cpu->l2_bytes / 2)
+        return 0;
+    if (a_bytes(p) <= p->cpu->l2_bytes / 2)
+        return p->n <= COLUMNS_MOST;
+    int has_last = p->n <= p->kernel->vl || last_as_dots(p) > 0;
+    return has_last && p->n <= COLUMNS_MOST_OF_LARGE_A && a_bytes(p) <= L2_PARTS * p->cpu->l2_bytes;
+}
+
+/* Returns true where tiles read B in place although it is large: while the tiles of one group sum, the first of them
+ * ask for the next group's part. That takes less time than packing for few rows, or for a narrow C of some more. A
+ * transposed A is read in parts of lines, again for each group. From memory few rows are better off where B streams,
+ * and so are they where its rows lie far apart. */
+static int is_in_place_ahead(const rung_cpu_args *p)
+{
+    enum { ROWS_LEAST = 9, ROWS_MOST = 112, ROWS_MOST_OF_NARROW = 200, COLUMNS_OF_NARROW = 512 };
+    enum { LDB_MOST_OF_FEW = 2048, ROWS_MOST_OF_ANY_LINES = 64 };
+    int is_few = p->m < ROWS_OF_MANY_TILES, narrow = has_narrow_tiles(p);
+    if (!p->cpu->far_l3 || p->trans_b || p->ldb % PAGE_FLOATS == 0 || p->m < ROWS_LEAST)
+        return 0;
+    if (is_few && b_bytes(p) > (narrow ? p->cpu->l3_bytes : p->cpu->l3_bytes / 2))
+        return 0;
+    if (narrow && ((is_few && p->ldb > LDB_MOST_OF_FEW) || (p->m > ROWS_MOST_OF_ANY_LINES && !b_has_whole_lines(p))))
+        return 0;
+    if (p->trans_a)
+        return p->m <= 2 * FEW;
+    return p->m <= ROWS_MOST || (p->m <= ROWS_MOST_OF_NARROW && p->n <= COLUMNS_OF_NARROW);
+}
+
+/* Returns true where so few rows read a B from L2 or L3 whose rows do not lie too far apart: in runs of steps its lines
+ * come in time, and sums stay in registers. */
+static int is_few_rows_in_runs(const rung_cpu_args *p)
+{
+    enum { ROWS_LEAST = 3, ROWS_MOST = 8, L2_PARTS = 8, LDB_MOST = 2048, LDB_MOST_OF_NARROW = 512 };
+    return p->cpu->far_l3 && !p->trans_b && p->m >= ROWS_LEAST && p->m <= ROWS_MOST && p->ldb % PAGE_FLOATS &&
+           p->ldb <= (has_narrow_tiles(p) ? LDB_MOST_OF_NARROW : LDB_MOST) && b_bytes(p) <= L2_PARTS * p->cpu->l2_bytes;
+}
+
+/* Returns how many steps of k a B in place is read at a time, 0 for all that fit: so many that L1 has a group's lines
+ * for all rows, while those of the next group are asked for. Many rows pass over C more often for that than it brings.
+ * Few rows, and those of a transposed A, want shorter runs. */
+static int64_t run_steps(const rung_cpu_args *p)
+{
+    enum { FEW_STEPS = 64, ROWS_LEAST = 3, ROWS_LEAST_OF_SMALL_C = 17, ROWS_MOST = 48, ROWS_MOST_OF_NARROW = 64 };
+    enum { L2_PARTS = 2, L2_PARTS_OF_NARROW = 5 };
+    int narrow = has_narrow_tiles(p);
+    if (rung_is_small_c_in_runs(p) && p->m >= ROWS_LEAST_OF_SMALL_C)
+        return RUN_STEPS;
+    int is_near = b_bytes(p) < p->cpu->l2_bytes / (narrow ? L2_PARTS_OF_NARROW : L2_PARTS);
+    if (!p->cpu->far_l3 || p->trans_b || is_near || p->m < ROWS_LEAST ||
+        p->m > (narrow ? ROWS_MOST_OF_NARROW : ROWS_MOST))
+        return 0;
+    return p->m < ROWS_OF_MANY_TILES || p->trans_a ? FEW_STEPS : RUN_STEPS;
+}
+
+/* Returns whether narrow tiles may ask for a B in place: each vector lies in one line of it, A in runs, and there are
+ * rows for two or three tiles, or for many. */
+static int narrow_tiles_ask(const rung_cpu_args *p)
+{
+    enum { ROWS_LEAST = 9, ROWS_MOST_OF_FEW = 16 };
+    int rows_ask = p->m >= ROWS_OF_MANY_TILES || (p->m >= ROWS_LEAST && p->m <= ROWS_MOST_OF_FEW);
+    return rows_ask && !p->trans_a && b_has_whole_lines(p);
+}
+
+/* Chooses what tiles ask for of a B in place that is not at hand. Many rows, and those that go in runs, ask for the
+ * next group's part; a few, over a long k, wait for their own. */
+gemm_asks rung_choose_asks(const rung_cpu_args *p)
+{
+    enum { STEPS_OF_FEW = 128, FEW_ROWS = 3, FEW_ROWS_MOST = 8 };
+    int in_runs = run_steps(p) > 0;
+    if (in_runs && (has_narrow_tiles(p) || p->m > FEW_ROWS_MOST))
+        return ASKS_AFTER;
+    if (!p->cpu->far_l3 || b_bytes(p) <= p->cpu->l2_bytes / 8 || (has_narrow_tiles(p) && !narrow_tiles_ask(p)))
+        return ASKS_NOTHING;
+    if (p->m >= ROWS_OF_MANY_TILES)
+        return ASKS_AFTER;
+    return p->m >= FEW_ROWS && p->k >= STEPS_OF_FEW ? ASKS_BELOW : ASKS_NOTHING;
+}
+
+/* Returns true where tiles of whole lines can read B in place: one row of it follows the other closely. */
+int rung_has_close_rows_b(const rung_cpu_args *p)
+{
+    return !p->trans_b && p->ldb <= CLOSE_LDB_MOST && !has_narrow_tiles(p);
+}
+
+/* Returns true where few rows read a B in place whose rows lie close and that L2 holds, or L3 at hand: sums stay in
+ * registers, where a B that streams has them stored and loaded again. Narrow tiles need more rows, closer together, or
+ * a single row that is done in two passes over B, wherever that comes from. */
+static int is_few_rows_close(const rung_cpu_args *p)
+{
+    enum { L2_PARTS = 2, ROWS_LEAST = 2, NARROW_ROWS_LEAST = 12, NARROW_LDB_MOST = 320, PASSES = 2 };
+    if (p->m == 1 && has_narrow_tiles(p) && p->ldb <= NARROW_LDB_MOST)
+        return !p->trans_b && p->n <= PASSES * RUNG_TILE_MAX_VECTORS * p->kernel->vl;
+    int is_close = p->m >= NARROW_ROWS_LEAST && p->ldb <= NARROW_LDB_MOST;
+    if (!has_narrow_tiles(p))
+        is_close = p->m >= ROWS_LEAST && p->ldb <= CLOSE_LDB_MOST;
+    return is_close && !p->trans_b && p->m <= STREAM_ROWS && b_bytes(p) <= L2_PARTS * p->cpu->l2_bytes;
+}
+
+void rung_plan_in_place(const rung_cpu_args *p, gemm_plan *plan)
+{
+    plan->path = PATH_DIRECT;
+    plan->last = last_as_dots(p);
+    plan->most = vectors_in_place(p->kernel, p->m, p->n - plan->last);
+    int64_t steps = run_steps(p);
+    if (steps) {
+        plan->kc = even_block(p->k, min64(plan->kc, steps), 8);
+        plan->apart = p->beta != 0.0f; /* a large C would be rounded once a run */
+    }
+    plan->asks_b = rung_choose_asks(p);
+    plan->four_sums = wants_four_sums(p);
+}
+
+const gemm_rule rung_rule_in_place_ahead = {"is_in_place_ahead", is_in_place_ahead, rung_plan_in_place};
+const gemm_rule rung_rule_few_rows_close = {"is_few_rows_close", is_few_rows_close, rung_plan_in_place};
+const gemm_rule rung_rule_few_rows_in_runs = {"is_few_rows_in_runs", is_few_rows_in_runs, rung_plan_in_place};
+const gemm_rule rung_rule_narrow_b_close = {"is_narrow_b_close", rung_is_narrow_b_close, rung_plan_in_place};
+
+/* Returns the floats that turning these columns needs. */
+static int64_t last_floats(const rung_cpu_args *p, int last)
+{
+    return last ? round_up(p->k, p->kernel->vl) * last + RUNG_PACK_SLACK : 0;
+}
+
+/* Returns the length of a row of sums that lie apart, so that rows do not collide. */
+static int64_t apart_ld(int64_t columns)
+{
+    return round_up(columns, LINE_FLOATS) + LINE_FLOATS;
+}
+
+int64_t rung_in_place_floats(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns)
+{
+    int64_t floats = last_floats(p, plan->last);
+    return plan->apart ? round_up(floats, LINE_FLOATS) + p->m * apart_ld(columns) : floats;
+}
+
+void rung_in_place_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
+{
+    int last = p->n & (p->kernel->vl - 1) ? plan->last : 0; /* of all strips the last one has them */
+    rung_cpu_args to = *p;
+    if (plan->apart) {
+        to.c = workspace + round_up(last_floats(p, plan->last), LINE_FLOATS);
+        to.ldc = apart_ld(p->n);
+        to.beta = 0.0f;
+    }
+    block s = {.kernel = p->kernel,
+               .tail = tail_family(p),
+               .m = p->m,
+               .n = p->n - last,
+               .lda = p->lda,
+               .kind = p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW,
+               .rows_most = rows_in_place(p),
+               .ldb = p->ldb,
+               .asks_b = plan->asks_b,
+               .most = plan->most,
+               .c = to.c,
+               .four_sums = plan->four_sums,
+               .out = {.ldc = to.ldc}};
+    for (int64_t step = 0; step < p->k; step += plan->kc) {
+        s.k = min64(plan->kc, p->k - step);
+        s.a = a_at(p, 0, step);
+        s.b = b_at(p, step, 0);
+        s.fetch_rows = plan->fetch && !p->trans_a ? p->m : 0;
+        set_beta(&s, &to, step);
+        rung_gemm_sweep(&s);
+    }
+    if (plan->apart)
+        p->kernel->add_sums(p->c, p->ldc, to.c, to.ldc, p->m, p->n - last, 1.0f, p->beta);
+    if (last)
+        rung_gemm_run_last(p, last, workspace);
+}

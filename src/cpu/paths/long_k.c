@@ -1,0 +1,86 @@
+/* Cut along k: pieces of a long k beside a small C, each of which takes a path of its own (gemm_parts.c runs them). */
+#include "cpu/paths/paths.h"
+
+enum { KC_IN_PLACE = 1024 };
+enum { SMALL_C = 256 * 256 }; /* elements, at most: adding pieces of it takes little time */
+
+/* Returns true where k is cut into pieces that are computed apart. Tiles narrower than a line pack B for that; so few
+ * rows that B passes once are better off without. */
+int rung_is_long_k_of(const rung_cpu_args *p, int64_t least)
+{
+    enum { LONG_K_TIMES = 16, ROWS_IN_PASSING = 8 };
+    if (!p->trans_b && p->m <= ROWS_IN_PASSING && !rung_has_close_rows_b(p))
+        return 0;
+    return p->m * p->n <= SMALL_C && p->k >= least && p->k >= LONG_K_TIMES * max64(p->m, p->n);
+}
+
+/* Returns true where both operands lie well for tiles in place once they are exchanged, and C is small, so that turning
+ * it costs little. */
+static int is_better_transposed(const rung_cpu_args *p)
+{
+    enum { K_LEAST = 1024, K_TIMES = 16 };
+    rung_cpu_args t = transposed(p);
+    return p->trans_a && p->trans_b && rung_has_close_rows_b(&t) && p->m * p->n <= SMALL_C && p->k >= K_LEAST &&
+           p->k >= K_TIMES * max64(p->m, p->n);
+}
+
+static int is_long_k(const rung_cpu_args *p)
+{
+    enum { LONG_K_LEAST = 4096 };
+    return rung_is_long_k_of(p, LONG_K_LEAST);
+}
+
+static int64_t parts_of(int64_t k, int64_t least)
+{
+    enum { PARTS_MOST = 8 };
+    return max64(1, min64(PARTS_MOST, k / least));
+}
+
+int64_t rung_long_k_parts(int64_t k)
+{
+    enum { PART_LEAST = 1024 };
+    return parts_of(k, PART_LEAST);
+}
+
+/* With both operands in place nothing waits for packing. The widest tiles have the fewest rows, so that rows of A that
+ * collide stay in L1 while their lines are used up. */
+static void in_place(const rung_cpu_args *p, gemm_plan *plan)
+{
+    plan->inner = PATH_DIRECT;
+    plan->most = RUNG_TILE_WIDE_VECTORS;
+    plan->kc = even_block(p->k, KC_IN_PLACE, 8);
+}
+
+/* Plans pieces of k whose C stays in L1 or L2. A is read in place, once for each group of columns; so is B where its
+ * rows lie well for the tiles, and where C is small. */
+static void plan_long_k(const rung_cpu_args *p, gemm_plan *plan)
+{
+    enum { IN_PLACE_MOST = 64 };
+    plan->path = PATH_LONG_K;
+    plan->parts = rung_long_k_parts(p->k);
+    if (rung_has_close_rows_b(p)) {
+        in_place(p, plan);
+        return;
+    }
+    if (p->m > IN_PLACE_MOST || p->n > IN_PLACE_MOST || rows_collide(p)) {
+        plan->inner = PATH_PACKED;
+        rung_packed_blocks(p, plan);
+        return;
+    }
+    plan->inner = p->trans_b || has_narrow_tiles(p) ? PATH_PACK_B : PATH_DIRECT;
+    plan->mc = p->m;
+    plan->nc = p->n;
+    plan->kc = even_block(p->k, KC_IN_PLACE, 8);
+}
+
+static void plan_better_transposed(const rung_cpu_args *p, gemm_plan *plan)
+{
+    enum { PART_LEAST = 512 };
+    plan->path = PATH_LONG_K;
+    plan->transposed = 1;
+    plan->parts = parts_of(p->k, PART_LEAST);
+    in_place(p, plan);
+}
+
+const gemm_rule rung_rule_better_transposed = {"is_better_transposed", is_better_transposed, plan_better_transposed};
+const gemm_rule rung_rule_long_k = {"is_long_k", is_long_k, plan_long_k};

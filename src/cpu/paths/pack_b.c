@@ -1,0 +1,197 @@
+/* B packed, A in place: few columns, or an A that L1 or L2 keeps; and a C that L2 does not hold after a short k, which
+ * is then written by rows. */
+#include "cpu/paths/paths.h"
+
+/* Returns true where packing B pays. A tile as wide as a cache line reads two lines a step where B's rows start
+ * anywhere; where they lie whole lines apart, all steps of it share few sets of L1. Packing mends both. It pays once
+ * enough rows read B again; fewer are enough where B fills a good part of L2. */
+int rung_wants_packed_b(const rung_cpu_args *p)
+{
+    enum { ROWS_LEAST = 128, ROWS_LEAST_OF_LARGE = 64 };
+    int64_t least = b_bytes(p) > p->cpu->l2_bytes / 4 ? ROWS_LEAST_OF_LARGE : ROWS_LEAST;
+    return has_narrow_tiles(p) && p->m >= least && !rung_is_narrow_b_close(p) && !rung_is_small_c_in_runs(p);
+}
+
+/* Returns true where packing A pays. A tile takes a few floats of each row of a transposed A, so that it reads a line
+ * or two for them each step, and up to two of B. Where the steps of a narrow tile do not fit L1, it pushes out the B
+ * that the next tile needs. Packing mends that, and pays once enough rows share it. */
+int rung_wants_packed_a(const rung_cpu_args *p)
+{
+    enum { STEP_BYTES = 13 * 16, PANELS_LEAST = 8 };
+    return p->trans_a && !rung_is_small_c_in_runs(p) && has_narrow_tiles(p) && p->m >= PANELS_LEAST * p->kernel->mr &&
+           p->k * STEP_BYTES > p->cpu->l1_bytes;
+}
+
+/* Returns true where a transposed A of many rows is packed for tiles of whole lines: they take half a line of each of
+ * its steps, which L1 does not keep beside B until the next tile takes the other half. */
+int rung_wants_wide_packed_a(const rung_cpu_args *p)
+{
+    enum { STEP_LINES = 5, PANELS_LEAST = 36, COLUMNS_LEAST = 128 };
+    return p->cpu->far_l3 && p->trans_a && !has_narrow_tiles(p) && p->m >= PANELS_LEAST * p->kernel->mr &&
+           p->n > COLUMNS_LEAST && p->k * STEP_LINES * LINE_BYTES > p->cpu->l1_bytes;
+}
+
+/* Returns how many columns, at most, a B may have that is turned by packing, beside an A that stays in place. With few
+ * steps C is most of the work, and columns of tiles write it badly where L2 does not hold it. */
+static int64_t columns_beside_a(const rung_cpu_args *p)
+{
+    enum { MOST = 256, MOST_TURNED = 512, STEPS_LEAST = 128, STEPS_MOST = 640 };
+    enum { MOST_OF_FEW_STEPS = 448, STEPS_LEAST_BESIDE_LARGE_C = 64 };
+    if (!p->cpu->far_l3 || !p->trans_b || p->trans_a || p->k > STEPS_MOST)
+        return MOST;
+    if (p->k >= STEPS_LEAST)
+        return MOST_TURNED;
+    int is_small_c = c_bytes(p) <= p->cpu->l2_bytes / 2;
+    return is_small_c || p->k >= STEPS_LEAST_BESIDE_LARGE_C ? MOST_OF_FEW_STEPS : MOST;
+}
+
+/* Returns true where A stays in place: each group of columns reads it again, which takes few groups less time than
+ * packing. Tiles narrower than a line read rows of A as fast in place, as long as L2 has most of them. Of a transposed
+ * A that L2 does not keep, packing is worth it for narrow tiles, or where L3 is near. */
+static int wants_a_in_place(const rung_cpu_args *p)
+{
+    enum { COLUMNS_MOST = 256, COLUMNS_MOST_OF_LARGE = 128, L2_THIRDS_MOST = 4, L2_MOST_OF_TRANSPOSED = 2 };
+    if (p->n <= 2 * FEW || a_bytes(p) <= p->cpu->l1_bytes / 2)
+        return 1;
+    if (has_narrow_tiles(p) && !p->trans_a && !rows_collide(p) && a_bytes(p) <= p->cpu->l2_bytes * L2_THIRDS_MOST / 3)
+        return 1;
+    if (a_bytes(p) <= p->cpu->l2_bytes / 2)
+        return p->n <= columns_beside_a(p) && !rung_wants_packed_a(p);
+    if (p->trans_a && (!p->cpu->far_l3 || has_narrow_tiles(p) || a_bytes(p) > L2_MOST_OF_TRANSPOSED * p->cpu->l2_bytes))
+        return 0;
+    return p->n <= (p->cpu->far_l3 ? COLUMNS_MOST : COLUMNS_MOST_OF_LARGE);
+}
+
+/* Plans with one group: a tile takes all columns, so each element of A is read once. Where the hardware follows A's
+ * rows they are read in runs as long as L2 has room for their part of B. Elsewhere the next tile's rows are asked for.
+ */
+static void one_group(gemm_plan *plan, const rung_cpu_args *p, int vectors)
+{
+    enum { ROWS_MOST = 12 }; /* streams that the hardware's prefetchers still follow */
+    int64_t rows = rows_in_place(p);
+    plan->most = vectors;
+    plan->rows_most = (int)min64(p->kernel->max_rows[vectors - 1], rows ? min64(rows, ROWS_MOST) : ROWS_MOST);
+    plan->mc = plan->rows_most;
+    int64_t longest = p->cpu->l2_bytes / 2 / (4 * vectors * p->kernel->vl);
+    plan->kc = even_block(p->k, p->cpu->follows_rows ? longest : 256, 8);
+    plan->fetch = !p->cpu->follows_rows;
+}
+
+/* Returns how many of the last columns go as dot products where a transposed B is packed for the others. They read A
+ * again, which from memory takes longer than empty lanes. */
+int rung_last_beside_packed(const rung_cpu_args *p)
+{
+    enum { L3_SHARE = 8 };
+    return p->trans_b && a_bytes(p) <= p->cpu->l3_bytes / L3_SHARE ? last_as_dots(p) : 0;
+}
+
+void rung_plan_pack_b(const rung_cpu_args *p, gemm_plan *plan)
+{
+    enum { ONE_GROUP_ROWS = 4 }; /* lower tiles read B more often than two groups read A */
+    /* Low tiles of a transposed A take little of each line. The second group finds so many rows of so many steps in L1.
+     */
+    enum { TURNED_PANELS = 4, TURNED_STEPS = 256 };
+    enum { IN_TURN_L1_PARTS = 4 };
+    const rung_cpu_kernel *kernel = p->kernel;
+    plan->path = PATH_PACK_B;
+    if (p->n > 2 * FEW) {
+        int64_t panel = panel_columns(kernel);
+        plan->nc = even_block(p->n, max64(p->cpu->l2_bytes / 2 / (4 * plan->kc) / panel, 1) * panel, panel);
+        plan->mc = max64(p->cpu->l2_bytes / 4 / (4 * plan->kc) / kernel->mr, 1) * kernel->mr;
+        return;
+    }
+    plan->nc = p->n;
+    plan->split_m = 1;
+    plan->mc = max64(p->cpu->l1_bytes / IN_TURN_L1_PARTS / (4 * min64(plan->kc, p->k)) / kernel->mr, 1) * kernel->mr;
+    plan->last = p->n <= FEW ? rung_last_beside_packed(p) : 0;
+    int64_t vectors = divide_up(p->n - plan->last, kernel->vl);
+    if (p->trans_a && vectors > kernel->nv && vectors <= RUNG_TILE_WIDE_VECTORS && has_narrow_tiles(p)) {
+        plan->mc = TURNED_PANELS * kernel->mr;
+        plan->kc = even_block(p->k, TURNED_STEPS, 8);
+    } else if (vectors > 0 && vectors <= RUNG_TILE_WIDE_VECTORS && kernel->max_rows[vectors - 1] >= ONE_GROUP_ROWS) {
+        one_group(plan, p, (int)vectors);
+    }
+}
+
+const gemm_rule rung_rule_a_in_place = {"wants_a_in_place", wants_a_in_place, rung_plan_pack_b};
+
+/* Returns true where k is so short that writing C takes longer than adding up, and C is not in L2. Where no line is
+ * shared between tiles, packing A pays from a middling k on. */
+static int is_short_k(const rung_cpu_args *p)
+{
+    enum { STEPS_LEAST_PACKED = 17 };
+    if (p->cpu->stores_wait)
+        return p->k <= OUTER_STEPS && p->m >= 2 * FEW && p->n > 2 * FEW && c_bytes(p) > p->cpu->l2_bytes / 8 * 3;
+    if (p->k >= STEPS_LEAST_PACKED && c_has_whole_lines(p))
+        return 0;
+    return p->k <= OUTER_STEPS && p->m >= 2 * FEW && p->n > 2 * FEW && c_bytes(p) > p->cpu->l2_bytes;
+}
+
+/* By columns of tiles, lines that two tiles share would come from memory twice. By rows, narrow tiles take little of
+ * each line of a transposed A, again for each few rows, for which a Zen 3 pays more than for packing both operands; a
+ * Zen 4, whose L2 is twice as large, pays less. Neighbours leave alone a small share of L3: a C in it is read twice in
+ * little time. */
+static void plan_short_k(const rung_cpu_args *p, gemm_plan *plan)
+{
+    enum { SMALL_L2 = 512 << 10, L3_SHARE_AT_HAND = 16 };
+    if (!p->cpu->stores_wait) {
+        if (c_bytes(p) <= max64(FAR_FROM_L2 * p->cpu->l2_bytes, p->cpu->l3_bytes / L3_SHARE_AT_HAND)) {
+            rung_plan_pack_b(p, plan);
+            return;
+        }
+        if (p->trans_a && has_narrow_tiles(p) && p->cpu->l2_bytes <= SMALL_L2) {
+            rung_plan_packed(p, plan);
+            return;
+        }
+    }
+    int64_t panel = panel_columns(p->kernel);
+    plan->path = PATH_OUTER;
+    plan->split_m = 1;
+    plan->mc = plan->rows_most = p->kernel->mr;
+    plan->kc = p->k;
+    plan->nc = even_block(p->n, max64(p->cpu->l2_bytes / 2 / (4 * p->k) / panel, 1) * panel, panel); /* B stays in L2 */
+}
+
+const gemm_rule rung_rule_short_k = {"is_short_k", is_short_k, plan_short_k};
+
+int64_t rung_pack_b_floats(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns)
+{
+    int64_t panel = panel_columns(p->kernel);
+    return min64(plan->kc, p->k) * min64(round_up(plan->nc, panel), round_up(columns, panel)) + 2 * RUNG_PACK_SLACK;
+}
+
+/* Runs a product whose B is packed, a block of k at a time, and whose A is read in place, mc rows at a time that stay
+ * in L1 or L2. */
+void rung_pack_b_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
+{
+    block s = {.kernel = p->kernel,
+               .tail = tail_family(p),
+               .lda = p->lda,
+               .kind = p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW,
+               .b = workspace,
+               .packed_b = 1,
+               .most = plan->most,
+               .out = {.ldc = p->ldc}};
+    int64_t n = p->n - plan->last;
+    for (int64_t j = 0; j < n; j += plan->nc) {
+        s.n = min64(plan->nc, n - j);
+        grouping by = group_columns(p->m, s.n, p->kernel, s.tail, plan->most);
+        int is_one_group = by.groups == 1 && plan->rows_most > 0; /* which needs no blocks of rows */
+        int64_t mc = is_one_group ? p->m : plan->mc;
+        s.rows_most = is_one_group ? plan->rows_most : rows_in_place(p);
+        for (int64_t step = 0; step < p->k; step += plan->kc) {
+            s.k = min64(plan->kc, p->k - step);
+            rung_gemm_pack_b(p, step, j, s.k, s.n, &by, 0, by.groups, workspace);
+            set_beta(&s, p, step);
+            for (int64_t i = 0; i < p->m; i += mc) {
+                s.m = min64(mc, p->m - i);
+                s.a = a_at(p, i, step);
+                s.c = p->c + i * p->ldc + j;
+                s.fetch_rows = plan->fetch && !p->trans_a ? p->m - i : 0;
+                rung_gemm_sweep_groups(&s, &by, 0, by.groups);
+            }
+        }
+    }
+    if (plan->last)
+        rung_gemm_run_last(p, plan->last, NULL);
+}

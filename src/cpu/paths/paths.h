@@ -1,0 +1,107 @@
+/* The ways a product can take, a file each: the questions that lead to a path, its block sizes, the memory it needs and
+ * the loop that runs it on one thread. gemm_plan.c has the order of the questions and the table of the paths. Here
+ * stands what these files want of each other. */
+#ifndef RUNG_CPU_PATHS_H
+#define RUNG_CPU_PATHS_H
+
+#include "cpu/gemm_block.h"
+#include "core/status.h"
+
+/* A question about a product, and what is planned where it is the first one that holds. */
+typedef struct gemm_rule {
+    const char *name; /* of the question: `rung explain` shows it */
+    int (*holds)(const rung_cpu_args *p);
+    void (*plan)(const rung_cpu_args *p, gemm_plan *plan);
+} gemm_rule;
+
+extern const gemm_rule rung_rule_in_order, rung_rule_large;                  /* packed.c */
+extern const gemm_rule rung_rule_tiny, rung_rule_short_rows;                 /* gemm_tiny.c */
+extern const gemm_rule rung_rule_past;                                       /* past.c */
+extern const gemm_rule rung_rule_rank, rung_rule_narrow_rank;                /* rank.c */
+extern const gemm_rule rung_rule_dots;                                       /* dots.c */
+extern const gemm_rule rung_rule_better_transposed, rung_rule_long_k;        /* long_k.c */
+extern const gemm_rule rung_rule_transposed;                                 /* transposed.c */
+extern const gemm_rule rung_rule_short_k, rung_rule_a_in_place;              /* pack_b.c */
+extern const gemm_rule rung_rule_close;                                      /* close.c */
+extern const gemm_rule rung_rule_in_place_ahead, rung_rule_few_rows_close;   /* in_place.c */
+extern const gemm_rule rung_rule_few_rows_in_runs, rung_rule_narrow_b_close; /* in_place.c */
+extern const gemm_rule rung_rule_few_rows;                                   /* stream.c */
+
+/* ---- what more than one path asks or counts ---- */
+
+enum {
+    FEW = 32,         /* rows or columns that make a product skinny */
+    STREAM_ROWS = 32, /* at most: with more, packing B costs less than passing the sums again and again */
+    RUN_STEPS = 128,  /* of k that an operand in place is read at a time */
+    OUTER_STEPS = 64, /* of k, at most: writing C takes longer than adding up */
+    FAR_FROM_L2 = 2,  /* times the size of L2: a C so large is best written in long runs */
+};
+
+/* Which operand is the long one, if any. */
+typedef enum gemm_side { SIDE_NONE, SIDE_A, SIDE_B } gemm_side;
+
+/* Finds the smallest block that needs no more blocks than `largest` would: 1000 by 256 gives 4 x 250, not 3 x 256 +
+ * 232. */
+static inline int64_t even_block(int64_t size, int64_t largest, int64_t unit)
+{
+    return round_up(size <= largest ? size : divide_up(size, divide_up(size, largest)), unit);
+}
+
+/* in_place.c */
+int rung_has_close_rows_b(const rung_cpu_args *p);
+int rung_is_narrow_b_close(const rung_cpu_args *p);
+int rung_is_small_c_in_runs(const rung_cpu_args *p);
+gemm_asks rung_choose_asks(const rung_cpu_args *p);
+void rung_plan_in_place(const rung_cpu_args *p, gemm_plan *plan);
+
+/* pack_b.c */
+int rung_wants_packed_b(const rung_cpu_args *p);
+int rung_wants_packed_a(const rung_cpu_args *p);
+int rung_wants_wide_packed_a(const rung_cpu_args *p);
+int rung_last_beside_packed(const rung_cpu_args *p);
+void rung_plan_pack_b(const rung_cpu_args *p, gemm_plan *plan);
+
+/* packed.c */
+void rung_packed_blocks(const rung_cpu_args *p, gemm_plan *plan);
+void rung_plan_packed(const rung_cpu_args *p, gemm_plan *plan);
+
+/* long_k.c: `least` steps of k, at least. */
+int rung_is_long_k_of(const rung_cpu_args *p, int64_t least);
+int64_t rung_long_k_parts(int64_t k); /* pieces */
+
+/* stream.c */
+int64_t rung_stream_columns(int64_t rows, int64_t panel, const rung_processor *cpu);
+
+/* rank.c: runs a product whose k is so short that C is all the work, nc columns at a time; only a B that is copied
+ * needs workspace. */
+void rung_gemm_rank(const rung_cpu_args *p, int64_t nc, float *workspace);
+
+/* Returns the floats that rows of few steps need where so many columns of B are copied at a time. */
+static inline int64_t rung_gemm_rank_floats(const rung_cpu_args *p, int64_t columns)
+{
+    return p->k * round_up(columns, 2 * p->kernel->vl);
+}
+
+/* ---- the paths: the memory that a strip of so many columns needs, in floats, and its run ---- */
+
+int64_t rung_in_place_floats(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns);
+int64_t rung_stream_floats(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns);
+int64_t rung_pack_b_floats(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns);
+int64_t rung_past_floats(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns);
+int64_t rung_rank_floats(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns);
+int64_t rung_packed_floats(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns);
+int64_t rung_dots_floats(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns);
+int64_t rung_transposed_floats(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns);
+
+void rung_tiny_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspace);
+void rung_in_place_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspace);
+void rung_stream_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspace);
+void rung_pack_b_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspace);
+void rung_past_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspace);
+void rung_rank_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspace);
+void rung_short_rows_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspace);
+void rung_packed_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspace);
+void rung_dots_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspace);
+void rung_transposed_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspace);
+
+#endif

@@ -1,0 +1,118 @@
+/* B streams past C: few rows of A beside a B from L3 or memory, which is read once, in long runs, while sums of some
+ * columns stay in L2. */
+#include "cpu/paths/paths.h"
+
+#include <string.h>
+
+enum {
+    STREAM_ROWS_APART = 16, /* rows, at most, where B's rows collide */
+    STREAM_PARTS = 4,
+    STREAM_PART_LEAST = 512,
+    STREAM_PARTS_COLUMNS = 16384, /* at most: beyond, columns are enough to share out */
+};
+
+/* Returns the most rows past which B streams. Where B's rows lie multiples of a page apart, the lines of narrow vectors
+ * push each other out of L1 before they are used up, unless L3 is far. */
+static int64_t stream_rows(const rung_cpu_args *p)
+{
+    int collides = !p->cpu->far_l3 && p->ldb % PAGE_FLOATS == 0 && p->kernel->vl < LINE_FLOATS;
+    return collides ? STREAM_ROWS_APART : STREAM_ROWS;
+}
+
+static int is_few_rows(const rung_cpu_args *p)
+{
+    return !p->trans_b && p->m <= stream_rows(p);
+}
+
+/* Returns how many columns of C stay in a quarter of L2 while B streams. */
+int64_t rung_stream_columns(int64_t rows, int64_t panel, const rung_processor *cpu)
+{
+    return max64(cpu->l2_bytes / 4 / (4 * rows) / panel, 8) * panel;
+}
+
+static void plan_stream(const rung_cpu_args *p, gemm_plan *plan)
+{
+    plan->path = PATH_STREAM;
+    plan->split_m = 0;
+    plan->nc = rung_stream_columns(p->m, panel_columns(p->kernel), p->cpu);
+    if (p->n <= STREAM_PARTS_COLUMNS)
+        plan->parts = max64(1, min64(STREAM_PARTS, p->k / STREAM_PART_LEAST));
+}
+
+const gemm_rule rung_rule_few_rows = {"is_few_rows", is_few_rows, plan_stream};
+
+/* Returns the floats of the packed steps of A. */
+static int64_t packed_a_floats(const rung_cpu_args *p)
+{
+    int64_t rows = p->kernel->stream_rows; /* a multiple of what pack_by_row needs */
+    return round_up(p->m, rows) * RUNG_STREAM_STEPS + 2 * RUNG_PACK_SLACK;
+}
+
+/* Returns the length of a row of sums: a line more than its columns, so that rows begin in different cache sets. */
+static int64_t sums_ld(const rung_cpu_args *p, const gemm_plan *plan)
+{
+    return round_up(min64(plan->nc, p->n), LINE_FLOATS) + LINE_FLOATS;
+}
+
+int64_t rung_stream_floats(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns)
+{
+    (void)columns;
+    return packed_a_floats(p) + p->m * sums_ld(p, plan) + 2 * RUNG_PACK_SLACK;
+}
+
+/* Returns the number of passes over m rows, which are as even as they can be. */
+static int64_t pass_count(const rung_cpu_args *p)
+{
+    return divide_up(p->m, p->kernel->stream_rows);
+}
+
+static int64_t pass_start(const rung_cpu_args *p, int64_t pass)
+{
+    int64_t passes = pass_count(p);
+    return p->m / passes * pass + min64(pass, p->m % passes);
+}
+
+/* Adds some steps of k, at most RUNG_STREAM_STEPS, to a block of sums. Each pass takes its rows along some columns of
+ * B, which stay in L1 for the next pass. */
+static void stream_steps(const rung_cpu_args *p, int64_t step, int64_t steps, const float *b, int64_t columns,
+                         float *packed_a, float *sums, int64_t ld, int fetch)
+{
+    enum { COLUMNS_IN_L1 = 384 };
+    const rung_cpu_kernel *kernel = p->kernel;
+    int64_t passes = pass_count(p), slot = (int64_t)kernel->stream_rows * RUNG_STREAM_STEPS;
+    int64_t chunk = passes == 1 ? columns : COLUMNS_IN_L1;
+    for (int64_t pass = 0; pass < passes; pass++) {
+        int64_t row = pass_start(p, pass), rows = pass_start(p, pass + 1) - row;
+        (p->trans_a ? kernel->pack_by_k : kernel->pack_by_row)(packed_a + pass * slot, a_at(p, row, step), p->lda, rows,
+                                                               steps, rung_stream_panel((int)rows, kernel->vl));
+    }
+    for (int64_t j = 0; j < columns; j += chunk)
+        for (int64_t pass = 0; pass < passes; pass++) {
+            int64_t row = pass_start(p, pass), rows = pass_start(p, pass + 1) - row;
+            kernel->stream[rows - 1](steps, min64(chunk, columns - j), packed_a + pass * slot, b + j, p->ldb,
+                                     sums + row * ld + j, ld, fetch && pass == 0);
+        }
+}
+
+/* Runs a product of few rows with a B larger than the caches. B passes once, a few of its rows at a time in long runs,
+ * while the sums of a block of columns stay in L2. The sums lie apart from C, whose rows may all fall into the same
+ * cache sets. */
+void rung_stream_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
+{
+    /* Rows that one pass takes add up little: where B comes from memory they follow fewer of its rows at a time. B is
+     * asked for from memory, and also from L3 where the hardware does not follow its rows. Where it does, one or two
+     * rows need not ask, on some processors. */
+    enum { STEPS_OF_ONE_PASS = 8, ROWS_THAT_WAIT = 2, L3_SHARE = 8 }; /* neighbours have the rest of L3 */
+    int is_far = p->k * p->ldb * 4 > p->cpu->l3_bytes / L3_SHARE, follows = p->cpu->follows_rows;
+    int fetch = follows ? is_far && (p->cpu->asks_for_few || p->m > ROWS_THAT_WAIT) : is_far || p->m > 1;
+    int in_one_pass = follows ? pass_count(p) == 1 : p->m == 1;
+    int64_t steps = is_far && in_one_pass ? STEPS_OF_ONE_PASS : RUNG_STREAM_STEPS;
+    float *sums = workspace + packed_a_floats(p);
+    for (int64_t j = 0; j < p->n; j += plan->nc) {
+        int64_t columns = min64(plan->nc, p->n - j), ld = sums_ld(p, plan);
+        memset(sums, 0, (size_t)(p->m * ld) * sizeof *sums);
+        for (int64_t step = 0; step < p->k; step += steps)
+            stream_steps(p, step, min64(steps, p->k - step), b_at(p, step, j), columns, workspace, sums, ld, fetch);
+        p->kernel->add_sums(p->c + j, p->ldc, sums, ld, p->m, columns, p->alpha, p->beta);
+    }
+}
