@@ -6,7 +6,7 @@
 #include "report.h"
 #include "settings.h"
 
-#include "core/small.h"
+#include "core/plain.h"
 #include "cpu/team.h"
 
 #include <dlfcn.h>
@@ -160,17 +160,18 @@ static int answer_and_report(const char *name, const void *caller, char transa, 
 
 /* Runs a small product and returns whether it was one. Such a one feels each hand that its thirteen arguments pass:
  * they go into `call` as Rung's core has them, row-major with A and B exchanged, and from there on nowhere else. */
-static inline int is_done(rung_small *call, char transa, char transb, int64_t m, int64_t n, int64_t k, float alpha,
+static inline int is_done(rung_plain *call, char transa, char transb, int64_t m, int64_t n, int64_t k, float alpha,
                           const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
 {
     int trans_a = transpose_of(transa), trans_b = transpose_of(transb); /* -1 is no small product's */
-    int is_small = rung_small_of(call, RUNG_COL_MAJOR, (rung_transpose)trans_a, (rung_transpose)trans_b, m, n, k, alpha,
+    int is_plain = rung_plain_of(call, RUNG_COL_MAJOR, (rung_transpose)trans_a, (rung_transpose)trans_b, m, n, k, alpha,
                                  a, lda, b, ldb, beta, c, ldc);
-    return is_small && own && !report_wanted() && rung_small_run(own, call) == RUNG_SUCCESS;
+    return is_plain && rung_is_small_shape(call) && own && !report_wanted() &&
+           rung_small_run(own, call) == RUNG_SUCCESS;
 }
 
 /* Returns what a call that is not done asks for; its letters are read later. */
-static rung_gemm gemm_of(const rung_small *call)
+static rung_gemm gemm_of(const rung_plain *call)
 {
     return (rung_gemm){.layout = RUNG_COL_MAJOR,
                        .m = call->n,
@@ -308,7 +309,7 @@ static void set_row_major(int row)
                      const float *alpha, const float *a, const integer *lda, const float *b, const integer *ldb,       \
                      const float *beta, float *c, const integer *ldc);                                                 \
     static __attribute__((noinline)) void name##_with_care(const void *caller, char transa, char transb,               \
-                                                           const rung_small *call)                                     \
+                                                           const rung_plain *call)                                     \
     {                                                                                                                  \
         rung_gemm g = gemm_of(call);                                                                                   \
         int info = answer_and_report(#name, caller, transa, transb, &g);                                               \
@@ -327,7 +328,7 @@ static void set_row_major(int row)
               const float *alpha, const float *a, const integer *lda, const float *b, const integer *ldb,              \
               const float *beta, float *c, const integer *ldc)                                                         \
     {                                                                                                                  \
-        rung_small call;                                                                                               \
+        rung_plain call;                                                                                               \
         char ta = *transa, tb = *transb;                                                                               \
         if (!is_done(&call, ta, tb, *m, *n, *k, *alpha, a, *lda, b, *ldb, *beta, c, *ldc))                             \
             name##_with_care(__builtin_return_address(0), ta, tb, &call);                                              \
@@ -346,7 +347,7 @@ static void set_row_major(int row)
             bad_setting(cblas_xerbla, xerbla, layout, transa, transb);                                                 \
             return;                                                                                                    \
         }                                                                                                              \
-        rung_small call;                                                                                               \
+        rung_plain call;                                                                                               \
         if (row ? is_done(&call, tb, ta, n, m, k, alpha, b, ldb, a, lda, beta, c, ldc)                                 \
                 : is_done(&call, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc))                                \
             return;                                                                                                    \

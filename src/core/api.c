@@ -1,7 +1,7 @@
 /* The entry points: a call is validate, quick return, choose, run. */
 #include "core/context.h"
 #include "core/overlap.h"
-#include "core/small.h"
+#include "core/plain.h"
 #include "core/status.h"
 #include "core/validate.h"
 
@@ -15,15 +15,23 @@ void rung_gemm_init(rung_gemm *gemm)
     gemm->alpha = 1.0f;
 }
 
-static rung_status run_small(rung_context *context, const rung_kernel *kernel, const rung_small *small)
+static rung_status run_small(rung_context *context, const rung_kernel *kernel, const rung_plain *small)
 {
     context->last = kernel;
     return context->backend->run_small(context->state, small);
 }
 
-rung_status rung_small_run(rung_context *context, const rung_small *small)
+static rung_status run_plain(rung_context *context, const rung_kernel *kernel, const rung_plain *plain)
 {
-    return context->small ? run_small(context, context->small, small) : RUNG_UNSUPPORTED;
+    if (rung_is_small_shape(plain))
+        return run_small(context, kernel, plain);
+    context->last = kernel;
+    return context->backend->run_plain(context->state, plain);
+}
+
+rung_status rung_small_run(rung_context *context, const rung_plain *small)
+{
+    return context->plain ? run_small(context, context->plain, small) : RUNG_UNSUPPORTED;
 }
 
 /* Refuses a result that lies on an operand, and what is NULL in arrays that the CPU can read. */
@@ -54,9 +62,9 @@ static rung_status run_planned(rung_context *context, const rung_gemm *gemm, int
 
 rung_status rung_gemm_run(rung_context *context, const rung_gemm *gemm)
 {
-    rung_small small;
-    if (context && gemm && context->small && rung_small_of_gemm(&small, gemm))
-        return run_small(context, context->small, &small);
+    rung_plain plain;
+    if (context && gemm && context->plain && rung_plain_of_gemm(&plain, gemm))
+        return run_plain(context, context->plain, &plain);
     return run_planned(context, gemm, 0);
 }
 
@@ -69,15 +77,15 @@ rung_status rung_sgemm(rung_context *context, rung_layout layout, rung_transpose
                        int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda, const float *b,
                        int64_t ldb, float beta, float *c, int64_t ldc)
 {
-    rung_small small;
-    int is_small = 0;
-    if (context && context->small) /* each layout by itself: nothing is exchanged then, only read from another place */
-        is_small =
+    rung_plain plain;
+    int is_plain = 0;
+    if (context && context->plain) /* each layout by itself: nothing is exchanged then, only read from another place */
+        is_plain =
             layout == RUNG_COL_MAJOR
-                ? rung_small_of(&small, RUNG_COL_MAJOR, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
-                : rung_small_of(&small, layout, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-    if (is_small)
-        return run_small(context, context->small, &small);
+                ? rung_plain_of(&plain, RUNG_COL_MAJOR, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+                : rung_plain_of(&plain, layout, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    if (is_plain)
+        return run_plain(context, context->plain, &plain);
     return rung_sgemm_strided_batched(context, layout, trans_a, trans_b, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c,
                                       ldc, 0, 1);
 }
@@ -162,10 +170,11 @@ static rung_status plan_create(rung_plan **out, rung_context *context, const run
         RUNG_TRY_OUT(rung_decide_kernel(context->backend, context->state, &plan->problem, kernel, &plan->choice));
     if (!plan->nothing && !kernel)
         RUNG_TRY_OUT(rung_context_choose(context, &plan->problem, &plan->choice));
-    rung_small small;
-    rung_small_fill(&small, gemm->layout, gemm->trans_a, gemm->trans_b, gemm->m, gemm->n, gemm->k, gemm->alpha, gemm->a,
+    rung_plain plain;
+    rung_plain_fill(&plain, gemm->layout, gemm->trans_a, gemm->trans_b, gemm->m, gemm->n, gemm->k, gemm->alpha, gemm->a,
                     gemm->lda, gemm->b, gemm->ldb, gemm->beta, gemm->c, gemm->ldc);
-    plan->small = context->small && plan->choice.kernel == context->small && rung_is_small_shape(&small);
+    plan->small = context->plain && plan->choice.kernel == context->plain && rung_is_sound_shape(&plain) &&
+                  rung_is_small_shape(&plain);
     *out = plan;
     return RUNG_SUCCESS;
 out:
@@ -203,25 +212,25 @@ static int same_shape(const rung_problem *made, const rung_problem *now)
 
 /* Returns whether the call may go the way of small products: only where the plan's kernel would answer there too. Its
  * numbers are those of the plan, which were judged when that was made. */
-static int is_small_way(const rung_plan *plan, const rung_gemm *g, rung_small *small)
+static int is_small_way(const rung_plan *plan, const rung_gemm *g, rung_plain *plain)
 {
     const rung_gemm *made = &plan->made_from;
     if (!plan->small || g->m != made->m || g->n != made->n || g->k != made->k || g->layout != made->layout ||
         g->trans_a != made->trans_a || g->trans_b != made->trans_b || g->lda != made->lda || g->ldb != made->ldb ||
-        g->ldc != made->ldc || !rung_is_plain(g))
+        g->ldc != made->ldc || !rung_asks_for_one(g))
         return 0;
-    rung_small_fill(small, g->layout, g->trans_a, g->trans_b, g->m, g->n, g->k, g->alpha, g->a, g->lda, g->b, g->ldb,
+    rung_plain_fill(plain, g->layout, g->trans_a, g->trans_b, g->m, g->n, g->k, g->alpha, g->a, g->lda, g->b, g->ldb,
                     g->beta, g->c, g->ldc);
-    return rung_is_small_call(small);
+    return rung_is_sound_call(plain);
 }
 
 rung_status rung_plan_run(rung_plan *plan, const rung_gemm *gemm)
 {
     if (!plan || !gemm)
         return rung_fail(RUNG_INVALID_ARGUMENT, "%s is NULL", plan ? "gemm" : "plan");
-    rung_small small;
-    if (is_small_way(plan, gemm, &small))
-        return run_small(plan->context, plan->choice.kernel, &small);
+    rung_plain plain;
+    if (is_small_way(plan, gemm, &plain))
+        return run_small(plan->context, plan->choice.kernel, &plain);
     rung_problem problem;
     memset(&problem, 0, sizeof problem);
     int nothing;

@@ -3,7 +3,7 @@
 #define RUNG_CORE_BACKEND_H
 
 #include "core/problem.h"
-#include "core/small.h"
+#include "core/plain.h"
 #include "plans.h" /* made by the build (cmake/tiles.cmake): the union of the families' plans */
 #include "rung_catalog.h"
 
@@ -69,9 +69,10 @@ typedef struct rung_backend {
     void (*floors_us)(void *state, const rung_kernel *const *kernels, int count, const rung_problem *problem,
                       double *us);
     rung_status (*run)(void *state, const rung_choice *choice, const rung_problem *problem);
-    /* NULL, or the way of small products, and the kernel that answers them. */
-    rung_status (*run_small)(void *state, const rung_small *small);
-    const rung_kernel *(*small_kernel)(const void *state);
+    /* NULL, or the way of plain products, and the kernel that answers them. Small ones have a way of their own. */
+    rung_status (*run_plain)(void *state, const rung_plain *plain);
+    rung_status (*run_small)(void *state, const rung_plain *small);
+    const rung_kernel *(*plain_kernel)(const void *state);
     rung_status (*ssum)(void *state, int64_t n, const float *x, float *result);
     rung_status (*synchronize)(void *state);
     rung_status (*guard_counts)(void *state, rung_guard_counts *counts); /* NULL: no guard, nothing to count */

@@ -62,7 +62,7 @@ rung_status rung_context_create(rung_context **out, const rung_config *given)
     }
     if (context->backend->made_by)
         context->backend->made_by(context->state, __builtin_return_address(0));
-    context->small = context->backend->small_kernel ? context->backend->small_kernel(context->state) : NULL;
+    context->plain = context->backend->plain_kernel ? context->backend->plain_kernel(context->state) : NULL;
     if (context->backend->identity)
         rung_tuned_load(&context->tuned, context->backend->identity(context->state));
     rung_context_rescope(context);

@@ -11,7 +11,7 @@ struct rung_context {
     void *state;
     rung_config config;
     const rung_kernel *last;  /* what answered the last product */
-    const rung_kernel *small; /* what answers small ones without a plan; NULL: nothing does */
+    const rung_kernel *plain; /* what answers plain ones without a plan; NULL: nothing does */
     rung_tuned tuned;
     rung_scope scope; /* what its plans depend on beside their shapes */
 };

@@ -13,7 +13,7 @@ typedef struct cpu_state {
     rung_pool *pool;
     rung_gemm_plans *plans;
     const rung_kernel *best; /* production kernel that this CPU can run; rows stand best first */
-    rung_cpu_args small;     /* of a small product, but for its operands */
+    rung_cpu_args plain;     /* of a plain product, but for its operands and threads */
 } cpu_state;
 
 static const char *cpu_unusable(void *state, const rung_kernel *kernel)
@@ -66,8 +66,8 @@ static rung_status cpu_open(const rung_config *config, void **state)
                        .pool = pool,
                        .plans = rung_gemm_plans_create()}; /* without memory for them each is made anew */
     cpu->best = find_best(cpu);
-    cpu->small = (rung_cpu_args){.threads = 1, .pool = pool, .cpu = &cpu->processor, .plans = cpu->plans, .batch = 1};
-    cpu->small.kernel = cpu->best ? rung_cpu_kernel_of(cpu->best) : NULL;
+    cpu->plain = (rung_cpu_args){.pool = pool, .cpu = &cpu->processor, .plans = cpu->plans, .batch = 1};
+    cpu->plain.kernel = cpu->best ? rung_cpu_kernel_of(cpu->best) : NULL;
     *state = cpu;
     return RUNG_SUCCESS;
 }
@@ -100,11 +100,17 @@ static int cpu_device(const void *state)
     return RUNG_DEVICE_CPU;
 }
 
-static rung_cpu_args make_args(const cpu_state *cpu, const rung_kernel *kernel, const rung_problem *p)
+/* Returns how many threads a product may have, and sends it to those that are to do it. */
+static int choose_team(const cpu_state *cpu)
 {
     int threads = rung_cpu_threads_now(cpu->asked, cpu->threads);
     const rung_team *team = threads > 1 ? rung_team_of_call(cpu->creator) : NULL;
     rung_pool_use_team(cpu->pool, team);
+    return team ? rung_cpu_threads_of_team(team, cpu->asked, threads) : threads;
+}
+
+static rung_cpu_args make_args(const cpu_state *cpu, const rung_kernel *kernel, const rung_problem *p)
+{
     return (rung_cpu_args){.kernel = rung_cpu_kernel_of(kernel),
                            .m = p->m,
                            .n = p->n,
@@ -119,7 +125,7 @@ static rung_cpu_args make_args(const cpu_state *cpu, const rung_kernel *kernel, 
                            .beta = p->beta,
                            .trans_a = p->trans_a,
                            .trans_b = p->trans_b,
-                           .threads = team ? rung_cpu_threads_of_team(team, cpu->asked, threads) : threads,
+                           .threads = choose_team(cpu),
                            .in_order = p->in_order,
                            .pool = cpu->pool,
                            .cpu = &cpu->processor,
@@ -162,14 +168,15 @@ static rung_status cpu_run(void *state, const rung_choice *choice, const rung_pr
     return choice->kernel->cpu_entry(&args);
 }
 
-static const rung_kernel *cpu_small_kernel(const void *state)
+static const rung_kernel *cpu_plain_kernel(const void *state)
 {
     return ((const cpu_state *)state)->best;
 }
 
-static rung_status cpu_run_small(void *state, const rung_small *s)
+static rung_status run_on(cpu_state *cpu, int threads, const rung_plain *s)
 {
-    rung_cpu_args *args = &((cpu_state *)state)->small;
+    rung_cpu_args *args = &cpu->plain;
+    args->threads = threads;
     args->k = s->k;
     args->c = s->c;
     args->alpha = s->alpha;
@@ -183,7 +190,7 @@ static rung_status cpu_run_small(void *state, const rung_small *s)
         args->ldb = s->lda;
         args->trans_a = !s->trans_b;
         args->trans_b = !s->trans_a;
-        return rung_cpu_gemm_small(args);
+        return rung_cpu_gemm_plain(args);
     }
     args->m = s->m;
     args->n = s->n;
@@ -194,7 +201,17 @@ static rung_status cpu_run_small(void *state, const rung_small *s)
     args->ldc = s->ldc;
     args->trans_a = s->trans_a;
     args->trans_b = s->trans_b;
-    return rung_cpu_gemm_small(args);
+    return rung_cpu_gemm_plain(args);
+}
+
+static rung_status cpu_run_plain(void *state, const rung_plain *plain)
+{
+    return run_on(state, choose_team(state), plain);
+}
+
+static rung_status cpu_run_small(void *state, const rung_plain *small)
+{
+    return run_on(state, 1, small);
 }
 
 enum { SUM_LANES = 64, SUM_BLOCK = 2048 };
@@ -244,8 +261,9 @@ const rung_backend rung_cpu_backend = {
     .unusable = cpu_unusable,
     .estimate = cpu_estimate,
     .run = cpu_run,
+    .run_plain = cpu_run_plain,
     .run_small = cpu_run_small,
-    .small_kernel = cpu_small_kernel,
+    .plain_kernel = cpu_plain_kernel,
     .ssum = cpu_ssum,
     .synchronize = cpu_synchronize,
 };

@@ -49,8 +49,9 @@ typedef struct rung_cpu_args {
 /* Runs a product: chooses the path, splits the work, packs where that pays. The bits of the result depend on the shape
  * and the instruction set, not on the number of threads. */
 rung_status rung_cpu_gemm(const rung_cpu_args *p);
-/* The same for a single product without bias and activation, whose alpha and sides are not 0, on the calling thread. */
-rung_status rung_cpu_gemm_small(const rung_cpu_args *p);
+/* The same for a single product without bias and activation, whose alpha and sides are not 0, and whose C is no column
+ * of elements side by side. */
+rung_status rung_cpu_gemm_plain(const rung_cpu_args *p);
 /* Returns the micro-kernels of a row of the catalog; NULL for a rung of the ladder. */
 const rung_cpu_kernel *rung_cpu_kernel_of(const rung_kernel *row);
 

@@ -97,17 +97,9 @@ static int64_t strip_length(const rung_cpu_args *p, const gemm_plan *plan, int t
     return round_up(even, unit);
 }
 
-/* Runs one product. Tiny ones are asked about first: for them every test before the tiles counts. */
-static rung_status run_one(const rung_cpu_args *p, int threads)
+/* Runs one product that is not tiny. */
+static rung_status run_planned(const rung_cpu_args *p, int threads)
 {
-    if (only_scales(p)) {
-        scale(p);
-        return RUNG_SUCCESS;
-    }
-    if (rung_gemm_if_tiny(p)) {
-        rung_gemm_finish(p, 0, p->m, 0, p->n);
-        return RUNG_SUCCESS;
-    }
     gemm_plan plan = rung_gemm_recent_plan(p);
     if (plan.path == PATH_LONG_K || plan.parts > 1)
         return rung_gemm_parts(p, &plan, threads);
@@ -124,6 +116,20 @@ static rung_status run_one(const rung_cpu_args *p, int threads)
     j.strips_along_n = divide_up(p->n, j.columns);
     rung_pool_run(p->pool, threads, divide_up(p->m, j.rows) * j.strips_along_n, run_strip, &j);
     return RUNG_SUCCESS;
+}
+
+/* Runs one product. Tiny ones are asked about first: for them every test before the tiles counts. */
+static rung_status run_one(const rung_cpu_args *p, int threads)
+{
+    if (only_scales(p)) {
+        scale(p);
+        return RUNG_SUCCESS;
+    }
+    if (rung_gemm_if_tiny(p)) {
+        rung_gemm_finish(p, 0, p->m, 0, p->n);
+        return RUNG_SUCCESS;
+    }
+    return run_planned(p, threads);
 }
 
 /* Selects one product of a batch. */
@@ -206,9 +212,9 @@ rung_status rung_cpu_gemm(const rung_cpu_args *p)
     return run_one(p, p->threads > 1 ? choose_threads(product_us(p), p) : 1);
 }
 
-rung_status rung_cpu_gemm_small(const rung_cpu_args *p)
+rung_status rung_cpu_gemm_plain(const rung_cpu_args *p)
 {
-    return rung_gemm_if_tiny(p) ? RUNG_SUCCESS : rung_cpu_gemm(p);
+    return rung_gemm_if_tiny(p) ? RUNG_SUCCESS : run_planned(p, p->threads > 1 ? choose_threads(product_us(p), p) : 1);
 }
 
 /* The catalog's entries. The product's args name the micro-kernels, so that all entries do the same. */

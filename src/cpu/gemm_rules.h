@@ -205,6 +205,16 @@ static inline int is_small_in_place(const rung_cpu_args *p)
            !is_cheaper_transposed(p);
 }
 
+/* Returns true for a row of C beside a larger B that L2 holds, of which any plan would say the same: tiles of one row,
+ * or dot products of whole vectors. Elsewhere than where three vectors are loaded a cycle these may be shorter. */
+static inline int is_row_in_place(const rung_cpu_args *p)
+{
+    enum { MOST = 1 << 16, STEPS_MOST = 512, DOT_COLUMNS = 12, STEPS_OF_DOTS = 48 };
+    return p->m == 1 && p->n > DOT_COLUMNS && p->k <= STEPS_MOST && p->k * p->n <= MOST &&
+           b_bytes(p) <= p->cpu->l2_bytes / 2 &&
+           (p->trans_b ? p->cpu->three_loads && p->k >= STEPS_OF_DOTS : !is_rank(p));
+}
+
 /* Returns true where one thread computes the product before a plan would be made: in one pass over k, or as dot
  * products, which need no room. What is turned for a transposed B, with rows of whole vectors, must be small too. */
 static inline int is_tiny(const rung_cpu_args *p)
@@ -213,7 +223,7 @@ static inline int is_tiny(const rung_cpu_args *p)
     if (p->in_order)
         return 0;
     if (p->m * p->k > MOST || p->k * p->n > MOST || p->m * p->n > MOST)
-        return is_small_in_place(p);
+        return is_small_in_place(p) || is_row_in_place(p);
     if (p->m * p->n * p->k > RUNG_TINY_WORK)
         return 0;
     if (p->k > STEPS_MOST)

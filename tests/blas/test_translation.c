@@ -4,7 +4,7 @@
  * usage: test_translation OTHER_BLAS [MODE], where MODE is what a process of its own does */
 #include "other_blas.h"
 
-#include "core/small.h"
+#include "core/plain.h"
 #include "rung.h"
 
 #include <dlfcn.h>
@@ -59,7 +59,7 @@ rung_status rung_gemm_run(rung_context *context, const rung_gemm *g)
 }
 
 /* A small product comes as the core has it: row-major, with A and B exchanged. */
-rung_status rung_small_run(rung_context *context, const rung_small *s)
+rung_status rung_small_run(rung_context *context, const rung_plain *s)
 {
     const rung_gemm g = {.layout = RUNG_COL_MAJOR,
                          .trans_a = s->trans_b,

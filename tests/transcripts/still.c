@@ -4,7 +4,7 @@
  * and libraries of GPUs and of other BLAS, are those in STILL_ROOT. librung itself keeps the real clock, by which its
  * threads wait. */
 #define _GNU_SOURCE
-#include "core/small.h"
+#include "core/plain.h"
 #include "rung_multi.h"
 #include "rung_tools.h"
 
@@ -265,7 +265,7 @@ rung_status rung_gemm_run(rung_context *context, const rung_gemm *g)
     return status;
 }
 
-rung_status rung_small_run(rung_context *context, const rung_small *s)
+rung_status rung_small_run(rung_context *context, const rung_plain *s)
 {
     rung_status status = REAL(rung_small_run)(context, s);
     still_work(2.0 + 2.0 * (double)s->m * (double)s->n * (double)s->k / 3000.0);

@@ -11,7 +11,7 @@ foreach(module sm_75 sm_90a) # two of the three that an installation may have
   rung_stand_in(still_${module} still_images.c)
   set_target_properties(still_${module} PROPERTIES OUTPUT_NAME rung_${module} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/still_images)
 endforeach()
-target_include_directories(still PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src) # core/small.h
+target_include_directories(still PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src) # core/plain.h
 set(rate 5000)
 foreach(kind OPENBLAS64 OPENBLAS BLIS AOCL MKL) # one faster than the other
   math(EXPR rate "${rate} + 1000")
