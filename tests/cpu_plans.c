@@ -332,8 +332,8 @@ static int fits(const rung_cpu_args *p)
 /* Names what of a plan does not grow with the sizes. */
 static void name_plan(const rung_cpu_args *p, char *name, size_t bytes)
 {
-    static const char *const paths[] = {"tiny", "direct", "stream", "packb", "outer",      "past",
-                                        "rank", "short",  "packed", "dot",   "transposed", "long"};
+    static const char *const paths[] = {"tiny",  "direct", "stream", "packb", "outer",      "past", "rank",
+                                        "short", "turned", "packed", "dot",   "transposed", "long"};
     static const char *const asks[] = {"", ",after", ",below"};
     gemm_plan plan = rung_gemm_plan(p);
     int has_inner = plan.path == PATH_LONG_K || plan.path == PATH_TRANSPOSED;

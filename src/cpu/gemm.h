@@ -16,6 +16,7 @@ typedef enum gemm_path {
     PATH_PAST,
     PATH_RANK,
     PATH_SHORT_ROWS,
+    PATH_TURNED,
     PATH_PACKED,
     PATH_DOT,
     PATH_TRANSPOSED,

@@ -7,25 +7,13 @@
 
 /* The order matters: each question is asked of what those before it have left, and the first that holds decides. */
 static const gemm_rule *const rules[] = {
-    &rung_rule_in_order,
-    &rung_rule_tiny,
-    &rung_rule_past,
-    &rung_rule_rank,
-    &rung_rule_narrow_rank,
-    &rung_rule_short_rows,
-    &rung_rule_dots,
-    &rung_rule_better_transposed,
-    &rung_rule_transposed,
-    &rung_rule_short_k,
-    &rung_rule_close,
-    &rung_rule_long_k,
-    &rung_rule_in_place_ahead,
-    &rung_rule_few_rows_close,
-    &rung_rule_few_rows_in_runs,
-    &rung_rule_narrow_b_close,
-    &rung_rule_few_rows,
-    &rung_rule_a_in_place,
-    &rung_rule_large, /* which always holds */
+    &rung_rule_in_order,         &rung_rule_tiny,           &rung_rule_past,
+    &rung_rule_turned,           &rung_rule_rank,           &rung_rule_narrow_rank,
+    &rung_rule_short_rows,       &rung_rule_dots,           &rung_rule_better_transposed,
+    &rung_rule_transposed,       &rung_rule_short_k,        &rung_rule_close,
+    &rung_rule_long_k,           &rung_rule_in_place_ahead, &rung_rule_few_rows_close,
+    &rung_rule_few_rows_in_runs, &rung_rule_narrow_b_close, &rung_rule_few_rows,
+    &rung_rule_a_in_place,       &rung_rule_large, /* which always holds */
 };
 enum { RULES = sizeof rules / sizeof rules[0] };
 
@@ -150,6 +138,7 @@ static const struct {
     [PATH_PAST] = {"C written past the caches", rung_past_floats, rung_past_run},
     [PATH_RANK] = {"C written row by row", rung_rank_floats, rung_rank_run},
     [PATH_SHORT_ROWS] = {"C written row by row, B in registers", no_floats, rung_short_rows_run},
+    [PATH_TURNED] = {"B turned as it is loaded, C written by columns", no_floats, rung_turned_run},
     [PATH_PACKED] = {"both operands packed", rung_packed_floats, rung_packed_run},
     [PATH_DOT] = {"dot products", rung_dots_floats, rung_dots_run},
     [PATH_TRANSPOSED] = {"as the transposed product", rung_transposed_floats, rung_transposed_run},

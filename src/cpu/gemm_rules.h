@@ -111,6 +111,23 @@ static inline int is_cheaper_transposed(const rung_cpu_args *p)
            4 * max64(step, UNDER_WAY) * p->k + turning_b;
 }
 
+/* Returns true where a transposed B of few steps is turned as it is loaded, and each vector of its columns stays in
+ * registers while so few rows pass: with less to sum up, what turning B first costs is soon shared. For a single row
+ * dot products are as good, once most of their lanes are full, and for two, once they fill two vectors. */
+static inline int is_turned(const rung_cpu_args *p)
+{
+    enum { STEPS_LEAST = 2, STEPS_OF_QUADS = 4, STEPS_MOST = 2 * RUNG_TURNED_STEPS, COLUMNS_LEAST = 16 };
+    enum { ROWS_OF_QUADS = 6, ROWS = 16, ROWS_OF_TWO_PASSES = 8 };
+    if (!p->trans_b || p->k < STEPS_LEAST || p->k > STEPS_MOST || p->n < COLUMNS_LEAST ||
+        !p->kernel->turned[RUNG_TURNED_STEPS - 1])
+        return 0;
+    if (p->m == 1)
+        return 2 * p->k <= p->kernel->vl + 4;
+    if (p->m == 2 && p->k >= 2 * p->kernel->vl - 1)
+        return 0;
+    return p->m <= (p->k <= STEPS_OF_QUADS ? ROWS_OF_QUADS : p->k <= RUNG_TURNED_STEPS ? ROWS : ROWS_OF_TWO_PASSES);
+}
+
 enum { SHORT_VECTORS_MOST = 32 };
 
 /* Returns true where C's rows are written one after the other with B in registers: k is short, and is_rank() does not

@@ -90,7 +90,9 @@ VFN void v_load_turned(vf r[TURNS_FEW], const float *from, int64_t ld, int rows,
     vf y[TURNS_FEW];
 #pragma GCC unroll 8
     for (int i = 0; i < VL; i++)
-        x[i] = i < rows ? _mm_maskload_ps(from + i * ld, mask) : _mm_setzero_ps();
+        x[i] = i >= rows            ? _mm_setzero_ps()
+               : steps == TURNS_FEW ? _mm_loadu_ps(from + i * ld)
+                                    : _mm_maskload_ps(from + i * ld, mask);
 #pragma GCC unroll 4
     for (int i = 0; i < TURNS_FEW; i++)
         y[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(x[i]), x[i + TURNS_FEW], 1);
@@ -102,6 +104,7 @@ VFN void v_load_turned(vf r[TURNS_FEW], const float *from, int64_t ld, int rows,
     r[3] = _mm256_shuffle_ps(high01, high23, 0xee);
 }
 
+#define STORES_TURNED 1
 /* The other way: writes two to four floats to each of eight rows that lie ld apart; float j of row i is r[j] lane i. */
 VFN void v_store_turned(float *to, int64_t ld, const vf r[TURNS_FEW], int columns)
 {

@@ -87,6 +87,36 @@ VFN void v_sums(float *to, const vf x[4])
     _mm_storeu_ps(to, _mm_add_ps(_mm256_castps256_ps128(sums), _mm256_extractf128_ps(sums, 1)));
 }
 
+/* Reads `steps` floats, at most four, of each of `rows` rows that lie ld apart: r[j] lane i becomes float j of row i.
+ */
+#define TURNS_FEW 4
+VFN void v_load_turned(vf r[TURNS_FEW], const float *from, int64_t ld, int rows, int steps)
+{
+    const __mmask8 mask = (__mmask8)((1u << steps) - 1u);
+    vf y[TURNS_FEW];
+#pragma GCC unroll 4
+    for (int i = 0; i < TURNS_FEW; i++) {
+        __m128 x[4];
+#pragma GCC unroll 4
+        for (int j = 0; j < 4; j++) {
+            const int row = i + TURNS_FEW * j;
+            x[j] = row >= rows          ? _mm_setzero_ps()
+                   : steps == TURNS_FEW ? _mm_loadu_ps(from + row * ld)
+                                        : _mm_maskz_loadu_ps(mask, from + row * ld);
+        }
+        y[i] = _mm512_insertf32x4(_mm512_castps128_ps512(x[0]), x[1], 1);
+        y[i] = _mm512_insertf32x4(_mm512_insertf32x4(y[i], x[2], 2), x[3], 3);
+    }
+    const __m512d low01 = _mm512_castps_pd(_mm512_unpacklo_ps(y[0], y[1]));
+    const __m512d high01 = _mm512_castps_pd(_mm512_unpackhi_ps(y[0], y[1]));
+    const __m512d low23 = _mm512_castps_pd(_mm512_unpacklo_ps(y[2], y[3]));
+    const __m512d high23 = _mm512_castps_pd(_mm512_unpackhi_ps(y[2], y[3]));
+    r[0] = _mm512_castpd_ps(_mm512_unpacklo_pd(low01, low23));
+    r[1] = _mm512_castpd_ps(_mm512_unpackhi_pd(low01, low23));
+    r[2] = _mm512_castpd_ps(_mm512_unpacklo_pd(high01, high23));
+    r[3] = _mm512_castpd_ps(_mm512_unpackhi_pd(high01, high23));
+}
+
 /* r[i] lane j becomes r[j] lane i. */
 VFN void v_transpose(vf r[VL])
 {
