@@ -276,6 +276,14 @@ static accurate_layout layout_of(const rung_kernel *kernel, const rung_problem *
     return w;
 }
 
+/* Returns whether rows of C are stored a line at a time, which a form of its own does: where they lie at odd addresses,
+ * and where they do not begin with a sector of memory and the end of a tile is short. */
+static int stores_lines(const rung_problem *p)
+{
+    const int from_sector = (((uintptr_t)p->c | (uintptr_t)p->ldc * sizeof(float)) & 31) == 0;
+    return p->align_c < 8 || (!from_sector && accurate_only_alpha(p));
+}
+
 /* Launches one product that fits the workspace. */
 static rung_status launch_panel(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p,
                                 const accurate_plan *part, places at, int entry)
@@ -297,8 +305,8 @@ static rung_status launch_panel(rung_cuda *cuda, const rung_kernel *kernel, cons
                       .cluster = ACCURATE_CLUSTER,
                       .overlaps = 1,
                       .argument_bytes = sizeof g};
-    char symbol[64]; /* the form for rows of C at odd addresses has a name of its own */
-    snprintf(symbol, sizeof symbol, "%s%s", kernel->name, p->align_c < 8 ? "_u" : "");
+    char symbol[64];
+    snprintf(symbol, sizeof symbol, "%s%s", kernel->name, stores_lines(p) ? "_u" : "");
     RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, symbol, &function));
     RUNG_TRY(rung_launch(cuda, &function, &grid, &g));
     if (kernel->arith == RUNG_TF32)

@@ -26,6 +26,12 @@ accurate_cut accurate_choose_cut(const accurate_layout *w, const rung_kernel *ke
  * see all of both operands, and each block of lines has room for its witnesses. */
 int accurate_may_look(const rung_kernel *kernel, const rung_problem *p, const accurate_plan *part);
 
+/* Returns whether nothing but alpha is asked of the sums: the end of a tile is short then, wherever rows of C lie. */
+static inline int accurate_only_alpha(const rung_problem *p)
+{
+    return p->beta_zero && p->bias_kind == RUNG_NO_BIAS && p->activation == RUNG_IDENTITY;
+}
+
 const char *accurate_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                               const rung_problem *p, rung_choice *choice);
 
