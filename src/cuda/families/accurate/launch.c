@@ -276,12 +276,12 @@ static accurate_layout layout_of(const rung_kernel *kernel, const rung_problem *
     return w;
 }
 
-/* Returns whether rows of C are stored a line at a time, which a form of its own does: where they lie at odd addresses,
- * and where they do not begin with a sector of memory and the end of a tile is short. */
+/* Returns whether C is stored a line at a time, by a form of the kernel for that: where its rows lie at odd addresses,
+ * and where they lie at multiples of 8 bytes and the end of a tile is short. Pairs of elements would be stored there in
+ * halves of sectors. */
 static int stores_lines(const rung_problem *p)
 {
-    const int from_sector = (((uintptr_t)p->c | (uintptr_t)p->ldc * sizeof(float)) & 31) == 0;
-    return p->align_c < 8 || (!from_sector && accurate_only_alpha(p));
+    return p->align_c < 8 || (p->align_c < 16 && accurate_only_alpha(p));
 }
 
 /* Launches one product that fits the workspace. */

@@ -223,8 +223,9 @@ int accurate_may_look(const rung_kernel *kernel, const rung_problem *p, const ac
 }
 
 /* Returns how many safe blocks are worth to split the operands and to multiply on tensor cores, where strict tiles
- * would take `strict_us` for all blocks: with fewer, those too are left to strict tiles. Safe blocks are thought to be
- * spread over C, so that each is the only one of its cluster's tile. */
+ * would take `strict_us` for all blocks: with fewer, those too are left to strict tiles. It is never more than there
+ * are blocks: where all may be safe, a look knows of no line that would make the guard count them. Safe blocks are
+ * thought to be spread over C, so that each is the only one of its cluster's tile. */
 static int64_t least_safe_of(const rung_kernel *kernel, const rung_problem *p, const accurate_plan *part,
                              double split_us, double strict_us, int64_t clusters)
 {
@@ -236,7 +237,7 @@ static int64_t least_safe_of(const rung_kernel *kernel, const rung_problem *p, c
     for (int64_t rounds = 1; (rounds - 1) * clusters < blocks; rounds++) {
         const double safe = (launches_us + split_us + (double)rounds * round_us) / block_us;
         if (safe <= (double)(rounds * clusters))
-            return rung_max64((int64_t)ceil(safe), (rounds - 1) * clusters + 1);
+            return rung_min64(blocks, rung_max64((int64_t)ceil(safe), (rounds - 1) * clusters + 1));
     }
     return blocks;
 }
