@@ -276,14 +276,6 @@ static accurate_layout layout_of(const rung_kernel *kernel, const rung_problem *
     return w;
 }
 
-/* Returns whether C is stored a line at a time, by a form of the kernel for that: where its rows lie at odd addresses,
- * and where they lie at multiples of 8 bytes and the end of a tile is short. Pairs of elements would be stored there in
- * halves of sectors. */
-static int stores_lines(const rung_problem *p)
-{
-    return p->align_c < 8 || (p->align_c < 16 && accurate_only_alpha(p));
-}
-
 /* Launches one product that fits the workspace. */
 static rung_status launch_panel(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p,
                                 const accurate_plan *part, places at, int entry)
@@ -306,7 +298,7 @@ static rung_status launch_panel(rung_cuda *cuda, const rung_kernel *kernel, cons
                       .overlaps = 1,
                       .argument_bytes = sizeof g};
     char symbol[64];
-    snprintf(symbol, sizeof symbol, "%s%s", kernel->name, stores_lines(p) ? "_u" : "");
+    snprintf(symbol, sizeof symbol, "%s%s", kernel->name, accurate_stores_lines(p) ? "_u" : "");
     RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, symbol, &function));
     RUNG_TRY(rung_launch(cuda, &function, &grid, &g));
     if (kernel->arith == RUNG_TF32)
