@@ -290,8 +290,8 @@ done
 # each row and column, whose scales differ here; and where the scales are too far from 1 for that.
 for name in $(tiles accurate tf32=0); do
     if mine; then
-        try "$name" "NN:131x133x1000:row,offset=1,data=span24"
-        try "$name" "NT:70x134x1000:row,alpha=-0.5,data=span24"
+        try "$name" "NN:131x133x66:row,offset=1,data=normal"
+        try "$name" "NT:70x134x70:row,alpha=-0.5,data=normal"
         try "$name" "TN:140x301x300:row,cpad=3"
         try "$name" "TT:131x129x100:row,offset=3,data=scaled"
     fi
