@@ -31,6 +31,8 @@ for kernel in $("$sources/tests/tiles_with.sh" "$sources" large a_k_innermost=0)
     loops turn_operand "0x1x0 0x2x0" "$kernel" TN:140x130x300:row NT:67x70x200:row,pad=3 TT:129x65x257:col,offset=1
     loops turn_classes "0x1x0 0x2x0" "$kernel" TN:140x130x301:row,pad=1 NT:70x67x203:row,pad=3 TT:129x65x257:col,pad=2
 done
+medium=$("$sources/tests/tiles_with.sh" "$sources" medium marked=0 groups=2 | head -n 1)
+loops row_copy_two "1x0x0 2x0x0 3x0x0" "$medium" NN:140x130x301:row,pad=1 TT:129x65x257:col,offset=1
 
 # What does not loop shows that the grid was cut.
 if RUNG_LENS_BLOCKS=l02_coalesced=1x1x0 "$rung" verify --device gpu --no-vendor --kernel l02_coalesced --case NN:70x67x10:row >"$work" 2>&1; then

@@ -286,6 +286,17 @@ for name in $(tiles accurate tf32=1); do
     fi
 done
 
+# Accurate mode's tile stores C a line at a time where rows lie at odd addresses, at multiples of 8 bytes, or are of an odd length: with alpha alone, by one factor for
+# each row and column, whose scales differ here; and where the scales are too far from 1 for that.
+for name in $(tiles accurate tf32=0); do
+    if mine; then
+        try "$name" "NN:131x133x66:row,offset=1,data=normal"
+        try "$name" "NT:70x134x70:row,alpha=-0.5,data=normal"
+        try "$name" "TN:140x301x300:row,cpad=3"
+        try "$name" "TT:131x129x100:row,offset=3,data=scaled"
+    fi
+done
+
 # Of a long k a tile has so many parts that a block adds several chunks of them, one after the other, in the same shared memory.
 for name in $(first small slices=1 crowd=0) $(first small crowd=1); do
     if mine; then

@@ -188,7 +188,7 @@ static argument argument_of(const char *name)
 {
     static const argument known[] = {
         {"turn_", BYTES_UP_TO(rung_turn_args, aligned), 0, 0, 0},
-        {"row_copy", sizeof(rung_row_copy_args), BYTES_UP_TO(rung_row_copy_args, blocks_of_first), 0, 0},
+        {"row_copy", sizeof(rung_row_copy_args), 0, 0, 0},
         {"vector_gather", sizeof(vector_gather_args), 0, 0, 0},
         {"f16x3_look", sizeof(f16x3_look_args), BYTES_UP_TO(f16x3_look_args, min_terms),
          offsetof(f16x3_look_args, recalled), BYTES_UP_TO(f16x3_look_args, told)},

@@ -41,11 +41,14 @@ typedef unsigned long long f16x3_witness;
 /* What is recalled of a product from one call, or one replay of a captured graph, to the next. It lies in device
  * memory, and whether there is a look is decided there. */
 typedef struct f16x3_recalled {
-    uint64_t refused; /* the number of the product of which all blocks were refused the last time; 0: not all */
+    uint64_t refused; /* the number of the product of which all blocks were refused the last time, or one of these: */
     uint32_t pause;   /* so many refused products went without a look after the last one in vain */
     uint32_t left;    /* of that pause */
     uint32_t good;    /* looks since one was in vain */
 } f16x3_recalled;
+
+#define F16X3_NOT_KNOWN 0ull /* nobody has said so of any */
+#define F16X3_NOT_ALL (~0ull)
 
 /* What a look sees of a line: its largest magnitude, and that one's share of the line's sum, both as bits. */
 typedef struct f16x3_seen {

@@ -1,9 +1,9 @@
 /* The split of operands. Where the guard refused every block of the last product like this one
- * (families/accurate/recall.h) it is preceded by a look at two lines of each block of lines, its witnesses. They can
- * prove that a block of C will be refused: other lines could only make the largest share and the largest magnitude
- * larger. Where so many blocks are certain to be refused that the guard will refuse all, the look marks them, and
- * neither split nor product takes place. Where it is not certain the look leaves no trace. So it can change the time of
- * a product and nothing else. */
+ * (families/accurate/recall.h), and in the first replay of a graph, it is preceded by a look at two lines of each block
+ * of lines, its witnesses. They can prove that a block of C will be refused: other lines could only make the largest
+ * share and the largest magnitude larger. Where so many blocks are certain to be refused that the guard will refuse
+ * all, the look marks them, and neither split nor product takes place. Where it is not certain the look leaves no
+ * trace. So it can change the time of a product and nothing else. */
 #ifndef RUNG_DEVICE_F16X3_LOOK_H
 #define RUNG_DEVICE_F16X3_LOOK_H
 
@@ -97,18 +97,22 @@ RUNG_DEVICE int look_is_refused(const f16x3_look_args *s, f16x3_seen a, f16x3_se
     return few > LOOK_MARGIN && !look_may_be_dense(a, k) && !look_may_be_dense(b, k);
 }
 
-/* Remembers a look in vain: what is known of the lines is no good, and for a while nobody looks. */
+/* Remembers a look in vain: what is known of the lines is no good, and for a while nobody looks. Where nothing was
+ * known the look was a question, and the next refused product is looked at. */
 RUNG_DEVICE void look_was_in_vain(const f16x3_look_args *s)
 {
     f16x3_recalled *r = s->recalled;
+    const int asked = r->refused == F16X3_NOT_KNOWN;
     int i;
     for (i = threadIdx.x; i < (s->rows + s->columns) * 2; i += F16X3_THREADS)
         s->split.a.witness[i] = 0;
     if (threadIdx.x > 0)
         return;
-    r->refused = 0;
+    r->refused = F16X3_NOT_ALL;
     if (s->told)
         *s->told = 0;
+    if (asked)
+        return;
     r->pause = r->pause == 0 || r->good >= TRUSTED ? FIRST_PAUSE : min(2 * r->pause, (uint32_t)LONGEST_PAUSE);
     r->left = r->pause;
     r->good = 0;
@@ -152,6 +156,15 @@ RUNG_DEVICE void look_judge(const f16x3_look_args *s)
     }
 }
 
+/* Says whether there is a look: where all was refused the last time, and where nothing is known, which is once in the
+ * life of a graph. A block that starts after a look in vain finds that there is none, and splits as the others do. */
+RUNG_DEVICE int look_is_due(const f16x3_look_args *s)
+{
+    const uint64_t refused = *(const volatile uint64_t *)&s->recalled->refused;
+    return refused == s->split.a.number || refused == F16X3_NOT_KNOWN;
+}
+
+/* Looks at one witness, where there is a look. */
 RUNG_DEVICE void look(const f16x3_look_args *s, int witness)
 {
     __shared__ int is_last;
@@ -159,7 +172,10 @@ RUNG_DEVICE void look(const f16x3_look_args *s, int witness)
     const f16x3_operand *op = of_a ? &s->split.a : &s->split.b;
     if (witness >= all)
         return;
-    look_at(op, look_line(op, of_a ? witness : witness - s->rows * 2), s->seen + witness);
+    const int line = look_line(op, of_a ? witness : witness - s->rows * 2); /* asked for with the question */
+    if (!look_is_due(s))
+        return;
+    look_at(op, line, s->seen + witness);
     __threadfence();
     if (threadIdx.x == 0)
         is_last = atomicAdd(s->arrived, 1u) == (unsigned)all - 1;
@@ -170,38 +186,30 @@ RUNG_DEVICE void look(const f16x3_look_args *s, int witness)
     look_judge(s);
 }
 
-/* Waits for what the look says, which takes place in blocks of lower number. */
-RUNG_DEVICE int look_says_split(const f16x3_look_args *s)
+/* Says whether a block splits its share. It waits for what a look says, if there is one, which takes place in blocks of
+ * lower number. One thread asks, as thousands of warps would wait for each other at one place of L2; it asks whether
+ * there is a look and what that says at once. */
+RUNG_DEVICE int look_leaves_split(const f16x3_look_args *s)
 {
-    __shared__ uint32_t decision;
+    int split = 1;
     if (threadIdx.x == 0) {
-        uint32_t said;
-        while ((said = ptx_load_acquire(s->decided)) == 0)
+        const int due = look_is_due(s);
+        uint32_t said = ptx_load_acquire(s->decided);
+        while (due && said == 0) {
             __nanosleep(20);
-        decision = said;
+            said = ptx_load_acquire(s->decided);
+        }
+        split = !due || said == F16X3_TO_SPLIT;
     }
-    __syncthreads();
-    return decision == F16X3_TO_SPLIT;
-}
-
-/* Says whether there is a look. A block that starts after a look in vain finds that there is none, and splits as the
- * others do. */
-RUNG_DEVICE int look_is_due(const f16x3_look_args *s)
-{
-    __shared__ int due;
-    if (threadIdx.x == 0) /* one thread asks: thousands of warps would wait for each other at one place of L2 */
-        due = *(const volatile uint64_t *)&s->recalled->refused == s->split.a.number;
-    __syncthreads();
-    return due;
+    return __syncthreads_and(split);
 }
 
 RUNG_KERNEL(F16X3_THREADS, 3) f16x3_look(const __grid_constant__ f16x3_look_args s)
 {
-    const int due = look_is_due(&s);
     if (blockIdx.x >= s.blocks) {
-        if (!due || look_says_split(&s))
+        if (look_leaves_split(&s))
             split_share(&s.split, blockIdx.x - s.blocks);
-    } else if (due) {
+    } else {
         look(&s, blockIdx.x);
     }
 }

@@ -496,15 +496,14 @@ RUNG_DEVICE void split_look(const f16x3_operand *s, const float *x, const split_
 RUNG_DEVICE void split_turn(const split_place *at, char *to, const float *v, float s1, float s2, unsigned *tiny)
 {
     uint4 *image = (uint4 *)to, *turn = (uint4 *)at->kept;
-    uint2 halves[F16X3_KB / 2];
-    int i, row = at->lane * 8, swap = at->lane & 7;
-#pragma unroll
-    for (i = 0; i < F16X3_KB / 2; i++)
-        halves[i] = split_pair(v[2 * i], v[2 * i + 1], s1, s2, tiny);
-    __syncwarp();
+    int i, j, row = at->lane * 8, swap = at->lane & 7;
+    __syncwarp(); /* all lanes have read what lies there */
 #pragma unroll
     for (i = 0; i < 4; i++) {
-        const uint2 *h = &halves[4 * i];
+        uint2 h[4];
+#pragma unroll
+        for (j = 0; j < 4; j++)
+            h[j] = split_pair(v[8 * i + 2 * j], v[8 * i + 2 * j + 1], s1, s2, tiny);
         turn[row + (i ^ swap)] = make_uint4(h[0].x, h[1].x, h[2].x, h[3].x);
         turn[row + ((i + 4) ^ swap)] = make_uint4(h[0].y, h[1].y, h[2].y, h[3].y);
     }

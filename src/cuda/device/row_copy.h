@@ -16,8 +16,8 @@ typedef struct rung_row_copy {
 
 typedef struct rung_row_copy_args {
     rung_row_copy of[2];
-    uint32_t blocks_of_first; /* so many blocks of the grid, the first, copy the first operand; the others the second */
-    const uint8_t *only_if;   /* one byte: where it is 0 nothing is copied; NULL: always copied */
+    uint32_t shares, shares_of_first; /* a share is what a block copies at a time; the first so many are of the first */
+    const uint8_t *only_if;           /* one byte: where it is 0 nothing is copied; NULL: always copied */
 } rung_row_copy_args;
 
 enum { RUNG_ROW_PIECE = 32, RUNG_ROW_PIECES = 16, RUNG_ROW_COPY_THREADS = 256 };
@@ -55,10 +55,10 @@ RUNG_DEVICE void row_place_next(const rung_row_copy *c, struct row_place *at)
     row_place_at(c, at, 0);
 }
 
-RUNG_DEVICE void row_copy(const rung_row_copy *c, unsigned block)
+RUNG_DEVICE void row_copy(const rung_row_copy *c, unsigned share)
 {
     const unsigned across = (unsigned)((c->inner + RUNG_ROW_PIECE - 1) / RUNG_ROW_PIECE), outer = (unsigned)c->outer;
-    const unsigned first = (block * (RUNG_ROW_COPY_THREADS / 32) + threadIdx.x / 32) * RUNG_ROW_PIECES;
+    const unsigned first = (share * (RUNG_ROW_COPY_THREADS / 32) + threadIdx.x / 32) * RUNG_ROW_PIECES;
     struct row_place start;
     start.row = first / across % outer;
     start.matrix = first / across / outer;

@@ -1,8 +1,11 @@
 /* Copies of operands that the bulk copy engine cannot read as they lie: which are refused, and the launch. */
 #include "cuda/host/row_copy.h"
+#include "cuda/host/divide.h"
 #include "cuda/host/workspace_limit.h"
 
-static int64_t blocks_of(const rung_row_copy *c)
+enum { RESIDENT = 8 /* blocks that a multiprocessor has at once */ };
+
+static int64_t shares_of(const rung_row_copy *c)
 {
     int64_t pieces = (c->inner + RUNG_ROW_PIECE - 1) / RUNG_ROW_PIECE * c->outer * c->batch;
     return (pieces + RUNG_ROW_BLOCK_PIECES - 1) / RUNG_ROW_BLOCK_PIECES;
@@ -21,13 +24,16 @@ rung_status rung_row_copy_run(rung_cuda *cuda, const rung_row_copy *first, const
 {
     rung_function function;
     RUNG_TRY(rung_gpu_function(cuda->gpu, "row_copy", "row_copy_two", &function));
-    rung_row_copy_args args = {.of = {*first}, .blocks_of_first = (uint32_t)blocks_of(first), .only_if = only_if};
-    rung_grid grid = {
-        .x = args.blocks_of_first, .threads = RUNG_ROW_COPY_THREADS, .overlaps = 1, .argument_bytes = sizeof args};
-    if (second->from) {
-        args.of[1] = *second;
-        grid.x += (unsigned)blocks_of(second);
-    }
+    const int64_t shares[2] = {shares_of(first), second->from ? shares_of(second) : 0};
+    rung_row_copy_args args = {.of = {*first, *second},
+                               .shares = (uint32_t)(shares[0] + shares[1]),
+                               .shares_of_first = (uint32_t)shares[0],
+                               .only_if = only_if};
+    /* Where there may be nothing to copy only as many blocks come as run at once: each takes a moment to find out. */
+    rung_grid grid = {.x = only_if ? (unsigned)rung_min64(args.shares, RESIDENT * cuda->machine->sms) : args.shares,
+                      .threads = RUNG_ROW_COPY_THREADS,
+                      .overlaps = 1,
+                      .argument_bytes = sizeof args};
     return rung_launch(cuda, &function, &grid, &args);
 }
 

@@ -7,8 +7,10 @@ RUNG_KERNEL(RUNG_ROW_COPY_THREADS) row_copy_two(const __grid_constant__ rung_row
     rung_next_kernel_may_start(); /* its blocks find room as the last of these end */
     if (p.only_if && !*p.only_if)
         return;
-    if (blockIdx.x < p.blocks_of_first)
-        row_copy(&p.of[0], blockIdx.x);
-    else
-        row_copy(&p.of[1], blockIdx.x - p.blocks_of_first);
+#pragma unroll 1
+    for (unsigned share = blockIdx.x; share < p.shares; share += gridDim.x)
+        if (share < p.shares_of_first)
+            row_copy(&p.of[0], share);
+        else
+            row_copy(&p.of[1], share - p.shares_of_first);
 }

@@ -297,8 +297,8 @@ static rung_status launch_panel(rung_cuda *cuda, const rung_kernel *kernel, cons
                       .cluster = ACCURATE_CLUSTER,
                       .overlaps = 1,
                       .argument_bytes = sizeof g};
-    char symbol[64]; /* the form for rows of C at odd addresses has a name of its own */
-    snprintf(symbol, sizeof symbol, "%s%s", kernel->name, p->align_c < 8 ? "_u" : "");
+    char symbol[64];
+    snprintf(symbol, sizeof symbol, "%s%s", kernel->name, accurate_stores_lines(p) ? "_u" : "");
     RUNG_TRY(rung_gpu_function(cuda->gpu, kernel->name, symbol, &function));
     RUNG_TRY(rung_launch(cuda, &function, &grid, &g));
     if (kernel->arith == RUNG_TF32)

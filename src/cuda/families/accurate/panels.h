@@ -26,6 +26,22 @@ accurate_cut accurate_choose_cut(const accurate_layout *w, const rung_kernel *ke
  * see all of both operands, and each block of lines has room for its witnesses. */
 int accurate_may_look(const rung_kernel *kernel, const rung_problem *p, const accurate_plan *part);
 
+/* Returns whether nothing but alpha is asked of the sums: the end of a tile is short then. */
+static inline int accurate_only_alpha(const rung_problem *p)
+{
+    return p->beta_zero && p->bias_kind == RUNG_NO_BIAS && p->activation == RUNG_IDENTITY;
+}
+
+/* Returns whether C is stored a line at a time, by a form of the kernel for that: where its rows lie at odd addresses,
+ * and, if the end of a tile is short, where they lie at multiples of 8 bytes, of which pairs of elements would be
+ * stored in halves of sectors, and where they are of an odd length, of which the last columns' tiles would be stored
+ * one element at a time. Among many columns of tiles these do not count. */
+static inline int accurate_stores_lines(const rung_problem *p)
+{
+    enum { FEW_COLUMNS = 4096 };
+    return p->align_c < 8 || (accurate_only_alpha(p) && (p->align_c < 16 || (p->n % 2 && p->n <= FEW_COLUMNS)));
+}
+
 const char *accurate_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                               const rung_problem *p, rung_choice *choice);
 

@@ -38,9 +38,10 @@ static const double short_us = 17.0;
 /* So much longer takes the end of a tile that reads C. */
 static const double beta_us = 4.5;
 
-/* So much longer takes the end of a tile where rows of C lie at odd addresses: of one that is done whole, of one that
- * is cut; and of any tile where they lie at multiples of 8 bytes and not of 16. */
-static const double odd_end_us = 7.0, odd_cut_us = 6.0, half_odd_end_us = 2.0;
+/* So much longer takes the end of a tile that is stored a line at a time; where more than alpha is asked for and rows
+ * of C lie at odd addresses, of one that is done whole and of one that is cut; and of any tile where they then lie at
+ * multiples of 8 bytes and not of 16. */
+static const double line_end_us = 1.2, odd_end_us = 7.0, odd_cut_us = 6.0, half_odd_end_us = 2.0;
 
 static int64_t take(int64_t *at, int64_t bytes)
 {
@@ -131,10 +132,12 @@ static panels cost_panels(const rung_machine *machine, const rung_kernel *kernel
                  again_us = w->k_pad > 32 * F16X3_THREADS ? ceil(along / slots) * depth * 12.0 / long_line_rate : 0.0;
     const accurate_cut last = accurate_choose_cut(w, kernel, machine->sms / ACCURATE_CLUSTER, p->in_order);
     const int64_t whole_rounds = rung_ceil_div(w->tiles_m * w->tiles_n - last.tiles, machine->sms / ACCURATE_CLUSTER);
-    const double odd = p->align_c >= 16  ? 0.0
-                       : p->align_c >= 8 ? half_odd_end_us * (double)(whole_rounds + (last.tiles != 0))
+    const double rounds = (double)(whole_rounds + (last.tiles != 0));
+    const double odd = accurate_only_alpha(p) && depths == 1 ? (accurate_stores_lines(p) ? line_end_us * rounds : 0.0)
+                       : p->align_c >= 16                    ? 0.0
+                       : p->align_c >= 8                     ? half_odd_end_us * rounds
                                          : odd_end_us * (double)whole_rounds + (last.tiles ? odd_cut_us : 0.0);
-    const double reading = p->beta_zero && depths == 1 ? 0.0 : beta_us * (double)(whole_rounds + (last.tiles != 0));
+    const double reading = p->beta_zero && depths == 1 ? 0.0 : beta_us * rounds;
     const int ragged = p->m != w->m_pad || p->n != w->n_pad || p->k != w->k_pad;
     panels s = {.count = rows * columns * depths, .split_us = bytes / split_bytes_us + again_us, .last = last};
     s.us = (double)s.count * (launches_us + last.us + odd + reading + (ragged ? ragged_us : 0.0) +
@@ -223,8 +226,9 @@ int accurate_may_look(const rung_kernel *kernel, const rung_problem *p, const ac
 }
 
 /* Returns how many safe blocks are worth to split the operands and to multiply on tensor cores, where strict tiles
- * would take `strict_us` for all blocks: with fewer, those too are left to strict tiles. Safe blocks are thought to be
- * spread over C, so that each is the only one of its cluster's tile. */
+ * would take `strict_us` for all blocks: with fewer, those too are left to strict tiles. It is never more than there
+ * are blocks: where all may be safe, a look knows of no line that would make the guard count them. Safe blocks are
+ * thought to be spread over C, so that each is the only one of its cluster's tile. */
 static int64_t least_safe_of(const rung_kernel *kernel, const rung_problem *p, const accurate_plan *part,
                              double split_us, double strict_us, int64_t clusters)
 {
@@ -236,7 +240,7 @@ static int64_t least_safe_of(const rung_kernel *kernel, const rung_problem *p, c
     for (int64_t rounds = 1; (rounds - 1) * clusters < blocks; rounds++) {
         const double safe = (launches_us + split_us + (double)rounds * round_us) / block_us;
         if (safe <= (double)(rounds * clusters))
-            return rung_max64((int64_t)ceil(safe), (rounds - 1) * clusters + 1);
+            return rung_min64(blocks, rung_max64((int64_t)ceil(safe), (rounds - 1) * clusters + 1));
     }
     return blocks;
 }

@@ -131,6 +131,8 @@ static void fill_marked(rung_medium_args *args, const rung_kernel *kernel, const
     const medium_tile *t = medium_tile_of(kernel);
     *args = (rung_medium_args){.partials = w->partials,
                                .counters = w->tickets,
+                               .order.tiles_m = (int32_t)rung_ceil_div(p->m, kernel->bm),
+                               .order.tiles_n = (int32_t)rung_ceil_div(p->n, kernel->bn),
                                .order.steps = (int32_t)rung_ceil_div(p->k, MEDIUM_BK),
                                .c_vector = at_16_bytes(p->c, p->ldc),
                                .any = w->any,
@@ -145,6 +147,7 @@ static void fill_marked(rung_medium_args *args, const rung_kernel *kernel, const
                                .alone_us = (float)t->cost.alone_us,
                                .full_us = (float)t->cost.full_us,
                                .meeting_us = (float)(t->cost.finish_us + t->cost.uneven_us)};
+    args->order.tiles = args->order.tiles_m * args->order.tiles_n;
     rung_args_fill(&args->g, p);
     args->g.marks = w->marks;
     args->g.zero = w->zero;

@@ -6,7 +6,7 @@
 /* These fields are as those of rung_medium_args. */
 struct marked_spread {
     int whole_tiles, alone, share, wider;
-    int all; /* all blocks are marked: there is no list */
+    int all; /* all blocks are marked: their tiles are C's, and there is no list */
 };
 
 /* Volatile: it is read where it is needed, as the main loop has no registers for it. */
@@ -38,8 +38,10 @@ RUNG_DEVICE int marked_block(const rung_medium_args *p, int i)
 RUNG_DEVICE struct order_place marked_place(unsigned tile, const rung_medium_args *p, const int bm, const int bn)
 {
     const unsigned of_block = tile % marked_tiles(bm, bn), across = MARKED_BLOCK / bn;
-    const unsigned i = tile / marked_tiles(bm, bn), block = SPREAD(p)->all ? marked_block(p, i) : p->list[i];
     struct order_place at;
+    if (SPREAD(p)->all)
+        return order_place_of(tile, &p->order, MEDIUM_GROUP_M, bm, bn);
+    const unsigned block = p->list[tile / marked_tiles(bm, bn)];
     at.row = block / p->blocks_n * MARKED_BLOCK + of_block / across * bm;
     at.col = block % p->blocks_n * MARKED_BLOCK + of_block % across * bn;
     at.batch = 0;
@@ -106,7 +108,7 @@ RUNG_DEVICE void marked_tell(const rung_medium_args *p, int all)
     f16x3_recalled *r = p->recalled;
     if (!r || blockIdx.x < gridDim.x - 1 || threadIdx.x > 0)
         return;
-    const uint64_t refused = all ? p->number : 0;
+    const uint64_t refused = all ? p->number : F16X3_NOT_ALL;
     if (r->refused == refused)
         return;
     if (all && r->left > 1) {
@@ -134,7 +136,8 @@ RUNG_DEVICE bool marked_begin(const rung_medium_args *p, const int groups, const
         marked_tell(p, count == blocks);
         if (all && p->elsewhere)
             return false;
-        s = marked_spread_of(p, count * marked_tiles(bm, bn), groups);
+        /* Where there is a list, some of its blocks' tiles may lie outside C. */
+        s = marked_spread_of(p, all ? p->order.tiles : count * marked_tiles(bm, bn), groups);
         s.all = all;
     }
     if (threadIdx.x == 0) {
