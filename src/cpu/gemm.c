@@ -47,7 +47,7 @@ static void scale(const rung_cpu_args *p)
  * several that follow each other closely if they are together. */
 static int choose_threads(double work_us, const rung_cpu_args *p)
 {
-    enum { LEAST_US = 3, LEAST_ALONE_US = 18, LEAST_TOGETHER_US = 54 };
+    enum { LEAST_US = 2, LEAST_ALONE_US = 18, LEAST_TOGETHER_US = 54 };
     if (p->threads <= 1 || work_us < 2 * LEAST_US)
         return 1;
     double together_us = p->note ? 0.0 : rung_pool_add_work(p->pool, work_us);
