@@ -6,10 +6,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,7 +20,8 @@
 static const char identity[] = "NVIDIA H200, driver 13000";
 static char folder[] = "/tmp/rung-tuned-test-XXXXXX", path[256];
 
-static int fails_rename, fails_realloc, fails_close;
+static int fails_rename, fails_realloc, fails_close, fails_write;
+static struct rlimit any_size;
 
 int __real_rename(const char *from, const char *to), __wrap_rename(const char *from, const char *to);
 void *__real_realloc(void *memory, size_t bytes), *__wrap_realloc(void *memory, size_t bytes);
@@ -37,6 +40,8 @@ void *__wrap_realloc(void *memory, size_t bytes)
 
 int __wrap_fclose(FILE *file)
 {
+    if (fails_write) /* there is room again by now */
+        setrlimit(RLIMIT_FSIZE, &any_size);
     int result = __real_fclose(file);
     errno = ENOSPC;
     return fails_close ? EOF : result;
@@ -279,6 +284,33 @@ static void what_was_there_stays(void **state)
     rung_tuned_free(&t);
 }
 
+/* The disk is full for a while: rows are lost, and closing the file is no failure any more. */
+static void a_row_that_is_lost_is_noticed(void **state)
+{
+    (void)state;
+    enum { ROWS = 64, ROOM = 100 }; /* so many rows fill a buffer and are written before the file is closed */
+    rung_tuned t;
+    char words[700];
+    make_table(&t, ROWS);
+    assert_int_equal(rung_tuned_save(&t), RUNG_SUCCESS);
+    rung_problem p = problem_at(ROWS);
+    assert_int_equal(rung_tuned_record(&t, &p, kernel_for(9), 1.0), RUNG_SUCCESS);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &any_size), 0);
+    void (*before)(int) = signal(SIGXFSZ, SIG_IGN);
+    fails_write = 1;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){ROOM, any_size.rlim_max}), 0);
+    const rung_status status = rung_tuned_save(&t);
+    fails_write = 0;
+    signal(SIGXFSZ, before);
+    assert_int_equal(status, RUNG_UNSUPPORTED);
+    snprintf(words, sizeof words, "cannot write %s: ", path);
+    assert_int_equal(strncmp(rung_last_error(), words, strlen(words)), 0);
+    rung_tuned_free(&t);
+    rung_tuned_load(&t, identity);
+    assert_int_equal(t.count, ROWS);
+    rung_tuned_free(&t);
+}
+
 static void the_file_lies_in_the_first_folder_that_is_named(void **state)
 {
     (void)state;
@@ -331,6 +363,7 @@ int main(void)
         cmocka_unit_test(each_row_is_found_as_itself),
         cmocka_unit_test(of_a_damaged_or_foreign_file_nothing_is_taken),
         cmocka_unit_test(what_was_there_stays),
+        cmocka_unit_test(a_row_that_is_lost_is_noticed),
         cmocka_unit_test(the_file_lies_in_the_first_folder_that_is_named),
         cmocka_unit_test(no_file_stays_open), /* the last of them */
     };
