@@ -356,6 +356,62 @@ static void host_operands_travel(void **state)
     assert_int_equal(gpu->memory + gpu->pinned + gpu->streams + gpu->events + gpu->pushed, 0);
 }
 
+/* Allocates pinned memory of the host, or frees it where there is some. */
+static void *pinned(void *old, size_t bytes)
+{
+    void *driver = dlopen(stand_in, RTLD_NOW), *popped, *memory = NULL;
+    int (*push)(void *), (*pop)(void **), (*allocate)(void **, size_t, unsigned), (*release)(void *);
+    *(void **)&push = dlsym(driver, "cuCtxPushCurrent_v2");
+    *(void **)&pop = dlsym(driver, "cuCtxPopCurrent_v2");
+    *(void **)&allocate = dlsym(driver, "cuMemHostAlloc");
+    *(void **)&release = dlsym(driver, "cuMemFreeHost");
+    push((void *)(uintptr_t)1);
+    assert_int_equal(old ? release(old) : allocate(&memory, bytes, 1), 0);
+    pop(&popped);
+    return memory;
+}
+
+/* Pinned operands need no ring of buffers: copies read and write them where they lie. Any of the three may be pinned.
+ */
+static void pinned_operands_travel_directly(void **state)
+{
+    (void)state;
+    rung_context *context;
+    assert_ok(open_context(0, &context));
+    for (int form = 0; form < 32; form++)
+        for (int which = 1; which < 8; which++) {
+            product p;
+            gpu->eager = form & 7;
+            product_new(&p, form & 1, form >> 2 & 1, form >> 3 & 1, 45, 61, 37, form >> 4 ? 3 : 0, 1, (uint64_t)form);
+            p.gemm.beta = form & 2 ? 0.0f : -0.5f;
+            product_reset(&p);
+            rung_gemm g = p.gemm;
+            float *a = which & 1 ? pinned(NULL, p.count_a * 4) : NULL,
+                  *b = which & 2 ? pinned(NULL, p.count_b * 4) : NULL,
+                  *c = which & 4 ? pinned(NULL, p.count_c * 4) : NULL;
+            if (a)
+                g.a = memcpy(a, g.a, p.count_a * 4);
+            if (b)
+                g.b = memcpy(b, g.b, p.count_b * 4);
+            if (c)
+                g.c = memcpy(c, g.c, p.count_c * 4);
+            empty_log();
+            assert_ok(run_kernel(context, &g, tile_with(RUNG_F32, 80)));
+            if (c)
+                memcpy(p.gemm.c, c, p.count_c * 4);
+            product_check(&p, "pinned operands");
+            for (int i = 0; i < 3; i++) {
+                float *const all[] = {a, b, c};
+                if (all[i])
+                    pinned(all[i], 0);
+            }
+            product_free(&p);
+        }
+    rung_context_destroy(context);
+    gpu->eager = 0;
+    assert_int_equal(gpu->memory + gpu->pinned + gpu->streams + gpu->events + gpu->pushed + gpu->faults, 0);
+}
+
 /* Several panels, the last one smaller, of every orientation; and of a batch, whose entries have a B each or share it.
  */
 static void panels_travel(void **state)
@@ -2181,6 +2237,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(devices_are_numbered),
         cmocka_unit_test(device_operands_are_launched_on_the_stream),
         cmocka_unit_test(host_operands_travel),
+        cmocka_unit_test(pinned_operands_travel_directly),
         cmocka_unit_test(panels_travel),
         cmocka_unit_test(long_lines_travel),
         cmocka_unit_test(any_batch_fits_its_grid),
