@@ -1664,6 +1664,28 @@ static void tuned_without_a_folder(const rung_gemm *g, const char *chosen)
             setenv(names[i], before[i], 1);
 }
 
+/* Whoever is to be timed takes the product, and nobody is left out. */
+static void assert_candidates_take(rung_context *context, const rung_gemm *g)
+{
+    const char *names[256];
+    rung_plan *plan;
+    const int count = rung_tune_candidates(context, g, names, 256);
+    int takers = 0;
+    for (int i = 0; i < count; i++) {
+        assert_ok(rung_plan_create_kernel(&plan, context, g, names[i]));
+        rung_plan_destroy(plan);
+    }
+    for (int i = 0; i < rung_kernel_count(); i++) {
+        const rung_kernel *kernel = rung_kernel_at(i);
+        if (kernel->role == RUNG_PRODUCTION && kernel->arith == RUNG_F32 &&
+            rung_plan_create_kernel(&plan, context, g, kernel->name) == RUNG_SUCCESS) {
+            takers++;
+            rung_plan_destroy(plan);
+        }
+    }
+    assert_int_equal(count, takers); /* in strict mode */
+}
+
 /* Where the table cannot take its place nothing is left beside it. */
 static void tuned_where_a_folder_stands(const rung_gemm *g, const char *chosen, const char *path)
 {
@@ -1710,6 +1732,7 @@ static void tuned_shapes_are_kept_and_found(void **state)
         others[i] = kernel_for(context, &other[i]);
     const int count = rung_tune_candidates(context, &g, names, 8);
     assert_true(count > 1);
+    assert_candidates_take(context, &g);
     const char *chosen = names[count - 1];
     assert_string_not_equal(first, chosen);
     assert_int_equal(rung_tune_record(context, &other[2], rung, 1.0),
