@@ -518,16 +518,43 @@ static void tell(const machine *on, int trans_a, int trans_b, int every)
            trans_b ? 'T' : 'N', PLANNED, (unsigned)(plans ^ plans >> 32));
 }
 
-/* Walks along few rows beside a transposed B and few columns beside a transposed A, for which there are most rules. */
+/* Walks along few rows beside a transposed B and few columns beside a transposed A, for which there are most rules, and
+ * along rows of few steps that no cache holds. */
 static void tell_few(const machine *on)
 {
-    enum { MOST = 40 };
-    const walk rows = {.size = {1, 300, 1000}, .along = 0}, columns = {.size = {4000, 1, 1000}, .along = 1};
-    char *said[] = {take(on, &rows, MOST, 0, 1), take(on, &columns, MOST, 1, 0)};
-    for (int i = 0; i < 2; i++) {
-        puts(said[i]);
-        free(said[i]);
+    static const struct few {
+        walk w;
+        int64_t most;
+        int trans_a, trans_b;
+    } each[] = {{{.size = {1, 300, 1000}, .along = 0}, 40, 0, 1},
+                {{.size = {4000, 1, 1000}, .along = 1}, 40, 1, 0},
+                {{.size = {1, 12000, 5}, .along = 0}, 80, 0, 0}};
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+        char *said = take(on, &each[i].w, each[i].most, each[i].trans_a, each[i].trans_b);
+        puts(said);
+        free(said);
     }
+}
+
+/* Sums up the calls of small products, most of which are computed before a plan would be made, along drawn walks. */
+static void tell_small(const machine *on)
+{
+    enum { WALKS = 600, OCTAVES = 7, MOST = 130, STEPS_MOST = 300, RESULTS_MOST = 1 << 14, STEPS_OF_ROWS = 10 };
+    uint64_t sum = 0;
+    for (int i = 0; i < WALKS; i++) {
+        walk w = draw_walk();
+        for (int j = 0; j < 3; j++) {
+            const int64_t least = (int64_t)1 << draw(OCTAVES);
+            w.size[j] = least + draw(least);
+        }
+        for (int64_t at = 1; at <= (w.along == 2 ? STEPS_MOST : MOST); at++) {
+            const rung_cpu_args p = args_at(on, &w, at, i & 1, i >> 1 & 1);
+            if (is_tiny(&p) || (p.k <= STEPS_OF_ROWS && p.m * p.n <= RESULTS_MOST))
+                sum = mix(sum, (int64_t)calls_of(p));
+        }
+    }
+    printf("%s %s calls of small products along %d walks; %08x\n", on->processor, on->family, WALKS,
+           (unsigned)(sum ^ sum >> 32));
 }
 
 /* Tells how many of the plans above each question decided. */
@@ -628,6 +655,7 @@ int main(int count, char **words)
         drawn = 20261127;
         tell_threads(&on);
         tell_few(&on);
+        tell_small(&on);
         drawn = 20261126; /* the same walks on each */
         for (int trans = 0; trans < 4; trans++)
             tell(&on, trans & 1, trans >> 1, count > 1 && strcmp(words[1], "every") == 0);
