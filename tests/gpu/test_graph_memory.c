@@ -3,8 +3,6 @@
  * others do not; it is used again once its graph is gone, and nothing is left at the end, also where a call fails. */
 #include "own_driver.h"
 
-#include "cuda/driver/graph_memory.h"
-
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
