@@ -192,16 +192,16 @@ static void of_a_damaged_or_foreign_file_nothing_is_taken(void **state)
         {"\"m\": 100", "\"m\": 0"},
         {"\"m\": 100", "\"m\": x"},
         {"\"m\": 100", "\"m\": -1"},
-        {"\"m\": 100", "\"m\": 1e16"},
+        {"\"m\": 100", "\"m\": 9007199254740992"},
         {"\"m\": 100", "\"m\": nan"},
         {"\"n\": 200", "\"n\": 0"},
-        {"\"n\": 200", "\"n\": 1e16"},
+        {"\"n\": 200", "\"n\": 9007199254740992"},
         {"\"n\"", "\"o\""},
         {"\"k\": 300", "\"k\": -1"},
-        {"\"k\": 300", "\"k\": 1e16"},
+        {"\"k\": 300", "\"k\": 9007199254740992"},
         {"\"k\"", "\"l\""},
         {"\"batch\": 1", "\"batch\": 0"},
-        {"\"batch\": 1", "\"batch\": 1e16"},
+        {"\"batch\": 1", "\"batch\": 9007199254740992"},
         {"\"batch\"", "\"bach\""},
         {"\"us\": 6.5", "\"us\": 0"},
         {"\"us\"", "\"ms\""},
@@ -243,6 +243,10 @@ static void of_a_damaged_or_foreign_file_nothing_is_taken(void **state)
     write_file(with(text, kernel_for(6)->name, "a_kernel_of_the_past")); /* is passed over, and no damage */
     rung_tuned_load(&t, identity);
     assert_int_equal(t.count, 1);
+    rung_tuned_free(&t);
+    write_file(with(text, "\"m\": 100", "\"m\": 9007199254740991")); /* the largest size that is one */
+    rung_tuned_load(&t, identity);
+    assert_int_equal(t.count, 2);
     rung_tuned_free(&t);
     fails_realloc = 1;
     expect_ignored(text, "there is no memory for it");
@@ -315,15 +319,14 @@ static void the_file_lies_in_the_first_folder_that_is_named(void **state)
 {
     (void)state;
     static const char *const names[] = {"RUNG_CACHE_DIR", "XDG_CACHE_HOME", "HOME"};
-    static const char *const paths[] = {"/tmp/rung-tuned-test-own/tuned-a-gpu-.jsonl",
-                                        "/tmp/rung-tuned-test-xdg/rung/tuned-a-gpu-.jsonl",
-                                        "/tmp/rung-tuned-test-home/.cache/rung/tuned-a-gpu-.jsonl", ""};
+    static const char *const below[] = {"own/tuned-a-gpu-.jsonl", "xdg/rung/tuned-a-gpu-.jsonl",
+                                        "home/.cache/rung/tuned-a-gpu-.jsonl"};
     for (int is_set = 0; is_set < 27; is_set++) { /* each is not there, empty or set */
         int wanted = 3, left = is_set;
         for (int i = 0; i < 3; i++, left /= 3) {
-            char value[64] = "";
+            char value[128] = "";
             if (left % 3 == 2)
-                snprintf(value, sizeof value, "/tmp/rung-tuned-test-%s", i == 0 ? "own" : i == 1 ? "xdg" : "home");
+                snprintf(value, sizeof value, "%s/%s", folder, i == 0 ? "own" : i == 1 ? "xdg" : "home");
             if (left % 3)
                 setenv(names[i], value, 1);
             else
@@ -332,19 +335,23 @@ static void the_file_lies_in_the_first_folder_that_is_named(void **state)
         }
         rung_tuned t;
         rung_tuned_load(&t, "A GPU!");
-        assert_string_equal(t.path, paths[wanted]);
+        char where[256] = "";
+        if (wanted < 3)
+            snprintf(where, sizeof where, "%s/%s", folder, below[wanted]);
+        assert_string_equal(t.path, where);
         if (wanted == 3) {
             assert_int_equal(rung_tuned_save(&t), RUNG_UNSUPPORTED);
             assert_string_equal(rung_last_error(), "no cache folder: set RUNG_CACHE_DIR, XDG_CACHE_HOME or HOME");
         } else if (wanted == 2) { /* folders are made */
             assert_int_equal(rung_tuned_save(&t), RUNG_SUCCESS);
-            struct stat made;
-            assert_int_equal(stat("/tmp/rung-tuned-test-home/.cache", &made), 0);
-            assert_int_equal(made.st_mode & 0700, 0700);
             assert_int_equal(unlink(t.path), 0);
-            assert_int_equal(rmdir("/tmp/rung-tuned-test-home/.cache/rung"), 0);
-            assert_int_equal(rmdir("/tmp/rung-tuned-test-home/.cache"), 0);
-            assert_int_equal(rmdir("/tmp/rung-tuned-test-home"), 0);
+            for (int up = 0; up < 3; up++) { /* home, .cache and rung */
+                struct stat made;
+                *strrchr(where, '/') = '\0';
+                assert_int_equal(stat(where, &made), 0);
+                assert_int_equal(made.st_mode & 0700, 0700);
+                assert_int_equal(rmdir(where), 0);
+            }
         }
         rung_tuned_free(&t);
     }
