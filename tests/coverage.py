@@ -5,6 +5,8 @@
 
 Prints a line a folder: lines of code, how many ran, the share. With --lines, the lines that did not run in sources whose path
 begins so. A process that is killed leaves no counts: what only such ones reach looks unreached.
+Threads may count a line at the same moment and lose one of the counts; whether it ran is right all the same, and asked for alone.
+The preset says -fno-ivopts: GCC would let a loop count by such a counter instead of its own index, which other threads change meanwhile.
 """
 import argparse
 import collections

@@ -289,6 +289,24 @@ static walk draw_walk(void)
     return w;
 }
 
+/* Draws a walk of which only the plans are asked for. Half of them have the sizes that most rules ask for, a few have
+ * operands that no cache holds, and of some all rows are whole lines. */
+static walk draw_planned_walk(void)
+{
+    enum { LEAST = 16, OCTAVES = 7, LARGE = 8192 };
+    walk w = draw_walk();
+    if (!w.page && draw(3) == 0)
+        w.page = LINE_FLOATS;
+    const int64_t kind = draw(10);
+    for (int i = 0; kind < 5 && i < 3; i++) {
+        const int64_t least = (int64_t)LEAST << draw(OCTAVES);
+        w.size[i] = least + draw(least);
+    }
+    for (int i = 0; kind == 5 && i < 3; i++)
+        w.size[i] = draw(3) ? LARGE + draw(LARGE) : w.size[i];
+    return w;
+}
+
 static int64_t leading(int64_t line, int64_t pad, int64_t page)
 {
     return page ? round_up(line, page) : line + pad;
@@ -322,11 +340,11 @@ static rung_cpu_args args_at(const machine *on, const walk *w, int64_t at, int t
                            .activation = w->bias ? RUNG_RELU : RUNG_IDENTITY};
 }
 
-/* Returns whether operands of this size have room here. */
-static int fits(const rung_cpu_args *p)
+/* Returns whether operands have no more floats than `most`, each. */
+static int fits(const rung_cpu_args *p, int64_t most)
 {
-    return (p->trans_a ? p->k : p->m) * p->lda <= SIDE_FLOATS_MOST &&
-           (p->trans_b ? p->n : p->k) * p->ldb <= SIDE_FLOATS_MOST && p->m * p->ldc <= SIDE_FLOATS_MOST;
+    return (p->trans_a ? p->k : p->m) * p->lda <= most && (p->trans_b ? p->n : p->k) * p->ldb <= most &&
+           p->m * p->ldc <= most;
 }
 
 /* Names what of a plan does not grow with the sizes. */
@@ -372,7 +390,7 @@ static void grow(char **text, size_t *length, const char *more)
 
 /* Walks, and returns "m=1: tiny 7: direct ..., calls 1234abcd": the sizes from which on each plan holds, and the sum of
  * the calls at these sizes, and of the blocks at all. The caller frees it. */
-static char *take(const machine *on, const walk *w, int trans_a, int trans_b)
+static char *take(const machine *on, const walk *w, int64_t most, int trans_a, int trans_b)
 {
     enum { EVERY_ONE_BELOW = 130 };
     char *text = NULL, name[96], before[96] = "", piece[160];
@@ -387,9 +405,9 @@ static char *take(const machine *on, const walk *w, int trans_a, int trans_b)
                        : "",
              w->page ? " in pages" : "");
     grow(&text, &length, piece);
-    for (int64_t at = 1; at <= 20000; at += at < EVERY_ONE_BELOW ? 1 : at / 64 + draw(3)) {
+    for (int64_t at = 1; at <= most; at += at < EVERY_ONE_BELOW ? 1 : at / 64 + draw(3)) {
         rung_cpu_args p = args_at(on, w, at, trans_a, trans_b);
-        if (!fits(&p))
+        if (!fits(&p, SIDE_FLOATS_MOST))
             break;
         gemm_plan plan = rung_gemm_plan(&p);
         calls = mix(mix(mix(mix(mix(calls, plan.mc), plan.kc), plan.nc), plan.chunk), plan.most);
@@ -420,19 +438,60 @@ static uint64_t sum_of_plan(const rung_cpu_args *p, const gemm_plan *plan)
     return mix(mix(mix(sum, plan->parts), plan->split_m), rung_gemm_workspace(p, plan, p->n));
 }
 
-/* Sums up the plans along a walk, and counts which question decided on the path. Nothing runs, so that far more walks
- * than above can be taken. */
+/* Sums up what rules decide of a plan: all that does not grow with the size that walks. */
+static uint64_t decided_of(const gemm_plan *plan, int along)
+{
+    enum { M, N, K };
+    uint64_t sum = mix(mix(mix(plan->path, plan->inner), plan->of_b * 2 + plan->transposed),
+                       (plan->narrow * 2 + plan->fetch) * 2 + plan->apart);
+    sum = mix(mix(mix(mix(mix(sum, plan->asks_b), plan->four_sums), plan->last), plan->rows_most), plan->most);
+    sum = mix(sum, plan->parts);
+    return along == K ? mix(sum, plan->split_m) : mix(mix(sum, plan->kc), along == N ? plan->mc : plan->nc);
+}
+
+static gemm_plan plan_at(const machine *on, const walk *w, int64_t at, int trans_a, int trans_b)
+{
+    const rung_cpu_args p = args_at(on, w, at, trans_a, trans_b);
+    return rung_gemm_plan(&p);
+}
+
+/* Returns the size at which a rule begins to decide otherwise than at `before`, where it does at `after`. */
+static int64_t change_between(const machine *on, const walk *w, int64_t before, int64_t after, int trans_a, int trans_b)
+{
+    const gemm_plan first = plan_at(on, w, before, trans_a, trans_b);
+    const uint64_t was = decided_of(&first, w->along);
+    while (after - before > 1) {
+        const int64_t middle = before + (after - before) / 2;
+        const gemm_plan plan = plan_at(on, w, middle, trans_a, trans_b);
+        *(decided_of(&plan, w->along) == was ? &before : &after) = middle;
+    }
+    return after;
+}
+
+/* Beyond the first sizes a walk takes both sides of round ones, at which blocks change that grow with the size. */
+static int64_t next_planned(int64_t at)
+{
+    enum { EVERY_ONE_BELOW = 130, ROUND = 32 };
+    return at < EVERY_ONE_BELOW || at % ROUND == 0 ? at + 1 : round_up(at + at / 16, ROUND);
+}
+
+/* Sums up the plans along a walk and the very sizes at which they change, so that no limit can move by one unseen, and
+ * counts which question decided on the path. Nothing runs, so that far more walks than above can be taken. */
 static uint64_t plans_along(const machine *on, const walk *w, int trans_a, int trans_b)
 {
-    enum { EVERY_ONE_BELOW = 130, MOST = 9000 };
-    uint64_t sum = 0;
-    for (int64_t at = 1; at <= MOST; at += at < EVERY_ONE_BELOW ? 1 : at / 32) {
+    enum { MOST = 20000, FLOATS_MOST = 1 << 28 };
+    uint64_t sum = 0, was = 0;
+    for (int64_t before = 0, at = 1; at <= MOST; before = at, at = next_planned(at)) {
         rung_cpu_args p = args_at(on, w, at, trans_a, trans_b);
-        if (!fits(&p))
+        if (!fits(&p, FLOATS_MOST))
             break;
         gemm_plan plan = rung_gemm_plan(&p);
         decided[plan.rule]++;
         sum = mix(sum, (int64_t)sum_of_plan(&p, &plan));
+        const uint64_t is = decided_of(&plan, w->along);
+        if (before && is != was)
+            sum = mix(sum, change_between(on, w, before, at, trans_a, trans_b));
+        was = is;
     }
     return sum;
 }
@@ -440,11 +499,11 @@ static uint64_t plans_along(const machine *on, const walk *w, int trans_a, int t
 /* Some walks are printed, many more are summed up in a line, and of still more the plans alone. */
 static void tell(const machine *on, int trans_a, int trans_b, int every)
 {
-    enum { PRINTED = 10, SUMMED_UP = 150, PLANNED = 2000 };
+    enum { PRINTED = 10, SUMMED_UP = 150, PLANNED = 3000, MOST = 20000 };
     uint64_t all = 0, plans = 0;
     for (int i = 0; i < PRINTED + SUMMED_UP; i++) {
         walk w = draw_walk();
-        char *said = take(on, &w, trans_a, trans_b);
+        char *said = take(on, &w, MOST, trans_a, trans_b);
         if (i < PRINTED || every)
             puts(said);
         for (const char *at = said; i >= PRINTED && *at; at++)
@@ -456,12 +515,51 @@ static void tell(const machine *on, int trans_a, int trans_b, int every)
     const uint64_t next = drawn;
     drawn = 7; /* the walks above do not depend on how many these are */
     for (int i = 0; i < PLANNED; i++) {
-        walk w = draw_walk();
+        walk w = draw_planned_walk();
         plans = mix(plans, (int64_t)plans_along(on, &w, trans_a, trans_b));
     }
     drawn = next;
     printf("%s %s %c%c plans along %d more walks; %08x\n", on->processor, on->family, trans_a ? 'T' : 'N',
            trans_b ? 'T' : 'N', PLANNED, (unsigned)(plans ^ plans >> 32));
+}
+
+/* Walks along few rows beside a transposed B and few columns beside a transposed A, for which there are most rules, and
+ * along rows of few steps that no cache holds. */
+static void tell_few(const machine *on)
+{
+    static const struct few {
+        walk w;
+        int64_t most;
+        int trans_a, trans_b;
+    } each[] = {{{.size = {1, 300, 1000}, .along = 0}, 40, 0, 1},
+                {{.size = {4000, 1, 1000}, .along = 1}, 40, 1, 0},
+                {{.size = {1, 12000, 5}, .along = 0}, 80, 0, 0}};
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+        char *said = take(on, &each[i].w, each[i].most, each[i].trans_a, each[i].trans_b);
+        puts(said);
+        free(said);
+    }
+}
+
+/* Sums up the calls of small products, most of which are computed before a plan would be made, along drawn walks. */
+static void tell_small(const machine *on)
+{
+    enum { WALKS = 600, OCTAVES = 7, MOST = 130, STEPS_MOST = 300, RESULTS_MOST = 1 << 14, STEPS_OF_ROWS = 10 };
+    uint64_t sum = 0;
+    for (int i = 0; i < WALKS; i++) {
+        walk w = draw_walk();
+        for (int j = 0; j < 3; j++) {
+            const int64_t least = (int64_t)1 << draw(OCTAVES);
+            w.size[j] = least + draw(least);
+        }
+        for (int64_t at = 1; at <= (w.along == 2 ? STEPS_MOST : MOST); at++) {
+            const rung_cpu_args p = args_at(on, &w, at, i & 1, i >> 1 & 1);
+            if (is_tiny(&p) || (p.k <= STEPS_OF_ROWS && p.m * p.n <= RESULTS_MOST))
+                sum = mix(sum, (int64_t)calls_of(p));
+        }
+    }
+    printf("%s %s calls of small products along %d walks; %08x\n", on->processor, on->family, WALKS,
+           (unsigned)(sum ^ sum >> 32));
 }
 
 /* Tells how many of the plans above each question decided. */
@@ -604,6 +702,8 @@ int main(int count, char **words)
         }
         drawn = 20261127;
         tell_threads(&on);
+        tell_few(&on);
+        tell_small(&on);
         drawn = 20261126; /* the same walks on each */
         for (int trans = 0; trans < 4; trans++)
             tell(&on, trans & 1, trans >> 1, count > 1 && strcmp(words[1], "every") == 0);

@@ -34,6 +34,38 @@ grep -q '"kernel": "r02_shared", "n": 65536, "counter"' "$made/out.jsonl" || { e
 expect 'r02_shared,instructions of warps,105,'
 "$rung" profile r02_shared 2^17 --counters "$made/out.jsonl" >/dev/null 2>&1 && { echo "FAILED: counters of 2^16 floats stood for 2^17"; bad=1; }
 
+# An ncu on the PATH that does not know a metric is asked again without it; it says more than fits into the first 64 KiB, which a log keeps.
+mkdir "$made/path"
+cat >"$made/path/ncu" <<'TEXT'
+#!/bin/sh
+case "$*" in *smsp__issue_active.avg.pct_of_peak_sustained_active*)
+    echo "==ERROR== Failed to find metric smsp__issue_active.avg.pct_of_peak_sustained_active"
+    exit 1 ;;
+esac
+seq 20000 | sed 's/^/==PROF== /'
+cat <<'CSV'
+"ID","Kernel Name","gpu__time_duration.sum","smsp__inst_executed.sum"
+"","","ns","inst"
+"0","r02_shared","7,000","70"
+CSV
+TEXT
+chmod +x "$made/path/ncu"
+LD_LIBRARY_PATH=$made PATH="/nowhere:$made/path:$PATH" RUNG_NCU_LOG=$made/log "$rung" profile r02_shared 2^16 --format csv >"$made/csv" 2>"$made/said" || bad=1
+expect 'r02_shared,"time, us",7,'
+expect 'r02_shared,instructions of warps,70,'
+! grep '^r02_shared,"issue slots used, %",[0-9]' "$made/csv" || { echo "FAILED: a metric that ncu does not know has a figure"; bad=1; }
+[ "$(grep -c '^==PROF== ' "$made/log")" = 20000 ] || { echo "FAILED: the log has not all that ncu said"; bad=1; }
+
+# Where there are no counters their reason is told, and the exit code is 1.
+refused() { # WHAT_NCU_SAYS WORDS
+    printf '#!/bin/sh\necho "%s"\nexit 9\n' "$1" >"$made/path/ncu"
+    LD_LIBRARY_PATH=$made PATH="$made/path:$PATH" "$rung" profile r02_shared 2^16 >/dev/null 2>"$made/said"
+    [ $? = 1 ] && grep -q "no counters: .*$2" "$made/said" || { echo "FAILED: ncu said '$1', and rung:"; cat "$made/said"; bad=1; }
+}
+refused '==ERROR== ERR_NVGPUCTRPERM - no permission' 'the driver keeps the counters to administrators'
+refused '==ERROR== LibraryNotLoaded' 'ncu cannot reach the counters on this machine'
+refused '==ERROR== out of luck' 'ncu ended with 9 and no figures: out of luck'
+
 "$rung" profile c05_packing 1024x1024x1024 --counters "$source/results/ladder-cpu-counts.jsonl" --format csv >"$made/csv" || bad=1
 expect 'c05_packing,instructions,1.20436822e+09,1.1216'
 expect 'c05_packing,misses of L1,9834750,'

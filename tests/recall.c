@@ -495,6 +495,40 @@ static void try_limit(const struct limit *l)
         rung_tools_free(tools, memory[i]);
 }
 
+/* What a product's lines held must be forgotten when the next one is judged, and the one after that: A's are as large
+ * as B's let them be, then the other way round. The largest of both together would be refused. */
+static void try_leftovers(void)
+{
+    enum { DEPTH = 256 };
+    static const int exponents[][2] = {{100, 16}, {16, 100}, {0, 0}, {100, 16}, {0, 0}, {16, 100}};
+    void *memory[3];
+    rung_gemm g;
+    rung_plan *plan;
+    rung_context *context = context_new();
+    for (int i = 0; i < 3; i++)
+        need(rung_tools_alloc(tools, LIMIT_LINES * LIMIT_K * 4, &memory[i]), "no memory");
+    rung_gemm_init(&g);
+    g.layout = RUNG_ROW_MAJOR;
+    g.trans_b = RUNG_TRANS;
+    g.m = g.n = g.ldc = LIMIT_LINES, g.k = g.lda = g.ldb = DEPTH;
+    g.a = memory[0], g.b = memory[1], g.c = memory[2];
+    need(rung_plan_create_kernel(&plan, context, &g, kernel), kernel);
+    for (size_t call = 0; call < sizeof exponents / sizeof *exponents; call++) {
+        rung_guard_counts before, after;
+        for (int i = 0; i < 2; i++)
+            fill_limit(memory[i], DEPTH, DEPTH, exponents[call][i], 0);
+        need(rung_context_guard_counts(context, &before), "counts");
+        need(rung_plan_run(plan, &g), "run");
+        need(rung_context_guard_counts(context, &after), "counts");
+        if (after.blocks - before.blocks != 1 || after.strict_blocks != before.strict_blocks)
+            fail("a product is judged by what earlier ones held, call", (int)call);
+    }
+    rung_plan_destroy(plan);
+    rung_context_destroy(context);
+    for (int i = 0; i < 3; i++)
+        rung_tools_free(tools, memory[i]);
+}
+
 int main(int count, char **arguments)
 {
     const char *lens = getenv("RUNG_LIBCUDA");
@@ -517,6 +551,7 @@ int main(int count, char **arguments)
             try_tail(&tails[i], form >> 1, form & 1);
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         try_limit(&limits[i]);
+    try_leftovers();
     shape = &shapes[0];
     for (int form = 0; form < 4; form++) /* two of them with rows at odd addresses */
         try_form(form & 1, form >> 1, (form ^ form >> 1) & 1 ? ODD : 0);

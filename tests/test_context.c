@@ -383,6 +383,12 @@ static void the_cheapest_kernel_wins(void **state)
 #endif
 }
 
+static void assert_refused(rung_status status, const char *words)
+{
+    assert_int_equal(status, RUNG_UNSUPPORTED);
+    assert_non_null(strstr(rung_last_error(), words));
+}
+
 static void kernels_by_name(void **state)
 {
     (void)state;
@@ -395,12 +401,16 @@ static void kernels_by_name(void **state)
     for (int i = 0; i < rung_kernel_count(); i++) {
         const rung_kernel *kernel = rung_kernel_at(i);
         rung_status status = rung_plan_create_kernel(&plan, context, &p.gemm, kernel->name);
-        if (rung_kernel_unusable(context, kernel)) {
-            assert_int_not_equal(status, RUNG_SUCCESS);
+        const char *reason = rung_kernel_unusable(context, kernel);
+        if (reason) {
+            assert_refused(status, kernel->name);
+            assert_refused(status, kernel->backend == RUNG_BACKEND_CPU ? reason : "is not a kernel of the CPU backend");
             continue;
         }
-        if (status == RUNG_UNSUPPORTED)
-            continue; /* a path for other shapes */
+        if (status == RUNG_UNSUPPORTED) { /* a path for other shapes */
+            assert_refused(status, "cannot run this product: ");
+            continue;
+        }
         assert_ok(status);
         assert_string_equal(rung_plan_kernel(plan), kernel->name);
         product_reset(&p);

@@ -6,10 +6,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,7 +20,8 @@
 static const char identity[] = "NVIDIA H200, driver 13000";
 static char folder[] = "/tmp/rung-tuned-test-XXXXXX", path[256];
 
-static int fails_rename, fails_realloc, fails_close;
+static int fails_rename, fails_realloc, fails_close, fails_write;
+static struct rlimit any_size;
 
 int __real_rename(const char *from, const char *to), __wrap_rename(const char *from, const char *to);
 void *__real_realloc(void *memory, size_t bytes), *__wrap_realloc(void *memory, size_t bytes);
@@ -37,6 +40,8 @@ void *__wrap_realloc(void *memory, size_t bytes)
 
 int __wrap_fclose(FILE *file)
 {
+    if (fails_write) /* there is room again by now */
+        setrlimit(RLIMIT_FSIZE, &any_size);
     int result = __real_fclose(file);
     errno = ENOSPC;
     return fails_close ? EOF : result;
@@ -187,16 +192,16 @@ static void of_a_damaged_or_foreign_file_nothing_is_taken(void **state)
         {"\"m\": 100", "\"m\": 0"},
         {"\"m\": 100", "\"m\": x"},
         {"\"m\": 100", "\"m\": -1"},
-        {"\"m\": 100", "\"m\": 1e16"},
+        {"\"m\": 100", "\"m\": 9007199254740992"},
         {"\"m\": 100", "\"m\": nan"},
         {"\"n\": 200", "\"n\": 0"},
-        {"\"n\": 200", "\"n\": 1e16"},
+        {"\"n\": 200", "\"n\": 9007199254740992"},
         {"\"n\"", "\"o\""},
         {"\"k\": 300", "\"k\": -1"},
-        {"\"k\": 300", "\"k\": 1e16"},
+        {"\"k\": 300", "\"k\": 9007199254740992"},
         {"\"k\"", "\"l\""},
         {"\"batch\": 1", "\"batch\": 0"},
-        {"\"batch\": 1", "\"batch\": 1e16"},
+        {"\"batch\": 1", "\"batch\": 9007199254740992"},
         {"\"batch\"", "\"bach\""},
         {"\"us\": 6.5", "\"us\": 0"},
         {"\"us\"", "\"ms\""},
@@ -239,6 +244,10 @@ static void of_a_damaged_or_foreign_file_nothing_is_taken(void **state)
     rung_tuned_load(&t, identity);
     assert_int_equal(t.count, 1);
     rung_tuned_free(&t);
+    write_file(with(text, "\"m\": 100", "\"m\": 9007199254740991")); /* the largest size that is one */
+    rung_tuned_load(&t, identity);
+    assert_int_equal(t.count, 2);
+    rung_tuned_free(&t);
     fails_realloc = 1;
     expect_ignored(text, "there is no memory for it");
     fails_realloc = 0;
@@ -279,19 +288,45 @@ static void what_was_there_stays(void **state)
     rung_tuned_free(&t);
 }
 
+/* The disk is full for a while: rows are lost, and closing the file is no failure any more. */
+static void a_row_that_is_lost_is_noticed(void **state)
+{
+    (void)state;
+    enum { ROWS = 64, ROOM = 100 }; /* so many rows fill a buffer and are written before the file is closed */
+    rung_tuned t;
+    char words[700];
+    make_table(&t, ROWS);
+    assert_int_equal(rung_tuned_save(&t), RUNG_SUCCESS);
+    rung_problem p = problem_at(ROWS);
+    assert_int_equal(rung_tuned_record(&t, &p, kernel_for(9), 1.0), RUNG_SUCCESS);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &any_size), 0);
+    void (*before)(int) = signal(SIGXFSZ, SIG_IGN);
+    fails_write = 1;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){ROOM, any_size.rlim_max}), 0);
+    const rung_status status = rung_tuned_save(&t);
+    fails_write = 0;
+    signal(SIGXFSZ, before);
+    assert_int_equal(status, RUNG_UNSUPPORTED);
+    snprintf(words, sizeof words, "cannot write %s: ", path);
+    assert_int_equal(strncmp(rung_last_error(), words, strlen(words)), 0);
+    rung_tuned_free(&t);
+    rung_tuned_load(&t, identity);
+    assert_int_equal(t.count, ROWS);
+    rung_tuned_free(&t);
+}
+
 static void the_file_lies_in_the_first_folder_that_is_named(void **state)
 {
     (void)state;
     static const char *const names[] = {"RUNG_CACHE_DIR", "XDG_CACHE_HOME", "HOME"};
-    static const char *const paths[] = {"/tmp/rung-tuned-test-own/tuned-a-gpu-.jsonl",
-                                        "/tmp/rung-tuned-test-xdg/rung/tuned-a-gpu-.jsonl",
-                                        "/tmp/rung-tuned-test-home/.cache/rung/tuned-a-gpu-.jsonl", ""};
+    static const char *const below[] = {"own/tuned-a-gpu-.jsonl", "xdg/rung/tuned-a-gpu-.jsonl",
+                                        "home/.cache/rung/tuned-a-gpu-.jsonl"};
     for (int is_set = 0; is_set < 27; is_set++) { /* each is not there, empty or set */
         int wanted = 3, left = is_set;
         for (int i = 0; i < 3; i++, left /= 3) {
-            char value[64] = "";
+            char value[128] = "";
             if (left % 3 == 2)
-                snprintf(value, sizeof value, "/tmp/rung-tuned-test-%s", i == 0 ? "own" : i == 1 ? "xdg" : "home");
+                snprintf(value, sizeof value, "%s/%s", folder, i == 0 ? "own" : i == 1 ? "xdg" : "home");
             if (left % 3)
                 setenv(names[i], value, 1);
             else
@@ -300,19 +335,23 @@ static void the_file_lies_in_the_first_folder_that_is_named(void **state)
         }
         rung_tuned t;
         rung_tuned_load(&t, "A GPU!");
-        assert_string_equal(t.path, paths[wanted]);
+        char where[256] = "";
+        if (wanted < 3)
+            snprintf(where, sizeof where, "%s/%s", folder, below[wanted]);
+        assert_string_equal(t.path, where);
         if (wanted == 3) {
             assert_int_equal(rung_tuned_save(&t), RUNG_UNSUPPORTED);
             assert_string_equal(rung_last_error(), "no cache folder: set RUNG_CACHE_DIR, XDG_CACHE_HOME or HOME");
         } else if (wanted == 2) { /* folders are made */
             assert_int_equal(rung_tuned_save(&t), RUNG_SUCCESS);
-            struct stat made;
-            assert_int_equal(stat("/tmp/rung-tuned-test-home/.cache", &made), 0);
-            assert_int_equal(made.st_mode & 0700, 0700);
             assert_int_equal(unlink(t.path), 0);
-            assert_int_equal(rmdir("/tmp/rung-tuned-test-home/.cache/rung"), 0);
-            assert_int_equal(rmdir("/tmp/rung-tuned-test-home/.cache"), 0);
-            assert_int_equal(rmdir("/tmp/rung-tuned-test-home"), 0);
+            for (int up = 0; up < 3; up++) { /* home, .cache and rung */
+                struct stat made;
+                *strrchr(where, '/') = '\0';
+                assert_int_equal(stat(where, &made), 0);
+                assert_int_equal(made.st_mode & 0700, 0700);
+                assert_int_equal(rmdir(where), 0);
+            }
         }
         rung_tuned_free(&t);
     }
@@ -331,6 +370,7 @@ int main(void)
         cmocka_unit_test(each_row_is_found_as_itself),
         cmocka_unit_test(of_a_damaged_or_foreign_file_nothing_is_taken),
         cmocka_unit_test(what_was_there_stays),
+        cmocka_unit_test(a_row_that_is_lost_is_noticed),
         cmocka_unit_test(the_file_lies_in_the_first_folder_that_is_named),
         cmocka_unit_test(no_file_stays_open), /* the last of them */
     };

@@ -44,7 +44,7 @@ typedef struct multi_engine_ops {
     void (*free)(multi_engine *engine, void *memory);
     rung_status (*host_alloc)(multi_engine *engine, int64_t bytes, void **memory);
     void (*host_free)(multi_engine *engine, void *memory);
-    int64_t (*free_bytes)(multi_engine *engine);
+    rung_status (*free_bytes)(multi_engine *engine, int64_t *bytes);
     /* Copies a piece. from_engine: whose memory is read, when it is another's. */
     rung_status (*copy)(multi_engine *engine, multi_lane lane, const multi_copy *copy, multi_engine *from_engine);
     rung_status (*product)(multi_engine *engine, multi_lane lane, const rung_gemm *gemm);

@@ -25,10 +25,11 @@ static void cpu_free(multi_engine *e, void *memory)
     free(memory);
 }
 
-static int64_t cpu_free_bytes(multi_engine *e)
+static rung_status cpu_free_bytes(multi_engine *e, int64_t *bytes)
 {
     (void)e;
-    return INT64_MAX / 16; /* the system refuses when it has no more */
+    *bytes = INT64_MAX / 16; /* the system refuses when it has no more */
+    return RUNG_SUCCESS;
 }
 
 static void note(multi_engine *e, multi_lane lane, double start_us)

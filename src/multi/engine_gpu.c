@@ -176,15 +176,18 @@ static void gpu_host_free(multi_engine *e, void *memory)
     }
 }
 
-static int64_t gpu_free_bytes(multi_engine *e)
+static rung_status free_bytes_inside(gpu_state *s, int64_t *bytes)
 {
     size_t left = 0, total = 0;
-    if (multi_engine_gpu_enter(e) == RUNG_SUCCESS) {
-        if (state_of(e)->driver->memory_info(&left, &total) != CUDA_SUCCESS)
-            left = 0;
-        multi_engine_gpu_leave(e);
-    }
-    return (int64_t)left;
+    CU_TRY(s->driver, memory_info(&left, &total));
+    *bytes = (int64_t)left;
+    return RUNG_SUCCESS;
+}
+
+static rung_status gpu_free_bytes(multi_engine *e, int64_t *bytes)
+{
+    *bytes = 0;
+    INSIDE(e, free_bytes_inside(state_of(e), bytes));
 }
 
 static int gpu_is_pinned(multi_engine *e, const void *memory)

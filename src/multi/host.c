@@ -427,21 +427,26 @@ static int64_t memory_floats(host_product *h)
 
 /* Returns what each GPU may use: what the caller said, or what is free without the part that products borrow
  * themselves. */
-static int64_t memory_limit_floats(const host_product *h)
+static rung_status memory_limit_floats(const host_product *h, int64_t *limit)
 {
-    int64_t limit = INT64_MAX;
+    *limit = INT64_MAX;
     for (int i = 0; i < h->multi->held; i++) {
         multi_engine *e = &h->multi->engines[i];
-        int64_t left = e->ops->free_bytes(e) + 4 * h->multi->host_buffers[i].floats;
-        limit = least(limit, left / 8 * 7 / 4);
+        int64_t left;
+        RUNG_TRY(e->ops->free_bytes(e, &left));
+        left += 4 * h->multi->host_buffers[i].floats;
+        *limit = least(*limit, left / 8 * 7 / 4);
     }
-    return h->multi->config.memory_bytes ? least(limit, h->multi->config.memory_bytes / 4) : limit;
+    if (h->multi->config.memory_bytes)
+        *limit = least(*limit, h->multi->config.memory_bytes / 4);
+    return RUNG_SUCCESS;
 }
 
 /* Chooses the largest tiles that fit. */
 static rung_status choose_tiles(host_product *h)
 {
-    int64_t limit = memory_limit_floats(h);
+    int64_t limit;
+    RUNG_TRY(memory_limit_floats(h, &limit));
     h->tile_m = round_up(ceil_div(h->m, h->rows), h->m >= TILE ? TILE : 4);
     h->tile_n = round_up(ceil_div(h->n, h->cols), h->n >= TILE ? TILE : 4);
     while (memory_floats(h) > limit) {

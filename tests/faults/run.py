@@ -19,6 +19,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 SCRATCH = TREE = BUILD = ROOT  # set_scratch()
 BUILD_SECONDS = 900
+JOBS = os.environ.get("RUNG_JOBS", "2")
 
 
 def set_scratch(name):
@@ -86,10 +87,10 @@ def copy_tree():
             old.unlink()
 
 
-def run(command, seconds, log):
-    """Runs a command and returns its exit code; None where the time is over."""
+def run(command, seconds, log, **settings):
+    """Runs a command, with these settings in its environment, and returns its exit code; None where the time is over."""
     with open(log, "wb") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True, env={**os.environ, **settings})
         try:
             return process.wait(timeout=seconds)
         except subprocess.TimeoutExpired:
@@ -103,14 +104,32 @@ def preset_of(test):
 
 
 def build(preset):
-    folder = BUILD / preset
-    if not (folder / "build.ninja").exists():
-        # Nothing is linked again because a shared library has changed.
-        code = run(["cmake", "-S", TREE, "--preset", preset, "-B", folder, "-DCMAKE_LINK_DEPENDS_NO_SHARED=ON"], BUILD_SECONDS,
-                   SCRATCH / "configure.log")
-        if code != 0:
-            return code
-    return run(["ninja", "-C", folder, "-j", os.environ.get("RUNG_JOBS", "2")], BUILD_SECONDS, SCRATCH / "build.log")
+    folder, same = BUILD / preset, TREE / "tests" / "same_objects.sh"
+    if (folder / "build.ninja").exists():
+        return run(["ninja", "-C", folder, "-j", JOBS], BUILD_SECONDS, SCRATCH / "build.log")
+    # Nothing is linked again because a shared library has changed.
+    code = run(["cmake", "-S", TREE, "--preset", preset, "-B", folder, "-DCMAKE_LINK_DEPENDS_NO_SHARED=ON",
+                f"-DCMAKE_C_COMPILER_LAUNCHER={same};take"], BUILD_SECONDS, SCRATCH / "configure.log")
+    if code != 0:
+        return code
+    # What ./dev has compiled of the same sources is not compiled again.
+    made = ROOT / "build" / preset
+    run([same, "list", made, ROOT, folder, TREE], BUILD_SECONDS, SCRATCH / "same.log")
+    code = run(["ninja", "-C", folder, "-j", JOBS], BUILD_SECONDS, SCRATCH / "build.log", RUNG_SAME=f"{folder}/same", RUNG_SAME_FROM=str(made))
+    shutil.rmtree(folder / "same")
+    take_lens_kernels(made, folder)
+    return code
+
+
+def take_lens_kernels(made, folder):
+    """Copies the kernels that were compiled for the lens of the sources as they are; the others are compiled when they are asked for."""
+    to = folder / "lib" / "rung-lens"
+    for rule in made.glob("lib/rung-lens/*.d"):
+        kernel = rule.with_suffix(".so")
+        read = [pathlib.Path(word) for word in rule.read_text().replace("\\\n", " ").split()[1:]]
+        if kernel.is_file() and to.is_dir() and all(file.is_file() and file.stat().st_mtime <= kernel.stat().st_mtime for file in read):
+            (to / rule.name).write_text(rule.read_text().replace(f"{ROOT}/", f"{TREE}/").replace(f"{TREE}/build/{folder.name}/", f"{folder}/"))
+            shutil.copy(kernel, to)
 
 
 def tile_of(test, tree):

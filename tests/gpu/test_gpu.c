@@ -6,6 +6,7 @@
 #include "rung_tools.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -353,6 +354,62 @@ static void host_operands_travel(void **state)
             travel(tile_with(RUNG_F32, 80), form, odd == 0 ? 45 : 44, odd == 1 ? 61 : 60, odd == 2 ? 37 : 36);
     gpu->eager = 0;
     assert_int_equal(gpu->memory + gpu->pinned + gpu->streams + gpu->events + gpu->pushed, 0);
+}
+
+/* Allocates pinned memory of the host, or frees it where there is some. */
+static void *pinned(void *old, size_t bytes)
+{
+    void *driver = dlopen(stand_in, RTLD_NOW), *popped, *memory = NULL;
+    int (*push)(void *), (*pop)(void **), (*allocate)(void **, size_t, unsigned), (*release)(void *);
+    *(void **)&push = dlsym(driver, "cuCtxPushCurrent_v2");
+    *(void **)&pop = dlsym(driver, "cuCtxPopCurrent_v2");
+    *(void **)&allocate = dlsym(driver, "cuMemHostAlloc");
+    *(void **)&release = dlsym(driver, "cuMemFreeHost");
+    push((void *)(uintptr_t)1);
+    assert_int_equal(old ? release(old) : allocate(&memory, bytes, 1), 0);
+    pop(&popped);
+    return memory;
+}
+
+/* Pinned operands need no ring of buffers: copies read and write them where they lie. Any of the three may be pinned.
+ */
+static void pinned_operands_travel_directly(void **state)
+{
+    (void)state;
+    rung_context *context;
+    assert_ok(open_context(0, &context));
+    for (int form = 0; form < 32; form++)
+        for (int which = 1; which < 8; which++) {
+            product p;
+            gpu->eager = form & 7;
+            product_new(&p, form & 1, form >> 2 & 1, form >> 3 & 1, 45, 61, 37, form >> 4 ? 3 : 0, 1, (uint64_t)form);
+            p.gemm.beta = form & 2 ? 0.0f : -0.5f;
+            product_reset(&p);
+            rung_gemm g = p.gemm;
+            float *a = which & 1 ? pinned(NULL, p.count_a * 4) : NULL,
+                  *b = which & 2 ? pinned(NULL, p.count_b * 4) : NULL,
+                  *c = which & 4 ? pinned(NULL, p.count_c * 4) : NULL;
+            if (a)
+                g.a = memcpy(a, g.a, p.count_a * 4);
+            if (b)
+                g.b = memcpy(b, g.b, p.count_b * 4);
+            if (c)
+                g.c = memcpy(c, g.c, p.count_c * 4);
+            empty_log();
+            assert_ok(run_kernel(context, &g, tile_with(RUNG_F32, 80)));
+            if (c)
+                memcpy(p.gemm.c, c, p.count_c * 4);
+            product_check(&p, "pinned operands");
+            for (int i = 0; i < 3; i++) {
+                float *const all[] = {a, b, c};
+                if (all[i])
+                    pinned(all[i], 0);
+            }
+            product_free(&p);
+        }
+    rung_context_destroy(context);
+    gpu->eager = 0;
+    assert_int_equal(gpu->memory + gpu->pinned + gpu->streams + gpu->events + gpu->pushed + gpu->faults, 0);
 }
 
 /* Several panels, the last one smaller, of every orientation; and of a batch, whose entries have a B each or share it.
@@ -990,7 +1047,7 @@ static uint64_t record_accurate(rung_plan *plan, const rung_gemm *g, const char 
     gpu->fail_result = may_fail ? 719 : 801;
     gpu->launched[0] = 0;
     gpu->given = 0;
-    assert_true((rung_plan_run(plan, g) == RUNG_SUCCESS) != may_fail);
+    assert_int_equal(rung_plan_run(plan, g), may_fail ? RUNG_DEVICE_ERROR : RUNG_SUCCESS);
     gpu->fail_name = NULL;
     return gpu->given;
 }
@@ -1607,6 +1664,43 @@ static void tuned_without_a_folder(const rung_gemm *g, const char *chosen)
             setenv(names[i], before[i], 1);
 }
 
+/* Whoever is to be timed takes the product, and nobody is left out. */
+static void assert_candidates_take(rung_context *context, const rung_gemm *g)
+{
+    const char *names[256];
+    rung_plan *plan;
+    const int count = rung_tune_candidates(context, g, names, 256);
+    int takers = 0;
+    for (int i = 0; i < count; i++) {
+        assert_ok(rung_plan_create_kernel(&plan, context, g, names[i]));
+        rung_plan_destroy(plan);
+    }
+    for (int i = 0; i < rung_kernel_count(); i++) {
+        const rung_kernel *kernel = rung_kernel_at(i);
+        if (kernel->role == RUNG_PRODUCTION && kernel->arith == RUNG_F32 &&
+            rung_plan_create_kernel(&plan, context, g, kernel->name) == RUNG_SUCCESS) {
+            takers++;
+            rung_plan_destroy(plan);
+        }
+    }
+    assert_int_equal(count, takers); /* in strict mode */
+}
+
+/* Where the table cannot take its place nothing is left beside it. */
+static void tuned_where_a_folder_stands(const rung_gemm *g, const char *chosen, const char *path)
+{
+    char said[640];
+    rung_context *context;
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_ok(open_context(0, &context));
+    assert_ok(rung_tune_record(context, g, chosen, 12.5));
+    assert_int_equal(rung_tune_save(context), RUNG_UNSUPPORTED);
+    snprintf(said, sizeof said, "cannot write %s: %s", path, strerror(EISDIR));
+    assert_string_equal(rung_last_error(), said);
+    rung_context_destroy(context);
+    assert_int_equal(rmdir(path), 0);
+}
+
 /* What was fastest is kept in a file, for the shape it was measured with and for this device alone. */
 static void tuned_shapes_are_kept_and_found(void **state)
 {
@@ -1638,6 +1732,7 @@ static void tuned_shapes_are_kept_and_found(void **state)
         others[i] = kernel_for(context, &other[i]);
     const int count = rung_tune_candidates(context, &g, names, 8);
     assert_true(count > 1);
+    assert_candidates_take(context, &g);
     const char *chosen = names[count - 1];
     assert_string_not_equal(first, chosen);
     assert_int_equal(rung_tune_record(context, &other[2], rung, 1.0),
@@ -1677,13 +1772,7 @@ static void tuned_shapes_are_kept_and_found(void **state)
         change_file(path, damages[i][1], damages[i][0]);
     }
     unlink(path);
-    /* Where the table cannot take its place nothing is left beside it. */
-    assert_int_equal(mkdir(path, 0700), 0);
-    assert_ok(open_context(0, &context));
-    assert_ok(rung_tune_record(context, &g, chosen, 12.5));
-    assert_int_not_equal(rung_tune_save(context), RUNG_SUCCESS);
-    rung_context_destroy(context);
-    assert_int_equal(rmdir(path), 0);
+    tuned_where_a_folder_stands(&g, chosen, path);
     assert_int_equal(rmdir(folder), 0);
     unsetenv("RUNG_CACHE_DIR");
     tuned_without_a_folder(&g, chosen);
@@ -2171,6 +2260,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(devices_are_numbered),
         cmocka_unit_test(device_operands_are_launched_on_the_stream),
         cmocka_unit_test(host_operands_travel),
+        cmocka_unit_test(pinned_operands_travel_directly),
         cmocka_unit_test(panels_travel),
         cmocka_unit_test(long_lines_travel),
         cmocka_unit_test(any_batch_fits_its_grid),

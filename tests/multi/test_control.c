@@ -48,6 +48,12 @@ static _Thread_local long fails_at, seen;
 static _Thread_local int with; /* errno */
 static _Thread_local int ever; /* all later ones fail, too */
 static atomic_int live_blocks;
+static size_t most_bytes; /* that a call sends or receives at once; 0: as many as there are */
+
+static size_t piece(size_t bytes)
+{
+    return most_bytes && bytes > most_bytes ? most_bytes : bytes;
+}
 
 static int must_fail(call which)
 {
@@ -129,12 +135,12 @@ int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo
 
 ssize_t __wrap_send(int fd, const void *data, size_t bytes, int flags)
 {
-    return must_fail(SEND) ? -1 : __real_send(fd, data, bytes, flags);
+    return must_fail(SEND) ? -1 : __real_send(fd, data, piece(bytes), flags);
 }
 
 ssize_t __wrap_recv(int fd, void *data, size_t bytes, int flags)
 {
-    return must_fail(RECV) ? -1 : __real_recv(fd, data, bytes, flags);
+    return must_fail(RECV) ? -1 : __real_recv(fd, data, piece(bytes), flags);
 }
 
 int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
@@ -280,6 +286,21 @@ static void nothing_fails(void **state)
     live_all(ranks);
     for (int i = 0; i < RANKS; i++)
         assert_int_equal(ranks[i].status, RUNG_SUCCESS);
+}
+
+/* The network may take and give any part of a frame. */
+static void frames_may_come_in_pieces(void **state)
+{
+    (void)state;
+    for (most_bytes = 1; most_bytes < 200; most_bytes = most_bytes * 5 + 2) {
+        rank ranks[RANKS];
+        set_all(ranks, 60.0);
+        live_all(ranks);
+        for (int i = 0; i < RANKS; i++)
+            if (ranks[i].status != RUNG_SUCCESS)
+                fail_msg("rank %d, %zu bytes at a time: %s", i, most_bytes, ranks[i].said);
+    }
+    most_bytes = 0;
 }
 
 /* What the rank says whose call fails; NULL: all goes on as if it had not. An error number of 0 stands for an end that
@@ -637,6 +658,7 @@ int main(void)
     pthread_barrier_init(&is_listening, NULL, RANKS);
     pthread_barrier_init(&has_told, NULL, RANKS);
     const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_fails),
+                                       cmocka_unit_test(frames_may_come_in_pieces),
                                        cmocka_unit_test(each_call_that_fails_is_told),
                                        cmocka_unit_test(any_call_may_fail),
                                        cmocka_unit_test(who_cannot_send_says_why),

@@ -74,6 +74,14 @@ class Matmul(unittest.TestCase):
             rung.matmul(a, b, out, beta=3.0)
             np.testing.assert_array_equal(out, np.full_like(out, 3.0) if k == 0 else out)
 
+    def test_steps_that_are_no_whole_floats(self):
+        packed = np.zeros((6, 4), dtype=[("value", "<f4"), ("mark", "<i2")])["value"]
+        for a, b in ((packed, np.ones((4, 5), np.float32)), (packed[:, :1], np.ones((1, 5), np.float32)), (packed[:1].T, np.ones((1, 5), np.float32)),
+                     (np.ones((5, 6), np.float32), packed)):
+            with self.assertRaises(TypeError) as caught:
+                rung.matmul(a, b)
+            self.assertIn("not all are multiples of 4 bytes", str(caught.exception))
+
     def test_out_with_gaps_between_columns(self):
         for (m, n), step in itertools.product(((1, 5), (1, 1), (4, 1)), (1, 2, 3)):
             a, b = views(m, 6, None, 1)["rows"], views(6, n, None, 2)["rows"]

@@ -31,18 +31,13 @@ int rung_wants_wide_packed_a(const rung_cpu_args *p)
            p->n > COLUMNS_LEAST && p->k * STEP_LINES * LINE_BYTES > p->cpu->l1_bytes;
 }
 
-/* Returns how many columns, at most, a B may have that is turned by packing, beside an A that stays in place. With few
- * steps C is most of the work, and columns of tiles write it badly where L2 does not hold it. */
+/* Returns how many columns, at most, a B may have that is turned by packing, beside an A that stays in place. */
 static int64_t columns_beside_a(const rung_cpu_args *p)
 {
-    enum { MOST = 256, MOST_TURNED = 512, STEPS_LEAST = 128, STEPS_MOST = 640 };
-    enum { MOST_OF_FEW_STEPS = 448, STEPS_LEAST_BESIDE_LARGE_C = 64 };
+    enum { MOST = 256, MOST_TURNED = 512, STEPS_LEAST = 128, STEPS_MOST = 640, MOST_OF_FEW_STEPS = 448 };
     if (!p->cpu->far_l3 || !p->trans_b || p->trans_a || p->k > STEPS_MOST)
         return MOST;
-    if (p->k >= STEPS_LEAST)
-        return MOST_TURNED;
-    int is_small_c = c_bytes(p) <= p->cpu->l2_bytes / 2;
-    return is_small_c || p->k >= STEPS_LEAST_BESIDE_LARGE_C ? MOST_OF_FEW_STEPS : MOST;
+    return p->k >= STEPS_LEAST ? MOST_TURNED : MOST_OF_FEW_STEPS;
 }
 
 /* Returns true where A stays in place: each group of columns reads it again, which takes few groups less time than
