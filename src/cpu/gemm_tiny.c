@@ -234,36 +234,10 @@ static void run_short_rows(const rung_cpu_args *p)
     kernel->short_rows[p->k - 1](&rows);
 }
 
-/* Runs a product that is_turned(), eight steps at a time, for as many columns as L1 keeps until the next steps. */
-static __attribute__((noinline)) void run_turned_columns(const rung_cpu_args *p)
-{
-    enum { COLUMNS = 256 };
-    rung_rank_args x;
-    x.m = p->m;
-    x.a_row = p->trans_a ? 1 : p->lda;
-    x.a_step = p->trans_a ? p->lda : 1;
-    x.ldb = p->ldb;
-    x.ldc = p->ldc;
-    x.alpha = p->alpha;
-    int64_t columns = p->k > RUNG_TURNED_STEPS ? COLUMNS : p->n;
-    for (int64_t j = 0; j < p->n; j += columns) {
-        x.n = min64(columns, p->n - j);
-        x.c = p->c + j;
-        x.beta = p->beta;
-        for (int64_t step = 0, steps; step < p->k; step += steps, x.beta = 1.0f) {
-            int64_t left = p->k - step; /* a single step has no function */
-            steps = left == RUNG_TURNED_STEPS + 1 ? RUNG_TURNED_STEPS - 1 : min64(left, RUNG_TURNED_STEPS);
-            x.a = a_at(p, 0, step);
-            x.b = b_at(p, step, j);
-            p->kernel->turned[steps - 1](&x);
-        }
-    }
-}
-
 static inline void run_tiny(const rung_cpu_args *p)
 {
     if (is_turned(p)) {
-        run_turned_columns(p);
+        rung_turned_run(p, NULL, NULL);
         return;
     }
     if (is_short_rows(p)) {
@@ -318,24 +292,6 @@ static void plan_tiny(const rung_cpu_args *p, gemm_plan *plan)
     plan->path = PATH_TINY;
 }
 
-void rung_turned_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
-{
-    (void)plan, (void)workspace;
-    run_turned_columns(p);
-}
-
-static int holds_turned(const rung_cpu_args *p)
-{
-    return is_turned(p);
-}
-
-static void plan_turned(const rung_cpu_args *p, gemm_plan *plan)
-{
-    (void)p;
-    plan->path = PATH_TURNED;
-    plan->split_m = 0;
-}
-
 static int holds_short_rows(const rung_cpu_args *p)
 {
     return is_short_rows(p);
@@ -349,5 +305,4 @@ static void plan_short_rows(const rung_cpu_args *p, gemm_plan *plan)
 }
 
 const gemm_rule rung_rule_tiny = {"is_tiny", holds_tiny, plan_tiny};
-const gemm_rule rung_rule_turned = {"is_turned", holds_turned, plan_turned};
 const gemm_rule rung_rule_short_rows = {"is_short_rows", holds_short_rows, plan_short_rows};
