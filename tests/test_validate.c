@@ -297,6 +297,7 @@ static void leading_dimensions_cover_a_stored_line(void **state)
         }
 }
 
+/* alpha = 0: C = beta*C whatever A and B hold; k = 0 likewise. */
 static void quick_returns_read_and_write_nothing(void **state)
 {
     (void)state;
@@ -355,7 +356,22 @@ static void sizes_that_overflow_are_refused(void **state)
     expect_refusal(&g, 8, "2^63");
 }
 
-/* alpha = 0: C = beta*C whatever A and B hold; k = 0 likewise. */
+/* Calls that are certainly right skip these checks. None whose operand has no address may pass for one. */
+static void operands_without_an_address_are_never_certain(void **state)
+{
+    (void)state;
+    const int64_t lines = (int64_t)1 << 30, ld = (int64_t)1 << 39; /* lines * ld * 4 is 0 in 64 bits */
+    rung_gemm g = good(RUNG_ROW_MAJOR);
+    g.m = lines, g.lda = ld;
+    expect_refusal(&g, 8, "2^63");
+    g = good(RUNG_ROW_MAJOR);
+    g.k = g.lda = lines, g.ldb = ld;
+    expect_refusal(&g, 10, "2^63");
+    g = good(RUNG_ROW_MAJOR);
+    g.m = lines, g.ldc = ld;
+    expect_refusal(&g, 13, "2^63");
+}
+
 static uint64_t drawn = 1;
 
 static int64_t draw(int bits) /* 1 ... 2^bits, of every size alike */
@@ -544,6 +560,7 @@ int main(void)
         cmocka_unit_test(quick_returns_read_and_write_nothing),
         cmocka_unit_test(a_zero_size_still_checks_the_rest),
         cmocka_unit_test(sizes_that_overflow_are_refused),
+        cmocka_unit_test(operands_without_an_address_are_never_certain),
         cmocka_unit_test(the_largest_operand_passes_and_one_more_float_does_not),
         cmocka_unit_test(without_a_product_c_is_scaled),
         cmocka_unit_test(sums_refuse_what_is_wrong),

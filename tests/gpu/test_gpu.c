@@ -1052,6 +1052,24 @@ static uint64_t record_accurate(rung_plan *plan, const rung_gemm *g, const char 
     return gpu->given;
 }
 
+/* Opens the third GPU, a Hopper, and plans an accurate product of 128 in each direction; a fourth matrix is behind C.
+ */
+static float *accurate_product(rung_context **context, rung_plan **plan, rung_gemm *g)
+{
+    enum { SIDE = 128 };
+    gpu->devices = 3;
+    gpu->arch = 90;
+    assert_ok(open_context(2, context));
+    assert_ok(rung_context_set_math(*context, RUNG_ACCURATE));
+    rung_gemm_init(g);
+    g->layout = RUNG_ROW_MAJOR;
+    g->m = g->n = g->k = g->lda = g->ldb = g->ldc = SIDE;
+    float *memory = device_memory(2, 4 * SIDE * SIDE * 4);
+    g->a = memory, g->b = memory + SIDE * SIDE, g->c = memory + 2 * SIDE * SIDE;
+    assert_ok(rung_plan_create_kernel(plan, *context, g, tile_with(RUNG_F16X3, 90)));
+    return memory;
+}
+
 /* The accurate products of a graph share zeros, which a replay clears once; each has a record of its own, so the launch
  * that splits may look first. After one that failed the next product gets other zeros. Without zeros of the graph's
  * each product clears its own, and looks at nothing. */
@@ -1060,17 +1078,8 @@ static void accurate_products_of_a_graph_share_zeros(void **state)
     (void)state;
     rung_context *context;
     rung_plan *plan;
-    gpu->devices = 3;
-    gpu->arch = 90;
-    assert_ok(open_context(2, &context));
-    assert_ok(rung_context_set_math(context, RUNG_ACCURATE));
     rung_gemm g;
-    rung_gemm_init(&g);
-    g.layout = RUNG_ROW_MAJOR;
-    g.m = g.n = g.k = g.lda = g.ldb = g.ldc = 128;
-    float *memory = device_memory(2, 4 * 128 * 128 * 4);
-    g.a = memory, g.b = memory + 128 * 128, g.c = memory + 2 * 128 * 128;
-    assert_ok(rung_plan_create_kernel(&plan, context, &g, tile_with(RUNG_F16X3, 90)));
+    float *memory = accurate_product(&context, &plan, &g);
     run_accurate(context, plan, &g, memory, 0, NULL);
     for (int without = 0; without < 2; without++) {
         uint64_t given[3];
@@ -1148,17 +1157,8 @@ static void zeros_are_cleared_after_a_failure(void **state)
     (void)state;
     rung_context *context;
     rung_plan *plan;
-    gpu->devices = 3;
-    gpu->arch = 90;
-    assert_ok(open_context(2, &context));
-    assert_ok(rung_context_set_math(context, RUNG_ACCURATE));
     rung_gemm g;
-    rung_gemm_init(&g);
-    g.layout = RUNG_ROW_MAJOR;
-    g.m = g.n = g.k = g.lda = g.ldb = g.ldc = 128;
-    float *memory = device_memory(2, 4 * 128 * 128 * 4);
-    g.a = memory, g.b = memory + 128 * 128, g.c = memory + 2 * 128 * 128;
-    assert_ok(rung_plan_create_kernel(&plan, context, &g, "sm90_wgmma_f16x3_128x128x32_s6"));
+    float *memory = accurate_product(&context, &plan, &g);
     run_accurate(context, plan, &g, memory, 0, NULL);
     assert_int_equal(gpu->filled_bytes, 1 << 20); /* all that there are, for larger products too */
     const long calls = gpu->calls;
