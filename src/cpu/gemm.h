@@ -10,6 +10,7 @@
 typedef enum gemm_path {
     PATH_TINY,
     PATH_DIRECT,
+    PATH_AHEAD,
     PATH_STREAM,
     PATH_PACK_B,
     PATH_OUTER,

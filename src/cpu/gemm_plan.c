@@ -7,13 +7,27 @@
 
 /* The order matters: each question is asked of what those before it have left, and the first that holds decides. */
 static const gemm_rule *const rules[] = {
-    &rung_rule_in_order,         &rung_rule_tiny,           &rung_rule_past,
-    &rung_rule_turned,           &rung_rule_rank,           &rung_rule_narrow_rank,
-    &rung_rule_short_rows,       &rung_rule_dots,           &rung_rule_better_transposed,
-    &rung_rule_transposed,       &rung_rule_short_k,        &rung_rule_close,
-    &rung_rule_long_k,           &rung_rule_in_place_ahead, &rung_rule_few_rows_close,
-    &rung_rule_few_rows_in_runs, &rung_rule_narrow_b_close, &rung_rule_few_rows,
-    &rung_rule_a_in_place,       &rung_rule_large, /* which always holds */
+    &rung_rule_in_order,
+    &rung_rule_tiny,
+    &rung_rule_past,
+    &rung_rule_turned,
+    &rung_rule_rank,
+    &rung_rule_narrow_rank,
+    &rung_rule_short_rows,
+    &rung_rule_dots,
+    &rung_rule_better_transposed,
+    &rung_rule_transposed,
+    &rung_rule_by_panels,
+    &rung_rule_short_k,
+    &rung_rule_close,
+    &rung_rule_long_k,
+    &rung_rule_in_place_ahead,
+    &rung_rule_few_rows_close,
+    &rung_rule_few_rows_in_runs,
+    &rung_rule_narrow_b_close,
+    &rung_rule_few_rows,
+    &rung_rule_a_in_place,
+    &rung_rule_large, /* which always holds */
 };
 enum { RULES = sizeof rules / sizeof rules[0] };
 
@@ -132,6 +146,7 @@ static const struct {
 } paths[] = {
     [PATH_TINY] = {"operands in place, one pass", no_floats, rung_tiny_run},
     [PATH_DIRECT] = {"operands in place", rung_in_place_floats, rung_in_place_run},
+    [PATH_AHEAD] = {"B in place, panel after panel", rung_ahead_floats, rung_ahead_run},
     [PATH_STREAM] = {"B streams past C, in place", rung_stream_floats, rung_stream_run},
     [PATH_PACK_B] = {"B packed, A in place", rung_pack_b_floats, rung_pack_b_run},
     [PATH_OUTER] = {"B packed, C written by rows", rung_pack_b_floats, rung_pack_b_run},

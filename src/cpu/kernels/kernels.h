@@ -63,6 +63,12 @@ typedef struct rung_tile_run {
 typedef void (*rung_run_fn)(const rung_tile_run *run, int64_t k, const float *a, int64_t lda, const float *b,
                             int64_t ldb, float *c, const rung_tile_out *out);
 
+/* Computes a tile of a packed A, whose panel is as wide as the tile has rows, and of a B in place, as wide as a packed
+ * tile. Every fourth step of k it asks for so many lines of B, 0 to 2, ldb apart from `ask` on, which a later tile
+ * needs. */
+typedef void (*rung_ahead_fn)(int64_t k, const float *a, const float *b, int64_t ldb, float *c,
+                              const rung_tile_out *out, const float *ask, int lines);
+
 /* Adds A * B to sums[0..rows) over `steps` steps of k, along `columns` columns of B: its rows are read in long runs, as
  * the hardware's prefetchers like them. a is one packed panel, rung_stream_panel(rows) wide. Rows of sums are whole
  * vectors long. fetch: B comes from memory, so its next columns are asked for early. */
@@ -134,6 +140,7 @@ typedef struct rung_cpu_kernel {
     rung_tile_fn tile[RUNG_A_KINDS][RUNG_TILE_MAX_VECTORS][RUNG_TILE_MAX_ROWS];
     rung_tile_fn few[RUNG_A_KINDS][RUNG_TILE_MAX_VECTORS][RUNG_TILE_MAX_ROWS]; /* with four sums; NULL: sums enough */
     rung_run_fn run[RUNG_A_KINDS][RUNG_TILE_MAX_VECTORS][RUNG_TILE_MAX_ROWS];
+    rung_ahead_fn ahead[RUNG_TILE_MAX_ROWS]; /* of up to mr rows; NULL: the family has none */
     rung_stream_fn stream[RUNG_STREAM_MAX_ROWS];
     int stream_rows; /* the most rows that stream[] has */
     rung_add_sums_fn add_sums;

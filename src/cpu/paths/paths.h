@@ -26,16 +26,18 @@ extern const gemm_rule rung_rule_short_k, rung_rule_a_in_place;              /* 
 extern const gemm_rule rung_rule_close;                                      /* close.c */
 extern const gemm_rule rung_rule_in_place_ahead, rung_rule_few_rows_close;   /* in_place.c */
 extern const gemm_rule rung_rule_few_rows_in_runs, rung_rule_narrow_b_close; /* in_place.c */
+extern const gemm_rule rung_rule_by_panels;                                  /* ahead.c */
 extern const gemm_rule rung_rule_few_rows;                                   /* stream.c */
 
 /* ---- what more than one path asks or counts ---- */
 
 enum {
-    FEW = 32,         /* rows or columns that make a product skinny */
-    STREAM_ROWS = 32, /* at most: with more, packing B costs less than passing the sums again and again */
-    RUN_STEPS = 128,  /* of k that an operand in place is read at a time */
-    OUTER_STEPS = 64, /* of k, at most: writing C takes longer than adding up */
-    FAR_FROM_L2 = 2,  /* times the size of L2: a C so large is best written in long runs */
+    FEW = 32,          /* rows or columns that make a product skinny */
+    STREAM_ROWS = 32,  /* at most: with more, packing B costs less than passing the sums again and again */
+    RUN_STEPS = 128,   /* of k that an operand in place is read at a time */
+    PANEL_STEPS = 256, /* the same of a panel that stays in L1: a third to a half of it */
+    OUTER_STEPS = 64,  /* of k, at most: writing C takes longer than adding up */
+    FAR_FROM_L2 = 2,   /* times the size of L2: a C so large is best written in long runs */
 };
 
 /* Which operand is the long one, if any. */
@@ -47,6 +49,9 @@ static inline int64_t even_block(int64_t size, int64_t largest, int64_t unit)
 {
     return round_up(size <= largest ? size : divide_up(size, divide_up(size, largest)), unit);
 }
+
+/* ahead.c */
+int rung_is_by_panels(const rung_cpu_args *p);
 
 /* in_place.c */
 int rung_has_close_rows_b(const rung_cpu_args *p);
@@ -86,6 +91,7 @@ static inline int64_t rung_gemm_rank_floats(const rung_cpu_args *p, int64_t colu
 /* ---- the paths: the memory that a strip of so many columns needs, in floats, and its run ---- */
 
 int64_t rung_in_place_floats(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns);
+int64_t rung_ahead_floats(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns);
 int64_t rung_stream_floats(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns);
 int64_t rung_pack_b_floats(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns);
 int64_t rung_past_floats(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns);
@@ -96,6 +102,7 @@ int64_t rung_transposed_floats(const rung_cpu_args *p, const gemm_plan *plan, in
 
 void rung_tiny_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspace);
 void rung_in_place_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspace);
+void rung_ahead_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspace);
 void rung_stream_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspace);
 void rung_pack_b_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspace);
 void rung_past_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspace);

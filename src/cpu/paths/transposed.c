@@ -24,6 +24,17 @@ static int wants_runs_of_a(const rung_cpu_args *p)
     return p->n >= COLUMNS_LEAST && a_bytes(p) * 5 > p->cpu->l2_bytes * (p->n > 2 * FEW ? 2 : 1);
 }
 
+/* Returns true where some columns pass a transposed A panel by panel, as paths/ahead.c has it, and it comes from L3 or
+ * memory: by itself, or packed, it would be waited for. */
+static int wants_panels_of_a(const rung_cpu_args *p)
+{
+    enum { STEPS_LEAST = 128, L2_PARTS = 2 };
+    if (!p->trans_a || p->k < STEPS_LEAST || p->n > 2 * FEW || a_bytes(p) <= L2_PARTS * p->cpu->l2_bytes)
+        return 0;
+    const rung_cpu_args t = transposed(p);
+    return rung_is_by_panels(&t);
+}
+
 /* Returns true where reading a transposed B as it lies, as the transposed product's A, and turning C takes less time
  * than packing B. Time is counted in eighths of a vector's FMA, for a column and a step: tiles as wide as C has rows
  * leave lanes of their last vector empty, unless these rows go as dot products. */
@@ -52,7 +63,7 @@ static gemm_side transposed_side(const rung_cpu_args *p)
         return SIDE_B;
     int is_narrow = p->n <= (p->cpu->far_l3 ? 2 * FEW : FEW);
     int is_in_l2 = max64(p->m, p->n) * p->k * 4 <= p->cpu->l2_bytes / 2;
-    if (((is_narrow || is_in_l2) && is_cheaper_transposed(p)) || wants_runs_of_a(p))
+    if (((is_narrow || is_in_l2) && is_cheaper_transposed(p)) || wants_runs_of_a(p) || wants_panels_of_a(p))
         return SIDE_A;
     int64_t in_l2 = p->cpu->far_l3 ? p->cpu->l2_bytes / L2_PART_OF_FAR_L3 : L2_PARTS * p->cpu->l2_bytes;
     int is_one_vector = !p->cpu->far_l3 && p->n <= LANES && p->k >= STEPS_OF_ONE_VECTOR;
@@ -99,6 +110,10 @@ static void plan_transposed(const rung_cpu_args *p, gemm_plan *plan)
     plan->mc = plan->rows_most = p->kernel->mr;
     plan->nc = rung_stream_columns(p->n, panel_columns(p->kernel), p->cpu);
     plan->inner = in_runs || a_bytes(p) <= p->cpu->l2_bytes / 2 ? PATH_DIRECT : PATH_STREAM;
+    if (!plan->of_b && !in_runs && rung_is_by_panels(&t)) {
+        plan->inner = PATH_AHEAD;
+        plan->kc = even_block(p->k, PANEL_STEPS, 8);
+    }
     if (!plan->of_b && in_runs)
         plan->kc = even_block(p->k, RUN_STEPS, 8);
     if (plan->inner == PATH_DIRECT) {
@@ -121,7 +136,7 @@ int64_t rung_transposed_floats(const rung_cpu_args *p, const gemm_plan *plan, in
     rung_cpu_args stream = {.kernel = p->kernel, .m = few, .n = strip};
     int64_t sums = rung_stream_floats(&stream, plan, strip) - 2 * RUNG_PACK_SLACK;
     int64_t rows = p->k <= RUNG_RANK_STEPS ? rung_gemm_rank_floats(p, strip) : 0;
-    return strip_floats(p, plan) + max64(max64(packed_b, sums), rows) + 2 * RUNG_PACK_SLACK;
+    return strip_floats(p, plan) + max64(max64(packed_b, sums), max64(rows, p->n * plan->kc)) + 2 * RUNG_PACK_SLACK;
 }
 
 /* Computes (op(A) op(B))' = op(B)' op(A)', so that the vectors run along the rows of the long operand as they lie in
@@ -146,6 +161,8 @@ void rung_transposed_run(const rung_cpu_args *p, const gemm_plan *plan, float *w
             t.a = p->b + at * p->ldb;
         if (columns && is_rank(&t))
             rung_gemm_rank(&t, strip, rest);
+        else if (columns && plan->inner == PATH_AHEAD)
+            rung_ahead_run(&t, plan, rest);
         else if (columns && plan->inner == PATH_DIRECT)
             rung_in_place_run(&t, plan, NULL);
         else if (columns)

@@ -1,0 +1,111 @@
+/* B in place, a panel of columns after the other, beside some rows of A. These, packed, all pass a panel while L1 has
+ * it, and each tile asks for its share of the lines of a panel to come. */
+#include "cpu/paths/paths.h"
+
+/* Returns true where no vector of B lies across two lines. */
+static int b_has_whole_vectors(const rung_cpu_args *p)
+{
+    return (uintptr_t)p->b % (4 * (uintptr_t)p->kernel->vl) == 0 && p->ldb % p->kernel->vl == 0;
+}
+
+/* Returns true where B is too large to come from L2, and its rows lie so far apart that the hardware does not fetch
+ * what the next tile needs. Fewer columns lie closer. */
+static int is_far_apart(const rung_cpu_args *p)
+{
+    enum { COLUMNS = 500, COLUMNS_OF_CLOSE = 128, L2_EIGHTHS = 3, L2_PARTS = 2, L2_PARTS_OF_CLOSE = 3 };
+    if (p->n >= COLUMNS)
+        return b_bytes(p) * 8 > p->cpu->l2_bytes * L2_EIGHTHS;
+    return b_bytes(p) > p->cpu->l2_bytes * (p->n >= COLUMNS_OF_CLOSE ? L2_PARTS : L2_PARTS_OF_CLOSE);
+}
+
+/* Returns true where so many rows pass a B in place that a panel of it in L1 pays for packing them, and so few that B
+ * need not be packed: fewer, where vectors lie across lines, and fewer still, where all steps share one set of L1. */
+int rung_is_by_panels(const rung_cpu_args *p)
+{
+    enum { STEPS_LEAST = 40, ROWS_LEAST = 9, ROWS_MOST = 112, ROWS_ACROSS_LINES = 48, ROWS_THAT_COLLIDE = 16 };
+    if (p->cpu->far_l3 || !has_narrow_tiles(p) || !p->kernel->ahead[0] || p->trans_b || p->k < STEPS_LEAST ||
+        p->m < ROWS_LEAST)
+        return 0;
+    int most = p->ldb % PAGE_FLOATS == 0 ? ROWS_THAT_COLLIDE : b_has_whole_vectors(p) ? ROWS_MOST : ROWS_ACROSS_LINES;
+    return p->m <= most && is_far_apart(p);
+}
+
+/* Threads share out columns, or pieces of k where columns are few. */
+static void plan_ahead(const rung_cpu_args *p, gemm_plan *plan)
+{
+    enum { PARTS = 4, PART_LEAST = 512, COLUMNS_OF_PARTS = 768 };
+    plan->path = PATH_AHEAD;
+    plan->split_m = 0;
+    plan->kc = even_block(p->k, PANEL_STEPS, 8);
+    if (p->n < COLUMNS_OF_PARTS)
+        plan->parts = max64(1, min64(PARTS, p->k / PART_LEAST));
+}
+
+const gemm_rule rung_rule_by_panels = {"is_by_panels", rung_is_by_panels, plan_ahead};
+
+int64_t rung_ahead_floats(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns)
+{
+    (void)columns;
+    return p->m * plan->kc + RUNG_PACK_SLACK;
+}
+
+/* Rows of A in tiles that are as even as they can be. */
+typedef struct tiling {
+    int64_t count, least, higher; /* the first `higher` of them have a row more than `least` */
+} tiling;
+
+static tiling tile_rows(int64_t m, int64_t most)
+{
+    int64_t count = divide_up(m, most);
+    return (tiling){count, m / count, m % count};
+}
+
+static void pack_rows(const rung_cpu_args *p, int64_t step, int64_t k, tiling by, float *to)
+{
+    rung_pack_fn pack = p->trans_a ? p->kernel->pack_by_k : p->kernel->pack_by_row;
+    for (int64_t t = 0, row = 0, rows; t < by.count; t++, row += rows) {
+        rows = by.least + (t < by.higher);
+        pack(to + row * k, a_at(p, row, step), p->lda, rows, k, (int)rows);
+    }
+}
+
+/* Adds k steps to a panel of C from column j on. ask: the first of the lines to ask for, one a step; a tile asks for a
+ * quarter of them, or for half where there are few tiles. */
+static void run_panel(const block *s, tiling by, int64_t j, const float *ask)
+{
+    enum { QUARTERS = 4 };
+    const rung_cpu_kernel *kernel = s->kernel;
+    int64_t width = min64(panel_columns(kernel), s->n - j), vectors = divide_up(width, kernel->vl);
+    int64_t quarters = by.count < QUARTERS ? 2 : 1, share = divide_up(s->k * quarters, QUARTERS);
+    int is_whole = width == panel_columns(kernel);
+    rung_tile_out out = s->out;
+    out.lanes = out.b_lanes = (int)(width - (vectors - 1) * kernel->vl);
+    for (int64_t t = 0, row = 0, rows; t < by.count; t++, row += rows) {
+        rows = by.least + (t < by.higher);
+        const float *a = s->a + row * s->k;
+        float *c = s->c + row * out.ldc + j;
+        if (is_whole)
+            kernel->ahead[rows - 1](s->k, a, s->b + j, s->ldb, c, &out, ask + t * share * s->ldb,
+                                    t * share < s->k ? (int)quarters : 0);
+        else
+            kernel->tile[RUNG_A_BY_K][vectors - 1][rows - 1](s->k, a, rows, s->b + j, s->ldb, c, &out);
+    }
+}
+
+void rung_ahead_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
+{
+    enum { PANELS_AHEAD = 2 }; /* the next one would come too late */
+    tiling by = tile_rows(p->m, p->kernel->mr);
+    int64_t panel = panel_columns(p->kernel), behind = round_up(p->n, panel);
+    block s = {.kernel = p->kernel, .n = p->n, .a = workspace, .ldb = p->ldb, .c = p->c, .out = {.ldc = p->ldc}};
+    for (int64_t step = 0; step < p->k; step += plan->kc) {
+        s.k = min64(plan->kc, p->k - step);
+        s.b = b_at(p, step, 0);
+        set_beta(&s, p, step);
+        pack_rows(p, step, s.k, by, workspace);
+        for (int64_t j = 0; j < p->n; j += panel) {
+            int64_t next = j + PANELS_AHEAD * panel;
+            run_panel(&s, by, j, next < p->n ? s.b + next : s.b + s.k * p->ldb + max64(next - behind, 0));
+        }
+    }
+}
