@@ -62,13 +62,18 @@ static int has_dot_side(const rung_cpu_args *p)
 }
 
 /* Returns what dot products of so many rows ask for early. Rows from L3 of a middling length leave the hardware's
- * prefetchers no time to follow them; of longer ones the next do not fit L1 beside those at work. */
-static int what_dots_ask(const rung_cpu_args *p, int64_t rows)
+ * prefetchers no time to follow them; of longer ones the next do not fit L1 beside those at work. From memory it is
+ * the same where the hardware follows rows well enough, and a single column is then best left to it. */
+static int what_dots_ask(const rung_cpu_args *p, int64_t rows, int64_t columns)
 {
     enum { NEXT_LEAST = 128, NEXT_MOST = 512 };
-    if (rows * p->k * 4 > p->cpu->l3_bytes / 4)
-        return RUNG_DOT_ASKS_ALONG;
     int is_middling = p->k >= NEXT_LEAST && p->k <= NEXT_MOST;
+    if (rows * p->k * 4 > p->cpu->l3_bytes / 4) {
+        int leaves_all = p->cpu->follows_rows && !p->cpu->asks_for_few && !p->cpu->far_l3;
+        if (!leaves_all || (columns > 1 && p->k < NEXT_LEAST))
+            return RUNG_DOT_ASKS_ALONG;
+        return is_middling ? RUNG_DOT_ASKS_NEXT : RUNG_DOT_ASKS_NOTHING;
+    }
     return is_middling && rows * p->k * 4 > p->cpu->l2_bytes ? RUNG_DOT_ASKS_NEXT : RUNG_DOT_ASKS_NOTHING;
 }
 
@@ -92,7 +97,7 @@ static void plan_dots(const rung_cpu_args *p, gemm_plan *plan)
     plan->of_b = dot_side(p) == SIDE_B;
     plan->split_m = !plan->of_b;
     int64_t rows = plan->of_b ? p->n : p->m, columns = plan->of_b ? p->m : p->n;
-    plan->narrow = wants_narrow_dots(what_dots_ask(p, rows), columns, p->k, p->cpu);
+    plan->narrow = wants_narrow_dots(what_dots_ask(p, rows, columns), columns, p->k, p->cpu);
 }
 
 const gemm_rule rung_rule_dots = {"has_dot_side", has_dot_side, plan_dots};
@@ -131,7 +136,7 @@ void rung_dots_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspa
     int has_k_innermost = plan->of_b ? !p->trans_a : p->trans_b;
     const rung_cpu_kernel *kernel = plan->narrow ? narrow_of(p->kernel) : p->kernel;
     rung_dot_args dot = dot_args(p, plan->of_b, kernel);
-    dot.asks = what_dots_ask(p, rows);
+    dot.asks = what_dots_ask(p, rows, columns);
     if (!has_k_innermost && !(columns == 1 && dot.t_ld == 1))
         turn_columns(&dot, kernel, columns, workspace);
     run_dot_groups(p, kernel, &dot, rows, columns);
