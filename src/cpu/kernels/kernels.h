@@ -80,6 +80,9 @@ static inline int rung_stream_panel(int rows, int vl)
 typedef void (*rung_stream_fn)(int64_t steps, int64_t columns, const float *a, const float *b, int64_t ldb, float *sums,
                                int64_t ld, int fetch);
 
+/* The same for one row and any number of steps, a[] side by side; nothing is written behind the last column. */
+typedef void (*rung_row_fn)(int64_t steps, int64_t columns, const float *a, const float *b, int64_t ldb, float *sums);
+
 /* Computes C = alpha * sums + beta * C. */
 typedef void (*rung_add_sums_fn)(float *c, int64_t ldc, const float *sums, int64_t ld, int64_t m, int64_t n,
                                  float alpha, float beta);
@@ -143,6 +146,7 @@ typedef struct rung_cpu_kernel {
     rung_ahead_fn ahead[RUNG_TILE_MAX_ROWS]; /* of up to mr rows; NULL: the family has none */
     rung_stream_fn stream[RUNG_STREAM_MAX_ROWS];
     int stream_rows; /* the most rows that stream[] has */
+    rung_row_fn stream_row;
     rung_add_sums_fn add_sums;
     rung_pack_fn pack_by_k, pack_by_row;
     rung_turn_fn turn;
