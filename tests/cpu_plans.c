@@ -6,6 +6,7 @@
 #include "cpu/gemm_rules.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +45,8 @@ static void note(uint64_t hash)
     atomic_fetch_add(&calls_told, hash);
 }
 
-enum { FEW_SUMS = 1 << 20 }; /* marks a tile with four sums instead of each one */
+/* Marks of tiles with four sums instead of each one, and of rows beside a B that is turned as it is loaded. */
+enum { FEW_SUMS = 1 << 20, TURNED_ROWS = 1 << 20 };
 
 static void note_tile(int which, int64_t k, const float *from_a, int64_t lda, const float *from_b, int64_t ldb,
                       const float *to, const rung_tile_out *out)
@@ -160,6 +162,13 @@ static void note_finish(int which, const float *at, int64_t ldc, int64_t m, int6
     {                                                                                                                  \
         note_rows(family * 32 + 16 + k, x, 0);                                                                         \
     }
+#define TURNED(family, steps)                                                                                          \
+    static void turned_##family##_##steps(const rung_rank_args *x)                                                     \
+    {                                                                                                                  \
+        rung_rank_args told = *x;                                                                                      \
+        told.k = 0; /* which the function itself says */                                                               \
+        note_rows(TURNED_ROWS + family * 32 + steps, &told, 0);                                                        \
+    }
 #define OTHERS(family)                                                                                                 \
     static void pack_by_k_##family(float *to, const float *from, int64_t lds, int64_t width, int64_t k, int panel)     \
     {                                                                                                                  \
@@ -203,8 +212,10 @@ static void note_finish(int which, const float *at, int64_t ldc, int64_t m, int6
 #define EACH_TILE(X, family) EACH_NV(X, family, 0) EACH_NV(X, family, 1)
 #define EACH_FUNCTION(family)                                                                                          \
     EACH_TILE(TILE, family)                                                                                            \
+    EACH_TILE(FEW, family)                                                                                             \
     EACH_TILE(RUN, family)                                                                                             \
-    EACH_8(STREAM, family) EACH_8(DOT, family) EACH_10(RANK, family) EACH_10(SHORT, family) OTHERS(family)
+    EACH_8(STREAM, family)                                                                                             \
+    EACH_8(DOT, family) EACH_10(RANK, family) EACH_10(SHORT, family) EACH_8(TURNED, family) OTHERS(family)
 EACH_FUNCTION(0)
 EACH_FUNCTION(1)
 
@@ -217,14 +228,18 @@ EACH_FUNCTION(1)
 #define PUT_DOT(family, columns) PUT(to->dot[columns], dot_##family##_##columns)
 #define PUT_RANK(family, k) PUT(to->rank[k], rank_##family##_##k)
 #define PUT_SHORT(family, k) PUT(to->short_rows[k], short_##family##_##k)
+#define PUT_TURNED(family, k) PUT(to->turned[k], turned_##family##_##k)
 #define RECORDING(family)                                                                                              \
     static void record_##family(rung_cpu_kernel *to)                                                                   \
     {                                                                                                                  \
         EACH_TILE(PUT_TILE, family)                                                                                    \
+        EACH_TILE(PUT_FEW, family)                                                                                     \
         EACH_TILE(PUT_RUN, family)                                                                                     \
         EACH_8(PUT_STREAM, family)                                                                                     \
         EACH_8(PUT_DOT, family)                                                                                        \
-        EACH_10(PUT_RANK, family) EACH_10(PUT_SHORT, family) to->pack_by_k = pack_by_k_##family;                       \
+        EACH_10(PUT_RANK, family)                                                                                      \
+        EACH_10(PUT_SHORT, family)                                                                                     \
+        EACH_8(PUT_TURNED, family) to->pack_by_k = pack_by_k_##family;                                                 \
         to->pack_by_row = pack_by_row_##family;                                                                        \
         to->turn = turn_##family;                                                                                      \
         to->add_sums = add_sums_##family;                                                                              \
@@ -234,8 +249,25 @@ RECORDING(0)
 RECORDING(1)
 
 _Static_assert(RUNG_TILE_MAX_VECTORS == 8 && RUNG_TILE_MAX_ROWS == 16 && RUNG_STREAM_MAX_ROWS == 8 &&
-                   RUNG_DOT_MAX_COLS == 8 && RUNG_RANK_STEPS == 10 && RUNG_SHORT_STEPS == 10,
+                   RUNG_DOT_MAX_COLS == 8 && RUNG_RANK_STEPS == 10 && RUNG_SHORT_STEPS == 10 && RUNG_TURNED_STEPS == 8,
                "each place of a family's table has a recorder");
+
+/* Returns how many functions of a family's table are its own yet, not recorders. */
+static int functions_left(const rung_cpu_kernel *recording, const rung_cpu_kernel *family)
+{
+    enum { NUMBERS_BELOW = 1 << 12 }; /* no function lies there */
+    const size_t words = sizeof *family / sizeof(uintptr_t);
+    int left = 0;
+    for (size_t i = offsetof(rung_cpu_kernel, tile) / sizeof(uintptr_t); i < words; i++) {
+        uintptr_t was, is;
+        memcpy(&was, (const char *)family + i * sizeof was, sizeof was);
+        memcpy(&is, (const char *)recording + i * sizeof is, sizeof is);
+        left += was == is && is >= NUMBERS_BELOW;
+    }
+    if (left)
+        fprintf(stderr, "%d functions of a family's table are not replaced by recorders\n", left);
+    return left;
+}
 
 /* ---- walks ---- */
 
@@ -700,6 +732,8 @@ int main(int count, char **words)
             record_1(&on.half);
             on.kernel.half = &on.half;
         }
+        if (functions_left(&on.kernel, family) || (family->half && functions_left(&on.half, family->half)))
+            return 1;
         drawn = 20261127;
         tell_threads(&on);
         tell_few(&on);
