@@ -1,7 +1,7 @@
-/* Tells how the CPU backend would compute drawn products on the processors that RUNG_CPU_PLAN knows, whatever this one
- * is: where along m, n or k the plan changes, and a sum over the calls that the plan leads to. The kernels are replaced
- * by recorders, so that nothing is multiplied. tests/cpu_plans.sh compares what this prints with results/plans-cpu.txt.
- * usage: cpu_plans [every] (every: also the walks that are summed up) */
+/* Tells how the CPU backend would compute drawn products on the processors that RUNG_CPU_PLAN knows and on a small one,
+ * whatever this one is: where along m, n or k the plan changes, and a sum over the calls that the plan leads to. The
+ * kernels are replaced by recorders, so that nothing is multiplied. tests/cpu_plans.sh compares what this prints with
+ * results/plans-cpu.txt. usage: cpu_plans [every] (every: also the walks that are summed up) */
 #define _GNU_SOURCE
 #include "cpu/gemm_rules.h"
 
@@ -711,21 +711,31 @@ static int other_tiles(void)
     return others;
 }
 
+/* One of those that RUNG_CPU_PLAN knows, or one with less cache than any of them, where blocks are as small as can be.
+ */
+static rung_processor processor_named(const char *name)
+{
+    if (strcmp(name, "small") == 0)
+        return (rung_processor){.l1_bytes = 32 << 10, .l2_bytes = 256 << 10, .l3_bytes = 4 << 20};
+    setenv("RUNG_CPU_PLAN", name, 1);
+    return rung_cpu_processor();
+}
+
 int main(int count, char **words)
 {
     static const struct {
         const char *processor, *family;
-    } each[] = {{"zen3", "avx2_f32_6x16"},   {"zen4", "avx512_f32_8x48"},    {"zen4", "avx512_f32_8x24"},
-                {"zen5", "avx512_f32_8x48"}, {"emerald", "avx512_f32_8x48"}, {"emerald", "avx2_f32_6x16"},
-                {"zen5", "portable_f32_8x8"}};
+    } each[] = {{"zen3", "avx2_f32_6x16"},    {"zen4", "avx512_f32_8x48"},    {"zen4", "avx512_f32_8x24"},
+                {"zen5", "avx512_f32_8x48"},  {"emerald", "avx512_f32_8x48"}, {"emerald", "avx2_f32_6x16"},
+                {"zen5", "portable_f32_8x8"}, {"small", "avx512_f32_8x48"},   {"small", "avx512_f32_8x24"}};
     if (other_tiles())
         return 1;
     int wrong = 0;
     a = reserve(), b = reserve(), c = reserve();
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
-        setenv("RUNG_CPU_PLAN", each[i].processor, 1);
         const rung_cpu_kernel *family = rung_cpu_kernel_of(rung_kernel_find(each[i].family));
-        machine on = {each[i].processor, each[i].family, rung_cpu_processor(), *family, {0}, rung_pool_create()};
+        machine on = {each[i].processor, each[i].family, processor_named(each[i].processor), *family, {0},
+                      rung_pool_create()};
         record_0(&on.kernel);
         if (family->half) {
             on.half = *family->half;
