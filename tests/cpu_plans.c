@@ -576,6 +576,19 @@ static void tell_few(const machine *on)
     }
 }
 
+/* Sums up the calls of few rows beside a B from memory, at each number of rows: the plan is one, what is asked for is
+ * not. */
+static void tell_far(const machine *on)
+{
+    enum { ROWS_MOST = 8 };
+    const walk w = {.size = {1, 3000, 1500}};
+    uint64_t sum = 0;
+    for (int64_t m = 1; m <= ROWS_MOST; m++)
+        sum = mix(sum, (int64_t)calls_of(args_at(on, &w, m, 0, 0)));
+    printf("%s %s calls of up to %d rows beside a far B; %08x\n", on->processor, on->family, ROWS_MOST,
+           (unsigned)(sum ^ sum >> 32));
+}
+
 /* Sums up the calls of small products, most of which are computed before a plan would be made, along drawn walks. */
 static void tell_small(const machine *on)
 {
@@ -749,6 +762,7 @@ int main(int count, char **words)
         drawn = 20261127;
         tell_threads(&on);
         tell_few(&on);
+        tell_far(&on);
         tell_small(&on);
         drawn = 20261126; /* the same walks on each */
         for (int trans = 0; trans < 4; trans++)
