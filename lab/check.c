@@ -41,9 +41,6 @@ rung_status lab_reference(lab_place *place, const lab_reference_args *args)
     }
     int64_t tiles =
         ((args->m + REFERENCE_TILE - 1) / REFERENCE_TILE) * ((args->n + REFERENCE_TILE - 1) / REFERENCE_TILE);
-    if (tiles > INT32_MAX)
-        return lab_fail(RUNG_UNSUPPORTED, "a reference of %lld x %lld is too large", (long long)args->m,
-                        (long long)args->n);
     return launch(place, LAB_REFERENCE, tiles, args);
 }
 

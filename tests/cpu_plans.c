@@ -1,11 +1,12 @@
-/* Tells how the CPU backend would compute drawn products on the processors that RUNG_CPU_PLAN knows, whatever this one
- * is: where along m, n or k the plan changes, and a sum over the calls that the plan leads to. The kernels are replaced
- * by recorders, so that nothing is multiplied. tests/cpu_plans.sh compares what this prints with results/plans-cpu.txt.
- * usage: cpu_plans [every] (every: also the walks that are summed up) */
+/* Tells how the CPU backend would compute drawn products on the processors that RUNG_CPU_PLAN knows and on a small one,
+ * whatever this one is: where along m, n or k the plan changes, and a sum over the calls that the plan leads to. The
+ * kernels are replaced by recorders, so that nothing is multiplied. tests/cpu_plans.sh compares what this prints with
+ * results/plans-cpu.txt. usage: cpu_plans [every] (every: also the walks that are summed up) */
 #define _GNU_SOURCE
 #include "cpu/gemm_rules.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +45,8 @@ static void note(uint64_t hash)
     atomic_fetch_add(&calls_told, hash);
 }
 
-enum { FEW_SUMS = 1 << 20 }; /* marks a tile with four sums instead of each one */
+/* Marks of tiles with four sums instead of each one, and of rows beside a B that is turned as it is loaded. */
+enum { FEW_SUMS = 1 << 20, TURNED_ROWS = 1 << 20 };
 
 static void note_tile(int which, int64_t k, const float *from_a, int64_t lda, const float *from_b, int64_t ldb,
                       const float *to, const rung_tile_out *out)
@@ -160,6 +162,13 @@ static void note_finish(int which, const float *at, int64_t ldc, int64_t m, int6
     {                                                                                                                  \
         note_rows(family * 32 + 16 + k, x, 0);                                                                         \
     }
+#define TURNED(family, steps)                                                                                          \
+    static void turned_##family##_##steps(const rung_rank_args *x)                                                     \
+    {                                                                                                                  \
+        rung_rank_args told = *x;                                                                                      \
+        told.k = 0; /* which the function itself says */                                                               \
+        note_rows(TURNED_ROWS + family * 32 + steps, &told, 0);                                                        \
+    }
 #define OTHERS(family)                                                                                                 \
     static void pack_by_k_##family(float *to, const float *from, int64_t lds, int64_t width, int64_t k, int panel)     \
     {                                                                                                                  \
@@ -203,8 +212,10 @@ static void note_finish(int which, const float *at, int64_t ldc, int64_t m, int6
 #define EACH_TILE(X, family) EACH_NV(X, family, 0) EACH_NV(X, family, 1)
 #define EACH_FUNCTION(family)                                                                                          \
     EACH_TILE(TILE, family)                                                                                            \
+    EACH_TILE(FEW, family)                                                                                             \
     EACH_TILE(RUN, family)                                                                                             \
-    EACH_8(STREAM, family) EACH_8(DOT, family) EACH_10(RANK, family) EACH_10(SHORT, family) OTHERS(family)
+    EACH_8(STREAM, family)                                                                                             \
+    EACH_8(DOT, family) EACH_10(RANK, family) EACH_10(SHORT, family) EACH_8(TURNED, family) OTHERS(family)
 EACH_FUNCTION(0)
 EACH_FUNCTION(1)
 
@@ -217,14 +228,18 @@ EACH_FUNCTION(1)
 #define PUT_DOT(family, columns) PUT(to->dot[columns], dot_##family##_##columns)
 #define PUT_RANK(family, k) PUT(to->rank[k], rank_##family##_##k)
 #define PUT_SHORT(family, k) PUT(to->short_rows[k], short_##family##_##k)
+#define PUT_TURNED(family, k) PUT(to->turned[k], turned_##family##_##k)
 #define RECORDING(family)                                                                                              \
     static void record_##family(rung_cpu_kernel *to)                                                                   \
     {                                                                                                                  \
         EACH_TILE(PUT_TILE, family)                                                                                    \
+        EACH_TILE(PUT_FEW, family)                                                                                     \
         EACH_TILE(PUT_RUN, family)                                                                                     \
         EACH_8(PUT_STREAM, family)                                                                                     \
         EACH_8(PUT_DOT, family)                                                                                        \
-        EACH_10(PUT_RANK, family) EACH_10(PUT_SHORT, family) to->pack_by_k = pack_by_k_##family;                       \
+        EACH_10(PUT_RANK, family)                                                                                      \
+        EACH_10(PUT_SHORT, family)                                                                                     \
+        EACH_8(PUT_TURNED, family) to->pack_by_k = pack_by_k_##family;                                                 \
         to->pack_by_row = pack_by_row_##family;                                                                        \
         to->turn = turn_##family;                                                                                      \
         to->add_sums = add_sums_##family;                                                                              \
@@ -234,8 +249,25 @@ RECORDING(0)
 RECORDING(1)
 
 _Static_assert(RUNG_TILE_MAX_VECTORS == 8 && RUNG_TILE_MAX_ROWS == 16 && RUNG_STREAM_MAX_ROWS == 8 &&
-                   RUNG_DOT_MAX_COLS == 8 && RUNG_RANK_STEPS == 10 && RUNG_SHORT_STEPS == 10,
+                   RUNG_DOT_MAX_COLS == 8 && RUNG_RANK_STEPS == 10 && RUNG_SHORT_STEPS == 10 && RUNG_TURNED_STEPS == 8,
                "each place of a family's table has a recorder");
+
+/* Returns how many functions of a family's table are its own yet, not recorders. */
+static int functions_left(const rung_cpu_kernel *recording, const rung_cpu_kernel *family)
+{
+    enum { NUMBERS_BELOW = 1 << 12 }; /* no function lies there */
+    const size_t words = sizeof *family / sizeof(uintptr_t);
+    int left = 0;
+    for (size_t i = offsetof(rung_cpu_kernel, tile) / sizeof(uintptr_t); i < words; i++) {
+        uintptr_t was, is;
+        memcpy(&was, (const char *)family + i * sizeof was, sizeof was);
+        memcpy(&is, (const char *)recording + i * sizeof is, sizeof is);
+        left += was == is && is >= NUMBERS_BELOW;
+    }
+    if (left)
+        fprintf(stderr, "%d functions of a family's table are not replaced by recorders\n", left);
+    return left;
+}
 
 /* ---- walks ---- */
 
@@ -251,7 +283,7 @@ typedef struct walk {
     int64_t size[3]; /* m, n, k */
     int along;
     int64_t pad_a, pad_b, pad_c, page; /* page: leading dimensions are multiples of it; 0: they are not */
-    int shift_c, beta, bias;
+    int shift_c, beta, bias, in_order;
 } walk;
 
 static uint64_t drawn;
@@ -333,6 +365,7 @@ static rung_cpu_args args_at(const machine *on, const walk *w, int64_t at, int t
                            .trans_b = trans_b,
                            .threads = 1,
                            .pool = on->pool,
+                           .in_order = w->in_order,
                            .cpu = &on->cpu,
                            .batch = 1,
                            .bias_kind = (rung_bias)w->bias,
@@ -496,10 +529,11 @@ static uint64_t plans_along(const machine *on, const walk *w, int trans_a, int t
     return sum;
 }
 
-/* Some walks are printed, many more are summed up in a line, and of still more the plans alone. */
+/* Some walks are printed, many more are summed up in a line, and of still more the plans alone, some of them of
+ * products in the order of k. */
 static void tell(const machine *on, int trans_a, int trans_b, int every)
 {
-    enum { PRINTED = 10, SUMMED_UP = 150, PLANNED = 3000, MOST = 20000 };
+    enum { PRINTED = 10, SUMMED_UP = 150, PLANNED = 3000, IN_ORDER = 20, MOST = 20000 };
     uint64_t all = 0, plans = 0;
     for (int i = 0; i < PRINTED + SUMMED_UP; i++) {
         walk w = draw_walk();
@@ -516,6 +550,7 @@ static void tell(const machine *on, int trans_a, int trans_b, int every)
     drawn = 7; /* the walks above do not depend on how many these are */
     for (int i = 0; i < PLANNED; i++) {
         walk w = draw_planned_walk();
+        w.in_order = i % IN_ORDER == 0;
         plans = mix(plans, (int64_t)plans_along(on, &w, trans_a, trans_b));
     }
     drawn = next;
@@ -539,6 +574,19 @@ static void tell_few(const machine *on)
         puts(said);
         free(said);
     }
+}
+
+/* Sums up the calls of few rows beside a B from memory, at each number of rows: the plan is one, what is asked for is
+ * not. */
+static void tell_far(const machine *on)
+{
+    enum { ROWS_MOST = 8 };
+    const walk w = {.size = {1, 3000, 1500}};
+    uint64_t sum = 0;
+    for (int64_t m = 1; m <= ROWS_MOST; m++)
+        sum = mix(sum, (int64_t)calls_of(args_at(on, &w, m, 0, 0)));
+    printf("%s %s calls of up to %d rows beside a far B; %08x\n", on->processor, on->family, ROWS_MOST,
+           (unsigned)(sum ^ sum >> 32));
 }
 
 /* Sums up the calls of small products, most of which are computed before a plan would be made, along drawn walks. */
@@ -574,13 +622,12 @@ static void tell_rules(const machine *on)
     puts("");
 }
 
-/* Returns whether a question never decides, on any of the processors: it could as well not be asked. Products in the
- * order of k alone are not among these. */
+/* Returns whether a question never decides, on any of the processors: it could as well not be asked. */
 static int has_idle_rule(void)
 {
     int idle = 0;
     for (int i = 0; rung_gemm_rule_name(i); i++)
-        if (!decided_anywhere[i] && strcmp(rung_gemm_rule_name(i), "is_in_order") != 0) {
+        if (!decided_anywhere[i]) {
             fprintf(stderr, "%s decides nothing\n", rung_gemm_rule_name(i));
             idle = 1;
         }
@@ -679,30 +726,43 @@ static int other_tiles(void)
     return others;
 }
 
+/* One of those that RUNG_CPU_PLAN knows, or one with less cache than any of them, where blocks are as small as can be.
+ */
+static rung_processor processor_named(const char *name)
+{
+    if (strcmp(name, "small") == 0)
+        return (rung_processor){.l1_bytes = 32 << 10, .l2_bytes = 256 << 10, .l3_bytes = 4 << 20};
+    setenv("RUNG_CPU_PLAN", name, 1);
+    return rung_cpu_processor();
+}
+
 int main(int count, char **words)
 {
     static const struct {
         const char *processor, *family;
-    } each[] = {{"zen3", "avx2_f32_6x16"},   {"zen4", "avx512_f32_8x48"},    {"zen4", "avx512_f32_8x24"},
-                {"zen5", "avx512_f32_8x48"}, {"emerald", "avx512_f32_8x48"}, {"emerald", "avx2_f32_6x16"},
-                {"zen5", "portable_f32_8x8"}};
+    } each[] = {{"zen3", "avx2_f32_6x16"},    {"zen4", "avx512_f32_8x48"},    {"zen4", "avx512_f32_8x24"},
+                {"zen5", "avx512_f32_8x48"},  {"emerald", "avx512_f32_8x48"}, {"emerald", "avx2_f32_6x16"},
+                {"zen5", "portable_f32_8x8"}, {"small", "avx512_f32_8x48"},   {"small", "avx512_f32_8x24"}};
     if (other_tiles())
         return 1;
     int wrong = 0;
     a = reserve(), b = reserve(), c = reserve();
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
-        setenv("RUNG_CPU_PLAN", each[i].processor, 1);
         const rung_cpu_kernel *family = rung_cpu_kernel_of(rung_kernel_find(each[i].family));
-        machine on = {each[i].processor, each[i].family, rung_cpu_processor(), *family, {0}, rung_pool_create()};
+        machine on = {each[i].processor, each[i].family, processor_named(each[i].processor), *family, {0},
+                      rung_pool_create()};
         record_0(&on.kernel);
         if (family->half) {
             on.half = *family->half;
             record_1(&on.half);
             on.kernel.half = &on.half;
         }
+        if (functions_left(&on.kernel, family) || (family->half && functions_left(&on.half, family->half)))
+            return 1;
         drawn = 20261127;
         tell_threads(&on);
         tell_few(&on);
+        tell_far(&on);
         tell_small(&on);
         drawn = 20261126; /* the same walks on each */
         for (int trans = 0; trans < 4; trans++)

@@ -457,42 +457,67 @@ static void fill_limit(float *to, int k, int elements, int exponent, int tailed)
     need(rung_tools_upload(tools, to, values, (size_t)LIMIT_LINES * (size_t)k * sizeof *values), "upload");
 }
 
+/* A product of as many lines as columns, both operands with k innermost, and what the guard counts of it. */
+typedef struct square {
+    rung_context *context;
+    rung_plan *plan;
+    rung_gemm gemm;
+    void *memory[3];
+} square;
+
+static void set_up(square *s, int k)
+{
+    s->context = context_new();
+    for (int i = 0; i < 3; i++)
+        need(rung_tools_alloc(tools, LIMIT_LINES * LIMIT_K * 4, &s->memory[i]), "no memory");
+    rung_gemm *g = &s->gemm;
+    rung_gemm_init(g);
+    g->layout = RUNG_ROW_MAJOR;
+    g->trans_b = RUNG_TRANS;
+    g->m = g->n = g->ldc = LIMIT_LINES, g->k = g->lda = g->ldb = k;
+    g->a = s->memory[0], g->b = s->memory[1], g->c = s->memory[2];
+    need(rung_plan_create_kernel(&s->plan, s->context, g, kernel), kernel);
+}
+
+/* Runs it and returns what the guard counted meanwhile. */
+static rung_guard_counts run_counted(const square *s)
+{
+    rung_guard_counts before, after;
+    need(rung_context_guard_counts(s->context, &before), "counts");
+    need(rung_plan_run(s->plan, &s->gemm), "run");
+    need(rung_context_guard_counts(s->context, &after), "counts");
+    after.blocks -= before.blocks;
+    after.strict_blocks -= before.strict_blocks;
+    return after;
+}
+
+static void put_away(square *s)
+{
+    rung_plan_destroy(s->plan);
+    rung_context_destroy(s->context);
+    for (int i = 0; i < 3; i++)
+        rung_tools_free(tools, s->memory[i]);
+}
+
 /* The first product is judged after its split, as is every one after a product that was not refused. After one that
  * was, what a look finds certain must be what the guard would say. */
 static void try_limit(const struct limit *l)
 {
-    void *memory[3];
-    rung_gemm g;
-    rung_plan *plan;
-    rung_context *context = context_new();
-    for (int i = 0; i < 3; i++)
-        need(rung_tools_alloc(tools, LIMIT_LINES * LIMIT_K * 4, &memory[i]), "no memory");
-    rung_gemm_init(&g);
-    g.layout = RUNG_ROW_MAJOR;
-    g.trans_b = RUNG_TRANS;
-    g.m = g.n = g.ldc = LIMIT_LINES, g.k = g.lda = g.ldb = l->k;
-    g.a = memory[0], g.b = memory[1], g.c = memory[2];
-    need(rung_plan_create_kernel(&plan, context, &g, kernel), kernel);
+    square s;
+    set_up(&s, l->k);
     for (int call = 0; call < 3; call++) {
-        rung_guard_counts before, after;
         const int from = looks(), huge = call == 1;
-        fill_limit(memory[0], l->k, huge ? 1 : l->a_elements, huge ? 127 : l->a_exponent, huge ? 0 : l->tailed);
-        fill_limit(memory[1], l->k, huge ? 1 : l->b_elements, huge ? 127 : l->b_exponent, 0);
-        need(rung_context_guard_counts(context, &before), "counts");
-        need(rung_plan_run(plan, &g), "run");
-        need(rung_context_guard_counts(context, &after), "counts");
-        if (after.blocks - before.blocks != 1 || after.strict_blocks - before.strict_blocks != (huge || l->strict)) {
-            printf("call %d: %d of %d blocks strict, ", call, (int)(after.strict_blocks - before.strict_blocks),
-                   (int)(after.blocks - before.blocks));
+        fill_limit(s.memory[0], l->k, huge ? 1 : l->a_elements, huge ? 127 : l->a_exponent, huge ? 0 : l->tailed);
+        fill_limit(s.memory[1], l->k, huge ? 1 : l->b_elements, huge ? 127 : l->b_exponent, 0);
+        const rung_guard_counts counted = run_counted(&s);
+        if (counted.blocks != 1 || counted.strict_blocks != (huge || l->strict)) {
+            printf("call %d: %d of %d blocks strict, ", call, (int)counted.strict_blocks, (int)counted.blocks);
             fail("limit", (int)(l - limits));
         }
         if (launch_count && looks() - from != (call == 2 || (call == 1 && l->strict)))
             printf("call %d: %d looks, ", call, looks() - from), fail("limit", (int)(l - limits));
     }
-    rung_plan_destroy(plan);
-    rung_context_destroy(context);
-    for (int i = 0; i < 3; i++)
-        rung_tools_free(tools, memory[i]);
+    put_away(&s);
 }
 
 /* What a product's lines held must be forgotten when the next one is judged, and the one after that: A's are as large
@@ -501,32 +526,16 @@ static void try_leftovers(void)
 {
     enum { DEPTH = 256 };
     static const int exponents[][2] = {{100, 16}, {16, 100}, {0, 0}, {100, 16}, {0, 0}, {16, 100}};
-    void *memory[3];
-    rung_gemm g;
-    rung_plan *plan;
-    rung_context *context = context_new();
-    for (int i = 0; i < 3; i++)
-        need(rung_tools_alloc(tools, LIMIT_LINES * LIMIT_K * 4, &memory[i]), "no memory");
-    rung_gemm_init(&g);
-    g.layout = RUNG_ROW_MAJOR;
-    g.trans_b = RUNG_TRANS;
-    g.m = g.n = g.ldc = LIMIT_LINES, g.k = g.lda = g.ldb = DEPTH;
-    g.a = memory[0], g.b = memory[1], g.c = memory[2];
-    need(rung_plan_create_kernel(&plan, context, &g, kernel), kernel);
+    square s;
+    set_up(&s, DEPTH);
     for (size_t call = 0; call < sizeof exponents / sizeof *exponents; call++) {
-        rung_guard_counts before, after;
         for (int i = 0; i < 2; i++)
-            fill_limit(memory[i], DEPTH, DEPTH, exponents[call][i], 0);
-        need(rung_context_guard_counts(context, &before), "counts");
-        need(rung_plan_run(plan, &g), "run");
-        need(rung_context_guard_counts(context, &after), "counts");
-        if (after.blocks - before.blocks != 1 || after.strict_blocks != before.strict_blocks)
+            fill_limit(s.memory[i], DEPTH, DEPTH, exponents[call][i], 0);
+        const rung_guard_counts counted = run_counted(&s);
+        if (counted.blocks != 1 || counted.strict_blocks != 0)
             fail("a product is judged by what earlier ones held, call", (int)call);
     }
-    rung_plan_destroy(plan);
-    rung_context_destroy(context);
-    for (int i = 0; i < 3; i++)
-        rung_tools_free(tools, memory[i]);
+    put_away(&s);
 }
 
 int main(int count, char **arguments)

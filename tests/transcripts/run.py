@@ -87,7 +87,7 @@ class Bench:
         kept = {name: os.environ[name] for name in ("TMPDIR", "RUNG_LENS_CXX", "LD_LIBRARY_PATH") if name in os.environ}
         return {**kept, **{name: str(path) for name, path in self.names.items()}, "HOME": str(self.work / "home"),
                 "PATH": f"{self.root}/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "STILL_ROOT": str(self.root),
-                "RUNG_CPU_FEATURES": "avx2", "RUNG_LIBCUDA": "/nowhere/libcuda.so", "RUNG_DEVICE_IMAGES": "/nowhere", "RUNG_MPI": "/nowhere/librung_mpi.so",
+                "RUNG_CPU_FEATURES": "avx2", "RUNG_CPU_PLAN": "emerald", "RUNG_LIBCUDA": "/nowhere/libcuda.so", "RUNG_DEVICE_IMAGES": "/nowhere", "RUNG_MPI": "/nowhere/librung_mpi.so",
                 "RUNG_LENS_SMS": "3", "TERM": "xterm", **self.stand_ins()}
 
     def stand_ins(self):
