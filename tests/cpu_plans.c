@@ -46,7 +46,7 @@ static void note(uint64_t hash)
 }
 
 /* Marks of tiles with four sums instead of each one, and of rows beside a B that is turned as it is loaded. */
-enum { FEW_SUMS = 1 << 20, TURNED_ROWS = 1 << 20 };
+enum { FEW_SUMS = 1 << 20, TURNED_ROWS = 1 << 20, AHEAD_TILE = 1 << 21, ONE_ROW = 1 << 20 };
 
 static void note_tile(int which, int64_t k, const float *from_a, int64_t lda, const float *from_b, int64_t ldb,
                       const float *to, const rung_tile_out *out)
@@ -92,6 +92,13 @@ static void note_stream(int which, int64_t steps, int64_t columns, const float *
 {
     uint64_t hash = mix_address(mix_address(mix(4, which), from_a), from_b);
     note(mix(mix(mix(mix(mix(hash, steps), columns), ldb), ld), fetch));
+}
+
+static void note_ahead(int which, int64_t k, const float *from_a, const float *from_b, int64_t ldb, const float *to,
+                       const rung_tile_out *out, const float *ask, int lines)
+{
+    note_tile(AHEAD_TILE + which, k, from_a, 0, from_b, ldb, to, out);
+    note(mix(mix_address(9, lines ? ask : NULL), lines));
 }
 
 static void note_pack(int which, const float *from, int64_t lds, int64_t width, int64_t k, int panel)
@@ -147,6 +154,12 @@ static void note_finish(int which, const float *at, int64_t ldc, int64_t m, int6
         (void)sums;                                                                                                    \
         note_stream(family * 8 + rows, steps, columns, from_a, from_b, ldb, ld, fetch);                                \
     }
+#define AHEAD(family, rows)                                                                                            \
+    static void ahead_##family##_##rows(int64_t k, const float *from_a, const float *from_b, int64_t ldb, float *to,   \
+                                        const rung_tile_out *out, const float *ask, int lines)                         \
+    {                                                                                                                  \
+        note_ahead(family * 8 + rows, k, from_a, from_b, ldb, to, out, ask, lines);                                    \
+    }
 #define DOT(family, columns)                                                                                           \
     static void dot_##family##_##columns(const rung_dot_args *x, int64_t rows)                                         \
     {                                                                                                                  \
@@ -185,6 +198,12 @@ static void note_finish(int which, const float *at, int64_t ldc, int64_t m, int6
         (void)d;                                                                                                       \
         note_turn(family, to, ldc, ldd, m, n, beta);                                                                   \
     }                                                                                                                  \
+    static void stream_row_##family(int64_t steps, int64_t columns, const float *from_a, const float *from_b,          \
+                                    int64_t ldb, float *sums)                                                          \
+    {                                                                                                                  \
+        note_stream(ONE_ROW + family, steps, columns, from_a, from_b, ldb, 0, 0);                                      \
+        note(mix_address(10, sums));                                                                                   \
+    }                                                                                                                  \
     static void add_sums_##family(float *to, int64_t ldc, const float *sums, int64_t ld, int64_t m, int64_t n,         \
                                   float alpha, float beta)                                                             \
     {                                                                                                                  \
@@ -215,6 +234,7 @@ static void note_finish(int which, const float *at, int64_t ldc, int64_t m, int6
     EACH_TILE(FEW, family)                                                                                             \
     EACH_TILE(RUN, family)                                                                                             \
     EACH_8(STREAM, family)                                                                                             \
+    EACH_8(AHEAD, family)                                                                                              \
     EACH_8(DOT, family) EACH_10(RANK, family) EACH_10(SHORT, family) EACH_8(TURNED, family) OTHERS(family)
 EACH_FUNCTION(0)
 EACH_FUNCTION(1)
@@ -225,6 +245,7 @@ EACH_FUNCTION(1)
 #define PUT_FEW(family, kind, nv, rows) PUT(to->few[kind][nv][rows], few_##family##_##kind##_##nv##_##rows)
 #define PUT_RUN(family, kind, nv, rows) PUT(to->run[kind][nv][rows], run_##family##_##kind##_##nv##_##rows)
 #define PUT_STREAM(family, rows) PUT(to->stream[rows], stream_##family##_##rows)
+#define PUT_AHEAD(family, rows) PUT(to->ahead[rows], ahead_##family##_##rows)
 #define PUT_DOT(family, columns) PUT(to->dot[columns], dot_##family##_##columns)
 #define PUT_RANK(family, k) PUT(to->rank[k], rank_##family##_##k)
 #define PUT_SHORT(family, k) PUT(to->short_rows[k], short_##family##_##k)
@@ -236,12 +257,14 @@ EACH_FUNCTION(1)
         EACH_TILE(PUT_FEW, family)                                                                                     \
         EACH_TILE(PUT_RUN, family)                                                                                     \
         EACH_8(PUT_STREAM, family)                                                                                     \
+        EACH_8(PUT_AHEAD, family)                                                                                      \
         EACH_8(PUT_DOT, family)                                                                                        \
         EACH_10(PUT_RANK, family)                                                                                      \
         EACH_10(PUT_SHORT, family)                                                                                     \
         EACH_8(PUT_TURNED, family) to->pack_by_k = pack_by_k_##family;                                                 \
         to->pack_by_row = pack_by_row_##family;                                                                        \
         to->turn = turn_##family;                                                                                      \
+        to->stream_row = stream_row_##family;                                                                          \
         to->add_sums = add_sums_##family;                                                                              \
         to->finish = finish_##family;                                                                                  \
     }
@@ -383,8 +406,8 @@ static int fits(const rung_cpu_args *p, int64_t most)
 /* Names what of a plan does not grow with the sizes. */
 static void name_plan(const rung_cpu_args *p, char *name, size_t bytes)
 {
-    static const char *const paths[] = {"tiny",  "direct", "stream", "packb", "outer",      "past", "rank",
-                                        "short", "turned", "packed", "dot",   "transposed", "long"};
+    static const char *const paths[] = {"tiny", "direct", "ahead",  "stream", "packb", "outer",      "past",
+                                        "rank", "short",  "turned", "packed", "dot",   "transposed", "long"};
     static const char *const asks[] = {"", ",after", ",below"};
     gemm_plan plan = rung_gemm_plan(p);
     int has_inner = plan.path == PATH_LONG_K || plan.path == PATH_TRANSPOSED;

@@ -251,6 +251,34 @@ static void thin_products(void **state)
         }
 }
 
+/* Some rows beside a B that L2 does not hold, planned as on a Zen 3, whose narrow tiles pass it panel by panel: whole
+ * lines and others, rows that collide, the last few columns, the last steps, pieces of k, the transposed product. One
+ * row that streams, with C for its sums and without. The last test: contexts that are made later would plan so too. */
+static void beside_a_large_b(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][3] = {{9, 531, 261},   {112, 512, 97}, {48, 501, 131}, {16, 1024, 60}, {31, 528, 610},
+                                        {25, 233, 1203}, {700, 41, 402}, {1, 333, 331},  {1, 1001, 77},  {1, 8, 9000}};
+    enum { SHAPES = sizeof shapes / sizeof shapes[0], FORMS = 8 };
+    if (rung_context_device(context) != RUNG_DEVICE_CPU)
+        return;
+    rung_context *usual = context;
+    setenv("RUNG_CPU_PLAN", "zen3", 1);
+    setenv("RUNG_CPU_FEATURES", "avx2", 1);
+    context = test_context(2);
+    for (int i = 0; i < SHAPES * FORMS; i++) {
+        const int64_t *sides = shapes[i / FORMS];
+        product p;
+        product_new(&p, RUNG_ROW_MAJOR, i & 1, i % 4 == 3, sides[0], sides[1], sides[2], i / 4 % 2 * 3, 1, (uint64_t)i);
+        p.gemm.alpha = i % 3 ? 1.0f : -0.75f;
+        p.gemm.beta = i % 8 < 3 ? 0.0f : 0.5f;
+        run_and_check(&p, "beside a large B");
+        product_free(&p);
+    }
+    rung_context_destroy(context);
+    context = usual;
+}
+
 /* Products that run without a plan: every side from 1 to 40, and those that just fit what is turned for them, or just
  * do not. */
 static void tiny_products(void **state)
@@ -628,6 +656,7 @@ int main(void)
         cmocka_unit_test(sums),
         cmocka_unit_test(long_sums_keep_their_last_bits),
         cmocka_unit_test(no_kernel_reads_past_its_operands),
+        cmocka_unit_test(beside_a_large_b),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
