@@ -18,6 +18,15 @@ static int is_far_apart(const rung_cpu_args *p)
     return b_bytes(p) > p->cpu->l2_bytes * (p->n >= COLUMNS_OF_CLOSE ? L2_PARTS : L2_PARTS_OF_CLOSE);
 }
 
+/* Returns true where tiles would read a few floats of each step of a transposed A in place, and there are columns enough
+ * to share what packing it costs. Where more rows share a packed B, both are packed. */
+static int wants_packed_steps(const rung_cpu_args *p)
+{
+    enum { ROWS_LEAST = 20, ROWS_MOST = 2 * FEW, STEPS_LEAST = 150, COLUMNS = 200, COLUMNS_OF_MANY_ROWS = 120 };
+    return p->trans_a && p->m >= ROWS_LEAST && p->m <= ROWS_MOST && p->k >= STEPS_LEAST &&
+           p->n >= (p->m > FEW ? COLUMNS_OF_MANY_ROWS : COLUMNS);
+}
+
 /* Returns true where so many rows pass a B in place that a panel of it in L1 pays for packing them, and so few that B
  * need not be packed: fewer, where vectors lie across lines, and fewer still, where all steps share one set of L1. */
 int rung_is_by_panels(const rung_cpu_args *p)
@@ -27,7 +36,7 @@ int rung_is_by_panels(const rung_cpu_args *p)
         p->m < ROWS_LEAST)
         return 0;
     int most = p->ldb % PAGE_FLOATS == 0 ? ROWS_THAT_COLLIDE : b_has_whole_vectors(p) ? ROWS_MOST : ROWS_ACROSS_LINES;
-    return p->m <= most && is_far_apart(p);
+    return p->m <= most && (is_far_apart(p) || wants_packed_steps(p));
 }
 
 /* Threads share out columns, or pieces of k where columns are few. */
