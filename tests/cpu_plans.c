@@ -582,7 +582,7 @@ static void tell(const machine *on, int trans_a, int trans_b, int every)
 }
 
 /* Walks along few rows beside a transposed B and few columns beside a transposed A, for which there are most rules, and
- * along rows of few steps that no cache holds. */
+ * along rows of few steps that no cache holds, and of dot products that read the columns from L2. */
 static void tell_few(const machine *on)
 {
     static const struct few {
@@ -591,7 +591,8 @@ static void tell_few(const machine *on)
         int trans_a, trans_b;
     } each[] = {{{.size = {1, 300, 1000}, .along = 0}, 40, 0, 1},
                 {{.size = {4000, 1, 1000}, .along = 1}, 40, 1, 0},
-                {{.size = {1, 12000, 5}, .along = 0}, 80, 0, 0}};
+                {{.size = {1, 12000, 5}, .along = 0}, 80, 0, 0},
+                {{.size = {1, 9, 3500}, .along = 0}, 140, 0, 1}};
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
         char *said = take(on, &each[i].w, each[i].most, each[i].trans_a, each[i].trans_b);
         puts(said);

@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,34 @@ static void check_name(const rung_kernel *k)
     size_t length = strlen(says), whole = strlen(k->name);
     if (whole < length || strcmp(k->name + whole - length, says) != 0)
         fail_msg("%s: by its row the name would end in %s: change the name, or the row", k->name, says);
+}
+
+/* Counts the lines of files that begin a row of a GPU's kernel. */
+static int rows_in(const char *pattern)
+{
+    char where[4096], line[4096];
+    glob_t files;
+    int rows = 0;
+    snprintf(where, sizeof where, "%s/%s", source_dir, pattern);
+    assert_int_equal(glob(where, 0, NULL, &files), 0);
+    for (size_t i = 0; i < files.gl_pathc; i++) {
+        FILE *file = fopen(files.gl_pathv[i], "r");
+        assert_non_null(file);
+        while (fgets(line, sizeof line, file))
+            rows += strncmp(line, "RUNG_TILE(", 10) == 0 || strncmp(line, "RUNG_CUDA(", 10) == 0;
+        fclose(file);
+    }
+    globfree(&files);
+    return rows;
+}
+
+static void every_row_of_a_gpu_is_in_the_catalog(void **state)
+{
+    (void)state;
+    int rows = 0;
+    for (int i = 0; i < rung_kernel_count(); i++)
+        rows += rung_kernel_at(i)->backend == RUNG_BACKEND_CUDA;
+    assert_int_equal(rows, rows_in("src/cuda/families/*/tiles.inc") + rows_in("src/ladder/*/rows.inc"));
 }
 
 static void rows_make_sense(void **state)
@@ -207,6 +236,7 @@ int main(int count, char **arguments)
     device_dir = count > 2 ? arguments[2] : NULL;
     const struct CMUnitTest rows[] = {
         cmocka_unit_test(rows_make_sense),
+        cmocka_unit_test(every_row_of_a_gpu_is_in_the_catalog),
         cmocka_unit_test(rungs_follow_one_another),
         cmocka_unit_test(every_rung_has_its_page),
     };

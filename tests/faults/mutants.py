@@ -97,7 +97,7 @@ def changes_of(lines, at, fields):
                 yield "constant", put(*found.span(1), str(int(found[1]) + by))
     for found in re.finditer(r"\b(\w+)\(", code):
         end = end_of(code, found.end() - 1)
-        if end < 0 or found[1] in ("if", "while", "for", "switch", "sizeof", "return"):
+        if end < 0 or found[1] in ("if", "while", "for", "switch", "sizeof", "return", "strcmp"):
             continue
         places = list(split_arguments(code, found.end(), end))
         for (a, b), (c, d) in zip(places, places[1:]):

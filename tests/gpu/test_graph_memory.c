@@ -28,7 +28,8 @@ static struct object { /* of the user's, that a graph may hold */
 } objects[BLOCKS];
 
 static struct stream {
-    int graph; /* that it records; -1: none */
+    int graph;  /* that it records; -1: none */
+    int broken; /* its recording was broken off */
 } streams[STREAMS];
 
 static int graphs, calls, fails_at, in_callback, allocations, allowed[GRAPHS];
@@ -124,6 +125,10 @@ static CUresult capture_info(CUstream stream, CUstreamCaptureStatus *status, cuu
 {
     assert_true(!after && !count);
     const int recorded = streams[index_of(stream)].graph;
+    if (streams[index_of(stream)].broken) { /* no graph is told then */
+        *status = CU_STREAM_CAPTURE_STATUS_INVALIDATED;
+        return next_call();
+    }
     *status = recorded >= 0 ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
     *id = (cuuint64_t)recorded + 1;
     *graph = (CUgraph)(void *)&allowed[recorded >= 0 ? recorded : 0];
@@ -224,7 +229,7 @@ static void begin(rung_cuda *cuda)
     memset(objects, 0, sizeof objects);
     memset(allowed, 0, sizeof allowed);
     for (int i = 0; i < STREAMS; i++)
-        streams[i].graph = -1;
+        streams[i] = (struct stream){.graph = -1};
     cuda->driver = &driver;
     graphs = calls = fails_at = allocations = 0;
     idle.first = NULL;
@@ -399,6 +404,20 @@ static void what_is_in_use_is_not_forgotten(void **state)
     end(&cuda);
 }
 
+/* Its graph is no more, so that there is nothing to keep memory for. */
+static void a_recording_that_is_broken_off_is_lent_nothing(void **state)
+{
+    (void)state;
+    rung_cuda cuda;
+    begin(&cuda);
+    record_on(&cuda, 1);
+    streams[1].broken = 1;
+    for (int zeros = 0; zeros < 2; zeros++)
+        assert_null(ask_for(&cuda, MIB, COUNTERS, zeros).memory);
+    assert_int_equal(calls, 2); /* of the driver: what it says of the stream */
+    end(&cuda);
+}
+
 static void a_failing_call_leaves_nothing(void **state)
 {
     (void)state;
@@ -433,6 +452,7 @@ int main(void)
         cmocka_unit_test(memory_of_a_graph_that_is_gone_is_used_again),
         cmocka_unit_test(records_lie_behind_the_zeros),
         cmocka_unit_test(what_is_in_use_is_not_forgotten),
+        cmocka_unit_test(a_recording_that_is_broken_off_is_lent_nothing),
         cmocka_unit_test(a_failing_call_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
