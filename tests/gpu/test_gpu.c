@@ -534,6 +534,43 @@ static void kernels_of_newer_chips_are_refused(void **state)
     rung_context_destroy(context);
 }
 
+static rung_context *open_idle_hopper(float *memory[3], size_t floats);
+static void close_idle_hopper(rung_context *context, float *memory[3]);
+
+/* What lies out of the copy engine's reach is refused by the plan, or copied first: no launch fails of it. */
+static void no_launch_is_out_of_the_copy_engines_reach(void **state)
+{
+    (void)state;
+    static const int64_t reach = ((int64_t)1 << 38) - 4;
+    enum { SIZE = 256, CASES = 5 };
+    int refused = 0, taken[CASES] = {0};
+    float *memory[3];
+    rung_context *context = open_idle_hopper(memory, SIZE * SIZE * 2);
+    for (int i = 0; i < rung_kernel_count(); i++)
+        for (int wrong = 0; wrong < CASES && rung_kernel_at(i)->role == RUNG_PRODUCTION &&
+                            rung_kernel_at(i)->backend == RUNG_BACKEND_CUDA;
+             wrong++) {
+            rung_gemm g;
+            rung_gemm_init(&g);
+            g.layout = RUNG_ROW_MAJOR;
+            g.m = g.n = g.k = g.lda = g.ldb = g.ldc = SIZE;
+            g.batch = 2, g.stride_a = g.stride_b = g.stride_c = SIZE * SIZE;
+            *(int64_t *[]){&g.lda, &g.ldb, &g.stride_a, &g.stride_b, &g.stride_c}[wrong] = reach + 4;
+            g.a = memory[0], g.b = memory[1], g.c = memory[2];
+            const rung_status status = run_kernel(context, &g, rung_kernel_at(i)->name);
+            const char *said = status == RUNG_SUCCESS ? "" : rung_last_error();
+            if (status != RUNG_SUCCESS && !strstr(said, "cannot run this product"))
+                fail_msg("%s, case %d: %s", rung_kernel_at(i)->name, wrong, said);
+            refused += strstr(said, "results lie farther apart than the copy engine reaches") != NULL;
+            taken[wrong] += status == RUNG_SUCCESS && strstr(gpu->launched, "row_copy");
+            gpu->launched[0] = 0;
+        }
+    for (int wrong = 0; wrong < CASES - 1; wrong++)
+        assert_true(taken[wrong] > 0);
+    assert_true(refused > 0);
+    close_idle_hopper(context, memory);
+}
+
 static void out_of_device_memory_is_said(void **state)
 {
     (void)state;
@@ -2268,6 +2305,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(mixed_operands_are_refused),
         cmocka_unit_test(streams_of_another_gpu_are_refused),
         cmocka_unit_test(kernels_of_newer_chips_are_refused),
+        cmocka_unit_test(no_launch_is_out_of_the_copy_engines_reach),
         cmocka_unit_test(out_of_device_memory_is_said),
         cmocka_unit_test(workspace_grows_under_queued_work),
         cmocka_unit_test(workspace_survives_failed_growth),

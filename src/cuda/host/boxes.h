@@ -3,6 +3,7 @@
 #define RUNG_CUDA_BOXES_H
 
 #include "cuda/driver/device.h"
+#include "cuda/host/row_copy.h"
 
 typedef struct rung_boxes {
     const float *at;

@@ -19,6 +19,15 @@ static inline int rung_rows_readable(int align, int64_t batch, int64_t stride)
     return align >= 16 && (batch == 1 || (stride > 0 && stride % 4 == 0));
 }
 
+/* So many floats at most rows or matrices may lie apart: a tensor map has room for 40 bits of the bytes. */
+static const int64_t rung_rows_reach = ((int64_t)1 << 38) - 4;
+
+/* Returns whether the copy engine reaches from row to row and from matrix to matrix. */
+static inline int rung_rows_in_reach(int64_t rows, int64_t ld, int64_t batch, int64_t stride)
+{
+    return (rows == 1 || ld <= rung_rows_reach) && (batch == 1 || stride <= rung_rows_reach);
+}
+
 static inline rung_operand rung_operand_a(const rung_problem *p)
 {
     return (rung_operand){p->a,
@@ -26,7 +35,8 @@ static inline rung_operand rung_operand_a(const rung_problem *p)
                           p->stride_a,
                           p->trans_a ? p->m : p->k,
                           p->trans_a ? p->k : p->m,
-                          rung_rows_readable(p->align_a, p->batch, p->stride_a)};
+                          rung_rows_readable(p->align_a, p->batch, p->stride_a) &&
+                              rung_rows_in_reach(p->trans_a ? p->k : p->m, p->lda, p->batch, p->stride_a)};
 }
 
 static inline rung_operand rung_operand_b(const rung_problem *p)
@@ -36,7 +46,8 @@ static inline rung_operand rung_operand_b(const rung_problem *p)
                           p->stride_b,
                           p->trans_b ? p->k : p->n,
                           p->trans_b ? p->n : p->k,
-                          rung_rows_readable(p->align_b, p->batch, p->stride_b)};
+                          rung_rows_readable(p->align_b, p->batch, p->stride_b) &&
+                              rung_rows_in_reach(p->trans_b ? p->n : p->k, p->ldb, p->batch, p->stride_b)};
 }
 
 /* Returns the elements from one row of a copy to the next: rows start with a sector, long ones with a line. */

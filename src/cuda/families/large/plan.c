@@ -125,6 +125,9 @@ static void try_classes(const rung_machine *machine, const rung_kernel *kernel, 
     large_plan plan = {.turn_a = !p->trans_a, .turn_b = p->trans_b, .pack_a = pack_a, .pack_b = pack_b}, *s = &plan;
     s->bytes_a = pack_a ? rung_row_copy_ld(p->m) * large_class_rows(p) * LARGE_CLASSES * 4 : 0;
     s->bytes_b = pack_b ? rung_row_copy_ld(p->n) * large_class_rows(p) * LARGE_CLASSES * 4 : 0;
+    /* Rows of a class lie LARGE_CLASSES rows apart. */
+    if ((!pack_a && p->lda > rung_rows_reach / LARGE_CLASSES) || (!pack_b && p->ldb > rung_rows_reach / LARGE_CLASSES))
+        return;
     if (s->bytes_a + s->bytes_b > machine->memory_bytes / 4 ||
         (pack_a && !s->turn_a && rung_row_copy_refuses(p->m, p->k)) ||
         (pack_b && !s->turn_b && rung_row_copy_refuses(p->n, p->k)))
@@ -170,9 +173,8 @@ static void plan_classes(const rung_machine *machine, const rung_kernel *kernel,
 static const char *plan_operands(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p,
                                  large_plan *s)
 {
-    const int along = large_tile_of(kernel)->a_k_innermost,
-              a_readable = rung_rows_readable(p->align_a, p->batch, p->stride_a),
-              b_readable = rung_rows_readable(p->align_b, p->batch, p->stride_b);
+    const int along = large_tile_of(kernel)->a_k_innermost, a_readable = rung_operand_a(p).readable,
+              b_readable = rung_operand_b(p).readable;
     s->turn_a = p->k && !along && !p->trans_a;
     s->turn_b = p->k && p->trans_b;
     const int odd_a = p->k && !s->turn_a && !a_readable, odd_b = p->k && !s->turn_b && !b_readable;

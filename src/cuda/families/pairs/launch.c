@@ -97,6 +97,8 @@ static const char *estimate(const rung_machine *machine, const rung_config *conf
     pairs_plan s;
     memset(&s, 0, sizeof s);
     const char *reason = lone_refuse(p, 1, 1);
+    if (!reason && !rung_rows_in_reach(p->m, p->ldc, p->batch, p->stride_c))
+        reason = "results lie farther apart than the copy engine reaches";
     if (!reason)
         reason = plan_operands(machine, config, t, p, &s);
     if (reason)

@@ -4,6 +4,15 @@
 #include "cuda/host/divide.h"
 #include "cuda/host/parts.h"
 
+/* Returns whether a crowd takes between a half and three quarters of the room. In a graph blocks of the next kernel
+ * then take what is left before this one ends, and come to lie unevenly: on some multiprocessors as many as fit, on
+ * others half. Below that they all find a place, above it hardly any. */
+static int leaves_uneven_room(const rung_cuda *cuda, const small_tile *t, const rung_grid *grid, int64_t blocks)
+{
+    const int64_t each = rung_ceil_div(blocks, cuda->machine->sms);
+    return grid->may_crowd && each >= RUNG_MANY_BLOCKS && 2 * each > t->resident && 4 * each <= 3 * t->resident;
+}
+
 static rung_status launch_tiles(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p, uint8_t *marks,
                                 void *zero, int64_t zero_words)
 {
@@ -30,6 +39,8 @@ static rung_status launch_tiles(rung_cuda *cuda, const rung_choice *choice, cons
                       .argument_bytes = sizeof args,
                       .may_crowd = crowd && (!p->trans_a || p->trans_b),
                       .beside_next = t->brief && args.next_start == RUNG_NEXT_AT_ONCE};
+    if (args.next_start == RUNG_NEXT_AT_ONCE && leaves_uneven_room(cuda, t, &grid, tiles * choice->parts))
+        args.next_start = RUNG_NEXT_AFTER_END;
     if (crowd) {
         grid.x = (unsigned)(tiles / p->batch), grid.y = (unsigned)choice->parts, grid.z = (unsigned)p->batch;
     } else if (t->brief) {
