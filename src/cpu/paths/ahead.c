@@ -18,8 +18,8 @@ static int is_far_apart(const rung_cpu_args *p)
     return b_bytes(p) > p->cpu->l2_bytes * (p->n >= COLUMNS_OF_CLOSE ? L2_PARTS : L2_PARTS_OF_CLOSE);
 }
 
-/* Returns true where tiles would read a few floats of each step of a transposed A in place, and there are columns enough
- * to share what packing it costs. Where more rows share a packed B, both are packed. */
+/* Returns true where tiles would read a few floats of each step of a transposed A in place, and there are columns
+ * enough to share what packing it costs. Where more rows share a packed B, both are packed. */
 static int wants_packed_steps(const rung_cpu_args *p)
 {
     enum { ROWS_LEAST = 20, ROWS_MOST = 2 * FEW, STEPS_LEAST = 150, COLUMNS = 200, COLUMNS_OF_MANY_ROWS = 120 };
