@@ -662,7 +662,7 @@ static int has_idle_rule(void)
  * become when one of the things that a plan may depend on changes. */
 static int wrong_memories(const machine *on)
 {
-    enum { DRAWN = 20000, CHANGES = 12 };
+    enum { DRAWN = 20000, CHANGES = 13 };
     rung_gemm_plans *plans = rung_gemm_plans_create();
     int wrong = 0;
     for (int i = 0; plans && i < DRAWN; i++) {
@@ -684,6 +684,11 @@ static int wrong_memories(const machine *on)
         case 9: other.trans_b ^= 1; break;
         case 10: other.in_order = 1; break;
         case 11: other.beta = other.beta == 0.0f ? 0.5f : 0.0f; break;
+        case 12: /* which matters where the transposed product reads vectors of A in place */
+            p.m = 1000, p.n = 56, p.k = 300 + i % 300, p.lda = 1008, p.ldb = 600, p.ldc = 56, p.trans_a = 1;
+            other = p;
+            other.a++;
+            break;
         }
         const rung_cpu_args *each[] = {&p, &other, &p};
         for (int j = 0; j < 3; j++) {

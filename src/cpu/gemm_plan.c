@@ -44,14 +44,14 @@ gemm_plan rung_gemm_plan(const rung_cpu_args *p)
     return plan;
 }
 
-/* All that a plan depends on, beside the context's processor: places of B and C count by where in a cache line they
+/* All that a plan depends on, beside the context's processor: places of operands count by where in a cache line they
  * lie, beta by whether it is 0. There are no bytes between the fields. */
 typedef struct plan_key {
     const rung_cpu_kernel *kernel;
-    int64_t m, n, k, lda, ldb, ldc, b, c;
+    int64_t m, n, k, lda, ldb, ldc, a, b, c;
     int trans_a, trans_b, in_order, reads_c;
 } plan_key;
-_Static_assert(sizeof(plan_key) == sizeof(void *) + 8 * sizeof(int64_t) + 4 * sizeof(int), "is compared byte by byte");
+_Static_assert(sizeof(plan_key) == sizeof(void *) + 9 * sizeof(int64_t) + 4 * sizeof(int), "is compared byte by byte");
 
 static inline plan_key key_of(const rung_cpu_args *p)
 {
@@ -62,6 +62,7 @@ static inline plan_key key_of(const rung_cpu_args *p)
                       .lda = p->lda,
                       .ldb = p->ldb,
                       .ldc = p->ldc,
+                      .a = (int64_t)((uintptr_t)p->a % LINE_BYTES),
                       .b = (int64_t)((uintptr_t)p->b % LINE_BYTES),
                       .c = (int64_t)((uintptr_t)p->c % LINE_BYTES),
                       .trans_a = p->trans_a,
@@ -78,6 +79,7 @@ static __attribute__((noinline)) gemm_plan plan_of_key(const plan_key *key, cons
                              .m = key->m,
                              .n = key->n,
                              .k = key->k,
+                             .a = (const float *)(uintptr_t)key->a,
                              .lda = key->lda,
                              .b = (const float *)(uintptr_t)key->b,
                              .ldb = key->ldb,
@@ -109,7 +111,7 @@ static inline uint64_t place_of(const plan_key *key)
 {
     uint64_t sizes = (uint64_t)key->m * 0x9e3779b97f4a7c15u + (uint64_t)key->n * 0xc2b2ae3d27d4eb4fu +
                      (uint64_t)key->k * 0xd6e8feb86659fd93u;
-    uint64_t places = (uint64_t)(key->lda + 3 * key->ldb + 7 * key->ldc + key->b + 5 * key->c);
+    uint64_t places = (uint64_t)(key->lda + 3 * key->ldb + 7 * key->ldc + key->b + 5 * key->c + 11 * key->a);
     uint64_t manners = (uint64_t)(key->trans_a + 2 * key->trans_b + 4 * key->in_order + 8 * key->reads_c);
     return (sizes + (places + (manners << 32)) * 0xa0761d6478bd642fu) >> (64 - PLANS_BITS);
 }
