@@ -204,6 +204,11 @@ static void note_finish(int which, const float *at, int64_t ldc, int64_t m, int6
         note_stream(ONE_ROW + family, steps, columns, from_a, from_b, ldb, 0, 0);                                      \
         note(mix_address(10, sums));                                                                                   \
     }                                                                                                                  \
+    static float dot_of_vectors_##family(int64_t k, const float *x, const float *y)                                    \
+    {                                                                                                                  \
+        note(mix(mix_address(mix_address(mix(11, family), x), y), k));                                                 \
+        return 0.0f;                                                                                                   \
+    }                                                                                                                  \
     static void add_sums_##family(float *to, int64_t ldc, const float *sums, int64_t ld, int64_t m, int64_t n,         \
                                   float alpha, float beta)                                                             \
     {                                                                                                                  \
@@ -265,6 +270,7 @@ EACH_FUNCTION(1)
         to->pack_by_row = pack_by_row_##family;                                                                        \
         to->turn = turn_##family;                                                                                      \
         to->stream_row = stream_row_##family;                                                                          \
+        to->dot_of_vectors = dot_of_vectors_##family;                                                                  \
         to->add_sums = add_sums_##family;                                                                              \
         to->finish = finish_##family;                                                                                  \
     }

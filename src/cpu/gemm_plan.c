@@ -24,6 +24,7 @@ static const gemm_rule *const rules[] = {
     &rung_rule_in_place_ahead,
     &rung_rule_few_rows_close,
     &rung_rule_few_rows_in_runs,
+    &rung_rule_few_rows_from_l3,
     &rung_rule_narrow_b_close,
     &rung_rule_few_rows,
     &rung_rule_a_in_place,

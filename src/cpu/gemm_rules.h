@@ -84,27 +84,42 @@ static inline int is_rank(const rung_cpu_args *p)
     return p->n >= VECTORS_LEAST_OF_FEW_ROWS * p->kernel->vl || !has_narrow_tiles(p) || !has_rows_of_two_tiles(p);
 }
 
+/* Returns true where turning C takes half the time: it has short rows, enough of them, which are not read. */
+static inline int has_short_rows(const rung_cpu_args *p)
+{
+    enum { COLUMNS_LEAST = 5, COLUMNS_MOST = 7, ROWS_LEAST = 24 };
+    return p->kernel->turns_short_rows && p->n >= COLUMNS_LEAST && p->n <= COLUMNS_MOST && p->beta == 0.0f &&
+           p->m >= ROWS_LEAST;
+}
+
+/* Returns what turning an element of C takes, in quarters of an FMA. */
+static inline int64_t quarters_of_turning(const rung_cpu_args *p)
+{
+    enum { TURN = 10, TURN_OF_SHORT_ROWS = 5, TURN_OF_THREE_LOADS = 4 };
+    return p->cpu->three_loads ? TURN_OF_THREE_LOADS : has_short_rows(p) ? TURN_OF_SHORT_ROWS : TURN;
+}
+
 /* Returns true where a transposed A has rows that lie as vectors, and it takes less time to compute the transposed
  * product and to turn C. Time is counted in quarters of an FMA, for vectors as long as the processor's units, empty
  * lanes too. A step of k has at least as many FMAs as are under way at once. Turning B, which then lies right for
  * tiles, would have taken three quarters of turning C, an element. With few steps, or few rows that one tile takes,
- * rows of C are better written one by one, but two or four columns that are written without being read turn in little
+ * rows of C are better written one by one, but two to four columns that are written without being read turn in little
  * time, and a single column is only scattered. */
 static inline int is_cheaper_transposed(const rung_cpu_args *p)
 {
     enum { UNDER_WAY = 6, STEPS_LEAST = 8, ROWS_OF_TILE = 8, STEPS_OF_ROWS_MORE = 64 };
-    enum { ROWS_OF_FEW = 96, STEPS_OF_FEW = 2, WORK_OF_ONE = 160 };
-    enum { TURN = 10, TURN_OF_THREE_LOADS = 4 };
+    enum { COLUMNS_OF_FEW = 4, ROWS_OF_FEW = 96, STEPS_OF_FEW = 2, WORK_OF_ONE = 160, WORK_OF_THREE = 600 };
     if (!p->trans_a || p->m == 1)
         return 0;
     if (p->n == 1)
         return p->m * p->k >= WORK_OF_ONE;
-    if ((p->n == 2 || p->n == 4) && p->beta == 0.0f && p->m >= ROWS_OF_FEW && p->k >= STEPS_OF_FEW)
+    if (p->n <= COLUMNS_OF_FEW && p->beta == 0.0f && p->m >= ROWS_OF_FEW && p->k >= STEPS_OF_FEW &&
+        (p->n != 3 || (!p->cpu->three_loads && p->m * p->k >= WORK_OF_THREE)))
         return 1;
     if (!p->trans_b && (p->k < STEPS_LEAST || max64(p->m - ROWS_OF_TILE, 1) * p->k < STEPS_OF_ROWS_MORE))
         return 0;
     const rung_cpu_kernel *unit = p->cpu->wide_units || !p->kernel->half ? p->kernel : p->kernel->half;
-    int64_t lanes = unit->vl - 1, bits = unit->vl_bits, turn = p->cpu->three_loads ? TURN_OF_THREE_LOADS : TURN;
+    int64_t lanes = unit->vl - 1, bits = unit->vl_bits, turn = quarters_of_turning(p);
     int64_t step = ((p->n + lanes) >> bits) * p->m, turned_step = ((p->m + lanes) >> bits) * p->n;
     int64_t turning_b = p->trans_b ? turn * 3 / 4 * p->n * p->k : 0;
     return 4 * max64(turned_step, UNDER_WAY) * p->k + turn * p->m * p->n <=
@@ -210,6 +225,12 @@ static inline int is_column_of_dots(const rung_cpu_args *p)
     return p->n == 1 && !p->trans_a && p->m > 1 && p->k >= STEPS_LEAST;
 }
 
+/* Returns true where two vectors make one number. */
+static inline int is_dot_of_vectors(const rung_cpu_args *p)
+{
+    return p->m == 1 && p->n == 1;
+}
+
 enum { RUNG_TINY_FLOATS = 1 << 13, RUNG_TINY_WORK = 1 << 18 };
 
 /* Returns true where both operands are read in place whatever a plan would say, and the work is not worth sharing:
@@ -244,7 +265,7 @@ static inline int is_tiny(const rung_cpu_args *p)
     if (p->m * p->n * p->k > RUNG_TINY_WORK)
         return 0;
     if (p->k > STEPS_MOST)
-        return wants_dots(p) || is_column_of_dots(p) || is_few_rows_of_dots(p);
+        return wants_dots(p) || is_column_of_dots(p) || is_few_rows_of_dots(p) || is_dot_of_vectors(p);
     if (!p->trans_a && !p->trans_b)
         return 1;
     int has_room_for_c = p->n * round_up(p->m, LINE_FLOATS) <= MOST;

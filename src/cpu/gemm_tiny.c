@@ -115,6 +115,25 @@ static const float *gather(float *to, const float *from, int64_t step, int64_t c
     return to;
 }
 
+void rung_gemm_vectors(const rung_cpu_args *p, float *room)
+{
+    const float *a = p->a, *b = p->b;
+    int64_t a_step = p->trans_a ? p->lda : 1, b_step = p->trans_b ? 1 : p->ldb;
+    if (a_step != 1)
+        a = gather(room, a, a_step, p->k);
+    if (b_step != 1)
+        b = gather(room + p->k, b, b_step, p->k);
+    float product = p->alpha * p->kernel->dot_of_vectors(p->k, a, b);
+    *p->c = p->beta == 0.0f ? product : product + p->beta * *p->c;
+}
+
+/* Runs two vectors that make one number. */
+static __attribute__((noinline)) void run_vectors(const rung_cpu_args *p)
+{
+    float gathered[2 * RUNG_TINY_FLOATS];
+    rung_gemm_vectors(p, gathered);
+}
+
 /* Turns B first, or C last. */
 static void run_turned(rung_cpu_args *t)
 {
@@ -236,6 +255,10 @@ static void run_short_rows(const rung_cpu_args *p)
 
 static inline void run_tiny(const rung_cpu_args *p)
 {
+    if (is_dot_of_vectors(p)) {
+        run_vectors(p);
+        return;
+    }
     if (is_turned(p)) {
         rung_turned_run(p, NULL, NULL);
         return;

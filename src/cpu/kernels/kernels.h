@@ -113,6 +113,9 @@ typedef struct rung_dot_args {
 /* Computes rows x cols dot products of length k. The entry of the table fixes cols; there may be any number of rows. */
 typedef void (*rung_dot_fn)(const rung_dot_args *args, int64_t rows);
 
+/* Returns the dot product of two vectors. */
+typedef float (*rung_vectors_fn)(int64_t k, const float *x, const float *y);
+
 /* C = alpha * A * B + beta * C for a k of at most RUNG_RANK_STEPS, row after row, so that C is written in long runs. */
 typedef struct rung_rank_args {
     int64_t m, n, k;
@@ -150,6 +153,8 @@ typedef struct rung_cpu_kernel {
     rung_add_sums_fn add_sums;
     rung_pack_fn pack_by_k, pack_by_row;
     rung_turn_fn turn;
+    int turns_short_rows; /* 1: turn() writes rows of five to seven floats in little time, where C is not read */
+    rung_vectors_fn dot_of_vectors;
     rung_dot_fn dot[RUNG_DOT_MAX_COLS];
     int dot_cols;                       /* the most columns that dot[] has */
     rung_rank_fn rank[RUNG_RANK_STEPS]; /* by k */

@@ -45,6 +45,8 @@ static int lies_transposed(const rung_cpu_args *p)
 static gemm_side dot_side(const rung_cpu_args *p)
 {
     enum { STEPS_LEAST = 64, ROWS_LEAST = 16, COLUMNS_MOST_OF_NARROW = 6 };
+    if (is_dot_of_vectors(p))
+        return SIDE_A;
     int64_t columns = dot_columns(p->m, p->k, p->trans_b, p->cpu);
     if (!p->trans_b && has_narrow_tiles(p) && p->cpu->three_loads)
         columns = COLUMNS_MOST_OF_NARROW; /* more nearly fill a vector of tiles */
@@ -61,6 +63,12 @@ static int has_dot_side(const rung_cpu_args *p)
     return dot_side(p) != SIDE_NONE;
 }
 
+static int come_from_memory(const rung_cpu_args *p, int64_t rows)
+{
+    enum { L3_PARTS = 4 };
+    return rows * p->k * 4 > p->cpu->l3_bytes / L3_PARTS;
+}
+
 /* Returns what dot products of so many rows ask for early. Rows from L3 of a middling length leave the hardware's
  * prefetchers no time to follow them; of longer ones the next do not fit L1 beside those at work. From memory it is
  * the same where the hardware follows rows well enough, and a single column is then best left to it. */
@@ -68,7 +76,7 @@ static int what_dots_ask(const rung_cpu_args *p, int64_t rows, int64_t columns)
 {
     enum { NEXT_LEAST = 128, NEXT_MOST = 512 };
     int is_middling = p->k >= NEXT_LEAST && p->k <= NEXT_MOST;
-    if (rows * p->k * 4 > p->cpu->l3_bytes / 4) {
+    if (come_from_memory(p, rows)) {
         int leaves_all = p->cpu->follows_rows && !p->cpu->asks_for_few && !p->cpu->far_l3;
         if (!leaves_all || (columns > 1 && p->k < NEXT_LEAST))
             return RUNG_DOT_ASKS_ALONG;
@@ -91,6 +99,16 @@ static int wants_narrow_dots(int asks, int64_t columns, int64_t k, const rung_pr
     return asks == RUNG_DOT_ASKS_NEXT ? columns != FEW_COLUMNS : columns <= FEW_COLUMNS;
 }
 
+/* Returns the steps of a piece of k: so many that L1 keeps four columns of it for all rows. Rows from memory are worth
+ * following to their ends. */
+static int64_t dot_piece(const rung_cpu_args *p, int64_t rows, int64_t columns)
+{
+    enum { COLUMNS_LEAST = 4 };
+    if (columns < COLUMNS_LEAST || come_from_memory(p, rows))
+        return p->k;
+    return even_block(p->k, p->cpu->l1_bytes / (4 * COLUMNS_LEAST), LINE_FLOATS);
+}
+
 static void plan_dots(const rung_cpu_args *p, gemm_plan *plan)
 {
     plan->path = PATH_DOT;
@@ -98,6 +116,7 @@ static void plan_dots(const rung_cpu_args *p, gemm_plan *plan)
     plan->split_m = !plan->of_b;
     int64_t rows = plan->of_b ? p->n : p->m, columns = plan->of_b ? p->m : p->n;
     plan->narrow = wants_narrow_dots(what_dots_ask(p, rows, columns), columns, p->k, p->cpu);
+    plan->kc = dot_piece(p, rows, columns);
 }
 
 const gemm_rule rung_rule_dots = {"has_dot_side", has_dot_side, plan_dots};
@@ -105,16 +124,18 @@ const gemm_rule rung_rule_dots = {"has_dot_side", has_dot_side, plan_dots};
 int64_t rung_dots_floats(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns)
 {
     (void)columns;
+    if (is_dot_of_vectors(p))
+        return 2 * p->k;
     return round_up(p->k, p->kernel->vl) * (plan->of_b ? p->m : p->n) + 2 * RUNG_PACK_SLACK;
 }
 
 /* Runs dot products, as many columns at a time as L1 holds and the family takes; some rows at a time, which the next
  * columns find in a cache. */
-static void run_dot_groups(const rung_cpu_args *p, const rung_cpu_kernel *kernel, const rung_dot_args *dot,
+static void run_dot_groups(const rung_processor *cpu, const rung_cpu_kernel *kernel, const rung_dot_args *dot,
                            int64_t rows, int64_t columns)
 {
     enum { ROWS = 24 };
-    int64_t fit = max64(p->cpu->l1_bytes / (4 * p->k), RUNG_DOT_COLS_LEAST);
+    int64_t fit = max64(cpu->l1_bytes / (4 * dot->k), RUNG_DOT_COLS_LEAST);
     int64_t groups = divide_up(columns, min64(fit, kernel->dot_cols)), step = groups > 1 ? ROWS : rows;
     rung_dot_args part = *dot;
     for (int64_t i = 0; i < rows; i += step) {
@@ -132,6 +153,10 @@ static void run_dot_groups(const rung_cpu_args *p, const rung_cpu_kernel *kernel
  * one's columns too. */
 void rung_dots_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
 {
+    if (is_dot_of_vectors(p)) {
+        rung_gemm_vectors(p, workspace);
+        return;
+    }
     int64_t rows = plan->of_b ? p->n : p->m, columns = plan->of_b ? p->m : p->n;
     int has_k_innermost = plan->of_b ? !p->trans_a : p->trans_b;
     const rung_cpu_kernel *kernel = plan->narrow ? narrow_of(p->kernel) : p->kernel;
@@ -139,5 +164,10 @@ void rung_dots_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspa
     dot.asks = what_dots_ask(p, rows, columns);
     if (!has_k_innermost && !(columns == 1 && dot.t_ld == 1))
         turn_columns(&dot, kernel, columns, workspace);
-    run_dot_groups(p, kernel, &dot, rows, columns);
+    const float *t = dot.t;
+    for (int64_t step = 0; step < p->k; step += plan->kc, dot.s += plan->kc, dot.beta = 1.0f) {
+        dot.k = min64(plan->kc, p->k - step);
+        dot.t = t + step / kernel->vl * dot.t_step;
+        run_dot_groups(p->cpu, kernel, &dot, rows, columns);
+    }
 }

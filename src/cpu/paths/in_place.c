@@ -57,6 +57,24 @@ static int is_few_rows_in_runs(const rung_cpu_args *p)
            p->ldb <= (has_narrow_tiles(p) ? LDB_MOST_OF_NARROW : LDB_MOST) && b_bytes(p) <= L2_PARTS * p->cpu->l2_bytes;
 }
 
+/* Returns true where five to eight rows read a B from an L3 at hand, and the hardware follows its rows: sums stay in
+ * registers for a run of steps, where a B that streams has them stored and loaded again. Fewer rows have too few sums
+ * for tiles, and tiles of two leave lanes empty where columns are few. */
+int rung_is_few_rows_from_l3(const rung_cpu_args *p)
+{
+    enum { ROWS_LEAST = 5, ROWS_MOST = 8, ROWS_OF_TWO_TILES = 7, COLUMNS_OF_TWO_TILES = 200, L3_PARTS = 6 };
+    if (p->cpu->far_l3 || !p->cpu->follows_rows || !has_narrow_tiles(p) || p->trans_b || p->m < ROWS_LEAST ||
+        p->m > ROWS_MOST || b_bytes(p) <= p->cpu->l2_bytes / 2 || b_bytes(p) * L3_PARTS > p->cpu->l3_bytes)
+        return 0;
+    return p->m < ROWS_OF_TWO_TILES || (p->n >= COLUMNS_OF_TWO_TILES && p->ldb % PAGE_FLOATS);
+}
+
+/* Returns true where B's rows begin in the middle of lines, one after the other, but no vector lies across two. */
+static int b_has_half_lines(const rung_cpu_args *p)
+{
+    return p->ldb % LINE_FLOATS == LINE_FLOATS / 2;
+}
+
 /* Returns how many steps of k a B in place is read at a time, 0 for all that fit: so many that L1 has a group's lines
  * for all rows, while those of the next group are asked for. Many rows pass over C more often for that than it brings.
  * Few rows, and those of a transposed A, want shorter runs. */
@@ -67,6 +85,8 @@ static int64_t run_steps(const rung_cpu_args *p)
     int narrow = has_narrow_tiles(p);
     if (rung_is_small_c_in_runs(p) && p->m >= ROWS_LEAST_OF_SMALL_C)
         return RUN_STEPS;
+    if (rung_is_few_rows_from_l3(p))
+        return PANEL_STEPS;
     int is_near = b_bytes(p) < p->cpu->l2_bytes / (narrow ? L2_PARTS_OF_NARROW : L2_PARTS);
     if (!p->cpu->far_l3 || p->trans_b || is_near || p->m < ROWS_LEAST ||
         p->m > (narrow ? ROWS_MOST_OF_NARROW : ROWS_MOST))
@@ -89,6 +109,8 @@ gemm_asks rung_choose_asks(const rung_cpu_args *p)
 {
     enum { STEPS_OF_FEW = 128, FEW_ROWS = 3, FEW_ROWS_MOST = 8 };
     int in_runs = run_steps(p) > 0;
+    if (rung_is_few_rows_from_l3(p) && b_has_half_lines(p))
+        return ASKS_BELOW;
     if (in_runs && (has_narrow_tiles(p) || p->m > FEW_ROWS_MOST))
         return ASKS_AFTER;
     if (!p->cpu->far_l3 || b_bytes(p) <= p->cpu->l2_bytes / 8 || (has_narrow_tiles(p) && !narrow_tiles_ask(p)))
@@ -109,7 +131,7 @@ int rung_has_close_rows_b(const rung_cpu_args *p)
  * a single row that is done in two passes over B, wherever that comes from. */
 static int is_few_rows_close(const rung_cpu_args *p)
 {
-    enum { L2_PARTS = 2, ROWS_LEAST = 2, NARROW_ROWS_LEAST = 12, NARROW_LDB_MOST = 320, PASSES = 2 };
+    enum { L2_PARTS = 2, ROWS_LEAST = 2, NARROW_ROWS_LEAST = 9, NARROW_LDB_MOST = 511, PASSES = 2 };
     if (p->m == 1 && has_narrow_tiles(p) && p->ldb <= NARROW_LDB_MOST)
         return !p->trans_b && p->n <= PASSES * RUNG_TILE_MAX_VECTORS * p->kernel->vl;
     int is_close = p->m >= NARROW_ROWS_LEAST && p->ldb <= NARROW_LDB_MOST;
@@ -135,6 +157,7 @@ void rung_plan_in_place(const rung_cpu_args *p, gemm_plan *plan)
 const gemm_rule rung_rule_in_place_ahead = {"is_in_place_ahead", is_in_place_ahead, rung_plan_in_place};
 const gemm_rule rung_rule_few_rows_close = {"is_few_rows_close", is_few_rows_close, rung_plan_in_place};
 const gemm_rule rung_rule_few_rows_in_runs = {"is_few_rows_in_runs", is_few_rows_in_runs, rung_plan_in_place};
+const gemm_rule rung_rule_few_rows_from_l3 = {"is_few_rows_from_l3", rung_is_few_rows_from_l3, rung_plan_in_place};
 const gemm_rule rung_rule_narrow_b_close = {"is_narrow_b_close", rung_is_narrow_b_close, rung_plan_in_place};
 
 /* Returns the floats that turning these columns needs. */

@@ -26,6 +26,7 @@ extern const gemm_rule rung_rule_short_k, rung_rule_a_in_place;              /* 
 extern const gemm_rule rung_rule_close;                                      /* close.c */
 extern const gemm_rule rung_rule_in_place_ahead, rung_rule_few_rows_close;   /* in_place.c */
 extern const gemm_rule rung_rule_few_rows_in_runs, rung_rule_narrow_b_close; /* in_place.c */
+extern const gemm_rule rung_rule_few_rows_from_l3;                           /* in_place.c */
 extern const gemm_rule rung_rule_by_panels;                                  /* ahead.c */
 extern const gemm_rule rung_rule_few_rows;                                   /* stream.c */
 
@@ -55,6 +56,7 @@ int rung_is_by_panels(const rung_cpu_args *p);
 
 /* in_place.c */
 int rung_has_close_rows_b(const rung_cpu_args *p);
+int rung_is_few_rows_from_l3(const rung_cpu_args *p);
 int rung_is_narrow_b_close(const rung_cpu_args *p);
 int rung_is_small_c_in_runs(const rung_cpu_args *p);
 gemm_asks rung_choose_asks(const rung_cpu_args *p);
@@ -77,6 +79,9 @@ int64_t rung_long_k_parts(int64_t k); /* pieces */
 
 /* stream.c */
 int64_t rung_stream_columns(int64_t rows, int64_t panel, const rung_processor *cpu);
+
+/* gemm_tiny.c: runs two vectors that make one number; room: for both of them, where their elements lie apart. */
+void rung_gemm_vectors(const rung_cpu_args *p, float *room);
 
 /* rank.c: runs a product whose k is so short that C is all the work, nc columns at a time; only a B that is copied
  * needs workspace. */

@@ -50,13 +50,26 @@ static int is_cheaper_turning_c(const rung_cpu_args *p)
     return turned * 16 <= packed * 15;
 }
 
+/* Returns true where L3 is near, columns leave lanes of a tile's only vector empty, and there are steps enough to pay
+ * for turning C. Such tiles load a float for each FMA, so that it pays as soon as A is not in L1. */
+static int is_one_vector(const rung_cpu_args *p)
+{
+    enum { LANES = 8, STEPS_LEAST = 48, L1_PARTS = 2 };
+    enum { COLUMNS_OF_FEW = 6, STEPS_OF_FEW = 11, STEPS_OF_SHORT_ROWS = 30 };
+    if (p->cpu->far_l3 || p->n > LANES)
+        return 0;
+    if (!has_short_rows(p))
+        return p->k >= STEPS_LEAST && a_bytes(p) > L1_PARTS * p->cpu->l1_bytes;
+    if (p->n <= COLUMNS_OF_FEW)
+        return p->k >= STEPS_OF_FEW && a_bytes(p) > p->cpu->l1_bytes;
+    return p->k >= STEPS_OF_SHORT_ROWS && a_bytes(p) > L1_PARTS * p->cpu->l1_bytes;
+}
+
 /* Returns the long operand where few rows, or few columns, go as the transposed product, whose vectors run along that
- * operand as it lies. Turning the result costs some steps of k, more where other tiles would leave no lanes empty.
- * Tiles of one short vector load a float for each FMA, so that it pays as soon as A is not in L1. */
+ * operand as it lies. Turning the result costs some steps of k, more where other tiles would leave no lanes empty. */
 static gemm_side transposed_side(const rung_cpu_args *p)
 {
     enum { STEPS_LEAST = 256, STEPS_LEAST_OF_LINES = 128, L2_PARTS = 4, L2_PART_OF_FAR_L3 = 3 };
-    enum { LANES = 8, STEPS_OF_ONE_VECTOR = 48, L1_PARTS = 2 };
     int64_t steps = p->m % LINE_FLOATS ? STEPS_LEAST : STEPS_LEAST_OF_LINES;
     if ((p->trans_b && p->m <= FEW && p->n > 4 * FEW && p->k >= steps) || fills_lanes_transposed(p) ||
         is_cheaper_turning_c(p))
@@ -65,10 +78,9 @@ static gemm_side transposed_side(const rung_cpu_args *p)
     int is_in_l2 = max64(p->m, p->n) * p->k * 4 <= p->cpu->l2_bytes / 2;
     if (((is_narrow || is_in_l2) && is_cheaper_transposed(p)) || wants_runs_of_a(p) || wants_panels_of_a(p))
         return SIDE_A;
-    int64_t in_l2 = p->cpu->far_l3 ? p->cpu->l2_bytes / L2_PART_OF_FAR_L3 : L2_PARTS * p->cpu->l2_bytes;
-    int is_one_vector = !p->cpu->far_l3 && p->n <= LANES && p->k >= STEPS_OF_ONE_VECTOR;
-    int64_t near_bytes = is_one_vector ? L1_PARTS * p->cpu->l1_bytes : in_l2;
-    return p->trans_a && p->m > 4 * FEW && p->n <= FEW && a_bytes(p) > near_bytes ? SIDE_A : SIDE_NONE;
+    int64_t near_bytes = p->cpu->far_l3 ? p->cpu->l2_bytes / L2_PART_OF_FAR_L3 : L2_PARTS * p->cpu->l2_bytes;
+    int is_long = p->trans_a && p->m > 4 * FEW && p->n <= FEW;
+    return is_long && (a_bytes(p) > near_bytes || is_one_vector(p)) ? SIDE_A : SIDE_NONE;
 }
 
 static int has_transposed_side(const rung_cpu_args *p)
@@ -102,6 +114,7 @@ static int64_t strip_floats(const rung_cpu_args *p, const gemm_plan *plan)
 
 static void plan_transposed(const rung_cpu_args *p, gemm_plan *plan)
 {
+    enum { COLUMNS_IN_ONE_TILE = 6 };
     const rung_cpu_args t = transposed(p);
     int in_runs = wants_runs_of_a(p);
     plan->path = PATH_TRANSPOSED;
@@ -116,6 +129,10 @@ static void plan_transposed(const rung_cpu_args *p, gemm_plan *plan)
     }
     if (!plan->of_b && in_runs)
         plan->kc = even_block(p->k, RUN_STEPS, 8);
+    if (!plan->of_b && plan->inner == PATH_STREAM && p->n <= COLUMNS_IN_ONE_TILE && rung_is_few_rows_from_l3(&t)) {
+        plan->inner = PATH_DIRECT;
+        plan->kc = even_block(p->k, PANEL_STEPS, 8);
+    }
     if (plan->inner == PATH_DIRECT) {
         plan->asks_b = in_runs && has_narrow_tiles(p) ? ASKS_AFTER : rung_choose_asks(&t);
         plan->four_sums = wants_four_sums(&t);
