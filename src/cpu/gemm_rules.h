@@ -24,6 +24,12 @@ static inline int b_has_whole_lines(const rung_cpu_args *p)
     return (uintptr_t)p->b % LINE_BYTES == 0 && p->ldb % LINE_FLOATS == 0;
 }
 
+/* Returns true where no vector of B lies across two lines. */
+static inline int b_has_whole_vectors(const rung_cpu_args *p)
+{
+    return (uintptr_t)p->b % (4 * (uintptr_t)p->kernel->vl) == 0 && p->ldb % p->kernel->vl == 0;
+}
+
 /* Returns true where rows of A collide: rows that lie multiples of a page apart share the sets of L1, and far enough
  * apart those of L2. */
 static inline int rows_collide(const rung_cpu_args *p)

@@ -2,12 +2,6 @@
  * it, and each tile asks for its share of the lines of a panel to come. */
 #include "cpu/paths/paths.h"
 
-/* Returns true where no vector of B lies across two lines. */
-static int b_has_whole_vectors(const rung_cpu_args *p)
-{
-    return (uintptr_t)p->b % (4 * (uintptr_t)p->kernel->vl) == 0 && p->ldb % p->kernel->vl == 0;
-}
-
 /* Returns true where B is too large to come from L2, and its rows lie so far apart that the hardware does not fetch
  * what the next tile needs. Fewer columns lie closer. */
 static int is_far_apart(const rung_cpu_args *p)

@@ -128,16 +128,19 @@ int rung_has_close_rows_b(const rung_cpu_args *p)
 
 /* Returns true where few rows read a B in place whose rows lie close and that L2 holds, or L3 at hand: sums stay in
  * registers, where a B that streams has them stored and loaded again. Narrow tiles need more rows, closer together, or
- * a single row that is done in two passes over B, wherever that comes from. */
+ * a single row that is done in two passes over B, wherever that comes from; and where none of their vectors lies across
+ * two lines, B need not be packed for twice as many. */
 static int is_few_rows_close(const rung_cpu_args *p)
 {
-    enum { L2_PARTS = 2, ROWS_LEAST = 2, NARROW_ROWS_LEAST = 9, NARROW_LDB_MOST = 511, PASSES = 2 };
+    enum { L2_PARTS = 2, ROWS_LEAST = 2, NARROW_ROWS_LEAST = 9, NARROW_ROWS_MOST = 64, NARROW_LDB_MOST = 511, PASSES = 2 };
     if (p->m == 1 && has_narrow_tiles(p) && p->ldb <= NARROW_LDB_MOST)
         return !p->trans_b && p->n <= PASSES * RUNG_TILE_MAX_VECTORS * p->kernel->vl;
+    int takes_more = has_narrow_tiles(p) && p->n > FEW && !p->trans_a && b_has_whole_vectors(p);
+    int64_t most = takes_more ? NARROW_ROWS_MOST : STREAM_ROWS;
     int is_close = p->m >= NARROW_ROWS_LEAST && p->ldb <= NARROW_LDB_MOST;
     if (!has_narrow_tiles(p))
         is_close = p->m >= ROWS_LEAST && p->ldb <= CLOSE_LDB_MOST;
-    return is_close && !p->trans_b && p->m <= STREAM_ROWS && b_bytes(p) <= L2_PARTS * p->cpu->l2_bytes;
+    return is_close && !p->trans_b && p->m <= most && b_bytes(p) <= L2_PARTS * p->cpu->l2_bytes;
 }
 
 void rung_plan_in_place(const rung_cpu_args *p, gemm_plan *plan)
