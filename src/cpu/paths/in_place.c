@@ -57,22 +57,27 @@ static int is_few_rows_in_runs(const rung_cpu_args *p)
            p->ldb <= (has_narrow_tiles(p) ? LDB_MOST_OF_NARROW : LDB_MOST) && b_bytes(p) <= L2_PARTS * p->cpu->l2_bytes;
 }
 
-/* Returns true where five to eight rows read a B from an L3 at hand, and the hardware follows its rows: sums stay in
- * registers for a run of steps, where a B that streams has them stored and loaded again. Fewer rows have too few sums
- * for tiles, and tiles of two leave lanes empty where columns are few. */
-int rung_is_few_rows_from_l3(const rung_cpu_args *p)
-{
-    enum { ROWS_LEAST = 5, ROWS_MOST = 8, ROWS_OF_TWO_TILES = 7, COLUMNS_OF_TWO_TILES = 200, L3_PARTS = 6 };
-    if (p->cpu->far_l3 || !p->cpu->follows_rows || !has_narrow_tiles(p) || p->trans_b || p->m < ROWS_LEAST ||
-        p->m > ROWS_MOST || b_bytes(p) <= p->cpu->l2_bytes / 2 || b_bytes(p) * L3_PARTS > p->cpu->l3_bytes)
-        return 0;
-    return p->m < ROWS_OF_TWO_TILES || (p->n >= COLUMNS_OF_TWO_TILES && p->ldb % PAGE_FLOATS);
-}
-
 /* Returns true where B's rows begin in the middle of lines, one after the other, but no vector lies across two. */
 static int b_has_half_lines(const rung_cpu_args *p)
 {
     return p->ldb % LINE_FLOATS == LINE_FLOATS / 2;
+}
+
+/* Returns true where five to eight rows read a B from an L3 at hand, and the hardware follows its rows: sums stay in
+ * registers for a run of steps, where a B that streams has them stored and loaded again. Fewer rows have too few sums
+ * for tiles, and tiles of two leave lanes empty where columns are few. Lines that are asked for a group ahead may come
+ * from further away. */
+int rung_is_few_rows_from_l3(const rung_cpu_args *p)
+{
+    enum { ROWS_LEAST = 5, ROWS_MOST = 8, ROWS_OF_TWO_TILES = 7, COLUMNS_OF_TWO_TILES = 200 };
+    enum { L3_PARTS = 16, L3_PARTS_OF_ASKED = 6 };
+    if (p->cpu->far_l3 || !p->cpu->follows_rows || !has_narrow_tiles(p) || p->trans_b || p->m < ROWS_LEAST ||
+        p->m > ROWS_MOST || b_bytes(p) <= p->cpu->l2_bytes / 2)
+        return 0;
+    int in_one_tile = p->m < ROWS_OF_TWO_TILES, is_asked = in_one_tile && !b_has_half_lines(p);
+    if (b_bytes(p) * (is_asked ? L3_PARTS_OF_ASKED : L3_PARTS) > p->cpu->l3_bytes)
+        return 0;
+    return in_one_tile || (p->n >= COLUMNS_OF_TWO_TILES && p->ldb % PAGE_FLOATS);
 }
 
 /* Returns how many steps of k a B in place is read at a time, 0 for all that fit: so many that L1 has a group's lines
@@ -157,10 +162,20 @@ void rung_plan_in_place(const rung_cpu_args *p, gemm_plan *plan)
     plan->four_sums = wants_four_sums(p);
 }
 
+/* Threads share out columns, or pieces of k where columns are few. */
+static void plan_few_rows_from_l3(const rung_cpu_args *p, gemm_plan *plan)
+{
+    enum { COLUMNS_OF_PARTS = 256, PARTS = 4, PART_LEAST = 512 };
+    rung_plan_in_place(p, plan);
+    plan->split_m = 0;
+    if (p->n < COLUMNS_OF_PARTS)
+        plan->parts = max64(1, min64(PARTS, p->k / PART_LEAST));
+}
+
 const gemm_rule rung_rule_in_place_ahead = {"is_in_place_ahead", is_in_place_ahead, rung_plan_in_place};
 const gemm_rule rung_rule_few_rows_close = {"is_few_rows_close", is_few_rows_close, rung_plan_in_place};
 const gemm_rule rung_rule_few_rows_in_runs = {"is_few_rows_in_runs", is_few_rows_in_runs, rung_plan_in_place};
-const gemm_rule rung_rule_few_rows_from_l3 = {"is_few_rows_from_l3", rung_is_few_rows_from_l3, rung_plan_in_place};
+const gemm_rule rung_rule_few_rows_from_l3 = {"is_few_rows_from_l3", rung_is_few_rows_from_l3, plan_few_rows_from_l3};
 const gemm_rule rung_rule_narrow_b_close = {"is_narrow_b_close", rung_is_narrow_b_close, rung_plan_in_place};
 
 /* Returns the floats that turning these columns needs. */
