@@ -137,7 +137,14 @@ int rung_has_close_rows_b(const rung_cpu_args *p)
  * two lines, B need not be packed for twice as many. */
 static int is_few_rows_close(const rung_cpu_args *p)
 {
-    enum { L2_PARTS = 2, ROWS_LEAST = 2, NARROW_ROWS_LEAST = 9, NARROW_ROWS_MOST = 64, NARROW_LDB_MOST = 511, PASSES = 2 };
+    enum {
+        L2_PARTS = 2,
+        ROWS_LEAST = 2,
+        NARROW_ROWS_LEAST = 9,
+        NARROW_ROWS_MOST = 64,
+        NARROW_LDB_MOST = 511,
+        PASSES = 2
+    };
     if (p->m == 1 && has_narrow_tiles(p) && p->ldb <= NARROW_LDB_MOST)
         return !p->trans_b && p->n <= PASSES * RUNG_TILE_MAX_VECTORS * p->kernel->vl;
     int takes_more = has_narrow_tiles(p) && p->n > FEW && !p->trans_a && b_has_whole_vectors(p);

@@ -124,8 +124,8 @@ static int is_short_k(const rung_cpu_args *p)
 
 /* By columns of tiles, lines that two tiles share would come from memory twice. By rows, narrow tiles take little of
  * each line of a transposed A, again for each few rows, for which a Zen 3 pays more than for packing both operands,
- * unless steps are few; a Zen 4, whose L2 is twice as large, pays less. Neighbours leave alone a small share of L3: a C in it is read twice in
- * little time. */
+ * unless steps are few; a Zen 4, whose L2 is twice as large, pays less. Neighbours leave alone a small share of L3: a C
+ * in it is read twice in little time. */
 static void plan_short_k(const rung_cpu_args *p, gemm_plan *plan)
 {
     enum { SMALL_L2 = 512 << 10, L3_SHARE_AT_HAND = 16, FEW_STEPS = 24 };

@@ -122,17 +122,15 @@ static void plan_transposed(const rung_cpu_args *p, gemm_plan *plan)
     plan->split_m = !plan->of_b;
     plan->mc = plan->rows_most = p->kernel->mr;
     plan->nc = rung_stream_columns(p->n, panel_columns(p->kernel), p->cpu);
-    plan->inner = in_runs || a_bytes(p) <= p->cpu->l2_bytes / 2 ? PATH_DIRECT : PATH_STREAM;
-    if (!plan->of_b && !in_runs && rung_is_by_panels(&t)) {
+    int is_of_a = !plan->of_b && !in_runs, by_panels = is_of_a && rung_is_by_panels(&t);
+    int from_l3 = is_of_a && p->n <= COLUMNS_IN_ONE_TILE && rung_is_few_rows_from_l3(&t);
+    plan->inner = in_runs || from_l3 || a_bytes(p) <= p->cpu->l2_bytes / 2 ? PATH_DIRECT : PATH_STREAM;
+    if (by_panels)
         plan->inner = PATH_AHEAD;
+    if (by_panels || from_l3)
         plan->kc = even_block(p->k, PANEL_STEPS, 8);
-    }
     if (!plan->of_b && in_runs)
         plan->kc = even_block(p->k, RUN_STEPS, 8);
-    if (!plan->of_b && plan->inner == PATH_STREAM && p->n <= COLUMNS_IN_ONE_TILE && rung_is_few_rows_from_l3(&t)) {
-        plan->inner = PATH_DIRECT;
-        plan->kc = even_block(p->k, PANEL_STEPS, 8);
-    }
     if (plan->inner == PATH_DIRECT) {
         plan->asks_b = in_runs && has_narrow_tiles(p) ? ASKS_AFTER : rung_choose_asks(&t);
         plan->four_sums = wants_four_sums(&t);
