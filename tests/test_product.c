@@ -255,7 +255,8 @@ static void thin_products(void **state)
  * others, rows that collide, the last few columns, the last steps, pieces of k, the transposed product; one row that
  * streams, with C for its sums and without. Few rows from L3, a run of steps at a time: in one tile, in two, from half
  * lines, in pieces of k; rows of C so short that they are turned by their ends; dot products of columns that L1 does
- * not hold; two vectors, whose elements may lie apart. The last test: contexts that are made later would plan so too.
+ * not hold; a small C beside a transposed A; two vectors, whose elements may lie apart. The last test: contexts that
+ * are made later would plan so too.
  */
 static void as_on_a_zen_3(void **state)
 {
@@ -264,7 +265,8 @@ static void as_on_a_zen_3(void **state)
                                         {25, 233, 1203}, {700, 41, 402}, {1, 333, 331},  {1, 1001, 77},  {1, 8, 9000},
                                         {5, 301, 331},   {6, 56, 2100},  {8, 600, 130},  {7, 1000, 97},  {44, 200, 500},
                                         {700, 5, 300},   {900, 6, 23},   {801, 7, 64},   {403, 3, 9},    {5, 31, 2600},
-                                        {6, 8, 4100},    {1, 1, 150},    {1, 1, 3001},   {1, 1, 9001}};
+                                        {6, 8, 4100},    {1, 1, 150},    {1, 1, 3001},   {1, 1, 9001},   {60, 40, 700},
+                                        {26, 33, 2100},  {60, 18, 1300}, {100, 10, 800}};
     enum { SHAPES = sizeof shapes / sizeof shapes[0], FORMS = 8 };
     if (rung_context_device(context) != RUNG_DEVICE_CPU)
         return;

@@ -20,6 +20,7 @@ static const gemm_rule *const rules[] = {
     &rung_rule_by_panels,
     &rung_rule_short_k,
     &rung_rule_close,
+    &rung_rule_small_c_in_runs,
     &rung_rule_long_k,
     &rung_rule_in_place_ahead,
     &rung_rule_few_rows_close,

@@ -5,12 +5,25 @@ enum { CLOSE_LDB_MOST = 512 };
 enum { ROWS_OF_MANY_TILES = 27 }; /* rows whose first tiles ask for all that comes next, before it is needed */
 
 /* Returns true where a transposed A stays in place beside a C so small that runs of a few steps pass over it in little
- * time: L1 then has the lines of a run for all tiles of a group. */
+ * time: L1 then has the lines of a run for all tiles of a group. Where two vectors are loaded a cycle C is smaller
+ * still, and B's rows lie close, so that it need not be packed either. */
 int rung_is_small_c_in_runs(const rung_cpu_args *p)
 {
-    enum { L2_PARTS = 5, STEPS_LEAST = 160 };
-    return p->cpu->three_loads && has_narrow_tiles(p) && p->trans_a && p->k >= STEPS_LEAST &&
-           p->m * p->n * 4 * L2_PARTS <= p->cpu->l2_bytes;
+    enum { L2_PARTS = 5, STEPS_LEAST = 160, STEPS_LEAST_OF_TWO_LOADS = 250 };
+    enum { ROWS_LEAST = 17, ROWS_MOST = 160, COLUMNS_LEAST = 16, COLUMNS_MOST = 160, ELEMENTS_LEAST = 600 };
+    if (!has_narrow_tiles(p) || !p->trans_a)
+        return 0;
+    if (p->cpu->three_loads)
+        return p->k >= STEPS_LEAST && p->m * p->n * 4 * L2_PARTS <= p->cpu->l2_bytes;
+    return !p->trans_b && p->k >= STEPS_LEAST_OF_TWO_LOADS && p->m >= ROWS_LEAST && p->m <= ROWS_MOST &&
+           p->n >= COLUMNS_LEAST && p->n <= COLUMNS_MOST && p->m * p->n >= ELEMENTS_LEAST && p->ldb < CLOSE_LDB_MOST;
+}
+
+/* Returns the same where L2 does not hold half of A: elsewhere than where two vectors are loaded a cycle other rules
+ * come first. */
+static int is_small_c_in_runs(const rung_cpu_args *p)
+{
+    return !p->cpu->three_loads && rung_is_small_c_in_runs(p);
 }
 
 /* Returns true where narrow tiles gain nothing from a packed B, however many rows share it: its rows lie close, so that
@@ -89,7 +102,7 @@ static int64_t run_steps(const rung_cpu_args *p)
     enum { L2_PARTS = 2, L2_PARTS_OF_NARROW = 5 };
     int narrow = has_narrow_tiles(p);
     if (rung_is_small_c_in_runs(p) && p->m >= ROWS_LEAST_OF_SMALL_C)
-        return RUN_STEPS;
+        return p->cpu->three_loads ? RUN_STEPS : FEW_STEPS;
     if (rung_is_few_rows_from_l3(p))
         return PANEL_STEPS;
     int is_near = b_bytes(p) < p->cpu->l2_bytes / (narrow ? L2_PARTS_OF_NARROW : L2_PARTS);
@@ -116,6 +129,8 @@ gemm_asks rung_choose_asks(const rung_cpu_args *p)
     int in_runs = run_steps(p) > 0;
     if (rung_is_few_rows_from_l3(p) && b_has_half_lines(p))
         return ASKS_BELOW;
+    if (is_small_c_in_runs(p))
+        return ASKS_NOTHING;
     if (in_runs && (has_narrow_tiles(p) || p->m > FEW_ROWS_MOST))
         return ASKS_AFTER;
     if (!p->cpu->far_l3 || b_bytes(p) <= p->cpu->l2_bytes / 8 || (has_narrow_tiles(p) && !narrow_tiles_ask(p)))
@@ -135,7 +150,7 @@ int rung_has_close_rows_b(const rung_cpu_args *p)
  * registers, where a B that streams has them stored and loaded again. Narrow tiles need more rows, closer together, or
  * a single row that is done in two passes over B, wherever that comes from; and where none of their vectors lies across
  * two lines, B need not be packed for twice as many. */
-static int is_few_rows_close(const rung_cpu_args *p)
+int rung_is_few_rows_close(const rung_cpu_args *p)
 {
     enum {
         L2_PARTS = 2,
@@ -180,7 +195,8 @@ static void plan_few_rows_from_l3(const rung_cpu_args *p, gemm_plan *plan)
 }
 
 const gemm_rule rung_rule_in_place_ahead = {"is_in_place_ahead", is_in_place_ahead, rung_plan_in_place};
-const gemm_rule rung_rule_few_rows_close = {"is_few_rows_close", is_few_rows_close, rung_plan_in_place};
+const gemm_rule rung_rule_small_c_in_runs = {"is_small_c_in_runs", is_small_c_in_runs, rung_plan_in_place};
+const gemm_rule rung_rule_few_rows_close = {"is_few_rows_close", rung_is_few_rows_close, rung_plan_in_place};
 const gemm_rule rung_rule_few_rows_in_runs = {"is_few_rows_in_runs", is_few_rows_in_runs, rung_plan_in_place};
 const gemm_rule rung_rule_few_rows_from_l3 = {"is_few_rows_from_l3", rung_is_few_rows_from_l3, plan_few_rows_from_l3};
 const gemm_rule rung_rule_narrow_b_close = {"is_narrow_b_close", rung_is_narrow_b_close, rung_plan_in_place};
