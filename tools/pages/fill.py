@@ -574,6 +574,23 @@ class Page:
                          *(f"{math.exp(sum(map(math.log, v)) / len(v)):.2f}×, {min(v):.2f}×" for v in values)])
         return table(["peer", *(CPU_LISTS[i][1] for i in columns)], rows)
 
+    def block_processors(self, *rows):
+        """Shows CPUs beside their peers: a row is NAME=FILE (~ stands for a space), a column a peer at its first setting in the file; the last
+        column takes the best peer of each shape."""
+        columns = {"openblas_pypi": "OpenBLAS", "mkl": "MKL", "aocl": "AOCL", "blis": "BLIS", "": "the best of all at each shape"}
+        cells = []
+        for row in rows:
+            name, _, path = row.replace("~", " ").partition("=")
+            ratios = {column: [] for column in columns}
+            for line in self.r.load(path):
+                if line.get("kind") != "bench" or not any(match in line["command"] for match, _ in CPU_LISTS):
+                    continue
+                for column in columns:
+                    of = [p["ratio"]["median"] for p in line["peers"] if column in ("", p["name"].partition("@")[0])]
+                    ratios[column].append(of[0] if column else min(of))
+            cells.append([name, *(f"{math.exp(sum(map(math.log, v)) / len(v)):.2f}×, {min(v):.2f}×" for v in ratios.values())])
+        return table(["one thread of", *columns.values()], cells)
+
     def block_results(self, path, columns, *where):
         """Shows lines of a results file as a table. `columns` are separated by commas, conditions are key=value or key=value,value."""
         keep = dict(w.split("=", 1) for w in where)
