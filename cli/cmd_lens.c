@@ -333,7 +333,7 @@ static int parse_shape(const char *text, lab_lens_case *c)
     long long m, n, k;
     char rest;
     if (sscanf(text, "%lldx%lldx%lld%c", &m, &n, &k, &rest) != 3 || m < 1 || n < 1 || k < 0)
-        return cli_usage("'%s' is no shape: MxNxK, such as 1024x1024x1024", text);
+        return cli_usage("'%s' is no shape: MxNxK, such as 1024x1024x1024, M and N from 1 on", text);
     if (lab_sizes_check(m, n, k, 1, c->pad > c->offset ? c->pad : c->offset) != RUNG_SUCCESS)
         return cli_usage("%s", lab_error());
     c->m = m, c->n = n, c->k = k;
@@ -360,7 +360,9 @@ static int own_kernel(const options *o, lab_lens_case *c, char *object, size_t o
                       size_t symbol_bytes)
 {
     char rest;
-    if (!o->tile || sscanf(o->tile, "%dx%d%c", &c->bm, &c->bn, &rest) != 2 || c->bm < 1 || c->bn < 1 || o->threads < 1)
+    if (o->tile && (sscanf(o->tile, "%dx%d%c", &c->bm, &c->bn, &rest) != 2 || c->bm < 1 || c->bn < 1))
+        return cli_usage("lens --tile: '%s' is not BMxBN, such as 32x32", o->tile);
+    if (!o->tile || o->threads < 1)
         return cli_usage(
             "--file needs --tile BMxBN and --threads N: what a block of your kernel computes, and with how many");
     const char *name = strrchr(o->file, '/');
@@ -394,7 +396,7 @@ static int run_one(const options *o, const char **words, int count)
                        .patience_seconds = (double)o->patience};
     int shape = o->file ? 0 : 1;
     if (count > shape + 1 || (!o->file && count == 0))
-        return cli_usage("rung lens takes a kernel and a shape, or --file and a shape, or --check");
+        return cli_usage("lens takes a kernel and a shape, or --file and a shape, or --check");
     if (count > shape && parse_shape(words[shape], &c))
         return CLI_USAGE;
     const char *name = o->file ? o->file : words[0];
