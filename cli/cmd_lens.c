@@ -380,6 +380,16 @@ static int own_kernel(const options *o, lab_lens_case *c, char *object, size_t o
     return 0;
 }
 
+/* Results that nobody writes are often those of a tile that is not as large as it was said to be. */
+static void doubt_tile(const lab_lens_case *c, const lab_lens_result *result)
+{
+    const rung_kernel *kernel = c->kernel;
+    if (strstr(result->why, "never written"))
+        fprintf(stderr, "rung: %s that a block of %d threads computes %d x %d results: does the kernel?\n",
+                kernel ? "its row says (.threads, .bm, .bn)" : "--threads and --tile say",
+                kernel ? kernel->threads : c->threads, kernel ? kernel->bm : c->bm, kernel ? kernel->bn : c->bn);
+}
+
 static int run_one(const options *o, const char **words, int count)
 {
     char object[600], symbol[96];
@@ -426,6 +436,7 @@ static int run_one(const options *o, const char **words, int count)
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, name);
     int code = print_run(o, &c, &result, name);
+    doubt_tile(&c, &result);
     if (o->svg && (status = lab_lens_svg(o->svg, &c)) != RUNG_SUCCESS)
         return cli_fail_file(status);
     if (o->html && (status = lab_lens_html(o->html, &c, result.why[0] ? result.why : NULL)) != RUNG_SUCCESS)
