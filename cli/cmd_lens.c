@@ -333,7 +333,7 @@ static int parse_shape(const char *text, lab_lens_case *c)
     long long m, n, k;
     char rest;
     if (sscanf(text, "%lldx%lldx%lld%c", &m, &n, &k, &rest) != 3 || m < 1 || n < 1 || k < 0)
-        return cli_usage("'%s' is no shape: MxNxK, such as 1024x1024x1024", text);
+        return cli_usage("'%s' is no shape: MxNxK, such as 1024x1024x1024, M and N from 1 on", text);
     if (lab_sizes_check(m, n, k, 1, c->pad > c->offset ? c->pad : c->offset) != RUNG_SUCCESS)
         return cli_usage("%s", lab_error());
     c->m = m, c->n = n, c->k = k;
@@ -360,7 +360,9 @@ static int own_kernel(const options *o, lab_lens_case *c, char *object, size_t o
                       size_t symbol_bytes)
 {
     char rest;
-    if (!o->tile || sscanf(o->tile, "%dx%d%c", &c->bm, &c->bn, &rest) != 2 || c->bm < 1 || c->bn < 1 || o->threads < 1)
+    if (o->tile && (sscanf(o->tile, "%dx%d%c", &c->bm, &c->bn, &rest) != 2 || c->bm < 1 || c->bn < 1))
+        return cli_usage("lens --tile: '%s' is not BMxBN, such as 32x32", o->tile);
+    if (!o->tile || o->threads < 1)
         return cli_usage(
             "--file needs --tile BMxBN and --threads N: what a block of your kernel computes, and with how many");
     const char *name = strrchr(o->file, '/');
@@ -376,6 +378,16 @@ static int own_kernel(const options *o, lab_lens_case *c, char *object, size_t o
     c->threads = (int)o->threads;
     c->shared_bytes = (int)o->shared;
     return 0;
+}
+
+/* Results that nobody writes are often those of a tile that is not as large as it was said to be. */
+static void doubt_tile(const lab_lens_case *c, const lab_lens_result *result)
+{
+    const rung_kernel *kernel = c->kernel;
+    if (strstr(result->why, "never written"))
+        fprintf(stderr, "rung: %s that a block of %d threads computes %d x %d results: does the kernel?\n",
+                kernel ? "its row says (.threads, .bm, .bn)" : "--threads and --tile say",
+                kernel ? kernel->threads : c->threads, kernel ? kernel->bm : c->bm, kernel ? kernel->bn : c->bn);
 }
 
 static int run_one(const options *o, const char **words, int count)
@@ -394,7 +406,7 @@ static int run_one(const options *o, const char **words, int count)
                        .patience_seconds = (double)o->patience};
     int shape = o->file ? 0 : 1;
     if (count > shape + 1 || (!o->file && count == 0))
-        return cli_usage("rung lens takes a kernel and a shape, or --file and a shape, or --check");
+        return cli_usage("lens takes a kernel and a shape, or --file and a shape, or --check");
     if (count > shape && parse_shape(words[shape], &c))
         return CLI_USAGE;
     const char *name = o->file ? o->file : words[0];
@@ -424,6 +436,7 @@ static int run_one(const options *o, const char **words, int count)
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, name);
     int code = print_run(o, &c, &result, name);
+    doubt_tile(&c, &result);
     if (o->svg && (status = lab_lens_svg(o->svg, &c)) != RUNG_SUCCESS)
         return cli_fail_file(status);
     if (o->html && (status = lab_lens_html(o->html, &c, result.why[0] ? result.why : NULL)) != RUNG_SUCCESS)

@@ -178,7 +178,8 @@ static int profile_kernels(const options *o, const char **words, int count, cons
             return cli_fail_file(read);
         blocked = CLI_PASS;
     } else if (!driver)
-        fprintf(stderr, "rung: no NVIDIA driver on this machine: only what the lens predicts\n");
+        fprintf(stderr, "rung: no NVIDIA driver on this machine, so no counters: only what the lens predicts "
+                        "(--no-counters asks for just that, --counters FILE takes those of an earlier run)\n");
     else if (!o->no_counters)
         blocked = counters(names, shape, profiles, kernels);
     if (driver && blocked && !o->no_counters)

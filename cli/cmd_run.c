@@ -143,8 +143,10 @@ static int run_reported(const run_options *o, char **program)
 {
     char path[64];
     FILE *to = o->report_file ? fopen(o->report_file, "w") : stderr;
-    if (!to)
-        return cli_usage("cannot write %s: %s", o->report_file, strerror(errno));
+    if (!to) {
+        lab_cannot_write(o->report_file);
+        return cli_usage("%s", lab_error());
+    }
     int memory = memfd_create("rung-report", MFD_CLOEXEC);
     if (memory < 0)
         return cli_fail("no memory for the report: %s", strerror(errno));

@@ -70,11 +70,22 @@ static int unknown_option(const char *verb, const cli_option *options, const cha
         names[count++] = o->name;
     const char *plain = given + strspn(given, "-");
     char word[64];
+    if (given[1] >= '0' && given[1] <= '9')
+        return cli_usage("%s has no option '%s', and sizes begin at 1; 'rung help %s' tells its usage", verb, given,
+                         verb);
     snprintf(word, sizeof word, "%.*s", (int)strcspn(plain, "="), plain);
     const char *nearest = word[0] ? lab_name_nearest(names, word) : NULL; /* "--" alone is near to none */
     if (nearest)
         return cli_usage("%s has no option '%s'; did you mean '%s%s'?", verb, given, nearest[1] ? "--" : "-", nearest);
     return cli_usage("%s has no option '%s'; 'rung help %s' lists them", verb, given, verb);
+}
+
+static int unknown_word(const char *verb, const cli_option *options, const char *word)
+{
+    for (const cli_option *o = options; o->name; o++)
+        if (strcmp(o->name, "kernel") == 0 && rung_kernel_find(word))
+            return cli_usage("%s does not know what to do with '%s': a kernel is named with --kernel", verb, word);
+    return cli_usage("%s does not know what to do with '%s'; 'rung help %s' tells its usage", verb, word, verb);
 }
 
 static int set_value(const char *verb, const cli_option *option, const char *text)
@@ -148,8 +159,7 @@ int cli_parse(const char *verb, const cli_option *options, int argc, char **argv
         } else if (found < capacity) {
             words[found++] = argv[i];
         } else {
-            return cli_usage("%s does not know what to do with '%s'; 'rung help %s' tells its usage", verb, argv[i],
-                             verb);
+            return unknown_word(verb, options, argv[i]);
         }
     }
     if (count)

@@ -1,4 +1,5 @@
-# Reads the rows beside the kernels. A kernel file without a row, or a row without its file, stops the build.
+# Reads the rows beside the kernels. A kernel file without a row, a row without its file, a file that has another kernel than its name
+# says, and a rung after one that is not there stop the build.
 set(RUNG_KERNEL_DIRS src/ladder/cpu src/cpu/kernels src/ladder/gpu src/ladder/reduce)
 
 # rung_rows(<folder> <names> <archs>): the kernels a folder's rows.inc lists, and each one's minimum architecture.
@@ -27,10 +28,20 @@ function(rung_rows folder names archs)
     if(NOT stem IN_LIST found_names)
       message(FATAL_ERROR "${folder}/${file} has no row in ${folder}/rows.inc: every kernel is one file and one row")
     endif()
+    file(STRINGS ${PROJECT_SOURCE_DIR}/${folder}/${file} code REGEX "^[^/ ].*${stem}") # comments begin with / or a space
+    if(NOT code)
+      message(FATAL_ERROR "${folder}/${file} has no kernel ${stem}: file, kernel and row have one name")
+    endif()
   endforeach()
   foreach(name IN LISTS found_names)
     if(NOT name IN_LIST stems)
       message(FATAL_ERROR "${folder}/rows.inc lists ${name}, but there is no ${folder}/${name}.c or .cu")
+    endif()
+  endforeach()
+  file(STRINGS ${PROJECT_SOURCE_DIR}/${folder}/rows.inc lines REGEX "[.]previous = ")
+  foreach(line IN LISTS lines)
+    if(line MATCHES "[.]previous = \"([a-z0-9_]+)\"" AND NOT CMAKE_MATCH_1 IN_LIST found_names)
+      message(FATAL_ERROR "${folder}/rows.inc: a rung follows ${CMAKE_MATCH_1} (.previous), which has no row there")
     endif()
   endforeach()
   set(${names} ${found_names} PARENT_SCOPE)

@@ -13,11 +13,40 @@ enum { TRAFFIC_BYTES = 1 << 20 }; /* products with less traffic stay in caches, 
 enum { MOST_SETS = 256, WARM_SETS = 4, SAMPLE_LINES = 64 };
 enum { GUARD = 64 }; /* so many words before each result and behind it */
 
+/* The peers that were left out: those that are not installed by name, others with what is wrong. */
+typedef struct left_out {
+    char absent[160], hint[256], wrong[800];
+    int count; /* of those that are not installed */
+} left_out;
+
+static void leave_out(left_out *l, const char *name, const lab_peer *peer)
+{
+    char *to = peer->absent ? l->absent : l->wrong;
+    size_t bytes = peer->absent ? sizeof l->absent : sizeof l->wrong, used = strlen(to);
+    const char *between = !used ? "" : peer->absent ? ", " : "; ";
+    snprintf(to + used, bytes - used, "%s%s", between, peer->absent ? name : lab_error());
+    if (peer->absent)
+        snprintf(l->hint, sizeof l->hint, "%s", lab_error());
+    l->count += peer->absent;
+}
+
+/* Of one peer that is not installed its hint says how to get it; of several that would be many lines. */
+static void tell_left_out(const left_out *l, char *missing, size_t bytes)
+{
+    const char *between = l->count && l->wrong[0] ? "; " : "";
+    if (l->count > 1)
+        snprintf(missing, bytes, "%s%s%s, which are not installed ('rung doctor' says how to get them)", l->wrong,
+                 between, l->absent);
+    else
+        snprintf(missing, bytes, "%s%s%s", l->wrong, between, l->hint);
+}
+
 rung_status lab_bench_open(lab_bench *bench, lab_place *place, const lab_bench_options *options, const char *peers,
                            char *missing, size_t missing_bytes)
 {
     char copy[256];
     char *save = NULL;
+    left_out out = {.count = 0};
     memset(bench, 0, sizeof *bench);
     bench->place = place;
     bench->options = *options;
@@ -29,15 +58,16 @@ rung_status lab_bench_open(lab_bench *bench, lab_place *place, const lab_bench_o
     snprintf(copy, sizeof copy, "%s", peers);
     for (char *name = strtok_r(copy, ",", &save); name && bench->peer_count < LAB_PEERS;
          name = strtok_r(NULL, ",", &save)) {
-        rung_status status = lab_peer_open(place, name, &bench->peers[bench->peer_count]);
+        lab_peer *peer = &bench->peers[bench->peer_count];
+        rung_status status = lab_peer_open(place, name, peer);
         if (status == RUNG_SUCCESS)
             bench->peer_count++;
         else if (status != RUNG_MISSING_LIBRARY)
             return status;
         else
-            snprintf(missing + strlen(missing), missing_bytes - strlen(missing), "%s%s", missing[0] ? "; " : "",
-                     lab_error());
+            leave_out(&out, name, peer);
     }
+    tell_left_out(&out, missing, missing_bytes);
     return RUNG_SUCCESS;
 }
 

@@ -4,6 +4,21 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+rung_status lab_cannot_write(const char *path)
+{
+    int error = errno;
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%s", path);
+    for (char *slash = strchr(folder + (folder[0] == '/'), '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        if (error == ENOENT && access(folder, F_OK) != 0)
+            return lab_fail(RUNG_INVALID_ARGUMENT, "cannot write '%s': there is no folder '%s'", path, folder);
+        *slash = '/';
+    }
+    return lab_fail(RUNG_INVALID_ARGUMENT, "cannot write '%s': %s", path, strerror(error));
+}
 
 rung_status lab_output_open(lab_output *output, const char *path)
 {
@@ -13,11 +28,11 @@ rung_status lab_output_open(lab_output *output, const char *path)
     if (lstat(path, &there) != 0 || S_ISREG(there.st_mode)) {
         int length = snprintf(output->unfinished, sizeof output->unfinished, "%s.part", path);
         if (length < 0 || length >= (int)sizeof output->unfinished)
-            return lab_fail(RUNG_INVALID_ARGUMENT, "cannot write %s: its name is too long", path);
+            return lab_fail(RUNG_INVALID_ARGUMENT, "cannot write '%s': its name is too long", path);
     }
     output->to = fopen(output->unfinished[0] ? output->unfinished : path, "w");
     if (!output->to)
-        return lab_fail(RUNG_INVALID_ARGUMENT, "cannot write %s: %s", path, strerror(errno));
+        return lab_cannot_write(path);
     return RUNG_SUCCESS;
 }
 

@@ -13,6 +13,10 @@ typedef struct lab_output {
         unfinished[4200]; /* renamed to path at the end; empty where path is no regular file and is written to itself */
 } lab_output;
 
+/* Fails for a file that could not be opened (errno) to be written. No folder is made: the one that is not there is
+ * named, since it may be a typing error. */
+rung_status lab_cannot_write(const char *path);
+
 rung_status lab_output_open(lab_output *output, const char *path);
 rung_status lab_output_close(lab_output *output);
 

@@ -24,8 +24,11 @@ rung_status lab_peer_open(lab_place *place, const char *name, lab_peer *peer)
                         place->tools ? "cublas, cublaslt, cublas_tf32" : "openblas, openblas_pypi, mkl, aocl, blis");
     peer->name = names[index];
     rung_status status = place->tools ? lab_peer_open_gpu(place, name, peer) : lab_peer_open_cpu(place, name, peer);
-    if (status != RUNG_SUCCESS)
+    if (status != RUNG_SUCCESS) {
+        int absent = peer->absent;
         lab_peer_close(peer);
+        peer->absent = absent;
+    }
     return status;
 }
 

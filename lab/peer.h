@@ -12,6 +12,7 @@ struct lab_peer {
     const char *name;
     char version[64], path[256];
     const char *told; /* the setting that it was told, since it is older than this processor; NULL: none */
+    int absent;       /* it could not be opened, because it is simply not installed */
     /* Called before the first run of a shape; NULL: nothing to do. */
     rung_status (*prepare)(lab_peer *peer, const rung_gemm *gemm);
     rung_status (*run)(lab_peer *peer, const rung_gemm *gemm); /* bias and activation are not for peers */

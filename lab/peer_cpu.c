@@ -381,6 +381,7 @@ rung_status lab_peer_open_cpu(lab_place *place, const char *name, lab_peer *peer
     if (status == RUNG_SUCCESS && library && !at && !getenv(from->setting) && (peer->told = better_core(peer)))
         status = open_with_setting(from, peer->told, peer, &library);
     const char *named = getenv(from->variable);
+    peer->absent = status == RUNG_SUCCESS && !library && !named;
     if (status == RUNG_SUCCESS && !library)
         status = named ? lab_fail(RUNG_MISSING_LIBRARY, "%s is '%s', which cannot be loaded", from->variable, named)
                        : lab_fail(RUNG_MISSING_LIBRARY, "%s was not found (%s; or name its file in %s)", name,

@@ -1,10 +1,9 @@
 /* Writes result lines. */
 #include "lab/record.h"
 #include "lab/names.h"
+#include "lab/output.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #ifndef RUNG_COMMIT
@@ -126,16 +125,8 @@ void lab_record_bench(FILE *to, const char *kind, const char *command, const lab
 
 FILE *lab_record_open(const char *file)
 {
-    char folder[512];
-    snprintf(folder, sizeof folder, "%s", file);
-    for (char *at = folder + 1; *at; at++)
-        if (*at == '/') {
-            *at = 0;
-            mkdir(folder, 0777); /* fopen tells what is wrong */
-            *at = '/';
-        }
     FILE *to = fopen(file, "a");
     if (!to)
-        lab_fail(RUNG_INVALID_ARGUMENT, "cannot write '%s': %s", file, strerror(errno));
+        lab_cannot_write(file);
     return to;
 }

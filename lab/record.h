@@ -14,8 +14,8 @@ void lab_record_begin(lab_json *json, const char *kind, const char *command, con
                       const lab_monitor *monitor);
 void lab_record_bench(FILE *to, const char *kind, const char *command, const lab_bench *bench,
                       const lab_bench_row *row);
-/* Appends to `file`, making its folder; NULL with lab_error() set when that fails. lab_close (lab/output.h) tells
- * whether all of it arrived. */
+/* Opens `file` to append to it; NULL with lab_error() set when that fails. lab_close (lab/output.h) tells whether all
+ * of it arrived. */
 FILE *lab_record_open(const char *file);
 
 #endif

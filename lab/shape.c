@@ -73,7 +73,9 @@ rung_status lab_shape_parse(const char *word, lab_shape *shape)
         at++;
         good = read_size(&at, &shape->pad);
     }
-    if (!good || *at || !positive(shape))
+    if (good && !*at && !positive(shape))
+        return lab_fail(RUNG_INVALID_ARGUMENT, "'%s': sizes begin at 1", word);
+    if (!good || *at)
         return lab_fail(RUNG_INVALID_ARGUMENT,
                         "'%s' is neither a file nor a shape such as 4096x4096x4096, 512x64x512:TN or "
                         "64x64x64:NNx1000",

@@ -3,7 +3,6 @@
 #include "lab/multi.h"
 #include "lab/output.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,7 +125,7 @@ rung_status lab_timeline_write(const char *file, const rung_span *spans, int cou
     size_t length = strlen(file);
     FILE *to = fopen(file, "w");
     if (!to)
-        return lab_fail(RUNG_INVALID_ARGUMENT, "cannot write %s: %s", file, strerror(errno));
+        return lab_cannot_write(file);
     if (length > 4 && strcmp(file + length - 4, ".svg") == 0)
         write_svg(to, spans, count);
     else

@@ -322,7 +322,7 @@ static rung_status run_again_and_again(lab_verifier *v, rung_plan *plan, const r
     if (differ)
         fail(verdict,
              "the same call gave other bits than the first time %lld times of %lld; first in call %lld (around A and B "
-             "lies NaN in the first call, 1e4 in the others)",
+             "lies NaN in the first call, 1e4 in the others: is something read there?)",
              (long long)differ, (long long)repeats - 1, (long long)where + 1);
     return RUNG_SUCCESS;
 }

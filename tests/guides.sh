@@ -119,7 +119,13 @@ tail -n 1 log
 
 rm src/ladder/cpu/c90_two_rows.c
 refused "a row without a file" 'lists c90_two_rows, but there is no'
+block add_a_kernel 1 | sed 's/c90_two_rows(/c90_two(/' >src/ladder/cpu/c90_two_rows.c
+refused "a file with another kernel" 'c90_two_rows.c has no kernel c90_two_rows'
 block add_a_kernel 1 >src/ladder/cpu/c90_two_rows.c
+cp src/ladder/cpu/rows.inc kept
+sed -i '/^RUNG_CPU(c90_two_rows/s/c01_naive/c01_naiv/' src/ladder/cpu/rows.inc
+refused "a rung after one that is not there" 'a rung follows c01_naiv '
+cp kept src/ladder/cpu/rows.inc
 # Rows that no body can be compiled for, and a row too few: the host's part of the build says what is legal.
 illegal() { # family, an edit of its rows, what the build says
     cp "src/cuda/families/$1/tiles.inc" kept

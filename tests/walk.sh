@@ -1,6 +1,6 @@
 #!/bin/sh
 # The walk of docs/architecture.md: each step "`file:line` `code`" names a line that holds this code, or one within five of it, so
-# that not every edit above it is an edit of the page.
+# that not every edit above it is an edit of the page. And each row of "Where is ...?" names a word that its file has.
 # usage: walk.sh SOURCE_DIR [--write]      (--write: puts the line numbers right)
 set -eu
 cd "$1"
@@ -26,4 +26,12 @@ while IFS="$tab" read -r file line code; do
     fi
 done <"$list"
 [ "$steps" -ge 12 ] || { echo "$page has no walk"; exit 1; }
+
+rows=0
+sed -n 's/^| [^|]* | \[[^]]*\](\.\.\/\([^)]*\)) | `\([^`]*\)` |$/\1	\2/p' $page >"$list"
+while IFS="$tab" read -r file name; do
+    rows=$((rows + 1))
+    grep -qF -- "$name" "$file" || { echo "$page: $file has no '$name'"; bad=1; }
+done <"$list"
+[ "$rows" -ge 20 ] || { echo "$page has $rows rows of what stands where"; bad=1; }
 exit $bad

@@ -69,7 +69,7 @@ def main():
     args = parser.parse_args()
     draw = random.Random(args.seed)
     print(f"# lab/shapes/draw.py --count {args.count} --seed {args.seed}" + (f" --sides {args.sides}" if args.sides else ""))
-    print("# opA opB m n k [batch] [pad=P], column-major as in BLAS")
+    print("# NT m n k [batch] [pad=P], column-major as in BLAS; NT: a letter for A and one for B, N as it lies, T transposed")
     for _ in range(args.count):
         print(shape(draw, args.sides))
 

@@ -401,9 +401,21 @@ class Page:
         return (f"![What changed](img/{self.name}-changed.svg)\n\nWhat changed from {self.link(self.r.row(self.name)['previous'])}, light before and dark now. "
                 f"Look for the bar that the change was made for, and for the one that paid for it. Files {', '.join(f'`{x}`' for x in files)}.")
 
+    def served(self, name):
+        """In how many FMAs a float takes part that a kernel asks of global memory: two floats go into each."""
+        lens = self.r.lens_of(name)
+        return f"{2 * lens['m'] * lens['n'] * lens['k'] / (lens['global_load_bytes'] / 4):.3g}"
+
     def block_flow(self):
+        row, said = self.r.row(self.name), ""
+        if "tm" in row:
+            now, results = self.served(self.name), row["tm"] * row["tn"]
+            before = self.served(row["previous"]) if row.get("previous") else now
+            said = (f"At 1024 a float that is asked of global memory takes part in {now} FMA{'' if now == '1' else 's'}"
+                    + (f" ({before} in {self.link(row['previous'])})" if before != now else ", as before" if row.get("previous") else "")
+                    + f"; for a step of k a thread makes {results} FMA{'s' if results > 1 else ''} of {row['tm'] + row['tn']} floats in registers. ")
         return (f"![The way of the operands](img/{self.name}-flow.svg)\n\nFrom memory to the sums, what a block needs for one step, by count. Look for what serves "
-                f"more than one result at each station, and for what is written and read on the way. Files `{LENS}`, `{BUILD}`.")
+                f"more than one result at each station, and for what is written and read on the way. {said}Files `{LENS}`, `{BUILD}`.")
 
     def block_time(self):
         if self.name[:3] == "l34":
@@ -573,6 +585,23 @@ class Page:
             rows.append([names.get(peer, "the best of all at each shape, at any setting"),
                          *(f"{math.exp(sum(map(math.log, v)) / len(v)):.2f}×, {min(v):.2f}×" for v in values)])
         return table(["peer", *(CPU_LISTS[i][1] for i in columns)], rows)
+
+    def block_processors(self, *rows):
+        """Shows CPUs beside their peers: a row is NAME=FILE (~ stands for a space), a column a peer at its first setting in the file; the last
+        column takes the best peer of each shape."""
+        columns = {"openblas_pypi": "OpenBLAS", "mkl": "MKL", "aocl": "AOCL", "blis": "BLIS", "": "the best of all at each shape"}
+        cells = []
+        for row in rows:
+            name, _, path = row.replace("~", " ").partition("=")
+            ratios = {column: [] for column in columns}
+            for line in self.r.load(path):
+                if line.get("kind") != "bench" or not any(match in line["command"] for match, _ in CPU_LISTS):
+                    continue
+                for column in columns:
+                    of = [p["ratio"]["median"] for p in line["peers"] if column in ("", p["name"].partition("@")[0])]
+                    ratios[column].append(of[0] if column else min(of))
+            cells.append([name, *(f"{math.exp(sum(map(math.log, v)) / len(v)):.2f}×, {min(v):.2f}×" for v in ratios.values())])
+        return table(["one thread of", *columns.values()], cells)
 
     def block_results(self, path, columns, *where):
         """Shows lines of a results file as a table. `columns` are separated by commas, conditions are key=value or key=value,value."""

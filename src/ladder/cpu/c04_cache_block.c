@@ -63,6 +63,6 @@ rung_status c04_cache_block(const void *arguments)
     for (int64_t p = 0; p < g->k; p += KC)
         for (int64_t j = 0; j < g->n; j += NC)
             block(g, j, least(g->n - j, NC), p, least(g->k - p, KC));
-    /* /lesson */
     return RUNG_SUCCESS;
 }
+/* /lesson */
