@@ -78,18 +78,19 @@ static int b_has_half_lines(const rung_cpu_args *p)
 }
 
 /* Returns true where five to eight rows read a B from an L3 at hand, and the hardware follows its rows: sums stay in
- * registers for a run of steps, where a B that streams has them stored and loaded again. Fewer rows have too few sums
- * for tiles, and tiles of two leave lanes empty where columns are few. Lines that are asked for a group ahead may come
- * from further away. */
+ * registers for a run of steps, where a B that streams has them stored and loaded again. Its rows lie close, or no
+ * vector of it across two lines. Fewer rows have too few sums for tiles, and tiles of two leave lanes empty where
+ * columns are few. Lines that are asked for a group ahead may come from further away, and let five rows keep up. */
 int rung_is_few_rows_from_l3(const rung_cpu_args *p)
 {
-    enum { ROWS_LEAST = 5, ROWS_MOST = 8, ROWS_OF_TWO_TILES = 7, COLUMNS_OF_TWO_TILES = 200 };
-    enum { L3_PARTS = 16, L3_PARTS_OF_ASKED = 6 };
-    if (p->cpu->far_l3 || !p->cpu->follows_rows || !has_narrow_tiles(p) || p->trans_b || p->m < ROWS_LEAST ||
-        p->m > ROWS_MOST || b_bytes(p) <= p->cpu->l2_bytes / 2)
+    enum { ROWS_LEAST = 5, ROWS_LEAST_UNASKED = 6, ROWS_MOST = 8 };
+    enum { ROWS_OF_TWO_TILES = 7, COLUMNS_OF_TWO_TILES = 200, L3_PARTS = 16, L3_PARTS_OF_ASKED = 6 };
+    if (p->cpu->far_l3 || !p->cpu->follows_rows || !has_narrow_tiles(p) || p->trans_b || p->m > ROWS_MOST ||
+        b_bytes(p) <= p->cpu->l2_bytes / 2 || (p->ldb > CLOSE_LDB_MOST && !b_has_whole_vectors(p)))
         return 0;
     int in_one_tile = p->m < ROWS_OF_TWO_TILES, is_asked = in_one_tile && !b_has_half_lines(p);
-    if (b_bytes(p) * (is_asked ? L3_PARTS_OF_ASKED : L3_PARTS) > p->cpu->l3_bytes)
+    if (p->m < (is_asked ? ROWS_LEAST : ROWS_LEAST_UNASKED) ||
+        b_bytes(p) * (is_asked ? L3_PARTS_OF_ASKED : L3_PARTS) > p->cpu->l3_bytes)
         return 0;
     return in_one_tile || (p->n >= COLUMNS_OF_TWO_TILES && p->ldb % PAGE_FLOATS);
 }
