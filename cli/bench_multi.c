@@ -276,6 +276,8 @@ static int read_counts(session *s)
     const char *words[MOST_COUNTS], *text = s->options->gpus;
     s->cpu = strncmp(text, "cpu", 3) == 0;
     s->count_count = cli_split(s->cpu ? text + 3 : text, copy, sizeof copy, words, MOST_COUNTS);
+    if (s->count_count < 0)
+        return CLI_USAGE;
     for (int i = 0; i < s->count_count; i++) {
         char *end;
         long count = strtol(words[i], &end, 10);
@@ -292,6 +294,8 @@ static int check_operands(const char *text)
     char copy[256];
     const char *words[MOST_COUNTS];
     int count = cli_split(text, copy, sizeof copy, words, MOST_COUNTS);
+    if (count < 0)
+        return CLI_USAGE;
     for (int i = 0; i < count; i++)
         if (lab_name_find(known, words[i]) < 0)
             return cli_unknown("kind of --operands", words[i], known);
@@ -326,6 +330,8 @@ int cli_bench_multi(const bench_multi_options *o, const lab_shapes *shapes)
         return cli_usage("--distributed has its operands distributed: --operands host is for --gpus, and so is parts");
     if (o->panels)
         s.panel_count = cli_split(o->panels, s.panels_text, sizeof s.panels_text, s.panels, MOST_PANELS);
+    if (s.panel_count < 0)
+        return CLI_USAGE;
     rung_status status = open_owner(&s);
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, "bench");

@@ -74,7 +74,7 @@ int cli_device(const char *text, int *device);
 void cli_command(char *text, size_t bytes, int argc, char **argv);
 /* Reads a length, "1000000" or "2^20", at most 2^48. Returns 0, or 2 after saying what is wrong. */
 int cli_length(const char *verb, const char *word, int64_t *n);
-/* Splits a comma-separated list in a copy. Returns how many words it has. */
+/* Splits a comma-separated list in a copy. Returns how many words it has; -1 after saying that they are too many. */
 int cli_split(const char *text, char *copy, size_t bytes, const char **words, int capacity);
 
 enum { CLI_WORDS = 64 };

@@ -361,7 +361,8 @@ static int check_names(const char *kernels)
 {
     char copy[2048];
     const char *words[MOST_KERNELS];
-    return cli_check_kernels(words, kernels ? cli_split(kernels, copy, sizeof copy, words, MOST_KERNELS) : 0);
+    int count = kernels ? cli_split(kernels, copy, sizeof copy, words, MOST_KERNELS) : 0;
+    return count < 0 ? CLI_USAGE : cli_check_kernels(words, count);
 }
 
 static int read_cases(const char *text, lab_cases *cases)

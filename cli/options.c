@@ -198,12 +198,14 @@ int cli_length(const char *verb, const char *word, int64_t *n)
 
 int cli_split(const char *text, char *copy, size_t bytes, const char **words, int capacity)
 {
-    int count = 0;
-    char *save = NULL;
-    snprintf(copy, bytes, "%s", text);
-    for (char *word = strtok_r(copy, ",", &save); word && count < capacity; word = strtok_r(NULL, ",", &save))
+    int count = 0, fits = snprintf(copy, bytes, "%s", text) < (int)bytes;
+    char *save = NULL, *word = strtok_r(copy, ",", &save);
+    for (; word && count < capacity; word = strtok_r(NULL, ",", &save))
         words[count++] = word;
-    return count;
+    if (fits && !word)
+        return count;
+    cli_usage("the list '%.40s...' is too long: at most %d words and %zu characters", text, capacity, bytes - 1);
+    return -1;
 }
 
 void cli_command(char *text, size_t bytes, int argc, char **argv)
@@ -233,6 +235,8 @@ int cli_shapes(const char *list, const char **words, int count, lab_shapes *shap
     char copy[2048];
     const char *listed[CLI_WORDS];
     int listed_count = list ? cli_split(list, copy, sizeof copy, listed, CLI_WORDS) : 0;
+    if (listed_count < 0)
+        return CLI_USAGE;
     for (int i = 0; i < count + listed_count; i++) {
         const char *word = i < count ? words[i] : listed[i - count];
         lab_shape shape;

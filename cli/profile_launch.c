@@ -74,6 +74,8 @@ int cli_profile_launch(const char *list, const profile_size *size)
     rung_tools *tools = NULL;
     rung_context *context = NULL;
     int count = cli_split(list, copy, sizeof copy, names, MOST), failed = 0;
+    if (count < 0)
+        return 1;
     rung_status status = open_gpu(&tools, &context);
     if (status != RUNG_SUCCESS)
         return cli_fail_status(status, "profile");

@@ -171,7 +171,7 @@ typedef struct rung_guard_counts {
 
 RUNG_API rung_status rung_context_guard_counts(rung_context *context, rung_guard_counts *counts);
 
-/* The kernel that answered this context's last product; NULL before the first. */
+/* The kernel that answered this context's last product; NULL before the first, and where nothing was to do. */
 RUNG_API const char *rung_last_kernel(const rung_context *context);
 
 /* Of the calling thread's last failed call. The text stays valid until that thread's next failure. */

@@ -36,7 +36,7 @@ typedef struct rung_multi_config {
     const int
         *devices;     /* local: each rank's device (GPU numbers, or RUNG_DEVICE_CPU for all); NULL: GPU i for rank i */
     int device;       /* NCCL: this rank's GPU; RUNG_DEVICE_BEST: by its place among the ranks of its host */
-    int threads;      /* CPU threads a rank; 0: as rung_config says (local: shared out between the ranks) */
+    int threads;      /* CPU threads a rank; 0: as rung_config says (local: ranks compute in turn; MPI: their part) */
     double timeout_s; /* longest wait for another rank or a device; 0: RUNG_TIMEOUT_S, then 60 */
     int64_t memory_bytes; /* operands in host memory: what each GPU may use; 0: most of what is free */
     void *communicator;   /* MPI: points at an MPI_Comm to use (it is duplicated); NULL: MPI_COMM_WORLD */

@@ -185,7 +185,7 @@ static rung_status read_goals(lab_exercise *e)
         char key[24] = "";
         int used = 0;
         sscanf(line, "%23s %n", key, &used);
-        if (!read_line(e, key, line + (used ? used : (int)strlen(line))))
+        if (!read_line(e, key, line + used))
             status = lab_fail(RUNG_INVALID_ARGUMENT, "%s line %d cannot be read: %s", path, number, line);
     }
     fclose(from);

@@ -136,7 +136,7 @@ static xla_error *describe(const xla_call *call, rung_gemm *g)
             (long long)batches[0], (long long)as[0], (long long)as[1], (long long)batches[1], (long long)bs[0],
             (long long)bs[1], (long long)batches[2], (long long)cs[0], (long long)cs[1]);
     g->a = a->data, g->b = b->data, g->c = c->data;
-    g->lda = at_least_one(as[1]), g->ldb = at_least_one(bs[1]), g->ldc = at_least_one(cs[1]);
+    g->lda = at_least_one(as[1]), g->ldb = at_least_one(bs[1]), g->ldc = cs[1];
     g->batch = batches[2];
     g->stride_a = as[0] * as[1], g->stride_b = bs[0] * bs[1], g->stride_c = cs[0] * cs[1];
     return NULL;

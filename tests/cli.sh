@@ -92,6 +92,18 @@ refuses '2^62 bytes' lens l01_naive 9223372036854775807x1x1
 refuses '2^62 bytes' profile l01_naive 1x9223372036854775807x1
 refuses '2^62 bytes' verify --device cpu --case NN:9223372036854775807x1x1:row
 refuses '2^48' reduce 9223372036854775807
+# A list is read whole or refused.
+many() { # COUNT WORD
+    awk -v count="$1" -v word="$2" 'BEGIN { while (count-- > 1) printf "%s,", word; print word }'
+}
+refuses 'at most 64 words' bench --device cpu --shapes "$(many 65 8x8x8)"
+refuses 'and 2047 characters' bench --device cpu --shapes "$(many 60 000000000000000000000000000008x8x8)"
+refuses 'at most 8 words' bench --gpus "$(many 9 1)" 8x8x8
+refuses 'at most 8 words' bench --gpus cpu1 --operands "$(many 9 host)" 8x8x8
+refuses 'at most 8 words' bench --gpus cpu1 --panels "$(many 9 64)" 8x8x8
+accepts '8x8x8' bench --gpus "cpu$(many 8 1)" --repeats 1 8x8x8
+refuses 'at most 256 words' verify --device cpu --kernel "$(many 257 c01_naive)"
+refuses 'at most 64 words' reduce --device cpu --kernel "$(many 65 r05_shuffle)"
 for verb in bench verify climb explain; do
     refuses 'from 0 to 4096' $verb --threads 100000
 done

@@ -123,4 +123,17 @@ for goals in "$course"/e*/goals; do
     done
     grep -q '^next .*\.md' "$goals" || { echo "$goals names nothing to read next"; bad=1; }
 done
+# What an exercise promises of itself is proved: another course, of one exercise that is wrong in one thing.
+unproved() { # WORDS EXERCISE SHELL_COMMAND_IN_ITS_FOLDER
+    rm -rf "$work/course" && mkdir "$work/course" && cp -r "$course"/e"$2"_* "$work/course"
+    (cd "$work/course"/e"$2"_* && eval "$3") || { echo "prove $2: '$3' failed"; bad=1; }
+    RUNG_LEARN="$work/course" expect 1 "FAIL.*$1" prove "$2" --seed 1
+}
+unproved "the start should fail with 'wrong', but passes" 01 'cp solution.cu start.cu'
+unproved 'the start should fail with .race., but fails with wrong' 01 'sed -i "s/^start.*/start race/" goals'
+unproved 'the solution does not pass: ' 01 'cp start.cu solution.cu'
+unproved 'text.md has no hint' 01 'sed -i "/^## Hint/d" text.md'
+unproved 'start: meets a goal that should refuse it' 04 'sed -i "s/per_store <= 4/per_store <= 1000/" goals'
+unproved 'every_second: the start already has the answer' 05 'sed -i -E "s/(every_second, )[^)]*/\18/" start.cu'
+
 exit $bad

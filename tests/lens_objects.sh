@@ -1,6 +1,6 @@
 #!/bin/sh
 # An installed copy compiles a kernel for the lens when it is first asked for, again when a source has changed, and no more often;
-# without a compiler it says what to install. usage: lens_objects.sh BUILD_DIR CMAKE
+# without a compiler it says what to install. An object that is not the lens's, or only half, is refused. usage: lens_objects.sh BUILD_DIR CMAKE
 set -u
 build=$1 cmake=$2 failed=0
 work=$(mktemp -d) || exit 1
@@ -19,6 +19,7 @@ look() { # NAME EXIT_CODE COMPILED
     fi
 }
 look "asked for once" 0 1
+mkdir "$work/other" && strip -o "$work/other/l02_coalesced.so" "$(find "$work/usr" -name l02_coalesced.so)" || failed=1
 look "asked for again" 0 0
 touch "$(find "$work/usr" -name l02_coalesced.cu)"
 look "its source is newer" 0 1
@@ -38,4 +39,16 @@ export RUNG_LENS_CXX=no-such-compiler
 touch "$(find "$work/usr" -name l02_coalesced.cu)"
 look "no compiler" 1 1
 grep -q 'apt-get install g++' "$work/out" || { echo "FAIL: it does not say what to install: $(cat "$work/out")"; failed=1; }
+
+# Objects that somebody put where the lens looks.
+other() { # WHAT
+    RUNG_LENS_KERNELS=$work/other "$rung" lens l02_coalesced 8x8x8 >"$work/out" 2>&1
+    [ $? = 1 ] && grep -q 'l02_coalesced.so was not made for the lens' "$work/out" || { echo "FAIL: $1 is taken: $(cat "$work/out")"; failed=1; }
+}
+other "an object without the names of its variables"
+for variable in "_Thread_local int tile[8]" "int rung_lens_anchor[4]" "static _Thread_local int rung_lens_anchor[4]" "int tile[8]"; do
+    printf '%s;\nint *l02_coalesced(void);\nint *l02_coalesced(void) { return %s; }\n' "$variable" "$(printf '%s' "$variable" | sed 's/.*int //; s/\[.*//')" >"$work/other.c"
+    gcc -shared -fPIC -o "$work/other/l02_coalesced.so" "$work/other.c" || failed=1
+    other "an object of '$variable'"
+done
 exit $failed

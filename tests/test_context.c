@@ -383,6 +383,43 @@ static void the_cheapest_kernel_wins(void **state)
 #endif
 }
 
+/* Which kernel answered last: a small product's, a larger one's and a plan's are told, what was refused changes
+ * nothing, and where nothing was to do there is none. */
+static void the_last_kernel_is_of_the_last_product(void **state)
+{
+    (void)state;
+    rung_context *context = test_context(1);
+    rung_plan *plan = NULL;
+    product p;
+    product_new(&p, RUNG_ROW_MAJOR, 0, 0, 150, 140, 130, 1, 1, 1);
+    assert_null(rung_last_kernel(context));
+    assert_ok(rung_plan_create_kernel(&plan, context, &p.gemm, "c02_loop_order"));
+    assert_null(rung_last_kernel(context));
+    for (int size = 8; size <= 128; size += 120)
+        for (int way = 0; way < 4; way++) {
+            rung_gemm g = p.gemm, nothing = p.gemm;
+            g.m = g.n = g.k = size;
+            g.activation = way == 1 ? RUNG_RELU : RUNG_IDENTITY;
+            if (way == 2)
+                assert_ok(rung_plan_run(plan, &p.gemm));
+            else
+                assert_ok(rung_gemm_run(context, &g));
+            const char *kernel = rung_last_kernel(context);
+            assert_non_null(kernel);
+            assert_int_equal(strcmp(kernel, "c02_loop_order") == 0, way == 2);
+            g.lda = 1;
+            assert_int_equal(rung_gemm_run(context, &g), RUNG_INVALID_ARGUMENT);
+            assert_string_equal(rung_last_kernel(context), kernel);
+            nothing.alpha = 0.0f, nothing.beta = 1.0f;
+            nothing.m = way == 3 ? 0 : nothing.m;
+            assert_ok(way == 2 ? rung_plan_run(plan, &nothing) : rung_gemm_run(context, &nothing));
+            assert_null(rung_last_kernel(context));
+        }
+    rung_plan_destroy(plan);
+    product_free(&p);
+    rung_context_destroy(context);
+}
+
 static void assert_refused(rung_status status, const char *words)
 {
     assert_int_equal(status, RUNG_UNSUPPORTED);
@@ -577,6 +614,7 @@ int main(void)
         cmocka_unit_test(kernels_by_name),
         cmocka_unit_test(kernels_refuse_what_they_lack),
         cmocka_unit_test(the_cheapest_kernel_wins),
+        cmocka_unit_test(the_last_kernel_is_of_the_last_product),
         cmocka_unit_test(remembered_plans_stay_right),
         cmocka_unit_test(a_shape_is_planned_once),
         cmocka_unit_test(thousands_of_shapes_are_remembered),

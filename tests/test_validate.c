@@ -188,6 +188,8 @@ static void other_fields(void **state)
         g.bias_kind = (rung_bias)kind;
         expect_refusal(&g, 0, "bias is NULL");
     }
+    g.bias = (const float *)((const char *)a + 2);
+    expect_refusal(&g, 0, "bias must be aligned");
     g = good(RUNG_COL_MAJOR);
     g.activation = -1;
     expect_refusal(&g, 0, "activation is -1");
@@ -243,6 +245,36 @@ static void null_elements_of_a_batch(void **state)
     assert_true(out[0] == 7 && out[1] == 7);
     assert_ok(rung_sgemm_batched(context, 0, 0, 0, 1, 1, 1, 0, some, 1, some, 1, 2, results, 1, 2)); /* not read */
     assert_true(out[0] == 14 && out[1] == 14);
+}
+
+/* What a batch of listed operands does not use may hold anything, also where a plan was made with other values of it.
+ */
+static void beside_lists_nothing_is_looked_at(void **state)
+{
+    (void)state;
+    float two = 2, out[2] = {0, 0}, *results[] = {&out[0], &out[1]};
+    const float *twos[] = {&two, &two};
+    rung_gemm g;
+    rung_gemm_init(&g);
+    g.m = g.n = g.k = g.lda = g.ldb = g.ldc = 1;
+    g.batch = 2;
+    g.a_array = twos, g.b_array = twos, g.c_array = results;
+    const float *odd = (const float *)((const char *)a + 1);
+    const rung_gemm plain = g;
+    for (int i = 0; i < 6; i++) {
+        g = plain;
+        switch (i) {
+        case 0: g.a = odd; break;
+        case 1: g.b = odd; break;
+        case 2: g.c = c; break; /* whose stride is 0 */
+        case 3: g.c = (float *)(uintptr_t)odd, g.stride_c = 1; break;
+        case 4: g.stride_a = INT64_MAX, g.stride_b = INT64_MIN; break;
+        case 5: g.stride_c = -7; break;
+        }
+        assert_ok(rung_gemm_run(context, &g));
+        assert_true(out[0] == 4 && out[1] == 4);
+        out[0] = out[1] = 0;
+    }
 }
 
 static void null_structs(void **state)
@@ -555,6 +587,7 @@ int main(void)
         cmocka_unit_test(other_fields),
         cmocka_unit_test(null_contexts),
         cmocka_unit_test(null_elements_of_a_batch),
+        cmocka_unit_test(beside_lists_nothing_is_looked_at),
         cmocka_unit_test(null_structs),
         cmocka_unit_test(leading_dimensions_cover_a_stored_line),
         cmocka_unit_test(quick_returns_read_and_write_nothing),

@@ -50,8 +50,10 @@ static rung_status run_planned(rung_context *context, const rung_gemm *gemm, int
     memset(&problem, 0, sizeof problem); /* padding too: plans are looked up by their bytes */
     int nothing;
     RUNG_TRY(rung_validate(gemm, context->config.math, &problem, &nothing));
-    if (nothing)
+    if (nothing) {
+        context->last = NULL;
         return RUNG_SUCCESS;
+    }
     RUNG_TRY(check_memory(context, &problem, gemm));
     problem.in_order = in_order;
     rung_choice choice;
@@ -235,8 +237,10 @@ rung_status rung_plan_run(rung_plan *plan, const rung_gemm *gemm)
     memset(&problem, 0, sizeof problem);
     int nothing;
     RUNG_TRY(rung_validate(gemm, plan->problem.math, &problem, &nothing));
-    if (nothing)
+    if (nothing) {
+        plan->context->last = NULL;
         return RUNG_SUCCESS;
+    }
     if (plan->nothing || !same_shape(&plan->problem, &problem))
         return rung_fail(RUNG_INVALID_ARGUMENT,
                          "the product (row-major %lldx%lldx%lld) is not of the shape, strides, "

@@ -65,7 +65,7 @@ static rung_status check_shape(const rung_gemm *g)
     RUNG_TRY(check_ld(13, "ldc", g->ldc, line_c, "the length of a stored line of C"));
     if (g->batch < 0)
         return rung_fail(RUNG_INVALID_ARGUMENT, "batch is %" PRId64 ": it must not be negative", g->batch);
-    if (g->batch > 1 && g->c && g->stride_c == 0)
+    if (g->batch > 1 && g->stride_c == 0 && g->c && !g->c_array)
         return rung_fail(RUNG_INVALID_ARGUMENT, "stride_c is 0 for a batch of %" PRId64 ": the results would overlap",
                          g->batch);
     int64_t batch = g->batch > 0 && !g->c_array ? g->batch : 1;
@@ -90,6 +90,10 @@ static rung_status check_pointers(const rung_gemm *g, const rung_problem *p)
         return rung_fail_argument(12, "%s is NULL", arrays ? "c_array" : "c");
     if (g->bias_kind != RUNG_NO_BIAS && !g->bias)
         return rung_fail(RUNG_INVALID_ARGUMENT, "bias is NULL although bias_kind is %d", g->bias_kind);
+    if (g->bias_kind != RUNG_NO_BIAS && (uintptr_t)g->bias % 4)
+        return rung_fail(RUNG_INVALID_ARGUMENT, "bias must be aligned to 4 bytes (%p)", (const void *)g->bias);
+    if (arrays) /* then these are unused */
+        return RUNG_SUCCESS;
     if ((uintptr_t)g->a % 4 || (uintptr_t)g->b % 4 || (uintptr_t)g->c % 4)
         return rung_fail_argument((uintptr_t)g->a % 4   ? 7
                                   : (uintptr_t)g->b % 4 ? 9

@@ -40,12 +40,8 @@ static void plain_name(const char *mangled, char *name, size_t bytes)
     }
 }
 
-static void add_array(lens_module *module, const Elf64_Sym *symbol, const char *name, uint32_t *anchor)
+static void add_array(lens_module *module, const Elf64_Sym *symbol, const char *name)
 {
-    if (strcmp(name, "rung_lens_anchor") == 0) {
-        *anchor = (uint32_t)symbol->st_value;
-        return;
-    }
     if (module->array_count == (int)(sizeof module->arrays / sizeof module->arrays[0]))
         return;
     lens_array *a = &module->arrays[module->array_count++];
@@ -61,8 +57,10 @@ static void add_array(lens_module *module, const Elf64_Sym *symbol, const char *
     }
 }
 
+/* Returns whether the object has the variable whose address tells where the others lie. */
 static bool read_symbols(lens_module *module, const unsigned char *image, size_t bytes, uint32_t *anchor)
 {
+    bool found = false;
     const Elf64_Ehdr *header = (const void *)image;
     if (bytes < sizeof *header || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
         return false;
@@ -80,11 +78,19 @@ static bool read_symbols(lens_module *module, const unsigned char *image, size_t
             continue;
         const Elf64_Sym *symbols = (const void *)(image + sections[i].sh_offset);
         const char *strings = (const char *)image + sections[sections[i].sh_link].sh_offset;
-        for (size_t j = 0; j < sections[i].sh_size / sizeof *symbols; j++)
-            if (ELF64_ST_TYPE(symbols[j].st_info) == STT_TLS)
-                add_array(module, &symbols[j], strings + symbols[j].st_name, anchor);
+        for (size_t j = 0; j < sections[i].sh_size / sizeof *symbols; j++) {
+            const char *name = strings + symbols[j].st_name;
+            if (ELF64_ST_TYPE(symbols[j].st_info) != STT_TLS)
+                continue;
+            if (strcmp(name, "rung_lens_anchor") == 0) {
+                *anchor = (uint32_t)symbols[j].st_value;
+                found = true;
+            } else {
+                add_array(module, &symbols[j], name);
+            }
+        }
     }
-    return module->shared_bytes > 0;
+    return found;
 }
 
 static bool read_object(lens_module *module, uint32_t *anchor)

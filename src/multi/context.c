@@ -264,16 +264,9 @@ out:
 static int choose_threads(const rung_multi *multi, const multi_transport *t)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    rung_context *context;
-    rung_config config;
     if (multi->config.threads || rung_cpu_said_threads() || t->local_size < 2)
         return multi->config.threads;
-    rung_config_init(&config);
-    config.device = RUNG_DEVICE_CPU;
-    if (rung_context_create(&context, &config) != RUNG_SUCCESS)
-        return 0;
-    int mine = rung_context_threads(context);
-    rung_context_destroy(context);
+    int mine = rung_process_threads();
     return mine < cores ? mine : mine / t->local_size > 1 ? mine / t->local_size : 1;
 }
 

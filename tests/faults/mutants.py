@@ -180,10 +180,8 @@ class Build:
         run.SCRATCH.mkdir(parents=True, exist_ok=True)
         run.copy_tree()
         self.folder = run.BUILD / "release"
-        if not (self.folder / "build.ninja").exists():  # without device code, which no line here is in, and without the commit, which may change meanwhile
-            run.run(["cmake", "-S", run.TREE, "--preset", "release", "-B", self.folder, "-DCMAKE_LINK_DEPENDS_NO_SHARED=ON", "-DRUNG_WITH_CUDA=OFF",
-                     "-DCMAKE_DISABLE_FIND_PACKAGE_Git=ON"], run.BUILD_SECONDS, run.SCRATCH / "configure.log")
-        if run.build("release") != 0:
+        # Without device code, which no line here is in, and without the commit, which may change meanwhile.
+        if run.build("release", "-DRUNG_WITH_CUDA=OFF", "-DCMAKE_DISABLE_FIND_PACKAGE_Git=ON") != 0:
             sys.exit(2)
         self.objects = {path: (path.stat().st_mtime_ns, self.code(path)) for path in self.folder.rglob("*.o")}
         self.code_was = {path: code for path, (_, code) in self.objects.items()}

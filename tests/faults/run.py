@@ -103,13 +103,14 @@ def preset_of(test):
     return test.split(".")[0] if re.match(r"(asan|tsan)\.", test) else "release"
 
 
-def build(preset):
+def build(preset, *settings):
+    """Builds a preset's tree; what it is configured with beside counts when it is built first."""
     folder, same = BUILD / preset, TREE / "tests" / "same_objects.sh"
     if (folder / "build.ninja").exists():
         return run(["ninja", "-C", folder, "-j", JOBS], BUILD_SECONDS, SCRATCH / "build.log")
     # Nothing is linked again because a shared library has changed.
     code = run(["cmake", "-S", TREE, "--preset", preset, "-B", folder, "-DCMAKE_LINK_DEPENDS_NO_SHARED=ON",
-                f"-DCMAKE_C_COMPILER_LAUNCHER={same};take"], BUILD_SECONDS, SCRATCH / "configure.log")
+                f"-DCMAKE_C_COMPILER_LAUNCHER={same};take", *settings], BUILD_SECONDS, SCRATCH / "configure.log")
     if code != 0:
         return code
     # What ./dev has compiled of the same sources is not compiled again.

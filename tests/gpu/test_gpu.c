@@ -2283,6 +2283,29 @@ static void any_kernel_goes_on_after_a_failure(void **state)
     close_idle_hopper(context, memory);
 }
 
+/* Every kernel of the reduce ladder adds by its name, and no other one does. */
+static void only_what_adds_is_taken_for_sums(void **state)
+{
+    (void)state;
+    float *memory[3];
+    rung_context *context = open_idle_hopper(memory, 1000);
+    rung_tools *tools;
+    assert_ok(rung_tools_open(&tools, 2));
+    for (int i = 0; i < rung_kernel_count(); i++) {
+        const rung_kernel *kernel = rung_kernel_at(i);
+        gpu->launched[0] = 0;
+        const rung_status status = rung_tools_reduce(tools, kernel->name, 1000, memory[0], memory[1]);
+        assert_int_equal(status, kernel->role == RUNG_REDUCE ? RUNG_SUCCESS : RUNG_INVALID_ARGUMENT);
+        if ((kernel->role == RUNG_REDUCE) != (strstr(gpu->launched, kernel->name) != NULL))
+            fail_msg("%s: '%s' was launched", kernel->name, gpu->launched);
+    }
+    assert_int_equal(rung_tools_reduce(tools, "no_such", 1000, memory[0], memory[1]), RUNG_INVALID_ARGUMENT);
+    assert_string_equal(rung_last_error(), "no kernel of the reduce ladder is called 'no_such'");
+    assert_ok(rung_tools_reduce(tools, NULL, 1000, memory[0], memory[1]));
+    rung_tools_close(tools);
+    close_idle_hopper(context, memory);
+}
+
 int main(int count, char **arguments)
 {
     if (count < 3)
@@ -2294,6 +2317,7 @@ int main(int count, char **arguments)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(discovery_failures_are_told),
         cmocka_unit_test(chips_have_their_kernels),
+        cmocka_unit_test(only_what_adds_is_taken_for_sums),
         cmocka_unit_test(devices_are_numbered),
         cmocka_unit_test(device_operands_are_launched_on_the_stream),
         cmocka_unit_test(host_operands_travel),

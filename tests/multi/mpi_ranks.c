@@ -299,7 +299,7 @@ static int told_threads, asked_threads;
 
 #define EXPORT __attribute__((visibility("default")))
 EXPORT long sysconf(int name);
-EXPORT int rung_context_threads(const rung_context *context);
+EXPORT int rung_process_threads(void);
 EXPORT rung_status rung_context_create(rung_context **context, const rung_config *config);
 #define NEXT(name) ((__typeof__(&name))(uintptr_t)dlsym(RTLD_NEXT, #name))
 
@@ -308,9 +308,9 @@ long sysconf(int name)
     return told_cores && name == _SC_NPROCESSORS_ONLN ? told_cores : NEXT(sysconf)(name);
 }
 
-int rung_context_threads(const rung_context *context)
+int rung_process_threads(void)
 {
-    return told_cores ? told_threads : NEXT(rung_context_threads)(context);
+    return told_cores ? told_threads : NEXT(rung_process_threads)();
 }
 
 rung_status rung_context_create(rung_context **context, const rung_config *config)

@@ -6,6 +6,8 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -78,6 +80,8 @@ void __wrap_free(void *);
 int __wrap_socket(int, int, int), __wrap_bind(int, const struct sockaddr *, socklen_t), __wrap_listen(int, int);
 int __wrap_accept(int, struct sockaddr *, socklen_t *), __wrap_connect(int, const struct sockaddr *, socklen_t);
 int __wrap_getaddrinfo(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+int __wrap_getifaddrs(struct ifaddrs **);
+void __wrap_freeifaddrs(struct ifaddrs *);
 ssize_t __wrap_send(int, const void *, size_t, int), __wrap_recv(int, void *, size_t, int);
 int __wrap_poll(struct pollfd *, nfds_t, int);
 
@@ -131,6 +135,34 @@ int __wrap_connect(int fd, const struct sockaddr *at, socklen_t length)
 int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **list)
 {
     return must_fail(GETADDRINFO) ? EAI_AGAIN : __real_getaddrinfo(host, port, hints, list);
+}
+
+/* A machine's interfaces: the last place without an address of this kind, as a network of another kind has none. */
+enum { INTERFACES = 5, NO_LIST = INTERFACES + 1 };
+static int first_interface; /* a machine that has only those from here on; NO_LIST: nothing is known of them */
+static struct ifaddrs *lent_list;
+
+int __wrap_getifaddrs(struct ifaddrs **list)
+{
+    static const unsigned flags[INTERFACES] = {IFF_LOOPBACK | IFF_UP, 0, IFF_UP, IFF_UP, IFF_UP};
+    static struct sockaddr_in at[INTERFACES];
+    static struct ifaddrs all[INTERFACES];
+    if (first_interface == NO_LIST)
+        return -1;
+    for (int i = 0; i < INTERFACES; i++) {
+        at[i] = (struct sockaddr_in){.sin_family = i == 2 ? AF_INET6 : AF_INET,
+                                     .sin_addr.s_addr = htonl(0x0a000007u + (unsigned)i)};
+        all[i] = (struct ifaddrs){.ifa_flags = flags[i], .ifa_addr = (struct sockaddr *)&at[i]};
+        all[i].ifa_next = i + 1 < INTERFACES ? &all[i + 1] : NULL;
+    }
+    *list = lent_list = first_interface < INTERFACES ? &all[first_interface] : NULL;
+    return 0;
+}
+
+void __wrap_freeifaddrs(struct ifaddrs *list)
+{
+    assert_ptr_equal(list, lent_list);
+    lent_list = NULL;
 }
 
 ssize_t __wrap_send(int fd, const void *data, size_t bytes, int flags)
@@ -489,6 +521,27 @@ static void addresses_are_read_as_they_are(void **state)
     }
 }
 
+/* Where nothing knows the machine's name the others are told an address of an interface that is up and leads out of it,
+ * else the loopback's. */
+static void a_nameless_machine_tells_an_address(void **state)
+{
+    (void)state;
+    static const char *const hosts[] = {
+        "10.0.0.10:", "10.0.0.10:", "10.0.0.10:", "10.0.0.10:", "10.0.0.11:", "127.0.0.1:", "127.0.0.1:"};
+    fails = GETADDRINFO, fails_at = 1;
+    for (first_interface = 0; first_interface <= NO_LIST; first_interface++) {
+        char actual[CONTROL_ADDRESS_BYTES];
+        multi_control *c = NULL;
+        seen = 0;
+        assert_int_equal(multi_control_listen(&c, RANKS, "", "", actual), RUNG_SUCCESS);
+        multi_control_close(c);
+        if (strncmp(actual, hosts[first_interface], strlen(hosts[first_interface])) != 0 || lent_list)
+            fail_msg("from interface %d on: %s, not %s%s", first_interface, actual, hosts[first_interface],
+                     lent_list ? ", and the list is kept" : "");
+    }
+    fails = NO_CALL;
+}
+
 /* ---- strangers ---- */
 
 typedef struct greeting {
@@ -664,6 +717,7 @@ int main(void)
                                        cmocka_unit_test(who_cannot_send_says_why),
                                        cmocka_unit_test(silence_ends_by_the_time_limit),
                                        cmocka_unit_test(addresses_are_read_as_they_are),
+                                       cmocka_unit_test(a_nameless_machine_tells_an_address),
                                        cmocka_unit_test(strangers_keep_no_rank_out)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
