@@ -2317,7 +2317,6 @@ int main(int count, char **arguments)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(discovery_failures_are_told),
         cmocka_unit_test(chips_have_their_kernels),
-        cmocka_unit_test(only_what_adds_is_taken_for_sums),
         cmocka_unit_test(devices_are_numbered),
         cmocka_unit_test(device_operands_are_launched_on_the_stream),
         cmocka_unit_test(host_operands_travel),
@@ -2358,6 +2357,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(an_eighth_of_the_memory_will_do),
         cmocka_unit_test(tools_give_back_what_they_take),
         cmocka_unit_test(any_kernel_goes_on_after_a_failure),
+        cmocka_unit_test(only_what_adds_is_taken_for_sums),
         cmocka_unit_test(every_driver_call_fails_once),
     };
     return cmocka_run_group_tests(tests, open_gpu, NULL);
