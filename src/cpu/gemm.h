@@ -31,11 +31,11 @@ typedef enum gemm_asks { ASKS_NOTHING, ASKS_AFTER, ASKS_BELOW } gemm_asks;
 typedef struct gemm_plan {
     gemm_path path;
     int rule;           /* the question that decided: rung_gemm_rule_name() */
-    int64_t mc, kc, nc; /* blocks */
+    int64_t mc, kc, nc; /* blocks; kc of PATH_DOT: steps whose columns L1 holds */
     int64_t chunk;      /* PATH_PACKED on one thread: columns of B that are packed at a time */
     int most;           /* vectors of columns in a tile, at most */
     int rows_most;      /* a B that is packed as one group of columns: rows of a tile, at most */
-    int64_t parts;      /* PATH_LONG_K, PATH_STREAM: pieces of k, each summed apart; 1: one */
+    int64_t parts;      /* pieces of k, each summed apart (gemm_parts.c); 1: one */
     gemm_path inner;    /* PATH_LONG_K: the path of each piece; PATH_TRANSPOSED: of a strip, of all of them alike */
     int fetch;          /* A in place: fetch its next rows ahead */
     int narrow;         /* PATH_DOT: vectors half as long */
