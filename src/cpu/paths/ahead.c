@@ -36,12 +36,12 @@ int rung_is_by_panels(const rung_cpu_args *p)
 /* Threads share out columns, or pieces of k where columns are few. */
 static void plan_ahead(const rung_cpu_args *p, gemm_plan *plan)
 {
-    enum { PARTS = 4, PART_LEAST = 512, COLUMNS_OF_PARTS = 768 };
+    enum { COLUMNS_OF_PARTS = 768 };
     plan->path = PATH_AHEAD;
     plan->split_m = 0;
     plan->kc = even_block(p->k, PANEL_STEPS, 8);
     if (p->n < COLUMNS_OF_PARTS)
-        plan->parts = max64(1, min64(PARTS, p->k / PART_LEAST));
+        plan->parts = pieces_of_few_columns(p->k);
 }
 
 const gemm_rule rung_rule_by_panels = {"is_by_panels", rung_is_by_panels, plan_ahead};

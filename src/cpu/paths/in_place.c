@@ -189,11 +189,11 @@ void rung_plan_in_place(const rung_cpu_args *p, gemm_plan *plan)
 /* Threads share out columns, or pieces of k where columns are few. */
 static void plan_few_rows_from_l3(const rung_cpu_args *p, gemm_plan *plan)
 {
-    enum { COLUMNS_OF_PARTS = 256, PARTS = 4, PART_LEAST = 512 };
+    enum { COLUMNS_OF_PARTS = 256 };
     rung_plan_in_place(p, plan);
     plan->split_m = 0;
     if (p->n < COLUMNS_OF_PARTS)
-        plan->parts = max64(1, min64(PARTS, p->k / PART_LEAST));
+        plan->parts = pieces_of_few_columns(p->k);
 }
 
 const gemm_rule rung_rule_in_place_ahead = {"is_in_place_ahead", is_in_place_ahead, rung_plan_in_place};

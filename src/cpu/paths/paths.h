@@ -51,6 +51,13 @@ static inline int64_t even_block(int64_t size, int64_t largest, int64_t unit)
     return round_up(size <= largest ? size : divide_up(size, divide_up(size, largest)), unit);
 }
 
+/* Returns how many pieces of k threads share out where columns are too few for them. */
+static inline int64_t pieces_of_few_columns(int64_t k)
+{
+    enum { MOST = 4, STEPS_LEAST = 512 };
+    return max64(1, min64(MOST, k / STEPS_LEAST));
+}
+
 /* ahead.c */
 int rung_is_by_panels(const rung_cpu_args *p);
 

@@ -5,9 +5,7 @@
 #include <string.h>
 
 enum {
-    STREAM_ROWS_APART = 16, /* rows, at most, where B's rows collide */
-    STREAM_PARTS = 4,
-    STREAM_PART_LEAST = 512,
+    STREAM_ROWS_APART = 16,       /* rows, at most, where B's rows collide */
     STREAM_PARTS_COLUMNS = 16384, /* at most: beyond, columns are enough to share out */
 };
 
@@ -36,7 +34,7 @@ static void plan_stream(const rung_cpu_args *p, gemm_plan *plan)
     plan->split_m = 0;
     plan->nc = rung_stream_columns(p->m, panel_columns(p->kernel), p->cpu);
     if (p->n <= STREAM_PARTS_COLUMNS)
-        plan->parts = max64(1, min64(STREAM_PARTS, p->k / STREAM_PART_LEAST));
+        plan->parts = pieces_of_few_columns(p->k);
 }
 
 const gemm_rule rung_rule_few_rows = {"is_few_rows", is_few_rows, plan_stream};
