@@ -249,13 +249,27 @@ static inline int is_small_in_place(const rung_cpu_args *p)
            !is_cheaper_transposed(p);
 }
 
+/* Returns true for one row whose elements of A lie side by side, where tiles are narrow: nothing is packed for it. */
+static inline int is_row(const rung_cpu_args *p)
+{
+    return p->m == 1 && has_narrow_tiles(p) && !p->cpu->far_l3 && (!p->trans_a || p->lda == 1);
+}
+
+/* Returns true where B is better read in long runs for such a row, a few steps at a time, although its sums are stored
+ * and loaded again: tiles would read parts of more than two lines of each row of B, one row after the other. */
+static inline int is_row_that_streams(const rung_cpu_args *p)
+{
+    enum { STEPS_LEAST = 40, VECTORS_MOST = 2 * RUNG_TILE_MAX_VECTORS };
+    return is_row(p) && !p->trans_b && p->k >= STEPS_LEAST && p->n > (int64_t)VECTORS_MOST * p->kernel->vl;
+}
+
 /* Returns true for a row of C beside a larger B that L2 holds, of which any plan would say the same: tiles of one row,
  * or dot products of whole vectors. Elsewhere than where three vectors are loaded a cycle these may be shorter. */
 static inline int is_row_in_place(const rung_cpu_args *p)
 {
     enum { MOST = 1 << 16, STEPS_MOST = 512, DOT_COLUMNS = 12, STEPS_OF_DOTS = 48 };
     return p->m == 1 && p->n > DOT_COLUMNS && p->k <= STEPS_MOST && p->k * p->n <= MOST &&
-           b_bytes(p) <= p->cpu->l2_bytes / 2 &&
+           b_bytes(p) <= p->cpu->l2_bytes / 2 && !is_row_that_streams(p) &&
            (p->trans_b ? p->cpu->three_loads && p->k >= STEPS_OF_DOTS : !is_rank(p));
 }
 

@@ -102,12 +102,6 @@ static void stream_steps(const rung_cpu_args *p, int64_t from, int64_t steps, co
         }
 }
 
-/* Returns true for one row whose elements of A lie side by side, where tiles are narrow: nothing is packed for it. */
-static int is_row(const rung_cpu_args *p)
-{
-    return p->m == 1 && has_narrow_tiles(p) && !p->cpu->far_l3 && (!p->trans_a || p->lda == 1);
-}
-
 /* Without a beta C itself holds the sums. */
 static void run_row(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
 {
