@@ -12,7 +12,7 @@
 #define FAMILY_ROWS 12, 6, 4, 3, 1, 1, 1, 1
 #define FAMILY_AHEAD
 #define STREAM_LIST(X) X(1, 8) X(2, 4) X(3, 3) X(4, 2) X(5, 2) X(6, 2)
-#define DOT_LIST(X) X(8, 1) X(4, 2) X(3, 3) X(3, 4) X(2, 5) X(2, 6)
+#define DOT_LIST(X) X(8, 1) X(4, 2) X(4, 3) X(3, 4) X(2, 5) X(2, 6)
 
 #include "cpu/kernels/kernel_body.inc"
 

@@ -157,6 +157,7 @@ typedef struct rung_cpu_kernel {
     rung_vectors_fn dot_of_vectors;
     rung_dot_fn dot[RUNG_DOT_MAX_COLS];
     int dot_cols;                       /* the most columns that dot[] has */
+    int dot_fours;                      /* the most whose blocks have four rows, or eight */
     rung_rank_fn rank[RUNG_RANK_STEPS]; /* by k */
     rung_rank_fn
         short_rows[RUNG_SHORT_STEPS]; /* the same with B in registers, for rows of a few vectors; b_group is not read */

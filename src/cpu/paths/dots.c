@@ -10,6 +10,12 @@ static int is_wide_for_dots(const rung_cpu_args *p)
            p->m >= (p->n <= FEW_COLUMNS ? ROWS_LEAST_OF_FEW : ROWS_LEAST);
 }
 
+static int come_from_memory(const rung_cpu_args *p, int64_t rows)
+{
+    enum { L3_PARTS = 4 };
+    return rows * p->k * 4 > p->cpu->l3_bytes / L3_PARTS;
+}
+
 /* Returns the most columns for dot products with rows of a long operand. From L3 and memory more than a few are better
  * packed; the same where the columns' k must be made innermost first. */
 static int64_t dot_columns(int64_t rows, int64_t k, int has_k_innermost, const rung_processor *cpu)
@@ -17,6 +23,16 @@ static int64_t dot_columns(int64_t rows, int64_t k, int has_k_innermost, const r
     enum { COLUMNS_MOST = 12, COLUMNS_MOST_FROM_FAR = 8, L2_PARTS = 2 };
     int is_near = rows * k * 4 <= L2_PARTS * cpu->l2_bytes;
     return has_k_innermost && is_near ? COLUMNS_MOST : COLUMNS_MOST_FROM_FAR;
+}
+
+/* Returns the same where the long operand is B, so that the sums of four of its rows lie side by side in C. Where blocks
+ * of narrow vectors write them so, more columns pay from L3, and some more from memory. */
+static int64_t dot_columns_of_b(const rung_cpu_args *p)
+{
+    enum { COLUMNS_MOST = 12, COLUMNS_MOST_FROM_MEMORY = 10 };
+    if (p->trans_a || p->cpu->three_loads || !has_narrow_tiles(p) || p->kernel->dot_fours < RUNG_DOT_COLS_LEAST)
+        return dot_columns(p->n, p->k, !p->trans_a, p->cpu);
+    return come_from_memory(p, p->n) ? COLUMNS_MOST_FROM_MEMORY : COLUMNS_MOST;
 }
 
 enum { DOT_STEPS_A_COLUMN = 8 };
@@ -53,7 +69,7 @@ static gemm_side dot_side(const rung_cpu_args *p)
     if (!p->trans_a && p->n <= columns && !is_wide_for_dots(p) &&
         (p->trans_b ? p->k >= dot_steps(p) : is_column_of_dots(p) || (p->k >= STEPS_LEAST && p->m >= ROWS_LEAST)))
         return SIDE_A;
-    int is_of_b = p->trans_b && !lies_transposed(p) && p->m <= dot_columns(p->n, p->k, !p->trans_a, p->cpu) &&
+    int is_of_b = p->trans_b && !lies_transposed(p) && p->m <= dot_columns_of_b(p) &&
                   p->k >= DOT_STEPS_A_COLUMN * (p->m - 1);
     return is_of_b ? SIDE_B : SIDE_NONE;
 }
@@ -61,12 +77,6 @@ static gemm_side dot_side(const rung_cpu_args *p)
 static int has_dot_side(const rung_cpu_args *p)
 {
     return dot_side(p) != SIDE_NONE;
-}
-
-static int come_from_memory(const rung_cpu_args *p, int64_t rows)
-{
-    enum { L3_PARTS = 4 };
-    return rows * p->k * 4 > p->cpu->l3_bytes / L3_PARTS;
 }
 
 /* Returns what dot products of so many rows ask for early. Rows from L3 of a middling length leave the hardware's
@@ -129,19 +139,32 @@ int64_t rung_dots_floats(const rung_cpu_args *p, const gemm_plan *plan, int64_t 
     return round_up(p->k, p->kernel->vl) * (plan->of_b ? p->m : p->n) + 2 * RUNG_PACK_SLACK;
 }
 
-/* Runs dot products, as many columns at a time as L1 holds and the family takes; some rows at a time, which the next
- * columns find in a cache. */
+/* Returns how many columns go together, at most: as many as L1 holds and the family takes. Where C's elements lie side
+ * by side down the rows, it is those whose sums are written four at a time, once three groups of them are needed, or
+ * two while k is so short that writing counts. */
+static int64_t columns_together(const rung_processor *cpu, const rung_cpu_kernel *kernel, const rung_dot_args *dot,
+                                int64_t columns)
+{
+    enum { GROUPS_LEAST = 3, GROUPS_LEAST_OF_FEW_STEPS = 2, FEW_STEPS = 96 };
+    int64_t most = min64(max64(cpu->l1_bytes / (4 * dot->k), RUNG_DOT_COLS_LEAST), kernel->dot_cols);
+    int64_t groups = dot->k <= FEW_STEPS ? GROUPS_LEAST_OF_FEW_STEPS : GROUPS_LEAST, fours = kernel->dot_fours;
+    int in_fours = dot->c_row == 1 && fours >= RUNG_DOT_COLS_LEAST && columns >= groups * fours;
+    return in_fours ? min64(most, fours) : most;
+}
+
+/* Runs dot products, some columns at a time; some rows at a time, which the next columns find in a cache, so that only
+ * the first columns ask for further ones. */
 static void run_dot_groups(const rung_processor *cpu, const rung_cpu_kernel *kernel, const rung_dot_args *dot,
                            int64_t rows, int64_t columns)
 {
     enum { ROWS = 24 };
-    int64_t fit = max64(cpu->l1_bytes / (4 * dot->k), RUNG_DOT_COLS_LEAST);
-    int64_t groups = divide_up(columns, min64(fit, kernel->dot_cols)), step = groups > 1 ? ROWS : rows;
+    int64_t groups = divide_up(columns, columns_together(cpu, kernel, dot, columns)), step = groups > 1 ? ROWS : rows;
     rung_dot_args part = *dot;
     for (int64_t i = 0; i < rows; i += step) {
         part.s = dot->s + i * dot->lds;
         for (int64_t g = 0; g < groups; g++) {
             int64_t first = columns * g / groups;
+            part.asks = g ? RUNG_DOT_ASKS_NOTHING : dot->asks;
             part.t = dot->t + first * dot->t_ld;
             part.c = dot->c + i * dot->c_row + first * dot->c_col;
             kernel->dot[columns * (g + 1) / groups - first - 1](&part, min64(step, rows - i));
