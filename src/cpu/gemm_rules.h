@@ -207,6 +207,15 @@ static inline int is_few_rows_of_dots(const rung_cpu_args *p)
            p->k >= (has_narrow_tiles(p) ? STEPS_A_ROW_OF_NARROW : STEPS_A_ROW) * p->m;
 }
 
+/* Returns true where a few rows meet more columns of a B with k innermost, so that the sums of dot products lie side by
+ * side in C, and narrow vectors write them four at a time. */
+static inline int wants_dots_in_fours(const rung_cpu_args *p)
+{
+    enum { ROWS_MOST = 12, COLUMNS_LEAST = 32, STEPS_A_ROW = 8 };
+    return p->kernel->dot_fours >= RUNG_DOT_COLS_LEAST && has_narrow_tiles(p) && !p->cpu->three_loads && p->trans_b &&
+           !p->trans_a && p->m <= ROWS_MOST && p->n >= COLUMNS_LEAST && p->k >= STEPS_A_ROW * (p->m - 1);
+}
+
 /* Returns true where both operands have k innermost, and dot products take less time than turning B and tiles. Where
  * three vectors are loaded a cycle tiles whose lanes are full, or that have few steps to add up, take less sooner, if
  * rows enough share the turned B. */
@@ -216,7 +225,7 @@ static inline int wants_dots(const rung_cpu_args *p)
     enum { COLUMNS_OF_FEW = 5, COLUMNS_OF_FULL = 11, STEPS_OF_WIDE = 48, ROWS_PARTS = 3 };
     if (!p->trans_b || p->trans_a)
         return 0;
-    if (p->n <= COLUMNS || (p->m == 1 && p->k >= STEPS_OF_ONE_ROW))
+    if (p->n <= COLUMNS || (p->m == 1 && p->k >= STEPS_OF_ONE_ROW) || wants_dots_in_fours(p))
         return 1;
     int is_full = has_narrow_tiles(p) ? (p->n & (p->kernel->vl - 1)) == 0
                                       : p->n >= COLUMNS_OF_FULL || (p->n > COLUMNS_OF_FEW && p->k < STEPS_OF_WIDE);

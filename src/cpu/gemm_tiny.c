@@ -75,14 +75,18 @@ static __attribute__((noinline)) void run_dots(const rung_cpu_args *p)
 {
     enum { COLUMNS = RUNG_DOT_COLS_OF_TINY };
     float turned[RUNG_TINY_FLOATS + COLUMNS * LINE_FLOATS + RUNG_PACK_SLACK];
-    int of_b = p->trans_a || (p->m <= COLUMNS && p->m < p->n);
+    int of_b = p->trans_a || (p->m <= COLUMNS && p->m < p->n) || wants_dots_in_fours(p);
     int64_t rows = of_b ? p->n : p->m, columns = of_b ? p->m : p->n;
     rung_dot_args dot = dot_args(p, of_b, p->kernel);
     if (p->trans_a)
         turn_columns(&dot, p->kernel, columns, turned);
-    /* There are more columns than COLUMNS only where they are B's, so those of C lie side by side. */
-    for (int64_t j = 0; j < columns; j += COLUMNS, dot.t += COLUMNS * dot.t_ld, dot.c += COLUMNS)
-        p->kernel->dot[min64(COLUMNS, columns - j) - 1](&dot, rows);
+    int64_t most = of_b && columns > COLUMNS ? RUNG_DOT_COLS_LEAST : COLUMNS;
+    for (int64_t left = columns, together; left > 0; left -= together) {
+        together = of_b ? left / divide_up(left, most) : min64(left, most);
+        p->kernel->dot[together - 1](&dot, rows);
+        dot.t += together * dot.t_ld;
+        dot.c += together * dot.c_col;
+    }
 }
 
 /* Copies what run() reads, a field at a time: a copy as a whole would load two fields at once, and wait for both to be

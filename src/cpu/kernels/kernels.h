@@ -141,6 +141,7 @@ typedef struct rung_cpu_kernel {
     int mr, nv;                /* the packed tile: mr rows of nv vectors */
     int row_vectors, few_rows; /* of a single row, and rows of a single vector, at most, whose tiles add up every fourth
                                   step of k by itself */
+    int dot_cols, dot_fours;   /* the most columns that dot[] has, and the most whose blocks have four rows, or eight */
     int max_rows[RUNG_TILE_MAX_VECTORS];
     const struct rung_cpu_kernel *half; /* a family whose vectors are half as long, for last columns; NULL: none */
     rung_tile_fn tile[RUNG_A_KINDS][RUNG_TILE_MAX_VECTORS][RUNG_TILE_MAX_ROWS];
@@ -156,8 +157,6 @@ typedef struct rung_cpu_kernel {
     int turns_short_rows; /* 1: turn() writes rows of five to seven floats in little time, where C is not read */
     rung_vectors_fn dot_of_vectors;
     rung_dot_fn dot[RUNG_DOT_MAX_COLS];
-    int dot_cols;                       /* the most columns that dot[] has */
-    int dot_fours;                      /* the most whose blocks have four rows, or eight */
     rung_rank_fn rank[RUNG_RANK_STEPS]; /* by k */
     rung_rank_fn
         short_rows[RUNG_SHORT_STEPS]; /* the same with B in registers, for rows of a few vectors; b_group is not read */

@@ -25,8 +25,8 @@ static int64_t dot_columns(int64_t rows, int64_t k, int has_k_innermost, const r
     return has_k_innermost && is_near ? COLUMNS_MOST : COLUMNS_MOST_FROM_FAR;
 }
 
-/* Returns the same where the long operand is B, so that the sums of four of its rows lie side by side in C. Where blocks
- * of narrow vectors write them so, more columns pay from L3, and some more from memory. */
+/* Returns the same where the long operand is B, so that the sums of four of its rows lie side by side in C. Where
+ * blocks of narrow vectors write them so, more columns pay from L3, and some more from memory. */
 static int64_t dot_columns_of_b(const rung_cpu_args *p)
 {
     enum { COLUMNS_MOST = 12, COLUMNS_MOST_FROM_MEMORY = 10 };
@@ -69,8 +69,8 @@ static gemm_side dot_side(const rung_cpu_args *p)
     if (!p->trans_a && p->n <= columns && !is_wide_for_dots(p) &&
         (p->trans_b ? p->k >= dot_steps(p) : is_column_of_dots(p) || (p->k >= STEPS_LEAST && p->m >= ROWS_LEAST)))
         return SIDE_A;
-    int is_of_b = p->trans_b && !lies_transposed(p) && p->m <= dot_columns_of_b(p) &&
-                  p->k >= DOT_STEPS_A_COLUMN * (p->m - 1);
+    int is_of_b =
+        p->trans_b && !lies_transposed(p) && p->m <= dot_columns_of_b(p) && p->k >= DOT_STEPS_A_COLUMN * (p->m - 1);
     return is_of_b ? SIDE_B : SIDE_NONE;
 }
 
