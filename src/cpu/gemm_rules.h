@@ -236,8 +236,7 @@ static inline int wants_dots(const rung_cpu_args *p)
 /* Returns true where rows along k meet a single column, which is gathered if its elements lie apart. */
 static inline int is_column_of_dots(const rung_cpu_args *p)
 {
-    enum { STEPS_LEAST = 16 };
-    return p->n == 1 && !p->trans_a && p->m > 1 && p->k >= STEPS_LEAST;
+    return p->n == 1 && !p->trans_a && p->m > 1;
 }
 
 /* Returns true where two vectors make one number. */
@@ -265,11 +264,12 @@ static inline int is_row(const rung_cpu_args *p)
 }
 
 /* Returns true where B is better read in long runs for such a row, a few steps at a time, although its sums are stored
- * and loaded again: tiles would read parts of more than two lines of each row of B, one row after the other. */
+ * and loaded again: more than the widest tile would pass over B twice or more, and each time read parts of
+ * lines, one row after the other. */
 static inline int is_row_that_streams(const rung_cpu_args *p)
 {
-    enum { STEPS_LEAST = 40, VECTORS_MOST = 2 * RUNG_TILE_MAX_VECTORS };
-    return is_row(p) && !p->trans_b && p->k >= STEPS_LEAST && p->n > (int64_t)VECTORS_MOST * p->kernel->vl;
+    enum { STEPS_LEAST = 40 };
+    return is_row(p) && !p->trans_b && p->k >= STEPS_LEAST && p->n > (int64_t)RUNG_TILE_MAX_VECTORS * p->kernel->vl;
 }
 
 /* Returns true for a row of C beside a larger B that L2 holds, of which any plan would say the same: tiles of one row,

@@ -150,7 +150,7 @@ int rung_has_close_rows_b(const rung_cpu_args *p)
 
 /* Returns true where few rows read a B in place whose rows lie close and that L2 holds, or L3 at hand: sums stay in
  * registers, where a B that streams has them stored and loaded again. Narrow tiles need more rows, closer together, or
- * a single row that is done in two passes over B, wherever that comes from; and where none of their vectors lies across
+ * a single row that is done in a pass or two over B, wherever that comes from; and where none of their vectors lies across
  * two lines, B need not be packed for twice as many. */
 int rung_is_few_rows_close(const rung_cpu_args *p)
 {
@@ -163,7 +163,7 @@ int rung_is_few_rows_close(const rung_cpu_args *p)
         PASSES = 2
     };
     if (p->m == 1 && has_narrow_tiles(p) && p->ldb <= NARROW_LDB_MOST)
-        return !p->trans_b && p->n <= PASSES * RUNG_TILE_MAX_VECTORS * p->kernel->vl;
+        return !p->trans_b && p->n <= PASSES * RUNG_TILE_MAX_VECTORS * p->kernel->vl && !is_row_that_streams(p);
     int takes_more = has_narrow_tiles(p) && p->n > FEW && !p->trans_a && b_has_whole_vectors(p);
     int64_t most = takes_more ? NARROW_ROWS_MOST : STREAM_ROWS;
     int is_close = p->m >= NARROW_ROWS_LEAST && p->ldb <= NARROW_LDB_MOST;
