@@ -132,6 +132,18 @@ static inline int is_cheaper_transposed(const rung_cpu_args *p)
            4 * max64(step, UNDER_WAY) * p->k + turning_b;
 }
 
+/* Returns true where both operands lie transposed, and C's rows fill one vector or two of narrow tiles: the transposed
+ * product reads both as they lie, with no lane empty, and C is then turned. A long k goes as dot products, if there is
+ * but one vector of rows. */
+static inline int reads_both_transposed(const rung_cpu_args *p)
+{
+    enum { STEPS_LEAST = 12, STEPS_OF_DOTS = 128, COLUMNS_LEAST = 33 };
+    if (!p->trans_a || !p->trans_b || !has_narrow_tiles(p) || p->cpu->three_loads)
+        return 0;
+    int fills_lines = p->m == LINE_FLOATS || (p->m == LINE_FLOATS / 2 && p->k < STEPS_OF_DOTS);
+    return fills_lines && p->k >= STEPS_LEAST && p->n >= COLUMNS_LEAST;
+}
+
 /* Returns true where a transposed B of few steps is turned as it is loaded, and each vector of its columns stays in
  * registers while so few rows pass: with less to sum up, what turning B first costs is soon shared. For a single row
  * dot products are as good, once most of their lanes are full, and for two, once they fill two vectors. */
@@ -140,7 +152,7 @@ static inline int is_turned(const rung_cpu_args *p)
     enum { STEPS_LEAST = 2, STEPS_OF_QUADS = 4, STEPS_MOST = 2 * RUNG_TURNED_STEPS, COLUMNS_LEAST = 16 };
     enum { ROWS_OF_QUADS = 6, ROWS = 16, ROWS_OF_TWO_PASSES = 8 };
     if (!p->trans_b || p->k < STEPS_LEAST || p->k > STEPS_MOST || p->n < COLUMNS_LEAST ||
-        !p->kernel->turned[RUNG_TURNED_STEPS - 1])
+        !p->kernel->turned[RUNG_TURNED_STEPS - 1] || reads_both_transposed(p))
         return 0;
     if (p->m == 1)
         return 2 * p->k <= p->kernel->vl + 4;

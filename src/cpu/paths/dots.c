@@ -69,8 +69,8 @@ static gemm_side dot_side(const rung_cpu_args *p)
     if (!p->trans_a && p->n <= columns && !is_wide_for_dots(p) &&
         (p->trans_b ? p->k >= dot_steps(p) : is_column_of_dots(p) || (p->k >= STEPS_LEAST && p->m >= ROWS_LEAST)))
         return SIDE_A;
-    int is_of_b =
-        p->trans_b && !lies_transposed(p) && p->m <= dot_columns_of_b(p) && p->k >= DOT_STEPS_A_COLUMN * (p->m - 1);
+    int is_of_b = p->trans_b && !lies_transposed(p) && !reads_both_transposed(p) && p->m <= dot_columns_of_b(p) &&
+                  p->k >= DOT_STEPS_A_COLUMN * (p->m - 1);
     return is_of_b ? SIDE_B : SIDE_NONE;
 }
 

@@ -150,8 +150,8 @@ int rung_has_close_rows_b(const rung_cpu_args *p)
 
 /* Returns true where few rows read a B in place whose rows lie close and that L2 holds, or L3 at hand: sums stay in
  * registers, where a B that streams has them stored and loaded again. Narrow tiles need more rows, closer together, or
- * a single row that is done in a pass or two over B, wherever that comes from; and where none of their vectors lies across
- * two lines, B need not be packed for twice as many. */
+ * a single row that is done in a pass or two over B, wherever that comes from; and where none of their vectors lies
+ * across two lines, B need not be packed for twice as many. */
 int rung_is_few_rows_close(const rung_cpu_args *p)
 {
     enum {

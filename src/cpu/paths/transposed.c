@@ -72,7 +72,7 @@ static gemm_side transposed_side(const rung_cpu_args *p)
     enum { STEPS_LEAST = 256, STEPS_LEAST_OF_LINES = 128, L2_PARTS = 4, L2_PART_OF_FAR_L3 = 3 };
     int64_t steps = p->m % LINE_FLOATS ? STEPS_LEAST : STEPS_LEAST_OF_LINES;
     if ((p->trans_b && p->m <= FEW && p->n > 4 * FEW && p->k >= steps) || fills_lanes_transposed(p) ||
-        is_cheaper_turning_c(p))
+        reads_both_transposed(p) || is_cheaper_turning_c(p))
         return SIDE_B;
     int is_narrow = p->n <= (p->cpu->far_l3 ? 2 * FEW : FEW);
     int is_in_l2 = max64(p->m, p->n) * p->k * 4 <= p->cpu->l2_bytes / 2;
