@@ -3,13 +3,13 @@
 #include "cpu/paths/paths.h"
 
 /* Returns true where B is too large to come from L2, and its rows lie so far apart that the hardware does not fetch
- * what the next tile needs. Fewer columns lie closer. */
+ * what the next tile needs. Rows that lie close it also fetches from L3. */
 static int is_far_apart(const rung_cpu_args *p)
 {
-    enum { COLUMNS = 500, COLUMNS_OF_CLOSE = 128, L2_EIGHTHS = 3, L2_PARTS = 2, L2_PARTS_OF_CLOSE = 3 };
+    enum { COLUMNS = 500, L2_EIGHTHS = 3 };
     if (p->n >= COLUMNS)
         return b_bytes(p) * 8 > p->cpu->l2_bytes * L2_EIGHTHS;
-    return b_bytes(p) > p->cpu->l2_bytes * (p->n >= COLUMNS_OF_CLOSE ? L2_PARTS : L2_PARTS_OF_CLOSE);
+    return b_bytes(p) > close_b_bytes(p);
 }
 
 /* Returns true where tiles would read a few floats of each step of a transposed A in place, and there are columns

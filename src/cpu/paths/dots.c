@@ -55,17 +55,31 @@ static int lies_transposed(const rung_cpu_args *p)
     return p->cpu->three_loads && p->trans_a && p->m >= ROWS_LEAST && p->n <= a_row * p->m;
 }
 
+/* Returns the most columns of a narrow B whose k must be made innermost first. More nearly fill a vector of tiles,
+ * which take such a B as it lies: so do fewer, the longer k is, for L1 does not keep what was turned, and the fewer
+ * rows share turning it. */
+static int64_t dot_columns_turned(const rung_cpu_args *p)
+{
+    enum { OF_THREE_LOADS = 6, FEW_ROWS = 24, OF_FEW_ROWS = 4 };
+    enum { STEPS_MIDDLING = 800, STEPS_LONG = 5000, OF_SHORT = 7, OF_MIDDLING = 6, OF_LONG = 5 };
+    if (p->cpu->three_loads)
+        return OF_THREE_LOADS;
+    if (p->m <= FEW_ROWS)
+        return OF_FEW_ROWS;
+    return p->k < STEPS_MIDDLING ? OF_SHORT : p->k < STEPS_LONG ? OF_MIDDLING : OF_LONG;
+}
+
 /* Returns the long operand of dot products, if they are worth it: k is its innermost dimension, the other one is
  * narrow, and k is long enough. A transposed B of few columns is turned for tiles in little time, other operands are
  * not. */
 static gemm_side dot_side(const rung_cpu_args *p)
 {
-    enum { STEPS_LEAST = 64, ROWS_LEAST = 16, COLUMNS_MOST_OF_NARROW = 6 };
+    enum { STEPS_LEAST = 64, ROWS_LEAST = 16 };
     if (is_dot_of_vectors(p))
         return SIDE_A;
     int64_t columns = dot_columns(p->m, p->k, p->trans_b, p->cpu);
-    if (!p->trans_b && has_narrow_tiles(p) && p->cpu->three_loads)
-        columns = COLUMNS_MOST_OF_NARROW; /* more nearly fill a vector of tiles */
+    if (!p->trans_b && has_narrow_tiles(p))
+        columns = dot_columns_turned(p);
     if (!p->trans_a && p->n <= columns && !is_wide_for_dots(p) &&
         (p->trans_b ? p->k >= dot_steps(p) : is_column_of_dots(p) || (p->k >= STEPS_LEAST && p->m >= ROWS_LEAST)))
         return SIDE_A;

@@ -150,26 +150,19 @@ int rung_has_close_rows_b(const rung_cpu_args *p)
 
 /* Returns true where few rows read a B in place whose rows lie close and that L2 holds, or L3 at hand: sums stay in
  * registers, where a B that streams has them stored and loaded again. Narrow tiles need more rows, closer together, or
- * a single row that is done in a pass or two over B, wherever that comes from; and where none of their vectors lies
- * across two lines, B need not be packed for twice as many. */
+ * a single row that is done in a pass or two over B, wherever that comes from; and where columns are few, or no vector
+ * lies across two lines, B need not be packed for twice as many. */
 int rung_is_few_rows_close(const rung_cpu_args *p)
 {
-    enum {
-        L2_PARTS = 2,
-        ROWS_LEAST = 2,
-        NARROW_ROWS_LEAST = 9,
-        NARROW_ROWS_MOST = 64,
-        NARROW_LDB_MOST = 511,
-        PASSES = 2
-    };
+    enum { ROWS_LEAST = 2, NARROW_ROWS_LEAST = 9, NARROW_ROWS_MOST = 64, NARROW_LDB_MOST = 511, PASSES = 2 };
     if (p->m == 1 && has_narrow_tiles(p) && p->ldb <= NARROW_LDB_MOST)
         return !p->trans_b && p->n <= PASSES * RUNG_TILE_MAX_VECTORS * p->kernel->vl && !is_row_that_streams(p);
-    int takes_more = has_narrow_tiles(p) && p->n > FEW && !p->trans_a && b_has_whole_vectors(p);
+    int takes_more = has_narrow_tiles(p) && !p->trans_a && (p->n <= FEW || b_has_whole_vectors(p));
     int64_t most = takes_more ? NARROW_ROWS_MOST : STREAM_ROWS;
     int is_close = p->m >= NARROW_ROWS_LEAST && p->ldb <= NARROW_LDB_MOST;
     if (!has_narrow_tiles(p))
         is_close = p->m >= ROWS_LEAST && p->ldb <= CLOSE_LDB_MOST;
-    return is_close && !p->trans_b && p->m <= most && b_bytes(p) <= L2_PARTS * p->cpu->l2_bytes;
+    return is_close && !p->trans_b && p->m <= most && b_bytes(p) <= close_b_bytes(p);
 }
 
 void rung_plan_in_place(const rung_cpu_args *p, gemm_plan *plan)
@@ -196,9 +189,18 @@ static void plan_few_rows_from_l3(const rung_cpu_args *p, gemm_plan *plan)
         plan->parts = pieces_of_few_columns(p->k);
 }
 
+/* A long k beside few columns is shared out in pieces. */
+static void plan_few_rows_close(const rung_cpu_args *p, gemm_plan *plan)
+{
+    enum { COLUMNS_OF_PIECES = 128, STEPS_LEAST = 2048 };
+    rung_plan_in_place(p, plan);
+    if (has_narrow_tiles(p) && !p->trans_a && p->m > 1 && p->n < COLUMNS_OF_PIECES && p->k >= STEPS_LEAST)
+        plan->parts = pieces_of_few_columns(p->k);
+}
+
 const gemm_rule rung_rule_in_place_ahead = {"is_in_place_ahead", is_in_place_ahead, rung_plan_in_place};
 const gemm_rule rung_rule_small_c_in_runs = {"is_small_c_in_runs", is_small_c_in_runs, rung_plan_in_place};
-const gemm_rule rung_rule_few_rows_close = {"is_few_rows_close", rung_is_few_rows_close, rung_plan_in_place};
+const gemm_rule rung_rule_few_rows_close = {"is_few_rows_close", rung_is_few_rows_close, plan_few_rows_close};
 const gemm_rule rung_rule_few_rows_in_runs = {"is_few_rows_in_runs", is_few_rows_in_runs, rung_plan_in_place};
 const gemm_rule rung_rule_few_rows_from_l3 = {"is_few_rows_from_l3", rung_is_few_rows_from_l3, plan_few_rows_from_l3};
 const gemm_rule rung_rule_narrow_b_close = {"is_narrow_b_close", rung_is_narrow_b_close, rung_plan_in_place};

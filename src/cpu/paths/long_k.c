@@ -5,10 +5,12 @@ enum { KC_IN_PLACE = 1024 };
 enum { SMALL_C = 256 * 256 }; /* elements, at most: adding pieces of it takes little time */
 
 /* Returns true where k is cut into pieces that are computed apart. Tiles narrower than a line pack B for that; so few
- * rows that B passes once are better off without. */
+ * rows that B passes once are better off without, and so are those beside a B whose rows lie close. */
 int rung_is_long_k_of(const rung_cpu_args *p, int64_t least)
 {
     enum { LONG_K_TIMES = 16, ROWS_IN_PASSING = 8 };
+    if (has_narrow_tiles(p) && !p->trans_a && rung_is_few_rows_close(p))
+        return 0;
     if (!p->trans_b && p->m <= ROWS_IN_PASSING && !rung_has_close_rows_b(p))
         return 0;
     return p->m * p->n <= SMALL_C && p->k >= least && p->k >= LONG_K_TIMES * max64(p->m, p->n);
@@ -62,9 +64,23 @@ static void plan_long_k(const rung_cpu_args *p, gemm_plan *plan)
         in_place(p, plan);
         return;
     }
-    if (p->m > IN_PLACE_MOST || p->n > IN_PLACE_MOST || rows_collide(p)) {
+    if (has_narrow_tiles(p) && !p->trans_a && p->n <= IN_PLACE_MOST && p->m > IN_PLACE_MOST && !rows_collide(p)) {
+        rung_plan_pack_b(p, plan);
+        plan->path = PATH_LONG_K;
+        plan->inner = PATH_PACK_B;
+        plan->split_m = p->m >= p->n;
+        return;
+    }
+    int is_narrow = has_narrow_tiles(p) && !p->trans_a && p->n <= IN_PLACE_MOST;
+    if (rows_collide(p) || (!is_narrow && max64(p->m, p->n) > IN_PLACE_MOST)) {
         plan->inner = PATH_PACKED;
         rung_packed_blocks(p, plan);
+        return;
+    }
+    if (is_narrow) { /* any number of rows reads few columns in place, once they are packed */
+        rung_plan_pack_b(p, plan);
+        plan->path = PATH_LONG_K;
+        plan->inner = PATH_PACK_B;
         return;
     }
     plan->inner = p->trans_b || has_narrow_tiles(p) ? PATH_PACK_B : PATH_DIRECT;

@@ -51,6 +51,16 @@ static inline int64_t even_block(int64_t size, int64_t largest, int64_t unit)
     return round_up(size <= largest ? size : divide_up(size, divide_up(size, largest)), unit);
 }
 
+/* Returns how large a B may be whose rows follow each other. Where narrow tiles read them close together beside rows of
+ * A as they lie, the hardware fetches them from the share of L3 that neighbours leave; elsewhere L2 should have most.
+ */
+static inline int64_t close_b_bytes(const rung_cpu_args *p)
+{
+    enum { LDB_MOST = 127, L2_PARTS = 2, L3_SHARE = 4 };
+    int comes_in_time = has_narrow_tiles(p) && !p->trans_a && !p->cpu->far_l3 && p->ldb <= LDB_MOST;
+    return comes_in_time ? p->cpu->l3_bytes / L3_SHARE : L2_PARTS * p->cpu->l2_bytes;
+}
+
 /* Returns how many pieces of k threads share out where columns are too few for them. */
 static inline int64_t pieces_of_few_columns(int64_t k)
 {
