@@ -410,8 +410,8 @@ static void callers_share_their_workers(void **state)
     }
     assert_in_range(during - before - CALLERS, 1, CALLERS_THREADS - 1);
     for (int tries = 0; tries < 1000 && thread_count() > before; tries++)
-        usleep(1000); /* a joined thread leaves /proc a moment later */
-    assert_int_equal(thread_count(), before);
+        usleep(1000);                      /* a joined thread leaves /proc a moment later, */
+    assert_true(thread_count() <= before); /* those of tests before this one may have been counted as well */
     free(operand);
 }
 
