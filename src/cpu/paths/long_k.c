@@ -98,5 +98,33 @@ static void plan_better_transposed(const rung_cpu_args *p, gemm_plan *plan)
     in_place(p, plan);
 }
 
+/* Returns true where a small C is the sum of a long k of steps that lie side by side in both operands: runs of them
+ * pass through L1 once, for all tiles. Vectors across two lines make that slower, the more of them there are. */
+static int is_long_k_in_runs(const rung_cpu_args *p)
+{
+    enum { STEPS_LEAST = 2000, WORK_LEAST = 300000, LEAST = 5, MOST = 112, MOST_ACROSS_LINES = 4096, LD_MOST = 511 };
+    if (!has_narrow_tiles(p) || p->cpu->three_loads || !p->trans_a || p->trans_b || p->k < STEPS_LEAST ||
+        min64(p->m, p->n) < LEAST || max64(p->m, p->n) > MOST || max64(p->lda, p->ldb) > LD_MOST)
+        return 0;
+    return p->m * p->n * p->k >= WORK_LEAST && (p->m * p->n <= MOST_ACROSS_LINES || b_has_whole_vectors(p));
+}
+
+/* The side that fills its vectors better makes the columns. */
+static void plan_long_k_in_runs(const rung_cpu_args *p, gemm_plan *plan)
+{
+    enum { PART_LEAST = 512, STEPS_LEAST = 64, STEPS_MOST = 512 };
+    const int64_t vl = p->kernel->vl, fit = p->cpu->l1_bytes * 3 / 4 / (4 * (p->lda + p->ldb));
+    const rung_cpu_args t = transposed(p);
+    plan->transposed = divide_up(p->m, vl) * p->n < divide_up(p->n, vl) * p->m;
+    const rung_cpu_args *inner = plan->transposed ? &t : p;
+    plan->path = PATH_LONG_K;
+    plan->inner = PATH_DIRECT;
+    plan->parts = parts_of(p->k, PART_LEAST);
+    plan->kc = even_block(p->k, max64(STEPS_LEAST, min64(fit, STEPS_MOST)), 8);
+    plan->most = vectors_in_place(p->kernel, inner->m, inner->n);
+    plan->four_sums = wants_four_sums(inner);
+}
+
+const gemm_rule rung_rule_long_k_in_runs = {"is_long_k_in_runs", is_long_k_in_runs, plan_long_k_in_runs};
 const gemm_rule rung_rule_better_transposed = {"is_better_transposed", is_better_transposed, plan_better_transposed};
 const gemm_rule rung_rule_long_k = {"is_long_k", is_long_k, plan_long_k};

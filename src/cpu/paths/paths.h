@@ -14,21 +14,21 @@ typedef struct gemm_rule {
     void (*plan)(const rung_cpu_args *p, gemm_plan *plan);
 } gemm_rule;
 
-extern const gemm_rule rung_rule_in_order, rung_rule_large;                   /* packed.c */
-extern const gemm_rule rung_rule_tiny, rung_rule_short_rows;                  /* gemm_tiny.c */
-extern const gemm_rule rung_rule_turned;                                      /* turned.c */
-extern const gemm_rule rung_rule_past;                                        /* past.c */
-extern const gemm_rule rung_rule_rank, rung_rule_narrow_rank;                 /* rank.c */
-extern const gemm_rule rung_rule_dots;                                        /* dots.c */
-extern const gemm_rule rung_rule_better_transposed, rung_rule_long_k;         /* long_k.c */
-extern const gemm_rule rung_rule_transposed;                                  /* transposed.c */
-extern const gemm_rule rung_rule_short_k, rung_rule_a_in_place;               /* pack_b.c */
-extern const gemm_rule rung_rule_close;                                       /* close.c */
-extern const gemm_rule rung_rule_in_place_ahead, rung_rule_few_rows_close;    /* in_place.c */
-extern const gemm_rule rung_rule_few_rows_in_runs, rung_rule_narrow_b_close;  /* in_place.c */
-extern const gemm_rule rung_rule_few_rows_from_l3, rung_rule_small_c_in_runs; /* in_place.c */
-extern const gemm_rule rung_rule_by_panels;                                   /* ahead.c */
-extern const gemm_rule rung_rule_few_rows;                                    /* stream.c */
+extern const gemm_rule rung_rule_in_order, rung_rule_large;                                     /* packed.c */
+extern const gemm_rule rung_rule_tiny, rung_rule_short_rows;                                    /* gemm_tiny.c */
+extern const gemm_rule rung_rule_turned;                                                        /* turned.c */
+extern const gemm_rule rung_rule_past;                                                          /* past.c */
+extern const gemm_rule rung_rule_rank, rung_rule_narrow_rank;                                   /* rank.c */
+extern const gemm_rule rung_rule_dots;                                                          /* dots.c */
+extern const gemm_rule rung_rule_better_transposed, rung_rule_long_k, rung_rule_long_k_in_runs; /* long_k.c */
+extern const gemm_rule rung_rule_transposed;                                                    /* transposed.c */
+extern const gemm_rule rung_rule_short_k, rung_rule_a_in_place;                                 /* pack_b.c */
+extern const gemm_rule rung_rule_close;                                                         /* close.c */
+extern const gemm_rule rung_rule_in_place_ahead, rung_rule_few_rows_close;                      /* in_place.c */
+extern const gemm_rule rung_rule_few_rows_in_runs, rung_rule_narrow_b_close;                    /* in_place.c */
+extern const gemm_rule rung_rule_few_rows_from_l3, rung_rule_small_c_in_runs;                   /* in_place.c */
+extern const gemm_rule rung_rule_by_panels;                                                     /* ahead.c */
+extern const gemm_rule rung_rule_few_rows;                                                      /* stream.c */
 
 /* ---- what more than one path asks or counts ---- */
 
