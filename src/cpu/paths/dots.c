@@ -26,12 +26,16 @@ static int64_t dot_columns(int64_t rows, int64_t k, int has_k_innermost, const r
 }
 
 /* Returns the same where the long operand is B, so that the sums of four of its rows lie side by side in C. Where
- * blocks of narrow vectors write them so, more columns pay from L3, and some more from memory. */
+ * blocks of narrow vectors write them so, more columns pay from L3, some more from memory, and many beside few rows of
+ * a long k: in pieces of it both operands stay in L2, and neither is turned for tiles. */
 static int64_t dot_columns_of_b(const rung_cpu_args *p)
 {
-    enum { COLUMNS_MOST = 12, COLUMNS_MOST_FROM_MEMORY = 10 };
+    enum { COLUMNS_MOST = 12, COLUMNS_MOST_FROM_MEMORY = 10, COLUMNS_MOST_OF_LONG_K = 20 };
+    enum { STEPS_LEAST = 1000, STEPS_MOST = 8000, ROWS_MOST_OF_LONG_K = 48 };
     if (p->trans_a || p->cpu->three_loads || !has_narrow_tiles(p) || p->kernel->dot_fours < RUNG_DOT_COLS_LEAST)
         return dot_columns(p->n, p->k, !p->trans_a, p->cpu);
+    if (p->k >= STEPS_LEAST && p->k <= STEPS_MOST && p->n >= p->m && p->n <= ROWS_MOST_OF_LONG_K)
+        return COLUMNS_MOST_OF_LONG_K;
     return come_from_memory(p, p->n) ? COLUMNS_MOST_FROM_MEMORY : COLUMNS_MOST;
 }
 
@@ -123,14 +127,17 @@ static int wants_narrow_dots(int asks, int64_t columns, int64_t k, const rung_pr
     return asks == RUNG_DOT_ASKS_NEXT ? columns != FEW_COLUMNS : columns <= FEW_COLUMNS;
 }
 
-/* Returns the steps of a piece of k: so many that L1 keeps four columns of it for all rows. Rows from memory are worth
- * following to their ends. */
+/* Returns the steps of a piece of k: so many that L1 keeps four columns of it for all rows, or half as many where there
+ * are more columns than usual. Rows from memory are worth following to their ends. */
 static int64_t dot_piece(const rung_cpu_args *p, int64_t rows, int64_t columns)
 {
-    enum { COLUMNS_LEAST = 4 };
+    enum { COLUMNS_LEAST = 4, MANY_COLUMNS = 13 };
+    int64_t longest = p->cpu->l1_bytes / (4 * COLUMNS_LEAST);
+    if (columns >= MANY_COLUMNS)
+        return even_block(p->k, longest / 2, LINE_FLOATS);
     if (columns < COLUMNS_LEAST || come_from_memory(p, rows))
         return p->k;
-    return even_block(p->k, p->cpu->l1_bytes / (4 * COLUMNS_LEAST), LINE_FLOATS);
+    return even_block(p->k, longest, LINE_FLOATS);
 }
 
 static void plan_dots(const rung_cpu_args *p, gemm_plan *plan)
