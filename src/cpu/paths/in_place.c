@@ -6,18 +6,20 @@ enum { ROWS_OF_MANY_TILES = 27 }; /* rows whose first tiles ask for all that com
 
 /* Returns true where a transposed A stays in place beside a C so small that runs of a few steps pass over it in little
  * time: L1 then has the lines of a run for all tiles of a group. Where two vectors are loaded a cycle C is smaller
- * still, and B's rows lie close, and no vector of it across two lines, so that it need not be packed either. */
+ * still, and B's rows lie close, so that it need not be packed either: the less so, the more of its vectors lie across
+ * two lines. */
 int rung_is_small_c_in_runs(const rung_cpu_args *p)
 {
     enum { L2_PARTS = 5, STEPS_LEAST = 160, STEPS_LEAST_OF_TWO_LOADS = 250 };
     enum { ROWS_LEAST = 17, ROWS_MOST = 160, COLUMNS_LEAST = 16, COLUMNS_MOST = 112, ELEMENTS_LEAST = 600 };
+    enum { ELEMENTS_MOST_ACROSS_LINES = 4096 };
     if (!has_narrow_tiles(p) || !p->trans_a)
         return 0;
     if (p->cpu->three_loads)
         return p->k >= STEPS_LEAST && p->m * p->n * 4 * L2_PARTS <= p->cpu->l2_bytes;
     return !p->trans_b && p->k >= STEPS_LEAST_OF_TWO_LOADS && p->m >= ROWS_LEAST && p->m <= ROWS_MOST &&
            p->n >= COLUMNS_LEAST && p->n <= COLUMNS_MOST && p->m * p->n >= ELEMENTS_LEAST && p->ldb < CLOSE_LDB_MOST &&
-           b_has_whole_vectors(p);
+           (p->m * p->n <= ELEMENTS_MOST_ACROSS_LINES || b_has_whole_vectors(p));
 }
 
 /* Returns the same where L2 does not hold half of A: elsewhere than where two vectors are loaded a cycle other rules
