@@ -64,13 +64,6 @@ static void plan_long_k(const rung_cpu_args *p, gemm_plan *plan)
         in_place(p, plan);
         return;
     }
-    if (has_narrow_tiles(p) && !p->trans_a && p->n <= IN_PLACE_MOST && p->m > IN_PLACE_MOST && !rows_collide(p)) {
-        rung_plan_pack_b(p, plan);
-        plan->path = PATH_LONG_K;
-        plan->inner = PATH_PACK_B;
-        plan->split_m = p->m >= p->n;
-        return;
-    }
     int is_narrow = has_narrow_tiles(p) && !p->trans_a && p->n <= IN_PLACE_MOST;
     if (rows_collide(p) || (!is_narrow && max64(p->m, p->n) > IN_PLACE_MOST)) {
         plan->inner = PATH_PACKED;
