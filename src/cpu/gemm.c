@@ -66,7 +66,14 @@ static double product_us(const rung_cpu_args *p)
     return 2.0 * m * n * k / (p->kernel->vl * 12e3) + (bytes - from_far) / 160e3 + from_far / 40e3;
 }
 
-enum { STRIPS_A_THREAD = 4, STRIPS_PACKED = 2, STRIP_LEAST = 192, STRIP_LEAST_OF_ROWS = 8, UNITS_OF_EVEN = 8 };
+enum {
+    STRIPS_A_THREAD = 4,
+    STRIPS_PACKED = 2,
+    STRIP_LEAST = 192,
+    STRIP_LEAST_OF_ROWS = 8,
+    UNITS_OF_EVEN = 8,
+    ROWS_OF_DOTS = 4
+};
 
 /* Returns whether all threads should pack B together. That saves each thread from packing it alone, and costs a meeting
  * of all threads a slab. With few rows a slab would be read from the other cores' caches more often than it is used. */
@@ -78,7 +85,8 @@ static int is_worth_sharing(const rung_cpu_args *p, int threads)
 
 /* Cuts one dimension into strips of whole tiles. More strips than threads even out a thread that is held up, but each
  * packs for itself, so none is made narrow, and where both operands are packed they are fewer: each strip packs all of
- * the other operand, and begins with columns that nobody has asked for. */
+ * the other operand, and begins with columns that nobody has asked for. Few columns are cut more finely: whole tiles
+ * would leave one thread far less than another. */
 static int64_t strip_length(const rung_cpu_args *p, const gemm_plan *plan, int threads)
 {
     int64_t length = plan->split_m ? p->m : p->n;
@@ -92,8 +100,8 @@ static int64_t strip_length(const rung_cpu_args *p, const gemm_plan *plan, int t
     int64_t most = plan->path == PATH_PACKED ? STRIPS_PACKED : STRIPS_A_THREAD;
     int64_t strips = threads * max64(1, min64(most, length / (threads * least)));
     int64_t even = divide_up(length, strips);
-    if (!plan->split_m && even < UNITS_OF_EVEN * unit) /* whole tiles would leave one thread far less than another */
-        unit = min64(unit, max64(p->kernel->vl, LINE_FLOATS));
+    if (!plan->split_m && even < UNITS_OF_EVEN * unit)
+        unit = plan->path == PATH_DOT ? ROWS_OF_DOTS : min64(unit, max64(p->kernel->vl, LINE_FLOATS));
     return round_up(even, unit);
 }
 
