@@ -4,6 +4,8 @@
 #define _GNU_SOURCE
 #include "cpu/pool.h"
 
+#include <dlfcn.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -12,6 +14,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -363,6 +366,65 @@ static void workers_spin_where_it_pays(void **state)
         fail_msg("after a job by itself %.0f us of the CPU, after twenty %.0f", alone, together);
 }
 
+static atomic_int wakes_are_slow, wakes;
+
+/* The pool's calls of the system, in place of the C library's. */
+long syscall(long number, ...)
+{
+    static long (*real)(long, ...);
+    long of[6];
+    va_list arguments;
+    va_start(arguments, number);
+    for (int i = 0; i < 6; i++)
+        of[i] = va_arg(arguments, long);
+    va_end(arguments);
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "syscall");
+    long result = real(number, of[0], of[1], of[2], of[3], of[4], of[5]);
+    if (number == SYS_futex && (of[1] & FUTEX_CMD_MASK) == FUTEX_WAKE_BITSET && wakes_are_slow) {
+        const double end_s = now_s() + 300e-6;
+        wakes++;
+        while (now_s() < end_s)
+            continue;
+    }
+    return result;
+}
+
+static void work_briefly(void *job, int64_t task, float *workspace)
+{
+    const double end_s = now_s() + 20e-6;
+    (void)job, (void)task, (void)workspace;
+    while (now_s() < end_s)
+        continue;
+}
+
+/* Waking takes the caller longer than the worker needs for the whole job: it stays, so that the next jobs need not wake
+ * it. A worker that comes late by chance is in time for the next job anyhow, and the machine has other work too: many
+ * more tries must go well than not. */
+static void a_slow_wake_is_not_needed_again(void **state)
+{
+    (void)state;
+    enum { JOBS = 20, TRIES = 300, WAKES_MOST = 2, LEAD = 10 };
+    cpu_set_t mine;
+    assert_int_equal(sched_getaffinity(0, sizeof mine, &mine), 0);
+    if (CPU_COUNT(&mine) < 2) /* where the caller is no worker spins */
+        return;
+    rung_pool *pool = new_pool(2);
+    int lead = 0;
+    wakes_are_slow = 1;
+    for (int i = 0; i < TRIES && lead < LEAD; i++) {
+        usleep(2000); /* longer than a worker spins */
+        wakes = 0;
+        for (int j = 0; j < JOBS; j++)
+            rung_pool_run(pool, 2, 2, work_briefly, NULL);
+        lead += wakes <= WAKES_MOST ? 1 : -1;
+    }
+    wakes_are_slow = 0;
+    rung_pool_destroy(pool);
+    if (lead < LEAD)
+        fail_msg("in most tries, jobs that follow each other wake the worker again");
+}
+
 /* Others spin on every CPU, and workers sleep in between: some of them wake where the caller is, and move. What they
  * may use stays as it was. */
 static atomic_int spinners_end;
@@ -427,6 +489,7 @@ int main(void)
         cmocka_unit_test(workspaces_are_apart_and_kept),
         cmocka_unit_test(workers_keep_their_cpus),
         cmocka_unit_test(workers_spin_where_it_pays),
+        cmocka_unit_test(a_slow_wake_is_not_needed_again),
         cmocka_unit_test(a_team_does_the_work),
         cmocka_unit_test(a_small_team_does_all_tasks),
         cmocka_unit_test(a_team_cools_down),

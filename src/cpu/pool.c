@@ -33,6 +33,7 @@ enum {
     MAX_THREADS = 256,
     WORKER_SPINS = 4000, /* pauses, some 40 ns each, before a worker sleeps that expects the next job soon */
     BRIEF_SPINS = 250,   /* before one that does not */
+    JOB_SPINS = 25000,   /* at most, that are not counted while the job goes on */
     SPIN_US = 100,       /* less than these pauses take */
     TEAM_SPIN_US = 1000, /* less than OpenMP's threads spin, unless they are told otherwise */
     TEAM_LATE_US = 5,    /* a thread of a team that comes later has slept */
@@ -79,6 +80,7 @@ typedef struct worker_crew {
     _Atomic int sleepers;
     _Atomic int stop;
     _Atomic int caller_cpu; /* the last caller's: a worker there does not spin */
+    _Atomic int is_working; /* a caller has a job */
     _Alignas(64) atomic_flag taken;
     _Atomic int workers;
     _Atomic unsigned generation; /* of the process that started the workers */
@@ -107,6 +109,7 @@ static void forked(void)
     unlock_pools();
     atomic_fetch_add(&process_generation, 1);
     atomic_flag_clear(&crew.taken);
+    atomic_store(&crew.is_working, 0);
 }
 
 static void watch_forks(void)
@@ -254,22 +257,36 @@ static int spins_after(double gap_us)
     return gap_us < SPIN_US ? WORKER_SPINS : BRIEF_SPINS;
 }
 
+/* A worker spins for the next job. While this one goes on no other comes, and its caller may be at waking workers yet:
+ * on a machine that shares its processors with others that has taken five times as long as the work. */
+static void spin(int *spins, int *job_spins)
+{
+    if (*job_spins > 0 && atomic_load_explicit(&crew.is_working, memory_order_relaxed))
+        (*job_spins)--;
+    else
+        (*spins)--;
+    pause_cpu();
+}
+
 static void *worker(void *argument)
 {
-    int number = (int)(intptr_t)argument, spins = 0;
+    int number = (int)(intptr_t)argument, spins = 0, job_spins = 0;
     double ended_us = 0.0;
     while (!atomic_load_explicit(&crew.stop, memory_order_acquire)) {
         if (has_work(number)) {
             double gap_us = time_us() - ended_us;
             if (work(&crew.job, number))
                 spins = spins_after(gap_us);
+            job_spins = JOB_SPINS;
             ended_us = time_us();
-        } else if (spins-- > 0) {
-            pause_cpu();
+        } else if (spins > 0) {
+            spin(&spins, &job_spins);
         } else {
             sleep_until_woken(number);
             if (has_work(number))
                 leave_callers_cpu();
+            else
+                spins = spins_after(SPIN_US); /* it comes too late for this job, and stays a moment for the next */
         }
     }
     return NULL;
@@ -355,11 +372,13 @@ static void run_alone(rung_pool *pool, int64_t tasks, rung_task_fn fn, void *job
 
 static void run_with_crew(rung_pool *pool, int threads, int64_t tasks, rung_task_fn fn, void *job)
 {
+    atomic_store_explicit(&crew.is_working, 1, memory_order_relaxed);
     deal(&crew.job, pool, ++crew.job_number, threads, tasks, fn, job);
     atomic_store_explicit(&crew.caller_cpu, sched_getcpu(), memory_order_relaxed);
     wake_workers(threads - 1);
     work(&crew.job, 0);
     wait_for(tasks, threads);
+    atomic_store_explicit(&crew.is_working, 0, memory_order_relaxed);
 }
 
 typedef struct team_job {
