@@ -120,7 +120,7 @@ static void spans_say_what_ran(void **state)
     const double took_us = (double)(to.tv_sec - from.tv_sec) * 1e6 + (double)(to.tv_nsec - from.tv_nsec) * 1e-3;
     const int count = rung_multi_spans(multi, &spans);
     int products[4] = {0}, copies = 0;
-    double last_us = 0.0;
+    double last_us = 0.0, rank_us[4] = {0};
     for (int i = 0; i < count; i++) {
         const int is_product = strncmp(spans[i].lane, "product", 7) == 0,
                   of_b = strncmp(spans[i].what, "B panel ", 8) == 0;
@@ -129,6 +129,8 @@ static void spans_say_what_ran(void **state)
         copies += !is_product && (of_b || strncmp(spans[i].what, "A panel ", 8) == 0);
         if (spans[i].start_us < 0.0 || spans[i].stop_us < spans[i].start_us)
             fail_msg("%s, %s: from %g to %g us", spans[i].lane, spans[i].what, spans[i].start_us, spans[i].stop_us);
+        assert_true(spans[i].start_us >= rank_us[spans[i].rank]); /* a rank does one thing at a time */
+        rank_us[spans[i].rank] = spans[i].stop_us;
         last_us = spans[i].stop_us > last_us ? spans[i].stop_us : last_us;
     }
     assert_true(products[0] && products[1] && products[2] && products[3] && copies >= 8);
