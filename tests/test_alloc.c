@@ -139,9 +139,10 @@ static int find_library(struct dl_phdr_info *info, size_t size, void *data)
 static float *operands;
 
 /* Returns 1 when the status is one that a failed allocation may give. */
+/* Returns whether a call has succeeded, or says what there was no memory for. */
 static int fair(rung_status status)
 {
-    return status == RUNG_SUCCESS || status == RUNG_OUT_OF_MEMORY;
+    return status == RUNG_SUCCESS || (status == RUNG_OUT_OF_MEMORY && strstr(rung_last_error(), "no memory") != NULL);
 }
 
 static int right(rung_status status, const float *c, int64_t k)

@@ -571,12 +571,14 @@ static void a_plan_for_nothing(void **state)
     assert_ok(rung_plan_run(plan, &g));
     char text[1024];
     rung_plan_print(plan, text, sizeof text);
-    assert_non_null(strstr(text, "nothing to do"));
+    assert_non_null(strstr(text, "decision   nothing to do: C stays as it is\n"));
+    assert_string_equal(rung_plan_kernel(plan), "none: nothing to do");
+    assert_string_equal(rung_tune_state(context), "this backend is not tuned by shape");
     rung_plan_destroy(plan);
     assert_int_equal(rung_plan_create_kernel(&plan, context, &g, "no_such_kernel"), RUNG_INVALID_ARGUMENT);
     assert_null(plan);
     assert_int_equal(rung_tune_record(context, &g, "no_such_kernel", 1.0), RUNG_INVALID_ARGUMENT);
-    assert_non_null(strstr(rung_last_error(), "nothing to do cannot be tuned"));
+    assert_non_null(strstr(rung_last_error(), "a product with nothing to do cannot be tuned"));
     g.m = 5;
     g.a = g.b = (const float *)text;
     g.c = (float *)text;

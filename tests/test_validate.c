@@ -189,7 +189,7 @@ static void other_fields(void **state)
         expect_refusal(&g, 0, "bias is NULL");
     }
     g.bias = (const float *)((const char *)a + 2);
-    expect_refusal(&g, 0, "bias must be aligned");
+    expect_refusal(&g, 0, "bias must be aligned to 4 bytes (0x");
     g = good(RUNG_COL_MAJOR);
     g.activation = -1;
     expect_refusal(&g, 0, "activation is -1");

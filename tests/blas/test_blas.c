@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +32,7 @@ enum { ROW = 101, COLUMN = 102, N = 111, T = 112 };
 
 /* This is what the program's own handlers were told. */
 static int64_t told_info;
-static char told_name[32];
+static char told_name[32], told_text[64];
 
 #pragma GCC visibility push(default)
 void xerbla_(const char *name, const int *info, size_t length);
@@ -51,7 +52,10 @@ void xerbla_64_(const char *name, const int64_t *info, size_t length)
 void cblas_xerbla(int info, const char *name, const char *form, ...);
 void cblas_xerbla(int info, const char *name, const char *form, ...)
 {
-    (void)form;
+    va_list list;
+    va_start(list, form);
+    vsnprintf(told_text, sizeof told_text, form, list);
+    va_end(list);
     told_info = info;
     strncpy(told_name, name, 31);
 }
@@ -199,10 +203,13 @@ static void wrong_settings_reach_xerbla(void **state)
     assert_int_equal(told_info, 2);
     cblas_sgemm(7, N, N, 4, 4, 4, 1, a, 4, b, 4, 1, c, 4);
     assert_int_equal(told_info, 1);
-    cblas_sgemm(COLUMN, 7, N, 4, 4, 4, 1, a, 4, b, 4, 1, c, 4);
+    assert_string_equal(told_text, "Illegal layout setting, 7\n");
+    cblas_sgemm(COLUMN, 8, N, 4, 4, 4, 1, a, 4, b, 4, 1, c, 4);
     assert_int_equal(told_info, 2);
-    cblas_sgemm(ROW, N, 7, 4, 4, 4, 1, a, 4, b, 4, 1, c, 4);
+    assert_string_equal(told_text, "Illegal TransA setting, 8\n");
+    cblas_sgemm(ROW, N, 9, 4, 4, 4, 1, a, 4, b, 4, 1, c, 4);
     assert_int_equal(told_info, 3);
+    assert_string_equal(told_text, "Illegal TransB setting, 9\n");
     untouched();
 }
 

@@ -333,6 +333,8 @@ static int work(const char *mode, const char *other)
     for (int i = 0; i < MOST_ANSWERS; i++)
         answers[i].status =
             strcmp(mode, "alone") == 0 || strcmp(mode, "refused") == 0 ? RUNG_UNSUPPORTED : RUNG_SUCCESS;
+    if (strcmp(mode, "disabled") == 0)
+        setenv("RUNG_DISABLE", "1", 1);
     opened[0] = strcmp(mode, "no GPU") == 0 ? RUNG_NO_DEVICE : strcmp(mode, "no memory") == 0 ? RUNG_OUT_OF_MEMORY : 0;
     opened[1] = strcmp(mode, "no memory") == 0 ? RUNG_OUT_OF_MEMORY : RUNG_SUCCESS;
     if (strcmp(mode, "all") == 0) {
@@ -431,6 +433,7 @@ static void settings_reach_contexts(const char *program, const char *other)
         {"all", "RUNG_REPORT", "stderr", 0, 1, "  recorded_kernel\n"},
         {"all", "RUNG_REPORT", "stderr", 0, 0, "more calls"}, /* all have a line */
         {"", "RUNG_REPORT", "stderr", 0, 0, "more calls"},
+        {"disabled", "RUNG_REPORT", "stderr", 0, 1, "  the other BLAS: RUNG_DISABLE is set\n"},
         {"all", "RUNG_REPORT", "stderr", 0, 1,
          "\nsgemm_                        NN        2        3        4      1         1 "},
         {"all", "RUNG_REPORT", "stderr", 0, 1,

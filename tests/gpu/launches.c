@@ -4,8 +4,8 @@
  * and the planner's own choice is asked, with operands on the device and in host memory; of some products also the
  * least workspace limit that leaves their plan as it is, and what is said where one of the driver's calls fails, and
  * done when the same is asked for again. tests/gpu/launches.sh compares this with results/launches-gpu.txt. usage:
- * launches STAND_IN [every] (every: also the products that are summed up). Built with RUNGS it asks the rungs of the
- * ladder and of the sums instead, of which results/launches-ladder.txt tells. */
+ * launches STAND_IN [every] (every: also the products that are summed up, and plans). Built with RUNGS it asks the
+ * rungs of the ladder and of the sums instead, of which results/launches-ladder.txt tells. */
 #include "fake_libcuda.h"
 #include "sums.h"
 #include "rung.h"
@@ -28,8 +28,9 @@ static const int are_rungs = 1; /* products are plain ones of operands on the de
 #else
 static const int are_rungs;
 #endif
-static int are_folded;  /* rungs, once more: so many tiles along m that a grid's y has no room for them */
-static int has_few_sms; /* rungs, once more: the first device has FEW_SMS multiprocessors, an odd number */
+static int are_folded;   /* rungs, once more: so many tiles along m that a grid's y has no room for them */
+static int prints_plans; /* which are summed up otherwise */
+static int has_few_sms;  /* rungs, once more: the first device has FEW_SMS multiprocessors, an odd number */
 enum { FEW_SMS = 7 };
 
 static fake *gpu;
@@ -67,6 +68,8 @@ static int are_tall; /* m or n passes what other products reach: rules that coun
 
 static int are_far; /* rows and matrices of a batch lie so far apart that 32 bits do not count it */
 
+static int at_limits; /* sizes, tiles, steps and matrices are as many as a grid or a counter holds, or one off */
+
 static int64_t draw_size(int powers)
 {
     int64_t least = (int64_t)1 << draw(powers), size = least + draw((int)least);
@@ -80,9 +83,35 @@ static void draw_operand(int64_t *ld, int64_t *stride, int64_t lines, int64_t le
     *ld = length + pad;
     if (are_far && draw(3))
         *ld += (int64_t)1 << (27 + draw(11));
+    if (at_limits && draw(8) == 0 && *ld < 1 << 27)
+        *ld = ((int64_t)1 << (draw(2) ? 28 : 30)) + draw(3) - 1;
     *stride = lines * *ld + (pad ? 4 * draw(3) : 0);
     if (are_far && draw(3) == 0)
         *stride += (int64_t)1 << (27 + draw(11));
+}
+
+/* Draws sizes whose tiles, with the steps of each, are a power of two, or a size or a batch where what holds it ends.
+ */
+static void draw_at_limit(const call *c, rung_gemm *g)
+{
+    static const int64_t ends[] = {1 << 28, 1 << 30, INT32_MAX - 256, INT32_MAX - 65536, 1LL << 31, 1LL << 32},
+                         batches[] = {65535, 65536, 1 << 20, 1LL << 31};
+    const rung_kernel *k = c->kernel ? rung_kernel_find(c->kernel) : NULL;
+    const int64_t bm = k && k->bm ? k->bm : 64, bn = k && k->bn ? k->bn : 64, bk = k && k->bk ? k->bk : 32;
+    const int steps = draw(8), tiles = (draw(2) ? 31 : 12 + draw(21)) - steps, along_m = draw(tiles + 1), one = draw(3);
+    int64_t *const sizes[] = {&g->m, &g->n, &g->k};
+    g->layout = RUNG_ROW_MAJOR; /* m and n are the kernel's own */
+    g->m = bm << along_m, g->n = bn << (tiles - along_m), g->k = bk << steps;
+    *sizes[one] += draw(3) - 1;
+    if (draw(3) == 0) {
+        g->m = g->n = g->k = 1 + draw(40);
+        *sizes[one] = ends[draw(6)] + draw(3) - 1;
+    }
+    g->batch = 1;
+    if (draw(4) == 0) {
+        g->m = 1 + draw(40), g->n = 1 + draw(40), g->k = 1 + draw(40);
+        g->batch = batches[draw(4)] + draw(3) - 1;
+    }
 }
 
 static int64_t floats_of(const rung_gemm *g, int64_t stride, int64_t lines, int64_t ld)
@@ -104,7 +133,7 @@ static rung_gemm draw_product(call *c)
     static const int64_t limits[] = {0, 0, 0, 0, 0, -1, 1 << 20, 12 << 20}, memories[] = {0, 1 << 18, 1 << 21, 1 << 24};
     rung_gemm g;
     int64_t lines[3];
-    c->huge = !are_far && !are_folded && draw(8) == 0;
+    c->huge = at_limits || (!are_far && !are_folded && draw(8) == 0);
     do {
         const int pads[] = {0, 0, 0, 1, 2, 3, 4};
         int row = draw(2);
@@ -130,6 +159,8 @@ static rung_gemm draw_product(call *c)
             g.n = 1 + draw(300), g.k = 1 + draw(40);
         }
         g.batch = are_rungs || draw(3) ? 1 : 1 + draw(MOST_BATCH);
+        if (at_limits)
+            draw_at_limit(c, &g);
         row = g.layout == RUNG_ROW_MAJOR;
         const int a_lines = row != (g.trans_a == RUNG_TRANS), b_lines = row != (g.trans_b == RUNG_TRANS);
         lines[0] = a_lines ? g.m : g.k, lines[1] = b_lines ? g.k : g.n, lines[2] = row ? g.m : g.n;
@@ -139,6 +170,8 @@ static rung_gemm draw_product(call *c)
         g.lda += g.lda == 0, g.ldb += g.ldb == 0;
         if (draw(8) == 0)
             *(draw(2) ? &g.stride_a : &g.stride_b) = 0;
+        if (at_limits && g.batch > 1 && draw(4) == 0)
+            g.stride_b = -g.stride_b;
     } while (are_far ? is_out_of_reach(&g)
                      : !c->huge && !are_folded &&
                            (floats_of(&g, g.stride_a, lines[0], g.lda) > OPERAND_FLOATS ||
@@ -180,6 +213,7 @@ static void say_call(call *c)
              "%s sm_%d %s %s %c%c %lldx%lldx%lld ld %lld,%lld,%lld batch %lld%s%s%s bias %d act %d alpha %g beta %g "
              "limit %lld%s memory %lld:",
              near_powers                 ? "edges"
+             : at_limits                 ? "limits"
              : are_tall                  ? "tall"
              : are_far                   ? "far"
              : are_folded || has_few_sms ? few
@@ -348,6 +382,8 @@ static void *run(void *of)
     text[0] = 0;
     if (plan)
         rung_plan_print(plan, text, sizeof text);
+    if (prints_plans)
+        puts(text);
     snprintf(sum, sizeof sum, "plan %08x", folded(mix_text(1, text)));
     add(c, sum);
     const int64_t bytes = plan ? rung_plan_workspace_bytes(plan) : 0;
@@ -387,6 +423,7 @@ static void tell(const char *kernel, int arch, int printed, int summed_up, int e
     }
     printf("%s%s sm_%d: %d more products %08x\n",
            near_powers   ? "edges-"
+           : at_limits   ? "limits-"
            : are_tall    ? "tall-"
            : are_far     ? "far-"
            : are_folded  ? "folded-"
@@ -397,51 +434,33 @@ static void tell(const char *kernel, int arch, int printed, int summed_up, int e
 
 static const int archs[] = {80, 90};
 
-static void tell_production(int every)
+/* The planner's own choices on each chip, then every kernel, which gets the same products whatever kernels come and go.
+ */
+static void tell_set(uint64_t seed, int printed, int planned, int of_kernel_printed, int of_kernel, int every)
 {
     for (int i = 0; i < 2; i++) {
         dice = (uint64_t)archs[i];
-        tell(NULL, archs[i], 60, 600, every);
+        tell(NULL, archs[i], printed, planned, every);
     }
     for (int i = 0; i < rung_kernel_count(); i++) {
         const rung_kernel *k = rung_kernel_at(i);
-        dice = 7; /* the same products for each, whatever kernels come and go */
+        dice = seed;
         if (k->backend == RUNG_BACKEND_CUDA && k->role == RUNG_PRODUCTION)
-            tell(k->name, 90, 3, 200, every);
+            tell(k->name, 90, of_kernel_printed, of_kernel, every);
     }
+}
+
+static void tell_production(int every)
+{
+    tell_set(7, 60, 600, 3, 200, every);
     near_powers = 1;
-    for (int i = 0; i < 2; i++) {
-        dice = (uint64_t)archs[i];
-        tell(NULL, archs[i], 20, 400, every);
-    }
-    for (int i = 0; i < rung_kernel_count(); i++) {
-        const rung_kernel *k = rung_kernel_at(i);
-        dice = 8;
-        if (k->backend == RUNG_BACKEND_CUDA && k->role == RUNG_PRODUCTION)
-            tell(k->name, 90, 0, 60, every);
-    }
+    tell_set(8, 20, 400, 0, 60, every);
     near_powers = 0, are_tall = 1;
-    for (int i = 0; i < 2; i++) {
-        dice = (uint64_t)archs[i];
-        tell(NULL, archs[i], 6, 100, every);
-    }
-    for (int i = 0; i < rung_kernel_count(); i++) {
-        const rung_kernel *k = rung_kernel_at(i);
-        dice = 9;
-        if (k->backend == RUNG_BACKEND_CUDA && k->role == RUNG_PRODUCTION)
-            tell(k->name, 90, 0, 20, every);
-    }
+    tell_set(9, 6, 100, 0, 20, every);
     are_tall = 0, are_far = 1; /* the stand-in reads no operand on the device */
-    for (int i = 0; i < 2; i++) {
-        dice = (uint64_t)archs[i];
-        tell(NULL, archs[i], 10, 150, every);
-    }
-    for (int i = 0; i < rung_kernel_count(); i++) {
-        const rung_kernel *k = rung_kernel_at(i);
-        dice = 10;
-        if (k->backend == RUNG_BACKEND_CUDA && k->role == RUNG_PRODUCTION)
-            tell(k->name, 90, 0, 60, every);
-    }
+    tell_set(10, 10, 150, 0, 60, every);
+    are_far = 0, at_limits = 1;
+    tell_set(11, 12, 200, 0, 100, every);
 }
 
 /* ---- rungs ---- */
@@ -482,7 +501,9 @@ static void tell_rungs(int every)
             tell(k->name, 90, 1, 40, every);
             has_few_sms = 0, are_folded = 1;
             tell(k->name, 90, 1, 12, every);
-            are_folded = 0;
+            are_folded = 0, at_limits = 1;
+            tell(k->name, 90, 1, 60, every);
+            at_limits = 0;
         }
         if (k->role == RUNG_REDUCE)
             tell_sums(k->name);
@@ -499,7 +520,7 @@ static void find(void *stand_in, const char *name, void *function)
 int main(int count, char **words)
 {
     void *stand_in = count > 1 ? dlopen(words[1], RTLD_NOW) : NULL;
-    const int every = count > 2 && strcmp(words[2], "every") == 0;
+    const int every = prints_plans = count > 2 && strcmp(words[2], "every") == 0;
     fake_state_function *state;
     int (*alloc)(unsigned long long *, size_t);
     unsigned long long at;

@@ -76,10 +76,11 @@ enum { NO_LIBRARY, OLD_DRIVER, NO_START, NO_GPU, OLD_GPU, NO_CONTEXT, NO_POOL };
 
 static const discovery discoveries[] = {
     {NO_LIBRARY, RUNG_NO_DEVICE, "no NVIDIA driver"},
-    {OLD_DRIVER, RUNG_NO_DEVICE, "too old: it has no cuLibraryLoadData"},
-    {NO_START, RUNG_NO_DEVICE, "cuInit returned CUDA_ERROR_NO_DEVICE"},
-    {NO_GPU, RUNG_NO_DEVICE, "sees no GPU"},
-    {OLD_GPU, RUNG_NO_DEVICE, "7.0"},
+    {OLD_DRIVER, RUNG_NO_DEVICE,
+     "the NVIDIA driver is too old: it has no cuLibraryLoadData (Rung needs CUDA 12 or later)"},
+    {NO_START, RUNG_NO_DEVICE, "the NVIDIA driver does not start: cuInit returned CUDA_ERROR_NO_DEVICE"},
+    {NO_GPU, RUNG_NO_DEVICE, "the NVIDIA driver sees no GPU"},
+    {OLD_GPU, RUNG_NO_DEVICE, "has compute capability 7.0: Rung needs 8.0 (Ampere) or later, its first rungs 7.5"},
     {NO_CONTEXT, RUNG_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY"},
     {NO_POOL, RUNG_DEVICE_ERROR, "CUDA_ERROR_LAUNCH_FAILED"},
 };
@@ -220,6 +221,7 @@ static void devices_are_numbered(void **state)
     assert_int_equal(open_context(2, &context), RUNG_NO_DEVICE);
     assert_non_null(strstr(rung_last_error(), "GPU 2 was asked for, this machine has 2"));
     assert_int_equal(open_context(1000, &context), RUNG_NO_DEVICE);
+    assert_string_equal(rung_last_error(), "GPU 1000 was asked for: numbers go from 0 to 63");
     assert_int_equal(gpu->pushed, 0);
 }
 
@@ -497,7 +499,7 @@ static void mixed_operands_are_refused(void **state)
     assert_non_null(strstr(rung_last_error(), "host memory"));
     g.a = elsewhere;
     assert_int_equal(run_rung(context, &g), RUNG_INVALID_ARGUMENT);
-    assert_non_null(strstr(rung_last_error(), "another GPU"));
+    assert_non_null(strstr(rung_last_error(), " lies on another GPU than the context's GPU 0"));
     assert_memory_equal(p.gemm.c, p.before, p.count_c * 4);
     /* Where nothing is multiplied nobody looks where A and B are. */
     const float *const places[] = {here, elsewhere, p.gemm.a, (float *)4096};
@@ -530,6 +532,8 @@ static void kernels_of_newer_chips_are_refused(void **state)
             assert_non_null(why);
         else
             assert_null(why);
+        if (k->backend == RUNG_BACKEND_CUDA && k->arch == 90)
+            assert_string_equal(why, "needs a Hopper GPU (compute capability 9.0)");
     }
     rung_context_destroy(context);
 }
@@ -800,7 +804,7 @@ static void streams_of_another_gpu_are_refused(void **state)
         empty_log();
         for (int time = 0; time < 2; time++) { /* what is refused once is refused again */
             assert_int_equal(run_rung(context, on_host ? &p.gemm : &g), RUNG_INVALID_ARGUMENT);
-            assert_non_null(strstr(rung_last_error(), "one of GPU 1, the context's GPU is 0"));
+            assert_non_null(strstr(rung_last_error(), ") is one of GPU 1, the context's GPU is 0"));
         }
         assert_null(strstr(gpu->log, "cuLaunchKernelEx"));
         assert_ok(rung_context_set_stream(context, here));
@@ -835,7 +839,9 @@ static void foreign_contexts_are_refused(void **state)
     push((void *)(uintptr_t)(1 + FAKE_OTHER_CONTEXT));
     empty_log();
     assert_int_equal(run_rung(context, &g), RUNG_UNSUPPORTED);
-    assert_non_null(strstr(rung_last_error(), "not the primary one of GPU 0"));
+    assert_non_null(
+        strstr(rung_last_error(),
+               "the calling thread's CUDA context is not the primary one of GPU 0: its memory is out of Rung's reach"));
     assert_null(strstr(gpu->log, "cuLaunchKernelEx"));
     assert_ok(run_rung(context, &p.gemm)); /* from host memory: in the primary context */
     assert_int_equal(gpu->pushed, 1);

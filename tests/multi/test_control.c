@@ -490,6 +490,50 @@ static void silence_ends_by_the_time_limit(void **state)
     close(mute);
 }
 
+/* The other of two ranks leaves at once, or sends less than belongs. */
+typedef struct leaver {
+    char where[CONTROL_ADDRESS_BYTES];
+    multi_control *control;
+    int sends;
+    rung_status status;
+} leaver;
+
+static void *leave(void *of)
+{
+    leaver *l = of;
+    int32_t number = 7;
+    l->status = multi_control_connect(&l->control, 1, 2, l->where, "", 20.0);
+    if (l->status == RUNG_SUCCESS && l->sends)
+        l->status = multi_control_gather(l->control, &number, NULL, sizeof number, "told a number", 20.0);
+    if (!l->sends)
+        multi_control_close(l->control);
+    return NULL;
+}
+
+/* Who waits for a rank that has left, or that makes another call, is told so, and not that the time is over. */
+static void who_leaves_is_told(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"rank 1 has destroyed its context: it has not told a number",
+                                        "rank 1 sent 4 bytes where 8 belong: another version of Rung, or another call"};
+    for (int sends = 0; sends < 2; sends++) {
+        leaver other = {.sends = sends};
+        multi_control *c = NULL;
+        pthread_t thread;
+        int64_t mine = 5, all[2];
+        assert_int_equal(multi_control_listen(&c, 2, "127.0.0.1:0", "", other.where), RUNG_SUCCESS);
+        assert_int_equal(pthread_create(&thread, NULL, leave, &other), 0);
+        assert_int_equal(multi_control_accept(c, 20.0), RUNG_SUCCESS);
+        assert_int_not_equal(multi_control_gather(c, &mine, all, sizeof mine, "told a number", 60.0), RUNG_SUCCESS);
+        assert_string_equal(rung_last_error(), words[sends]);
+        pthread_join(thread, NULL);
+        assert_int_equal(other.status, RUNG_SUCCESS);
+        if (sends)
+            multi_control_close(other.control);
+        multi_control_close(c);
+    }
+}
+
 /* What is no address is refused as it is written: a port beyond 65535 would be cut to another one. */
 static void addresses_are_read_as_they_are(void **state)
 {
@@ -716,6 +760,7 @@ int main(void)
                                        cmocka_unit_test(any_call_may_fail),
                                        cmocka_unit_test(who_cannot_send_says_why),
                                        cmocka_unit_test(silence_ends_by_the_time_limit),
+                                       cmocka_unit_test(who_leaves_is_told),
                                        cmocka_unit_test(addresses_are_read_as_they_are),
                                        cmocka_unit_test(a_nameless_machine_tells_an_address),
                                        cmocka_unit_test(strangers_keep_no_rank_out)};

@@ -1,7 +1,10 @@
 /* Distributed products with all ranks in one process, on the CPU: every layout against FP64, the same bits on any grid,
  * redistribution, and what bad input is answered. */
+#define _GNU_SOURCE /* clock_gettime */
 #include "../support.h"
 #include "layouts.h"
+
+#include <time.h>
 
 static rung_multi *local(int ranks)
 {
@@ -97,6 +100,42 @@ static void several_panels(void **state)
         memcpy(t.nb, (int64_t[]){300, 64, 350}, sizeof t.nb);
         check(multi, &t, 4);
     }
+    rung_multi_destroy(multi);
+}
+
+/* What ran when, on CPUs: each copy and product of a call lies within it, under its rank, its lane and its operand. */
+static void spans_say_what_ran(void **state)
+{
+    (void)state;
+    rung_multi *multi = local(4);
+    const rung_span *spans;
+    layout_case t = whole_case((grid){2, 2}, 150, 170, 300);
+    memcpy(t.mb, (int64_t[]){64, 300, 75}, sizeof t.mb);
+    memcpy(t.nb, (int64_t[]){300, 64, 85}, sizeof t.nb);
+    assert_ok(rung_multi_trace(multi, 1));
+    struct timespec from, to;
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    check(multi, &t, 4);
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    const double took_us = (double)(to.tv_sec - from.tv_sec) * 1e6 + (double)(to.tv_nsec - from.tv_nsec) * 1e-3;
+    const int count = rung_multi_spans(multi, &spans);
+    int products[4] = {0}, copies = 0;
+    double last_us = 0.0, rank_us[4] = {0};
+    for (int i = 0; i < count; i++) {
+        const int is_product = strncmp(spans[i].lane, "product", 7) == 0,
+                  of_b = strncmp(spans[i].what, "B panel ", 8) == 0;
+        assert_in_range(spans[i].rank, 0, 3);
+        products[spans[i].rank] += is_product;
+        copies += !is_product && (of_b || strncmp(spans[i].what, "A panel ", 8) == 0);
+        if (spans[i].start_us < 0.0 || spans[i].stop_us < spans[i].start_us)
+            fail_msg("%s, %s: from %g to %g us", spans[i].lane, spans[i].what, spans[i].start_us, spans[i].stop_us);
+        assert_true(spans[i].start_us >= rank_us[spans[i].rank]); /* a rank does one thing at a time */
+        rank_us[spans[i].rank] = spans[i].stop_us;
+        last_us = spans[i].stop_us > last_us ? spans[i].stop_us : last_us;
+    }
+    assert_true(products[0] && products[1] && products[2] && products[3] && copies >= 8);
+    assert_true(last_us <= 2.0 * took_us + 1e4);
+    assert_ok(rung_multi_trace(multi, 0));
     rung_multi_destroy(multi);
 }
 
@@ -237,10 +276,12 @@ static void bad_input(void **state)
     memcpy(d, good, sizeof d)
     broken(m, -1, "m is -1");
     broken(m, 1, "are not inside");
-    broken(nb, 0, "nb is 0");
-    broken(grid_rows, 5, "needs");
+    broken(nb, 0, "descriptor of A: nb is 0: a block has at least 1");
+    broken(grid_rows, 5, "descriptor of A: a grid of 5 x 2 needs 10 ranks, there are 4");
     broken(grid_cols, 0, "grid_cols is 0");
-    broken(row_source, 9, "row_source is 9");
+    broken(row_source, 9, "descriptor of A: row_source is 9: it must be a row of the grid");
+    broken(col_source, 9, "descriptor of A: col_source is 9: it must be a column of the grid");
+    broken(ld, INT64_MAX / 4, "descriptor of A: rank 0's part spans more than 2^63 bytes");
     broken(ld, 0, "ld is 0");
     t.ja = 0;
     refused(run(multi, &t, d, &p), RUNG_INVALID_ARGUMENT, "(1, 0), counted from 1");
@@ -251,10 +292,15 @@ static void bad_input(void **state)
     float *kept = p.b[0];
     p.b[0] = NULL;
     refused(run(multi, &t, d, &p), RUNG_INVALID_ARGUMENT, "rank 0's part of B is NULL");
+    p.b[0] = (float *)((char *)kept + 2);
+    refused(run(multi, &t, d, &p), RUNG_INVALID_ARGUMENT, ") is not aligned to 4 bytes");
+    refused(run(multi, &t, d, &p), RUNG_INVALID_ARGUMENT, "rank 0's part of B (");
     p.b[0] = kept;
-    refused(rung_scatter(multi, 4, kept, 1000, p.a, &d[0]), RUNG_INVALID_ARGUMENT, "root is 4");
+    refused(rung_redistribute(multi, -1, 2, (const float *const *)p.a, 1, 1, &d[0], p.c, 1, 1, &d[2]),
+            RUNG_INVALID_ARGUMENT, "m and n are -1 and 2: they must not be negative");
+    refused(rung_scatter(multi, 4, kept, 1000, p.a, &d[0]), RUNG_INVALID_ARGUMENT, "root is 4: ranks go from 0 to 3");
     refused(rung_gather(multi, 0, (const float *const *)p.a, &d[0], NULL, 1000), RUNG_INVALID_ARGUMENT,
-            "whole is NULL");
+            "whole is NULL on the root, rank 0");
     refused(rung_multi_create(NULL, NULL), RUNG_INVALID_ARGUMENT, "NULL");
     assert_ok(run(multi, &t, d, &p)); /* the context took no harm */
     parts_free(&p, 4);
@@ -332,6 +378,65 @@ static void missing_libraries(void **state)
     unsetenv("RUNG_SIZE");
 }
 
+/* Each setting that a launcher gives and each field of the configuration: what cannot be is told, and by its value. */
+static void settings_that_cannot_be_are_told(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"RUNG_RANK", "RUNG_SIZE", "RUNG_ADDRESS", "RUNG_SECRET"};
+#define LAUNCHER ": a launcher sets RUNG_RANK (0, 1 ...), RUNG_SIZE and RUNG_ADDRESS (host:port, rank 0's)"
+#define CHARACTERS_63 "012345678901234567890123456789012345678901234567890123456789012"
+    static const struct {
+        const char *values[4], *words;
+    } cases[] = {
+        {{"x", "2", "", ""}, "RUNG_RANK is 'x'" LAUNCHER},
+        {{"-1", "2", "", ""}, "RUNG_RANK is '-1'" LAUNCHER},
+        {{"1 ", "2", "", ""}, "RUNG_RANK is '1 '" LAUNCHER},
+        {{"1048577", "2", "", ""}, "RUNG_RANK is '1048577'" LAUNCHER},
+        {{"0", "0", "", ""}, "RUNG_SIZE is '0'" LAUNCHER},
+        {{"0", "", "", ""}, "RUNG_SIZE is ''" LAUNCHER},
+        {{"0", "1048577", "", ""}, "RUNG_SIZE is '1048577'" LAUNCHER},
+        {{"2", "2", "", ""}, "RUNG_RANK is 2 but RUNG_SIZE 2"},
+        {{"1048576", "1048576", "", ""}, "RUNG_RANK is 1048576 but RUNG_SIZE 1048576"},
+        {{"0", "2", "", ""}, "RUNG_ADDRESS is not set: host:port where rank 0 can be reached"},
+        {{"0", "2", "203.0.113.1:1", ""},
+         "other machines can reach RUNG_ADDRESS 203.0.113.1:1: set RUNG_SECRET to the same text for every rank, so "
+         "that strangers are not let in"},
+        {{"0", "2", "203.0.113.1:1", CHARACTERS_63 "3"}, "RUNG_SECRET has 64 characters: at most 63 are used"},
+        {{"0", "2", "127.0.0.1:0", CHARACTERS_63}, "rank 1 has not come within 0.1 s"},
+    };
+#undef LAUNCHER
+    rung_multi *multi;
+    rung_multi_config config;
+    rung_multi_config_init(&config);
+    config.transport = RUNG_TRANSPORT_NCCL;
+    config.timeout_s = 0.1;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (int j = 0; j < 4; j++)
+            setenv(names[j], cases[i].values[j], 1);
+        assert_int_not_equal(rung_multi_create(&multi, &config), RUNG_SUCCESS);
+        if (!strstr(rung_last_error(), cases[i].words))
+            fail_msg("'%s' does not say '%s'", rung_last_error(), cases[i].words);
+    }
+    for (int j = 0; j < 4; j++)
+        unsetenv(names[j]);
+#define wrong(field, value, words)                                                                                     \
+    rung_multi_config_init(&config);                                                                                   \
+    config.field = value;                                                                                              \
+    refused(rung_multi_create(&multi, &config), RUNG_INVALID_ARGUMENT, words)
+    wrong(transport, (rung_transport)3, "transport is 3: local (0), MPI (1) or NCCL (2)");
+    wrong(transport, (rung_transport)-1, "transport is -1: local (0), MPI (1) or NCCL (2)");
+    wrong(math, (rung_math)3, "math is 3: strict (0), accurate (1) or fast (2)");
+    wrong(math, (rung_math)-1, "math is -1: strict (0), accurate (1) or fast (2)");
+    wrong(ranks, -1, "ranks is -1: a process holds 1 to 64");
+    wrong(ranks, 65, "ranks is 65: a process holds 1 to 64");
+    wrong(threads, -1, "threads is -1: it must not be negative");
+    wrong(timeout_s, -1.0, "timeout_s is -1: 0 (the default) or the longest wait in seconds");
+    wrong(timeout_s, 1.1e9, "timeout_s is 1.1e+09: 0 (the default) or the longest wait in seconds");
+    wrong(timeout_s, strtod("nan", NULL), "nan: 0 (the default) or the longest wait in seconds");
+    wrong(memory_bytes, -1, "memory_bytes is -1: it must not be negative");
+#undef wrong
+}
+
 /* Descriptors of all small numbers: what a rank holds is counted element by element; a number that cannot be is told by
  * the first call that uses it, whichever it is. */
 static void descriptors_of_any_numbers(void **state)
@@ -385,11 +490,13 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_layout),
                                        cmocka_unit_test(same_bits),
                                        cmocka_unit_test(several_panels),
+                                       cmocka_unit_test(spans_say_what_ran),
                                        cmocka_unit_test(scatter_and_gather),
                                        cmocka_unit_test(bad_input),
                                        cmocka_unit_test(descriptors_of_any_numbers),
                                        cmocka_unit_test(one_step_outside_is_refused),
                                        cmocka_unit_test(host_operands),
-                                       cmocka_unit_test(missing_libraries)};
+                                       cmocka_unit_test(missing_libraries),
+                                       cmocka_unit_test(settings_that_cannot_be_are_told)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

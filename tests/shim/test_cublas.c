@@ -26,6 +26,7 @@ static rung_status next_status;
 enum { MOST_CONTEXTS = 300 };
 static char contexts[MOST_CONTEXTS]; /* 1: open, 2: destroyed */
 static int context_count;
+static int refuses_device, refuses_stream;
 
 void rung_config_init(rung_config *config)
 {
@@ -34,6 +35,8 @@ void rung_config_init(rung_config *config)
 rung_status rung_context_create(rung_context **context, const rung_config *config)
 {
     seen_config = *config;
+    if (refuses_device)
+        return RUNG_DEVICE_ERROR;
     contexts[context_count] = 1;
     *context = (rung_context *)&contexts[context_count++];
     return context_count < MOST_CONTEXTS ? RUNG_SUCCESS : RUNG_OUT_OF_MEMORY;
@@ -47,7 +50,7 @@ rung_status rung_context_set_stream(rung_context *context, void *stream)
 {
     (void)context;
     seen_config.stream = stream;
-    return RUNG_SUCCESS;
+    return refuses_stream ? RUNG_UNSUPPORTED : RUNG_SUCCESS;
 }
 rung_status rung_context_set_math(rung_context *context, rung_math math)
 {
@@ -737,9 +740,9 @@ static void lt_hands_on(void **state)
         int64_t *where;
         int attribute;
         int64_t value;
-    } cases[] = {{product, 0, TF32}, {product, 1, 2},   {product, 2, 2},   {product, 5, 1},
-                 {product, 7, 130},  {product, 17, 64}, {product, 20, 64}, {layout_a, 0, F16},
-                 {layout_b, 1, 2},   {layout_d, 7, 8},  {layout_a, 2, 14}, {layout_b, 5, 2}};
+    } cases[] = {{product, 0, TF32}, {product, 1, 2},   {product, 2, 2},   {product, 5, 1},   {product, 7, 130},
+                 {product, 17, 64},  {product, 18, 64}, {product, 19, 64}, {product, 20, 64}, {product, 21, 64},
+                 {layout_a, 0, F16}, {layout_b, 1, 2},  {layout_d, 7, 8},  {layout_a, 2, 14}, {layout_b, 5, 2}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         set_lt();
         cases[i].where[cases[i].attribute] = cases[i].value;
@@ -878,6 +881,193 @@ static void calls_within_calls_are_handed_on(void **state)
     }
 }
 
+/* ---- why a call is handed on ---- */
+
+/* Each reason has a call of its own, which nothing else is wrong with: a look that is gone leaves another reason. */
+enum {
+    NO_GPU = 1,
+    NO_CONTEXT,
+    NO_STREAM,
+    REFUSED,
+    FAILED,
+    NO_ALPHA,
+    NO_BETA,
+    NO_HANDLE,
+    OTHER_TRANS_A,
+    OTHER_TRANS_B,
+    OTHER_MATH,
+    LATER_CHIP,
+    LATER_CHIP_COMPUTE,
+    HALF_A,
+    HALF_B,
+    HALF_C,
+    OTHER_COMPUTE,
+    FIRST_LT, /* from here on cublasLt's */
+    LT_NO_HANDLE = FIRST_LT,
+    LT_NO_DESCRIPTOR,
+    LT_NO_LAYOUT,
+    LT_HALF,
+    LT_ORDER,
+    LT_PLANES,
+    LT_ARRAYS,
+    LT_EPILOGUE,
+    LT_BIAS_TYPE,
+    LT_SCALES,
+    LT_SCALE_TYPE,
+    LT_C_TRANSPOSED,
+    LT_VECTOR,
+    LT_NO_FIT_M,
+    LT_NO_FIT_N,
+    LT_NO_FIT_K,
+    LT_NO_FIT_A_BATCH,
+    LT_NO_FIT_B_BATCH,
+    LT_EMPTY_M,
+    LT_EMPTY_N,
+    LT_ANOTHER_C,
+    LT_BIAS_OF_ROWS,
+    LT_CHIP,
+    REASONS
+};
+
+static const char *const told[REASONS] = {
+    [NO_GPU] = "no current GPU",
+    [NO_CONTEXT] = "Rung cannot open this GPU",
+    [NO_STREAM] = "Rung refuses this stream or math",
+    [REFUSED] = "an argument Rung refuses",
+    [FAILED] = "status", /* its name, by this program's Rung */
+    [NO_ALPHA] = "alpha or beta is NULL",
+    [NO_BETA] = "alpha or beta is NULL",
+    [NO_HANDLE] = "a handle that cuBLAS refuses",
+    [OTHER_TRANS_A] = "an operation that is not N, T or C",
+    [OTHER_TRANS_B] = "an operation that is not N, T or C",
+    [OTHER_MATH] = "the program asked for another math mode",
+    [LATER_CHIP] = "the program asked for emulated FP32, which is cuBLAS's own on this GPU",
+    [LATER_CHIP_COMPUTE] = "the program asked for emulated FP32, which is cuBLAS's own on this GPU",
+    [HALF_A] = "operands are not FP32",
+    [HALF_B] = "operands are not FP32",
+    [HALF_C] = "operands are not FP32",
+    [OTHER_COMPUTE] = "the compute type is not FP32",
+    [LT_NO_HANDLE] = "a handle or descriptor is NULL",
+    [LT_NO_DESCRIPTOR] = "a handle or descriptor is NULL",
+    [LT_NO_LAYOUT] = "a layout is NULL",
+    [LT_HALF] = "operands are not FP32",
+    [LT_ORDER] = "a layout that is neither column- nor row-major",
+    [LT_PLANES] = "a layout that is neither column- nor row-major",
+    [LT_ARRAYS] = "a layout that is neither column- nor row-major",
+    [LT_EPILOGUE] = "an epilogue that Rung does not have",
+    [LT_BIAS_TYPE] = "the bias is not FP32",
+    [LT_SCALES] = "scale pointers",
+    [LT_SCALE_TYPE] = "the scale type is not FP32",
+    [LT_C_TRANSPOSED] = "C is transposed",
+    [LT_VECTOR] = "alpha is a vector",
+    [LT_NO_FIT_M] = "layouts that do not fit together",
+    [LT_NO_FIT_N] = "layouts that do not fit together",
+    [LT_NO_FIT_K] = "layouts that do not fit together",
+    [LT_NO_FIT_A_BATCH] = "layouts that do not fit together",
+    [LT_NO_FIT_B_BATCH] = "layouts that do not fit together",
+    [LT_EMPTY_M] = "nothing to compute",
+    [LT_EMPTY_N] = "nothing to compute",
+    [LT_ANOTHER_C] = "C and D are not the same matrix",
+    [LT_BIAS_OF_ROWS] = "a bias in a batch, or in row-major order",
+    [LT_CHIP] = "the program asked for emulated FP32, which is cuBLAS's own on this GPU",
+};
+
+static int call_wrong(int how)
+{
+    if (how == NO_STREAM)
+        plain(); /* opens the context */
+    gpu_now = how == NO_GPU ? -1 : 3;
+    refuses_device = how == NO_CONTEXT;
+    refuses_stream = how == NO_STREAM;
+    next_status = how == REFUSED ? RUNG_INVALID_ARGUMENT : how == FAILED ? RUNG_OUT_OF_MEMORY : RUNG_SUCCESS;
+    handle.math_mode = how == OTHER_MATH ? 1 : how == LATER_CHIP ? 4 : 0;
+    gpu_major = how == LATER_CHIP || how == LATER_CHIP_COMPUTE ? 10 : 9;
+    return cublasGemmEx(how == NO_HANDLE ? NULL : &handle, how == OTHER_TRANS_A ? 3 : 0, how == OTHER_TRANS_B ? -1 : 0,
+                        11, 12, 13, how == NO_ALPHA ? NULL : &alpha, a, how == HALF_A ? F16 : F32, 14, b,
+                        how == HALF_B ? F16 : F32, 15, how == NO_BETA ? NULL : &beta, c, how == HALF_C ? F16 : F32, 16,
+                        how == OTHER_COMPUTE        ? TF32
+                        : how == LATER_CHIP_COMPUTE ? EMULATED
+                                                    : COMPUTE,
+                        -1);
+}
+
+static int call_wrong_lt(int how)
+{
+    float other[4];
+    set_lt();
+    product[0] = how == LT_CHIP ? EMULATED : COMPUTE;
+    product[1] = how == LT_SCALE_TYPE ? F16 : F32;
+    product[2] = how == LT_VECTOR ? 2 : 0;
+    product[5] = how == LT_C_TRANSPOSED;
+    product[7] = how == LT_EPILOGUE ? 128 : how == LT_BIAS_TYPE || how == LT_BIAS_OF_ROWS ? 4 : 1;
+    product[8] = (int64_t)(uintptr_t)bias;
+    product[17] = how == LT_SCALES ? 64 : 0;
+    product[26] = how == LT_BIAS_TYPE ? F16 : -1;
+    layout_b[0] = how == LT_HALF ? F16 : F32;
+    layout_d[1] = how == LT_ORDER ? 2 : 0;
+    layout_a[7] = how == LT_PLANES ? 64 : 0;
+    layout_c[8] = how == LT_ARRAYS;
+    layout_a[3] += how == LT_NO_FIT_M;
+    layout_b[3] += how == LT_NO_FIT_N;
+    layout_b[2] += how == LT_NO_FIT_K;
+    layout_a[5] += how == LT_NO_FIT_A_BATCH;
+    layout_b[5] += how == LT_NO_FIT_B_BATCH;
+    if (how == LT_EMPTY_M)
+        layout_a[3] = layout_c[2] = layout_d[2] = 0;
+    if (how == LT_EMPTY_N)
+        layout_b[3] = layout_c[3] = layout_d[3] = 0;
+    if (how == LT_BIAS_OF_ROWS)
+        layout_c[1] = layout_d[1] = 1;
+    gpu_major = how == LT_CHIP ? 10 : 9;
+    return cublasLtMatmul(how == LT_NO_HANDLE ? NULL : &handle, how == LT_NO_DESCRIPTOR ? NULL : product, &alpha, a,
+                          layout_a, b, layout_b, &beta, how == LT_ANOTHER_C ? other : c,
+                          how == LT_NO_LAYOUT ? NULL : layout_c, c, layout_d, NULL, NULL, 0, &stream_object);
+}
+
+static void every_reason_is_told(void **state)
+{
+    (void)state;
+    for (int how = 1; how < REASONS; how++) {
+        char path[] = "/tmp/rung-report-XXXXXX", text[4096] = "", which[16], wanted[128];
+        const int file = mkstemp(path);
+        assert_true(file >= 0);
+        snprintf(which, sizeof which, "wrong%d", how);
+        const int code = in_process(which, "RUNG_REPORT", path);
+        const ssize_t length = read(file, text, sizeof text - 1);
+        close(file);
+        unlink(path);
+        snprintf(wanted, sizeof wanted, "cuBLAS: %s\n", told[how]);
+        if (code != 0 || length <= 0 || !strstr(text, wanted))
+            fail_msg("call %d, wanted '%s', ended with %d and was reported as: %s", how, told[how], code, text);
+    }
+}
+
+/* Where there is no real library the report says so, of each of the two. */
+static void a_library_that_is_not_there_is_told(void **state)
+{
+    (void)state;
+    static const char *const wanted[] = {"cuBLAS: the real cuBLAS is not to be found\n",
+                                         "cuBLAS: the real cublasLt is not to be found\n"};
+    for (int i = 0; i < 2; i++) {
+        char path[] = "/tmp/rung-report-XXXXXX", text[4096] = "";
+        const int file = mkstemp(path);
+        assert_true(file >= 0);
+        assert_int_equal(in_process(i ? "without lt" : "without", "RUNG_REPORT", path), 0);
+        assert_true(read(file, text, sizeof text - 1) > 0);
+        close(file);
+        unlink(path);
+        assert_non_null(strstr(text, wanted[i]));
+    }
+}
+
+/* Calls where RUNG_CUBLAS names no library; what the call returns then is no success. */
+static int call_without(int of_lt)
+{
+    setenv("RUNG_CUBLAS", "/nowhere/libcublas.so", 1);
+    set_lt();
+    return of_lt ? lt(c) == 0 : plain() == 0;
+}
+
 int main(int argc, char **argv)
 {
     real = argv[1];
@@ -891,6 +1081,13 @@ int main(int argc, char **argv)
     int count = argc > 2 ? atoi(argv[2]) : 0;
     if (count)
         return reset(NULL) || open_contexts(&count) != NULL;
+    int how;
+    if (argc > 2 && sscanf(argv[2], "wrong%d", &how) == 1) {
+        reset(NULL);
+        return (how < FIRST_LT ? call_wrong(how) : call_wrong_lt(how)) < 100; /* its own statuses begin there */
+    }
+    if (argc > 2 && strncmp(argv[2], "without", 7) == 0)
+        return reset(NULL) || call_without(argv[2][7] != 0);
     if (argc > 2)
         return strcmp(argv[2], "maths") == 0 ? check_maths() : make_report();
     const struct CMUnitTest tests[] = {
@@ -918,6 +1115,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(lt_device_scalars, reset),
         cmocka_unit_test_setup(lt_batches, reset),
         cmocka_unit_test_setup(calls_within_calls_are_handed_on, reset),
+        cmocka_unit_test_setup(every_reason_is_told, reset),
+        cmocka_unit_test_setup(a_library_that_is_not_there_is_told, reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
