@@ -79,15 +79,20 @@ def bars(name, before, rows):
     return d.done()
 
 
+def changes(r, name):
+    """Returns the rows of bars(), of a rung that multiplies on a GPU."""
+    now, old = counts_of(r, name, name), {label: value for label, value, _ in counts_of(r, r.row(name)["previous"], name)}
+    return [(label, old[label], value, decimals) for label, value, decimals in now if label in old]
+
+
 def changed(r, name):
     before = r.row(name)["previous"]
     if not before or name[0] != "l":
         return None
     try:
-        now, old = counts_of(r, name, name), {label: value for label, value, _ in counts_of(r, before, name)}
+        return bars(name, before, changes(r, name))
     except Missing:
         return None
-    return bars(name, before, [(label, old[label], value, decimals) for label, value, decimals in now if label in old])
 
 
 def step_ns(r, name):
