@@ -442,8 +442,11 @@ class Page:
         if self.name[:3] in CHAINED:
             return (f"![Chains over time](img/{self.name}-time.svg)\n\nThe tensor cores and the two warpgroups over time, by count and not measured; a "
                     "number is a chain's. Look for where a warpgroup's additions lie, and for what is queued behind them.")
-        return (f"![Tiles over time](img/{self.name}-time.svg)\n\nOne line is a place for a tile; time goes to the right. Look for how early a tile "
-                f"is asked for before it is used. A step's length is counted from the rate at 4096 in `{SIZES}`.")
+        import pictures_rungs  # draws with what is made from this file's words
+        ns, ahead = pictures_rungs.step_ns(self.r, self.name), pictures_rungs.steps_ahead(self.r, self.name)
+        early = f"one step, {ns / 1000:.1f} µs," if ahead == 1 else f"{ahead} steps of {ns / 1000:.1f} µs, {ahead * ns / 1000:.1f} in all,"
+        return (f"![Tiles over time](img/{self.name}-time.svg)\n\nOne line is a place for a tile; time goes to the right. A tile is asked for {early} before it is "
+                f"used: what takes longer to come is waited for. A step's length is counted from the rate at 4096 in `{SIZES}`.")
 
     def block_banks(self):
         line = self.r.one(FFMAS, f"loop of {self.name}", lambda x: x["kernel"] == self.name)

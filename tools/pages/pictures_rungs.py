@@ -101,6 +101,11 @@ def step_ns(r, name):
     return 2 * row["bm"] * row["bn"] * row["bk"] * occupancy(r, name)["blocks"] * SMS / rate * 1e9 * (row["threads"] // 32 if name in LONE else 1)
 
 
+def steps_ahead(r, name):
+    """Returns how many steps before its use a tile is asked for: with registers one, in a ring as many as there are places but the one in use."""
+    return 1 if OVERLAPPED[name] == "registers" else r.row(name)["stages"] - 1
+
+
 def play(k, promoted, overlapped, until):
     """Counts two warpgroups' chains in cycles: 64 for a wgmma of 64 x 128 x 16, 64 for the additions of a chain. The tensor cores take
     what was queued first. Gives bars: row, start, end, kind, number of the chain."""
@@ -206,7 +211,7 @@ def time_axis(r, name):
                 if stop - start > 50:
                     d.text((start + stop) / 2, at + 14, f"copy for {i + slots}", 10, DIM, "middle")
         at += 26
-    ahead = 1 if in_registers else slots - 1
+    ahead = steps_ahead(r, name)
     d.box(20, at + 16, 12, 12, USE)
     d.text(38, at + 26, "multiplied", 11)
     d.box(120, at + 16, 12, 12, FILL)
