@@ -40,8 +40,9 @@ int cli_check_kernels(const char *const *words, int count);
 int cli_is_among(const char *const *words, int count, const char *word);
 
 /* ---- options: --name, --name value, --name=value ---- */
-/* An integer is at most 2^40, a count (of threads, of repeats) at most RUNG_MOST_THREADS. */
-typedef enum cli_kind { CLI_FLAG, CLI_TEXT, CLI_INTEGER, CLI_COUNT, CLI_CHOICE } cli_kind;
+/* An integer is 0 or more and at most 2^40, an amount the same but at least 1, a count (of threads, of repeats) 1 to
+ * RUNG_MOST_THREADS. */
+typedef enum cli_kind { CLI_FLAG, CLI_TEXT, CLI_INTEGER, CLI_AMOUNT, CLI_COUNT, CLI_CHOICE } cli_kind;
 
 typedef struct cli_option {
     const char *name; /* without dashes; one letter: -x */

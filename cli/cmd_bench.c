@@ -19,7 +19,7 @@ typedef struct options {
 typedef struct summary {
     double *best; /* the ratio against the fastest peer, for each shape */
     double *peer[LAB_PEERS];
-    int count, failed, refused;
+    int count, failed, refused, above_peak;
     char worst_shape[LAB_SHAPE_TEXT];
     double worst;
 } summary;
@@ -90,6 +90,7 @@ static void note_row(summary *s, const lab_bench *bench, const lab_bench_row *ro
     for (int i = 0; i < bench->peer_count; i++)
         s->peer[i][s->count] = row->ratio[i];
     s->best[s->count++] = row->best_ratio;
+    s->above_peak += !bench->place->tools && row->gflops > bench->peak_gflops;
     if (row->best_ratio > 0.0 && (s->worst == 0.0 || row->best_ratio < s->worst)) {
         s->worst = row->best_ratio;
         lab_shape_print(&row->shape, s->worst_shape);
@@ -116,6 +117,11 @@ static void print_summary(const cli_table *table, const lab_bench *bench, const 
     if (!bench->place->tools)
         cli_note(table, "FMA peak in this run: %.1f GFLOP/s on %d thread%s of %s", bench->peak_gflops,
                  bench->place->threads, bench->place->threads > 1 ? "s" : "", bench->place->name);
+    if (s->above_peak)
+        cli_note(table,
+                 "%d of %d above that peak: the processor had other work, or a lower clock, when it was measured; "
+                 "ratios hold, shares of peak and floor do not",
+                 s->above_peak, s->count);
 }
 
 static void record_summary(FILE *to, const options *o, const lab_bench *bench, const summary *s)
@@ -267,7 +273,7 @@ int cmd_bench(int argc, char **argv)
         {"graph", CLI_FLAG, &o.graph, NULL, "GPU: replay captured graphs, so that launches cost the host nothing"},
         {"cold", CLI_FLAG, &o.cold, NULL, "CPU: rotate over more than the caches (a GPU always does)"},
         {"no-verify", CLI_FLAG, &o.no_verify, NULL, "skip the check against FP64"},
-        {"budget-ms", CLI_INTEGER, &o.budget_ms, NULL, "time for a shape, all contenders together"},
+        {"budget-ms", CLI_AMOUNT, &o.budget_ms, NULL, "time for a shape, all contenders together"},
         {"gpus", CLI_TEXT, &several.gpus, NULL,
          "over so many GPUs of this process, such as 4 or 1,2,4 (cpu4: CPU ranks)"},
         {"distributed", CLI_FLAG, &several.distributed, NULL,
@@ -275,12 +281,11 @@ int cmd_bench(int argc, char **argv)
         {"operands", CLI_TEXT, &several.operands, NULL,
          "several ranks: distributed (default), host, parts (made in place, never whole), or some by comma"},
         {"grid", CLI_TEXT, &several.grid, NULL, "several ranks: rows and columns, such as 2x2"},
-        {"block", CLI_INTEGER, &several.block, NULL,
-         "several ranks: rows and columns of a block (default: one a rank)"},
+        {"block", CLI_AMOUNT, &several.block, NULL, "several ranks: rows and columns of a block (default: one a rank)"},
         {"panels", CLI_TEXT, &several.panels, NULL,
          "several ranks: widths of the panels of k to try, such as 8192,2048:8192:4096 (RUNG_MULTI_PANEL)"},
         {"repeats", CLI_COUNT, &several.repeats, NULL, "several ranks: calls timed (default 5)"},
-        {"memory-mib", CLI_INTEGER, &several.memory_mib, NULL, "several ranks, host operands: what each GPU may use"},
+        {"memory-mib", CLI_AMOUNT, &several.memory_mib, NULL, "several ranks, host operands: what each GPU may use"},
         {"no-peer", CLI_FLAG, &several.no_peer, NULL, "several ranks: neither one GPU alone nor cuBLAS-XT beside"},
         {"timeline", CLI_TEXT, &several.timeline, NULL,
          "several ranks: copies and products as .svg, or a Chrome trace"},

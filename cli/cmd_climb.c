@@ -333,7 +333,7 @@ int cmd_climb(int argc, char **argv)
     int64_t size = 0, threads = 0;
     const cli_option list[] = {
         {"device", CLI_TEXT, &device_name, NULL, "cpu, gpu, gpu1 ...; default: the best there is"},
-        {"size", CLI_INTEGER, &size, NULL, "m = n = k (default 4096 on a GPU, 1024 on a CPU)"},
+        {"size", CLI_AMOUNT, &size, NULL, "m = n = k (default 4096 on a GPU, 1024 on a CPU)"},
         {"threads", CLI_COUNT, &threads, NULL, "CPU threads, the vendor's too"},
         {"kernel", CLI_TEXT, &kernels, NULL, "only these rungs, comma-separated, and not the library"},
         {"against", CLI_TEXT, &peers, NULL, "peers: openblas,blis or cublas,cublaslt"},

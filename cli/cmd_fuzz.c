@@ -151,11 +151,11 @@ int cmd_fuzz(int argc, char **argv)
         {"via", CLI_CHOICE, &o.via, lab_via_names,
          "GPU: direct (default), host, graph or cublas (the drop-in); CPU: blas (the drop-in), ranks (four of this "
          "process)"},
-        {"calls", CLI_INTEGER, &o.calls, NULL, "so many (default 1000)"},
-        {"seconds", CLI_INTEGER, &o.seconds, NULL, "no longer than this"},
+        {"calls", CLI_AMOUNT, &o.calls, NULL, "so many (default 1000)"},
+        {"seconds", CLI_AMOUNT, &o.seconds, NULL, "no longer than this"},
         {"seed", CLI_INTEGER, &o.seed, NULL, "which run: the same seed makes the same calls (default 1)"},
         {"from", CLI_INTEGER, &o.from, NULL, "the first call's number (default 0)"},
-        {"size", CLI_INTEGER, &o.size, NULL, "the largest m, n and k (default 300)"},
+        {"size", CLI_AMOUNT, &o.size, NULL, "the largest m, n and k (default 300)"},
         {"jobs", CLI_COUNT, &o.jobs, NULL,
          "so many threads make calls at a time, each in a context of its own (default 1)"},
         {"threads", CLI_COUNT, &o.threads, NULL, "CPU threads (default: all)"},
@@ -168,8 +168,6 @@ int cmd_fuzz(int argc, char **argv)
         return cli_usage("fuzz takes options only, not '%s'", words[0]);
     if (o.kernel && !rung_kernel_find(o.kernel))
         return cli_unknown_kernel(o.kernel);
-    if (o.calls < 1 || o.size < 1)
-        return cli_usage("fuzz --%s: 0 is too few, it must be at least 1", o.calls < 1 ? "calls" : "size");
     if (o.jobs > MOST_JOBS)
         return cli_usage("--jobs %lld: at most %d", (long long)o.jobs, MOST_JOBS);
     code = cli_device(o.device, &device);

@@ -389,7 +389,7 @@ int cmd_learn(int argc, char **argv)
          "check: the source with its counts, and each access lane by lane, as one page"},
         {"gpu", CLI_FLAG, &r.gpu, NULL, "check: what passes is also timed on the GPU, beside the rung and cuBLAS"},
         {"now", CLI_FLAG, &r.now, NULL, "solution: before a try"},
-        {"seed", CLI_INTEGER, &r.seed, NULL, "check: of data and drawn sizes; default: another each time"},
+        {"seed", CLI_AMOUNT, &r.seed, NULL, "check: of data and drawn sizes; default: another each time"},
         CLI_FORMAT(r.format),
         {0}};
     int code = cli_parse("learn", list, argc, argv, words, &count, CLI_WORDS);

@@ -465,9 +465,9 @@ int cmd_lens(int argc, char **argv)
         {"beta", CLI_TEXT, &o.beta, NULL, "default 0"},
         {"pad", CLI_INTEGER, &o.pad, NULL, "elements added to each leading dimension"},
         {"offset", CLI_INTEGER, &o.offset, NULL, "elements by which operands miss alignment"},
-        {"blocks", CLI_INTEGER, &o.blocks, NULL, "blocks to run of each kind (inside, edges, corner); default 2"},
+        {"blocks", CLI_AMOUNT, &o.blocks, NULL, "blocks to run of each kind (inside, edges, corner); default 2"},
         {"all", CLI_FLAG, &o.all, NULL, "run every block"},
-        {"patience", CLI_INTEGER, &o.patience, NULL, "seconds until a lane counts as an endless loop; default 10"},
+        {"patience", CLI_AMOUNT, &o.patience, NULL, "seconds until a lane counts as an endless loop; default 10"},
         CLI_FORMAT(o.format),
         {0}};
     int code = cli_parse("lens", list, argc, argv, words, &count, 64);

@@ -163,7 +163,7 @@ int cmd_reduce(int argc, char **argv)
         {"device", CLI_TEXT, &o.device, NULL, "cpu, gpu, gpu1 ...; default: the best there is"},
         {"kernel", CLI_TEXT, &o.kernels, NULL, "only these rungs, comma-separated"},
         {"quick", CLI_FLAG, &o.quick, NULL, "skip the checks at the edges of sizes and alignment"},
-        {"budget-ms", CLI_INTEGER, &o.budget_ms, NULL, "time for a line"},
+        {"budget-ms", CLI_AMOUNT, &o.budget_ms, NULL, "time for a line"},
         {"o", CLI_TEXT, &o.output, NULL, "append JSON lines to this file (results/...)"},
         CLI_FORMAT(o.format),
         {0}};

@@ -25,16 +25,27 @@ typedef struct run_options {
     const char *report_file;
 } run_options;
 
-/* Puts folder/file in front of what the variable already lists. Returns 0 where there is no such file. */
+/* Puts a word in front of what the variable already lists. */
+static void list_first(const char *variable, const char *word)
+{
+    char value[4 * PATH_MAX];
+    const char *before = getenv(variable);
+    snprintf(value, sizeof value, "%s%s%s", word, before && *before ? ":" : "", before ? before : "");
+    setenv(variable, value, 1);
+}
+
+/* Puts folder/file in front of what the variable already lists. Returns 0 where there is no such file. LD_PRELOAD ends
+ * a path at a blank: then it lists the file's name alone, which is looked for in LD_LIBRARY_PATH. */
 static int prepend(const char *variable, const char *folder, const char *file)
 {
-    char path[PATH_MAX + 32], value[4 * PATH_MAX];
-    const char *before = getenv(variable);
+    char path[PATH_MAX + 32];
+    int named = strcmp(variable, "LD_PRELOAD") == 0 && strchr(folder, ' ');
     snprintf(path, sizeof path, "%s/%s", folder, file);
     if (access(path, R_OK) != 0)
         return 0;
-    snprintf(value, sizeof value, "%s%s%s", path, before && *before ? ":" : "", before ? before : "");
-    setenv(variable, value, 1);
+    list_first(variable, named ? file : path);
+    if (named)
+        list_first("LD_LIBRARY_PATH", folder);
     return 1;
 }
 
@@ -59,13 +70,19 @@ static int set_up(const run_options *o)
     char folder[PATH_MAX];
     if (!lab_library_folder(folder, sizeof folder))
         return cli_fail("the folder of librung.so cannot be found");
+    if (strchr(folder, ':'))
+        return cli_fail("LD_PRELOAD cannot name a file in '%s', which has a colon: install Rung in another folder",
+                        folder);
     int wants_cublas = o->only != BLAS_ONLY, wants_blas = o->only != CUBLAS_ONLY;
     int cublas = wants_cublas && prepend("LD_PRELOAD", folder, "librung_cublas.so");
     int blas = wants_blas && prepend("LD_PRELOAD", folder, "librung_blas.so");
     if (o->only == CUBLAS_ONLY && !cublas)
         return cli_fail("%s has no librung_cublas.so: a build with a sanitizer leaves it out", folder);
     if (!cublas && !blas)
-        return cli_fail("%s holds neither librung_cublas.so nor librung_blas.so", folder);
+        return cli_fail(
+            "%s holds neither librung_cublas.so nor librung_blas.so: './dev build' or the component drop-ins "
+            "puts them there",
+            folder);
     if (cublas && !o->no_audit)
         prepend("LD_AUDIT", folder, "librung_audit.so");
     settle_math(o->math);

@@ -399,7 +399,7 @@ int cmd_verify(int argc, char **argv)
          "print the bits of the products listed in this file; fail where a kept hash differs"},
         {"repeat", CLI_COUNT, &o.repeats, NULL, "calls a case, which must give the same bits; default 2"},
         {"threads", CLI_COUNT, &o.threads, NULL, "CPU threads"},
-        {"workspace-mb", CLI_INTEGER, &o.workspace_mb, NULL, "MB of device memory a product may borrow; default 4096"},
+        {"workspace-mb", CLI_AMOUNT, &o.workspace_mb, NULL, "MB of device memory a product may borrow; default 4096"},
         {"via", CLI_CHOICE, &o.via, lab_via_names,
          "GPU: direct (default), host (operands in host memory), graph (captured), cublas (the drop-in); CPU: blas "
          "(the "

@@ -24,6 +24,7 @@ static const char *value_word(const cli_option *option)
     switch (option->kind) {
     case CLI_TEXT: return " TEXT";
     case CLI_INTEGER:
+    case CLI_AMOUNT:
     case CLI_COUNT: return " N";
     case CLI_CHOICE: return " NAME";
     default: return "";
@@ -88,17 +89,24 @@ static int unknown_word(const char *verb, const cli_option *options, const char 
     return cli_usage("%s does not know what to do with '%s'; 'rung help %s' tells its usage", verb, word, verb);
 }
 
+static int set_number(const char *verb, const cli_option *option, const char *text)
+{
+    const long long least = option->kind != CLI_INTEGER,
+                    most = option->kind == CLI_COUNT ? RUNG_MOST_THREADS : 1LL << 40;
+    char *end;
+    long long value = strtoll(text, &end, 10);
+    if (end == text || *end || value < least || value > most)
+        return cli_usage("%s --%s: '%s' is not a number from %lld to %lld", verb, option->name, text, least, most);
+    *(int64_t *)option->value = value;
+    return 0;
+}
+
 static int set_value(const char *verb, const cli_option *option, const char *text)
 {
-    char *end;
     if (option->kind == CLI_TEXT) {
         *(const char **)option->value = text;
-    } else if (option->kind == CLI_INTEGER || option->kind == CLI_COUNT) {
-        const long long most = option->kind == CLI_COUNT ? RUNG_MOST_THREADS : 1LL << 40;
-        long long value = strtoll(text, &end, 10);
-        if (end == text || *end || value < 0 || value > most)
-            return cli_usage("%s --%s: '%s' is not a number from 0 to %lld", verb, option->name, text, most);
-        *(int64_t *)option->value = value;
+    } else if (option->kind != CLI_CHOICE) {
+        return set_number(verb, option, text);
     } else {
         int index = lab_name_find(option->choices, text);
         if (index < 0) {

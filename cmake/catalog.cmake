@@ -1,6 +1,32 @@
 # Reads the rows beside the kernels. A kernel file without a row, a row without its file, a file that has another kernel than its name
-# says, and a rung after one that is not there stop the build.
+# says, one whose sizes are others than the row's, and a rung after one that is not there stop the build.
 set(RUNG_KERNEL_DIRS src/ladder/cpu src/cpu/kernels src/ladder/gpu src/ladder/reduce)
+
+# rung_row_sizes(<folder>): a size that a row and its kernel's file both give as a number, .bm and BM, is the same number. With a smaller .bm
+# more blocks are launched than there are tiles; those find nothing to do, and the result is right.
+function(rung_row_sizes folder)
+  file(READ ${PROJECT_SOURCE_DIR}/${folder}/rows.inc text)
+  string(REPLACE ";" "," text "${text}")
+  string(REPLACE "RUNG_CUDA(" ";" rows "${text}")
+  foreach(row IN LISTS rows)
+    string(REGEX MATCH "^[a-z0-9_]+" name "${row}")
+    set(file ${folder}/${name}.cu)
+    if(NOT EXISTS ${PROJECT_SOURCE_DIR}/${file})
+      continue()
+    endif()
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${file})
+    file(READ ${PROJECT_SOURCE_DIR}/${file} code)
+    foreach(field bm bn bk wm wn tm tn stages threads)
+      string(TOUPPER ${field} constant)
+      if(row MATCHES "[.]${field} = ([0-9]+)")
+        set(says ${CMAKE_MATCH_1})
+        if(code MATCHES "[{,][ \n]*${constant} = ([0-9]+)[ \n]*[,}]" AND NOT CMAKE_MATCH_1 EQUAL says)
+          message(FATAL_ERROR "${folder}/rows.inc: ${name} has .${field} = ${says}, but ${file} has ${constant} = ${CMAKE_MATCH_1}")
+        endif()
+      endif()
+    endforeach()
+  endforeach()
+endfunction()
 
 # rung_rows(<folder> <names> <archs>): the kernels a folder's rows.inc lists, and each one's minimum architecture.
 function(rung_rows folder names archs)
@@ -44,6 +70,7 @@ function(rung_rows folder names archs)
       message(FATAL_ERROR "${folder}/rows.inc: a rung follows ${CMAKE_MATCH_1} (.previous), which has no row there")
     endif()
   endforeach()
+  rung_row_sizes(${folder})
   set(${names} ${found_names} PARENT_SCOPE)
   set(${archs} ${found_archs} PARENT_SCOPE)
 endfunction()

@@ -28,7 +28,11 @@ static rung_status make_folders(char *path)
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = 0;
         int made = mkdir(path, 0777) == 0 || errno == EEXIST || errno == EISDIR;
-        rung_status status = made ? RUNG_SUCCESS : lab_fail(RUNG_INTERNAL, "cannot make %s: %s", path, strerror(errno));
+        rung_status status = made ? RUNG_SUCCESS
+                                  : lab_fail(RUNG_INTERNAL,
+                                             "cannot make %s: %s; RUNG_LEARN_DIR and XDG_DATA_HOME name other folders "
+                                             "for your files and for what is kept of them",
+                                             path, strerror(errno));
         *slash = '/';
         LAB_TRY(status);
     }

@@ -105,7 +105,8 @@ accepts '8x8x8' bench --gpus "cpu$(many 8 1)" --repeats 1 8x8x8
 refuses 'at most 256 words' verify --device cpu --kernel "$(many 257 c01_naive)"
 refuses 'at most 64 words' reduce --device cpu --kernel "$(many 65 r05_shuffle)"
 for verb in bench verify climb explain; do
-    refuses 'from 0 to 4096' $verb --threads 100000
+    refuses 'from 1 to 4096' $verb --threads 100000
+    refuses "'0' is not a number from 1 to 4096" $verb --threads 0
 done
 refuses '2^62 bytes' explain 8x8x8:NNx99999999999 --pad 1099511627776
 for sizes in '--no-verify 8x8x8:NNx99999999999 --pad=1099511627776' '1073741824x1x1:NNx1073741823' '--distributed 1x1x100000000000000'; do

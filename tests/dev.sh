@@ -195,7 +195,7 @@ look "no network, no compiler" 1 "Without cmake ninja-build gcc libc6-dev nothin
 # shellcheck disable=SC2086
 machine 1000 $tools
 look "no root, compiler there" 0 "No report" run
-says "^  apt-get install --no-install-recommends .*libjansson-dev"
+says "^  apt-get update && apt-get install --no-install-recommends .*libjansson-dev"
 not_logged "apt-get"
 forget
 has libjansson-dev

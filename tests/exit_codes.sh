@@ -59,7 +59,7 @@ verify device 1 no_device: --device gpu --quick
 verify result judge
 verify result 1 FAIL_rung_ssum: RUNG_WRONG=sum LD_PRELOAD=WRONG --device cpu --quick --no-vendor
 verify result 1 nothing_was_verified: --device cpu --kernel c01_naive --case NN:5x7x3:row,bias=row
-fuzz argument 2 must_be_at_least_1: --device cpu --calls 0
+fuzz argument 2 is_not_a_number_from_1: --device cpu --calls 0
 fuzz input -
 fuzz output 2 cannot_write: --device cpu --calls 2 --size 5 -o BELOW
 fuzz full 1 cannot_write_all: --device cpu --calls 2 --size 5 -o /dev/full

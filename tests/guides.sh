@@ -126,6 +126,11 @@ cp src/ladder/cpu/rows.inc kept
 sed -i '/^RUNG_CPU(c90_two_rows/s/c01_naive/c01_naiv/' src/ladder/cpu/rows.inc
 refused "a rung after one that is not there" 'a rung follows c01_naiv '
 cp kept src/ladder/cpu/rows.inc
+cp src/ladder/gpu/rows.inc kept
+sed -i '/"l02_coalesced", [.]bm = 64/s/[.]bm = 64/.bm = 32/' src/ladder/gpu/rows.inc
+refused "a row with a smaller tile than its file" 'l90_two_rows has [.]bm = 32, but'
+grep -q 'l90_two_rows[.]cu has BM = 64' log || { cat log; exit 1; }
+cp kept src/ladder/gpu/rows.inc
 # Rows that no body can be compiled for, and a row too few: the host's part of the build says what is legal.
 illegal() { # family, an edit of its rows, what the build says
     cp "src/cuda/families/$1/tiles.inc" kept

@@ -1,13 +1,25 @@
 #!/bin/sh
-# Every relative link and every results/ file that a document names must exist; the changelog is in order. usage: links.sh <source folder>
+# Every relative link and every results/ file that a document names must exist; a table is one; the changelog is in order. usage: links.sh <source folder>
 cd "$1" || exit 1
 bad=0
-for page in *.md docs/*.md docs/*/*.md src/*/*.md src/*/*/README.md src/cuda/families/*/README.md tools/*/README.md; do
+# A table has a head, a line of dashes, and as many cells in each row. After an empty line rows are a table of their own, or bare text.
+tables() {
+    awk '/^```/ { fence = !fence }
+        fence || !/^[|]/ { if (rows == 1) print FILENAME ":" FNR - 1 ": a row of no table"; rows = 0; next }
+        { line = $0; gsub(/`[^`]*`/, "", line); cells = gsub(/[|]/, "", line); rows++ }
+        rows == 1 { head = cells }
+        rows == 2 && !/^[|]( *:?-+:? *[|])+ *$/ { print FILENAME ":" FNR ": no line of dashes under a head" }
+        rows > 1 && cells != head { print FILENAME ":" FNR ": " cells - 1 " cells under a head of " head - 1 }' "$@"
+}
+
+for page in *.md */README.md docs/*.md docs/*/*.md src/*/*.md src/*/*/README.md src/cuda/families/*/README.md tools/*/README.md; do
     [ -e "$page" ] || continue
     folder=$(dirname "$page")
     for target in $(grep -oE '\]\([^)#: ]+' "$page" | sed 's/^](//'); do
         [ -e "$folder/$target" ] || { echo "$page: no $target"; bad=1; }
     done
+    said=$(tables "$page")
+    [ -z "$said" ] || { echo "$said"; bad=1; }
     for target in $(grep -oE 'results/[a-z0-9_.-]+\.(jsonl|json|txt|csv)' "$page" | sort -u); do
         [ -e "$target" ] || { echo "$page: no $target"; bad=1; }
     done

@@ -45,5 +45,13 @@ for name in plain 'a b  c' '$(touch got_out) `touch got_out`' ';touch got_out;&|
     cd "$work" || exit 1
     [ -z "$(find "$work" -name 'got_out*' ! -path "$folder")" ] || { failed=1; echo "FAILED: a shell has read '$name'"; }
 done
+# A build whose own folder has a blank: the drop-ins are found all the same.
+if [ -e "${rung%/bin/*}/lib/librung_blas.so" ]; then
+    mkdir -p "$work/a b/bin" "$work/a b/lib"
+    cp "$rung" "$work/a b/bin"
+    cp -P "${rung%/bin/*}"/lib/librung*.so* "$work/a b/lib"
+    ends 0 "$work/a b/bin/rung" run --only blas -- grep -q 'a b/lib/librung_blas' /proc/self/maps
+    [ ! -s "$work/said" ] || { failed=1; echo "FAILED in a folder with a blank:"; cat "$work/said"; }
+fi
 echo "$tried calls"
 exit $failed

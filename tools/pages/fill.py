@@ -53,6 +53,22 @@ def table(head, rows):
     return "\n".join(lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows])
 
 
+def told_changes(rows):
+    """Says which bars of a picture of changes moved: three with their figures, those that moved by the most, then the others."""
+    moved = []
+    for label, was, value, decimals in rows:
+        less, more, shown = min(was, value), max(was, value), (f"{was:.{decimals}f}", f"{value:.{decimals}f}")
+        if more - less > 0.02 * more and shown[0] != shown[1]:
+            label, percent = re.subn(", %$", "", label.replace(", less is better", ""))
+            moved.append((less / more, label, f"{label} {shown[0]} → {shown[1]}{'%' * percent}"))
+    moved.sort(key=lambda x: x[0])
+    if not moved:
+        return "No bar moved by more than 2%: these counts do not see what this rung does."
+    told = f"Moved by the most: {'; '.join(shown for _, _, shown in moved[:3])}."
+    told += f" By less: {'; '.join(label for _, label, _ in moved[3:])}." if moved[3:] else ""
+    return told + (" The others stayed within 2%." if len(moved) < len(rows) else "")
+
+
 CHAINED = ("l34", "l35", "l36", "l37", "l38", "l39", "l40")  # rungs whose warpgroups take turns at the tensor cores
 
 
@@ -398,8 +414,10 @@ class Page:
         files = {"c": (CPU_COUNTS, CPU), "r": (LENS_SUMS, BUILD, SUM_COUNTERS, REDUCE), "l": (LENS, BUILD, COUNTERS, SIZES)}[self.name[0]] if self.name != "c08_threads" else (CPU,)
         if self.name in MADE_FOR and len(set(MADE_FOR[self.name])) > 1:
             files += (SHAPES,)
+        import pictures_other, pictures_rungs  # noqa: E401, which draw with what is made from this file's words
+        rows = (pictures_rungs if self.name[0] == "l" else pictures_other).changes(self.r, self.name)
         return (f"![What changed](img/{self.name}-changed.svg)\n\nWhat changed from {self.link(self.r.row(self.name)['previous'])}, light before and dark now. "
-                f"Look for the bar that the change was made for, and for the one that paid for it. Files {', '.join(f'`{x}`' for x in files)}.")
+                f"{told_changes(rows)} Files {', '.join(f'`{x}`' for x in files)}.")
 
     def served(self, name):
         """In how many FMAs a float takes part that a kernel asks of global memory: two floats go into each."""
@@ -424,8 +442,11 @@ class Page:
         if self.name[:3] in CHAINED:
             return (f"![Chains over time](img/{self.name}-time.svg)\n\nThe tensor cores and the two warpgroups over time, by count and not measured; a "
                     "number is a chain's. Look for where a warpgroup's additions lie, and for what is queued behind them.")
-        return (f"![Tiles over time](img/{self.name}-time.svg)\n\nOne line is a place for a tile; time goes to the right. Look for how early a tile "
-                f"is asked for before it is used. A step's length is counted from the rate at 4096 in `{SIZES}`.")
+        import pictures_rungs  # draws with what is made from this file's words
+        ns, ahead = pictures_rungs.step_ns(self.r, self.name), pictures_rungs.steps_ahead(self.r, self.name)
+        early = f"one step, {ns / 1000:.1f} µs," if ahead == 1 else f"{ahead} steps of {ns / 1000:.1f} µs, {ahead * ns / 1000:.1f} in all,"
+        return (f"![Tiles over time](img/{self.name}-time.svg)\n\nOne line is a place for a tile; time goes to the right. A tile is asked for {early} before it is "
+                f"used: what takes longer to come is waited for. A step's length is counted from the rate at 4096 in `{SIZES}`.")
 
     def block_banks(self):
         line = self.r.one(FFMAS, f"loop of {self.name}", lambda x: x["kernel"] == self.name)

@@ -116,13 +116,18 @@ def shared_counts(r, name):
             ("GFLOP/s at 1024, all threads", rates[threads], 1)]
 
 
+def changes(r, name):
+    """Returns the rows of bars(), of a rung that adds up or runs on a CPU."""
+    counts = sum_counts if name[0] == "r" else shared_counts if name == "c08_threads" else cpu_counts
+    now, old = counts(r, name), {label: value for label, value, _ in counts(r, r.row(name)["previous"])}
+    return [(label, old[label], value, decimals) for label, value, decimals in now if label in old]
+
+
 def changed(r, name):
     before = r.row(name)["previous"]
     if not before:
         return None
-    counts = sum_counts if name[0] == "r" else shared_counts if name == "c08_threads" else cpu_counts
     try:
-        now, old = counts(r, name), {label: value for label, value, _ in counts(r, before)}
+        return bars(name, before, changes(r, name))
     except Missing:
         return None
-    return bars(name, before, [(label, old[label], value, decimals) for label, value, decimals in now if label in old])

@@ -79,21 +79,31 @@ def bars(name, before, rows):
     return d.done()
 
 
+def changes(r, name):
+    """Returns the rows of bars(), of a rung that multiplies on a GPU."""
+    now, old = counts_of(r, name, name), {label: value for label, value, _ in counts_of(r, r.row(name)["previous"], name)}
+    return [(label, old[label], value, decimals) for label, value, decimals in now if label in old]
+
+
 def changed(r, name):
     before = r.row(name)["previous"]
     if not before or name[0] != "l":
         return None
     try:
-        now, old = counts_of(r, name, name), {label: value for label, value, _ in counts_of(r, before, name)}
+        return bars(name, before, changes(r, name))
     except Missing:
         return None
-    return bars(name, before, [(label, old[label], value, decimals) for label, value, decimals in now if label in old])
 
 
 def step_ns(r, name):
     """Returns how long a block takes for one step of its tile, or a warp where each has a ring, from the rate at 4096."""
     row, rate = r.row(name), r.bench(name)[0]["gflops"] * 1e9
     return 2 * row["bm"] * row["bn"] * row["bk"] * occupancy(r, name)["blocks"] * SMS / rate * 1e9 * (row["threads"] // 32 if name in LONE else 1)
+
+
+def steps_ahead(r, name):
+    """Returns how many steps before its use a tile is asked for: with registers one, in a ring as many as there are places but the one in use."""
+    return 1 if OVERLAPPED[name] == "registers" else r.row(name)["stages"] - 1
 
 
 def play(k, promoted, overlapped, until):
@@ -201,7 +211,7 @@ def time_axis(r, name):
                 if stop - start > 50:
                     d.text((start + stop) / 2, at + 14, f"copy for {i + slots}", 10, DIM, "middle")
         at += 26
-    ahead = 1 if in_registers else slots - 1
+    ahead = steps_ahead(r, name)
     d.box(20, at + 16, 12, 12, USE)
     d.text(38, at + 26, "multiplied", 11)
     d.box(120, at + 16, 12, 12, FILL)
