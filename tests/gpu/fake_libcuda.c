@@ -544,6 +544,8 @@ CALL(cuDeviceGetAttribute, int *value, CUdevice_attribute attribute, CUdevice de
     case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: *value = state.arch == 90 ? 232448 : 166912; break;
     case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: *value = state.arch == 90 ? 1980000 : 1410000; break;
     case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE: *value = (state.arch == 90 ? 60 : 40) << 20; break;
+    case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE: *value = state.arch == 90 ? 3201000 : 1215000; break;
+    case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH: *value = state.arch == 90 ? 6144 : 5120; break;
     default: *value = 1;
     }
     return CUDA_SUCCESS;

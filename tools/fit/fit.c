@@ -1,8 +1,8 @@
 /* Fits the costs of tiles to stored timings (rung tune --times), and says how well they predict.
- * usage: rung_fit TIMES.jsonl... [--each | --tiles] [--fit] [--only TEXT] [--write SOURCE_DIR]
+ * usage: rung_fit TIMES.jsonl... [--each | --tiles] [--fit] [--only TEXT,...] [--write SOURCE_DIR]
  * Without --fit the costs are judged as they are, with --each shape by shape: measured and predicted microseconds; with
  * --tiles alone tile by tile, as results/predictions-h200.txt keeps them.
- * --only: no other tiles' costs change than those whose names contain TEXT.
+ * --only: no other tiles' costs change than those whose names contain one of the texts.
  * Every fifth shape is kept out of the fit and judged apart. --write puts the fitted costs into the families'
  * tiles.inc. The planner's own code predicts: nothing of the model is stated here.
  */
@@ -17,9 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KERNELS = 128, LINE_BYTES = 1 << 16, ROUNDS = 4, TRIES = 5 };
-static const double ERROR_WEIGHT = 2.0; /* of a prediction's squared error beside what a choice loses */
-static const double NEAR = 0.04;        /* share of a predicted time: lost_by_choice() */
+enum { KERNELS = 128, LINE_BYTES = 1 << 16, ROUNDS = 3, TRIES = 3 };
+static const double ERROR_WEIGHT = 0.5; /* of a prediction's squared error beside what a choice loses */
+static const double STREAM_US = 0.6;    /* what a call in a stream takes longer than one that a graph replays */
+static const double BEHIND = 0.5;       /* what a choice takes over cuBLAS's time counts so often again */
 
 #define RUNG_FAMILY(family) extern const rung_costs rung_costs_##family __attribute__((weak));
 #include "cuda/families/list.inc"
@@ -34,27 +35,40 @@ static const rung_costs *const families[] = {
 typedef struct sample {
     const rung_kernel *kernel;
     double measured_us, weight, predicted_us;
+    double lost; /* what its choice costs: lost_by_choice() */
 } sample;
 
 typedef struct product {
+    const rung_machine *machine;
     rung_problem problem;
+    const char *file;
     char shape[LAB_SHAPE_TEXT];
     sample samples[KERNELS];
-    int count, kept_out;
+    int count, kept_out, graph;
     double best_us, cublas_us;
 } product;
 
 static product *products;
 static int product_count;
-/* This is an H200: the timings were taken on one. */
-static const rung_machine machine = {.name = "NVIDIA H200",
-                                     .arch = 90,
-                                     .sms = 132,
-                                     .shared_per_block_bytes = 232448,
-                                     .l2_bytes = 60ll << 20,
-                                     .memory_bytes = 141ll << 30,
-                                     .clock_ghz = RUNG_COSTS_GHZ,
-                                     .driver_version = 13000};
+/* The chips that timings were taken on. */
+static const rung_machine machines[] = {{.name = "NVIDIA H200",
+                                         .arch = 90,
+                                         .sms = 132,
+                                         .shared_per_block_bytes = 232448,
+                                         .l2_bytes = 60ll << 20,
+                                         .memory_bytes = 141ll << 30,
+                                         .clock_ghz = RUNG_COSTS_GHZ,
+                                         .memory_speed = 1.0,
+                                         .driver_version = 13000},
+                                        {.name = "NVIDIA H100 80GB HBM3",
+                                         .arch = 90,
+                                         .sms = 132,
+                                         .shared_per_block_bytes = 232448,
+                                         .l2_bytes = 50ll << 20,
+                                         .memory_bytes = 80ll << 30,
+                                         .clock_ghz = RUNG_COSTS_GHZ,
+                                         .memory_speed = 0.682,
+                                         .driver_version = 13000}};
 static const rung_config config;
 
 /* ---- reading ---- */
@@ -95,8 +109,23 @@ static void read_samples(const char *at, product *p)
             p->best_us = us;
     }
     /* What is far from the best need not be predicted well. */
-    for (int i = 0; i < p->count; i++)
-        p->samples[i].weight = p->samples[i].measured_us <= 1.5 * p->best_us ? 1.0 : 0.1;
+    for (int i = 0; i < p->count; i++) {
+        sample *s = &p->samples[i];
+        s->weight = s->measured_us <= 1.5 * p->best_us ? 1.0 : 0.1;
+        s->lost = log(s->measured_us / p->best_us);
+        if (p->cublas_us > 0.0 && s->measured_us > p->cublas_us)
+            s->lost += BEHIND * log(s->measured_us / p->cublas_us);
+    }
+}
+
+/* Returns the chip that a line names; the first one where it names none. */
+static const rung_machine *machine_of(const char *line)
+{
+    const char *device = behind(line, "device");
+    for (size_t i = 1; device && i < sizeof machines / sizeof *machines; i++)
+        if (strncmp(device + 1, machines[i].name, strlen(machines[i].name)) == 0)
+            return &machines[i];
+    return machines;
 }
 
 static int read_line(const char *line, product *p)
@@ -105,6 +134,7 @@ static int read_line(const char *line, product *p)
     lab_shape shape;
     const char *at = behind(line, "shape"), *math = behind(line, "math"), *kernels = behind(line, "kernels");
     memset(p, 0, sizeof *p);
+    p->machine = machine_of(line);
     const rung_math mode = math && strncmp(math, "\"accurate\"", 10) == 0 ? RUNG_ACCURATE : RUNG_STRICT;
     if (!at || !kernels || !math || sscanf(at, "\"%95[^\"]\"", word) != 1 ||
         lab_shape_parse(word, &shape) != RUNG_SUCCESS || problem_of(&shape, mode, &p->problem) != RUNG_SUCCESS)
@@ -116,6 +146,7 @@ static int read_line(const char *line, product *p)
     p->kept_out = hash % 5 == 0;
     const char *cublas = behind(line, "cublas");
     p->cublas_us = cublas ? strtod(cublas, NULL) : 0.0;
+    p->graph = strstr(line, " --graph ") != NULL;
     read_samples(kernels, p);
     return p->count > 1;
 }
@@ -133,7 +164,8 @@ static int read_file(const char *name)
         if (!grown)
             break;
         products = grown;
-        product_count += read_line(line, &products[product_count]);
+        if (read_line(line, &products[product_count]))
+            products[product_count++].file = name;
     }
     fclose(file);
     return product_count > 0;
@@ -152,7 +184,13 @@ static double plan(const rung_machine *on, const rung_problem *problem, const ru
 static double predicted(const product *p, const sample *s)
 {
     rung_choice choice;
-    return plan(&machine, &p->problem, s->kernel, &choice);
+    return plan(p->machine, &p->problem, s->kernel, &choice);
+}
+
+/* Returns the logarithm of predicted over measured time. Costs are those of streams. */
+static double off_by(const product *p, const sample *s, double predicted_us)
+{
+    return log(predicted_us / (s->measured_us + (p->graph ? STREAM_US : 0.0)));
 }
 
 typedef struct verdict {
@@ -161,14 +199,15 @@ typedef struct verdict {
     const char *worst_shape;
 } verdict;
 
-static verdict judge(int kept_out)
+/* Judges the products of one file; NULL: of all. */
+static verdict judge(const char *file, int kept_out)
 {
     verdict v = {.worst_shape = "none"};
     for (int i = 0; i < product_count; i++) {
         const product *p = &products[i];
         const sample *chosen = NULL;
         double least = INFINITY;
-        if (p->kept_out != kept_out)
+        if (p->kept_out != kept_out || (file && p->file != file))
             continue;
         for (int j = 0; j < p->count; j++) {
             const sample *s = &p->samples[j];
@@ -178,7 +217,7 @@ static verdict judge(int kept_out)
                 chosen = s;
             }
             if (us > 0.0 && s->weight == 1.0) {
-                v.error += pow(log(us / s->measured_us), 2.0);
+                v.error += pow(off_by(p, s, us), 2.0);
                 v.samples++;
             }
         }
@@ -195,17 +234,31 @@ static verdict judge(int kept_out)
     return v;
 }
 
-static void report(const char *when)
+static void report_file(const char *when, const char *file)
 {
     static const char *const which[] = {"fitted to", "kept out"};
     for (int i = 0; i < 2; i++) {
-        verdict v = judge(i);
+        verdict v = judge(file, i);
         if (v.products)
-            printf("%s, %s: %4d shapes, %5d times within half of the best: error %.1f%%; the choice takes %.2f%% more "
-                   "than the fastest candidate, at worst %.0f%% (%s)\n",
-                   when, which[i], v.products, v.samples, 100.0 * (exp(sqrt(v.error / v.samples)) - 1.0),
-                   100.0 * (exp(v.lost / v.products) - 1.0), 100.0 * (exp(v.worst) - 1.0), v.worst_shape);
+            printf("%s, %s%s%s: %4d shapes, %5d times within half of the best: error %.1f%%; the choice takes %.2f%% "
+                   "more than the fastest candidate, at worst %.0f%% (%s)\n",
+                   when, file ? file : "", file ? ", " : "", which[i], v.products, v.samples,
+                   100.0 * (exp(sqrt(v.error / v.samples)) - 1.0), 100.0 * (exp(v.lost / v.products) - 1.0),
+                   100.0 * (exp(v.worst) - 1.0), v.worst_shape);
     }
+}
+
+/* Each file apart, where there are several: what makes one chip's choices better must not make another's worse. */
+static void report(const char *when)
+{
+    for (int i = 0; i < product_count; i++)
+        if (products[i].file != products[0].file && products[i].file != products[i - 1].file) {
+            for (int j = 0; j < product_count; j++)
+                if (j == 0 || products[j].file != products[j - 1].file)
+                    report_file(when, products[j].file);
+            break;
+        }
+    report_file(when, NULL);
 }
 
 /* Prints a line a shape: cuBLAS's time, and the candidates with measured and predicted time, the fastest first. */
@@ -259,15 +312,16 @@ static void report_tile(const rung_kernel *kernel)
 {
     double ratio = 0.0, error = 0.0, parts = 0.0, workspace = 0.0, more[FORMS] = {0.0};
     int count = 0, refused[FORMS] = {0};
-    rung_machine small = machine;
-    small.sms = 20;
-    for (int i = 0; i < product_count; i++)
+    for (int i = 0; i < product_count; i++) {
+        rung_machine small = *products[i].machine;
+        small.sms = 20;
         for (int j = 0; j < products[i].count; j++) {
             const sample *s = &products[i].samples[j];
             rung_choice choice;
             if (s->kernel != kernel)
                 continue;
-            const double us = plan(&machine, &products[i].problem, kernel, &choice), off = log(us / s->measured_us);
+            const double us = plan(products[i].machine, &products[i].problem, kernel, &choice),
+                         off = off_by(&products[i], s, us);
             refused[PLAIN] += us == 0.0;
             if (us == 0.0)
                 continue;
@@ -278,11 +332,12 @@ static void report_tile(const rung_kernel *kernel)
             workspace += (double)choice.workspace_bytes * 1e-6;
             for (int form = PLAIN + 1; form < FORMS; form++) {
                 const rung_problem problem = in_form(&products[i].problem, form);
-                const double with = plan(form == FEW ? &small : &machine, &problem, kernel, &choice);
+                const double with = plan(form == FEW ? &small : products[i].machine, &problem, kernel, &choice);
                 refused[form] += with == 0.0;
                 more[form] += with > 0.0 ? log(with / us) : 0.0;
             }
         }
+    }
     if (count + refused[PLAIN] == 0)
         return;
     printf("%s: %d times, refused %d, predicted %.5f of them, error %.5f, parts %.4f, workspace %.4f MB", kernel->name,
@@ -308,10 +363,10 @@ static void predict_all(void)
             products[i].samples[j].predicted_us = predicted(&products[i], &products[i].samples[j]);
 }
 
-/* Returns what the choice among a product's candidates loses: the logarithm of its time over the best. Predictions err,
- * and those of a product much like this one would err otherwise. So each candidate counts as often as it would be the
- * choice there: e times less for each NEAR that it is predicted above the first. A fit to the choices themselves would
- * fit their errors. */
+/* Returns what the choice among a product's candidates loses: the logarithm of its time over the best, and BEHIND times
+ * that of its time over cuBLAS's. Predictions err, and those of a product much like this one would err otherwise. So
+ * each candidate counts as often as it would be the choice there: by the 32nd power of the first's predicted time over
+ * its own, a third where it is 3.5 % above. A fit to the choices themselves would fit their errors. */
 static double lost_by_choice(const product *p)
 {
     double least = INFINITY, sum = 0.0, lost = 0.0;
@@ -322,9 +377,11 @@ static double lost_by_choice(const product *p)
         const sample *s = &p->samples[j];
         if (!(s->predicted_us > 0.0) || s->predicted_us > 1.3 * least)
             continue;
-        const double often = exp(-log(s->predicted_us / least) / NEAR);
+        double often = least / s->predicted_us;
+        for (int squared = 0; squared < 5; squared++)
+            often *= often;
         sum += often;
-        lost += often * log(s->measured_us / p->best_us);
+        lost += often * s->lost;
     }
     return sum > 0.0 ? lost / sum : 0.0;
 }
@@ -333,19 +390,19 @@ static double lost_by_choice(const product *p)
  */
 static double loss_of(const char *name)
 {
+    const rung_kernel *kernel = rung_kernel_find(name);
     double loss = 0.0;
     for (int i = 0; i < product_count; i++) {
         product *p = &products[i];
         sample *mine = NULL;
         for (int j = 0; j < p->count && !p->kept_out && !mine; j++)
-            if (strcmp(p->samples[j].kernel->name, name) == 0)
+            if (p->samples[j].kernel == kernel)
                 mine = &p->samples[j];
         if (!mine)
             continue;
         mine->predicted_us = predicted(p, mine);
         if (mine->predicted_us > 0.0)
-            loss +=
-                lost_by_choice(p) + ERROR_WEIGHT * mine->weight * pow(log(mine->predicted_us / mine->measured_us), 2.0);
+            loss += lost_by_choice(p) + ERROR_WEIGHT * mine->weight * pow(off_by(p, mine, mine->predicted_us), 2.0);
     }
     return loss;
 }
@@ -360,14 +417,27 @@ static int allowed(double value, double was, const char *field)
                                                                                               : value > 0.0;
 }
 
-/* Fits the costs of one tile by coordinate descent, where its name contains `only`. */
+/* Returns whether the name contains one of the texts between commas. */
+static int contains_one(const char *name, const char *texts)
+{
+    for (size_t length; *texts; texts += length, texts += *texts == ',') {
+        char text[64];
+        length = strcspn(texts, ",");
+        snprintf(text, sizeof text, "%.*s", (int)length, texts);
+        if (strstr(name, text))
+            return 1;
+    }
+    return 0;
+}
+
+/* Fits the costs of one tile by coordinate descent, where `only` is NULL or its name contains one of those texts. */
 static void fit_tile(const rung_costs *family, int tile, const char *only)
 {
     char *row = (char *)family->tiles + (size_t)tile * family->tile_bytes;
     const char *name = *(const char *const *)(const void *)row;
     double *cost = (double *)(void *)(row + family->cost_offset), best = loss_of(name);
     double step = 0.1;
-    if (best == 0.0 || !strstr(name, only)) /* this tile was never timed */
+    if (best == 0.0 || (only && !contains_one(name, only))) /* this tile was never timed */
         return;
     for (int round = 0; round < TRIES; round++, step *= 0.6) {
         const char *field = family->fields;
@@ -464,7 +534,7 @@ static int write_family(const rung_costs *family, const char *source)
 int main(int argc, char **argv)
 {
     int fit = 0, each = 0, tiles = 0;
-    const char *source = NULL, *only = "";
+    const char *source = NULL, *only = NULL;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--fit") == 0)
             fit = 1;
@@ -480,8 +550,8 @@ int main(int argc, char **argv)
             return 2;
     }
     if (product_count == 0) {
-        fprintf(stderr,
-                "usage: rung_fit TIMES.jsonl... [--each | --tiles] [--fit] [--only TEXT] [--write SOURCE_DIR]\n");
+        fprintf(stderr, "usage: rung_fit TIMES.jsonl... [--each | --tiles] [--fit] [--only TEXT,...] [--write "
+                        "SOURCE_DIR]\n");
         return 2;
     }
     if (tiles) {

@@ -47,6 +47,16 @@ struct rung_gpu {
 static rung_gpu *gpus[RUNG_MOST_GPUS];
 static pthread_mutex_t gpus_lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* Returns how much memory gives beside an H200's, by its clock and width; 1 where the driver does not say. */
+static double memory_speed(const rung_driver *d, CUdevice device)
+{
+    const double h200 = 3201e3 * 6144.0; /* kHz times bits */
+    int khz = 0, bits = 0;
+    d->device_attribute(&khz, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, device);
+    d->device_attribute(&bits, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, device);
+    return khz > 0 && bits > 0 ? khz * (double)bits / h200 : 1.0;
+}
+
 static rung_status describe(rung_gpu *gpu)
 {
     const rung_driver *d = gpu->driver;
@@ -65,6 +75,7 @@ static rung_status describe(rung_gpu *gpu)
     CU_TRY(d, driver_version(&m->driver_version));
     m->arch = major * 10 + minor;
     m->clock_ghz = clock_khz * 1e-6;
+    m->memory_speed = memory_speed(d, gpu->device);
     m->l2_bytes = l2;
     m->memory_bytes = (int64_t)memory;
     if (m->arch < 75)

@@ -45,8 +45,10 @@ rung_next_start rung_next_starts(rung_cuda *cuda, const rung_choice *choice, dou
 
 int rung_asks(const rung_cuda *cuda, const rung_args *args, int64_t blocks, int64_t resident)
 {
+    enum { MOST_THAT_ASK = 7 }; /* halves of a block on each multiprocessor */
+    const int64_t room = resident < MOST_THAT_ASK ? resident : MOST_THAT_ASK;
     return args->next_start == RUNG_NEXT_AT_ONCE && !args->a_array && !args->marks &&
-           2 * blocks <= resident * cuda->machine->sms;
+           2 * blocks <= room * cuda->machine->sms;
 }
 
 static char *append(char *to, const char *text)

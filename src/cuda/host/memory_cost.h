@@ -2,17 +2,23 @@
 #ifndef RUNG_CUDA_MEMORY_COST_H
 #define RUNG_CUDA_MEMORY_COST_H
 
-#include "core/problem.h"
+#include "cuda/driver/device.h"
 
 #include <math.h>
 
-/* Bytes a microsecond, measured on an H200. */
+/* Bytes a microsecond, measured on an H200. Another chip's memory gives `memory_speed` times as many. */
 static const double read_rate = 4.65e6, write_rate = 4.65e6;
 /* Fitted (docs/costs.md): so many times C's bytes count where its rows are not whole lines of
  * 128 bytes, and where they begin within a sector of 32 bytes and are stored four results a lane; what 32 bytes more at
  * a row's edges add, where tiles share sectors. */
 static const double part_lines = 1.36, scattered = 1.94, edge_sectors = 2.75, vector_reads = 1.25,
                     odd_vector_reads = 1.6;
+
+/* Returns how many times as many bytes memory takes as an H200's: writing gains two thirds of what reading does. */
+static inline double rung_write_speed(const rung_machine *machine)
+{
+    return (1.0 + 2.0 * machine->memory_speed) / 3.0;
+}
 
 /* Returns how many bytes memory gives for `rows` rows of `inner` elements that lie `ld` apart. It gives 64 bytes at a
  * time. So rows bring parts of the gaps behind them along, the more the less they are aligned. */
@@ -25,46 +31,46 @@ static inline double rung_touched_bytes(int64_t inner, double rows, int64_t ld)
 }
 
 /* Returns the time to read the operands. */
-static inline double rung_read_us(const rung_problem *p)
+static inline double rung_read_us(const rung_machine *machine, const rung_problem *p)
 {
     const double m = (double)p->m, n = (double)p->n, k = (double)p->k, batch = (double)p->batch;
     const double a = p->trans_a ? rung_touched_bytes(p->m, k, p->lda) : rung_touched_bytes(p->k, m, p->lda),
                  b = p->trans_b ? rung_touched_bytes(p->k, n, p->ldb) : rung_touched_bytes(p->n, k, p->ldb);
     return (a * (p->stride_a ? batch : 1.0) + b * (p->stride_b ? batch : 1.0) +
             (p->beta_zero ? 0.0 : 4.0 * m * n * batch)) /
-           read_rate;
+           (read_rate * machine->memory_speed);
 }
 
 /* Does the same for kernels made for matrices. Where a matrix meets a vector its bytes count more often, since most of
  * a tile is empty and few loads are under way; and yet more often where the matrix lies at odd addresses and is copied
  * 4 bytes at a time. */
-static inline double rung_tiles_read_us(const rung_problem *p)
+static inline double rung_tiles_read_us(const rung_machine *machine, const rung_problem *p)
 {
     const int vector = p->m == 1 || p->n == 1, align = p->m == 1 ? p->align_b : p->align_a;
-    return rung_read_us(p) * (!vector ? 1.0 : align >= 16 ? vector_reads : odd_vector_reads);
+    return rung_read_us(machine, p) * (!vector ? 1.0 : align >= 16 ? vector_reads : odd_vector_reads);
 }
 
 /* Returns the time to write C by tiles of `width` columns. Its bytes count `odd_rows` times where rows are not aligned.
  */
-static inline double rung_write_us(const rung_problem *p, double odd_rows, int width)
+static inline double rung_write_us(const rung_machine *machine, const rung_problem *p, double odd_rows, int width)
 {
     double times = p->align_c < 16 ? odd_rows : p->ldc % 8 ? scattered : p->ldc % 32 ? part_lines : 1.0;
     if (p->ldc % 8)
         times += edge_sectors * 8.0 / width;
-    return 4.0 * (double)p->m * (double)p->n * (double)p->batch * times / write_rate;
+    return 4.0 * (double)p->m * (double)p->n * (double)p->batch * times / (write_rate * rung_write_speed(machine));
 }
 
 /* Does the same for kernels whose warps store a line at a time: only a tile's edges share sectors. */
-static inline double rung_write_lines_us(const rung_problem *p, int width)
+static inline double rung_write_lines_us(const rung_machine *machine, const rung_problem *p, int width)
 {
     const double times = 1.0 + (p->ldc % 8 ? edge_sectors * 8.0 / width : 0.0);
-    return 4.0 * (double)p->m * (double)p->n * (double)p->batch * times / write_rate;
+    return 4.0 * (double)p->m * (double)p->n * (double)p->batch * times / (write_rate * rung_write_speed(machine));
 }
 
 /* Returns both together, for kernels that store four results a lane. */
-static inline double rung_memory_us(const rung_problem *p, int width)
+static inline double rung_memory_us(const rung_machine *machine, const rung_problem *p, int width)
 {
-    return rung_read_us(p) + rung_write_us(p, scattered, width);
+    return rung_read_us(machine, p) + rung_write_us(machine, p, scattered, width);
 }
 
 /* Returns the cube root of 1 + r^3, r from 0 to 1: by a polynomial that errs by 2e-4 and one step of Halley's method,

@@ -64,10 +64,10 @@ static inline int64_t rung_operand_copy_bytes(const rung_operand *o, const rung_
 }
 
 /* Returns the time of a launch that copies so many bytes, both operands counted; 0 for none. */
-static inline double rung_row_copy_us(int64_t bytes)
+static inline double rung_row_copy_us(const rung_machine *machine, int64_t bytes)
 {
     const double start_us = 3.0, bytes_per_us = 3.9e6; /* read and written bytes both count */
-    return bytes ? start_us + 2.0 * (double)bytes / bytes_per_us : 0.0;
+    return bytes ? start_us + 2.0 * (double)bytes / (bytes_per_us * machine->memory_speed) : 0.0;
 }
 
 /* Returns the bytes that an operand's copy counts for: a warp moves a piece of a row at a time, whole or not. */
@@ -78,9 +78,10 @@ static inline int64_t rung_operand_moved_bytes(const rung_operand *o, const rung
 }
 
 /* Returns the time of the launch that copies those of the two operands that are not readable. */
-static inline double rung_operand_copies_us(const rung_operand *a, const rung_operand *b, const rung_problem *p)
+static inline double rung_operand_copies_us(const rung_machine *machine, const rung_operand *a, const rung_operand *b,
+                                            const rung_problem *p)
 {
-    return rung_row_copy_us(rung_operand_moved_bytes(a, p) + rung_operand_moved_bytes(b, p));
+    return rung_row_copy_us(machine, rung_operand_moved_bytes(a, p) + rung_operand_moved_bytes(b, p));
 }
 
 /* Returns why these copies of A and B cannot be made; NULL where they can. */

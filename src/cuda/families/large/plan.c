@@ -69,7 +69,8 @@ static void plan_tiles(const rung_machine *machine, const rung_kernel *kernel, c
         tile_us += more_end_us;
     /* All blocks end their tiles at the same time, so what L2 does not hold is written while nothing is multiplied. */
     if (4.0 * (double)p->m * (double)p->n * (double)p->batch > (double)machine->l2_bytes)
-        tile_us = fmax(tile_us, 4.0 * kernel->bm * kernel->bn * machine->sms / write_bytes_per_us);
+        tile_us =
+            fmax(tile_us, 4.0 * kernel->bm * kernel->bn * machine->sms / (write_bytes_per_us * machine->memory_speed));
     s->tile_rows = kernel->bm;
     s->tile_cols = kernel->bn;
     s->tiles_m = rung_ceil_div(p->m, kernel->bm);
@@ -148,7 +149,7 @@ static void try_classes(const rung_machine *machine, const rung_kernel *kernel, 
     const double step_us = large_tile_of(kernel)->cost.step_cycles / (machine->clock_ghz * 1e3);
     const int64_t turned = (s->turn_a ? s->bytes_a : 0) + (s->turn_b ? s->bytes_b : 0);
     s->cost_us = launch_us + (s->turn_a + s->turn_b) * class_turn_us + 2.0 * (double)turned / turn_bytes_per_us +
-                 rung_row_copy_us(s->bytes_a + s->bytes_b - turned) + end_us + class_meet_us +
+                 rung_row_copy_us(machine, s->bytes_a + s->bytes_b - turned) + end_us + class_meet_us +
                  (double)rung_ceil_div(s->class_steps, pieces) * step_us +
                  fmax((double)pieces * LARGE_CLASSES / 32 - 1, 0) * more_parts_us;
     if (s->cost_us < least->cost_us)
@@ -196,7 +197,7 @@ static const char *plan_operands(const rung_machine *machine, const rung_kernel 
         if (!refusal && pack_b && !s->turn_b)
             refusal = rung_row_copy_refuses(p->n, p->k * p->batch);
         const double us = turn_cost_us(s->turn_a ? to_a : 0) + turn_cost_us(s->turn_b ? to_b : 0) +
-                          rung_row_copy_us((s->turn_a ? 0 : to_a) + (s->turn_b ? 0 : to_b)) +
+                          rung_row_copy_us(machine, (s->turn_a ? 0 : to_a) + (s->turn_b ? 0 : to_b)) +
                           (*at ? copied_cost_us(kernel, *at, s->cost_us) : 0);
         if (refusal || us >= least) {
             reason = refusal && isinf(least) ? refusal : reason;

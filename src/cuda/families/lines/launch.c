@@ -57,10 +57,11 @@ static double cost_us(const rung_machine *machine, const rung_kernel *kernel, co
                  longer = rung_k_innermost(p, t->cost.a_k_innermost, t->cost.b_k_innermost, t->cost.both_k_innermost),
                  multiply_us = kernel->bm * kernel->bn * (double)p->k / (128e3 * machine->clock_ghz * t->cost.share) *
                                (1.0 + longer),
-                 write_us = 4.0 * rows * (double)p->n * (p->ldc % LINES_LINE ? split_lines : writes) / write_rate +
+                 write_us = 4.0 * rows * (double)p->n * (p->ldc % LINES_LINE ? split_lines : writes) /
+                                (write_rate * rung_write_speed(machine)) +
                             (p->ldc > p->n ? gap_us * rows : 0.0);
     return launch_us + t->cost.block_us +
-           rung_overlapped(rounds * (multiply_us + t->cost.end_us), rung_read_us(p) + write_us);
+           rung_overlapped(rounds * (multiply_us + t->cost.end_us), rung_read_us(machine, p) + write_us);
 }
 
 static const char *estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,

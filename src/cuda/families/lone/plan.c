@@ -79,9 +79,9 @@ static double start_us(const rung_kernel *kernel)
     return lone_tile_of(kernel)->copied ? copying_launch_us : slices(kernel) ? slicing_launch_us : launch_us;
 }
 
-static double write_us(const rung_kernel *kernel, const rung_problem *p)
+static double write_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
 {
-    return rung_write_us(p, lone_tile_of(kernel)->copied ? part_lines : scattered, kernel->bn);
+    return rung_write_us(machine, p, lone_tile_of(kernel)->copied ? part_lines : scattered, kernel->bn);
 }
 
 /* Returns the time to read the operands. Tiles follow each other along n: where there are more than run at once, and L2
@@ -91,8 +91,8 @@ static double read_us(const rung_machine *machine, const rung_problem *p, const 
     double b_bytes = 4.0 * (double)p->k * (double)p->n, l2_bytes = (double)machine->l2_bytes;
     double passes = rung_lesser((double)s->tiles_m, rung_longer(1.0, (double)(s->tiles_m * s->tiles_n) / at_once));
     double missed = b_bytes * b_bytes / (b_bytes * b_bytes + l2_bytes * l2_bytes);
-    return rung_tiles_read_us(p) +
-           (passes - 1.0) * missed * b_bytes * (p->stride_b ? (double)p->batch : 1.0) / read_rate;
+    return rung_tiles_read_us(machine, p) + (passes - 1.0) * missed * b_bytes * (p->stride_b ? (double)p->batch : 1.0) /
+                                                (read_rate * machine->memory_speed);
 }
 
 /* Returns how many sectors of 32 bytes a step of `rows` rows or columns touches. */
@@ -158,10 +158,11 @@ static void plan_apart(const rung_machine *machine, const rung_kernel *kernel, c
         compute += rest <= PARTITIONS ? tile_us * lonely + end : round_us;
     if (rounds > 1 && p->batch == 1)
         compute += late_warps * round_us;
-    double read = read_us(machine, p, s, (double)machine->sms * LONE_WARPS), write = write_us(kernel, p);
-    /* The first operands and the last results are in nobody's shadow. */
+    double read = read_us(machine, p, s, (double)machine->sms * LONE_WARPS), write = write_us(machine, kernel, p);
+    /* The first operands and the last results are in nobody's shadow: as long on any chip (docs/costs.md). */
     double first = rung_lesser(1.0, (double)kernel->stages / (double)(rounds * s->steps));
-    compute += read * first + write / (double)rounds + read_old_us(machine, kernel, p);
+    compute += read * first * machine->memory_speed + write * rung_write_speed(machine) / (double)rounds +
+               read_old_us(machine, kernel, p);
     s->together = 0;
     s->grid = (int)rung_min64(machine->sms, s->tiles);
     s->parts_bytes = 0;
@@ -193,8 +194,9 @@ static double together_us(const rung_machine *machine, const rung_kernel *kernel
         compute = compute * (1.0 + straddle_share) + 1.0;
     /* Blocks whose shares have parts of two tiles are at different k: none uses what another reads. */
     int straddle = s->tiles % grid && grid % s->tiles;
-    double read = read_us(machine, p, s, straddle ? 1.0 : (double)grid), write = write_us(kernel, p);
-    compute += read * rung_lesser(1.0, (double)kernel->stages / (double)steps) + write / ends;
+    double read = read_us(machine, p, s, straddle ? 1.0 : (double)grid), write = write_us(machine, kernel, p);
+    compute += read * machine->memory_speed * rung_lesser(1.0, (double)kernel->stages / (double)steps) +
+               write * rung_write_speed(machine) / ends;
     double cost =
         start_us(kernel) + rung_overlapped(compute, read + write) + ends * meet_us * sqrt(tile_bytes / 16384.0);
     if (as_cluster(kernel, s, grid))
@@ -213,9 +215,10 @@ typedef struct sharing {
     double limit_us; /* what costs more need not be known exactly */
 } sharing;
 
-static sharing sharing_of(const rung_kernel *kernel, const rung_problem *p, double limit_us)
+static sharing sharing_of(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p,
+                          double limit_us)
 {
-    return (sharing){rung_tiles_read_us(p) + write_us(kernel, p),
+    return (sharing){rung_tiles_read_us(machine, p) + write_us(machine, kernel, p),
                      start_us(kernel) + meet_us * sqrt(4.0 * kernel->bm * kernel->bn / 16384.0), limit_us};
 }
 
@@ -279,7 +282,7 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
     if (s->tiles <= machine->sms * 8 && s->steps >= few) {
         /* More parts that leave a warp as many steps cost more, up to the number from which they are no longer added
          * one by one. */
-        const sharing of = sharing_of(kernel, p, limit_us);
+        const sharing of = sharing_of(machine, kernel, p, limit_us);
         int64_t last = 0;
         for (int64_t parts = 1; s->tiles * parts <= machine->sms; parts++) {
             int64_t steps = warp_steps(s, s->tiles * parts);
@@ -293,11 +296,12 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
         return "k is too short, or tiles are too many, for a block's warps to share each";
     if (s->copy_bytes) {
         const rung_operand a = lone_operand_a(p), b = lone_operand_b(p);
-        s->cost_us += rung_operand_copies_us(&a, &b, p);
+        s->cost_us += rung_operand_copies_us(machine, &a, &b, p);
     }
     /* Starting while the kernel before ends pays, but for lone warps that tensor copies feed, that run long and wait
      * for memory. */
-    s->overlaps = t->copied || s->cost_us < 16.0 || (s->together && s->cost_us > 1.65 * rung_memory_us(p, kernel->bn));
+    s->overlaps =
+        t->copied || s->cost_us < 16.0 || (s->together && s->cost_us > 1.65 * rung_memory_us(machine, p, kernel->bn));
     return NULL;
 }
 
@@ -310,7 +314,7 @@ double lone_floor_us(const rung_machine *machine, const rung_kernel *kernel, con
                           p->batch,
                   steps = p->k > 0 ? rung_ceil_div(p->k, kernel->bk) : 1, most = rung_ceil_div(tiles, machine->sms);
     const double step = multiply_cycles(kernel, p) / (machine->clock_ghz * 1e3 * PARTITIONS),
-                 read = rung_tiles_read_us(p), write = write_us(kernel, p), memory = read + write,
+                 read = rung_tiles_read_us(machine, p), write = write_us(machine, kernel, p), memory = read + write,
                  whole = (double)(most * steps) * step, cut = (double)(tiles * steps) / machine->sms * step,
                  tile_bytes = 4.0 * kernel->bm * kernel->bn, meeting = meet_us * sqrt(tile_bytes / 16384.0),
                  /* The halves of a cluster meet within it, other parts in memory. */
@@ -320,13 +324,14 @@ double lone_floor_us(const rung_machine *machine, const rung_kernel *kernel, con
     if (!sliced && !t->fourths) { /* plan_apart() */
         const double rounds = (double)rung_ceil_div(most, LONE_WARPS),
                      apart = (double)most * ((double)steps - 0.5) * step + rounds * t->cost.end_us * empty_end +
-                             read * rung_lesser(1.0, (double)kernel->stages / (rounds * (double)steps)) +
-                             write / rounds;
+                             read * machine->memory_speed *
+                                 rung_lesser(1.0, (double)kernel->stages / (rounds * (double)steps)) +
+                             write * rung_write_speed(machine) / rounds;
         us = rung_lesser(us, rung_overlapped_floor(apart, memory));
     }
     if (p->k > 0 && !t->copied) {
         const rung_operand a = lone_operand_a(p), b = lone_operand_b(p);
-        us += rung_operand_copies_us(&a, &b, p);
+        us += rung_operand_copies_us(machine, &a, &b, p);
     }
     return start_us(kernel) + us;
 }

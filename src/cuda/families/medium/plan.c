@@ -191,8 +191,8 @@ static const char *plan(const rung_machine *machine, const rung_config *config, 
     plan_spread(machine, t, may_stream, steps, s);
     if (s->whole_tiles < s->tiles && !s->cluster)
         s->bytes_partials = s->streamers * kernel->bm * kernel->bn * 8;
-    s->cost_us = launch_us + rung_overlapped(s->cost_us, rung_memory_us(p, kernel->bn));
-    s->cost_us += rung_operand_copies_us(&a, &b, p);
+    s->cost_us = launch_us + rung_overlapped(s->cost_us, rung_memory_us(machine, p, kernel->bn));
+    s->cost_us += rung_operand_copies_us(machine, &a, &b, p);
     if (t->marked)
         s->cost_us *= marked_factor;
     return NULL;
@@ -213,8 +213,8 @@ double medium_floor_us(const rung_machine *machine, const rung_kernel *kernel, c
            step_us = rung_lesser(t->cost.full_us / t->resident, lone_us) / t->groups * form_factor(p),
            products = ((double)(tiles * steps) / machine->sms * step_us + t->cost.tile_us) * RUNG_COSTS_GHZ /
                       machine->clock_ghz;
-    return launch_us + rung_overlapped_floor(products, rung_memory_us(p, kernel->bn)) +
-           rung_operand_copies_us(&a, &b, p);
+    return launch_us + rung_overlapped_floor(products, rung_memory_us(machine, p, kernel->bn)) +
+           rung_operand_copies_us(machine, &a, &b, p);
 }
 
 const char *medium_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,

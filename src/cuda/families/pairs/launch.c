@@ -84,10 +84,12 @@ static double cost_us(const rung_machine *machine, const rung_kernel *kernel, co
                                                        : t->shifted    ? shifted_split_sectors
                                                                        : split_sectors);
     const rung_operand a = lone_operand_a(p), b = lone_operand_b(p);
-    double memory = rung_read_us(p) + rung_write_us(p, scattered, kernel->bn) * times;
+    /* What bulk copies write goes as slowly as what memory reads. */
+    const double slower = t->shifted ? 1.0 : rung_write_speed(machine) / machine->memory_speed;
+    double memory = rung_read_us(machine, p) + rung_write_us(machine, p, scattered, kernel->bn) * times * slower;
     return launch_us + (t->shifted ? shifted_pair_us : pair_us) +
            rung_longer(((double)most + (most % 2 ? alone_share : 0.0)) * tile_us, memory) +
-           (s->copy_bytes ? rung_operand_copies_us(&a, &b, p) : 0.0);
+           (s->copy_bytes ? rung_operand_copies_us(machine, &a, &b, p) : 0.0);
 }
 
 static const char *estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,

@@ -25,7 +25,10 @@ static const double odd_rows = 2.52;
 static const double crowd_load_us = 0.025, only_round = 0.50;
 /* A round of a crowd's blocks takes so much longer in a batch, whose matrices have no operand in common: no block finds
  * in the second level of cache what another one has read. */
-static const double batch_round_us = 0.40;
+static const double batch_round_us = 0.10;
+/* On a multiprocessor that has several blocks of a brief tile each block beyond the first takes so much longer for each
+ * k, but in a batch: all blocks read the same rows of one operand. */
+static const double brief_k_us = 0.004;
 /* Where a multiprocessor's warps are no multiple of its four partitions some partitions have one warp less than the
  * busiest. This share of what they could multiply meanwhile is lost. */
 enum { PARTITIONS = 4 };
@@ -100,12 +103,13 @@ static double filling_blocks(const rung_kernel *kernel, double blocks)
 
 /* Returns the time of the blocks on the busiest multiprocessor: full rounds of `resident` blocks, then what is left. */
 static double rounds_us(const rung_kernel *kernel, const small_tile *t, double blocks, int sms, int resident,
-                        double block_work_us, double block_us)
+                        double block_work_us, double odd_end)
 {
+    const double block_us = t->cost.block_us * (1.0 + odd_end);
     double a_round = (double)sms * resident, full = rung_whole(blocks / a_round),
            left = rung_whole_up((blocks - full * a_round) / sms);
     double last = left > 0 ? rung_overlapped(filling_blocks(kernel, left), t->cost.alone) * block_work_us +
-                                 t->cost.block_us * left / resident
+                                 block_us * left / resident
                            : 0.0;
     return full * (rung_overlapped(resident, t->cost.alone) * block_work_us + block_us) + last;
 }
@@ -119,13 +123,14 @@ static double crowd_ends(double rounds)
 }
 
 /* Does the same for a crowd. Its blocks do not go in step: where one has ended the next one starts. So all of them
- * multiply in a row, and only once nobody multiplies beside the one that waits. */
+ * multiply in a row, and only once nobody multiplies beside the one that waits. What rows of C at odd addresses add is
+ * in nobody's shadow: every block's counts. */
 static double crowd_us(const rung_kernel *kernel, const small_tile *t, double blocks, int sms, int resident,
-                       double block_work_us, double block_us)
+                       double block_work_us, double odd_end)
 {
     const double busiest = rung_whole_up(blocks / sms), full = rung_whole(busiest / resident) * resident;
     return rung_overlapped(full + filling_blocks(kernel, busiest - full), t->cost.alone) * block_work_us +
-           block_us * crowd_ends(busiest / resident);
+           t->cost.block_us * (crowd_ends(busiest / resident) + odd_end * busiest / resident);
 }
 
 /* Returns how many blocks a multiprocessor holds at once. */
@@ -153,9 +158,10 @@ static double step_us_of(const rung_machine *machine, const rung_kernel *kernel,
     return kernel->bm * kernel->bn * kernel->bk / (128e3 * machine->clock_ghz * share_of(t, p));
 }
 
-static double write_us_of(const rung_kernel *kernel, const small_tile *t, const rung_problem *p)
+static double write_us_of(const rung_machine *machine, const rung_kernel *kernel, const small_tile *t,
+                          const rung_problem *p)
 {
-    return t->crowd ? rung_write_lines_us(p, kernel->bn) : rung_write_us(p, odd_rows, kernel->bn);
+    return t->crowd ? rung_write_lines_us(machine, p, kernel->bn) : rung_write_us(machine, p, odd_rows, kernel->bn);
 }
 
 /* Returns how much longer ends take that read C. */
@@ -171,12 +177,14 @@ typedef struct small_work {
     int64_t tiles, steps;
     int resident, odd_c, batch;
     double old_us, step_us, read, write;
+    double first, last; /* to read and write, while nothing else takes place: as long on any chip, since it is memory's
+                           latency that counts */
 } small_work;
 
 static small_work work_of(const rung_machine *machine, const rung_kernel *kernel, const small_tile *t,
                           const rung_problem *p)
 {
-    return (small_work){
+    small_work w = {
         .tiles = small_tiles(kernel, p),
         .steps = rung_ceil_div(p->k, kernel->bk),
         .resident = resident_of(kernel, t, p),
@@ -184,9 +192,12 @@ static small_work work_of(const rung_machine *machine, const rung_kernel *kernel
         .batch = p->batch != 1,
         .old_us = old_us_of(machine, p),
         .step_us = step_us_of(machine, kernel, t, p),
-        .read = rung_tiles_read_us(p),
-        .write = write_us_of(kernel, t, p),
+        .read = rung_tiles_read_us(machine, p),
+        .write = write_us_of(machine, kernel, t, p),
     };
+    w.first = w.read * machine->memory_speed;
+    w.last = w.write * rung_write_speed(machine);
+    return w;
 }
 
 /* Returns what the meeting of parts takes at least. It grows with their number. */
@@ -226,16 +237,23 @@ static double launch_us_of(const small_tile *t)
     return t->brief ? brief_launch_us : launch_us;
 }
 
+/* Returns the share of a round's operands that its first stages hold. */
+static double first_of(const rung_kernel *kernel, double steps)
+{
+    return rung_lesser(1.0, (double)kernel->stages / steps);
+}
+
 static double tile_cost_us(const rung_machine *machine, const rung_kernel *kernel, const small_tile *t,
                            const small_work *w, int64_t parts)
 {
     double blocks = (double)(w->tiles * parts), steps = (double)rung_ceil_div(w->steps, parts);
     double compute = (t->crowd ? crowd_us : rounds_us)(kernel, t, blocks, machine->sms, w->resident, steps * w->step_us,
-                                                       t->cost.block_us * (w->odd_c ? 1.0 + t->cost.odd_end : 1.0));
+                                                       w->odd_c ? t->cost.odd_end : 0.0);
     double rounds = rung_whole_up(blocks / ((double)machine->sms * w->resident));
-    /* Nothing takes place meanwhile for the first operands and the last results. */
-    double first = rung_lesser(1.0, (double)kernel->stages / (steps * rounds));
-    compute += w->read * first + w->write / rounds + w->old_us + (t->crowd && w->batch ? batch_round_us * rounds : 0.0);
+    if (t->brief && !w->batch)
+        compute += brief_k_us * steps * kernel->bk * rung_longer(0.0, blocks / machine->sms - 1.0);
+    compute += (w->first * first_of(kernel, steps) + w->last) / rounds + w->old_us +
+               (t->crowd && w->batch ? batch_round_us * rounds : 0.0);
     return launch_us_of(t) + (t->crowd ? rung_overlapped : rung_longer)(compute, w->read + w->write) +
            (parts > 1 ? meeting_us(kernel, t, w->tiles, parts, rounds <= 1.0) : 0.0);
 }
@@ -362,7 +380,7 @@ static const char *batch_estimate(const rung_machine *machine, const rung_config
                  block_us = small_tile_of(kernel)->cost.block_us * (0.55 + 0.5 * filled) * (aligned ? 1.0 : 1.3),
                  rounds = (double)rung_ceil_div(blocks, machine->sms);
     const double steps = (double)rung_ceil_div(p->k > 0 ? p->k : 1, kernel->bk),
-                 memory = rung_read_us(p) + rung_write_us(p, odd_rows, kernel->bn);
+                 memory = rung_read_us(machine, p) + rung_write_us(machine, p, odd_rows, kernel->bn);
     choice->cost_us = launch_us + rung_longer(memory, steps * rung_longer(rounds * block_us, wait_us));
     rung_note(choice, "%d matrices a block", small_matrices_a_block(kernel));
     return NULL;
@@ -371,26 +389,22 @@ static const char *batch_estimate(const rung_machine *machine, const rung_config
 /* What is the same for all ways in which a floor may be reached. */
 typedef struct small_floor {
     int64_t tiles, steps, at_once;
-    double work_us, old, read, write;
+    double work_us, old, memory, first, last; /* as small_work has them */
 } small_floor;
 
 static small_floor floor_of(const rung_machine *machine, const rung_kernel *kernel, const small_tile *t,
                             const rung_problem *p)
 {
     const int64_t steps = rung_ceil_div(p->k, kernel->bk);
+    const double read = rung_tiles_read_us(machine, p), write = write_us_of(machine, kernel, t, p);
     return (small_floor){.tiles = small_tiles(kernel, p),
                          .steps = steps,
                          .at_once = (int64_t)machine->sms * t->resident,
                          .work_us = (double)steps * step_us_of(machine, kernel, t, p),
                          .old = old_us_of(machine, p),
-                         .read = rung_tiles_read_us(p),
-                         .write = write_us_of(kernel, t, p)};
-}
-
-/* Returns the share of an operand's time that passes before the first stages are there. */
-static double first_of(const rung_kernel *kernel, double steps)
-{
-    return rung_lesser(1.0, (double)kernel->stages / steps);
+                         .memory = read + write,
+                         .first = read * machine->memory_speed,
+                         .last = write * rung_write_speed(machine)};
 }
 
 /* The least time there can be: every multiprocessor multiplies all the time; whole tiles come in rounds, parts of tiles
@@ -401,15 +415,15 @@ static double tile_floor_us(const rung_machine *machine, const rung_kernel *kern
     const small_floor f = floor_of(machine, kernel, t, p);
     const double busiest = (double)rung_ceil_div(f.tiles, machine->sms), end_us = t->cost.block_us / t->resident,
                  /* There are at most `busiest` rounds. */
-        whole = rung_longer(busiest, t->cost.alone) * f.work_us + busiest * end_us + f.old + f.write / busiest +
-                f.read * first_of(kernel, (double)f.steps * busiest);
+        whole = rung_longer(busiest, t->cost.alone) * f.work_us + busiest * end_us + f.old + f.last / busiest +
+                f.first * first_of(kernel, (double)f.steps) / busiest;
     if (t->brief || p->in_order || !may_cut(p) || 2 * f.tiles > f.at_once)
-        return launch_us_of(t) + rung_longer(f.read + f.write, whole);
+        return launch_us_of(t) + rung_longer(f.memory, whole);
     /* Parts all run at once, each of half the steps at most. */
-    const double shared = (double)f.tiles / machine->sms * f.work_us + end_us + f.old + f.write +
-                          f.read * first_of(kernel, (double)(f.steps + 1) / 2.0);
-    return launch_us + rung_lesser(rung_longer(f.read + f.write, whole),
-                                   rung_longer(f.read + f.write, shared) + least_meeting_us(kernel, t, f.tiles, 2));
+    const double shared = (double)f.tiles / machine->sms * f.work_us + end_us + f.old + f.last +
+                          f.first * first_of(kernel, (double)(f.steps + 1) / 2.0);
+    return launch_us + rung_lesser(rung_longer(f.memory, whole),
+                                   rung_longer(f.memory, shared) + least_meeting_us(kernel, t, f.tiles, 2));
 }
 
 /* The same for a crowd, whose parts may also take a second round. */
@@ -417,20 +431,20 @@ static double crowd_floor_us(const rung_machine *machine, const rung_kernel *ker
                              const rung_problem *p)
 {
     const small_floor f = floor_of(machine, kernel, t, p);
-    const double memory = f.read + f.write, filled = (double)f.tiles / (double)f.at_once, even = filled * t->resident,
+    const double filled = (double)f.tiles / (double)f.at_once, even = filled * t->resident,
                  rounds = rung_whole_up(filled), block_us = t->cost.block_us;
-    double least = rung_longer(memory, rung_longer(rung_whole_up(even), t->cost.alone) * f.work_us +
-                                           block_us * crowd_ends(filled) + f.old + f.write / rounds +
-                                           f.read * first_of(kernel, (double)f.steps * rounds));
+    double least = rung_longer(f.memory, rung_longer(rung_whole_up(even), t->cost.alone) * f.work_us +
+                                             block_us * crowd_ends(filled) + f.old + f.last / rounds +
+                                             f.first * first_of(kernel, (double)f.steps) / rounds);
     if (!p->in_order && may_cut(p) && 2 * f.tiles <= f.at_once)
-        least = rung_lesser(least,
-                            rung_longer(memory, even * f.work_us + block_us * crowd_ends(2.0 * filled) + f.old +
-                                                    f.write + f.read * first_of(kernel, (double)(f.steps + 1) / 2.0)) +
-                                least_meeting_us(kernel, t, f.tiles, 2));
+        least = rung_lesser(least, rung_longer(f.memory, even * f.work_us + block_us * crowd_ends(2.0 * filled) +
+                                                             f.old + f.last +
+                                                             f.first * first_of(kernel, (double)(f.steps + 1) / 2.0)) +
+                                       least_meeting_us(kernel, t, f.tiles, 2));
     if (!p->in_order && may_cut(p) && 2 * f.tiles <= most_cut_blocks(t, f.at_once))
         least = rung_lesser(least,
-                            rung_longer(memory, even * f.work_us + block_us + f.old + f.write / 2.0 +
-                                                    f.read * first_of(kernel, 2.0 * filled * (double)f.steps + 2.0)) +
+                            rung_longer(f.memory, even * f.work_us + block_us + f.old + f.last / 2.0 +
+                                                      f.first * first_of(kernel, (double)(f.steps + 1) / 2.0) / 2.0) +
                                 least_meeting_us(kernel, t, f.tiles, 2));
     return launch_us + least;
 }

@@ -105,7 +105,8 @@ static double dot_us(const rung_machine *machine, const rung_kernel *kernel, con
     const int64_t rounds = rung_ceil_div(tiles * parts, (int64_t)t->resident * machine->sms),
                   steps = rung_ceil_div(rung_ceil_div(p->k, parts), (t->apart ? 1 : t->warps) * 128);
     const double sms = machine->sms, blocks = (double)(tiles * parts),
-                 memory = matrix_bytes / t->cost.bytes_per_us * dot_factor(blocks / (t->resident * sms)),
+                 memory = matrix_bytes / (t->cost.bytes_per_us * machine->memory_speed) *
+                          dot_factor(blocks / (t->resident * sms)),
                  busy = rung_overlapped(rung_longer(memory, t->cost.block_us * blocks / sms),
                                         t->cost.round_us + t->cost.step_us * (double)(rounds * steps));
     return dot_launch_us + (parts > 1 ? dot_meet_us + dot_sixteen_us * (double)rung_ceil_div(parts, 16) : 0.0) +
@@ -119,8 +120,8 @@ static double axpy_us(const rung_machine *machine, const rung_kernel *kernel, in
     const vector_tile *t = RUNG_FIND_TILE(table, kernel);
     const int64_t rounds = rung_ceil_div(tiles * parts, (int64_t)t->resident * machine->sms),
                   most = rounds * rung_ceil_div(steps, parts);
-    const double memory =
-        matrix_bytes / t->cost.bytes_per_us * (tiles * parts > AXPY_BLOCKS * machine->sms ? crowded : 1.0);
+    const double memory = matrix_bytes / (t->cost.bytes_per_us * machine->memory_speed) *
+                          (tiles * parts > AXPY_BLOCKS * machine->sms ? crowded : 1.0);
     return axpy_launch_us + (parts > 1 ? axpy_meet_us + axpy_sixteen_us * (double)rung_ceil_div(parts, 16) : 0.0) +
            rung_overlapped(memory, (double)most * t->cost.step_us);
 }
@@ -263,11 +264,11 @@ static rung_status launch(rung_cuda *cuda, const rung_choice *choice, const rung
 static double floor_us(const rung_machine *machine, const rung_kernel *kernel, const rung_problem *p)
 {
     const vector_tile *t = RUNG_FIND_TILE(table, kernel);
-    (void)machine;
     if ((p->m != 1 && p->n != 1) || k_is_innermost(p) != t->k_innermost)
         return INFINITY;
-    return (t->k_innermost ? dot_launch_us : axpy_launch_us) +
-           4.0 * (double)p->batch * (double)(p->m * p->n) * (double)p->k / t->cost.bytes_per_us;
+    return (t->k_innermost ? dot_launch_us : axpy_launch_us) + 4.0 * (double)p->batch * (double)(p->m * p->n) *
+                                                                   (double)p->k /
+                                                                   (t->cost.bytes_per_us * machine->memory_speed);
 }
 
 const rung_launcher rung_launch_vector = {
