@@ -365,6 +365,8 @@ static walk draw_planned_walk(void)
     }
     for (int i = 0; kind == 5 && i < 3; i++)
         w.size[i] = draw(3) ? LARGE + draw(LARGE) : w.size[i];
+    if (!w.page && draw(6) == 0) /* rows of one operand lie far apart */
+        *(draw(2) ? &w.pad_a : &w.pad_b) = draw(1024);
     return w;
 }
 
