@@ -366,7 +366,34 @@ static void workers_spin_where_it_pays(void **state)
         fail_msg("after a job by itself %.0f us of the CPU, after twenty %.0f", alone, together);
 }
 
-static atomic_int wakes_are_slow, wakes;
+enum { JOB_TASKS = 2 };
+
+static atomic_int wakes_are_slow, tasks_done, sleeps, windows, windows_slept;
+
+static void count_brief_task(void *job, int64_t task, float *workspace)
+{
+    const double end_s = now_s() + 20e-6;
+    (void)job, (void)task, (void)workspace;
+    while (now_s() < end_s)
+        continue;
+    tasks_done++;
+}
+
+/* Waits for the worker to do all tasks, and 300 us more, in which it may or may not go to sleep. */
+static void wake_slowly(void)
+{
+    const double patience_s = now_s() + 0.02;
+    while (tasks_done < JOB_TASKS && now_s() < patience_s)
+        continue;
+    if (tasks_done < JOB_TASKS)
+        return;
+    const int before = sleeps;
+    const double end_s = now_s() + 300e-6;
+    while (now_s() < end_s)
+        continue;
+    windows++;
+    windows_slept += sleeps > before;
+}
 
 /* The pool's calls of the system, in place of the C library's. */
 long syscall(long number, ...)
@@ -380,49 +407,32 @@ long syscall(long number, ...)
     va_end(arguments);
     if (!real)
         *(void **)&real = dlsym(RTLD_NEXT, "syscall");
+    if (number == SYS_futex && (of[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET)
+        sleeps++;
     long result = real(number, of[0], of[1], of[2], of[3], of[4], of[5]);
-    if (number == SYS_futex && (of[1] & FUTEX_CMD_MASK) == FUTEX_WAKE_BITSET && wakes_are_slow) {
-        const double end_s = now_s() + 300e-6;
-        wakes++;
-        while (now_s() < end_s)
-            continue;
-    }
+    if (number == SYS_futex && (of[1] & FUTEX_CMD_MASK) == FUTEX_WAKE_BITSET && wakes_are_slow)
+        wake_slowly();
     return result;
 }
 
-static void work_briefly(void *job, int64_t task, float *workspace)
-{
-    const double end_s = now_s() + 20e-6;
-    (void)job, (void)task, (void)workspace;
-    while (now_s() < end_s)
-        continue;
-}
-
-/* Waking takes the caller longer than the worker needs for the whole job: it stays, so that the next jobs need not wake
- * it. A worker that comes late by chance is in time for the next job anyhow, and the machine has other work too: many
- * more tries must go well than not. */
-static void a_slow_wake_is_not_needed_again(void **state)
+/* Waking takes the caller longer than the worker needs for the whole job: it does not sleep again before the caller is
+ * back, whose next job would have to wake it anew. Where the system puts it on the caller's CPU it sleeps at once. */
+static void a_worker_stays_while_its_caller_wakes(void **state)
 {
     (void)state;
-    enum { JOBS = 20, TRIES = 300, WAKES_MOST = 2, LEAD = 10 };
-    cpu_set_t mine;
-    assert_int_equal(sched_getaffinity(0, sizeof mine, &mine), 0);
-    if (CPU_COUNT(&mine) < 2) /* where the caller is no worker spins */
-        return;
+    enum { JOBS = 60 };
     rung_pool *pool = new_pool(2);
-    int lead = 0;
+    run_once(pool, 2, 2);
     wakes_are_slow = 1;
-    for (int i = 0; i < TRIES && lead < LEAD; i++) {
+    for (int i = 0; i < JOBS; i++) {
         usleep(2000); /* longer than a worker spins */
-        wakes = 0;
-        for (int j = 0; j < JOBS; j++)
-            rung_pool_run(pool, 2, 2, work_briefly, NULL);
-        lead += wakes <= WAKES_MOST ? 1 : -1;
+        tasks_done = 0;
+        rung_pool_run(pool, 2, JOB_TASKS, count_brief_task, NULL);
     }
     wakes_are_slow = 0;
     rung_pool_destroy(pool);
-    if (lead < LEAD)
-        fail_msg("in most tries, jobs that follow each other wake the worker again");
+    if (2 * windows_slept > windows)
+        fail_msg("in %d of %d jobs the worker slept while its caller was waking it", windows_slept, windows);
 }
 
 /* Others spin on every CPU, and workers sleep in between: some of them wake where the caller is, and move. What they
@@ -489,7 +499,7 @@ int main(void)
         cmocka_unit_test(workspaces_are_apart_and_kept),
         cmocka_unit_test(workers_keep_their_cpus),
         cmocka_unit_test(workers_spin_where_it_pays),
-        cmocka_unit_test(a_slow_wake_is_not_needed_again),
+        cmocka_unit_test(a_worker_stays_while_its_caller_wakes),
         cmocka_unit_test(a_team_does_the_work),
         cmocka_unit_test(a_small_team_does_all_tasks),
         cmocka_unit_test(a_team_cools_down),
