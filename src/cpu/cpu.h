@@ -27,8 +27,10 @@ typedef struct rung_cpu_args {
     int64_t ldb;
     float *c;
     int64_t ldc;
-    float alpha, beta;
-    int trans_a, trans_b;
+    float alpha;
+    int trans_a; /* not beside trans_b: the compiler would ask for both at once, which waits until both are written */
+    float beta;
+    int trans_b;
     int threads;
     rung_pool *pool;           /* the context's pool; production kernels borrow threads and memory from it */
     const rung_processor *cpu; /* this machine's */

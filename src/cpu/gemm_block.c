@@ -112,40 +112,41 @@ static int64_t groups_alike(const block *s, const grouping *by, int64_t group, i
     return column + alike * width > s->n ? alike - 1 : alike;
 }
 
-void rung_gemm_sweep_groups(const block *s, const grouping *by, int64_t first, int64_t count)
+void rung_gemm_sweep_groups(block *s, const grouping *by, int64_t first, int64_t count)
 {
     int vl = s->kernel->vl, past = s->out.past;
     int64_t j = 0, end = first + count, alike;
-    rung_tile_out out = s->out;
+    rung_tile_out *out = &s->out;
     for (int64_t g = first; g < end; g += alike) {
         int nv = group_vectors(by, g);
         const rung_cpu_kernel *kernel = is_tail(by, g) ? s->tail : s->kernel;
         int64_t width = min64((int64_t)nv * vl, s->n - j), ldb = s->packed_b ? (int64_t)nv * vl : s->ldb;
         const float *b = s->b + (s->packed_b ? j * s->k : j);
         float *c = s->c + j;
-        out.lanes = (int)(width - (int64_t)(nv - 1) * vl);
-        out.b_lanes = s->packed_b ? kernel->vl : out.lanes;
-        out.past = past && out.lanes == vl;
+        out->lanes = (int)(width - (int64_t)(nv - 1) * vl);
+        out->b_lanes = s->packed_b ? kernel->vl : out->lanes;
+        out->past = past && out->lanes == vl;
         alike = 1;
         if (s->packed_a) {
-            sweep_packed_rows(s, kernel, b, ldb, c, nv, &out);
+            sweep_packed_rows(s, kernel, b, ldb, c, nv, out);
         } else if (s->m > rows_of_tile(s, kernel, nv)) {
-            sweep_rows(s, kernel, b, ldb, c, nv, &out);
-        } else if (go_in_turn(s, kernel, &out)) { /* one tile each of the groups that are as wide */
+            sweep_rows(s, kernel, b, ldb, c, nv, out);
+        } else if (go_in_turn(s, kernel, out)) { /* one tile each of the groups that are as wide */
             alike = groups_alike(s, by, g, end, j);
             rung_tile_run run = {.count = alike, .b_next = s->packed_b ? s->k * width : width, .c_next = width};
-            kernel->run[s->kind][nv - 1][s->m - 1](&run, s->k, s->a, s->lda, b, ldb, c, &out);
+            kernel->run[s->kind][nv - 1][s->m - 1](&run, s->k, s->a, s->lda, b, ldb, c, out);
         } else {
             if (s->fetch_rows)
                 fetch_a(s, s->m, s->m);
-            ask_b(s, nv * kernel->vl, 0, ldb, &out);
-            tile_of(kernel, s->kind, nv, s->m, s->k, s->four_sums)(s->k, s->a, s->lda, b, ldb, c, &out);
+            ask_b(s, nv * kernel->vl, 0, ldb, out);
+            tile_of(kernel, s->kind, nv, s->m, s->k, s->four_sums)(s->k, s->a, s->lda, b, ldb, c, out);
         }
         j += alike * width;
     }
+    out->past = past;
 }
 
-void rung_gemm_sweep(const block *s)
+void rung_gemm_sweep(block *s)
 {
     grouping by = group_columns(s->m, s->n, s->kernel, s->tail, s->most);
     rung_gemm_sweep_groups(s, &by, 0, by.groups);

@@ -178,10 +178,11 @@ static inline void set_beta(block *s, const rung_cpu_args *p, int64_t step)
     s->out.ask_c = asks_c(p, s->k, s->packed_a);
 }
 
-/* Computes the block, one group of columns after another: a group's B stays in L1 or L2 while A passes. */
-void rung_gemm_sweep(const block *s);
+/* Computes the block, one group of columns after another: a group's B stays in L1 or L2 while A passes. What each tile is
+ * told of lanes and of what it asks for is written into `out`: a copy of it would wait until all its fields are written. */
+void rung_gemm_sweep(block *s);
 /* Does the same for `count` groups from `first` on; b, c and n count from the first of them. */
-void rung_gemm_sweep_groups(const block *s, const grouping *by, int64_t first, int64_t count);
+void rung_gemm_sweep_groups(block *s, const grouping *by, int64_t first, int64_t count);
 /* Packs `count` groups of columns of B from `first` on, k steps of them. Columns count from `column`, the slab has n.
  */
 void rung_gemm_pack_b(const rung_cpu_args *p, int64_t step, int64_t column, int64_t k, int64_t n, const grouping *by,

@@ -212,9 +212,9 @@ static __attribute__((noinline)) void run_column(const rung_cpu_args *p)
 /* Runs a product that is_rank(). A copied B needs room for a last group of columns more, for each step. */
 static __attribute__((noinline)) void run_rank(const rung_cpu_args *p)
 {
-    enum { RANK_FLOATS_MORE = 8 * 2 * LINE_FLOATS };
+    enum { RANK_FLOATS_MORE = 8 * 2 * LINE_FLOATS, FLOATS_OF_ONE_PASS = RUNG_TINY_FLOATS / 2 };
     float copied[RUNG_TINY_FLOATS + RANK_FLOATS_MORE];
-    rung_gemm_rank(p, p->n, copied);
+    rung_gemm_rank(p, p->k * p->n <= FLOATS_OF_ONE_PASS ? p->n : rank_columns(p), copied);
 }
 
 /* Runs a product whose last columns go as dot products. */
