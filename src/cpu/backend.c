@@ -12,6 +12,7 @@ typedef struct cpu_state {
     rung_processor processor;
     rung_pool *pool;
     rung_gemm_plans *plans;
+    rung_tiny_ways *ways;
     const rung_kernel *best; /* production kernel that this CPU can run; rows stand best first */
     rung_cpu_args plain;     /* of a plain product, but for its operands and threads */
 } cpu_state;
@@ -46,6 +47,7 @@ static void cpu_close(void *state)
     cpu_state *cpu = state;
     rung_pool_destroy(cpu->pool);
     free(cpu->plans);
+    free(cpu->ways);
     free(cpu);
 }
 
@@ -64,9 +66,12 @@ static rung_status cpu_open(const rung_config *config, void **state)
                        .features = rung_cpu_features(),
                        .processor = rung_cpu_processor(),
                        .pool = pool,
-                       .plans = rung_gemm_plans_create()}; /* without memory for them each is made anew */
+                       .plans = rung_gemm_plans_create(), /* without memory for them each is made anew */
+                       .ways = rung_tiny_ways_create()};
     cpu->best = find_best(cpu);
-    cpu->plain = (rung_cpu_args){.pool = pool, .cpu = &cpu->processor, .plans = cpu->plans, .batch = 1};
+    cpu->plain = (rung_cpu_args){.pool = pool, .cpu = &cpu->processor, .batch = 1};
+    cpu->plain.plans = cpu->plans;
+    cpu->plain.ways = cpu->ways;
     cpu->plain.kernel = cpu->best ? rung_cpu_kernel_of(cpu->best) : NULL;
     *state = cpu;
     return RUNG_SUCCESS;
@@ -130,6 +135,7 @@ static rung_cpu_args make_args(const cpu_state *cpu, const rung_kernel *kernel, 
                            .pool = cpu->pool,
                            .cpu = &cpu->processor,
                            .plans = cpu->plans,
+                           .ways = cpu->ways,
                            .batch = p->batch,
                            .stride_a = p->stride_a,
                            .stride_b = p->stride_b,

@@ -16,6 +16,9 @@ typedef struct rung_cpu_note {
 /* The plans that a context made lately; free() ends them. */
 typedef struct rung_gemm_plans rung_gemm_plans;
 rung_gemm_plans *rung_gemm_plans_create(void); /* NULL where there is no memory */
+/* How tiny products that were asked for lately are computed (gemm_tiny.c). free() ends it. */
+typedef struct rung_tiny_ways rung_tiny_ways;
+rung_tiny_ways *rung_tiny_ways_create(void); /* NULL where there is no memory */
 
 /* What a CPU kernel is given, and what production kernels cut into strips and pieces of k. Ladder rungs read the first
  * half only. */
@@ -35,6 +38,7 @@ typedef struct rung_cpu_args {
     rung_pool *pool;           /* the context's pool; production kernels borrow threads and memory from it */
     const rung_processor *cpu; /* this machine's */
     rung_gemm_plans *plans;    /* the context's; NULL: every plan is made anew */
+    rung_tiny_ways *ways;      /* the context's; NULL: every tiny product is asked about anew */
     int64_t batch;             /* production: products in a row, `stride` apart or listed in the arrays; 0 is 1 */
     int64_t stride_a, stride_b, stride_c;
     const float *const *a_array;

@@ -82,7 +82,9 @@ static void sweep_rows(const block *s, const rung_cpu_kernel *kernel, const floa
                        rung_tile_out *out)
 {
     int64_t most = rows_of_tile(s, kernel, nv), row_step = s->kind == RUNG_A_BY_ROW ? s->lda : 1;
-    int64_t count = divide_up(s->m, most), least = s->m / count, extra = s->m - count * least, i = 0;
+    int is_two = s->m <= 2 * most; /* dividing by what is not known takes as long as a small tile */
+    int64_t count = is_two ? 2 : divide_up(s->m, most), least = is_two ? s->m / 2 : s->m / count;
+    int64_t extra = s->m - count * least, i = 0;
     int in_turn = go_in_turn(s, kernel, out);
     for (int64_t t = 0; t < count;) {
         int64_t rows = least + (t < extra), alike = (t < extra ? extra : count) - t;

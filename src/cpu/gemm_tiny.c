@@ -2,33 +2,70 @@
  * transposed B: long k goes as dot products, else B is turned first, or C last. */
 #include "cpu/paths/paths.h"
 
+#include <stdlib.h>
+
 /* Returns the family whose vectors the columns fill best. */
 static const rung_cpu_kernel *choose_family(const rung_cpu_kernel *kernel, int64_t n)
 {
     return kernel->half && n <= kernel->half->vl ? kernel->half : kernel;
 }
 
-/* Runs a product that one tile holds. */
-static inline void run_tile(const rung_cpu_args *p, const rung_cpu_kernel *kernel, int64_t vectors)
+/* How the tiles of a product cover C. */
+typedef struct tiling {
+    const rung_cpu_kernel *kernel, *tail; /* tail: NULL where none pays */
+    int64_t vectors;
+    int most;
+    int is_one;
+} tiling;
+
+static inline tiling tiles_of(const rung_cpu_args *p, const rung_cpu_kernel *kernel)
 {
-    int lanes = (int)(p->n - ((vectors - 1) << kernel->vl_bits));
+    enum { STEPS_WITHOUT_TAIL = 2 }; /* of k, at most: a tile costs more than its empty lanes */
+    const rung_cpu_kernel *tail = kernel == p->kernel ? tail_family(p) : NULL;
+    int is_whole = p->k <= STEPS_WITHOUT_TAIL || !has_tail(p->m, p->n, kernel, tail);
+    tiling by = {.kernel = kernel,
+                 .tail = is_whole ? NULL : tail,
+                 .vectors = (p->n + kernel->vl - 1) >> kernel->vl_bits,
+                 .most = vectors_in_place(kernel, p->m, p->n)};
+    by.is_one = is_whole && by.vectors <= by.most && p->m <= kernel->max_rows[by.vectors - 1];
+    return by;
+}
+
+static inline int lanes_of_last(const rung_cpu_args *p, const rung_cpu_kernel *kernel, int64_t vectors)
+{
+    return (int)(p->n - ((vectors - 1) << kernel->vl_bits));
+}
+
+static inline rung_tile_fn tile_in_place(const rung_cpu_args *p, const rung_cpu_kernel *kernel, int64_t vectors,
+                                         int64_t rows)
+{
     int kind = p->trans_a ? RUNG_A_BY_K : RUNG_A_BY_ROW;
-    rung_tile_out out = {.ldc = p->ldc,
-                         .alpha = p->alpha,
-                         .beta = p->beta,
-                         .lanes = lanes,
-                         .b_lanes = lanes,
-                         .ask_c = asks_c(p, p->k, 0)};
-    tile_of(kernel, kind, (int)vectors, p->m, p->k, wants_four_sums(p))(p->k, p->a, p->lda, p->b, p->ldb, p->c, &out);
+    return tile_of(kernel, kind, (int)vectors, rows, p->k, wants_four_sums(p));
+}
+
+static inline rung_tile_out tile_out(const rung_cpu_args *p, int lanes)
+{
+    return (rung_tile_out){.ldc = p->ldc,
+                           .alpha = p->alpha,
+                           .beta = p->beta,
+                           .lanes = lanes,
+                           .b_lanes = lanes,
+                           .ask_c = asks_c(p, p->k, 0)};
+}
+
+/* Runs a product that one tile holds. */
+static inline void run_one_tile(const rung_cpu_args *p, rung_tile_fn tile, int lanes)
+{
+    rung_tile_out out = tile_out(p, lanes);
+    tile(p->k, p->a, p->lda, p->b, p->ldb, p->c, &out);
 }
 
 /* Runs a product of several tiles. */
-static __attribute__((noinline)) void run_block(const rung_cpu_args *p, const rung_cpu_kernel *kernel,
-                                                const rung_cpu_kernel *tail, int most)
+static __attribute__((noinline)) void run_block(const rung_cpu_args *p, const tiling *by)
 {
     block s; /* each field by itself: clearing all of them first takes as long as a tile */
-    s.kernel = kernel;
-    s.tail = tail;
+    s.kernel = by->kernel;
+    s.tail = by->tail;
     s.m = p->m;
     s.n = p->n;
     s.k = p->k;
@@ -40,7 +77,7 @@ static __attribute__((noinline)) void run_block(const rung_cpu_args *p, const ru
     s.ldb = p->ldb;
     s.fetch_rows = 0;
     s.asks_b = ASKS_NOTHING;
-    s.most = most;
+    s.most = by->most;
     s.rows_most = rows_in_place(p);
     s.next = NULL;
     s.c = p->c;
@@ -57,15 +94,11 @@ static __attribute__((noinline)) void run_block(const rung_cpu_args *p, const ru
 
 static void run(const rung_cpu_args *p, const rung_cpu_kernel *kernel)
 {
-    enum { STEPS_WITHOUT_TAIL = 2 }; /* of k, at most: a tile costs more than its empty lanes */
-    int64_t vectors = (p->n + kernel->vl - 1) >> kernel->vl_bits;
-    const rung_cpu_kernel *tail = kernel == p->kernel ? tail_family(p) : NULL;
-    int most = vectors_in_place(kernel, p->m, p->n);
-    int is_whole = p->k <= STEPS_WITHOUT_TAIL || !has_tail(p->m, p->n, kernel, tail);
-    if (vectors <= most && is_whole && p->m <= kernel->max_rows[vectors - 1])
-        run_tile(p, kernel, vectors);
+    tiling by = tiles_of(p, kernel);
+    if (by.is_one)
+        run_one_tile(p, tile_in_place(p, kernel, by.vectors, p->m), lanes_of_last(p, kernel, by.vectors));
     else
-        run_block(p, kernel, is_whole ? NULL : tail, most);
+        run_block(p, &by);
 }
 
 /* Runs dot products, a few columns at a time: both operands have k innermost, but for a few rows of A, which are
@@ -82,7 +115,7 @@ static __attribute__((noinline)) void run_dots(const rung_cpu_args *p)
         turn_columns(&dot, p->kernel, columns, turned);
     int64_t most = of_b && columns > COLUMNS ? RUNG_DOT_COLS_LEAST : COLUMNS;
     for (int64_t left = columns, together; left > 0; left -= together) {
-        together = of_b ? left / divide_up(left, most) : min64(left, most);
+        together = left <= most ? left : of_b ? left / divide_up(left, most) : most; /* dividing takes as long as a tile */
         p->kernel->dot[together - 1](&dot, rows);
         dot.t += together * dot.t_ld;
         dot.c += together * dot.c_col;
@@ -257,48 +290,164 @@ static void run_short_rows(const rung_cpu_args *p)
     kernel->short_rows[p->k - 1](&rows);
 }
 
-static inline void run_tiny(const rung_cpu_args *p)
+/* How a product is computed: ELSEWHERE, by a plan, because it is not tiny. */
+typedef enum way {
+    WAY_ELSEWHERE,
+    WAY_ONE_TILE,
+    WAY_FEW_TILES,
+    WAY_TILES,
+    WAY_VECTORS,
+    WAY_TURNED,
+    WAY_SHORT_ROWS,
+    WAY_RANK,
+    WAY_COLUMN,
+    WAY_DOTS,
+    WAY_TRANSPOSED,
+    WAY_LAST
+} way;
+
+/* What was asked about a product, and the answer. A product that has the same fields has the same answer. */
+typedef struct known_way {
+    const rung_cpu_kernel *kernel;
+    int64_t m, n, k, lda;
+    int trans_a, trans_b, in_order, reads_c;
+    way way;
+    /* Of one tile, or few: columns in use of the last vector. The first `more` of `tiles` tiles have a row more than
+     * the others. */
+    int lanes, tiles, more, rows;
+    rung_tile_fn tile, tile_of_more;
+} known_way;
+
+enum { WAYS_BITS = 4 };
+
+struct rung_tiny_ways {
+    known_way at[1 << WAYS_BITS];
+};
+
+rung_tiny_ways *rung_tiny_ways_create(void)
 {
-    if (is_dot_of_vectors(p)) {
-        run_vectors(p);
-        return;
-    }
-    if (is_turned(p)) {
-        rung_turned_run(p, NULL, NULL);
-        return;
-    }
-    if (is_short_rows(p)) {
-        run_short_rows(p);
-        return;
-    }
-    if (is_rank(p)) {
-        run_rank(p);
-        return;
-    }
-    if (is_column_of_dots(p)) {
-        run_column(p);
-        return;
-    }
-    int last = last_as_dots(p);
+    return calloc(1, sizeof(rung_tiny_ways)); /* no product has a kernel of NULL */
+}
+
+static way choose_way(const rung_cpu_args *p)
+{
+    if (is_dot_of_vectors(p))
+        return WAY_VECTORS;
+    if (is_turned(p))
+        return WAY_TURNED;
+    if (is_short_rows(p))
+        return WAY_SHORT_ROWS;
+    if (is_rank(p))
+        return WAY_RANK;
+    if (is_column_of_dots(p))
+        return WAY_COLUMN;
+    if (p->trans_b && !p->trans_a && p->k > 1 && (wants_dots(p) || is_few_rows_of_dots(p)))
+        return WAY_DOTS;
     if (p->trans_b || is_cheaper_transposed(p))
-        run_with_transposed(p);
-    else if (last)
-        run_with_last(p, last);
-    else
-        run(p, choose_family(p->kernel, p->n));
+        return WAY_TRANSPOSED;
+    return last_as_dots(p) ? WAY_LAST : WAY_TILES;
+}
+
+/* Says which tiles they are, of a product whose columns are one group and whose tiles are so few that each is best
+ * called by itself. */
+static void name_tiles(known_way *known, const rung_cpu_args *p)
+{
+    enum { TILES_MOST = 3 };
+    tiling by = tiles_of(p, choose_family(p->kernel, p->n));
+    if (by.tail || by.vectors > by.most)
+        return;
+    int most = by.kernel->max_rows[by.vectors - 1], in_place = rows_in_place(p);
+    int64_t tiles = divide_up(p->m, in_place && in_place < most ? in_place : most);
+    if (tiles > TILES_MOST)
+        return;
+    known->way = tiles == 1 ? WAY_ONE_TILE : WAY_FEW_TILES;
+    known->lanes = lanes_of_last(p, by.kernel, by.vectors);
+    known->tiles = (int)tiles;
+    known->rows = (int)(p->m / tiles);
+    known->more = (int)(p->m % tiles);
+    known->tile = tile_in_place(p, by.kernel, by.vectors, known->rows);
+    known->tile_of_more = known->more ? tile_in_place(p, by.kernel, by.vectors, known->rows + 1) : NULL;
+}
+
+static known_way ask_way(const rung_cpu_args *p, way chosen)
+{
+    known_way known = {.kernel = p->kernel,
+                       .m = p->m,
+                       .n = p->n,
+                       .k = p->k,
+                       .lda = p->lda,
+                       .trans_a = p->trans_a,
+                       .trans_b = p->trans_b,
+                       .in_order = p->in_order,
+                       .reads_c = p->beta != 0.0f,
+                       .way = chosen};
+    if (chosen == WAY_TILES)
+        name_tiles(&known, p);
+    return known;
+}
+
+static inline int is_known(const known_way *known, const rung_cpu_args *p)
+{
+    uint64_t sizes = (uint64_t)((known->m ^ p->m) | (known->n ^ p->n) | (known->k ^ p->k) | (known->lda ^ p->lda));
+    int manners = (known->trans_a ^ p->trans_a) | (known->trans_b ^ p->trans_b) | (known->in_order ^ p->in_order);
+    return (sizes | (uint64_t)manners) == 0 && known->kernel == p->kernel && known->reads_c == (p->beta != 0.0f);
+}
+
+/* Returns where in the table a product has its place; the one that was there before is forgotten. */
+static inline unsigned place_of(const rung_cpu_args *p)
+{
+    uint64_t sizes = (uint64_t)p->m + 3 * (uint64_t)p->n + 9 * (uint64_t)p->k;
+    return (unsigned)(sizes + 5 * (uint64_t)p->trans_a + 2 * (uint64_t)p->trans_b) & ((1u << WAYS_BITS) - 1);
+}
+
+static __attribute__((noinline)) void run_few_tiles(const rung_cpu_args *p, const known_way *known)
+{
+    rung_tile_out out = tile_out(p, known->lanes);
+    const float *a = p->a;
+    float *c = p->c;
+    for (int t = known->tiles; t > 0; t--) {
+        int has_more = known->tiles - t < known->more;
+        int64_t rows = known->rows + has_more;
+        (has_more ? known->tile_of_more : known->tile)(p->k, a, p->lda, p->b, p->ldb, c, &out);
+        a += rows * (p->trans_a ? 1 : p->lda);
+        c += rows * p->ldc;
+    }
+}
+
+/* Runs a product as it is known to be computed. */
+static inline void run_way(const rung_cpu_args *p, const known_way *known)
+{
+    switch (known->way) {
+    case WAY_ELSEWHERE: break;
+    case WAY_ONE_TILE: run_one_tile(p, known->tile, known->lanes); break;
+    case WAY_FEW_TILES: run_few_tiles(p, known); break;
+    case WAY_TILES: run(p, choose_family(p->kernel, p->n)); break;
+    case WAY_VECTORS: run_vectors(p); break;
+    case WAY_TURNED: rung_turned_run(p, NULL, NULL); break;
+    case WAY_SHORT_ROWS: run_short_rows(p); break;
+    case WAY_RANK: run_rank(p); break;
+    case WAY_COLUMN: run_column(p); break;
+    case WAY_DOTS: run_dots(p); break;
+    case WAY_TRANSPOSED: run_with_transposed(p); break;
+    case WAY_LAST: run_with_last(p, last_as_dots(p)); break;
+    }
 }
 
 void rung_tiny_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
 {
     (void)plan, (void)workspace;
-    run_tiny(p);
+    known_way known = ask_way(p, choose_way(p));
+    run_way(p, &known);
 }
 
 int rung_gemm_if_tiny(const rung_cpu_args *p)
 {
-    if (!is_tiny(p))
+    known_way asked, *known = p->ways ? &p->ways->at[place_of(p)] : &asked;
+    if (!p->ways || !is_known(known, p))
+        *known = ask_way(p, is_tiny(p) ? choose_way(p) : WAY_ELSEWHERE);
+    if (known->way == WAY_ELSEWHERE)
         return 0;
-    run_tiny(p);
+    run_way(p, known);
     return 1;
 }
 
