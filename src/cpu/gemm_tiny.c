@@ -329,13 +329,36 @@ rung_tiny_ways *rung_tiny_ways_create(void)
     return calloc(1, sizeof(rung_tiny_ways)); /* no product has a kernel of NULL */
 }
 
+/* Returns how many tiles cover the product's rows where its columns are one group and the tiles are so few that each is
+ * best called by itself, else 0. */
+static int few_tiles(const rung_cpu_args *p, const tiling *by)
+{
+    enum { TILES_MOST = 3 };
+    if (by->tail || by->vectors > by->most)
+        return 0;
+    int most = by->kernel->max_rows[by->vectors - 1], in_place = rows_in_place(p);
+    int64_t tiles = divide_up(p->m, in_place && in_place < most ? in_place : most);
+    return tiles <= TILES_MOST ? (int)tiles : 0;
+}
+
+/* Returns true where a few tiles take less time than rows of C written one after the other: from some steps on, if the
+ * columns are few or tiles wide. */
+static int wants_few_tiles(const rung_cpu_args *p)
+{
+    enum { STEPS_LEAST = 8 };
+    if (p->k < STEPS_LEAST || p->trans_b || (p->n > LINE_FLOATS && has_narrow_tiles(p)) || is_cheaper_transposed(p))
+        return 0;
+    tiling by = tiles_of(p, choose_family(p->kernel, p->n));
+    return few_tiles(p, &by) > 0;
+}
+
 static way choose_way(const rung_cpu_args *p)
 {
     if (is_dot_of_vectors(p))
         return WAY_VECTORS;
     if (is_turned(p))
         return WAY_TURNED;
-    if (is_short_rows(p))
+    if (is_short_rows(p) && !wants_few_tiles(p))
         return WAY_SHORT_ROWS;
     if (is_rank(p))
         return WAY_RANK;
@@ -348,21 +371,15 @@ static way choose_way(const rung_cpu_args *p)
     return last_as_dots(p) ? WAY_LAST : WAY_TILES;
 }
 
-/* Says which tiles they are, of a product whose columns are one group and whose tiles are so few that each is best
- * called by itself. */
 static void name_tiles(known_way *known, const rung_cpu_args *p)
 {
-    enum { TILES_MOST = 3 };
     tiling by = tiles_of(p, choose_family(p->kernel, p->n));
-    if (by.tail || by.vectors > by.most)
-        return;
-    int most = by.kernel->max_rows[by.vectors - 1], in_place = rows_in_place(p);
-    int64_t tiles = divide_up(p->m, in_place && in_place < most ? in_place : most);
-    if (tiles > TILES_MOST)
+    int tiles = few_tiles(p, &by);
+    if (!tiles)
         return;
     known->way = tiles == 1 ? WAY_ONE_TILE : WAY_FEW_TILES;
     known->lanes = lanes_of_last(p, by.kernel, by.vectors);
-    known->tiles = (int)tiles;
+    known->tiles = tiles;
     known->rows = (int)(p->m / tiles);
     known->more = (int)(p->m % tiles);
     known->tile = tile_in_place(p, by.kernel, by.vectors, known->rows);
