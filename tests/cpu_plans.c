@@ -713,6 +713,57 @@ static int wrong_memories(const machine *on)
     return wrong;
 }
 
+/* Returns a sum over the calls by which a tiny product is computed; 0: it is not tiny. */
+static uint64_t sum_of_tiny(const rung_cpu_args *p)
+{
+    atomic_store(&calls_told, 0);
+    return rung_gemm_if_tiny(p) ? mix(1, (int64_t)atomic_load(&calls_told)) : 0;
+}
+
+/* Returns how many tiny products are computed in another way where a context remembers ways: drawn ones, and what they
+ * become when one of the things that a way may depend on changes, so that both often have one place. */
+static int wrong_ways(const machine *on, const rung_cpu_kernel *other_kernel)
+{
+    enum { DRAWN = 20000, CHANGES = 11, SIDE = 40, COLLIDING = 1024, PLACES = 16 };
+    rung_tiny_ways *ways = rung_tiny_ways_create();
+    int wrong = 0;
+    for (int i = 0; ways && i < DRAWN; i++) {
+        walk w = {
+            .size = {1 + draw(SIDE), 1 + draw(SIDE), 1 + draw(SIDE)}, .pad_a = (int)draw(2), .pad_b = (int)draw(2)};
+        rung_cpu_args p = args_at(on, &w, w.size[0], (int)draw(2), (int)draw(2)), other = p;
+        switch (i % CHANGES) {
+        case 0: other.m = 1 + (p.m + PLACES - 1) % (2 * PLACES); break;
+        case 1: other.n = 1 + (p.n + PLACES - 1) % (2 * PLACES); break;
+        case 2: other.k = 1 + (p.k + PLACES - 1) % (2 * PLACES); break;
+        case 3: /* rows that collide in L1 are read by tiles of fewer rows */
+            other.m = p.m = 9 + draw(SIDE);
+            other.lda = COLLIDING;
+            break;
+        case 4: other.ldb += 1 + draw(SIDE); break;
+        case 5: other.ldc += 1 + draw(SIDE); break;
+        case 6: other.trans_a ^= 1; break;
+        case 7: other.trans_b ^= 1; break;
+        case 8: other.beta = 0.5f; break;
+        case 9: other.in_order = 1; break;
+        case 10: other.kernel = other_kernel; break;
+        }
+        other.lda = max64(other.lda, other.trans_a ? other.m : other.k);
+        other.ldb = max64(other.ldb, other.trans_b ? other.k : other.n);
+        other.ldc = max64(other.ldc, other.n);
+        const rung_cpu_args *each[] = {&p, &other, &p};
+        for (int j = 0; j < 3; j++) {
+            rung_cpu_args with = *each[j];
+            with.ways = ways;
+            wrong += sum_of_tiny(each[j]) != sum_of_tiny(&with);
+        }
+    }
+    free(ways);
+    if (wrong)
+        fprintf(stderr, "%s %s: %d tiny products are computed in another way from memory\n", on->processor, on->family,
+                wrong);
+    return wrong;
+}
+
 /* Tells how many threads products and batches of them would take, of sixteen. No worker spins here yet. */
 static void tell_threads(const machine *on)
 {
@@ -805,7 +856,7 @@ int main(int count, char **words)
         for (int trans = 0; trans < 4; trans++)
             tell(&on, trans & 1, trans >> 1, count > 1 && strcmp(words[1], "every") == 0);
         tell_rules(&on);
-        wrong += wrong_memories(&on);
+        wrong += wrong_memories(&on) + wrong_ways(&on, family->half ? &on.half : &on.kernel);
         rung_pool_destroy(on.pool);
     }
     return has_idle_rule() || wrong > 0;

@@ -178,8 +178,9 @@ static inline void set_beta(block *s, const rung_cpu_args *p, int64_t step)
     s->out.ask_c = asks_c(p, s->k, s->packed_a);
 }
 
-/* Computes the block, one group of columns after another: a group's B stays in L1 or L2 while A passes. What each tile is
- * told of lanes and of what it asks for is written into `out`: a copy of it would wait until all its fields are written. */
+/* Computes the block, one group of columns after another: a group's B stays in L1 or L2 while A passes. What each tile
+ * is told of lanes and of what it asks for is written into `out`: a copy of it would wait until all its fields are
+ * written. */
 void rung_gemm_sweep(block *s);
 /* Does the same for `count` groups from `first` on; b, c and n count from the first of them. */
 void rung_gemm_sweep_groups(block *s, const grouping *by, int64_t first, int64_t count);

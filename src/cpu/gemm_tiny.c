@@ -115,7 +115,9 @@ static __attribute__((noinline)) void run_dots(const rung_cpu_args *p)
         turn_columns(&dot, p->kernel, columns, turned);
     int64_t most = of_b && columns > COLUMNS ? RUNG_DOT_COLS_LEAST : COLUMNS;
     for (int64_t left = columns, together; left > 0; left -= together) {
-        together = left <= most ? left : of_b ? left / divide_up(left, most) : most; /* dividing takes as long as a tile */
+        together = left <= most ? left
+                   : of_b       ? left / divide_up(left, most)
+                                : most; /* dividing takes as long as a tile */
         p->kernel->dot[together - 1](&dot, rows);
         dot.t += together * dot.t_ld;
         dot.c += together * dot.c_col;
@@ -310,7 +312,7 @@ typedef enum way {
 typedef struct known_way {
     const rung_cpu_kernel *kernel;
     int64_t m, n, k, lda;
-    int trans_a, trans_b, in_order, reads_c;
+    int in_order, reads_c;
     way way;
     /* Of one tile, or few: columns in use of the last vector. The first `more` of `tiles` tiles have a row more than
      * the others. */
@@ -321,7 +323,7 @@ typedef struct known_way {
 enum { WAYS_BITS = 4 };
 
 struct rung_tiny_ways {
-    known_way at[1 << WAYS_BITS];
+    known_way at[2][2][1 << WAYS_BITS]; /* by trans_a and trans_b */
 };
 
 rung_tiny_ways *rung_tiny_ways_create(void)
@@ -393,8 +395,6 @@ static known_way ask_way(const rung_cpu_args *p, way chosen)
                        .n = p->n,
                        .k = p->k,
                        .lda = p->lda,
-                       .trans_a = p->trans_a,
-                       .trans_b = p->trans_b,
                        .in_order = p->in_order,
                        .reads_c = p->beta != 0.0f,
                        .way = chosen};
@@ -405,16 +405,16 @@ static known_way ask_way(const rung_cpu_args *p, way chosen)
 
 static inline int is_known(const known_way *known, const rung_cpu_args *p)
 {
-    uint64_t sizes = (uint64_t)((known->m ^ p->m) | (known->n ^ p->n) | (known->k ^ p->k) | (known->lda ^ p->lda));
-    int manners = (known->trans_a ^ p->trans_a) | (known->trans_b ^ p->trans_b) | (known->in_order ^ p->in_order);
-    return (sizes | (uint64_t)manners) == 0 && known->kernel == p->kernel && known->reads_c == (p->beta != 0.0f);
+    int64_t sizes = (known->m ^ p->m) | (known->n ^ p->n) | (known->k ^ p->k) | (known->lda ^ p->lda);
+    return (sizes | (known->in_order ^ p->in_order)) == 0 && known->kernel == p->kernel &&
+           known->reads_c == (p->beta != 0.0f);
 }
 
 /* Returns where in the table a product has its place; the one that was there before is forgotten. */
-static inline unsigned place_of(const rung_cpu_args *p)
+static inline known_way *place_of(const rung_cpu_args *p)
 {
     uint64_t sizes = (uint64_t)p->m + 3 * (uint64_t)p->n + 9 * (uint64_t)p->k;
-    return (unsigned)(sizes + 5 * (uint64_t)p->trans_a + 2 * (uint64_t)p->trans_b) & ((1u << WAYS_BITS) - 1);
+    return &p->ways->at[p->trans_a][p->trans_b][sizes & ((1u << WAYS_BITS) - 1)];
 }
 
 static __attribute__((noinline)) void run_few_tiles(const rung_cpu_args *p, const known_way *known)
@@ -459,7 +459,7 @@ void rung_tiny_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspa
 
 int rung_gemm_if_tiny(const rung_cpu_args *p)
 {
-    known_way asked, *known = p->ways ? &p->ways->at[place_of(p)] : &asked;
+    known_way asked, *known = p->ways ? place_of(p) : &asked;
     if (!p->ways || !is_known(known, p))
         *known = ask_way(p, is_tiny(p) ? choose_way(p) : WAY_ELSEWHERE);
     if (known->way == WAY_ELSEWHERE)
