@@ -7,6 +7,7 @@
 /* kernel_body.inc says what these are. */
 #define FAMILY avx512_f32_8x48
 #define FAMILY_HALF avx512_f32_8x24
+#define FAMILY_LINES avx2_f32_6x16
 #define FAMILY_MR 8
 #define FAMILY_NV 3
 #define FAMILY_ROWS 16, 12, 8, 6, 1, 1, 1, 1

@@ -21,10 +21,32 @@ static int wants_packed_steps(const rung_cpu_args *p)
            p->n >= (p->m > FEW ? COLUMNS_OF_MANY_ROWS : COLUMNS);
 }
 
+/* Returns the product with tiles that are a line wide. Wider ones take the same time, where the processor halves its
+ * vectors, but a panel of B that L1 holds would have a third of the steps. */
+static rung_cpu_args with_lines(const rung_cpu_args *p)
+{
+    rung_cpu_args lines = *p;
+    if (p->kernel->lines)
+        lines.kernel = p->kernel->lines;
+    return lines;
+}
+
+/* Returns whether wider tiles are better left for those of a line: for a B that does not come from L2, where the
+ * processor halves its vectors, and its hardware follows rows. */
+static int leaves_wide_tiles(const rung_cpu_args *p)
+{
+    enum { L2_PARTS = 2 };
+    return !p->cpu->wide_units && p->cpu->follows_rows && b_bytes(p) > L2_PARTS * p->cpu->l2_bytes;
+}
+
 /* Returns true where so many rows pass a B in place that a panel of it in L1 pays for packing them, and so few that B
  * need not be packed: fewer, where vectors lie across lines, and fewer still, where all steps share one set of L1. */
 int rung_is_by_panels(const rung_cpu_args *p)
 {
+    if (p->kernel->lines) {
+        const rung_cpu_args lines = with_lines(p);
+        return leaves_wide_tiles(p) && rung_is_by_panels(&lines);
+    }
     enum { STEPS_LEAST = 40, ROWS_LEAST = 9, ROWS_MOST = 112, ROWS_ACROSS_LINES = 48, ROWS_THAT_COLLIDE = 16 };
     if (p->cpu->far_l3 || !has_narrow_tiles(p) || !p->kernel->ahead[0] || p->trans_b || p->k < STEPS_LEAST ||
         p->m < ROWS_LEAST)
@@ -98,14 +120,16 @@ static void run_panel(const block *s, tiling by, int64_t j, const float *ask)
 void rung_ahead_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
 {
     enum { PANELS_AHEAD = 2 }; /* the next one would come too late */
-    tiling by = tile_rows(p->m, p->kernel->mr);
-    int64_t panel = panel_columns(p->kernel), behind = round_up(p->n, panel);
-    block s = {.kernel = p->kernel, .n = p->n, .a = workspace, .ldb = p->ldb, .c = p->c, .out = {.ldc = p->ldc}};
+    const rung_cpu_args lines = with_lines(p);
+    const rung_cpu_kernel *kernel = lines.kernel;
+    tiling by = tile_rows(p->m, kernel->mr);
+    int64_t panel = panel_columns(kernel), behind = round_up(p->n, panel);
+    block s = {.kernel = kernel, .n = p->n, .a = workspace, .ldb = p->ldb, .c = p->c, .out = {.ldc = p->ldc}};
     for (int64_t step = 0; step < p->k; step += plan->kc) {
         s.k = min64(plan->kc, p->k - step);
         s.b = b_at(p, step, 0);
         set_beta(&s, p, step);
-        pack_rows(p, step, s.k, by, workspace);
+        pack_rows(&lines, step, s.k, by, workspace);
         for (int64_t j = 0; j < p->n; j += panel) {
             int64_t next = j + PANELS_AHEAD * panel;
             run_panel(&s, by, j, next < p->n ? s.b + next : s.b + s.k * p->ldb + max64(next - behind, 0));
