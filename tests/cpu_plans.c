@@ -124,7 +124,8 @@ static void note_finish(int which, const float *at, int64_t ldc, int64_t m, int6
     note(mix(mix(mix(mix(hash, ldc), m), n), activation));
 }
 
-/* ---- recorders: a function for each place of a family's table; family 1 is another one's half ---- */
+/* ---- recorders: a function for each place of a family's table; family 1 is another one's half, family 2 its tiles of
+ * a line ---- */
 
 #define TILE(family, kind, nv, rows)                                                                                   \
     static void tile_##family##_##kind##_##nv##_##rows(int64_t k, const float *from_a, int64_t lda,                    \
@@ -243,6 +244,7 @@ static void note_finish(int which, const float *at, int64_t ldc, int64_t m, int6
     EACH_8(DOT, family) EACH_10(RANK, family) EACH_10(SHORT, family) EACH_8(TURNED, family) OTHERS(family)
 EACH_FUNCTION(0)
 EACH_FUNCTION(1)
+EACH_FUNCTION(2)
 
 /* Replaces what a family's table holds, and leaves empty what is empty in it. */
 #define PUT(place, function) (place) = (place) ? (function) : NULL;
@@ -276,6 +278,7 @@ EACH_FUNCTION(1)
     }
 RECORDING(0)
 RECORDING(1)
+RECORDING(2)
 
 _Static_assert(RUNG_TILE_MAX_VECTORS == 8 && RUNG_TILE_MAX_ROWS == 16 && RUNG_STREAM_MAX_ROWS == 8 &&
                    RUNG_DOT_MAX_COLS == 8 && RUNG_RANK_STEPS == 10 && RUNG_SHORT_STEPS == 10 && RUNG_TURNED_STEPS == 8,
@@ -303,7 +306,7 @@ static int functions_left(const rung_cpu_kernel *recording, const rung_cpu_kerne
 typedef struct machine {
     const char *processor, *family;
     rung_processor cpu;
-    rung_cpu_kernel kernel, half; /* recorders */
+    rung_cpu_kernel kernel, half, lines; /* recorders */
     rung_pool *pool;
 } machine;
 
@@ -837,7 +840,7 @@ int main(int count, char **words)
     a = reserve(), b = reserve(), c = reserve();
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
         const rung_cpu_kernel *family = rung_cpu_kernel_of(rung_kernel_find(each[i].family));
-        machine on = {each[i].processor, each[i].family, processor_named(each[i].processor), *family, {0},
+        machine on = {each[i].processor, each[i].family, processor_named(each[i].processor), *family, {0}, {0},
                       rung_pool_create()};
         record_0(&on.kernel);
         if (family->half) {
@@ -845,7 +848,13 @@ int main(int count, char **words)
             record_1(&on.half);
             on.kernel.half = &on.half;
         }
-        if (functions_left(&on.kernel, family) || (family->half && functions_left(&on.half, family->half)))
+        if (family->lines) {
+            on.lines = *family->lines;
+            record_2(&on.lines);
+            on.kernel.lines = &on.lines;
+        }
+        if (functions_left(&on.kernel, family) || (family->half && functions_left(&on.half, family->half)) ||
+            (family->lines && functions_left(&on.lines, family->lines)))
             return 1;
         drawn = 20261127;
         tell_threads(&on);

@@ -144,7 +144,8 @@ typedef struct rung_cpu_kernel {
     int dot_cols, dot_fours;   /* the most columns that dot[] has, and the most whose blocks have four rows, or eight */
     int max_rows[RUNG_TILE_MAX_VECTORS];
     const struct rung_cpu_kernel *half; /* a family whose vectors are half as long, for last columns; NULL: none */
-    /* A family whose tiles are a line wide, for a B that passes panel by panel, where this one's are wider; NULL: none. */
+    /* A family whose tiles are a line wide, for a B that passes panel by panel, where this one's are wider; NULL: none.
+     */
     const struct rung_cpu_kernel *lines;
     rung_tile_fn tile[RUNG_A_KINDS][RUNG_TILE_MAX_VECTORS][RUNG_TILE_MAX_ROWS];
     rung_tile_fn few[RUNG_A_KINDS][RUNG_TILE_MAX_VECTORS][RUNG_TILE_MAX_ROWS]; /* with four sums; NULL: sums enough */
