@@ -31,12 +31,13 @@ static rung_cpu_args with_lines(const rung_cpu_args *p)
     return lines;
 }
 
-/* Returns whether wider tiles are better left for those of a line: for a B that does not come from L2, where the
- * processor halves its vectors, and its hardware follows rows. */
+/* Returns whether wider tiles are better left for those of a line: for a B that does not come from L2, has columns
+ * enough and whose rows do not share one set of L1. */
 static int leaves_wide_tiles(const rung_cpu_args *p)
 {
-    enum { L2_PARTS = 2 };
-    return !p->cpu->wide_units && p->cpu->follows_rows && b_bytes(p) > L2_PARTS * p->cpu->l2_bytes;
+    enum { L2_PARTS = 2, L2_PARTS_OF_FEW_ROWS = 3, FEW_ROWS = 12, COLUMNS_LEAST = 192 };
+    return sums_as_lines(p) && p->n >= COLUMNS_LEAST && p->ldb % PAGE_FLOATS &&
+           b_bytes(p) > (p->m < FEW_ROWS ? L2_PARTS_OF_FEW_ROWS : L2_PARTS) * p->cpu->l2_bytes;
 }
 
 /* Returns true where so many rows pass a B in place that a panel of it in L1 pays for packing them, and so few that B

@@ -96,7 +96,7 @@ static void plan_better_transposed(const rung_cpu_args *p, gemm_plan *plan)
 static int is_long_k_in_runs(const rung_cpu_args *p)
 {
     enum { STEPS_LEAST = 2000, WORK_LEAST = 300000, LEAST = 5, MOST = 112, MOST_ACROSS_LINES = 4096, LD_MOST = 511 };
-    if (!has_narrow_tiles(p) || p->cpu->three_loads || !p->trans_a || p->trans_b || p->k < STEPS_LEAST ||
+    if (!sums_as_lines(p) || p->cpu->three_loads || !p->trans_a || p->trans_b || p->k < STEPS_LEAST ||
         min64(p->m, p->n) < LEAST || max64(p->m, p->n) > MOST || max64(p->lda, p->ldb) > LD_MOST)
         return 0;
     return p->m * p->n * p->k >= WORK_LEAST && (p->m * p->n <= MOST_ACROSS_LINES || b_has_whole_vectors(p));
