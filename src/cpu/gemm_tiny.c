@@ -4,10 +4,13 @@
 
 #include <stdlib.h>
 
-/* Returns the family whose vectors the columns fill best. */
-static const rung_cpu_kernel *choose_family(const rung_cpu_kernel *kernel, int64_t n)
+/* Returns the family whose vectors the columns fill best. A few more than a vector has would be a second group, for
+ * which A passes once more; vectors half as long take all of them at once, where they take half the time. */
+static const rung_cpu_kernel *choose_family(const rung_cpu_args *p, int64_t n)
 {
-    return kernel->half && n <= kernel->half->vl ? kernel->half : kernel;
+    const rung_cpu_kernel *half = p->kernel->half;
+    int is_little_more = half && !p->cpu->wide_units && n > p->kernel->vl && n <= p->kernel->vl + half->vl;
+    return half && (n <= half->vl || is_little_more) ? half : p->kernel;
 }
 
 /* How the tiles of a product cover C. */
@@ -178,7 +181,7 @@ static void run_turned(rung_cpu_args *t)
 {
     float turned[RUNG_TINY_FLOATS + RUNG_PACK_SLACK];
     if (is_cheaper_transposed(t)) {
-        const rung_cpu_kernel *kernel = choose_family(t->kernel, t->m);
+        const rung_cpu_kernel *kernel = choose_family(t, t->m);
         rung_cpu_args turn;
         copy(&turn, t);
         turn.m = t->n;
@@ -195,7 +198,7 @@ static void run_turned(rung_cpu_args *t)
         narrow_of(t->kernel)->turn(t->c, t->ldc, turned, turn.ldc, t->m, t->n, t->beta);
         return;
     }
-    const rung_cpu_kernel *kernel = choose_family(t->kernel, t->n);
+    const rung_cpu_kernel *kernel = choose_family(t, t->n);
     int64_t panel = round_up(t->n, kernel->vl);
     narrow_of(t->kernel)->pack_by_row(turned, t->b, t->ldb, t->n, t->k, (int)panel);
     t->b = turned;
@@ -211,12 +214,12 @@ static __attribute__((noinline)) void run_with_transposed(const rung_cpu_args *p
     copy(&t, p);
     if (t.trans_b && t.k == 1 && t.ldb == 1) {
         t.ldb = t.n;
-        run(&t, choose_family(t.kernel, t.n));
+        run(&t, choose_family(&t, t.n));
         return;
     }
     if (t.trans_b && t.n == 1 && t.trans_a && !is_cheaper_transposed(&t)) {
         t.ldb = 1;
-        run(&t, choose_family(t.kernel, t.n));
+        run(&t, choose_family(&t, t.n));
         return;
     }
     if (t.m == 1)
@@ -260,7 +263,7 @@ static __attribute__((noinline)) void run_with_last(const rung_cpu_args *p, int 
     copy(&rest, p);
     rest.n -= last;
     if (rest.n > 0)
-        run(&rest, choose_family(p->kernel, rest.n));
+        run(&rest, choose_family(p, rest.n));
     rung_gemm_run_last(p, last, turned);
 }
 
@@ -268,7 +271,7 @@ static __attribute__((noinline)) void run_with_last(const rung_cpu_args *p, int 
 static void run_short_rows(const rung_cpu_args *p)
 {
     float turned[SHORT_VECTORS_MOST * LINE_FLOATS * RUNG_SHORT_STEPS + RUNG_PACK_SLACK];
-    const rung_cpu_kernel *kernel = choose_family(p->kernel, p->n);
+    const rung_cpu_kernel *kernel = choose_family(p, p->n);
     rung_rank_args rows;
     rows.m = p->m;
     rows.n = p->n;
@@ -350,7 +353,7 @@ static int wants_few_tiles(const rung_cpu_args *p)
     enum { STEPS_LEAST = 8 };
     if (p->k < STEPS_LEAST || p->trans_b || (p->n > LINE_FLOATS && has_narrow_tiles(p)) || is_cheaper_transposed(p))
         return 0;
-    tiling by = tiles_of(p, choose_family(p->kernel, p->n));
+    tiling by = tiles_of(p, choose_family(p, p->n));
     return few_tiles(p, &by) > 0;
 }
 
@@ -375,7 +378,7 @@ static way choose_way(const rung_cpu_args *p)
 
 static void name_tiles(known_way *known, const rung_cpu_args *p)
 {
-    tiling by = tiles_of(p, choose_family(p->kernel, p->n));
+    tiling by = tiles_of(p, choose_family(p, p->n));
     int tiles = few_tiles(p, &by);
     if (!tiles)
         return;
@@ -438,7 +441,7 @@ static inline void run_way(const rung_cpu_args *p, const known_way *known)
     case WAY_ELSEWHERE: break;
     case WAY_ONE_TILE: run_one_tile(p, known->tile, known->lanes); break;
     case WAY_FEW_TILES: run_few_tiles(p, known); break;
-    case WAY_TILES: run(p, choose_family(p->kernel, p->n)); break;
+    case WAY_TILES: run(p, choose_family(p, p->n)); break;
     case WAY_VECTORS: run_vectors(p); break;
     case WAY_TURNED: rung_turned_run(p, NULL, NULL); break;
     case WAY_SHORT_ROWS: run_short_rows(p); break;
