@@ -28,6 +28,7 @@ on="--device $device"
     gives_back 0 verify $on --no-vendor --kernel "${kernels%,*}" --case NN:5x7x3:row,pad=1
     gives_back 0 verify $on --math strict --no-vendor --case NN:17x33x20:col,beta=0.5
     gives_back 1 verify $on --no-vendor --kernel "${kernels%,*}" --case NN:5x7x3:row,bias=row # refused
+    gives_back 0 verify $on --wrong-calls
     gives_back 0 bench $on --budget-ms 1 --against= 8x8x8 9x7x5 -o "$work/rows"
     gives_back 0 bench $on --budget-ms 1 --against= --layout row --data normal 16x8x4x3
     gives_back 0 fuzz $on --calls 5 --size 20

@@ -1,8 +1,8 @@
 #!/bin/sh
 # rung profile: what it takes from ncu's table, here a made one: a sum's launches are added, and percentages are the longest launch's,
 # whether it comes first or last. The CPU's rungs are told from their counts. And the H200's counters of the sums agree with the lens.
-# usage: profile.sh RUNG LENS SOURCE_DIR
-rung=$1 lens=$2 source=$3 bad=0
+# usage: profile.sh RUNG LENS SOURCE_DIR LOST_DRIVER
+rung=$1 lens=$2 source=$3 lost=$4 bad=0
 made=$(mktemp -d) || exit 1
 trap 'rm -rf "$made"' EXIT
 ln -s "$lens" "$made/libcuda.so.1" # a driver, so that counters are asked for
@@ -65,6 +65,18 @@ refused() { # WHAT_NCU_SAYS WORDS
 refused '==ERROR== ERR_NVGPUCTRPERM - no permission' 'the driver keeps the counters to administrators'
 refused '==ERROR== LibraryNotLoaded' 'ncu cannot reach the counters on this machine'
 refused '==ERROR== out of luck' 'ncu ended with 9 and no figures: out of luck'
+
+# A kernel that fails on the GPU is told by name, whether it is a product's or a sum's; those after it are launched as well.
+failed() { # KERNEL SIZE
+    RUNG_LIBCUDA=$lost "$rung" profile --launch "$1" "$2" 2>"$made/said"
+    [ $? = 1 ] || { echo "FAILED: $1 failed, and the exit code does not say so"; bad=1; }
+    for kernel in $(echo "$1" | tr , ' '); do
+        grep -q "$kernel: device error: stream_synchronize failed: CUDA_ERROR_ILLEGAL_ADDRESS" "$made/said" || { echo "FAILED: $kernel failed, and this was said:"; cat "$made/said"; bad=1; }
+    done
+}
+failed r02_shared 4096
+failed l01_naive,l02_coalesced 16x16x16
+RUNG_LIBCUDA=$lens "$rung" profile --launch l01_naive 16x16x16 || { echo "FAILED: a kernel that does not fail is said to"; bad=1; }
 
 "$rung" profile c05_packing 1024x1024x1024 --counters "$source/results/ladder-cpu-counts.jsonl" --format csv >"$made/csv" || bad=1
 expect 'c05_packing,instructions,1.20436822e+09,1.1216'

@@ -14,12 +14,16 @@
 
 void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *,
             const int *, const float *, const int *, const float *, float *, const int *);
+void cblas_sgemm(int layout, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a, int lda,
+                 const float *b, int ldb, float beta, float *c, int ldc);
 
+enum { COLUMN_MAJOR = 102, NO_TRANS = 111 }; /* CBLAS's */
 enum { N = 300, OBJECTS_ASKED_AFTER = 8 };
 
 static int failed;
 static float a[N * N], b[N * N], c[N * N], right[N * N];
 static void (*multiply_elsewhere)(int, const float *, const float *, float *);
+static void (*multiply_elsewhere_in_c)(int, const float *, const float *, float *);
 static rung_status (*make_elsewhere)(rung_context **);
 
 static void multiply_here(void)
@@ -28,6 +32,13 @@ static void multiply_here(void)
     const float one = 1.0f, zero = 0.0f;
     memset(c, 0xff, sizeof c);
     sgemm_("N", "N", &n, &n, &n, &one, a, &n, b, &n, &zero, c, &n);
+}
+
+static void multiply_here_in_c(void)
+{
+    memset(c, 0xff, sizeof c);
+    cblas_sgemm(COLUMN_MAJOR, NO_TRANS, NO_TRANS, N, N, N, 1.0f, a, N, b, N, 0.0f, c, N);
+    __asm__ volatile(""); /* the call returns to here */
 }
 
 /* Other places of this program that call: so many that one of them shares the slot of the call from elsewhere, whatever
@@ -48,6 +59,12 @@ static void multiply_there(void)
 {
     memset(c, 0xff, sizeof c);
     multiply_elsewhere(N, a, b, c);
+}
+
+static void multiply_there_in_c(void)
+{
+    memset(c, 0xff, sizeof c);
+    multiply_elsewhere_in_c(N, a, b, c);
 }
 
 /* Multiplies and looks how many threads OpenMP was asked for; 0: none. */
@@ -121,6 +138,8 @@ static void expect_of_teams(void)
 {
     expect("elsewhere", 0, multiply_there);
     expect("here", 3, multiply_here);
+    expect("elsewhere, through CBLAS", 0, multiply_there_in_c);
+    expect("here, through CBLAS", 3, multiply_here_in_c);
     expect_of_places();
     fake_most = 2;
     expect("OpenMP held to two", 2, multiply_here);
@@ -159,6 +178,7 @@ int main(int count, char **arguments)
         return 2;
     }
     *(void **)&multiply_elsewhere = dlsym(module, "multiply_elsewhere");
+    *(void **)&multiply_elsewhere_in_c = dlsym(module, "multiply_elsewhere_in_c");
     *(void **)&make_elsewhere = dlsym(module, "make_elsewhere");
     for (int i = 0; i < N * N; i++) {
         a[i] = (float)(i % 17) - 7.3f;
