@@ -118,9 +118,7 @@ static __attribute__((noinline)) void run_dots(const rung_cpu_args *p)
         turn_columns(&dot, p->kernel, columns, turned);
     int64_t most = of_b && columns > COLUMNS ? RUNG_DOT_COLS_LEAST : COLUMNS;
     for (int64_t left = columns, together; left > 0; left -= together) {
-        together = left <= most ? left
-                   : of_b       ? left / divide_up(left, most)
-                                : most; /* dividing takes as long as a tile */
+        together = of_b ? left / divide_up(left, most) : min64(left, most);
         p->kernel->dot[together - 1](&dot, rows);
         dot.t += together * dot.t_ld;
         dot.c += together * dot.c_col;
