@@ -81,13 +81,11 @@ static void sweep_packed_rows(const block *s, const rung_cpu_kernel *kernel, con
 static void sweep_rows(const block *s, const rung_cpu_kernel *kernel, const float *b, int64_t ldb, float *c, int nv,
                        rung_tile_out *out)
 {
-    int64_t most = rows_of_tile(s, kernel, nv), row_step = s->kind == RUNG_A_BY_ROW ? s->lda : 1;
-    int is_two = s->m <= 2 * most; /* dividing by what is not known takes as long as a small tile */
-    int64_t count = is_two ? 2 : divide_up(s->m, most), least = is_two ? s->m / 2 : s->m / count;
-    int64_t extra = s->m - count * least, i = 0;
+    row_tiles by = tile_rows(s->m, rows_of_tile(s, kernel, nv));
+    int64_t row_step = s->kind == RUNG_A_BY_ROW ? s->lda : 1, i = 0;
     int in_turn = go_in_turn(s, kernel, out);
-    for (int64_t t = 0; t < count;) {
-        int64_t rows = least + (t < extra), alike = (t < extra ? extra : count) - t;
+    for (int64_t t = 0; t < by.count;) {
+        int64_t rows = by.least + (t < by.higher), alike = (t < by.higher ? by.higher : by.count) - t;
         const float *a = s->a + i * row_step;
         if (in_turn && alike > 1) {
             rung_tile_run run = {.count = alike, .a_next = rows * row_step, .c_next = rows * out->ldc};

@@ -62,6 +62,17 @@ typedef struct grouping {
     int tail;
 } grouping;
 
+/* Rows of A in tiles that are as even as they can be: the first `higher` of them have a row more than `least`. */
+typedef struct row_tiles {
+    int64_t count, least, higher;
+} row_tiles;
+
+static inline row_tiles tile_rows(int64_t m, int64_t most)
+{
+    int64_t count = divide_up(m, most);
+    return (row_tiles){count, m / count, m % count};
+}
+
 /* Returns the family that takes last columns which fill at most half a vector; NULL: none does. Where units are wide
  * they would cost as much as a whole vector, and A would pass once more. */
 static inline const rung_cpu_kernel *tail_family(const rung_cpu_args *p)

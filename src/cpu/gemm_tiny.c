@@ -315,10 +315,9 @@ typedef struct known_way {
     int64_t m, n, k, lda;
     int in_order, reads_c;
     way way;
-    /* Of one tile, or few: columns in use of the last vector. The first `more` of `tiles` tiles have a row more than
-     * the others. */
-    int lanes, tiles, more, rows;
-    rung_tile_fn tile, tile_of_more;
+    int lanes;                       /* of one tile, or few: columns in use of the last vector */
+    row_tiles by;                    /* of few tiles */
+    rung_tile_fn tile, tile_of_more; /* of `least` rows, and of one more */
 } known_way;
 
 enum { WAYS_BITS = 4 };
@@ -332,16 +331,16 @@ rung_tiny_ways *rung_tiny_ways_create(void)
     return calloc(1, sizeof(rung_tiny_ways)); /* no product has a kernel of NULL */
 }
 
-/* Returns how many tiles cover the product's rows where its columns are one group and the tiles are so few that each is
- * best called by itself, else 0. */
-static int few_tiles(const rung_cpu_args *p, const tiling *by)
+/* Returns the tiles that cover the product's rows where its columns are one group and the tiles are so few that each is
+ * best called by itself, else none. */
+static row_tiles few_tiles(const rung_cpu_args *p, const tiling *by)
 {
     enum { TILES_MOST = 3 };
     if (by->tail || by->vectors > by->most)
-        return 0;
+        return (row_tiles){0};
     int most = by->kernel->max_rows[by->vectors - 1], in_place = rows_in_place(p);
-    int64_t tiles = divide_up(p->m, in_place && in_place < most ? in_place : most);
-    return tiles <= TILES_MOST ? (int)tiles : 0;
+    row_tiles rows = tile_rows(p->m, in_place && in_place < most ? in_place : most);
+    return rows.count <= TILES_MOST ? rows : (row_tiles){0};
 }
 
 /* Returns true where a few tiles take less time than rows of C written one after the other: from some steps on, if the
@@ -352,7 +351,7 @@ static int wants_few_tiles(const rung_cpu_args *p)
     if (p->k < STEPS_LEAST || p->trans_b || (p->n > LINE_FLOATS && has_narrow_tiles(p)) || is_cheaper_transposed(p))
         return 0;
     tiling by = tiles_of(p, choose_family(p, p->n));
-    return few_tiles(p, &by) > 0;
+    return few_tiles(p, &by).count > 0;
 }
 
 static way choose_way(const rung_cpu_args *p)
@@ -374,19 +373,18 @@ static way choose_way(const rung_cpu_args *p)
     return last_as_dots(p) ? WAY_LAST : WAY_TILES;
 }
 
+/* Says which tiles they are, if they are few. */
 static void name_tiles(known_way *known, const rung_cpu_args *p)
 {
     tiling by = tiles_of(p, choose_family(p, p->n));
-    int tiles = few_tiles(p, &by);
-    if (!tiles)
+    row_tiles rows = few_tiles(p, &by);
+    if (rows.count == 0)
         return;
-    known->way = tiles == 1 ? WAY_ONE_TILE : WAY_FEW_TILES;
+    known->way = rows.count == 1 ? WAY_ONE_TILE : WAY_FEW_TILES;
     known->lanes = lanes_of_last(p, by.kernel, by.vectors);
-    known->tiles = tiles;
-    known->rows = (int)(p->m / tiles);
-    known->more = (int)(p->m % tiles);
-    known->tile = tile_in_place(p, by.kernel, by.vectors, known->rows);
-    known->tile_of_more = known->more ? tile_in_place(p, by.kernel, by.vectors, known->rows + 1) : NULL;
+    known->by = rows;
+    known->tile = tile_in_place(p, by.kernel, by.vectors, rows.least);
+    known->tile_of_more = rows.higher ? tile_in_place(p, by.kernel, by.vectors, rows.least + 1) : NULL;
 }
 
 static known_way ask_way(const rung_cpu_args *p, way chosen)
@@ -423,9 +421,9 @@ static __attribute__((noinline)) void run_few_tiles(const rung_cpu_args *p, cons
     rung_tile_out out = tile_out(p, known->lanes);
     const float *a = p->a;
     float *c = p->c;
-    for (int t = known->tiles; t > 0; t--) {
-        int has_more = known->tiles - t < known->more;
-        int64_t rows = known->rows + has_more;
+    for (int64_t t = 0; t < known->by.count; t++) {
+        int has_more = t < known->by.higher;
+        int64_t rows = known->by.least + has_more;
         (has_more ? known->tile_of_more : known->tile)(p->k, a, p->lda, p->b, p->ldb, c, &out);
         a += rows * (p->trans_a ? 1 : p->lda);
         c += rows * p->ldc;

@@ -75,18 +75,7 @@ int64_t rung_ahead_floats(const rung_cpu_args *p, const gemm_plan *plan, int64_t
     return p->m * plan->kc + RUNG_PACK_SLACK;
 }
 
-/* Rows of A in tiles that are as even as they can be. */
-typedef struct tiling {
-    int64_t count, least, higher; /* the first `higher` of them have a row more than `least` */
-} tiling;
-
-static tiling tile_rows(int64_t m, int64_t most)
-{
-    int64_t count = divide_up(m, most);
-    return (tiling){count, m / count, m % count};
-}
-
-static void pack_rows(const rung_cpu_args *p, int64_t step, int64_t k, tiling by, float *to)
+static void pack_rows(const rung_cpu_args *p, int64_t step, int64_t k, row_tiles by, float *to)
 {
     rung_pack_fn pack = p->trans_a ? p->kernel->pack_by_k : p->kernel->pack_by_row;
     for (int64_t t = 0, row = 0, rows; t < by.count; t++, row += rows) {
@@ -97,7 +86,7 @@ static void pack_rows(const rung_cpu_args *p, int64_t step, int64_t k, tiling by
 
 /* Adds k steps to a panel of C from column j on. ask: the first of the lines to ask for, one a step; a tile asks for a
  * quarter of them, or for half where there are few tiles. */
-static void run_panel(const block *s, tiling by, int64_t j, const float *ask)
+static void run_panel(const block *s, row_tiles by, int64_t j, const float *ask)
 {
     enum { QUARTERS = 4 };
     const rung_cpu_kernel *kernel = s->kernel;
@@ -123,7 +112,7 @@ void rung_ahead_run(const rung_cpu_args *p, const gemm_plan *plan, float *worksp
     enum { PANELS_AHEAD = 2 }; /* the next one would come too late */
     const rung_cpu_args lines = with_lines(p);
     const rung_cpu_kernel *kernel = lines.kernel;
-    tiling by = tile_rows(p->m, kernel->mr);
+    row_tiles by = tile_rows(p->m, kernel->mr);
     int64_t panel = panel_columns(kernel), behind = round_up(p->n, panel);
     block s = {.kernel = kernel, .n = p->n, .a = workspace, .ldb = p->ldb, .c = p->c, .out = {.ldc = p->ldc}};
     for (int64_t step = 0; step < p->k; step += plan->kc) {
