@@ -280,6 +280,7 @@ static void a_team_does_the_work(void **state)
     for (int threads = 1; threads <= MOST_THREADS; threads++)
         for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
             const int before = team_teams;
+            usleep(300); /* jobs that follow closely would show that this team's threads do not wait for them */
             run_once(pool, threads, tasks[i]);
             assert_int_equal(team_teams - before, threads > 1 && tasks[i] > 1);
         }
@@ -334,6 +335,106 @@ static void a_team_cools_down(void **state)
     assert_int_equal(rung_pool_is_hot(pool), 0);
     team_is_late = 0;
     rung_pool_destroy(pool);
+}
+
+enum { MANY_JOBS = 2000 };
+
+/* An OpenMP that is told not to spin: its threads come late to each job however close it follows. It gets no more jobs
+ * after a few, until some time has passed; the pool's own workers do them. */
+static void a_team_that_sleeps_is_left_alone(void **state)
+{
+    (void)state;
+    static atomic_int ran[MOST_TASKS];
+    rung_pool *pool = new_pool(2);
+    rung_pool_use_team(pool, &team);
+    team_most = 2;
+    team_is_late = 1;
+    int teams = team_teams, jobs = 0;
+    for (int before = -1; jobs < MANY_JOBS && before != team_teams; jobs++) {
+        before = team_teams;
+        memset(ran, 0, sizeof ran);
+        rung_pool_run(pool, 2, MOST_TASKS, count_task, ran);
+        for (int t = 0; t < MOST_TASKS; t++)
+            assert_int_equal(ran[t], 1);
+    }
+    assert_in_range(jobs, 4, MANY_JOBS - 1); /* once or twice may be chance */
+    assert_int_equal(team_teams - teams, jobs - 1);
+    team_is_late = 0;
+    team_most = 1; /* the caller alone, who is not late */
+    usleep(50000);
+    teams = team_teams;
+    for (int i = 0; i < 10; i++)
+        rung_pool_run(pool, 2, 2, count_task, ran);
+    assert_int_equal(team_teams - teams, 10);
+    rung_pool_destroy(pool);
+}
+
+/* Jobs that lie apart wake the team each time: that says nothing about what it does between close ones. */
+static void a_team_that_is_seldom_asked_is_not_left_alone(void **state)
+{
+    (void)state;
+    static atomic_int ran[2];
+    rung_pool *pool = new_pool(2);
+    rung_pool_use_team(pool, &team);
+    team_most = 2;
+    team_is_late = 1;
+    const int teams = team_teams;
+    for (int i = 0; i < 10; i++) {
+        usleep(300);
+        rung_pool_run(pool, 2, 2, count_task, ran);
+    }
+    assert_int_equal(team_teams - teams, 10);
+    team_is_late = 0;
+    rung_pool_destroy(pool);
+}
+
+static int stay_on_one_cpu(cpu_set_t *before)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    return sched_getaffinity(0, sizeof *before, before) == 0 && sched_setaffinity(0, sizeof one, &one) == 0;
+}
+
+static int use_policy(int policy)
+{
+    return sched_setscheduler(0, policy, &(struct sched_param){0}) == 0;
+}
+
+/* Jobs of 60 us that follow each other are shared out to workers that sleep. Where these come too late three times in a
+ * row - here they have the caller's CPU, and only when it has no work - such jobs are for the caller alone, until some
+ * time has passed. */
+static void workers_that_come_too_late_are_not_woken(void **state)
+{
+    (void)state;
+    enum { JOB_US = 60, SHARE_MOST_US = 18 };
+    static atomic_int ran[2];
+    cpu_set_t before;
+    if (!stay_on_one_cpu(&before) || !use_policy(SCHED_IDLE))
+        skip();
+    rung_pool *pool = new_pool(2);
+    run_once(pool, 2, 2); /* the worker begins, at the least priority */
+    const double end_s = now_s() + PATIENCE_S;
+    while (rung_pool_is_hot(pool) && now_s() < end_s)
+        usleep(2000);
+    const int is_back = use_policy(SCHED_OTHER);
+    double least = 0.0, most = 0.0;
+    for (int i = 0; is_back && i < MANY_JOBS && most <= SHARE_MOST_US; i++) {
+        double share = rung_pool_least_share_us(pool, JOB_US);
+        most = share > most ? share : most;
+        least = i == 0 || share < least ? share : least;
+        rung_pool_run(pool, 2, 2, count_task, ran);
+    }
+    usleep(50000);
+    const double later = rung_pool_least_share_us(pool, JOB_US);
+    sched_setaffinity(0, sizeof before, &before);
+    rung_pool_destroy(pool);
+    if (!is_back) /* a system may keep who was idle so */
+        skip();
+    assert_true(least < 3.0);
+    if (2.0 * most <= JOB_US)
+        fail_msg("workers that never come get shares of %.0f us at most", most);
+    assert_true(later < 3.0);
 }
 
 /* Returns the CPU time, in microseconds, of so many jobs close to each other and of what workers spin after them. The
@@ -505,6 +606,9 @@ int main(void)
         cmocka_unit_test(a_team_does_the_work),
         cmocka_unit_test(a_small_team_does_all_tasks),
         cmocka_unit_test(a_team_cools_down),
+        cmocka_unit_test(a_team_that_sleeps_is_left_alone),
+        cmocka_unit_test(a_team_that_is_seldom_asked_is_not_left_alone),
+        cmocka_unit_test(workers_that_come_too_late_are_not_woken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,17 +42,12 @@ static void scale(const rung_cpu_args *p)
     rung_gemm_finish(p, 0, p->m, 0, p->n);
 }
 
-/* Threads earn their wake-up only on products of some length: a few microseconds when the workers still spin. Waking
- * one that sleeps costs the caller some 15, and the worker comes 10 later: one product pays for that if it is long, and
- * several that follow each other closely if they are together. */
 static int choose_threads(double work_us, const rung_cpu_args *p)
 {
-    enum { LEAST_US = 2, LEAST_ALONE_US = 18, LEAST_TOGETHER_US = 54 };
-    if (p->threads <= 1 || work_us < 2 * LEAST_US)
+    enum { LEAST_US = 4 };
+    if (p->threads <= 1 || work_us < LEAST_US)
         return 1;
-    double together_us = p->note ? 0.0 : rung_pool_add_work(p->pool, work_us);
-    int wakes_cheaply = together_us >= LEAST_TOGETHER_US || rung_pool_is_hot(p->pool);
-    double most = work_us / (wakes_cheaply ? LEAST_US : LEAST_ALONE_US);
+    double most = work_us / rung_pool_least_share_us(p->pool, p->note ? 0.0 : work_us);
     return most < 2.0 ? 1 : most < p->threads ? (int)most : p->threads;
 }
 

@@ -31,13 +31,20 @@
 
 enum {
     MAX_THREADS = 256,
-    WORKER_SPINS = 4000, /* pauses, some 40 ns each, before a worker sleeps that expects the next job soon */
-    BRIEF_SPINS = 250,   /* before one that does not */
-    JOB_SPINS = 25000,   /* at most, that are not counted while the job goes on */
-    SPIN_US = 100,       /* less than these pauses take */
-    TEAM_SPIN_US = 1000, /* less than OpenMP's threads spin, unless they are told otherwise */
-    TEAM_LATE_US = 5,    /* a thread of a team that comes later has slept */
-    CALLER_SPINS = 4000, /* before a waiting caller starts to yield its CPU to the worker it waits for */
+    WORKER_SPINS = 4000,      /* pauses, some 40 ns each, before a worker sleeps that expects the next job soon */
+    BRIEF_SPINS = 250,        /* before one that does not */
+    JOB_SPINS = 25000,        /* at most, that are not counted while the job goes on */
+    SPIN_US = 100,            /* less than these pauses take */
+    SHARE_OF_SPINNER_US = 2,  /* work that pays for a thread whose worker spins */
+    SHARE_OF_SLEEPER_US = 18, /* whose worker has to be woken, for this job alone */
+    SHARE_OF_LATE_US = 54,    /* whose worker came too late lately */
+    TOGETHER_US = 54,         /* of jobs that follow each other closely: they pay for one wake together */
+    TEAM_SPIN_US = 1000,      /* less than OpenMP's threads spin, unless they are told otherwise */
+    TEAM_LATE_US = 5,         /* a thread of a team that comes later has slept */
+    CALLER_SPINS = 4000,      /* before a waiting caller starts to yield its CPU to the worker it waits for */
+    MOST_FAILURES = 3,        /* in a row, before help is not asked for a while */
+    LEAST_REST_US = 10000,
+    MOST_REST_US = 1000000,
     TASK_BITS = 40,
     HUGE_PAGE_BYTES = 2 << 20,
 };
@@ -49,11 +56,21 @@ typedef struct slot {
     int64_t capacity;
 } slot;
 
+/* What is known of helpers that may come too late: after some failures in a row they are left alone for a while, twice
+ * as long each time. */
+typedef struct patience {
+    int failures;
+    double rest_us, again_us;
+} patience;
+
 struct rung_pool {
     slot slots[MAX_THREADS];
     const rung_team *team;      /* the caller's threads, which jobs go to; NULL: to the crew */
-    double team_end_us;         /* when the last job on the team ended, if all its threads came at once; else 0 */
-    double called_us, close_us; /* when rung_pool_add_work was called last, and what it said */
+    double team_hot_us;         /* when the last job on the team ended, if all its threads came at once; else 0 */
+    double team_end_us;         /* when it ended */
+    patience with_team;         /* whose threads sleep after each job: an OpenMP that is told not to spin */
+    patience with_sleepers;     /* workers that are woken, and come when the caller has done all */
+    double called_us, close_us; /* when rung_pool_least_share_us was called last, and the work together by then */
 };
 
 typedef struct task_run {
@@ -131,6 +148,22 @@ static double time_us(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
+}
+
+static int is_asked(const patience *p, double now_us)
+{
+    return now_us >= p->again_us;
+}
+
+static void note_help(patience *p, int came)
+{
+    if (came) {
+        *p = (patience){0};
+    } else if (++p->failures >= MOST_FAILURES) {
+        p->failures = 0;
+        p->rest_us = p->rest_us == 0.0 ? LEAST_REST_US : p->rest_us < MOST_REST_US ? 2.0 * p->rest_us : MOST_REST_US;
+        p->again_us = time_us() + p->rest_us;
+    }
 }
 
 rung_pool *rung_pool_create(void)
@@ -318,30 +351,56 @@ static void forget_parents_workers(void)
     atomic_store(&crew.sleepers, 0);
 }
 
-/* Wakes workers 1 ... count. There may be others, which the job has no run for: woken in their place, they would leave
- * the caller alone with all the tasks. */
-static void wake_workers(int count)
+/* Wakes workers 1 ... count; returns whether anybody slept. There may be others, which the job has no run for: woken in
+ * their place, they would leave the caller alone with all the tasks. */
+static int wake_workers(int count)
 {
     uint32_t bits = count < 31 ? (((uint32_t)1 << count) - 1) << 1 : UINT32_MAX;
     atomic_fetch_add(&crew.wake, 1);
-    if (atomic_load(&crew.sleepers) > 0)
-        syscall(SYS_futex, &crew.wake, FUTEX_WAKE_BITSET_PRIVATE, INT_MAX, NULL, NULL, bits);
+    if (atomic_load(&crew.sleepers) == 0)
+        return 0;
+    syscall(SYS_futex, &crew.wake, FUTEX_WAKE_BITSET_PRIVATE, INT_MAX, NULL, NULL, bits);
+    return 1;
 }
 
-int rung_pool_is_hot(const rung_pool *pool)
+/* Returns whether jobs go to the caller's threads now. */
+static int has_team(const rung_pool *pool, double now_us)
 {
-    if (pool->team)
-        return time_us() - pool->team_end_us < TEAM_SPIN_US;
+    return pool->team && is_asked(&pool->with_team, now_us);
+}
+
+static int is_hot(const rung_pool *pool, double now_us)
+{
+    if (has_team(pool, now_us))
+        return now_us - pool->team_hot_us < TEAM_SPIN_US;
     return atomic_load_explicit(&crew.workers, memory_order_relaxed) > 0 &&
            atomic_load_explicit(&crew.sleepers, memory_order_relaxed) == 0;
 }
 
-double rung_pool_add_work(rung_pool *pool, double work_us)
+int rung_pool_is_hot(const rung_pool *pool)
+{
+    return is_hot(pool, time_us());
+}
+
+double rung_pool_least_share_us(rung_pool *pool, double work_us)
 {
     double now_us = time_us();
     pool->close_us = work_us + (now_us - pool->called_us < SPIN_US ? pool->close_us : 0.0);
     pool->called_us = now_us;
-    return pool->close_us;
+    if (is_hot(pool, now_us))
+        return SHARE_OF_SPINNER_US;
+    if (!is_asked(&pool->with_sleepers, now_us))
+        return SHARE_OF_LATE_US;
+    return pool->close_us >= TOGETHER_US ? SHARE_OF_SPINNER_US : SHARE_OF_SLEEPER_US;
+}
+
+/* Returns whether any worker took a task of the job. */
+static int has_helped(int threads)
+{
+    for (int i = 1; i < threads; i++)
+        if (atomic_load_explicit(&crew.job.cpu[i], memory_order_relaxed) >= 0)
+            return 1;
+    return 0;
 }
 
 /* Returns whether a worker of the job shares the caller's CPU: the system puts it there where other threads spin on all
@@ -375,9 +434,11 @@ static void run_with_crew(rung_pool *pool, int threads, int64_t tasks, rung_task
     atomic_store_explicit(&crew.is_working, 1, memory_order_relaxed);
     deal(&crew.job, pool, ++crew.job_number, threads, tasks, fn, job);
     atomic_store_explicit(&crew.caller_cpu, sched_getcpu(), memory_order_relaxed);
-    wake_workers(threads - 1);
+    int woke = wake_workers(threads - 1);
     work(&crew.job, 0);
     wait_for(tasks, threads);
+    if (woke)
+        note_help(&pool->with_sleepers, has_helped(threads));
     atomic_store_explicit(&crew.is_working, 0, memory_order_relaxed);
 }
 
@@ -385,27 +446,38 @@ typedef struct team_job {
     shared_job shared;
     const rung_team *team;
     double start_us;
-    _Atomic int late; /* threads that were not there at once */
+    _Atomic int came, late; /* threads beside the caller, and those of them that were not there at once */
 } team_job;
 
 static void work_in_team(void *data)
 {
     team_job *t = data;
-    if (time_us() - t->start_us > TEAM_LATE_US)
-        atomic_fetch_add_explicit(&t->late, 1, memory_order_relaxed);
-    work(&t->shared, t->team->number());
+    int number = t->team->number();
+    if (number > 0) {
+        atomic_fetch_add_explicit(&t->came, 1, memory_order_relaxed);
+        if (time_us() - t->start_us > TEAM_LATE_US)
+            atomic_fetch_add_explicit(&t->late, 1, memory_order_relaxed);
+    }
+    work(&t->shared, number);
 }
 
-/* The team may come with fewer threads than it was asked for; those that are there take all tasks. */
+/* The team may come with fewer threads than it was asked for; those that are there take all tasks. If all were late
+ * although they had a job a moment ago, they sleep as soon as they have none: then Rung's own workers, which spin for
+ * the next, are better, and nobody is in their way. */
 static void run_in_team(rung_pool *pool, int threads, int64_t tasks, rung_task_fn fn, void *job)
 {
     team_job t;
     t.team = pool->team;
     deal(&t.shared, pool, 1, threads, tasks, fn, job);
+    atomic_init(&t.came, 0);
     atomic_init(&t.late, 0);
     t.start_us = time_us();
+    int is_close = t.start_us - pool->team_end_us < SPIN_US;
     t.team->run(work_in_team, &t, (unsigned)threads, 0);
-    pool->team_end_us = t.late ? 0.0 : time_us();
+    pool->team_end_us = time_us();
+    pool->team_hot_us = t.late ? 0.0 : pool->team_end_us;
+    if (is_close || t.late < t.came)
+        note_help(&pool->with_team, t.late < t.came || !t.came);
 }
 
 void rung_pool_use_team(rung_pool *pool, const rung_team *team)
@@ -419,7 +491,7 @@ void rung_pool_run(rung_pool *pool, int threads, int64_t tasks, rung_task_fn fn,
         threads = (int)tasks;
     if (threads > MAX_THREADS)
         threads = MAX_THREADS;
-    if (threads > 1 && pool->team) {
+    if (threads > 1 && has_team(pool, time_us())) {
         run_in_team(pool, threads, tasks, fn, job);
         return;
     }

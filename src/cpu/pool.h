@@ -28,8 +28,11 @@ void rung_pool_run(rung_pool *pool, int threads, int64_t tasks, rung_task_fn fn,
 void rung_pool_use_team(rung_pool *pool, const rung_team *team);
 /* Returns true where workers are spinning right now, so that a job reaches them in well under a microsecond. */
 int rung_pool_is_hot(const rung_pool *pool);
-/* Adds up the work of calls that follow each other so closely that a worker woken for one would still spin at the next;
- * this one's included. */
-double rung_pool_add_work(rung_pool *pool, double work_us);
+/* Returns how much work a job has to have for each of its threads. Waking a worker that sleeps costs the caller some 15
+ * microseconds, and the worker comes 10 later: one job pays for that if it is long, and several that follow each other
+ * closely if they are together, since a worker woken for one still spins at the next. So the work of such jobs is added
+ * up here, this one's included. Workers that lately came too late for what they were woken for are worth it for long
+ * jobs alone. */
+double rung_pool_least_share_us(rung_pool *pool, double work_us);
 
 #endif
