@@ -279,7 +279,7 @@ static inline int is_small_in_place(const rung_cpu_args *p)
 /* Returns true for one row whose elements of A lie side by side, where tiles are narrow: nothing is packed for it. */
 static inline int is_row(const rung_cpu_args *p)
 {
-    return p->m == 1 && has_narrow_tiles(p) && !p->cpu->far_l3 && (!p->trans_a || p->lda == 1);
+    return p->m == 1 && sums_as_lines(p) && !p->cpu->far_l3 && (!p->trans_a || p->lda == 1);
 }
 
 /* Returns true where B is better read in long runs for such a row, a few steps at a time, although its sums are stored

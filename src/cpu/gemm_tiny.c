@@ -4,15 +4,6 @@
 
 #include <stdlib.h>
 
-/* Returns the family whose vectors the columns fill best. A few more than a vector has would be a second group, for
- * which A passes once more; vectors half as long take all of them at once, where they take half the time. */
-static const rung_cpu_kernel *choose_family(const rung_cpu_args *p, int64_t n)
-{
-    const rung_cpu_kernel *half = p->kernel->half;
-    int is_little_more = half && !p->cpu->wide_units && n > p->kernel->vl && n <= p->kernel->vl + half->vl;
-    return half && (n <= half->vl || is_little_more) ? half : p->kernel;
-}
-
 /* How the tiles of a product cover C. */
 typedef struct tiling {
     const rung_cpu_kernel *kernel, *tail; /* tail: NULL where none pays */
@@ -113,13 +104,14 @@ static __attribute__((noinline)) void run_dots(const rung_cpu_args *p)
     float turned[RUNG_TINY_FLOATS + COLUMNS * LINE_FLOATS + RUNG_PACK_SLACK];
     int of_b = p->trans_a || (p->m <= COLUMNS && p->m < p->n) || wants_dots_in_fours(p);
     int64_t rows = of_b ? p->n : p->m, columns = of_b ? p->m : p->n;
-    rung_dot_args dot = dot_args(p, of_b, p->kernel);
+    const rung_cpu_kernel *half = tail_family(p), *kernel = half ? half : p->kernel;
+    rung_dot_args dot = dot_args(p, of_b, kernel);
     if (p->trans_a)
-        turn_columns(&dot, p->kernel, columns, turned);
+        turn_columns(&dot, kernel, columns, turned);
     int64_t most = of_b && columns > COLUMNS ? RUNG_DOT_COLS_LEAST : COLUMNS;
     for (int64_t left = columns, together; left > 0; left -= together) {
         together = of_b ? left / divide_up(left, most) : min64(left, most);
-        p->kernel->dot[together - 1](&dot, rows);
+        kernel->dot[together - 1](&dot, rows);
         dot.t += together * dot.t_ld;
         dot.c += together * dot.c_col;
     }
@@ -179,7 +171,7 @@ static void run_turned(rung_cpu_args *t)
 {
     float turned[RUNG_TINY_FLOATS + RUNG_PACK_SLACK];
     if (is_cheaper_transposed(t)) {
-        const rung_cpu_kernel *kernel = choose_family(t, t->m);
+        const rung_cpu_kernel *kernel = family_of_columns(t, t->m);
         rung_cpu_args turn;
         copy(&turn, t);
         turn.m = t->n;
@@ -196,7 +188,7 @@ static void run_turned(rung_cpu_args *t)
         narrow_of(t->kernel)->turn(t->c, t->ldc, turned, turn.ldc, t->m, t->n, t->beta);
         return;
     }
-    const rung_cpu_kernel *kernel = choose_family(t, t->n);
+    const rung_cpu_kernel *kernel = family_of_columns(t, t->n);
     int64_t panel = round_up(t->n, kernel->vl);
     narrow_of(t->kernel)->pack_by_row(turned, t->b, t->ldb, t->n, t->k, (int)panel);
     t->b = turned;
@@ -212,12 +204,12 @@ static __attribute__((noinline)) void run_with_transposed(const rung_cpu_args *p
     copy(&t, p);
     if (t.trans_b && t.k == 1 && t.ldb == 1) {
         t.ldb = t.n;
-        run(&t, choose_family(&t, t.n));
+        run(&t, family_of_columns(&t, t.n));
         return;
     }
     if (t.trans_b && t.n == 1 && t.trans_a && !is_cheaper_transposed(&t)) {
         t.ldb = 1;
-        run(&t, choose_family(&t, t.n));
+        run(&t, family_of_columns(&t, t.n));
         return;
     }
     if (t.m == 1)
@@ -261,7 +253,7 @@ static __attribute__((noinline)) void run_with_last(const rung_cpu_args *p, int 
     copy(&rest, p);
     rest.n -= last;
     if (rest.n > 0)
-        run(&rest, choose_family(p, rest.n));
+        run(&rest, family_of_columns(p, rest.n));
     rung_gemm_run_last(p, last, turned);
 }
 
@@ -269,7 +261,7 @@ static __attribute__((noinline)) void run_with_last(const rung_cpu_args *p, int 
 static void run_short_rows(const rung_cpu_args *p)
 {
     float turned[SHORT_VECTORS_MOST * LINE_FLOATS * RUNG_SHORT_STEPS + RUNG_PACK_SLACK];
-    const rung_cpu_kernel *kernel = choose_family(p, p->n);
+    const rung_cpu_kernel *kernel = family_of_columns(p, p->n);
     rung_rank_args rows;
     rows.m = p->m;
     rows.n = p->n;
@@ -350,7 +342,7 @@ static int wants_few_tiles(const rung_cpu_args *p)
     enum { STEPS_LEAST = 8 };
     if (p->k < STEPS_LEAST || p->trans_b || (p->n > LINE_FLOATS && has_narrow_tiles(p)) || is_cheaper_transposed(p))
         return 0;
-    tiling by = tiles_of(p, choose_family(p, p->n));
+    tiling by = tiles_of(p, family_of_columns(p, p->n));
     return few_tiles(p, &by).count > 0;
 }
 
@@ -376,7 +368,7 @@ static way choose_way(const rung_cpu_args *p)
 /* Says which tiles they are, if they are few. */
 static void name_tiles(known_way *known, const rung_cpu_args *p)
 {
-    tiling by = tiles_of(p, choose_family(p, p->n));
+    tiling by = tiles_of(p, family_of_columns(p, p->n));
     row_tiles rows = few_tiles(p, &by);
     if (rows.count == 0)
         return;
@@ -437,7 +429,7 @@ static inline void run_way(const rung_cpu_args *p, const known_way *known)
     case WAY_ELSEWHERE: break;
     case WAY_ONE_TILE: run_one_tile(p, known->tile, known->lanes); break;
     case WAY_FEW_TILES: run_few_tiles(p, known); break;
-    case WAY_TILES: run(p, choose_family(p, p->n)); break;
+    case WAY_TILES: run(p, family_of_columns(p, p->n)); break;
     case WAY_VECTORS: run_vectors(p); break;
     case WAY_TURNED: rung_turned_run(p, NULL, NULL); break;
     case WAY_SHORT_ROWS: run_short_rows(p); break;

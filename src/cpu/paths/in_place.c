@@ -234,8 +234,9 @@ void rung_in_place_run(const rung_cpu_args *p, const gemm_plan *plan, float *wor
         to.ldc = apart_ld(p->n);
         to.beta = 0.0f;
     }
-    block s = {.kernel = p->kernel,
-               .tail = tail_family(p),
+    const rung_cpu_kernel *kernel = family_of_columns(p, p->n - last);
+    block s = {.kernel = kernel,
+               .tail = kernel == p->kernel ? tail_family(p) : NULL,
                .m = p->m,
                .n = p->n - last,
                .lda = p->lda,

@@ -105,11 +105,12 @@ static void stream_steps(const rung_cpu_args *p, int64_t from, int64_t steps, co
 /* Without a beta C itself holds the sums. */
 static void run_row(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
 {
+    const rung_cpu_kernel *kernel = narrow_of(p->kernel); /* fewer of its vectors lie across two lines */
     for (int64_t j = 0; j < p->n; j += plan->nc) {
         int64_t columns = min64(plan->nc, p->n - j);
         float *sums = p->beta == 0.0f ? p->c + j : workspace;
         memset(sums, 0, (size_t)columns * sizeof *sums);
-        p->kernel->stream_row(p->k, columns, p->a, b_at(p, 0, j), p->ldb, sums);
+        kernel->stream_row(p->k, columns, p->a, b_at(p, 0, j), p->ldb, sums);
         if (sums == workspace || p->alpha != 1.0f)
             p->kernel->add_sums(p->c + j, p->ldc, sums, 0, 1, columns, p->alpha, p->beta);
     }
