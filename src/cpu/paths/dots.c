@@ -39,6 +39,19 @@ static int64_t dot_columns_of_b(const rung_cpu_args *p)
     return come_from_memory(p, p->n) ? COLUMNS_MOST_FROM_MEMORY : COLUMNS_MOST;
 }
 
+/* Returns the columns of a small C beside so many steps that tiles, for which one operand is turned first, take longer:
+ * both lie with k innermost, and vectors are long enough to add up several rows and columns at once, but fill no tile
+ * of so few. 0 elsewhere. A processor whose units are a vector wide was not measured. */
+static int64_t dot_columns_of_small_c(const rung_cpu_args *p)
+{
+    enum { STEPS_LEAST = 440, COLUMNS_MOST = 64, LONGER_MOST = 160, L2_PARTS = 2 };
+    int is_near = (p->m + p->n) * p->k * 4 <= L2_PARTS * p->cpu->l2_bytes;
+    return tail_family(p) && p->trans_b && !p->trans_a && p->k >= STEPS_LEAST && p->m <= LONGER_MOST &&
+                   p->n <= LONGER_MOST && is_near
+               ? COLUMNS_MOST
+               : 0;
+}
+
 enum { DOT_STEPS_A_COLUMN = 8 };
 
 /* Returns how long k must be for dot products to pay for what adding up a vector's lanes costs. Where three vectors are
@@ -81,14 +94,15 @@ static gemm_side dot_side(const rung_cpu_args *p)
     enum { STEPS_LEAST = 64, ROWS_LEAST = 16 };
     if (is_dot_of_vectors(p))
         return SIDE_A;
-    int64_t columns = dot_columns(p->m, p->k, p->trans_b, p->cpu);
+    int64_t of_small = dot_columns_of_small_c(p), columns = dot_columns(p->m, p->k, p->trans_b, p->cpu);
     if (!p->trans_b && has_narrow_tiles(p))
         columns = dot_columns_turned(p);
+    columns = max64(columns, of_small);
     if (!p->trans_a && p->n <= columns && !is_wide_for_dots(p) &&
         (p->trans_b ? p->k >= dot_steps(p) : is_column_of_dots(p) || (p->k >= STEPS_LEAST && p->m >= ROWS_LEAST)))
         return SIDE_A;
-    int is_of_b = p->trans_b && !lies_transposed(p) && !reads_both_transposed(p) && p->m <= dot_columns_of_b(p) &&
-                  p->k >= DOT_STEPS_A_COLUMN * (p->m - 1);
+    int is_of_b = p->trans_b && !lies_transposed(p) && !reads_both_transposed(p) &&
+                  p->m <= max64(dot_columns_of_b(p), of_small) && p->k >= DOT_STEPS_A_COLUMN * (p->m - 1);
     return is_of_b ? SIDE_B : SIDE_NONE;
 }
 
