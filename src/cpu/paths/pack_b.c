@@ -40,12 +40,23 @@ static int64_t columns_beside_a(const rung_cpu_args *p)
     return p->k >= STEPS_LEAST ? MOST_TURNED : MOST_OF_FEW_STEPS;
 }
 
+/* Returns true where the one group of tiles that would read a transposed A in place waits for it: rows that begin at odd
+ * floats, of more steps than L2 has room for. Rows that begin at even ones come in time; why is not known. */
+static int waits_for_odd_rows(const rung_cpu_args *p)
+{
+    enum { L2_PARTS = 2 };
+    return tail_family(p) && p->trans_a && p->lda % 2 && p->n > p->kernel->nv * p->kernel->vl &&
+           a_bytes(p) > L2_PARTS * p->cpu->l2_bytes;
+}
+
 /* Returns true where A stays in place: each group of columns reads it again, which takes few groups less time than
  * packing. Tiles narrower than a line read rows of A as fast in place, as long as L2 has most of them. Of a transposed
  * A that L2 does not keep, packing is worth it for narrow tiles, or where L3 is near. */
 static int wants_a_in_place(const rung_cpu_args *p)
 {
     enum { COLUMNS_MOST = 256, COLUMNS_MOST_OF_LARGE = 128, L2_THIRDS_MOST = 4, L2_MOST_OF_TRANSPOSED = 2 };
+    if (waits_for_odd_rows(p))
+        return 0;
     if (p->n <= 2 * FEW || a_bytes(p) <= p->cpu->l1_bytes / 2)
         return 1;
     if (has_narrow_tiles(p) && !p->trans_a && !rows_collide(p) && a_bytes(p) <= p->cpu->l2_bytes * L2_THIRDS_MOST / 3)
