@@ -105,11 +105,14 @@ static inline int has_short_rows(const rung_cpu_args *p)
            p->m >= ROWS_LEAST;
 }
 
-/* Returns what turning an element of C takes, in quarters of an FMA. */
+/* Returns what turning an element of C takes, in quarters of an FMA; half of it where C is tall and narrow. */
 static inline int64_t quarters_of_turning(const rung_cpu_args *p)
 {
-    enum { TURN = 10, TURN_OF_SHORT_ROWS = 5, TURN_OF_THREE_LOADS = 4 };
-    return p->cpu->three_loads ? TURN_OF_THREE_LOADS : has_short_rows(p) ? TURN_OF_SHORT_ROWS : TURN;
+    enum { TURN = 10, TURN_OF_HALF = 5, TURN_OF_THREE_LOADS = 4, ROWS_OF_TALL = 64, ROWS_A_COLUMN = 4 };
+    if (p->cpu->three_loads)
+        return TURN_OF_THREE_LOADS;
+    int is_tall = p->m >= ROWS_OF_TALL && p->m >= ROWS_A_COLUMN * p->n;
+    return is_tall || has_short_rows(p) ? TURN_OF_HALF : TURN;
 }
 
 /* Returns true where a transposed A has rows that lie as vectors, and it takes less time to compute the transposed
