@@ -200,6 +200,7 @@ static inline int last_as_dots(const rung_cpu_args *p)
     enum { FEWEST = 2, STEPS_OF_FEWEST = 16, ROWS_OF_FEWEST = 16, FEW = 4, STEPS_OF_FEW = 48, ROWS_OF_FEW = 24 };
     int rest = (int)(p->n & (p->kernel->vl - 1));
     enum { STEPS_OF_NO_OTHERS = 100, STEPS_OF_FEWEST_AND_NO_OTHERS = 40 };
+    enum { ROWS_OF_NO_OTHERS = 60, STEPS_OF_NO_OTHERS_AND_ROWS = 26 };
     enum { STEPS_OF_THREE_LOADS = 32, STEPS_OF_THREE_LOADS_NARROW = 16 };
     if (p->trans_a || rest > FEW)
         return 0;
@@ -207,6 +208,8 @@ static inline int last_as_dots(const rung_cpu_args *p)
         return rest;
     if (rest <= FEWEST)
         return p->k >= STEPS_OF_FEWEST && p->m >= ROWS_OF_FEWEST ? rest : 0;
+    if (p->n == rest && p->m >= ROWS_OF_NO_OTHERS && p->k >= STEPS_OF_NO_OTHERS_AND_ROWS)
+        return rest;
     int few = has_narrow_tiles(p) ? STEPS_OF_THREE_LOADS_NARROW : STEPS_OF_THREE_LOADS;
     return p->k >= (p->cpu->three_loads ? few : STEPS_OF_FEW) && p->m >= ROWS_OF_FEW ? rest : 0;
 }
