@@ -39,12 +39,13 @@ enum {
     SHARE_OF_SLEEPER_US = 18, /* whose worker has to be woken, for this job alone */
     SHARE_OF_LATE_US = 54,    /* whose worker came too late lately */
     TOGETHER_US = 54,         /* of jobs that follow each other closely: they pay for one wake together */
+    WAKE_US = 100,            /* more than a worker takes to come when it is woken */
     TEAM_SPIN_US = 1000,      /* less than OpenMP's threads spin, unless they are told otherwise */
     TEAM_LATE_US = 5,         /* a thread of a team that comes later has slept */
     CALLER_SPINS = 4000,      /* before a waiting caller starts to yield its CPU to the worker it waits for */
     MOST_FAILURES = 3,        /* in a row, before help is not asked for a while */
     LEAST_REST_US = 10000,
-    MOST_REST_US = 1000000,
+    MOST_REST_US = 100000,
     TASK_BITS = 40,
     HUGE_PAGE_BYTES = 2 << 20,
 };
@@ -70,6 +71,7 @@ struct rung_pool {
     double team_end_us;         /* when it ended */
     patience with_team;         /* whose threads sleep after each job: an OpenMP that is told not to spin */
     patience with_sleepers;     /* workers that are woken, and come when the caller has done all */
+    double wake_us;             /* when workers were woken that have not helped since; 0: there are none */
     double called_us, close_us; /* when rung_pool_least_share_us was called last, and the work together by then */
 };
 
@@ -429,6 +431,21 @@ static void run_alone(rung_pool *pool, int64_t tasks, rung_task_fn fn, void *job
         fn(job, task, pool->slots[0].floats);
 }
 
+/* Notes whether woken workers came in time. Several jobs may follow while one is on its way. */
+static void note_wake(rung_pool *pool, int woke, int helped)
+{
+    if (helped) {
+        pool->wake_us = 0.0;
+        note_help(&pool->with_sleepers, 1);
+    } else if (woke) {
+        double now_us = time_us();
+        if (pool->wake_us > 0.0 && now_us - pool->wake_us > WAKE_US)
+            note_help(&pool->with_sleepers, 0);
+        if (pool->wake_us == 0.0 || now_us - pool->wake_us > WAKE_US)
+            pool->wake_us = now_us;
+    }
+}
+
 static void run_with_crew(rung_pool *pool, int threads, int64_t tasks, rung_task_fn fn, void *job)
 {
     atomic_store_explicit(&crew.is_working, 1, memory_order_relaxed);
@@ -437,8 +454,7 @@ static void run_with_crew(rung_pool *pool, int threads, int64_t tasks, rung_task
     int woke = wake_workers(threads - 1);
     work(&crew.job, 0);
     wait_for(tasks, threads);
-    if (woke)
-        note_help(&pool->with_sleepers, has_helped(threads));
+    note_wake(pool, woke, has_helped(threads));
     atomic_store_explicit(&crew.is_working, 0, memory_order_relaxed);
 }
 

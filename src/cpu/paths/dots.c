@@ -44,10 +44,10 @@ static int64_t dot_columns_of_b(const rung_cpu_args *p)
  * of so few. 0 elsewhere. A processor whose units are a vector wide was not measured. */
 static int64_t dot_columns_of_small_c(const rung_cpu_args *p)
 {
-    enum { STEPS_LEAST = 440, COLUMNS_MOST = 64, LONGER_MOST = 160, L2_PARTS = 2 };
+    enum { STEPS_LEAST = 440, ROWS_LEAST = 13, COLUMNS_MOST = 64, LONGER_MOST = 160, L2_PARTS = 2 };
     int is_near = (p->m + p->n) * p->k * 4 <= L2_PARTS * p->cpu->l2_bytes;
-    return tail_family(p) && p->trans_b && !p->trans_a && p->k >= STEPS_LEAST && p->m <= LONGER_MOST &&
-                   p->n <= LONGER_MOST && is_near
+    return tail_family(p) && p->trans_b && !p->trans_a && p->k >= STEPS_LEAST && p->m >= ROWS_LEAST &&
+                   p->m <= LONGER_MOST && p->n <= LONGER_MOST && is_near
                ? COLUMNS_MOST
                : 0;
 }

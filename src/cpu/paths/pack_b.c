@@ -40,8 +40,8 @@ static int64_t columns_beside_a(const rung_cpu_args *p)
     return p->k >= STEPS_LEAST ? MOST_TURNED : MOST_OF_FEW_STEPS;
 }
 
-/* Returns true where the one group of tiles that would read a transposed A in place waits for it: rows that begin at odd
- * floats, of more steps than L2 has room for. Rows that begin at even ones come in time; why is not known. */
+/* Returns true where the one group of tiles that would read a transposed A in place waits for it: rows that begin at
+ * odd floats, of more steps than L2 has room for. Rows that begin at even ones come in time; why is not known. */
 static int waits_for_odd_rows(const rung_cpu_args *p)
 {
     enum { L2_PARTS = 2 };
