@@ -57,7 +57,7 @@ static int choose_threads(double work_us, const rung_cpu_args *p)
  * that. It is good enough to tell short from long. */
 static double product_us(const rung_cpu_args *p)
 {
-    const rung_cpu_kernel *unit = p->kernel->lines && sums_as_lines(p) ? p->kernel->lines : p->kernel;
+    const rung_cpu_kernel *unit = halves_vectors(p) ? p->kernel->half : p->kernel;
     double m = (double)p->m, n = (double)p->n, k = (double)p->k, l2 = (double)p->cpu->l2_bytes;
     double bytes = 4.0 * (m * k + k * n + m * n), from_far = bytes > l2 ? bytes - l2 : 0.0;
     return 2.0 * m * n * k / (unit->vl * 12e3) + (bytes - from_far) / 160e3 + from_far / 40e3;

@@ -89,7 +89,8 @@ static inline const rung_cpu_kernel *family_of_columns(const rung_cpu_args *p, i
     if (!half || n <= half->vl)
         return half ? half : p->kernel;
     int is_little_more = n > p->kernel->vl && n <= p->kernel->vl + half->vl;
-    int is_long_row = p->m == 1 && n > (int64_t)RUNG_TILE_MAX_VECTORS * p->kernel->vl && !b_has_whole_lines(p);
+    int is_long_row =
+        halves_vectors(p) && p->m == 1 && n > (int64_t)RUNG_TILE_MAX_VECTORS * p->kernel->vl && !b_has_whole_lines(p);
     return !p->cpu->wide_units && (is_little_more || is_long_row) ? half : p->kernel;
 }
 

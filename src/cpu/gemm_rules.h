@@ -11,11 +11,18 @@ static inline int has_narrow_tiles(const rung_cpu_args *p)
     return p->kernel->nv * p->kernel->vl * 4 <= LINE_BYTES;
 }
 
+/* Returns true where a vector takes as long as two of the family with vectors half as long. A processor whose hardware
+ * does not follow rows was not measured. */
+static inline int halves_vectors(const rung_cpu_args *p)
+{
+    return p->kernel->half && p->kernel->lines && !p->cpu->wide_units && p->cpu->follows_rows;
+}
+
 /* Returns true where an FMA of a line's floats takes as long as with tiles no wider than that: such tiles, and wider
- * ones where the processor halves their vectors. A processor whose hardware does not follow rows was not measured. */
+ * ones where the processor halves their vectors. */
 static inline int sums_as_lines(const rung_cpu_args *p)
 {
-    return has_narrow_tiles(p) || (p->kernel->lines && !p->cpu->wide_units && p->cpu->follows_rows);
+    return has_narrow_tiles(p) || halves_vectors(p);
 }
 
 /* Returns true where each vector of C lies in one cache line. */

@@ -104,7 +104,7 @@ static __attribute__((noinline)) void run_dots(const rung_cpu_args *p)
     float turned[RUNG_TINY_FLOATS + COLUMNS * LINE_FLOATS + RUNG_PACK_SLACK];
     int of_b = p->trans_a || (p->m <= COLUMNS && p->m < p->n) || wants_dots_in_fours(p);
     int64_t rows = of_b ? p->n : p->m, columns = of_b ? p->m : p->n;
-    const rung_cpu_kernel *half = tail_family(p), *kernel = half ? half : p->kernel;
+    const rung_cpu_kernel *kernel = halves_vectors(p) ? p->kernel->half : p->kernel;
     rung_dot_args dot = dot_args(p, of_b, kernel);
     if (p->trans_a)
         turn_columns(&dot, kernel, columns, turned);

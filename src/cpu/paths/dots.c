@@ -41,12 +41,12 @@ static int64_t dot_columns_of_b(const rung_cpu_args *p)
 
 /* Returns the columns of a small C beside so many steps that tiles, for which one operand is turned first, take longer:
  * both lie with k innermost, and vectors are long enough to add up several rows and columns at once, but fill no tile
- * of so few. 0 elsewhere. A processor whose units are a vector wide was not measured. */
+ * of so few. 0 elsewhere. */
 static int64_t dot_columns_of_small_c(const rung_cpu_args *p)
 {
     enum { STEPS_LEAST = 440, ROWS_LEAST = 13, COLUMNS_MOST = 64, LONGER_MOST = 160, L2_PARTS = 2 };
     int is_near = (p->m + p->n) * p->k * 4 <= L2_PARTS * p->cpu->l2_bytes;
-    return tail_family(p) && p->trans_b && !p->trans_a && p->k >= STEPS_LEAST && p->m >= ROWS_LEAST &&
+    return halves_vectors(p) && p->trans_b && !p->trans_a && p->k >= STEPS_LEAST && p->m >= ROWS_LEAST &&
                    p->m <= LONGER_MOST && p->n <= LONGER_MOST && is_near
                ? COLUMNS_MOST
                : 0;

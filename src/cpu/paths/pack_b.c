@@ -45,7 +45,7 @@ static int64_t columns_beside_a(const rung_cpu_args *p)
 static int waits_for_odd_rows(const rung_cpu_args *p)
 {
     enum { L2_PARTS = 2 };
-    return tail_family(p) && p->trans_a && p->lda % 2 && p->n > p->kernel->nv * p->kernel->vl &&
+    return halves_vectors(p) && p->trans_a && p->lda % 2 && p->n > p->kernel->nv * p->kernel->vl &&
            a_bytes(p) > L2_PARTS * p->cpu->l2_bytes;
 }
 
