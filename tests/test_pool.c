@@ -407,7 +407,7 @@ static int use_policy(int policy)
 static void workers_that_come_too_late_are_not_woken(void **state)
 {
     (void)state;
-    enum { JOB_US = 60, SHARE_MOST_US = 18 };
+    enum { JOB_US = 60, SHARE_MOST_US = 18, WAKE_US = 100 };
     static atomic_int ran[2];
     cpu_set_t before;
     if (!stay_on_one_cpu(&before) || !use_policy(SCHED_IDLE))
@@ -418,11 +418,12 @@ static void workers_that_come_too_late_are_not_woken(void **state)
     while (rung_pool_is_hot(pool) && now_s() < end_s)
         usleep(2000);
     const int is_back = use_policy(SCHED_OTHER);
-    double least = 0.0, most = 0.0;
+    double least = 0.0, most = 0.0, start_s = now_s(), until_s = start_s;
     for (int i = 0; is_back && i < MANY_JOBS && most <= SHARE_MOST_US; i++) {
         double share = rung_pool_least_share_us(pool, JOB_US);
         most = share > most ? share : most;
         least = i == 0 || share < least ? share : least;
+        until_s = now_s();
         rung_pool_run(pool, 2, 2, count_task, ran);
     }
     usleep(50000);
@@ -435,6 +436,7 @@ static void workers_that_come_too_late_are_not_woken(void **state)
     if (2.0 * most <= JOB_US)
         fail_msg("workers that never come get shares of %.0f us at most", most);
     assert_true(later < 3.0);
+    assert_true(until_s - start_s > 2.0 * WAKE_US * 1e-6); /* one wake may be on its way for several jobs */
 }
 
 /* Returns the CPU time, in microseconds, of so many jobs close to each other and of what workers spin after them. The
