@@ -42,9 +42,10 @@ static void scale(const rung_cpu_args *p)
     rung_gemm_finish(p, 0, p->m, 0, p->n);
 }
 
+/* As many threads as have work enough each for what calling them costs, which the pool knows. */
 static int choose_threads(double work_us, const rung_cpu_args *p)
 {
-    enum { LEAST_US = 4 };
+    enum { LEAST_US = 4 }; /* for two, however close they are */
     if (p->threads <= 1 || work_us < LEAST_US)
         return 1;
     double most = work_us / rung_pool_least_share_us(p->pool, p->note ? 0.0 : work_us);
@@ -53,8 +54,8 @@ static int choose_threads(double work_us, const rung_cpu_args *p)
 
 /* Guesses one thread's time, from 3 GHz, vectors as long as the processor's units where it halves the kernel's, and
  * twice the 80 GB/s of an L2: of what passes the caches only half counts, for another thread must fetch its share from
- * this one's core. What L2 does not hold comes to any core at a quarter of
- * that. It is good enough to tell short from long. */
+ * this one's core. What L2 does not hold comes to any core at a quarter of that. It is good enough to tell short from
+ * long. */
 static double product_us(const rung_cpu_args *p)
 {
     const rung_cpu_kernel *unit = halves_vectors(p) ? p->kernel->half : p->kernel;

@@ -201,7 +201,7 @@ static inline int is_short_rows(const rung_cpu_args *p)
 /* Returns how many of the last columns go as dot products: so few that most lanes of their tile would be empty. A has k
  * innermost, k is long enough for what adding up lanes costs (less, where three vectors are loaded a cycle), and rows
  * enough share what turning these columns costs. Where there are no other columns a tile would also wait for its few
- * sums, so that a long k pays with any rows. */
+ * sums, so that a long k pays with any rows, and with many rows a shorter one. */
 static inline int last_as_dots(const rung_cpu_args *p)
 {
     enum { FEWEST = 2, STEPS_OF_FEWEST = 16, ROWS_OF_FEWEST = 16, FEW = 4, STEPS_OF_FEW = 48, ROWS_OF_FEW = 24 };
