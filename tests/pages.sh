@@ -34,6 +34,24 @@ printf '<!--= tflops("l99") -->1<!--/-->\n' >>"$copy/$page"
 expect "a rung that is not there" "'l99' names 0 rungs"
 printf '<!-- fill code none -->\n<!-- /fill -->\n' >>"$copy/$page"
 expect "an excerpt that is not there" "has 0 lines"
+# What cannot be filled stays on its page as it is, for whoever mends it.
+cat >"$copy/unfilled" <<'END'
+<!--= tflops("l99") -->1<!--/-->
+<!--= tflopz("l10") -->2<!--/-->
+<!-- fill code none -->
+3
+<!-- /fill -->
+<!-- fill nothing here -->
+4
+<!-- /fill -->
+END
+cat "$copy/unfilled" >>"$copy/$page"
+python3 "$copy/tools/pages/pages.py" >"$copy/said" 2>&1 && { echo "FAILED: pages that cannot be filled pass"; bad=1; }
+tail -n "$(wc -l <"$copy/unfilled")" "$copy/$page" | cmp -s - "$copy/unfilled" || { echo "FAILED: what cannot be filled has changed:"; tail -n 8 "$copy/$page"; bad=1; }
+for name in "$copy"/docs/ladder/*.md; do
+    cmp -s "$name" "$source/${name#"$copy"/}" || [ "$name" = "$copy/$page" ] || { echo "FAILED: $name was filled otherwise"; bad=1; }
+done
+cp -r "$source/docs/." "$copy/docs"
 sed -i 's/, no bank conflict</, bank conflicts</' "$copy/docs/ladder/img/l05_fewer_registers.svg"
 expect "a bank conflict that is not drawn" "docs/ladder/img/l05_fewer_registers.svg: its red is not what it says"
 sed -i 's/"waste"/"idle"/' "$copy/docs/ladder/img/l31_tf32x3.svg"
