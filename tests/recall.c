@@ -18,9 +18,10 @@ static const struct shape {
     int m, n, blocks, partly; /* the operand with so many lines is spread in part */
 } shapes[] = {{140, 60, 2, 140}, {60, LONG, 3, LONG}};
 
-/* Of SPREAD data the guard refuses every block, of PARTLY those of the longer operand's first 128 lines. */
-typedef enum kind { ORDINARY, SPREAD, PARTLY, NOT_FINITE, KINDS } kind;
-static const char *const names[] = {"ordinary", "spread", "spread in part", "not finite"};
+/* Of SPREAD data the guard refuses every block, of PARTLY those of the longer operand's first 128 lines, of LONE all
+ * for one element that is not finite, in a line that only a witness names. */
+typedef enum kind { ORDINARY, SPREAD, PARTLY, NOT_FINITE, LONE, KINDS } kind;
+static const char *const names[] = {"ordinary", "spread", "spread in part", "not finite", "ordinary but for one"};
 
 typedef struct operands {
     rung_gemm gemm;
@@ -69,6 +70,8 @@ static void fill(float *to, kind of, int lines, int64_t line_step, int64_t k_ste
         }
     if (of == NOT_FINITE)
         values[0] = INFINITY;
+    if (of == LONE)
+        values[5 * line_step + 7 * k_step] = INFINITY;
     need(rung_tools_upload(tools, to, values, sizeof values), "upload");
 }
 
@@ -129,7 +132,7 @@ static rung_context *context_new(void)
     return context;
 }
 
-/* What is expected of the looks, a letter a call: O, S, P, N are the kinds, in small letters where a look is made. A
+/* What is expected of the looks, a letter a call: O, S, P, N, L are the kinds, in small letters where a look is made. A
  * dot is another product, of ordinary data, on the same workspace. */
 static void expect(operands *o, const char *calls)
 {
@@ -145,7 +148,7 @@ static void expect(operands *o, const char *calls)
             need(rung_plan_run(others, &other), "run");
             continue;
         }
-        const char *letters = "OSPNospn", *at = strchr(letters, calls[i]);
+        const char *letters = "OSPNLospnl", *at = strchr(letters, calls[i]);
         const int count = run(plan, context, o, (kind)((at - letters) % KINDS), 0, i);
         if (launch_count && count != (at - letters >= KINDS)) {
             printf("%s: %d looks at ", calls, count);
@@ -243,6 +246,7 @@ static void try_form(int trans_a, int trans_b, int pad)
         rung_context_destroy(context);
     }
     expect(o, "S.snp");
+    expect(o, "L.lll");
     if (trans_a && trans_b) {
         expect(o, "OO");
         expect(o, "PP");
