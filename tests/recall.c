@@ -328,6 +328,57 @@ static void try_tail(const struct tail *t, int of_b, int along)
         rung_tools_free(tools, memory[i]);
 }
 
+/* One line of an operand is larger or smaller than all others by `by`. Each result is as good as its own size allows,
+ * and no block is refused, since each line has a scale of its own. */
+static void try_line_apart(int of_b, int apart, double by, int ldc)
+{
+    enum { LINES = 64, DEPTH = 96 };
+    static float of[2][DEPTH * LINES], got[LINES * (LINES + ODD)]; /* both with k outermost */
+    void *memory[3];
+    rung_gemm g;
+    rung_plan *plan;
+    rung_guard_counts before, after;
+    rung_context *context = context_new();
+    state = 11;
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < DEPTH * LINES; j++)
+            of[i][j] = (float)((uniform() - 0.5) * (i == of_b && j % LINES == apart ? by : 1.0));
+    for (int i = 0; i < 3; i++)
+        need(rung_tools_alloc(tools, sizeof of[0] > sizeof got ? sizeof of[0] : sizeof got, &memory[i]), "no memory");
+    for (int i = 0; i < 2; i++)
+        need(rung_tools_upload(tools, memory[i], of[i], sizeof of[i]), "upload");
+    rung_gemm_init(&g);
+    g.layout = RUNG_ROW_MAJOR;
+    g.trans_a = RUNG_TRANS;
+    g.m = g.n = g.lda = g.ldb = LINES, g.k = DEPTH, g.ldc = ldc;
+    g.a = memory[0], g.b = memory[1], g.c = memory[2];
+    need(rung_plan_create_kernel(&plan, context, &g, kernel), kernel);
+    need(rung_context_guard_counts(context, &before), "counts");
+    need(rung_plan_run(plan, &g), "run");
+    need(rung_context_guard_counts(context, &after), "counts");
+    if (after.strict_blocks != before.strict_blocks)
+        fail("blocks refused for a line of another size:", apart);
+    need(rung_tools_download(tools, got, memory[2], sizeof got), "download");
+    for (int i = 0; i < LINES; i++)
+        for (int j = 0; j < LINES; j++) {
+            double sum = 0.0, size = 0.0;
+            for (int k = 0; k < DEPTH; k++) {
+                const double product = (double)of[0][k * LINES + i] * of[1][k * LINES + j];
+                sum += product;
+                size += fabs(product);
+            }
+            if (!(fabs(got[i * ldc + j] - sum) <= 1e-6 * size)) {
+                printf("line %d of %c by %g, rows %d apart: C[%d][%d] is %g, not %g, ", apart, of_b ? 'B' : 'A', by,
+                       ldc, i, j, (double)got[i * ldc + j], sum);
+                fail("line", apart);
+            }
+        }
+    rung_plan_destroy(plan);
+    rung_context_destroy(context);
+    for (int i = 0; i < 3; i++)
+        rung_tools_free(tools, memory[i]);
+}
+
 /* Where hardly any block is safe all are refused, at the first call as after a look; where more are safe they are
  * multiplied on tensor cores. The lines of A's first `spread` blocks have one huge element each; or one line of each
  * block of A and of B is so tall that sums might overflow. How few is few depends on how many multiprocessors there
@@ -565,6 +616,10 @@ int main(int count, char **arguments)
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         try_limit(&limits[i]);
     try_leftovers();
+    static const int apart[] = {1, 2, 37};
+    for (int i = 0; i < 3; i++)
+        for (int form = 0; form < 8; form++)
+            try_line_apart(form & 1, apart[i], form & 2 ? 0x1p40 : 0x1p-40, form & 4 ? 64 : 67);
     shape = &shapes[0];
     for (int form = 0; form < 4; form++) /* two of them with rows at odd addresses */
         try_form(form & 1, form >> 1, (form ^ form >> 1) & 1 ? ODD : 0);
