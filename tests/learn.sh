@@ -56,6 +56,9 @@ expect 1 'line 14 asks A for 32 sectors a request, 4 would do: neighbouring lane
 expect 1 'wrote' check 04 "$course/e04_neighbours/start.cu" --html "$work/page.html"
 grep -q 'neighbouring lanes read neighbouring rows' "$work/page.html" || { echo "the page lacks the verdict"; bad=1; }
 RUNG_LIBCUDA="$work/none.so" expect 1 'passes, but was not timed: .*none.so' check 07 "$course/e07_coalesced/solution.cu" --gpu
+echo '__attribute__((constructor)) static void end(void) { __builtin_trap(); }' >"$work/ends.cpp"
+"${RUNG_LENS_CXX:-g++}" -shared -fPIC -o "$work/ends.so" "$work/ends.cpp" || bad=1
+RUNG_LIBCUDA="$work/ends.so" expect 1 'timing e07_coalesced crashed' check 07 "$course/e07_coalesced/solution.cu" --gpu
 expect 1 'only products are timed' check 04 "$course/e04_neighbours/solution.cu" --gpu
 
 # Wrong words are told.

@@ -72,6 +72,8 @@ look late_threadfence 1 "line 31: reads byte 0 of C, which block 0 wrote: no __t
 look fenced_in_another_block 1 "line 17: reads byte 96 of C, which block 1 wrote: no __threadfence stands between"
 look tells_by_atomics 0 "nothing out of bounds, unwritten, racing or divergent"
 look atomics_in_turn 0 "nothing out of bounds, unwritten, racing or divergent"
+look meanings 0 "nothing out of bounds, unwritten, racing or divergent"
+look looks_in_turn 0 "nothing out of bounds, unwritten, racing or divergent"
 look missing_atomics_fence 1 "line 31: reads byte 0 of C, which block 0 wrote: no __threadfence stands between"
 look atomic_on_unfenced 1 "line 31: reads byte 0 of C, which block 0 wrote: no __threadfence stands between"
 look missing_fence_of_bulk 1 "line 14: reads byte 0 of C, which block 0 wrote: no __threadfence stands between"

@@ -18,9 +18,10 @@ static const struct shape {
     int m, n, blocks, partly; /* the operand with so many lines is spread in part */
 } shapes[] = {{140, 60, 2, 140}, {60, LONG, 3, LONG}};
 
-/* Of SPREAD data the guard refuses every block, of PARTLY those of the longer operand's first 128 lines. */
-typedef enum kind { ORDINARY, SPREAD, PARTLY, NOT_FINITE, KINDS } kind;
-static const char *const names[] = {"ordinary", "spread", "spread in part", "not finite"};
+/* Of SPREAD data the guard refuses every block, of PARTLY those of the longer operand's first 128 lines, of LONE all
+ * for one element that is not finite, in a line that only a witness names. */
+typedef enum kind { ORDINARY, SPREAD, PARTLY, NOT_FINITE, LONE, KINDS } kind;
+static const char *const names[] = {"ordinary", "spread", "spread in part", "not finite", "ordinary but for one"};
 
 typedef struct operands {
     rung_gemm gemm;
@@ -69,6 +70,8 @@ static void fill(float *to, kind of, int lines, int64_t line_step, int64_t k_ste
         }
     if (of == NOT_FINITE)
         values[0] = INFINITY;
+    if (of == LONE)
+        values[5 * line_step + 7 * k_step] = INFINITY;
     need(rung_tools_upload(tools, to, values, sizeof values), "upload");
 }
 
@@ -129,7 +132,7 @@ static rung_context *context_new(void)
     return context;
 }
 
-/* What is expected of the looks, a letter a call: O, S, P, N are the kinds, in small letters where a look is made. A
+/* What is expected of the looks, a letter a call: O, S, P, N, L are the kinds, in small letters where a look is made. A
  * dot is another product, of ordinary data, on the same workspace. */
 static void expect(operands *o, const char *calls)
 {
@@ -145,7 +148,7 @@ static void expect(operands *o, const char *calls)
             need(rung_plan_run(others, &other), "run");
             continue;
         }
-        const char *letters = "OSPNospn", *at = strchr(letters, calls[i]);
+        const char *letters = "OSPNLospnl", *at = strchr(letters, calls[i]);
         const int count = run(plan, context, o, (kind)((at - letters) % KINDS), 0, i);
         if (launch_count && count != (at - letters >= KINDS)) {
             printf("%s: %d looks at ", calls, count);
@@ -243,6 +246,7 @@ static void try_form(int trans_a, int trans_b, int pad)
         rung_context_destroy(context);
     }
     expect(o, "S.snp");
+    expect(o, "L.lll");
     if (trans_a && trans_b) {
         expect(o, "OO");
         expect(o, "PP");
@@ -318,6 +322,57 @@ static void try_tail(const struct tail *t, int of_b, int along)
                (int)(after.strict_blocks - before.strict_blocks), (int)(after.blocks - before.blocks));
         fail("case", (int)(t - tails));
     }
+    rung_plan_destroy(plan);
+    rung_context_destroy(context);
+    for (int i = 0; i < 3; i++)
+        rung_tools_free(tools, memory[i]);
+}
+
+/* One line of an operand is larger or smaller than all others by `by`. Each result is as good as its own size allows,
+ * and no block is refused, since each line has a scale of its own. */
+static void try_line_apart(int of_b, int apart, double by, int ldc)
+{
+    enum { LINES = 64, DEPTH = 96 };
+    static float of[2][DEPTH * LINES], got[LINES * (LINES + ODD)]; /* both with k outermost */
+    void *memory[3];
+    rung_gemm g;
+    rung_plan *plan;
+    rung_guard_counts before, after;
+    rung_context *context = context_new();
+    state = 11;
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < DEPTH * LINES; j++)
+            of[i][j] = (float)((uniform() - 0.5) * (i == of_b && j % LINES == apart ? by : 1.0));
+    for (int i = 0; i < 3; i++)
+        need(rung_tools_alloc(tools, sizeof of[0] > sizeof got ? sizeof of[0] : sizeof got, &memory[i]), "no memory");
+    for (int i = 0; i < 2; i++)
+        need(rung_tools_upload(tools, memory[i], of[i], sizeof of[i]), "upload");
+    rung_gemm_init(&g);
+    g.layout = RUNG_ROW_MAJOR;
+    g.trans_a = RUNG_TRANS;
+    g.m = g.n = g.lda = g.ldb = LINES, g.k = DEPTH, g.ldc = ldc;
+    g.a = memory[0], g.b = memory[1], g.c = memory[2];
+    need(rung_plan_create_kernel(&plan, context, &g, kernel), kernel);
+    need(rung_context_guard_counts(context, &before), "counts");
+    need(rung_plan_run(plan, &g), "run");
+    need(rung_context_guard_counts(context, &after), "counts");
+    if (after.strict_blocks != before.strict_blocks)
+        fail("blocks refused for a line of another size:", apart);
+    need(rung_tools_download(tools, got, memory[2], sizeof got), "download");
+    for (int i = 0; i < LINES; i++)
+        for (int j = 0; j < LINES; j++) {
+            double sum = 0.0, size = 0.0;
+            for (int k = 0; k < DEPTH; k++) {
+                const double product = (double)of[0][k * LINES + i] * of[1][k * LINES + j];
+                sum += product;
+                size += fabs(product);
+            }
+            if (!(fabs(got[i * ldc + j] - sum) <= 1e-6 * size)) {
+                printf("line %d of %c by %g, rows %d apart: C[%d][%d] is %g, not %g, ", apart, of_b ? 'B' : 'A', by,
+                       ldc, i, j, (double)got[i * ldc + j], sum);
+                fail("line", apart);
+            }
+        }
     rung_plan_destroy(plan);
     rung_context_destroy(context);
     for (int i = 0; i < 3; i++)
@@ -561,6 +616,10 @@ int main(int count, char **arguments)
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         try_limit(&limits[i]);
     try_leftovers();
+    static const int apart[] = {1, 2, 37};
+    for (int i = 0; i < 3; i++)
+        for (int form = 0; form < 8; form++)
+            try_line_apart(form & 1, apart[i], form & 2 ? 0x1p40 : 0x1p-40, form & 4 ? 64 : 67);
     shape = &shapes[0];
     for (int form = 0; form < 4; form++) /* two of them with rows at odd addresses */
         try_form(form & 1, form >> 1, (form ^ form >> 1) & 1 ? ODD : 0);

@@ -240,13 +240,14 @@ static void report_stuck(void)
 /* Opens the barrier of one block when all that still run are at it. */
 static bool open_barrier(unsigned from, unsigned to, double *barriers)
 {
-    int waiting = 0, done = 0, first = -1;
+    int waiting = 0, done = 0, first = -1, predicates = 0;
     for (unsigned i = from; i < to; i++) {
         const lens_thread *t = &lens_now.thread[i];
         if (t->state == LENS_DONE) {
             done++;
         } else if (t->state == LENS_AT_BARRIER && t->barrier_count == 0) {
             waiting++;
+            predicates += t->predicate;
             first = first < 0 ? (int)i : first;
         } else {
             return false;
@@ -260,8 +261,10 @@ static bool open_barrier(unsigned from, unsigned to, double *barriers)
         lens_flush_warp((int)warp);
     lens_order_block(from, to);
     for (unsigned i = from; i < to; i++)
-        if (lens_now.thread[i].state == LENS_AT_BARRIER)
+        if (lens_now.thread[i].state == LENS_AT_BARRIER) {
+            lens_now.thread[i].predicates = predicates;
             lens_now.thread[i].state = LENS_READY;
+        }
     return true;
 }
 

@@ -80,6 +80,7 @@ typedef struct lens_thread {
     uint32_t warp_mask;
     uint32_t arrived_at; /* the named barriers it has arrived at without waiting, as bits */
     int predicate;
+    int predicates;  /* of all threads at the block-wide barrier that opened last: others may be at the next one */
     lens_entry *log; /* all of them, where requests are counted */
     size_t capacity;
     int full_logs;    /* how often it gave way with a full log since it last waited or looked */

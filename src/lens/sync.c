@@ -58,6 +58,7 @@ void __syncthreads(void)
     me->wait_pc = PC;
     me->barrier_id = 0;
     me->barrier_count = 0;
+    me->predicate = 0;
     lens_wait(LENS_AT_BARRIER);
 }
 
@@ -109,16 +110,12 @@ void rung_lens_bar_arrive(int id, int count)
 
 int rung_lens_syncthreads_count(int predicate)
 {
-    int sum = 0;
-    unsigned from = lens_rank_of(lens_now.current) * lens_now.block_threads;
     lens_thread *me = &lens_now.thread[lens_now.current];
     me->wait_pc = PC;
     me->barrier_id = me->barrier_count = 0;
     me->predicate = predicate != 0;
     lens_wait(LENS_AT_BARRIER);
-    for (unsigned i = from; i < from + lens_now.block_threads; i++)
-        sum += lens_now.thread[i].predicate;
-    return sum;
+    return me->predicates;
 }
 
 /* ---- warp operations: every lane of the mask brings a value; when all have come, each takes the one it wants ---- */

@@ -276,6 +276,13 @@ static int has_open(int r)
     return 0;
 }
 
+/* The tag of an operation after any number of others: tags go round. */
+static int64_t draw_tag(void)
+{
+    static const int64_t before[] = {0, INT32_MAX - 3, UINT32_MAX - (int64_t)3, (int64_t)1 << 45};
+    return before[roll(4)] + (int64_t)roll(5) * TAG_LIMIT + (int64_t)roll(8);
+}
+
 static void a_broadcast_reaches_all(void **state)
 {
     (void)state;
@@ -294,7 +301,7 @@ static void a_broadcast_reaches_all(void **state)
                 list[place] = r;
             }
         const int root = (int)roll((uint32_t)count);
-        const int64_t tag = 3 + (int64_t)roll(5) * TAG_LIMIT; /* tags go round */
+        const int64_t tag = draw_tag();
         for (int i = 0; i < count; i++) {
             memset(data[list[i]], 0xee, (size_t)bytes + 8);
             if (i == root)
@@ -340,6 +347,7 @@ static void messages_arrive_in_order(void **state)
         int counts[RANKS][RANKS], lengths[RANKS][RANKS][MOST], done[RANKS] = {0};
         void *pending[RANKS] = {NULL};
         char why[MULTI_WHY_BYTES] = "";
+        const int64_t tag = draw_tag();
         open_ranks(2 + (int)roll(RANKS - 1));
         for (int i = 0; i < ranks; i++)
             for (int j = 0; j < ranks; j++) {
@@ -364,7 +372,7 @@ static void messages_arrive_in_order(void **state)
                     }
             const int first = request_count;
             assert_int_equal(
-                transports[now_rank].exchange(transports[now_rank].state, list, count, round, &pending[now_rank], why),
+                transports[now_rank].exchange(transports[now_rank].state, list, count, tag, &pending[now_rank], why),
                 0);
             for (int i = first + 1; i < request_count; i++) /* receives come first */
                 assert_true(requests[i].is_send <= requests[i + 1].is_send);
