@@ -25,52 +25,84 @@ RUNG_DEVICE int64_t turn_row(const rung_turn_args *p, int64_t k, const int class
     return (classed ? (k & 3) * p->class_rows + k / 4 : k) * p->ld_to;
 }
 
-/* A thread turns 4 x 4 elements in registers. Rows of `from` start at multiples of 16 bytes. A warp reads 128 bytes
- * of each of 16 rows and writes 64 bytes of each of 32; its neighbours write the rest of the lines. */
-RUNG_DEVICE void turn_4x4(const rung_turn_args *p, const float *from, float *to, int64_t mn0, int64_t k0,
-                          const int classed)
+/* What is turned lies in shared memory on its way, so that whole lines are read and whole lines are written:
+ * tile[k][mn]. With rows of 65 elements no two lanes of a warp that fills it meet in a bank. */
+typedef float turn_tile[RUNG_TURN_TILE][RUNG_TURN_TILE + 1];
+
+/* Brings a tile whose rows start at multiples of 16 bytes. A warp reads 128 bytes of each of four rows at a time. */
+RUNG_DEVICE void turn_bring_16(const rung_turn_args *p, const float *from, int64_t mn0, int64_t k0, turn_tile tile)
 {
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    int64_t mn = mn0 + warp % 4 * 16 + lane / 8 * 4, k = k0 + warp / 4 * 32 + lane % 8 * 4;
-    if (mn + 4 <= p->mn && k + 4 <= p->k) {
-        const float *at = from + mn * p->ld_from + k;
-        float4 v0 = *(const float4 *)at, v1 = *(const float4 *)(at + p->ld_from);
-        float4 v2 = *(const float4 *)(at + 2 * p->ld_from), v3 = *(const float4 *)(at + 3 * p->ld_from);
-        float *put = to + turn_row(p, k, classed) + mn;
-        const int64_t next = p->ld_to * (classed ? p->class_rows : 1); /* k is a multiple of four */
-        *(float4 *)put = make_float4(v0.x, v1.x, v2.x, v3.x);
-        *(float4 *)(put + next) = make_float4(v0.y, v1.y, v2.y, v3.y);
-        *(float4 *)(put + 2 * next) = make_float4(v0.z, v1.z, v2.z, v3.z);
-        *(float4 *)(put + 3 * next) = make_float4(v0.w, v1.w, v2.w, v3.w);
-        return;
+    enum { ROUNDS = RUNG_TURN_TILE / 16 };
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int k = warp % 2 * 32 + lane % 8 * 4, mn = warp / 2 * 4 + lane / 8;
+    const int64_t left = p->k - k0 - k;
+    const float *at = from + (mn0 + mn) * p->ld_from + k0 + k;
+    float4 v[ROUNDS];
+#pragma unroll
+    for (int i = 0; i < ROUNDS; i++, at += 16 * p->ld_from) {
+        const int64_t here = mn0 + mn + 16 * i < p->mn ? left : 0;
+        v[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+        if (here >= 4) {
+            v[i] = *(const float4 *)at;
+        } else {
+            v[i].x = here > 0 ? at[0] : 0.0f;
+            v[i].y = here > 1 ? at[1] : 0.0f;
+            v[i].z = here > 2 ? at[2] : 0.0f;
+        }
     }
-    for (int i = 0; i < 4; i++)
-        for (int j = 0; j < 4; j++)
-            if (mn + i < p->mn && k + j < p->k)
-                to[turn_row(p, k + j, classed) + mn + i] = from[(mn + i) * p->ld_from + k + j];
+#pragma unroll
+    for (int i = 0; i < ROUNDS; i++) {
+        tile[k][mn + 16 * i] = v[i].x;
+        tile[k + 1][mn + 16 * i] = v[i].y;
+        tile[k + 2][mn + 16 * i] = v[i].z;
+        tile[k + 3][mn + 16 * i] = v[i].w;
+    }
+}
+
+/* Brings a tile whose rows start anywhere. */
+RUNG_DEVICE void turn_bring_4(const rung_turn_args *p, const float *from, int64_t mn0, int64_t k0, turn_tile tile)
+{
+    enum { STEP = RUNG_TURN_THREADS / RUNG_TURN_TILE, ROUNDS = RUNG_TURN_TILE / STEP };
+    const int k = threadIdx.x % RUNG_TURN_TILE, mn = threadIdx.x / RUNG_TURN_TILE;
+    const float *at = from + (mn0 + mn) * p->ld_from + k0 + k;
+    float v[ROUNDS];
+#pragma unroll
+    for (int i = 0; i < ROUNDS; i++, at += STEP * p->ld_from)
+        v[i] = k0 + k < p->k && mn0 + mn + STEP * i < p->mn ? __ldg(at) : 0.0f;
+#pragma unroll
+    for (int i = 0; i < ROUNDS; i++)
+        tile[k][mn + STEP * i] = v[i];
+}
+
+/* Leaves a tile: 16 lanes write 256 bytes of a row. Rows of the copy have room for whole groups of four. */
+RUNG_DEVICE void turn_leave(const rung_turn_args *p, float *to, int64_t mn0, int64_t k0, turn_tile tile,
+                            const int classed)
+{
+    const int mn = threadIdx.x % 16 * 4, k = threadIdx.x / 16;
+#pragma unroll
+    for (int i = 0; i < RUNG_TURN_TILE; i += 16) {
+        const float *row = tile[k + i];
+        if (k0 + k + i < p->k && mn0 + mn < p->mn)
+            *(float4 *)(to + turn_row(p, k0 + k + i, classed) + mn0 + mn) =
+                make_float4(row[mn], row[mn + 1], row[mn + 2], row[mn + 3]);
+    }
 }
 
 RUNG_DEVICE void turn(const rung_turn_args *p, const int classed)
 {
-    __shared__ float tile[RUNG_TURN_TILE][RUNG_TURN_TILE + 1];
-    int64_t mn0 = (int64_t)blockIdx.x * RUNG_TURN_TILE;
+    __shared__ turn_tile tile;
+    const int64_t mn0 = (int64_t)blockIdx.x * RUNG_TURN_TILE;
     const float *from = p->from + blockIdx.z * p->stride_from;
     float *to = p->to + blockIdx.z * p->stride_to;
-    int x = threadIdx.x % RUNG_TURN_TILE, y0 = threadIdx.x / RUNG_TURN_TILE, step = RUNG_TURN_THREADS / RUNG_TURN_TILE;
+#pragma unroll 1
     for (int64_t k0 = (int64_t)blockIdx.y * RUNG_TURN_TILE; k0 < p->k; k0 += (int64_t)gridDim.y * RUNG_TURN_TILE) {
-        if (p->aligned) {
-            turn_4x4(p, from, to, mn0, k0, classed);
-        } else {
-#pragma unroll 8
-            for (int y = y0; y < RUNG_TURN_TILE; y += step)
-                tile[x][y] = mn0 + y < p->mn && k0 + x < p->k ? __ldg(from + (mn0 + y) * p->ld_from + k0 + x) : 0.0f;
-            __syncthreads();
-#pragma unroll 8
-            for (int y = y0; y < RUNG_TURN_TILE; y += step)
-                if (k0 + y < p->k && mn0 + x < p->mn)
-                    to[turn_row(p, k0 + y, classed) + mn0 + x] = tile[y][x];
-            __syncthreads();
-        }
+        if (p->aligned)
+            turn_bring_16(p, from, mn0, k0, tile);
+        else
+            turn_bring_4(p, from, mn0, k0, tile);
+        __syncthreads();
+        turn_leave(p, to, mn0, k0, tile, classed);
+        __syncthreads();
     }
 }
 
