@@ -360,7 +360,7 @@ static void a_team_that_sleeps_is_left_alone(void **state)
     assert_in_range(jobs, 4, MANY_JOBS - 1); /* once or twice may be chance */
     assert_int_equal(team_teams - teams, jobs - 1);
     team_is_late = 0;
-    team_most = 1; /* the caller alone, who is not late */
+    team_most = 1;  /* the caller alone, who is not late */
     usleep(150000); /* longer than any rest */
     teams = team_teams;
     for (int i = 0; i < 10; i++)
@@ -437,6 +437,22 @@ static void workers_that_come_too_late_are_not_woken(void **state)
         fail_msg("workers that never come get shares of %.0f us at most", most);
     assert_true(later < 3.0);
     assert_true(until_s - start_s > 2.0 * WAKE_US * 1e-6); /* one wake may be on its way for several jobs */
+}
+
+/* Workers that are woken for each job, and come to it, are woken for the next one, too. */
+static void workers_that_come_are_woken_again(void **state)
+{
+    (void)state;
+    enum { JOBS = 12, SHARE_MOST_US = 18 };
+    rung_pool *pool = new_pool(2);
+    for (int i = 0; i < JOBS; i++) {
+        usleep(3000); /* longer than a worker spins */
+        const double share = rung_pool_least_share_us(pool, 1.0);
+        if (share > SHARE_MOST_US)
+            fail_msg("after %d jobs a share is %.0f us", i, share);
+        run_once(pool, 2, 2);
+    }
+    rung_pool_destroy(pool);
 }
 
 /* Where a test says so, the caller and the workers believe to be on two CPUs, whatever the system does with them. */
@@ -662,6 +678,7 @@ int main(void)
         cmocka_unit_test(a_team_that_sleeps_is_left_alone),
         cmocka_unit_test(a_team_that_is_seldom_asked_is_not_left_alone),
         cmocka_unit_test(workers_that_come_too_late_are_not_woken),
+        cmocka_unit_test(workers_that_come_are_woken_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
