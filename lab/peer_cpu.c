@@ -299,7 +299,7 @@ static rung_status open_with_setting(const cpu_library *from, const char *settin
                         from->name, has_openmp);
     if (was)
         snprintf(before, sizeof before, "%s", was);
-    if (setting)
+    if (setting && from->once)
         setenv(from->setting, setting, 1);
     *library = open_library(from);
     if (*library && brings)
@@ -307,7 +307,8 @@ static rung_status open_with_setting(const cpu_library *from, const char *settin
     if (*library)
         find_sgemm(*library, p);
     find_path(p, peer->path, sizeof peer->path);
-    if (*library && setting && !from->once) {
+    if (*library && setting && !from->once) { /* only the copy is told: the file itself may be named without, too */
+        setenv(from->setting, setting, 1);
         *library = open_copy(peer->path);
         if (*library)
             find_sgemm(*library, p);
