@@ -1,9 +1,11 @@
 /* Two stand-ins for libraries of a CPU. Both have the functions that a BLAS has, one of which calls the other.
- * OFFERS: it multiplies, and offers its functions to the whole process, as MKL does. Otherwise sgemm_ fills C with
- * zeros. */
+ * OFFERS: it multiplies, and offers its functions to the whole process, as MKL does. It names as its kernels what
+ * OPENBLAS_CORETYPE told it when it was loaded. Otherwise sgemm_ fills C with zeros. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 void sgemm_(int m, int n, int k, const float *a, int lda, const float *b, int ldb, float *c, int ldc);
 void cblas_sgemm(int layout, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a, int lda,
@@ -37,9 +39,21 @@ void cblas_sgemm(int layout, int trans_a, int trans_b, int m, int n, int k, floa
 }
 
 #ifdef OFFERS
+static char core[32] = "untold";
+
+const char *openblas_get_corename(void);
+
+const char *openblas_get_corename(void)
+{
+    return core;
+}
+
 __attribute__((constructor)) static void offer(void)
 {
     Dl_info self;
+    const char *told = getenv("OPENBLAS_CORETYPE");
+    if (told)
+        snprintf(core, sizeof core, "%s", told);
     if (dladdr(__extension__(void *) offer, &self))
         dlopen(self.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
 }

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Several libraries in one process are timed each for itself: one whose own function computes nothing must be found out, also
-# beside one that offers its functions to all. And a peer that errs as no product does fails the bench by name.
+# beside one that offers its functions to all. And a peer that errs as no product does fails the bench by name. A setting
+# that one peer is told holds for that one.
 # usage: peers.sh RUNG OFFERING ZEROS
 set -eu
 rung=$1 offering=$2 zeros=$3
@@ -17,4 +18,13 @@ for peers in blis mkl,blis; do
         exit 1
     fi
 done
-echo "each peer's figures are its own"
+# A library that is told a setting, and the same one that is not, in either order.
+unset OPENBLAS_CORETYPE
+for peers in openblas@First,openblas,openblas@Second openblas,openblas@First,openblas@Second openblas@Second,openblas@First,openblas; do
+    RUNG_OPENBLAS=$offering "$rung" bench --device cpu --threads 1 --budget-ms 5 --against "$peers" 16x24x32 >"$log" 2>&1 ||
+        { cat "$log"; echo "--against $peers: exit code $?"; exit 1; }
+    for line in 'openblas  *unknown untold ' 'openblas@First  *unknown First ' 'openblas@Second  *unknown Second '; do
+        grep -q "^against $line" "$log" || { cat "$log"; echo "--against $peers: no line 'against $line'"; exit 1; }
+    done
+done
+echo "each peer's figures and settings are its own"
