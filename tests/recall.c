@@ -410,6 +410,34 @@ static void fill_few(const struct few *f, float *to, int of_b)
     free(values);
 }
 
+/* Every result is there, and those of some rows are as good as a sum in order. */
+static void check_few(const struct few *f, const void *a, const void *b, const float *c)
+{
+    const size_t sizes[2] = {(size_t)f->m * f->k, (size_t)f->k * f->n};
+    float *of[2] = {malloc(sizes[0] * sizeof(float)), malloc(sizes[1] * sizeof(float))};
+    const uint32_t poison = 0x7fc0dead;
+    need(rung_tools_download(tools, of[0], a, sizes[0] * sizeof(float)), "download");
+    need(rung_tools_download(tools, of[1], b, sizes[1] * sizeof(float)), "download");
+    for (int64_t i = 0; i < (int64_t)f->m * f->n; i++)
+        if (memcmp(&c[i], &poison, sizeof poison) == 0)
+            fail("nobody wrote place", (int)i);
+    for (int i = 0; i < f->m; i += f->m / 16)
+        for (int j = 0; j < f->n; j++) {
+            double sum = 0.0, size = 0.0;
+            for (int k = 0; k < f->k; k++) {
+                const double product = (double)of[0][(int64_t)i * f->k + k] * of[1][(int64_t)k * f->n + j];
+                sum += product;
+                size += fabs(product);
+            }
+            if (!(fabs(c[(int64_t)i * f->n + j] - sum) <= (f->k + 4) * 0x1p-24 * size)) {
+                printf("C[%d][%d] is %g, not %g, ", i, j, (double)c[(int64_t)i * f->n + j], sum);
+                fail("spread blocks of lines:", f->spread);
+            }
+        }
+    free(of[0]);
+    free(of[1]);
+}
+
 static void try_few_safe(const struct few *f)
 {
     const size_t sizes[3] = {(size_t)f->m * f->k, (size_t)f->k * f->n, (size_t)f->m * f->n};
@@ -441,6 +469,7 @@ static void try_few_safe(const struct few *f)
         if (launch_count && looks() - from != (call && f->look))
             fail("looks, where few blocks are safe:", looks() - from);
     }
+    check_few(f, memory[0], memory[1], got[0]);
     if (memcmp(got[0], got[1], sizes[2] * sizeof **got) != 0)
         fail("other bits at the second call, where so many blocks of lines have huge elements:", f->spread);
     rung_plan_destroy(plan);
