@@ -464,7 +464,7 @@ int sched_getcpu(void)
     unsigned cpu = 0;
     if (are_apart)
         return !pthread_equal(pthread_self(), caller);
-    return syscall(SYS_getcpu, &cpu, NULL, NULL) == 0 ? (int)cpu : -1;
+    return syscall(SYS_getcpu, &cpu, NULL, NULL, 0L, 0L, 0L) == 0 ? (int)cpu : -1; /* syscall() below takes six */
 }
 
 static double cpu_us(void)
