@@ -475,8 +475,8 @@ static double cpu_us(void)
 }
 
 /* Of a worker: how long after its last task this one came, and how long it spun after that, in time on its CPU. */
-static _Thread_local double ended_s, ended_cpu_us;
-static _Atomic double gap_us, spun_us;
+static _Thread_local double ended_cpu_us;
+static _Atomic double ended_s, gap_us, spun_us;
 
 /* The worker is the last to end, so that it need not spin for its caller. */
 static void meet_and_outlast(void *job, int64_t task, float *workspace)
@@ -496,12 +496,15 @@ static void meet_and_outlast(void *job, int64_t task, float *workspace)
     ended_cpu_us = cpu_us();
 }
 
+static const double NO_TRY = 1e9;
+
 /* Returns how long the worker spins after so many jobs, the last of which came soon after the one before, or late: the
- * least of some tries, since the machine has other work too. */
+ * least of some tries, since the machine has other work too. Where that keeps the caller from its return, for one on
+ * the worker's own CPU, the worker takes the job to go on, and the try tells nothing. NO_TRY: none told anything. */
 static double spins_after_jobs(rung_pool *pool, int jobs)
 {
-    enum { TRIES = 2000, GOOD_TRIES = 20, SOON_US = 50, LATE_US = 1000 };
-    double least = 1e9;
+    enum { TRIES = 2000, GOOD_TRIES = 20, SOON_US = 50, LATE_US = 1000, BACK_US = 10 };
+    double least = NO_TRY;
     for (int i = 0, good = 0; i < TRIES && good < GOOD_TRIES; i++) {
         usleep(3000);
         for (int j = 0; j < jobs; j++) {
@@ -509,9 +512,10 @@ static double spins_after_jobs(rung_pool *pool, int jobs)
             spun_us = -1.0;
             rung_pool_run(pool, 2, 2, meet_and_outlast, &inside);
         }
+        const double back_s = now_s();
         usleep(3000);
         const double spun = spun_us;
-        if (spun < 0.0 || (jobs > 1 ? gap_us > SOON_US : gap_us < LATE_US))
+        if (spun < 0.0 || 1e6 * (back_s - ended_s) > BACK_US || (jobs > 1 ? gap_us > SOON_US : gap_us < LATE_US))
             continue;
         good++;
         least = spun < least ? spun : least;
@@ -530,6 +534,10 @@ static void workers_spin_where_it_pays(void **state)
     double alone = spins_after_jobs(pool, 1), together = spins_after_jobs(pool, 20);
     are_apart = 0;
     rung_pool_destroy(pool);
+    if (alone == NO_TRY || together == NO_TRY) {
+        print_message("the machine has too much other work to see how long the worker spins\n");
+        skip();
+    }
     if (alone * 4 > together)
         fail_msg("after a job by itself the worker spins %.1f us, after twenty %.1f", alone, together);
 }
