@@ -111,8 +111,8 @@ static void sum_up(session *s)
     const long long values[] = {atomic_load(&s->calls), s->o->seed, atomic_load(&s->passed), atomic_load(&s->refused),
                                 atomic_load(&s->failed)};
     if (s->o->format == CLI_TABLE)
-        printf("%lld calls of --seed %lld: %lld passed, %lld refused, %lld failed\n", values[0], values[1], values[2],
-               values[3], values[4]);
+        printf("%lld call%s of --seed %lld: %lld passed, %lld refused, %lld failed\n", values[0],
+               values[0] == 1 ? "" : "s", values[1], values[2], values[3], values[4]);
     cli_table table;
     cli_table_begin(&table, s->o->format == CLI_TABLE ? CLI_COPY_ONLY : (cli_format)s->o->format, columns);
     for (int i = 0; columns[i].key; i++)

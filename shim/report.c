@@ -374,15 +374,15 @@ static void write_lines(FILE *out)
         left -= order[i]->calls;
     }
     if (left > 0)
-        fprintf(out, "%lld more calls, of other shapes: the %d lines that took the most time are listed\n",
-                (long long)left, LISTED);
+        fprintf(out, "%lld more call%s, of other shapes: the %d lines that took the most time are listed\n",
+                (long long)left, left == 1 ? "" : "s", LISTED);
     free(order);
 }
 
 static void write_report(FILE *out)
 {
-    fprintf(out, "Rung %s: %lld calls answered, %lld handed on to %s\n", rung_version(), (long long)totals[0],
-            (long long)totals[1], RUNG_REPORT_PEER);
+    fprintf(out, "Rung %s: %lld call%s answered, %lld handed on to %s\n", rung_version(), (long long)totals[0],
+            totals[0] == 1 ? "" : "s", (long long)totals[1], RUNG_REPORT_PEER);
     if (RUNG_REPORT_GPU)
         fprintf(out,
                 "guard of accurate products: %lld blocks of 128 x 128, of which %lld computed in strict FP32; %lld "

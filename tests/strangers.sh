@@ -102,8 +102,8 @@ get cmake ninja-build gcc libc6-dev python3-numpy
 cmake -S /rung -B /build -G Ninja -DRUNG_TESTS=OFF -DCMAKE_BUILD_TYPE=Release >/dev/null
 cmake --build /build >/dev/null
 product="import numpy as np; a = np.ones((40, 40), \"f4\"); assert (a @ a == 40).all()"
-LD_PRELOAD=/build/lib/librung_blas.so RUNG_REPORT=stderr python3 -c "$product" 2>&1 | grep "1 calls answered"
-/build/bin/rung run --report -- python3 -c "$product" 2>&1 | grep "1 calls answered"
+LD_PRELOAD=/build/lib/librung_blas.so RUNG_REPORT=stderr python3 -c "$product" 2>&1 | grep "1 call answered"
+/build/bin/rung run --report -- python3 -c "$product" 2>&1 | grep "1 call answered"
 RUNG_DISABLE=1 LD_PRELOAD=/build/lib/librung_blas.so python3 -c "$product"'
 
 status=0

@@ -427,7 +427,7 @@ static void settings_reach_contexts(const char *program, const char *other)
         {"refused", "RUNG_X", "", 0, 1, "calls 1, C 1\n"},
         {"alone", "RUNG_X", "", SIGABRT, 1,
          "sgemm_: Rung could not compute this product (as recorded), and no other BLAS is loaded that could\n"},
-        {"all", "RUNG_REPORT", "stderr", 0, 1, ": 1 calls answered, 8 handed on to the other BLAS\n"},
+        {"all", "RUNG_REPORT", "stderr", 0, 1, ": 1 call answered, 8 handed on to the other BLAS\n"},
         {"all", "RUNG_REPORT", "stderr", 0, 2, "  the other BLAS: Rung could not compute it\n"},
         {"all", "RUNG_REPORT", "stderr", 0, 2, "  the other BLAS: an argument that BLAS refuses\n"},
         {"all", "RUNG_REPORT", "stderr", 0, 1, "  recorded_kernel\n"},

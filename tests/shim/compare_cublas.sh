@@ -85,7 +85,7 @@ reached() {
     shift 2
     "$rung" run --report-file "$work/report" -- "$@" >"$work/out" 2>&1
     code=$?
-    got=$(sed -n 's/^Rung [^:]*: \([0-9]*\) calls answered.*/\1/p' "$work/report" 2>/dev/null)
+    got=$(sed -n 's/^Rung [^:]*: \([0-9]*\) calls* answered.*/\1/p' "$work/report" 2>/dev/null)
     echo "$name: $(cat "$work/out"), answered by Rung: ${got:-0}"
     [ $code -eq 0 ] && [ "${got:-0}" = "$want" ] || { echo "FAIL $name: wanted $want answered"; failed=1; }
     rm -f "$work/report"
