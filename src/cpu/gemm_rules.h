@@ -149,6 +149,24 @@ static inline int is_cheaper_transposed(const rung_cpu_args *p)
            4 * max64(step, UNDER_WAY) * p->k + turning_b;
 }
 
+/* Returns true where both operands have k innermost, and turning some rows of A, and C, takes less time than turning
+ * all of B. Time is counted as above, in quarters of an FMA: so many for an element of C, of A and of B, lanes that
+ * stay empty are turned too. Where three vectors are loaded a cycle this was not measured. */
+static inline int is_cheaper_with_turned_a(const rung_cpu_args *p)
+{
+    enum { UNDER_WAY = 6, FLOATS_MOST = 1 << 13, STEPS_LEAST = 24, ROWS_LEAST = 5 };
+    enum { TURN_C = 6, TURN_A = 4, TURN_B = 5, TO_BEGIN = 2000, PERCENT = 92 };
+    if (!p->trans_b || p->trans_a || p->cpu->three_loads || p->m >= p->n || p->m < ROWS_LEAST || p->k < STEPS_LEAST ||
+        round_up(p->m, p->kernel->vl) * max64(p->k, p->n) > FLOATS_MOST)
+        return 0;
+    const rung_cpu_kernel *unit = p->cpu->wide_units || !p->kernel->half ? p->kernel : p->kernel->half;
+    int64_t lanes = unit->vl - 1, bits = unit->vl_bits, columns = (p->m + lanes) & ~lanes;
+    int64_t step = ((p->n + lanes) >> bits) * p->m, turned_step = ((p->m + lanes) >> bits) * p->n;
+    int64_t with_b = 4 * max64(step, UNDER_WAY) * p->k + TURN_B * p->n * p->k;
+    int64_t with_a = 4 * max64(turned_step, UNDER_WAY) * p->k + TURN_C * columns * p->n + TURN_A * columns * p->k;
+    return (with_a + TO_BEGIN) * 100 <= with_b * PERCENT;
+}
+
 /* Returns true where both operands lie transposed, and C's rows fill one vector or two of narrow tiles: the transposed
  * product reads both as they lie, with no lane empty, and C is then turned. A long k goes as dot products, if there is
  * but one vector of rows. */
@@ -205,7 +223,7 @@ static inline int is_short_rows(const rung_cpu_args *p)
 static inline int last_as_dots(const rung_cpu_args *p)
 {
     enum { FEWEST = 2, STEPS_OF_FEWEST = 16, ROWS_OF_FEWEST = 16, FEW = 4, STEPS_OF_FEW = 48, ROWS_OF_FEW = 24 };
-    int rest = (int)(p->n & (p->kernel->vl - 1));
+    int rest = (int)(p->n & ((halves_vectors(p) ? p->kernel->half : p->kernel)->vl - 1));
     enum { STEPS_OF_NO_OTHERS = 100, STEPS_OF_FEWEST_AND_NO_OTHERS = 40 };
     enum { ROWS_OF_NO_OTHERS = 60, STEPS_OF_NO_OTHERS_AND_ROWS = 26 };
     enum { STEPS_OF_THREE_LOADS = 32, STEPS_OF_THREE_LOADS_NARROW = 16 };

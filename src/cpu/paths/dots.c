@@ -52,6 +52,21 @@ static int64_t dot_columns_of_small_c(const rung_cpu_args *p)
                : 0;
 }
 
+/* Returns true where tiles of a line leave so many lanes empty beside so few columns that dot products, whose time is
+ * that of these columns and of some steps more for adding up lanes, take less time. They are turned first, which rows
+ * share, and a long operand that L2 does not hold is better read once. Narrow vectors take four columns together, and
+ * from some steps on L1 does not hold these for the next rows. */
+static int saves_lanes(const rung_cpu_args *p, int64_t rows, int64_t columns)
+{
+    enum { COLUMNS_LEAST = LINE_FLOATS / 2 + 1, COLUMNS_MOST = LINE_FLOATS - 1, ROWS_LEAST = 32, L2_PARTS = 2 };
+    enum { STEPS_OF_ADDING = 50, STEPS_MOST_OF_NARROW = 1200, PERCENT = 95 };
+    if (!sums_as_lines(p) || p->cpu->three_loads || p->cpu->far_l3 || columns < COLUMNS_LEAST ||
+        columns > COLUMNS_MOST || rows < ROWS_LEAST || rows * p->k * 4 > L2_PARTS * p->cpu->l2_bytes ||
+        (has_narrow_tiles(p) && p->k > STEPS_MOST_OF_NARROW))
+        return 0;
+    return columns * (p->k + STEPS_OF_ADDING) * 100 <= PERCENT * LINE_FLOATS * p->k;
+}
+
 enum { DOT_STEPS_A_COLUMN = 8 };
 
 /* Returns how long k must be for dot products to pay for what adding up a vector's lanes costs. Where three vectors are
@@ -98,11 +113,12 @@ static gemm_side dot_side(const rung_cpu_args *p)
     if (!p->trans_b && has_narrow_tiles(p))
         columns = dot_columns_turned(p);
     columns = max64(columns, of_small);
-    if (!p->trans_a && p->n <= columns && !is_wide_for_dots(p) &&
+    if (!p->trans_a && (p->n <= columns || saves_lanes(p, p->m, p->n)) && !is_wide_for_dots(p) &&
         (p->trans_b ? p->k >= dot_steps(p) : is_column_of_dots(p) || (p->k >= STEPS_LEAST && p->m >= ROWS_LEAST)))
         return SIDE_A;
     int is_of_b = p->trans_b && !lies_transposed(p) && !reads_both_transposed(p) &&
-                  p->m <= max64(dot_columns_of_b(p), of_small) && p->k >= DOT_STEPS_A_COLUMN * (p->m - 1);
+                  (p->m <= max64(dot_columns_of_b(p), of_small) || saves_lanes(p, p->n, p->m)) &&
+                  p->k >= DOT_STEPS_A_COLUMN * (p->m - 1);
     return is_of_b ? SIDE_B : SIDE_NONE;
 }
 
@@ -130,14 +146,17 @@ static int what_dots_ask(const rung_cpu_args *p, int64_t rows, int64_t columns)
 /* Returns whether vectors half as long take less time. Of rows that begin anywhere every vector of a whole line crosses
  * into the next line, of those half as long every second one. One or two columns have little else to do than to read
  * these rows, which costs less where vectors of a line are loaded two at a time, as where three of half a line are.
- * From L3 more columns gain too, and from memory rows are asked for, and none does. All of the product is asked about,
- * not a thread's part of it: the bits are those of one length of vectors. */
-static int wants_narrow_dots(int asks, int64_t columns, int64_t k, const rung_processor *cpu)
+ * From L3 more columns gain too, and so do those that L1 holds where the processor halves its vectors anyway: the last
+ * steps of a row leave fewer lanes empty. From memory rows are asked for, and none does. All of the product is asked
+ * about, not a thread's part of it: the bits are those of one length of vectors. */
+static int wants_narrow_dots(const rung_cpu_args *p, int asks, int64_t columns)
 {
-    enum { FEW_COLUMNS = 2, STEPS_OF_TWO_LINES = 48 };
-    int takes_lines = cpu->three_loads && k >= STEPS_OF_TWO_LINES && asks == RUNG_DOT_ASKS_NOTHING;
+    enum { FEW_COLUMNS = 2, STEPS_OF_TWO_LINES = 48, L1_EIGHTHS = 5 };
+    int takes_lines = p->cpu->three_loads && p->k >= STEPS_OF_TWO_LINES && asks == RUNG_DOT_ASKS_NOTHING;
     if (asks == RUNG_DOT_ASKS_ALONG || takes_lines)
         return 0;
+    if (halves_vectors(p) && asks == RUNG_DOT_ASKS_NOTHING && columns * p->k * 4 * 8 <= L1_EIGHTHS * p->cpu->l1_bytes)
+        return 1;
     return asks == RUNG_DOT_ASKS_NEXT ? columns != FEW_COLUMNS : columns <= FEW_COLUMNS;
 }
 
@@ -160,7 +179,7 @@ static void plan_dots(const rung_cpu_args *p, gemm_plan *plan)
     plan->of_b = dot_side(p) == SIDE_B;
     plan->split_m = !plan->of_b;
     int64_t rows = plan->of_b ? p->n : p->m, columns = plan->of_b ? p->m : p->n;
-    plan->narrow = wants_narrow_dots(what_dots_ask(p, rows, columns), columns, p->k, p->cpu);
+    plan->narrow = wants_narrow_dots(p, what_dots_ask(p, rows, columns), columns);
     plan->kc = dot_piece(p, rows, columns);
 }
 

@@ -207,12 +207,6 @@ const gemm_rule rung_rule_few_rows_in_runs = {"is_few_rows_in_runs", is_few_rows
 const gemm_rule rung_rule_few_rows_from_l3 = {"is_few_rows_from_l3", rung_is_few_rows_from_l3, plan_few_rows_from_l3};
 const gemm_rule rung_rule_narrow_b_close = {"is_narrow_b_close", rung_is_narrow_b_close, rung_plan_in_place};
 
-/* Returns the floats that turning these columns needs. */
-static int64_t last_floats(const rung_cpu_args *p, int last)
-{
-    return last ? round_up(p->k, p->kernel->vl) * last + RUNG_PACK_SLACK : 0;
-}
-
 /* Returns the length of a row of sums that lie apart, so that rows do not collide. */
 static int64_t apart_ld(int64_t columns)
 {
@@ -221,7 +215,7 @@ static int64_t apart_ld(int64_t columns)
 
 int64_t rung_in_place_floats(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns)
 {
-    int64_t floats = last_floats(p, plan->last);
+    int64_t floats = rung_last_floats(p, plan->last);
     return plan->apart ? round_up(floats, LINE_FLOATS) + p->m * apart_ld(columns) : floats;
 }
 
@@ -230,7 +224,7 @@ void rung_in_place_run(const rung_cpu_args *p, const gemm_plan *plan, float *wor
     int last = p->n & (p->kernel->vl - 1) ? plan->last : 0; /* of all strips the last one has them */
     rung_cpu_args to = *p;
     if (plan->apart) {
-        to.c = workspace + round_up(last_floats(p, plan->last), LINE_FLOATS);
+        to.c = workspace + round_up(rung_last_floats(p, plan->last), LINE_FLOATS);
         to.ldc = apart_ld(p->n);
         to.beta = 0.0f;
     }

@@ -83,12 +83,12 @@ static void one_group(gemm_plan *plan, const rung_cpu_args *p, int vectors)
     plan->fetch = !p->cpu->follows_rows;
 }
 
-/* Returns how many of the last columns go as dot products where a transposed B is packed for the others. They read A
- * again, which from memory takes longer than empty lanes. */
+/* Returns how many of the last columns go as dot products where B is packed for the others. They read A again, which
+ * from memory takes longer than empty lanes. */
 int rung_last_beside_packed(const rung_cpu_args *p)
 {
     enum { L3_SHARE = 8 };
-    return p->trans_b && a_bytes(p) <= p->cpu->l3_bytes / L3_SHARE ? last_as_dots(p) : 0;
+    return a_bytes(p) <= p->cpu->l3_bytes / L3_SHARE ? last_as_dots(p) : 0;
 }
 
 void rung_plan_pack_b(const rung_cpu_args *p, gemm_plan *plan)
@@ -97,7 +97,7 @@ void rung_plan_pack_b(const rung_cpu_args *p, gemm_plan *plan)
     /* Low tiles of a transposed A take little of each line. The second group finds so many rows of so many steps in L1.
      */
     enum { TURNED_PANELS = 4, TURNED_STEPS = 256 };
-    enum { IN_TURN_L1_PARTS = 4 };
+    enum { IN_TURN_L1_PARTS = 4, LAST_OF_MANY = 4 };
     const rung_cpu_kernel *kernel = p->kernel;
     plan->path = PATH_PACK_B;
     if (p->n > 2 * FEW) {
@@ -109,7 +109,7 @@ void rung_plan_pack_b(const rung_cpu_args *p, gemm_plan *plan)
     plan->nc = p->n;
     plan->split_m = 1;
     plan->mc = max64(p->cpu->l1_bytes / IN_TURN_L1_PARTS / (4 * min64(plan->kc, p->k)) / kernel->mr, 1) * kernel->mr;
-    plan->last = p->n <= FEW ? rung_last_beside_packed(p) : 0;
+    plan->last = p->n <= FEW || p->n % LINE_FLOATS <= LAST_OF_MANY ? rung_last_beside_packed(p) : 0;
     int64_t vectors = divide_up(p->n - plan->last, kernel->vl);
     if (p->trans_a && vectors > kernel->nv && vectors <= RUNG_TILE_WIDE_VECTORS && has_narrow_tiles(p)) {
         plan->mc = TURNED_PANELS * kernel->mr;
@@ -162,8 +162,9 @@ const gemm_rule rung_rule_short_k = {"is_short_k", is_short_k, plan_short_k};
 
 int64_t rung_pack_b_floats(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns)
 {
-    int64_t panel = panel_columns(p->kernel);
-    return min64(plan->kc, p->k) * min64(round_up(plan->nc, panel), round_up(columns, panel)) + 2 * RUNG_PACK_SLACK;
+    int64_t panel = panel_columns(p->kernel),
+            packed_columns = min64(round_up(plan->nc, panel), round_up(columns, panel));
+    return max64(min64(plan->kc, p->k) * packed_columns + 2 * RUNG_PACK_SLACK, rung_last_floats(p, plan->last));
 }
 
 /* Runs a product whose B is packed, a block of k at a time, and whose A is read in place, mc rows at a time that stay
@@ -199,5 +200,5 @@ void rung_pack_b_run(const rung_cpu_args *p, const gemm_plan *plan, float *works
         }
     }
     if (plan->last)
-        rung_gemm_run_last(p, plan->last, NULL);
+        rung_gemm_run_last(p, plan->last, workspace);
 }

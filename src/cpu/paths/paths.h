@@ -68,6 +68,12 @@ static inline int64_t pieces_of_few_columns(int64_t k)
     return max64(1, min64(MOST, k / STEPS_LEAST));
 }
 
+/* Returns the floats that turning the last columns needs. */
+static inline int64_t rung_last_floats(const rung_cpu_args *p, int last)
+{
+    return last ? round_up(p->k, p->kernel->vl) * last + RUNG_PACK_SLACK : 0;
+}
+
 /* ahead.c */
 int rung_is_by_panels(const rung_cpu_args *p);
 

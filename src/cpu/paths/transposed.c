@@ -9,6 +9,18 @@ static int fills_lanes_transposed(const rung_cpu_args *p)
     return p->trans_b && p->m >= LANES_LEAST && p->m <= LINE_FLOATS && p->n > 2 * FEW && p->k >= STEPS_LEAST;
 }
 
+/* Returns true where the rows of C fill lines as columns of the transposed product, but for a few that go as dot
+ * products there. Beside a packed B such rows would take a tile more, of as many steps. */
+static int fills_lines_but_few(const rung_cpu_args *p)
+{
+    enum { STEPS_LEAST = 64, STEPS_LEAST_OF_MORE = 128, ROWS_OF_ONE_LINE = LINE_FLOATS + 4 };
+    if (!p->trans_b || !sums_as_lines(p) || p->cpu->three_loads || p->cpu->far_l3 || p->m <= LINE_FLOATS ||
+        p->m > FEW || p->n <= 2 * FEW || p->k < (p->m > ROWS_OF_ONE_LINE ? STEPS_LEAST_OF_MORE : STEPS_LEAST))
+        return 0;
+    const rung_cpu_args t = transposed(p);
+    return last_as_dots(&t) > 0;
+}
+
 /* Returns true where a transposed A is the B of the transposed product and stays in place, some steps at a time: L1 has
  * their lines for all of its rows, and while the first tiles sum, the next ones come. That pays where A is a good part
  * of L2, more of it where more columns share what packing it costs. From memory few columns are better off where A
@@ -72,7 +84,7 @@ static gemm_side transposed_side(const rung_cpu_args *p)
     enum { STEPS_LEAST = 256, STEPS_LEAST_OF_LINES = 128, L2_PARTS = 4, L2_PART_OF_FAR_L3 = 3 };
     int64_t steps = p->m % LINE_FLOATS ? STEPS_LEAST : STEPS_LEAST_OF_LINES;
     if ((p->trans_b && p->m <= FEW && p->n > 4 * FEW && p->k >= steps) || fills_lanes_transposed(p) ||
-        reads_both_transposed(p) || is_cheaper_turning_c(p))
+        fills_lines_but_few(p) || reads_both_transposed(p) || is_cheaper_turning_c(p))
         return SIDE_B;
     int is_narrow = p->n <= (p->cpu->far_l3 ? 2 * FEW : FEW);
     int is_in_l2 = max64(p->m, p->n) * p->k * 4 <= p->cpu->l2_bytes / 2;
@@ -124,7 +136,7 @@ static void plan_transposed(const rung_cpu_args *p, gemm_plan *plan)
     plan->nc = rung_stream_columns(p->n, panel_columns(p->kernel), p->cpu);
     int is_of_a = !plan->of_b && !in_runs, by_panels = is_of_a && rung_is_by_panels(&t);
     int from_l3 = is_of_a && p->n <= COLUMNS_IN_ONE_TILE && rung_is_few_rows_from_l3(&t);
-    int is_close = a_bytes(p) <= p->cpu->l2_bytes / 2 || (is_of_a && has_narrow_tiles(p) && rung_is_few_rows_close(&t));
+    int is_close = a_bytes(p) <= p->cpu->l2_bytes / 2 || (is_of_a && sums_as_lines(p) && rung_is_few_rows_close(&t));
     plan->inner = in_runs || from_l3 || is_close ? PATH_DIRECT : PATH_STREAM;
     if (by_panels)
         plan->inner = PATH_AHEAD;
@@ -152,7 +164,9 @@ int64_t rung_transposed_floats(const rung_cpu_args *p, const gemm_plan *plan, in
     rung_cpu_args stream = {.kernel = p->kernel, .m = few, .n = strip};
     int64_t sums = rung_stream_floats(&stream, plan, strip) - 2 * RUNG_PACK_SLACK;
     int64_t rows = p->k <= RUNG_RANK_STEPS ? rung_gemm_rank_floats(p, strip) : 0;
-    return strip_floats(p, plan) + max64(max64(packed_b, sums), max64(rows, p->n * plan->kc)) + 2 * RUNG_PACK_SLACK;
+    int64_t packed_a = plan->of_b ? 0 : p->n * plan->kc, last = rung_last_floats(p, plan->last);
+    return strip_floats(p, plan) + max64(max64(packed_b, sums), max64(max64(rows, last), packed_a)) +
+           2 * RUNG_PACK_SLACK;
 }
 
 /* Computes (op(A) op(B))' = op(B)' op(A)', so that the vectors run along the rows of the long operand as they lie in
