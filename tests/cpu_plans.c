@@ -720,7 +720,7 @@ static int wrong_memories(const machine *on)
 static uint64_t sum_of_tiny(const rung_cpu_args *p)
 {
     atomic_store(&calls_told, 0);
-    return rung_gemm_if_tiny(p) ? mix(1, (int64_t)atomic_load(&calls_told)) : 0;
+    return rung_gemm_if_tiny(p, 1) ? mix(1, (int64_t)atomic_load(&calls_told)) : 0;
 }
 
 /* Returns how many tiny products are computed in another way where a context remembers ways: drawn ones, and what they

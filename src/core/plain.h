@@ -30,11 +30,11 @@ static inline int rung_is_sound_shape(const rung_plain *s)
     return s->lda >= (s->trans_a ? s->m : s->k) && s->ldb >= (s->trans_b ? s->k : s->n) && s->ldc >= s->n;
 }
 
-/* Returns whether a sound shape is so small that no second thread could help: an FMA counts as much as an element that
- * comes from a cache. */
+/* Returns whether a sound shape is so small that no second thread could help, some 2 us of work: an FMA counts as much
+ * as an element that comes from a cache. */
 static inline int rung_is_small_shape(const rung_plain *s)
 {
-    enum { SIDE = 64, MOST = SIDE * SIDE * (SIDE + 3) };
+    enum { SIDE = 32, MOST = 1 << 17 };
     uint64_t sides = ((uint64_t)s->m - 1) | ((uint64_t)s->n - 1) | ((uint64_t)s->k - 1);
     return sides < SIDE || (s->m * s->n + s->k * (s->m + s->n)) + s->m * s->n * s->k <= MOST;
 }

@@ -68,6 +68,7 @@ enum {
     STRIPS_A_THREAD = 4,
     STRIPS_PACKED = 2,
     STRIP_LEAST = 192,
+    STRIP_LEAST_OF_STREAM = 640,
     STRIP_LEAST_OF_ROWS = 8,
     UNITS_OF_EVEN = 8,
     ROWS_OF_DOTS = 4
@@ -77,13 +78,14 @@ enum {
  * of all threads a slab. With few rows a slab would be read from the other cores' caches more often than it is used. */
 static int is_worth_sharing(const rung_cpu_args *p, int threads)
 {
-    enum { LEAST_US = 500, ROWS_A_THREAD = 96 };
+    enum { LEAST_US = 700, ROWS_A_THREAD = 96 };
     return product_us(p) >= LEAST_US * threads && p->m >= (int64_t)ROWS_A_THREAD * threads;
 }
 
 /* Cuts one dimension into strips of whole tiles. More strips than threads even out a thread that is held up, but each
  * packs for itself, so none is made narrow, and where both operands are packed they are fewer: each strip packs all of
- * the other operand, and begins with columns that nobody has asked for. Few columns are cut more finely: whole tiles
+ * the other operand, and begins with columns that nobody has asked for. An operand that streams past C is read in runs
+ * as long as a strip, which the hardware fetches ahead, if they are long. Few columns are cut more finely: whole tiles
  * would leave one thread far less than another. */
 static int64_t strip_length(const rung_cpu_args *p, const gemm_plan *plan, int threads)
 {
@@ -95,6 +97,8 @@ static int64_t strip_length(const rung_cpu_args *p, const gemm_plan *plan, int t
         unit = 1;
         least = STRIP_LEAST_OF_ROWS;
     }
+    if (plan->path == PATH_TRANSPOSED && !plan->of_b && plan->inner == PATH_STREAM)
+        least = STRIP_LEAST_OF_STREAM;
     int64_t most = plan->path == PATH_PACKED ? STRIPS_PACKED : STRIPS_A_THREAD;
     int64_t strips = threads * max64(1, min64(most, length / (threads * least)));
     int64_t even = divide_up(length, strips);
@@ -131,7 +135,7 @@ static rung_status run_one(const rung_cpu_args *p, int threads)
         scale(p);
         return RUNG_SUCCESS;
     }
-    if (rung_gemm_if_tiny(p)) {
+    if (rung_gemm_if_tiny(p, threads)) {
         rung_gemm_finish(p, 0, p->m, 0, p->n);
         return RUNG_SUCCESS;
     }
@@ -220,7 +224,8 @@ rung_status rung_cpu_gemm(const rung_cpu_args *p)
 
 rung_status rung_cpu_gemm_plain(const rung_cpu_args *p)
 {
-    return rung_gemm_if_tiny(p) ? RUNG_SUCCESS : run_planned(p, p->threads > 1 ? choose_threads(product_us(p), p) : 1);
+    int threads = p->threads > 1 ? choose_threads(product_us(p), p) : 1;
+    return rung_gemm_if_tiny(p, threads) ? RUNG_SUCCESS : run_planned(p, threads);
 }
 
 /* The catalog's entries. The product's args name the micro-kernels, so that all entries do the same. */

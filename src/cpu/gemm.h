@@ -143,8 +143,8 @@ int64_t rung_gemm_workspace(const rung_cpu_args *p, const gemm_plan *plan, int64
 /* Runs one strip of a product on the calling thread. */
 void rung_gemm_strip(const rung_cpu_args *p, const gemm_plan *plan, float *workspace);
 
-/* gemm_tiny.c: runs a product if it is_tiny(), and returns whether it is. */
-int rung_gemm_if_tiny(const rung_cpu_args *p);
+/* gemm_tiny.c: runs a product if it is_tiny(), on at most so many threads, and returns whether it is. */
+int rung_gemm_if_tiny(const rung_cpu_args *p, int threads);
 
 /* gemm_parts.c: computes pieces of k, each into a result of its own, on these threads. */
 rung_status rung_gemm_parts(const rung_cpu_args *p, const gemm_plan *plan, int threads);

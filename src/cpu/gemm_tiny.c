@@ -1,5 +1,5 @@
-/* Products so small that planning would cost as much as computing: on one thread, operands in place. No tile reads a
- * transposed B: long k goes as dot products, else B is turned first, or C last. */
+/* Products so small that planning would cost as much as computing: operands in place, on one thread, or tiles on those
+ * that spin. No tile reads a transposed B: long k goes as dot products, else B is turned first, or C last. */
 #include "cpu/paths/paths.h"
 
 #include <stdlib.h>
@@ -166,6 +166,28 @@ static __attribute__((noinline)) void run_vectors(const rung_cpu_args *p)
     rung_gemm_vectors(p, gathered);
 }
 
+/* Turns A first and C last: the transposed product reads B as it lies. */
+static __attribute__((noinline)) void run_with_turned_a(const rung_cpu_args *p)
+{
+    float turned_a[RUNG_TINY_FLOATS + RUNG_PACK_SLACK], turned_c[RUNG_TINY_FLOATS + RUNG_PACK_SLACK];
+    const rung_cpu_kernel *kernel = family_of_columns(p, p->m);
+    rung_cpu_args turn;
+    copy(&turn, p);
+    turn.m = p->n;
+    turn.n = p->m;
+    turn.a = p->b;
+    turn.lda = p->ldb;
+    turn.trans_a = 0;
+    turn.b = turned_a;
+    turn.ldb = turn.ldc = round_up(p->m, kernel->vl);
+    turn.trans_b = 0;
+    turn.c = turned_c;
+    turn.beta = 0.0f;
+    narrow_of(p->kernel)->pack_by_row(turned_a, p->a, p->lda, p->m, p->k, (int)turn.ldb);
+    run(&turn, kernel);
+    narrow_of(p->kernel)->turn(p->c, p->ldc, turned_c, turn.ldc, p->m, p->n, p->beta);
+}
+
 /* Turns B first, or C last. */
 static void run_turned(rung_cpu_args *t)
 {
@@ -222,7 +244,10 @@ static __attribute__((noinline)) void run_with_transposed(const rung_cpu_args *p
         return;
     }
     t.trans_a = p->trans_a; /* as is_tiny() has judged the room for it */
-    run_turned(&t);
+    if (is_cheaper_with_turned_a(&t))
+        run_with_turned_a(&t);
+    else
+        run_turned(&t);
 }
 
 /* Runs rows along k that meet a single column. */
@@ -448,14 +473,66 @@ void rung_tiny_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspa
     run_way(p, &known);
 }
 
-int rung_gemm_if_tiny(const rung_cpu_args *p)
+/* A product that threads share: each takes some rows of C, or some columns. */
+typedef struct shared_tiles {
+    const rung_cpu_args *p;
+    const rung_cpu_kernel *kernel;
+    int64_t rows, columns;
+} shared_tiles;
+
+static void cut_out(const shared_tiles *shared, int64_t task, rung_cpu_args *strip)
+{
+    const rung_cpu_args *p = shared->p;
+    int64_t row = shared->rows < p->m ? task * shared->rows : 0;
+    int64_t column = shared->columns < p->n ? task * shared->columns : 0;
+    copy(strip, p);
+    strip->m = min64(shared->rows, p->m - row);
+    strip->n = min64(shared->columns, p->n - column);
+    strip->a = a_at(p, row, 0);
+    strip->b = b_at(p, 0, column);
+    strip->c = p->c + row * p->ldc + column;
+}
+
+static void run_shared(void *argument, int64_t task, float *workspace)
+{
+    const shared_tiles *shared = argument;
+    rung_cpu_args strip;
+    (void)workspace;
+    cut_out(shared, task, &strip);
+    run(&strip, shared->kernel);
+}
+
+/* Runs tiles on these threads, and returns whether it does: only where each element is added up in the order in which
+ * one thread adds it up. */
+static __attribute__((noinline)) int share_tiles(const rung_cpu_args *p, int threads)
+{
+    shared_tiles shared = {.p = p, .kernel = family_of_columns(p, p->n), .rows = p->m, .columns = p->n};
+    int64_t tasks;
+    if (p->m >= p->n) {
+        shared.rows = divide_up(p->m, threads);
+        tasks = divide_up(p->m, shared.rows);
+    } else {
+        shared.columns = round_up(divide_up(p->n, threads), p->kernel->vl);
+        tasks = divide_up(p->n, shared.columns);
+    }
+    rung_cpu_args last;
+    cut_out(&shared, tasks - 1, &last);
+    if (tasks < 2 || wants_four_sums(&last))
+        return 0;
+    rung_pool_run(p->pool, threads, tasks, run_shared, &shared);
+    return 1;
+}
+
+int rung_gemm_if_tiny(const rung_cpu_args *p, int threads)
 {
     known_way asked, *known = p->ways ? place_of(p) : &asked;
     if (!p->ways || !is_known(known, p))
         *known = ask_way(p, is_tiny(p) ? choose_way(p) : WAY_ELSEWHERE);
     if (known->way == WAY_ELSEWHERE)
         return 0;
-    run_way(p, known);
+    int is_tiles = known->way == WAY_TILES || known->way == WAY_FEW_TILES;
+    if (threads == 1 || !is_tiles || !share_tiles(p, threads))
+        run_way(p, known);
     return 1;
 }
 
