@@ -180,7 +180,8 @@ static inline int reads_both_transposed(const rung_cpu_args *p)
 }
 
 /* Returns true where a transposed B of few steps is turned as it is loaded, and each vector of its columns stays in
- * registers while so few rows pass: with less to sum up, what turning B first costs is soon shared. For a single row
+ * registers while so few rows pass: with less to sum up, what turning B first costs is soon shared. More steps than
+ * one pass takes need two passes over C, which more rows pay for where vectors are halved. For a single row
  * dot products are as good, once most of their lanes are full, and for two, once they fill two vectors. */
 static inline int is_turned(const rung_cpu_args *p)
 {
@@ -193,7 +194,8 @@ static inline int is_turned(const rung_cpu_args *p)
         return 2 * p->k <= p->kernel->vl + 4;
     if (p->m == 2 && p->k >= 2 * p->kernel->vl - 1)
         return 0;
-    return p->m <= (p->k <= STEPS_OF_QUADS ? ROWS_OF_QUADS : p->k <= RUNG_TURNED_STEPS ? ROWS : ROWS_OF_TWO_PASSES);
+    int64_t most = p->k <= RUNG_TURNED_STEPS || halves_vectors(p) ? ROWS : ROWS_OF_TWO_PASSES;
+    return p->m <= (p->k <= STEPS_OF_QUADS ? ROWS_OF_QUADS : most);
 }
 
 enum { SHORT_VECTORS_MOST = 32 };
@@ -254,7 +256,7 @@ static inline int is_few_rows_of_dots(const rung_cpu_args *p)
 {
     enum { ROWS = RUNG_DOT_COLS_OF_TINY, STEPS_A_ROW = 12, STEPS_A_ROW_OF_NARROW = 7 };
     return p->trans_b && p->n > 1 && p->m > 1 && p->m <= ROWS &&
-           p->k >= (has_narrow_tiles(p) ? STEPS_A_ROW_OF_NARROW : STEPS_A_ROW) * p->m;
+           p->k >= (sums_as_lines(p) ? STEPS_A_ROW_OF_NARROW : STEPS_A_ROW) * p->m;
 }
 
 /* Returns true where a few rows meet more columns of a B with k innermost, so that the sums of dot products lie side by
@@ -262,7 +264,8 @@ static inline int is_few_rows_of_dots(const rung_cpu_args *p)
 static inline int wants_dots_in_fours(const rung_cpu_args *p)
 {
     enum { ROWS_MOST = 12, COLUMNS_LEAST = 32, STEPS_A_ROW = 8 };
-    return p->kernel->dot_fours >= RUNG_DOT_COLS_LEAST && has_narrow_tiles(p) && !p->cpu->three_loads && p->trans_b &&
+    const rung_cpu_kernel *narrow = halves_vectors(p) ? p->kernel->half : p->kernel;
+    return narrow->dot_fours >= RUNG_DOT_COLS_LEAST && sums_as_lines(p) && !p->cpu->three_loads && p->trans_b &&
            !p->trans_a && p->m <= ROWS_MOST && p->n >= COLUMNS_LEAST && p->k >= STEPS_A_ROW * (p->m - 1);
 }
 

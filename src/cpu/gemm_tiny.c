@@ -236,7 +236,8 @@ static __attribute__((noinline)) void run_with_transposed(const rung_cpu_args *p
     }
     if (t.m == 1)
         t.trans_a = 0;
-    if (wants_dots(&t) || is_few_rows_of_dots(&t)) {
+    int is_asked = p->trans_a || p->k == 1; /* else choose_way() has */
+    if (is_asked && (wants_dots(&t) || is_few_rows_of_dots(&t))) {
         float gathered[RUNG_TINY_FLOATS];
         if (p->m == 1 && p->trans_a && p->lda != 1)
             t.a = gather(gathered, p->a, p->lda, p->k);
@@ -244,10 +245,7 @@ static __attribute__((noinline)) void run_with_transposed(const rung_cpu_args *p
         return;
     }
     t.trans_a = p->trans_a; /* as is_tiny() has judged the room for it */
-    if (is_cheaper_with_turned_a(&t))
-        run_with_turned_a(&t);
-    else
-        run_turned(&t);
+    run_turned(&t);
 }
 
 /* Runs rows along k that meet a single column. */
@@ -323,6 +321,7 @@ typedef enum way {
     WAY_COLUMN,
     WAY_DOTS,
     WAY_TRANSPOSED,
+    WAY_TURNED_A,
     WAY_LAST
 } way;
 
@@ -385,6 +384,8 @@ static way choose_way(const rung_cpu_args *p)
         return WAY_COLUMN;
     if (p->trans_b && !p->trans_a && p->k > 1 && (wants_dots(p) || is_few_rows_of_dots(p)))
         return WAY_DOTS;
+    if (is_cheaper_with_turned_a(p))
+        return WAY_TURNED_A;
     if (p->trans_b || is_cheaper_transposed(p))
         return WAY_TRANSPOSED;
     return last_as_dots(p) ? WAY_LAST : WAY_TILES;
@@ -462,6 +463,7 @@ static inline void run_way(const rung_cpu_args *p, const known_way *known)
     case WAY_COLUMN: run_column(p); break;
     case WAY_DOTS: run_dots(p); break;
     case WAY_TRANSPOSED: run_with_transposed(p); break;
+    case WAY_TURNED_A: run_with_turned_a(p); break;
     case WAY_LAST: run_with_last(p, last_as_dots(p)); break;
     }
 }

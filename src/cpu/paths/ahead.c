@@ -48,10 +48,12 @@ static int leaves_wide_tiles(const rung_cpu_args *p)
 int rung_is_by_panels(const rung_cpu_args *p)
 {
     if (p->kernel->lines) {
+        enum { ROWS_ACROSS_LINES_OF_WIDE = 52 };
         const rung_cpu_args lines = with_lines(p);
-        return leaves_wide_tiles(p) && rung_is_by_panels(&lines);
+        return leaves_wide_tiles(p) && (p->m <= ROWS_ACROSS_LINES_OF_WIDE || b_has_whole_vectors(&lines)) &&
+               rung_is_by_panels(&lines);
     }
-    enum { STEPS_LEAST = 40, ROWS_LEAST = 9, ROWS_MOST = 112, ROWS_ACROSS_LINES = 48, ROWS_THAT_COLLIDE = 16 };
+    enum { STEPS_LEAST = 40, ROWS_LEAST = 9, ROWS_MOST = 112, ROWS_ACROSS_LINES = 64, ROWS_THAT_COLLIDE = 16 };
     if (p->cpu->far_l3 || !has_narrow_tiles(p) || !p->kernel->ahead[0] || p->trans_b || p->k < STEPS_LEAST ||
         p->m < ROWS_LEAST)
         return 0;

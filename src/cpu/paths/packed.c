@@ -151,12 +151,18 @@ static void cut(packed_job *j, int threads)
     j->pack_tasks = min64(j->by.groups, tasks);
 }
 
+/* Returns the floats of a run that is asked for: one that begins in a line ends in one more. */
+static int64_t asked_floats(int64_t floats, int64_t ld)
+{
+    return min64(floats + LINE_FLOATS - 1, ld);
+}
+
 static void ahead_a(ahead *next, const packed_job *j, int64_t number, int64_t step, int64_t k)
 {
     const rung_cpu_args *p = j->p;
     int64_t row = block_row(j, number), rows = block_row(j, number + 1) - row;
     if (p->trans_a)
-        add_ahead(next, a_at(p, row, step), k, rows, p->lda);
+        add_ahead(next, a_at(p, row, step), k, asked_floats(rows, p->lda), p->lda);
     else
         add_ahead(next, a_at(p, row, step), rows, k, p->lda);
 }
@@ -166,7 +172,7 @@ static void ahead_b(ahead *next, const rung_cpu_args *p, int64_t step, int64_t k
     if (p->trans_b)
         add_ahead(next, b_at(p, step, column), n, k, p->ldb);
     else
-        add_ahead(next, b_at(p, step, column), k, n, p->ldb);
+        add_ahead(next, b_at(p, step, column), k, asked_floats(n, p->ldb), p->ldb);
 }
 
 /* Returns the columns of so many groups, the first ones. */
