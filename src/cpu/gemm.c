@@ -99,6 +99,8 @@ static int64_t strip_length(const rung_cpu_args *p, const gemm_plan *plan, int t
     }
     if (plan->path == PATH_TRANSPOSED && !plan->of_b && plan->inner == PATH_STREAM)
         least = STRIP_LEAST_OF_STREAM;
+    if (plan->path == PATH_TRANSPOSED && plan->of_b) /* columns are rows of the transposed product */
+        unit = p->kernel->mr;
     int64_t most = plan->path == PATH_PACKED ? STRIPS_PACKED : STRIPS_A_THREAD;
     int64_t strips = threads * max64(1, min64(most, length / (threads * least)));
     int64_t even = divide_up(length, strips);
