@@ -161,15 +161,18 @@ static int wants_narrow_dots(const rung_cpu_args *p, int asks, int64_t columns)
 }
 
 /* Returns the steps of a piece of k: so many that L1 keeps four columns of it for all rows, or half as many where there
- * are more columns than usual. Rows from memory are worth following to their ends. */
+ * are more columns than usual. Where vectors are halved a few columns more go together, and L1 keeps all of them, if
+ * there are so many steps. Rows from memory are worth following to their ends. */
 static int64_t dot_piece(const rung_cpu_args *p, int64_t rows, int64_t columns)
 {
-    enum { COLUMNS_LEAST = 4, MANY_COLUMNS = 13 };
+    enum { COLUMNS_LEAST = 4, MANY_COLUMNS = 13, TOGETHER_MOST = 7, STEPS_OF_TOGETHER = 1400 };
     int64_t longest = p->cpu->l1_bytes / (4 * COLUMNS_LEAST);
     if (columns >= MANY_COLUMNS)
         return even_block(p->k, longest / 2, LINE_FLOATS);
     if (columns < COLUMNS_LEAST || come_from_memory(p, rows))
         return p->k;
+    if (halves_vectors(p) && columns > COLUMNS_LEAST && columns <= TOGETHER_MOST && p->k >= STEPS_OF_TOGETHER)
+        longest = p->cpu->l1_bytes * 3 / 4 / (4 * columns);
     return even_block(p->k, longest, LINE_FLOATS);
 }
 
