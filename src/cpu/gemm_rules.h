@@ -157,7 +157,7 @@ static inline int is_cheaper_with_turned_a(const rung_cpu_args *p)
     enum { UNDER_WAY = 6, FLOATS_MOST = 1 << 13, STEPS_LEAST = 24, ROWS_LEAST = 5 };
     enum { TURN_C = 6, TURN_A = 4, TURN_B = 5, TO_BEGIN = 2000, PERCENT = 92 };
     if (!p->trans_b || p->trans_a || p->cpu->three_loads || p->m >= p->n || p->m < ROWS_LEAST || p->k < STEPS_LEAST ||
-        round_up(p->m, p->kernel->vl) * max64(p->k, p->n) > FLOATS_MOST)
+        round_up(p->m, p->kernel->vl) * (p->k + p->n) > FLOATS_MOST)
         return 0;
     const rung_cpu_kernel *unit = p->cpu->wide_units || !p->kernel->half ? p->kernel : p->kernel->half;
     int64_t lanes = unit->vl - 1, bits = unit->vl_bits, columns = (p->m + lanes) & ~lanes;

@@ -169,7 +169,7 @@ static __attribute__((noinline)) void run_vectors(const rung_cpu_args *p)
 /* Turns A first and C last: the transposed product reads B as it lies. */
 static __attribute__((noinline)) void run_with_turned_a(const rung_cpu_args *p)
 {
-    float turned_a[RUNG_TINY_FLOATS + RUNG_PACK_SLACK], turned_c[RUNG_TINY_FLOATS + RUNG_PACK_SLACK];
+    float turned_a[RUNG_TINY_FLOATS + 2 * RUNG_PACK_SLACK]; /* C behind it */
     const rung_cpu_kernel *kernel = family_of_columns(p, p->m);
     rung_cpu_args turn;
     copy(&turn, p);
@@ -181,11 +181,11 @@ static __attribute__((noinline)) void run_with_turned_a(const rung_cpu_args *p)
     turn.b = turned_a;
     turn.ldb = turn.ldc = round_up(p->m, kernel->vl);
     turn.trans_b = 0;
-    turn.c = turned_c;
+    turn.c = turned_a + turn.ldb * p->k + RUNG_PACK_SLACK;
     turn.beta = 0.0f;
     narrow_of(p->kernel)->pack_by_row(turned_a, p->a, p->lda, p->m, p->k, (int)turn.ldb);
     run(&turn, kernel);
-    narrow_of(p->kernel)->turn(p->c, p->ldc, turned_c, turn.ldc, p->m, p->n, p->beta);
+    narrow_of(p->kernel)->turn(p->c, p->ldc, turn.c, turn.ldc, p->m, p->n, p->beta);
 }
 
 /* Turns B first, or C last. */

@@ -44,7 +44,8 @@ static int leaves_wide_tiles(const rung_cpu_args *p)
 }
 
 /* Returns true where so many rows pass a B in place that a panel of it in L1 pays for packing them, and so few that B
- * need not be packed: fewer, where vectors lie across lines, and fewer still, where all steps share one set of L1. */
+ * need not be packed: fewer, where vectors lie across lines and columns are few, and fewer still, where all steps share
+ * one set of L1. */
 int rung_is_by_panels(const rung_cpu_args *p)
 {
     if (p->kernel->lines) {
@@ -53,11 +54,13 @@ int rung_is_by_panels(const rung_cpu_args *p)
         return leaves_wide_tiles(p) && (p->m <= ROWS_ACROSS_LINES_OF_WIDE || b_has_whole_vectors(&lines)) &&
                rung_is_by_panels(&lines);
     }
-    enum { STEPS_LEAST = 40, ROWS_LEAST = 9, ROWS_MOST = 112, ROWS_ACROSS_LINES = 64, ROWS_THAT_COLLIDE = 16 };
+    enum { STEPS_LEAST = 40, ROWS_LEAST = 9, ROWS_MOST = 112, ROWS_ACROSS_LINES = 48, ROWS_THAT_COLLIDE = 16 };
+    enum { ROWS_BESIDE_LONG = 64, COLUMNS_OF_LONG = 300 };
     if (p->cpu->far_l3 || !has_narrow_tiles(p) || !p->kernel->ahead[0] || p->trans_b || p->k < STEPS_LEAST ||
         p->m < ROWS_LEAST)
         return 0;
-    int most = p->ldb % PAGE_FLOATS == 0 ? ROWS_THAT_COLLIDE : b_has_whole_vectors(p) ? ROWS_MOST : ROWS_ACROSS_LINES;
+    int across_lines = p->n >= COLUMNS_OF_LONG ? ROWS_BESIDE_LONG : ROWS_ACROSS_LINES;
+    int most = p->ldb % PAGE_FLOATS == 0 ? ROWS_THAT_COLLIDE : b_has_whole_vectors(p) ? ROWS_MOST : across_lines;
     return p->m <= most && (is_far_apart(p) || wants_packed_steps(p));
 }
 
