@@ -114,24 +114,34 @@ static void hand_on(int signal)
 }
 
 /* Returns its exit code, or 128 and the signal that ended it. The keyboard's signals reach the program by themselves.
+ * Others that come before it is known whom to hand them to wait so long.
  */
 static int run_and_wait(char **program)
 {
-    struct sigaction ignore = {.sa_handler = SIG_IGN}, forward = {.sa_handler = hand_on}, before[2];
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, forward = {.sa_handler = hand_on}, before[4];
+    sigset_t handed_on, blocked_before;
     int state;
+    sigemptyset(&handed_on);
+    sigaddset(&handed_on, SIGTERM);
+    sigaddset(&handed_on, SIGHUP);
+    sigprocmask(SIG_BLOCK, &handed_on, &blocked_before);
     sigaction(SIGINT, &ignore, &before[0]);
     sigaction(SIGQUIT, &ignore, &before[1]);
-    sigaction(SIGTERM, &forward, NULL);
-    sigaction(SIGHUP, &forward, NULL);
+    sigaction(SIGTERM, &forward, &before[2]);
+    sigaction(SIGHUP, &forward, &before[3]);
     pid_t pid = fork();
     if (pid == 0) {
         sigaction(SIGINT, &before[0], NULL);
         sigaction(SIGQUIT, &before[1], NULL);
+        sigaction(SIGTERM, &before[2], NULL);
+        sigaction(SIGHUP, &before[3], NULL);
+        sigprocmask(SIG_SETMASK, &blocked_before, NULL);
         _exit(start(program));
     }
+    child = pid;
+    sigprocmask(SIG_SETMASK, &blocked_before, NULL);
     if (pid < 0)
         return cli_fail("cannot start a process: %s", strerror(errno));
-    child = pid;
     while (waitpid(pid, &state, 0) < 0 && errno == EINTR)
         ;
     return WIFEXITED(state) ? WEXITSTATUS(state) : BY_SIGNAL + WTERMSIG(state);

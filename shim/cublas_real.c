@@ -26,7 +26,7 @@ static void *in_library(const char *const *names, int flags, const char *symbol)
 void *rung_real(const char *symbol)
 {
     const char *named = getenv("RUNG_CUBLAS"); /* tests, and programs with a cuBLAS in an unusual place */
-    if (named) {
+    if (named && *named) {
         void *library = dlopen(named, RTLD_LAZY | RTLD_LOCAL);
         return library ? dlsym(library, symbol) : NULL;
     }

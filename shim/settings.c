@@ -46,6 +46,6 @@ void *driver_function(const char *name)
     if (found)
         return found;
     const char *named = getenv("RUNG_LIBCUDA");
-    void *driver = dlopen(named ? named : "libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+    void *driver = dlopen(named && *named ? named : "libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
     return driver ? dlsym(driver, name) : NULL;
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The command's manners, beside the transcripts: what cannot be written, variables, the drop-ins, run, signals, formats that
-# other programs read. usage: cli.sh <rung> [a program that calls sgemm_]
+# other programs read. usage: cli.sh <rung> [a program that calls sgemm_ [slow_fork.c's library]]
 rung=$1 bad=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -98,6 +98,10 @@ many() { # COUNT WORD
 }
 refuses 'at most 64 words' bench --device cpu --shapes "$(many 65 8x8x8)"
 refuses 'and 2047 characters' bench --device cpu --shapes "$(many 60 000000000000000000000000000008x8x8)"
+for letters in 2046 2047 2048 2049; do # of one word, which no kernel has for its name
+    [ $letters -lt 2048 ] && words='no kernel of the reduce ladder' || words='and 2047 characters'
+    refuses "$words" reduce --device cpu --kernel "$(many $letters x | tr , x | cut -c 1-$letters)"
+done
 refuses 'at most 8 words' bench --gpus "$(many 9 1)" 8x8x8
 refuses 'at most 8 words' bench --gpus cpu1 --operands "$(many 9 host)" 8x8x8
 refuses 'at most 8 words' bench --gpus cpu1 --panels "$(many 9 64)" 8x8x8
@@ -188,6 +192,12 @@ kill -TERM $!
 wait $!
 code=$?
 [ $code = 7 ] && [ -e "$work/ended" ] || { echo "a program that was told to end: exit code $code, not 7"; bad=1; }
+if [ -e "$3" ]; then # also one that comes before rung knows the program's number
+    for signal in TERM HUP; do
+        code=$(LD_PRELOAD=$3 "$rung" run --report -- sh -c "kill -$signal \$PPID; sleep 2; exit 9" >/dev/null 2>&1; echo $?)
+        case $signal$code in TERM143 | HUP129) ;; *) echo "a program that was told $signal at once: exit code $code"; bad=1 ;; esac
+    done
+fi
 ends 2 --report-file /nonexistent/folder/file -- true
 if ldd "$rung" >/dev/null 2>&1 && [ -e "$(dirname "$rung")/../lib/librung_blas.so" ]; then
     unset OPENBLAS_THREAD_TIMEOUT

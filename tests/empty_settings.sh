@@ -6,12 +6,14 @@ rung=$1 bad=0 looked=0
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 export RUNG_CACHE_DIR="$work" HOME="$work"
 names=$(cd "$2" && grep -rhoE 'getenv\("RUNG_[A-Z_0-9]+"\)' src lab cli shim | sed 's/.*"\(.*\)".*/\1/' | sort -u)
-tell() { # all that three verbs say
+tell() { # all that four verbs say
     "$rung" explain --device cpu 300x200x100 2>&1
     echo "ended with $?"
     "$rung" verify --device cpu --math strict --case NN:17x19x23:row --format csv 2>&1 | sed "s/,[0-9.]*,$//"
     echo "ended with $?"
     "$rung" lens l02_coalesced 8x9x10 --format csv 2>&1
+    echo "ended with $?"
+    "$rung" doctor 2>&1
     echo "ended with $?"
 }
 for name in $names; do

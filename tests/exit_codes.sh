@@ -129,6 +129,9 @@ run input 127 cannot_start: -- GONE
 run input 126 cannot_start: -- FILE
 run output 2 cannot_write: -o BELOW -- true
 run full 1 cannot_write_all: -o /dev/full -- true
+run full 3 cannot_write_all: -o /dev/full -- sh -c 'exit 3'
+run full 143 cannot_write_all: -o /dev/full -- sh -c 'kill -TERM $$'
+run full 127 cannot_write_all: -o /dev/full -- GONE
 run device -
 run result 3 : -- sh -c 'exit 3'
 version argument 2 does_not_know_what_to_do: extra

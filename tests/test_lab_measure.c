@@ -226,6 +226,29 @@ static void peers_have_their_own_times(void **state)
     }
 }
 
+/* Operands that take half of what the system says it can give are made, those that take twice as much are refused; and
+ * nobody asks about little. */
+static void memory_lacks_by_what_there_is(void **state)
+{
+    (void)state;
+    const int64_t asked_from = (int64_t)1 << 28;
+    long long available_kib = -1;
+    char line[128];
+    FILE *file = fopen("/proc/meminfo", "r");
+    while (file && available_kib < 0 && fgets(line, sizeof line, file))
+        sscanf(line, "MemAvailable: %lld", &available_kib);
+    if (file)
+        fclose(file);
+    if (available_kib < 0) /* this system does not say it */
+        return;
+    const int64_t bytes = (int64_t)available_kib * 1024;
+    assert_false(lab_memory_lacks(0));
+    assert_false(lab_memory_lacks(asked_from - 1));
+    assert_false(lab_memory_lacks(bytes / 2));
+    assert_true(lab_memory_lacks(2 * bytes > asked_from ? 2 * bytes : asked_from));
+    assert_true(lab_memory_lacks(INT64_MAX));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,6 +258,7 @@ int main(void)
         cmocka_unit_test(failures_are_handed_on),
         cmocka_unit_test(result_lines_are_json),
         cmocka_unit_test(peers_have_their_own_times),
+        cmocka_unit_test(memory_lacks_by_what_there_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

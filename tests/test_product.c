@@ -527,6 +527,25 @@ static void long_sums_keep_their_last_bits(void **state)
     free(x);
 }
 
+/* Of equal numbers a lane's sum is exact: where large and small numbers take turns only adding up the lanes can lose
+ * the small ones, and the whole sum is rounded once. */
+static void lanes_are_added_in_double(void **state)
+{
+    (void)state;
+    enum { LANES = 64, COUNT = 40 * LANES * 32 };
+    float *x = malloc(COUNT * sizeof(float)), got = NAN;
+    for (int apart = 2; apart <= LANES && rung_context_device(context) == RUNG_DEVICE_CPU; apart *= 2)
+        for (int first = 0; first < apart; first += apart / 2) {
+            double want = 0.0; /* exact: these sums are short in FP64 */
+            for (int i = 0; i < COUNT; i++)
+                want += x[i] = i % apart == first ? 1.0f : 0x1p-25f;
+            assert_ok(rung_ssum(context, COUNT, x, &got));
+            if (!(fabs(got - want) <= 0x1p-24 * want))
+                fail_msg("one of %d is large: the sum is %.9g, not %.9g", apart, got, want);
+        }
+    free(x);
+}
+
 static void run_kernel(rung_context *one_thread, const rung_kernel *kernel, const int64_t *size, int trans_b,
                        float beta)
 {
@@ -665,6 +684,7 @@ int main(void)
         cmocka_unit_test(results_larger_than_the_caches),
         cmocka_unit_test(sums),
         cmocka_unit_test(long_sums_keep_their_last_bits),
+        cmocka_unit_test(lanes_are_added_in_double),
         cmocka_unit_test(no_kernel_reads_past_its_operands),
         cmocka_unit_test(as_on_a_zen_3),
     };

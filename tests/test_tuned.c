@@ -257,6 +257,56 @@ static void of_a_damaged_or_foreign_file_nothing_is_taken(void **state)
     rung_tuned_free(&t);
 }
 
+/* Returns a copy of the text in which the value of a key is so many letters. */
+static const char *with_letters(const char *text, const char *key, size_t count)
+{
+    static char changed[4096];
+    char start[32];
+    snprintf(start, sizeof start, "\"%s\": \"", key);
+    const char *value = strstr(text, start);
+    assert_non_null(value);
+    value += strlen(start);
+    const size_t before = (size_t)(value - text), rest = strlen(value) - strcspn(value, "\"");
+    assert_true(before + count + rest < sizeof changed);
+    memcpy(changed, text, before);
+    memset(changed + before, 'x', count);
+    strcpy(changed + before + count, value + strcspn(value, "\""));
+    return changed;
+}
+
+/* A text that fits its room with the zero behind it is read, and means nothing here; one letter more is damage. */
+static void a_text_is_as_long_as_its_room_at_most(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key;
+        size_t room;
+        const char *fits, *longer; /* NULL: the row is passed over */
+    } texts[] = {{"kernel", 96, NULL, "a line is damaged"},
+                 {"rung", 32, "it was made by another version of Rung", "its first line is damaged"},
+                 {"device", sizeof((rung_tuned *)0)->identity, "it was made on another device or driver",
+                  "its first line is damaged"}};
+    rung_tuned t;
+    char text[2048];
+    make_table(&t, 1);
+    assert_int_equal(rung_tuned_save(&t), RUNG_SUCCESS);
+    rung_tuned_free(&t);
+    read_file(text, sizeof text);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        for (size_t count = texts[i].room - 2; count < texts[i].room + 3; count++) {
+            const char *why = count < texts[i].room ? texts[i].fits : texts[i].longer;
+            if (why) {
+                expect_ignored(with_letters(text, texts[i].key, count), why);
+                continue;
+            }
+            write_file(with_letters(text, texts[i].key, count));
+            rung_tuned_load(&t, identity);
+            assert_int_equal(t.count, 0);
+            assert_null(strstr(t.state, "ignored"));
+            rung_tuned_free(&t);
+        }
+}
+
 static void what_was_there_stays(void **state)
 {
     (void)state;
@@ -369,6 +419,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_row_is_found_as_itself),
         cmocka_unit_test(of_a_damaged_or_foreign_file_nothing_is_taken),
+        cmocka_unit_test(a_text_is_as_long_as_its_room_at_most),
         cmocka_unit_test(what_was_there_stays),
         cmocka_unit_test(a_row_that_is_lost_is_noticed),
         cmocka_unit_test(the_file_lies_in_the_first_folder_that_is_named),

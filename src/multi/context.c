@@ -113,7 +113,7 @@ static void *open_plugin(char *where, size_t bytes)
 {
     const char *named = getenv("RUNG_MPI");
     Dl_info here;
-    if (named) {
+    if (named && *named) {
         snprintf(where, bytes, "%s", named);
         return dlopen(named, RTLD_NOW | RTLD_GLOBAL);
     }

@@ -310,7 +310,7 @@ static void nccl_close(void *state, int failed)
 
 static rung_status load(nccl_state *s)
 {
-    const char *named = getenv("RUNG_NCCL");
+    const char *given = getenv("RUNG_NCCL"), *named = given && *given ? given : NULL;
     setenv("NCCL_NVLS_ENABLE", "0", 0); /* NVLink multicast is off unless somebody asks for it */
     void *library = dlopen(named ? named : "libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
     if (!library && !named)

@@ -12,4 +12,9 @@ OMP_NUM_THREADS=1 RUNG_NUM_THREADS=2 "$@" told || failed=1
 [ "$(OMP_NUM_THREADS=3 "$1" timeout)" = 22 ] || { echo "FAILED: OPENBLAS_THREAD_TIMEOUT is not set to 22"; failed=1; }
 [ "$(OPENBLAS_THREAD_TIMEOUT=9 "$1" timeout)" = 9 ] || { echo "FAILED: the user's OPENBLAS_THREAD_TIMEOUT is lost"; failed=1; }
 [ "$(RUNG_DISABLE=1 "$1" timeout)" = none ] || { echo "FAILED: OPENBLAS_THREAD_TIMEOUT is set although Rung is disabled"; failed=1; }
+# Beside an MKL whose OpenMP the program has not loaded, none is loaded for it, although one could be found.
+found=$(mktemp -d)
+trap 'rm -rf "$found"' EXIT
+cp "$2" "$found/libiomp5.so"
+LD_LIBRARY_PATH=$found:${LD_LIBRARY_PATH:-} OMP_NUM_THREADS=3 "$@" absent || { echo "FAILED: an OpenMP was loaded that nobody had asked for"; failed=1; }
 exit $failed

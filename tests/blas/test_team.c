@@ -1,7 +1,8 @@
 /* A program that is linked to OpenMP, here a stand-in: its products are shared out to OpenMP's threads, as many as the
  * program lets it have; those of a library that is not are Rung's workers'. The bits are the same.
- * usage: test_team CALLER MKL_LAYER OTHER_LAYER [told], three modules; with OMP_NUM_THREADS=3 and no other variable
- * that counts threads, or `told` and RUNG_NUM_THREADS=2. test_team timeout prints what OpenBLAS would read. */
+ * usage: test_team CALLER MKL_LAYER OTHER_LAYER [told | absent], three modules; with OMP_NUM_THREADS=3 and no other
+ * variable that counts threads, or `told` and RUNG_NUM_THREADS=2; or `absent`, where libiomp5.so can be found and is
+ * not loaded. test_team timeout prints what OpenBLAS would read. */
 #include "rung.h"
 #include "team/openmp.h"
 
@@ -169,6 +170,19 @@ static int print_timeout(void)
     return 0;
 }
 
+/* Multiplies beside an MKL whose OpenMP nobody has loaded; returns whether it is there then. */
+static int loads_openmp(const char *other_layer)
+{
+    static const char openmp[] = "libiomp5.so";
+    if (!dlopen(other_layer, RTLD_NOW | RTLD_LOCAL) || dlopen(openmp, RTLD_LAZY | RTLD_NOLOAD))
+        return 1;
+    for (int i = 0; i < OBJECTS_ASKED_AFTER; i++)
+        multiply_there();
+    if (dlopen(openmp, RTLD_LAZY | RTLD_NOLOAD))
+        return 1;
+    return !dlopen(openmp, RTLD_LAZY); /* it could have been found */
+}
+
 int main(int count, char **arguments)
 {
     if (count == 2 && strcmp(arguments[1], "timeout") == 0)
@@ -186,6 +200,8 @@ int main(int count, char **arguments)
         a[i] = (float)(i % 17) - 7.3f;
         b[i] = (float)(i % 13) - 6.1f;
     }
+    if (strcmp(arguments[count - 1], "absent") == 0)
+        return loads_openmp(arguments[3]);
     expect_in_child(); /* before the first product */
     multiply_there();
     memcpy(right, c, sizeof right);

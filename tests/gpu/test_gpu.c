@@ -414,6 +414,55 @@ static void pinned_operands_travel_directly(void **state)
     assert_int_equal(gpu->memory + gpu->pinned + gpu->streams + gpu->events + gpu->pushed + gpu->faults, 0);
 }
 
+/* Whatever call of the driver fails, the program has its memory back with the answer: of what was queued nothing writes
+ * there any more. */
+static void what_has_failed_leaves_operands_alone(void **state)
+{
+    (void)state;
+    const char *kernel = tile_with(RUNG_F32, 80);
+    int failed = 0;
+    rung_context *context;
+    assert_ok(open_context(0, &context));
+    for (int form = 0; form < 8; form++) { /* which streams work at once; pinned, or as the program has it */
+        product p;
+        product_new(&p, RUNG_COL_MAJOR, 0, 0, 45, 61, 37, form & 1 ? 3 : 0, 1, 5);
+        const size_t counts[] = {p.count_a, p.count_b, p.count_c};
+        float *at[3], *seen = malloc(p.count_c * sizeof(float));
+        rung_gemm g = p.gemm;
+        g.beta = -0.5f;
+        for (int i = 0; i < 3; i++)
+            at[i] = form < 4 ? pinned(NULL, counts[i] * sizeof(float)) : malloc(counts[i] * sizeof(float));
+        g.a = at[0], g.b = at[1], g.c = at[2];
+        gpu->eager = form & 2 ? 5 : 0;
+        for (long call = 0, calls = 1; call <= calls; call++) {
+            product_reset(&p);
+            memcpy(at[0], p.gemm.a, p.count_a * sizeof(float));
+            memcpy(at[1], p.gemm.b, p.count_b * sizeof(float));
+            memcpy(at[2], p.gemm.c, p.count_c * sizeof(float));
+            empty_log();
+            gpu->fail_call = call; /* none at first */
+            gpu->fail_result = 719;
+            const rung_status status = run_kernel(context, &g, kernel);
+            calls = call ? calls : gpu->calls;
+            gpu->fail_call = 0;
+            memcpy(seen, at[2], p.count_c * sizeof(float));
+            pinned(pinned(NULL, 64), 0); /* which lets all that is queued run */
+            if (memcmp(seen, at[2], p.count_c * sizeof(float)) != 0)
+                fail_msg("form %d, call %ld of %ld failing: C is written after the answer '%s'", form, call, calls,
+                         rung_status_name(status));
+            failed += status != RUNG_SUCCESS;
+        }
+        for (int i = 0; i < 3; i++)
+            form < 4 ? (void)pinned(at[i], 0) : free(at[i]);
+        free(seen);
+        product_free(&p);
+    }
+    assert_true(failed > 50);
+    rung_context_destroy(context);
+    gpu->eager = 0;
+    assert_int_equal(gpu->faults, 0);
+}
+
 /* Several panels, the last one smaller, of every orientation; and of a batch, whose entries have a B each or share it.
  */
 static void panels_travel(void **state)
@@ -2327,6 +2376,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(device_operands_are_launched_on_the_stream),
         cmocka_unit_test(host_operands_travel),
         cmocka_unit_test(pinned_operands_travel_directly),
+        cmocka_unit_test(what_has_failed_leaves_operands_alone),
         cmocka_unit_test(panels_travel),
         cmocka_unit_test(long_lines_travel),
         cmocka_unit_test(any_batch_fits_its_grid),

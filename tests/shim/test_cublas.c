@@ -492,6 +492,68 @@ static void the_report_tells_calls_and_times(void **state)
     assert_int_equal(seen_lines, 15);
 }
 
+/* Calls that differ from the first in one thing each, all of them twice, one after the other. */
+enum { UNLIKE = 10, UNLIKE_AGAIN = 2 };
+static const struct {
+    const char *entry, *by;
+    int ta, tb, m, n, k, batch, type, compute;
+} unlike[UNLIKE] = {
+    {"cublasGemmStridedBatchedEx", "recorder", 0, 0, 11, 12, 13, 7, F32, COMPUTE},
+    {"cublasSgemmStridedBatched", "recorder", 0, 0, 11, 12, 13, 7, F32, COMPUTE},
+    {"cublasGemmStridedBatchedEx", "cuBLAS: the compute type is not FP32", 0, 0, 11, 12, 13, 7, F32, TF32},
+    {"cublasGemmStridedBatchedEx", "cuBLAS: operands are not FP32", 0, 0, 11, 12, 13, 7, F16, COMPUTE},
+    {"cublasGemmStridedBatchedEx", "recorder", 1, 0, 11, 12, 13, 7, F32, COMPUTE},
+    {"cublasGemmStridedBatchedEx", "recorder", 0, 1, 11, 12, 13, 7, F32, COMPUTE},
+    {"cublasGemmStridedBatchedEx", "recorder", 0, 0, 21, 12, 13, 7, F32, COMPUTE},
+    {"cublasGemmStridedBatchedEx", "recorder", 0, 0, 11, 22, 13, 7, F32, COMPUTE},
+    {"cublasGemmStridedBatchedEx", "recorder", 0, 0, 11, 12, 23, 7, F32, COMPUTE},
+    {"cublasGemmStridedBatchedEx", "recorder", 0, 0, 11, 12, 13, 8, F32, COMPUTE}};
+
+static int make_unlike_calls(void)
+{
+    reset(NULL);
+    for (int i = 0; i < UNLIKE_AGAIN * UNLIKE; i++) {
+        const int j = i % UNLIKE;
+        if (strcmp(unlike[j].entry, "cublasSgemmStridedBatched") == 0)
+            cublasSgemmStridedBatched(&handle, unlike[j].ta, unlike[j].tb, unlike[j].m, unlike[j].n, unlike[j].k,
+                                      &alpha, a, 64, 1000, b, 65, 2000, &beta, c, 66, 3000, unlike[j].batch);
+        else
+            cublasGemmStridedBatchedEx(&handle, unlike[j].ta, unlike[j].tb, unlike[j].m, unlike[j].n, unlike[j].k,
+                                       &alpha, a, unlike[j].type, 64, 1000, b, F32, 65, 2000, &beta, c, F32, 66, 3000,
+                                       unlike[j].batch, unlike[j].compute, -1);
+    }
+    return 0;
+}
+
+/* Calls that differ in anything that a line tells have lines of their own, and those that do not share one. */
+static void the_report_has_a_line_for_each_kind_of_call(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/rung-report-XXXXXX", text[8192] = "", entry[64], op[3], by[64], gpu[16], peer[16];
+    const int file = mkstemp(path);
+    assert_true(file >= 0);
+    assert_int_equal(in_process("unlike", "RUNG_REPORT", path), 0);
+    assert_true(read(file, text, sizeof text - 1) > 0);
+    close(file);
+    unlink(path);
+    int lines = 0, seen_lines = 0;
+    for (char *save = NULL, *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        long long m, n, k, batch, count;
+        double cpu_us;
+        if (sscanf(line, "%63s %2s %lld %lld %lld %lld %lld %lf %15s %15s %63s", entry, op, &m, &n, &k, &batch, &count,
+                   &cpu_us, gpu, peer, by) != 11)
+            continue;
+        lines++;
+        for (int i = 0; i < UNLIKE; i++)
+            if (strcmp(entry, unlike[i].entry) == 0 && strstr(line, unlike[i].by) &&
+                op[0] == (unlike[i].ta ? 'T' : 'N') && op[1] == (unlike[i].tb ? 'T' : 'N') && m == unlike[i].m &&
+                n == unlike[i].n && k == unlike[i].k && batch == unlike[i].batch && count == UNLIKE_AGAIN)
+                seen_lines |= 1 << i;
+    }
+    assert_int_equal(lines, UNLIKE);
+    assert_int_equal(seen_lines, (1 << UNLIKE) - 1);
+}
+
 /* So many contexts are open at once: a thread has one of each of sixteen GPUs, and waits for the next thread. */
 static void *open_contexts(void *left)
 {
@@ -1089,7 +1151,9 @@ int main(int argc, char **argv)
     if (argc > 2 && strncmp(argv[2], "without", 7) == 0)
         return reset(NULL) || call_without(argv[2][7] != 0);
     if (argc > 2)
-        return strcmp(argv[2], "maths") == 0 ? check_maths() : make_report();
+        return strcmp(argv[2], "maths") == 0    ? check_maths()
+               : strcmp(argv[2], "unlike") == 0 ? make_unlike_calls()
+                                                : make_report();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(translates, reset),
         cmocka_unit_test_setup(translates_64, reset),
@@ -1098,6 +1162,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(variables_mean_what_they_say, reset),
         cmocka_unit_test_setup(every_setting_meets_every_math, reset),
         cmocka_unit_test_setup(the_report_tells_calls_and_times, reset),
+        cmocka_unit_test_setup(the_report_has_a_line_for_each_kind_of_call, reset),
         cmocka_unit_test_setup(the_report_has_room_for_256_contexts, reset),
         cmocka_unit_test_setup(gpus_that_there_is_no_room_for_are_handed_on, reset),
         cmocka_unit_test_setup(other_types_are_handed_on, reset),

@@ -1,6 +1,7 @@
 #!/bin/sh
 # The built drop-in in front of a program that dlopens cuBLAS: LD_AUDIT reaches it, other functions stay, the call that Rung
-# cannot answer here (no GPU) is handed on with cuBLAS's own status, the report says so, and RUNG_DISABLE turns it all off.
+# cannot answer here (no GPU) is handed on with cuBLAS's own status, the report says so, RUNG_DISABLE turns it all off, and empty
+# settings change nothing.
 set -eu
 lib=$1 program=$2 fake_dir=$3
 work=$(mktemp -d)
@@ -27,4 +28,11 @@ quiet=$(LD_PRELOAD=$lib/librung_cublas.so LD_AUDIT=$lib/librung_audit.so "$progr
 apart=$(LD_PRELOAD=$lib/librung_cublas.so LD_AUDIT=$lib/librung_audit.so RUNG_REPORT=$work/apart "$program" "$fake" apart)
 [ "$apart" = "$plain" ] || fail "in a namespace of its own: $apart"
 [ ! -e "$work/apart" ] || ! grep -q '[1-9][0-9]* handed on' "$work/apart" || fail "in a namespace of its own: $(cat "$work/apart")"
-echo "interposition: 5 cases passed"
+# A setting that is there and empty is as one that is not there.
+settings=$(grep -ohE '(getenv|setting_flag)\("RUNG_[A-Z_]+"\)' "$(dirname "$0")"/../../shim/*.c | sed 's/.*"\(.*\)".*/\1/' | sort -u)
+for name in $settings; do
+    empty=$(env "$name=" LD_PRELOAD="$lib/librung_cublas.so" LD_AUDIT="$lib/librung_audit.so" "$program" "$fake" 2>"$work/err") || empty="code $?"
+    [ "$empty" = "$audited" ] && [ ! -s "$work/err" ] || fail "with an empty $name: $empty $(cat "$work/err")"
+done
+[ "$(echo "$settings" | wc -l)" -ge 8 ] || fail "few settings: $settings"
+echo "interposition: 5 cases and all empty settings passed"

@@ -26,7 +26,7 @@ static void refuse(const char *format, const char *what)
 static void *open_library(void)
 {
     const char *named = getenv("RUNG_LIBCUDA");
-    if (named)
+    if (named && *named)
         return dlopen(named, RTLD_NOW | RTLD_LOCAL);
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     return library ? library : dlopen("libcuda.so", RTLD_NOW | RTLD_LOCAL);

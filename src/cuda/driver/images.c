@@ -25,6 +25,8 @@ static void module_path(const char *name, char *path, size_t bytes)
     Dl_info info;
     const char *folder = getenv("RUNG_DEVICE_IMAGES");
     const char *slash = NULL;
+    if (folder && !*folder)
+        folder = NULL;
     if (!folder && dladdr((void *)(uintptr_t)rung_images_open, &info) && info.dli_fname)
         slash = strrchr(info.dli_fname, '/');
     if (folder)
