@@ -146,16 +146,18 @@ static int what_dots_ask(const rung_cpu_args *p, int64_t rows, int64_t columns)
 /* Returns whether vectors half as long take less time. Of rows that begin anywhere every vector of a whole line crosses
  * into the next line, of those half as long every second one. One or two columns have little else to do than to read
  * these rows, which costs less where vectors of a line are loaded two at a time, as where three of half a line are.
- * From L3 more columns gain too, and so do those that L1 holds where the processor halves its vectors anyway: the last
- * steps of a row leave fewer lanes empty. From memory rows are asked for, and none does. All of the product is asked
- * about, not a thread's part of it: the bits are those of one length of vectors. */
-static int wants_narrow_dots(const rung_cpu_args *p, int asks, int64_t columns)
+ * From L3 more columns gain too, and so do those that L1 holds where the processor halves its vectors anyway, unless a
+ * few meet rows from L3: the last steps of a row leave fewer lanes empty. From memory rows are asked for, and none
+ * does. All of the product is asked about, not a thread's part of it: the bits are those of one length of vectors. */
+static int wants_narrow_dots(const rung_cpu_args *p, int asks, int64_t rows, int64_t columns)
 {
-    enum { FEW_COLUMNS = 2, STEPS_OF_TWO_LINES = 48, L1_EIGHTHS = 5 };
+    enum { FEW_COLUMNS = 2, STEPS_OF_TWO_LINES = 48, L1_EIGHTHS = 5, COLUMNS_FROM_L3 = 5 };
     int takes_lines = p->cpu->three_loads && p->k >= STEPS_OF_TWO_LINES && asks == RUNG_DOT_ASKS_NOTHING;
     if (asks == RUNG_DOT_ASKS_ALONG || takes_lines)
         return 0;
-    if (halves_vectors(p) && asks == RUNG_DOT_ASKS_NOTHING && columns * p->k * 4 * 8 <= L1_EIGHTHS * p->cpu->l1_bytes)
+    int are_near = columns * p->k * 4 * 8 <= L1_EIGHTHS * p->cpu->l1_bytes &&
+                   (columns >= COLUMNS_FROM_L3 || rows * p->k * 4 <= p->cpu->l2_bytes);
+    if (halves_vectors(p) && asks == RUNG_DOT_ASKS_NOTHING && are_near)
         return 1;
     return asks == RUNG_DOT_ASKS_NEXT ? columns != FEW_COLUMNS : columns <= FEW_COLUMNS;
 }
@@ -182,7 +184,7 @@ static void plan_dots(const rung_cpu_args *p, gemm_plan *plan)
     plan->of_b = dot_side(p) == SIDE_B;
     plan->split_m = !plan->of_b;
     int64_t rows = plan->of_b ? p->n : p->m, columns = plan->of_b ? p->m : p->n;
-    plan->narrow = wants_narrow_dots(p, what_dots_ask(p, rows, columns), columns);
+    plan->narrow = wants_narrow_dots(p, what_dots_ask(p, rows, columns), rows, columns);
     plan->kc = dot_piece(p, rows, columns);
 }
 
