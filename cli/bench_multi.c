@@ -302,6 +302,12 @@ static int check_operands(const char *text)
     return count ? CLI_PASS : cli_usage("--operands needs a word: distributed, host or parts");
 }
 
+static int is_set(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value;
+}
+
 static rung_status open_owner(session *s)
 {
     if (!s->options->distributed) {
@@ -312,7 +318,7 @@ static rung_status open_owner(session *s)
     }
     rung_multi_config config;
     rung_multi_config_init(&config);
-    config.transport = getenv("RUNG_RANK") || getenv("RUNG_NCCL") ? RUNG_TRANSPORT_NCCL : RUNG_TRANSPORT_MPI;
+    config.transport = is_set("RUNG_RANK") || is_set("RUNG_NCCL") ? RUNG_TRANSPORT_NCCL : RUNG_TRANSPORT_MPI;
     config.math = (rung_math)s->options->math;
     s->cpu = config.transport == RUNG_TRANSPORT_MPI;
     return rung_multi_create(&s->owner, &config);
