@@ -53,9 +53,9 @@ static int64_t dot_columns_of_small_c(const rung_cpu_args *p)
 }
 
 /* Returns true where tiles of a line leave so many lanes empty beside so few columns that dot products, whose time is
- * that of these columns and of some steps more for adding up lanes, take less time. They are turned first, which rows
- * share, and a long operand that L2 does not hold is better read once. Narrow vectors take four columns together, and
- * from some steps on L1 does not hold these for the next rows. */
+ * that of these columns and of some steps more for adding up lanes, take less time. These columns are turned first,
+ * which rows share, and a long operand that L2 does not hold is better read once. Narrow vectors take four columns
+ * together, and from some steps on L1 does not hold these for the next rows. */
 static int saves_lanes(const rung_cpu_args *p, int64_t rows, int64_t columns)
 {
     enum { COLUMNS_LEAST = LINE_FLOATS / 2 + 1, COLUMNS_MOST = LINE_FLOATS - 1, ROWS_LEAST = 32, L2_PARTS = 2 };
