@@ -138,6 +138,20 @@ static inline void copy(rung_cpu_args *to, const rung_cpu_args *p)
     to->trans_b = p->trans_b;
 }
 
+/* Copies the transposed product, whose C is the caller's and is not read. */
+static inline void copy_transposed(rung_cpu_args *to, const rung_cpu_args *p)
+{
+    copy(to, p);
+    to->m = p->n;
+    to->n = p->m;
+    to->a = p->b;
+    to->lda = p->ldb;
+    to->b = p->a;
+    to->ldb = p->lda;
+    to->trans_a = !p->trans_b;
+    to->beta = 0.0f;
+}
+
 /* Returns the elements of a vector that lie `step` apart, side by side. */
 static const float *gather(float *to, const float *from, int64_t step, int64_t count)
 {
@@ -172,17 +186,10 @@ static __attribute__((noinline)) void run_with_turned_a(const rung_cpu_args *p)
     float turned_a[RUNG_TINY_FLOATS + 2 * RUNG_PACK_SLACK]; /* C behind it */
     const rung_cpu_kernel *kernel = family_of_columns(p, p->m);
     rung_cpu_args turn;
-    copy(&turn, p);
-    turn.m = p->n;
-    turn.n = p->m;
-    turn.a = p->b;
-    turn.lda = p->ldb;
-    turn.trans_a = 0;
+    copy_transposed(&turn, p);
     turn.b = turned_a;
     turn.ldb = turn.ldc = round_up(p->m, kernel->vl);
-    turn.trans_b = 0;
     turn.c = turned_a + turn.ldb * p->k + RUNG_PACK_SLACK;
-    turn.beta = 0.0f;
     narrow_of(p->kernel)->pack_by_row(turned_a, p->a, p->lda, p->m, p->k, (int)turn.ldb);
     run(&turn, kernel);
     narrow_of(p->kernel)->turn(p->c, p->ldc, turn.c, turn.ldc, p->m, p->n, p->beta);
@@ -195,17 +202,9 @@ static void run_turned(rung_cpu_args *t)
     if (is_cheaper_transposed(t)) {
         const rung_cpu_kernel *kernel = family_of_columns(t, t->m);
         rung_cpu_args turn;
-        copy(&turn, t);
-        turn.m = t->n;
-        turn.n = t->m;
-        turn.a = t->b;
-        turn.lda = t->ldb;
-        turn.b = t->a;
-        turn.ldb = t->lda;
-        turn.trans_a = !t->trans_b;
+        copy_transposed(&turn, t);
         turn.c = turned;
         turn.ldc = round_up(turn.n, kernel->vl);
-        turn.beta = 0.0f;
         run(&turn, kernel);
         narrow_of(t->kernel)->turn(t->c, t->ldc, turned, turn.ldc, t->m, t->n, t->beta);
         return;
