@@ -218,7 +218,8 @@ static inline int is_short_rows(const rung_cpu_args *p)
            !(p->n <= TURNED_COLUMNS && is_cheaper_transposed(p));
 }
 
-/* Returns how many of the last columns go as dot products: so few that most lanes of their tile would be empty. A has k
+/* Returns how many of the last columns go as dot products: so few that most lanes of their tile, of half a vector where
+ * the processor halves them, would be empty. A has k
  * innermost, k is long enough for what adding up lanes costs (less, where three vectors are loaded a cycle), and rows
  * enough share what turning these columns costs. Where there are no other columns a tile would also wait for its few
  * sums, so that a long k pays with any rows, and with many rows a shorter one. */

@@ -440,10 +440,24 @@ static int make_report(void)
     return wrong;
 }
 
+/* A line of the report. */
+typedef struct reported {
+    char entry[64], op[3], gpu[16], peer[16], by[64];
+    long long m, n, k, batch, count;
+    double cpu_us;
+} reported;
+
+static int reads_line(const char *line, reported *r)
+{
+    return sscanf(line, "%63s %2s %lld %lld %lld %lld %lld %lf %15s %15s %63s", r->entry, r->op, &r->m, &r->n, &r->k,
+                  &r->batch, &r->count, &r->cpu_us, r->gpu, r->peer, r->by) == 11;
+}
+
 static void the_report_tells_calls_and_times(void **state)
 {
     (void)state;
-    char path[] = "/tmp/rung-report-XXXXXX", text[4096] = "", entry[64], op[3], by[64], gpu[16], peer[16];
+    char path[] = "/tmp/rung-report-XXXXXX", text[4096] = "";
+    reported r;
     const int file = mkstemp(path);
     assert_true(file >= 0);
     close(file);
@@ -468,23 +482,21 @@ static void the_report_tells_calls_and_times(void **state)
     static const char *const ops[] = {"NT", "NN", "NN"};
     int seen_lines = 0;
     for (char *save = NULL, *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-        long long m, n, k, batch, count;
-        double cpu_us;
-        if (sscanf(line, "%63s %2s %lld %lld %lld %lld %lld %lf %15s %15s %63s", entry, op, &m, &n, &k, &batch, &count,
-                   &cpu_us, gpu, peer, by) != 11)
+        if (!reads_line(line, &r))
             continue;
-        assert_true(n == 12 && k == 13 && batch == 1 && cpu_us > 0.0 && cpu_us < 1e6);
-        if (strcmp(entry, "cublasGemmEx") == 0) {
-            assert_true(count == 1 && strcmp(gpu, "-") == 0 && strcmp(peer, "-") == 0 && strcmp(by, "cuBLAS:") == 0);
+        assert_true(r.n == 12 && r.k == 13 && r.batch == 1 && r.cpu_us > 0.0 && r.cpu_us < 1e6);
+        if (strcmp(r.entry, "cublasGemmEx") == 0) {
+            assert_true(r.count == 1 && strcmp(r.gpu, "-") == 0 && strcmp(r.peer, "-") == 0);
+            assert_string_equal(r.by, "cuBLAS:");
             assert_non_null(strstr(line, "the compute type is not FP32"));
             seen_lines |= 8;
             continue;
         }
-        assert_string_equal(entry, "cublasSgemm_v2");
-        assert_string_equal(by, "recorder");
+        assert_string_equal(r.entry, "cublasSgemm_v2");
+        assert_string_equal(r.by, "recorder");
         for (int i = 0; i < 3; i++)
-            if (m == ms[i] && strcmp(op, ops[i]) == 0) {
-                if (count != times[i] || strcmp(gpu, gpus[i]) != 0 || strcmp(peer, peers[i]) != 0)
+            if (r.m == ms[i] && strcmp(r.op, ops[i]) == 0) {
+                if (r.count != times[i] || strcmp(r.gpu, gpus[i]) != 0 || strcmp(r.peer, peers[i]) != 0)
                     fail_msg("the report's line is wrong: %s", line);
                 seen_lines |= 1 << i;
             }
@@ -529,7 +541,8 @@ static int make_unlike_calls(void)
 static void the_report_has_a_line_for_each_kind_of_call(void **state)
 {
     (void)state;
-    char path[] = "/tmp/rung-report-XXXXXX", text[8192] = "", entry[64], op[3], by[64], gpu[16], peer[16];
+    char path[] = "/tmp/rung-report-XXXXXX", text[8192] = "";
+    reported r;
     const int file = mkstemp(path);
     assert_true(file >= 0);
     assert_int_equal(in_process("unlike", "RUNG_REPORT", path), 0);
@@ -538,16 +551,13 @@ static void the_report_has_a_line_for_each_kind_of_call(void **state)
     unlink(path);
     int lines = 0, seen_lines = 0;
     for (char *save = NULL, *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-        long long m, n, k, batch, count;
-        double cpu_us;
-        if (sscanf(line, "%63s %2s %lld %lld %lld %lld %lld %lf %15s %15s %63s", entry, op, &m, &n, &k, &batch, &count,
-                   &cpu_us, gpu, peer, by) != 11)
+        if (!reads_line(line, &r))
             continue;
         lines++;
         for (int i = 0; i < UNLIKE; i++)
-            if (strcmp(entry, unlike[i].entry) == 0 && strstr(line, unlike[i].by) &&
-                op[0] == (unlike[i].ta ? 'T' : 'N') && op[1] == (unlike[i].tb ? 'T' : 'N') && m == unlike[i].m &&
-                n == unlike[i].n && k == unlike[i].k && batch == unlike[i].batch && count == UNLIKE_AGAIN)
+            if (strcmp(r.entry, unlike[i].entry) == 0 && strstr(line, unlike[i].by) &&
+                r.op[0] == (unlike[i].ta ? 'T' : 'N') && r.op[1] == (unlike[i].tb ? 'T' : 'N') && r.m == unlike[i].m &&
+                r.n == unlike[i].n && r.k == unlike[i].k && r.batch == unlike[i].batch && r.count == UNLIKE_AGAIN)
                 seen_lines |= 1 << i;
     }
     assert_int_equal(lines, UNLIKE);
