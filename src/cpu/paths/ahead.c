@@ -31,16 +31,27 @@ static rung_cpu_args with_lines(const rung_cpu_args *p)
     return lines;
 }
 
-/* Returns whether wider tiles are better left for those of a line: for a B that does not come from L2, has columns
- * enough and whose rows do not share one set of L1. Long rows of B that more rows of A share leave it from L2 on. */
+/* Returns the part of memory, in L2s, from which on a B is far for so many rows that pass it in wider tiles: few of them
+ * stream it from L3, and many pack it, in as little time. Some that have long rows of B to pass are better off from L2 on.
+ */
+static int64_t far_in_l2s(const rung_cpu_args *p)
+{
+    enum { FEW_ROWS = 14, MANY_ROWS = 44, ROWS_OF_LONG = 16, COLUMNS_OF_LONG = 600 };
+    enum { FAR = 2, FAR_OF_FEW = 7, FAR_OF_MANY = 4 };
+    if (p->m < FEW_ROWS)
+        return FAR_OF_FEW;
+    if (p->m >= MANY_ROWS)
+        return FAR_OF_MANY;
+    return p->m >= ROWS_OF_LONG && p->n >= COLUMNS_OF_LONG ? 1 : FAR;
+}
+
+/* Returns whether wider tiles are better left for those of a line: for a B that is far, has columns enough and whose
+ * rows do not share one set of L1. */
 static int leaves_wide_tiles(const rung_cpu_args *p)
 {
-    enum { L2_PARTS = 2, L2_PARTS_OF_FEW_ROWS = 3, FEW_ROWS = 12, COLUMNS_LEAST = 192 };
-    enum { ROWS_OF_LONG = 16, COLUMNS_OF_LONG = 600 };
-    int is_long = p->m >= ROWS_OF_LONG && p->n >= COLUMNS_OF_LONG;
-    int64_t l2_parts = p->m < FEW_ROWS ? L2_PARTS_OF_FEW_ROWS : is_long ? 1 : L2_PARTS;
+    enum { COLUMNS_LEAST = 192 };
     return sums_as_lines(p) && p->n >= COLUMNS_LEAST && p->ldb % PAGE_FLOATS &&
-           b_bytes(p) > l2_parts * p->cpu->l2_bytes;
+           b_bytes(p) > far_in_l2s(p) * p->cpu->l2_bytes;
 }
 
 /* Returns true where so many rows pass a B in place that a panel of it in L1 pays for packing them, and so few that B

@@ -17,6 +17,14 @@ static int64_t row_classes(const rung_cpu_args *p)
     return low_bit >= LINE_FLOATS ? 1 : LINE_FLOATS / low_bit;
 }
 
+/* Returns the bytes of C from which on it goes past the caches: a quarter of L3, which other things are in as well. With
+ * few steps half of it: where L3 has C, these take half the time through it. */
+static int64_t bytes_to_pass(const rung_cpu_args *p)
+{
+    enum { STEPS_OF_FEW = 4 };
+    return p->cpu->l3_bytes / (p->k <= STEPS_OF_FEW ? 2 : 4);
+}
+
 /* Returns true where C is larger than a good part of L3, is written once after little work, and has whole tiles of rows
  * that begin alike (rung_past_run). Where L3 is far it is also large: what it keeps of C costs less to write again. */
 static int should_pass_caches(const rung_cpu_args *p)
@@ -24,7 +32,7 @@ static int should_pass_caches(const rung_cpu_args *p)
     int64_t steps = p->kernel->vl >= LINE_FLOATS ? OUTER_STEPS : PAST_STEPS;
     if (p->cpu->far_l3)
         steps = c_bytes(p) <= p->cpu->l3_bytes / 4 * 3 ? 0 : min64(steps, PAST_STEPS_OF_FAR_L3);
-    return p->beta == 0.0f && p->k <= steps && c_bytes(p) > p->cpu->l3_bytes / 4 && p->kernel->vl >= 8 &&
+    return p->beta == 0.0f && p->k <= steps && c_bytes(p) > bytes_to_pass(p) && p->kernel->vl >= 8 &&
            p->n >= 2 * FEW && p->m >= row_classes(p) * p->kernel->mr && (uintptr_t)p->c % sizeof *p->c == 0;
 }
 
