@@ -102,18 +102,28 @@ static int is_long_k_in_runs(const rung_cpu_args *p)
     return p->m * p->n * p->k >= WORK_LEAST && (p->m * p->n <= MOST_ACROSS_LINES || b_has_whole_vectors(p));
 }
 
+/* Returns how many steps pass through L1 at a time. Where vectors are halved tiles wait for nothing from L2. */
+static int64_t run_of_long_k(const rung_cpu_args *p)
+{
+    enum { STEPS_LEAST = 64, STEPS_MOST = 512 };
+    if (halves_vectors(p))
+        return KC_IN_PLACE;
+    int64_t fit = p->cpu->l1_bytes * 3 / 4 / (4 * (p->lda + p->ldb));
+    return max64(STEPS_LEAST, min64(fit, STEPS_MOST));
+}
+
 /* The side that fills its vectors better makes the columns. */
 static void plan_long_k_in_runs(const rung_cpu_args *p, gemm_plan *plan)
 {
-    enum { PART_LEAST = 512, STEPS_LEAST = 64, STEPS_MOST = 512 };
-    const int64_t vl = p->kernel->vl, fit = p->cpu->l1_bytes * 3 / 4 / (4 * (p->lda + p->ldb));
+    enum { PART_LEAST = 512 };
+    const int64_t vl = p->kernel->vl;
     const rung_cpu_args t = transposed(p);
     plan->transposed = divide_up(p->m, vl) * p->n < divide_up(p->n, vl) * p->m;
     const rung_cpu_args *inner = plan->transposed ? &t : p;
     plan->path = PATH_LONG_K;
     plan->inner = PATH_DIRECT;
     plan->parts = parts_of(p->k, PART_LEAST);
-    plan->kc = even_block(p->k, max64(STEPS_LEAST, min64(fit, STEPS_MOST)), 8);
+    plan->kc = even_block(p->k, run_of_long_k(p), 8);
     plan->most = vectors_in_place(p->kernel, inner->m, inner->n);
     plan->four_sums = wants_four_sums(inner);
 }
