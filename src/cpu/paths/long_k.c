@@ -64,13 +64,13 @@ static void plan_long_k(const rung_cpu_args *p, gemm_plan *plan)
         in_place(p, plan);
         return;
     }
-    int is_narrow = has_narrow_tiles(p) && !p->trans_a && p->n <= IN_PLACE_MOST;
-    if (rows_collide(p) || (!is_narrow && max64(p->m, p->n) > IN_PLACE_MOST)) {
+    int packs_columns = sums_as_lines(p) && !p->trans_a && p->n <= IN_PLACE_MOST;
+    if (rows_collide(p) || (!packs_columns && max64(p->m, p->n) > IN_PLACE_MOST)) {
         plan->inner = PATH_PACKED;
         rung_packed_blocks(p, plan);
         return;
     }
-    if (is_narrow) { /* any number of rows reads few columns in place, once they are packed */
+    if (packs_columns) { /* any number of rows reads few columns in place, once they are packed */
         rung_plan_pack_b(p, plan);
         plan->path = PATH_LONG_K;
         plan->inner = PATH_PACK_B;
