@@ -101,6 +101,17 @@ static int64_t dot_columns_turned(const rung_cpu_args *p)
     return p->k < STEPS_MIDDLING ? OF_SHORT : p->k < STEPS_LONG ? OF_MIDDLING : OF_LONG;
 }
 
+/* Returns true where halved vectors read a narrow B as it lies in less time than turning it for dot products takes: few
+ * rows share turning, or its columns leave no lane empty. */
+static int lies_well_for_tiles(const rung_cpu_args *p)
+{
+    enum { COLUMNS_LEAST = 7, ROWS_MOST = 40 };
+    if (!halves_vectors(p) || p->trans_b)
+        return 0;
+    return (p->n >= COLUMNS_LEAST && p->m <= ROWS_MOST) ||
+           (p->n == p->kernel->half->vl && a_bytes(p) <= p->cpu->l2_bytes / 2);
+}
+
 /* Returns the long operand of dot products, if they are worth it: k is its innermost dimension, the other one is
  * narrow, and k is long enough. A transposed B of few columns is turned for tiles in little time, other operands are
  * not. */
@@ -114,6 +125,7 @@ static gemm_side dot_side(const rung_cpu_args *p)
         columns = dot_columns_turned(p);
     columns = max64(columns, of_small);
     if (!p->trans_a && (p->n <= columns || saves_lanes(p, p->m, p->n)) && !is_wide_for_dots(p) &&
+        !lies_well_for_tiles(p) &&
         (p->trans_b ? p->k >= dot_steps(p) : is_column_of_dots(p) || (p->k >= STEPS_LEAST && p->m >= ROWS_LEAST)))
         return SIDE_A;
     int is_of_b = p->trans_b && !lies_transposed(p) && !reads_both_transposed(p) &&
