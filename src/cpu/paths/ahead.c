@@ -31,8 +31,9 @@ static rung_cpu_args with_lines(const rung_cpu_args *p)
     return lines;
 }
 
-/* Returns the part of memory, in L2s, from which on a B is far for so many rows that pass it in wider tiles: few of them
- * stream it from L3, and many pack it, in as little time. Some that have long rows of B to pass are better off from L2 on.
+/* Returns the part of memory, in L2s, from which on a B is far for so many rows that pass it in wider tiles: few of
+ * them stream it from L3, and many pack it, in as little time. Some that have long rows of B to pass are better off
+ * from L2 on.
  */
 static int64_t far_in_l2s(const rung_cpu_args *p)
 {

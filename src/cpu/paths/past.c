@@ -17,8 +17,8 @@ static int64_t row_classes(const rung_cpu_args *p)
     return low_bit >= LINE_FLOATS ? 1 : LINE_FLOATS / low_bit;
 }
 
-/* Returns the bytes of C from which on it goes past the caches: a quarter of L3, which other things are in as well. With
- * few steps half of it: where L3 has C, these take half the time through it. */
+/* Returns the bytes of C from which on it goes past the caches: a quarter of L3, which other things are in as well.
+ * With few steps half of it: where L3 has C, these take half the time through it. */
 static int64_t bytes_to_pass(const rung_cpu_args *p)
 {
     enum { STEPS_OF_FEW = 4 };
@@ -32,8 +32,8 @@ static int should_pass_caches(const rung_cpu_args *p)
     int64_t steps = p->kernel->vl >= LINE_FLOATS ? OUTER_STEPS : PAST_STEPS;
     if (p->cpu->far_l3)
         steps = c_bytes(p) <= p->cpu->l3_bytes / 4 * 3 ? 0 : min64(steps, PAST_STEPS_OF_FAR_L3);
-    return p->beta == 0.0f && p->k <= steps && c_bytes(p) > bytes_to_pass(p) && p->kernel->vl >= 8 &&
-           p->n >= 2 * FEW && p->m >= row_classes(p) * p->kernel->mr && (uintptr_t)p->c % sizeof *p->c == 0;
+    return p->beta == 0.0f && p->k <= steps && c_bytes(p) > bytes_to_pass(p) && p->kernel->vl >= 8 && p->n >= 2 * FEW &&
+           p->m >= row_classes(p) * p->kernel->mr && (uintptr_t)p->c % sizeof *p->c == 0;
 }
 
 static void plan_past(const rung_cpu_args *p, gemm_plan *plan)
