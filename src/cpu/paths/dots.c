@@ -82,9 +82,9 @@ static int64_t dot_steps(const rung_cpu_args *p)
  * the transposed product reads both as they lie. */
 static int lies_transposed(const rung_cpu_args *p)
 {
-    enum { ROWS_LEAST = 5, COLUMNS_A_ROW = 2, COLUMNS_A_ROW_OF_NARROW = 8 };
-    int64_t a_row = has_narrow_tiles(p) ? COLUMNS_A_ROW_OF_NARROW : COLUMNS_A_ROW;
-    return p->cpu->three_loads && p->trans_a && p->m >= ROWS_LEAST && p->n <= a_row * p->m;
+    enum { ROWS_LEAST = 5, COLUMNS_A_ROW = 2, OF_NARROW = 4, OF_THREE_LOADS = 8 };
+    int64_t a_row = !has_narrow_tiles(p) ? COLUMNS_A_ROW : p->cpu->three_loads ? OF_THREE_LOADS : OF_NARROW;
+    return p->trans_a && p->m >= ROWS_LEAST && p->n <= a_row * p->m;
 }
 
 /* Returns the most columns of a narrow B whose k must be made innermost first. More nearly fill a vector of tiles,

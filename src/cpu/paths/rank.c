@@ -5,15 +5,15 @@ enum { ROWS_TO_SHARE = 32 }; /* at least, that threads cut by rows: cut by colum
 
 /* Returns true where more steps than is_rank() takes are written by rows: C is far larger than L2, and L1 holds B, so
  * that C is written in one run from its first row to its last. Where stores wait for lines that nobody asked for, rows
- * ask for them early enough, so that a smaller C pays too; but narrow tiles in turn are faster. */
+ * ask for them early enough, so that a smaller C pays too. Narrow tiles in turn are faster. */
 static int is_narrow_rank(const rung_cpu_args *p)
 {
     enum { STEPS_OF_LINES = 9 };
+    if (has_narrow_tiles(p) || p->n < RANK_VECTORS_LEAST * p->kernel->vl || p->n > rank_columns(p))
+        return 0;
     if (p->cpu->stores_wait)
-        return !has_narrow_tiles(p) && p->k <= STEPS_OF_LINES && p->n >= RANK_VECTORS_LEAST * p->kernel->vl &&
-               p->n <= rank_columns(p) && c_bytes(p) > p->cpu->l2_bytes / 8;
-    return p->k <= RUNG_RANK_STEPS && p->n >= RANK_VECTORS_LEAST * p->kernel->vl && p->n <= rank_columns(p) &&
-           c_bytes(p) > FAR_FROM_L2 * p->cpu->l2_bytes;
+        return p->k <= STEPS_OF_LINES && c_bytes(p) > p->cpu->l2_bytes / 8;
+    return p->k <= RUNG_RANK_STEPS && c_bytes(p) > FAR_FROM_L2 * p->cpu->l2_bytes;
 }
 
 static void plan_rank(const rung_cpu_args *p, gemm_plan *plan)
