@@ -159,7 +159,7 @@ static void note_finish(int which, const float *at, int64_t ldc, int64_t m, int6
     static void ahead_##family##_##rows(int64_t k, const float *from_a, const float *from_b, int64_t ldb, float *to,   \
                                         const rung_tile_out *out, const float *ask, int lines)                         \
     {                                                                                                                  \
-        note_ahead(family * 8 + rows, k, from_a, from_b, ldb, to, out, ask, lines);                                    \
+        note_ahead(family * 16 + rows, k, from_a, from_b, ldb, to, out, ask, lines);                                   \
     }
 #define DOT(family, columns)                                                                                           \
     static void dot_##family##_##columns(const rung_dot_args *x, int64_t rows)                                         \
@@ -240,11 +240,10 @@ static void note_finish(int which, const float *at, int64_t ldc, int64_t m, int6
     EACH_TILE(FEW, family)                                                                                             \
     EACH_TILE(RUN, family)                                                                                             \
     EACH_8(STREAM, family)                                                                                             \
-    EACH_8(AHEAD, family)                                                                                              \
+    EACH_16(AHEAD, family)                                                                                             \
     EACH_8(DOT, family) EACH_10(RANK, family) EACH_10(SHORT, family) EACH_8(TURNED, family) OTHERS(family)
 EACH_FUNCTION(0)
 EACH_FUNCTION(1)
-EACH_FUNCTION(2)
 
 /* Replaces what a family's table holds, and leaves empty what is empty in it. */
 #define PUT(place, function) (place) = (place) ? (function) : NULL;
@@ -264,7 +263,7 @@ EACH_FUNCTION(2)
         EACH_TILE(PUT_FEW, family)                                                                                     \
         EACH_TILE(PUT_RUN, family)                                                                                     \
         EACH_8(PUT_STREAM, family)                                                                                     \
-        EACH_8(PUT_AHEAD, family)                                                                                      \
+        EACH_16(PUT_AHEAD, family)                                                                                     \
         EACH_8(PUT_DOT, family)                                                                                        \
         EACH_10(PUT_RANK, family)                                                                                      \
         EACH_10(PUT_SHORT, family)                                                                                     \
@@ -278,7 +277,6 @@ EACH_FUNCTION(2)
     }
 RECORDING(0)
 RECORDING(1)
-RECORDING(2)
 
 _Static_assert(RUNG_TILE_MAX_VECTORS == 8 && RUNG_TILE_MAX_ROWS == 16 && RUNG_STREAM_MAX_ROWS == 8 &&
                    RUNG_DOT_MAX_COLS == 8 && RUNG_RANK_STEPS == 10 && RUNG_SHORT_STEPS == 10 && RUNG_TURNED_STEPS == 8,
@@ -306,7 +304,7 @@ static int functions_left(const rung_cpu_kernel *recording, const rung_cpu_kerne
 typedef struct machine {
     const char *processor, *family;
     rung_processor cpu;
-    rung_cpu_kernel kernel, half, lines; /* recorders */
+    rung_cpu_kernel kernel, half; /* recorders */
     rung_pool *pool;
 } machine;
 
@@ -840,7 +838,7 @@ int main(int count, char **words)
     a = reserve(), b = reserve(), c = reserve();
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
         const rung_cpu_kernel *family = rung_cpu_kernel_of(rung_kernel_find(each[i].family));
-        machine on = {each[i].processor, each[i].family, processor_named(each[i].processor), *family, {0}, {0},
+        machine on = {each[i].processor, each[i].family, processor_named(each[i].processor), *family, {0},
                       rung_pool_create()};
         record_0(&on.kernel);
         if (family->half) {
@@ -848,13 +846,7 @@ int main(int count, char **words)
             record_1(&on.half);
             on.kernel.half = &on.half;
         }
-        if (family->lines) {
-            on.lines = *family->lines;
-            record_2(&on.lines);
-            on.kernel.lines = &on.lines;
-        }
-        if (functions_left(&on.kernel, family) || (family->half && functions_left(&on.half, family->half)) ||
-            (family->lines && functions_left(&on.lines, family->lines)))
+        if (functions_left(&on.kernel, family) || (family->half && functions_left(&on.half, family->half)))
             return 1;
         drawn = 20261127;
         tell_threads(&on);

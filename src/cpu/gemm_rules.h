@@ -15,7 +15,7 @@ static inline int has_narrow_tiles(const rung_cpu_args *p)
  * does not follow rows was not measured. */
 static inline int halves_vectors(const rung_cpu_args *p)
 {
-    return p->kernel->half && p->kernel->lines && !p->cpu->wide_units && p->cpu->follows_rows;
+    return p->kernel->half && !p->cpu->wide_units && p->cpu->follows_rows;
 }
 
 /* Returns true where an FMA of a line's floats takes as long as with tiles no wider than that: such tiles, and wider

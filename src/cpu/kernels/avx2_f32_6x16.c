@@ -10,7 +10,7 @@
 #define FAMILY_MR 6
 #define FAMILY_NV 2
 #define FAMILY_ROWS 12, 6, 4, 3, 1, 1, 1, 1
-#define FAMILY_AHEAD
+#define FAMILY_AHEAD 6
 #define STREAM_LIST(X) X(1, 8) X(2, 4) X(3, 3) X(4, 2) X(5, 2) X(6, 2)
 #define DOT_LIST(X) X(8, 1) X(4, 2) X(4, 3) X(3, 4) X(2, 5) X(2, 6)
 

@@ -7,10 +7,10 @@
 /* kernel_body.inc says what these are. */
 #define FAMILY avx512_f32_8x48
 #define FAMILY_HALF avx512_f32_8x24
-#define FAMILY_LINES avx2_f32_6x16
 #define FAMILY_MR 8
 #define FAMILY_NV 3
 #define FAMILY_ROWS 16, 12, 8, 6, 1, 1, 1, 1
+#define FAMILY_AHEAD 16
 #define STREAM_LIST(X) X(1, 8) X(2, 4) X(3, 4) X(4, 4) X(5, 4) X(6, 4) X(7, 3) X(8, 3)
 #define DOT_LIST(X) X(8, 1) X(6, 2) X(6, 3) X(6, 4) X(4, 5) X(4, 6) X(3, 7) X(3, 8)
 

@@ -63,8 +63,10 @@ typedef struct rung_tile_run {
 typedef void (*rung_run_fn)(const rung_tile_run *run, int64_t k, const float *a, int64_t lda, const float *b,
                             int64_t ldb, float *c, const rung_tile_out *out);
 
-/* Computes a tile of a packed A, whose panel is as wide as the tile has rows, and of a B in place, as wide as a packed
- * tile. Every fourth step of k it asks for so many lines of B, 0 to 2, ldb apart from `ask` on, which a later tile
+enum { RUNG_AHEAD_COLUMNS = 16 }; /* the floats of a cache line */
+
+/* Computes a tile of a packed A, whose panel is as wide as the tile has rows, and of RUNG_AHEAD_COLUMNS of a B in
+ * place. Every fourth step of k it asks for so many lines of B, 0 to 4, ldb apart from `ask` on, which a later tile
  * needs. */
 typedef void (*rung_ahead_fn)(int64_t k, const float *a, const float *b, int64_t ldb, float *c,
                               const rung_tile_out *out, const float *ask, int lines);
@@ -144,13 +146,11 @@ typedef struct rung_cpu_kernel {
     int dot_cols, dot_fours;   /* the most columns that dot[] has, and the most whose blocks have four rows, or eight */
     int max_rows[RUNG_TILE_MAX_VECTORS];
     const struct rung_cpu_kernel *half; /* a family whose vectors are half as long, for last columns; NULL: none */
-    /* A family whose tiles are a line wide, for a B that passes panel by panel, where this one's are wider; NULL: none.
-     */
-    const struct rung_cpu_kernel *lines;
     rung_tile_fn tile[RUNG_A_KINDS][RUNG_TILE_MAX_VECTORS][RUNG_TILE_MAX_ROWS];
     rung_tile_fn few[RUNG_A_KINDS][RUNG_TILE_MAX_VECTORS][RUNG_TILE_MAX_ROWS]; /* with four sums; NULL: sums enough */
     rung_run_fn run[RUNG_A_KINDS][RUNG_TILE_MAX_VECTORS][RUNG_TILE_MAX_ROWS];
-    rung_ahead_fn ahead[RUNG_TILE_MAX_ROWS]; /* of up to mr rows; NULL: the family has none */
+    rung_ahead_fn ahead[RUNG_TILE_MAX_ROWS];
+    int ahead_rows; /* the most rows that ahead[] has; 0: none */
     rung_stream_fn stream[RUNG_STREAM_MAX_ROWS];
     int stream_rows; /* the most rows that stream[] has */
     rung_row_fn stream_row;

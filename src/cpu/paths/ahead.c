@@ -21,38 +21,15 @@ static int wants_packed_steps(const rung_cpu_args *p)
            p->n >= (p->m > FEW ? COLUMNS_OF_MANY_ROWS : COLUMNS);
 }
 
-/* Returns the product with tiles that are a line wide. Wider ones take the same time, where the processor halves its
- * vectors, but a panel of B that L1 holds would have a third of the steps. */
-static rung_cpu_args with_lines(const rung_cpu_args *p)
+/* Returns true where a tile as wide as a vector, for which the processor takes two passes anyway, beats wider ones: B
+ * is not in L2, L2 keeps the packed rows of A, and columns are many beside these. Such a tile loads a line of B and an
+ * element of A for each row, so that its FMAs are all that takes time. Fewer rows beside a B whose rows lie close need
+ * no packing. */
+static int wants_panels_of_lines(const rung_cpu_args *p)
 {
-    rung_cpu_args lines = *p;
-    if (p->kernel->lines)
-        lines.kernel = p->kernel->lines;
-    return lines;
-}
-
-/* Returns the part of memory, in L2s, from which on a B is far for so many rows that pass it in wider tiles: few of
- * them stream it from L3, and many pack it, in as little time. Some that have long rows of B to pass are better off
- * from L2 on.
- */
-static int64_t far_in_l2s(const rung_cpu_args *p)
-{
-    enum { FEW_ROWS = 14, MANY_ROWS = 44, ROWS_OF_LONG = 16, COLUMNS_OF_LONG = 600 };
-    enum { FAR = 2, FAR_OF_FEW = 7, FAR_OF_MANY = 4 };
-    if (p->m < FEW_ROWS)
-        return FAR_OF_FEW;
-    if (p->m >= MANY_ROWS)
-        return FAR_OF_MANY;
-    return p->m >= ROWS_OF_LONG && p->n >= COLUMNS_OF_LONG ? 1 : FAR;
-}
-
-/* Returns whether wider tiles are better left for those of a line: for a B that is far, has columns enough and whose
- * rows do not share one set of L1. */
-static int leaves_wide_tiles(const rung_cpu_args *p)
-{
-    enum { COLUMNS_LEAST = 192 };
-    return sums_as_lines(p) && p->n >= COLUMNS_LEAST && p->ldb % PAGE_FLOATS &&
-           b_bytes(p) > far_in_l2s(p) * p->cpu->l2_bytes;
+    enum { ROWS_MOST = 320, COLUMNS_LEAST = 160 };
+    return halves_vectors(p) && p->m <= ROWS_MOST && p->n >= max64(COLUMNS_LEAST, p->m) && p->ldb % PAGE_FLOATS &&
+           b_bytes(p) > p->cpu->l2_bytes / 2 && !rung_is_few_rows_close(p);
 }
 
 /* Returns true where so many rows pass a B in place that a panel of it in L1 pays for packing them, and so few that B
@@ -60,17 +37,12 @@ static int leaves_wide_tiles(const rung_cpu_args *p)
  * one set of L1. */
 int rung_is_by_panels(const rung_cpu_args *p)
 {
-    if (p->kernel->lines) {
-        enum { ROWS_ACROSS_LINES_OF_WIDE = 52 };
-        const rung_cpu_args lines = with_lines(p);
-        return leaves_wide_tiles(p) && (p->m <= ROWS_ACROSS_LINES_OF_WIDE || b_has_whole_vectors(&lines)) &&
-               rung_is_by_panels(&lines);
-    }
     enum { STEPS_LEAST = 40, ROWS_LEAST = 9, ROWS_MOST = 112, ROWS_ACROSS_LINES = 48, ROWS_THAT_COLLIDE = 16 };
     enum { ROWS_BESIDE_LONG = 64, COLUMNS_OF_LONG = 300 };
-    if (p->cpu->far_l3 || !has_narrow_tiles(p) || !p->kernel->ahead[0] || p->trans_b || p->k < STEPS_LEAST ||
-        p->m < ROWS_LEAST)
+    if (p->cpu->far_l3 || !p->kernel->ahead_rows || p->trans_b || p->k < STEPS_LEAST || p->m < ROWS_LEAST)
         return 0;
+    if (!has_narrow_tiles(p))
+        return wants_panels_of_lines(p);
     int across_lines = p->n >= COLUMNS_OF_LONG ? ROWS_BESIDE_LONG : ROWS_ACROSS_LINES;
     int most = p->ldb % PAGE_FLOATS == 0 ? ROWS_THAT_COLLIDE : b_has_whole_vectors(p) ? ROWS_MOST : across_lines;
     return p->m <= most && (is_far_apart(p) || wants_packed_steps(p));
@@ -105,21 +77,21 @@ static void pack_rows(const rung_cpu_args *p, int64_t step, int64_t k, row_tiles
 }
 
 /* Adds k steps to a panel of C from column j on. ask: the first of the lines to ask for, one a step; a tile asks for a
- * quarter of them, or for half where there are few tiles. */
+ * quarter of them, for more where there are few tiles. */
 static void run_panel(const block *s, row_tiles by, int64_t j, const float *ask)
 {
     enum { QUARTERS = 4 };
     const rung_cpu_kernel *kernel = s->kernel;
-    int64_t width = min64(panel_columns(kernel), s->n - j), vectors = divide_up(width, kernel->vl);
-    int64_t quarters = by.count < QUARTERS ? 2 : 1, share = divide_up(s->k * quarters, QUARTERS);
-    int is_whole = width == panel_columns(kernel);
+    int64_t width = min64(RUNG_AHEAD_COLUMNS, s->n - j), vectors = divide_up(width, kernel->vl);
+    int64_t quarters = by.count >= QUARTERS ? 1 : by.count > 1 ? 2 : QUARTERS;
+    int64_t share = divide_up(s->k * quarters, QUARTERS);
     rung_tile_out out = s->out;
     out.lanes = out.b_lanes = (int)(width - (vectors - 1) * kernel->vl);
     for (int64_t t = 0, row = 0, rows; t < by.count; t++, row += rows) {
         rows = by.least + (t < by.higher);
         const float *a = s->a + row * s->k;
         float *c = s->c + row * out.ldc + j;
-        if (is_whole)
+        if (width == RUNG_AHEAD_COLUMNS)
             kernel->ahead[rows - 1](s->k, a, s->b + j, s->ldb, c, &out, ask + t * share * s->ldb,
                                     t * share < s->k ? (int)quarters : 0);
         else
@@ -130,18 +102,16 @@ static void run_panel(const block *s, row_tiles by, int64_t j, const float *ask)
 void rung_ahead_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
 {
     enum { PANELS_AHEAD = 2 }; /* the next one would come too late */
-    const rung_cpu_args lines = with_lines(p);
-    const rung_cpu_kernel *kernel = lines.kernel;
-    row_tiles by = tile_rows(p->m, kernel->mr);
-    int64_t panel = panel_columns(kernel), behind = round_up(p->n, panel);
-    block s = {.kernel = kernel, .n = p->n, .a = workspace, .ldb = p->ldb, .c = p->c, .out = {.ldc = p->ldc}};
+    row_tiles by = tile_rows(p->m, p->kernel->ahead_rows);
+    int64_t behind = round_up(p->n, RUNG_AHEAD_COLUMNS);
+    block s = {.kernel = p->kernel, .n = p->n, .a = workspace, .ldb = p->ldb, .c = p->c, .out = {.ldc = p->ldc}};
     for (int64_t step = 0; step < p->k; step += plan->kc) {
         s.k = min64(plan->kc, p->k - step);
         s.b = b_at(p, step, 0);
         set_beta(&s, p, step);
-        pack_rows(&lines, step, s.k, by, workspace);
-        for (int64_t j = 0; j < p->n; j += panel) {
-            int64_t next = j + PANELS_AHEAD * panel;
+        pack_rows(p, step, s.k, by, workspace);
+        for (int64_t j = 0; j < p->n; j += RUNG_AHEAD_COLUMNS) {
+            int64_t next = j + PANELS_AHEAD * RUNG_AHEAD_COLUMNS;
             run_panel(&s, by, j, next < p->n ? s.b + next : s.b + s.k * p->ldb + max64(next - behind, 0));
         }
     }

@@ -36,21 +36,14 @@ static int wants_runs_of_a(const rung_cpu_args *p)
     return p->n >= COLUMNS_LEAST && a_bytes(p) * 5 > p->cpu->l2_bytes * (p->n > 2 * FEW ? 2 : 1);
 }
 
-/* Returns true where a transposed A from L3 is read in place beside a packed B in less time than as the transposed
- * product: tiles that are several lines wide take all columns at once, and need no panel of A. */
-static int takes_a_as_it_lies(const rung_cpu_args *p)
-{
-    enum { COLUMNS_LEAST = LINE_FLOATS, L2_PARTS = 6 };
-    return halves_vectors(p) && p->n >= COLUMNS_LEAST && a_bytes(p) <= L2_PARTS * p->cpu->l2_bytes;
-}
-
 /* Returns true where some columns pass a transposed A panel by panel, as paths/ahead.c has it, and it comes from L3 or
  * memory: by itself, or packed, it would be waited for. */
 static int wants_panels_of_a(const rung_cpu_args *p)
 {
-    enum { STEPS_LEAST = 128, L2_PARTS = 2 };
-    if (!p->trans_a || p->k < STEPS_LEAST || p->n > 2 * FEW || a_bytes(p) <= L2_PARTS * p->cpu->l2_bytes ||
-        takes_a_as_it_lies(p))
+    enum { STEPS_LEAST = 128, L2_PARTS = 2, COLUMNS_MOST = 2 * FEW, COLUMNS_MOST_OF_HALVED = 5 * FEW };
+    int is_halved = halves_vectors(p);
+    if (!p->trans_a || p->k < STEPS_LEAST || p->n > (is_halved ? COLUMNS_MOST_OF_HALVED : COLUMNS_MOST) ||
+        (!is_halved && a_bytes(p) <= L2_PARTS * p->cpu->l2_bytes))
         return 0;
     const rung_cpu_args t = transposed(p);
     return rung_is_by_panels(&t);
@@ -91,18 +84,16 @@ static int is_one_vector(const rung_cpu_args *p)
 static gemm_side transposed_side(const rung_cpu_args *p)
 {
     enum { STEPS_LEAST = 256, STEPS_LEAST_OF_LINES = 128, L2_PARTS = 4, L2_PART_OF_FAR_L3 = 3 };
-    enum { COLUMNS_OF_NEARLY_TWO = 24 };
     int64_t steps = p->m % LINE_FLOATS ? STEPS_LEAST : STEPS_LEAST_OF_LINES;
     if ((p->trans_b && p->m <= FEW && p->n > 4 * FEW && p->k >= steps) || fills_lanes_transposed(p) ||
         fills_lines_but_few(p) || reads_both_transposed(p) || is_cheaper_turning_c(p))
         return SIDE_B;
-    int lies_well = takes_a_as_it_lies(p), fills_lines = p->n % LINE_FLOATS == 0 || p->n >= COLUMNS_OF_NEARLY_TWO;
-    int is_narrow = p->n <= (p->cpu->far_l3 ? 2 * FEW : FEW) && !(lies_well && fills_lines);
+    int is_narrow = p->n <= (p->cpu->far_l3 ? 2 * FEW : FEW);
     int is_in_l2 = max64(p->m, p->n) * p->k * 4 <= p->cpu->l2_bytes / 2;
     if (((is_narrow || is_in_l2) && is_cheaper_transposed(p)) || wants_runs_of_a(p) || wants_panels_of_a(p))
         return SIDE_A;
     int64_t near_bytes = p->cpu->far_l3 ? p->cpu->l2_bytes / L2_PART_OF_FAR_L3 : L2_PARTS * p->cpu->l2_bytes;
-    int is_long = p->trans_a && p->m > 4 * FEW && p->n <= FEW && !lies_well;
+    int is_long = p->trans_a && p->m > 4 * FEW && p->n <= FEW;
     return is_long && (a_bytes(p) > near_bytes || is_one_vector(p)) ? SIDE_A : SIDE_NONE;
 }
 
