@@ -17,12 +17,12 @@ static int64_t row_classes(const rung_cpu_args *p)
     return low_bit >= LINE_FLOATS ? 1 : LINE_FLOATS / low_bit;
 }
 
-/* Returns the bytes of C from which on it goes past the caches: a quarter of L3, which other things are in as well.
- * With few steps half of it: where L3 has C, these take half the time through it. */
+/* Returns the bytes of C from which on it goes past the caches: a quarter of L3, which other things are in as well. With
+ * one or two steps it is more: where L3 has C, these take half the time through it. */
 static int64_t bytes_to_pass(const rung_cpu_args *p)
 {
-    enum { STEPS_OF_FEW = 4 };
-    return p->cpu->l3_bytes / (p->k <= STEPS_OF_FEW ? 2 : 4);
+    enum { QUARTERS_AND_STEPS = 4 };
+    return p->cpu->l3_bytes / 4 * max64(QUARTERS_AND_STEPS - p->k, 1);
 }
 
 /* Returns true where C is larger than a good part of L3, is written once after little work, and has whole tiles of rows
