@@ -17,8 +17,8 @@ static int64_t row_classes(const rung_cpu_args *p)
     return low_bit >= LINE_FLOATS ? 1 : LINE_FLOATS / low_bit;
 }
 
-/* Returns the bytes of C from which on it goes past the caches: a quarter of L3, which other things are in as well. With
- * one or two steps it is more: where L3 has C, these take half the time through it. */
+/* Returns the bytes of C from which on it goes past the caches: a quarter of L3, which other things are in as well.
+ * With one or two steps it is more: where L3 has C, these take half the time through it. */
 static int64_t bytes_to_pass(const rung_cpu_args *p)
 {
     enum { QUARTERS_AND_STEPS = 4 };
