@@ -32,10 +32,15 @@ static int is_long_k(const rung_cpu_args *p)
     return rung_is_long_k_of(p, LONG_K_LEAST);
 }
 
+/* Returns in how many pieces of so many steps at least k is cut: a power of two, so that two or four threads have as
+ * many each. */
 static int64_t parts_of(int64_t k, int64_t least)
 {
     enum { PARTS_MOST = 8 };
-    return max64(1, min64(PARTS_MOST, k / least));
+    int64_t parts = 1;
+    while (parts < PARTS_MOST && k >= 2 * parts * least)
+        parts *= 2;
+    return parts;
 }
 
 int64_t rung_long_k_parts(int64_t k)

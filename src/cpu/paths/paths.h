@@ -61,11 +61,12 @@ static inline int64_t close_b_bytes(const rung_cpu_args *p)
     return comes_in_time ? p->cpu->l3_bytes / L3_SHARE : L2_PARTS * p->cpu->l2_bytes;
 }
 
-/* Returns how many pieces of k threads share out where columns are too few for them. */
+/* Returns how many pieces of k threads share out where columns are too few for them. Three would leave one of two
+ * threads with two. */
 static inline int64_t pieces_of_few_columns(int64_t k)
 {
-    enum { MOST = 4, STEPS_LEAST = 512 };
-    return max64(1, min64(MOST, k / STEPS_LEAST));
+    enum { STEPS_OF_TWO = 1024, STEPS_OF_FOUR = 1536 };
+    return k >= STEPS_OF_FOUR ? 4 : k >= STEPS_OF_TWO ? 2 : 1;
 }
 
 /* Returns the floats that turning the last columns needs. */
