@@ -54,11 +54,12 @@ static int wants_panels_of_a(const rung_cpu_args *p)
  * leave lanes of their last vector empty, unless these rows go as dot products. */
 static int is_cheaper_turning_c(const rung_cpu_args *p)
 {
-    enum { STEPS_LEAST = 48, STEPS_LEAST_OF_HALVED = 64, ROWS_LEAST = 9, ROWS_AS_DOTS = 4, TURN = 8, PACK = 6 };
-    int is_halved = halves_vectors(p);
-    if (!p->trans_b || (is_halved ? 0 : !p->cpu->three_loads || p->trans_a) || p->n <= 2 * FEW ||
-        p->k < (is_halved ? STEPS_LEAST_OF_HALVED : STEPS_LEAST) || p->m < ROWS_LEAST ||
-        p->m > (is_halved ? 2 : 4) * FEW)
+    enum { ROWS_LEAST = 9, ROWS_MOST = 4 * FEW, ROWS_MOST_OF_HALVED = 2 * FEW, ROWS_AS_DOTS = 4 };
+    enum { STEPS_LEAST = 48, STEPS_LEAST_OF_HALVED = 64, TURN = 8, PACK = 6 };
+    int is_halved = halves_vectors(p), may_turn = is_halved || (p->cpu->three_loads && !p->trans_a);
+    int64_t steps = is_halved ? STEPS_LEAST_OF_HALVED : STEPS_LEAST;
+    if (!may_turn || !p->trans_b || p->n <= 2 * FEW || p->k < steps || p->m < ROWS_LEAST ||
+        p->m > (is_halved ? ROWS_MOST_OF_HALVED : ROWS_MOST))
         return 0;
     int64_t rest = p->m & (p->kernel->vl - 1), vectors = p->m >> p->kernel->vl_bits;
     int64_t turned = (8 * vectors + (rest > ROWS_AS_DOTS ? 8 : rest)) * p->k + TURN * p->m;
