@@ -185,6 +185,14 @@ ends 126 -- /tmp
 ends 127 --report -- /missing
 ends 3 --report -- sh -c 'exit 3'
 ends 143 --report -- sh -c 'kill -TERM $$'
+# What a list of libraries had before comes behind the drop-ins; where it was empty nothing does, not even a colon.
+for variable in LD_PRELOAD LD_AUDIT; do
+    without=$(env -u "$variable" "$rung" run -- sh -c "echo \"\$$variable\"")
+    empty=$(env "$variable=" "$rung" run -- sh -c "echo \"\$$variable\"")
+    behind=$(env "$variable=libc.so.6" "$rung" run -- sh -c "echo \"\$$variable\"" 2>/dev/null)
+    [ "$empty" = "$without" ] && case $empty in *:) false ;; esac || { echo "rung run: an empty $variable became '$empty', none '$without'"; bad=1; }
+    [ "$behind" = "${without:+$without:}libc.so.6" ] || { echo "rung run: $variable=libc.so.6 became '$behind'"; bad=1; }
+done
 # A signal is handed on, and the program may take its time.
 "$rung" run --report-file "$work/report" -- sh -c 'trap "sleep 0.5; echo ended >\"$1\"; exit 7" TERM; : >"$2"; while :; do sleep 0.1; done' sh "$work/ended" "$work/begun" 2>/dev/null &
 for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do [ -e "$work/begun" ] || sleep 0.5; done

@@ -50,6 +50,15 @@ for case in NT:65x70x1500:row,data=across NT:65x70x1500:row,data=span24 TN:259x2
     fi
 done
 
+# A long k in three panels, a block each: the first alone scales C, the last alone has bias and activation. (Both calls are counted.)
+case=NN:65x67x3300:row,beta=-0.5,bias=row,act=relu,workspace=2600
+if said=$(RUNG_LENS_SMS=3 "$rung" verify --device gpu --no-vendor --kernel "$kernel" --verbose --case "$case" 2>&1) && echo "$said" | grep -q ' of 6 blocks'; then
+    echo "ok   $case is right"
+else
+    failed=1
+    echo "FAILED: $case, or it is not three panels: $said"
+fi
+
 # What the guard said before decides whether there is a look, and nothing else.
 RUNG_LENS_SMS=3 "$recall" "$kernel" || failed=1
 exit $failed

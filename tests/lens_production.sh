@@ -129,7 +129,8 @@ for row in $kernels; do
         try "$name" "NN:130x1x2000:row,scalars=device,beta=-0.5"
         gathers "$name" 1x40x9001+8 "NN:40x1x9001:row,pad=8,beta=0.5,bias=row"
         few 3 "$name" "TT:1x130x905:row,pad=8,strided=3"
-        few 3 "$name" "NN:40x1x9001:row,pad=8,shared_b=3" ;; # one vector for the batch: it is gathered once
+        few 3 "$name" "NN:40x1x9001:row,pad=8,shared_b=3" # one vector for the batch: it is gathered once
+        few 3 "$name" "TT:1x40x9001:row,pad=8,shared_b=3" ;; # one matrix for the batch: each vector is gathered
     *_tmawarp_* | *_tmaslice_* | *_markwarp_* | *_markslice_*)
         try "$name" "NT:$((m + 4))x$((n + 4))x$((5 * k + 132)):row,pad=4,alpha=-0.5,beta=1"
         try "$name" "TN:$((m + 3))x$((n + 8))x$((k + 4)):row,offset=1,beta=-0.5,bias=row"

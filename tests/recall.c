@@ -134,17 +134,18 @@ static rung_context *context_new(void)
     return context;
 }
 
-/* What is expected of the looks, a letter a call: O, S, P, N, L are the kinds, in small letters where a look is made. A
- * dot is another product, of ordinary data, on the same workspace. */
-static void expect(operands *o, const char *calls)
+/* Returns whether as many looks were made as is expected; where it must be so and is not, the test ends. Another
+ * product has so many columns less. */
+static int goes_as(operands *o, const char *calls, int less, int must)
 {
     rung_context *context = context_new();
     rung_plan *plan, *others;
     rung_gemm other = o->gemm;
-    other.n--;
+    int good = 1;
+    other.n -= less;
     need(rung_plan_create_kernel(&plan, context, &o->gemm, kernel), kernel);
     need(rung_plan_create_kernel(&others, context, &other, kernel), kernel);
-    for (int i = 0; calls[i]; i++) {
+    for (int i = 0; calls[i] && good; i++) {
         if (calls[i] == '.') {
             put(o, ORDINARY);
             need(rung_plan_run(others, &other), "run");
@@ -152,7 +153,8 @@ static void expect(operands *o, const char *calls)
         }
         const char *letters = "OSPNLospnl", *at = strchr(letters, calls[i]);
         const int count = run(plan, context, o, (kind)((at - letters) % KINDS), 0, i);
-        if (launch_count && count != (at - letters >= KINDS)) {
+        good = !launch_count || count == (at - letters >= KINDS);
+        if (!good && must) {
             printf("%s: %d looks at ", calls, count);
             fail("call", i);
         }
@@ -160,6 +162,18 @@ static void expect(operands *o, const char *calls)
     rung_plan_destroy(others);
     rung_plan_destroy(plan);
     rung_context_destroy(context);
+    return good;
+}
+
+/* What is expected of the looks, a letter a call: O, S, P, N, L are the kinds, in small letters where a look is made. A
+ * dot is another product, of ordinary data, on the same workspace. By their addresses two products may have one place
+ * of 256 in the table, and forget each other: then others are tried. */
+static void expect(operands *o, const char *calls)
+{
+    enum { OTHERS = 3 };
+    int less = 1;
+    while (!goes_as(o, calls, less, less == OTHERS || !strchr(calls, '.')))
+        less++;
 }
 
 /* What was said of one product is recalled for no other: not for one that differs in an address, a size, a leading

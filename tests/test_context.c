@@ -558,6 +558,43 @@ static void threads_remember_for_themselves(void **state)
     rung_context_destroy(context);
 }
 
+static int64_t made_at_the_end;
+
+static void plan_again(void *context)
+{
+    made_at_the_end = plans_made(context, 103, 8192) + plans_made(context, 103, 8192);
+}
+
+typedef struct ending {
+    pthread_key_t key;
+    rung_context *context;
+    int64_t made;
+} ending;
+
+static void *plan_and_end(void *of)
+{
+    ending *e = of;
+    pthread_setspecific(e->key, e->context);
+    e->made = plans_made(e->context, 103, 8192);
+    return NULL;
+}
+
+/* A key that comes after Rung's own has its turn when the thread's plans are gone. */
+static void a_thread_may_plan_while_it_ends(void **state)
+{
+    (void)state;
+    ending e = {.context = test_context(1)};
+    pthread_t thread;
+    assert_int_equal(plans_made(e.context, 104, 8192), 1); /* Rung has made its key by now */
+    assert_int_equal(pthread_key_create(&e.key, plan_again), 0);
+    assert_int_equal(pthread_create(&thread, NULL, plan_and_end, &e), 0);
+    pthread_join(thread, NULL);
+    pthread_key_delete(e.key);
+    assert_int_equal(e.made, 1);
+    assert_int_equal(made_at_the_end, 1);
+    rung_context_destroy(e.context);
+}
+
 static void a_plan_for_nothing(void **state)
 {
     (void)state;
@@ -621,6 +658,7 @@ int main(void)
         cmocka_unit_test(a_shape_is_planned_once),
         cmocka_unit_test(thousands_of_shapes_are_remembered),
         cmocka_unit_test(threads_remember_for_themselves),
+        cmocka_unit_test(a_thread_may_plan_while_it_ends),
         cmocka_unit_test(a_plan_for_nothing),
         cmocka_unit_test(names_and_versions),
     };

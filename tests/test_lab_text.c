@@ -137,6 +137,26 @@ static void shapes_are_read(void **state)
     }
 }
 
+/* What speeds are counted from: two operations a product, and each float of A, B and C once, of all matrices. */
+static void work_and_bytes_are_those_of_all_matrices(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *shape;
+        double flops, bytes;
+    } all[] = {{"3x5x7", 210, 284},
+               {"3x5x7:TTx4", 840, 1136},
+               {"1x1x1:NNx9", 18, 108},
+               {"3x5x7+8", 210, 284},
+               {"100000x100000x100000", 2e15, 12e10}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        lab_shape s;
+        assert_int_equal(lab_shape_parse(all[i].shape, &s), RUNG_SUCCESS);
+        assert_true(lab_shape_flops(&s) == all[i].flops);
+        assert_true(lab_shape_bytes(&s) == all[i].bytes);
+    }
+}
+
 static void shape_files_name_the_bad_line(void **state)
 {
     (void)state;
@@ -216,10 +236,15 @@ static void statistics_are_robust(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cases_survive_their_text), cmocka_unit_test(every_pair_is_covered),
-        cmocka_unit_test(a_seed_is_printed),        cmocka_unit_test(bad_cases_are_refused),
-        cmocka_unit_test(shapes_are_read),          cmocka_unit_test(shape_files_name_the_bad_line),
-        cmocka_unit_test(near_names_are_suggested), cmocka_unit_test(statistics_are_robust),
+        cmocka_unit_test(cases_survive_their_text),
+        cmocka_unit_test(every_pair_is_covered),
+        cmocka_unit_test(a_seed_is_printed),
+        cmocka_unit_test(bad_cases_are_refused),
+        cmocka_unit_test(shapes_are_read),
+        cmocka_unit_test(work_and_bytes_are_those_of_all_matrices),
+        cmocka_unit_test(shape_files_name_the_bad_line),
+        cmocka_unit_test(near_names_are_suggested),
+        cmocka_unit_test(statistics_are_robust),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ static struct {
 static int calls, position;
 static rung_status opened[2] = {RUNG_SUCCESS, RUNG_SUCCESS}; /* what the first two contexts become */
 static rung_config configs[2];
-static int contexts, closed;
+static int contexts, closed, open_now;
 
 #pragma GCC visibility push(default)
 rung_status rung_gemm_run(rung_context *context, const rung_gemm *g)
@@ -50,8 +50,8 @@ rung_status rung_gemm_run(rung_context *context, const rung_gemm *g)
     given[at] = (recorded){g->layout, (int)g->trans_a, (int)g->trans_b, g->m,    g->n, g->k, g->lda,
                            g->ldb,    g->ldc,          g->alpha,        g->beta, g->a, g->b, g->c};
     position = answers[at].position;
-    if (context != (rung_context *)&configs)
-        FAIL("a context that was not made is used");
+    if (context != (rung_context *)&configs || open_now == 0)
+        FAIL("a context that is not open is used");
     for (int64_t j = 0; j < g->n && answers[at].status == RUNG_SUCCESS; j++)
         for (int64_t i = 0; i < g->m; i++)
             g->c[j * g->ldc + i] = (g->beta == 0.0f ? 0.0f : g->c[j * g->ldc + i]) + 100.0f;
@@ -85,12 +85,14 @@ rung_status rung_context_create(rung_context **out, const rung_config *config)
     configs[at] = *config;
     *out = opened[at] == RUNG_SUCCESS ? (rung_context *)&configs : NULL;
     contexts++;
+    open_now += opened[at] == RUNG_SUCCESS;
     return opened[at];
 }
 
 void rung_context_destroy(rung_context *context)
 {
     closed += context == (rung_context *)&configs;
+    open_now -= context == (rung_context *)&configs;
 }
 
 const char *rung_last_error(void)
@@ -308,6 +310,44 @@ static void results_on_operands(void)
             }
 }
 
+/* ---- calls while a thread ends, behind the drop-in's own end ---- */
+
+static pthread_key_t at_end;
+
+static void call_again(void *name)
+{
+    reset();
+    call(*(int *)name, 0, 0.0f);
+    if (calls != 1 || !c_is('r', 0, 0.0f))
+        FAIL("%s: a call of a thread that ends was not answered", names[*(int *)name]);
+}
+
+static void *call_until_the_end(void *name)
+{
+    pthread_setspecific(at_end, name);
+    call_again(name);
+    return NULL;
+}
+
+/* The key comes after the drop-in's own, and so does its turn: the call finds the thread's context gone. */
+static void threads_call_while_they_end(void)
+{
+    for (int i = 0; i < MOST_ANSWERS; i++)
+        answers[i].status = RUNG_SUCCESS;
+    if (pthread_key_create(&at_end, call_again))
+        exit(2);
+    for (int name = 0; name < NAMES; name++) {
+        pthread_t thread;
+        const int made = contexts;
+        if (pthread_create(&thread, NULL, call_until_the_end, &name) || pthread_join(thread, NULL))
+            exit(2);
+        if (contexts - made != 2 || open_now != 0)
+            FAIL("%s: a thread that calls while it ends made %d contexts and left %d", names[name], contexts - made,
+                 open_now);
+    }
+    pthread_key_delete(at_end);
+}
+
 /* ---- processes of their own: settings, the report, the end of a program that nobody can answer ---- */
 
 static void *one_call(void *name)
@@ -465,5 +505,6 @@ int main(int argc, char **argv)
         return 2;
     whatever_rung_answers();
     results_on_operands();
+    threads_call_while_they_end();
     return failed;
 }

@@ -20,6 +20,7 @@ ROOT = HERE.parent.parent
 SCRATCH = TREE = BUILD = ROOT  # set_scratch()
 BUILD_SECONDS = 900
 JOBS = os.environ.get("RUNG_JOBS", "2")
+SKIPPED = 77  # the exit code of a test that lacks something here, and so shows nothing
 
 
 def set_scratch(name):
@@ -162,7 +163,8 @@ def command_of(test):
 
 
 def run_test(test, limit):
-    """Runs a test that may take so much CPU time; returns its exit code, None where tests/limit.c ended it, and the CPU time that it took."""
+    """Runs a test that may take so much CPU time; returns its exit code, SKIPPED where ctest says so and None where tests/limit.c ended it, and the
+    CPU time that it took."""
     command, log = command_of(test), SCRATCH / "test.log"
     if command[0] != "ctest":
         command = [BUILD / preset_of(test) / "tests" / "limit", f"{limit:.0f}", *command]
@@ -170,15 +172,16 @@ def run_test(test, limit):
         process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True, env={**os.environ, "RUNG_LIMIT_SECONDS": f"{limit:.0f}"})
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-    ended = re.search(rb"^limit: .*: ended$", log.read_bytes(), re.M)
-    return None if ended else process.returncode, used.ru_utime + used.ru_stime
+    said = log.read_bytes()
+    ended, skipped = re.search(rb"^limit: .*: ended$", said, re.M), command[0] == "ctest" and b"***Skipped" in said
+    return None if ended else SKIPPED if skipped else process.returncode, used.ru_utime + used.ru_stime
 
 
 class Tests:
     """Measures the CPU time of each test without a fault. It must pass; with a fault it is ended after five times as much."""
 
     def __init__(self):
-        self.seconds = {}
+        self.seconds, self.skipped = {}, set()
 
     def pass_without_fault(self, tests):
         for test in tests:
@@ -186,28 +189,36 @@ class Tests:
                 if build(preset_of(test)) != 0:
                     sys.exit("the sources as they are cannot be built: see build.log in build/faults*")
                 code, seconds = run_test(test, 1800)
-                if code != 0:
+                if code == SKIPPED:
+                    self.skipped.add(test)
+                elif code != 0:
                     shutil.copy(SCRATCH / "test.log", SCRATCH / f"{test.replace(' ', '_')}.log")
-                self.seconds[test] = seconds if code == 0 else None
+                self.seconds[test] = seconds if code in (0, SKIPPED) else None
         return all(self.seconds[test] is not None for test in tests)
 
     def verdict(self, fault):
-        """Returns 'caught by TEST', 'missed', or why it is neither."""
+        """Returns 'caught by TEST', 'missed', 'skipped: TEST ...' where no test of it runs here, or why it is none of these."""
         if not self.pass_without_fault(fault.tests):
             failing = " ".join(test for test in fault.tests if self.seconds[test] is None)
             return f"not judged: {failing} fails without a fault"
+        able = [test for test in fault.tests if test not in self.skipped]
+        if not able:
+            return f"skipped: {' '.join(fault.tests)} cannot run here"
         file = TREE / fault.path
         text = file.read_text() if file.is_file() else ""
         if not fault.plant():
             return "not planted: its code does not stand in the file exactly once"
         try:
-            for test in sorted(fault.tests, key=self.seconds.get):
+            silent = [test for test in fault.tests if test in self.skipped]
+            for test in sorted(able, key=self.seconds.get):
                 if build(preset_of(test)) != 0:
                     return "not built: see build.log in build/faults*"
                 code, _ = run_test(test, 30 + 5 * self.seconds[test])
-                if code != 0:
+                if code == SKIPPED:
+                    silent.append(test)
+                elif code != 0:
                     return f"caught by {test}" + (", which did not end" if code is None else "")
-            return "missed"
+            return "missed" + (f" ({' '.join(silent)} skipped)" if silent else "")
         finally:
             file.write_text(text)
 
@@ -247,16 +258,18 @@ def main():
     SCRATCH.mkdir(parents=True, exist_ok=True)
     copy_tree()
     tests = Tests()
-    caught = broken = 0
+    caught = broken = skipped = 0
     for f in faults:
         tests.pass_without_fault(f.tests)
         begin = time.monotonic()
         verdict = tests.verdict(f)
         caught += verdict.startswith("caught")
         broken += verdict.startswith("not")
+        skipped += verdict.startswith("skipped")
         print(f"{f.where:12} {time.monotonic() - begin:5.0f} s  {verdict:40} {f.path}: {f.why}", flush=True)
-    share = 100.0 * caught / len(faults) if faults else 100.0
-    print(f"{caught} of {len(faults)} caught: {share:.0f}%")
+    judged = len(faults) - skipped
+    share = 100.0 * caught / judged if judged else 100.0
+    print(f"{caught} of {judged} caught: {share:.0f}%" + (f"; {skipped} not tried, since their tests are skipped here" if skipped else ""))
     return 2 if broken else 0 if share >= o.least else 1
 
 

@@ -444,6 +444,23 @@ static void fence_or_publish(void)
     }
 }
 
+/* A thread tells, or an agent does, and goes on: who hears of it knows nothing of what came later. */
+static void tell_and_go_on(void)
+{
+    enum { ACCESSES = 3 };
+    const int which = below(CARRIED), agent = below(2) ? below(COPIES) : -1;
+    if (agent < 0)
+        lens_order_release(carriers[which]), tell(AGENTS + me, carried[which]);
+    else
+        lens_order_release_agent(carriers[which], agent), carried[which][agent] = count[agent], tells[agent]++;
+    for (int i = 0; i < ACCESSES; i++)
+        access_memory();
+    run_as(below(threads));
+    lens_order_acquire(carriers[which]), take(told[AGENTS + me], carried[which]);
+    for (int i = 0; i < ACCESSES; i++)
+        access_memory();
+}
+
 static void run_block(void)
 {
     memset(count, 0, sizeof count), memset(tells, 0, sizeof tells), memset(told, 0, sizeof told),
@@ -472,6 +489,8 @@ static void run_block(void)
             copy_asynchronously();
         else if (below(8) == 0)
             access_misaligned();
+        else
+            tell_and_go_on();
     }
 }
 

@@ -548,7 +548,11 @@ static void addresses_are_read_as_they_are(void **state)
         assert_string_equal(rung_last_error(), words);
         assert_int_equal(multi_control_connect(&c, 1, RANKS, wrong[i], "", 0.1), RUNG_INVALID_ARGUMENT);
         assert_string_equal(rung_last_error(), words);
+        assert_false(multi_control_is_local(wrong[i]));
     }
+    assert_true(multi_control_is_local("127.0.0.1:65535") && multi_control_is_local("127.255.255.255:1"));
+    assert_false(multi_control_is_local("128.0.0.1:65535") || multi_control_is_local("126.255.255.255:1"));
+    assert_int_equal(multi_control_connect(&c, 1, RANKS, "127.0.0.1:65535", "", 0.0), RUNG_DEVICE_ERROR); /* nobody */
     for (int length = 95; length <= 96; length++) { /* of the host's name */
         memset(host, 'h', sizeof host);
         snprintf(host + length, sizeof host - (size_t)length, ":1");

@@ -139,6 +139,60 @@ static void spans_say_what_ran(void **state)
     rung_multi_destroy(multi);
 }
 
+/* What RUNG_MULTI_PANEL says is how k is cut, and what it cannot mean is as if it said nothing. */
+static void k_is_cut_as_the_environment_says(void **state)
+{
+    (void)state;
+    enum { K = 3000, OTHERWISE = 6 }; /* panels of 512 */
+    static const struct {
+        const char *text;
+        int panels;
+    } cases[] = {
+        {"", OTHERWISE},
+        {"1000", 3},
+        {"2000:2000:1000", 3},     /* 1536, 1000, 464 */
+        {"500:3000:3000", 4},      /* 500, 500, 1000, 1000 */
+        {"3000:3000:500", 4},      /* 1536, 768, 512, 184 */
+        {"2000:2000:1000:2:3", 3}, /* two bands, three chunks */
+        {"1000:2000", OTHERWISE},
+        {"1000:2000:1000:2", OTHERWISE},
+        {"0", OTHERWISE},
+        {"-1000", OTHERWISE},
+        {"wide", OTHERWISE},
+        {"1000:0:1000", OTHERWISE},
+        {"1000:1000:0", OTHERWISE},
+        {"0:1000:1000", OTHERWISE},
+        {"1000:1000:1000:0:1", OTHERWISE},
+        {"1000:1000:1000:1:0", OTHERWISE},
+    };
+    const char *before = getenv("RUNG_MULTI_PANEL");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        setenv("RUNG_MULTI_PANEL", cases[i].text, 1);
+        rung_multi *multi = local(1);
+        const rung_span *spans;
+        int panels = 0;
+        layout_case t = whole_case((grid){1, 1}, 5, 6, K);
+        memcpy(t.mb, (int64_t[]){5, K, 5}, sizeof t.mb);
+        memcpy(t.nb, (int64_t[]){K, 6, 6}, sizeof t.nb);
+        assert_ok(rung_multi_trace(multi, 1));
+        check(multi, &t, 1);
+        const int count = rung_multi_spans(multi, &spans);
+        for (int s = 0; s < count; s++) {
+            int panel;
+            if (sscanf(spans[s].what, "C panel %d", &panel) == 1 && panel + 1 > panels)
+                panels = panel + 1;
+        }
+        if (panels != cases[i].panels)
+            fail_msg("RUNG_MULTI_PANEL=%s cuts %d steps into %d panels, not %d", cases[i].text, K, panels,
+                     cases[i].panels);
+        rung_multi_destroy(multi);
+    }
+    if (before)
+        setenv("RUNG_MULTI_PANEL", before, 1);
+    else
+        unsetenv("RUNG_MULTI_PANEL");
+}
+
 /* Computes the whole C of one product, on a grid. */
 static float *product_on(int ranks, grid g, int64_t mb, int64_t nb, int trans_a, int trans_b, int64_t m, int64_t n,
                          int64_t k)
@@ -497,6 +551,7 @@ int main(void)
                                        cmocka_unit_test(one_step_outside_is_refused),
                                        cmocka_unit_test(host_operands),
                                        cmocka_unit_test(missing_libraries),
-                                       cmocka_unit_test(settings_that_cannot_be_are_told)};
+                                       cmocka_unit_test(settings_that_cannot_be_are_told),
+                                       cmocka_unit_test(k_is_cut_as_the_environment_says)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

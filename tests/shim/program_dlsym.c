@@ -1,5 +1,6 @@
 /* A program that, as JAX does, takes cuBLAS's function with dlsym. Prints the address's owner and the status.
- * usage: program_dlsym CUBLAS [apart]: in a namespace of its own */
+ * usage: program_dlsym CUBLAS [apart]: in a namespace of its own
+ *        program_dlsym CUBLAS NAME NAME ...: prints those of these functions that CUBLAS has, each with its owner */
 #define _GNU_SOURCE
 #include "fake_cublas.h"
 
@@ -10,8 +11,22 @@
 typedef int sgemm(void *, int, int, int, int, int, const float *, const float *, int, const float *, int, const float *,
                   float *, int);
 
+static int print_owners(void *library, char **names)
+{
+    for (; *names; names++) {
+        Dl_info owner;
+        void *function = dlsym(library, *names);
+        if (function && dladdr(function, &owner))
+            printf("%s %s\n", *names,
+                   strrchr(owner.dli_fname, '/') ? strrchr(owner.dli_fname, '/') + 1 : owner.dli_fname);
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 3)
+        return print_owners(dlopen(argv[1], RTLD_NOW | RTLD_LOCAL), argv + 2);
     void *library = argc > 2   ? dlmopen(LM_ID_NEWLM, argv[1], RTLD_NOW | RTLD_LOCAL)
                     : argc > 1 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL)
                                : NULL;

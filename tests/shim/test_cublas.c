@@ -46,15 +46,22 @@ void rung_context_destroy(rung_context *context)
     if (context)
         *(char *)context = 2;
 }
+static void expect_open(const rung_context *context)
+{
+    if (*(const char *)context != 1) {
+        fprintf(stderr, "a context that is gone is used\n");
+        _exit(97);
+    }
+}
 rung_status rung_context_set_stream(rung_context *context, void *stream)
 {
-    (void)context;
+    expect_open(context);
     seen_config.stream = stream;
     return refuses_stream ? RUNG_UNSUPPORTED : RUNG_SUCCESS;
 }
 rung_status rung_context_set_math(rung_context *context, rung_math math)
 {
-    (void)context;
+    expect_open(context);
     seen_config.math = math;
     return RUNG_SUCCESS;
 }
@@ -66,17 +73,14 @@ void rung_gemm_init(rung_gemm *gemm)
 }
 rung_status rung_gemm_run(rung_context *context, const rung_gemm *gemm)
 {
-    (void)context;
+    expect_open(context);
     seen = *gemm;
     seen_count++;
     return next_status;
 }
 rung_status rung_context_guard_counts(rung_context *context, rung_guard_counts *counts)
 {
-    if (*(char *)context != 1) {
-        fprintf(stderr, "a context that is gone is asked\n");
-        _exit(97);
-    }
+    expect_open(context);
     *counts = (rung_guard_counts){.blocks = 7, .strict_blocks = 2, .strict_elements = 1};
     return RUNG_SUCCESS;
 }
@@ -593,6 +597,37 @@ static void the_report_has_room_for_256_contexts(void **state)
         assert_non_null(strstr(text, "1792 blocks of 128 x 128, of which 512 computed"));
         assert_int_equal(strstr(text, "(some contexts could not be asked)") != NULL, i);
     }
+}
+
+static void call_again(void *unused)
+{
+    (void)unused;
+    if (plain() != 0)
+        _exit(1);
+}
+
+static void *call_until_the_end(void *key)
+{
+    pthread_setspecific(*(pthread_key_t *)key, key);
+    call_again(NULL);
+    return NULL;
+}
+
+/* The key comes after the drop-in's own, and so does its turn: the call finds the thread's contexts gone. */
+static void a_thread_may_call_while_it_ends(void **state)
+{
+    (void)state;
+    pthread_key_t key;
+    pthread_t thread;
+    const int made = context_count;
+    assert_int_equal(pthread_key_create(&key, call_again), 0);
+    assert_int_equal(pthread_create(&thread, NULL, call_until_the_end, &key), 0);
+    pthread_join(thread, NULL);
+    pthread_key_delete(key);
+    assert_int_equal(seen_count, 2);
+    assert_int_equal(context_count, made + 2);
+    for (int i = made; i < context_count; i++)
+        assert_int_equal(contexts[i], 2);
 }
 
 /* A thread has room for the contexts of sixteen GPUs; calls on any other are cuBLAS's. */
@@ -1175,6 +1210,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(the_report_has_a_line_for_each_kind_of_call, reset),
         cmocka_unit_test_setup(the_report_has_room_for_256_contexts, reset),
         cmocka_unit_test_setup(gpus_that_there_is_no_room_for_are_handed_on, reset),
+        cmocka_unit_test_setup(a_thread_may_call_while_it_ends, reset),
         cmocka_unit_test_setup(other_types_are_handed_on, reset),
         cmocka_unit_test_setup(bad_calls_get_the_real_status, reset),
         cmocka_unit_test_setup(device_scalars, reset),

@@ -24,6 +24,15 @@ off=$(LD_PRELOAD=$lib/librung_cublas.so LD_AUDIT=$lib/librung_audit.so RUNG_DISA
 
 quiet=$(LD_PRELOAD=$lib/librung_cublas.so LD_AUDIT=$lib/librung_audit.so "$program" "$fake" 2>"$work/err")
 [ "$quiet" = "$audited" ] && [ ! -s "$work/err" ] || fail "something was printed unasked: $quiet $(cat "$work/err")"
+# Each function of cuBLAS that the drop-in answers comes from it, and each other one from cuBLAS.
+functions() { nm -D --defined-only "$1" | awk '$2 == "T" { print $3 }'; }
+# shellcheck disable=SC2046
+LD_PRELOAD=$lib/librung_cublas.so LD_AUDIT=$lib/librung_audit.so "$program" "$fake" $(functions "$fake") >"$work/owners"
+functions "$fake" | while read -r name; do
+    functions "$lib/librung_cublas.so" | grep -qx "$name" && owner=librung_cublas.so || owner=libcublas.so.13
+    echo "$name $owner"
+done | diff - "$work/owners" || fail "a function comes from another library"
+[ "$(grep -c ' librung_cublas.so$' "$work/owners")" -ge 14 ] || fail "few functions: $(cat "$work/owners")"
 # What lies in a namespace of its own is another program's, so to speak.
 apart=$(LD_PRELOAD=$lib/librung_cublas.so LD_AUDIT=$lib/librung_audit.so RUNG_REPORT=$work/apart "$program" "$fake" apart)
 [ "$apart" = "$plain" ] || fail "in a namespace of its own: $apart"
