@@ -13,6 +13,8 @@ static const double read_rate = 4.65e6, write_rate = 4.65e6;
  * a row's edges add, where tiles share sectors. */
 static const double part_lines = 1.36, scattered = 1.94, edge_sectors = 2.75, vector_reads = 1.25,
                     odd_vector_reads = 1.6;
+/* Microseconds that a row of C adds whose ends share sectors with nobody (rung_gaps_us). */
+static const double gap_row_us = 0.06e-3, gap_bytes = 0.22, gap_least = 12e6;
 
 /* Returns how many times as many bytes memory takes as an H200's: writing gains two thirds of what reading does. */
 static inline double rung_write_speed(const rung_machine *machine)
@@ -50,6 +52,16 @@ static inline double rung_tiles_read_us(const rung_machine *machine, const rung_
     return rung_read_us(machine, p) * (!vector ? 1.0 : align >= 16 ? vector_reads : odd_vector_reads);
 }
 
+/* Returns what the gaps behind C's rows add to writing it. A row that begins or ends within a sector of 32 bytes shares
+ * that sector with nobody then, and memory takes parts of one badly. */
+static inline double rung_gaps_us(const rung_machine *machine, const rung_problem *p)
+{
+    const double rows = (double)p->m * (double)p->batch, bytes = 4.0 * rows * (double)p->n;
+    return p->ldc > p->n && p->ldc % 8 && bytes > gap_least
+               ? gap_row_us * rows + gap_bytes * bytes / (write_rate * rung_write_speed(machine))
+               : 0.0;
+}
+
 /* Returns the time to write C by tiles of `width` columns. Its bytes count `odd_rows` times where rows are not aligned.
  */
 static inline double rung_write_us(const rung_machine *machine, const rung_problem *p, double odd_rows, int width)
@@ -57,14 +69,16 @@ static inline double rung_write_us(const rung_machine *machine, const rung_probl
     double times = p->align_c < 16 ? odd_rows : p->ldc % 8 ? scattered : p->ldc % 32 ? part_lines : 1.0;
     if (p->ldc % 8)
         times += edge_sectors * 8.0 / width;
-    return 4.0 * (double)p->m * (double)p->n * (double)p->batch * times / (write_rate * rung_write_speed(machine));
+    return 4.0 * (double)p->m * (double)p->n * (double)p->batch * times / (write_rate * rung_write_speed(machine)) +
+           rung_gaps_us(machine, p);
 }
 
 /* Does the same for kernels whose warps store a line at a time: only a tile's edges share sectors. */
 static inline double rung_write_lines_us(const rung_machine *machine, const rung_problem *p, int width)
 {
     const double times = 1.0 + (p->ldc % 8 ? edge_sectors * 8.0 / width : 0.0);
-    return 4.0 * (double)p->m * (double)p->n * (double)p->batch * times / (write_rate * rung_write_speed(machine));
+    return 4.0 * (double)p->m * (double)p->n * (double)p->batch * times / (write_rate * rung_write_speed(machine)) +
+           rung_gaps_us(machine, p);
 }
 
 /* Returns both together, for kernels that store four results a lane. */

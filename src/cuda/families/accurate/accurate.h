@@ -30,9 +30,10 @@ typedef struct rung_marked {
     volatile uint32_t *told;  /* and in host memory; NULL: the host does not ask */
 } rung_marked;
 
-/* Computes the marked blocks in medium tiles. Where the copy engine cannot read the operands, there must be room for
- * copies that it can read; they are made where any block is marked. */
+/* Medium tiles compute the marked blocks. Where the copy engine cannot read the operands, there must be room for copies
+ * that it can read; they are made where any block is marked, and take the operands' places in `p`. */
 int rung_marked_blocks_fit(const rung_problem *p, const rung_marked *w);
+rung_status rung_marked_copies_run(rung_cuda *cuda, const rung_marked *w, rung_problem *p);
 int64_t rung_marked_blocks_partial_bytes(int sms);
 int64_t rung_marked_blocks_ticket_bytes(int sms);
 rung_status rung_marked_blocks_run(rung_cuda *cuda, const rung_problem *p, const rung_marked *w);
@@ -40,14 +41,14 @@ rung_status rung_marked_blocks_run(rung_cuda *cuda, const rung_problem *p, const
 /* Predicts how long medium tiles take to compute all blocks of a product; infinitely long where they cannot. */
 double rung_marked_blocks_us(const rung_machine *machine, const rung_config *config, const rung_problem *p);
 
-/* Plans large tiles for products of which all blocks are refused, without copies of operands. Returns the kernel with
- * the least time, and that time; NULL where none can. */
+/* Plans large tiles for products of which all blocks are refused, that read both operands as they lie. Returns the
+ * kernel with the least time, and that time; NULL where none can. */
 const rung_kernel *rung_refused_large_plan(const rung_machine *machine, const rung_config *config,
                                            const rung_problem *p, large_plan *plan, double *us);
-/* Computes C where the guard refuses all blocks. This launch follows the product's, and may run at the same time. There
- * is room for plan->bytes_partials, and the tickets are as those of rung_marked. */
+/* Computes C where the guard refuses all blocks. This launch follows the product's, and may run `beside` it. There is
+ * room for plan->bytes_partials, and the tickets are as those of rung_marked. */
 rung_status rung_refused_large_run(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p,
-                                   const large_plan *plan, const f16x3_guard *guard, float *partials,
+                                   const large_plan *plan, const f16x3_guard *guard, int beside, float *partials,
                                    uint32_t *tickets);
 
 /* Computes the marked blocks in small tiles, whatever the operands. */

@@ -257,12 +257,14 @@ static rung_status strict_tiles(rung_cuda *cuda, const rung_problem *p, const ac
                           .told = at.recalled.told};
     if (!rung_marked_blocks_fit(&q, &marked))
         return rung_marked_tiles_run(cuda, &q, &marked);
+    const float *a = q.a, *b = q.b;
+    RUNG_TRY(rung_marked_copies_run(cuda, &marked, &q));
     if (part->large) {
         const f16x3_guard guard = guard_of(p, part, w, at);
+        const int copied = q.a != a || q.b != b;
         marked.elsewhere = 1;
-        /* Where all blocks are refused nobody reads the images. */
-        RUNG_TRY(rung_refused_large_run(cuda, part->large, &q, &part->large_plan, &guard,
-                                        (float *)(at.memory + w->image[0]), marked.tickets));
+        RUNG_TRY(rung_refused_large_run(cuda, part->large, &q, &part->large_plan, &guard, !copied,
+                                        (float *)(at.memory + w->sums), marked.tickets));
     }
     return rung_marked_blocks_run(cuda, &q, &marked);
 }

@@ -5,6 +5,7 @@
 #include "cuda/families/accurate/panels.h"
 #include "cuda/host/divide.h"
 #include "cuda/host/memory_cost.h"
+#include "cuda/host/row_copy.h"
 #include "cuda/host/workspace_limit.h"
 
 #include <math.h>
@@ -245,24 +246,54 @@ static int64_t least_safe_of(const rung_kernel *kernel, const rung_problem *p, c
     return blocks;
 }
 
+/* Returns the product as it is once operands at odd addresses are copied. */
+static rung_problem once_copied(const rung_problem *p, const rung_operand *a, const rung_operand *b)
+{
+    rung_problem q = *p;
+    q.lda = a->readable ? p->lda : rung_row_copy_ld(a->inner);
+    q.ldb = b->readable ? p->ldb : rung_row_copy_ld(b->inner);
+    q.align_a = q.align_b = 16;
+    return q;
+}
+
+/* Plans large tiles for what is refused as a whole, where they are faster than the marked tiles, which take `us`. These
+ * have copies of operands at odd addresses, and the large tiles read them too. Returns the time. */
+static double plan_large(const rung_machine *machine, const rung_config *config, const rung_problem *p, double us,
+                         int64_t limit, accurate_plan *part)
+{
+    const rung_operand a = rung_operand_a(p), b = rung_operand_b(p);
+    const rung_problem q = once_copied(p, &a, &b);
+    double large_us;
+    const rung_kernel *kernel = rung_refused_large_plan(machine, config, &q, &part->large_plan, &large_us);
+    large_us += rung_operand_copies_us(machine, &a, &b, p);
+    if (!kernel || !(large_us < large_factor * us))
+        return us;
+    /* Where nothing is copied partial sums take the place of the images, which nobody reads then. */
+    const int copies = !a.readable || !b.readable;
+    int64_t bytes = part->w.bytes;
+    part->w.sums = copies ? take(&bytes, part->large_plan.bytes_partials) : part->w.image[0];
+    if (copies ? bytes > limit : part->large_plan.bytes_partials > part->w.bytes - part->w.image[0])
+        return us;
+    part->w.bytes = bytes;
+    part->large = kernel;
+    return large_us;
+}
+
 /* Decides what becomes of products that the guard refuses, all or for the most part. */
 static void plan_refused(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,
                          const rung_problem *p, double split_us, accurate_plan *part)
 {
     rung_problem q = *p;
-    double us, large_us = HUGE_VAL;
     part->least_safe = 1;
     if (kernel->arith == RUNG_TF32 || p->arrays)
         return;
     q.m = part->m, q.n = part->n, q.k = part->k;
     q.batch = 1;
-    us = rung_marked_blocks_us(machine, config, &q);
-    if (q.m == p->m && q.n == p->n && q.k == p->k && !p->in_order && p->align_a >= 16 && p->align_b >= 16)
-        part->large = rung_refused_large_plan(machine, config, &q, &part->large_plan, &large_us);
-    if (!(large_us < large_factor * us) || part->large_plan.bytes_partials > part->w.bytes - part->w.image[0])
-        part->large = NULL;
-    part->least_safe = least_safe_of(kernel, p, part, accurate_may_look(kernel, p, part) ? split_us : 0.0,
-                                     part->large ? large_us : us, machine->sms / ACCURATE_CLUSTER);
+    double us = rung_marked_blocks_us(machine, config, &q);
+    if (q.m == p->m && q.n == p->n && q.k == p->k && !p->in_order)
+        us = plan_large(machine, config, &q, us, limit_of(config, p), part);
+    part->least_safe = least_safe_of(kernel, p, part, accurate_may_look(kernel, p, part) ? split_us : 0.0, us,
+                                     machine->sms / ACCURATE_CLUSTER);
 }
 
 const char *accurate_estimate(const rung_machine *machine, const rung_config *config, const rung_kernel *kernel,

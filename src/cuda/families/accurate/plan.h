@@ -14,6 +14,7 @@ typedef struct accurate_layout {
     int64_t zero_bytes, zero_words; /* the first so many bytes must be zero; what lies behind 16 zero_words of them
                                        becomes zero again by itself */
     int64_t line[2], group[2], ready, words, tickets, marks, list, seen, partial, image[2], bytes;
+    int64_t sums; /* partial sums of large tiles that compute what is refused as a whole */
 } accurate_layout;
 
 typedef struct accurate_plan {

@@ -216,7 +216,8 @@ const rung_kernel *rung_refused_large_plan(const rung_machine *machine, const ru
 _Static_assert(sizeof(rung_large_args) <= RUNG_CHAIN_ARGUMENT_BYTES, "large tiles follow in their product's chain");
 
 rung_status rung_refused_large_run(rung_cuda *cuda, const rung_kernel *kernel, const rung_problem *p,
-                                   const large_plan *s, const f16x3_guard *guard, float *partials, uint32_t *tickets)
+                                   const large_plan *s, const f16x3_guard *guard, int beside, float *partials,
+                                   uint32_t *tickets)
 {
     const rung_problem t = s->transposed ? large_transposed(p) : *p;
     rung_function function;
@@ -229,7 +230,7 @@ rung_status rung_refused_large_run(rung_cuda *cuda, const rung_kernel *kernel, c
     args.counters = tickets;
     RUNG_TRY(operands(cuda, kernel, &t, s, NULL, &args));
     rung_grid grid = grid_of(kernel, s);
-    grid.beside = 1;
+    grid.beside = beside;
     grid.argument_bytes = sizeof args;
     return rung_launch(cuda, &function, &grid, &args);
 }

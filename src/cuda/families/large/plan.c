@@ -1,6 +1,7 @@
 /* What a product costs in large tiles, and how it runs: what is packed first, how many tiles one block does whole and
  * how many are streamed along k over all blocks. */
 #include "cuda/families/large/large.h"
+#include "cuda/host/memory_cost.h"
 #include "cuda/host/workspace_limit.h"
 
 #include <math.h>
@@ -229,6 +230,7 @@ static const char *plan_as_asked(const rung_machine *machine, const rung_kernel 
     if (large_tile_of(kernel)->a_k_innermost && p->trans_a)
         return "A lies with k outermost: another kernel reads it so";
     plan_tiles(machine, kernel, p, s);
+    s->cost_us = rung_overlapped(s->cost_us, rung_memory_us(machine, p, kernel->bn));
     if (s->tiles >= INT32_MAX || s->tiles * s->steps >= INT32_MAX)
         return "too many tiles for 32-bit counters";
     const char *reason = plan_operands(machine, kernel, p, s);

@@ -103,14 +103,22 @@ double rung_marked_blocks_us(const rung_machine *machine, const rung_config *con
     return medium_estimate(machine, config, kernel, p, &choice) ? INFINITY : choice.cost_us;
 }
 
-static rung_status copy_marked(rung_cuda *cuda, const rung_marked *w, rung_operand of[2])
+rung_status rung_marked_copies_run(rung_cuda *cuda, const rung_marked *w, rung_problem *p)
 {
     rung_row_copy copies[2] = {{.from = NULL}, {.from = NULL}};
+    rung_operand of[2];
     int count = 0;
+    marked_operands(p, of);
     for (int i = 0; i < 2; i++)
         if (!of[i].readable)
             copies[count++] = rung_operand_copy_to(&of[i], 1, w->copies[i]);
-    return count ? rung_row_copy_run(cuda, &copies[0], &copies[1], w->any) : RUNG_SUCCESS;
+    if (!count)
+        return RUNG_SUCCESS;
+    RUNG_TRY(rung_row_copy_run(cuda, &copies[0], &copies[1], w->any));
+    p->a = of[0].at, p->lda = of[0].ld;
+    p->b = of[1].at, p->ldb = of[1].ld;
+    p->align_a = p->align_b = 16;
+    return RUNG_SUCCESS;
 }
 
 int64_t rung_marked_blocks_partial_bytes(int sms)
@@ -169,7 +177,6 @@ rung_status rung_marked_blocks_run(rung_cuda *cuda, const rung_problem *p, const
     RUNG_TRY(rung_form_function(cuda, kernel, p, "", &function));
     rung_operand of[2];
     marked_operands(p, of);
-    RUNG_TRY(copy_marked(cuda, w, of));
     RUNG_TRY(describe(cuda, &of[0], 1, !p->trans_a, kernel->bm, &args.a_map));
     RUNG_TRY(describe(cuda, &of[1], 1, b_k_innermost, kernel->bn, &args.b_map));
     rung_grid grid = {.x = (unsigned)(cuda->machine->sms * MARKED_RESIDENT),
