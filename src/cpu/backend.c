@@ -116,36 +116,38 @@ static int choose_team(const cpu_state *cpu)
 
 static rung_cpu_args make_args(const cpu_state *cpu, const rung_kernel *kernel, const rung_problem *p)
 {
-    return (rung_cpu_args){.kernel = rung_cpu_kernel_of(kernel),
-                           .m = p->m,
-                           .n = p->n,
-                           .k = p->k,
-                           .a = p->a,
-                           .lda = p->lda,
-                           .b = p->b,
-                           .ldb = p->ldb,
-                           .c = p->c,
-                           .ldc = p->ldc,
-                           .alpha = p->alpha,
-                           .beta = p->beta,
-                           .trans_a = p->trans_a,
-                           .trans_b = p->trans_b,
-                           .threads = choose_team(cpu),
-                           .in_order = p->in_order,
-                           .pool = cpu->pool,
-                           .cpu = &cpu->processor,
-                           .plans = cpu->plans,
-                           .ways = cpu->ways,
-                           .batch = p->batch,
-                           .stride_a = p->stride_a,
-                           .stride_b = p->stride_b,
-                           .stride_c = p->stride_c,
-                           .bias_kind = p->bias_kind,
-                           .activation = p->activation,
-                           .bias = p->bias,
-                           .a_array = p->arrays ? p->a_array : NULL,
-                           .b_array = p->arrays ? p->b_array : NULL,
-                           .c_array = p->arrays ? p->c_array : NULL};
+    rung_cpu_args args = {.kernel = rung_cpu_kernel_of(kernel),
+                          .m = p->m,
+                          .n = p->n,
+                          .k = p->k,
+                          .a = p->a,
+                          .lda = p->lda,
+                          .b = p->b,
+                          .ldb = p->ldb,
+                          .c = p->c,
+                          .ldc = p->ldc,
+                          .alpha = p->alpha,
+                          .beta = p->beta,
+                          .trans_a = p->trans_a,
+                          .trans_b = p->trans_b,
+                          .threads = choose_team(cpu),
+                          .in_order = p->in_order,
+                          .pool = cpu->pool,
+                          .cpu = &cpu->processor,
+                          .plans = cpu->plans,
+                          .ways = cpu->ways,
+                          .batch = p->batch,
+                          .stride_a = p->stride_a,
+                          .stride_b = p->stride_b,
+                          .stride_c = p->stride_c,
+                          .bias_kind = p->bias_kind,
+                          .activation = p->activation,
+                          .bias = p->bias,
+                          .a_array = p->arrays ? p->a_array : NULL,
+                          .b_array = p->arrays ? p->b_array : NULL,
+                          .c_array = p->arrays ? p->c_array : NULL};
+    rung_cpu_lay_row_flat(&args);
+    return args;
 }
 
 /* Rows stand best first, so the cost only has to fall with the width of what a kernel needs. */
@@ -196,17 +198,18 @@ static rung_status run_on(cpu_state *cpu, int threads, const rung_plain *s)
         args->ldb = s->lda;
         args->trans_a = !s->trans_b;
         args->trans_b = !s->trans_a;
-        return rung_cpu_gemm_plain(args);
+    } else {
+        args->m = s->m;
+        args->n = s->n;
+        args->a = s->a;
+        args->lda = s->lda;
+        args->b = s->b;
+        args->ldb = s->ldb;
+        args->ldc = s->ldc;
+        args->trans_a = s->trans_a;
+        args->trans_b = s->trans_b;
     }
-    args->m = s->m;
-    args->n = s->n;
-    args->a = s->a;
-    args->lda = s->lda;
-    args->b = s->b;
-    args->ldb = s->ldb;
-    args->ldc = s->ldc;
-    args->trans_a = s->trans_a;
-    args->trans_b = s->trans_b;
+    rung_cpu_lay_row_flat(args);
     return rung_cpu_gemm_plain(args);
 }
 

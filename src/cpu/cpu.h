@@ -52,6 +52,16 @@ typedef struct rung_cpu_args {
     const rung_cpu_kernel *kernel; /* production: the micro-kernels */
 } rung_cpu_args;
 
+/* A single row of A whose elements lie side by side is its own transpose, and taken as not transposed: it is read as it
+ * lies. */
+static inline void rung_cpu_lay_row_flat(rung_cpu_args *p)
+{
+    if (p->m == 1 && p->trans_a && p->lda == 1) {
+        p->trans_a = 0;
+        p->lda = p->k;
+    }
+}
+
 /* Runs a product: chooses the path, splits the work, packs where that pays. The bits of the result depend on the shape
  * and the instruction set, not on the number of threads. */
 rung_status rung_cpu_gemm(const rung_cpu_args *p);

@@ -81,8 +81,9 @@ static inline const rung_cpu_kernel *tail_family(const rung_cpu_args *p)
 }
 
 /* Returns the family whose vectors the columns fill best. A few more than a vector has would be a second group, for
- * which A passes once more; vectors half as long take all of them at once, where they take half the time. There fewer
- * of them lie across two lines, which is most of the work of a row that passes over B in several groups. */
+ * which A passes once more; vectors half as long take all of them at once, where they take half the time, and wherever
+ * a single row does little but load them: fewer of them lie across two lines, which is most of the work of a row that
+ * passes over B in several groups, too. */
 static inline const rung_cpu_kernel *family_of_columns(const rung_cpu_args *p, int64_t n)
 {
     const rung_cpu_kernel *half = p->kernel->half;
@@ -91,7 +92,8 @@ static inline const rung_cpu_kernel *family_of_columns(const rung_cpu_args *p, i
     int is_little_more = n > p->kernel->vl && n <= p->kernel->vl + half->vl;
     int is_long_row =
         halves_vectors(p) && p->m == 1 && n > (int64_t)RUNG_TILE_MAX_VECTORS * p->kernel->vl && !b_has_whole_lines(p);
-    return !p->cpu->wide_units && (is_little_more || is_long_row) ? half : p->kernel;
+    return (is_little_more && (!p->cpu->wide_units || p->m == 1)) || (!p->cpu->wide_units && is_long_row) ? half
+                                                                                                          : p->kernel;
 }
 
 /* Returns true where that pays: beyond TAIL_VECTORS the last columns are a small part, and A passes once more for them;

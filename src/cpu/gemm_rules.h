@@ -200,6 +200,23 @@ static inline int is_turned(const rung_cpu_args *p)
 
 enum { SHORT_VECTORS_MOST = 32 };
 
+/* Returns true where tiles take less time than rows of C written one after the other, however short k is: C fills a
+ * good part of L1 or more, and its rows begin and end in the middle of lines, with gaps between them, or have a
+ * vector's lanes but a few. The wider the gaps, the more steps hide what rows wait for. Measured where units are as
+ * wide as lines. */
+static inline int writes_parts_of_lines(const rung_cpu_args *p)
+{
+    enum { GAP = 2, WIDE_GAP = LINE_FLOATS / 2, STEPS_MOST = 2, STEPS_MOST_OF_WIDE_GAP = 4, LANES_LEAST = 12 };
+    enum { L1_PARTS = 3 };
+    if (!p->cpu->wide_units || has_narrow_tiles(p) || p->n <= LINE_FLOATS / 2 || c_has_whole_lines(p) ||
+        c_bytes(p) * L1_PARTS < p->cpu->l1_bytes)
+        return 0;
+    int64_t gap = p->ldc - p->n;
+    if (gap < GAP)
+        return p->k <= STEPS_MOST && p->n >= LANES_LEAST && p->n < LINE_FLOATS;
+    return p->k <= (gap >= WIDE_GAP ? STEPS_MOST_OF_WIDE_GAP : STEPS_MOST);
+}
+
 /* Returns true where C's rows are written one after the other with B in registers: k is short, and is_rank() does not
  * take it. That pays where there are more rows than one tile holds; of long rows, while they are few, and while there
  * is room on the stack for a B that must be turned. Two to four columns that turn in little time are better turned. */
@@ -215,7 +232,7 @@ static inline int is_short_rows(const rung_cpu_args *p)
     if (vectors > RANK_VECTORS_LEAST)
         return p->m > kernel->mr && p->m <= TILES_OF_LONG * kernel->mr && !is_rank(p);
     return p->m > kernel->max_rows[vectors - 1] && !is_rank(p) && (p->n > 1 || p->trans_a) &&
-           !(p->n <= TURNED_COLUMNS && is_cheaper_transposed(p));
+           !writes_parts_of_lines(p) && !(p->n <= TURNED_COLUMNS && is_cheaper_transposed(p));
 }
 
 /* Returns how many of the last columns go as dot products: so few that most lanes of their tile, of half a vector where
@@ -348,7 +365,7 @@ static inline int is_tiny(const rung_cpu_args *p)
     if (p->m * p->n * p->k > RUNG_TINY_WORK)
         return 0;
     if (p->k > STEPS_MOST)
-        return wants_dots(p) || is_column_of_dots(p) || is_few_rows_of_dots(p) || is_dot_of_vectors(p);
+        return wants_dots(p) || is_column_of_dots(p) || is_few_rows_of_dots(p) || (p->m == 1 && p->trans_b);
     if (!p->trans_a && !p->trans_b)
         return 1;
     int has_room_for_c = p->n * round_up(p->m, LINE_FLOATS) <= MOST;

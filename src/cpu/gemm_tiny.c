@@ -247,6 +247,24 @@ static __attribute__((noinline)) void run_with_transposed(const rung_cpu_args *p
     run_turned(&t);
 }
 
+/* Returns true for a single column whose elements lie apart, and so few steps that it takes least to go one number
+ * after the other. */
+static inline int is_column_of_scalars(const rung_cpu_args *p)
+{
+    enum { STEPS_MOST = 2 };
+    return is_column_of_dots(p) && p->k <= STEPS_MOST;
+}
+
+static __attribute__((noinline)) void run_scalars(const rung_cpu_args *p)
+{
+    const float *a = p->a;
+    float *c = p->c, first = p->b[0], second = p->k > 1 ? p->b[p->trans_b ? 1 : p->ldb] : 0.0f;
+    for (int64_t i = 0; i < p->m; i++, a += p->lda, c += p->ldc) {
+        float product = p->alpha * (p->k > 1 ? a[0] * first + a[1] * second : a[0] * first);
+        *c = p->beta == 0.0f ? product : product + p->beta * *c;
+    }
+}
+
 /* Runs rows along k that meet a single column. */
 static __attribute__((noinline)) void run_column(const rung_cpu_args *p)
 {
@@ -314,6 +332,7 @@ typedef enum way {
     WAY_FEW_TILES,
     WAY_TILES,
     WAY_VECTORS,
+    WAY_SCALARS,
     WAY_TURNED,
     WAY_SHORT_ROWS,
     WAY_RANK,
@@ -373,6 +392,8 @@ static way choose_way(const rung_cpu_args *p)
 {
     if (is_dot_of_vectors(p))
         return WAY_VECTORS;
+    if (is_column_of_scalars(p))
+        return WAY_SCALARS;
     if (is_turned(p))
         return WAY_TURNED;
     if (is_short_rows(p) && !wants_few_tiles(p))
@@ -456,6 +477,7 @@ static inline void run_way(const rung_cpu_args *p, const known_way *known)
     case WAY_FEW_TILES: run_few_tiles(p, known); break;
     case WAY_TILES: run(p, family_of_columns(p, p->n)); break;
     case WAY_VECTORS: run_vectors(p); break;
+    case WAY_SCALARS: run_scalars(p); break;
     case WAY_TURNED: rung_turned_run(p, NULL, NULL); break;
     case WAY_SHORT_ROWS: run_short_rows(p); break;
     case WAY_RANK: run_rank(p); break;

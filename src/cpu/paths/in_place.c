@@ -102,8 +102,8 @@ int rung_is_few_rows_from_l3(const rung_cpu_args *p)
  * Few rows, and those of a transposed A, want shorter runs. */
 static int64_t run_steps(const rung_cpu_args *p)
 {
-    enum { FEW_STEPS = 64, ROWS_LEAST = 3, ROWS_LEAST_OF_SMALL_C = 17, ROWS_MOST = 48, ROWS_MOST_OF_NARROW = 64 };
-    enum { L2_PARTS = 2, L2_PARTS_OF_NARROW = 5 };
+    enum { FEW_STEPS = 64, ROWS_LEAST = 3, ROWS_LEAST_OF_SMALL_C = 17, ROWS_MOST = 112, ROWS_MOST_OF_NARROW = 64 };
+    enum { L2_PARTS = 4, L2_PARTS_OF_NARROW = 5 };
     int narrow = has_narrow_tiles(p);
     if (rung_is_small_c_in_runs(p) && p->m >= ROWS_LEAST_OF_SMALL_C)
         return p->cpu->three_loads ? RUN_STEPS : FEW_STEPS;

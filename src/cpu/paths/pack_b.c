@@ -22,15 +22,6 @@ int rung_wants_packed_a(const rung_cpu_args *p)
            p->k * STEP_BYTES > p->cpu->l1_bytes;
 }
 
-/* Returns true where a transposed A of many rows is packed for tiles of whole lines: they take half a line of each of
- * its steps, which L1 does not keep beside B until the next tile takes the other half. */
-int rung_wants_wide_packed_a(const rung_cpu_args *p)
-{
-    enum { STEP_LINES = 5, PANELS_LEAST = 36, COLUMNS_LEAST = 128 };
-    return p->cpu->far_l3 && p->trans_a && !has_narrow_tiles(p) && p->m >= PANELS_LEAST * p->kernel->mr &&
-           p->n > COLUMNS_LEAST && p->k * STEP_LINES * LINE_BYTES > p->cpu->l1_bytes;
-}
-
 /* Returns how many columns, at most, a B may have that is turned by packing, beside an A that stays in place. */
 static int64_t columns_beside_a(const rung_cpu_args *p)
 {

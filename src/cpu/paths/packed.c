@@ -36,6 +36,24 @@ static int is_in_order(const rung_cpu_args *p)
     return p->in_order;
 }
 
+/* Returns true where wide tiles in place would wait for lines longer than packing both operands takes: for a B whose
+ * vectors lie across two lines, and for a transposed A of many rows, of which a tile takes half a line each step. What
+ * packing takes grows with the columns and rows of C, and what it saves with their product: the numbers are how many
+ * elements of C must share a packed column, a packed row, and the steps that packing takes whatever k is. Few columns
+ * of a transposed A are better turned. Where L3 is near this was not measured. */
+static int pays_for_packing(const rung_cpu_args *p)
+{
+    enum { COLUMN = 75, COLUMN_OF_WHOLE_LINES = 200, ROW = 145, ROW_OF_TRANSPOSED = 50, STEPS = 60 };
+    enum { COLUMNS_TO_TURN = 120, STEPS_TO_TURN = 200 };
+    int is_whole = !p->trans_b && b_has_whole_vectors(p);
+    if (!p->cpu->far_l3 || has_narrow_tiles(p) || p->k <= OUTER_STEPS || (!p->trans_a && (p->trans_b || is_whole)) ||
+        (p->n <= COLUMNS_TO_TURN && p->k >= STEPS_TO_TURN))
+        return 0;
+    int64_t columns = (is_whole ? COLUMN_OF_WHOLE_LINES : COLUMN) * p->n;
+    int64_t rows = (p->trans_a ? ROW_OF_TRANSPOSED : ROW) * p->m;
+    return p->m * p->n * p->k >= (columns + rows) * (p->k + STEPS);
+}
+
 /* What no other question has taken is large. */
 static int is_large(const rung_cpu_args *p)
 {
@@ -44,6 +62,7 @@ static int is_large(const rung_cpu_args *p)
 }
 
 const gemm_rule rung_rule_in_order = {"is_in_order", is_in_order, rung_plan_packed};
+const gemm_rule rung_rule_packing_pays = {"pays_for_packing", pays_for_packing, rung_plan_packed};
 const gemm_rule rung_rule_large = {"is_large", is_large, rung_plan_packed};
 
 static int64_t packed_a_floats(const rung_cpu_args *p, const gemm_plan *plan)

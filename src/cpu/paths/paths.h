@@ -14,7 +14,7 @@ typedef struct gemm_rule {
     void (*plan)(const rung_cpu_args *p, gemm_plan *plan);
 } gemm_rule;
 
-extern const gemm_rule rung_rule_in_order, rung_rule_large;                                     /* packed.c */
+extern const gemm_rule rung_rule_in_order, rung_rule_packing_pays, rung_rule_large;             /* packed.c */
 extern const gemm_rule rung_rule_tiny, rung_rule_short_rows;                                    /* gemm_tiny.c */
 extern const gemm_rule rung_rule_turned;                                                        /* turned.c */
 extern const gemm_rule rung_rule_past;                                                          /* past.c */
@@ -90,7 +90,6 @@ void rung_plan_in_place(const rung_cpu_args *p, gemm_plan *plan);
 /* pack_b.c */
 int rung_wants_packed_b(const rung_cpu_args *p);
 int rung_wants_packed_a(const rung_cpu_args *p);
-int rung_wants_wide_packed_a(const rung_cpu_args *p);
 int rung_last_beside_packed(const rung_cpu_args *p);
 void rung_plan_pack_b(const rung_cpu_args *p, gemm_plan *plan);
 
