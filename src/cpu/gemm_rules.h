@@ -206,7 +206,7 @@ enum { SHORT_VECTORS_MOST = 32 };
  * wide as lines. */
 static inline int writes_parts_of_lines(const rung_cpu_args *p)
 {
-    enum { GAP = 2, WIDE_GAP = LINE_FLOATS / 2, STEPS_MOST = 2, STEPS_MOST_OF_WIDE_GAP = 4, LANES_LEAST = 12 };
+    enum { GAP = 2, WIDE_GAP = LINE_FLOATS / 2, STEPS_MOST = 2, STEPS_MOST_OF_WIDE_GAP = 4, LANES_LEAST = 13 };
     enum { L1_PARTS = 3 };
     if (!p->cpu->wide_units || has_narrow_tiles(p) || p->n <= LINE_FLOATS / 2 || c_has_whole_lines(p) ||
         c_bytes(p) * L1_PARTS < p->cpu->l1_bytes)
@@ -365,7 +365,8 @@ static inline int is_tiny(const rung_cpu_args *p)
     if (p->m * p->n * p->k > RUNG_TINY_WORK)
         return 0;
     if (p->k > STEPS_MOST)
-        return wants_dots(p) || is_column_of_dots(p) || is_few_rows_of_dots(p) || (p->m == 1 && p->trans_b);
+        return is_dot_of_vectors(p) || (p->m == 1 && p->trans_b) || wants_dots(p) || is_column_of_dots(p) ||
+               is_few_rows_of_dots(p);
     if (!p->trans_a && !p->trans_b)
         return 1;
     int has_room_for_c = p->n * round_up(p->m, LINE_FLOATS) <= MOST;

@@ -46,18 +46,18 @@ int rung_is_narrow_b_close(const rung_cpu_args *p)
 
 /* Returns true where tiles read B in place although it is large: while the tiles of one group sum, the first of them
  * ask for the next group's part. That takes less time than packing for few rows, or for a narrow C of some more. A
- * transposed A is read in parts of lines, again for each group. From memory few rows are better off where B streams,
- * and so are they where its rows lie far apart. */
+ * transposed A is read in parts of lines, again for each group. From memory few rows are better off where B streams. */
 static int is_in_place_ahead(const rung_cpu_args *p)
 {
     enum { ROWS_LEAST = 9, ROWS_MOST = 112, ROWS_MOST_OF_NARROW = 200, COLUMNS_OF_NARROW = 512 };
-    enum { LDB_MOST_OF_FEW = 2048, ROWS_MOST_OF_ANY_LINES = 64 };
+    enum { ROWS_ACROSS_LINES = 36, ROWS_ACROSS_LINES_OF_FEW_COLUMNS = 64 };
     int is_few = p->m < ROWS_OF_MANY_TILES, narrow = has_narrow_tiles(p);
-    if (!p->cpu->far_l3 || p->trans_b || p->ldb % PAGE_FLOATS == 0 || p->m < ROWS_LEAST)
+    if (!p->cpu->far_l3 || p->trans_b || p->ldb % PAGE_FLOATS == 0 || p->m < ROWS_LEAST || !next_group_comes_in_time(p))
         return 0;
     if (is_few && b_bytes(p) > (narrow ? p->cpu->l3_bytes : p->cpu->l3_bytes / 2))
         return 0;
-    if (narrow && ((is_few && p->ldb > LDB_MOST_OF_FEW) || (p->m > ROWS_MOST_OF_ANY_LINES && !b_has_whole_lines(p))))
+    int across = p->n <= COLUMNS_OF_NARROW ? ROWS_ACROSS_LINES_OF_FEW_COLUMNS : ROWS_ACROSS_LINES;
+    if (narrow && p->m > across && !b_has_whole_lines(p))
         return 0;
     if (p->trans_a)
         return p->m <= 2 * FEW;
@@ -68,7 +68,7 @@ static int is_in_place_ahead(const rung_cpu_args *p)
  * come in time, and sums stay in registers. */
 static int is_few_rows_in_runs(const rung_cpu_args *p)
 {
-    enum { ROWS_LEAST = 3, ROWS_MOST = 8, L2_PARTS = 8, LDB_MOST = 2048, LDB_MOST_OF_NARROW = 512 };
+    enum { ROWS_LEAST = 3, ROWS_MOST = 8, L2_PARTS = 8, LDB_MOST = 850, LDB_MOST_OF_NARROW = 512 };
     return p->cpu->far_l3 && !p->trans_b && p->m >= ROWS_LEAST && p->m <= ROWS_MOST && p->ldb % PAGE_FLOATS &&
            p->ldb <= (has_narrow_tiles(p) ? LDB_MOST_OF_NARROW : LDB_MOST) && b_bytes(p) <= L2_PARTS * p->cpu->l2_bytes;
 }
@@ -102,18 +102,26 @@ int rung_is_few_rows_from_l3(const rung_cpu_args *p)
  * Few rows, and those of a transposed A, want shorter runs. */
 static int64_t run_steps(const rung_cpu_args *p)
 {
-    enum { FEW_STEPS = 64, ROWS_LEAST = 3, ROWS_LEAST_OF_SMALL_C = 17, ROWS_MOST = 112, ROWS_MOST_OF_NARROW = 64 };
-    enum { L2_PARTS = 4, L2_PARTS_OF_NARROW = 5 };
+    enum {
+        FEW_STEPS = 64,
+        STEPS = 96,
+        ROWS_LEAST = 3,
+        ROWS_LEAST_OF_SMALL_C = 17,
+        ROWS_MOST = 112,
+        ROWS_MOST_OF_NARROW = 64
+    };
+    enum { L2_PARTS = 2, L2_PARTS_OF_MANY_COLUMNS = 4, L2_PARTS_OF_NARROW = 5, MANY_COLUMNS = 256 };
     int narrow = has_narrow_tiles(p);
     if (rung_is_small_c_in_runs(p) && p->m >= ROWS_LEAST_OF_SMALL_C)
         return p->cpu->three_loads ? RUN_STEPS : FEW_STEPS;
     if (rung_is_few_rows_from_l3(p))
         return PANEL_STEPS;
-    int is_near = b_bytes(p) < p->cpu->l2_bytes / (narrow ? L2_PARTS_OF_NARROW : L2_PARTS);
+    int parts = narrow ? L2_PARTS_OF_NARROW : p->n > MANY_COLUMNS ? L2_PARTS_OF_MANY_COLUMNS : L2_PARTS;
+    int is_near = b_bytes(p) < p->cpu->l2_bytes / parts;
     if (!p->cpu->far_l3 || p->trans_b || is_near || p->m < ROWS_LEAST ||
         p->m > (narrow ? ROWS_MOST_OF_NARROW : ROWS_MOST))
         return 0;
-    return p->m < ROWS_OF_MANY_TILES || p->trans_a ? FEW_STEPS : RUN_STEPS;
+    return p->m < ROWS_OF_MANY_TILES || p->trans_a ? FEW_STEPS : STEPS;
 }
 
 /* Returns whether narrow tiles may ask for a B in place: each vector lies in one line of it, A in runs, and there are
@@ -200,10 +208,20 @@ static void plan_few_rows_close(const rung_cpu_args *p, gemm_plan *plan)
         plan->parts = pieces_of_few_columns(p->k);
 }
 
-const gemm_rule rung_rule_in_place_ahead = {"is_in_place_ahead", is_in_place_ahead, rung_plan_in_place};
+/* Where L3 is far, B's columns are shared out in strips of some groups, each of which begins with lines that nobody has
+ * asked for, in every run of steps: a long k beside some columns is shared out in pieces. */
+static void plan_in_place_ahead(const rung_cpu_args *p, gemm_plan *plan)
+{
+    enum { COLUMNS_OF_PIECES = 512, STEPS_LEAST = 1536 };
+    rung_plan_in_place(p, plan);
+    if (p->n <= COLUMNS_OF_PIECES && p->k >= STEPS_LEAST)
+        plan->parts = pieces_of_few_columns(p->k);
+}
+
+const gemm_rule rung_rule_in_place_ahead = {"is_in_place_ahead", is_in_place_ahead, plan_in_place_ahead};
 const gemm_rule rung_rule_small_c_in_runs = {"is_small_c_in_runs", is_small_c_in_runs, rung_plan_in_place};
 const gemm_rule rung_rule_few_rows_close = {"is_few_rows_close", rung_is_few_rows_close, plan_few_rows_close};
-const gemm_rule rung_rule_few_rows_in_runs = {"is_few_rows_in_runs", is_few_rows_in_runs, rung_plan_in_place};
+const gemm_rule rung_rule_few_rows_in_runs = {"is_few_rows_in_runs", is_few_rows_in_runs, plan_in_place_ahead};
 const gemm_rule rung_rule_few_rows_from_l3 = {"is_few_rows_from_l3", rung_is_few_rows_from_l3, plan_few_rows_from_l3};
 const gemm_rule rung_rule_narrow_b_close = {"is_narrow_b_close", rung_is_narrow_b_close, rung_plan_in_place};
 

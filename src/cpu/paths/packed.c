@@ -44,13 +44,14 @@ static int is_in_order(const rung_cpu_args *p)
 static int pays_for_packing(const rung_cpu_args *p)
 {
     enum { COLUMN = 75, COLUMN_OF_WHOLE_LINES = 200, ROW = 145, ROW_OF_TRANSPOSED = 50, STEPS = 60 };
+    enum { ROW_OF_BOTH_TRANSPOSED = 80 };
     enum { COLUMNS_TO_TURN = 120, STEPS_TO_TURN = 200 };
     int is_whole = !p->trans_b && b_has_whole_vectors(p);
     if (!p->cpu->far_l3 || has_narrow_tiles(p) || p->k <= OUTER_STEPS || (!p->trans_a && (p->trans_b || is_whole)) ||
         (p->n <= COLUMNS_TO_TURN && p->k >= STEPS_TO_TURN))
         return 0;
     int64_t columns = (is_whole ? COLUMN_OF_WHOLE_LINES : COLUMN) * p->n;
-    int64_t rows = (p->trans_a ? ROW_OF_TRANSPOSED : ROW) * p->m;
+    int64_t rows = (!p->trans_a ? ROW : p->trans_b ? ROW_OF_BOTH_TRANSPOSED : ROW_OF_TRANSPOSED) * p->m;
     return p->m * p->n * p->k >= (columns + rows) * (p->k + STEPS);
 }
 

@@ -61,6 +61,22 @@ static inline int64_t close_b_bytes(const rung_cpu_args *p)
     return comes_in_time ? p->cpu->l3_bytes / L3_SHARE : L2_PARTS * p->cpu->l2_bytes;
 }
 
+/* Returns true where B's rows lie so close that lines which tiles ask for while another group sums come in time from
+ * afar. Two tiles, or three where vectors lie across two lines, do not ask for all lines of the next group: the
+ * hardware, which does not look beyond a page, has to bring the rest. Rows of many whole lines come late too; why is
+ * not known. */
+static inline int next_group_comes_in_time(const rung_cpu_args *p)
+{
+    enum { ROWS_OF_TWO_TILES = 16, ROWS_OF_THREE_TILES = 24 };
+    enum { LDB_MOST_OF_FEW_TILES = 850, LDB_MOST_OF_WHOLE_LINES = 2560, LDB_MOST_OF_NARROW = 1536 };
+    int whole = b_has_whole_lines(p);
+    if (p->m <= (whole ? ROWS_OF_TWO_TILES : ROWS_OF_THREE_TILES))
+        return p->ldb <= LDB_MOST_OF_FEW_TILES;
+    if (has_narrow_tiles(p))
+        return p->ldb <= LDB_MOST_OF_NARROW;
+    return !whole || p->ldb <= LDB_MOST_OF_WHOLE_LINES;
+}
+
 /* Returns how many pieces of k threads share out where columns are too few for them. Three would leave one of two
  * threads with two. */
 static inline int64_t pieces_of_few_columns(int64_t k)

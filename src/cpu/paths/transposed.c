@@ -31,6 +31,9 @@ static int wants_runs_of_a(const rung_cpu_args *p)
     if (!p->cpu->far_l3 || !p->trans_a || p->k < STEPS_LEAST || p->m <= 4 * FEW ||
         p->n > (has_narrow_tiles(p) ? 3 * FEW : 4 * FEW))
         return 0;
+    const rung_cpu_args t = transposed(p);
+    if (p->n <= FEW && !next_group_comes_in_time(&t))
+        return 0;
     if (a_bytes(p) > p->cpu->l3_bytes)
         return p->n > (p->lda % PAGE_FLOATS ? FEW : COLUMNS_THAT_COLLIDE);
     return p->n >= COLUMNS_LEAST && a_bytes(p) * 5 > p->cpu->l2_bytes * (p->n > 2 * FEW ? 2 : 1);
