@@ -141,10 +141,13 @@ static int has_dot_side(const rung_cpu_args *p)
 
 /* Returns what dot products of so many rows ask for early. Rows from L3 of a middling length leave the hardware's
  * prefetchers no time to follow them; of longer ones the next do not fit L1 beside those at work. From memory it is
- * the same where the hardware follows rows well enough, and a single column is then best left to it. */
+ * the same where the hardware follows rows well enough, and a single column is then best left to it. Where L3 is far,
+ * so is all that a good half of L2 would hold, and rows of twice that length come late. */
 static int what_dots_ask(const rung_cpu_args *p, int64_t rows, int64_t columns)
 {
-    enum { NEXT_LEAST = 128, NEXT_MOST = 512 };
+    enum { NEXT_LEAST = 128, NEXT_MOST = 512, NEXT_LEAST_FROM_AFAR = 96, NEXT_MOST_FROM_AFAR = 1000 };
+    if (p->cpu->far_l3 && p->k >= NEXT_LEAST_FROM_AFAR && p->k <= NEXT_MOST_FROM_AFAR)
+        return rows * p->k * 4 * 2 > p->cpu->l2_bytes ? RUNG_DOT_ASKS_NEXT : RUNG_DOT_ASKS_NOTHING;
     int is_middling = p->k >= NEXT_LEAST && p->k <= NEXT_MOST;
     if (come_from_memory(p, rows)) {
         int leaves_all = p->cpu->follows_rows && !p->cpu->asks_for_few && !p->cpu->far_l3;

@@ -50,9 +50,10 @@ int rung_is_narrow_b_close(const rung_cpu_args *p)
 static int is_in_place_ahead(const rung_cpu_args *p)
 {
     enum { ROWS_LEAST = 9, ROWS_MOST = 112, ROWS_MOST_OF_NARROW = 200, COLUMNS_OF_NARROW = 512 };
-    enum { ROWS_ACROSS_LINES = 36, ROWS_ACROSS_LINES_OF_FEW_COLUMNS = 64 };
+    enum { ROWS_ACROSS_LINES = 36, ROWS_ACROSS_LINES_OF_FEW_COLUMNS = 64, LDB_MOST_OF_FEW_TILES = 850 };
     int is_few = p->m < ROWS_OF_MANY_TILES, narrow = has_narrow_tiles(p);
-    if (!p->cpu->far_l3 || p->trans_b || p->ldb % PAGE_FLOATS == 0 || p->m < ROWS_LEAST || !next_group_comes_in_time(p))
+    if (!p->cpu->far_l3 || p->trans_b || p->ldb % PAGE_FLOATS == 0 || p->m < ROWS_LEAST ||
+        !next_group_comes_in_time(p, LDB_MOST_OF_FEW_TILES))
         return 0;
     if (is_few && b_bytes(p) > (narrow ? p->cpu->l3_bytes : p->cpu->l3_bytes / 2))
         return 0;

@@ -63,15 +63,15 @@ static inline int64_t close_b_bytes(const rung_cpu_args *p)
 
 /* Returns true where B's rows lie so close that lines which tiles ask for while another group sums come in time from
  * afar. Two tiles, or three where vectors lie across two lines, do not ask for all lines of the next group: the
- * hardware, which does not look beyond a page, has to bring the rest. Rows of many whole lines come late too; why is
- * not known. */
-static inline int next_group_comes_in_time(const rung_cpu_args *p)
+ * hardware, which does not look beyond a page, has to bring the rest of rows of so many floats at most. Rows of many
+ * whole lines come late too; why is not known. */
+static inline int next_group_comes_in_time(const rung_cpu_args *p, int64_t most_of_few_tiles)
 {
     enum { ROWS_OF_TWO_TILES = 16, ROWS_OF_THREE_TILES = 24 };
-    enum { LDB_MOST_OF_FEW_TILES = 850, LDB_MOST_OF_WHOLE_LINES = 2560, LDB_MOST_OF_NARROW = 1536 };
+    enum { LDB_MOST_OF_WHOLE_LINES = 2560, LDB_MOST_OF_NARROW = 1536 };
     int whole = b_has_whole_lines(p);
     if (p->m <= (whole ? ROWS_OF_TWO_TILES : ROWS_OF_THREE_TILES))
-        return p->ldb <= LDB_MOST_OF_FEW_TILES;
+        return p->ldb <= most_of_few_tiles;
     if (has_narrow_tiles(p))
         return p->ldb <= LDB_MOST_OF_NARROW;
     return !whole || p->ldb <= LDB_MOST_OF_WHOLE_LINES;

@@ -27,12 +27,12 @@ static int fills_lines_but_few(const rung_cpu_args *p)
  * streams. */
 static int wants_runs_of_a(const rung_cpu_args *p)
 {
-    enum { STEPS_LEAST = 128, COLUMNS_LEAST = 10, COLUMNS_THAT_COLLIDE = 48 };
+    enum { STEPS_LEAST = 128, COLUMNS_LEAST = 10, COLUMNS_THAT_COLLIDE = 48, LDA_MOST_OF_FEW_TILES = 520 };
     if (!p->cpu->far_l3 || !p->trans_a || p->k < STEPS_LEAST || p->m <= 4 * FEW ||
         p->n > (has_narrow_tiles(p) ? 3 * FEW : 4 * FEW))
         return 0;
     const rung_cpu_args t = transposed(p);
-    if (p->n <= FEW && !next_group_comes_in_time(&t))
+    if (p->n <= FEW && !next_group_comes_in_time(&t, LDA_MOST_OF_FEW_TILES))
         return 0;
     if (a_bytes(p) > p->cpu->l3_bytes)
         return p->n > (p->lda % PAGE_FLOATS ? FEW : COLUMNS_THAT_COLLIDE);
