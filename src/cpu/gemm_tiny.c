@@ -252,17 +252,30 @@ static __attribute__((noinline)) void run_with_transposed(const rung_cpu_args *p
 static inline int is_column_of_scalars(const rung_cpu_args *p)
 {
     enum { STEPS_MOST = 2 };
-    return is_column_of_dots(p) && p->k <= STEPS_MOST;
+    return p->n == 1 && p->m > 1 && p->k <= STEPS_MOST;
+}
+
+/* Runs such a column, of one step or two; `adds`: C is read. Inline, so that the loop asks for neither. */
+static inline __attribute__((always_inline)) void scalars(const rung_cpu_args *p, const int steps, const int adds)
+{
+    int64_t m = p->m, ldc = p->ldc, a_row = p->trans_a ? 1 : p->lda, a_step = p->trans_a ? p->lda : 1;
+    const float *a = p->a;
+    float *c = p->c, alpha = p->alpha, beta = p->beta;
+    float first = p->b[0], second = steps > 1 ? p->b[p->trans_b ? 1 : p->ldb] : 0.0f;
+    for (int64_t i = 0; i < m; i++, a += a_row, c += ldc) {
+        float product = alpha * (steps > 1 ? a[0] * first + a[a_step] * second : a[0] * first);
+        *c = adds ? product + beta * *c : product;
+    }
 }
 
 static __attribute__((noinline)) void run_scalars(const rung_cpu_args *p)
 {
-    const float *a = p->a;
-    float *c = p->c, first = p->b[0], second = p->k > 1 ? p->b[p->trans_b ? 1 : p->ldb] : 0.0f;
-    for (int64_t i = 0; i < p->m; i++, a += p->lda, c += p->ldc) {
-        float product = p->alpha * (p->k > 1 ? a[0] * first + a[1] * second : a[0] * first);
-        *c = p->beta == 0.0f ? product : product + p->beta * *c;
-    }
+    if (p->beta != 0.0f)
+        scalars(p, (int)p->k, 1);
+    else if (p->k == 1)
+        scalars(p, 1, 0);
+    else
+        scalars(p, 2, 0);
 }
 
 /* Runs rows along k that meet a single column. */
