@@ -54,13 +54,14 @@ static int choose_threads(double work_us, const rung_cpu_args *p)
 
 /* Guesses one thread's time, from 3 GHz, vectors as long as the processor's units where it halves the kernel's, and
  * twice the 80 GB/s of an L2: of what passes the caches only half counts, for another thread must fetch its share from
- * this one's core; but a matrix that meets a single vector is all the work. What L2 does not hold comes to any core at
- * a quarter of that. It is good enough to tell short from long. */
+ * this one's core; but a matrix that meets a single vector is all the work, and a C that stores wait for counts three
+ * times. What L2 does not hold comes to any core at a quarter of that. It is good enough to tell short from long. */
 static double product_us(const rung_cpu_args *p)
 {
     const rung_cpu_kernel *unit = halves_vectors(p) ? p->kernel->half : p->kernel;
     double m = (double)p->m, n = (double)p->n, k = (double)p->k, l2 = (double)p->cpu->l2_bytes;
-    double bytes = 4.0 * (m * k + k * n + m * n), from_far = bytes > l2 ? bytes - l2 : 0.0;
+    double c_times = p->cpu->stores_wait && c_bytes(p) > p->cpu->l1_bytes ? 3.0 : 1.0;
+    double bytes = 4.0 * (m * k + k * n + c_times * m * n), from_far = bytes > l2 ? bytes - l2 : 0.0;
     double bytes_a_us = p->m == 1 || p->n == 1 ? 80e3 : 160e3;
     return 2.0 * m * n * k / (unit->vl * 12e3) + (bytes - from_far) / bytes_a_us + from_far / 40e3;
 }

@@ -39,19 +39,23 @@ static int is_in_order(const rung_cpu_args *p)
 /* Returns true where wide tiles in place would wait for lines longer than packing both operands takes: for a B whose
  * vectors lie across two lines, and for a transposed A of many rows, of which a tile takes half a line each step. What
  * packing takes grows with the columns and rows of C, and what it saves with their product: the numbers are how many
- * elements of C must share a packed column, a packed row, and the steps that packing takes whatever k is. Few columns
- * of a transposed A are better turned. Where L3 is near this was not measured. */
+ * elements of C must share a packed column, a packed row (fewer, where each group of columns would read a large A
+ * again), and the steps that packing takes whatever k is. Few columns of a transposed A are better turned. Where L3 is
+ * near this was not measured. */
 static int pays_for_packing(const rung_cpu_args *p)
 {
-    enum { COLUMN = 75, COLUMN_OF_WHOLE_LINES = 200, ROW = 145, ROW_OF_TRANSPOSED = 50, STEPS = 60 };
-    enum { ROW_OF_BOTH_TRANSPOSED = 80 };
-    enum { COLUMNS_TO_TURN = 120, STEPS_TO_TURN = 200 };
+    enum { COLUMN = 75, COLUMN_OF_WHOLE_LINES = 200, ROW = 145, STEPS = 60 };
+    enum { ROW_OF_TRANSPOSED = 50, ROW_OF_LARGE_TRANSPOSED = 35, ROW_OF_BOTH_TRANSPOSED = 80, L2_PARTS = 8 };
+    enum { COLUMNS_TO_TURN = 120, STEPS_TO_TURN = 200, COLUMNS_OF_FEW_STEPS = 72 };
     int is_whole = !p->trans_b && b_has_whole_vectors(p);
+    int is_better_turned =
+        p->k >= STEPS_TO_TURN ? p->n <= COLUMNS_TO_TURN : p->n <= COLUMNS_OF_FEW_STEPS && is_cheaper_transposed(p);
     if (!p->cpu->far_l3 || has_narrow_tiles(p) || p->k <= OUTER_STEPS || (!p->trans_a && (p->trans_b || is_whole)) ||
-        (p->n <= COLUMNS_TO_TURN && p->k >= STEPS_TO_TURN))
+        is_better_turned)
         return 0;
     int64_t columns = (is_whole ? COLUMN_OF_WHOLE_LINES : COLUMN) * p->n;
-    int64_t rows = (!p->trans_a ? ROW : p->trans_b ? ROW_OF_BOTH_TRANSPOSED : ROW_OF_TRANSPOSED) * p->m;
+    int64_t row = a_bytes(p) * L2_PARTS > p->cpu->l2_bytes ? ROW_OF_LARGE_TRANSPOSED : ROW_OF_TRANSPOSED;
+    int64_t rows = (!p->trans_a ? ROW : p->trans_b ? ROW_OF_BOTH_TRANSPOSED : row) * p->m;
     return p->m * p->n * p->k >= (columns + rows) * (p->k + STEPS);
 }
 
