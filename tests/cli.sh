@@ -82,6 +82,13 @@ grep -qv '^{"kind"' "$work/results" && { echo "a closed stdout went into the fil
 # shellcheck disable=SC2086
 "$rung" bench $brief --against '' --kernel c01_naive -o "$work/results" 8x8x8 8x8x8:TN >/dev/null 2>&-
 grep -qv '^{"kind"' "$work/results" && { echo "a closed stderr went into the file of results"; bad=1; }
+# Cold operands are as many as go over more than the caches, warm ones a few.
+for cold in '' --cold; do
+    # shellcheck disable=SC2086
+    "$rung" bench $brief --against '' $cold -o "$work/sets" 8x8x8 >/dev/null
+done
+sets=$(sed -n 's/.*"operand_sets": \([0-9]*\).*/\1/p' "$work/sets" | tr '\n' ' ')
+[ "$sets" = '4 256 ' ] || { echo "warm and cold take these sets of operands: $sets"; bad=1; }
 "$rung" lens l01_naive 16x16x16 >/dev/null 2>&1 && lost "'$rung' profile --no-counters l01_naive 16x16x16 --output /dev/full"
 
 # One check of sizes for every verb.
