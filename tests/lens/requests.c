@@ -216,8 +216,8 @@ int main(void)
                 if (at[lane] >= 0) {
                     lens_thread *t = &lens_now.thread[warp * LANES + lane];
                     const uint64_t address = (uintptr_t)(is_shared ? shared : memory) + (unsigned)at[lane];
-                    t->log[t->entries++] =
-                        (lens_entry){0x1000 + (uintptr_t)(access / times), address | (uint64_t)log2_bytes << 48 | (uint64_t)kind << 52};
+                    t->log[t->entries++] = (lens_entry){0x1000 + (uintptr_t)(access / times),
+                                                        address | (uint64_t)log2_bytes << 48 | (uint64_t)kind << 52};
                 }
             want.requests++;
             want.lanes += __builtin_popcount(mask);
@@ -236,11 +236,12 @@ int main(void)
         if (launch.site_count != 1 || !is_right(&launch.sites[0], &want, bytes, is_shared, weight)) {
             const rung_lens_site *s = &launch.sites[0];
             if (wrong++ < 10)
-                printf("FAILED: trial %d, %d times %d accesses of %d bytes of %s memory by the lanes %08x: %g requests, %g "
+                printf("FAILED: trial %d, %d times %d accesses of %d bytes of %s memory by the lanes %08x: %g "
+                       "requests, %g "
                        "sectors, %g "
                        "lines, %g bytes, %g passes, %g at least, %d ways; not %d, %d, %d, %d, %d, %d, %d (times %g)\n",
-                       trial, places, times, bytes, is_shared ? "shared" : "global", (unsigned)mask, s->requests, s->sectors,
-                       s->lines, s->bytes_used, s->wavefronts, s->ideal_wavefronts, s->ways, want.requests,
+                       trial, places, times, bytes, is_shared ? "shared" : "global", (unsigned)mask, s->requests,
+                       s->sectors, s->lines, s->bytes_used, s->wavefronts, s->ideal_wavefronts, s->ways, want.requests,
                        want.sectors, want.lines, want.used, want.passes, want.parts, want.ways, weight);
         }
         free((void *)(uintptr_t)launch.sites);
