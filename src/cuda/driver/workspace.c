@@ -122,7 +122,6 @@ static rung_status claim(rung_cuda *cuda, rung_kept_buffer *buffer, unsigned lon
     if (buffer->memory && buffer->stream_id != id)
         CU_TRY(cuda->driver, stream_wait(cuda->config.stream, buffer->last_use, 0));
     buffer->stream_id = id;
-    buffer->use_recorded = 0;
     if (buffer->memory && buffer->bytes >= bytes)
         return RUNG_SUCCESS;
     return replace(cuda, buffer, bytes);
