@@ -103,7 +103,6 @@ static void release(rung_cuda *cuda, rung_kept_buffer *buffer)
     if (buffer->memory)
         free_in_order(cuda, buffer->memory, RUNG_TICKET_BYTES);
     buffer->memory = NULL;
-    buffer->bytes = 0;
 }
 
 static rung_status replace(rung_cuda *cuda, rung_kept_buffer *buffer, int64_t bytes)
