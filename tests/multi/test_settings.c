@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -90,8 +91,65 @@ static void panels_and_waves(void **state)
     unsetenv("RUNG_MULTI_WAVE");
 }
 
-int main(void)
+/* Each arithmetic of a GPU has panels of its own: the bits of C depend on them. */
+static void panels_of_a_gpu(void **state)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_longest_wait), cmocka_unit_test(panels_and_waves)};
+    (void)state;
+    static const multi_panels of[] = {{2048, 8192, 4096, 4, 2}, {8192, 8192, 8192, 2, 1}, {8192, 8192, 8192, 2, 1}};
+    const int gpu = 0;
+    for (int math = RUNG_STRICT; math <= RUNG_FAST; math++) {
+        rung_multi *multi;
+        rung_multi_config config;
+        rung_multi_config_init(&config);
+        config.ranks = 1;
+        config.devices = &gpu;
+        config.math = (rung_math)math;
+        assert_int_equal(rung_multi_create(&multi, &config), RUNG_SUCCESS);
+        const multi_panels *now = &multi->panels, *is = &of[math];
+        assert_true(now->first == is->first && now->widest == is->widest && now->last == is->last);
+        assert_true(now->bands == is->bands && now->chunks == is->chunks);
+        rung_multi_destroy(multi);
+    }
+}
+
+static const char *refused(void)
+{
+    rung_multi *multi;
+    rung_multi_config config;
+    rung_multi_config_init(&config);
+    config.transport = RUNG_TRANSPORT_NCCL;
+    assert_int_equal(rung_multi_create(&multi, &config), RUNG_MISSING_LIBRARY);
+    assert_null(multi);
+    return rung_last_error();
+}
+
+/* The library that is named is the one that is taken, or none. */
+static void a_named_library(void **state)
+{
+    (void)state;
+    assert_non_null(strstr(refused(), "/nowhere/libnccl.so"));
+}
+
+/* NVLink multicast is off unless somebody asks for it. */
+static void multicast_is_for_who_asks(void **state)
+{
+    (void)state;
+    unsetenv("NCCL_NVLS_ENABLE");
+    refused();
+    assert_string_equal(getenv("NCCL_NVLS_ENABLE"), "0");
+    set("NCCL_NVLS_ENABLE", "2");
+    refused();
+    assert_string_equal(getenv("NCCL_NVLS_ENABLE"), "2");
+}
+
+int main(int argc, char **argv)
+{
+    set("RUNG_LIBCUDA", argc > 1 ? argv[1] : NULL);
+    set("RUNG_RANK", "0");
+    set("RUNG_SIZE", "1");
+    set("RUNG_NCCL", "/nowhere/libnccl.so");
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_longest_wait), cmocka_unit_test(panels_and_waves),
+                                       cmocka_unit_test(panels_of_a_gpu), cmocka_unit_test(a_named_library),
+                                       cmocka_unit_test(multicast_is_for_who_asks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
