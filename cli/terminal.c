@@ -33,9 +33,10 @@ void cli_progress(const char *format, ...)
 void cli_bar(char *text, size_t bytes, double share, int cells)
 {
     static const char *const eighths[] = {"", "\u258f", "\u258e", "\u258d", "\u258c", "\u258b", "\u258a", "\u2589"};
-    const char *language = getenv("LC_ALL");
-    if (!language || !language[0])
-        language = getenv("LANG");
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"}; /* the first that says something counts */
+    const char *language = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && !(language && language[0]); i++)
+        language = getenv(names[i]);
     int utf8 = language && (strstr(language, "UTF-8") || strstr(language, "utf8"));
     double filled = !(share > 0.0) ? 0.0 : share > 1.5 ? cells * 1.5 : share * cells;
     int whole = (int)filled;

@@ -17,7 +17,7 @@ static const char *course_folder(char *path, size_t bytes)
 {
     static const char *const places[] = {RUNG_SHARE, "../share/rung"};
     char library[PATH_MAX];
-    const char *named = getenv("RUNG_LEARN");
+    const char *named = lab_named("RUNG_LEARN");
     if (named)
         return named;
     lab_library_folder(library, sizeof library);

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* getdelim */
 #include "lab/learn_gpu.h"
 #include "lab/check.h"
+#include "lab/library.h"
 #include "lab/peer.h"
 
 #include <stdio.h>
@@ -27,7 +28,7 @@ typedef struct run {
 static rung_status compile(const lab_learn_gpu *what, int arch, char **image)
 {
     char folder[] = "/tmp/rung-learn-XXXXXX", cubin[64], command[3000];
-    const char *nvcc = getenv("RUNG_NVCC");
+    const char *nvcc = lab_named("RUNG_NVCC");
     size_t bytes = 0;
     if (!nvcc)
         nvcc = access("/usr/local/cuda/bin/nvcc", X_OK) == 0 ? "/usr/local/cuda/bin/nvcc" : "nvcc";

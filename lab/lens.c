@@ -50,7 +50,7 @@ static volatile pid_t compiler; /* that runs now, or 0 */
 static const char *library_path(char *path, size_t bytes)
 {
     char folder[PATH_MAX];
-    const char *named = getenv("RUNG_LENS");
+    const char *named = lab_named("RUNG_LENS");
     if (named)
         return named;
     lab_library_folder(folder, sizeof folder);
@@ -686,7 +686,7 @@ static void remove_on_signals(void)
 
 static rung_status make_scratch(void)
 {
-    const char *under = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
+    const char *under = lab_named("TMPDIR") ? lab_named("TMPDIR") : "/tmp";
     if (scratch[0])
         return RUNG_SUCCESS;
     snprintf(scratch, sizeof scratch, "%.400s/rung-lens-XXXXXX", under);

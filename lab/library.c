@@ -23,3 +23,9 @@ int lab_library_folder(char *folder, size_t bytes)
     snprintf(folder, bytes, ".");
     return 0;
 }
+
+const char *lab_named(const char *variable)
+{
+    const char *value = getenv(variable);
+    return value && *value ? value : NULL;
+}

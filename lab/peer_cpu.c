@@ -1,6 +1,7 @@
 /* The BLAS libraries of a CPU, through cblas_sgemm, side by side in one process: each keeps its symbols to itself.
  * libraries[] names where each is found and how it is told which of its kernels to take. */
 #define _GNU_SOURCE
+#include "lab/library.h"
 #include "lab/peer.h"
 
 #include <dlfcn.h>
@@ -207,7 +208,7 @@ static void *open_first(const char *prefix, const char *below)
 
 static void *open_library(const cpu_library *from)
 {
-    const char *named = getenv(from->variable), *home = getenv("HOME");
+    const char *named = lab_named(from->variable), *home = getenv("HOME");
     char local[300];
     snprintf(local, sizeof local, "%.280s/.local", home ? home : "");
     const char *const prefixes[] = {
@@ -381,7 +382,7 @@ rung_status lab_peer_open_cpu(lab_place *place, const char *name, lab_peer *peer
     rung_status status = open_with_setting(from, at ? at + 1 : NULL, peer, &library);
     if (status == RUNG_SUCCESS && library && !at && !getenv(from->setting) && (peer->told = better_core(peer)))
         status = open_with_setting(from, peer->told, peer, &library);
-    const char *named = getenv(from->variable);
+    const char *named = lab_named(from->variable);
     peer->absent = status == RUNG_SUCCESS && !library && !named;
     if (status == RUNG_SUCCESS && !library)
         status = named ? lab_fail(RUNG_MISSING_LIBRARY, "%s is '%s', which cannot be loaded", from->variable, named)

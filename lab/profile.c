@@ -1,5 +1,6 @@
 /* Runs ncu, reads its CSV. */
 #include "lab/profile.h"
+#include "lab/library.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -134,7 +135,7 @@ int lab_counter_index(const char *key)
 const char *lab_ncu_path(void)
 {
     static char path[512];
-    const char *named = getenv("RUNG_NCU"), *folders = getenv("PATH");
+    const char *named = lab_named("RUNG_NCU"), *folders = getenv("PATH");
     static const char *const usual[] = {"/usr/local/cuda*/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu",
                                         "/opt/nvidia/nsight-compute/*/target/linux-desktop-glibc_2_11_3-x64/ncu"};
     if (named)

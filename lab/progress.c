@@ -157,8 +157,12 @@ static rung_status copy_file(const char *from_path, const char *to_path)
         fclose(from);
     if (to)
         bad |= fclose(to) != 0;
-    return bad ? lab_fail(RUNG_INTERNAL, "cannot copy %s to %s: %s", from_path, to_path, strerror(errno))
-               : RUNG_SUCCESS;
+    if (!bad)
+        return RUNG_SUCCESS;
+    int error = errno;
+    if (to)
+        remove(to_path); /* from the next time on a piece of it would count as the learner's own */
+    return lab_fail(RUNG_INTERNAL, "cannot copy %s to %s: %s", from_path, to_path, strerror(error));
 }
 
 rung_status lab_learner_begin(const lab_exercise *exercise, char *path, size_t bytes, int *copied)

@@ -18,7 +18,7 @@ enum { REPEATS = 10, MOST_SETS = 256 };
 static void open_cub(lab_reduce *r)
 {
     char folder[PATH_MAX], path[PATH_MAX + 32];
-    const char *named = getenv("RUNG_CUB");
+    const char *named = lab_named("RUNG_CUB");
     lab_library_folder(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/librung_lab_cub.so", folder);
     void *library = dlopen(named ? named : path, RTLD_NOW | RTLD_LOCAL);

@@ -1,6 +1,8 @@
 #!/bin/sh
 # The command's manners, beside the transcripts: what cannot be written, variables, the drop-ins, run, signals, formats that
 # other programs read. usage: cli.sh <rung> [a program that calls sgemm_ [slow_fork.c's library]]
+# What nohup or a shell's & starts ignores signals, and so would all that is started here.
+[ "${RUNG_USUAL_SIGNALS:-}" ] || RUNG_USUAL_SIGNALS=1 exec env --default-signal "$0" "$@"
 rung=$1 bad=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -80,6 +82,13 @@ grep -qv '^{"kind"' "$work/results" && { echo "a closed stdout went into the fil
 # shellcheck disable=SC2086
 "$rung" bench $brief --against '' --kernel c01_naive -o "$work/results" 8x8x8 8x8x8:TN >/dev/null 2>&-
 grep -qv '^{"kind"' "$work/results" && { echo "a closed stderr went into the file of results"; bad=1; }
+# Cold operands are as many as go over more than the caches, warm ones a few.
+for cold in '' --cold; do
+    # shellcheck disable=SC2086
+    "$rung" bench $brief --against '' $cold -o "$work/sets" 8x8x8 >/dev/null
+done
+sets=$(sed -n 's/.*"operand_sets": \([0-9]*\).*/\1/p' "$work/sets" | tr '\n' ' ')
+[ "$sets" = '4 256 ' ] || { echo "warm and cold take these sets of operands: $sets"; bad=1; }
 "$rung" lens l01_naive 16x16x16 >/dev/null 2>&1 && lost "'$rung' profile --no-counters l01_naive 16x16x16 --output /dev/full"
 
 # One check of sizes for every verb.
@@ -92,6 +101,11 @@ refuses '2^62 bytes' lens l01_naive 9223372036854775807x1x1
 refuses '2^62 bytes' profile l01_naive 1x9223372036854775807x1
 refuses '2^62 bytes' verify --device cpu --case NN:9223372036854775807x1x1:row
 refuses '2^48' reduce 9223372036854775807
+refuses '2^48' reduce 281474976710657
+for most in 2^48 281474976710656; do # the longest is one that memory is asked for
+    "$rung" reduce --device cpu --quick $most >"$work/out" 2>"$work/err"
+    [ $? = 1 ] && grep -q 'no memory for operands' "$work/err" || { echo "reduce $most: $(cat "$work/err")"; bad=1; }
+done
 # A list is read whole or refused.
 many() { # COUNT WORD
     awk -v count="$1" -v word="$2" 'BEGIN { while (count-- > 1) printf "%s,", word; print word }'
@@ -183,8 +197,13 @@ ends() {
 ends 127 -- /missing
 ends 126 -- /tmp
 ends 127 --report -- /missing
+ends 127 -- /dev/null/program # below what is no folder
 ends 3 --report -- sh -c 'exit 3'
-ends 143 --report -- sh -c 'kill -TERM $$'
+# A program with a report has each signal as it would have it without, also those that rung ignores or hands on.
+for signal in HUP:129 INT:130 QUIT:131 TERM:143; do
+    code=$("$rung" run --report -- sh -c "ulimit -c 0; kill -${signal%:*} \$\$; exit 9" >/dev/null 2>&1; echo $?)
+    [ "$code" = "${signal#*:}" ] || { echo "a program with a report that ends by ${signal%:*}: exit code $code"; bad=1; }
+done
 # What a list of libraries had before comes behind the drop-ins; where it was empty nothing does, not even a colon.
 for variable in LD_PRELOAD LD_AUDIT; do
     without=$(env -u "$variable" "$rung" run -- sh -c "echo \"\$$variable\"")
@@ -224,6 +243,10 @@ if [ -x "$2" ]; then
     ends 0 --report-file "$work/letters" -- "$2" 6 # with N n, n T, T t, t C, C c, c N
     ops=$(sort -n -k 3 "$work/letters" | awk '$1 == "sgemm_" { printf "%s ", $2 }')
     [ "$ops" = 'NN NT TT TT TT TN ' ] || { echo "the report's orientations: $ops"; bad=1; }
+    for report in letters report; do # what took the most time comes first, in each program's table
+        awk '$1 == "entry" { last = 1e300 } $1 == "sgemm_" { us = $7 * $8; if (us > last + 0.01 * $7 + 0.01) exit 1; last = us }' "$work/$report" ||
+            { echo "the report's order: $(head -20 "$work/$report")"; bad=1; }
+    done
 fi
 # The caller's order, the format asked for, options that would do nothing, kernels that cannot run here.
 accepts '^{"kernel": "l01_naive", .*"text": "l01_naive: .*floors' explain l01_naive 64x64x64 --format json

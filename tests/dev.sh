@@ -88,7 +88,7 @@ case $1 in
         echo >"build/$2/build.ninja"
     fi ;;
 --build)
-    printf '#!/bin/sh\necho "rung $*" >>"$STATE/log"\necho a table\n[ "$4" ] || [ "$2" != --report ] || : >"$3"\n' >"$2/bin/rung"
+    printf '#!/bin/sh\necho "rung $*" >>"$STATE/log"\necho a table\n[ "$4" ] || [ "$2" != --report ] || echo "charts: $3" >&2\n' >"$2/bin/rung"
     chmod +x "$2/bin/rung" ;;
 esac
 TOOL
@@ -148,22 +148,23 @@ tools="cmake ninja-build gcc libc6-dev"
 everything=$(sed -n 's/^\([a-z0-9][a-z0-9.+-]*\).*/\1/p' "$source/packaging/debian-12.txt")
 
 machine 0
-look "a bare machine, root" 0 "The report: .*/build/report.html$" run
+look "a bare machine, root" 0 "^charts: /.*/build/report.html$" run
+[ "$(grep -c report.html "$work/out")" = 1 ] || { echo "FAIL $name: it names its report more than once"; cat "$work/out"; failed=1; }
 logged "^apt-get install .* libjansson-dev"
 logged "^cmake --build build/release .*--target rung_run$"
-logged "^rung climb --report build/report.html$"
+logged "^rung climb --report /.*/build/report.html$"
 forget
-look "again" 0 "The report" run
+look "again" 0 "^charts: /" run
 not_logged "apt-get|--preset"
 
 machine 0
 echo libblis4-pthread >"$work/state/unavailable"
-look "a package that cannot be had" 0 "The report" run
+look "a package that cannot be had" 0 "^charts: /" run
 says "Not to be had: libblis4-pthread .*; apt-get: no candidate for libblis4-pthread"
 grep -qx g++ "$work/state/installed" || { echo "FAIL: it keeps other packages away"; failed=1; }
 says "Going on without: libblis4-pthread"
 forget
-look "which is asked for once" 0 "The report" run
+look "which is asked for once" 0 "^charts: /" run
 not_logged "apt-get"
 look "the help of run makes no report" 0 "a table" run --help
 forget
@@ -187,7 +188,7 @@ rm "$work/state/no-network"
 look "which is not asked for again" 0 "No report" run
 not_logged "apt-get"
 look "until setup does" 0 "" setup
-look "the network is back" 0 "The report" run
+look "the network is back" 0 "^charts: /" run
 machine 0
 touch "$work/state/no-network"
 look "no network, no compiler" 1 "Without cmake ninja-build gcc libc6-dev nothing can be built" run
@@ -200,7 +201,7 @@ not_logged "apt-get"
 forget
 has libjansson-dev
 touch "$work/tree/build/release/CMakeCache.txt"
-look "a package that appears later" 0 "The report" run
+look "a package that appears later" 0 "^charts: /" run
 logged "^cmake --preset release"
 [ ! -e "$work/tree/build/release/CMakeCache.txt" ] || { echo "FAIL: what was found before is taken for granted"; failed=1; }
 not_logged "apt-get"
@@ -209,10 +210,10 @@ not_logged "apt-get"
 tool() { mkdir -p "$(dirname "$1")" && printf '#!/bin/sh\n# %s\n' "$2" >"$1" && chmod +x "$1"; } # PATH VERSION
 configures_again() { # NAME
     forget
-    look "$1" 0 "The report" run
+    look "$1" 0 "^charts: /" run
     logged "^cmake --preset release"
 }
-look "nothing new" 0 "The report" run
+look "nothing new" 0 "^charts: /" run
 tool "$work/bin/cc" 12.2.0
 configures_again "a compiler in another one's place"
 tool "$work/bin/nvcc" 13.0
@@ -224,7 +225,7 @@ configures_again "a toolkit that is gone"
 tool "$work/tree/.cuda/lib/python3.11/site-packages/nvidia/cu13/bin/nvcc" 13.0
 configures_again "a toolkit that ./dev setup --cuda put there"
 export CUDA_HOME="$work/state/toolkit"
-look "CUDA_HOME without a toolkit" 0 "The report" run
+look "CUDA_HOME without a toolkit" 0 "^charts: /" run
 tool "$CUDA_HOME/bin/nvcc" 13.0
 configures_again "a toolkit that appears in CUDA_HOME"
 unset CUDA_HOME
@@ -237,18 +238,18 @@ unset RUNG_CUDA_ARCHS
 configures_again "no chip is asked for any more"
 forget
 printf '#!/bin/sh\necho 9.0\n' >"$work/bin/nvidia-smi" && chmod +x "$work/bin/nvidia-smi"
-look "a GPU that appears later" 0 "The report" run
+look "a GPU that appears later" 0 "^charts: /" run
 logged "^cmake --preset release"
 forget
 printf '#!/bin/sh\necho 8.0\n' >"$work/bin/nvidia-smi"
-look "another GPU in its place" 0 "The report" run
+look "another GPU in its place" 0 "^charts: /" run
 logged "^cmake --preset release"
 forget
 rm "$work/bin/nvidia-smi"
-look "a GPU that is gone" 0 "The report" run
+look "a GPU that is gone" 0 "^charts: /" run
 logged "^cmake --preset release"
 forget
-look "nothing new" 0 "The report" run
+look "nothing new" 0 "^charts: /" run
 not_logged "--preset"
 
 # shellcheck disable=SC2086
@@ -268,7 +269,7 @@ touch "$work/state/password"
 look "sudo that asks for a password, and nobody to give it" 0 "No report" run
 not_logged "apt-get"
 rm "$work/state/password" "$work/tree/build/.setup-asked"
-look "sudo" 0 "The report" run
+look "sudo" 0 "^charts: /" run
 logged "^apt-get install .* libjansson-dev"
 machine 1000
 look "no root, no compiler" 1 "nothing can be built" run
@@ -290,7 +291,7 @@ forget
 look "the tests' names" 0 "^Total Tests: 3$" test -N
 logged "^ctest .* -N$"
 not_logged "^cmake --build"
-look "run, then" 0 "The report" run
+look "run, then" 0 "^charts: /" run
 rm -f "$work/tree/build/"*/bin/rung
 forget
 look "test after run" 0 "three: no GPU$" test

@@ -1,11 +1,11 @@
 #!/bin/sh
 # A setting of the environment that is there and empty is as one that is not there, whichever it is: scripts clear settings so. On a machine
-# without a GPU; names of files are another matter.
+# without a GPU.
 # usage: empty_settings.sh RUNG SOURCE_DIR
 rung=$1 bad=0 looked=0
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 export RUNG_CACHE_DIR="$work" HOME="$work"
-names=$(cd "$2" && grep -rhoE 'getenv\("RUNG_[A-Z_0-9]+"\)' src lab cli shim | sed 's/.*"\(.*\)".*/\1/' | sort -u)
+names=$(cd "$2" && grep -rhoE '(getenv|named)\("(RUNG_[A-Z_0-9]+|XDG_CACHE_HOME|TMPDIR)"\)' src lab cli shim | sed 's/.*"\(.*\)".*/\1/' | sort -u)
 tell() { # all that four verbs say
     "$rung" explain --device cpu 300x200x100 2>&1
     echo "ended with $?"
@@ -21,7 +21,7 @@ for name in $names; do
 done
 tell >"$work/unset"
 for name in $names; do
-    case $name in RUNG_CACHE_DIR | RUNG_LENS | RUNG_LENS_KERNELS) continue ;; esac # the first keeps away what was tuned here; no file is named ""
+    [ "$name" = RUNG_CACHE_DIR ] && continue # it keeps away what was tuned here
     looked=$((looked + 1))
     (eval "export $name="; tell) >"$work/empty"
     cmp -s "$work/unset" "$work/empty" || { echo "FAILED: with an empty $name:"; diff "$work/unset" "$work/empty" | head -n 5; bad=1; }

@@ -45,6 +45,21 @@ echo "/* mine */" >>"$work/files/e01_one_each.cu"
 expect 0 'as you left it' 01
 expect 0 'starting file again' reset 01
 grep -q mine "$work/files/e01_one_each.cu.old" || { echo "reset lost the learner's file"; bad=1; }
+# What no disk takes leaves nothing behind: a piece of an exercise would count as the learner's own from then on.
+no_room() { # WORDS FOLDER ARGUMENTS...
+    words=$1 folder=$2
+    shift 2
+    ls "$folder" >"$work/before"
+    said=$( (trap '' XFSZ; ulimit -f 0; "$rung" learn "$@" 2>&1) </dev/null)
+    code=$?
+    if [ $code != 1 ] || ! echo "$said" | grep -q -- "$words" || ! ls "$folder" | cmp -s - "$work/before"; then
+        echo "rung learn $*, where no file may grow: exit code $code, left $(ls "$folder" | tr '\n' ' '), said: $said"
+        bad=1
+    fi
+}
+no_room 'cannot copy .*start.cu to .*e02_' "$work/files" 02
+no_room 'cannot write .*learn.json' "$work/data/rung" hint 02
+[ ! -e "$work/files"/e02_* ] || { echo "a piece of an exercise is left"; bad=1; }
 expect 0 'passed. Read next' check 01 "$course/e01_one_each/solution.cu"
 expect 0 'e01_one_each *passed' list
 expect 0 '"state": "passed"' list --format json

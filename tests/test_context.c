@@ -287,6 +287,34 @@ static int differs(int which, rung_gemm *g, const float *bias)
     }
 }
 
+/* A plan is as it was made, whatever its context is told afterwards. */
+static void a_plan_outlives_settings(void **state)
+{
+    (void)state;
+    rung_context *context = test_context(1);
+    for (int size = 8; size <= 128; size += 120) /* a small product goes another way */
+        for (int math = RUNG_STRICT; math <= RUNG_FAST; math++) {
+            char text[8192];
+            product p;
+            rung_plan *plan;
+            product_new(&p, RUNG_ROW_MAJOR, 0, 0, size, size, size, 1, 1, 1);
+            assert_ok(rung_context_set_math(context, RUNG_STRICT));
+            assert_ok(rung_plan_create(&plan, context, &p.gemm));
+            assert_ok(rung_context_set_math(context, (rung_math)math));
+            assert_ok(rung_context_set_threads(context, 2));
+            assert_ok(rung_context_set_pointers(context, RUNG_POINTERS_HOST));
+            assert_ok(rung_context_set_workspace_limit(context, -1));
+            product_reset(&p);
+            assert_ok(rung_plan_run(plan, &p.gemm));
+            product_check(&p, "a plan after other settings");
+            rung_plan_print(plan, text, sizeof text);
+            assert_non_null(strstr(text, ", strict\n"));
+            rung_plan_destroy(plan);
+            product_free(&p);
+        }
+    rung_context_destroy(context);
+}
+
 static void a_plan_refuses_another_shape(void **state)
 {
     (void)state;
@@ -648,6 +676,7 @@ int main(void)
         cmocka_unit_test(threads_follow_a_model),
         cmocka_unit_test(the_context_knows_its_device),
         cmocka_unit_test(plans_run_again_and_again),
+        cmocka_unit_test(a_plan_outlives_settings),
         cmocka_unit_test(a_plan_refuses_another_shape),
         cmocka_unit_test(a_plan_prints_its_decision),
         cmocka_unit_test(kernels_by_name),

@@ -59,15 +59,19 @@ static void bars_have_their_length(void **state)
 static void languages_are_asked_in_their_order(void **state)
 {
     static const struct {
-        const char *all, *language;
+        const char *all, *characters, *language;
         int utf8;
-    } settings[] = {{"de_DE.UTF-8", "C", 1}, {"C", "de_DE.UTF-8", 0}, {"", "de_DE.UTF-8", 1},
-                    {NULL, "de_DE.utf8", 1}, {NULL, NULL, 0},         {"", "", 0},
-                    {NULL, "C", 0}};
+    } settings[] = {{"de_DE.UTF-8", "C", "C", 1}, {"C", "de_DE.UTF-8", "de_DE.UTF-8", 0},
+                    {"", NULL, "de_DE.UTF-8", 1}, {NULL, NULL, "de_DE.utf8", 1},
+                    {NULL, "C.UTF-8", "C", 1},    {NULL, "C", "de_DE.UTF-8", 0},
+                    {"", "", "de_DE.UTF-8", 1},   {NULL, "C.UTF-8", NULL, 1},
+                    {NULL, NULL, NULL, 0},        {"", "", "", 0},
+                    {NULL, NULL, "C", 0}};
     (void)state;
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
         char text[ROOM];
         settings[i].all ? setenv("LC_ALL", settings[i].all, 1) : unsetenv("LC_ALL");
+        settings[i].characters ? setenv("LC_CTYPE", settings[i].characters, 1) : unsetenv("LC_CTYPE");
         settings[i].language ? setenv("LANG", settings[i].language, 1) : unsetenv("LANG");
         cli_bar(text, sizeof text, 0.1, CELLS);
         assert_string_equal(text, settings[i].utf8 ? "\u2588\u2588" : "##");

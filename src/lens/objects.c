@@ -38,10 +38,17 @@ static void own_folder(char *path, size_t bytes)
     snprintf(path, bytes, "%.*s", slash ? (int)(slash - info.dli_fname) : 1, slash ? info.dli_fname : ".");
 }
 
+/* Returns what the environment names; NULL where the variable is not set, or empty. */
+static const char *named(const char *variable)
+{
+    const char *value = getenv(variable);
+    return value && *value ? value : NULL;
+}
+
 /* Returns the folder that the caller names. Its objects were made before: nothing is compiled there. */
 static const char *given_folder(void)
 {
-    return lens_options.kernels ? lens_options.kernels : getenv("RUNG_LENS_KERNELS");
+    return lens_options.kernels ? lens_options.kernels : named("RUNG_LENS_KERNELS");
 }
 
 static FILE *open_list(char *root, size_t root_bytes)
@@ -109,7 +116,7 @@ static bool find_kernel(const char *symbol, kernel_file *file)
 static bool cache_folder(char *path, size_t bytes)
 {
     char list[PATH_BYTES];
-    const char *own = getenv("RUNG_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const char *own = named("RUNG_CACHE_DIR"), *xdg = named("XDG_CACHE_HOME"), *home = named("HOME");
     own_folder(list, sizeof list);
     unsigned hash = 2166136261u ^ (__builtin_cpu_supports("fma") != 0);
     for (const char *c = list; *c; c++)
@@ -190,9 +197,9 @@ const char *rung_lens_compiler(void)
 {
     static char path[PATH_BYTES + 32];
     char root[PATH_BYTES];
-    const char *named = getenv("RUNG_LENS_CC");
-    if (named)
-        return named;
+    const char *given = named("RUNG_LENS_CC");
+    if (given)
+        return given;
     FILE *list = open_list(root, sizeof root);
     if (!list)
         return NULL;

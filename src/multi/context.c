@@ -302,6 +302,7 @@ static rung_status open_processes(rung_multi *multi)
     multi_record_add(&record, "RUNG_MULTI_PANEL's first width", multi->panels.first);
     multi_record_add(&record, "RUNG_MULTI_PANEL's widest", multi->panels.widest);
     multi_record_add(&record, "RUNG_MULTI_PANEL's last width", multi->panels.last);
+    multi_record_add(&record, "RUNG_MULTI_PANEL's bands", multi->panels.bands); /* each is a message of its own */
     RUNG_TRY(multi_agree(multi, &record, status, "rung_multi_create"));
     if (multi->config.transport != RUNG_TRANSPORT_NCCL)
         return RUNG_SUCCESS;

@@ -275,6 +275,7 @@ static CUresult allocate(CUdeviceptr *out, size_t bytes, int device)
                 memset(blocks[i].at, 0xff, bytes); /* NaN */
             *out = (CUdeviceptr)(uintptr_t)blocks[i].at;
             device < 0 ? state.pinned++ : state.memory++;
+            state.held_bytes += device < 0 ? 0 : (int64_t)bytes;
             return CUDA_SUCCESS;
         }
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -288,6 +289,7 @@ static CUresult release(CUdeviceptr at)
         return CUDA_ERROR_INVALID_VALUE;
     }
     b->device < 0 ? state.pinned-- : state.memory--;
+    state.held_bytes -= b->device < 0 ? 0 : (int64_t)b->bytes;
     if ((uintptr_t)b->at >> 44 == 1)
         munmap(b->at, b->bytes);
     else
@@ -486,7 +488,7 @@ CALL(cuInit, unsigned flags)
 CALL(cuDriverGetVersion, int *version)
 {
     ENTER();
-    *version = 13000;
+    *version = state.driver_version ? state.driver_version : 13000;
     return CUDA_SUCCESS;
 }
 

@@ -10,6 +10,7 @@ typedef struct fake {
     /* This is the machine. */
     int devices, arch, init_result;
     int sms;                    /* multiprocessors; 0: as many as a chip of this kind has */
+    int driver_version;         /* 0: 13000 */
     int64_t memory_left;        /* bytes a device still gives; beyond it: out of memory */
     uint64_t release_threshold; /* of the pool that was set last */
     int capturing;              /* every stream says it is being captured, by the recording of this number */
@@ -27,6 +28,7 @@ typedef struct fake {
     int open_to_signals;     /* calls by threads other than the first that take the program's signals */
     int relaxed;             /* threads in another capture mode than the one they start with */
     int faults;              /* a kernel or copy touched memory that was not there, or a misuse of the API */
+    int64_t held_bytes;      /* of device memory that is open */
     int64_t most_pooled;     /* the largest block that came from a pool or in a stream's order */
     int64_t moved_bytes;     /* to devices, from the host and from each other */
     int64_t filled_bytes;    /* by the last cuMemsetD32Async that began within a block */

@@ -136,14 +136,15 @@ static void discovery_failures_are_told(void **state)
 
 /* What a chip runs: Hopper's kernels on Hopper alone, others on their chip and all later ones; the first rungs on
  * Turing, where they are asked for: the library does not take such a GPU by itself. What is planned is found in the
- * chip's module. */
-static int chip_child(int arch)
+ * chip's module. Launches overlap on Hopper, with a driver that can record that. */
+static int chip_child(int arch, int driver_version)
 {
     static const int64_t sizes[][3] = {
         {128, 128, 128}, {1000, 1000, 1000}, {1, 4096, 4096}, {40, 40, 40}, {4096, 4096, 512}};
     rung_context *context;
     fake *f = open_fake(stand_in);
-    f->arch = arch, f->idle = 1;
+    int overlapped = 0;
+    f->arch = arch, f->driver_version = driver_version, f->idle = 1;
     if (open_context(RUNG_DEVICE_BEST, &context) != RUNG_SUCCESS ||
         rung_context_device(context) != (arch == 75 ? RUNG_DEVICE_CPU : 0)) {
         fprintf(stderr, "the best device is %s: %s\n", arch == 75 ? "a GPU of 7.5" : "not the GPU", rung_last_error());
@@ -173,7 +174,10 @@ static int chip_child(int arch)
             fprintf(stderr, "%lld x %lld x %lld by %s: %s\n", (long long)g.m, (long long)g.n, (long long)g.k,
                     rung_last_kernel(context), rung_last_error()),
                 wrong++;
+        overlapped |= f->overlapped;
     }
+    if (overlapped != (arch == 90 && driver_version >= 12030))
+        fprintf(stderr, "launches %s\n", overlapped ? "overlap" : "wait for each other"), wrong++;
     rung_context_destroy(context);
     return wrong != 0;
 }
@@ -181,15 +185,17 @@ static int chip_child(int arch)
 static void chips_have_their_kernels(void **state)
 {
     (void)state;
-    static const int archs[] = {75, 80, 86, 89, 90, 100, 103, 120, 121};
-    for (size_t i = 0; i < sizeof archs / sizeof archs[0]; i++) {
+    static const int chips[][2] = {{75, 13000}, {80, 13000}, {86, 13000},  {89, 12030},  {90, 12000},  {90, 12029},
+                                   {90, 12030}, {90, 13000}, {100, 13000}, {103, 13000}, {120, 13000}, {121, 13000}};
+    for (size_t i = 0; i < sizeof chips / sizeof chips[0]; i++) {
         pid_t child = fork();
         if (child == 0)
-            _exit(chip_child(archs[i]));
+            _exit(chip_child(chips[i][0], chips[i][1]));
         int status;
         assert_int_equal(waitpid(child, &status, 0), child);
         if (!WIFEXITED(status) || WEXITSTATUS(status))
-            fail_msg("a GPU of compute capability %d.%d", archs[i] / 10, archs[i] % 10);
+            fail_msg("a GPU of compute capability %d.%d with a driver of version %d", chips[i][0] / 10,
+                     chips[i][0] % 10, chips[i][1]);
     }
 }
 

@@ -40,6 +40,21 @@ static void each_chip_has_its_module(void **state)
     }
 }
 
+/* Without a folder, also an empty one, the module is looked for beside the library. */
+static void an_empty_folder_is_none(void **state)
+{
+    (void)state;
+    void *images;
+    char beside[512];
+    unsetenv("RUNG_DEVICE_IMAGES");
+    assert_int_equal(rung_images_open(90, "A chip", &images), RUNG_NO_DEVICE);
+    snprintf(beside, sizeof beside, "%s", rung_last_error());
+    assert_non_null(strstr(beside, "/librung_sm_90a.so"));
+    setenv("RUNG_DEVICE_IMAGES", "", 1);
+    assert_int_equal(rung_images_open(90, "A chip", &images), RUNG_NO_DEVICE);
+    assert_string_equal(rung_last_error(), beside);
+}
+
 /* An image is found by its stem, and one that is not there is named. */
 static void images_are_found_by_their_stems(void **state)
 {
@@ -54,6 +69,7 @@ static void images_are_found_by_their_stems(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(each_chip_has_its_module),
+                                       cmocka_unit_test(an_empty_folder_is_none),
                                        cmocka_unit_test(images_are_found_by_their_stems)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

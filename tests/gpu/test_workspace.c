@@ -161,6 +161,8 @@ static CUresult set_32(CUdeviceptr at, unsigned value, size_t words, CUstream st
         return (CUresult)fails_with;
     for (size_t i = 0; i < words; i++)
         memcpy((char *)(uintptr_t)at + 4 * i, &value, 4);
+    b->user = index_of(stream);
+    b->used_at = ++clocks[b->user].of[b->user];
     return CUDA_SUCCESS;
 }
 
@@ -572,6 +574,26 @@ static void a_failing_call_leaves_nothing(void **state)
         }
 }
 
+/* More streams than buffers, and now and then a call of the driver that fails: whoever takes memory over knows of its
+ * last use, also where that was cleared and then not lent. */
+static void order_holds_whatever_fails(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        rung_cuda cuda;
+        begin(&cuda);
+        for (int i = 0; i < 300; i++) {
+            loan l = some_loan(STREAMS);
+            fails_with = roll(2) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_UNKNOWN;
+            fails_at = roll(3) ? 0 : calls + 1 + (int)roll(8);
+            if (take(&cuda, &l) == RUNG_SUCCESS)
+                give(&cuda, &l);
+        }
+        fails_at = 0;
+        end(&cuda);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -580,6 +602,7 @@ int main(void)
         cmocka_unit_test(blocks_grow_in_steps),
         cmocka_unit_test(streams_take_turns),
         cmocka_unit_test(a_failing_call_leaves_nothing),
+        cmocka_unit_test(order_holds_whatever_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

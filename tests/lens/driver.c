@@ -1,6 +1,7 @@
 /* The lens keeps the driver API's contract where the library relies on it: what a driver refuses it refuses, with the
  * same result. usage: lens_driver LIBRARY, which is the lens's or a real libcuda */
 #include "cuda/device/args.h"
+#include "cuda/device/turn.h"
 
 #include <cuda.h>
 #include <dlfcn.h>
@@ -228,6 +229,52 @@ static void tensor_maps(void)
     }
 }
 
+/* A block that turns several tiles, as with more than 65535 of them along k, waits for each before it begins the next.
+ */
+static void turns(const char *symbol, const int classed, const int aligned, unsigned blocks)
+{
+    enum { K = 4 * RUNG_TURN_TILE - 3, MN = 70, LD_FROM = 256, LD_TO = 72, CLASS_ROWS = (K + 3) / 4 };
+    static const int64_t rows = 4 * CLASS_ROWS;
+    CUlibrary kernels;
+    CUkernel kernel;
+    CUfunction f;
+    CUdeviceptr from, to;
+    library_named *named = (library_named *)(uintptr_t)dlsym(library, "rung_library_named");
+    if (!named)
+        return;
+    expect(named(&kernels, "turn"), CUDA_SUCCESS, "the file of kernels that turn");
+    expect(CALL(cuLibraryGetKernel, &kernel, kernels, symbol), CUDA_SUCCESS, symbol);
+    expect(CALL(cuKernelGetFunction, &f, kernel), CUDA_SUCCESS, "its function");
+    expect(CALL(cuMemAlloc_v2, &from, MN * LD_FROM * sizeof(float)), CUDA_SUCCESS, "an operand");
+    expect(CALL(cuMemAlloc_v2, &to, (size_t)rows * LD_TO * sizeof(float)), CUDA_SUCCESS, "its copy");
+    float *x = (float *)(uintptr_t)from, *y = (float *)(uintptr_t)to;
+    for (int i = 0; i < MN * LD_FROM; i++)
+        x[i] = (float)i;
+    rung_turn_args args = {.from = x,
+                           .to = y,
+                           .k = K,
+                           .mn = MN,
+                           .ld_from = LD_FROM,
+                           .ld_to = LD_TO,
+                           .class_rows = CLASS_ROWS,
+                           .aligned = aligned};
+    void *parameters[] = {&args};
+    CUlaunchConfig config = {.gridDimX = (MN + RUNG_TURN_TILE - 1) / RUNG_TURN_TILE,
+                             .gridDimY = blocks,
+                             .gridDimZ = 1,
+                             .blockDimX = RUNG_TURN_THREADS,
+                             .blockDimY = 1,
+                             .blockDimZ = 1};
+    expect(CALL(cuLaunchKernelEx, &config, f, parameters, NULL), CUDA_SUCCESS, "turned by few blocks");
+    int wrong = 0;
+    for (int64_t k = 0; k < K; k++)
+        for (int64_t mn = 0; mn < MN; mn++)
+            wrong += y[(classed ? k % 4 * CLASS_ROWS + k / 4 : k) * LD_TO + mn] != x[mn * LD_FROM + k];
+    expect(wrong ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS, CUDA_SUCCESS, "what was turned");
+    expect(CALL(cuMemFree_v2, from), CUDA_SUCCESS, "the operand given back");
+    expect(CALL(cuMemFree_v2, to), CUDA_SUCCESS, "the copy given back");
+}
+
 /* What is kept of the launches so far is handed out by number, and nothing before the first or behind the last one. */
 static void kept_launches(void)
 {
@@ -262,6 +309,11 @@ int main(int argc, char **argv)
     memory();
     launches();
     overlapping();
+    setenv("RUNG_LENS_FINDINGS", "fail", 1);
+    for (unsigned blocks = 1; blocks <= 4; blocks++)
+        for (int i = 0; i < 4; i++)
+            turns(i & 1 ? "turn_classes" : "turn_operand", i & 1, i >> 1, blocks);
+    unsetenv("RUNG_LENS_FINDINGS");
     kept_launches();
     tensor_maps();
     printf("%d results, %d of them wrong\n", asked, failed);

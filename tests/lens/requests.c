@@ -1,7 +1,7 @@
 /* How the lens counts drawn accesses of a warp, against the rule taken byte by byte: sectors, lines and distinct bytes
  * of global memory; passes of shared memory, which serves 8-byte accesses by half warps and 16-byte ones by quarters,
  * two of them at once where neighbours, or next but one, want the same address. The n-th accesses that the lanes make
- * from one place are one request, whoever takes part.
+ * from one place are one request, whoever takes part. What several places of one line do is added up.
  */
 #include "lens.h"
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIALS = 6000, MOST = 3, LANES = 32, SHARED_BYTES = 8192, GLOBAL_BYTES = 1 << 16 };
+enum { TRIALS = 6000, MOST = 3, PLACES = 3, LANES = 32, SHARED_BYTES = 8192, GLOBAL_BYTES = 1 << 16 };
 
 static uint64_t state = 1;
 
@@ -144,13 +144,17 @@ const unsigned char *lens_memory_name(uint64_t address, char *name, size_t bytes
 
 void lens_lines(const lens_module *module, const uintptr_t *pcs, int count, char (*files)[256], int *lines)
 {
-    (void)module, (void)pcs, (void)count, (void)files, (void)lines;
+    (void)module, (void)pcs;
+    for (int i = 0; i < count; i++) {
+        snprintf(files[i], sizeof files[i], "kernel.cu");
+        lines[i] = 7;
+    }
 }
 
 /* ---- drawn warps ---- */
 
-/* Draws a place for each lane, -1 for those that take no part: a line, steps, pairs of the same, any. */
-static void draw_places(int *at, int bytes, int room, uint32_t mask)
+/* Draws an address for each lane, -1 for those that take no part: a line, steps, pairs of the same, any. */
+static void draw_addresses(int *at, int bytes, int room, uint32_t mask)
 {
     const int units = room / bytes, first = (int)draw((uint32_t)units / 2), step = (int)draw(9), how = (int)draw(6);
     for (int lane = 0; lane < LANES; lane++) {
@@ -187,31 +191,33 @@ int main(void)
     lens_module_now = &module;
     lens_counting = true;
     for (int i = 0; i < 2 * LANES; i++)
-        lens_now.thread[i].log = calloc(MOST, sizeof *lens_now.thread[i].log);
+        lens_now.thread[i].log = calloc(PLACES * MOST, sizeof *lens_now.thread[i].log);
     for (int trial = 0; trial < TRIALS; trial++) {
         const int log2_bytes = 2 + (int)draw(3), bytes = 1 << log2_bytes, is_shared = (int)draw(2), warp = (int)draw(2);
         const rung_lens_kind kind = draw(2) ? RUNG_LENS_LOAD : RUNG_LENS_STORE;
         const double weight = 1 + draw(3);
-        const int all_alike = draw(2) > 0, times = 1 + (int)draw(MOST);
+        const int all_alike = draw(2) > 0, times = 1 + (int)draw(MOST), places = 1 + (int)draw(PLACES);
+        const uint32_t drawn = draw(2) ? UINT32_MAX : draw(UINT32_MAX) ^ draw(65536);
+        uint32_t mask = 0;
         cost want = {0};
-        uint32_t mask = draw(2) ? UINT32_MAX : draw(UINT32_MAX) ^ draw(65536);
-        mask = mask ? mask : 1;
         lens_now.threads = (unsigned)(warp + 1) * LANES;
         lens_now.weight = weight;
         lens_sites_begin();
-        for (int time = 0; time < times; time++) {
+        for (int access = 0; access < places * times; access++) {
             int at[LANES];
-            if (time > 0 && !all_alike) /* some lanes have made all their accesses */
+            if (access % times == 0)
+                mask = drawn ? drawn : 1;
+            else if (!all_alike) /* some lanes have made all their accesses */
                 mask &= draw(UINT32_MAX) | 1u << 7;
             if (!mask)
-                break;
-            draw_places(at, bytes, is_shared ? SHARED_BYTES : GLOBAL_BYTES, mask);
+                continue;
+            draw_addresses(at, bytes, is_shared ? SHARED_BYTES : GLOBAL_BYTES, mask);
             for (int lane = 0; lane < LANES; lane++)
                 if (at[lane] >= 0) {
                     lens_thread *t = &lens_now.thread[warp * LANES + lane];
                     const uint64_t address = (uintptr_t)(is_shared ? shared : memory) + (unsigned)at[lane];
-                    t->log[t->entries++] =
-                        (lens_entry){0x1000, address | (uint64_t)log2_bytes << 48 | (uint64_t)kind << 52};
+                    t->log[t->entries++] = (lens_entry){0x1000 + (uintptr_t)(access / times),
+                                                        address | (uint64_t)log2_bytes << 48 | (uint64_t)kind << 52};
                 }
             want.requests++;
             want.lanes += __builtin_popcount(mask);
@@ -224,14 +230,18 @@ int main(void)
         uintptr_t *pcs;
         lens_flush_warp(warp);
         lens_sites_end(&launch, &pcs);
+        if (launch.site_count != places)
+            printf("FAILED: trial %d, %d places count as %d\n", trial, places, launch.site_count), wrong++;
+        lens_sites_resolve(&launch, &module, pcs);
         if (launch.site_count != 1 || !is_right(&launch.sites[0], &want, bytes, is_shared, weight)) {
             const rung_lens_site *s = &launch.sites[0];
             if (wrong++ < 10)
-                printf("FAILED: trial %d, %d accesses of %d bytes of %s memory by the lanes %08x: %g requests, %g "
+                printf("FAILED: trial %d, %d times %d accesses of %d bytes of %s memory by the lanes %08x: %g "
+                       "requests, %g "
                        "sectors, %g "
                        "lines, %g bytes, %g passes, %g at least, %d ways; not %d, %d, %d, %d, %d, %d, %d (times %g)\n",
-                       trial, times, bytes, is_shared ? "shared" : "global", (unsigned)mask, s->requests, s->sectors,
-                       s->lines, s->bytes_used, s->wavefronts, s->ideal_wavefronts, s->ways, want.requests,
+                       trial, places, times, bytes, is_shared ? "shared" : "global", (unsigned)mask, s->requests,
+                       s->sectors, s->lines, s->bytes_used, s->wavefronts, s->ideal_wavefronts, s->ways, want.requests,
                        want.sectors, want.lines, want.used, want.passes, want.parts, want.ways, weight);
         }
         free((void *)(uintptr_t)launch.sites);

@@ -218,10 +218,39 @@ static int every_argument_must_agree(rung_multi *multi)
     return right && seen == 13 + 24 + 6 + 16 + 2 * 9;
 }
 
+/* What decides on messages and on bits is the same for all ranks, or no rank has a context. */
+static int settings_must_agree(void)
+{
+    static const struct {
+        const char *of_rank_1;
+        int math;
+        const char *words;
+    } cases[] = {{"65:200:96:4:2", 0, "rank 1 was given RUNG_MULTI_PANEL's first width = 65, rank 0 64"},
+                 {"64:201:96:4:2", 0, "rank 1 was given RUNG_MULTI_PANEL's widest = 201, rank 0 200"},
+                 {"64:200:97:4:2", 0, "rank 1 was given RUNG_MULTI_PANEL's last width = 97, rank 0 96"},
+                 {"64:200:96:3:2", 0, "rank 1 was given RUNG_MULTI_PANEL's bands = 3, rank 0 4"},
+                 {"64:200:96:4:2", 2, "rank 1 was given math = 2, rank 0 0"}};
+    int right = 1;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rung_multi *multi;
+        rung_multi_config config;
+        rung_multi_config_init(&config);
+        config.transport = RUNG_TRANSPORT_MPI;
+        config.threads = 1;
+        config.timeout_s = 20.0;
+        config.math = me == 1 ? (rung_math)cases[i].math : RUNG_STRICT;
+        setenv("RUNG_MULTI_PANEL", me == 1 ? cases[i].of_rank_1 : "64:200:96:4:2", 1);
+        right = rung_multi_create(&multi, &config) == RUNG_INVALID_ARGUMENT && says(cases[i].words) && right;
+    }
+    unsetenv("RUNG_MULTI_PANEL");
+    return right;
+}
+
 /* Arguments that differ between ranks, and a descriptor that one rank gets wrong: all ranks are told; nothing breaks.
  */
 static int mismatch(void)
 {
+    const int agreed = settings_must_agree();
     rung_multi *multi = open_multi(20.0);
     layout_case t = large(ranks, 1);
     rung_matrix d[3];
@@ -249,7 +278,7 @@ static int mismatch(void)
     free(b);
     free(c);
     rung_multi_destroy(multi);
-    return right;
+    return right && agreed;
 }
 
 /* After a while another process sends rank `victim` the signal, by its pid. */

@@ -20,6 +20,9 @@ enum { MOST = 8, VICTIM = 2, SILENT = 20 };
 
 static int ready[2]; /* a pipe: ranks whose context is there tell the launcher */
 
+/* Of ranks that all come: as long as it takes, since tests/limit.c ends what does not end. */
+static const double patience_s = 1000.0;
+
 /* ---- a rank ---- */
 
 static rung_status open_rank(rung_multi **multi, double timeout_s)
@@ -89,7 +92,7 @@ static int one_case(rung_multi *multi, const layout_case *t)
 
 static int layouts(fake *gpu, int cases)
 {
-    rung_multi *multi = opened(30.0);
+    rung_multi *multi = opened(patience_s);
     uint64_t seed = (uint64_t)me + 1;
     int right = 1;
     for (int i = 0; i < cases && right; i++) {
@@ -146,7 +149,7 @@ static int keeps_nothing(rung_multi *multi)
 static int bits(const fake *gpu)
 {
     static const int grids[][2] = {{1, 1}, {2, 2}, {1, 4}, {4, 1}, {2, 1}};
-    rung_multi *multi = opened(30.0);
+    rung_multi *multi = opened(patience_s);
     float *first = NULL, *whole = NULL;
     int right = 1;
     for (int i = 0; i < 5 && right; i++) {
@@ -200,7 +203,7 @@ static int lives(const fake *gpu)
         int files, open;
     } first = {0}, now;
     for (int life = 0; life < LIVES; life++) {
-        rung_multi *multi = opened(30.0);
+        rung_multi *multi = opened(patience_s);
         layout_case t = large_case(2, 2), other = t;
         const rung_span *spans;
         parts p;
@@ -326,7 +329,7 @@ static int each_descriptor(rung_multi *multi)
 
 static int mismatch(void)
 {
-    rung_multi *multi = opened(10.0);
+    rung_multi *multi = opened(patience_s);
     layout_case t = large_case(ranks, 1);
     parts p;
     int right = parts_make(multi, &p, &t);
@@ -424,7 +427,7 @@ static int refused(void)
             return 0;
         }
     }
-    rung_multi *multi = opened(20.0);
+    rung_multi *multi = opened(patience_s);
     layout_case t = large_case(ranks / 2, 2);
     int right = one_case(multi, &t);
     rung_multi_destroy(multi);

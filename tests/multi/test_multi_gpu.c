@@ -366,6 +366,34 @@ static void host_operands(void **state)
     gpu->eager = 0;
 }
 
+/* What a context has borrowed for a product is its own for the next one: that goes in the same tiles, and nothing is
+ * borrowed anew. */
+static void products_run_again_in_their_memory(void **state)
+{
+    (void)state;
+    const int64_t there = gpu->memory_left;
+    for (int i = 0; i < 4; i++) {
+        rung_multi *multi;
+        const int ranks = 1 + i % 2;
+        gpu->memory_left = (int64_t)(3 + i) << 20; /* all of each GPU, which is less than the product takes at once */
+        assert_ok(open_gpus(&multi, ranks, 20.0));
+        const int64_t before = gpu->held_bytes;
+        gpu->moved_bytes = 0;
+        host_case(multi, i, 1, 900, 1000, 300);
+        const int64_t moved = gpu->moved_bytes, held = gpu->held_bytes - before;
+        assert_true(held > 0);
+        gpu->memory_left -= held / ranks;
+        for (int again = 0; again < 2; again++) {
+            gpu->moved_bytes = 0;
+            host_case(multi, i, 1, 900, 1000, 300);
+            assert_int_equal(gpu->moved_bytes, moved);
+            assert_int_equal(gpu->held_bytes - before, held);
+        }
+        rung_multi_destroy(multi);
+        gpu->memory_left = there;
+    }
+}
+
 /* GPUs lie in a grid over C by which the least has to come to them: each row of it has its rows of A, each column its
  * columns of B. */
 static void the_least_is_brought(void **state)
@@ -618,6 +646,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(every_call_may_fail, no_failure, NULL),
         cmocka_unit_test_setup_teardown(a_lost_gpu, no_failure, NULL),
         cmocka_unit_test_setup_teardown(host_operands, no_failure, nothing_left_open),
+        cmocka_unit_test_setup_teardown(products_run_again_in_their_memory, no_failure, nothing_left_open),
         cmocka_unit_test_setup_teardown(the_least_is_brought, no_failure, nothing_left_open),
         cmocka_unit_test_setup_teardown(tiles_wait_for_their_buffers, no_failure, nothing_left_open),
         cmocka_unit_test_setup_teardown(large_host_operands, no_failure, nothing_left_open),

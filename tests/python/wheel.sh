@@ -22,12 +22,14 @@ cd "$work"
 unset RUNG_LIBRARY_DIR PYTHONPATH LD_LIBRARY_PATH LD_PRELOAD || true
 PATH=$work/env/bin
 export PATH
-python3 - <<'PYTHON'
-import numpy as np, rung, os
+RUNG_LIBRARY_DIR='' python3 - "$1/python/rung" <<'PYTHON' # an empty name is none
+import numpy as np, rung, glob, os, sys
 a = np.random.default_rng(1).standard_normal((70, 80)).astype("f4")
 assert np.allclose(rung.matmul(a, a.T), a @ a.T, atol=1e-4)
 assert os.path.dirname(rung.__file__).startswith(os.environ["PATH"][:-4]), rung.__file__
 assert os.path.exists(os.path.join(os.path.dirname(rung.__file__), "include", "rung.h"))
+assert not (lost := set(os.listdir(sys.argv[1])) - set(os.listdir(os.path.dirname(rung.__file__))) - {"__pycache__"}), lost
+assert glob.glob(os.path.join(os.path.dirname(os.path.dirname(rung.__file__)), "rung-*.dist-info", "LICENSE")), "no licence"
 print("wheel", rung.__version__)
 PYTHON
 rung version

@@ -103,7 +103,6 @@ static void release(rung_cuda *cuda, rung_kept_buffer *buffer)
     if (buffer->memory)
         free_in_order(cuda, buffer->memory, RUNG_TICKET_BYTES);
     buffer->memory = NULL;
-    buffer->bytes = 0;
 }
 
 static rung_status replace(rung_cuda *cuda, rung_kept_buffer *buffer, int64_t bytes)
@@ -122,7 +121,6 @@ static rung_status claim(rung_cuda *cuda, rung_kept_buffer *buffer, unsigned lon
     if (buffer->memory && buffer->stream_id != id)
         CU_TRY(cuda->driver, stream_wait(cuda->config.stream, buffer->last_use, 0));
     buffer->stream_id = id;
-    buffer->use_recorded = 0;
     if (buffer->memory && buffer->bytes >= bytes)
         return RUNG_SUCCESS;
     return replace(cuda, buffer, bytes);
