@@ -146,7 +146,7 @@ void rung_args_fill(rung_args *args, const rung_problem *problem);
 /* Returns when the kernel after this choice's starts (rung_args.next_start). Products that are predicted to take less
  * than short_us take a tenth longer where the next one starts after them, longer ones up to a fifth less. In a graph
  * all gain by a start at once (docs/costs.md). */
-rung_next_start rung_next_starts(rung_cuda *cuda, const rung_choice *choice, double short_us);
+rung_next_start rung_next_starts(rung_cuda *cuda, const rung_choice *choice, double short_us, double long_us);
 
 /* Returns whether a kernel asks for its operands while it waits for the one before it (rung_args.asks). The arguments
  * say when the next kernel starts. There are so many blocks, and a multiprocessor holds so many: those of two kernels

@@ -34,13 +34,15 @@ void rung_args_fill(rung_args *args, const rung_problem *p)
     args->split_k = 1;
 }
 
-rung_next_start rung_next_starts(rung_cuda *cuda, const rung_choice *choice, double short_us)
+rung_next_start rung_next_starts(rung_cuda *cuda, const rung_choice *choice, double short_us, double long_us)
 {
     CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
     if (cuda->driver->stream_capturing(cuda->config.stream, &capture) == CUDA_SUCCESS &&
         capture != CU_STREAM_CAPTURE_STATUS_NONE)
         return RUNG_NEXT_AT_ONCE;
-    return choice->cost_us >= short_us ? RUNG_NEXT_AFTER_END : RUNG_NEXT_BEFORE_END;
+    return choice->cost_us < short_us  ? RUNG_NEXT_BEFORE_END
+           : choice->cost_us < long_us ? RUNG_NEXT_AT_ONCE
+                                       : RUNG_NEXT_AFTER_END;
 }
 
 int rung_asks(const rung_cuda *cuda, const rung_args *args, int64_t blocks, int64_t resident)

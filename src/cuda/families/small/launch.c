@@ -4,6 +4,8 @@
 #include "cuda/host/divide.h"
 #include "cuda/host/parts.h"
 
+#include <math.h>
+
 /* Returns whether a crowd takes between a half and three quarters of the room. In a graph blocks of the next kernel
  * then take what is left before this one ends, and come to lie unevenly: on some multiprocessors as many as fit, on
  * others half. Below that they all find a place, above it hardly any. */
@@ -24,7 +26,7 @@ static rung_status launch_tiles(rung_cuda *cuda, const rung_choice *choice, cons
     rung_args args;
     rung_args_fill(&args, p);
     args.split_k = choice->parts;
-    args.next_start = (int32_t)rung_next_starts(cuda, choice, 3.6);
+    args.next_start = (int32_t)rung_next_starts(cuda, choice, 2.8, crowd ? 8.0 : INFINITY);
     args.marks = marks;
     args.zero = zero;
     args.zero_words = zero_words;

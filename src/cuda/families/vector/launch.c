@@ -235,7 +235,7 @@ static rung_status gather(rung_cuda *cuda, const rung_kernel *kernel, const rung
 static rung_next_start next_starts(rung_cuda *cuda, const rung_choice *choice)
 {
     const double short_us = 2.8, long_us = 5.0;
-    return choice->cost_us < long_us ? rung_next_starts(cuda, choice, short_us) : RUNG_NEXT_AFTER_END;
+    return choice->cost_us < long_us ? rung_next_starts(cuda, choice, short_us, long_us) : RUNG_NEXT_AFTER_END;
 }
 
 static rung_status launch(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p, char *workspace)
