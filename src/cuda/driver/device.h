@@ -65,6 +65,15 @@ typedef struct rung_kept {
     int several; /* more than one stream has been lent a buffer */
 } rung_kept;
 
+/* A launch as the driver was given it. */
+typedef struct __attribute__((may_alias)) rung_kept_launch {
+    CUfunction function;
+    CUlaunchConfig config;
+    CUlaunchAttribute attributes[2];
+    rung_args args;
+    int swapped; /* args.a is the problem's b, and args.b its a */
+} rung_kept_launch;
+
 typedef struct rung_cuda {
     const rung_driver *driver;
     rung_gpu *gpu;
@@ -81,6 +90,9 @@ typedef struct rung_cuda {
     int recall_failed;         /* there was no memory for it: it is not asked for again */
     rung_staging *staging;     /* made by the first product on host operands */
     rung_chain *chain;         /* made by the first product of several launches in a row */
+    /* Where the launch of this run is kept, if it is the only one, and whose operands it reads; NULL: nowhere. */
+    rung_rerun *keep;
+    const rung_problem *keep_of;
 } rung_cuda;
 
 /* Gets a GPU's shared state (primary context, loaded modules), which is made once per process and kept until exit. */
@@ -125,6 +137,7 @@ typedef struct rung_grid {
     int beside;              /* in a chain it may run at the same time as the launch before it */
     int may_crowd;           /* where they are many, blocks need the first level of cache more than even shares */
     int beside_next;         /* the next kernel's blocks have room beside this one's: they wait there */
+    int repeats;             /* the argument is a rung_args, and the product has no other launch */
 } rung_grid;
 
 /* From so many blocks a multiprocessor on, a share that is uneven by one block costs less than a smaller cache. */
@@ -132,6 +145,8 @@ enum { RUNG_MANY_BLOCKS = 5 };
 
 /* Launches on the context's stream. `argument` points at the kernel's one struct parameter. */
 rung_status rung_launch(rung_cuda *cuda, const rung_function *function, const rung_grid *grid, const void *argument);
+/* Launches what is kept on the problem's operands and the workspace. */
+rung_status rung_launch_again(rung_cuda *cuda, rung_rerun *rerun, const rung_problem *problem, void *workspace);
 
 /* Finds the kernel's function for the problem's transposes: its name with _nn, _nt, _tn or _tt, and `end`, a literal,
  * behind. */

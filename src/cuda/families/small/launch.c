@@ -40,7 +40,8 @@ static rung_status launch_tiles(rung_cuda *cuda, const rung_choice *choice, cons
                       .overlaps = !marks,
                       .argument_bytes = sizeof args,
                       .may_crowd = crowd && (!p->trans_a || p->trans_b),
-                      .beside_next = t->brief && args.next_start == RUNG_NEXT_AT_ONCE};
+                      .beside_next = t->brief && args.next_start == RUNG_NEXT_AT_ONCE,
+                      .repeats = !marks};
     if (args.next_start == RUNG_NEXT_AT_ONCE && leaves_uneven_room(cuda, t, &grid, tiles * choice->parts))
         args.next_start = RUNG_NEXT_AFTER_END;
     if (crowd) {
@@ -80,7 +81,8 @@ static rung_status batch_run(rung_cuda *cuda, const rung_choice *choice, const r
     rung_args_fill(&args, p);
     rung_grid grid = {.x = (unsigned)rung_ceil_div(p->batch, small_matrices_a_block(kernel)),
                       .threads = (unsigned)kernel->threads,
-                      .overlaps = 1};
+                      .overlaps = 1,
+                      .repeats = 1};
     return rung_launch(cuda, &function, &grid, &args);
 }
 

@@ -257,7 +257,8 @@ static rung_status launch(rung_cuda *cuda, const rung_choice *choice, const rung
     rung_grid grid = {.x = (unsigned)blocks,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)kernel->shared_bytes,
-                      .overlaps = 1};
+                      .overlaps = 1,
+                      .repeats = 1};
     return rung_launch(cuda, &function, &grid, &args);
 }
 
