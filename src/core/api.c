@@ -42,7 +42,8 @@ static rung_status check_memory(const rung_context *context, const rung_problem 
     return can_look ? rung_refuse_null_elements(problem, gemm) : RUNG_SUCCESS;
 }
 
-/* Keeps a product that has come twice in a row: for one that takes turns with others keeping takes longer than it saves.
+/* Keeps a product that has come twice in a row: for one that takes turns with others keeping takes longer than it
+ * saves.
  */
 static void keep_repeated(rung_context *context, const rung_gemm *gemm, const rung_problem *problem,
                           const rung_choice *choice)
@@ -255,7 +256,8 @@ rung_status rung_plan_run(rung_plan *plan, const rung_gemm *gemm)
         return run_small(plan->context, plan->choice.kernel, &plain);
     if (rung_again_fits(&plan->again, gemm)) {
         plan->context->last = plan->choice.kernel;
-        return plan->context->backend->run(plan->context->state, &plan->choice, &plan->again.problem, &plan->again.rerun);
+        return plan->context->backend->run(plan->context->state, &plan->choice, &plan->again.problem,
+                                           &plan->again.rerun);
     }
     rung_problem problem;
     memset(&problem, 0, sizeof problem);
