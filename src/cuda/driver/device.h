@@ -158,9 +158,12 @@ rung_status rung_kernel_function(rung_cuda *cuda, const rung_kernel *kernel, run
 /* Fills the argument struct from the problem. */
 void rung_args_fill(rung_args *args, const rung_problem *problem);
 
-/* Returns when the kernel after this choice's starts (rung_args.next_start). Products that are predicted to take less
- * than short_us take a tenth longer where the next one starts after them, longer ones up to a fifth less. In a graph
- * all gain by a start at once (docs/costs.md). */
+/* Returns whether the context's stream records a graph. */
+int rung_is_capturing(const rung_cuda *cuda);
+
+/* Returns when the kernel after this choice's starts (rung_args.next_start): of products that are predicted to take
+ * less than short_us before their blocks' ends, of longer ones up to long_us at once, of others after all blocks' ends.
+ * In a graph all gain by a start at once (docs/costs.md). */
 rung_next_start rung_next_starts(rung_cuda *cuda, const rung_choice *choice, double short_us, double long_us);
 
 /* Returns whether a kernel asks for its operands while it waits for the one before it (rung_args.asks). The arguments

@@ -34,11 +34,16 @@ void rung_args_fill(rung_args *args, const rung_problem *p)
     args->split_k = 1;
 }
 
-rung_next_start rung_next_starts(rung_cuda *cuda, const rung_choice *choice, double short_us, double long_us)
+int rung_is_capturing(const rung_cuda *cuda)
 {
     CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
-    if (cuda->driver->stream_capturing(cuda->config.stream, &capture) == CUDA_SUCCESS &&
-        capture != CU_STREAM_CAPTURE_STATUS_NONE)
+    return cuda->driver->stream_capturing(cuda->config.stream, &capture) == CUDA_SUCCESS &&
+           capture != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+rung_next_start rung_next_starts(rung_cuda *cuda, const rung_choice *choice, double short_us, double long_us)
+{
+    if (rung_is_capturing(cuda))
         return RUNG_NEXT_AT_ONCE;
     return choice->cost_us < short_us  ? RUNG_NEXT_BEFORE_END
            : choice->cost_us < long_us ? RUNG_NEXT_AT_ONCE
@@ -126,13 +131,13 @@ static unsigned shared_for_a_fair_share(const rung_machine *machine, const rung_
 
 _Static_assert(sizeof(rung_kept_launch) <= sizeof((rung_rerun *)0)->kept, "a kept launch finds room");
 
-/* Keeps a launch for the next run. */
+/* Keeps a launch for the next run. One of a graph is another one than in a stream. */
 static void keep(rung_cuda *cuda, const rung_function *function, const CUlaunchConfig *config, const rung_args *args)
 {
     rung_kept_launch *kept = (void *)cuda->keep->kept;
     const rung_problem *p = cuda->keep_of;
     const int swapped = args->a == p->b && args->b == p->a;
-    if (p->a == p->b || (!swapped && (args->a != p->a || args->b != p->b)))
+    if (p->a == p->b || rung_is_capturing(cuda) || (!swapped && (args->a != p->a || args->b != p->b)))
         return;
     kept->function = function->function;
     kept->config = *config;

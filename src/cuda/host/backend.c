@@ -194,19 +194,11 @@ static rung_status run_on_device(rung_cuda *cuda, const rung_choice *choice, con
     return RUNG_SUCCESS;
 }
 
-static int is_capturing(const rung_cuda *cuda)
-{
-    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
-    return cuda->driver->stream_capturing(cuda->config.stream, &capture) != CUDA_SUCCESS ||
-           capture != CU_STREAM_CAPTURE_STATUS_NONE;
-}
-
-/* Queues the launch that the last run of this choice and problem kept, else keeps the one of this run. A product in a
- * captured graph is launched in another way. */
+/* Queues the launch that the last run of this choice and problem kept, else keeps the one of this run. */
 static rung_status run_again(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem, rung_rerun *rerun)
 {
     void *workspace;
-    if (asks_too_much(cuda, choice) || choice->cut_m || is_capturing(cuda))
+    if (asks_too_much(cuda, choice) || choice->cut_m || (rerun->ready && rung_is_capturing(cuda)))
         return run_on_device(cuda, choice, problem);
     if (rerun->ready && rung_workspace_get_with_tickets(cuda, choice->workspace_bytes, &workspace) == RUNG_SUCCESS) {
         rung_status status = rung_launch_again(cuda, rerun, problem, workspace);
