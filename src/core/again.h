@@ -10,8 +10,7 @@
 typedef struct rung_again {
     rung_gemm gemm;
     rung_problem problem;
-    int64_t span_a, span_b,
-        span_c; /* bytes from a matrix's first float to behind its last; 0: there was no such call */
+    int64_t span_a, span_b, span_c; /* bytes from a matrix's first float to behind its last; 0: no call is kept */
     rung_rerun rerun;
 } rung_again;
 

@@ -42,9 +42,7 @@ static rung_status check_memory(const rung_context *context, const rung_problem 
     return can_look ? rung_refuse_null_elements(problem, gemm) : RUNG_SUCCESS;
 }
 
-/* Keeps a product that has come twice in a row: for one that takes turns with others keeping takes longer than it
- * saves.
- */
+/* Keeps a product that has come twice in a row: where it takes turns with others, keeping costs more than it saves. */
 static void keep_repeated(rung_context *context, const rung_gemm *gemm, const rung_problem *problem,
                           const rung_choice *choice)
 {
