@@ -169,7 +169,8 @@ rung_next_start rung_next_starts(rung_cuda *cuda, const rung_choice *choice, dou
 /* Returns whether a kernel asks for its operands while it waits for the one before it (rung_args.asks). The arguments
  * say when the next kernel starts. There are so many blocks, and a multiprocessor holds so many: those of two kernels
  * must have room at once, or most of these would not wait. Beyond three and a half blocks a multiprocessor what they
- * ask for takes longer than they wait. Where an array holds the operands' addresses, these may still be written. */
+ * ask for takes longer than they wait, and on chips before Hopper none waits. Where an array holds the operands'
+ * addresses, these may still be written. */
 int rung_asks(const rung_cuda *cuda, const rung_args *args, int64_t blocks, int64_t resident);
 
 /* A launcher knows the grid, parameters and cost of a family of kernels. Rows name theirs in .launch. */

@@ -54,7 +54,7 @@ int rung_asks(const rung_cuda *cuda, const rung_args *args, int64_t blocks, int6
 {
     enum { MOST_THAT_ASK = 7 }; /* halves of a block on each multiprocessor */
     const int64_t room = resident < MOST_THAT_ASK ? resident : MOST_THAT_ASK;
-    return args->next_start == RUNG_NEXT_AT_ONCE && !args->a_array && !args->marks &&
+    return cuda->machine->arch == 90 && args->next_start == RUNG_NEXT_AT_ONCE && !args->a_array && !args->marks &&
            2 * blocks <= room * cuda->machine->sms;
 }
 
