@@ -42,10 +42,27 @@ static rung_status check_memory(const rung_context *context, const rung_problem 
     return can_look ? rung_refuse_null_elements(problem, gemm) : RUNG_SUCCESS;
 }
 
+/* Keeps a product that has come twice in a row: where it takes turns with others, keeping costs more than it saves. */
+static void keep_repeated(rung_context *context, const rung_gemm *gemm, const rung_problem *problem,
+                          const rung_choice *choice)
+{
+    int64_t *last = context->last_sides;
+    if (last[0] == gemm->m && last[1] == gemm->n && last[2] == gemm->k) {
+        rung_again_keep(&context->again, gemm, problem);
+        context->again_choice = *choice;
+    }
+    last[0] = gemm->m, last[1] = gemm->n, last[2] = gemm->k;
+}
+
 static rung_status run_planned(rung_context *context, const rung_gemm *gemm, int in_order)
 {
     if (!context || !gemm)
         return rung_fail(RUNG_INVALID_ARGUMENT, "%s is NULL", context ? "gemm" : "context");
+    if (!in_order && rung_again_fits(&context->again, gemm)) {
+        context->last = context->again_choice.kernel;
+        return context->backend->run(context->state, &context->again_choice, &context->again.problem,
+                                     &context->again.rerun);
+    }
     rung_problem problem;
     memset(&problem, 0, sizeof problem); /* padding too: plans are looked up by their bytes */
     int nothing;
@@ -58,8 +75,10 @@ static rung_status run_planned(rung_context *context, const rung_gemm *gemm, int
     problem.in_order = in_order;
     rung_choice choice;
     RUNG_TRY(rung_context_choose(context, &problem, &choice));
+    if (!in_order && !context->plain)
+        keep_repeated(context, gemm, &problem, &choice);
     context->last = choice.kernel;
-    return context->backend->run(context->state, &choice, &problem);
+    return context->backend->run(context->state, &choice, &problem, NULL);
 }
 
 rung_status rung_gemm_run(rung_context *context, const rung_gemm *gemm)
@@ -233,6 +252,11 @@ rung_status rung_plan_run(rung_plan *plan, const rung_gemm *gemm)
     rung_plain plain;
     if (is_small_way(plan, gemm, &plain))
         return run_small(plan->context, plan->choice.kernel, &plain);
+    if (rung_again_fits(&plan->again, gemm)) {
+        plan->context->last = plan->choice.kernel;
+        return plan->context->backend->run(plan->context->state, &plan->choice, &plan->again.problem,
+                                           &plan->again.rerun);
+    }
     rung_problem problem;
     memset(&problem, 0, sizeof problem);
     int nothing;
@@ -248,8 +272,9 @@ rung_status rung_plan_run(rung_plan *plan, const rung_gemm *gemm)
                          (long long)problem.m, (long long)problem.n, (long long)problem.k, (long long)plan->problem.m,
                          (long long)plan->problem.n, (long long)plan->problem.k);
     RUNG_TRY(check_memory(plan->context, &problem, gemm));
+    rung_again_keep(&plan->again, gemm, &problem);
     plan->context->last = plan->choice.kernel;
-    return plan->context->backend->run(plan->context->state, &plan->choice, &problem);
+    return plan->context->backend->run(plan->context->state, &plan->choice, &problem, NULL);
 }
 
 const char *rung_plan_kernel(const rung_plan *plan)

@@ -45,6 +45,13 @@ static inline int64_t rung_choice_workspace_bytes(const rung_choice *choice)
 /* Writes the phrase, where somebody wants it: writing it takes longer than the estimate. */
 void rung_note(rung_choice *choice, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* What a backend keeps of a run for the next one of the same choice and problem, of which only a, b and c are others
+ * (core/again.h). */
+typedef struct rung_rerun {
+    int ready; /* 0: nothing is kept yet */
+    _Alignas(16) unsigned char kept[640];
+} rung_rerun;
+
 typedef struct rung_backend {
     const char *name;
     rung_backend_id id;
@@ -68,7 +75,8 @@ typedef struct rung_backend {
      * win by it are not asked. */
     void (*floors_us)(void *state, const rung_kernel *const *kernels, int count, const rung_problem *problem,
                       double *us);
-    rung_status (*run)(void *state, const rung_choice *choice, const rung_problem *problem);
+    /* rerun: NULL, or what it may use and fill. */
+    rung_status (*run)(void *state, const rung_choice *choice, const rung_problem *problem, rung_rerun *rerun);
     /* NULL, or the way of plain products, and the kernel that answers them. Small ones have a way of their own. */
     rung_status (*run_plain)(void *state, const rung_plain *plain);
     rung_status (*run_small)(void *state, const rung_plain *small);

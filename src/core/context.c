@@ -82,6 +82,7 @@ void rung_context_destroy(rung_context *context)
 static rung_status reconfigure(rung_context *context, const rung_config *config)
 {
     RUNG_TRY(check_config(config));
+    context->again.span_c = 0;
     RUNG_TRY(context->backend->configure(context->state, config));
     context->config = *config;
     return RUNG_SUCCESS;
@@ -93,6 +94,7 @@ void rung_context_rescope(rung_context *context)
 {
     static int64_t tables;
     rung_scope *scope = &context->scope;
+    context->again.span_c = 0;
     memset(scope, 0, sizeof *scope); /* padding too: scopes are compared by their bytes */
     scope->backend = context->backend;
     scope->workspace_limit_bytes = context->config.workspace_limit_bytes;

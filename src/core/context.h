@@ -2,6 +2,7 @@
 #ifndef RUNG_CORE_CONTEXT_H
 #define RUNG_CORE_CONTEXT_H
 
+#include "core/again.h"
 #include "core/plan.h"
 #include "core/recent.h"
 #include "core/tuned.h"
@@ -14,6 +15,11 @@ struct rung_context {
     const rung_kernel *plain; /* what answers plain ones without a plan; NULL: nothing does */
     rung_tuned tuned;
     rung_scope scope; /* what its plans depend on beside their shapes */
+    /* The product of the last call, once it has come twice in a row, and how it runs. A setting that changes forgets
+     * it. */
+    rung_again again;
+    rung_choice again_choice;
+    int64_t last_sides[3]; /* m, n and k of the last call */
 };
 
 struct rung_plan {
@@ -21,6 +27,7 @@ struct rung_plan {
     rung_problem problem; /* the shape it was made for */
     rung_choice choice;
     rung_gemm made_from; /* what that shape came from */
+    rung_again again;    /* the last run */
     int small;           /* the context's way of small products answers it */
     int forced;          /* by name */
     int nothing;         /* the shape needs no work */

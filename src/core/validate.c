@@ -103,12 +103,6 @@ static rung_status check_pointers(const rung_gemm *g, const rung_problem *p)
     return RUNG_SUCCESS;
 }
 
-static int alignment(const void *pointer, int64_t ld, int64_t stride)
-{
-    uintptr_t bits = (uintptr_t)pointer | (uintptr_t)(ld * 4) | (uintptr_t)(stride * 4) | 16;
-    return (int)(bits & -bits);
-}
-
 static void to_row_major(const rung_gemm *g, rung_problem *p)
 {
     int swap = g->layout == RUNG_COL_MAJOR; /* Ct = Bt * At, and a column-major matrix read by rows is its transpose */
@@ -163,9 +157,9 @@ rung_status rung_validate(const rung_gemm *g, rung_math math, rung_problem *p, i
     }
     RUNG_TRY(check_pointers(g, p));
     /* The addresses inside a pointer array are unknown here. */
-    p->align_a = p->arrays ? 4 : alignment(p->a, p->lda, p->stride_a);
-    p->align_b = p->arrays ? 4 : alignment(p->b, p->ldb, p->stride_b);
-    p->align_c = p->arrays ? 4 : alignment(p->c, p->ldc, p->stride_c);
+    p->align_a = p->arrays ? 4 : rung_alignment(p->a, p->lda, p->stride_a);
+    p->align_b = p->arrays ? 4 : rung_alignment(p->b, p->ldb, p->stride_b);
+    p->align_c = p->arrays ? 4 : rung_alignment(p->c, p->ldc, p->stride_c);
     return RUNG_SUCCESS;
 }
 

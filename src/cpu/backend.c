@@ -170,8 +170,9 @@ static const char *cpu_estimate(void *state, const rung_kernel *kernel, const ru
     return NULL;
 }
 
-static rung_status cpu_run(void *state, const rung_choice *choice, const rung_problem *p)
+static rung_status cpu_run(void *state, const rung_choice *choice, const rung_problem *p, rung_rerun *rerun)
 {
+    (void)rerun;
     rung_cpu_args args = make_args(state, choice->kernel, p);
     return choice->kernel->cpu_entry(&args);
 }

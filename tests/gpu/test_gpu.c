@@ -1662,6 +1662,121 @@ static void those_that_wait_may_overlap(void **state)
     close_idle_hopper(context, memory);
 }
 
+/* What is launched, and with what. */
+typedef struct launched {
+    uint64_t given;
+    void *stream;
+    char lines[FAKE_LAUNCHED_BYTES];
+} launched;
+
+static void begin_launches(void)
+{
+    empty_log();
+    gpu->given = 0;
+    gpu->launched[0] = 0;
+    gpu->stream = NULL;
+}
+
+static launched end_launches(void)
+{
+    launched l = {.given = gpu->given, .stream = gpu->stream};
+    memcpy(l.lines, gpu->launched, sizeof l.lines);
+    return l;
+}
+
+/* Runs a product by a plan that was made before (NULL: there is none for it) and by the context alone: both must
+ * launch what a new plan does. */
+static void assert_as_a_new_plan(rung_context *context, rung_plan *plan, const rung_gemm *g)
+{
+    rung_plan *fresh;
+    launched l[4];
+    for (int i = 0; i < 4; i++) { /* the first one finds the stream's workspace not yet made */
+        if (i < 2)
+            assert_ok(rung_plan_create(&fresh, context, g));
+        begin_launches();
+        assert_ok(i < 2            ? rung_plan_run(fresh, g)
+                  : i == 2 && plan ? rung_plan_run(plan, g)
+                                   : rung_gemm_run(context, g));
+        l[i] = end_launches();
+        if (i < 2)
+            rung_plan_destroy(fresh);
+    }
+    assert_true(l[1].lines[0] != 0);
+    for (int i = 2; i < 4; i++) {
+        assert_string_equal(l[i].lines, l[1].lines);
+        assert_true(l[i].stream == l[1].stream);
+        if (rung_context_math(context) == RUNG_STRICT) /* what accurate mode recalls moves from call to call */
+            assert_true(l[i].given == l[1].given);
+    }
+}
+
+static void assert_refused(rung_context *context, rung_plan *plan, const rung_gemm *g, int argument)
+{
+    assert_int_equal(rung_plan_run(plan, g), RUNG_INVALID_ARGUMENT);
+    assert_true(argument == 0 || rung_last_error_argument() == argument);
+    if (argument) { /* without a plan any alignment will do */
+        assert_int_equal(rung_gemm_run(context, g), RUNG_INVALID_ARGUMENT);
+        assert_int_equal(rung_last_error_argument(), argument);
+    }
+}
+
+/* Runs a product again and again on operands that move, with something else each few times. */
+static void repeat(rung_context *context, float *memory[3], const rung_gemm *of, void *streams[2])
+{
+    enum { FEW = 3, APART = 256 };
+    rung_gemm g = *of;
+    rung_plan *plan;
+    g.a = memory[0], g.b = memory[1], g.c = memory[2];
+    assert_ok(rung_plan_create(&plan, context, &g));
+    for (int i = 0; i < 8 * FEW; i++) {
+        g.a = memory[i / FEW % 2] + i * APART, g.b = memory[1 - i / FEW % 2] + (8 * FEW - i) * APART;
+        g.c = memory[2] + i * APART;
+        g.alpha = i / FEW == 1 || i / FEW == 2 ? 2.0f : 1.0f;
+        g.beta = i / FEW == 2 ? -1.0f : 0.0f;
+        assert_ok(rung_context_set_stream(context, streams[i / FEW == 3]));
+        gpu->capturing = i / FEW == 4;
+        if (i == 6 * FEW || i == 7 * FEW)
+            assert_ok(rung_context_set_workspace_limit(context, i / FEW == 6 ? -1 : 0));
+        assert_ok(rung_context_set_math(context, i / FEW == 5 ? RUNG_ACCURATE : RUNG_STRICT));
+        assert_as_a_new_plan(context, i / FEW == 2 || i / FEW == 5 ? NULL : plan, &g);
+    }
+    gpu->capturing = 0;
+    rung_gemm wrong[] = {g, g, g, g, g};
+    wrong[0].c = (float *)(uintptr_t)g.a, wrong[1].c = (float *)(uintptr_t)g.b;
+    wrong[2].a = NULL, wrong[3].b = (const float *)((uintptr_t)g.b + 2), wrong[4].c++;
+    const int arguments[] = {12, 12, 7, 9, 0};
+    for (int i = 0; i < (g.ldc % 4 ? 4 : 5); i++) { /* rows of C at any address stay so */
+        assert_refused(context, plan, &wrong[i], arguments[i]);
+        assert_as_a_new_plan(context, plan, &g);
+    }
+    rung_plan_destroy(plan);
+}
+
+/* A product that comes again is launched from what was kept of it: as if it were new. */
+static void repeated_products_are_launched_as_new_ones(void **state)
+{
+    (void)state;
+    static const int sizes[][4] = {{64, 64, 64, 1},    {100, 96, 5000, 1}, {304, 1, 500, 1},  {1, 304, 500, 1},
+                                   {1280, 2520, 2, 1}, {16, 12, 16, 400},  {400, 404, 80, 1}, {1024, 1000, 1000, 1}};
+    float *memory[3];
+    rung_context *context = open_idle_hopper(memory, 1 << 23);
+    void *streams[2] = {stream_of(2), stream_of(2)};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        for (int form = 0; form < 4; form++) {
+            rung_gemm g;
+            rung_gemm_init(&g);
+            g.layout = form & 1 ? RUNG_ROW_MAJOR : RUNG_COL_MAJOR;
+            g.trans_b = form & 2 ? RUNG_TRANS : RUNG_NO_TRANS;
+            g.m = sizes[i][0], g.n = sizes[i][1], g.k = sizes[i][2], g.batch = sizes[i][3];
+            g.lda = form & 1 ? g.k : g.m, g.ldc = form & 1 ? g.n : g.m;
+            g.ldb = (form & 1) != form / 2 ? g.n : g.k;
+            g.stride_a = g.m * g.k, g.stride_b = g.k * g.n, g.stride_c = g.m * g.n;
+            repeat(context, memory, &g, streams);
+        }
+    assert_int_equal(gpu->faults, 0);
+    close_idle_hopper(context, memory);
+}
+
 /* A product borrows so much, and so much stays: docs/drop_in.md says it. */
 static void little_memory_is_held(void **state)
 {
@@ -2416,6 +2531,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(parts_are_launched_as_products),
         cmocka_unit_test(blocks_are_shared_out_evenly),
         cmocka_unit_test(those_that_wait_may_overlap),
+        cmocka_unit_test(repeated_products_are_launched_as_new_ones),
         cmocka_unit_test(little_memory_is_held),
         cmocka_unit_test(a_full_gpu_is_no_failure),
         cmocka_unit_test(an_eighth_of_the_memory_will_do),

@@ -197,7 +197,7 @@ static int open_files(void)
  * more memory, files and parts of the driver than one before them. */
 static int lives(const fake *gpu)
 {
-    enum { LIVES = 20, SETTLED = 10, SLACK_BYTES = 100 }; /* the allocator keeps a little of the first ones */
+    enum { LIVES = 20, SETTLED = 14, SLACK_BYTES = 100 }; /* the allocator keeps a little of the first ones */
     struct {
         size_t bytes;
         int files, open;

@@ -65,6 +65,15 @@ typedef struct rung_kept {
     int several; /* more than one stream has been lent a buffer */
 } rung_kept;
 
+/* A launch as the driver was given it. */
+typedef struct __attribute__((may_alias)) rung_kept_launch {
+    CUfunction function;
+    CUlaunchConfig config;
+    CUlaunchAttribute attributes[2];
+    rung_args args;
+    int swapped; /* args.a is the problem's b, and args.b its a */
+} rung_kept_launch;
+
 typedef struct rung_cuda {
     const rung_driver *driver;
     rung_gpu *gpu;
@@ -81,6 +90,9 @@ typedef struct rung_cuda {
     int recall_failed;         /* there was no memory for it: it is not asked for again */
     rung_staging *staging;     /* made by the first product on host operands */
     rung_chain *chain;         /* made by the first product of several launches in a row */
+    /* Where the launch of this run is kept, if it is the only one, and whose operands it reads; NULL: nowhere. */
+    rung_rerun *keep;
+    const rung_problem *keep_of;
 } rung_cuda;
 
 /* Gets a GPU's shared state (primary context, loaded modules), which is made once per process and kept until exit. */
@@ -125,6 +137,7 @@ typedef struct rung_grid {
     int beside;              /* in a chain it may run at the same time as the launch before it */
     int may_crowd;           /* where they are many, blocks need the first level of cache more than even shares */
     int beside_next;         /* the next kernel's blocks have room beside this one's: they wait there */
+    int repeats;             /* the argument is a rung_args, and the product has no other launch */
 } rung_grid;
 
 /* From so many blocks a multiprocessor on, a share that is uneven by one block costs less than a smaller cache. */
@@ -132,6 +145,8 @@ enum { RUNG_MANY_BLOCKS = 5 };
 
 /* Launches on the context's stream. `argument` points at the kernel's one struct parameter. */
 rung_status rung_launch(rung_cuda *cuda, const rung_function *function, const rung_grid *grid, const void *argument);
+/* Launches what is kept on the problem's operands and the workspace. */
+rung_status rung_launch_again(rung_cuda *cuda, rung_rerun *rerun, const rung_problem *problem, void *workspace);
 
 /* Finds the kernel's function for the problem's transposes: its name with _nn, _nt, _tn or _tt, and `end`, a literal,
  * behind. */
@@ -143,15 +158,19 @@ rung_status rung_kernel_function(rung_cuda *cuda, const rung_kernel *kernel, run
 /* Fills the argument struct from the problem. */
 void rung_args_fill(rung_args *args, const rung_problem *problem);
 
-/* Returns when the kernel after this choice's starts (rung_args.next_start). Products that are predicted to take less
- * than short_us take a tenth longer where the next one starts after them, longer ones up to a fifth less. In a graph
- * all gain by a start at once (docs/costs.md). */
-rung_next_start rung_next_starts(rung_cuda *cuda, const rung_choice *choice, double short_us);
+/* Returns whether the context's stream records a graph. */
+int rung_is_capturing(const rung_cuda *cuda);
+
+/* Returns when the kernel after this choice's starts (rung_args.next_start): of products that are predicted to take
+ * less than short_us before their blocks' ends, of longer ones up to long_us at once, of others after all blocks' ends.
+ * In a graph all gain by a start at once (docs/costs.md). */
+rung_next_start rung_next_starts(rung_cuda *cuda, const rung_choice *choice, double short_us, double long_us);
 
 /* Returns whether a kernel asks for its operands while it waits for the one before it (rung_args.asks). The arguments
  * say when the next kernel starts. There are so many blocks, and a multiprocessor holds so many: those of two kernels
  * must have room at once, or most of these would not wait. Beyond three and a half blocks a multiprocessor what they
- * ask for takes longer than they wait. Where an array holds the operands' addresses, these may still be written. */
+ * ask for takes longer than they wait, and on chips before Hopper none waits. Where an array holds the operands'
+ * addresses, these may still be written. */
 int rung_asks(const rung_cuda *cuda, const rung_args *args, int64_t blocks, int64_t resident);
 
 /* A launcher knows the grid, parameters and cost of a family of kernels. Rows name theirs in .launch. */

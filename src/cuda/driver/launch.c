@@ -34,20 +34,27 @@ void rung_args_fill(rung_args *args, const rung_problem *p)
     args->split_k = 1;
 }
 
-rung_next_start rung_next_starts(rung_cuda *cuda, const rung_choice *choice, double short_us)
+int rung_is_capturing(const rung_cuda *cuda)
 {
     CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
-    if (cuda->driver->stream_capturing(cuda->config.stream, &capture) == CUDA_SUCCESS &&
-        capture != CU_STREAM_CAPTURE_STATUS_NONE)
+    return cuda->driver->stream_capturing(cuda->config.stream, &capture) == CUDA_SUCCESS &&
+           capture != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+rung_next_start rung_next_starts(rung_cuda *cuda, const rung_choice *choice, double short_us, double long_us)
+{
+    if (rung_is_capturing(cuda))
         return RUNG_NEXT_AT_ONCE;
-    return choice->cost_us >= short_us ? RUNG_NEXT_AFTER_END : RUNG_NEXT_BEFORE_END;
+    return choice->cost_us < short_us  ? RUNG_NEXT_BEFORE_END
+           : choice->cost_us < long_us ? RUNG_NEXT_AT_ONCE
+                                       : RUNG_NEXT_AFTER_END;
 }
 
 int rung_asks(const rung_cuda *cuda, const rung_args *args, int64_t blocks, int64_t resident)
 {
     enum { MOST_THAT_ASK = 7 }; /* halves of a block on each multiprocessor */
     const int64_t room = resident < MOST_THAT_ASK ? resident : MOST_THAT_ASK;
-    return args->next_start == RUNG_NEXT_AT_ONCE && !args->a_array && !args->marks &&
+    return cuda->machine->arch == 90 && args->next_start == RUNG_NEXT_AT_ONCE && !args->a_array && !args->marks &&
            2 * blocks <= room * cuda->machine->sms;
 }
 
@@ -122,6 +129,38 @@ static unsigned shared_for_a_fair_share(const rung_machine *machine, const rung_
     return bytes > grid->shared_bytes && bytes <= most ? (unsigned)bytes : grid->shared_bytes;
 }
 
+_Static_assert(sizeof(rung_kept_launch) <= sizeof((rung_rerun *)0)->kept, "a kept launch finds room");
+
+/* Keeps a launch for the next run. One of a graph is another one than in a stream. */
+static void keep(rung_cuda *cuda, const rung_function *function, const CUlaunchConfig *config, const rung_args *args)
+{
+    rung_kept_launch *kept = (void *)cuda->keep->kept;
+    const rung_problem *p = cuda->keep_of;
+    const int swapped = args->a == p->b && args->b == p->a;
+    if (p->a == p->b || rung_is_capturing(cuda) || (!swapped && (args->a != p->a || args->b != p->b)))
+        return;
+    kept->function = function->function;
+    kept->config = *config;
+    memcpy(kept->attributes, config->attrs, config->numAttrs * sizeof *config->attrs);
+    kept->args = *args;
+    kept->swapped = swapped;
+    cuda->keep->ready = 1;
+}
+
+rung_status rung_launch_again(rung_cuda *cuda, rung_rerun *rerun, const rung_problem *problem, void *workspace)
+{
+    rung_kept_launch *kept = (void *)rerun->kept;
+    void *parameters[] = {&kept->args};
+    kept->args.a = kept->swapped ? problem->b : problem->a;
+    kept->args.b = kept->swapped ? problem->a : problem->b;
+    kept->args.c = problem->c;
+    kept->args.workspace = workspace;
+    kept->config.hStream = cuda->config.stream;
+    kept->config.attrs = kept->attributes;
+    CU_TRY(cuda->driver, launch(&kept->config, kept->function, parameters, NULL));
+    return RUNG_SUCCESS;
+}
+
 rung_status rung_launch(rung_cuda *cuda, const rung_function *function, const rung_grid *grid, const void *argument)
 {
     CUlaunchAttribute attributes[2];
@@ -141,5 +180,7 @@ rung_status rung_launch(rung_cuda *cuda, const rung_function *function, const ru
     RUNG_TRY(rung_chain_end(cuda, 1));
     void *parameters[] = {(void *)(uintptr_t)argument};
     CU_TRY(cuda->driver, launch(&config, function->function, parameters, NULL));
+    if (cuda->keep && grid->repeats)
+        keep(cuda, function, &config, argument);
     return RUNG_SUCCESS;
 }

@@ -164,6 +164,7 @@ static rung_status run_one(rung_cuda *cuda, const rung_choice *choice, const run
 {
     const int64_t less[] = {choice->workspace_bytes / 8, -1}, limit = cuda->config.workspace_limit_bytes;
     rung_status status = run_kernel(cuda, choice, problem);
+    cuda->keep = NULL; /* another choice's launch is not this one's */
     for (int i = 0; i < 2 && status == RUNG_OUT_OF_MEMORY && choice->workspace_bytes > 8; i++) {
         rung_choice again;
         cuda->config.workspace_limit_bytes = less[i];
@@ -191,6 +192,25 @@ static rung_status run_on_device(rung_cuda *cuda, const rung_choice *choice, con
             RUNG_TRY(run_one(cuda, &its, &product));
     }
     return RUNG_SUCCESS;
+}
+
+/* Queues the launch that the last run of this choice and problem kept, else keeps the one of this run. */
+static rung_status run_again(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem, rung_rerun *rerun)
+{
+    void *workspace;
+    if (asks_too_much(cuda, choice) || choice->cut_m || (rerun->ready && rung_is_capturing(cuda)))
+        return run_on_device(cuda, choice, problem);
+    if (rerun->ready && rung_workspace_get_with_tickets(cuda, choice->workspace_bytes, &workspace) == RUNG_SUCCESS) {
+        rung_status status = rung_launch_again(cuda, rerun, problem, workspace);
+        rung_workspace_put_with_tickets(cuda, workspace);
+        return status;
+    }
+    rerun->ready = 0;
+    cuda->keep = rerun;
+    cuda->keep_of = problem;
+    rung_status status = run_on_device(cuda, choice, problem);
+    cuda->keep = NULL;
+    return status;
 }
 
 static rung_status run_staged(rung_cuda *cuda, const rung_choice *choice, const rung_problem *problem)
@@ -225,7 +245,7 @@ static rung_status check_stream(rung_cuda *cuda)
 }
 
 static rung_status run_entered(rung_cuda *cuda, const entered *before, const rung_choice *choice,
-                               const rung_problem *problem)
+                               const rung_problem *problem, rung_rerun *rerun)
 {
     int on_host;
     RUNG_TRY(check_stream(cuda));
@@ -237,15 +257,15 @@ static rung_status run_entered(rung_cuda *cuda, const entered *before, const run
                          "the calling thread's CUDA context is not the primary one of GPU %d: its memory is out of "
                          "Rung's reach",
                          cuda->index);
-    return run_on_device(cuda, choice, problem);
+    return rerun ? run_again(cuda, choice, problem, rerun) : run_on_device(cuda, choice, problem);
 }
 
-static rung_status cuda_run(void *state, const rung_choice *choice, const rung_problem *problem)
+static rung_status cuda_run(void *state, const rung_choice *choice, const rung_problem *problem, rung_rerun *rerun)
 {
     rung_cuda *cuda = state;
     entered before;
     RUNG_TRY(enter(cuda, &before));
-    rung_status status = run_entered(cuda, &before, choice, problem);
+    rung_status status = run_entered(cuda, &before, choice, problem, rerun);
     leave(cuda, &before);
     return status;
 }

@@ -96,7 +96,8 @@ static rung_status launch(rung_cuda *cuda, const rung_choice *choice, const rung
     rung_grid grid = {.x = (unsigned)tiles_of(kernel, p),
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)shared_bytes(kernel, p),
-                      .overlaps = 1};
+                      .overlaps = 1,
+                      .repeats = 1};
     return rung_launch(cuda, &function, &grid, &args);
 }
 

@@ -4,6 +4,8 @@
 #include "cuda/host/divide.h"
 #include "cuda/host/parts.h"
 
+#include <math.h>
+
 /* Returns whether a crowd takes between a half and three quarters of the room. In a graph blocks of the next kernel
  * then take what is left before this one ends, and come to lie unevenly: on some multiprocessors as many as fit, on
  * others half. Below that they all find a place, above it hardly any. */
@@ -24,7 +26,7 @@ static rung_status launch_tiles(rung_cuda *cuda, const rung_choice *choice, cons
     rung_args args;
     rung_args_fill(&args, p);
     args.split_k = choice->parts;
-    args.next_start = (int32_t)rung_next_starts(cuda, choice, 3.6);
+    args.next_start = (int32_t)rung_next_starts(cuda, choice, 2.8, crowd ? 8.0 : INFINITY);
     args.marks = marks;
     args.zero = zero;
     args.zero_words = zero_words;
@@ -38,7 +40,8 @@ static rung_status launch_tiles(rung_cuda *cuda, const rung_choice *choice, cons
                       .overlaps = !marks,
                       .argument_bytes = sizeof args,
                       .may_crowd = crowd && (!p->trans_a || p->trans_b),
-                      .beside_next = t->brief && args.next_start == RUNG_NEXT_AT_ONCE};
+                      .beside_next = t->brief && args.next_start == RUNG_NEXT_AT_ONCE,
+                      .repeats = !marks};
     if (args.next_start == RUNG_NEXT_AT_ONCE && leaves_uneven_room(cuda, t, &grid, tiles * choice->parts))
         args.next_start = RUNG_NEXT_AFTER_END;
     if (crowd) {
@@ -78,7 +81,8 @@ static rung_status batch_run(rung_cuda *cuda, const rung_choice *choice, const r
     rung_args_fill(&args, p);
     rung_grid grid = {.x = (unsigned)rung_ceil_div(p->batch, small_matrices_a_block(kernel)),
                       .threads = (unsigned)kernel->threads,
-                      .overlaps = 1};
+                      .overlaps = 1,
+                      .repeats = 1};
     return rung_launch(cuda, &function, &grid, &args);
 }
 

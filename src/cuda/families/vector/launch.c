@@ -235,7 +235,7 @@ static rung_status gather(rung_cuda *cuda, const rung_kernel *kernel, const rung
 static rung_next_start next_starts(rung_cuda *cuda, const rung_choice *choice)
 {
     const double short_us = 2.8, long_us = 5.0;
-    return choice->cost_us < long_us ? rung_next_starts(cuda, choice, short_us) : RUNG_NEXT_AFTER_END;
+    return choice->cost_us < long_us ? rung_next_starts(cuda, choice, short_us, long_us) : RUNG_NEXT_AFTER_END;
 }
 
 static rung_status launch(rung_cuda *cuda, const rung_choice *choice, const rung_problem *p, char *workspace)
@@ -257,7 +257,8 @@ static rung_status launch(rung_cuda *cuda, const rung_choice *choice, const rung
     rung_grid grid = {.x = (unsigned)blocks,
                       .threads = (unsigned)kernel->threads,
                       .shared_bytes = (unsigned)kernel->shared_bytes,
-                      .overlaps = 1};
+                      .overlaps = 1,
+                      .repeats = 1};
     return rung_launch(cuda, &function, &grid, &args);
 }
 
