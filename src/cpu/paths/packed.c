@@ -56,7 +56,7 @@ static int pays_for_packing(const rung_cpu_args *p)
     int64_t columns = (is_whole ? COLUMN_OF_WHOLE_LINES : COLUMN) * p->n;
     int64_t row = a_bytes(p) * L2_PARTS > p->cpu->l2_bytes ? ROW_OF_LARGE_TRANSPOSED : ROW_OF_TRANSPOSED;
     int64_t rows = (!p->trans_a ? ROW : p->trans_b ? ROW_OF_BOTH_TRANSPOSED : row) * p->m;
-    return p->m * p->n * p->k >= (columns + rows) * (p->k + STEPS);
+    return (double)(p->m * p->n) * (double)p->k >= (double)(columns + rows) * (double)(p->k + STEPS);
 }
 
 /* What no other question has taken is large. */
