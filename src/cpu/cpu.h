@@ -52,11 +52,11 @@ typedef struct rung_cpu_args {
     const rung_cpu_kernel *kernel; /* production: the micro-kernels */
 } rung_cpu_args;
 
-/* A single row of A whose elements lie side by side is its own transpose, and taken as not transposed: it is read as it
- * lies. */
+/* A row of A whose elements lie side by side is its own transpose, and taken as not transposed: it is read as it lies.
+ * Transposed rows that lie one float apart are a single one. */
 static inline void rung_cpu_lay_row_flat(rung_cpu_args *p)
 {
-    if (p->m == 1 && p->trans_a && p->lda == 1) {
+    if (p->trans_a && p->lda == 1) {
         p->trans_a = 0;
         p->lda = p->k;
     }
