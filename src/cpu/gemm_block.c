@@ -44,11 +44,11 @@ static void ask_b(const block *s, int columns, int64_t t, int64_t ldb, rung_tile
 }
 
 /* Returns whether tiles go in turn: all their vectors are in use, they ask for nothing but C and have one sum each.
- * With a long k there is little to gain, and the loop over tiles takes registers from the loop over steps. */
+ * With a long k there is little to gain, and a compiler's loop over tiles takes registers from the loop over steps. */
 static int go_in_turn(const block *s, const rung_cpu_kernel *kernel, const rung_tile_out *out)
 {
     enum { STEPS_MOST = 96 };
-    return s->k <= STEPS_MOST && out->b_lanes == kernel->vl && out->lanes == kernel->vl && s->asks_b == ASKS_NOTHING &&
+    return (s->k <= STEPS_MOST || kernel->runs_fetch) && out->b_lanes == kernel->vl && out->lanes == kernel->vl && s->asks_b == ASKS_NOTHING &&
            !s->fetch_rows && !s->four_sums;
 }
 
@@ -59,21 +59,40 @@ static int64_t rows_of_tile(const block *s, const rung_cpu_kernel *kernel, int n
     return s->rows_most && s->rows_most < most ? s->rows_most : most;
 }
 
+/* Returns how many of so many whole tiles with A packed go in turn: those before one that asks for raw operands. */
+static int64_t packed_in_turn(const block *s, const rung_cpu_kernel *kernel, int64_t tiles, const rung_tile_out *out)
+{
+    if (!kernel->runs_fetch || out->lanes != kernel->vl)
+        return 1;
+    return s->next && s->next->now < s->next->count ? min64(tiles, s->next->wait) : tiles;
+}
+
 /* Computes all rows of one group of `nv` vectors of columns, with A packed. While tiles run, they ask for raw operands,
  * or for their part of the next group of B. */
 static void sweep_packed_rows(const block *s, const rung_cpu_kernel *kernel, const float *b, int64_t ldb, float *c,
                               int nv, rung_tile_out *out)
 {
-    const rung_tile_fn *tiles = kernel->tile[s->kind][nv - 1];
-    int mr = s->kernel->mr;
+    int64_t mr = s->kernel->mr, tiles = divide_up(s->m, mr);
     const float *after = b + s->k * nv * kernel->vl;
-    int64_t part = round_up(divide_up(s->k * nv * kernel->vl, divide_up(s->m, mr)), RUNG_FETCH_FLOATS);
-    for (int64_t i = 0; i < s->m; i += mr, after += part) {
+    int64_t part = round_up(divide_up(s->k * nv * kernel->vl, tiles), RUNG_FETCH_FLOATS);
+    for (int64_t t = 0, alike; t < tiles; t += alike) {
+        int64_t i = t * mr, rows = min64(s->m - i, mr), whole = (s->m - i) / mr;
+        const float *a = s->a + i * s->k, *next = after + t * part;
+        float *to = c + i * out->ldc;
+        alike = max64(packed_in_turn(s, kernel, whole, out), 1);
+        if (alike > 1) {
+            rung_tile_run run = {.count = alike, .a_next = mr * s->k, .c_next = mr * out->ldc};
+            out->fetch = (rung_fetch){.at = next, .end = after + tiles * part, .gap = -tiles * part};
+            if (s->next)
+                s->next->wait -= alike;
+            kernel->run[s->kind][nv - 1][mr - 1](&run, s->k, a, mr, b, ldb, to, out);
+            continue;
+        }
         if (kernel != s->kernel)
             out->fetch = (rung_fetch){0};
         else if (!s->next || !fetch_ahead(s->next, s->k, &out->fetch))
-            out->fetch = (rung_fetch){.at = after, .end = after + part, .gap = -part};
-        tiles[min64(s->m - i, mr) - 1](s->k, s->a + i * s->k, mr, b, ldb, c + i * out->ldc, out);
+            out->fetch = (rung_fetch){.at = next, .end = next + part, .gap = -part};
+        kernel->tile[s->kind][nv - 1][rows - 1](s->k, a, mr, b, ldb, to, out);
     }
 }
 

@@ -4,6 +4,7 @@
  * are as fast, and a step of their panel is one line (paths/ahead.c). */
 #if defined(__x86_64__)
 #include "cpu/kernels/simd_avx512.h"
+#include "cpu/kernels/tiles_avx512.h"
 
 /* kernel_body.inc says what these are. */
 #define FAMILY avx512_f32_8x48

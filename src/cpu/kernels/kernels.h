@@ -58,8 +58,9 @@ typedef struct rung_tile_run {
     int64_t count, a_next, b_next, c_next;
 } rung_tile_run;
 
-/* Computes `count` tiles whose vectors are wholly in use, and which ask for nothing but C. A call for each of them, and
- * what a tile finds out before its sums, would take as long as five steps of k. */
+/* Computes `count` tiles whose vectors are wholly in use, and which ask for nothing but C, but for kernels that say
+ * runs_fetch. A call for each of them, and what a tile finds out before its sums, would take as long as five steps of
+ * k. */
 typedef void (*rung_run_fn)(const rung_tile_run *run, int64_t k, const float *a, int64_t lda, const float *b,
                             int64_t ldb, float *c, const rung_tile_out *out);
 
@@ -145,6 +146,7 @@ typedef struct rung_cpu_kernel {
                                   step of k by itself */
     int dot_cols, dot_fours;   /* the most columns that dot[] has, and the most whose blocks have four rows, or eight */
     int max_rows[RUNG_TILE_MAX_VECTORS];
+    int runs_fetch; /* 1: packed tiles in turn ask for what `out` says, as single ones do, and gain with any k */
     const struct rung_cpu_kernel *half; /* a family whose vectors are half as long, for last columns; NULL: none */
     rung_tile_fn tile[RUNG_A_KINDS][RUNG_TILE_MAX_VECTORS][RUNG_TILE_MAX_ROWS];
     rung_tile_fn few[RUNG_A_KINDS][RUNG_TILE_MAX_VECTORS][RUNG_TILE_MAX_ROWS]; /* with four sums; NULL: sums enough */
