@@ -178,8 +178,8 @@ static inline int asks_for_second_lines(const rung_cpu_args *p, int64_t k)
 /* Returns whether tiles ask for C: where k is long that costs nothing, and where C is not at hand they wait less. */
 static inline int asks_c(const rung_cpu_args *p, int64_t k, int packed_a)
 {
-    enum { STEPS_FOR_NOTHING = 32, STEPS_LEAST = 8, L2_PARTS = 16 };
-    if (p->kernel->runs_fetch && k > STEPS_FOR_NOTHING && c_bytes(p) > p->cpu->l2_bytes / L2_PARTS)
+    enum { STEPS_FOR_NOTHING = 32, STEPS_FOR_LITTLE = 24, STEPS_LEAST = 8, L2_PARTS = 16 };
+    if (p->kernel->runs_fetch && k > STEPS_FOR_LITTLE && c_bytes(p) > p->cpu->l2_bytes / L2_PARTS)
         return 1;
     if (p->cpu->stores_wait && !packed_a)
         return asks_for_second_lines(p, k);

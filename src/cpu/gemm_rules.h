@@ -328,19 +328,20 @@ static inline int is_small_in_place(const rung_cpu_args *p)
            !is_cheaper_transposed(p);
 }
 
-/* Returns true for one row whose elements of A lie side by side, where tiles are narrow: nothing is packed for it. */
+/* Returns true for one row for which nothing is packed. */
 static inline int is_row(const rung_cpu_args *p)
 {
-    return p->m == 1 && sums_as_lines(p) && !p->cpu->far_l3 && (!p->trans_a || p->lda == 1);
+    return p->m == 1 && (p->cpu->far_l3 || sums_as_lines(p));
 }
 
 /* Returns true where B is better read in long runs for such a row, a few steps at a time, although its sums are stored
  * and loaded again: more than the widest tile would pass over B twice or more, and each time read parts of
- * lines, one row after the other. */
+ * lines, one row after the other. Where L3 is far, fewer steps are enough. */
 static inline int is_row_that_streams(const rung_cpu_args *p)
 {
-    enum { STEPS_LEAST = 40 };
-    return is_row(p) && !p->trans_b && p->k >= STEPS_LEAST && p->n > (int64_t)RUNG_TILE_MAX_VECTORS * p->kernel->vl;
+    enum { STEPS_LEAST = 40, STEPS_LEAST_OF_FAR = 10 };
+    return is_row(p) && !p->trans_b && p->k >= (p->cpu->far_l3 ? STEPS_LEAST_OF_FAR : STEPS_LEAST) &&
+           p->n > (int64_t)RUNG_TILE_MAX_VECTORS * p->kernel->vl;
 }
 
 /* Returns true for a row of C beside a larger B that L2 holds, of which any plan would say the same: tiles of one row,

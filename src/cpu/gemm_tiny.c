@@ -180,6 +180,12 @@ static __attribute__((noinline)) void run_vectors(const rung_cpu_args *p)
     rung_gemm_vectors(p, gathered);
 }
 
+static __attribute__((noinline)) void run_streamed(const rung_cpu_args *p)
+{
+    float sums[RUNG_TINY_FLOATS];
+    rung_stream_one_row(p, RUNG_TINY_FLOATS, sums);
+}
+
 /* Turns A first and C last: the transposed product reads B as it lies. */
 static __attribute__((noinline)) void run_with_turned_a(const rung_cpu_args *p)
 {
@@ -205,7 +211,10 @@ static void run_turned(rung_cpu_args *t)
         copy_transposed(&turn, t);
         turn.c = turned;
         turn.ldc = round_up(turn.n, kernel->vl);
-        run(&turn, kernel);
+        if (is_row_that_streams(&turn))
+            run_streamed(&turn);
+        else
+            run(&turn, kernel);
         narrow_of(t->kernel)->turn(t->c, t->ldc, turned, turn.ldc, t->m, t->n, t->beta);
         return;
     }
@@ -353,6 +362,7 @@ typedef enum way {
     WAY_DOTS,
     WAY_TRANSPOSED,
     WAY_TURNED_A,
+    WAY_STREAMED,
     WAY_LAST
 } way;
 
@@ -421,6 +431,8 @@ static way choose_way(const rung_cpu_args *p)
         return WAY_TURNED_A;
     if (p->trans_b || is_cheaper_transposed(p))
         return WAY_TRANSPOSED;
+    if (is_row_that_streams(p))
+        return WAY_STREAMED;
     return last_as_dots(p) ? WAY_LAST : WAY_TILES;
 }
 
@@ -498,6 +510,7 @@ static inline void run_way(const rung_cpu_args *p, const known_way *known)
     case WAY_DOTS: run_dots(p); break;
     case WAY_TRANSPOSED: run_with_transposed(p); break;
     case WAY_TURNED_A: run_with_turned_a(p); break;
+    case WAY_STREAMED: run_streamed(p); break;
     case WAY_LAST: run_with_last(p, last_as_dots(p)); break;
     }
 }

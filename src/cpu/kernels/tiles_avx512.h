@@ -183,6 +183,18 @@ static void (*const tiles_of[RUNG_A_KINDS + 1][TILES_ROWS_MOST - TILES_ROWS_LEAS
     [TILES_PACKED] = {tiles_packed_5, tiles_packed_6, tiles_packed_7, tiles_packed_8},
 };
 
+/* Returns whether tiles take less time here than from a compiler. Beginning takes as long as some steps of k, and rows of
+ * a transposed A in place have one address, so that a compiler keeps all sums in place. What asks for C in fewer steps
+ * than lines come asks before its own sums. */
+VFN int is_better_in_assembly(const int rows, const int kind, int64_t count, int64_t k, const rung_tile_out *out)
+{
+    enum { STEPS_LEAST = 12, STEPS_OF_ASKING = 24, ROWS_OF_ONE_TILE = 7 };
+    if (out->past || out->ask_b || (out->ask_c && k <= STEPS_OF_ASKING))
+        return 0;
+    return out->ask_c || out->fetch.at ||
+           (kind == RUNG_A_BY_ROW && k >= STEPS_LEAST && (count > 1 || rows >= ROWS_OF_ONE_TILE));
+}
+
 /* Computes tiles in turn. Where C's last vector has few lanes and B lies in place, vectors of B are read whole all the
  * same, into its next row, but for those of the last one. */
 VFN void tiles_in_turn(const int rows, const int kind, const rung_tile_run *run, int64_t k, const float *a, int64_t lda,

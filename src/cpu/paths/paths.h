@@ -119,6 +119,7 @@ int64_t rung_long_k_parts(int64_t k); /* pieces */
 
 /* stream.c */
 int64_t rung_stream_columns(int64_t rows, int64_t panel, const rung_processor *cpu);
+void rung_stream_one_row(const rung_cpu_args *p, int64_t nc, float *workspace); /* nc columns at a time, and floats */
 
 /* gemm_tiny.c: runs two vectors that make one number; room: for both of them, where their elements lie apart. */
 void rung_gemm_vectors(const rung_cpu_args *p, float *room);

@@ -102,15 +102,35 @@ static void stream_steps(const rung_cpu_args *p, int64_t from, int64_t steps, co
         }
 }
 
-/* Without a beta C itself holds the sums. */
-static void run_row(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
+/* Adds a row of A times B to sums. Elements of A that lie apart are gathered, some at a time. */
+static void stream_row(const rung_cpu_args *p, const rung_cpu_kernel *kernel, int64_t column, int64_t columns, float *sums)
 {
-    const rung_cpu_kernel *kernel = narrow_of(p->kernel); /* fewer of its vectors lie across two lines */
-    for (int64_t j = 0; j < p->n; j += plan->nc) {
-        int64_t columns = min64(plan->nc, p->n - j);
+    enum { GATHERED = 512 };
+    float gathered[GATHERED];
+    int64_t step_of_a = p->trans_a ? p->lda : 1, most = step_of_a == 1 ? p->k : GATHERED;
+    for (int64_t step = 0; step < p->k; step += most) {
+        int64_t steps = min64(most, p->k - step);
+        const float *a = a_at(p, 0, step);
+        if (step_of_a != 1) {
+            for (int64_t i = 0; i < steps; i++)
+                gathered[i] = a[i * step_of_a];
+            a = gathered;
+        }
+        kernel->stream_row(steps, columns, a, b_at(p, step, column), p->ldb, sums);
+    }
+}
+
+/* Without a beta C itself holds the sums. Of narrow vectors fewer lie across two lines. */
+void rung_stream_one_row(const rung_cpu_args *p, int64_t nc, float *workspace)
+{
+    enum { COLUMNS_OF_WIDE = 256 };
+    int is_wide = p->cpu->wide_units && p->n >= COLUMNS_OF_WIDE;
+    const rung_cpu_kernel *kernel = is_wide ? p->kernel : narrow_of(p->kernel);
+    for (int64_t j = 0; j < p->n; j += nc) {
+        int64_t columns = min64(nc, p->n - j);
         float *sums = p->beta == 0.0f ? p->c + j : workspace;
         memset(sums, 0, (size_t)columns * sizeof *sums);
-        kernel->stream_row(p->k, columns, p->a, b_at(p, 0, j), p->ldb, sums);
+        stream_row(p, kernel, j, columns, sums);
         if (sums == workspace || p->alpha != 1.0f)
             p->kernel->add_sums(p->c + j, p->ldc, sums, 0, 1, columns, p->alpha, p->beta);
     }
@@ -122,7 +142,7 @@ static void run_row(const rung_cpu_args *p, const gemm_plan *plan, float *worksp
 void rung_stream_run(const rung_cpu_args *p, const gemm_plan *plan, float *workspace)
 {
     if (is_row(p)) {
-        run_row(p, plan, workspace);
+        rung_stream_one_row(p, plan->nc, workspace);
         return;
     }
     /* Rows that one pass takes add up little: where B comes from memory they follow fewer of its rows at a time. B is
