@@ -36,6 +36,16 @@ static int is_in_order(const rung_cpu_args *p)
     return p->in_order;
 }
 
+/* Returns true where so few steps are packed all the same: with a transposed A each tile in place takes half a line a
+ * step, and C is as large as L2, so that its lines come while packed tiles sum. */
+static int packs_few_steps(const rung_cpu_args *p)
+{
+    enum { STEPS_LEAST = 27, L2_PARTS_LEAST = 4, L2_HALVES_MOST = 5, LINES_LEAST = 216 };
+    return p->kernel->runs_fetch && p->cpu->far_l3 && p->trans_a && p->k >= STEPS_LEAST && p->k <= OUTER_STEPS &&
+           c_bytes(p) * L2_PARTS_LEAST >= p->cpu->l2_bytes && c_bytes(p) * 2 <= p->cpu->l2_bytes * L2_HALVES_MOST &&
+           min64(p->m, p->n) >= LINES_LEAST;
+}
+
 /* Returns true where wide tiles in place would wait for lines longer than packing both operands takes: for a B whose
  * vectors lie across two lines, and for a transposed A of many rows, of which a tile takes half a line each step. What
  * packing takes grows with the columns and rows of C, and what it saves with their product: the numbers are how many
@@ -48,6 +58,8 @@ static int pays_for_packing(const rung_cpu_args *p)
     enum { ROW_OF_TRANSPOSED = 50, ROW_OF_LARGE_TRANSPOSED = 35, ROW_OF_BOTH_TRANSPOSED = 80, L2_PARTS = 8 };
     enum { COLUMNS_TO_TURN = 120, STEPS_TO_TURN = 200, COLUMNS_OF_FEW_STEPS = 72 };
     int is_whole = !p->trans_b && b_has_whole_vectors(p);
+    if (packs_few_steps(p))
+        return 1;
     int is_better_turned =
         p->k >= STEPS_TO_TURN ? p->n <= COLUMNS_TO_TURN : p->n <= COLUMNS_OF_FEW_STEPS && is_cheaper_transposed(p);
     if (!p->cpu->far_l3 || has_narrow_tiles(p) || p->k <= OUTER_STEPS || (!p->trans_a && (p->trans_b || is_whole)) ||
