@@ -56,7 +56,7 @@ static int pays_for_packing(const rung_cpu_args *p)
 {
     enum { COLUMN = 75, COLUMN_OF_WHOLE_LINES = 200, ROW = 145, STEPS = 60 };
     enum { ROW_OF_TRANSPOSED = 50, ROW_OF_LARGE_TRANSPOSED = 35, ROW_OF_BOTH_TRANSPOSED = 80, L2_PARTS = 8 };
-    enum { COLUMNS_TO_TURN = 120, STEPS_TO_TURN = 200, COLUMNS_OF_FEW_STEPS = 72 };
+    enum { COLUMNS_TO_TURN = 128, STEPS_TO_TURN = 200, COLUMNS_OF_FEW_STEPS = 72 };
     int is_whole = !p->trans_b && b_has_whole_vectors(p);
     if (packs_few_steps(p))
         return 1;
