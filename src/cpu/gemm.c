@@ -111,6 +111,14 @@ static int64_t strip_length(const rung_cpu_args *p, const gemm_plan *plan, int t
     return round_up(even, unit);
 }
 
+/* Returns whether sums should lie apart from C, which moves no bit: C is written once a run of steps, and lines in which
+ * one thread's columns end and another one's begin would pass between their caches as often. */
+static int should_lie_apart(const rung_cpu_args *p, const gemm_plan *plan)
+{
+    int ends_with_lines = (uintptr_t)p->c % LINE_BYTES == 0 && p->ldc % LINE_FLOATS == 0;
+    return plan->path == PATH_DIRECT && !plan->split_m && plan->kc < p->k && !ends_with_lines;
+}
+
 /* Runs one product that is not tiny. */
 static rung_status run_planned(const rung_cpu_args *p, int threads)
 {
@@ -119,6 +127,8 @@ static rung_status run_planned(const rung_cpu_args *p, int threads)
         return rung_gemm_parts(p, &plan, threads);
     if (plan.path == PATH_PACKED && threads > 1 && is_worth_sharing(p, threads))
         return rung_packed_share(p, &plan, threads);
+    if (threads > 1)
+        plan.apart |= should_lie_apart(p, &plan);
     int64_t length = strip_length(p, &plan, threads);
     job j = {.p = p, .plan = &plan, .rows = plan.split_m ? length : p->m, .columns = plan.split_m ? p->n : length};
     int64_t floats = rung_gemm_workspace(p, &plan, j.columns);
