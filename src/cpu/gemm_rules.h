@@ -328,10 +328,11 @@ static inline int is_small_in_place(const rung_cpu_args *p)
            !is_cheaper_transposed(p);
 }
 
-/* Returns true for one row for which nothing is packed. */
+/* Returns true for one row for which nothing is packed. Where L3 is near, elements of A that lie apart were not
+ * measured. */
 static inline int is_row(const rung_cpu_args *p)
 {
-    return p->m == 1 && (p->cpu->far_l3 || sums_as_lines(p));
+    return p->m == 1 && (p->cpu->far_l3 || (sums_as_lines(p) && (!p->trans_a || p->lda == 1)));
 }
 
 /* Returns true where B is better read in long runs for such a row, a few steps at a time, although its sums are stored
@@ -342,6 +343,12 @@ static inline int is_row_that_streams(const rung_cpu_args *p)
     enum { STEPS_LEAST = 40, STEPS_LEAST_OF_FAR = 10 };
     return is_row(p) && !p->trans_b && p->k >= (p->cpu->far_l3 ? STEPS_LEAST_OF_FAR : STEPS_LEAST) &&
            p->n > (int64_t)RUNG_TILE_MAX_VECTORS * p->kernel->vl;
+}
+
+/* The same of a tiny product, and of one row of a transposed product: measured where L3 is far. */
+static inline int is_small_row_that_streams(const rung_cpu_args *p)
+{
+    return p->cpu->far_l3 && is_row_that_streams(p);
 }
 
 /* Returns true for a row of C beside a larger B that L2 holds, of which any plan would say the same: tiles of one row,

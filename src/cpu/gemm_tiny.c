@@ -211,7 +211,7 @@ static void run_turned(rung_cpu_args *t)
         copy_transposed(&turn, t);
         turn.c = turned;
         turn.ldc = round_up(turn.n, kernel->vl);
-        if (is_row_that_streams(&turn))
+        if (is_small_row_that_streams(&turn))
             run_streamed(&turn);
         else
             run(&turn, kernel);
@@ -431,7 +431,7 @@ static way choose_way(const rung_cpu_args *p)
         return WAY_TURNED_A;
     if (p->trans_b || is_cheaper_transposed(p))
         return WAY_TRANSPOSED;
-    if (is_row_that_streams(p))
+    if (is_small_row_that_streams(p))
         return WAY_STREAMED;
     return last_as_dots(p) ? WAY_LAST : WAY_TILES;
 }

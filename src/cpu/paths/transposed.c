@@ -145,7 +145,7 @@ static void plan_transposed(const rung_cpu_args *p, gemm_plan *plan)
     int is_of_a = !plan->of_b && !in_runs, by_panels = is_of_a && rung_is_by_panels(&t);
     int from_l3 = is_of_a && p->n <= COLUMNS_IN_ONE_TILE && rung_is_few_rows_from_l3(&t);
     int is_close = a_bytes(p) <= p->cpu->l2_bytes / 2 || (is_of_a && sums_as_lines(p) && rung_is_few_rows_close(&t));
-    plan->inner = (in_runs || from_l3 || is_close) && !is_row_that_streams(&t) ? PATH_DIRECT : PATH_STREAM;
+    plan->inner = (in_runs || from_l3 || is_close) && !is_small_row_that_streams(&t) ? PATH_DIRECT : PATH_STREAM;
     if (by_panels)
         plan->inner = PATH_AHEAD;
     if (by_panels || from_l3)
