@@ -76,6 +76,26 @@ VFN vf v_fma(vf x, vf y, vf z)
 {
     return _mm512_fmadd_ps(x, y, z);
 }
+/* A step's loads and FMAs that stay in the order they are written in, and z where it is, in tiles of so many vectors and
+ * more: left the choice, the compiler moves their sums from register to register. */
+#define TILE_VECTORS_KEPT 3
+VFN vf v_kept_load(const float *p)
+{
+    vf x;
+    __asm__ volatile("vmovups %1, %0" : "=v"(x) : "m"(*(const __m512_u *)p));
+    return x;
+}
+VFN vf v_kept_all(const float *p)
+{
+    vf x;
+    __asm__ volatile("vbroadcastss %1, %0" : "=v"(x) : "m"(*p));
+    return x;
+}
+VFN vf v_kept_fma(vf x, vf y, vf z)
+{
+    __asm__ volatile("vfmadd231ps %2, %1, %0" : "+v"(z) : "v"(x), "v"(y));
+    return z;
+}
 /* Writes the sums of the lanes of four vectors. */
 VFN void v_sums(float *to, const vf x[4])
 {
