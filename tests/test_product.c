@@ -3,6 +3,9 @@
 #include "rung_catalog.h"
 #include "support.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +15,60 @@ static rung_context *context;
 
 static const float scalars[][2] = {{1.0f, 0.0f}, {1.0f, 1.0f}, {-0.5f, 0.0f}, {0.0f, -0.5f}, {2.0f, -0.5f}};
 enum { SCALARS = sizeof scalars / sizeof scalars[0] };
+
+#if defined(__x86_64__)
+/* Returns whether the processor says that upper halves of vectors are in use. */
+static int uses_upper_halves(void)
+{
+    enum { IN_USE = 1, UPPER_HALVES = 1 << 2 | 1 << 6 }; /* of ymm0 on, and of zmm0 on */
+    unsigned state, high;
+    __asm__ volatile("xgetbv" : "=a"(state), "=d"(high) : "c"(IN_USE));
+    return (state & UPPER_HALVES) != 0;
+}
+
+/* Returns whether it can say so: it must take them for unused once they are cleared. */
+static int tells_upper_halves(void)
+{
+    unsigned a, b, c, d;
+    if (!__builtin_cpu_supports("avx") || !__get_cpuid_count(0xd, 1, &a, &b, &c, &d) || !(a & 1 << 2))
+        return 0;
+    __asm__ volatile("vzeroupper");
+    return !uses_upper_halves();
+}
+#else
+static int uses_upper_halves(void)
+{
+    return 0;
+}
+static int tells_upper_halves(void)
+{
+    return 0;
+}
+#endif
+
+/* The caller's code may be of a time before AVX, and would then wait at each of its own vectors. */
+static void leaves_no_upper_halves_in_use(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][3] = {{8, 48, 40}, {40, 144, 40}, {40, 150, 40}, {300, 200, 90}, {700, 600, 500},
+                                       {1, 900, 50}, {3, 20, 700}, {6, 8, 9}, {900, 20, 3}, {20, 900, 70}};
+    if (!tells_upper_halves())
+        skip();
+    rung_context *one_thread = test_context(1);
+    for (int at = 0; at < 4 * (int)(sizeof sizes / sizeof sizes[0]); at++) {
+        const int64_t *size = sizes[at / 4];
+        product p;
+        product_new(&p, RUNG_ROW_MAJOR, at & 1, at >> 1 & 1, size[0], size[1], size[2], 0, 1, 5);
+        product_reset(&p);
+        rung_status status = rung_gemm_run(one_thread, &p.gemm);
+        int in_use = uses_upper_halves();
+        assert_ok(status);
+        if (in_use)
+            fail_msg("%dx%dx%d, transposed %d%d", (int)size[0], (int)size[1], (int)size[2], at & 1, at >> 1 & 1);
+        product_free(&p);
+    }
+    rung_context_destroy(one_thread);
+}
 
 static void run_and_check(product *p, const char *what)
 {
@@ -685,6 +742,7 @@ int main(void)
         cmocka_unit_test(sums),
         cmocka_unit_test(long_sums_keep_their_last_bits),
         cmocka_unit_test(lanes_are_added_in_double),
+        cmocka_unit_test(leaves_no_upper_halves_in_use),
         cmocka_unit_test(no_kernel_reads_past_its_operands),
         cmocka_unit_test(as_on_a_zen_3),
     };

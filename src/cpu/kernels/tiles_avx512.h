@@ -2,7 +2,7 @@
  * than a compiler keeps in place: it moves some of them each step, and addresses of A's rows to the stack and back, and
  * between two tiles it loads what both of them need again. That took up to a tenth of the time of a short k.
  *
- * Where a tile is to ask for C, it asks for the C of the tile below, a row every four steps: as many lines at once as a
+ * Where a tile is to ask for C, it asks for the C of the next one, a row every four steps: as many lines at once as a
  * tile has would fill all buffers of L1, and loads of B would wait for them. */
 #ifndef RUNG_CPU_TILES_AVX512_H
 #define RUNG_CPU_TILES_AVX512_H
