@@ -40,8 +40,7 @@ _Static_assert(offsetof(rung_fetch, at) == 0 && offsetof(rung_fetch, end) == 8 &
  * r13  tiles left             zmm0 to zmm2  a step of B           zmm4  alpha
  * r14  C's ld                 zmm3          an element of A       zmm5  beta       k1  lanes
  * By row: rsi, rdi, r8  rows 0, 3 and 6 of A;  r9  A's ld.
- * By k: rsi  a step of A;  r9  A's ld.  Packed, eight rows a panel: r11, r15, r8  what is fetched, the end of its run,
- * and the rung_fetch. */
+ * By k: rsi  a step of A;  r9  A's ld.  Packed: r11, r15, r8  what is fetched, the end of its run, and the rung_fetch. */
 /* clang-format off */
 #define SUMS_0               "8", "9", "10" /* zmm8 to zmm10: row 0 of the tile */
 #define SUMS_1               "11", "12", "13"
@@ -102,10 +101,9 @@ _Static_assert(offsetof(rung_fetch, at) == 0 && offsetof(rung_fetch, end) == 8 &
 #define PACKED_8             BY_K_8
 #define PACKED_START         LINE("mov 112(%%rbx), %%r8") LINE("mov (%%r8), %%r11") LINE("mov 8(%%r8), %%r15")
 #define PACKED_TILE
-#define PACKED_STEP(ROWS)    LOAD_B ROWS("0") LINE("add $32, %%rsi")
-#define PACKED_TWO(ROWS)     PACKED_STEP(ROWS) PACKED_STEP(ROWS)
-#define PACKED_TURN(ROWS)    FETCH("") PACKED_TWO(ROWS) FETCH("64") PACKED_TWO(ROWS) FETCH_PASS
-#define PACKED_ASKING(ROWS)  ASK_HALF FETCH("") PACKED_TWO(ROWS) ASK_REST FETCH("64") PACKED_TWO(ROWS) FETCH_PASS
+#define PACKED_STEP(ROWS)    BY_K_STEP(ROWS)
+#define PACKED_TURN(ROWS)    FETCH("") BY_K_TWO(ROWS) FETCH("64") BY_K_TWO(ROWS) FETCH_PASS
+#define PACKED_ASKING(ROWS)  ASK_HALF FETCH("") BY_K_TWO(ROWS) ASK_REST FETCH("64") BY_K_TWO(ROWS) FETCH_PASS
 #define PACKED_END(ROWS)     LOAD_B_END ROWS("0")
 
 /* A row of C may begin anywhere in a line: it has a line more than vectors. */
