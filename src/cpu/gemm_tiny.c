@@ -256,35 +256,51 @@ static __attribute__((noinline)) void run_with_transposed(const rung_cpu_args *p
     run_turned(&t);
 }
 
+enum { SCALARS_STEPS = 5 };
+
 /* Returns true for a single column whose elements lie apart, and so few steps that it takes least to go one number
- * after the other. */
+ * after the other. Vectors take a transposed A as it lies, so that it must have few rows too. */
 static inline int is_column_of_scalars(const rung_cpu_args *p)
 {
-    enum { STEPS_MOST = 2 };
-    return p->n == 1 && p->m > 1 && p->k <= STEPS_MOST;
+    enum { STEPS_OF_ANY = 2, STEPS_OF_TRANSPOSED = 4, ROWS_OF_TRANSPOSED = 32 };
+    if (p->n != 1 || p->m <= 1)
+        return 0;
+    if (p->trans_a)
+        return p->k <= STEPS_OF_ANY || (p->k <= STEPS_OF_TRANSPOSED && p->m <= ROWS_OF_TRANSPOSED);
+    return p->k <= SCALARS_STEPS;
 }
 
-/* Runs such a column, of one step or two; `adds`: C is read. Inline, so that the loop asks for neither. */
+/* Runs such a column; `adds`: C is read. Inline, so that the loop asks for neither that nor the steps. */
 static inline __attribute__((always_inline)) void scalars(const rung_cpu_args *p, const int steps, const int adds)
 {
     int64_t m = p->m, ldc = p->ldc, a_row = p->trans_a ? 1 : p->lda, a_step = p->trans_a ? p->lda : 1;
     const float *a = p->a;
-    float *c = p->c, alpha = p->alpha, beta = p->beta;
-    float first = p->b[0], second = steps > 1 ? p->b[p->trans_b ? 1 : p->ldb] : 0.0f;
+    float *c = p->c, alpha = p->alpha, beta = p->beta, b[SCALARS_STEPS] = {p->b[0]};
+#pragma GCC unroll 5
+    for (int q = 1; q < steps; q++)
+        b[q] = p->b[q * (p->trans_b ? 1 : p->ldb)];
     for (int64_t i = 0; i < m; i++, a += a_row, c += ldc) {
-        float product = alpha * (steps > 1 ? a[0] * first + a[a_step] * second : a[0] * first);
-        *c = adds ? product + beta * *c : product;
+        float sum = a[0] * b[0];
+#pragma GCC unroll 5
+        for (int q = 1; q < steps; q++)
+            sum += a[q * a_step] * b[q];
+        *c = adds ? alpha * sum + beta * *c : alpha * sum;
     }
 }
 
 static __attribute__((noinline)) void run_scalars(const rung_cpu_args *p)
 {
-    if (p->beta != 0.0f)
+    if (p->beta != 0.0f) {
         scalars(p, (int)p->k, 1);
-    else if (p->k == 1)
-        scalars(p, 1, 0);
-    else
-        scalars(p, 2, 0);
+        return;
+    }
+    switch (p->k) {
+    case 1: scalars(p, 1, 0); break;
+    case 2: scalars(p, 2, 0); break;
+    case 3: scalars(p, 3, 0); break;
+    case 4: scalars(p, 4, 0); break;
+    default: scalars(p, SCALARS_STEPS, 0); break;
+    }
 }
 
 /* Runs rows along k that meet a single column. */
