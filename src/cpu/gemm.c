@@ -111,12 +111,33 @@ static int64_t strip_length(const rung_cpu_args *p, const gemm_plan *plan, int t
     return round_up(even, unit);
 }
 
-/* Returns whether sums should lie apart from C, which moves no bit: C is written once a run of steps, and lines in which
- * one thread's columns end and another one's begin would pass between their caches as often. */
+/* Returns whether each row of C begins and ends with a line, so that no two threads write to one. */
+static int ends_with_lines(const rung_cpu_args *p)
+{
+    return (uintptr_t)p->c % LINE_BYTES == 0 && p->ldc % LINE_FLOATS == 0;
+}
+
+/* Returns whether threads should cut rows although C has more columns. Where one's columns end and another one's begin
+ * each row has a line that passes between their caches, which takes longer than reading all of a small B twice. */
+static int should_cut_rows(const rung_cpu_args *p, const gemm_plan *plan)
+{
+    enum { ROWS_LEAST = 40, B_FLOATS_A_ROW = 200 };
+    return plan->path == PATH_DIRECT && !plan->split_m && !ends_with_lines(p) && p->m >= ROWS_LEAST &&
+           p->k * p->n <= B_FLOATS_A_ROW * p->m;
+}
+
+/* Returns whether sums should lie apart from C: it is written once a run of steps, and such lines would pass between
+ * the caches as often. */
 static int should_lie_apart(const rung_cpu_args *p, const gemm_plan *plan)
 {
-    int ends_with_lines = (uintptr_t)p->c % LINE_BYTES == 0 && p->ldc % LINE_FLOATS == 0;
-    return plan->path == PATH_DIRECT && !plan->split_m && plan->kc < p->k && !ends_with_lines;
+    return plan->path == PATH_DIRECT && !plan->split_m && !ends_with_lines(p) && plan->kc < p->k;
+}
+
+/* Plans for several threads what moves no bit. */
+static void plan_for_threads(const rung_cpu_args *p, gemm_plan *plan)
+{
+    plan->split_m |= should_cut_rows(p, plan);
+    plan->apart |= should_lie_apart(p, plan);
 }
 
 /* Runs one product that is not tiny. */
@@ -128,7 +149,7 @@ static rung_status run_planned(const rung_cpu_args *p, int threads)
     if (plan.path == PATH_PACKED && threads > 1 && is_worth_sharing(p, threads))
         return rung_packed_share(p, &plan, threads);
     if (threads > 1)
-        plan.apart |= should_lie_apart(p, &plan);
+        plan_for_threads(p, &plan);
     int64_t length = strip_length(p, &plan, threads);
     job j = {.p = p, .plan = &plan, .rows = plan.split_m ? length : p->m, .columns = plan.split_m ? p->n : length};
     int64_t floats = rung_gemm_workspace(p, &plan, j.columns);
