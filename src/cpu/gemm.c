@@ -118,19 +118,20 @@ static int ends_with_lines(const rung_cpu_args *p)
 }
 
 /* Returns whether threads should cut rows although C has more columns. Where one's columns end and another one's begin
- * each row has a line that passes between their caches, which takes longer than reading all of a small B twice. */
+ * each row has a line that passes between their caches, which takes longer than reading, or packing, all of a small B
+ * twice. */
 static int should_cut_rows(const rung_cpu_args *p, const gemm_plan *plan)
 {
     enum { ROWS_LEAST = 40, B_FLOATS_A_ROW = 200 };
-    return plan->path == PATH_DIRECT && !plan->split_m && !ends_with_lines(p) && p->m >= ROWS_LEAST &&
-           p->k * p->n <= B_FLOATS_A_ROW * p->m;
+    return (plan->path == PATH_DIRECT || plan->path == PATH_PACK_B) && !plan->split_m && !ends_with_lines(p) &&
+           p->m >= ROWS_LEAST && p->k * p->n <= B_FLOATS_A_ROW * p->m;
 }
 
-/* Returns whether sums should lie apart from C: it is written once a run of steps, and such lines would pass between
- * the caches as often. */
+/* Returns whether sums should lie apart from a C that is not read: it is written once a run of steps, and such lines
+ * would pass between the caches as often. */
 static int should_lie_apart(const rung_cpu_args *p, const gemm_plan *plan)
 {
-    return plan->path == PATH_DIRECT && !plan->split_m && !ends_with_lines(p) && plan->kc < p->k;
+    return plan->path == PATH_DIRECT && !plan->split_m && !ends_with_lines(p) && plan->kc < p->k && p->beta == 0.0f;
 }
 
 /* Plans for several threads what moves no bit. */
