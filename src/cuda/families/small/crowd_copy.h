@@ -101,11 +101,16 @@ RUNG_DEVICE void crowd_store(const float *acc, const int tn, float *mine, float 
     mine += lane, c += lane;
     rows = lane < cols ? rows : 0;
 #pragma unroll 1
-    for (int half = 0; half < 2; half++, rows -= apart, mine += 16 * SMALL_CROWD_PITCH, c += apart * ldc)
+    for (int half = 0; half < 2; half++, rows -= apart, mine += 16 * SMALL_CROWD_PITCH, c += apart * ldc) {
+        float *to = c;
 #pragma unroll
-        for (int r = 0; r < 16; r++)
+        for (int r = 0; r < 16; r++) {
             if (r < rows)
-                c[r * ldc] = mine[r * SMALL_CROWD_PITCH];
+                *to = mine[r * SMALL_CROWD_PITCH];
+            to += ldc;
+            asm volatile("" : "+l"(to)); /* the compiler would multiply for each row */
+        }
+    }
     __syncwarp();
 }
 

@@ -41,8 +41,8 @@ RUNG_DEVICE void small_store_registers(const struct end *e, const struct small_s
 #pragma unroll
         for (int j = 0; j < s.tn; j += 4) {
             const float *sum = acc + i * s.tn + j;
-            *(float4 *)(c + (i / 4 * s.rows * 4 + i % 4) * e->g->ldc + j * s.cols) =
-                make_float4(e->alpha * sum[0], e->alpha * sum[1], e->alpha * sum[2], e->alpha * sum[3]);
+            end_put4(c + (i / 4 * s.rows * 4 + i % 4) * e->g->ldc + j * s.cols,
+                     make_float4(e->alpha * sum[0], e->alpha * sum[1], e->alpha * sum[2], e->alpha * sum[3]));
         }
 }
 
@@ -63,8 +63,7 @@ RUNG_DEVICE void small_store_edges(const struct end *e, const struct small_shape
             const float *sum = acc + i * s.tn + j;
             float *out = c + r * e->g->ldc + j * s.cols;
             if (e->vector && j * s.cols + 3 < cols) {
-                *(float4 *)out =
-                    make_float4(e->alpha * sum[0], e->alpha * sum[1], e->alpha * sum[2], e->alpha * sum[3]);
+                end_put4(out, make_float4(e->alpha * sum[0], e->alpha * sum[1], e->alpha * sum[2], e->alpha * sum[3]));
                 continue;
             }
 #pragma unroll
