@@ -182,7 +182,12 @@ static void shape_files_name_the_bad_line(void **state)
                                       "NN 1 2 3 4 pad=1 5",
                                       "NN 1 2 3 pad=-1",
                                       "NN 1 2 3 0",
-                                      "NN 1 2 3 pad=1 4"};
+                                      "NN 1 2 3 pad=1 4",
+                                      "NN 4611686018427387904 2 3", /* each number alone is too large */
+                                      "NN 2 4611686018427387904 3",
+                                      "NN 2 3 4611686018427387904",
+                                      "NN 1 2 3 4611686018427387904",
+                                      "NN 1 2 3 pad=4611686018427387904"};
     const size_t count = sizeof bad / sizeof bad[0];
     for (size_t i = 0; i <= count; i++) {
         const char *line = i < count ? bad[i] : "NN 1 2 3 4 pad=5 # a remark";
