@@ -204,6 +204,15 @@ for signal in HUP:129 INT:130 QUIT:131 TERM:143; do
     code=$("$rung" run --report -- sh -c "ulimit -c 0; kill -${signal%:*} \$\$; exit 9" >/dev/null 2>&1; echo $?)
     [ "$code" = "${signal#*:}" ] || { echo "a program with a report that ends by ${signal%:*}: exit code $code"; bad=1; }
 done
+# The program finds each signal as the command found it: ignored, as under nohup, or not.
+for signal in HUP INT QUIT TERM PIPE CHLD; do
+    alone=$(env "--ignore-signal=$signal" grep -E '^Sig(Ign|Blk)' /proc/self/status)
+    under=$(env "--ignore-signal=$signal" "$rung" run --report-file "$work/report" -- grep -E '^Sig(Ign|Blk)' /proc/self/status)
+    [ "$under" = "$alone" ] || { echo "rung run: with SIG$signal ignored the program has $under, not $alone"; bad=1; }
+done
+# Also where the ends of children are ignored, as by some who start programs, they are waited for.
+code=$(env --ignore-signal=CHLD "$rung" run --report-file "$work/report" -- sh -c 'exit 5' >/dev/null 2>&1; echo $?)
+[ "$code" = 5 ] || { echo "rung run: exit code $code, not 5, where the ends of children are ignored"; bad=1; }
 # What a list of libraries had before comes behind the drop-ins; where it was empty nothing does, not even a colon.
 for variable in LD_PRELOAD LD_AUDIT; do
     without=$(env -u "$variable" "$rung" run -- sh -c "echo \"\$$variable\"")
