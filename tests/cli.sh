@@ -33,6 +33,11 @@ accepts() {
 
 refuses "no device is called 'gpu-1'" bench --device gpu-1 8x8x8
 if "$rung" lens l01_naive 32x32x32 >/dev/null 2>&1; then
+    accepts '72 results checked' lens l01_naive 8x9x0 # nothing is multiplied
+    accepts '1 results checked' lens l01_naive 1x1x1
+    refuses 'is no shape' lens l01_naive 0x1x1
+    refuses 'is no shape' lens l01_naive 1x0x1
+    refuses 'is no shape' lens l01_naive 1x1x-1
     accepts 'no result judged.*--all' lens l25_stream_k            # its second launch reads what all blocks of the first write
     accepts '52429 results checked' lens l29_one_kernel 512x512x128 # its blocks wait for each other, so all run
     accepts 'decision *sm90_' explain 1024x1024x1024 --gpu h200
