@@ -19,6 +19,9 @@ typedef struct cli_verb {
 extern const cli_verb cli_verbs[];               /* its last entry has a NULL name */
 const cli_verb *cli_find_verb(const char *name); /* NULL: there is none */
 
+/* Whether who started the command ignores the ends of its children. The command does not: it could wait for none. */
+extern int cli_was_deaf;
+
 /* ---- failing: one line on stderr ---- */
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2))); /* returns 2 */
 /* Says what is wrong, and with which line it runs again, in the verifier's mode and by its way. kernel NULL: the

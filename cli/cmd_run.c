@@ -99,6 +99,8 @@ enum { NOT_FOUND = 127, NOT_STARTED = 126, BY_SIGNAL = 128 }; /* as shells, env 
 
 static int start(char **program)
 {
+    if (cli_was_deaf)
+        signal(SIGCHLD, SIG_IGN);
     execvp(program[0], program);
     int missing = errno == ENOENT || errno == ENOTDIR;
     cli_fail("cannot start %s: %s", program[0], strerror(errno));

@@ -3,6 +3,7 @@
 #include "lab/record.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 
 const cli_verb cli_verbs[] = {
@@ -138,8 +139,11 @@ static int run(int argc, char **argv)
     return verb->run(argc - 1, argv + 1);
 }
 
+int cli_was_deaf;
+
 int main(int argc, char **argv)
 {
+    cli_was_deaf = signal(SIGCHLD, SIG_DFL) == SIG_IGN;
     hold_standard_files();
     return cli_finish(run(argc, argv));
 }

@@ -40,11 +40,6 @@ static int is_shared_load(const rung_lens_site *s)
     return is_shared(s) && s->kind == RUNG_LENS_LOAD;
 }
 
-static int is_shared_store(const rung_lens_site *s)
-{
-    return is_shared(s) && (s->kind == RUNG_LENS_STORE || s->kind == RUNG_LENS_ASYNC);
-}
-
 /* Returns whether a site has that name: "@12" names the accesses of line 12, anything else an operand or shared array.
  */
 static int is_named(const rung_lens_site *s, const char *array)
@@ -148,11 +143,6 @@ static double passes_per_load(const figures *f)
     return worst_cost(is_shared_load, f->array);
 }
 
-static double passes_per_store(const figures *f)
-{
-    return worst_cost(is_shared_store, f->array);
-}
-
 static double conflict_passes(const figures *f)
 {
     return sum_over(is_shared, f->array, lost_of);
@@ -161,11 +151,6 @@ static double conflict_passes(const figures *f)
 static double intensity(const figures *f)
 {
     return f->totals.global_load_bytes > 0 ? 2 * f->run->products / f->totals.global_load_bytes : NAN;
-}
-
-static double floats_per_result(const figures *f)
-{
-    return f->totals.global_load_bytes / 4 / ((double)f->run->of->m * (double)f->run->of->n);
 }
 
 static double barriers(const figures *f)
@@ -189,13 +174,6 @@ static double atomics(const figures *f)
 static double copies(const figures *f)
 {
     return sum_over(is_copy, f->array, requests_of);
-}
-
-static double shared_bytes(const figures *f)
-{
-    const rung_lens_launch *l = first_launch();
-    (void)f;
-    return l ? l->static_shared_bytes + l->dynamic_shared_bytes : NAN;
 }
 
 static double blocks(const figures *f)
@@ -256,15 +234,12 @@ static const metric metrics[] = {
     {"load_requests_per_fma", "global load requests an FMA of a warp", load_requests_per_fma, NULL},
     {"passes_per_fma", "shared load passes an FMA of a warp", passes_per_fma, is_shared_load},
     {"passes_per_load", "passes a shared load request", passes_per_load, is_shared_load},
-    {"passes_per_store", "passes a shared store request", passes_per_store, is_shared_store},
     {"conflict_passes", "shared passes lost to bank conflicts", conflict_passes, is_shared},
     {"intensity", "FLOP a byte loaded from global memory", intensity, NULL},
-    {"floats_per_result", "floats loaded from global memory a result", floats_per_result, NULL},
     {"barriers", "barriers a block", barriers, NULL},
     {"shuffles", "shuffles a warp", shuffles, NULL},
     {"atomics", "atomic requests", atomics, is_atomic},
     {"copies", "requests of asynchronous copies", copies, NULL},
-    {"shared_bytes", "bytes of shared memory a block", shared_bytes, NULL},
     {"blocks", "blocks", blocks, NULL},
     {"error_u", "units of error", error_u, NULL},
     {"extra_traffic", "bytes of partial sums a byte of operands", extra_traffic, NULL},

@@ -1,4 +1,5 @@
 /* Draws a traced context's spans as SVG, or writes them as the JSON that chrome://tracing and Perfetto read. */
+#include "lab/error.h"
 #include "lab/json.h"
 #include "lab/multi.h"
 #include "lab/output.h"
@@ -6,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 1200, LEFT = 170, ROW = 16, MOST_ROWS = 512, TOP = 22 };
+enum { WIDTH = 1200, LEFT = 170, ROW = 16, TOP = 22 };
 
 /* The picture has a row for each lane that did something, in order of rank, then of lane. */
 typedef struct row {
@@ -37,7 +38,7 @@ static int find_rows(const rung_span *spans, int count, row *rows)
         int j = 0;
         while (j < found && (rows[j].rank != spans[i].rank || strcmp(rows[j].lane, spans[i].lane) != 0))
             j++;
-        if (j == found && found < MOST_ROWS)
+        if (j == found)
             rows[found++] = (row){spans[i].rank, spans[i].lane};
     }
     qsort(rows, (size_t)found, sizeof *rows, by_place);
@@ -66,9 +67,9 @@ static void write_legend(FILE *to)
                 LEFT + 160 * i, entries[i].colour, LEFT + 160 * i + 15, entries[i].means);
 }
 
-static void write_svg(FILE *to, const rung_span *spans, int count)
+/* `rows` has room for a row a span. */
+static void write_svg(FILE *to, const rung_span *spans, int count, row *rows)
 {
-    row rows[MOST_ROWS];
     int found = find_rows(spans, count, rows);
     double start = 1e300, stop = 0.0;
     for (int i = 0; i < count; i++) {
@@ -123,12 +124,16 @@ static void write_trace(FILE *to, const rung_span *spans, int count)
 rung_status lab_timeline_write(const char *file, const rung_span *spans, int count)
 {
     size_t length = strlen(file);
+    row *rows = malloc((size_t)(count + 1) * sizeof *rows);
+    if (!rows)
+        return lab_fail(RUNG_OUT_OF_MEMORY, "no memory for a picture of %d spans", count);
     FILE *to = fopen(file, "w");
+    if (to && length > 4 && strcmp(file + length - 4, ".svg") == 0)
+        write_svg(to, spans, count, rows);
+    else if (to)
+        write_trace(to, spans, count);
+    free(rows);
     if (!to)
         return lab_cannot_write(file);
-    if (length > 4 && strcmp(file + length - 4, ".svg") == 0)
-        write_svg(to, spans, count);
-    else
-        write_trace(to, spans, count);
     return lab_close(to, file);
 }

@@ -33,6 +33,11 @@ accepts() {
 
 refuses "no device is called 'gpu-1'" bench --device gpu-1 8x8x8
 if "$rung" lens l01_naive 32x32x32 >/dev/null 2>&1; then
+    accepts '72 results checked' lens l01_naive 8x9x0 # nothing is multiplied
+    accepts '1 results checked' lens l01_naive 1x1x1
+    refuses 'is no shape' lens l01_naive 0x1x1
+    refuses 'is no shape' lens l01_naive 1x0x1
+    refuses 'is no shape' lens l01_naive 1x1x-1
     accepts 'no result judged.*--all' lens l25_stream_k            # its second launch reads what all blocks of the first write
     accepts '52429 results checked' lens l29_one_kernel 512x512x128 # its blocks wait for each other, so all run
     accepts 'decision *sm90_' explain 1024x1024x1024 --gpu h200
@@ -204,6 +209,15 @@ for signal in HUP:129 INT:130 QUIT:131 TERM:143; do
     code=$("$rung" run --report -- sh -c "ulimit -c 0; kill -${signal%:*} \$\$; exit 9" >/dev/null 2>&1; echo $?)
     [ "$code" = "${signal#*:}" ] || { echo "a program with a report that ends by ${signal%:*}: exit code $code"; bad=1; }
 done
+# The program finds each signal as the command found it: ignored, as under nohup, or not.
+for signal in HUP INT QUIT TERM PIPE CHLD; do
+    alone=$(env "--ignore-signal=$signal" grep -E '^Sig(Ign|Blk)' /proc/self/status)
+    under=$(env "--ignore-signal=$signal" "$rung" run --report-file "$work/report" -- grep -E '^Sig(Ign|Blk)' /proc/self/status)
+    [ "$under" = "$alone" ] || { echo "rung run: with SIG$signal ignored the program has $under, not $alone"; bad=1; }
+done
+# Also where the ends of children are ignored, as by some who start programs, they are waited for.
+code=$(env --ignore-signal=CHLD "$rung" run --report-file "$work/report" -- sh -c 'exit 5' >/dev/null 2>&1; echo $?)
+[ "$code" = 5 ] || { echo "rung run: exit code $code, not 5, where the ends of children are ignored"; bad=1; }
 # What a list of libraries had before comes behind the drop-ins; where it was empty nothing does, not even a colon.
 for variable in LD_PRELOAD LD_AUDIT; do
     without=$(env -u "$variable" "$rung" run -- sh -c "echo \"\$$variable\"")

@@ -789,6 +789,26 @@ static void tell_threads(const machine *on)
     printf("%s %s threads of %d more; %08x\n", on->processor, on->family, SUMMED_UP, (unsigned)(sum ^ sum >> 32));
 }
 
+/* Sums up the calls of products of few more or fewer rows than are enough for threads to pack B together. */
+static void tell_shared(const machine *on)
+{
+    enum { ROWS_A_THREAD = 96, COLUMNS = 1024, STEPS = 1024 };
+    for (int threads = 2; threads <= 3; threads++) {
+        printf("%s %s %d threads, rows x %d x %d:", on->processor, on->family, threads, COLUMNS, STEPS);
+        for (int64_t m = ROWS_A_THREAD * threads - 1; m <= ROWS_A_THREAD * threads + 1; m++) {
+            const walk w = {.size = {m, COLUMNS, STEPS}};
+            rung_cpu_args p = args_at(on, &w, m, 0, 0);
+            p.threads = threads;
+            atomic_store(&calls_told, 0);
+            if (rung_cpu_gemm(&p) != RUNG_SUCCESS)
+                exit(2);
+            const uint64_t told = atomic_load(&calls_told);
+            printf(" %lld: %08x", (long long)m, (unsigned)(told ^ told >> 32));
+        }
+        printf("\n");
+    }
+}
+
 static float *reserve(void)
 {
     void *at = mmap(NULL, (size_t)OPERAND_FLOATS * 4, PROT_READ | PROT_WRITE,
@@ -850,6 +870,7 @@ int main(int count, char **words)
             return 1;
         drawn = 20261127;
         tell_threads(&on);
+        tell_shared(&on);
         tell_few(&on);
         tell_far(&on);
         tell_small(&on);

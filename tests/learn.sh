@@ -97,6 +97,10 @@ cheat 01 'address .*, where nothing is\|in no allocation' 's/g\.c\[.*\] =/*(floa
 cheat 01 'left the program' 's/^RUNG_KERNEL/#include <stdlib.h>\n__attribute__((constructor)) static void leave(void) { exit(0); }\n&/'
 cheat 01 'crashed' 's/^RUNG_KERNEL/#include <stdlib.h>\n__attribute__((constructor)) static void leave(void) { abort(); }\n&/'
 cheat 01 'crashed' 's/^RUNG_KERNEL/#include <stdlib.h>\n__attribute__((constructor)) static void leave(void) { if (!system("sleep 300 \& echo $! >$RUNG_LEARN_DIR\/left")) abort(); }\n&/'
+# One that waits for ever is not waited for as long, by a poll() that takes a second for 200.
+printf '#include <poll.h>\n#include <sys/syscall.h>\n#include <unistd.h>\nextern "C" int poll(struct pollfd *of, nfds_t count, int ms) { return (int)syscall(SYS_poll, of, count, ms > 100000 ? 1000 : ms); }\n' >"$work/hasty.cpp"
+"${RUNG_LENS_CXX:-g++}" -shared -fPIC -o "$work/hasty.so" "$work/hasty.cpp" || bad=1
+LD_PRELOAD="$work/hasty.so" cheat 01 'did not come to an end within 200 seconds' 's/^RUNG_KERNEL/#include <unistd.h>\n__attribute__((constructor)) static void wait_in_vain(void) { sleep(3000); }\n&/'
 left=$(cat "$work/files/left")
 [ -n "$left" ] || { echo "the cheat has started nothing"; bad=1; }
 state() { sed 's/.*) //' "/proc/$left/stat" 2>/dev/null; }

@@ -28,8 +28,8 @@ static void wrong_settings_are_refused(void **state)
     (void)state;
     assert_int_equal(rung_context_create(NULL, NULL), RUNG_INVALID_ARGUMENT);
     rung_config config = cpu_config();
-    config.device = -9;
-    expect_config_refused(&config, "device is -9");
+    config.device = RUNG_DEVICE_BEST - 1;
+    expect_config_refused(&config, "device is -3");
     config = cpu_config();
     config.threads = -1;
     expect_config_refused(&config, "threads is -1");
@@ -39,8 +39,37 @@ static void wrong_settings_are_refused(void **state)
     config.math = 3;
     expect_config_refused(&config, "math is 3");
     config = cpu_config();
-    config.pointers = 4;
-    expect_config_refused(&config, "pointers is 4");
+    config.pointers = RUNG_POINTERS_HOST + 1;
+    expect_config_refused(&config, "pointers is 3");
+    config.pointers = (rung_pointers)-1;
+    expect_config_refused(&config, "pointers is -1");
+}
+
+/* Each setting at the last number that is allowed: by a configuration, by a call, by the environment. */
+static void the_last_number_that_is_allowed_is_taken(void **state)
+{
+    (void)state;
+    rung_context *context;
+    rung_config config = cpu_config();
+    config.threads = RUNG_MOST_THREADS;
+    config.math = RUNG_FAST;
+    config.pointers = RUNG_POINTERS_HOST;
+    assert_ok(rung_context_create(&context, &config));
+    assert_int_equal(rung_context_threads(context), RUNG_MOST_THREADS);
+    assert_int_equal(rung_context_math(context), RUNG_FAST);
+    assert_ok(rung_context_set_threads(context, 1));
+    assert_ok(rung_context_set_threads(context, RUNG_MOST_THREADS));
+    assert_int_equal(rung_context_threads(context), RUNG_MOST_THREADS);
+    assert_int_equal(rung_context_set_threads(context, RUNG_MOST_THREADS + 1), RUNG_INVALID_ARGUMENT);
+    assert_int_equal(rung_context_set_threads(context, -1), RUNG_INVALID_ARGUMENT);
+    assert_int_equal(rung_context_set_pointers(context, RUNG_POINTERS_HOST + 1), RUNG_INVALID_ARGUMENT);
+    assert_int_equal(rung_context_set_math(context, RUNG_FAST + 1), RUNG_INVALID_ARGUMENT);
+    assert_ok(rung_context_set_threads(context, 0));
+    assert_ok(rung_process_set_threads(RUNG_MOST_THREADS));
+    assert_int_equal(rung_context_threads(context), RUNG_MOST_THREADS);
+    assert_int_equal(rung_process_set_threads(RUNG_MOST_THREADS + 1), RUNG_INVALID_ARGUMENT);
+    assert_ok(rung_process_set_threads(0));
+    rung_context_destroy(context);
 }
 
 static void a_refused_setting_changes_nothing(void **state)
@@ -668,6 +697,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_settings_are_refused),
+        cmocka_unit_test(the_last_number_that_is_allowed_is_taken),
         cmocka_unit_test(a_refused_setting_changes_nothing),
         cmocka_unit_test(threads_come_from_the_context_then_the_environment),
         cmocka_unit_test(each_variable_is_read_as_it_is),

@@ -2,6 +2,7 @@
 #include "support.h"
 #include "lab/case.h"
 #include "lab/covering.h"
+#include "lab/multi.h"
 #include "lab/names.h"
 #include "lab/shape.h"
 #include "lab/stats.h"
@@ -181,7 +182,12 @@ static void shape_files_name_the_bad_line(void **state)
                                       "NN 1 2 3 4 pad=1 5",
                                       "NN 1 2 3 pad=-1",
                                       "NN 1 2 3 0",
-                                      "NN 1 2 3 pad=1 4"};
+                                      "NN 1 2 3 pad=1 4",
+                                      "NN 4611686018427387904 2 3", /* each number alone is too large */
+                                      "NN 2 4611686018427387904 3",
+                                      "NN 2 3 4611686018427387904",
+                                      "NN 1 2 3 4611686018427387904",
+                                      "NN 1 2 3 pad=4611686018427387904"};
     const size_t count = sizeof bad / sizeof bad[0];
     for (size_t i = 0; i <= count; i++) {
         const char *line = i < count ? bad[i] : "NN 1 2 3 4 pad=5 # a remark";
@@ -233,9 +239,40 @@ static void statistics_are_robust(void **state)
     assert_true(fabs(s.noise - 1.96 * 1.2533 * 1.4826 * 2500.0 / sqrt(10001.0) / 5000.0) < 1e-12);
 }
 
+/* A picture of many ranks has a row for each of their lanes, and each span lies in its own. */
+static void every_lane_has_its_row(void **state)
+{
+    enum { RANKS = 300 };
+    static rung_span spans[2 * RANKS];
+    static const char *const lanes[] = {"copy in", "product"};
+    (void)state;
+    char name[64], line[512];
+    int labels = 0, bars = 0;
+    snprintf(name, sizeof name, "/tmp/rung_spans_%ld.svg", (long)getpid());
+    for (int i = 0; i < 2 * RANKS; i++)
+        spans[i] = (rung_span){.rank = i / 2, .lane = lanes[i % 2], .what = "A", .start_us = i, .stop_us = i + 1};
+    assert_int_equal(lab_timeline_write(name, spans, 2 * RANKS), RUNG_SUCCESS);
+    FILE *from = fopen(name, "r");
+    assert_non_null(from);
+    while (fgets(line, sizeof line, from)) {
+        int rank, y;
+        if (sscanf(line, "<text x=\"4\" y=\"%d\">rank %d", &y, &rank) == 2) {
+            assert_int_equal(rank, labels / 2);
+            assert_int_equal(y, 34 + 16 * labels++);
+        } else if (strstr(line, "<title>A: ") && sscanf(line, "<rect x=\"%*[^\"]\" y=\"%d\"", &y) == 1) {
+            assert_int_equal(y, 24 + 16 * bars++);
+        }
+    }
+    fclose(from);
+    unlink(name);
+    assert_int_equal(labels, 2 * RANKS);
+    assert_int_equal(bars, 2 * RANKS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_lane_has_its_row),
         cmocka_unit_test(cases_survive_their_text),
         cmocka_unit_test(every_pair_is_covered),
         cmocka_unit_test(a_seed_is_printed),

@@ -23,6 +23,21 @@
 
 enum { MOST_THREADS = 6, MOST_TASKS = 1000, PATIENCE_S = 200 };
 
+/* Where a test sets it, the clock stands there until it is moved. */
+static _Atomic double clock_us;
+
+int clock_gettime(clockid_t which, struct timespec *t)
+{
+    static int (*next)(clockid_t, struct timespec *);
+    if (clock_us > 0.0 && which == CLOCK_MONOTONIC) {
+        *t = (struct timespec){(time_t)(clock_us * 1e-6), (long)(clock_us * 1e3) % 1000000000};
+        return 0;
+    }
+    if (!next)
+        *(void **)&next = dlsym(RTLD_NEXT, "clock_gettime");
+    return next(which, t);
+}
+
 static double now_s(void)
 {
     struct timespec t;
@@ -105,6 +120,51 @@ static void pools_come_and_go(void **state)
         rung_pool_destroy(other);
         rung_pool_destroy(NULL);
     }
+}
+
+/* ---- the last pool's end: pthread_join() stands here ---- */
+
+static atomic_int looks_for_pool, asks_for_pool, has_pool, had_pool_too_early;
+
+static void *ask_for_pool(void *pool)
+{
+    asks_for_pool = 1;
+    *(rung_pool **)pool = rung_pool_create();
+    has_pool = 1;
+    return NULL;
+}
+
+static pthread_t asking;
+static rung_pool *asked;
+
+/* While a worker is waited for another thread wants a pool: it has to wait until all are gone. */
+int pthread_join(pthread_t thread, void **result)
+{
+    int (*next)(pthread_t, void **);
+    *(void **)&next = dlsym(RTLD_NEXT, "pthread_join");
+    if (atomic_exchange(&looks_for_pool, 0) && pthread_create(&asking, NULL, ask_for_pool, &asked) == 0) {
+        while (!asks_for_pool)
+            sched_yield();
+        for (int i = 0; i < 50 && !has_pool; i++)
+            usleep(1000);
+        had_pool_too_early = has_pool;
+    }
+    return next(thread, result);
+}
+
+static void nobody_has_a_pool_while_workers_are_dismissed(void **state)
+{
+    (void)state;
+    rung_pool *pool = new_pool(3);
+    run_once(pool, 3, 9);
+    looks_for_pool = 1;
+    rung_pool_destroy(pool);
+    assert_int_equal(looks_for_pool, 0); /* it had workers, and they were waited for */
+    pthread_join(asking, NULL);
+    assert_int_equal(had_pool_too_early, 0);
+    assert_int_equal(rung_pool_reserve(asked, 3, 100), 1);
+    run_once(asked, 3, 9);
+    rung_pool_destroy(asked);
 }
 
 static void sleepers_wake(void **state)
@@ -385,6 +445,48 @@ static void a_team_that_is_seldom_asked_is_not_left_alone(void **state)
     }
     assert_int_equal(team_teams - teams, 10);
     team_is_late = 0;
+    rung_pool_destroy(pool);
+}
+
+/* A team of two of which one is always late, by a clock of the test's own. */
+static void run_late_team(void (*fn)(void *), void *data, unsigned threads, unsigned flags)
+{
+    (void)threads, (void)flags;
+    team_teams++;
+    fn(data);
+    clock_us = clock_us + 10.0;
+    team_number = 1;
+    fn(data);
+    team_number = 0;
+}
+
+static int teams_of_a_job(rung_pool *pool)
+{
+    static atomic_int ran[2];
+    const int before = team_teams;
+    rung_pool_run(pool, 2, 2, count_task, ran);
+    return team_teams - before;
+}
+
+/* After three failures in a row a team rests, twice as long each time up to a limit, to the microsecond. */
+static void a_late_team_rests_longer_each_time(void **state)
+{
+    (void)state;
+    static const rung_team late = {.run = run_late_team, .number = number_in_team};
+    static const double rests_us[] = {10000, 20000, 40000, 80000, 100000, 100000};
+    rung_pool *pool = new_pool(2);
+    rung_pool_use_team(pool, &late);
+    clock_us = 1e9;
+    for (size_t i = 0; i < sizeof rests_us / sizeof *rests_us; i++) {
+        assert_int_equal(teams_of_a_job(pool), 1); /* long after the one before: it says nothing */
+        for (int failure = 0; failure < 3; failure++)
+            assert_int_equal(teams_of_a_job(pool), 1);
+        assert_int_equal(teams_of_a_job(pool), 0);
+        clock_us = clock_us + rests_us[i] - 1.0;
+        assert_int_equal(teams_of_a_job(pool), 0);
+        clock_us = clock_us + 1.0;
+    }
+    clock_us = 0.0;
     rung_pool_destroy(pool);
 }
 
@@ -673,6 +775,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_call_has_its_threads),
         cmocka_unit_test(pools_come_and_go),
+        cmocka_unit_test(nobody_has_a_pool_while_workers_are_dismissed),
         cmocka_unit_test(sleepers_wake),
         cmocka_unit_test(a_child_has_workers_of_its_own),
         cmocka_unit_test(two_callers_do_not_wait_for_each_other),
@@ -685,6 +788,7 @@ int main(void)
         cmocka_unit_test(a_team_cools_down),
         cmocka_unit_test(a_team_that_sleeps_is_left_alone),
         cmocka_unit_test(a_team_that_is_seldom_asked_is_not_left_alone),
+        cmocka_unit_test(a_late_team_rests_longer_each_time),
         cmocka_unit_test(workers_that_come_too_late_are_not_woken),
         cmocka_unit_test(workers_that_come_are_woken_again),
     };

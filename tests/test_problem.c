@@ -1,6 +1,9 @@
 /* What a checked call becomes, for drawn calls of every layout, form and stride: each element of an operand and of C
  * lies in the row-major problem where it lies in the call; what is said of alignment holds for the address of every
- * line of every matrix, and leaves nothing out; scalars, bias and what is not to be looked at. */
+ * line of every matrix, and leaves nothing out; scalars, bias and what is not to be looked at. And what may pass for
+ * the call before it: the same call on other operands, and no other. */
+#include "core/again.h"
+#include "core/overlap.h"
 #include "core/validate.h"
 
 #include <setjmp.h>
@@ -216,9 +219,114 @@ static void strides_of_a_single_product_mean_nothing(void **state)
     }
 }
 
+/* ---- the call before ---- */
+
+/* Returns the bytes from the first float of a matrix, or of a batch, to behind the last. */
+static int64_t span_of(const stored *x, int64_t batch)
+{
+    return 4 + 4 * (element(x, batch - 1, x->rows - 1, x->columns - 1) - x->at);
+}
+
+/* Operands that nobody reads lie far apart, each at some float. */
+static call draw_kept(void)
+{
+    for (;;) {
+        call k = draw_call();
+        rung_gemm *g = &k.g;
+        g->alpha = 0.5f; /* else there is nothing to multiply, and the call is not kept */
+        g->a = (const float *)(uintptr_t)((1 << 20) + 4 * draw(5));
+        g->b = (const float *)(uintptr_t)((2 << 20) + 4 * draw(5));
+        g->c = (float *)(uintptr_t)((3 << 20) + 4 * draw(5));
+        k.a.at = g->a, k.b.at = g->b, k.c.at = g->c;
+        if (g->stride_a >= 0 && g->stride_b >= 0 && g->stride_c > 0)
+            return k;
+    }
+}
+
+/* Puts one matrix of the call right behind or before another one, give or take a few floats. */
+static void put_close(call *k)
+{
+    stored *const of[] = {&k->a, &k->b};
+    stored *near = of[draw(2)], *c = &k->c;
+    const int64_t span = draw(2) ? span_of(near, k->g.batch) : -span_of(c, k->g.batch);
+    c->at = (const float *)(uintptr_t)((int64_t)(uintptr_t)near->at + span + 4 * (draw(9) - 4));
+    k->g.c = (float *)(uintptr_t)c->at;
+}
+
+static int lie_apart(const stored *x, const stored *y, int64_t batch)
+{
+    const int64_t at_x = (int64_t)(uintptr_t)x->at, at_y = (int64_t)(uintptr_t)y->at;
+    return at_x + span_of(x, batch) <= at_y || at_y + span_of(y, batch) <= at_x;
+}
+
+/* Operands that a check refuses never pass, those that lie apart and as well aligned do; what passes is the problem
+ * that a check makes. */
+static void other_operands_pass_where_a_check_lets_them(void **state)
+{
+    int passed = 0, refused = 0;
+    (void)state;
+    for (int trial = 0; trial < TRIALS; trial++) {
+        call k = draw_kept();
+        rung_again again;
+        int nothing;
+        const rung_problem kept = checked(&k, &nothing);
+        memset(&again, 0, sizeof again);
+        rung_again_keep(&again, &k.g, &kept);
+        assert_int_equal(rung_again_fits(&again, &k.g), 1);
+        put_close(&k);
+        const rung_problem p = checked(&k, &nothing);
+        const int is_wrong = rung_refuse_overlap(&p, &k.g) != RUNG_SUCCESS;
+        const int must = lie_apart(&k.c, &k.a, k.g.batch) && lie_apart(&k.c, &k.b, k.g.batch) &&
+                         p.align_a == kept.align_a && p.align_b == kept.align_b && p.align_c == kept.align_c;
+        const int fits = rung_again_fits(&again, &k.g);
+        /* results that overlap each other were refused when the call was checked first */
+        assert_true(!must || fits);
+        assert_true(!fits || !is_wrong || rung_refuse_overlap(&kept, &k.g) != RUNG_SUCCESS);
+        if (fits)
+            assert_memory_equal(&again.problem, &p, sizeof p);
+        passed += fits, refused += is_wrong;
+    }
+    assert_true(passed > TRIALS / 10 && refused > TRIALS / 10);
+}
+
+/* One bit of one field is another one: then it is another call. */
+static void no_other_call_passes(void **state)
+{
+#define FIELD(name)                                                                                                    \
+    {                                                                                                                  \
+        offsetof(rung_gemm, name), sizeof((rung_gemm *)0)->name, #name                                                 \
+    }
+    static const struct {
+        size_t at, bytes;
+        const char *name;
+    } fields[] = {
+        FIELD(layout),       FIELD(trans_a),     FIELD(trans_b),   FIELD(m),       FIELD(n),         FIELD(k),
+        FIELD(lda),          FIELD(ldb),         FIELD(ldc),       FIELD(batch),   FIELD(stride_a),  FIELD(stride_b),
+        FIELD(stride_c),     FIELD(a_array),     FIELD(b_array),   FIELD(c_array), FIELD(alpha),     FIELD(beta),
+        FIELD(alpha_device), FIELD(beta_device), FIELD(bias_kind), FIELD(bias),    FIELD(activation)};
+#undef FIELD
+    enum { FIELDS = sizeof fields / sizeof fields[0] };
+    (void)state;
+    for (int trial = 0; trial < TRIALS; trial++) {
+        call k = draw_kept();
+        rung_again again;
+        int nothing;
+        k.g.beta += 1.0f; /* a zero with a sign is the same number */
+        const rung_problem kept = checked(&k, &nothing);
+        memset(&again, 0, sizeof again);
+        rung_again_keep(&again, &k.g, &kept);
+        const int field = trial % FIELDS, bit = draw(8 * (int)fields[field].bytes);
+        ((unsigned char *)&k.g)[fields[field].at + (size_t)bit / 8] ^= (unsigned char)(1 << bit % 8);
+        if (rung_again_fits(&again, &k.g))
+            fail_msg("a call with another %s passes for the one before", fields[field].name);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(other_operands_pass_where_a_check_lets_them),
+        cmocka_unit_test(no_other_call_passes),
         cmocka_unit_test(each_element_lies_where_the_call_has_it),
         cmocka_unit_test(alignment_is_that_of_every_line),
         cmocka_unit_test(scalars_and_ends_are_the_calls),

@@ -163,7 +163,8 @@ static void note_help(patience *p, int came)
         *p = (patience){0};
     } else if (++p->failures >= MOST_FAILURES) {
         p->failures = 0;
-        p->rest_us = p->rest_us == 0.0 ? LEAST_REST_US : p->rest_us < MOST_REST_US ? 2.0 * p->rest_us : MOST_REST_US;
+        p->rest_us = p->rest_us == 0.0 ? LEAST_REST_US : 2.0 * p->rest_us;
+        p->rest_us = p->rest_us < MOST_REST_US ? p->rest_us : MOST_REST_US;
         p->again_us = time_us() + p->rest_us;
     }
 }

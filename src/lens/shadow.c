@@ -23,12 +23,11 @@ enum {
 
 typedef struct word {
     uint32_t block; /* the serial number of the block that touched it last */
-    uint32_t write_clock, read_clock, other_clock;
-    uint16_t writer, reader, other_reader;
-    uint8_t written, read; /* masks of bytes: written so far, read since the last write */
-    uint8_t last_write;    /* the bytes of the last write */
-    uint8_t pending;       /* a cp.async into it is under way */
-    uint8_t atomic;
+    uint32_t write_clock, plain_clock, read_clock, other_clock;
+    uint16_t writer, plain_writer, reader, other_reader; /* plain: of the last write that was no atomic */
+    uint8_t written, read;                               /* masks of bytes: written so far, read since the last write */
+    uint8_t last_write;                                  /* the bytes of the last write */
+    uint8_t pending;                                     /* a cp.async into it is under way */
 } word;
 
 static word *words;
@@ -455,12 +454,11 @@ static void check_write(uintptr_t pc, word *w, uint32_t offset, unsigned mask, u
     else if ((w->read & mask) && w->other_clock && !knows(knower, w->other_reader, w->other_clock))
         race(pc, offset, "writes", w->other_reader, "read");
     w->last_write = (uint8_t)(w->writer == me && w->write_clock == clocks[me] ? w->last_write | mask : mask);
-    w->writer = (uint16_t)me;
-    w->write_clock = clocks[me];
+    w->writer = w->plain_writer = (uint16_t)me;
+    w->write_clock = w->plain_clock = clocks[me];
     w->written |= (uint8_t)mask;
     w->read &= (uint8_t)~mask;
     w->other_clock = 0;
-    w->atomic = 0;
 }
 
 /* Returns whether a variable of this kernel holds these bytes, and reports them if not. Dynamic shared memory ends
@@ -505,6 +503,8 @@ void lens_shadow_shared(uintptr_t pc, uint32_t offset, unsigned bytes, bool writ
     look(pc, offset, bytes, write, READ_MEMORY);
 }
 
+/* Atomics are ordered among themselves, and with nothing else: whoever wrote or read the word otherwise must be known
+ * to each of them. */
 void lens_shadow_atomic(uintptr_t pc, uint32_t offset, unsigned bytes)
 {
     unsigned me = my_clock();
@@ -516,12 +516,15 @@ void lens_shadow_atomic(uintptr_t pc, uint32_t offset, unsigned bytes)
         if (!(w->written & 15))
             lens_find(RUNG_LENS_UNINITIALISED, pc, "updates %s, which nothing has written",
                       lens_where_shared(at, place, sizeof place));
-        else if (!w->atomic && !knows(me, w->writer, w->write_clock))
-            race(pc, at, "updates", w->writer, "wrote");
+        else if (!knows(me, w->plain_writer, w->plain_clock))
+            race(pc, at, "updates", w->plain_writer, "wrote");
+        else if (w->read && !knows(me, w->reader, w->read_clock))
+            race(pc, at, "updates", w->reader, "read");
+        else if (w->read && w->other_clock && !knows(me, w->other_reader, w->other_clock))
+            race(pc, at, "updates", w->other_reader, "read");
         w->writer = (uint16_t)me;
         w->write_clock = clocks[me];
         w->last_write = 15;
-        w->atomic = 1; /* atomics are ordered among themselves */
     }
 }
 

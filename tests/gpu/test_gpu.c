@@ -1730,6 +1730,8 @@ static void repeat(rung_context *context, float *memory[3], const rung_gemm *of,
     assert_ok(rung_plan_create(&plan, context, &g));
     for (int i = 0; i < 8 * FEW; i++) {
         g.a = memory[i / FEW % 2] + i * APART, g.b = memory[1 - i / FEW % 2] + (8 * FEW - i) * APART;
+        if (i / FEW % 2 == 0 && i % FEW < FEW - 1) /* which is which shows only in the next one */
+            g.b = g.a;
         g.c = memory[2] + i * APART;
         g.alpha = i / FEW == 1 || i / FEW == 2 ? 2.0f : 1.0f;
         g.beta = i / FEW == 2 ? -1.0f : 0.0f;

@@ -82,9 +82,9 @@ typedef struct access {
 } access;
 
 typedef struct word {
-    access write, read, other;                /* number 0: none */
+    access write, plain, read, other;         /* number 0: none; plain: the last write that was no atomic */
     unsigned written, read_bytes, last_bytes; /* last_bytes: of the last writer since it last told anybody anything */
-    int told_before, pending, atomic;
+    int told_before, pending;
 } word;
 
 static int threads, blocks;
@@ -194,24 +194,26 @@ static void model_write(answer *a, word *w, unsigned mask, int writer)
     else if ((w->read_bytes & mask) && w->other.number && !knows(AGENTS + me, w->other))
         expect(a, RUNG_LENS_RACE, w->other.who);
     w->last_bytes = w->write.who == writer && w->told_before == tells[writer] ? w->last_bytes | mask : mask;
-    w->write = (access){writer, count[writer]};
+    w->write = w->plain = (access){writer, count[writer]};
     w->told_before = tells[writer];
     w->written |= mask;
     w->read_bytes &= ~mask;
     w->other.number = 0;
-    w->atomic = 0;
 }
 
 static void model_atomic(answer *a, word *w)
 {
     if (!w->written)
         expect(a, RUNG_LENS_UNINITIALISED, -1);
-    else if (!w->atomic && !knows(AGENTS + me, w->write))
-        expect(a, RUNG_LENS_RACE, w->write.who);
+    else if (!knows(AGENTS + me, w->plain))
+        expect(a, RUNG_LENS_RACE, w->plain.who);
+    else if (w->read_bytes && !knows(AGENTS + me, w->read))
+        expect(a, RUNG_LENS_RACE, w->read.who);
+    else if (w->read_bytes && w->other.number && !knows(AGENTS + me, w->other))
+        expect(a, RUNG_LENS_RACE, w->other.who);
     w->write = (access){AGENTS + me, count[AGENTS + me]};
     w->told_before = tells[AGENTS + me];
     w->last_bytes = 15;
-    w->atomic = 1;
 }
 
 /* ---- steps of a program ---- */

@@ -647,23 +647,40 @@ static void gpus_that_there_is_no_room_for_are_handed_on(void **state)
     seen_config = before;
 }
 
+/* Whichever operand is of another type, or only the arithmetic, in every entry that takes types. */
+#define HANDS_ON(suffix, INT, by)                                                                                      \
+    static void hand_on##suffix(int type_a, int type_b, int type_c, int compute)                                       \
+    {                                                                                                                  \
+        void *h = &handle;                                                                                             \
+        if (compute == COMPUTE) /* which it is not asked for */                                                        \
+            expect_handed_on(cublasSgemmEx##suffix(h, 0, 0, 11, 12, 13, &alpha, a, type_a, 14, b, type_b, 15, &beta,   \
+                                                   c, type_c, 16),                                                     \
+                             6 + by);                                                                                  \
+        expect_handed_on(cublasGemmEx##suffix(h, 0, 0, 11, 12, 13, &alpha, a, type_a, 14, b, type_b, 15, &beta, c,     \
+                                              type_c, 16, compute, -1),                                                \
+                         8 + by);                                                                                      \
+        expect_handed_on(cublasGemmStridedBatchedEx##suffix(h, 0, 0, 11, 12, 13, &alpha, a, type_a, 14, 1, b, type_b,  \
+                                                            15, 1, &beta, c, type_c, 16, 1, 7, compute, -1),           \
+                         10 + by);                                                                                     \
+        expect_handed_on(cublasGemmBatchedEx##suffix(h, 0, 0, 11, 12, 13, &alpha, (const void *const *)list_a, type_a, \
+                                                     14, (const void *const *)list_b, type_b, 15, &beta,               \
+                                                     (void *const *)list_c, type_c, 16, 7, compute, -1),               \
+                         12 + by);                                                                                     \
+    }
+HANDS_ON(, int, 0)
+HANDS_ON(_64, int64_t, 1)
+
 static void other_types_are_handed_on(void **state)
 {
     (void)state;
     for (int which = 0; which < 4; which++) {
-        int types[3] = {F32, F32, F32}, compute = COMPUTE;
-        if (which < 3)
-            types[which] = F16;
-        else
-            compute = TF32;
-        expect_handed_on(cublasGemmEx(&handle, 0, 0, 11, 12, 13, &alpha, a, types[0], 14, b, types[1], 15, &beta, c,
-                                      types[2], 16, compute, -1),
-                         8);
-        expect_handed_on(cublasGemmStridedBatchedEx(&handle, 0, 0, 11, 12, 13, &alpha, a, types[0], 14, 1, b, types[1],
-                                                    15, 1, &beta, c, types[2], 16, 1, 7, compute, -1),
-                         10);
+        int types[4] = {F32, F32, F32, COMPUTE};
+        types[which] = which < 3 ? F16 : TF32;
+        hand_on(types[0], types[1], types[2], types[3]);
+        hand_on_64(types[0], types[1], types[2], types[3]);
     }
-    expect_handed_on(cublasSgemmEx(&handle, 0, 0, 11, 12, 13, &alpha, a, F16, 14, b, F16, 15, &beta, c, F32, 16), 6);
+    hand_on(F16, F16, F16, COMPUTE);
+    hand_on(F16, F16, F32, COMPUTE);
 }
 
 static void bad_calls_get_the_real_status(void **state)

@@ -3,7 +3,7 @@
 # cannot answer here (no GPU) is handed on with cuBLAS's own status, the report says so, RUNG_DISABLE turns it all off, and empty
 # settings change nothing.
 set -eu
-lib=$1 program=$2 fake_dir=$3
+lib=$1 program=$2 fake_dir=$3 # [STAND_IN_FOR_LIBCUDA]
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fake=$fake_dir/libcublas.so.13
@@ -44,4 +44,12 @@ for name in $settings; do
     [ "$empty" = "$audited" ] && [ ! -s "$work/err" ] || fail "with an empty $name: $empty $(cat "$work/err")"
 done
 [ "$(echo "$settings" | wc -l)" -ge 8 ] || fail "few settings: $settings"
-echo "interposition: 5 cases and all empty settings passed"
+# libcuda is found by its own name where nothing names another one, or what names one is empty.
+[ -z "${4:-}" ] || ln -s "$4" "$work/libcuda.so.1"
+for named in ${4:+unset empty}; do
+    if [ $named = unset ]; then unset RUNG_LIBCUDA; else export RUNG_LIBCUDA=; fi
+    LD_LIBRARY_PATH=$fake_dir:$work LD_PRELOAD=$lib/librung_cublas.so LD_AUDIT=$lib/librung_audit.so RUNG_REPORT=$work/found "$program" "$fake" >"$work/out"
+    grep -q "^cublasSgemm_v2 .*cuBLAS: an argument Rung refuses" "$work/found" || fail "libcuda by its own name ($named): $(cat "$work/found")"
+    rm "$work/found"
+done
+echo "interposition: 7 cases and all empty settings passed"
