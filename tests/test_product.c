@@ -16,7 +16,8 @@ static rung_context *context;
 static const float scalars[][2] = {{1.0f, 0.0f}, {1.0f, 1.0f}, {-0.5f, 0.0f}, {0.0f, -0.5f}, {2.0f, -0.5f}};
 enum { SCALARS = sizeof scalars / sizeof scalars[0] };
 
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) /* whose own code runs at the end of each function */
+/* Not under sanitizers, whose own code runs at the end of a call. */
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 /* Returns whether the processor says that upper halves of vectors are in use. */
 static int uses_upper_halves(void)
 {
