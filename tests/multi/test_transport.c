@@ -478,8 +478,8 @@ static void a_failing_call_is_told(void **state)
             }
             if (what > 0 || !failed)
                 t.close(t.state, failed);
-            comms -= what > 0 && failed;                 /* after a fault it is not given back: MPI would wait */
-            comms = what == 0 && failed ? ranks : comms; /* what an open that fails leaves is MPI's */
+            /* After a fault a communicator is not given back: MPI would wait. An open that fails leaves none. */
+            comms -= what > 0 && failed;
             close_ranks();
         }
 }

@@ -252,6 +252,13 @@ static int start(char *why)
     return 0;
 }
 
+static int place_on_host(multi_transport *t, MPI_Comm host, char *why)
+{
+    MPI_TRY(MPI_Comm_rank(host, &t->local_rank));
+    MPI_TRY(MPI_Comm_size(host, &t->local_size));
+    return 0;
+}
+
 static int describe(multi_transport *t, mpi_state *s, char *why)
 {
     MPI_Comm host;
@@ -260,9 +267,11 @@ static int describe(multi_transport *t, mpi_state *s, char *why)
     MPI_TRY(MPI_Comm_rank(s->comm, &t->rank));
     MPI_TRY(MPI_Comm_size(s->comm, &t->size));
     MPI_TRY(MPI_Comm_split_type(s->comm, MPI_COMM_TYPE_SHARED, t->rank, MPI_INFO_NULL, &host));
-    MPI_TRY(MPI_Comm_rank(host, &t->local_rank));
-    MPI_TRY(MPI_Comm_size(host, &t->local_size));
-    MPI_TRY(MPI_Comm_free(&host));
+    const int result = place_on_host(t, host, why), code = MPI_Comm_free(&host);
+    if (result)
+        return result;
+    if (code != MPI_SUCCESS)
+        return fail(why, code, "MPI_Comm_free");
     MPI_TRY(MPI_Comm_get_attr(s->comm, MPI_TAG_UB, (void *)&limit, &found));
     s->tag_limit = found ? *limit : 32767;
     return 0;
@@ -281,6 +290,8 @@ int rung_mpi_transport_open(multi_transport *t, void *communicator, char *why)
     int code = MPI_Comm_dup(communicator ? *(MPI_Comm *)communicator : MPI_COMM_WORLD, &s->comm);
     result = code == MPI_SUCCESS ? describe(t, s, why) : fail(why, code, "MPI_Comm_dup");
     if (result) {
+        if (code == MPI_SUCCESS)
+            MPI_Comm_free(&s->comm); /* no message was sent in it, so nothing is waited for */
         free(s);
         return result;
     }
