@@ -809,13 +809,15 @@ static void tell_shared(const machine *on)
     }
 }
 
+/* Nothing else lies near an operand: what is asked for behind a workspace's end must not look like a part of one. */
 static float *reserve(void)
 {
-    void *at = mmap(NULL, (size_t)OPERAND_FLOATS * 4, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    enum { GAP_FLOATS = 1 << 22 };
+    float *at = mmap(NULL, ((size_t)OPERAND_FLOATS + 2 * GAP_FLOATS) * sizeof *at, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED)
         exit(2);
-    return at;
+    return at + GAP_FLOATS;
 }
 
 /* Returns how many families have another packed tile than their row says. */

@@ -48,8 +48,9 @@ static void ask_b(const block *s, int columns, int64_t t, int64_t ldb, rung_tile
 static int go_in_turn(const block *s, const rung_cpu_kernel *kernel, const rung_tile_out *out)
 {
     enum { STEPS_MOST = 96 };
-    return (s->k <= STEPS_MOST || kernel->runs_fetch) && out->b_lanes == kernel->vl && out->lanes == kernel->vl && s->asks_b == ASKS_NOTHING &&
-           !s->fetch_rows && !s->four_sums;
+    int is_whole = out->b_lanes == kernel->vl && out->lanes == kernel->vl;
+    return (s->k <= STEPS_MOST || kernel->runs_fetch) && is_whole && s->asks_b == ASKS_NOTHING && !s->fetch_rows &&
+           !s->four_sums;
 }
 
 /* Returns the most rows of A in place that a tile of `nv` vectors takes. */

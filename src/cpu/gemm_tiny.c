@@ -152,15 +152,6 @@ static inline void copy_transposed(rung_cpu_args *to, const rung_cpu_args *p)
     to->beta = 0.0f;
 }
 
-/* Returns the elements of a vector that lie `step` apart, side by side. */
-static const float *gather(float *to, const float *from, int64_t step, int64_t count)
-{
-#pragma GCC unroll 4
-    for (int64_t i = 0; i < count; i++)
-        to[i] = from[i * step];
-    return to;
-}
-
 void rung_gemm_vectors(const rung_cpu_args *p, float *room)
 {
     const float *a = p->a, *b = p->b;

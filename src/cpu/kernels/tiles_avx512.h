@@ -161,24 +161,18 @@ _Static_assert(offsetof(rung_fetch, at) == 0 && offsetof(rung_fetch, end) == 8 &
     {                                                                                                                  \
         TILES_IN_TURN(KIND, rows);                                                                                     \
     }
-TILES_FN(by_row, BY_ROW, 5)
-TILES_FN(by_row, BY_ROW, 6)
-TILES_FN(by_row, BY_ROW, 7)
-TILES_FN(by_row, BY_ROW, 8)
-TILES_FN(by_k, BY_K, 5)
-TILES_FN(by_k, BY_K, 6)
-TILES_FN(by_k, BY_K, 7)
-TILES_FN(by_k, BY_K, 8)
-TILES_FN(packed, PACKED, 5)
-TILES_FN(packed, PACKED, 6)
-TILES_FN(packed, PACKED, 7)
-TILES_FN(packed, PACKED, 8)
+#define TILES_FNS(kind, KIND)                                                                                          \
+    TILES_FN(kind, KIND, 5) TILES_FN(kind, KIND, 6) TILES_FN(kind, KIND, 7) TILES_FN(kind, KIND, 8)
+TILES_FNS(by_row, BY_ROW)
+TILES_FNS(by_k, BY_K)
+TILES_FNS(packed, PACKED)
 
 enum { TILES_PACKED = RUNG_A_KINDS };
+#define TILES_ROW(kind) {tiles_##kind##_5, tiles_##kind##_6, tiles_##kind##_7, tiles_##kind##_8}
 static void (*const tiles_of[RUNG_A_KINDS + 1][TILES_ROWS_MOST - TILES_ROWS_LEAST + 1])(tiles_args *x) = {
-    [RUNG_A_BY_ROW] = {tiles_by_row_5, tiles_by_row_6, tiles_by_row_7, tiles_by_row_8},
-    [RUNG_A_BY_K] = {tiles_by_k_5, tiles_by_k_6, tiles_by_k_7, tiles_by_k_8},
-    [TILES_PACKED] = {tiles_packed_5, tiles_packed_6, tiles_packed_7, tiles_packed_8},
+    [RUNG_A_BY_ROW] = TILES_ROW(by_row),
+    [RUNG_A_BY_K] = TILES_ROW(by_k),
+    [TILES_PACKED] = TILES_ROW(packed),
 };
 
 /* Returns whether tiles take less time here than from a compiler. Beginning takes as long as some steps of k, and rows of

@@ -121,6 +121,15 @@ int64_t rung_long_k_parts(int64_t k); /* pieces */
 int64_t rung_stream_columns(int64_t rows, int64_t panel, const rung_processor *cpu);
 void rung_stream_one_row(const rung_cpu_args *p, int64_t nc, float *workspace); /* nc columns at a time, and floats */
 
+/* Returns the elements of a vector that lie `step` apart, side by side. */
+static inline const float *gather(float *to, const float *from, int64_t step, int64_t count)
+{
+#pragma GCC unroll 4
+    for (int64_t i = 0; i < count; i++)
+        to[i] = from[i * step];
+    return to;
+}
+
 /* gemm_tiny.c: runs two vectors that make one number; room: for both of them, where their elements lie apart. */
 void rung_gemm_vectors(const rung_cpu_args *p, float *room);
 

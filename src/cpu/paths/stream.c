@@ -103,7 +103,8 @@ static void stream_steps(const rung_cpu_args *p, int64_t from, int64_t steps, co
 }
 
 /* Adds a row of A times B to sums. Elements of A that lie apart are gathered, some at a time. */
-static void stream_row(const rung_cpu_args *p, const rung_cpu_kernel *kernel, int64_t column, int64_t columns, float *sums)
+static void stream_row(const rung_cpu_args *p, const rung_cpu_kernel *kernel, int64_t column, int64_t columns,
+                       float *sums)
 {
     enum { GATHERED = 512 };
     float gathered[GATHERED];
@@ -111,11 +112,8 @@ static void stream_row(const rung_cpu_args *p, const rung_cpu_kernel *kernel, in
     for (int64_t step = 0; step < p->k; step += most) {
         int64_t steps = min64(most, p->k - step);
         const float *a = a_at(p, 0, step);
-        if (step_of_a != 1) {
-            for (int64_t i = 0; i < steps; i++)
-                gathered[i] = a[i * step_of_a];
-            a = gathered;
-        }
+        if (step_of_a != 1)
+            a = gather(gathered, a, step_of_a, steps);
         kernel->stream_row(steps, columns, a, b_at(p, step, column), p->ldb, sums);
     }
 }
