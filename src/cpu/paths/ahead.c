@@ -32,9 +32,9 @@ static int wants_panels_of_lines(const rung_cpu_args *p)
            b_bytes(p) > p->cpu->l2_bytes / 2 && !rung_is_few_rows_close(p);
 }
 
-/* Returns true where so many rows pass a B in place that a panel of it in L1 pays for packing them, and so few that B
- * need not be packed: fewer, where vectors lie across lines and columns are few, and fewer still, where all steps share
- * one set of L1. */
+/* Returns true where L3 is near and so many rows pass a B in place that a panel of it in L1 pays for packing them, and
+ * so few that B need not be packed: fewer, where vectors lie across lines and columns are few, and fewer still, where
+ * all steps share one set of L1. */
 int rung_is_by_panels(const rung_cpu_args *p)
 {
     enum { STEPS_LEAST = 40, ROWS_LEAST = 9, ROWS_MOST = 112, ROWS_ACROSS_LINES = 48, ROWS_THAT_COLLIDE = 16 };
@@ -48,18 +48,71 @@ int rung_is_by_panels(const rung_cpu_args *p)
     return p->m <= most && (is_far_apart(p) || wants_packed_steps(p));
 }
 
+/* Returns true where the steps of a panel share few sets of L1: rows of B lie multiples of 256 bytes apart. */
+static int panels_collide(const rung_cpu_args *p)
+{
+    enum { FLOATS = 64 };
+    return p->ldb % FLOATS == 0;
+}
+
+/* Returns true where few rows beside a far B are better off otherwise: in place, if the hardware and the tiles bring in
+ * time what comes next, or with a B that streams, if its rows lie very far apart. */
+static int is_better_unpacked(const rung_cpu_args *p)
+{
+    enum { ROWS_OF_TILES = 9, LDB_IN_TIME = 760, LDB_MOST = 2900, LDB_OF_STREAM = 1100, L2_PARTS_OF_STREAM = 2 };
+    if (p->ldb > LDB_MOST)
+        return 1;
+    if (!panels_collide(p))
+        return p->m >= ROWS_OF_TILES && next_group_comes_in_time(p, LDB_IN_TIME);
+    return p->ldb > LDB_OF_STREAM ? b_bytes(p) <= L2_PARTS_OF_STREAM * p->cpu->l2_bytes
+                                  : p->m >= ROWS_OF_TILES && p->ldb <= LDB_IN_TIME;
+}
+
+/* Returns true where packed rows that pass panels of a B in place pay, and L3 is far. They do until packing B as well
+ * costs a small share of the time, or pieces of panels that collide pass over C too often. */
+static int pays_from_afar(const rung_cpu_args *p)
+{
+    enum { STEPS_LEAST = 40, ROWS_LEAST = 6, ROWS_MOST = 96, ROWS_MOST_OF_TURNED = 64, ROWS_MOST_THAT_COLLIDE = 48 };
+    enum { LDB_IN_TIME_OF_MANY = 500, ROWS_OF_PACKED_B = 64, COLUMNS_OF_PACKED_B = 300 };
+    enum { EIGHTHS_LEAST = 3, EIGHTHS_LEAST_OF_PACKED_B = 2, EIGHTHS_MOST = 64 }; /* of L2: B's size */
+    if (!has_narrow_tiles(p) || !p->kernel->ahead_rows || p->trans_b || p->k < STEPS_LEAST || p->m < ROWS_LEAST)
+        return 0;
+    int64_t eighths = b_bytes(p) * 8 / p->cpu->l2_bytes;
+    int most = p->trans_a ? ROWS_MOST_OF_TURNED : panels_collide(p) ? ROWS_MOST_THAT_COLLIDE : ROWS_MOST;
+    if (p->m > most || eighths >= EIGHTHS_MOST || p->ldb % PAGE_FLOATS == 0)
+        return 0;
+    if (p->m >= ROWS_OF_PACKED_B)
+        return eighths >= EIGHTHS_LEAST_OF_PACKED_B && p->n >= COLUMNS_OF_PACKED_B;
+    return eighths >= EIGHTHS_LEAST && (p->m < FEW ? !is_better_unpacked(p) : p->ldb > LDB_IN_TIME_OF_MANY);
+}
+
+static int is_by_panels(const rung_cpu_args *p)
+{
+    return p->cpu->far_l3 ? pays_from_afar(p) : rung_is_by_panels(p);
+}
+
+/* Returns the steps of a panel, at most. From afar few rows do with so few that the hardware still follows B's rows, of
+ * which it follows some fifty at once; and what collides must be few. */
+static int64_t panel_steps(const rung_cpu_args *p)
+{
+    enum { STEPS_OF_FEW = 48, STEPS_THAT_COLLIDE = 64 };
+    if (!p->cpu->far_l3)
+        return PANEL_STEPS;
+    return p->m < FEW ? STEPS_OF_FEW : panels_collide(p) ? STEPS_THAT_COLLIDE : PANEL_STEPS;
+}
+
 /* Threads share out columns, or pieces of k where columns are few. */
 static void plan_ahead(const rung_cpu_args *p, gemm_plan *plan)
 {
     enum { COLUMNS_OF_PARTS = 768 };
     plan->path = PATH_AHEAD;
     plan->split_m = 0;
-    plan->kc = even_block(p->k, PANEL_STEPS, 8);
+    plan->kc = even_block(p->k, panel_steps(p), 8);
     if (p->n < COLUMNS_OF_PARTS)
         plan->parts = pieces_of_few_columns(p->k);
 }
 
-const gemm_rule rung_rule_by_panels = {"is_by_panels", rung_is_by_panels, plan_ahead};
+const gemm_rule rung_rule_by_panels = {"is_by_panels", is_by_panels, plan_ahead};
 
 int64_t rung_ahead_floats(const rung_cpu_args *p, const gemm_plan *plan, int64_t columns)
 {
@@ -109,6 +162,7 @@ void rung_ahead_run(const rung_cpu_args *p, const gemm_plan *plan, float *worksp
         s.k = min64(plan->kc, p->k - step);
         s.b = b_at(p, step, 0);
         set_beta(&s, p, step);
+        s.out.ask_c |= p->cpu->far_l3;
         pack_rows(p, step, s.k, by, workspace);
         for (int64_t j = 0; j < p->n; j += RUNG_AHEAD_COLUMNS) {
             int64_t next = j + PANELS_AHEAD * RUNG_AHEAD_COLUMNS;

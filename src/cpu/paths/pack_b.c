@@ -46,11 +46,15 @@ static int waits_for_odd_rows(const rung_cpu_args *p)
 static int wants_a_in_place(const rung_cpu_args *p)
 {
     enum { COLUMNS_MOST = 256, COLUMNS_MOST_OF_LARGE = 128, L2_THIRDS_MOST = 4, L2_MOST_OF_TRANSPOSED = 2 };
+    enum { COLUMNS_FROM_AFAR = 800, L2_QUARTERS_FROM_AFAR = 3 };
     if (waits_for_odd_rows(p))
         return 0;
     if (p->n <= 2 * FEW || a_bytes(p) <= p->cpu->l1_bytes / 2)
         return 1;
-    if (has_narrow_tiles(p) && !p->trans_a && !rows_collide(p) && a_bytes(p) <= p->cpu->l2_bytes * L2_THIRDS_MOST / 3)
+    int comes_from_afar =
+        p->cpu->far_l3 && p->n >= COLUMNS_FROM_AFAR && b_bytes(p) > p->cpu->l2_bytes / 4 * L2_QUARTERS_FROM_AFAR;
+    if (has_narrow_tiles(p) && !p->trans_a && !rows_collide(p) && !comes_from_afar &&
+        a_bytes(p) <= p->cpu->l2_bytes * L2_THIRDS_MOST / 3)
         return 1;
     if (a_bytes(p) <= p->cpu->l2_bytes / 2)
         return p->n <= columns_beside_a(p) && !rung_wants_packed_a(p);
