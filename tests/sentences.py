@@ -9,12 +9,12 @@ although it is heard or gone. --show prints what is not heard; --heard counts wh
 """
 import pathlib
 import re
-import subprocess
 import sys
 
 TEXT = r'"(?:\\.|[^"\\\n])*"'
 SPOKEN = ("src/", "shim/", "lab/", "cli/")
 SILENT = re.compile(r"^src/(lens/cuda|cuda/device|ladder)/|/tiles?\.(h|inc)$|\.cu$|kernels/|/[a-z]+\.inc$|lab/device/")  # device code, rows, assembler
+MADE = re.compile(r"(^|/)(__pycache__|\.\w+_cache)/|\.pyc$|(^|/)\.")
 TABLES = ("calls", "launches-gpu", "launches-ladder", "moves-gpu", "plans-cpu")
 VALUE = r"%[-+ #0]*(?:\*|\d+)?(?:\.(?:\*|\d+))?(?:hh|h|ll|l|z|j|t)?[diouxXeEfgGcspaA]|%\d*\[\^[^]]*\]"
 WORD = r"[A-Za-z]{2,}"
@@ -58,8 +58,9 @@ def all_tests(root, names, more):
 
 def main():
     root, words = pathlib.Path(sys.argv[1]), sys.argv[2:]
-    names = subprocess.run(["git", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard"], capture_output=True, check=True, text=True).stdout.split("\n")
-    names = [name for name in names if (root / name).is_file()]
+    # Without git, which a bare machine does not have.
+    found = (path for folder in (*SPOKEN, "tests/") for path in (root / folder).rglob("*") if path.is_file())
+    names = sorted(name for name in (str(path.relative_to(root)) for path in found) if not MADE.search(name))
     said = all_tests(root, names, [pathlib.Path(word) for word in words[1:]])
     one_line = {sentence: f"{name}: {sentence.strip()!r}" for name, sentence in sentences(root, names)}
     unheard = {line for sentence, line in one_line.items() if not all(piece.replace("\\", "") in said for piece in pieces_of(sentence))}
